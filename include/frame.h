@@ -1,0 +1,42 @@
+/* layer 0 (base): one captured frame, as capture readers hand it to decoders. */
+#ifndef RDMATRACE_FRAME_H
+#define RDMATRACE_FRAME_H
+
+#include "types.h"
+
+/* Link types, from the registry of the tcpdump group (LINKTYPE_*). */
+enum linktype {
+    LINK_NULL = 0,
+    LINK_ETHERNET = 1,
+    LINK_RAW = 101,
+    LINK_LOOP = 108,
+    LINK_SLL = 113,
+    LINK_ERF = 197,
+    LINK_IPV4 = 228,
+    LINK_IPV6 = 229,
+    LINK_IPOIB = 242,
+    LINK_INFINIBAND = 247,
+    LINK_SLL2 = 276,
+};
+
+/* No frame is longer than this; a capture that claims more is corrupt. */
+#define FRAME_MAX UINT32_C(262144)
+
+struct frame {
+    ns_t ts;             /* time of capture, ns since the epoch */
+    const uint8_t *data; /* captured bytes; valid until the next frame is read */
+    uint32_t caplen;     /* captured bytes, at most FRAME_MAX */
+    uint32_t len;        /* bytes on the wire; may exceed caplen (snap length) */
+    uint64_t number;     /* number of the frame in its own file, from 1 */
+    uint16_t linktype;   /* enum linktype, or any other registered value */
+    uint16_t file;       /* index of the file among those given, from 0 */
+    uint32_t iface;      /* pcapng interface in its file, 0 for other formats */
+    bool has_ts;         /* false: the format carried no time for this frame (Simple Packet Block) */
+    uint32_t flags;      /* epb_flags of pcapng (direction, FCS length, link errors), 0 if absent */
+    uint64_t drops;      /* epb_dropcount: packets lost before this one, 0 if absent */
+    const char *comment; /* first comment of the packet, UTF-8, not terminated; NULL if none */
+    uint32_t comment_len;
+    uint64_t offset; /* byte offset of the frame's record in its (uncompressed) file */
+};
+
+#endif

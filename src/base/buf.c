@@ -1,0 +1,288 @@
+/* layer 0 (base): the growing output buffer of buf.h. */
+#include "buf.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+bool buf_grow(struct buf *b, size_t n)
+{
+    size_t cap = b->cap ? b->cap : 256;
+    char *p;
+
+    while (cap - b->len < n) {
+        if (cap > SIZE_MAX / 2)
+            goto fail;
+        cap *= 2;
+    }
+    p = realloc(b->p, cap);
+    if (!p)
+        goto fail;
+    b->p = p;
+    b->cap = cap;
+    return true;
+fail:
+    b->err = true;
+    return false;
+}
+
+void buf_free(struct buf *b)
+{
+    free(b->p);
+    memset(b, 0, sizeof *b);
+}
+
+const char *buf_str(struct buf *b)
+{
+    if (!buf_need(b, 1))
+        return "";
+    b->p[b->len] = '\0';
+    return b->p;
+}
+
+void buf_printf(struct buf *b, const char *fmt, ...)
+{
+    va_list ap;
+    char small[256];
+    int n;
+
+    va_start(ap, fmt);
+    n = vsnprintf(small, sizeof small, fmt, ap);
+    va_end(ap);
+    if (n < 0)
+        return;
+    if ((size_t)n < sizeof small) {
+        buf_mem(b, small, (size_t)n);
+    } else if (buf_need(b, (size_t)n + 1)) {
+        va_start(ap, fmt);
+        vsnprintf(b->p + b->len, (size_t)n + 1, fmt, ap);
+        va_end(ap);
+        b->len += (size_t)n;
+    }
+}
+
+void buf_fill(struct buf *b, char c, size_t n)
+{
+    if (n && buf_need(b, n)) {
+        memset(b->p + b->len, c, n);
+        b->len += n;
+    }
+}
+
+/* Two digits at a time: "00" "01" ... "99". */
+static const char PAIRS[] = "0001020304050607080910111213141516171819202122232425262728293031323334353637383940414243444546474849"
+                            "5051525354555657585960616263646566676869707172737475767778798081828384858687888990919293949596979899";
+
+/* Digits of `v` written to end before `end`; returns where they start. */
+static char *dec_back(char *end, uint64_t v)
+{
+    while (v >= 100) {
+        end -= 2;
+        memcpy(end, PAIRS + v % 100 * 2, 2);
+        v /= 100;
+    }
+    if (v >= 10) {
+        end -= 2;
+        memcpy(end, PAIRS + v * 2, 2);
+    } else {
+        *--end = (char)('0' + v);
+    }
+    return end;
+}
+
+static void dec_padded(struct buf *b, uint64_t v, char pad, unsigned width)
+{
+    char tmp[20], *end = tmp + sizeof tmp, *p = dec_back(end, v);
+    size_t n = (size_t)(end - p);
+
+    if (!buf_need(b, n + width))
+        return;
+    for (; width > n; width--)
+        b->p[b->len++] = pad;
+    memcpy(b->p + b->len, p, n);
+    b->len += n;
+}
+
+void buf_dec(struct buf *b, uint64_t v)
+{
+    dec_padded(b, v, ' ', 0);
+}
+
+void buf_dec_pad(struct buf *b, uint64_t v, unsigned width)
+{
+    dec_padded(b, v, ' ', width);
+}
+
+void buf_dec0(struct buf *b, uint64_t v, unsigned digits)
+{
+    dec_padded(b, v, '0', digits);
+}
+
+void buf_sdec(struct buf *b, int64_t v)
+{
+    if (v < 0)
+        buf_char(b, '-');
+    buf_dec(b, v < 0 ? -(uint64_t)v : (uint64_t)v);
+}
+
+static const char HEX[] = "0123456789abcdef";
+
+void buf_hex(struct buf *b, uint64_t v, unsigned digits)
+{
+    unsigned n = v ? (unsigned)(67 - __builtin_clzll(v)) / 4 : 1;
+
+    if (n < digits)
+        n = digits;
+    if (!buf_need(b, n))
+        return;
+    for (unsigned i = n; i-- > 0; v >>= 4)
+        b->p[b->len + i] = HEX[v & 15];
+    b->len += n;
+}
+
+void buf_0x(struct buf *b, uint64_t v, unsigned digits)
+{
+    buf_mem(b, "0x", 2);
+    buf_hex(b, v, digits);
+}
+
+void buf_bytes(struct buf *b, const uint8_t *p, size_t n, char sep)
+{
+    if (!buf_need(b, n * 3))
+        return;
+    for (size_t i = 0; i < n; i++) {
+        if (i && sep)
+            b->p[b->len++] = sep;
+        b->p[b->len++] = HEX[p[i] >> 4];
+        b->p[b->len++] = HEX[p[i] & 15];
+    }
+}
+
+void buf_ipv4(struct buf *b, const uint8_t *p)
+{
+    for (unsigned i = 0; i < 4; i++) {
+        if (i)
+            buf_char(b, '.');
+        buf_dec(b, p[i]);
+    }
+}
+
+void buf_ipv6(struct buf *b, const uint8_t *p)
+{
+    static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
+    unsigned best = 8, best_len = 1;
+
+    if (memcmp(p, mapped, sizeof mapped) == 0) {
+        buf_mem(b, "::ffff:", 7);
+        buf_ipv4(b, p + 12);
+        return;
+    }
+    for (unsigned i = 0; i < 8; i++) {
+        unsigned n = 0;
+        while (i + n < 8 && load_be16(p + 2 * (i + n)) == 0)
+            n++;
+        if (n > best_len) {
+            best = i;
+            best_len = n;
+        }
+    }
+    for (unsigned i = 0; i < 8;) {
+        if (i == best) {
+            buf_mem(b, "::", 2);
+            i += best_len;
+        } else {
+            if (i && i != best + best_len)
+                buf_char(b, ':');
+            buf_hex(b, load_be16(p + 2 * i), 1);
+            i++;
+        }
+    }
+}
+
+void buf_mac(struct buf *b, const uint8_t *p)
+{
+    buf_bytes(b, p, 6, ':');
+}
+
+void buf_time(struct buf *b, ns_t t)
+{
+    uint64_t v = t < 0 ? -(uint64_t)t : (uint64_t)t;
+
+    if (t < 0)
+        buf_char(b, '-');
+    buf_dec(b, v / (uint64_t)NS_PER_S);
+    buf_char(b, '.');
+    buf_dec0(b, v % (uint64_t)NS_PER_S, 9);
+}
+
+void buf_duration(struct buf *b, ns_t t)
+{
+    static const struct {
+        ns_t unit;
+        const char *name;
+    } units[] = {{NS_PER_S, "s"}, {NS_PER_MS, "ms"}, {NS_PER_US, "us"}};
+
+    for (unsigned i = 0; i < ARRAY_LEN(units); i++)
+        if (t >= units[i].unit || t <= -units[i].unit) {
+            buf_printf(b, "%.9g %s", (double)t / (double)units[i].unit, units[i].name);
+            return;
+        }
+    buf_printf(b, "%lld ns", (long long)t);
+}
+
+/* Bytes of the valid UTF-8 character at `p` (`n` bytes left), 0 if there is none (RFC 3629). */
+static unsigned utf8_len(const uint8_t *p, size_t n)
+{
+    unsigned len = p[0] < 0x80 ? 1 : p[0] < 0xc2 ? 0 : p[0] < 0xe0 ? 2 : p[0] < 0xf0 ? 3 : p[0] < 0xf5 ? 4 : 0;
+
+    if (len == 0 || n < len)
+        return 0;
+    for (unsigned i = 1; i < len; i++)
+        if ((p[i] & 0xc0) != 0x80)
+            return 0;
+    if ((p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xed && p[1] > 0x9f) || (p[0] == 0xf0 && p[1] < 0x90) ||
+        (p[0] == 0xf4 && p[1] > 0x8f))
+        return 0;
+    return len;
+}
+
+void buf_printable(struct buf *b, const char *s, size_t n)
+{
+    const uint8_t *p = (const uint8_t *)s;
+
+    for (size_t i = 0; i < n;) {
+        unsigned len = utf8_len(p + i, n - i);
+        bool control = len == 1 ? p[i] < 0x20 || p[i] == 0x7f : len == 2 && p[i] == 0xc2 && p[i + 1] < 0xa0;
+        if (len && !control) {
+            buf_mem(b, p + i, len);
+            i += len;
+        } else {
+            buf_mem(b, "\\x", 2);
+            buf_hex(b, p[i++], 2);
+        }
+    }
+}
+
+void buf_json(struct buf *b, const char *s, size_t n)
+{
+    const uint8_t *p = (const uint8_t *)s;
+
+    buf_char(b, '"');
+    for (size_t i = 0; i < n;) {
+        unsigned len = utf8_len(p + i, n - i);
+        if (len == 0) {
+            buf_mem(b, "\xef\xbf\xbd", 3);
+            i++;
+        } else if (p[i] == '"' || p[i] == '\\') {
+            buf_char(b, '\\');
+            buf_char(b, (char)p[i++]);
+        } else if (p[i] < 0x20 || p[i] == 0x7f) {
+            buf_mem(b, "\\u", 2);
+            buf_hex(b, p[i++], 4);
+        } else {
+            buf_mem(b, p + i, len);
+            i += len;
+        }
+    }
+    buf_char(b, '"');
+}

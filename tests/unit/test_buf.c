@@ -1,0 +1,82 @@
+/* layer 0 tests: text formatting and bit ranges. */
+#include "bits.h"
+#include "buf.h"
+#include "psn.h"
+
+#include <criterion/criterion.h>
+
+#define EXPECT_TEXT(call, want)                                                                                        \
+    do {                                                                                                               \
+        struct buf b = {0};                                                                                            \
+        call;                                                                                                          \
+        cr_expect_str_eq(buf_str(&b), want);                                                                           \
+        buf_free(&b);                                                                                                  \
+    } while (0)
+
+Test(buf, numbers)
+{
+    EXPECT_TEXT(buf_dec(&b, 0), "0");
+    EXPECT_TEXT(buf_dec(&b, UINT64_MAX), "18446744073709551615");
+    EXPECT_TEXT(buf_dec_pad(&b, 42, 5), "   42");
+    EXPECT_TEXT(buf_dec0(&b, 42, 5), "00042");
+    EXPECT_TEXT(buf_sdec(&b, INT64_MIN), "-9223372036854775808");
+    EXPECT_TEXT(buf_0x(&b, 0x1b4, 6), "0x0001b4");
+    EXPECT_TEXT(buf_hex(&b, UINT64_MAX, 1), "ffffffffffffffff");
+    EXPECT_TEXT(buf_time(&b, INT64_C(1700000000000000042)), "1700000000.000000042");
+    EXPECT_TEXT(buf_time(&b, -1), "-0.000000001");
+    EXPECT_TEXT(buf_duration(&b, 4096), "4.096 us");
+    EXPECT_TEXT(buf_duration(&b, 655360000), "655.36 ms");
+}
+
+Test(buf, ipv6_follows_rfc_5952)
+{
+    /* Section 4.2: longest run, first of equals, no "::" for a single group. */
+    EXPECT_TEXT(buf_ipv6(&b, (const uint8_t[16]){0x20, 1, 0xd, 0xb8, [15] = 1}), "2001:db8::1");
+    EXPECT_TEXT(buf_ipv6(&b, (const uint8_t[16]){0}), "::");
+    EXPECT_TEXT(buf_ipv6(&b, (const uint8_t[16]){[15] = 1}), "::1");
+    EXPECT_TEXT(buf_ipv6(&b, (const uint8_t[16]){0xfe, 0x80}), "fe80::");
+    EXPECT_TEXT(buf_ipv6(&b, (const uint8_t[16]){0x20, 1, 0xd, 0xb8, 0, 0, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1}),
+                "2001:db8:0:1:1:1:1:1");
+    EXPECT_TEXT(buf_ipv6(&b, (const uint8_t[16]){0x20, 1, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 1}), "2001:0:0:1::1");
+    EXPECT_TEXT(buf_ipv6(&b, (const uint8_t[16]){[10] = 0xff, [11] = 0xff, 192, 168, 77, 1}), "::ffff:192.168.77.1");
+}
+
+Test(buf, json_is_valid_for_any_bytes)
+{
+    EXPECT_TEXT(buf_json(&b, "a\"\\\n\x7f", 5), "\"a\\\"\\\\\\u000a\\u007f\"");
+    EXPECT_TEXT(buf_json(&b, "\xff\xc3\xa9\xc0\x80", 5), "\"\xef\xbf\xbd\xc3\xa9\xef\xbf\xbd\xef\xbf\xbd\"");
+    EXPECT_TEXT(buf_printable(&b, "x\x1b[31m\xc2\x9b", 8), "x\\x1b[31m\\xc2\\x9b");
+}
+
+Test(bits, put_then_get_is_the_identity_and_keeps_neighbours)
+{
+    for (unsigned bit = 0; bit < 40; bit++)
+        for (unsigned width = 1; width <= (bit % 8 ? 57 : 64); width++) {
+            uint8_t p[16], q[16];
+            uint64_t v = UINT64_C(0xa5c396e178d24b0f) >> (64 - width);
+            memset(p, 0xff, sizeof p);
+            memset(q, 0, sizeof q);
+            bits_put(p, bit, width, v);
+            bits_put(q, bit, width, v);
+            cr_assert_eq(bits_get(p, bit, width), v);
+            cr_assert_eq(bits_get(q, bit, width), v);
+            for (unsigned i = 0; i < 128; i++)
+                if (i < bit || i >= bit + width)
+                    cr_assert(bits_get(p, i, 1) == 1 && bits_get(q, i, 1) == 0, "bit %u width %u: %u", bit, width, i);
+        }
+}
+
+Test(psn, arithmetic_wraps_at_24_bits)
+{
+    cr_expect_eq(psn_add(0xffffff, 1), 0);
+    cr_expect_eq(psn_add(0, (uint32_t)-1), 0xffffff);
+    cr_expect_eq(psn_diff(0, 0xffffff), 1);
+    cr_expect_eq(psn_diff(0xffffff, 0), -1);
+    cr_expect_eq(psn_diff(0x800000, 0), -0x800000);
+    cr_expect_eq(psn_diff(0x7fffff, 0), 0x7fffff);
+    cr_expect(psn_in(1, 0xfffffe, 4));
+    cr_expect_not(psn_in(2, 0xfffffe, 4));
+    cr_expect_eq(psn_span(0, 1024), 1);
+    cr_expect_eq(psn_span(1024, 1024), 1);
+    cr_expect_eq(psn_span(1025, 1024), 2);
+}
