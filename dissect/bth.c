@@ -1,0 +1,368 @@
+/* layer 1 (wire): the fast decoding of InfiniBand packets, from LRH, GRH or BTH to the ICRC. */
+#include "dissect/pkt.h"
+
+#define ICRC_LEN 4
+#define CNP_LEN 16
+
+HDR_TABLE(bth, BTH_FIELDS)
+
+static void bth_info(struct buf *b, const struct pkt *p, const struct layer *l);
+const struct hdr bth_hdr = {"infiniband.bth", "Base Transport Header", "infiniband", NULL, bth_fields, ARRAY_LEN(bth_fields), 12,
+                            FT_BYTES,         bth_info};
+
+/* What the extended headers say, behind "RC RDMA WRITE First QP 0x0001b4 PSN 10255594". */
+static void ext_info(struct buf *b, const struct pkt *p)
+{
+    if (p->have & H_DETH)
+        buf_printf(b, " src QP 0x%06x Q_Key 0x%08x", p->deth.srcqp, p->deth.qkey);
+    if (p->have & H_XRCETH)
+        buf_printf(b, " SRQ 0x%06x", p->xrceth.srqn);
+    if (p->have & H_RETH) {
+        buf_mem(b, " va ", 4);
+        buf_0x(b, p->reth.va, 1);
+        buf_mem(b, " rkey ", 6);
+        buf_0x(b, p->reth.rkey, 1);
+        buf_mem(b, " len ", 5);
+        buf_dec(b, p->reth.dmalen);
+    }
+    if (p->have & H_ATOMICETH)
+        buf_printf(b, " va 0x%llx rkey 0x%x %s %llu", (unsigned long long)p->atomiceth.va, p->atomiceth.rkey,
+                   p->bth.opcode % 32 == OP_FETCH_ADD ? "add" : "swap", (unsigned long long)p->atomiceth.swap);
+    if (p->have & H_ATOMICETH && p->bth.opcode % 32 == OP_COMPARE_SWAP)
+        buf_printf(b, " compare %llu", (unsigned long long)p->atomiceth.cmp);
+    if (p->have & H_ATOMICACKETH)
+        buf_printf(b, " original %llu", (unsigned long long)p->atomicacketh.orig);
+    if (p->have & H_IMMDT)
+        buf_printf(b, " imm 0x%08x", p->immdt.data);
+    if (p->have & H_IETH)
+        buf_printf(b, " inv rkey 0x%x", p->ieth.rkey);
+}
+
+static void aeth_info(struct buf *b, const struct aeth *a)
+{
+    unsigned value = a->syndrome & 31;
+
+    switch (a->syndrome >> 5 & 3) {
+    case AETH_ACK:
+        buf_mem(b, " ACK", 4);
+        if (value != AETH_CREDIT_INVALID) {
+            buf_mem(b, " credits ", 9);
+            buf_dec(b, aeth_credits(value));
+        }
+        break;
+    case AETH_RNR:
+        buf_mem(b, " RNR NAK ", 9);
+        buf_duration(b, rnr_time(value));
+        break;
+    case AETH_NAK:
+        buf_mem(b, " NAK ", 5);
+        buf_puts(b, nak_code_str(value));
+        break;
+    default:
+        buf_printf(b, " reserved syndrome 0x%02x", a->syndrome);
+    }
+    buf_mem(b, " MSN ", 5);
+    buf_dec(b, a->msn);
+}
+
+static void bth_info(struct buf *b, const struct pkt *p, const struct layer *l)
+{
+    const struct bth *h = &p->bth;
+
+    (void)l;
+    if (!(p->have & H_BTH)) {
+        buf_puts(b, "BTH");
+        return;
+    }
+    if (p->op->flags & OPF_CNP) {
+        buf_mem(b, "CNP", 3);
+    } else {
+        buf_puts(b, p->op >= opcode_dc_table && p->op < opcode_dc_table + 32 ? "DC" : service_str((enum service)(h->opcode >> 5)));
+        buf_char(b, ' ');
+        if (p->op->name)
+            buf_puts(b, p->op->name);
+        else
+            buf_printf(b, "opcode 0x%02x undefined", h->opcode);
+        if (p->flags & PKT_GUESS)
+            buf_mem(b, " (a guess)", 10);
+    }
+    buf_mem(b, " QP ", 4);
+    buf_0x(b, h->dqpn, 6);
+    buf_mem(b, " PSN ", 5);
+    buf_dec(b, h->psn);
+    if (p->have & (H_DETH | H_XRCETH | H_RETH | H_ATOMICETH | H_ATOMICACKETH | H_IMMDT | H_IETH))
+        ext_info(b, p);
+    if (p->have & H_AETH)
+        aeth_info(b, &p->aeth);
+}
+
+/* Decode one extended header, all of which is there, and note its layer. Returns its length. */
+ALWAYS_INLINE uint32_t ext_one(struct pkt *p, uint32_t h, uint32_t off)
+{
+#define EXT(bit, name, len)                                                                                            \
+    case bit:                                                                                                          \
+        name##_get(&p->name, p->data + off);                                                                           \
+        pkt_layer(p, &name##_hdr, off, len);                                                                           \
+        return len
+    switch (h) {
+        EXT(H_RDETH, rdeth, 4);
+        EXT(H_DETH, deth, 8);
+        EXT(H_XRCETH, xrceth, 4);
+        EXT(H_FETH, feth, 4);
+        EXT(H_RETH, reth, 16);
+        EXT(H_ATOMICETH, atomiceth, 28);
+        EXT(H_AETH, aeth, 4);
+        EXT(H_ATOMICACKETH, atomicacketh, 8);
+        EXT(H_IMMDT, immdt, 4);
+        EXT(H_IETH, ieth, 4);
+    default:
+        pkt_layer(p, &dcceth_hdr, off, 8);
+        return 8;
+    }
+#undef EXT
+}
+
+/* Extended headers that are not all there: as many as there are. */
+static void ext_partial(struct pkt *p, uint32_t off)
+{
+    static const struct hdr *const hdrs[] = {&rdeth_hdr, &deth_hdr, &dcceth_hdr, &xrceth_hdr, &feth_hdr, &reth_hdr,
+                                             &atomiceth_hdr, &aeth_hdr, &atomicacketh_hdr, &immdt_hdr, &ieth_hdr};
+
+    for (uint32_t ext = p->op->ext; ext; ext &= ext - 1) {
+        uint32_t bit = ext & -ext;
+        if (!pkt_header(p, hdrs[__builtin_ctz(bit) - __builtin_ctz(H_RDETH)], off, header_len(bit), "extended transport header"))
+            return;
+        p->n_layers--;
+        off += ext_one(p, bit, off);
+        p->have |= bit;
+    }
+}
+
+/* The CNP's reserved bytes in place of a payload. */
+static void cnp_decode(struct pkt *p)
+{
+    if (p->payload_len != CNP_LEN)
+        pkt_malformed(p, p->payload_off, "a CNP has 16 reserved bytes behind its BTH");
+    if (p->payload_cap)
+        pkt_layer(p, &cnp_hdr, p->payload_off, min_u32(p->payload_len, CNP_LEN));
+}
+
+/* Payload, pad and ICRC: what lies between p->payload_off and p->end. */
+static void payload_decode(struct pkt *p)
+{
+    uint32_t room = p->end - p->payload_off, tail = ICRC_LEN + p->bth.padcnt;
+
+    p->icrc_off = room >= ICRC_LEN ? p->end - ICRC_LEN : p->end;
+    if (UNLIKELY(room < tail)) {
+        p->payload_len = p->payload_cap = 0;
+        pkt_malformed(p, p->payload_off, room < ICRC_LEN ? "no room for the ICRC" : "pad count exceeds the payload");
+        return;
+    }
+    p->payload_len = room - tail;
+    p->payload_cap = p->caplen > p->payload_off ? min_u32(p->caplen - p->payload_off, p->payload_len) : 0;
+    if (p->payload_cap < p->payload_len)
+        p->flags |= PKT_CUT;
+    if (p->op->flags & OPF_CNP) {
+        cnp_decode(p);
+    } else if (p->payload_cap) {
+        if (UNLIKELY(p->op->name && !(p->op->flags & OPF_PAYLOAD)))
+            pkt_malformed(p, p->payload_off, "bytes behind the headers of an opcode that has no payload");
+        pkt_layer(p, &ib_payload_hdr, p->payload_off, p->payload_cap);
+    }
+    if (p->bth.padcnt && p->icrc_off - p->bth.padcnt < p->caplen)
+        pkt_layer(p, &ib_pad_hdr, p->icrc_off - p->bth.padcnt, p->bth.padcnt);
+    if (p->icrc_off < p->caplen)
+        pkt_layer(p, &icrc_hdr, p->icrc_off, ICRC_LEN);
+}
+
+static const struct opinfo *opinfo_of(struct pkt *p, const struct decode_opts *o)
+{
+    uint8_t opcode = p->bth.opcode;
+
+    if (LIKELY(opcode >> 5 != SVC_RD))
+        return &opcode_table[opcode];
+    if (o->rd_or_dc == RD_OR_DC_GUESS)
+        p->flags |= PKT_GUESS;
+    if (o->rd_or_dc == RD_OR_DC_RD || (o->rd_or_dc == RD_OR_DC_GUESS && p->encap == ENCAP_IB))
+        return &opcode_table[opcode];
+    return &opcode_dc_table[opcode & 31];
+}
+
+/* From the BTH at `off` to the ICRC, which ends at p->end. */
+ALWAYS_INLINE void bth_decode(struct pkt *p, uint32_t off, const struct decode_opts *o)
+{
+    const uint8_t *q = pkt_header(p, &bth_hdr, off, 12, "BTH of 12 bytes");
+    uint32_t limit = min_u32(p->end, p->caplen), ext;
+
+    if (!q)
+        return;
+    bth_get(&p->bth, q);
+    p->have |= H_BTH;
+    p->bth_off = off;
+    p->op = opinfo_of(p, o);
+    p->payload_len = p->payload_cap = 0;
+    off += 12;
+    p->payload_off = off + p->op->ext_len;
+    p->icrc_off = p->end;
+    if (LIKELY(p->payload_off <= limit)) {
+        for (ext = p->op->ext; ext; ext &= ext - 1)
+            off += ext_one(p, ext & -ext, off);
+        p->have |= p->op->ext;
+    } else {
+        ext_partial(p, off);
+        if (p->payload_off > p->end) {
+            p->payload_off = p->end;
+            return;
+        }
+    }
+    payload_decode(p);
+    if (UNLIKELY(p->bth.opcode >> 5 == SVC_UD && p->bth.dqpn <= 1 && p->payload_cap)) {
+        limit = p->end;
+        p->end = p->payload_off + p->payload_len;
+        mad_decode(p);
+        p->end = limit;
+    }
+}
+
+/* Whether the ICRC and all that it covers was captured; if not, its status is unknown for the reason given. */
+static bool crc_possible(struct pkt *p, const struct decode_opts *o)
+{
+    p->unverified = NULL;
+    if (!(p->have & H_BTH))
+        p->icrc = CRC_ABSENT;
+    else if (!o->verify)
+        p->unverified = "not asked for";
+    else if (p->icrc_off + ICRC_LEN > p->end)
+        p->unverified = "the packet has no room for it";
+    else if (p->icrc_off + ICRC_LEN > p->caplen)
+        p->unverified = "cut by the snap length";
+    else if (p->flags & PKT_FRAGMENT)
+        p->unverified = "IP fragment";
+    else
+        return true;
+    return false;
+}
+
+static void crc_compare(struct pkt *p, uint32_t want)
+{
+    p->icrc_got = load_be32(p->data + p->icrc_off);
+    p->icrc_want = __builtin_bswap32(want);
+    p->icrc = p->icrc_got == p->icrc_want ? CRC_GOOD : CRC_BAD;
+}
+
+void rocev2_decode(struct pkt *p, uint32_t off, const struct decode_opts *o)
+{
+    p->encap = ENCAP_ROCEV2;
+    p->ib_off = off;
+    p->icrc = CRC_UNKNOWN;
+    bth_decode(p, off, o);
+    if (!crc_possible(p, o))
+        return;
+    if (p->udp_off - p->ip_off > ICRC_IP_MAX)
+        p->unverified = "IP headers too long";
+    else
+        crc_compare(p, icrc_rocev2(p->data + p->ip_off, p->data + p->udp_off, p->icrc_off - p->udp_off));
+}
+
+/* The GRH at `off`, and what its payload length says about the end; the offset behind it, 0 if it is not all there. */
+static uint32_t grh_decode(struct pkt *p, uint32_t off)
+{
+    const uint8_t *q = pkt_header(p, &grh_hdr, off, 40, "GRH of 40 bytes");
+    uint32_t end;
+
+    if (!q)
+        return 0;
+    grh_get(&p->grh, q);
+    p->have |= H_GRH;
+    p->ip_off = off;
+    p->src = q + 8;
+    p->dst = q + 24;
+    p->addr_len = 16;
+    p->tos = p->grh.tclass;
+    p->ttl = p->grh.hoplmt;
+    end = off + 40 + p->grh.paylen;
+    if (end > p->end)
+        pkt_malformed(p, off + 4, "GRH payload length exceeds the packet");
+    else
+        p->end = end;
+    if (p->grh.nxthdr != GRH_NXTHDR_BTH) {
+        pkt_malformed(p, off + 6, "GRH next header is not 0x1b (BTH)");
+        return 0;
+    }
+    return off + 40;
+}
+
+void rocev1_decode(struct pkt *p, uint32_t off, const struct decode_opts *o)
+{
+    uint32_t bth;
+
+    p->encap = ENCAP_ROCEV1;
+    p->ib_off = off;
+    p->icrc = CRC_UNKNOWN;
+    bth = grh_decode(p, off);
+    if (bth)
+        bth_decode(p, bth, o);
+    if (crc_possible(p, o))
+        crc_compare(p, icrc_rocev1(p->data + off, p->icrc_off - off - 40));
+}
+
+/* Raw packets: an EtherType behind the LRH (LNH 0) or an IPv6 header (LNH 1). */
+static void raw_decode(struct pkt *p, uint32_t off, const struct decode_opts *o)
+{
+    const uint8_t *q;
+
+    p->icrc = CRC_ABSENT;
+    if (p->lrh.lnh == 1) {
+        ip_decode(p, off, o);
+        return;
+    }
+    q = pkt_header(p, &rwh_hdr, off, 4, "raw header of 4 bytes");
+    if (q)
+        ethertype_decode(p, off + 4, load_be16(q + 2), o);
+}
+
+/* The VCRC, two bytes behind the length that the LRH declares. */
+static void vcrc_decode(struct pkt *p, uint32_t off, uint32_t end, const struct decode_opts *o)
+{
+    if (end + 2 > p->caplen)
+        return;
+    pkt_layer(p, &vcrc_hdr, end, 2);
+    p->vcrc = CRC_UNKNOWN;
+    if (!o->verify)
+        return;
+    p->vcrc_got = load_be16(p->data + end);
+    p->vcrc_want = __builtin_bswap16(vcrc_ib(p->data + off, end - off));
+    p->vcrc = p->vcrc_got == p->vcrc_want ? CRC_GOOD : CRC_BAD;
+}
+
+void ib_decode(struct pkt *p, uint32_t off, const struct decode_opts *o)
+{
+    const uint8_t *q;
+    uint32_t end, bth = off + 8;
+    bool ib_transport;
+
+    p->encap = ENCAP_IB;
+    p->ib_off = off;
+    q = pkt_header(p, &lrh_hdr, off, 8, "LRH of 8 bytes");
+    if (!q)
+        return;
+    lrh_get(&p->lrh, q);
+    p->have |= H_LRH;
+    end = off + p->lrh.pktlen * 4;
+    if (end > p->end || end < bth) {
+        pkt_malformed(p, off + 4, "LRH packet length does not fit the packet");
+        end = p->end;
+    }
+    p->end = end;
+    p->icrc = CRC_UNKNOWN;
+    ib_transport = p->lrh.lnh >= 2;
+    if (p->lrh.lnh == 3)
+        bth = grh_decode(p, bth);
+    if (!ib_transport)
+        raw_decode(p, bth, o);
+    else if (bth)
+        bth_decode(p, bth, o);
+    if (ib_transport && crc_possible(p, o))
+        crc_compare(p, icrc_ib(p->data + off, p->icrc_off - off, p->lrh.lnh == 3));
+    vcrc_decode(p, off, end, o);
+}

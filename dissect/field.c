@@ -1,0 +1,193 @@
+/* layer 1 (wire): values of described fields: extraction, printing, and the search for a field by name. */
+#include "dissect/field.h"
+
+#include "dissect/pkt.h"
+
+#include <stdlib.h>
+
+const char *vname_find(const struct vname *table, unsigned n, uint64_t value)
+{
+    for (unsigned i = 0; i < n; i++)
+        if (table[i].value == value)
+            return table[i].name;
+    return NULL;
+}
+
+bool vdesc_print(struct buf *b, const struct vdesc *desc, uint64_t value)
+{
+    const char *name;
+
+    if (!desc)
+        return false;
+    if (desc->text) {
+        size_t before = b->len;
+        desc->text(b, value);
+        return b->len > before;
+    }
+    name = vname_find(desc->names, desc->n, value);
+    if (name)
+        buf_puts(b, name);
+    return name != NULL;
+}
+
+const char *ftype_str(enum ftype t)
+{
+    static const char *const names[] = {
+        "FT_NONE",   "FT_BOOLEAN", "FT_UINT8", "FT_UINT16", "FT_UINT24", "FT_UINT32", "FT_UINT40",        "FT_UINT48",
+        "FT_UINT56", "FT_UINT64",  "FT_INT8",  "FT_INT16",  "FT_INT32",  "FT_INT64",  "FT_BYTES",         "FT_STRING",
+        "FT_ETHER",  "FT_IPv4",    "FT_IPv6",  "FT_EUI64",  "FT_ABSOLUTE_TIME", "FT_RELATIVE_TIME", "FT_FRAMENUM"};
+    return names[t];
+}
+
+/* A number of `width` bits, byte-aligned and little-endian. */
+static uint64_t le_get(const uint8_t *p, unsigned width)
+{
+    uint64_t v = 0;
+
+    for (unsigned i = (width + 7) / 8; i-- > 0;)
+        v = v << 8 | p[i];
+    return v;
+}
+
+/* Extend the sign of a number of `width` bits. */
+static uint64_t sign_extend(uint64_t v, unsigned width)
+{
+    return width >= 64 ? v : (uint64_t)((int64_t)(v << (64 - width)) >> (64 - width));
+}
+
+bool field_value(const struct field *f, const struct pkt *p, const struct layer *l, struct value *v)
+{
+    const uint8_t *h = p->data + l->off;
+    uint32_t first = f->bit / 8, last;
+
+    v->type = f->type;
+    if (f->get)
+        return f->get(p, l, v);
+    last = f->width ? (uint32_t)(f->bit + f->width + 7) / 8 : l->len;
+    if (last > l->len || first > last || (f->width == 0 && first == last))
+        return false;
+    if (f->when && !f->when(h, l->len))
+        return false;
+    if (f->type == FT_NONE)
+        return true;
+    if (ftype_is_number(f->type)) {
+        v->u = f->flags & FLD_LE ? le_get(h + first, f->width) : bits_get(h, f->bit, f->width);
+        if (f->type >= FT_INT8 && f->type <= FT_INT64)
+            v->u = sign_extend(v->u, f->width);
+    } else {
+        v->p = h + first;
+        v->len = last - first;
+    }
+    return true;
+}
+
+static void print_number(struct buf *b, const struct field *f, const struct value *v)
+{
+    if (v->type >= FT_INT8 && v->type <= FT_INT64)
+        buf_sdec(b, (int64_t)v->u);
+    else if (v->type == FT_ABS_TIME || v->type == FT_REL_TIME)
+        buf_time(b, (ns_t)v->u);
+    else if (f->base == BASE_HEX)
+        buf_0x(b, v->u, ftype_digits(v->type));
+    else
+        buf_dec(b, v->u);
+}
+
+void value_print(struct buf *b, const struct field *f, const struct value *v)
+{
+    if (ftype_is_number(v->type)) {
+        print_number(b, f, v);
+        return;
+    }
+    switch (v->type) {
+    case FT_STRING:
+        buf_printable(b, (const char *)v->p, v->len);
+        break;
+    case FT_ETHER:
+        buf_mac(b, v->p);
+        break;
+    case FT_EUI64:
+        buf_bytes(b, v->p, 8, ':');
+        break;
+    case FT_IPV4:
+        buf_ipv4(b, v->p);
+        break;
+    case FT_IPV6:
+        buf_ipv6(b, v->p);
+        break;
+    case FT_BYTES:
+        buf_bytes(b, v->p, v->len, 0);
+        break;
+    default:
+        break;
+    }
+}
+
+void value_text(struct buf *b, const struct field *f, const struct value *v)
+{
+    if (v->type == FT_BOOL && !f->desc) {
+        buf_puts(b, v->u ? "True" : "False");
+        return;
+    }
+    if (ftype_is_number(v->type) && vdesc_print(b, f->desc, v->u)) {
+        buf_mem(b, " (", 2);
+        value_print(b, f, v);
+        buf_char(b, ')');
+        return;
+    }
+    value_print(b, f, v);
+}
+
+unsigned field_find(const char *abbrev, size_t len, struct field_ref *refs, unsigned max)
+{
+    unsigned n = 0;
+
+    for (const struct hdr *const *h = all_headers; *h; h++) {
+        if (n < max && strlen((*h)->abbrev) == len && memcmp((*h)->abbrev, abbrev, len) == 0)
+            refs[n++] = (struct field_ref){*h, NULL};
+        for (unsigned i = 0; i < (*h)->nfields && n < max; i++) {
+            const struct field *f = &(*h)->fields[i];
+            if (strlen(f->abbrev) == len && memcmp(f->abbrev, abbrev, len) == 0)
+                refs[n++] = (struct field_ref){*h, f};
+        }
+    }
+    return n;
+}
+
+/* Levenshtein's distance between two names, at most `limit`. */
+static unsigned name_distance(const char *a, size_t na, const char *b, size_t nb, unsigned limit)
+{
+    unsigned row[128];
+
+    if (nb >= ARRAY_LEN(row) || na >= ARRAY_LEN(row))
+        return limit;
+    for (unsigned j = 0; j <= nb; j++)
+        row[j] = j;
+    for (unsigned i = 1; i <= na; i++) {
+        unsigned diagonal = row[0];
+        row[0] = i;
+        for (unsigned j = 1; j <= nb; j++) {
+            unsigned best = min_u32(min_u32(row[j], row[j - 1]) + 1, diagonal + (a[i - 1] != b[j - 1]));
+            diagonal = row[j];
+            row[j] = best;
+        }
+    }
+    return min_u32(row[nb], limit);
+}
+
+const char *field_nearest(const char *abbrev, size_t len)
+{
+    const char *best = "";
+    unsigned least = UINT32_MAX;
+
+    for (const struct hdr *const *h = all_headers; *h; h++)
+        for (unsigned i = 0; i <= (*h)->nfields; i++) {
+            const char *name = i ? (*h)->fields[i - 1].abbrev : (*h)->abbrev;
+            unsigned d = name_distance(abbrev, len, name, strlen(name), least);
+            if (d < least) {
+                least = d;
+                best = name;
+            }
+        }
+    return best;
+}

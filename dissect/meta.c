@@ -1,0 +1,87 @@
+/* layer 1 (wire): fields that describe a packet as a whole: frame.*, the columns, and what context knows of it (rdma.*). */
+#include "dissect/pkt.h"
+
+#define GET(name, expr)                                                                                                \
+    static bool name(const struct pkt *p, const struct layer *l, struct value *v)                                      \
+    {                                                                                                                  \
+        (void)l;                                                                                                       \
+        v->u = (uint64_t)(expr);                                                                                       \
+        return true;                                                                                                   \
+    }
+GET(number_get, p->frame->number)
+GET(len_get, p->frame->len)
+GET(caplen_get, p->frame->caplen)
+GET(iface_get, p->frame->iface)
+
+static bool epoch_get(const struct pkt *p, const struct layer *l, struct value *v)
+{
+    (void)l;
+    v->u = (uint64_t)p->frame->ts;
+    return p->frame->has_ts;
+}
+
+static bool comment_get(const struct pkt *p, const struct layer *l, struct value *v)
+{
+    (void)l;
+    v->p = (const uint8_t *)p->frame->comment;
+    v->len = p->frame->comment_len;
+    return p->frame->comment != NULL;
+}
+
+static const struct field frame_fields[] = {
+    FIELD_GET(number_get, FT_UINT32, BASE_DEC, NULL, 0, "frame.number", "Frame Number", "Number in its file, from 1."),
+    FIELD_GET(epoch_get, FT_ABS_TIME, BASE_NONE, NULL, 0, "frame.time_epoch", "Epoch Time", "Seconds since 1970, UTC."),
+    FIELD_GET(len_get, FT_UINT32, BASE_DEC, NULL, 0, "frame.len", "Frame Length", "Bytes on the wire."),
+    FIELD_GET(caplen_get, FT_UINT32, BASE_DEC, NULL, 0, "frame.cap_len", "Capture Length", "Bytes captured."),
+    FIELD_GET(iface_get, FT_UINT32, BASE_DEC, NULL, 0, "frame.interface_id", "Interface id", "Interface of a pcapng file."),
+    FIELD_GET(comment_get, FT_STRING, BASE_NONE, NULL, 0, "frame.comment", "Comment", "First comment of the packet."),
+};
+const struct hdr frame_hdr = {"frame", "Frame", "frame", "Unknown", frame_fields, ARRAY_LEN(frame_fields), 0, FT_NONE, NULL};
+
+/* Values of pkt.note, present when their bit is. */
+#define NOTE(name, bit, member)                                                                                        \
+    static bool name(const struct pkt *p, const struct layer *l, struct value *v)                                      \
+    {                                                                                                                  \
+        (void)l;                                                                                                       \
+        if (!(p->note.have & (bit)))                                                                                   \
+            return false;                                                                                              \
+        v->u = p->note.member;                                                                                         \
+        return true;                                                                                                   \
+    }
+NOTE(conn_get, NOTE_CONN, conn)
+NOTE(src_qpn_get, NOTE_SRC_QPN, src_qpn)
+NOTE(pmtu_get, NOTE_PMTU, pmtu)
+NOTE(msg_get, NOTE_MSG, msg)
+NOTE(msg_packet_get, NOTE_MSG, msg_packet)
+NOTE(msg_packets_get, NOTE_MSG_PACKETS, msg_packets)
+NOTE(msg_bytes_get, NOTE_MSG_BYTES, msg_bytes)
+NOTE(request_get, NOTE_REQUEST, request_frame)
+NOTE(acked_first_get, NOTE_ACKED, acked_first)
+NOTE(acked_last_get, NOTE_ACKED, acked_last)
+NOTE(retrans_get, NOTE_RETRANS, retransmission)
+
+static bool upper_get(const struct pkt *p, const struct layer *l, struct value *v)
+{
+    (void)l;
+    if (!(p->note.have & NOTE_UPPER))
+        return false;
+    v->p = (const uint8_t *)p->note.upper;
+    v->len = (uint32_t)strlen(p->note.upper);
+    return true;
+}
+
+static const struct field rdma_fields[] = {
+    FIELD_GET(conn_get, FT_UINT32, BASE_DEC, NULL, 0, "rdma.conn", "Connection", "Number of the connection, from 1."),
+    FIELD_GET(src_qpn_get, FT_UINT24, BASE_HEX, NULL, 0, "rdma.srcqp", "Source Queue Pair", "Queue pair that sent the packet."),
+    FIELD_GET(pmtu_get, FT_UINT32, BASE_DEC, NULL, 0, "rdma.pmtu", "Path MTU", "Path MTU of the connection, bytes."),
+    FIELD_GET(upper_get, FT_STRING, BASE_NONE, NULL, 0, "rdma.upper", "Upper protocol", "Protocol that the connection carries."),
+    FIELD_GET(msg_get, FT_UINT32, BASE_DEC, NULL, 0, "rdma.msg", "Message", "Number of the message in its direction, from 1."),
+    FIELD_GET(msg_packet_get, FT_UINT32, BASE_DEC, NULL, 0, "rdma.msg.packet", "Packet of the message", "Its position, from 1."),
+    FIELD_GET(msg_packets_get, FT_UINT32, BASE_DEC, NULL, 0, "rdma.msg.packets", "Packets in the message", "How many it has."),
+    FIELD_GET(msg_bytes_get, FT_UINT64, BASE_DEC, NULL, 0, "rdma.msg.bytes", "Bytes in the message", "Payload of the whole message."),
+    FIELD_GET(request_get, FT_FRAMENUM, BASE_DEC, NULL, 0, "rdma.request_in", "Request in frame", "Request that this responds to."),
+    FIELD_GET(acked_first_get, FT_FRAMENUM, BASE_DEC, NULL, 0, "rdma.acks.first", "Answers from frame", "First frame that this answers."),
+    FIELD_GET(acked_last_get, FT_FRAMENUM, BASE_DEC, NULL, 0, "rdma.acks.last", "Answers up to frame", "Last frame that this answers."),
+    FIELD_GET(retrans_get, FT_BOOL, BASE_NONE, NULL, 0, "rdma.retransmission", "Retransmission", "The PSN was seen before in this direction."),
+};
+const struct hdr rdma_hdr = {"rdma", "RDMA context", "rdma", NULL, rdma_fields, ARRAY_LEN(rdma_fields), 0, FT_NONE, NULL};

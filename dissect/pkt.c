@@ -1,0 +1,86 @@
+/* layer 1 (wire): decoding starts here: by link type; and the columns of a packet list. */
+#include "dissect/pkt.h"
+
+void pkt_malformed(struct pkt *p, uint32_t off, const char *why)
+{
+    if (p->flags & PKT_MALFORMED)
+        return;
+    p->flags |= PKT_MALFORMED;
+    p->why = why;
+    p->why_off = off;
+}
+
+const uint8_t *pkt_need_slow(struct pkt *p, uint32_t off, uint32_t n, const char *why)
+{
+    if (off <= p->end && n <= p->end - off)
+        p->flags |= PKT_CUT;
+    else
+        pkt_malformed(p, off, why);
+    return NULL;
+}
+
+static void link_type_decode(struct pkt *p, const struct decode_opts *o)
+{
+    switch (p->frame->linktype) {
+    case LINK_RAW:
+    case LINK_IPV4:
+    case LINK_IPV6:
+        ip_decode(p, 0, o);
+        break;
+    case LINK_INFINIBAND:
+        ib_decode(p, 0, o);
+        break;
+    default:
+        break;
+    }
+}
+
+void pkt_decode(struct pkt *p, const struct frame *frame, const struct decode_opts *o)
+{
+    p->frame = frame;
+    p->data = frame->data;
+    p->caplen = frame->caplen;
+    p->have = 0;
+    p->flags = 0;
+    p->n_layers = 0;
+    p->encap = ENCAP_NONE;
+    p->icrc = CRC_ABSENT;
+    p->vcrc = CRC_ABSENT;
+    p->addr_len = 0;
+    p->note.have = 0;
+    p->end = max_u32(frame->len, frame->caplen);
+    pkt_layer(p, &frame_hdr, 0, frame->caplen);
+    if (LIKELY(frame->linktype == LINK_ETHERNET))
+        eth_decode(p, 0, o);
+    else
+        link_type_decode(p, o);
+}
+
+const char *pkt_column(const struct pkt *p)
+{
+    for (unsigned i = p->n_layers; i-- > 0;) {
+        if (p->layers[i].hdr->column)
+            return p->layers[i].hdr->column;
+        if (p->layers[i].hdr == &bth_hdr)
+            return p->encap == ENCAP_ROCEV2 ? "RRoCE" : p->encap == ENCAP_ROCEV1 ? "RoCE" : "InfiniBand";
+    }
+    return "";
+}
+
+void pkt_info(struct buf *b, const struct pkt *p)
+{
+    for (unsigned i = p->n_layers; i-- > 0;)
+        if (p->layers[i].hdr->info) {
+            p->layers[i].hdr->info(b, p, &p->layers[i]);
+            break;
+        }
+    if (UNLIKELY(p->flags & PKT_MALFORMED)) {
+        buf_puts(b, " [malformed: ");
+        buf_puts(b, p->why);
+        buf_char(b, ']');
+    }
+    if (UNLIKELY(p->flags & PKT_CUT))
+        buf_puts(b, " [cut by the snap length]");
+    if (UNLIKELY(p->icrc == CRC_BAD))
+        buf_puts(b, " [bad ICRC]");
+}

@@ -1,0 +1,222 @@
+/* layer 1 (wire): a decoded packet. */
+#ifndef RDMATRACE_PKT_H
+#define RDMATRACE_PKT_H
+
+#include "dissect/ib.h"
+#include "dissect/icrc.h"
+#include "dissect/opcode.h"
+#include "frame.h"
+
+/* One header found in a packet. */
+struct layer {
+    const struct hdr *hdr;
+    uint32_t off; /* of its first byte in the frame */
+    uint32_t len; /* bytes of it that were captured */
+};
+
+#define PKT_LAYERS 48 /* a packet with more headers is malformed */
+
+/* How the InfiniBand transport is carried. */
+enum encap {
+    ENCAP_NONE, /* no InfiniBand packet */
+    ENCAP_ROCEV2, /* UDP over IPv4 or IPv6 */
+    ENCAP_ROCEV1, /* EtherType 0x8915 and GRH */
+    ENCAP_IB,     /* native: LRH */
+};
+
+/* What is remarkable about a packet; masks of these bits. */
+enum {
+    PKT_MALFORMED = 1u << 0, /* lengths or values contradict each other; pkt.why says how */
+    PKT_CUT = 1u << 1,       /* the snap length cut it: pkt.why is not set, what is there is right */
+    PKT_GUESS = 1u << 2,     /* service 0x40-0x5f was taken for RD or DC without being told which */
+    PKT_FRAGMENT = 1u << 3,  /* an IP fragment other than a whole datagram */
+    PKT_TUNNEL = 1u << 4,    /* the addresses in pkt are those inside of a tunnel */
+};
+
+/* How 0x40-0x5f is read. */
+enum rd_or_dc {
+    RD_OR_DC_GUESS, /* DC on RoCE, RD on native InfiniBand */
+    RD_OR_DC_RD,
+    RD_OR_DC_DC,
+};
+
+#define UDP_PORT_ROCEV2 4791
+#define ETHERTYPE_ROCEV1 0x8915
+
+struct decode_opts {
+    uint16_t udp_ports[8]; /* destination ports of RoCEv2 besides 4791 */
+    unsigned n_udp_ports;  /* at most 8 */
+    enum rd_or_dc rd_or_dc;
+    bool verify; /* calculate ICRC and VCRC */
+};
+
+/* What context across packets adds (filled by the trace layer when pkt_note.have is not 0). Frame numbers are those of the file;
+ * 0: not known. */
+struct pkt_note {
+    uint32_t have;          /* NOTE_* */
+    uint32_t conn;          /* number of the connection, from 1 */
+    uint32_t src_qpn;       /* source QP: of the connection, or of the DETH */
+    uint32_t pmtu;          /* path MTU of the connection in bytes */
+    const char *upper;      /* upper protocol, e.g. "NVMe/RDMA" */
+    uint32_t msg;           /* number of the message in its connection and direction, from 1 */
+    uint32_t msg_packet;    /* position of the packet in its message, from 1 */
+    uint32_t msg_packets;   /* packets of the whole message */
+    uint64_t msg_bytes;     /* payload bytes of the whole message */
+    uint64_t request_frame; /* frame of the request that this responds to */
+    uint64_t acked_first;   /* first and last frame that this answers */
+    uint64_t acked_last;
+    bool retransmission;    /* the same PSN was seen before in this direction */
+};
+enum {
+    NOTE_CONN = 1u << 0,
+    NOTE_SRC_QPN = 1u << 1,
+    NOTE_PMTU = 1u << 2,
+    NOTE_UPPER = 1u << 3,
+    NOTE_MSG = 1u << 4,         /* msg, msg_packet */
+    NOTE_MSG_PACKETS = 1u << 5, /* msg_packets */
+    NOTE_MSG_BYTES = 1u << 6,
+    NOTE_REQUEST = 1u << 7,
+    NOTE_ACKED = 1u << 8,
+    NOTE_RETRANS = 1u << 9, /* the flag `retransmission` is meaningful */
+};
+
+/*
+ * A packet as pkt_decode() leaves it. It is never cleared: `have` says which headers are valid, and of the other members only
+ * those stated to be always set may be read. Pointers and offsets refer to the frame's data.
+ */
+struct pkt {
+    const struct frame *frame; /* always set */
+    const uint8_t *data;       /* frame->data */
+    uint32_t caplen;           /* frame->caplen */
+    uint32_t have;             /* always set: H_* bits of the headers that are here in full */
+    uint32_t flags;            /* always set: PKT_* */
+    uint16_t n_layers;         /* always set */
+    uint8_t encap;             /* always set: enum encap */
+    uint8_t icrc;              /* always set: enum crc_status; CRC_UNKNOWN without opts.verify */
+    uint8_t vcrc;              /* always set, likewise */
+    const char *why;           /* with PKT_MALFORMED: what is wrong, a constant text */
+    uint32_t why_off;          /* and at which offset in the frame */
+    uint32_t end;              /* end, as an offset, of what the headers so far declare; never beyond frame->len */
+    const char *unverified;    /* with icrc == CRC_UNKNOWN: why */
+
+    /* Innermost IP header, or the GRH of RoCEv1 and native InfiniBand; set with H_IP4, H_IP6 or H_GRH. */
+    uint8_t addr_len;   /* always set: 4, 16 or 0 (no addresses) */
+    uint8_t tos;        /* TOS or traffic class: DSCP in the upper 6 bits, ECN in the lower 2 */
+    uint8_t ttl;        /* TTL or hop limit */
+    uint32_t ip_off;    /* offset of the header */
+    const uint8_t *src; /* addr_len bytes */
+    const uint8_t *dst;
+
+    uint32_t udp_off; /* with H_UDP: offset of the innermost UDP header */
+    uint16_t sport;   /* with H_UDP, also set for TCP */
+    uint16_t dport;
+    uint16_t vlan; /* with H_VLAN: tag control information of the innermost tag: PCP (3 bits), DEI (1), VID (12) */
+
+    /* InfiniBand transport; each valid if its H_* bit is set in `have`. */
+    struct lrh lrh;
+    struct grh grh;
+    struct bth bth;
+    struct rdeth rdeth;
+    struct deth deth;
+    struct xrceth xrceth;
+    struct feth feth;
+    struct reth reth;
+    struct atomiceth atomiceth;
+    struct aeth aeth;
+    struct atomicacketh atomicacketh;
+    struct immdt immdt;
+    struct ieth ieth;
+
+    /* With H_BTH. */
+    const struct opinfo *op; /* row of the opcode table; op->name NULL for an undefined opcode */
+    uint32_t ib_off;         /* offset of the LRH, the GRH or (RoCEv2) the BTH */
+    uint32_t bth_off;        /* offset of the BTH */
+    uint32_t payload_off;    /* offset behind the last extended header */
+    uint32_t payload_len;    /* bytes of payload on the wire, without pad */
+    uint32_t payload_cap;    /* bytes of them that were captured */
+    uint32_t icrc_off;       /* offset of the ICRC; it is there if icrc_off + 4 <= caplen */
+    uint32_t icrc_got;       /* with icrc good or bad: value in the packet ... */
+    uint32_t icrc_want;      /* ... and as calculated */
+    uint16_t vcrc_got;       /* likewise */
+    uint16_t vcrc_want;
+
+    struct pkt_note note; /* note.have is always set */
+
+    struct layer layers[PKT_LAYERS];
+};
+
+/* Decode `frame` into `p`. Never fails: the packet is described as far as it goes, and marked. */
+void pkt_decode(struct pkt *p, const struct frame *frame, const struct decode_opts *opts);
+
+/* Protocol column: "RRoCE", "RoCE", "InfiniBand", "CM", "ARP", "TCP" ... */
+const char *pkt_column(const struct pkt *p);
+/* Info column: one line for people. */
+void pkt_info(struct buf *b, const struct pkt *p);
+
+/* --- For the dissectors ------------------------------------------------------------------------------------------------ */
+
+/* Note a header of `len` bytes at `off`; what of it was not captured, or lies beyond p->end, is left out. */
+static inline void pkt_layer(struct pkt *p, const struct hdr *hdr, uint32_t off, uint32_t len)
+{
+    struct layer *l = &p->layers[p->n_layers];
+    uint32_t room = p->caplen > off ? p->caplen - off : 0;
+
+    if (UNLIKELY(p->n_layers >= PKT_LAYERS))
+        return;
+    l->hdr = hdr;
+    l->off = off;
+    l->len = len < room ? len : room;
+    p->n_layers++;
+}
+
+/* Mark the packet as malformed at `off`; only the first reason is kept. */
+void pkt_malformed(struct pkt *p, uint32_t off, const char *why);
+
+/* The `n` bytes at `off`, or NULL if they are not all there. Then the packet is marked: PKT_CUT when they exist on the wire
+ * (within p->end) but were not captured, else PKT_MALFORMED with `why`. */
+const uint8_t *pkt_need_slow(struct pkt *p, uint32_t off, uint32_t n, const char *why);
+static inline const uint8_t *pkt_need(struct pkt *p, uint32_t off, uint32_t n, const char *why)
+{
+    uint32_t limit = p->end < p->caplen ? p->end : p->caplen;
+
+    if (LIKELY(off <= limit && n <= limit - off))
+        return p->data + off;
+    return pkt_need_slow(p, off, n, why);
+}
+
+/* Add one layer (with as much of the header as is there) and say whether `n` bytes of it are there in full: the usual start of
+ * a dissector. */
+static inline const uint8_t *pkt_header(struct pkt *p, const struct hdr *hdr, uint32_t off, uint32_t n, const char *why)
+{
+    const uint8_t *q = pkt_need(p, off, n, why);
+    uint32_t end = p->end;
+
+    if (LIKELY(q != NULL))
+        pkt_layer(p, hdr, off, n);
+    else if (off < end && off < p->caplen)
+        pkt_layer(p, hdr, off, n < end - off ? n : end - off);
+    return q;
+}
+
+/* Dissectors continue with each other. `off` is where their first header starts; they never read at or beyond p->end. */
+void eth_decode(struct pkt *p, uint32_t off, const struct decode_opts *o);
+/* What an EtherType announces, at `off`. */
+void ethertype_decode(struct pkt *p, uint32_t off, uint16_t type, const struct decode_opts *o);
+/* IPv4 or IPv6, told apart by the version nibble. */
+void ip_decode(struct pkt *p, uint32_t off, const struct decode_opts *o);
+/* What an IP protocol number announces, at `off`. */
+void ipproto_decode(struct pkt *p, uint32_t off, uint8_t proto, const struct decode_opts *o);
+void udp_decode(struct pkt *p, uint32_t off, const struct decode_opts *o);
+/* RoCEv2: the BTH at `off`, behind the UDP header at p->udp_off. */
+void rocev2_decode(struct pkt *p, uint32_t off, const struct decode_opts *o);
+/* RoCEv1: the GRH at `off`. */
+void rocev1_decode(struct pkt *p, uint32_t off, const struct decode_opts *o);
+/* Native InfiniBand: the LRH at `off`. */
+void ib_decode(struct pkt *p, uint32_t off, const struct decode_opts *o);
+/* Management datagram in the payload of a UD packet to QP 0 or 1: p->payload_off, p->payload_len. */
+void mad_decode(struct pkt *p);
+
+/* frame.* and the columns; rdma.* of pkt_note, which printing adds as a last layer when note.have is not 0. */
+extern const struct hdr frame_hdr, rdma_hdr;
+
+#endif
