@@ -26,12 +26,13 @@ struct frame {
     ns_t ts;             /* time of capture, ns since the epoch */
     const uint8_t *data; /* captured bytes; valid until the next frame is read */
     uint32_t caplen;     /* captured bytes, at most FRAME_MAX */
-    uint32_t len;        /* bytes on the wire; may exceed caplen (snap length) */
+    uint32_t len;        /* bytes on the wire as recorded; exceeds caplen (snap length), or lies */
     uint64_t number;     /* number of the frame in its own file, from 1 */
     uint16_t linktype;   /* enum linktype, or any other registered value */
     uint16_t file;       /* index of the file among those given, from 0 */
-    uint32_t iface;      /* pcapng interface in its file, 0 for other formats */
-    bool has_ts;         /* false: the format carried no time for this frame (Simple Packet Block) */
+    uint32_t iface;      /* pcapng interface in its file, counted through all sections; 0 for other formats */
+    bool has_ts;         /* false: the format carried no time for this frame (Simple Packet Block), ts is 0 */
+    uint8_t fcs_len;     /* bytes of frame check sequence at the end of the frame, 0 if none or unknown */
     uint32_t flags;      /* epb_flags of pcapng (direction, FCS length, link errors), 0 if absent */
     uint64_t drops;      /* epb_dropcount: packets lost before this one, 0 if absent */
     const char *comment; /* first comment of the packet, UTF-8, not terminated; NULL if none */

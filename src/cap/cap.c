@@ -1,0 +1,194 @@
+/* layer 1 (io): opening a capture file of any format, errors, information. */
+#include "src/cap/cap.h"
+#include "src/cap/cap_impl.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* All texts of one file together; more is not kept. */
+#define TEXT_TOTAL_MAX ((size_t)4 << 20)
+
+const char *cap_format_str(enum cap_format format)
+{
+    static const char *const names[] = {
+        [CAP_PCAP] = "pcap", [CAP_PCAP_MODIFIED] = "modified pcap", [CAP_PCAPNG] = "pcapng",
+        [CAP_ERF] = "ERF",   [CAP_LIVE] = "live capture",
+    };
+    return names[format];
+}
+
+const char *cap_compression_str(enum cap_compression compression)
+{
+    static const char *const names[] = {[CAP_PLAIN] = "none", [CAP_GZIP] = "gzip", [CAP_ZSTD] = "zstd"};
+    return names[compression];
+}
+
+void cap_error_line(const struct cap_error *e, struct buf *out)
+{
+    buf_puts(out, e->file);
+    buf_puts(out, ": ");
+    if (e->frame)
+        buf_printf(out, "byte %llu%s, frame %llu: ", (unsigned long long)e->offset,
+                   e->unpacked ? " (after decompression)" : "", (unsigned long long)e->frame);
+    buf_puts(out, e->msg);
+}
+
+int cap_fail(struct cap *c, uint64_t offset, const char *fmt, ...)
+{
+    struct cap_error *e = &c->error;
+    va_list ap;
+
+    e->err = -EINVAL;
+    e->offset = offset;
+    e->frame = c->frames + 1;
+    e->unpacked = c->src.compression != CAP_PLAIN;
+    va_start(ap, fmt);
+    vsnprintf(e->msg, sizeof e->msg, fmt, ap);
+    va_end(ap);
+    if (!source_intact(&c->src) || c->src.err) {
+        e->err = c->src.err;
+        snprintf(e->msg, sizeof e->msg, "%s", c->src.why);
+    }
+    return e->err;
+}
+
+int cap_short(struct cap *c, bool end_is_fine, const char *what, uint64_t need)
+{
+    uint64_t left = source_left(&c->src);
+
+    if (left == 0 && end_is_fine && source_intact(&c->src) && !c->src.err)
+        return 0;
+    return cap_fail(c, source_offset(&c->src), "%s of %llu bytes, the file ends after %llu", what,
+                    (unsigned long long)need, (unsigned long long)left);
+}
+
+struct cap_iface *cap_iface_add(struct cap *c, uint64_t offset)
+{
+    if (c->n_ifaces >= CAP_IFACES_MAX) {
+        cap_fail(c, offset, "interface number %u, at most %u are read", c->n_ifaces + 1, CAP_IFACES_MAX);
+        return NULL;
+    }
+    if (c->n_ifaces == c->ifaces_cap) {
+        uint32_t cap = c->ifaces_cap ? c->ifaces_cap * 2 : 4;
+        struct cap_iface *p = realloc(c->ifaces, cap * sizeof *p);
+        if (!p) {
+            cap_fail(c, offset, "out of memory");
+            return NULL;
+        }
+        c->ifaces = p;
+        c->ifaces_cap = cap;
+    }
+    struct cap_iface *i = &c->ifaces[c->n_ifaces++];
+    memset(i, 0, sizeof *i);
+    return i;
+}
+
+void cap_text(struct cap *c, char **old, const uint8_t *p, size_t n)
+{
+    n = strnlen((const char *)p, n < CAP_TEXT_MAX ? n : CAP_TEXT_MAX);
+    if (*old)
+        c->text -= strlen(*old);
+    free(*old);
+    *old = n && c->text + n <= TEXT_TOTAL_MAX ? strndup((const char *)p, n) : NULL;
+    if (*old)
+        c->text += n;
+}
+
+/* Recognise the format; 0 or a negative errno with c->error filled. */
+static int cap_begin(struct cap *c)
+{
+    static int (*const begin[])(struct cap *) = {pcap_begin, pcapng_begin, erf_begin};
+    char start[40] = "";
+
+    for (size_t i = 0; i < ARRAY_LEN(begin); i++) {
+        int rc = begin[i](c);
+        if (rc)
+            return rc < 0 ? rc : 0;
+    }
+    source_peek(&c->src, 8);
+    size_t left = source_left(&c->src);
+    if (left == 0)
+        return cap_fail(c, 0, "the file is empty, not a capture");
+    for (size_t i = 0; i < left && i < 8; i++)
+        snprintf(start + 3 * i, sizeof start - 3 * i, " %02x", c->src.p[i]);
+    return cap_fail(c, 0, "not a capture file of a known format (pcap, pcapng, ERF): it begins with%s", start);
+}
+
+int cap_open(struct cap **out, const char *path, uint16_t file_index, const struct cap_opts *opts,
+             struct cap_error *err)
+{
+    static const struct cap_opts none;
+    struct cap *c = calloc(1, sizeof *c);
+    const char *name = strcmp(path, "-") == 0 ? "standard input" : path;
+
+    if (!c) {
+        *err = (struct cap_error){.file = name, .err = -ENOMEM, .msg = "out of memory"};
+        return -ENOMEM;
+    }
+    c->file = file_index;
+    c->error.file = name;
+    int rc = source_open(&c->src, path, opts ? opts : &none);
+    if (rc < 0)
+        cap_fail(c, 0, "cannot open");
+    else
+        rc = cap_begin(c);
+    if (rc < 0) {
+        *err = c->error;
+        err->frame = 0;
+        cap_close(c);
+        return rc;
+    }
+    c->info.compression = c->src.compression;
+    *out = c;
+    return 0;
+}
+
+int cap_next(struct cap *c, struct frame *f)
+{
+    if (UNLIKELY(c->error.err))
+        return c->error.err;
+    if (UNLIKELY(c->src.gone)) {
+        source_intact(&c->src);
+        return cap_fail(c, c->src.size, "the file shrank");
+    }
+    return c->next(c, f);
+}
+
+const struct cap_error *cap_error(const struct cap *c)
+{
+    return &c->error;
+}
+
+const struct cap_info *cap_info(struct cap *c)
+{
+    c->info.big_endian = c->swap;
+    c->info.ifaces = c->ifaces;
+    c->info.n_ifaces = c->n_ifaces;
+    c->info.size = c->src.size;
+    c->info.consumed = source_consumed(&c->src);
+    c->info.frames = c->frames;
+    return &c->info;
+}
+
+void cap_close(struct cap *c)
+{
+    if (!c)
+        return;
+    if (c->close)
+        c->close(c);
+    for (uint32_t i = 0; i < c->n_ifaces; i++) {
+        free(c->ifaces[i].name);
+        free(c->ifaces[i].description);
+        free(c->ifaces[i].filter);
+        free(c->ifaces[i].os);
+    }
+    free(c->ifaces);
+    free(c->info.hardware);
+    free(c->info.os);
+    free(c->info.app);
+    free(c->info.comment);
+    source_close(&c->src);
+    free(c);
+}

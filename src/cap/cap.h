@@ -1,0 +1,108 @@
+/* layer 1 (io): capture files and live capture, one frame after another. */
+#ifndef RDMATRACE_CAP_H
+#define RDMATRACE_CAP_H
+
+#include "buf.h"
+#include "frame.h"
+#include "types.h"
+
+/* Formats that are read. */
+enum cap_format {
+    CAP_PCAP,          /* pcap, time stamps of microseconds or nanoseconds */
+    CAP_PCAP_MODIFIED, /* pcap with the longer record headers of Kuznetzov's patch (magic 0xa1b2cd34) */
+    CAP_PCAPNG,
+    CAP_ERF,  /* native ERF records of Endace: no file header, every frame is of link type LINK_ERF */
+    CAP_LIVE, /* not a file: frames of an interface of this host */
+};
+const char *cap_format_str(enum cap_format format);
+
+/* How a file is packed. */
+enum cap_compression { CAP_PLAIN, CAP_GZIP, CAP_ZSTD };
+const char *cap_compression_str(enum cap_compression compression);
+
+/* Choices at cap_open(); all zero is the default. */
+struct cap_opts {
+    size_t window; /* bytes of a file that are mapped at once; 0: 1 MiB. Give less when many files are open at once */
+    bool stream;   /* read() even from regular files, never map them */
+};
+
+/* Why a file could not be opened or read further. */
+struct cap_error {
+    const char *file; /* name as given, "standard input" for "-"; belongs to the caller of cap_open() or to the cap */
+    uint64_t offset;  /* byte of the (uncompressed) file at which the unreadable record begins */
+    uint64_t frame;   /* number that the next frame would have had, from 1; 0 if the file could not even be opened */
+    int err;          /* negative errno: -EINVAL for a bad file, -EIO for one that shrank, else of the failed call */
+    bool unpacked;    /* the offset counts bytes after decompression */
+    char msg[200];    /* what was expected and what was there; one line, no newline */
+};
+/* The whole line: "trace.pcap: byte 1240, frame 17: packet record of 1516 bytes, the file ends after 812". */
+void cap_error_line(const struct cap_error *e, struct buf *out);
+
+/* Text in a file's description is at most this long, the rest is cut. */
+#define CAP_TEXT_MAX 1024
+/* More interfaces than this in one file are taken for an attack. */
+#define CAP_IFACES_MAX 65536
+
+/* An interface on which frames were captured. Other formats than pcapng have exactly one. Texts are UTF-8 as found in the
+ * file (untrusted: escape before printing), terminated, NULL if absent. */
+struct cap_iface {
+    uint16_t linktype;   /* enum linktype or another registered value */
+    uint8_t fcs_len;     /* bytes of frame check sequence that end each frame, 0 if none or unknown */
+    uint8_t tsresol;     /* if_tsresol as in the file: 6 is microseconds, 9 nanoseconds, bit 7 set: power of 2 */
+    uint32_t snaplen;    /* longest captured length, 0: no limit */
+    int64_t tsoffset;    /* if_tsoffset: seconds added to each time stamp (cap_next() has added them) */
+    uint32_t section;    /* section of the file that defines it, from 0 */
+    uint32_t id;         /* number within its section, from 0: what tshark prints as frame.interface_id */
+    char *name;          /* if_name */
+    char *description;   /* if_description */
+    char *filter;        /* if_filter, when it is a string */
+    char *os;            /* if_os */
+    uint64_t speed;      /* if_speed in bits per second, 0 if absent */
+    uint64_t received;   /* isb_ifrecv: frames received, of the last statistics block so far; 0 if absent */
+    uint64_t dropped;    /* isb_ifdrop: frames dropped by the interface, likewise */
+    uint64_t os_dropped; /* isb_osdrop: frames dropped by the operating system, likewise */
+    bool has_drops;      /* dropped or os_dropped was in the file: 0 is then a statement, not ignorance */
+    /* How the reader turns a time stamp into ns: (ts * mul) / div, or (ts * mul) >> shift if shift is not 0. */
+    uint64_t ts_mul, ts_div;
+    uint8_t ts_shift;
+};
+
+/* What is known of a file so far; grows as the file is read. */
+struct cap_info {
+    enum cap_format format;
+    enum cap_compression compression;
+    bool big_endian;                /* byte order of the file (pcapng: of the current section) */
+    bool nanoseconds;               /* pcap: time stamps are of nanoseconds */
+    const struct cap_iface *ifaces; /* by frame.iface; moves when interfaces are added, so do not keep it */
+    uint32_t n_ifaces;
+    uint32_t n_sections; /* pcapng: sections so far, else 1 */
+    /* Options of the current section header (pcapng), NULL if absent. */
+    char *hardware, *os, *app, *comment;
+    uint64_t size;     /* bytes of the file (packed), 0 if unknown: a pipe, a live capture */
+    uint64_t consumed; /* bytes of it that were read (packed; a little ahead of the frames for compressed files) */
+    uint64_t frames;   /* frames delivered */
+};
+
+struct cap;
+
+/* Open a capture file; "-" is standard input. Format and compression are found by content. `file_index` becomes frame.file.
+ * `opts` may be NULL. 0 with *out set, or a negative errno with *err filled (err->file is then `path` itself or a
+ * constant). `path` must stay valid until cap_close(). */
+int cap_open(struct cap **out, const char *path, uint16_t file_index, const struct cap_opts *opts,
+             struct cap_error *err);
+
+/* The next frame: 1 with *f filled, 0 at the end, a negative errno when the file cannot be read further (see cap_error();
+ * repeated calls repeat it). All frames before the bad place have been delivered. *f points into memory of the cap, valid
+ * until the next call. */
+int cap_next(struct cap *c, struct frame *f);
+
+/* After cap_next() failed: why. */
+const struct cap_error *cap_error(const struct cap *c);
+
+/* What is known so far, see struct cap_info. */
+const struct cap_info *cap_info(struct cap *c);
+
+/* Release everything; NULL is allowed. */
+void cap_close(struct cap *c);
+
+#endif

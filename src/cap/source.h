@@ -1,0 +1,86 @@
+/* layer 1 (io): the bytes of a file in order: a sliding mapped window, or a buffer over a pipe or a decompressor. */
+#ifndef RDMATRACE_SOURCE_H
+#define RDMATRACE_SOURCE_H
+
+#include "src/cap/cap.h"
+#include "types.h"
+
+#include <signal.h>
+
+/* Most bytes that source_peek() can be asked for: the largest record or block that is looked into. */
+#define SOURCE_PEEK_MAX (UINT32_C(2) << 20)
+
+struct unpacker;
+
+/* Readers look at the bytes at hand with source_peek() and leave them behind with source_skip(). */
+struct source {
+    const uint8_t *p;     /* next byte to read */
+    const uint8_t *end;   /* end of the bytes at hand */
+    const uint8_t *bytes; /* first byte at hand */
+    uint64_t base;        /* offset of bytes[0] in the uncompressed file */
+    int err;              /* negative errno once reading failed, see `why` */
+    char why[120];        /* the failure in words */
+    int fd;
+    bool own_fd;                         /* close fd at the end */
+    enum cap_compression compression;    /* as found by content */
+    uint64_t size;                       /* size of the file when last looked at, 0 if it is not a regular file */
+    uint64_t raw;                        /* bytes read from fd (streams only) */
+    uint8_t *area;                       /* mapped files: address range that holds the window */
+    size_t area_len, window;             /* its size; what is mapped at once at least */
+    volatile sig_atomic_t gone;          /* a mapped page vanished under a reader: zeros were read in its place */
+    uint8_t *buf;                        /* streams: allocated buffer */
+    size_t buf_cap;                      /* its size */
+    bool eof;                            /* streams: nothing more will come */
+    struct unpacker *unpacker;           /* decompressor, NULL for plain streams */
+};
+
+/* Open `path` ("-": standard input). 0 or a negative errno with s->why set; source_close() is allowed in both cases. */
+int source_open(struct source *s, const char *path, const struct cap_opts *opts);
+void source_close(struct source *s);
+
+/* Slow half of source_peek(). */
+const uint8_t *source_fill(struct source *s, size_t n);
+
+/* The next `n` bytes (at most SOURCE_PEEK_MAX), contiguous, valid until the next call of any function here; NULL if
+ * the input ends or fails before. Then source_left() bytes are left, and s->err tells a failure. */
+static inline const uint8_t *source_peek(struct source *s, size_t n)
+{
+    return LIKELY((size_t)(s->end - s->p) >= n) ? s->p : source_fill(s, n);
+}
+
+/* Bytes at hand; after a failed source_peek(), all that the file still has. */
+static inline size_t source_left(const struct source *s)
+{
+    return (size_t)(s->end - s->p);
+}
+
+/* Pass over `n` bytes that were peeked at. */
+static inline void source_skip(struct source *s, size_t n)
+{
+    s->p += n;
+}
+
+/* Pass over `n` bytes that need not be at hand; the number of bytes passed, less than `n` only if the input ends. */
+uint64_t source_skip_far(struct source *s, uint64_t n);
+
+/* Offset of the next byte in the uncompressed file. */
+static inline uint64_t source_offset(const struct source *s)
+{
+    return s->base + (uint64_t)(s->p - s->bytes);
+}
+
+/* Whether a mapped file still has every byte that was read; if not, s->err and s->why are set and false is returned. */
+bool source_intact(struct source *s);
+
+/* Bytes of the (packed) file consumed so far. */
+uint64_t source_consumed(const struct source *s);
+
+/* Decompressors (unpack.c). Take over the `n` bytes already read from fd; 0 or a negative errno. */
+int unpack_start(struct source *s, const uint8_t *first, size_t n);
+/* Up to `cap` more uncompressed bytes to `out`: their number, 0 at the end, negative errno with s->why set. */
+ssize_t unpack_read(struct source *s, uint8_t *out, size_t cap);
+void unpack_stop(struct source *s);
+/* read() that repeats when interrupted by a signal. */
+ssize_t source_read_fd(struct source *s, void *p, size_t n);
+
+#endif
