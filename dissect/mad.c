@@ -3,11 +3,34 @@
 
 #include "dissect/pkt.h"
 
-static const struct vname classes[] = {
-    {0x01, "SubnMgt (LID routed)"}, {0x81, "SubnMgt (directed route)"}, {0x03, "SubnAdm"}, {0x04, "PerfMgt"},
-    {0x05, "BoardMgt"}, {0x06, "DevMgt"}, {0x07, "ComMgt"}, {0x08, "SNMP"}, {0x21, "CongestionControl"},
+/* One row per class; a class that is decoded further names its function here. */
+static const struct mad_class mad_classes[] = {
+    {0x01, "SubnMgt", NULL, NULL},     {0x81, "SubnMgt(DR)", NULL, NULL}, {0x03, "SubnAdm", NULL, NULL},
+    {0x04, "PerfMgt", NULL, NULL},     {0x05, "BoardMgt", NULL, NULL},    {0x06, "DevMgt", NULL, NULL},
+    {0x07, "ComMgt", NULL, NULL},      {0x08, "SNMP", NULL, NULL},
+    {0x21, "CongestionControl", NULL, NULL},
 };
-const struct vdesc mad_class_desc = VDESC_NAMES(classes);
+
+const struct mad_class *mad_class_find(uint8_t class)
+{
+    for (unsigned i = 0; i < ARRAY_LEN(mad_classes); i++)
+        if (mad_classes[i].class == class)
+            return &mad_classes[i];
+    return NULL;
+}
+
+static void class_text(struct buf *b, uint64_t class)
+{
+    const struct mad_class *c = mad_class_find((uint8_t)class);
+
+    if (c)
+        buf_puts(b, c->name);
+    else if ((class >= 0x09 && class <= 0x0f) || (class >= 0x30 && class <= 0x4f))
+        buf_printf(b, "Vendor(0x%02x)", (unsigned)class);
+    else if (class >= 0x10 && class <= 0x2f)
+        buf_printf(b, "Application(0x%02x)", (unsigned)class);
+}
+const struct vdesc mad_class_desc = VDESC_TEXT(class_text);
 
 static const struct vname methods[] = {
     {0x01, "Get"}, {0x02, "Set"}, {0x03, "Send"}, {0x05, "Trap"}, {0x06, "Report"}, {0x07, "TrapRepress"},
@@ -38,6 +61,15 @@ const struct hdr mad_hdr = {"infiniband.mad", "MAD - Management Datagram", "infi
 
 void mad_decode(struct pkt *p)
 {
-    if (pkt_header(p, &mad_hdr, p->payload_off, MAD_HDR_LEN, "MAD header of 24 bytes"))
-        p->have |= H_MAD;
+    const uint8_t *q = pkt_header(p, &mad_hdr, p->payload_off, MAD_HDR_LEN, "MAD header of 24 bytes");
+    const struct mad_class *c;
+    struct mad m;
+
+    if (!q)
+        return;
+    p->have |= H_MAD;
+    mad_get(&m, q);
+    c = mad_class_find(m.mgmt_class);
+    if (c && c->decode)
+        c->decode(p, p->payload_off, &m);
 }

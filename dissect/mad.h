@@ -4,6 +4,8 @@
 
 #include "dissect/field.h"
 
+struct pkt;
+
 #define MAD_LEN 256
 #define MAD_HDR_LEN 24
 
@@ -45,5 +47,15 @@ extern const struct vdesc mad_class_desc, mad_method_desc;
 HDR_STRUCT(mad, MAD_FIELDS)
 
 extern const struct hdr mad_hdr;
+
+/* A management class: how its datagrams go on, and what its attributes are called. */
+struct mad_class {
+    uint8_t class;
+    const char *name;                                                  /* as in "SubnAdm GetResp(PathRecord)" */
+    void (*decode)(struct pkt *p, uint32_t off, const struct mad *m); /* `off`: of the MAD; m: its header. NULL: not decoded */
+    const struct vdesc *attrs;                                         /* names of attribute ids; NULL: none known */
+};
+/* The row of a class; NULL for a class without one. */
+const struct mad_class *mad_class_find(uint8_t class);
 
 #endif
