@@ -1,0 +1,161 @@
+/* layer 1 (io): several capture files as one, by time. */
+#include "src/cap/merge.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define WINDOWS_TOTAL ((size_t)4 << 20)
+#define WINDOW_LEAST  ((size_t)64 << 10)
+
+struct input {
+    struct cap *cap;
+    struct frame f; /* its next frame */
+    ns_t key;       /* time by which it is merged */
+};
+
+struct cap_merge {
+    struct input *inputs;
+    size_t n;
+    uint32_t *heap; /* indexes of inputs, the earliest first */
+    size_t heaped;
+    bool started;
+    bool taken; /* the frame of heap[0] was delivered */
+    int err;    /* of the first file that failed */
+};
+
+static bool earlier(const struct cap_merge *m, uint32_t a, uint32_t b)
+{
+    ns_t x = m->inputs[a].key, y = m->inputs[b].key;
+    return x != y ? x < y : a < b;
+}
+
+static void sift_down(struct cap_merge *m, size_t i)
+{
+    for (;;) {
+        size_t k = 2 * i + 1;
+        if (k >= m->heaped)
+            return;
+        if (k + 1 < m->heaped && earlier(m, m->heap[k + 1], m->heap[k]))
+            k++;
+        if (!earlier(m, m->heap[k], m->heap[i]))
+            return;
+        uint32_t t = m->heap[i];
+        m->heap[i] = m->heap[k];
+        m->heap[k] = t;
+        i = k;
+    }
+}
+
+/* Read the next frame of an input; false at its end. */
+static bool advance(struct cap_merge *m, struct input *in)
+{
+    int rc = cap_next(in->cap, &in->f);
+    if (rc < 0 && !m->err)
+        m->err = rc;
+    if (rc == 1 && in->f.has_ts)
+        in->key = in->f.ts;
+    return rc == 1;
+}
+
+static void start(struct cap_merge *m)
+{
+    m->started = true;
+    for (size_t i = 0; i < m->n; i++)
+        if (advance(m, &m->inputs[i]))
+            m->heap[m->heaped++] = (uint32_t)i;
+    for (size_t i = m->heaped; i-- > 0;)
+        sift_down(m, i);
+}
+
+int cap_merge_next(struct cap_merge *m, struct frame *f)
+{
+    if (LIKELY(m->n == 1))
+        return cap_next(m->inputs[0].cap, f);
+    if (!m->started)
+        start(m);
+    if (m->taken) {
+        m->taken = false;
+        if (!advance(m, &m->inputs[m->heap[0]]))
+            m->heap[0] = m->heap[--m->heaped];
+        sift_down(m, 0);
+    }
+    if (!m->heaped)
+        return m->err;
+    *f = m->inputs[m->heap[0]].f;
+    m->taken = true;
+    return 1;
+}
+
+int cap_merge_caps(struct cap_merge **out, struct cap *const *caps, size_t n)
+{
+    struct cap_merge *m = calloc(1, sizeof *m);
+
+    if (m) {
+        m->inputs = calloc(n, sizeof *m->inputs);
+        m->heap = calloc(n, sizeof *m->heap);
+    }
+    if (!m || !m->inputs || !m->heap) {
+        for (size_t i = 0; i < n; i++)
+            cap_close(caps[i]);
+        cap_merge_close(m);
+        return -ENOMEM;
+    }
+    m->n = n;
+    for (size_t i = 0; i < n; i++)
+        m->inputs[i] = (struct input){.cap = caps[i], .key = INT64_MIN};
+    *out = m;
+    return 0;
+}
+
+int cap_merge_open(struct cap_merge **out, const char *const *paths, size_t n, const struct cap_opts *opts,
+                   struct cap_error *err)
+{
+    struct cap_opts share = {.window = WINDOWS_TOTAL / (n ? n : 1)};
+    struct cap **caps;
+    int rc = 0;
+    size_t i;
+
+    *err = (struct cap_error){.file = n ? paths[0] : "", .err = -EINVAL, .msg = "1 to 65535 files can be merged"};
+    if (n < 1 || n > UINT16_MAX)
+        return -EINVAL;
+    caps = calloc(n, sizeof *caps);
+    if (share.window < WINDOW_LEAST)
+        share.window = WINDOW_LEAST;
+    for (i = 0; caps && i < n && rc == 0; i++)
+        rc = cap_open(&caps[i], paths[i], (uint16_t)i, opts || n == 1 ? opts : &share, err);
+    if (caps && rc == 0) {
+        rc = cap_merge_caps(out, caps, n);
+        free(caps);
+        if (rc == 0)
+            return 0;
+    } else if (caps) {
+        while (i-- > 0)
+            cap_close(caps[i]);
+        free(caps);
+        return rc;
+    }
+    *err = (struct cap_error){.file = paths[0], .err = -ENOMEM, .msg = "out of memory"};
+    return -ENOMEM;
+}
+
+size_t cap_merge_count(const struct cap_merge *m)
+{
+    return m->n;
+}
+
+struct cap *cap_merge_file(const struct cap_merge *m, size_t i)
+{
+    return m->inputs[i].cap;
+}
+
+void cap_merge_close(struct cap_merge *m)
+{
+    if (!m)
+        return;
+    for (size_t i = 0; m->inputs && i < m->n; i++)
+        cap_close(m->inputs[i].cap);
+    free(m->inputs);
+    free(m->heap);
+    free(m);
+}

@@ -1,0 +1,377 @@
+/* layer 1 (io): writing capture files. */
+#include "src/cap/write.h"
+#include "src/cap/cap_impl.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define BUFFER_SIZE ((size_t)256 << 10)
+
+/* Numbers of written interfaces, by the interface's number in one input file. */
+struct iface_map {
+    uint32_t *id; /* number in the output plus 1, 0 if not yet written */
+    uint32_t n;
+};
+
+struct cap_writer {
+    struct buf out;
+    int fd;
+    bool own_fd, pcap, begun; /* begun: pcap's file header, with the link type, is out */
+    uint16_t linktype;        /* pcap: the one link type */
+    uint32_t snaplen;         /* 0: no limit */
+    uint32_t snaplen_first;   /* pcapng: snap length of interface 0, which simple packets refer to */
+    struct iface_map *files;  /* by frame.file */
+    uint32_t n_files, n_ifaces;
+    uint64_t frames, offset; /* written */
+    struct cap_error error;
+};
+
+static int writer_fail(struct cap_writer *w, int err, const char *fmt, ...) PRINTF_LIKE(3, 4);
+static int writer_fail(struct cap_writer *w, int err, const char *fmt, ...)
+{
+    va_list ap;
+
+    w->error.err = err;
+    w->error.offset = w->offset;
+    va_start(ap, fmt);
+    vsnprintf(w->error.msg, sizeof w->error.msg, fmt, ap);
+    va_end(ap);
+    return err;
+}
+
+int cap_writer_flush(struct cap_writer *w)
+{
+    size_t done = 0;
+
+    if (w->out.err)
+        return w->error.err ? w->error.err : writer_fail(w, -ENOMEM, "out of memory");
+    while (done < w->out.len && !w->error.err) {
+        ssize_t n = write(w->fd, w->out.p + done, w->out.len - done);
+        if (n < 0 && errno != EINTR)
+            writer_fail(w, -errno, "write: %s", strerror(errno));
+        if (n > 0) {
+            done += (size_t)n;
+            w->offset += (uint64_t)n;
+        }
+    }
+    w->out.len = 0;
+    return w->error.err;
+}
+
+/* Integers of the file: little-endian. */
+static void w16(struct buf *b, uint16_t v)
+{
+    buf_mem(b, (uint8_t[2]){(uint8_t)v, (uint8_t)(v >> 8)}, 2);
+}
+static void w32(struct buf *b, uint32_t v)
+{
+    uint8_t p[4];
+    store_le32(p, v);
+    buf_mem(b, p, 4);
+}
+static void w64(struct buf *b, uint64_t v)
+{
+    w32(b, (uint32_t)v);
+    w32(b, (uint32_t)(v >> 32));
+}
+/* Data, then zeros to a multiple of 4. */
+static void wpad(struct buf *b, const void *p, size_t n)
+{
+    buf_mem(b, p, n);
+    buf_fill(b, 0, -n & 3);
+}
+static void woption(struct buf *b, uint16_t code, const void *p, size_t n)
+{
+    if (n > UINT16_MAX)
+        n = UINT16_MAX;
+    w16(b, code);
+    w16(b, (uint16_t)n);
+    wpad(b, p, n);
+}
+static void woption_text(struct buf *b, uint16_t code, const char *s)
+{
+    if (s && *s)
+        woption(b, code, s, strlen(s));
+}
+static void woption64(struct buf *b, uint16_t code, uint64_t v)
+{
+    w16(b, code);
+    w16(b, 8);
+    w64(b, v);
+}
+static size_t wblock(struct buf *b, uint32_t type)
+{
+    size_t at = b->len;
+    w32(b, type);
+    w32(b, 0);
+    return at;
+}
+static void wblock_end(struct buf *b, size_t at)
+{
+    uint32_t len = (uint32_t)(b->len - at + 4);
+    w32(b, len);
+    if (!b->err)
+        store_le32((uint8_t *)b->p + at + 4, len);
+}
+
+static void write_section(struct cap_writer *w, const char *app)
+{
+    size_t at = wblock(&w->out, 0x0a0d0d0a);
+
+    w32(&w->out, 0x1a2b3c4d);
+    w16(&w->out, 1);
+    w16(&w->out, 0);
+    w64(&w->out, UINT64_MAX); /* section length not stated */
+    woption_text(&w->out, 4, app);
+    w32(&w->out, 0);
+    wblock_end(&w->out, at);
+}
+
+static void write_interface(struct cap_writer *w, const struct cap_iface *i)
+{
+    struct buf *b = &w->out;
+    uint32_t snaplen = w->snaplen && (!i->snaplen || w->snaplen < i->snaplen) ? w->snaplen : i->snaplen;
+    size_t at = wblock(b, 1);
+
+    w16(b, i->linktype);
+    w16(b, 0);
+    w32(b, snaplen);
+    woption_text(b, 2, i->name);
+    woption_text(b, 3, i->description);
+    if (i->speed)
+        woption64(b, 8, i->speed);
+    woption(b, 9, &(uint8_t){9}, 1); /* if_tsresol: nanoseconds */
+    if (i->filter) {
+        w16(b, 11);
+        w16(b, (uint16_t)(strlen(i->filter) + 1));
+        buf_char(b, 0); /* a filter string */
+        buf_mem(b, i->filter, strlen(i->filter));
+        buf_fill(b, 0, -(strlen(i->filter) + 1) & 3);
+    }
+    woption_text(b, 12, i->os);
+    if (i->fcs_len)
+        woption(b, 13, &i->fcs_len, 1);
+    w32(b, 0);
+    wblock_end(b, at);
+    if (w->n_ifaces == 0)
+        w->snaplen_first = snaplen;
+    w->n_ifaces++;
+}
+
+/* Where the output's number of an interface of the input is kept; NULL without memory. */
+static uint32_t *iface_slot(struct cap_writer *w, uint16_t file, uint32_t iface)
+{
+    if (file >= w->n_files) {
+        struct iface_map *p = realloc(w->files, (file + 1u) * sizeof *p);
+        if (!p)
+            return NULL;
+        memset(p + w->n_files, 0, (file + 1u - w->n_files) * sizeof *p);
+        w->files = p;
+        w->n_files = file + 1u;
+    }
+    struct iface_map *m = &w->files[file];
+    if (iface >= m->n) {
+        uint32_t n = max_u32(iface + 1, m->n * 2), *p;
+        if (iface >= CAP_IFACES_MAX || !(p = realloc(m->id, n * sizeof *p)))
+            return NULL;
+        memset(p + m->n, 0, (n - m->n) * sizeof *p);
+        m->id = p;
+        m->n = n;
+    }
+    return &m->id[iface];
+}
+
+/* A frame without a time can be a simple packet, if nothing is lost thereby. */
+static bool fits_simple(const struct cap_writer *w, const struct frame *f, uint32_t id, uint32_t caplen)
+{
+    uint32_t limit = w->snaplen_first ? w->snaplen_first : UINT32_MAX;
+    return !f->has_ts && id == 0 && !f->flags && !f->drops && !f->comment && caplen == min_u32(f->len, limit);
+}
+
+static void write_enhanced(struct buf *b, const struct frame *f, uint32_t id, uint32_t caplen)
+{
+    uint64_t ts = f->has_ts && f->ts > 0 ? (uint64_t)f->ts : 0;
+    size_t at = wblock(b, 6);
+
+    w32(b, id);
+    w32(b, (uint32_t)(ts >> 32));
+    w32(b, (uint32_t)ts);
+    w32(b, caplen);
+    w32(b, f->len);
+    wpad(b, f->data, caplen);
+    if (f->comment)
+        woption(b, 1, f->comment, f->comment_len);
+    if (f->flags) {
+        w16(b, 2);
+        w16(b, 4);
+        w32(b, f->flags);
+    }
+    if (f->drops)
+        woption64(b, 4, f->drops);
+    if (f->comment || f->flags || f->drops)
+        w32(b, 0);
+    wblock_end(b, at);
+}
+
+static int write_pcapng(struct cap_writer *w, const struct frame *f, const struct cap_iface *iface, uint32_t caplen)
+{
+    uint32_t *slot = iface_slot(w, f->file, f->iface);
+
+    if (!slot)
+        return writer_fail(w, -ENOMEM, "out of memory for interface %u", f->iface);
+    if (UNLIKELY(!*slot)) {
+        write_interface(w, iface);
+        *slot = w->n_ifaces;
+    }
+    if (UNLIKELY(fits_simple(w, f, *slot - 1, caplen))) {
+        size_t at = wblock(&w->out, 3);
+        w32(&w->out, f->len);
+        wpad(&w->out, f->data, caplen);
+        wblock_end(&w->out, at);
+    } else {
+        write_enhanced(&w->out, f, *slot - 1, caplen);
+    }
+    return 0;
+}
+
+/* `fcs_len`: bytes of frame check sequence that end each frame, told in the upper bits of the link type. */
+static void write_pcap_header(struct cap_writer *w, uint16_t linktype, uint8_t fcs_len)
+{
+    uint32_t fcs = fcs_len ? UINT32_C(1) << 26 | (uint32_t)(fcs_len / 2 & 15) << 28 : 0;
+
+
+    w32(&w->out, 0xa1b23c4d); /* time stamps of nanoseconds */
+    w16(&w->out, 2);
+    w16(&w->out, 4);
+    w64(&w->out, 0);
+    w32(&w->out, w->snaplen ? w->snaplen : FRAME_MAX);
+    w32(&w->out, linktype | fcs);
+    w->linktype = linktype;
+    w->begun = true;
+}
+
+static int write_pcap(struct cap_writer *w, const struct frame *f, const struct cap_iface *iface, uint32_t caplen)
+{
+    struct buf *b = &w->out;
+    uint16_t linktype = iface->linktype;
+    uint64_t ts = f->ts > 0 && f->has_ts ? (uint64_t)f->ts : 0, sec = ts / (uint64_t)NS_PER_S;
+
+    if (!w->begun)
+        write_pcap_header(w, linktype, iface->fcs_len);
+    if (linktype != w->linktype)
+        return writer_fail(w, -EINVAL, "a pcap file holds one link type, these frames have %u and %u: write pcapng",
+                           w->linktype, linktype);
+    w32(b, sec > UINT32_MAX ? UINT32_MAX : (uint32_t)sec);
+    w32(b, (uint32_t)(ts % (uint64_t)NS_PER_S));
+    w32(b, caplen);
+    w32(b, f->len);
+    buf_mem(b, f->data, caplen);
+    return 0;
+}
+
+int cap_write(struct cap_writer *w, const struct frame *f, const struct cap_iface *iface)
+{
+    uint32_t caplen = w->snaplen ? min_u32(f->caplen, w->snaplen) : f->caplen;
+
+    if (UNLIKELY(w->error.err))
+        return w->error.err;
+    w->error.frame = w->frames + 1;
+    int rc = w->pcap ? write_pcap(w, f, iface, caplen) : write_pcapng(w, f, iface, caplen);
+    if (rc < 0)
+        return rc;
+    w->frames++;
+    return UNLIKELY(w->out.len >= BUFFER_SIZE || w->out.err) ? cap_writer_flush(w) : 0;
+}
+
+int cap_write_stats(struct cap_writer *w, uint16_t file, uint32_t iface, const struct cap_iface *stats)
+{
+    if (w->error.err)
+        return w->error.err;
+    if (w->pcap || file >= w->n_files || iface >= w->files[file].n || !w->files[file].id[iface])
+        return 0;
+    size_t at = wblock(&w->out, 5);
+    w32(&w->out, w->files[file].id[iface] - 1);
+    w64(&w->out, 0);
+    if (stats->received)
+        woption64(&w->out, 4, stats->received);
+    if (stats->has_drops) {
+        woption64(&w->out, 5, stats->dropped);
+        woption64(&w->out, 7, stats->os_dropped);
+    }
+    w32(&w->out, 0);
+    wblock_end(&w->out, at);
+    return 0;
+}
+
+/* Open the file without harm, and empty it once it is known to be none of the inputs. */
+static int writer_file(struct cap_writer *w, const char *path, const struct cap_writer_opts *o)
+{
+    struct stat st, in;
+
+    w->own_fd = strcmp(path, "-") != 0;
+    w->fd = w->own_fd ? open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666) : STDOUT_FILENO;
+    if (w->fd < 0 || fstat(w->fd, &st) < 0)
+        return writer_fail(w, -errno, "%s", strerror(errno));
+    for (size_t i = 0; S_ISREG(st.st_mode) && i < o->n_inputs; i++)
+        if (o->inputs[i]->src.fd >= 0 && fstat(o->inputs[i]->src.fd, &in) == 0 && in.st_dev == st.st_dev &&
+            in.st_ino == st.st_ino)
+            return writer_fail(w, -EEXIST, "is being read as %s and cannot be written over", cap_error(o->inputs[i])->file);
+    if (w->own_fd && S_ISREG(st.st_mode) && ftruncate(w->fd, 0) < 0)
+        return writer_fail(w, -errno, "%s", strerror(errno));
+    return 0;
+}
+
+int cap_writer_open(struct cap_writer **out, const char *path, const struct cap_writer_opts *opts,
+                    struct cap_error *err)
+{
+    static const struct cap_writer_opts none;
+    const struct cap_writer_opts *o = opts ? opts : &none;
+    const char *name = strcmp(path, "-") == 0 ? "standard output" : path;
+    struct cap_writer *w = calloc(1, sizeof *w);
+    size_t n = strlen(path);
+
+    if (!w) {
+        *err = (struct cap_error){.file = name, .err = -ENOMEM, .msg = "out of memory"};
+        return -ENOMEM;
+    }
+    w->error.file = name;
+    w->snaplen = o->snaplen;
+    w->linktype = o->linktype ? o->linktype : LINK_ETHERNET;
+    w->pcap = o->format == CAP_WRITE_PCAP ||
+              (o->format == CAP_WRITE_BY_NAME && n >= 5 && strcmp(path + n - 5, ".pcap") == 0);
+    if (writer_file(w, path, o) < 0)
+        return cap_writer_close(w, err);
+    if (!w->pcap)
+        write_section(w, o->app ? o->app : "rdmatrace");
+    *out = w;
+    return 0;
+}
+
+const struct cap_error *cap_writer_error(const struct cap_writer *w)
+{
+    return &w->error;
+}
+
+int cap_writer_close(struct cap_writer *w, struct cap_error *err)
+{
+    if (!w)
+        return 0;
+    if (w->pcap && !w->begun && !w->error.err)
+        write_pcap_header(w, w->linktype, 0);
+    int rc = w->error.err ? w->error.err : cap_writer_flush(w);
+    if (w->own_fd && w->fd >= 0 && close(w->fd) < 0 && rc == 0)
+        rc = writer_fail(w, -errno, "close: %s", strerror(errno));
+    if (err)
+        *err = w->error;
+    for (uint32_t i = 0; i < w->n_files; i++)
+        free(w->files[i].id);
+    free(w->files);
+    buf_free(&w->out);
+    free(w);
+    return rc;
+}

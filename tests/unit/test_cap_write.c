@@ -1,0 +1,334 @@
+/* layer 1 (io) tests: merging, writing, filters and live capture. */
+#include "src/cap/live.h"
+#include "src/cap/merge.h"
+#include "src/cap/write.h"
+#include "tests/unit/capfile.h"
+
+#include <criterion/redirect.h>
+#include <errno.h>
+#include <signal.h>
+#include <sys/stat.h>
+
+static const char *pcap_of_times(const ns_t *ts, unsigned n)
+{
+    struct made m = {0};
+    put_pcap_header(&m, 0xa1b23c4d, LINK_ETHERNET);
+    for (unsigned i = 0; i < n; i++)
+        put_pcap_record(&m, 0, (uint32_t)ts[i], i, 20, 20, false);
+    return file_of(m.p, m.len);
+}
+
+Test(cap_merge, frames_come_by_time_and_ties_by_file)
+{
+    /* The second file's time runs backwards once: its own order is kept. */
+    const char *paths[] = {pcap_of_times((ns_t[]){10, 30, 50, 50}, 4), pcap_of_times((ns_t[]){10, 60, 20, 70}, 4),
+                           pcap_of_times((ns_t[]){5}, 1)};
+    static const struct {
+        uint16_t file;
+        uint64_t number;
+    } want[] = {{2, 1}, {0, 1}, {1, 1}, {0, 2}, {0, 3}, {0, 4}, {1, 2}, {1, 3}, {1, 4}};
+    struct cap_merge *m;
+    struct cap_error e;
+    struct frame f;
+
+    cr_assert_eq(cap_merge_open(&m, paths, 3, NULL, &e), 0, "%s", e.msg);
+    for (size_t i = 0; i < ARRAY_LEN(want); i++) {
+        cr_assert_eq(cap_merge_next(m, &f), 1);
+        cr_expect_eq(f.file, want[i].file, "frame %zu: file %u", i, f.file);
+        cr_expect_eq(f.number, want[i].number);
+        cr_expect_eq(f.data[3], (uint8_t)((f.number - 1) * 31 + 3));
+    }
+    cr_expect_eq(cap_merge_next(m, &f), 0);
+    cr_expect_eq(cap_merge_next(m, &f), 0);
+    cr_expect_eq(cap_merge_count(m), 3);
+    cap_merge_close(m);
+    for (int i = 0; i < 3; i++)
+        unlink(paths[i]);
+}
+
+Test(cap_merge, a_bad_file_does_not_stop_the_others)
+{
+    const char *paths[] = {pcap_of_times((ns_t[]){10, 20}, 2), pcap_of_times((ns_t[]){11, 21, 31}, 3)};
+    struct cap_merge *m;
+    struct cap_error e;
+    struct frame f;
+    unsigned n = 0;
+    int rc;
+
+    cr_assert_eq(truncate(paths[0], 24 + 36 + 35), 0);
+    cr_assert_eq(cap_merge_open(&m, paths, 2, NULL, &e), 0);
+    while ((rc = cap_merge_next(m, &f)) == 1)
+        n++;
+    cr_expect_eq(rc, -EINVAL);
+    cr_expect_eq(n, 4);
+    cr_expect_eq(cap_error(cap_merge_file(m, 0))->offset, 24 + 36);
+    cr_expect_eq(cap_error(cap_merge_file(m, 1))->err, 0);
+    cap_merge_close(m);
+    unlink(paths[0]);
+    const char *missing[] = {paths[1], "/nonexistent"};
+    cr_expect_eq(cap_merge_open(&m, missing, 2, NULL, &e), -ENOENT);
+    cr_expect_str_eq(e.file, "/nonexistent");
+    unlink(paths[1]);
+}
+
+/* A pcapng file with everything that the writer keeps. */
+static void put_rich(struct made *m)
+{
+    put_section(m);
+    put_interface(m, LINK_ETHERNET, 0, "unused", -1, 0);
+    put_interface(m, LINK_ETHERNET, 200, "eth0", -1, 0);
+    put_interface(m, LINK_INFINIBAND, 0, "ib0", 9, 7);
+    put_simple(m, 1, 40, 40);
+    size_t at = packet_open(m, 2, UINT64_C(1700000000123456789), 2, 61, 100);
+    put_option(m, 1, "a comment", 9);
+    put_option32(m, 2, 1);
+    put_option64(m, 4, 99);
+    block_close(m, at);
+    put_packet(m, 1, 1700000000000001, 3, 62, 62);
+}
+
+static void same_frames(const char *a, const char *b, unsigned n)
+{
+    struct cap *x, *y;
+    struct cap_error e;
+    struct frame f, g;
+
+    cr_assert_eq(cap_open(&x, a, 0, NULL, &e), 0, "%s", e.msg);
+    cr_assert_eq(cap_open(&y, b, 0, NULL, &e), 0, "%s", e.msg);
+    for (unsigned i = 0; i < n; i++) {
+        cr_assert_eq(cap_next(x, &f), 1);
+        cr_assert_eq(cap_next(y, &g), 1);
+        cr_expect_eq(f.ts, g.ts);
+        cr_expect_eq(f.has_ts, g.has_ts);
+        cr_assert_eq(f.caplen, g.caplen);
+        cr_expect_eq(f.len, g.len);
+        cr_expect_arr_eq(f.data, g.data, f.caplen);
+        cr_expect_eq(f.flags, g.flags);
+        cr_expect_eq(f.drops, g.drops);
+        cr_expect_eq(f.linktype, g.linktype);
+        cr_assert_eq(f.comment_len, g.comment_len);
+        cr_expect(!f.comment == !g.comment && (!f.comment || memcmp(f.comment, g.comment, f.comment_len) == 0));
+        const struct cap_iface *i1 = &cap_info(x)->ifaces[f.iface], *i2 = &cap_info(y)->ifaces[g.iface];
+        cr_expect_str_eq(i1->name, i2->name);
+        cr_expect_eq(i1->snaplen, i2->snaplen);
+    }
+    cr_expect_eq(cap_next(x, &f), 0);
+    cr_expect_eq(cap_next(y, &g), 0);
+    cap_close(x);
+    cap_close(y);
+}
+
+/* Copy all frames; the writer's result. */
+static int copy(const char *from, const char *to, const struct cap_writer_opts *o, struct cap_error *e)
+{
+    struct cap_writer *w;
+    struct cap *c;
+    struct frame f;
+
+    cr_assert_eq(cap_open(&c, from, 0, NULL, e), 0);
+    int rc = cap_writer_open(&w, to, o, e);
+    while (rc == 0 && cap_next(c, &f) == 1)
+        rc = cap_write(w, &f, &cap_info(c)->ifaces[f.iface]);
+    if (w)
+        rc = cap_writer_close(w, e);
+    cap_close(c);
+    return rc;
+}
+
+Test(cap_write, pcapng_keeps_times_interfaces_comments_flags_and_drops)
+{
+    struct cap_error e;
+    struct cap *c;
+    for (int be = 0; be < 2; be++) {
+        struct made m = {.be = be};
+        put_rich(&m);
+        const char *from = file_of(m.p, m.len), *to = file_of("old", 3);
+        cr_assert_eq(copy(from, to, NULL, &e), 0, "%s", e.msg);
+        same_frames(from, to, 3);
+        cr_assert_eq(cap_open(&c, to, 0, NULL, &e), 0);
+        cr_expect_str_eq(cap_info(c)->app, "rdmatrace");
+        cap_close(c);
+        unlink(from);
+        unlink(to);
+    }
+}
+
+Test(cap_write, snaplen_cuts_frames)
+{
+    struct made m = {0};
+    struct cap_error e;
+    struct cap *c;
+    put_section(&m);
+    put_interface(&m, LINK_ETHERNET, 0, "eth0", 9, 0);
+    put_packet(&m, 0, 5, 1, 100, 120);
+    put_packet(&m, 0, 6, 2, 30, 30);
+    const char *from = file_of(m.p, m.len), *to = file_of("", 0);
+    cr_assert_eq(copy(from, to, &(struct cap_writer_opts){.snaplen = 64}, &e), 0);
+    cr_assert_eq(cap_open(&c, to, 7, NULL, &e), 0);
+    expect_frame(c, 1, 64, 120, 5);
+    expect_frame(c, 2, 30, 30, 6);
+    cr_expect_eq(cap_info(c)->ifaces[0].snaplen, 64);
+    expect_end(c);
+    unlink(from);
+    unlink(to);
+}
+
+Test(cap_write, pcap_keeps_nanoseconds_and_refuses_a_second_link_type)
+{
+    struct made m = {0};
+    struct cap_error e;
+    struct cap *c;
+    struct cap_writer_opts o = {.format = CAP_WRITE_PCAP};
+    put_section(&m);
+    put_interface(&m, LINK_INFINIBAND, 0, NULL, 9, 0);
+    put_packet(&m, 0, UINT64_C(1700000000123456789), 1, 33, 40);
+    const char *from = file_of(m.p, m.len), *to = file_of("", 0);
+    cr_assert_eq(copy(from, to, &o, &e), 0);
+    cr_assert_eq(cap_open(&c, to, 7, NULL, &e), 0);
+    expect_frame(c, 1, 33, 40, INT64_C(1700000000123456789));
+    cr_expect_eq(cap_info(c)->ifaces[0].linktype, LINK_INFINIBAND);
+    expect_end(c);
+    unlink(from);
+    put_interface(&m, LINK_ETHERNET, 0, NULL, 9, 0);
+    put_packet(&m, 1, 1, 1, 4, 4);
+    from = file_of(m.p, m.len);
+    cr_expect_eq(copy(from, to, &o, &e), -EINVAL);
+    cr_expect_str_eq(e.msg, "a pcap file holds one link type, these frames have 247 and 1: write pcapng");
+    unlink(from);
+    unlink(to);
+}
+
+Test(cap_write, the_name_decides_the_format)
+{
+    struct cap_error e;
+    struct cap_writer *w;
+    struct cap *c;
+    char name[64];
+    snprintf(name, sizeof name, "/tmp/rdmatrace-test-%d.pcap", (int)getpid());
+    cr_assert_eq(cap_writer_open(&w, name, NULL, &e), 0);
+    cr_assert_eq(cap_writer_close(w, &e), 0);
+    cr_assert_eq(cap_open(&c, name, 0, NULL, &e), 0);
+    cr_expect_eq(cap_info(c)->format, CAP_PCAP);
+    cr_expect_eq(cap_info(c)->ifaces[0].linktype, LINK_ETHERNET);
+    expect_end(c);
+    unlink(name);
+}
+
+Test(cap_write, interfaces_of_several_files_stay_apart)
+{
+    struct cap_error e;
+    struct cap_writer *w;
+    struct cap *c;
+    struct frame f = {.data = (const uint8_t *)"abcd", .caplen = 4, .len = 4, .has_ts = true};
+    const char *to = file_of("", 0);
+    cr_assert_eq(cap_writer_open(&w, to, NULL, &e), 0);
+    for (unsigned i = 0; i < 12; i++) {
+        char name[8];
+        f.file = (uint16_t)(i % 3);
+        f.iface = i % 2;
+        f.ts = i;
+        snprintf(name, sizeof name, "f%ui%u", f.file, f.iface);
+        cr_assert_eq(cap_write(w, &f, &(struct cap_iface){.linktype = LINK_ETHERNET, .name = name}), 0);
+    }
+    cr_assert_eq(cap_write_stats(w, 2, 1, &(struct cap_iface){.received = 9, .dropped = 4, .has_drops = true}), 0);
+    cr_assert_eq(cap_writer_close(w, &e), 0);
+    cr_assert_eq(cap_open(&c, to, 7, NULL, &e), 0);
+    for (unsigned i = 0; i < 12; i++) {
+        char name[8];
+        cr_assert_eq(cap_next(c, &f), 1);
+        snprintf(name, sizeof name, "f%ui%u", i % 3, i % 2);
+        cr_expect_str_eq(cap_info(c)->ifaces[f.iface].name, name);
+    }
+    cr_expect_eq(cap_next(c, &f), 0);
+    cr_expect_eq(cap_info(c)->n_ifaces, 6);
+    cr_expect_eq(cap_info(c)->ifaces[5].dropped, 4);
+    cr_expect_str_eq(cap_info(c)->ifaces[5].name, "f2i1");
+    cap_close(c);
+    unlink(to);
+}
+
+Test(cap_write, an_input_file_is_not_overwritten)
+{
+    struct made m = {0};
+    struct cap_error e;
+    struct cap_writer *w;
+    struct cap *c;
+    struct stat st;
+    char link_name[80];
+    put_rich(&m);
+    const char *name = file_of(m.p, m.len);
+    snprintf(link_name, sizeof link_name, "%s.link", name);
+    cr_assert_eq(link(name, link_name), 0);
+    cr_assert_eq(cap_open(&c, name, 0, NULL, &e), 0);
+    cr_expect_eq(cap_writer_open(&w, link_name, &(struct cap_writer_opts){.inputs = &c, .n_inputs = 1}, &e), -EEXIST);
+    cr_expect_str_eq(e.file, link_name);
+    cr_assert_eq(stat(name, &st), 0);
+    cr_expect_eq(st.st_size, (off_t)m.len);
+    cap_close(c);
+    unlink(name);
+    unlink(link_name);
+}
+
+Test(cap_write, a_full_disk_and_a_closed_pipe_are_reported)
+{
+    struct cap_error e;
+    struct cap_writer *w;
+    int fds[2];
+    cr_assert_eq(cap_writer_open(&w, "/dev/full", NULL, &e), 0);
+    cr_expect_eq(cap_writer_close(w, &e), -ENOSPC);
+    cr_expect_str_eq(e.file, "/dev/full");
+    cr_expect_str_eq(e.msg, "write: No space left on device");
+    signal(SIGPIPE, SIG_IGN);
+    cr_assert_eq(pipe(fds), 0);
+    close(fds[0]);
+    int old = dup(STDOUT_FILENO);
+    dup2(fds[1], STDOUT_FILENO);
+    cr_assert_eq(cap_writer_open(&w, "-", NULL, &e), 0);
+    int rc = cap_writer_flush(w);
+    dup2(old, STDOUT_FILENO);
+    cr_expect_eq(rc, -EPIPE);
+    cr_expect_str_eq(cap_writer_error(w)->file, "standard output");
+    cr_expect_eq(cap_writer_close(w, NULL), -EPIPE, "the error stays");
+}
+
+Test(cap_filter, the_expression_decides_per_link_type)
+{
+    static const uint8_t arp[60] = {[12] = 8, [13] = 6}, ip[60] = {[12] = 8, [13] = 0, [14] = 0x45};
+    struct frame f = {.data = arp, .caplen = 60, .len = 60, .linktype = LINK_ETHERNET};
+    struct cap_filter *filter;
+    struct cap_error e;
+    cr_assert_eq(cap_filter_compile(&filter, "arp", LINK_ETHERNET, 0, &e), 0, "%s", e.msg);
+    cr_expect_eq(cap_filter_match(filter, &f), 1);
+    f.data = ip;
+    cr_expect_eq(cap_filter_match(filter, &f), 0);
+    f.linktype = LINK_SLL;
+    f.data = (const uint8_t[60]){[14] = 8, [15] = 6};
+    cr_expect_eq(cap_filter_match(filter, &f), 1);
+    f.linktype = LINK_ETHERNET;
+    f.data = arp;
+    cr_expect_eq(cap_filter_match(filter, &f), 1);
+    cap_filter_free(filter);
+    /* Raw IP has another number in libpcap than in files. */
+    f = (struct frame){.data = ip + 14, .caplen = 20, .len = 20, .linktype = LINK_RAW};
+    cr_assert_eq(cap_filter_compile(&filter, "ip", LINK_RAW, 0, &e), 0, "%s", e.msg);
+    cr_expect_eq(cap_filter_match(filter, &f), 1);
+    cap_filter_free(filter);
+}
+
+Test(cap_filter, a_wrong_expression_is_explained)
+{
+    struct cap_filter *filter;
+    struct cap_error e;
+    cr_expect_eq(cap_filter_compile(&filter, "udp prot 4791", LINK_ETHERNET, 0, &e), -EINVAL);
+    cr_expect_str_eq(e.file, "filter");
+    cr_expect(strlen(e.msg) > 10, "%s", e.msg);
+}
+
+Test(cap_live, an_unknown_interface_is_an_error)
+{
+    struct cap_error e;
+    struct cap *c;
+    cr_expect_lt(cap_live_open(&c, "no-such-if0", 0, NULL, &e), 0);
+    cr_expect_str_eq(e.file, "no-such-if0");
+    cr_expect(*e.msg);
+}
