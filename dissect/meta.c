@@ -28,13 +28,46 @@ static bool comment_get(const struct pkt *p, const struct layer *l, struct value
     return p->frame->comment != NULL;
 }
 
+static bool relative_get(const struct pkt *p, const struct layer *l, struct value *v)
+{
+    (void)l;
+    v->u = (uint64_t)p->since;
+    return p->frame->has_ts;
+}
+
+/* Text of the Info column; it stays valid until the next call in the same thread. */
+static bool info_get(const struct pkt *p, const struct layer *l, struct value *v)
+{
+    static _Thread_local struct buf text;
+
+    (void)l;
+    text.len = 0;
+    pkt_info(&text, p);
+    v->p = (const uint8_t *)text.p;
+    v->len = (uint32_t)text.len;
+    return text.len > 0;
+}
+
+static bool column_get(const struct pkt *p, const struct layer *l, struct value *v)
+{
+    const char *s = pkt_column(p);
+
+    (void)l;
+    v->p = (const uint8_t *)s;
+    v->len = (uint32_t)strlen(s);
+    return v->len > 0;
+}
+
 static const struct field frame_fields[] = {
     FIELD_GET(number_get, FT_UINT32, BASE_DEC, NULL, 0, "frame.number", "Frame Number", "Number in its file, from 1."),
     FIELD_GET(epoch_get, FT_ABS_TIME, BASE_NONE, NULL, 0, "frame.time_epoch", "Epoch Time", "Seconds since 1970, UTC."),
+    FIELD_GET(relative_get, FT_REL_TIME, BASE_NONE, NULL, 0, "frame.time_relative", "Time since first frame", "Seconds since the first frame."),
     FIELD_GET(len_get, FT_UINT32, BASE_DEC, NULL, 0, "frame.len", "Frame Length", "Bytes on the wire."),
     FIELD_GET(caplen_get, FT_UINT32, BASE_DEC, NULL, 0, "frame.cap_len", "Capture Length", "Bytes captured."),
     FIELD_GET(iface_get, FT_UINT32, BASE_DEC, NULL, 0, "frame.interface_id", "Interface id", "Interface of a pcapng file."),
     FIELD_GET(comment_get, FT_STRING, BASE_NONE, NULL, 0, "frame.comment", "Comment", "First comment of the packet."),
+    FIELD_GET(column_get, FT_STRING, BASE_NONE, NULL, FLD_HIDDEN, "_ws.col.Protocol", "Protocol", "The Protocol column."),
+    FIELD_GET(info_get, FT_STRING, BASE_NONE, NULL, FLD_HIDDEN, "_ws.col.Info", "Info", "The Info column."),
 };
 const struct hdr frame_hdr = {"frame", "Frame", "frame", "Unknown", frame_fields, ARRAY_LEN(frame_fields), 0, FT_NONE, NULL};
 

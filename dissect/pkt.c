@@ -1,6 +1,8 @@
 /* layer 1 (wire): decoding starts here: by link type; and the columns of a packet list. */
 #include "dissect/pkt.h"
 
+#include "dissect/eth.h"
+
 void pkt_malformed(struct pkt *p, uint32_t off, const char *why)
 {
     if (p->flags & PKT_MALFORMED)
@@ -48,6 +50,7 @@ void pkt_decode(struct pkt *p, const struct frame *frame, const struct decode_op
     p->vcrc = CRC_ABSENT;
     p->addr_len = 0;
     p->note.have = 0;
+    p->since = 0;
     p->end = max_u32(frame->len, frame->caplen);
     pkt_layer(p, &frame_hdr, 0, frame->caplen);
     if (LIKELY(frame->linktype == LINK_ETHERNET))
@@ -83,4 +86,33 @@ void pkt_info(struct buf *b, const struct pkt *p)
         buf_puts(b, " [cut by the snap length]");
     if (UNLIKELY(p->icrc == CRC_BAD))
         buf_puts(b, " [bad ICRC]");
+}
+
+/* An endpoint's address: `ip` if there is one, else the LID, else the MAC address `mac` bytes into the Ethernet header. */
+static void address(struct buf *b, const struct pkt *p, const uint8_t *ip, uint16_t lid, unsigned mac)
+{
+    if (p->addr_len == 4) {
+        buf_ipv4(b, ip);
+    } else if (p->addr_len == 16) {
+        buf_ipv6(b, ip);
+    } else if (p->have & H_LRH) {
+        buf_mem(b, "LID: ", 5);
+        buf_dec(b, lid);
+    } else if (p->have & H_ETH) {
+        for (unsigned i = 0; i < p->n_layers; i++)
+            if (p->layers[i].hdr == &eth_hdr) {
+                buf_mac(b, p->data + p->layers[i].off + mac);
+                return;
+            }
+    }
+}
+
+void pkt_source(struct buf *b, const struct pkt *p)
+{
+    address(b, p, p->src, p->lrh.slid, 6);
+}
+
+void pkt_destination(struct buf *b, const struct pkt *p)
+{
+    address(b, p, p->dst, p->lrh.dlid, 0);
 }

@@ -140,6 +140,7 @@ struct pkt {
     uint16_t vcrc_got;       /* likewise */
     uint16_t vcrc_want;
 
+    ns_t since;           /* time since the first frame; pkt_decode() sets 0, the caller may know better */
     struct pkt_note note; /* note.have is always set */
 
     struct layer layers[PKT_LAYERS];
@@ -152,6 +153,9 @@ void pkt_decode(struct pkt *p, const struct frame *frame, const struct decode_op
 const char *pkt_column(const struct pkt *p);
 /* Info column: one line for people. */
 void pkt_info(struct buf *b, const struct pkt *p);
+/* Source and destination column: the address that the innermost layer with one has (IP, GID, LID, MAC). */
+void pkt_source(struct buf *b, const struct pkt *p);
+void pkt_destination(struct buf *b, const struct pkt *p);
 
 /* --- For the dissectors ------------------------------------------------------------------------------------------------ */
 

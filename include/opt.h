@@ -1,0 +1,34 @@
+/* layer 0 (base): command line options: one table parses them (by getopt_long) and prints --help. */
+#ifndef RDMATRACE_OPT_H
+#define RDMATRACE_OPT_H
+
+#include "buf.h"
+
+/* One option of a command. A table of these ends with an all-zero row. */
+struct opt_def {
+    int key;          /* what opt_next() returns: the letter of the short form, or a number above 255 if there is none */
+    const char *name; /* long name without dashes; NULL if there is none */
+    const char *arg;  /* name of the argument for --help; NULL if it takes none */
+    const char *help; /* what it does; '\n' continues on the next line */
+};
+
+struct opt_state {
+    const struct opt_def *defs;
+    int argc; /* operands are moved behind the options: after the last option argv[optind..argc-1] */
+    char **argv;
+    char *short_opts; /* for getopt_long; freed by opt_next() at the end */
+    void *long_opts;
+    int first; /* internal: getopt must be reset */
+};
+
+/* Start parsing argv[1..]; argv[0] is the command's name for messages. */
+void opt_start(struct opt_state *s, const struct opt_def *defs, int argc, char **argv);
+/* The key of the next option, with *arg its argument; 0 after the last, with s->argc - *operand operands from
+ * s->argv[*operand]; -1 for a wrong option (a message was printed to stderr). */
+int opt_next(struct opt_state *s, const char **arg, int *operand);
+/* Append the list of options, aligned. */
+void opt_help(struct buf *b, const struct opt_def *defs);
+/* Parse an unsigned number (decimal, 0x hexadecimal) between `min` and `max`, all of `text`. */
+bool opt_number(const char *text, uint64_t min, uint64_t max, uint64_t *value);
+
+#endif

@@ -1,0 +1,93 @@
+/* layer 0 (base): option tables on getopt_long. */
+#include "opt.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdlib.h>
+
+#define HELP_COLUMN 30
+
+static unsigned defs_count(const struct opt_def *d)
+{
+    unsigned n = 0;
+
+    while (d[n].key)
+        n++;
+    return n;
+}
+
+void opt_start(struct opt_state *s, const struct opt_def *defs, int argc, char **argv)
+{
+    unsigned n = defs_count(defs), longs = 0;
+    struct option *l = calloc(n + 1, sizeof *l);
+    char *shorts = calloc(2 * n + 1, 1), *q = shorts;
+
+    *s = (struct opt_state){defs, argc, argv, shorts, l, 1};
+    if (!l || !shorts)
+        return;
+    for (unsigned i = 0; i < n; i++) {
+        if (defs[i].key < 256) {
+            *q++ = (char)defs[i].key;
+            if (defs[i].arg)
+                *q++ = ':';
+        }
+        if (defs[i].name)
+            l[longs++] = (struct option){defs[i].name, defs[i].arg ? required_argument : no_argument, NULL, defs[i].key};
+    }
+}
+
+int opt_next(struct opt_state *s, const char **arg, int *operand)
+{
+    int c;
+
+    if (s->first) {
+        optind = 0;
+        s->first = 0;
+    }
+    c = s->short_opts && s->long_opts ? getopt_long(s->argc, s->argv, s->short_opts, s->long_opts, NULL) : '?';
+    *arg = optarg;
+    *operand = optind;
+    if (c == -1 || c == '?') {
+        free(s->short_opts);
+        free(s->long_opts);
+        s->short_opts = s->long_opts = NULL;
+    }
+    return c == -1 ? 0 : c == '?' ? -1 : c;
+}
+
+void opt_help(struct buf *b, const struct opt_def *defs)
+{
+    for (const struct opt_def *d = defs; d->key; d++) {
+        size_t start = b->len;
+        if (d->key < 256)
+            buf_printf(b, "  -%c%s", d->key, d->name ? ", " : "");
+        else
+            buf_puts(b, "      ");
+        if (d->name)
+            buf_printf(b, "--%s", d->name);
+        if (d->arg)
+            buf_printf(b, " %s", d->arg);
+        if (b->len - start >= HELP_COLUMN) {
+            buf_char(b, '\n');
+            start = b->len;
+        }
+        for (const char *h = d->help; *h; h++) {
+            if (h == d->help || h[-1] == '\n') {
+                buf_fill(b, ' ', HELP_COLUMN - (b->len - start));
+            }
+            buf_char(b, *h);
+            if (*h == '\n')
+                start = b->len;
+        }
+        buf_char(b, '\n');
+    }
+}
+
+bool opt_number(const char *text, uint64_t min, uint64_t max, uint64_t *value)
+{
+    char *end;
+
+    errno = 0;
+    *value = strtoull(text, &end, 0);
+    return *text >= '0' && *text <= '9' && *end == '\0' && errno == 0 && *value >= min && *value <= max;
+}

@@ -1,0 +1,323 @@
+/* layer 4 (tool): `rdmatrace decode`: its options. */
+#include "src/cli/cli.h"
+#include "src/cli/decode.h"
+
+#include "src/cap/live.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum {
+    KEY_UDP_PORT = 256,
+    KEY_RD,
+    KEY_DC,
+    KEY_COLOR,
+    KEY_NO_CONTEXT,
+    KEY_NO_VERIFY,
+    KEY_FAIL_ON,
+};
+
+static const struct opt_def defs[] = {
+    {'r', "read-file", "FILE", "read FILE; the same as naming it as an operand; - is standard input"},
+    {'i', "interface", "IFACE", "capture live from IFACE"},
+    {'D', "list-interfaces", NULL, "list the interfaces that -i takes"},
+    {'f', "capture-filter", "EXPR", "keep only frames that match this capture filter (pcap-filter(7))"},
+    {'s', "snapshot-length", "N", "with -i: capture at most N bytes of a frame"},
+    {'p', "no-promiscuous-mode", NULL, "with -i: do not switch IFACE to promiscuous mode"},
+    {'Y', "display-filter", "FILTER", "show only packets that match this display filter (rdmatrace-filter(7))"},
+    {'c', "count", "N", "stop after N frames"},
+    {'w', "write", "FILE", "write the packets shown to FILE: pcapng, or pcap if FILE ends in .pcap"},
+    {'T', "format", "FORMAT", "text (default), tree, json, ndjson or fields"},
+    {'e', "field", "FIELD", "with -T fields: a column; may be repeated"},
+    {'E', "field-option", "KEY=VALUE", "with -T fields: header=y|n, separator=CHAR|/t|/s, occurrence=f|l|a,\n"
+                                       "aggregator=CHAR|/s, quote=d|s|n"},
+    {'G', "glossary", "WHAT", "list what rdmatrace knows: fields"},
+    {'V', "details", NULL, "show every field of every packet"},
+    {'x', "hex", NULL, "show the bytes of every packet as well"},
+    {'t', "time", "FORMAT", "r since the first frame (default), d since the frame before, dd since the frame\n"
+                            "shown before, e epoch, a or ad local time, u or ud UTC"},
+    {'n', "no-names", NULL, "do not look up names (never done: accepted for tshark's sake)"},
+    {'q', "quiet", NULL, "decode and verify, print only a summary"},
+    {KEY_UDP_PORT, "udp-port", "PORT", "a further UDP destination port of RoCEv2; may be repeated"},
+    {KEY_RD, "rd", NULL, "read opcodes 0x40-0x5f as reliable datagram"},
+    {KEY_DC, "dc", NULL, "read opcodes 0x40-0x5f as dynamically connected"},
+    {KEY_NO_CONTEXT, "no-context", NULL, "look at each packet alone"},
+    {KEY_NO_VERIFY, "no-verify", NULL, "do not calculate ICRC and VCRC"},
+    {KEY_FAIL_ON, "fail-on", "WHAT", "exit with status 1 if a packet is bad-icrc or malformed; may be repeated"},
+    {KEY_COLOR, "color", "WHEN", "auto (default: on a terminal unless NO_COLOR is set), always or never"},
+    {'h', "help", NULL, "show this help"},
+    {0, NULL, NULL, NULL},
+};
+
+void cmd_decode_help(struct buf *b)
+{
+    buf_puts(b, "Usage: rdmatrace decode [options] FILE...\n\n"
+                "Show the packets of captures (pcap, pcapng or ERF; plain, gzip or zstd). Several files are merged by time.\n\n");
+    opt_help(b, defs);
+    buf_puts(b, "\nExit status: 0, 1 if --fail-on found something, 2 for usage or input that cannot be read.\n");
+}
+
+/* A separator or aggregator: one character, /t or /s; -1 if it is none. */
+static int parse_char(const char *v)
+{
+    if (strcmp(v, "/t") == 0)
+        return '\t';
+    if (strcmp(v, "/s") == 0)
+        return ' ';
+    return v[0] && !v[1] ? (unsigned char)v[0] : -1;
+}
+
+static int parse_field_option(struct print_opts *o, const char *arg)
+{
+    const char *v = strchr(arg, '=');
+    size_t n = v ? (size_t)(v++ - arg) : 0;
+    int c = v ? parse_char(v) : -1;
+
+    if (n == 6 && memcmp(arg, "header", n) == 0 && (c == 'y' || c == 'n'))
+        o->header = c == 'y';
+    else if (n == 9 && memcmp(arg, "separator", n) == 0 && c >= 0)
+        o->separator = (char)c;
+    else if (n == 10 && memcmp(arg, "aggregator", n) == 0 && c >= 0)
+        o->aggregator = (char)c;
+    else if (n == 10 && memcmp(arg, "occurrence", n) == 0 && (c == 'f' || c == 'l' || c == 'a'))
+        o->occurrence = (char)c;
+    else if (n == 5 && memcmp(arg, "quote", n) == 0 && (c == 'd' || c == 's' || c == 'n'))
+        o->quote = c == 'd' ? '"' : c == 's' ? '\'' : 0;
+    else
+        return cli_error("-E %s: expected header=y|n, separator=C, occurrence=f|l|a, aggregator=C or quote=d|s|n", arg);
+    return 0;
+}
+
+static int parse_column(struct print_opts *o, const char *name)
+{
+    struct print_column *c;
+
+    if (o->n_columns == DECODE_COLUMNS_MAX)
+        return cli_error("-e %s: more than %d columns", name, DECODE_COLUMNS_MAX);
+    c = &o->columns[o->n_columns];
+    c->name = name;
+    c->n_refs = field_find(name, strlen(name), c->refs, PRINT_REFS);
+    if (!c->n_refs)
+        return cli_error("-e %s: no such field; the nearest name is %s (`-G fields` lists all)", name,
+                         field_nearest(name, strlen(name)));
+    o->n_columns++;
+    return 0;
+}
+
+static int parse_color(struct print_opts *o, const char *arg)
+{
+    if (strcmp(arg, "always") == 0)
+        o->color = true;
+    else if (strcmp(arg, "never") == 0)
+        o->color = false;
+    else if (strcmp(arg, "auto") == 0)
+        o->color = isatty(STDOUT_FILENO) && !getenv("NO_COLOR");
+    else
+        return cli_error("--color %s: expected auto, always or never", arg);
+    return 0;
+}
+
+static int parse_number(const char *option, const char *arg, uint64_t min, uint64_t max, uint64_t *v)
+{
+    if (opt_number(arg, min, max, v))
+        return 0;
+    return cli_error("%s %s: expected a number from %llu to %llu", option, arg, (unsigned long long)min,
+                     (unsigned long long)max);
+}
+
+static int parse_udp_port(struct decode_opts *o, const char *arg)
+{
+    uint64_t v;
+    int r = parse_number("--udp-port", arg, 1, 65535, &v);
+
+    if (r == 0 && o->n_udp_ports == ARRAY_LEN(o->udp_ports))
+        return cli_error("--udp-port %s: at most %zu ports", arg, ARRAY_LEN(o->udp_ports));
+    if (r == 0)
+        o->udp_ports[o->n_udp_ports++] = (uint16_t)v;
+    return r;
+}
+
+static int parse_fail_on(struct decode_job *job, const char *arg)
+{
+    if (strcmp(arg, "bad-icrc") == 0)
+        job->fail_bad_icrc = true;
+    else if (strcmp(arg, "malformed") == 0)
+        job->fail_malformed = true;
+    else
+        return cli_error("--fail-on %s: expected bad-icrc or malformed", arg);
+    return 0;
+}
+
+static int list_fields(const char *what)
+{
+    struct buf b = {0};
+
+    if (strcmp(what, "fields") != 0)
+        return cli_error("-G %s: expected fields", what);
+    for (const struct hdr *const *h = all_headers; *h; h++) {
+        buf_printf(&b, "P\t%s\t%s\t%s\n", (*h)->name, (*h)->abbrev, ftype_str((*h)->type));
+        for (unsigned i = 0; i < (*h)->nfields; i++) {
+            const struct field *f = &(*h)->fields[i];
+            buf_printf(&b, "F\t%s\t%s\t%s\t%s\t%s\n", f->label, f->abbrev, ftype_str(f->type), (*h)->abbrev, f->blurb);
+        }
+    }
+    return cli_flush(&b, STDOUT_FILENO) ? EXIT_OK : EXIT_BAD;
+}
+
+static int list_interfaces(void)
+{
+    struct cap_error err;
+    struct buf b = {0};
+
+    if (cap_live_list(&b, &err) < 0)
+        return cli_cap_error(&err);
+    return cli_flush(&b, STDOUT_FILENO) ? EXIT_OK : EXIT_BAD;
+}
+
+/* Options that only set something; a number above 0 is the exit status of an error. */
+static int parse_simple(struct decode_job *job, int key, const char *arg)
+{
+    uint64_t v = 0;
+    int r = 0;
+
+    switch (key) {
+    case 'r':
+        job->files[job->n_files++] = arg;
+        break;
+    case 'i':
+        job->iface = arg;
+        break;
+    case 'f':
+        job->capture_filter = arg;
+        break;
+    case 'Y':
+        job->display_filter = arg;
+        break;
+    case 'w':
+        job->write = arg;
+        break;
+    case 'p':
+        job->no_promisc = true;
+        break;
+    case 's':
+        r = parse_number("-s", arg, 1, FRAME_MAX, &v);
+        job->snaplen = (uint32_t)v;
+        break;
+    case 'c':
+        r = parse_number("-c", arg, 1, UINT64_MAX, &v);
+        job->count = v;
+        break;
+    case 'q':
+        job->quiet = true;
+        break;
+    case KEY_UDP_PORT:
+        return parse_udp_port(&job->decode, arg);
+    case KEY_RD:
+    case KEY_DC:
+        job->decode.rd_or_dc = key == KEY_RD ? RD_OR_DC_RD : RD_OR_DC_DC;
+        break;
+    case KEY_NO_CONTEXT:
+        job->no_context = true;
+        break;
+    case KEY_NO_VERIFY:
+        job->decode.verify = false;
+        break;
+    case KEY_FAIL_ON:
+        return parse_fail_on(job, arg);
+    default:
+        break; /* -n */
+    }
+    return r;
+}
+
+/* Options about what is printed. */
+static int parse_print(struct decode_job *job, int key, const char *arg)
+{
+    struct print_opts *o = &job->print;
+
+    switch (key) {
+    case 'T':
+        return print_format_parse(arg, &o->format) ? 0 : cli_error("-T %s: expected text, tree, json, ndjson or fields", arg);
+    case 'e':
+        return parse_column(o, arg);
+    case 'E':
+        return parse_field_option(o, arg);
+    case 't':
+        return print_time_parse(arg, &o->time) ? 0 : cli_error("-t %s: expected r, d, dd, e, a, ad, u or ud", arg);
+    case 'V':
+        o->tree = true;
+        return 0;
+    case 'x':
+        o->hex = true;
+        return 0;
+    case KEY_COLOR:
+        return parse_color(o, arg);
+    default:
+        return parse_simple(job, key, arg);
+    }
+}
+
+/* Options that answer by themselves: -1 if `key` is none of them, else the exit status. */
+static int answer(int key, const char *arg)
+{
+    struct buf b = {0};
+
+    switch (key) {
+    case 'G':
+        return list_fields(arg);
+    case 'D':
+        return list_interfaces();
+    case 'h':
+        cmd_decode_help(&b);
+        return cli_flush(&b, STDOUT_FILENO) ? EXIT_OK : EXIT_BAD;
+    default:
+        return -1;
+    }
+}
+
+/* What the options must not contradict. */
+static int check_job(const struct decode_job *job)
+{
+    if (!job->n_files && !job->iface)
+        return cli_error("decode: no capture file; name one, or - for standard input, or -i IFACE");
+    if (job->n_files && job->iface)
+        return cli_error("decode: -i and files exclude each other");
+    if (job->print.n_columns && job->print.format != PRINT_FIELDS)
+        return cli_error("decode: -e needs -T fields");
+    if (!job->print.n_columns && job->print.format == PRINT_FIELDS)
+        return cli_error("decode: -T fields needs at least one -e FIELD");
+    return 0;
+}
+
+int cmd_decode(int argc, char **argv)
+{
+    struct decode_job job = {
+        .files = calloc((size_t)argc + 1, sizeof *job.files),
+        .decode.verify = true,
+        .print = {.separator = '\t', .aggregator = ',', .occurrence = 'a', .columns = calloc(DECODE_COLUMNS_MAX, sizeof *job.print.columns)},
+    };
+    struct opt_state s;
+    const char *arg;
+    int key, operand, status = -1;
+
+    if (!job.files || !job.print.columns)
+        return cli_error("out of memory");
+    parse_color(&job.print, "auto");
+    opt_start(&s, defs, argc, argv);
+    while (status < 0 && (key = opt_next(&s, &arg, &operand)) != 0) {
+        status = key < 0 ? cli_error("decode: `rdmatrace help decode` lists the options") : answer(key, arg);
+        if (status < 0 && parse_print(&job, key, arg) != 0)
+            status = EXIT_BAD;
+    }
+    if (status < 0) {
+        while (operand < argc)
+            job.files[job.n_files++] = argv[operand++];
+        status = check_job(&job);
+        if (status == 0)
+            status = decode_run(&job);
+    }
+    free(job.files);
+    free(job.print.columns);
+    return status;
+}

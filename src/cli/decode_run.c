@@ -1,0 +1,250 @@
+/* layer 4 (tool): `rdmatrace decode`: frames in, text out. */
+#include "src/cli/decode.h"
+
+#include "src/cap/live.h"
+#include "src/cap/merge.h"
+#include "src/cap/write.h"
+#include "src/cli/cli.h"
+#include "src/trace/summary.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#define FLUSH_AT 65536
+#define PROGRESS_EVERY (UINT64_C(1) << 18) /* frames between two looks at the progress */
+
+struct run {
+    const struct decode_job *job;
+    struct cap_merge *in;
+    struct cap *live; /* also in `in` */
+    struct cap_writer *out;
+    struct cap_filter *capture_filter;
+    struct printer printer;
+    struct summary summary;
+    struct buf text;
+    uint64_t n; /* frames read */
+    uint16_t digits_file;
+    uint32_t digits_iface;
+    bool flush_each; /* someone is watching */
+    bool progress;   /* stderr is a terminal and stdout is not being written to it */
+    bool found;      /* what --fail-on asks about */
+    bool broken;     /* stdout cannot be written any more */
+    int status;
+};
+
+static struct cap *live_capture; /* for the signal handler */
+
+static void on_interrupt(int sig)
+{
+    (void)sig;
+    cap_live_break(live_capture);
+}
+
+static int open_live(struct run *r)
+{
+    struct cap_live_opts o = {
+        .snaplen = r->job->snaplen, .no_promisc = r->job->no_promisc, .filter = r->job->capture_filter};
+    struct sigaction sa = {.sa_handler = on_interrupt};
+    struct cap_error err;
+
+    if (cap_live_open(&r->live, r->job->iface, 0, &o, &err) < 0)
+        return cli_cap_error(&err);
+    live_capture = r->live;
+    sigaction(SIGINT, &sa, NULL);
+    sigaction(SIGTERM, &sa, NULL);
+    if (cap_merge_caps(&r->in, &r->live, 1) < 0)
+        return cli_error("out of memory");
+    return 0;
+}
+
+static int open_input(struct run *r)
+{
+    struct cap_error err;
+
+    if (r->job->iface)
+        return open_live(r);
+    if (cap_merge_open(&r->in, r->job->files, r->job->n_files, NULL, &err) < 0)
+        return cli_cap_error(&err);
+    if (r->job->capture_filter) {
+        const struct cap_info *info = cap_info(cap_merge_file(r->in, 0));
+        uint16_t linktype = info->n_ifaces ? info->ifaces[0].linktype : LINK_ETHERNET;
+        if (cap_filter_compile(&r->capture_filter, r->job->capture_filter, linktype, 0, &err) < 0)
+            return cli_cap_error(&err);
+    }
+    return 0;
+}
+
+static int open_output(struct run *r)
+{
+    struct cap *inputs[1024];
+    struct cap_writer_opts o = {.inputs = inputs};
+    struct cap_error err;
+
+    if (!r->job->write)
+        return 0;
+    for (size_t i = 0; i < cap_merge_count(r->in) && i < ARRAY_LEN(inputs); i++)
+        inputs[o.n_inputs++] = cap_merge_file(r->in, i);
+    return cap_writer_open(&r->out, r->job->write, &o, &err) < 0 ? cli_cap_error(&err) : 0;
+}
+
+static const struct cap_iface *iface_of(struct run *r, const struct frame *f)
+{
+    const struct cap_info *info = cap_info(cap_merge_file(r->in, f->file));
+
+    return f->iface < info->n_ifaces ? &info->ifaces[f->iface] : NULL;
+}
+
+/* Decimals of the time column: as many as the file's time stamps have, 6 or 9. */
+static void choose_digits(struct run *r, const struct frame *f)
+{
+    const struct cap_iface *iface;
+
+    if (LIKELY(r->printer.digits && r->digits_file == f->file && r->digits_iface == f->iface))
+        return;
+    iface = iface_of(r, f);
+    r->digits_file = f->file;
+    r->digits_iface = f->iface;
+    r->printer.digits = iface && iface->tsresol == 6 ? 6 : 9;
+}
+
+static void flush_text(struct run *r)
+{
+    if (!r->broken && !cli_flush(&r->text, STDOUT_FILENO)) {
+        if (errno != EPIPE)
+            cli_error("standard output: %s", strerror(errno));
+        r->broken = true;
+    }
+}
+
+static void show(struct run *r, struct pkt *p)
+{
+    const struct frame *f = p->frame;
+
+    r->found |= (r->job->fail_bad_icrc && p->icrc == CRC_BAD) || (r->job->fail_malformed && p->flags & PKT_MALFORMED);
+    if (r->out && cap_write(r->out, f, iface_of(r, f)) < 0) {
+        r->status = cli_cap_error(cap_writer_error(r->out));
+        r->broken = true;
+    }
+    if (r->job->quiet) {
+        summary_add(&r->summary, p);
+        return;
+    }
+    choose_digits(r, f);
+    print_packet(&r->printer, &r->text, p);
+    if (UNLIKELY(r->text.len >= FLUSH_AT || r->flush_each))
+        flush_text(r);
+}
+
+static void show_progress(struct run *r)
+{
+    uint64_t size = 0, consumed = 0;
+
+    for (size_t i = 0; i < cap_merge_count(r->in); i++) {
+        const struct cap_info *info = cap_info(cap_merge_file(r->in, i));
+        size += info->size;
+        consumed += info->consumed;
+    }
+    if (size)
+        fprintf(stderr, "\r%3.0f %%, %llu packets", 100.0 * (double)consumed / (double)size, (unsigned long long)r->n);
+    else
+        fprintf(stderr, "\r%llu packets", (unsigned long long)r->n);
+}
+
+/* Whether a frame passes -f; false also when the filter fails, which ends the run. */
+static bool captured(struct run *r, const struct frame *f)
+{
+    int m;
+
+    if (LIKELY(!r->capture_filter))
+        return true;
+    m = cap_filter_match(r->capture_filter, f);
+    if (m < 0) {
+        r->status = cli_cap_error(cap_filter_error(r->capture_filter));
+        r->broken = true;
+    }
+    return m > 0;
+}
+
+static void read_all(struct run *r)
+{
+    struct frame f;
+    struct pkt p;
+    int got = 0;
+
+    while (!r->broken && (!r->job->count || r->n < r->job->count) && (got = cap_merge_next(r->in, &f)) > 0) {
+        if (!captured(r, &f))
+            continue;
+        r->n++;
+        pkt_decode(&p, &f, &r->job->decode);
+        print_seen(&r->printer, &p);
+        show(r, &p);
+        r->printer.before = f.ts;
+        if (UNLIKELY(r->progress && r->n % PROGRESS_EVERY == 0))
+            show_progress(r);
+    }
+}
+
+/* Say of each file that could not be read to its end, why. */
+static void report_errors(struct run *r)
+{
+    for (size_t i = 0; i < cap_merge_count(r->in); i++) {
+        const struct cap_error *e = cap_error(cap_merge_file(r->in, i));
+        if (e->err)
+            r->status = cli_cap_error(e);
+    }
+}
+
+static void report_live(struct run *r)
+{
+    struct cap_live_stats s;
+
+    if (r->live && cap_live_stats(r->live, &s) == 0)
+        fprintf(stderr, "%llu frames received, %llu dropped by the kernel, %llu by the interface\n",
+                (unsigned long long)s.received, (unsigned long long)s.dropped, (unsigned long long)s.if_dropped);
+}
+
+static void finish(struct run *r)
+{
+    struct cap_error err;
+
+    if (r->progress && r->n >= PROGRESS_EVERY)
+        fputs("\r\033[K", stderr);
+    if (r->job->quiet)
+        summary_print(&r->text, &r->summary);
+    else
+        print_end(&r->printer, &r->text);
+    flush_text(r);
+    report_errors(r);
+    report_live(r);
+    if (r->out && cap_writer_close(r->out, &err) < 0 && r->status == EXIT_OK)
+        r->status = cli_cap_error(&err);
+    if (r->status == EXIT_OK && r->broken && errno != EPIPE)
+        r->status = EXIT_BAD;
+    if (r->status == EXIT_OK && r->found)
+        r->status = EXIT_FOUND;
+}
+
+int decode_run(const struct decode_job *job)
+{
+    static struct run r; /* zero, and too large for some stacks */
+
+    r.job = job;
+    r.printer.opts = job->print;
+    r.flush_each = job->iface || isatty(STDOUT_FILENO);
+    r.progress = isatty(STDERR_FILENO) && !job->iface && (job->quiet || !isatty(STDOUT_FILENO));
+    r.status = open_input(&r);
+    if (r.status == EXIT_OK)
+        r.status = open_output(&r);
+    if (r.status == EXIT_OK) {
+        if (!job->quiet)
+            print_begin(&r.printer, &r.text);
+        read_all(&r);
+        finish(&r);
+    }
+    cap_filter_free(r.capture_filter);
+    cap_merge_close(r.in);
+    buf_free(&r.text);
+    return r.status;
+}

@@ -1,0 +1,108 @@
+/* layer 3 (trace): a packet as a JSON object, shaped as tshark's: {"_source":{"layers":{"ip":{"ip.src":"..."}}}}. */
+#include "src/trace/print.h"
+
+static void key(struct buf *b, const char *name, unsigned occurrence)
+{
+    buf_char(b, '"');
+    buf_puts(b, name);
+    if (occurrence > 1) {
+        buf_char(b, '#');
+        buf_dec(b, occurrence);
+    }
+    buf_mem(b, "\":", 2);
+}
+
+static void json_value(struct buf *b, const struct field *f, const struct value *v)
+{
+    if (v->type == FT_STRING) {
+        buf_json(b, (const char *)v->p, v->len);
+        return;
+    }
+    buf_char(b, '"');
+    value_print(b, f, v);
+    buf_char(b, '"');
+}
+
+/* How many layers up to and including this one have its header. */
+static unsigned occurrence_of(const struct pkt *p, const struct layer *l)
+{
+    unsigned n = 0;
+
+    for (const struct layer *k = p->layers; k <= l; k++)
+        n += k->hdr == l->hdr;
+    return n;
+}
+
+/* The members of a layer's object, without braces. */
+static void json_fields(struct buf *b, const struct pkt *p, const struct layer *l)
+{
+    bool first = true;
+    struct value v;
+
+    for (unsigned i = 0; i < l->hdr->nfields; i++) {
+        const struct field *f = &l->hdr->fields[i];
+        if (f->flags & FLD_HIDDEN || !field_value(f, p, l, &v))
+            continue;
+        if (!first)
+            buf_char(b, ',');
+        first = false;
+        key(b, f->abbrev, 1);
+        json_value(b, f, &v);
+    }
+}
+
+/* One layer as a member of the object around it: bytes if it has no fields, else an object. */
+static void json_layer(struct buf *b, const struct pkt *p, const struct layer *l, unsigned occurrence)
+{
+    key(b, l->hdr->abbrev, occurrence);
+    if (l->hdr->nfields == 0) {
+        buf_char(b, '"');
+        buf_bytes(b, p->data + l->off, l->len, 0);
+        buf_char(b, '"');
+        return;
+    }
+    buf_char(b, '{');
+    json_fields(b, p, l);
+    buf_char(b, '}');
+}
+
+/* All layers; those of the InfiniBand transport inside of one object. */
+static void json_layers(struct buf *b, const struct pkt *p)
+{
+    bool inside = false;
+    unsigned groups = 0;
+
+    for (unsigned i = 0; i < p->n_layers; i++) {
+        const struct layer *l = &p->layers[i];
+        bool ib = strcmp(l->hdr->proto, "infiniband") == 0;
+        if (inside && !ib)
+            buf_char(b, '}');
+        if (i)
+            buf_char(b, ',');
+        if (ib && !inside) {
+            key(b, "infiniband", ++groups);
+            buf_char(b, '{');
+        }
+        inside = ib;
+        json_layer(b, p, l, occurrence_of(p, l));
+    }
+    if (inside)
+        buf_char(b, '}');
+}
+
+void print_json(struct buf *b, const struct pkt *p)
+{
+    const struct layer note = {&rdma_hdr, 0, 0};
+
+    buf_puts(b, "{\"_source\":{\"layers\":{");
+    json_layers(b, p);
+    if (p->note.have) {
+        buf_char(b, ',');
+        json_layer(b, p, &note, 1);
+    }
+    if (p->flags & PKT_MALFORMED) {
+        buf_puts(b, ",\"rdma.malformed\":");
+        buf_json(b, p->why, strlen(p->why));
+    }
+    buf_puts(b, "}}}");
+}
