@@ -19,6 +19,8 @@ enum linktype {
     LINK_SLL2 = 276,
 };
 
+/* Frames of LINK_ERF begin with the ERF record header, which caplen and len count. */
+
 /* No frame is longer than this; a capture that claims more is corrupt. */
 #define FRAME_MAX UINT32_C(262144)
 

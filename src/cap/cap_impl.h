@@ -30,6 +30,9 @@ int pcap_begin(struct cap *c);
 int pcapng_begin(struct cap *c);
 int erf_begin(struct cap *c);
 
+/* Time stamp of the ERF record at `h` (8 bytes are read). */
+ns_t erf_time(const uint8_t *h);
+
 /* Remember why reading ends at byte `offset`, and return the negative errno for it. A file that shrank under the reader
  * explains everything: that is then the reason given. */
 int cap_fail(struct cap *c, uint64_t offset, const char *fmt, ...) PRINTF_LIKE(3, 4);

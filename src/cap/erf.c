@@ -4,6 +4,7 @@
 #define ERF_HEADER   16
 #define ERF_EXT      8
 #define ERF_ETH      2
+#define ERF_META     27
 #define ERF_PAD      48
 #define ERF_TYPE_MAX 33
 /* Bytes that are looked at to recognise the format. */
@@ -22,6 +23,13 @@ static struct erf erf_header(const uint8_t *h)
 {
     return (struct erf){
         .ts = load_le64(h), .type = h[8] & 0x7f, .ext = h[8] >> 7, .rlen = load_be16(h + 10), .wlen = load_be16(h + 14)};
+}
+
+ns_t erf_time(const uint8_t *h)
+{
+    uint64_t ts = load_le64(h), frac = (ts & UINT32_MAX) * (uint64_t)NS_PER_S;
+
+    return (ns_t)(ts >> 32) * NS_PER_S + (ns_t)((frac + (UINT64_C(1) << 31)) >> 32);
 }
 
 static bool erf_is_ethernet(uint8_t type)
@@ -59,10 +67,11 @@ static int erf_next(struct cap *c, struct frame *f)
         source_skip(&c->src, e.rlen);
     } while (e.type == ERF_PAD);
 
-    f->ts = (ns_t)(e.ts >> 32) * NS_PER_S + (ns_t)(((e.ts & UINT32_MAX) * (uint64_t)NS_PER_S + (UINT64_C(1) << 31)) >> 32);
+    /* Padding behind the packet is left out, as it is where ERF records are found in pcap files. */
+    f->ts = erf_time(h);
     f->data = h;
-    f->caplen = e.rlen;
-    f->len = max_u32(e.rlen, erf_lead(&e, h) + e.wlen);
+    f->len = e.type == ERF_META ? e.rlen : erf_lead(&e, h) + e.wlen;
+    f->caplen = min_u32(e.rlen, f->len);
     f->number = ++c->frames;
     f->linktype = LINK_ERF;
     f->file = c->file;
@@ -93,7 +102,7 @@ static bool erf_plausible(const uint8_t *h, size_t n, uint64_t *ts)
         return true;
     uint32_t lead = erf_lead(&e, h);
     /* At most padding to 8 bytes and a check sequence may follow the packet; meta records count their length otherwise. */
-    return lead <= e.rlen && (e.type == 27 || e.rlen - lead <= e.wlen + 16u);
+    return lead <= e.rlen && (e.type == ERF_META || e.rlen - lead <= e.wlen + 16u);
 }
 
 /* There is no magic number: every record in the first bytes must be plausible, and one of them whole. */

@@ -40,6 +40,9 @@ static int pcap_next(struct cap *c, struct frame *f)
         return cap_short(c, false, "packet record", c->record_head + caplen);
     f->ts = (ns_t)cap_u32(c, h) * NS_PER_S + (ns_t)cap_u32(c, h + 4) * c->ts_unit;
     f->data = h + c->record_head;
+    /* An ERF record has the more precise time. */
+    if (UNLIKELY(c->ifaces[0].linktype == LINK_ERF) && caplen >= 16)
+        f->ts = erf_time(f->data);
     f->caplen = caplen;
     f->len = len;
     f->number = ++c->frames;
@@ -97,7 +100,7 @@ int pcap_begin(struct cap *c)
     struct cap_iface *i = cap_iface_add(c, 0);
     if (!i)
         return c->error.err;
-    i->linktype = (uint16_t)link;
+    i->linktype = link & 0x03ff0000 ? UINT16_MAX : (uint16_t)link; /* no link type of more than 16 bits is known */
     i->fcs_len = link & UINT32_C(1) << 26 ? (uint8_t)((link >> 28) * 2) : 0;
     i->snaplen = cap_u32(c, h + 16);
     i->tsresol = c->ts_unit == 1 ? 9 : 6;

@@ -227,12 +227,30 @@ Test(cap, native_erf_is_recognised_and_padding_records_are_skipped)
     cr_assert_eq(cap_next(c, &f), 1);
     cr_expect_eq(f.linktype, LINK_ERF);
     cr_expect_eq(f.ts, INT64_C(1700000000500000000));
-    cr_expect_eq(f.caplen, 312);
-    cr_expect_arr_eq(f.data, m.p, 312);
+    cr_expect_eq(f.caplen, 306);
+    cr_expect_eq(f.len, 306);
+    cr_expect_arr_eq(f.data, m.p, 306);
     cr_assert_eq(cap_next(c, &f), 1);
     cr_expect_eq(f.number, 2);
     cr_expect_eq(f.offset, 312 + 40);
     cr_expect_arr_eq(f.data, m.p + 352, f.caplen);
+    expect_end(c);
+}
+
+Test(cap, erf_in_pcap_has_the_time_of_its_record)
+{
+    struct made m = {0};
+    struct frame f;
+    put_pcap_header(&m, 0xa1b2c3d4, LINK_ERF);
+    put_pcap_record(&m, 1210794479, 499693, 1, 0, 0, false);
+    m.len -= 8;
+    put32(&m, 24);
+    put32(&m, 24);
+    put64(&m, UINT64_C(0x482b41ef7febea60)); /* tshark prints this one as 1210794479.499693535 */
+    put_data(&m, 1, 16);
+    struct cap *c = open_made(&m, NULL);
+    cr_assert_eq(cap_next(c, &f), 1);
+    cr_expect_eq(f.ts, INT64_C(1210794479499693535));
     expect_end(c);
 }
 

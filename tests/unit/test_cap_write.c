@@ -4,10 +4,12 @@
 #include "src/cap/write.h"
 #include "tests/unit/capfile.h"
 
-#include <criterion/redirect.h>
+#include <arpa/inet.h>
 #include <errno.h>
 #include <signal.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <time.h>
 
 static const char *pcap_of_times(const ns_t *ts, unsigned n)
 {
@@ -75,7 +77,7 @@ Test(cap_merge, a_bad_file_does_not_stop_the_others)
 static void put_rich(struct made *m)
 {
     put_section(m);
-    put_interface(m, LINK_ETHERNET, 0, "unused", -1, 0);
+    put_interface(m, LINK_ETHERNET, 0, "first", -1, 0);
     put_interface(m, LINK_ETHERNET, 200, "eth0", -1, 0);
     put_interface(m, LINK_INFINIBAND, 0, "ib0", 9, 7);
     put_simple(m, 1, 40, 40);
@@ -331,4 +333,87 @@ Test(cap_live, an_unknown_interface_is_an_error)
     cr_expect_lt(cap_live_open(&c, "no-such-if0", 0, NULL, &e), 0);
     cr_expect_str_eq(e.file, "no-such-if0");
     cr_expect(*e.msg);
+}
+
+/* A frame of the loopback interface; skipped where capturing is not permitted. */
+Test(cap_live, a_datagram_on_the_loopback_interface_is_captured, .timeout = 20)
+{
+    struct cap_live_opts o = {.filter = "udp port 47911 and dst host 127.0.0.1"};
+    struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(47911)};
+    struct cap_live_stats st;
+    struct cap_error e;
+    struct cap *c;
+    struct frame f;
+    int rc = cap_live_open(&c, "lo", 3, &o, &e);
+    if (rc == -EPERM || rc == -ENODEV || rc == -ENETDOWN)
+        cr_skip_test("no permission to capture, or no loopback interface");
+    cr_assert_eq(rc, 0, "%s", e.msg);
+    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    int fd = socket(AF_INET, SOCK_DGRAM, 0);
+    cr_assert_eq(sendto(fd, "payload!", 8, 0, (struct sockaddr *)&to, sizeof to), 8);
+    close(fd);
+    cr_assert_eq(cap_next(c, &f), 1, "%s", cap_error(c)->msg);
+    cr_expect_eq(f.linktype, LINK_ETHERNET);
+    cr_expect_eq(f.file, 3);
+    cr_expect_eq(f.caplen, 14 + 20 + 8 + 8);
+    cr_expect_arr_eq(f.data + 42, "payload!", 8);
+    cr_expect_lt(llabs(f.ts / NS_PER_S - (ns_t)time(NULL)), 60);
+    cr_expect_eq(cap_info(c)->format, CAP_LIVE);
+    cr_expect_str_eq(cap_info(c)->ifaces[0].name, "lo");
+    cr_expect_eq(cap_live_stats(c, &st), 0);
+    cr_expect_geq(st.received, 1);
+    cap_live_break(c);
+    cr_expect_eq(cap_next(c, &f), 0);
+    cap_close(c);
+}
+
+Test(cap_live, a_wrong_filter_is_explained)
+{
+    struct cap_error e;
+    struct cap *c;
+    int rc = cap_live_open(&c, "lo", 0, &(struct cap_live_opts){.filter = "udp prot 1"}, &e);
+    if (rc == -EPERM || rc == -ENODEV)
+        cr_skip_test("no permission to capture, or no loopback interface");
+    cr_expect_eq(rc, -EINVAL);
+    cr_expect_eq(strncmp(e.msg, "filter: ", 8), 0, "%s", e.msg);
+}
+
+Test(cap_live, the_interfaces_are_listed)
+{
+    struct buf b = {0};
+    struct cap_error e;
+    cr_expect_eq(cap_live_list(&b, &e), 0);
+    for (char *line = strtok((char *)buf_str(&b), "\n"); line; line = strtok(NULL, "\n"))
+        cr_expect(strchr(line, '\t') > line, "%s", line);
+    buf_free(&b);
+}
+
+Test(cap_write, tshark_reads_what_was_written, .timeout = 60)
+{
+    static const char *const want[] = {
+        "1\t\t40\t40\tfirst\t\n",
+        "2\t1700000007.123456789\t100\t61\tib0\ta comment\n",
+        "3\t1700000000.000001000\t62\t62\teth0\t\n",
+    };
+    struct made m = {0};
+    struct cap_error e;
+    char command[300], line[200];
+    if (system("tshark -v >/dev/null 2>&1") != 0)
+        cr_skip_test("tshark is not installed");
+    put_rich(&m);
+    const char *from = file_of(m.p, m.len), *to = file_of("", 0);
+    cr_assert_eq(copy(from, to, NULL, &e), 0);
+    snprintf(command, sizeof command,
+             "tshark -n -r %s -T fields -e frame.number -e frame.time_epoch -e frame.len -e frame.cap_len "
+             "-e frame.interface_name -e frame.comment 2>/dev/null", to);
+    FILE *p = popen(command, "r");
+    cr_assert_not_null(p);
+    for (size_t i = 0; i < ARRAY_LEN(want); i++) {
+        cr_assert(fgets(line, sizeof line, p), "row %zu", i);
+        cr_expect_str_eq(line, want[i], "%s", line);
+    }
+    cr_expect_null(fgets(line, sizeof line, p));
+    pclose(p);
+    unlink(from);
+    unlink(to);
 }

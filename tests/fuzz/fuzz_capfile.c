@@ -1,0 +1,68 @@
+/* layer 1 (io) fuzzing: any bytes as a capture file; the mapped and the streaming reader must agree. */
+#include "src/cap/cap.h"
+#include "src/cap/write.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* What reading a file came to. */
+struct outcome {
+    uint64_t frames, sum, offset;
+    int end;
+};
+
+static struct outcome read_all(const char *path, const struct cap_opts *opts, struct cap_writer *w)
+{
+    struct outcome o = {0};
+    struct cap_error e;
+    struct cap *c;
+    struct frame f;
+
+    o.end = cap_open(&c, path, 0, opts, &e);
+    if (o.end < 0) {
+        o.offset = e.offset;
+        return o;
+    }
+    while ((o.end = cap_next(c, &f)) == 1) {
+        assert(f.caplen <= FRAME_MAX && f.number == o.frames + 1);
+        assert(f.iface < cap_info(c)->n_ifaces);
+        for (uint32_t i = 0; i < f.caplen; i++)
+            o.sum += f.data[i];
+        for (uint32_t i = 0; i < f.comment_len; i++)
+            o.sum += (uint8_t)f.comment[i];
+        if (w)
+            assert(cap_write(w, &f, &cap_info(c)->ifaces[f.iface]) == 0);
+        o.frames++;
+    }
+    o.offset = o.end < 0 ? cap_error(c)->offset : 0;
+    cap_close(c);
+    return o;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    int in = memfd_create("in", 0), out = memfd_create("out", 0);
+    char in_path[40], out_path[40];
+    struct cap_writer *w;
+    struct cap_error e;
+
+    assert(in >= 0 && out >= 0 && write(in, data, size) == (ssize_t)size);
+    snprintf(in_path, sizeof in_path, "/proc/self/fd/%d", in);
+    snprintf(out_path, sizeof out_path, "/proc/self/fd/%d", out);
+    assert(cap_writer_open(&w, out_path, NULL, &e) == 0);
+    struct outcome mapped = read_all(in_path, &(struct cap_opts){.window = 4096}, w);
+    struct outcome stream = read_all(in_path, &(struct cap_opts){.stream = true}, NULL);
+    assert(mapped.frames == stream.frames && mapped.sum == stream.sum);
+    assert(mapped.end == stream.end && mapped.offset == stream.offset);
+    /* What was written is read again whole. */
+    assert(cap_writer_close(w, &e) == 0);
+    struct outcome again = read_all(out_path, NULL, NULL);
+    assert(again.end == 0 && again.frames == mapped.frames && again.sum == mapped.sum);
+    close(in);
+    close(out);
+    return 0;
+}
