@@ -1,11 +1,15 @@
 # rdmatrace and rdmagen. `make help` lists what there is to make.
-CC      ?= gcc
+ifeq ($(origin CC),default)
+CC = gcc
+endif
 CFLAGS  ?= -O2 -g
 PREFIX  ?= /usr/local
 BUILD   ?= build
+FUZZ_SECONDS ?= 60
 WARN     = -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wwrite-strings -Wvla
 ALL_CFLAGS = -std=gnu11 $(WARN) $(if $(WERROR),-Werror) $(SANFLAGS) $(CFLAGS) -MMD -MP -D_GNU_SOURCE -Iinclude -I.
-LIBS     = -lpcap -ldeflate -lz -lzstd
+LIBS     = -lpcap -ldeflate -lz -lzstd -lpcre2-8
+SANITIZE = -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 
 BASE  := $(wildcard src/base/*.c)
 WIRE  := $(wildcard dissect/*.c)
@@ -16,35 +20,86 @@ GEN   := $(wildcard gen/*.c)
 CLI   := $(wildcard src/cli/*.c)
 GENCLI := $(wildcard gen/cli/*.c)
 UNIT  := $(wildcard tests/unit/*.c)
+FUZZ  := $(wildcard tests/fuzz/fuzz_*.c)
 CORE  := $(BASE) $(WIRE) $(CAP) $(TRANS)
+READER := $(CORE) $(TRACE) $(filter-out src/cli/main.c,$(CLI))
 
 obj = $(1:%.c=$(BUILD)/%.o)
+LINK = $(CC) $(SANFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
 PROGRAMS = $(if $(CLI),$(BUILD)/rdmatrace) $(if $(GENCLI),$(BUILD)/rdmagen)
+TEST_PROGRAMS = $(addprefix $(BUILD)/,unit hostile leaky mkcap)
+MAN  = $(wildcard man/*.[1-8])
+COMPLETIONS = $(wildcard src/cli/*.bash gen/cli/*.bash)
 
 all: $(PROGRAMS) ## build the programs into build/
 
 $(BUILD)/rdmatrace: $(call obj,$(CORE) $(TRACE) $(CLI))
-	$(CC) $(SANFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
-
+	$(LINK)
 $(BUILD)/rdmagen: $(call obj,$(CORE) $(GEN) $(GENCLI))
-	$(CC) $(SANFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
-
-$(BUILD)/unit: $(call obj,$(filter-out src/cli/main.c,$(CORE) $(TRACE) $(CLI)) $(GEN) $(UNIT))
-	$(CC) $(SANFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS) -lcriterion
+	$(LINK)
+$(BUILD)/unit: $(call obj,$(READER) $(GEN) $(UNIT))
+	$(LINK) -lcriterion
+$(BUILD)/leaky: $(BUILD)/tests/asan/leaky.o
+	$(LINK) -lcriterion
+$(BUILD)/hostile: $(call obj,$(READER)) $(BUILD)/tests/hostile/hostile.o
+	$(LINK)
+$(BUILD)/mkcap: $(call obj,$(BASE) $(WIRE)) $(BUILD)/tests/bench/mkcap.o
+	$(LINK)
+$(BUILD)/fuzz_%: $(call obj,$(READER)) $(BUILD)/tests/fuzz/fuzz_%.o
+	$(LINK) -fsanitize=fuzzer
 
 $(BUILD)/%.o: %.c
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) -c -o $@ $<
 
-check: all $(BUILD)/unit ## run the tests (everything they need must be installed)
-	$(BUILD)/unit -j2 --short-filename
-	@for t in $(wildcard tests/*.test); do echo "== $$t"; BUILD=$(BUILD) $$t || exit 1; done
+demo: ## install the packages to build with, build, decode a real capture
+	@tests/deps build
+	@$(MAKE) --no-print-directory -s all
+	@tests/demo $(BUILD)/rdmatrace
+
+test: ## install the packages to test with, then `make check`
+	@tests/deps test
+	@$(MAKE) --no-print-directory check
+
+check: all $(TEST_PROGRAMS) ## run the tests (everything they need must be installed)
+	@BUILD=$(BUILD) tests/run
+
+asan: ## run the tests under AddressSanitizer, LeakSanitizer and UBSan
+	@rm -rf build/asan/log && mkdir -p build/asan/log
+	@ASAN_LOG=$(CURDIR)/build/asan/log/report \
+	 ASAN_OPTIONS=detect_leaks=1:handle_sigbus=0:log_path=$(CURDIR)/build/asan/log/report \
+	 UBSAN_OPTIONS=print_stacktrace=1:log_path=$(CURDIR)/build/asan/log/report \
+	 $(MAKE) --no-print-directory BUILD=build/asan SANFLAGS="$(SANITIZE)" CFLAGS="-O1 -g" check
+
+fuzz: ## fuzz each target for FUZZ_SECONDS (60) with libFuzzer; needs clang
+	@$(MAKE) --no-print-directory CC=clang BUILD=build/fuzz CFLAGS="-O1 -g" SANFLAGS="$(SANITIZE) -fsanitize=fuzzer-no-link" \
+	 $(FUZZ:tests/fuzz/%.c=build/fuzz/%)
+	@FUZZ_SECONDS=$(FUZZ_SECONDS) tests/fuzz/run $(FUZZ:tests/fuzz/%.c=build/fuzz/%)
+
+bench: all $(BUILD)/mkcap ## compare our speed with that of tshark and tcpdump
+	@BUILD=$(BUILD) tests/bench/run
+
+install: all ## install into DESTDIR and PREFIX (/usr/local)
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/bash-completion/completions
+	install -m 755 $(PROGRAMS) $(DESTDIR)$(PREFIX)/bin
+	for f in $(MAN); do install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/man/man$${f##*.} $$f || exit 1; done
+	for f in $(COMPLETIONS); do \
+	 install -m 644 $$f $(DESTDIR)$(PREFIX)/share/bash-completion/completions/$$(basename $$f .bash) || exit 1; done
+
+uninstall: ## remove what `make install` installed
+	rm -f $(PROGRAMS:$(BUILD)/%=$(DESTDIR)$(PREFIX)/bin/%)
+	for f in $(MAN); do rm -f $(DESTDIR)$(PREFIX)/share/man/man$${f##*.}/$${f#man/}; done
+	for f in $(COMPLETIONS); do rm -f $(DESTDIR)$(PREFIX)/share/bash-completion/completions/$$(basename $$f .bash); done
+
+format: ## lay out all C sources as .clang-format says
+	clang-format -i $(shell find src dissect gen include tests -name '*.[ch]')
 
 clean: ## remove what was built
 	rm -rf $(BUILD)
 
 help: ## list the targets
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 24
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
 
-.PHONY: all check clean help
--include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
+.PHONY: all demo test check asan fuzz bench install uninstall format clean help
+.SECONDARY:
+-include $(patsubst %.c,$(BUILD)/%.d,$(CORE) $(TRACE) $(GEN) $(CLI) $(GENCLI) $(UNIT) $(FUZZ) $(wildcard tests/*/*.c))
