@@ -109,6 +109,7 @@ struct hdr {
  *
  * U: a number of `width` bits, a member of type `ctype` in `struct foo`. A: bytes, an array member of `struct foo`.
  * V: another view of bits that U or A already cover, shown when its condition holds (NULL: always); no struct member.
+ * U and A may end with a condition as well: then the member is always there, but shown only when it holds.
  *
  * HDR_STRUCT(foo, FOO_FIELDS) in the header file gives `struct foo` (host order), foo_get() and foo_put(), both branch-free
  * inline code; HDR_TABLE(foo, FOO_FIELDS) in the source file gives `foo_fields[]` for a `struct hdr`.
@@ -120,10 +121,11 @@ struct hdr {
 #define HDR_PUT_U(ctype, member, bit, width, ...) bits_put(p, bit, width, h->member);
 #define HDR_PUT_A(member, bit, width, ...) memcpy(p + (bit) / 8, h->member, (width) / 8);
 #define HDR_NONE(...)
-#define HDR_FIELD_U(ctype, member, bit, width, type, base, desc, abbrev, label, blurb)                                 \
-    {abbrev, label, blurb, desc, NULL, NULL, bit, width, type, base, FLD_MEMBER},
-#define HDR_FIELD_A(member, bit, width, type, abbrev, label, blurb)                                                    \
-    {abbrev, label, blurb, NULL, NULL, NULL, bit, width, type, BASE_NONE, FLD_MEMBER},
+#define HDR_WHEN(none, when, ...) when
+#define HDR_FIELD_U(ctype, member, bit, width, type, base, desc, abbrev, label, blurb, ...)                            \
+    {abbrev, label, blurb, desc, NULL, HDR_WHEN(0, ##__VA_ARGS__, NULL), bit, width, type, base, FLD_MEMBER},
+#define HDR_FIELD_A(member, bit, width, type, abbrev, label, blurb, ...)                                               \
+    {abbrev, label, blurb, NULL, NULL, HDR_WHEN(0, ##__VA_ARGS__, NULL), bit, width, type, BASE_NONE, FLD_MEMBER},
 #define HDR_FIELD_V(when, bit, width, type, base, desc, abbrev, label, blurb)                                          \
     {abbrev, label, blurb, desc, NULL, when, bit, width, type, base, 0},
 

@@ -1,13 +1,14 @@
 /* layer 1 (wire): management datagrams: the common header, and which class continues. */
 #include "dissect/mad.h"
 
+#include "dissect/cm.h"
 #include "dissect/pkt.h"
 
 /* One row per class; a class that is decoded further names its function here. */
 static const struct mad_class mad_classes[] = {
     {0x01, "SubnMgt", NULL, NULL},     {0x81, "SubnMgt(DR)", NULL, NULL}, {0x03, "SubnAdm", NULL, NULL},
     {0x04, "PerfMgt", NULL, NULL},     {0x05, "BoardMgt", NULL, NULL},    {0x06, "DevMgt", NULL, NULL},
-    {0x07, "ComMgt", NULL, NULL},      {0x08, "SNMP", NULL, NULL},
+    {0x07, "ComMgt", cm_decode, &cm_attr_desc},      {0x08, "SNMP", NULL, NULL},
     {0x21, "CongestionControl", NULL, NULL},
 };
 
