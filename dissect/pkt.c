@@ -70,6 +70,48 @@ const char *pkt_column(const struct pkt *p)
     return "";
 }
 
+/* "message 7, packet 3 of 8, 8192 bytes", for messages of several packets. */
+static void message_info(struct buf *b, const struct pkt_note *n)
+{
+    buf_mem(b, " [message ", 10);
+    buf_dec(b, n->msg);
+    buf_mem(b, ", packet ", 9);
+    buf_dec(b, n->msg_packet);
+    if (n->have & NOTE_MSG_PACKETS) {
+        buf_mem(b, " of ", 4);
+        buf_dec(b, n->msg_packets);
+    }
+    if (n->have & NOTE_MSG_BYTES) {
+        buf_mem(b, ", ", 2);
+        buf_dec(b, n->msg_bytes);
+        buf_mem(b, " bytes", 6);
+    }
+    buf_char(b, ']');
+}
+
+/* What context adds to the Info column. */
+static void note_info(struct buf *b, const struct pkt_note *n)
+{
+    if (n->have & NOTE_RETRANS)
+        buf_mem(b, " [retransmission]", 17);
+    if (n->have & NOTE_MSG && (n->msg_packet > 1 || !(n->have & NOTE_MSG_PACKETS) || n->msg_packets > 1))
+        message_info(b, n);
+    if (n->have & NOTE_REQUEST) {
+        buf_mem(b, " [request in ", 13);
+        buf_dec(b, n->request_frame);
+        buf_char(b, ']');
+    }
+    if (n->have & NOTE_ACKED) {
+        buf_mem(b, " [answers ", 10);
+        buf_dec(b, n->acked_first);
+        if (n->acked_last != n->acked_first) {
+            buf_char(b, '-');
+            buf_dec(b, n->acked_last);
+        }
+        buf_char(b, ']');
+    }
+}
+
 void pkt_info(struct buf *b, const struct pkt *p)
 {
     for (unsigned i = p->n_layers; i-- > 0;)
@@ -77,6 +119,8 @@ void pkt_info(struct buf *b, const struct pkt *p)
             p->layers[i].hdr->info(b, p, &p->layers[i]);
             break;
         }
+    if (p->note.have)
+        note_info(b, &p->note);
     if (UNLIKELY(p->flags & PKT_MALFORMED)) {
         buf_puts(b, " [malformed: ");
         buf_puts(b, p->why);

@@ -5,6 +5,7 @@
 #include "src/cap/merge.h"
 #include "src/cap/write.h"
 #include "src/cli/cli.h"
+#include "src/trace/context.h"
 #include "src/trace/summary.h"
 
 #include <errno.h>
@@ -21,6 +22,7 @@ struct run {
     struct cap *live; /* also in `in` */
     struct cap_writer *out;
     struct cap_filter *capture_filter;
+    struct context *context;
     struct printer printer;
     struct summary summary;
     struct buf text;
@@ -178,6 +180,8 @@ static void read_all(struct run *r)
             continue;
         r->n++;
         pkt_decode(&p, &f, &r->job->decode);
+        if (r->context)
+            context_note(r->context, &p);
         print_seen(&r->printer, &p);
         show(r, &p);
         r->printer.before = f.ts;
@@ -226,6 +230,20 @@ static void finish(struct run *r)
         r->status = EXIT_FOUND;
 }
 
+/* Whether anything that is printed depends on the packets before. */
+static bool needs_context(const struct decode_job *job)
+{
+    if (job->no_context || (job->quiet && !job->display_filter))
+        return false;
+    if (job->print.format != PRINT_FIELDS || job->display_filter)
+        return true;
+    for (unsigned i = 0; i < job->print.n_columns; i++)
+        for (unsigned k = 0; k < job->print.columns[i].n_refs; k++)
+            if (job->print.columns[i].refs[k].hdr == &rdma_hdr || strncmp(job->print.columns[i].name, "_ws.col", 7) == 0)
+                return true;
+    return false;
+}
+
 int decode_run(const struct decode_job *job)
 {
     static struct run r; /* zero, and too large for some stacks */
@@ -237,6 +255,11 @@ int decode_run(const struct decode_job *job)
     r.status = open_input(&r);
     if (r.status == EXIT_OK)
         r.status = open_output(&r);
+    if (r.status == EXIT_OK && needs_context(job)) {
+        r.context = context_new();
+        if (!r.context)
+            r.status = cli_error("out of memory");
+    }
     if (r.status == EXIT_OK) {
         if (!job->quiet)
             print_begin(&r.printer, &r.text);
@@ -244,6 +267,7 @@ int decode_run(const struct decode_job *job)
         finish(&r);
     }
     cap_filter_free(r.capture_filter);
+    context_free(r.context);
     cap_merge_close(r.in);
     buf_free(&r.text);
     return r.status;

@@ -1,0 +1,90 @@
+/* layer 3 (trace): which packets belong to which connection.
+ *
+ * The BTH names only the destination queue pair. A *flow* is what one node sends to one queue pair of another: it is known by
+ * source address, destination address and destination QP, at one tap (file and interface). Two flows in opposite directions make a connection once they are
+ * paired: by what was learnt beforehand (CM, TCP parameter exchange, the user), else because a response in one flow carries a
+ * PSN that was requested in exactly one unpaired flow of the other direction. */
+#ifndef RDMATRACE_CONN_H
+#define RDMATRACE_CONN_H
+
+#include "dissect/pkt.h"
+
+/* How sure a pairing is: the higher, the surer. */
+enum pairing {
+    PAIR_NONE,
+    PAIR_PSN,      /* addresses, and a PSN that fits only here */
+    PAIR_EXCHANGE, /* TCP parameter exchange of ibv_*_pingpong or perftest */
+    PAIR_CM,       /* REQ and REP */
+    PAIR_USER,     /* told so */
+};
+/* "none", "PSN agreement", "TCP exchange", "CM", "user". */
+const char *pairing_str(enum pairing p);
+
+/* An address of 16 bytes: IPv6 or GID as they are, IPv4 mapped (::ffff:a.b.c.d), a LID as ::lid. */
+struct conn_addr {
+    uint8_t b[16];
+};
+/* Source and destination of a packet that carries InfiniBand. */
+void conn_addr_of(const struct pkt *p, struct conn_addr *src, struct conn_addr *dst);
+
+/* Index of a flow in its table; FLOW_NONE for none. */
+#define FLOW_NONE UINT32_MAX
+
+struct flow {
+    struct conn_addr src, dst;
+    uint32_t tap; /* where it was captured: file and interface; the same traffic seen at two taps is two flows */
+    uint32_t dqpn;
+    uint32_t hash;
+    uint32_t next;     /* in the hash chain */
+    uint32_t pair_next; /* next flow between the same two addresses in this direction */
+    uint32_t peer;     /* flow of the other direction, FLOW_NONE while unpaired */
+    uint32_t conn;     /* number of the connection, from 1 */
+    uint32_t sqpn;     /* QP that sends, valid with have_sqpn */
+    uint32_t pmtu;     /* path MTU in bytes, 0: not known */
+    uint8_t paired_by; /* enum pairing */
+    bool have_sqpn;
+    bool used; /* by a packet since the clock hand passed */
+    uint8_t tries;     /* searches for a peer that failed */
+    const char *upper; /* upper protocol, NULL: not known */
+};
+
+/* What was learnt about a connection before its packets: two ends. */
+struct conn_known {
+    struct conn_addr addr[2];
+    uint32_t qpn[2];
+    uint32_t psn[2];   /* first PSN of the requests that this end sends */
+    uint32_t pmtu;     /* bytes, 0: not known */
+    const char *upper; /* NULL: not known */
+    enum pairing how;
+};
+
+struct conn_table;
+
+/* A table of at most `max_flows` flows; when it is full the one unused for longest is given up. NULL without memory. */
+struct conn_table *conn_table_new(uint32_t max_flows);
+void conn_table_free(struct conn_table *t);
+
+/* Called when a flow is new (also when its place was taken from another one): the user's per-flow state is to be reset. */
+typedef void conn_new_flow(void *user, uint32_t flow);
+/* Called to ask whether flow `flow`, of requests, has lately carried PSN `psn`. */
+typedef bool conn_has_psn(void *user, uint32_t flow, uint32_t psn);
+void conn_table_user(struct conn_table *t, void *user, conn_new_flow *fresh, conn_has_psn *has_psn);
+
+/* The flow of a packet with a BTH; it is made if it is new. */
+uint32_t conn_flow(struct conn_table *t, const struct pkt *p);
+struct flow *conn_flow_at(struct conn_table *t, uint32_t flow);
+
+/* Learn of a connection. Flows already seen are paired at once. At most a bounded number is kept. */
+void conn_learn(struct conn_table *t, const struct conn_known *k);
+/* Look for the peer of `flow`, by PSN agreement, for a response that carries `psn`. */
+void conn_pair_by_psn(struct conn_table *t, uint32_t flow, uint32_t psn);
+
+/* Flows, connections and how many of either were given up for want of room. */
+struct conn_counts {
+    uint32_t flows;
+    uint32_t conns;
+    uint64_t evicted;
+};
+struct conn_counts conn_counts(const struct conn_table *t);
+
+#endif

@@ -1,0 +1,25 @@
+/* layer 3 (trace): context for decoding: fills pkt.note from the packets before. */
+#ifndef RDMATRACE_CONTEXT_H
+#define RDMATRACE_CONTEXT_H
+
+#include "src/trace/conn.h"
+
+struct context;
+
+/* NULL without memory. Memory is bounded: CONTEXT_FLOWS flows with CONTEXT_WINDOW packets each. */
+struct context *context_new(void);
+void context_free(struct context *c);
+
+#define CONTEXT_FLOWS 4096
+#define CONTEXT_WINDOW 128 /* PSNs of a flow that are remembered */
+
+/* Learn from a packet and note what the packets before say about it. Frames must come in the order of their capture. */
+void context_note(struct context *c, struct pkt *p);
+
+/* Learn from the TCP payload of a parameter exchange (ibv_*_pingpong, perftest). */
+void context_exchange(struct context *c, const struct pkt *p, uint32_t off, uint32_t len);
+/* Learn from a CM message. */
+void context_cm(struct context *c, const struct pkt *p);
+struct conn_table *context_conns(struct context *c);
+
+#endif
