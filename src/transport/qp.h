@@ -1,0 +1,52 @@
+/* layer 2 (transport): a queue pair: its states, and a requester and a responder (IBTA volume 1, 10.3). */
+#ifndef RDMATRACE_QP_H
+#define RDMATRACE_QP_H
+
+#include "src/transport/requester.h"
+#include "src/transport/responder.h"
+
+/* Choices that the verbs do not make. */
+struct qp_options {
+    bool credits_rx;    /* announce end-to-end credits to the peer */
+    bool credits_tx;    /* obey the peer's */
+    bool rxe;           /* soft-RoCE's habits */
+};
+
+/* Plain data; the two rings lie behind it in the same block, so that memcpy() of the block copies everything. */
+struct qp {
+    uint8_t type;  /* enum qp_type */
+    uint8_t state; /* enum qp_state */
+    uint32_t qpn;
+    uint32_t attr_set;   /* QPA_*: attributes given so far */
+    struct qp_attr attr; /* current values */
+    struct qp_options opt;
+    uint32_t n_msg; /* entries of the requester's ring, a power of two */
+    uint32_t n_res; /* entries of the responder's ring, a power of two */
+    struct requester req;
+    struct responder rsp;
+};
+
+/* Bytes of a queue pair with rings of `n_msg` and `n_res` entries. */
+size_t qp_size(uint32_t n_msg, uint32_t n_res);
+/* Begin in RESET; `qp` is a block of qp_size(n_msg, n_res) bytes, aligned to 8. */
+void qp_init(struct qp *qp, enum qp_type type, uint32_t qpn, uint32_t n_msg, uint32_t n_res, const struct qp_options *opt);
+/* Change state and attributes. 0; -EINVAL: the transition does not exist for this type, a required attribute is missing, one is
+ * not allowed, or a value is out of range (nothing is changed then). Tables as in 10.3.1 and 11.2.5.2. */
+int qp_modify(struct qp *qp, const struct qp_attr *attr, uint32_t mask);
+/* Whether `from` to `to` exists for `type`, and which attributes it needs and takes. */
+bool qp_transition(enum qp_type type, enum qp_state from, enum qp_state to, uint32_t *required, uint32_t *optional);
+/* Into the error state, from any. */
+void qp_error(struct qp *qp);
+
+/* States in which requests are taken from the network. */
+static inline bool qp_can_receive(const struct qp *qp)
+{
+    return qp->state >= QPS_RTR && qp->state <= QPS_SQE;
+}
+/* States in which something may be sent by the requester; in SQD only what was begun. */
+static inline bool qp_can_send(const struct qp *qp)
+{
+    return qp->state == QPS_RTS || qp->state == QPS_SQD;
+}
+
+#endif

@@ -1,0 +1,144 @@
+/* layer 2 (transport): the requester: what may be sent, and what responses do (IBTA volume 1, 9.7, 9.8). */
+#ifndef RDMATRACE_REQUESTER_H
+#define RDMATRACE_REQUESTER_H
+
+#include "dissect/pkt.h"
+#include "psn.h"
+#include "src/transport/effects.h"
+#include "src/transport/rules.h"
+
+/* Kind of a message. */
+enum msg_kind {
+    MSG_SEND,
+    MSG_WRITE,
+    MSG_READ,
+    MSG_ATOMIC,
+    MSG_LOCAL, /* no packet: bind, local invalidate */
+};
+
+/* A message that was begun. Kept in a ring; message number n is at n modulo the ring's size. */
+struct req_msg {
+    uint64_t va;      /* READ, WRITE, atomic: remote address */
+    uint32_t rkey;
+    uint32_t len;     /* READ, WRITE: bytes as in the RETH; SEND: bytes sent so far */
+    uint32_t psn;     /* first PSN */
+    uint32_t span;    /* PSNs used so far; a READ's are all used by its request */
+    uint32_t sent;    /* SEND, WRITE: payload bytes in these PSNs */
+    uint32_t got;     /* READ, atomic: responses received in order */
+    uint32_t ssn;     /* send sequence number, 24 bits */
+    uint8_t kind;     /* enum msg_kind */
+    uint8_t opcode;   /* of its first packet */
+    uint8_t last_opcode; /* of its last packet, when not open */
+    bool open;        /* Last not sent yet */
+    bool credit;      /* counts against the end-to-end credits: SEND, WRITE with immediate (known at its Last) */
+};
+
+/* Parameters of a requester, constant while it sends. */
+struct req_params {
+    uint8_t service;   /* enum service: SVC_RC, SVC_UC, SVC_UD */
+    uint8_t timeout;   /* local ACK timeout, 4.096 us x 2^n; 0: none */
+    uint8_t retry_cnt; /* 0 to 7 */
+    uint8_t rnr_retry; /* 0 to 7; 7: for ever */
+    uint8_t max_rd;    /* initiator depth */
+    bool credits;      /* end-to-end flow control is in use */
+    bool certain;      /* the state is an endpoint's own: every response given to req_rx() did arrive. false: a response seen may
+                          have been lost behind the tap, so req_rx() widens the ranges and keeps the alternatives */
+    bool retry_forever; /* profile rxe: retry count 7 has no end */
+    uint16_t pmtu;     /* bytes */
+    uint32_t psn;      /* first PSN */
+};
+
+/* Plain data: copy it together with the ring (one block) and the copy works. */
+struct requester {
+    struct req_params p;
+
+    /* What is sent. Message numbers count from 0 and wrap at 2^32. */
+    uint32_t psn_next; /* first PSN never used */
+    uint32_t psn_tx;   /* next PSN due: psn_next, or an earlier one while it sends again */
+    uint32_t msg_head; /* oldest message not complete */
+    uint32_t msg_tx;   /* message of psn_tx; msg_tail when that begins a new message */
+    uint32_t msg_tail; /* number of the next message to be begun */
+    uint32_t ssn;      /* send sequence number of the message begun last (0: none) */
+    uint32_t rd_out;   /* READs and atomics begun and not complete */
+
+    /* What is acknowledged: every PSN before una_lo for certain, none from una_hi on. An endpoint has una_lo == una_hi. */
+    uint32_t una_lo;
+    uint32_t una_hi;
+    uint32_t limit;    /* end-to-end credits: last SSN that may be sent, 24 bits */
+    bool unlimited;    /* no credits in use, or code 31 was seen */
+    bool probing;      /* the one packet without credit is on its way */
+
+    /* Sending again. */
+    bool went_back;    /* una has not moved since it last went back because of a NAK or an implied NAK */
+    bool rnr_wait;     /* an RNR NAK's time runs until rnr_until */
+    bool dead;         /* failed; nothing more is sent */
+    uint8_t cause;     /* enum eff_reason: why it went back last */
+    uint8_t retry_left;
+    uint8_t rnr_left;
+    uint32_t rtx_end;  /* PSNs before this were sent at least once when it last went back */
+    ns_t timer;        /* when the transport timer was (re)started; NS_NEVER: not running */
+    ns_t rnr_until;
+
+    /* Validator: a resumption that the requester may or may not know to be due. */
+    bool alt;          /* alt_* are set */
+    uint8_t alt_why;   /* enum eff_reason */
+    uint32_t alt_psn;
+    ns_t alt_from;     /* not before this time (RNR) */
+
+    /* The ring, relative to this structure, so that a block copied as a whole needs no fix-up. */
+    int32_t msg_off;   /* bytes from this structure to the first struct req_msg */
+    uint32_t msg_mask; /* entries - 1 */
+};
+
+/* Begin with parameters `p` and a ring of `n` entries (a power of two) in the same allocation as `r`. */
+void req_init(struct requester *r, const struct req_params *p, struct req_msg *ring, uint32_t n);
+
+/* Message number `n`; valid while it is among the last msg_mask + 1 ones. */
+static inline struct req_msg *req_msg(const struct requester *r, uint32_t n)
+{
+    return (struct req_msg *)(uintptr_t)((const char *)r + r->msg_off) + (n & r->msg_mask);
+}
+
+/* PSNs outstanding: used and not known to be acknowledged. */
+static inline uint32_t req_outstanding(const struct requester *r)
+{
+    return (r->psn_next - r->una_hi) & PSN_MASK;
+}
+/* Whether it is sending again what was sent before. */
+static inline bool req_going_back(const struct requester *r)
+{
+    return r->psn_tx != r->psn_next;
+}
+/* Whether the ring has room for one more message. */
+static inline bool req_has_room(const struct requester *r)
+{
+    return r->msg_tail - r->msg_head <= r->msg_mask;
+}
+/* Whether end-to-end credits permit the message with number `ssn`; the one beyond the limit is the probe. */
+static inline bool req_has_credit(const struct requester *r, uint32_t ssn)
+{
+    return r->unlimited || psn_diff(ssn, r->limit) <= (r->probing ? 0 : 1);
+}
+/* The message that PSN `psn` belongs to, by bisection; r->msg_tail if it was not sent or is forgotten. */
+uint32_t req_find(const struct requester *r, uint32_t psn);
+
+/* May it send `p` now? The packet need only have `have`, `bth`, `op`, `payload_len` and the headers announced set. */
+struct verdict req_tx_check(const struct requester *r, const struct pkt *p, ns_t now);
+/* All rules that `p` breaks, at most `max`; returns how many. */
+unsigned req_tx_check_all(const struct requester *r, const struct pkt *p, ns_t now, struct verdict *out, unsigned max);
+/* It did. Also to be called for a packet that the check refused (a validator goes on); never asserts. */
+struct effects req_tx(struct requester *r, const struct pkt *p, ns_t now);
+/* Does the response `p` make sense to this requester? A failure blames the responder. */
+struct verdict req_rx_check(const struct requester *r, const struct pkt *p, ns_t now);
+/* The response `p` arrived. */
+struct effects req_rx(struct requester *r, const struct pkt *p, ns_t now);
+/* Begin a local message (bind, invalidate): it takes its place in the order of completions. */
+void req_local(struct requester *r);
+/* Complete what is complete at the head without a response: local messages, and everything sent by UC and UD. */
+struct effects req_settle(struct requester *r);
+/* When req_expire() is to be called: end of an RNR wait, or the transport timer; NS_NEVER: nothing runs. */
+ns_t req_expiry(const struct requester *r);
+/* That time has come: nothing if not; else EFF_RETRANSMIT, or EFF_ERROR when the retries are used up. */
+struct effects req_expire(struct requester *r, ns_t now);
+
+#endif

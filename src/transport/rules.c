@@ -1,0 +1,75 @@
+/* layer 2 (transport): the rule table. */
+#include "src/transport/rules.h"
+
+#include <strings.h>
+
+_Static_assert(RULE_COUNT <= 256, "struct verdict holds a rule in 8 bits");
+
+const struct rule_info rule_table[RULE_COUNT] = {
+    [RULE_NONE] = {"", "", "", 0, SEV_I, F_NONE},
+#define RULE(name, id, severity, anchor, needs, fault, meaning)                                                        \
+    [RULE_##name] = {id, anchor, meaning, needs, SEV_##severity, fault},
+#include "src/transport/rules.def"
+#undef RULE
+};
+
+const char *rule_str(enum rule rule)
+{
+    return rule < RULE_COUNT ? rule_table[rule].id : "";
+}
+
+enum rule rule_find(const char *id)
+{
+    for (unsigned i = 1; i < RULE_COUNT; i++)
+        if (strcasecmp(rule_table[i].id, id) == 0)
+            return (enum rule)i;
+    return RULE_NONE;
+}
+
+const char *severity_str(enum severity s)
+{
+    static const char *const names[] = {[SEV_E] = "error", [SEV_W] = "warning", [SEV_I] = "note"};
+    return names[s];
+}
+
+const char *result_str(enum result r)
+{
+    static const char *const names[] = {[V_PASS] = "pass", [V_FAIL] = "fail", [V_INCONCLUSIVE] = "inconclusive"};
+    return names[r];
+}
+
+const char *need_str(unsigned need)
+{
+    switch (need) {
+    case N_REQ:
+        return "the requester's direction";
+    case N_RSP:
+        return "the responder's direction";
+    case N_START:
+        return "the start of the connection";
+    case N_COMPLETE:
+        return "a complete capture";
+    case N_PAYLOAD:
+        return "packets captured in full";
+    case N_CM:
+        return "the connection's parameters";
+    case N_TAP_REQ:
+        return "a tap at the requester";
+    case N_TAP_RSP:
+        return "a tap at the responder";
+    case N_CLOCK:
+        return "time stamps that can be trusted";
+    default:
+        return "";
+    }
+}
+
+struct verdict verdict_weigh(struct verdict v, unsigned have)
+{
+    if (v.result != V_FAIL)
+        return v;
+    v.missing = (uint16_t)(rule_table[v.rule].needs & ~have);
+    if (v.missing)
+        v.result = V_INCONCLUSIVE;
+    return v;
+}
