@@ -30,8 +30,9 @@ struct cap_opts {
 struct cap_error {
     const char *file; /* name as given, "standard input" for "-"; belongs to the caller of cap_open() or to the cap */
     uint64_t offset;  /* byte of the (uncompressed) file at which the unreadable record begins */
-    uint64_t frame;   /* number that the next frame would have had, from 1; 0 if the file could not even be opened */
+    uint64_t frame;   /* number that the next frame would have had, from 1; 0 if cap_open() failed */
     int err;          /* negative errno: -EINVAL for a bad file, -EIO for one that shrank, else of the failed call */
+    bool has_offset;  /* offset is known: the file was opened, and it is a file */
     bool unpacked;    /* the offset counts bytes after decompression */
     char msg[200];    /* what was expected and what was there; one line, no newline */
 };

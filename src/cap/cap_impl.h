@@ -45,6 +45,26 @@ struct cap_iface *cap_iface_add(struct cap *c, uint64_t offset);
 /* A terminated copy of text from the file, or NULL if there is none or too much of it. Replaces *old. */
 void cap_text(struct cap *c, char **old, const uint8_t *p, size_t n);
 
+/* Fill in the next frame, but for ts and data. The record begins at the next byte. */
+ALWAYS_INLINE void cap_frame(struct cap *c, struct frame *f, uint32_t iface, uint32_t caplen, uint32_t len)
+{
+    const struct cap_iface *i = &c->ifaces[iface];
+
+    f->caplen = caplen;
+    f->len = len;
+    f->number = c->frames + 1;
+    f->linktype = i->linktype;
+    f->file = c->file;
+    f->iface = iface;
+    f->has_ts = true;
+    f->fcs_len = i->fcs_len;
+    f->flags = 0;
+    f->drops = 0;
+    f->comment = NULL;
+    f->comment_len = 0;
+    f->offset = source_offset(&c->src);
+}
+
 /* Integers in the file's byte order. */
 static inline uint16_t cap_u16(const struct cap *c, const uint8_t *p)
 {

@@ -52,7 +52,7 @@ static int erf_next(struct cap *c, struct frame *f)
     const uint8_t *h;
     struct erf e;
 
-    do {
+    for (;; source_skip(&c->src, e.rlen)) {
         h = source_peek(&c->src, ERF_HEADER);
         if (UNLIKELY(!h))
             return cap_short(c, true, "ERF record header", ERF_HEADER);
@@ -63,25 +63,16 @@ static int erf_next(struct cap *c, struct frame *f)
         h = source_peek(&c->src, e.rlen);
         if (UNLIKELY(!h))
             return cap_short(c, false, "ERF record", e.rlen);
-        f->offset = source_offset(&c->src);
-        source_skip(&c->src, e.rlen);
-    } while (e.type == ERF_PAD);
-
+        if (e.type != ERF_PAD)
+            break;
+    }
     /* Padding behind the packet is left out, as it is where ERF records are found in pcap files. */
+    uint32_t len = e.type == ERF_META ? e.rlen : erf_lead(&e, h) + e.wlen;
+    cap_frame(c, f, 0, min_u32(e.rlen, len), len);
     f->ts = erf_time(h);
     f->data = h;
-    f->len = e.type == ERF_META ? e.rlen : erf_lead(&e, h) + e.wlen;
-    f->caplen = min_u32(e.rlen, f->len);
-    f->number = ++c->frames;
-    f->linktype = LINK_ERF;
-    f->file = c->file;
-    f->iface = 0;
-    f->has_ts = true;
-    f->fcs_len = 0;
-    f->flags = 0;
-    f->drops = 0;
-    f->comment = NULL;
-    f->comment_len = 0;
+    source_skip(&c->src, e.rlen);
+    c->frames++;
     return 1;
 }
 

@@ -148,7 +148,6 @@ static int live_interface(struct cap *c, const char *name, const char *filter)
     cap_text(c, &i->name, (const uint8_t *)name, strlen(name));
     if (filter)
         cap_text(c, &i->filter, (const uint8_t *)filter, strlen(filter));
-    c->info.format = CAP_LIVE;
     c->info.n_sections = 1;
     c->info.nanoseconds = l->nano;
     return 0;
@@ -167,6 +166,7 @@ int cap_live_open(struct cap **out, const char *iface, uint16_t file_index, cons
         return -ENOMEM;
     }
     c->src.fd = -1;
+    c->info.format = CAP_LIVE;
     c->file = file_index;
     c->error.file = iface;
     c->next = live_next;

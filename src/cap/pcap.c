@@ -43,20 +43,9 @@ static int pcap_next(struct cap *c, struct frame *f)
     /* An ERF record has the more precise time. */
     if (UNLIKELY(c->ifaces[0].linktype == LINK_ERF) && caplen >= 16)
         f->ts = erf_time(f->data);
-    f->caplen = caplen;
-    f->len = len;
-    f->number = ++c->frames;
-    f->linktype = c->ifaces[0].linktype;
-    f->file = c->file;
-    f->iface = 0;
-    f->has_ts = true;
-    f->fcs_len = c->ifaces[0].fcs_len;
-    f->flags = 0;
-    f->drops = 0;
-    f->comment = NULL;
-    f->comment_len = 0;
-    f->offset = source_offset(s);
+    cap_frame(c, f, 0, caplen, len);
     source_skip(s, c->record_head + caplen);
+    c->frames++;
     return 1;
 }
 

@@ -223,22 +223,6 @@ static int packet_options(struct cap *c, struct frame *f, const uint8_t *p, cons
     return rc;
 }
 
-static void frame_common(struct cap *c, struct frame *f, uint32_t iface, uint32_t caplen, uint32_t len)
-{
-    f->caplen = caplen;
-    f->len = len;
-    f->number = c->frames + 1;
-    f->linktype = c->ifaces[iface].linktype;
-    f->file = c->file;
-    f->iface = iface;
-    f->fcs_len = c->ifaces[iface].fcs_len;
-    f->flags = 0;
-    f->drops = 0;
-    f->comment = NULL;
-    f->comment_len = 0;
-    f->offset = source_offset(&c->src);
-}
-
 /* Enhanced: interface 4, time stamp high 4, low 4, captured length 4, length 4, data, options.
  * The obsolete one differs in: interface 2, drops 2. 1 or a negative errno. */
 static int block_packet(struct cap *c, struct frame *f, const uint8_t *b, uint32_t block, bool enhanced)
@@ -254,9 +238,8 @@ static int block_packet(struct cap *c, struct frame *f, const uint8_t *b, uint32
         return cap_fail(c, source_offset(&c->src), "captured length of %u bytes in a block that has room for %u",
                         caplen, block - PACKET_FIXED - 4);
     id += c->section_first;
-    frame_common(c, f, id, caplen, cap_u32(c, b + 24));
+    cap_frame(c, f, id, caplen, cap_u32(c, b + 24));
     f->ts = iface_time(&c->ifaces[id], (uint64_t)cap_u32(c, b + 12) << 32 | cap_u32(c, b + 16));
-    f->has_ts = true;
     f->data = b + PACKET_FIXED;
     if (!enhanced && cap_u16(c, b + 10) != 0xffff)
         f->drops = cap_u16(c, b + 10);
@@ -280,7 +263,7 @@ static int block_simple(struct cap *c, struct frame *f, const uint8_t *b, uint32
     caplen = min_u32(caplen, room);
     if (caplen > FRAME_MAX)
         return cap_fail(c, source_offset(&c->src), "captured length of %u bytes, at most %u can be", caplen, FRAME_MAX);
-    frame_common(c, f, c->section_first, caplen, len);
+    cap_frame(c, f, c->section_first, caplen, len);
     f->ts = 0;
     f->has_ts = false;
     f->data = b + SIMPLE_FIXED;

@@ -196,13 +196,15 @@ static bool fits_simple(const struct cap_writer *w, const struct frame *f, uint3
 static void write_enhanced(struct buf *b, const struct frame *f, uint32_t id, uint32_t caplen)
 {
     uint64_t ts = f->has_ts && f->ts > 0 ? (uint64_t)f->ts : 0;
-    size_t at = wblock(b, 6);
+    size_t at = b->len;
+    uint8_t head[28] = {6};
 
-    w32(b, id);
-    w32(b, (uint32_t)(ts >> 32));
-    w32(b, (uint32_t)ts);
-    w32(b, caplen);
-    w32(b, f->len);
+    store_le32(head + 8, id);
+    store_le32(head + 12, (uint32_t)(ts >> 32));
+    store_le32(head + 16, (uint32_t)ts);
+    store_le32(head + 20, caplen);
+    store_le32(head + 24, f->len);
+    buf_mem(b, head, sizeof head);
     wpad(b, f->data, caplen);
     if (f->comment)
         woption(b, 1, f->comment, f->comment_len);
@@ -260,16 +262,18 @@ static int write_pcap(struct cap_writer *w, const struct frame *f, const struct 
     struct buf *b = &w->out;
     uint16_t linktype = iface->linktype;
     uint64_t ts = f->ts > 0 && f->has_ts ? (uint64_t)f->ts : 0, sec = ts / (uint64_t)NS_PER_S;
+    uint8_t head[16];
 
     if (!w->begun)
         write_pcap_header(w, linktype, iface->fcs_len);
     if (linktype != w->linktype)
         return writer_fail(w, -EINVAL, "a pcap file holds one link type, these frames have %u and %u: write pcapng",
                            w->linktype, linktype);
-    w32(b, sec > UINT32_MAX ? UINT32_MAX : (uint32_t)sec);
-    w32(b, (uint32_t)(ts % (uint64_t)NS_PER_S));
-    w32(b, caplen);
-    w32(b, f->len);
+    store_le32(head, sec > UINT32_MAX ? UINT32_MAX : (uint32_t)sec);
+    store_le32(head + 4, (uint32_t)(ts % (uint64_t)NS_PER_S));
+    store_le32(head + 8, caplen);
+    store_le32(head + 12, f->len);
+    buf_mem(b, head, sizeof head);
     buf_mem(b, f->data, caplen);
     return 0;
 }
