@@ -44,8 +44,8 @@ void cap_error_line(const struct cap_error *e, struct buf *out);
 /* More interfaces than this in one file are taken for an attack. */
 #define CAP_IFACES_MAX 65536
 
-/* An interface on which frames were captured. Other formats than pcapng have exactly one. Texts are UTF-8 as found in the
- * file (untrusted: escape before printing), terminated, NULL if absent. */
+/* An interface on which frames were captured. Other formats than pcapng have exactly one. Texts are UTF-8 as found in
+ * the file (untrusted: escape before printing), terminated, NULL if absent. */
 struct cap_iface {
     uint16_t linktype;   /* enum linktype or another registered value */
     uint8_t fcs_len;     /* bytes of frame check sequence that end each frame, 0 if none or unknown */
@@ -86,15 +86,15 @@ struct cap_info {
 
 struct cap;
 
-/* Open a capture file; "-" is standard input. Format and compression are found by content. `file_index` becomes frame.file.
- * `opts` may be NULL. 0 with *out set, or a negative errno with *err filled (err->file is then `path` itself or a
- * constant). `path` must stay valid until cap_close(). */
+/* Open a capture file; "-" is standard input. Format and compression are found by content. `file_index` becomes
+ * frame.file. `opts` may be NULL. 0 with *out set, or a negative errno with *err filled (err->file is then `path`
+ * itself or a constant). `path` must stay valid until cap_close(). */
 int cap_open(struct cap **out, const char *path, uint16_t file_index, const struct cap_opts *opts,
              struct cap_error *err);
 
-/* The next frame: 1 with *f filled, 0 at the end, a negative errno when the file cannot be read further (see cap_error();
- * repeated calls repeat it). All frames before the bad place have been delivered. *f points into memory of the cap, valid
- * until the next call. */
+/* The next frame: 1 with *f filled, 0 at the end, a negative errno when the file cannot be read further (see
+ * cap_error(); repeated calls repeat it). All frames before the bad place have been delivered. *f points into memory of
+ * the cap, valid until the next call. */
 int cap_next(struct cap *c, struct frame *f);
 
 /* After cap_next() failed: why. */

@@ -1,4 +1,4 @@
-/* layer 1 (io): native ERF files (Endace extensible record format): records one after another, without a file header. */
+/* layer 1 (io): native ERF files (Endace extensible record format), records without a file header. */
 #include "src/cap/cap_impl.h"
 
 #define ERF_HEADER   16
@@ -10,8 +10,8 @@
 /* Bytes that are looked at to recognise the format. */
 #define ERF_PROBE 65536
 
-/* Record header: time stamp 8 (little-endian, 32.32 fixed-point seconds), type 1 (bit 7: extension headers follow), flags 1,
- * record length 2, counter 2, wire length 2 (big-endian). */
+/* Record header: time stamp 8 (little-endian, 32.32 fixed-point seconds), type 1 (bit 7: extension headers follow),
+ * flags 1, record length 2, counter 2, wire length 2 (big-endian). */
 struct erf {
     uint64_t ts;
     uint8_t type;
@@ -21,8 +21,11 @@ struct erf {
 
 static struct erf erf_header(const uint8_t *h)
 {
-    return (struct erf){
-        .ts = load_le64(h), .type = h[8] & 0x7f, .ext = h[8] >> 7, .rlen = load_be16(h + 10), .wlen = load_be16(h + 14)};
+    return (struct erf){.ts = load_le64(h),
+                        .type = h[8] & 0x7f,
+                        .ext = h[8] >> 7,
+                        .rlen = load_be16(h + 10),
+                        .wlen = load_be16(h + 14)};
 }
 
 ns_t erf_time(const uint8_t *h)
@@ -58,8 +61,8 @@ static int erf_next(struct cap *c, struct frame *f)
             return cap_short(c, true, "ERF record header", ERF_HEADER);
         e = erf_header(h);
         if (UNLIKELY(e.rlen < ERF_HEADER))
-            return cap_fail(c, source_offset(&c->src), "ERF record with a length of %u, at least %d is expected", e.rlen,
-                            ERF_HEADER);
+            return cap_fail(c, source_offset(&c->src), "ERF record with a length of %u, at least %d is expected",
+                            e.rlen, ERF_HEADER);
         h = source_peek(&c->src, e.rlen);
         if (UNLIKELY(!h))
             return cap_short(c, false, "ERF record", e.rlen);
@@ -76,8 +79,8 @@ static int erf_next(struct cap *c, struct frame *f)
     return 1;
 }
 
-/* Whether the record at `h`, of which `n` bytes are at hand, can be one: a known type, lengths that agree, a time that does
- * not run backwards by more than a second. *ts is the time of the record before. */
+/* Whether the record at `h`, of which `n` bytes are at hand, can be one: a known type, lengths that agree, a time that
+ * does not run backwards by more than a second. *ts is the time of the record before. */
 static bool erf_plausible(const uint8_t *h, size_t n, uint64_t *ts)
 {
     struct erf e = erf_header(h);
@@ -92,7 +95,8 @@ static bool erf_plausible(const uint8_t *h, size_t n, uint64_t *ts)
     if (n < e.rlen)
         return true;
     uint32_t lead = erf_lead(&e, h);
-    /* At most padding to 8 bytes and a check sequence may follow the packet; meta records count their length otherwise. */
+    /* At most padding to 8 bytes and a check sequence may follow the packet; meta records count their length otherwise.
+     */
     return lead <= e.rlen && (e.type == ERF_META || e.rlen - lead <= e.wlen + 16u);
 }
 

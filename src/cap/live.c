@@ -125,7 +125,8 @@ static int live_activate(struct cap *c, const char *iface, const struct cap_live
     pcap_set_tstamp_precision(l->pcap, PCAP_TSTAMP_PRECISION_NANO);
     int rc = pcap_activate(l->pcap);
     if (rc < 0 && rc != PCAP_ERROR_PERM_DENIED && live_is_rdma(iface))
-        return live_fail(c, -ENOTSUP, "an RDMA device, which this libpcap cannot capture from: it was built without rdmasniff");
+        return live_fail(c, -ENOTSUP,
+                         "an RDMA device, which this libpcap cannot capture from: it was built without rdmasniff");
     if (rc < 0) {
         const char *detail = pcap_geterr(l->pcap);
         return live_fail(c, live_errno(rc), detail && *detail ? detail : pcap_statustostr(rc));

@@ -72,8 +72,8 @@ static bool pcap_magic(struct cap *c, uint32_t little, uint32_t big)
     return false;
 }
 
-/* File header: magic 4, version major 2, minor 2, time zone 4, accuracy 4, snap length 4, link type 4. The link type's upper
- * half: bit 26 set if bits 28-31 are the length of the frame check sequence in units of 16 bits. */
+/* File header: magic 4, version major 2, minor 2, time zone 4, accuracy 4, snap length 4, link type 4. The link type's
+ * upper half: bit 26 set if bits 28-31 are the length of the frame check sequence in units of 16 bits. */
 int pcap_begin(struct cap *c)
 {
     const uint8_t *h = source_peek(&c->src, 4);

@@ -203,7 +203,7 @@ static int block_section(struct cap *c, const uint8_t *b, uint32_t len)
 /* Options of a packet: comment, flags, drops. */
 static int packet_options(struct cap *c, struct frame *f, const uint8_t *p, const uint8_t *end, bool enhanced)
 {
-    const uint8_t *val;
+    const uint8_t *val, *first = p;
     uint16_t code, len;
     int rc;
 
@@ -211,6 +211,10 @@ static int packet_options(struct cap *c, struct frame *f, const uint8_t *p, cons
         if (code == OPT_COMMENT && !f->comment) {
             f->comment = (const char *)val;
             f->comment_len = len;
+        } else if (code == OPT_COMMENT) {
+            f->options = first;
+            f->options_len = (uint32_t)(end - first);
+            f->options_be = c->swap;
         } else if (code == PACKET_FLAGS && len >= 4) {
             f->flags = cap_u32(c, val);
             /* Bits 5 to 8: length of the frame check sequence, 0 if unknown. */
@@ -298,8 +302,7 @@ static int section_order(struct cap *c)
     if (!b)
         return cap_short(c, false, "section header block", SECTION_FIXED + 4);
     if (load_le32(b + 8) != BYTE_ORDER_MAGIC && load_be32(b + 8) != BYTE_ORDER_MAGIC)
-        return cap_fail(c, source_offset(&c->src), "byte-order magic 0x%08x, 0x1a2b3c4d is expected",
-                        load_be32(b + 8));
+        return cap_fail(c, source_offset(&c->src), "byte-order magic 0x%08x, 0x1a2b3c4d is expected", load_be32(b + 8));
     c->swap = load_be32(b + 8) == BYTE_ORDER_MAGIC;
     return 0;
 }
@@ -323,8 +326,7 @@ static int block_skip(struct cap *c, uint32_t len)
     const uint8_t *t = got == len - 4 ? source_peek(&c->src, 4) : NULL;
 
     if (!t)
-        return cap_fail(c, offset, "block of %u bytes, the file ends after %" PRIu64, len,
-                        got + source_left(&c->src));
+        return cap_fail(c, offset, "block of %u bytes, the file ends after %" PRIu64, len, got + source_left(&c->src));
     if (cap_u32(c, t) != len)
         return trailer_wrong(c, offset, len, cap_u32(c, t));
     source_skip(&c->src, 4);

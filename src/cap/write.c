@@ -193,6 +193,30 @@ static bool fits_simple(const struct cap_writer *w, const struct frame *f, uint3
     return !f->has_ts && id == 0 && !f->flags && !f->drops && !f->comment && caplen == min_u32(f->len, limit);
 }
 
+/* All comments of a packet. */
+static void write_comments(struct buf *b, const struct frame *f)
+{
+    const uint8_t *p = f->options;
+    uint32_t left = f->options_len;
+
+    if (!p) {
+        woption(b, 1, f->comment, f->comment_len);
+        return;
+    }
+    while (left >= 4) {
+        uint16_t code = f->options_be ? load_be16(p) : load_le16(p);
+        uint16_t len = f->options_be ? load_be16(p + 2) : load_le16(p + 2);
+        uint32_t step = 4 + ((len + 3u) & ~3u);
+        if (code == 0 || len > left - 4)
+            break;
+        if (code == 1)
+            woption(b, 1, p + 4, len);
+        step = min_u32(step, left);
+        p += step;
+        left -= step;
+    }
+}
+
 static void write_enhanced(struct buf *b, const struct frame *f, uint32_t id, uint32_t caplen)
 {
     uint64_t ts = f->has_ts && f->ts > 0 ? (uint64_t)f->ts : 0;
@@ -207,7 +231,7 @@ static void write_enhanced(struct buf *b, const struct frame *f, uint32_t id, ui
     buf_mem(b, head, sizeof head);
     wpad(b, f->data, caplen);
     if (f->comment)
-        woption(b, 1, f->comment, f->comment_len);
+        write_comments(b, f);
     if (f->flags) {
         w16(b, 2);
         w16(b, 4);
@@ -245,7 +269,6 @@ static int write_pcapng(struct cap_writer *w, const struct frame *f, const struc
 static void write_pcap_header(struct cap_writer *w, uint16_t linktype, uint8_t fcs_len)
 {
     uint32_t fcs = fcs_len ? UINT32_C(1) << 26 | (uint32_t)(fcs_len / 2 & 15) << 28 : 0;
-
 
     w32(&w->out, 0xa1b23c4d); /* time stamps of nanoseconds */
     w16(&w->out, 2);
@@ -324,7 +347,8 @@ static int writer_file(struct cap_writer *w, const char *path, const struct cap_
     for (size_t i = 0; S_ISREG(st.st_mode) && i < o->n_inputs; i++)
         if (o->inputs[i]->src.fd >= 0 && fstat(o->inputs[i]->src.fd, &in) == 0 && in.st_dev == st.st_dev &&
             in.st_ino == st.st_ino)
-            return writer_fail(w, -EEXIST, "is being read as %s and cannot be written over", cap_error(o->inputs[i])->file);
+            return writer_fail(w, -EEXIST, "is being read as %s and cannot be written over",
+                               cap_error(o->inputs[i])->file);
     if (w->own_fd && S_ISREG(st.st_mode) && ftruncate(w->fd, 0) < 0)
         return writer_fail(w, -errno, "%s", strerror(errno));
     return 0;
@@ -346,8 +370,8 @@ int cap_writer_open(struct cap_writer **out, const char *path, const struct cap_
     w->error.file = name;
     w->snaplen = o->snaplen;
     w->linktype = o->linktype ? o->linktype : LINK_ETHERNET;
-    w->pcap = o->format == CAP_WRITE_PCAP ||
-              (o->format == CAP_WRITE_BY_NAME && n >= 5 && strcmp(path + n - 5, ".pcap") == 0);
+    w->pcap =
+        o->format == CAP_WRITE_PCAP || (o->format == CAP_WRITE_BY_NAME && n >= 5 && strcmp(path + n - 5, ".pcap") == 0);
     if (writer_file(w, path, o) < 0)
         return cap_writer_close(w, err);
     if (!w->pcap)
