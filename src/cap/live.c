@@ -209,7 +209,7 @@ int cap_live_list(struct buf *out, struct cap_error *err)
 
     if (pcap_findalldevs(&all, text) < 0) {
         *err = (struct cap_error){.file = "interfaces", .err = -EIO};
-        snprintf(err->msg, sizeof err->msg, "%s", text);
+        snprintf(err->msg, sizeof err->msg, "%.*s", (int)sizeof err->msg - 1, text);
         return err->err;
     }
     for (pcap_if_t *i = all; i; i = i->next)
