@@ -6,6 +6,7 @@
 #include "src/cap/write.h"
 #include "src/cli/cli.h"
 #include "src/trace/context.h"
+#include "src/trace/filter.h"
 #include "src/trace/summary.h"
 
 #include <errno.h>
@@ -18,12 +19,12 @@
 
 struct run {
     const struct decode_job *job;
-    struct decode_opts decode;
     struct cap_merge *in;
     struct cap *live; /* also in `in` */
     struct cap_writer *out;
     struct cap_filter *capture_filter;
     struct context *context;
+    struct filter *filter; /* -Y; NULL: everything passes */
     struct printer printer;
     struct summary summary;
     struct buf text;
@@ -180,10 +181,14 @@ static void read_all(struct run *r)
         if (!captured(r, &f))
             continue;
         r->n++;
-        pkt_decode(&p, &f, &r->decode);
+        pkt_decode(&p, &f, &r->job->decode);
         if (r->context)
             context_note(r->context, &p);
         print_seen(&r->printer, &p);
+        if (r->filter && !filter_match(r->filter, &p)) {
+            r->printer.before = f.ts;
+            continue;
+        }
         show(r, &p);
         r->printer.before = f.ts;
         if (UNLIKELY(r->progress && r->n % PROGRESS_EVERY == 0))
@@ -231,31 +236,41 @@ static void finish(struct run *r)
         r->status = EXIT_FOUND;
 }
 
-/* Whether a column of `-T fields` shows the Info column, or what header `h` describes. */
-static bool columns_show(const struct print_opts *o, const struct hdr *h)
+/* Compile -Y; a wrong one is shown with a caret below what is wrong. */
+static int open_filter(struct run *r)
 {
-    for (unsigned i = 0; i < o->n_columns; i++)
-        for (unsigned k = 0; k < o->columns[i].n_refs; k++)
-            if (o->columns[i].refs[k].hdr == h || strcmp(o->columns[i].name, "_ws.col.Info") == 0)
-                return true;
-    return false;
+    const char *text = r->job->display_filter;
+    struct filter_error e;
+
+    if (!text)
+        return EXIT_OK;
+    r->filter = filter_compile(text, &e);
+    if (r->filter)
+        return EXIT_OK;
+    cli_error("-Y, column %zu: %s", e.pos + 1, e.msg);
+    filter_error_show(&r->text, text, &e);
+    cli_flush(&r->text, STDERR_FILENO);
+    return EXIT_BAD;
 }
 
 /* Whether anything that is printed depends on the packets before. */
-static bool needs_context(const struct decode_job *job)
+static bool needs_context(const struct run *r)
 {
-    if (job->no_context || (job->quiet && !job->display_filter))
-        return false;
-    return job->print.format != PRINT_FIELDS || job->display_filter || columns_show(&job->print, &rdma_hdr);
-}
+    const struct decode_job *job = r->job;
 
-/* Whether anyone wants to know of the CRCs. */
-static bool needs_crc(const struct decode_job *job)
-{
-    if (!job->decode.verify)
+    if (job->no_context)
         return false;
-    return job->quiet || job->print.format != PRINT_FIELDS || job->display_filter || job->fail_bad_icrc ||
-           columns_show(&job->print, &icrc_hdr) || columns_show(&job->print, &vcrc_hdr);
+    if (r->filter && filter_needs(r->filter) & (FILTER_NEEDS_NOTE | FILTER_NEEDS_COLUMN))
+        return true;
+    if (job->quiet)
+        return false;
+    if (job->print.format != PRINT_FIELDS)
+        return true;
+    for (unsigned i = 0; i < job->print.n_columns; i++)
+        for (unsigned k = 0; k < job->print.columns[i].n_refs; k++)
+            if (job->print.columns[i].refs[k].hdr == &rdma_hdr || strncmp(job->print.columns[i].name, "_ws.col", 7) == 0)
+                return true;
+    return false;
 }
 
 int decode_run(const struct decode_job *job)
@@ -264,14 +279,14 @@ int decode_run(const struct decode_job *job)
 
     r.job = job;
     r.printer.opts = job->print;
-    r.decode = job->decode;
-    r.decode.verify = needs_crc(job);
     r.flush_each = job->iface || isatty(STDOUT_FILENO);
     r.progress = isatty(STDERR_FILENO) && !job->iface && (job->quiet || !isatty(STDOUT_FILENO));
-    r.status = open_input(&r);
+    r.status = open_filter(&r);
+    if (r.status == EXIT_OK)
+        r.status = open_input(&r);
     if (r.status == EXIT_OK)
         r.status = open_output(&r);
-    if (r.status == EXIT_OK && needs_context(job)) {
+    if (r.status == EXIT_OK && needs_context(&r)) {
         r.context = context_new();
         if (!r.context)
             r.status = cli_error("out of memory");
@@ -284,6 +299,7 @@ int decode_run(const struct decode_job *job)
     }
     cap_filter_free(r.capture_filter);
     context_free(r.context);
+    filter_free(r.filter);
     cap_merge_close(r.in);
     buf_free(&r.text);
     return r.status;
