@@ -1,6 +1,8 @@
 /* layer 1 (wire): the fast decoding of InfiniBand packets, from LRH, GRH or BTH to the ICRC. */
 #include "dissect/pkt.h"
 
+#include <stdio.h>
+
 #define ICRC_LEN 4
 #define CNP_LEN 16
 
@@ -65,35 +67,44 @@ static void aeth_info(struct buf *b, const struct aeth *a)
     buf_dec(b, a->msn);
 }
 
+/* "RC RDMA WRITE First QP 0x" for every opcode, those of DC behind them; filled before main(). */
+static struct {
+    char text[76];
+    uint32_t len;
+} op_texts[256 + 32];
+
+__attribute__((constructor)) static void op_texts_init(void)
+{
+    for (unsigned i = 0; i < 256 + 32; i++) {
+        const struct opinfo *op = i < 256 ? &opcode_table[i] : &opcode_dc_table[i - 256];
+        const char *service = i < 256 ? service_str((enum service)(i >> 5)) : "DC";
+        char undefined[32];
+        snprintf(undefined, sizeof undefined, "undefined opcode 0x%02x", i & 255);
+        op_texts[i].len = (uint32_t)snprintf(op_texts[i].text, sizeof op_texts[i].text, "%s%s%s QP 0x", i == OPCODE_CNP ? "" : service,
+                                             i == OPCODE_CNP ? "" : " ", op->name ? op->name : undefined);
+    }
+}
+
 static void bth_info(struct buf *b, const struct pkt *p, const struct layer *l)
 {
     const struct bth *h = &p->bth;
+    unsigned i;
 
-    (void)l;
-    if (!(p->have & H_BTH)) {
+    if (!(p->have & H_BTH) || l->len < 12) {
         buf_puts(b, "BTH");
         return;
     }
-    if (p->op->flags & OPF_CNP) {
-        buf_mem(b, "CNP", 3);
-    } else {
-        buf_puts(b, p->op >= opcode_dc_table && p->op < opcode_dc_table + 32 ? "DC" : service_str((enum service)(h->opcode >> 5)));
-        buf_char(b, ' ');
-        if (p->op->name)
-            buf_puts(b, p->op->name);
-        else
-            buf_printf(b, "opcode 0x%02x undefined", h->opcode);
-        if (p->flags & PKT_GUESS)
-            buf_mem(b, " (a guess)", 10);
-    }
-    buf_mem(b, " QP ", 4);
-    buf_0x(b, h->dqpn, 6);
+    i = p->op >= opcode_dc_table && p->op < opcode_dc_table + 32 ? 256u + (h->opcode & 31) : h->opcode;
+    buf_mem(b, op_texts[i].text, op_texts[i].len);
+    buf_hex(b, h->dqpn, 6);
     buf_mem(b, " PSN ", 5);
     buf_dec(b, h->psn);
     if (p->have & (H_DETH | H_XRCETH | H_RETH | H_ATOMICETH | H_ATOMICACKETH | H_IMMDT | H_IETH))
         ext_info(b, p);
     if (p->have & H_AETH)
         aeth_info(b, &p->aeth);
+    if (UNLIKELY(p->flags & PKT_GUESS))
+        buf_puts(b, i < 256 ? " [RD by guess]" : " [DC by guess]");
 }
 
 /* Decode one extended header, all of which is there, and note its layer. Returns its length. */

@@ -39,6 +39,9 @@ struct frame {
     uint64_t drops;      /* epb_dropcount: packets lost before this one, 0 if absent */
     const char *comment; /* first comment of the packet, UTF-8, not terminated; NULL if none */
     uint32_t comment_len;
+    const uint8_t *options; /* raw pcapng options of a packet with several comments, else NULL */
+    uint32_t options_len;
+    bool options_be; /* their integers are big-endian */
     uint64_t offset; /* byte offset of the frame's record in its (uncompressed) file */
 };
 

@@ -16,7 +16,7 @@ struct opt_state {
     const struct opt_def *defs;
     int argc; /* operands are moved behind the options: after the last option argv[optind..argc-1] */
     char **argv;
-    char *short_opts; /* for getopt_long; freed by opt_next() at the end */
+    char *short_opts; /* for getopt_long; freed by opt_end() */
     void *long_opts;
     int first; /* internal: getopt must be reset */
 };
@@ -26,6 +26,8 @@ void opt_start(struct opt_state *s, const struct opt_def *defs, int argc, char *
 /* The key of the next option, with *arg its argument; 0 after the last, with s->argc - *operand operands from
  * s->argv[*operand]; -1 for a wrong option (a message was printed to stderr). */
 int opt_next(struct opt_state *s, const char **arg, int *operand);
+/* Release what opt_start() allocated. */
+void opt_end(struct opt_state *s);
 /* Append the list of options, aligned. */
 void opt_help(struct buf *b, const struct opt_def *defs);
 /* Parse an unsigned number (decimal, 0x hexadecimal) between `min` and `max`, all of `text`. */

@@ -76,31 +76,46 @@ static const char PAIRS[] = "000102030405060708091011121314151617181920212223242
 /* Digits of `v` written to end before `end`; returns where they start. */
 static char *dec_back(char *end, uint64_t v)
 {
-    while (v >= 100) {
+    uint32_t w;
+
+    while (v > UINT32_MAX) {
         end -= 2;
         memcpy(end, PAIRS + v % 100 * 2, 2);
         v /= 100;
     }
-    if (v >= 10) {
+    for (w = (uint32_t)v; w >= 100; w /= 100) {
         end -= 2;
-        memcpy(end, PAIRS + v * 2, 2);
+        memcpy(end, PAIRS + w % 100 * 2, 2);
+    }
+    if (w >= 10) {
+        end -= 2;
+        memcpy(end, PAIRS + w * 2, 2);
     } else {
-        *--end = (char)('0' + v);
+        *--end = (char)('0' + w);
     }
     return end;
 }
 
+/* Digits that `v` has. */
+static unsigned dec_len(uint64_t v)
+{
+    unsigned n = 1;
+
+    for (; v >= 10000; v /= 10000)
+        n += 4;
+    return n + (v >= 10) + (v >= 100) + (v >= 1000);
+}
+
 static void dec_padded(struct buf *b, uint64_t v, char pad, unsigned width)
 {
-    char tmp[20], *end = tmp + sizeof tmp, *p = dec_back(end, v);
-    size_t n = (size_t)(end - p);
+    unsigned n = dec_len(v), fill = width > n ? width - n : 0;
 
-    if (!buf_need(b, n + width))
+    if (!buf_need(b, n + fill))
         return;
-    for (; width > n; width--)
+    for (; fill; fill--)
         b->p[b->len++] = pad;
-    memcpy(b->p + b->len, p, n);
     b->len += n;
+    dec_back(b->p + b->len, v);
 }
 
 void buf_dec(struct buf *b, uint64_t v)
@@ -125,19 +140,43 @@ void buf_sdec(struct buf *b, int64_t v)
     buf_dec(b, v < 0 ? -(uint64_t)v : (uint64_t)v);
 }
 
-static const char HEX[] = "0123456789abcdef";
+/* "00" "01" ... "ff", and "0." to "255." with their lengths; filled before main(). */
+static char hex_pairs[256][2];
+static struct {
+    char text[4];
+    uint32_t len;
+} octets[256];
+
+__attribute__((constructor)) static void tables_init(void)
+{
+    static const char digits[] = "0123456789abcdef";
+
+    for (unsigned i = 0; i < 256; i++) {
+        hex_pairs[i][0] = digits[i >> 4];
+        hex_pairs[i][1] = digits[i & 15];
+        octets[i].len = dec_len(i) + 1;
+        dec_back(octets[i].text + octets[i].len - 1, i);
+        octets[i].text[octets[i].len - 1] = '.';
+    }
+}
 
 void buf_hex(struct buf *b, uint64_t v, unsigned digits)
 {
     unsigned n = v ? (unsigned)(67 - __builtin_clzll(v)) / 4 : 1;
+    char *end;
 
     if (n < digits)
         n = digits;
     if (!buf_need(b, n))
         return;
-    for (unsigned i = n; i-- > 0; v >>= 4)
-        b->p[b->len + i] = HEX[v & 15];
     b->len += n;
+    end = b->p + b->len;
+    for (; n >= 2; n -= 2, v >>= 8) {
+        end -= 2;
+        memcpy(end, hex_pairs[v & 0xff], 2);
+    }
+    if (n)
+        end[-1] = hex_pairs[v & 15][1];
 }
 
 void buf_0x(struct buf *b, uint64_t v, unsigned digits)
@@ -153,18 +192,23 @@ void buf_bytes(struct buf *b, const uint8_t *p, size_t n, char sep)
     for (size_t i = 0; i < n; i++) {
         if (i && sep)
             b->p[b->len++] = sep;
-        b->p[b->len++] = HEX[p[i] >> 4];
-        b->p[b->len++] = HEX[p[i] & 15];
+        memcpy(b->p + b->len, hex_pairs[p[i]], 2);
+        b->len += 2;
     }
 }
 
 void buf_ipv4(struct buf *b, const uint8_t *p)
 {
+    char *q;
+
+    if (!buf_need(b, 16))
+        return;
+    q = b->p + b->len;
     for (unsigned i = 0; i < 4; i++) {
-        if (i)
-            buf_char(b, '.');
-        buf_dec(b, p[i]);
+        memcpy(q, octets[p[i]].text, 4);
+        q += octets[p[i]].len;
     }
+    b->len = (size_t)(q - b->p) - 1;
 }
 
 void buf_ipv6(struct buf *b, const uint8_t *p)

@@ -47,12 +47,14 @@ int opt_next(struct opt_state *s, const char **arg, int *operand)
     c = s->short_opts && s->long_opts ? getopt_long(s->argc, s->argv, s->short_opts, s->long_opts, NULL) : '?';
     *arg = optarg;
     *operand = optind;
-    if (c == -1 || c == '?') {
-        free(s->short_opts);
-        free(s->long_opts);
-        s->short_opts = s->long_opts = NULL;
-    }
     return c == -1 ? 0 : c == '?' ? -1 : c;
+}
+
+void opt_end(struct opt_state *s)
+{
+    free(s->short_opts);
+    free(s->long_opts);
+    s->short_opts = s->long_opts = NULL;
 }
 
 void opt_help(struct buf *b, const struct opt_def *defs)

@@ -29,9 +29,17 @@ void cap_error_line(const struct cap_error *e, struct buf *out)
 {
     buf_puts(out, e->file);
     buf_puts(out, ": ");
-    if (e->frame)
-        buf_printf(out, "byte %llu%s, frame %llu: ", (unsigned long long)e->offset,
-                   e->unpacked ? " (after decompression)" : "", (unsigned long long)e->frame);
+    if (e->has_offset) {
+        buf_puts(out, "byte ");
+        buf_dec(out, e->offset);
+        if (e->unpacked)
+            buf_puts(out, " after decompression");
+        if (e->frame) {
+            buf_puts(out, ", frame ");
+            buf_dec(out, e->frame);
+        }
+        buf_puts(out, ": ");
+    }
     buf_puts(out, e->msg);
 }
 
@@ -43,6 +51,7 @@ int cap_fail(struct cap *c, uint64_t offset, const char *fmt, ...)
     e->err = -EINVAL;
     e->offset = offset;
     e->frame = c->frames + 1;
+    e->has_offset = c->info.format != CAP_LIVE;
     e->unpacked = c->src.compression != CAP_PLAIN;
     va_start(ap, fmt);
     vsnprintf(e->msg, sizeof e->msg, fmt, ap);
@@ -130,13 +139,15 @@ int cap_open(struct cap **out, const char *path, uint16_t file_index, const stru
     c->file = file_index;
     c->error.file = name;
     int rc = source_open(&c->src, path, opts ? opts : &none);
-    if (rc < 0)
-        cap_fail(c, 0, "cannot open");
-    else
+    bool opened = rc == 0;
+    if (opened)
         rc = cap_begin(c);
+    else
+        cap_fail(c, 0, "cannot open");
     if (rc < 0) {
         *err = c->error;
         err->frame = 0;
+        err->has_offset = opened;
         cap_close(c);
         return rc;
     }

@@ -30,8 +30,9 @@ struct cap_opts {
 struct cap_error {
     const char *file; /* name as given, "standard input" for "-"; belongs to the caller of cap_open() or to the cap */
     uint64_t offset;  /* byte of the (uncompressed) file at which the unreadable record begins */
-    uint64_t frame;   /* number that the next frame would have had, from 1; 0 if the file could not even be opened */
+    uint64_t frame;   /* number that the next frame would have had, from 1; 0 if cap_open() failed */
     int err;          /* negative errno: -EINVAL for a bad file, -EIO for one that shrank, else of the failed call */
+    bool has_offset;  /* offset is known: the file was opened, and it is a file */
     bool unpacked;    /* the offset counts bytes after decompression */
     char msg[200];    /* what was expected and what was there; one line, no newline */
 };
@@ -43,8 +44,8 @@ void cap_error_line(const struct cap_error *e, struct buf *out);
 /* More interfaces than this in one file are taken for an attack. */
 #define CAP_IFACES_MAX 65536
 
-/* An interface on which frames were captured. Other formats than pcapng have exactly one. Texts are UTF-8 as found in the
- * file (untrusted: escape before printing), terminated, NULL if absent. */
+/* An interface on which frames were captured. Other formats than pcapng have exactly one. Texts are UTF-8 as found in
+ * the file (untrusted: escape before printing), terminated, NULL if absent. */
 struct cap_iface {
     uint16_t linktype;   /* enum linktype or another registered value */
     uint8_t fcs_len;     /* bytes of frame check sequence that end each frame, 0 if none or unknown */
@@ -85,15 +86,15 @@ struct cap_info {
 
 struct cap;
 
-/* Open a capture file; "-" is standard input. Format and compression are found by content. `file_index` becomes frame.file.
- * `opts` may be NULL. 0 with *out set, or a negative errno with *err filled (err->file is then `path` itself or a
- * constant). `path` must stay valid until cap_close(). */
+/* Open a capture file; "-" is standard input. Format and compression are found by content. `file_index` becomes
+ * frame.file. `opts` may be NULL. 0 with *out set, or a negative errno with *err filled (err->file is then `path`
+ * itself or a constant). `path` must stay valid until cap_close(). */
 int cap_open(struct cap **out, const char *path, uint16_t file_index, const struct cap_opts *opts,
              struct cap_error *err);
 
-/* The next frame: 1 with *f filled, 0 at the end, a negative errno when the file cannot be read further (see cap_error();
- * repeated calls repeat it). All frames before the bad place have been delivered. *f points into memory of the cap, valid
- * until the next call. */
+/* The next frame: 1 with *f filled, 0 at the end, a negative errno when the file cannot be read further (see
+ * cap_error(); repeated calls repeat it). All frames before the bad place have been delivered. *f points into memory of
+ * the cap, valid until the next call. */
 int cap_next(struct cap *c, struct frame *f);
 
 /* After cap_next() failed: why. */

@@ -14,18 +14,18 @@ struct cap {
     bool swap;                                 /* integers of the file are big-endian */
     struct cap_iface *ifaces;
     uint32_t n_ifaces, ifaces_cap;
-    size_t text;          /* bytes of text kept, bounded by TEXT_TOTAL_MAX */
-    uint32_t record_head; /* pcap: bytes of a record's header */
-    uint32_t ts_unit;     /* pcap: ns per unit of the fraction */
-    uint8_t lens_swapped; /* pcap 2.2 and older: 1, the record's lengths are the other way round; 2.3: 2, perhaps */
+    size_t text;            /* bytes of text kept, bounded by TEXT_TOTAL_MAX */
+    uint32_t record_head;   /* pcap: bytes of a record's header */
+    uint32_t ts_unit;       /* pcap: ns per unit of the fraction */
+    uint8_t lens_swapped;   /* pcap 2.2 and older: 1, the record's lengths are the other way round; 2.3: 2, perhaps */
     uint32_t section_first; /* pcapng: first interface of the section */
     void *live;             /* live capture: its state */
     struct cap_info info;
     struct cap_error error; /* error.err is 0 until cap_next() failed */
 };
 
-/* Formats. Each looks at the first bytes: 1 and c->next set if the file is of its format, 0 if it is another, negative errno
- * (see cap_fail()) if it is of this format and bad. */
+/* Formats. Each looks at the first bytes: 1 and c->next set if the file is of its format, 0 if it is another, negative
+ * errno (see cap_fail()) if it is of this format and bad. */
 int pcap_begin(struct cap *c);
 int pcapng_begin(struct cap *c);
 int erf_begin(struct cap *c);
@@ -36,14 +36,35 @@ ns_t erf_time(const uint8_t *h);
 /* Remember why reading ends at byte `offset`, and return the negative errno for it. A file that shrank under the reader
  * explains everything: that is then the reason given. */
 int cap_fail(struct cap *c, uint64_t offset, const char *fmt, ...) PRINTF_LIKE(3, 4);
-/* The record at the next byte is cut short: "`what` of `need` bytes, the file ends after N". At the exact end of the file
- * with `end_is_fine`: 0. */
+/* The record at the next byte is cut short: "`what` of `need` bytes, the file ends after N". At the exact end of the
+ * file with `end_is_fine`: 0. */
 int cap_short(struct cap *c, bool end_is_fine, const char *what, uint64_t need);
 
 /* A new zeroed interface; NULL when there are too many or no memory (cap_fail() was called with `offset`). */
 struct cap_iface *cap_iface_add(struct cap *c, uint64_t offset);
 /* A terminated copy of text from the file, or NULL if there is none or too much of it. Replaces *old. */
 void cap_text(struct cap *c, char **old, const uint8_t *p, size_t n);
+
+/* Fill in the next frame, but for ts and data. The record begins at the next byte. */
+ALWAYS_INLINE void cap_frame(struct cap *c, struct frame *f, uint32_t iface, uint32_t caplen, uint32_t len)
+{
+    const struct cap_iface *i = &c->ifaces[iface];
+
+    f->caplen = caplen;
+    f->len = len;
+    f->number = c->frames + 1;
+    f->linktype = i->linktype;
+    f->file = c->file;
+    f->iface = iface;
+    f->has_ts = true;
+    f->fcs_len = i->fcs_len;
+    f->flags = 0;
+    f->drops = 0;
+    f->comment = NULL;
+    f->comment_len = 0;
+    f->options = NULL;
+    f->offset = source_offset(&c->src);
+}
 
 /* Integers in the file's byte order. */
 static inline uint16_t cap_u16(const struct cap *c, const uint8_t *p)

@@ -1,4 +1,4 @@
-/* layer 1 (io): native ERF files (Endace extensible record format): records one after another, without a file header. */
+/* layer 1 (io): native ERF files (Endace extensible record format), records without a file header. */
 #include "src/cap/cap_impl.h"
 
 #define ERF_HEADER   16
@@ -10,8 +10,8 @@
 /* Bytes that are looked at to recognise the format. */
 #define ERF_PROBE 65536
 
-/* Record header: time stamp 8 (little-endian, 32.32 fixed-point seconds), type 1 (bit 7: extension headers follow), flags 1,
- * record length 2, counter 2, wire length 2 (big-endian). */
+/* Record header: time stamp 8 (little-endian, 32.32 fixed-point seconds), type 1 (bit 7: extension headers follow),
+ * flags 1, record length 2, counter 2, wire length 2 (big-endian). */
 struct erf {
     uint64_t ts;
     uint8_t type;
@@ -21,8 +21,11 @@ struct erf {
 
 static struct erf erf_header(const uint8_t *h)
 {
-    return (struct erf){
-        .ts = load_le64(h), .type = h[8] & 0x7f, .ext = h[8] >> 7, .rlen = load_be16(h + 10), .wlen = load_be16(h + 14)};
+    return (struct erf){.ts = load_le64(h),
+                        .type = h[8] & 0x7f,
+                        .ext = h[8] >> 7,
+                        .rlen = load_be16(h + 10),
+                        .wlen = load_be16(h + 14)};
 }
 
 ns_t erf_time(const uint8_t *h)
@@ -52,41 +55,32 @@ static int erf_next(struct cap *c, struct frame *f)
     const uint8_t *h;
     struct erf e;
 
-    do {
+    for (;; source_skip(&c->src, e.rlen)) {
         h = source_peek(&c->src, ERF_HEADER);
         if (UNLIKELY(!h))
             return cap_short(c, true, "ERF record header", ERF_HEADER);
         e = erf_header(h);
         if (UNLIKELY(e.rlen < ERF_HEADER))
-            return cap_fail(c, source_offset(&c->src), "ERF record with a length of %u, at least %d is expected", e.rlen,
-                            ERF_HEADER);
+            return cap_fail(c, source_offset(&c->src), "ERF record with a length of %u, at least %d is expected",
+                            e.rlen, ERF_HEADER);
         h = source_peek(&c->src, e.rlen);
         if (UNLIKELY(!h))
             return cap_short(c, false, "ERF record", e.rlen);
-        f->offset = source_offset(&c->src);
-        source_skip(&c->src, e.rlen);
-    } while (e.type == ERF_PAD);
-
+        if (e.type != ERF_PAD)
+            break;
+    }
     /* Padding behind the packet is left out, as it is where ERF records are found in pcap files. */
+    uint32_t len = e.type == ERF_META ? e.rlen : erf_lead(&e, h) + e.wlen;
+    cap_frame(c, f, 0, min_u32(e.rlen, len), len);
     f->ts = erf_time(h);
     f->data = h;
-    f->len = e.type == ERF_META ? e.rlen : erf_lead(&e, h) + e.wlen;
-    f->caplen = min_u32(e.rlen, f->len);
-    f->number = ++c->frames;
-    f->linktype = LINK_ERF;
-    f->file = c->file;
-    f->iface = 0;
-    f->has_ts = true;
-    f->fcs_len = 0;
-    f->flags = 0;
-    f->drops = 0;
-    f->comment = NULL;
-    f->comment_len = 0;
+    source_skip(&c->src, e.rlen);
+    c->frames++;
     return 1;
 }
 
-/* Whether the record at `h`, of which `n` bytes are at hand, can be one: a known type, lengths that agree, a time that does
- * not run backwards by more than a second. *ts is the time of the record before. */
+/* Whether the record at `h`, of which `n` bytes are at hand, can be one: a known type, lengths that agree, a time that
+ * does not run backwards by more than a second. *ts is the time of the record before. */
 static bool erf_plausible(const uint8_t *h, size_t n, uint64_t *ts)
 {
     struct erf e = erf_header(h);
@@ -101,7 +95,8 @@ static bool erf_plausible(const uint8_t *h, size_t n, uint64_t *ts)
     if (n < e.rlen)
         return true;
     uint32_t lead = erf_lead(&e, h);
-    /* At most padding to 8 bytes and a check sequence may follow the packet; meta records count their length otherwise. */
+    /* At most padding to 8 bytes and a check sequence may follow the packet; meta records count their length otherwise.
+     */
     return lead <= e.rlen && (e.type == ERF_META || e.rlen - lead <= e.wlen + 16u);
 }
 

@@ -125,7 +125,8 @@ static int live_activate(struct cap *c, const char *iface, const struct cap_live
     pcap_set_tstamp_precision(l->pcap, PCAP_TSTAMP_PRECISION_NANO);
     int rc = pcap_activate(l->pcap);
     if (rc < 0 && rc != PCAP_ERROR_PERM_DENIED && live_is_rdma(iface))
-        return live_fail(c, -ENOTSUP, "an RDMA device, which this libpcap cannot capture from: it was built without rdmasniff");
+        return live_fail(c, -ENOTSUP,
+                         "an RDMA device, which this libpcap cannot capture from: it was built without rdmasniff");
     if (rc < 0) {
         const char *detail = pcap_geterr(l->pcap);
         return live_fail(c, live_errno(rc), detail && *detail ? detail : pcap_statustostr(rc));
@@ -148,7 +149,6 @@ static int live_interface(struct cap *c, const char *name, const char *filter)
     cap_text(c, &i->name, (const uint8_t *)name, strlen(name));
     if (filter)
         cap_text(c, &i->filter, (const uint8_t *)filter, strlen(filter));
-    c->info.format = CAP_LIVE;
     c->info.n_sections = 1;
     c->info.nanoseconds = l->nano;
     return 0;
@@ -167,6 +167,7 @@ int cap_live_open(struct cap **out, const char *iface, uint16_t file_index, cons
         return -ENOMEM;
     }
     c->src.fd = -1;
+    c->info.format = CAP_LIVE;
     c->file = file_index;
     c->error.file = iface;
     c->next = live_next;
@@ -208,7 +209,7 @@ int cap_live_list(struct buf *out, struct cap_error *err)
 
     if (pcap_findalldevs(&all, text) < 0) {
         *err = (struct cap_error){.file = "interfaces", .err = -EIO};
-        snprintf(err->msg, sizeof err->msg, "%s", text);
+        snprintf(err->msg, sizeof err->msg, "%.*s", (int)sizeof err->msg - 1, text);
         return err->err;
     }
     for (pcap_if_t *i = all; i; i = i->next)

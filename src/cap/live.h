@@ -14,21 +14,23 @@ struct cap_live_opts {
 
 /* What the kernel counted since the capture began. */
 struct cap_live_stats {
-    uint64_t received; /* frames that passed the filter */
-    uint64_t dropped;  /* for want of room in the buffer */
+    uint64_t received;   /* frames that passed the filter */
+    uint64_t dropped;    /* for want of room in the buffer */
     uint64_t if_dropped; /* by the interface or its driver */
 };
 
-/* Capture from an interface of this host. The result works with cap_next() (which waits for a frame), cap_info(), cap_error()
- * and cap_close(). 0 with *out set, or a negative errno with *err filled: -EPERM without the permission, -ENODEV if there
- * is no such interface, -ENOTSUP for an RDMA device if libpcap was built without rdmasniff, -EINVAL for a wrong filter. */
+/* Capture from an interface of this host. The result works with cap_next() (which waits for a frame), cap_info(),
+ * cap_error() and cap_close(). 0 with *out set, or a negative errno with *err filled: -EPERM without the permission,
+ * -ENODEV if there is no such interface, -ENOTSUP for an RDMA device if libpcap was built without rdmasniff, -EINVAL
+ * for a wrong filter. */
 int cap_live_open(struct cap **out, const char *iface, uint16_t file_index, const struct cap_live_opts *opts,
                   struct cap_error *err);
 /* Let cap_next() return 0 soon. May be called from a signal handler. */
 void cap_live_break(struct cap *c);
 /* 0 or a negative errno. */
 int cap_live_stats(struct cap *c, struct cap_live_stats *out);
-/* One line for each interface that can be captured from: name, tab, description. 0, or a negative errno with *err filled. */
+/* One line for each interface that can be captured from: name, tab, description. 0, or a negative errno with *err
+ * filled. */
 int cap_live_list(struct buf *out, struct cap_error *err);
 
 /* A capture filter in the syntax of pcap-filter(7). */
@@ -38,8 +40,8 @@ struct cap_filter;
  * libpcap's explanation in *err, whose file is "filter". */
 int cap_filter_compile(struct cap_filter **out, const char *expr, uint16_t linktype, uint32_t snaplen,
                        struct cap_error *err);
-/* Whether the frame passes: 1, 0, or -EINVAL if the expression makes no sense for the frame's link type, when that is not
- * the one it was compiled for: see cap_filter_error(). Each further link type costs one compilation. */
+/* Whether the frame passes: 1, 0, or -EINVAL if the expression makes no sense for the frame's link type, when that is
+ * not the one it was compiled for: see cap_filter_error(). Each further link type costs one compilation. */
 int cap_filter_match(struct cap_filter *filter, const struct frame *f);
 const struct cap_error *cap_filter_error(const struct cap_filter *filter);
 /* NULL is allowed. */

@@ -43,20 +43,9 @@ static int pcap_next(struct cap *c, struct frame *f)
     /* An ERF record has the more precise time. */
     if (UNLIKELY(c->ifaces[0].linktype == LINK_ERF) && caplen >= 16)
         f->ts = erf_time(f->data);
-    f->caplen = caplen;
-    f->len = len;
-    f->number = ++c->frames;
-    f->linktype = c->ifaces[0].linktype;
-    f->file = c->file;
-    f->iface = 0;
-    f->has_ts = true;
-    f->fcs_len = c->ifaces[0].fcs_len;
-    f->flags = 0;
-    f->drops = 0;
-    f->comment = NULL;
-    f->comment_len = 0;
-    f->offset = source_offset(s);
+    cap_frame(c, f, 0, caplen, len);
     source_skip(s, c->record_head + caplen);
+    c->frames++;
     return 1;
 }
 
@@ -83,8 +72,8 @@ static bool pcap_magic(struct cap *c, uint32_t little, uint32_t big)
     return false;
 }
 
-/* File header: magic 4, version major 2, minor 2, time zone 4, accuracy 4, snap length 4, link type 4. The link type's upper
- * half: bit 26 set if bits 28-31 are the length of the frame check sequence in units of 16 bits. */
+/* File header: magic 4, version major 2, minor 2, time zone 4, accuracy 4, snap length 4, link type 4. The link type's
+ * upper half: bit 26 set if bits 28-31 are the length of the frame check sequence in units of 16 bits. */
 int pcap_begin(struct cap *c)
 {
     const uint8_t *h = source_peek(&c->src, 4);

@@ -203,7 +203,7 @@ static int block_section(struct cap *c, const uint8_t *b, uint32_t len)
 /* Options of a packet: comment, flags, drops. */
 static int packet_options(struct cap *c, struct frame *f, const uint8_t *p, const uint8_t *end, bool enhanced)
 {
-    const uint8_t *val;
+    const uint8_t *val, *first = p;
     uint16_t code, len;
     int rc;
 
@@ -211,6 +211,10 @@ static int packet_options(struct cap *c, struct frame *f, const uint8_t *p, cons
         if (code == OPT_COMMENT && !f->comment) {
             f->comment = (const char *)val;
             f->comment_len = len;
+        } else if (code == OPT_COMMENT) {
+            f->options = first;
+            f->options_len = (uint32_t)(end - first);
+            f->options_be = c->swap;
         } else if (code == PACKET_FLAGS && len >= 4) {
             f->flags = cap_u32(c, val);
             /* Bits 5 to 8: length of the frame check sequence, 0 if unknown. */
@@ -221,22 +225,6 @@ static int packet_options(struct cap *c, struct frame *f, const uint8_t *p, cons
         }
     }
     return rc;
-}
-
-static void frame_common(struct cap *c, struct frame *f, uint32_t iface, uint32_t caplen, uint32_t len)
-{
-    f->caplen = caplen;
-    f->len = len;
-    f->number = c->frames + 1;
-    f->linktype = c->ifaces[iface].linktype;
-    f->file = c->file;
-    f->iface = iface;
-    f->fcs_len = c->ifaces[iface].fcs_len;
-    f->flags = 0;
-    f->drops = 0;
-    f->comment = NULL;
-    f->comment_len = 0;
-    f->offset = source_offset(&c->src);
 }
 
 /* Enhanced: interface 4, time stamp high 4, low 4, captured length 4, length 4, data, options.
@@ -254,9 +242,8 @@ static int block_packet(struct cap *c, struct frame *f, const uint8_t *b, uint32
         return cap_fail(c, source_offset(&c->src), "captured length of %u bytes in a block that has room for %u",
                         caplen, block - PACKET_FIXED - 4);
     id += c->section_first;
-    frame_common(c, f, id, caplen, cap_u32(c, b + 24));
+    cap_frame(c, f, id, caplen, cap_u32(c, b + 24));
     f->ts = iface_time(&c->ifaces[id], (uint64_t)cap_u32(c, b + 12) << 32 | cap_u32(c, b + 16));
-    f->has_ts = true;
     f->data = b + PACKET_FIXED;
     if (!enhanced && cap_u16(c, b + 10) != 0xffff)
         f->drops = cap_u16(c, b + 10);
@@ -280,7 +267,7 @@ static int block_simple(struct cap *c, struct frame *f, const uint8_t *b, uint32
     caplen = min_u32(caplen, room);
     if (caplen > FRAME_MAX)
         return cap_fail(c, source_offset(&c->src), "captured length of %u bytes, at most %u can be", caplen, FRAME_MAX);
-    frame_common(c, f, c->section_first, caplen, len);
+    cap_frame(c, f, c->section_first, caplen, len);
     f->ts = 0;
     f->has_ts = false;
     f->data = b + SIMPLE_FIXED;
@@ -315,8 +302,7 @@ static int section_order(struct cap *c)
     if (!b)
         return cap_short(c, false, "section header block", SECTION_FIXED + 4);
     if (load_le32(b + 8) != BYTE_ORDER_MAGIC && load_be32(b + 8) != BYTE_ORDER_MAGIC)
-        return cap_fail(c, source_offset(&c->src), "byte-order magic 0x%08x, 0x1a2b3c4d is expected",
-                        load_be32(b + 8));
+        return cap_fail(c, source_offset(&c->src), "byte-order magic 0x%08x, 0x1a2b3c4d is expected", load_be32(b + 8));
     c->swap = load_be32(b + 8) == BYTE_ORDER_MAGIC;
     return 0;
 }
@@ -340,8 +326,7 @@ static int block_skip(struct cap *c, uint32_t len)
     const uint8_t *t = got == len - 4 ? source_peek(&c->src, 4) : NULL;
 
     if (!t)
-        return cap_fail(c, offset, "block of %u bytes, the file ends after %" PRIu64, len,
-                        got + source_left(&c->src));
+        return cap_fail(c, offset, "block of %u bytes, the file ends after %" PRIu64, len, got + source_left(&c->src));
     if (cap_u32(c, t) != len)
         return trailer_wrong(c, offset, len, cap_u32(c, t));
     source_skip(&c->src, 4);

@@ -21,17 +21,17 @@ struct source {
     int err;              /* negative errno once reading failed, see `why` */
     char why[120];        /* the failure in words */
     int fd;
-    bool own_fd;                         /* close fd at the end */
-    enum cap_compression compression;    /* as found by content */
-    uint64_t size;                       /* size of the file when last looked at, 0 if it is not a regular file */
-    uint64_t raw;                        /* bytes read from fd (streams only) */
-    uint8_t *area;                       /* mapped files: address range that holds the window */
-    size_t area_len, window;             /* its size; what is mapped at once at least */
-    volatile sig_atomic_t gone;          /* a mapped page vanished under a reader: zeros were read in its place */
-    uint8_t *buf;                        /* streams: allocated buffer */
-    size_t buf_cap;                      /* its size */
-    bool eof;                            /* streams: nothing more will come */
-    struct unpacker *unpacker;           /* decompressor, NULL for plain streams */
+    bool own_fd;                      /* close fd at the end */
+    enum cap_compression compression; /* as found by content */
+    uint64_t size;                    /* size of the file when last looked at, 0 if it is not a regular file */
+    uint64_t raw;                     /* bytes read from fd (streams only) */
+    uint8_t *area;                    /* mapped files: address range that holds the window */
+    size_t area_len, window;          /* its size; what is mapped at once at least */
+    volatile sig_atomic_t gone;       /* a mapped page vanished under a reader: zeros were read in its place */
+    uint8_t *buf;                     /* streams: allocated buffer */
+    size_t buf_cap;                   /* its size */
+    bool eof;                         /* streams: nothing more will come */
+    struct unpacker *unpacker;        /* decompressor, NULL for plain streams */
 };
 
 /* Open `path` ("-": standard input). 0 or a negative errno with s->why set; source_close() is allowed in both cases. */

@@ -115,8 +115,9 @@ static ssize_t gzip_read(struct source *s, struct unpacker *u, uint8_t *out, siz
         if (rc == Z_STREAM_END)
             u->inside = false;
         else if (rc != Z_OK && u->gz.avail_out == cap)
-            return rc == Z_MEM_ERROR ? -ENOMEM
-                                     : unpack_fail(s, "gzip", u->gz.msg ? u->gz.msg : "the compressed data are damaged");
+            return rc == Z_MEM_ERROR
+                       ? -ENOMEM
+                       : unpack_fail(s, "gzip", u->gz.msg ? u->gz.msg : "the compressed data are damaged");
         else if (rc != Z_OK)
             break; /* first what came before the damage, which the next call meets again */
     }

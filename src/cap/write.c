@@ -193,19 +193,45 @@ static bool fits_simple(const struct cap_writer *w, const struct frame *f, uint3
     return !f->has_ts && id == 0 && !f->flags && !f->drops && !f->comment && caplen == min_u32(f->len, limit);
 }
 
+/* All comments of a packet. */
+static void write_comments(struct buf *b, const struct frame *f)
+{
+    const uint8_t *p = f->options;
+    uint32_t left = f->options_len;
+
+    if (!p) {
+        woption(b, 1, f->comment, f->comment_len);
+        return;
+    }
+    while (left >= 4) {
+        uint16_t code = f->options_be ? load_be16(p) : load_le16(p);
+        uint16_t len = f->options_be ? load_be16(p + 2) : load_le16(p + 2);
+        uint32_t step = 4 + ((len + 3u) & ~3u);
+        if (code == 0 || len > left - 4)
+            break;
+        if (code == 1)
+            woption(b, 1, p + 4, len);
+        step = min_u32(step, left);
+        p += step;
+        left -= step;
+    }
+}
+
 static void write_enhanced(struct buf *b, const struct frame *f, uint32_t id, uint32_t caplen)
 {
     uint64_t ts = f->has_ts && f->ts > 0 ? (uint64_t)f->ts : 0;
-    size_t at = wblock(b, 6);
+    size_t at = b->len;
+    uint8_t head[28] = {6};
 
-    w32(b, id);
-    w32(b, (uint32_t)(ts >> 32));
-    w32(b, (uint32_t)ts);
-    w32(b, caplen);
-    w32(b, f->len);
+    store_le32(head + 8, id);
+    store_le32(head + 12, (uint32_t)(ts >> 32));
+    store_le32(head + 16, (uint32_t)ts);
+    store_le32(head + 20, caplen);
+    store_le32(head + 24, f->len);
+    buf_mem(b, head, sizeof head);
     wpad(b, f->data, caplen);
     if (f->comment)
-        woption(b, 1, f->comment, f->comment_len);
+        write_comments(b, f);
     if (f->flags) {
         w16(b, 2);
         w16(b, 4);
@@ -244,7 +270,6 @@ static void write_pcap_header(struct cap_writer *w, uint16_t linktype, uint8_t f
 {
     uint32_t fcs = fcs_len ? UINT32_C(1) << 26 | (uint32_t)(fcs_len / 2 & 15) << 28 : 0;
 
-
     w32(&w->out, 0xa1b23c4d); /* time stamps of nanoseconds */
     w16(&w->out, 2);
     w16(&w->out, 4);
@@ -260,16 +285,18 @@ static int write_pcap(struct cap_writer *w, const struct frame *f, const struct 
     struct buf *b = &w->out;
     uint16_t linktype = iface->linktype;
     uint64_t ts = f->ts > 0 && f->has_ts ? (uint64_t)f->ts : 0, sec = ts / (uint64_t)NS_PER_S;
+    uint8_t head[16];
 
     if (!w->begun)
         write_pcap_header(w, linktype, iface->fcs_len);
     if (linktype != w->linktype)
         return writer_fail(w, -EINVAL, "a pcap file holds one link type, these frames have %u and %u: write pcapng",
                            w->linktype, linktype);
-    w32(b, sec > UINT32_MAX ? UINT32_MAX : (uint32_t)sec);
-    w32(b, (uint32_t)(ts % (uint64_t)NS_PER_S));
-    w32(b, caplen);
-    w32(b, f->len);
+    store_le32(head, sec > UINT32_MAX ? UINT32_MAX : (uint32_t)sec);
+    store_le32(head + 4, (uint32_t)(ts % (uint64_t)NS_PER_S));
+    store_le32(head + 8, caplen);
+    store_le32(head + 12, f->len);
+    buf_mem(b, head, sizeof head);
     buf_mem(b, f->data, caplen);
     return 0;
 }
@@ -320,7 +347,8 @@ static int writer_file(struct cap_writer *w, const char *path, const struct cap_
     for (size_t i = 0; S_ISREG(st.st_mode) && i < o->n_inputs; i++)
         if (o->inputs[i]->src.fd >= 0 && fstat(o->inputs[i]->src.fd, &in) == 0 && in.st_dev == st.st_dev &&
             in.st_ino == st.st_ino)
-            return writer_fail(w, -EEXIST, "is being read as %s and cannot be written over", cap_error(o->inputs[i])->file);
+            return writer_fail(w, -EEXIST, "is being read as %s and cannot be written over",
+                               cap_error(o->inputs[i])->file);
     if (w->own_fd && S_ISREG(st.st_mode) && ftruncate(w->fd, 0) < 0)
         return writer_fail(w, -errno, "%s", strerror(errno));
     return 0;
@@ -342,8 +370,8 @@ int cap_writer_open(struct cap_writer **out, const char *path, const struct cap_
     w->error.file = name;
     w->snaplen = o->snaplen;
     w->linktype = o->linktype ? o->linktype : LINK_ETHERNET;
-    w->pcap = o->format == CAP_WRITE_PCAP ||
-              (o->format == CAP_WRITE_BY_NAME && n >= 5 && strcmp(path + n - 5, ".pcap") == 0);
+    w->pcap =
+        o->format == CAP_WRITE_PCAP || (o->format == CAP_WRITE_BY_NAME && n >= 5 && strcmp(path + n - 5, ".pcap") == 0);
     if (writer_file(w, path, o) < 0)
         return cap_writer_close(w, err);
     if (!w->pcap)

@@ -16,9 +16,9 @@ enum cap_write_format {
 /* Choices; all zero is the default. */
 struct cap_writer_opts {
     enum cap_write_format format;
-    uint32_t snaplen;         /* longer frames are cut to this many bytes; 0: none is */
-    uint16_t linktype;        /* pcap: link type of a file without frames (enum linktype; LINK_NULL: Ethernet) */
-    const char *app;          /* shb_userappl; NULL: "rdmatrace" */
+    uint32_t snaplen;          /* longer frames are cut to this many bytes; 0: none is */
+    uint16_t linktype;         /* pcap: link type of a file without frames (enum linktype; LINK_NULL: Ethernet) */
+    const char *app;           /* shb_userappl; NULL: "rdmatrace" */
     struct cap *const *inputs; /* files being read, none of which may be the file written */
     size_t n_inputs;
 };
@@ -29,12 +29,13 @@ int cap_writer_open(struct cap_writer **out, const char *path, const struct cap_
                     struct cap_error *err);
 
 /* Append a frame: ts, data, caplen, len, flags, drops, comment, has_ts are written. `iface` describes the interface
- * (f->file, f->iface): of it linktype, snaplen, name, description, filter, os, speed, fcs_len are written when its first
- * frame comes. 0, or a negative errno (then, and ever after): see cap_writer_error(). A time before 1970 becomes 1970.
- * Writing to a closed pipe raises SIGPIPE unless the program ignores it. */
+ * (f->file, f->iface): of it linktype, snaplen, name, description, filter, os, speed, fcs_len are written when its
+ * first frame comes. 0, or a negative errno (then, and ever after): see cap_writer_error(). A time before 1970 becomes
+ * 1970. Writing to a closed pipe raises SIGPIPE unless the program ignores it. */
 int cap_write(struct cap_writer *w, const struct frame *f, const struct cap_iface *iface);
 
-/* Append the statistics received, dropped and os_dropped of an interface that had frames (pcapng; else nothing happens). */
+/* Append the statistics received, dropped and os_dropped of an interface that had frames (pcapng; else nothing
+ * happens). */
 int cap_write_stats(struct cap_writer *w, uint16_t file, uint32_t iface, const struct cap_iface *stats);
 
 /* Hand what is buffered to the system, as live capture wants from time to time. 0 or a negative errno. */
@@ -43,8 +44,8 @@ int cap_writer_flush(struct cap_writer *w);
 /* Why the last call failed. */
 const struct cap_error *cap_writer_error(const struct cap_writer *w);
 
-/* Write the rest and close; NULL is allowed. 0, or the negative errno of this or any earlier failure with *err filled (err
- * may be NULL). */
+/* Write the rest and close; NULL is allowed. 0, or the negative errno of this or any earlier failure with *err filled
+ * (err may be NULL). */
 int cap_writer_close(struct cap_writer *w, struct cap_error *err);
 
 #endif

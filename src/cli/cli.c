@@ -44,3 +44,11 @@ bool cli_flush(struct buf *b, int fd)
     b->len = 0;
     return true;
 }
+
+int cli_show(struct buf *b)
+{
+    bool done = cli_flush(b, STDOUT_FILENO);
+
+    buf_free(b);
+    return done ? EXIT_OK : EXIT_BAD;
+}

@@ -35,5 +35,7 @@ int cli_error(const char *fmt, ...) PRINTF_LIKE(1, 2);
 int cli_cap_error(const struct cap_error *e);
 /* Write a buffer to a descriptor and empty it; false when that failed. */
 bool cli_flush(struct buf *b, int fd);
+/* Write a buffer to stdout and release it. Returns the exit status. */
+int cli_show(struct buf *b);
 
 #endif

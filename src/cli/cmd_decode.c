@@ -162,7 +162,7 @@ static int list_fields(const char *what)
             buf_printf(&b, "F\t%s\t%s\t%s\t%s\t%s\n", f->label, f->abbrev, ftype_str(f->type), (*h)->abbrev, f->blurb);
         }
     }
-    return cli_flush(&b, STDOUT_FILENO) ? EXIT_OK : EXIT_BAD;
+    return cli_show(&b);
 }
 
 static int list_interfaces(void)
@@ -172,7 +172,7 @@ static int list_interfaces(void)
 
     if (cap_live_list(&b, &err) < 0)
         return cli_cap_error(&err);
-    return cli_flush(&b, STDOUT_FILENO) ? EXIT_OK : EXIT_BAD;
+    return cli_show(&b);
 }
 
 /* Options that only set something; a number above 0 is the exit status of an error. */
@@ -270,7 +270,7 @@ static int answer(int key, const char *arg)
         return list_interfaces();
     case 'h':
         cmd_decode_help(&b);
-        return cli_flush(&b, STDOUT_FILENO) ? EXIT_OK : EXIT_BAD;
+        return cli_show(&b);
     default:
         return -1;
     }
@@ -317,6 +317,7 @@ int cmd_decode(int argc, char **argv)
         if (status == 0)
             status = decode_run(&job);
     }
+    opt_end(&s);
     free(job.files);
     free(job.print.columns);
     return status;

@@ -19,6 +19,7 @@
 
 struct run {
     const struct decode_job *job;
+    struct decode_opts decode;
     struct cap_merge *in;
     struct cap *live; /* also in `in` */
     struct cap_writer *out;
@@ -181,7 +182,7 @@ static void read_all(struct run *r)
         if (!captured(r, &f))
             continue;
         r->n++;
-        pkt_decode(&p, &f, &r->job->decode);
+        pkt_decode(&p, &f, &r->decode);
         if (r->context)
             context_note(r->context, &p);
         print_seen(&r->printer, &p);
@@ -236,6 +237,16 @@ static void finish(struct run *r)
         r->status = EXIT_FOUND;
 }
 
+/* Whether a column of `-T fields` shows the Info column, or what header `h` describes. */
+static bool columns_show(const struct print_opts *o, const struct hdr *h)
+{
+    for (unsigned i = 0; i < o->n_columns; i++)
+        for (unsigned k = 0; k < o->columns[i].n_refs; k++)
+            if (o->columns[i].refs[k].hdr == h || strcmp(o->columns[i].name, "_ws.col.Info") == 0)
+                return true;
+    return false;
+}
+
 /* Compile -Y; a wrong one is shown with a caret below what is wrong. */
 static int open_filter(struct run *r)
 {
@@ -264,13 +275,19 @@ static bool needs_context(const struct run *r)
         return true;
     if (job->quiet)
         return false;
-    if (job->print.format != PRINT_FIELDS)
-        return true;
-    for (unsigned i = 0; i < job->print.n_columns; i++)
-        for (unsigned k = 0; k < job->print.columns[i].n_refs; k++)
-            if (job->print.columns[i].refs[k].hdr == &rdma_hdr || strncmp(job->print.columns[i].name, "_ws.col", 7) == 0)
-                return true;
-    return false;
+    return job->print.format != PRINT_FIELDS || columns_show(&job->print, &rdma_hdr);
+}
+
+/* Whether anyone wants to know of the CRCs. */
+static bool needs_crc(const struct run *r)
+{
+    const struct decode_job *job = r->job;
+
+    if (!job->decode.verify)
+        return false;
+    return job->quiet || job->print.format != PRINT_FIELDS || job->fail_bad_icrc ||
+           (r->filter && filter_needs(r->filter) & (FILTER_NEEDS_CRC | FILTER_NEEDS_COLUMN)) ||
+           columns_show(&job->print, &icrc_hdr) || columns_show(&job->print, &vcrc_hdr);
 }
 
 int decode_run(const struct decode_job *job)
@@ -279,9 +296,11 @@ int decode_run(const struct decode_job *job)
 
     r.job = job;
     r.printer.opts = job->print;
+    r.decode = job->decode;
     r.flush_each = job->iface || isatty(STDOUT_FILENO);
     r.progress = isatty(STDERR_FILENO) && !job->iface && (job->quiet || !isatty(STDOUT_FILENO));
     r.status = open_filter(&r);
+    r.decode.verify = needs_crc(&r);
     if (r.status == EXIT_OK)
         r.status = open_input(&r);
     if (r.status == EXIT_OK)

@@ -35,7 +35,7 @@ int cmd_help(int argc, char **argv)
     if (argc > 1 && !c)
         return cli_error("no command '%s'; `rdmatrace help` lists them", argv[1]);
     (c ? c->help : cmd_help_help)(&b);
-    return cli_flush(&b, STDOUT_FILENO) ? EXIT_OK : EXIT_BAD;
+    return cli_show(&b);
 }
 
 int main(int argc, char **argv)
@@ -46,6 +46,7 @@ int main(int argc, char **argv)
         struct buf b = {0};
         cmd_help_help(&b);
         cli_flush(&b, STDERR_FILENO);
+        buf_free(&b);
         return EXIT_BAD;
     }
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)

@@ -260,7 +260,7 @@ uint32_t conn_flow(struct conn_table *t, const struct pkt *p)
     uint32_t i;
 
     conn_addr_of(p, &k.src, &k.dst);
-    k.tap = (uint32_t)p->frame->file << 16 | (p->frame->iface & 0xffff);
+    k.tap = conn_tap_of(p->frame);
     k.dqpn = p->bth.dqpn;
     i = flow_find(t, &k);
     if (UNLIKELY(i == FLOW_NONE))

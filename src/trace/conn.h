@@ -26,6 +26,11 @@ struct conn_addr {
 };
 /* Source and destination of a packet that carries InfiniBand. */
 void conn_addr_of(const struct pkt *p, struct conn_addr *src, struct conn_addr *dst);
+/* Where a frame was captured: file and interface as one number. */
+static inline uint32_t conn_tap_of(const struct frame *f)
+{
+    return (uint32_t)f->file << 16 | (f->iface & 0xffff);
+}
 
 /* Index of a flow in its table; FLOW_NONE for none. */
 #define FLOW_NONE UINT32_MAX

@@ -2,6 +2,7 @@
 #include "src/trace/context.h"
 
 #include "psn.h"
+#include "src/trace/learn.h"
 
 #include <stdlib.h>
 
@@ -41,6 +42,7 @@ struct requests {
 
 struct context {
     struct conn_table *conns;
+    struct learner learner;
     struct requests **requests; /* by flow, allocated when the flow first carries a request */
 };
 
@@ -368,6 +370,8 @@ void context_note(struct context *c, struct pkt *p)
 {
     uint32_t flow;
 
+    if (UNLIKELY(!(p->have & H_BTH) || p->have & H_MAD))
+        learn_packet(&c->learner, c->conns, p);
     if (!(p->have & H_BTH) || p->flags & PKT_MALFORMED)
         return;
     if (p->op->ext & H_DETH || p->op->flags & OPF_CNP || !p->op->name) {

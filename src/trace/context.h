@@ -16,10 +16,7 @@ void context_free(struct context *c);
 /* Learn from a packet and note what the packets before say about it. Frames must come in the order of their capture. */
 void context_note(struct context *c, struct pkt *p);
 
-/* Learn from the TCP payload of a parameter exchange (ibv_*_pingpong, perftest). */
-void context_exchange(struct context *c, const struct pkt *p, uint32_t off, uint32_t len);
-/* Learn from a CM message. */
-void context_cm(struct context *c, const struct pkt *p);
+/* The connections learnt so far. */
 struct conn_table *context_conns(struct context *c);
 
 #endif

@@ -10,7 +10,8 @@
 
 enum { PCAP, PCAPNG, ERF, FORMATS };
 
-/* A file of `n` frames, of which frame k is of `size(k)` bytes; at[k] is where its record begins, at[n] the file's end. */
+/* A file of `n` frames, of which frame k is of `size(k)` bytes; at[k] is where its record begins, at[n] the file's end.
+ */
 static void make(struct made *m, int format, unsigned n, uint32_t (*size)(unsigned), size_t *at)
 {
     if (format == PCAP)
@@ -221,7 +222,50 @@ Test(cap_source, an_error_is_one_line_with_file_byte_and_expectation)
     cap_close(c);
 }
 
-/* What the second frame of a file fails with after 32 bits at `where` of its record (or of a block's end) are changed. */
+Test(cap_source, an_error_at_opening_has_no_frame_and_a_missing_file_no_byte)
+{
+    struct cap_error e;
+    struct cap *c;
+    struct buf line = {0};
+    char want[100];
+    const char *name = file_of("", 0);
+    cr_expect_eq(cap_open(&c, name, 0, NULL, &e), -EINVAL);
+    cap_error_line(&e, &line);
+    snprintf(want, sizeof want, "%s: byte 0: the file is empty, not a capture", name);
+    cr_expect_str_eq(buf_str(&line), want);
+    unlink(name);
+    line.len = 0;
+    cr_expect_eq(cap_open(&c, "/nonexistent", 0, NULL, &e), -ENOENT);
+    cap_error_line(&e, &line);
+    cr_expect_str_eq(buf_str(&line), "/nonexistent: No such file or directory");
+    buf_free(&line);
+}
+
+Test(cap_source, too_many_interfaces_are_an_error)
+{
+    static struct made m;
+    struct cap_error e;
+    struct cap *c;
+    struct frame f;
+    put_section(&m);
+    size_t head = m.len;
+    for (unsigned i = 0; i < 8192; i++)
+        put_interface(&m, LINK_ETHERNET, 0, NULL, -1, 0);
+    const char *name = file_of(m.p, m.len);
+    int fd = open(name, O_WRONLY | O_APPEND);
+    for (unsigned i = 1; i < 9; i++)
+        cr_assert_eq(write(fd, m.p + head, m.len - head), (ssize_t)(m.len - head));
+    close(fd);
+    cr_assert_eq(cap_open(&c, name, 0, NULL, &e), 0);
+    cr_expect_eq(cap_next(c, &f), -EINVAL);
+    cr_expect_str_eq(cap_error(c)->msg, "interface number 65537, at most 65536 are read");
+    cr_expect_eq(cap_error(c)->offset, head + 65536 * 20);
+    cap_close(c);
+    unlink(name);
+}
+
+/* What the second frame of a file fails with after 32 bits at `where` of its record (or of a block's end) are changed.
+ */
 static void expect_lie(int format, long where, uint32_t value, const char *want)
 {
     struct made m = {0};

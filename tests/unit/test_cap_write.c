@@ -83,6 +83,7 @@ static void put_rich(struct made *m)
     put_simple(m, 1, 40, 40);
     size_t at = packet_open(m, 2, UINT64_C(1700000000123456789), 2, 61, 100);
     put_option(m, 1, "a comment", 9);
+    put_option(m, 1, "another", 7);
     put_option32(m, 2, 1);
     put_option64(m, 4, 99);
     block_close(m, at);
@@ -141,6 +142,7 @@ Test(cap_write, pcapng_keeps_times_interfaces_comments_flags_and_drops)
 {
     struct cap_error e;
     struct cap *c;
+    struct frame f;
     for (int be = 0; be < 2; be++) {
         struct made m = {.be = be};
         put_rich(&m);
@@ -149,6 +151,10 @@ Test(cap_write, pcapng_keeps_times_interfaces_comments_flags_and_drops)
         same_frames(from, to, 3);
         cr_assert_eq(cap_open(&c, to, 0, NULL, &e), 0);
         cr_expect_str_eq(cap_info(c)->app, "rdmatrace");
+        cr_assert_eq(cap_next(c, &f), 1);
+        cr_assert_eq(cap_next(c, &f), 1);
+        cr_assert_not_null(f.options);
+        cr_expect(memmem(f.options, f.options_len, "another", 8), "the second comment is kept");
         cap_close(c);
         unlink(from);
         unlink(to);
@@ -392,7 +398,7 @@ Test(cap_write, tshark_reads_what_was_written, .timeout = 60)
 {
     static const char *const want[] = {
         "1\t\t40\t40\tfirst\t\n",
-        "2\t1700000007.123456789\t100\t61\tib0\ta comment\n",
+        "2\t1700000007.123456789\t100\t61\tib0\ta comment,another\n",
         "3\t1700000000.000001000\t62\t62\teth0\t\n",
     };
     struct made m = {0};
@@ -405,7 +411,8 @@ Test(cap_write, tshark_reads_what_was_written, .timeout = 60)
     cr_assert_eq(copy(from, to, NULL, &e), 0);
     snprintf(command, sizeof command,
              "tshark -n -r %s -T fields -e frame.number -e frame.time_epoch -e frame.len -e frame.cap_len "
-             "-e frame.interface_name -e frame.comment 2>/dev/null", to);
+             "-e frame.interface_name -e frame.comment 2>/dev/null",
+             to);
     FILE *p = popen(command, "r");
     cr_assert_not_null(p);
     for (size_t i = 0; i < ARRAY_LEN(want); i++) {

@@ -23,7 +23,8 @@ static struct pkt *packet(unsigned from, uint8_t opcode, uint32_t dqpn, uint32_t
     ip4_put(bytes, &ip);
     udp_put(bytes + 20, &udp);
     bth_put(bytes + 28, &bth);
-    memcpy(bytes + 40, ext, ext_len);
+    if (ext_len)
+        memcpy(bytes + 40, ext, ext_len);
     f = (struct frame){.data = bytes, .caplen = 28 + ib, .len = 28 + ib, .number = ++frame_no, .linktype = LINK_IPV4, .has_ts = true};
     pkt_decode(&p, &f, &opts);
     cr_assert_not(p.flags & PKT_MALFORMED, "%s", p.why);

@@ -6,7 +6,7 @@
 Test(rules, every_rule_is_found_by_its_id_in_any_case)
 {
     for (int i = 1; i < RULE_COUNT; i++)
-        cr_expect_eq(rule_find(rule_str((enum rule)i)), i, "%s", rule_str((enum rule)i));
+        cr_expect_eq((int)rule_find(rule_str((enum rule)i)), i, "%s", rule_str((enum rule)i));
     cr_expect_eq(rule_find("nak-02"), RULE_NAK_02);
     cr_expect_eq(rule_find("NAK-99"), RULE_NONE);
     cr_expect_eq(rule_find(""), RULE_NONE);

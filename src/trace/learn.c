@@ -1,0 +1,187 @@
+/* layer 3 (trace): learning connections from CM messages and from the TCP parameter exchange of test programs. */
+#include "src/trace/learn.h"
+
+#include "dissect/cm.h"
+
+#define TOKENS 32
+
+const char *upper_of_service(uint64_t service_id)
+{
+    /* TCP port space of the RDMA IP CM service; ports from IANA's registry and the programs' sources. */
+    static const struct vname ports[] = {
+        {987, "LNet"},       {3260, "iSER"},        {4420, "NVMe/RDMA"}, {5445, "SMB Direct"},
+        {18634, "RDS"},      {20049, "NFS/RDMA"},   {7174, "rping"},     {7471, "RDMA-CM test"},
+    };
+    const char *name;
+
+    if (service_id >> 56 == 0x01) /* RFC 4755, section 6 */
+        return "IPoIB connected mode";
+    if (!cm_service_is_ip(service_id))
+        return NULL;
+    name = vname_find(ports, ARRAY_LEN(ports), service_id & 0xffff);
+    return name ? name : "RDMA-CM application";
+}
+
+/* A place in a ring of pending halves; the oldest is given up. */
+static struct pending *pending_new(struct pending *ring, uint32_t *at)
+{
+    return &ring[(*at)++ % LEARN_PENDING];
+}
+
+/* The oldest pending half that `p`, in the opposite direction, answers. */
+static struct pending *pending_find(struct pending *ring, uint32_t at, const struct pending *answer)
+{
+    for (uint32_t i = 0; i < LEARN_PENDING; i++) {
+        struct pending *h = &ring[(at + i) % LEARN_PENDING];
+        if (h->used && h->id == answer->id && h->tap == answer->tap && memcmp(&h->src, &answer->dst, sizeof h->src) == 0 &&
+            memcmp(&h->dst, &answer->src, sizeof h->dst) == 0)
+            return h;
+    }
+    return NULL;
+}
+
+static struct pending pending_of(const struct pkt *p, uint32_t id)
+{
+    struct pending h = {.used = true, .id = id, .tap = conn_tap_of(p->frame)};
+
+    conn_addr_of(p, &h.src, &h.dst);
+    return h;
+}
+
+static void learn_req(struct learner *l, const struct pkt *p, const struct cm_req *m)
+{
+    struct pending h = pending_of(p, m->local_id);
+
+    h.end.qpn = m->qpn;
+    h.end.psn = m->psn;
+    h.pmtu = cm_mtu_bytes(m->mtu);
+    h.upper = upper_of_service(m->service_id);
+    *pending_new(l->req, &l->req_at) = h;
+}
+
+/* The starting PSN of a message is the one from which its receiver sends. */
+static void learn_rep(struct learner *l, struct conn_table *t, const struct pkt *p, const struct cm_rep *m)
+{
+    struct pending rep = pending_of(p, m->remote_id), *req = pending_find(l->req, l->req_at, &rep);
+    struct conn_known k = {.how = PAIR_CM};
+
+    if (!req)
+        return;
+    k.addr[0] = req->src;
+    k.addr[1] = req->dst;
+    k.qpn[0] = req->end.qpn;
+    k.qpn[1] = m->qpn;
+    k.psn[0] = m->psn;
+    k.psn[1] = req->end.psn;
+    k.pmtu = req->pmtu;
+    k.upper = req->upper;
+    conn_learn(t, &k);
+}
+
+static void learn_cm(struct learner *l, struct conn_table *t, const struct pkt *p)
+{
+    struct cm_msg m;
+
+    if (!cm_msg_of(&m, p))
+        return;
+    if (m.mad.attr_id == CM_REQ)
+        learn_req(l, p, &m.req);
+    else if (m.mad.attr_id == CM_REP)
+        learn_rep(l, t, p, &m.rep);
+}
+
+static int hex_value(uint8_t c)
+{
+    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+}
+
+/* Hexadecimal words joined by colons. */
+struct words {
+    unsigned n;
+    unsigned at[TOKENS], len[TOKENS];
+};
+
+/* Split; false if there is anything but such words before the end or a NUL. */
+static bool words_split(struct words *w, const uint8_t *p, size_t len)
+{
+    w->n = 0;
+    for (size_t i = 0; i < len && p[i];) {
+        size_t start = i;
+        while (i < len && hex_value(p[i]) >= 0)
+            i++;
+        if (i > start) {
+            if (w->n == TOKENS)
+                return false;
+            w->at[w->n] = (unsigned)start;
+            w->len[w->n++] = (unsigned)(i - start);
+        }
+        if (i < len && p[i] == ':')
+            i++;
+        else if (i < len && p[i])
+            return false;
+    }
+    return true;
+}
+
+static uint32_t word_value(const struct words *w, unsigned i, const uint8_t *p)
+{
+    uint32_t v = 0;
+
+    for (unsigned k = 0; k < w->len[i]; k++)
+        v = v << 4 | (uint32_t)hex_value(p[w->at[i] + k]);
+    return v;
+}
+
+/* A GID written as 32 digits, with or without colons, that begins with word `first`. */
+static void take_gid(struct exchange *e, const struct words *w, unsigned first, const uint8_t *p)
+{
+    unsigned digits = 0;
+    uint8_t gid[16] = {0}, any = 0;
+
+    for (unsigned i = first; i < w->n && digits < 32; i++)
+        for (unsigned k = 0; k < w->len[i] && digits < 32; k++, digits++)
+            gid[digits / 2] = (uint8_t)(gid[digits / 2] << 4 | hex_value(p[w->at[i] + k]));
+    for (unsigned i = 0; i < 16; i++)
+        any |= gid[i];
+    e->have_addr = digits == 32 && any;
+    if (e->have_addr)
+        memcpy(e->addr.b, gid, 16);
+}
+
+static void take_lid(struct exchange *e, uint32_t lid)
+{
+    memset(e->addr.b, 0, 16);
+    store_be16(e->addr.b + 14, (uint16_t)lid);
+    e->have_addr = true;
+}
+
+bool exchange_parse(struct exchange *e, const uint8_t *p, size_t len)
+{
+    struct words w;
+    unsigned qpn;
+
+    if (len < 24 || len > 256 || !words_split(&w, p, len))
+        return false;
+    if (w.n == 4 && w.len[0] == 4 && w.len[1] == 6 && w.len[2] == 6 && w.len[3] == 32) {
+        qpn = 1;
+        take_gid(e, &w, 3, p);
+    } else if (w.n >= 7 && w.len[0] == 4 && w.len[1] == 4 && w.len[2] == 6 && w.len[3] == 6 && w.len[4] == 8 && w.len[5] == 16) {
+        qpn = 2;
+        e->have_addr = false;
+        if (w.n >= 22)
+            take_gid(e, &w, 6, p);
+    } else {
+        return false;
+    }
+    if (!e->have_addr && word_value(&w, 0, p))
+        take_lid(e, word_value(&w, 0, p));
+    e->qpn = word_value(&w, qpn, p);
+    e->psn = word_value(&w, qpn + 1, p);
+    return true;
+}
+
+void learn_packet(struct learner *l, struct conn_table *t, const struct pkt *p)
+{
+    if (p->have & H_MAD)
+        learn_cm(l, t, p);
+}
