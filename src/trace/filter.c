@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 /* Steps and memory (KiB) that one regular expression may take on one value. */
-#define REGEX_STEPS 200000
+#define REGEX_STEPS    200000
 #define REGEX_HEAP_KIB 4096
 
 void *filter_alloc(struct filter *f, size_t n)
@@ -91,7 +91,7 @@ struct filter *filter_compile(const char *text, struct filter_error *err)
 }
 
 /* Longest part of a filter that is shown with an error, and what of it comes before the error. */
-#define SHOWN_MAX 120
+#define SHOWN_MAX    120
 #define SHOWN_BEFORE 60
 
 void filter_error_show(struct buf *b, const char *text, const struct filter_error *err)

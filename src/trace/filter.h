@@ -5,7 +5,7 @@
 #include "dissect/pkt.h"
 
 /* Limits of a filter: bytes of text, and levels of nesting. */
-#define FILTER_TEXT_MAX 65536
+#define FILTER_TEXT_MAX  65536
 #define FILTER_DEPTH_MAX 200
 
 /* Why a text is no filter. */
@@ -30,9 +30,9 @@ struct filter *filter_compile(const char *text, struct filter_error *err);
 /* Append two lines for people: the part of `text` around the error, and carets below what is wrong. */
 void filter_error_show(struct buf *b, const char *text, const struct filter_error *err);
 
-/* Whether the packet passes. Allocates nothing once warm. A filter keeps scratch memory of its own, so one filter serves one
- * thread at a time. Values that do not fit the scratch memory (1 MiB of text made by functions and joined slices, 4096 values)
- * are left out. A regular expression that exceeds its match limit does not match. */
+/* Whether the packet passes. Allocates nothing once warm. A filter keeps scratch memory of its own, so one filter
+ * serves one thread at a time. Values that do not fit the scratch memory (1 MiB of text made by functions and joined
+ * slices, 4096 values) are left out. A regular expression that exceeds its match limit does not match. */
 bool filter_match(const struct filter *f, const struct pkt *p);
 
 /* FILTER_NEEDS_* of the fields that the filter uses. */

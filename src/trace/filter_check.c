@@ -7,7 +7,8 @@ static bool check_operand(struct parser *ps, struct node *n);
 
 static const char *vtype_str(enum vtype t)
 {
-    static const char *const names[] = {"a literal", "a number", "a time", "bytes", "text", "an IPv4 address", "an IPv6 address"};
+    static const char *const names[] = {"a literal", "a number",        "a time",         "bytes",
+                                        "text",      "an IPv4 address", "an IPv6 address"};
     return names[t];
 }
 
@@ -91,8 +92,8 @@ static bool no_field(struct parser *ps, const struct node *n)
     const char *s = ps->lx.text + n->pos;
 
     if (n->kind == N_LITERAL && n->tok == TOK_WORD && (isalpha((unsigned char)*s) || *s == '_' || *s == '.'))
-        lex_fail(&ps->lx, n->pos, n->len, "no field is called \"%.*s\"; the nearest name is \"%s\"", (int)min_u32(n->len, 80), s,
-                 field_nearest(s, n->len));
+        lex_fail(&ps->lx, n->pos, n->len, "no field is called \"%.*s\"; the nearest name is \"%s\"",
+                 (int)min_u32(n->len, 80), s, field_nearest(s, n->len));
     else
         fail_at(ps, n, "is neither a field nor compared with one");
     return false;
@@ -121,7 +122,8 @@ static bool check_func(struct parser *ps, struct node *n)
         break;
     case FN_STRING:
         n->type = VT_STRING;
-        if (!plain || arg->type == VT_STRING || arg->slices || arg->proto || !arg->refs[0].field || arg->refs[0].field->type == FT_BYTES)
+        if (!plain || arg->type == VT_STRING || arg->slices || arg->proto || !arg->refs[0].field ||
+            arg->refs[0].field->type == FT_BYTES)
             return fail_at(ps, arg, "is not a field of another type than text or bytes");
         break;
     default:
@@ -232,7 +234,8 @@ static bool check_matches(struct parser *ps, struct node *n)
         return fail_at(ps, a, "is neither text nor bytes, so it matches nothing; try string()");
     if (b->kind != N_LITERAL || b->tok != TOK_STRING)
         return fail_at(ps, b, "is no regular expression in double quotes");
-    n->re = pcre2_compile(b->str, b->str_len, PCRE2_CASELESS | PCRE2_NEVER_UTF | PCRE2_NEVER_BACKSLASH_C, &code, &at, NULL);
+    n->re =
+        pcre2_compile(b->str, b->str_len, PCRE2_CASELESS | PCRE2_NEVER_UTF | PCRE2_NEVER_BACKSLASH_C, &code, &at, NULL);
     if (!n->re) {
         pcre2_get_error_message(code, why, sizeof why);
         lex_fail(&ps->lx, b->pos, b->len, "regular expression, byte %zu: %s", (size_t)at, (const char *)why);

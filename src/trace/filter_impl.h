@@ -7,7 +7,8 @@
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
 
-/* --- Tokens ----------------------------------------------------------------------------------------------------------- */
+/* --- Tokens
+ * ----------------------------------------------------------------------------------------------------------- */
 
 enum tok {
     TOK_END,
@@ -71,14 +72,15 @@ struct range {
     enum { RANGE_LEN, RANGE_LAST, RANGE_REST } how;
 };
 #define RANGES_MAX 16
-/* Read the ranges behind "[" or "#[" up to and with "]", the text being at the byte behind the bracket; how many, 0 after an
- * error. The next token is then read. */
+/* Read the ranges behind "[" or "#[" up to and with "]", the text being at the byte behind the bracket; how many, 0
+ * after an error. The next token is then read. */
 unsigned lex_ranges(struct lexer *lx, struct range *out);
-/* The bytes that a string or character token stands for, at most tok->len of them, into `out`; their number, -1 after an
- * error. */
+/* The bytes that a string or character token stands for, at most tok->len of them, into `out`; their number, -1 after
+ * an error. */
 int32_t lex_unescape(struct lexer *lx, const struct token *tok, uint8_t *out);
 
-/* --- Values ----------------------------------------------------------------------------------------------------------- */
+/* --- Values
+ * ----------------------------------------------------------------------------------------------------------- */
 
 /* Static type of an operand. */
 enum vtype {
@@ -103,7 +105,8 @@ struct fval {
     };
 };
 
-/* --- Syntax tree ------------------------------------------------------------------------------------------------------ */
+/* --- Syntax tree
+ * ------------------------------------------------------------------------------------------------------ */
 
 enum node_kind {
     /* tests */
@@ -131,13 +134,13 @@ struct function;
 
 struct node {
     enum node_kind kind;
-    uint8_t op;      /* enum cmp or enum arith */
-    uint8_t quant;   /* N_CMP, N_FAST, N_CONTAINS, N_MATCHES, N_IN: QUANT_ANY or QUANT_ALL once checked */
-    uint8_t type;    /* enum vtype, of operands */
-    uint8_t tok;     /* N_LITERAL: TOK_WORD, TOK_STRING or TOK_CHAR */
-    bool negative;   /* N_LITERAL: a minus sign precedes it */
-    uint16_t depth;  /* levels of nodes below and with it */
-    uint32_t pos;    /* in the text, for errors */
+    uint8_t op;     /* enum cmp or enum arith */
+    uint8_t quant;  /* N_CMP, N_FAST, N_CONTAINS, N_MATCHES, N_IN: QUANT_ANY or QUANT_ALL once checked */
+    uint8_t type;   /* enum vtype, of operands */
+    uint8_t tok;    /* N_LITERAL: TOK_WORD, TOK_STRING or TOK_CHAR */
+    bool negative;  /* N_LITERAL: a minus sign precedes it */
+    uint16_t depth; /* levels of nodes below and with it */
+    uint32_t pos;   /* in the text, for errors */
     uint32_t len;
     struct node *kid;  /* first operand */
     struct node *last; /* last operand */
@@ -169,7 +172,7 @@ struct function {
     uint8_t max_args; /* at least one */
 };
 
-#define VALUES_MAX 4096
+#define VALUES_MAX  4096
 #define SCRATCH_MAX (UINT32_C(1) << 20)
 
 /* Memory that lives as long as the filter. */
@@ -179,13 +182,13 @@ struct block {
 };
 
 struct filter {
-    struct node *root;     /* NULL: everything passes */
-    unsigned needs;        /* FILTER_NEEDS_* */
-    struct block *blocks;  /* nodes, constants and references */
-    struct node *regexes;  /* N_MATCHES nodes, linked by next_re */
-    struct fval *vals;     /* VALUES_MAX: a stack of values while matching */
-    uint8_t *scratch;      /* SCRATCH_MAX bytes: texts made while matching; touched only when used */
-    struct buf *text;      /* where string() prints */
+    struct node *root;    /* NULL: everything passes */
+    unsigned needs;       /* FILTER_NEEDS_* */
+    struct block *blocks; /* nodes, constants and references */
+    struct node *regexes; /* N_MATCHES nodes, linked by next_re */
+    struct fval *vals;    /* VALUES_MAX: a stack of values while matching */
+    uint8_t *scratch;     /* SCRATCH_MAX bytes: texts made while matching; touched only when used */
+    struct buf *text;     /* where string() prints */
     pcre2_match_context *limits;
 };
 
@@ -205,6 +208,25 @@ struct node *node_new(struct parser *ps, enum node_kind kind, uint32_t pos, uint
 bool check_test(struct parser *ps, struct node *n);
 /* Turn a literal into a constant of `type`. `ctx`: the field (N_FIELD) whose value names and width hold, or NULL. */
 bool literal_convert(struct parser *ps, struct node *lit, enum vtype type, const struct node *ctx);
+/* One packet under test. */
+struct eval {
+    const struct filter *f;
+    const struct pkt *p;
+    uint32_t top;  /* values on the stack f->vals */
+    uint32_t used; /* bytes of f->scratch */
+};
+
+/* What is done with each occurrence of a field: `f` is NULL for a header or protocol. Returns true to stop. */
+typedef bool (*visit_fn)(struct eval *e, const struct node *n, const struct field *f, const struct layer *l,
+                         const struct value *v);
+/* Visit the occurrences of field `n` until one stops it; whether one did. */
+bool eval_visit(struct eval *e, const struct node *n, visit_fn visit);
+/* Push the values of operand `n`; how many there are. */
+uint32_t eval_values(struct eval *e, const struct node *n);
+/* Whether `op` holds for an order below 0, 0 or above, as memcmp() returns it. */
+bool eval_holds(enum cmp op, int order);
+/* Whether `a op b`; false for values of different kinds. */
+bool eval_compare(enum cmp op, const struct fval *a, const struct fval *b);
 /* Whether the packet passes test `n`. */
 bool eval_test(const struct filter *f, const struct pkt *p, const struct node *n);
 

@@ -326,7 +326,8 @@ static bool escape_number(const char *text, uint32_t *at, uint32_t end, unsigned
     return n > 0;
 }
 
-/* One escape sequence; *at is behind the backslash. Bytes written, 0 after an error. No sequence is shorter than its bytes. */
+/* One escape sequence; *at is behind the backslash. Bytes written, 0 after an error. No sequence is shorter than its
+ * bytes. */
 static uint32_t unescape(struct lexer *lx, uint32_t *at, uint32_t end, uint8_t *out)
 {
     static const char from[] = "'\"\\abfnrtv", to[] = "'\"\\\a\b\f\n\r\t\v";

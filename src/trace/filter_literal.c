@@ -37,7 +37,8 @@ static bool is_text(const struct literal *l, const char *text)
     return strlen(text) == l->len && memcmp(text, l->s, l->len) == 0;
 }
 
-/* --- Numbers ---------------------------------------------------------------------------------------------------------- */
+/* --- Numbers
+ * ---------------------------------------------------------------------------------------------------------- */
 
 /* The value of `f` that has the name of the literal. */
 static bool value_named(const struct literal *l, const struct field *f, __int128 *out)
@@ -152,7 +153,8 @@ static bool convert_number(const struct literal *l, struct fval *v)
     return true;
 }
 
-/* --- Times ------------------------------------------------------------------------------------------------------------ */
+/* --- Times
+ * ------------------------------------------------------------------------------------------------------------ */
 
 /* ".123456789": decimals of a second at `*s`, in ns. */
 static int64_t decimals(const char **s)
@@ -249,14 +251,16 @@ static bool convert_time(const struct literal *l, struct fval *v)
     return true;
 }
 
-/* --- Bytes and addresses ---------------------------------------------------------------------------------------------- */
+/* --- Bytes and addresses
+ * ---------------------------------------------------------------------------------------------- */
 
 static unsigned hex_digit(char c)
 {
     return isdigit((unsigned char)c) ? (unsigned)(c - '0') : (unsigned)((c | 32) - 'a' + 10);
 }
 
-/* Hexadecimal digits in groups joined by : . or -; a group of one digit is one byte. How many bytes, -1 if it is not that. */
+/* Hexadecimal digits in groups joined by : . or -; a group of one digit is one byte. How many bytes, -1 if it is not
+ * that. */
 static int32_t bytes_parse(const char *s, uint32_t len, uint8_t *out)
 {
     uint32_t n = 0;
@@ -334,9 +338,11 @@ static bool convert_address(const struct literal *l, struct fval *v, uint32_t by
     if (inet_pton(bytes == 4 ? AF_INET : AF_INET6, text, addr) != 1)
         return fail(l, what);
     if (slash) {
-        prefix = l->len - n > 4 ? 999 : strtoul(slash + 1, NULL, 10); /* the lexer took digits only, and a space follows */
+        prefix =
+            l->len - n > 4 ? 999 : strtoul(slash + 1, NULL, 10); /* the lexer took digits only, and a space follows */
         if (prefix > bytes * 8)
-            return fail(l, bytes == 4 ? "not a network: its prefix exceeds 32 bits" : "not a network: its prefix exceeds 128 bits");
+            return fail(l, bytes == 4 ? "not a network: its prefix exceeds 32 bits"
+                                      : "not a network: its prefix exceeds 128 bits");
         if (prefix < bytes * 8)
             v->prefix = (uint8_t)prefix;
     }

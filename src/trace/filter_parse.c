@@ -7,8 +7,8 @@ static struct node *parse_or(struct parser *ps);
 static struct node *parse_operand(struct parser *ps);
 
 static const struct function functions[] = {
-    {"len", FN_LEN, 1},       {"count", FN_COUNT, 1},  {"upper", FN_UPPER, 1}, {"lower", FN_LOWER, 1},
-    {"string", FN_STRING, 1}, {"max", FN_MAX, 32},     {"min", FN_MIN, 32},    {"abs", FN_ABS, 1},
+    {"len", FN_LEN, 1},       {"count", FN_COUNT, 1}, {"upper", FN_UPPER, 1}, {"lower", FN_LOWER, 1},
+    {"string", FN_STRING, 1}, {"max", FN_MAX, 32},    {"min", FN_MIN, 32},    {"abs", FN_ABS, 1},
 };
 
 struct node *node_new(struct parser *ps, enum node_kind kind, uint32_t pos, uint32_t len)
@@ -60,7 +60,8 @@ static void unexpected(struct parser *ps)
     if (t->kind == TOK_END)
         lex_fail(&ps->lx, t->pos, 1, "the filter ends too early");
     else
-        lex_fail(&ps->lx, t->pos, t->len, "\"%.*s\" is not expected here", (int)min_u32(t->len, 80), ps->lx.text + t->pos);
+        lex_fail(&ps->lx, t->pos, t->len, "\"%.*s\" is not expected here", (int)min_u32(t->len, 80),
+                 ps->lx.text + t->pos);
 }
 
 static bool expect(struct parser *ps, enum tok kind)
@@ -73,7 +74,8 @@ static bool expect(struct parser *ps, enum tok kind)
     return !ps->lx.failed;
 }
 
-/* --- Names ------------------------------------------------------------------------------------------------------------ */
+/* --- Names
+ * ------------------------------------------------------------------------------------------------------------ */
 
 static unsigned needs_of(const struct field_ref *r)
 {
@@ -129,7 +131,8 @@ static bool field_resolve(struct parser *ps, struct node *n, const char *name, u
     return true;
 }
 
-/* --- Operands --------------------------------------------------------------------------------------------------------- */
+/* --- Operands
+ * --------------------------------------------------------------------------------------------------------- */
 
 /* Function call; the word is its name, "(" is next. */
 static struct node *parse_call(struct parser *ps, const struct token *name)
@@ -140,7 +143,8 @@ static struct node *parse_call(struct parser *ps, const struct token *name)
     if (!n)
         return NULL;
     for (unsigned i = 0; i < ARRAY_LEN(functions); i++)
-        if (strlen(functions[i].name) == name->len && memcmp(functions[i].name, ps->lx.text + name->pos, name->len) == 0)
+        if (strlen(functions[i].name) == name->len &&
+            memcmp(functions[i].name, ps->lx.text + name->pos, name->len) == 0)
             n->func = &functions[i];
     if (!n->func) {
         lex_fail(&ps->lx, name->pos, name->len, "there is no function \"%.*s\"", (int)min_u32(name->len, 80),
@@ -335,7 +339,8 @@ static struct node *parse_operand(struct parser *ps)
     return n;
 }
 
-/* --- Tests ------------------------------------------------------------------------------------------------------------ */
+/* --- Tests
+ * ------------------------------------------------------------------------------------------------------------ */
 
 /* { a, b .. c }: the elements become operands of `in`. */
 static bool parse_set(struct parser *ps, struct node *in)
@@ -365,7 +370,7 @@ static bool parse_set(struct parser *ps, struct node *in)
 
 static struct node *parse_in(struct parser *ps, struct node *lhs, uint8_t quant, bool negated)
 {
-    struct node *in = node_new(ps, N_IN, lhs->pos, lhs->len), *not;
+    struct node *in = node_new(ps, N_IN, lhs->pos, lhs->len), *not ;
 
     if (!node_add(ps, in, lhs) || !parse_set(ps, in))
         return NULL;

@@ -25,7 +25,8 @@ static void match(const struct filter *f, const uint8_t *bytes, uint32_t n, bool
 
     pkt_decode(&p, &frame, &o);
     if (note) {
-        p.note = (struct pkt_note){.have = NOTE_CONN | NOTE_UPPER | NOTE_REQUEST, .conn = 1, .upper = "iSER", .request_frame = 3};
+        p.note = (struct pkt_note){
+            .have = NOTE_CONN | NOTE_UPPER | NOTE_REQUEST, .conn = 1, .upper = "iSER", .request_frame = 3};
     }
     ok = filter_match(f, &p);
     assert(filter_match(f, &p) == ok);

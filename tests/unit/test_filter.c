@@ -1,4 +1,5 @@
-/* layer 3 tests: display filters on real frames (soft-RoCE); tests/filter.test compares with Wireshark on whole captures. */
+/* layer 3 tests: display filters on real frames (soft-RoCE); tests/filter.test compares with Wireshark on whole
+ * captures. */
 #include "src/trace/filter.h"
 
 #include <criterion/criterion.h>
@@ -6,14 +7,18 @@
 #include <stdlib.h>
 
 /* captures/rping_ipv4.pcap frames 7 and 8, rping_ipv6.pcap frame 15, vlan_rping.pcap frame 9. */
-static const char ack[] = "525400770001525400770002080045000030ea994000401134cfc0a84d02c0a84d01f01f12b7001c00001100ffff0000"
-                          "0011009724da1f000001a8673fa1";
-static const char read_request[] = "52540077000152540077000208004500003cea9b4000401134c1c0a84d02c0a84d01f01f12b7002800000c00"
-                                   "ffff000000118045f6c9000055f94b39b8b000000548000000642f749e64";
-static const char ack6[] = "52540077000252540077000186dd60000000001c1140fd770000000000000000000000000001fd77000000000000"
-                           "0000000000000002dafc12b7001c00001100ffff0000001200697ca11f000002ccdfa51c";
-static const char read_vlan[] = "5254007700015254007700028100600508004500003c92df400040118a7dc0a84e02c0a84e01c1d612b700280000"
-                                "0c00ffff00000015806f4b460000561c1981b2900000639b000005dc3c6fdfb5";
+static const char ack[] =
+    "525400770001525400770002080045000030ea994000401134cfc0a84d02c0a84d01f01f12b7001c00001100ffff0000"
+    "0011009724da1f000001a8673fa1";
+static const char read_request[] =
+    "52540077000152540077000208004500003cea9b4000401134c1c0a84d02c0a84d01f01f12b7002800000c00"
+    "ffff000000118045f6c9000055f94b39b8b000000548000000642f749e64";
+static const char ack6[] =
+    "52540077000252540077000186dd60000000001c1140fd770000000000000000000000000001fd77000000000000"
+    "0000000000000002dafc12b7001c00001100ffff0000001200697ca11f000002ccdfa51c";
+static const char read_vlan[] =
+    "5254007700015254007700028100600508004500003c92df400040118a7dc0a84e02c0a84e01c1d612b700280000"
+    "0c00ffff00000015806f4b460000561c1981b2900000639b000005dc3c6fdfb5";
 
 /* One frame, its bytes and its decoding. */
 struct sample {
@@ -31,8 +36,13 @@ static void sample_make(struct sample *s, const char *hex)
         char pair[3] = {hex[2 * i], hex[2 * i + 1], 0};
         s->bytes[i] = (uint8_t)strtoul(pair, NULL, 16);
     }
-    s->frame = (struct frame){.ts = 1600000000 * NS_PER_S + 250, .data = s->bytes, .caplen = n, .len = n, .number = 9,
-                              .linktype = LINK_ETHERNET, .has_ts = true};
+    s->frame = (struct frame){.ts = 1600000000 * NS_PER_S + 250,
+                              .data = s->bytes,
+                              .caplen = n,
+                              .len = n,
+                              .number = 9,
+                              .linktype = LINK_ETHERNET,
+                              .has_ts = true};
     pkt_decode(&s->pkt, &s->frame, &opts);
     cr_assert_eq(s->pkt.icrc, CRC_GOOD);
 }
@@ -189,7 +199,8 @@ Test(filter, a_wrong_filter_is_refused_at_the_right_column)
         filter_free(f);
         if (f)
             continue;
-        cr_expect(err.pos == errors[i].pos && err.len == errors[i].len, "%s: at %zu, %zu bytes", errors[i].text, err.pos, err.len);
+        cr_expect(err.pos == errors[i].pos && err.len == errors[i].len, "%s: at %zu, %zu bytes", errors[i].text,
+                  err.pos, err.len);
         cr_expect(strstr(err.msg, errors[i].message), "%s: \"%s\"", errors[i].text, err.msg);
     }
 }
@@ -223,12 +234,8 @@ Test(filter, nesting_is_limited)
 {
     static const struct {
         const char *open, *core, *close;
-    } shapes[] = {{"(", "udp", ")"},
-                  {"not ", "udp", ""},
-                  {"", "udp.port - 1", " - 1"},
-                  {"-", "udp.port == 1", ""},
-                  {"max(", "udp.port", ")"},
-                  {"udp.port == {", "1", "}"}};
+    } shapes[] = {{"(", "udp", ")"},          {"not ", "udp", ""},       {"", "udp.port - 1", " - 1"},
+                  {"-", "udp.port == 1", ""}, {"max(", "udp.port", ")"}, {"udp.port == {", "1", "}"}};
 
     for (unsigned i = 0; i < ARRAY_LEN(shapes); i++) {
         char *text = nested(shapes[i].open, shapes[i].core, shapes[i].close, 5000);
@@ -282,7 +289,8 @@ Test(filter, the_caller_learns_what_the_fields_need)
 
 Test(filter, context_notes_are_fields)
 {
-    struct filter *conn = compiled("rdma.conn == 7"), *upper = compiled("rdma.upper contains \"NFS\""), *any = compiled("rdma");
+    struct filter *conn = compiled("rdma.conn == 7"), *upper = compiled("rdma.upper contains \"NFS\""),
+                  *any = compiled("rdma");
     struct sample s;
 
     sample_make(&s, ack);
