@@ -133,15 +133,37 @@ ALWAYS_INLINE uint32_t ext_one(struct pkt *p, uint32_t h, uint32_t off)
 #undef EXT
 }
 
-/* Extended headers that are not all there: as many as there are. */
-static void ext_partial(struct pkt *p, uint32_t off)
+/* The extended header that an H_* bit stands for. */
+static const struct hdr *ext_hdr(uint32_t bit)
 {
     static const struct hdr *const hdrs[] = {&rdeth_hdr, &deth_hdr, &dcceth_hdr, &xrceth_hdr, &feth_hdr, &reth_hdr,
                                              &atomiceth_hdr, &aeth_hdr, &atomicacketh_hdr, &immdt_hdr, &ieth_hdr};
+    return hdrs[__builtin_ctz(bit) - __builtin_ctz(H_RDETH)];
+}
 
+void bth_layers(struct pkt *p, uint32_t off)
+{
+    uint32_t limit = min_u32(p->end, p->caplen), ext;
+
+    if (off >= limit || limit - off < 12)
+        return;
+    pkt_layer(p, &bth_hdr, off, 12);
+    ext = opcode_table[p->data[off]].ext;
+    for (off += 12; ext; ext &= ext - 1) {
+        uint32_t len = header_len(ext & -ext);
+        if (off > limit || limit - off < len)
+            return;
+        pkt_layer(p, ext_hdr(ext & -ext), off, len);
+        off += len;
+    }
+}
+
+/* Extended headers that are not all there: as many as there are. */
+static void ext_partial(struct pkt *p, uint32_t off)
+{
     for (uint32_t ext = p->op->ext; ext; ext &= ext - 1) {
         uint32_t bit = ext & -ext;
-        if (!pkt_header(p, hdrs[__builtin_ctz(bit) - __builtin_ctz(H_RDETH)], off, header_len(bit), "extended transport header"))
+        if (!pkt_header(p, ext_hdr(bit), off, header_len(bit), "extended transport header"))
             return;
         p->n_layers--;
         off += ext_one(p, bit, off);
@@ -161,9 +183,9 @@ static void cnp_decode(struct pkt *p)
 /* Payload, pad and ICRC: what lies between p->payload_off and p->end. */
 static void payload_decode(struct pkt *p)
 {
-    uint32_t room = p->end - p->payload_off, tail = ICRC_LEN + p->bth.padcnt;
+    uint32_t room = p->end - p->payload_off, tail = UNLIKELY(p->flags & PKT_FRAGMENT) ? 0 : ICRC_LEN + p->bth.padcnt;
 
-    p->icrc_off = room >= ICRC_LEN ? p->end - ICRC_LEN : p->end;
+    p->icrc_off = tail && room >= ICRC_LEN ? p->end - ICRC_LEN : p->end;
     if (UNLIKELY(room < tail)) {
         p->payload_len = p->payload_cap = 0;
         pkt_malformed(p, p->payload_off, room < ICRC_LEN ? "no room for the ICRC" : "pad count exceeds the payload");
@@ -180,9 +202,9 @@ static void payload_decode(struct pkt *p)
             pkt_malformed(p, p->payload_off, "bytes behind the headers of an opcode that has no payload");
         pkt_layer(p, &ib_payload_hdr, p->payload_off, p->payload_cap);
     }
-    if (p->bth.padcnt && p->icrc_off - p->bth.padcnt < p->caplen)
+    if (p->bth.padcnt && tail && p->icrc_off - p->bth.padcnt < p->caplen)
         pkt_layer(p, &ib_pad_hdr, p->icrc_off - p->bth.padcnt, p->bth.padcnt);
-    if (p->icrc_off < p->caplen)
+    if (p->icrc_off < min_u32(p->end, p->caplen))
         pkt_layer(p, &icrc_hdr, p->icrc_off, ICRC_LEN);
 }
 
@@ -243,12 +265,12 @@ static bool crc_possible(struct pkt *p, const struct decode_opts *o)
         p->icrc = CRC_ABSENT;
     else if (!o->verify)
         p->unverified = "not asked for";
+    else if (p->flags & PKT_FRAGMENT)
+        p->unverified = "IP fragment";
     else if (p->icrc_off + ICRC_LEN > p->end)
         p->unverified = "the packet has no room for it";
     else if (p->icrc_off + ICRC_LEN > p->caplen)
         p->unverified = "cut by the snap length";
-    else if (p->flags & PKT_FRAGMENT)
-        p->unverified = "IP fragment";
     else
         return true;
     return false;

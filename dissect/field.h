@@ -154,6 +154,11 @@ struct hdr {
     {                                                                                                                  \
         abbrev, label, blurb, NULL, NULL, NULL, bit, width, type, base, FLD_HIDDEN                                     \
     }
+/* A row written by hand, for headers whose bits have different names in different cases (`when`) and that are never encoded. */
+#define FIELD_ROW(when, bit, width, type, base, desc, flags, abbrev, label, blurb)                                     \
+    {                                                                                                                  \
+        abbrev, label, blurb, desc, NULL, when, bit, width, type, base, flags                                          \
+    }
 /* A row whose value a function computes. */
 #define FIELD_GET(function, type, base, desc, flags, abbrev, label, blurb)                                             \
     {                                                                                                                  \

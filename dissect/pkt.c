@@ -1,6 +1,8 @@
 /* layer 1 (wire): decoding starts here: by link type; and the columns of a packet list. */
 #include "dissect/pkt.h"
 
+#include "dissect/icmp.h"
+
 #include "dissect/eth.h"
 
 void pkt_malformed(struct pkt *p, uint32_t off, const char *why)
@@ -21,20 +23,12 @@ const uint8_t *pkt_need_slow(struct pkt *p, uint32_t off, uint32_t n, const char
     return NULL;
 }
 
-static void link_type_decode(struct pkt *p, const struct decode_opts *o)
+bool pkt_nest(struct pkt *p, uint32_t off)
 {
-    switch (p->frame->linktype) {
-    case LINK_RAW:
-    case LINK_IPV4:
-    case LINK_IPV6:
-        ip_decode(p, 0, o);
-        break;
-    case LINK_INFINIBAND:
-        ib_decode(p, 0, o);
-        break;
-    default:
-        break;
-    }
+    if (LIKELY(p->n_layers < PKT_NEST_MAX))
+        return true;
+    pkt_malformed(p, off, "too many nested headers");
+    return false;
 }
 
 void pkt_decode(struct pkt *p, const struct frame *frame, const struct decode_opts *o)
@@ -56,12 +50,23 @@ void pkt_decode(struct pkt *p, const struct frame *frame, const struct decode_op
     if (LIKELY(frame->linktype == LINK_ETHERNET))
         eth_decode(p, 0, o);
     else
-        link_type_decode(p, o);
+        link_decode(p, o);
+}
+
+/* Layers that the columns describe: all, but for an ICMP error those up to the ICMP header. */
+static unsigned column_layers(const struct pkt *p)
+{
+    unsigned n = p->n_layers;
+
+    if (UNLIKELY(p->flags & PKT_QUOTED))
+        while (n > 0 && p->layers[n - 1].hdr != &icmp_hdr && p->layers[n - 1].hdr != &icmp6_hdr)
+            n--;
+    return n;
 }
 
 const char *pkt_column(const struct pkt *p)
 {
-    for (unsigned i = p->n_layers; i-- > 0;) {
+    for (unsigned i = column_layers(p); i-- > 0;) {
         if (p->layers[i].hdr->column)
             return p->layers[i].hdr->column;
         if (p->layers[i].hdr == &bth_hdr)
@@ -114,7 +119,7 @@ static void note_info(struct buf *b, const struct pkt_note *n)
 
 void pkt_info(struct buf *b, const struct pkt *p)
 {
-    for (unsigned i = p->n_layers; i-- > 0;)
+    for (unsigned i = column_layers(p); i-- > 0;)
         if (p->layers[i].hdr->info) {
             p->layers[i].hdr->info(b, p, &p->layers[i]);
             break;
@@ -126,6 +131,8 @@ void pkt_info(struct buf *b, const struct pkt *p)
         buf_puts(b, p->why);
         buf_char(b, ']');
     }
+    if (UNLIKELY(p->flags & PKT_FRAGMENT && p->have & H_BTH))
+        buf_puts(b, " [IP fragment]");
     if (UNLIKELY(p->flags & PKT_CUT))
         buf_puts(b, " [cut by the snap length]");
     if (UNLIKELY(p->icrc == CRC_BAD))

@@ -31,6 +31,7 @@ enum {
     PKT_GUESS = 1u << 2,     /* service 0x40-0x5f was taken for RD or DC without being told which */
     PKT_FRAGMENT = 1u << 3,  /* an IP fragment other than a whole datagram */
     PKT_TUNNEL = 1u << 4,    /* the addresses in pkt are those inside of a tunnel */
+    PKT_QUOTED = 1u << 5,    /* the layers behind the ICMP header describe the packet that an ICMP error quotes */
 };
 
 /* How 0x40-0x5f is read. */
@@ -217,6 +218,48 @@ void rocev2_decode(struct pkt *p, uint32_t off, const struct decode_opts *o);
 void rocev1_decode(struct pkt *p, uint32_t off, const struct decode_opts *o);
 /* Native InfiniBand: the LRH at `off`. */
 void ib_decode(struct pkt *p, uint32_t off, const struct decode_opts *o);
+/* Layers of the BTH at `off` and of its extended headers, as far as they were captured, and nothing else: for packets that an ICMP
+ * error quotes. */
+void bth_layers(struct pkt *p, uint32_t off);
+/* Native InfiniBand link packet (flow control) at `off`. */
+void iblink_decode(struct pkt *p, uint32_t off, const struct decode_opts *o);
+/* All link types but Ethernet. */
+void link_decode(struct pkt *p, const struct decode_opts *o);
+/* LLC header of an 802.3 frame at `off`. */
+void llc_decode(struct pkt *p, uint32_t off, const struct decode_opts *o);
+void arp_decode(struct pkt *p, uint32_t off);
+/* MAC control: pause and priority-based flow control. */
+void macc_decode(struct pkt *p, uint32_t off);
+void mpls_decode(struct pkt *p, uint32_t off, const struct decode_opts *o);
+void gre_decode(struct pkt *p, uint32_t off, const struct decode_opts *o);
+/* ERSPAN type I (no header), II or III: `type` is 1, 2 or 3. */
+void erspan_decode(struct pkt *p, uint32_t off, unsigned type, const struct decode_opts *o);
+/* VXLAN, or with `gpe` its generic protocol extension. */
+void vxlan_decode(struct pkt *p, uint32_t off, bool gpe, const struct decode_opts *o);
+void geneve_decode(struct pkt *p, uint32_t off, const struct decode_opts *o);
+void icmp_decode(struct pkt *p, uint32_t off);
+void icmp6_decode(struct pkt *p, uint32_t off);
+void tcp_decode(struct pkt *p, uint32_t off);
+/* An IPv6 extension header, or the authentication header of either IP version, and what follows it. */
+void ip6ext_decode(struct pkt *p, uint32_t off, uint8_t proto, const struct decode_opts *o);
+/* Protocols that are only named: whether `type` (an EtherType), `proto` (IP) or `sap` (LLC) is one of them; then noted as a layer. */
+bool named_ethertype(struct pkt *p, uint32_t off, uint16_t type);
+bool named_ipproto(struct pkt *p, uint32_t off, uint8_t proto);
+bool named_sap(struct pkt *p, uint32_t off, uint8_t sap);
+
+/* Layers that encapsulation may use up; the rest is for the innermost packet. */
+#define PKT_NEST_MAX (PKT_LAYERS - 20)
+/* Whether one more header may be nested; if not, the packet is marked. Every dissector that can lead back to itself asks, which
+ * bounds recursion. */
+bool pkt_nest(struct pkt *p, uint32_t off);
+/* The same at the start of a tunnel's inner packet: what was learned of the outer UDP header does not describe it. */
+static inline bool pkt_tunnel(struct pkt *p, uint32_t off)
+{
+    p->flags |= PKT_TUNNEL;
+    p->have &= ~(uint32_t)H_UDP;
+    return pkt_nest(p, off);
+}
+
 /* Management datagram in the payload of a UD packet to QP 0 or 1: p->payload_off, p->payload_len. */
 void mad_decode(struct pkt *p);
 

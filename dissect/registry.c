@@ -1,14 +1,26 @@
 /* layer 1 (wire): the list of all headers. A new protocol is added here. */
 #include "dissect/cm.h"
 #include "dissect/eth.h"
+#include "dissect/icmp.h"
 #include "dissect/ip.h"
+#include "dissect/link.h"
 #include "dissect/mad.h"
+#include "dissect/named.h"
 #include "dissect/pkt.h"
+#include "dissect/tcp.h"
 
 const struct hdr *const all_headers[] = {
     &frame_hdr,
     /* down to RDMA */
-    &eth_hdr, &vlan_hdr, &ip4_hdr, &ip6_hdr, &udp_hdr,
+    &eth_hdr, &eth_len_hdr, &vlan_hdr, &vlan_len_hdr, &llc_hdr, &snap_hdr, &null_hdr, &sll_hdr, &sll2_hdr, &erf_hdr, &erf_ehdr_hdr,
+    &erf_eth_hdr, &ipoib_hdr, &ipoib_dst_hdr, &ipoib_grh_hdr, &linktype_hdr, &ip4_hdr, &ip4_opt_hdr, &ip6_hdr, &ip6_hopopts_hdr,
+    &ip6_dstopts_hdr, &ip6_routing_hdr, &ip6_frag_hdr, &ip6_opt_hdr, &ah_hdr, &udp_hdr,
+    /* tunnels */
+    &mpls_hdr, &mpls_cw_hdr, &gre_hdr, &erspan1_hdr, &erspan2_hdr, &erspan3_hdr, &erspan_platform_hdr, &vxlan_hdr, &vxlan_gpe_hdr,
+    &geneve_hdr, &geneve_opt_hdr,
+    /* neighbours */
+    &arp_hdr, &icmp_hdr, &icmp6_hdr, &tcp_hdr, &macc_hdr, &macc_pause_hdr, &macc_pfc_hdr, NAMED_HEADERS
+    &iblink_hdr,
     /* InfiniBand and RoCE */
     &lrh_hdr, &rwh_hdr, &grh_hdr, &bth_hdr, &rdeth_hdr, &deth_hdr, &dcceth_hdr, &xrceth_hdr, &feth_hdr, &reth_hdr, &atomiceth_hdr,
     &aeth_hdr, &atomicacketh_hdr, &immdt_hdr, &ieth_hdr, &ib_payload_hdr, &cnp_hdr, &ib_pad_hdr, &icrc_hdr, &vcrc_hdr,

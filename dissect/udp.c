@@ -4,9 +4,13 @@
 
 static void udp_info(struct buf *b, const struct pkt *p, const struct layer *l)
 {
-    (void)l;
-    if (p->have & H_UDP)
-        buf_printf(b, "%u > %u", p->sport, p->dport);
+    const uint8_t *h = p->data + l->off;
+    unsigned len;
+
+    if (l->len < 8)
+        return;
+    len = load_be16(h + 4);
+    buf_printf(b, "%u > %u len %u", load_be16(h), load_be16(h + 2), len >= 8 ? len - 8 : 0);
 }
 
 HDR_TABLE_PLUS(udp, UDP_FIELDS,
@@ -22,6 +26,25 @@ static bool is_rocev2_port(uint16_t port, const struct decode_opts *o)
         if (o->udp_ports[i] == port)
             return true;
     return false;
+}
+
+/* Ports of tunnels. */
+static void udp_tunnel(struct pkt *p, uint32_t off, const struct decode_opts *o)
+{
+    switch (p->dport) {
+    case 4789:
+    case 8472: /* Linux's first choice */
+        vxlan_decode(p, off, false, o);
+        break;
+    case 4790:
+        vxlan_decode(p, off, true, o);
+        break;
+    case 6081:
+        geneve_decode(p, off, o);
+        break;
+    default:
+        break;
+    }
 }
 
 void udp_decode(struct pkt *p, uint32_t off, const struct decode_opts *o)
@@ -44,4 +67,6 @@ void udp_decode(struct pkt *p, uint32_t off, const struct decode_opts *o)
     }
     if (is_rocev2_port(p->dport, o))
         rocev2_decode(p, off + 8, o);
+    else
+        udp_tunnel(p, off + 8, o);
 }
