@@ -82,14 +82,26 @@ const struct hdr eth_len_hdr = {"eth", "IEEE 802.3 Ethernet", "eth", "Ethernet",
 HDR_TABLE(vlan, VLAN_FIELDS)
 const struct hdr vlan_hdr = {"vlan", "802.1Q Virtual LAN", "vlan", "VLAN", vlan_fields, ARRAY_LEN(vlan_fields), 4, FT_NONE, vlan_info};
 
+/* The same bits under the names that tshark has for other tags. */
+#define TAG_ROWS(proto)                                                                                                \
+    FIELD_ROW(NULL, 0, 3, FT_UINT16, BASE_DEC, NULL, FLD_MEMBER, proto ".priority", "Priority", "Priority code point."), \
+        FIELD_ROW(NULL, 3, 1, FT_BOOL, BASE_NONE, NULL, FLD_MEMBER, proto ".dei", "DEI", "Drop eligible indicator."),  \
+        FIELD_ROW(NULL, 4, 12, FT_UINT16, BASE_DEC, NULL, FLD_MEMBER, proto ".id", "ID", "VLAN identifier.")
+
 static const struct field vlan_len_fields[] = {
-    FIELD_ROW(NULL, 0, 3, FT_UINT16, BASE_DEC, NULL, FLD_MEMBER, "vlan.priority", "Priority", "Priority code point."),
-    FIELD_ROW(NULL, 3, 1, FT_BOOL, BASE_NONE, NULL, FLD_MEMBER, "vlan.dei", "DEI", "Drop eligible indicator."),
-    FIELD_ROW(NULL, 4, 12, FT_UINT16, BASE_DEC, NULL, FLD_MEMBER, "vlan.id", "ID", "VLAN identifier."),
+    TAG_ROWS("vlan"),
     FIELD_ROW(NULL, 16, 16, FT_UINT16, BASE_DEC, NULL, FLD_MEMBER, "vlan.len", "Length", "Bytes behind this tag."),
 };
 const struct hdr vlan_len_hdr = {"vlan", "802.1Q Virtual LAN", "vlan", "VLAN", vlan_len_fields, ARRAY_LEN(vlan_len_fields),
                                  4,      FT_NONE,              NULL};
+
+/* The outer tag of QinQ, EtherType 0x88a8. */
+static const struct field vlan_ad_fields[] = {
+    TAG_ROWS("ieee8021ad"),
+    FIELD_ROW(NULL, 16, 16, FT_UINT16, BASE_HEX, &ethertype_desc, FLD_MEMBER, "ieee8021ah.etype", "Type", "What follows."),
+};
+const struct hdr vlan_ad_hdr = {"ieee8021ad", "IEEE 802.1ad", "ieee8021ad", "802.1ad", vlan_ad_fields, ARRAY_LEN(vlan_ad_fields),
+                                4,            FT_NONE,        vlan_info};
 
 /* An 802.3 frame: `len` bytes of LLC at `off`. */
 static void len_decode(struct pkt *p, uint32_t off, uint16_t len, const struct decode_opts *o)
@@ -101,9 +113,9 @@ static void len_decode(struct pkt *p, uint32_t off, uint16_t len, const struct d
     llc_decode(p, off, o);
 }
 
-static void vlan_decode(struct pkt *p, uint32_t off, const struct decode_opts *o)
+static void vlan_decode(struct pkt *p, const struct hdr *hdr, uint32_t off, const struct decode_opts *o)
 {
-    const uint8_t *q = pkt_header(p, &vlan_hdr, off, 4, "VLAN tag of 4 bytes");
+    const uint8_t *q = pkt_header(p, hdr, off, 4, "VLAN tag of 4 bytes");
     uint16_t type;
 
     if (!q || !pkt_nest(p, off))
@@ -127,9 +139,11 @@ void ethertype_decode(struct pkt *p, uint32_t off, uint16_t type, const struct d
         ip_decode(p, off, o);
         break;
     case ETHERTYPE_VLAN:
-    case ETHERTYPE_QINQ:
     case ETHERTYPE_QINQ_OLD:
-        vlan_decode(p, off, o);
+        vlan_decode(p, &vlan_hdr, off, o);
+        break;
+    case ETHERTYPE_QINQ:
+        vlan_decode(p, &vlan_ad_hdr, off, o);
         break;
     case ETHERTYPE_ROCEV1:
         p->have &= ~(uint32_t)(H_IP4 | H_IP6 | H_UDP);

@@ -42,7 +42,7 @@ HDR_STRUCT(eth, ETH_FIELDS)
     U(uint16_t, type, 16, 16, FT_UINT16, BASE_HEX, &ethertype_desc, "vlan.etype", "Type", "What follows.")
 HDR_STRUCT(vlan, VLAN_FIELDS)
 
-/* eth_len, vlan_len: the same headers with a length (802.3) in place of the EtherType. */
-extern const struct hdr eth_hdr, eth_len_hdr, vlan_hdr, vlan_len_hdr;
+/* eth_len, vlan_len: the same headers with a length (802.3) in place of the EtherType. vlan_ad: the tag of EtherType 0x88a8. */
+extern const struct hdr eth_hdr, eth_len_hdr, vlan_hdr, vlan_len_hdr, vlan_ad_hdr;
 
 #endif

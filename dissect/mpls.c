@@ -35,7 +35,7 @@ static const struct field mpls_cw_fields[] = {
     FIELD_ROW(NULL, 0, 16, FT_UINT16, BASE_HEX, NULL, FLD_MEMBER, "rdma.pwethcw.reserved", "Reserved", "Zero."),
     FIELD_ROW(NULL, 16, 16, FT_UINT16, BASE_DEC, NULL, FLD_MEMBER, "pweth.cw.sequence_number", "Sequence number", "0: not used."),
 };
-const struct hdr mpls_cw_hdr = {"pwethcw", "PW Ethernet Control Word", "mpls", NULL, mpls_cw_fields, ARRAY_LEN(mpls_cw_fields), 4, FT_NONE, NULL};
+const struct hdr mpls_cw_hdr = {"pwethcw", "PW Ethernet Control Word", "pwethcw", NULL, mpls_cw_fields, ARRAY_LEN(mpls_cw_fields), 4, FT_NONE, NULL};
 
 static bool known_ethertype(const struct pkt *p, uint32_t eth)
 {

@@ -12,7 +12,7 @@
 const struct hdr *const all_headers[] = {
     &frame_hdr,
     /* down to RDMA */
-    &eth_hdr, &eth_len_hdr, &vlan_hdr, &vlan_len_hdr, &llc_hdr, &snap_hdr, &null_hdr, &sll_hdr, &sll2_hdr, &erf_hdr, &erf_ehdr_hdr,
+    &eth_hdr, &eth_len_hdr, &vlan_hdr, &vlan_len_hdr, &vlan_ad_hdr, &llc_hdr, &snap_hdr, &null_hdr, &sll_hdr, &sll2_hdr, &erf_hdr, &erf_ehdr_hdr,
     &erf_eth_hdr, &ipoib_hdr, &ipoib_dst_hdr, &ipoib_grh_hdr, &linktype_hdr, &ip4_hdr, &ip4_opt_hdr, &ip6_hdr, &ip6_hopopts_hdr,
     &ip6_dstopts_hdr, &ip6_routing_hdr, &ip6_frag_hdr, &ip6_opt_hdr, &ah_hdr, &udp_hdr,
     /* tunnels */

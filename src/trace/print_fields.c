@@ -20,7 +20,7 @@ static bool print_ref(struct buf *b, const struct pkt *p, const struct layer *l,
         if (l->hdr->type == FT_BYTES)
             buf_bytes(b, p->data + l->off, l->len, 0);
         else
-            buf_puts(b, l->hdr->abbrev);
+            buf_puts(b, strcmp(l->hdr->abbrev, l->hdr->proto) == 0 ? l->hdr->abbrev : "1"); /* a part of a protocol */
         return true;
     }
     if (!field_value(r->field, p, l, &v))

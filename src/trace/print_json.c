@@ -23,13 +23,18 @@ static void json_value(struct buf *b, const struct field *f, const struct value 
     buf_char(b, '"');
 }
 
-/* How many layers up to and including this one have its header. */
+static bool same_name(const char *a, const char *b)
+{
+    return *a == *b && strcmp(a, b) == 0;
+}
+
+/* How many layers up to and including this one have its name. */
 static unsigned occurrence_of(const struct pkt *p, const struct layer *l)
 {
     unsigned n = 0;
 
     for (const struct layer *k = p->layers; k <= l; k++)
-        n += k->hdr == l->hdr;
+        n += k->hdr == l->hdr || same_name(k->hdr->abbrev, l->hdr->abbrev);
     return n;
 }
 
