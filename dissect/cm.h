@@ -78,6 +78,26 @@ enum cm_sidr_status {
 /* "service id not supported"; NULL for a status that is not defined. */
 const char *cm_sidr_status_str(unsigned status);
 
+/* Status of an APR (12.8; kernel enum ib_cm_apr_status). */
+enum cm_apr_status {
+    CM_APR_SUCCESS = 0,
+    CM_APR_INVALID_COMM_ID = 1,
+    CM_APR_UNSUPPORTED = 2,
+    CM_APR_REJECT = 3,
+    CM_APR_REDIRECT = 4,
+    CM_APR_IS_CURRENT = 5,
+    CM_APR_INVALID_QPN_EECN = 6,
+    CM_APR_INVALID_LID = 7,
+    CM_APR_INVALID_GID = 8,
+    CM_APR_INVALID_FLOW_LABEL = 9,
+    CM_APR_INVALID_TCLASS = 10,
+    CM_APR_INVALID_HOP_LIMIT = 11,
+    CM_APR_INVALID_PACKET_RATE = 12,
+    CM_APR_INVALID_SL = 13,
+};
+/* "alternate path loaded"; NULL for a status that is not defined. */
+const char *cm_apr_status_str(unsigned status);
+
 /* Transport service of a REQ (12.6.7). */
 enum cm_transport {
     CM_TRANSPORT_RC = 0,

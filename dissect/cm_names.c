@@ -71,22 +71,27 @@ const char *cm_sidr_status_str(unsigned status)
 }
 
 static const struct vname apr_statuses[] = {
-    {0, "alternate path loaded"},
-    {1, "invalid communication instance"},
-    {2, "alternate paths not supported"},
-    {3, "failover port rejected"},
-    {4, "redirection"},
-    {5, "already the primary path"},
-    {6, "QPN or EECN does not match"},
-    {7, "LID rejected"},
-    {8, "GID rejected"},
-    {9, "flow label rejected"},
-    {10, "traffic class rejected"},
-    {11, "hop limit rejected"},
-    {12, "packet rate rejected"},
-    {13, "SL rejected"},
+    {CM_APR_SUCCESS, "alternate path loaded"},
+    {CM_APR_INVALID_COMM_ID, "invalid communication instance"},
+    {CM_APR_UNSUPPORTED, "alternate paths not supported"},
+    {CM_APR_REJECT, "failover port rejected"},
+    {CM_APR_REDIRECT, "redirection"},
+    {CM_APR_IS_CURRENT, "already the primary path"},
+    {CM_APR_INVALID_QPN_EECN, "QPN or EECN does not match"},
+    {CM_APR_INVALID_LID, "LID rejected"},
+    {CM_APR_INVALID_GID, "GID rejected"},
+    {CM_APR_INVALID_FLOW_LABEL, "flow label rejected"},
+    {CM_APR_INVALID_TCLASS, "traffic class rejected"},
+    {CM_APR_INVALID_HOP_LIMIT, "hop limit rejected"},
+    {CM_APR_INVALID_PACKET_RATE, "packet rate rejected"},
+    {CM_APR_INVALID_SL, "SL rejected"},
 };
 const struct vdesc cm_apr_status_desc = VDESC_NAMES(apr_statuses);
+
+const char *cm_apr_status_str(unsigned status)
+{
+    return vname_find(apr_statuses, ARRAY_LEN(apr_statuses), status);
+}
 
 static const struct vname rej_msgs[] = {{CM_ABOUT_REQ, "REQ"}, {CM_ABOUT_REP, "REP"}, {CM_ABOUT_OTHER, "no message"}};
 const struct vdesc cm_rej_msg_desc = VDESC_NAMES(rej_msgs);

@@ -1,0 +1,543 @@
+/* layer 2 (transport): Communication Management: the state machine of one connection. */
+#include "src/transport/cm_impl.h"
+
+#include "src/transport/flow.h"
+
+const char *cm_state_str(enum cm_state s)
+{
+    static const char *const names[CM_ST_COUNT] = {
+        [CM_ST_IDLE] = "IDLE",
+        [CM_ST_REQ_SENT] = "REQ_SENT",
+        [CM_ST_MRA_REQ_RCVD] = "MRA_REQ_RCVD",
+        [CM_ST_REP_RCVD] = "REP_RCVD",
+        [CM_ST_MRA_REP_SENT] = "MRA_REP_SENT",
+        [CM_ST_REQ_RCVD] = "REQ_RCVD",
+        [CM_ST_MRA_REQ_SENT] = "MRA_REQ_SENT",
+        [CM_ST_REP_SENT] = "REP_SENT",
+        [CM_ST_MRA_REP_RCVD] = "MRA_REP_RCVD",
+        [CM_ST_ESTABLISHED] = "ESTABLISHED",
+        [CM_ST_DREQ_SENT] = "DREQ_SENT",
+        [CM_ST_TIMEWAIT] = "TIMEWAIT",
+        [CM_ST_SIDR_REQ_SENT] = "SIDR_REQ_SENT",
+        [CM_ST_SIDR_REQ_RCVD] = "SIDR_REQ_RCVD",
+        [CM_ST_CLOSED] = "CLOSED",
+    };
+    return names[s];
+}
+
+const char *cm_event_str(enum cm_event e)
+{
+    static const char *const names[CM_EV_COUNT] = {
+        [CM_EV_NONE] = "NONE",
+        [CM_EV_REQUEST] = "REQUEST",
+        [CM_EV_SIDR_REQUEST] = "SIDR_REQUEST",
+        [CM_EV_DELAYED] = "DELAYED",
+        [CM_EV_REPLY] = "REPLY",
+        [CM_EV_CONNECTED] = "CONNECTED",
+        [CM_EV_REJECTED] = "REJECTED",
+        [CM_EV_UNREACHABLE] = "UNREACHABLE",
+        [CM_EV_SIDR_RESPONSE] = "SIDR_RESPONSE",
+        [CM_EV_DISCONNECTED] = "DISCONNECTED",
+        [CM_EV_TIMEWAIT_EXIT] = "TIMEWAIT_EXIT",
+    };
+    return names[e];
+}
+
+/* --- Helpers --------------------------------------------------------------------------------------------------------------- */
+
+static void raise(struct cm_conn *c, enum cm_event e)
+{
+    c->events |= (uint16_t)(1u << e);
+}
+
+/* How long the answer to a request of this side may take, path included. */
+static ns_t answer_time(const struct cm_conn *c)
+{
+    return c->active ? cm_time(c->own.remote_timeout) + 2 * cm_time(c->own.path.life) : cm_time(c->peer.local_timeout);
+}
+
+/* The packets that may still be under way are gone after this time. */
+static ns_t timewait_time(const struct cm_conn *c)
+{
+    if (!c->active && c->peer.ack_timeout)
+        return cm_time(c->peer.ack_timeout);
+    return 2 * cm_time(c->own.path.life) + cm_time(c->active ? c->peer.ack_delay : c->own.ack_delay);
+}
+
+/* `out` is a request: it is sent now, and again until an answer arrives. */
+static void request(struct cm_conn *c, enum cm_state s, ns_t now)
+{
+    c->state = (uint8_t)s;
+    c->pending = 1;
+    c->tries = 1;
+    c->expiry = now + answer_time(c);
+}
+
+/* `out` is an answer: it is sent now, and again only if the peer asks. */
+static void answer(struct cm_conn *c, enum cm_state s)
+{
+    c->state = (uint8_t)s;
+    c->pending = 1;
+    c->tries = 1;
+    c->expiry = NS_NEVER;
+}
+
+static void close_conn(struct cm_conn *c)
+{
+    c->state = CM_ST_CLOSED;
+    c->expiry = NS_NEVER;
+}
+
+static void timewait(struct cm_conn *c, ns_t now)
+{
+    c->state = CM_ST_TIMEWAIT;
+    c->expiry = now + timewait_time(c);
+}
+
+static void ready(struct cm_conn *c)
+{
+    cm_build_rtu(c);
+    answer(c, CM_ST_ESTABLISHED);
+    raise(c, CM_EV_CONNECTED);
+}
+
+/* --- What the caller asks for ---------------------------------------------------------------------------------------------- */
+
+static bool private_fits(const struct cm_params *p, unsigned attr)
+{
+    unsigned header = p->has_ip && (attr == CM_REQ || attr == CM_SIDR_REQ) ? CM_IP_LEN : 0;
+
+    return p->private_len + header <= cm_private_max(attr);
+}
+
+static void start(struct cm_conn *c, uint32_t local_id, const struct cm_params *own)
+{
+    memset(c, 0, sizeof *c);
+    c->active = 1;
+    c->local_id = local_id;
+    c->own = *own;
+    c->tid = own->tid;
+}
+
+bool cm_connect(struct cm_conn *c, uint32_t local_id, const struct cm_params *own, ns_t now)
+{
+    if (!private_fits(own, CM_REQ))
+        return false;
+    start(c, local_id, own);
+    cm_build_req(c);
+    request(c, CM_ST_REQ_SENT, now);
+    return true;
+}
+
+bool cm_sidr_connect(struct cm_conn *c, uint32_t request_id, const struct cm_params *own, ns_t now)
+{
+    if (!private_fits(own, CM_SIDR_REQ))
+        return false;
+    start(c, request_id, own);
+    cm_build_sidr_req(c);
+    request(c, CM_ST_SIDR_REQ_SENT, now);
+    return true;
+}
+
+void cm_listen(struct cm_conn *c, uint32_t local_id)
+{
+    memset(c, 0, sizeof *c);
+    c->local_id = local_id;
+    c->expiry = NS_NEVER;
+}
+
+static bool has_request(const struct cm_conn *c)
+{
+    return c->state == CM_ST_REQ_RCVD || c->state == CM_ST_MRA_REQ_SENT;
+}
+
+static bool has_reply(const struct cm_conn *c)
+{
+    return c->state == CM_ST_REP_RCVD || c->state == CM_ST_MRA_REP_SENT;
+}
+
+/* The passive side's parameters: its own, within what the REQ has fixed. */
+static void take_own(struct cm_conn *c, const struct cm_params *own)
+{
+    const struct cm_path *theirs = &c->peer.path;
+    struct cm_params *o = &c->own;
+
+    *o = *own;
+    o->service_id = c->peer.service_id;
+    o->pkey = c->peer.pkey;
+    o->transport = c->peer.transport;
+    o->ext_transport = c->peer.ext_transport;
+    o->mtu = c->peer.mtu;
+    o->max_retries = c->peer.max_retries;
+    o->resp_res = (uint8_t)min_u32(own->resp_res, c->peer.init_depth);
+    o->init_depth = (uint8_t)min_u32(own->init_depth, c->peer.resp_res);
+    o->path = *theirs;
+    o->path.life = own->path.life;
+    o->path.slid = theirs->dlid;
+    o->path.dlid = theirs->slid;
+    memcpy(o->path.sgid, theirs->dgid, 16);
+    memcpy(o->path.dgid, theirs->sgid, 16);
+}
+
+bool cm_accept(struct cm_conn *c, const struct cm_params *own, ns_t now)
+{
+    if (!has_request(c) || !private_fits(own, CM_REP))
+        return false;
+    take_own(c, own);
+    cm_build_rep(c);
+    request(c, CM_ST_REP_SENT, now);
+    return true;
+}
+
+bool cm_reject(struct cm_conn *c, unsigned reason, const void *info, unsigned info_len, const void *data, unsigned len)
+{
+    bool req = has_request(c);
+
+    if ((!req && !has_reply(c)) || info_len > sizeof c->out.rej.info || len > cm_private_max(CM_REJ))
+        return false;
+    cm_build_rej(c, req ? CM_ABOUT_REQ : CM_ABOUT_REP, reason, info, info_len, data, len);
+    if (c->state == CM_ST_REQ_RCVD)
+        c->out.rej.local_id = 0; /* the peer has never heard of it */
+    answer(c, CM_ST_CLOSED);
+    return true;
+}
+
+bool cm_mra(struct cm_conn *c, unsigned n)
+{
+    bool req = has_request(c);
+
+    if (!req && !has_reply(c))
+        return false;
+    cm_build_mra(c, req ? CM_ABOUT_REQ : CM_ABOUT_REP, n);
+    answer(c, req ? CM_ST_MRA_REQ_SENT : CM_ST_MRA_REP_SENT);
+    return true;
+}
+
+bool cm_ready(struct cm_conn *c)
+{
+    if (!has_reply(c))
+        return false;
+    ready(c);
+    return true;
+}
+
+bool cm_established(struct cm_conn *c)
+{
+    if (c->state != CM_ST_REP_SENT && c->state != CM_ST_MRA_REP_RCVD)
+        return false;
+    c->state = CM_ST_ESTABLISHED;
+    c->expiry = NS_NEVER;
+    raise(c, CM_EV_CONNECTED);
+    return true;
+}
+
+bool cm_disconnect(struct cm_conn *c, const void *data, unsigned len, ns_t now)
+{
+    if (c->state != CM_ST_ESTABLISHED || len > cm_private_max(CM_DREQ))
+        return false;
+    cm_build_dreq(c, data, len);
+    request(c, CM_ST_DREQ_SENT, now);
+    return true;
+}
+
+bool cm_sidr_reply(struct cm_conn *c, unsigned status, const struct cm_params *own)
+{
+    if (c->state != CM_ST_SIDR_REQ_RCVD || own->private_len > cm_private_max(CM_SIDR_REP))
+        return false;
+    c->own = *own;
+    cm_build_sidr_rep(c, status);
+    answer(c, CM_ST_CLOSED);
+    return true;
+}
+
+bool cm_abort(struct cm_conn *c)
+{
+    uint8_t guid[8];
+
+    switch (c->state) {
+    case CM_ST_REQ_SENT:
+    case CM_ST_MRA_REQ_RCVD:
+        /* Without the peer's id, the own channel adapter tells it which request is meant. */
+        store_be64(guid, c->own.ca_guid);
+        cm_build_rej(c, CM_ABOUT_OTHER, CM_REJ_TIMEOUT, guid, sizeof guid, NULL, 0);
+        break;
+    case CM_ST_REP_SENT:
+    case CM_ST_MRA_REP_RCVD:
+        cm_build_rej(c, CM_ABOUT_OTHER, CM_REJ_TIMEOUT, NULL, 0, NULL, 0);
+        break;
+    default:
+        return false;
+    }
+    answer(c, CM_ST_CLOSED);
+    return true;
+}
+
+/* --- What arrives ---------------------------------------------------------------------------------------------------------- */
+
+static void on_req(struct cm_conn *c, const struct cm_msg *m)
+{
+    cm_params_of_req(&c->peer, m);
+    c->remote_id = m->req.local_id;
+    c->tid = m->mad.tid;
+    c->rx_hash = cm_msg_hash(m);
+    c->copies = 1;
+    c->state = CM_ST_REQ_RCVD;
+    c->expiry = NS_NEVER;
+    raise(c, CM_EV_REQUEST);
+}
+
+static void on_rep(struct cm_conn *c, const struct cm_msg *m)
+{
+    cm_params_of_rep(&c->peer, m);
+    c->remote_id = m->rep.local_id;
+    c->rx_hash = cm_msg_hash(m);
+    c->copies = 1;
+    c->expiry = NS_NEVER;
+    c->pending = 0; /* a REQ that was to be repeated */
+    if (!c->own.ask) {
+        ready(c);
+        return;
+    }
+    c->state = CM_ST_REP_RCVD;
+    raise(c, CM_EV_REPLY);
+}
+
+static void on_mra(struct cm_conn *c, const struct cm_msg *m, ns_t now)
+{
+    if (m->mra.about != (c->active ? CM_ABOUT_REQ : CM_ABOUT_REP))
+        return;
+    c->state = c->active ? CM_ST_MRA_REQ_RCVD : CM_ST_MRA_REP_RCVD;
+    if (c->active)
+        c->remote_id = m->mra.local_id;
+    c->pending = 0;
+    c->expiry = now + cm_time(m->mra.service_timeout) + 2 * cm_time(c->own.path.life);
+    raise(c, CM_EV_DELAYED);
+}
+
+static void on_rej(struct cm_conn *c, const struct cm_msg *m, ns_t now)
+{
+    const struct cm_rej *r = &m->rej;
+    bool was_connected = c->state == CM_ST_ESTABLISHED || c->state == CM_ST_DREQ_SENT;
+
+    c->rej_reason = r->reason;
+    c->about = r->about;
+    c->info_len = (uint8_t)min_u32(r->info_len, sizeof c->info);
+    memcpy(c->info, r->info, sizeof c->info);
+    c->peer.private_len = sizeof r->private_data;
+    memcpy(c->peer.private_data, r->private_data, sizeof r->private_data);
+    c->pending = 0;
+    c->out.mad.attr_id = 0; /* nothing to repeat */
+    raise(c, CM_EV_REJECTED);
+    if (was_connected)
+        timewait(c, now);
+    else
+        close_conn(c);
+}
+
+static void on_dreq(struct cm_conn *c, const struct cm_msg *m, ns_t now)
+{
+    cm_build_drep(c, m->mad.tid);
+    answer(c, CM_ST_TIMEWAIT);
+    timewait(c, now);
+    raise(c, CM_EV_DISCONNECTED);
+}
+
+static void on_drep(struct cm_conn *c, ns_t now)
+{
+    c->pending = 0;
+    timewait(c, now);
+    raise(c, CM_EV_DISCONNECTED);
+}
+
+static void on_sidr_req(struct cm_conn *c, const struct cm_msg *m)
+{
+    cm_params_of_sidr_req(&c->peer, m);
+    c->remote_id = m->sidr_req.request_id;
+    c->tid = m->mad.tid;
+    c->rx_hash = cm_msg_hash(m);
+    c->copies = 1;
+    c->state = CM_ST_SIDR_REQ_RCVD;
+    c->expiry = NS_NEVER;
+    raise(c, CM_EV_SIDR_REQUEST);
+}
+
+static void on_sidr_rep(struct cm_conn *c, const struct cm_msg *m)
+{
+    cm_params_of_sidr_rep(&c->peer, m);
+    c->sidr_status = m->sidr_rep.status;
+    c->info_len = (uint8_t)min_u32(m->sidr_rep.info_len, sizeof c->info);
+    memcpy(c->info, m->sidr_rep.info, sizeof c->info);
+    c->pending = 0;
+    c->out.mad.attr_id = 0;
+    close_conn(c);
+    raise(c, CM_EV_SIDR_RESPONSE);
+}
+
+/* A copy of something that was answered already. */
+static void on_copy(struct cm_conn *c, enum cm_act act, const struct cm_msg *m)
+{
+    if (act == CM_ACT_RTU_AGAIN)
+        cm_build_rtu(c);
+    else if (act == CM_ACT_DREP_AGAIN)
+        cm_build_drep(c, m->mad.tid);
+    else if (act == CM_ACT_STALE)
+        cm_build_rej(c, CM_ABOUT_REQ, CM_REJ_STALE_CONN, NULL, 0, NULL, 0);
+    else if (act == CM_ACT_LAP)
+        cm_build_apr(c, m->mad.tid, CM_APR_UNSUPPORTED);
+    else if (act == CM_ACT_REJ_AGAIN && c->out.mad.attr_id != CM_REJ)
+        return;
+    c->pending = 1;
+}
+
+static void act_on(struct cm_conn *c, enum cm_act act, const struct cm_msg *m, ns_t now)
+{
+    switch (act) {
+    case CM_ACT_REQ:
+        on_req(c, m);
+        break;
+    case CM_ACT_REP:
+        on_rep(c, m);
+        break;
+    case CM_ACT_RTU:
+        c->pending = 0;
+        cm_established(c);
+        break;
+    case CM_ACT_MRA:
+        on_mra(c, m, now);
+        break;
+    case CM_ACT_REJ:
+        on_rej(c, m, now);
+        break;
+    case CM_ACT_DREQ:
+        on_dreq(c, m, now);
+        break;
+    case CM_ACT_DREP:
+        on_drep(c, now);
+        break;
+    case CM_ACT_SIDR_REQ:
+        on_sidr_req(c, m);
+        break;
+    case CM_ACT_SIDR_REP:
+        on_sidr_rep(c, m);
+        break;
+    case CM_ACT_BAD:
+    case CM_ACT_IGNORE:
+        break;
+    default:
+        on_copy(c, act, m);
+    }
+}
+
+struct verdict cm_rx(struct cm_conn *c, const struct cm_msg *m, ns_t now)
+{
+    struct verdict v = cm_rx_check(c, m);
+    uint16_t first = c->active ? CM_REP : CM_REQ;
+
+    if (v.rule == RULE_CM_01 || v.rule == RULE_CM_02 || v.rule == RULE_CM_07)
+        return v;
+    if (m->mad.attr_id == first && c->copies && c->copies < 255)
+        c->copies++;
+    act_on(c, cm_act_of(c, m), m, now);
+    return v;
+}
+
+bool cm_tx(struct cm_conn *c, struct cm_msg *out)
+{
+    if (!c->pending)
+        return false;
+    c->pending = 0;
+    *out = c->out;
+    return true;
+}
+
+/* --- Time ------------------------------------------------------------------------------------------------------------------- */
+
+ns_t cm_next_expiry(const struct cm_conn *c)
+{
+    return c->state == CM_ST_IDLE ? NS_NEVER : c->expiry;
+}
+
+/* No answer has come to any of the tries. */
+static void give_up(struct cm_conn *c, ns_t now)
+{
+    if (c->state == CM_ST_DREQ_SENT) {
+        timewait(c, now);
+        raise(c, CM_EV_DISCONNECTED);
+        return;
+    }
+    raise(c, CM_EV_UNREACHABLE);
+    if (!cm_abort(c)) { /* SIDR: nobody is waiting for a refusal */
+        c->out.mad.attr_id = 0;
+        close_conn(c);
+    }
+}
+
+void cm_expire(struct cm_conn *c, ns_t now)
+{
+    if (now < cm_next_expiry(c))
+        return;
+    if (c->state == CM_ST_TIMEWAIT) {
+        close_conn(c);
+        raise(c, CM_EV_TIMEWAIT_EXIT);
+        return;
+    }
+    if (c->tries > c->own.max_retries) {
+        give_up(c, now);
+        return;
+    }
+    if (c->state == CM_ST_MRA_REQ_RCVD)
+        c->state = CM_ST_REQ_SENT;
+    else if (c->state == CM_ST_MRA_REP_RCVD)
+        c->state = CM_ST_REP_SENT;
+    c->tries++;
+    c->pending = 1;
+    c->expiry = now + answer_time(c);
+}
+
+enum cm_event cm_poll(struct cm_conn *c)
+{
+    unsigned e;
+
+    if (!c->events)
+        return CM_EV_NONE;
+    e = (unsigned)__builtin_ctz(c->events);
+    c->events &= (uint16_t)~(1u << e);
+    return (enum cm_event)e;
+}
+
+/* --- What has been agreed ---------------------------------------------------------------------------------------------------- */
+
+/* Local ACK timeout for a peer that takes `delay` to acknowledge, over a path with this life time; all of them exponents. Twice the life
+ * time plus the delay, rounded to the next exponent only where both are about as long (kernel cm.c does the same). */
+static uint8_t ack_exponent(unsigned delay, unsigned life)
+{
+    unsigned twice = life + 1, longer = max_u32(twice, delay), apart = longer - min_u32(twice, delay);
+
+    return (uint8_t)min_u32(longer + (apart <= 1), 31);
+}
+
+void cm_qp_attr(const struct cm_conn *c, struct qp_attr *a)
+{
+    const struct cm_params *o = &c->own, *p = &c->peer;
+    const struct cm_path *path = &o->path;
+
+    memset(a, 0, sizeof *a);
+    a->pkey = o->pkey;
+    a->dest_qpn = p->qpn;
+    a->rq_psn = o->psn;
+    a->sq_psn = p->psn;
+    a->path_mtu = (uint16_t)cm_mtu_bytes(o->mtu);
+    a->max_rd_atomic = c->active ? (uint8_t)min_u32(o->init_depth, p->resp_res) : o->init_depth;
+    a->max_dest_rd_atomic = c->active ? (uint8_t)min_u32(o->resp_res, p->init_depth) : o->resp_res;
+    a->timeout = c->active ? ack_exponent(p->ack_delay, path->life) : p->ack_timeout;
+    a->retry_cnt = c->active ? o->retry_count : p->retry_count;
+    a->rnr_retry = p->rnr_retry;
+    memcpy(a->av.dgid, path->dgid, 16);
+    a->av.dlid = path->dlid;
+    a->av.flow = path->flow;
+    a->av.sport = flow_sport(path->flow ? path->flow : flow_of_qpns(o->qpn, p->qpn));
+    a->av.tclass = path->tclass;
+    a->av.hop_limit = path->hop;
+    a->av.sl = path->sl;
+    a->av.grh = !path->subnet_local;
+}

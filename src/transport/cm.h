@@ -1,0 +1,213 @@
+/* layer 2 (transport): Communication Management: one connection's state machine, active and passive (IBTA volume 1, chapter 12). */
+#ifndef RDMATRACE_TRANSPORT_CM_H
+#define RDMATRACE_TRANSPORT_CM_H
+
+#include "dissect/cm.h"
+#include "src/transport/rules.h"
+#include "src/transport/verbs.h"
+
+struct pkt;
+
+/* Where a connection stands. Names after chapter 12.9 and the kernel's enum ib_cm_state. */
+enum cm_state {
+    CM_ST_IDLE,          /* fresh: may connect, or take a request */
+    CM_ST_REQ_SENT,      /* active: waits for the REP */
+    CM_ST_MRA_REQ_RCVD,  /* active: the peer asked for more time */
+    CM_ST_REP_RCVD,      /* active: the caller decides (only with params.ask) */
+    CM_ST_MRA_REP_SENT,  /* active: likewise, and the peer was told that it takes time */
+    CM_ST_REQ_RCVD,      /* passive: the caller decides */
+    CM_ST_MRA_REQ_SENT,  /* passive: likewise, and the peer was told that it takes time */
+    CM_ST_REP_SENT,      /* passive: waits for the RTU */
+    CM_ST_MRA_REP_RCVD,  /* passive: the peer asked for more time */
+    CM_ST_ESTABLISHED,   /* data flows */
+    CM_ST_DREQ_SENT,     /* waits for the DREP */
+    CM_ST_TIMEWAIT,      /* over; packets in flight die out, the queue pair must not be used again yet */
+    CM_ST_SIDR_REQ_SENT, /* waits for the SIDR_REP */
+    CM_ST_SIDR_REQ_RCVD, /* the caller decides */
+    CM_ST_CLOSED,        /* over; the last message is repeated if the peer asks for it */
+    CM_ST_COUNT
+};
+/* "REQ_SENT" ... */
+const char *cm_state_str(enum cm_state s);
+
+/* What the upper layer is told, in the order in which it is told. */
+enum cm_event {
+    CM_EV_NONE,
+    CM_EV_REQUEST,       /* a REQ: call cm_accept(), cm_reject() or cm_mra() */
+    CM_EV_SIDR_REQUEST,  /* a SIDR_REQ: call cm_sidr_reply() */
+    CM_EV_DELAYED,       /* the peer sent an MRA: it needs more time */
+    CM_EV_REPLY,         /* a REP, with params.ask: call cm_ready(), cm_reject() or cm_mra() */
+    CM_EV_CONNECTED,     /* cm_qp_attr() is final; the active side may send, the passive side has the RTU (or data) */
+    CM_EV_REJECTED,      /* a REJ: conn.rej_reason, conn.info, peer.private_data */
+    CM_EV_UNREACHABLE,   /* no answer to any of the retries */
+    CM_EV_SIDR_RESPONSE, /* a SIDR_REP: conn.sidr_status, peer.qpn, peer.qkey */
+    CM_EV_DISCONNECTED,  /* either side has asked for it; the queue pair is to be stopped */
+    CM_EV_TIMEWAIT_EXIT, /* the queue pair may be used again */
+    CM_EV_COUNT
+};
+/* "CONNECTED" ... */
+const char *cm_event_str(enum cm_event e);
+
+/* A path as its sender sees it. */
+struct cm_path {
+    uint8_t sgid[16]; /* own GID; IPv4-mapped on RoCE over IPv4 */
+    uint8_t dgid[16]; /* the peer's */
+    uint16_t slid;    /* own LID; 0xffff on RoCE, as Linux has it */
+    uint16_t dlid;    /* the peer's */
+    uint32_t flow;    /* flow label, 20 bits */
+    uint8_t tclass;   /* traffic class: DSCP and ECN */
+    uint8_t hop;      /* hop limit */
+    uint8_t sl;       /* service level, 0 to 15 */
+    uint8_t rate;     /* packet rate code, 6 bits; 0: of the port */
+    uint8_t subnet_local; /* 1: no GRH */
+    uint8_t life;     /* exponent of the packet life time: 4.096 us x 2^n, 0 to 31 */
+};
+
+/* What one side announces. Exponents n mean 4.096 us x 2^n. */
+struct cm_params {
+    uint64_t service_id;    /* asked for (active), or listened to (passive) */
+    uint64_t ca_guid;       /* own channel adapter */
+    uint64_t tid;           /* transaction id of own requests; passive, 0: that of the peer */
+    uint32_t qpn;           /* own queue pair */
+    uint32_t psn;           /* PSN that the own queue pair expects first: the peer sends from it */
+    uint32_t qkey;          /* SIDR: of the own queue pair */
+    uint32_t vendor_id;     /* ECE: 24 bits; 0: none */
+    uint32_t options;       /* ECE: attribute modifier */
+    uint16_t pkey;          /* partition */
+    uint8_t transport;      /* enum cm_transport */
+    uint8_t ext_transport;  /* with CM_TRANSPORT_EXT; 1: XRC */
+    uint8_t mtu;            /* code of the path MTU, 1 to 5; passive: the largest that it takes (0: any) */
+    uint8_t resp_res;       /* READs and atomics that this side serves at a time */
+    uint8_t init_depth;     /* READs and atomics that this side wants outstanding */
+    uint8_t retry_count;    /* active: in the REQ, for the peer's sends, and used for its own; 0 to 7 */
+    uint8_t rnr_retry;      /* for the peer's sends; 0 to 7, 7: for ever */
+    uint8_t max_retries;    /* CM messages are sent at most 1 + this many times; 0 to 15 */
+    uint8_t local_timeout;  /* exponent: how soon the active side answers */
+    uint8_t remote_timeout; /* exponent: how soon the passive side should answer */
+    uint8_t ack_timeout;    /* exponent: REQ's local ACK timeout, the passive side's retry timer */
+    uint8_t ack_delay;      /* exponent: REP's target ACK delay */
+    uint8_t flow_ctrl;      /* 1: end-to-end credits are sent */
+    uint8_t srq;            /* 1: a shared receive queue */
+    uint8_t ask;            /* active: 1: a REP raises CM_EV_REPLY instead of being answered with an RTU */
+    uint8_t has_ip;         /* 1: the private data of REQ and SIDR_REQ begins with `ip` */
+    uint8_t private_len;    /* bytes of private data behind it */
+    struct cm_path path;
+    struct cm_ip ip;
+    uint8_t private_data[224];
+};
+
+/* What Linux's RDMA-CM uses on RoCEv2: RC, timeouts 20, 15 retries, retry and RNR retry 7, hop limit 64, LIDs 0xffff, P_Key 0xffff,
+ * packet life time 18, ACK timeout 19, ACK delay 15, depths 1, MTU 1024. Ids, addresses and PSN are left zero. */
+void cm_params_linux(struct cm_params *p);
+/* Addresses (16 bytes each, IPv4 as IPv4-mapped) of both ends into path GIDs and the RDMA-CM header, and the service id of a port.
+ * `port_space`: CM_PS_*; `sport`: the active side's port. */
+void cm_params_ip(struct cm_params *p, const uint8_t *src, const uint8_t *dst, uint8_t port_space, uint16_t sport, uint16_t dport);
+
+/* One connection. Plain data without pointers: may be copied. All zero is CM_ST_IDLE. */
+struct cm_conn {
+    uint8_t state;         /* enum cm_state */
+    uint8_t active;        /* 1: sent the REQ (or SIDR_REQ) */
+    uint8_t pending;       /* 1: `out` is to be sent */
+    uint8_t tries;         /* times that `out` was made pending */
+    uint8_t copies;        /* REQs, or REPs, that arrived with the same content */
+    uint8_t about;         /* with CM_EV_REJECTED: enum cm_about */
+    uint8_t info_len;      /* bytes at `info` */
+    uint8_t sidr_status;   /* with CM_EV_SIDR_RESPONSE */
+    uint16_t rej_reason;   /* with CM_EV_REJECTED: enum cm_rej_reason */
+    uint16_t events;       /* mask of 1 << enum cm_event that cm_poll() has not given yet */
+    uint32_t local_id;     /* communication id of this side; SIDR: request id */
+    uint32_t remote_id;    /* of the peer; 0 while it is not known */
+    uint64_t tid;          /* transaction id of the exchange under way */
+    uint64_t rx_hash;      /* of the peer's REQ or REP, to know copies by */
+    ns_t expiry;           /* when cm_expire() has to be called; NS_NEVER: no timer runs */
+    struct cm_params own;  /* what this side announces */
+    struct cm_params peer; /* what the peer has announced; its path is seen from the peer */
+    struct cm_msg out;     /* the last message, kept for repetition */
+    uint8_t info[72];      /* additional information of the REJ or SIDR_REP received */
+};
+
+/* Active: send a REQ. `local_id` is unique among the caller's connections and not 0. False if the private data is too long. */
+bool cm_connect(struct cm_conn *c, uint32_t local_id, const struct cm_params *own, ns_t now);
+/* Active: send a SIDR_REQ; `request_id` likewise. */
+bool cm_sidr_connect(struct cm_conn *c, uint32_t request_id, const struct cm_params *own, ns_t now);
+/* Passive: make `c` ready to take the REQ or SIDR_REQ that the next cm_rx() gives it. */
+void cm_listen(struct cm_conn *c, uint32_t local_id);
+
+/* Answers. Each returns false, and does nothing, in a state that has no such answer or with too much private data. */
+/* Passive, after CM_EV_REQUEST: send a REP. Of `own`, the depths are cut to what the REQ allows; the rest is taken as it is. */
+bool cm_accept(struct cm_conn *c, const struct cm_params *own, ns_t now);
+/* After CM_EV_REQUEST or CM_EV_REPLY: send a REJ. `info`: additional information, at most 72 bytes. */
+bool cm_reject(struct cm_conn *c, unsigned reason, const void *info, unsigned info_len, const void *data, unsigned len);
+/* After CM_EV_REQUEST or CM_EV_REPLY: the answer comes within 4.096 us x 2^n. */
+bool cm_mra(struct cm_conn *c, unsigned n);
+/* Active, after CM_EV_REPLY: send the RTU. */
+bool cm_ready(struct cm_conn *c);
+/* Passive: data has arrived on the queue pair although no RTU has: the connection stands. */
+bool cm_established(struct cm_conn *c);
+/* Established: send a DREQ. */
+bool cm_disconnect(struct cm_conn *c, const void *data, unsigned len, ns_t now);
+/* After CM_EV_SIDR_REQUEST. Of `own`: qpn, qkey, private data, ECE. */
+bool cm_sidr_reply(struct cm_conn *c, unsigned status, const struct cm_params *own);
+/* Give up an attempt that has not led to a connection: sends a REJ (timeout), raises no event. */
+bool cm_abort(struct cm_conn *c);
+
+/* May this message come now? The rule that is broken, or pass. Changes nothing. */
+struct verdict cm_rx_check(const struct cm_conn *c, const struct cm_msg *m);
+/* A message arrived for this connection: judge it as above and act on it; what breaks CM-01 or CM-02 is ignored. */
+struct verdict cm_rx(struct cm_conn *c, const struct cm_msg *m, ns_t now);
+/* The next message to send; false if there is none. */
+bool cm_tx(struct cm_conn *c, struct cm_msg *out);
+/* When cm_expire() is to be called; NS_NEVER if no timer runs. */
+ns_t cm_next_expiry(const struct cm_conn *c);
+/* Let a timer act that has run out at `now`: repeat, give up, or leave timewait. */
+void cm_expire(struct cm_conn *c, ns_t now);
+/* The next event; CM_EV_NONE if there is none. */
+enum cm_event cm_poll(struct cm_conn *c);
+
+/* Attributes for the queue pair, from both sides' announcements: complete from CM_EV_CONNECTED on (the passive side's already after
+ * cm_accept()). State, access, port, Q_Key, RNR timer and MAC address are left zero. */
+void cm_qp_attr(const struct cm_conn *c, struct qp_attr *a);
+
+/* --- Many connections ------------------------------------------------------------------------------------------------------ */
+
+/* Whom a message is for. */
+enum cm_route {
+    CM_ROUTE_CONN,  /* *c: give it to cm_rx() */
+    CM_ROUTE_NEW,   /* a REQ or SIDR_REQ that no connection knows */
+    CM_ROUTE_STALE, /* a REQ from a queue pair that *c is still connected to: refuse it (stale), disconnect *c */
+    CM_ROUTE_STRAY, /* nobody's: see cm_stray() */
+};
+/* Look through `n` connections. */
+enum cm_route cm_route(struct cm_conn *conns, unsigned n, const struct cm_msg *m, struct cm_conn **c);
+/* Refuse a REQ or a SIDR_REQ without a connection, e.g. for want of a listener. `reason`: enum cm_rej_reason, for a SIDR_REQ enum
+ * cm_sidr_status. */
+void cm_refuse(const struct cm_msg *m, unsigned reason, const void *info, unsigned info_len, struct cm_msg *out);
+/* The answer to a message that belongs to no connection: DREP to a DREQ, REJ (invalid id) to a REP; false: none is due. */
+bool cm_stray(const struct cm_msg *m, struct cm_msg *out);
+/* Why a listener with these parameters must refuse the REQ that `c` has received: 0 (it need not), or enum cm_rej_reason: no such
+ * service, not its GID, not its partition, MTU too large, another transport, RDMA-CM header missing or wrong (as Linux: 28). */
+unsigned cm_refusal(const struct cm_conn *c, const struct cm_params *listener);
+
+/* --- Checks without a connection -------------------------------------------------------------------------------------------- */
+
+/* How a message was carried. */
+struct cm_wire {
+    bool roce;         /* RoCE, not native InfiniBand */
+    bool addr;         /* src and dst are known */
+    uint8_t src[16];   /* GID, or IPv4-mapped address, of the packet */
+    uint8_t dst[16];
+    uint32_t qkey;     /* of the DETH */
+    uint32_t mad_len;  /* bytes of the datagram on the wire */
+};
+void cm_wire_of(struct cm_wire *w, const struct pkt *p);
+/* The message by itself: header (CM-02), REJ and APR codes (CM-05, CM-14), RDMA-CM header (CM-16), GIDs (CM-17). `w` may be NULL. */
+struct verdict cm_msg_check(const struct cm_msg *m, const struct cm_wire *w);
+/* A REP by its REQ: CM-09. */
+struct verdict cm_rep_check(const struct cm_req *req, const struct cm_rep *rep);
+/* A message sent once more: the same bytes (CM-02 for its transaction id, CM-03 for the rest), at most `max_retries` times again,
+ * and not before the response timeout of exponent `timeout`. `copies`: how many were seen, this one included; `gap`: since the one
+ * before, in ns. The spacing says something only at a tap near the sender. */
+struct verdict cm_retry_check(const struct cm_msg *first, const struct cm_msg *again, unsigned copies, unsigned max_retries,
+                              unsigned timeout, ns_t gap);
+
+#endif

@@ -1,0 +1,362 @@
+/* layer 2 (transport): Communication Management: what may come when, for whom a message is, and what is wrong with it. */
+#include "src/transport/cm_impl.h"
+
+#include "dissect/pkt.h"
+
+#define GSI_QKEY UINT32_C(0x80010000)
+
+/* --- States and messages ---------------------------------------------------------------------------------------------------- */
+
+#define ROW(...) {__VA_ARGS__}
+#define M(attr) [attr - CM_REQ]
+
+/* What is not listed is not permitted. Which side may get a message at all is checked before. */
+static const uint8_t acts[CM_ST_COUNT][CM_APR - CM_REQ + 1] = {
+    [CM_ST_IDLE] = ROW(M(CM_REQ) = CM_ACT_REQ, M(CM_SIDR_REQ) = CM_ACT_SIDR_REQ),
+    [CM_ST_REQ_SENT] = ROW(M(CM_REP) = CM_ACT_REP, M(CM_MRA) = CM_ACT_MRA, M(CM_REJ) = CM_ACT_REJ),
+    [CM_ST_MRA_REQ_RCVD] = ROW(M(CM_REP) = CM_ACT_REP, M(CM_MRA) = CM_ACT_MRA, M(CM_REJ) = CM_ACT_REJ),
+    [CM_ST_REP_RCVD] = ROW(M(CM_REP) = CM_ACT_IGNORE, M(CM_MRA) = CM_ACT_IGNORE, M(CM_REJ) = CM_ACT_REJ),
+    [CM_ST_MRA_REP_SENT] = ROW(M(CM_REP) = CM_ACT_REPEAT, M(CM_MRA) = CM_ACT_IGNORE, M(CM_REJ) = CM_ACT_REJ),
+    [CM_ST_REQ_RCVD] = ROW(M(CM_REQ) = CM_ACT_IGNORE, M(CM_REJ) = CM_ACT_REJ),
+    [CM_ST_MRA_REQ_SENT] = ROW(M(CM_REQ) = CM_ACT_REPEAT, M(CM_REJ) = CM_ACT_REJ),
+    [CM_ST_REP_SENT] = ROW(M(CM_REQ) = CM_ACT_REPEAT, M(CM_RTU) = CM_ACT_RTU, M(CM_MRA) = CM_ACT_MRA, M(CM_REJ) = CM_ACT_REJ,
+                           M(CM_DREQ) = CM_ACT_DREQ),
+    [CM_ST_MRA_REP_RCVD] = ROW(M(CM_REQ) = CM_ACT_IGNORE, M(CM_RTU) = CM_ACT_RTU, M(CM_MRA) = CM_ACT_MRA, M(CM_REJ) = CM_ACT_REJ,
+                               M(CM_DREQ) = CM_ACT_DREQ),
+    [CM_ST_ESTABLISHED] = ROW(M(CM_REQ) = CM_ACT_IGNORE, M(CM_REP) = CM_ACT_RTU_AGAIN, M(CM_RTU) = CM_ACT_IGNORE,
+                              M(CM_MRA) = CM_ACT_IGNORE, M(CM_REJ) = CM_ACT_REJ, M(CM_DREQ) = CM_ACT_DREQ, M(CM_LAP) = CM_ACT_LAP),
+    [CM_ST_DREQ_SENT] = ROW(M(CM_REQ) = CM_ACT_IGNORE, M(CM_REP) = CM_ACT_IGNORE, M(CM_RTU) = CM_ACT_IGNORE,
+                            M(CM_MRA) = CM_ACT_IGNORE, M(CM_REJ) = CM_ACT_REJ, M(CM_DREQ) = CM_ACT_DREQ, M(CM_DREP) = CM_ACT_DREP,
+                            M(CM_LAP) = CM_ACT_IGNORE),
+    [CM_ST_TIMEWAIT] = ROW(M(CM_REQ) = CM_ACT_STALE, M(CM_REP) = CM_ACT_IGNORE, M(CM_RTU) = CM_ACT_IGNORE,
+                           M(CM_MRA) = CM_ACT_IGNORE, M(CM_REJ) = CM_ACT_IGNORE, M(CM_DREQ) = CM_ACT_DREP_AGAIN,
+                           M(CM_DREP) = CM_ACT_IGNORE, M(CM_LAP) = CM_ACT_IGNORE),
+    [CM_ST_SIDR_REQ_SENT] = ROW(M(CM_SIDR_REP) = CM_ACT_SIDR_REP),
+    [CM_ST_SIDR_REQ_RCVD] = ROW(M(CM_SIDR_REQ) = CM_ACT_IGNORE),
+    [CM_ST_CLOSED] = ROW(M(CM_REQ) = CM_ACT_REJ_AGAIN, M(CM_REP) = CM_ACT_REJ_AGAIN, M(CM_RTU) = CM_ACT_IGNORE,
+                         M(CM_MRA) = CM_ACT_IGNORE, M(CM_REJ) = CM_ACT_IGNORE, M(CM_DREQ) = CM_ACT_DREP_AGAIN,
+                         M(CM_DREP) = CM_ACT_IGNORE, M(CM_SIDR_REQ) = CM_ACT_REPEAT, M(CM_SIDR_REP) = CM_ACT_IGNORE),
+};
+
+enum cm_act cm_act_of(const struct cm_conn *c, const struct cm_msg *m)
+{
+    unsigned attr = m->mad.attr_id;
+
+    return attr < CM_REQ || attr > CM_APR ? CM_ACT_BAD : (enum cm_act)acts[c->state][attr - CM_REQ];
+}
+
+/* Whether only the passive side (0), only the active side (1) or either (2) may get a message. */
+static unsigned side_of(unsigned attr)
+{
+    switch (attr) {
+    case CM_REQ:
+    case CM_RTU:
+    case CM_SIDR_REQ:
+        return 0;
+    case CM_REP:
+    case CM_SIDR_REP:
+        return 1;
+    default:
+        return 2;
+    }
+}
+
+uint64_t cm_msg_hash(const struct cm_msg *m)
+{
+    uint64_t h = UINT64_C(0xcbf29ce484222325); /* FNV-1a */
+    uint8_t bytes[MAD_LEN];
+
+    cm_msg_encode(bytes, m);
+    for (unsigned i = 0; i < sizeof bytes; i++)
+        h = (h ^ bytes[i]) * UINT64_C(0x100000001b3);
+    return h;
+}
+
+/* The ids with which every message but REQ and the SIDR ones begins: that of its sender, and that of its receiver. */
+static void ids_of(const struct cm_msg *m, uint32_t *sender, uint32_t *receiver)
+{
+    *sender = m->rtu.local_id;
+    *receiver = m->rtu.remote_id;
+}
+
+/* A REJ (timeout) of a peer that never learnt this side's id names the request by its own id and channel adapter. */
+static bool rejects_by_guid(const struct cm_conn *c, const struct cm_msg *m)
+{
+    const struct cm_rej *r = &m->rej;
+
+    return m->mad.attr_id == CM_REJ && r->reason == CM_REJ_TIMEOUT && r->remote_id == 0 && r->info_len >= 8 && !c->active &&
+           r->local_id == c->remote_id && load_be64(r->info) == c->peer.ca_guid;
+}
+
+static struct verdict ids_check(const struct cm_conn *c, const struct cm_msg *m)
+{
+    uint32_t sender, receiver;
+
+    switch (m->mad.attr_id) {
+    case CM_REQ:
+        if (c->state != CM_ST_IDLE && m->req.local_id != c->remote_id)
+            return verdict_fail(RULE_CM_01, "local comm id", c->remote_id, m->req.local_id);
+        return verdict_pass();
+    case CM_SIDR_REQ:
+    case CM_SIDR_REP:
+        sender = m->mad.attr_id == CM_SIDR_REQ ? c->remote_id : c->local_id;
+        if (c->state != CM_ST_IDLE && m->sidr_req.request_id != sender)
+            return verdict_fail(RULE_CM_01, "request id", sender, m->sidr_req.request_id);
+        return verdict_pass();
+    default:
+        break;
+    }
+    if (rejects_by_guid(c, m))
+        return verdict_pass();
+    ids_of(m, &sender, &receiver);
+    if (receiver != c->local_id)
+        return verdict_fail(RULE_CM_01, "remote comm id", c->local_id, receiver);
+    if (c->remote_id && sender != c->remote_id && !(m->mad.attr_id == CM_REJ && sender == 0))
+        return verdict_fail(RULE_CM_01, "local comm id", c->remote_id, sender);
+    return verdict_pass();
+}
+
+/* A REQ or REP that has come before must be the same to the bit. */
+static struct verdict copy_check(const struct cm_conn *c, const struct cm_msg *m)
+{
+    if (m->mad.attr_id != (c->active ? CM_REP : CM_REQ) || c->copies == 0)
+        return verdict_pass();
+    if (m->mad.tid != c->tid)
+        return verdict_fail(RULE_CM_02, "transaction id", c->tid, m->mad.tid);
+    if (cm_msg_hash(m) != c->rx_hash)
+        return verdict_fail(RULE_CM_03, "content of the copy", 0, 0);
+    if (!c->active && c->copies > c->peer.max_retries)
+        return verdict_fail(RULE_CM_03, "copies", c->peer.max_retries + 1u, c->copies + 1u);
+    return verdict_pass();
+}
+
+struct verdict cm_rx_check(const struct cm_conn *c, const struct cm_msg *m)
+{
+    unsigned side = side_of(m->mad.attr_id);
+    struct verdict v = cm_msg_check(m, NULL), w;
+
+    if (v.rule == RULE_CM_02)
+        return v;
+    if (cm_act_of(c, m) == CM_ACT_BAD || (c->state != CM_ST_IDLE && side != 2 && side != c->active))
+        return verdict_fail(RULE_CM_01, "message", 0, m->mad.attr_id);
+    w = ids_check(c, m);
+    if (!verdict_ok(w))
+        return w;
+    if (m->mad.attr_id == CM_DREQ && m->dreq.remote_qpn != c->own.qpn)
+        return verdict_fail(RULE_CM_07, "remote QPN", c->own.qpn, m->dreq.remote_qpn);
+    w = copy_check(c, m);
+    if (!verdict_ok(w))
+        return w;
+    if (m->mad.attr_id == CM_REP && m->mad.tid != c->tid)
+        return verdict_fail(RULE_CM_02, "transaction id", c->tid, m->mad.tid);
+    if (m->mad.attr_id == CM_REP && m->rep.init_depth > c->own.resp_res)
+        return verdict_fail(RULE_CM_09, "initiator depth", c->own.resp_res, m->rep.init_depth);
+    return v;
+}
+
+/* --- Messages by themselves ------------------------------------------------------------------------------------------------- */
+
+static struct verdict header_check(const struct cm_msg *m, const struct cm_wire *w)
+{
+    const struct mad *h = &m->mad;
+
+    if (h->base_version != 1)
+        return verdict_fail(RULE_CM_02, "base version", 1, h->base_version);
+    if (h->mgmt_class != CM_CLASS)
+        return verdict_fail(RULE_CM_02, "class", CM_CLASS, h->mgmt_class);
+    if (h->class_version != CM_CLASS_VERSION)
+        return verdict_fail(RULE_CM_02, "class version", CM_CLASS_VERSION, h->class_version);
+    if (h->method != CM_METHOD_SEND)
+        return verdict_fail(RULE_CM_02, "method", CM_METHOD_SEND, h->method);
+    if (w && w->mad_len != MAD_LEN)
+        return verdict_fail(RULE_CM_02, "MAD bytes", MAD_LEN, w->mad_len);
+    if (w && w->qkey != GSI_QKEY)
+        return verdict_fail(RULE_CM_02, "Q_Key", GSI_QKEY, w->qkey);
+    return verdict_pass();
+}
+
+static struct verdict codes_check(const struct cm_msg *m, bool roce)
+{
+    if (m->mad.attr_id == CM_REJ) {
+        const struct cm_rej *r = &m->rej;
+        if (!cm_rej_reason_str(r->reason) || (roce && (r->reason == CM_REJ_INVALID_LID || r->reason == CM_REJ_INVALID_ALT_LID)))
+            return verdict_fail(RULE_CM_05, "reason", 0, r->reason);
+        if (r->info_len > sizeof r->info)
+            return verdict_fail(RULE_CM_05, "bytes of additional information", sizeof r->info, r->info_len);
+    }
+    if (m->mad.attr_id == CM_APR &&
+        (!cm_apr_status_str(m->apr.status) || (roce && m->apr.status == CM_APR_INVALID_LID)))
+        return verdict_fail(RULE_CM_14, "status", 0, m->apr.status);
+    return verdict_pass();
+}
+
+/* A 16-byte address of the RDMA-CM header as a GID: IPv4 becomes IPv4-mapped. False if the 12 bytes before an IPv4 are not zero. */
+static bool ip_gid(uint8_t *gid, const uint8_t *addr, unsigned version)
+{
+    static const uint8_t zero[12];
+
+    memcpy(gid, addr, 16);
+    if (version != 4)
+        return true;
+    gid[10] = gid[11] = 0xff;
+    return memcmp(addr, zero, sizeof zero) == 0;
+}
+
+static struct verdict gid_check(enum rule rule, const char *about, const uint8_t *want, const uint8_t *got)
+{
+    if (memcmp(want, got, 16) == 0)
+        return verdict_pass();
+    return verdict_fail(rule, about, load_be64(want + 8), load_be64(got + 8));
+}
+
+static struct verdict ip_check(const struct cm_ip *ip, const uint8_t *src, const uint8_t *dst)
+{
+    uint8_t s[16], d[16];
+    struct verdict v;
+
+    if (ip->major != 0 || ip->minor != 0)
+        return verdict_fail(RULE_CM_16, "version", 0, (uint64_t)ip->major << 4 | ip->minor);
+    if (ip->ip_version != 4 && ip->ip_version != 6)
+        return verdict_fail(RULE_CM_16, "IP version", 4, ip->ip_version);
+    if (!ip_gid(s, ip->src, ip->ip_version) || !ip_gid(d, ip->dst, ip->ip_version))
+        return verdict_fail(RULE_CM_16, "bytes before an IPv4 address", 0, 1);
+    if (!src)
+        return verdict_pass();
+    v = gid_check(RULE_CM_16, "source address", src, s);
+    return verdict_ok(v) ? gid_check(RULE_CM_16, "destination address", dst, d) : v;
+}
+
+/* The RDMA-CM header of a REQ or SIDR_REQ; NULL if the service id does not ask for one. `ip` is filled. */
+static const struct cm_ip *ip_of(const struct cm_msg *m, struct cm_ip *ip)
+{
+    bool req = m->mad.attr_id == CM_REQ;
+
+    if ((!req && m->mad.attr_id != CM_SIDR_REQ) || !cm_service_is_ip(req ? m->req.service_id : m->sidr_req.service_id))
+        return NULL;
+    cm_ip_get(ip, req ? m->req.private_data : m->sidr_req.private_data);
+    return ip;
+}
+
+struct verdict cm_msg_check(const struct cm_msg *m, const struct cm_wire *w)
+{
+    bool roce = w && w->roce, addr = roce && w->addr;
+    struct verdict v = header_check(m, w);
+    struct cm_ip ip;
+
+    if (verdict_ok(v))
+        v = codes_check(m, roce);
+    if (verdict_ok(v) && ip_of(m, &ip))
+        v = ip_check(&ip, addr ? w->src : NULL, addr ? w->dst : NULL);
+    if (verdict_ok(v) && addr && m->mad.attr_id == CM_REQ)
+        v = gid_check(RULE_CM_17, "primary local GID", w->src, m->req.prim_lgid);
+    if (verdict_ok(v) && addr && m->mad.attr_id == CM_REQ)
+        v = gid_check(RULE_CM_17, "primary remote GID", w->dst, m->req.prim_rgid);
+    return v;
+}
+
+/* An address of a packet as a GID. */
+static void gid_of(uint8_t *gid, const uint8_t *addr, unsigned len)
+{
+    memset(gid, 0, 16);
+    if (len == 4)
+        gid[10] = gid[11] = 0xff;
+    memcpy(gid + 16 - len, addr, len);
+}
+
+void cm_wire_of(struct cm_wire *w, const struct pkt *p)
+{
+    memset(w, 0, sizeof *w);
+    w->roce = p->encap == ENCAP_ROCEV1 || p->encap == ENCAP_ROCEV2;
+    w->mad_len = p->payload_len;
+    w->qkey = p->have & H_DETH ? p->deth.qkey : 0;
+    w->addr = p->addr_len == 4 || p->addr_len == 16;
+    if (w->addr) {
+        gid_of(w->src, p->src, p->addr_len);
+        gid_of(w->dst, p->dst, p->addr_len);
+    }
+}
+
+struct verdict cm_rep_check(const struct cm_req *req, const struct cm_rep *rep)
+{
+    if (rep->init_depth > req->resp_res)
+        return verdict_fail(RULE_CM_09, "initiator depth", req->resp_res, rep->init_depth);
+    return verdict_pass();
+}
+
+struct verdict cm_retry_check(const struct cm_msg *first, const struct cm_msg *again, unsigned copies, unsigned max_retries,
+                              unsigned timeout, ns_t gap)
+{
+    if (first->mad.tid != again->mad.tid)
+        return verdict_fail(RULE_CM_02, "transaction id", first->mad.tid, again->mad.tid);
+    if (cm_msg_hash(first) != cm_msg_hash(again))
+        return verdict_fail(RULE_CM_03, "content of the copy", 0, 0);
+    if (copies > max_retries + 1)
+        return verdict_fail(RULE_CM_03, "copies", max_retries + 1, copies);
+    if (gap < cm_time(timeout))
+        return verdict_fail(RULE_CM_03, "ns since the one before", (uint64_t)cm_time(timeout), (uint64_t)gap);
+    return verdict_pass();
+}
+
+/* --- Many connections ------------------------------------------------------------------------------------------------------- */
+
+/* Whether `c` is the connection that a message is for. */
+static bool is_for(const struct cm_conn *c, const struct cm_msg *m)
+{
+    switch (m->mad.attr_id) {
+    case CM_REQ:
+        return !c->active && c->remote_id == m->req.local_id && c->peer.ca_guid == m->req.ca_guid &&
+               (c->state != CM_ST_CLOSED || c->out.mad.attr_id == CM_REJ);
+    case CM_SIDR_REQ:
+        return !c->active && c->remote_id == m->sidr_req.request_id && c->peer.service_id == m->sidr_req.service_id &&
+               c->tid == m->mad.tid;
+    case CM_SIDR_REP:
+        return c->active && c->local_id == m->sidr_rep.request_id;
+    default:
+        return c->local_id == m->rtu.remote_id || rejects_by_guid(c, m);
+    }
+}
+
+static bool stale_for(const struct cm_conn *c, const struct cm_msg *m)
+{
+    return c->peer.qpn == m->req.qpn && c->peer.ca_guid == m->req.ca_guid && c->remote_id != m->req.local_id &&
+           c->state != CM_ST_CLOSED && c->remote_id != 0;
+}
+
+enum cm_route cm_route(struct cm_conn *conns, unsigned n, const struct cm_msg *m, struct cm_conn **c)
+{
+    unsigned attr = m->mad.attr_id;
+
+    *c = NULL;
+    for (unsigned i = 0; i < n; i++)
+        if (conns[i].state != CM_ST_IDLE && is_for(&conns[i], m)) {
+            *c = &conns[i];
+            return CM_ROUTE_CONN;
+        }
+    if (attr != CM_REQ)
+        return attr == CM_SIDR_REQ ? CM_ROUTE_NEW : CM_ROUTE_STRAY;
+    for (unsigned i = 0; i < n; i++)
+        if (conns[i].state != CM_ST_IDLE && stale_for(&conns[i], m)) {
+            *c = &conns[i];
+            return CM_ROUTE_STALE;
+        }
+    return CM_ROUTE_NEW;
+}
+
+unsigned cm_refusal(const struct cm_conn *c, const struct cm_params *listener)
+{
+    const struct cm_params *p = &c->peer;
+    uint8_t dst[16];
+
+    if (p->service_id != listener->service_id)
+        return CM_REJ_INVALID_SERVICE_ID;
+    if (memcmp(p->path.dgid, listener->path.sgid, 16) != 0 || (p->pkey & 0x7fff) != (listener->pkey & 0x7fff))
+        return CM_REJ_INVALID_GID;
+    if (p->transport != listener->transport || p->ext_transport != listener->ext_transport)
+        return CM_REJ_CONSUMER_DEFINED;
+    if (p->has_ip && (!verdict_ok(ip_check(&p->ip, NULL, NULL)) || !ip_gid(dst, p->ip.dst, p->ip.ip_version) ||
+                      memcmp(dst, listener->path.sgid, 16) != 0))
+        return CM_REJ_CONSUMER_DEFINED;
+    if (cm_mtu_bytes(p->mtu) == 0 || (listener->mtu && p->mtu > listener->mtu))
+        return CM_REJ_INVALID_MTU;
+    return 0;
+}
