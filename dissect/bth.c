@@ -180,6 +180,16 @@ static void cnp_decode(struct pkt *p)
         pkt_layer(p, &cnp_hdr, p->payload_off, min_u32(p->payload_len, CNP_LEN));
 }
 
+/* A datagram to QP 0 or 1. */
+static void mad_payload(struct pkt *p)
+{
+    uint32_t end = p->end;
+
+    p->end = p->payload_off + p->payload_len;
+    mad_decode(p);
+    p->end = end;
+}
+
 /* Payload, pad and ICRC: what lies between p->payload_off and p->end. */
 static void payload_decode(struct pkt *p)
 {
@@ -200,7 +210,10 @@ static void payload_decode(struct pkt *p)
     } else if (p->payload_cap) {
         if (UNLIKELY(p->op->name && !(p->op->flags & OPF_PAYLOAD)))
             pkt_malformed(p, p->payload_off, "bytes behind the headers of an opcode that has no payload");
-        pkt_layer(p, &ib_payload_hdr, p->payload_off, p->payload_cap);
+        if (UNLIKELY(p->bth.opcode >> 5 == SVC_UD && p->bth.dqpn <= 1))
+            mad_payload(p);
+        else
+            pkt_layer(p, &ib_payload_hdr, p->payload_off, p->payload_cap);
     }
     if (p->bth.padcnt && tail && p->icrc_off - p->bth.padcnt < p->caplen)
         pkt_layer(p, &ib_pad_hdr, p->icrc_off - p->bth.padcnt, p->bth.padcnt);
@@ -249,12 +262,6 @@ ALWAYS_INLINE void bth_decode(struct pkt *p, uint32_t off, const struct decode_o
         }
     }
     payload_decode(p);
-    if (UNLIKELY(p->bth.opcode >> 5 == SVC_UD && p->bth.dqpn <= 1 && p->payload_cap)) {
-        limit = p->end;
-        p->end = p->payload_off + p->payload_len;
-        mad_decode(p);
-        p->end = limit;
-    }
 }
 
 /* Whether the ICRC and all that it covers was captured; if not, its status is unknown for the reason given. */

@@ -77,6 +77,8 @@ bool field_value(const struct field *f, const struct pkt *p, const struct layer 
     } else {
         v->p = h + first;
         v->len = last - first;
+        if (f->type == FT_STRING) /* padded with zeros */
+            v->len = (uint32_t)strnlen((const char *)v->p, v->len);
     }
     return true;
 }

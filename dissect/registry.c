@@ -1,12 +1,23 @@
 /* layer 1 (wire): the list of all headers. A new protocol is added here. */
+#include "dissect/cc.h"
 #include "dissect/cm.h"
 #include "dissect/eth.h"
 #include "dissect/icmp.h"
 #include "dissect/ip.h"
 #include "dissect/link.h"
 #include "dissect/mad.h"
+#include "dissect/mad_other.h"
 #include "dissect/named.h"
+#include "dissect/notice.h"
+#include "dissect/perf.h"
+#include "dissect/perf_vl.h"
 #include "dissect/pkt.h"
+#include "dissect/portinfo.h"
+#include "dissect/rmpp.h"
+#include "dissect/sa.h"
+#include "dissect/sa_paths.h"
+#include "dissect/sa_records.h"
+#include "dissect/smp.h"
 #include "dissect/tcp.h"
 
 const struct hdr *const all_headers[] = {
@@ -28,6 +39,8 @@ const struct hdr *const all_headers[] = {
     &mad_hdr,
     &cm_req_hdr, &cm_ip_hdr, &cm_mra_hdr, &cm_rej_hdr, &cm_rep_hdr, &cm_rtu_hdr, &cm_dreq_hdr, &cm_drep_hdr, &cm_sidr_req_hdr,
     &cm_sidr_ip_hdr, &cm_sidr_rep_hdr, &cm_lap_hdr, &cm_apr_hdr,
+    SMP_HDRS(HDR_REF) PORTINFO_HDRS(HDR_REF) RMPP_HDRS(HDR_REF) SA_HDRS(HDR_REF) SA_RECORD_HDRS(HDR_REF) SA_PATH_HDRS(HDR_REF)
+    NOTICE_HDRS(HDR_REF) PERF_HDRS(HDR_REF) PERF_VL_HDRS(HDR_REF) CC_HDRS(HDR_REF) MAD_OTHER_HDRS(HDR_REF)
     /* context across packets */
     &rdma_hdr,
     NULL,

@@ -27,7 +27,7 @@ enum print_time {
 };
 
 /* One column of PRINT_FIELDS. */
-#define PRINT_REFS 16
+#define PRINT_REFS 80
 struct print_column {
     const char *name; /* as given; kept by the caller */
     struct field_ref refs[PRINT_REFS];
