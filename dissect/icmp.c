@@ -17,8 +17,10 @@ enum {
     ICMP6_PARAMETER = 4,
     ICMP6_ECHO = 128,
     ICMP6_ECHO_REPLY = 129,
+    ICMP6_RS = 133,
     ICMP6_NS = 135,
     ICMP6_NA = 136,
+    ICMP6_MLD2_REPORT = 143,
 };
 #define ICMP_CODE_FRAG_NEEDED 4
 
@@ -39,12 +41,12 @@ static const struct vname icmp6_types[] = {
     {130, "Multicast Listener Query"},
     {131, "Multicast Listener Report"},
     {132, "Multicast Listener Done"},
-    {133, "Router Solicitation"},
+    {ICMP6_RS, "Router Solicitation"},
     {134, "Router Advertisement"},
     {ICMP6_NS, "Neighbor Solicitation"},
     {ICMP6_NA, "Neighbor Advertisement"},
     {137, "Redirect"},
-    {143, "Multicast Listener Report Message v2"},
+    {ICMP6_MLD2_REPORT, "Multicast Listener Report Message v2"},
 };
 static const struct vdesc icmp6_type_desc = VDESC_NAMES(icmp6_types);
 
@@ -80,7 +82,8 @@ WHEN_TYPE(is_redirect, h[0] == ICMP_REDIRECT)
 WHEN_TYPE(is_echo6, h[0] == ICMP6_ECHO || h[0] == ICMP6_ECHO_REPLY)
 WHEN_TYPE(is_too_big, h[0] == ICMP6_TOO_BIG)
 WHEN_TYPE(is_parameter6, h[0] == ICMP6_PARAMETER)
-WHEN_TYPE(is_reserved6, h[0] == ICMP6_UNREACHABLE || h[0] == ICMP6_TIME_EXCEEDED || h[0] == ICMP6_NS)
+WHEN_TYPE(is_reserved6, h[0] == ICMP6_UNREACHABLE || h[0] == ICMP6_TIME_EXCEEDED || h[0] == ICMP6_RS || h[0] == ICMP6_NS)
+WHEN_TYPE(is_mld2, h[0] == ICMP6_MLD2_REPORT)
 WHEN_TYPE(is_ns, h[0] == ICMP6_NS)
 WHEN_TYPE(is_na, h[0] == ICMP6_NA)
 
@@ -108,6 +111,9 @@ static const struct field icmp6_fields[] = {
     FIELD_ROW(is_echo6, 32, 16, FT_UINT16, BASE_HEX, NULL, 0, "icmpv6.echo.identifier", "Identifier", "Of the pinging process."),
     FIELD_ROW(is_echo6, 48, 16, FT_UINT16, BASE_DEC, NULL, 0, "icmpv6.echo.sequence_number", "Sequence", "Number of the ping."),
     FIELD_ROW(is_reserved6, 32, 32, FT_BYTES, BASE_NONE, NULL, 0, "icmpv6.reserved", "Reserved", "Zero."),
+    FIELD_ROW(is_mld2, 32, 16, FT_BYTES, BASE_NONE, NULL, 0, "icmpv6.reserved", "Reserved", "Zero."),
+    FIELD_ROW(is_mld2, 48, 16, FT_UINT16, BASE_DEC, NULL, 0, "icmpv6.mldr.nb_mcast_records", "Number of Multicast Address Records",
+              "Records that follow."),
     FIELD_ROW(is_too_big, 32, 32, FT_UINT32, BASE_DEC, NULL, 0, "icmpv6.mtu", "MTU", "Of the next hop, bytes."),
     FIELD_ROW(is_parameter6, 32, 32, FT_UINT32, BASE_DEC, NULL, 0, "icmpv6.pointer", "Pointer", "Offset of the error."),
     FIELD_ROW(is_ns, 64, 128, FT_IPV6, BASE_NONE, NULL, 0, "icmpv6.nd.ns.target_address", "Target Address", "Address looked for."),

@@ -151,7 +151,7 @@ static void address(struct buf *b, const struct pkt *p, const uint8_t *ip, uint1
         buf_dec(b, lid);
     } else if (p->have & H_ETH) {
         for (unsigned i = 0; i < p->n_layers; i++)
-            if (p->layers[i].hdr == &eth_hdr) {
+            if (p->layers[i].hdr == &eth_hdr || p->layers[i].hdr == &eth_len_hdr) {
                 buf_mac(b, p->data + p->layers[i].off + mac);
                 return;
             }
