@@ -19,13 +19,11 @@ static void ext_info(struct buf *b, const struct pkt *p)
         buf_printf(b, " src QP 0x%06x Q_Key 0x%08x", p->deth.srcqp, p->deth.qkey);
     if (p->have & H_XRCETH)
         buf_printf(b, " SRQ 0x%06x", p->xrceth.srqn);
-    if (p->have & H_RETH) {
-        buf_mem(b, " va ", 4);
-        buf_0x(b, p->reth.va, 1);
-        buf_mem(b, " rkey ", 6);
-        buf_0x(b, p->reth.rkey, 1);
-        buf_mem(b, " len ", 5);
-        buf_dec(b, p->reth.dmalen);
+    if (p->have & H_RETH && buf_need(b, 96)) {
+        char *q = FMT_LITERAL(b->p + b->len, " va 0x");
+        q = FMT_LITERAL(fmt_hex(q, p->reth.va, 1), " rkey 0x");
+        q = FMT_LITERAL(fmt_hex(q, p->reth.rkey, 1), " len ");
+        b->len = (size_t)(fmt_dec(q, p->reth.dmalen) - b->p);
     }
     if (p->have & H_ATOMICETH)
         buf_printf(b, " va 0x%llx rkey 0x%x %s %llu", (unsigned long long)p->atomiceth.va, p->atomiceth.rkey,
@@ -67,9 +65,11 @@ static void aeth_info(struct buf *b, const struct aeth *a)
     buf_dec(b, a->msn);
 }
 
+#define OP_TEXT 64 /* bytes for the longest text below */
+
 /* "RC RDMA WRITE First QP 0x" for every opcode, those of DC behind them; filled before main(). */
 static struct {
-    char text[76];
+    char text[OP_TEXT];
     uint32_t len;
 } op_texts[256 + 32];
 
@@ -89,16 +89,18 @@ static void bth_info(struct buf *b, const struct pkt *p, const struct layer *l)
 {
     const struct bth *h = &p->bth;
     unsigned i;
+    char *q;
 
     if (!(p->have & H_BTH) || l->len < 12) {
         buf_puts(b, "BTH");
         return;
     }
     i = p->op >= opcode_dc_table && p->op < opcode_dc_table + 32 ? 256u + (h->opcode & 31) : h->opcode;
-    buf_mem(b, op_texts[i].text, op_texts[i].len);
-    buf_hex(b, h->dqpn, 6);
-    buf_mem(b, " PSN ", 5);
-    buf_dec(b, h->psn);
+    if (!buf_need(b, OP_TEXT + 40))
+        return;
+    q = (char *)memcpy(b->p + b->len, op_texts[i].text, OP_TEXT) + op_texts[i].len;
+    q = FMT_LITERAL(fmt_hex(q, h->dqpn, 6), " PSN ");
+    b->len = (size_t)(fmt_dec(q, h->psn) - b->p);
     if (p->have & (H_DETH | H_XRCETH | H_RETH | H_ATOMICETH | H_ATOMICACKETH | H_IMMDT | H_IETH))
         ext_info(b, p);
     if (p->have & H_AETH)

@@ -83,22 +83,28 @@ bool field_value(const struct field *f, const struct pkt *p, const struct layer 
     return true;
 }
 
-static void print_number(struct buf *b, const struct field *f, const struct value *v)
+/* Numbers other than unsigned ones. */
+static void print_number(struct buf *b, const struct value *v)
 {
     if (v->type >= FT_INT8 && v->type <= FT_INT64)
         buf_sdec(b, (int64_t)v->u);
     else if (v->type == FT_ABS_TIME || v->type == FT_REL_TIME)
         buf_time(b, (ns_t)v->u);
-    else if (f->base == BASE_HEX)
-        buf_0x(b, v->u, ftype_digits(v->type));
     else
         buf_dec(b, v->u);
 }
 
 void value_print(struct buf *b, const struct field *f, const struct value *v)
 {
+    if (LIKELY(v->type >= FT_BOOL && v->type <= FT_UINT64)) {
+        if (f->base == BASE_HEX)
+            buf_0x(b, v->u, ftype_digits(v->type));
+        else
+            buf_dec(b, v->u);
+        return;
+    }
     if (ftype_is_number(v->type)) {
-        print_number(b, f, v);
+        print_number(b, v);
         return;
     }
     switch (v->type) {

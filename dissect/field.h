@@ -80,7 +80,18 @@ struct field {
     uint8_t type;   /* enum ftype */
     uint8_t base;   /* enum fbase */
     uint8_t flags;  /* FLD_* */
+    uint8_t label_len;  /* length of label and of abbrev, 0: not given, see field_label_len() */
+    uint8_t abbrev_len;
 };
+static inline size_t field_label_len(const struct field *f)
+{
+    return f->label_len ? f->label_len : strlen(f->label);
+}
+static inline size_t field_abbrev_len(const struct field *f)
+{
+    return f->abbrev_len ? f->abbrev_len : strlen(f->abbrev);
+}
+#define FIELD_LENGTHS(label, abbrev) .label_len = sizeof(label) - 1, .abbrev_len = sizeof(abbrev) - 1
 
 #define FLD_MEMBER 1 /* a member of the header proper; all members together tile it */
 #define FLD_HIDDEN 2 /* an alias for filters and -e, not shown in the tree (ip.addr) */
@@ -123,11 +134,11 @@ struct hdr {
 #define HDR_NONE(...)
 #define HDR_WHEN(none, when, ...) when
 #define HDR_FIELD_U(ctype, member, bit, width, type, base, desc, abbrev, label, blurb, ...)                            \
-    {abbrev, label, blurb, desc, NULL, HDR_WHEN(0, ##__VA_ARGS__, NULL), bit, width, type, base, FLD_MEMBER},
+    {abbrev, label, blurb, desc, NULL, HDR_WHEN(0, ##__VA_ARGS__, NULL), bit, width, type, base, FLD_MEMBER, FIELD_LENGTHS(label, abbrev)},
 #define HDR_FIELD_A(member, bit, width, type, abbrev, label, blurb, ...)                                               \
-    {abbrev, label, blurb, NULL, NULL, HDR_WHEN(0, ##__VA_ARGS__, NULL), bit, width, type, BASE_NONE, FLD_MEMBER},
+    {abbrev, label, blurb, NULL, NULL, HDR_WHEN(0, ##__VA_ARGS__, NULL), bit, width, type, BASE_NONE, FLD_MEMBER, FIELD_LENGTHS(label, abbrev)},
 #define HDR_FIELD_V(when, bit, width, type, base, desc, abbrev, label, blurb)                                          \
-    {abbrev, label, blurb, desc, NULL, when, bit, width, type, base, 0},
+    {abbrev, label, blurb, desc, NULL, when, bit, width, type, base, 0, FIELD_LENGTHS(label, abbrev)},
 
 #define HDR_STRUCT(name, LIST)                                                                                         \
     struct name {                                                                                                      \
@@ -162,7 +173,7 @@ struct hdr {
 /* A row whose value a function computes. */
 #define FIELD_GET(function, type, base, desc, flags, abbrev, label, blurb)                                             \
     {                                                                                                                  \
-        abbrev, label, blurb, desc, function, NULL, 0, 0, type, base, flags                                            \
+        abbrev, label, blurb, desc, function, NULL, 0, 0, type, base, flags, FIELD_LENGTHS(label, abbrev)                                            \
     }
 
 /* Name of `value`, NULL if it has none. */

@@ -19,6 +19,19 @@ void buf_free(struct buf *b);
 const char *buf_str(struct buf *b);
 void buf_printf(struct buf *b, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
+/* The same formats at a place that has room: each writes at `q` and returns the end. For the few places where appending piece
+ * by piece would be slow: reserve with buf_need(), write, set b->len. */
+#define FMT_DEC_MAX 20
+char *fmt_dec(char *q, uint64_t v);
+/* Right-aligned in `width` columns, filled with `pad`; at most FMT_DEC_MAX or `width` bytes, whichever is more. */
+char *fmt_dec_pad(char *q, uint64_t v, char pad, unsigned width);
+/* At least `digits` (1 to 16) hexadecimal digits. */
+char *fmt_hex(char *q, uint64_t v, unsigned digits);
+#define FMT_IPV4_MAX 16 /* one byte more than the text is scribbled on */
+char *fmt_ipv4(char *q, const uint8_t *p);
+/* A text of constant length. */
+#define FMT_LITERAL(q, text) ((char *)memcpy(q, text, sizeof(text) - 1) + sizeof(text) - 1)
+
 /* Make room for `n` more bytes. */
 static inline bool buf_need(struct buf *b, size_t n)
 {

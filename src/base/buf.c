@@ -96,41 +96,50 @@ static char *dec_back(char *end, uint64_t v)
     return end;
 }
 
-/* Digits that `v` has. */
+static const uint64_t POWERS[20] = {
+    UINT64_C(0), UINT64_C(10), UINT64_C(100), UINT64_C(1000), UINT64_C(10000), UINT64_C(100000), UINT64_C(1000000), UINT64_C(10000000),
+    UINT64_C(100000000), UINT64_C(1000000000), UINT64_C(10000000000), UINT64_C(100000000000), UINT64_C(1000000000000),
+    UINT64_C(10000000000000), UINT64_C(100000000000000), UINT64_C(1000000000000000), UINT64_C(10000000000000000),
+    UINT64_C(100000000000000000), UINT64_C(1000000000000000000), UINT64_C(10000000000000000000)};
+
+/* Digits that `v` has: 1233 / 4096 is just above the decimal logarithm of 2. */
 static unsigned dec_len(uint64_t v)
 {
-    unsigned n = 1;
+    unsigned t = (unsigned)(64 - __builtin_clzll(v | 1)) * 1233 >> 12;
 
-    for (; v >= 10000; v /= 10000)
-        n += 4;
-    return n + (v >= 10) + (v >= 100) + (v >= 1000);
+    return t + (v >= POWERS[t]);
 }
 
-static void dec_padded(struct buf *b, uint64_t v, char pad, unsigned width)
+char *fmt_dec(char *q, uint64_t v)
 {
-    unsigned n = dec_len(v), fill = width > n ? width - n : 0;
+    q += dec_len(v);
+    dec_back(q, v);
+    return q;
+}
 
-    if (!buf_need(b, n + fill))
-        return;
-    for (; fill; fill--)
-        b->p[b->len++] = pad;
-    b->len += n;
-    dec_back(b->p + b->len, v);
+char *fmt_dec_pad(char *q, uint64_t v, char pad, unsigned width)
+{
+    for (unsigned n = dec_len(v); n < width; n++)
+        *q++ = pad;
+    return fmt_dec(q, v);
 }
 
 void buf_dec(struct buf *b, uint64_t v)
 {
-    dec_padded(b, v, ' ', 0);
+    if (buf_need(b, FMT_DEC_MAX))
+        b->len = (size_t)(fmt_dec(b->p + b->len, v) - b->p);
 }
 
 void buf_dec_pad(struct buf *b, uint64_t v, unsigned width)
 {
-    dec_padded(b, v, ' ', width);
+    if (buf_need(b, FMT_DEC_MAX + (size_t)width))
+        b->len = (size_t)(fmt_dec_pad(b->p + b->len, v, ' ', width) - b->p);
 }
 
 void buf_dec0(struct buf *b, uint64_t v, unsigned digits)
 {
-    dec_padded(b, v, '0', digits);
+    if (buf_need(b, FMT_DEC_MAX + (size_t)digits))
+        b->len = (size_t)(fmt_dec_pad(b->p + b->len, v, '0', digits) - b->p);
 }
 
 void buf_sdec(struct buf *b, int64_t v)
@@ -160,29 +169,33 @@ __attribute__((constructor)) static void tables_init(void)
     }
 }
 
-void buf_hex(struct buf *b, uint64_t v, unsigned digits)
+char *fmt_hex(char *q, uint64_t v, unsigned digits)
 {
-    unsigned n = v ? (unsigned)(67 - __builtin_clzll(v)) / 4 : 1;
+    unsigned n = (unsigned)(67 - __builtin_clzll(v | 1)) / 4;
     char *end;
 
     if (n < digits)
         n = digits;
-    if (!buf_need(b, n))
-        return;
-    b->len += n;
-    end = b->p + b->len;
-    for (; n >= 2; n -= 2, v >>= 8) {
+    q += n;
+    for (end = q; n >= 2; n -= 2, v >>= 8) {
         end -= 2;
         memcpy(end, hex_pairs[v & 0xff], 2);
     }
     if (n)
         end[-1] = hex_pairs[v & 15][1];
+    return q;
+}
+
+void buf_hex(struct buf *b, uint64_t v, unsigned digits)
+{
+    if (buf_need(b, 16))
+        b->len = (size_t)(fmt_hex(b->p + b->len, v, digits) - b->p);
 }
 
 void buf_0x(struct buf *b, uint64_t v, unsigned digits)
 {
-    buf_mem(b, "0x", 2);
-    buf_hex(b, v, digits);
+    if (buf_need(b, 18))
+        b->len = (size_t)(fmt_hex(FMT_LITERAL(b->p + b->len, "0x"), v, digits) - b->p);
 }
 
 void buf_bytes(struct buf *b, const uint8_t *p, size_t n, char sep)
@@ -197,18 +210,19 @@ void buf_bytes(struct buf *b, const uint8_t *p, size_t n, char sep)
     }
 }
 
-void buf_ipv4(struct buf *b, const uint8_t *p)
+char *fmt_ipv4(char *q, const uint8_t *p)
 {
-    char *q;
-
-    if (!buf_need(b, 16))
-        return;
-    q = b->p + b->len;
     for (unsigned i = 0; i < 4; i++) {
         memcpy(q, octets[p[i]].text, 4);
         q += octets[p[i]].len;
     }
-    b->len = (size_t)(q - b->p) - 1;
+    return q - 1;
+}
+
+void buf_ipv4(struct buf *b, const uint8_t *p)
+{
+    if (buf_need(b, FMT_IPV4_MAX))
+        b->len = (size_t)(fmt_ipv4(b->p + b->len, p) - b->p);
 }
 
 void buf_ipv6(struct buf *b, const uint8_t *p)

@@ -14,7 +14,7 @@ const char *upper_of_service(uint64_t service_id)
     };
     const char *name;
 
-    if (service_id >> 56 == 0x01) /* RFC 4755, section 6 */
+    if (service_id >> 56 == 0x10) /* RFC 4755; kernel ipoib_cm.c */
         return "IPoIB connected mode";
     if (!cm_service_is_ip(service_id))
         return NULL;

@@ -27,6 +27,7 @@ bool print_time_parse(const char *text, enum print_time *t)
 
 void print_begin(struct printer *pr, struct buf *b)
 {
+    print_fields_prepare(&pr->opts);
     if (pr->opts.format == PRINT_JSON)
         buf_puts(b, "[\n");
     else if (pr->opts.format == PRINT_FIELDS && pr->opts.header)

@@ -32,6 +32,22 @@ struct print_column {
     const char *name; /* as given; kept by the caller */
     struct field_ref refs[PRINT_REFS];
     unsigned n_refs;
+    /* Made by print_begin(): the column is one unsigned number of at most 57 bits in its header, so it can be read directly:
+     * from the 8 bytes at `byte`, shifted right by `shift`. `need`: bytes of the header that must be there. 0: it is not. */
+    uint16_t need, byte;
+    uint8_t shift;
+    uint8_t digits; /* hexadecimal ones; 0: decimal */
+    uint64_t mask;
+};
+
+/* Which columns a header has fields of: found from the header's address. */
+#define PRINT_SLOTS 256
+struct print_map {
+    bool usable; /* at most 64 columns, and no two headers share a slot */
+    struct {
+        const struct hdr *hdr;
+        uint64_t columns; /* bit n: column n */
+    } slot[PRINT_SLOTS];
 };
 
 struct print_opts {
@@ -48,6 +64,7 @@ struct print_opts {
     char occurrence; /* 'f' first, 'l' last, 'a' all (default) */
     char quote;      /* '"', '\\'' or 0 */
     bool header;     /* a first line with the names of the fields */
+    struct print_map map; /* made by print_begin() */
 };
 
 /* State from packet to packet. Zero-initialise, then set `opts`. */
@@ -81,5 +98,6 @@ void print_hex(struct buf *b, const uint8_t *data, uint32_t len);
 void print_json(struct buf *b, const struct pkt *p);
 void print_fields(const struct print_opts *o, struct buf *b, const struct pkt *p);
 void print_fields_header(const struct print_opts *o, struct buf *b);
+void print_fields_prepare(struct print_opts *o);
 
 #endif

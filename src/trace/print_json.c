@@ -1,10 +1,10 @@
 /* layer 3 (trace): a packet as a JSON object, shaped as tshark's: {"_source":{"layers":{"ip":{"ip.src":"..."}}}}. */
 #include "src/trace/print.h"
 
-static void key(struct buf *b, const char *name, unsigned occurrence)
+static void key(struct buf *b, const char *name, size_t len, unsigned occurrence)
 {
     buf_char(b, '"');
-    buf_puts(b, name);
+    buf_mem(b, name, len);
     if (occurrence > 1) {
         buf_char(b, '#');
         buf_dec(b, occurrence);
@@ -51,7 +51,7 @@ static void json_fields(struct buf *b, const struct pkt *p, const struct layer *
         if (!first)
             buf_char(b, ',');
         first = false;
-        key(b, f->abbrev, 1);
+        key(b, f->abbrev, field_abbrev_len(f), 1);
         json_value(b, f, &v);
     }
 }
@@ -59,7 +59,7 @@ static void json_fields(struct buf *b, const struct pkt *p, const struct layer *
 /* One layer as a member of the object around it: bytes if it has no fields, else an object. */
 static void json_layer(struct buf *b, const struct pkt *p, const struct layer *l, unsigned occurrence)
 {
-    key(b, l->hdr->abbrev, occurrence);
+    key(b, l->hdr->abbrev, strlen(l->hdr->abbrev), occurrence);
     if (l->hdr->nfields == 0) {
         buf_char(b, '"');
         buf_bytes(b, p->data + l->off, l->len, 0);
@@ -85,7 +85,7 @@ static void json_layers(struct buf *b, const struct pkt *p)
         if (i)
             buf_char(b, ',');
         if (ib && !inside) {
-            key(b, "infiniband", ++groups);
+            key(b, "infiniband", 10, ++groups);
             buf_char(b, '{');
         }
         inside = ib;

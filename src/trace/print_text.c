@@ -21,23 +21,25 @@ static const char *color_of(const struct pkt *p)
     return p->have & H_BTH ? "" : "\x1b[2m";
 }
 
-/* A length of time in seconds with `digits` decimals, right-aligned as tshark does. */
+/* A length of time in seconds with `digits` (6 or 9) decimals, right-aligned as tshark does. */
 static void print_seconds(struct buf *b, ns_t t, unsigned digits)
 {
-    uint64_t v = t < 0 ? -(uint64_t)t : (uint64_t)t, s = v / (uint64_t)NS_PER_S, frac = v % (uint64_t)NS_PER_S;
-    unsigned width = 3;
+    uint64_t v = t < 0 ? -(uint64_t)t : (uint64_t)t, s = v / (uint64_t)NS_PER_S;
+    uint32_t frac = (uint32_t)(v % (uint64_t)NS_PER_S);
+    char *q;
 
-    if (t < 0) {
-        for (uint64_t k = s; k >= 10; k /= 10)
-            width = width > 1 ? width - 1 : 1;
-        buf_fill(b, ' ', width > 2 ? 1 : 0);
-        buf_char(b, '-');
-        buf_dec(b, s);
+    if (!buf_need(b, 3 * FMT_DEC_MAX))
+        return;
+    q = b->p + b->len;
+    if (UNLIKELY(t < 0)) {
+        q = s < 10 ? FMT_LITERAL(q, " -") : FMT_LITERAL(q, "-");
+        q = fmt_dec(q, s);
     } else {
-        buf_dec_pad(b, s, width);
+        q = fmt_dec_pad(q, s, ' ', 3);
     }
-    buf_char(b, '.');
-    buf_dec0(b, digits == 6 ? frac / 1000 : frac, digits);
+    *q++ = '.';
+    q = fmt_dec_pad(q, digits == 6 ? frac / 1000 : frac, '0', digits);
+    b->len = (size_t)(q - b->p);
 }
 
 static void print_clock(struct buf *b, ns_t ts, enum print_time how, unsigned digits)
@@ -88,16 +90,25 @@ static void print_time(struct printer *pr, struct buf *b, const struct pkt *p)
     }
 }
 
-/* Move the text appended since `start` to the right, so that it fills `width` columns. */
-static void align_right(struct buf *b, size_t start, size_t width)
-{
-    size_t n = b->len - start;
+#define ADDRESS_WIDTH 12 /* columns that an address takes at least */
 
-    if (n >= width || !buf_need(b, width - n))
+/* Fill the text appended since `start` to the width of an address: on the left or on the right. */
+static void align(struct buf *b, size_t start, bool right)
+{
+    static const char spaces[] = "            ";
+    size_t n = b->len - start, fill = ADDRESS_WIDTH - n;
+
+    if (n >= ADDRESS_WIDTH || !buf_need(b, ADDRESS_WIDTH))
         return;
-    memmove(b->p + start + width - n, b->p + start, n);
-    memset(b->p + start, ' ', width - n);
-    b->len += width - n;
+    if (right) {
+        char text[ADDRESS_WIDTH];
+        memcpy(text, b->p + start, ADDRESS_WIDTH);
+        memcpy(b->p + start, spaces, ADDRESS_WIDTH);
+        memcpy(b->p + start + fill, text, n);
+    } else {
+        memcpy(b->p + b->len, spaces, ADDRESS_WIDTH);
+    }
+    b->len += fill;
 }
 
 void print_line(struct printer *pr, struct buf *b, const struct pkt *p)
@@ -112,12 +123,11 @@ void print_line(struct printer *pr, struct buf *b, const struct pkt *p)
     buf_char(b, ' ');
     start = b->len;
     pkt_source(b, p);
-    align_right(b, start, 12);
+    align(b, start, true);
     buf_mem(b, " \xe2\x86\x92 ", 5);
     start = b->len;
     pkt_destination(b, p);
-    if (b->len - start < 12)
-        buf_fill(b, ' ', 12 - (b->len - start));
+    align(b, start, false);
     buf_char(b, ' ');
     buf_puts(b, pkt_column(p));
     buf_char(b, ' ');
@@ -129,18 +139,29 @@ void print_line(struct printer *pr, struct buf *b, const struct pkt *p)
     buf_char(b, '\n');
 }
 
+#define INDENT_MAX 16
 static void indent(struct buf *b, unsigned level)
 {
-    buf_fill(b, ' ', 4 * (size_t)level);
+    buf_mem(b, "                ", 4 * (level < INDENT_MAX / 4 ? level : INDENT_MAX / 4));
 }
 
+/* "    Label: value", reserving room for all but the value at once. */
 static void tree_field(struct buf *b, const struct field *f, const struct value *v, unsigned level)
 {
-    indent(b, level);
-    buf_puts(b, f->label);
+    size_t n = field_label_len(f);
+    char *q;
+
+    if (!buf_need(b, n + INDENT_MAX + 2))
+        return;
+    memcpy(b->p + b->len, "                ", INDENT_MAX);
+    q = b->p + b->len + 4 * (size_t)level;
+    q = (char *)memcpy(q, f->label, n) + n;
     if (v->type != FT_NONE) {
-        buf_mem(b, ": ", 2);
+        q = FMT_LITERAL(q, ": ");
+        b->len = (size_t)(q - b->p);
         value_text(b, f, v);
+    } else {
+        b->len = (size_t)(q - b->p);
     }
     buf_char(b, '\n');
 }

@@ -55,5 +55,6 @@ Test(learn, service_ids_name_upper_protocols)
     cr_expect_str_eq(upper_of_service(UINT64_C(0x0000000001061144)), "NVMe/RDMA");
     cr_expect_str_eq(upper_of_service(UINT64_C(0x0000000001064e51)), "NFS/RDMA");
     cr_expect_str_eq(upper_of_service(UINT64_C(0x0000000001060001)), "RDMA-CM application");
+    cr_expect_str_eq(upper_of_service(UINT64_C(0x1000000000000404)), "IPoIB connected mode");
     cr_expect_null(upper_of_service(UINT64_C(0x0002c90300a0b0c0)));
 }
