@@ -1,11 +1,13 @@
 /* layer 3 (trace): context for decoding: messages, requests and their responses, packets and their acknowledgements. */
 #include "src/trace/context.h"
 
+#include "dissect/eth.h"
 #include "psn.h"
 #include "src/trace/learn.h"
 
 #include <stdlib.h>
 
+#define IPOIB_QKEY 0x0b1b /* of the broadcast group unless the administrator chose another (RFC 4391) */
 #define RESTART 65536 /* a PSN further back than this is not a retransmission: the queue pair was set up anew */
 #define READS 16      /* READ and atomic requests that a flow remembers */
 
@@ -357,9 +359,23 @@ static void note_flow(struct pkt *p, const struct flow *f)
     }
 }
 
+/* IP over InfiniBand puts an EtherType and two zero bytes before the datagram (RFC 4391). */
+static bool looks_like_ipoib(const struct pkt *p)
+{
+    const uint8_t *q = p->data + p->payload_off;
+    uint16_t type = p->payload_cap >= 8 ? load_be16(q) : 0;
+
+    return (type == ETHERTYPE_IPV4 || type == ETHERTYPE_IPV6 || type == ETHERTYPE_ARP) && load_be16(q + 2) == 0 &&
+           p->deth.qkey == IPOIB_QKEY;
+}
+
 /* Datagrams have no connection; the DETH names their sender. */
 static void note_datagram(struct pkt *p)
 {
+    if (p->have & H_DETH && !(p->have & H_MAD) && looks_like_ipoib(p)) {
+        p->note.have |= NOTE_UPPER;
+        p->note.upper = "IPoIB";
+    }
     if (p->have & H_DETH) {
         p->note.have |= NOTE_SRC_QPN;
         p->note.src_qpn = p->deth.srcqp;

@@ -2,6 +2,7 @@
 #include "src/trace/learn.h"
 
 #include "dissect/cm.h"
+#include "dissect/tcp.h"
 
 #define TOKENS 32
 
@@ -180,8 +181,39 @@ bool exchange_parse(struct exchange *e, const uint8_t *p, size_t len)
     return true;
 }
 
+static void learn_exchange(struct learner *l, struct conn_table *t, const struct pkt *p, const uint8_t *data, uint32_t len)
+{
+    uint32_t ports = p->sport < p->dport ? (uint32_t)p->sport << 16 | p->dport : (uint32_t)p->dport << 16 | p->sport;
+    struct pending h = pending_of(p, ports), *other;
+    struct conn_known k = {.how = PAIR_EXCHANGE};
+
+    if (!exchange_parse(&h.end, data, len))
+        return;
+    if (!h.end.have_addr)
+        h.end.addr = h.src;
+    other = pending_find(l->exchange, l->exchange_at, &h);
+    if (!other) {
+        *pending_new(l->exchange, &l->exchange_at) = h;
+        return;
+    }
+    k.addr[0] = other->end.addr;
+    k.addr[1] = h.end.addr;
+    k.qpn[0] = other->end.qpn;
+    k.qpn[1] = h.end.qpn;
+    k.psn[0] = other->end.psn;
+    k.psn[1] = h.end.psn;
+    other->used = false;
+    conn_learn(t, &k);
+}
+
 void learn_packet(struct learner *l, struct conn_table *t, const struct pkt *p)
 {
+    struct tcp tcp;
+    const uint8_t *data;
+    uint32_t len;
+
     if (p->have & H_MAD)
         learn_cm(l, t, p);
+    else if (!(p->have & H_BTH) && (data = tcp_payload(p, &tcp, &len)) != NULL)
+        learn_exchange(l, t, p, data, len);
 }
