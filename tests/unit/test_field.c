@@ -1,5 +1,8 @@
 /* layer 1 tests: properties that hold for every described header. */
+#include "dissect/eth.h"
+#include "dissect/ip.h"
 #include "dissect/pkt.h"
+#include "dissect/tcp.h"
 
 #include <criterion/criterion.h>
 
@@ -92,5 +95,11 @@ Test(field, decode_then_encode_is_the_identity)
         ROUND_TRIP(atomicacketh, 8);
         ROUND_TRIP(immdt, 4);
         ROUND_TRIP(ieth, 4);
+        ROUND_TRIP(eth, 14);
+        ROUND_TRIP(vlan, 4);
+        ROUND_TRIP(ip4, 20);
+        ROUND_TRIP(ip6, 40);
+        ROUND_TRIP(udp, 8);
+        ROUND_TRIP(tcp, 20);
     }
 }

@@ -371,3 +371,46 @@ Test(link, every_truncation_is_noticed_and_stays_inside)
     f.data[19] = 32;
     cut_everywhere(LINK_ETHERNET);
 }
+
+/* LRH, lengths in words of 4 bytes without the VCRC. */
+Test(link, raw_infiniband_packets)
+{
+    /* LNH 0: raw header with EtherType, then IPv4; LNH 1: IPv6 */
+    start("1000 0007 0008 0009 0000 0800 45000014 00000000 40fd0000 c0a84d01 c0a84d02 0000");
+    decode(LINK_INFINIBAND);
+    cr_expect(p.have & H_LRH);
+    cr_expect(p.have & H_IP4);
+    cr_expect_eq(p.have & H_BTH, 0);
+    cr_expect_eq(p.icrc, CRC_ABSENT, "raw packets have no ICRC");
+    cr_expect_eq(p.vcrc, CRC_BAD, "the VCRC here is zero");
+    cr_expect_str_eq(value("infiniband.rwh.etype"), "0x0800");
+    cr_expect_eq(p.flags & PKT_MALFORMED, 0);
+    start("1001 0007 000c 0009 60000000 00003b40 fe800000000000000000000000000001 fe800000000000000000000000000002 0000");
+    decode(LINK_INFINIBAND);
+    cr_expect(p.have & H_IP6);
+    cr_expect_str_eq(value("ipv6.nxt"), "59");
+}
+
+Test(link, infiniband_length_that_lies_is_reported)
+{
+    start("1002 0007 07ff 0009 0400ffff 00000011 00000003 61626364 00000000 0000");
+    decode(LINK_INFINIBAND);
+    cr_expect(p.flags & PKT_MALFORMED);
+    cr_expect_str_eq(p.why, "LRH packet length does not fit the packet");
+    start("1002 0007 0001 0009 0400ffff 00000011 00000003 61626364 00000000 0000");
+    decode(LINK_INFINIBAND);
+    cr_expect(p.flags & PKT_MALFORMED);
+}
+
+Test(neighbour, options_that_lie_are_reported)
+{
+    start(ETH "0800 46000018 00000000 40060000 c0a84d01 c0a84d02 82ff0000");
+    decode(LINK_ETHERNET);
+    cr_expect_str_eq(p.why, "IPv4 option length does not fit the header");
+    start(ETH "0800 46000018 00000000 40060000 c0a84d01 c0a84d02 82000000");
+    decode(LINK_ETHERNET);
+    cr_expect_str_eq(p.why, "IPv4 option length does not fit the header");
+    start(ETH "86dd 60000000 00080040 00000000000000000000000000000001 00000000000000000000000000000002 3b00 05ff00000000");
+    decode(LINK_ETHERNET);
+    cr_expect_str_eq(p.why, "IPv6 option exceeds its header");
+}
