@@ -386,6 +386,8 @@ static void on_copy(struct cm_conn *c, enum cm_act act, const struct cm_msg *m)
         cm_build_apr(c, m->mad.tid, CM_APR_UNSUPPORTED);
     else if (act == CM_ACT_REJ_AGAIN && c->out.mad.attr_id != CM_REJ)
         return;
+    else if (act == CM_ACT_SIDR_REP_AGAIN && c->out.mad.attr_id != CM_SIDR_REP)
+        return;
     c->pending = 1;
 }
 

@@ -35,7 +35,7 @@ static const uint8_t acts[CM_ST_COUNT][CM_APR - CM_REQ + 1] = {
     [CM_ST_SIDR_REQ_RCVD] = ROW(M(CM_SIDR_REQ) = CM_ACT_IGNORE),
     [CM_ST_CLOSED] = ROW(M(CM_REQ) = CM_ACT_REJ_AGAIN, M(CM_REP) = CM_ACT_REJ_AGAIN, M(CM_RTU) = CM_ACT_IGNORE,
                          M(CM_MRA) = CM_ACT_IGNORE, M(CM_REJ) = CM_ACT_IGNORE, M(CM_DREQ) = CM_ACT_DREP_AGAIN,
-                         M(CM_DREP) = CM_ACT_IGNORE, M(CM_SIDR_REQ) = CM_ACT_REPEAT, M(CM_SIDR_REP) = CM_ACT_IGNORE),
+                         M(CM_DREP) = CM_ACT_IGNORE, M(CM_SIDR_REQ) = CM_ACT_SIDR_REP_AGAIN, M(CM_SIDR_REP) = CM_ACT_IGNORE),
 };
 
 enum cm_act cm_act_of(const struct cm_conn *c, const struct cm_msg *m)

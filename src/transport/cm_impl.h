@@ -31,6 +31,7 @@ enum cm_act {
     CM_ACT_RTU_AGAIN,  /* a copy of the REP */
     CM_ACT_DREP_AGAIN, /* a copy of the DREQ */
     CM_ACT_REJ_AGAIN,  /* repeat the last message if it was a REJ */
+    CM_ACT_SIDR_REP_AGAIN, /* likewise, a SIDR_REP */
     CM_ACT_STALE,      /* a REQ for a connection that is in timewait */
     CM_ACT_REQ,        /* take it */
     CM_ACT_REP,

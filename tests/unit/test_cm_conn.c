@@ -699,6 +699,22 @@ Test(cm_conn, sidr_without_a_service_or_without_an_answer)
     cr_expect_eq(lose(&a), 0, "there is nobody to tell");
 }
 
+Test(cm_conn, a_closed_connection_repeats_only_what_was_asked_for)
+{
+    struct cm_msg m = {0};
+
+    until_request();
+    cm_abort(&a);
+    carry(&a, &b);
+    cr_assert_eq(b.state, CM_ST_CLOSED);
+    cr_expect_eq(lose(&b), 0);
+    m.mad = a.out.mad;
+    m.mad.attr_id = CM_SIDR_REQ;
+    m.sidr_req.request_id = b.remote_id;
+    cm_rx(&b, &m, now);
+    cr_expect_eq(lose(&b), 0, "it has no SIDR_REP to repeat");
+}
+
 Test(cm_conn, an_alternate_path_is_declined)
 {
     struct cm_msg m = {0};
