@@ -61,6 +61,8 @@ bool field_value(const struct field *f, const struct pkt *p, const struct layer 
     uint32_t first = f->bit / 8, last;
 
     v->type = f->type;
+    if (FIELD_PLAIN(f, p, l, &v->u))
+        return true;
     if (f->get)
         return f->get(p, l, v);
     last = f->width ? (uint32_t)(f->bit + f->width + 7) / 8 : l->len;

@@ -197,6 +197,13 @@ const char *ftype_str(enum ftype t);
 /* The value of `f` in layer `l` of `p`; false if the packet does not hold it (cut short, condition false, nothing computed).
  * Bytes point into the frame. */
 bool field_value(const struct field *f, const struct pkt *p, const struct layer *l, struct value *v);
+/* The fast path of field_value() for most fields: unsigned numbers with room for an 8-byte load. false: ask field_value().
+ * Uses struct pkt and struct layer, so include dissect/pkt.h. */
+#define FIELD_PLAIN(f, p, l, u)                                                                                        \
+    (LIKELY((unsigned)(f)->type - FT_BOOL <= FT_UINT64 - FT_BOOL && !(f)->get && !(f)->when && !((f)->flags & FLD_LE) && \
+            (f)->width && (f)->bit % 8u + (f)->width <= 64u &&                                                         \
+            ((unsigned)(f)->bit + (f)->width + 7) / 8 <= (l)->len && (l)->off + (f)->bit / 8u + 8 <= (p)->caplen) &&   \
+     (*(u) = load_be64((p)->data + (l)->off + (f)->bit / 8u) << (f)->bit % 8u >> (64 - (f)->width), true))
 /* Print a value exactly as `tshark -T fields` does. */
 void value_print(struct buf *b, const struct field *f, const struct value *v);
 /* Print a value for people, its meaning first: "RDMA WRITE First (6)". */

@@ -200,14 +200,17 @@ void buf_0x(struct buf *b, uint64_t v, unsigned digits)
 
 void buf_bytes(struct buf *b, const uint8_t *p, size_t n, char sep)
 {
+    char *q;
+
     if (!buf_need(b, n * 3))
         return;
+    q = b->p + b->len;
     for (size_t i = 0; i < n; i++) {
-        if (i && sep)
-            b->p[b->len++] = sep;
-        memcpy(b->p + b->len, hex_pairs[p[i]], 2);
-        b->len += 2;
+        if (sep && i)
+            *q++ = sep;
+        q = (char *)memcpy(q, hex_pairs[p[i]], 2) + 2;
     }
+    b->len = (size_t)(q - b->p);
 }
 
 char *fmt_ipv4(char *q, const uint8_t *p)

@@ -32,12 +32,6 @@ struct print_column {
     const char *name; /* as given; kept by the caller */
     struct field_ref refs[PRINT_REFS];
     unsigned n_refs;
-    /* Made by print_begin(): the column is one unsigned number of at most 57 bits in its header, so it can be read directly:
-     * from the 8 bytes at `byte`, shifted right by `shift`. `need`: bytes of the header that must be there. 0: it is not. */
-    uint16_t need, byte;
-    uint8_t shift;
-    uint8_t digits; /* hexadecimal ones; 0: decimal */
-    uint64_t mask;
 };
 
 /* Which columns a header has fields of: found from the header's address. */

@@ -90,40 +90,23 @@ static bool map_column(struct print_map *m, const struct print_column *c, unsign
     return true;
 }
 
-/* See whether a column is a plain number, and where its bits are. */
-static void column_prepare(struct print_column *c)
-{
-    const struct field *f = c->n_refs == 1 ? c->refs[0].field : NULL;
-
-    c->need = 0;
-    if (!f || f->get || f->when || f->flags & FLD_LE || f->type < FT_BOOL || f->type > FT_UINT64 || f->bit % 8 + f->width > 57)
-        return;
-    c->need = (uint16_t)((f->bit + f->width + 7) / 8);
-    c->byte = f->bit / 8;
-    c->shift = (uint8_t)(64 - f->bit % 8 - f->width);
-    c->mask = (UINT64_C(1) << f->width) - 1;
-    c->digits = f->base == BASE_HEX ? (uint8_t)ftype_digits(f->type) : 0;
-}
-
-/* The number of a column that column_prepare() found plain; false if it is not all there, or too near the end of the frame. */
+/* The usual column: an unsigned number that is in one place only. */
 static bool print_plain(struct buf *b, const struct pkt *p, const struct layer *l, const struct print_column *c)
 {
+    const struct field *f = c->refs[0].field;
     uint64_t v;
     char *q;
 
-    if (l->len < c->need || l->off + c->byte + 8u > p->caplen || !buf_need(b, FMT_DEC_MAX))
+    if (c->n_refs != 1 || !f || !FIELD_PLAIN(f, p, l, &v) || !buf_need(b, FMT_DEC_MAX))
         return false;
-    v = load_be64(p->data + l->off + c->byte) >> c->shift & c->mask;
     q = b->p + b->len;
-    q = c->digits ? fmt_hex(FMT_LITERAL(q, "0x"), v, c->digits) : fmt_dec(q, v);
+    q = f->base == BASE_HEX ? fmt_hex(FMT_LITERAL(q, "0x"), v, ftype_digits(f->type)) : fmt_dec(q, v);
     b->len = (size_t)(q - b->p);
     return true;
 }
 
 void print_fields_prepare(struct print_opts *o)
 {
-    for (unsigned i = 0; i < o->n_columns; i++)
-        column_prepare(&o->columns[i]);
     o->map = (struct print_map){.usable = o->n_columns <= 64};
     for (unsigned i = 0; i < o->n_columns && o->map.usable; i++)
         o->map.usable = map_column(&o->map, &o->columns[i], i);
@@ -160,7 +143,7 @@ static void print_mapped(const struct print_opts *o, struct buf *b, const struct
         unsigned n = 0;
         if (i)
             buf_char(b, o->separator);
-        if (one >> i & 1 && !(c->need && print_plain(b, p, l, c)))
+        if (one >> i & 1 && !print_plain(b, p, l, c))
             print_layer(o, b, p, l, c, &n, b->len);
         else if (many >> i & 1)
             print_column(o, b, p, c);

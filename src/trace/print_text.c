@@ -174,7 +174,9 @@ static void tree_layer(struct buf *b, const struct pkt *p, const struct layer *l
     indent(b, level);
     buf_puts(b, l->hdr->name);
     if (l->hdr->nfields == 0 && l->len) {
-        buf_printf(b, ": %u bytes: ", l->len);
+        buf_mem(b, ": ", 2);
+        buf_dec(b, l->len);
+        buf_mem(b, " bytes: ", 8);
         buf_bytes(b, p->data + l->off, l->len, 0);
     } else if (l->len < l->hdr->len) {
         buf_printf(b, " [%u of %u bytes]", l->len, l->hdr->len);
@@ -203,8 +205,13 @@ void print_tree(struct buf *b, const struct pkt *p)
     const struct layer note = {&rdma_hdr, 0, 0};
     bool inside = false;
 
-    buf_printf(b, "Frame %llu: %u bytes on wire, %u bytes captured\n", (unsigned long long)p->frame->number, p->frame->len,
-               p->caplen);
+    buf_mem(b, "Frame ", 6);
+    buf_dec(b, p->frame->number);
+    buf_mem(b, ": ", 2);
+    buf_dec(b, p->frame->len);
+    buf_mem(b, " bytes on wire, ", 16);
+    buf_dec(b, p->caplen);
+    buf_mem(b, " bytes captured\n", 16);
     for (unsigned i = 0; i < p->n_layers; i++) {
         const struct layer *l = &p->layers[i];
         bool ib = strcmp(l->hdr->proto, "infiniband") == 0;
