@@ -3,7 +3,8 @@
 
 #include "dissect/eth.h"
 
-static const struct vname arp_ops[] = {{1, "request"}, {2, "reply"}, {3, "reverse request"}, {4, "reverse reply"}, {8, "inverse request"}, {9, "inverse reply"}};
+static const struct vname arp_ops[] = {{1, "request"},       {2, "reply"},           {3, "reverse request"},
+                                       {4, "reverse reply"}, {8, "inverse request"}, {9, "inverse reply"}};
 static const struct vdesc arp_op_desc = VDESC_NAMES(arp_ops);
 
 /*
@@ -58,19 +59,32 @@ ADDRESS(dst_ip4, is_ip4(p, l), DST_PROTO)
 ADDRESS(dst_proto, !is_ip4(p, l), DST_PROTO)
 
 static const struct field arp_fields[] = {
-    FIELD_ROW(NULL, 0, 16, FT_UINT16, BASE_DEC, NULL, FLD_MEMBER, "arp.hw.type", "Hardware type", "1 Ethernet, 32 InfiniBand."),
-    FIELD_ROW(NULL, 16, 16, FT_UINT16, BASE_HEX, &ethertype_desc, FLD_MEMBER, "arp.proto.type", "Protocol type", "An EtherType."),
-    FIELD_ROW(NULL, 32, 8, FT_UINT8, BASE_DEC, NULL, FLD_MEMBER, "arp.hw.size", "Hardware size", "Bytes of a hardware address."),
-    FIELD_ROW(NULL, 40, 8, FT_UINT8, BASE_DEC, NULL, FLD_MEMBER, "arp.proto.size", "Protocol size", "Bytes of a protocol address."),
-    FIELD_ROW(NULL, 48, 16, FT_UINT16, BASE_DEC, &arp_op_desc, FLD_MEMBER, "arp.opcode", "Opcode", "1 request, 2 reply."),
-    FIELD_GET(src_mac_get, FT_ETHER, BASE_NONE, NULL, 0, "arp.src.hw_mac", "Sender MAC address", "Sender's MAC address."),
-    FIELD_GET(src_hw_get, FT_BYTES, BASE_NONE, NULL, 0, "arp.src.hw", "Sender hardware address", "Sender's address, other links."),
-    FIELD_GET(src_ip4_get, FT_IPV4, BASE_NONE, NULL, 0, "arp.src.proto_ipv4", "Sender IP address", "Sender's IPv4 address."),
-    FIELD_GET(src_proto_get, FT_BYTES, BASE_NONE, NULL, 0, "arp.src.proto", "Sender protocol address", "Sender's address, other protocols."),
-    FIELD_GET(dst_mac_get, FT_ETHER, BASE_NONE, NULL, 0, "arp.dst.hw_mac", "Target MAC address", "Target's MAC address."),
-    FIELD_GET(dst_hw_get, FT_BYTES, BASE_NONE, NULL, 0, "arp.dst.hw", "Target hardware address", "Target's address, other links."),
-    FIELD_GET(dst_ip4_get, FT_IPV4, BASE_NONE, NULL, 0, "arp.dst.proto_ipv4", "Target IP address", "Target's IPv4 address."),
-    FIELD_GET(dst_proto_get, FT_BYTES, BASE_NONE, NULL, 0, "arp.dst.proto", "Target protocol address", "Target's address, other protocols."),
+    FIELD_ROW(NULL, 0, 16, FT_UINT16, BASE_DEC, NULL, FLD_MEMBER, "arp.hw.type", "Hardware type",
+              "1 Ethernet, 32 InfiniBand."),
+    FIELD_ROW(NULL, 16, 16, FT_UINT16, BASE_HEX, &ethertype_desc, FLD_MEMBER, "arp.proto.type", "Protocol type",
+              "An EtherType."),
+    FIELD_ROW(NULL, 32, 8, FT_UINT8, BASE_DEC, NULL, FLD_MEMBER, "arp.hw.size", "Hardware size",
+              "Bytes of a hardware address."),
+    FIELD_ROW(NULL, 40, 8, FT_UINT8, BASE_DEC, NULL, FLD_MEMBER, "arp.proto.size", "Protocol size",
+              "Bytes of a protocol address."),
+    FIELD_ROW(NULL, 48, 16, FT_UINT16, BASE_DEC, &arp_op_desc, FLD_MEMBER, "arp.opcode", "Opcode",
+              "1 request, 2 reply."),
+    FIELD_GET(src_mac_get, FT_ETHER, BASE_NONE, NULL, 0, "arp.src.hw_mac", "Sender MAC address",
+              "Sender's MAC address."),
+    FIELD_GET(src_hw_get, FT_BYTES, BASE_NONE, NULL, 0, "arp.src.hw", "Sender hardware address",
+              "Sender's address, other links."),
+    FIELD_GET(src_ip4_get, FT_IPV4, BASE_NONE, NULL, 0, "arp.src.proto_ipv4", "Sender IP address",
+              "Sender's IPv4 address."),
+    FIELD_GET(src_proto_get, FT_BYTES, BASE_NONE, NULL, 0, "arp.src.proto", "Sender protocol address",
+              "Sender's address, other protocols."),
+    FIELD_GET(dst_mac_get, FT_ETHER, BASE_NONE, NULL, 0, "arp.dst.hw_mac", "Target MAC address",
+              "Target's MAC address."),
+    FIELD_GET(dst_hw_get, FT_BYTES, BASE_NONE, NULL, 0, "arp.dst.hw", "Target hardware address",
+              "Target's address, other links."),
+    FIELD_GET(dst_ip4_get, FT_IPV4, BASE_NONE, NULL, 0, "arp.dst.proto_ipv4", "Target IP address",
+              "Target's IPv4 address."),
+    FIELD_GET(dst_proto_get, FT_BYTES, BASE_NONE, NULL, 0, "arp.dst.proto", "Target protocol address",
+              "Target's address, other protocols."),
 };
 
 static void arp_info(struct buf *b, const struct pkt *p, const struct layer *l)
@@ -98,7 +112,8 @@ static void arp_info(struct buf *b, const struct pkt *p, const struct layer *l)
             buf_printf(b, "operation %u", op);
     }
 }
-const struct hdr arp_hdr = {"arp", "Address Resolution Protocol", "arp", "ARP", arp_fields, ARRAY_LEN(arp_fields), 8, FT_NONE, arp_info};
+const struct hdr arp_hdr = {
+    "arp", "Address Resolution Protocol", "arp", "ARP", arp_fields, ARRAY_LEN(arp_fields), 8, FT_NONE, arp_info};
 
 void arp_decode(struct pkt *p, uint32_t off)
 {

@@ -24,12 +24,17 @@ static const struct vdesc direction_desc = VDESC_NAMES(directions);
  *   and with O set the platform's word and another (8 bytes).
  */
 #define FIRST_WORD(en_abbrev, en_label, en_desc)                                                                       \
-    FIELD_ROW(NULL, 0, 4, FT_UINT16, BASE_DEC, &version_desc, FLD_MEMBER, "erspan.version", "Version", "1: type II, 2: type III."), \
-        FIELD_ROW(NULL, 4, 12, FT_UINT16, BASE_DEC, NULL, FLD_MEMBER, "erspan.vlan", "Vlan", "VLAN of the mirrored frame."), \
+    FIELD_ROW(NULL, 0, 4, FT_UINT16, BASE_DEC, &version_desc, FLD_MEMBER, "erspan.version", "Version",                 \
+              "1: type II, 2: type III."),                                                                             \
+        FIELD_ROW(NULL, 4, 12, FT_UINT16, BASE_DEC, NULL, FLD_MEMBER, "erspan.vlan", "Vlan",                           \
+                  "VLAN of the mirrored frame."),                                                                      \
         FIELD_ROW(NULL, 16, 3, FT_UINT16, BASE_DEC, NULL, FLD_MEMBER, "erspan.cos", "COS", "Its class of service."),   \
-        FIELD_ROW(NULL, 19, 2, FT_UINT16, BASE_DEC, en_desc, FLD_MEMBER, en_abbrev, en_label, "State of the mirrored frame."), \
-        FIELD_ROW(NULL, 21, 1, FT_UINT16, BASE_DEC, NULL, FLD_MEMBER, "erspan.truncated", "Truncated", "The switch cut the frame."), \
-        FIELD_ROW(NULL, 22, 10, FT_UINT16, BASE_DEC, NULL, FLD_MEMBER, "erspan.spanid", "SpanID", "Mirroring session.")
+        FIELD_ROW(NULL, 19, 2, FT_UINT16, BASE_DEC, en_desc, FLD_MEMBER, en_abbrev, en_label,                          \
+                  "State of the mirrored frame."),                                                                     \
+        FIELD_ROW(NULL, 21, 1, FT_UINT16, BASE_DEC, NULL, FLD_MEMBER, "erspan.truncated", "Truncated",                 \
+                  "The switch cut the frame."),                                                                        \
+        FIELD_ROW(NULL, 22, 10, FT_UINT16, BASE_DEC, NULL, FLD_MEMBER, "erspan.spanid", "SpanID",                      \
+                  "Mirroring session.")
 
 static const struct field erspan2_fields[] = {
     FIRST_WORD("erspan.encap", "Encap", &encap_desc),
@@ -38,14 +43,20 @@ static const struct field erspan2_fields[] = {
 };
 static const struct field erspan3_fields[] = {
     FIRST_WORD("erspan.bso", "Bad/Short/Oversized", NULL),
-    FIELD_ROW(NULL, 32, 32, FT_UINT32, BASE_DEC, NULL, FLD_MEMBER, "erspan.timestamp", "Timestamp", "In units of the granularity."),
-    FIELD_ROW(NULL, 64, 16, FT_UINT16, BASE_DEC, NULL, FLD_MEMBER, "erspan.sgt", "Security Group Tag", "Security group."),
+    FIELD_ROW(NULL, 32, 32, FT_UINT32, BASE_DEC, NULL, FLD_MEMBER, "erspan.timestamp", "Timestamp",
+              "In units of the granularity."),
+    FIELD_ROW(NULL, 64, 16, FT_UINT16, BASE_DEC, NULL, FLD_MEMBER, "erspan.sgt", "Security Group Tag",
+              "Security group."),
     FIELD_ROW(NULL, 80, 1, FT_UINT16, BASE_DEC, NULL, FLD_MEMBER, "erspan.p", "Has Ethernet PDU", "A frame follows."),
-    FIELD_ROW(NULL, 81, 5, FT_UINT16, BASE_DEC, &frame_type_desc, FLD_MEMBER, "erspan.ft", "Frame Type", "0 Ethernet, 2 IP."),
+    FIELD_ROW(NULL, 81, 5, FT_UINT16, BASE_DEC, &frame_type_desc, FLD_MEMBER, "erspan.ft", "Frame Type",
+              "0 Ethernet, 2 IP."),
     FIELD_ROW(NULL, 86, 6, FT_UINT16, BASE_DEC, NULL, FLD_MEMBER, "erspan.hw", "Hardware ID", "Engine in the switch."),
-    FIELD_ROW(NULL, 92, 1, FT_BOOL, BASE_NONE, &direction_desc, FLD_MEMBER, "erspan.direction", "Direction", "0 ingress, 1 egress."),
-    FIELD_ROW(NULL, 93, 2, FT_UINT16, BASE_DEC, &granularity_desc, FLD_MEMBER, "erspan.gra", "Timestamp granularity", "Unit of the timestamp."),
-    FIELD_ROW(NULL, 95, 1, FT_UINT16, BASE_DEC, NULL, FLD_MEMBER, "erspan.o", "Optional Sub headers", "A platform header follows."),
+    FIELD_ROW(NULL, 92, 1, FT_BOOL, BASE_NONE, &direction_desc, FLD_MEMBER, "erspan.direction", "Direction",
+              "0 ingress, 1 egress."),
+    FIELD_ROW(NULL, 93, 2, FT_UINT16, BASE_DEC, &granularity_desc, FLD_MEMBER, "erspan.gra", "Timestamp granularity",
+              "Unit of the timestamp."),
+    FIELD_ROW(NULL, 95, 1, FT_UINT16, BASE_DEC, NULL, FLD_MEMBER, "erspan.o", "Optional Sub headers",
+              "A platform header follows."),
 };
 /* 6 bits of platform, the rest as the platform defines it. */
 static bool is_platform3(const uint8_t *h, uint32_t len)
@@ -57,14 +68,22 @@ static bool is_platform5(const uint8_t *h, uint32_t len)
     return len > 0 && h[0] >> 2 == 5;
 }
 static const struct field erspan_platform_fields[] = {
-    FIELD_ROW(NULL, 0, 6, FT_UINT32, BASE_DEC, NULL, FLD_MEMBER, "erspan.platid", "Platform ID", "Says what the rest means."),
-    FIELD_ROW(NULL, 6, 26, FT_UINT32, BASE_HEX, NULL, FLD_MEMBER, "rdma.erspan.platform_info", "Platform information", "First word."),
-    FIELD_ROW(NULL, 32, 32, FT_UINT32, BASE_HEX, NULL, FLD_MEMBER, "rdma.erspan.platform_info2", "Platform information", "Second word."),
-    FIELD_ROW(is_platform3, 18, 14, FT_UINT32, BASE_DEC, NULL, 0, "erspan.pid3.port_index", "Port ID/Index", "Port that was mirrored."),
-    FIELD_ROW(is_platform3, 32, 32, FT_UINT32, BASE_DEC, NULL, 0, "erspan.pid3.timestamp", "Upper 32-bit Timestamp", "Upper half of the time."),
-    FIELD_ROW(is_platform5, 6, 10, FT_UINT32, BASE_DEC, NULL, 0, "erspan.pid5.switchid", "Switch ID", "Switch that mirrored."),
-    FIELD_ROW(is_platform5, 16, 16, FT_UINT32, BASE_DEC, NULL, 0, "erspan.pid5.port_index", "Port ID/Index", "Port that was mirrored."),
-    FIELD_ROW(is_platform5, 32, 32, FT_UINT32, BASE_DEC, NULL, 0, "erspan.pid5.timestamp", "Timestamp (seconds)", "Seconds of the time."),
+    FIELD_ROW(NULL, 0, 6, FT_UINT32, BASE_DEC, NULL, FLD_MEMBER, "erspan.platid", "Platform ID",
+              "Says what the rest means."),
+    FIELD_ROW(NULL, 6, 26, FT_UINT32, BASE_HEX, NULL, FLD_MEMBER, "rdma.erspan.platform_info", "Platform information",
+              "First word."),
+    FIELD_ROW(NULL, 32, 32, FT_UINT32, BASE_HEX, NULL, FLD_MEMBER, "rdma.erspan.platform_info2", "Platform information",
+              "Second word."),
+    FIELD_ROW(is_platform3, 18, 14, FT_UINT32, BASE_DEC, NULL, 0, "erspan.pid3.port_index", "Port ID/Index",
+              "Port that was mirrored."),
+    FIELD_ROW(is_platform3, 32, 32, FT_UINT32, BASE_DEC, NULL, 0, "erspan.pid3.timestamp", "Upper 32-bit Timestamp",
+              "Upper half of the time."),
+    FIELD_ROW(is_platform5, 6, 10, FT_UINT32, BASE_DEC, NULL, 0, "erspan.pid5.switchid", "Switch ID",
+              "Switch that mirrored."),
+    FIELD_ROW(is_platform5, 16, 16, FT_UINT32, BASE_DEC, NULL, 0, "erspan.pid5.port_index", "Port ID/Index",
+              "Port that was mirrored."),
+    FIELD_ROW(is_platform5, 32, 32, FT_UINT32, BASE_DEC, NULL, 0, "erspan.pid5.timestamp", "Timestamp (seconds)",
+              "Seconds of the time."),
 };
 
 static void erspan_info(struct buf *b, const struct pkt *p, const struct layer *l)
@@ -76,10 +95,21 @@ static void erspan_info(struct buf *b, const struct pkt *p, const struct layer *
 #define ERSPAN_TITLE "Encapsulated Remote Switch Packet ANalysis "
 /* Type I has no header of its own: its layer is empty. */
 const struct hdr erspan1_hdr = {"erspan", ERSPAN_TITLE "Type I", "erspan", "ERSPAN", NULL, 0, 0, FT_NONE, erspan_info};
-const struct hdr erspan2_hdr = {"erspan", ERSPAN_TITLE "Type II", "erspan", "ERSPAN", erspan2_fields, ARRAY_LEN(erspan2_fields), 8, FT_NONE, erspan_info};
-const struct hdr erspan3_hdr = {"erspan", ERSPAN_TITLE "Type III", "erspan", "ERSPAN", erspan3_fields, ARRAY_LEN(erspan3_fields), 12, FT_NONE, erspan_info};
-const struct hdr erspan_platform_hdr = {"rdma.erspan.platform", "ERSPAN platform specific subheader", "erspan", NULL, erspan_platform_fields,
-                                        ARRAY_LEN(erspan_platform_fields), 8, FT_NONE, NULL};
+const struct hdr erspan2_hdr = {"erspan",       ERSPAN_TITLE "Type II",    "erspan", "ERSPAN",
+                                erspan2_fields, ARRAY_LEN(erspan2_fields), 8,        FT_NONE,
+                                erspan_info};
+const struct hdr erspan3_hdr = {"erspan",       ERSPAN_TITLE "Type III",   "erspan", "ERSPAN",
+                                erspan3_fields, ARRAY_LEN(erspan3_fields), 12,       FT_NONE,
+                                erspan_info};
+const struct hdr erspan_platform_hdr = {"rdma.erspan.platform",
+                                        "ERSPAN platform specific subheader",
+                                        "erspan",
+                                        NULL,
+                                        erspan_platform_fields,
+                                        ARRAY_LEN(erspan_platform_fields),
+                                        8,
+                                        FT_NONE,
+                                        NULL};
 
 void erspan_decode(struct pkt *p, uint32_t off, unsigned type, const struct decode_opts *o)
 {

@@ -68,7 +68,8 @@ static void vlan_info(struct buf *b, const struct pkt *p, const struct layer *l)
 }
 
 HDR_TABLE_PLUS(eth, ETH_FIELDS, ETH_ALIASES)
-const struct hdr eth_hdr = {"eth", "Ethernet II", "eth", "Ethernet", eth_fields, ARRAY_LEN(eth_fields), 14, FT_NONE, eth_info};
+const struct hdr eth_hdr = {"eth", "Ethernet II", "eth",   "Ethernet", eth_fields, ARRAY_LEN(eth_fields),
+                            14,    FT_NONE,       eth_info};
 
 static const struct field eth_len_fields[] = {
     FIELD_ROW(NULL, 0, 48, FT_ETHER, BASE_NONE, NULL, FLD_MEMBER, "eth.dst", "Destination", "Destination MAC address."),
@@ -76,15 +77,17 @@ static const struct field eth_len_fields[] = {
     FIELD_ROW(NULL, 96, 16, FT_UINT16, BASE_DEC, NULL, FLD_MEMBER, "eth.len", "Length", "Bytes behind this header."),
     ETH_ALIASES,
 };
-const struct hdr eth_len_hdr = {"eth", "IEEE 802.3 Ethernet", "eth", "Ethernet", eth_len_fields, ARRAY_LEN(eth_len_fields),
-                                14,    FT_NONE,               NULL};
+const struct hdr eth_len_hdr = {
+    "eth", "IEEE 802.3 Ethernet", "eth", "Ethernet", eth_len_fields, ARRAY_LEN(eth_len_fields), 14, FT_NONE, NULL};
 
 HDR_TABLE(vlan, VLAN_FIELDS)
-const struct hdr vlan_hdr = {"vlan", "802.1Q Virtual LAN", "vlan", "VLAN", vlan_fields, ARRAY_LEN(vlan_fields), 4, FT_NONE, vlan_info};
+const struct hdr vlan_hdr = {
+    "vlan", "802.1Q Virtual LAN", "vlan", "VLAN", vlan_fields, ARRAY_LEN(vlan_fields), 4, FT_NONE, vlan_info};
 
 /* The same bits under the names that tshark has for other tags. */
 #define TAG_ROWS(proto)                                                                                                \
-    FIELD_ROW(NULL, 0, 3, FT_UINT16, BASE_DEC, NULL, FLD_MEMBER, proto ".priority", "Priority", "Priority code point."), \
+    FIELD_ROW(NULL, 0, 3, FT_UINT16, BASE_DEC, NULL, FLD_MEMBER, proto ".priority", "Priority",                        \
+              "Priority code point."),                                                                                 \
         FIELD_ROW(NULL, 3, 1, FT_BOOL, BASE_NONE, NULL, FLD_MEMBER, proto ".dei", "DEI", "Drop eligible indicator."),  \
         FIELD_ROW(NULL, 4, 12, FT_UINT16, BASE_DEC, NULL, FLD_MEMBER, proto ".id", "ID", "VLAN identifier.")
 
@@ -92,16 +95,18 @@ static const struct field vlan_len_fields[] = {
     TAG_ROWS("vlan"),
     FIELD_ROW(NULL, 16, 16, FT_UINT16, BASE_DEC, NULL, FLD_MEMBER, "vlan.len", "Length", "Bytes behind this tag."),
 };
-const struct hdr vlan_len_hdr = {"vlan", "802.1Q Virtual LAN", "vlan", "VLAN", vlan_len_fields, ARRAY_LEN(vlan_len_fields),
-                                 4,      FT_NONE,              NULL};
+const struct hdr vlan_len_hdr = {
+    "vlan", "802.1Q Virtual LAN", "vlan", "VLAN", vlan_len_fields, ARRAY_LEN(vlan_len_fields), 4, FT_NONE, NULL};
 
 /* The outer tag of QinQ, EtherType 0x88a8. */
 static const struct field vlan_ad_fields[] = {
     TAG_ROWS("ieee8021ad"),
-    FIELD_ROW(NULL, 16, 16, FT_UINT16, BASE_HEX, &ethertype_desc, FLD_MEMBER, "ieee8021ah.etype", "Type", "What follows."),
+    FIELD_ROW(NULL, 16, 16, FT_UINT16, BASE_HEX, &ethertype_desc, FLD_MEMBER, "ieee8021ah.etype", "Type",
+              "What follows."),
 };
-const struct hdr vlan_ad_hdr = {"ieee8021ad", "IEEE 802.1ad", "ieee8021ad", "802.1ad", vlan_ad_fields, ARRAY_LEN(vlan_ad_fields),
-                                4,            FT_NONE,        vlan_info};
+const struct hdr vlan_ad_hdr = {
+    "ieee8021ad", "IEEE 802.1ad", "ieee8021ad", "802.1ad", vlan_ad_fields, ARRAY_LEN(vlan_ad_fields), 4,
+    FT_NONE,      vlan_info};
 
 /* An 802.3 frame: `len` bytes of LLC at `off`. */
 static void len_decode(struct pkt *p, uint32_t off, uint16_t len, const struct decode_opts *o)

@@ -2,12 +2,12 @@
 #include "dissect/eth.h"
 #include "dissect/link.h"
 
-#define GRE_CSUM 0x8000
+#define GRE_CSUM    0x8000
 #define GRE_ROUTING 0x4000
-#define GRE_KEY 0x2000
-#define GRE_SEQ 0x1000
-#define GRE_ACK 0x0080 /* version 1 */
-#define GRE_ERSPAN 0x88be
+#define GRE_KEY     0x2000
+#define GRE_SEQ     0x1000
+#define GRE_ACK     0x0080 /* version 1 */
+#define GRE_ERSPAN  0x88be
 #define GRE_ERSPAN3 0x22eb
 
 /*
@@ -71,20 +71,26 @@ GRE_WORD(gre_key, GRE_KEY, GRE_KEY, w)
 GRE_WORD(gre_seq, GRE_SEQ, GRE_SEQ, w)
 
 static const struct field gre_fields[] = {
-    FIELD_ROW(NULL, 0, 16, FT_UINT16, BASE_HEX, NULL, FLD_MEMBER, "gre.flags_and_version", "Flags and Version", "What is present."),
+    FIELD_ROW(NULL, 0, 16, FT_UINT16, BASE_HEX, NULL, FLD_MEMBER, "gre.flags_and_version", "Flags and Version",
+              "What is present."),
     FIELD_ROW(NULL, 0, 1, FT_BOOL, BASE_NONE, NULL, 0, "gre.flags.checksum", "Checksum Bit", "Checksum present."),
     FIELD_ROW(NULL, 1, 1, FT_BOOL, BASE_NONE, NULL, 0, "gre.flags.routing", "Routing Bit", "Routing present."),
     FIELD_ROW(NULL, 2, 1, FT_BOOL, BASE_NONE, NULL, 0, "gre.flags.key", "Key Bit", "Key present."),
-    FIELD_ROW(NULL, 3, 1, FT_BOOL, BASE_NONE, NULL, 0, "gre.flags.sequence_number", "Sequence Number Bit", "Sequence number present."),
-    FIELD_ROW(NULL, 4, 1, FT_BOOL, BASE_NONE, NULL, 0, "gre.flags.strict_source_route", "Strict Source Route Bit", "Historic."),
-    FIELD_ROW(NULL, 5, 3, FT_UINT16, BASE_DEC, NULL, 0, "gre.flags.recursion_control", "Recursion control", "Historic."),
+    FIELD_ROW(NULL, 3, 1, FT_BOOL, BASE_NONE, NULL, 0, "gre.flags.sequence_number", "Sequence Number Bit",
+              "Sequence number present."),
+    FIELD_ROW(NULL, 4, 1, FT_BOOL, BASE_NONE, NULL, 0, "gre.flags.strict_source_route", "Strict Source Route Bit",
+              "Historic."),
+    FIELD_ROW(NULL, 5, 3, FT_UINT16, BASE_DEC, NULL, 0, "gre.flags.recursion_control", "Recursion control",
+              "Historic."),
     FIELD_ROW(NULL, 8, 5, FT_UINT16, BASE_DEC, NULL, 0, "gre.flags.reserved", "Flags (Reserved)", "Zero."),
     FIELD_ROW(NULL, 13, 3, FT_UINT16, BASE_DEC, NULL, 0, "gre.flags.version", "Version", "0; 1: PPTP."),
-    FIELD_ROW(NULL, 16, 16, FT_UINT16, BASE_HEX, &ethertype_desc, FLD_MEMBER, "gre.proto", "Protocol Type", "What follows."),
+    FIELD_ROW(NULL, 16, 16, FT_UINT16, BASE_HEX, &ethertype_desc, FLD_MEMBER, "gre.proto", "Protocol Type",
+              "What follows."),
     FIELD_GET(gre_csum_get, FT_UINT16, BASE_HEX, NULL, 0, "gre.checksum", "Checksum", "Of header and payload."),
     FIELD_GET(gre_off_get, FT_UINT16, BASE_DEC, NULL, 0, "gre.offset", "Offset", "Historic."),
     FIELD_GET(gre_key_get, FT_UINT32, BASE_HEX, NULL, 0, "gre.key", "Key", "Identifies the flow."),
-    FIELD_GET(gre_seq_get, FT_UINT32, BASE_DEC, NULL, 0, "gre.sequence_number", "Sequence Number", "Number of the packet."),
+    FIELD_GET(gre_seq_get, FT_UINT32, BASE_DEC, NULL, 0, "gre.sequence_number", "Sequence Number",
+              "Number of the packet."),
 };
 static void gre_info(struct buf *b, const struct pkt *p, const struct layer *l)
 {
@@ -94,7 +100,8 @@ static void gre_info(struct buf *b, const struct pkt *p, const struct layer *l)
     if (!vdesc_print(b, &ethertype_desc, load_be16(p->data + l->off + 2)))
         buf_0x(b, load_be16(p->data + l->off + 2), 4);
 }
-const struct hdr gre_hdr = {"gre", "Generic Routing Encapsulation", "gre", "GRE", gre_fields, ARRAY_LEN(gre_fields), 4, FT_NONE, gre_info};
+const struct hdr gre_hdr = {
+    "gre", "Generic Routing Encapsulation", "gre", "GRE", gre_fields, ARRAY_LEN(gre_fields), 4, FT_NONE, gre_info};
 
 void gre_decode(struct pkt *p, uint32_t off, const struct decode_opts *o)
 {

@@ -28,15 +28,19 @@ static bool want_get(const struct pkt *p, const struct layer *l, struct value *v
  *   +-------------------------+
  */
 static const struct field iblink_fields[] = {
-    FIELD_ROW(NULL, 0, 4, FT_UINT16, BASE_DEC, &op_desc, FLD_MEMBER, "infiniband_link.op", "Operand", "0 normal, 1 initialisation."),
-    FIELD_ROW(NULL, 4, 12, FT_UINT16, BASE_DEC, NULL, FLD_MEMBER, "infiniband_link.fctbs", "Flow Control Total Blocks Sent",
-              "64-byte blocks sent on the virtual lane, modulo 4096."),
-    FIELD_ROW(NULL, 16, 4, FT_UINT16, BASE_DEC, NULL, FLD_MEMBER, "infiniband_link.vl", "Virtual Lane", "Virtual lane."),
+    FIELD_ROW(NULL, 0, 4, FT_UINT16, BASE_DEC, &op_desc, FLD_MEMBER, "infiniband_link.op", "Operand",
+              "0 normal, 1 initialisation."),
+    FIELD_ROW(NULL, 4, 12, FT_UINT16, BASE_DEC, NULL, FLD_MEMBER, "infiniband_link.fctbs",
+              "Flow Control Total Blocks Sent", "64-byte blocks sent on the virtual lane, modulo 4096."),
+    FIELD_ROW(NULL, 16, 4, FT_UINT16, BASE_DEC, NULL, FLD_MEMBER, "infiniband_link.vl", "Virtual Lane",
+              "Virtual lane."),
     FIELD_ROW(NULL, 20, 12, FT_UINT16, BASE_DEC, NULL, FLD_MEMBER, "infiniband_link.fccl", "Flow Control Credit Limit",
               "Blocks up to which the other side may send, modulo 4096."),
-    FIELD_ROW(NULL, 32, 16, FT_UINT16, BASE_HEX, NULL, FLD_MEMBER, "infiniband_link.lpcrc", "Link Packet CRC", "As it stands in the packet."),
+    FIELD_ROW(NULL, 32, 16, FT_UINT16, BASE_HEX, NULL, FLD_MEMBER, "infiniband_link.lpcrc", "Link Packet CRC",
+              "As it stands in the packet."),
     FIELD_GET(status_get, FT_STRING, BASE_NONE, NULL, 0, "rdma.lpcrc.status", "LPCRC status", "good, bad, or unknown."),
-    FIELD_GET(want_get, FT_UINT16, BASE_HEX, NULL, 0, "rdma.lpcrc.calculated", "LPCRC calculated", "What it should be, when it is bad."),
+    FIELD_GET(want_get, FT_UINT16, BASE_HEX, NULL, 0, "rdma.lpcrc.calculated", "LPCRC calculated",
+              "What it should be, when it is bad."),
 };
 static void iblink_info(struct buf *b, const struct pkt *p, const struct layer *l)
 {
@@ -50,8 +54,15 @@ static void iblink_info(struct buf *b, const struct pkt *p, const struct layer *
     if (p->vcrc == CRC_BAD)
         buf_puts(b, " [bad LPCRC]");
 }
-const struct hdr iblink_hdr = {"infiniband_link", "InfiniBand Link", "infiniband_link", "InfiniBand Link", iblink_fields,
-                               ARRAY_LEN(iblink_fields), 6, FT_NONE, iblink_info};
+const struct hdr iblink_hdr = {"infiniband_link",
+                               "InfiniBand Link",
+                               "infiniband_link",
+                               "InfiniBand Link",
+                               iblink_fields,
+                               ARRAY_LEN(iblink_fields),
+                               6,
+                               FT_NONE,
+                               iblink_info};
 
 void iblink_decode(struct pkt *p, uint32_t off, const struct decode_opts *o)
 {

@@ -5,11 +5,27 @@
 #include "dissect/pkt.h"
 
 static const struct vname ipprotos[] = {
-    {0, "IPv6 Hop-by-Hop Option"}, {1, "ICMP"}, {2, "IGMP"}, {4, "IPIP"}, {6, "TCP"}, {17, "UDP"}, {41, "IPv6"},
-    {43, "Routing Header for IPv6"}, {44, "Fragment Header for IPv6"}, {47, "Generic Routing Encapsulation"},
-    {50, "Encap Security Payload"}, {51, "Authentication Header"}, {58, "ICMPv6"}, {59, "IPv6 no next header"},
-    {60, "Destination Options for IPv6"}, {88, "EIGRP"}, {89, "OSPF IGP"}, {103, "Protocol Independent Multicast"}, {112, "VRRP"},
-    {132, "SCTP"}, {137, "MPLS in IP"},
+    {0, "IPv6 Hop-by-Hop Option"},
+    {1, "ICMP"},
+    {2, "IGMP"},
+    {4, "IPIP"},
+    {6, "TCP"},
+    {17, "UDP"},
+    {41, "IPv6"},
+    {43, "Routing Header for IPv6"},
+    {44, "Fragment Header for IPv6"},
+    {47, "Generic Routing Encapsulation"},
+    {50, "Encap Security Payload"},
+    {51, "Authentication Header"},
+    {58, "ICMPv6"},
+    {59, "IPv6 no next header"},
+    {60, "Destination Options for IPv6"},
+    {88, "EIGRP"},
+    {89, "OSPF IGP"},
+    {103, "Protocol Independent Multicast"},
+    {112, "VRRP"},
+    {132, "SCTP"},
+    {137, "MPLS in IP"},
 };
 const struct vdesc ipproto_desc = VDESC_NAMES(ipprotos);
 
@@ -52,15 +68,18 @@ static void ip6_info(struct buf *b, const struct pkt *p, const struct layer *l)
 
 #define ADDR_BLURB "Source or destination."
 HDR_TABLE_PLUS(ip4, IP4_FIELDS,
-               FIELD_GET(ip4_hdr_len_get, FT_UINT8, BASE_DEC, NULL, 0, "ip.hdr_len", "Header Length", "Bytes, options included."),
+               FIELD_GET(ip4_hdr_len_get, FT_UINT8, BASE_DEC, NULL, 0, "ip.hdr_len", "Header Length",
+                         "Bytes, options included."),
                FIELD_ALIAS(96, 32, FT_IPV4, BASE_NONE, "ip.addr", "Address", ADDR_BLURB),
                FIELD_ALIAS(128, 32, FT_IPV4, BASE_NONE, "ip.addr", "Address", ADDR_BLURB))
-const struct hdr ip4_hdr = {"ip", "Internet Protocol Version 4", "ip", "IPv4", ip4_fields, ARRAY_LEN(ip4_fields), 20, FT_NONE, ip4_info};
+const struct hdr ip4_hdr = {
+    "ip", "Internet Protocol Version 4", "ip", "IPv4", ip4_fields, ARRAY_LEN(ip4_fields), 20, FT_NONE, ip4_info};
 
 HDR_TABLE_PLUS(ip6, IP6_FIELDS, FIELD_ALIAS(0, 4, FT_UINT8, BASE_DEC, "ip.version", "Version", "6."),
                FIELD_ALIAS(64, 128, FT_IPV6, BASE_NONE, "ipv6.addr", "Address", ADDR_BLURB),
                FIELD_ALIAS(192, 128, FT_IPV6, BASE_NONE, "ipv6.addr", "Address", ADDR_BLURB))
-const struct hdr ip6_hdr = {"ipv6", "Internet Protocol Version 6", "ipv6", "IPv6", ip6_fields, ARRAY_LEN(ip6_fields), 40, FT_NONE, ip6_info};
+const struct hdr ip6_hdr = {
+    "ipv6", "Internet Protocol Version 6", "ipv6", "IPv6", ip6_fields, ARRAY_LEN(ip6_fields), 40, FT_NONE, ip6_info};
 
 void ipproto_decode(struct pkt *p, uint32_t off, uint8_t proto, const struct decode_opts *o)
 {

@@ -2,11 +2,11 @@
 #include "dissect/ip.h"
 #include "dissect/link.h"
 
-#define PROTO_HOPOPTS 0
-#define PROTO_ROUTING 43
+#define PROTO_HOPOPTS  0
+#define PROTO_ROUTING  43
 #define PROTO_FRAGMENT 44
-#define PROTO_AH 51
-#define PROTO_DSTOPTS 60
+#define PROTO_AH       51
+#define PROTO_DSTOPTS  60
 
 static bool oct_get(const struct pkt *p, const struct layer *l, struct value *v)
 {
@@ -16,31 +16,43 @@ static bool oct_get(const struct pkt *p, const struct layer *l, struct value *v)
 
 /* Hop-by-hop, destination options, routing: | next header (1) | length in 8 bytes, without the first 8 (1) | ... | */
 #define EXT_ROWS(abbrev)                                                                                               \
-    FIELD_ROW(NULL, 0, 8, FT_UINT8, BASE_DEC, &ipproto_desc, FLD_MEMBER, abbrev ".nxt", "Next Header", "What follows."), \
-        FIELD_ROW(NULL, 8, 8, FT_UINT8, BASE_DEC, NULL, FLD_MEMBER, abbrev ".len", "Length", "In 8 bytes, without the first 8."), \
+    FIELD_ROW(NULL, 0, 8, FT_UINT8, BASE_DEC, &ipproto_desc, FLD_MEMBER, abbrev ".nxt", "Next Header",                 \
+              "What follows."),                                                                                        \
+        FIELD_ROW(NULL, 8, 8, FT_UINT8, BASE_DEC, NULL, FLD_MEMBER, abbrev ".len", "Length",                           \
+                  "In 8 bytes, without the first 8."),                                                                 \
         FIELD_GET(oct_get, FT_UINT16, BASE_DEC, NULL, 0, abbrev ".len_oct", "Length", "Bytes.")
 static const struct field ip6_hopopts_fields[] = {EXT_ROWS("ipv6.hopopts")};
 static const struct field ip6_dstopts_fields[] = {EXT_ROWS("ipv6.dstopts")};
-static const struct vname routing_types[] = {{0, "Source Route"}, {2, "Mobile IP"}, {3, "RPL Source Route"}, {4, "Segment Routing"}};
+static const struct vname routing_types[] = {
+    {0, "Source Route"}, {2, "Mobile IP"}, {3, "RPL Source Route"}, {4, "Segment Routing"}};
 static const struct vdesc routing_type_desc = VDESC_NAMES(routing_types);
 static const struct field ip6_routing_fields[] = {
     EXT_ROWS("ipv6.routing"),
-    FIELD_ROW(NULL, 16, 8, FT_UINT8, BASE_DEC, &routing_type_desc, 0, "ipv6.routing.type", "Type", "Kind of routing header."),
-    FIELD_ROW(NULL, 24, 8, FT_UINT8, BASE_DEC, NULL, 0, "ipv6.routing.segleft", "Segments Left", "Nodes still to visit."),
+    FIELD_ROW(NULL, 16, 8, FT_UINT8, BASE_DEC, &routing_type_desc, 0, "ipv6.routing.type", "Type",
+              "Kind of routing header."),
+    FIELD_ROW(NULL, 24, 8, FT_UINT8, BASE_DEC, NULL, 0, "ipv6.routing.segleft", "Segments Left",
+              "Nodes still to visit."),
 };
 
-/* Fragment header, 8 bytes: | next header (1) | reserved (1) | offset (13 bits) | reserved (2) | M (1) | identification (4) | */
+/* Fragment header, 8 bytes: | next header (1) | reserved (1) | offset (13 bits) | reserved (2) | M (1) | identification
+ * (4) | */
 static const struct field ip6_frag_fields[] = {
-    FIELD_ROW(NULL, 0, 8, FT_UINT8, BASE_DEC, &ipproto_desc, FLD_MEMBER, "ipv6.fraghdr.nxt", "Next header", "What follows."),
-    FIELD_ROW(NULL, 8, 8, FT_UINT8, BASE_HEX, NULL, FLD_MEMBER, "ipv6.fraghdr.reserved_octet", "Reserved octet", "Zero."),
+    FIELD_ROW(NULL, 0, 8, FT_UINT8, BASE_DEC, &ipproto_desc, FLD_MEMBER, "ipv6.fraghdr.nxt", "Next header",
+              "What follows."),
+    FIELD_ROW(NULL, 8, 8, FT_UINT8, BASE_HEX, NULL, FLD_MEMBER, "ipv6.fraghdr.reserved_octet", "Reserved octet",
+              "Zero."),
     FIELD_ROW(NULL, 16, 13, FT_UINT16, BASE_DEC, NULL, FLD_MEMBER, "ipv6.fraghdr.offset", "Offset", "In 8 bytes."),
-    FIELD_ROW(NULL, 29, 2, FT_UINT16, BASE_DEC, NULL, FLD_MEMBER, "ipv6.fraghdr.reserved_bits", "Reserved bits", "Zero."),
-    FIELD_ROW(NULL, 31, 1, FT_BOOL, BASE_NONE, NULL, FLD_MEMBER, "ipv6.fraghdr.more", "More Fragments", "Not the last."),
-    FIELD_ROW(NULL, 32, 32, FT_UINT32, BASE_HEX, NULL, FLD_MEMBER, "ipv6.fraghdr.ident", "Identification", "Of the datagram."),
+    FIELD_ROW(NULL, 29, 2, FT_UINT16, BASE_DEC, NULL, FLD_MEMBER, "ipv6.fraghdr.reserved_bits", "Reserved bits",
+              "Zero."),
+    FIELD_ROW(NULL, 31, 1, FT_BOOL, BASE_NONE, NULL, FLD_MEMBER, "ipv6.fraghdr.more", "More Fragments",
+              "Not the last."),
+    FIELD_ROW(NULL, 32, 32, FT_UINT32, BASE_HEX, NULL, FLD_MEMBER, "ipv6.fraghdr.ident", "Identification",
+              "Of the datagram."),
 };
 
 /* Option: type (1) and, but for Pad1, length (1) and data. */
-static const struct vname opt_types[] = {{0, "Pad1"}, {1, "PadN"}, {4, "Tunnel Encapsulation Limit"}, {5, "Router Alert"}, {0xc2, "Jumbo Payload"}};
+static const struct vname opt_types[] = {
+    {0, "Pad1"}, {1, "PadN"}, {4, "Tunnel Encapsulation Limit"}, {5, "Router Alert"}, {0xc2, "Jumbo Payload"}};
 static const struct vdesc opt_type_desc = VDESC_NAMES(opt_types);
 static bool has_length(const uint8_t *h, uint32_t len)
 {
@@ -48,20 +60,26 @@ static bool has_length(const uint8_t *h, uint32_t len)
 }
 static const struct field ip6_opt_fields[] = {
     FIELD_ROW(NULL, 0, 8, FT_UINT8, BASE_HEX, &opt_type_desc, 0, "ipv6.opt.type", "Type", "Kind of option."),
-    FIELD_ROW(NULL, 0, 2, FT_UINT8, BASE_DEC, NULL, FLD_HIDDEN, "ipv6.opt.type.action", "Action", "When it is not known."),
-    FIELD_ROW(NULL, 2, 1, FT_BOOL, BASE_NONE, NULL, FLD_HIDDEN, "ipv6.opt.type.change", "May Change", "Changes on the way."),
-    FIELD_ROW(NULL, 3, 5, FT_UINT8, BASE_HEX, NULL, FLD_HIDDEN, "ipv6.opt.type.rest", "Low-Order Bits", "Rest of the type."),
+    FIELD_ROW(NULL, 0, 2, FT_UINT8, BASE_DEC, NULL, FLD_HIDDEN, "ipv6.opt.type.action", "Action",
+              "When it is not known."),
+    FIELD_ROW(NULL, 2, 1, FT_BOOL, BASE_NONE, NULL, FLD_HIDDEN, "ipv6.opt.type.change", "May Change",
+              "Changes on the way."),
+    FIELD_ROW(NULL, 3, 5, FT_UINT8, BASE_HEX, NULL, FLD_HIDDEN, "ipv6.opt.type.rest", "Low-Order Bits",
+              "Rest of the type."),
     FIELD_ROW(has_length, 8, 8, FT_UINT8, BASE_DEC, NULL, 0, "ipv6.opt.length", "Length", "Bytes of data."),
     FIELD_ROW(has_length, 16, 0, FT_BYTES, BASE_NONE, NULL, 0, "rdma.ipv6.opt.data", "Data", "Data of the option."),
 };
 
-/* Authentication header: | next header (1) | length in words less 2 (1) | reserved (2) | SPI (4) | sequence (4) | ICV | */
+/* Authentication header: | next header (1) | length in words less 2 (1) | reserved (2) | SPI (4) | sequence (4) | ICV |
+ */
 static const struct field ah_fields[] = {
-    FIELD_ROW(NULL, 0, 8, FT_UINT8, BASE_DEC, &ipproto_desc, FLD_MEMBER, "ah.next_header", "Next header", "What follows."),
+    FIELD_ROW(NULL, 0, 8, FT_UINT8, BASE_DEC, &ipproto_desc, FLD_MEMBER, "ah.next_header", "Next header",
+              "What follows."),
     FIELD_ROW(NULL, 8, 8, FT_UINT8, BASE_DEC, NULL, FLD_MEMBER, "ah.length", "Length", "In 4-byte words, less 2."),
     FIELD_ROW(NULL, 16, 16, FT_BYTES, BASE_NONE, NULL, FLD_MEMBER, "ah.reserved", "Reserved", "Zero."),
     FIELD_ROW(NULL, 32, 32, FT_UINT32, BASE_HEX, NULL, FLD_MEMBER, "ah.spi", "AH SPI", "Security parameters index."),
-    FIELD_ROW(NULL, 64, 32, FT_UINT32, BASE_DEC, NULL, FLD_MEMBER, "ah.sequence", "AH Sequence", "Number of the packet."),
+    FIELD_ROW(NULL, 64, 32, FT_UINT32, BASE_DEC, NULL, FLD_MEMBER, "ah.sequence", "AH Sequence",
+              "Number of the packet."),
     FIELD_ROW(NULL, 96, 0, FT_BYTES, BASE_NONE, NULL, 0, "ah.icv", "AH ICV", "Integrity check value."),
 };
 
@@ -70,7 +88,8 @@ static void frag_info(struct buf *b, const struct pkt *p, const struct layer *l)
     const uint8_t *h = p->data + l->off;
 
     if (l->len >= 8)
-        buf_printf(b, "IPv6 fragment (off=%u more=%c ident=0x%08x nxt=%u)", load_be16(h + 2) & 0xfff8, h[3] & 1 ? 'y' : 'n', load_be32(h + 4), h[0]);
+        buf_printf(b, "IPv6 fragment (off=%u more=%c ident=0x%08x nxt=%u)", load_be16(h + 2) & 0xfff8,
+                   h[3] & 1 ? 'y' : 'n', load_be32(h + 4), h[0]);
 }
 static void next_info(struct buf *b, const struct pkt *p, const struct layer *l)
 {
@@ -80,7 +99,8 @@ static void next_info(struct buf *b, const struct pkt *p, const struct layer *l)
     vdesc_print(b, &ipproto_desc, p->data[l->off]);
 }
 #define EXT_HDR(name, abbrev, title, proto, len, info)                                                                 \
-    const struct hdr name##_hdr = {abbrev, title, proto, NULL, name##_fields, ARRAY_LEN(name##_fields), len, FT_NONE, info};
+    const struct hdr name##_hdr = {abbrev, title,   proto, NULL, name##_fields, ARRAY_LEN(name##_fields),              \
+                                   len,    FT_NONE, info};
 EXT_HDR(ip6_hopopts, "ipv6.hopopts", "IPv6 Hop-by-Hop Option", "ipv6", 2, next_info)
 EXT_HDR(ip6_dstopts, "ipv6.dstopts", "Destination Options for IPv6", "ipv6", 2, next_info)
 EXT_HDR(ip6_routing, "ipv6.routing", "Routing Header for IPv6", "ipv6", 2, next_info)

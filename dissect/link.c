@@ -22,14 +22,16 @@ static bool family_get(const struct pkt *p, const struct layer *l, struct value 
 static const struct vname families[] = {{2, "IP"}, {10, "IPv6"}, {24, "IPv6"}, {28, "IPv6"}, {30, "IPv6"}};
 static const struct vdesc family_desc = VDESC_NAMES(families);
 static const struct field null_fields[] = {
-    FIELD_GET(family_get, FT_UINT32, BASE_DEC, &family_desc, 0, "null.family", "Family", "Address family of the capturing system."),
+    FIELD_GET(family_get, FT_UINT32, BASE_DEC, &family_desc, 0, "null.family", "Family",
+              "Address family of the capturing system."),
 };
 static void null_info(struct buf *b, const struct pkt *p, const struct layer *l)
 {
     if (l->len >= 4)
         buf_printf(b, "address family %u", family(p->data + l->off));
 }
-const struct hdr null_hdr = {"null", "Null/Loopback", "null", "NULL", null_fields, ARRAY_LEN(null_fields), 0, FT_NONE, null_info};
+const struct hdr null_hdr = {"null", "Null/Loopback", "null",   "NULL", null_fields, ARRAY_LEN(null_fields),
+                             0,      FT_NONE,         null_info};
 
 static void null_decode(struct pkt *p, const struct decode_opts *o)
 {
@@ -41,11 +43,11 @@ static void null_decode(struct pkt *p, const struct decode_opts *o)
 
 /* A link type that is not decoded. */
 static const struct vname linktypes[] = {
-    {3, "AX.25"},          {6, "802.5"},         {7, "ARCNET"},      {8, "SLIP"},            {9, "PPP"},
-    {10, "FDDI"},          {50, "PPP HDLC"},     {51, "PPPoE"},      {100, "ATM RFC 1483"},  {104, "Cisco HDLC"},
-    {105, "802.11"},       {107, "Frame Relay"}, {117, "PFLOG"},     {119, "802.11 Prism"},  {127, "802.11 radiotap"},
-    {138, "Firewire"},     {147, "USER0"},       {189, "USB"},       {192, "PPI"},           {220, "USB with padding"},
-    {227, "SocketCAN"},    {239, "NFLOG"},       {249, "USBPcap"},   {253, "Netlink"},       {258, "PKTAP"},
+    {3, "AX.25"},       {6, "802.5"},         {7, "ARCNET"},    {8, "SLIP"},           {9, "PPP"},
+    {10, "FDDI"},       {50, "PPP HDLC"},     {51, "PPPoE"},    {100, "ATM RFC 1483"}, {104, "Cisco HDLC"},
+    {105, "802.11"},    {107, "Frame Relay"}, {117, "PFLOG"},   {119, "802.11 Prism"}, {127, "802.11 radiotap"},
+    {138, "Firewire"},  {147, "USER0"},       {189, "USB"},     {192, "PPI"},          {220, "USB with padding"},
+    {227, "SocketCAN"}, {239, "NFLOG"},       {249, "USBPcap"}, {253, "Netlink"},      {258, "PKTAP"},
 };
 static bool linktype_get(const struct pkt *p, const struct layer *l, struct value *v)
 {
@@ -55,7 +57,8 @@ static bool linktype_get(const struct pkt *p, const struct layer *l, struct valu
 }
 static const struct vdesc linktype_desc = VDESC_NAMES(linktypes);
 static const struct field linktype_fields[] = {
-    FIELD_GET(linktype_get, FT_UINT16, BASE_DEC, &linktype_desc, 0, "rdma.linktype", "Link type", "LINKTYPE_* of the capture file."),
+    FIELD_GET(linktype_get, FT_UINT16, BASE_DEC, &linktype_desc, 0, "rdma.linktype", "Link type",
+              "LINKTYPE_* of the capture file."),
 };
 static void linktype_info(struct buf *b, const struct pkt *p, const struct layer *l)
 {
@@ -64,8 +67,9 @@ static void linktype_info(struct buf *b, const struct pkt *p, const struct layer
     if (vname_find(linktypes, ARRAY_LEN(linktypes), p->frame->linktype))
         buf_printf(b, " (%s)", vname_find(linktypes, ARRAY_LEN(linktypes), p->frame->linktype));
 }
-const struct hdr linktype_hdr = {"rdma.link", "Link that is not decoded", "rdma", "Unknown", linktype_fields, ARRAY_LEN(linktype_fields),
-                                 0,           FT_NONE,                    linktype_info};
+const struct hdr linktype_hdr = {"rdma.link",     "Link that is not decoded", "rdma", "Unknown",
+                                 linktype_fields, ARRAY_LEN(linktype_fields), 0,      FT_NONE,
+                                 linktype_info};
 
 #define LINK_PACKET_LEN 6 /* no other InfiniBand packet is that short */
 

@@ -11,7 +11,8 @@ static bool control_get(const struct pkt *p, const struct layer *l, struct value
 
     if (l->len < 3 || ((h[2] & 3) != 3 && l->len < 4))
         return false;
-    v->u = (h[2] & 3) == 3 ? h[2] : (uint32_t)(h[2] | h[3] << 8); /* unnumbered frames: 1 byte; others: 2, low byte first */
+    v->u = (h[2] & 3) == 3 ? h[2]
+                           : (uint32_t)(h[2] | h[3] << 8); /* unnumbered frames: 1 byte; others: 2, low byte first */
     return true;
 }
 
@@ -28,7 +29,8 @@ static void llc_info(struct buf *b, const struct pkt *p, const struct layer *l)
     if (l->len >= 2)
         buf_printf(b, "LLC, DSAP 0x%02x, SSAP 0x%02x", p->data[l->off], p->data[l->off + 1]);
 }
-const struct hdr llc_hdr = {"llc", "Logical-Link Control", "llc", "LLC", llc_fields, ARRAY_LEN(llc_fields), 0, FT_NONE, llc_info};
+const struct hdr llc_hdr = {
+    "llc", "Logical-Link Control", "llc", "LLC", llc_fields, ARRAY_LEN(llc_fields), 0, FT_NONE, llc_info};
 
 static bool snap_is_ethertype(const uint8_t *h, uint32_t len)
 {
@@ -39,17 +41,21 @@ static bool snap_is_private(const uint8_t *h, uint32_t len)
     return !snap_is_ethertype(h, len);
 }
 static const struct field snap_fields[] = {
-    FIELD_ROW(NULL, 0, 24, FT_UINT24, BASE_DEC, NULL, FLD_MEMBER, "llc.oui", "Organization Code", "0: an EtherType follows."),
-    FIELD_ROW(snap_is_ethertype, 24, 16, FT_UINT16, BASE_HEX, &ethertype_desc, FLD_MEMBER, "llc.type", "Type", "What follows."),
-    FIELD_ROW(snap_is_private, 24, 16, FT_UINT16, BASE_HEX, NULL, 0, "llc.pid", "Protocol ID", "The organization's own."),
+    FIELD_ROW(NULL, 0, 24, FT_UINT24, BASE_DEC, NULL, FLD_MEMBER, "llc.oui", "Organization Code",
+              "0: an EtherType follows."),
+    FIELD_ROW(snap_is_ethertype, 24, 16, FT_UINT16, BASE_HEX, &ethertype_desc, FLD_MEMBER, "llc.type", "Type",
+              "What follows."),
+    FIELD_ROW(snap_is_private, 24, 16, FT_UINT16, BASE_HEX, NULL, 0, "llc.pid", "Protocol ID",
+              "The organization's own."),
 };
 static void snap_info(struct buf *b, const struct pkt *p, const struct layer *l)
 {
     if (l->len >= 5)
         buf_printf(b, "SNAP, OUI 0x%06x, PID 0x%04x", load_be24(p->data + l->off), load_be16(p->data + l->off + 3));
 }
-const struct hdr snap_hdr = {"rdma.snap", "Subnetwork Access Protocol", "llc", "SNAP", snap_fields, ARRAY_LEN(snap_fields),
-                             5,           FT_NONE,                      snap_info};
+const struct hdr snap_hdr = {"rdma.snap", "Subnetwork Access Protocol", "llc", "SNAP",
+                             snap_fields, ARRAY_LEN(snap_fields),       5,     FT_NONE,
+                             snap_info};
 
 void llc_decode(struct pkt *p, uint32_t off, const struct decode_opts *o)
 {

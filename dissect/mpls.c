@@ -5,8 +5,11 @@
 #define LABEL_IPV4 0 /* explicit null */
 #define LABEL_IPV6 2
 
-static const struct vname labels[] = {{LABEL_IPV4, "IPv4 Explicit-Null"}, {1, "Router Alert"}, {LABEL_IPV6, "IPv6 Explicit-Null"},
-                                      {3, "Implicit-Null"},               {7, "Entropy Label Indicator"}};
+static const struct vname labels[] = {{LABEL_IPV4, "IPv4 Explicit-Null"},
+                                      {1, "Router Alert"},
+                                      {LABEL_IPV6, "IPv6 Explicit-Null"},
+                                      {3, "Implicit-Null"},
+                                      {7, "Entropy Label Indicator"}};
 static const struct vdesc label_desc = VDESC_NAMES(labels);
 
 /*
@@ -18,8 +21,10 @@ static const struct vdesc label_desc = VDESC_NAMES(labels);
  */
 static const struct field mpls_fields[] = {
     FIELD_ROW(NULL, 0, 20, FT_UINT32, BASE_DEC, &label_desc, FLD_MEMBER, "mpls.label", "MPLS Label", "Label value."),
-    FIELD_ROW(NULL, 20, 3, FT_UINT32, BASE_DEC, NULL, FLD_MEMBER, "mpls.exp", "MPLS Experimental Bits", "Traffic class."),
-    FIELD_ROW(NULL, 23, 1, FT_UINT32, BASE_DEC, NULL, FLD_MEMBER, "mpls.bottom", "MPLS Bottom Of Label Stack", "1: the last entry."),
+    FIELD_ROW(NULL, 20, 3, FT_UINT32, BASE_DEC, NULL, FLD_MEMBER, "mpls.exp", "MPLS Experimental Bits",
+              "Traffic class."),
+    FIELD_ROW(NULL, 23, 1, FT_UINT32, BASE_DEC, NULL, FLD_MEMBER, "mpls.bottom", "MPLS Bottom Of Label Stack",
+              "1: the last entry."),
     FIELD_ROW(NULL, 24, 8, FT_UINT32, BASE_DEC, NULL, FLD_MEMBER, "mpls.ttl", "MPLS TTL", "Hops left."),
 };
 static void mpls_info(struct buf *b, const struct pkt *p, const struct layer *l)
@@ -27,15 +32,19 @@ static void mpls_info(struct buf *b, const struct pkt *p, const struct layer *l)
     if (l->len >= 4)
         buf_printf(b, "MPLS label %u", load_be32(p->data + l->off) >> 12);
 }
-const struct hdr mpls_hdr = {"mpls", "MultiProtocol Label Switching Header", "mpls", "MPLS", mpls_fields, ARRAY_LEN(mpls_fields),
-                             4,      FT_NONE,                                mpls_info};
+const struct hdr mpls_hdr = {
+    "mpls",   "MultiProtocol Label Switching Header", "mpls", "MPLS", mpls_fields, ARRAY_LEN(mpls_fields), 4, FT_NONE,
+    mpls_info};
 
 /* Pseudowire control word, 4 bytes: 0 (4 bits), reserved (12 bits), sequence number (16 bits). */
 static const struct field mpls_cw_fields[] = {
     FIELD_ROW(NULL, 0, 16, FT_UINT16, BASE_HEX, NULL, FLD_MEMBER, "rdma.pwethcw.reserved", "Reserved", "Zero."),
-    FIELD_ROW(NULL, 16, 16, FT_UINT16, BASE_DEC, NULL, FLD_MEMBER, "pweth.cw.sequence_number", "Sequence number", "0: not used."),
+    FIELD_ROW(NULL, 16, 16, FT_UINT16, BASE_DEC, NULL, FLD_MEMBER, "pweth.cw.sequence_number", "Sequence number",
+              "0: not used."),
 };
-const struct hdr mpls_cw_hdr = {"pwethcw", "PW Ethernet Control Word", "pwethcw", NULL, mpls_cw_fields, ARRAY_LEN(mpls_cw_fields), 4, FT_NONE, NULL};
+const struct hdr mpls_cw_hdr = {
+    "pwethcw", "PW Ethernet Control Word", "pwethcw", NULL, mpls_cw_fields, ARRAY_LEN(mpls_cw_fields), 4, FT_NONE,
+    NULL};
 
 static bool known_ethertype(const struct pkt *p, uint32_t eth)
 {

@@ -33,6 +33,6 @@ NAMED(NAMED_DECLARE)
 
 /* Their headers, each followed by a comma: for the list of all headers. */
 #define NAMED_REF(kind, number, id, name, column) &named_##id,
-#define NAMED_HEADERS NAMED(NAMED_REF)
+#define NAMED_HEADERS                             NAMED(NAMED_REF)
 
 #endif

@@ -25,9 +25,11 @@ static bool len_get(const struct pkt *p, const struct layer *l, struct value *v)
     return true;
 }
 
-HDR_TABLE_PLUS(tcp, TCP_FIELDS, FIELD_ALIAS(0, 16, FT_UINT16, BASE_DEC, "tcp.port", "Port", "Source or destination port."),
+HDR_TABLE_PLUS(tcp, TCP_FIELDS,
+               FIELD_ALIAS(0, 16, FT_UINT16, BASE_DEC, "tcp.port", "Port", "Source or destination port."),
                FIELD_ALIAS(16, 16, FT_UINT16, BASE_DEC, "tcp.port", "Port", "Source or destination port."),
-               FIELD_GET(hdr_len_get, FT_UINT8, BASE_DEC, NULL, 0, "tcp.hdr_len", "Header Length", "Bytes, options included."),
+               FIELD_GET(hdr_len_get, FT_UINT8, BASE_DEC, NULL, 0, "tcp.hdr_len", "Header Length",
+                         "Bytes, options included."),
                FIELD_GET(len_get, FT_UINT32, BASE_DEC, NULL, 0, "tcp.len", "TCP Segment Len", "Bytes of payload."))
 
 static void tcp_info(struct buf *b, const struct pkt *p, const struct layer *l)
@@ -52,7 +54,8 @@ static void tcp_info(struct buf *b, const struct pkt *p, const struct layer *l)
         buf_printf(b, " ack %u", load_be32(h + 8));
     buf_printf(b, " win %u len %u", load_be16(h + 14), (unsigned)v.u);
 }
-const struct hdr tcp_hdr = {"tcp", "Transmission Control Protocol", "tcp", "TCP", tcp_fields, ARRAY_LEN(tcp_fields), 20, FT_NONE, tcp_info};
+const struct hdr tcp_hdr = {
+    "tcp", "Transmission Control Protocol", "tcp", "TCP", tcp_fields, ARRAY_LEN(tcp_fields), 20, FT_NONE, tcp_info};
 
 void tcp_decode(struct pkt *p, uint32_t off)
 {

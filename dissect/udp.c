@@ -16,7 +16,8 @@ static void udp_info(struct buf *b, const struct pkt *p, const struct layer *l)
 HDR_TABLE_PLUS(udp, UDP_FIELDS,
                FIELD_ALIAS(0, 16, FT_UINT16, BASE_DEC, "udp.port", "Port", "Source or destination port."),
                FIELD_ALIAS(16, 16, FT_UINT16, BASE_DEC, "udp.port", "Port", "Source or destination port."))
-const struct hdr udp_hdr = {"udp", "User Datagram Protocol", "udp", "UDP", udp_fields, ARRAY_LEN(udp_fields), 8, FT_NONE, udp_info};
+const struct hdr udp_hdr = {
+    "udp", "User Datagram Protocol", "udp", "UDP", udp_fields, ARRAY_LEN(udp_fields), 8, FT_NONE, udp_info};
 
 static bool is_rocev2_port(uint16_t port, const struct decode_opts *o)
 {

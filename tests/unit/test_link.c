@@ -1,8 +1,8 @@
 /* layer 1 tests: link types, tunnels and the neighbours of RDMA. Frames are assembled here from published layouts. */
 #include "dissect/icmp.h"
+#include "dissect/ip.h"
 #include "dissect/link.h"
 #include "dissect/tcp.h"
-#include "dissect/ip.h"
 
 #include <criterion/criterion.h>
 #include <stdlib.h>
@@ -273,7 +273,8 @@ Test(neighbour, port_unreachable_quotes_without_becoming_roce)
 {
     start(ETH "0800 45000058 00000000 40010000 c0a84d02 c0a84d01 0303 0000 00000000" ROCE4);
     decode(LINK_ETHERNET);
-    cr_expect_str_eq(info(), "Destination unreachable (Port unreachable) for 192.168.77.1 > 192.168.77.2 UDP 4791 (RoCEv2)");
+    cr_expect_str_eq(info(),
+                     "Destination unreachable (Port unreachable) for 192.168.77.1 > 192.168.77.2 UDP 4791 (RoCEv2)");
     cr_expect_str_eq(pkt_column(&p), "ICMP");
     cr_expect_eq(p.have & (H_BTH | H_UDP), 0);
     cr_expect_eq(p.encap, ENCAP_NONE);
@@ -284,7 +285,8 @@ Test(neighbour, port_unreachable_quotes_without_becoming_roce)
 
 Test(neighbour, fragments_are_named)
 {
-    start(ETH "0800 4500003c 00632000 40110000 c0a84d01 c0a84d02 c02812b7 05dc0000 0400ffff 00000011 00000000 3031323334353637 38396162 63646566 00000000");
+    start(ETH "0800 4500003c 00632000 40110000 c0a84d01 c0a84d02 c02812b7 05dc0000 0400ffff 00000011 00000000 "
+              "3031323334353637 38396162 63646566 00000000");
     decode(LINK_ETHERNET);
     cr_expect(p.flags & PKT_FRAGMENT);
     cr_expect(p.have & H_BTH);
@@ -303,7 +305,8 @@ Test(neighbour, arp_tcp_and_802_3)
     decode(LINK_ETHERNET);
     cr_expect_str_eq(info(), "Who has 192.168.77.2? Tell 192.168.77.1");
     cr_expect_str_eq(value("arp.dst.proto_ipv4"), "192.168.77.2");
-    start(ETH "0800 4500002d 00000000 40060000 c0a84d01 c0a84d02 9c40 4853 0000004d 00000058 5018 2000 0000 0000 68656c6c6f 000000");
+    start(ETH "0800 4500002d 00000000 40060000 c0a84d01 c0a84d02 9c40 4853 0000004d 00000058 5018 2000 0000 0000 "
+              "68656c6c6f 000000");
     decode(LINK_ETHERNET);
     cr_expect_str_eq(info(), "40000 > 18515 [PSH, ACK] seq 77 ack 88 win 8192 len 5");
     struct tcp h;
@@ -313,7 +316,8 @@ Test(neighbour, arp_tcp_and_802_3)
     cr_expect_eq(len, 5, "Ethernet padding is not payload");
     cr_expect_eq(memcmp(data, "hello", 5), 0);
     cr_expect_eq(h.seq, 77);
-    start("0180c2000000 020000000001 0026 424203 0000000000 0000000000 0000000000 0000000000 0000000000 0000000000 0000000000");
+    start("0180c2000000 020000000001 0026 424203 0000000000 0000000000 0000000000 0000000000 0000000000 0000000000 "
+          "0000000000");
     decode(LINK_ETHERNET);
     cr_expect_str_eq(pkt_column(&p), "STP");
     cr_expect_str_eq(value("eth.len"), "38");
@@ -334,7 +338,8 @@ static void cut_everywhere(unsigned linktype)
             uint8_t *data = map + page - n;
             struct value v;
             memcpy(data, f.data, n);
-            frame = (struct frame){.data = data, .caplen = n, .len = snap ? f.len : n, .number = 1, .linktype = (uint16_t)linktype};
+            frame = (struct frame){
+                .data = data, .caplen = n, .len = snap ? f.len : n, .number = 1, .linktype = (uint16_t)linktype};
             pkt_decode(&p, &frame, &opts);
             cr_assert_leq(p.n_layers, PKT_LAYERS);
             info();
@@ -343,7 +348,8 @@ static void cut_everywhere(unsigned linktype)
                     if (field_value(&p.layers[i].hdr->fields[k], &p, &p.layers[i], &v))
                         value_print(&text, &p.layers[i].hdr->fields[k], &v);
             if (n < f.len)
-                cr_assert(p.flags & (PKT_CUT | PKT_MALFORMED) || p.icrc == CRC_UNKNOWN || n == 0, "link type %u cut to %u bytes goes unnoticed", linktype, n);
+                cr_assert(p.flags & (PKT_CUT | PKT_MALFORMED) || p.icrc == CRC_UNKNOWN || n == 0,
+                          "link type %u cut to %u bytes goes unnoticed", linktype, n);
         }
     munmap(map, 2 * page);
 }
@@ -352,9 +358,11 @@ Test(link, every_truncation_is_noticed_and_stays_inside)
 {
     start(ETH "88a8 2064 8100 6005 0800" ROCE4);
     cut_everywhere(LINK_ETHERNET);
-    start(ETH "0800 45000092 00000000 402f0000 0a000001 0a000002 1000 22eb 00000005 2065 aaaa 89abcdef 1111 8001 0c000155 01020304" ETH "0800" ROCE4);
+    start(ETH "0800 45000092 00000000 402f0000 0a000001 0a000002 1000 22eb 00000005 2065 aaaa 89abcdef 1111 8001 "
+              "0c000155 01020304" ETH "0800" ROCE4);
     cut_everywhere(LINK_ETHERNET);
-    start(ETH "0800 4500007a 00000000 40110000 0a000001 0a000002 15b3 17c1 0066 0000 03406558 00002b00 01028001 01020304 01030300" ETH "0800" ROCE4);
+    start(ETH "0800 4500007a 00000000 40110000 0a000001 0a000002 15b3 17c1 0066 0000 03406558 00002b00 01028001 "
+              "01020304 01030300" ETH "0800" ROCE4);
     cut_everywhere(LINK_ETHERNET);
     start(ETH "8847 00010a09 00011109 00000000" ETH "0800" ROCE4);
     cut_everywhere(LINK_ETHERNET);
@@ -366,8 +374,9 @@ Test(link, every_truncation_is_noticed_and_stays_inside)
     cut_everywhere(LINK_IPOIB);
     start(ETH "0806 0001 0800 06 04 0001 020000000001 c0a84d01 000000000000 c0a84d02");
     cut_everywhere(LINK_ETHERNET);
-    start(ETH "86dd 60000000 00380040 00000000000000000000000000000001 00000000000000000000000000000002 3a00 050200000100"
-              "8700 0000 00000000 fd000000000000000000000000000002");
+    start(ETH
+          "86dd 60000000 00380040 00000000000000000000000000000001 00000000000000000000000000000002 3a00 050200000100"
+          "8700 0000 00000000 fd000000000000000000000000000002");
     f.data[19] = 32;
     cut_everywhere(LINK_ETHERNET);
 }
@@ -385,7 +394,8 @@ Test(link, raw_infiniband_packets)
     cr_expect_eq(p.vcrc, CRC_BAD, "the VCRC here is zero");
     cr_expect_str_eq(value("infiniband.rwh.etype"), "0x0800");
     cr_expect_eq(p.flags & PKT_MALFORMED, 0);
-    start("1001 0007 000c 0009 60000000 00003b40 fe800000000000000000000000000001 fe800000000000000000000000000002 0000");
+    start(
+        "1001 0007 000c 0009 60000000 00003b40 fe800000000000000000000000000001 fe800000000000000000000000000002 0000");
     decode(LINK_INFINIBAND);
     cr_expect(p.have & H_IP6);
     cr_expect_str_eq(value("ipv6.nxt"), "59");
@@ -410,7 +420,8 @@ Test(neighbour, options_that_lie_are_reported)
     start(ETH "0800 46000018 00000000 40060000 c0a84d01 c0a84d02 82000000");
     decode(LINK_ETHERNET);
     cr_expect_str_eq(p.why, "IPv4 option length does not fit the header");
-    start(ETH "86dd 60000000 00080040 00000000000000000000000000000001 00000000000000000000000000000002 3b00 05ff00000000");
+    start(ETH
+          "86dd 60000000 00080040 00000000000000000000000000000001 00000000000000000000000000000002 3b00 05ff00000000");
     decode(LINK_ETHERNET);
     cr_expect_str_eq(p.why, "IPv6 option exceeds its header");
 }
