@@ -108,36 +108,41 @@ static bool sidr_rep_vendor_get(const struct pkt *p, const struct layer *l, stru
 
 /* Names that filters can use whatever the message is. */
 #define LOCAL_ALIAS                                                                                                    \
-    FIELD_ALIAS(0, 32, FT_UINT32, BASE_HEX, "rdma.cm.localcommid", "Local Communication ID", "Local id of any CM message.")
+    FIELD_ALIAS(0, 32, FT_UINT32, BASE_HEX, "rdma.cm.localcommid", "Local Communication ID",                           \
+                "Local id of any CM message.")
 #define REMOTE_ALIAS                                                                                                   \
     FIELD_ALIAS(32, 32, FT_UINT32, BASE_HEX, "rdma.cm.remotecommid", "Remote Communication ID",                        \
                 "Remote id of any CM message.")
 #define SERVICE_ALIAS(bit)                                                                                             \
-    FIELD_ALIAS(bit, 64, FT_UINT64, BASE_HEX, "rdma.cm.serviceid", "ServiceID", "Service id of any CM message, undivided.")
+    FIELD_ALIAS(bit, 64, FT_UINT64, BASE_HEX, "rdma.cm.serviceid", "ServiceID",                                        \
+                "Service id of any CM message, undivided.")
 
 HDR_TABLE_PLUS(cm_req, CM_REQ_FIELDS, LOCAL_ALIAS, SERVICE_ALIAS(64),
                /* Wireshark calls these three bits by the same name as those before the ACK timeout. */
-               FIELD_ALIAS(1117, 3, FT_UINT8, BASE_HEX, "infiniband.cm.req.alt_reserved1", "Reserved (3 bits)", "Zero."))
+               FIELD_ALIAS(1117, 3, FT_UINT8, BASE_HEX, "infiniband.cm.req.alt_reserved1", "Reserved (3 bits)",
+                           "Zero."))
 HDR_TABLE_PLUS(cm_mra, CM_MRA_FIELDS, LOCAL_ALIAS, REMOTE_ALIAS)
 HDR_TABLE_PLUS(cm_rej, CM_REJ_FIELDS, LOCAL_ALIAS, REMOTE_ALIAS)
-HDR_TABLE_PLUS(cm_rep, CM_REP_FIELDS, LOCAL_ALIAS, REMOTE_ALIAS,
-               FIELD_GET(rep_vendor_get, FT_UINT24, BASE_HEX, NULL, 0, "rdma.cm.rep.vendorid", "ECE Vendor ID",
-                         "Enhanced Connection Establishment: vendor that defines the options in the attribute modifier."))
+HDR_TABLE_PLUS(
+    cm_rep, CM_REP_FIELDS, LOCAL_ALIAS, REMOTE_ALIAS,
+    FIELD_GET(rep_vendor_get, FT_UINT24, BASE_HEX, NULL, 0, "rdma.cm.rep.vendorid", "ECE Vendor ID",
+              "Enhanced Connection Establishment: vendor that defines the options in the attribute modifier."))
 HDR_TABLE_PLUS(cm_rtu, CM_RTU_FIELDS, LOCAL_ALIAS, REMOTE_ALIAS)
 HDR_TABLE_PLUS(cm_dreq, CM_DREQ_FIELDS, LOCAL_ALIAS, REMOTE_ALIAS)
 HDR_TABLE_PLUS(cm_drep, CM_DREP_FIELDS, LOCAL_ALIAS, REMOTE_ALIAS)
 HDR_TABLE_PLUS(cm_lap, CM_LAP_FIELDS, LOCAL_ALIAS, REMOTE_ALIAS)
 HDR_TABLE_PLUS(cm_apr, CM_APR_FIELDS, LOCAL_ALIAS, REMOTE_ALIAS)
 HDR_TABLE_PLUS(cm_sidr_req, CM_SIDR_REQ_FIELDS, SERVICE_ALIAS(64))
-HDR_TABLE_PLUS(cm_sidr_rep, CM_SIDR_REP_FIELDS, SERVICE_ALIAS(96),
-               FIELD_GET(sidr_rep_vendor_get, FT_UINT24, BASE_HEX, NULL, 0, "rdma.cm.sidr_rep.vendorid", "ECE Vendor ID",
-                         "Enhanced Connection Establishment: vendor that defines the options in the attribute modifier."))
+HDR_TABLE_PLUS(
+    cm_sidr_rep, CM_SIDR_REP_FIELDS, SERVICE_ALIAS(96),
+    FIELD_GET(sidr_rep_vendor_get, FT_UINT24, BASE_HEX, NULL, 0, "rdma.cm.sidr_rep.vendorid", "ECE Vendor ID",
+              "Enhanced Connection Establishment: vendor that defines the options in the attribute modifier."))
 HDR_TABLE(cm_ip, CM_IP_FIELDS)
 HDR_TABLE(cm_sidr_ip, CM_SIDR_IP_FIELDS)
 
 #define CM_HDR(var, abbr, title)                                                                                       \
-    const struct hdr var##_hdr = {"rdma.cm." abbr, title, "infiniband", "CM", var##_fields, ARRAY_LEN(var##_fields),   \
-                                  CM_BODY_LEN,     FT_NONE, cm_info};
+    const struct hdr var##_hdr = {"rdma.cm." abbr,         title,       "infiniband", "CM",   var##_fields,            \
+                                  ARRAY_LEN(var##_fields), CM_BODY_LEN, FT_NONE,      cm_info};
 CM_HDR(cm_req, "req", "CM ConnectRequest (REQ)")
 CM_HDR(cm_mra, "mra", "CM MsgRcptAck (MRA)")
 CM_HDR(cm_rej, "rej", "CM ConnectReject (REJ)")
@@ -150,13 +155,27 @@ CM_HDR(cm_sidr_rep, "sidr_rep", "CM ServiceIDResReqResp (SIDR_REP)")
 CM_HDR(cm_lap, "lap", "CM LoadAlternatePath (LAP)")
 CM_HDR(cm_apr, "apr", "CM AlternatePathResponse (APR)")
 
-const struct hdr cm_ip_hdr = {"infiniband.cm.req.ip_cm", "IP CM Private Data", "infiniband", NULL, cm_ip_fields,
-                              ARRAY_LEN(cm_ip_fields), CM_IP_LEN, FT_BYTES, NULL};
-const struct hdr cm_sidr_ip_hdr = {"rdma.cm.sidr_req.ip_cm", "IP CM Private Data", "infiniband", NULL, cm_sidr_ip_fields,
-                                   ARRAY_LEN(cm_sidr_ip_fields), CM_IP_LEN, FT_BYTES, NULL};
+const struct hdr cm_ip_hdr = {"infiniband.cm.req.ip_cm",
+                              "IP CM Private Data",
+                              "infiniband",
+                              NULL,
+                              cm_ip_fields,
+                              ARRAY_LEN(cm_ip_fields),
+                              CM_IP_LEN,
+                              FT_BYTES,
+                              NULL};
+const struct hdr cm_sidr_ip_hdr = {"rdma.cm.sidr_req.ip_cm",
+                                   "IP CM Private Data",
+                                   "infiniband",
+                                   NULL,
+                                   cm_sidr_ip_fields,
+                                   ARRAY_LEN(cm_sidr_ip_fields),
+                                   CM_IP_LEN,
+                                   FT_BYTES,
+                                   NULL};
 
-/* One row per message: its table, where its private data starts, and the header that this data begins with when the service
- * id is one of the RDMA IP CM service. */
+/* One row per message: its table, where its private data starts, and the header that this data begins with when the
+ * service id is one of the RDMA IP CM service. */
 static const struct cm_layout {
     const struct hdr *hdr;
     uint16_t private_off;

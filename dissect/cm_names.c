@@ -2,8 +2,9 @@
 #include "dissect/cm.h"
 
 static const struct vname attrs[] = {
-    {CM_REQ, "REQ"},   {CM_MRA, "MRA"},   {CM_REJ, "REJ"},           {CM_REP, "REP"},           {CM_RTU, "RTU"}, {CM_DREQ, "DREQ"},
-    {CM_DREP, "DREP"}, {CM_SIDR_REQ, "SIDR_REQ"}, {CM_SIDR_REP, "SIDR_REP"}, {CM_LAP, "LAP"}, {CM_APR, "APR"},
+    {CM_REQ, "REQ"},           {CM_MRA, "MRA"},   {CM_REJ, "REJ"},   {CM_REP, "REP"},
+    {CM_RTU, "RTU"},           {CM_DREQ, "DREQ"}, {CM_DREP, "DREP"}, {CM_SIDR_REQ, "SIDR_REQ"},
+    {CM_SIDR_REP, "SIDR_REP"}, {CM_LAP, "LAP"},   {CM_APR, "APR"},
 };
 const struct vdesc cm_attr_desc = VDESC_NAMES(attrs);
 

@@ -43,7 +43,7 @@ const char *cm_event_str(enum cm_event e)
     return names[e];
 }
 
-/* --- Helpers --------------------------------------------------------------------------------------------------------------- */
+/* --- Helpers --- */
 
 static void raise(struct cm_conn *c, enum cm_event e)
 {
@@ -101,7 +101,7 @@ static void ready(struct cm_conn *c)
     raise(c, CM_EV_CONNECTED);
 }
 
-/* --- What the caller asks for ---------------------------------------------------------------------------------------------- */
+/* --- What the caller asks for --- */
 
 static bool private_fits(const struct cm_params *p, unsigned attr)
 {
@@ -272,7 +272,7 @@ bool cm_abort(struct cm_conn *c)
     return true;
 }
 
-/* --- What arrives ---------------------------------------------------------------------------------------------------------- */
+/* --- What arrives --- */
 
 static void on_req(struct cm_conn *c, const struct cm_msg *m)
 {
@@ -452,7 +452,7 @@ bool cm_tx(struct cm_conn *c, struct cm_msg *out)
     return true;
 }
 
-/* --- Time ------------------------------------------------------------------------------------------------------------------- */
+/* --- Time --- */
 
 ns_t cm_next_expiry(const struct cm_conn *c)
 {
@@ -503,14 +503,15 @@ enum cm_event cm_poll(struct cm_conn *c)
     if (!c->events)
         return CM_EV_NONE;
     e = (unsigned)__builtin_ctz(c->events);
-    c->events &= (uint16_t)~(1u << e);
+    c->events &= (uint16_t) ~(1u << e);
     return (enum cm_event)e;
 }
 
-/* --- What has been agreed ---------------------------------------------------------------------------------------------------- */
+/* --- What has been agreed --- */
 
-/* Local ACK timeout for a peer that takes `delay` to acknowledge, over a path with this life time; all of them exponents. Twice the life
- * time plus the delay, rounded to the next exponent only where both are about as long (kernel cm.c does the same). */
+/* Local ACK timeout for a peer that takes `delay` to acknowledge, over a path with this life time; all of them
+ * exponents. Twice the life time plus the delay, rounded to the next exponent only where both are about as long (kernel
+ * cm.c does the same). */
 static uint8_t ack_exponent(unsigned delay, unsigned life)
 {
     unsigned twice = life + 1, longer = max_u32(twice, delay), apart = longer - min_u32(twice, delay);

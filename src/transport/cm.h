@@ -1,4 +1,4 @@
-/* layer 2 (transport): Communication Management: one connection's state machine, active and passive (IBTA volume 1, chapter 12). */
+/* layer 2 (transport): Communication Management: one connection as a state machine (IBTA volume 1, chapter 12). */
 #ifndef RDMATRACE_TRANSPORT_CM_H
 #define RDMATRACE_TRANSPORT_CM_H
 
@@ -50,17 +50,17 @@ const char *cm_event_str(enum cm_event e);
 
 /* A path as its sender sees it. */
 struct cm_path {
-    uint8_t sgid[16]; /* own GID; IPv4-mapped on RoCE over IPv4 */
-    uint8_t dgid[16]; /* the peer's */
-    uint16_t slid;    /* own LID; 0xffff on RoCE, as Linux has it */
-    uint16_t dlid;    /* the peer's */
-    uint32_t flow;    /* flow label, 20 bits */
-    uint8_t tclass;   /* traffic class: DSCP and ECN */
-    uint8_t hop;      /* hop limit */
-    uint8_t sl;       /* service level, 0 to 15 */
-    uint8_t rate;     /* packet rate code, 6 bits; 0: of the port */
+    uint8_t sgid[16];     /* own GID; IPv4-mapped on RoCE over IPv4 */
+    uint8_t dgid[16];     /* the peer's */
+    uint16_t slid;        /* own LID; 0xffff on RoCE, as Linux has it */
+    uint16_t dlid;        /* the peer's */
+    uint32_t flow;        /* flow label, 20 bits */
+    uint8_t tclass;       /* traffic class: DSCP and ECN */
+    uint8_t hop;          /* hop limit */
+    uint8_t sl;           /* service level, 0 to 15 */
+    uint8_t rate;         /* packet rate code, 6 bits; 0: of the port */
     uint8_t subnet_local; /* 1: no GRH */
-    uint8_t life;     /* exponent of the packet life time: 4.096 us x 2^n, 0 to 31 */
+    uint8_t life;         /* exponent of the packet life time: 4.096 us x 2^n, 0 to 31 */
 };
 
 /* What one side announces. Exponents n mean 4.096 us x 2^n. */
@@ -96,12 +96,14 @@ struct cm_params {
     uint8_t private_data[224];
 };
 
-/* What Linux's RDMA-CM uses on RoCEv2: RC, timeouts 20, 15 retries, retry and RNR retry 7, hop limit 64, LIDs 0xffff, P_Key 0xffff,
- * packet life time 18, ACK timeout 19, ACK delay 15, depths 1, MTU 1024. Ids, addresses and PSN are left zero. */
+/* What Linux's RDMA-CM uses on RoCEv2: RC, timeouts 20, 15 retries, retry and RNR retry 7, hop limit 64, LIDs 0xffff,
+ * P_Key 0xffff, packet life time 18, ACK timeout 19, ACK delay 15, depths 1, MTU 1024. Ids, addresses and PSN are left
+ * zero. */
 void cm_params_linux(struct cm_params *p);
-/* Addresses (16 bytes each, IPv4 as IPv4-mapped) of both ends into path GIDs and the RDMA-CM header, and the service id of a port.
- * `port_space`: CM_PS_*; `sport`: the active side's port. */
-void cm_params_ip(struct cm_params *p, const uint8_t *src, const uint8_t *dst, uint8_t port_space, uint16_t sport, uint16_t dport);
+/* Addresses (16 bytes each, IPv4 as IPv4-mapped) of both ends into path GIDs and the RDMA-CM header, and the service id
+ * of a port. `port_space`: CM_PS_*; `sport`: the active side's port. */
+void cm_params_ip(struct cm_params *p, const uint8_t *src, const uint8_t *dst, uint8_t port_space, uint16_t sport,
+                  uint16_t dport);
 
 /* One connection. Plain data without pointers: may be copied. All zero is CM_ST_IDLE. */
 struct cm_conn {
@@ -126,7 +128,8 @@ struct cm_conn {
     uint8_t info[72];      /* additional information of the REJ or SIDR_REP received */
 };
 
-/* Active: send a REQ. `local_id` is unique among the caller's connections and not 0. False if the private data is too long. */
+/* Active: send a REQ. `local_id` is unique among the caller's connections and not 0. False if the private data is too
+ * long. */
 bool cm_connect(struct cm_conn *c, uint32_t local_id, const struct cm_params *own, ns_t now);
 /* Active: send a SIDR_REQ; `request_id` likewise. */
 bool cm_sidr_connect(struct cm_conn *c, uint32_t request_id, const struct cm_params *own, ns_t now);
@@ -134,7 +137,8 @@ bool cm_sidr_connect(struct cm_conn *c, uint32_t request_id, const struct cm_par
 void cm_listen(struct cm_conn *c, uint32_t local_id);
 
 /* Answers. Each returns false, and does nothing, in a state that has no such answer or with too much private data. */
-/* Passive, after CM_EV_REQUEST: send a REP. Of `own`, the depths are cut to what the REQ allows; the rest is taken as it is. */
+/* Passive, after CM_EV_REQUEST: send a REP. Of `own`, the depths are cut to what the REQ allows; the rest is taken as
+ * it is. */
 bool cm_accept(struct cm_conn *c, const struct cm_params *own, ns_t now);
 /* After CM_EV_REQUEST or CM_EV_REPLY: send a REJ. `info`: additional information, at most 72 bytes. */
 bool cm_reject(struct cm_conn *c, unsigned reason, const void *info, unsigned info_len, const void *data, unsigned len);
@@ -164,11 +168,11 @@ void cm_expire(struct cm_conn *c, ns_t now);
 /* The next event; CM_EV_NONE if there is none. */
 enum cm_event cm_poll(struct cm_conn *c);
 
-/* Attributes for the queue pair, from both sides' announcements: complete from CM_EV_CONNECTED on (the passive side's already after
- * cm_accept()). State, access, port, Q_Key, RNR timer and MAC address are left zero. */
+/* Attributes for the queue pair, from both sides' announcements: complete from CM_EV_CONNECTED on (the passive side's
+ * already after cm_accept()). State, access, port, Q_Key, RNR timer and MAC address are left zero. */
 void cm_qp_attr(const struct cm_conn *c, struct qp_attr *a);
 
-/* --- Many connections ------------------------------------------------------------------------------------------------------ */
+/* --- Many connections --- */
 
 /* Whom a message is for. */
 enum cm_route {
@@ -179,35 +183,38 @@ enum cm_route {
 };
 /* Look through `n` connections. */
 enum cm_route cm_route(struct cm_conn *conns, unsigned n, const struct cm_msg *m, struct cm_conn **c);
-/* Refuse a REQ or a SIDR_REQ without a connection, e.g. for want of a listener. `reason`: enum cm_rej_reason, for a SIDR_REQ enum
- * cm_sidr_status. */
+/* Refuse a REQ or a SIDR_REQ without a connection, e.g. for want of a listener. `reason`: enum cm_rej_reason, for a
+ * SIDR_REQ enum cm_sidr_status. */
 void cm_refuse(const struct cm_msg *m, unsigned reason, const void *info, unsigned info_len, struct cm_msg *out);
-/* The answer to a message that belongs to no connection: DREP to a DREQ, REJ (invalid id) to a REP; false: none is due. */
+/* The answer to a message that belongs to no connection: DREP to a DREQ, REJ (invalid id) to a REP; false: none is due.
+ */
 bool cm_stray(const struct cm_msg *m, struct cm_msg *out);
-/* Why a listener with these parameters must refuse the REQ that `c` has received: 0 (it need not), or enum cm_rej_reason: no such
- * service, not its GID, not its partition, MTU too large, another transport, RDMA-CM header missing or wrong (as Linux: 28). */
+/* Why a listener with these parameters must refuse the REQ that `c` has received: 0 (it need not), or enum
+ * cm_rej_reason: no such service, not its GID, not its partition, MTU too large, another transport, RDMA-CM header
+ * missing or wrong (as Linux: 28). */
 unsigned cm_refusal(const struct cm_conn *c, const struct cm_params *listener);
 
-/* --- Checks without a connection -------------------------------------------------------------------------------------------- */
+/* --- Checks without a connection --- */
 
 /* How a message was carried. */
 struct cm_wire {
-    bool roce;         /* RoCE, not native InfiniBand */
-    bool addr;         /* src and dst are known */
-    uint8_t src[16];   /* GID, or IPv4-mapped address, of the packet */
+    bool roce;       /* RoCE, not native InfiniBand */
+    bool addr;       /* src and dst are known */
+    uint8_t src[16]; /* GID, or IPv4-mapped address, of the packet */
     uint8_t dst[16];
-    uint32_t qkey;     /* of the DETH */
-    uint32_t mad_len;  /* bytes of the datagram on the wire */
+    uint32_t qkey;    /* of the DETH */
+    uint32_t mad_len; /* bytes of the datagram on the wire */
 };
 void cm_wire_of(struct cm_wire *w, const struct pkt *p);
-/* The message by itself: header (CM-02), REJ and APR codes (CM-05, CM-14), RDMA-CM header (CM-16), GIDs (CM-17). `w` may be NULL. */
+/* The message by itself: header (CM-02), REJ and APR codes (CM-05, CM-14), RDMA-CM header (CM-16), GIDs (CM-17). `w`
+ * may be NULL. */
 struct verdict cm_msg_check(const struct cm_msg *m, const struct cm_wire *w);
 /* A REP by its REQ: CM-09. */
 struct verdict cm_rep_check(const struct cm_req *req, const struct cm_rep *rep);
-/* A message sent once more: the same bytes (CM-02 for its transaction id, CM-03 for the rest), at most `max_retries` times again,
- * and not before the response timeout of exponent `timeout`. `copies`: how many were seen, this one included; `gap`: since the one
- * before, in ns. The spacing says something only at a tap near the sender. */
-struct verdict cm_retry_check(const struct cm_msg *first, const struct cm_msg *again, unsigned copies, unsigned max_retries,
-                              unsigned timeout, ns_t gap);
+/* A message sent once more: the same bytes (CM-02 for its transaction id, CM-03 for the rest), at most `max_retries`
+ * times again, and not before the response timeout of exponent `timeout`. `copies`: how many were seen, this one
+ * included; `gap`: since the one before, in ns. The spacing says something only at a tap near the sender. */
+struct verdict cm_retry_check(const struct cm_msg *first, const struct cm_msg *again, unsigned copies,
+                              unsigned max_retries, unsigned timeout, ns_t gap);
 
 #endif

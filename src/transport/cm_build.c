@@ -14,13 +14,18 @@ static void mad_init(struct cm_msg *m, unsigned attr, uint64_t tid)
 
 /* Members of the same name in struct cm_params and in the message. */
 #define REQ_SAME(X)                                                                                                    \
-    X(service_id) X(ca_guid) X(qkey) X(qpn) X(psn) X(vendor_id) X(pkey) X(transport) X(ext_transport) X(mtu) X(resp_res)\
-    X(init_depth) X(retry_count) X(rnr_retry) X(max_retries) X(local_timeout) X(remote_timeout) X(flow_ctrl) X(srq)
-#define REP_SAME(X) X(ca_guid) X(qkey) X(qpn) X(psn) X(resp_res) X(init_depth) X(rnr_retry) X(ack_delay) X(flow_ctrl) X(srq)
+    X(service_id)                                                                                                      \
+    X(ca_guid)                                                                                                         \
+    X(qkey) X(qpn) X(psn) X(vendor_id) X(pkey) X(transport) X(ext_transport) X(mtu) X(resp_res) X(init_depth)          \
+        X(retry_count) X(rnr_retry) X(max_retries) X(local_timeout) X(remote_timeout) X(flow_ctrl) X(srq)
+#define REP_SAME(X)                                                                                                    \
+    X(ca_guid) X(qkey) X(qpn) X(psn) X(resp_res) X(init_depth) X(rnr_retry) X(ack_delay) X(flow_ctrl) X(srq)
 /* Members of struct cm_path and of a REQ. */
 #define REQ_PATH(X)                                                                                                    \
-    X(slid, prim_llid) X(dlid, prim_rlid) X(flow, prim_flow) X(tclass, prim_tclass) X(hop, prim_hop) X(sl, prim_sl)      \
-    X(rate, prim_rate) X(subnet_local, prim_subnet_local)
+    X(slid, prim_llid)                                                                                                 \
+    X(dlid, prim_rlid)                                                                                                 \
+    X(flow, prim_flow) X(tclass, prim_tclass) X(hop, prim_hop) X(sl, prim_sl) X(rate, prim_rate)                       \
+        X(subnet_local, prim_subnet_local)
 
 /* Private data of a REQ or SIDR_REQ: the RDMA-CM header, if there is one, and the data of the consumer. */
 static void private_put(uint8_t *p, const struct cm_params *own)
@@ -133,8 +138,8 @@ void cm_build_mra(struct cm_conn *c, enum cm_about about, unsigned n)
     c->out.mra.service_timeout = n & 31;
 }
 
-void cm_build_rej(struct cm_conn *c, enum cm_about about, unsigned reason, const void *info, unsigned info_len, const void *data,
-                  unsigned len)
+void cm_build_rej(struct cm_conn *c, enum cm_about about, unsigned reason, const void *info, unsigned info_len,
+                  const void *data, unsigned len)
 {
     struct cm_rej *r = &c->out.rej;
 
@@ -271,12 +276,22 @@ bool cm_stray(const struct cm_msg *m, struct cm_msg *out)
 
 void cm_params_linux(struct cm_params *p)
 {
-    *p = (struct cm_params){.pkey = 0xffff, .mtu = 3, .resp_res = 1, .init_depth = 1, .retry_count = 7, .rnr_retry = 7,
-                            .max_retries = 15, .local_timeout = 20, .remote_timeout = 20, .ack_timeout = 19, .ack_delay = 15,
+    *p = (struct cm_params){.pkey = 0xffff,
+                            .mtu = 3,
+                            .resp_res = 1,
+                            .init_depth = 1,
+                            .retry_count = 7,
+                            .rnr_retry = 7,
+                            .max_retries = 15,
+                            .local_timeout = 20,
+                            .remote_timeout = 20,
+                            .ack_timeout = 19,
+                            .ack_delay = 15,
                             .path = {.slid = 0xffff, .dlid = 0xffff, .hop = 64, .life = 18}};
 }
 
-void cm_params_ip(struct cm_params *p, const uint8_t *src, const uint8_t *dst, uint8_t port_space, uint16_t sport, uint16_t dport)
+void cm_params_ip(struct cm_params *p, const uint8_t *src, const uint8_t *dst, uint8_t port_space, uint16_t sport,
+                  uint16_t dport)
 {
     static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
     bool v4 = memcmp(dst, mapped, sizeof mapped) == 0;

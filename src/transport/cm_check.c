@@ -1,13 +1,17 @@
-/* layer 2 (transport): Communication Management: what may come when, for whom a message is, and what is wrong with it. */
+/* layer 2 (transport): Communication Management: what may come when, for whom a message is, and what is wrong with it.
+ */
 #include "src/transport/cm_impl.h"
 
 #include "dissect/pkt.h"
 
 #define GSI_QKEY UINT32_C(0x80010000)
 
-/* --- States and messages ---------------------------------------------------------------------------------------------------- */
+/* --- States and messages --- */
 
-#define ROW(...) {__VA_ARGS__}
+#define ROW(...)                                                                                                       \
+    {                                                                                                                  \
+        __VA_ARGS__                                                                                                    \
+    }
 #define M(attr) [attr - CM_REQ]
 
 /* What is not listed is not permitted. Which side may get a message at all is checked before. */
@@ -19,23 +23,25 @@ static const uint8_t acts[CM_ST_COUNT][CM_APR - CM_REQ + 1] = {
     [CM_ST_MRA_REP_SENT] = ROW(M(CM_REP) = CM_ACT_REPEAT, M(CM_MRA) = CM_ACT_IGNORE, M(CM_REJ) = CM_ACT_REJ),
     [CM_ST_REQ_RCVD] = ROW(M(CM_REQ) = CM_ACT_IGNORE, M(CM_REJ) = CM_ACT_REJ),
     [CM_ST_MRA_REQ_SENT] = ROW(M(CM_REQ) = CM_ACT_REPEAT, M(CM_REJ) = CM_ACT_REJ),
-    [CM_ST_REP_SENT] = ROW(M(CM_REQ) = CM_ACT_REPEAT, M(CM_RTU) = CM_ACT_RTU, M(CM_MRA) = CM_ACT_MRA, M(CM_REJ) = CM_ACT_REJ,
-                           M(CM_DREQ) = CM_ACT_DREQ),
-    [CM_ST_MRA_REP_RCVD] = ROW(M(CM_REQ) = CM_ACT_IGNORE, M(CM_RTU) = CM_ACT_RTU, M(CM_MRA) = CM_ACT_MRA, M(CM_REJ) = CM_ACT_REJ,
-                               M(CM_DREQ) = CM_ACT_DREQ),
-    [CM_ST_ESTABLISHED] = ROW(M(CM_REQ) = CM_ACT_IGNORE, M(CM_REP) = CM_ACT_RTU_AGAIN, M(CM_RTU) = CM_ACT_IGNORE,
-                              M(CM_MRA) = CM_ACT_IGNORE, M(CM_REJ) = CM_ACT_REJ, M(CM_DREQ) = CM_ACT_DREQ, M(CM_LAP) = CM_ACT_LAP),
-    [CM_ST_DREQ_SENT] = ROW(M(CM_REQ) = CM_ACT_IGNORE, M(CM_REP) = CM_ACT_IGNORE, M(CM_RTU) = CM_ACT_IGNORE,
-                            M(CM_MRA) = CM_ACT_IGNORE, M(CM_REJ) = CM_ACT_REJ, M(CM_DREQ) = CM_ACT_DREQ, M(CM_DREP) = CM_ACT_DREP,
-                            M(CM_LAP) = CM_ACT_IGNORE),
+    [CM_ST_REP_SENT] = ROW(M(CM_REQ) = CM_ACT_REPEAT, M(CM_RTU) = CM_ACT_RTU, M(CM_MRA) = CM_ACT_MRA,
+                           M(CM_REJ) = CM_ACT_REJ, M(CM_DREQ) = CM_ACT_DREQ),
+    [CM_ST_MRA_REP_RCVD] = ROW(M(CM_REQ) = CM_ACT_IGNORE, M(CM_RTU) = CM_ACT_RTU, M(CM_MRA) = CM_ACT_MRA,
+                               M(CM_REJ) = CM_ACT_REJ, M(CM_DREQ) = CM_ACT_DREQ),
+    [CM_ST_ESTABLISHED] =
+        ROW(M(CM_REQ) = CM_ACT_IGNORE, M(CM_REP) = CM_ACT_RTU_AGAIN, M(CM_RTU) = CM_ACT_IGNORE,
+            M(CM_MRA) = CM_ACT_IGNORE, M(CM_REJ) = CM_ACT_REJ, M(CM_DREQ) = CM_ACT_DREQ, M(CM_LAP) = CM_ACT_LAP),
+    [CM_ST_DREQ_SENT] =
+        ROW(M(CM_REQ) = CM_ACT_IGNORE, M(CM_REP) = CM_ACT_IGNORE, M(CM_RTU) = CM_ACT_IGNORE, M(CM_MRA) = CM_ACT_IGNORE,
+            M(CM_REJ) = CM_ACT_REJ, M(CM_DREQ) = CM_ACT_DREQ, M(CM_DREP) = CM_ACT_DREP, M(CM_LAP) = CM_ACT_IGNORE),
     [CM_ST_TIMEWAIT] = ROW(M(CM_REQ) = CM_ACT_STALE, M(CM_REP) = CM_ACT_IGNORE, M(CM_RTU) = CM_ACT_IGNORE,
                            M(CM_MRA) = CM_ACT_IGNORE, M(CM_REJ) = CM_ACT_IGNORE, M(CM_DREQ) = CM_ACT_DREP_AGAIN,
                            M(CM_DREP) = CM_ACT_IGNORE, M(CM_LAP) = CM_ACT_IGNORE),
     [CM_ST_SIDR_REQ_SENT] = ROW(M(CM_SIDR_REP) = CM_ACT_SIDR_REP),
     [CM_ST_SIDR_REQ_RCVD] = ROW(M(CM_SIDR_REQ) = CM_ACT_IGNORE),
-    [CM_ST_CLOSED] = ROW(M(CM_REQ) = CM_ACT_REJ_AGAIN, M(CM_REP) = CM_ACT_REJ_AGAIN, M(CM_RTU) = CM_ACT_IGNORE,
-                         M(CM_MRA) = CM_ACT_IGNORE, M(CM_REJ) = CM_ACT_IGNORE, M(CM_DREQ) = CM_ACT_DREP_AGAIN,
-                         M(CM_DREP) = CM_ACT_IGNORE, M(CM_SIDR_REQ) = CM_ACT_SIDR_REP_AGAIN, M(CM_SIDR_REP) = CM_ACT_IGNORE),
+    [CM_ST_CLOSED] =
+        ROW(M(CM_REQ) = CM_ACT_REJ_AGAIN, M(CM_REP) = CM_ACT_REJ_AGAIN, M(CM_RTU) = CM_ACT_IGNORE,
+            M(CM_MRA) = CM_ACT_IGNORE, M(CM_REJ) = CM_ACT_IGNORE, M(CM_DREQ) = CM_ACT_DREP_AGAIN,
+            M(CM_DREP) = CM_ACT_IGNORE, M(CM_SIDR_REQ) = CM_ACT_SIDR_REP_AGAIN, M(CM_SIDR_REP) = CM_ACT_IGNORE),
 };
 
 enum cm_act cm_act_of(const struct cm_conn *c, const struct cm_msg *m)
@@ -84,8 +90,8 @@ static bool rejects_by_guid(const struct cm_conn *c, const struct cm_msg *m)
 {
     const struct cm_rej *r = &m->rej;
 
-    return m->mad.attr_id == CM_REJ && r->reason == CM_REJ_TIMEOUT && r->remote_id == 0 && r->info_len >= 8 && !c->active &&
-           r->local_id == c->remote_id && load_be64(r->info) == c->peer.ca_guid;
+    return m->mad.attr_id == CM_REJ && r->reason == CM_REJ_TIMEOUT && r->remote_id == 0 && r->info_len >= 8 &&
+           !c->active && r->local_id == c->remote_id && load_be64(r->info) == c->peer.ca_guid;
 }
 
 static struct verdict ids_check(const struct cm_conn *c, const struct cm_msg *m)
@@ -154,7 +160,7 @@ struct verdict cm_rx_check(const struct cm_conn *c, const struct cm_msg *m)
     return v;
 }
 
-/* --- Messages by themselves ------------------------------------------------------------------------------------------------- */
+/* --- Messages by themselves --- */
 
 static struct verdict header_check(const struct cm_msg *m, const struct cm_wire *w)
 {
@@ -179,7 +185,8 @@ static struct verdict codes_check(const struct cm_msg *m, bool roce)
 {
     if (m->mad.attr_id == CM_REJ) {
         const struct cm_rej *r = &m->rej;
-        if (!cm_rej_reason_str(r->reason) || (roce && (r->reason == CM_REJ_INVALID_LID || r->reason == CM_REJ_INVALID_ALT_LID)))
+        if (!cm_rej_reason_str(r->reason) ||
+            (roce && (r->reason == CM_REJ_INVALID_LID || r->reason == CM_REJ_INVALID_ALT_LID)))
             return verdict_fail(RULE_CM_05, "reason", 0, r->reason);
         if (r->info_len > sizeof r->info)
             return verdict_fail(RULE_CM_05, "bytes of additional information", sizeof r->info, r->info_len);
@@ -190,7 +197,8 @@ static struct verdict codes_check(const struct cm_msg *m, bool roce)
     return verdict_pass();
 }
 
-/* A 16-byte address of the RDMA-CM header as a GID: IPv4 becomes IPv4-mapped. False if the 12 bytes before an IPv4 are not zero. */
+/* A 16-byte address of the RDMA-CM header as a GID: IPv4 becomes IPv4-mapped. False if the 12 bytes before an IPv4 are
+ * not zero. */
 static bool ip_gid(uint8_t *gid, const uint8_t *addr, unsigned version)
 {
     static const uint8_t zero[12];
@@ -283,8 +291,8 @@ struct verdict cm_rep_check(const struct cm_req *req, const struct cm_rep *rep)
     return verdict_pass();
 }
 
-struct verdict cm_retry_check(const struct cm_msg *first, const struct cm_msg *again, unsigned copies, unsigned max_retries,
-                              unsigned timeout, ns_t gap)
+struct verdict cm_retry_check(const struct cm_msg *first, const struct cm_msg *again, unsigned copies,
+                              unsigned max_retries, unsigned timeout, ns_t gap)
 {
     if (first->mad.tid != again->mad.tid)
         return verdict_fail(RULE_CM_02, "transaction id", first->mad.tid, again->mad.tid);
@@ -297,7 +305,7 @@ struct verdict cm_retry_check(const struct cm_msg *first, const struct cm_msg *a
     return verdict_pass();
 }
 
-/* --- Many connections ------------------------------------------------------------------------------------------------------- */
+/* --- Many connections --- */
 
 /* Whether `c` is the connection that a message is for. */
 static bool is_for(const struct cm_conn *c, const struct cm_msg *m)

@@ -9,8 +9,8 @@ void cm_build_req(struct cm_conn *c);
 void cm_build_rep(struct cm_conn *c);
 void cm_build_rtu(struct cm_conn *c);
 void cm_build_mra(struct cm_conn *c, enum cm_about about, unsigned n);
-void cm_build_rej(struct cm_conn *c, enum cm_about about, unsigned reason, const void *info, unsigned info_len, const void *data,
-                  unsigned len);
+void cm_build_rej(struct cm_conn *c, enum cm_about about, unsigned reason, const void *info, unsigned info_len,
+                  const void *data, unsigned len);
 void cm_build_dreq(struct cm_conn *c, const void *data, unsigned len);
 void cm_build_drep(struct cm_conn *c, uint64_t tid);
 void cm_build_apr(struct cm_conn *c, uint64_t tid, unsigned status);
@@ -25,15 +25,15 @@ void cm_params_of_sidr_rep(struct cm_params *p, const struct cm_msg *m);
 
 /* What a message does in a state (12.9.7, and the handlers of the kernel's cm.c). */
 enum cm_act {
-    CM_ACT_BAD,        /* it is not permitted there */
-    CM_ACT_IGNORE,     /* late, or a copy that nobody waits for */
-    CM_ACT_REPEAT,     /* a copy: send the last message again */
-    CM_ACT_RTU_AGAIN,  /* a copy of the REP */
-    CM_ACT_DREP_AGAIN, /* a copy of the DREQ */
-    CM_ACT_REJ_AGAIN,  /* repeat the last message if it was a REJ */
+    CM_ACT_BAD,            /* it is not permitted there */
+    CM_ACT_IGNORE,         /* late, or a copy that nobody waits for */
+    CM_ACT_REPEAT,         /* a copy: send the last message again */
+    CM_ACT_RTU_AGAIN,      /* a copy of the REP */
+    CM_ACT_DREP_AGAIN,     /* a copy of the DREQ */
+    CM_ACT_REJ_AGAIN,      /* repeat the last message if it was a REJ */
     CM_ACT_SIDR_REP_AGAIN, /* likewise, a SIDR_REP */
-    CM_ACT_STALE,      /* a REQ for a connection that is in timewait */
-    CM_ACT_REQ,        /* take it */
+    CM_ACT_STALE,          /* a REQ for a connection that is in timewait */
+    CM_ACT_REQ,            /* take it */
     CM_ACT_REP,
     CM_ACT_RTU,
     CM_ACT_MRA,

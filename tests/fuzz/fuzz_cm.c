@@ -18,7 +18,8 @@ static bool waits(enum cm_state s)
            s == CM_ST_DREQ_SENT || s == CM_ST_TIMEWAIT || s == CM_ST_SIDR_REQ_SENT;
 }
 
-/* A message of which `n` bytes are given, the rest zero; with `fit` its header and ids are those that the connection expects. */
+/* A message of which `n` bytes are given, the rest zero; with `fit` its header and ids are those that the connection
+ * expects. */
 static void arrive(struct cm_conn *c, const uint8_t *data, size_t n, bool fit, ns_t now)
 {
     uint8_t mad[MAD_LEN] = {0};

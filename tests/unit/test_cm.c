@@ -48,9 +48,9 @@ Test(cm, private_data_sizes_are_those_of_the_kernel)
 {
     static const struct {
         unsigned attr, bytes;
-    } sizes[] = {{CM_REQ, 92},   {CM_MRA, 222},  {CM_REJ, 148},      {CM_REP, 196},      {CM_RTU, 224}, {CM_DREQ, 220},
-                 {CM_DREP, 224}, {CM_LAP, 168},  {CM_APR, 148},      {CM_SIDR_REQ, 216}, {CM_SIDR_REP, 136},
-                 {CM_REQ - 1, 0}, {CM_APR + 1, 0}};
+    } sizes[] = {{CM_REQ, 92},       {CM_MRA, 222},   {CM_REJ, 148},  {CM_REP, 196}, {CM_RTU, 224},
+                 {CM_DREQ, 220},     {CM_DREP, 224},  {CM_LAP, 168},  {CM_APR, 148}, {CM_SIDR_REQ, 216},
+                 {CM_SIDR_REP, 136}, {CM_REQ - 1, 0}, {CM_APR + 1, 0}};
 
     for (unsigned i = 0; i < ARRAY_LEN(sizes); i++)
         cr_expect_eq(cm_private_max(sizes[i].attr), sizes[i].bytes, "0x%x", sizes[i].attr);
@@ -65,7 +65,8 @@ static void decode(const struct cm_frame *f, unsigned caplen)
     static const struct decode_opts opts = {.verify = true};
     unsigned len = cm_frame_bytes(f, bytes);
 
-    frame = (struct frame){.data = bytes, .caplen = min_u32(caplen, len), .len = len, .number = 1, .linktype = LINK_ETHERNET};
+    frame = (struct frame){
+        .data = bytes, .caplen = min_u32(caplen, len), .len = len, .number = 1, .linktype = LINK_ETHERNET};
     pkt_decode(&pkt, &frame, &opts);
 }
 
@@ -152,7 +153,8 @@ Test(cm, req_of_soft_roce_reads_as_tshark_prints_it)
     cr_expect_eq(pkt.icrc, CRC_GOOD);
 }
 
-/* The UDP source port of this connection's packets, 61471, comes from flow label 0x7f000: it is not 0x7f0, as tshark says. */
+/* The UDP source port of this connection's packets, 61471, comes from flow label 0x7f000: it is not 0x7f0, as tshark
+ * says. */
 Test(cm, primary_flow_label_and_rate_are_taken_from_their_own_bytes)
 {
     decode(&CM_FRAME_REQ, 400);
@@ -183,17 +185,20 @@ Test(cm, ipv6_private_header_shows_ipv6_addresses)
 Test(cm, info_names_the_message_and_what_matters)
 {
     decode(&CM_FRAME_REQ, 400);
-    cr_expect_str_eq(info(), "CM REQ local comm id 0xca69ce4a QPN 0x000011 service 0x0000000001061c06 (RDMA_PS_TCP port 7174) "
-                             "PSN 4585161 PMTU 1024");
+    cr_expect_str_eq(info(),
+                     "CM REQ local comm id 0xca69ce4a QPN 0x000011 service 0x0000000001061c06 (RDMA_PS_TCP port 7174) "
+                     "PSN 4585161 PMTU 1024");
     decode(&CM_FRAME_REP, 400);
     cr_expect_str_eq(info(), "CM REP local comm id 0xd292e6e0 remote comm id 0xca69ce4a QPN 0x000011 PSN 9905370");
     decode(&CM_FRAME_DREQ, 400);
     cr_expect_str_eq(info(), "CM DREQ local comm id 0xca69ce4a remote comm id 0xd292e6e0");
     decode(&CM_FRAME_REJ, 400);
-    cr_expect_str_eq(info(), "CM REJ local comm id 0x00000000 remote comm id 0xcd69ce4a of REQ: reason 8 (invalid service id)");
+    cr_expect_str_eq(info(),
+                     "CM REJ local comm id 0x00000000 remote comm id 0xcd69ce4a of REQ: reason 8 (invalid service id)");
     decode(&CM_FRAME_SIDR_REP, 400);
-    cr_expect_str_eq(info(), "CM SIDR_REP request id 0xc069ce4a status QPN and Q_Key valid QPN 0x000032 Q_Key 0x01234567 "
-                             "service 0x0000000001111c06 (RDMA_PS_UDP port 7174)");
+    cr_expect_str_eq(info(),
+                     "CM SIDR_REP request id 0xc069ce4a status QPN and Q_Key valid QPN 0x000032 Q_Key 0x01234567 "
+                     "service 0x0000000001111c06 (RDMA_PS_UDP port 7174)");
 }
 
 Test(cm, sidr_req_has_the_rdma_cm_header_too)
@@ -206,9 +211,9 @@ Test(cm, sidr_req_has_the_rdma_cm_header_too)
     cr_expect_eq(strlen(printed("rdma.cm.sidr_req.ip_cm.private")), 2 * (216 - 36));
 }
 
-static const struct cm_frame *const frames[] = {&CM_FRAME_REQ,      &CM_FRAME_REP,      &CM_FRAME_RTU, &CM_FRAME_DREQ,
-                                                &CM_FRAME_DREP,     &CM_FRAME_SIDR_REQ, &CM_FRAME_SIDR_REP, &CM_FRAME_REJ,
-                                                &CM_FRAME_REJ_NOHDR, &CM_FRAME_REQ6};
+static const struct cm_frame *const frames[] = {
+    &CM_FRAME_REQ,      &CM_FRAME_REP,      &CM_FRAME_RTU, &CM_FRAME_DREQ,      &CM_FRAME_DREP,
+    &CM_FRAME_SIDR_REQ, &CM_FRAME_SIDR_REP, &CM_FRAME_REJ, &CM_FRAME_REJ_NOHDR, &CM_FRAME_REQ6};
 
 Test(cm, real_messages_encode_to_the_same_bytes)
 {
@@ -259,7 +264,8 @@ static void decode_rej(unsigned reason, const uint8_t *ari, unsigned n)
 Test(cm, additional_reject_information_is_read_by_its_reason)
 {
     static const uint8_t gid[16] = {[10] = 0xff, [11] = 0xff, [12] = 10, [15] = 1};
-    uint8_t cpi[72] = {[8] = 0xfe, [9] = 0x80, [23] = 7, [28] = 0, [29] = 5, [30] = 0xff, [31] = 0xff, [35] = 1, [36] = 0x80, [37] = 1};
+    uint8_t cpi[72] = {[8] = 0xfe,  [9] = 0x80,  [23] = 7, [28] = 0,    [29] = 5,
+                       [30] = 0xff, [31] = 0xff, [35] = 1, [36] = 0x80, [37] = 1};
 
     decode_rej(CM_REJ_INVALID_GID, gid, 16);
     cr_expect_str_eq(printed("rdma.cm.rej.ari.gid"), "::ffff:10.0.0.1");

@@ -138,8 +138,8 @@ static void expect_bytes(const struct cm_frame *f, struct cm_conn *from, struct 
     cr_assert(cm_tx(from, &m));
     cm_msg_encode(ours, &m);
     for (unsigned i = 0; i < MAD_LEN; i++)
-        cr_assert_eq(ours[i], frame[f->mad_off + i], "%s byte %u: 0x%02x, captured 0x%02x", cm_attr_str(m.mad.attr_id), i, ours[i],
-                     frame[f->mad_off + i]);
+        cr_assert_eq(ours[i], frame[f->mad_off + i], "%s byte %u: 0x%02x, captured 0x%02x", cm_attr_str(m.mad.attr_id),
+                     i, ours[i], frame[f->mad_off + i]);
     cr_assert(verdict_ok(cm_rx(to, &m, now)));
 }
 
@@ -834,7 +834,7 @@ Test(cm_conn, a_copied_state_goes_on_independently)
     cr_expect_eq(a.state, CM_ST_ESTABLISHED);
 }
 
-/* --- Verdicts --------------------------------------------------------------------------------------------------------------- */
+/* --- Verdicts --- */
 
 static void expect_rule(struct verdict v, enum rule rule)
 {
@@ -1051,7 +1051,8 @@ Test(cm_conn, a_listener_knows_why_it_must_refuse)
     cr_expect_eq(cm_refusal(&b, &l), CM_REJ_INVALID_GID);
 }
 
-/* Every message in every state, with random content: nothing but a legal transition happens, and nothing reads out of bounds. */
+/* Every message in every state, with random content: nothing but a legal transition happens, and nothing reads out of
+ * bounds. */
 Test(cm_conn, any_message_in_any_state_is_survived)
 {
     uint32_t seed = 5;
