@@ -1,5 +1,4 @@
-/* layer 1 (wire): layout of the messages of Communication Management (IBTA volume 1, chapter 12; kernel
- * ibta_vol1_c12.h). */
+/* layer 1 (wire): layout of CM messages (IBTA volume 1, chapter 12; kernel rdma/ibta_vol1_c12.h). */
 #ifndef RDMATRACE_CM_LAYOUT_H
 #define RDMATRACE_CM_LAYOUT_H
 
