@@ -55,9 +55,7 @@ void summary_print(struct buf *b, const struct summary *s)
     buf_printf(b, "%-28s %12llu\n", "packets", (unsigned long long)s->packets);
     row(b, "bytes", s->bytes);
     if (s->timed) {
-        buf_printf(b, "%-28s %12s ", "duration", "");
-        buf_duration(b, s->last - s->first);
-        buf_char(b, '\n');
+        buf_printf(b, "%-28s %12.6f s\n", "duration", (double)(s->last - s->first) / (double)NS_PER_S);
     }
     row(b, "RoCEv2", s->encap[ENCAP_ROCEV2]);
     row(b, "RoCEv1", s->encap[ENCAP_ROCEV1]);
