@@ -56,7 +56,7 @@ struct ep_qp_init {
     uint32_t max_recv_wr;  /* 0: 16; ignored with an SRQ */
     uint16_t max_send_sge; /* 0: 1 */
     uint16_t max_recv_sge; /* 0: 1 */
-    uint32_t max_inline;   /* bytes of SEND_INLINE */
+    uint32_t max_inline;   /* bytes of SEND_INLINE (whose SGEs hold pointers of the caller, not addresses of a region) */
     bool sq_sig_all;       /* every send completes with an entry */
     int send_cq, recv_cq;  /* handles */
     int srq;               /* handle, or EP_NO_SRQ */
@@ -181,6 +181,9 @@ void *ep_qp_user(const struct endpoint *ep, int qp);
  * 2^23 packets and more (the limit of 2^31 bytes included). Errors of keys and lengths come as completions. */
 int ep_post_send(struct endpoint *ep, int qp, const struct send_wr *wr, ns_t now);
 int ep_post_recv(struct endpoint *ep, int qp, const struct recv_wr *wr, ns_t now);
+/* The piece of memory that the receives of the refill policy use (all the same); without one they take empty messages only. Their
+ * wr_ids count from 0. Call it before the queue pair becomes RTR. */
+int ep_qp_set_refill(struct endpoint *ep, int qp, const struct sge *piece);
 /* Completions: at most `n` into `wc`; returns how many. */
 int ep_poll(struct endpoint *ep, int cq, struct wc *wc, int n);
 /* The oldest asynchronous event; false: none. */

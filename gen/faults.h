@@ -13,18 +13,29 @@ enum fault_hook {
     FAULT_CM,       /* the connection manager; applied by its agent */
 };
 
+/* What a fault may look at and change. */
+struct fault_ctx {
+    struct pkt *p;              /* the packet: headers, bth, op, payload_len */
+    struct build_tweak *tweak;  /* departures below the transport */
+    const struct requester *req;
+    const struct responder *rsp;
+    ns_t now;
+    bool repeat;                /* a request sent again */
+    bool again;                 /* set: the packet is sent a second time */
+};
+
 struct fault_info {
     enum rule rule;
     enum fault_hook hook;
     const char *what; /* one line: what the endpoint does wrong */
-    /* FAULT_REQUEST, FAULT_RESPONSE: change the packet or set the tweak; returns whether it did (not every packet is suited). */
-    bool (*change)(struct pkt *p, uint32_t *payload_len, struct build_tweak *tweak, uint32_t pmtu);
+    /* FAULT_REQUEST, FAULT_RESPONSE: change the packet or the tweak; false if this packet is not suited. NULL for the others. */
+    bool (*change)(struct fault_ctx *c);
 };
 
 /* All faults. */
 extern const struct fault_info fault_table[];
 extern const unsigned fault_count;
-/* The fault that breaks `rule`; NULL if none can. */
+/* The first fault that breaks `rule`; NULL if none can. */
 const struct fault_info *fault_find(enum rule rule);
 
 #endif

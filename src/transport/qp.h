@@ -10,6 +10,7 @@ struct qp_options {
     bool credits_rx;    /* announce end-to-end credits to the peer */
     bool credits_tx;    /* obey the peer's */
     bool rxe;           /* soft-RoCE's habits */
+    uint16_t port_mtu;  /* UD: largest payload, bytes */
 };
 
 /* Plain data; the two rings lie behind it in the same block, so that memcpy() of the block copies everything. */

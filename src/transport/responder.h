@@ -88,10 +88,12 @@ struct responder {
 
     /* Answers. */
     bool hush;         /* a NAK was given for epsn: nothing more about what is ahead until it arrives */
-    bool gap;          /* something ahead of epsn arrived (or, for a validator, may have) */
+    bool rnr_given;    /* the NAK was an RNR NAK */
+    uint32_t seen_hi;  /* PSN behind the furthest request that arrived or was seen */
     bool dead;         /* a fatal NAK was given or is owed */
     bool ack_owed;     /* an ACK was asked for, or is due for a duplicate */
     bool nak_owed;     /* nak_syndrome for nak_psn is to be sent */
+    bool started;      /* a request was executed */
     bool last_is_res;  /* the message executed last was a READ or atomic */
     bool acked;        /* ack_psn is valid */
     uint8_t nak_syndrome;
@@ -146,6 +148,8 @@ struct verdict rsp_rx_check(const struct responder *r, const struct rsp_env *env
 struct effects rsp_rx(struct responder *r, const struct rsp_env *env, const struct pkt *p, ns_t now);
 /* The atomic of resource `res` was executed and found `orig`. */
 void rsp_atomic_done(struct responder *r, uint32_t res, uint64_t orig);
+/* The request just given to rsp_rx(), with effects `e`, could not be carried out (local memory): it counts as not executed. */
+void rsp_undo(struct responder *r, const struct effects *e);
 /* The data of a READ, or the execution of an atomic, failed: a NAK with `syndrome` takes the place of the answer that was due. */
 void rsp_fail(struct responder *r, uint8_t syndrome);
 /* What is due next, in the order that 9.5 and C9-27 demand: READs and atomics, then a NAK, then an ACK. `ack` false: ACKs wait. */

@@ -1,0 +1,194 @@
+/* layer 3 (gen): an endpoint as a whole: made, asked, released. */
+#include "gen/endpoint.h"
+
+#include <stdlib.h>
+
+#include "gen/ep_impl.h"
+
+static void fill_defaults(struct ep_config *c)
+{
+    struct policies d = policies_default();
+
+#define DEFAULT(member)                                                                                                        \
+    if (!c->policies.member) {                                                                                                 \
+        c->policies.member = d.member;                                                                                         \
+        c->policies.member##_arg = d.member##_arg;                                                                             \
+    }
+    DEFAULT(ack)
+    DEFAULT(window)
+    DEFAULT(pace)
+    DEFAULT(refill)
+    DEFAULT(psn)
+    DEFAULT(qpn)
+    DEFAULT(sport)
+#undef DEFAULT
+    if (!c->policies.ackreq_every)
+        c->policies.ackreq_every = d.ackreq_every;
+    if (!c->mtu)
+        c->mtu = 1024;
+    if (!c->pkey)
+        c->pkey = 0xffff;
+    if (!c->max_qp)
+        c->max_qp = 65536;
+    if (!c->max_mr)
+        c->max_mr = 4096;
+    if (c->profile == EP_RXE) {
+        c->credits = false;
+        c->migreq = false;
+    }
+}
+
+static void take_faults(struct endpoint *ep)
+{
+    for (unsigned i = 0; i < ep->cfg.n_faults; i++) {
+        const struct fault_info *f = fault_find(ep->cfg.faults[i]);
+        if (f && ep->n_fault < ARRAY_LEN(ep->fault)) {
+            ep->fault[ep->n_fault++] = f;
+            ep->fault_rules[f->rule / 64] |= UINT64_C(1) << (f->rule % 64);
+        }
+    }
+    ep->cfg.faults = NULL;
+}
+
+struct endpoint *ep_new(const struct ep_config *config)
+{
+    struct endpoint *ep = calloc(1, sizeof *ep);
+    struct mr *mr;
+
+    if (!ep)
+        return NULL;
+    ep->cfg = *config;
+    fill_defaults(&ep->cfg);
+    take_faults(ep);
+    prng_seed(&ep->rng, ep->cfg.seed);
+    mr = calloc(ep->cfg.max_mr + 1, sizeof *mr);
+    ep->mem = calloc(ep->cfg.max_mr + 1, sizeof *ep->mem);
+    ep->map_mask = 63;
+    ep->map = calloc(ep->map_mask + 1, sizeof *ep->map);
+    if (mr)
+        mr_table_init(&ep->mrs, mr, ep->cfg.max_mr + 1);
+    if (!mr || !ep->mem || !ep->map) {
+        free(mr);
+        ep->mrs.mr = NULL;
+        ep_free(ep);
+        return NULL;
+    }
+    ep->tx_qp = -1;
+    return ep;
+}
+
+void ep_free(struct endpoint *ep)
+{
+    if (!ep)
+        return;
+    for (uint32_t i = 0; i < ep->n_qp; i++)
+        ep_qp_destroy(ep, (int)i);
+    for (uint32_t i = 0; i < ep->n_cq; i++) {
+        free(ep->cq[i]->wc);
+        free(ep->cq[i]);
+    }
+    for (uint32_t i = 0; i < ep->n_srq; i++) {
+        rq_free(&ep->srq[i]->rq);
+        free(ep->srq[i]);
+    }
+    free(ep->cq);
+    free(ep->srq);
+    free(ep->qp);
+    free(ep->map);
+    free(ep->heap);
+    free(ep->ah);
+    free(ep->mem);
+    free(ep->mrs.mr);
+    free(ep);
+}
+
+struct ep_peer ep_peer_default(void)
+{
+    return (struct ep_peer){
+        .path_mtu = 1024,
+        .max_rd_atomic = 16,
+        .max_dest_rd_atomic = 16,
+        .timeout = 14,
+        .retry_cnt = 7,
+        .rnr_retry = 7,
+        .min_rnr_timer = 12,
+        .access = ACCESS_REMOTE,
+    };
+}
+
+const struct qp *ep_qp(const struct endpoint *ep, int qp)
+{
+    const struct ep_qp *q = qp_of(ep, qp);
+
+    return q ? &q->qp : NULL;
+}
+
+uint32_t ep_pick_psn(struct endpoint *ep)
+{
+    return ep->cfg.policies.psn->pick(&ep->rng, ep->psn_n++, ep->cfg.policies.psn_arg) & PSN_MASK;
+}
+
+void ep_qp_set_user(struct endpoint *ep, int qp, void *user)
+{
+    struct ep_qp *q = qp_of(ep, qp);
+
+    if (q)
+        q->user = user;
+}
+
+void *ep_qp_user(const struct endpoint *ep, int qp)
+{
+    struct ep_qp *q = qp_of(ep, qp);
+
+    return q ? q->user : NULL;
+}
+
+int ep_tx_qp(const struct endpoint *ep)
+{
+    return ep->tx_qp;
+}
+
+bool ep_tx_was_repeat(const struct endpoint *ep)
+{
+    return ep->tx_repeat;
+}
+
+uint16_t ep_linktype(const struct endpoint *ep)
+{
+    return ep->cfg.addr.encap == ENCAP_IB ? LINK_INFINIBAND : LINK_ETHERNET;
+}
+
+const struct ep_stats *ep_stats(const struct endpoint *ep)
+{
+    return &ep->st;
+}
+
+const struct ep_stats *ep_qp_stats(const struct endpoint *ep, int qp)
+{
+    const struct ep_qp *q = qp_of(ep, qp);
+
+    return q ? &q->st : NULL;
+}
+
+struct verdict ep_last_refused(const struct endpoint *ep)
+{
+    return ep->refused;
+}
+
+bool ep_has_fault(const struct endpoint *ep, enum rule rule)
+{
+    return ep_faulty(ep, rule);
+}
+
+void ep_count_fault(struct endpoint *ep)
+{
+    ep->st.faults++;
+}
+
+void ep_count_tx(struct ep_qp *q, uint32_t len)
+{
+    q->st.tx_packets++;
+    q->st.tx_bytes += len;
+    q->ep->st.tx_packets++;
+    q->ep->st.tx_bytes += len;
+}

@@ -1,0 +1,200 @@
+/* layer 3 (gen): which queue pair is next: a list of those that may have something to send, and a heap of timers. */
+#include "gen/ep_impl.h"
+
+void ep_ready(struct ep_qp *q)
+{
+    struct endpoint *ep = q->ep;
+
+    if (q->ready)
+        return;
+    q->ready = true;
+    q->next_ready = NULL;
+    if (ep->ready_tail)
+        ep->ready_tail->next_ready = q;
+    else
+        ep->ready_head = q;
+    ep->ready_tail = q;
+}
+
+static struct ep_qp *pop_ready(struct endpoint *ep)
+{
+    struct ep_qp *q = ep->ready_head;
+
+    if (!q)
+        return NULL;
+    ep->ready_head = q->next_ready;
+    if (!ep->ready_head)
+        ep->ready_tail = NULL;
+    q->ready = false;
+    return q;
+}
+
+void ep_unready(struct ep_qp *q)
+{
+    struct endpoint *ep = q->ep;
+    struct ep_qp *p, *last = NULL;
+
+    if (!q->ready)
+        return;
+    for (struct ep_qp **link = &ep->ready_head; *link; link = &(*link)->next_ready)
+        if (*link == q) {
+            *link = q->next_ready;
+            break;
+        }
+    for (p = ep->ready_head; p; p = p->next_ready)
+        last = p;
+    ep->ready_tail = last;
+    q->ready = false;
+}
+
+int ep_tx(struct endpoint *ep, uint8_t *buf, uint32_t cap, ns_t now)
+{
+    struct ep_qp *q;
+    int n;
+
+    while ((q = pop_ready(ep))) {
+        n = ep_tx_response(q, buf, cap, now);
+        if (!n)
+            n = ep_tx_request(q, buf, cap, now);
+        if (n)
+            ep_ready(q);
+        if (n > 0) {
+            ep->tx_qp = q->handle;
+            ep_count_tx(q, (uint32_t)n);
+        } else if (!n) {
+            ep_timer(q, ep_qp_deadline(q));
+        }
+        if (n)
+            return n;
+    }
+    return 0;
+}
+
+/* --- Timers: the key of an entry may be earlier than what it stands for; then it is put off when its time comes. ----------------- */
+
+static void heap_put(struct endpoint *ep, uint32_t i, struct ep_qp *q)
+{
+    ep->heap[i] = q;
+    q->heap_pos = i;
+}
+
+static void heap_up(struct endpoint *ep, struct ep_qp *q, uint32_t i)
+{
+    for (; i > 1 && ep->heap[i / 2]->heap_key > q->heap_key; i /= 2)
+        heap_put(ep, i, ep->heap[i / 2]);
+    heap_put(ep, i, q);
+}
+
+static void heap_down(struct endpoint *ep, struct ep_qp *q, uint32_t i)
+{
+    for (uint32_t child; (child = 2 * i) <= ep->heap_n; i = child) {
+        if (child < ep->heap_n && ep->heap[child + 1]->heap_key < ep->heap[child]->heap_key)
+            child++;
+        if (ep->heap[child]->heap_key >= q->heap_key)
+            break;
+        heap_put(ep, i, ep->heap[child]);
+    }
+    heap_put(ep, i, q);
+}
+
+void ep_timer_remove(struct ep_qp *q)
+{
+    struct endpoint *ep = q->ep;
+    struct ep_qp *last;
+    uint32_t i = q->heap_pos;
+
+    if (!i)
+        return;
+    q->heap_pos = 0;
+    last = ep->heap[ep->heap_n--];
+    if (last == q)
+        return;
+    heap_up(ep, last, i);
+    heap_down(ep, last, last->heap_pos);
+}
+
+void ep_timer(struct ep_qp *q, ns_t when)
+{
+    struct endpoint *ep = q->ep;
+
+    if (when == NS_NEVER || (q->heap_pos && q->heap_key <= when))
+        return;
+    q->heap_key = when;
+    heap_up(ep, q, q->heap_pos ? q->heap_pos : ++ep->heap_n);
+}
+
+static ns_t earlier(ns_t a, ns_t b)
+{
+    return a < b ? a : b;
+}
+
+ns_t ep_qp_deadline(const struct ep_qp *q)
+{
+    ns_t t = NS_NEVER;
+
+    if (q->qp.state == QPS_RTS || q->qp.state == QPS_SQD) {
+        t = req_expiry(&q->qp.req);
+        if (q->paced)
+            t = earlier(t, q->ps.next_send);
+    }
+    if (q->qp.rsp.ack_owed && qp_can_receive(&q->qp))
+        t = earlier(t, q->ps.ack_due);
+    return earlier(t, q->refill_at);
+}
+
+/* The top of the heap with a key that is true. NULL: none. */
+static struct ep_qp *heap_top(struct endpoint *ep)
+{
+    while (ep->heap_n) {
+        struct ep_qp *q = ep->heap[1];
+        ns_t t = ep_qp_deadline(q);
+        if (t == q->heap_key)
+            return q;
+        ep_timer_remove(q);
+        ep_timer(q, t);
+    }
+    return NULL;
+}
+
+ns_t ep_next_expiry(struct endpoint *ep)
+{
+    struct ep_qp *q = heap_top(ep);
+
+    return q ? q->heap_key : NS_NEVER;
+}
+
+static void qp_expire(struct ep_qp *q, ns_t now)
+{
+    struct requester *r = &q->qp.req;
+    struct effects e = {0};
+
+    if (q->refill_at <= now)
+        ep_refill(q, now);
+    if (qp_can_send(&q->qp))
+        e = req_expire(r, now);
+    if (e.reason == WHY_TIMEOUT) {
+        q->st.local_ack_timeout_err++;
+        q->ep->st.local_ack_timeout_err++;
+    }
+    if (e.flags & EFF_ERROR) {
+        enum rule rule = e.status == WC_RNR_RETRY_EXC_ERR ? RULE_RTX_08 : RULE_RTX_04;
+        if (ep_fault_choice(q, rule)) {
+            r->dead = false;
+            r->retry_left = 1;
+            req_expire(r, now);
+        } else {
+            ep_qp_fail(q, (enum wc_status)e.status, now);
+        }
+    }
+    ep_ready(q);
+}
+
+void ep_expire(struct endpoint *ep, ns_t now)
+{
+    struct ep_qp *q;
+
+    while ((q = heap_top(ep)) && q->heap_key <= now) {
+        ep_timer_remove(q);
+        qp_expire(q, now);
+    }
+}

@@ -1,0 +1,175 @@
+/* layer 2 (transport): the table of memory regions and windows. */
+#include "src/transport/mr.h"
+
+#include <errno.h>
+
+#define KEY(index, variant) ((index) << 8 | (variant))
+#define KEY_INDEX(key) ((key) >> 8)
+
+const char *mr_status_str(enum mr_status s)
+{
+    static const char *const names[] = {"ok", "bad key", "other protection domain", "other queue pair", "out of range", "right not granted"};
+    return (unsigned)s < ARRAY_LEN(names) ? names[s] : "?";
+}
+
+void mr_table_init(struct mr_table *t, struct mr *mr, uint32_t n)
+{
+    t->mr = mr;
+    t->n = n;
+    t->used = 1; /* index 0 is never given out: a key of 0 is none */
+    t->n_free = 0;
+    mr[0] = (struct mr){.kind = MR_FREE};
+}
+
+/* A free entry; its variant goes on from where a former owner left it, so that stale keys do not fit. 0: full. */
+static uint32_t entry_new(struct mr_table *t)
+{
+    uint32_t i = 0;
+
+    if (t->n_free) {
+        for (i = 1; t->mr[i].kind != MR_FREE; i++)
+            ;
+        t->n_free--;
+    } else if (t->used < t->n && t->used < UINT32_C(1) << 24) {
+        i = t->used++;
+        t->mr[i].variant = 0;
+    }
+    return i;
+}
+
+static struct mr *entry_of(const struct mr_table *t, uint32_t key)
+{
+    uint32_t i = KEY_INDEX(key);
+
+    if (i == 0 || i >= t->used || t->mr[i].kind == MR_FREE || t->mr[i].variant != (key & 0xff))
+        return NULL;
+    return &t->mr[i];
+}
+
+uint32_t mr_register(struct mr_table *t, uint32_t pd, uint64_t iova, uint64_t len, uint8_t access, bool zero_based)
+{
+    uint32_t i;
+    uint8_t variant;
+
+    if (iova + len < iova || (access & (ACCESS_REMOTE_WRITE | ACCESS_REMOTE_ATOMIC) && !(access & ACCESS_LOCAL_WRITE)))
+        return 0;
+    i = entry_new(t);
+    if (!i)
+        return 0;
+    variant = (uint8_t)(t->mr[i].variant + 1);
+    t->mr[i] = (struct mr){.iova = zero_based ? 0 : iova, .len = len, .pd = pd, .kind = MR_REGION, .access = access, .variant = variant,
+                           .valid = true, .zero_based = zero_based};
+    return KEY(i, variant);
+}
+
+static void unbind(struct mr_table *t, struct mr *w)
+{
+    if (w->valid && w->parent)
+        t->mr[w->parent].windows--;
+    w->valid = false;
+    w->parent = 0;
+    w->len = 0;
+}
+
+int mr_deregister(struct mr_table *t, uint32_t key)
+{
+    struct mr *m = entry_of(t, key);
+
+    if (!m)
+        return -EINVAL;
+    if (m->kind == MR_REGION && m->windows)
+        return -EBUSY;
+    if (m->kind != MR_REGION)
+        unbind(t, m);
+    m->kind = MR_FREE;
+    t->n_free++;
+    return 0;
+}
+
+uint32_t mw_alloc(struct mr_table *t, uint32_t pd, enum mr_kind kind)
+{
+    uint32_t i = entry_new(t);
+    uint8_t variant;
+
+    if (!i)
+        return 0;
+    variant = (uint8_t)(t->mr[i].variant + 1);
+    t->mr[i] = (struct mr){.pd = pd, .kind = (uint8_t)kind, .variant = variant};
+    return KEY(i, variant);
+}
+
+int mw_bind(struct mr_table *t, uint32_t key, uint32_t new_key, uint32_t mr_key, uint64_t va, uint64_t len, uint8_t access, uint32_t qpn)
+{
+    struct mr *w = entry_of(t, key), *m = entry_of(t, mr_key);
+
+    if (!w || w->kind == MR_REGION || KEY_INDEX(new_key) != KEY_INDEX(key))
+        return -EINVAL;
+    if (w->kind == MR_WINDOW2 && (w->valid || len == 0))
+        return -EINVAL;
+    if (len == 0) {
+        unbind(t, w);
+        w->variant = (uint8_t)new_key;
+        return 0;
+    }
+    if (!m || m->kind != MR_REGION || !m->valid || m->pd != w->pd || !(m->access & ACCESS_MW_BIND))
+        return -EINVAL;
+    if (va < m->iova || va - m->iova > m->len || len > m->len - (va - m->iova))
+        return -EINVAL;
+    if (access & ~ACCESS_REMOTE || (access & (ACCESS_REMOTE_WRITE | ACCESS_REMOTE_ATOMIC) && !(m->access & ACCESS_LOCAL_WRITE)))
+        return -EINVAL;
+    unbind(t, w);
+    w->iova = va;
+    w->len = len;
+    w->access = access;
+    w->qpn = qpn;
+    w->parent = KEY_INDEX(mr_key);
+    w->variant = (uint8_t)new_key;
+    w->valid = true;
+    m->windows++;
+    return 0;
+}
+
+enum mr_status mr_invalidate(struct mr_table *t, uint32_t key, uint32_t pd, uint32_t qpn, bool remote)
+{
+    struct mr *m = entry_of(t, key);
+
+    if (!m || !m->valid || m->kind == MR_WINDOW1)
+        return MR_BAD_KEY;
+    if (m->pd != pd)
+        return MR_BAD_PD;
+    if (m->kind == MR_WINDOW2 && m->qpn != qpn)
+        return MR_BAD_QP;
+    if (m->kind == MR_REGION && (m->windows || (remote && !(m->access & ACCESS_REMOTE))))
+        return MR_BAD_ACCESS;
+    if (m->kind == MR_WINDOW2)
+        unbind(t, m);
+    m->valid = false;
+    return MR_OK;
+}
+
+struct mr_hit mr_check(const struct mr_table *t, uint32_t key, uint32_t pd, uint32_t qpn, uint64_t va, uint64_t len, uint8_t access)
+{
+    struct mr_hit hit = {MR_OK, 0, 0};
+    const struct mr *m;
+    uint64_t off;
+
+    if (len == 0)
+        return hit;
+    m = entry_of(t, key);
+    if (!m || !m->valid) {
+        hit.status = MR_BAD_KEY;
+        return hit;
+    }
+    off = va - m->iova;
+    hit.index = m->kind == MR_REGION ? KEY_INDEX(key) : m->parent;
+    hit.offset = m->kind == MR_REGION ? off : va - t->mr[m->parent].iova;
+    if (m->pd != pd)
+        hit.status = MR_BAD_PD;
+    else if (m->kind == MR_WINDOW2 && m->qpn != qpn)
+        hit.status = MR_BAD_QP;
+    else if (va < m->iova || off > m->len || len > m->len - off)
+        hit.status = MR_BAD_RANGE;
+    else if ((m->access & access) != access)
+        hit.status = MR_BAD_ACCESS;
+    return hit;
+}

@@ -1,0 +1,509 @@
+/* layer 2 (transport): the apply half of a requester: packets sent, responses received, timers. */
+#include "src/transport/requester.h"
+
+#include "src/transport/tx_check.h"
+#include "src/transport/uc.h"
+#include "src/transport/ud.h"
+
+void req_init(struct requester *r, const struct req_params *p, struct req_msg *ring, uint32_t n)
+{
+    memset(r, 0, sizeof *r);
+    r->p = *p;
+    r->psn_next = r->psn_tx = r->una_lo = r->una_hi = r->rtx_end = p->psn & PSN_MASK;
+    r->unlimited = !p->credits;
+    r->retry_left = p->retry_cnt;
+    r->rnr_left = p->rnr_retry;
+    r->timer = NS_NEVER;
+    r->msg_off = (int32_t)((const char *)ring - (const char *)r);
+    r->msg_mask = n - 1;
+}
+
+uint32_t req_find(const struct requester *r, uint32_t psn)
+{
+    uint32_t size = r->msg_mask + 1, lo, hi = r->msg_tail, mid;
+
+    lo = r->p.certain ? r->msg_head : hi > size ? hi - size : 0;
+    if (lo == hi || psn_diff(psn, req_msg(r, lo)->psn) < 0)
+        return r->msg_tail;
+    while (hi - lo > 1) {
+        mid = lo + (hi - lo) / 2;
+        if (psn_diff(psn, req_msg(r, mid)->psn) >= 0)
+            lo = mid;
+        else
+            hi = mid;
+    }
+    return psn_in(psn, req_msg(r, lo)->psn, req_msg(r, lo)->span) ? lo : r->msg_tail;
+}
+
+/* --- Sending --------------------------------------------------------------------------------------------------------------- */
+
+static struct req_msg *msg_begin(struct requester *r, const struct pkt *p)
+{
+    struct req_msg *m = req_msg(r, r->msg_tail++);
+    uint32_t flags = p->op->flags;
+
+    m->va = p->op->ext & H_RETH ? p->reth.va : p->op->ext & H_ATOMICETH ? p->atomiceth.va : 0;
+    m->rkey = p->op->ext & H_RETH ? p->reth.rkey : p->op->ext & H_ATOMICETH ? p->atomiceth.rkey : 0;
+    m->len = p->op->ext & H_RETH ? p->reth.dmalen : flags & OPF_ATOMIC_REQ ? 8 : 0;
+    m->psn = r->psn_next;
+    m->span = m->sent = m->got = 0;
+    m->kind = (uint8_t)kind_of(flags);
+    m->opcode = p->bth.opcode;
+    m->credit = flags & OPF_SEND;
+    r->ssn = psn_add(r->ssn, 1);
+    m->ssn = r->ssn;
+    return m;
+}
+
+struct req_msg *req_append(struct requester *r, const struct pkt *p)
+{
+    bool starts = p->op->flags & OPF_START || r->msg_tail == r->msg_head;
+    struct req_msg *m = starts ? msg_begin(r, p) : req_msg(r, r->msg_tail - 1);
+    uint32_t span = request_span(p, r->p.pmtu);
+
+    m->span += span;
+    m->sent += p->payload_len;
+    if (m->kind == MSG_SEND)
+        m->len = m->sent;
+    m->last_opcode = p->bth.opcode;
+    m->open = !(p->op->flags & OPF_END);
+    if (p->op->ext & H_IMMDT)
+        m->credit = true;
+    r->psn_next = psn_add(p->bth.psn, span);
+    r->psn_tx = r->psn_next;
+    r->msg_tx = m->open ? r->msg_tail - 1 : r->msg_tail;
+    return m;
+}
+
+/* msg_tx is the message of psn_tx: local ones, which have no PSN, are passed over. */
+static void skip_local(struct requester *r)
+{
+    while (r->msg_tx != r->msg_tail && (req_msg(r, r->msg_tx)->kind == MSG_LOCAL || req_msg(r, r->msg_tx)->span == 0))
+        r->msg_tx++;
+}
+
+/* A packet sent again. */
+static void tx_repeat(struct requester *r, const struct pkt *p)
+{
+    uint32_t psn = p->bth.psn, n = r->p.certain && psn == r->psn_tx ? r->msg_tx : req_find(r, psn), end;
+    const struct req_msg *m;
+
+    if (r->alt && psn == r->alt_psn) {
+        r->alt = false;
+        r->cause = r->alt_why;
+        if (psn_diff(psn, r->una_lo) > 0)
+            r->una_lo = psn;
+    } else if (!r->p.certain && psn != r->psn_tx && r->retry_left) {
+        r->retry_left--;
+    }
+    r->psn_tx = psn_add(psn, request_span(p, r->p.pmtu));
+    if (psn_diff(r->psn_tx, r->psn_next) > 0)
+        r->psn_tx = r->psn_next;
+    r->msg_tx = r->msg_tail;
+    if (n == r->msg_tail)
+        return;
+    m = req_msg(r, n);
+    end = psn_add(m->psn, m->span);
+    r->msg_tx = psn_diff(r->psn_tx, end) < 0 || m->open ? n : n + 1;
+    skip_local(r);
+}
+
+struct effects req_tx(struct requester *r, const struct pkt *p, ns_t now)
+{
+    struct effects e = {0};
+    struct req_msg *m;
+
+    if (r->p.service == SVC_UC)
+        return uc_tx(r, p);
+    if (r->p.service == SVC_UD)
+        return ud_tx(r, p);
+    if (r->timer == NS_NEVER || psn_diff(p->bth.psn, r->psn_tx) < 0)
+        r->timer = now;
+    if (UNLIKELY(psn_diff(p->bth.psn, r->psn_next) < 0)) {
+        tx_repeat(r, p);
+        return e;
+    }
+    m = req_append(r, p);
+    if (p->op->flags & (OPF_READ_REQ | OPF_ATOMIC_REQ))
+        r->rd_out++;
+    if (UNLIKELY(!r->unlimited) && m->credit && psn_diff(m->ssn, r->limit) > 0)
+        r->probing = true;
+    return e;
+}
+
+void req_local(struct requester *r)
+{
+    struct req_msg *m = req_msg(r, r->msg_tail);
+
+    *m = (struct req_msg){.psn = r->psn_next, .kind = MSG_LOCAL};
+    r->msg_tail++;
+    if (!req_going_back(r))
+        r->msg_tx = r->msg_tail;
+}
+
+/* --- Acknowledgement --------------------------------------------------------------------------------------------------------- */
+
+static bool takes_response(const struct req_msg *m)
+{
+    return m->kind == MSG_READ || m->kind == MSG_ATOMIC;
+}
+
+/* Acknowledge everything before `to`, as far as no READ or atomic still lacks its answer. Returns whether it got there. */
+static bool advance(struct requester *r, uint32_t to, struct effects *e)
+{
+    uint32_t start = r->una_hi;
+    bool there = true;
+
+    while (r->msg_head != r->msg_tail) {
+        struct req_msg *m = req_msg(r, r->msg_head);
+        uint32_t end = psn_add(m->psn, takes_response(m) ? m->got : m->span);
+        if (takes_response(m) && m->got < m->span) {
+            r->una_hi = end;
+            there = psn_diff(to, end) <= 0;
+            break;
+        }
+        if (m->kind != MSG_LOCAL && (m->open || psn_diff(to, end) < 0)) {
+            r->una_hi = psn_diff(to, end) < 0 ? to : end;
+            break;
+        }
+        if (takes_response(m))
+            r->rd_out--;
+        r->una_hi = end;
+        r->msg_head++;
+        e->completed++;
+    }
+    if (r->una_hi != start)
+        e->flags |= EFF_ACKED;
+    return there;
+}
+
+/* The transport timer, the retry counters and the point of resumption after progress. */
+static void progress(struct requester *r, struct effects *e, ns_t now)
+{
+    if (!(e->flags & EFF_ACKED))
+        return;
+    r->retry_left = r->p.retry_cnt;
+    r->rnr_left = r->p.rnr_retry;
+    r->went_back = false;
+    r->rnr_wait = false;
+    r->timer = r->una_hi == r->psn_next ? NS_NEVER : now;
+    if (r->probing && (r->unlimited || r->msg_head == r->msg_tail || r->una_hi != req_msg(r, r->msg_tail - 1)->psn)) {
+        r->probing = false;
+        e->flags |= EFF_CREDITS;
+    }
+    if (!r->p.certain)
+        return;
+    r->una_lo = r->una_hi;
+    if (UNLIKELY(psn_diff(r->psn_tx, r->una_hi) < 0)) {
+        r->psn_tx = r->una_hi;
+        r->msg_tx = r->msg_head;
+        skip_local(r);
+    }
+}
+
+static void die(struct requester *r, struct effects *e, enum wc_status status)
+{
+    r->dead = true;
+    r->timer = NS_NEVER;
+    r->rnr_wait = false;
+    e->flags |= EFF_ERROR;
+    e->status = (uint8_t)status;
+    e->msg = r->msg_head;
+}
+
+static bool no_retry_left(const struct requester *r)
+{
+    return r->retry_left == 0 && !(r->p.retry_forever && r->p.retry_cnt == 7);
+}
+
+/* Send again from the oldest PSN without an answer. */
+static void go_back(struct requester *r, enum eff_reason why, struct effects *e)
+{
+    e->reason = (uint8_t)why;
+    if (!r->p.certain) {
+        r->alt = true;
+        r->alt_why = (uint8_t)why;
+        r->alt_psn = r->una_hi;
+        r->alt_from = INT64_MIN;
+        return;
+    }
+    if (why != WHY_RNR_NAK) {
+        if (no_retry_left(r)) {
+            die(r, e, WC_RETRY_EXC_ERR);
+            return;
+        }
+        if (r->retry_left)
+            r->retry_left--;
+    }
+    r->cause = (uint8_t)why;
+    r->went_back = why == WHY_SEQUENCE_NAK || why == WHY_IMPLIED_NAK;
+    r->rtx_end = r->psn_next;
+    r->psn_tx = r->una_hi;
+    r->msg_tx = r->msg_head;
+    skip_local(r);
+    r->timer = NS_NEVER;
+    e->flags |= EFF_RETRANSMIT;
+}
+
+/* A response passed over a READ or atomic without answer. Once per episode: responses on their way say the same again. */
+static void implied_nak(struct requester *r, struct effects *e, ns_t now)
+{
+    progress(r, e, now);
+    if (r->went_back) {
+        e->flags |= EFF_DROP;
+        e->reason = WHY_STALE;
+        return;
+    }
+    go_back(r, WHY_IMPLIED_NAK, e);
+}
+
+static void take_credits(struct requester *r, const struct pkt *p, struct effects *e)
+{
+    unsigned code = p->aeth.syndrome & 31;
+    uint32_t limit;
+
+    if (LIKELY(r->unlimited) || p->aeth.syndrome >> 5 != AETH_ACK)
+        return;
+    if (code == AETH_CREDIT_INVALID) {
+        r->unlimited = true;
+        e->flags |= EFF_CREDITS;
+        return;
+    }
+    limit = psn_add(p->aeth.msn, aeth_credits(code));
+    if (psn_diff(limit, r->limit) > 0) {
+        r->limit = limit;
+        e->flags |= EFF_CREDITS;
+        if (r->probing && psn_diff(r->ssn, limit) <= 0)
+            r->probing = false;
+    }
+}
+
+/* --- Responses --------------------------------------------------------------------------------------------------------------- */
+
+static void rx_rnr(struct requester *r, const struct pkt *p, struct effects *e, ns_t now)
+{
+    if (r->rnr_wait) {
+        e->flags |= EFF_DROP;
+        e->reason = WHY_STALE;
+        return;
+    }
+    if (r->p.rnr_retry != 7 && r->p.certain) {
+        if (r->rnr_left == 0) {
+            die(r, e, WC_RNR_RETRY_EXC_ERR);
+            return;
+        }
+        r->rnr_left--;
+    }
+    go_back(r, WHY_RNR_NAK, e);
+    r->rnr_until = now + rnr_time(p->aeth.syndrome & 31);
+    if (r->p.certain)
+        r->rnr_wait = true;
+    else
+        r->alt_from = r->rnr_until;
+    e->flags |= EFF_WAIT;
+}
+
+static void rx_sequence_nak(struct requester *r, struct effects *e)
+{
+    if (r->went_back || r->rnr_wait) {
+        e->flags |= EFF_DROP;
+        e->reason = WHY_STALE;
+        return;
+    }
+    go_back(r, WHY_SEQUENCE_NAK, e);
+}
+
+static void rx_nak(struct requester *r, const struct pkt *p, struct effects *e, ns_t now)
+{
+    static const uint8_t status[] = {
+        [NAK_INVALID_REQUEST] = WC_REM_INV_REQ_ERR,
+        [NAK_REMOTE_ACCESS] = WC_REM_ACCESS_ERR,
+        [NAK_REMOTE_OPERATIONAL] = WC_REM_OP_ERR,
+        [NAK_INVALID_RD_REQUEST] = WC_REM_INV_RD_REQ_ERR,
+    };
+    unsigned type = p->aeth.syndrome >> 5 & 3, code = p->aeth.syndrome & 31;
+
+    if (type == AETH_NAK && code >= ARRAY_LEN(status)) {
+        e->flags |= EFF_DROP;
+        e->reason = WHY_INVALID;
+        return;
+    }
+    if (!advance(r, p->bth.psn, e)) {
+        implied_nak(r, e, now);
+        return;
+    }
+    progress(r, e, now);
+    if (type == AETH_RNR)
+        rx_rnr(r, p, e, now);
+    else if (code == NAK_PSN_SEQ)
+        rx_sequence_nak(r, e);
+    else
+        die(r, e, (enum wc_status)status[code]);
+}
+
+static void rx_ack(struct requester *r, const struct pkt *p, struct effects *e, ns_t now)
+{
+    bool there;
+
+    switch (p->aeth.syndrome >> 5 & 3) {
+    case AETH_ACK:
+        there = advance(r, psn_add(p->bth.psn, 1), e);
+        take_credits(r, p, e);
+        if (there)
+            progress(r, e, now);
+        else
+            implied_nak(r, e, now);
+        break;
+    case AETH_RNR:
+    case AETH_NAK:
+        rx_nak(r, p, e, now);
+        break;
+    default:
+        e->flags |= EFF_DROP;
+        e->reason = WHY_INVALID;
+    }
+}
+
+/* Whether a READ response is what its place demands; `m` is its message, whose next response it is. */
+static bool bad_read_response(const struct requester *r, const struct req_msg *m, const struct pkt *p, struct verdict *v)
+{
+    bool last = m->got + 1 == m->span;
+    uint32_t want = last ? m->len - m->got * r->p.pmtu : r->p.pmtu;
+
+    if (last != !!(p->op->flags & OPF_END))
+        return fail(v, RULE_RDA_02, "opcode", last ? OP_READ_RESP_LAST : OP_READ_RESP_MIDDLE, p->bth.opcode & 31);
+    return p->payload_len == want ? false : fail(v, RULE_RDA_03, "payload bytes", want, p->payload_len);
+}
+
+static void rx_data(struct requester *r, const struct pkt *p, struct effects *e, ns_t now)
+{
+    struct req_msg *m;
+    struct verdict v;
+
+    if (!advance(r, p->bth.psn, e)) {
+        implied_nak(r, e, now);
+        return;
+    }
+    m = r->msg_head != r->msg_tail ? req_msg(r, r->msg_head) : NULL;
+    if (!m || r->una_hi != p->bth.psn || m->kind != (p->op->flags & OPF_ATOMIC_ACK ? MSG_ATOMIC : MSG_READ)) {
+        progress(r, e, now);
+        e->flags |= EFF_DROP;
+        e->reason = WHY_GHOST;
+        return;
+    }
+    if (m->kind == MSG_READ && UNLIKELY(bad_read_response(r, m, p, &v))) {
+        progress(r, e, now);
+        die(r, e, WC_BAD_RESP_ERR);
+        return;
+    }
+    e->flags |= m->kind == MSG_READ ? EFF_READ_DATA : EFF_ATOMIC_DATA;
+    e->msg = r->msg_head;
+    e->offset = m->got * r->p.pmtu;
+    e->len = m->kind == MSG_READ ? p->payload_len : 8;
+    m->got++;
+    advance(r, psn_add(p->bth.psn, 1), e);
+    if (p->have & H_AETH)
+        take_credits(r, p, e);
+    progress(r, e, now);
+}
+
+struct effects req_rx(struct requester *r, const struct pkt *p, ns_t now)
+{
+    struct effects e = {0};
+
+    if (UNLIKELY(r->dead || p->op->name == NULL || !(p->op->flags & OPF_RESPONSE) || p->bth.opcode >> 5 != r->p.service)) {
+        e.flags = EFF_DROP;
+        e.reason = r->dead ? WHY_STATE : WHY_INVALID;
+        return e;
+    }
+    if (UNLIKELY(psn_diff(p->bth.psn, r->psn_next) >= 0)) {
+        e.flags = EFF_DROP;
+        e.reason = WHY_GHOST;
+        return e;
+    }
+    if (UNLIKELY(psn_diff(p->bth.psn, r->una_hi) < 0)) {
+        e.flags = EFF_DROP;
+        e.reason = WHY_STALE;
+        if (p->op->flags & OPF_ACK && p->bth.psn == psn_add(r->una_hi, PSN_MASK))
+            take_credits(r, p, &e);
+        return e;
+    }
+    if (p->op->flags & OPF_ACK)
+        rx_ack(r, p, &e, now);
+    else
+        rx_data(r, p, &e, now);
+    return e;
+}
+
+struct verdict req_rx_check(const struct requester *r, const struct pkt *p, ns_t now)
+{
+    uint32_t n, off, flags = p->op->flags;
+    const struct req_msg *m;
+    struct verdict v;
+
+    (void)now;
+    if (r->p.service != SVC_RC && r->p.service == p->bth.opcode >> 5 && flags & OPF_RESPONSE)
+        return verdict_fail(RULE_SVC_03, NULL, 0, 0);
+    if (!p->op->name || !(flags & OPF_RESPONSE) || p->bth.opcode >> 5 != r->p.service)
+        return verdict_fail(RULE_FMT_03, "opcode", r->p.service << 5, p->bth.opcode);
+    if (psn_diff(p->bth.psn, r->psn_next) >= 0)
+        return verdict_fail(flags & OPF_ACK ? RULE_ACK_03 : RULE_RDA_05, "PSN", psn_add(r->psn_next, PSN_MASK), p->bth.psn);
+    if (flags & OPF_ACK || psn_diff(p->bth.psn, r->una_lo) < 0)
+        return verdict_pass();
+    n = req_find(r, p->bth.psn);
+    if (n == r->msg_tail)
+        return verdict_pass();
+    m = req_msg(r, n);
+    if (m->kind != (flags & OPF_ATOMIC_ACK ? MSG_ATOMIC : MSG_READ))
+        return verdict_fail(RULE_RDA_05, "opcode", m->opcode, p->bth.opcode);
+    off = (p->bth.psn - m->psn) & PSN_MASK;
+    if (m->kind == MSG_READ && off == m->got && bad_read_response(r, m, p, &v))
+        return v;
+    return verdict_pass();
+}
+
+struct effects req_settle(struct requester *r)
+{
+    struct effects e = {0};
+
+    if (r->p.service == SVC_RC) {
+        advance(r, r->una_hi, &e);
+        return e;
+    }
+    while (r->msg_head != r->msg_tail && !req_msg(r, r->msg_head)->open) {
+        r->msg_head++;
+        e.completed++;
+    }
+    return e;
+}
+
+/* --- Time -------------------------------------------------------------------------------------------------------------------- */
+
+ns_t req_expiry(const struct requester *r)
+{
+    ns_t wait;
+
+    if (r->dead)
+        return NS_NEVER;
+    if (r->rnr_wait)
+        return r->rnr_until;
+    wait = ack_timeout(r->p.timeout);
+    return r->timer == NS_NEVER || wait == NS_NEVER ? NS_NEVER : r->timer + wait;
+}
+
+struct effects req_expire(struct requester *r, ns_t now)
+{
+    struct effects e = {0};
+
+    if (r->dead || now < req_expiry(r))
+        return e;
+    if (r->rnr_wait) {
+        r->rnr_wait = false;
+        r->went_back = false;
+        e.flags = EFF_RETRANSMIT;
+        e.reason = WHY_RNR_NAK;
+        return e;
+    }
+    go_back(r, WHY_TIMEOUT, &e);
+    return e;
+}

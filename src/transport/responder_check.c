@@ -1,0 +1,207 @@
+/* layer 2 (transport): the check half of a responder: requests received. */
+#include "src/transport/rsp_check.h"
+#include "src/transport/tx_check.h"
+#include "src/transport/uc.h"
+#include "src/transport/ud.h"
+
+const char *rsp_answer_str(enum rsp_answer a)
+{
+    static const char *const names[] = {"execute",          "duplicate",       "drop",
+                                        "NAK sequence",     "RNR NAK",         "NAK invalid request",
+                                        "NAK remote access", "NAK remote operational"};
+    return (unsigned)a < ARRAY_LEN(names) ? names[a] : "?";
+}
+
+/* A request as the predicates see it. */
+struct rx_view {
+    const struct responder *r;
+    const struct rsp_env *env;
+    const struct pkt *p;
+    uint32_t flags; /* OPF_* */
+    uint32_t len;   /* payload bytes */
+};
+
+/* A predicate: true, and *v filled with rule and answer, if the request fails it. */
+typedef bool (*rx_rule)(const struct rx_view *, struct verdict *v);
+
+static bool refuse(struct verdict *v, enum rsp_answer answer, enum rule rule, const char *about, uint64_t expected, uint64_t seen)
+{
+    *v = rule ? verdict_fail(rule, about, expected, seen) : verdict_pass();
+    v->answer = (uint8_t)answer;
+    return true;
+}
+
+bool rsp_wrong_service(const struct responder *r, const struct pkt *p, struct verdict *v)
+{
+    unsigned want = r->p.service, got = p->bth.opcode >> 5;
+
+    if (LIKELY(want == got && p->op->name && p->op->flags & OPF_REQUEST && (p->have & p->op->ext) == p->op->ext))
+        return false;
+    if (p->op->name && (want == SVC_UD) != (got == SVC_UD))
+        return refuse(v, ANS_DROP, RULE_SVC_02, "service", want, got);
+    return refuse(v, ANS_DROP, RULE_FMT_03, "opcode", want << 5, p->bth.opcode);
+}
+
+static bool bad_sequence(const struct rx_view *t, struct verdict *v)
+{
+    unsigned kind = t->flags & OPF_SEND ? OPEN_SEND : t->flags & OPF_WRITE ? OPEN_WRITE : OPEN_NONE;
+
+    if (t->flags & OPF_START)
+        return LIKELY(t->r->open == OPEN_NONE) ? false : refuse(v, ANS_NAK_INVALID, RULE_SEQ_03, "opcode", 0, t->p->bth.opcode);
+    if (LIKELY(t->r->open == kind))
+        return false;
+    return refuse(v, ANS_NAK_INVALID, t->r->open == OPEN_NONE ? RULE_SEQ_03 : RULE_SEQ_02, "opcode", 0, t->p->bth.opcode);
+}
+
+static bool not_supported(const struct rx_view *t, struct verdict *v)
+{
+    uint8_t access = t->r->p.access;
+
+    if (t->flags & (OPF_FLUSH | OPF_ATOMIC_WRITE) || (t->flags & OPF_WRITE && !(access & ACCESS_REMOTE_WRITE)) ||
+        (t->flags & OPF_READ_REQ && !(access & ACCESS_REMOTE_READ)) || (t->flags & OPF_ATOMIC_REQ && !(access & ACCESS_REMOTE_ATOMIC)))
+        return refuse(v, ANS_NAK_INVALID, RULE_NONE, NULL, 0, 0);
+    return false;
+}
+
+static bool no_resource(const struct rx_view *t, struct verdict *v)
+{
+    if (t->flags & (OPF_READ_REQ | OPF_ATOMIC_REQ)) {
+        if (LIKELY(rsp_pending(t->r) < t->r->p.max_rd))
+            return false;
+        return refuse(v, ANS_NAK_INVALID, RULE_RDA_06, "READs and atomics outstanding", t->r->p.max_rd, rsp_pending(t->r) + 1u);
+    }
+    if (!t->env || t->r->recv_taken || t->env->rq_avail)
+        return false;
+    if (t->flags & OPF_SEND || t->p->op->ext & H_IMMDT)
+        return refuse(v, ANS_RNR, RULE_NONE, NULL, 0, 0);
+    return false;
+}
+
+static bool bad_length(const struct rx_view *t, struct verdict *v)
+{
+    uint32_t pmtu = t->r->p.pmtu, pad = t->p->bth.padcnt;
+
+    if (t->flags & (OPF_FIRST | OPF_MIDDLE) ? t->len != pmtu || pad : t->len > pmtu || (t->flags & OPF_LAST && t->len == 0))
+        return refuse(v, ANS_NAK_INVALID, RULE_SEQ_04, "payload bytes", pmtu, t->len);
+    if (UNLIKELY(pad != (-t->len & 3)))
+        return refuse(v, ANS_NAK_INVALID, RULE_FMT_05, "pad count", -t->len & 3, pad);
+    if (t->p->op->ext & H_RETH && UNLIKELY(t->p->reth.dmalen > UINT32_C(1) << 31))
+        return refuse(v, ANS_NAK_INVALID, RULE_SEQ_07, "RETH length", UINT32_C(1) << 31, t->p->reth.dmalen);
+    if (t->flags & OPF_ATOMIC_REQ && UNLIKELY(t->p->atomiceth.va % 8))
+        return refuse(v, ANS_NAK_INVALID, RULE_RDA_08, "address modulo 8", 0, t->p->atomiceth.va % 8);
+    return false;
+}
+
+static bool bad_write_length(const struct rx_view *t, struct verdict *v)
+{
+    uint32_t left;
+
+    if (!(t->flags & OPF_WRITE))
+        return false;
+    left = t->flags & OPF_START ? t->p->reth.dmalen : t->r->left;
+    if (LIKELY(t->flags & OPF_END ? t->len == left : t->len < left))
+        return false;
+    return refuse(v, ANS_NAK_INVALID, RULE_SEQ_06, "bytes", left, t->len);
+}
+
+static bool receive_too_short(const struct rx_view *t, struct verdict *v)
+{
+    uint64_t need = (uint64_t)(t->flags & OPF_START ? 0 : t->r->offset) + t->len;
+
+    if (!(t->flags & OPF_SEND) || !t->env || LIKELY(need <= t->env->rq_len))
+        return false;
+    return refuse(v, t->r->p.rxe ? ANS_NAK_OPERATIONAL : ANS_NAK_INVALID, RULE_NONE, NULL, 0, 0);
+}
+
+static bool bad_key(const struct rx_view *t, struct verdict *v)
+{
+    const struct pkt *p = t->p;
+    uint8_t access = t->flags & OPF_WRITE ? ACCESS_REMOTE_WRITE : t->flags & OPF_READ_REQ ? ACCESS_REMOTE_READ : ACCESS_REMOTE_ATOMIC;
+    struct mr_hit hit;
+
+    if (!t->env)
+        return false;
+    if (p->op->ext & H_RETH)
+        hit = mr_check(t->env->mrs, p->reth.rkey, t->env->pd, t->env->qpn, p->reth.va, p->reth.dmalen, access);
+    else if (p->op->ext & H_ATOMICETH)
+        hit = mr_check(t->env->mrs, p->atomiceth.rkey, t->env->pd, t->env->qpn, p->atomiceth.va, 8, access);
+    else
+        return false;
+    return LIKELY(hit.status == MR_OK) ? false : refuse(v, ANS_NAK_ACCESS, RULE_NONE, mr_status_str(hit.status), 0, 0);
+}
+
+/* In the order in which the specification validates a request, behind its PSN. */
+static const rx_rule validation[] = {bad_sequence, not_supported,    no_resource,       bad_length,
+                                     bad_write_length, receive_too_short, bad_key};
+
+void rsp_validate(const struct responder *r, const struct rsp_env *env, const struct pkt *p, struct verdict *v)
+{
+    struct rx_view t = {.r = r, .env = env, .p = p, .flags = p->op->flags, .len = p->payload_len};
+
+    for (unsigned i = 0; i < ARRAY_LEN(validation); i++)
+        if (UNLIKELY(validation[i](&t, v)))
+            return;
+    v->answer = ANS_EXECUTE;
+}
+
+/* A READ that was executed, asked for again: inside the original range, with the address that belongs to its PSN. */
+static bool bad_reread(const struct responder *r, const struct rsp_res *res, const struct pkt *p, struct verdict *v)
+{
+    uint64_t skip = (uint64_t)((p->bth.psn - res->psn) & PSN_MASK) * r->p.pmtu;
+
+    if (p->reth.va != res->va + skip)
+        return refuse(v, ANS_DROP, RULE_RDA_04, "address", res->va + skip, p->reth.va);
+    if (skip + p->reth.dmalen > res->len || p->reth.rkey != res->rkey)
+        return refuse(v, ANS_DROP, RULE_RDA_04, "RETH length", res->len - skip, p->reth.dmalen);
+    return false;
+}
+
+static struct verdict duplicate(const struct responder *r, const struct pkt *p)
+{
+    struct verdict v = {.answer = ANS_DUPLICATE};
+    const struct rsp_res *res;
+    uint32_t n;
+
+    if (p->op->flags & (OPF_SEND | OPF_WRITE)) {
+        if (!r->started && !r->p.rxe)
+            v.answer = ANS_DROP;
+        return v;
+    }
+    n = rsp_find(r, p->bth.psn);
+    res = rsp_res(r, n);
+    if (n == r->res_tail || !(p->op->flags & OPF_READ_REQ ? (res->opcode == OP_READ_REQUEST) : res->opcode == (p->bth.opcode & 31)))
+        v.answer = ANS_DROP;
+    else if (p->op->flags & OPF_READ_REQ)
+        bad_reread(r, res, p, &v);
+    return v;
+}
+
+struct verdict rsp_rx_check(const struct responder *r, const struct rsp_env *env, const struct pkt *p, ns_t now)
+{
+    struct verdict v = {0};
+    int32_t ahead;
+
+    (void)now;
+    if (r->p.service == SVC_UC)
+        return uc_rx_check(r, env, p);
+    if (r->p.service == SVC_UD)
+        return ud_rx_check(r, env, p);
+    if (rsp_wrong_service(r, p, &v))
+        return v;
+    if (UNLIKELY(r->dead)) {
+        v.answer = ANS_DROP;
+        return v;
+    }
+    ahead = psn_diff(p->bth.psn, r->epsn_hi);
+    if (UNLIKELY(ahead > 0)) {
+        v.answer = r->hush && !r->p.rxe ? ANS_DROP : ANS_NAK_SEQ;
+        if (r->hush && r->p.rxe && !r->rnr_given)
+            v.answer = ANS_DROP;
+        return v;
+    }
+    if (UNLIKELY(ahead < 0))
+        return duplicate(r, p);
+    if (r->p.certain)
+        rsp_validate(r, env, p, &v);
+    return v;
+}

@@ -1,0 +1,96 @@
+/* layer 2 (transport): unreliable connections. */
+#include "src/transport/uc.h"
+
+#include "src/transport/rsp_check.h"
+#include "src/transport/tx_check.h"
+
+/* One PSN after the other, none twice. */
+static bool breaks_count(const struct tx_view *t, struct verdict *v)
+{
+    return LIKELY(t->p->bth.psn == t->r->psn_next) ? false : fail(v, RULE_SVC_06, "PSN", t->r->psn_next, t->p->bth.psn);
+}
+
+static bool breaks_uc_format(const struct tx_view *t, struct verdict *v)
+{
+    return breaks_format(t->p, v);
+}
+
+static const tx_rule uc_rules[] = {breaks_service, breaks_count, breaks_order, breaks_length, breaks_reth, breaks_uc_format, breaks_solicited};
+
+unsigned uc_tx_check(const struct requester *r, const struct pkt *p, struct verdict *out, unsigned max)
+{
+    struct tx_view t = {.r = r, .p = p, .flags = p->op->flags, .len = p->payload_len, .span = 1};
+
+    if (r->msg_tail != r->msg_head && req_msg(r, r->msg_tail - 1)->open)
+        t.m = req_msg(r, r->msg_tail - 1);
+    return tx_run(uc_rules, ARRAY_LEN(uc_rules), &t, out, max);
+}
+
+struct effects uc_tx(struct requester *r, const struct pkt *p)
+{
+    struct effects e;
+
+    req_append(r, p);
+    e = req_settle(r);
+    r->una_lo = r->una_hi = r->psn_next;
+    return e;
+}
+
+/* The state as it would be if `p` were the expected packet: what a gap leaves of the message in progress. */
+static bool lost_its_place(const struct responder *r, const struct pkt *p)
+{
+    return p->bth.psn != r->epsn_hi || r->resync;
+}
+
+struct verdict uc_rx_check(const struct responder *r, const struct rsp_env *env, const struct pkt *p)
+{
+    struct verdict v = {0};
+
+    if (rsp_wrong_service(r, p, &v))
+        return v;
+    if (lost_its_place(r, p) && !(p->op->flags & OPF_START)) {
+        v.answer = ANS_DROP;
+        return v;
+    }
+    if (r->open != OPEN_NONE && p->op->flags & OPF_START) {
+        struct responder fresh = *r; /* without its ring: none of the predicates for SEND and WRITE looks at that */
+        fresh.open = OPEN_NONE;
+        fresh.offset = 0;
+        rsp_validate(&fresh, env, p, &v);
+    } else {
+        rsp_validate(r, env, p, &v);
+    }
+    if (v.answer != ANS_EXECUTE)
+        v.answer = ANS_DROP;
+    return v;
+}
+
+struct effects uc_rx(struct responder *r, const struct rsp_env *env, const struct pkt *p)
+{
+    struct verdict v = uc_rx_check(r, env, p);
+    struct effects e = {0};
+    bool starts = p->op->flags & OPF_START, ours = v.rule != RULE_FMT_03 && v.rule != RULE_SVC_02;
+
+    if (!ours) {
+        e.flags = EFF_DROP;
+        e.reason = WHY_INVALID;
+        return e;
+    }
+    if ((lost_its_place(r, p) || starts) && r->open != OPEN_NONE)
+        r->open = OPEN_NONE; /* the receive in progress, if any, is used for the next message */
+    r->epsn_hi = psn_add(p->bth.psn, 1);
+    if (r->p.certain)
+        r->epsn_lo = r->epsn_hi;
+    if (v.answer != ANS_EXECUTE) {
+        r->open = OPEN_NONE;
+        r->resync = true;
+        e.flags = EFF_DROP;
+        e.reason = v.rule ? WHY_INVALID : !starts ? WHY_GAP : WHY_NOT_READY;
+        if (v.rule == RULE_NONE && env && env->rq_avail)
+            e.reason = WHY_ACCESS;
+        return e;
+    }
+    r->resync = false;
+    rsp_execute(r, p, &e);
+    return e;
+}

@@ -1,0 +1,86 @@
+/* layer 2 (transport): names of the verbs' enumerations. */
+#include "src/transport/verbs.h"
+
+#include "src/transport/effects.h"
+
+#define NAME_OF(names, v) ((unsigned)(v) < ARRAY_LEN(names) && names[v] ? names[v] : "?")
+
+const char *qp_type_str(enum qp_type t)
+{
+    static const char *const names[] = {"RC", "UC", "UD"};
+    return NAME_OF(names, t);
+}
+
+const char *qp_state_str(enum qp_state s)
+{
+    static const char *const names[] = {"RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERR"};
+    return NAME_OF(names, s);
+}
+
+const char *wr_opcode_str(enum wr_opcode op)
+{
+    static const char *const names[] = {"SEND",       "SEND_WITH_IMM",       "SEND_WITH_INV",        "RDMA_WRITE", "RDMA_WRITE_WITH_IMM",
+                                        "RDMA_READ",  "ATOMIC_CMP_AND_SWP",  "ATOMIC_FETCH_AND_ADD", "BIND_MW",    "LOCAL_INV"};
+    return NAME_OF(names, op);
+}
+
+const char *wc_status_str(enum wc_status s)
+{
+    static const char *const names[] = {
+        "SUCCESS",        "LOC_LEN_ERR",        "LOC_QP_OP_ERR",     "LOC_EEC_OP_ERR",     "LOC_PROT_ERR",  "WR_FLUSH_ERR",
+        "MW_BIND_ERR",    "BAD_RESP_ERR",       "LOC_ACCESS_ERR",    "REM_INV_REQ_ERR",    "REM_ACCESS_ERR", "REM_OP_ERR",
+        "RETRY_EXC_ERR",  "RNR_RETRY_EXC_ERR",  "LOC_RDD_VIOL_ERR",  "REM_INV_RD_REQ_ERR", "REM_ABORT_ERR", "INV_EECN_ERR",
+        "INV_EEC_STATE_ERR", "FATAL_ERR",       "RESP_TIMEOUT_ERR",  "GENERAL_ERR",
+    };
+    return NAME_OF(names, s);
+}
+
+const char *wc_opcode_str(enum wc_opcode op)
+{
+    static const char *const names[] = {"SEND",    "RDMA_WRITE", "RDMA_READ", "COMP_SWAP",         "FETCH_ADD",
+                                        "BIND_MW", "LOCAL_INV",  "RECV",      "RECV_RDMA_WITH_IMM"};
+    return NAME_OF(names, op);
+}
+
+enum wc_opcode wc_opcode_of(enum wr_opcode op)
+{
+    static const uint8_t map[] = {
+        [WR_SEND] = WC_SEND,
+        [WR_SEND_WITH_IMM] = WC_SEND,
+        [WR_SEND_WITH_INV] = WC_SEND,
+        [WR_RDMA_WRITE] = WC_RDMA_WRITE,
+        [WR_RDMA_WRITE_WITH_IMM] = WC_RDMA_WRITE,
+        [WR_RDMA_READ] = WC_RDMA_READ,
+        [WR_ATOMIC_CMP_AND_SWP] = WC_COMP_SWAP,
+        [WR_ATOMIC_FETCH_AND_ADD] = WC_FETCH_ADD,
+        [WR_BIND_MW] = WC_BIND_MW,
+        [WR_LOCAL_INV] = WC_LOCAL_INV,
+    };
+    return (enum wc_opcode)map[op];
+}
+
+ns_t ack_timeout(unsigned n)
+{
+    return n == 0 || n > 31 ? NS_NEVER : INT64_C(4096) << n;
+}
+
+const char *eff_reason_str(enum eff_reason why)
+{
+    static const char *const names[] = {
+        [WHY_NONE] = "",
+        [WHY_STALE] = "stale",
+        [WHY_GHOST] = "ghost",
+        [WHY_GAP] = "gap",
+        [WHY_SILENT] = "silent after a NAK",
+        [WHY_STATE] = "state",
+        [WHY_NOT_READY] = "no receive",
+        [WHY_INVALID] = "invalid",
+        [WHY_ACCESS] = "access",
+        [WHY_NO_RESOURCE] = "no longer remembered",
+        [WHY_SEQUENCE_NAK] = "sequence NAK",
+        [WHY_IMPLIED_NAK] = "implied NAK",
+        [WHY_RNR_NAK] = "RNR NAK",
+        [WHY_TIMEOUT] = "timeout",
+    };
+    return NAME_OF(names, why);
+}
