@@ -34,7 +34,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (n)
         memcpy(frame + 48, data, n);
     struct frame f = {.data = frame, .caplen = len, .len = len, .number = 1, .has_ts = true, .linktype = LINK_RAW};
-    print_everything(&b, &p, &f, &o);
+    print_everything(&b, &p, &f, &o, NULL);
     free(frame);
     return 0;
 }

@@ -22,7 +22,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     memcpy(copy, data + 1, n);
     struct frame f = {.data = copy, .caplen = n, .len = data[0] & 0x40 ? n + 100 : n, .number = 1, .has_ts = true};
     f.linktype = linktypes[(data[0] & 15) % ARRAY_LEN(linktypes)];
-    print_everything(&b, &p, &f, &o);
+    print_everything(&b, &p, &f, &o, NULL);
     free(copy);
     return 0;
 }

@@ -3,6 +3,7 @@
 #define RDMATRACE_TESTS_PRINT_H
 
 #include "dissect/pkt.h"
+#include "src/trace/context.h"
 #include "src/trace/print.h"
 
 /* Print `p` in one format; `b` then holds that text only. */
@@ -24,10 +25,13 @@ static inline void print_as(struct buf *b, struct pkt *p, enum print_format form
     print_packet(&pr, b, p);
 }
 
-/* Decode `frame` and print it in every format; at the end `b` holds its line of NDJSON. */
-static inline void print_everything(struct buf *b, struct pkt *p, const struct frame *frame, const struct decode_opts *o)
+/* Decode `frame`, note its context unless `c` is NULL, and print it in every format; at the end `b` holds its line of NDJSON. */
+static inline void print_everything(struct buf *b, struct pkt *p, const struct frame *frame, const struct decode_opts *o,
+                                    struct context *c)
 {
     pkt_decode(p, frame, o);
+    if (c)
+        context_note(c, p);
     print_as(b, p, PRINT_TEXT);
     print_as(b, p, PRINT_FIELDS);
     print_as(b, p, PRINT_NDJSON);

@@ -34,6 +34,7 @@ static struct {
     uint64_t cuts;       /* cuts of files that were read */
     uint64_t cuts_left;  /* cuts of files for which there was no time */
     ns_t deadline;
+    struct context *context; /* of all frames, disturbed as they are */
     FILE *json;
     uint64_t json_bytes; /* written to it */
     uint64_t failed;     /* cut files that gave wrong frames */
@@ -76,7 +77,7 @@ static void decode(const struct kept *k, const uint8_t *bytes, uint32_t n, uint3
     f.data = copy;
     f.caplen = n;
     f.len = len;
-    print_everything(&b, &p, &f, &o);
+    print_everything(&b, &p, &f, &o, state.context);
     if (state.tried % 16 == 0 && state.json_bytes < JSON_MAX)
         state.json_bytes += fwrite(b.p, 1, b.len, state.json);
     free(copy);
@@ -201,7 +202,8 @@ int main(int argc, char **argv)
     ns_t start = now(), budget = (ns_t)(atof(argv[1]) * 1e9);
     int fd = open(argv[2], O_RDWR | O_CREAT | O_TRUNC, 0600);
     state.json = fopen(argv[3], "wb");
-    if (fd < 0 || !state.json) {
+    state.context = context_new();
+    if (fd < 0 || !state.json || !state.context) {
         perror(argv[fd < 0 ? 2 : 3]);
         return 2;
     }
@@ -213,6 +215,7 @@ int main(int argc, char **argv)
     state.deadline = start + budget;
     disturb_all();
     fclose(state.json);
+    context_free(state.context);
     printf("%llu of %llu cuts of %llu files\n", (unsigned long long)state.cuts,
            (unsigned long long)(state.cuts + state.cuts_left), (unsigned long long)state.n_files);
     printf("%llu of %llu bytes of %llu frames: cut there twice, changed twice (%.1f s)\n", (unsigned long long)state.tried,
