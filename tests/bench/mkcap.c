@@ -1,4 +1,5 @@
-/* layer 4 (test): writes a pcap file of RoCEv2 WRITE traffic with acknowledgements and right ICRCs, for the benchmark. */
+/* layer 4 (test): writes a pcap file of RoCEv2 WRITE traffic with acknowledgements and right ICRCs, for the benchmark.
+ */
 #include "dissect/eth.h"
 #include "dissect/ip.h"
 #include "dissect/pkt.h"
@@ -10,17 +11,17 @@ enum { QPS = 64, MSG_PACKETS = 4, PAYLOAD_MAX = 4096, ACK_EVERY = 4 };
 
 /* One connection. */
 struct qp {
-    uint32_t psn;       /* of the next request */
-    uint32_t msn;       /* of the next acknowledgement */
-    unsigned in_msg;    /* packets of the current message that were sent */
-    unsigned unacked;   /* requests since the last acknowledgement */
+    uint32_t psn;     /* of the next request */
+    uint32_t msn;     /* of the next acknowledgement */
+    unsigned in_msg;  /* packets of the current message that were sent */
+    unsigned unacked; /* requests since the last acknowledgement */
 };
 
 struct made {
     FILE *out;
-    uint64_t n;        /* packets written */
-    uint32_t payload;  /* bytes in each request */
-    uint64_t random;   /* state of the payload's xorshift generator */
+    uint64_t n;       /* packets written */
+    uint32_t payload; /* bytes in each request */
+    uint64_t random;  /* state of the payload's xorshift generator */
     struct qp qp[QPS];
 };
 
@@ -31,7 +32,7 @@ static uint16_t ip_checksum(const uint8_t *ip)
     for (unsigned i = 0; i < 20; i += 2)
         sum += load_be16(ip + i);
     sum = (sum & 0xffff) + (sum >> 16);
-    return (uint16_t)~(sum + (sum >> 16));
+    return (uint16_t) ~(sum + (sum >> 16));
 }
 
 static void put_payload(struct made *m, uint8_t *p, uint32_t n)
@@ -47,7 +48,8 @@ static void put_payload(struct made *m, uint8_t *p, uint32_t n)
 /* Ethernet, IPv4 and UDP headers before `ib_len` bytes from the BTH through the ICRC; 42 bytes. */
 static void put_lower(const struct made *m, uint8_t *p, unsigned q, bool response, uint32_t ib_len)
 {
-    struct eth eth = {.dst = {2, 0, 0, 0, 0, response ? 1 : 2}, .src = {2, 0, 0, 0, 0, response ? 2 : 1}, .type = ETHERTYPE_IPV4};
+    struct eth eth = {
+        .dst = {2, 0, 0, 0, 0, response ? 1 : 2}, .src = {2, 0, 0, 0, 0, response ? 2 : 1}, .type = ETHERTYPE_IPV4};
     struct ip4 ip = {.version = 4, .ihl = 5, .dscp = 26, .ecn = 2, .df = 1, .ttl = 64, .proto = 17};
     struct udp udp = {.sport = (uint16_t)(0xc000 + q), .dport = UDP_PORT_ROCEV2, .len = (uint16_t)(8 + ib_len)};
 
@@ -85,7 +87,10 @@ static void put_request(struct made *m, unsigned q)
     struct qp *qp = &m->qp[q];
     bool single = m->payload < 256;
     unsigned last = MSG_PACKETS - 1, hdr = 12;
-    unsigned op = single ? OP_WRITE_ONLY : qp->in_msg == 0 ? OP_WRITE_FIRST : qp->in_msg == last ? OP_WRITE_LAST : OP_WRITE_MIDDLE;
+    unsigned op = single               ? OP_WRITE_ONLY
+                  : qp->in_msg == 0    ? OP_WRITE_FIRST
+                  : qp->in_msg == last ? OP_WRITE_LAST
+                                       : OP_WRITE_MIDDLE;
     struct bth bth = {.opcode = OPCODE(SVC_RC, op), .migreq = 1, .pkey = 0xffff, .dqpn = 0x1011 + q, .psn = qp->psn};
 
     bth.padcnt = -m->payload & 3;

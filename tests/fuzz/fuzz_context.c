@@ -1,5 +1,6 @@
-/* layer 4 (test): fuzzes the context across packets: connections, messages, answers. The input is a sequence of packets, each after
- * two bytes: what it is (FROM_PEER, IN_TCP, OTHER_TAP) and how many bytes follow the UDP or TCP header. */
+/* layer 4 (test): fuzzes the context across packets: connections, messages, answers. The input is a sequence of
+ * packets, each after two bytes: what it is (FROM_PEER, IN_TCP, OTHER_TAP) and how many bytes follow the UDP or TCP
+ * header. */
 #include "dissect/ip.h"
 #include "tests/fuzz/print.h"
 
@@ -9,7 +10,8 @@ enum { FROM_PEER = 1, IN_TCP = 2, OTHER_TAP = 4 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* IPv4 and UDP (28 bytes) or TCP (40 bytes) headers before `n` bytes of payload, and these bytes; returns the frame's length. */
+/* IPv4 and UDP (28 bytes) or TCP (40 bytes) headers before `n` bytes of payload, and these bytes; returns the frame's
+ * length. */
 static uint32_t put_frame(uint8_t *p, uint8_t what, const uint8_t *payload, uint8_t n)
 {
     uint8_t from = what & FROM_PEER ? 2 : 1;

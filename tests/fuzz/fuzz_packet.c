@@ -1,12 +1,13 @@
-/* layer 4 (test): fuzzes the decoding and printing of one frame. First byte: link type and options, the rest is the frame. */
+/* layer 4 (test): fuzzes the decoding and printing of one frame. First byte: link type and options, the rest is the
+ * frame. */
 #include "tests/fuzz/print.h"
 
 #include <stdlib.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static const uint16_t linktypes[] = {LINK_ETHERNET, LINK_RAW,   LINK_INFINIBAND, LINK_ERF, LINK_SLL, LINK_SLL2, LINK_NULL,
-                                     LINK_LOOP,     LINK_IPOIB, LINK_IPV4,       LINK_IPV6};
+static const uint16_t linktypes[] = {LINK_ETHERNET, LINK_RAW,  LINK_INFINIBAND, LINK_ERF,  LINK_SLL, LINK_SLL2,
+                                     LINK_NULL,     LINK_LOOP, LINK_IPOIB,      LINK_IPV4, LINK_IPV6};
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

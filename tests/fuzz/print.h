@@ -1,4 +1,5 @@
-/* layer 4 (test): decodes a frame and prints all that there is to it, for the fuzz targets and the hostile-input test. */
+/* layer 4 (test): decodes a frame and prints all that there is to it, for the fuzz targets and the hostile-input test.
+ */
 #ifndef RDMATRACE_TESTS_PRINT_H
 #define RDMATRACE_TESTS_PRINT_H
 
@@ -25,9 +26,10 @@ static inline void print_as(struct buf *b, struct pkt *p, enum print_format form
     print_packet(&pr, b, p);
 }
 
-/* Decode `frame`, note its context unless `c` is NULL, and print it in every format; at the end `b` holds its line of NDJSON. */
-static inline void print_everything(struct buf *b, struct pkt *p, const struct frame *frame, const struct decode_opts *o,
-                                    struct context *c)
+/* Decode `frame`, note its context unless `c` is NULL, and print it in every format; at the end `b` holds its line of
+ * NDJSON. */
+static inline void print_everything(struct buf *b, struct pkt *p, const struct frame *frame,
+                                    const struct decode_opts *o, struct context *c)
 {
     pkt_decode(p, frame, o);
     if (c)

@@ -1,11 +1,12 @@
-/* layer 4 (test): hostile input in one process: every frame of every capture cut and changed, every file cut. Run it under ASan.
+/* layer 4 (test): hostile input in one process: every frame of every capture cut and changed, every file cut. Run it
+ * under ASan.
  *
  * usage: hostile SECONDS SCRATCH-FILE JSON-FILE FILE...
  *
- * Frames are decoded and printed cut at each length (as by a snap length, and as if the wire had carried no more) and with each
- * byte changed (all bits, and one bit). Files are read cut at each record's start and around it. When SECONDS are over, what was
- * done is a sample spread evenly over all frames. Some of the packets are written to JSON-FILE, one a line, for another program
- * to check. Exit status 1 if a cut file gives other frames than the whole one.
+ * Frames are decoded and printed cut at each length (as by a snap length, and as if the wire had carried no more) and
+ * with each byte changed (all bits, and one bit). Files are read cut at each record's start and around it. When SECONDS
+ * are over, what was done is a sample spread evenly over all frames. Some of the packets are written to JSON-FILE, one
+ * a line, for another program to check. Exit status 1 if a cut file gives other frames than the whole one.
  */
 #include "src/cap/cap.h"
 #include "tests/fuzz/print.h"
@@ -30,9 +31,9 @@ struct kept {
 static struct {
     struct kept *frames, **last;
     uint64_t n_frames, n_bytes, n_files;
-    uint64_t tried;      /* cuts and changes of frames that were decoded */
-    uint64_t cuts;       /* cuts of files that were read */
-    uint64_t cuts_left;  /* cuts of files for which there was no time */
+    uint64_t tried;     /* cuts and changes of frames that were decoded */
+    uint64_t cuts;      /* cuts of files that were read */
+    uint64_t cuts_left; /* cuts of files for which there was no time */
     ns_t deadline;
     struct context *context; /* of all frames, disturbed as they are */
     FILE *json;
@@ -62,7 +63,8 @@ static void keep(const struct frame *f)
     state.n_bytes += f->caplen;
 }
 
-/* --- Frames ------------------------------------------------------------------------------------------------------------ */
+/* --- Frames
+ * ------------------------------------------------------------------------------------------------------------ */
 
 /* `n` bytes at `bytes`, of which the wire carried `len`, in memory of exactly that size. */
 static void decode(const struct kept *k, const uint8_t *bytes, uint32_t n, uint32_t len)
@@ -98,8 +100,8 @@ static void disturb(struct kept *k, uint32_t i)
     state.tried++;
 }
 
-/* Every byte of every frame, in an order that is spread evenly: PASSES times over all frames, another part of the bytes each
- * time, so that it may end at any time. */
+/* Every byte of every frame, in an order that is spread evenly: PASSES times over all frames, another part of the bytes
+ * each time, so that it may end at any time. */
 static void disturb_all(void)
 {
     enum { PASSES = 64 };
@@ -117,7 +119,8 @@ static void disturb_all(void)
     }
 }
 
-/* --- Files ------------------------------------------------------------------------------------------------------------- */
+/* --- Files
+ * ------------------------------------------------------------------------------------------------------------- */
 
 /* Frames that the file gives; `offsets` (if not NULL) receives the offset of each, up to `max`. */
 static uint64_t count_frames(const char *name, bool stream, uint64_t *offsets, uint64_t max, bool keep_them)
@@ -155,7 +158,8 @@ static bool copy_file(const char *from, int to)
     return n == 0;
 }
 
-/* The scratch file ends after `size` bytes: it must give the frames that lie before its end, at least `min` and at most `max`. */
+/* The scratch file ends after `size` bytes: it must give the frames that lie before its end, at least `min` and at most
+ * `max`. */
 static void read_cut(const char *scratch, int fd, const char *name, uint64_t size, uint64_t min, uint64_t max)
 {
     if (now() > state.deadline) {
@@ -218,8 +222,9 @@ int main(int argc, char **argv)
     context_free(state.context);
     printf("%llu of %llu cuts of %llu files\n", (unsigned long long)state.cuts,
            (unsigned long long)(state.cuts + state.cuts_left), (unsigned long long)state.n_files);
-    printf("%llu of %llu bytes of %llu frames: cut there twice, changed twice (%.1f s)\n", (unsigned long long)state.tried,
-           (unsigned long long)state.n_bytes, (unsigned long long)state.n_frames, (double)(now() - start) / 1e9);
+    printf("%llu of %llu bytes of %llu frames: cut there twice, changed twice (%.1f s)\n",
+           (unsigned long long)state.tried, (unsigned long long)state.n_bytes, (unsigned long long)state.n_frames,
+           (double)(now() - start) / 1e9);
     if (state.cuts_left || state.tried < state.n_bytes)
         printf("a sample only: %s s were over (HOSTILE_SECONDS sets them)\n", argv[1]);
     for (struct kept *k = state.frames, *next; k; k = next) {
