@@ -96,6 +96,7 @@ static inline size_t field_abbrev_len(const struct field *f)
 #define FLD_MEMBER 1 /* a member of the header proper; all members together tile it */
 #define FLD_HIDDEN 2 /* an alias for filters and -e, not shown in the tree (ip.addr) */
 #define FLD_LE 4     /* little-endian number; byte-aligned, 16, 32 or 64 bits */
+#define FLD_PLAIN 8  /* an unsigned number, always there, in at most 8 bytes: see FIELD_PLAIN() */
 
 struct hdr {
     const char *abbrev; /* filter name of the header as a whole, e.g. "infiniband.bth" */
@@ -133,8 +134,11 @@ struct hdr {
 #define HDR_PUT_A(member, bit, width, ...) memcpy(p + (bit) / 8, h->member, (width) / 8);
 #define HDR_NONE(...)
 #define HDR_WHEN(none, when, ...) when
+/* FLD_PLAIN for a row without a condition. */
+#define HDR_IS_PLAIN(bit, width, type, ...)                                                                            \
+    (sizeof(#__VA_ARGS__) == 1 && (type) >= FT_BOOL && (type) <= FT_UINT64 && (bit) % 8 + (width) <= 64 ? FLD_PLAIN : 0)
 #define HDR_FIELD_U(ctype, member, bit, width, type, base, desc, abbrev, label, blurb, ...)                            \
-    {abbrev, label, blurb, desc, NULL, HDR_WHEN(0, ##__VA_ARGS__, NULL), bit, width, type, base, FLD_MEMBER, FIELD_LENGTHS(label, abbrev)},
+    {abbrev, label, blurb, desc, NULL, HDR_WHEN(0, ##__VA_ARGS__, NULL), bit, width, type, base, FLD_MEMBER | HDR_IS_PLAIN(bit, width, type, ##__VA_ARGS__), FIELD_LENGTHS(label, abbrev)},
 #define HDR_FIELD_A(member, bit, width, type, abbrev, label, blurb, ...)                                               \
     {abbrev, label, blurb, NULL, NULL, HDR_WHEN(0, ##__VA_ARGS__, NULL), bit, width, type, BASE_NONE, FLD_MEMBER, FIELD_LENGTHS(label, abbrev)},
 #define HDR_FIELD_V(when, bit, width, type, base, desc, abbrev, label, blurb)                                          \
@@ -197,12 +201,11 @@ const char *ftype_str(enum ftype t);
 /* The value of `f` in layer `l` of `p`; false if the packet does not hold it (cut short, condition false, nothing computed).
  * Bytes point into the frame. */
 bool field_value(const struct field *f, const struct pkt *p, const struct layer *l, struct value *v);
-/* The fast path of field_value() for most fields: unsigned numbers with room for an 8-byte load. false: ask field_value().
+/* The fast path of field_value() for most fields: those with FLD_PLAIN, where 8 bytes can be loaded. false: ask field_value().
  * Uses struct pkt and struct layer, so include dissect/pkt.h. */
 #define FIELD_PLAIN(f, p, l, u)                                                                                        \
-    (LIKELY((unsigned)(f)->type - FT_BOOL <= FT_UINT64 - FT_BOOL && !(f)->get && !(f)->when && !((f)->flags & FLD_LE) && \
-            (f)->width && (f)->bit % 8u + (f)->width <= 64u &&                                                         \
-            ((unsigned)(f)->bit + (f)->width + 7) / 8 <= (l)->len && (l)->off + (f)->bit / 8u + 8 <= (p)->caplen) &&   \
+    (LIKELY((f)->flags & FLD_PLAIN && ((unsigned)(f)->bit + (f)->width + 7) / 8 <= (l)->len &&                         \
+            (l)->off + (f)->bit / 8u + 8 <= (p)->caplen) &&                                                            \
      (*(u) = load_be64((p)->data + (l)->off + (f)->bit / 8u) << (f)->bit % 8u >> (64 - (f)->width), true))
 /* Print a value exactly as `tshark -T fields` does. */
 void value_print(struct buf *b, const struct field *f, const struct value *v);

@@ -4,6 +4,7 @@
 #include "dissect/icmp.h"
 
 #include "dissect/eth.h"
+#include "dissect/ip.h"
 
 void pkt_malformed(struct pkt *p, uint32_t off, const char *why)
 {
@@ -31,7 +32,7 @@ bool pkt_nest(struct pkt *p, uint32_t off)
     return false;
 }
 
-void pkt_decode(struct pkt *p, const struct frame *frame, const struct decode_opts *o)
+static void pkt_begin(struct pkt *p, const struct frame *frame)
 {
     p->frame = frame;
     p->data = frame->data;
@@ -47,7 +48,63 @@ void pkt_decode(struct pkt *p, const struct frame *frame, const struct decode_op
     p->since = 0;
     p->end = max_u32(frame->len, frame->caplen);
     pkt_layer(p, &frame_hdr, 0, frame->caplen);
-    if (LIKELY(frame->linktype == LINK_ETHERNET))
+}
+
+/* Ethernet, IPv4 without options, UDP, BTH. */
+enum { USUAL_IP = 14, USUAL_UDP = USUAL_IP + 20, USUAL_BTH = USUAL_UDP + 8, USUAL_MIN = USUAL_BTH + 12 };
+
+/* Whether the frame is the usual one: an Ethernet frame with a whole RoCEv2 packet over plain IPv4, all lengths in accord. */
+static bool is_usual(const struct pkt *p)
+{
+    const uint8_t *d = p->data;
+    uint32_t len, udp_len;
+
+    if (p->frame->linktype != LINK_ETHERNET || p->caplen < USUAL_MIN || load_be16(d + 12) != ETHERTYPE_IPV4 || d[USUAL_IP] != 0x45 ||
+        load_be16(d + USUAL_IP + 6) & 0x3fff || d[USUAL_IP + 9] != IPPROTO_UDP_ || load_be16(d + USUAL_UDP + 2) != UDP_PORT_ROCEV2)
+        return false;
+    len = load_be16(d + USUAL_IP + 2);
+    udp_len = load_be16(d + USUAL_UDP + 4);
+    return udp_len >= USUAL_MIN - USUAL_UDP && len == udp_len + 20 && len <= p->end - USUAL_IP;
+}
+
+/* What the dissectors of Ethernet, IPv4 and UDP would do to the usual frame, one after another, without their checks. */
+static void usual_decode(struct pkt *p, const struct decode_opts *o)
+{
+    const uint8_t *ip = p->data + USUAL_IP;
+
+    p->layers[1] = (struct layer){&eth_hdr, 0, 14};
+    p->layers[2] = (struct layer){&ip4_hdr, USUAL_IP, 20};
+    p->layers[3] = (struct layer){&udp_hdr, USUAL_UDP, 8};
+    p->n_layers = 4;
+    p->have = H_ETH | H_IP4 | H_UDP;
+    p->addr_len = 4;
+    p->ip_off = USUAL_IP;
+    p->src = ip + 12;
+    p->dst = ip + 16;
+    p->tos = ip[1];
+    p->ttl = ip[8];
+    p->udp_off = USUAL_UDP;
+    p->sport = load_be16(ip + 20);
+    p->dport = UDP_PORT_ROCEV2;
+    p->end = USUAL_IP + load_be16(ip + 2);
+    rocev2_decode(p, USUAL_BTH, o);
+}
+
+void pkt_decode_general(struct pkt *p, const struct frame *frame, const struct decode_opts *o)
+{
+    pkt_begin(p, frame);
+    if (frame->linktype == LINK_ETHERNET)
+        eth_decode(p, 0, o);
+    else
+        link_decode(p, o);
+}
+
+void pkt_decode(struct pkt *p, const struct frame *frame, const struct decode_opts *o)
+{
+    pkt_begin(p, frame);
+    if (LIKELY(is_usual(p)))
+        usual_decode(p, o);
+    else if (frame->linktype == LINK_ETHERNET)
         eth_decode(p, 0, o);
     else
         link_decode(p, o);

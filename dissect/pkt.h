@@ -149,6 +149,8 @@ struct pkt {
 
 /* Decode `frame` into `p`. Never fails: the packet is described as far as it goes, and marked. */
 void pkt_decode(struct pkt *p, const struct frame *frame, const struct decode_opts *opts);
+/* The same without the short cut that pkt_decode() takes for the usual packet; the tests compare the two. */
+void pkt_decode_general(struct pkt *p, const struct frame *frame, const struct decode_opts *opts);
 
 /* Protocol column: "RRoCE", "RoCE", "InfiniBand", "CM", "ARP", "TCP" ... */
 const char *pkt_column(const struct pkt *p);

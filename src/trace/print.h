@@ -34,14 +34,14 @@ struct print_column {
     unsigned n_refs;
 };
 
-/* Which columns a header has fields of: found from the header's address. */
-#define PRINT_SLOTS 256
+/* The headers that the columns are in, each with its columns. */
+#define PRINT_GROUPS 16
 struct print_map {
-    bool usable; /* at most 64 columns, and no two headers share a slot */
+    unsigned n; /* 0: more than 64 columns or PRINT_GROUPS headers, so that each column must look for itself */
     struct {
         const struct hdr *hdr;
         uint64_t columns; /* bit n: column n */
-    } slot[PRINT_SLOTS];
+    } group[PRINT_GROUPS];
 };
 
 struct print_opts {

@@ -72,21 +72,18 @@ static void print_column(const struct print_opts *o, struct buf *b, const struct
         b->len = quote;
 }
 
-static unsigned slot_of(const struct hdr *h)
+/* Enter column `n` for a header; false when there is no room. */
+static bool map_hdr(struct print_map *m, const struct hdr *h, unsigned n)
 {
-    return (unsigned)((uintptr_t)h >> 3) % PRINT_SLOTS;
-}
+    unsigned g = 0;
 
-/* Enter column `c` for the headers that its fields are in. */
-static bool map_column(struct print_map *m, const struct print_column *c, unsigned n)
-{
-    for (unsigned r = 0; r < c->n_refs; r++) {
-        unsigned s = slot_of(c->refs[r].hdr);
-        if (m->slot[s].hdr && m->slot[s].hdr != c->refs[r].hdr)
-            return false;
-        m->slot[s].hdr = c->refs[r].hdr;
-        m->slot[s].columns |= UINT64_C(1) << n;
-    }
+    while (g < m->n && m->group[g].hdr != h)
+        g++;
+    if (g == PRINT_GROUPS)
+        return false;
+    if (g == m->n)
+        m->group[m->n++] = (__typeof__(m->group[0])){.hdr = h};
+    m->group[g].columns |= UINT64_C(1) << n;
     return true;
 }
 
@@ -107,44 +104,55 @@ static bool print_plain(struct buf *b, const struct pkt *p, const struct layer *
 
 void print_fields_prepare(struct print_opts *o)
 {
-    o->map = (struct print_map){.usable = o->n_columns <= 64};
-    for (unsigned i = 0; i < o->n_columns && o->map.usable; i++)
-        o->map.usable = map_column(&o->map, &o->columns[i], i);
+    o->map.n = 0;
+    for (unsigned i = 0; i < o->n_columns; i++)
+        for (unsigned r = 0; r < o->columns[i].n_refs; r++)
+            if (i >= 64 || !map_hdr(&o->map, o->columns[i].refs[r].hdr, i)) {
+                o->map.n = 0;
+                return;
+            }
 }
 
-/* Columns that exactly one layer has a field of are bits of the result, and `at` says which layer; of columns in `many` several
- * layers have fields. */
+/* Columns of which exactly one layer has a value: bits of the result, with the layer in `at`. Of columns in `many` several layers
+ * may have one. */
 static uint64_t find_layers(const struct print_map *m, const struct pkt *p, uint8_t at[64], uint64_t *many)
 {
     uint64_t one = 0, more = 0;
 
-    for (unsigned i = 0; i < p->n_layers; i++) {
-        unsigned s = slot_of(p->layers[i].hdr);
-        if (m->slot[s].hdr != p->layers[i].hdr)
-            continue;
-        more |= one & m->slot[s].columns;
-        one |= m->slot[s].columns;
-        for (uint64_t c = m->slot[s].columns; c; c &= c - 1)
-            at[__builtin_ctzll(c)] = (uint8_t)i;
-    }
+    for (unsigned g = 0; g < m->n; g++)
+        for (unsigned i = 0; i < p->n_layers; i++) {
+            if (LIKELY(m->group[g].hdr != p->layers[i].hdr))
+                continue;
+            more |= one & m->group[g].columns;
+            one |= m->group[g].columns;
+            for (uint64_t c = m->group[g].columns; c; c &= c - 1)
+                at[__builtin_ctzll(c)] = (uint8_t)i;
+        }
     *many = more;
     return one & ~more;
+}
+
+/* A column of which only layer `l` has a value. */
+static void print_one(const struct print_opts *o, struct buf *b, const struct pkt *p, const struct layer *l, const struct print_column *c)
+{
+    unsigned n = 0;
+
+    if (!print_plain(b, p, l, c))
+        print_layer(o, b, p, l, c, &n, b->len);
 }
 
 /* Each column looks only at the layer that has it. */
 static void print_mapped(const struct print_opts *o, struct buf *b, const struct pkt *p)
 {
-    uint8_t at[64] = {0};
+    uint8_t at[64];
     uint64_t many, one = find_layers(&o->map, p, at, &many);
 
     for (unsigned i = 0; i < o->n_columns; i++) {
         const struct print_column *c = &o->columns[i];
-        const struct layer *l = &p->layers[at[i]];
-        unsigned n = 0;
         if (i)
             buf_char(b, o->separator);
-        if (one >> i & 1 && !print_plain(b, p, l, c))
-            print_layer(o, b, p, l, c, &n, b->len);
+        if (one >> i & 1)
+            print_one(o, b, p, &p->layers[at[i]], c);
         else if (many >> i & 1)
             print_column(o, b, p, c);
     }
@@ -152,7 +160,7 @@ static void print_mapped(const struct print_opts *o, struct buf *b, const struct
 
 void print_fields(const struct print_opts *o, struct buf *b, const struct pkt *p)
 {
-    if (o->map.usable && !o->quote && !p->note.have) {
+    if (o->map.n && !o->quote && !p->note.have) {
         print_mapped(o, b, p);
     } else {
         for (unsigned i = 0; i < o->n_columns; i++) {
