@@ -7,6 +7,7 @@
 #include "gen/endpoint.h"
 
 #define PAIR_MEM (1u << 20)
+#define PAIR_QKEY 0x11111111
 #define PAIR_DELAY 1000 /* ns one way */
 #define PAIR_IOVA(side) (UINT64_C(0x10000000) * ((side) + 1))
 
@@ -114,8 +115,10 @@ static inline struct pair *pair_new(const struct pair_opts *o)
         peer.qpn = ep_qp(p->ep[!i], p->qp[!i])->qpn;
         peer.sq_psn = psn[i];
         peer.rq_psn = psn[!i];
-        if (o->type == QPT_UD)
-            peer.qkey = 0x11111111;
+        if (o->type == QPT_UD) {
+            peer.qkey = PAIR_QKEY;
+            ep_ah_create(p->ep[i], p->pd[i], &peer.av); /* address handle 0: the other side */
+        }
         ep_qp_connect(p->ep[i], p->qp[i], &peer, 0);
     }
     return p;

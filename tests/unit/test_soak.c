@@ -1,0 +1,235 @@
+/* layer 3 (gen) tests: random conversations over a pipe that loses, repeats, delays and spoils frames. */
+#include "tests/unit/ep_pair.h"
+
+#include <criterion/criterion.h>
+
+#define SLOT 16384u   /* bytes of memory that one operation uses */
+#define SLOTS 32u     /* operations that may be under way */
+#define ATOMIC_AT (SLOT * 62)
+#define CONST_AT (SLOT * 40) /* never written: what READs fetch */
+
+/* One percent and a half of everything that can go wrong. */
+static int bad_pipe(struct pair *p, int from, uint8_t *frame, uint32_t len, ns_t *extra)
+{
+    uint32_t dice = prng_below(&p->rng, 1000);
+
+    (void)from;
+    if (dice < 15)
+        return 0;
+    if (dice < 30)
+        return 2;
+    if (dice < 45)
+        frame[prng_below(&p->rng, len)] ^= (uint8_t)(1 + prng_below(&p->rng, 255));
+    else if (dice < 60)
+        *extra = prng_below(&p->rng, 20000);
+    return 1;
+}
+
+struct op {
+    uint8_t opcode;
+    uint32_t len, slot;
+    uint32_t imm;
+};
+
+struct soak {
+    struct pair *p;
+    struct prng rng;
+    uint32_t pmtu;
+    uint32_t receives; /* posted at a time: few of them provoke RNR NAKs */
+    uint64_t posted[2], done[2], recv_done[2], recv_due[2];
+    struct op op[2][SLOTS];    /* by wr_id modulo SLOTS */
+    struct op due[2][4096];    /* messages that side's receives must bring, in order */
+    uint64_t sum[2];           /* what FETCH & ADDs of side i have added */
+    uint64_t expect_atomic[2];
+};
+
+static uint64_t word(const uint8_t *p)
+{
+    uint64_t v;
+
+    memcpy(&v, p, 8);
+    return v;
+}
+
+/* A message's bytes depend on who sent it and its number only. */
+static void message(struct pair *p, int side, uint64_t id, uint32_t off, uint32_t len)
+{
+    pair_fill(p, side, off, len, id * 2 + (uint64_t)side + 1);
+}
+
+static void check_message(struct pair *p, int from, uint64_t id, int at, uint32_t off, uint32_t len)
+{
+    struct prng r;
+    uint32_t bad = 0;
+
+    prng_seed(&r, id * 2 + (uint64_t)from + 1);
+    for (uint32_t i = 0; i < len; i++)
+        bad += p->mem[at][off + i] != (uint8_t)prng_next(&r);
+    cr_assert_eq(bad, 0, "%u bytes of message %llu are wrong", bad, (unsigned long long)id);
+}
+
+static uint8_t pick_opcode(struct soak *s, uint8_t type)
+{
+    static const uint8_t rc[] = {WR_SEND, WR_SEND_WITH_IMM, WR_RDMA_WRITE, WR_RDMA_WRITE_WITH_IMM, WR_RDMA_READ, WR_ATOMIC_FETCH_AND_ADD};
+
+    return rc[prng_below(&s->rng, type == QPT_UC ? 4 : type == QPT_UD ? 2 : 6)];
+}
+
+static void post(struct soak *s, int side, uint8_t type)
+{
+    struct pair *p = s->p;
+    uint64_t id = s->posted[side];
+    struct op *o = &s->op[side][id % SLOTS];
+    struct send_wr wr = {.wr_id = id, .rkey = p->key[!side], .remote_qkey = PAIR_QKEY, .remote_qpn = ep_qp(p->ep[!side], p->qp[!side])->qpn};
+
+    o->opcode = wr.opcode = pick_opcode(s, type);
+    o->slot = (uint32_t)(id % 16);
+    o->len = prng_below(&s->rng, 4) == 0 ? prng_below(&s->rng, SLOT - 64) : prng_below(&s->rng, 2 * s->pmtu);
+    if (type == QPT_UD)
+        o->len = prng_below(&s->rng, s->pmtu + 1);
+    wr.imm_data = o->imm = (uint32_t)id;
+    wr.remote_addr = PAIR_IOVA(!side) + SLOT * (16 + o->slot);
+    if (wr.opcode == WR_RDMA_READ)
+        wr.remote_addr = PAIR_IOVA(!side) + CONST_AT + prng_below(&s->rng, 64);
+    if (wr.opcode == WR_ATOMIC_FETCH_AND_ADD) {
+        wr.remote_addr = PAIR_IOVA(!side) + ATOMIC_AT;
+        wr.compare_add = 1 + prng_below(&s->rng, 100);
+        o->imm = (uint32_t)wr.compare_add;
+        o->len = 8;
+    }
+    if (wr.opcode <= WR_RDMA_WRITE_WITH_IMM)
+        message(p, side, id, SLOT * o->slot, o->len);
+    if (prng_below(&s->rng, 4) == 0)
+        wr.flags |= SEND_FENCE;
+    if (wr.opcode == WR_RDMA_READ)
+        o->imm = (uint32_t)(wr.remote_addr - PAIR_IOVA(!side));
+    cr_assert_eq(pair_post(p, side, wr, SLOT * o->slot, o->len), 0);
+    if (wr.opcode == WR_SEND || wr.opcode == WR_SEND_WITH_IMM || wr.opcode == WR_RDMA_WRITE_WITH_IMM) {
+        s->due[!side][s->recv_due[!side] % 4096] = *o;
+        s->due[!side][s->recv_due[!side]++ % 4096].imm = (uint32_t)id;
+    }
+    s->posted[side]++;
+}
+
+/* Completions of both kinds, in order, with the right bytes. `reliable`: none may be missing. */
+static void reap(struct soak *s, int side, bool reliable)
+{
+    struct pair *p = s->p;
+    struct wc wc;
+
+    while (ep_poll(p->ep[side], p->cq[side], &wc, 1) == 1) {
+        const struct op *o;
+        cr_assert_eq(wc.status, WC_SUCCESS, "%s after %llu", wc_status_str((enum wc_status)wc.status), (unsigned long long)s->done[side]);
+        if (wc.opcode < WC_RECV) {
+            cr_assert_eq(wc.wr_id, s->done[side]);
+            o = &s->op[side][wc.wr_id % SLOTS];
+            if (wc.opcode == WC_RDMA_READ)
+                cr_assert_arr_eq(p->mem[side] + SLOT * o->slot, p->mem[!side] + o->imm, o->len);
+            if (wc.opcode == WC_FETCH_ADD) {
+                cr_assert_eq(word(p->mem[side] + SLOT * o->slot), s->sum[side], "an atomic was executed twice or lost");
+                s->sum[side] += o->imm;
+            }
+            s->done[side]++;
+            continue;
+        }
+        if (reliable) {
+            o = &s->due[side][s->recv_done[side] % 4096];
+            cr_assert_eq(wc.byte_len, o->len);
+            if (o->opcode == WR_RDMA_WRITE_WITH_IMM)
+                check_message(p, !side, o->imm, side, SLOT * (16 + o->slot), o->len);
+            else
+                check_message(p, !side, o->imm, side, SLOT * 44 + SLOT * (uint32_t)(wc.wr_id % 16), o->len);
+            if (wc.flags & WC_WITH_IMM)
+                cr_assert_eq(wc.imm_data, o->imm);
+        } else if (wc.opcode == WC_RECV && wc.flags & WC_WITH_IMM) {
+            uint32_t head = wc.flags & WC_GRH ? 40 : 0;
+            check_message(p, !side, wc.imm_data, side, SLOT * 44 + SLOT * (uint32_t)(wc.wr_id % 16) + head, wc.byte_len - head);
+        }
+        s->recv_done[side]++;
+        cr_assert_eq(pair_recv(p, side, wc.wr_id + s->receives, SLOT * 44 + SLOT * (uint32_t)((wc.wr_id + s->receives) % 16), SLOT), 0);
+    }
+}
+
+static void soak(uint64_t seed, uint8_t type, uint32_t operations)
+{
+    static const uint16_t mtus[] = {256, 512, 1024, 2048, 4096};
+    struct pair_opts o = pair_defaults();
+    struct soak *s = calloc(1, sizeof *s);
+    bool reliable = type == QPT_RC;
+
+    prng_seed(&s->rng, seed);
+    o.type = type;
+    s->receives = 1 + prng_below(&s->rng, 16);
+    s->pmtu = o.peer.path_mtu = mtus[prng_below(&s->rng, 5)];
+    o.cfg[0].mtu = o.cfg[1].mtu = (uint16_t)s->pmtu;
+    o.peer.timeout = 6;
+    o.peer.min_rnr_timer = 1;
+    o.peer.max_rd_atomic = o.peer.max_dest_rd_atomic = (uint8_t)(1 + prng_below(&s->rng, 16));
+    o.cfg[0].credits = o.cfg[1].credits = prng_below(&s->rng, 2);
+    o.cfg[0].policies.window = o.cfg[1].policies.window = &window_fixed;
+    o.cfg[0].policies.window_arg = 1 + prng_below(&s->rng, 100);
+    if (prng_below(&s->rng, 2)) {
+        o.cfg[1].policies.ack = &ack_coalesce;
+        o.cfg[1].policies.ack_arg = 4;
+    }
+    o.own_psn = true;
+    o.psn[0] = (0xffffff - prng_below(&s->rng, 2000)) & PSN_MASK;
+    o.psn[1] = prng_below(&s->rng, 1 << 24);
+    s->p = pair_new(&o);
+    s->p->hook = bad_pipe;
+    prng_seed(&s->p->rng, seed);
+    for (int side = 0; side < 2; side++) {
+        pair_fill(s->p, side, CONST_AT, SLOT * 2, 77);
+        for (uint32_t i = 0; i < s->receives; i++)
+            pair_recv(s->p, side, i, SLOT * 44 + SLOT * i, SLOT);
+    }
+    while (s->done[0] + s->done[1] < 2 * operations) {
+        uint64_t before = s->done[0] + s->done[1];
+        for (int side = 0; side < 2; side++)
+            while (s->posted[side] < operations && s->posted[side] - s->done[side] < 8)
+                post(s, side, type);
+        pair_run(s->p, s->p->now + 50000);
+        reap(s, 0, reliable);
+        reap(s, 1, reliable);
+        if (before == s->done[0] + s->done[1] && s->p->now > 3600 * NS_PER_S)
+            cr_assert(false, "seed %llu: no progress", (unsigned long long)seed);
+    }
+    pair_run(s->p, s->p->now + NS_PER_S);
+    reap(s, 0, reliable);
+    reap(s, 1, reliable);
+    for (int side = 0; side < 2; side++) {
+        cr_assert_eq(ep_stats(s->p->ep[side])->own_check_failures, 0, "seed %llu: side %d broke %s", (unsigned long long)seed, side,
+                     rule_str(ep_last_refused(s->p->ep[side]).rule));
+        if (reliable)
+            cr_assert_eq(s->recv_done[side], s->recv_due[side]);
+        cr_assert_eq(word(s->p->mem[side] + ATOMIC_AT), s->sum[!side]);
+    }
+    pair_free(s->p);
+    free(s);
+}
+
+/* More seeds than usual, as the environment asks. */
+static uint64_t seeds(uint64_t n)
+{
+    const char *s = getenv("SOAK_SEEDS");
+
+    return s ? strtoull(s, NULL, 10) : n;
+}
+
+Test(soak, rc_delivers_everything_exactly_once_and_in_order)
+{
+    for (uint64_t seed = 1; seed <= seeds(40); seed++)
+        soak(seed, QPT_RC, 150);
+}
+
+Test(soak, uc_never_delivers_a_broken_message)
+{
+    for (uint64_t seed = 1; seed <= seeds(15); seed++)
+        soak(seed, QPT_UC, 150);
+}
+
+Test(soak, ud_never_delivers_a_broken_message)
+{
+    for (uint64_t seed = 1; seed <= seeds(15); seed++)
+        soak(seed, QPT_UD, 150);
+}
