@@ -45,6 +45,8 @@ $(BUILD)/hostile: $(call obj,$(READER)) $(BUILD)/tests/hostile/hostile.o
 	$(LINK)
 $(BUILD)/mkcap: $(call obj,$(BASE) $(WIRE)) $(BUILD)/tests/bench/mkcap.o
 	$(LINK)
+$(BUILD)/ep_bench: $(call obj,$(CORE) $(GEN)) $(BUILD)/tests/bench/ep_bench.o
+	$(LINK)
 $(BUILD)/fuzz_%: $(call obj,$(READER)) $(BUILD)/tests/fuzz/fuzz_%.o
 	$(LINK) -fsanitize=fuzzer
 
@@ -76,7 +78,8 @@ fuzz: ## fuzz each target for FUZZ_SECONDS (60) with libFuzzer; needs clang
 	 $(FUZZ:tests/fuzz/%.c=build/fuzz/%)
 	@FUZZ_SECONDS=$(FUZZ_SECONDS) tests/fuzz/run $(FUZZ:tests/fuzz/%.c=build/fuzz/%)
 
-bench: all $(BUILD)/mkcap ## compare our speed with that of tshark and tcpdump
+bench: all $(BUILD)/mkcap $(BUILD)/ep_bench ## compare our speed with that of tshark and tcpdump; the endpoints' own
+	@$(BUILD)/ep_bench
 	@BUILD=$(BUILD) tests/bench/run
 
 install: all ## install into DESTDIR and PREFIX (/usr/local)

@@ -159,6 +159,8 @@ int ep_ah_destroy(struct endpoint *ep, int ah);
 
 /* Handle; -ENOMEM, -EINVAL (CQ, SRQ or PD unknown, QPN taken). The state is RESET. */
 int ep_qp_create(struct endpoint *ep, const struct ep_qp_init *init);
+/* Bytes of memory that an RC queue pair with such queues takes. */
+size_t ep_qp_memory(uint32_t sends, uint16_t send_sge, uint32_t receives, uint16_t recv_sge);
 int ep_qp_destroy(struct endpoint *ep, int qp);
 /* As qp_modify(); takes care of flushing, timers and headers. */
 int ep_qp_modify(struct endpoint *ep, int qp, const struct qp_attr *attr, uint32_t mask, ns_t now);

@@ -143,6 +143,13 @@ static struct ep_qp *qp_alloc(struct endpoint *ep, const struct ep_qp_init *init
     return q;
 }
 
+size_t ep_qp_memory(uint32_t sends, uint16_t send_sge, uint32_t receives, uint16_t recv_sge)
+{
+    return offsetof(struct ep_qp, qp) + qp_size(round_up(sends), MAX_RES) + 8 +
+           round_up(sends) * (sizeof(struct ep_swqe) + send_sge * sizeof(struct sge)) +
+           round_up(receives) * (sizeof(struct ep_rwqe) + recv_sge * sizeof(struct sge)) + recv_sge * sizeof(struct sge);
+}
+
 static int slot_alloc(struct endpoint *ep)
 {
     uint32_t cap = ep->cap_qp ? ep->cap_qp * 2 : 16;
