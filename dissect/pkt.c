@@ -121,13 +121,23 @@ static unsigned column_layers(const struct pkt *p)
     return n;
 }
 
+/* An InfiniBand packet that is no MAD: its innermost header with a text of its own is the BTH. */
+static bool bth_speaks(const struct pkt *p)
+{
+    return (p->have & (H_BTH | H_MAD)) == H_BTH && !(p->flags & PKT_QUOTED);
+}
+
 const char *pkt_column(const struct pkt *p)
 {
+    static const char *const bth[] = {[ENCAP_NONE] = "", [ENCAP_ROCEV2] = "RRoCE", [ENCAP_ROCEV1] = "RoCE", [ENCAP_IB] = "InfiniBand"};
+
+    if (LIKELY(bth_speaks(p)))
+        return bth[p->encap];
     for (unsigned i = column_layers(p); i-- > 0;) {
         if (p->layers[i].hdr->column)
             return p->layers[i].hdr->column;
         if (p->layers[i].hdr == &bth_hdr)
-            return p->encap == ENCAP_ROCEV2 ? "RRoCE" : p->encap == ENCAP_ROCEV1 ? "RoCE" : "InfiniBand";
+            return bth[p->encap];
     }
     return "";
 }
@@ -150,6 +160,9 @@ static void message_info(struct buf *b, const struct pkt_note *n)
     }
     buf_char(b, ']');
 }
+
+/* What the Info column shows of these, and more. */
+#define NOTE_INFO (NOTE_RETRANS | NOTE_MSG | NOTE_REQUEST | NOTE_ACKED)
 
 /* What context adds to the Info column. */
 static void note_info(struct buf *b, const struct pkt_note *n)
@@ -174,26 +187,42 @@ static void note_info(struct buf *b, const struct pkt_note *n)
     }
 }
 
-void pkt_info(struct buf *b, const struct pkt *p)
+/* The text of the innermost layer that has one. */
+static void layer_info(struct buf *b, const struct pkt *p)
 {
     for (unsigned i = column_layers(p); i-- > 0;)
         if (p->layers[i].hdr->info) {
             p->layers[i].hdr->info(b, p, &p->layers[i]);
-            break;
+            return;
         }
-    if (p->note.have)
-        note_info(b, &p->note);
-    if (UNLIKELY(p->flags & PKT_MALFORMED)) {
+}
+
+/* What is wrong or missing. */
+static void mark_info(struct buf *b, const struct pkt *p)
+{
+    if (p->flags & PKT_MALFORMED) {
         buf_puts(b, " [malformed: ");
         buf_puts(b, p->why);
         buf_char(b, ']');
     }
-    if (UNLIKELY(p->flags & PKT_FRAGMENT && p->have & H_BTH))
+    if (p->flags & PKT_FRAGMENT && p->have & H_BTH)
         buf_puts(b, " [IP fragment]");
-    if (UNLIKELY(p->flags & PKT_CUT))
+    if (p->flags & PKT_CUT)
         buf_puts(b, " [cut by the snap length]");
-    if (UNLIKELY(p->icrc == CRC_BAD))
+    if (p->icrc == CRC_BAD)
         buf_puts(b, " [bad ICRC]");
+}
+
+void pkt_info(struct buf *b, const struct pkt *p)
+{
+    if (LIKELY(bth_speaks(p)))
+        bth_hdr.info(b, p, NULL);
+    else
+        layer_info(b, p);
+    if (p->note.have & NOTE_INFO)
+        note_info(b, &p->note);
+    if (UNLIKELY(p->flags & (PKT_MALFORMED | PKT_FRAGMENT | PKT_CUT) || p->icrc == CRC_BAD))
+        mark_info(b, p);
 }
 
 /* An endpoint's address: `ip` if there is one, else the LID, else the MAC address `mac` bytes into the Ethernet header. */

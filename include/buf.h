@@ -25,10 +25,14 @@ void buf_printf(struct buf *b, const char *fmt, ...) PRINTF_LIKE(2, 3);
 char *fmt_dec(char *q, uint64_t v);
 /* Right-aligned in `width` columns, filled with `pad`; at most FMT_DEC_MAX or `width` bytes, whichever is more. */
 char *fmt_dec_pad(char *q, uint64_t v, char pad, unsigned width);
+/* The last `digits` (an even number) decimal digits of `v`. */
+char *fmt_digits(char *q, uint32_t v, unsigned digits);
 /* At least `digits` (1 to 16) hexadecimal digits. */
 char *fmt_hex(char *q, uint64_t v, unsigned digits);
 #define FMT_IPV4_MAX 16 /* one byte more than the text is scribbled on */
 char *fmt_ipv4(char *q, const uint8_t *p);
+/* Length of that text. */
+unsigned fmt_ipv4_len(const uint8_t *p);
 /* A text of constant length. */
 #define FMT_LITERAL(q, text) ((char *)memcpy(q, text, sizeof(text) - 1) + sizeof(text) - 1)
 

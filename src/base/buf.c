@@ -124,6 +124,13 @@ char *fmt_dec_pad(char *q, uint64_t v, char pad, unsigned width)
     return fmt_dec(q, v);
 }
 
+char *fmt_digits(char *q, uint32_t v, unsigned digits)
+{
+    for (unsigned i = digits; i >= 2; i -= 2, v /= 100)
+        memcpy(q + i - 2, PAIRS + v % 100 * 2, 2);
+    return q + digits;
+}
+
 void buf_dec(struct buf *b, uint64_t v)
 {
     if (buf_need(b, FMT_DEC_MAX))
@@ -220,6 +227,11 @@ char *fmt_ipv4(char *q, const uint8_t *p)
         q += octets[p[i]].len;
     }
     return q - 1;
+}
+
+unsigned fmt_ipv4_len(const uint8_t *p)
+{
+    return octets[p[0]].len + octets[p[1]].len + octets[p[2]].len + octets[p[3]].len - 1;
 }
 
 void buf_ipv4(struct buf *b, const uint8_t *p)

@@ -29,16 +29,19 @@ const char *pairing_str(enum pairing p)
     return names[p];
 }
 
+/* The halves are stored as wholes, because they are compared and hashed as wholes right after. */
 static void addr_set(struct conn_addr *a, const uint8_t *p, unsigned len)
 {
-    static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
+    uint64_t upper = 0, lower;
 
     if (len == 4) {
-        memcpy(a->b, mapped, 12);
-        memcpy(a->b + 12, p, 4);
+        lower = UINT64_C(0xffff0000) | (uint64_t)load_le32(p) << 32;
     } else {
-        memcpy(a->b, p, 16);
+        upper = load_le64(p);
+        lower = load_le64(p + 8);
     }
+    memcpy(a->b, &upper, 8);
+    memcpy(a->b + 8, &lower, 8);
 }
 
 static void addr_lid(struct conn_addr *a, uint16_t lid)

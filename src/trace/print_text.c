@@ -38,7 +38,7 @@ static void print_seconds(struct buf *b, ns_t t, unsigned digits)
         q = fmt_dec_pad(q, s, ' ', 3);
     }
     *q++ = '.';
-    q = fmt_dec_pad(q, digits == 6 ? frac / 1000 : frac, '0', digits);
+    q = digits == 6 ? fmt_digits(q, frac / 1000, 6) : fmt_dec_pad(q, frac, '0', 9);
     b->len = (size_t)(q - b->p);
 }
 
@@ -92,42 +92,55 @@ static void print_time(struct printer *pr, struct buf *b, const struct pkt *p)
 
 #define ADDRESS_WIDTH 12 /* columns that an address takes at least */
 
-/* Fill the text appended since `start` to the width of an address: on the left or on the right. */
-static void align(struct buf *b, size_t start, bool right)
+static void spaces(struct buf *b, size_t n)
 {
-    static const char spaces[] = "            ";
-    size_t n = b->len - start, fill = ADDRESS_WIDTH - n;
-
-    if (n >= ADDRESS_WIDTH || !buf_need(b, ADDRESS_WIDTH))
-        return;
-    if (right) {
-        char text[ADDRESS_WIDTH];
-        memcpy(text, b->p + start, ADDRESS_WIDTH);
-        memcpy(b->p + start, spaces, ADDRESS_WIDTH);
-        memcpy(b->p + start + fill, text, n);
-    } else {
-        memcpy(b->p + b->len, spaces, ADDRESS_WIDTH);
+    if (n && n <= ADDRESS_WIDTH && buf_need(b, ADDRESS_WIDTH)) {
+        memcpy(b->p + b->len, "            ", ADDRESS_WIDTH);
+        b->len += n;
     }
-    b->len += fill;
+}
+
+/* The source, right-aligned; any other than an IPv4 address has to be moved for that. */
+static void print_source(struct buf *b, const struct pkt *p)
+{
+    size_t start = b->len, n;
+
+    if (LIKELY(p->addr_len == 4)) {
+        spaces(b, ADDRESS_WIDTH - fmt_ipv4_len(p->src));
+        buf_ipv4(b, p->src);
+        return;
+    }
+    pkt_source(b, p);
+    n = b->len - start;
+    if (n < ADDRESS_WIDTH && buf_need(b, ADDRESS_WIDTH)) {
+        memmove(b->p + start + ADDRESS_WIDTH - n, b->p + start, n);
+        memset(b->p + start, ' ', ADDRESS_WIDTH - n);
+        b->len = start + ADDRESS_WIDTH;
+    }
+}
+
+/* The destination, left-aligned. */
+static void print_destination(struct buf *b, const struct pkt *p)
+{
+    size_t start = b->len;
+
+    pkt_destination(b, p);
+    spaces(b, ADDRESS_WIDTH - (b->len - start));
 }
 
 void print_line(struct printer *pr, struct buf *b, const struct pkt *p)
 {
     const char *color = pr->opts.color ? color_of(p) : "";
-    size_t start;
 
-    buf_puts(b, color);
+    if (UNLIKELY(*color))
+        buf_puts(b, color);
     buf_dec_pad(b, p->frame->number, 5);
     buf_char(b, ' ');
     print_time(pr, b, p);
     buf_char(b, ' ');
-    start = b->len;
-    pkt_source(b, p);
-    align(b, start, true);
+    print_source(b, p);
     buf_mem(b, " \xe2\x86\x92 ", 5);
-    start = b->len;
-    pkt_destination(b, p);
-    align(b, start, false);
+    print_destination(b, p);
     buf_char(b, ' ');
     buf_puts(b, pkt_column(p));
     buf_char(b, ' ');
