@@ -41,11 +41,11 @@ static void fill_defaults(struct ep_config *c)
 static void take_faults(struct endpoint *ep)
 {
     for (unsigned i = 0; i < ep->cfg.n_faults; i++) {
-        const struct fault_info *f = fault_find(ep->cfg.faults[i]);
-        if (f && ep->n_fault < ARRAY_LEN(ep->fault)) {
-            ep->fault[ep->n_fault++] = f;
-            ep->fault_rules[f->rule / 64] |= UINT64_C(1) << (f->rule % 64);
-        }
+        enum rule rule = ep->cfg.faults[i];
+        ep->fault_rules[rule / 64] |= UINT64_C(1) << (rule % 64);
+        for (unsigned k = 0; k < fault_count && ep->n_fault < ARRAY_LEN(ep->fault); k++)
+            if (fault_table[k].rule == rule)
+                ep->fault[ep->n_fault++] = &fault_table[k];
     }
     ep->cfg.faults = NULL;
 }
@@ -170,7 +170,7 @@ const struct ep_stats *ep_qp_stats(const struct endpoint *ep, int qp)
     return q ? &q->st : NULL;
 }
 
-struct verdict ep_last_refused(const struct endpoint *ep)
+struct verdict ep_first_refused(const struct endpoint *ep)
 {
     return ep->refused;
 }

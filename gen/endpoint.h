@@ -212,8 +212,8 @@ uint16_t ep_linktype(const struct endpoint *ep);
 const struct ep_stats *ep_stats(const struct endpoint *ep);
 /* Of one queue pair; NULL for a wrong handle. */
 const struct ep_stats *ep_qp_stats(const struct endpoint *ep, int qp);
-/* The last packet that a check of the endpoint's own refused (with faults: as asked for). */
-struct verdict ep_last_refused(const struct endpoint *ep);
+/* Verdict on the first packet that a check of the endpoint's own refused (with faults: as asked for); passes if there was none. */
+struct verdict ep_first_refused(const struct endpoint *ep);
 /* Whether `rule` is among the faults that this endpoint commits. */
 bool ep_has_fault(const struct endpoint *ep, enum rule rule);
 /* Called for every fault committed by an agent on top (connection manager), to count it. */

@@ -22,6 +22,20 @@ bool ep_fault_choice(struct ep_qp *q, enum rule rule)
     return false;
 }
 
+bool ep_one_more_try(struct ep_qp *q, const struct effects *e)
+{
+    struct requester *r = &q->qp.req;
+    enum rule rule = e->status == WC_RNR_RETRY_EXC_ERR ? RULE_RTX_08 : e->status == WC_RETRY_EXC_ERR ? RULE_RTX_04 : RULE_NONE;
+
+    if (LIKELY(!rule || !ep_fault_choice(q, rule)))
+        return false;
+    r->dead = false;
+    r->retry_left = r->rnr_left = 1;
+    if (r->timer == NS_NEVER)
+        r->timer = INT64_MIN / 2; /* it had expired */
+    return true;
+}
+
 enum rule ep_fault_packet(struct ep_qp *q, enum fault_hook hook, struct fault_ctx *c)
 {
     struct endpoint *ep = q->ep;
@@ -43,7 +57,8 @@ void ep_self_check(struct ep_qp *q, struct verdict v)
 
     if (LIKELY(verdict_ok(v)))
         return;
-    ep->refused = v;
+    if (!ep->refused.rule)
+        ep->refused = v;
     if (ep->n_fault && q->st.faults)
         return;
     q->st.own_check_failures++;

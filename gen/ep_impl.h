@@ -205,6 +205,8 @@ static inline bool ep_faulty(const struct endpoint *ep, enum rule rule)
 }
 /* A choice that breaks `rule`: true if it is asked for and `q` has not made it yet; it is counted then. */
 bool ep_fault_choice(struct ep_qp *q, enum rule rule);
+/* The retries are used up (`e`): true if a fault grants one more; the event that used them up is to be given again. */
+bool ep_one_more_try(struct ep_qp *q, const struct effects *e);
 /* Let the faults of `hook` at the packet; returns the rule broken, or RULE_NONE. */
 enum rule ep_fault_packet(struct ep_qp *q, enum fault_hook hook, struct fault_ctx *c);
 /* The check's verdict on what is about to be sent: counted as a failure of the endpoint unless a fault explains it. */

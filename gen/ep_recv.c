@@ -101,6 +101,8 @@ static void rx_response(struct ep_qp *q, const struct pkt *p, ns_t now)
     if (!qp_can_send(&q->qp))
         return;
     e = req_rx(r, p, now);
+    if (UNLIKELY(e.flags & EFF_ERROR) && ep_one_more_try(q, &e))
+        e = req_rx(r, p, now);
     if (UNLIKELY(e.flags & (EFF_DROP | EFF_RETRANSMIT | EFF_WAIT)))
         count_retry(q, &e, p);
     if (e.flags & (EFF_READ_DATA | EFF_ATOMIC_DATA)) {
@@ -283,6 +285,16 @@ static void owe(struct ep_qp *q, const struct effects *e, const struct pkt *p, n
     ep_ready(q);
 }
 
+/* A fault: an answer where none may be. */
+static void acknowledge_uc(struct ep_qp *q, const struct pkt *p)
+{
+    if (!ep_fault_choice(q, RULE_SVC_03))
+        return;
+    q->again = (struct rsp_owed){.kind = OWED_ACK, .opcode = OP_ACKNOWLEDGE, .syndrome = SYNDROME_ACK(AETH_CREDIT_INVALID), .psn = p->bth.psn};
+    q->repeat_again = true;
+    ep_ready(q);
+}
+
 static bool rx_request(struct ep_qp *q, const struct pkt *p, ns_t now)
 {
     struct endpoint *ep = q->ep;
@@ -319,6 +331,8 @@ static bool rx_request(struct ep_qp *q, const struct pkt *p, ns_t now)
     }
     if (e.flags & EFF_RESPOND)
         owe(q, &e, p, now);
+    if (UNLIKELY(q->qp.type == QPT_UC && ep_faulty(ep, RULE_SVC_03)))
+        acknowledge_uc(q, p);
     return !(e.flags & EFF_DROP) || e.flags & EFF_RESPOND;
 }
 

@@ -56,6 +56,16 @@ static void count_response(struct ep_qp *q, const struct rsp_owed *o)
     }
 }
 
+/* A fault: the same response once more, or an ACK in its place. */
+static void again_set(struct ep_qp *q, const struct rsp_owed *o, bool as_ack)
+{
+    q->again = *o;
+    if (as_ack) {
+        q->again.kind = OWED_ACK;
+        q->again.syndrome = SYNDROME_ACK(AETH_CREDIT_INVALID);
+    }
+}
+
 /* Send the response in ep->tx; `o` says where a READ's data is. */
 static int send_response(struct ep_qp *q, const struct rsp_owed *o, uint8_t *buf, uint32_t cap, ns_t now)
 {
@@ -64,7 +74,8 @@ static int send_response(struct ep_qp *q, const struct rsp_owed *o, uint8_t *buf
     struct frame_out out = {.buf = buf, .cap = cap};
     struct build_tweak tweak = {0};
     struct pkt *p = &ep->tx, honest;
-    struct fault_ctx c = {.p = p, .tweak = &tweak, .req = &q->qp.req, .rsp = r, .now = now};
+    struct fault_ctx c = {.p = p, .tweak = &tweak, .req = &q->qp.req, .rsp = r, .now = now,
+                          .encap = q->path.encap, .ip4 = q->path.ip4};
     const uint8_t *mem = NULL;
 
     if (o->kind == OWED_READ && o->len) {
@@ -93,7 +104,7 @@ static int send_response(struct ep_qp *q, const struct rsp_owed *o, uint8_t *buf
         rsp_tx(r, UNLIKELY(ep->n_fault) ? &honest : p, now);
     q->repeat_again = c.again;
     if (c.again)
-        q->again = *o;
+        again_set(q, o, c.again_as_ack);
     if (!r->ack_owed) {
         q->ps.unacked = 0;
         q->ps.ack_due = NS_NEVER;
@@ -109,18 +120,31 @@ static void after_nak(struct ep_qp *q, ns_t now)
         ep_qp_fail(q, WC_SUCCESS, now);
 }
 
+/* A fault: the ACK that is owed although a READ has not been answered. */
+static void overtake(struct ep_qp *q, struct rsp_owed *o)
+{
+    const struct responder *r = &q->qp.rsp;
+
+    if (o->kind != OWED_READ || !r->ack_owed || r->last_is_res || !ep_fault_choice(q, RULE_RDA_11))
+        return;
+    *o = (struct rsp_owed){.kind = OWED_ACK, .opcode = OP_ACKNOWLEDGE, .syndrome = SYNDROME_ACK(AETH_CREDIT_INVALID),
+                           .psn = psn_add(r->epsn_lo, PSN_MASK), .msn = r->msn_lo};
+}
+
 int ep_tx_response(struct ep_qp *q, uint8_t *buf, uint32_t cap, ns_t now)
 {
     struct responder *r = &q->qp.rsp;
     struct rsp_owed o;
     int n;
 
-    if (q->qp.type != QPT_RC || (!qp_can_receive(&q->qp) && !r->nak_owed))
+    if (q->qp.type != QPT_RC ? !q->repeat_again : !qp_can_receive(&q->qp) && !r->nak_owed && !q->repeat_again)
         return 0;
     for (int tries = 0; tries < 2; tries++) {
         o = q->repeat_again ? q->again : rsp_owed(r, q->ps.ack_due <= now);
         if (o.kind == OWED_NOTHING)
             return 0;
+        if (UNLIKELY(ep_faulty(q->ep, RULE_RDA_11)))
+            overtake(q, &o);
         n = send_response(q, &o, buf, cap, now);
         if (n) {
             after_nak(q, now);

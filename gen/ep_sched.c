@@ -177,14 +177,10 @@ static void qp_expire(struct ep_qp *q, ns_t now)
         q->ep->st.local_ack_timeout_err++;
     }
     if (e.flags & EFF_ERROR) {
-        enum rule rule = e.status == WC_RNR_RETRY_EXC_ERR ? RULE_RTX_08 : RULE_RTX_04;
-        if (ep_fault_choice(q, rule)) {
-            r->dead = false;
-            r->retry_left = 1;
+        if (ep_one_more_try(q, &e))
             req_expire(r, now);
-        } else {
+        else
             ep_qp_fail(q, (enum wc_status)e.status, now);
-        }
     }
     ep_ready(q);
 }

@@ -74,14 +74,14 @@ static bool may_begin(struct ep_qp *q, const struct ep_swqe *w)
         return false;
     if (w->flags & SEND_FENCE && r->rd_out)
         return false;
+    span = kind == MSG_READ ? psn_span(w->len, r->p.pmtu) : 1;
+    if (req_outstanding(r) && req_outstanding(r) + span > window_of(q))
+        return false;
     if ((kind == MSG_READ || kind == MSG_ATOMIC) && !has_depth(q))
         return false;
-    if (r->probing)
-        return false;
-    if (UNLIKELY(!r->unlimited) && wr_uses_receive(w->opcode) && !req_has_credit(r, psn_add(r->ssn, 1)) && !ep_fault_choice(q, RULE_ACK_08))
-        return false;
-    span = kind == MSG_READ ? psn_span(w->len, r->p.pmtu) : 1;
-    return req_outstanding(r) == 0 || req_outstanding(r) + span <= window_of(q);
+    if (LIKELY(r->unlimited) || !wr_uses_receive(w->opcode) || req_has_credit(r, psn_add(r->ssn, 1)))
+        return true;
+    return ep_fault_choice(q, RULE_ACK_08);
 }
 
 /* The next packet's place: message number and PSNs from its start. false: nothing may be sent. */
@@ -263,6 +263,21 @@ static void swallow(struct ep_qp *q, ns_t now)
     ep_send_done(q, first, e.completed, now);
 }
 
+/* The check half, on the state as it is without a spurious packet's pretence that it is due. */
+static void judge(struct ep_qp *q, const struct pkt *p, ns_t now)
+{
+    struct requester *r = &q->qp.req;
+    uint32_t psn = r->psn_tx, msg = r->msg_tx;
+
+    if (UNLIKELY(q->spurious)) {
+        r->psn_tx = r->psn_next;
+        r->msg_tx = r->msg_tail;
+    }
+    ep_self_check(q, req_tx_check(r, p, now));
+    r->psn_tx = psn;
+    r->msg_tx = msg;
+}
+
 /* Build, check and send the packet at (`n`, `off`). */
 static int send_packet(struct ep_qp *q, uint32_t n, uint32_t off, uint8_t *buf, uint32_t cap, ns_t now)
 {
@@ -273,29 +288,31 @@ static int send_packet(struct ep_qp *q, uint32_t n, uint32_t off, uint8_t *buf, 
     struct build_tweak tweak = {0};
     struct pkt *p = &ep->tx, honest;
     bool repeat = req_going_back(r);
-    uint32_t skip, first = r->msg_head;
-    struct effects e;
+    uint32_t skip, first = r->msg_head, data;
 
     fill_packet(q, p, n, off, &skip);
     if (UNLIKELY(ep->n_fault)) {
-        struct fault_ctx c = {.p = p, .tweak = &tweak, .req = r, .rsp = &q->qp.rsp, .now = now, .repeat = repeat};
+        struct fault_ctx c = {.p = p, .tweak = &tweak, .req = r, .rsp = &q->qp.rsp, .now = now, .repeat = repeat,
+                              .encap = path->encap, .ip4 = path->ip4};
         honest = *p;
         ep_fault_packet(q, FAULT_REQUEST, &c);
     }
     if (build_begin(&out, path, p, p->payload_len, ep->ip_id, &tweak))
         return -ENOSPC;
     if (!ep->cfg.no_self_check)
-        ep_self_check(q, req_tx_check(r, p, now));
-    if (UNLIKELY(!copy_payload(q, n, skip, out.payload, min_u32(p->payload_len, swqe_of(q, n)->len - skip)))) {
+        judge(q, p, now);
+    data = min_u32(p->payload_len, swqe_of(q, n)->len - skip);
+    if (UNLIKELY(!copy_payload(q, n, skip, out.payload, data))) {
         ep_qp_fail(q, WC_LOC_PROT_ERR, now);
         return 0;
     }
+    if (UNLIKELY(data < p->payload_len)) /* a fault made the packet longer than its message */
+        memset(out.payload + data, 0, p->payload_len - data);
     build_end(&out, path, p, p->payload_len, &tweak);
     ep->ip_id++;
-    e = req_tx(r, UNLIKELY(ep->n_fault) ? &honest : p, now);
+    req_tx(r, UNLIKELY(ep->n_fault) ? &honest : p, now);
     count_request(q, p, repeat);
     ep_send_done(q, first, r->msg_head - first, now);
-    (void)e;
     if (q->pol.pace != &pace_none)
         q->ps.next_send = q->pol.pace->sent(&q->ps, out.len, now, q->pol.pace_arg);
     return (int)out.len;

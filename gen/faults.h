@@ -22,6 +22,9 @@ struct fault_ctx {
     ns_t now;
     bool repeat;                /* a request sent again */
     bool again;                 /* set: the packet is sent a second time */
+    bool again_as_ack;          /* set: that time as a plain ACK */
+    uint8_t encap;              /* enum encap of the path */
+    bool ip4;                   /* RoCEv2 over IPv4 */
 };
 
 struct fault_info {

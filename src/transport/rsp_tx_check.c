@@ -134,6 +134,16 @@ static bool breaks_answer_first(const struct re_view *t, struct verdict *v)
     return fail(v, RULE_RDA_11, "PSN", psn_add(due->psn, due->next), t->p->bth.psn);
 }
 
+/* An endpoint knows whether it has a reason for a fatal NAK. */
+static bool breaks_baseless_nak(const struct re_view *t, struct verdict *v)
+{
+    const struct responder *r = t->r;
+
+    if (LIKELY(!is_nak(t) || !r->p.certain) || t->type != AETH_NAK || t->code == NAK_PSN_SEQ || r->nak_owed)
+        return false;
+    return fail(v, RULE_RDA_07, "syndrome", SYNDROME_ACK(AETH_CREDIT_INVALID), t->p->aeth.syndrome);
+}
+
 static bool breaks_ack(const struct re_view *t, struct verdict *v)
 {
     const struct responder *r = t->r;
@@ -169,8 +179,6 @@ static bool breaks_nak(const struct re_view *t, struct verdict *v)
         return false;
     if (t->code == NAK_PSN_SEQ && psn_diff(r->seen_hi, psn_add(psn, 1)) <= 0)
         return fail(v, RULE_NAK_03, "PSN", psn, r->seen_hi);
-    if (r->p.certain && t->code != NAK_PSN_SEQ && !(r->nak_owed && r->nak_syndrome == t->p->aeth.syndrome))
-        return fail(v, RULE_RDA_07, "syndrome", r->nak_syndrome, t->p->aeth.syndrome);
     return false;
 }
 
@@ -186,9 +194,9 @@ static bool breaks_msn(const struct re_view *t, struct verdict *v)
     return fail(v, t->flags & OPF_READ_RESP ? RULE_ACK_07 : RULE_ACK_06, "MSN", r->msn_lo, msn);
 }
 
-static const re_rule re_rules[] = {breaks_service_of,    breaks_syndrome, breaks_silence_after_fatal, breaks_ghost,     breaks_answer_first,
-                                   breaks_answer_order,  breaks_answer_length, breaks_atomic,         breaks_ack,       breaks_nak,
-                                   breaks_msn,           breaks_re_format};
+static const re_rule re_rules[] = {breaks_service_of,    breaks_syndrome, breaks_silence_after_fatal, breaks_ghost,      breaks_baseless_nak,
+                                   breaks_answer_first,  breaks_answer_order, breaks_answer_length,   breaks_atomic,     breaks_ack,
+                                   breaks_nak,           breaks_msn,      breaks_re_format};
 
 unsigned rsp_tx_check_all(const struct responder *r, const struct pkt *p, ns_t now, struct verdict *out, unsigned max)
 {

@@ -202,6 +202,18 @@ static inline int pair_next(const struct pair *p)
     return best;
 }
 
+/* Deliver all frames that arrive at the same time as frame `i`, before either side sends anything. */
+static inline void pair_deliver(struct pair *p, int i)
+{
+    do {
+        struct pair_frame f = p->queue[i];
+        p->queue[i] = p->queue[--p->n_queue];
+        p->now = f.at > p->now ? f.at : p->now;
+        ep_rx(p->ep[f.to], f.data, f.len, p->now);
+        i = pair_next(p);
+    } while (i >= 0 && p->queue[i].at <= p->now);
+}
+
 /* Run until nothing is on its way and no timer runs before `until`. */
 static inline void pair_run(struct pair *p, ns_t until)
 {
@@ -214,13 +226,9 @@ static inline void pair_run(struct pair *p, ns_t until)
         t[1] = ep_next_expiry(p->ep[1]);
         next = t[0] < t[1] ? t[0] : t[1];
         if (i >= 0 && p->queue[i].at <= next) {
-            struct pair_frame f;
             if (p->queue[i].at > until)
                 break;
-            f = p->queue[i];
-            p->queue[i] = p->queue[--p->n_queue];
-            p->now = f.at > p->now ? f.at : p->now;
-            ep_rx(p->ep[f.to], f.data, f.len, p->now);
+            pair_deliver(p, i);
         } else if (next <= until && next != NS_NEVER) {
             p->now = next > p->now ? next : p->now;
             ep_expire(p->ep[0], p->now);

@@ -7,7 +7,7 @@
 static void no_own_failures(const struct pair *p)
 {
     for (int i = 0; i < 2; i++)
-        cr_expect_eq(ep_stats(p->ep[i])->own_check_failures, 0, "side %d broke %s", i, rule_str(ep_last_refused(p->ep[i]).rule));
+        cr_expect_eq(ep_stats(p->ep[i])->own_check_failures, 0, "side %d broke %s", i, rule_str(ep_first_refused(p->ep[i]).rule));
 }
 
 static struct pair *rc_pair(void)

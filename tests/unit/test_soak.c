@@ -199,7 +199,7 @@ static void soak(uint64_t seed, uint8_t type, uint32_t operations)
     reap(s, 1, reliable);
     for (int side = 0; side < 2; side++) {
         cr_assert_eq(ep_stats(s->p->ep[side])->own_check_failures, 0, "seed %llu: side %d broke %s", (unsigned long long)seed, side,
-                     rule_str(ep_last_refused(s->p->ep[side]).rule));
+                     rule_str(ep_first_refused(s->p->ep[side]).rule));
         if (reliable)
             cr_assert_eq(s->recv_done[side], s->recv_due[side]);
         cr_assert_eq(word(s->p->mem[side] + ATOMIC_AT), s->sum[!side]);
