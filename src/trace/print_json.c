@@ -38,12 +38,74 @@ static unsigned occurrence_of(const struct pkt *p, const struct layer *l)
     return n;
 }
 
+/* Whether two of the fields that are shown have one name, as the entries of a table have. Remembers what it was asked last. */
+static bool has_repeated(const struct hdr *h)
+{
+    static struct {
+        const struct hdr *hdr;
+        bool yes;
+    } asked[64];
+    unsigned at = (unsigned)((uintptr_t)h / sizeof *h % ARRAY_LEN(asked));
+
+    if (asked[at].hdr != h) {
+        asked[at].hdr = h;
+        asked[at].yes = false;
+        for (unsigned i = 0; i < h->nfields; i++)
+            for (unsigned k = 0; k < i; k++)
+                asked[at].yes |= !((h->fields[i].flags | h->fields[k].flags) & FLD_HIDDEN) &&
+                                 same_name(h->fields[i].abbrev, h->fields[k].abbrev);
+    }
+    return asked[at].yes;
+}
+
+/* The next field from number `i` on that is shown, has a value and is called `name`; nfields if there is none. */
+static unsigned next_named(const struct pkt *p, const struct layer *l, unsigned i, const char *name, struct value *v)
+{
+    const struct field *f = l->hdr->fields;
+
+    while (i < l->hdr->nfields && (f[i].flags & FLD_HIDDEN || !same_name(f[i].abbrev, name) || !field_value(&f[i], p, l, v)))
+        i++;
+    return i;
+}
+
+/* The members of a layer's object when names repeat: their values, if there are several, make an array. */
+static void json_repeated_fields(struct buf *b, const struct pkt *p, const struct layer *l)
+{
+    bool first = true;
+    struct value v, next;
+
+    for (unsigned i = 0; i < l->hdr->nfields; i++) {
+        const struct field *f = &l->hdr->fields[i];
+        if (next_named(p, l, 0, f->abbrev, &v) != i)
+            continue; /* without a value, or already written with the first of its name */
+        if (!first)
+            buf_char(b, ',');
+        first = false;
+        key(b, f->abbrev, field_abbrev_len(f), 1);
+        unsigned k = next_named(p, l, i + 1, f->abbrev, &next);
+        bool several = k < l->hdr->nfields;
+        if (several)
+            buf_char(b, '[');
+        json_value(b, f, &v);
+        for (; k < l->hdr->nfields; k = next_named(p, l, k + 1, f->abbrev, &next)) {
+            buf_char(b, ',');
+            json_value(b, &l->hdr->fields[k], &next);
+        }
+        if (several)
+            buf_char(b, ']');
+    }
+}
+
 /* The members of a layer's object, without braces. */
 static void json_fields(struct buf *b, const struct pkt *p, const struct layer *l)
 {
     bool first = true;
     struct value v;
 
+    if (has_repeated(l->hdr)) {
+        json_repeated_fields(b, p, l);
+        return;
+    }
     for (unsigned i = 0; i < l->hdr->nfields; i++) {
         const struct field *f = &l->hdr->fields[i];
         if (f->flags & FLD_HIDDEN || !field_value(f, p, l, &v))
