@@ -19,10 +19,8 @@ struct cm_agent_config {
     struct endpoint *ep;
     struct av peer;          /* path to the other host */
     uint64_t seed;
-    uint64_t service_id;     /* that is listened to */
     uint32_t max_conns;      /* 0: 65536 */
-    bool defer;              /* active: the caller answers a REP, see cm_agent_ready() */
-    /* A request for the service; *a is filled with the defaults, qp -1. */
+    /* A request; *a is filled with the defaults, qp -1, reason: no such service. */
     void (*request)(void *user, const struct cm_conn *c, struct cm_answer *a);
     /* Something happened to the connection of `qp`: CM_EV_CONNECTED, REJECTED, UNREACHABLE, DISCONNECTED, TIMEWAIT_EXIT,
      * SIDR_RESPONSE. */

@@ -12,7 +12,7 @@ struct sim_config {
     struct net_config net;
     uint64_t port_rate;             /* bit/s at which a host puts frames on the wire; 0: 100 G */
     bool no_cm;                     /* no connection manager */
-    struct event_list *events;      /* taken over by the simulation; may be NULL */
+    struct event_list *events;      /* taken over by the simulation; NULL: none */
     struct tap_set *taps[TAP_PLACES]; /* NULL: no file there */
 };
 
@@ -30,6 +30,8 @@ struct sim_conn_config {
     uint32_t pd[NET_HOSTS];
     struct ep_peer peer[NET_HOSTS]; /* as the host sees the other one; addresses, QPNs and PSNs are filled in */
 };
+
+#define SIM_PASSES_MAX 10000000 /* steps without a frame sent: more are an endless loop */
 
 enum sim_conn_state {
     SIM_CONN_NEW,      /* queue pairs in RESET */
@@ -76,9 +78,8 @@ struct sim {
     unsigned n_conns;
     uint64_t port_rate;
     ns_t port_free[NET_HOSTS];
-    ns_t wake[NET_HOSTS]; /* ... */
     uint64_t frames;        /* sent by both hosts */
-    uint32_t passes;        /* without time going on: a guard against endless loops */
+    uint32_t passes;        /* steps since the last frame was sent */
 };
 
 /* 50.50.50.1 and 50.50.50.2 over RoCEv2, MTU 1024, one way delay 1 us. */
@@ -97,6 +98,16 @@ int sim_conn_join(struct sim *s, struct sim_conn *c);
 int sim_conn_connect(struct sim *s, struct sim_conn *c, unsigned from);
 /* Ask host `from` to disconnect. */
 int sim_conn_disconnect(struct sim *s, struct sim_conn *c, unsigned from);
+
+/* The path from host `from` to the other one. */
+struct av sim_path(const struct sim *s, unsigned from);
+/* Give both hosts a connection manager (sim_init() does). 0; -ENOMEM. */
+int sim_cm_open(struct sim *s, const struct sim_config *c);
+/* Whether the last sim_step() gave up because time stood still. */
+static inline bool sim_stuck(const struct sim *s)
+{
+    return s->passes > SIM_PASSES_MAX;
+}
 
 /* Do what is due now, then let time go on to the next thing due, but not beyond `until`. False: nothing is due any more, or the time
  * is reached. */
