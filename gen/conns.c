@@ -22,7 +22,7 @@ unsigned pkt_class_find(const char *name, size_t len)
     return 0;
 }
 
-unsigned conn_add(struct conn_table *t, const struct conn_id *c)
+unsigned conns_add(struct conns *t, const struct conn_id *c)
 {
     if (t->n == t->cap) {
         unsigned cap = t->cap ? t->cap * 2 : 16;
@@ -36,10 +36,10 @@ unsigned conn_add(struct conn_table *t, const struct conn_id *c)
     return ++t->n;
 }
 
-void conn_table_free(struct conn_table *t)
+void conns_free(struct conns *t)
 {
     free(t->c);
-    *t = (struct conn_table){0};
+    *t = (struct conns){0};
 }
 
 static uint16_t class_of(const struct pkt *p)
@@ -68,7 +68,7 @@ static uint16_t class_of(const struct pkt *p)
 }
 
 /* Number of the connection for which `match` holds, beginning with the last one found. */
-static unsigned conn_find(struct conn_table *t, bool (*match)(const struct conn_id *, unsigned, uint32_t), unsigned host, uint32_t v)
+static unsigned conn_find(struct conns *t, bool (*match)(const struct conn_id *, unsigned, uint32_t), unsigned host, uint32_t v)
 {
     if (t->last < t->n && match(&t->c[t->last], host, v))
         return t->last + 1;
@@ -91,7 +91,7 @@ static bool has_cm_id(const struct conn_id *c, unsigned host, uint32_t id)
 }
 
 /* Connection of a CM message: its first word is the sender's id, the second the receiver's. */
-static unsigned conn_of_cm(struct conn_table *t, unsigned from, const struct pkt *p)
+static unsigned conn_of_cm(struct conns *t, unsigned from, const struct pkt *p)
 {
     const uint8_t *m = p->data + p->payload_off + MAD_HDR_LEN;
     unsigned n;
@@ -102,9 +102,9 @@ static unsigned conn_of_cm(struct conn_table *t, unsigned from, const struct pkt
     return n ? n : conn_find(t, has_cm_id, from ^ 1, load_be32(m + 4));
 }
 
-void conn_view(struct conn_table *t, unsigned from, const struct pkt *p, struct conn_view *v)
+void conns_view(struct conns *t, unsigned from, const struct pkt *p, struct conns_view *v)
 {
-    *v = (struct conn_view){.from = (uint8_t)from, .class = PC_OTHER};
+    *v = (struct conns_view){.from = (uint8_t)from, .class = PC_OTHER};
     if (!(p->have & H_BTH) || !p->op->name)
         return;
     v->class = class_of(p);

@@ -13,14 +13,14 @@ struct conn_id {
 };
 
 /* All connections; number n is c[n - 1]. */
-struct conn_table {
+struct conns {
     struct conn_id *c;
     unsigned n, cap;
     unsigned last; /* the one found last */
 };
 /* Add one; its number, or 0 without memory. */
-unsigned conn_add(struct conn_table *t, const struct conn_id *c);
-void conn_table_free(struct conn_table *t);
+unsigned conns_add(struct conns *t, const struct conn_id *c);
+void conns_free(struct conns *t);
 
 /* Classes of packets; masks. */
 enum {
@@ -43,7 +43,7 @@ unsigned pkt_class_find(const char *name, size_t len);
 extern const char pkt_class_names[];
 
 /* A packet in terms of the connections. */
-struct conn_view {
+struct conns_view {
     unsigned conn;   /* number, 0: of none */
     uint8_t from;    /* host that sent it */
     bool request;    /* sent by a requester */
@@ -51,6 +51,6 @@ struct conn_view {
     uint16_t class;  /* one of PC_* */
     uint32_t psn;    /* relative: counted from the first PSN of the sequence that it belongs to */
 };
-void conn_view(struct conn_table *t, unsigned from, const struct pkt *p, struct conn_view *v);
+void conns_view(struct conns *t, unsigned from, const struct pkt *p, struct conns_view *v);
 
 #endif

@@ -26,7 +26,7 @@ struct event {
     unsigned conn; /* 0: any */
     uint8_t dirs;  /* bit 0: from host 0, bit 1: from host 1 */
     uint16_t classes;
-    bool by_psn, by_iter, by_nth;
+    bool by_class, by_psn, by_iter, by_nth;
     struct range psn, iter, nth;
     uint64_t matched; /* packets that matched all but nth */
     uint64_t used;
@@ -42,7 +42,7 @@ struct seen {
 
 struct event_list {
     struct event *first, **end;
-    struct conn_table conns;
+    struct conns conns;
     struct seen *seen; /* NULL: no event counts iterations */
 };
 
@@ -66,12 +66,12 @@ void event_list_free(struct event_list *l)
         free(e->label);
         free(e);
     }
-    conn_table_free(&l->conns);
+    conns_free(&l->conns);
     free(l->seen);
     free(l);
 }
 
-struct conn_table *event_conns(struct event_list *l)
+struct conns *event_conns(struct event_list *l)
 {
     return &l->conns;
 }
@@ -111,6 +111,7 @@ static int parse_select(struct event *ev, const struct token *key, const struct 
         if (!ev->dirs)
             return text_fail(e, v, "dir: expected req or rsp, found '%.*s'", (int)v->len, v->p) - 1;
     } else if (token_is(key, "class")) {
+        ev->by_class = true;
         ev->classes = (uint16_t)pkt_class_find(v->p, v->len);
         if (!ev->classes)
             return text_fail(e, v, "class: expected %s, found '%.*s'", pkt_class_names, (int)v->len, v->p) - 1;
@@ -193,7 +194,6 @@ static bool parse_event(struct event *ev, const struct token *t, unsigned n, str
     struct token key, v;
     unsigned i = 0;
 
-    ev->dirs = 3;
     ev->classes = PC_ANY;
     while (i < n) {
         int r = token_key(&t[i], &key, &v) ? parse_select(ev, &key, &v, e) : 0;
@@ -211,6 +211,8 @@ static bool parse_event(struct event *ev, const struct token *t, unsigned n, str
             i++;
         }
     }
+    if (!ev->dirs)
+        ev->dirs = ev->by_class ? 3 : 1;
     if (!ev->n_actions)
         return text_fail(e, n ? &t[n - 1] : NULL, "the event does nothing: an action is missing");
     if (ev->by_iter && ev->by_nth)
@@ -248,7 +250,7 @@ bool event_add(struct event_list *l, const struct token *t, unsigned n, const ch
 /* --- Applying ---------------------------------------------------------------------------------------------------------------- */
 
 /* How often this PSN has passed in this direction, this time included. Old PSNs make way for new ones. */
-static uint32_t seen_count(struct event_list *l, const struct conn_view *v)
+static uint32_t seen_count(struct event_list *l, const struct conns_view *v)
 {
     uint64_t key = (uint64_t)(v->conn * 4 + v->from * 2u + v->request) << 24 | v->psn;
     struct seen *s = &l->seen[(key * UINT64_C(0x9e3779b97f4a7c15)) >> 48 & (SEEN_SIZE - 1)];
@@ -263,7 +265,7 @@ static bool in_range(const struct range *r, uint64_t v)
     return v >= r->from && v <= r->to;
 }
 
-static bool event_matches(struct event *ev, const struct conn_view *v, uint32_t iteration)
+static bool event_matches(struct event *ev, const struct conns_view *v, uint32_t iteration)
 {
     if ((ev->conn && ev->conn != v->conn) || !(ev->dirs >> v->from & 1) || !(ev->classes & v->class))
         return false;
@@ -310,7 +312,7 @@ static void action_apply(const struct action *a, struct event_result *r, uint8_t
 struct event_result events_apply(struct event_list *l, unsigned from, uint8_t *data, uint32_t *len, uint16_t linktype, struct prng *r)
 {
     struct event_result result = {0};
-    struct conn_view v;
+    struct conns_view v;
     struct frame f;
     struct pkt p;
     uint32_t iteration = 0;
@@ -318,7 +320,7 @@ struct event_result events_apply(struct event_list *l, unsigned from, uint8_t *d
     if (!l->first)
         return result;
     frame_decode(&p, &f, data, *len, linktype);
-    conn_view(&l->conns, from, &p, &v);
+    conns_view(&l->conns, from, &p, &v);
     if (l->seen && v.has_psn)
         iteration = seen_count(l, &v);
     for (struct event *ev = l->first; ev; ev = ev->next) {

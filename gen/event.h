@@ -3,7 +3,8 @@
  *   [conn=N] [dir=req|rsp] [class=CLASS] [psn=RANGE] [iter=RANGE | nth=RANGE] ACTION...
  *
  *   conn   number of the connection, from 1; without it any
- *   dir    req: from the connection's requester (host 0) to its responder, rsp: the other way; without it both
+ *   dir    req: from the connection's requester (host 0) to its responder, rsp: the other way;
+ *          without it req, or both if a class is given
  *   class  send write read atomic ack nak rnr resp cm cnp any
  *   psn    counted from the first PSN of the sequence: a request from its sender's first one, a response from that of the requests
  *   iter   how often this PSN has passed in this direction, from 1
@@ -29,7 +30,7 @@ void event_list_free(struct event_list *l);
 /* Add an event of `n` words; `label` is what a report calls it (copied). False with *e filled. */
 bool event_add(struct event_list *l, const struct token *t, unsigned n, const char *label, struct text_error *e);
 /* The connections that events speak of; filled by the simulation as they come to be. */
-struct conn_table *event_conns(struct event_list *l);
+struct conns *event_conns(struct event_list *l);
 
 /* What the network has to do with a frame. Changes of the bytes are made already. */
 struct event_result {

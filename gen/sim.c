@@ -54,6 +54,7 @@ int sim_init(struct sim *s, const struct sim_config *c, const struct sim_app *ap
         struct ep_config ec = c->ep[h];
         ec.seed = c->seed * 2 + h;
         s->addr[h] = ec.addr;
+        s->credits[h] = ec.credits;
         s->ep[h] = ep_new(&ec);
         if (!s->ep[h])
             return -ENOMEM;

@@ -48,6 +48,7 @@ struct sim_conn {
     uint8_t state[NET_HOSTS]; /* enum sim_conn_state, as the host sees it */
     int qp[NET_HOSTS];   /* handles */
     int cq[NET_HOSTS];   /* sends and receives of the queue pair */
+    bool srq[NET_HOSTS]; /* it takes receives from a shared queue */
     int ah[NET_HOSTS];   /* UD: address handle of the other host */
     uint32_t remote_qpn[NET_HOSTS]; /* UD: queue pair to send to */
     uint32_t remote_qkey[NET_HOSTS];
@@ -71,6 +72,7 @@ struct sim {
     struct endpoint *ep[NET_HOSTS];
     struct cm_agent *cm[NET_HOSTS]; /* NULL: no connection manager */
     struct link_addr addr[NET_HOSTS];
+    bool credits[NET_HOSTS]; /* end-to-end flow control */
     struct net net;
     struct event_list *events;
     struct sim_app app;

@@ -64,6 +64,8 @@ static int conn_create(struct sim *s, struct sim_conn *c, const struct sim_conn_
     struct conn_id id = {.psn = {cfg->psn[0], cfg->psn[1]}, .ud = cfg->type == QPT_UD};
 
     c->type = cfg->type;
+    for (unsigned h = 0; h < NET_HOSTS; h++)
+        c->srq[h] = cfg->srq[h] != EP_NO_SRQ;
     for (unsigned h = 0; h < NET_HOSTS; h++) {
         int r = create_qp(s, c, cfg, h);
         if (r < 0)
@@ -78,7 +80,7 @@ static int conn_create(struct sim *s, struct sim_conn *c, const struct sim_conn_
         c->remote_qpn[h] = c->peer[h].qpn;
         c->remote_qkey[h] = cfg->peer[h ^ 1].qkey;
     }
-    c->number = conn_add(event_conns(s->events), &id);
+    c->number = conns_add(event_conns(s->events), &id);
     return c->number ? 0 : -ENOMEM;
 }
 
@@ -139,6 +141,8 @@ static void own_params(const struct sim *s, const struct sim_conn *c, unsigned h
     p->rnr_retry = peer->rnr_retry;
     p->ack_timeout = peer->timeout;
     p->ack_delay = 0;
+    p->flow_ctrl = s->credits[h];
+    p->srq = c->srq[h];
     p->path.life = life_of(peer->timeout);
     p->path.flow = peer->av.flow;
     p->path.tclass = peer->av.tclass;

@@ -296,7 +296,7 @@ static bool post_one(struct traffic *t, struct flow *f, ns_t now)
     }
     if (s->op == TRAFFIC_SEND || wr.opcode == WR_RDMA_WRITE_WITH_IMM) {
         if (f->await_tail - f->await_head == t->ring)
-            f->await_head++; /* lost: only unreliable services come here */
+            f->await_head++; /* never received: only unreliable services come here */
         f->await[f->await_tail % t->ring] = (struct awaited){k, s->len};
     }
     if (ep_post_send(t->s->ep[f->host], f->c->qp[f->host], &wr, now) < 0)
@@ -361,28 +361,50 @@ static void send_completed(struct traffic *t, struct flow *f, const struct wc *w
         message_done(t, f, f->done, wc->when);
 }
 
+/* Whether the receive is the message awaited as number `n`. */
+static bool is_awaited(const struct traffic *t, const struct flow *f, uint64_t n, const struct wc *wc, const uint8_t *data, uint32_t len)
+{
+    const struct awaited *a = &f->await[n % t->ring];
+
+    if (a->len != len || ((wc->flags & WC_WITH_IMM) && wc->imm_data != (uint32_t)a->k))
+        return false;
+    return wc->opcode != WC_RECV || pattern_is(f, a->k, data, len);
+}
+
+/* Unreliable services lose, repeat and reorder: the message has to be one of those sent of late. */
+static bool was_sent(const struct traffic *t, struct flow *f, const struct wc *wc, const uint8_t *data, uint32_t len)
+{
+    uint64_t oldest = f->await_tail > t->ring ? f->await_tail - t->ring : 0;
+
+    for (uint64_t n = f->await_head; n < f->await_tail; n++)
+        if (is_awaited(t, f, n, wc, data, len)) {
+            f->await_head = n + 1;
+            return true;
+        }
+    for (uint64_t n = f->await_head; n-- > oldest;)
+        if (is_awaited(t, f, n, wc, data, len))
+            return true;
+    return false;
+}
+
 static void recv_completed(struct traffic *t, struct flow *f, const struct wc *wc)
 {
     uint64_t i = f->rx_done++;
     uint32_t skip = f->c->type == QPT_UD ? GRH_BYTES : 0, len = wc->byte_len - skip;
     const uint8_t *data = recv_slot(t, f, i) + skip;
+    bool good;
 
     if (wc->status != WC_SUCCESS) {
         t->r.recv_failed += wc->status != WC_WR_FLUSH_ERR;
         return;
     }
     t->r.received++;
-    while (f->await_head < f->await_tail) {
-        const struct awaited *a = &f->await[f->await_head++ % t->ring];
-        bool good = a->len == len && (!(wc->flags & WC_WITH_IMM) || wc->imm_data == (uint32_t)a->k);
-        if (good && wc->opcode == WC_RECV)
-            good = pattern_is(f, a->k, data, len);
-        if (good && (wc->wr_id & ~RECV_ID) == i)
-            return;
-        if (f->c->type == QPT_RC)
-            break; /* unreliable: those before it were lost */
-    }
-    t->r.mismatches++;
+    good = (wc->wr_id & ~RECV_ID) == i; /* receives complete in the order in which they were posted */
+    if (f->c->type != QPT_RC)
+        good &= was_sent(t, f, wc, data, len);
+    else
+        good &= f->await_head < f->await_tail && is_awaited(t, f, f->await_head++, wc, data, len);
+    t->r.mismatches += !good;
 }
 
 static struct flow *flow_of(struct traffic *t, unsigned conn, unsigned host)
