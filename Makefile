@@ -2,7 +2,7 @@
 ifeq ($(origin CC),default)
 CC = gcc
 endif
-CFLAGS  ?= -O2 -g
+CFLAGS  ?= -O3 -g
 PREFIX  ?= /usr/local
 BUILD   ?= build
 FUZZ_SECONDS ?= 60
