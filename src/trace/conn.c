@@ -205,6 +205,9 @@ static void apply_known(struct conn_table *t, uint32_t flow, const struct conn_k
     f->sqpn = k->qpn[!end];
     f->have_sqpn = true;
     f->paired_by = (uint8_t)k->how;
+    f->have_psn = !k->any_psn;
+    f->psn = k->psn[!end];
+    f->params = k->params[!end];
     if (k->pmtu)
         f->pmtu = k->pmtu;
     if (k->upper)
@@ -254,15 +257,33 @@ static uint32_t flow_new(struct conn_table *t, const struct key *k)
     return i;
 }
 
-uint32_t conn_flow(struct conn_table *t, const struct pkt *p)
+static struct key key_of(const struct pkt *p)
 {
-    struct key k;
-    uint32_t i;
+    struct key k = {.tap = conn_tap_of(p->frame), .dqpn = p->bth.dqpn};
 
     conn_addr_of(p, &k.src, &k.dst);
-    k.tap = conn_tap_of(p->frame);
-    k.dqpn = p->bth.dqpn;
-    i = flow_find(t, &k);
+    return k;
+}
+
+uint32_t conn_flow_find(const struct conn_table *t, const struct pkt *p)
+{
+    const struct key k = key_of(p);
+
+    return flow_find(t, &k);
+}
+
+uint32_t conn_flow_named(const struct conn_table *t, uint32_t tap, const struct conn_addr *src, const struct conn_addr *dst, uint32_t dqpn)
+{
+    const struct key k = {*src, *dst, tap, dqpn};
+
+    return flow_find(t, &k);
+}
+
+uint32_t conn_flow(struct conn_table *t, const struct pkt *p)
+{
+    const struct key k = key_of(p);
+    uint32_t i = flow_find(t, &k);
+
     if (UNLIKELY(i == FLOW_NONE))
         i = flow_new(t, &k);
     t->flows[i].used = true;

@@ -32,6 +32,19 @@ static inline uint32_t conn_tap_of(const struct frame *f)
     return (uint32_t)f->file << 16 | (f->iface & 0xffff);
 }
 
+/* What CM agreed on for the requests that one end sends. */
+struct conn_params {
+    bool have_depth;   /* depth is known */
+    bool have_timeout; /* timeout and retry_cnt are known (nothing on the wire states the active side's) */
+    bool have_rnr;     /* rnr_retry is known */
+    bool no_credits;   /* the other end announced no flow control, or a shared receive queue */
+    uint8_t depth;     /* READs and atomics outstanding at most */
+    uint8_t timeout;   /* local ACK timeout, 4.096 us x 2^n; 0: none */
+    uint8_t retry_cnt;
+    uint8_t rnr_retry; /* 7: for ever */
+    uint64_t req_frame, rep_frame; /* frames that say so; 0: not CM */
+};
+
 /* Index of a flow in its table; FLOW_NONE for none. */
 #define FLOW_NONE UINT32_MAX
 
@@ -51,6 +64,9 @@ struct flow {
     bool used; /* by a packet since the clock hand passed */
     uint8_t tries;     /* searches for a peer that failed */
     const char *upper; /* upper protocol, NULL: not known */
+    bool have_psn;     /* psn is known: PSN of the first request */
+    uint32_t psn;
+    struct conn_params params; /* of the requests in this flow */
 };
 
 /* What was learnt about a connection before its packets: two ends. */
@@ -61,6 +77,8 @@ struct conn_known {
     uint32_t pmtu;     /* bytes, 0: not known */
     const char *upper; /* NULL: not known */
     enum pairing how;
+    bool any_psn;      /* psn[] are not known */
+    struct conn_params params[2]; /* of the requests that this end sends */
 };
 
 struct conn_table;
@@ -77,6 +95,10 @@ void conn_table_user(struct conn_table *t, void *user, conn_new_flow *fresh, con
 
 /* The flow of a packet with a BTH; it is made if it is new. */
 uint32_t conn_flow(struct conn_table *t, const struct pkt *p);
+/* The same, but FLOW_NONE if it is not there. */
+uint32_t conn_flow_find(const struct conn_table *t, const struct pkt *p);
+/* Likewise by name. */
+uint32_t conn_flow_named(const struct conn_table *t, uint32_t tap, const struct conn_addr *src, const struct conn_addr *dst, uint32_t dqpn);
 struct flow *conn_flow_at(struct conn_table *t, uint32_t flow);
 
 /* Learn of a connection. Flows already seen are paired at once. At most a bounded number is kept. */

@@ -57,6 +57,14 @@ static void learn_req(struct learner *l, const struct pkt *p, const struct cm_re
     h.end.psn = m->psn;
     h.pmtu = cm_mtu_bytes(m->mtu);
     h.upper = upper_of_service(m->service_id);
+    h.depth = m->init_depth;
+    h.peer = (struct conn_params){.have_timeout = true,
+                                  .have_rnr = true,
+                                  .no_credits = !m->flow_ctrl || m->srq,
+                                  .timeout = m->prim_ack_timeout,
+                                  .retry_cnt = m->retry_count,
+                                  .rnr_retry = m->rnr_retry,
+                                  .req_frame = p->frame->number};
     *pending_new(l->req, &l->req_at) = h;
 }
 
@@ -76,6 +84,17 @@ static void learn_rep(struct learner *l, struct conn_table *t, const struct pkt 
     k.psn[1] = req->end.psn;
     k.pmtu = req->pmtu;
     k.upper = req->upper;
+    k.params[1] = req->peer;
+    k.params[1].have_depth = true;
+    k.params[1].depth = m->init_depth;
+    k.params[1].rep_frame = p->frame->number;
+    k.params[0] = (struct conn_params){.have_depth = true,
+                                       .have_rnr = true,
+                                       .no_credits = !m->flow_ctrl || m->srq,
+                                       .depth = req->depth < m->resp_res ? req->depth : m->resp_res,
+                                       .rnr_retry = m->rnr_retry,
+                                       .req_frame = req->peer.req_frame,
+                                       .rep_frame = p->frame->number};
     conn_learn(t, &k);
 }
 

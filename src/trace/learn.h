@@ -23,6 +23,8 @@ struct pending {
     struct exchange end;
     uint32_t pmtu;
     const char *upper;
+    struct conn_params peer; /* REQ: what it says about the requests of the passive side */
+    uint8_t depth;           /* REQ: initiator depth asked for */
 };
 
 /* Zero-initialise. */

@@ -1,0 +1,71 @@
+/* layer 4 (tool): `rdmatrace rules`: the rule catalogue. */
+#include "src/cli/cli.h"
+#include "src/trace/catalog.h"
+
+#include <unistd.h>
+
+static const struct opt_def defs[] = {
+    {'T', "format", "FORMAT", "text (default), json, or man: the source of rdmatrace-rules(7)"},
+    {'h', "help", NULL, "show this help"},
+    {0, NULL, NULL, NULL},
+};
+
+void cmd_rules_help(struct buf *b)
+{
+    buf_puts(b, "Usage: rdmatrace rules [options] [ID...]\n\n"
+                "List the rules that `rdmatrace check` judges a capture by, or explain those named.\n\n");
+    opt_help(b, defs);
+}
+
+static int print_named(struct buf *b, char **ids, int n)
+{
+    for (int i = 0; i < n; i++) {
+        enum rule rule = rule_find(ids[i]);
+        if (rule == RULE_NONE)
+            return cli_error("rules: there is no rule '%s'; `rdmatrace rules` lists them", ids[i]);
+        if (i)
+            buf_char(b, '\n');
+        catalog_rule(b, rule);
+    }
+    return EXIT_OK;
+}
+
+static int print_all(struct buf *b, const char *format)
+{
+    if (strcmp(format, "text") == 0)
+        catalog_table(b);
+    else if (strcmp(format, "json") == 0)
+        catalog_json(b);
+    else if (strcmp(format, "man") == 0)
+        catalog_man(b);
+    else
+        return cli_error("-T %s: expected text, json or man", format);
+    return EXIT_OK;
+}
+
+int cmd_rules(int argc, char **argv)
+{
+    struct buf b = {0};
+    struct opt_state s;
+    const char *arg, *format = "text";
+    int key, operand, status = EXIT_OK;
+    bool help = false;
+
+    opt_start(&s, defs, argc, argv);
+    while (status == EXIT_OK && (key = opt_next(&s, &arg, &operand)) != 0) {
+        if (key < 0)
+            status = cli_error("rules: `rdmatrace help rules` lists the options");
+        else if (key == 'T')
+            format = arg;
+        else
+            help = true;
+    }
+    if (help)
+        cmd_rules_help(&b);
+    else if (status == EXIT_OK)
+        status = operand < argc ? print_named(&b, argv + operand, argc - operand) : print_all(&b, format);
+    if (!cli_flush(&b, STDOUT_FILENO))
+        status = EXIT_BAD;
+    buf_free(&b);
+    return status;
+}

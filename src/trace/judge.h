@@ -1,0 +1,62 @@
+/* layer 3 (trace): the judge: packets in, findings out.
+ *
+ * Seen is not delivered: a captured packet may have been lost behind the tap, and a packet that was not captured may have been
+ * delivered. A rule is broken only if no history that agrees with what was seen keeps it; and where a rule needs more than the
+ * capture gives (both directions, a complete capture, a tap at one end ...), a failure is inconclusive. */
+#ifndef RDMATRACE_JUDGE_H
+#define RDMATRACE_JUDGE_H
+
+#include "dissect/pkt.h"
+#include "src/cap/cap.h"
+#include "src/trace/conn.h"
+#include "src/trace/report.h"
+
+enum profile {
+    PROFILE_STRICT, /* the rules as they are */
+    PROFILE_RXE,    /* habits of Linux soft-RoCE */
+    PROFILE_NV,     /* out-of-order placement and adaptive retransmission */
+};
+/* "strict", "rxe", "nv"; and back (false: no such profile). */
+const char *profile_str(enum profile p);
+bool profile_parse(const char *s, enum profile *p);
+
+/* Where a tap is, seen from a connection: its requester is the end that opened it (the active side of CM, else whoever sent the
+ * first request). Requests of the other end are judged with the sides swapped. */
+enum tap_side {
+    TAP_UNKNOWN,
+    TAP_REQUESTER,
+    TAP_RESPONDER,
+    TAP_MIDDLE,
+};
+/* "unknown", "requester", "responder", "middle"; and back. */
+const char *tap_str(enum tap_side t);
+bool tap_parse(const char *s, enum tap_side *t);
+
+#define JUDGE_FLOWS 4096 /* flows kept at a time */
+#define JUDGE_TAPS 64    /* interfaces whose tap can be told apart */
+
+struct judge_opts {
+    enum profile profile;
+    enum tap_side tap[JUDGE_TAPS]; /* by interface; further ones are TAP_UNKNOWN */
+    bool complete;                 /* the capture lost no frame */
+    bool off[RULE_COUNT];          /* rules that are not judged */
+    int ack_timeout;               /* exponent of the local ACK timeout where CM does not say; -1: not known */
+    int retry_cnt;                 /* likewise the retry count */
+};
+
+struct judge;
+
+/* NULL without memory. */
+struct judge *judge_new(const struct judge_opts *o);
+void judge_free(struct judge *j);
+/* The connections, so that the user's knowledge can be given to conn_learn(). */
+struct conn_table *judge_conns(struct judge *j);
+/* One packet; those of an interface in the order of time. */
+void judge_packet(struct judge *j, const struct pkt *p);
+/* The file `file` lost `drops` frames, as it says. */
+void judge_drops(struct judge *j, uint16_t file, uint64_t drops);
+/* After the last packet: what is left is judged, notes are written. */
+void judge_end(struct judge *j);
+struct report *judge_report(struct judge *j);
+
+#endif

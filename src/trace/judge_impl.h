@@ -1,0 +1,176 @@
+/* layer 3 (trace): internal: what the parts of the judge share. */
+#ifndef RDMATRACE_JUDGE_IMPL_H
+#define RDMATRACE_JUDGE_IMPL_H
+
+#include "src/trace/judge.h"
+#include "src/trace/learn.h"
+#include "src/trace/track.h"
+
+/* A value that should not change. A change alone may be a queue pair used anew; a change and back again is not. */
+struct steady {
+    uint32_t value;
+    uint32_t other;       /* with `pending`: the value that came instead, in frame other_frame */
+    uint32_t value_frame; /* frame of the value seen last */
+    uint32_t other_frame;
+    uint16_t others;      /* how often it came */
+    bool have, pending;
+};
+#define STEADY_MOVED 64 /* after so many the other value is the value */
+
+/* Requests, and responses, of one flow. */
+struct kind_state {
+    bool seen;
+    struct steady sport, dscp, ect;
+};
+enum { KIND_REQ, KIND_RSP };
+
+#define PENDING_PACKETS 16 /* packets of a flow within which a reordered one is expected to show up */
+
+/* An accusation that a packet recorded late would refute. */
+struct pending_fail {
+    bool have;
+    uint32_t psn;    /* the packet */
+    uint32_t frame;  /* where it was missed */
+    uint32_t conn_packets; /* count of the flow's packets then */
+    uint8_t rule;
+    uint8_t opcode;
+    uint32_t other;  /* a second PSN, for the text */
+};
+
+struct jflow {
+    struct kind_state kind[2];
+    struct steady service, pkey, migreq, mtu;
+    struct half *half;     /* of the requests in this flow; NULL: none seen */
+    uint64_t packets;      /* all of the flow */
+    uint32_t first_frame;
+    ns_t first_ts;
+    bool noted_port, noted_ecn_bits, ends_compared, dscp_compared;
+    bool has_rsp;          /* responses were seen in this flow */
+    bool mid_stream;       /* its first packet was not the first of its queue pair */
+    struct pending_fail gap;   /* SEQ-01, RDA-01: PSN that was passed over */
+    struct pending_fail early; /* ACK-03, RDA-05: response to a PSN not sent */
+    /* Congestion. */
+    uint64_t ce, cnps;
+    uint32_t ce_frame, cnp_frame; /* the first ones */
+    ns_t cnp_ts, cnp_gap;  /* of the latest CNP; shortest spacing */
+    /* Notes. */
+    uint32_t ackreq_run, ackreq_run_max;
+    uint32_t rnr_code;     /* code + 1 of the RNR NAKs that answer this flow's requests */
+    bool rnr_codes_differ;
+    uint64_t spurious;     /* sent again although answered */
+    uint32_t spurious_frame;
+    ns_t nak_delay, nak_reaction; /* longest gap-to-NAK and NAK-to-resend times */
+    bool closed;           /* its sender has sent a DREQ or DREP */
+    uint32_t closed_frame;
+    bool psn_checked;      /* CM-06 was judged */
+    /* A WRITE all of whose packets were seen so far. */
+    bool wr_open;
+    uint32_t wr_next;      /* PSN of its next packet */
+    uint32_t wr_total, wr_frame;
+    uint64_t wr_sum;
+};
+
+/* UD destinations, a table in which newer ones take the places of older ones. */
+struct ud_dest {
+    uint64_t key;
+    uint32_t qkey, frame, sidr_frame;
+    bool have, from_sidr;
+};
+#define UD_DESTS 1024
+
+/* A CM exchange, likewise. */
+struct cm_state {
+    uint64_t key;     /* of tap, addresses and the active side's communication id; 0: unused */
+    uint8_t seen;     /* CM_SEEN_* */
+    uint8_t req_copies, max_retries, resp_res;
+    uint16_t file;
+    uint32_t req_frame, rtu_frame, drep_frame;
+    uint32_t req_qpn, rep_qpn;
+    ns_t req_ts, timeout; /* of the latest REQ; of the answer to it */
+    uint32_t req_sum;     /* CRC of the REQ's MAD */
+    uint64_t req_tid;
+};
+enum { CM_SEEN_REQ = 1, CM_SEEN_REP = 2, CM_SEEN_RTU = 4, CM_SEEN_REJ = 8, CM_SEEN_DREQ = 16, CM_SEEN_DREP = 32 };
+#define CM_STATES 1024
+
+struct judge {
+    struct judge_opts o;
+    struct conn_table *conns;
+    struct learner learner;
+    struct report *report;
+    struct jflow *flows; /* JUDGE_FLOWS */
+    struct ud_dest ud[UD_DESTS];
+    struct cm_state cm[CM_STATES];
+    uint64_t packets, cut, untimed, backwards, drops, malformed;
+    uint32_t cut_frame, backwards_frame;
+    ns_t last_ts[JUDGE_TAPS];
+    uint16_t file;
+    bool judged_any[8]; /* which groups of rules were marked as judged */
+    char said[6][256];
+    unsigned said_at;
+};
+
+/* printf into one of six buffers that take turns. */
+const char *say(struct judge *j, const char *fmt, ...) PRINTF_LIKE(2, 3);
+
+/* A failure as it is found. */
+struct found {
+    enum rule rule;
+    enum severity severity;   /* the rule's, or a milder one */
+    uint32_t flow;            /* of the requests concerned; FLOW_NONE: no connection */
+    unsigned needs;           /* N_* besides the rule's */
+    unsigned lacks;           /* N_* that are missing in this case */
+    unsigned has;             /* N_* that are given in this case */
+    uint64_t frame;           /* 0: the packet's */
+    uint64_t cause;           /* 0: none */
+    const char *expected, *seen, *text;
+};
+/* Weigh it and report it. */
+void judge_found(struct judge *j, const struct pkt *p, struct found f);
+/* A note: frame 0 means none. */
+void judge_note(struct judge *j, enum rule rule, uint32_t flow, uint64_t frame, const char *seen, const char *text);
+/* N_* that are given for the requests of `flow`; `p` may be NULL. */
+unsigned judge_have(const struct judge *j, uint32_t flow, const struct pkt *p);
+static inline bool judge_wants(const struct judge *j, enum rule rule)
+{
+    return !j->o.off[rule];
+}
+
+/* Take a value. True if the one that came before it was a deviation: s->other in frame s->other_frame. */
+static inline bool steady_put(struct steady *s, uint32_t v, uint32_t frame)
+{
+    if (LIKELY(s->have && v == s->value)) {
+        s->value_frame = frame;
+        if (LIKELY(!s->pending))
+            return false;
+        s->pending = false;
+        return true;
+    }
+    if (!s->have) {
+        *s = (struct steady){.value = v, .value_frame = frame, .have = true};
+    } else if (!s->pending || v != s->other) {
+        s->pending = true;
+        s->other = v;
+        s->other_frame = frame;
+        s->others = 1;
+    } else if (++s->others >= STEADY_MOVED) {
+        *s = (struct steady){.value = v, .value_frame = frame, .have = true};
+    }
+    return false;
+}
+
+/* The parts. `flow` is that of the packet. */
+void judge_headers(struct judge *j, const struct pkt *p);
+void judge_malformed(struct judge *j, const struct pkt *p);
+void judge_flow(struct judge *j, const struct pkt *p, uint32_t flow);
+void judge_datagram(struct judge *j, const struct pkt *p);
+void judge_cnp(struct judge *j, const struct pkt *p);
+void judge_request(struct judge *j, const struct pkt *p, uint32_t flow);
+void judge_response(struct judge *j, const struct pkt *p, uint32_t flow);
+void judge_pending(struct judge *j, const struct pkt *p, uint32_t flow, bool now);
+void judge_cm(struct judge *j, const struct pkt *p);
+void judge_cm_end(struct judge *j);
+struct ud_dest *ud_dest(struct judge *j, uint32_t tap, const struct conn_addr *dst, uint32_t qpn);
+void judge_flow_end(struct judge *j, uint32_t flow);
+
+#endif

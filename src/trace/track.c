@@ -1,0 +1,487 @@
+/* layer 3 (trace): evidence about the requests of one direction. */
+#include "src/trace/track.h"
+
+#define FAR INT32_C(0x100000) /* PSNs further away than this are not of the same conversation */
+
+const char *why_back_str(enum why_back w)
+{
+    static const char *const names[] = {"", "sequence NAK", "implied NAK", "RNR NAK", "no answer"};
+    return names[w];
+}
+
+void half_init(struct half *h, uint32_t flow)
+{
+    uint64_t restarts = h->restarts;
+
+    memset(h, 0, offsetof(struct half, sent));
+    for (unsigned i = 0; i < TRACK_SENT; i++)
+        h->sent[i].psn = UINT32_MAX;
+    h->flow = flow;
+    h->restarts = restarts;
+}
+
+struct ask *half_ask(struct half *h, uint32_t psn, unsigned nth)
+{
+    for (unsigned i = 1; i <= TRACK_ASKS; i++) {
+        struct ask *a = &h->asks[(h->asks_at - i) % TRACK_ASKS];
+        if (!a->span)
+            return NULL;
+        if (psn_in(psn, a->psn, a->span) && nth-- == 0)
+            return a;
+        if (!a->again && psn_diff(psn, a->psn) >= 0 && !psn_in(psn, a->psn, a->span))
+            return NULL; /* older ones lie before this one */
+    }
+    return NULL;
+}
+
+uint32_t half_outstanding(struct half *h, struct ask **oldest)
+{
+    uint32_t n = 0;
+
+    *oldest = NULL;
+    for (unsigned i = 1; i <= TRACK_ASKS; i++) {
+        struct ask *a = &h->asks[(h->asks_at - i) % TRACK_ASKS];
+        if (!a->span)
+            break;
+        if (a->again || a->answered || (h->have_una && psn_diff(psn_add(a->psn, a->span), h->una) <= 0))
+            continue;
+        n++;
+        *oldest = a;
+    }
+    return n;
+}
+
+bool half_was_hole(const struct half *h, uint32_t psn, uint32_t *frame)
+{
+    for (uint32_t i = 0; i < TRACK_HOLES && i < h->holes_at; i++)
+        if (h->holes[(h->holes_at - 1 - i) % TRACK_HOLES] == psn) {
+            if (frame)
+                *frame = h->hole_frames[(h->holes_at - 1 - i) % TRACK_HOLES];
+            return true;
+        }
+    return false;
+}
+
+uint32_t half_span(const struct half *h, const struct pkt *p)
+{
+    if (!(p->op->flags & OPF_READ_REQ) || !(p->have & H_RETH) || !h->pmtu)
+        return 1;
+    return psn_span(p->reth.dmalen, h->pmtu);
+}
+
+void half_set_pmtu(struct half *h, uint32_t pmtu)
+{
+    if (h->pmtu || pmtu < 256 || pmtu > UINT16_MAX)
+        return;
+    h->pmtu = (uint16_t)pmtu;
+    h->loose = false;
+    for (unsigned i = TRACK_ASKS; i > 0; i--) {
+        struct ask *a = &h->asks[(h->asks_at - i) % TRACK_ASKS];
+        uint32_t end;
+        if (!a->span || a->opcode != OP_READ_REQUEST)
+            continue;
+        a->span = psn_span(a->len, pmtu);
+        end = psn_add(a->psn, a->span);
+        if (psn_diff(end, h->next) > 0)
+            h->next = h->cursor = end;
+        if (psn_in(h->contig, a->psn, a->span))
+            h->contig = end;
+        if (psn_in(h->gbn, a->psn, a->span))
+            h->gbn = end;
+    }
+}
+
+uint32_t reth_hash(const struct pkt *p)
+{
+    uint64_t v = p->have & H_RETH        ? p->reth.va ^ (uint64_t)p->reth.rkey << 32 ^ (uint64_t)p->reth.dmalen << 13
+                 : p->have & H_ATOMICETH ? p->atomiceth.va ^ (uint64_t)p->atomiceth.rkey << 32 ^ p->atomiceth.swap ^ p->atomiceth.cmp << 7
+                                         : 0;
+    v *= UINT64_C(0x9e3779b97f4a7c15);
+    return (uint32_t)(v >> 32);
+}
+
+static uint16_t ip_id(const struct pkt *p)
+{
+    return p->have & H_IP4 ? load_be16(p->data + p->ip_off + 4) : 0;
+}
+
+/* ICRC as it stands in the packet, 0 if it was not captured. */
+static uint32_t icrc_of(const struct pkt *p)
+{
+    return p->icrc == CRC_GOOD || p->icrc == CRC_BAD ? p->icrc_got
+           : p->icrc_off + 4 <= p->caplen            ? load_be32(p->data + p->icrc_off)
+                                                     : 0;
+}
+
+/* Whether every PSN up to and with `psn` was answered. */
+static bool was_answered(const struct half *h, uint32_t psn)
+{
+    return h->have_una && psn_diff(psn, h->una) < 0;
+}
+
+/* Whether a NAK that asks for `s` again has come since it was sent last. */
+static bool nak_since(const struct half *h, const struct sent *s)
+{
+    return (h->seq.have && psn_diff(h->seq.psn, s->psn) <= 0 && h->seq.ts >= s->ts) ||
+           (h->rnr.have && psn_diff(h->rnr.psn, s->psn) <= 0 && h->rnr.ts >= s->ts);
+}
+
+/* A packet without an IP identification looks the same when it is sent again; one this young is taken for a copy. */
+#define COPY_WITHIN NS_PER_MS
+
+enum seen_as half_seen_as(struct half *h, const struct pkt *p)
+{
+    int32_t d = psn_diff(p->bth.psn, h->next);
+    const struct sent *s;
+
+    if (UNLIKELY(!h->have_next))
+        return SEEN_NEW;
+    if (LIKELY(d == 0))
+        return SEEN_NEW;
+    if (d > FAR || d < -FAR)
+        return SEEN_RESTART;
+    if (d > 0)
+        return h->loose && d < (1 << 16) ? SEEN_NEW : SEEN_GAP;
+    s = half_sent(h, p->bth.psn);
+    if (!s && p->op->flags & OPF_READ_REQ && half_ask(h, p->bth.psn, 0))
+        return SEEN_AGAIN; /* the rest of a READ */
+    if (!s)
+        return d < -TRACK_SENT ? SEEN_OLD : SEEN_LATE;
+    h->twin = s->opcode == p->bth.opcode && s->len == (uint16_t)p->payload_len && s->ip_id == ip_id(p) && s->icrc == icrc_of(p);
+    if (h->twin && (s->ip_id || (p->frame->ts - s->ts < COPY_WITHIN && !nak_since(h, s))))
+        return SEEN_COPY;
+    if (was_answered(h, p->bth.psn) && s->opcode != p->bth.opcode && !(p->op->flags & OPF_READ_REQ))
+        return SEEN_RESTART;
+    return SEEN_AGAIN;
+}
+
+enum why_back half_why_back(struct half *h, uint32_t psn)
+{
+    const struct ask *a = half_ask(h, psn, 0);
+
+    if (h->rnr.have && h->rnr.psn == psn && !h->rnr.resent)
+        return BACK_RNR;
+    if (h->seq.have && !h->seq.resent && (h->seq.psn == psn || (a && psn_diff(psn, h->seq.psn) < 0)))
+        return BACK_SEQ_NAK;
+    if (a && !a->answered && h->have_una && psn_diff(h->una, psn) > 0)
+        return BACK_IMPLIED;
+    return BACK_SILENCE;
+}
+
+static void ask_put(struct half *h, const struct pkt *p, uint32_t span)
+{
+    const struct ask *before = half_ask(h, p->bth.psn, 0);
+    struct ask *a = &h->asks[h->asks_at++ % TRACK_ASKS];
+
+    *a = (struct ask){.psn = p->bth.psn, .span = span, .frame = frame_u32(p), .ts = p->frame->ts, .opcode = p->bth.opcode & 31};
+    a->again = before != NULL && before != a;
+    if (p->have & H_RETH) {
+        a->va = p->reth.va;
+        a->rkey = p->reth.rkey;
+        a->len = p->op->flags & OPF_READ_REQ ? p->reth.dmalen : 0;
+    } else if (p->have & H_ATOMICETH) {
+        a->va = p->atomiceth.va;
+        a->rkey = p->atomiceth.rkey;
+        a->len = 8;
+    }
+}
+
+/* The message that a packet not seen before belongs to. */
+static uint32_t message_of(struct half *h, const struct pkt *p, enum seen_as as)
+{
+    uint32_t flags = p->op->flags;
+
+    if (as == SEEN_LATE) {
+        const struct sent *before = half_sent(h, psn_add(p->bth.psn, PSN_MASK));
+        return before && !(flags & OPF_START) ? before->msg : 0;
+    }
+    if (flags & OPF_START || as != SEEN_NEW || !h->msgs)
+        h->msgs++;
+    if (flags & OPF_END)
+        h->ends++;
+    return h->msgs;
+}
+
+static void sent_put(struct half *h, const struct pkt *p, uint32_t msg)
+{
+    h->sent[p->bth.psn % TRACK_SENT] = (struct sent){.psn = p->bth.psn,
+                                                     .first = frame_u32(p),
+                                                     .last = frame_u32(p),
+                                                     .icrc = icrc_of(p),
+                                                     .reth = reth_hash(p),
+                                                     .ts = p->frame->ts,
+                                                     .ts_first = p->frame->ts,
+                                                     .msg = msg,
+                                                     .len = (uint16_t)p->payload_len,
+                                                     .ip_id = ip_id(p),
+                                                     .opcode = p->bth.opcode,
+                                                     .copies = 1};
+}
+
+/* The first PSN not seen moves on over all that were. */
+static void advance_contig(struct half *h)
+{
+    if (((h->next - h->contig) & PSN_MASK) > TRACK_SENT)
+        h->contig = h->next; /* more than is remembered */
+    for (unsigned i = 0; i < TRACK_SENT && h->contig != h->next; i++) {
+        const struct sent *s = half_sent(h, h->contig);
+        const struct ask *a;
+        if (!s)
+            return;
+        a = half_ask(h, h->contig, 0);
+        h->contig = a && a->psn == h->contig ? psn_add(h->contig, a->span) : psn_add(h->contig, 1);
+    }
+}
+
+static void hole_put(struct half *h, const struct pkt *p)
+{
+    if (half_was_hole(h, h->gbn, NULL))
+        return;
+    h->holes[h->holes_at % TRACK_HOLES] = h->gbn;
+    h->hole_frames[h->holes_at++ % TRACK_HOLES] = frame_u32(p);
+}
+
+/* A PSN that was not seen before, at or beyond `next`. */
+static void take_new(struct half *h, const struct pkt *p, uint32_t span, enum seen_as as)
+{
+    uint32_t psn = p->bth.psn;
+    bool at_edge = h->contig == psn || (as == SEEN_NEW && h->contig == h->next);
+
+    if (UNLIKELY(!h->have_next)) {
+        h->have_next = true;
+        h->start = h->contig = h->gbn = psn;
+        h->first_frame = frame_u32(p);
+        h->first_ts = p->frame->ts;
+        h->counted = h->from_start;
+        at_edge = true;
+    }
+    if (as == SEEN_GAP) {
+        h->gaps += (psn - h->next) & PSN_MASK;
+        h->counted = false;
+    }
+    sent_put(h, p, message_of(h, p, as));
+    h->next = h->cursor = psn_add(psn, span);
+    h->back = false;
+    if (LIKELY(at_edge))
+        h->contig = h->next;
+}
+
+/* What a responder that drops all out of order makes of it. */
+static void advance_gbn(struct half *h, const struct pkt *p, uint32_t span)
+{
+    if (LIKELY(p->bth.psn == h->gbn))
+        h->gbn = psn_add(p->bth.psn, span);
+    else if (psn_diff(p->bth.psn, h->gbn) > 0)
+        hole_put(h, p);
+}
+
+/* A PSN sent again, or for the first time although later ones were seen. */
+static void take_behind(struct half *h, const struct pkt *p, uint32_t span, enum seen_as as)
+{
+    uint32_t psn = p->bth.psn;
+    struct sent *s = half_sent(h, psn);
+
+    if (psn != h->cursor && as == SEEN_AGAIN) {
+        h->why = (uint8_t)half_why_back(h, psn);
+        h->backs[h->why]++;
+        h->retries = h->why == BACK_SILENCE ? h->retries + 1 : 0;
+        h->back_psn = psn;
+        h->back_ts = p->frame->ts;
+        h->back = true;
+    }
+    if (!s) {
+        sent_put(h, p, message_of(h, p, SEEN_LATE));
+    } else {
+        s->last = frame_u32(p);
+        s->ts = p->frame->ts;
+        s->icrc = icrc_of(p);
+        s->ip_id = ip_id(p);
+        s->copies += s->copies < UINT8_MAX;
+        s->same = 0;
+    }
+    h->cursor = psn_add(psn, span);
+    if (h->cursor == h->next || psn_diff(h->cursor, h->next) > 0) {
+        h->back = false;
+        h->cursor = h->next;
+    }
+    advance_contig(h);
+}
+
+static void count_request(struct half *h, const struct pkt *p, enum seen_as as)
+{
+    h->packets++;
+    h->bytes += p->payload_len;
+    if (LIKELY(as == SEEN_NEW))
+        return;
+    h->copies += as == SEEN_COPY;
+    h->late += as == SEEN_LATE;
+    if (as == SEEN_AGAIN || as == SEEN_OLD) {
+        h->again++;
+        h->again_bytes += p->payload_len;
+    }
+}
+
+void half_request(struct half *h, const struct pkt *p, enum seen_as as)
+{
+    uint32_t span, psn = p->bth.psn;
+    bool was_loose = h->loose;
+
+    if (UNLIKELY(as == SEEN_RESTART)) {
+        uint16_t pmtu = h->pmtu;
+        h->restarts++;
+        half_init(h, h->flow);
+        h->pmtu = pmtu;
+        as = SEEN_NEW;
+    }
+    h->service = p->bth.opcode >> 5;
+    if (UNLIKELY(!h->pmtu && p->op->flags & (OPF_FIRST | OPF_MIDDLE)))
+        half_set_pmtu(h, p->payload_len);
+    span = half_span(h, p);
+    h->loose = p->op->flags & OPF_READ_REQ && !h->pmtu && p->reth.dmalen > 256;
+    count_request(h, p, as);
+    h->last_frame = frame_u32(p);
+    h->last_ts = p->frame->ts;
+    if (as == SEEN_COPY) {
+        struct sent *s = half_sent(h, psn);
+        s->same += s->same < UINT8_MAX;
+        s->last = frame_u32(p);
+        s->ts = p->frame->ts;
+    } else if (LIKELY(as == SEEN_NEW || as == SEEN_GAP)) {
+        take_new(h, p, span, as);
+    } else {
+        take_behind(h, p, span, as);
+    }
+    if (UNLIKELY(was_loose && as == SEEN_NEW))
+        h->gbn = psn;
+    advance_gbn(h, p, span);
+    if (p->op->flags & (OPF_READ_REQ | OPF_ATOMIC_REQ | OPF_ATOMIC_WRITE | OPF_FLUSH) && as != SEEN_COPY)
+        ask_put(h, p, span);
+    if (UNLIKELY(h->seq.have && psn == h->seq.psn))
+        h->seq.resent = true;
+    if (UNLIKELY(h->rnr.have && psn == h->rnr.psn))
+        h->rnr.resent = true;
+}
+
+/* --- Responses --------------------------------------------------------------------------------------------------------------- */
+
+uint32_t response_proves(const struct pkt *p)
+{
+    return p->op->flags & OPF_ACK && aeth_type(p) != AETH_ACK ? p->bth.psn : psn_add(p->bth.psn, 1);
+}
+
+static void nak_put(struct nak *n, const struct pkt *p)
+{
+    bool again = n->have && n->psn == p->bth.psn;
+
+    n->times = again ? n->times + 1 : 1;
+    if (!again)
+        n->ts_first = p->frame->ts;
+    n->have = true;
+    n->resent = false;
+    n->syndrome = p->aeth.syndrome;
+    n->psn = p->bth.psn;
+    n->msn = p->aeth.msn;
+    n->frame = frame_u32(p);
+    n->icrc = icrc_of(p);
+    n->ts = p->frame->ts;
+}
+
+static void take_nak(struct half *h, const struct pkt *p)
+{
+    if (!h->seq.have || h->seq.resent || psn_diff(p->bth.psn, h->seq_low) < 0)
+        h->seq_low = p->bth.psn;
+    if (h->have_next && psn_in(p->bth.psn, h->start, (h->gbn - h->start) & PSN_MASK))
+        h->gbn = p->bth.psn; /* that is what it expects */
+    if (aeth_type(p) == AETH_RNR) {
+        h->rnr_naks++;
+        nak_put(&h->rnr, p);
+    } else if ((p->aeth.syndrome & 31) == NAK_PSN_SEQ) {
+        h->seq_naks++;
+        nak_put(&h->seq, p);
+    } else {
+        h->fatal_naks++;
+        nak_put(&h->fatal, p);
+    }
+}
+
+static void take_ack(struct half *h, const struct pkt *p)
+{
+    h->acks++;
+    if (!h->have_ack || psn_diff(p->bth.psn, h->ack_psn) >= 0) {
+        h->have_ack = true;
+        h->ack_psn = p->bth.psn;
+        h->ack_msn = p->aeth.msn;
+        h->ack_frame = frame_u32(p);
+    }
+}
+
+static void take_answer(struct half *h, const struct pkt *p)
+{
+    uint32_t psn = p->bth.psn;
+
+    for (unsigned n = 0; n < 8; n++) {
+        struct ask *a = half_ask(h, psn, n);
+        if (!a)
+            return;
+        if (!a->rsp_first)
+            a->rsp_first = frame_u32(p);
+        a->rsp_last = frame_u32(p);
+        if (psn == psn_add(a->psn, a->got))
+            a->got++;
+        if (a->got == a->span && !a->answered) {
+            a->answered = true;
+            if (p->have & H_ATOMICACKETH)
+                a->orig = p->atomicacketh.orig;
+        }
+    }
+}
+
+/* READs that were asked for again from where their answer broke off: both halves together are the answer. */
+static void settle_asks(struct half *h)
+{
+    for (unsigned i = 1; i <= TRACK_ASKS; i++) {
+        struct ask *a = &h->asks[(h->asks_at - i) % TRACK_ASKS], *rest;
+        if (!a->span)
+            return;
+        if (a->answered || !a->got)
+            continue;
+        rest = half_ask(h, psn_add(a->psn, a->got), 0);
+        if (rest && rest != a && rest->again && rest->answered && rest->psn == psn_add(a->psn, a->got))
+            a->answered = true;
+    }
+}
+
+void half_response(struct half *h, const struct pkt *p)
+{
+    uint32_t proves = response_proves(p);
+
+    h->rsp_packets++;
+    h->rsp_bytes += p->payload_len;
+    if (!h->first_rsp_frame)
+        h->first_rsp_frame = frame_u32(p);
+    if (p->op->flags & OPF_ACK) {
+        if (!(p->have & H_AETH))
+            return;
+        if (aeth_type(p) == AETH_ACK)
+            take_ack(h, p);
+        else
+            take_nak(h, p);
+    } else {
+        take_answer(h, p);
+        if (UNLIKELY(h->again) && p->op->flags & OPF_END)
+            settle_asks(h);
+    }
+    if (h->have_next && (!h->have_una || psn_diff(proves, h->una) > 0) && psn_diff(proves, h->next) <= 0) {
+        h->una = proves;
+        h->have_una = true;
+        h->una_frame = frame_u32(p);
+        h->una_ts = p->frame->ts;
+        h->retries = 0;
+        if (UNLIKELY(psn_diff(h->una, h->contig) > 0)) {
+            h->contig = h->una;
+            advance_contig(h);
+        }
+        if (UNLIKELY(psn_diff(h->una, h->gbn) > 0))
+            h->gbn = h->una;
+    }
+}

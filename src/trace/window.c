@@ -1,0 +1,120 @@
+/* layer 3 (trace): a reorder window: slots with copies of frames, and their order. */
+#include "src/trace/window.h"
+
+#include <stdlib.h>
+
+struct slot {
+    struct frame f;
+    ns_t key; /* time, or that of the frame before it */
+    uint8_t *data;
+    uint32_t cap;
+};
+
+struct window {
+    struct slot slots[WINDOW_FRAMES];
+    uint16_t order[WINDOW_FRAMES]; /* ring of slots by time: head, head + 1, ... */
+    uint16_t free[WINDOW_FRAMES];  /* stack of unused slots */
+    uint32_t head, n, n_free;
+    uint64_t bytes; /* of all slots' memory */
+    ns_t key;       /* of the frame put in last */
+    uint16_t out;   /* slot taken out last, not yet free */
+    bool has_out;
+};
+
+struct window *window_new(void)
+{
+    struct window *w = calloc(1, sizeof *w);
+
+    if (!w)
+        return NULL;
+    for (uint32_t i = 0; i < WINDOW_FRAMES; i++)
+        w->free[w->n_free++] = (uint16_t)i;
+    return w;
+}
+
+void window_free(struct window *w)
+{
+    if (!w)
+        return;
+    for (uint32_t i = 0; i < WINDOW_FRAMES; i++)
+        free(w->slots[i].data);
+    free(w);
+}
+
+bool window_full(const struct window *w)
+{
+    return w->n_free + w->has_out == 0 || w->n == WINDOW_FRAMES - 1 || (w->bytes > WINDOW_BYTES && w->n);
+}
+
+/* The slot taken out last is free again; its memory is given back when there is too much of it. */
+static void release(struct window *w)
+{
+    struct slot *s = &w->slots[w->out];
+
+    if (!w->has_out)
+        return;
+    w->has_out = false;
+    w->free[w->n_free++] = w->out;
+    if (w->bytes > WINDOW_BYTES) {
+        w->bytes -= s->cap;
+        free(s->data);
+        s->data = NULL;
+        s->cap = 0;
+    }
+}
+
+static bool slot_fit(struct window *w, struct slot *s, uint32_t n)
+{
+    uint8_t *p;
+
+    if (LIKELY(n <= s->cap && s->data))
+        return true;
+    n = n < 256 ? 256 : n;
+    p = realloc(s->data, n);
+    if (!p)
+        return false;
+    w->bytes += n - s->cap;
+    s->data = p;
+    s->cap = n;
+    return true;
+}
+
+bool window_put(struct window *w, const struct frame *f)
+{
+    struct slot *s;
+    uint32_t at, slot;
+
+    release(w);
+    slot = w->free[w->n_free - 1];
+    s = &w->slots[slot];
+    if (!slot_fit(w, s, f->caplen))
+        return false;
+    w->n_free--;
+    s->f = *f;
+    memcpy(s->data, f->data, f->caplen);
+    s->f.data = s->data;
+    s->f.comment = NULL;
+    s->f.options = NULL;
+    s->f.comment_len = s->f.options_len = 0;
+    s->key = w->key = f->has_ts ? f->ts : w->key;
+    for (at = w->head + w->n++; at != w->head; at--) {
+        uint16_t before = w->order[(at - 1) % WINDOW_FRAMES];
+        if (LIKELY(w->slots[before].key <= s->key))
+            break;
+        w->order[at % WINDOW_FRAMES] = before;
+    }
+    w->order[at % WINDOW_FRAMES] = (uint16_t)slot;
+    return true;
+}
+
+bool window_get(struct window *w, struct frame *f)
+{
+    release(w);
+    if (!w->n)
+        return false;
+    w->out = w->order[w->head++ % WINDOW_FRAMES];
+    w->n--;
+    w->has_out = true;
+    *f = w->slots[w->out].f;
+    return true;
+}
