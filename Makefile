@@ -2,7 +2,7 @@
 ifeq ($(origin CC),default)
 CC = gcc
 endif
-CFLAGS  ?= -O2 -g
+CFLAGS  ?= -O3 -g
 PREFIX  ?= /usr/local
 BUILD   ?= build
 FUZZ_SECONDS ?= 60
@@ -59,12 +59,18 @@ demo: ## install the packages to build with, build, decode a real capture
 	@$(MAKE) --no-print-directory -s all
 	@tests/demo $(BUILD)/rdmatrace
 
-test: ## install the packages to test with, then `make check`
+test: ## install the packages to test with, then `make check` and `make interop`
 	@tests/deps test
-	@$(MAKE) --no-print-directory check
+	@INTEROP=1 $(MAKE) --no-print-directory check
 
 check: all $(TEST_PROGRAMS) ## run the tests (everything they need must be installed)
 	@BUILD=$(BUILD) tests/run
+
+interop: all ## test against Linux soft-RoCE in virtual machines (without root; packages are fetched once)
+	@BUILD=$(BUILD) UNIT= tests/run tests/interop/interop.test
+
+interop-image: ## fetch the packages of the virtual machines and build their image
+	@tests/interop/image.py
 
 asan: ## run the tests under AddressSanitizer, LeakSanitizer and UBSan
 	@rm -rf build/asan/log && mkdir -p build/asan/log
@@ -103,6 +109,6 @@ clean: ## remove what was built
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
 
-.PHONY: all demo test check asan fuzz bench install uninstall format clean help
+.PHONY: all demo test check interop interop-image asan fuzz bench install uninstall format clean help
 .SECONDARY:
 -include $(patsubst %.c,$(BUILD)/%.d,$(CORE) $(TRACE) $(GEN) $(CLI) $(GENCLI) $(UNIT) $(FUZZ) $(wildcard tests/*/*.c))

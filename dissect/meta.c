@@ -93,6 +93,13 @@ NOTE(acked_first_get, NOTE_ACKED, acked_first)
 NOTE(acked_last_get, NOTE_ACKED, acked_last)
 NOTE(retrans_get, NOTE_RETRANS, retransmission)
 
+static bool twice_get(const struct pkt *p, const struct layer *l, struct value *v)
+{
+    (void)l;
+    v->u = 1;
+    return p->note.have & NOTE_TWICE;
+}
+
 static bool upper_get(const struct pkt *p, const struct layer *l, struct value *v)
 {
     (void)l;
@@ -116,5 +123,6 @@ static const struct field rdma_fields[] = {
     FIELD_GET(acked_first_get, FT_FRAMENUM, BASE_DEC, NULL, 0, "rdma.acks.first", "Answers from frame", "First frame that this answers."),
     FIELD_GET(acked_last_get, FT_FRAMENUM, BASE_DEC, NULL, 0, "rdma.acks.last", "Answers up to frame", "Last frame that this answers."),
     FIELD_GET(retrans_get, FT_BOOL, BASE_NONE, NULL, 0, "rdma.retransmission", "Retransmission", "The PSN was seen before in this direction."),
+    FIELD_GET(twice_get, FT_BOOL, BASE_NONE, NULL, 0, "rdma.captured_twice", "Captured twice", "The same frame was captured before: same PSN, same IPv4 identification."),
 };
 const struct hdr rdma_hdr = {"rdma", "RDMA context", "rdma", NULL, rdma_fields, ARRAY_LEN(rdma_fields), 0, FT_NONE, NULL};

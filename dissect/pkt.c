@@ -162,13 +162,15 @@ static void message_info(struct buf *b, const struct pkt_note *n)
 }
 
 /* What the Info column shows of these, and more. */
-#define NOTE_INFO (NOTE_RETRANS | NOTE_MSG | NOTE_REQUEST | NOTE_ACKED)
+#define NOTE_INFO (NOTE_RETRANS | NOTE_TWICE | NOTE_MSG | NOTE_REQUEST | NOTE_ACKED)
 
 /* What context adds to the Info column. */
 static void note_info(struct buf *b, const struct pkt_note *n)
 {
     if (n->have & NOTE_RETRANS)
         buf_mem(b, " [retransmission]", 17);
+    if (n->have & NOTE_TWICE)
+        buf_mem(b, " [captured twice]", 17);
     if (n->have & NOTE_MSG && (n->msg_packet > 1 || !(n->have & NOTE_MSG_PACKETS) || n->msg_packets > 1))
         message_info(b, n);
     if (n->have & NOTE_REQUEST) {

@@ -79,6 +79,7 @@ enum {
     NOTE_REQUEST = 1u << 7,
     NOTE_ACKED = 1u << 8,
     NOTE_RETRANS = 1u << 9, /* the flag `retransmission` is meaningful */
+    NOTE_TWICE = 1u << 10,  /* the same frame was captured before (same PSN and IPv4 identification) */
 };
 
 /*

@@ -118,8 +118,8 @@ static struct ep_qp *qp_alloc(struct endpoint *ep, const struct ep_qp_init *init
 {
     uint32_t n_msg = round_up(init->max_send_wr ? init->max_send_wr : 16), n_res = init->type == QPT_RC ? MAX_RES : 1;
     struct ep_qp *q = calloc(1, offsetof(struct ep_qp, qp) + qp_size(n_msg, n_res) + 8);
-    struct qp_options opt = {.credits_rx = ep->cfg.credits && init->srq == EP_NO_SRQ,
-                             .credits_tx = ep->cfg.credits,
+    struct qp_options opt = {.credits_rx = ep->cfg.credits && init->type == QPT_RC && init->srq == EP_NO_SRQ,
+                             .credits_tx = ep->cfg.credits && init->type == QPT_RC,
                              .rxe = ep->cfg.profile == EP_RXE,
                              .port_mtu = ep->cfg.mtu};
 

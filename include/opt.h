@@ -8,7 +8,7 @@
 struct opt_def {
     int key;          /* what opt_next() returns: the letter of the short form, or a number above 255 if there is none */
     const char *name; /* long name without dashes; NULL if there is none */
-    const char *arg;  /* name of the argument for --help; NULL if it takes none */
+    const char *arg;  /* name of the argument for --help; NULL if it takes none; "[=NAME]" (long options only): may be left out */
     const char *help; /* what it does; '\n' continues on the next line */
 };
 

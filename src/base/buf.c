@@ -83,7 +83,13 @@ static char *dec_back(char *end, uint64_t v)
         memcpy(end, PAIRS + v % 100 * 2, 2);
         v /= 100;
     }
-    for (w = (uint32_t)v; w >= 100; w /= 100) {
+    for (w = (uint32_t)v; w >= 10000; w /= 10000) {
+        uint32_t four = w % 10000;
+        end -= 4;
+        memcpy(end, PAIRS + four / 100 * 2, 2);
+        memcpy(end + 2, PAIRS + four % 100 * 2, 2);
+    }
+    for (; w >= 100; w /= 100) {
         end -= 2;
         memcpy(end, PAIRS + w % 100 * 2, 2);
     }

@@ -16,6 +16,13 @@ static unsigned defs_count(const struct opt_def *d)
     return n;
 }
 
+static int arg_kind(const struct opt_def *d)
+{
+    if (!d->arg)
+        return no_argument;
+    return strncmp(d->arg, "[=", 2) == 0 ? optional_argument : required_argument;
+}
+
 void opt_start(struct opt_state *s, const struct opt_def *defs, int argc, char **argv)
 {
     unsigned n = defs_count(defs), longs = 0;
@@ -32,7 +39,7 @@ void opt_start(struct opt_state *s, const struct opt_def *defs, int argc, char *
                 *q++ = ':';
         }
         if (defs[i].name)
-            l[longs++] = (struct option){defs[i].name, defs[i].arg ? required_argument : no_argument, NULL, defs[i].key};
+            l[longs++] = (struct option){defs[i].name, arg_kind(&defs[i]), NULL, defs[i].key};
     }
 }
 
@@ -68,7 +75,7 @@ void opt_help(struct buf *b, const struct opt_def *defs)
         if (d->name)
             buf_printf(b, "--%s", d->name);
         if (d->arg)
-            buf_printf(b, " %s", d->arg);
+            buf_printf(b, "%s%s", strncmp(d->arg, "[=", 2) == 0 ? "" : " ", d->arg);
         if (b->len - start >= HELP_COLUMN) {
             buf_char(b, '\n');
             start = b->len;

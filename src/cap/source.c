@@ -70,7 +70,7 @@ static const uint8_t *window_fill(struct source *s, size_t n)
     size_t len = lead + (n > s->window ? n : s->window);
     if (len > s->size - (off - lead))
         len = (size_t)(s->size - (off - lead));
-    int flags = MAP_SHARED | MAP_FIXED | MAP_POPULATE;
+    int flags = MAP_SHARED | MAP_FIXED;
     if (mmap(s->area, len, PROT_READ, flags, s->fd, (off_t)(off - lead)) == MAP_FAILED) {
         s->err = -errno;
         snprintf(s->why, sizeof s->why, "cannot map %zu bytes: %s", len, strerror(errno));

@@ -16,7 +16,8 @@ struct sent {
     uint32_t psn;   /* UINT32_MAX: empty */
     uint32_t frame; /* of its latest transmission; frames beyond 2^32 are not named */
     uint32_t msg;
-    uint32_t packet; /* position in its message, from 1 */
+    uint16_t packet; /* position in its message, from 1 */
+    uint16_t ip_id;  /* IPv4 identification: the same again means the same frame captured twice */
 };
 
 /* A READ or atomic request. */
@@ -121,6 +122,12 @@ static struct requests *requests_of(struct context *c, uint32_t flow)
     return c->requests[flow] = r;
 }
 
+/* IPv4 identification, 0 for other packets. */
+static uint16_t ip_id(const struct pkt *p)
+{
+    return p->have & H_IP4 ? load_be16(p->data + p->ip_off + 4) : 0;
+}
+
 static uint32_t frame_number(const struct pkt *p)
 {
     return p->frame->number <= UINT32_MAX ? (uint32_t)p->frame->number : 0;
@@ -220,7 +227,7 @@ static void note_late(struct requests *r, struct pkt *p, struct sent *s)
     const struct sent *before = slot(r, psn_add(p->bth.psn, (uint32_t)-1));
     bool known = before->psn == psn_add(p->bth.psn, (uint32_t)-1) && !(p->op->flags & OPF_START);
 
-    *s = (struct sent){p->bth.psn, frame_number(p), known ? before->msg : 0, known ? before->packet + 1 : 0};
+    *s = (struct sent){p->bth.psn, frame_number(p), known ? before->msg : 0, known ? (uint16_t)(before->packet + 1) : 0, ip_id(p)};
     note_message(p, s->msg, s->packet, s->msg == r->msg ? r->packets : 0, r->bytes, false);
 }
 
@@ -239,11 +246,17 @@ static bool note_repeated(struct requests *r, struct pkt *p)
         note_late(r, p, s);
         return true;
     }
-    p->note.have |= NOTE_RETRANS;
-    p->note.retransmission = true;
+    if (s->psn == p->bth.psn && s->ip_id && s->ip_id == ip_id(p)) {
+        p->note.have |= NOTE_TWICE;
+    } else {
+        p->note.have |= NOTE_RETRANS;
+        p->note.retransmission = true;
+    }
     if (s->psn == p->bth.psn) {
-        note_message(p, s->msg, s->packet, s->msg == r->msg ? r->packets : 0, r->bytes, s->msg == r->msg && r->bytes);
+        unsigned packets = p->op->flags & OPF_ONLY ? 1 : s->msg == r->msg ? r->packets : 0;
+        note_message(p, s->msg, s->packet, packets, r->bytes, s->msg == r->msg && r->bytes);
         s->frame = frame_number(p);
+        s->ip_id = ip_id(p);
     }
     return true;
 }
@@ -272,7 +285,11 @@ static void note_request(struct context *c, struct pkt *p, uint32_t flow)
         r->bytes = p->payload_len;
     note_message(p, r->msg, r->packet, p->op->flags & OPF_ONLY ? 1 : r->packets, r->bytes,
                  r->bytes || p->op->flags & OPF_ONLY);
-    *slot(r, psn) = (struct sent){psn, frame_number(p), r->msg, r->packet};
+    *slot(r, psn) = (struct sent){psn, frame_number(p), r->msg, (uint16_t)r->packet, ip_id(p)};
+    if (!r->have_acked) { /* the first request of the flow */
+        r->acked = psn_add(psn, (uint32_t)-1);
+        r->have_acked = true;
+    }
     if (p->op->flags & (OPF_READ_REQ | OPF_ATOMIC_REQ | OPF_ATOMIC_WRITE | OPF_FLUSH))
         remember_read(r, p, span, false);
     r->have_next = span != 0;

@@ -86,6 +86,11 @@ void print_packet(struct printer *pr, struct buf *b, const struct pkt *p);
 void print_end(struct printer *pr, struct buf *b);
 
 /* The parts, for the formats' own files. */
+/* Whether a header belongs to the group "infiniband" of tree and JSON. */
+static inline bool hdr_is_infiniband(const struct hdr *h)
+{
+    return h->proto[0] == 'i' && h->proto[1] == 'n' && strcmp(h->proto, "infiniband") == 0;
+}
 void print_line(struct printer *pr, struct buf *b, const struct pkt *p);
 void print_tree(struct buf *b, const struct pkt *p);
 void print_hex(struct buf *b, const uint8_t *data, uint32_t len);

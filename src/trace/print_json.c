@@ -141,7 +141,7 @@ static void json_layers(struct buf *b, const struct pkt *p)
 
     for (unsigned i = 0; i < p->n_layers; i++) {
         const struct layer *l = &p->layers[i];
-        bool ib = strcmp(l->hdr->proto, "infiniband") == 0;
+        bool ib = hdr_is_infiniband(l->hdr);
         if (inside && !ib)
             buf_char(b, '}');
         if (i)

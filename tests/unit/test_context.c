@@ -6,6 +6,7 @@
 #include <criterion/criterion.h>
 
 static uint64_t frame_no;
+static uint16_t ip_id; /* IPv4 identification of the packets made */
 
 /* A RoCEv2 packet from node `from` (1 or 2) to the other, decoded. `ext` is what follows the BTH. */
 static struct pkt *packet(unsigned from, uint8_t opcode, uint32_t dqpn, uint32_t psn, const void *ext, unsigned ext_len, unsigned payload)
@@ -15,7 +16,7 @@ static struct pkt *packet(unsigned from, uint8_t opcode, uint32_t dqpn, uint32_t
     static struct pkt p;
     const struct decode_opts opts = {0};
     unsigned ib = 12 + ext_len + payload + 4;
-    struct ip4 ip = {.version = 4, .ihl = 5, .len = (uint16_t)(28 + ib), .ttl = 64, .proto = 17, .src = {10, 0, 0, (uint8_t)from}, .dst = {10, 0, 0, (uint8_t)(3 - from)}};
+    struct ip4 ip = {.version = 4, .ihl = 5, .len = (uint16_t)(28 + ib), .id = ip_id, .ttl = 64, .proto = 17, .src = {10, 0, 0, (uint8_t)from}, .dst = {10, 0, 0, (uint8_t)(3 - from)}};
     struct udp udp = {.sport = 49152, .dport = 4791, .len = (uint16_t)(8 + ib)};
     struct bth bth = {.opcode = opcode, .pkey = 0xffff, .dqpn = dqpn, .psn = psn};
 
@@ -88,6 +89,38 @@ Test(context, an_ack_names_the_frames_it_answers)
     cr_expect_eq(p->note.acked_first, first);
     cr_expect_eq(p->note.acked_last, first + 1);
     cr_expect_eq(p->note.src_qpn, 7, "pairing taught the source QP");
+    context_free(c);
+}
+
+Test(context, the_first_ack_answers_from_the_first_packet)
+{
+    struct context *c = context_new();
+    struct pkt *p;
+    uint64_t first = frame_no + 1;
+
+    note(c, packet(1, OP_SEND_FIRST, 7, 0xfffffe, NULL, 0, 1024));
+    note(c, packet(1, OP_SEND_MIDDLE, 7, 0xffffff, NULL, 0, 1024));
+    note(c, packet(1, OP_SEND_LAST, 7, 0, NULL, 0, 8));
+    p = note(c, ack(2, 9, 0, 0x1f));
+    cr_expect_eq(p->note.acked_first, first);
+    cr_expect_eq(p->note.acked_last, first + 2);
+    context_free(c);
+}
+
+Test(context, the_same_frame_again_is_not_a_retransmission)
+{
+    struct context *c = context_new();
+    struct pkt *p;
+
+    ip_id = 77;
+    note(c, packet(1, OP_SEND_ONLY, 7, 10, NULL, 0, 8));
+    p = note(c, packet(1, OP_SEND_ONLY, 7, 10, NULL, 0, 8));
+    cr_expect(p->note.have & NOTE_TWICE);
+    cr_expect_not(p->note.have & NOTE_RETRANS);
+    ip_id = 78;
+    p = note(c, packet(1, OP_SEND_ONLY, 7, 10, NULL, 0, 8));
+    cr_expect(p->note.retransmission);
+    cr_expect_not(p->note.have & NOTE_TWICE);
     context_free(c);
 }
 

@@ -1,0 +1,85 @@
+/* layer 3 (gen): backends: ways of sending and receiving frames, behind one small interface. */
+#ifndef RDMATRACE_BACKEND_H
+#define RDMATRACE_BACKEND_H
+
+#include "types.h"
+
+/* Bytes that a frame to be sent may take: an Ethernet header with tag, IPv6, UDP, transport headers, 4096 bytes of
+ * payload. */
+#define BACKEND_FRAME_MAX 4352
+
+/* A frame received; `data` is valid until the next call of rx(). */
+struct backend_frame {
+    const uint8_t *data; /* Ethernet, with the VLAN tag in its place */
+    uint32_t len;        /* bytes at data */
+    ns_t ts;             /* when the kernel took it, since the epoch; 0: the backend has no time stamps */
+};
+
+/* Counted since the backend was opened. */
+struct backend_stats {
+    uint64_t sent, received;
+    uint64_t dropped; /* arrived and lost, because they were not taken in time */
+    uint64_t unsent;  /* not sent: the peer does not exist, or its queue was full */
+};
+
+/* Why a backend could not be opened. */
+struct backend_error {
+    char msg[200]; /* one line, no newline */
+};
+
+struct backend;
+
+/* What a kind of backend does. I/O functions return 0, or a negative errno; none of them waits. */
+struct backend_ops {
+    const char *name;
+    const char *args;    /* what may follow "NAME:", for help; "" for nothing */
+    const char *summary; /* one line */
+    bool needs_iface;    /* -I has to be given */
+    /* `args` is the text behind "NAME:", "" if there was none; `iface` the interface, or NULL. *err is filled on
+     * failure. */
+    int (*open)(struct backend **out, const char *args, const char *iface, struct backend_error *err);
+    /* Space of BACKEND_FRAME_MAX bytes for the next frame; NULL: the queue is full, flush first. */
+    uint8_t *(*room)(struct backend *b);
+    /* Queue the frame of `len` bytes that was written there. */
+    void (*push)(struct backend *b, uint32_t len);
+    /* Hand what is queued to the system. -EAGAIN: not all was taken, try again when the descriptor is writable. */
+    int (*flush)(struct backend *b);
+    /* The next frame received: 1; 0: none is there. */
+    int (*rx)(struct backend *b, struct backend_frame *f);
+    /* Bring b->stats up to date; NULL if they always are. */
+    void (*count)(struct backend *b);
+    void (*close)(struct backend *b);
+};
+
+/* The part that all backends have in common; each continues it. */
+struct backend {
+    const struct backend_ops *ops;
+    struct backend_stats stats;
+    int fd;       /* to poll for frames; -1: none, nothing will arrive by itself */
+    uint32_t mtu; /* largest IP packet, bytes */
+    bool has_mac; /* mac is that of the interface */
+    uint8_t mac[6];
+};
+
+/* All kinds, the default of this system first; ends with NULL. */
+extern const struct backend_ops *const backends[];
+
+/* Open by "NAME" or "NAME:ARGS". -ENOENT: no such kind; -EINVAL: an interface or arguments are missing or wrong; else
+ * the errno of what failed. *err is filled on failure. */
+int backend_open(struct backend **out, const char *spec, const char *iface, struct backend_error *err);
+/* NULL is allowed. What is queued and not flushed is lost. */
+void backend_close(struct backend *b);
+/* Queue a whole frame: 0; -EAGAIN: the queue is full; -EMSGSIZE. */
+int backend_send(struct backend *b, const uint8_t *frame, uint32_t len);
+/* The statistics so far. */
+const struct backend_stats *backend_stats(struct backend *b);
+
+/* For backends: fill *err by a format and return `error` (negative errno). */
+int backend_fail(struct backend_error *err, int error, const char *fmt, ...) PRINTF_LIKE(3, 4);
+
+extern const struct backend_ops backend_packet;
+extern const struct backend_ops backend_unix;
+extern const struct backend_ops backend_file;
+extern const struct backend_ops backend_memory;
+
+#endif

@@ -1,0 +1,243 @@
+/* layer 3 (gen): backend: an interface of this host through AF_PACKET: a ring shared with the kernel for receiving,
+ * batches for sending. The ring is of TPACKET_V2: version 3 hands out frames by the block, at the earliest after a
+ * timer of 1 ms. */
+#include "gen/be_filter.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/if_ether.h>
+#include <linux/if_packet.h>
+#include <net/if.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define BATCH      64
+#define RING_BYTES (4u << 20)
+#define BLOCK      (1u << 18) /* a power of two pages of 4 KiB */
+#define TAG        4          /* bytes of a VLAN tag */
+
+struct packet_backend {
+    struct backend b;
+    uint8_t *ring;
+    uint32_t slot, slots, per_block, at; /* bytes of a slot, slots, slots of a block, next slot */
+    struct tpacket2_hdr *held;           /* slot that the last rx() handed out */
+    unsigned queued, sent;               /* frames in `frame`, and how many of them are with the kernel */
+    struct mmsghdr msg[BATCH];
+    struct iovec iov[BATCH];
+    uint8_t frame[BATCH][BACKEND_FRAME_MAX];
+    uint8_t tagged[65536 + TAG]; /* a frame whose tag the kernel had taken out */
+};
+
+static int query(struct packet_backend *p, const char *iface, int *index, struct backend_error *err)
+{
+    struct ifreq r = {0};
+
+    if (strlen(iface) >= sizeof r.ifr_name)
+        return backend_fail(err, -ENODEV, "there is no interface %s", iface);
+    memcpy(r.ifr_name, iface, strlen(iface));
+    if (ioctl(p->b.fd, SIOCGIFINDEX, &r) < 0)
+        return backend_fail(err, -errno, "there is no interface %s", iface);
+    *index = r.ifr_ifindex;
+    if (ioctl(p->b.fd, SIOCGIFFLAGS, &r) < 0 || !(r.ifr_flags & IFF_UP))
+        return backend_fail(err, -ENETDOWN, "interface %s is down", iface);
+    if (ioctl(p->b.fd, SIOCGIFMTU, &r) < 0 || r.ifr_mtu < 0)
+        return backend_fail(err, -EIO, "interface %s has no MTU", iface);
+    p->b.mtu = (uint32_t)r.ifr_mtu;
+    if (ioctl(p->b.fd, SIOCGIFHWADDR, &r) < 0 || r.ifr_hwaddr.sa_family != 1)
+        return backend_fail(err, -EOPNOTSUPP, "interface %s is not Ethernet", iface);
+    memcpy(p->b.mac, r.ifr_hwaddr.sa_data, 6);
+    p->b.has_mac = true;
+    return 0;
+}
+
+static int map_ring(struct packet_backend *p)
+{
+    uint32_t frame = p->b.mtu > 65535 ? 65535 : p->b.mtu;
+    struct tpacket_req req;
+    void *m;
+
+    p->slot = TPACKET_ALIGN(TPACKET2_HDRLEN + 64 + frame);
+    p->per_block = BLOCK / p->slot;
+    p->slots = p->per_block * (RING_BYTES / BLOCK);
+    req = (struct tpacket_req){
+        .tp_block_size = BLOCK, .tp_block_nr = RING_BYTES / BLOCK, .tp_frame_size = p->slot, .tp_frame_nr = p->slots};
+    if (setsockopt(p->b.fd, SOL_PACKET, PACKET_RX_RING, &req, sizeof req) < 0)
+        return -errno;
+    m = mmap(NULL, RING_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, p->b.fd, 0);
+    if (m == MAP_FAILED)
+        return -errno;
+    p->ring = m;
+    return 0;
+}
+
+static int attach_filter(int fd)
+{
+    struct sock_fprog prog = {.len = (unsigned short)be_filter_len,
+                              .filter = (struct sock_filter *)(uintptr_t)be_filter};
+
+    return setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &prog, sizeof prog) < 0 ? -errno : 0;
+}
+
+/* The filter is set before the socket is bound, so nothing else is ever received. */
+static int setup(struct packet_backend *p, const char *iface, bool bypass, struct backend_error *err)
+{
+    struct sockaddr_ll at = {.sll_family = AF_PACKET, .sll_protocol = htons(ETH_P_ALL)};
+    int version = TPACKET_V2, on = 1, r;
+
+    r = query(p, iface, &at.sll_ifindex, err);
+    if (r < 0)
+        return r;
+    if (setsockopt(p->b.fd, SOL_PACKET, PACKET_VERSION, &version, sizeof version) < 0)
+        return backend_fail(err, -errno, "AF_PACKET: this kernel has no TPACKET_V2");
+    setsockopt(p->b.fd, SOL_PACKET, PACKET_IGNORE_OUTGOING, &on, sizeof on);
+    if (bypass && setsockopt(p->b.fd, SOL_PACKET, PACKET_QDISC_BYPASS, &on, sizeof on) < 0)
+        return backend_fail(err, -errno, "AF_PACKET: this kernel cannot pass queueing by");
+    r = attach_filter(p->b.fd);
+    if (r == 0)
+        r = map_ring(p);
+    if (r == 0 && bind(p->b.fd, (struct sockaddr *)&at, sizeof at) < 0)
+        r = -errno;
+    return r < 0 ? backend_fail(err, r, "AF_PACKET on %s: %s", iface, strerror(-r)) : 0;
+}
+
+static void packet_close(struct backend *b)
+{
+    struct packet_backend *p = (struct packet_backend *)b;
+
+    if (p->ring)
+        munmap(p->ring, RING_BYTES);
+    if (b->fd >= 0)
+        close(b->fd);
+    free(p);
+}
+
+static int packet_open(struct backend **out, const char *args, const char *iface, struct backend_error *err)
+{
+    bool bypass = strcmp(args, "bypass") == 0;
+    struct packet_backend *p;
+    int r;
+
+    if (*args && !bypass)
+        return backend_fail(err, -EINVAL, "backend packet: 'bypass' is all that may follow");
+    p = calloc(1, sizeof *p);
+    if (!p)
+        return backend_fail(err, -ENOMEM, "out of memory");
+    p->b = (struct backend){.ops = &backend_packet};
+    for (unsigned i = 0; i < BATCH; i++) {
+        p->iov[i].iov_base = p->frame[i];
+        p->msg[i].msg_hdr = (struct msghdr){.msg_iov = &p->iov[i], .msg_iovlen = 1};
+    }
+    p->b.fd = socket(AF_PACKET, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (p->b.fd < 0)
+        r = backend_fail(err, -errno, "AF_PACKET: %s%s", strerror(errno),
+                         errno == EPERM ? " (CAP_NET_RAW is needed)" : "");
+    else
+        r = setup(p, iface, bypass, err);
+    if (r < 0)
+        packet_close(&p->b);
+    else
+        *out = &p->b;
+    return r;
+}
+
+static uint8_t *packet_room(struct backend *b)
+{
+    struct packet_backend *p = (struct packet_backend *)b;
+
+    return p->queued < BATCH ? p->frame[p->queued] : NULL;
+}
+
+static void packet_push(struct backend *b, uint32_t len)
+{
+    struct packet_backend *p = (struct packet_backend *)b;
+
+    p->iov[p->queued++].iov_len = len;
+}
+
+static int packet_flush(struct backend *b)
+{
+    struct packet_backend *p = (struct packet_backend *)b;
+
+    while (p->sent < p->queued) {
+        int n = sendmmsg(b->fd, p->msg + p->sent, p->queued - p->sent, 0);
+        if (n < 0 && (errno == EAGAIN || errno == EINTR))
+            return -EAGAIN;
+        if (n < 0 && errno != ENOBUFS && errno != EMSGSIZE)
+            return -errno;
+        if (n > 0)
+            b->stats.sent += (unsigned)n;
+        else
+            b->stats.unsent += n = 1; /* the queue of the interface dropped this one, or it is too long for it */
+        p->sent += (unsigned)n;
+    }
+    p->sent = p->queued = 0;
+    return 0;
+}
+
+/* Put back the tag that the kernel took out. */
+static void retag(struct packet_backend *p, const struct tpacket2_hdr *h, struct backend_frame *f)
+{
+    bool tpid = h->tp_status & TP_STATUS_VLAN_TPID_VALID;
+
+    if (f->len < 12)
+        return;
+    memcpy(p->tagged, f->data, 12);
+    store_be16(p->tagged + 12, tpid ? h->tp_vlan_tpid : ETH_P_8021Q);
+    store_be16(p->tagged + 14, h->tp_vlan_tci);
+    memcpy(p->tagged + 12 + TAG, f->data + 12, f->len - 12);
+    f->data = p->tagged;
+    f->len += TAG;
+}
+
+static int packet_rx(struct backend *b, struct backend_frame *f)
+{
+    struct packet_backend *p = (struct packet_backend *)b;
+    struct tpacket2_hdr *h;
+    uint32_t status;
+
+    if (p->held)
+        __atomic_store_n(&p->held->tp_status, TP_STATUS_KERNEL, __ATOMIC_RELEASE);
+    p->held = NULL;
+    h = (struct tpacket2_hdr *)(void *)(p->ring + (size_t)(p->at / p->per_block) * BLOCK +
+                                        (size_t)(p->at % p->per_block) * p->slot);
+    status = __atomic_load_n(&h->tp_status, __ATOMIC_ACQUIRE);
+    if (!(status & TP_STATUS_USER))
+        return 0;
+    p->at = (p->at + 1) % p->slots;
+    p->held = h;
+    *f = (struct backend_frame){
+        .data = (uint8_t *)h + h->tp_mac, .len = h->tp_snaplen, .ts = h->tp_sec * NS_PER_S + h->tp_nsec};
+    if (status & TP_STATUS_VLAN_VALID)
+        retag(p, h, f);
+    b->stats.received++;
+    return 1;
+}
+
+static void packet_count(struct backend *b)
+{
+    struct tpacket_stats s;
+    socklen_t n = sizeof s;
+
+    if (getsockopt(b->fd, SOL_PACKET, PACKET_STATISTICS, &s, &n) == 0) /* the kernel counts from its last answer on */
+        b->stats.dropped += s.tp_drops;
+}
+
+const struct backend_ops backend_packet = {
+    .name = "packet",
+    .args = "bypass",
+    .summary =
+        "an interface through AF_PACKET; needs CAP_NET_RAW. bypass: past queueing disciplines and local captures",
+    .needs_iface = true,
+    .open = packet_open,
+    .room = packet_room,
+    .push = packet_push,
+    .flush = packet_flush,
+    .rx = packet_rx,
+    .count = packet_count,
+    .close = packet_close,
+};

@@ -1,0 +1,533 @@
+/* layer 4 (tool): `rdmagen sim`: its options. */
+#include "gen/cli/gen_cli.h"
+#include "gen/faults.h"
+
+#include <stdlib.h>
+
+enum {
+    KEY_COUNT = 256,
+    KEY_ITERS_ALIAS,
+    KEY_SEED,
+    KEY_NO_CM,
+    KEY_FAULT,
+    KEY_LOSS,
+    KEY_EVENT,
+    KEY_NET,
+    KEY_DELAY,
+    KEY_LINK_RATE,
+    KEY_JSON,
+    KEY_PSN,
+    KEY_IPV6,
+    KEY_ROCEV1,
+    KEY_VLAN,
+    KEY_IB,
+    KEY_GRH,
+    KEY_ERF,
+    KEY_TOS,
+    KEY_RETRY,
+    KEY_RNR_RETRY,
+    KEY_RNR_TIMER,
+    KEY_VARY,
+    KEY_IMM,
+    KEY_ACK,
+    KEY_WINDOW,
+    KEY_RATE_LIMIT,
+    KEY_SPORT,
+    KEY_PROFILE,
+    KEY_CREDITS,
+    KEY_SNAPLEN,
+    KEY_CAP_DROP,
+    KEY_CLOCK_OFFSET,
+    KEY_CLOCK_SKEW,
+    KEY_LIMIT,
+};
+
+static const struct opt_def defs[] = {
+    {'s', "size", "BYTES", "bytes of a message (65536; datagrams: the MTU); K and M are powers of 1024"},
+    {'m', "mtu", "BYTES", "path MTU: 256, 512, 1024 (default), 2048 or 4096"},
+    {'n', "iters", "N", "messages per connection and direction (1000)"},
+    {KEY_COUNT, "count", "N", "the same as --iters"},
+    {'q', "qp", "N", "connections (1)"},
+    {'c', "connection", "TYPE", "RC (default), UC or UD"},
+    {'t', "tx-depth", "N", "messages under way per connection (128)"},
+    {'r', "rx-depth", "N", "receives posted per connection (twice the tx depth)"},
+    {'o', "outs", "N", "READs and atomics outstanding, the initiator depth (16)"},
+    {'b', "bidirectional", NULL, "the second host does the same to the first"},
+    {'u', "qp-timeout", "CODE", "local ACK timeout, 4.096 us x 2^CODE (14)"},
+    {KEY_RETRY, "retry_count", "N", "retries after a timeout, 0 to 7 (7)"},
+    {KEY_RNR_RETRY, "rnr_retry", "N", "retries after an RNR NAK, 0 to 7, 7 is for ever (7)"},
+    {KEY_RNR_TIMER, "rnr_timer", "CODE", "code of the time that RNR NAKs ask to wait, 0 to 31 (12)"},
+    {'Q', "cq-mod", "N", "ask for a completion of every N-th message only (1)"},
+    {'S', "sl", "N", "service level; VLAN priority on Ethernet (0)"},
+    {'T', "tos", "BYTE", "TOS or traffic class: DSCP in the upper 6 bits, ECN in the lower 2 (0)"},
+    {KEY_VARY, "vary", NULL, "sizes from 0 to --size, by chance"},
+    {KEY_IMM, "imm", NULL, "SEND and WRITE with immediate data"},
+    {KEY_SEED, "seed", "N", "of all random numbers (1): the same seed gives the same packets"},
+    {KEY_NO_CM, "no-cm", NULL, "no connection management: the queue pairs are joined before the start"},
+    {KEY_PSN, "psn", "N", "first PSN of both hosts (random)"},
+    {KEY_ACK, "ack", "POLICY", "when the responder acknowledges: every (default), coalesce=N or delay=NS"},
+    {KEY_WINDOW, "window", "N", "packets outstanding per connection (128)"},
+    {KEY_RATE_LIMIT, "rate_limit", "BPS", "bit/s of each connection, with K, M or G (none)"},
+    {KEY_SPORT, "sport", "PORT", "UDP source port: a number, random, or flow (default: from the queue pair numbers)"},
+    {KEY_PROFILE, "profile", "NAME", "strict (default) or rxe: the habits of Linux soft-RoCE"},
+    {KEY_CREDITS, "credits", NULL, "end-to-end flow control"},
+    {KEY_FAULT, "fault", "[HOST:]RULE", "break this rule (`rdmagen faults` lists them); HOST: requester or responder"},
+    {KEY_EVENT, "event", "SPEC", "an exact event, rdmagen-scenario(5): 'conn=1 dir=req psn=5 iter=2 drop'"},
+    {KEY_LOSS, "loss", "P", "lose frames with probability P (0.01, 1%, 1e-6), both ways"},
+    {KEY_NET, "net", "[DIR:]WORDS", "nodes of the network, rdmagen-scenario(5): 'rate=10G ecn=20K', 'req:dup=1%'"},
+    {KEY_DELAY, "delay", "TIME", "one way delay (1us)"},
+    {KEY_LINK_RATE, "link-rate", "BPS", "rate of the hosts' ports (100G)"},
+    {KEY_LIMIT, "time-limit", "TIME", "give up at this (virtual) time"},
+    {KEY_IPV6, "ipv6", NULL, "IPv6, 2001:db8::1 to 2001:db8::2, instead of IPv4, 50.50.50.1 to 50.50.50.2"},
+    {KEY_ROCEV1, "rocev1", NULL, "RoCEv1"},
+    {KEY_VLAN, "vlan", "ID", "802.1Q tags"},
+    {KEY_IB, "ib", NULL, "native InfiniBand: frames from the LRH on, link type 247"},
+    {KEY_GRH, "grh", NULL, "with --ib: packets have a GRH"},
+    {KEY_ERF, "erf", NULL, "with --ib: captures hold ERF records, link type 197"},
+    {'w', "write", "[TAP:]FILE", "write a capture; TAP: requester (default), middle or responder; pcapng, or pcap if\n"
+                                 "FILE ends in .pcap; may be repeated"},
+    {KEY_SNAPLEN, "snaplen", "N", "captures keep N bytes of a frame"},
+    {KEY_CAP_DROP, "capture-drop", "P", "captures miss frames with probability P"},
+    {KEY_CLOCK_OFFSET, "clock-offset", "TIME", "the captures' clock is ahead by TIME"},
+    {KEY_CLOCK_SKEW, "clock-skew", "PPB", "and runs faster by PPB parts per billion"},
+    {KEY_JSON, "json", "[=FILE]", "the result as JSON"},
+    {'h', "help", NULL, "show this help"},
+    {0, NULL, NULL, NULL},
+};
+
+void cmd_sim_help(struct buf *b)
+{
+    buf_puts(b, "Usage: rdmagen sim write|send|read|cas|faa|mixed [options]\n"
+                "       rdmagen sim FILE.rdma [options]\n\n"
+                "Play conversations between two hosts in virtual time, or a scenario file, rdmagen-scenario(5).\n\n");
+    opt_help(b, defs);
+    buf_puts(b, "\nExit status: 0 if all completed, 1 if not, 2 for usage or files that cannot be read or written.\n");
+}
+
+static int parse_num(const char *name, const char *arg, uint64_t min, uint64_t max, uint64_t *v)
+{
+    struct token t = token_of(arg);
+
+    if (token_size(&t, v) && *v >= min && *v <= max)
+        return 0;
+    return cli_error("%s %s: expected a number from %llu to %llu", name, arg, (unsigned long long)min, (unsigned long long)max);
+}
+
+/* The option's long name, for messages. */
+static const char *name_of(int key)
+{
+    static char name[40];
+
+    for (const struct opt_def *d = defs; d->key; d++)
+        if (d->key == key) {
+            name[0] = name[1] = '-';
+            strncpy(name + 2, d->name, sizeof name - 3);
+            return name;
+        }
+    return "";
+}
+
+/* Options with a number: where it goes and its range. */
+static int parse_number_option(struct sim_job *job, int key, const char *arg)
+{
+    struct traffic_config *t = &job->traffic;
+    uint8_t code = 0, *both[2] = {NULL, NULL};
+    const struct {
+        int key;
+        uint64_t min, max;
+        uint32_t *to;
+        size_t peer; /* offset of a byte in struct ep_peer, when `to` is NULL */
+    } table[] = {
+        {'s', 0, UINT64_C(1) << 30, &t->size, 0},
+        {'q', 1, 16384, &t->qps, 0},
+        {'t', 1, 16384, &t->tx_depth, 0},
+        {'r', 1, 65536, &t->rx_depth, 0},
+        {'Q', 1, 65536, &t->signal_every, 0},
+        {KEY_SNAPLEN, 1, 65535, &job->tap.snaplen, 0},
+        {KEY_PSN, 0, 0xffffff, &job->psn, 0},
+        {'o', 1, 128, NULL, offsetof(struct ep_peer, max_rd_atomic)},
+        {'u', 0, 31, NULL, offsetof(struct ep_peer, timeout)},
+        {KEY_RETRY, 0, 7, NULL, offsetof(struct ep_peer, retry_cnt)},
+        {KEY_RNR_RETRY, 0, 7, NULL, offsetof(struct ep_peer, rnr_retry)},
+        {KEY_RNR_TIMER, 0, 31, NULL, offsetof(struct ep_peer, min_rnr_timer)},
+        {'S', 0, 15, NULL, offsetof(struct ep_peer, av.sl)},
+        {'T', 0, 255, NULL, offsetof(struct ep_peer, av.tclass)},
+    };
+    uint64_t v;
+
+    for (size_t i = 0; i < ARRAY_LEN(table); i++) {
+        if (table[i].key != key)
+            continue;
+        if (parse_num(name_of(key), arg, table[i].min, table[i].max, &v))
+            return EXIT_BAD;
+        if (table[i].to)
+            *table[i].to = (uint32_t)v;
+        code = (uint8_t)v;
+        for (unsigned h = 0; h < NET_HOSTS && !table[i].to; h++) {
+            both[h] = (uint8_t *)&t->conn.peer[h] + table[i].peer;
+            *both[h] = code;
+            if (key == 'o')
+                t->conn.peer[h].max_dest_rd_atomic = code;
+        }
+        if (key < 256)
+            job->given[key] = true;
+        job->has_psn |= key == KEY_PSN;
+        return 0;
+    }
+    return -1;
+}
+
+static int parse_iters(struct sim_job *job, const char *arg)
+{
+    return parse_num("--iters", arg, 1, UINT64_C(1) << 40, &job->traffic.iters);
+}
+
+static int parse_mtu(struct sim_job *job, const char *arg)
+{
+    uint64_t v;
+
+    if (parse_num("--mtu", arg, 256, 4096, &v))
+        return EXIT_BAD;
+    if (!cm_mtu_code((uint32_t)v))
+        return cli_error("--mtu %s: expected 256, 512, 1024, 2048 or 4096", arg);
+    for (unsigned h = 0; h < NET_HOSTS; h++) {
+        job->traffic.conn.peer[h].path_mtu = (uint16_t)v;
+        job->sim.ep[h].mtu = (uint16_t)v;
+    }
+    return 0;
+}
+
+static int parse_type(struct sim_job *job, const char *arg)
+{
+    for (enum qp_type t = QPT_RC; t <= QPT_UD; t++)
+        if (strcmp(arg, qp_type_str(t)) == 0) {
+            job->traffic.type = job->traffic.conn.type = (uint8_t)t;
+            return 0;
+        }
+    return cli_error("-c %s: expected RC, UC or UD", arg);
+}
+
+static int parse_file(struct sim_job *job, const char *arg)
+{
+    struct sim_file *f = &job->files[job->n_files];
+
+    if (job->n_files == SIM_FILES_MAX)
+        return cli_error("-w %s: more than %d files", arg, SIM_FILES_MAX);
+    f->path = arg;
+    for (enum tap_place p = 0; p < TAP_PLACES; p++) {
+        size_t n = strlen(tap_place_str(p));
+        if (strncmp(arg, tap_place_str(p), n) == 0 && arg[n] == ':') {
+            f->place = (uint8_t)p;
+            f->path = arg + n + 1;
+        }
+    }
+    if (!*f->path)
+        return cli_error("-w %s: the name of the file is missing", arg);
+    job->n_files++;
+    return 0;
+}
+
+static void add_fault(struct sim_job *job, unsigned host, enum rule rule)
+{
+    if (job->n_faults[host] < SIM_FAULTS_MAX)
+        job->faults[host][job->n_faults[host]++] = rule;
+}
+
+static int parse_fault(struct sim_job *job, const char *arg)
+{
+    const char *colon = strchr(arg, ':'), *id = colon ? colon + 1 : arg;
+    enum rule rule = rule_find(id);
+    unsigned hosts = 0;
+
+    if (rule == RULE_NONE)
+        return cli_error("--fault %s: there is no rule '%s'", arg, id);
+    if (!fault_find(rule))
+        return cli_error("--fault %s: this rule cannot be broken on purpose; `rdmagen faults` lists those that can", arg);
+    if (!colon)
+        hosts = rule_table[rule].fault == F_RSP ? 2 : rule_table[rule].fault == F_CM ? 3 : 1;
+    else if (strncmp(arg, "requester:", 10) == 0)
+        hosts = 1;
+    else if (strncmp(arg, "responder:", 10) == 0)
+        hosts = 2;
+    else
+        return cli_error("--fault %s: expected requester: or responder: before the rule", arg);
+    for (unsigned h = 0; h < NET_HOSTS; h++)
+        if (hosts >> h & 1)
+            add_fault(job, h, rule);
+    return 0;
+}
+
+/* Words of an event or of network nodes. */
+static int parse_words(struct sim_job *job, int key, const char *arg)
+{
+    struct token t[EVENT_WORDS];
+    struct text_error e;
+    const char *text = arg;
+    unsigned dirs = 3, n;
+    bool good;
+
+    if (key == KEY_NET && (strncmp(arg, "req:", 4) == 0 || strncmp(arg, "rsp:", 4) == 0)) {
+        dirs = arg[1] == 'e' ? 1 : 2;
+        text += 4;
+    }
+    n = text_split(text, t, ARRAY_LEN(t));
+    if (n > ARRAY_LEN(t))
+        return cli_error("%s '%s': too many words", name_of(key), arg);
+    if (key == KEY_NET)
+        good = net_parse(&job->sim.net, t, n, dirs, &e);
+    else
+        good = event_add(job->sim.events, t, n, arg, &e);
+    if (good)
+        return 0;
+    return cli_error("%s '%s': column %u: %s", name_of(key), arg, e.col + (unsigned)(text - arg), e.msg);
+}
+
+static int parse_loss(struct sim_job *job, const char *arg)
+{
+    struct token t = token_of(arg);
+    char words[64];
+    uint32_t ppb;
+
+    if (!token_ppb(&t, &ppb) || strlen(arg) > sizeof words - 6)
+        return cli_error("--loss %s: expected a probability such as 0.01 or 1%%", arg);
+    strcpy(words, "loss=");
+    strcat(words, arg);
+    return parse_words(job, KEY_NET, words);
+}
+
+static int parse_policy(struct sim_job *job, int key, const char *arg)
+{
+    struct token t = token_of(arg), name, value = {"0", 1, 1};
+    uint64_t v = 0;
+    char word[24] = "";
+
+    token_key(&t, &name, &value);
+    memcpy(word, name.p, min_u32(name.len, sizeof word - 1));
+    for (unsigned h = 0; h < NET_HOSTS; h++) {
+        struct policies *p = &job->sim.ep[h].policies;
+        if (key == KEY_ACK) {
+            p->ack = ack_policy_find(word);
+            if (!p->ack || !token_size(&value, &p->ack_arg))
+                return cli_error("--ack %s: expected every, coalesce=N or delay=NS", arg);
+        } else if (key == KEY_SPORT) {
+            p->sport = token_u64(&t, &v) ? &sport_fixed : sport_policy_find(word);
+            p->sport_arg = v;
+            if (!p->sport || v > 65535)
+                return cli_error("--sport %s: expected a port, random or flow", arg);
+        } else if (key == KEY_WINDOW) {
+            if (parse_num("--window", arg, 1, 0x7fffff, &p->window_arg))
+                return EXIT_BAD;
+        } else {
+            p->pace = &pace_rate;
+            if (!token_rate(&t, &p->pace_arg) || !p->pace_arg)
+                return cli_error("--rate_limit %s: expected bit/s such as 10G", arg);
+        }
+    }
+    return 0;
+}
+
+static int parse_amount(struct sim_job *job, int key, const char *arg)
+{
+    struct token t = token_of(arg);
+    uint64_t v = 0;
+    bool good;
+
+    switch (key) {
+    case KEY_DELAY:
+        good = token_time(&t, &job->sim.net.delay);
+        break;
+    case KEY_LIMIT:
+        good = token_time(&t, &job->traffic.time_limit);
+        break;
+    case KEY_CLOCK_OFFSET:
+        good = token_time(&t, &job->tap.offset);
+        break;
+    case KEY_LINK_RATE:
+        good = token_rate(&t, &job->sim.port_rate) && job->sim.port_rate;
+        break;
+    case KEY_CAP_DROP:
+        good = token_ppb(&t, &job->tap.drop_ppb);
+        break;
+    default: /* KEY_CLOCK_SKEW */
+        good = token_u64(&t, &v) && v <= 1000000000;
+        job->tap.skew_ppb = (int32_t)v;
+    }
+    return good ? 0 : cli_error("%s %s: not understood (times need ns, us, ms or s)", name_of(key), arg);
+}
+
+/* How the hosts are attached. */
+static int parse_link(struct sim_job *job, int key, const char *arg)
+{
+    uint64_t v = 0;
+
+    if (key == KEY_VLAN && parse_num("--vlan", arg, 0, 4094, &v))
+        return EXIT_BAD;
+    for (unsigned h = 0; h < NET_HOSTS; h++) {
+        struct link_addr *a = &job->sim.ep[h].addr;
+        if (key == KEY_VLAN) {
+            a->has_vlan = true;
+            a->vlan = (uint16_t)v;
+        } else if (key == KEY_GRH) {
+            job->traffic.conn.peer[h].av.grh = true;
+        } else if (key == KEY_IPV6) {
+            memcpy(a->gid, (uint8_t[16]){0x20, 0x01, 0x0d, 0xb8, [15] = (uint8_t)(h + 1)}, 16);
+        } else {
+            a->encap = key == KEY_ROCEV1 ? ENCAP_ROCEV1 : ENCAP_IB;
+        }
+    }
+    return 0;
+}
+
+static int parse_flag(struct sim_job *job, int key, const char *arg)
+{
+    switch (key) {
+    case 'b':
+        job->traffic.bidirectional = true;
+        break;
+    case KEY_VARY:
+        job->traffic.vary = true;
+        break;
+    case KEY_IMM:
+        job->traffic.with_imm = true;
+        break;
+    case KEY_NO_CM:
+        job->sim.no_cm = true;
+        break;
+    case KEY_ERF:
+        job->tap.erf = true;
+        break;
+    case KEY_CREDITS:
+        job->sim.ep[0].credits = job->sim.ep[1].credits = true;
+        break;
+    case KEY_JSON:
+        job->json = true;
+        job->json_file = arg;
+        break;
+    default: /* KEY_PROFILE */
+        if (strcmp(arg, "rxe") != 0 && strcmp(arg, "strict") != 0)
+            return cli_error("--profile %s: expected strict or rxe", arg);
+        for (unsigned h = 0; h < NET_HOSTS; h++)
+            job->sim.ep[h].profile = arg[0] == 'r' ? EP_RXE : EP_STRICT;
+    }
+    return 0;
+}
+
+static int parse_option(struct sim_job *job, int key, const char *arg)
+{
+    int r = parse_number_option(job, key, arg);
+
+    if (r >= 0)
+        return r;
+    switch (key) {
+    case 'n':
+    case KEY_COUNT:
+        return parse_iters(job, arg);
+    case 'm':
+        return parse_mtu(job, arg);
+    case 'c':
+        return parse_type(job, arg);
+    case 'w':
+        return parse_file(job, arg);
+    case KEY_SEED:
+        return parse_num("--seed", arg, 0, UINT64_MAX, &job->sim.seed);
+    case KEY_FAULT:
+        return parse_fault(job, arg);
+    case KEY_LOSS:
+        return parse_loss(job, arg);
+    case KEY_EVENT:
+    case KEY_NET:
+        return parse_words(job, key, arg);
+    case KEY_ACK:
+    case KEY_WINDOW:
+    case KEY_RATE_LIMIT:
+    case KEY_SPORT:
+        return parse_policy(job, key, arg);
+    case KEY_DELAY:
+    case KEY_LINK_RATE:
+    case KEY_LIMIT:
+    case KEY_CAP_DROP:
+    case KEY_CLOCK_OFFSET:
+    case KEY_CLOCK_SKEW:
+        return parse_amount(job, key, arg);
+    case KEY_IPV6:
+    case KEY_ROCEV1:
+    case KEY_VLAN:
+    case KEY_IB:
+    case KEY_GRH:
+        return parse_link(job, key, arg);
+    default:
+        return parse_flag(job, key, arg);
+    }
+}
+
+static void job_init(struct sim_job *job)
+{
+    sim_config_init(&job->sim, 1);
+    sim_conn_config_init(&job->traffic.conn, QPT_RC, 1024);
+    job->sim.events = event_list_new();
+    job->traffic.size = 65536;
+    job->traffic.iters = 1000;
+    job->traffic.qps = 1;
+    job->traffic.tx_depth = 128;
+    job->traffic.disconnect = true;
+}
+
+/* Settle what depends on several options, and run. */
+static int job_run(struct sim_job *job, const char *what)
+{
+    struct traffic_config *t = &job->traffic;
+    uint16_t mtu = t->conn.peer[0].path_mtu;
+
+    t->op = (uint8_t)traffic_op_find(what);
+    if (t->op == TRAFFIC_OPS) {
+        job->scenario = what;
+        return sim_scenario(job);
+    }
+    if (t->type == QPT_UD && t->op != TRAFFIC_SEND && t->op != TRAFFIC_MIXED)
+        return cli_error("sim %s: datagrams can only be sent", what);
+    if (t->type == QPT_UC && t->op >= TRAFFIC_READ && t->op != TRAFFIC_MIXED)
+        return cli_error("sim %s: UC has neither READs nor atomics", what);
+    if (t->type == QPT_UD && !job->given['s'])
+        t->size = mtu;
+    if (t->type == QPT_UD && t->size > mtu)
+        return cli_error("sim %s: a datagram of %u bytes does not fit the MTU of %u", what, t->size, mtu);
+    if (t->op == TRAFFIC_CAS || t->op == TRAFFIC_FAA)
+        t->size = 8;
+    if (job->tap.erf && job->sim.ep[0].addr.encap != ENCAP_IB)
+        return cli_error("sim %s: --erf needs --ib", what);
+    if ((uint64_t)t->tx_depth * t->size > UINT64_C(1) << 32)
+        return cli_error("sim %s: %u messages of %u bytes under way need more than 4 GiB", what, t->tx_depth, t->size);
+    return sim_traffic(job);
+}
+
+int cmd_sim(int argc, char **argv)
+{
+    struct sim_job *job = calloc(1, sizeof *job);
+    struct opt_state s;
+    struct buf b = {0};
+    const char *arg;
+    int key, operand, status = -1;
+
+    if (!job)
+        return cli_error("out of memory");
+    job_init(job);
+    opt_start(&s, defs, argc, argv);
+    while (status < 0 && (key = opt_next(&s, &arg, &operand)) != 0) {
+        if (key == 'h') {
+            cmd_sim_help(&b);
+            status = cli_show(&b);
+        } else if (key < 0 || parse_option(job, key, arg) != 0) {
+            status = EXIT_BAD;
+        }
+    }
+    if (status < 0 && operand + 1 != s.argc)
+        status = operand == s.argc ? cli_error("sim: what? write, send, read, cas, faa, mixed or a scenario file")
+                                   : cli_error("sim: unexpected '%s'", s.argv[operand + 1]);
+    opt_end(&s);
+    if (status < 0)
+        status = job_run(job, argv[operand]);
+    else
+        event_list_free(job->sim.events);
+    free(job);
+    return status;
+}

@@ -1,0 +1,181 @@
+/* layer 4 (tool): results of `rdmagen sim`: a table like perftest's, statistics per queue pair, JSON. */
+#include "gen/cli/gen_cli.h"
+
+#define TABLE_MAX 32 /* connections listed */
+
+/* Counters shown, by name. */
+static const struct {
+    const char *name;  /* JSON: as the kernel's or mlx5's counter */
+    const char *title; /* column; NULL: JSON only */
+    size_t at;
+} counters[] = {
+    {"tx_packets", "tx", offsetof(struct ep_stats, tx_packets)},
+    {"tx_bytes", NULL, offsetof(struct ep_stats, tx_bytes)},
+    {"rx_packets", "rx", offsetof(struct ep_stats, rx_packets)},
+    {"rx_bytes", NULL, offsetof(struct ep_stats, rx_bytes)},
+    {"tx_payload", NULL, offsetof(struct ep_stats, tx_payload)},
+    {"rx_payload", NULL, offsetof(struct ep_stats, rx_payload)},
+    {"messages", "messages", offsetof(struct ep_stats, messages)},
+    {"retransmitted", "again", offsetof(struct ep_stats, retransmitted)},
+    {"local_ack_timeout_err", "timeout", offsetof(struct ep_stats, local_ack_timeout_err)},
+    {"packet_seq_err", "nak_rx", offsetof(struct ep_stats, packet_seq_err)},
+    {"implied_nak_seq_err", "implied", offsetof(struct ep_stats, implied_nak_seq_err)},
+    {"rnr_nak_retry_err", "rnr_rx", offsetof(struct ep_stats, rnr_nak_retry_err)},
+    {"acks_sent", "ack_tx", offsetof(struct ep_stats, acks_sent)},
+    {"nak_sent", "nak_tx", offsetof(struct ep_stats, nak_sent)},
+    {"rnr_nak_sent", "rnr_tx", offsetof(struct ep_stats, rnr_nak_sent)},
+    {"duplicate_request", "dup_rx", offsetof(struct ep_stats, duplicate_request)},
+    {"out_of_sequence", "ooo_rx", offsetof(struct ep_stats, out_of_sequence)},
+    {"out_of_buffer", NULL, offsetof(struct ep_stats, out_of_buffer)},
+    {"rp_cnp_handled", NULL, offsetof(struct ep_stats, cnp_handled)},
+    {"dropped", "drop", offsetof(struct ep_stats, dropped)},
+    {"rx_icrc_encapsulated", NULL, offsetof(struct ep_stats, rx_icrc_encapsulated)},
+    {"bad_qkey", NULL, offsetof(struct ep_stats, bad_qkey)},
+    {"bad_pkey", NULL, offsetof(struct ep_stats, bad_pkey)},
+    {"faults", NULL, offsetof(struct ep_stats, faults)},
+    {"own_check_failures", NULL, offsetof(struct ep_stats, own_check_failures)},
+};
+
+static uint64_t counter(const struct ep_stats *s, unsigned i)
+{
+    uint64_t v;
+
+    memcpy(&v, (const char *)s + counters[i].at, sizeof v);
+    return v;
+}
+
+static const char *host_name(unsigned h)
+{
+    return h ? "responder" : "requester";
+}
+
+/* `num / den` with `digits` decimals. */
+static void ratio(struct buf *b, unsigned __int128 num, unsigned __int128 den, unsigned digits, unsigned width)
+{
+    uint64_t scale = 1, v;
+    char text[48];
+    struct buf t = {0};
+
+    for (unsigned i = 0; i < digits; i++)
+        scale *= 10;
+    v = den ? (uint64_t)((num * scale + den / 2) / den) : 0;
+    buf_dec(&t, v / scale);
+    buf_char(&t, '.');
+    buf_dec0(&t, v % scale, digits);
+    strncpy(text, buf_str(&t), sizeof text - 1);
+    text[sizeof text - 1] = '\0';
+    buf_free(&t);
+    buf_printf(b, "%*s", (int)width, text);
+}
+
+static void qp_table(struct buf *b, const struct sim *s)
+{
+    buf_printf(b, "\n %-4s %-9s %8s", "conn", "host", "qpn");
+    for (unsigned i = 0; i < ARRAY_LEN(counters); i++)
+        if (counters[i].title)
+            buf_printf(b, " %8s", counters[i].title);
+    for (unsigned n = 0; n < s->n_conns && n < TABLE_MAX; n++)
+        for (unsigned h = 0; h < NET_HOSTS; h++) {
+            const struct ep_stats *st = ep_qp_stats(s->ep[h], s->conn[n]->qp[h]);
+            buf_printf(b, "\n %-4u %-9s 0x%06x", s->conn[n]->number, host_name(h), ep_qp(s->ep[h], s->conn[n]->qp[h])->qpn);
+            for (unsigned i = 0; i < ARRAY_LEN(counters); i++)
+                if (counters[i].title)
+                    buf_printf(b, " %8llu", (unsigned long long)counter(st, i));
+        }
+    if (s->n_conns > TABLE_MAX)
+        buf_printf(b, "\n and %u more connections (--json lists all)", s->n_conns - TABLE_MAX);
+    buf_char(b, '\n');
+}
+
+static void troubles(struct buf *b, const struct sim *s, const struct traffic_result *r)
+{
+    if (r->failed)
+        buf_printf(b, " %llu of %llu requests failed, the first with %s\n", (unsigned long long)r->failed,
+                   (unsigned long long)r->posted, wc_status_str(r->first_error));
+    if (r->recv_failed)
+        buf_printf(b, " %llu receives failed\n", (unsigned long long)r->recv_failed);
+    if (r->mismatches)
+        buf_printf(b, " %llu messages had wrong data or came out of order\n", (unsigned long long)r->mismatches);
+    if (r->conn_failed)
+        buf_printf(b, " %llu connections failed\n", (unsigned long long)r->conn_failed);
+    if (r->gave_up)
+        buf_printf(b, " given up at %lld ns: not everything completed\n", (long long)s->now);
+    for (unsigned h = 0; h < NET_HOSTS; h++) {
+        struct net_counters c = net_total(&s->net, h);
+        if (c.dropped || c.changed)
+            buf_printf(b, " network, from the %s: %llu frames, %llu lost, %llu changed\n", host_name(h), (unsigned long long)c.in,
+                       (unsigned long long)c.dropped, (unsigned long long)c.changed);
+        if (ep_stats(s->ep[h])->faults)
+            buf_printf(b, " %s: %llu faults committed\n", host_name(h), (unsigned long long)ep_stats(s->ep[h])->faults);
+    }
+}
+
+void report_text(struct buf *b, const struct sim_job *job, const struct sim *s, const struct traffic_result *r)
+{
+    unsigned __int128 ns = (unsigned __int128)(r->end - r->start);
+
+    buf_printf(b, " %s %s, %u connection%s, MTU %u, seed %llu\n", qp_type_str(job->traffic.type), traffic_op_str(job->traffic.op),
+               job->traffic.qps, job->traffic.qps == 1 ? "" : "s", job->traffic.conn.peer[0].path_mtu,
+               (unsigned long long)job->sim.seed);
+    buf_printf(b, " %-10s %-12s %-21s %-17s %-12s %-12s %s\n", "#bytes", "#iterations", "BW average[MB/sec]", "MsgRate[Mpps]", "t_min[usec]",
+               "t_avg[usec]", "t_max[usec]");
+    buf_printf(b, " %-10u %-12llu ", job->traffic.size, (unsigned long long)r->completed);
+    ratio(b, (unsigned __int128)r->bytes * NS_PER_S, ns << 20, 2, 18);
+    ratio(b, (unsigned __int128)r->completed * 1000, ns, 6, 17);
+    ratio(b, (unsigned __int128)r->lat_min, 1000, 3, 16);
+    ratio(b, r->lat_sum, (unsigned __int128)r->completed * 1000, 3, 13);
+    ratio(b, (unsigned __int128)r->lat_max, 1000, 3, 13);
+    buf_char(b, '\n');
+    qp_table(b, s);
+    troubles(b, s, r);
+}
+
+static void json_stats(struct buf *b, const struct ep_stats *st)
+{
+    for (unsigned i = 0; i < ARRAY_LEN(counters); i++)
+        buf_printf(b, "%s\"%s\":%llu", i ? "," : "", counters[i].name, (unsigned long long)counter(st, i));
+}
+
+static void json_conns(struct buf *b, const struct sim *s)
+{
+    for (unsigned n = 0; n < s->n_conns; n++) {
+        buf_printf(b, "%s{\"conn\":%u", n ? "," : "", s->conn[n]->number);
+        for (unsigned h = 0; h < NET_HOSTS; h++) {
+            buf_printf(b, ",\"%s\":{\"qpn\":%u,", host_name(h), ep_qp(s->ep[h], s->conn[n]->qp[h])->qpn);
+            json_stats(b, ep_qp_stats(s->ep[h], s->conn[n]->qp[h]));
+            buf_char(b, '}');
+        }
+        buf_char(b, '}');
+    }
+}
+
+void report_json(struct buf *b, const struct sim_job *job, const struct sim *s, const struct traffic_result *r)
+{
+    const struct {
+        const char *name;
+        uint64_t v;
+    } results[] = {
+        {"seed", job->sim.seed}, {"size", job->traffic.size}, {"mtu", job->traffic.conn.peer[0].path_mtu},
+        {"qps", job->traffic.qps}, {"iters", job->traffic.iters}, {"posted", r->posted}, {"completed", r->completed},
+        {"failed", r->failed}, {"received", r->received}, {"recv_failed", r->recv_failed}, {"mismatches", r->mismatches},
+        {"conn_failed", r->conn_failed}, {"bytes", r->bytes}, {"start_ns", (uint64_t)r->start}, {"end_ns", (uint64_t)r->end},
+        {"lat_min_ns", (uint64_t)r->lat_min}, {"lat_max_ns", (uint64_t)r->lat_max},
+        {"lat_avg_ns", r->completed ? (uint64_t)(r->lat_sum / r->completed) : 0}, {"frames", s->frames},
+    };
+
+    buf_printf(b, "{\"op\":\"%s\",\"type\":\"%s\"", traffic_op_str(job->traffic.op), qp_type_str(job->traffic.type));
+    for (size_t i = 0; i < ARRAY_LEN(results); i++)
+        buf_printf(b, ",\"%s\":%llu", results[i].name, (unsigned long long)results[i].v);
+    buf_printf(b, ",\"gave_up\":%s,\"first_error\":\"%s\"", r->gave_up ? "true" : "false",
+               r->failed ? wc_status_str(r->first_error) : "");
+    for (unsigned h = 0; h < NET_HOSTS; h++) {
+        struct net_counters c = net_total(&s->net, h);
+        buf_printf(b, ",\"%s\":{", host_name(h));
+        json_stats(b, ep_stats(s->ep[h]));
+        buf_printf(b, "},\"network_from_%s\":{\"frames\":%llu,\"lost\":%llu,\"changed\":%llu}", host_name(h), (unsigned long long)c.in,
+                   (unsigned long long)c.dropped, (unsigned long long)c.changed);
+    }
+    buf_puts(b, ",\"connections\":[");
+    json_conns(b, s);
+    buf_puts(b, "]}\n");
+}

@@ -1,0 +1,139 @@
+/* layer 4 (tool): `rdmagen sim`: running traffic. */
+#include "gen/cli/gen_cli.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
+static int cap_failed(const struct cap_error *e)
+{
+    struct buf b = {0};
+
+    cap_error_line(e, &b);
+    cli_error("%s", buf_str(&b));
+    buf_free(&b);
+    return EXIT_BAD;
+}
+
+int sim_open_taps(struct sim_job *job, struct tap_set sets[TAP_PLACES])
+{
+    uint16_t linktype = job->sim.ep[0].addr.encap == ENCAP_IB ? LINK_INFINIBAND : LINK_ETHERNET;
+    struct cap_error e;
+
+    for (unsigned p = 0; p < TAP_PLACES; p++)
+        sets[p] = (struct tap_set){.place = (uint8_t)p};
+    for (unsigned i = 0; i < job->n_files; i++) {
+        struct sim_file *f = &job->files[i];
+        struct tap_opts o = job->tap;
+        o.seed = job->sim.seed * 131 + i;
+        if (tap_open(&sets[f->place], f->path, linktype, &o, &e) < 0) {
+            sim_close_taps(sets);
+            return cap_failed(&e);
+        }
+        job->sim.taps[f->place] = &sets[f->place];
+    }
+    return 0;
+}
+
+int sim_close_taps(struct tap_set sets[TAP_PLACES])
+{
+    struct cap_error e;
+    int status = 0;
+
+    for (unsigned p = 0; p < TAP_PLACES; p++)
+        if (tap_close(&sets[p], &e) < 0)
+            status = cap_failed(&e);
+    return status;
+}
+
+int report_write(const struct sim_job *job, struct buf *b)
+{
+    int fd = job->json_file ? open(job->json_file, O_WRONLY | O_CREAT | O_TRUNC, 0666) : STDOUT_FILENO;
+    bool good = fd >= 0 && cli_flush(b, fd);
+
+    if (fd >= 0 && job->json_file && close(fd) < 0)
+        good = false;
+    return good ? 0 : cli_error("%s: %s", job->json_file ? job->json_file : "standard output", strerror(errno));
+}
+
+static void progress(void *user)
+{
+    unsigned p = traffic_progress(user);
+
+    fprintf(stderr, "\r%3u.%u %%", p / 10, p % 10);
+}
+
+/* What must hold besides: unused events are told. */
+static void warn_unused(const struct sim *s)
+{
+    const char *label;
+
+    for (unsigned i = 0; (label = events_unused(s->events, i)); i++)
+        cli_error("event '%s' never matched a packet", label);
+}
+
+static bool all_good(const struct traffic_result *r)
+{
+    return !r->failed && !r->recv_failed && !r->mismatches && !r->conn_failed && !r->gave_up;
+}
+
+static int run(struct sim_job *job, struct sim *s, struct traffic *t)
+{
+    bool show = isatty(STDERR_FILENO);
+    struct buf b = {0};
+    int status = 0;
+
+    s->app = traffic_app(t);
+    traffic_run(t, show ? progress : NULL, t);
+    if (show)
+        fputs("\r       \r", stderr);
+    if (!job->json || job->json_file) {
+        report_text(&b, job, s, traffic_result(t));
+        status = cli_show(&b);
+    }
+    if (job->json && status == 0) {
+        b = (struct buf){0};
+        report_json(&b, job, s, traffic_result(t));
+        status = report_write(job, &b);
+        buf_free(&b);
+    }
+    warn_unused(s);
+    if (status)
+        return status;
+    return all_good(traffic_result(t)) ? EXIT_OK : EXIT_FOUND;
+}
+
+int sim_traffic(struct sim_job *job)
+{
+    struct tap_set sets[TAP_PLACES];
+    struct sim_app none = {0};
+    struct traffic *t = NULL;
+    struct sim s;
+    int status, err;
+
+    status = sim_open_taps(job, sets);
+    if (status) {
+        event_list_free(job->sim.events);
+        return status;
+    }
+    for (unsigned h = 0; h < NET_HOSTS; h++) {
+        job->sim.ep[h].faults = job->faults[h];
+        job->sim.ep[h].n_faults = job->n_faults[h];
+        job->sim.ep[h].max_mr = job->traffic.qps * 4 + 64;
+        job->sim.ep[h].max_qp = job->traffic.qps + 16;
+        if (job->has_psn)
+            job->traffic.conn.psn[h] = job->psn;
+    }
+    job->traffic.seed = job->sim.seed;
+    job->traffic.use_cm = !job->sim.no_cm;
+    job->traffic.psn_given = job->has_psn;
+    err = sim_init(&s, &job->sim, &none);
+    if (err == 0)
+        t = traffic_new(&s, &job->traffic, &err);
+    status = t ? run(job, &s, t) : cli_error("sim: %s", strerror(-err));
+    traffic_free(t);
+    sim_free(&s);
+    err = sim_close_taps(sets);
+    return err ? err : status;
+}

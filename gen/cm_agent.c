@@ -1,0 +1,384 @@
+/* layer 3 (gen): a connection manager over the GSI queue pair of an endpoint. */
+#include "gen/cm_agent.h"
+#include "gen/cm_faults.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#define GSI_RECVS  64
+#define GSI_SENDS  64
+#define RECV_BYTES (UD_GRH + MAD_LEN)
+#define UD_GRH     40
+#define RECV_IOVA  0x100000
+
+/* A connection, or an attempt at one. */
+struct agent_conn {
+    struct cm_conn cm;
+    int qp;              /* -1: not known yet (passive) */
+    bool used;
+    bool tell_connected; /* CONNECTED is told when the RTU has left */
+    struct ep_peer peer; /* what the CM does not negotiate */
+};
+
+struct cm_agent {
+    struct cm_agent_config cfg;
+    struct prng prng;
+    uint32_t id_base;       /* communication ids of this agent: this and the number of the connection */
+    struct agent_conn **conn;
+    uint32_t n, cap;
+    int gsi, cq, ah;
+    uint32_t lkey, pd;
+    uint32_t sending;       /* sends posted and not complete */
+    bool dirty;             /* a connection may have something to send or to tell */
+    ns_t next;              /* earliest timer, when not dirty */
+    struct cm_msg answers[8]; /* answers to messages that belong to no connection */
+    unsigned n_answers;
+    uint64_t sent[16];
+    uint8_t mem[GSI_RECVS][RECV_BYTES];
+};
+
+static void post_recv(struct cm_agent *a, uint64_t slot, ns_t now)
+{
+    struct sge sge = {RECV_IOVA + slot * RECV_BYTES, RECV_BYTES, a->lkey};
+    struct recv_wr wr = {.wr_id = slot, .sg_list = &sge, .num_sge = 1};
+
+    ep_post_recv(a->cfg.ep, a->gsi, &wr, now);
+}
+
+static bool gsi_open(struct cm_agent *a)
+{
+    struct endpoint *ep = a->cfg.ep;
+    struct ep_qp_init init = {.type = QPT_UD, .qpn = 1, .max_send_wr = GSI_SENDS, .max_recv_wr = GSI_RECVS, .max_inline = MAD_LEN,
+                              .sq_sig_all = true, .srq = EP_NO_SRQ};
+    struct ep_peer peer = ep_peer_default();
+
+    a->pd = init.pd = ep_pd_alloc(ep);
+    a->cq = init.send_cq = init.recv_cq = ep_cq_create(ep, GSI_RECVS + GSI_SENDS);
+    if (a->cq < 0 || ep_mr_reg(ep, a->pd, a->mem, sizeof a->mem, RECV_IOVA, ACCESS_LOCAL_WRITE, &a->lkey) < 0)
+        return false;
+    a->gsi = ep_qp_create(ep, &init);
+    a->ah = ep_ah_create(ep, a->pd, &a->cfg.peer);
+    peer.qkey = 0x80010000;
+    peer.sq_psn = (uint32_t)prng_next(&a->prng) & 0xffffff;
+    if (a->gsi < 0 || a->ah < 0 || ep_qp_connect(ep, a->gsi, &peer, 0) < 0)
+        return false;
+    for (uint64_t i = 0; i < GSI_RECVS; i++)
+        post_recv(a, i, 0);
+    return true;
+}
+
+struct cm_agent *cm_agent_new(const struct cm_agent_config *config)
+{
+    struct cm_agent *a = calloc(1, sizeof *a);
+
+    if (!a)
+        return NULL;
+    a->cfg = *config;
+    a->cap = config->max_conns ? config->max_conns : 65536;
+    prng_seed(&a->prng, config->seed);
+    a->id_base = (uint32_t)prng_next(&a->prng) & 0x7ff00000;
+    a->next = NS_NEVER;
+    a->conn = calloc(a->cap, sizeof *a->conn);
+    if (!a->conn || !gsi_open(a)) {
+        cm_agent_free(a);
+        return NULL;
+    }
+    return a;
+}
+
+void cm_agent_free(struct cm_agent *a)
+{
+    if (!a)
+        return;
+    for (uint32_t i = 0; i < a->n; i++)
+        free(a->conn[i]);
+    free(a->conn);
+    free(a);
+}
+
+static struct agent_conn *conn_new(struct cm_agent *a, int qp, const struct ep_peer *peer)
+{
+    struct agent_conn *c = a->n < a->cap ? calloc(1, sizeof *c) : NULL;
+
+    if (!c)
+        return NULL;
+    c->qp = qp;
+    c->used = true;
+    if (peer)
+        c->peer = *peer;
+    a->conn[a->n++] = c;
+    a->dirty = true;
+    return c;
+}
+
+static uint32_t own_id(const struct cm_agent *a)
+{
+    return a->id_base + a->n; /* of the connection added last: from 1 */
+}
+
+static struct agent_conn *conn_of_qp(const struct cm_agent *a, int qp)
+{
+    for (uint32_t i = a->n; i-- > 0;)
+        if (a->conn[i]->used && a->conn[i]->qp == qp)
+            return a->conn[i];
+    return NULL;
+}
+
+uint32_t cm_agent_connect(struct cm_agent *a, int qp, const struct cm_params *own, const struct ep_peer *peer, ns_t now)
+{
+    struct agent_conn *c = conn_new(a, qp, peer);
+    struct cm_params p = *own;
+
+    if (!c)
+        return 0;
+    if (!p.tid)
+        p.tid = prng_next(&a->prng);
+    if (!cm_connect(&c->cm, own_id(a), &p, now)) {
+        free(a->conn[--a->n]);
+        return 0;
+    }
+    return c->cm.local_id;
+}
+
+uint32_t cm_agent_resolve(struct cm_agent *a, int qp, const struct cm_params *own, ns_t now)
+{
+    struct agent_conn *c = conn_new(a, qp, NULL);
+    struct cm_params p = *own;
+
+    if (!c)
+        return 0;
+    if (!p.tid)
+        p.tid = prng_next(&a->prng);
+    if (!cm_sidr_connect(&c->cm, own_id(a), &p, now)) {
+        free(a->conn[--a->n]);
+        return 0;
+    }
+    return c->cm.local_id;
+}
+
+int cm_agent_disconnect(struct cm_agent *a, int qp, ns_t now)
+{
+    struct agent_conn *c = conn_of_qp(a, qp);
+
+    a->dirty = true;
+    return c && cm_disconnect(&c->cm, NULL, 0, now) ? 0 : -ENOTCONN;
+}
+
+void cm_agent_established(struct cm_agent *a, int qp)
+{
+    struct agent_conn *c = conn_of_qp(a, qp);
+
+    a->dirty = true;
+    if (c)
+        cm_established(&c->cm);
+}
+
+const struct cm_conn *cm_agent_conn(const struct cm_agent *a, int qp)
+{
+    const struct agent_conn *c = conn_of_qp(a, qp);
+
+    return c ? &c->cm : NULL;
+}
+
+ns_t cm_agent_next(const struct cm_agent *a)
+{
+    return a->dirty ? 0 : a->next;
+}
+
+uint64_t cm_agent_sent(const struct cm_agent *a, enum cm_attr attr)
+{
+    return attr >= CM_REQ && attr < CM_REQ + ARRAY_LEN(a->sent) ? a->sent[attr - CM_REQ] : 0;
+}
+
+/* What the endpoint needs: the caller's choices and what was negotiated. */
+static struct ep_peer negotiated(const struct agent_conn *c)
+{
+    struct ep_peer p = c->peer;
+    struct qp_attr at;
+
+    cm_qp_attr(&c->cm, &at);
+    memcpy(at.av.dmac, c->peer.av.dmac, sizeof at.av.dmac);
+    if (!at.av.tclass)
+        at.av.tclass = c->peer.av.tclass;
+    p.av = at.av;
+    p.qpn = at.dest_qpn;
+    p.rq_psn = at.rq_psn;
+    p.sq_psn = at.sq_psn;
+    p.path_mtu = at.path_mtu;
+    p.max_rd_atomic = at.max_rd_atomic;
+    p.max_dest_rd_atomic = at.max_dest_rd_atomic;
+    p.timeout = at.timeout;
+    p.retry_cnt = at.retry_cnt;
+    p.rnr_retry = at.rnr_retry;
+    return p;
+}
+
+/* A request: ask the caller, then answer. */
+static void take_request(struct cm_agent *a, struct agent_conn *c, bool sidr, ns_t now)
+{
+    struct cm_answer ans = {.qp = -1, .reason = sidr ? CM_SIDR_UNSUPPORTED : CM_REJ_INVALID_SERVICE_ID, .peer = ep_peer_default()};
+
+    cm_params_linux(&ans.own);
+    if (a->cfg.request)
+        a->cfg.request(a->cfg.user, &c->cm, &ans);
+    if (sidr) {
+        c->qp = ans.qp;
+        cm_sidr_reply(&c->cm, ans.qp < 0 ? ans.reason : CM_SIDR_SUCCESS, &ans.own);
+    } else if (ans.qp < 0 || !cm_accept(&c->cm, &ans.own, now)) {
+        cm_reject(&c->cm, ans.reason, NULL, 0, NULL, 0);
+    } else {
+        c->qp = ans.qp;
+        c->peer = ans.peer;
+        struct ep_peer peer = negotiated(c);
+        ep_qp_to_rtr(a->cfg.ep, c->qp, &peer, now);
+    }
+}
+
+static void tell(struct cm_agent *a, struct agent_conn *c, enum cm_event e)
+{
+    if (a->cfg.event)
+        a->cfg.event(a->cfg.user, c->qp, e, &c->cm);
+}
+
+static void connected(struct cm_agent *a, struct agent_conn *c, ns_t now)
+{
+    struct ep_peer peer = negotiated(c);
+
+    if (c->cm.active) {
+        ep_qp_connect(a->cfg.ep, c->qp, &peer, now);
+        c->tell_connected = true;
+    } else {
+        ep_qp_to_rts(a->cfg.ep, c->qp, &peer, now);
+        tell(a, c, CM_EV_CONNECTED);
+    }
+}
+
+static void disconnected(struct cm_agent *a, struct agent_conn *c, ns_t now)
+{
+    struct qp_attr at = {.state = QPS_ERR};
+
+    if (c->qp >= 0)
+        ep_qp_modify(a->cfg.ep, c->qp, &at, QPA_STATE, now);
+    tell(a, c, CM_EV_DISCONNECTED);
+}
+
+static void conn_events(struct cm_agent *a, struct agent_conn *c, ns_t now)
+{
+    enum cm_event e;
+
+    while ((e = cm_poll(&c->cm)) != CM_EV_NONE) {
+        a->dirty = true;
+        switch (e) {
+        case CM_EV_REQUEST:
+        case CM_EV_SIDR_REQUEST:
+            take_request(a, c, e == CM_EV_SIDR_REQUEST, now);
+            break;
+        case CM_EV_CONNECTED:
+            connected(a, c, now);
+            break;
+        case CM_EV_DISCONNECTED:
+            disconnected(a, c, now);
+            break;
+        default:
+            tell(a, c, e);
+        }
+    }
+}
+
+/* Hand a message to the endpoint; `id`: number of its connection, 0: of none. */
+static void send_msg(struct cm_agent *a, struct cm_msg *m, uint64_t id, ns_t now)
+{
+    uint8_t mad[MAD_LEN];
+    struct sge sge = {(uintptr_t)mad, MAD_LEN, 0};
+    struct send_wr wr = {.wr_id = id, .opcode = WR_SEND, .flags = SEND_SIGNALED | SEND_INLINE, .num_sge = 1, .sg_list = &sge,
+                         .remote_qpn = 1, .remote_qkey = 0x80010000, .ah = (uint32_t)a->ah};
+
+    if (!cm_fault_apply(a->cfg.ep, m, &wr.remote_qkey))
+        return;
+    cm_msg_encode(mad, m);
+    if (ep_post_send(a->cfg.ep, a->gsi, &wr, now) == 0) {
+        a->sending++;
+        if (m->mad.attr_id >= CM_REQ && m->mad.attr_id < CM_REQ + ARRAY_LEN(a->sent))
+            a->sent[m->mad.attr_id - CM_REQ]++;
+    }
+}
+
+/* A message arrived. */
+static void take_msg(struct cm_agent *a, const struct cm_msg *m, ns_t now)
+{
+    struct agent_conn *c = NULL;
+    struct cm_msg out;
+
+    for (uint32_t i = 0; i < a->n && !c; i++) {
+        struct cm_conn *hit = NULL;
+        enum cm_route r = cm_route(&a->conn[i]->cm, 1, m, &hit);
+        if (r == CM_ROUTE_CONN)
+            c = a->conn[i];
+        else if (r == CM_ROUTE_STALE)
+            c = NULL;
+    }
+    a->dirty = true;
+    if (!c && (m->mad.attr_id == CM_REQ || m->mad.attr_id == CM_SIDR_REQ)) {
+        c = conn_new(a, -1, NULL);
+        if (!c)
+            return;
+        cm_listen(&c->cm, own_id(a));
+    }
+    if (c)
+        cm_rx(&c->cm, m, now);
+    else if (cm_stray(m, &out) && a->n_answers < ARRAY_LEN(a->answers))
+        a->answers[a->n_answers++] = out;
+}
+
+static void send_done(struct cm_agent *a, uint64_t id)
+{
+    struct agent_conn *c = id && id <= a->n ? a->conn[id - 1] : NULL;
+
+    a->sending--;
+    if (c && c->tell_connected) {
+        c->tell_connected = false;
+        tell(a, c, CM_EV_CONNECTED);
+    }
+}
+
+static void poll_gsi(struct cm_agent *a, ns_t now)
+{
+    struct cm_msg m;
+    struct wc wc;
+
+    while (ep_poll(a->cfg.ep, a->cq, &wc, 1) == 1) {
+        a->dirty = true;
+        if (wc.opcode != WC_RECV) {
+            send_done(a, wc.wr_id);
+            continue;
+        }
+        if (wc.status == WC_SUCCESS && wc.byte_len >= UD_GRH &&
+            cm_msg_decode(&m, a->mem[wc.wr_id] + UD_GRH, wc.byte_len - UD_GRH))
+            take_msg(a, &m, now);
+        post_recv(a, wc.wr_id, now);
+    }
+}
+
+void cm_agent_run(struct cm_agent *a, ns_t now)
+{
+    struct cm_msg m;
+
+    poll_gsi(a, now);
+    while (a->dirty || a->next <= now) {
+        a->dirty = false;
+        a->next = NS_NEVER;
+        for (unsigned i = 0; i < a->n_answers; i++)
+            send_msg(a, &a->answers[i], 0, now);
+        a->n_answers = 0;
+        for (uint32_t i = 0; i < a->n; i++) {
+            struct agent_conn *c = a->conn[i];
+            if (cm_next_expiry(&c->cm) <= now)
+                cm_expire(&c->cm, now);
+            conn_events(a, c, now);
+            while (a->sending < GSI_SENDS && cm_tx(&c->cm, &m))
+                send_msg(a, &m, i + 1, now);
+            if (cm_next_expiry(&c->cm) < a->next)
+                a->next = cm_next_expiry(&c->cm);
+        }
+    }
+}

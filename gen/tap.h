@@ -1,0 +1,51 @@
+/* layer 3 (gen): taps of the simulated network: they write what passes to capture files. */
+#ifndef RDMATRACE_TAP_H
+#define RDMATRACE_TAP_H
+
+#include "gen/policy.h"
+#include "src/cap/write.h"
+
+/* Virtual time 0 in captures: 2026-01-01 00:00:00 UTC. */
+#define TAP_EPOCH (INT64_C(1767225600) * NS_PER_S)
+
+enum tap_place { TAP_REQUESTER, TAP_MIDDLE, TAP_RESPONDER, TAP_PLACES };
+/* "requester", "middle", "responder". */
+const char *tap_place_str(enum tap_place p);
+
+/* How a file departs from an ideal capture. */
+struct tap_opts {
+    uint32_t drop_ppb; /* frames that the capture misses, in 10^-9 */
+    uint32_t snaplen;  /* bytes kept of a frame; 0: all */
+    ns_t offset;       /* the clock is ahead by so much */
+    int32_t skew_ppb;  /* and runs faster by so much, in 10^-9 */
+    bool erf;          /* native InfiniBand in ERF records (link type 197) instead of link type 247 */
+    uint64_t seed;
+};
+
+/* A capture file of a tap. */
+struct tap {
+    struct tap *next;
+    struct cap_writer *w;
+    struct cap_iface iface;
+    struct tap_opts opts;
+    struct prng prng;
+    uint64_t frames;  /* written */
+    uint64_t missed;  /* dropped on purpose */
+    uint64_t since;   /* missed since the last one written */
+    int err;          /* first error of the writer */
+};
+
+/* The files of one place. */
+struct tap_set {
+    struct tap *first;
+    uint8_t place; /* enum tap_place */
+};
+
+/* Add a file to a place. `path` must stay valid. 0, or a negative errno with *err filled. */
+int tap_open(struct tap_set *s, const char *path, uint16_t linktype, const struct tap_opts *opts, struct cap_error *err);
+/* A frame passes; `inbound`: towards the host at which the tap sits. */
+void tap_frame(struct tap_set *s, const uint8_t *data, uint32_t len, bool inbound, ns_t now);
+/* Write the rest and close all files. The first error, with *err filled, or 0. */
+int tap_close(struct tap_set *s, struct cap_error *err);
+
+#endif

@@ -1,0 +1,103 @@
+/* layer 0 (base): what the command line programs share. */
+#include "program.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <unistd.h>
+
+static const struct program *program;
+
+int cli_error(const char *fmt, ...)
+{
+    va_list ap;
+
+    fflush(stdout);
+    fprintf(stderr, "%s: ", program ? program->name : "rdmatrace");
+    va_start(ap, fmt);
+    vfprintf(stderr, fmt, ap);
+    va_end(ap);
+    fputc('\n', stderr);
+    return EXIT_BAD;
+}
+
+bool cli_flush(struct buf *b, int fd)
+{
+    size_t done = 0;
+
+    while (done < b->len) {
+        ssize_t n = write(fd, b->p + done, b->len - done);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return false;
+        done += (size_t)n;
+    }
+    b->len = 0;
+    return true;
+}
+
+int cli_show(struct buf *b)
+{
+    bool good = !b->err && cli_flush(b, STDOUT_FILENO);
+
+    buf_free(b);
+    return good ? EXIT_OK : EXIT_BAD;
+}
+
+static const struct command *command_find(const char *name)
+{
+    for (const struct command *c = program->commands; c->name; c++)
+        if (strcmp(c->name, name) == 0)
+            return c;
+    return NULL;
+}
+
+static void program_help(struct buf *b)
+{
+    buf_printf(b, "%s\nCommands:\n", program->usage);
+    for (const struct command *c = program->commands; c->name; c++)
+        buf_printf(b, "  %-10s %s\n", c->name, c->summary);
+    buf_printf(b, "  %-10s %s\n", "help", "explain a subcommand");
+    buf_printf(b, "\n`%s help COMMAND` or `%s COMMAND --help` lists the options of a command.\n", program->name, program->name);
+}
+
+static int no_command(const char *name)
+{
+    return cli_error("no command '%s'; `%s help` lists them", name, program->name);
+}
+
+static int help(const char *name)
+{
+    const struct command *c = name ? command_find(name) : NULL;
+    struct buf b = {0};
+
+    if (name && !c && strcmp(name, "help") != 0)
+        return no_command(name);
+    (c ? c->help : program_help)(&b);
+    return cli_show(&b);
+}
+
+int cli_main(const struct program *p, int argc, char **argv)
+{
+    const struct command *c;
+
+    program = p;
+    if (argc < 2) {
+        struct buf b = {0};
+        program_help(&b);
+        cli_flush(&b, STDERR_FILENO);
+        buf_free(&b);
+        return EXIT_BAD;
+    }
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
+        return help(NULL);
+    if (strcmp(argv[1], "help") == 0)
+        return help(argc > 2 ? argv[2] : NULL);
+    if (strcmp(argv[1], "--version") == 0) {
+        printf("%s " RDMATRACE_VERSION "\n", p->name);
+        return EXIT_OK;
+    }
+    c = command_find(argv[1]);
+    return c ? c->run(argc - 1, argv + 1) : no_command(argv[1]);
+}

@@ -1,0 +1,210 @@
+"""Guests with soft-RoCE under software emulation, their commands, and what is between them. Everything runs without root: frames
+travel over UNIX datagram sockets (QEMU's `-netdev dgram`), TCP connections to the guest over QEMU's user network."""
+import ctypes
+import os
+import select
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import image  # noqa: E402
+
+PR_SET_PDEATHSIG = 1
+
+
+def die_with_parent():
+    """In a child, before exec: it does not survive this program, however that ends. Interrupts are ours to handle."""
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    os.setpgid(0, 0)
+
+
+class Failure(Exception):
+    """A case did not come out as expected."""
+
+
+class Lab:
+    """A folder, the programs started in it, and their end. Use it in a `with` statement."""
+    def __init__(self):
+        for s in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            signal.signal(s, lambda n, f: sys.exit(128 + n))
+        self.image = image.image()
+        image.need("qemu-system-x86_64")
+        self.dir = tempfile.mkdtemp(prefix="lab", dir="/tmp")  # short: the path of a UNIX socket has at most 107 bytes
+        self.children, self.wires = [], []
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        for w in self.wires:
+            w.stop()
+        for c in self.children:
+            c.kill()
+        for c in self.children:
+            c.wait()
+        shutil.rmtree(self.dir, ignore_errors=True)
+
+    def path(self, name):
+        return os.path.join(self.dir, name)
+
+    def popen(self, command, **options):
+        p = subprocess.Popen(command, stdin=subprocess.DEVNULL, preexec_fn=die_with_parent, **options)
+        self.children.append(p)
+        return p
+
+    def guest(self, *args, **options):
+        return Guest(self, *args, **options)
+
+    def wire(self, a, b):
+        w = Wire(a, b)
+        self.wires.append(w)
+        return w
+
+
+class Job:
+    """A command running in the background of a guest."""
+    def __init__(self, guest, tag, command):
+        self.guest, self.tag, self.command = guest, tag, command
+        guest.run("rm -f /tmp/%s.*; (%s; echo $? >/tmp/%s.rc) >/tmp/%s.log 2>&1 & echo $! >/tmp/%s.pid" % (tag, command, tag, tag, tag))
+
+    def log(self):
+        return self.guest.run("cat /tmp/%s.log" % self.tag)[1]
+
+    def wait(self, timeout=20):
+        """Exit status and output."""
+        end = time.time() + timeout
+        while time.time() < end:
+            status, out = self.guest.run("cat /tmp/%s.rc" % self.tag)
+            if status == 0 and out.strip():
+                return int(out), self.log()
+            time.sleep(0.1)
+        self.kill()
+        raise Failure("%s in the guest: not done after %g s\n%s" % (self.command, timeout, self.log()))
+
+    def kill(self, sig="KILL"):
+        """End the command itself (a child of the shell that records its status)."""
+        self.guest.run("pkill -%s -P $(cat /tmp/%s.pid)" % (sig, self.tag))
+
+
+class Guest:
+    """A virtual machine. Its frames go to the socket `to` and come from the socket `at`. Number n has the addresses 10.77.0.n and
+    fd77::n and the MAC address 52:54:00:77:00:0n."""
+    def __init__(self, lab, number, at, to, mtu=1500, vlan=None, forward=()):
+        self.lab, self.number, self.at, self.to, self.mtu = lab, number, at, to, mtu
+        self.name, self.ip, self.ip6 = "guest%d" % number, "10.77.0.%d" % number, "fd77::%d" % number
+        self.mac = "52:54:00:77:00:%02x" % number
+        self.serial, self.count, self.lock = None, 0, threading.Lock()
+        words = "g.name=%s g.mtu=%d g.ip=%s/24 g.ip6=%s/64 g.ctl=10.0.2.15/24" % (self.name, mtu, self.ip, self.ip6)
+        if vlan:
+            words += " g.vlan=%d:10.78.0.%d/24" % (vlan, number)
+        user = "user,id=n1,restrict=on,ipv6=off" + "".join(",hostfwd=tcp:127.0.0.1:%d-:%d" % f for f in forward)
+        self.log = lab.path(self.name + ".log")
+        self.port = lab.path(self.name + ".agent")
+        self.started = time.time()
+        self.process = lab.popen([
+            "qemu-system-x86_64", "-nodefaults", "-no-user-config", "-machine", "q35", "-accel", "tcg,thread=multi",
+            "-cpu", "max,la57=off", "-m", "256", "-smp", "1", "-no-reboot", "-display", "none",
+            "-kernel", lab.image + "/vmlinux", "-initrd", lab.image + "/initrd", "-append",
+            "console=ttyS0 quiet panic=-1 random.trust_cpu=on mitigations=off nokaslr tsc=reliable " + words,
+            "-netdev", "dgram,id=n0,local.type=unix,local.path=%s,remote.type=unix,remote.path=%s" % (at, to),
+            "-device", "virtio-net-pci,netdev=n0,romfile=,mac=" + self.mac,
+            "-netdev", user, "-device", "virtio-net-pci,netdev=n1,romfile=",
+            "-device", "virtio-rng-pci",
+            "-chardev", "file,id=c0,path=" + self.log, "-serial", "chardev:c0",
+            "-chardev", "socket,id=c1,path=%s,server=on,wait=off" % self.port, "-serial", "chardev:c1"],
+            stdout=open(lab.path(self.name + ".qemu"), "w"), stderr=subprocess.STDOUT)
+
+    def console(self):
+        try:
+            with open(self.log, errors="replace") as f:
+                return f.read()
+        except FileNotFoundError:
+            return ""
+
+    def ready(self, timeout=120):
+        """Wait until it has booted; seconds since its start."""
+        while "READY" not in self.console():
+            if self.process.poll() is not None or time.time() > self.started + timeout:
+                with open(self.lab.path(self.name + ".qemu")) as f:
+                    raise Failure("%s did not boot\n%s%s" % (self.name, f.read(), self.console()))
+            time.sleep(0.05)
+        self.serial = socket.socket(socket.AF_UNIX)
+        self.serial.connect(self.port)
+        status, out = self.run("rdma link show")
+        if "ACTIVE" not in out:
+            raise Failure("%s has no RDMA link: %s" % (self.name, out))
+        return time.time() - self.started
+
+    def run(self, command, timeout=60):
+        """Run a shell command: its exit status and output."""
+        with self.lock:
+            self.count += 1
+            end, got, deadline = b"@@END %d " % self.count, b"", time.time() + timeout
+            self.serial.sendall(b"%d %s\n" % (self.count, command.replace("\n", ";").encode()))
+            while True:
+                if not select.select([self.serial], [], [], max(0, deadline - time.time()))[0]:
+                    raise Failure("%s: no answer to `%s` in %g s: %s" % (self.name, command, timeout, got.decode(errors="replace")))
+                data = self.serial.recv(65536)
+                if not data:
+                    raise Failure("%s has gone\n%s" % (self.name, self.console()))
+                got += data
+                at = got.find(end)
+                if at >= 0 and got.find(b"\n", at) >= 0:
+                    return int(got[at + len(end):].split()[0]), got[:at].decode(errors="replace")
+
+    def start(self, command):
+        """Run a command in the background."""
+        self.count += 1
+        return Job(self, "job%d" % self.count, command)
+
+    def listening(self, pattern, timeout=10):
+        """Wait until a program that waits for connections shows up in `rdma resource` (or, "tcp:PORT", in netstat)."""
+        ask = "netstat -ltn | grep -q ':%s '" % pattern[4:] if pattern.startswith("tcp:") else \
+              "rdma resource show cm_id | grep -q 'state LISTEN.*comm %s\\|comm %s.*state LISTEN'" % (pattern, pattern)
+        end = time.time() + timeout
+        while self.run(ask)[0] != 0:
+            if time.time() > end:
+                raise Failure("%s: %s does not listen: %s" % (self.name, pattern, self.run("rdma resource show cm_id; netstat -ltn")[1]))
+            time.sleep(0.05)
+
+    def counters(self):
+        """What `rdma statistic` counts."""
+        words = self.run("rdma statistic show link rxe0/1")[1].split()
+        return {k: int(v) for k, v in zip(words[2::2], words[3::2]) if v.isdigit()}
+
+
+class Wire:
+    """Carries frames between two guests: (`at`, `to`) of each as given to Guest; `hook(side, frame)` returns the frames to pass on."""
+    def __init__(self, a, b, hook=None):
+        self.hook, self.frames, self.running = hook, 0, True
+        self.sides = []
+        for at, to in (a, b):
+            s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+            s.bind(to)
+            s.setblocking(False)
+            self.sides.append((s, at))
+        self.thread = threading.Thread(target=self.loop, daemon=True)
+        self.thread.start()
+
+    def loop(self):
+        socks = [s for s, at in self.sides]
+        while self.running:
+            for s in select.select(socks, [], [], 0.2)[0]:
+                side = socks.index(s)
+                frame = s.recv(65536)
+                self.frames += 1
+                for f in self.hook(side, frame) if self.hook else (frame,):
+                    try:
+                        socks[1 - side].sendto(f, self.sides[1 - side][1])
+                    except OSError:
+                        pass  # the other guest is not there (yet), or its queue is full: the frame is lost
+
+    def stop(self):
+        self.running = False
+        self.thread.join()

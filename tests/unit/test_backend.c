@@ -1,0 +1,352 @@
+/* layer 3 tests: backends: each carries frames unchanged; the kernel's filter passes what libpcap's compiler passes. */
+#include "gen/be_filter.h"
+#include "src/cap/live.h"
+
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <linux/filter.h>
+#include <poll.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+static const char TEXT[] =
+    "\x02\0\0\0\0\x01\x02\0\0\0\0\x02\x08\x06 not really ARP but it will do as a frame of some length";
+
+static struct backend *must_open(const char *spec, const char *iface)
+{
+    struct backend_error err = {""};
+    struct backend *b = NULL;
+    int r = backend_open(&b, spec, iface, &err);
+
+    cr_assert_eq(r, 0, "%s: %s", spec, err.msg);
+    return b;
+}
+
+/* A directory for sockets; removed with what is in it by end(). */
+static char dir[] = "/tmp/backendXXXXXX";
+static char spec_a[200], spec_b[200];
+static void begin(void)
+{
+    cr_assert(mkdtemp(dir));
+    snprintf(spec_a, sizeof spec_a, "unix:%s/a,%s/b", dir, dir);
+    snprintf(spec_b, sizeof spec_b, "unix:%s/b,%s/a", dir, dir);
+}
+static void end(void)
+{
+    cr_assert_eq(rmdir(dir), 0, "a socket was left behind");
+}
+
+/* Wait up to a second for a frame. */
+static int take(struct backend *b, struct backend_frame *f)
+{
+    for (int i = 0, r; i < 100; i++)
+        if ((r = b->ops->rx(b, f)) != 0)
+            return r;
+        else
+            usleep(10000);
+    return 0;
+}
+
+static void send_and_compare(struct backend *from, struct backend *to)
+{
+    struct backend_frame f;
+
+    for (uint32_t len = 14; len <= sizeof TEXT; len += 11) {
+        cr_assert_eq(backend_send(from, (const uint8_t *)TEXT, len), 0);
+        cr_assert_eq(from->ops->flush(from), 0);
+        cr_assert_eq(take(to, &f), 1, "nothing came");
+        cr_assert_eq(f.len, len);
+        cr_assert_eq(memcmp(f.data, TEXT, len), 0);
+    }
+    cr_assert_eq(to->ops->rx(to, &f), 0);
+    cr_assert_eq(backend_stats(from)->sent, backend_stats(to)->received);
+}
+
+Test(backend, unknown_kinds_and_wrong_arguments_are_refused_with_a_message)
+{
+    static const struct {
+        const char *spec, *says;
+        int err;
+    } wrong[] = {{"carrier-pigeon", "no backend 'carrier-pigeon'", -ENOENT},
+                 {"unix", "unix:OWN,PEER", -EINVAL},
+                 {"unix:/tmp/x", "unix:OWN,PEER", -EINVAL},
+                 {"unix:,", "a path has", -EINVAL},
+                 {"file", "file:PATH", -EINVAL},
+                 {"file:/nowhere/x.pcap", "/nowhere/x.pcap", -ENOENT},
+                 {"packet", "-I", -EINVAL}};
+
+    for (unsigned i = 0; i < ARRAY_LEN(wrong); i++) {
+        struct backend_error err = {""};
+        struct backend *b = NULL;
+        cr_expect_eq(backend_open(&b, wrong[i].spec, NULL, &err), wrong[i].err, "%s", wrong[i].spec);
+        cr_expect(strstr(err.msg, wrong[i].says), "%s: %s", wrong[i].spec, err.msg);
+    }
+    backend_close(NULL);
+}
+
+Test(backend, memory_connects_two_openers_of_a_name)
+{
+    struct backend *a = must_open("memory:x", NULL), *b = must_open("memory:x", NULL), *c = must_open("memory:y", NULL);
+    struct backend_error err = {""};
+    struct backend *third = NULL;
+    struct backend_frame f;
+
+    cr_assert_eq(backend_open(&third, "memory:x", NULL, &err), -EBUSY);
+    send_and_compare(a, b);
+    send_and_compare(b, a);
+    cr_assert_eq(c->ops->rx(c, &f), 0);
+    cr_assert_eq(backend_send(c, (const uint8_t *)TEXT, 60), 0);
+    cr_assert_eq(c->stats.unsent, 1);
+    backend_close(a);
+    backend_close(c);
+    cr_assert_eq(backend_send(b, (const uint8_t *)TEXT, 60), 0);
+    cr_assert_eq(b->stats.unsent, 1);
+    backend_close(b);
+}
+
+Test(backend, memory_tells_when_its_queue_is_full)
+{
+    struct backend *a = must_open("memory:x", NULL), *b = must_open("memory:x", NULL);
+    struct backend_frame f;
+    unsigned n = 0;
+
+    while (backend_send(a, (const uint8_t *)TEXT, 60) == 0)
+        n++;
+    cr_assert_eq(backend_send(a, (const uint8_t *)TEXT, 60), -EAGAIN);
+    for (unsigned i = 0; i < n; i++)
+        cr_assert_eq(b->ops->rx(b, &f), 1);
+    cr_assert_eq(b->ops->rx(b, &f), 0);
+    cr_assert_eq(backend_send(a, (const uint8_t *)TEXT, 60), 0);
+    backend_close(a);
+    backend_close(b);
+}
+
+Test(backend, unix_sockets_carry_frames_both_ways, .init = begin, .fini = end)
+{
+    struct backend *a = must_open(spec_a, NULL), *b = must_open(spec_b, NULL);
+
+    send_and_compare(a, b);
+    send_and_compare(b, a);
+    backend_close(a);
+    backend_close(b);
+}
+
+Test(backend, unix_frames_to_nobody_are_counted_and_do_no_harm, .init = begin, .fini = end)
+{
+    struct backend *a = must_open(spec_a, NULL), *b;
+
+    cr_assert_eq(backend_send(a, (const uint8_t *)TEXT, 60), 0);
+    cr_assert_eq(a->ops->flush(a), 0);
+    cr_assert_eq(a->stats.unsent, 1);
+    b = must_open(spec_b, NULL);
+    backend_close(b);
+    cr_assert_eq(backend_send(a, (const uint8_t *)TEXT, 60), 0);
+    cr_assert_eq(a->ops->flush(a), 0);
+    cr_assert_eq(a->stats.unsent, 2);
+    backend_close(a);
+}
+
+Test(backend, unix_socket_in_use_is_left_alone_and_a_dead_one_replaced, .init = begin, .fini = end)
+{
+    struct backend *a = must_open(spec_a, NULL), *again = NULL;
+    struct sockaddr_un dead = {.sun_family = AF_UNIX};
+    struct backend_error err = {""};
+    int s = socket(AF_UNIX, SOCK_DGRAM, 0);
+
+    cr_assert_eq(backend_open(&again, spec_a, NULL, &err), -EADDRINUSE, "%s", err.msg);
+    backend_close(a);
+    snprintf(dead.sun_path, sizeof dead.sun_path, "%s/a", dir);
+    cr_assert_eq(bind(s, (struct sockaddr *)&dead, sizeof dead), 0);
+    close(s);
+    backend_close(must_open(spec_a, NULL));
+}
+
+Test(backend, unix_sends_again_what_a_slow_peer_did_not_take, .init = begin, .fini = end)
+{
+    struct backend *a = must_open(spec_a, NULL), *b = must_open(spec_b, NULL);
+    struct backend_frame f;
+    unsigned sent = 0, got = 0;
+
+    while (sent < 20000 && backend_send(a, (const uint8_t *)TEXT, 60) == 0) {
+        sent++;
+        a->ops->flush(a);
+    }
+    cr_assert_lt(sent, 20000, "the peer's queue never filled");
+    while (got < sent) {
+        cr_assert_eq(take(b, &f), 1, "%u of %u came", got, sent);
+        got++;
+        a->ops->flush(a);
+    }
+    cr_assert_eq(a->stats.unsent, 0);
+    backend_close(a);
+    backend_close(b);
+}
+
+Test(backend, file_holds_what_was_sent)
+{
+    char path[] = "/tmp/backendXXXXXX.pcap", spec[64];
+    int fd = mkstemps(path, 5);
+    struct backend_frame none;
+    struct cap_error err;
+    struct backend *b;
+    struct frame f;
+    struct cap *c;
+
+    close(fd);
+    snprintf(spec, sizeof spec, "file:%s", path);
+    b = must_open(spec, NULL);
+    cr_assert_eq(backend_send(b, (const uint8_t *)TEXT, 60), 0);
+    cr_assert_eq(backend_send(b, (const uint8_t *)TEXT, 14), 0);
+    cr_assert_eq(b->ops->flush(b), 0);
+    cr_assert_eq(b->ops->rx(b, &none), 0);
+    cr_assert_eq(backend_stats(b)->sent, 2);
+    backend_close(b);
+    cr_assert_eq(cap_open(&c, path, 0, NULL, &err), 0);
+    cr_assert_eq(cap_next(c, &f), 1);
+    cr_assert_eq(f.len, 60);
+    cr_assert_eq(memcmp(f.data, TEXT, 60), 0);
+    cr_assert_eq(f.linktype, LINK_ETHERNET);
+    cr_assert_eq(cap_next(c, &f), 1);
+    cr_assert_eq(f.len, 14);
+    cr_assert_eq(cap_next(c, &f), 0);
+    cap_close(c);
+    unlink(path);
+}
+
+/* --- The kernel's filter, run by the kernel on a pair of sockets --- */
+
+static int filtered[2];
+
+static bool kernel_passes(const uint8_t *data, uint32_t len)
+{
+    uint8_t got[65536];
+
+    cr_assert(send(filtered[0], data, len, MSG_DONTWAIT) >= 0 || errno == EPERM);
+    return recv(filtered[1], got, sizeof got, MSG_DONTWAIT) == (ssize_t)len;
+}
+
+Test(backend, kernel_filter_passes_what_libpcap_passes_for_the_same_words)
+{
+    static const char *files[] = {"captures/rping_ipv4.pcap", "captures/rping_ipv6.pcap",
+                                  "captures/mckey_multicast.pcap", "captures/host_peer_noudp_icmp.pcap"};
+    struct sock_fprog prog = {.len = (unsigned short)be_filter_len,
+                              .filter = (struct sock_filter *)(uintptr_t)be_filter};
+    struct cap_filter *words = NULL;
+    struct cap_error err;
+    unsigned passed = 0, dropped = 0;
+
+    cr_assert_eq(socketpair(AF_UNIX, SOCK_DGRAM, 0, filtered), 0);
+    cr_assert_eq(setsockopt(filtered[1], SOL_SOCKET, SO_ATTACH_FILTER, &prog, sizeof prog), 0);
+    cr_assert_eq(cap_filter_compile(&words,
+                                    "arp or ether proto 0x8915 or udp dst port 4791 or"
+                                    " (icmp6 and (ip6[40] = 135 or ip6[40] = 136))",
+                                    LINK_ETHERNET, 0, &err),
+                 0, "%s", err.msg);
+    for (unsigned i = 0; i < ARRAY_LEN(files); i++) {
+        struct frame f;
+        struct cap *c;
+        cr_assert_eq(cap_open(&c, files[i], 0, NULL, &err), 0);
+        while (cap_next(c, &f) == 1) {
+            uint8_t data[2048];
+            uint32_t len = min_u32(f.caplen, 100);
+            for (unsigned at = 11; at < 64 && at < len; at++) /* 11: unchanged but for the source address */
+                for (unsigned v = 0; v < 3; v++) {
+                    memcpy(data, f.data, len);
+                    data[at] = (uint8_t[]){0, 17, 135}[v];
+                    struct frame changed = {.data = data, .caplen = len, .len = len, .linktype = LINK_ETHERNET};
+                    bool want = cap_filter_match(words, &changed) == 1;
+                    cr_assert_eq(kernel_passes(data, len), want, "%s frame %d, byte %u = %u", files[i], (int)f.number,
+                                 at, data[at]);
+                    passed += want;
+                    dropped += !want;
+                }
+        }
+        cap_close(c);
+    }
+    cap_filter_free(words);
+    cr_assert_gt(passed, 1000);
+    cr_assert_gt(dropped, 1000);
+}
+
+/* --- AF_PACKET, between the ends of a veth pair in a namespace of its own --- */
+
+static bool own_namespace(void)
+{
+    if (unshare(geteuid() == 0 ? CLONE_NEWNET : CLONE_NEWUSER | CLONE_NEWNET) < 0)
+        return false;
+    return system("ip link add va type veth peer name vb 2>/dev/null && sysctl -qw net.ipv6.conf.all.disable_ipv6=1 "
+                  "2>/dev/null;"
+                  "ip link set va mtu 4200 up && ip link set vb mtu 4200 up") == 0;
+}
+
+Test(backend, packet_carries_frames_over_a_veth_pair)
+{
+    struct backend *a, *b;
+    struct backend_error err = {""};
+
+    if (!own_namespace())
+        cr_skip_test("no network namespace of its own with a veth pair");
+    cr_assert_eq(backend_open(&a, "packet", "nosuch0", &err), -ENODEV);
+    cr_assert(strstr(err.msg, "nosuch0"));
+    cr_assert_eq(backend_open(&a, "packet", "lo", &err), -ENETDOWN);
+    cr_assert_eq(backend_open(&a, "packet:fast", "va", &err), -EINVAL);
+    a = must_open("packet", "va");
+    b = must_open("packet:bypass", "vb");
+    cr_assert_eq(a->mtu, 4200);
+    cr_assert(a->has_mac);
+    send_and_compare(a, b);
+    send_and_compare(b, a);
+    backend_close(a);
+    backend_close(b);
+}
+
+Test(backend, packet_puts_the_vlan_tag_back_and_stamps_the_time)
+{
+    uint8_t frame[1000] = {2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 0x81, 0x00, 0x60, 0x2a, 0x08, 0x06, 1, 2, 3};
+    struct backend_frame f;
+    struct backend *a, *b;
+
+    if (!own_namespace())
+        cr_skip_test("no network namespace of its own with a veth pair");
+    a = must_open("packet", "va");
+    b = must_open("packet", "vb");
+    cr_assert_eq(backend_send(a, frame, sizeof frame), 0);
+    cr_assert_eq(a->ops->flush(a), 0);
+    cr_assert_eq(take(b, &f), 1);
+    cr_assert_eq(f.len, sizeof frame);
+    cr_assert_eq(memcmp(f.data, frame, sizeof frame), 0);
+    cr_assert_gt(f.ts, INT64_C(1600000000) * NS_PER_S);
+    backend_close(a);
+    backend_close(b);
+}
+
+Test(backend, packet_counts_what_a_slow_receiver_lost)
+{
+    struct backend_frame f;
+    struct backend *a, *b;
+    uint64_t got = 0;
+
+    if (!own_namespace())
+        cr_skip_test("no network namespace of its own with a veth pair");
+    a = must_open("packet", "va");
+    b = must_open("packet", "vb");
+    for (unsigned i = 0; i < 4000; i++) {
+        while (backend_send(a, (const uint8_t *)TEXT, 60) == -EAGAIN)
+            cr_assert_eq(a->ops->flush(a), 0);
+    }
+    cr_assert_eq(a->ops->flush(a), 0);
+    while (b->ops->rx(b, &f) == 1) {
+        cr_assert_eq(memcmp(f.data, TEXT, 60), 0);
+        got++;
+    }
+    cr_assert_gt(got, 100);
+    cr_assert_gt(backend_stats(b)->dropped, 0);
+    cr_assert_eq(got + backend_stats(b)->dropped, 4000);
+    cr_assert_eq(backend_stats(a)->sent, 4000);
+    backend_close(a);
+    backend_close(b);
+}

@@ -1,0 +1,151 @@
+/* layer 2 (transport) tests: memory regions and windows (10.6). */
+#include "src/transport/mr.h"
+
+#include <criterion/criterion.h>
+#include <errno.h>
+
+#define ALL (ACCESS_LOCAL_WRITE | ACCESS_REMOTE | ACCESS_MW_BIND)
+
+static struct mr entries[8];
+static struct mr_table t;
+
+static void fresh(void)
+{
+    mr_table_init(&t, entries, ARRAY_LEN(entries));
+}
+
+static enum mr_status check(uint32_t key, uint64_t va, uint64_t len, uint8_t access)
+{
+    return (enum mr_status)mr_check(&t, key, 1, 5, va, len, access).status;
+}
+
+Test(mr, access_must_lie_inside_the_region)
+{
+    uint32_t key;
+
+    fresh();
+    key = mr_register(&t, 1, 1000, 100, ALL, false);
+    cr_assert_neq(key, 0);
+    cr_expect_eq(check(key, 1000, 100, ACCESS_REMOTE_READ), MR_OK);
+    cr_expect_eq(check(key, 999, 2, ACCESS_REMOTE_READ), MR_BAD_RANGE);
+    cr_expect_eq(check(key, 1000, 101, ACCESS_REMOTE_READ), MR_BAD_RANGE);
+    cr_expect_eq(check(key, 1099, 2, ACCESS_REMOTE_READ), MR_BAD_RANGE);
+    cr_expect_eq(check(key, 1050, UINT64_MAX - 10, ACCESS_REMOTE_READ), MR_BAD_RANGE, "the sum wraps");
+    cr_expect_eq(mr_check(&t, key, 1, 5, 1040, 8, 0).offset, 40);
+}
+
+Test(mr, length_zero_is_never_refused)
+{
+    fresh();
+    cr_expect_eq(check(0xdead, 0, 0, ALL), MR_OK, "C9-88");
+}
+
+Test(mr, key_domain_and_rights_must_fit)
+{
+    uint32_t key;
+
+    fresh();
+    key = mr_register(&t, 1, 0, 100, ACCESS_LOCAL_WRITE | ACCESS_REMOTE_READ, false);
+    cr_expect_eq(check(key ^ 1, 0, 1, 0), MR_BAD_KEY);
+    cr_expect_eq(check(key + 256, 0, 1, 0), MR_BAD_KEY);
+    cr_expect_eq(mr_check(&t, key, 2, 5, 0, 1, 0).status, MR_BAD_PD);
+    cr_expect_eq(check(key, 0, 1, ACCESS_REMOTE_WRITE), MR_BAD_ACCESS);
+    cr_expect_eq(check(key, 0, 1, ACCESS_REMOTE_READ), MR_OK);
+}
+
+Test(mr, remote_write_needs_local_write)
+{
+    fresh();
+    cr_expect_eq(mr_register(&t, 1, 0, 100, ACCESS_REMOTE_WRITE, false), 0);
+    cr_expect_eq(mr_register(&t, 1, 0, 100, ACCESS_REMOTE_ATOMIC, false), 0);
+    cr_expect_neq(mr_register(&t, 1, 0, 100, ACCESS_REMOTE_READ, false), 0);
+    cr_expect_eq(mr_register(&t, 1, UINT64_MAX - 5, 10, ACCESS_LOCAL_WRITE, false), 0, "wraps");
+}
+
+Test(mr, key_of_a_freed_region_does_not_fit_its_successor)
+{
+    uint32_t old, new;
+
+    fresh();
+    old = mr_register(&t, 1, 0, 100, ALL, false);
+    cr_expect_eq(mr_deregister(&t, old), 0);
+    cr_expect_eq(mr_deregister(&t, old), -EINVAL);
+    new = mr_register(&t, 1, 0, 100, ALL, false);
+    cr_expect_neq(new, old);
+    cr_expect_eq(check(old, 0, 1, 0), MR_BAD_KEY);
+    cr_expect_eq(check(new, 0, 1, 0), MR_OK);
+}
+
+Test(mr, full_table_gives_no_key)
+{
+    fresh();
+    for (int i = 0; i < 7; i++)
+        cr_expect_neq(mr_register(&t, 1, 0, 1, ALL, false), 0);
+    cr_expect_eq(mr_register(&t, 1, 0, 1, ALL, false), 0);
+}
+
+Test(mr, window_gives_a_part_of_its_region_to_one_queue_pair)
+{
+    uint32_t mr, mw;
+
+    fresh();
+    mr = mr_register(&t, 1, 1000, 100, ALL, false);
+    mw = mw_alloc(&t, 1, MR_WINDOW2);
+    cr_expect_eq(check(mw, 1010, 1, ACCESS_REMOTE_WRITE), MR_BAD_KEY, "not bound");
+    cr_assert_eq(mw_bind(&t, mw, mw + 1, mr, 1010, 20, ACCESS_REMOTE_WRITE, 5), 0);
+    cr_expect_eq(check(mw, 1010, 1, ACCESS_REMOTE_WRITE), MR_BAD_KEY, "the old key");
+    cr_expect_eq(check(mw + 1, 1010, 20, ACCESS_REMOTE_WRITE), MR_OK);
+    cr_expect_eq(mr_check(&t, mw + 1, 1, 5, 1010, 1, 0).offset, 10, "counted in the region");
+    cr_expect_eq(check(mw + 1, 1009, 2, ACCESS_REMOTE_WRITE), MR_BAD_RANGE);
+    cr_expect_eq(check(mw + 1, 1010, 21, ACCESS_REMOTE_WRITE), MR_BAD_RANGE);
+    cr_expect_eq(check(mw + 1, 1010, 1, ACCESS_REMOTE_READ), MR_BAD_ACCESS);
+    cr_expect_eq(mr_check(&t, mw + 1, 1, 6, 1010, 1, ACCESS_REMOTE_WRITE).status, MR_BAD_QP);
+    cr_expect_eq(mr_deregister(&t, mr), -EBUSY);
+    cr_expect_eq(mw_bind(&t, mw + 1, mw + 2, mr, 1010, 20, ACCESS_REMOTE_WRITE, 5), -EINVAL, "bound already");
+    cr_expect_eq(mr_invalidate(&t, mw + 1, 1, 6, true), MR_BAD_QP);
+    cr_expect_eq(mr_invalidate(&t, mw + 1, 1, 5, true), MR_OK);
+    cr_expect_eq(check(mw + 1, 1010, 1, ACCESS_REMOTE_WRITE), MR_BAD_KEY);
+    cr_expect_eq(mr_deregister(&t, mr), 0);
+}
+
+Test(mr, window_needs_a_region_that_may_be_bound)
+{
+    uint32_t plain, other, mw;
+
+    fresh();
+    plain = mr_register(&t, 1, 0, 100, ACCESS_LOCAL_WRITE | ACCESS_REMOTE, false);
+    other = mr_register(&t, 2, 0, 100, ALL, false);
+    mw = mw_alloc(&t, 1, MR_WINDOW2);
+    cr_expect_eq(mw_bind(&t, mw, mw, plain, 0, 10, ACCESS_REMOTE_READ, 5), -EINVAL);
+    cr_expect_eq(mw_bind(&t, mw, mw, other, 0, 10, ACCESS_REMOTE_READ, 5), -EINVAL);
+    cr_expect_eq(mw_bind(&t, mw, mw, 0x99, 0, 10, ACCESS_REMOTE_READ, 5), -EINVAL);
+}
+
+Test(mr, type_one_window_is_bound_again_and_not_invalidated)
+{
+    uint32_t mr, mw;
+
+    fresh();
+    mr = mr_register(&t, 1, 0, 100, ALL, false);
+    mw = mw_alloc(&t, 1, MR_WINDOW1);
+    cr_expect_eq(mw_bind(&t, mw, mw + 1, mr, 0, 10, ACCESS_REMOTE_READ, 0), 0);
+    cr_expect_eq(mw_bind(&t, mw + 1, mw + 2, mr, 50, 10, ACCESS_REMOTE_READ, 0), 0);
+    cr_expect_eq(check(mw + 2, 50, 10, ACCESS_REMOTE_READ), MR_OK);
+    cr_expect_neq(mr_invalidate(&t, mw + 2, 1, 5, true), MR_OK);
+    cr_expect_eq(mw_bind(&t, mw + 2, mw + 3, 0, 0, 0, 0, 0), 0, "length 0 unbinds");
+    cr_expect_eq(mr_deregister(&t, mr), 0);
+}
+
+Test(mr, invalidated_region_is_of_no_use)
+{
+    uint32_t open, closed;
+
+    fresh();
+    open = mr_register(&t, 1, 0, 100, ACCESS_LOCAL_WRITE | ACCESS_REMOTE_READ, false);
+    closed = mr_register(&t, 1, 0, 100, ACCESS_LOCAL_WRITE, false);
+    cr_expect_eq(mr_invalidate(&t, open, 2, 5, true), MR_BAD_PD);
+    cr_expect_eq(mr_invalidate(&t, open, 1, 5, true), MR_OK);
+    cr_expect_eq(check(open, 0, 1, 0), MR_BAD_KEY);
+    cr_expect_neq(mr_invalidate(&t, open, 1, 5, true), MR_OK);
+    cr_expect_neq(mr_invalidate(&t, closed, 1, 5, true), MR_OK, "a peer may not invalidate what it could not use");
+}
