@@ -28,6 +28,25 @@ void gid_from_ipv4(uint8_t gid[16], uint32_t a)
     store_be32(gid + 12, a);
 }
 
+bool gid_is_group(const uint8_t gid[16])
+{
+    return gid_is_ipv4(gid) ? gid[12] >> 4 == 14 : gid[0] == 0xff;
+}
+
+void gid_group_mac(const uint8_t gid[16], uint8_t mac[6])
+{
+    static const uint8_t v4[3] = {0x01, 0x00, 0x5e};
+
+    if (gid_is_ipv4(gid)) {
+        memcpy(mac, v4, 3);
+        memcpy(mac + 3, gid + 13, 3);
+        mac[3] &= 0x7f;
+    } else {
+        mac[0] = mac[1] = 0x33;
+        memcpy(mac + 2, gid + 12, 4);
+    }
+}
+
 /* --- Paths ------------------------------------------------------------------------------------------------------------------- */
 
 static uint8_t *put_ethernet(uint8_t *q, const struct link_addr *own, const struct av *to, uint16_t type)

@@ -33,6 +33,11 @@ bool gid_is_ipv4(const uint8_t gid[16]);
 /* ::ffff:`a`, `a` in host order (0x32323201 is 50.50.50.1). */
 void gid_from_ipv4(uint8_t gid[16], uint32_t a);
 
+/* Whether `gid` is a multicast group: ff00::/8, or IPv4-mapped 224.0.0.0/4. */
+bool gid_is_group(const uint8_t gid[16]);
+/* The MAC address of group `gid` (RFC 1112, RFC 2464). */
+void gid_group_mac(const uint8_t gid[16], uint8_t mac[6]);
+
 /* Prepare the headers from `own` to `to`. 0; -EINVAL: IPv4 and IPv6 mixed. */
 int path_init(struct path *path, const struct link_addr *own, const struct av *to);
 /* Change the UDP source port (RoCEv2). */

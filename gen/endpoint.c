@@ -97,6 +97,7 @@ void ep_free(struct endpoint *ep)
     free(ep->map);
     free(ep->heap);
     free(ep->ah);
+    free(ep->group);
     free(ep->mem);
     free(ep->mrs.mr);
     free(ep);

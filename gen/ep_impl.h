@@ -49,6 +49,12 @@ struct ep_cq {
     bool overflowed;
 };
 
+/* A queue pair's membership of a multicast group. */
+struct ep_group {
+    uint8_t gid[16];
+    int qp;
+};
+
 struct ep_ah {
     struct path path;
     bool used;
@@ -125,6 +131,8 @@ struct endpoint {
     uint32_t n_srq;
     struct ep_ah *ah;
     uint32_t n_ah;
+    struct ep_group *group;
+    uint32_t n_group;
     struct mr_table mrs;
     uint8_t **mem; /* host memory of each region */
 

@@ -42,12 +42,17 @@ static bool from_peer(const struct ep_qp *q, const struct pkt *p)
     return q->qp.type == QPT_UD || p->addr_len == 0 || same_address(p, p->src, q->qp.attr.av.dgid);
 }
 
+static bool is_sound(const struct endpoint *ep, const struct pkt *p)
+{
+    return p->have & H_BTH && !(p->flags & (PKT_MALFORMED | PKT_CUT)) && !p->bth.tver && p->op->name && is_addressed(ep, p);
+}
+
 /* The queue pair that the decoded packet is for; NULL: drop it. */
 static struct ep_qp *find_qp(struct endpoint *ep, const struct pkt *p)
 {
     struct ep_qp *q;
 
-    if (!(p->have & H_BTH) || p->flags & (PKT_MALFORMED | PKT_CUT) || p->bth.tver || !p->op->name || !is_addressed(ep, p))
+    if (!is_sound(ep, p))
         return NULL;
     q = ep_lookup(ep, p->bth.dqpn);
     if (!q || !qp_can_receive(&q->qp))
@@ -344,6 +349,26 @@ static void rx_cnp(struct ep_qp *q, ns_t now)
         q->pol.pace->cnp(&q->ps, now, q->pol.pace_arg);
 }
 
+static bool in_group(const struct pkt *p, const struct ep_group *g)
+{
+    return p->addr_len == 4 ? gid_is_ipv4(g->gid) && memcmp(p->dst, g->gid + 12, 4) == 0 : p->addr_len == 16 && memcmp(p->dst, g->gid, 16) == 0;
+}
+
+/* A packet to QP 0xffffff: to every member of the group. */
+static bool rx_multicast(struct endpoint *ep, const struct pkt *p, ns_t now)
+{
+    bool used = false;
+
+    if (!is_sound(ep, p) || p->bth.opcode >> 5 != SVC_UD || (!ep->cfg.no_verify && p->icrc != CRC_GOOD))
+        return false;
+    for (uint32_t i = 0; i < ep->n_group; i++) {
+        struct ep_qp *q = qp_of(ep, ep->group[i].qp);
+        if (q && in_group(p, &ep->group[i]) && qp_can_receive(&q->qp) && pkey_ok(q, p->bth.pkey))
+            used |= rx_request(q, p, now);
+    }
+    return used;
+}
+
 bool ep_rx(struct endpoint *ep, const uint8_t *data, uint32_t len, ns_t now)
 {
     struct frame f = {.ts = now, .data = data, .caplen = len, .len = len, .linktype = ep_linktype(ep)};
@@ -355,6 +380,11 @@ bool ep_rx(struct endpoint *ep, const uint8_t *data, uint32_t len, ns_t now)
     ep->st.rx_packets++;
     ep->st.rx_bytes += len;
     pkt_decode(p, &f, &opts);
+    if (UNLIKELY(p->have & H_BTH && p->bth.dqpn == PSN_MASK)) {
+        used = rx_multicast(ep, p, now);
+        ep->st.dropped += !used;
+        return used;
+    }
     q = find_qp(ep, p);
     if (!q) {
         if (p->have & H_BTH && p->icrc == CRC_BAD)

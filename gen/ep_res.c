@@ -273,6 +273,46 @@ uint8_t *ep_remote_mem(const struct endpoint *ep, const struct ep_qp *q, uint32_
     return hit.status == MR_OK ? ep->mem[hit.index] + hit.offset : NULL;
 }
 
+/* --- Multicast groups ------------------------------------------------------------------------------------------------------- */
+
+static uint32_t group_find(const struct endpoint *ep, int qp, const uint8_t gid[16])
+{
+    uint32_t i;
+
+    for (i = 0; i < ep->n_group; i++)
+        if (ep->group[i].qp == qp && memcmp(ep->group[i].gid, gid, 16) == 0)
+            break;
+    return i;
+}
+
+int ep_qp_attach(struct endpoint *ep, int qp, const uint8_t gid[16])
+{
+    const struct ep_qp *q = qp_of(ep, qp);
+    struct ep_group *grown;
+
+    if (!q || q->qp.type != QPT_UD || !gid_is_group(gid))
+        return -EINVAL;
+    if (group_find(ep, qp, gid) < ep->n_group)
+        return 0;
+    grown = realloc(ep->group, (ep->n_group + 1) * sizeof *grown);
+    if (!grown)
+        return -ENOMEM;
+    ep->group = grown;
+    memcpy(grown[ep->n_group].gid, gid, 16);
+    grown[ep->n_group++].qp = qp;
+    return 0;
+}
+
+int ep_qp_detach(struct endpoint *ep, int qp, const uint8_t gid[16])
+{
+    uint32_t i = group_find(ep, qp, gid);
+
+    if (i == ep->n_group)
+        return -EINVAL;
+    ep->group[i] = ep->group[--ep->n_group];
+    return 0;
+}
+
 /* --- Address handles -------------------------------------------------------------------------------------------------------- */
 
 int ep_ah_create(struct endpoint *ep, uint32_t pd, const struct av *av)

@@ -72,6 +72,8 @@ static bool may_begin(struct ep_qp *q, const struct ep_swqe *w)
 
     if (!req_has_room(r) || q->qp.state != QPS_RTS)
         return false;
+    if (UNLIKELY(w->status != WC_SUCCESS || kind == MSG_LOCAL)) /* settle_local() sees to it */
+        return false;
     if (w->flags & SEND_FENCE && r->rd_out)
         return false;
     span = kind == MSG_READ ? psn_span(w->len, r->p.pmtu) : 1;

@@ -97,3 +97,774 @@ Test(endpoint, atomics_change_memory_and_return_the_original)
     no_own_failures(p);
     pair_free(p);
 }
+
+/* --- Work requests --------------------------------------------------------------------------------------------------------------- */
+
+static struct send_wr write_wr(const struct pair *p, uint32_t off)
+{
+    return (struct send_wr){.opcode = WR_RDMA_WRITE, .remote_addr = PAIR_IOVA(1) + off, .rkey = p->key[1]};
+}
+
+static enum wc_status status(struct pair *p, int side)
+{
+    return (enum wc_status)pair_wc(p, side).status;
+}
+
+Test(endpoint, pieces_are_gathered_and_scattered)
+{
+    struct pair *p = rc_pair();
+    struct sge out[3] = {pair_sge(p, 0, 0, 700), pair_sge(p, 0, 5000, 1), pair_sge(p, 0, 9000, 1500)};
+    struct sge in[3] = {pair_sge(p, 1, 100, 3), pair_sge(p, 1, 2000, 2100), pair_sge(p, 1, 7000, 500)};
+    struct send_wr wr = {.opcode = WR_SEND, .sg_list = out, .num_sge = 3};
+    struct recv_wr rwr = {.sg_list = in, .num_sge = 3};
+    uint8_t want[2201], got[2201];
+
+    pair_fill(p, 0, 0, 16384, 5);
+    cr_assert_eq(ep_post_recv(p->ep[1], p->qp[1], &rwr, 0), 0);
+    cr_assert_eq(ep_post_send(p->ep[0], p->qp[0], &wr, 0), 0);
+    pair_run(p, NS_NEVER);
+    memcpy(want, p->mem[0], 700);
+    memcpy(want + 700, p->mem[0] + 5000, 1);
+    memcpy(want + 701, p->mem[0] + 9000, 1500);
+    memcpy(got, p->mem[1] + 100, 3);
+    memcpy(got + 3, p->mem[1] + 2000, 2100);
+    memcpy(got + 2103, p->mem[1] + 7000, 98);
+    cr_expect_arr_eq(want, got, 2201);
+    pair_free(p);
+}
+
+Test(endpoint, unsignalled_work_completes_without_an_entry)
+{
+    struct pair_opts o = pair_defaults();
+    struct pair *p;
+    struct send_wr wr;
+
+    o.init.sq_sig_all = false;
+    p = pair_new(&o);
+    wr = write_wr(p, 0);
+    pair_post(p, 0, wr, 0, 10);
+    wr.flags = SEND_SIGNALED;
+    wr.wr_id = 2;
+    pair_post(p, 0, wr, 0, 10);
+    pair_run(p, NS_NEVER);
+    cr_expect_eq(pair_wc(p, 0).wr_id, 2);
+    cr_expect_eq(status(p, 0), 0xff);
+    pair_free(p);
+}
+
+Test(endpoint, error_is_told_also_for_unsignalled_work)
+{
+    struct pair_opts o = pair_defaults();
+    struct pair *p;
+    struct send_wr wr;
+
+    o.init.sq_sig_all = false;
+    p = pair_new(&o);
+    wr = write_wr(p, 0);
+    wr.rkey ^= 1;
+    pair_post(p, 0, wr, 0, 10);
+    pair_run(p, NS_NEVER);
+    cr_expect_eq(status(p, 0), WC_REM_ACCESS_ERR);
+    pair_free(p);
+}
+
+Test(endpoint, inline_data_is_taken_when_posted_and_needs_no_key)
+{
+    struct pair *p = rc_pair();
+    char text[] = "hello";
+    struct sge sge = {(uintptr_t)text, sizeof text, 0xdead};
+    struct send_wr wr = write_wr(p, 0);
+
+    wr.flags = SEND_INLINE;
+    wr.sg_list = &sge;
+    wr.num_sge = 1;
+    cr_assert_eq(ep_post_send(p->ep[0], p->qp[0], &wr, 0), 0);
+    memset(text, 'x', sizeof text);
+    sge.length = 257;
+    cr_expect_eq(ep_post_send(p->ep[0], p->qp[0], &wr, 0), -E2BIG);
+    pair_run(p, NS_NEVER);
+    cr_expect_str_eq((char *)p->mem[1], "hello");
+    pair_free(p);
+}
+
+Test(endpoint, fence_waits_for_the_reads_before_it)
+{
+    struct pair *p = rc_pair();
+    struct send_wr wr = write_wr(p, 0);
+    unsigned last_answer = 0, write = 0;
+
+    pair_post(p, 0, (struct send_wr){.opcode = WR_RDMA_READ, .remote_addr = PAIR_IOVA(1), .rkey = p->key[1]}, 0, 3000);
+    wr.flags = SEND_FENCE;
+    pair_post(p, 0, wr, 0, 10);
+    pair_run(p, NS_NEVER);
+    for (unsigned i = 0; i < p->n_log; i++) {
+        if (p->log[i].opcode == OP_READ_RESP_LAST)
+            last_answer = i;
+        if (p->log[i].opcode == OP_WRITE_ONLY)
+            write = i;
+    }
+    cr_expect(last_answer && write > last_answer);
+    pair_free(p);
+}
+
+Test(endpoint, initiator_depth_is_obeyed)
+{
+    struct pair_opts o = pair_defaults();
+    struct pair *p;
+    unsigned open = 0, most = 0;
+
+    o.peer.max_rd_atomic = 3;
+    p = pair_new(&o);
+    for (int i = 0; i < 10; i++)
+        pair_post(p, 0, (struct send_wr){.opcode = WR_RDMA_READ, .remote_addr = PAIR_IOVA(1), .rkey = p->key[1]}, 0, 100);
+    pair_run(p, NS_NEVER);
+    for (unsigned i = 0; i < p->n_log; i++) {
+        open += p->log[i].opcode == OP_READ_REQUEST;
+        open -= p->log[i].opcode == OP_READ_RESP_ONLY;
+        most = open > most ? open : most;
+    }
+    cr_expect_eq(most, 3);
+    no_own_failures(p);
+    pair_free(p);
+}
+
+Test(endpoint, full_queue_refuses_more)
+{
+    struct pair *p = rc_pair();
+
+    for (int i = 0; i < 64; i++)
+        cr_assert_eq(pair_post(p, 0, write_wr(p, 0), 0, 1), 0);
+    cr_expect_eq(pair_post(p, 0, write_wr(p, 0), 0, 1), -ENOMEM);
+    for (int i = 0; i < 64; i++)
+        cr_assert_eq(pair_recv(p, 0, 0, 0, 1), 0);
+    cr_expect_eq(pair_recv(p, 0, 0, 0, 1), -ENOMEM);
+    pair_free(p);
+}
+
+Test(endpoint, work_is_refused_where_the_state_forbids_it)
+{
+    struct pair_opts o = pair_defaults();
+    struct pair *p = pair_new(&o);
+    struct ep_qp_init init = o.init;
+    struct sge sge = pair_sge(p, 0, 0, 1);
+    struct send_wr wr = {.opcode = WR_SEND, .sg_list = &sge, .num_sge = 1};
+    struct recv_wr rwr = {.sg_list = &sge, .num_sge = 1};
+    int qp;
+
+    init.pd = p->pd[0];
+    init.send_cq = init.recv_cq = p->cq[0];
+    qp = ep_qp_create(p->ep[0], &init);
+    cr_expect_eq(ep_post_recv(p->ep[0], qp, &rwr, 0), -EINVAL, "RESET");
+    cr_expect_eq(ep_post_send(p->ep[0], qp, &wr, 0), -EINVAL);
+    cr_expect_eq(ep_post_send(p->ep[0], 99, &wr, 0), -EINVAL);
+    pair_free(p);
+}
+
+/* --- Errors ------------------------------------------------------------------------------------------------------------------------ */
+
+Test(endpoint, failure_flushes_everything_behind_it_in_order)
+{
+    struct pair *p = rc_pair();
+    struct send_wr bad = write_wr(p, PAIR_MEM - 5);
+    struct ep_event ev;
+
+    pair_recv(p, 0, 9, 0, 10);
+    pair_post(p, 0, write_wr(p, 0), 0, 10);
+    pair_post(p, 0, bad, 0, 10);
+    pair_post(p, 0, write_wr(p, 0), 0, 10);
+    pair_run(p, NS_NEVER);
+    cr_expect_eq(status(p, 0), WC_SUCCESS);
+    cr_expect_eq(status(p, 0), WC_REM_ACCESS_ERR);
+    cr_expect_eq(status(p, 0), WC_WR_FLUSH_ERR);
+    cr_expect_eq(pair_wc(p, 0).wr_id, 9, "the receive, flushed");
+    cr_expect_eq(ep_qp(p->ep[0], p->qp[0])->state, QPS_ERR);
+    cr_expect_eq(ep_qp(p->ep[1], p->qp[1])->state, QPS_ERR);
+    cr_assert(ep_event(p->ep[1], &ev));
+    cr_expect_eq(ev.type, EP_EV_QP_ACCESS_ERR);
+    pair_post(p, 0, write_wr(p, 0), 0, 10);
+    cr_expect_eq(status(p, 0), WC_WR_FLUSH_ERR, "posted in ERR");
+    no_own_failures(p);
+    pair_free(p);
+}
+
+Test(endpoint, local_key_is_checked_before_anything_is_sent)
+{
+    struct pair *p = rc_pair();
+    struct sge sge = pair_sge(p, 0, 0, 10);
+    struct send_wr wr = write_wr(p, 0);
+
+    sge.lkey ^= 1;
+    wr.sg_list = &sge;
+    wr.num_sge = 1;
+    ep_post_send(p->ep[0], p->qp[0], &wr, 0);
+    pair_run(p, NS_NEVER);
+    cr_expect_eq(p->n_log, 0);
+    cr_expect_eq(status(p, 0), WC_LOC_PROT_ERR);
+    pair_free(p);
+}
+
+Test(endpoint, earlier_work_completes_before_a_local_error)
+{
+    struct pair *p = rc_pair();
+    struct sge sge = pair_sge(p, 0, PAIR_MEM - 1, 10);
+    struct send_wr wr = write_wr(p, 0);
+
+    pair_post(p, 0, wr, 0, 5000);
+    wr.sg_list = &sge;
+    wr.num_sge = 1;
+    ep_post_send(p->ep[0], p->qp[0], &wr, 0);
+    pair_run(p, NS_NEVER);
+    cr_expect_eq(status(p, 0), WC_SUCCESS);
+    cr_expect_eq(status(p, 0), WC_LOC_PROT_ERR);
+    pair_free(p);
+}
+
+Test(endpoint, atomic_needs_eight_bytes)
+{
+    struct pair *p = rc_pair();
+
+    pair_post(p, 0, (struct send_wr){.opcode = WR_ATOMIC_FETCH_AND_ADD, .remote_addr = PAIR_IOVA(1), .rkey = p->key[1]}, 0, 4);
+    pair_run(p, NS_NEVER);
+    cr_expect_eq(status(p, 0), WC_LOC_LEN_ERR);
+    pair_free(p);
+}
+
+Test(endpoint, message_longer_than_the_receive_fails_both_ends)
+{
+    struct pair *p = rc_pair();
+    struct wc wc;
+
+    pair_recv(p, 1, 3, 0, 100);
+    pair_post(p, 0, (struct send_wr){.opcode = WR_SEND}, 0, 101);
+    pair_run(p, NS_NEVER);
+    cr_expect_eq(status(p, 0), WC_REM_INV_REQ_ERR);
+    wc = pair_wc(p, 1);
+    cr_expect(wc.status == WC_WR_FLUSH_ERR || wc.status == WC_LOC_LEN_ERR);
+    pair_free(p);
+}
+
+Test(endpoint, receive_without_right_to_its_memory_is_a_remote_operational_error)
+{
+    struct pair *p = rc_pair();
+    struct sge sge = pair_sge(p, 1, 0, 100);
+    struct recv_wr wr = {.wr_id = 4, .sg_list = &sge, .num_sge = 1};
+
+    sge.lkey ^= 1;
+    ep_post_recv(p->ep[1], p->qp[1], &wr, 0);
+    pair_post(p, 0, (struct send_wr){.opcode = WR_SEND}, 0, 10);
+    pair_run(p, NS_NEVER);
+    cr_expect_eq(status(p, 0), WC_REM_OP_ERR);
+    cr_expect_eq(status(p, 1), WC_LOC_PROT_ERR);
+    no_own_failures(p);
+    pair_free(p);
+}
+
+Test(endpoint, other_protection_domain_is_refused)
+{
+    struct pair *p = rc_pair();
+    struct send_wr wr = write_wr(p, 0);
+
+    cr_assert_eq(ep_mr_reg(p->ep[1], ep_pd_alloc(p->ep[1]), p->mem[1], 100, PAIR_IOVA(1), ACCESS_LOCAL_WRITE | ACCESS_REMOTE, &wr.rkey), 0);
+    pair_post(p, 0, wr, 0, 10);
+    pair_run(p, NS_NEVER);
+    cr_expect_eq(status(p, 0), WC_REM_ACCESS_ERR);
+    pair_free(p);
+}
+
+Test(endpoint, region_gone_while_it_is_read_is_refused)
+{
+    struct pair *p = rc_pair();
+    uint8_t buf[EP_FRAME_MAX];
+    int len;
+
+    pair_post(p, 0, (struct send_wr){.opcode = WR_RDMA_READ, .remote_addr = PAIR_IOVA(1), .rkey = p->key[1]}, 0, 4000);
+    len = ep_tx(p->ep[0], buf, sizeof buf, 0);
+    ep_rx(p->ep[1], buf, (uint32_t)len, 0);
+    ep_mr_dereg(p->ep[1], p->key[1]);
+    pair_run(p, NS_NEVER);
+    cr_expect_eq(status(p, 0), WC_REM_ACCESS_ERR);
+    pair_free(p);
+}
+
+Test(endpoint, silent_peer_ends_in_retry_exceeded)
+{
+    struct pair_opts o = pair_defaults();
+    struct pair *p;
+
+    o.peer.timeout = 10;
+    p = pair_new(&o);
+    ep_qp_destroy(p->ep[1], p->qp[1]);
+    pair_post(p, 0, write_wr(p, 0), 0, 10);
+    pair_run(p, NS_NEVER);
+    cr_expect_eq(status(p, 0), WC_RETRY_EXC_ERR);
+    cr_expect_eq(p->n_log, 8);
+    cr_expect_eq(p->now, 8 * ack_timeout(10));
+    pair_free(p);
+}
+
+Test(endpoint, rnr_retries_end_as_agreed)
+{
+    struct pair_opts o = pair_defaults();
+    struct pair *p;
+
+    o.peer.rnr_retry = 2;
+    p = pair_new(&o);
+    pair_post(p, 0, (struct send_wr){.opcode = WR_SEND}, 0, 10);
+    pair_run(p, NS_NEVER);
+    cr_expect_eq(status(p, 0), WC_RNR_RETRY_EXC_ERR);
+    cr_expect_eq(pair_count(p, 0, OP_SEND_ONLY), 3);
+    pair_free(p);
+}
+
+Test(endpoint, refill_policy_posts_late_and_provokes_rnr)
+{
+    struct pair_opts o = pair_defaults();
+    struct pair *p;
+
+    o.cfg[1].policies.refill = &refill_late;
+    o.cfg[1].policies.refill_arg = 100 * NS_PER_US;
+    o.init.max_recv_wr = 2;
+    p = pair_new(&o);
+    for (int i = 0; i < 10; i++)
+        pair_post(p, 0, (struct send_wr){.opcode = WR_SEND}, 0, 0);
+    pair_run(p, NS_NEVER);
+    for (int i = 0; i < 10; i++)
+        cr_expect_eq(status(p, 0), WC_SUCCESS);
+    cr_expect_gt(ep_stats(p->ep[0])->rnr_nak_retry_err, 3);
+    no_own_failures(p);
+    pair_free(p);
+}
+
+/* --- States ------------------------------------------------------------------------------------------------------------------------- */
+
+static int modify(struct pair *p, int side, enum qp_state to)
+{
+    struct qp_attr a = {.state = (uint8_t)to};
+
+    return ep_qp_modify(p->ep[side], p->qp[side], &a, QPA_STATE, p->now);
+}
+
+Test(endpoint, drained_queue_finishes_what_was_begun_and_waits)
+{
+    struct pair *p = rc_pair();
+    struct ep_event ev;
+    uint8_t buf[EP_FRAME_MAX];
+
+    pair_post(p, 0, write_wr(p, 0), 0, 3000);
+    pair_post(p, 0, write_wr(p, 0), 0, 10);
+    pair_put(p, 1, buf, (uint32_t)ep_tx(p->ep[0], buf, sizeof buf, 0), PAIR_DELAY);
+    memcpy(p->queue[0].data, buf, p->queue[0].len);
+    cr_assert_eq(modify(p, 0, QPS_SQD), 0);
+    pair_run(p, NS_PER_MS);
+    cr_expect_eq(status(p, 0), WC_SUCCESS);
+    cr_expect_eq(status(p, 0), 0xff, "the second was not begun");
+    cr_assert(ep_event(p->ep[0], &ev));
+    cr_expect_eq(ev.type, EP_EV_SQ_DRAINED);
+    cr_assert_eq(modify(p, 0, QPS_RTS), 0);
+    pair_run(p, NS_NEVER);
+    cr_expect_eq(status(p, 0), WC_SUCCESS);
+    pair_free(p);
+}
+
+Test(endpoint, responder_that_is_not_ready_is_tried_again)
+{
+    struct pair_opts o = pair_defaults();
+    struct pair *p = pair_new(&o);
+    struct ep_peer peer = o.peer;
+
+    peer.av = pair_av(&o, 0);
+    peer.qpn = ep_qp(p->ep[0], p->qp[0])->qpn;
+    peer.rq_psn = ep_qp(p->ep[0], p->qp[0])->attr.sq_psn;
+    modify(p, 1, QPS_RESET);
+    pair_post(p, 0, write_wr(p, 0), 0, 10);
+    pair_run(p, 10 * NS_PER_MS);
+    cr_assert_eq(ep_qp_to_rtr(p->ep[1], p->qp[1], &peer, p->now), 0);
+    pair_run(p, NS_NEVER);
+    cr_expect_eq(status(p, 0), WC_SUCCESS);
+    pair_free(p);
+}
+
+Test(endpoint, first_request_in_rtr_is_an_event)
+{
+    struct pair_opts o = pair_defaults();
+    struct pair *p = pair_new(&o);
+    struct ep_peer peer = o.peer;
+    struct ep_event ev;
+
+    peer.av = pair_av(&o, 0);
+    peer.qpn = ep_qp(p->ep[0], p->qp[0])->qpn;
+    peer.rq_psn = ep_qp(p->ep[0], p->qp[0])->attr.sq_psn;
+    modify(p, 1, QPS_RESET);
+    ep_qp_to_rtr(p->ep[1], p->qp[1], &peer, 0);
+    pair_post(p, 0, write_wr(p, 0), 0, 10);
+    pair_run(p, NS_NEVER);
+    cr_assert(ep_event(p->ep[1], &ev));
+    cr_expect_eq(ev.type, EP_EV_COMM_EST);
+    pair_free(p);
+}
+
+Test(endpoint, reset_queue_pair_can_be_used_again)
+{
+    struct pair_opts o = pair_defaults();
+    struct pair *p = pair_new(&o);
+
+    pair_post(p, 0, write_wr(p, 0), 0, 10);
+    pair_run(p, NS_NEVER);
+    pair_wc(p, 0);
+    for (int side = 0; side < 2; side++)
+        modify(p, side, QPS_RESET);
+    for (int side = 0; side < 2; side++) {
+        struct ep_peer peer = o.peer;
+        peer.av = pair_av(&o, !side);
+        peer.qpn = ep_qp(p->ep[!side], p->qp[!side])->qpn;
+        peer.rq_psn = peer.sq_psn = 0xffffff;
+        cr_assert_eq(ep_qp_connect(p->ep[side], p->qp[side], &peer, p->now), 0);
+    }
+    pair_post(p, 0, write_wr(p, 0), 0, 5000);
+    pair_run(p, NS_NEVER);
+    cr_expect_eq(status(p, 0), WC_SUCCESS);
+    no_own_failures(p);
+    pair_free(p);
+}
+
+/* --- Shared receive queues, completion queues --------------------------------------------------------------------------------------- */
+
+Test(endpoint, shared_receive_queue_serves_and_warns)
+{
+    struct pair_opts o = pair_defaults();
+    struct pair *p;
+    struct ep_event ev;
+
+    o.init.srq = 0;
+    p = pair_new(&o);
+    for (uint64_t i = 0; i < 3; i++) {
+        struct sge sge = pair_sge(p, 1, 0, 100);
+        struct recv_wr wr = {.wr_id = i, .sg_list = &sge, .num_sge = 1};
+        cr_assert_eq(ep_post_srq_recv(p->ep[1], 0, &wr, 0), 0);
+    }
+    cr_expect_eq(pair_recv(p, 1, 0, 0, 100), -EINVAL, "it has no queue of its own");
+    ep_srq_limit(p->ep[1], 0, 2);
+    pair_post(p, 0, (struct send_wr){.opcode = WR_SEND}, 0, 10);
+    pair_run(p, NS_PER_MS);
+    cr_expect(!ep_event(p->ep[1], &ev));
+    pair_post(p, 0, (struct send_wr){.opcode = WR_SEND}, 0, 10);
+    pair_run(p, 2 * NS_PER_MS);
+    cr_assert(ep_event(p->ep[1], &ev));
+    cr_expect_eq(ev.type, EP_EV_SRQ_LIMIT);
+    pair_post(p, 0, (struct send_wr){.opcode = WR_SEND}, 0, 10);
+    pair_run(p, 3 * NS_PER_MS);
+    cr_expect(!ep_event(p->ep[1], &ev), "once");
+    for (uint64_t i = 0; i < 3; i++)
+        cr_expect_eq(pair_wc(p, 1).wr_id, i);
+    cr_expect_eq(status(p, 0), WC_SUCCESS);
+    pair_free(p);
+}
+
+Test(endpoint, solicited_notification_waits_for_a_solicited_message)
+{
+    struct pair *p = rc_pair();
+    struct ep_event ev;
+
+    for (int i = 0; i < 2; i++)
+        pair_recv(p, 1, 0, 0, 100);
+    ep_cq_arm(p->ep[1], p->cq[1], true);
+    pair_post(p, 0, (struct send_wr){.opcode = WR_SEND}, 0, 10);
+    pair_run(p, NS_PER_MS);
+    cr_expect(!ep_event(p->ep[1], &ev));
+    pair_post(p, 0, (struct send_wr){.opcode = WR_SEND, .flags = SEND_SOLICITED}, 0, 10);
+    pair_run(p, NS_NEVER);
+    cr_assert(ep_event(p->ep[1], &ev));
+    cr_expect_eq(ev.type, EP_EV_CQ_NOTIFY);
+    pair_free(p);
+}
+
+Test(endpoint, overflow_of_a_completion_queue_is_told_once)
+{
+    struct pair *p = rc_pair();
+    struct ep_event ev;
+    unsigned n = 0;
+
+    for (int i = 0; i < 70; i++) {
+        for (int k = 0; k < 60; k++)
+            pair_post(p, 0, write_wr(p, 0), 0, 1);
+        pair_run(p, NS_NEVER);
+    }
+    while (ep_event(p->ep[0], &ev))
+        n += ev.type == EP_EV_CQ_ERR;
+    cr_expect_eq(n, 1);
+    pair_free(p);
+}
+
+/* --- Windows --------------------------------------------------------------------------------------------------------------------------- */
+
+Test(endpoint, bad_bind_fails_its_queue_pair)
+{
+    struct pair *p = rc_pair();
+    uint32_t mw;
+
+    ep_mw_alloc(p->ep[0], p->pd[0], MR_WINDOW2, &mw);
+    pair_post(p, 0, write_wr(p, 0), 0, 10);
+    pair_post(p, 0, (struct send_wr){.opcode = WR_BIND_MW, .inv_rkey = mw, .rkey = mw + 1, .mr_key = 0xbad, .mw_length = 10}, 0, 0);
+    pair_run(p, NS_NEVER);
+    cr_expect_eq(status(p, 0), WC_SUCCESS);
+    cr_expect_eq(status(p, 0), WC_MW_BIND_ERR);
+    pair_free(p);
+}
+
+Test(endpoint, window_of_another_queue_pair_cannot_be_invalidated_by_a_send)
+{
+    struct pair *p = rc_pair();
+    uint32_t mw;
+
+    ep_mw_alloc(p->ep[1], p->pd[1], MR_WINDOW2, &mw);
+    cr_assert_eq(mw_bind(ep_mr_table(p->ep[1]), mw, mw + 1, p->key[1], PAIR_IOVA(1), 10, ACCESS_REMOTE_READ, 0x777), 0);
+    pair_recv(p, 1, 0, 0, 100);
+    pair_post(p, 0, (struct send_wr){.opcode = WR_SEND_WITH_INV, .inv_rkey = mw + 1}, 0, 10);
+    pair_run(p, NS_NEVER);
+    cr_expect_neq(status(p, 0), WC_SUCCESS);
+    cr_expect_neq(status(p, 1), WC_SUCCESS);
+    pair_free(p);
+}
+
+/* --- UD, UC, multicast, encapsulations ------------------------------------------------------------------------------------------------- */
+
+Test(endpoint, datagram_arrives_behind_its_network_header)
+{
+    struct pair_opts o = pair_defaults();
+    struct pair *p;
+    struct wc wc;
+
+    o.type = QPT_UD;
+    p = pair_new(&o);
+    pair_fill(p, 0, 0, 100, 6);
+    pair_recv(p, 1, 3, 0, 140);
+    pair_post(p, 0, (struct send_wr){.opcode = WR_SEND_WITH_IMM, .imm_data = 77, .remote_qpn = ep_qp(p->ep[1], p->qp[1])->qpn, .remote_qkey = PAIR_QKEY}, 0, 100);
+    pair_run(p, NS_NEVER);
+    wc = pair_wc(p, 1);
+    cr_expect(wc.status == WC_SUCCESS && wc.byte_len == 140 && wc.flags == (WC_GRH | WC_WITH_IMM) && wc.imm_data == 77);
+    cr_expect_eq(wc.src_qp, ep_qp(p->ep[0], p->qp[0])->qpn);
+    cr_expect_arr_eq(p->mem[1] + 40, p->mem[0], 100);
+    cr_expect_eq(p->mem[1][20], 0x45, "the IPv4 header fills the last 20 of the 40 bytes");
+    cr_expect_eq(status(p, 0), WC_SUCCESS);
+    no_own_failures(p);
+    pair_free(p);
+}
+
+Test(endpoint, datagram_longer_than_the_mtu_vanishes_with_success)
+{
+    struct pair_opts o = pair_defaults();
+    struct pair *p;
+
+    o.type = QPT_UD;
+    p = pair_new(&o);
+    pair_post(p, 0, (struct send_wr){.opcode = WR_SEND, .remote_qpn = 17, .remote_qkey = PAIR_QKEY}, 0, 4097);
+    pair_run(p, NS_NEVER);
+    cr_expect_eq(p->n_log, 0);
+    cr_expect_eq(status(p, 0), WC_SUCCESS);
+    pair_free(p);
+}
+
+Test(endpoint, multicast_reaches_the_members_of_its_group)
+{
+    struct pair_opts o = pair_defaults();
+    struct pair *p;
+    struct av av = {0};
+    int ah;
+
+    o.type = QPT_UD;
+    p = pair_new(&o);
+    gid_from_ipv4(av.dgid, 0xef010203);
+    gid_group_mac(av.dgid, av.dmac);
+    cr_expect_arr_eq(av.dmac, "\x01\x00\x5e\x01\x02\x03", 6);
+    ah = ep_ah_create(p->ep[0], p->pd[0], &av);
+    for (int i = 0; i < 2; i++)
+        pair_recv(p, 1, 0, 0, 200);
+    for (int i = 0; i < 2; i++) {
+        pair_post(p, 0, (struct send_wr){.opcode = WR_SEND, .ah = (uint32_t)ah, .remote_qpn = 0xffffff, .remote_qkey = PAIR_QKEY}, 0, 100);
+        pair_run(p, NS_NEVER);
+        cr_expect_eq(status(p, 1), i ? WC_SUCCESS : 0xff, "only once it has joined");
+        cr_assert_eq(ep_qp_attach(p->ep[1], p->qp[1], av.dgid), 0);
+    }
+    pair_free(p);
+}
+
+Test(endpoint, datagrams_and_connected_packets_do_not_meet)
+{
+    struct pair_opts o = pair_defaults();
+    struct pair *p = pair_new(&o), *d;
+    uint8_t buf[EP_FRAME_MAX];
+    int len;
+
+    o.type = QPT_UD;
+    d = pair_new(&o);
+    pair_recv(d, 1, 0, 0, 200);
+    pair_recv(p, 1, 0, 0, 200);
+    pair_post(p, 0, (struct send_wr){.opcode = WR_SEND}, 0, 10);
+    len = ep_tx(p->ep[0], buf, sizeof buf, 0);
+    cr_expect(!ep_rx(d->ep[1], buf, (uint32_t)len, 0));
+    pair_post(d, 0, (struct send_wr){.opcode = WR_SEND, .remote_qpn = ep_qp(p->ep[1], p->qp[1])->qpn, .remote_qkey = PAIR_QKEY}, 0, 10);
+    len = ep_tx(d->ep[0], buf, sizeof buf, 0);
+    cr_expect(!ep_rx(p->ep[1], buf, (uint32_t)len, 0));
+    cr_expect_eq(status(p, 1), 0xff);
+    cr_expect_eq(status(d, 1), 0xff);
+    pair_free(p);
+    pair_free(d);
+}
+
+Test(endpoint, every_encapsulation_carries_the_same_conversation)
+{
+    for (int i = 0; i < 5; i++) {
+        struct pair_opts o = pair_defaults();
+        struct pair *p;
+        for (int side = 0; side < 2; side++) {
+            struct link_addr *a = &o.cfg[side].addr;
+            a->encap = i < 3 ? ENCAP_ROCEV2 : i == 3 ? ENCAP_ROCEV1 : ENCAP_IB;
+            a->has_vlan = i == 1;
+            a->vlan = 5;
+            if (i == 2)
+                memcpy(a->gid, "\xfd\x77\0\0\0\0\0\0\0\0\0\0\0\0\0", 15), a->gid[15] = (uint8_t)(side + 1);
+        }
+        p = pair_new(&o);
+        pair_fill(p, 0, 0, 3000, 8);
+        pair_recv(p, 1, 0, 0, 3000);
+        pair_post(p, 0, (struct send_wr){.opcode = WR_SEND}, 0, 3000);
+        pair_post(p, 0, (struct send_wr){.opcode = WR_RDMA_READ, .remote_addr = PAIR_IOVA(1), .rkey = p->key[1]}, 4096, 3000);
+        pair_run(p, NS_NEVER);
+        cr_expect_arr_eq(p->mem[0] + 4096, p->mem[0], 3000, "kind %d", i);
+        cr_expect_eq(status(p, 0), WC_SUCCESS);
+        no_own_failures(p);
+        pair_free(p);
+    }
+}
+
+/* --- Policies, reproducibility ----------------------------------------------------------------------------------------------------------- */
+
+Test(endpoint, coalescing_spares_acks_and_delay_holds_them_back)
+{
+    struct pair_opts o = pair_defaults();
+    struct pair *p;
+
+    o.cfg[1].policies.ack = &ack_coalesce;
+    o.cfg[1].policies.ack_arg = 4;
+    p = pair_new(&o);
+    for (int i = 0; i < 16; i++)
+        pair_post(p, 0, write_wr(p, 0), 0, 1);
+    pair_run(p, NS_NEVER);
+    cr_expect_eq(pair_count(p, 1, OP_ACKNOWLEDGE), 1, "all arrive at once here");
+    pair_free(p);
+    o.cfg[1].policies.ack = &ack_delay;
+    o.cfg[1].policies.ack_arg = 50 * NS_PER_US;
+    p = pair_new(&o);
+    pair_post(p, 0, write_wr(p, 0), 0, 1);
+    pair_run(p, NS_NEVER);
+    cr_expect_eq(p->log[1].at - p->log[0].at, PAIR_DELAY + 50 * NS_PER_US);
+    pair_free(p);
+}
+
+Test(endpoint, pacing_spaces_frames)
+{
+    struct pair_opts o = pair_defaults();
+    struct pair *p;
+
+    o.cfg[0].policies.pace = &pace_rate;
+    o.cfg[0].policies.pace_arg = UINT64_C(1000000000);
+    p = pair_new(&o);
+    pair_post(p, 0, write_wr(p, 0), 0, 10240);
+    pair_run(p, NS_NEVER);
+    cr_expect_eq(p->log[1].at - p->log[0].at, 1098 * 8, "the First has a RETH");
+    cr_expect_eq(p->log[2].at - p->log[1].at, 1082 * 8, "1082 bytes at 1 Gbit/s");
+    pair_free(p);
+}
+
+Test(endpoint, window_bounds_what_is_outstanding)
+{
+    struct pair_opts o = pair_defaults();
+    struct pair *p;
+    unsigned first_burst = 0;
+
+    o.cfg[0].policies.window = &window_fixed;
+    o.cfg[0].policies.window_arg = 3;
+    p = pair_new(&o);
+    pair_post(p, 0, write_wr(p, 0), 0, 10240);
+    pair_run(p, NS_NEVER);
+    while (p->log[first_burst].from == 0)
+        first_burst++;
+    cr_expect_eq(first_burst, 3);
+    cr_expect(p->log[2].ackreq, "the packet that closes the window asks for an ACK");
+    cr_expect_eq(status(p, 0), WC_SUCCESS);
+    pair_free(p);
+}
+
+Test(endpoint, credits_stall_and_resume_without_rnr)
+{
+    struct pair_opts o = pair_defaults();
+    struct pair *p;
+
+    o.cfg[0].credits = o.cfg[1].credits = true;
+    p = pair_new(&o);
+    pair_recv(p, 1, 0, 0, 5000);
+    for (int i = 0; i < 4; i++)
+        pair_post(p, 0, (struct send_wr){.opcode = WR_SEND}, 0, 3000);
+    for (int i = 0; i < 3; i++) {
+        pair_run(p, p->now + NS_PER_MS / 2);
+        pair_recv(p, 1, 0, 0, 5000);
+    }
+    pair_run(p, NS_NEVER);
+    for (int i = 0; i < 4; i++)
+        cr_expect_eq(status(p, 0), WC_SUCCESS);
+    cr_expect_eq(p->log[0].opcode, OP_SEND_FIRST);
+    cr_expect_eq(p->log[1].from, 1, "the first packet is the probe, and nothing follows before its answer");
+    no_own_failures(p);
+    pair_free(p);
+}
+
+Test(endpoint, same_seed_gives_the_same_frames)
+{
+    uint8_t a[EP_FRAME_MAX], b[EP_FRAME_MAX];
+    struct pair *p = rc_pair(), *q = rc_pair();
+    int n;
+
+    pair_post(p, 0, write_wr(p, 0), 0, 9000);
+    pair_post(q, 0, write_wr(q, 0), 0, 9000);
+    while ((n = ep_tx(p->ep[0], a, sizeof a, 0)) > 0) {
+        cr_assert_eq(ep_tx(q->ep[0], b, sizeof b, 0), n);
+        cr_assert_arr_eq(a, b, (size_t)n);
+    }
+    pair_free(p);
+    pair_free(q);
+}
+
+Test(endpoint, many_queue_pairs_take_turns)
+{
+    struct pair_opts o = pair_defaults();
+    struct pair *p = pair_new(&o);
+    struct ep_qp_init init = o.init;
+    int qp[2][50];
+    uint8_t buf[EP_FRAME_MAX];
+
+    for (int i = 0; i < 50; i++) {
+        for (int side = 0; side < 2; side++) {
+            init.pd = p->pd[side];
+            init.send_cq = init.recv_cq = p->cq[side];
+            qp[side][i] = ep_qp_create(p->ep[side], &init);
+            cr_assert_geq(qp[side][i], 0);
+        }
+        for (int side = 0; side < 2; side++) {
+            struct ep_peer peer = o.peer;
+            peer.av = pair_av(&o, !side);
+            peer.qpn = ep_qp(p->ep[!side], qp[!side][i])->qpn;
+            cr_assert_eq(ep_qp_connect(p->ep[side], qp[side][i], &peer, 0), 0);
+        }
+    }
+    while (ep_tx(p->ep[0], buf, sizeof buf, 0) > 0)
+        ;
+    for (int i = 0; i < 50; i++) {
+        p->qp[0] = qp[0][i];
+        pair_post(p, 0, write_wr(p, 100u * (uint32_t)i), 0, 5000);
+    }
+    for (int i = 0; i < 100; i++) {
+        cr_assert_gt(ep_tx(p->ep[0], buf, sizeof buf, 0), 0);
+        cr_expect_eq(ep_tx_qp(p->ep[0]), qp[0][i % 50]);
+    }
+    pair_free(p);
+}
