@@ -95,6 +95,7 @@ void ep_free(struct endpoint *ep)
     free(ep->srq);
     free(ep->qp);
     free(ep->map);
+    free(ep->free_qp);
     free(ep->heap);
     free(ep->ah);
     free(ep->group);

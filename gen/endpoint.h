@@ -57,6 +57,7 @@ struct ep_qp_init {
     uint16_t max_send_sge; /* 0: 1 */
     uint16_t max_recv_sge; /* 0: 1 */
     uint32_t max_inline;   /* bytes of SEND_INLINE (whose SGEs hold pointers of the caller, not addresses of a region) */
+    uint16_t max_dest_rd;  /* RC: READs and atomics that can be remembered (limit of max_dest_rd_atomic), 1 to 128; 0: 16 */
     bool sq_sig_all;       /* every send completes with an entry */
     int send_cq, recv_cq;  /* handles */
     int srq;               /* handle, or EP_NO_SRQ */

@@ -57,6 +57,7 @@ struct ep_group {
 
 struct ep_ah {
     struct path path;
+    bool auto_sport; /* the UDP source port is the sending queue pair's */
     bool used;
 };
 
@@ -75,6 +76,7 @@ struct ep_qp {
     uint32_t sq_tail; /* number of the next work request posted */
     uint32_t sq_mask, sq_max;
     uint32_t max_inline;
+    uint16_t ud_sport;
     uint16_t max_ssge;
     bool sig_all;
 
@@ -119,6 +121,8 @@ struct endpoint {
 
     struct ep_qp **qp; /* by handle */
     uint32_t n_qp, cap_qp;
+    int *free_qp; /* handles below n_qp that are free */
+    uint32_t n_free_qp;
     uint32_t *map; /* hash of QPNs: handle + 1 */
     uint32_t map_mask;
     struct ep_qp *ready_head, *ready_tail;

@@ -28,6 +28,27 @@ static void map_put(struct endpoint *ep, const struct ep_qp *q)
     ep->map[i] = (uint32_t)q->handle + 1;
 }
 
+/* Take `q` out; what stands behind it in its run moves up. */
+static void map_drop(struct endpoint *ep, const struct ep_qp *q)
+{
+    uint32_t i = slot_of(ep, q->qp.qpn), k;
+
+    while (ep->map[i] != (uint32_t)q->handle + 1)
+        i = (i + 1) & ep->map_mask;
+    for (k = i;;) {
+        uint32_t home;
+        ep->map[i] = 0;
+        do {
+            k = (k + 1) & ep->map_mask;
+            if (!ep->map[k])
+                return;
+            home = slot_of(ep, ep->qp[ep->map[k] - 1]->qp.qpn);
+        } while (((k - home) & ep->map_mask) < ((k - i) & ep->map_mask));
+        ep->map[i] = ep->map[k];
+        i = k;
+    }
+}
+
 /* Build the map anew, large enough for `n` queue pairs. */
 static int map_rebuild(struct endpoint *ep, uint32_t n)
 {
@@ -79,7 +100,7 @@ static bool init_ok(const struct endpoint *ep, const struct ep_qp_init *i)
 {
     return i->type <= QPT_UD && i->pd >= 1 && i->pd <= ep->pds && i->send_cq >= 0 && (uint32_t)i->send_cq < ep->n_cq && i->recv_cq >= 0 &&
            (uint32_t)i->recv_cq < ep->n_cq && (i->srq == EP_NO_SRQ || (i->srq >= 0 && (uint32_t)i->srq < ep->n_srq)) &&
-           i->max_send_wr <= UINT32_C(1) << 20 && i->max_send_sge <= 64 && i->qpn <= PSN_MASK;
+           i->max_send_wr <= UINT32_C(1) << 20 && i->max_send_sge <= 64 && i->max_dest_rd <= 128 && i->qpn <= PSN_MASK;
 }
 
 static int pick_qpn(struct endpoint *ep, uint32_t *qpn)
@@ -111,18 +132,21 @@ static int qp_queues(struct ep_qp *q, const struct ep_qp_init *init)
     return init->srq == EP_NO_SRQ ? rq_init(&q->rq, init->max_recv_wr ? init->max_recv_wr : 16, init->max_recv_sge) : 0;
 }
 
-/* Responder resources that a queue pair can remember. */
-#define MAX_RES 16
+/* READs and atomics that a queue pair remembers unless told otherwise. */
+#define RES_DEFAULT 16
 
 static struct ep_qp *qp_alloc(struct endpoint *ep, const struct ep_qp_init *init, uint32_t qpn)
 {
-    uint32_t n_msg = round_up(init->max_send_wr ? init->max_send_wr : 16), n_res = init->type == QPT_RC ? MAX_RES : 1;
-    struct ep_qp *q = calloc(1, offsetof(struct ep_qp, qp) + qp_size(n_msg, n_res) + 8);
+    uint32_t n_msg = round_up(init->max_send_wr ? init->max_send_wr : 16), n_res = 1;
+    struct ep_qp *q;
     struct qp_options opt = {.credits_rx = ep->cfg.credits && init->type == QPT_RC && init->srq == EP_NO_SRQ,
                              .credits_tx = ep->cfg.credits && init->type == QPT_RC,
                              .rxe = ep->cfg.profile == EP_RXE,
                              .port_mtu = ep->cfg.mtu};
 
+    if (init->type == QPT_RC)
+        n_res = init->max_dest_rd ? round_up(init->max_dest_rd) : RES_DEFAULT;
+    q = calloc(1, offsetof(struct ep_qp, qp) + qp_size(n_msg, n_res) + 8);
     if (!q)
         return NULL;
     q->ep = ep;
@@ -135,6 +159,7 @@ static struct ep_qp *qp_alloc(struct endpoint *ep, const struct ep_qp_init *init
     q->recv_cq = init->recv_cq;
     q->pol = init->policies ? *init->policies : ep->cfg.policies;
     q->ps.ack_due = q->refill_at = NS_NEVER;
+    q->ud_sport = q->pol.sport->pick(&ep->rng, qpn, 0, 0, q->pol.sport_arg);
     qp_init(&q->qp, (enum qp_type)init->type, qpn, n_msg, n_res, &opt);
     if (qp_queues(q, init)) {
         qp_release(q);
@@ -145,7 +170,7 @@ static struct ep_qp *qp_alloc(struct endpoint *ep, const struct ep_qp_init *init
 
 size_t ep_qp_memory(uint32_t sends, uint16_t send_sge, uint32_t receives, uint16_t recv_sge)
 {
-    return offsetof(struct ep_qp, qp) + qp_size(round_up(sends), MAX_RES) + 8 +
+    return offsetof(struct ep_qp, qp) + qp_size(round_up(sends), RES_DEFAULT) + 8 +
            round_up(sends) * (sizeof(struct ep_swqe) + send_sge * sizeof(struct sge)) +
            round_up(receives) * (sizeof(struct ep_rwqe) + recv_sge * sizeof(struct sge)) + recv_sge * sizeof(struct sge);
 }
@@ -154,6 +179,7 @@ static int slot_alloc(struct endpoint *ep)
 {
     uint32_t cap = ep->cap_qp ? ep->cap_qp * 2 : 16;
     struct ep_qp **qp, **heap;
+    int *handles;
 
     if (ep->n_qp < ep->cap_qp)
         return 0;
@@ -165,7 +191,10 @@ static int slot_alloc(struct endpoint *ep)
     heap = realloc(ep->heap, (cap + 1) * sizeof *heap);
     if (heap)
         ep->heap = heap;
-    if (!qp || !heap)
+    handles = realloc(ep->free_qp, cap * sizeof *handles);
+    if (handles)
+        ep->free_qp = handles;
+    if (!qp || !heap || !handles)
         return -ENOMEM;
     ep->cap_qp = cap;
     return 0;
@@ -180,7 +209,7 @@ int ep_qp_create(struct endpoint *ep, const struct ep_qp_init *init)
     if (!init_ok(ep, init))
         return -EINVAL;
     err = pick_qpn(ep, &qpn);
-    if (!err)
+    if (!err && !ep->n_free_qp)
         err = slot_alloc(ep);
     if (!err && (ep->n_qp + 1) * 2 > ep->map_mask + 1)
         err = map_rebuild(ep, (ep->n_qp + 1) * 2);
@@ -189,8 +218,8 @@ int ep_qp_create(struct endpoint *ep, const struct ep_qp_init *init)
     q = qp_alloc(ep, init, qpn);
     if (!q)
         return -ENOMEM;
-    q->handle = (int)ep->n_qp;
-    ep->qp[ep->n_qp++] = q;
+    q->handle = ep->n_free_qp ? ep->free_qp[--ep->n_free_qp] : (int)ep->n_qp++;
+    ep->qp[q->handle] = q;
     map_put(ep, q);
     return q->handle;
 }
@@ -203,8 +232,12 @@ int ep_qp_destroy(struct endpoint *ep, int qp)
         return -EINVAL;
     ep_timer_remove(q);
     ep_unready(q);
+    map_drop(ep, q);
     ep->qp[qp] = NULL;
-    map_rebuild(ep, ep->n_qp);
+    ep->free_qp[ep->n_free_qp++] = qp;
+    for (uint32_t i = ep->n_group; i-- > 0;)
+        if (ep->group[i].qp == qp)
+            ep->group[i] = ep->group[--ep->n_group];
     qp_release(q);
     return 0;
 }
@@ -358,6 +391,8 @@ int ep_qp_to_rtr(struct endpoint *ep, int qp, const struct ep_peer *peer, ns_t n
 
     if (!q)
         return -EINVAL;
+    if (q->qp.qpn == 1)
+        a.qkey = QKEY_GSI;
     err = q->qp.state == QPS_INIT ? 0
                                   : step(ep, qp, &a, QPS_INIT, QPA_PKEY_INDEX | QPA_PORT | (q->qp.type == QPT_UD ? QPA_QKEY : QPA_ACCESS_FLAGS), now);
     if (err)

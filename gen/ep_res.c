@@ -334,8 +334,7 @@ int ep_ah_create(struct endpoint *ep, uint32_t pd, const struct av *av)
     }
     err = path_init(&ep->ah[i].path, &ep->cfg.addr, av);
     ep->ah[i].used = !err;
-    if (!err && !av->sport)
-        path_set_sport(&ep->ah[i].path, ep->cfg.policies.sport->pick(&ep->rng, 1, i + 1, av->flow, ep->cfg.policies.sport_arg));
+    ep->ah[i].auto_sport = !av->sport;
     return err ? err : (int)i;
 }
 

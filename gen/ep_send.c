@@ -265,6 +265,19 @@ static void swallow(struct ep_qp *q, ns_t now)
     ep_send_done(q, first, e.completed, now);
 }
 
+/* Where message `n` goes. */
+static const struct path *path_of(struct ep_qp *q, uint32_t n)
+{
+    struct ep_ah *ah;
+
+    if (q->qp.type != QPT_UD)
+        return &q->path;
+    ah = &q->ep->ah[swqe_of(q, n)->ah];
+    if (ah->auto_sport)
+        path_set_sport(&ah->path, q->ud_sport);
+    return &ah->path;
+}
+
 /* The check half, on the state as it is without a spurious packet's pretence that it is due. */
 static void judge(struct ep_qp *q, const struct pkt *p, ns_t now)
 {
@@ -285,7 +298,7 @@ static int send_packet(struct ep_qp *q, uint32_t n, uint32_t off, uint8_t *buf, 
 {
     struct endpoint *ep = q->ep;
     struct requester *r = &q->qp.req;
-    const struct path *path = q->qp.type == QPT_UD ? &ep->ah[swqe_of(q, n)->ah].path : &q->path;
+    const struct path *path = path_of(q, n);
     struct frame_out out = {.buf = buf, .cap = cap};
     struct build_tweak tweak = {0};
     struct pkt *p = &ep->tx, honest;

@@ -120,6 +120,8 @@ static uint16_t flow_sport(struct prng *r, uint32_t src_qpn, uint32_t dst_qpn, u
     uint64_t v = (uint64_t)src_qpn * dst_qpn;
 
     (void)r, (void)arg;
+    if (!flow && !dst_qpn)
+        return (uint16_t)(0xc000 | src_qpn * UINT32_C(0x61c88647) >> 18);
     if (!flow) {
         v ^= v >> 20;
         v ^= v >> 40;

@@ -82,13 +82,15 @@ extern const struct number_policy number_random;     /* from the seed */
 extern const struct number_policy number_sequential; /* arg, arg + 1, ... */
 extern const struct number_policy number_fixed;      /* arg always (PSNs only) */
 
-/* UDP source port of a connection. */
+/* UDP source port of a connection, or (dst_qpn and flow 0) of a UD queue pair. */
 struct sport_policy {
     const char *name;
     uint16_t (*pick)(struct prng *r, uint32_t src_qpn, uint32_t dst_qpn, uint32_t flow, uint64_t arg);
     const char *arg_help;
 };
-extern const struct sport_policy sport_flow;  /* 0xc000 | fold of the flow label; without one, of the product of the QPNs (as Linux) */
+/* 0xc000 | fold of the flow label; without one, of the product of the QPNs; UD: a hash of the QPN (all as Linux: rdma_flow_label_to_udp_sport(),
+ * rdma_calc_flow_label(), rxe). */
+extern const struct sport_policy sport_flow;
 extern const struct sport_policy sport_fixed; /* arg */
 extern const struct sport_policy sport_random; /* from the seed, 0xc000 to 0xffff */
 

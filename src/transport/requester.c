@@ -213,7 +213,7 @@ static void die(struct requester *r, struct effects *e, enum wc_status status)
 
 static bool no_retry_left(const struct requester *r)
 {
-    return r->retry_left == 0 && !(r->p.retry_forever && r->p.retry_cnt == 7);
+    return r->retry_left == 0 && !(r->p.rxe && r->p.retry_cnt == 7);
 }
 
 /* Send again from the oldest PSN without an answer. */
@@ -381,7 +381,13 @@ static void rx_data(struct requester *r, const struct pkt *p, struct effects *e,
     struct verdict v;
 
     if (!advance(r, p->bth.psn, e)) {
-        implied_nak(r, e, now);
+        if (r->p.rxe && psn_in(p->bth.psn, req_msg(r, r->msg_head)->psn, req_msg(r, r->msg_head)->span)) {
+            progress(r, e, now);
+            e->flags |= EFF_DROP;
+            e->reason = WHY_GAP;
+        } else {
+            implied_nak(r, e, now);
+        }
         return;
     }
     m = r->msg_head != r->msg_tail ? req_msg(r, r->msg_head) : NULL;

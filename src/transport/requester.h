@@ -43,7 +43,8 @@ struct req_params {
     bool credits;      /* end-to-end flow control is in use */
     bool certain;      /* the state is an endpoint's own: every response given to req_rx() did arrive. false: a response seen may
                           have been lost behind the tap, so req_rx() widens the ranges and keeps the alternatives */
-    bool retry_forever; /* profile rxe: retry count 7 has no end */
+    bool rxe;          /* profile rxe: habits of soft-RoCE (retry count 7 has no end; a hole in the answer of a READ is left to the
+                          timeout) */
     uint16_t pmtu;     /* bytes */
     uint32_t psn;      /* first PSN */
 };

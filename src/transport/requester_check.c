@@ -58,7 +58,7 @@ static bool breaks_silence(const struct tx_view *t, struct verdict *v)
                     r->timer == NS_NEVER ? 0 : (uint64_t)(t->now - r->timer));
     if (psn_diff(t->p->bth.psn, r->una_lo) < 0 || psn_diff(t->p->bth.psn, r->una_hi) > 0)
         return fail(v, RULE_RTX_01, "PSN", r->una_hi, t->p->bth.psn);
-    if (r->retry_left == 0 && !(r->p.retry_forever && r->p.retry_cnt == 7))
+    if (r->retry_left == 0 && !(r->p.rxe && r->p.retry_cnt == 7))
         return fail(v, RULE_RTX_04, "retries", r->p.retry_cnt, r->p.retry_cnt + 1u);
     return false;
 }

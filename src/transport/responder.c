@@ -37,7 +37,7 @@ uint32_t rsp_pending(const struct responder *r)
     uint32_t n = 0;
 
     for (uint32_t i = r->res_next; i != r->res_tail; i++)
-        n += is_due(rsp_res(r, i));
+        n += is_due(rsp_res(r, i)) && !rsp_res(r, i)->replay;
     return n;
 }
 
@@ -69,6 +69,7 @@ static void remember(struct responder *r, const struct pkt *p, struct effects *e
         if (r->res_next == r->res_head)
             r->res_next++;
         r->res_head++;
+        find_next_due(r);
     }
     res->va = read ? p->reth.va : p->atomiceth.va;
     res->rkey = read ? p->reth.rkey : p->atomiceth.rkey;
@@ -237,7 +238,7 @@ struct effects rsp_rx(struct responder *r, const struct rsp_env *env, const stru
         return ud_rx(r, env, p);
     v = rsp_rx_check(r, env, p, now);
     behind = psn_add(p->bth.psn, p->op->name ? request_span(p, r->p.pmtu) : 1);
-    if (psn_diff(behind, r->seen_hi) > 0)
+    if (psn_diff(behind, r->epsn_hi) > 0 && (psn_diff(behind, r->seen_hi) > 0 || psn_diff(r->seen_hi, r->epsn_hi) < 0))
         r->seen_hi = behind;
     switch (v.answer) {
     case ANS_EXECUTE:
@@ -306,7 +307,7 @@ void rsp_fail(struct responder *r, uint8_t syndrome)
 static void owed_res(const struct responder *r, struct rsp_owed *o)
 {
     const struct rsp_res *res = rsp_res(r, r->res_next);
-    bool first = res->next == res->from, last = res->next + 1 == res->end;
+    bool first = res->next == res->from && !(r->p.rxe && res->from), last = res->next + 1 == res->end;
 
     o->res = r->res_next;
     o->psn = psn_add(res->psn, res->next);

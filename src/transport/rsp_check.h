@@ -13,7 +13,7 @@ void rsp_validate(const struct responder *r, const struct rsp_env *env, const st
 void rsp_execute(struct responder *r, const struct pkt *p, struct effects *e);
 /* Number of the remembered READ or atomic whose PSNs include `psn`; r->res_tail if there is none. */
 uint32_t rsp_find(const struct responder *r, uint32_t psn);
-/* READs and atomics not answered yet. */
+/* READs and atomics not answered yet. One that is answered again does not count: its requester may have its answer, and go on. */
 uint32_t rsp_pending(const struct responder *r);
 
 #endif

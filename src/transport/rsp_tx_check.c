@@ -91,7 +91,7 @@ static bool breaks_answer_order(const struct re_view *t, struct verdict *v)
     off = (t->p->bth.psn - res->psn) & PSN_MASK;
     if (UNLIKELY(off != res->next || res->next == res->end))
         return fail(v, RULE_RDA_02, "PSN", psn_add(res->psn, res->next), t->p->bth.psn);
-    first = off == res->from;
+    first = off == res->from && !(t->r->p.rxe && res->from);
     last = off + 1 == res->end;
     if (LIKELY(first == !!(t->flags & OPF_START) && last == !!(t->flags & OPF_END)))
         return false;
@@ -175,7 +175,7 @@ static bool breaks_nak(const struct re_view *t, struct verdict *v)
                                         : fail(v, r->rnr_given ? RULE_NAK_07 : RULE_NAK_02, "sequence NAKs for this PSN", 1, 2);
     if (psn_diff(psn, r->epsn_lo) < 0 || psn_diff(psn, r->epsn_hi) > 0)
         return r->p.certain && r->dead ? false : fail(v, RULE_NAK_01, "PSN", r->epsn_lo, psn);
-    if (t->type != AETH_NAK)
+    if (t->type != AETH_NAK || (r->p.certain && r->nak_owed))
         return false;
     if (t->code == NAK_PSN_SEQ && psn_diff(r->seen_hi, psn_add(psn, 1)) <= 0)
         return fail(v, RULE_NAK_03, "PSN", psn, r->seen_hi);

@@ -365,6 +365,20 @@ Test(responder, more_reads_than_resources_are_refused)
     cr_expect_eq(sent(&b).syndrome, 0x61);
 }
 
+Test(responder, replay_under_way_takes_no_resource)
+{
+    struct block b;
+
+    start(&b, 0);
+    b.r.p.max_rd = 1;
+    rx(&b, mk_read(0, 0, 600));
+    while (sent(&b).kind)
+        ;
+    rx(&b, mk_read(0, 0, 600));
+    sent(&b);
+    cr_expect(!(rx(&b, mk_atomic(OP_FETCH_ADD, 3, 64)).flags & EFF_ERROR), "its requester had the answer already");
+}
+
 Test(responder, answered_read_frees_its_resource)
 {
     struct block b;

@@ -35,6 +35,7 @@ struct soak {
     struct pair *p;
     struct prng rng;
     uint32_t pmtu;
+    uint64_t seed;
     uint32_t receives; /* posted at a time: few of them provoke RNR NAKs */
     uint64_t posted[2], done[2], recv_done[2], recv_due[2];
     struct op op[2][SLOTS];    /* by wr_id modulo SLOTS */
@@ -119,7 +120,8 @@ static void reap(struct soak *s, int side, bool reliable)
 
     while (ep_poll(p->ep[side], p->cq[side], &wc, 1) == 1) {
         const struct op *o;
-        cr_assert_eq(wc.status, WC_SUCCESS, "%s after %llu", wc_status_str((enum wc_status)wc.status), (unsigned long long)s->done[side]);
+        cr_assert_eq(wc.status, WC_SUCCESS, "seed %llu, side %d: %s after %llu", (unsigned long long)s->seed, side,
+                     wc_status_str((enum wc_status)wc.status), (unsigned long long)s->done[side]);
         if (wc.opcode < WC_RECV) {
             cr_assert_eq(wc.wr_id, s->done[side]);
             o = &s->op[side][wc.wr_id % SLOTS];
@@ -157,6 +159,7 @@ static void soak(uint64_t seed, uint8_t type, uint32_t operations)
     struct soak *s = calloc(1, sizeof *s);
     bool reliable = type == QPT_RC;
 
+    s->seed = seed;
     prng_seed(&s->rng, seed);
     o.type = type;
     s->receives = 1 + prng_below(&s->rng, 16);
@@ -168,6 +171,8 @@ static void soak(uint64_t seed, uint8_t type, uint32_t operations)
     o.cfg[0].credits = o.cfg[1].credits = prng_below(&s->rng, 2);
     o.cfg[0].policies.window = o.cfg[1].policies.window = &window_fixed;
     o.cfg[0].policies.window_arg = 1 + prng_below(&s->rng, 100);
+    o.cfg[0].profile = prng_below(&s->rng, 4) ? EP_STRICT : EP_RXE;
+    o.cfg[1].profile = prng_below(&s->rng, 4) ? EP_STRICT : EP_RXE;
     if (prng_below(&s->rng, 2)) {
         o.cfg[1].policies.ack = &ack_coalesce;
         o.cfg[1].policies.ack_arg = 4;
@@ -232,4 +237,78 @@ Test(soak, ud_never_delivers_a_broken_message)
 {
     for (uint64_t seed = 1; seed <= seeds(15); seed++)
         soak(seed, QPT_UD, 150);
+}
+
+/* --- A peer that sends whatever it likes, with right ICRCs ------------------------------------------------------------------------- */
+
+static uint32_t near_psn(struct prng *r, const struct qp *q)
+{
+    uint32_t around[] = {q->rsp.epsn_hi, q->req.una_hi, q->req.psn_next, prng_below(r, 1 << 24)};
+
+    return psn_add(around[prng_below(r, 4)], prng_below(r, 9) - 4);
+}
+
+static void random_packet(struct prng *r, const struct pair *p, struct pkt *k, uint8_t service, uint32_t *len)
+{
+    const struct qp *q = ep_qp(p->ep[1], p->qp[1]);
+    uint8_t opcode = OPCODE(service, prng_below(r, 24));
+
+    memset(k, 0, sizeof *k);
+    k->op = &opcode_table[opcode];
+    k->bth = (struct bth){.opcode = opcode, .pkey = 0xffff, .dqpn = q->qpn, .psn = near_psn(r, q), .ackreq = (uint8_t)prng_below(r, 2),
+                          .se = (uint8_t)prng_below(r, 2)};
+    *len = !(k->op->flags & OPF_PAYLOAD) ? 0 : prng_below(r, 2) ? q->attr.path_mtu : prng_below(r, 1500);
+    k->reth = (struct reth){PAIR_IOVA(1) + prng_below(r, PAIR_MEM), prng_below(r, 4) ? p->key[1] : prng_below(r, 1024), prng_below(r, 3) ? *len : prng_below(r, 100000)};
+    k->atomiceth = (struct atomiceth){PAIR_IOVA(1) + prng_below(r, 1000) * 4, p->key[1], 1, 2};
+    k->aeth = (struct aeth){(uint8_t)prng_below(r, 256), prng_below(r, 10)};
+    k->ieth.rkey = prng_below(r, 2) ? p->key[1] : prng_below(r, 2000);
+    k->deth = (struct deth){.qkey = PAIR_QKEY, .srcqp = 5};
+}
+
+static void harass(uint64_t seed, uint8_t type)
+{
+    static struct pkt k;
+    struct pair_opts o = pair_defaults();
+    struct pair *p;
+    struct prng r;
+    struct path path;
+    struct av av = pair_av(&o, 1);
+    uint8_t buf[EP_FRAME_MAX];
+
+    prng_seed(&r, seed);
+    o.type = type;
+    o.peer.path_mtu = 256;
+    o.peer.max_rd_atomic = o.peer.max_dest_rd_atomic = 4;
+    o.cfg[1].profile = prng_below(&r, 2);
+    o.cfg[1].credits = prng_below(&r, 2);
+    p = pair_new(&o);
+    path_init(&path, &o.cfg[0].addr, &av);
+    for (int i = 0; i < 40; i++) {
+        pair_recv(p, 1, 0, 0, 1000);
+        pair_post(p, 1, (struct send_wr){.opcode = (uint8_t)(type == QPT_RC ? prng_below(&r, 8) : 0), .remote_addr = PAIR_IOVA(0), .rkey = p->key[0],
+                                         .remote_qpn = 17, .remote_qkey = PAIR_QKEY}, 0, 8 + 600 * prng_below(&r, 2) * (type != QPT_UD));
+        for (unsigned n = prng_below(&r, 6); n-- > 0;) {
+            struct frame_out out = {.buf = buf, .cap = sizeof buf};
+            uint32_t len;
+            random_packet(&r, p, &k, (const uint8_t[]){SVC_RC, SVC_UC, SVC_UD}[prng_below(&r, 8) ? type : prng_below(&r, 3)], &len);
+            if (build_begin(&out, &path, &k, len, 0, NULL))
+                continue;
+            memset(out.payload, 0x33, len);
+            build_end(&out, &path, &k, len, NULL);
+            ep_rx(p->ep[1], buf, out.len, p->now);
+        }
+        while (ep_tx(p->ep[1], buf, sizeof buf, p->now) > 0)
+            ;
+        p->now += 5000;
+        ep_expire(p->ep[1], p->now);
+    }
+    cr_expect_eq(ep_stats(p->ep[1])->own_check_failures, 0, "seed %llu: a peer made it break %s", (unsigned long long)seed,
+                 rule_str(ep_first_refused(p->ep[1]).rule));
+    pair_free(p);
+}
+
+Test(soak, no_peer_can_make_an_endpoint_break_a_rule)
+{
+    for (uint64_t seed = 1; seed <= seeds(40) * 20; seed++)
+        harass(seed, (uint8_t)(seed % 3));
 }

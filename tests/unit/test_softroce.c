@@ -1,7 +1,7 @@
 /* layer 3 (gen) tests: the packets of real soft-RoCE conversations (Linux 6.1, captured), and those of our endpoints for the same work.
  *
- * Where they must differ: soft-RoCE waits for its timeout when a READ response is missing and goes on with a Middle; it resends a
- * whole message after an RNR NAK of its last packet. Both are habits of its requester and responder, not of the rules. */
+ * Where they differ: soft-RoCE resends a whole WRITE with immediate after an RNR NAK of its last packet; ours resumes at that packet,
+ * as the rules have it. */
 #include "tests/unit/ep_pair.h"
 
 #include <criterion/criterion.h>
@@ -129,6 +129,33 @@ Test(softroce, lost_middle_is_recovered_alike)
     act(p, (struct send_wr){.opcode = WR_SEND}, 10);
     compare(p, FIRST_PSN, rows, ARRAY_LEN(rows));
     pair_free(p);
+}
+
+Test(softroce, lost_read_answer_is_recovered_alike)
+{
+    static const struct row rows[] = {
+        {0, 12, 0, 1, 0, 0}, {1, 13, 0, 0, 31, 1}, {1, 14, 1, 0, 0, 0}, {1, 14, 2, 0, 0, 0}, {1, 14, 3, 0, 0, 0}, {1, 14, 4, 0, 0, 0},
+        {1, 14, 5, 0, 0, 0}, {1, 14, 6, 0, 0, 0},  {1, 15, 7, 0, 31, 1}, {0, 12, 2, 1, 0, 0}, {1, 14, 2, 0, 0, 0}, {1, 14, 3, 0, 0, 0},
+        {1, 14, 4, 0, 0, 0}, {1, 14, 5, 0, 0, 0},  {1, 14, 6, 0, 0, 0}, {1, 15, 7, 0, 31, 1}, {0, 4, 8, 1, 0, 0},  {1, 17, 8, 0, 31, 2},
+    };
+    struct pair *p = soft_pair(FIRST_PSN);
+
+    drop_opcode = 14;
+    drop_nth = 2;
+    p->hook = drop_one;
+    pair_recv(p, 1, 0, 0, 100);
+    act(p, (struct send_wr){.opcode = WR_RDMA_READ}, 8000);
+    act(p, (struct send_wr){.opcode = WR_SEND}, 16);
+    compare(p, FIRST_PSN, rows, ARRAY_LEN(rows));
+    cr_expect_eq(ep_stats(p->ep[0])->local_ack_timeout_err, 1);
+    pair_free(p);
+}
+
+Test(softroce, udp_source_ports_are_those_of_linux)
+{
+    cr_expect_eq(sport_flow.pick(NULL, 1, 0, 0, 0), 55410, "QP 1");
+    cr_expect_eq(sport_flow.pick(NULL, 0x3c, 0x3e, 0, 0), 52872, "product of the QPNs");
+    cr_expect_eq(sport_flow.pick(NULL, 0x3c, 0x3e, 0x7f000, 0), 61471, "flow label of the REQ");
 }
 
 Test(softroce, lost_atomic_answer_is_recovered_alike)
