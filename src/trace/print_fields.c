@@ -87,19 +87,15 @@ static bool map_hdr(struct print_map *m, const struct hdr *h, unsigned n)
     return true;
 }
 
-/* The usual column: an unsigned number that is in one place only. */
-static bool print_plain(struct buf *b, const struct pkt *p, const struct layer *l, const struct print_column *c)
+/* The usual column, an unsigned number that is in one place only, written at `q`; NULL if it is not so. */
+static char *plain_text(char *q, const struct pkt *p, const struct layer *l, const struct print_column *c)
 {
     const struct field *f = c->refs[0].field;
     uint64_t v;
-    char *q;
 
-    if (c->n_refs != 1 || !f || !FIELD_PLAIN(f, p, l, &v) || !buf_need(b, FMT_DEC_MAX))
-        return false;
-    q = b->p + b->len;
-    q = f->base == BASE_HEX ? fmt_hex(FMT_LITERAL(q, "0x"), v, ftype_digits(f->type)) : fmt_dec(q, v);
-    b->len = (size_t)(q - b->p);
-    return true;
+    if (c->n_refs != 1 || !f || !FIELD_PLAIN(f, p, l, &v))
+        return NULL;
+    return f->base == BASE_HEX ? fmt_hex(FMT_LITERAL(q, "0x"), v, ftype_digits(f->type)) : fmt_dec(q, v);
 }
 
 void print_fields_prepare(struct print_opts *o)
@@ -132,30 +128,42 @@ static uint64_t find_layers(const struct print_map *m, const struct pkt *p, uint
     return one & ~more;
 }
 
-/* A column of which only layer `l` has a value. */
-static void print_one(const struct print_opts *o, struct buf *b, const struct pkt *p, const struct layer *l, const struct print_column *c)
+/* Room for a separator and a plain number in each of at most 64 columns. */
+#define MAPPED_ROOM (64 * (FMT_DEC_MAX + 1))
+
+/* A column that is not plain: of one layer `l`, or (NULL) of several. The end of the text. */
+static char *print_other(const struct print_opts *o, struct buf *b, char *q, const struct pkt *p, const struct layer *l,
+                         const struct print_column *c)
 {
     unsigned n = 0;
 
-    if (!print_plain(b, p, l, c))
+    b->len = (size_t)(q - b->p);
+    if (l)
         print_layer(o, b, p, l, c, &n, b->len);
+    else
+        print_column(o, b, p, c);
+    return buf_need(b, MAPPED_ROOM) ? b->p + b->len : NULL;
 }
 
-/* Each column looks only at the layer that has it. */
+/* Each column looks only at the layer that has it. The place in the buffer is kept in a register, not in b->len. */
 static void print_mapped(const struct print_opts *o, struct buf *b, const struct pkt *p)
 {
     uint8_t at[64];
     uint64_t many, one = find_layers(&o->map, p, at, &many);
+    char *q = buf_need(b, MAPPED_ROOM) ? b->p + b->len : NULL;
 
-    for (unsigned i = 0; i < o->n_columns; i++) {
+    for (unsigned i = 0; i < o->n_columns && q; i++) {
         const struct print_column *c = &o->columns[i];
+        char *end = q;
         if (i)
-            buf_char(b, o->separator);
-        if (one >> i & 1)
-            print_one(o, b, p, &p->layers[at[i]], c);
-        else if (many >> i & 1)
-            print_column(o, b, p, c);
+            *q++ = o->separator;
+        if (one >> i & 1 && (end = plain_text(q, p, &p->layers[at[i]], c)) != NULL)
+            q = end;
+        else if ((one | many) >> i & 1)
+            q = print_other(o, b, q, p, one >> i & 1 ? &p->layers[at[i]] : NULL, c);
     }
+    if (q)
+        b->len = (size_t)(q - b->p);
 }
 
 void print_fields(const struct print_opts *o, struct buf *b, const struct pkt *p)
