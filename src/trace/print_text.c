@@ -92,40 +92,47 @@ static void print_time(struct printer *pr, struct buf *b, const struct pkt *p)
 
 #define ADDRESS_WIDTH 12 /* columns that an address takes at least */
 
-static void spaces(struct buf *b, size_t n)
+#define SPACES "            " /* ADDRESS_WIDTH of them */
+#define ARROW " \xe2\x86\x92 "
+
+/* What an address of `n` columns lacks to ADDRESS_WIDTH. */
+static size_t lacking(size_t n)
 {
-    if (n && n <= ADDRESS_WIDTH && buf_need(b, ADDRESS_WIDTH)) {
-        memcpy(b->p + b->len, "            ", ADDRESS_WIDTH);
-        b->len += n;
-    }
+    return n < ADDRESS_WIDTH ? ADDRESS_WIDTH - n : 0;
 }
 
-/* The source, right-aligned; any other than an IPv4 address has to be moved for that. */
-static void print_source(struct buf *b, const struct pkt *p)
+/* IPv4 addresses, the most frequent ones, in one go. */
+static void print_ipv4_pair(struct buf *b, const struct pkt *p)
+{
+    char *q = memcpy(b->p + b->len, SPACES, ADDRESS_WIDTH), *dst;
+
+    q = fmt_ipv4(q + lacking(fmt_ipv4_len(p->src)), p->src);
+    dst = FMT_LITERAL(q, ARROW);
+    q = fmt_ipv4(dst, p->dst);
+    memcpy(q, SPACES, ADDRESS_WIDTH);
+    b->len = (size_t)(q + lacking((size_t)(q - dst)) - b->p);
+}
+
+/* Source, right-aligned, and destination, left-aligned. */
+static void print_addresses(struct buf *b, const struct pkt *p)
 {
     size_t start = b->len, n;
 
+    if (!buf_need(b, 2 * FMT_IPV4_MAX + 4 * ADDRESS_WIDTH))
+        return;
     if (LIKELY(p->addr_len == 4)) {
-        spaces(b, ADDRESS_WIDTH - fmt_ipv4_len(p->src));
-        buf_ipv4(b, p->src);
+        print_ipv4_pair(b, p);
         return;
     }
     pkt_source(b, p);
     n = b->len - start;
-    if (n < ADDRESS_WIDTH && buf_need(b, ADDRESS_WIDTH)) {
-        memmove(b->p + start + ADDRESS_WIDTH - n, b->p + start, n);
-        memset(b->p + start, ' ', ADDRESS_WIDTH - n);
-        b->len = start + ADDRESS_WIDTH;
-    }
-}
-
-/* The destination, left-aligned. */
-static void print_destination(struct buf *b, const struct pkt *p)
-{
-    size_t start = b->len;
-
+    buf_fill(b, ' ', lacking(n));
+    memmove(b->p + start + lacking(n), b->p + start, n);
+    memset(b->p + start, ' ', lacking(n));
+    buf_mem(b, ARROW, sizeof ARROW - 1);
+    start = b->len;
     pkt_destination(b, p);
-    spaces(b, ADDRESS_WIDTH - (b->len - start));
+    buf_fill(b, ' ', lacking(b->len - start));
 }
 
 void print_line(struct printer *pr, struct buf *b, const struct pkt *p)
@@ -138,9 +145,7 @@ void print_line(struct printer *pr, struct buf *b, const struct pkt *p)
     buf_char(b, ' ');
     print_time(pr, b, p);
     buf_char(b, ' ');
-    print_source(b, p);
-    buf_mem(b, " \xe2\x86\x92 ", 5);
-    print_destination(b, p);
+    print_addresses(b, p);
     buf_char(b, ' ');
     buf_puts(b, pkt_column(p));
     buf_char(b, ' ');
