@@ -47,7 +47,7 @@ $(BUILD)/mkcap: $(call obj,$(BASE) $(WIRE)) $(BUILD)/tests/bench/mkcap.o
 	$(LINK)
 $(BUILD)/ep_bench: $(call obj,$(CORE) $(GEN)) $(BUILD)/tests/bench/ep_bench.o
 	$(LINK)
-$(BUILD)/fuzz_%: $(call obj,$(READER)) $(BUILD)/tests/fuzz/fuzz_%.o
+$(BUILD)/fuzz_%: $(call obj,$(READER) $(GEN)) $(BUILD)/tests/fuzz/fuzz_%.o
 	$(LINK) -fsanitize=fuzzer
 
 $(BUILD)/%.o: %.c
