@@ -250,8 +250,7 @@ static void execution_failed(struct ep_qp *q, const struct effects *e, enum wc_s
     if (e->flags & (EFF_RECV_DATA | EFF_RECV_DONE))
         fail_receive(q, status, now);
     if (q->qp.type != QPT_RC) {
-        qp_error(&q->qp);
-        ep_raise(q->ep, EP_EV_QP_FATAL, q->handle, now);
+        ep_qp_fail(q, WC_SUCCESS, now);
         return;
     }
     rsp_undo(&q->qp.rsp, e);

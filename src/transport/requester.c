@@ -37,10 +37,27 @@ uint32_t req_find(const struct requester *r, uint32_t psn)
 
 /* --- Sending --------------------------------------------------------------------------------------------------------------- */
 
+/* A validator's ring is full: the oldest message is taken for complete, and forgotten. */
+static void forget_oldest(struct requester *r)
+{
+    const struct req_msg *m = req_msg(r, r->msg_head);
+    uint32_t end = psn_add(m->psn, m->span);
+
+    if (m->kind == MSG_READ || m->kind == MSG_ATOMIC)
+        r->rd_out--;
+    if (psn_diff(end, r->una_hi) > 0)
+        r->una_hi = end;
+    r->msg_head++;
+}
+
 static struct req_msg *msg_begin(struct requester *r, const struct pkt *p)
 {
-    struct req_msg *m = req_msg(r, r->msg_tail++);
+    struct req_msg *m;
     uint32_t flags = p->op->flags;
+
+    if (UNLIKELY(!req_has_room(r) && !r->p.certain))
+        forget_oldest(r);
+    m = req_msg(r, r->msg_tail++);
 
     m->va = p->op->ext & H_RETH ? p->reth.va : p->op->ext & H_ATOMICETH ? p->atomiceth.va : 0;
     m->rkey = p->op->ext & H_RETH ? p->reth.rkey : p->op->ext & H_ATOMICETH ? p->atomiceth.rkey : 0;

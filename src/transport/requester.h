@@ -127,7 +127,8 @@ uint32_t req_find(const struct requester *r, uint32_t psn);
 struct verdict req_tx_check(const struct requester *r, const struct pkt *p, ns_t now);
 /* All rules that `p` breaks, at most `max`; returns how many. */
 unsigned req_tx_check_all(const struct requester *r, const struct pkt *p, ns_t now, struct verdict *out, unsigned max);
-/* It did. Also to be called for a packet that the check refused (a validator goes on); never asserts. */
+/* It did. Also to be called for a packet that the check refused (a validator goes on); never asserts. An endpoint begins a message
+ * only if req_has_room(); a validator's ring that is full forgets its oldest message. */
 struct effects req_tx(struct requester *r, const struct pkt *p, ns_t now);
 /* Does the response `p` make sense to this requester? A failure blames the responder. */
 struct verdict req_rx_check(const struct requester *r, const struct pkt *p, ns_t now);

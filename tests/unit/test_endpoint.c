@@ -868,3 +868,75 @@ Test(endpoint, many_queue_pairs_take_turns)
     }
     pair_free(p);
 }
+
+/* --- Handles ------------------------------------------------------------------------------------------------------------------------------ */
+
+Test(endpoint, handles_and_numbers_of_destroyed_queue_pairs_serve_again)
+{
+    struct pair_opts o = pair_defaults();
+    struct pair *p = pair_new(&o);
+    struct ep_qp_init init = o.init;
+    int qp[200];
+
+    init.pd = p->pd[0];
+    init.send_cq = init.recv_cq = p->cq[0];
+    for (int round = 0; round < 3; round++) {
+        for (int i = 0; i < 200; i++) {
+            init.qpn = 1000 + 64u * (uint32_t)i;
+            qp[i] = ep_qp_create(p->ep[0], &init);
+            cr_assert(qp[i] > 0 && qp[i] <= 200);
+            cr_assert_eq(ep_qp_create(p->ep[0], &init), -EINVAL, "the number is taken");
+        }
+        for (int i = 0; i < 200; i += 2)
+            cr_assert_eq(ep_qp_destroy(p->ep[0], qp[i]), 0);
+        for (uint32_t i = 0; i < 200; i++)
+            cr_assert_eq(ep_qp_find(p->ep[0], 1000 + 64 * i), i % 2 ? qp[i] : -ENOENT);
+        for (int i = 1; i < 200; i += 2)
+            ep_qp_destroy(p->ep[0], qp[i]);
+        cr_assert_eq(ep_qp_destroy(p->ep[0], qp[0]), -EINVAL, "gone");
+    }
+    cr_expect_eq(ep_qp_find(p->ep[0], ep_qp(p->ep[0], p->qp[0])->qpn), p->qp[0]);
+    pair_free(p);
+}
+
+Test(endpoint, responder_resources_are_what_was_asked_for)
+{
+    struct pair_opts o = pair_defaults();
+    struct pair *p;
+
+    o.peer.max_rd_atomic = o.peer.max_dest_rd_atomic = 40;
+    p = pair_new(&o);
+    cr_expect_neq(ep_qp(p->ep[0], p->qp[0])->state, QPS_RTS, "16 are remembered");
+    pair_free(p);
+    o.init.max_dest_rd = 40;
+    p = pair_new(&o);
+    for (int i = 0; i < 60; i++)
+        cr_assert_eq(pair_post(p, 0, (struct send_wr){.opcode = WR_RDMA_READ, .remote_addr = PAIR_IOVA(1), .rkey = p->key[1]}, 0, 10), 0);
+    pair_run(p, NS_NEVER);
+    for (int i = 0; i < 60; i++)
+        cr_expect_eq(status(p, 0), WC_SUCCESS);
+    no_own_failures(p);
+    pair_free(p);
+}
+
+Test(endpoint, uc_receive_without_right_to_its_memory_fails_the_queue_pair)
+{
+    struct pair_opts o = pair_defaults();
+    struct pair *p;
+    struct sge sge;
+    struct recv_wr wr = {.wr_id = 4, .sg_list = &sge, .num_sge = 1};
+
+    o.type = QPT_UC;
+    p = pair_new(&o);
+    sge = pair_sge(p, 1, 0, 100);
+    sge.lkey ^= 1;
+    ep_post_recv(p->ep[1], p->qp[1], &wr, 0);
+    pair_recv(p, 1, 5, 0, 100);
+    pair_post(p, 0, (struct send_wr){.opcode = WR_SEND}, 0, 10);
+    pair_run(p, NS_NEVER);
+    cr_expect_eq(status(p, 0), WC_SUCCESS, "the sender never knows");
+    cr_expect_eq(status(p, 1), WC_LOC_PROT_ERR);
+    cr_expect_eq(status(p, 1), WC_WR_FLUSH_ERR);
+    cr_expect_eq(ep_qp(p->ep[1], p->qp[1])->state, QPS_ERR);
+    pair_free(p);
+}

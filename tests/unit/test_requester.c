@@ -424,6 +424,19 @@ Test(requester_seen, lost_ack_permits_an_old_packet_after_the_timeout)
     cr_expect_eq(judged(&b, mk(OP_SEND_ONLY, 3, 4), 2 * T_TR), RULE_NONE);
 }
 
+Test(requester_seen, full_ring_forgets_the_oldest_message)
+{
+    struct block b;
+
+    watch(&b, 0);
+    sends(&b, 0, 100);
+    cr_expect_eq(b.r.msg_tail - b.r.msg_head, 32);
+    cr_expect_eq(req_outstanding(&b.r), 32);
+    cr_expect_eq(req_find(&b.r, 99), 99);
+    cr_expect_eq(req_find(&b.r, 10), b.r.msg_tail, "unknown");
+    cr_expect_eq(rx(&b, mk_ack(99, ACK31, 100), 0).completed, 32);
+}
+
 Test(requester_seen, rnr_retry_before_its_time_fails)
 {
     struct block b;
