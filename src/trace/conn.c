@@ -353,3 +353,12 @@ struct conn_counts conn_counts(const struct conn_table *t)
 {
     return (struct conn_counts){t->n, t->conns, t->evicted};
 }
+
+uint32_t conn_number(const struct conn_table *t)
+{
+    uint32_t n = (uint32_t)(t->evicted / 2);
+
+    for (uint32_t i = 0; i < t->n; i++)
+        n += t->flows[i].peer == FLOW_NONE || t->flows[i].peer > i;
+    return n;
+}

@@ -113,5 +113,7 @@ struct conn_counts {
     uint64_t evicted;
 };
 struct conn_counts conn_counts(const struct conn_table *t);
+/* Connections: pairs of flows, and flows without a peer. */
+uint32_t conn_number(const struct conn_table *t);
 
 #endif

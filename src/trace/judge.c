@@ -55,7 +55,7 @@ static bool has_psn(void *user, uint32_t flow, uint32_t psn)
 {
     struct half *h = ((struct judge *)user)->flows[flow].half;
 
-    return h && (half_sent(h, psn) || half_ask(h, psn, 0));
+    return h && half_has_psn(h, psn);
 }
 
 struct judge *judge_new(const struct judge_opts *o)
@@ -348,11 +348,8 @@ static void note_capture_end(struct judge *j)
 void judge_end(struct judge *j)
 {
     struct conn_counts n = conn_counts(j->conns);
-    uint32_t conns = 0;
 
     for (uint32_t i = 0; i < n.flows; i++) {
-        const struct flow *f = conn_flow_at(j->conns, i);
-        conns += f->peer == FLOW_NONE || f->peer > i;
         if (j->flows[i].packets) {
             judge_pending(j, NULL, i, true);
             judge_flow_end(j, i);
@@ -363,5 +360,5 @@ void judge_end(struct judge *j)
     if (n.evicted)
         judge_note(j, RULE_CAP_02, FLOW_NONE, 0, say(j, "%llu flows", (unsigned long long)n.evicted),
                    "There were more flows at a time than are kept: those unused for longest were forgotten.");
-    report_set(j->report, j->packets, conns + (uint32_t)(n.evicted / 2));
+    report_set(j->report, j->packets, conn_number(j->conns));
 }

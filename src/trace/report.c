@@ -226,6 +226,11 @@ static void finding_print(const struct report *r, const struct report_opts *o, c
         frames_text(b, f->causes, f->n_causes);
         buf_char(b, ')');
     }
+    if (f->severity == SEV_I) {
+        buf_printf(b, ": %s\n", report_string(r, f->seen));
+        wrap(b, report_string(r, f->text));
+        return;
+    }
     buf_printf(b, ": %s [%s]\n", rule->meaning, rule->anchor);
     if (f->expected)
         buf_printf(b, "    expected %s, seen %s\n", report_string(r, f->expected), report_string(r, f->seen));
@@ -249,7 +254,7 @@ static void unsure_print(const struct report *r, struct buf *b)
             unsigned missing = 0;
             for (size_t k = 0; k < r->n; k++)
                 missing |= r->findings[k].rule == i ? r->findings[k].missing : 0;
-            buf_printf(b, "%s inconclusive %llu times; it needs ", rule_table[i].id, (unsigned long long)r->unsure[i]);
+            buf_printf(b, "%s inconclusive %llu time%s; it needs ", rule_table[i].id, (unsigned long long)r->unsure[i], r->unsure[i] == 1 ? "" : "s");
             needs_text(b, missing);
             buf_char(b, '\n');
         }

@@ -62,6 +62,13 @@ bool half_was_hole(const struct half *h, uint32_t psn, uint32_t *frame)
     return false;
 }
 
+bool half_has_psn(struct half *h, uint32_t psn)
+{
+    if (half_sent(h, psn) || half_ask(h, psn, 0))
+        return true;
+    return h->have_next && psn_in(psn, h->start, (h->next - h->start) & PSN_MASK) && psn_diff(h->next, psn) < TRACK_SENT;
+}
+
 uint32_t half_span(const struct half *h, const struct pkt *p)
 {
     if (!(p->op->flags & OPF_READ_REQ) || !(p->have & H_RETH) || !h->pmtu)
@@ -159,9 +166,9 @@ enum why_back half_why_back(struct half *h, uint32_t psn)
 {
     const struct ask *a = half_ask(h, psn, 0);
 
-    if (h->rnr.have && h->rnr.psn == psn && !h->rnr.resent)
-        return BACK_RNR;
-    if (h->seq.have && !h->seq.resent && (h->seq.psn == psn || (a && psn_diff(psn, h->seq.psn) < 0)))
+    if (h->rnr.have && !h->rnr.resent && psn_in(h->rnr.psn, psn, TRACK_SENT))
+        return BACK_RNR; /* at its PSN, or at the start of its message */
+    if (h->seq.have && !h->seq.resent && (h->seq.psn == psn || h->seq_low == psn || (a && psn_diff(psn, h->seq.psn) < 0)))
         return BACK_SEQ_NAK;
     if (a && !a->answered && h->have_una && psn_diff(h->una, psn) > 0)
         return BACK_IMPLIED;
@@ -208,6 +215,7 @@ static void sent_put(struct half *h, const struct pkt *p, uint32_t msg)
                                                      .first = frame_u32(p),
                                                      .last = frame_u32(p),
                                                      .icrc = icrc_of(p),
+                                                     .icrc_first = icrc_of(p),
                                                      .reth = reth_hash(p),
                                                      .ts = p->frame->ts,
                                                      .ts_first = p->frame->ts,
@@ -291,6 +299,7 @@ static void take_behind(struct half *h, const struct pkt *p, uint32_t span, enum
     }
     if (!s) {
         sent_put(h, p, message_of(h, p, SEEN_LATE));
+        h->sent[psn % TRACK_SENT].late = true;
     } else {
         s->last = frame_u32(p);
         s->ts = p->frame->ts;

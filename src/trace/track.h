@@ -19,6 +19,7 @@ struct sent {
     uint32_t first;  /* frame of its first copy (0: number too large) */
     uint32_t last;   /* of the latest copy */
     uint32_t icrc;   /* of the latest copy, as in the packet */
+    uint32_t icrc_first; /* of the first copy */
     uint32_t reth;   /* hash of its RETH or AtomicETH, 0 without one */
     ns_t ts;         /* of the latest copy */
     ns_t ts_first;
@@ -28,7 +29,7 @@ struct sent {
     uint8_t opcode;
     uint8_t copies;  /* 1 to 255; identical ones not counted */
     uint8_t same;    /* identical copies of the latest: captured or delivered twice */
-    bool bad;        /* the latest copy has a bad ICRC */
+    bool late;       /* later PSNs came before its first copy */
 };
 
 /* A READ or atomic asked for; a READ asked for again in part is a further one. */
@@ -158,6 +159,8 @@ uint32_t half_outstanding(struct half *h, struct ask **oldest);
 /* Whether `psn` was expected (half.gbn) when a later PSN came; *frame (may be NULL) is the frame that came first. */
 bool half_was_hole(const struct half *h, uint32_t psn, uint32_t *frame);
 
+/* Whether a response may carry `psn`: it was seen, or is a gap among those seen lately. */
+bool half_has_psn(struct half *h, uint32_t psn);
 /* What request `p` is, judged before half_request(). */
 enum seen_as half_seen_as(struct half *h, const struct pkt *p);
 /* The path MTU became known: READs are given the PSNs that they take. Does nothing if it is no path MTU, or one is known. */

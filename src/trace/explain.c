@@ -1,0 +1,570 @@
+/* layer 3 (trace): what went wrong on connections: the causes of repetitions and refusals. */
+#include "src/trace/explain_impl.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define OVERTAKEN_WITHIN (4 * NS_PER_MS) /* a packet that comes behind later ones by more was sent again */
+
+const struct cause_info cause_table[CAUSE_COUNT] = {
+#define CAUSE(name, text, weight, meaning, next) [CAUSE_##name] = {text, weight, meaning, next},
+#include "src/trace/causes.def"
+#undef CAUSE
+};
+
+const char *where_str(enum where w)
+{
+    static const char *const names[] = {"", "before the tap", "after the tap"};
+    return names[w];
+}
+
+/* --- Statements ----------------------------------------------------------------------------------------------------------------- */
+
+struct statement *statement_new(struct explainer *x, enum cause cause, uint32_t flow, const struct pkt *p)
+{
+    struct statement *s;
+
+    if (x->n == STATEMENTS_MAX) {
+        x->more++;
+        return NULL;
+    }
+    if (x->n == x->cap) {
+        uint32_t cap = x->cap ? x->cap * 2 : 64;
+        s = realloc(x->st, cap * sizeof *s);
+        if (!s)
+            return NULL;
+        x->st = s;
+        x->cap = cap;
+    }
+    s = &x->st[x->n++];
+    *s = (struct statement){.cause = (uint8_t)cause, .flow = flow, .start = p ? p->frame->ts : 0};
+    if (flow != FLOW_NONE)
+        s->conn = conn_flow_at(watch_conns(x->watch), flow)->conn;
+    return s;
+}
+
+void statement_say(struct explainer *x, struct statement *s, const char *fmt, ...)
+{
+    char text[600];
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    s->text = (uint32_t)x->strings.len;
+    buf_mem(&x->strings, text, strlen(text) + 1);
+    if (x->strings.err)
+        s->text = 0;
+}
+
+void statement_frame(struct statement *s, uint32_t frame)
+{
+    for (unsigned i = 0; i < s->n_frames; i++)
+        if (s->frames[i] == frame)
+            return;
+    if (!frame)
+        return;
+    if (s->n_frames < STATEMENT_FRAMES)
+        s->frames[s->n_frames++] = frame;
+    else
+        s->times++;
+}
+
+uint32_t statement_number(const struct explainer *x, const struct statement *s)
+{
+    return s ? (uint32_t)(s - x->st) : NO_STATEMENT;
+}
+
+struct statement *statement_at(struct explainer *x, uint32_t n)
+{
+    return n < x->n ? &x->st[n] : NULL;
+}
+
+const char *explain_text_of(const struct explainer *x, const struct statement *s)
+{
+    return s->text < x->strings.len ? x->strings.p + s->text : "";
+}
+
+const char *addr_text(const struct conn_addr *a)
+{
+    static char text[4][48];
+    static unsigned at;
+    struct buf b = {0};
+    char *to = text[at++ % 4];
+
+    if (memcmp(a->b, "\0\0\0\0\0\0\0\0\0\0\xff\xff", 12) == 0)
+        buf_ipv4(&b, a->b + 12);
+    else
+        buf_ipv6(&b, a->b);
+    snprintf(to, sizeof text[0], "%s", buf_str(&b));
+    buf_free(&b);
+    return to;
+}
+
+struct told *told_of(struct explainer *x, uint32_t flow)
+{
+    struct told *t = x->told[flow];
+
+    if (t)
+        return t;
+    t = calloc(1, sizeof *t);
+    if (!t)
+        return NULL;
+    for (unsigned i = 0; i < TOLD_RESPONSES; i++)
+        t->rsp[i].psn = UINT32_MAX;
+    for (unsigned i = 0; i < TOLD_BAD; i++)
+        t->bad[i].psn = UINT32_MAX;
+    t->open = t->dup = t->reorder = t->rnr = t->ce = NO_STATEMENT;
+    return x->told[flow] = t;
+}
+
+static const char *dst_of(struct explainer *x, uint32_t flow)
+{
+    return addr_text(&conn_flow_at(watch_conns(x->watch), flow)->dst);
+}
+static const char *src_of(struct explainer *x, uint32_t flow)
+{
+    return addr_text(&conn_flow_at(watch_conns(x->watch), flow)->src);
+}
+
+static const char *name_of(const struct sent *s)
+{
+    return s && opcode_table[s->opcode].name ? opcode_table[s->opcode].name : "packet";
+}
+
+/* --- Requests that are sent again ------------------------------------------------------------------------------------------------- */
+
+static uint32_t rsp_frame(const struct told *t, uint32_t psn)
+{
+    return t->rsp[psn % TOLD_RESPONSES].psn == psn ? t->rsp[psn % TOLD_RESPONSES].frame : 0;
+}
+
+static uint32_t bad_frame(const struct told *t, uint32_t psn)
+{
+    for (unsigned i = 0; i < TOLD_BAD; i++)
+        if (t->bad[i].psn == psn)
+            return t->bad[i].frame;
+    return 0;
+}
+
+static void concerns(struct statement *st, uint32_t psn, uint32_t icrc, bool is_request)
+{
+    st->has_psn = true;
+    st->psn = psn;
+    st->icrc = icrc;
+    st->is_request = is_request;
+}
+
+/* The statement about a damaged frame. */
+static struct statement *about_bad(struct explainer *x, const struct told *t, uint32_t frame)
+{
+    for (unsigned i = 0; i < TOLD_BAD; i++)
+        if (t->bad[i].frame == frame)
+            return statement_at(x, t->bad[i].statement);
+    return NULL;
+}
+
+/* A sequence NAK brought it back. */
+static struct statement *tell_loss(struct explainer *x, const struct watched *e, struct told *t)
+{
+    uint32_t psn = e->h->seq.psn == e->p->bth.psn || e->h->seq_low != e->p->bth.psn ? e->h->seq.psn : e->h->seq_low, hole = 0, bad = bad_frame(t, psn);
+    const struct sent *s = half_sent(e->h, psn);
+    enum cause cause = bad ? CAUSE_BAD_ICRC : s && s->late ? CAUSE_REORDER : CAUSE_PACKET_LOSS;
+    struct statement *st = bad ? about_bad(x, t, bad) : cause == CAUSE_REORDER ? statement_at(x, t->reorder) : NULL;
+
+    if (!st || (cause == CAUSE_REORDER && st->psn != psn))
+        st = statement_new(x, cause, e->flow, e->p);
+    if (!st)
+        return NULL;
+    half_was_hole(e->h, psn, &hole);
+    statement_frame(st, bad ? bad : s ? s->first : hole);
+    statement_frame(st, e->h->seq.frame);
+    statement_frame(st, frame_u32(e->p));
+    st->start = s ? s->ts_first : e->h->seq.ts;
+    concerns(st, psn, s ? s->icrc_first : 0, true);
+    if (bad)
+        statement_say(x, st, "PSN %u (frame %u) reached %s damaged and was dropped; a NAK (frame %u) asked for it, and it was sent again in frame %u.", psn, bad,
+                      dst_of(x, e->flow), e->h->seq.frame, frame_u32(e->p));
+    else if (cause == CAUSE_REORDER)
+        statement_say(x, st, "PSN %u (frame %u) came behind later packets; %s dropped those, asked for it with a NAK (frame %u), and all was sent again from frame %u on.",
+                      psn, s->first, dst_of(x, e->flow), e->h->seq.frame, frame_u32(e->p));
+    else if (s && s->ts_first <= e->h->seq.ts)
+        statement_say(x, st, "%s with PSN %u (frame %u) passed the tap and was lost, damaged or overtaken behind it: %s asked for it with a NAK (frame %u), and it was sent again in frame %u.",
+                      name_of(s), psn, s->first, dst_of(x, e->flow), e->h->seq.frame, frame_u32(e->p));
+    else
+        statement_say(x, st, "PSN %u never passed the tap: frame %u came instead. %s asked for it with a NAK (frame %u), and it was sent again in frame %u.", psn, hole,
+                      dst_of(x, e->flow), e->h->seq.frame, frame_u32(e->p));
+    st->where = bad || cause == CAUSE_REORDER ? WHERE_BEFORE : s && s->ts_first <= e->h->seq.ts ? WHERE_AFTER : WHERE_BEFORE;
+    return st;
+}
+
+/* A READ or atomic is asked for again, in whole or from a missing response on. */
+static struct statement *tell_read(struct explainer *x, const struct watched *e, struct told *t, struct ask *a)
+{
+    uint32_t psn = e->p->bth.psn, missing = psn == a->psn && a->got < a->span ? psn_add(a->psn, a->got) : psn, seen = rsp_frame(t, missing);
+    bool atomic = a->opcode != OP_READ_REQUEST;
+    struct statement *st;
+    const struct sent *s = half_sent(e->h, a->psn);
+
+    if (!a->rsp_first && !seen) {
+        st = statement_new(x, CAUSE_PACKET_LOSS, e->flow, e->p);
+        if (!st)
+            return NULL;
+        statement_frame(st, a->frame);
+        statement_frame(st, frame_u32(e->p));
+        concerns(st, a->psn, s ? s->icrc_first : 0, true);
+        st->where = WHERE_UNKNOWN;
+        statement_say(x, st, "No answer to the %s with PSN %u (frame %u) was seen: it was lost behind the tap, or its answer before it. It was asked for again in frame %u.",
+                      atomic ? "atomic" : "READ", a->psn, a->frame, frame_u32(e->p));
+    } else {
+        st = statement_new(x, atomic ? CAUSE_LOST_ACK : CAUSE_LOST_READ_RESPONSE, e->flow, e->p);
+        if (!st)
+            return NULL;
+        statement_frame(st, seen ? seen : a->rsp_last);
+        statement_frame(st, frame_u32(e->p));
+        concerns(st, missing, 0, false);
+        st->where = seen ? WHERE_AFTER : WHERE_BEFORE;
+        if (seen)
+            statement_say(x, st, "The answer with PSN %u (frame %u) passed the tap and was lost behind it: %s asked for it again in frame %u.", missing, seen,
+                          src_of(x, e->flow), frame_u32(e->p));
+        else
+            statement_say(x, st, "The response with PSN %u to the READ in frame %u never passed the tap (frame %u is the last one of the answer): %s asked for it again in frame %u.",
+                          missing, a->frame, a->rsp_last, src_of(x, e->flow), frame_u32(e->p));
+    }
+    st->start = a->ts;
+    return st;
+}
+
+static struct statement *tell_silence(struct explainer *x, const struct watched *e, struct told *t)
+{
+    const struct sent *s = half_sent(e->h, e->p->bth.psn);
+    bool answered = e->h->have_una && psn_diff(e->h->una, e->p->bth.psn) > 0;
+    enum cause cause = answered ? CAUSE_LOST_ACK : t->closed_frame ? CAUSE_HALF_OPEN : CAUSE_LOST_LAST_PACKET;
+    const struct sent *last = half_sent(e->h, psn_add(e->h->next, PSN_MASK));
+    struct statement *st = statement_new(x, cause, e->flow, e->p);
+
+    if (!st)
+        return NULL;
+    if (answered)
+        statement_frame(st, e->h->una_frame);
+    statement_frame(st, s ? s->first : 0);
+    if (!answered && last)
+        statement_frame(st, last->first);
+    statement_frame(st, frame_u32(e->p));
+    st->start = s ? s->ts_first : e->p->frame->ts;
+    st->where = answered ? WHERE_AFTER : WHERE_UNKNOWN;
+    concerns(st, e->p->bth.psn, s ? s->icrc_first : 0, true);
+    if (answered)
+        statement_say(x, st, "Frame %u answers PSN %u, but was lost behind the tap: %s sent the packet again in frame %u after a silence.", e->h->una_frame,
+                      e->p->bth.psn, src_of(x, e->flow), frame_u32(e->p));
+    else if (cause == CAUSE_HALF_OPEN)
+        statement_say(x, st, "%s closed the connection in frame %u; requests to it go unanswered since.", dst_of(x, e->flow), t->closed_frame);
+    else
+        statement_say(x, st, "%s with PSN %u (frame %u)%s was not answered, and %s sent it again from frame %u on when the ACK timeout had run out: a packet was lost behind the tap, or the answer before the tap.",
+                      name_of(s), e->p->bth.psn, s ? s->first : 0, last && last != s ? ", or what follows it," : "", src_of(x, e->flow), frame_u32(e->p));
+    return st;
+}
+
+/* A repetition that goes on with the silence of the one before. */
+static bool goes_on(struct explainer *x, const struct watched *e, struct told *t)
+{
+    struct statement *st = statement_at(x, t->open);
+
+    if (!st || e->why != BACK_SILENCE || !st->has_psn || st->psn != e->p->bth.psn || st->where == WHERE_BEFORE)
+        return false;
+    statement_frame(st, frame_u32(e->p));
+    return true;
+}
+
+static void tell_back(struct explainer *x, const struct watched *e, struct told *t)
+{
+    struct ask *a = half_ask(e->h, e->p->bth.psn, 0), *older;
+    struct statement *st;
+
+    for (unsigned n = 1; a && n < 8 && (older = half_ask(e->h, e->p->bth.psn, n)) != NULL; n++)
+        a = older;
+    if (e->why == BACK_RNR || goes_on(x, e, t))
+        return;
+    if (e->why == BACK_SEQ_NAK && e->h->rnr.have && e->h->rnr.psn == e->h->seq.psn)
+        return; /* part of the RNR */
+    if (a && e->why != BACK_SEQ_NAK)
+        st = tell_read(x, e, t, a);
+    else if (e->why == BACK_SEQ_NAK)
+        st = tell_loss(x, e, t);
+    else
+        st = tell_silence(x, e, t);
+    t->open = statement_number(x, st);
+}
+
+/* A PSN that comes for the first time behind later ones. */
+static void tell_late(struct explainer *x, const struct watched *e, struct told *t)
+{
+    bool nak = e->h->seq.have && !e->h->seq.resent && e->h->seq.psn == e->p->bth.psn;
+    struct statement *st;
+
+    if (nak) {
+        t->open = statement_number(x, tell_loss(x, e, t));
+    } else if (e->p->frame->ts - e->h->last_ts < OVERTAKEN_WITHIN && !e->h->back && !(e->h->seq.have && psn_diff(e->p->bth.psn, e->h->seq.psn) >= 0)) {
+        st = statement_new(x, CAUSE_REORDER, e->flow, e->p);
+        if (!st)
+            return;
+        statement_frame(st, frame_u32(e->p));
+        statement_frame(st, e->h->last_frame);
+        st->where = WHERE_BEFORE;
+        concerns(st, e->p->bth.psn, 0, true);
+        t->reorder = statement_number(x, st);
+        statement_say(x, st, "PSN %u (frame %u) was overtaken by later packets.", e->p->bth.psn, frame_u32(e->p));
+    }
+}
+
+/* The same packet twice: gathered in one statement. */
+static void tell_copy(struct explainer *x, const struct watched *e, struct told *t)
+{
+    struct statement *st = statement_at(x, t->dup);
+
+    if (!st) {
+        st = statement_new(x, CAUSE_DUPLICATE, e->flow, e->p);
+        if (!st)
+            return;
+        t->dup = statement_number(x, st);
+        statement_say(x, st, "Requests of %s are there twice, identical to the last bit.", src_of(x, e->flow));
+    }
+    statement_frame(st, frame_u32(e->p));
+}
+
+/* Unreliable connections: a gap is all there is to see. */
+static void tell_uc_gap(struct explainer *x, const struct watched *e)
+{
+    struct statement *st = statement_new(x, CAUSE_PACKET_LOSS, e->flow, e->p);
+
+    if (!st)
+        return;
+    statement_frame(st, frame_u32(e->p));
+    st->where = WHERE_BEFORE;
+    concerns(st, e->h->next, 0, true);
+    statement_say(x, st, "PSN %u never passed the tap: frame %u came instead. This is an unreliable connection: the message is lost.", e->h->next, frame_u32(e->p));
+}
+
+static void note_flow(struct told *t, const struct pkt *p)
+{
+    if (!t->seen) {
+        t->seen = true;
+        t->pkey = p->bth.pkey;
+        t->migreq = p->bth.migreq;
+        t->frame = frame_u32(p);
+    }
+    t->packets++;
+    if ((p->tos & 3) == 3 && p->addr_len) {
+        if (t->ce_packets < STATEMENT_FRAMES)
+            t->ce_frames[t->ce_packets] = frame_u32(p);
+        t->ce_packets++;
+    }
+}
+
+static void on_request(void *user, const struct watched *e)
+{
+    struct explainer *x = user;
+    struct told *t = told_of(x, e->flow);
+    struct statement *st;
+
+    if (!t)
+        return;
+    note_flow(t, e->p);
+    t->recent[t->recent_at++ % ARRAY_LEN(t->recent)] = e->p->frame->ts;
+    if (t->cnps && e->p->frame->ts - t->cnp_ts < CNP_LOOK)
+        t->after_cnp++;
+    if (e->as == SEEN_COPY) {
+        tell_copy(x, e, t);
+        return;
+    }
+    if (LIKELY(e->as == SEEN_NEW))
+        return;
+    if (e->as == SEEN_GAP && e->h->service == SVC_UC)
+        tell_uc_gap(x, e);
+    else if (e->as == SEEN_LATE)
+        tell_late(x, e, t);
+    else if (e->as == SEEN_AGAIN && e->why != BACK_NONE)
+        tell_back(x, e, t);
+    st = statement_at(x, t->open);
+    if (st && (e->as == SEEN_AGAIN || e->as == SEEN_LATE))
+        st->again++;
+}
+
+/* --- Responses ---------------------------------------------------------------------------------------------------------------------- */
+
+static void tell_refusal(struct explainer *x, const struct watched *e)
+{
+    const struct conn_params *c = &conn_flow_at(watch_conns(x->watch), e->flow)->params;
+    uint32_t pmtu = conn_flow_at(watch_conns(x->watch), e->flow)->pmtu;
+    const struct sent *s = half_sent(e->h, e->p->bth.psn);
+    unsigned code = e->p->aeth.syndrome & 31;
+    uint32_t flags = s ? opcode_table[s->opcode].flags : 0;
+    struct ask *oldest;
+    uint32_t out = half_outstanding(e->h, &oldest);
+    enum cause cause = code == NAK_REMOTE_ACCESS ? CAUSE_ACCESS_ERROR : code == NAK_INVALID_REQUEST ? CAUSE_INVALID_REQUEST : CAUSE_OPERATION_ERROR;
+    struct statement *st;
+
+    if (cause == CAUSE_INVALID_REQUEST && flags & (OPF_READ_REQ | OPF_ATOMIC_REQ) && c->have_depth && out > c->depth)
+        cause = CAUSE_DEPTH_EXCEEDED;
+    else if (cause == CAUSE_INVALID_REQUEST && s && pmtu && s->len > pmtu)
+        cause = CAUSE_PMTU_MISMATCH;
+    st = statement_new(x, cause, e->flow, e->p);
+    if (!st)
+        return;
+    statement_frame(st, s ? s->last : 0);
+    statement_frame(st, frame_u32(e->p));
+    if (cause == CAUSE_DEPTH_EXCEEDED)
+        statement_say(x, st, "%s refused the %s of frame %u (NAK in frame %u): %u READs and atomics were outstanding, %u were agreed on.", dst_of(x, e->flow),
+                      name_of(s), s->last, frame_u32(e->p), out, c->depth);
+    else
+        statement_say(x, st, "%s refused the %s%s with PSN %u: NAK, %s, in frame %u. The queue pair fails, and what was posted behind it is flushed.",
+                      dst_of(x, e->flow), name_of(s), s ? "" : " (not captured)", e->p->bth.psn, nak_code_str(code), frame_u32(e->p));
+}
+
+static void tell_rnr(struct explainer *x, const struct watched *e, struct told *t)
+{
+    struct statement *st = t->rnr_psn == e->p->bth.psn ? statement_at(x, t->rnr) : NULL;
+    const struct sent *s = half_sent(e->h, e->p->bth.psn);
+
+    if (!st) {
+        st = statement_new(x, CAUSE_RNR, e->flow, e->p);
+        if (!st)
+            return;
+        t->rnr = t->open = statement_number(x, st);
+        t->rnr_psn = e->p->bth.psn;
+        st->has_psn = false;
+        statement_frame(st, s ? s->first : 0);
+        if (s)
+            st->start = s->ts_first;
+        statement_say(x, st, "%s was not ready for the %s with PSN %u: it asks to wait %.3f ms (timer code %u) before each further try.", dst_of(x, e->flow),
+                      name_of(s), e->p->bth.psn, (double)rnr_time(e->p->aeth.syndrome & 31) / 1e6, e->p->aeth.syndrome & 31);
+    }
+    statement_frame(st, frame_u32(e->p));
+}
+
+/* Progress beyond what was being sent again ends the episode. */
+static void settle(struct explainer *x, const struct watched *e, struct told *t)
+{
+    struct statement *st = statement_at(x, t->open);
+    uint32_t psn, proves = response_proves(e->p);
+
+    if (!st)
+        return;
+    psn = st->has_psn ? st->psn : t->rnr_psn;
+    if (psn_diff(proves, psn) <= 0 || (e->p->op->flags & OPF_ACK && aeth_type(e->p) != AETH_ACK && st->cause == CAUSE_RNR))
+        return;
+    st->lost = e->p->frame->ts - st->start;
+    t->open = NO_STATEMENT;
+}
+
+static void on_response(void *user, const struct watched *e)
+{
+    struct explainer *x = user;
+    struct told *t = told_of(x, e->flow), *own;
+    uint32_t peer = conn_flow_at(watch_conns(x->watch), e->flow)->peer;
+
+    own = peer == FLOW_NONE ? NULL : told_of(x, peer);
+    if (!t)
+        return;
+    if (own)
+        note_flow(own, e->p);
+    if (t->rsp[e->p->bth.psn % TOLD_RESPONSES].psn != e->p->bth.psn)
+        t->rsp[e->p->bth.psn % TOLD_RESPONSES].first = frame_u32(e->p);
+    t->rsp[e->p->bth.psn % TOLD_RESPONSES].psn = e->p->bth.psn;
+    t->rsp[e->p->bth.psn % TOLD_RESPONSES].frame = frame_u32(e->p);
+    t->last_rsp_frame = frame_u32(e->p);
+    t->last_rsp_ts = e->p->frame->ts;
+    if (UNLIKELY(t->open != NO_STATEMENT))
+        settle(x, e, t);
+    if (!(e->p->op->flags & OPF_ACK) || !(e->p->have & H_AETH))
+        return;
+    if (aeth_type(e->p) == AETH_RNR)
+        tell_rnr(x, e, t);
+    else if (aeth_type(e->p) == AETH_NAK && (e->p->aeth.syndrome & 31) != NAK_PSN_SEQ)
+        tell_refusal(x, e);
+}
+
+static void on_bad_icrc(void *user, const struct pkt *p, uint32_t flow)
+{
+    struct explainer *x = user;
+    struct statement *st = statement_new(x, CAUSE_BAD_ICRC, flow, p);
+    struct told *t = flow == FLOW_NONE ? NULL : told_of(x, flow);
+
+    if (st) {
+        statement_frame(st, frame_u32(p));
+        st->where = WHERE_BEFORE;
+        statement_say(x, st, "Frame %u carries ICRC 0x%08x where 0x%08x is right: it was damaged before the tap, and is dropped by its receiver.", frame_u32(p),
+                      p->icrc_got, p->icrc_want);
+    }
+    if (t && p->have & H_BTH) {
+        t->bad[t->bad_at % TOLD_BAD].psn = p->bth.psn;
+        t->bad[t->bad_at % TOLD_BAD].statement = statement_number(x, st);
+        t->bad[t->bad_at++ % TOLD_BAD].frame = frame_u32(p);
+    }
+}
+
+static void on_other(void *user, const struct pkt *p, uint32_t flow)
+{
+    explain_other(user, p, flow);
+}
+
+static void on_fresh(void *user, uint32_t flow)
+{
+    struct explainer *x = user;
+
+    free(x->told[flow]);
+    x->told[flow] = NULL;
+}
+
+/* --- From start to end ------------------------------------------------------------------------------------------------------------------ */
+
+struct explainer *explain_new(void)
+{
+    struct explainer *x = calloc(1, sizeof *x);
+    struct watch_user u = {x, on_fresh, on_request, on_response, on_bad_icrc, on_other};
+
+    if (!x)
+        return NULL;
+    x->watch = watch_new(&u);
+    x->pause = NO_STATEMENT;
+    buf_char(&x->strings, '\0');
+    if (!x->watch || x->strings.err) {
+        explain_free(x);
+        return NULL;
+    }
+    return x;
+}
+
+void explain_free(struct explainer *x)
+{
+    if (!x)
+        return;
+    for (unsigned i = 0; i < WATCH_FLOWS; i++)
+        free(x->told[i]);
+    watch_free(x->watch);
+    free(x->st);
+    buf_free(&x->strings);
+    free(x);
+}
+
+struct conn_table *explain_conns(struct explainer *x)
+{
+    return watch_conns(x->watch);
+}
+
+void explain_packet(struct explainer *x, const struct pkt *p)
+{
+    x->packets++;
+    x->rdma_packets += (p->have & H_BTH) != 0;
+    watch_packet(x->watch, p);
+}
+
+size_t explain_n(const struct explainer *x)
+{
+    return x->n;
+}
+const struct statement *explain_at(const struct explainer *x, size_t i)
+{
+    return &x->st[i];
+}

@@ -1,0 +1,70 @@
+/* layer 3 (trace): what went wrong in a capture, in plain words, with the frames that show it. */
+#ifndef RDMATRACE_EXPLAIN_H
+#define RDMATRACE_EXPLAIN_H
+
+#include "src/trace/watch.h"
+
+enum cause {
+#define CAUSE(name, text, weight, meaning, next) CAUSE_##name,
+#include "src/trace/causes.def"
+#undef CAUSE
+    CAUSE_COUNT
+};
+
+struct cause_info {
+    const char *name;    /* "packet-loss" */
+    int weight;          /* the heavier, the worse; from 100 on a connection failed */
+    const char *meaning; /* a sentence */
+    const char *next;    /* what to look at next */
+};
+extern const struct cause_info cause_table[CAUSE_COUNT];
+
+/* On which side of the tap something was lost. */
+enum where {
+    WHERE_UNKNOWN,
+    WHERE_BEFORE, /* between its sender and the tap */
+    WHERE_AFTER,  /* between the tap and its receiver */
+};
+/* "", "before the tap", "after the tap". */
+const char *where_str(enum where w);
+
+#define STATEMENT_FRAMES 8
+#define STATEMENTS_MAX 10000 /* kept; further ones are counted */
+
+/* One thing that went wrong. */
+struct statement {
+    uint8_t cause;      /* enum cause */
+    uint8_t where;      /* enum where */
+    uint16_t n_frames;  /* in `frames` */
+    uint32_t conn;      /* number of the connection; 0: none */
+    uint32_t flow;      /* of the requests, FLOW_NONE: none */
+    uint32_t frames[STATEMENT_FRAMES]; /* the one concerned first, then those that tell of it */
+    uint32_t times;     /* further occurrences, not in `frames` */
+    uint64_t again;     /* packets sent again because of it */
+    ns_t start, lost;   /* when it began; time without progress */
+    uint32_t psn, icrc; /* packet concerned, for the comparison with other taps */
+    bool has_psn;
+    bool is_request;    /* psn is that of a request (else of a response) */
+    uint32_t text;      /* offset of the paragraph, see explain_text_of() */
+};
+
+struct explainer;
+
+/* NULL without memory. */
+struct explainer *explain_new(void);
+void explain_free(struct explainer *x);
+struct conn_table *explain_conns(struct explainer *x);
+void explain_packet(struct explainer *x, const struct pkt *p);
+/* After the last packet: what is open is settled, taps are compared, statements are put in order, worst first. */
+void explain_end(struct explainer *x);
+size_t explain_n(const struct explainer *x);
+const struct statement *explain_at(const struct explainer *x, size_t i);
+const char *explain_text_of(const struct explainer *x, const struct statement *s);
+
+/* Output; `conn` 0: all connections. */
+void explain_text(struct explainer *x, uint32_t conn, struct buf *b);
+void explain_json(struct explainer *x, uint32_t conn, struct buf *b);
+/* The list of causes, for --causes and the manual page. */
+void explain_causes(struct buf *b);
+
+#endif

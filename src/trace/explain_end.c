@@ -1,0 +1,367 @@
+/* layer 3 (trace): explanations at the end of a capture: what never ended well, what another tap knows, the order, the output. */
+#include "src/trace/explain_impl.h"
+
+#include <stdlib.h>
+
+#define COLUMNS 100
+
+/* --- What is left ------------------------------------------------------------------------------------------------------------------- */
+
+/* A silence without end. */
+static void end_silence(struct explainer *x, uint32_t flow, struct told *t, struct half *h)
+{
+    struct statement *st = statement_at(x, t->open), *more;
+    const struct flow *c = conn_flow_at(watch_conns(x->watch), flow);
+
+    if (!st || h->why != BACK_SILENCE || !st->has_psn || (h->have_una && psn_diff(h->una, h->back_psn) > 0) || st->cause == CAUSE_LOST_ACK)
+        return;
+    if (st->cause != CAUSE_HALF_OPEN)
+        st->cause = CAUSE_RETRY_EXCEEDED;
+    st->lost = h->last_ts - st->start;
+    statement_say(x, st, "%s sent the packet with PSN %u %u times from frame %u to frame %u, %.3f ms apart at first, and had no answer; nothing follows. "
+                         "%s: completion RETRY_EXC_ERR.",
+                  addr_text(&c->src), st->psn, h->retries + 1, st->frames[0], h->last_frame, h->retries ? (double)st->lost / 1e6 / h->retries : 0.0,
+                  st->cause == CAUSE_HALF_OPEN ? "The other end had closed the connection" : "The retries were used up");
+    if (st->cause == CAUSE_HALF_OPEN)
+        return;
+    more = statement_new(x, CAUSE_SILENT_PEER, flow, NULL);
+    if (!more)
+        return;
+    if (t->last_rsp_frame) {
+        statement_frame(more, t->last_rsp_frame);
+        statement_say(x, more, "%s (QP 0x%x) answered for the last time in frame %u.", addr_text(&c->dst), c->dqpn, t->last_rsp_frame);
+    } else {
+        statement_frame(more, h->first_frame);
+        statement_say(x, more, "%s (QP 0x%x) never answered a request, of which frame %u is the first.", addr_text(&c->dst), c->dqpn, h->first_frame);
+    }
+}
+
+static void end_rnr(struct explainer *x, struct told *t, struct half *h)
+{
+    struct statement *st = statement_at(x, t->rnr);
+
+    if (!st || !h->rnr.have || h->rnr.resent || h->last_ts > h->rnr.ts || (h->have_una && psn_diff(h->una, h->rnr.psn) > 0))
+        return;
+    st->cause = CAUSE_RNR_EXCEEDED;
+    st->lost = h->rnr.ts - st->start;
+    statement_say(x, st, "PSN %u was answered by %u RNR NAKs, the last in frame %u; it was not sent again after that.", h->rnr.psn, h->rnr.times, h->rnr.frame);
+}
+
+static void end_keys(struct explainer *x, uint32_t flow, const struct told *t, const struct told *o)
+{
+    enum cause cause = (t->pkey ^ o->pkey) & 0x7fff ? CAUSE_PKEY_MISMATCH : CAUSE_MIGREQ_MISMATCH;
+    struct statement *st;
+
+    if (cause == CAUSE_MIGREQ_MISMATCH && t->migreq == o->migreq)
+        return;
+    st = statement_new(x, cause, flow, NULL);
+    if (!st)
+        return;
+    statement_frame(st, t->frame);
+    statement_frame(st, o->frame);
+    if (cause == CAUSE_PKEY_MISMATCH)
+        statement_say(x, st, "Frame %u carries P_Key 0x%04x, frame %u of the other direction 0x%04x.", t->frame, t->pkey, o->frame, o->pkey);
+    else
+        statement_say(x, st, "Frame %u carries MigReq %u, frame %u of the other direction %u.", t->frame, t->migreq, o->frame, o->migreq);
+}
+
+static void end_congestion(struct explainer *x, uint32_t flow, const struct told *t, bool answered)
+{
+    struct statement *st;
+
+    if (t->ce_packets && !t->cnps && answered) {
+        st = statement_new(x, CAUSE_CE_WITHOUT_CNP, flow, NULL);
+        if (!st)
+            return;
+        for (unsigned i = 0; i < t->ce_packets && i < STATEMENT_FRAMES; i++)
+            statement_frame(st, t->ce_frames[i]);
+        st->times = t->ce_packets > STATEMENT_FRAMES ? (uint32_t)t->ce_packets - STATEMENT_FRAMES : 0;
+        statement_say(x, st, "%llu requests carry the mark of a congested switch (CE), and %s sent no CNP.", (unsigned long long)t->ce_packets,
+                      addr_text(&conn_flow_at(watch_conns(x->watch), flow)->dst));
+    }
+    if (t->cnps && t->before_cnp >= 16 && t->after_cnp >= t->before_cnp) {
+        st = statement_new(x, CAUSE_CNP_WITHOUT_SLOWDOWN, flow, NULL);
+        if (!st)
+            return;
+        statement_frame(st, t->cnp_frame);
+        statement_say(x, st, "%u requests in the 200 us before the CNP in frame %u, %u in the 200 us after it.", t->before_cnp, t->cnp_frame, t->after_cnp);
+    }
+}
+
+static void end_flow(struct explainer *x, uint32_t flow)
+{
+    uint32_t peer = conn_flow_at(watch_conns(x->watch), flow)->peer;
+    struct told *t = x->told[flow], *o = peer == FLOW_NONE ? NULL : x->told[peer];
+    struct half *h = watch_half(x->watch, flow);
+
+    if (!t)
+        return;
+    for (uint32_t i = 0; !t->last_rsp_frame && i < x->n; i++)
+        if (x->st[i].flow == flow && x->st[i].cause == CAUSE_LOST_LAST_PACKET)
+            x->st[i].cause = CAUSE_CANNOT_TELL;
+    if (h && h->have_next) {
+        end_silence(x, flow, t, h);
+        end_rnr(x, t, h);
+    }
+    if (o && t->seen && o->seen && flow < peer)
+        end_keys(x, flow, t, o);
+    end_congestion(x, flow, t, t->last_rsp_frame != 0);
+}
+
+/* --- Other taps ----------------------------------------------------------------------------------------------------------------------- */
+
+/* The same flow at another tap; FLOW_NONE if there is none. */
+static uint32_t same_elsewhere(struct explainer *x, uint32_t flow, uint32_t after)
+{
+    struct conn_table *t = watch_conns(x->watch);
+    const struct flow *f = conn_flow_at(t, flow);
+
+    for (uint32_t i = after; i < conn_counts(t).flows; i++) {
+        const struct flow *g = conn_flow_at(t, i);
+        if (i != flow && g->tap != f->tap && g->dqpn == f->dqpn && memcmp(&g->src, &f->src, 16) == 0 && memcmp(&g->dst, &f->dst, 16) == 0)
+            return i;
+    }
+    return FLOW_NONE;
+}
+
+static void say_more(struct explainer *x, struct statement *st, const char *more)
+{
+    struct buf b = {0};
+
+    buf_printf(&b, "%s %s", explain_text_of(x, st), more);
+    statement_say(x, st, "%s", buf_str(&b));
+    buf_free(&b);
+}
+
+/* What two taps know of one PSN: the frame of a copy that one of them has and the other does not; 0 if they agree. */
+static uint32_t lost_between(struct half *a, struct half *b, uint32_t psn)
+{
+    const struct sent *s = half_sent(a, psn), *o = half_sent(b, psn);
+
+    if (!s || !s->icrc_first)
+        return 0;
+    if (!o)
+        return s->first;
+    if (s->icrc_first == o->icrc_first || !o->icrc_first)
+        return 0;
+    return s->ts_first < o->ts_first ? s->first : o->first;
+}
+
+/* A request was lost, or its answer: the other tap may know which packet it was. */
+static void compare_loss(struct explainer *x, struct statement *st, uint32_t other, unsigned n)
+{
+    uint32_t iface = conn_flow_at(watch_conns(x->watch), other)->tap & 0xffff;
+    struct half *a = watch_half(x->watch, st->flow), *b = watch_half(x->watch, other);
+    const struct told *t = x->told[other];
+    struct buf text = {0};
+    uint32_t frame = 0;
+
+    for (unsigned i = 0; i < n && !frame; i++)
+        frame = lost_between(a, b, psn_add(st->psn, i));
+    for (unsigned i = 0; t && i < TOLD_BAD; i++)
+        if (t->bad[i].psn == st->psn) {
+            buf_printf(&text, "Interface %u has it as frame %u, damaged.", iface, t->bad[i].frame);
+            statement_frame(st, t->bad[i].frame);
+        }
+    if (text.len == 0 && frame) {
+        buf_printf(&text, "Frame %u is not there at both interfaces: it was lost between the two.", frame);
+        statement_frame(st, frame);
+    } else if (text.len == 0 && half_sent(b, st->psn)) {
+        const struct sent *o = half_sent(b, st->psn);
+        bool late = o->late;
+        buf_printf(&text, late ? "Interface %u has it as frame %u, overtaken by later ones." : "Interface %u has it as frame %u as well, so the answer was lost.", iface, o->first);
+        statement_frame(st, o->first);
+        st->cause = late ? CAUSE_REORDER : CAUSE_LOST_ACK;
+    }
+    if (text.len)
+        say_more(x, st, buf_str(&text));
+    buf_free(&text);
+}
+
+static void compare_request(struct explainer *x, struct statement *st, uint32_t other)
+{
+    struct half *a = watch_half(x->watch, st->flow), *b = watch_half(x->watch, other);
+    uint32_t iface = conn_flow_at(watch_conns(x->watch), other)->tap & 0xffff;
+    const struct sent *s = b ? half_sent(b, st->psn) : NULL;
+    struct buf text = {0};
+
+    if (!a || !b || !b->have_next)
+        return;
+    if (st->where == WHERE_BEFORE && s && st->cause == CAUSE_PACKET_LOSS) {
+        buf_printf(&text, "Interface %u has it as frame %u: it was lost between the two.", iface, s->first);
+        statement_frame(st, s->first);
+        say_more(x, st, buf_str(&text));
+        buf_free(&text);
+    } else if (st->where != WHERE_BEFORE && (st->cause == CAUSE_PACKET_LOSS || st->cause == CAUSE_LOST_LAST_PACKET || st->cause == CAUSE_CANNOT_TELL)) {
+        compare_loss(x, st, other, st->cause == CAUSE_LOST_LAST_PACKET ? 64 : 1);
+    }
+}
+
+/* And of a response. */
+static void compare_response(struct explainer *x, struct statement *st, uint32_t other)
+{
+    uint32_t iface = conn_flow_at(watch_conns(x->watch), other)->tap & 0xffff;
+    const struct told *t = x->told[other];
+    struct buf b = {0};
+
+    if (!t || st->where != WHERE_BEFORE || t->rsp[st->psn % TOLD_RESPONSES].psn != st->psn)
+        return;
+    buf_printf(&b, "Interface %u has it as frame %u: it was lost between the two.", iface, t->rsp[st->psn % TOLD_RESPONSES].first);
+    statement_frame(st, t->rsp[st->psn % TOLD_RESPONSES].first);
+    say_more(x, st, buf_str(&b));
+    buf_free(&b);
+}
+
+static void compare_taps(struct explainer *x)
+{
+    for (uint32_t i = 0; i < x->n; i++) {
+        struct statement *st = &x->st[i];
+        uint32_t other = st->flow == FLOW_NONE || !st->has_psn ? FLOW_NONE : same_elsewhere(x, st->flow, 0);
+        if (other == FLOW_NONE || st->cause == CAUSE_RETRY_EXCEEDED)
+            continue;
+        if (st->is_request)
+            compare_request(x, st, other);
+        else
+            compare_response(x, st, other);
+    }
+}
+
+static int by_weight(const void *a, const void *b)
+{
+    const struct statement *s = a, *t = b;
+    int d = cause_table[t->cause].weight - cause_table[s->cause].weight;
+
+    if (d)
+        return d;
+    if (s->lost != t->lost)
+        return s->lost < t->lost ? 1 : -1;
+    return s->frames[0] < t->frames[0] ? -1 : s->frames[0] > t->frames[0];
+}
+
+void explain_end(struct explainer *x)
+{
+    uint32_t flows = conn_counts(watch_conns(x->watch)).flows;
+
+    for (uint32_t i = 0; i < flows; i++)
+        end_flow(x, i);
+    compare_taps(x);
+    if (x->n)
+        qsort(x->st, x->n, sizeof *x->st, by_weight);
+}
+
+/* --- Output ------------------------------------------------------------------------------------------------------------------------------ */
+
+static void wrap(struct buf *b, const char *s, unsigned indent)
+{
+    size_t column = 0;
+
+    while (*s) {
+        size_t n = strcspn(s, " ");
+        if (column && column + 1 + n > COLUMNS) {
+            buf_char(b, '\n');
+            column = 0;
+        }
+        if (column)
+            buf_char(b, ' ');
+        else
+            buf_fill(b, ' ', indent);
+        column = column ? column + 1 + n : indent + n;
+        buf_mem(b, s, n);
+        s += n;
+        s += *s == ' ';
+    }
+    buf_char(b, '\n');
+}
+
+static void frames_print(struct buf *b, const struct statement *s)
+{
+    for (unsigned i = 0; i < s->n_frames; i++)
+        buf_printf(b, "%s%u", i ? ", " : "", s->frames[i]);
+}
+
+static void statement_print(struct explainer *x, const struct statement *s, struct buf *b)
+{
+    const struct cause_info *c = &cause_table[s->cause];
+
+    buf_printf(b, "%s", c->name);
+    if (s->where)
+        buf_printf(b, " %s", where_str((enum where)s->where));
+    if (s->conn)
+        buf_printf(b, ", connection %u", s->conn);
+    buf_printf(b, ", frame%s ", s->n_frames == 1 ? "" : "s");
+    frames_print(b, s);
+    if (s->times)
+        buf_printf(b, " and %u more", s->times);
+    buf_char(b, '\n');
+    wrap(b, explain_text_of(x, s), 4);
+    if (s->again || s->lost > 0) {
+        buf_printf(b, "    Cost: %llu packet%s sent again", (unsigned long long)s->again, s->again == 1 ? "" : "s");
+        if (s->lost > 0) {
+            buf_puts(b, ", ");
+            buf_duration(b, s->lost);
+            buf_puts(b, " without progress");
+        }
+        buf_puts(b, ".\n");
+    }
+    buf_printf(b, "    Look at: %s.\n\n", c->next);
+}
+
+void explain_text(struct explainer *x, uint32_t conn, struct buf *b)
+{
+    uint32_t shown = 0;
+
+    for (uint32_t i = 0; i < x->n; i++)
+        if (!conn || x->st[i].conn == conn) {
+            statement_print(x, &x->st[i], b);
+            shown++;
+        }
+    if (x->more)
+        buf_printf(b, "%llu more were not kept.\n", (unsigned long long)x->more);
+    if (!shown)
+        buf_puts(b, x->rdma_packets ? "Nothing went wrong that this capture shows.\n" : "There is no RDMA traffic in this capture.\n");
+    buf_printf(b, "%llu packets, %llu of them RDMA, %u connections; %u statement%s\n", (unsigned long long)x->packets, (unsigned long long)x->rdma_packets,
+               conn_number(watch_conns(x->watch)), shown, shown == 1 ? "" : "s");
+}
+
+static void json_string(struct buf *b, const char *key, const char *s)
+{
+    buf_printf(b, "\"%s\":", key);
+    buf_json(b, s, strlen(s));
+    buf_char(b, ',');
+}
+
+void explain_json(struct explainer *x, uint32_t conn, struct buf *b)
+{
+    const char *sep = "\n";
+
+    buf_printf(b, "{\"packets\":%llu,\"rdma_packets\":%llu,\"statements\":[", (unsigned long long)x->packets, (unsigned long long)x->rdma_packets);
+    for (uint32_t i = 0; i < x->n; i++) {
+        const struct statement *s = &x->st[i];
+        if (conn && s->conn != conn)
+            continue;
+        buf_printf(b, "%s{", sep);
+        sep = ",\n";
+        json_string(b, "cause", cause_table[s->cause].name);
+        buf_printf(b, s->conn ? "\"connection\":%u," : "\"connection\":null,", s->conn);
+        buf_puts(b, "\"frames\":[");
+        frames_print(b, s);
+        buf_printf(b, "],\"more_frames\":%u,", s->times);
+        json_string(b, "where", where_str((enum where)s->where));
+        buf_printf(b, "\"packets_again\":%llu,\"ns_without_progress\":%lld,", (unsigned long long)s->again, (long long)(s->lost > 0 ? s->lost : 0));
+        json_string(b, "text", explain_text_of(x, s));
+        json_string(b, "meaning", cause_table[s->cause].meaning);
+        json_string(b, "next", cause_table[s->cause].next);
+        b->p[b->len - 1] = '}';
+    }
+    buf_puts(b, "]}\n");
+}
+
+void explain_causes(struct buf *b)
+{
+    for (unsigned i = 0; i < CAUSE_COUNT; i++) {
+        buf_printf(b, "%s\n", cause_table[i].name);
+        wrap(b, cause_table[i].meaning, 4);
+        buf_puts(b, "    Look at: ");
+        buf_printf(b, "%s.\n", cause_table[i].next);
+    }
+}

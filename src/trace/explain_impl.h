@@ -1,0 +1,87 @@
+/* layer 3 (trace): internal: the state of an explanation. */
+#ifndef RDMATRACE_EXPLAIN_IMPL_H
+#define RDMATRACE_EXPLAIN_IMPL_H
+
+#include "dissect/cm.h"
+#include "src/trace/explain.h"
+
+#define TOLD_RESPONSES 512
+#define TOLD_BAD 8
+#define NO_STATEMENT UINT32_MAX
+
+/* What is remembered of a flow: of its requests, and of what all its packets carry. */
+struct told {
+    struct {
+        uint32_t psn, first, frame;
+    } rsp[TOLD_RESPONSES]; /* responses to its requests, by PSN: first and latest frame */
+    struct {
+        uint32_t psn, frame, statement;
+    } bad[TOLD_BAD]; /* requests with a bad ICRC */
+    uint32_t bad_at;
+    uint32_t open;   /* statement whose cost is being counted */
+    uint32_t dup, reorder, rnr, ce; /* statements that gather further frames */
+    uint32_t rnr_psn;
+    bool seen, migreq;
+    uint16_t pkey;
+    uint32_t packets, frame; /* of the flow; its first frame */
+    uint64_t ce_packets, cnps;
+    uint32_t ce_frames[STATEMENT_FRAMES], cnp_frame;
+    ns_t cnp_ts;
+    uint32_t before_cnp, after_cnp; /* requests within CNP_LOOK of the first CNP */
+    ns_t recent[64];                /* times of the latest requests */
+    uint32_t recent_at;
+    uint32_t closed_frame; /* the other end has said that it closes the connection */
+    uint32_t last_rsp_frame;
+    ns_t last_rsp_ts;
+};
+#define CNP_LOOK (200 * NS_PER_US)
+
+/* A REQ or REP that may be sent again. */
+struct cm_sent {
+    bool used, answered;
+    uint16_t attr;
+    uint32_t id, tap;
+    struct conn_addr src, dst;
+    uint32_t statement;
+    uint32_t frame;
+    ns_t ts;
+};
+#define CM_SENT 128
+
+/* Q_Key of a datagram's destination. */
+struct qkey_seen {
+    uint64_t key;
+    uint32_t qkey, frame;
+};
+#define QKEYS 256
+
+struct explainer {
+    struct watch *watch;
+    struct told *told[WATCH_FLOWS];
+    struct statement *st;
+    uint32_t n, cap;
+    uint64_t more; /* statements that found no room */
+    struct buf strings;
+    struct cm_sent cm[CM_SENT];
+    uint32_t cm_at;
+    struct qkey_seen qkeys[QKEYS];
+    uint32_t pause; /* statement */
+    uint64_t packets;
+    uint64_t rdma_packets;
+};
+
+/* A new statement; NULL when there is no room. Its paragraph is printf()ed by statement_say(). */
+struct statement *statement_new(struct explainer *x, enum cause cause, uint32_t flow, const struct pkt *p);
+void statement_say(struct explainer *x, struct statement *s, const char *fmt, ...) PRINTF_LIKE(3, 4);
+/* Add a frame, 0 is none; beyond the room it is counted. */
+void statement_frame(struct statement *s, uint32_t frame);
+/* Number of a statement, and it; NULL for NO_STATEMENT. */
+uint32_t statement_number(const struct explainer *x, const struct statement *s);
+struct statement *statement_at(struct explainer *x, uint32_t n);
+/* "192.168.77.1" and so on, in one of four buffers that take turns. */
+const char *addr_text(const struct conn_addr *a);
+struct told *told_of(struct explainer *x, uint32_t flow);
+/* Connection management, datagrams, CNPs, pause frames (explain_cm.c). */
+void explain_other(struct explainer *x, const struct pkt *p, uint32_t flow);
+
+#endif

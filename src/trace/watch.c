@@ -1,0 +1,136 @@
+/* layer 3 (trace): connections as they pass by. */
+#include "src/trace/watch.h"
+
+#include <stdlib.h>
+
+struct watch {
+    struct conn_table *conns;
+    struct learner learner;
+    struct half *halves[WATCH_FLOWS];
+    struct watch_user u;
+};
+
+static void fresh_flow(void *user, uint32_t flow)
+{
+    struct watch *w = user;
+
+    free(w->halves[flow]);
+    w->halves[flow] = NULL;
+    if (w->u.fresh)
+        w->u.fresh(w->u.user, flow);
+}
+
+static bool has_psn(void *user, uint32_t flow, uint32_t psn)
+{
+    struct half *h = ((struct watch *)user)->halves[flow];
+
+    return h && half_has_psn(h, psn);
+}
+
+struct watch *watch_new(const struct watch_user *u)
+{
+    struct watch *w = calloc(1, sizeof *w);
+
+    if (!w)
+        return NULL;
+    w->u = *u;
+    w->conns = conn_table_new(WATCH_FLOWS);
+    if (!w->conns) {
+        free(w);
+        return NULL;
+    }
+    conn_table_user(w->conns, w, fresh_flow, has_psn);
+    return w;
+}
+
+void watch_free(struct watch *w)
+{
+    if (!w)
+        return;
+    for (unsigned i = 0; i < WATCH_FLOWS; i++)
+        free(w->halves[i]);
+    conn_table_free(w->conns);
+    free(w);
+}
+
+struct conn_table *watch_conns(struct watch *w)
+{
+    return w->conns;
+}
+
+struct half *watch_half(struct watch *w, uint32_t flow)
+{
+    return w->halves[flow];
+}
+
+static struct half *half_of(struct watch *w, const struct pkt *p, uint32_t flow)
+{
+    const struct flow *c = conn_flow_at(w->conns, flow);
+    struct half *h = w->halves[flow];
+
+    if (LIKELY(h != NULL))
+        return h;
+    h = w->halves[flow] = calloc(1, sizeof *h);
+    if (!h)
+        return NULL;
+    half_init(h, flow);
+    half_set_pmtu(h, c->pmtu);
+    h->from_start = c->have_psn && c->psn == p->bth.psn;
+    return h;
+}
+
+static void watch_request(struct watch *w, const struct pkt *p, uint32_t flow)
+{
+    struct watched e = {.p = p, .flow = flow, .h = half_of(w, p, flow)};
+
+    if (!e.h)
+        return;
+    e.as = (uint8_t)half_seen_as(e.h, p);
+    if (e.as == SEEN_AGAIN && p->bth.psn != e.h->cursor)
+        e.why = (uint8_t)half_why_back(e.h, p->bth.psn);
+    if (w->u.request)
+        w->u.request(w->u.user, &e);
+    half_request(e.h, p, (enum seen_as)e.as);
+}
+
+static void watch_response(struct watch *w, const struct pkt *p, uint32_t flow)
+{
+    struct flow *c = conn_flow_at(w->conns, flow);
+    struct watched e = {.p = p};
+
+    if (UNLIKELY(c->peer == FLOW_NONE))
+        conn_pair_by_psn(w->conns, flow, p->bth.psn);
+    e.flow = c->peer;
+    e.h = e.flow == FLOW_NONE ? NULL : w->halves[e.flow];
+    if (!e.h)
+        return;
+    if (p->op->flags & OPF_READ_RESP && p->op->flags & OPF_FIRST)
+        half_set_pmtu(e.h, p->payload_len);
+    if (w->u.response)
+        w->u.response(w->u.user, &e);
+    half_response(e.h, p);
+}
+
+void watch_packet(struct watch *w, const struct pkt *p)
+{
+    bool bth = p->have & H_BTH, usable = bth && !(p->flags & PKT_MALFORMED) && p->op->name;
+    uint32_t flow;
+
+    if (UNLIKELY(p->have & H_MAD || !bth))
+        learn_packet(&w->learner, w->conns, p);
+    if (UNLIKELY(p->icrc == CRC_BAD)) {
+        if (w->u.bad_icrc)
+            w->u.bad_icrc(w->u.user, p, conn_flow_find(w->conns, p));
+        return;
+    }
+    if (!usable || p->op->ext & H_DETH || p->op->flags & OPF_CNP) {
+        if (w->u.other)
+            w->u.other(w->u.user, p, usable && p->op->flags & OPF_CNP ? conn_flow_find(w->conns, p) : FLOW_NONE);
+        return;
+    }
+    flow = conn_flow(w->conns, p);
+    if (p->op->flags & OPF_REQUEST)
+        watch_request(w, p, flow);
+    else
+        watch_response(w, p, flow);
+}

@@ -1,0 +1,39 @@
+/* layer 3 (trace): connections as they pass by: each packet with the half of a connection that it belongs to. */
+#ifndef RDMATRACE_WATCH_H
+#define RDMATRACE_WATCH_H
+
+#include "src/trace/learn.h"
+#include "src/trace/track.h"
+
+#define WATCH_FLOWS 4096
+
+struct watch;
+
+/* A packet of a connection, before it changes the evidence. */
+struct watched {
+    const struct pkt *p;
+    uint32_t flow;   /* of the requests: the packet's own, or for a response its peer */
+    struct half *h;  /* likewise */
+    uint8_t as;      /* request: enum seen_as */
+    uint8_t why;     /* request that goes back: enum why_back; else BACK_NONE */
+};
+
+/* What is to be told; any member may be NULL. */
+struct watch_user {
+    void *user;
+    void (*fresh)(void *user, uint32_t flow);                      /* what was known of the flow is void */
+    void (*request)(void *user, const struct watched *w);
+    void (*response)(void *user, const struct watched *w);
+    void (*bad_icrc)(void *user, const struct pkt *p, uint32_t flow); /* flow FLOW_NONE: not known */
+    void (*other)(void *user, const struct pkt *p, uint32_t flow);   /* all else; flow of a CNP's destination, or FLOW_NONE */
+};
+
+/* NULL without memory. *u is copied. */
+struct watch *watch_new(const struct watch_user *u);
+void watch_free(struct watch *w);
+void watch_packet(struct watch *w, const struct pkt *p);
+struct conn_table *watch_conns(struct watch *w);
+/* Evidence about the requests of a flow; NULL if it carried none. */
+struct half *watch_half(struct watch *w, uint32_t flow);
+
+#endif
