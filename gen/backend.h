@@ -32,7 +32,7 @@ struct backend;
 /* What a kind of backend does. I/O functions return 0, or a negative errno; none of them waits. */
 struct backend_ops {
     const char *name;
-    const char *args;    /* what may follow "NAME:", for help; "" for nothing */
+    const char *args;    /* what follows the name, for help: ":PATH"; in brackets if it may be left out */
     const char *summary; /* one line */
     bool needs_iface;    /* -I has to be given */
     /* `args` is the text behind "NAME:", "" if there was none; `iface` the interface, or NULL. *err is filled on
@@ -46,6 +46,8 @@ struct backend_ops {
     int (*flush)(struct backend *b);
     /* The next frame received: 1; 0: none is there. */
     int (*rx)(struct backend *b, struct backend_frame *f);
+    /* Take frames to this MAC address, too, and all multicast frames; NULL: every frame comes anyway. */
+    int (*join)(struct backend *b, const uint8_t mac[6]);
     /* Bring b->stats up to date; NULL if they always are. */
     void (*count)(struct backend *b);
     void (*close)(struct backend *b);

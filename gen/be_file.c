@@ -90,7 +90,7 @@ static void file_close(struct backend *b)
 
 const struct backend_ops backend_file = {
     .name = "file",
-    .args = "PATH",
+    .args = ":PATH",
     .summary = "a capture file (pcapng, or pcap by its name) of what would be sent; nothing is received",
     .open = file_open,
     .room = file_room,

@@ -141,7 +141,7 @@ static void memory_close(struct backend *b)
 
 const struct backend_ops backend_memory = {
     .name = "memory",
-    .args = "NAME",
+    .args = "[:NAME]",
     .summary = "a link within one process: the two that open the same name are connected",
     .open = memory_open,
     .room = memory_room,

@@ -24,6 +24,7 @@
 struct packet_backend {
     struct backend b;
     uint8_t *ring;
+    int index;                           /* of the interface */
     uint32_t slot, slots, per_block, at; /* bytes of a slot, slots, slots of a block, next slot */
     struct tpacket2_hdr *held;           /* slot that the last rx() handed out */
     unsigned queued, sent;               /* frames in `frame`, and how many of them are with the kernel */
@@ -92,6 +93,7 @@ static int setup(struct packet_backend *p, const char *iface, bool bypass, struc
     r = query(p, iface, &at.sll_ifindex, err);
     if (r < 0)
         return r;
+    p->index = at.sll_ifindex;
     if (setsockopt(p->b.fd, SOL_PACKET, PACKET_VERSION, &version, sizeof version) < 0)
         return backend_fail(err, -errno, "AF_PACKET: this kernel has no TPACKET_V2");
     setsockopt(p->b.fd, SOL_PACKET, PACKET_IGNORE_OUTGOING, &on, sizeof on);
@@ -218,6 +220,19 @@ static int packet_rx(struct backend *b, struct backend_frame *f)
     return 1;
 }
 
+static int packet_join(struct backend *b, const uint8_t mac[6])
+{
+    struct packet_backend *p = (struct packet_backend *)b;
+    struct packet_mreq own = {.mr_ifindex = p->index, .mr_type = PACKET_MR_UNICAST, .mr_alen = 6};
+    struct packet_mreq groups = {.mr_ifindex = p->index, .mr_type = PACKET_MR_ALLMULTI};
+
+    memcpy(own.mr_address, mac, 6);
+    if (setsockopt(b->fd, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &own, sizeof own) < 0 ||
+        setsockopt(b->fd, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &groups, sizeof groups) < 0)
+        return -errno;
+    return 0;
+}
+
 static void packet_count(struct backend *b)
 {
     struct tpacket_stats s;
@@ -229,7 +244,7 @@ static void packet_count(struct backend *b)
 
 const struct backend_ops backend_packet = {
     .name = "packet",
-    .args = "bypass",
+    .args = "[:bypass]",
     .summary =
         "an interface through AF_PACKET; needs CAP_NET_RAW. bypass: past queueing disciplines and local captures",
     .needs_iface = true,
@@ -238,6 +253,7 @@ const struct backend_ops backend_packet = {
     .push = packet_push,
     .flush = packet_flush,
     .rx = packet_rx,
+    .join = packet_join,
     .count = packet_count,
     .close = packet_close,
 };

@@ -1,6 +1,7 @@
 /* layer 3 (gen): backend: Ethernet frames as datagrams between two UNIX sockets, as QEMU's `-netdev dgram` carries
  * them. */
 #include "gen/backend.h"
+#include "opt.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -11,9 +12,9 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#define QUEUE      64
-#define UNIX_MTU   9000 /* the frames have no limit of their own worth mentioning */
-#define FRAME_TAKE 65536
+#define QUEUE       64
+#define MTU_DEFAULT 1500
+#define FRAME_TAKE  65536
 
 struct unix_backend {
     struct backend b;
@@ -56,21 +57,25 @@ static int bind_own(int fd, const struct sockaddr_un *own)
 
 static int unix_open(struct backend **out, const char *args, const char *iface, struct backend_error *err)
 {
-    const char *comma = strchr(args, ',');
+    const char *comma = strchr(args, ','), *second = comma ? strchr(comma + 1, ',') : NULL;
+    size_t peer_len = second ? (size_t)(second - comma - 1) : comma ? strlen(comma + 1) : 0;
     struct unix_backend *u;
+    uint64_t mtu = MTU_DEFAULT;
     int size = 1 << 20, r;
 
     (void)iface;
     if (!comma)
         return backend_fail(err, -EINVAL, "backend unix needs two paths: unix:OWN,PEER");
+    if (second && !opt_number(second + 1, 68, 65535, &mtu))
+        return backend_fail(err, -EINVAL, "backend unix: '%s' is no MTU", second + 1);
     u = calloc(1, sizeof *u);
     if (!u)
         return backend_fail(err, -ENOMEM, "out of memory");
-    if (set_path(&u->own, args, (size_t)(comma - args)) || set_path(&u->peer, comma + 1, strlen(comma + 1))) {
+    if (set_path(&u->own, args, (size_t)(comma - args)) || set_path(&u->peer, comma + 1, peer_len)) {
         free(u);
         return backend_fail(err, -EINVAL, "backend unix: a path has 1 to %zu bytes", sizeof u->own.sun_path - 1);
     }
-    u->b = (struct backend){.ops = &backend_unix, .mtu = UNIX_MTU};
+    u->b = (struct backend){.ops = &backend_unix, .mtu = (uint32_t)mtu};
     u->b.fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     r = u->b.fd < 0 ? -errno : bind_own(u->b.fd, &u->own);
     if (r < 0) {
@@ -140,7 +145,7 @@ static void unix_close(struct backend *b)
 
 const struct backend_ops backend_unix = {
     .name = "unix",
-    .args = "OWN,PEER",
+    .args = ":OWN,PEER[,MTU]",
     .summary = "datagrams between two UNIX sockets, as QEMU's -netdev dgram; needs no privileges",
     .open = unix_open,
     .room = unix_room,

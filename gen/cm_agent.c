@@ -10,28 +10,45 @@
 #define RECV_BYTES (UD_GRH + MAD_LEN)
 #define UD_GRH     40
 #define RECV_IOVA  0x100000
+#define PATHS      256
 
 /* A connection, or an attempt at one. */
 struct agent_conn {
     struct cm_conn cm;
     int qp;              /* -1: not known yet (passive) */
-    bool used;
+    uint8_t gid[16];     /* the peer's address, with cfg.path */
     bool tell_connected; /* CONNECTED is told when the RTU has left */
     struct ep_peer peer; /* what the CM does not negotiate */
+};
+
+/* An answer that belongs to no connection, and where it goes. */
+struct answer {
+    struct cm_msg m;
+    uint8_t gid[16];
+};
+
+/* An address handle of the endpoint. */
+struct agent_path {
+    uint8_t gid[16], mac[6];
+    int ah;
 };
 
 struct cm_agent {
     struct cm_agent_config cfg;
     struct prng prng;
-    uint32_t id_base;       /* communication ids of this agent: this and the number of the connection */
+    uint32_t last_id; /* communication id given last */
     struct agent_conn **conn;
     uint32_t n, cap;
+    uint32_t reuse; /* where to look next for a connection that is over, once all are in use */
+    struct agent_path paths[PATHS];
+    unsigned n_paths;
+    uint64_t ignored;
     int gsi, cq, ah;
     uint32_t lkey, pd;
-    uint32_t sending;       /* sends posted and not complete */
-    bool dirty;             /* a connection may have something to send or to tell */
-    ns_t next;              /* earliest timer, when not dirty */
-    struct cm_msg answers[8]; /* answers to messages that belong to no connection */
+    uint32_t sending; /* sends posted and not complete */
+    bool dirty;       /* a connection may have something to send or to tell */
+    ns_t next;        /* earliest timer, when not dirty */
+    struct answer answers[8];
     unsigned n_answers;
     uint64_t sent[16];
     uint8_t mem[GSI_RECVS][RECV_BYTES];
@@ -48,8 +65,13 @@ static void post_recv(struct cm_agent *a, uint64_t slot, ns_t now)
 static bool gsi_open(struct cm_agent *a)
 {
     struct endpoint *ep = a->cfg.ep;
-    struct ep_qp_init init = {.type = QPT_UD, .qpn = 1, .max_send_wr = GSI_SENDS, .max_recv_wr = GSI_RECVS, .max_inline = MAD_LEN,
-                              .sq_sig_all = true, .srq = EP_NO_SRQ};
+    struct ep_qp_init init = {.type = QPT_UD,
+                              .qpn = 1,
+                              .max_send_wr = GSI_SENDS,
+                              .max_recv_wr = GSI_RECVS,
+                              .max_inline = MAD_LEN,
+                              .sq_sig_all = true,
+                              .srq = EP_NO_SRQ};
     struct ep_peer peer = ep_peer_default();
 
     a->pd = init.pd = ep_pd_alloc(ep);
@@ -57,7 +79,7 @@ static bool gsi_open(struct cm_agent *a)
     if (a->cq < 0 || ep_mr_reg(ep, a->pd, a->mem, sizeof a->mem, RECV_IOVA, ACCESS_LOCAL_WRITE, &a->lkey) < 0)
         return false;
     a->gsi = ep_qp_create(ep, &init);
-    a->ah = ep_ah_create(ep, a->pd, &a->cfg.peer);
+    a->ah = a->cfg.path ? 0 : ep_ah_create(ep, a->pd, &a->cfg.peer);
     peer.qkey = 0x80010000;
     peer.sq_psn = (uint32_t)prng_next(&a->prng) & 0xffffff;
     if (a->gsi < 0 || a->ah < 0 || ep_qp_connect(ep, a->gsi, &peer, 0) < 0)
@@ -76,7 +98,7 @@ struct cm_agent *cm_agent_new(const struct cm_agent_config *config)
     a->cfg = *config;
     a->cap = config->max_conns ? config->max_conns : 65536;
     prng_seed(&a->prng, config->seed);
-    a->id_base = (uint32_t)prng_next(&a->prng) & 0x7ff00000;
+    a->last_id = (uint32_t)prng_next(&a->prng) & 0x7ff00000;
     a->next = NS_NEVER;
     a->conn = calloc(a->cap, sizeof *a->conn);
     if (!a->conn || !gsi_open(a)) {
@@ -96,45 +118,82 @@ void cm_agent_free(struct cm_agent *a)
     free(a);
 }
 
-static struct agent_conn *conn_new(struct cm_agent *a, int qp, const struct ep_peer *peer)
+static bool is_over(const struct agent_conn *c)
 {
-    struct agent_conn *c = a->n < a->cap ? calloc(1, sizeof *c) : NULL;
+    return c->cm.state == CM_ST_CLOSED && !c->cm.pending && !c->cm.events;
+}
+
+/* Room for one more; all zero. */
+static struct agent_conn *conn_room(struct cm_agent *a)
+{
+    for (uint32_t i = 0; a->n == a->cap && i < a->cap; i++) {
+        struct agent_conn *c = a->conn[a->reuse];
+        a->reuse = (a->reuse + 1) % a->cap;
+        if (is_over(c)) {
+            memset(c, 0, sizeof *c);
+            return c;
+        }
+    }
+    if (a->n == a->cap || !(a->conn[a->n] = calloc(1, sizeof *a->conn[0])))
+        return NULL;
+    return a->conn[a->n++];
+}
+
+/* A connection with an id of its own; the caller starts it. */
+static struct agent_conn *conn_new(struct cm_agent *a, int qp, const struct ep_peer *peer, const uint8_t gid[16])
+{
+    struct agent_conn *c = conn_room(a);
 
     if (!c)
         return NULL;
     c->qp = qp;
-    c->used = true;
+    memcpy(c->gid, gid, 16);
     if (peer)
         c->peer = *peer;
-    a->conn[a->n++] = c;
+    if (!++a->last_id)
+        ++a->last_id;
     a->dirty = true;
     return c;
 }
 
-static uint32_t own_id(const struct cm_agent *a)
+/* Undo conn_new(): the connection was not started. */
+static void conn_drop(struct agent_conn *c)
 {
-    return a->id_base + a->n; /* of the connection added last: from 1 */
+    memset(c, 0, sizeof *c);
+    c->qp = -1;
+    c->cm.state = CM_ST_CLOSED;
+}
+
+uint64_t cm_agent_ignored(const struct cm_agent *a)
+{
+    return a->ignored;
 }
 
 static struct agent_conn *conn_of_qp(const struct cm_agent *a, int qp)
 {
-    for (uint32_t i = a->n; i-- > 0;)
-        if (a->conn[i]->used && a->conn[i]->qp == qp)
-            return a->conn[i];
-    return NULL;
+    struct agent_conn *over = NULL; /* one that is over, unless there is a better one: handles are used again */
+
+    for (uint32_t i = a->n; i-- > 0;) {
+        struct agent_conn *c = a->conn[i];
+        if (c->qp == qp && !is_over(c))
+            return c;
+        if (c->qp == qp && !over)
+            over = c;
+    }
+    return over;
 }
 
 uint32_t cm_agent_connect(struct cm_agent *a, int qp, const struct cm_params *own, const struct ep_peer *peer, ns_t now)
 {
-    struct agent_conn *c = conn_new(a, qp, peer);
+    struct agent_conn *c = conn_new(a, qp, peer, own->path.dgid);
     struct cm_params p = *own;
 
     if (!c)
         return 0;
     if (!p.tid)
         p.tid = prng_next(&a->prng);
-    if (!cm_connect(&c->cm, own_id(a), &p, now)) {
-        free(a->conn[--a->n]);
+    if (!cm_connect(&c->cm, a->last_id, &p, now)) {
+        conn_drop(c);
         return 0;
     }
     return c->cm.local_id;
@@ -142,15 +201,15 @@ uint32_t cm_agent_connect(struct cm_agent *a, int qp, const struct cm_params *ow
 
 uint32_t cm_agent_resolve(struct cm_agent *a, int qp, const struct cm_params *own, ns_t now)
 {
-    struct agent_conn *c = conn_new(a, qp, NULL);
+    struct agent_conn *c = conn_new(a, qp, NULL, own->path.dgid);
     struct cm_params p = *own;
 
     if (!c)
         return 0;
     if (!p.tid)
         p.tid = prng_next(&a->prng);
-    if (!cm_sidr_connect(&c->cm, own_id(a), &p, now)) {
-        free(a->conn[--a->n]);
+    if (!cm_sidr_connect(&c->cm, a->last_id, &p, now)) {
+        conn_drop(c);
         return 0;
     }
     return c->cm.local_id;
@@ -216,7 +275,8 @@ static struct ep_peer negotiated(const struct agent_conn *c)
 /* A request: ask the caller, then answer. */
 static void take_request(struct cm_agent *a, struct agent_conn *c, bool sidr, ns_t now)
 {
-    struct cm_answer ans = {.qp = -1, .reason = sidr ? CM_SIDR_UNSUPPORTED : CM_REJ_INVALID_SERVICE_ID, .peer = ep_peer_default()};
+    struct cm_answer ans = {
+        .qp = -1, .reason = sidr ? CM_SIDR_UNSUPPORTED : CM_REJ_INVALID_SERVICE_ID, .peer = ep_peer_default()};
 
     cm_params_linux(&ans.own);
     if (a->cfg.request)
@@ -285,16 +345,52 @@ static void conn_events(struct cm_agent *a, struct agent_conn *c, ns_t now)
     }
 }
 
+/* Address handle for a host; negative: there is no way to it now. */
+static int path_to(struct cm_agent *a, const uint8_t gid[16])
+{
+    struct agent_path *p;
+    struct av av = {0};
+
+    if (!a->cfg.path)
+        return a->ah;
+    if (!a->cfg.path(a->cfg.user, gid, &av))
+        return -ENETUNREACH;
+    for (p = a->paths; p < a->paths + a->n_paths; p++)
+        if (memcmp(p->gid, gid, 16) == 0 && memcmp(p->mac, av.dmac, 6) == 0)
+            return p->ah;
+    if (a->n_paths == PATHS && a->sending)
+        return -ENOMEM; /* handles are in use: the message is lost, as on the wire */
+    if (a->n_paths == PATHS) {
+        while (a->n_paths)
+            ep_ah_destroy(a->cfg.ep, a->paths[--a->n_paths].ah);
+        p = a->paths;
+    }
+    p->ah = ep_ah_create(a->cfg.ep, a->pd, &av);
+    if (p->ah < 0)
+        return p->ah;
+    memcpy(p->gid, gid, 16);
+    memcpy(p->mac, av.dmac, 6);
+    a->n_paths++;
+    return p->ah;
+}
+
 /* Hand a message to the endpoint; `id`: number of its connection, 0: of none. */
-static void send_msg(struct cm_agent *a, struct cm_msg *m, uint64_t id, ns_t now)
+static void send_msg(struct cm_agent *a, struct cm_msg *m, const uint8_t gid[16], uint64_t id, ns_t now)
 {
     uint8_t mad[MAD_LEN];
     struct sge sge = {(uintptr_t)mad, MAD_LEN, 0};
-    struct send_wr wr = {.wr_id = id, .opcode = WR_SEND, .flags = SEND_SIGNALED | SEND_INLINE, .num_sge = 1, .sg_list = &sge,
-                         .remote_qpn = 1, .remote_qkey = 0x80010000, .ah = (uint32_t)a->ah};
+    struct send_wr wr = {.wr_id = id,
+                         .opcode = WR_SEND,
+                         .flags = SEND_SIGNALED | SEND_INLINE,
+                         .num_sge = 1,
+                         .sg_list = &sge,
+                         .remote_qpn = 1,
+                         .remote_qkey = 0x80010000};
+    int ah = path_to(a, gid);
 
-    if (!cm_fault_apply(a->cfg.ep, m, &wr.remote_qkey))
+    if (ah < 0 || !cm_fault_apply(a->cfg.ep, m, &wr.remote_qkey))
         return;
+    wr.ah = (uint32_t)ah;
     cm_msg_encode(mad, m);
     if (ep_post_send(a->cfg.ep, a->gsi, &wr, now) == 0) {
         a->sending++;
@@ -303,31 +399,40 @@ static void send_msg(struct cm_agent *a, struct cm_msg *m, uint64_t id, ns_t now
     }
 }
 
-/* A message arrived. */
-static void take_msg(struct cm_agent *a, const struct cm_msg *m, ns_t now)
+static struct agent_conn *find_conn(struct cm_agent *a, const struct cm_msg *m)
 {
-    struct agent_conn *c = NULL;
-    struct cm_msg out;
+    struct cm_conn *hit = NULL;
 
-    for (uint32_t i = 0; i < a->n && !c; i++) {
-        struct cm_conn *hit = NULL;
-        enum cm_route r = cm_route(&a->conn[i]->cm, 1, m, &hit);
-        if (r == CM_ROUTE_CONN)
-            c = a->conn[i];
-        else if (r == CM_ROUTE_STALE)
-            c = NULL;
-    }
+    for (uint32_t i = 0; i < a->n; i++)
+        if (cm_route(&a->conn[i]->cm, 1, m, &hit) == CM_ROUTE_CONN)
+            return a->conn[i];
+    return NULL;
+}
+
+/* A message arrived from `gid`. */
+static void take_msg(struct cm_agent *a, const struct cm_msg *m, const uint8_t gid[16], ns_t now)
+{
+    struct agent_conn *c = find_conn(a, m);
+    struct answer *ans = a->answers + a->n_answers;
+
     a->dirty = true;
-    if (!c && (m->mad.attr_id == CM_REQ || m->mad.attr_id == CM_SIDR_REQ)) {
-        c = conn_new(a, -1, NULL);
-        if (!c)
-            return;
-        cm_listen(&c->cm, own_id(a));
+    if (c && a->cfg.path && memcmp(c->gid, gid, 16) != 0) {
+        a->ignored++;
+        return;
     }
-    if (c)
+    if (!c && (m->mad.attr_id == CM_REQ || m->mad.attr_id == CM_SIDR_REQ)) {
+        c = conn_new(a, -1, NULL, gid);
+        if (c)
+            cm_listen(&c->cm, a->last_id);
+    }
+    if (c) {
         cm_rx(&c->cm, m, now);
-    else if (cm_stray(m, &out) && a->n_answers < ARRAY_LEN(a->answers))
-        a->answers[a->n_answers++] = out;
+    } else if (a->n_answers < ARRAY_LEN(a->answers) && cm_stray(m, &ans->m)) {
+        memcpy(ans->gid, gid, 16);
+        a->n_answers++;
+    } else {
+        a->ignored++;
+    }
 }
 
 static void send_done(struct cm_agent *a, uint64_t id)
@@ -341,8 +446,18 @@ static void send_done(struct cm_agent *a, uint64_t id)
     }
 }
 
+/* Source address of a datagram, from the header in front of it. */
+static void source_gid(const uint8_t grh[UD_GRH], uint8_t gid[16])
+{
+    if (grh[0] >> 4 == 6)
+        memcpy(gid, grh + 8, 16);
+    else
+        gid_from_ipv4(gid, load_be32(grh + 20 + 12));
+}
+
 static void poll_gsi(struct cm_agent *a, ns_t now)
 {
+    uint8_t gid[16];
     struct cm_msg m;
     struct wc wc;
 
@@ -352,9 +467,12 @@ static void poll_gsi(struct cm_agent *a, ns_t now)
             send_done(a, wc.wr_id);
             continue;
         }
+        source_gid(a->mem[wc.wr_id], gid);
         if (wc.status == WC_SUCCESS && wc.byte_len >= UD_GRH &&
             cm_msg_decode(&m, a->mem[wc.wr_id] + UD_GRH, wc.byte_len - UD_GRH))
-            take_msg(a, &m, now);
+            take_msg(a, &m, gid, now);
+        else
+            a->ignored++;
         post_recv(a, wc.wr_id, now);
     }
 }
@@ -368,7 +486,7 @@ void cm_agent_run(struct cm_agent *a, ns_t now)
         a->dirty = false;
         a->next = NS_NEVER;
         for (unsigned i = 0; i < a->n_answers; i++)
-            send_msg(a, &a->answers[i], 0, now);
+            send_msg(a, &a->answers[i].m, a->answers[i].gid, 0, now);
         a->n_answers = 0;
         for (uint32_t i = 0; i < a->n; i++) {
             struct agent_conn *c = a->conn[i];
@@ -376,7 +494,7 @@ void cm_agent_run(struct cm_agent *a, ns_t now)
                 cm_expire(&c->cm, now);
             conn_events(a, c, now);
             while (a->sending < GSI_SENDS && cm_tx(&c->cm, &m))
-                send_msg(a, &m, i + 1, now);
+                send_msg(a, &m, c->gid, i + 1, now);
             if (cm_next_expiry(&c->cm) < a->next)
                 a->next = cm_next_expiry(&c->cm);
         }

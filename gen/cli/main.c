@@ -1,8 +1,11 @@
 /* layer 4 (tool): rdmagen, which dispatches to its subcommands. */
 #include "gen/cli/gen_cli.h"
+#include "gen/cli/live_cli.h"
 
 static const struct command commands[] = {
     {"sim", "play conversations over a simulated network, write captures", cmd_sim, cmd_sim_help},
+    {"ping", "exchange data with rping on another host, as its client or its server", cmd_ping, cmd_ping_help},
+    {"backends", "list the ways of sending and receiving frames", cmd_backends, cmd_backends_help},
     {"faults", "list the rules that --fault can break", cmd_faults, cmd_faults_help},
     {NULL, NULL, NULL, NULL},
 };

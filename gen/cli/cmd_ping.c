@@ -1,0 +1,401 @@
+/* layer 4 (tool): `rdmagen ping`: both sides of rping, against real peers. */
+#include "gen/cli/live_cli.h"
+#include "gen/rping.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define CONNECT_WAIT (70 * NS_PER_S) /* the CM itself gives up sooner: this bounds what it may ask for */
+#define LEAVE_WAIT   (2 * NS_PER_S)
+#define LINE_MAX_    72 /* bytes of data shown */
+
+struct ping {
+    struct live_config config;
+    struct live live;
+    const char *host;
+    uint8_t gid[16]; /* the peer's */
+    uint16_t port;
+    uint64_t count; /* 0: until interrupted */
+    uint32_t size;
+    bool server, persistent, validate, verbose, quiet;
+    ns_t timeout; /* of a ping */
+    struct rping rping;
+    bool busy;                         /* rping holds a queue pair */
+    bool ready;                        /* its receives are posted */
+    bool connected, gone;              /* what the connection manager said */
+    enum cm_event end;                 /* with gone: how it ended */
+    char why[160];                     /* with gone, unless it was a disconnection */
+    uint64_t done, mismatches, failed; /* over all connections */
+    ns_t min, max, sum;
+};
+
+enum { KEY_TIMEOUT = 256 };
+
+static const struct opt_def defs[] = {
+    {'s', "server", NULL, "be the server: wait for a client"},
+    {'p', "port", "PORT", "port of RDMA-CM (7174)"},
+    {'C', "count", "N", "end after N pings (client: without end)"},
+    {'S', "size", "BYTES", "bytes of a ping, 26 to 65536 (64)"},
+    {'V', "validate", NULL, "compare the data: what comes back; server: what rping sends"},
+    {'v', "verbose", NULL, "show the data"},
+    {'q', "quiet", NULL, "show nothing but errors"},
+    {'P', "persistent", NULL, "server: serve one client after another"},
+    {'6', "ipv6", NULL, "server: use the interface's IPv6 address"},
+    {KEY_TIMEOUT, "timeout", "SECONDS", "longest time that a ping may take (10)"},
+    LIVE_OPTS,
+    {'h', "help", NULL, "show this help"},
+    {0, NULL, NULL, NULL},
+};
+
+void cmd_ping_help(struct buf *b)
+{
+    buf_puts(b, "Usage: rdmagen ping HOST [options]\n       rdmagen ping -s [options]\n\n"
+                "Exchange data with rping (rdmacm-utils) on another host by SEND, READ and WRITE, as its client or as "
+                "its server.\n\n");
+    opt_help(b, defs);
+    buf_puts(b, "\nExit status: 0 if all data came back right, 1 if not or if a connection failed, 2 for usage, or an "
+                "interface or file\n"
+                "that cannot be used.\n");
+}
+
+/* --- Connection manager's callbacks --- */
+
+static void on_request(void *user, const struct cm_conn *c, struct cm_answer *a)
+{
+    struct live *l = user;
+    struct ping *p = l->user;
+    struct cm_params listener;
+
+    if (!p->server || c->state == CM_ST_SIDR_REQ_RCVD || c->peer.service_id != cm_service_ip(CM_PS_TCP, p->port))
+        return;
+    a->reason = CM_REJ_NO_QP;
+    if (p->busy || !live_cm_peer(l, &a->peer, c->peer.path.sgid, ACCESS_REMOTE_READ | ACCESS_REMOTE_WRITE))
+        return;
+    if (rping_init(&p->rping, l->ep, true, 0, p->validate) < 0) {
+        rping_free(&p->rping);
+        return;
+    }
+    live_cm_params(l, &listener, p->rping.qp, ep_pick_psn(l->ep), c->peer.path.sgid, p->port);
+    a->reason = (unsigned)cm_refusal(c, &listener);
+    if (a->reason) {
+        rping_free(&p->rping);
+        return;
+    }
+    memcpy(p->gid, c->peer.path.sgid, 16);
+    a->own = listener;
+    a->own.has_ip = 0;
+    a->own.tid = 0;
+    a->qp = p->rping.qp;
+    p->busy = true;
+    p->ready = p->connected = p->gone = false;
+}
+
+static void on_event(void *user, int qp, enum cm_event e, const struct cm_conn *c)
+{
+    struct ping *p = ((struct live *)user)->user;
+
+    if (!p->busy || qp != p->rping.qp)
+        return;
+    if (e == CM_EV_CONNECTED) {
+        p->connected = true;
+    } else if (e == CM_EV_REJECTED || e == CM_EV_UNREACHABLE || e == CM_EV_DISCONNECTED) {
+        if (!p->gone && e != CM_EV_DISCONNECTED)
+            snprintf(p->why, sizeof p->why, "%s", live_cm_why(e, c));
+        p->gone = true;
+        p->end = e;
+    }
+}
+
+/* --- Output --- */
+
+static void show(const struct ping *p)
+{
+    const struct rping *r = &p->rping;
+    const char *text;
+    uint32_t n = rping_text(r, &text, LINE_MAX_);
+
+    if (p->quiet)
+        return;
+    if (!p->server)
+        printf("%u bytes from %s: ping %llu time=%.3f ms\n", r->got, live_addr_str(p->gid),
+               (unsigned long long)r->done - 1, (double)r->took / 1e6);
+    if (p->verbose)
+        printf("%sping data: %.*s\n", p->server ? "server " : "", (int)n, text);
+    fflush(stdout);
+}
+
+static void account(struct ping *p)
+{
+    const struct rping *r = &p->rping;
+
+    p->min = p->done == 0 || r->took < p->min ? r->took : p->min;
+    p->max = r->took > p->max ? r->took : p->max;
+    p->sum += r->took;
+    p->done++;
+    if (r->mismatches > p->mismatches)
+        cli_error("ping %llu: the data differs", (unsigned long long)r->done - 1);
+    p->mismatches = r->mismatches;
+    show(p);
+}
+
+static int summary(const struct ping *p)
+{
+    if (!p->quiet && p->server)
+        printf("%llu pings served, %llu wrong\n", (unsigned long long)p->done, (unsigned long long)p->mismatches);
+    else if (!p->quiet)
+        printf("%llu pings, %llu wrong, time min/avg/max = %.3f/%.3f/%.3f ms\n", (unsigned long long)p->done,
+               (unsigned long long)p->mismatches, (double)p->min / 1e6,
+               p->done ? (double)p->sum / (double)p->done / 1e6 : 0.0, (double)p->max / 1e6);
+    fflush(stdout);
+    return p->failed || p->mismatches ? EXIT_FOUND : EXIT_OK;
+}
+
+/* --- A connection --- */
+
+/* One turn of the loop; 0 or a negative errno. */
+static int turn(struct ping *p, ns_t deadline)
+{
+    int r = live_step(&p->live, deadline);
+    const struct qp *qp = p->busy ? ep_qp(p->live.ep, p->rping.qp) : NULL;
+
+    if (qp && !p->ready && qp->state >= QPS_RTR && qp->state <= QPS_RTS) {
+        rping_ready(&p->rping, live_now());
+        p->ready = true;
+    }
+    return r;
+}
+
+/* Disconnect, and wait a little for the answer; then give the queue pair back. */
+static void leave(struct ping *p)
+{
+    ns_t end = live_now() + LEAVE_WAIT;
+    int r = 0;
+
+    live_go_on();
+    if (!p->gone)
+        r = cm_agent_disconnect(p->live.cm, p->rping.qp, live_now());
+    while (r == 0 && live_now() < end) {
+        const struct cm_conn *c = cm_agent_conn(p->live.cm, p->rping.qp);
+        if (!c || (c->state != CM_ST_DREQ_SENT && !c->pending && !c->events))
+            break;
+        r = turn(p, end);
+    }
+    for (unsigned i = 0; i < 3 && r == 0; i++)
+        r = live_step(&p->live, 0); /* the last message leaves */
+    rping_free(&p->rping);
+    p->busy = false;
+}
+
+static int start_client(struct ping *p)
+{
+    struct live *l = &p->live;
+    uint32_t psn = ep_pick_psn(l->ep);
+    struct cm_params own;
+    struct ep_peer peer;
+    int r = live_resolve(l, p->gid, 3 * NS_PER_S);
+
+    if (r < 0)
+        return live_cli_error(r, p->host);
+    r = rping_init(&p->rping, l->ep, false, p->size, p->validate);
+    p->busy = true;
+    live_cm_peer(l, &peer, p->gid, ACCESS_REMOTE_READ | ACCESS_REMOTE_WRITE);
+    if (r == 0) {
+        live_cm_params(l, &own, p->rping.qp, psn, p->gid, p->port);
+        r = cm_agent_connect(l->cm, p->rping.qp, &own, &peer, live_now()) ? 0 : -ENOMEM;
+    }
+    return r < 0 ? cli_error("%s", strerror(-r)) : 0;
+}
+
+static bool finished(const struct ping *p)
+{
+    return p->count && p->done >= p->count;
+}
+
+/* Pings until the count is reached, the peer leaves, or something fails: 0, or -EINTR. */
+static int converse(struct ping *p)
+{
+    ns_t deadline = live_now() + (p->server ? CONNECT_WAIT : p->timeout);
+    int r = 0;
+
+    while (!finished(p) && !p->gone && p->rping.state != RPING_FAILED) {
+        if (!p->server && p->rping.state == RPING_IDLE) {
+            rping_start(&p->rping, live_now());
+            deadline = live_now() + p->timeout;
+        }
+        r = turn(p, deadline);
+        while (p->busy && rping_poll(&p->rping, live_now()))
+            account(p);
+        if (r < 0)
+            break;
+        if (p->rping.state == RPING_IDLE && p->server)
+            deadline = NS_NEVER;
+        else if (live_now() > deadline)
+            rping_fail(&p->rping, "no answer within %.0f s", (double)p->timeout / 1e9);
+    }
+    return r;
+}
+
+/* Say what went wrong with a connection, if anything did. */
+static void judge(struct ping *p, int r)
+{
+    bool flushed = p->gone && p->end == CM_EV_DISCONNECTED;
+
+    if (r < 0 && r != -EINTR) {
+        live_cli_error(r, p->host);
+        p->failed++;
+    } else if (p->rping.state == RPING_FAILED && !(flushed && p->server)) {
+        cli_error("%s", p->rping.why);
+        p->failed++;
+    } else if (p->gone && *p->why) {
+        cli_error("%s", p->why);
+        p->failed++;
+    } else if (flushed && !p->server && !finished(p)) {
+        cli_error("the peer has disconnected");
+        p->failed++;
+    }
+}
+
+static int client(struct ping *p)
+{
+    ns_t end = live_now() + CONNECT_WAIT;
+    int r = start_client(p);
+
+    if (r != 0)
+        return r;
+    while (r == 0 && !p->connected && !p->gone && live_now() < end)
+        r = turn(p, end);
+    if (r == 0 && p->connected)
+        r = converse(p);
+    else if (r == 0 && !p->gone)
+        r = -ETIMEDOUT;
+    judge(p, r);
+    leave(p);
+    return summary(p);
+}
+
+static int server(struct ping *p)
+{
+    int r = 0;
+
+    do {
+        while (r == 0 && !p->busy)
+            r = live_step(&p->live, NS_NEVER);
+        while (r == 0 && p->busy && !p->connected && !p->gone)
+            r = turn(p, NS_NEVER);
+        if (r == 0)
+            r = converse(p);
+        if (p->busy) {
+            judge(p, r);
+            leave(p);
+        }
+        p->why[0] = 0;
+    } while (r == 0 && p->persistent && !finished(p));
+    if (r < 0 && r != -EINTR)
+        return live_cli_error(r, "peer");
+    return summary(p);
+}
+
+/* --- Options --- */
+
+static int option(struct ping *p, int key, const char *arg)
+{
+    bool mine;
+    uint64_t v = 0;
+    int r = live_option(&p->config, key, arg, &mine);
+
+    if (mine)
+        return r;
+    switch (key) {
+    case 's':
+        p->server = true;
+        break;
+    case 'P':
+        p->persistent = true;
+        break;
+    case 'V':
+        p->validate = true;
+        break;
+    case 'v':
+        p->verbose = true;
+        break;
+    case 'q':
+        p->quiet = true;
+        break;
+    case '6':
+        p->config.want6 = true;
+        break;
+    case 'p':
+        r = live_number("-p", arg, 1, 65535, &v);
+        p->port = (uint16_t)v;
+        break;
+    case 'C':
+        r = live_number("-C", arg, 1, UINT64_MAX, &p->count);
+        break;
+    case 'S':
+        r = live_number("-S", arg, RPING_SIZE_MIN, RPING_SIZE_MAX, &v);
+        p->size = (uint32_t)v;
+        break;
+    case KEY_TIMEOUT:
+        r = live_number("--timeout", arg, 1, 86400, &v);
+        p->timeout = (ns_t)v * NS_PER_S;
+        break;
+    }
+    return r;
+}
+
+/* Options and operand; -1: go on, else the exit status. */
+static int parse(struct ping *p, int argc, char **argv)
+{
+    struct opt_state s;
+    struct buf b = {0};
+    const char *arg;
+    int key, operand = argc, r = 0;
+
+    opt_start(&s, defs, argc, argv);
+    while (r == 0 && (key = opt_next(&s, &arg, &operand)) != 0) {
+        if (key < 0 || key == 'h')
+            r = key < 0 ? EXIT_BAD : -2;
+        else
+            r = option(p, key, arg);
+    }
+    opt_end(&s);
+    if (r == -2) {
+        cmd_ping_help(&b);
+        return cli_show(&b);
+    }
+    if (r)
+        return r;
+    if (p->server ? operand != argc : operand + 1 != argc)
+        return cli_error(p->server ? "ping -s takes no HOST" : "ping: one HOST is expected (or -s)");
+    p->host = p->server ? NULL : argv[operand];
+    if (p->host && !live_parse_host(p->host, p->gid))
+        return cli_error("%s is no address, and no host of this name is known", p->host);
+    if (p->host)
+        p->config.peer = p->gid;
+    return -1;
+}
+
+int cmd_ping(int argc, char **argv)
+{
+    struct ping *p = calloc(1, sizeof *p);
+    int r;
+
+    if (!p)
+        return cli_error("out of memory");
+    p->port = RPING_PORT;
+    p->size = 64;
+    p->timeout = 10 * NS_PER_S;
+    p->config.request = on_request;
+    p->config.event = on_event;
+    p->config.user = p;
+    r = parse(p, argc, argv);
+    if (r < 0) {
+        r = live_cli_open(&p->live, &p->config);
+        if (r == 0)
+            r = live_cli_close(&p->live, &p->config, p->server ? server(p) : client(p));
+    }
+    free(p);
+    return r;
+}

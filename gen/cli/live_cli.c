@@ -1,0 +1,166 @@
+/* layer 4 (tool): options and messages of the live subcommands. */
+#include "gen/cli/live_cli.h"
+#include "src/transport/flow.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+int live_number(const char *option, const char *arg, uint64_t min, uint64_t max, uint64_t *v)
+{
+    if (opt_number(arg, min, max, v))
+        return 0;
+    return cli_error("%s %s: expected a number from %llu to %llu", option, arg, (unsigned long long)min,
+                     (unsigned long long)max);
+}
+
+static int option_vlan(struct live_config *c, const char *arg)
+{
+    const char *colon = strchr(arg, ':');
+    char id[16];
+    uint64_t v, prio = 0;
+
+    if (snprintf(id, sizeof id, "%.*s", (int)strcspn(arg, ":"), arg) >= (int)sizeof id ||
+        !opt_number(id, 1, 4094, &v) || (colon && !opt_number(colon + 1, 0, 7, &prio)))
+        return cli_error("--vlan %s: expected ID or ID:PRIORITY", arg);
+    c->vlan = (uint16_t)v;
+    c->pcp = (uint8_t)prio;
+    return 0;
+}
+
+static int option_mtu(struct live_config *c, const char *arg)
+{
+    uint64_t v;
+
+    if (!opt_number(arg, 256, 4096, &v) || v & (v - 1))
+        return cli_error("--mtu %s: expected 256, 512, 1024, 2048 or 4096", arg);
+    c->mtu = (uint16_t)v;
+    return 0;
+}
+
+static int option_profile(struct live_config *c, const char *arg)
+{
+    if (strcmp(arg, "strict") != 0 && strcmp(arg, "rxe") != 0)
+        return cli_error("--profile %s: expected strict or rxe", arg);
+    c->profile = *arg == 'r' ? EP_RXE : EP_STRICT;
+    return 0;
+}
+
+int live_option(struct live_config *c, int key, const char *arg, bool *mine)
+{
+    uint64_t v = 0;
+    int r = 0;
+
+    *mine = true;
+    switch (key) {
+    case 'I':
+        c->iface = arg;
+        break;
+    case 'w':
+        c->record = arg;
+        break;
+    case LIVE_BACKEND:
+        c->backend = arg;
+        break;
+    case LIVE_ADDR:
+        c->addr = arg;
+        break;
+    case LIVE_MAC:
+        c->mac = arg;
+        break;
+    case LIVE_VIA:
+        c->via = arg;
+        break;
+    case LIVE_VLAN:
+        return option_vlan(c, arg);
+    case LIVE_MTU:
+        return option_mtu(c, arg);
+    case LIVE_PROFILE:
+        return option_profile(c, arg);
+    case LIVE_TOS:
+        r = live_number("--tos", arg, 0, 255, &v);
+        c->tclass = (uint8_t)v;
+        break;
+    case LIVE_SEED:
+        r = live_number("--seed", arg, 1, UINT64_MAX, &c->seed);
+        break;
+    default:
+        *mine = false;
+    }
+    return r;
+}
+
+int live_cli_open(struct live *l, const struct live_config *c)
+{
+    struct live_error err;
+
+    live_catch_signals();
+    if (live_open(l, c, &err) < 0)
+        return cli_error("%s", err.msg);
+    return 0;
+}
+
+int live_cli_close(struct live *l, const struct live_config *c, int status)
+{
+    const struct backend_stats *s = backend_stats(l->backend);
+
+    if (s->dropped)
+        cli_error("%llu frames were lost on their way in: this program was too slow", (unsigned long long)s->dropped);
+    if (l->id.conflicts)
+        cli_error("another station claims to be %s", live_addr_str(l->id.gid));
+    live_close(l);
+    if (l->record_err)
+        return cli_error("%s: %s", c->record, strerror(-l->record_err));
+    return status;
+}
+
+int live_cli_error(int err, const char *host)
+{
+    if (err == -EINTR)
+        return cli_error("interrupted"), EXIT_FOUND;
+    if (err == -ETIMEDOUT)
+        return cli_error("%s does not answer: no such neighbour", host), EXIT_FOUND;
+    return cli_error("the network failed: %s", strerror(-err)), EXIT_FOUND;
+}
+
+static uint64_t guid_of(const uint8_t mac[6])
+{
+    uint8_t g[8] = {mac[0] ^ 2, mac[1], mac[2], 0xff, 0xfe, mac[3], mac[4], mac[5]};
+
+    return load_be64(g);
+}
+
+void live_cm_params(struct live *l, struct cm_params *p, int qp, uint32_t psn, const uint8_t gid[16], uint16_t port)
+{
+    uint32_t r = ep_pick_psn(l->ep);
+
+    cm_params_linux(p);
+    cm_params_ip(p, l->id.gid, gid, CM_PS_TCP, (uint16_t)(32768 + r % 28000), port);
+    p->ca_guid = guid_of(l->id.mac);
+    p->qpn = ep_qp(l->ep, qp)->qpn;
+    p->psn = psn;
+    p->mtu = (uint8_t)cm_mtu_code(l->mtu);
+    p->path.flow = r & 0xfffff;
+    p->path.tclass = l->tclass;
+    p->path.sl = l->id.pcp;
+}
+
+bool live_cm_peer(struct live *l, struct ep_peer *p, const uint8_t gid[16], uint8_t access)
+{
+    *p = ep_peer_default();
+    p->access = access;
+    return live_path(l, gid, &p->av);
+}
+
+const char *live_cm_why(enum cm_event e, const struct cm_conn *c)
+{
+    static char text[160];
+
+    if (e == CM_EV_REJECTED)
+        snprintf(text, sizeof text, "the connection was refused: %s", cm_rej_reason_str(c->rej_reason));
+    else if (e == CM_EV_UNREACHABLE)
+        snprintf(text, sizeof text, "the connection manager of the peer does not answer");
+    else
+        snprintf(text, sizeof text, "the peer has disconnected");
+    return text;
+}

@@ -1,0 +1,63 @@
+/* layer 4 (tool): what the subcommands of rdmagen that talk to real peers share: options, opening, messages. */
+#ifndef RDMATRACE_LIVE_CLI_H
+#define RDMATRACE_LIVE_CLI_H
+
+#include "gen/live.h"
+#include "program.h"
+
+/* Keys above the letters. */
+enum {
+    LIVE_BACKEND = 1000,
+    LIVE_ADDR,
+    LIVE_MAC,
+    LIVE_VLAN,
+    LIVE_VIA,
+    LIVE_MTU,
+    LIVE_TOS,
+    LIVE_SEED,
+    LIVE_PROFILE,
+    LIVE_KEYS,
+};
+
+/* Rows for a command's option table. */
+#define LIVE_OPTS                                                                                                      \
+    {'I', "interface", "IFACE", "the interface to use (that of the route to HOST)"},                                   \
+        {LIVE_BACKEND, "backend", "NAME[:ARGS]", "how frames are sent and received: see `rdmagen backends` (packet)"}, \
+        {LIVE_ADDR, "addr", "ADDR", "an IPv4 or IPv6 address of your own, which this host does not have"},             \
+        {LIVE_MAC, "mac", "MAC", "with --addr: its MAC address (made from ADDR)"},                                     \
+        {LIVE_VLAN, "vlan", "ID[:PRIO]", "802.1Q tag"},                                                                \
+        {LIVE_VIA, "via", "ADDR", "the router to HOST (none: HOST is a neighbour)"},                                   \
+        {LIVE_MTU, "mtu", "BYTES", "path MTU: 256, 512, 1024, 2048 or 4096 (the largest that the interface carries)"}, \
+        {LIVE_TOS, "tos", "BYTE", "TOS or traffic class: DSCP in the upper 6 bits, ECN in the lower 2 (0)"},           \
+        {LIVE_PROFILE, "profile", "NAME", "strict (default) or rxe: the habits of Linux soft-RoCE"},                   \
+        {LIVE_SEED, "seed", "N", "of all random numbers (from the clock)"},                                            \
+    {                                                                                                                  \
+        'w', "write", "FILE", "record all frames; pcapng, or pcap if FILE ends in .pcap"                               \
+    }
+
+/* Take an option: 0, or the exit status after a message. *mine: whether it was one of LIVE_OPTS. */
+int live_option(struct live_config *c, int key, const char *arg, bool *mine);
+/* Parse a number within bounds: 0, or the exit status after a message that names the option. */
+int live_number(const char *option, const char *arg, uint64_t min, uint64_t max, uint64_t *v);
+/* Open, with a message on failure: 0, or the exit status. Catches signals. */
+int live_cli_open(struct live *l, const struct live_config *c);
+/* Close; says what was lost. `status`, or EXIT_BAD when the capture file is not whole. */
+int live_cli_close(struct live *l, const struct live_config *c, int status);
+/* Message for a failed live_step() or live_resolve() about `host`: the exit status. */
+int live_cli_error(int err, const char *host);
+
+/* Parameters for a connection by RDMA-CM from queue pair `qp` of this side, which expects `psn` first, to port `port`
+ * of `gid`. */
+void live_cm_params(struct live *l, struct cm_params *p, int qp, uint32_t psn, const uint8_t gid[16], uint16_t port);
+/* What the connection manager does not negotiate: path to `gid`, and the rights `access`. False: the host is not known.
+ */
+bool live_cm_peer(struct live *l, struct ep_peer *p, const uint8_t gid[16], uint8_t access);
+/* Why a connection did not come about, in words. Returns a static buffer. */
+const char *live_cm_why(enum cm_event e, const struct cm_conn *c);
+
+int cmd_ping(int argc, char **argv);
+void cmd_ping_help(struct buf *b);
+int cmd_backends(int argc, char **argv);
+void cmd_backends_help(struct buf *b);
+
+#endif

@@ -1,0 +1,425 @@
+/* layer 3 (gen): the event loop of an endpoint on a real network. */
+#include "gen/live_host.h"
+
+#include <errno.h>
+#include <net/if.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#define RX_BATCH     64
+#define TX_BATCH     256
+#define MAX_CONNS    4096
+#define BLOCKED_WAIT (100 * NS_PER_US)
+#define HEADERS      96 /* bytes of an IP packet that Linux sets aside for headers */
+#define ASK_AGAIN    (200 * NS_PER_MS)
+
+static volatile sig_atomic_t stopped;
+
+static ns_t clock_now(clockid_t clock)
+{
+    struct timespec t;
+
+    clock_gettime(clock, &t);
+    return t.tv_sec * NS_PER_S + t.tv_nsec;
+}
+
+ns_t live_now(void)
+{
+    return clock_now(CLOCK_MONOTONIC);
+}
+
+void live_stop(void)
+{
+    stopped = 1;
+}
+
+void live_go_on(void)
+{
+    stopped = 0;
+}
+
+static void on_signal(int sig)
+{
+    (void)sig;
+    stopped = 1;
+}
+
+void live_catch_signals(void)
+{
+    struct sigaction a = {.sa_handler = on_signal};
+
+    sigaction(SIGINT, &a, NULL);
+    sigaction(SIGTERM, &a, NULL);
+}
+
+uint16_t live_path_mtu(uint32_t mtu)
+{
+    uint16_t m = 4096;
+
+    while (m >= 256 && (uint32_t)m + HEADERS > mtu)
+        m /= 2;
+    return m >= 256 ? m : 0;
+}
+
+static int __attribute__((format(printf, 3, 4))) fail(struct live_error *err, int error, const char *fmt, ...)
+{
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(err->msg, sizeof err->msg, fmt, ap);
+    va_end(ap);
+    return error;
+}
+
+/* --- Opening --- */
+
+/* The interface's own address: its kernel must not be a RoCE endpoint there, and must keep quiet about UDP 4791. */
+static int use_host_address(struct live *l, const struct live_config *c, const char *iface, struct live_error *err)
+{
+    bool v6 = c->peer ? !gid_is_ipv4(c->peer) : c->want6;
+    char device[64];
+    int r;
+
+    if (!l->backend->has_mac)
+        return fail(err, -EINVAL, "backend %s has no address of its own: give one with --addr", l->backend->ops->name);
+    if (live_roce_device("/sys/class/infiniband", iface, device, sizeof device))
+        return fail(err, -EADDRINUSE,
+                    "RoCE device %s of the kernel has UDP port 4791 of %s: give an address of your own with --addr",
+                    device, iface);
+    r = host_address(iface, v6, c->peer, l->id.gid);
+    if (r < 0)
+        return fail(err, r, "interface %s has no IPv%d address: give one with --addr", iface, v6 ? 6 : 4);
+    l->udp = host_hold_port(l->id.gid, iface);
+    if (l->udp < 0)
+        return fail(err, l->udp, "UDP port 4791 of %s: %s%s", live_addr_str(l->id.gid), strerror(-l->udp),
+                    l->udp == -EADDRINUSE ? " (a RoCE device of the kernel, or another endpoint)" : "");
+    memcpy(l->id.mac, l->backend->mac, 6);
+    l->id.answer = false;
+    return 0;
+}
+
+static int use_own_address(struct live *l, const struct live_config *c, struct live_error *err)
+{
+    unsigned m[6];
+    int end = 0;
+
+    if (!live_parse_host(c->addr, l->id.gid))
+        return fail(err, -EINVAL, "%s is no address", c->addr);
+    identity_derive_mac(l->id.mac, l->id.gid);
+    if (!c->mac)
+        return 0;
+    if (sscanf(c->mac, "%2x:%2x:%2x:%2x:%2x:%2x%n", &m[0], &m[1], &m[2], &m[3], &m[4], &m[5], &end) != 6 ||
+        c->mac[end] || m[0] & 1)
+        return fail(err, -EINVAL, "%s is not the MAC address of one station", c->mac);
+    for (unsigned i = 0; i < 6; i++)
+        l->id.mac[i] = (uint8_t)m[i];
+    return 0;
+}
+
+static int open_identity(struct live *l, const struct live_config *c, const char *iface, struct live_error *err)
+{
+    static const uint8_t zero[16];
+    int r;
+
+    identity_init(&l->id, zero, zero);
+    if (c->mac && !c->addr)
+        return fail(err, -EINVAL, "a MAC address of your own needs an address of your own (--addr)");
+    r = c->addr ? use_own_address(l, c, err) : use_host_address(l, c, iface, err);
+    if (r < 0)
+        return r;
+    if (c->peer && gid_is_ipv4(c->peer) != gid_is_ipv4(l->id.gid))
+        return fail(err, -EINVAL, "%s is not of the family of the peer's address", c->addr);
+    if (c->via && (!live_parse_host(c->via, l->via) || gid_is_ipv4(l->via) != gid_is_ipv4(l->id.gid)))
+        return fail(err, -EINVAL, "%s is no address of a router", c->via);
+    l->has_via = c->via != NULL;
+    l->id.has_vlan = c->vlan != 0;
+    l->id.vlan = c->vlan;
+    l->id.pcp = c->pcp;
+    if (c->addr && l->backend->ops->join && (r = l->backend->ops->join(l->backend, l->id.mac)) < 0)
+        return fail(err, r, "interface %s does not take another MAC address: %s", iface, strerror(-r));
+    return 0;
+}
+
+/* The connection manager's callbacks: after one the caller of live_step() gets its turn before anything is waited for.
+ */
+static void on_request(void *user, const struct cm_conn *c, struct cm_answer *a)
+{
+    struct live *l = user;
+
+    l->told = true;
+    if (l->request)
+        l->request(l, c, a);
+}
+
+static void on_event(void *user, int qp, enum cm_event e, const struct cm_conn *c)
+{
+    struct live *l = user;
+
+    l->told = true;
+    if (l->event)
+        l->event(l, qp, e, c);
+}
+
+static bool path_of(void *user, const uint8_t gid[16], struct av *av)
+{
+    return live_path(user, gid, av);
+}
+
+static int open_endpoint(struct live *l, const struct live_config *c, struct live_error *err)
+{
+    uint64_t seed = c->seed ? c->seed : (uint64_t)clock_now(CLOCK_REALTIME) ^ (uint64_t)getpid() << 40;
+    struct ep_config e = {.mtu = l->mtu, .profile = c->profile, .policies = c->policies, .seed = seed};
+    struct cm_agent_config a = {
+        .path = path_of, .seed = seed + 1, .max_conns = MAX_CONNS, .request = on_request, .event = on_event};
+
+    e.addr.encap = ENCAP_ROCEV2;
+    memcpy(e.addr.mac, l->id.mac, 6);
+    memcpy(e.addr.gid, l->id.gid, 16);
+    e.addr.has_vlan = l->id.has_vlan;
+    e.addr.vlan = l->id.vlan;
+    l->ep = ep_new(&e);
+    a.ep = l->ep;
+    a.user = l;
+    l->user = c->user;
+    l->request = c->request;
+    l->event = c->event;
+    l->cm = l->ep ? cm_agent_new(&a) : NULL;
+    return l->cm ? 0 : fail(err, -ENOMEM, "out of memory");
+}
+
+static int open_record(struct live *l, const struct live_config *c, const char *iface, struct live_error *err)
+{
+    struct cap_writer_opts opts = {.linktype = LINK_ETHERNET, .app = "rdmagen"};
+    struct cap_error e = {0};
+    int r;
+
+    if (!c->record)
+        return 0;
+    l->record_iface = (struct cap_iface){
+        .linktype = LINK_ETHERNET, .tsresol = 9, .name = strdup(*iface ? iface : l->backend->ops->name)};
+    r = cap_writer_open(&l->record, c->record, &opts, &e);
+    return r < 0 ? fail(err, r, "%s: %s", c->record, e.msg) : 0;
+}
+
+static int open_all(struct live *l, const struct live_config *c, struct live_error *err)
+{
+    const char *spec = c->backend ? c->backend : "packet";
+    struct backend_error why = {""};
+    char iface[IFNAMSIZ] = "";
+    int r;
+
+    if (c->iface && strlen(c->iface) >= sizeof iface)
+        return fail(err, -ENODEV, "there is no interface %s", c->iface);
+    if (c->iface)
+        memcpy(iface, c->iface, strlen(c->iface));
+    else if (c->peer && strncmp(spec, "packet", 6) == 0 && (r = host_route(c->peer, iface, sizeof iface)) < 0)
+        return fail(err, r, "no route to %s: give an interface with -I", live_addr_str(c->peer));
+    r = backend_open(&l->backend, spec, *iface ? iface : NULL, &why);
+    if (r < 0)
+        return fail(err, r, "%s", why.msg);
+    l->mtu = live_path_mtu(l->backend->mtu);
+    if (!l->mtu)
+        return fail(err, -EMSGSIZE, "an MTU of %u bytes is too small for RoCE", l->backend->mtu);
+    if (c->mtu && c->mtu < l->mtu)
+        l->mtu = c->mtu;
+    l->tclass = c->tclass;
+    if ((r = open_identity(l, c, iface, err)) < 0 || (r = open_record(l, c, iface, err)) < 0)
+        return r;
+    host_drop_capabilities();
+    return open_endpoint(l, c, err);
+}
+
+static void record(struct live *l, const uint8_t *data, uint32_t len, ns_t ts, bool inbound)
+{
+    struct frame f = {
+        .data = data, .caplen = len, .len = len, .linktype = LINK_ETHERNET, .has_ts = true, .flags = inbound ? 1 : 2};
+
+    if (!l->record || l->record_err)
+        return;
+    f.ts = ts ? ts : clock_now(CLOCK_REALTIME);
+    f.number = ++l->frames;
+    l->record_err = cap_write(l->record, &f, &l->record_iface);
+}
+
+/* Send a frame of our own; when the queue is full it is lost, and will be asked for again. */
+static void send_frame(struct live *l, const uint8_t *frame, uint32_t len)
+{
+    if (len && backend_send(l->backend, frame, len) == 0)
+        record(l, frame, len, 0, false);
+}
+
+int live_open(struct live *l, const struct live_config *c, struct live_error *err)
+{
+    uint8_t frame[IDENTITY_FRAME_MAX];
+    int r;
+
+    memset(l, 0, sizeof *l);
+    l->udp = -1;
+    r = open_all(l, c, err);
+    if (r < 0) {
+        live_close(l);
+        return r;
+    }
+    if (l->id.answer)
+        send_frame(l, frame, identity_announce(&l->id, frame));
+    return 0;
+}
+
+void live_close(struct live *l)
+{
+    struct cap_error e = {0};
+    int r;
+
+    if (l->backend && l->record) {
+        const struct backend_stats *s = backend_stats(l->backend);
+        l->record_iface.received = s->received + s->dropped;
+        l->record_iface.os_dropped = s->dropped;
+        cap_write_stats(l->record, 0, 0, &l->record_iface);
+    }
+    r = l->record ? cap_writer_close(l->record, &e) : 0;
+    if (!l->record_err)
+        l->record_err = r;
+    l->record = NULL;
+    free(l->record_iface.name);
+    cm_agent_free(l->cm);
+    ep_free(l->ep);
+    backend_close(l->backend);
+    if (l->udp >= 0)
+        close(l->udp);
+    l->cm = NULL;
+    l->ep = NULL;
+    l->backend = NULL;
+    l->udp = -1;
+}
+
+/* --- The loop --- */
+
+static int take_frames(struct live *l, bool *busy)
+{
+    uint8_t answer[IDENTITY_FRAME_MAX];
+    struct backend_frame f;
+    int r = 0;
+
+    for (unsigned i = 0; i < RX_BATCH && (r = l->backend->ops->rx(l->backend, &f)) > 0; i++) {
+        record(l, f.data, f.len, f.ts, true);
+        send_frame(l, answer, identity_rx(&l->id, f.data, f.len, answer));
+        ep_rx(l->ep, f.data, f.len, live_now());
+        *busy = true;
+    }
+    return r < 0 ? r : 0;
+}
+
+static int send_frames(struct live *l, bool *busy)
+{
+    int r = 0, len;
+
+    for (unsigned i = 0; i < TX_BATCH; i++) {
+        uint8_t *room = l->backend->ops->room(l->backend);
+        if (!room) {
+            r = l->backend->ops->flush(l->backend);
+            if (r < 0)
+                break;
+            continue;
+        }
+        len = ep_tx(l->ep, room, BACKEND_FRAME_MAX, live_now());
+        if (len <= 0)
+            break;
+        record(l, room, (uint32_t)len, 0, false);
+        l->backend->ops->push(l->backend, (uint32_t)len);
+        *busy = true;
+    }
+    if (r == 0)
+        r = l->backend->ops->flush(l->backend);
+    l->blocked = r == -EAGAIN;
+    return l->blocked ? 0 : r;
+}
+
+static int wait_until(struct live *l, ns_t when)
+{
+    struct pollfd p = {.fd = l->backend->fd, .events = POLLIN};
+    ns_t left = when - live_now();
+    struct timespec t;
+    sigset_t open, old;
+    int r;
+
+    if (left <= 0)
+        return 0;
+    if (left > NS_PER_S)
+        left = NS_PER_S;
+    t = (struct timespec){.tv_sec = left / NS_PER_S, .tv_nsec = left % NS_PER_S};
+    /* A signal between the test and the wait must end the wait: it is let in by ppoll() only. */
+    sigemptyset(&open);
+    sigaddset(&open, SIGINT);
+    sigaddset(&open, SIGTERM);
+    sigprocmask(SIG_BLOCK, &open, &old);
+    r = stopped ? 0 : ppoll(&p, p.fd >= 0, &t, &old);
+    r = r < 0 && errno != EINTR ? -errno : 0;
+    sigprocmask(SIG_SETMASK, &old, NULL);
+    return r;
+}
+
+int live_step(struct live *l, ns_t deadline)
+{
+    bool busy = false;
+    ns_t next, now;
+    int r;
+
+    l->told = false;
+    if (stopped)
+        return -EINTR;
+    if ((r = take_frames(l, &busy)) < 0)
+        return r;
+    now = live_now();
+    if (ep_next_expiry(l->ep) <= now) {
+        ep_expire(l->ep, now);
+        busy = true;
+    }
+    cm_agent_run(l->cm, now);
+    if ((r = send_frames(l, &busy)) < 0)
+        return r;
+    if (busy || l->told)
+        return 0;
+    next = ep_next_expiry(l->ep);
+    if (cm_agent_next(l->cm) < next)
+        next = cm_agent_next(l->cm);
+    if (l->blocked && now + BLOCKED_WAIT < next)
+        next = now + BLOCKED_WAIT;
+    r = wait_until(l, next < deadline ? next : deadline);
+    return r < 0 ? r : stopped ? -EINTR : 0;
+}
+
+/* --- Peers --- */
+
+bool live_path(struct live *l, const uint8_t gid[16], struct av *av)
+{
+    *av = (struct av){.tclass = l->tclass, .sl = l->id.pcp};
+    memcpy(av->dgid, gid, 16);
+    return (l->has_via && identity_lookup(&l->id, l->via, av->dmac)) || identity_lookup(&l->id, gid, av->dmac);
+}
+
+int live_resolve(struct live *l, const uint8_t gid[16], ns_t timeout)
+{
+    const uint8_t *hop = l->has_via ? l->via : gid;
+    uint8_t frame[IDENTITY_FRAME_MAX], mac[6];
+    ns_t end = live_now() + timeout, again = 0;
+
+    while (!identity_lookup(&l->id, hop, mac)) {
+        ns_t now = live_now();
+        int r;
+        if (now >= end)
+            return -ETIMEDOUT;
+        if (now >= again) {
+            send_frame(l, frame, identity_ask(&l->id, hop, frame));
+            again = now + ASK_AGAIN;
+        }
+        r = live_step(l, again < end ? again : end);
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}

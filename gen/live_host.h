@@ -1,0 +1,18 @@
+/* layer 3 (gen): what this host knows: its interfaces' addresses, routes, RoCE devices, UDP ports, capabilities. */
+#ifndef RDMATRACE_LIVE_HOST_H
+#define RDMATRACE_LIVE_HOST_H
+
+#include "gen/live.h"
+
+/* Name of the interface through which the host reaches `peer`. 0, or a negative errno. */
+int host_route(const uint8_t peer[16], char *iface, size_t size);
+/* The interface's own address of a family; with IPv6 one of the same scope (link-local or not) as `peer`, if that is
+ * given. -EADDRNOTAVAIL: it has none. */
+int host_address(const char *iface, bool v6, const uint8_t *peer, uint8_t gid[16]);
+/* Bind UDP port 4791 of an address, and let all that comes there be dropped in silence: the descriptor, or a negative
+ * errno. */
+int host_hold_port(const uint8_t gid[16], const char *iface);
+/* Give up all capabilities. */
+void host_drop_capabilities(void);
+
+#endif

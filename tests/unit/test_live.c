@@ -1,0 +1,356 @@
+/* layer 3 tests: endpoints in the live event loop, rping's conversation, and a connection manager among strangers. */
+#include "gen/live.h"
+#include "gen/rping.h"
+
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define PORT 7174
+
+/* One side: a live endpoint with rping on it. */
+struct side {
+    struct live l;
+    struct rping r;
+    bool listens, busy, ready, connected, gone;
+    uint16_t rejected;
+    uint64_t done;
+};
+
+static struct side client, server;
+static const uint8_t CLIENT[16] = {[10] = 0xff, [11] = 0xff, 10, 0, 0, 1},
+                     SERVER[16] = {[10] = 0xff, [11] = 0xff, 10, 0, 0, 2};
+
+static void params(struct side *s, struct cm_params *p, const uint8_t to[16])
+{
+    cm_params_linux(p);
+    cm_params_ip(p, s->l.id.gid, to, CM_PS_TCP, 40000, PORT);
+    p->qpn = ep_qp(s->l.ep, s->r.qp)->qpn;
+    p->psn = ep_pick_psn(s->l.ep);
+}
+
+static void request(void *user, const struct cm_conn *c, struct cm_answer *a)
+{
+    struct live *l = user;
+    struct side *s = l->user;
+
+    if (!s->listens || s->busy)
+        return;
+    cr_assert_eq(rping_init(&s->r, l->ep, true, 0, true), 0);
+    s->busy = true;
+    params(s, &a->own, c->peer.path.sgid);
+    a->own.has_ip = 0;
+    a->peer = ep_peer_default();
+    cr_assert(live_path(l, c->peer.path.sgid, &a->peer.av));
+    a->qp = s->r.qp;
+}
+
+static void event(void *user, int qp, enum cm_event e, const struct cm_conn *c)
+{
+    struct side *s = ((struct live *)user)->user;
+
+    (void)qp;
+    s->connected |= e == CM_EV_CONNECTED;
+    s->gone |= e == CM_EV_DISCONNECTED || e == CM_EV_REJECTED || e == CM_EV_UNREACHABLE;
+    if (e == CM_EV_REJECTED)
+        s->rejected = c->rej_reason;
+}
+
+static void open_side(struct side *s, const char *addr)
+{
+    struct live_config c = {
+        .backend = "memory:test", .addr = addr, .seed = 1, .request = request, .event = event, .user = s};
+    struct live_error err = {""};
+
+    cr_assert_eq(live_open(&s->l, &c, &err), 0, "%s", err.msg);
+}
+
+static void open_both(void)
+{
+    memset(&client, 0, sizeof client);
+    memset(&server, 0, sizeof server);
+    open_side(&client, "10.0.0.1");
+    open_side(&server, "10.0.0.2");
+    server.listens = true;
+}
+
+static void close_both(void)
+{
+    rping_free(&client.r);
+    rping_free(&server.r);
+    live_close(&client.l);
+    live_close(&server.l);
+}
+
+/* Both sides take a turn. */
+static void turn(void)
+{
+    struct side *all[] = {&client, &server};
+
+    for (unsigned i = 0; i < 2; i++) {
+        struct side *s = all[i];
+        cr_assert_eq(live_step(&s->l, 0), 0);
+        const struct qp *qp = s->r.ep ? ep_qp(s->l.ep, s->r.qp) : NULL;
+        if (qp && !s->ready && qp->state >= QPS_RTR && qp->state <= QPS_RTS) {
+            rping_ready(&s->r, live_now());
+            s->ready = true;
+        }
+        while (s->r.ep && rping_poll(&s->r, live_now()))
+            s->done++;
+    }
+}
+
+static void connect_client(uint32_t size)
+{
+    struct ep_peer peer = ep_peer_default();
+    struct cm_params own;
+    uint8_t mac[6];
+
+    for (unsigned i = 0; i < 1000 && !identity_lookup(&client.l.id, SERVER, mac); i++) {
+        uint8_t ask[IDENTITY_FRAME_MAX];
+        cr_assert_eq(backend_send(client.l.backend, ask, identity_ask(&client.l.id, SERVER, ask)), 0);
+        turn();
+    }
+    cr_assert_eq(rping_init(&client.r, client.l.ep, false, size, true), 0);
+    params(&client, &own, SERVER);
+    cr_assert(live_path(&client.l, SERVER, &peer.av));
+    cr_assert(cm_agent_connect(client.l.cm, client.r.qp, &own, &peer, live_now()));
+    for (unsigned i = 0; i < 1000 && !client.connected && !client.gone; i++)
+        turn();
+}
+
+Test(live, pings_go_round_and_are_compared, .init = open_both, .fini = close_both)
+{
+    connect_client(5000);
+    cr_assert(client.connected);
+    for (unsigned n = 0; n < 5; n++) {
+        rping_start(&client.r, live_now());
+        for (unsigned i = 0; i < 10000 && client.r.state != RPING_IDLE; i++)
+            turn();
+        cr_assert_eq(client.r.state, RPING_IDLE, "%s", client.r.why);
+    }
+    cr_assert_eq(client.done, 5);
+    cr_assert_eq(server.done, 5);
+    cr_assert_eq(client.r.mismatches + server.r.mismatches, 0);
+    cr_assert_eq(ep_stats(client.l.ep)->own_check_failures + ep_stats(server.l.ep)->own_check_failures, 0);
+    cr_assert_eq(cm_agent_disconnect(client.l.cm, client.r.qp, live_now()), 0);
+    for (unsigned i = 0; i < 1000 && !server.gone; i++)
+        turn();
+    cr_assert(server.gone);
+}
+
+Test(live, both_sides_see_data_that_differs, .init = open_both, .fini = close_both)
+{
+    connect_client(100);
+    rping_start(&client.r, live_now());
+    client.r.data[60] ^= 1; /* while the server reads */
+    for (unsigned i = 0; i < 10000 && client.r.state == RPING_WAIT_READ; i++)
+        turn();
+    client.r.data[60] ^= 1;
+    for (unsigned i = 0; i < 10000 && client.r.state != RPING_IDLE; i++)
+        turn();
+    cr_assert_eq(client.r.mismatches, 1);
+    cr_assert_eq(server.r.mismatches, 1);
+}
+
+Test(live, server_refuses_a_buffer_that_it_cannot_hold, .init = open_both, .fini = close_both)
+{
+    connect_client(100);
+    client.r.size = RPING_SIZE_MAX + 1; /* what it says, not what it has */
+    client.r.state = RPING_WAIT_READ;
+    store_be64(client.r.info[0], 0x1000);
+    store_be32(client.r.info[0] + 12, RPING_SIZE_MAX + 1);
+    struct sge sge = {(uintptr_t)client.r.info[0], RPING_INFO, client.r.info_key};
+    struct send_wr wr = {.opcode = WR_SEND, .num_sge = 1, .sg_list = &sge, .flags = SEND_SIGNALED};
+    cr_assert_eq(ep_post_send(client.l.ep, client.r.qp, &wr, live_now()), 0);
+    for (unsigned i = 0; i < 1000 && server.r.state != RPING_FAILED; i++)
+        turn();
+    cr_assert(strstr(server.r.why, "65537 bytes"), "%s", server.r.why);
+}
+
+Test(live, no_listener_means_a_refusal, .init = open_both, .fini = close_both)
+{
+    server.listens = false;
+    connect_client(100);
+    cr_assert_eq(client.rejected, CM_REJ_INVALID_SERVICE_ID);
+}
+
+/* Copies of the client's last REQ, each with another communication id, as from a flood. */
+static uint8_t flood[EP_FRAME_MAX];
+static uint32_t flood_len;
+static void flood_of(const uint8_t from[16], unsigned n)
+{
+    struct identity id;
+
+    identity_init(&id, (uint8_t[]){2, 0, 0, 0, 0, 77}, from);
+    for (unsigned i = 0; i < n; i++) {
+        store_be32(flood + 14 + 20 + 8 + 12 + 8 + 24, 0x70000000 + i);
+        store_be32(flood + 14 + 20 + 8 + 12 + 8 + 8, 0x70000000 + i); /* transaction id */
+        cr_assert(build_fix_crc(flood, flood_len, LINK_ETHERNET));
+        while (backend_send(client.l.backend, flood, flood_len) == -EAGAIN)
+            turn();
+        if (i % 64 == 0)
+            turn();
+    }
+    for (unsigned i = 0; i < 100; i++)
+        turn();
+}
+
+/* The REQ of a client whose server has no listener, to begin a flood with. */
+static void catch_req(void)
+{
+    struct cm_params own;
+    struct cm_conn conn = {0};
+    struct cm_msg m;
+    struct path path;
+    struct av av = {.tclass = 0};
+    struct frame_out out = {.buf = flood, .cap = sizeof flood};
+    struct pkt *p = calloc(1, sizeof *p);
+
+    params(&client, &own, SERVER);
+    own.tid = 1;
+    cr_assert(cm_connect(&conn, 1, &own, 0));
+    cr_assert(cm_tx(&conn, &m));
+    cr_assert(live_path(&client.l, SERVER, &av));
+    struct link_addr addr = {.encap = ENCAP_ROCEV2};
+    memcpy(addr.gid, CLIENT, 16);
+    memcpy(addr.mac, client.l.id.mac, 6);
+    cr_assert_eq(path_init(&path, &addr, &av), 0);
+    p->op = &opcode_table[0x64];
+    p->bth = (struct bth){.opcode = 0x64, .pkey = 0xffff, .dqpn = 1};
+    p->deth = (struct deth){.qkey = 0x80010000, .srcqp = 1};
+    struct build_tweak none = {0};
+    cr_assert_eq(build_begin(&out, &path, p, MAD_LEN, 1, &none), 0);
+    cm_msg_encode(out.payload, &m);
+    build_end(&out, &path, p, MAD_LEN, &none);
+    flood_len = out.len;
+    free(p);
+}
+
+Test(live, flood_of_requests_leaves_room_for_a_connection, .init = open_both, .fini = close_both)
+{
+    connect_client(100);
+    catch_req();
+    rping_free(&client.r);
+    rping_free(&server.r);
+    server.busy = server.ready = client.ready = client.connected = false;
+    server.listens = false;
+    flood_of(CLIENT, 10000);
+    cr_assert_geq(cm_agent_sent(server.l.cm, CM_REJ), 9000, "%d", (int)cm_agent_sent(server.l.cm, CM_REJ));
+    server.listens = true;
+    connect_client(100);
+    cr_assert(client.connected);
+}
+
+Test(live, garbage_from_the_network_is_survived, .init = open_both, .fini = close_both)
+{
+    struct prng r;
+
+    connect_client(100);
+    catch_req();
+    prng_seed(&r, 3);
+    for (unsigned i = 0; i < 50000; i++) {
+        uint8_t frame[EP_FRAME_MAX];
+        memcpy(frame, flood, flood_len);
+        for (unsigned k = 1 + prng_below(&r, 6); k-- > 0;)
+            frame[42 + prng_below(&r, flood_len - 42)] = (uint8_t)prng_next(&r);
+        if (prng_below(&r, 4))
+            build_fix_crc(frame, flood_len, LINK_ETHERNET);
+        while (backend_send(client.l.backend, frame, prng_below(&r, 8) ? flood_len : prng_below(&r, flood_len)) ==
+               -EAGAIN)
+            turn();
+    }
+    for (unsigned i = 0; i < 100; i++)
+        turn();
+    cr_assert_gt(cm_agent_ignored(server.l.cm), 0);
+    cr_assert_gt(ep_stats(server.l.ep)->dropped, 0);
+    /* The connection is still there. */
+    rping_start(&client.r, live_now());
+    for (unsigned i = 0; i < 10000 && client.r.state != RPING_IDLE && !client.gone; i++)
+        turn();
+    cr_assert(client.gone || client.r.state == RPING_IDLE, "%s", client.r.why);
+}
+
+/* --- What the host knows --- */
+
+Test(live, path_mtu_leaves_room_for_headers)
+{
+    /* Linux's active MTU for these MTUs of the netdev. */
+    static const uint16_t want[][2] = {{1500, 1024}, {4200, 4096}, {9000, 4096}, {4191, 2048},
+                                       {4192, 4096}, {576, 256},   {351, 0},     {352, 256}};
+
+    for (unsigned i = 0; i < ARRAY_LEN(want); i++)
+        cr_expect_eq(live_path_mtu(want[i][0]), want[i][1], "%u", want[i][0]);
+}
+
+static void make_file(const char *dir, const char *name, const char *text)
+{
+    char path[300];
+    FILE *f;
+
+    snprintf(path, sizeof path, "mkdir -p %s", dir);
+    cr_assert_eq(system(path), 0);
+    snprintf(path, sizeof path, "%s/%s", dir, name);
+    f = fopen(path, "w");
+    cr_assert(f);
+    fputs(text, f);
+    fclose(f);
+}
+
+Test(live, roce_device_of_the_kernel_is_found_by_its_interface)
+{
+    char root[] = "/tmp/sysfsXXXXXX", path[200], name[32] = "";
+
+    cr_assert(mkdtemp(root));
+    snprintf(path, sizeof path, "%s/rxe0/ports/1/gid_attrs/ndevs", root);
+    make_file(path, "0", "eth7\n");
+    make_file(path, "1", "eth8\n");
+    cr_expect(live_roce_device(root, "eth8", name, sizeof name));
+    cr_expect_str_eq(name, "rxe0");
+    cr_expect_not(live_roce_device(root, "eth", name, sizeof name));
+    cr_expect_not(live_roce_device("/nonexistent", "eth7", name, sizeof name));
+    snprintf(path, sizeof path, "rm -r %s", root);
+    cr_assert_eq(system(path), 0);
+}
+
+Test(live, hosts_are_addresses_or_names)
+{
+    static const uint8_t v4[16] = {[10] = 0xff, [11] = 0xff, 192, 168, 1, 2}, v6[16] = {0xfd, 0x77, [15] = 1};
+    uint8_t gid[16];
+
+    cr_assert(live_parse_host("192.168.1.2", gid));
+    cr_assert_arr_eq(gid, v4, 16);
+    cr_assert_str_eq(live_addr_str(gid), "192.168.1.2");
+    cr_assert(live_parse_host("fd77::1", gid));
+    cr_assert_arr_eq(gid, v6, 16);
+    cr_assert_str_eq(live_addr_str(gid), "fd77::1");
+    cr_assert_not(live_parse_host("/dev/null", gid));
+    cr_assert_not(live_parse_host("300.1.1.1.1", gid));
+}
+
+Test(live, wrong_identities_are_refused_with_a_message)
+{
+    static const struct {
+        struct live_config c;
+        const char *says;
+    } wrong[] = {
+        {{.backend = "memory"}, "--addr"},
+        {{.backend = "memory", .addr = "10.0.0.1", .mac = "1:2:3:4:5:6"}, "MAC"},
+        {{.backend = "memory", .addr = "10.0.0.1", .mac = "02:00:00:00:00"}, "MAC"},
+        {{.backend = "memory", .mac = "02:00:00:00:00:01"}, "--addr"},
+        {{.backend = "memory", .addr = "nonsense/"}, "no address"},
+        {{.backend = "memory", .addr = "10.0.0.1", .via = "fd77::1"}, "router"},
+        {{.backend = "memory", .addr = "10.0.0.1", .record = "/nonexistent/x.pcap"}, "/nonexistent/x.pcap"},
+        {{.iface = "nosuchinterface0"}, "nosuchinterface0"},
+    };
+
+    for (unsigned i = 0; i < ARRAY_LEN(wrong); i++) {
+        struct live_error err = {""};
+        struct live l;
+        cr_expect_lt(live_open(&l, &wrong[i].c, &err), 0, "%u", i);
+        cr_expect(strstr(err.msg, wrong[i].says), "%u: %s", i, err.msg);
+    }
+}
