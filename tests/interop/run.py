@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Run the interoperability cases against soft-RoCE guests: run.py [NAME...], all by default. Exit status 0: all passed, 77: skipped,
+"""Run the interoperability cases against soft-RoCE guests: run.py [REGEX...] by name, all by default. Exit status 0: all passed, 77: skipped,
 with the reason; the last line counts."""
 import importlib
 import os
@@ -12,13 +12,13 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import lab as laboratory  # noqa: E402
 
 # A module holds case_NAME(lab, ...) functions and `def guests(lab)`, which boots what they need and returns their other arguments.
-MODULES = ["case_guests"]
+MODULES = ["case_guests", "case_rdmagen", "case_loss"]
 
 
 def cases(module, wanted):
-    """The functions in the order in which they stand."""
-    found = [(f.__code__.co_firstlineno, n[5:], f) for n, f in vars(module).items() if n.startswith("case_")]
-    return [(n, f) for _, n, f in sorted(found) if not wanted or n in wanted]
+    """The functions in the order in which they were defined."""
+    found = [(n[5:], f) for n, f in vars(module).items() if n.startswith("case_") and callable(f)]
+    return [(n, f) for n, f in found if not wanted or any(re.fullmatch(w, n) for w in wanted)]
 
 
 def run(lab, module, wanted):

@@ -1,0 +1,103 @@
+"""rdmagen ping against rping through a wire that loses, repeats, swaps or spoils chosen packets: all data arrives, and both sides
+behaved by the rules."""
+from case_rdmagen import OWN, pings as ping, serve_pings as serve
+
+SEND, READ_REQ, WRITE_FIRST, WRITE_MIDDLE, WRITE_LAST = 0x04, 0x0c, 0x06, 0x07, 0x08
+RESP_FIRST, RESP_MIDDLE, RESP_LAST, ACK = 0x0d, 0x0e, 0x0f, 0x11
+THEIRS, OURS = 0, 1  # sides of the wire: from the guest, from rdmagen
+SIZE = 20000         # 20 packets
+
+
+class Impair:
+    """Does something to the n-th packet of a kind that comes from one side."""
+    def __init__(self, side, opcode, n, what):
+        self.side, self.opcode, self.n, self.what = side, opcode, n, what
+        self.seen, self.done, self.held = 0, False, None
+
+    def __call__(self, side, frame):
+        if side != self.side or frame[12:14] != b"\x08\x00" or frame[23] != 17 or frame[36:38] != b"\x12\xb7":
+            return (frame,)
+        if self.held:
+            held, self.held = self.held, None
+            return (frame, held)
+        if frame[42] == self.opcode and not self.done:
+            self.seen += 1
+            if self.seen == self.n:
+                self.done = True
+                return getattr(self, self.what)(frame)
+        return (frame,)
+
+    def lose(self, frame):
+        return ()
+
+    def repeat(self, frame):
+        return (frame, frame)
+
+    def swap(self, frame):
+        self.held = frame
+        return ()
+
+    def spoil(self, frame):
+        return (frame[:-20] + bytes([frame[-20] ^ 0x10]) + frame[-19:],)
+
+
+def guests(lab):
+    at, ours = (lab.path("g"), lab.path("gw")), (lab.path("r"), lab.path("rw"))
+    wire = lab.wire(at, ours)
+    guest = lab.guest(1, *at)
+    guest.ready()
+    # rdmagen takes the guest's place on the wire.
+    guest.at, guest.to = ours[1], ours[0]
+    return wire, guest
+
+
+def client(lab, wire, guest, side, opcode, n, what):
+    """rdmagen is the client: it sends READ responses, the guest WRITEs."""
+    name = "client%d%02x%d%s" % (side, opcode, n, what)
+    wire.hook = Impair(side, opcode, n, what)
+    try:
+        ping(guest, 3, SIZE, guest.ip, lab, name, "--profile", "rxe", "--timeout", "30",
+             spoiled=int(what == "spoil" and side == THEIRS))
+        assert wire.hook.done, "the packet to %s never came" % what
+    finally:
+        wire.hook = None
+
+
+def server(lab, wire, guest, side, opcode, n, what):
+    """rdmagen is the server: it sends WRITEs, the guest READ responses."""
+    name = "server%d%02x%d%s" % (side, opcode, n, what)
+    wire.hook = Impair(side, opcode, n, what)
+    try:
+        serve(guest, 3, SIZE, OWN, lab, name, "--profile", "rxe", "--timeout", "30",
+             spoiled=int(what == "spoil" and side == THEIRS))
+        assert wire.hook.done, "the packet to %s never came" % what
+    finally:
+        wire.hook = None
+
+
+CASES = [
+    (client, OURS, RESP_FIRST, 1, "lose"), (client, OURS, RESP_MIDDLE, 5, "lose"), (client, OURS, RESP_LAST, 1, "lose"),
+    (client, OURS, RESP_MIDDLE, 7, "spoil"), (client, OURS, RESP_MIDDLE, 3, "swap"), (client, OURS, SEND, 2, "lose"),
+    (client, THEIRS, WRITE_FIRST, 1, "lose"), (client, THEIRS, WRITE_MIDDLE, 5, "lose"), (client, THEIRS, WRITE_LAST, 2, "lose"),
+    (client, THEIRS, WRITE_MIDDLE, 9, "repeat"), (client, THEIRS, WRITE_MIDDLE, 4, "swap"), (client, THEIRS, WRITE_MIDDLE, 6, "spoil"),
+    (client, THEIRS, READ_REQ, 2, "lose"), (client, THEIRS, READ_REQ, 2, "repeat"), (client, OURS, ACK, 2, "lose"),
+    (client, THEIRS, SEND, 2, "repeat"),
+    (server, OURS, WRITE_FIRST, 1, "lose"), (server, OURS, WRITE_MIDDLE, 5, "lose"), (server, OURS, WRITE_LAST, 2, "lose"),
+    (server, OURS, WRITE_MIDDLE, 9, "repeat"), (server, OURS, WRITE_MIDDLE, 4, "swap"), (server, OURS, WRITE_MIDDLE, 6, "spoil"),
+    (server, OURS, READ_REQ, 2, "lose"), (server, OURS, READ_REQ, 2, "repeat"), (server, THEIRS, ACK, 2, "lose"),
+    (server, THEIRS, RESP_FIRST, 2, "lose"), (server, THEIRS, RESP_MIDDLE, 5, "lose"), (server, THEIRS, RESP_LAST, 1, "lose"),
+    (server, THEIRS, RESP_MIDDLE, 7, "spoil"), (server, THEIRS, RESP_MIDDLE, 3, "swap"), (server, OURS, SEND, 2, "repeat"),
+]
+NAMES = {SEND: "send", READ_REQ: "read_request", WRITE_FIRST: "write_first", WRITE_MIDDLE: "write_middle", WRITE_LAST: "write_last",
+         RESP_FIRST: "response_first", RESP_MIDDLE: "response_middle", RESP_LAST: "response_last", ACK: "ack"}
+
+
+def make(role, side, opcode, n, what):
+    def case(lab, wire, guest):
+        return role(lab, wire, guest, side, opcode, n, what)
+    case.__doc__ = role.__doc__
+    return case
+
+
+for c in CASES:
+    globals()["case_%s_%s_of_%s_with_ping_%s" % (c[4], NAMES[c[2]], "rdmagen" if c[1] == OURS else "guest", c[0].__name__)] = make(*c)
