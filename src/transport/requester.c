@@ -64,6 +64,7 @@ static struct req_msg *msg_begin(struct requester *r, const struct pkt *p)
     m->len = p->op->ext & H_RETH ? p->reth.dmalen : flags & OPF_ATOMIC_REQ ? 8 : 0;
     m->psn = r->psn_next;
     m->span = m->sent = m->got = 0;
+    m->holes = false;
     m->kind = (uint8_t)kind_of(flags);
     m->opcode = p->bth.opcode;
     m->credit = flags & OPF_SEND;
@@ -72,11 +73,41 @@ static struct req_msg *msg_begin(struct requester *r, const struct pkt *p)
     return m;
 }
 
+/* A validator did not see the end of the message begun last, but now the next one begins. */
+static void close_last(struct requester *r)
+{
+    struct req_msg *m;
+
+    if (r->msg_tail == r->msg_head)
+        return;
+    m = req_msg(r, r->msg_tail - 1);
+    if (!m->open)
+        return;
+    m->open = false;
+    m->holes = true;
+    m->span = (r->psn_next - m->psn) & PSN_MASK;
+}
+
 struct req_msg *req_append(struct requester *r, const struct pkt *p)
 {
     bool starts = p->op->flags & OPF_START || r->msg_tail == r->msg_head;
-    struct req_msg *m = starts ? msg_begin(r, p) : req_msg(r, r->msg_tail - 1);
+    struct req_msg *m;
     uint32_t span = request_span(p, r->p.pmtu);
+    bool gap = p->bth.psn != r->psn_next;
+
+    if (UNLIKELY(gap && !r->p.certain)) /* what lies between was not seen */
+        r->psn_next = p->bth.psn;
+    if (UNLIKELY(!r->p.certain)) {
+        const struct req_msg *last = req_msg(r, r->msg_tail - 1);
+        starts = starts || !last->open || last->kind != kind_of(p->op->flags);
+        if (starts)
+            close_last(r);
+    }
+    m = starts ? msg_begin(r, p) : req_msg(r, r->msg_tail - 1);
+    if (UNLIKELY(!(p->op->flags & OPF_START) && (gap || starts) && !r->p.certain))
+        m->holes = true;
+    if (UNLIKELY(m->holes))
+        m->span = (p->bth.psn - m->psn) & PSN_MASK;
 
     m->span += span;
     m->sent += p->payload_len;
@@ -299,6 +330,9 @@ static void take_credits(struct requester *r, const struct pkt *p, struct effect
 
 static void rx_rnr(struct requester *r, const struct pkt *p, struct effects *e, ns_t now)
 {
+    bool again = r->alt && r->alt_why == WHY_RNR_NAK && r->alt_psn == r->una_hi; /* a copy: the earlier one may count */
+    ns_t from = r->alt_from;
+
     if (r->rnr_wait) {
         e->flags |= EFF_DROP;
         e->reason = WHY_STALE;
@@ -316,7 +350,7 @@ static void rx_rnr(struct requester *r, const struct pkt *p, struct effects *e, 
     if (r->p.certain)
         r->rnr_wait = true;
     else
-        r->alt_from = r->rnr_until;
+        r->alt_from = again ? from : r->rnr_until;
     e->flags |= EFF_WAIT;
 }
 

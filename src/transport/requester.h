@@ -30,6 +30,7 @@ struct req_msg {
     uint8_t opcode;   /* of its first packet */
     uint8_t last_opcode; /* of its last packet, when not open */
     bool open;        /* Last not sent yet */
+    bool holes;       /* validator: packets of it were not seen, so its lengths are not known */
     bool credit;      /* counts against the end-to-end credits: SEND, WRITE with immediate (known at its Last) */
 };
 

@@ -63,10 +63,15 @@ static bool breaks_silence(const struct tx_view *t, struct verdict *v)
     return false;
 }
 
-/* Whether `psn` is where a NAK, which the requester may have received, tells it to resume. */
+/* Whether `psn` is where a NAK, which the requester may have received, tells it to resume: there, or behind what it heard since. */
 static bool is_alternative(const struct tx_view *t)
 {
-    return t->r->alt && t->p->bth.psn == t->r->alt_psn && t->now >= t->r->alt_from;
+    const struct requester *r = t->r;
+
+    if (r->alt && t->now >= r->alt_from && psn_diff(t->p->bth.psn, r->alt_psn) >= 0 && psn_diff(t->p->bth.psn, r->una_hi) <= 0)
+        return true;
+    /* While it sends again, an acknowledgement makes it skip what arrived. */
+    return !r->p.certain && req_going_back(r) && t->p->bth.psn == r->una_hi && psn_diff(r->una_hi, r->psn_tx) > 0;
 }
 
 static bool breaks_psn(const struct tx_view *t, struct verdict *v)
@@ -82,6 +87,8 @@ static bool breaks_psn(const struct tx_view *t, struct verdict *v)
         return false;
     if (t->repeat && t->r->alt && t->now < t->r->alt_from && psn == r->alt_psn)
         return fail(v, RULE_RTX_05, "ns", (uint64_t)r->alt_from, (uint64_t)t->now);
+    if (t->repeat && r->alt && r->alt_why != WHY_RNR_NAK && psn_diff(psn, r->una_hi) > 0 && psn_diff(psn, r->psn_tx) < 0)
+        return fail(v, r->alt_why == WHY_IMPLIED_NAK ? RULE_RTX_11 : RULE_RTX_01, "PSN", r->una_hi, psn);
     if (!t->repeat || psn_diff(psn, r->psn_tx) > 0)
         return fail(v, req_going_back(r) && r->p.certain ? resume_rule(r) : RULE_SEQ_01, "PSN", r->psn_tx, psn);
     if (r->p.certain && psn_diff(psn, r->una_lo) < 0)
@@ -104,6 +111,8 @@ bool breaks_order(const struct tx_view *t, struct verdict *v)
 
     if (t->repeat)
         return false;
+    if (!t->r->p.certain && (t->p->bth.psn != t->r->psn_next || t->r->msg_tail == 0))
+        return false; /* the packet before it was not seen */
     if (!m)
         return LIKELY(t->flags & OPF_START) ? false : fail(v, RULE_SEQ_03, "opcode", 0, t->p->bth.opcode);
     if (t->flags & OPF_START)
@@ -145,7 +154,7 @@ bool breaks_reth(const struct tx_view *t, struct verdict *v)
         return LIKELY(t->flags & OPF_ONLY ? t->p->reth.dmalen == t->len : t->p->reth.dmalen > t->len)
                    ? false
                    : fail(v, RULE_SEQ_06, "bytes", t->p->reth.dmalen, t->len);
-    if (!t->m)
+    if (!t->m || t->m->holes || (!t->repeat && t->p->bth.psn != t->r->psn_next && !t->r->p.certain))
         return false;
     total = t->repeat ? (uint64_t)t->off * t->r->p.pmtu + t->len : (uint64_t)t->m->sent + t->len;
     if (LIKELY(t->flags & OPF_LAST ? total == t->m->len : total < t->m->len))
@@ -226,7 +235,7 @@ static bool breaks_repeat(const struct tx_view *t, struct verdict *v)
     uint32_t len;
     uint8_t op;
 
-    if (LIKELY(!t->repeat) || !m)
+    if (LIKELY(!t->repeat) || !m || m->holes)
         return false;
     if (m->kind == MSG_READ && t->flags & OPF_READ_REQ)
         return breaks_reread(t, v);

@@ -378,9 +378,14 @@ static void sent_answer(struct responder *r, const struct pkt *p)
         r->epsn_lo = behind;
 }
 
-/* A validator learns from a NAK for `psn` what arrived: everything before, nothing from there on. */
+/* A validator learns from a NAK for `psn` what arrived: everything before, nothing from there on (unless the NAK itself may be old). */
 static void proved_by_nak(struct responder *r, const struct pkt *p)
 {
+    if (!r->p.all_seen) {
+        if (psn_diff(p->bth.psn, r->epsn_lo) > 0)
+            r->epsn_lo = p->bth.psn;
+        return;
+    }
     r->epsn_lo = r->epsn_hi = p->bth.psn;
     r->msn_lo = r->msn_hi = p->aeth.msn;
     r->hush = true;

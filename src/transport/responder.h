@@ -47,6 +47,8 @@ struct rsp_params {
     bool credits;      /* advertises end-to-end credits (no shared receive queue, flow control agreed) */
     bool certain;      /* an endpoint's own: every packet given to rsp_rx() did arrive. false: a request seen may have been lost behind
                           the tap; only the responder's own packets prove what arrived */
+    bool all_seen;     /* not certain, but the tap is at the responder: its packets are seen as it sends them, none is lost before, and
+                          none changes places */
     bool rxe;          /* profile rxe: habits of soft-RoCE (sequence NAK after RNR NAK; NAK 63 for a message too long; every
                           duplicate acknowledged; the answer of a READ asked for again begins with a Middle or Last) */
     uint16_t pmtu;

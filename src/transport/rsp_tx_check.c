@@ -15,6 +15,12 @@ struct re_view {
 };
 typedef bool (*re_rule)(const struct re_view *, struct verdict *v);
 
+/* Whether the responses come in the order in which they left, each of them once. */
+static bool in_order(const struct re_view *t)
+{
+    return t->r->p.certain || t->r->p.all_seen;
+}
+
 static bool is_nak(const struct re_view *t)
 {
     return t->flags & OPF_ACK && t->type != AETH_ACK;
@@ -61,7 +67,7 @@ static bool breaks_syndrome(const struct re_view *t, struct verdict *v)
 
 static bool breaks_silence_after_fatal(const struct re_view *t, struct verdict *v)
 {
-    if (LIKELY(!t->r->dead) || is_data(t) || (is_nak(t) && t->r->nak_owed))
+    if (LIKELY(!t->r->dead) || !in_order(t) || is_data(t) || (is_nak(t) && t->r->nak_owed))
         return false;
     return fail(v, RULE_NAK_04, "PSN", t->r->nak_psn, t->p->bth.psn);
 }
@@ -86,7 +92,7 @@ static bool breaks_answer_order(const struct re_view *t, struct verdict *v)
     uint32_t off;
     bool first, last;
 
-    if (!(t->flags & OPF_READ_RESP) || !res)
+    if (!(t->flags & OPF_READ_RESP) || !res || !in_order(t))
         return false;
     off = (t->p->bth.psn - res->psn) & PSN_MASK;
     if (UNLIKELY(off != res->next || res->next == res->end))
@@ -104,6 +110,8 @@ static bool breaks_answer_length(const struct re_view *t, struct verdict *v)
 
     if (!(t->flags & OPF_READ_RESP) || !t->res)
         return false;
+    if (!in_order(t) && t->flags & OPF_END && t->p->bth.psn != psn_add(t->res->psn, t->res->end - 1))
+        return false; /* the end of an answer whose request was asked for again, and is not known */
     want = t->flags & OPF_END ? t->res->tail : t->r->p.pmtu;
     return LIKELY(t->p->payload_len == want) ? false : fail(v, RULE_RDA_03, "payload bytes", want, t->p->payload_len);
 }
@@ -120,7 +128,7 @@ static bool breaks_answer_first(const struct re_view *t, struct verdict *v)
 {
     const struct rsp_res *due;
 
-    if (LIKELY(t->r->res_next == t->r->res_tail))
+    if (LIKELY(t->r->res_next == t->r->res_tail) || !in_order(t))
         return false;
     due = rsp_res(t->r, t->r->res_next);
     if (is_plain_ack(t) && t->r->p.certain && t->p->bth.psn == due->psn && due->opcode != OP_READ_REQUEST)
@@ -155,7 +163,7 @@ static bool breaks_ack(const struct re_view *t, struct verdict *v)
         return fail(v, RULE_ACK_02, "PSN", psn_add(r->epsn_hi, PSN_MASK), t->p->bth.psn);
     if (UNLIKELY(psn_diff(t->p->bth.psn, r->epsn_hi) >= 0))
         return fail(v, RULE_ACK_03, "PSN", psn_add(r->epsn_hi, PSN_MASK), t->p->bth.psn);
-    if (UNLIKELY(r->acked && psn_diff(t->p->bth.psn, r->ack_psn) < 0))
+    if (UNLIKELY(r->acked && in_order(t) && psn_diff(t->p->bth.psn, r->ack_psn) < 0))
         return fail(v, RULE_ACK_02, "PSN", r->ack_psn, t->p->bth.psn);
     n = r->res_tail != r->res_head ? rsp_find(r, t->p->bth.psn) : r->res_tail;
     if (UNLIKELY(n != r->res_tail && t->p->bth.psn != psn_add(r->epsn_lo, PSN_MASK)))
@@ -168,7 +176,7 @@ static bool breaks_nak(const struct re_view *t, struct verdict *v)
     const struct responder *r = t->r;
     uint32_t psn = t->p->bth.psn;
 
-    if (LIKELY(!is_nak(t)))
+    if (LIKELY(!is_nak(t)) || (!in_order(t) && psn_diff(psn, r->epsn_lo) <= 0))
         return false;
     if (t->type == AETH_NAK && t->code == NAK_PSN_SEQ && r->hush && psn == r->epsn_lo && !(r->p.certain && r->nak_owed))
         return r->rnr_given && r->p.rxe ? false
@@ -189,7 +197,7 @@ static bool breaks_msn(const struct re_view *t, struct verdict *v)
 
     if (!(t->p->have & H_AETH) || LIKELY(msn == r->msn_lo))
         return false;
-    if (LIKELY(psn_diff(msn, r->msn_lo) >= 0 && psn_diff(msn, r->msn_hi) <= 0))
+    if (LIKELY((psn_diff(msn, r->msn_lo) >= 0 || !in_order(t)) && psn_diff(msn, r->msn_hi) <= 0))
         return false;
     return fail(v, t->flags & OPF_READ_RESP ? RULE_ACK_07 : RULE_ACK_06, "MSN", r->msn_lo, msn);
 }

@@ -478,6 +478,7 @@ Test(responder_seen, nak_is_possible_for_any_packet_that_may_have_been_lost)
     struct pkt nak = mk_ack(22, 0x60, 2);
 
     watch(&b, 20);
+    b.r.p.all_seen = true;
     for (uint32_t i = 0; i < 5; i++)
         rx(&b, mk(OP_SEND_ONLY, 20 + i, 4));
     cr_expect_eq(judged(&b, nak), RULE_NONE, "22 may have been lost behind the tap");
@@ -489,6 +490,19 @@ Test(responder_seen, nak_is_possible_for_any_packet_that_may_have_been_lost)
     rx(&b, mk(OP_SEND_ONLY, 22, 4));
     rx(&b, mk(OP_SEND_ONLY, 23, 4));
     cr_expect_eq(b.r.epsn_hi, 24);
+}
+
+Test(responder_seen, nak_that_may_be_old_lowers_nothing)
+{
+    struct block b;
+    struct pkt nak = mk_ack(22, 0x60, 2);
+
+    watch(&b, 20);
+    for (uint32_t i = 0; i < 5; i++)
+        rx(&b, mk(OP_SEND_ONLY, 20 + i, 4));
+    rsp_tx(&b.r, &nak, 0);
+    cr_expect(b.r.epsn_lo == 22 && b.r.epsn_hi == 25);
+    cr_expect_eq(judged(&b, nak), RULE_NONE, "a copy made by the network");
 }
 
 Test(responder_seen, ack_beyond_all_that_was_sent_fails)
