@@ -11,7 +11,7 @@
 GET(number_get, p->frame->number)
 GET(len_get, p->frame->len)
 GET(caplen_get, p->frame->caplen)
-GET(iface_get, p->frame->iface)
+GET(iface_get, p->frame->iface_id)
 
 static bool epoch_get(const struct pkt *p, const struct layer *l, struct value *v)
 {

@@ -192,6 +192,7 @@ void cap_close(struct cap *c)
     for (uint32_t i = 0; i < c->n_ifaces; i++) {
         free(c->ifaces[i].name);
         free(c->ifaces[i].description);
+        free(c->ifaces[i].comment);
         free(c->ifaces[i].filter);
         free(c->ifaces[i].os);
     }

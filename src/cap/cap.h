@@ -56,6 +56,7 @@ struct cap_iface {
     uint32_t id;         /* number within its section, from 0: what tshark prints as frame.interface_id */
     char *name;          /* if_name */
     char *description;   /* if_description */
+    char *comment;       /* the first comment on the interface */
     char *filter;        /* if_filter, when it is a string */
     char *os;            /* if_os */
     uint64_t speed;      /* if_speed in bits per second, 0 if absent */

@@ -198,6 +198,10 @@ int cap_live_stats(struct cap *c, struct cap_live_stats *out)
 
     if (pcap_stats(l->pcap, &st) < 0)
         return -EIO;
+    c->ifaces[0].received = st.ps_recv;
+    c->ifaces[0].dropped = st.ps_ifdrop;
+    c->ifaces[0].os_dropped = st.ps_drop;
+    c->ifaces[0].has_drops = true;
     *out = (struct cap_live_stats){.received = st.ps_recv, .dropped = st.ps_drop, .if_dropped = st.ps_ifdrop};
     return 0;
 }

@@ -27,7 +27,7 @@ int cap_live_open(struct cap **out, const char *iface, uint16_t file_index, cons
                   struct cap_error *err);
 /* Let cap_next() return 0 soon. May be called from a signal handler. */
 void cap_live_break(struct cap *c);
-/* 0 or a negative errno. */
+/* What was dropped so far; its interface in cap_info() tells it from then on as well. 0 or a negative errno. */
 int cap_live_stats(struct cap *c, struct cap_live_stats *out);
 /* One line for each interface that can be captured from: name, tab, description. 0, or a negative errno with *err
  * filled. */

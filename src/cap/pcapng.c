@@ -108,7 +108,9 @@ static int interface_options(struct cap *c, struct cap_iface *i, const uint8_t *
     int rc;
 
     while ((rc = option_next(c, &p, end, &code, &val, &len)) > 0) {
-        if (code == IF_NAME)
+        if (code == OPT_COMMENT && !i->comment)
+            cap_text(c, &i->comment, val, len);
+        else if (code == IF_NAME)
             cap_text(c, &i->name, val, len);
         else if (code == IF_DESCRIPTION)
             cap_text(c, &i->description, val, len);

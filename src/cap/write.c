@@ -119,7 +119,7 @@ static void wblock_end(struct buf *b, size_t at)
         store_le32((uint8_t *)b->p + at + 4, len);
 }
 
-static void write_section(struct cap_writer *w, const char *app)
+static void write_section(struct cap_writer *w, const char *app, const struct cap_writer_opts *o)
 {
     size_t at = wblock(&w->out, 0x0a0d0d0a);
 
@@ -127,6 +127,8 @@ static void write_section(struct cap_writer *w, const char *app)
     w16(&w->out, 1);
     w16(&w->out, 0);
     w64(&w->out, UINT64_MAX); /* section length not stated */
+    for (size_t i = 0; i < o->n_inputs; i++)
+        woption_text(&w->out, 1, cap_info(o->inputs[i])->comment);
     woption_text(&w->out, 4, app);
     w32(&w->out, 0);
     wblock_end(&w->out, at);
@@ -141,6 +143,7 @@ static void write_interface(struct cap_writer *w, const struct cap_iface *i)
     w16(b, i->linktype);
     w16(b, 0);
     w32(b, snaplen);
+    woption_text(b, 1, i->comment);
     woption_text(b, 2, i->name);
     woption_text(b, 3, i->description);
     if (i->speed)
@@ -375,7 +378,7 @@ int cap_writer_open(struct cap_writer **out, const char *path, const struct cap_
     if (writer_file(w, path, o) < 0)
         return cap_writer_close(w, err);
     if (!w->pcap)
-        write_section(w, o->app ? o->app : "rdmatrace");
+        write_section(w, o->app ? o->app : "rdmatrace", o);
     *out = w;
     return 0;
 }

@@ -6,7 +6,8 @@
 
 struct cap_writer;
 
-/* pcapng keeps interfaces, comments, flags and drop counts; pcap keeps time stamps (ns) and frames of one link type. */
+/* pcapng keeps interfaces, comments (of packets, interfaces and each input's first section), flags and drop counts; pcap
+ * keeps time stamps (ns) and frames of one link type. */
 enum cap_write_format {
     CAP_WRITE_BY_NAME, /* pcap if the path ends in ".pcap", else pcapng */
     CAP_WRITE_PCAPNG,
@@ -19,7 +20,7 @@ struct cap_writer_opts {
     uint32_t snaplen;          /* longer frames are cut to this many bytes; 0: none is */
     uint16_t linktype;         /* pcap: link type of a file without frames (enum linktype; LINK_NULL: Ethernet) */
     const char *app;           /* shb_userappl; NULL: "rdmatrace" */
-    struct cap *const *inputs; /* files being read, none of which may be the file written */
+    struct cap *const *inputs; /* files being read, none of which may be the file written; their comments are kept */
     size_t n_inputs;
 };
 
@@ -29,7 +30,7 @@ int cap_writer_open(struct cap_writer **out, const char *path, const struct cap_
                     struct cap_error *err);
 
 /* Append a frame: ts, data, caplen, len, flags, drops, comment, has_ts are written. `iface` describes the interface
- * (f->file, f->iface): of it linktype, snaplen, name, description, filter, os, speed, fcs_len are written when its
+ * (f->file, f->iface): of it linktype, snaplen, comment, name, description, filter, os, speed, fcs_len are written when its
  * first frame comes. 0, or a negative errno (then, and ever after): see cap_writer_error(). A time before 1970 becomes
  * 1970. Writing to a closed pipe raises SIGPIPE unless the program ignores it. */
 int cap_write(struct cap_writer *w, const struct frame *f, const struct cap_iface *iface);

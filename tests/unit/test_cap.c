@@ -155,6 +155,7 @@ Test(cap, pcapng_sections_of_different_byte_order_have_their_own_interfaces)
     expect_frame(c, 1, 20, 20, 5000);
     cr_assert_eq(cap_next(c, &f), 1);
     cr_expect_eq(f.iface, 2);
+    cr_expect_eq(f.iface_id, 0, "tshark prints the number within the section");
     cr_expect_eq(f.ts, 6);
     cr_expect_eq(f.linktype, LINK_INFINIBAND);
     cr_expect_eq(cap_info(c)->ifaces[2].id, 0);

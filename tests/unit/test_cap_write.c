@@ -161,6 +161,46 @@ Test(cap_write, pcapng_keeps_times_interfaces_comments_flags_and_drops)
     }
 }
 
+Test(cap_write, comments_on_file_and_interface_and_drop_counts_are_kept)
+{
+    struct made m = {0};
+    struct cap_error e;
+    struct cap_writer *w;
+    struct cap *c;
+    struct frame f;
+
+    size_t at = block_open(&m, 0x0a0d0d0a);
+    put32(&m, 0x1a2b3c4d);
+    put32(&m, 1);
+    put64(&m, UINT64_MAX);
+    put_option(&m, 1, "on the file", 11);
+    block_close(&m, at);
+    at = block_open(&m, 1);
+    put32(&m, LINK_ETHERNET);
+    put32(&m, 0);
+    put_option(&m, 1, "on the interface", 16);
+    block_close(&m, at);
+    put_packet(&m, 0, 5, 1, 20, 20);
+    const char *from = file_of(m.p, m.len), *to = file_of("", 0);
+    cr_assert_eq(cap_open(&c, from, 0, NULL, &e), 0);
+    cr_assert_eq(cap_writer_open(&w, to, &(struct cap_writer_opts){.inputs = &c, .n_inputs = 1}, &e), 0);
+    cr_assert_eq(cap_next(c, &f), 1);
+    cr_assert_eq(cap_write(w, &f, &cap_info(c)->ifaces[0]), 0);
+    cr_assert_eq(cap_write_stats(w, 0, 0, &(struct cap_iface){.received = 9, .os_dropped = 4, .has_drops = true}), 0);
+    cr_assert_eq(cap_writer_close(w, &e), 0);
+    cap_close(c);
+    cr_assert_eq(cap_open(&c, to, 0, NULL, &e), 0);
+    cr_assert_eq(cap_next(c, &f), 1);
+    cr_expect_eq(cap_next(c, &f), 0);
+    cr_expect_str_eq(cap_info(c)->comment, "on the file");
+    cr_expect_str_eq(cap_info(c)->ifaces[0].comment, "on the interface");
+    cr_expect_eq(cap_info(c)->ifaces[0].received, 9);
+    cr_expect_eq(cap_info(c)->ifaces[0].os_dropped, 4);
+    cap_close(c);
+    unlink(from);
+    unlink(to);
+}
+
 Test(cap_write, snaplen_cuts_frames)
 {
     struct made m = {0};
