@@ -41,6 +41,8 @@ int cli_show(struct buf *b)
 {
     bool good = !b->err && cli_flush(b, STDOUT_FILENO);
 
+    if (!good && (b->err || errno != EPIPE))
+        cli_error("standard output: %s", b->err ? "out of memory" : strerror(errno));
     buf_free(b);
     return good ? EXIT_OK : EXIT_BAD;
 }
@@ -95,8 +97,9 @@ int cli_main(const struct program *p, int argc, char **argv)
     if (strcmp(argv[1], "help") == 0)
         return help(argc > 2 ? argv[2] : NULL);
     if (strcmp(argv[1], "--version") == 0) {
-        printf("%s " RDMATRACE_VERSION "\n", p->name);
-        return EXIT_OK;
+        struct buf b = {0};
+        buf_printf(&b, "%s " RDMATRACE_VERSION "\n", p->name);
+        return cli_show(&b);
     }
     c = command_find(argv[1]);
     return c ? c->run(argc - 1, argv + 1) : no_command(argv[1]);

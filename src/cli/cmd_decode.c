@@ -27,7 +27,8 @@ static const struct opt_def defs[] = {
     {'p', "no-promiscuous-mode", NULL, "with -i: do not switch IFACE to promiscuous mode"},
     {'Y', "display-filter", "FILTER", "show only packets that match this display filter (rdmatrace-filter(7))"},
     {'c', "count", "N", "stop after N frames"},
-    {'w', "write", "FILE", "write the packets shown to FILE: pcapng, or pcap if FILE ends in .pcap"},
+    {'w', "write", "FILE", "write the packets shown to FILE: pcapng, or pcap if FILE ends in .pcap;\n"
+                            "with - to standard output, which then shows nothing else"},
     {'T', "format", "FORMAT", "text (default), tree, json, ndjson or fields"},
     {'e', "field", "FIELD", "with -T fields: a column; may be repeated"},
     {'E', "field-option", "KEY=VALUE", "with -T fields: header=y|n, separator=CHAR|/t|/s, occurrence=f|l|a,\n"
@@ -215,6 +216,8 @@ static int parse_simple(struct decode_job *job, int key, const char *arg)
         return parse_udp_port(&job->decode, arg);
     case KEY_RD:
     case KEY_DC:
+        if (job->decode.rd_or_dc == (key == KEY_RD ? RD_OR_DC_DC : RD_OR_DC_RD))
+            return cli_error("decode: --rd and --dc exclude each other");
         job->decode.rd_or_dc = key == KEY_RD ? RD_OR_DC_RD : RD_OR_DC_DC;
         break;
     case KEY_NO_CONTEXT:
@@ -285,6 +288,10 @@ static int check_job(const struct decode_job *job)
         return cli_error("decode: -i and files exclude each other");
     if (job->print.n_columns && job->print.format != PRINT_FIELDS)
         return cli_error("decode: -e needs -T fields");
+    if ((job->snaplen || job->no_promisc) && !job->iface)
+        return cli_error("decode: %s needs -i", job->snaplen ? "-s" : "-p");
+    if (job->fail_bad_icrc && !job->decode.verify)
+        return cli_error("decode: --fail-on bad-icrc and --no-verify exclude each other");
     if (!job->print.n_columns && job->print.format == PRINT_FIELDS)
         return cli_error("decode: -T fields needs at least one -e FIELD");
     return 0;

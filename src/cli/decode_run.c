@@ -12,9 +12,11 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #define FLUSH_AT 65536
+#define WRITE_EVERY    (NS_PER_S / 10)     /* a live capture's file is at most so far behind when no packets are printed */
 #define PROGRESS_EVERY (UINT64_C(1) << 18) /* frames between two looks at the progress */
 
 struct run {
@@ -32,7 +34,9 @@ struct run {
     uint64_t n; /* frames read */
     uint16_t digits_file;
     uint32_t digits_iface;
+    ns_t written;    /* time of the frame after which a live capture's file was brought up to date */
     bool flush_each; /* someone is watching */
+    bool silent;     /* the packets themselves are written to stdout, so nothing else is */
     bool progress;   /* stderr is a terminal and stdout is not being written to it */
     bool found;      /* what --fail-on asks about */
     bool broken;     /* stdout cannot be written any more */
@@ -83,15 +87,24 @@ static int open_input(struct run *r)
 
 static int open_output(struct run *r)
 {
-    struct cap *inputs[1024];
-    struct cap_writer_opts o = {.inputs = inputs};
+    struct cap_writer_opts o = {0};
+    struct cap **inputs;
     struct cap_error err;
+    int rc;
 
     if (!r->job->write)
         return 0;
-    for (size_t i = 0; i < cap_merge_count(r->in) && i < ARRAY_LEN(inputs); i++)
-        inputs[o.n_inputs++] = cap_merge_file(r->in, i);
-    return cap_writer_open(&r->out, r->job->write, &o, &err) < 0 ? cli_cap_error(&err) : 0;
+    inputs = calloc(cap_merge_count(r->in), sizeof(struct cap *));
+    if (!inputs)
+        return cli_error("out of memory");
+    o.inputs = inputs;
+    while (o.n_inputs < cap_merge_count(r->in)) {
+        inputs[o.n_inputs] = cap_merge_file(r->in, o.n_inputs);
+        o.n_inputs++;
+    }
+    rc = cap_writer_open(&r->out, r->job->write, &o, &err) < 0 ? cli_cap_error(&err) : 0;
+    free(inputs);
+    return rc;
 }
 
 static const struct cap_iface *iface_of(struct run *r, const struct frame *f)
@@ -123,15 +136,30 @@ static void flush_text(struct run *r)
     }
 }
 
+/* Write a frame that is shown to the file of -w. */
+static void write_frame(struct run *r, const struct frame *f)
+{
+    int rc = cap_write(r->out, f, iface_of(r, f));
+
+    if (rc == 0 && r->live && (!r->job->quiet || f->ts < r->written || f->ts - r->written >= WRITE_EVERY)) {
+        rc = cap_writer_flush(r->out);
+        r->written = f->ts;
+    }
+    if (rc < 0) {
+        r->status = cli_cap_error(cap_writer_error(r->out));
+        r->broken = true;
+    }
+}
+
 static void show(struct run *r, struct pkt *p)
 {
     const struct frame *f = p->frame;
 
     r->found |= (r->job->fail_bad_icrc && p->icrc == CRC_BAD) || (r->job->fail_malformed && p->flags & PKT_MALFORMED);
-    if (r->out && cap_write(r->out, f, iface_of(r, f)) < 0) {
-        r->status = cli_cap_error(cap_writer_error(r->out));
-        r->broken = true;
-    }
+    if (r->out)
+        write_frame(r, f);
+    if (r->silent)
+        return;
     if (r->job->quiet) {
         summary_add(&r->summary, p);
         return;
@@ -216,19 +244,32 @@ static void report_live(struct run *r)
                 (unsigned long long)s.received, (unsigned long long)s.dropped, (unsigned long long)s.if_dropped);
 }
 
+/* Hand on what the inputs state about their interfaces. */
+static void write_stats(struct run *r)
+{
+    for (size_t i = 0; i < cap_merge_count(r->in); i++) {
+        const struct cap_info *info = cap_info(cap_merge_file(r->in, i));
+        for (uint32_t k = 0; k < info->n_ifaces; k++)
+            if (info->ifaces[k].has_drops || info->ifaces[k].received)
+                cap_write_stats(r->out, (uint16_t)i, k, &info->ifaces[k]);
+    }
+}
+
 static void finish(struct run *r)
 {
     struct cap_error err;
 
     if (r->progress && r->n >= PROGRESS_EVERY)
         fputs("\r\033[K", stderr);
-    if (r->job->quiet)
+    if (r->job->quiet && !r->silent)
         summary_print(&r->text, &r->summary);
-    else
+    else if (!r->silent)
         print_end(&r->printer, &r->text);
     flush_text(r);
     report_errors(r);
     report_live(r);
+    if (r->out)
+        write_stats(r);
     if (r->out && cap_writer_close(r->out, &err) < 0 && r->status == EXIT_OK)
         r->status = cli_cap_error(&err);
     if (r->status == EXIT_OK && r->broken && errno != EPIPE)
@@ -273,7 +314,7 @@ static bool needs_context(const struct run *r)
         return false;
     if (r->filter && filter_needs(r->filter) & (FILTER_NEEDS_NOTE | FILTER_NEEDS_COLUMN))
         return true;
-    if (job->quiet)
+    if (job->quiet || r->silent)
         return false;
     return job->print.format != PRINT_FIELDS || columns_show(&job->print, &rdma_hdr);
 }
@@ -298,6 +339,7 @@ int decode_run(const struct decode_job *job)
     r.printer.opts = job->print;
     r.decode = job->decode;
     r.flush_each = job->iface || isatty(STDOUT_FILENO);
+    r.silent = job->write && strcmp(job->write, "-") == 0;
     r.progress = isatty(STDERR_FILENO) && !job->iface && (job->quiet || !isatty(STDOUT_FILENO));
     r.status = open_filter(&r);
     r.decode.verify = needs_crc(&r);
@@ -311,7 +353,7 @@ int decode_run(const struct decode_job *job)
             r.status = cli_error("out of memory");
     }
     if (r.status == EXIT_OK) {
-        if (!job->quiet)
+        if (!job->quiet && !r.silent)
             print_begin(&r.printer, &r.text);
         read_all(&r);
         finish(&r);
