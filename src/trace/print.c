@@ -39,8 +39,10 @@ void print_seen(struct printer *pr, struct pkt *p)
     ns_t ts = p->frame->ts;
 
     if (UNLIKELY(pr->n_seen == 0))
-        pr->first = pr->shown = pr->before = ts;
+        pr->first = pr->before = ts;
     p->since = ts - pr->first;
+    if (UNLIKELY(pr->n_shown == 0))
+        pr->shown = ts; /* the first that is shown comes after none */
     pr->n_seen++;
 }
 
