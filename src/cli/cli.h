@@ -11,6 +11,12 @@ int cmd_check(int argc, char **argv);
 void cmd_check_help(struct buf *b);
 int cmd_explain(int argc, char **argv);
 void cmd_explain_help(struct buf *b);
+int cmd_flows(int argc, char **argv);
+void cmd_flows_help(struct buf *b);
+int cmd_ops(int argc, char **argv);
+void cmd_ops_help(struct buf *b);
+int cmd_ladder(int argc, char **argv);
+void cmd_ladder_help(struct buf *b);
 int cmd_rules(int argc, char **argv);
 void cmd_rules_help(struct buf *b);
 

@@ -4,7 +4,10 @@
 static const struct command commands[] = {
     {"decode", "show the packets of captures: lines, trees, JSON or columns", cmd_decode, cmd_decode_help},
     {"check", "judge captures by the rules of the transport", cmd_check, cmd_check_help},
+    {"flows", "measure connections: throughput, latencies, recovery", cmd_flows, cmd_flows_help},
+    {"ops", "show the work requests behind the packets", cmd_ops, cmd_ops_help},
     {"explain", "say what went wrong, in plain words", cmd_explain, cmd_explain_help},
+    {"ladder", "draw a connection as a sequence diagram", cmd_ladder, cmd_ladder_help},
     {"rules", "list the rules of check, or explain one", cmd_rules, cmd_rules_help},
     {NULL, NULL, NULL, NULL},
 };

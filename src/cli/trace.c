@@ -20,6 +20,26 @@ bool trace_start(struct trace_input *in, int argc)
 void trace_free(struct trace_input *in)
 {
     free(in->files);
+    filter_free(in->filter);
+}
+
+int trace_filter(struct trace_input *in, const char *text)
+{
+    struct filter_error e;
+    struct buf b = {0};
+
+    filter_free(in->filter);
+    in->filter = filter_compile(text, &e);
+    if (!in->filter) {
+        cli_error("-Y: %s", e.msg);
+        filter_error_show(&b, text, &e);
+        cli_flush(&b, 2);
+        buf_free(&b);
+        return EXIT_BAD;
+    }
+    if (filter_needs(in->filter) & FILTER_NEEDS_NOTE)
+        return cli_error("-Y: fields of context (rdma.conn and the like) cannot be used here");
+    return EXIT_OK;
 }
 
 /* "ADDRESS:QPN", up to the comma or the end; an IPv6 address may stand in brackets. */
@@ -109,6 +129,8 @@ static void deliver(const struct trace_input *in, const struct trace_user *u, co
     struct pkt p;
 
     pkt_decode(&p, f, &in->decode);
+    if (in->filter && !filter_match(in->filter, &p))
+        return;
     u->packet(u->user, &p);
 }
 

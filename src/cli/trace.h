@@ -5,6 +5,7 @@
 #include "opt.h"
 #include "dissect/pkt.h"
 #include "src/trace/conn.h"
+#include "src/trace/filter.h"
 
 #define TRACE_PAIRS 64
 
@@ -14,6 +15,7 @@ struct trace_input {
     struct decode_opts decode;
     struct conn_known pairs[TRACE_PAIRS]; /* --pair */
     unsigned n_pairs;
+    struct filter *filter; /* -Y, NULL: all packets */
 };
 
 /* Options that every such command has; rows for its table. */
@@ -31,6 +33,8 @@ bool trace_start(struct trace_input *in, int argc);
 void trace_free(struct trace_input *in);
 /* Take an option: true if it was one of TRACE_OPTIONS; then *status is EXIT_BAD if its argument is wrong. */
 bool trace_option(struct trace_input *in, int key, const char *arg, int *status);
+/* Compile the display filter of -Y; EXIT_BAD after a message if it is none. */
+int trace_filter(struct trace_input *in, const char *text);
 /* The operands; EXIT_BAD (with a message that names `command`) if no file was named at all. */
 int trace_operands(struct trace_input *in, const char *command, int operand, int argc, char **argv);
 /* Teach --pair to `t`. */

@@ -179,6 +179,11 @@ void half_response(struct half *h, const struct pkt *p);
 /* PSN in which a response's request certainly arrived: everything before the returned one was delivered. */
 uint32_t response_proves(const struct pkt *p);
 
+/* PSNs that the answer to a READ of `len` bytes takes, as far as the path MTU is known by now. */
+static inline uint32_t half_read_span(const struct half *h, uint64_t len)
+{
+    return h->pmtu ? psn_span(len, h->pmtu) : 1;
+}
 /* The number of a frame as it is kept, 0 if it is too large. */
 static inline uint32_t frame_u32(const struct pkt *p)
 {
