@@ -165,6 +165,20 @@ static void payload_decode(struct pkt *p, uint32_t off, unsigned type, const str
     }
 }
 
+uint32_t erf_lead(const struct pkt *p)
+{
+    uint32_t lead = 0;
+
+    for (unsigned i = 0; i < p->n_layers; i++) {
+        const struct layer *l = &p->layers[i];
+        if (l->hdr == &erf_hdr || l->hdr == &erf_ehdr_hdr || l->hdr == &erf_eth_hdr)
+            lead = l->off + l->len;
+        else if (lead)
+            break;
+    }
+    return lead;
+}
+
 /* A frame whose first byte is that of the record header. The wire length counts the frame alone: it sets where the
  * frame ends. */
 void erf_decode(struct pkt *p, const struct decode_opts *o)

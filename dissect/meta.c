@@ -9,8 +9,8 @@
         return true;                                                                                                   \
     }
 GET(number_get, p->frame->number)
-GET(len_get, p->frame->len)
-GET(caplen_get, p->frame->caplen)
+GET(len_get, pkt_wire_len(p))
+GET(caplen_get, pkt_wire_caplen(p))
 GET(iface_get, p->frame->iface_id)
 
 static bool epoch_get(const struct pkt *p, const struct layer *l, struct value *v)

@@ -148,6 +148,19 @@ struct pkt {
     struct layer layers[PKT_LAYERS];
 };
 
+/* Bytes in front of a packet of LINK_ERF that were never on the wire: its record and extension headers. */
+uint32_t erf_lead(const struct pkt *p);
+/* Bytes of the packet on the wire, without what a capture format puts in front. */
+static inline uint32_t pkt_wire_len(const struct pkt *p)
+{
+    return p->frame->len - (UNLIKELY(p->frame->linktype == LINK_ERF) ? min_u32(erf_lead(p), p->frame->len) : 0);
+}
+/* Of these, how many were captured. */
+static inline uint32_t pkt_wire_caplen(const struct pkt *p)
+{
+    return p->frame->caplen - (UNLIKELY(p->frame->linktype == LINK_ERF) ? min_u32(erf_lead(p), p->frame->caplen) : 0);
+}
+
 /* Decode `frame` into `p`. Never fails: the packet is described as far as it goes, and marked. */
 void pkt_decode(struct pkt *p, const struct frame *frame, const struct decode_opts *opts);
 /* The same without the short cut that pkt_decode() takes for the usual packet; the tests compare the two. */

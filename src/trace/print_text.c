@@ -149,7 +149,7 @@ void print_line(struct printer *pr, struct buf *b, const struct pkt *p)
     buf_char(b, ' ');
     buf_puts(b, pkt_column(p));
     buf_char(b, ' ');
-    buf_dec(b, p->frame->len);
+    buf_dec(b, pkt_wire_len(p));
     buf_char(b, ' ');
     pkt_info(b, p);
     if (*color)
@@ -231,9 +231,9 @@ void print_tree(struct buf *b, const struct pkt *p)
     buf_mem(b, "Frame ", 6);
     buf_dec(b, p->frame->number);
     buf_mem(b, ": ", 2);
-    buf_dec(b, p->frame->len);
+    buf_dec(b, pkt_wire_len(p));
     buf_mem(b, " bytes on wire, ", 16);
-    buf_dec(b, p->caplen);
+    buf_dec(b, pkt_wire_caplen(p));
     buf_mem(b, " bytes captured\n", 16);
     for (unsigned i = 0; i < p->n_layers; i++) {
         const struct layer *l = &p->layers[i];

@@ -18,7 +18,7 @@ static void add_time(struct summary *s, ns_t ts)
 void summary_add(struct summary *s, const struct pkt *p)
 {
     s->packets++;
-    s->bytes += p->frame->len;
+    s->bytes += pkt_wire_len(p);
     s->encap[p->encap]++;
     s->icrc[p->icrc]++;
     s->vcrc[p->vcrc]++;
