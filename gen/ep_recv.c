@@ -235,7 +235,7 @@ static bool do_memory(struct ep_qp *q, const struct effects *e, const struct pkt
             return false;
     }
     if (e->flags & EFF_INVALIDATE) {
-        *status = WC_LOC_ACCESS_ERR;
+        *status = WC_REM_INV_REQ_ERR;
         if (mr_invalidate(&q->ep->mrs, p->ieth.rkey, q->pd, q->qp.qpn, true) != MR_OK)
             return false;
     }
@@ -244,12 +244,13 @@ static bool do_memory(struct ep_qp *q, const struct effects *e, const struct pkt
     return true;
 }
 
-/* A local failure while executing: RC tells the requester, UC and UD just fail. */
+/* A local failure while executing: RC tells the requester, UC and UD just fail, and so does RC when a key cannot be invalidated (9.9.6.3,
+ * class J). */
 static void execution_failed(struct ep_qp *q, const struct effects *e, enum wc_status status, ns_t now)
 {
     if (e->flags & (EFF_RECV_DATA | EFF_RECV_DONE))
         fail_receive(q, status, now);
-    if (q->qp.type != QPT_RC) {
+    if (q->qp.type != QPT_RC || status == WC_REM_INV_REQ_ERR) {
         ep_qp_fail(q, WC_SUCCESS, now);
         return;
     }
@@ -312,6 +313,8 @@ static bool rx_request(struct ep_qp *q, const struct pkt *p, ns_t now)
     if (UNLIKELY(e.flags & (EFF_DROP | EFF_DUPLICATE)))
         count_request(q, &e, p);
     if (UNLIKELY(e.flags & EFF_ERROR)) {
+        if (e.flags & EFF_RECV_START)
+            take_receive(q, now);
         refused(q, &e, now);
         return true;
     }

@@ -366,6 +366,8 @@ static void chain_add(struct net *net, unsigned dir, const struct net_node *node
 static void chain_tap(struct net *net, unsigned dir, struct tap_set *taps)
 {
     if (taps)
+        tap_linktype(taps, net->linktype);
+    if (taps)
         chain_add(net, dir, &(struct net_node){.kind = NET_TAP, .taps = taps});
 }
 

@@ -45,6 +45,12 @@ int tap_open(struct tap_set *s, const char *path, uint16_t linktype, const struc
     return 0;
 }
 
+void tap_linktype(struct tap_set *s, uint16_t linktype)
+{
+    for (struct tap *t = s->first; t; t = t->next)
+        t->iface.linktype = t->opts.erf ? LINK_ERF : linktype;
+}
+
 /* The header that makes an ERF record of `len` bytes. */
 static void erf_put(uint8_t *h, uint32_t len, ns_t ts)
 {

@@ -43,6 +43,8 @@ struct tap_set {
 
 /* Add a file to a place. `path` must stay valid. 0, or a negative errno with *err filled. */
 int tap_open(struct tap_set *s, const char *path, uint16_t linktype, const struct tap_opts *opts, struct cap_error *err);
+/* The link type of the frames to come, when it was not known at tap_open(). */
+void tap_linktype(struct tap_set *s, uint16_t linktype);
 /* A frame passes; `inbound`: towards the host at which the tap sits. */
 void tap_frame(struct tap_set *s, const uint8_t *data, uint32_t len, bool inbound, ns_t now);
 /* Write the rest and close all files. The first error, with *err filled, or 0. */

@@ -90,6 +90,7 @@ static const struct opt_def defs[] = {
     {KEY_CAP_DROP, "capture-drop", "P", "captures miss frames with probability P"},
     {KEY_CLOCK_OFFSET, "clock-offset", "TIME", "the captures' clock is ahead by TIME"},
     {KEY_CLOCK_SKEW, "clock-skew", "PPB", "and runs faster by PPB parts per billion"},
+    {'v', "verbose", NULL, "with a scenario: show every packet"},
     {KEY_JSON, "json", "[=FILE]", "the result as JSON"},
     {'h', "help", NULL, "show this help"},
     {0, NULL, NULL, NULL},
@@ -383,6 +384,9 @@ static int parse_flag(struct sim_job *job, int key, const char *arg)
     switch (key) {
     case 'b':
         job->traffic.bidirectional = true;
+        break;
+    case 'v':
+        job->verbose = true;
         break;
     case KEY_VARY:
         job->traffic.vary = true;

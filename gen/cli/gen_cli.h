@@ -29,7 +29,8 @@ struct sim_job {
     unsigned n_files;
     enum rule faults[NET_HOSTS][SIM_FAULTS_MAX];
     unsigned n_faults[NET_HOSTS];
-    bool ipv6, has_psn, quiet, given[256];
+    bool has_psn, given[256];
+    bool verbose;         /* scenarios: show every packet */
     uint32_t psn;         /* first PSN of both hosts */
     bool json;
     const char *json_file; /* NULL: standard output */

@@ -1,8 +1,71 @@
 /* layer 4 (tool): `rdmagen sim FILE`: scenario files. */
 #include "gen/cli/gen_cli.h"
+#include "gen/script.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+/* The whole file as a terminated string, appended to `b`. 0 or a negative errno. */
+static int read_file(const char *path, struct buf *b)
+{
+    FILE *f = fopen(path, "rb");
+    size_t n;
+
+    if (!f)
+        return -errno;
+    do {
+        if (!buf_need(b, 65536)) {
+            fclose(f);
+            return -ENOMEM;
+        }
+        n = fread(b->p + b->len, 1, 65536, f);
+        b->len += n;
+    } while (n > 0);
+    n = (size_t)ferror(f);
+    fclose(f);
+    return n ? -EIO : 0;
+}
+
+static int run(struct sim_job *job, const char *text)
+{
+    struct tap_set sets[TAP_PLACES];
+    struct script_opts o = {.has_psn = job->has_psn, .psn = job->psn, .verbose = job->verbose};
+    struct buf out = {0};
+    enum script_result r;
+    int status = sim_open_taps(job, sets);
+
+    if (status) {
+        event_list_free(job->sim.events);
+        return status;
+    }
+    o.sim = job->sim;
+    r = script_run(job->scenario, text, &o, &out);
+    cli_flush(&out, r == SCRIPT_OK ? STDOUT_FILENO : STDERR_FILENO);
+    buf_free(&out);
+    status = sim_close_taps(sets);
+    if (status || r == SCRIPT_BAD)
+        return EXIT_BAD;
+    return r == SCRIPT_OK ? EXIT_OK : EXIT_FOUND;
+}
 
 int sim_scenario(struct sim_job *job)
 {
-    event_list_free(job->sim.events);
-    return cli_error("sim: '%s' is neither write, send, read, cas, faa, mixed nor a file", job->scenario);
+    struct buf text = {0};
+    int status = read_file(job->scenario, &text);
+
+    if (status < 0) {
+        event_list_free(job->sim.events);
+        buf_free(&text);
+        return cli_error("sim: %s: %s (write, send, read, cas, faa and mixed are traffic, all else the file of a scenario)",
+                         job->scenario, strerror(-status));
+    }
+    for (unsigned h = 0; h < NET_HOSTS; h++) {
+        job->sim.ep[h].faults = job->faults[h];
+        job->sim.ep[h].n_faults = job->n_faults[h];
+    }
+    status = run(job, buf_str(&text));
+    buf_free(&text);
+    return status;
 }

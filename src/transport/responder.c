@@ -165,6 +165,13 @@ static void refuse(struct responder *r, struct effects *e, uint8_t code, enum wc
     e->status = (uint8_t)status;
 }
 
+/* A SEND that begins and is too long for the receive that it would take: that receive fails. */
+static void waste_receive(const struct responder *r, const struct rsp_env *env, const struct pkt *p, struct effects *e)
+{
+    if (env && env->rq_avail && !r->recv_taken && (p->op->flags & OPF_SEND) && (p->op->flags & OPF_START) && p->payload_len > env->rq_len)
+        e->flags |= EFF_RECV_START | EFF_RECV_FAIL;
+}
+
 /* The expected request is here: what was wrong about its PSN is over. */
 static void accept(struct responder *r, const struct pkt *p, struct effects *e)
 {
@@ -261,6 +268,7 @@ struct effects rsp_rx(struct responder *r, const struct rsp_env *env, const stru
     case ANS_NAK_INVALID:
         e.reason = WHY_INVALID;
         refuse(r, &e, NAK_INVALID_REQUEST, WC_LOC_LEN_ERR);
+        waste_receive(r, env, p, &e);
         break;
     case ANS_NAK_ACCESS:
         e.reason = WHY_ACCESS;
@@ -269,6 +277,7 @@ struct effects rsp_rx(struct responder *r, const struct rsp_env *env, const stru
     case ANS_NAK_OPERATIONAL:
         e.reason = WHY_INVALID;
         refuse(r, &e, NAK_REMOTE_OPERATIONAL, WC_LOC_LEN_ERR);
+        waste_receive(r, env, p, &e);
         break;
     default:
         drop(r, p, &v, &e);
