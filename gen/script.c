@@ -97,9 +97,15 @@ bool script_until(struct script *s, bool (*cond)(struct script *, void *), void 
 {
     ns_t until = s->sim.now > NS_NEVER - limit ? NS_NEVER : s->sim.now + limit;
 
-    while (!cond(s, arg))
-        if (!sim_step(&s->sim, until))
-            return cond(s, arg);
+    while (!cond(s, arg)) {
+        if (sim_step(&s->sim, until))
+            continue;
+        if (cond(s, arg))
+            return true;
+        if (until != NS_NEVER)
+            s->sim.now = until;
+        return false;
+    }
     return true;
 }
 

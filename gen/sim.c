@@ -143,11 +143,8 @@ bool sim_step(struct sim *s, ns_t until)
             next = earlier(next, cm_agent_next(s->cm[h]));
     }
     next = earlier(next, net_next(&s->net));
-    if (next == NS_NEVER || next > until || s->passes++ > SIM_PASSES_MAX) {
-        if (until != NS_NEVER && until > s->now)
-            s->now = until;
+    if (next == NS_NEVER || next > until || s->passes++ > SIM_PASSES_MAX)
         return false;
-    }
     if (next > s->now)
         s->now = next;
     return true;

@@ -111,8 +111,8 @@ static inline bool sim_stuck(const struct sim *s)
     return s->passes > SIM_PASSES_MAX;
 }
 
-/* Do what is due now, then let time go on to the next thing due, but not beyond `until`. False: nothing is due any more, or the time
- * is reached. */
+/* Do what is due now, then let time go on to the next thing due, but not beyond `until`. False: nothing is due before
+ * that; the time was left as it is. */
 bool sim_step(struct sim *s, ns_t until);
 
 #endif
