@@ -6,6 +6,7 @@ CFLAGS  ?= -O3 -g
 PREFIX  ?= /usr/local
 BUILD   ?= build
 FUZZ_SECONDS ?= 60
+SOAK_PACKETS ?= 100000000
 WARN     = -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wwrite-strings -Wvla -Wno-missing-field-initializers
 ALL_CFLAGS = -std=gnu11 $(WARN) $(if $(WERROR),-Werror) $(SANFLAGS) $(CFLAGS) -MMD -MP -D_GNU_SOURCE -Iinclude -I.
 LIBS     = -lpcap -ldeflate -lisal -lz -lzstd -lpcre2-8
@@ -72,6 +73,9 @@ interop: all ## test against Linux soft-RoCE in virtual machines (without root; 
 interop-image: ## fetch the packages of the virtual machines and build their image
 	@tests/interop/image.py
 
+soak: all ## play SOAK_PACKETS (100 million) packets of random operations over a bad network
+	@BUILD=$(BUILD) tests/soak $(SOAK_PACKETS)
+
 asan: ## run the tests under AddressSanitizer, LeakSanitizer and UBSan
 	@rm -rf build/asan/log && mkdir -p build/asan/log
 	@ASAN_LOG=$(CURDIR)/build/asan/log/report \
@@ -109,6 +113,6 @@ clean: ## remove what was built
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
 
-.PHONY: all demo test check interop interop-image asan fuzz bench install uninstall format clean help
+.PHONY: all demo test check soak interop interop-image asan fuzz bench install uninstall format clean help
 .SECONDARY:
 -include $(patsubst %.c,$(BUILD)/%.d,$(CORE) $(TRACE) $(GEN) $(CLI) $(GENCLI) $(UNIT) $(FUZZ) $(wildcard tests/*/*.c))

@@ -123,13 +123,19 @@ static uint8_t life_of(uint8_t timeout)
     return timeout ? (uint8_t)(timeout - 1) : 0;
 }
 
+/* Port of the active side. */
+static uint16_t port_of(const struct sim_conn *c)
+{
+    return (uint16_t)(40000 + c->number % 20000);
+}
+
 static void own_params(const struct sim *s, const struct sim_conn *c, unsigned h, struct cm_params *p)
 {
     const struct ep_peer *peer = &c->peer[h];
 
     cm_params_linux(p);
     cm_params_ip(p, s->addr[h].gid, s->addr[h ^ 1].gid, c->type == QPT_UD ? CM_PS_UDP : CM_PS_TCP,
-                 (uint16_t)(40000 + c->number % 20000), SIM_PORT);
+                 port_of(c), SIM_PORT);
     p->qpn = qpn_of(s, c, h);
     p->psn = peer->rq_psn;
     p->qkey = peer->qkey;
@@ -155,14 +161,14 @@ static void own_params(const struct sim *s, const struct sim_conn *c, unsigned h
     }
 }
 
-/* The passive side's connection that a request is for: the requester's queue pair tells. */
+/* The passive side's connection that a request is for: the requester's queue pair or port tells. */
 static struct sim_conn *conn_of_request(const struct sim *s, unsigned h, const struct cm_conn *cm)
 {
     bool sidr = cm->state == CM_ST_SIDR_REQ_RCVD;
 
     for (unsigned i = 0; i < s->n_conns; i++) {
         struct sim_conn *c = s->conn[i];
-        if (sidr ? c->type == QPT_UD && c->state[h ^ 1] == SIM_CONN_PENDING && c->state[h] == SIM_CONN_NEW
+        if (c->type == QPT_UD ? sidr && cm->peer.ip.sport == port_of(c) && c->state[h] != SIM_CONN_UP
                  : qpn_of(s, c, h ^ 1) == cm->peer.qpn && c->state[h] == SIM_CONN_NEW)
             return c;
     }

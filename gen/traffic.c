@@ -10,6 +10,7 @@
 #define RX_IOVA     UINT64_C(0x20000000)
 #define ATOMIC_AREA 64 /* bytes in front of the remote slots: counters of FETCH & ADD and COMPARE & SWAP */
 #define DRAIN_TIME  (2 * NS_PER_MS)
+#define RING_UNRELIABLE 16384 /* datagrams that may be under way at a time: the network's queues hold many */
 
 /* A message under way. */
 struct slot {
@@ -187,7 +188,8 @@ struct traffic *traffic_new(struct sim *s, const struct traffic_config *c, int *
     t->c = *c;
     t->stride = (max_u32(c->size, 8) + 7) & ~7u;
     t->rx_slots = c->rx_depth ? c->rx_depth : 2 * c->tx_depth;
-    for (t->ring = 1; t->ring < 4 * (t->c.tx_depth + t->rx_slots);)
+    t->c.signal_every = min_u32(max_u32(c->signal_every, 1), c->tx_depth); /* or the queue would fill up without a completion */
+    for (t->ring = c->type == QPT_RC ? 1 : RING_UNRELIABLE; t->ring < 4 * (t->c.tx_depth + t->rx_slots);)
         t->ring *= 2;
     t->c.conn.max_send_wr = c->tx_depth;
     t->c.conn.max_recv_wr = t->rx_slots;
@@ -280,13 +282,12 @@ static bool post_one(struct traffic *t, struct flow *f, ns_t now)
     struct slot *s = &f->slots[k % t->c.tx_depth];
     struct sge sge = {TX_IOVA + (uint64_t)(tx_slot(t, f, k) - f->tx), 0, f->lkey};
     struct send_wr wr = {.wr_id = k, .sg_list = &sge, .num_sge = 1, .imm_data = (uint32_t)k, .rkey = f->rkey};
-    uint32_t every = t->c.signal_every ? t->c.signal_every : 1;
 
     *s = (struct slot){.posted = now, .op = (uint8_t)pick_op(t, f), .len = t->c.size};
     if (t->c.vary)
         s->len = prng_below(&f->prng, t->c.size + 1);
     wr.opcode = (uint8_t)opcode_of(s->op, t->c.with_imm);
-    wr.flags = (uint8_t)((k + 1) % every == 0 || k + 1 == t->c.iters ? SEND_SIGNALED : 0) | (t->c.solicited ? SEND_SOLICITED : 0);
+    wr.flags = (uint8_t)((k + 1) % t->c.signal_every == 0 || k + 1 == t->c.iters ? SEND_SIGNALED : 0) | (t->c.solicited ? SEND_SOLICITED : 0);
     fill_slot(t, f, k, s, &wr);
     sge.length = s->len;
     if (f->c->type == QPT_UD) {
