@@ -374,8 +374,8 @@ static int path_to(struct cm_agent *a, const uint8_t gid[16])
     return p->ah;
 }
 
-/* Hand a message to the endpoint; `id`: number of its connection, 0: of none. */
-static void send_msg(struct cm_agent *a, struct cm_msg *m, const uint8_t gid[16], uint64_t id, ns_t now)
+/* Hand a message to the endpoint; `id`: number of its connection, 0: of none; `again`: it was sent before. */
+static void send_msg(struct cm_agent *a, struct cm_msg *m, const uint8_t gid[16], uint64_t id, bool again, ns_t now)
 {
     uint8_t mad[MAD_LEN];
     struct sge sge = {(uintptr_t)mad, MAD_LEN, 0};
@@ -388,7 +388,7 @@ static void send_msg(struct cm_agent *a, struct cm_msg *m, const uint8_t gid[16]
                          .remote_qkey = 0x80010000};
     int ah = path_to(a, gid);
 
-    if (ah < 0 || !cm_fault_apply(a->cfg.ep, m, &wr.remote_qkey))
+    if (ah < 0 || !cm_fault_apply(a->cfg.ep, m, again))
         return;
     wr.ah = (uint32_t)ah;
     cm_msg_encode(mad, m);
@@ -486,7 +486,7 @@ void cm_agent_run(struct cm_agent *a, ns_t now)
         a->dirty = false;
         a->next = NS_NEVER;
         for (unsigned i = 0; i < a->n_answers; i++)
-            send_msg(a, &a->answers[i].m, a->answers[i].gid, 0, now);
+            send_msg(a, &a->answers[i].m, a->answers[i].gid, 0, false, now);
         a->n_answers = 0;
         for (uint32_t i = 0; i < a->n; i++) {
             struct agent_conn *c = a->conn[i];
@@ -494,7 +494,7 @@ void cm_agent_run(struct cm_agent *a, ns_t now)
                 cm_expire(&c->cm, now);
             conn_events(a, c, now);
             while (a->sending < GSI_SENDS && cm_tx(&c->cm, &m))
-                send_msg(a, &m, c->gid, i + 1, now);
+                send_msg(a, &m, c->gid, i + 1, c->cm.tries > 1, now);
             if (cm_next_expiry(&c->cm) < a->next)
                 a->next = cm_next_expiry(&c->cm);
         }

@@ -24,12 +24,12 @@ static bool bad_version(struct cm_msg *m)
 
 static bool changed_retry(struct cm_msg *m)
 {
-    /* Every REQ has other private data, so a repetition differs from the first. */
-    static _Thread_local uint8_t n;
-
-    if (m->mad.attr_id != CM_REQ)
+    if (m->mad.attr_id == CM_REQ)
+        m->req.private_data[sizeof m->req.private_data - 1] ^= 1;
+    else if (m->mad.attr_id == CM_REP)
+        m->rep.private_data[sizeof m->rep.private_data - 1] ^= 1;
+    else
         return false;
-    m->req.private_data[sizeof m->req.private_data - 1] = n++;
     return true;
 }
 
@@ -92,17 +92,17 @@ static bool wrong_sidr(struct cm_msg *m)
 static const struct {
     enum rule rule;
     bool (*change)(struct cm_msg *);
+    bool repeats; /* only messages sent again */
 } faults[] = {
-    {RULE_CM_01, out_of_order}, {RULE_CM_02, bad_version}, {RULE_CM_03, changed_retry}, {RULE_CM_05, bad_reason},
-    {RULE_CM_06, wrong_psn},    {RULE_CM_07, wrong_qpn},   {RULE_CM_09, too_deep},      {RULE_CM_15, wrong_sidr},
-    {RULE_CM_16, wrong_port},   {RULE_CM_17, wrong_gid},
+    {RULE_CM_01, out_of_order, false}, {RULE_CM_02, bad_version, false}, {RULE_CM_03, changed_retry, true}, {RULE_CM_05, bad_reason, false},
+    {RULE_CM_06, wrong_psn, false},    {RULE_CM_07, wrong_qpn, false},   {RULE_CM_09, too_deep, false},      {RULE_CM_15, wrong_sidr, false},
+    {RULE_CM_16, wrong_port, false},   {RULE_CM_17, wrong_gid, false},
 };
 
-bool cm_fault_apply(struct endpoint *ep, struct cm_msg *m, uint32_t *qkey)
+bool cm_fault_apply(struct endpoint *ep, struct cm_msg *m, bool again)
 {
-    (void)qkey;
     for (unsigned i = 0; i < ARRAY_LEN(faults); i++)
-        if (ep_has_fault(ep, faults[i].rule) && faults[i].change(m))
+        if (ep_has_fault(ep, faults[i].rule) && (again || !faults[i].repeats) && faults[i].change(m))
             ep_count_fault(ep);
     if (m->mad.attr_id == CM_DREP && ep_has_fault(ep, RULE_CM_13)) {
         ep_count_fault(ep);

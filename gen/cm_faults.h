@@ -5,7 +5,7 @@
 #include "dissect/cm.h"
 #include "gen/endpoint.h"
 
-/* Break the rules asked of `ep` in a message about to be sent; `qkey` is the Q_Key it goes with. False: it is not to be sent at all. */
-bool cm_fault_apply(struct endpoint *ep, struct cm_msg *m, uint32_t *qkey);
+/* Break the rules asked of `ep` in a message about to be sent, perhaps `again`. False: it is not to be sent at all. */
+bool cm_fault_apply(struct endpoint *ep, struct cm_msg *m, bool again);
 
 #endif

@@ -183,7 +183,7 @@ static void request(struct sim *s, unsigned h, const struct cm_conn *cm, struct 
     if (cm->peer.service_id != cm_service_ip(sidr ? CM_PS_UDP : CM_PS_TCP, SIM_PORT))
         return;
     a->reason = sidr ? CM_SIDR_NO_QP : CM_REJ_NO_QP;
-    if (!c)
+    if (!c || ep_has_fault(s->ep[h], RULE_CM_05)) /* that fault is about a refusal */
         return;
     own_params(s, c, h, &a->own);
     a->own.has_ip = 0;
