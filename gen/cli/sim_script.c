@@ -50,6 +50,17 @@ static int run(struct sim_job *job, const char *text)
     return r == SCRIPT_OK ? EXIT_OK : EXIT_FOUND;
 }
 
+/* Whether the text has a statement: only then are captures created. */
+static bool says_something(const char *text)
+{
+    for (;;) {
+        text += strspn(text, " \t\r\n");
+        if (*text != '#')
+            return *text != '\0';
+        text += strcspn(text, "\n");
+    }
+}
+
 int sim_scenario(struct sim_job *job)
 {
     struct buf text = {0};
@@ -60,6 +71,11 @@ int sim_scenario(struct sim_job *job)
         buf_free(&text);
         return cli_error("sim: %s: %s (write, send, read, cas, faa and mixed are traffic, all else the file of a scenario)",
                          job->scenario, strerror(-status));
+    }
+    if (!says_something(buf_str(&text))) {
+        event_list_free(job->sim.events);
+        buf_free(&text);
+        return cli_error("sim: %s: the scenario does nothing", job->scenario);
     }
     for (unsigned h = 0; h < NET_HOSTS; h++) {
         job->sim.ep[h].faults = job->faults[h];
