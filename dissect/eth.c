@@ -8,7 +8,7 @@ static const struct vname ethertypes[] = {
     {ETHERTYPE_ARP, "ARP"},
     {0x22eb, "ERSPAN III"},
     {ETHERTYPE_TEB, "Transparent Ethernet bridging"},
-    {0x8035, "RARP"},
+    {ETHERTYPE_RARP, "RARP"},
     {ETHERTYPE_VLAN, "802.1Q"},
     {ETHERTYPE_IPV6, "IPv6"},
     {ETHERTYPE_MACC, "MAC control"},
@@ -155,6 +155,7 @@ void ethertype_decode(struct pkt *p, uint32_t off, uint16_t type, const struct d
         rocev1_decode(p, off, o);
         break;
     case ETHERTYPE_ARP:
+    case ETHERTYPE_RARP:
         arp_decode(p, off);
         break;
     case ETHERTYPE_MACC:

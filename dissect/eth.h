@@ -7,6 +7,7 @@
 #define ETHERTYPE_MIN 0x0600 /* below: the length of an 802.3 frame */
 #define ETHERTYPE_IPV4 0x0800
 #define ETHERTYPE_ARP 0x0806
+#define ETHERTYPE_RARP 0x8035
 #define ETHERTYPE_TEB 0x6558 /* transparent Ethernet bridging */
 #define ETHERTYPE_VLAN 0x8100
 #define ETHERTYPE_IPV6 0x86dd

@@ -76,6 +76,8 @@ bool field_value(const struct field *f, const struct pkt *p, const struct layer 
         v->u = f->flags & FLD_LE ? le_get(h + first, f->width) : bits_get(h, f->bit, f->width);
         if (f->type >= FT_INT8 && f->type <= FT_INT64)
             v->u = sign_extend(v->u, f->width);
+        else if (f->type == FT_BOOL)
+            v->u = v->u != 0;
     } else {
         v->p = h + first;
         v->len = last - first;

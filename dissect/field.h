@@ -136,7 +136,7 @@ struct hdr {
 #define HDR_WHEN(none, when, ...) when
 /* FLD_PLAIN for a row without a condition. */
 #define HDR_IS_PLAIN(bit, width, type, ...)                                                                            \
-    (sizeof(#__VA_ARGS__) == 1 && (type) >= FT_BOOL && (type) <= FT_UINT64 && (bit) % 8 + (width) <= 64 ? FLD_PLAIN : 0)
+    (sizeof(#__VA_ARGS__) == 1 && ((type) > FT_BOOL || ((type) == FT_BOOL && (width) == 1)) && (type) <= FT_UINT64 && (bit) % 8 + (width) <= 64 ? FLD_PLAIN : 0)
 #define HDR_FIELD_U(ctype, member, bit, width, type, base, desc, abbrev, label, blurb, ...)                            \
     {abbrev, label, blurb, desc, NULL, HDR_WHEN(0, ##__VA_ARGS__, NULL), bit, width, type, base, FLD_MEMBER | HDR_IS_PLAIN(bit, width, type, ##__VA_ARGS__), FIELD_LENGTHS(label, abbrev)},
 #define HDR_FIELD_A(member, bit, width, type, abbrev, label, blurb, ...)                                               \

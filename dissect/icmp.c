@@ -9,6 +9,8 @@ enum {
     ICMP_UNREACHABLE = 3,
     ICMP_REDIRECT = 5,
     ICMP_ECHO = 8,
+    ICMP_EXT_ECHO = 42,
+    ICMP_EXT_ECHO_REPLY = 43,
     ICMP_TIME_EXCEEDED = 11,
     ICMP_PARAMETER = 12,
     ICMP6_UNREACHABLE = 1,
@@ -95,6 +97,7 @@ static const struct vname icmp6_codes[] = {
         return len >= 8 && (cond);                                                                                     \
     }
 WHEN_TYPE(is_echo, h[0] == ICMP_ECHO || h[0] == ICMP_ECHO_REPLY)
+WHEN_TYPE(has_ident, is_echo(h, len) || h[0] == ICMP_EXT_ECHO || h[0] == ICMP_EXT_ECHO_REPLY)
 WHEN_TYPE(is_frag_needed, h[0] == ICMP_UNREACHABLE && h[1] == ICMP_CODE_FRAG_NEEDED)
 WHEN_TYPE(is_unused, (h[0] == ICMP_UNREACHABLE && h[1] != ICMP_CODE_FRAG_NEEDED) || h[0] == ICMP_TIME_EXCEEDED)
 WHEN_TYPE(is_redirect, h[0] == ICMP_REDIRECT)
@@ -115,9 +118,8 @@ static const struct field icmp_fields[] = {
     FIELD_ROW(NULL, 0, 8, FT_UINT8, BASE_DEC, &icmp_type_desc, FLD_MEMBER, "icmp.type", "Type", "Kind of message."),
     FIELD_ROW(NULL, 8, 8, FT_UINT8, BASE_DEC, NULL, FLD_MEMBER, "icmp.code", "Code", "Refines the type."),
     FIELD_ROW(NULL, 16, 16, FT_UINT16, BASE_HEX, NULL, FLD_MEMBER, "icmp.checksum", "Checksum", "RFC 1071 sum."),
-    FIELD_ROW(is_echo, 32, 16, FT_UINT16, BASE_DEC, NULL, 0, "icmp.ident", "Identifier", "Of the pinging process."),
-    FIELD_ROW(is_echo, 32, 16, FT_UINT16, BASE_DEC, NULL, FLD_LE | FLD_HIDDEN, "icmp.ident_le", "Identifier (LE)",
-              "Low byte first."),
+    FIELD_ROW(has_ident, 32, 16, FT_UINT16, BASE_DEC, NULL, 0, "icmp.ident", "Identifier", "Of the pinging process."),
+    FIELD_ROW(has_ident, 32, 16, FT_UINT16, BASE_DEC, NULL, FLD_LE | FLD_HIDDEN, "icmp.ident_le", "Identifier (LE)", "Low byte first."),
     FIELD_ROW(is_echo, 48, 16, FT_UINT16, BASE_DEC, NULL, 0, "icmp.seq", "Sequence Number", "Number of the ping."),
     FIELD_ROW(is_echo, 48, 16, FT_UINT16, BASE_DEC, NULL, FLD_LE | FLD_HIDDEN, "icmp.seq_le", "Sequence Number (LE)",
               "Low byte first."),

@@ -244,6 +244,8 @@ void mad_decode(struct pkt *p)
 
     if (!q)
         return;
+    /* The name infiniband.mad stands for the whole datagram. */
+    p->layers[p->n_layers - 1].len = min_u32(p->end, p->caplen) - p->payload_off;
     p->have |= H_MAD;
     mad_get(&m, q);
     if (p->payload_len != MAD_LEN)

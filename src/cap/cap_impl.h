@@ -57,6 +57,7 @@ ALWAYS_INLINE void cap_frame(struct cap *c, struct frame *f, uint32_t iface, uin
     f->file = c->file;
     f->iface = iface;
     f->iface_id = i->id;
+    f->has_iface = c->info.format == CAP_PCAPNG;
     f->has_ts = true;
     f->fcs_len = i->fcs_len;
     f->flags = 0;

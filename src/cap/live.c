@@ -49,6 +49,7 @@ static int live_next(struct cap *c, struct frame *f)
         .number = ++c->frames,
         .linktype = c->ifaces[0].linktype,
         .file = c->file,
+        .has_iface = true,
         .has_ts = true,
     };
     return 1;

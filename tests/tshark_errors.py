@@ -1,0 +1,100 @@
+"""What tshark 4.0 gets wrong, or chooses to show otherwise, field by field: the differences that compare-tshark accepts."""
+import re
+
+
+class Packet:
+    """A packet with a difference: the values of all compared fields by name, as rdmatrace (ours) and tshark (theirs) print them."""
+
+    def __init__(self, path, ours, theirs):
+        self.path, self.ours, self.theirs = path, ours, theirs
+
+    def has(self, name):
+        return self.ours.get(name, "") != ""
+
+    def opcodes(self):
+        return self.ours["infiniband.bth.opcode"].split("|")
+
+
+class Known:
+    """One error: `fields` is a regular expression for whole names; `when(ours, theirs, packet)` must hold for the two values."""
+
+    def __init__(self, fields, when, reason):
+        self.fields, self.when, self.reason = fields, when, reason
+        self.name = re.compile(fields)
+
+    def explains(self, name, ours, theirs, packet):
+        return self.name.fullmatch(name) is not None and self.when(ours, theirs, packet)
+
+
+def twice(ours, theirs, _packet):
+    return ours != "" and theirs == ours + "|" + ours
+
+
+def number(text):
+    return int(text, 0) if text and "|" not in text else -1
+
+
+def lost(ours, theirs, _packet):
+    return ours != "" and theirs == ""
+
+
+def quoted(ours, theirs, packet):
+    """Inside of an ICMP error that quotes the packet."""
+    return ours == "" and theirs != "" and (packet.ours.get("icmp.type") in ("3", "11", "12") or packet.ours.get("icmpv6.type") in list("1234"))
+
+
+def undecoded(packet):
+    """rdmatrace knows nothing of the packet's link type."""
+    return all(value == "" for name, value in packet.ours.items() if not name.startswith("frame."))
+
+
+def added(ours, theirs, _packet):
+    return ours == "" and theirs != ""
+
+
+KNOWN = [
+    # InfiniBand transport.
+    Known("infiniband[.](immdt|ieth)", twice, "ImmDt and IETH are added to the tree twice"),
+    Known("infiniband[.]invariant[.]crc", lambda a, b, p: lost(a, b, p) and "129" in p.opcodes(),
+          "a CNP is an unknown opcode: what follows its BTH is vendor data, the ICRC included"),
+    Known("infiniband[.]invariant[.]crc", lambda a, b, p: lost(a, b, p) and "31" in p.opcodes(),
+          "behind an undefined opcode everything is vendor data, the ICRC included"),
+    Known("infiniband[.]payload", lost, "payload is handed on to other dissectors and has this name only when it might be Ethernet or IPoIB"),
+    # Communication Management.
+    Known("infiniband[.]cm[.]req[.]prim_flowlabel", lambda a, b, p: number(b) == number(a) >> 8,
+          "the REQ's flow label lacks its low 8 bits: 20 bits are taken from 3 bytes with the mask for 4"),
+    Known("infiniband[.]cm[.]req[.]prim_reserved0", lambda a, b, p: number(b) == number(p.ours["infiniband.cm.req.prim_flowlabel"]) >> 18,
+          "the REQ's 6 reserved bits behind the flow label are taken from the label's first byte"),
+    Known("infiniband[.]cm[.]req[.]prim_pktrate",
+          lambda a, b, p: number(b) == number(p.ours["infiniband.cm.req.prim_flowlabel"]) >> 12 & 0x3f,
+          "the REQ's packet rate is taken from the flow label's first byte"),
+    # Management.
+    Known("infiniband[.]smpdirected", lambda a, b, p: b == p.theirs["infiniband.mad"],
+          "the value spans the datagram from its first byte on"),
+    Known("infiniband[.]sa[.]drdlid", lambda a, b, p: a in b and b.split("|")[0] == p.theirs["infiniband.mad"],
+          "the name stands for several headings, whose values span what follows"),
+    Known("infiniband[.]smpdirected[.]d", lambda a, b, p: number(a) == 1 and number(b) == 0, "the direction bit always reads 0"),
+    # Packets that ICMP errors quote: rdmatrace shows their headers up to the transport header's.
+    Known("infiniband[.](invariant[.]crc|mad([.].*)?|cm([.].*)?)", quoted,
+          "a packet quoted by an ICMP error is decoded to its end, although what is quoted may be cut"),
+    # Below RDMA.
+    Known("vxlan[.].*", lambda a, b, p: lost(a, b, p) and number(p.ours["udp.srcport"]) < number(p.ours["udp.dstport"]),
+          "the lower port decides the protocol, even if it is the source's"),
+    Known("tcp[.]len", lambda a, b, p: lost(a, b, p) and p.ours["ip.flags.mf"] == "1", "no segment length in a first fragment"),
+    Known("ip[.].*", lambda a, b, p: lost(a, b, p) and number(p.ours["ip.hdr_len"]) < 20,
+          "an IPv4 header whose length is below 20 is not shown further"),
+    Known("(ip|udp)[.].*", lambda a, b, p: lost(a, b, p) and number(p.ours["ip.len"]) < number(p.ours["ip.hdr_len"]),
+          "an IPv4 header whose total length is below its own is not shown further, nor what follows it"),
+    Known("ip[.]opt[.].*", lambda a, b, p: lost(a, b, p) and number(p.ours["frame.cap_len"]) < 14 + number(p.ours["ip.hdr_len"]),
+          "IPv4 options cut by the snap length are not shown at all"),
+    Known("ipv6[.]opt[.].*", lambda a, b, p: added(a, b, p) and number(p.theirs["ipv6.opt.length"]) > 4,
+          "an option that does not fit its extension header of 8 bytes is shown"),
+    Known("frame[.]interface_id", lambda a, b, p: added(a, b, p) and p.has("erf.rlen"),
+          "ports of an ERF card count as interfaces, numbered as they appear"),
+    Known("frame[.]time_relative", lambda a, b, p: a != "" and b == p.ours["frame.time_epoch"],
+          "a first packet without time counts as one of 1970"),
+    # Link types that rdmatrace does not decode: frame relay, Juniper; SUNATM, whose pseudo header of 4 bytes tshark does not count.
+    Known("(eth|ip)[.].*", lambda a, b, p: added(a, b, p) and undecoded(p), "a link type unknown to rdmatrace is decoded"),
+    Known("frame[.](len|cap_len)", lambda a, b, p: undecoded(p) and number(b) == number(a) - 4,
+          "the pseudo header of a link type unknown to rdmatrace is not counted"),
+]
