@@ -76,6 +76,9 @@ interop-image: ## fetch the packages of the virtual machines and build their ima
 soak: all ## play SOAK_PACKETS (100 million) packets of random operations over a bad network
 	@BUILD=$(BUILD) tests/soak $(SOAK_PACKETS)
 
+reproducible: ## build rdmagen with gcc and clang, optimised or not, and compare what they write
+	@mkdir -p build/reproducible && tests/reproducible
+
 asan: ## run the tests under AddressSanitizer, LeakSanitizer and UBSan
 	@rm -rf build/asan/log && mkdir -p build/asan/log
 	@ASAN_LOG=$(CURDIR)/build/asan/log/report \
@@ -113,6 +116,6 @@ clean: ## remove what was built
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
 
-.PHONY: all demo test check soak interop interop-image asan fuzz bench install uninstall format clean help
+.PHONY: all demo test check soak reproducible interop interop-image asan fuzz bench install uninstall format clean help
 .SECONDARY:
 -include $(patsubst %.c,$(BUILD)/%.d,$(CORE) $(TRACE) $(GEN) $(CLI) $(GENCLI) $(UNIT) $(FUZZ) $(wildcard tests/*/*.c))
