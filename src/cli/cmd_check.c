@@ -170,11 +170,10 @@ static void assumptions(const struct job *job, struct buf *b)
     for (unsigned i = 0; i < JUDGE_TAPS; i++)
         same &= job->o.tap[i] == job->tap;
     buf_printf(b, "profile %s; tap ", profile_str(job->o.profile));
-    if (same)
-        buf_puts(b, tap_str(job->tap));
-    for (unsigned i = 0, n = 0; !same && i < JUDGE_TAPS; i++)
+    buf_puts(b, tap_str(job->tap));
+    for (unsigned i = 0; !same && i < JUDGE_TAPS; i++)
         if (job->o.tap[i] != job->tap)
-            buf_printf(b, "%s%u=%s", n++ ? "," : "", i, tap_str(job->o.tap[i]));
+            buf_printf(b, ", %u=%s", i, tap_str(job->o.tap[i]));
     buf_puts(b, job->o.complete ? "; capture complete" : "; capture perhaps not complete");
 }
 

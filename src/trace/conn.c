@@ -362,3 +362,14 @@ uint32_t conn_number(const struct conn_table *t)
         n += t->flows[i].peer == FLOW_NONE || t->flows[i].peer > i;
     return n;
 }
+
+bool conn_has_reverse(const struct conn_table *t, uint32_t flow)
+{
+    const struct flow *f = &t->flows[flow];
+    uint32_t head = t->pair_chains[hash_of(&f->dst, &f->src, UINT32_MAX) & t->mask];
+
+    for (uint32_t i = head; i != FLOW_NONE; i = t->flows[i].pair_next)
+        if (t->flows[i].tap == f->tap && addr_eq(&t->flows[i].src, &f->dst) && addr_eq(&t->flows[i].dst, &f->src))
+            return true;
+    return false;
+}

@@ -113,6 +113,8 @@ struct conn_counts {
     uint64_t evicted;
 };
 struct conn_counts conn_counts(const struct conn_table *t);
+/* Whether any flow of the other direction exists between the addresses of `flow`, at its tap. */
+bool conn_has_reverse(const struct conn_table *t, uint32_t flow);
 /* Connections: pairs of flows, and flows without a peer. */
 uint32_t conn_number(const struct conn_table *t);
 

@@ -112,30 +112,38 @@ const char *say(struct judge *j, const char *fmt, ...)
 
 /* --- Needs -------------------------------------------------------------------------------------------------------------------- */
 
-/* Whether the requests of `flow` are those of the end that opened the connection. */
-static bool is_opener(const struct judge *j, uint32_t flow)
+#define SIMILAR_PSNS 65536 /* queue pairs whose PSNs are closer than this may be taken for each other */
+
+enum opener { OPENER_UNKNOWN, OPENER_THIS, OPENER_PEER };
+
+/* Which end opened the connection: the sender of the requests in `flow`, or its peer. Without CM it is the end that sent requests
+ * first, if the other one had answered before it sent its own. */
+static enum opener opener(const struct judge *j, uint32_t flow)
 {
     const struct flow *f = conn_flow_at(j->conns, flow);
-    const struct jflow *a = &j->flows[flow], *b;
+    const struct half *a = j->flows[flow].half, *b = f->peer == FLOW_NONE ? NULL : j->flows[f->peer].half;
 
     if (f->paired_by == PAIR_CM)
-        return !f->params.have_timeout;
-    if (f->peer == FLOW_NONE)
-        return true;
-    b = &j->flows[f->peer];
-    if (!b->half || !b->half->have_next)
-        return true;
-    return a->half && a->half->have_next && a->half->first_ts <= b->half->first_ts;
+        return f->params.have_timeout ? OPENER_PEER : OPENER_THIS;
+    if (f->peer == FLOW_NONE && conn_has_reverse(j->conns, flow))
+        return OPENER_UNKNOWN;
+    if (!a || !a->have_next || !b || !b->have_next)
+        return a && a->have_next ? OPENER_THIS : b && b->have_next ? OPENER_PEER : OPENER_UNKNOWN;
+    if (a->first_rsp_frame && a->first_rsp_ts <= b->first_ts)
+        return OPENER_THIS;
+    return b->first_rsp_frame && b->first_rsp_ts <= a->first_ts ? OPENER_PEER : OPENER_UNKNOWN;
 }
 
 static unsigned have_tap(const struct judge *j, uint32_t flow)
 {
     uint32_t iface = conn_flow_at(j->conns, flow)->tap & 0xffff;
     enum tap_side side = iface < JUDGE_TAPS ? j->o.tap[iface] : TAP_UNKNOWN;
+    enum opener who;
 
     if (side != TAP_REQUESTER && side != TAP_RESPONDER)
         return 0;
-    return (side == TAP_REQUESTER) == is_opener(j, flow) ? N_TAP_REQ : N_TAP_RSP;
+    who = opener(j, flow);
+    return who == OPENER_UNKNOWN ? 0 : (side == TAP_REQUESTER) == (who == OPENER_THIS) ? N_TAP_REQ : N_TAP_RSP;
 }
 
 unsigned judge_have(const struct judge *j, uint32_t flow, const struct pkt *p)
@@ -162,6 +170,25 @@ unsigned judge_have(const struct judge *j, uint32_t flow, const struct pkt *p)
     return have;
 }
 
+/* Whether a pairing by PSN agreement may be wrong: another queue pair between the same addresses is at similar PSNs. */
+static bool pairing_doubtful(const struct judge *j, uint32_t flow)
+{
+    const struct flow *f = conn_flow_at(j->conns, flow);
+    const struct half *h = j->flows[flow].half;
+    uint32_t n = conn_counts(j->conns).flows;
+
+    if (f->paired_by != PAIR_PSN || !h)
+        return false;
+    for (uint32_t i = 0; i < n; i++) {
+        const struct flow *g = conn_flow_at(j->conns, i);
+        const struct half *o = j->flows[i].half;
+        if (i != flow && o && o->have_next && g->tap == f->tap && memcmp(&g->src, &f->src, 16) == 0 && memcmp(&g->dst, &f->dst, 16) == 0 &&
+            psn_in(o->next, psn_add(h->next, (uint32_t)-SIMILAR_PSNS), 2 * SIMILAR_PSNS))
+            return true;
+    }
+    return false;
+}
+
 /* --- Findings ----------------------------------------------------------------------------------------------------------------- */
 
 void judge_found(struct judge *j, const struct pkt *p, struct found f)
@@ -173,6 +200,8 @@ void judge_found(struct judge *j, const struct pkt *p, struct found f)
 
     if (!judge_wants(j, f.rule))
         return;
+    if (f.flow != FLOW_NONE && (rule_table[f.rule].needs | f.needs) & (N_RSP | N_TAP_REQ | N_TAP_RSP) && pairing_doubtful(j, f.flow))
+        have &= ~(unsigned)(N_RSP | N_TAP_REQ | N_TAP_RSP);
     v = verdict_weigh(v, have);
     g.missing = (uint16_t)(v.missing | (f.needs & ~have));
     g.result = g.missing ? V_INCONCLUSIVE : V_FAIL;

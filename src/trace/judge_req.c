@@ -147,6 +147,7 @@ static void check_agreed(struct judge *j, const struct pkt *p, uint32_t flow, st
     }
     if (UNLIKELY(f->closed && (as == SEEN_NEW || as == SEEN_GAP))) {
         g = about(RULE_CM_13, flow);
+        g.needs = N_TAP_REQ; /* else it may have been overtaken */
         g.cause = f->closed_frame;
         g.expected = "silence";
         g.seen = p->op->name;
@@ -252,7 +253,7 @@ static void check_silence(struct judge *j, const struct pkt *p, uint32_t flow, s
     elapsed = p->frame->ts - start;
     f.cause = s->last;
     f.has = known ? N_CM : 0;
-    f.lacks = (known ? 0 : N_CM) | (h->twin ? N_COMPLETE : 0);
+    f.lacks = (known ? 0 : N_CM) | (h->twin || h->disorder ? N_COMPLETE : 0);
     f.seen = say(j, "%.6f ms", (double)elapsed / 1e6);
     if (!known || elapsed < wait - tolerance(j)) {
         f.expected = !known ? "the timeout" : wait == NS_NEVER ? "no timeout: it is off" : say(j, "at least %.6f ms", (double)wait / 1e6);
@@ -269,7 +270,7 @@ static void check_silence(struct judge *j, const struct pkt *p, uint32_t flow, s
     if (h->retries + 1 > retries && !(retries == 7 && j->o.profile == PROFILE_RXE)) {
         f = about(RULE_RTX_04, flow);
         f.has = known ? N_CM : 0;
-        f.lacks = known ? 0 : N_CM;
+        f.lacks = (known ? 0 : N_CM) | (h->disorder ? N_COMPLETE : 0);
         f.cause = s->first;
         f.expected = say(j, "at most %u retries", retries);
         f.seen = say(j, "%u", h->retries + 1);
@@ -325,7 +326,7 @@ static void check_resume(struct judge *j, const struct pkt *p, uint32_t flow, st
         return;
     if (may_be_timeout(j, p, flow, h, &known))
         return;
-    f.lacks = known || d > 0 ? 0 : N_CM;
+    f.lacks = (known || d > 0 ? 0 : N_CM) | (h->disorder ? N_COMPLETE : 0);
     f.cause = h->seq.frame;
     f.expected = say(j, "PSN %u", h->seq.psn);
     f.seen = say(j, "PSN %u", p->bth.psn);
@@ -345,6 +346,7 @@ static void check_implied(struct judge *j, const struct pkt *p, uint32_t flow, s
         return;
     if (psn_diff(p->bth.psn, psn_add(a->psn, a->got)) <= 0 || may_be_timeout(j, p, flow, h, &known))
         return;
+    f.lacks = h->disorder ? N_COMPLETE : 0;
     f.cause = a->rsp_last ? a->rsp_last : a->frame;
     f.expected = say(j, "PSN %u, the first response that is missing", psn_add(a->psn, a->got));
     f.seen = say(j, "PSN %u", p->bth.psn);
@@ -361,8 +363,8 @@ static void check_again(struct judge *j, const struct pkt *p, uint32_t flow, str
     check_same(j, p, flow, h);
     if (h->have_una && psn_diff(p->bth.psn, h->una) < 0 && !half_ask(h, p->bth.psn, 0) && jf->spurious++ == 0)
         jf->spurious_frame = frame_u32(p);
-    if (p->bth.psn == h->cursor)
-        return; /* goes on where it was */
+    if (psn_diff(p->bth.psn, h->cursor) >= 0)
+        return; /* goes on where it was, or packets between were lost before the tap */
     why = half_why_back(h, p->bth.psn);
     if (why == BACK_RNR)
         check_rnr(j, p, flow, h);

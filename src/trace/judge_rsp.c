@@ -199,6 +199,8 @@ static void check_sequence_nak(struct judge *j, const struct answer *a)
     struct found f = about(a, RULE_NAK_01);
 
     check_second_nak(j, a);
+    if (psn_diff(a->psn, h->start) < 0)
+        return; /* the first packets were lost before the tap, or were sent before the capture began */
     f.seen = say(j, "PSN %u", a->psn);
     if (h->have_ack && psn_diff(a->psn, h->ack_psn) <= 0) {
         f.cause = h->ack_frame;
@@ -210,7 +212,7 @@ static void check_sequence_nak(struct judge *j, const struct answer *a)
         f.expected = say(j, "at most PSN %u", h->contig);
         f.text = "A PSN before that has not arrived yet: the responder expects it, and not a later one.";
         judge_found(j, a->p, f);
-    } else if (!half_was_hole(h, a->psn, NULL) && !(h->rnr.have && h->rnr.psn == a->psn) && h->holes_at < TRACK_HOLES) {
+    } else if (!half_was_hole(h, a->psn, NULL) && !(h->rnr.have && h->rnr.psn == a->psn) && h->holes_at < TRACK_HOLES && !h->vague) {
         f.rule = RULE_NAK_03;
         f.severity = SEV_W;
         f.expected = "a gap";
@@ -339,7 +341,7 @@ static void check_position(struct judge *j, const struct answer *a)
         f.seen = say(j, "%u", a->p->payload_len);
         f.text = say(j, "The READ asks for %u bytes; at a path MTU of %u that leaves another length for this response.", first->len, a->h->pmtu);
     } else {
-        f.needs = best == RULE_RDA_08 ? 0 : a->h->again ? N_COMPLETE : 0;
+        f.needs = best == RULE_RDA_08 ? N_RSP : a->h->again ? N_COMPLETE : 0;
         f.expected = opcode_table[best_want].name;
         f.seen = a->p->op->name;
         f.text = best == RULE_RDA_08 ? "An atomic is answered by an ATOMIC Acknowledge, and nothing else is."

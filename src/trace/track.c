@@ -28,7 +28,7 @@ struct ask *half_ask(struct half *h, uint32_t psn, unsigned nth)
             return NULL;
         if (psn_in(psn, a->psn, a->span) && nth-- == 0)
             return a;
-        if (!a->again && psn_diff(psn, a->psn) >= 0 && !psn_in(psn, a->psn, a->span))
+        if (!a->again && !a->late && psn_diff(psn, a->psn) >= 0 && !psn_in(psn, a->psn, a->span))
             return NULL; /* older ones lie before this one */
     }
     return NULL;
@@ -177,11 +177,13 @@ enum why_back half_why_back(struct half *h, uint32_t psn)
 
 static void ask_put(struct half *h, const struct pkt *p, uint32_t span)
 {
-    const struct ask *before = half_ask(h, p->bth.psn, 0);
+    const struct ask *before = half_ask(h, p->bth.psn, 0), *latest = &h->asks[(h->asks_at - 1) % TRACK_ASKS];
+    bool late = latest->span && psn_diff(psn_add(p->bth.psn, span), h->next) < 0;
     struct ask *a = &h->asks[h->asks_at++ % TRACK_ASKS];
 
     *a = (struct ask){.psn = p->bth.psn, .span = span, .frame = frame_u32(p), .ts = p->frame->ts, .opcode = p->bth.opcode & 31};
     a->again = before != NULL && before != a;
+    a->late = late;
     if (p->have & H_RETH) {
         a->va = p->reth.va;
         a->rkey = p->reth.rkey;
@@ -289,7 +291,7 @@ static void take_behind(struct half *h, const struct pkt *p, uint32_t span, enum
     uint32_t psn = p->bth.psn;
     struct sent *s = half_sent(h, psn);
 
-    if (psn != h->cursor && as == SEEN_AGAIN) {
+    if (psn_diff(psn, h->cursor) < 0 && as == SEEN_AGAIN) {
         h->why = (uint8_t)half_why_back(h, psn);
         h->backs[h->why]++;
         h->retries = h->why == BACK_SILENCE ? h->retries + 1 : 0;
@@ -360,8 +362,12 @@ void half_request(struct half *h, const struct pkt *p, enum seen_as as)
     } else {
         take_behind(h, p, span, as);
     }
-    if (UNLIKELY(was_loose && as == SEEN_NEW))
+    if (UNLIKELY(psn_diff(psn, h->start) < 0))
+        h->vague = true; /* the responder may have dropped all that came before it */
+    if (UNLIKELY(was_loose && as == SEEN_NEW)) {
         h->gbn = psn;
+        h->vague = true;
+    }
     advance_gbn(h, p, span);
     if (p->op->flags & (OPF_READ_REQ | OPF_ATOMIC_REQ | OPF_ATOMIC_WRITE | OPF_FLUSH) && as != SEEN_COPY)
         ask_put(h, p, span);
@@ -399,7 +405,7 @@ static void take_nak(struct half *h, const struct pkt *p)
 {
     if (!h->seq.have || h->seq.resent || psn_diff(p->bth.psn, h->seq_low) < 0)
         h->seq_low = p->bth.psn;
-    if (h->have_next && psn_in(p->bth.psn, h->start, (h->gbn - h->start) & PSN_MASK))
+    if (h->have_next && psn_in(h->gbn, p->bth.psn, TRACK_SENT))
         h->gbn = p->bth.psn; /* that is what it expects */
     if (aeth_type(p) == AETH_RNR) {
         h->rnr_naks++;
@@ -466,8 +472,12 @@ void half_response(struct half *h, const struct pkt *p)
 
     h->rsp_packets++;
     h->rsp_bytes += p->payload_len;
-    if (!h->first_rsp_frame)
+    if (!h->first_rsp_frame) {
         h->first_rsp_frame = frame_u32(p);
+        h->first_rsp_ts = p->frame->ts;
+    }
+    if (UNLIKELY(h->have_una && psn_diff(proves, h->una) < 0))
+        h->disorder = true;
     if (p->op->flags & OPF_ACK) {
         if (!(p->have & H_AETH))
             return;

@@ -46,6 +46,7 @@ struct ask {
     ns_t ts;
     uint8_t opcode;     /* lower five bits of the request's */
     bool again;         /* inside the PSNs of an earlier one */
+    bool late;          /* behind one seen earlier: its first copy was lost before the tap, or it was overtaken */
     bool answered;      /* all of its answer was seen */
 };
 
@@ -107,6 +108,7 @@ struct half {
 
     /* Going back. */
     bool loose;       /* the latest request is a READ whose PSNs are not known for want of a path MTU */
+    bool vague;       /* a READ's PSNs were guessed from the request behind it, or the first packets came late: a gap may be unknown */
     bool twin;        /* half_seen_as(): the packet is identical to the copy before, but SEEN_AGAIN */
     bool back;        /* cursor is behind next because something is being sent again */
     uint8_t why;      /* enum why_back of the latest episode */
@@ -115,6 +117,7 @@ struct half {
     ns_t back_ts;
 
     /* Responses. */
+    bool disorder;    /* a response came behind a later one: what the requester made of either is not certain */
     uint32_t una;     /* PSNs before this one were certainly delivered; valid with have_una */
     bool have_una;
     bool have_ack;    /* ack_*: the plain ACK of the highest PSN */
@@ -134,7 +137,7 @@ struct half {
     uint64_t restarts;
     uint32_t first_frame;
     uint32_t first_rsp_frame;
-    ns_t first_ts;
+    ns_t first_ts, first_rsp_ts;
 
     uint32_t asks_at;
     struct ask asks[TRACK_ASKS];

@@ -86,7 +86,7 @@ static void watch_request(struct watch *w, const struct pkt *p, uint32_t flow)
     if (!e.h)
         return;
     e.as = (uint8_t)half_seen_as(e.h, p);
-    if (e.as == SEEN_AGAIN && p->bth.psn != e.h->cursor)
+    if (e.as == SEEN_AGAIN && psn_diff(p->bth.psn, e.h->cursor) < 0)
         e.why = (uint8_t)half_why_back(e.h, p->bth.psn);
     if (w->u.request)
         w->u.request(w->u.user, &e);
