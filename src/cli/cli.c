@@ -1,5 +1,9 @@
-/* layer 4 (tool): messages of rdmatrace about captures. */
+/* layer 4 (tool): messages of rdmatrace about captures and filters. */
 #include "src/cli/cli.h"
+
+#include "src/trace/filter.h"
+
+#include <unistd.h>
 
 int cli_cap_error(const struct cap_error *e)
 {
@@ -7,6 +11,21 @@ int cli_cap_error(const struct cap_error *e)
 
     cap_error_line(e, &b);
     cli_error("%s", buf_str(&b));
+    buf_free(&b);
+    return EXIT_BAD;
+}
+
+int cli_filter(struct filter **f, const char *text)
+{
+    struct filter_error e;
+    struct buf b = {0};
+
+    *f = filter_compile(text, &e);
+    if (*f)
+        return EXIT_OK;
+    cli_error("-Y, column %zu: %s", e.pos + 1, e.msg);
+    filter_error_show(&b, text, &e);
+    cli_flush(&b, STDERR_FILENO);
     buf_free(&b);
     return EXIT_BAD;
 }

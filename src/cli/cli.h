@@ -22,5 +22,8 @@ void cmd_rules_help(struct buf *b);
 
 /* One line on stderr with what a capture file's reader or writer said. Returns EXIT_BAD. */
 int cli_cap_error(const struct cap_error *e);
+/* Compile a display filter (-Y). EXIT_BAD after a message with a caret below what is wrong; then *f is NULL. */
+struct filter;
+int cli_filter(struct filter **f, const char *text);
 
 #endif

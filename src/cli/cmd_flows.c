@@ -1,7 +1,10 @@
-/* layer 4 (tool): `rdmatrace flows`: connections measured. */
+/* layer 4 (tool): `rdmatrace flows`: what each connection did, and how well. */
 #include "src/cli/cli.h"
 #include "src/cli/trace.h"
-#include "src/trace/flows.h"
+#include "src/trace/context.h"
+#include "src/trace/filter.h"
+#include "src/trace/meter.h"
+#include "src/trace/rows.h"
 
 #include <stdlib.h>
 #include <unistd.h>
@@ -15,10 +18,12 @@ enum {
 
 static const struct opt_def defs[] = {
     TRACE_OPTIONS,
-    {'Y', "display-filter", "FILTER", "count only packets that match this display filter (rdmatrace-filter(7))"},
-    {KEY_SORT, "sort", "KEY", "conn (default), bytes, packets, goodput or again (packets sent again)"},
-    {KEY_INTERVAL, "interval", "TIME", "also a line for each flow and interval: a number and us, ms or s"},
+    {'Y', "display-filter", "FILTER", "measure only packets that match this display filter (rdmatrace-filter(7))"},
+    {KEY_SORT, "sort", "FIELD", "order by this field, largest first: a name of -T csv, such as bytes, goodput_bps or\n"
+                                "message_latency_p99_ns; default connection"},
+    {KEY_INTERVAL, "interval", "TIME", "show what each interval added instead: a time such as 10ms, 500us or 1s"},
     {'T', "format", "FORMAT", "text (default), json or csv"},
+    {'V', "details", NULL, "with -T text: every value that is not 0"},
     {'h', "help", NULL, "show this help"},
     {0, NULL, NULL, NULL},
 };
@@ -26,85 +31,140 @@ static const struct opt_def defs[] = {
 void cmd_flows_help(struct buf *b)
 {
     buf_puts(b, "Usage: rdmatrace flows [options] FILE...\n\n"
-                "Measure connections: for the requests of each direction packets, bytes, messages, goodput, recovery, latencies,\n"
-                "and what was agreed on beside what was seen.\n\n");
+                "Measure each connection and direction: packets, messages, goodput, retransmissions and what they cost,\n"
+                "congestion, latencies. Each interface of a pcapng file is a tap of its own.\n\n");
     opt_help(b, defs);
     buf_puts(b, "\nExit status: 0, 2 for usage or input that cannot be read.\n");
 }
 
-enum format { FORMAT_TEXT, FORMAT_JSON, FORMAT_CSV };
-
 struct job {
     struct trace_input in;
-    struct flows *flows;
-    struct buf out;
-    ns_t interval;
-    enum flows_sort sort;
-    enum format format;
-    bool help;
+    struct meter_opts o;
+    struct meter *meter;
+    struct filter *filter;   /* -Y; NULL: all */
+    struct context *context; /* if the filter needs it */
+    const char *filter_text;
+    const struct column *sort;
+    struct ticks ticks;
+    struct buf text;
+    enum rows_format format;
+    bool help, details, broken;
 };
 
+/* A number and a unit of time. */
 static int parse_interval(struct job *job, const char *arg)
 {
+    static const struct {
+        const char *name;
+        ns_t ns;
+    } units[] = {{"ns", 1}, {"us", NS_PER_US}, {"ms", NS_PER_MS}, {"s", NS_PER_S}};
     char *end;
     double v = strtod(arg, &end);
-    double unit = strcmp(end, "us") == 0 ? 1e3 : strcmp(end, "ms") == 0 ? 1e6 : strcmp(end, "s") == 0 ? 1e9 : 0;
 
-    if (unit == 0 || !(v * unit >= 1000) || v * unit > 1e18)
-        return cli_error("--interval %s: expected a number and us, ms or s, at least 1us", arg);
-    job->interval = (ns_t)(v * unit);
-    return EXIT_OK;
+    for (unsigned i = 0; end != arg && i < ARRAY_LEN(units); i++)
+        if (strcmp(end, units[i].name) == 0 && v * (double)units[i].ns >= 1 && v * (double)units[i].ns < 1e18) {
+            job->o.interval = (ns_t)(v * (double)units[i].ns);
+            return EXIT_OK;
+        }
+    return cli_error("--interval %s: expected a time such as 10ms, 500us or 1s", arg);
 }
 
 static int parse(struct job *job, int key, const char *arg)
 {
     switch (key) {
     case 'Y':
-        return trace_filter(&job->in, arg);
+        job->filter_text = arg;
+        return EXIT_OK;
     case KEY_SORT:
-        return flows_sort_parse(arg, &job->sort) ? EXIT_OK : cli_error("--sort %s: expected conn, bytes, packets, goodput or again", arg);
+        job->sort = column_find(arg);
+        return job->sort ? EXIT_OK : cli_error("--sort %s: there is no such field; the first line of -T csv names them", arg);
     case KEY_INTERVAL:
         return parse_interval(job, arg);
     case 'T':
-        if (strcmp(arg, "text") != 0 && strcmp(arg, "json") != 0 && strcmp(arg, "csv") != 0)
-            return cli_error("-T %s: expected text, json or csv", arg);
-        job->format = *arg == 'j' ? FORMAT_JSON : *arg == 'c' ? FORMAT_CSV : FORMAT_TEXT;
-        return EXIT_OK;
+        return rows_format_parse(arg, &job->format) ? EXIT_OK : cli_error("-T %s: expected text, json or csv", arg);
     default:
+        job->details |= key == 'V';
         job->help |= key == 'h';
         return EXIT_OK;
     }
+}
+
+static void flush(struct job *job)
+{
+    if (!job->broken && !cli_flush(&job->text, STDOUT_FILENO))
+        job->broken = true;
+    job->text.len = 0;
+}
+
+static void on_tick(void *user, const struct meter_row *row, ns_t start, const struct meter_counts *added)
+{
+    struct job *job = user;
+
+    ticks_add(&job->ticks, row, start, added);
+    if (job->text.len >= FLUSH_AT)
+        flush(job);
 }
 
 static void on_packet(void *user, struct pkt *p)
 {
     struct job *job = user;
 
-    flows_packet(job->flows, p);
-    if (UNLIKELY(job->out.len > FLUSH_AT))
-        cli_flush(&job->out, STDOUT_FILENO);
+    if (job->context)
+        context_note(job->context, p);
+    meter_packet(job->meter, p, !job->filter || filter_match(job->filter, p));
+}
+
+static int prepare(struct job *job)
+{
+    if (job->filter_text && cli_filter(&job->filter, job->filter_text) != EXIT_OK)
+        return EXIT_BAD;
+    if (job->filter && filter_needs(job->filter) & (FILTER_NEEDS_NOTE | FILTER_NEEDS_COLUMN) && !(job->context = context_new()))
+        return cli_error("out of memory");
+    job->o.user = job;
+    job->o.tick = on_tick;
+    job->meter = meter_new(&job->o);
+    if (!job->meter)
+        return cli_error("out of memory");
+    trace_pairs(&job->in, meter_conns(job->meter));
+    return EXIT_OK;
+}
+
+static void print(struct job *job)
+{
+    struct meter_totals t = meter_totals(job->meter);
+    struct meter_row **rows;
+    size_t n;
+
+    if (job->o.interval) {
+        ticks_end(&job->ticks, &t);
+    } else {
+        rows = meter_rows(job->meter, &n);
+        if (job->sort)
+            rows_sort(rows, n, job->sort);
+        rows_print(&job->text, job->format, job->details, rows, n, &t);
+    }
+    flush(job);
 }
 
 static int run(struct job *job)
 {
     struct trace_user u = {.user = job, .packet = on_packet};
-    int status;
+    int status = prepare(job);
 
-    if (job->interval && job->format != FORMAT_TEXT)
-        return cli_error("flows: --interval needs -T text");
-    job->flows = flows_new(job->interval, &job->out);
-    if (!job->flows)
-        return cli_error("out of memory");
-    trace_pairs(&job->in, flows_conns(job->flows));
-    status = trace_read(&job->in, &u);
-    flows_end(job->flows, job->sort);
-    if (job->format == FORMAT_JSON)
-        flows_json(job->flows, &job->out);
-    else if (job->format == FORMAT_CSV)
-        flows_csv(job->flows, &job->out);
-    else
-        flows_text(job->flows, &job->out);
-    flows_free(job->flows);
+    if (status == EXIT_OK) {
+        job->ticks = (struct ticks){.format = job->format, .b = &job->text};
+        if (job->o.interval)
+            ticks_begin(&job->ticks);
+        status = trace_read(&job->in, &u);
+        meter_end(job->meter);
+        print(job);
+        if (job->broken && status == EXIT_OK)
+            status = EXIT_BAD;
+    }
+    meter_free(job->meter);
+    context_free(job->context);
+    filter_free(job->filter);
+    buf_free(&job->text);
     return status;
 }
 
@@ -112,6 +172,7 @@ int cmd_flows(int argc, char **argv)
 {
     struct job job = {0};
     struct opt_state s;
+    struct buf b = {0};
     const char *arg;
     int key, operand = 0, status = EXIT_OK;
 
@@ -124,13 +185,15 @@ int cmd_flows(int argc, char **argv)
         else if (!trace_option(&job.in, key, arg, &status))
             status = parse(&job, key, arg);
     }
-    if (status == EXIT_OK && job.help)
-        cmd_flows_help(&job.out);
-    else if (status == EXIT_OK)
-        status = trace_operands(&job.in, "flows", operand, argc, argv) == EXIT_OK ? run(&job) : EXIT_BAD;
-    if (!cli_flush(&job.out, STDOUT_FILENO))
-        status = EXIT_BAD;
-    buf_free(&job.out);
+    if (status == EXIT_OK && job.help) {
+        cmd_flows_help(&b);
+        status = cli_show(&b);
+    } else if (status == EXIT_OK) {
+        status = trace_operands(&job.in, "flows", operand, argc, argv);
+        if (status == EXIT_OK)
+            status = run(&job);
+    }
+    opt_end(&s);
     trace_free(&job.in);
     return status;
 }

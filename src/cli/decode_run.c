@@ -288,23 +288,6 @@ static bool columns_show(const struct print_opts *o, const struct hdr *h)
     return false;
 }
 
-/* Compile -Y; a wrong one is shown with a caret below what is wrong. */
-static int open_filter(struct run *r)
-{
-    const char *text = r->job->display_filter;
-    struct filter_error e;
-
-    if (!text)
-        return EXIT_OK;
-    r->filter = filter_compile(text, &e);
-    if (r->filter)
-        return EXIT_OK;
-    cli_error("-Y, column %zu: %s", e.pos + 1, e.msg);
-    filter_error_show(&r->text, text, &e);
-    cli_flush(&r->text, STDERR_FILENO);
-    return EXIT_BAD;
-}
-
 /* Whether anything that is printed depends on the packets before. */
 static bool needs_context(const struct run *r)
 {
@@ -341,7 +324,7 @@ int decode_run(const struct decode_job *job)
     r.flush_each = job->iface || isatty(STDOUT_FILENO);
     r.silent = job->write && strcmp(job->write, "-") == 0;
     r.progress = isatty(STDERR_FILENO) && !job->iface && (job->quiet || !isatty(STDOUT_FILENO));
-    r.status = open_filter(&r);
+    r.status = job->display_filter ? cli_filter(&r.filter, job->display_filter) : EXIT_OK;
     r.decode.verify = needs_crc(&r);
     if (r.status == EXIT_OK)
         r.status = open_input(&r);

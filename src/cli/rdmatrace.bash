@@ -17,7 +17,14 @@ _rdmatrace() {
         return
     fi
     case $prev in
-        -T | --format) _rdmatrace_words "text tree json ndjson fields" ;;
+        -T | --format)
+            case $command in
+                check) _rdmatrace_words "text json junit" ;;
+                flows | ops) _rdmatrace_words "text json csv" ;;
+                *) _rdmatrace_words "text tree json ndjson fields" ;;
+            esac
+            ;;
+        --sort) _rdmatrace_words "$("$program" flows -T csv /dev/null 2>/dev/null | tr , ' ')" ;;
         -G | --glossary) _rdmatrace_words fields ;;
         -e | --field) _rdmatrace_words "$("$program" "$command" -G fields 2>/dev/null | cut -f3)" ;;
         -E | --field-option) _rdmatrace_words "header=y separator=/t separator=/s occurrence=f occurrence=l aggregator=/s quote=d quote=s" ;;
@@ -25,7 +32,7 @@ _rdmatrace() {
         --fail-on) _rdmatrace_words "bad-icrc malformed" ;;
         --color) _rdmatrace_words "auto always never" ;;
         -i | --interface) _rdmatrace_words "$(ls /sys/class/net 2>/dev/null)" ;;
-        -f | --capture-filter | -Y | --display-filter | -c | --count | -s | --snapshot-length | --udp-port) ;;
+        -f | --capture-filter | -Y | --display-filter | -c | --count | -s | --snapshot-length | --udp-port | --interval) ;;
         *)
             if [[ $cur == -* ]]; then
                 _rdmatrace_words "$("$program" "$command" --help 2>/dev/null | grep -oE '^ +(-[A-Za-z0-9], )?--[a-z][a-z-]*' | tr -d ' ,' | sed 's/^-[A-Za-z0-9]-/-/')"

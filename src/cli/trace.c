@@ -25,18 +25,9 @@ void trace_free(struct trace_input *in)
 
 int trace_filter(struct trace_input *in, const char *text)
 {
-    struct filter_error e;
-    struct buf b = {0};
-
     filter_free(in->filter);
-    in->filter = filter_compile(text, &e);
-    if (!in->filter) {
-        cli_error("-Y: %s", e.msg);
-        filter_error_show(&b, text, &e);
-        cli_flush(&b, 2);
-        buf_free(&b);
+    if (cli_filter(&in->filter, text) != EXIT_OK)
         return EXIT_BAD;
-    }
     if (filter_needs(in->filter) & FILTER_NEEDS_NOTE)
         return cli_error("-Y: fields of context (rdma.conn and the like) cannot be used here");
     return EXIT_OK;

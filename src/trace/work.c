@@ -1,0 +1,425 @@
+/* layer 3 (trace): work requests, put together from packets and their evidence. */
+#include "src/trace/work.h"
+
+#define RETRIES_MAX 7   /* what three bits can hold: after so many timeouts no requester goes on */
+#define STOPPED_AFTER 3 /* a requester that was silent for so many times its last timeout has given up */
+
+const char *work_op_str(enum work_op op)
+{
+    static const char *const names[] = {"SEND", "SEND_WITH_IMM", "SEND_WITH_INV", "RDMA_WRITE", "RDMA_WRITE_WITH_IMM",
+                                        "RDMA_READ", "ATOMIC_CMP_AND_SWP", "ATOMIC_FETCH_AND_ADD", "FLUSH", "ATOMIC_WRITE"};
+    return names[op];
+}
+
+const char *work_reason_str(enum work_reason r)
+{
+    static const char *const names[] = {"",
+                                        "nothing acknowledges it on this transport service",
+                                        "capture ends",
+                                        "no acknowledgement seen",
+                                        "its responses were not all seen",
+                                        "receiver not ready and not sent again",
+                                        "queue pair set up anew",
+                                        "still no answer after many later ones"};
+    return names[r];
+}
+
+/* --- The ring ------------------------------------------------------------------------------------------------------------------- */
+
+static struct work *at(struct work_ring *r, uint32_t i)
+{
+    return &r->slot[(r->head + i) % WORK_MAX];
+}
+
+static bool has_answer(const struct work *w)
+{
+    return w->op == WORK_READ || w->op == WORK_CMP_SWAP || w->op == WORK_FETCH_ADD || w->op == WORK_FLUSH || w->op == WORK_ATOMIC_WRITE;
+}
+
+uint32_t work_end(const struct half *h, const struct work *w)
+{
+    return w->op == WORK_READ ? psn_add(w->psn, h->pmtu ? psn_span(w->bytes, h->pmtu) : 1) : w->end;
+}
+
+static bool covers(const struct half *h, const struct work *w, uint32_t psn)
+{
+    return psn_in(psn, w->psn, (work_end(h, w) - w->psn) & PSN_MASK);
+}
+
+/* The position of the last work request that begins at or before `psn`, counted from 1; 0: all are behind it. */
+static uint32_t place_of(struct work_ring *r, uint32_t psn)
+{
+    uint32_t i = r->n;
+
+    while (i > 0 && psn_diff(at(r, i - 1)->psn, psn) > 0)
+        i--;
+    return i;
+}
+
+static struct work *find(struct work_ring *r, const struct half *h, uint32_t psn)
+{
+    uint32_t i = place_of(r, psn);
+    struct work *w = i ? at(r, i - 1) : NULL;
+
+    return w && covers(h, w, psn) ? w : NULL;
+}
+
+/* --- The end of a work request -------------------------------------------------------------------------------------------------- */
+
+/* Whether the requester has run out of retries for the oldest of what is not acknowledged. */
+static bool gave_up(const struct work_ring *r, const struct work_env *e, ns_t now)
+{
+    const struct half *h = e->half;
+
+    if (!h->retries)
+        return false;
+    if (h->retries >= RETRIES_MAX || (e->params->have_timeout && h->retries >= e->params->retry_cnt))
+        return true;
+    return r->silence > 0 && now - h->last_ts > STOPPED_AFTER * r->silence;
+}
+
+/* Why `w`, which nothing completed, is not complete. */
+static void decide_open(struct work_ring *r, const struct work_env *e, struct work *w, enum work_reason why, ns_t now)
+{
+    const struct half *h = e->half;
+    const struct conn_params *c = e->params;
+    bool passed = h->have_una && psn_diff(work_end(h, w), h->una) <= 0;
+
+    w->reason = (uint8_t)why;
+    if (why != WORK_CAPTURE_ENDS)
+        return;
+    if (has_answer(w) && passed)
+        w->reason = WORK_NO_ANSWER;
+    else if (h->rnr.have && !h->rnr.resent && covers(h, w, h->rnr.psn)) {
+        w->reason = WORK_RNR_WAIT;
+        if (c->have_rnr && c->rnr_retry < RETRIES_MAX && h->rnr.times > c->rnr_retry)
+            w->status = WC_RNR_RETRY_EXC_ERR;
+    } else if (gave_up(r, e, now))
+        w->status = WC_RETRY_EXC_ERR;
+    else if (!h->rsp_packets)
+        w->reason = WORK_NO_ACK;
+    if (w->status == WORK_STATUS_UNKNOWN)
+        return;
+    w->reason = WORK_KNOWN;
+    r->dead = true;
+    r->dead_psn = w->psn;
+}
+
+static void decide(struct work_ring *r, const struct work_env *e, struct work *w, enum work_reason why, ns_t now)
+{
+    if (w->refused)
+        return;
+    if (w->done_frame) {
+        w->status = WC_SUCCESS;
+    } else if (w->service == SVC_UC) {
+        w->reason = WORK_UNRELIABLE;
+    } else if (r->dead && psn_diff(w->psn, r->dead_psn) > 0) {
+        w->status = WC_WR_FLUSH_ERR;
+    } else {
+        decide_open(r, e, w, why, now);
+    }
+}
+
+static void pop(struct work_ring *r, const struct work_env *e, enum work_reason why, ns_t now)
+{
+    struct work *w = at(r, 0);
+
+    decide(r, e, w, why, now);
+    e->user->over(e->user->user, w, e->half->flow);
+    r->head = (r->head + 1) % WORK_MAX;
+    r->n--;
+    r->open -= r->open > 0;
+}
+
+void work_flush(struct work_ring *r, const struct work_env *e, enum work_reason why, ns_t now)
+{
+    while (r->n)
+        pop(r, e, why, now);
+    r->dead = false;
+    r->silence = 0;
+}
+
+/* --- Requests ------------------------------------------------------------------------------------------------------------------- */
+
+static enum work_op op_of(const struct pkt *p)
+{
+    uint32_t flags = p->op->flags;
+    unsigned op = p->bth.opcode & 31;
+
+    if (flags & OPF_SEND)
+        return p->have & H_IMMDT ? WORK_SEND_IMM : p->have & H_IETH ? WORK_SEND_INV : WORK_SEND;
+    if (flags & OPF_WRITE)
+        return p->have & H_IMMDT ? WORK_WRITE_IMM : WORK_WRITE;
+    if (flags & OPF_READ_REQ)
+        return WORK_READ;
+    if (flags & OPF_FLUSH)
+        return WORK_FLUSH;
+    if (flags & OPF_ATOMIC_WRITE)
+        return WORK_ATOMIC_WRITE;
+    return op == OP_COMPARE_SWAP ? WORK_CMP_SWAP : WORK_FETCH_ADD;
+}
+
+/* What the headers of one packet say about its work request. */
+static void take_headers(struct work *w, const struct pkt *p)
+{
+    enum work_op op = op_of(p);
+
+    if (p->op->flags & OPF_START || op == WORK_SEND_IMM || op == WORK_SEND_INV || op == WORK_WRITE_IMM)
+        w->op = (uint8_t)op; /* an immediate comes with the last packet */
+    if (p->have & H_IMMDT)
+        w->imm = p->immdt.data;
+    else if (p->have & H_IETH)
+        w->imm = p->ieth.rkey;
+    if (p->have & H_RETH && !w->have_remote) {
+        w->have_remote = true;
+        w->va = p->reth.va;
+        w->rkey = p->reth.rkey;
+        w->bytes = p->reth.dmalen;
+    } else if (p->have & H_ATOMICETH && !w->have_remote) {
+        w->have_remote = true;
+        w->va = p->atomiceth.va;
+        w->rkey = p->atomiceth.rkey;
+        w->bytes = 8;
+    }
+}
+
+/* A packet of `w` that was not seen before. */
+static void take_packet(struct work *w, const struct pkt *p)
+{
+    uint32_t flags = p->op->flags;
+
+    take_headers(w, p);
+    w->begun |= (flags & OPF_START) != 0;
+    w->ended |= (flags & OPF_END) != 0 || flags & (OPF_READ_REQ | OPF_ATOMIC_REQ);
+    if (!w->have_remote)
+        w->bytes += p->payload_len;
+}
+
+static struct work work_of(const struct pkt *p, uint64_t id)
+{
+    struct work w = {.id = id,
+                     .first_frame = p->frame->number,
+                     .start = p->frame->ts,
+                     .psn = p->bth.psn,
+                     .end = psn_add(p->bth.psn, 1),
+                     .op = (uint8_t)op_of(p),
+                     .service = p->bth.opcode >> 5,
+                     .status = WORK_STATUS_UNKNOWN};
+
+    take_packet(&w, p);
+    return w;
+}
+
+/* A new work request at position `i`. */
+static struct work *insert(struct work_ring *r, const struct work_env *e, const struct pkt *p, uint32_t i)
+{
+    if (r->n == WORK_MAX) {
+        pop(r, e, WORK_TOO_MANY, p->frame->ts);
+        i -= i > 0;
+    }
+    for (uint32_t k = r->n++; k > i; k--)
+        *at(r, k) = *at(r, k - 1);
+    if (r->open > i)
+        r->open = i;
+    *at(r, i) = work_of(p, ++*e->next_id);
+    return at(r, i);
+}
+
+/* The work request that a packet not seen before continues; NULL: it begins one. */
+static struct work *continued(struct work_ring *r, const struct work_env *e, const struct pkt *p, uint32_t i)
+{
+    struct work *w = i ? at(r, i - 1) : NULL;
+    bool start = p->op->flags & OPF_START || has_answer(&(struct work){.op = (uint8_t)op_of(p)});
+
+    if (!w || w->psn == p->bth.psn)
+        return w; /* its place was taken by mistake */
+    if (start && !w->ended && covers(e->half, w, p->bth.psn))
+        w->end = p->bth.psn;
+    if (start || (w->ended && !covers(e->half, w, p->bth.psn)) || has_answer(w))
+        return NULL;
+    return w;
+}
+
+static struct work *take_unseen(struct work_ring *r, const struct work_env *e, const struct pkt *p)
+{
+    uint32_t i = place_of(r, p->bth.psn);
+    struct work *w = continued(r, e, p, i), *next;
+
+    if (w) {
+        take_packet(w, p);
+        if (p->op->flags & OPF_END || psn_diff(psn_add(p->bth.psn, 1), w->end) > 0)
+            w->end = psn_add(p->bth.psn, 1);
+        return w;
+    }
+    next = i < r->n ? at(r, i) : NULL;
+    if (UNLIKELY(next && !next->begun && p->op->flags & OPF_FIRST)) {
+        uint64_t sum = next->bytes; /* what was seen of it was its middle or end */
+        next->psn = p->bth.psn;
+        next->start = p->frame->ts;
+        next->bytes = 0;
+        take_packet(next, p);
+        next->bytes += next->have_remote ? 0 : sum;
+        return next;
+    }
+    return insert(r, e, p, i);
+}
+
+/* What is sent again was not completed for its sender. */
+static struct work *take_again(struct work_ring *r, const struct half *h, const struct pkt *p, enum seen_as as)
+{
+    struct work *w = find(r, h, p->bth.psn);
+
+    if (!w || as == SEEN_COPY)
+        return w;
+    w->again++;
+    w->done_frame = 0;
+    w->refused = false;
+    w->status = WORK_STATUS_UNKNOWN;
+    if (r->dead && psn_diff(p->bth.psn, r->dead_psn) <= 0)
+        r->dead = false;
+    if (has_answer(w)) {
+        uint32_t from = (p->bth.psn - w->psn) & PSN_MASK;
+        w->got = min_u32(w->got, from);
+    }
+    while (r->open && psn_diff(at(r, r->open - 1)->psn, w->psn) >= 0)
+        r->open--;
+    return w;
+}
+
+void work_request(struct work_ring *r, const struct work_env *e, const struct pkt *p, enum seen_as as)
+{
+    struct work *w;
+
+    if (as == SEEN_AGAIN || as == SEEN_COPY || as == SEEN_OLD)
+        w = take_again(r, e->half, p, as);
+    else
+        w = take_unseen(r, e, p);
+    if (!w)
+        return;
+    w->packets++;
+    w->last_frame = p->frame->number;
+    w->last = p->frame->ts;
+    if (UNLIKELY(e->user->packet != NULL))
+        e->user->packet(e->user->user, w, p);
+    if (w->service == SVC_UC)
+        while (r->n > 1 || (r->n && at(r, 0)->ended))
+            pop(r, e, WORK_UNRELIABLE, p->frame->ts);
+}
+
+/* --- Responses ------------------------------------------------------------------------------------------------------------------ */
+
+static void complete(const struct work_env *e, struct work *w, const struct pkt *p)
+{
+    w->done_frame = p->frame->number;
+    w->done = p->frame->ts;
+    if (UNLIKELY(e->user->packet != NULL))
+        e->user->packet(e->user->user, w, p);
+}
+
+/* All before PSN `before` were delivered: SENDs and WRITEs among them are complete, the others when they are answered. */
+static void take_proof(struct work_ring *r, const struct work_env *e, const struct pkt *p, uint32_t before)
+{
+    struct half *h = e->half;
+
+    if (!h->have_next || psn_diff(before, h->next) > 0)
+        return;
+    for (uint32_t i = r->open; i < r->n; i++) {
+        struct work *w = at(r, i);
+        if (psn_diff(work_end(h, w), before) > 0)
+            break;
+        if (!w->done_frame && !has_answer(w) && (w->ended || i + 1 < r->n))
+            complete(e, w, p);
+    }
+    while (r->open < r->n && at(r, r->open)->done_frame)
+        r->open++;
+}
+
+static void take_answer(struct work_ring *r, const struct work_env *e, const struct pkt *p)
+{
+    struct work *w = find(r, e->half, p->bth.psn);
+    uint32_t span;
+
+    if (!w || !has_answer(w))
+        return;
+    span = (work_end(e->half, w) - w->psn) & PSN_MASK;
+    if (p->bth.psn == psn_add(w->psn, w->got))
+        w->got++;
+    if (!w->done_frame && w->got >= span)
+        complete(e, w, p);
+    else if (UNLIKELY(e->user->packet != NULL))
+        e->user->packet(e->user->user, w, p);
+}
+
+static enum wc_status status_of_nak(unsigned code)
+{
+    switch (code) {
+    case NAK_INVALID_REQUEST:
+        return WC_REM_INV_REQ_ERR;
+    case NAK_REMOTE_ACCESS:
+        return WC_REM_ACCESS_ERR;
+    case NAK_REMOTE_OPERATIONAL:
+        return WC_REM_OP_ERR;
+    case NAK_INVALID_RD_REQUEST:
+        return WC_REM_INV_RD_REQ_ERR;
+    default:
+        return WC_BAD_RESP_ERR;
+    }
+}
+
+static void take_nak(struct work_ring *r, const struct work_env *e, const struct pkt *p)
+{
+    struct work *w = find(r, e->half, p->bth.psn);
+    unsigned code = p->aeth.syndrome & 31;
+
+    if (!w)
+        return;
+    if (aeth_type(p) == AETH_RNR) {
+        w->rnr_naks++;
+    } else if (code == NAK_PSN_SEQ) {
+        w->seq_naks++;
+    } else if (!w->refused) {
+        w->refused = true;
+        w->status = (uint8_t)status_of_nak(code);
+        r->dead = true;
+        r->dead_psn = w->psn;
+        complete(e, w, p);
+        return;
+    }
+    if (UNLIKELY(e->user->packet != NULL))
+        e->user->packet(e->user->user, w, p);
+}
+
+void work_response(struct work_ring *r, const struct work_env *e, const struct pkt *p)
+{
+    bool ack = p->op->flags & OPF_ACK;
+
+    if (!r->n || (ack && !(p->have & H_AETH)))
+        return;
+    if (ack && aeth_type(p) == AETH_ACK) {
+        struct work *w = find(r, e->half, p->bth.psn);
+        if (w && (w->op == WORK_FLUSH || w->op == WORK_ATOMIC_WRITE) && !w->done_frame)
+            take_answer(r, e, p);
+        take_proof(r, e, p, psn_add(p->bth.psn, 1));
+        return;
+    }
+    take_proof(r, e, p, p->bth.psn);
+    if (ack)
+        take_nak(r, e, p);
+    else
+        take_answer(r, e, p);
+}
+
+/* --- Datagrams ------------------------------------------------------------------------------------------------------------------ */
+
+void work_datagram(const struct work_user *u, uint64_t *next_id, const struct pkt *p, uint32_t flow)
+{
+    struct work w = work_of(p, ++*next_id);
+
+    w.packets = 1;
+    w.last_frame = p->frame->number;
+    w.last = p->frame->ts;
+    w.reason = WORK_UNRELIABLE;
+    if (u->packet)
+        u->packet(u->user, &w, p);
+    u->over(u->user, &w, flow);
+}
