@@ -57,6 +57,8 @@ const char *live_cm_why(enum cm_event e, const struct cm_conn *c);
 
 int cmd_ping(int argc, char **argv);
 void cmd_ping_help(struct buf *b);
+int cmd_pingpong(int argc, char **argv);
+void cmd_pingpong_help(struct buf *b);
 int cmd_backends(int argc, char **argv);
 void cmd_backends_help(struct buf *b);
 

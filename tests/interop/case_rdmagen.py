@@ -1,8 +1,9 @@
 """rdmagen against one guest, over UNIX datagram sockets: it has the address 10.77.0.9 or fd77::9."""
-import json
 import os
 import re
+import signal
 import subprocess
+import time
 
 from lab import Failure
 
@@ -12,12 +13,12 @@ OWN, OWN6 = "10.77.0.9", "fd77::9"
 
 
 class Rdmagen:
-    """A run of rdmagen. What it records is judged at its end; `spoiled` packets in it have a wrong ICRC."""
-    def __init__(self, lab, guest, name, *args, spoiled=0):
+    """A run of rdmagen. What it records is judged at its end; `spoiled` packets in it have a wrong ICRC. `mtu`: of the guest."""
+    def __init__(self, lab, guest, name, *args, spoiled=0, mtu=1500):
         self.spoiled = spoiled
         self.capture = lab.path(name + ".pcapng")
         six = ":" in " ".join(args[:2])
-        command = [RDMAGEN, *args, "--backend", "unix:%s,%s" % (guest.to, guest.at), "-w", self.capture]
+        command = [RDMAGEN, *args, "--backend", "unix:%s,%s,%d" % (guest.to, guest.at, mtu), "-w", self.capture]
         if "--addr" not in args:
             command += ["--addr", OWN6 if six else OWN]
         self.command = command
@@ -65,11 +66,11 @@ def guests(lab):
     return (guest,)
 
 
-def pings(guest, count, size, address, lab, name, *extra, spoiled=0):
+def pings(guest, count, size, address, lab, name, *extra, **options):
     server = guest.start("rping -s -a %s -C %d -S %d -v" % (address, count, size))
     guest.listening("rping")
     out = Rdmagen(lab, guest, name, "ping", address, "-C", str(count), "-S", str(size), "-V", "-v", *extra,
-                  spoiled=spoiled).wait()
+                  **options).wait()
     assert "%d pings, 0 wrong" % count in out, out
     status, seen = server.wait()
     # rping may close its channel while its own thread still waits at it: no fault of the peer's.
@@ -124,3 +125,64 @@ def case_ping_without_listener_is_refused(lab, guest):
 def case_ping_nobody_is_reported(lab, guest):
     out = Rdmagen(lab, guest, "nobody", "ping", "10.77.0.77", "-C", "1").wait(status=1)
     assert "10.77.0.77 does not answer" in out, out
+
+
+def path_mtu(lab, guest, mtu):
+    guest.run("ip link set eth0 mtu %d" % (1500 if mtu <= 1024 else 4200))
+    try:
+        name = "mtu%d" % mtu
+        pings(guest, 5, 20000, guest.ip, lab, name, "--mtu", str(mtu), mtu=1500 if mtu <= 1024 else 4200)
+        r = subprocess.run([RDMATRACE, "decode", "-T", "fields", "-e", "frame.len", lab.path(name + ".pcapng")],
+                           capture_output=True, text=True)
+        longest = max(int(x) for x in r.stdout.split())
+        assert mtu <= longest <= mtu + 80, "the longest frame has %d bytes" % longest
+    finally:
+        guest.run("ip link set eth0 mtu 1500")
+
+
+def case_ping_path_mtu_256(lab, guest):
+    path_mtu(lab, guest, 256)
+
+
+def case_ping_path_mtu_512(lab, guest):
+    path_mtu(lab, guest, 512)
+
+
+def case_ping_path_mtu_2048(lab, guest):
+    path_mtu(lab, guest, 2048)
+
+
+def case_ping_path_mtu_4096(lab, guest):
+    path_mtu(lab, guest, 4096)
+
+
+def case_ping_vlan(lab, guest):
+    status, out = guest.run("ip link add link eth0 name v42 type vlan id 42 && ip addr add 10.78.0.1/24 dev v42 && ip link set v42 up")
+    assert status == 0, out
+    pings(guest, 3, 3000, "10.78.0.1", lab, "vlan", "--addr", "10.78.0.9", "--vlan", "42:5")
+    guest.run("ip link del v42")
+
+
+def case_ping_peer_killed(lab, guest):
+    server = guest.start("rping -s -a %s" % guest.ip)
+    guest.listening("rping")
+    us = Rdmagen(lab, guest, "killed", "ping", guest.ip, "-S", "10000", "-q")
+    before, end = guest.counters()["rcvd_pkts"], time.time() + 10
+    while guest.counters()["rcvd_pkts"] < before + 100 and time.time() < end:
+        time.sleep(0.05)
+    server.kill()
+    out = us.wait(status=1)
+    assert "disconnected" in out or "FLUSH" in out or "retry" in out.lower(), out
+
+
+def case_ping_interrupted(lab, guest):
+    server = guest.start("rping -s -a %s -v" % guest.ip)
+    guest.listening("rping")
+    us = Rdmagen(lab, guest, "interrupted", "ping", guest.ip, "-V")
+    while us.text().count("bytes from") < 3:
+        time.sleep(0.05)
+    us.process.send_signal(signal.SIGINT)
+    out = us.wait()
+    assert re.search(r"^[0-9]+ pings, 0 wrong", out, re.M), out
+    status, seen = server.wait()
+    assert "DISCONNECT" in seen, seen

@@ -103,7 +103,7 @@ class Guest:
         words = "g.name=%s g.mtu=%d g.ip=%s/24 g.ip6=%s/64 g.ctl=10.0.2.15/24" % (self.name, mtu, self.ip, self.ip6)
         if vlan:
             words += " g.vlan=%d:10.78.0.%d/24" % (vlan, number)
-        user = "user,id=n1,restrict=on,ipv6=off" + "".join(",hostfwd=tcp:127.0.0.1:%d-:%d" % f for f in forward)
+        user = "user,id=n1,ipv6=off" + "".join(",hostfwd=tcp:127.0.0.1:%d-:%d" % f for f in forward)
         self.log = lab.path(self.name + ".log")
         self.port = lab.path(self.name + ".agent")
         self.started = time.time()
