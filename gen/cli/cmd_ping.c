@@ -245,14 +245,16 @@ static void judge(struct ping *p, int r)
     if (r < 0 && r != -EINTR) {
         live_cli_error(r, p->host);
         p->failed++;
-    } else if (p->rping.state == RPING_FAILED && !(flushed && p->server)) {
+    } else if (flushed) { /* requests under way were flushed, whose completions say less */
+        if (!p->server && !finished(p)) {
+            cli_error("the peer has disconnected");
+            p->failed++;
+        }
+    } else if (p->rping.state == RPING_FAILED) {
         cli_error("%s", p->rping.why);
         p->failed++;
     } else if (p->gone && *p->why) {
         cli_error("%s", p->why);
-        p->failed++;
-    } else if (flushed && !p->server && !finished(p)) {
-        cli_error("the peer has disconnected");
         p->failed++;
     }
 }
