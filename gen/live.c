@@ -177,6 +177,9 @@ static int open_endpoint(struct live *l, const struct live_config *c, struct liv
     struct cm_agent_config a = {
         .path = path_of, .seed = seed + 1, .max_conns = MAX_CONNS, .request = on_request, .event = on_event};
 
+    /* A peer may remember the queue pair of an earlier run for a while, and refuse its number as a stale connection. */
+    if (!e.policies.qpn)
+        e.policies.qpn = &number_random;
     e.addr.encap = ENCAP_ROCEV2;
     memcpy(e.addr.mac, l->id.mac, 6);
     memcpy(e.addr.gid, l->id.gid, 16);

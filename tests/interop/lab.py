@@ -71,7 +71,7 @@ class Job:
     """A command running in the background of a guest."""
     def __init__(self, guest, tag, command):
         self.guest, self.tag, self.command = guest, tag, command
-        guest.run("rm -f /tmp/%s.*; (%s; echo $? >/tmp/%s.rc) >/tmp/%s.log 2>&1 & echo $! >/tmp/%s.pid" % (tag, command, tag, tag, tag))
+        guest.run("rm -f /tmp/{0}.*; ({1} & echo $! >/tmp/{0}.pid; wait $!; echo $? >/tmp/{0}.rc) >/tmp/{0}.log 2>&1 &".format(tag, command))
 
     def log(self):
         return self.guest.run("cat /tmp/%s.log" % self.tag)[1]
@@ -88,8 +88,8 @@ class Job:
         raise Failure("%s in the guest: not done after %g s\n%s" % (self.command, timeout, self.log()))
 
     def kill(self, sig="KILL"):
-        """End the command itself (a child of the shell that records its status)."""
-        self.guest.run("pkill -%s -P $(cat /tmp/%s.pid)" % (sig, self.tag))
+        """End the command, which must be a single program."""
+        self.guest.run("kill -%s $(cat /tmp/%s.pid)" % (sig, self.tag))
 
 
 class Guest:
