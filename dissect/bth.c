@@ -264,7 +264,8 @@ ALWAYS_INLINE void bth_decode(struct pkt *p, uint32_t off, const struct decode_o
             return;
         }
     }
-    payload_decode(p);
+    if (!o->headers_only)
+        payload_decode(p);
 }
 
 /* Whether the ICRC and all that it covers was captured; if not, its status is unknown for the reason given. */

@@ -49,6 +49,7 @@ struct decode_opts {
     unsigned n_udp_ports;  /* at most 8 */
     enum rd_or_dc rd_or_dc;
     bool verify; /* calculate ICRC and VCRC */
+    bool headers_only; /* leave out what lies behind the extended transport headers: payload, pad, ICRC, datagrams of management */
 };
 
 /* What context across packets adds (filled by the trace layer when pkt_note.have is not 0). Frame numbers are those of the file;

@@ -118,6 +118,10 @@ static unsigned dec_len(uint64_t v)
 
 char *fmt_dec(char *q, uint64_t v)
 {
+    if (v < 100) {
+        memcpy(q, PAIRS + v * 2 + (v < 10), 2);
+        return q + 1 + (v >= 10);
+    }
     q += dec_len(v);
     dec_back(q, v);
     return q;
@@ -125,8 +129,14 @@ char *fmt_dec(char *q, uint64_t v)
 
 char *fmt_dec_pad(char *q, uint64_t v, char pad, unsigned width)
 {
-    for (unsigned n = dec_len(v); n < width; n++)
-        *q++ = pad;
+    uint64_t eight = UINT64_C(0x0101010101010101) * (uint8_t)pad;
+    unsigned n = dec_len(v);
+
+    if (n < width) {
+        for (unsigned i = 0; i < width - n; i += 8)
+            memcpy(q + i, &eight, 8);
+        q += width - n;
+    }
     return fmt_dec(q, v);
 }
 

@@ -1,6 +1,8 @@
 /* layer 4 (tool): `rdmatrace decode`: frames in, text out. */
 #include "src/cli/decode.h"
 
+#include "dissect/eth.h"
+#include "dissect/ip.h"
 #include "src/cap/live.h"
 #include "src/cap/merge.h"
 #include "src/cap/write.h"
@@ -302,6 +304,27 @@ static bool needs_context(const struct run *r)
     return job->print.format != PRINT_FIELDS || columns_show(&job->print, &rdma_hdr);
 }
 
+/* Whether the headers up to the extended transport headers hold all that is asked for. */
+static bool headers_suffice(const struct run *r)
+{
+    static const struct hdr *const hdrs[] = {&frame_hdr, &eth_hdr,  &vlan_hdr, &ip4_hdr,    &ip6_hdr,       &udp_hdr,  &lrh_hdr,
+                                             &grh_hdr,   &bth_hdr,  &rdeth_hdr, &deth_hdr,  &xrceth_hdr,    &feth_hdr, &reth_hdr,
+                                             &atomiceth_hdr, &aeth_hdr, &atomicacketh_hdr, &immdt_hdr, &ieth_hdr};
+    const struct print_opts *o = &r->job->print;
+
+    if (r->job->quiet || o->format != PRINT_FIELDS || r->filter || r->context || r->job->fail_malformed || r->job->fail_bad_icrc)
+        return false;
+    for (unsigned i = 0; i < o->n_columns; i++)
+        for (unsigned k = 0; k < o->columns[i].n_refs; k++) {
+            unsigned h = 0;
+            while (h < ARRAY_LEN(hdrs) && hdrs[h] != o->columns[i].refs[k].hdr)
+                h++;
+            if (h == ARRAY_LEN(hdrs) || strncmp(o->columns[i].name, "_ws.", 4) == 0)
+                return false;
+        }
+    return true;
+}
+
 /* Whether anyone wants to know of the CRCs. */
 static bool needs_crc(const struct run *r)
 {
@@ -335,6 +358,7 @@ int decode_run(const struct decode_job *job)
         if (!r.context)
             r.status = cli_error("out of memory");
     }
+    r.decode.headers_only = headers_suffice(&r);
     if (r.status == EXIT_OK) {
         if (!job->quiet && !r.silent)
             print_begin(&r.printer, &r.text);

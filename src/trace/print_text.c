@@ -135,6 +135,25 @@ static void print_addresses(struct buf *b, const struct pkt *p)
     buf_fill(b, ' ', lacking(b->len - start));
 }
 
+#define COLUMN_MAX 32 /* more of a Protocol column is cut off */
+
+static void print_column_and_length(struct buf *b, const struct pkt *p)
+{
+    const char *column = pkt_column(p);
+    char *q, *end;
+
+    if (!buf_need(b, COLUMN_MAX + FMT_DEC_MAX + 3))
+        return;
+    q = b->p + b->len;
+    *q++ = ' ';
+    for (end = q + COLUMN_MAX; *column && q < end; column++)
+        *q++ = *column;
+    *q++ = ' ';
+    q = fmt_dec(q, pkt_wire_len(p));
+    *q++ = ' ';
+    b->len = (size_t)(q - b->p);
+}
+
 void print_line(struct printer *pr, struct buf *b, const struct pkt *p)
 {
     const char *color = pr->opts.color ? color_of(p) : "";
@@ -146,11 +165,7 @@ void print_line(struct printer *pr, struct buf *b, const struct pkt *p)
     print_time(pr, b, p);
     buf_char(b, ' ');
     print_addresses(b, p);
-    buf_char(b, ' ');
-    buf_puts(b, pkt_column(p));
-    buf_char(b, ' ');
-    buf_dec(b, pkt_wire_len(p));
-    buf_char(b, ' ');
+    print_column_and_length(b, p);
     pkt_info(b, p);
     if (*color)
         buf_puts(b, RESET);
