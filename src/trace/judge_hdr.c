@@ -298,8 +298,13 @@ static void check_marks(struct judge *j, const struct pkt *p, uint32_t flow, str
         deviation(j, p, flow, RULE_FMT_12, &k->ect, "ECN-capable", "Packets before and after state the opposite: switches mark some and drop others.");
     if (UNLIKELY(ecn == 3)) {
         struct jflow *f = &j->flows[flow];
+        uint32_t of = p->op->flags & OPF_REQUEST ? flow : conn_flow_at(j->conns, flow)->peer;
         if (f->ce++ == 0)
             f->ce_frame = frame_u32(p);
+        if (of != FLOW_NONE && judge_have(j, of, p) & (p->op->flags & OPF_REQUEST ? N_TAP_REQ : N_TAP_RSP))
+            judge_found(j, p,
+                        (struct found){.rule = RULE_FMT_12, .severity = SEV_W, .flow = of, .expected = "ECT or Not-ECT", .seen = "CE",
+                                       .text = "The tap is at its sender: no switch has marked the packet."});
     }
     if (!(p->have & H_UDP))
         return;
