@@ -235,6 +235,7 @@ int cmd_check(int argc, char **argv)
         else if (!trace_option(&job.in, key, arg, &status))
             status = parse(&job, key, arg);
     }
+    opt_end(&s);
     if (status == EXIT_OK && job.help) {
         cmd_check_help(&b);
         status = cli_flush(&b, STDOUT_FILENO) ? EXIT_OK : EXIT_BAD;

@@ -90,6 +90,7 @@ int cmd_explain(int argc, char **argv)
         else if (!trace_option(&job.in, key, arg, &status))
             status = parse(&job, key, arg);
     }
+    opt_end(&s);
     if (status == EXIT_OK && job.help)
         cmd_explain_help(&b);
     else if (status == EXIT_OK && job.causes)

@@ -104,6 +104,7 @@ int cmd_ladder(int argc, char **argv)
         else if (!trace_option(&job.in, key, arg, &status))
             status = parse(&job, key, arg);
     }
+    opt_end(&s);
     if (status == EXIT_OK && job.help)
         cmd_ladder_help(&b);
     else if (status == EXIT_OK)

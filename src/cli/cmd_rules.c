@@ -60,6 +60,7 @@ int cmd_rules(int argc, char **argv)
         else
             help = true;
     }
+    opt_end(&s);
     if (help)
         cmd_rules_help(&b);
     else if (status == EXIT_OK)
