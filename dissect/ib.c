@@ -108,7 +108,15 @@ IB_HDR(atomiceth, ATOMICETH_FIELDS, "infiniband.atomiceth", "AtomicETH - Atomic 
 IB_HDR(aeth, AETH_FIELDS, "infiniband.aeth", "AETH - ACK Extended Transport Header", 4)
 IB_HDR(atomicacketh, ATOMICACKETH_FIELDS, "infiniband.atomicacketh", "AtomicAckETH - Atomic ACK Extended Transport Header", 8)
 IB_HDR(immdt, IMMDT_FIELDS, "infiniband.immdt", "ImmDt - Immediate Data", 4)
-IB_HDR(rwh, RWH_FIELDS, "infiniband.rwh", "Raw Header", 4)
+
+static void rwh_info(struct buf *b, const struct pkt *p, const struct layer *l)
+{
+    if (l->len >= 4)
+        buf_printf(b, "raw packet, Ethertype 0x%04x", load_be16(p->data + l->off + 2));
+}
+HDR_TABLE(rwh, RWH_FIELDS)
+const struct hdr rwh_hdr = {"infiniband.rwh",      "Raw Header", "infiniband", "InfiniBand", rwh_fields,
+                            ARRAY_LEN(rwh_fields), 4,            FT_BYTES,     rwh_info};
 IB_HDR(ieth, IETH_FIELDS, "infiniband.ieth", "IETH - Invalidate Extended Transport Header", 4)
 
 const struct hdr dcceth_hdr = {"rdma.dcceth", "DCCETH - Dynamically Connected (layout not public)", "infiniband", NULL, NULL, 0, 8, FT_BYTES, NULL};

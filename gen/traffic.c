@@ -126,7 +126,7 @@ static int flow_init(struct traffic *t, struct flow *f, struct sim_conn *c, unsi
     size_t tx = (size_t)t->c.tx_depth * t->stride;
     size_t rx = ATOMIC_AREA + tx + (size_t)t->rx_slots * (t->stride + GRH_BYTES);
     unsigned other = host ^ 1;
-    uint32_t key;
+    uint32_t key = 0;
     int r;
 
     f->c = c;

@@ -401,6 +401,18 @@ Test(link, raw_infiniband_packets)
     cr_expect_str_eq(value("ipv6.nxt"), "59");
 }
 
+Test(link, raw_infiniband_packet_of_an_unknown_type_is_named)
+{
+    struct buf b = {0};
+
+    start("1000 0004 0005 0009 0000 6364 6162636465666768 0000");
+    decode(LINK_INFINIBAND);
+    pkt_info(&b, &p);
+    cr_expect_str_eq(buf_str(&b), "raw packet, Ethertype 0x6364");
+    cr_expect_str_eq(pkt_column(&p), "InfiniBand");
+    buf_free(&b);
+}
+
 Test(link, infiniband_length_that_lies_is_reported)
 {
     start("1002 0007 07ff 0009 0400ffff 00000011 00000003 61626364 00000000 0000");
