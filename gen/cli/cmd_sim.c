@@ -476,8 +476,8 @@ static void job_init(struct sim_job *job)
     job->traffic.disconnect = true;
 }
 
-/* Settle what depends on several options, and run. */
-static int job_run(struct sim_job *job, const char *what)
+/* Settle what depends on several options. EXIT_OK, or EXIT_BAD after a message. */
+static int job_settle(struct sim_job *job, const char *what)
 {
     struct traffic_config *t = &job->traffic;
     uint16_t mtu = t->conn.peer[0].path_mtu;
@@ -485,7 +485,7 @@ static int job_run(struct sim_job *job, const char *what)
     t->op = (uint8_t)traffic_op_find(what);
     if (t->op == TRAFFIC_OPS) {
         job->scenario = what;
-        return sim_scenario(job);
+        return EXIT_OK;
     }
     if (t->type == QPT_UD && t->op != TRAFFIC_SEND && t->op != TRAFFIC_MIXED)
         return cli_error("sim %s: datagrams can only be sent", what);
@@ -501,7 +501,7 @@ static int job_run(struct sim_job *job, const char *what)
         return cli_error("sim %s: --erf needs --ib", what);
     if ((uint64_t)t->tx_depth * t->size > UINT64_C(1) << 32)
         return cli_error("sim %s: %u messages of %u bytes under way need more than 4 GiB", what, t->tx_depth, t->size);
-    return sim_traffic(job);
+    return EXIT_OK;
 }
 
 int cmd_sim(int argc, char **argv)
@@ -528,8 +528,10 @@ int cmd_sim(int argc, char **argv)
         status = operand == s.argc ? cli_error("sim: what? write, send, read, cas, faa, mixed or a scenario file")
                                    : cli_error("sim: unexpected '%s'", s.argv[operand + 1]);
     opt_end(&s);
-    if (status < 0)
-        status = job_run(job, argv[operand]);
+    if (status < 0 && job_settle(job, argv[operand]) != EXIT_OK)
+        status = EXIT_BAD;
+    if (status < 0) /* the run takes the events over */
+        status = job->scenario ? sim_scenario(job) : sim_traffic(job);
     else
         event_list_free(job->sim.events);
     free(job);
