@@ -238,7 +238,7 @@ int cmd_check(int argc, char **argv)
     opt_end(&s);
     if (status == EXIT_OK && job.help) {
         cmd_check_help(&b);
-        status = cli_flush(&b, STDOUT_FILENO) ? EXIT_OK : EXIT_BAD;
+        status = cli_show(&b);
     } else if (status == EXIT_OK) {
         status = trace_operands(&job.in, "check", operand, argc, argv);
         if (status == EXIT_OK)

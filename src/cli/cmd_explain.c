@@ -3,7 +3,6 @@
 #include "src/cli/trace.h"
 #include "src/trace/explain.h"
 
-#include <unistd.h>
 
 enum {
     KEY_CONN = 256,
@@ -97,9 +96,8 @@ int cmd_explain(int argc, char **argv)
         explain_causes(&b);
     else if (status == EXIT_OK)
         status = trace_operands(&job.in, "explain", operand, argc, argv) == EXIT_OK ? run(&job, &b) : EXIT_BAD;
-    if (!cli_flush(&b, STDOUT_FILENO))
+    if (cli_show(&b) != EXIT_OK)
         status = EXIT_BAD;
-    buf_free(&b);
     trace_free(&job.in);
     return status;
 }

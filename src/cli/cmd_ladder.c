@@ -109,9 +109,8 @@ int cmd_ladder(int argc, char **argv)
         cmd_ladder_help(&b);
     else if (status == EXIT_OK)
         status = trace_operands(&job.in, "ladder", operand, argc, argv) == EXIT_OK ? run(&job, &b) : EXIT_BAD;
-    if (!cli_flush(&b, STDOUT_FILENO))
+    if (cli_show(&b) != EXIT_OK)
         status = EXIT_BAD;
-    buf_free(&b);
     trace_free(&job.in);
     return status;
 }

@@ -2,7 +2,6 @@
 #include "src/cli/cli.h"
 #include "src/trace/catalog.h"
 
-#include <unistd.h>
 
 static const struct opt_def defs[] = {
     {'T', "format", "FORMAT", "text (default), json, or man: the source of rdmatrace-rules(7)"},
@@ -65,8 +64,7 @@ int cmd_rules(int argc, char **argv)
         cmd_rules_help(&b);
     else if (status == EXIT_OK)
         status = operand < argc ? print_named(&b, argv + operand, argc - operand) : print_all(&b, format);
-    if (!cli_flush(&b, STDOUT_FILENO))
+    if (cli_show(&b) != EXIT_OK)
         status = EXIT_BAD;
-    buf_free(&b);
     return status;
 }
