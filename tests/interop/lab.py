@@ -24,6 +24,24 @@ def die_with_parent():
     os.setpgid(0, 0)
 
 
+def end_with_parent():
+    """In a child that is a laboratory of its own, before exec: it is told to end with this program, and takes down what it made."""
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+    os.setpgid(0, 0)
+
+
+def exit_on_signals():
+    """Leave through the `finally` and `with` statements."""
+    for s in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(s, lambda n, f: sys.exit(128 + n))
+
+
+def check():
+    """The directory of the guest's image. Ends the program with status 77, with the reason, where there can be no guests."""
+    image.need("qemu-system-x86_64")
+    return image.image()
+
+
 class Failure(Exception):
     """A case did not come out as expected."""
 
@@ -31,10 +49,8 @@ class Failure(Exception):
 class Lab:
     """A folder, the programs started in it, and their end. Use it in a `with` statement."""
     def __init__(self):
-        for s in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-            signal.signal(s, lambda n, f: sys.exit(128 + n))
-        self.image = image.image()
-        image.need("qemu-system-x86_64")
+        exit_on_signals()
+        self.image = check()
         self.dir = tempfile.mkdtemp(prefix="lab", dir="/tmp")  # short: the path of a UNIX socket has at most 107 bytes
         self.children, self.wires = [], []
 

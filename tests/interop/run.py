@@ -1,18 +1,29 @@
 #!/usr/bin/env python3
-"""Run the interoperability cases against soft-RoCE guests: run.py [REGEX...] by name, all by default. Exit status 0: all passed, 77: skipped,
-with the reason; the last line counts."""
+"""Run the interoperability cases against soft-RoCE guests: run.py [REGEX...] by name, all by default. The files case_*.py are run two
+at a time (INTEROP_JOBS), each in a process with guests and a folder of its own. Each result comes with its seconds; the last line counts.
+Exit status 0: all passed, 1: not, 77: skipped, with the reason."""
+import glob
 import importlib
 import os
 import re
+import signal
+import subprocess
 import sys
+import threading
 import time
 import traceback
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, HERE)
 import lab as laboratory  # noqa: E402
 
-# A module holds case_NAME(lab, ...) functions and `def guests(lab)`, which boots what they need and returns their other arguments.
-MODULES = ["case_guests", "case_rdmagen", "case_loss", "case_pingpong"]
+# A file holds case_NAME(lab, ...) functions and `def guests(lab)`, which boots what they need and returns their other arguments. What a case
+# returns is the reason why it was skipped.
+COUNTS = re.compile(r"^([0-9]+) passed, ([0-9]+) failed, ([0-9]+) skipped$")
+
+
+def modules():
+    return sorted(os.path.basename(f)[:-3] for f in glob.glob(HERE + "/case_*.py"))
 
 
 def cases(module, wanted):
@@ -21,37 +32,106 @@ def cases(module, wanted):
     return [(n, f) for n, f in found if not wanted or any(re.fullmatch(w, n) for w in wanted)]
 
 
-def run(lab, module, wanted):
+def say(text):
+    print(text, flush=True)
+
+
+def run(lab, module, todo):
     passed = failed = skipped = 0
-    todo = cases(module, wanted)
-    if not todo:
-        return 0, 0, 0
     start = time.time()
     args = module.guests(lab)
-    print("# guests of %s ready after %.1f s" % (module.__name__, time.time() - start))
+    say("# guests of %s ready after %.1f s" % (module.__name__, time.time() - start))
     for name, f in todo:
         start = time.time()
         try:
             why = f(lab, *args)
         except Exception as e:  # pylint: disable=broad-except
             failed += 1
-            print("not ok %s (%.1f s)" % (name, time.time() - start))
-            print(re.sub("^", "    ", "".join(traceback.format_exception(e)), flags=re.M))
+            say("not ok %s (%.1f s)" % (name, time.time() - start))
+            say(re.sub("^", "    ", "".join(traceback.format_exception(e)), flags=re.M))
         else:
             passed, skipped = passed + (not why), skipped + bool(why)
-            print("ok %s%s (%.1f s)" % (name, " # SKIP " + why if why else "", time.time() - start))
-        sys.stdout.flush()
+            say("ok %s%s (%.1f s)" % (name, " # SKIP " + why if why else "", time.time() - start))
     return passed, failed, skipped
 
 
-def main():
-    total = [0, 0, 0]
-    for name in MODULES:
-        with laboratory.Lab() as lab:
-            total = [a + b for a, b in zip(total, run(lab, importlib.import_module(name), sys.argv[1:]))]
-    print("%d passed, %d failed, %d skipped" % tuple(total))
-    return 1 if total[1] or not sum(total) else 0
+def run_module(name, wanted):
+    """In a process of its own."""
+    module = importlib.import_module(name)
+    todo = cases(module, wanted)
+    with laboratory.Lab() as lab:
+        counts = run(lab, module, todo)
+    say("%d passed, %d failed, %d skipped" % counts)
+
+
+class Runner:
+    """Runs the files, so many at a time, and passes on what they print, each line whole."""
+    def __init__(self, wanted):
+        self.wanted, self.total, self.lock = wanted, [0, 0, 0], threading.Lock()
+        self.children, self.stopping = [], False
+        todo = {m: len(cases(importlib.import_module(m), wanted)) for m in modules()}
+        self.queue = sorted((m for m in todo if todo[m]), key=todo.get)  # the one with most cases is taken first, from the end
+
+    def one(self, name):
+        with self.lock:
+            if self.stopping:
+                return
+            child = subprocess.Popen([sys.executable, os.path.abspath(__file__), "--file", name, *self.wanted], text=True,
+                                     stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, preexec_fn=laboratory.end_with_parent)
+            self.children.append(child)
+        counts = None
+        for line in child.stdout:
+            counts = COUNTS.match(line)
+            if not counts:
+                with self.lock:
+                    say(line.rstrip("\n"))
+        status = child.wait()
+        with self.lock:
+            if not counts or status:
+                self.total[1] += 1
+                say("not ok %s: ended with status %d" % (name, status))
+            if counts:
+                self.total = [a + int(b) for a, b in zip(self.total, counts.groups())]
+
+    def worker(self):
+        while True:
+            with self.lock:
+                if not self.queue or self.stopping:
+                    return
+                name = self.queue.pop()
+            self.one(name)
+
+    def stop(self):
+        with self.lock:
+            self.stopping = True
+        for c in self.children:
+            if c.poll() is None:
+                c.terminate()
+        for c in self.children:
+            c.wait()
+
+
+def main(wanted):
+    laboratory.check()  # skips everything where it cannot run
+    laboratory.exit_on_signals()
+    runner, start = Runner(wanted), time.time()
+    threads = [threading.Thread(target=runner.worker, daemon=True) for i in range(int(os.environ.get("INTEROP_JOBS", "2")))]
+    try:
+        for t in threads:
+            t.start()
+        for t in threads:
+            while t.is_alive():
+                t.join(0.2)
+    finally:
+        runner.stop()
+    say("# %.0f s" % (time.time() - start))
+    say("%d passed, %d failed, %d skipped" % tuple(runner.total))
+    return 1 if runner.total[1] or not sum(runner.total) else 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    if sys.argv[1:2] == ["--file"]:
+        run_module(sys.argv[2], sys.argv[3:])
+    else:
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+        sys.exit(main(sys.argv[1:]))
