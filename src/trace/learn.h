@@ -2,17 +2,10 @@
 #ifndef RDMATRACE_LEARN_H
 #define RDMATRACE_LEARN_H
 
+#include "dissect/exchange.h"
 #include "src/trace/conn.h"
 
 #define LEARN_PENDING 256 /* REQs, and halves of an exchange, that wait for their answer */
-
-/* One side's half of a parameter exchange. */
-struct exchange {
-    struct conn_addr addr; /* GID or LID */
-    uint32_t qpn;
-    uint32_t psn;
-    bool have_addr; /* false: the addresses of the TCP connection count */
-};
 
 /* A half that waits for the other. */
 struct pending {
@@ -37,8 +30,6 @@ struct learner {
 /* Look at any packet; what it teaches goes to `t`. */
 void learn_packet(struct learner *l, struct conn_table *t, const struct pkt *p);
 
-/* Parse one side's line of ibv_*_pingpong ("lid:qpn:psn:gid") or perftest ("lid:reads:qpn:psn:rkey:va[:gid]:srqn"); hexadecimal. */
-bool exchange_parse(struct exchange *e, const uint8_t *p, size_t len);
 /* Upper protocol that a service id announces, e.g. "NVMe/RDMA"; NULL if it says nothing. */
 const char *upper_of_service(uint64_t service_id);
 

@@ -18,7 +18,7 @@ Test(learn, pingpong_line)
     cr_expect_eq(e.qpn, 0x14);
     cr_expect_eq(e.psn, 0x656571);
     cr_expect(e.have_addr);
-    cr_expect_arr_eq(e.addr.b, gid, 16);
+    cr_expect_arr_eq(e.addr, gid, 16);
 }
 
 Test(learn, perftest_line)
@@ -29,7 +29,7 @@ Test(learn, perftest_line)
     cr_assert(parse(&e, "0000:0001:00001f:cc1722:0000130a:000055988c254000:00:00:00:00:00:00:00:00:00:00:ff:ff:c0:a8:4d:02:00000000:"));
     cr_expect_eq(e.qpn, 0x1f);
     cr_expect_eq(e.psn, 0xcc1722);
-    cr_expect_arr_eq(e.addr.b, gid, 16);
+    cr_expect_arr_eq(e.addr, gid, 16);
 }
 
 Test(learn, a_lid_stands_in_for_a_gid)
@@ -37,7 +37,7 @@ Test(learn, a_lid_stands_in_for_a_gid)
     struct exchange e;
 
     cr_assert(parse(&e, "0012:000014:656571:00000000000000000000000000000000"));
-    cr_expect_eq(e.addr.b[15], 0x12);
+    cr_expect_eq(e.addr[15], 0x12);
 }
 
 Test(learn, other_text_is_not_an_exchange)
