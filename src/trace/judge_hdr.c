@@ -376,7 +376,7 @@ void judge_flow(struct judge *j, const struct pkt *p, uint32_t flow)
         compare_dscp(j, p, flow, f);
 }
 
-/* --- Datagrams, CNPs --------------------------------------------------------------------------------------------------------- */
+/* --- Datagrams -------------------------------------------------------------------------------------------------------------- */
 
 struct ud_dest *ud_dest(struct judge *j, uint32_t tap, const struct conn_addr *dst, uint32_t qpn)
 {
@@ -457,26 +457,4 @@ void judge_datagram(struct judge *j, const struct pkt *p)
         check_service(j, p, flow);
     if (p->have & H_MAD)
         judge_cm(j, p);
-}
-
-void judge_cnp(struct judge *j, const struct pkt *p)
-{
-    uint32_t flow = conn_flow_find(j->conns, p), sum = 0;
-    struct jflow *f = flow == FLOW_NONE ? NULL : &j->flows[flow];
-
-    report_judged(j->report, RULE_CC_01);
-    for (uint32_t i = 0; i < p->payload_cap; i++)
-        sum |= p->data[p->payload_off + i];
-    if (p->bth.psn || p->bth.se || sum || (p->bth.migreq && j->o.profile != PROFILE_NV))
-        bad(j, p, RULE_CC_01, "PSN 0, no SE, no MigReq, 16 zero bytes",
-            say(j, "PSN %u, SE %u, MigReq %u%s", p->bth.psn, p->bth.se, p->bth.migreq, sum ? ", other bytes" : ""), "A CNP is empty but for the queue pair it is for.");
-    if (!f)
-        return;
-    if (f->pkey.have && !f->pkey.pending && ((f->pkey.value ^ p->bth.pkey) & 0x7fff))
-        bad(j, p, RULE_CC_01, say(j, "P_Key 0x%04x", f->pkey.value), say(j, "0x%04x", p->bth.pkey), "A CNP carries the P_Key of the packet that was marked.");
-    if (f->cnps && (!f->cnp_gap || p->frame->ts - f->cnp_ts < f->cnp_gap))
-        f->cnp_gap = p->frame->ts - f->cnp_ts;
-    if (f->cnps++ == 0)
-        f->cnp_frame = frame_u32(p);
-    f->cnp_ts = p->frame->ts;
 }

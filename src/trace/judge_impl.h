@@ -125,6 +125,11 @@ struct found {
     uint64_t cause;           /* 0: none */
     const char *expected, *seen, *text;
 };
+/* The common start of a finding about the requests of a flow. */
+static inline struct found found_of(enum rule rule, uint32_t flow)
+{
+    return (struct found){.rule = rule, .severity = rule_table[rule].severity, .flow = flow};
+}
 /* Weigh it and report it. */
 void judge_found(struct judge *j, const struct pkt *p, struct found f);
 /* A note: frame 0 means none. */
@@ -171,6 +176,10 @@ void judge_pending(struct judge *j, const struct pkt *p, uint32_t flow, bool now
 void judge_cm(struct judge *j, const struct pkt *p);
 void judge_cm_end(struct judge *j);
 struct ud_dest *ud_dest(struct judge *j, uint32_t tap, const struct conn_addr *dst, uint32_t qpn);
+/* A request against what CM agreed on; `as` is what it is to its half. */
+void judge_agreed(struct judge *j, const struct pkt *p, uint32_t flow, enum seen_as as);
+/* Marks and CNPs of a flow, at the end. */
+void judge_congestion(struct judge *j, uint32_t flow);
 void judge_flow_end(struct judge *j, uint32_t flow);
 
 #endif

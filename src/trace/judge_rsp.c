@@ -498,23 +498,6 @@ void judge_pending(struct judge *j, const struct pkt *p, uint32_t flow, bool now
 
 /* --- Notes at the end ------------------------------------------------------------------------------------------------------------------- */
 
-static void note_congestion(struct judge *j, uint32_t flow, const struct jflow *f)
-{
-    uint32_t peer = conn_flow_at(j->conns, flow)->peer;
-    const struct jflow *g = peer == FLOW_NONE ? NULL : &j->flows[peer];
-
-    if (f->ce && f->half && g && g->has_rsp && !g->cnps)
-        judge_found(j, NULL,
-                    (struct found){.rule = RULE_CC_03, .severity = SEV_W, .flow = flow, .frame = f->ce_frame, .expected = "CNPs",
-                                   .seen = say(j, "%llu packets marked CE and no CNP", (unsigned long long)f->ce),
-                                   .text = "Its receiver does not tell the sender of congestion."});
-    if (f->cnps > 1)
-        judge_note(j, RULE_CC_04, flow, f->cnp_frame, say(j, "%.3f us", (double)f->cnp_gap / 1e3), "The shortest time between two CNPs for this queue pair.");
-    if (f->cnps && g && !g->ce)
-        judge_note(j, RULE_CC_05, flow, f->cnp_frame, say(j, "%llu CNPs", (unsigned long long)f->cnps),
-                   "No packet marked CE was seen: the mark was set behind the tap, or something else made its receiver send CNPs.");
-}
-
 static void note_requests(struct judge *j, uint32_t flow, const struct jflow *f)
 {
     const struct half *h = f->half;
@@ -538,7 +521,7 @@ void judge_flow_end(struct judge *j, uint32_t flow)
     const struct jflow *f = &j->flows[flow];
     uint32_t peer = conn_flow_at(j->conns, flow)->peer;
 
-    note_congestion(j, flow, f);
+    judge_congestion(j, flow);
     if (!f->half)
         return;
     note_requests(j, flow, f);
