@@ -21,10 +21,10 @@ struct opt_state {
     int first; /* internal: getopt must be reset */
 };
 
-/* Start parsing argv[1..]; argv[0] is the command's name for messages. */
+/* Start parsing argv[1..]; argv[0] is the subcommand's name for messages. */
 void opt_start(struct opt_state *s, const struct opt_def *defs, int argc, char **argv);
 /* The key of the next option, with *arg its argument; 0 after the last, with s->argc - *operand operands from
- * s->argv[*operand]; -1 for a wrong option (a message was printed to stderr). */
+ * s->argv[*operand]; -1 for a wrong option (a message that names the program was printed to stderr). */
 int opt_next(struct opt_state *s, const char **arg, int *operand);
 /* Release what opt_start() allocated. */
 void opt_end(struct opt_state *s);

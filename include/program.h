@@ -31,6 +31,8 @@ struct program {
 /* A program's main(): dispatch to a subcommand, "help", "--help" or "--version". Returns the exit status. */
 int cli_main(const struct program *program, int argc, char **argv);
 
+/* Its name, as in messages. */
+const char *cli_program(void);
 /* One line on stderr: "PROGRAM: ...". Returns EXIT_BAD. */
 int cli_error(const char *fmt, ...) PRINTF_LIKE(1, 2);
 /* Write a buffer to a descriptor and empty it; false when that failed. */

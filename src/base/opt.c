@@ -1,5 +1,5 @@
 /* layer 0 (base): option tables on getopt_long. */
-#include "opt.h"
+#include "program.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -27,11 +27,12 @@ void opt_start(struct opt_state *s, const struct opt_def *defs, int argc, char *
 {
     unsigned n = defs_count(defs), longs = 0;
     struct option *l = calloc(n + 1, sizeof *l);
-    char *shorts = calloc(2 * n + 1, 1), *q = shorts;
+    char *shorts = calloc(2 * n + 2, 1), *q = shorts;
 
     *s = (struct opt_state){defs, argc, argv, shorts, l, 1};
     if (!l || !shorts)
         return;
+    *q++ = ':'; /* a missing argument is told apart from a wrong option */
     for (unsigned i = 0; i < n; i++) {
         if (defs[i].key < 256) {
             *q++ = (char)defs[i].key;
@@ -43,18 +44,62 @@ void opt_start(struct opt_state *s, const struct opt_def *defs, int argc, char *
     }
 }
 
+static const struct opt_def *def_of(const struct opt_state *s, int key)
+{
+    for (const struct opt_def *d = s->defs; d->key; d++)
+        if (d->key == key)
+            return d;
+    return NULL;
+}
+
+/* How many long options `word` ("--name" or "--name=...") may stand for, cut short. */
+static unsigned candidates(const struct opt_state *s, const char *word)
+{
+    size_t len = strcspn(word + 2, "=");
+    unsigned n = 0;
+
+    for (const struct opt_def *d = s->defs; d->key; d++)
+        n += d->name && strncmp(d->name, word + 2, len) == 0;
+    return n;
+}
+
+/* What is wrong with the option that getopt_long() refused with `c`. */
+static void complain(const struct opt_state *s, int c)
+{
+    const char *word = s->argv[optind - 1];
+    bool is_long = strncmp(word, "--", 2) == 0;
+    int len = is_long ? (int)strcspn(word, "=") : 2;
+    const char shorts[] = {'-', (char)optopt, '\0'};
+    const char *what = c == ':'                                ? "needs an argument"
+                       : is_long && optopt && def_of(s, optopt) ? "takes no argument"
+                       : is_long && candidates(s, word) > 1     ? "is short for more than one option"
+                                                                : "is no option";
+
+    cli_error("%s: %.*s %s; `%s help %s` lists the options", s->argv[0], len, is_long ? word : shorts, what, cli_program(), s->argv[0]);
+}
+
 int opt_next(struct opt_state *s, const char **arg, int *operand)
 {
     int c;
 
+    *arg = NULL;
+    *operand = s->argc;
+    if (!s->short_opts || !s->long_opts) {
+        cli_error("out of memory");
+        return -1;
+    }
     if (s->first) {
         optind = 0;
+        opterr = 0; /* its messages name the subcommand as if it were the program */
         s->first = 0;
     }
-    c = s->short_opts && s->long_opts ? getopt_long(s->argc, s->argv, s->short_opts, s->long_opts, NULL) : '?';
+    c = getopt_long(s->argc, s->argv, s->short_opts, s->long_opts, NULL);
     *arg = optarg;
     *operand = optind;
-    return c == -1 ? 0 : c == '?' ? -1 : c;
+    if (c != '?' && c != ':')
+        return c == -1 ? 0 : c;
+    complain(s, c);
+    return -1;
 }
 
 void opt_end(struct opt_state *s)

@@ -8,12 +8,17 @@
 
 static const struct program *program;
 
+const char *cli_program(void)
+{
+    return program ? program->name : "rdmatrace";
+}
+
 int cli_error(const char *fmt, ...)
 {
     va_list ap;
 
     fflush(stdout);
-    fprintf(stderr, "%s: ", program ? program->name : "rdmatrace");
+    fprintf(stderr, "%s: ", cli_program());
     va_start(ap, fmt);
     vfprintf(stderr, fmt, ap);
     va_end(ap);

@@ -3,10 +3,6 @@
 #include "src/cli/trace.h"
 #include "src/trace/judge.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
-
 enum {
     KEY_PROFILE = 256,
     KEY_TAP,
@@ -35,8 +31,7 @@ static const struct opt_def defs[] = {
     {'T', "format", "FORMAT", "text (default), json or junit"},
     {'v', "verbose", NULL, "with -T text: list inconclusive verdicts, too"},
     {'q', "quiet", NULL, "with -T text: print the totals only"},
-    {'h', "help", NULL, "show this help"},
-    {0, NULL, NULL, NULL},
+    TRACE_OPTIONS_END,
 };
 
 void cmd_check_help(struct buf *b)
@@ -51,14 +46,19 @@ void cmd_check_help(struct buf *b)
 enum format { FORMAT_TEXT, FORMAT_JSON, FORMAT_JUNIT };
 
 struct job {
-    struct trace_input in;
+    struct trace t;
     struct judge_opts o;
     struct judge *judge;
     enum format format;
     enum tap_side tap; /* where none is said of an interface */
-    bool only;    /* --rule was given */
-    bool help, verbose, quiet, strict, warnings;
+    bool only;         /* --rule was given */
+    bool verbose, quiet, strict, warnings;
 };
+
+static struct job *job_of(struct trace *t)
+{
+    return (struct job *)t;
+}
 
 static int parse_rule(struct job *job, const char *option, const char *arg, bool on)
 {
@@ -123,8 +123,10 @@ static int parse_format(struct job *job, const char *arg)
     return cli_error("-T %s: expected text, json or junit", arg);
 }
 
-static int parse(struct job *job, int key, const char *arg)
+static int option(struct trace *t, int key, const char *arg)
 {
+    struct job *job = job_of(t);
+
     switch (key) {
     case KEY_PROFILE:
         return profile_parse(arg, &job->o.profile) ? EXIT_OK : cli_error("--profile %s: expected strict, rxe or nv", arg);
@@ -148,19 +150,32 @@ static int parse(struct job *job, int key, const char *arg)
         job->strict |= key == KEY_STRICT;
         job->verbose |= key == 'v';
         job->quiet |= key == 'q';
-        job->help |= key == 'h';
         return EXIT_OK;
     }
 }
 
-static void on_packet(void *user, struct pkt *p)
+static int start(struct trace *t)
 {
-    judge_packet(user, p);
+    struct job *job = job_of(t);
+
+    job->judge = judge_new(&job->o);
+    return job->judge ? EXIT_OK : cli_error("out of memory");
 }
 
-static void on_drops(void *user, uint16_t file, uint64_t drops)
+static struct conn_table *conns(struct trace *t)
 {
-    judge_drops(user, file, drops);
+    return judge_conns(job_of(t)->judge);
+}
+
+static void packet(struct trace *t, struct pkt *p, bool match)
+{
+    (void)match; /* no -Y */
+    judge_packet(job_of(t)->judge, p);
+}
+
+static void drops(struct trace *t, uint16_t file, uint64_t n)
+{
+    judge_drops(job_of(t)->judge, file, n);
 }
 
 static void assumptions(const struct job *job, struct buf *b)
@@ -177,73 +192,37 @@ static void assumptions(const struct job *job, struct buf *b)
     buf_puts(b, job->o.complete ? "; capture complete" : "; capture perhaps not complete");
 }
 
-static int print(const struct job *job)
+static int end(struct trace *t)
 {
+    const struct job *job = job_of(t);
     struct report *r = judge_report(job->judge);
-    struct report_totals t = report_totals(r);
-    struct buf b = {0}, said = {0};
-    struct report_opts o = {
-        .files = job->in.files, .n_files = job->in.n_files, .inconclusive = job->verbose, .quiet = job->quiet};
-    bool ok;
+    struct buf said = {0};
+    struct report_opts o = {.files = t->files, .n_files = t->n_files, .inconclusive = job->verbose, .quiet = job->quiet};
+    struct report_totals sums;
 
+    judge_end(job->judge);
+    sums = report_totals(r);
     assumptions(job, &said);
     o.assumptions = buf_str(&said);
     if (job->format == FORMAT_JSON)
-        report_json(r, &o, &b);
+        report_json(r, &o, &t->out);
     else if (job->format == FORMAT_JUNIT)
-        report_junit(r, &o, &b);
+        report_junit(r, &o, &t->out);
     else
-        report_text(r, &o, &b);
-    ok = cli_flush(&b, STDOUT_FILENO);
-    buf_free(&b);
+        report_text(r, &o, &t->out);
     buf_free(&said);
-    if (!ok)
-        return EXIT_BAD;
-    return t.fail || (job->warnings && t.warnings) || (job->strict && t.inconclusive) ? EXIT_FOUND : EXIT_OK;
+    return sums.fail || (job->warnings && sums.warnings) || (job->strict && sums.inconclusive) ? EXIT_FOUND : EXIT_OK;
 }
 
-static int run(struct job *job)
+static void stop(struct trace *t)
 {
-    struct trace_user u = {.packet = on_packet, .drops = on_drops};
-    int status, found;
-
-    job->judge = u.user = judge_new(&job->o);
-    if (!job->judge)
-        return cli_error("out of memory");
-    trace_pairs(&job->in, judge_conns(job->judge));
-    status = trace_read(&job->in, &u);
-    judge_end(job->judge);
-    found = print(job);
-    judge_free(job->judge);
-    return status != EXIT_OK ? status : found;
+    judge_free(job_of(t)->judge);
 }
 
 int cmd_check(int argc, char **argv)
 {
+    static const struct trace_cmd cmd = {"check", defs, cmd_check_help, option, start, conns, packet, drops, end, stop};
     struct job job = {.o = {.ack_timeout = -1, .retry_cnt = -1}};
-    struct opt_state s;
-    struct buf b = {0};
-    const char *arg;
-    int key, operand = 0, status = EXIT_OK;
 
-    if (!trace_start(&job.in, argc))
-        return EXIT_BAD;
-    opt_start(&s, defs, argc, argv);
-    while (status == EXIT_OK && (key = opt_next(&s, &arg, &operand)) != 0) {
-        if (key < 0)
-            status = cli_error("check: `rdmatrace help check` lists the options");
-        else if (!trace_option(&job.in, key, arg, &status))
-            status = parse(&job, key, arg);
-    }
-    opt_end(&s);
-    if (status == EXIT_OK && job.help) {
-        cmd_check_help(&b);
-        status = cli_show(&b);
-    } else if (status == EXIT_OK) {
-        status = trace_operands(&job.in, "check", operand, argc, argv);
-        if (status == EXIT_OK)
-            status = run(&job);
-    }
-    trace_free(&job.in);
-    return status;
+    return trace_main(&cmd, &job.t, argc, argv);
 }

@@ -313,7 +313,7 @@ int cmd_decode(int argc, char **argv)
     parse_color(&job.print, "auto");
     opt_start(&s, defs, argc, argv);
     while (status < 0 && (key = opt_next(&s, &arg, &operand)) != 0) {
-        status = key < 0 ? cli_error("decode: `rdmatrace help decode` lists the options") : answer(key, arg);
+        status = key < 0 ? EXIT_BAD : answer(key, arg);
         if (status < 0 && parse_print(&job, key, arg) != 0)
             status = EXIT_BAD;
     }

@@ -3,7 +3,6 @@
 #include "src/cli/trace.h"
 #include "src/trace/explain.h"
 
-
 enum {
     KEY_CONN = 256,
     KEY_CAUSES,
@@ -14,8 +13,7 @@ static const struct opt_def defs[] = {
     {KEY_CONN, "conn", "N", "only connection N (its number is that of `rdmatrace decode` and `rdmatrace flows`)"},
     {KEY_CAUSES, "causes", NULL, "list the causes that are told apart"},
     {'T', "format", "FORMAT", "text (default) or json"},
-    {'h', "help", NULL, "show this help"},
-    {0, NULL, NULL, NULL},
+    TRACE_OPTIONS_END,
 };
 
 void cmd_explain_help(struct buf *b)
@@ -28,76 +26,71 @@ void cmd_explain_help(struct buf *b)
 }
 
 struct job {
-    struct trace_input in;
+    struct trace t;
+    struct explainer *explainer;
     uint64_t conn;
-    bool json, help, causes;
+    bool json;
 };
 
-static int parse(struct job *job, int key, const char *arg)
+static struct job *job_of(struct trace *t)
 {
+    return (struct job *)t;
+}
+
+static int option(struct trace *t, int key, const char *arg)
+{
+    struct job *job = job_of(t);
+
     switch (key) {
     case KEY_CONN:
         return opt_number(arg, 1, UINT32_MAX, &job->conn) ? EXIT_OK : cli_error("--conn %s: expected the number of a connection", arg);
     case 'T':
         job->json = strcmp(arg, "json") == 0;
         return job->json || strcmp(arg, "text") == 0 ? EXIT_OK : cli_error("-T %s: expected text or json", arg);
-    default:
-        job->causes |= key == KEY_CAUSES;
-        job->help |= key == 'h';
+    default: /* KEY_CAUSES */
+        explain_causes(&t->out);
+        t->answered = true;
         return EXIT_OK;
     }
 }
 
-static void on_packet(void *user, struct pkt *p)
+static int start(struct trace *t)
 {
-    explain_packet(user, p);
+    struct job *job = job_of(t);
+
+    job->explainer = explain_new();
+    return job->explainer ? EXIT_OK : cli_error("out of memory");
 }
 
-static int run(struct job *job, struct buf *b)
+static struct conn_table *conns(struct trace *t)
 {
-    struct explainer *x = explain_new();
-    struct trace_user u = {.user = x, .packet = on_packet};
-    int status;
+    return explain_conns(job_of(t)->explainer);
+}
 
-    if (!x)
-        return cli_error("out of memory");
-    trace_pairs(&job->in, explain_conns(x));
-    status = trace_read(&job->in, &u);
-    explain_end(x);
-    if (job->json)
-        explain_json(x, (uint32_t)job->conn, b);
-    else
-        explain_text(x, (uint32_t)job->conn, b);
-    explain_free(x);
-    return status;
+static void packet(struct trace *t, struct pkt *p, bool match)
+{
+    (void)match; /* no -Y */
+    explain_packet(job_of(t)->explainer, p);
+}
+
+static int end(struct trace *t)
+{
+    const struct job *job = job_of(t);
+
+    explain_end(job->explainer);
+    (job->json ? explain_json : explain_text)(job->explainer, (uint32_t)job->conn, &t->out);
+    return EXIT_OK;
+}
+
+static void stop(struct trace *t)
+{
+    explain_free(job_of(t)->explainer);
 }
 
 int cmd_explain(int argc, char **argv)
 {
-    struct job job = {0};
-    struct opt_state s;
-    struct buf b = {0};
-    const char *arg;
-    int key, operand = 0, status = EXIT_OK;
+    static const struct trace_cmd cmd = {"explain", defs, cmd_explain_help, option, start, conns, packet, NULL, end, stop};
+    struct job job = {.conn = 0};
 
-    if (!trace_start(&job.in, argc))
-        return EXIT_BAD;
-    opt_start(&s, defs, argc, argv);
-    while (status == EXIT_OK && (key = opt_next(&s, &arg, &operand)) != 0) {
-        if (key < 0)
-            status = cli_error("explain: `rdmatrace help explain` lists the options");
-        else if (!trace_option(&job.in, key, arg, &status))
-            status = parse(&job, key, arg);
-    }
-    opt_end(&s);
-    if (status == EXIT_OK && job.help)
-        cmd_explain_help(&b);
-    else if (status == EXIT_OK && job.causes)
-        explain_causes(&b);
-    else if (status == EXIT_OK)
-        status = trace_operands(&job.in, "explain", operand, argc, argv) == EXIT_OK ? run(&job, &b) : EXIT_BAD;
-    if (cli_show(&b) != EXIT_OK)
-        status = EXIT_BAD;
-    trace_free(&job.in);
-    return status;
+    return trace_main(&cmd, &job.t, argc, argv);
 }

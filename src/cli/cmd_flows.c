@@ -1,15 +1,10 @@
 /* layer 4 (tool): `rdmatrace flows`: what each connection did, and how well. */
 #include "src/cli/cli.h"
 #include "src/cli/trace.h"
-#include "src/trace/context.h"
-#include "src/trace/filter.h"
 #include "src/trace/meter.h"
 #include "src/trace/rows.h"
 
 #include <stdlib.h>
-#include <unistd.h>
-
-#define FLUSH_AT 65536
 
 enum {
     KEY_SORT = 256,
@@ -18,14 +13,13 @@ enum {
 
 static const struct opt_def defs[] = {
     TRACE_OPTIONS,
-    {'Y', "display-filter", "FILTER", "measure only packets that match this display filter (rdmatrace-filter(7))"},
+    TRACE_FILTER("measure"),
     {KEY_SORT, "sort", "FIELD", "order by this field, largest first: a name of -T csv, such as bytes, goodput_bps or\n"
                                 "message_latency_p99_ns; default connection"},
     {KEY_INTERVAL, "interval", "TIME", "show what each interval added instead: a time such as 10ms, 500us or 1s"},
     {'T', "format", "FORMAT", "text (default), json or csv"},
     {'V', "details", NULL, "with -T text: every value that is not 0"},
-    {'h', "help", NULL, "show this help"},
-    {0, NULL, NULL, NULL},
+    TRACE_OPTIONS_END,
 };
 
 void cmd_flows_help(struct buf *b)
@@ -38,18 +32,19 @@ void cmd_flows_help(struct buf *b)
 }
 
 struct job {
-    struct trace_input in;
+    struct trace t;
     struct meter_opts o;
     struct meter *meter;
-    struct filter *filter;   /* -Y; NULL: all */
-    struct context *context; /* if the filter needs it */
-    const char *filter_text;
     const struct column *sort;
     struct ticks ticks;
-    struct buf text;
     enum rows_format format;
-    bool help, details, broken;
+    bool details;
 };
+
+static struct job *job_of(struct trace *t)
+{
+    return (struct job *)t;
+}
 
 /* A number and a unit of time. */
 static int parse_interval(struct job *job, const char *arg)
@@ -69,12 +64,11 @@ static int parse_interval(struct job *job, const char *arg)
     return cli_error("--interval %s: expected a time such as 10ms, 500us or 1s", arg);
 }
 
-static int parse(struct job *job, int key, const char *arg)
+static int option(struct trace *t, int key, const char *arg)
 {
+    struct job *job = job_of(t);
+
     switch (key) {
-    case 'Y':
-        job->filter_text = arg;
-        return EXIT_OK;
     case KEY_SORT:
         job->sort = column_find(arg);
         return job->sort ? EXIT_OK : cli_error("--sort %s: there is no such field; the first line of -T csv names them", arg);
@@ -82,118 +76,74 @@ static int parse(struct job *job, int key, const char *arg)
         return parse_interval(job, arg);
     case 'T':
         return rows_format_parse(arg, &job->format) ? EXIT_OK : cli_error("-T %s: expected text, json or csv", arg);
-    default:
-        job->details |= key == 'V';
-        job->help |= key == 'h';
+    default: /* -V */
+        job->details = true;
         return EXIT_OK;
     }
 }
 
-static void flush(struct job *job)
-{
-    if (!job->broken && !cli_flush(&job->text, STDOUT_FILENO))
-        job->broken = true;
-    job->text.len = 0;
-}
-
-static void on_tick(void *user, const struct meter_row *row, ns_t start, const struct meter_counts *added)
+static void on_tick(void *user, const struct meter_row *row, ns_t begin, const struct meter_counts *added)
 {
     struct job *job = user;
 
-    ticks_add(&job->ticks, row, start, added);
-    if (job->text.len >= FLUSH_AT)
-        flush(job);
+    ticks_add(&job->ticks, row, begin, added);
+    trace_flush(&job->t);
 }
 
-static void on_packet(void *user, struct pkt *p)
+static int start(struct trace *t)
 {
-    struct job *job = user;
+    struct job *job = job_of(t);
 
-    if (job->context)
-        context_note(job->context, p);
-    meter_packet(job->meter, p, !job->filter || filter_match(job->filter, p));
-}
-
-static int prepare(struct job *job)
-{
-    if (job->filter_text && cli_filter(&job->filter, job->filter_text) != EXIT_OK)
-        return EXIT_BAD;
-    if (job->filter && filter_needs(job->filter) & (FILTER_NEEDS_NOTE | FILTER_NEEDS_COLUMN) && !(job->context = context_new()))
-        return cli_error("out of memory");
     job->o.user = job;
     job->o.tick = on_tick;
     job->meter = meter_new(&job->o);
     if (!job->meter)
         return cli_error("out of memory");
-    trace_pairs(&job->in, meter_conns(job->meter));
+    job->ticks = (struct ticks){.format = job->format, .b = &t->out};
+    if (job->o.interval)
+        ticks_begin(&job->ticks);
     return EXIT_OK;
 }
 
-static void print(struct job *job)
+static struct conn_table *conns(struct trace *t)
 {
-    struct meter_totals t = meter_totals(job->meter);
+    return meter_conns(job_of(t)->meter);
+}
+
+static void packet(struct trace *t, struct pkt *p, bool match)
+{
+    meter_packet(job_of(t)->meter, p, match);
+}
+
+static int end(struct trace *t)
+{
+    struct job *job = job_of(t);
+    struct meter_totals sums;
     struct meter_row **rows;
     size_t n;
 
+    meter_end(job->meter);
+    sums = meter_totals(job->meter);
     if (job->o.interval) {
-        ticks_end(&job->ticks, &t);
-    } else {
-        rows = meter_rows(job->meter, &n);
-        if (job->sort)
-            rows_sort(rows, n, job->sort);
-        rows_print(&job->text, job->format, job->details, rows, n, &t);
+        ticks_end(&job->ticks, &sums);
+        return EXIT_OK;
     }
-    flush(job);
+    rows = meter_rows(job->meter, &n);
+    if (job->sort)
+        rows_sort(rows, n, job->sort);
+    rows_print(&t->out, job->format, job->details, rows, n, &sums);
+    return EXIT_OK;
 }
 
-static int run(struct job *job)
+static void stop(struct trace *t)
 {
-    struct trace_user u = {.user = job, .packet = on_packet};
-    int status = prepare(job);
-
-    if (status == EXIT_OK) {
-        job->ticks = (struct ticks){.format = job->format, .b = &job->text};
-        if (job->o.interval)
-            ticks_begin(&job->ticks);
-        status = trace_read(&job->in, &u);
-        meter_end(job->meter);
-        print(job);
-        if (job->broken && status == EXIT_OK)
-            status = EXIT_BAD;
-    }
-    meter_free(job->meter);
-    context_free(job->context);
-    filter_free(job->filter);
-    buf_free(&job->text);
-    return status;
+    meter_free(job_of(t)->meter);
 }
 
 int cmd_flows(int argc, char **argv)
 {
-    struct job job = {0};
-    struct opt_state s;
-    struct buf b = {0};
-    const char *arg;
-    int key, operand = 0, status = EXIT_OK;
+    static const struct trace_cmd cmd = {"flows", defs, cmd_flows_help, option, start, conns, packet, NULL, end, stop};
+    struct job job = {.format = ROWS_TEXT};
 
-    if (!trace_start(&job.in, argc))
-        return EXIT_BAD;
-    opt_start(&s, defs, argc, argv);
-    while (status == EXIT_OK && (key = opt_next(&s, &arg, &operand)) != 0) {
-        if (key < 0)
-            status = cli_error("flows: `rdmatrace help flows` lists the options");
-        else if (!trace_option(&job.in, key, arg, &status))
-            status = parse(&job, key, arg);
-    }
-    if (status == EXIT_OK && job.help) {
-        cmd_flows_help(&b);
-        status = cli_show(&b);
-    } else if (status == EXIT_OK) {
-        status = trace_operands(&job.in, "flows", operand, argc, argv);
-        if (status == EXIT_OK)
-            status = run(&job);
-    }
-    opt_end(&s);
-    trace_free(&job.in);
-    return status;
+    return trace_main(&cmd, &job.t, argc, argv);
 }

@@ -20,8 +20,7 @@ static const struct opt_def defs[] = {
     {KEY_CONN, "conn", "N", "draw connection N; else the one with the worst trouble, or the first"},
     {'c', "count", "N", "draw at most N packets (default 1000)"},
     {KEY_WIDTH, "width", "COLUMNS", "width of the diagram, 80 to 400; else that of the terminal"},
-    {'h', "help", NULL, "show this help"},
-    {0, NULL, NULL, NULL},
+    TRACE_OPTIONS_END,
 };
 
 void cmd_ladder_help(struct buf *b)
@@ -33,25 +32,29 @@ void cmd_ladder_help(struct buf *b)
 }
 
 struct job {
-    struct trace_input in;
+    struct trace t;
+    struct ladder *ladder;
     uint64_t conn, count, width;
-    bool help;
 };
 
-static int parse(struct job *job, int key, const char *arg)
+static struct job *job_of(struct trace *t)
 {
+    return (struct job *)t;
+}
+
+static int option(struct trace *t, int key, const char *arg)
+{
+    struct job *job = job_of(t);
+
     switch (key) {
     case KEY_CONN:
         return opt_number(arg, 1, UINT32_MAX, &job->conn) ? EXIT_OK : cli_error("--conn %s: expected the number of a connection", arg);
     case 'c':
         return opt_number(arg, 1, LADDER_ROWS_MAX, &job->count) ? EXIT_OK : cli_error("-c %s: expected a number from 1 to %d", arg, LADDER_ROWS_MAX);
-    case KEY_WIDTH:
+    default: /* KEY_WIDTH */
         return opt_number(arg, LADDER_WIDTH_MIN, WIDTH_MAX, &job->width)
                    ? EXIT_OK
                    : cli_error("--width %s: expected a number from %d to %d", arg, LADDER_WIDTH_MIN, WIDTH_MAX);
-    default:
-        job->help |= key == 'h';
-        return EXIT_OK;
     }
 }
 
@@ -67,50 +70,42 @@ static unsigned terminal_width(void)
     return columns && opt_number(columns, LADDER_WIDTH_MIN, WIDTH_MAX, &v) ? (unsigned)v : WIDTH_DEFAULT;
 }
 
-static void on_packet(void *user, struct pkt *p)
+static int start(struct trace *t)
 {
-    ladder_packet(user, p);
+    struct job *job = job_of(t);
+
+    job->ladder = ladder_new((uint32_t)job->conn, (uint32_t)job->count);
+    return job->ladder ? EXIT_OK : cli_error("out of memory");
 }
 
-static int run(struct job *job, struct buf *b)
+static struct conn_table *conns(struct trace *t)
 {
-    struct ladder *l = ladder_new((uint32_t)job->conn, (uint32_t)job->count);
-    struct trace_user u = {.user = l, .packet = on_packet};
-    int status;
+    return ladder_conns(job_of(t)->ladder);
+}
 
-    if (!l)
-        return cli_error("out of memory");
-    trace_pairs(&job->in, ladder_conns(l));
-    status = trace_read(&job->in, &u);
-    ladder_draw(l, job->width ? (unsigned)job->width : terminal_width(), b);
-    ladder_free(l);
-    return status;
+static void packet(struct trace *t, struct pkt *p, bool match)
+{
+    (void)match; /* no -Y */
+    ladder_packet(job_of(t)->ladder, p);
+}
+
+static int end(struct trace *t)
+{
+    const struct job *job = job_of(t);
+
+    ladder_draw(job->ladder, job->width ? (unsigned)job->width : terminal_width(), &t->out);
+    return EXIT_OK;
+}
+
+static void stop(struct trace *t)
+{
+    ladder_free(job_of(t)->ladder);
 }
 
 int cmd_ladder(int argc, char **argv)
 {
+    static const struct trace_cmd cmd = {"ladder", defs, cmd_ladder_help, option, start, conns, packet, NULL, end, stop};
     struct job job = {.count = 1000};
-    struct opt_state s;
-    struct buf b = {0};
-    const char *arg;
-    int key, operand = 0, status = EXIT_OK;
 
-    if (!trace_start(&job.in, argc))
-        return EXIT_BAD;
-    opt_start(&s, defs, argc, argv);
-    while (status == EXIT_OK && (key = opt_next(&s, &arg, &operand)) != 0) {
-        if (key < 0)
-            status = cli_error("ladder: `rdmatrace help ladder` lists the options");
-        else if (!trace_option(&job.in, key, arg, &status))
-            status = parse(&job, key, arg);
-    }
-    opt_end(&s);
-    if (status == EXIT_OK && job.help)
-        cmd_ladder_help(&b);
-    else if (status == EXIT_OK)
-        status = trace_operands(&job.in, "ladder", operand, argc, argv) == EXIT_OK ? run(&job, &b) : EXIT_BAD;
-    if (cli_show(&b) != EXIT_OK)
-        status = EXIT_BAD;
-    trace_free(&job.in);
-    return status;
+    return trace_main(&cmd, &job.t, argc, argv);
 }

@@ -1,14 +1,10 @@
 /* layer 4 (tool): `rdmatrace ops`: the work requests behind the packets. */
 #include "src/cli/cli.h"
 #include "src/cli/trace.h"
-#include "src/trace/context.h"
 #include "src/trace/print.h"
 #include "src/trace/work_print.h"
 
 #include <stdlib.h>
-#include <unistd.h>
-
-#define FLUSH_AT 65536
 
 enum {
     KEY_FOLLOW = 256,
@@ -16,11 +12,10 @@ enum {
 
 static const struct opt_def defs[] = {
     TRACE_OPTIONS,
-    {'Y', "display-filter", "FILTER", "take only packets that match this display filter (rdmatrace-filter(7))"},
+    TRACE_FILTER("take"),
     {KEY_FOLLOW, "follow", "N", "show work request N with all its packets"},
     {'T', "format", "FORMAT", "text (default), json or csv"},
-    {'h', "help", NULL, "show this help"},
-    {0, NULL, NULL, NULL},
+    TRACE_OPTIONS_END,
 };
 
 void cmd_ops_help(struct buf *b)
@@ -38,53 +33,39 @@ struct late_row {
 };
 
 struct job {
-    struct trace_input in;
-    struct filter *filter;
-    const char *filter_text;
+    struct trace t;
     struct meter *meter;
-    struct context *context; /* for the filter, and for the lines of --follow */
-    struct printer printer;
-    struct buf text;
-    uint64_t follow, n; /* n: rows written */
+    struct printer printer; /* of --follow */
+    uint64_t follow, n;     /* n: rows written */
     struct late_row *late;
     size_t n_late, cap_late;
     struct buf late_text, frames;
     ns_t origin;
-    bool have_origin, ending, help, broken, no_memory;
+    bool have_origin, ending, no_memory;
     enum rows_format format;
 };
 
-static int parse(struct job *job, int key, const char *arg)
+static struct job *job_of(struct trace *t)
 {
-    switch (key) {
-    case 'Y':
-        job->filter_text = arg;
-        return EXIT_OK;
-    case KEY_FOLLOW:
-        return opt_number(arg, 1, UINT64_MAX, &job->follow) ? EXIT_OK : cli_error("--follow %s: expected the number of a work request", arg);
-    case 'T':
-        return rows_format_parse(arg, &job->format) ? EXIT_OK : cli_error("-T %s: expected text, json or csv", arg);
-    default:
-        job->help |= key == 'h';
-        return EXIT_OK;
-    }
+    return (struct job *)t;
 }
 
-static void flush(struct job *job)
+static int option(struct trace *t, int key, const char *arg)
 {
-    if (!job->broken && !cli_flush(&job->text, STDOUT_FILENO))
-        job->broken = true;
-    job->text.len = 0;
+    struct job *job = job_of(t);
+
+    if (key == KEY_FOLLOW)
+        return opt_number(arg, 1, UINT64_MAX, &job->follow) ? EXIT_OK : cli_error("--follow %s: expected the number of a work request", arg);
+    return rows_format_parse(arg, &job->format) ? EXIT_OK : cli_error("-T %s: expected text, json or csv", arg);
 }
 
 static void put_row(struct job *job, const char *p, size_t n)
 {
     if (job->format == ROWS_JSON)
-        buf_puts(&job->text, job->n ? ",\n" : "\n");
-    buf_mem(&job->text, p, n);
+        buf_puts(&job->t.out, job->n ? ",\n" : "\n");
+    buf_mem(&job->t.out, p, n);
     job->n++;
-    if (job->text.len >= FLUSH_AT)
-        flush(job);
+    trace_flush(&job->t);
 }
 
 /* Remember a row of the end, so that these come in the order of their numbers. */
@@ -135,24 +116,43 @@ static void on_work_packet(void *user, const struct work *w, const struct pkt *p
     if (job->format == ROWS_JSON)
         buf_printf(&job->frames, "%s%llu", job->frames.len ? "," : "", (unsigned long long)p->frame->number);
     else if (job->format == ROWS_TEXT)
-        print_packet(&job->printer, &job->text, p);
+        print_packet(&job->printer, &job->t.out, p);
 }
 
-static void on_packet(void *user, struct pkt *p)
+static int start(struct trace *t)
 {
-    struct job *job = user;
+    struct job *job = job_of(t);
+    struct meter_opts o = {.work = {job, job->follow ? on_work_packet : NULL, on_over}};
+
+    job->meter = meter_new(&o);
+    if (!job->meter)
+        return cli_error("out of memory");
+    t->notes = job->follow != 0;
+    if (!job->follow)
+        work_print_head(&t->out, job->format);
+    if (job->format == ROWS_JSON)
+        buf_char(&t->out, '[');
+    return EXIT_OK;
+}
+
+static struct conn_table *conns(struct trace *t)
+{
+    return meter_conns(job_of(t)->meter);
+}
+
+static void packet(struct trace *t, struct pkt *p, bool match)
+{
+    struct job *job = job_of(t);
 
     if (!job->have_origin) {
         job->have_origin = true;
         job->origin = p->frame->ts;
     }
-    if (job->context)
-        context_note(job->context, p);
     if (job->follow) {
         job->printer.digits = 9;
         print_seen(&job->printer, p);
     }
-    meter_packet(job->meter, p, !job->filter || filter_match(job->filter, p));
+    meter_packet(job->meter, p, match);
 }
 
 static int by_id(const void *a, const void *b)
@@ -162,8 +162,10 @@ static int by_id(const void *a, const void *b)
     return x->id < y->id ? -1 : x->id > y->id;
 }
 
-static void finish(struct job *job)
+static int end(struct trace *t)
 {
+    struct job *job = job_of(t);
+
     job->ending = true;
     job->late_text.len = 0;
     meter_end(job->meter);
@@ -172,81 +174,28 @@ static void finish(struct job *job)
     for (size_t i = 0; i < job->n_late; i++)
         put_row(job, job->late_text.p + job->late[i].off, job->late[i].len);
     if (job->format == ROWS_JSON)
-        buf_puts(&job->text, "\n]\n");
-    flush(job);
-}
-
-static int prepare(struct job *job)
-{
-    struct meter_opts o = {.work = {job, job->follow ? on_work_packet : NULL, on_over}};
-
-    if (job->filter_text && cli_filter(&job->filter, job->filter_text) != EXIT_OK)
-        return EXIT_BAD;
-    if (job->follow || (job->filter && filter_needs(job->filter) & (FILTER_NEEDS_NOTE | FILTER_NEEDS_COLUMN)))
-        if (!(job->context = context_new()))
-            return cli_error("out of memory");
-    job->meter = meter_new(&o);
-    if (!job->meter)
+        buf_puts(&t->out, "\n]\n");
+    if (job->no_memory)
         return cli_error("out of memory");
-    trace_pairs(&job->in, meter_conns(job->meter));
+    if (job->follow && !job->n && !t->failed)
+        return cli_error("--follow %llu: there is no such work request", (unsigned long long)job->follow);
     return EXIT_OK;
 }
 
-static int run(struct job *job)
+static void stop(struct trace *t)
 {
-    struct trace_user u = {.user = job, .packet = on_packet};
-    int status = prepare(job);
+    struct job *job = job_of(t);
 
-    if (status == EXIT_OK) {
-        if (!job->follow)
-            work_print_head(&job->text, job->format);
-        if (job->format == ROWS_JSON)
-            buf_char(&job->text, '[');
-        status = trace_read(&job->in, &u);
-        finish(job);
-        if (job->no_memory)
-            status = cli_error("out of memory");
-        else if (job->follow && !job->n && status == EXIT_OK)
-            status = cli_error("--follow %llu: there is no such work request", (unsigned long long)job->follow);
-        if (job->broken && status == EXIT_OK)
-            status = EXIT_BAD;
-    }
     meter_free(job->meter);
-    context_free(job->context);
-    filter_free(job->filter);
     free(job->late);
     buf_free(&job->late_text);
     buf_free(&job->frames);
-    buf_free(&job->text);
-    return status;
 }
 
 int cmd_ops(int argc, char **argv)
 {
-    struct job job = {0};
-    struct opt_state s;
-    struct buf b = {0};
-    const char *arg;
-    int key, operand = 0, status = EXIT_OK;
+    static const struct trace_cmd cmd = {"ops", defs, cmd_ops_help, option, start, conns, packet, NULL, end, stop};
+    struct job job = {.format = ROWS_TEXT};
 
-    if (!trace_start(&job.in, argc))
-        return EXIT_BAD;
-    opt_start(&s, defs, argc, argv);
-    while (status == EXIT_OK && (key = opt_next(&s, &arg, &operand)) != 0) {
-        if (key < 0)
-            status = cli_error("ops: `rdmatrace help ops` lists the options");
-        else if (!trace_option(&job.in, key, arg, &status))
-            status = parse(&job, key, arg);
-    }
-    if (status == EXIT_OK && job.help) {
-        cmd_ops_help(&b);
-        status = cli_show(&b);
-    } else if (status == EXIT_OK) {
-        status = trace_operands(&job.in, "ops", operand, argc, argv);
-        if (status == EXIT_OK)
-            status = run(&job);
-    }
-    opt_end(&s);
-    trace_free(&job.in);
-    return status;
+    return trace_main(&cmd, &job.t, argc, argv);
 }

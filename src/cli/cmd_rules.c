@@ -2,7 +2,6 @@
 #include "src/cli/cli.h"
 #include "src/trace/catalog.h"
 
-
 static const struct opt_def defs[] = {
     {'T', "format", "FORMAT", "text (default), json, or man: the source of rdmatrace-rules(7)"},
     {'h', "help", NULL, "show this help"},
@@ -53,7 +52,7 @@ int cmd_rules(int argc, char **argv)
     opt_start(&s, defs, argc, argv);
     while (status == EXIT_OK && (key = opt_next(&s, &arg, &operand)) != 0) {
         if (key < 0)
-            status = cli_error("rules: `rdmatrace help rules` lists the options");
+            status = EXIT_BAD;
         else if (key == 'T')
             format = arg;
         else

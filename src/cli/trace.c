@@ -1,37 +1,18 @@
-/* layer 4 (tool): files and options of the commands that look at whole captures, and their reading loop. */
+/* layer 4 (tool): the frame of the commands that look at whole captures. */
 #include "src/cli/trace.h"
 
 #include "src/cap/merge.h"
 #include "src/cli/cli.h"
+#include "src/trace/context.h"
+#include "src/trace/filter.h"
 #include "src/trace/window.h"
 
 #include <arpa/inet.h>
 #include <stdlib.h>
 
-bool trace_start(struct trace_input *in, int argc)
-{
-    *in = (struct trace_input){.decode.verify = true};
-    in->files = calloc((size_t)argc + 1, sizeof *in->files);
-    if (!in->files)
-        cli_error("out of memory");
-    return in->files != NULL;
-}
+#define FLUSH_AT 65536
 
-void trace_free(struct trace_input *in)
-{
-    free(in->files);
-    filter_free(in->filter);
-}
-
-int trace_filter(struct trace_input *in, const char *text)
-{
-    filter_free(in->filter);
-    if (cli_filter(&in->filter, text) != EXIT_OK)
-        return EXIT_BAD;
-    if (filter_needs(in->filter) & FILTER_NEEDS_NOTE)
-        return cli_error("-Y: fields of context (rdma.conn and the like) cannot be used here");
-    return EXIT_OK;
-}
+/* --- Options -------------------------------------------------------------------------------------------------------------------- */
 
 /* "ADDRESS:QPN", up to the comma or the end; an IPv6 address may stand in brackets. */
 static bool parse_end(const char *s, size_t n, struct conn_addr *a, uint32_t *qpn)
@@ -58,18 +39,18 @@ static bool parse_end(const char *s, size_t n, struct conn_addr *a, uint32_t *qp
     return inet_pton(AF_INET, text, a->b + 12) == 1 || inet_pton(AF_INET6, text, a->b) == 1;
 }
 
-static int parse_pair(struct trace_input *in, const char *arg)
+static int parse_pair(struct trace *t, const char *arg)
 {
     const char *comma = strchr(arg, ',');
-    struct conn_known *k = &in->pairs[in->n_pairs];
+    struct conn_known *k = &t->pairs[t->n_pairs];
 
-    if (in->n_pairs == TRACE_PAIRS)
+    if (t->n_pairs == TRACE_PAIRS)
         return cli_error("--pair %s: at most %d pairs", arg, TRACE_PAIRS);
     *k = (struct conn_known){.how = PAIR_USER, .any_psn = true};
     if (!comma || !parse_end(arg, (size_t)(comma - arg), &k->addr[0], &k->qpn[0]) ||
         !parse_end(comma + 1, strlen(comma + 1), &k->addr[1], &k->qpn[1]))
         return cli_error("--pair %s: expected ADDRESS:QPN,ADDRESS:QPN, such as 10.0.0.1:0x12,10.0.0.2:0x15", arg);
-    in->n_pairs++;
+    t->n_pairs++;
     return EXIT_OK;
 }
 
@@ -85,48 +66,60 @@ static int parse_udp_port(struct decode_opts *o, const char *arg)
     return EXIT_OK;
 }
 
-bool trace_option(struct trace_input *in, int key, const char *arg, int *status)
+static int take_option(const struct trace_cmd *cmd, struct trace *t, int key, const char *arg)
 {
     switch (key) {
     case 'r':
-        in->files[in->n_files++] = arg;
-        return true;
+        t->files[t->n_files++] = arg;
+        return EXIT_OK;
+    case 'Y':
+        t->filter_text = arg;
+        return EXIT_OK;
+    case 'h':
+        cmd->help(&t->out);
+        t->answered = true;
+        return EXIT_OK;
     case TRACE_KEY_PAIR:
-        *status = parse_pair(in, arg);
-        return true;
+        return parse_pair(t, arg);
     case TRACE_KEY_UDP_PORT:
-        *status = parse_udp_port(&in->decode, arg);
-        return true;
+        return parse_udp_port(&t->decode, arg);
     default:
-        return false;
+        return key < 0 ? EXIT_BAD : cmd->option(t, key, arg);
     }
 }
 
-int trace_operands(struct trace_input *in, const char *command, int operand, int argc, char **argv)
+/* Options and operands. */
+static int take_arguments(const struct trace_cmd *cmd, struct trace *t, int argc, char **argv)
 {
+    struct opt_state s;
+    const char *arg;
+    int key, operand = argc, status = EXIT_OK;
+
+    opt_start(&s, cmd->defs, argc, argv);
+    while (status == EXIT_OK && !t->answered && (key = opt_next(&s, &arg, &operand)) != 0)
+        status = take_option(cmd, t, key, arg);
+    opt_end(&s);
+    if (status != EXIT_OK || t->answered)
+        return status;
     while (operand < argc)
-        in->files[in->n_files++] = argv[operand++];
-    return in->n_files ? EXIT_OK : cli_error("%s: no capture file; name one, or - for standard input", command);
+        t->files[t->n_files++] = argv[operand++];
+    return t->n_files ? EXIT_OK : cli_error("%s: no capture file; name one, or - for standard input", cmd->name);
 }
 
-void trace_pairs(const struct trace_input *in, struct conn_table *t)
-{
-    for (unsigned i = 0; i < in->n_pairs; i++)
-        conn_learn(t, &in->pairs[i]);
-}
+/* --- Reading -------------------------------------------------------------------------------------------------------------------- */
 
-static void deliver(const struct trace_input *in, const struct trace_user *u, const struct frame *f)
+static void deliver(const struct trace_cmd *cmd, struct trace *t, const struct frame *f)
 {
     struct pkt p;
 
-    pkt_decode(&p, f, &in->decode);
-    if (in->filter && !filter_match(in->filter, &p))
-        return;
-    u->packet(u->user, &p);
+    pkt_decode(&p, f, &t->decode);
+    if (t->context)
+        context_note(t->context, &p);
+    cmd->packet(t, &p, !t->filter || filter_match(t->filter, &p));
 }
 
 /* All frames through the window. */
-static int read_frames(const struct trace_input *in, const struct trace_user *u, struct cap_merge *m)
+static int read_frames(const struct trace_cmd *cmd, struct trace *t, struct cap_merge *m)
 {
     struct window *w = window_new();
     struct frame f;
@@ -135,10 +128,10 @@ static int read_frames(const struct trace_input *in, const struct trace_user *u,
     while (ok && cap_merge_next(m, &f) > 0) {
         ok = window_put(w, &f);
         while (window_full(w) && window_get(w, &f))
-            deliver(in, u, &f);
+            deliver(cmd, t, &f);
     }
     while (w && window_get(w, &f))
-        deliver(in, u, &f);
+        deliver(cmd, t, &f);
     window_free(w);
     return ok ? EXIT_OK : cli_error("out of memory");
 }
@@ -154,23 +147,89 @@ static uint64_t file_drops(struct cap *c)
     return n;
 }
 
-int trace_read(const struct trace_input *in, const struct trace_user *u)
+/* EXIT_BAD after messages; what could be read was delivered. */
+static int read_files(const struct trace_cmd *cmd, struct trace *t)
 {
     struct cap_merge *m;
     struct cap_error err;
     int status;
 
-    if (cap_merge_open(&m, in->files, in->n_files, NULL, &err) < 0)
+    if (cap_merge_open(&m, t->files, t->n_files, NULL, &err) < 0)
         return cli_cap_error(&err);
-    status = read_frames(in, u, m);
+    status = read_frames(cmd, t, m);
     for (size_t i = 0; i < cap_merge_count(m); i++) {
         const struct cap_error *e = cap_error(cap_merge_file(m, i));
         uint64_t drops = file_drops(cap_merge_file(m, i));
         if (e->err)
             status = cli_cap_error(e);
-        if (drops && u->drops)
-            u->drops(u->user, (uint16_t)i, drops);
+        if (drops && cmd->drops)
+            cmd->drops(t, (uint16_t)i, drops);
     }
     cap_merge_close(m);
     return status;
+}
+
+/* --- The command ---------------------------------------------------------------------------------------------------------------- */
+
+void trace_flush(struct trace *t)
+{
+    if (t->out.len < FLUSH_AT)
+        return;
+    if (t->broken)
+        t->out.len = 0;
+    else
+        t->broken = cli_show(&t->out) != EXIT_OK;
+}
+
+static int prepare(const struct trace_cmd *cmd, struct trace *t)
+{
+    if (t->filter_text && cli_filter(&t->filter, t->filter_text) != EXIT_OK)
+        return EXIT_BAD;
+    if (cmd->start && cmd->start(t) != EXIT_OK)
+        return EXIT_BAD;
+    t->notes |= t->filter && filter_needs(t->filter) & (FILTER_NEEDS_NOTE | FILTER_NEEDS_COLUMN);
+    if (t->notes && !(t->context = context_new()))
+        return cli_error("out of memory");
+    for (unsigned i = 0; i < t->n_pairs; i++) {
+        conn_learn(cmd->conns(t), &t->pairs[i]);
+        if (t->context)
+            conn_learn(context_conns(t->context), &t->pairs[i]);
+    }
+    return EXIT_OK;
+}
+
+static int run(const struct trace_cmd *cmd, struct trace *t)
+{
+    int status = prepare(cmd, t), end;
+
+    if (status == EXIT_OK) {
+        status = read_files(cmd, t);
+        t->failed = status != EXIT_OK;
+        end = cmd->end(t);
+        status = t->failed ? status : end;
+    }
+    if (cmd->stop)
+        cmd->stop(t);
+    context_free(t->context);
+    filter_free(t->filter);
+    return status;
+}
+
+int trace_main(const struct trace_cmd *cmd, struct trace *t, int argc, char **argv)
+{
+    int status;
+
+    t->decode.verify = true;
+    t->files = calloc((size_t)argc + 1, sizeof *t->files);
+    if (!t->files)
+        return cli_error("out of memory");
+    status = take_arguments(cmd, t, argc, argv);
+    if (status == EXIT_OK && !t->answered)
+        status = run(cmd, t);
+    if (t->broken)
+        buf_free(&t->out);
+    else
+        t->broken = cli_show(&t->out) != EXIT_OK;
+    free(t->files);
+    return t->broken ? EXIT_BAD : status;
 }

@@ -1,52 +1,70 @@
-/* layer 4 (tool): what the commands that look at whole captures share: files, options, the reading loop. */
+/* layer 4 (tool): the frame of the commands that look at whole captures: options, files, the reading loop, output. */
 #ifndef RDMATRACE_TRACE_H
 #define RDMATRACE_TRACE_H
 
 #include "opt.h"
 #include "dissect/pkt.h"
 #include "src/trace/conn.h"
-#include "src/trace/filter.h"
 
 #define TRACE_PAIRS 64
-
-struct trace_input {
-    const char **files;
-    size_t n_files;
-    struct decode_opts decode;
-    struct conn_known pairs[TRACE_PAIRS]; /* --pair */
-    unsigned n_pairs;
-    struct filter *filter; /* -Y, NULL: all packets */
-};
 
 /* Options that every such command has; rows for its table. */
 #define TRACE_OPTIONS                                                                                                  \
     {'r', "read-file", "FILE", "read FILE; the same as naming it as an operand; - is standard input"},                 \
     {TRACE_KEY_PAIR, "pair", "PAIR", "two queue pairs that are connected, ADDRESS:QPN,ADDRESS:QPN; may be repeated"},  \
     {TRACE_KEY_UDP_PORT, "udp-port", "PORT", "a further UDP destination port of RoCEv2; may be repeated"}
+/* One that a command may have; `what` is done to packets that match. */
+#define TRACE_FILTER(what)                                                                                             \
+    {'Y', "display-filter", "FILTER", what " only packets that match this display filter (rdmatrace-filter(7))"}
+/* The end of its table. */
+#define TRACE_OPTIONS_END {'h', "help", NULL, "show this help"}, {0, NULL, NULL, NULL}
 enum {
     TRACE_KEY_PAIR = 1000,
     TRACE_KEY_UDP_PORT,
 };
 
-/* Prepare for the arguments of a command; false without memory (a message was printed). */
-bool trace_start(struct trace_input *in, int argc);
-void trace_free(struct trace_input *in);
-/* Take an option: true if it was one of TRACE_OPTIONS; then *status is EXIT_BAD if its argument is wrong. */
-bool trace_option(struct trace_input *in, int key, const char *arg, int *status);
-/* Compile the display filter of -Y; EXIT_BAD after a message if it is none. */
-int trace_filter(struct trace_input *in, const char *text);
-/* The operands; EXIT_BAD (with a message that names `command`) if no file was named at all. */
-int trace_operands(struct trace_input *in, const char *command, int operand, int argc, char **argv);
-/* Teach --pair to `t`. */
-void trace_pairs(const struct trace_input *in, struct conn_table *t);
-
-/* Called with each packet, in the order of time; and with what a file says it dropped. */
-struct trace_user {
-    void *user;
-    void (*packet)(void *user, struct pkt *p);
-    void (*drops)(void *user, uint16_t file, uint64_t drops); /* may be NULL */
+/* One run of a command. The first member of the command's own state, which is otherwise zero. */
+struct trace {
+    const char **files; /* as named */
+    size_t n_files;
+    struct buf out;     /* for standard output; trace_flush() when it is large, and what is left is written at the end */
+    bool answered;      /* by an option (--help): `out` is all, no file is read */
+    bool notes;         /* set by start(): packets are to have their pkt.note */
+    bool failed;        /* set before end(): a file could not be read, which was said */
+    /* Internal. */
+    struct decode_opts decode;
+    struct conn_known pairs[TRACE_PAIRS]; /* --pair */
+    unsigned n_pairs;
+    const char *filter_text; /* -Y */
+    struct filter *filter;   /* compiled; NULL: all packets */
+    struct context *context; /* with `notes`, or if the filter needs it */
+    bool broken;             /* standard output cannot be written */
 };
-/* Read all. EXIT_OK, or EXIT_BAD after messages (what could be read was delivered). */
-int trace_read(const struct trace_input *in, const struct trace_user *u);
+
+/* A command; `t` is its state. Any of start, drops and stop may be NULL. */
+struct trace_cmd {
+    const char *name; /* of the subcommand */
+    const struct opt_def *defs;
+    void (*help)(struct buf *b);
+    /* An option that is not one of the above; NULL if there is none. EXIT_OK, or EXIT_BAD after a message. */
+    int (*option)(struct trace *t, int key, const char *arg);
+    /* All options are known: prepare. EXIT_OK, or EXIT_BAD after a message (then only stop() follows). */
+    int (*start)(struct trace *t);
+    /* The table that --pair teaches. */
+    struct conn_table *(*conns)(struct trace *t);
+    /* Each packet, in the order of time; `match`: it passes -Y. */
+    void (*packet)(struct trace *t, struct pkt *p, bool match);
+    /* What a file says it dropped; after the packets. */
+    void (*drops)(struct trace *t, uint16_t file, uint64_t drops);
+    /* After the last packet: write to t->out. An exit status; that of reading files that failed comes first. */
+    int (*end)(struct trace *t);
+    /* Release what start() and option() made. */
+    void (*stop)(struct trace *t);
+};
+
+/* The whole command. Returns the exit status. */
+int trace_main(const struct trace_cmd *cmd, struct trace *t, int argc, char **argv);
+/* Write t->out if it is large. */
+void trace_flush(struct trace *t);
 
 #endif
