@@ -461,10 +461,8 @@ static void settle(struct explainer *x, const struct watched *e, struct told *t)
 static void on_response(void *user, const struct watched *e)
 {
     struct explainer *x = user;
-    struct told *t = told_of(x, e->flow), *own;
-    uint32_t peer = conn_flow_at(watch_conns(x->watch), e->flow)->peer;
+    struct told *t = e->h ? told_of(x, e->flow) : NULL, *own = told_of(x, e->own);
 
-    own = peer == FLOW_NONE ? NULL : told_of(x, peer);
     if (!t)
         return;
     if (own)
@@ -477,7 +475,7 @@ static void on_response(void *user, const struct watched *e)
     t->last_rsp_ts = e->p->frame->ts;
     if (UNLIKELY(t->open != NO_STATEMENT))
         settle(x, e, t);
-    if (!(e->p->op->flags & OPF_ACK) || !(e->p->have & H_AETH))
+    if (!(e->p->op->flags & OPF_ACK))
         return;
     if (aeth_type(e->p) == AETH_RNR)
         tell_rnr(x, e, t);
@@ -522,7 +520,7 @@ static void on_fresh(void *user, uint32_t flow)
 struct explainer *explain_new(void)
 {
     struct explainer *x = calloc(1, sizeof *x);
-    struct watch_user u = {x, on_fresh, on_request, on_response, on_bad_icrc, on_other};
+    struct watch_user u = {.user = x, .fresh = on_fresh, .request = on_request, .response = on_response, .bad_icrc = on_bad_icrc, .other = on_other};
 
     if (!x)
         return NULL;

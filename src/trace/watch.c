@@ -14,10 +14,10 @@ static void fresh_flow(void *user, uint32_t flow)
 {
     struct watch *w = user;
 
-    free(w->halves[flow]);
-    w->halves[flow] = NULL;
     if (w->u.fresh)
         w->u.fresh(w->u.user, flow);
+    free(w->halves[flow]);
+    w->halves[flow] = NULL;
 }
 
 static bool has_psn(void *user, uint32_t flow, uint32_t psn)
@@ -81,34 +81,44 @@ static struct half *half_of(struct watch *w, const struct pkt *p, uint32_t flow)
 
 static void watch_request(struct watch *w, const struct pkt *p, uint32_t flow)
 {
-    struct watched e = {.p = p, .flow = flow, .h = half_of(w, p, flow)};
+    struct watched e = {.p = p, .own = flow, .flow = flow, .h = half_of(w, p, flow)};
 
     if (!e.h)
         return;
     e.as = (uint8_t)half_seen_as(e.h, p);
     if (e.as == SEEN_AGAIN && psn_diff(p->bth.psn, e.h->cursor) < 0)
         e.why = (uint8_t)half_why_back(e.h, p->bth.psn);
-    if (w->u.request)
-        w->u.request(w->u.user, &e);
+    w->u.request(w->u.user, &e);
     half_request(e.h, p, (enum seen_as)e.as);
+    if (w->u.requested)
+        w->u.requested(w->u.user, &e);
 }
 
 static void watch_response(struct watch *w, const struct pkt *p, uint32_t flow)
 {
     struct flow *c = conn_flow_at(w->conns, flow);
-    struct watched e = {.p = p};
+    struct watched e = {.p = p, .own = flow};
 
     if (UNLIKELY(c->peer == FLOW_NONE))
         conn_pair_by_psn(w->conns, flow, p->bth.psn);
+    if (c->peer == FLOW_NONE || (p->op->flags & OPF_ACK && !(p->have & H_AETH)))
+        return; /* cut before its AETH it may be anything */
     e.flow = c->peer;
-    e.h = e.flow == FLOW_NONE ? NULL : w->halves[e.flow];
+    e.h = w->halves[e.flow];
+    if (e.h && p->op->flags & OPF_READ_RESP && p->op->flags & OPF_FIRST)
+        half_set_pmtu(e.h, p->payload_len);
+    w->u.response(w->u.user, &e);
     if (!e.h)
         return;
-    if (p->op->flags & OPF_READ_RESP && p->op->flags & OPF_FIRST)
-        half_set_pmtu(e.h, p->payload_len);
-    if (w->u.response)
-        w->u.response(w->u.user, &e);
     half_response(e.h, p);
+    if (w->u.responded)
+        w->u.responded(w->u.user, &e);
+}
+
+void watch_learn(struct watch *w, const struct pkt *p)
+{
+    if (UNLIKELY(p->have & H_MAD || !(p->have & H_BTH)))
+        learn_packet(&w->learner, w->conns, p);
 }
 
 void watch_packet(struct watch *w, const struct pkt *p)
@@ -116,11 +126,10 @@ void watch_packet(struct watch *w, const struct pkt *p)
     bool bth = p->have & H_BTH, usable = bth && !(p->flags & PKT_MALFORMED) && p->op->name;
     uint32_t flow;
 
-    if (UNLIKELY(p->have & H_MAD || !bth))
-        learn_packet(&w->learner, w->conns, p);
+    watch_learn(w, p);
     if (UNLIKELY(p->icrc == CRC_BAD)) {
         if (w->u.bad_icrc)
-            w->u.bad_icrc(w->u.user, p, conn_flow_find(w->conns, p));
+            w->u.bad_icrc(w->u.user, p, usable && !(p->op->ext & H_DETH) ? conn_flow_find(w->conns, p) : FLOW_NONE);
         return;
     }
     if (!usable || p->op->ext & H_DETH || p->op->flags & OPF_CNP) {
@@ -129,6 +138,8 @@ void watch_packet(struct watch *w, const struct pkt *p)
         return;
     }
     flow = conn_flow(w->conns, p);
+    if (w->u.packet)
+        w->u.packet(w->u.user, p, flow);
     if (p->op->flags & OPF_REQUEST)
         watch_request(w, p, flow);
     else

@@ -9,21 +9,26 @@
 
 struct watch;
 
-/* A packet of a connection, before it changes the evidence. */
+/* A packet of a connection. */
 struct watched {
     const struct pkt *p;
+    uint32_t own;    /* flow of the packet itself */
     uint32_t flow;   /* of the requests: the packet's own, or for a response its peer */
-    struct half *h;  /* likewise */
+    struct half *h;  /* likewise; NULL: a response whose requests were not seen */
     uint8_t as;      /* request: enum seen_as */
     uint8_t why;     /* request that goes back: enum why_back; else BACK_NONE */
 };
 
-/* What is to be told; any member may be NULL. */
+/* What is to be told; any member but `request` and `response` may be NULL. */
 struct watch_user {
     void *user;
-    void (*fresh)(void *user, uint32_t flow);                      /* what was known of the flow is void */
+    void (*fresh)(void *user, uint32_t flow); /* what was known of the flow is about to be forgotten */
+    void (*packet)(void *user, const struct pkt *p, uint32_t flow); /* first of all: any request or response, and its own flow */
+    /* Before the packet changes the evidence, and behind it. */
     void (*request)(void *user, const struct watched *w);
+    void (*requested)(void *user, const struct watched *w);
     void (*response)(void *user, const struct watched *w);
+    void (*responded)(void *user, const struct watched *w); /* not without w->h */
     void (*bad_icrc)(void *user, const struct pkt *p, uint32_t flow); /* flow FLOW_NONE: not known */
     void (*other)(void *user, const struct pkt *p, uint32_t flow);   /* all else; flow of a CNP's destination, or FLOW_NONE */
 };
@@ -32,6 +37,8 @@ struct watch_user {
 struct watch *watch_new(const struct watch_user *u);
 void watch_free(struct watch *w);
 void watch_packet(struct watch *w, const struct pkt *p);
+/* Take a packet that is not to be told: it only teaches which queue pairs belong together. */
+void watch_learn(struct watch *w, const struct pkt *p);
 struct conn_table *watch_conns(struct watch *w);
 /* Evidence about the requests of a flow; NULL if it carried none. */
 struct half *watch_half(struct watch *w, uint32_t flow);
