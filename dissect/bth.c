@@ -117,18 +117,9 @@ ALWAYS_INLINE uint32_t ext_one(struct pkt *p, uint32_t h, uint32_t off)
     case bit:                                                                                                          \
         name##_get(&p->name, p->data + off);                                                                           \
         pkt_layer(p, &name##_hdr, off, len);                                                                           \
-        return len
+        return len;
     switch (h) {
-        EXT(H_RDETH, rdeth, 4);
-        EXT(H_DETH, deth, 8);
-        EXT(H_XRCETH, xrceth, 4);
-        EXT(H_FETH, feth, 4);
-        EXT(H_RETH, reth, 16);
-        EXT(H_ATOMICETH, atomiceth, 28);
-        EXT(H_AETH, aeth, 4);
-        EXT(H_ATOMICACKETH, atomicacketh, 8);
-        EXT(H_IMMDT, immdt, 4);
-        EXT(H_IETH, ieth, 4);
+        EXT_HEADERS(EXT)
     default:
         pkt_layer(p, &dcceth_hdr, off, 8);
         return 8;

@@ -72,6 +72,11 @@ enum {
     H_VLAN = 1u << 20,
     H_MAD = 1u << 21,
 };
+/* Extended headers whose members are known: X(bit, name, bytes). A DCCETH is 8 opaque bytes. */
+#define EXT_HEADERS(X)                                                                                                 \
+    X(H_RDETH, rdeth, 4) X(H_DETH, deth, 8) X(H_XRCETH, xrceth, 4) X(H_FETH, feth, 4) X(H_RETH, reth, 16)              \
+    X(H_ATOMICETH, atomiceth, 28) X(H_AETH, aeth, 4) X(H_ATOMICACKETH, atomicacketh, 8) X(H_IMMDT, immdt, 4)           \
+    X(H_IETH, ieth, 4)
 #define H_EXT (H_RDETH | H_DETH | H_DCCETH | H_XRCETH | H_FETH | H_RETH | H_ATOMICETH | H_AETH | H_ATOMICACKETH | H_IMMDT | H_IETH)
 
 /* What a packet is; masks of these bits. */

@@ -225,19 +225,10 @@ static uint8_t *put_ext(uint8_t *q, const struct pkt *p)
     case bit:                                                                                                                  \
         name##_put(q, &p->name);                                                                                               \
         q += bytes;                                                                                                            \
-        break
+        break;
     for (uint32_t ext = p->op->ext; ext; ext &= ext - 1) {
         switch (ext & -ext) {
-            EXT(H_RDETH, rdeth, 4);
-            EXT(H_DETH, deth, 8);
-            EXT(H_XRCETH, xrceth, 4);
-            EXT(H_FETH, feth, 4);
-            EXT(H_RETH, reth, 16);
-            EXT(H_ATOMICETH, atomiceth, 28);
-            EXT(H_AETH, aeth, 4);
-            EXT(H_ATOMICACKETH, atomicacketh, 8);
-            EXT(H_IMMDT, immdt, 4);
-            EXT(H_IETH, ieth, 4);
+            EXT_HEADERS(EXT)
         default:
             memset(q, 0, 8);
             q += 8;

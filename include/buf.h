@@ -59,6 +59,8 @@ static inline void buf_puts(struct buf *b, const char *s)
 }
 /* `c`, `n` times. */
 void buf_fill(struct buf *b, char c, size_t n);
+/* Words, each line indented by `indent` spaces and at most `columns` long where words allow it; ends with a newline. */
+void buf_paragraph(struct buf *b, const char *text, unsigned indent, unsigned columns);
 /* Decimal. */
 void buf_dec(struct buf *b, uint64_t v);
 /* Decimal, right-aligned in at least `width` columns. */

@@ -69,6 +69,28 @@ void buf_fill(struct buf *b, char c, size_t n)
     }
 }
 
+void buf_paragraph(struct buf *b, const char *s, unsigned indent, unsigned columns)
+{
+    size_t column = 0;
+
+    while (*s) {
+        size_t n = strcspn(s, " ");
+        if (column && column + 1 + n > columns) {
+            buf_char(b, '\n');
+            column = 0;
+        }
+        if (column)
+            buf_char(b, ' ');
+        else
+            buf_fill(b, ' ', indent);
+        column = column ? column + 1 + n : indent + n;
+        buf_mem(b, s, n);
+        s += n;
+        s += *s == ' ';
+    }
+    buf_char(b, '\n');
+}
+
 /* Two digits at a time: "00" "01" ... "99". */
 static const char PAIRS[] = "0001020304050607080910111213141516171819202122232425262728293031323334353637383940414243444546474849"
                             "5051525354555657585960616263646566676869707172737475767778798081828384858687888990919293949596979899";

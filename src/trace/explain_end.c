@@ -251,28 +251,6 @@ void explain_end(struct explainer *x)
 
 /* --- Output ------------------------------------------------------------------------------------------------------------------------------ */
 
-static void wrap(struct buf *b, const char *s, unsigned indent)
-{
-    size_t column = 0;
-
-    while (*s) {
-        size_t n = strcspn(s, " ");
-        if (column && column + 1 + n > COLUMNS) {
-            buf_char(b, '\n');
-            column = 0;
-        }
-        if (column)
-            buf_char(b, ' ');
-        else
-            buf_fill(b, ' ', indent);
-        column = column ? column + 1 + n : indent + n;
-        buf_mem(b, s, n);
-        s += n;
-        s += *s == ' ';
-    }
-    buf_char(b, '\n');
-}
-
 static void frames_print(struct buf *b, const struct statement *s)
 {
     for (unsigned i = 0; i < s->n_frames; i++)
@@ -293,7 +271,7 @@ static void statement_print(struct explainer *x, const struct statement *s, stru
     if (s->times)
         buf_printf(b, " and %u more", s->times);
     buf_char(b, '\n');
-    wrap(b, explain_text_of(x, s), 4);
+    buf_paragraph(b, explain_text_of(x, s), 4, COLUMNS);
     if (s->again || s->lost > 0) {
         buf_printf(b, "    Cost: %llu packet%s sent again", (unsigned long long)s->again, s->again == 1 ? "" : "s");
         if (s->lost > 0) {
@@ -360,7 +338,7 @@ void explain_causes(struct buf *b)
 {
     for (unsigned i = 0; i < CAUSE_COUNT; i++) {
         buf_printf(b, "%s\n", cause_table[i].name);
-        wrap(b, cause_table[i].meaning, 4);
+        buf_paragraph(b, cause_table[i].meaning, 4, COLUMNS);
         buf_puts(b, "    Look at: ");
         buf_printf(b, "%s.\n", cause_table[i].next);
     }

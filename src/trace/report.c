@@ -174,29 +174,6 @@ const char *report_string(const struct report *r, uint32_t offset)
 #define COLUMNS 100
 #define INDENT 4
 
-/* A paragraph, indented and wrapped. */
-static void wrap(struct buf *b, const char *s)
-{
-    size_t column = 0;
-
-    while (*s) {
-        size_t n = strcspn(s, " ");
-        if (column && column + 1 + n > COLUMNS) {
-            buf_char(b, '\n');
-            column = 0;
-        }
-        if (column)
-            buf_char(b, ' ');
-        else
-            buf_fill(b, ' ', INDENT);
-        column = column ? column + 1 + n : INDENT + n;
-        buf_mem(b, s, n);
-        s += n;
-        s += *s == ' ';
-    }
-    buf_char(b, '\n');
-}
-
 static void frames_text(struct buf *b, const uint64_t *frames, unsigned n)
 {
     for (unsigned i = 0; i < n; i++)
@@ -228,14 +205,14 @@ static void finding_print(const struct report *r, const struct report_opts *o, c
     }
     if (f->severity == SEV_I) {
         buf_printf(b, ": %s\n", report_string(r, f->seen));
-        wrap(b, report_string(r, f->text));
+        buf_paragraph(b, report_string(r, f->text), INDENT, COLUMNS);
         return;
     }
     buf_printf(b, ": %s [%s]\n", rule->meaning, rule->anchor);
     if (f->expected)
         buf_printf(b, "    expected %s, seen %s\n", report_string(r, f->expected), report_string(r, f->seen));
     if (f->text)
-        wrap(b, report_string(r, f->text));
+        buf_paragraph(b, report_string(r, f->text), INDENT, COLUMNS);
     if (f->missing) {
         buf_puts(b, "    It cannot be decided without ");
         needs_text(b, f->missing);

@@ -2,6 +2,7 @@
 #ifndef RDMATRACE_TEST_EP_PAIR_H
 #define RDMATRACE_TEST_EP_PAIR_H
 
+#include <criterion/criterion.h>
 #include <stdlib.h>
 
 #include "gen/endpoint.h"
@@ -291,6 +292,33 @@ static inline unsigned pair_count(const struct pair *p, int side, unsigned op)
     for (unsigned i = 0; i < p->n_log; i++)
         n += p->log[i].from == side && (p->log[i].opcode & 31) == op;
     return n;
+}
+
+/* Neither endpoint broke a rule by its own checks. */
+static inline void no_own_failures(const struct pair *p)
+{
+    for (int i = 0; i < 2; i++)
+        cr_expect_eq(ep_stats(p->ep[i])->own_check_failures, 0, "side %d broke %s", i, rule_str(ep_first_refused(p->ep[i]).rule));
+}
+
+/* Connected queue pairs with the defaults. */
+static inline struct pair *rc_pair(void)
+{
+    struct pair_opts o = pair_defaults();
+
+    return pair_new(&o);
+}
+
+/* A WRITE to offset `off` of the second side's memory. */
+static inline struct send_wr write_wr(const struct pair *p, uint32_t off)
+{
+    return (struct send_wr){.opcode = WR_RDMA_WRITE, .remote_addr = PAIR_IOVA(1) + off, .rkey = p->key[1]};
+}
+
+/* The next completion's status; 0xff: there is none. */
+static inline enum wc_status status(struct pair *p, int side)
+{
+    return (enum wc_status)pair_wc(p, side).status;
 }
 
 #endif

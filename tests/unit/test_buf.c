@@ -80,3 +80,12 @@ Test(psn, arithmetic_wraps_at_24_bits)
     cr_expect_eq(psn_span(1024, 1024), 1);
     cr_expect_eq(psn_span(1025, 1024), 2);
 }
+
+Test(buf, paragraph_is_indented_and_broken_between_words)
+{
+    struct buf b = {0};
+
+    buf_paragraph(&b, "one two three averyverylongword four", 2, 11);
+    cr_expect_str_eq(buf_str(&b), "  one two\n  three\n  averyverylongword\n  four\n");
+    buf_free(&b);
+}

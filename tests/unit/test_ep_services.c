@@ -1,0 +1,215 @@
+/* layer 3 tests: two endpoints: shared receive queues, completion queues, windows, datagrams, multicast, encapsulations. */
+#include "tests/unit/ep_pair.h"
+
+#include <criterion/criterion.h>
+#include <errno.h>
+
+/* --- Shared receive queues, completion queues --------------------------------------------------------------------------------------- */
+
+Test(ep_services, shared_receive_queue_serves_and_warns)
+{
+    struct pair_opts o = pair_defaults();
+    struct pair *p;
+    struct ep_event ev;
+
+    o.init.srq = 0;
+    p = pair_new(&o);
+    for (uint64_t i = 0; i < 3; i++) {
+        struct sge sge = pair_sge(p, 1, 0, 100);
+        struct recv_wr wr = {.wr_id = i, .sg_list = &sge, .num_sge = 1};
+        cr_assert_eq(ep_post_srq_recv(p->ep[1], 0, &wr, 0), 0);
+    }
+    cr_expect_eq(pair_recv(p, 1, 0, 0, 100), -EINVAL, "it has no queue of its own");
+    ep_srq_limit(p->ep[1], 0, 2);
+    pair_post(p, 0, (struct send_wr){.opcode = WR_SEND}, 0, 10);
+    pair_run(p, NS_PER_MS);
+    cr_expect(!ep_event(p->ep[1], &ev));
+    pair_post(p, 0, (struct send_wr){.opcode = WR_SEND}, 0, 10);
+    pair_run(p, 2 * NS_PER_MS);
+    cr_assert(ep_event(p->ep[1], &ev));
+    cr_expect_eq(ev.type, EP_EV_SRQ_LIMIT);
+    pair_post(p, 0, (struct send_wr){.opcode = WR_SEND}, 0, 10);
+    pair_run(p, 3 * NS_PER_MS);
+    cr_expect(!ep_event(p->ep[1], &ev), "once");
+    for (uint64_t i = 0; i < 3; i++)
+        cr_expect_eq(pair_wc(p, 1).wr_id, i);
+    cr_expect_eq(status(p, 0), WC_SUCCESS);
+    pair_free(p);
+}
+
+Test(ep_services, solicited_notification_waits_for_a_solicited_message)
+{
+    struct pair *p = rc_pair();
+    struct ep_event ev;
+
+    for (int i = 0; i < 2; i++)
+        pair_recv(p, 1, 0, 0, 100);
+    ep_cq_arm(p->ep[1], p->cq[1], true);
+    pair_post(p, 0, (struct send_wr){.opcode = WR_SEND}, 0, 10);
+    pair_run(p, NS_PER_MS);
+    cr_expect(!ep_event(p->ep[1], &ev));
+    pair_post(p, 0, (struct send_wr){.opcode = WR_SEND, .flags = SEND_SOLICITED}, 0, 10);
+    pair_run(p, NS_NEVER);
+    cr_assert(ep_event(p->ep[1], &ev));
+    cr_expect_eq(ev.type, EP_EV_CQ_NOTIFY);
+    pair_free(p);
+}
+
+Test(ep_services, overflow_of_a_completion_queue_is_told_once)
+{
+    struct pair *p = rc_pair();
+    struct ep_event ev;
+    unsigned n = 0;
+
+    for (int i = 0; i < 70; i++) {
+        for (int k = 0; k < 60; k++)
+            pair_post(p, 0, write_wr(p, 0), 0, 1);
+        pair_run(p, NS_NEVER);
+    }
+    while (ep_event(p->ep[0], &ev))
+        n += ev.type == EP_EV_CQ_ERR;
+    cr_expect_eq(n, 1);
+    pair_free(p);
+}
+
+/* --- Windows --------------------------------------------------------------------------------------------------------------------------- */
+
+Test(ep_services, bad_bind_fails_its_queue_pair)
+{
+    struct pair *p = rc_pair();
+    uint32_t mw;
+
+    ep_mw_alloc(p->ep[0], p->pd[0], MR_WINDOW2, &mw);
+    pair_post(p, 0, write_wr(p, 0), 0, 10);
+    pair_post(p, 0, (struct send_wr){.opcode = WR_BIND_MW, .inv_rkey = mw, .rkey = mw + 1, .mr_key = 0xbad, .mw_length = 10}, 0, 0);
+    pair_run(p, NS_NEVER);
+    cr_expect_eq(status(p, 0), WC_SUCCESS);
+    cr_expect_eq(status(p, 0), WC_MW_BIND_ERR);
+    pair_free(p);
+}
+
+Test(ep_services, window_of_another_queue_pair_cannot_be_invalidated_by_a_send)
+{
+    struct pair *p = rc_pair();
+    uint32_t mw;
+
+    ep_mw_alloc(p->ep[1], p->pd[1], MR_WINDOW2, &mw);
+    cr_assert_eq(mw_bind(ep_mr_table(p->ep[1]), mw, mw + 1, p->key[1], PAIR_IOVA(1), 10, ACCESS_REMOTE_READ, 0x777), 0);
+    pair_recv(p, 1, 0, 0, 100);
+    pair_post(p, 0, (struct send_wr){.opcode = WR_SEND_WITH_INV, .inv_rkey = mw + 1}, 0, 10);
+    pair_run(p, NS_NEVER);
+    cr_expect_neq(status(p, 0), WC_SUCCESS);
+    cr_expect_neq(status(p, 1), WC_SUCCESS);
+    pair_free(p);
+}
+
+/* --- UD, UC, multicast, encapsulations ------------------------------------------------------------------------------------------------- */
+
+Test(ep_services, datagram_arrives_behind_its_network_header)
+{
+    struct pair_opts o = pair_defaults();
+    struct pair *p;
+    struct wc wc;
+
+    o.type = QPT_UD;
+    p = pair_new(&o);
+    pair_fill(p, 0, 0, 100, 6);
+    pair_recv(p, 1, 3, 0, 140);
+    pair_post(p, 0, (struct send_wr){.opcode = WR_SEND_WITH_IMM, .imm_data = 77, .remote_qpn = ep_qp(p->ep[1], p->qp[1])->qpn, .remote_qkey = PAIR_QKEY}, 0, 100);
+    pair_run(p, NS_NEVER);
+    wc = pair_wc(p, 1);
+    cr_expect(wc.status == WC_SUCCESS && wc.byte_len == 140 && wc.flags == (WC_GRH | WC_WITH_IMM) && wc.imm_data == 77);
+    cr_expect_eq(wc.src_qp, ep_qp(p->ep[0], p->qp[0])->qpn);
+    cr_expect_arr_eq(p->mem[1] + 40, p->mem[0], 100);
+    cr_expect_eq(p->mem[1][20], 0x45, "the IPv4 header fills the last 20 of the 40 bytes");
+    cr_expect_eq(status(p, 0), WC_SUCCESS);
+    no_own_failures(p);
+    pair_free(p);
+}
+
+Test(ep_services, datagram_longer_than_the_mtu_vanishes_with_success)
+{
+    struct pair_opts o = pair_defaults();
+    struct pair *p;
+
+    o.type = QPT_UD;
+    p = pair_new(&o);
+    pair_post(p, 0, (struct send_wr){.opcode = WR_SEND, .remote_qpn = 17, .remote_qkey = PAIR_QKEY}, 0, 4097);
+    pair_run(p, NS_NEVER);
+    cr_expect_eq(p->n_log, 0);
+    cr_expect_eq(status(p, 0), WC_SUCCESS);
+    pair_free(p);
+}
+
+Test(ep_services, multicast_reaches_the_members_of_its_group)
+{
+    struct pair_opts o = pair_defaults();
+    struct pair *p;
+    struct av av = {0};
+    int ah;
+
+    o.type = QPT_UD;
+    p = pair_new(&o);
+    gid_from_ipv4(av.dgid, 0xef010203);
+    gid_group_mac(av.dgid, av.dmac);
+    cr_expect_arr_eq(av.dmac, "\x01\x00\x5e\x01\x02\x03", 6);
+    ah = ep_ah_create(p->ep[0], p->pd[0], &av);
+    for (int i = 0; i < 2; i++)
+        pair_recv(p, 1, 0, 0, 200);
+    for (int i = 0; i < 2; i++) {
+        pair_post(p, 0, (struct send_wr){.opcode = WR_SEND, .ah = (uint32_t)ah, .remote_qpn = 0xffffff, .remote_qkey = PAIR_QKEY}, 0, 100);
+        pair_run(p, NS_NEVER);
+        cr_expect_eq(status(p, 1), i ? WC_SUCCESS : 0xff, "only once it has joined");
+        cr_assert_eq(ep_qp_attach(p->ep[1], p->qp[1], av.dgid), 0);
+    }
+    pair_free(p);
+}
+
+Test(ep_services, datagrams_and_connected_packets_do_not_meet)
+{
+    struct pair_opts o = pair_defaults();
+    struct pair *p = pair_new(&o), *d;
+    uint8_t buf[EP_FRAME_MAX];
+    int len;
+
+    o.type = QPT_UD;
+    d = pair_new(&o);
+    pair_recv(d, 1, 0, 0, 200);
+    pair_recv(p, 1, 0, 0, 200);
+    pair_post(p, 0, (struct send_wr){.opcode = WR_SEND}, 0, 10);
+    len = ep_tx(p->ep[0], buf, sizeof buf, 0);
+    cr_expect(!ep_rx(d->ep[1], buf, (uint32_t)len, 0));
+    pair_post(d, 0, (struct send_wr){.opcode = WR_SEND, .remote_qpn = ep_qp(p->ep[1], p->qp[1])->qpn, .remote_qkey = PAIR_QKEY}, 0, 10);
+    len = ep_tx(d->ep[0], buf, sizeof buf, 0);
+    cr_expect(!ep_rx(p->ep[1], buf, (uint32_t)len, 0));
+    cr_expect_eq(status(p, 1), 0xff);
+    cr_expect_eq(status(d, 1), 0xff);
+    pair_free(p);
+    pair_free(d);
+}
+
+Test(ep_services, every_encapsulation_carries_the_same_conversation)
+{
+    for (int i = 0; i < 5; i++) {
+        struct pair_opts o = pair_defaults();
+        struct pair *p;
+        for (int side = 0; side < 2; side++) {
+            struct link_addr *a = &o.cfg[side].addr;
+            a->encap = i < 3 ? ENCAP_ROCEV2 : i == 3 ? ENCAP_ROCEV1 : ENCAP_IB;
+            a->has_vlan = i == 1;
+            a->vlan = 5;
+            if (i == 2)
+                memcpy(a->gid, "\xfd\x77\0\0\0\0\0\0\0\0\0\0\0\0\0", 15), a->gid[15] = (uint8_t)(side + 1);
+        }
+        p = pair_new(&o);
+        pair_fill(p, 0, 0, 3000, 8);
+        pair_recv(p, 1, 0, 0, 3000);
+        pair_post(p, 0, (struct send_wr){.opcode = WR_SEND}, 0, 3000);
+        pair_post(p, 0, (struct send_wr){.opcode = WR_RDMA_READ, .remote_addr = PAIR_IOVA(1), .rkey = p->key[1]}, 4096, 3000);
+        pair_run(p, NS_NEVER);
+        cr_expect_arr_eq(p->mem[0] + 4096, p->mem[0], 3000, "kind %d", i);
+        cr_expect_eq(status(p, 0), WC_SUCCESS);
+        no_own_failures(p);
+        pair_free(p);
+    }
+}
