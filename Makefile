@@ -21,6 +21,7 @@ GEN   := $(wildcard gen/*.c)
 CLI   := $(wildcard src/cli/*.c)
 GENCLI := $(wildcard gen/cli/*.c)
 UNIT  := $(wildcard tests/unit/*.c)
+PROPERTY := $(wildcard tests/property/*.c)
 FUZZ  := $(wildcard tests/fuzz/fuzz_*.c)
 CORE  := $(BASE) $(WIRE) $(CAP) $(TRANS)
 READER := $(CORE) $(TRACE) $(filter-out src/cli/main.c,$(CLI))
@@ -28,7 +29,7 @@ READER := $(CORE) $(TRACE) $(filter-out src/cli/main.c,$(CLI))
 obj = $(1:%.c=$(BUILD)/%.o)
 LINK = $(CC) $(SANFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
 PROGRAMS = $(if $(CLI),$(BUILD)/rdmatrace) $(if $(GENCLI),$(BUILD)/rdmagen)
-TEST_PROGRAMS = $(addprefix $(BUILD)/,unit hostile leaky mkcap)
+TEST_PROGRAMS = $(addprefix $(BUILD)/,unit hostile leaky mkcap property)
 MAN  = $(wildcard man/*.[1-8])
 COMPLETIONS = $(wildcard src/cli/*.bash gen/cli/*.bash)
 
@@ -43,6 +44,8 @@ $(BUILD)/unit: $(call obj,$(READER) $(GEN) $(UNIT))
 $(BUILD)/leaky: $(BUILD)/tests/asan/leaky.o
 	$(LINK) -lcriterion
 $(BUILD)/hostile: $(call obj,$(READER)) $(BUILD)/tests/hostile/hostile.o
+	$(LINK)
+$(BUILD)/property: $(call obj,$(CORE) $(TRACE) $(GEN) $(PROPERTY))
 	$(LINK)
 $(BUILD)/mkcap: $(call obj,$(BASE) $(WIRE)) $(BUILD)/tests/bench/mkcap.o
 	$(LINK)

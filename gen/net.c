@@ -389,14 +389,14 @@ int net_build(struct net *net, const struct net_config *c, struct tap_set *const
     for (unsigned d = 0; d < NET_HOSTS; d++) {
         if (c->n[d] + 6 > NET_CHAIN_MAX)
             return -ENOSPC;
-        chain_tap(net, d, taps[d ? TAP_RESPONDER : TAP_REQUESTER]);
+        chain_tap(net, d, taps[d ? TAP_AT_RESPONDER : TAP_AT_REQUESTER]);
         chain_config(net, c, d, true);
         chain_add(net, d, &half);
-        chain_tap(net, d, taps[TAP_MIDDLE]);
+        chain_tap(net, d, taps[TAP_AT_MIDDLE]);
         chain_add(net, d, &exact);
         chain_config(net, c, d, false);
         chain_add(net, d, &rest);
-        chain_tap(net, d, taps[d ? TAP_REQUESTER : TAP_RESPONDER]);
+        chain_tap(net, d, taps[d ? TAP_AT_REQUESTER : TAP_AT_RESPONDER]);
     }
     return 0;
 }

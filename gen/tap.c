@@ -92,8 +92,10 @@ static void tap_write(struct tap *t, const uint8_t *data, uint32_t len, uint32_t
 
 void tap_frame(struct tap_set *s, const uint8_t *data, uint32_t len, bool inbound, ns_t now)
 {
-    uint32_t flags = s->place == TAP_MIDDLE ? 0 : inbound ? EPB_INBOUND : EPB_OUTBOUND;
+    uint32_t flags = s->place == TAP_AT_MIDDLE ? 0 : inbound ? EPB_INBOUND : EPB_OUTBOUND;
 
+    if (s->frame)
+        s->frame(s->user, data, len, now);
     for (struct tap *t = s->first; t; t = t->next)
         if (!t->err)
             tap_write(t, data, len, flags, now);

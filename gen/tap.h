@@ -1,4 +1,4 @@
-/* layer 3 (gen): taps of the simulated network: they write what passes to capture files. */
+/* layer 3 (gen): taps of the simulated network: they write what passes to capture files, or hand it to a function. */
 #ifndef RDMATRACE_TAP_H
 #define RDMATRACE_TAP_H
 
@@ -8,7 +8,7 @@
 /* Virtual time 0 in captures: 2026-01-01 00:00:00 UTC. */
 #define TAP_EPOCH (INT64_C(1767225600) * NS_PER_S)
 
-enum tap_place { TAP_REQUESTER, TAP_MIDDLE, TAP_RESPONDER, TAP_PLACES };
+enum tap_place { TAP_AT_REQUESTER, TAP_AT_MIDDLE, TAP_AT_RESPONDER, TAP_PLACES };
 /* "requester", "middle", "responder". */
 const char *tap_place_str(enum tap_place p);
 
@@ -39,6 +39,9 @@ struct tap {
 struct tap_set {
     struct tap *first;
     uint8_t place; /* enum tap_place */
+    /* Gets every frame, too; NULL: nobody does. */
+    void (*frame)(void *user, const uint8_t *data, uint32_t len, ns_t now);
+    void *user;
 };
 
 /* Add a file to a place. `path` must stay valid. 0, or a negative errno with *err filled. */

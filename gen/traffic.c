@@ -159,8 +159,11 @@ static int traffic_open(struct traffic *t)
     int r = 0;
 
     prng_seed(&prng, t->c.seed ^ 0x7e57);
-    for (unsigned h = 0; h < NET_HOSTS; h++)
+    for (unsigned h = 0; h < NET_HOSTS; h++) {
         t->c.conn.pd[h] = ep_pd_alloc(t->s->ep[h]);
+        if (t->c.srq && (r = t->c.conn.srq[h] = ep_srq_create(t->s->ep[h], t->c.conn.pd[h], t->rx_slots, 1)) < 0)
+            return r;
+    }
     for (uint32_t i = 0; i < t->c.qps; i++) {
         for (unsigned h = 0; h < NET_HOSTS && !t->c.psn_given; h++)
             t->c.conn.psn[h] = (uint32_t)prng_next(&prng) & 0xffffff;
@@ -223,7 +226,9 @@ static void post_recvs(struct traffic *t, struct flow *f, ns_t now)
         struct sge sge = {RX_IOVA + (uint64_t)(recv_slot(t, f, f->rx_posted) - f->rx), t->stride + (f->c->type == QPT_UD ? GRH_BYTES : 0),
                           f->rx_lkey};
         struct recv_wr wr = {.wr_id = RECV_ID | f->rx_posted, .sg_list = &sge, .num_sge = 1};
-        if (ep_post_recv(t->s->ep[other], f->c->qp[other], &wr, now) < 0)
+        int srq = t->c.conn.srq[other];
+        if ((srq == EP_NO_SRQ ? ep_post_recv(t->s->ep[other], f->c->qp[other], &wr, now)
+                              : ep_post_srq_recv(t->s->ep[other], srq, &wr, now)) < 0)
             return;
         f->rx_posted++;
     }

@@ -26,6 +26,7 @@ struct traffic_config {
     bool use_cm;
     bool disconnect;     /* with use_cm: in the end */
     uint64_t seed;
+    bool srq;            /* receives are posted to a shared receive queue; with one connection only */
     struct sim_conn_config conn; /* for all connections; PSNs, QPNs and queue depths are filled in */
     bool psn_given;      /* conn.psn is used as it is */
     ns_t time_limit;     /* give up at this time; 0: never */

@@ -339,7 +339,7 @@ void conn_pair_by_psn(struct conn_table *t, uint32_t flow, uint32_t psn)
         const struct flow *g = &t->flows[i];
         scanned++;
         if (g->peer != FLOW_NONE || g->tap != f->tap || !addr_eq(&g->src, &f->dst) || !addr_eq(&g->dst, &f->src) ||
-            (f->have_sqpn && f->sqpn != g->dqpn) || !t->has_psn(t->user, i, psn))
+            (f->have_sqpn && f->sqpn != g->dqpn) || (g->have_sqpn && g->sqpn != f->dqpn) || !t->has_psn(t->user, i, psn))
             continue;
         if (found != FLOW_NONE)
             return; /* more than one fits */

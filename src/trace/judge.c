@@ -116,8 +116,14 @@ const char *say(struct judge *j, const char *fmt, ...)
 
 enum opener { OPENER_UNKNOWN, OPENER_THIS, OPENER_PEER };
 
+/* Whether the only requests of a connection are from its opener. */
+static bool opens(const struct half *h)
+{
+    return h && h->have_next && (h->began == BEGAN_SEEN || h->service == SVC_UC);
+}
+
 /* Which end opened the connection: the sender of the requests in `flow`, or its peer. Without CM it is the end that sent requests
- * first, if the other one had answered before it sent its own. */
+ * first, if the capture shows how that began, and if the other one had answered before it sent its own. */
 static enum opener opener(const struct judge *j, uint32_t flow)
 {
     const struct flow *f = conn_flow_at(j->conns, flow);
@@ -128,10 +134,12 @@ static enum opener opener(const struct judge *j, uint32_t flow)
     if (f->peer == FLOW_NONE && conn_has_reverse(j->conns, flow))
         return OPENER_UNKNOWN;
     if (!a || !a->have_next || !b || !b->have_next)
-        return a && a->have_next ? OPENER_THIS : b && b->have_next ? OPENER_PEER : OPENER_UNKNOWN;
-    if (a->first_rsp_frame && a->first_rsp_ts <= b->first_ts)
+        return opens(a) ? OPENER_THIS : opens(b) ? OPENER_PEER : OPENER_UNKNOWN;
+    if (a->began != BEGAN_SEEN || b->began != BEGAN_SEEN)
+        return OPENER_UNKNOWN;
+    if (a->first_rsp_ts <= b->first_ts)
         return OPENER_THIS;
-    return b->first_rsp_frame && b->first_rsp_ts <= a->first_ts ? OPENER_PEER : OPENER_UNKNOWN;
+    return b->first_rsp_ts <= a->first_ts ? OPENER_PEER : OPENER_UNKNOWN;
 }
 
 static unsigned have_tap(const struct judge *j, uint32_t flow)
@@ -170,7 +178,8 @@ unsigned judge_have(const struct judge *j, uint32_t flow, const struct pkt *p)
     return have;
 }
 
-/* Whether a pairing by PSN agreement may be wrong: another queue pair between the same addresses is at similar PSNs. */
+/* Whether a pairing by PSN agreement may be wrong: no response fitted yet, another queue pair between the same addresses is at
+ * similar PSNs, or there are responses to another one whose requests were not captured. */
 static bool pairing_doubtful(const struct judge *j, uint32_t flow)
 {
     const struct flow *f = conn_flow_at(j->conns, flow);
@@ -179,11 +188,15 @@ static bool pairing_doubtful(const struct judge *j, uint32_t flow)
 
     if (f->paired_by != PAIR_PSN || !h)
         return false;
+    if (!h->rsp_packets)
+        return true; /* the only response that fits is the one that is judged */
     for (uint32_t i = 0; i < n; i++) {
         const struct flow *g = conn_flow_at(j->conns, i);
         const struct half *o = j->flows[i].half;
         if (i != flow && o && o->have_next && g->tap == f->tap && memcmp(&g->src, &f->src, 16) == 0 && memcmp(&g->dst, &f->dst, 16) == 0 &&
             psn_in(o->next, psn_add(h->next, (uint32_t)-SIMILAR_PSNS), 2 * SIMILAR_PSNS))
+            return true;
+        if (g->peer == FLOW_NONE && j->flows[i].has_rsp && g->tap == f->tap && memcmp(&g->src, &f->dst, 16) == 0 && memcmp(&g->dst, &f->src, 16) == 0)
             return true;
     }
     return false;

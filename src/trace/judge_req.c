@@ -209,7 +209,7 @@ static void check_silence(struct judge *j, const struct pkt *p, uint32_t flow, s
     elapsed = p->frame->ts - start;
     f.cause = s->last;
     f.has = known ? N_CM : 0;
-    f.lacks = (known ? 0 : N_CM) | (h->twin || h->disorder ? N_COMPLETE : 0);
+    f.lacks = (known ? 0 : N_CM) | (h->twin || h->disorder || half_is_unknown_read(h, p) ? N_COMPLETE : 0);
     f.seen = say(j, "%.6f ms", (double)elapsed / 1e6);
     if (!known || elapsed < wait - tolerance(j)) {
         f.expected = !known ? "the timeout" : wait == NS_NEVER ? "no timeout: it is off" : say(j, "at least %.6f ms", (double)wait / 1e6);

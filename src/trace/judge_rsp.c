@@ -186,6 +186,8 @@ static void check_second_nak(struct judge *j, const struct answer *a)
         return;
     if (n->icrc == icrc_in(a->p))
         f.needs |= N_TAP_RSP; /* else it may be a copy */
+    if (n->icrc == icrc_in(a->p) && a->h->copies * 4 >= a->h->packets)
+        f.lacks |= N_TAP_RSP; /* and is one where all is captured twice */
     f.cause = n->frame;
     f.expected = say(j, "silence until PSN %u arrives", a->psn);
     f.seen = "another sequence NAK";
@@ -300,7 +302,7 @@ static void check_acknowledge(struct judge *j, const struct answer *a)
 static enum rule misfit(const struct judge *j, const struct answer *a, const struct ask *k, uint32_t *want)
 {
     uint32_t off = (a->psn - k->psn) & PSN_MASK, flags = a->p->op->flags;
-    bool first = off == 0, last = off + 1 == k->span, loose = j->o.profile == PROFILE_RXE && k->again && first;
+    bool first = off == 0, last = off + 1 == k->span, loose = j->o.profile == PROFILE_RXE && first && (k->again || !a->h->from_start);
 
     if ((k->opcode == OP_COMPARE_SWAP || k->opcode == OP_FETCH_ADD) != !!(flags & OPF_ATOMIC_ACK)) {
         *want = flags & OPF_ATOMIC_ACK ? OP_READ_RESP_ONLY : OP_ATOMIC_ACKNOWLEDGE;
@@ -441,7 +443,7 @@ void judge_response(struct judge *j, const struct pkt *p, uint32_t flow)
     }
     if (UNLIKELY(psn_diff(a.psn, a.h->next) >= 0 && !(p->op->flags & OPF_ACK && aeth_type(p) != AETH_ACK)))
         early_begins(&a);
-    else if (UNLIKELY(psn_diff(a.psn, psn_add(a.h->start, PSN_MASK)) < 0))
+    else if (UNLIKELY(psn_diff(a.psn, psn_add(a.h->start, PSN_MASK)) < 0) && !half_sent(a.h, a.psn))
         return; /* it answers what was sent before the capture began */
     else if (p->op->flags & OPF_ACK && p->have & H_AETH)
         check_acknowledge(j, &a);

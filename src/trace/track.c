@@ -260,6 +260,7 @@ static void take_new(struct half *h, const struct pkt *p, uint32_t span, enum se
     if (UNLIKELY(!h->have_next)) {
         h->have_next = true;
         h->start = h->contig = h->gbn = psn;
+        h->first_is_start = p->op->flags & OPF_START;
         h->first_frame = frame_u32(p);
         h->first_ts = p->frame->ts;
         h->counted = h->from_start;
@@ -348,7 +349,7 @@ void half_request(struct half *h, const struct pkt *p, enum seen_as as)
     if (UNLIKELY(!h->pmtu && p->op->flags & (OPF_FIRST | OPF_MIDDLE)))
         half_set_pmtu(h, p->payload_len);
     span = half_span(h, p);
-    h->loose = p->op->flags & OPF_READ_REQ && !h->pmtu && p->reth.dmalen > 256;
+    h->loose = half_is_unknown_read(h, p);
     count_request(h, p, as);
     h->last_frame = frame_u32(p);
     h->last_ts = p->frame->ts;
@@ -356,7 +357,8 @@ void half_request(struct half *h, const struct pkt *p, enum seen_as as)
         struct sent *s = half_sent(h, psn);
         s->same += s->same < UINT8_MAX;
         s->last = frame_u32(p);
-        s->ts = p->frame->ts;
+        if (p->frame->ts - s->ts >= COPY_WITHIN)
+            s->ts = p->frame->ts; /* else it left when the first one did */
     } else if (LIKELY(as == SEEN_NEW || as == SEEN_GAP)) {
         take_new(h, p, span, as);
     } else {
@@ -388,6 +390,8 @@ static void nak_put(struct nak *n, const struct pkt *p)
 {
     bool again = n->have && n->psn == p->bth.psn;
 
+    if (again && !n->resent && n->icrc == icrc_of(p) && p->frame->ts - n->ts < COPY_WITHIN)
+        return; /* a copy: its receiver acted on the first one */
     n->times = again ? n->times + 1 : 1;
     if (!again)
         n->ts_first = p->frame->ts;
@@ -470,6 +474,10 @@ void half_response(struct half *h, const struct pkt *p)
 {
     uint32_t proves = response_proves(p);
 
+    if (UNLIKELY(h->began == BEGAN_UNKNOWN && p->have & H_AETH))
+        h->began = h->first_is_start && p->aeth.msn <= h->msgs ? BEGAN_SEEN : BEGAN_BEFORE;
+    if (h->back && psn_diff(proves, h->back_psn) > 0)
+        h->retries = 0; /* the answer to the last try; it may have been lost behind the tap the times before */
     h->rsp_packets++;
     h->rsp_bytes += p->payload_len;
     if (!h->first_rsp_frame) {

@@ -73,6 +73,9 @@ enum why_back {
 /* "sequence NAK", "implied NAK", "RNR NAK", "no answer". */
 const char *why_back_str(enum why_back w);
 
+/* Whether the first request seen is the first one of its queue pair, as the MSN of the first response tells. */
+enum began { BEGAN_UNKNOWN, BEGAN_SEEN, BEGAN_BEFORE };
+
 /* What a request packet is to its half. */
 enum seen_as {
     SEEN_NEW,    /* the PSN expected next */
@@ -92,6 +95,8 @@ struct half {
     /* Requests. */
     bool have_next;
     bool from_start;  /* the first request of the queue pair was seen */
+    bool first_is_start; /* the first request seen begins a message */
+    uint8_t began;    /* enum began */
     bool counted;     /* from_start, and no gap since: msgs and ends are exact */
     uint32_t next;    /* highest PSN used, plus 1; valid with have_next, as all below */
     uint32_t cursor;  /* the PSN that would follow the packet seen last */
@@ -172,6 +177,11 @@ void half_set_pmtu(struct half *h, uint32_t pmtu);
 uint32_t reth_hash(const struct pkt *p);
 /* PSNs that request `p` takes; 1 if that needs a path MTU which is not known. */
 uint32_t half_span(const struct half *h, const struct pkt *p);
+/* Whether `p` is a READ request whose PSNs are not known for want of a path MTU: responses to it may not be known as such. */
+static inline bool half_is_unknown_read(const struct half *h, const struct pkt *p)
+{
+    return p->op->flags & OPF_READ_REQ && !h->pmtu && p->reth.dmalen > 256;
+}
 /* Why the requester would go back to `psn` at `now`, by what was seen. */
 enum why_back half_why_back(struct half *h, uint32_t psn);
 /* Take request `p`, which is `as`. */

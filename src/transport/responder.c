@@ -257,7 +257,7 @@ struct effects rsp_rx(struct responder *r, const struct rsp_env *env, const stru
     case ANS_NAK_SEQ:
         e.reason = WHY_GAP;
         e.flags |= EFF_DROP;
-        if (r->p.certain)
+        if (r->p.certain && !r->nak_owed) /* an RNR NAK that is about to leave goes first */
             owe_nak(r, SYNDROME_NAK(NAK_PSN_SEQ), &e);
         break;
     case ANS_RNR:

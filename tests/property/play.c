@@ -1,0 +1,268 @@
+/* layer 4 (test) property: seeded conversations of two endpoints. */
+#include "tests/property/play.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define PLAY_PACKETS 120 /* of payload, about, in a conversation */
+
+static void *fail(const char *what, const char *words)
+{
+    fprintf(stderr, "property: %s '%s'\n", what, words);
+    exit(2);
+}
+
+void play_init(struct play *p, uint64_t seed)
+{
+    *p = (struct play){0};
+    sim_config_init(&p->sim, seed);
+    sim_conn_config_init(&p->traffic.conn, QPT_RC, 1024);
+    p->sim.events = event_list_new();
+    p->traffic.seed = seed;
+    p->traffic.op = TRAFFIC_MIXED;
+    p->traffic.size = 4000;
+    p->traffic.iters = 10;
+    p->traffic.qps = 1;
+    p->traffic.tx_depth = 8;
+    p->traffic.use_cm = p->traffic.disconnect = true;
+    p->traffic.time_limit = 1000 * NS_PER_S;
+}
+
+/* --- By chance -------------------------------------------------------------------------------------------------------------------- */
+
+static uint32_t pick(struct prng *r, const uint32_t *of, unsigned n)
+{
+    return of[prng_below(r, n)];
+}
+#define PICK(r, ...) pick(r, (const uint32_t[]){__VA_ARGS__}, ARRAY_LEN(((const uint32_t[]){__VA_ARGS__})))
+
+static bool percent(struct prng *r, uint32_t n)
+{
+    return prng_below(r, 100) < n;
+}
+
+void play_net(struct play *p, const char *words, unsigned dirs)
+{
+    struct token t[EVENT_WORDS];
+    struct text_error e;
+    unsigned n = text_split(words, t, ARRAY_LEN(t));
+
+    if (n > ARRAY_LEN(t) || !net_parse(&p->sim.net, t, n, dirs, &e))
+        fail("the network does not know", words);
+}
+
+void play_event(struct play *p, const char *words)
+{
+    struct token t[EVENT_WORDS];
+    struct text_error e;
+    unsigned n = text_split(words, t, ARRAY_LEN(t));
+
+    if (n > ARRAY_LEN(t) || !event_add(p->sim.events, t, n, words, &e))
+        fail("no event", words);
+}
+
+PRINTF_LIKE(2, 3) static void about(struct play *p, const char *fmt, ...)
+{
+    size_t n = strlen(p->about);
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(p->about + n, sizeof p->about - n, fmt, ap);
+    va_end(ap);
+}
+
+static void random_service(struct play *p, struct prng *r)
+{
+    struct traffic_config *t = &p->traffic;
+    uint32_t dice = prng_below(r, 100);
+    uint16_t mtu = (uint16_t)PICK(r, 256, 256, 512, 1024, 1024, 2048, 4096);
+
+    t->type = dice < 75 ? QPT_RC : dice < 88 ? QPT_UC : QPT_UD;
+    p->xrc = dice < 8;
+    sim_conn_config_init(&t->conn, (enum qp_type)t->type, mtu);
+    for (unsigned h = 0; h < NET_HOSTS; h++)
+        p->sim.ep[h].mtu = mtu;
+    t->op = t->type == QPT_UD ? TRAFFIC_SEND : (uint8_t)prng_below(r, t->type == QPT_UC ? 2 : TRAFFIC_OPS);
+    if (t->type == QPT_RC && percent(r, 40))
+        t->op = TRAFFIC_MIXED;
+    t->size = PICK(r, 0, 5, mtu - 1u, mtu, mtu + 1u, 2u * mtu, 4u * mtu + 9, 9u * mtu + 1);
+    if (t->type == QPT_UD)
+        t->size = min_u32(t->size, mtu);
+    t->vary = percent(r, 50);
+    t->with_imm = percent(r, 20);
+    t->solicited = percent(r, 10) && (t->op == TRAFFIC_SEND || t->with_imm);
+    t->bidirectional = percent(r, 40);
+    t->qps = PICK(r, 1, 1, 1, 2, 3);
+    t->iters = 1 + prng_below(r, PLAY_PACKETS / (t->size / mtu + 1) / t->qps / (1 + t->bidirectional));
+    t->tx_depth = PICK(r, 1, 2, 5, 16);
+    t->signal_every = PICK(r, 1, 1, 4);
+    if (percent(r, 30))
+        t->rx_depth = 1 + prng_below(r, 3); /* RNR NAKs */
+    about(p, "%s%s size=%u%s n=%u q=%u mtu=%u%s%s rx=%u", p->xrc ? "XRC as " : "", qp_type_str((enum qp_type)t->type), t->size, t->vary ? "-" : "",
+          (unsigned)t->iters, t->qps, mtu, t->bidirectional ? " both" : "", t->with_imm ? " imm" : "", t->rx_depth);
+    about(p, " op=%s", traffic_op_str((enum traffic_op)t->op));
+}
+
+static void random_connection(struct play *p, struct prng *r)
+{
+    struct sim_conn_config *c = &p->traffic.conn;
+    uint8_t timeout = (uint8_t)PICK(r, 8, 10, 14, 18), rnr = (uint8_t)PICK(r, 1, 5, 12), depth = (uint8_t)PICK(r, 1, 2, 4, 16);
+    uint8_t retry = (uint8_t)PICK(r, 1, 3, 7, 7), rnr_retry = (uint8_t)PICK(r, 7, 7, 7, 3);
+
+    for (unsigned h = 0; h < NET_HOSTS; h++) {
+        c->peer[h].timeout = timeout;
+        c->peer[h].retry_cnt = retry;
+        c->peer[h].rnr_retry = rnr_retry;
+        c->peer[h].min_rnr_timer = rnr;
+        c->peer[h].max_rd_atomic = c->peer[h].max_dest_rd_atomic = depth;
+    }
+    if (percent(r, 40)) {
+        p->traffic.psn_given = true;
+        for (unsigned h = 0; h < NET_HOSTS; h++)
+            c->psn[h] = (1u << 24) - 1 - prng_below(r, 40);
+    }
+    p->sim.no_cm = p->xrc || percent(r, 35);
+    p->traffic.use_cm = !p->sim.no_cm;
+    p->traffic.disconnect = percent(r, 80);
+    if (p->traffic.qps == 1 && p->traffic.type == QPT_RC && percent(r, 10))
+        p->traffic.srq = true;
+    about(p, " timeout=%u retry=%u rnr=%u/%u depth=%u%s%s%s", timeout, retry, rnr, rnr_retry, depth, p->traffic.psn_given ? " wrap" : "",
+          p->sim.no_cm ? " no-cm" : "", p->traffic.srq ? " srq" : "");
+}
+
+static void random_hosts(struct play *p, struct prng *r)
+{
+    uint32_t encap = p->xrc ? prng_below(r, 90) : prng_below(r, 100);
+    bool credits = percent(r, 20), vlan = !p->xrc && percent(r, 5);
+    uint32_t ack = prng_below(r, 4), window = PICK(r, 1, 3, 16, 128), every = PICK(r, 1, 4, 64);
+    uint32_t arg = ack == 1 ? PICK(r, 2, 4, 16) : PICK(r, 500, 20000);
+
+    p->rxe = percent(r, 30);
+    for (unsigned h = 0; h < NET_HOSTS; h++) {
+        struct ep_config *c = &p->sim.ep[h];
+        c->profile = p->rxe ? EP_RXE : EP_STRICT;
+        c->credits = credits;
+        c->policies.ack = ack == 1 ? &ack_coalesce : ack == 2 ? &ack_delay : &ack_every;
+        c->policies.ack_arg = arg;
+        c->policies.window_arg = window;
+        c->policies.ackreq_every = every;
+        c->addr.has_vlan = vlan;
+        c->addr.vlan = 3;
+        c->addr.encap = encap >= 95 ? ENCAP_IB : encap >= 90 ? ENCAP_ROCEV1 : ENCAP_ROCEV2;
+        if (encap >= 65 && encap < 95)
+            memcpy(c->addr.gid, (uint8_t[16]){0x20, 0x01, 0x0d, 0xb8, [15] = (uint8_t)(h + 1)}, 16);
+        p->traffic.conn.peer[h].av.grh = encap >= 98;
+    }
+    if (encap >= 95)
+        for (unsigned h = 0; h < NET_HOSTS; h++)
+            p->sim.ep[h].addr.has_vlan = false;
+    about(p, "%s %s%s ack=%s,%u window=%u every=%u%s", p->rxe ? " rxe" : "", encap >= 95 ? "IB" : encap >= 90 ? "v1" : encap >= 65 ? "v2/6" : "v2",
+          vlan ? " vlan" : "", p->sim.ep[0].policies.ack->name, arg, window, every, credits ? " credits" : "");
+}
+
+static void random_net(struct play *p, struct prng *r)
+{
+    static const char *const nodes[] = {"loss=0.5%", "loss=3%", "loss=10%", "burst=1%/40%", "dup=1%", "dup=5%", "reorder=1%/3", "reorder=5%/1",
+                                        "reorder=5%/8", "jitter=3us", "rate=10G queue=64K ecn=4K", "corrupt=1%", "corrupt=1%/icrc", "truncate=1%/5"};
+
+    p->sim.net.delay = (ns_t)PICK(r, 200, 1000, 5000, 50000);
+    about(p, " delay=%u", (unsigned)p->sim.net.delay);
+    for (unsigned n = prng_below(r, 4); n > 0; n--) {
+        char words[64];
+        unsigned i = prng_below(r, ARRAY_LEN(nodes)), dirs = PICK(r, 1, 2, 3, 3);
+        bool bad = nodes[i][0] == 'c' || nodes[i][0] == 't';
+        if (bad && p->xrc)
+            continue;
+        p->corrupts |= bad;
+        p->truncates |= nodes[i][0] == 't';
+        snprintf(words, sizeof words, "%s%s", nodes[i], percent(r, 30) ? " before" : "");
+        play_net(p, words, dirs);
+        about(p, " %s (%u)", words, dirs);
+        for (unsigned h = 0; h < NET_HOSTS && nodes[i][1] == 'a'; h++)
+            p->traffic.conn.peer[h].av.tclass = 2; /* ECN capable */
+    }
+}
+
+void play_random(struct play *p, uint64_t seed)
+{
+    struct prng r;
+
+    play_init(p, seed);
+    prng_seed(&r, seed * 7919 + 17);
+    random_service(p, &r);
+    random_connection(p, &r);
+    random_hosts(p, &r);
+    random_net(p, &r);
+}
+
+/* --- Playing ---------------------------------------------------------------------------------------------------------------------- */
+
+static void on_frame(void *user, const uint8_t *data, uint32_t len, ns_t now)
+{
+    trace_add(user, data, len, now);
+}
+
+static void keep_result(struct play *p, const struct sim *s, const struct traffic *t)
+{
+    p->result = *traffic_result(t);
+    for (unsigned h = 0; h < NET_HOSTS; h++) {
+        p->own_failures += ep_stats(s->ep[h])->own_check_failures;
+        p->faults += ep_stats(s->ep[h])->faults;
+    }
+}
+
+bool play_run(struct play *p)
+{
+    struct tap_set sets[TAP_PLACES];
+    struct sim_app none = {0};
+    struct sim s;
+    struct traffic *t = NULL;
+    int err;
+
+    for (unsigned i = 0; i < TAP_PLACES; i++) {
+        sets[i] = (struct tap_set){.place = (uint8_t)i, .frame = on_frame, .user = &p->tap[i]};
+        p->tap[i].store = &p->store;
+        p->tap[i].linktype = p->sim.ep[0].addr.encap == ENCAP_IB ? LINK_INFINIBAND : LINK_ETHERNET;
+        p->sim.taps[i] = &sets[i];
+    }
+    err = sim_init(&s, &p->sim, &none);
+    p->sim.events = NULL;
+    if (err == 0)
+        t = traffic_new(&s, &p->traffic, &err);
+    if (t) {
+        s.app = traffic_app(t);
+        traffic_run(t, NULL, NULL);
+        keep_result(p, &s, t);
+    } else {
+        fprintf(stderr, "property: %s: %s\n", p->about, strerror(-err));
+    }
+    traffic_free(t);
+    sim_free(&s);
+    for (unsigned i = 0; p->xrc && i < TAP_PLACES; i++)
+        if (!trace_to_xrc(&p->tap[i]))
+            fail("not to be made XRC:", p->about);
+    return t != NULL;
+}
+
+struct judge_opts play_judge_opts(const struct play *p, enum tap_place place)
+{
+    static const enum tap_side sides[] = {[TAP_AT_REQUESTER] = TAP_REQUESTER, [TAP_AT_MIDDLE] = TAP_MIDDLE, [TAP_AT_RESPONDER] = TAP_RESPONDER};
+    struct judge_opts o = {.profile = p->rxe ? PROFILE_RXE : PROFILE_STRICT, .ack_timeout = -1, .retry_cnt = -1};
+
+    for (unsigned i = 0; i < JUDGE_TAPS; i++)
+        o.tap[i] = sides[place];
+    if (!p->traffic.use_cm) {
+        o.ack_timeout = p->traffic.conn.peer[0].timeout;
+        o.retry_cnt = p->traffic.conn.peer[0].retry_cnt;
+    }
+    return o;
+}
+
+void play_free(struct play *p)
+{
+    event_list_free(p->sim.events);
+    for (unsigned i = 0; i < TAP_PLACES; i++)
+        trace_free(&p->tap[i]);
+    free(p->store.b);
+}

@@ -1,0 +1,38 @@
+/* layer 4 (test) property: seeded conversations of two endpoints over a simulated network, recorded at three taps. */
+#ifndef RDMATRACE_PROPERTY_PLAY_H
+#define RDMATRACE_PROPERTY_PLAY_H
+
+#include "gen/traffic.h"
+#include "tests/property/trace.h"
+
+/* A conversation: all that decides how it goes, and what came of it. */
+struct play {
+    struct sim_config sim;
+    struct traffic_config traffic;
+    bool xrc;          /* played as RC, then made XRC */
+    bool rxe;          /* habits of soft-RoCE */
+    bool corrupts;     /* the network damages packets: bad ICRCs */
+    bool truncates;    /* and cuts packets: lengths do not agree */
+    struct store store;
+    struct trace tap[TAP_PLACES];
+    struct traffic_result result;
+    uint64_t own_failures; /* of the endpoints' own checks */
+    uint64_t faults;       /* committed */
+    char about[400];   /* what it is, for messages */
+};
+
+/* Defaults: one RC connection with CM, RoCEv2 over IPv4, nothing lost. */
+void play_init(struct play *p, uint64_t seed);
+/* Everything by chance from `seed`. */
+void play_random(struct play *p, uint64_t seed);
+/* Add nodes to the network: words of rdmagen's --net. Exits if they are not understood. */
+void play_net(struct play *p, const char *words, unsigned dirs);
+/* Add an event: words of rdmagen's --event. */
+void play_event(struct play *p, const char *words);
+/* Play and record it. False after a message: it could not be set up. */
+bool play_run(struct play *p);
+/* What the judge is to know of a capture taken at `place`: profile, tap; the timeouts where no CM tells them. */
+struct judge_opts play_judge_opts(const struct play *p, enum tap_place place);
+void play_free(struct play *p);
+
+#endif

@@ -1,0 +1,162 @@
+/* layer 4 (test) property: endpoints that keep the rules are never accused: seeded conversations in one process.
+ *
+ *     property [--seed N] [--count N]     play conversations N, N + 1, ... and judge each at three taps, with what captures lack
+ *     property --seed N --write DIR       the same for one conversation, and write what was judged to DIR */
+#include "tests/property/play.h"
+
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+/* What was done. */
+struct totals {
+    uint64_t conversations, traces, frames, accused, gave_up, unfinished;
+};
+
+struct options {
+    uint64_t seed, count;
+    const char *dir; /* for captures; NULL: none */
+    bool progress;
+};
+
+/* Findings that are no accusation: what the network damaged; that marks lead to no CNP, which the simulated hosts do not send. */
+static bool permitted(const struct play *p, const struct finding *f)
+{
+    if (f->result != V_FAIL || f->severity == SEV_I)
+        return true;
+    if (p->truncates && (f->rule == RULE_FMT_06 || f->rule == RULE_FMT_07 || f->rule == RULE_FMT_18 || f->rule == RULE_FMT_19))
+        return true;
+    return (f->rule == RULE_FMT_01 && p->corrupts) || f->rule == RULE_CC_03;
+}
+
+static void show(const struct play *p, const struct report *r, const struct finding *f, const char *how)
+{
+    printf("FAILED: seed %llu, %s: %s frame", (unsigned long long)p->sim.seed, how, rule_str((enum rule)f->rule));
+    for (unsigned i = 0; i < f->n_frames; i++)
+        printf(" %llu", (unsigned long long)f->frames[i]);
+    for (unsigned i = 0; i < f->n_causes; i++)
+        printf("%s %llu", i ? "," : " because of", (unsigned long long)f->causes[i]);
+    printf(": expected %s, seen %s. %s\n  %s\n", report_string(r, f->expected), report_string(r, f->seen), report_string(r, f->text), p->about);
+}
+
+/* Judge one trace. */
+static void judge_one(const struct play *p, const struct trace *t, const struct judge_opts *o, const char *how, struct totals *n)
+{
+    struct judge *j = trace_judge(t, o);
+    const struct report *r = judge_report(j);
+    bool bad = false;
+
+    n->traces++;
+    n->frames += t->n;
+    for (size_t i = 0; i < report_n(r); i++) {
+        if (permitted(p, report_at(r, i)))
+            continue;
+        if (!bad)
+            show(p, r, report_at(r, i), how);
+        bad = true;
+    }
+    n->accused += bad;
+    judge_free(j);
+}
+
+/* One tap: the capture is changed, and judged as taken there and as taken anywhere. */
+static void judge_tap(const struct options *opt, const struct play *p, unsigned place, struct prng *r, struct totals *n)
+{
+    struct trace t = {0};
+    struct judge_opts o = play_judge_opts(p, (enum tap_place)place);
+    enum mutation m[2] = {AS_IT_WAS, AS_IT_WAS};
+    char how[200], path[300];
+
+    trace_copy(&t, &p->tap[place]);
+    o.complete = true;
+    for (unsigned i = 0; i < 2 && prng_below(r, 100) < (i ? 30 : 70); i++) {
+        m[i] = (enum mutation)(1 + prng_below(r, MUTATIONS - 1));
+        trace_mutate(&t, m[i], r);
+        o.complete &= mutation_is_complete(m[i]);
+    }
+    /* Without connection management the requester is the end that sent the first request; here either may have. */
+    for (unsigned unknown = !p->traffic.use_cm && p->traffic.bidirectional; unknown < 2; unknown++) {
+        for (unsigned i = 0; i < JUDGE_TAPS && unknown; i++)
+            o.tap[i] = TAP_UNKNOWN;
+        snprintf(how, sizeof how, "tap %s, %s, %s, --tap %s%s", tap_place_str((enum tap_place)place), mutation_str(m[0]), mutation_str(m[1]),
+                 tap_str(o.tap[0]), o.complete ? " --complete" : "");
+        judge_one(p, &t, &o, how, n);
+    }
+    if (opt->dir) {
+        snprintf(path, sizeof path, "%s/%s.pcapng", opt->dir, tap_place_str((enum tap_place)place));
+        if (!trace_write(&t, path))
+            exit(2);
+    }
+    trace_free(&t);
+}
+
+static void converse(const struct options *opt, uint64_t seed, struct totals *n)
+{
+    struct play *p = malloc(sizeof *p);
+    struct prng r;
+
+    if (!p)
+        exit(2);
+    play_random(p, seed);
+    prng_seed(&r, seed * 31 + 5);
+    if (!play_run(p))
+        exit(2);
+    n->conversations++;
+    n->gave_up += p->result.gave_up;
+    n->unfinished += p->result.gave_up || p->result.failed || p->result.conn_failed;
+    if (p->own_failures || p->result.mismatches) {
+        printf("FAILED: seed %llu: %llu checks of the endpoints' own failed, %llu mismatches\n  %s\n", (unsigned long long)seed,
+               (unsigned long long)p->own_failures, (unsigned long long)p->result.mismatches, p->about);
+        n->accused++;
+    }
+    if (opt->dir)
+        printf("%s\n", p->about);
+    for (unsigned place = 0; place < TAP_PLACES; place++)
+        judge_tap(opt, p, place, &r, n);
+    play_free(p);
+    free(p);
+}
+
+static uint64_t number(const char *s)
+{
+    char *end;
+    uint64_t v = strtoull(s, &end, 0);
+
+    if (!*s || *end) {
+        fprintf(stderr, "property: '%s' is no number\n", s);
+        exit(2);
+    }
+    return v;
+}
+
+int main(int argc, char **argv)
+{
+    static const struct option longs[] = {
+        {"seed", required_argument, NULL, 's'}, {"count", required_argument, NULL, 'n'}, {"write", required_argument, NULL, 'w'}, {0}};
+    struct options opt = {.seed = 1, .count = 1, .progress = isatty(STDERR_FILENO)};
+    struct totals n = {0};
+    int c;
+
+    while ((c = getopt_long(argc, argv, "", longs, NULL)) != -1) {
+        if (c == '?')
+            return 2;
+        if (c == 's')
+            opt.seed = number(optarg);
+        if (c == 'n')
+            opt.count = number(optarg);
+        if (c == 'w')
+            opt.dir = optarg;
+    }
+    for (uint64_t i = 0; i < opt.count; i++) {
+        converse(&opt, opt.seed + i, &n);
+        if (opt.progress && i % 100 == 0)
+            fprintf(stderr, "\r%llu conversations, %llu accused ", (unsigned long long)n.conversations, (unsigned long long)n.accused);
+    }
+    if (opt.progress)
+        fputs("\r\33[K", stderr);
+    printf("%llu conversations (%llu not finished, %llu given up), %llu traces of %llu frames judged, %llu wrongly\n", (unsigned long long)n.conversations,
+           (unsigned long long)n.unfinished, (unsigned long long)n.gave_up, (unsigned long long)n.traces, (unsigned long long)n.frames,
+           (unsigned long long)n.accused);
+    return n.accused || !n.conversations ? 1 : 0;
+}

@@ -1,0 +1,334 @@
+/* layer 4 (test) property: recordings of taps in memory. */
+#include "tests/property/trace.h"
+
+#include "gen/endpoint.h"
+#include "gen/rewrite.h"
+#include "src/trace/window.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define SWAP_WINDOW 8
+#define SWAP_TIME (20 * NS_PER_US)
+
+static void *grown(void *p, size_t size)
+{
+    p = realloc(p, size);
+    if (!p) {
+        fputs("property: out of memory\n", stderr);
+        exit(2);
+    }
+    return p;
+}
+
+static size_t store_put(struct store *s, const void *data, uint32_t len)
+{
+    if (s->n + len > s->cap) {
+        s->cap = (s->n + len) * 2;
+        s->b = grown(s->b, s->cap);
+    }
+    memcpy(s->b + s->n, data, len);
+    s->n += len;
+    return s->n - len;
+}
+
+static void trace_fit(struct trace *t, size_t n)
+{
+    if (n <= t->cap)
+        return;
+    t->cap = 2 * n + 64;
+    t->shot = grown(t->shot, t->cap * sizeof *t->shot);
+}
+
+void trace_add(struct trace *t, const uint8_t *data, uint32_t len, ns_t ts)
+{
+    trace_fit(t, t->n + 1);
+    t->shot[t->n++] = (struct shot){ts, store_put(t->store, data, len), len};
+}
+
+void trace_copy(struct trace *to, const struct trace *from)
+{
+    trace_fit(to, from->n + 1);
+    memcpy(to->shot, from->shot, from->n * sizeof *to->shot);
+    to->n = from->n;
+    to->store = from->store;
+    to->linktype = from->linktype;
+}
+
+void trace_free(struct trace *t)
+{
+    free(t->shot);
+    *t = (struct trace){0};
+}
+
+/* --- Mutations ------------------------------------------------------------------------------------------------------------------ */
+
+static const char *const names[MUTATIONS] = {"as it was", "frames dropped", "one direction", "cut", "doubled", "directions swapped", "disordered"};
+
+const char *mutation_str(enum mutation m)
+{
+    return names[m];
+}
+
+bool mutation_is_complete(enum mutation m)
+{
+    return m != DROPPED && m != ONE_WAY && m != SWAPPED;
+}
+
+/* A number that tells the direction of a frame: the source MAC address, or the source LID of native InfiniBand. */
+static uint64_t direction(const struct trace *t, size_t i)
+{
+    const uint8_t *p = trace_data(t, i);
+
+    if (t->linktype == LINK_INFINIBAND)
+        return t->shot[i].len >= 8 ? load_be16(p + 6) : 0;
+    return t->shot[i].len >= 14 ? (uint64_t)load_be32(p + 6) << 16 | load_be16(p + 10) : 0;
+}
+
+static void drop_frames(struct trace *t, struct prng *r)
+{
+    static const uint8_t percent[] = {1, 5, 30};
+    uint32_t rate = percent[prng_below(r, ARRAY_LEN(percent))];
+    size_t n = 0;
+
+    for (size_t i = 0; i < t->n; i++)
+        if (prng_below(r, 100) >= rate)
+            t->shot[n++] = t->shot[i];
+    t->n = n;
+}
+
+static void one_way(struct trace *t, struct prng *r)
+{
+    uint64_t keep = t->n ? direction(t, prng_below(r, (uint32_t)t->n)) : 0;
+    size_t n = 0;
+
+    for (size_t i = 0; i < t->n; i++)
+        if (direction(t, i) == keep)
+            t->shot[n++] = t->shot[i];
+    t->n = n;
+}
+
+static void cut(struct trace *t, struct prng *r)
+{
+    uint32_t what = prng_below(r, 3);
+    size_t a = what == 0 ? 0 : prng_below(r, (uint32_t)t->n + 1), b = what == 1 ? t->n : prng_below(r, (uint32_t)t->n + 1), swap = a;
+
+    if (a > b) {
+        a = b;
+        b = swap;
+    }
+    memmove(t->shot, t->shot + a, (b - a) * sizeof *t->shot);
+    t->n = b - a;
+}
+
+static void double_frames(struct trace *t, struct prng *r)
+{
+    ns_t later = prng_below(r, 2) ? 0 : 100;
+
+    trace_fit(t, 2 * t->n + 1);
+    for (size_t i = t->n; i-- > 0;) {
+        t->shot[2 * i + 1] = t->shot[2 * i] = t->shot[i];
+        t->shot[2 * i + 1].ts += i + 1 < t->n && t->shot[i].ts + later <= t->shot[2 * i + 2].ts ? later : 0;
+    }
+    t->n *= 2;
+}
+
+/* Merge the two directions of frames `a` to `a` + SWAP_WINDOW anew; the times stay where they are if `times`. */
+static void mix(struct trace *t, size_t a, bool times, struct prng *r)
+{
+    struct shot lane[2][SWAP_WINDOW];
+    ns_t when[SWAP_WINDOW];
+    uint32_t len[2] = {0, 0}, at[2] = {0, 0};
+    uint64_t first = direction(t, a);
+
+    for (size_t i = 0; i < SWAP_WINDOW; i++) {
+        unsigned d = direction(t, a + i) != first;
+        lane[d][len[d]++] = t->shot[a + i];
+        when[i] = t->shot[a + i].ts;
+    }
+    for (size_t i = 0; i < SWAP_WINDOW; i++) {
+        unsigned d = prng_below(r, len[0] - at[0] + len[1] - at[1]) >= len[0] - at[0];
+        t->shot[a + i] = lane[d][at[d]++];
+        if (times)
+            t->shot[a + i].ts = when[i];
+    }
+}
+
+/* Whether time alone tells the order of the window, and what is next to it. */
+static bool all_differ(const struct trace *t, size_t a)
+{
+    for (size_t i = a ? a - 1 : a; i < a + SWAP_WINDOW && i + 1 < t->n; i++)
+        if (t->shot[i].ts == t->shot[i + 1].ts)
+            return false;
+    return true;
+}
+
+/* Whether the window is so short that its packets may have been taken by several processors at the same time. */
+static bool is_short(const struct trace *t, size_t a)
+{
+    return t->shot[a + SWAP_WINDOW - 1].ts - t->shot[a].ts <= SWAP_TIME;
+}
+
+static void swap_directions(struct trace *t, struct prng *r, bool times)
+{
+    for (size_t i = prng_below(r, SWAP_WINDOW); i + SWAP_WINDOW < t->n; i += SWAP_WINDOW)
+        if (prng_below(r, 2) && (times ? is_short(t, i) : all_differ(t, i)))
+            mix(t, i, times, r);
+}
+
+void trace_mutate(struct trace *t, enum mutation m, struct prng *r)
+{
+    switch (m) {
+    case DROPPED:
+        drop_frames(t, r);
+        break;
+    case ONE_WAY:
+        one_way(t, r);
+        break;
+    case CUT:
+        cut(t, r);
+        break;
+    case DOUBLED:
+        double_frames(t, r);
+        break;
+    case SWAPPED:
+        swap_directions(t, r, true);
+        break;
+    case DISORDERED:
+        swap_directions(t, r, false);
+        break;
+    default:
+        break;
+    }
+}
+
+/* --- XRC ------------------------------------------------------------------------------------------------------------------------ */
+
+/* One frame; RoCEv2 over Ethernet with IPv4 or IPv6. */
+static bool frame_to_xrc(struct trace *t, struct shot *s)
+{
+    uint8_t out[EP_FRAME_MAX + 4];
+    struct pkt p;
+    struct frame f;
+    uint32_t ip, more, behind;
+
+    memcpy(out, t->store->b + s->off, s->len);
+    frame_decode(&p, &f, out, s->len, t->linktype);
+    if (!(p.have & H_BTH) || p.bth.opcode >> 5 != SVC_RC)
+        return true;
+    if (p.encap != ENCAP_ROCEV2 || p.flags & PKT_MALFORMED)
+        return false;
+    ip = p.ip_off;
+    more = p.op->flags & OPF_REQUEST ? 4 : 0;
+    behind = p.bth_off + 12;
+    out[p.bth_off] = (uint8_t)(SVC_XRC << 5 | (p.bth.opcode & 31));
+    memmove(out + behind + more, out + behind, s->len - behind);
+    if (more)
+        store_be32(out + behind, 7); /* reserved byte, number of the shared receive queue */
+    store_be16(out + p.udp_off + 4, (uint16_t)(load_be16(out + p.udp_off + 4) + more));
+    ip += p.have & H_IP4 ? 2 : 4;
+    store_be16(out + ip, (uint16_t)(load_be16(out + ip) + more));
+    frame_fix(out, s->len + more, t->linktype);
+    s->off = store_put(t->store, out, s->len + more);
+    s->len += more;
+    return true;
+}
+
+bool trace_to_xrc(struct trace *t)
+{
+    for (size_t i = 0; i < t->n; i++)
+        if (!frame_to_xrc(t, &t->shot[i]))
+            return false;
+    return true;
+}
+
+/* --- Judging, writing ------------------------------------------------------------------------------------------------------------ */
+
+static struct frame frame_of(const struct trace *t, size_t i)
+{
+    const struct shot *s = &t->shot[i];
+
+    return (struct frame){.ts = TAP_EPOCH + s->ts, .data = trace_data(t, i), .caplen = s->len, .len = s->len, .number = i + 1,
+                          .linktype = t->linktype, .has_ts = true};
+}
+
+static void judge_frame(struct judge *j, const struct frame *f)
+{
+    static const struct decode_opts verify = {.verify = true};
+    struct pkt p;
+
+    pkt_decode(&p, f, &verify);
+    judge_packet(j, &p);
+}
+
+/* As the reading loop of the program does: in the order of time as far as the window allows. */
+static void judge_frames(struct judge *j, const struct trace *t)
+{
+    struct window *w = window_new();
+    struct frame f;
+    bool ok = w != NULL;
+
+    for (size_t i = 0; ok && i < t->n; i++) {
+        f = frame_of(t, i);
+        ok = window_put(w, &f);
+        while (window_full(w) && window_get(w, &f))
+            judge_frame(j, &f);
+    }
+    while (w && window_get(w, &f))
+        judge_frame(j, &f);
+    window_free(w);
+    if (!ok) {
+        fputs("property: out of memory\n", stderr);
+        exit(2);
+    }
+}
+
+static bool is_sorted(const struct trace *t)
+{
+    for (size_t i = 1; i < t->n; i++)
+        if (t->shot[i].ts < t->shot[i - 1].ts)
+            return false;
+    return true;
+}
+
+struct judge *trace_judge(const struct trace *t, const struct judge_opts *o)
+{
+    struct judge *j = judge_new(o);
+
+    if (!j) {
+        fputs("property: out of memory\n", stderr);
+        exit(2);
+    }
+    if (is_sorted(t)) {
+        for (size_t i = 0; i < t->n; i++) {
+            struct frame f = frame_of(t, i);
+            judge_frame(j, &f);
+        }
+    } else {
+        judge_frames(j, t);
+    }
+    judge_end(j);
+    return j;
+}
+
+bool trace_write(const struct trace *t, const char *path)
+{
+    struct cap_iface iface = {.linktype = t->linktype, .tsresol = 9};
+    struct cap_writer_opts o = {.linktype = t->linktype, .app = "property"};
+    struct cap_writer *w;
+    struct cap_error e;
+    struct buf b = {0};
+    bool good = cap_writer_open(&w, path, &o, &e) == 0;
+
+    for (size_t i = 0; good && i < t->n; i++) {
+        struct frame f = frame_of(t, i);
+        cap_write(w, &f, &iface);
+    }
+    good = good && cap_writer_close(w, &e) == 0;
+    if (!good) {
+        cap_error_line(&e, &b);
+        fprintf(stderr, "property: %s\n", buf_str(&b));
+        buf_free(&b);
+    }
+    return good;
+}

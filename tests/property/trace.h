@@ -1,0 +1,62 @@
+/* layer 4 (test) property: recordings of taps in memory: changed as captures differ from the wire, judged, written to files. */
+#ifndef RDMATRACE_PROPERTY_TRACE_H
+#define RDMATRACE_PROPERTY_TRACE_H
+
+#include "gen/tap.h"
+#include "src/trace/judge.h"
+
+/* Bytes of frames, shared by traces. */
+struct store {
+    uint8_t *b;
+    size_t n, cap;
+};
+
+/* A frame: `len` bytes at offset `off` of the store. */
+struct shot {
+    ns_t ts;
+    size_t off;
+    uint32_t len;
+};
+
+struct trace {
+    struct store *store;
+    struct shot *shot;
+    size_t n, cap;
+    uint16_t linktype; /* enum linktype */
+};
+
+/* Append a frame. */
+void trace_add(struct trace *t, const uint8_t *data, uint32_t len, ns_t ts);
+/* Make `to` the same as `from`; their bytes are shared. */
+void trace_copy(struct trace *to, const struct trace *from);
+void trace_free(struct trace *t);
+static inline const uint8_t *trace_data(const struct trace *t, size_t i)
+{
+    return t->store->b + t->shot[i].off;
+}
+
+/* How a capture differs from what passed its tap. */
+enum mutation {
+    AS_IT_WAS,
+    DROPPED,    /* frames are missing: 1, 5 or 30 % */
+    ONE_WAY,    /* one direction is missing */
+    CUT,        /* it begins later, ends earlier, or both */
+    DOUBLED,    /* every frame is there twice */
+    SWAPPED,    /* frames of opposite directions changed places within a window of 8 */
+    DISORDERED, /* times are right, but the records are not in their order, as of several queues */
+    MUTATIONS
+};
+/* "as it was", ... */
+const char *mutation_str(enum mutation m);
+/* Whether the capture still lacks no frame between its first and its last, and tells their order: what --complete says. */
+bool mutation_is_complete(enum mutation m);
+void trace_mutate(struct trace *t, enum mutation m, struct prng *r);
+/* Make RC packets XRC packets: opcodes, and an XRCETH in requests. False if a frame does not fit. */
+bool trace_to_xrc(struct trace *t);
+
+/* Judge it; the judge is the caller's to free. */
+struct judge *trace_judge(const struct trace *t, const struct judge_opts *o);
+/* Write it to a capture file; false after a message. */
+bool trace_write(const struct trace *t, const char *path);
+
+#endif
