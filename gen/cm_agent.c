@@ -7,8 +7,7 @@
 
 #define GSI_RECVS  64
 #define GSI_SENDS  64
-#define RECV_BYTES (UD_GRH + MAD_LEN)
-#define UD_GRH     40
+#define RECV_BYTES (UD_GRH_BYTES + MAD_LEN)
 #define RECV_IOVA  0x100000
 #define PATHS      256
 
@@ -446,15 +445,6 @@ static void send_done(struct cm_agent *a, uint64_t id)
     }
 }
 
-/* Source address of a datagram, from the header in front of it. */
-static void source_gid(const uint8_t grh[UD_GRH], uint8_t gid[16])
-{
-    if (grh[0] >> 4 == 6)
-        memcpy(gid, grh + 8, 16);
-    else
-        gid_from_ipv4(gid, load_be32(grh + 20 + 12));
-}
-
 static void poll_gsi(struct cm_agent *a, ns_t now)
 {
     uint8_t gid[16];
@@ -467,9 +457,9 @@ static void poll_gsi(struct cm_agent *a, ns_t now)
             send_done(a, wc.wr_id);
             continue;
         }
-        source_gid(a->mem[wc.wr_id], gid);
-        if (wc.status == WC_SUCCESS && wc.byte_len >= UD_GRH &&
-            cm_msg_decode(&m, a->mem[wc.wr_id] + UD_GRH, wc.byte_len - UD_GRH))
+        ep_grh_source(a->mem[wc.wr_id], gid);
+        if (wc.status == WC_SUCCESS && wc.byte_len >= UD_GRH_BYTES &&
+            cm_msg_decode(&m, a->mem[wc.wr_id] + UD_GRH_BYTES, wc.byte_len - UD_GRH_BYTES))
             take_msg(a, &m, gid, now);
         else
             a->ignored++;

@@ -23,6 +23,7 @@
 #include "gen/faults.h"
 #include "gen/policy.h"
 #include "src/transport/qp.h"
+#include "src/transport/ud.h"
 
 struct endpoint;
 
@@ -212,6 +213,8 @@ ns_t ep_next_expiry(struct endpoint *ep);
 void ep_expire(struct endpoint *ep, ns_t now);
 /* Link type of the frames: LINK_ETHERNET or LINK_INFINIBAND. */
 uint16_t ep_linktype(const struct endpoint *ep);
+/* UD: source address of a datagram, from the bytes in front of it in its receive; IPv4 as IPv4-mapped. */
+void ep_grh_source(const uint8_t grh[UD_GRH_BYTES], uint8_t gid[16]);
 /* Space for the largest frame. */
 #define EP_FRAME_MAX 4352
 

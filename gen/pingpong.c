@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define GRH     40   /* bytes in front of a datagram */
 #define WR_SENT 1000 /* wr_id of sends; receives have the number of their slot */
 
 void pingpong_addr_put(char *text, const struct pingpong_addr *a)
@@ -72,7 +71,7 @@ int pingpong_init(struct pingpong *p, struct endpoint *ep, enum qp_type type, ui
     *p = (struct pingpong){
         .ep = ep, .type = (uint8_t)type, .size = size, .iters = iters, .validate = validate, .qp = -1, .ah = -1};
     p->pd = init.pd = ep_pd_alloc(ep);
-    p->slot = size + (type == QPT_UD ? GRH : 0);
+    p->slot = size + (type == QPT_UD ? UD_GRH_BYTES : 0);
     bytes = size + (size_t)PINGPONG_RECVS * p->slot;
     p->mem = calloc(1, bytes + 1);
     if (!p->mem)
@@ -165,7 +164,7 @@ void pingpong_start(struct pingpong *p, ns_t now)
 
 static void take_message(struct pingpong *p, const struct wc *wc, ns_t now)
 {
-    uint32_t grh = p->type == QPT_UD ? GRH : 0;
+    uint32_t grh = p->type == QPT_UD ? UD_GRH_BYTES : 0;
     const uint8_t *data = slot_mem(p, wc->wr_id) + grh;
     bool same = wc->byte_len == p->size + grh;
 

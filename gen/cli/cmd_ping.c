@@ -44,6 +44,7 @@ static const struct opt_def defs[] = {
     {'P', "persistent", NULL, "server: serve one client after another"},
     {'6', "ipv6", NULL, "server: use the interface's IPv6 address"},
     {KEY_TIMEOUT, "timeout", "SECONDS", "longest time that a ping may take (10)"},
+    LIVE_PSN_OPT,
     LIVE_OPTS,
     {'h', "help", NULL, "show this help"},
     {0, NULL, NULL, NULL},
@@ -159,7 +160,12 @@ static int turn(struct ping *p, ns_t deadline)
 {
     int r = live_step(&p->live, deadline);
     const struct qp *qp = p->busy ? ep_qp(p->live.ep, p->rping.qp) : NULL;
+    const char *why;
+    int failed;
 
+    while ((failed = live_failed_qp(&p->live, &why)) >= 0)
+        if (qp && failed == p->rping.qp)
+            rping_fail(&p->rping, "%s", why);
     if (qp && !p->ready && qp->state >= QPS_RTR && qp->state <= QPS_RTS) {
         rping_ready(&p->rping, live_now());
         p->ready = true;

@@ -46,6 +46,7 @@ static const struct opt_def defs[] = {
     {'q', "quiet", NULL, "show nothing but errors"},
     {'6', "ipv6", NULL, "server: use the interface's IPv6 address"},
     {KEY_TIMEOUT, "timeout", "SECONDS", "longest time between two messages (10)"},
+    LIVE_PSN_OPT,
     LIVE_OPTS,
     {'h', "help", NULL, "show this help"},
     {0, NULL, NULL, NULL},
@@ -197,6 +198,7 @@ static int converse(struct job *j)
 {
     struct pingpong *p = &j->pp;
     ns_t deadline = live_now() + j->timeout;
+    const char *why;
     uint64_t last = 0;
     int r = 0;
 
@@ -205,6 +207,8 @@ static int converse(struct job *j)
         pingpong_start(p, j->began);
     while (r == 0 && !p->failed && !pingpong_done(p)) {
         r = live_step(&j->live, deadline);
+        if (live_failed_qp(&j->live, &why) >= 0)
+            return cli_error("%s", why), -EPROTO;
         pingpong_poll(p, live_now());
         if (p->sent + p->received != last) {
             last = p->sent + p->received;
@@ -229,7 +233,7 @@ static int report(struct job *j, int r)
         cli_error("%s", p->why);
     else if (r == -ETIMEDOUT)
         cli_error("nothing came for %.0f s", (double)j->timeout / 1e9);
-    else if (r < 0 && r != -EINTR)
+    else if (r < 0 && r != -EINTR && r != -EPROTO)
         live_cli_error(r, j->host);
     if (p->mismatches)
         cli_error("%llu messages were not what they should be", (unsigned long long)p->mismatches);

@@ -81,6 +81,10 @@ int live_option(struct live_config *c, int key, const char *arg, bool *mine)
         r = live_number("--tos", arg, 0, 255, &v);
         c->tclass = (uint8_t)v;
         break;
+    case LIVE_PSN:
+        r = live_number("--psn", arg, 0, 0xffffff, &c->policies.psn_arg);
+        c->policies.psn = &number_fixed;
+        break;
     case LIVE_SEED:
         r = live_number("--seed", arg, 1, UINT64_MAX, &c->seed);
         break;
@@ -150,6 +154,20 @@ bool live_cm_peer(struct live *l, struct ep_peer *p, const uint8_t gid[16], uint
     *p = ep_peer_default();
     p->access = access;
     return live_path(l, gid, &p->av);
+}
+
+int live_failed_qp(struct live *l, const char **why)
+{
+    struct ep_event e;
+
+    while (ep_event(l->ep, &e)) {
+        *why = e.type == EP_EV_QP_ACCESS_ERR ? "the peer asked for memory that it may not read or write like this"
+               : e.type == EP_EV_QP_REQ_ERR  ? "the peer sent an invalid request"
+                                             : NULL;
+        if (*why)
+            return e.handle;
+    }
+    return -1;
 }
 
 const char *live_cm_why(enum cm_event e, const struct cm_conn *c)

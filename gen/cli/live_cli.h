@@ -16,8 +16,12 @@ enum {
     LIVE_TOS,
     LIVE_SEED,
     LIVE_PROFILE,
+    LIVE_PSN,
     LIVE_KEYS,
 };
+
+/* Row for commands whose queue pairs may be told where to begin. */
+#define LIVE_PSN_OPT {LIVE_PSN, "psn", "N", "first PSN of this side's queue pairs (random)"}
 
 /* Rows for a command's option table. */
 #define LIVE_OPTS                                                                                                      \
@@ -35,7 +39,7 @@ enum {
         'w', "write", "FILE", "record all frames; pcapng, or pcap if FILE ends in .pcap"                               \
     }
 
-/* Take an option: 0, or the exit status after a message. *mine: whether it was one of LIVE_OPTS. */
+/* Take an option: 0, or the exit status after a message. *mine: whether it was LIVE_PSN_OPT or one of LIVE_OPTS. */
 int live_option(struct live_config *c, int key, const char *arg, bool *mine);
 /* Parse a number within bounds: 0, or the exit status after a message that names the option. */
 int live_number(const char *option, const char *arg, uint64_t min, uint64_t max, uint64_t *v);
@@ -52,6 +56,8 @@ void live_cm_params(struct live *l, struct cm_params *p, int qp, uint32_t psn, c
 /* What the connection manager does not negotiate: path to `gid`, and the rights `access`. False: the host is not known.
  */
 bool live_cm_peer(struct live *l, struct ep_peer *p, const uint8_t gid[16], uint8_t access);
+/* The next queue pair that went into error because of what arrived for it, its handle, and *why in words; -1: none. */
+int live_failed_qp(struct live *l, const char **why);
 /* Why a connection did not come about, in words. Returns a static buffer. */
 const char *live_cm_why(enum cm_event e, const struct cm_conn *c);
 
@@ -59,6 +65,8 @@ int cmd_ping(int argc, char **argv);
 void cmd_ping_help(struct buf *b);
 int cmd_pingpong(int argc, char **argv);
 void cmd_pingpong_help(struct buf *b);
+int cmd_connect(int argc, char **argv);
+void cmd_connect_help(struct buf *b);
 int cmd_backends(int argc, char **argv);
 void cmd_backends_help(struct buf *b);
 

@@ -6,6 +6,7 @@ static const struct command commands[] = {
     {"sim", "play conversations over a simulated network, write captures", cmd_sim, cmd_sim_help},
     {"ping", "exchange data with rping on another host, as its client or its server", cmd_ping, cmd_ping_help},
     {"pingpong", "exchange messages with ibv_rc_pingpong and its kind", cmd_pingpong, cmd_pingpong_help},
+    {"connect", "make connections and exchange messages with ucmatose or udaddy", cmd_connect, cmd_connect_help},
     {"backends", "list the ways of sending and receiving frames", cmd_backends, cmd_backends_help},
     {"faults", "list the rules that --fault can break", cmd_faults, cmd_faults_help},
     {NULL, NULL, NULL, NULL},

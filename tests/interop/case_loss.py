@@ -1,10 +1,9 @@
 """rdmagen ping against rping through a wire that loses, repeats, swaps or spoils chosen packets: all data arrives, and both sides
 behaved by the rules."""
-from case_rdmagen import OWN, pings as ping, serve_pings as serve
+from case_rdmagen import OWN, behind_wire as guests, pings as ping, serve_pings as serve  # noqa: F401
+from frames import (ACK, OURS, READ_REQ, RESP_FIRST, RESP_LAST, RESP_MIDDLE, SEND, THEIRS, WRITE_FIRST, WRITE_LAST, WRITE_MIDDLE, is_roce,
+                    opcode)
 
-SEND, READ_REQ, WRITE_FIRST, WRITE_MIDDLE, WRITE_LAST = 0x04, 0x0c, 0x06, 0x07, 0x08
-RESP_FIRST, RESP_MIDDLE, RESP_LAST, ACK = 0x0d, 0x0e, 0x0f, 0x11
-THEIRS, OURS = 0, 1  # sides of the wire: from the guest, from rdmagen
 SIZE = 20000         # 20 packets
 
 
@@ -15,12 +14,12 @@ class Impair:
         self.seen, self.done, self.held = 0, False, None
 
     def __call__(self, side, frame):
-        if side != self.side or frame[12:14] != b"\x08\x00" or frame[23] != 17 or frame[36:38] != b"\x12\xb7":
+        if side != self.side or not is_roce(frame):
             return (frame,)
         if self.held:
             held, self.held = self.held, None
             return (frame, held)
-        if frame[42] == self.opcode and not self.done:
+        if opcode(frame) == self.opcode and not self.done:
             self.seen += 1
             if self.seen == self.n:
                 self.done = True
@@ -39,16 +38,6 @@ class Impair:
 
     def spoil(self, frame):
         return (frame[:-20] + bytes([frame[-20] ^ 0x10]) + frame[-19:],)
-
-
-def guests(lab):
-    at, ours = (lab.path("g"), lab.path("gw")), (lab.path("r"), lab.path("rw"))
-    wire = lab.wire(at, ours)
-    guest = lab.guest(1, *at)
-    guest.ready()
-    # rdmagen takes the guest's place on the wire.
-    guest.at, guest.to = ours[1], ours[0]
-    return wire, guest
 
 
 def client(lab, wire, guest, side, opcode, n, what):

@@ -66,6 +66,16 @@ def guests(lab):
     return (guest,)
 
 
+def behind_wire(lab, **options):
+    """A wire, whose hook sees all frames, and the guest behind it; rdmagen takes the guest's place on the wire."""
+    at, ours = (lab.path("g"), lab.path("gw")), (lab.path("r"), lab.path("rw"))
+    wire = lab.wire(at, ours)
+    guest = lab.guest(1, *at, **options)
+    guest.ready()
+    guest.at, guest.to = ours[1], ours[0]
+    return wire, guest
+
+
 def pings(guest, count, size, address, lab, name, *extra, **options):
     server = guest.start("rping -s -a %s -C %d -S %d -v" % (address, count, size))
     guest.listening("rping")

@@ -22,7 +22,7 @@ PACKAGES = """busybox-static dash ibverbs-providers ibverbs-utils iproute2 libbp
 libibumad3 libibverbs1 libmd0 libmnl0 libnl-3-200 libnl-route-3-200 libnuma1 libpci3 libpcre2-8-0 librdmacm1 libselinux1 libudev1
 libxtables12 libzstd1 perftest rdmacm-utils zlib1g""".split()
 MODULES = "virtio_pci virtio_net 8021q crc32_generic rdma_rxe ib_uverbs rdma_ucm ib_umad".split()
-PROGRAMS = "usr/bin/ibv_* usr/bin/ib_* usr/bin/rping usr/bin/udaddy usr/bin/udpong usr/bin/ucmatose usr/bin/cmtime usr/bin/mckey " \
+PROGRAMS = "usr/bin/ibv_* usr/bin/ib_* usr/bin/rping usr/bin/udaddy usr/bin/udpong usr/bin/ucmatose usr/bin/cmtime usr/bin/mckey usr/bin/rstream " \
            "bin/ip sbin/ip bin/rdma usr/bin/rdma sbin/rdma usr/sbin/rdma".split()
 APPLETS = """awk base64 cat chmod cmp cp cut date dd dmesg echo env expr false find free grep head hexdump hostname id insmod kill
 killall ln ls md5sum mkdir mount mv nc netstat od pgrep pkill ping ping6 poweroff printf ps rm sed seq sha1sum sleep sort stty tail test

@@ -216,10 +216,18 @@ class Wire:
                 frame = s.recv(65536)
                 self.frames += 1
                 for f in self.hook(side, frame) if self.hook else (frame,):
-                    try:
-                        socks[1 - side].sendto(f, self.sides[1 - side][1])
-                    except OSError:
-                        pass  # the other guest is not there (yet), or its queue is full: the frame is lost
+                    self.send(1 - side, f)
+
+    def send(self, side, frame):
+        sock, at = self.sides[side]
+        for _ in range(100):
+            try:
+                sock.sendto(frame, at)
+                return
+            except BlockingIOError:
+                time.sleep(0.0005)  # its queue is full
+            except OSError:
+                return  # it is not there (yet): the frame is lost
 
     def stop(self):
         self.running = False
