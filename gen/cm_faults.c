@@ -51,9 +51,9 @@ static bool wrong_psn(struct cm_msg *m)
 
 static bool wrong_qpn(struct cm_msg *m)
 {
-    if (m->mad.attr_id != CM_REP)
+    if (m->mad.attr_id != CM_DREQ)
         return false;
-    m->rep.qpn ^= 0x800000;
+    m->dreq.remote_qpn ^= 0x800000;
     return true;
 }
 
@@ -85,7 +85,7 @@ static bool wrong_sidr(struct cm_msg *m)
 {
     if (m->mad.attr_id != CM_SIDR_REP)
         return false;
-    m->sidr_rep.qkey ^= 1;
+    m->sidr_rep.status = 99; /* not defined */
     return true;
 }
 

@@ -330,6 +330,20 @@ static bool wrong_qkey(struct fault_ctx *c)
     return true;
 }
 
+static bool unannounced_qkey(struct fault_ctx *c)
+{
+    return c->p->bth.dqpn != 1 && wrong_qkey(c);
+}
+
+/* In mid-stream, so that the packets around it show whose it is. */
+static bool other_queue_pair(struct fault_ctx *c)
+{
+    if (c->repeat || !is_rc(c) || c->req->msg_tail < 2)
+        return false;
+    c->p->bth.dqpn ^= 0x800000;
+    return true;
+}
+
 static bool long_datagram(struct fault_ctx *c)
 {
     if (c->p->bth.opcode >> 5 != SVC_UD || c->req->p.pmtu > 4096 - 4)
@@ -610,10 +624,12 @@ const struct fault_info fault_table[] = {
     {RULE_CM_03, FAULT_CM, "a REQ or REP that differs when it is sent again", NULL},
     {RULE_CM_05, FAULT_CM, "a REQ refused for a reason that is not defined", NULL},
     {RULE_CM_06, FAULT_CM, "a REP whose starting PSN is one too high", NULL},
-    {RULE_CM_07, FAULT_CM, "a REP with another QPN", NULL},
+    {RULE_CM_07, FAULT_CM, "a DREQ that names another QPN", NULL},
+    {RULE_CM_07, FAULT_REQUEST, "a request to another queue pair than the REP named", other_queue_pair},
     {RULE_CM_09, FAULT_CM, "a REP that asks for an initiator depth of 255", NULL},
     {RULE_CM_13, FAULT_CM, "a DREQ without a DREP", NULL},
-    {RULE_CM_15, FAULT_CM, "a SIDR_REP with another Q_Key", NULL},
+    {RULE_CM_15, FAULT_CM, "a SIDR_REP whose status is not defined", NULL},
+    {RULE_CM_15, FAULT_REQUEST, "a datagram with another Q_Key than the SIDR_REP gave", unannounced_qkey},
     {RULE_CM_16, FAULT_CM, "a REQ whose RDMA-CM header names the other IP version", NULL},
     {RULE_CM_17, FAULT_CM, "a REQ with another local GID", NULL},
     {RULE_CM_11, FAULT_RESPONSE, "credits although flow control is off", unannounced_credits},

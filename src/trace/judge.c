@@ -204,7 +204,7 @@ static bool pairing_doubtful(const struct judge *j, uint32_t flow)
 
 /* --- Findings ----------------------------------------------------------------------------------------------------------------- */
 
-void judge_found(struct judge *j, const struct pkt *p, struct found f)
+static void found_one(struct judge *j, const struct pkt *p, struct found f)
 {
     struct verdict v = verdict_fail(f.rule, NULL, 0, 0);
     struct finding g = {.rule = (uint8_t)f.rule, .severity = (uint8_t)f.severity, .file = p ? p->frame->file : j->file};
@@ -228,6 +228,28 @@ void judge_found(struct judge *j, const struct pkt *p, struct found f)
     g.causes[0] = f.cause;
     g.n_causes = f.cause != 0;
     report_add(j->report, &g, &t);
+}
+
+/* Whether a failure of `rule` is one of CM-10: its measure is what CM says of the requests in `flow`. */
+static bool breaks_agreement(const struct judge *j, enum rule rule, uint32_t flow)
+{
+    const struct flow *f = flow == FLOW_NONE ? NULL : conn_flow_at(j->conns, flow);
+
+    if (!f || f->paired_by != PAIR_CM)
+        return false;
+    return rule == RULE_RTX_08 ? f->params.have_rnr : f->params.have_timeout && (rule == RULE_RTX_02 || rule == RULE_RTX_03 || rule == RULE_RTX_04);
+}
+
+void judge_found(struct judge *j, const struct pkt *p, struct found f)
+{
+    enum rule rule = f.rule;
+
+    found_one(j, p, f);
+    if (LIKELY(!breaks_agreement(j, rule, f.flow)))
+        return;
+    f.needs |= rule_table[rule].needs;
+    f.rule = RULE_CM_10;
+    found_one(j, p, f);
 }
 
 void judge_note(struct judge *j, enum rule rule, uint32_t flow, uint64_t frame, const char *seen, const char *text)
@@ -270,8 +292,8 @@ static const uint8_t rules_reliable[] = {
     RULE_RTX_05, RULE_RTX_08, RULE_RTX_09, RULE_RTX_11, RULE_CC_03};
 static const uint8_t rules_uc[] = {RULE_SVC_03, RULE_SVC_06};
 static const uint8_t rules_ud[] = {RULE_FMT_16, RULE_SVC_01, RULE_SVC_05};
-static const uint8_t rules_cm[] = {RULE_CM_01, RULE_CM_02, RULE_CM_03, RULE_CM_05, RULE_CM_06, RULE_CM_08, RULE_CM_09,
-                                   RULE_CM_11, RULE_CM_13, RULE_CM_15, RULE_CM_16, RULE_CM_17};
+static const uint8_t rules_cm[] = {RULE_CM_01, RULE_CM_02, RULE_CM_03, RULE_CM_05, RULE_CM_06, RULE_CM_07, RULE_CM_08, RULE_CM_09,
+                                   RULE_CM_10, RULE_CM_11, RULE_CM_12, RULE_CM_13, RULE_CM_14, RULE_CM_15, RULE_CM_16, RULE_CM_17};
 static const uint8_t rules_link[] = {RULE_FMT_18, RULE_FMT_19};
 
 static void mark_judged(struct judge *j, const struct pkt *p)
@@ -330,12 +352,15 @@ static void judge_connected(struct judge *j, const struct pkt *p)
     if (UNLIKELY(f->packets++ == 0)) {
         f->first_frame = frame_u32(p);
         f->first_ts = p->frame->ts;
+        judge_cm_path(j, p, flow);
     }
     judge_flow(j, p, flow);
-    if (p->op->flags & OPF_REQUEST)
+    if (p->op->flags & OPF_REQUEST) {
         judge_request(j, p, flow);
-    else
+    } else {
         judge_response(j, p, flow);
+        judge_agreed_answer(j, p, flow);
+    }
     if (UNLIKELY(f->gap.have || f->early.have))
         judge_pending(j, p, flow, false);
 }
@@ -345,6 +370,8 @@ void judge_packet(struct judge *j, const struct pkt *p)
     j->packets++;
     j->file = p->frame->file;
     note_capture(j, p);
+    if (UNLIKELY(p->have & H_MAD))
+        judge_cm_early(j, p);
     if (UNLIKELY(p->have & H_MAD || !(p->have & H_BTH)))
         learn_packet(&j->learner, j->conns, p);
     if (p->encap == ENCAP_NONE)
@@ -355,10 +382,13 @@ void judge_packet(struct judge *j, const struct pkt *p)
     }
     mark_judged(j, p);
     if (UNLIKELY(p->icrc == CRC_BAD || p->flags & PKT_MALFORMED)) {
+        j->spoiled = p->frame->number;
         judge_malformed(j, p);
         return;
     }
     judge_headers(j, p);
+    if (UNLIKELY(!p->op->name || p->bth.dqpn == 0))
+        j->spoiled = p->frame->number;
     if (UNLIKELY(!p->op->name))
         return;
     if (p->op->flags & OPF_CNP)
@@ -397,6 +427,7 @@ void judge_end(struct judge *j)
             judge_flow_end(j, i);
         }
     }
+    judge_strays(j);
     judge_cm_end(j);
     note_capture_end(j);
     if (n.evicted)

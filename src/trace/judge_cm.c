@@ -1,18 +1,82 @@
-/* layer 3 (trace): the judge: rules about communication management. */
-#include "dissect/cm.h"
-#include "dissect/icrc.h"
+/* layer 3 (trace): the judge: rules about communication management. What is wrong with a message, and whether it may come now, the
+ * transport's checks say (src/transport/cm.h); here are the exchanges that they are asked about, and the frames. */
 #include "src/trace/judge_impl.h"
 
 #define COPY_WITHIN (10 * NS_PER_MS) /* a message again this soon is a copy made on the way */
 
-static void found(struct judge *j, const struct pkt *p, enum rule rule, uint32_t cause, const char *expected, const char *seen, const char *text)
+static void found(struct judge *j, const struct pkt *p, struct found f)
 {
-    judge_found(j, p,
-                (struct found){.rule = rule, .severity = rule_table[rule].severity, .flow = FLOW_NONE, .has = N_CM | N_RSP | N_START, .cause = cause,
-                               .expected = expected, .seen = seen, .text = text});
+    f.severity = rule_table[f.rule].severity;
+    f.flow = FLOW_NONE;
+    f.has |= N_CM | N_RSP | N_START;
+    judge_found(j, p, f);
 }
 
-/* --- States ------------------------------------------------------------------------------------------------------------------- */
+/* --- Verdicts in words ---------------------------------------------------------------------------------------------------------- */
+
+static const char *text_of(struct verdict v)
+{
+    static const struct {
+        enum rule rule;
+        const char *about; /* NULL: any */
+        const char *text;
+    } texts[] = {
+        {RULE_CM_01, CM_WRONG_SIDE, "Of two ends only the other one sends this message."},
+        {RULE_CM_01, "message", "Its receiver can be in no state in which this message means anything: what it answers was never sent."},
+        {RULE_CM_01, NULL, "Messages of an exchange carry the communication ids that its ends have given it; this one belongs to no connection."},
+        {RULE_CM_02, "MAD bytes", "Every MAD is 256 bytes long."},
+        {RULE_CM_02, "transaction id", "A message that is sent again, and an answer, keep the transaction id of the first."},
+        {RULE_CM_02, NULL, "The receiver does not understand the message."},
+        {RULE_CM_03, CM_COPY_DIFFERS, "A message that is sent again is the same message."},
+        {RULE_CM_03, CM_COPY_EARLY, "The receiver was not given the time to answer that the REQ grants it."},
+        {RULE_CM_03, NULL, "The REQ itself says how often a message may be sent again."},
+        {RULE_CM_05, NULL, "Its receiver cannot tell why the connection was refused. (There are no LIDs on RoCE.)"},
+        {RULE_CM_07, NULL, "The DREQ names a queue pair other than the one that the REQ or REP of its receiver named, which ignores it."},
+        {RULE_CM_09, NULL, "The passive side announces that it will have more READs and atomics outstanding than the active side serves."},
+        {RULE_CM_14, NULL, "Its receiver cannot tell what became of the alternate path. (There are no LIDs on RoCE.)"},
+        {RULE_CM_15, NULL, "Its receiver cannot tell what became of its question."},
+        {RULE_CM_16, "version", "The passive side cannot read the header of the RDMA-CM service and rejects the REQ."},
+        {RULE_CM_16, "IP version", "The passive side cannot read the header of the RDMA-CM service and rejects the REQ."},
+        {RULE_CM_16, NULL, "The header of the RDMA-CM service names other addresses than those that the packet travels between."},
+        {RULE_CM_17, NULL, "The passive side answers to the GID that the REQ names, which may lead elsewhere, or rejects it."},
+    };
+
+    for (unsigned i = 0; i < ARRAY_LEN(texts); i++)
+        if (texts[i].rule == v.rule && (!texts[i].about || strcmp(texts[i].about, v.about) == 0))
+            return texts[i].text;
+    return "";
+}
+
+static const char *number(struct judge *j, const char *about, uint64_t n)
+{
+    return say(j, n > 0xffff ? "%s 0x%llx" : "%s %llu", about, (unsigned long long)n);
+}
+
+/* What a failed check says, in words. */
+static struct found words(struct judge *j, const struct cm_msg *m, struct verdict v, uint32_t cause)
+{
+    struct found f = {.rule = (enum rule)v.rule, .cause = cause, .text = text_of(v)};
+
+    if (v.rule == RULE_CM_01 && v.expected == 0) {
+        f.expected = strcmp(v.about, CM_WRONG_SIDE) == 0 ? "a message of this side" : "a message that fits the state of its receiver";
+        f.seen = cm_attr_str(m->mad.attr_id);
+    } else if (strcmp(v.about, CM_COPY_DIFFERS) == 0) {
+        f.expected = say(j, "the %s of the first time", cm_attr_str(m->mad.attr_id));
+        f.seen = "another one";
+    } else if (strcmp(v.about, CM_COPY_EARLY) == 0) {
+        f.expected = say(j, "a wait of %.0f ms", (double)v.expected / 1e6);
+        f.seen = say(j, "%.0f ms", (double)v.seen / 1e6);
+    } else if (v.rule == RULE_CM_05 || v.rule == RULE_CM_14 || v.rule == RULE_CM_15) {
+        f.expected = say(j, "a %s that is defined and allowed here", v.about);
+        f.seen = number(j, v.about, v.seen);
+    } else {
+        f.expected = number(j, v.about, v.expected);
+        f.seen = number(j, v.about, v.seen);
+    }
+    return f;
+}
+
+/* --- Exchanges ------------------------------------------------------------------------------------------------------------------ */
 
 static uint64_t mix(uint64_t h, const struct conn_addr *a)
 {
@@ -31,230 +95,386 @@ static uint64_t key_of(const struct pkt *p, const struct conn_addr *active, cons
     return (h ^ id) * UINT64_C(0x9e3779b97f4a7c15) | 1;
 }
 
-static struct cm_state *state_find(struct judge *j, uint64_t key)
+static struct cm_exchange *state_find(struct judge *j, uint64_t key)
 {
-    struct cm_state *s = &j->cm[key >> 54];
+    struct cm_exchange *s = &j->cm[key >> 54];
 
     return s->key == key ? s : NULL;
 }
 
-/* The exchange that a message belongs to, and whether the active side sent it; NULL if its REQ was not seen. */
-static struct cm_state *state_of(struct judge *j, const struct pkt *p, uint32_t local, uint32_t remote, bool *from_active)
-{
+/* A message with what it belongs to. */
+struct cm_seen {
+    const struct pkt *p;
+    const struct cm_msg *m;
+    struct cm_exchange *s;
+    bool from_active;
     struct conn_addr src, dst;
-    struct cm_state *s;
+};
 
-    conn_addr_of(p, &src, &dst);
-    s = state_find(j, key_of(p, &src, &dst, local));
-    *from_active = s != NULL;
-    return s ? s : state_find(j, key_of(p, &dst, &src, remote));
+/* The exchange that a message other than a REQ belongs to, and whether the active side sent it; false if its REQ was not seen. */
+static bool exchange_of(struct judge *j, struct cm_seen *c)
+{
+    const struct cm_rtu *ids = &c->m->rtu; /* every message but REQ and those of SIDR begins with the two ids */
+
+    c->s = state_find(j, key_of(c->p, &c->src, &c->dst, ids->local_id));
+    c->from_active = c->s != NULL;
+    if (!c->s)
+        c->s = state_find(j, key_of(c->p, &c->dst, &c->src, ids->remote_id));
+    return c->s != NULL;
 }
 
-/* --- Messages ----------------------------------------------------------------------------------------------------------------- */
-
-static void check_mad(struct judge *j, const struct pkt *p, const struct mad *m)
+/* Whether the tap is at the end that sent the message (`at_sender`), or that it is for. */
+static bool tap_at(const struct judge *j, const struct pkt *p, bool from_active, bool at_sender)
 {
-    if (p->payload_len != MAD_LEN)
-        found(j, p, RULE_CM_02, 0, "a MAD of 256 bytes", say(j, "%u", p->payload_len), "Every MAD is 256 bytes long.");
-    else if (m->base_version != 1 || m->class_version != CM_CLASS_VERSION || m->method != CM_METHOD_SEND)
-        found(j, p, RULE_CM_02, 0, "base version 1, class version 2, method 3",
-              say(j, "%u, %u, %u", m->base_version, m->class_version, m->method), "The receiver does not understand the message.");
+    enum tap_side side = p->frame->iface < JUDGE_TAPS ? j->o.tap[p->frame->iface] : TAP_UNKNOWN;
+
+    return side == (from_active == at_sender ? TAP_REQUESTER : TAP_RESPONDER);
 }
 
-/* An address of the REQ against that in the packet. */
-static bool gid_fits(const uint8_t *gid, const struct conn_addr *a)
+/* --- Messages that come again ----------------------------------------------------------------------------------------------------- */
+
+static void once_take(struct cm_once *o, const struct cm_seen *c)
 {
-    return memcmp(gid, a->b, 16) == 0;
+    *o = (struct cm_once){.m = *c->m, .ts = c->p->frame->ts, .frame = frame_u32(c->p), .copies = 1};
 }
 
-static void check_ip_header(struct judge *j, const struct pkt *p, const struct cm_req *m, const struct conn_addr *src, const struct conn_addr *dst)
+/* A REQ, REP or DREQ: the first one is kept, further ones are compared with it. */
+static void once_or_again(struct judge *j, struct cm_once *o, const struct cm_seen *c)
 {
-    const uint8_t *q = m->private_data;
-    unsigned version = q[1] >> 4, skip = version == 4 ? 12 : 0;
+    const struct cm_req *req = &c->s->req.m.req;
+    ns_t gap = c->p->frame->ts - o->ts, tolerance = j->o.profile == PROFILE_RXE ? 4 * NS_PER_MS : 0;
+    struct verdict v;
+    struct found f;
 
-    if (!cm_service_is_ip(m->service_id))
-        return;
-    if (q[0] || (version != 4 && version != 6))
-        found(j, p, RULE_CM_16, 0, "version 0.0, IPv4 or IPv6", say(j, "version %u.%u, IPv%u", q[0] >> 4, q[0] & 15, version),
-              "The passive side cannot read the header of the RDMA-CM service and rejects the REQ.");
-    else if (p->encap == ENCAP_ROCEV2 && (memcmp(q + 4 + skip, src->b + skip, 16 - skip) || memcmp(q + 20 + skip, dst->b + skip, 16 - skip)))
-        found(j, p, RULE_CM_16, 0, "the addresses of the packet", "others", "The header of the RDMA-CM service names other addresses than those that the packet travels between.");
-}
-
-static void req_again(struct judge *j, const struct pkt *p, const struct cm_msg *m, struct cm_state *s, uint32_t sum)
-{
-    ns_t since = p->frame->ts - s->req_ts;
-
-    if (since < COPY_WITHIN && sum == s->req_sum)
-        return;
-    if (sum != s->req_sum)
-        found(j, p, m->mad.tid != s->req_tid ? RULE_CM_02 : RULE_CM_03, s->req_frame, "the REQ of the first time", "another one",
-              "A message that is sent again is the same message.");
-    else if (since < s->timeout && s->req_copies)
-        found(j, p, RULE_CM_03, s->req_frame, say(j, "a wait of %.0f ms", (double)s->timeout / 1e6), say(j, "%.0f ms", (double)since / 1e6),
-              "The passive side was not given the time to answer that the REQ grants it.");
-    if (++s->req_copies > s->max_retries + 1)
-        found(j, p, RULE_CM_03, s->req_frame, say(j, "at most %u retries", s->max_retries), say(j, "%u", s->req_copies - 1),
-              "The REQ itself says how often it may be sent again.");
-    s->req_ts = p->frame->ts;
-}
-
-static void take_req(struct judge *j, const struct pkt *p, const struct cm_msg *m)
-{
-    const struct cm_req *r = &m->req;
-    uint32_t sum = icrc_update(0, p->data + p->payload_off, MAD_LEN);
-    struct conn_addr src, dst;
-    struct cm_state *s;
-    uint64_t key;
-
-    conn_addr_of(p, &src, &dst);
-    key = key_of(p, &src, &dst, r->local_id);
-    s = state_find(j, key);
-    if (s && !(s->seen & (CM_SEEN_REJ | CM_SEEN_DREQ | CM_SEEN_DREP))) {
-        req_again(j, p, m, s, sum);
+    if (!o->copies) {
+        once_take(o, c);
         return;
     }
-    j->cm[key >> 54] = (struct cm_state){.key = key, .seen = CM_SEEN_REQ, .req_copies = 1, .max_retries = r->max_retries, .resp_res = r->resp_res,
-                                         .file = p->frame->file, .req_frame = frame_u32(p), .req_qpn = r->qpn, .req_ts = p->frame->ts,
-                                         .timeout = cm_time(r->remote_timeout), .req_sum = sum, .req_tid = m->mad.tid};
-    if (p->encap == ENCAP_ROCEV2 && (!gid_fits(r->prim_lgid, &src) || !gid_fits(r->prim_rgid, &dst)))
-        found(j, p, RULE_CM_17, 0, "the addresses of the packet as GIDs", "others", "The passive side answers to the GID that the REQ names, which may lead elsewhere, or rejects it.");
-    check_ip_header(j, p, r, &src, &dst);
-}
-
-static void take_rep(struct judge *j, const struct pkt *p, const struct cm_rep *r)
-{
-    bool from_active;
-    struct cm_state *s = state_of(j, p, r->local_id, r->remote_id, &from_active);
-
-    if (!s || from_active)
+    if (gap < COPY_WITHIN && cm_msg_hash(c->m) == cm_msg_hash(&o->m))
         return;
-    s->seen |= CM_SEEN_REP;
-    s->rep_qpn = r->qpn;
-    if (r->init_depth > s->resp_res)
-        found(j, p, RULE_CM_09, s->req_frame, say(j, "an initiator depth of at most %u", s->resp_res), say(j, "%u", r->init_depth),
-              "The passive side announces that it will have more READs and atomics outstanding than the active side serves.");
+    if (c->s->asked && c->m->mad.attr_id == CM_REP)
+        gap = INT64_MAX / 2; /* it may answer a copy of the REQ, and then waits for no timer */
+    else
+        o->copies += o->copies < UINT8_MAX;
+    v = cm_retry_check(&o->m, c->m, o->copies, req->max_retries, c->from_active ? req->remote_timeout : req->local_timeout, gap + tolerance);
+    o->ts = c->p->frame->ts;
+    if (verdict_ok(v))
+        return;
+    f = words(j, c->m, v, o->frame);
+    if (strcmp(v.about, CM_COPY_EARLY) == 0 && !tap_at(j, c->p, c->from_active, true) && gap > (ns_t)v.expected / 2)
+        f.needs = c->from_active ? N_TAP_REQ : N_TAP_RSP; /* the one before may have been late */
+    found(j, c->p, f);
 }
 
-static void take_rej(struct judge *j, const struct pkt *p, const struct cm_rej *r)
-{
-    bool from_active;
-    struct cm_state *s = state_of(j, p, r->local_id, r->remote_id, &from_active);
+/* --- One function a message ------------------------------------------------------------------------------------------------------- */
 
-    if (s)
-        s->seen |= CM_SEEN_REJ;
-    if (!cm_rej_reason_str(r->reason))
-        found(j, p, RULE_CM_05, 0, "a defined reason", say(j, "%u", r->reason), "Its receiver cannot tell why the connection was refused.");
-    else if (p->encap == ENCAP_ROCEV2 && (r->reason == CM_REJ_INVALID_LID || r->reason == CM_REJ_INVALID_ALT_LID))
-        found(j, p, RULE_CM_05, 0, "another reason", say(j, "%u, %s", r->reason, cm_rej_reason_str(r->reason)), "There are no LIDs on RoCE.");
+static void take_req(struct judge *j, struct cm_seen *c)
+{
+    uint64_t key = key_of(c->p, &c->src, &c->dst, c->m->req.local_id);
+
+    c->from_active = true;
+    c->s = state_find(j, key);
+    if (c->s && !(c->s->over && c->s->req.m.mad.tid != c->m->mad.tid)) {
+        once_or_again(j, &c->s->req, c);
+        c->s->asked = true;
+        return;
+    }
+    c->s = &j->cm[key >> 54];
+    *c->s = (struct cm_exchange){.key = key, .file = c->p->frame->file, .iface = c->p->frame->iface};
+    cm_watch_start(&c->s->watch);
+    once_take(&c->s->req, c);
+}
+
+static void take_rep(struct judge *j, struct cm_seen *c)
+{
+    struct verdict v;
+
+    if (c->from_active)
+        return;
+    once_or_again(j, &c->s->rep, c);
+    c->s->passive_id = c->m->rep.local_id;
+    v = cm_rep_check(c->m, c->s->req.m.mad.tid, c->s->req.m.req.resp_res);
+    if (!verdict_ok(v))
+        found(j, c->p, words(j, c->m, v, c->s->req.frame));
+}
+
+/* The flow of what the sender of a message sends on the connection; FLOW_NONE: none. */
+static uint32_t flow_from(struct judge *j, const struct cm_seen *c)
+{
+    uint32_t qpn = c->from_active ? c->s->rep.m.rep.qpn : c->s->req.m.req.qpn;
+
+    return c->s->rep.copies ? conn_flow_named(j->conns, conn_tap_of(c->p->frame), &c->src, &c->dst, qpn) : FLOW_NONE;
 }
 
 /* A DREQ or DREP: its sender sends no further requests. */
-static void take_close(struct judge *j, const struct pkt *p, uint32_t local, uint32_t remote, bool drep)
+static void take_close(struct judge *j, struct cm_seen *c)
 {
-    bool from_active;
-    struct cm_state *s = state_of(j, p, local, remote, &from_active);
-    struct conn_addr src, dst;
-    uint32_t flow;
+    uint32_t flow = flow_from(j, c);
 
-    if (!s)
-        return;
-    s->seen |= drep ? CM_SEEN_DREP : CM_SEEN_DREQ;
-    if (drep)
-        s->drep_frame = frame_u32(p);
-    if (!(s->seen & CM_SEEN_REP))
-        return;
-    conn_addr_of(p, &src, &dst);
-    flow = conn_flow_named(j->conns, conn_tap_of(p->frame), &src, &dst, from_active ? s->rep_qpn : s->req_qpn);
+    c->s->over = true;
+    if (c->m->mad.attr_id == CM_DREP)
+        c->s->drep[c->from_active] = true;
     if (flow == FLOW_NONE || j->flows[flow].closed)
         return;
     j->flows[flow].closed = true;
-    j->flows[flow].closed_frame = frame_u32(p);
+    j->flows[flow].closed_frame = frame_u32(c->p);
 }
 
-static void take_rtu(struct judge *j, const struct pkt *p, const struct cm_rtu *r)
+static void take_dreq(struct judge *j, struct cm_seen *c)
 {
-    bool from_active;
-    struct cm_state *s = state_of(j, p, r->local_id, r->remote_id, &from_active);
+    struct verdict v = verdict_pass();
 
-    if (!s || !from_active)
+    once_or_again(j, &c->s->dreq[c->from_active], c);
+    if (!c->from_active)
+        v = cm_dreq_check(c->m, c->s->req.m.req.qpn);
+    else if (c->s->rep.copies)
+        v = cm_dreq_check(c->m, c->s->rep.m.rep.qpn);
+    if (!verdict_ok(v)) {
+        found(j, c->p, words(j, c->m, v, c->from_active ? c->s->rep.frame : c->s->req.frame));
+        c->s->drep[!c->from_active] = true; /* its receiver ignores it */
+    }
+    take_close(j, c);
+}
+
+/* The sender of an MRA announces how long its answer takes at most. */
+static void take_mra(struct judge *j, struct cm_seen *c)
+{
+    (void)j;
+    if (c->s->mra.frame)
         return;
-    s->seen |= CM_SEEN_RTU;
-    s->rtu_frame = frame_u32(p);
+    c->s->mra.frame = frame_u32(c->p);
+    c->s->mra.ts = c->p->frame->ts;
+    c->s->mra.time = cm_time(c->m->mra.service_timeout);
+    c->s->mra.from_active = c->from_active;
 }
 
-static void take_sidr_rep(struct judge *j, const struct pkt *p, const struct cm_sidr_rep *r)
+static void note_mra(struct judge *j, struct cm_exchange *s, const struct pkt *p)
 {
-    struct conn_addr src, dst;
+    const char *announced = say(j, "%.3f ms announced", (double)s->mra.time / 1e6);
+    const char *seen = announced;
+
+    if (p)
+        seen = say(j, "%s, answer after %.3f ms", announced, (double)(p->frame->ts - s->mra.ts) / 1e6);
+    j->file = s->file;
+    judge_note(j, RULE_CM_04, FLOW_NONE, s->mra.frame, seen,
+               "The sender of the MRA asks for more time: its peer waits that long before it sends its message again.");
+    s->mra.frame = 0;
+}
+
+static void take_lap(struct judge *j, struct cm_seen *c)
+{
+    struct lap *l = &j->lap[j->lap_at++ % LAPS];
+
+    if (!c->s->rep.copies)
+        return;
+    *l = (struct lap){.tap = conn_tap_of(c->p->frame), .frame = frame_u32(c->p), .exchange = c->s->key};
+    memcpy(l->addr[0].b, c->m->lap.lgid, 16);
+    memcpy(l->addr[1].b, c->m->lap.rgid, 16);
+    l->qpn[0] = c->from_active ? c->s->req.m.req.qpn : c->s->rep.m.rep.qpn;
+    l->qpn[1] = c->from_active ? c->s->rep.m.rep.qpn : c->s->req.m.req.qpn;
+}
+
+static void take_apr(struct judge *j, struct cm_seen *c)
+{
+    bool any = false;
+
+    for (unsigned i = 0; i < LAPS; i++)
+        if (j->lap[i].frame && j->lap[i].exchange == c->s->key) {
+            any = true;
+            j->lap[i].accepted |= c->m->apr.status == CM_APR_SUCCESS;
+        }
+    if (!any)
+        found(j, c->p,
+              (struct found){.rule = RULE_CM_14, .needs = N_COMPLETE, .cause = c->s->req.frame, .expected = "a LAP first", .seen = "APR",
+                             .text = "The message answers another one, which was never sent."});
+}
+
+static void take_sidr_rep(struct judge *j, const struct cm_seen *c)
+{
     struct ud_dest *d;
 
-    if (r->status != CM_SIDR_SUCCESS)
+    if (c->m->sidr_rep.status != CM_SIDR_SUCCESS)
         return;
-    conn_addr_of(p, &src, &dst);
-    d = ud_dest(j, conn_tap_of(p->frame), &src, r->qpn);
+    d = ud_dest(j, conn_tap_of(c->p->frame), &c->src, c->m->sidr_rep.qpn);
     d->have = d->from_sidr = true;
-    d->qkey = r->qkey;
-    d->frame = frame_u32(p);
+    d->qkey = c->m->sidr_rep.qkey;
+    d->frame = frame_u32(c->p);
 }
 
-void judge_cm(struct judge *j, const struct pkt *p)
-{
-    struct cm_msg m;
+/* --- Any message -------------------------------------------------------------------------------------------------------------------- */
 
-    if (p->payload_cap < MAD_HDR_LEN)
+static void check_alone(struct judge *j, const struct pkt *p, const struct cm_msg *m, unsigned checks)
+{
+    struct cm_wire w;
+
+    cm_wire_of(&w, p);
+    for (unsigned i = 0; i < checks; i++) {
+        struct verdict v = cm_msg_check_one(i, m, &w);
+        if (!verdict_ok(v))
+            found(j, p, words(j, m, v, 0));
+    }
+}
+
+/* Order and ids. */
+static void check_place(struct judge *j, const struct cm_seen *c)
+{
+    struct verdict v = cm_watch_check(&c->s->watch, c->m, c->from_active);
+    bool wrong_side = !verdict_ok(v) && strcmp(v.about, CM_WRONG_SIDE) == 0;
+    uint32_t active = c->s->req.m.req.local_id, passive = c->s->passive_id;
+    struct found f;
+
+    if (verdict_ok(v) && passive && c->m->mad.attr_id != CM_REP && c->m->mad.attr_id != CM_REJ)
+        v = cm_ids_check(c->m, c->from_active ? active : passive, c->from_active ? passive : active);
+    if (verdict_ok(v))
         return;
-    mad_get(&m.mad, p->data + p->payload_off);
-    if (m.mad.mgmt_class != CM_CLASS)
-        return;
-    check_mad(j, p, &m.mad);
-    if (!cm_msg_of(&m, p))
-        return;
-    switch (m.mad.attr_id) {
-    case CM_REQ:
-        take_req(j, p, &m);
-        break;
+    f = words(j, c->m, v, c->s->req.frame);
+    f.needs = wrong_side ? 0 : N_COMPLETE;
+    found(j, c->p, f);
+}
+
+static void take(struct judge *j, struct cm_seen *c)
+{
+    switch (c->m->mad.attr_id) {
     case CM_REP:
-        take_rep(j, p, &m.rep);
+        take_rep(j, c);
         break;
     case CM_REJ:
-        take_rej(j, p, &m.rej);
-        break;
-    case CM_RTU:
-        take_rtu(j, p, &m.rtu);
+        c->s->over = true;
         break;
     case CM_DREQ:
-        take_close(j, p, m.dreq.local_id, m.dreq.remote_id, false);
+        take_dreq(j, c);
         break;
     case CM_DREP:
-        take_close(j, p, m.drep.local_id, m.drep.remote_id, true);
+        take_close(j, c);
         break;
-    case CM_SIDR_REP:
-        take_sidr_rep(j, p, &m.sidr_rep);
+    case CM_MRA:
+        take_mra(j, c);
+        break;
+    case CM_LAP:
+        take_lap(j, c);
+        break;
+    case CM_APR:
+        take_apr(j, c);
         break;
     default:
         break;
     }
 }
 
-/* An answer without what it answers: at the end, as the order of two frames may have been swapped. */
-static void check_unasked(struct judge *j, const struct cm_state *s, unsigned answer, unsigned asked, uint32_t frame, const char *expected, const char *seen)
+void judge_cm(struct judge *j, const struct pkt *p)
 {
-    if (!(s->seen & answer) || s->seen & (asked | CM_SEEN_REJ))
+    struct cm_msg m;
+    struct cm_seen c = {.p = p, .m = &m};
+
+    if (p->payload_cap < MAD_HDR_LEN)
+        return;
+    mad_get(&m.mad, p->data + p->payload_off);
+    if (m.mad.mgmt_class != CM_CLASS)
+        return;
+    if (!cm_msg_of(&m, p)) {
+        check_alone(j, p, &m, 1);
+        return;
+    }
+    check_alone(j, p, &m, CM_MSG_CHECKS);
+    conn_addr_of(p, &c.src, &c.dst);
+    if (m.mad.attr_id == CM_REQ)
+        take_req(j, &c);
+    if (m.mad.attr_id == CM_SIDR_REP)
+        take_sidr_rep(j, &c);
+    if (m.mad.attr_id == CM_REQ || m.mad.attr_id == CM_SIDR_REQ || m.mad.attr_id == CM_SIDR_REP || !exchange_of(j, &c))
+        return;
+    check_place(j, &c);
+    if (c.s->mra.frame && c.s->mra.from_active == c.from_active && m.mad.attr_id != CM_MRA)
+        note_mra(j, c.s, p);
+    take(j, &c);
+    cm_watch_take(&c.s->watch, &m, c.from_active);
+}
+
+/* --- Data before its time ------------------------------------------------------------------------------------------------------------ */
+
+/* Requests for queue pair `qpn` from PSN `psn` on, before the REP: neither end can know yet that the other is ready. */
+static void check_early(struct judge *j, const struct cm_seen *c, const struct conn_addr *src, const struct conn_addr *dst, uint32_t qpn, uint32_t psn)
+{
+    uint32_t flow = conn_flow_named(j->conns, conn_tap_of(c->p->frame), src, dst, qpn);
+    const struct half *h = flow == FLOW_NONE ? NULL : j->flows[flow].half;
+    struct found f = found_of(RULE_CM_12, flow);
+
+    if (!h || !h->have_next || h->start != psn || conn_flow_at(j->conns, flow)->paired_by >= PAIR_EXCHANGE || j->flows[flow].first_frame < c->s->req.frame)
+        return;
+    f.has = N_CM;
+    f.frame = j->flows[flow].first_frame;
+    f.cause = frame_u32(c->p);
+    f.expected = "no requests before the REP";
+    f.seen = say(j, "a request to QP 0x%06x from PSN %u on", qpn, psn);
+    f.text = "Before the REP the active side does not know the queue pair, and the passive side's peer is not ready to receive.";
+    judge_found(j, NULL, f);
+}
+
+void judge_cm_early(struct judge *j, const struct pkt *p)
+{
+    struct cm_msg m;
+    struct cm_seen c = {.p = p, .m = &m};
+
+    if (!cm_msg_of(&m, p) || m.mad.attr_id != CM_REP || p->icrc == CRC_BAD)
+        return;
+    conn_addr_of(p, &c.src, &c.dst);
+    if (!exchange_of(j, &c) || c.from_active || c.s->rep.copies)
+        return;
+    check_early(j, &c, &c.dst, &c.src, m.rep.qpn, m.rep.psn);
+    check_early(j, &c, &c.src, &c.dst, c.s->req.m.req.qpn, c.s->req.m.req.psn);
+}
+
+/* --- A path that was not agreed on ----------------------------------------------------------------------------------------------------- */
+
+void judge_cm_path(struct judge *j, const struct pkt *p, uint32_t flow)
+{
+    const struct flow *c = conn_flow_at(j->conns, flow);
+
+    for (unsigned i = 0; i < LAPS; i++) {
+        const struct lap *l = &j->lap[i];
+        if (!l->frame || l->accepted || l->tap != c->tap)
+            continue;
+        for (unsigned from = 0; from < 2; from++) {
+            if (memcmp(&c->src, &l->addr[from], 16) != 0 || memcmp(&c->dst, &l->addr[!from], 16) != 0 || c->dqpn != l->qpn[!from])
+                continue;
+            struct found f = found_of(RULE_CM_14, flow);
+            f.has = N_CM;
+            f.needs = N_COMPLETE;
+            f.cause = l->frame;
+            f.expected = "an APR first that accepts the path";
+            f.seen = "a packet on the alternate path";
+            f.text = "The LAP proposed this path, and nobody has accepted it yet.";
+            judge_found(j, p, f);
+        }
+    }
+}
+
+/* --- The end ---------------------------------------------------------------------------------------------------------------------------- */
+
+/* A DREQ that was sent again, and no DREP at all. */
+static void check_unanswered(struct judge *j, const struct cm_exchange *s, bool from_active)
+{
+    const struct cm_once *o = &s->dreq[from_active];
+    enum tap_side side = s->iface < JUDGE_TAPS ? j->o.tap[s->iface] : TAP_UNKNOWN;
+
+    if (o->copies < 2 || s->drep[!from_active])
         return;
     j->file = s->file;
-    judge_found(j, NULL,
-                (struct found){.rule = RULE_CM_01, .severity = SEV_E, .flow = FLOW_NONE, .has = N_RSP | N_START, .needs = N_COMPLETE, .frame = frame,
-                               .cause = s->req_frame, .expected = expected, .seen = seen,
-                               .text = "The message answers another one, which was never sent."});
+    found(j, NULL,
+          (struct found){.rule = RULE_CM_13, .frame = o->frame, .cause = s->req.frame, .expected = "a DREP", .seen = say(j, "DREQ sent %u times, and no DREP", o->copies),
+                         .needs = N_COMPLETE | (from_active ? N_TAP_RSP : N_TAP_REQ), .has = side == TAP_RESPONDER ? N_TAP_RSP : side == TAP_REQUESTER ? N_TAP_REQ : 0,
+                         .text = "A DREQ is answered whenever it comes: without the DREP its sender waits until its retries are used up."});
 }
 
 void judge_cm_end(struct judge *j)
 {
     for (unsigned i = 0; i < CM_STATES; i++) {
-        const struct cm_state *s = &j->cm[i];
+        struct cm_exchange *s = &j->cm[i];
         if (!s->key)
             continue;
-        check_unasked(j, s, CM_SEEN_RTU, CM_SEEN_REP, s->rtu_frame, "a REP first", "RTU");
-        check_unasked(j, s, CM_SEEN_DREP, CM_SEEN_DREQ, s->drep_frame, "a DREQ first", "DREP");
+        check_unanswered(j, s, false);
+        check_unanswered(j, s, true);
+        if (s->mra.frame)
+            note_mra(j, s, NULL);
     }
 }

@@ -5,6 +5,7 @@
 #include "src/trace/judge.h"
 #include "src/trace/learn.h"
 #include "src/trace/track.h"
+#include "src/transport/cm.h"
 
 /* A value that should not change. A change alone may be a queue pair used anew; a change and back again is not. */
 struct steady {
@@ -63,6 +64,7 @@ struct jflow {
     bool closed;           /* its sender has sent a DREQ or DREP */
     uint32_t closed_frame;
     bool psn_checked;      /* CM-06 was judged */
+    bool answered;         /* something in it was acknowledged */
     /* A WRITE all of whose packets were seen so far. */
     bool wr_open;
     uint32_t wr_next;      /* PSN of its next packet */
@@ -78,20 +80,44 @@ struct ud_dest {
 };
 #define UD_DESTS 1024
 
-/* A CM exchange, likewise. */
-struct cm_state {
-    uint64_t key;     /* of tap, addresses and the active side's communication id; 0: unused */
-    uint8_t seen;     /* CM_SEEN_* */
-    uint8_t req_copies, max_retries, resp_res;
-    uint16_t file;
-    uint32_t req_frame, rtu_frame, drep_frame;
-    uint32_t req_qpn, rep_qpn;
-    ns_t req_ts, timeout; /* of the latest REQ; of the answer to it */
-    uint32_t req_sum;     /* CRC of the REQ's MAD */
-    uint64_t req_tid;
+/* A CM message that may be sent again. */
+struct cm_once {
+    struct cm_msg m; /* the first one */
+    ns_t ts;         /* of the latest one */
+    uint32_t frame;  /* of the first one */
+    uint8_t copies;  /* 0: none yet */
 };
-enum { CM_SEEN_REQ = 1, CM_SEEN_REP = 2, CM_SEEN_RTU = 4, CM_SEEN_REJ = 8, CM_SEEN_DREQ = 16, CM_SEEN_DREP = 32 };
+
+/* A CM exchange, in a table like that of struct ud_dest. */
+struct cm_exchange {
+    uint64_t key;   /* of tap, addresses and the active side's communication id; 0: unused */
+    uint16_t file;
+    uint32_t iface;
+    struct cm_watch watch;
+    uint32_t passive_id;    /* communication id of the passive side, 0: not known */
+    struct cm_once req, rep;
+    bool asked;             /* a copy of the REQ was seen */
+    struct cm_once dreq[2]; /* of the passive, of the active side */
+    bool drep[2];           /* likewise: it sent a DREP */
+    bool over;              /* REJ, DREQ or DREP were seen */
+    struct {
+        uint32_t frame;     /* 0: none */
+        ns_t ts, time;      /* when, and how much time it asks for */
+        bool from_active;
+    } mra;
+};
 #define CM_STATES 1024
+
+/* A path that a LAP proposes. */
+struct lap {
+    struct conn_addr addr[2]; /* of the LAP's sender, of its receiver */
+    uint32_t qpn[2];          /* their queue pairs */
+    uint32_t tap;
+    uint32_t frame;           /* 0: unused */
+    uint64_t exchange;        /* key of its exchange */
+    bool accepted;
+};
+#define LAPS 16
 
 struct judge {
     struct judge_opts o;
@@ -100,9 +126,12 @@ struct judge {
     struct report *report;
     struct jflow *flows; /* JUDGE_FLOWS */
     struct ud_dest ud[UD_DESTS];
-    struct cm_state cm[CM_STATES];
+    struct cm_exchange cm[CM_STATES];
+    struct lap lap[LAPS];
+    uint32_t lap_at;
     uint64_t packets, cut, untimed, backwards, drops, malformed;
     uint32_t cut_frame, backwards_frame;
+    uint64_t spoiled;      /* the latest frame that its receiver drops and that belongs to no flow */
     ns_t last_ts[JUDGE_TAPS];
     uint16_t file;
     bool judged_any[8]; /* which groups of rules were marked as judged */
@@ -174,10 +203,18 @@ void judge_request(struct judge *j, const struct pkt *p, uint32_t flow);
 void judge_response(struct judge *j, const struct pkt *p, uint32_t flow);
 void judge_pending(struct judge *j, const struct pkt *p, uint32_t flow, bool now);
 void judge_cm(struct judge *j, const struct pkt *p);
+/* A REP, before what it teaches is applied. */
+void judge_cm_early(struct judge *j, const struct pkt *p);
+/* The first packet of a flow. */
+void judge_cm_path(struct judge *j, const struct pkt *p, uint32_t flow);
 void judge_cm_end(struct judge *j);
 struct ud_dest *ud_dest(struct judge *j, uint32_t tap, const struct conn_addr *dst, uint32_t qpn);
 /* A request against what CM agreed on; `as` is what it is to its half. */
 void judge_agreed(struct judge *j, const struct pkt *p, uint32_t flow, enum seen_as as);
+/* A response likewise; `flow` is that of the response. */
+void judge_agreed_answer(struct judge *j, const struct pkt *p, uint32_t flow);
+/* At the end: packets for a queue pair other than the one that CM named. */
+void judge_strays(struct judge *j);
 /* Marks and CNPs of a flow, at the end. */
 void judge_congestion(struct judge *j, uint32_t flow);
 void judge_flow_end(struct judge *j, uint32_t flow);

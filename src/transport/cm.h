@@ -206,15 +206,47 @@ struct cm_wire {
     uint32_t mad_len; /* bytes of the datagram on the wire */
 };
 void cm_wire_of(struct cm_wire *w, const struct pkt *p);
-/* The message by itself: header (CM-02), REJ and APR codes (CM-05, CM-14), RDMA-CM header (CM-16), GIDs (CM-17). `w`
- * may be NULL. */
+/* The message by itself: header (CM-02), codes of REJ, APR and SIDR_REP (CM-05, CM-14, CM-15), RDMA-CM header (CM-16),
+ * GIDs (CM-17): the first rule that is broken. `w` may be NULL. */
 struct verdict cm_msg_check(const struct cm_msg *m, const struct cm_wire *w);
-/* A REP by its REQ: CM-09. */
-struct verdict cm_rep_check(const struct cm_req *req, const struct cm_rep *rep);
+/* Check `i` of these alone, below CM_MSG_CHECKS; check 0 looks at m->mad only. */
+#define CM_MSG_CHECKS 4
+struct verdict cm_msg_check_one(unsigned i, const struct cm_msg *m, const struct cm_wire *w);
+/* A REP by the REQ that it answers: the REQ's transaction id (CM-02), and at most its responder resources as initiator
+ * depth (CM-09). */
+struct verdict cm_rep_check(const struct cm_msg *m, uint64_t tid, unsigned resp_res);
+/* A DREQ names the queue pair `qpn` of its receiver: CM-07. */
+struct verdict cm_dreq_check(const struct cm_msg *m, uint32_t qpn);
+/* The ids of any message but REQ, SIDR_REQ and SIDR_REP, as its sender writes them: `local` is its own (0: not known
+ * yet), `remote` its peer's. CM-01. */
+struct verdict cm_ids_check(const struct cm_msg *m, uint32_t local, uint32_t remote);
+/* Hash of all 256 bytes of a message. */
+uint64_t cm_msg_hash(const struct cm_msg *m);
 /* A message sent once more: the same bytes (CM-02 for its transaction id, CM-03 for the rest), at most `max_retries`
  * times again, and not before the response timeout of exponent `timeout`. `copies`: how many were seen, this one
  * included; `gap`: since the one before, in ns. The spacing says something only at a tap near the sender. */
 struct verdict cm_retry_check(const struct cm_msg *first, const struct cm_msg *again, unsigned copies,
                               unsigned max_retries, unsigned timeout, ns_t gap);
+
+/* --- Both ends, as an observer knows them --- */
+
+/* States in which the two ends of an exchange may be, by the messages seen between them: what was seen need not have
+ * arrived. Begins with a REQ. */
+struct cm_watch {
+    uint16_t may[2]; /* masks of 1 << enum cm_state: of the passive side, of the active side */
+};
+/* A REQ was seen. */
+void cm_watch_start(struct cm_watch *w);
+/* May this message be sent now? CM-01 if its receiver can be in no state that it is meant for. LAP and APR are not
+ * judged: the state machine knows no other path. */
+struct verdict cm_watch_check(const struct cm_watch *w, const struct cm_msg *m, bool from_active);
+/* It was. */
+void cm_watch_take(struct cm_watch *w, const struct cm_msg *m, bool from_active);
+
+/* What verdicts are about besides numbers (verdict.about): a message that this side never sends; a copy that is not
+ * the same; a copy that comes too soon. */
+#define CM_WRONG_SIDE   "message of the other side"
+#define CM_COPY_DIFFERS "content of the copy"
+#define CM_COPY_EARLY   "ns since the one before"
 
 #endif

@@ -67,6 +67,18 @@ static unsigned side_of(unsigned attr)
     }
 }
 
+/* May a message with this attribute id reach the active (else the passive) side in state `s`? */
+static struct verdict order_check(enum cm_state s, bool active, unsigned attr)
+{
+    unsigned side = side_of(attr);
+
+    if (s != CM_ST_IDLE && side != 2 && side != active)
+        return verdict_fail(RULE_CM_01, CM_WRONG_SIDE, 0, attr);
+    if (attr < CM_REQ || attr > CM_APR || acts[s][attr - CM_REQ] == CM_ACT_BAD)
+        return verdict_fail(RULE_CM_01, "message", 0, attr);
+    return verdict_pass();
+}
+
 uint64_t cm_msg_hash(const struct cm_msg *m)
 {
     uint64_t h = UINT64_C(0xcbf29ce484222325); /* FNV-1a */
@@ -94,9 +106,21 @@ static bool rejects_by_guid(const struct cm_conn *c, const struct cm_msg *m)
            !c->active && r->local_id == c->remote_id && load_be64(r->info) == c->peer.ca_guid;
 }
 
-static struct verdict ids_check(const struct cm_conn *c, const struct cm_msg *m)
+struct verdict cm_ids_check(const struct cm_msg *m, uint32_t local, uint32_t remote)
 {
     uint32_t sender, receiver;
+
+    ids_of(m, &sender, &receiver);
+    if (receiver != remote)
+        return verdict_fail(RULE_CM_01, "remote comm id", remote, receiver);
+    if (local && sender != local && !(m->mad.attr_id == CM_REJ && sender == 0))
+        return verdict_fail(RULE_CM_01, "local comm id", local, sender);
+    return verdict_pass();
+}
+
+static struct verdict ids_check(const struct cm_conn *c, const struct cm_msg *m)
+{
+    uint32_t sender;
 
     switch (m->mad.attr_id) {
     case CM_REQ:
@@ -110,54 +134,64 @@ static struct verdict ids_check(const struct cm_conn *c, const struct cm_msg *m)
             return verdict_fail(RULE_CM_01, "request id", sender, m->sidr_req.request_id);
         return verdict_pass();
     default:
-        break;
+        return rejects_by_guid(c, m) ? verdict_pass() : cm_ids_check(m, c->remote_id, c->local_id);
     }
-    if (rejects_by_guid(c, m))
-        return verdict_pass();
-    ids_of(m, &sender, &receiver);
-    if (receiver != c->local_id)
-        return verdict_fail(RULE_CM_01, "remote comm id", c->local_id, receiver);
-    if (c->remote_id && sender != c->remote_id && !(m->mad.attr_id == CM_REJ && sender == 0))
-        return verdict_fail(RULE_CM_01, "local comm id", c->remote_id, sender);
+}
+
+/* What a copy of a message must have in common with the first one, and how many there may be. */
+static struct verdict same_check(const struct cm_msg *m, uint64_t tid, uint64_t hash, unsigned copies,
+                                 unsigned max_retries)
+{
+    if (m->mad.tid != tid)
+        return verdict_fail(RULE_CM_02, "transaction id", tid, m->mad.tid);
+    if (cm_msg_hash(m) != hash)
+        return verdict_fail(RULE_CM_03, CM_COPY_DIFFERS, 0, 0);
+    if (copies > max_retries + 1)
+        return verdict_fail(RULE_CM_03, "copies", max_retries + 1, copies);
     return verdict_pass();
 }
 
-/* A REQ or REP that has come before must be the same to the bit. */
+/* A REQ or REP that has come before must be the same to the bit. How often a REP may come the active side has said
+ * itself. */
 static struct verdict copy_check(const struct cm_conn *c, const struct cm_msg *m)
 {
     if (m->mad.attr_id != (c->active ? CM_REP : CM_REQ) || c->copies == 0)
         return verdict_pass();
-    if (m->mad.tid != c->tid)
-        return verdict_fail(RULE_CM_02, "transaction id", c->tid, m->mad.tid);
-    if (cm_msg_hash(m) != c->rx_hash)
-        return verdict_fail(RULE_CM_03, "content of the copy", 0, 0);
-    if (!c->active && c->copies > c->peer.max_retries)
-        return verdict_fail(RULE_CM_03, "copies", c->peer.max_retries + 1u, c->copies + 1u);
+    return same_check(m, c->tid, c->rx_hash, c->copies + 1u, c->active ? UINT8_MAX : c->peer.max_retries);
+}
+
+struct verdict cm_rep_check(const struct cm_msg *m, uint64_t tid, unsigned resp_res)
+{
+    if (m->mad.tid != tid)
+        return verdict_fail(RULE_CM_02, "transaction id", tid, m->mad.tid);
+    if (m->rep.init_depth > resp_res)
+        return verdict_fail(RULE_CM_09, "initiator depth", resp_res, m->rep.init_depth);
+    return verdict_pass();
+}
+
+struct verdict cm_dreq_check(const struct cm_msg *m, uint32_t qpn)
+{
+    if (m->dreq.remote_qpn != qpn)
+        return verdict_fail(RULE_CM_07, "remote QPN", qpn, m->dreq.remote_qpn);
     return verdict_pass();
 }
 
 struct verdict cm_rx_check(const struct cm_conn *c, const struct cm_msg *m)
 {
-    unsigned side = side_of(m->mad.attr_id);
     struct verdict v = cm_msg_check(m, NULL), w;
 
     if (v.rule == RULE_CM_02)
         return v;
-    if (cm_act_of(c, m) == CM_ACT_BAD || (c->state != CM_ST_IDLE && side != 2 && side != c->active))
-        return verdict_fail(RULE_CM_01, "message", 0, m->mad.attr_id);
-    w = ids_check(c, m);
-    if (!verdict_ok(w))
-        return w;
-    if (m->mad.attr_id == CM_DREQ && m->dreq.remote_qpn != c->own.qpn)
-        return verdict_fail(RULE_CM_07, "remote QPN", c->own.qpn, m->dreq.remote_qpn);
-    w = copy_check(c, m);
-    if (!verdict_ok(w))
-        return w;
-    if (m->mad.attr_id == CM_REP && m->mad.tid != c->tid)
-        return verdict_fail(RULE_CM_02, "transaction id", c->tid, m->mad.tid);
-    if (m->mad.attr_id == CM_REP && m->rep.init_depth > c->own.resp_res)
-        return verdict_fail(RULE_CM_09, "initiator depth", c->own.resp_res, m->rep.init_depth);
-    return v;
+    w = order_check((enum cm_state)c->state, c->active, m->mad.attr_id);
+    if (verdict_ok(w))
+        w = ids_check(c, m);
+    if (verdict_ok(w) && m->mad.attr_id == CM_DREQ)
+        w = cm_dreq_check(m, c->own.qpn);
+    if (verdict_ok(w))
+        w = copy_check(c, m);
+    if (verdict_ok(w) && m->mad.attr_id == CM_REP)
+        w = cm_rep_check(m, c->tid, c->own.resp_res);
+    return verdict_ok(w) ? v : w;
 }
 
 /* --- Messages by themselves --- */
@@ -181,8 +215,10 @@ static struct verdict header_check(const struct cm_msg *m, const struct cm_wire 
     return verdict_pass();
 }
 
-static struct verdict codes_check(const struct cm_msg *m, bool roce)
+static struct verdict codes_check(const struct cm_msg *m, const struct cm_wire *w)
 {
+    bool roce = w && w->roce;
+
     if (m->mad.attr_id == CM_REJ) {
         const struct cm_rej *r = &m->rej;
         if (!cm_rej_reason_str(r->reason) ||
@@ -194,6 +230,8 @@ static struct verdict codes_check(const struct cm_msg *m, bool roce)
     if (m->mad.attr_id == CM_APR &&
         (!cm_apr_status_str(m->apr.status) || (roce && m->apr.status == CM_APR_INVALID_LID)))
         return verdict_fail(RULE_CM_14, "status", 0, m->apr.status);
+    if (m->mad.attr_id == CM_SIDR_REP && !cm_sidr_status_str(m->sidr_rep.status))
+        return verdict_fail(RULE_CM_15, "status", 0, m->sidr_rep.status);
     return verdict_pass();
 }
 
@@ -234,31 +272,42 @@ static struct verdict ip_check(const struct cm_ip *ip, const uint8_t *src, const
     return verdict_ok(v) ? gid_check(RULE_CM_16, "destination address", dst, d) : v;
 }
 
-/* The RDMA-CM header of a REQ or SIDR_REQ; NULL if the service id does not ask for one. `ip` is filled. */
-static const struct cm_ip *ip_of(const struct cm_msg *m, struct cm_ip *ip)
+/* The RDMA-CM header of a REQ or SIDR_REQ whose service id asks for one. */
+static struct verdict service_check(const struct cm_msg *m, const struct cm_wire *w)
 {
-    bool req = m->mad.attr_id == CM_REQ;
+    bool req = m->mad.attr_id == CM_REQ, addr = w && w->roce && w->addr;
+    struct cm_ip ip;
 
     if ((!req && m->mad.attr_id != CM_SIDR_REQ) || !cm_service_is_ip(req ? m->req.service_id : m->sidr_req.service_id))
-        return NULL;
-    cm_ip_get(ip, req ? m->req.private_data : m->sidr_req.private_data);
-    return ip;
+        return verdict_pass();
+    cm_ip_get(&ip, req ? m->req.private_data : m->sidr_req.private_data);
+    return ip_check(&ip, addr ? w->src : NULL, addr ? w->dst : NULL);
+}
+
+static struct verdict path_check(const struct cm_msg *m, const struct cm_wire *w)
+{
+    struct verdict v;
+
+    if (m->mad.attr_id != CM_REQ || !w || !w->roce || !w->addr)
+        return verdict_pass();
+    v = gid_check(RULE_CM_17, "primary local GID", w->src, m->req.prim_lgid);
+    return verdict_ok(v) ? gid_check(RULE_CM_17, "primary remote GID", w->dst, m->req.prim_rgid) : v;
+}
+
+struct verdict cm_msg_check_one(unsigned i, const struct cm_msg *m, const struct cm_wire *w)
+{
+    static struct verdict (*const checks[CM_MSG_CHECKS])(const struct cm_msg *, const struct cm_wire *) = {
+        header_check, codes_check, service_check, path_check};
+
+    return checks[i](m, w);
 }
 
 struct verdict cm_msg_check(const struct cm_msg *m, const struct cm_wire *w)
 {
-    bool roce = w && w->roce, addr = roce && w->addr;
-    struct verdict v = header_check(m, w);
-    struct cm_ip ip;
+    struct verdict v = verdict_pass();
 
-    if (verdict_ok(v))
-        v = codes_check(m, roce);
-    if (verdict_ok(v) && ip_of(m, &ip))
-        v = ip_check(&ip, addr ? w->src : NULL, addr ? w->dst : NULL);
-    if (verdict_ok(v) && addr && m->mad.attr_id == CM_REQ)
-        v = gid_check(RULE_CM_17, "primary local GID", w->src, m->req.prim_lgid);
-    if (verdict_ok(v) && addr && m->mad.attr_id == CM_REQ)
-        v = gid_check(RULE_CM_17, "primary remote GID", w->dst, m->req.prim_rgid);
+    for (unsigned i = 0; i < CM_MSG_CHECKS && verdict_ok(v); i++)
+        v = cm_msg_check_one(i, m, w);
     return v;
 }
 
@@ -284,25 +333,81 @@ void cm_wire_of(struct cm_wire *w, const struct pkt *p)
     }
 }
 
-struct verdict cm_rep_check(const struct cm_req *req, const struct cm_rep *rep)
-{
-    if (rep->init_depth > req->resp_res)
-        return verdict_fail(RULE_CM_09, "initiator depth", req->resp_res, rep->init_depth);
-    return verdict_pass();
-}
-
 struct verdict cm_retry_check(const struct cm_msg *first, const struct cm_msg *again, unsigned copies,
                               unsigned max_retries, unsigned timeout, ns_t gap)
 {
-    if (first->mad.tid != again->mad.tid)
-        return verdict_fail(RULE_CM_02, "transaction id", first->mad.tid, again->mad.tid);
-    if (cm_msg_hash(first) != cm_msg_hash(again))
-        return verdict_fail(RULE_CM_03, "content of the copy", 0, 0);
-    if (copies > max_retries + 1)
-        return verdict_fail(RULE_CM_03, "copies", max_retries + 1, copies);
-    if (gap < cm_time(timeout))
-        return verdict_fail(RULE_CM_03, "ns since the one before", (uint64_t)cm_time(timeout), (uint64_t)gap);
-    return verdict_pass();
+    struct verdict v = same_check(again, first->mad.tid, cm_msg_hash(first), copies, max_retries);
+
+    if (verdict_ok(v) && gap < cm_time(timeout))
+        return verdict_fail(RULE_CM_03, CM_COPY_EARLY, (uint64_t)cm_time(timeout), (uint64_t)gap);
+    return v;
+}
+
+/* --- Both ends, as an observer knows them --- */
+
+#define BIT(s) (1u << (s))
+
+/* States that an end may pass on to by itself. */
+static unsigned closure(unsigned may)
+{
+    if (may & BIT(CM_ST_MRA_REQ_RCVD))
+        may |= BIT(CM_ST_REQ_SENT);
+    if (may & BIT(CM_ST_MRA_REP_RCVD))
+        may |= BIT(CM_ST_REP_SENT);
+    if (may & BIT(CM_ST_REP_SENT))
+        may |= BIT(CM_ST_ESTABLISHED); /* data arrived */
+    if (may & BIT(CM_ST_DREQ_SENT))
+        may |= BIT(CM_ST_TIMEWAIT);
+    if (may & BIT(CM_ST_TIMEWAIT))
+        may |= BIT(CM_ST_CLOSED);
+    return may;
+}
+
+/* Where a message may take its sender, and its receiver. */
+static const struct {
+    uint16_t sender[2], receiver[2]; /* of the passive and of the active side */
+} leads[CM_APR - CM_REQ + 1] = {
+    M(CM_REQ) = {.sender = {0, BIT(CM_ST_REQ_SENT)}, .receiver = {BIT(CM_ST_REQ_RCVD), 0}},
+    M(CM_MRA) = {.sender = {BIT(CM_ST_MRA_REQ_SENT), BIT(CM_ST_MRA_REP_SENT)},
+                 .receiver = {BIT(CM_ST_MRA_REP_RCVD), BIT(CM_ST_MRA_REQ_RCVD)}},
+    M(CM_REJ) = {.sender = {BIT(CM_ST_TIMEWAIT), BIT(CM_ST_TIMEWAIT)}, .receiver = {BIT(CM_ST_TIMEWAIT), BIT(CM_ST_TIMEWAIT)}},
+    M(CM_REP) = {.sender = {BIT(CM_ST_REP_SENT), 0}, .receiver = {0, BIT(CM_ST_REP_RCVD) | BIT(CM_ST_ESTABLISHED)}},
+    M(CM_RTU) = {.sender = {0, BIT(CM_ST_ESTABLISHED)}, .receiver = {BIT(CM_ST_ESTABLISHED), 0}},
+    M(CM_DREQ) = {.sender = {BIT(CM_ST_DREQ_SENT), BIT(CM_ST_DREQ_SENT)}, .receiver = {BIT(CM_ST_TIMEWAIT), BIT(CM_ST_TIMEWAIT)}},
+    M(CM_DREP) = {.sender = {BIT(CM_ST_TIMEWAIT), BIT(CM_ST_TIMEWAIT)}, .receiver = {BIT(CM_ST_TIMEWAIT), BIT(CM_ST_TIMEWAIT)}},
+};
+
+void cm_watch_start(struct cm_watch *w)
+{
+    w->may[1] = BIT(CM_ST_REQ_SENT);
+    w->may[0] = BIT(CM_ST_IDLE) | BIT(CM_ST_REQ_RCVD);
+}
+
+struct verdict cm_watch_check(const struct cm_watch *w, const struct cm_msg *m, bool from_active)
+{
+    struct verdict v = verdict_pass();
+
+    if (m->mad.attr_id == CM_LAP || m->mad.attr_id == CM_APR)
+        return v;
+    for (unsigned s = 0; s < CM_ST_COUNT; s++)
+        if (w->may[!from_active] >> s & 1) {
+            struct verdict one = order_check((enum cm_state)s, !from_active, m->mad.attr_id);
+            if (verdict_ok(one))
+                return one;
+            if (s != CM_ST_IDLE)
+                v = one;
+        }
+    return v;
+}
+
+void cm_watch_take(struct cm_watch *w, const struct cm_msg *m, bool from_active)
+{
+    unsigned attr = m->mad.attr_id;
+
+    if (attr < CM_REQ || attr > CM_APR)
+        return;
+    w->may[from_active] |= (uint16_t)closure(leads[attr - CM_REQ].sender[from_active]);
+    w->may[!from_active] |= (uint16_t)closure(leads[attr - CM_REQ].receiver[!from_active]);
 }
 
 /* --- Many connections --- */

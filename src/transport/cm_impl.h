@@ -46,7 +46,4 @@ enum cm_act {
 };
 enum cm_act cm_act_of(const struct cm_conn *c, const struct cm_msg *m);
 
-/* Hash of all 256 bytes of a message. */
-uint64_t cm_msg_hash(const struct cm_msg *m);
-
 #endif
