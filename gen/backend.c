@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 const struct backend_ops *const backends[] = {
-    &backend_packet, &backend_unix, &backend_file, &backend_memory, NULL,
+    &backend_packet, &backend_libnet, &backend_unix, &backend_file, &backend_memory, NULL,
 };
 
 int backend_fail(struct backend_error *err, int error, const char *fmt, ...)
@@ -19,18 +19,33 @@ int backend_fail(struct backend_error *err, int error, const char *fmt, ...)
     return error;
 }
 
-int backend_open(struct backend **out, const char *spec, const char *iface, struct backend_error *err)
+const char *backend_stamps_str(enum backend_stamps s)
+{
+    static const char *const names[] = {"the program", "the kernel", "the interface"};
+
+    return names[s];
+}
+
+const struct backend_ops *backend_find(const char *spec)
 {
     size_t n = strcspn(spec, ":");
 
-    for (const struct backend_ops *const *k = backends; *k; k++) {
-        if (strlen((*k)->name) != n || memcmp((*k)->name, spec, n) != 0)
-            continue;
-        if ((*k)->needs_iface && !iface)
-            return backend_fail(err, -EINVAL, "backend %s needs an interface (-I)", (*k)->name);
-        return (*k)->open(out, spec[n] ? spec + n + 1 : "", iface, err);
-    }
-    return backend_fail(err, -ENOENT, "there is no backend '%.*s'", (int)n, spec);
+    for (const struct backend_ops *const *k = backends; *k; k++)
+        if (strlen((*k)->name) == n && memcmp((*k)->name, spec, n) == 0)
+            return *k;
+    return NULL;
+}
+
+int backend_open(struct backend **out, const char *spec, const char *iface, struct backend_error *err)
+{
+    const struct backend_ops *k = backend_find(spec);
+    size_t n = strcspn(spec, ":");
+
+    if (!k)
+        return backend_fail(err, -ENOENT, "there is no backend '%.*s'", (int)n, spec);
+    if (k->needs_iface && !iface)
+        return backend_fail(err, -EINVAL, "backend %s needs an interface (-I)", k->name);
+    return k->open(out, spec[n] ? spec + n + 1 : "", iface, err);
 }
 
 void backend_close(struct backend *b)

@@ -20,7 +20,17 @@ struct backend_stats {
     uint64_t sent, received;
     uint64_t dropped; /* arrived and lost, because they were not taken in time */
     uint64_t unsent;  /* not sent: the peer does not exist, or its queue was full */
+    uint64_t late_stamps; /* with BACKEND_STAMPS_HARDWARE: frames that the kernel had to stamp nevertheless */
 };
+
+/* Who stamps the frames received with the time. */
+enum backend_stamps {
+    BACKEND_STAMPS_NONE,     /* nobody: the time at which the program takes them has to do */
+    BACKEND_STAMPS_KERNEL,   /* the kernel, when its driver hands them over: some microseconds late */
+    BACKEND_STAMPS_HARDWARE, /* the interface, by its own clock */
+};
+/* "the program", "the kernel", "the interface". */
+const char *backend_stamps_str(enum backend_stamps s);
 
 /* Why a backend could not be opened. */
 struct backend_error {
@@ -61,11 +71,15 @@ struct backend {
     uint32_t mtu; /* largest IP packet, bytes */
     bool has_mac; /* mac is that of the interface */
     uint8_t mac[6];
+    uint8_t stamps; /* enum backend_stamps */
+    char note[200]; /* what was asked for and could not be had, in a line; "": nothing */
 };
 
 /* All kinds, the default of this system first; ends with NULL. */
 extern const struct backend_ops *const backends[];
 
+/* The kind that "NAME" or "NAME:ARGS" names; NULL: there is none. */
+const struct backend_ops *backend_find(const char *spec);
 /* Open by "NAME" or "NAME:ARGS". -ENOENT: no such kind; -EINVAL: an interface or arguments are missing or wrong; else
  * the errno of what failed. *err is filled on failure. */
 int backend_open(struct backend **out, const char *spec, const char *iface, struct backend_error *err);
@@ -80,6 +94,7 @@ const struct backend_stats *backend_stats(struct backend *b);
 int backend_fail(struct backend_error *err, int error, const char *fmt, ...) PRINTF_LIKE(3, 4);
 
 extern const struct backend_ops backend_packet;
+extern const struct backend_ops backend_libnet;
 extern const struct backend_ops backend_unix;
 extern const struct backend_ops backend_file;
 extern const struct backend_ops backend_memory;

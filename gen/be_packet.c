@@ -8,6 +8,8 @@
 #include <linux/filter.h>
 #include <linux/if_ether.h>
 #include <linux/if_packet.h>
+#include <linux/net_tstamp.h>
+#include <linux/sockios.h>
 #include <net/if.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -84,8 +86,53 @@ static int attach_filter(int fd)
     return setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &prog, sizeof prog) < 0 ? -errno : 0;
 }
 
+/* Time stamps of the interface, if it can make them. Switching them on needs CAP_NET_ADMIN; they may be on already. */
+static void use_hardware_clock(struct packet_backend *p, const char *iface)
+{
+    struct hwtstamp_config want = {.tx_type = HWTSTAMP_TX_OFF, .rx_filter = HWTSTAMP_FILTER_ALL}, now = {0};
+    struct ifreq r = {.ifr_data = (void *)&want};
+    int source = SOF_TIMESTAMPING_RAW_HARDWARE, failed = 0;
+
+    memcpy(r.ifr_name, iface, strlen(iface)); /* query() has seen that it fits */
+    if (ioctl(p->b.fd, SIOCSHWTSTAMP, &r) < 0) {
+        failed = errno;
+        r.ifr_data = (void *)&now;
+        if (ioctl(p->b.fd, SIOCGHWTSTAMP, &r) == 0 && now.rx_filter == HWTSTAMP_FILTER_ALL)
+            failed = 0;
+    }
+    if (!failed && setsockopt(p->b.fd, SOL_PACKET, PACKET_TIMESTAMP, &source, sizeof source) < 0)
+        failed = errno;
+    if (!failed)
+        p->b.stamps = BACKEND_STAMPS_HARDWARE;
+    else
+        snprintf(p->b.note, sizeof p->b.note, "no time stamps by interface %s: %s; those of the kernel are used", iface,
+                 failed == EOPNOTSUPP ? "it cannot make them"
+                 : failed == EPERM    ? "CAP_NET_ADMIN is needed to switch them on"
+                                      : strerror(failed));
+}
+
+/* What may follow the name. */
+struct choices {
+    bool bypass, hardware;
+};
+
+static bool parse(struct choices *c, const char *args)
+{
+    while (*args) {
+        size_t n = strcspn(args, ",");
+        if (n == 6 && memcmp(args, "bypass", n) == 0)
+            c->bypass = true;
+        else if (n == 2 && memcmp(args, "hw", n) == 0)
+            c->hardware = true;
+        else
+            return false;
+        args += n + (args[n] == ',');
+    }
+    return true;
+}
+
 /* The filter is set before the socket is bound, so nothing else is ever received. */
-static int setup(struct packet_backend *p, const char *iface, bool bypass, struct backend_error *err)
+static int setup(struct packet_backend *p, const char *iface, const struct choices *c, struct backend_error *err)
 {
     struct sockaddr_ll at = {.sll_family = AF_PACKET, .sll_protocol = htons(ETH_P_ALL)};
     int version = TPACKET_V2, on = 1, r;
@@ -97,8 +144,10 @@ static int setup(struct packet_backend *p, const char *iface, bool bypass, struc
     if (setsockopt(p->b.fd, SOL_PACKET, PACKET_VERSION, &version, sizeof version) < 0)
         return backend_fail(err, -errno, "AF_PACKET: this kernel has no TPACKET_V2");
     setsockopt(p->b.fd, SOL_PACKET, PACKET_IGNORE_OUTGOING, &on, sizeof on);
-    if (bypass && setsockopt(p->b.fd, SOL_PACKET, PACKET_QDISC_BYPASS, &on, sizeof on) < 0)
+    if (c->bypass && setsockopt(p->b.fd, SOL_PACKET, PACKET_QDISC_BYPASS, &on, sizeof on) < 0)
         return backend_fail(err, -errno, "AF_PACKET: this kernel cannot pass queueing by");
+    if (c->hardware)
+        use_hardware_clock(p, iface);
     r = attach_filter(p->b.fd);
     if (r == 0)
         r = map_ring(p);
@@ -120,16 +169,16 @@ static void packet_close(struct backend *b)
 
 static int packet_open(struct backend **out, const char *args, const char *iface, struct backend_error *err)
 {
-    bool bypass = strcmp(args, "bypass") == 0;
+    struct choices choices = {0};
     struct packet_backend *p;
     int r;
 
-    if (*args && !bypass)
-        return backend_fail(err, -EINVAL, "backend packet: 'bypass' is all that may follow");
+    if (!parse(&choices, args))
+        return backend_fail(err, -EINVAL, "backend packet: only bypass and hw may follow, not '%s'", args);
     p = calloc(1, sizeof *p);
     if (!p)
         return backend_fail(err, -ENOMEM, "out of memory");
-    p->b = (struct backend){.ops = &backend_packet};
+    p->b = (struct backend){.ops = &backend_packet, .stamps = BACKEND_STAMPS_KERNEL};
     for (unsigned i = 0; i < BATCH; i++) {
         p->iov[i].iov_base = p->frame[i];
         p->msg[i].msg_hdr = (struct msghdr){.msg_iov = &p->iov[i], .msg_iovlen = 1};
@@ -139,7 +188,7 @@ static int packet_open(struct backend **out, const char *args, const char *iface
         r = backend_fail(err, -errno, "AF_PACKET: %s%s", strerror(errno),
                          errno == EPERM ? " (CAP_NET_RAW is needed)" : "");
     else
-        r = setup(p, iface, bypass, err);
+        r = setup(p, iface, &choices, err);
     if (r < 0)
         packet_close(&p->b);
     else
@@ -217,6 +266,8 @@ static int packet_rx(struct backend *b, struct backend_frame *f)
     if (status & TP_STATUS_VLAN_VALID)
         retag(p, h, f);
     b->stats.received++;
+    if (UNLIKELY(b->stamps == BACKEND_STAMPS_HARDWARE) && !(status & TP_STATUS_TS_RAW_HARDWARE))
+        b->stats.late_stamps++;
     return 1;
 }
 
@@ -244,9 +295,9 @@ static void packet_count(struct backend *b)
 
 const struct backend_ops backend_packet = {
     .name = "packet",
-    .args = "[:bypass]",
-    .summary =
-        "an interface through AF_PACKET; needs CAP_NET_RAW. bypass: past queueing disciplines and local captures",
+    .args = "[:bypass,hw]",
+    .summary = "an interface through AF_PACKET; needs CAP_NET_RAW. bypass: past queueing disciplines and local captures; "
+               "hw: the interface's time stamps",
     .needs_iface = true,
     .open = packet_open,
     .room = packet_room,

@@ -213,6 +213,7 @@ static int open_all(struct live *l, const struct live_config *c, struct live_err
 {
     const char *spec = c->backend ? c->backend : "packet";
     struct backend_error why = {""};
+    const struct backend_ops *kind = backend_find(spec);
     char iface[IFNAMSIZ] = "";
     int r;
 
@@ -220,7 +221,7 @@ static int open_all(struct live *l, const struct live_config *c, struct live_err
         return fail(err, -ENODEV, "there is no interface %s", c->iface);
     if (c->iface)
         memcpy(iface, c->iface, strlen(c->iface));
-    else if (c->peer && strncmp(spec, "packet", 6) == 0 && (r = host_route(c->peer, iface, sizeof iface)) < 0)
+    else if (c->peer && kind && kind->needs_iface && (r = host_route(c->peer, iface, sizeof iface)) < 0)
         return fail(err, r, "no route to %s: give an interface with -I", live_addr_str(c->peer));
     r = backend_open(&l->backend, spec, *iface ? iface : NULL, &why);
     if (r < 0)

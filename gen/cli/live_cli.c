@@ -101,6 +101,8 @@ int live_cli_open(struct live *l, const struct live_config *c)
     live_catch_signals();
     if (live_open(l, c, &err) < 0)
         return cli_error("%s", err.msg);
+    if (*l->backend->note)
+        cli_error("%s", l->backend->note);
     return 0;
 }
 
@@ -110,6 +112,8 @@ int live_cli_close(struct live *l, const struct live_config *c, int status)
 
     if (s->dropped)
         cli_error("%llu frames were lost on their way in: this program was too slow", (unsigned long long)s->dropped);
+    if (s->late_stamps)
+        cli_error("%llu frames have the kernel's time stamps, not the interface's", (unsigned long long)s->late_stamps);
     if (l->id.conflicts)
         cli_error("another station claims to be %s", live_addr_str(l->id.gid));
     live_close(l);

@@ -18,6 +18,7 @@
 struct live {
     pcap_t *pcap;
     bool nano;
+    int ended; /* not 0: cap_live_break() was called */
 };
 
 static int dlt_of(uint16_t linktype)
@@ -25,18 +26,15 @@ static int dlt_of(uint16_t linktype)
     return linktype == LINK_RAW ? PCAP_RAW : linktype;
 }
 
-static int live_next(struct cap *c, struct frame *f)
+int cap_live_poll(struct cap *c, struct frame *f)
 {
     struct live *l = c->live;
     struct pcap_pkthdr *h;
     const u_char *data;
-    int rc;
+    int rc = pcap_next_ex(l->pcap, &h, &data);
 
-    do
-        rc = pcap_next_ex(l->pcap, &h, &data);
-    while (rc == 0);
-    if (rc == PCAP_ERROR_BREAK)
-        return 0;
+    if (rc == 0 || rc == PCAP_ERROR_BREAK)
+        return l->ended = rc, 0;
     if (rc != 1) {
         cap_fail(c, 0, "%s", pcap_geterr(l->pcap));
         return c->error.err = -EIO;
@@ -53,6 +51,24 @@ static int live_next(struct cap *c, struct frame *f)
         .has_ts = true,
     };
     return 1;
+}
+
+static int live_next(struct cap *c, struct frame *f)
+{
+    struct live *l = c->live;
+    int r;
+
+    do
+        r = cap_live_poll(c, f);
+    while (r == 0 && !l->ended);
+    return r;
+}
+
+int cap_live_fd(const struct cap *c)
+{
+    const struct live *l = c->live;
+
+    return pcap_get_selectable_fd(l->pcap);
 }
 
 static void live_close(struct cap *c)
@@ -133,6 +149,10 @@ static int live_activate(struct cap *c, const char *iface, const struct cap_live
         return live_fail(c, live_errno(rc), detail && *detail ? detail : pcap_statustostr(rc));
     }
     l->nano = pcap_get_tstamp_precision(l->pcap) == PCAP_TSTAMP_PRECISION_NANO;
+    if (o->inbound && pcap_setdirection(l->pcap, PCAP_D_IN) < 0)
+        return live_fail(c, -EIO, pcap_geterr(l->pcap));
+    if (o->no_wait && pcap_setnonblock(l->pcap, 1, text) < 0)
+        return live_fail(c, -EIO, text);
     return o->filter ? live_filter(c, l->pcap, o->filter) : 0;
 }
 

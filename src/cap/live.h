@@ -10,6 +10,8 @@ struct cap_live_opts {
     bool no_promisc;    /* do not switch the interface to promiscuous mode */
     uint32_t buffer;    /* bytes of the kernel's buffer, 0: libpcap's default */
     const char *filter; /* capture filter, NULL: everything */
+    bool inbound;       /* not what this host sends */
+    bool no_wait;       /* for cap_live_poll() */
 };
 
 /* What the kernel counted since the capture began. */
@@ -25,6 +27,10 @@ struct cap_live_stats {
  * for a wrong filter. */
 int cap_live_open(struct cap **out, const char *iface, uint16_t file_index, const struct cap_live_opts *opts,
                   struct cap_error *err);
+/* With no_wait, instead of cap_next(): 1 and the next frame; 0: none is there; a negative errno. *f as of cap_next(). */
+int cap_live_poll(struct cap *c, struct frame *f);
+/* Descriptor to wait for frames at; -1: there is none. */
+int cap_live_fd(const struct cap *c);
 /* Let cap_next() return 0 soon. May be called from a signal handler. */
 void cap_live_break(struct cap *c);
 /* What was dropped so far; its interface in cap_info() tells it from then on as well. 0 or a negative errno. */

@@ -283,6 +283,47 @@ static bool own_namespace(void)
                   "ip link set va mtu 4200 up && ip link set vb mtu 4200 up") == 0;
 }
 
+Test(backend, libnet_and_libpcap_carry_frames_over_a_veth_pair)
+{
+    struct backend *a, *b, *c;
+    struct backend_error err = {""};
+
+    if (!own_namespace())
+        cr_skip_test("no network namespace of its own with a veth pair");
+    cr_assert_eq(backend_open(&a, "libnet", "nosuch0", &err), -ENODEV);
+    cr_assert(strstr(err.msg, "nosuch0"));
+    cr_assert_eq(backend_open(&a, "libnet", "lo", &err), -ENETDOWN);
+    cr_assert_eq(backend_open(&a, "libnet:fast", "va", &err), -EINVAL);
+    a = must_open("libnet", "va");
+    b = must_open("libnet", "vb");
+    c = must_open("packet", "vb");
+    cr_assert_eq(a->mtu, 4200);
+    cr_assert(a->has_mac);
+    send_and_compare(a, b);
+    send_and_compare(b, a);
+    cr_assert_eq(memcmp(b->mac, c->mac, 6), 0);
+    backend_close(a);
+    backend_close(b);
+    backend_close(c);
+}
+
+Test(backend, packet_says_that_an_interface_has_no_clock_and_goes_on)
+{
+    struct backend *a, *b;
+
+    if (!own_namespace())
+        cr_skip_test("no network namespace of its own with a veth pair");
+    a = must_open("packet:hw,bypass", "va");
+    b = must_open("packet", "vb");
+    cr_assert_eq(a->stamps, BACKEND_STAMPS_KERNEL);
+    cr_assert(strstr(a->note, "no time stamps by interface va"), "%s", a->note);
+    cr_assert_str_eq(b->note, "");
+    send_and_compare(b, a);
+    cr_assert_eq(backend_stats(a)->late_stamps, 0);
+    backend_close(a);
+    backend_close(b);
+}
+
 Test(backend, packet_carries_frames_over_a_veth_pair)
 {
     struct backend *a, *b;
@@ -304,16 +345,14 @@ Test(backend, packet_carries_frames_over_a_veth_pair)
     backend_close(b);
 }
 
-Test(backend, packet_puts_the_vlan_tag_back_and_stamps_the_time)
+static void tag_and_time(const char *kind)
 {
     uint8_t frame[1000] = {2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 0x81, 0x00, 0x60, 0x2a, 0x08, 0x06, 1, 2, 3};
     struct backend_frame f;
     struct backend *a, *b;
 
-    if (!own_namespace())
-        cr_skip_test("no network namespace of its own with a veth pair");
-    a = must_open("packet", "va");
-    b = must_open("packet", "vb");
+    a = must_open(kind, "va");
+    b = must_open(kind, "vb");
     cr_assert_eq(backend_send(a, frame, sizeof frame), 0);
     cr_assert_eq(a->ops->flush(a), 0);
     cr_assert_eq(take(b, &f), 1);
@@ -324,17 +363,23 @@ Test(backend, packet_puts_the_vlan_tag_back_and_stamps_the_time)
     backend_close(b);
 }
 
-Test(backend, packet_counts_what_a_slow_receiver_lost)
+Test(backend, interfaces_put_the_vlan_tag_back_and_stamp_the_time)
+{
+    if (!own_namespace())
+        cr_skip_test("no network namespace of its own with a veth pair");
+    tag_and_time("packet");
+    tag_and_time("libnet");
+}
+
+static void slow_receiver(const char *kind, unsigned frames)
 {
     struct backend_frame f;
     struct backend *a, *b;
     uint64_t got = 0;
 
-    if (!own_namespace())
-        cr_skip_test("no network namespace of its own with a veth pair");
-    a = must_open("packet", "va");
-    b = must_open("packet", "vb");
-    for (unsigned i = 0; i < 4000; i++) {
+    a = must_open(kind, "va");
+    b = must_open(kind, "vb");
+    for (unsigned i = 0; i < frames; i++) {
         while (backend_send(a, (const uint8_t *)TEXT, 60) == -EAGAIN)
             cr_assert_eq(a->ops->flush(a), 0);
     }
@@ -345,8 +390,16 @@ Test(backend, packet_counts_what_a_slow_receiver_lost)
     }
     cr_assert_gt(got, 100);
     cr_assert_gt(backend_stats(b)->dropped, 0);
-    cr_assert_eq(got + backend_stats(b)->dropped, 4000);
-    cr_assert_eq(backend_stats(a)->sent, 4000);
+    cr_assert_eq(got + backend_stats(b)->dropped, frames);
+    cr_assert_eq(backend_stats(a)->sent, frames);
     backend_close(a);
     backend_close(b);
+}
+
+Test(backend, interfaces_count_what_a_slow_receiver_lost)
+{
+    if (!own_namespace())
+        cr_skip_test("no network namespace of its own with a veth pair");
+    slow_receiver("packet", 4000);
+    slow_receiver("libnet", 40000);
 }
