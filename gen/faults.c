@@ -92,8 +92,8 @@ static bool wrong_udp_checksum(struct fault_ctx *c)
 
 static bool other_source_port(struct fault_ctx *c)
 {
-    if (c->encap != ENCAP_ROCEV2)
-        return false;
+    if (c->encap != ENCAP_ROCEV2 || c->req->msg_tail < 3)
+        return false; /* from the first packet on it would be the port of the queue pair */
     c->tweak->udp_sport_xor = 1;
     return true;
 }

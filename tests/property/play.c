@@ -1,6 +1,8 @@
 /* layer 4 (test) property: seeded conversations of two endpoints. */
 #include "tests/property/play.h"
 
+#include "gen/script.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -212,6 +214,17 @@ static void keep_result(struct play *p, const struct sim *s, const struct traffi
     }
 }
 
+/* The taps that record it; they live as long as the simulation. */
+static void tap_all(struct play *p, struct tap_set sets[TAP_PLACES])
+{
+    for (unsigned i = 0; i < TAP_PLACES; i++) {
+        sets[i] = (struct tap_set){.place = (uint8_t)i, .frame = on_frame, .user = &p->tap[i]};
+        p->tap[i].store = &p->store;
+        p->tap[i].linktype = p->sim.ep[0].addr.encap == ENCAP_IB ? LINK_INFINIBAND : LINK_ETHERNET;
+        p->sim.taps[i] = &sets[i];
+    }
+}
+
 bool play_run(struct play *p)
 {
     struct tap_set sets[TAP_PLACES];
@@ -220,12 +233,7 @@ bool play_run(struct play *p)
     struct traffic *t = NULL;
     int err;
 
-    for (unsigned i = 0; i < TAP_PLACES; i++) {
-        sets[i] = (struct tap_set){.place = (uint8_t)i, .frame = on_frame, .user = &p->tap[i]};
-        p->tap[i].store = &p->store;
-        p->tap[i].linktype = p->sim.ep[0].addr.encap == ENCAP_IB ? LINK_INFINIBAND : LINK_ETHERNET;
-        p->sim.taps[i] = &sets[i];
-    }
+    tap_all(p, sets);
     err = sim_init(&s, &p->sim, &none);
     p->sim.events = NULL;
     if (err == 0)
@@ -245,6 +253,71 @@ bool play_run(struct play *p)
     return t != NULL;
 }
 
+bool play_scenario(struct play *p, const char *text)
+{
+    struct tap_set sets[TAP_PLACES];
+    struct script_opts o = {0};
+    struct buf out = {0};
+    enum script_result r;
+
+    tap_all(p, sets);
+    o.sim = p->sim;
+    p->sim.events = NULL;
+    r = script_run("scenario", text, &o, &out);
+    if (r == SCRIPT_BAD)
+        fprintf(stderr, "property: %s", buf_str(&out));
+    buf_free(&out);
+    return r != SCRIPT_BAD;
+}
+
+/* Send four datagrams to a group, one after another. */
+static int send_to_group(struct sim *s, const struct sim_conn *c, uint32_t pd)
+{
+    static uint8_t data[64];
+    struct av av = sim_path(s, 0);
+    struct sge sge = {0, sizeof data, 0};
+    struct send_wr wr = {.opcode = WR_SEND, .flags = SEND_SIGNALED, .sg_list = &sge, .num_sge = 1, .remote_qpn = 0xffffff, .remote_qkey = c->remote_qkey[0]};
+    int r = ep_mr_reg(s->ep[0], pd, data, sizeof data, 0, ACCESS_LOCAL_WRITE, &sge.lkey);
+
+    gid_from_ipv4(av.dgid, 0xe0010203);
+    memcpy(av.dmac, (uint8_t[]){0x01, 0, 0x5e, 1, 2, 3}, 6);
+    int ah = ep_ah_create(s->ep[0], pd, &av);
+    if (r < 0 || ah < 0)
+        return -1;
+    wr.ah = (uint32_t)ah;
+    for (unsigned i = 0; i < 4; i++) {
+        if (ep_post_send(s->ep[0], c->qp[0], &wr, s->now) < 0)
+            return -1;
+        while (sim_step(s, s->now + NS_PER_MS))
+            ;
+    }
+    return 0;
+}
+
+bool play_multicast(struct play *p)
+{
+    struct tap_set sets[TAP_PLACES];
+    struct sim_app none = {0};
+    struct sim_conn_config conn;
+    struct sim_conn *c = NULL;
+    struct sim s;
+    int err;
+
+    sim_conn_config_init(&conn, QPT_UD, 1024);
+    p->sim.no_cm = true;
+    tap_all(p, sets);
+    err = sim_init(&s, &p->sim, &none);
+    p->sim.events = NULL;
+    for (unsigned h = 0; h < NET_HOSTS && err == 0; h++)
+        conn.pd[h] = ep_pd_alloc(s.ep[h]);
+    if (err == 0)
+        c = sim_conn_add(&s, &conn, &err);
+    if (c && sim_conn_join(&s, c) == 0)
+        err = send_to_group(&s, c, conn.pd[0]);
+    sim_free(&s);
+    return c && err == 0;
+}
+
 struct judge_opts play_judge_opts(const struct play *p, enum tap_place place)
 {
     static const enum tap_side sides[] = {[TAP_AT_REQUESTER] = TAP_REQUESTER, [TAP_AT_MIDDLE] = TAP_MIDDLE, [TAP_AT_RESPONDER] = TAP_RESPONDER};
@@ -252,10 +325,8 @@ struct judge_opts play_judge_opts(const struct play *p, enum tap_place place)
 
     for (unsigned i = 0; i < JUDGE_TAPS; i++)
         o.tap[i] = sides[place];
-    if (!p->traffic.use_cm) {
-        o.ack_timeout = p->traffic.conn.peer[0].timeout;
-        o.retry_cnt = p->traffic.conn.peer[0].retry_cnt;
-    }
+    o.ack_timeout = p->traffic.conn.peer[0].timeout; /* CM tells that of one end only */
+    o.retry_cnt = p->traffic.conn.peer[0].retry_cnt;
     return o;
 }
 

@@ -31,7 +31,11 @@ void play_net(struct play *p, const char *words, unsigned dirs);
 void play_event(struct play *p, const char *words);
 /* Play and record it. False after a message: it could not be set up. */
 bool play_run(struct play *p);
-/* What the judge is to know of a capture taken at `place`: profile, tap; the timeouts where no CM tells them. */
+/* The same for a scenario in place of traffic, rdmagen-scenario(5); what it expects does not matter. */
+bool play_scenario(struct play *p, const char *text);
+/* The same for datagrams to a multicast group. */
+bool play_multicast(struct play *p);
+/* What the judge is to know of a capture taken at `place`: profile, tap, timeouts. */
 struct judge_opts play_judge_opts(const struct play *p, enum tap_place place);
 void play_free(struct play *p);
 

@@ -1,8 +1,10 @@
 /* layer 4 (test) property: endpoints that keep the rules are never accused: seeded conversations in one process.
  *
  *     property [--seed N] [--count N]     play conversations N, N + 1, ... and judge each at three taps, with what captures lack
- *     property --seed N --write DIR       the same for one conversation, and write what was judged to DIR */
+ *     property --seed N --write DIR       the same for one conversation, and write what was judged to DIR
+ *     property --matrix [--write DIR]     commit every fault, and print what is found of it at which tap */
 #include "tests/property/play.h"
+#include "tests/property/sweep.h"
 
 #include <getopt.h>
 #include <stdio.h>
@@ -17,6 +19,7 @@ struct totals {
 struct options {
     uint64_t seed, count;
     const char *dir; /* for captures; NULL: none */
+    bool matrix;
     bool progress;
 };
 
@@ -133,7 +136,7 @@ static uint64_t number(const char *s)
 int main(int argc, char **argv)
 {
     static const struct option longs[] = {
-        {"seed", required_argument, NULL, 's'}, {"count", required_argument, NULL, 'n'}, {"write", required_argument, NULL, 'w'}, {0}};
+        {"seed", required_argument, NULL, 's'}, {"count", required_argument, NULL, 'n'}, {"write", required_argument, NULL, 'w'}, {"matrix", no_argument, NULL, 'm'}, {0}};
     struct options opt = {.seed = 1, .count = 1, .progress = isatty(STDERR_FILENO)};
     struct totals n = {0};
     int c;
@@ -147,7 +150,10 @@ int main(int argc, char **argv)
             opt.count = number(optarg);
         if (c == 'w')
             opt.dir = optarg;
+        opt.matrix |= c == 'm';
     }
+    if (opt.matrix)
+        return sweep(opt.dir) ? 1 : 0;
     for (uint64_t i = 0; i < opt.count; i++) {
         converse(&opt, opt.seed + i, &n);
         if (opt.progress && i % 100 == 0)
