@@ -2,6 +2,7 @@
  * transport's checks say (src/transport/cm.h); here are the exchanges that they are asked about, and the frames. */
 #include "src/trace/judge_impl.h"
 
+#define CLOCK_SLACK (100 * NS_PER_US) /* what time stamps of several processors may differ by */
 #define COPY_WITHIN (10 * NS_PER_MS) /* a message again this soon is a copy made on the way */
 
 static void found(struct judge *j, const struct pkt *p, struct found f)
@@ -142,7 +143,7 @@ static void once_take(struct cm_once *o, const struct cm_seen *c)
 static void once_or_again(struct judge *j, struct cm_once *o, const struct cm_seen *c)
 {
     const struct cm_req *req = &c->s->req.m.req;
-    ns_t gap = c->p->frame->ts - o->ts, tolerance = j->o.profile == PROFILE_RXE ? 4 * NS_PER_MS : 0;
+    ns_t gap = c->p->frame->ts - o->ts, tolerance = j->o.profile == PROFILE_RXE ? 4 * NS_PER_MS : CLOCK_SLACK;
     struct verdict v;
     struct found f;
 

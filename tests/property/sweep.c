@@ -124,7 +124,7 @@ static void look(const struct play *p, unsigned place, struct cell cells[RULE_CO
 
 static void print_cell(const struct cell *c)
 {
-    static const char *const needs[] = {"requests", "responses", "start", "complete", "payload", "CM", "at requester", "at responder", "clock"};
+    static const char *const needs[] = {"requests", "responses", "start", "complete", "payload", "CM", "requester's tap", "responder's tap", "clock"};
     char text[80] = "-";
     size_t n = 0;
 
@@ -132,7 +132,7 @@ static void print_cell(const struct cell *c)
         strcpy(text, "fail");
     for (unsigned i = 0; c->result == V_INCONCLUSIVE && i < ARRAY_LEN(needs); i++)
         if (c->missing >> i & 1)
-            n += (size_t)snprintf(text + n, sizeof text - n, "%s%s", n ? ", " : "? ", needs[i]);
+            n += (size_t)snprintf(text + n, sizeof text - n, "%s%s", n ? ", " : "needs ", needs[i]);
     printf("\t%s", text);
 }
 
