@@ -1,5 +1,5 @@
-/* layer 3 (gen): the conversation of ibv_rc_pingpong, ibv_uc_pingpong and ibv_ud_pingpong (libibverbs' examples):
- * messages of equal size go to and fro by SEND, the client begins. Addresses are exchanged over TCP as text.
+/* layer 3 (gen): the conversation of ibv_rc_pingpong, ibv_uc_pingpong, ibv_ud_pingpong and ibv_srq_pingpong (libibverbs'
+ * examples): messages of equal size go to and fro by SEND, the client begins. Addresses are exchanged over TCP as text.
  */
 #ifndef RDMATRACE_PINGPONG_H
 #define RDMATRACE_PINGPONG_H
@@ -23,14 +23,31 @@ void pingpong_addr_put(char *text, const struct pingpong_addr *a);
 /* False: not such a text. `text` has PINGPONG_TEXT bytes. */
 bool pingpong_addr_get(struct pingpong_addr *a, const char *text);
 
+/* ibv_srq_pingpong always exchanges as many addresses; those that it does not use are all zero. */
+#define PINGPONG_QPS 256
+
+struct pingpong_config {
+    uint8_t type;   /* enum qp_type */
+    bool srq;       /* queue pairs share a receive queue */
+    unsigned qps;   /* queue pairs, 1 to PINGPONG_QPS; more than one only with `srq` */
+    uint32_t size;  /* bytes of a message */
+    uint64_t iters; /* messages each way, on all queue pairs together */
+    uint32_t recvs; /* receives posted at a time */
+    bool client;    /* sends the first messages */
+    bool validate;  /* every byte that arrives must be PINGPONG_FILL (server, with `srq`: or 0) */
+};
+
+/* One of the queue pairs. */
+struct pingpong_qp {
+    int qp;
+    uint8_t pending; /* what the next message waits for: its predecessor's end, the peer's message */
+};
+
 struct pingpong {
     struct endpoint *ep;
-    uint8_t type;   /* enum qp_type */
-    uint32_t size;  /* bytes of a message */
-    uint64_t iters; /* messages each way */
-    bool client;    /* sends the first message */
-    bool validate;  /* every byte that arrives must be PINGPONG_FILL */
-    int qp, cq, ah;
+    struct pingpong_config cfg;
+    struct pingpong_qp q[PINGPONG_QPS];
+    int cq, srq, ah;
     uint64_t posted, sent, received; /* messages */
     uint64_t mismatches;             /* messages received with other bytes, or of another size */
     bool failed;
@@ -40,14 +57,15 @@ struct pingpong {
     uint8_t *mem;  /* the message sent, then the receives */
 };
 
-/* Make queue pair (in RESET) and buffers. 0, or a negative errno; pingpong_free() in any case. */
-int pingpong_init(struct pingpong *p, struct endpoint *ep, enum qp_type type, uint32_t size, uint64_t iters,
-                  bool validate);
+/* Make queue pairs (in RESET) and buffers. 0, or a negative errno; pingpong_free() in any case. */
+int pingpong_init(struct pingpong *p, struct endpoint *ep, const struct pingpong_config *cfg);
 void pingpong_free(struct pingpong *p);
-/* Connect: RESET to RTS, receives posted. `own`: what was told to the peer. 0, or a negative errno. */
-int pingpong_connect(struct pingpong *p, const struct pingpong_addr *own, const struct pingpong_addr *peer,
+/* Connect queue pair number `i`: RESET to RTS. `own`: what was told to the peer. 0, or a negative errno. */
+int pingpong_connect(struct pingpong *p, unsigned i, const struct pingpong_addr *own, const struct pingpong_addr *peer,
                      const struct av *av, uint16_t mtu, ns_t now);
-/* This side is the client: send the first message. */
+/* All are connected: post the receives. */
+void pingpong_ready(struct pingpong *p, ns_t now);
+/* The client: send the first messages. */
 void pingpong_start(struct pingpong *p, ns_t now);
 /* Take completions, answer messages. */
 void pingpong_poll(struct pingpong *p, ns_t now);

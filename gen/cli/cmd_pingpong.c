@@ -20,26 +20,26 @@
 struct job {
     struct live_config config;
     struct live live;
+    struct pingpong_config talk;
     struct pingpong pp;
-    struct pingpong_addr own, peer;
+    struct pingpong_addr own[PINGPONG_QPS], peer[PINGPONG_QPS];
     const char *host, *tcp; /* tcp: HOST[:PORT] of the exchange */
     uint8_t gid[16];
     uint16_t port;
-    bool server, validate, quiet;
-    uint8_t type; /* enum qp_type */
-    uint32_t size;
-    uint64_t iters;
+    bool server, quiet;
     ns_t timeout; /* of a message */
     ns_t began, ended;
 };
 
-enum { KEY_TCP = 256, KEY_TIMEOUT };
+enum { KEY_TCP = 256, KEY_TIMEOUT, KEY_RECVS };
 
 static const struct opt_def defs[] = {
     {'s', "server", NULL, "be the server: wait for a client"},
-    {'c', "connection", "TYPE", "RC (default), UC or UD"},
+    {'c', "connection", "TYPE", "RC (default), UC, UD, or SRQ: RC with a shared receive queue"},
+    {'Q', "qps", "N", "SRQ: queue pairs (16)"},
     {'S', "size", "BYTES", "bytes of a message (4096; UD: the path MTU at most)"},
-    {'n', "iters", "N", "messages each way (1000)"},
+    {'n', "iters", "N", "messages each way (1000), on all queue pairs together"},
+    {KEY_RECVS, "recvs", "N", "receives posted at a time (16; SRQ: 4 for each queue pair)"},
     {'p', "port", "PORT", "TCP port of the exchange of addresses (18515)"},
     {KEY_TCP, "tcp", "HOST", "exchange addresses with HOST instead"},
     {'V', "validate", NULL, "compare the data that arrives"},
@@ -55,8 +55,8 @@ static const struct opt_def defs[] = {
 void cmd_pingpong_help(struct buf *b)
 {
     buf_puts(b, "Usage: rdmagen pingpong HOST [options]\n       rdmagen pingpong -s [options]\n\n"
-                "Exchange messages with ibv_rc_pingpong, ibv_uc_pingpong or ibv_ud_pingpong on another host, as client "
-                "or as server.\n"
+                "Exchange messages with ibv_rc_pingpong, ibv_uc_pingpong, ibv_ud_pingpong or ibv_srq_pingpong on another "
+                "host, as\nclient or as server.\n"
                 "Both sides must be told the same size, number of messages and path MTU.\n\n");
     opt_help(b, defs);
     buf_puts(b, "\nExit status: 0 if all messages went both ways, 1 if not or if data differed, 2 for usage, or an "
@@ -97,7 +97,7 @@ static int receive_text(struct job *j, int s, char *text, size_t len)
 
 static int send_text(int s, const char *text, size_t len)
 {
-    ssize_t n = send(s, text, len, MSG_NOSIGNAL); /* a few bytes always fit into an empty queue */
+    ssize_t n = send(s, text, len, MSG_NOSIGNAL); /* 13 KiB at most, which fit into an empty queue */
 
     return n == (ssize_t)len ? 0 : n < 0 ? -errno : -EIO;
 }
@@ -146,38 +146,69 @@ static int answer_call(struct job *j)
     return s;
 }
 
-/* Connect the queue pair to the peer whose address has arrived. */
+/* Addresses that are exchanged. */
+static unsigned addresses(const struct job *j)
+{
+    return j->talk.srq ? PINGPONG_QPS : 1;
+}
+
+/* Connect the queue pairs to those of the peer whose addresses have arrived. */
 static int join(struct job *j)
 {
-    struct av av;
-    int r = live_resolve(&j->live, j->peer.gid, 3 * NS_PER_S);
+    int r = 0;
 
-    if (r < 0)
-        return r;
-    live_path(&j->live, j->peer.gid, &av);
-    return pingpong_connect(&j->pp, &j->own, &j->peer, &av, j->live.mtu, live_now());
+    for (unsigned i = 0; r == 0 && i < j->talk.qps; i++) {
+        struct av av;
+        r = live_resolve(&j->live, j->peer[i].gid, 3 * NS_PER_S);
+        if (r < 0 || !live_path(&j->live, j->peer[i].gid, &av))
+            break;
+        r = pingpong_connect(&j->pp, i, &j->own[i], &j->peer[i], &av, j->live.mtu, live_now());
+    }
+    if (r == 0)
+        pingpong_ready(&j->pp, live_now());
+    return r;
+}
+
+static int send_own(struct job *j, int s)
+{
+    char text[PINGPONG_TEXT];
+    int r = 0;
+
+    for (unsigned i = 0; r == 0 && i < addresses(j); i++) {
+        pingpong_addr_put(text, &j->own[i]);
+        r = send_text(s, text, sizeof text);
+    }
+    return r;
+}
+
+static int receive_theirs(struct job *j, int s)
+{
+    char text[PINGPONG_TEXT];
+    int r = 0;
+
+    for (unsigned i = 0; r == 0 && i < addresses(j); i++) {
+        r = receive_text(j, s, text, sizeof text);
+        if (r == 0 && !pingpong_addr_get(&j->peer[i], text))
+            r = -EPROTO;
+    }
+    return r;
 }
 
 /* On the connection: client and server tell their addresses; the server is ready before it answers. 0 or a negative
  * errno. */
 static int tell(struct job *j, int s)
 {
-    char own[PINGPONG_TEXT], text[PINGPONG_TEXT];
-    int r = 0;
+    char text[sizeof DONE];
+    int r = j->server ? 0 : send_own(j, s);
 
-    pingpong_addr_put(own, &j->own);
-    if (!j->server)
-        r = send_text(s, own, sizeof own);
     if (r == 0)
-        r = receive_text(j, s, text, sizeof text);
-    if (r == 0 && !pingpong_addr_get(&j->peer, text))
-        r = -EPROTO;
+        r = receive_theirs(j, s);
     if (r == 0)
         r = join(j);
     if (r == 0)
-        r = j->server ? send_text(s, own, sizeof own) : send_text(s, DONE, sizeof DONE);
+        r = j->server ? send_own(j, s) : send_text(s, DONE, sizeof DONE);
     if (r == 0 && j->server)
-        r = receive_text(j, s, text, sizeof DONE);
+        r = receive_text(j, s, text, sizeof text);
     return r;
 }
 
@@ -247,14 +278,16 @@ static int report(struct job *j, int r)
 static int run(struct job *j)
 {
     struct live *l = &j->live;
-    int r = pingpong_init(&j->pp, l->ep, j->type, j->size, j->iters, j->validate), status;
+    int r = pingpong_init(&j->pp, l->ep, &j->talk), status;
 
     if (r < 0) {
         pingpong_free(&j->pp);
         return cli_error("%s", strerror(-r));
     }
-    j->own = (struct pingpong_addr){.qpn = ep_qp(l->ep, j->pp.qp)->qpn, .psn = ep_pick_psn(l->ep)};
-    memcpy(j->own.gid, l->id.gid, 16);
+    for (unsigned i = 0; i < j->talk.qps; i++) {
+        j->own[i] = (struct pingpong_addr){.qpn = ep_qp(l->ep, j->pp.q[i].qp)->qpn, .psn = ep_pick_psn(l->ep)};
+        memcpy(j->own[i].gid, l->id.gid, 16);
+    }
     r = exchange(j);
     if (r == -EINTR)
         status = EXIT_FOUND;
@@ -272,18 +305,54 @@ static int run(struct job *j)
 
 static int option_type(struct job *j, const char *arg)
 {
+    j->talk.srq = strcmp(arg, "SRQ") == 0;
+    j->talk.type = QPT_RC;
+    if (j->talk.srq)
+        return 0;
     for (enum qp_type t = QPT_RC; t <= QPT_UD; t++)
         if (strcmp(arg, qp_type_str(t)) == 0) {
-            j->type = (uint8_t)t;
+            j->talk.type = (uint8_t)t;
             return 0;
         }
-    return cli_error("-c %s: expected RC, UC or UD", arg);
+    return cli_error("-c %s: expected RC, UC, UD or SRQ", arg);
+}
+
+static int option_number(struct job *j, int key, const char *arg)
+{
+    uint64_t v = 0;
+    int r = 0;
+
+    switch (key) {
+    case 'S':
+        r = live_number("-S", arg, 1, 1u << 30, &v);
+        j->talk.size = (uint32_t)v;
+        break;
+    case 'n':
+        r = live_number("-n", arg, 1, UINT64_MAX, &j->talk.iters);
+        break;
+    case 'Q':
+        r = live_number("-Q", arg, 1, PINGPONG_QPS, &v);
+        j->talk.qps = (unsigned)v;
+        break;
+    case 'p':
+        r = live_number("-p", arg, 1, 65535, &v);
+        j->port = (uint16_t)v;
+        break;
+    case KEY_RECVS:
+        r = live_number("--recvs", arg, 1, 100000, &v);
+        j->talk.recvs = (uint32_t)v;
+        break;
+    case KEY_TIMEOUT:
+        r = live_number("--timeout", arg, 1, 86400, &v);
+        j->timeout = (ns_t)v * NS_PER_S;
+        break;
+    }
+    return r;
 }
 
 static int option(struct job *j, int key, const char *arg)
 {
     bool mine;
-    uint64_t v = 0;
     int r = live_option(&j->config, key, arg, &mine);
 
     if (mine)
@@ -293,7 +362,7 @@ static int option(struct job *j, int key, const char *arg)
         j->server = true;
         break;
     case 'V':
-        j->validate = true;
+        j->talk.validate = true;
         break;
     case 'q':
         j->quiet = true;
@@ -306,27 +375,33 @@ static int option(struct job *j, int key, const char *arg)
         break;
     case 'c':
         return option_type(j, arg);
-    case 'S':
-        r = live_number("-S", arg, 1, 1u << 30, &v);
-        j->size = (uint32_t)v;
-        break;
-    case 'n':
-        r = live_number("-n", arg, 1, UINT64_MAX, &j->iters);
-        break;
-    case 'p':
-        r = live_number("-p", arg, 1, 65535, &v);
-        j->port = (uint16_t)v;
-        break;
-    case KEY_TIMEOUT:
-        r = live_number("--timeout", arg, 1, 86400, &v);
-        j->timeout = (ns_t)v * NS_PER_S;
-        break;
+    default:
+        return option_number(j, key, arg);
     }
-    return r;
+    return 0;
+}
+
+/* What was not given, from what was: 0 or the exit status. */
+static int complete(struct job *j)
+{
+    struct pingpong_config *c = &j->talk;
+
+    if (!c->srq && c->qps)
+        return cli_error("-Q is for -c SRQ");
+    if (!c->qps)
+        c->qps = c->srq ? 16 : 1;
+    if (!c->recvs)
+        c->recvs = c->srq ? 4 * c->qps : PINGPONG_RECVS;
+    c->client = !j->server;
+    return 0;
 }
 
 static int operands(struct job *j, int n, char **argv)
 {
+    int r = complete(j);
+
+    if (r)
+        return r;
     if (j->server ? n != 0 : n != 1)
         return cli_error(j->server ? "pingpong -s takes no HOST" : "pingpong: one HOST is expected (or -s)");
     j->host = j->server ? NULL : argv[0];
@@ -362,10 +437,10 @@ static int open_and_run(struct job *j)
 
     if (r)
         return r;
-    if (!j->size)
-        j->size = j->type == QPT_UD ? min_u32(2048, j->live.mtu) : 4096;
-    if (j->type == QPT_UD && j->size > j->live.mtu)
-        r = cli_error("-S %u: a datagram has at most %u bytes here", j->size, j->live.mtu);
+    if (!j->talk.size)
+        j->talk.size = j->talk.type == QPT_UD ? min_u32(2048, j->live.mtu) : 4096;
+    if (j->talk.type == QPT_UD && j->talk.size > j->live.mtu)
+        r = cli_error("-S %u: a datagram has at most %u bytes here", j->talk.size, j->live.mtu);
     return live_cli_close(&j->live, &j->config, r ? r : run(j));
 }
 
@@ -377,7 +452,7 @@ int cmd_pingpong(int argc, char **argv)
     if (!j)
         return cli_error("out of memory");
     j->port = PINGPONG_PORT;
-    j->iters = 1000;
+    j->talk.iters = 1000;
     j->timeout = 10 * NS_PER_S;
     r = parse(j, argc, argv);
     if (r < 0)

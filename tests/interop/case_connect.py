@@ -1,9 +1,10 @@
 """rdmagen connect against ucmatose and udaddy: many connections at once, private data, refusals, datagram services (SIDR), receives that
 are not there (RNR), and how connections end."""
 import re
+import time
 
 from case_rdmagen import OWN, OWN6, Rdmagen, behind_wire as guests  # noqa: F401
-from frames import Crossing
+from frames import Crossing, SEND, Silence, THEIRS
 
 COUNTS = "%d connections, %d sent, %d received, 0 wrong"
 
@@ -155,3 +156,21 @@ def case_connect_private_data_is_obeyed(lab, wire, guest):
 
 def case_connect_private_data_to_ucmatose(lab, wire, guest):
     client(lab, guest, "private_56", "ucmatose", 1, 10, 100, guest.ip, "--private", "x" * 56)
+
+
+def case_connect_rdmagen_dies(lab, wire, guest):
+    """The guest's message is never acknowledged: it gives up after the five retries that ucmatose asks for, 2.1 s each."""
+    before = guest.counters()
+    us = Rdmagen(lab, guest, "dies", "connect", "-s", "-C", "1", "--addr", OWN, "--timeout", "2")
+    wire.hook = Silence(THEIRS, SEND, 1)
+    try:
+        peer = guest.start("ucmatose -C 1 -s %s" % OWN)
+        out = us.wait(status=1)
+        assert "nothing came for 2 s" in out, out
+        end = time.time() + 30
+        while guest.counters()["retry_exceeded_err"] == before["retry_exceeded_err"] and time.time() < end:
+            time.sleep(0.5)
+    finally:
+        wire.hook = None
+        peer.kill()
+    counted(guest, before, retry_exceeded_err=1)

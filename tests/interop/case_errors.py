@@ -35,7 +35,7 @@ class NoRight:
 
 
 def naks(us, kind):
-    return len(re.findall(r"NAK %s" % kind, us.decoded()))
+    return len(re.findall(r"NAK %s" % kind, us.decoded(None)))
 
 
 def ours(lab, wire, guest, name, hook, kind="remote access error"):

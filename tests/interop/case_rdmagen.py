@@ -41,14 +41,23 @@ class Rdmagen:
         self.judge()
         return self.text()
 
-    def decoded(self):
-        return subprocess.run([RDMATRACE, "decode", self.capture], capture_output=True, text=True).stdout[-6000:]
+    def decoded(self, tail=6000):
+        """The lines of `rdmatrace decode`, the last so many characters of them (None: all)."""
+        out = subprocess.run([RDMATRACE, "decode", self.capture], capture_output=True, text=True).stdout
+        return out[-tail:] if tail else out
 
     def packets(self):
         r = subprocess.run([RDMATRACE, "decode", "-T", "ndjson", self.capture], capture_output=True, text=True)
         if r.returncode:
             raise Failure(r.stderr)
         return r.stdout
+
+    def fields(self, *names):
+        """A tuple of texts for each packet, empty where a packet has no such field."""
+        r = subprocess.run([RDMATRACE, "decode", "-T", "fields", *[x for n in names for x in ("-e", n)], self.capture], capture_output=True, text=True)
+        if r.returncode:
+            raise Failure(r.stderr)
+        return [tuple(line.split("\t")) for line in r.stdout.splitlines()]
 
     def judge(self):
         out = self.packets()

@@ -2,6 +2,7 @@
 import struct
 import zlib
 
+UC_SEND_MIDDLE = 0x21
 THEIRS, OURS = 0, 1  # sides of the wire: from the guest, from rdmagen
 SEND_FIRST, SEND_MIDDLE, SEND_LAST, SEND = 0x00, 0x01, 0x02, 0x04
 WRITE_FIRST, WRITE_MIDDLE, WRITE_LAST, READ_REQ = 0x06, 0x07, 0x08, 0x0c
@@ -56,12 +57,12 @@ class Hook:
 
 
 class Silence:
-    """From the n-th packet of a kind on nothing gets through from either side: the peer has died."""
-    def __init__(self, op, n):
-        self.op, self.n, self.seen = op, n, 0
+    """From the n-th packet of a kind that comes from one side on nothing gets through from either side: the peer has died."""
+    def __init__(self, side, op, n):
+        self.side, self.op, self.n, self.seen = side, op, n, 0
 
     def __call__(self, side, frame):
-        self.seen += opcode(frame) == self.op
+        self.seen += side == self.side and opcode(frame) == self.op
         return () if self.seen >= self.n else (frame,)
 
 
