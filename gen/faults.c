@@ -346,9 +346,9 @@ static bool other_queue_pair(struct fault_ctx *c)
 
 static bool long_datagram(struct fault_ctx *c)
 {
-    if (c->p->bth.opcode >> 5 != SVC_UD || c->req->p.pmtu > 4096 - 4)
+    if (c->p->bth.opcode >> 5 != SVC_UD || c->p->bth.dqpn == 1)
         return false;
-    c->p->payload_len = c->req->p.pmtu + 4;
+    c->p->payload_len = 4096 + 4;
     return true;
 }
 
@@ -364,11 +364,14 @@ static bool other_service(struct fault_ctx *c)
     return true;
 }
 
-static bool wrong_group_mac(struct fault_ctx *c)
+static bool wrong_group(struct fault_ctx *c)
 {
-    if (c->p->bth.dqpn != PSN_MASK || c->encap == ENCAP_IB)
+    if (c->p->bth.opcode >> 5 != SVC_UD || c->p->bth.dqpn == 1 || c->encap == ENCAP_IB)
         return false;
-    c->tweak->mac_xor = 1;
+    if (c->p->bth.dqpn == PSN_MASK)
+        c->tweak->mac_xor = 1;
+    else
+        c->p->bth.dqpn = PSN_MASK;
     return true;
 }
 
@@ -633,10 +636,10 @@ const struct fault_info fault_table[] = {
     {RULE_CM_16, FAULT_CM, "a REQ whose RDMA-CM header names the other IP version", NULL},
     {RULE_CM_17, FAULT_CM, "a REQ with another local GID", NULL},
     {RULE_CM_11, FAULT_RESPONSE, "credits although flow control is off", unannounced_credits},
-    {RULE_SVC_01, FAULT_REQUEST, "a datagram longer than the MTU", long_datagram},
+    {RULE_SVC_01, FAULT_REQUEST, "a datagram longer than any MTU", long_datagram},
     {RULE_SVC_02, FAULT_REQUEST, "a datagram to a connected queue pair, or the reverse", other_service},
     {RULE_SVC_03, FAULT_CHOICE, "an ACK for a UC packet", NULL},
-    {RULE_SVC_05, FAULT_REQUEST, "a multicast packet to another MAC address", wrong_group_mac},
+    {RULE_SVC_05, FAULT_REQUEST, "a multicast packet to another MAC address, or to no group", wrong_group},
     {RULE_SVC_06, FAULT_REQUEST, "a UC or UD packet with the PSN of the one before", unreliable_repeat},
 };
 const unsigned fault_count = ARRAY_LEN(fault_table);

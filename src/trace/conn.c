@@ -272,6 +272,19 @@ uint32_t conn_flow_find(const struct conn_table *t, const struct pkt *p)
     return flow_find(t, &k);
 }
 
+bool conn_is_known(const struct conn_table *t, const struct pkt *p)
+{
+    const struct key k = key_of(p);
+
+    for (uint32_t i = 0; i < t->n_known; i++)
+        for (unsigned end = 0; end < 2; end++) {
+            const struct conn_known *c = &t->known[i];
+            if (c->qpn[end] == k.dqpn && addr_eq(&c->addr[end], &k.dst) && addr_eq(&c->addr[!end], &k.src))
+                return true;
+        }
+    return false;
+}
+
 uint32_t conn_flow_named(const struct conn_table *t, uint32_t tap, const struct conn_addr *src, const struct conn_addr *dst, uint32_t dqpn)
 {
     const struct key k = {*src, *dst, tap, dqpn};

@@ -97,6 +97,8 @@ void conn_table_user(struct conn_table *t, void *user, conn_new_flow *fresh, con
 uint32_t conn_flow(struct conn_table *t, const struct pkt *p);
 /* The same, but FLOW_NONE if it is not there. */
 uint32_t conn_flow_find(const struct conn_table *t, const struct pkt *p);
+/* Whether the packet goes to a queue pair of a connection that was learnt of. Looks through all of them. */
+bool conn_is_known(const struct conn_table *t, const struct pkt *p);
 /* Likewise by name. */
 uint32_t conn_flow_named(const struct conn_table *t, uint32_t tap, const struct conn_addr *src, const struct conn_addr *dst, uint32_t dqpn);
 struct flow *conn_flow_at(struct conn_table *t, uint32_t flow);

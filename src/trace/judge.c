@@ -352,7 +352,7 @@ static void judge_connected(struct judge *j, const struct pkt *p)
     if (UNLIKELY(f->packets++ == 0)) {
         f->first_frame = frame_u32(p);
         f->first_ts = p->frame->ts;
-        judge_cm_path(j, p, flow);
+        judge_first(j, p, flow);
     }
     judge_flow(j, p, flow);
     if (p->op->flags & OPF_REQUEST) {
@@ -377,6 +377,7 @@ void judge_packet(struct judge *j, const struct pkt *p)
     if (p->encap == ENCAP_NONE)
         return;
     if (!(p->have & H_BTH)) {
+        j->spoiled = p->frame->number;
         judge_malformed(j, p);
         return;
     }

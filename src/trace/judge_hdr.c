@@ -225,7 +225,7 @@ void judge_headers(struct judge *j, const struct pkt *p)
 
 /* --- Values that a flow keeps --------------------------------------------------------------------------------------------------- */
 
-/* A deviation: the value changed in s->other_frame and is back now. */
+/* A deviation: the value changed in s->other_frame, and is back now, or the packet is the next one of its queue pair. */
 static void deviation(struct judge *j, const struct pkt *p, uint32_t flow, enum rule rule, const struct steady *s, const char *what,
                       const char *text)
 {
@@ -235,7 +235,7 @@ static void deviation(struct judge *j, const struct pkt *p, uint32_t flow, enum 
                                .flow = flow,
                                .needs = 0,
                                .frame = s->other_frame,
-                               .cause = p->frame->number,
+                               .cause = s->pending ? s->value_frame : p->frame->number,
                                .expected = say(j, "%s 0x%x", what, s->value),
                                .seen = say(j, "0x%x", s->other),
                                .text = text});
@@ -254,7 +254,7 @@ static void check_mtu(struct judge *j, const struct pkt *p, uint32_t flow)
 
     if (p->op->flags & (OPF_FIRST | OPF_MIDDLE)) {
         if (LIKELY(is_pmtu(len))) {
-            if (UNLIKELY(steady_put(s, len, frame_u32(p))))
+            if (UNLIKELY(steady_put(s, len, frame_u32(p), false)))
                 judge_found(j, p,
                             (struct found){.rule = RULE_SEQ_05, .severity = SEV_E, .flow = flow, .frame = s->other_frame, .cause = p->frame->number,
                                            .expected = say(j, "path MTU %u", s->value), .seen = say(j, "%u", s->other),
@@ -277,8 +277,8 @@ static void check_service(struct judge *j, const struct pkt *p, uint32_t flow)
     struct steady *s = &j->flows[flow].service;
     unsigned service = p->bth.opcode >> 5;
 
-    if (LIKELY(!steady_put(s, service, frame_u32(p))))
-        return;
+    if (LIKELY(!steady_put(s, service, frame_u32(p), false)) || s->others > 8)
+        return; /* so many may be another queue pair of the same number */
     judge_found(j, p,
                 (struct found){.rule = (s->other == SVC_UD) != (s->value == SVC_UD) ? RULE_SVC_02 : RULE_FMT_03, .severity = SEV_E, .flow = flow,
                                .frame = s->other_frame, .cause = p->frame->number,
@@ -287,14 +287,14 @@ static void check_service(struct judge *j, const struct pkt *p, uint32_t flow)
                                .text = "The queue pair speaks another service before and after; it drops this packet."});
 }
 
-static void check_marks(struct judge *j, const struct pkt *p, uint32_t flow, struct kind_state *k)
+static void check_marks(struct judge *j, const struct pkt *p, uint32_t flow, struct kind_state *k, bool same)
 {
     unsigned ecn = p->tos & 3;
 
     k->seen = true;
-    if (UNLIKELY(steady_put(&k->dscp, p->tos >> 2, frame_u32(p))))
+    if (UNLIKELY(steady_put(&k->dscp, p->tos >> 2, frame_u32(p), same)))
         deviation(j, p, flow, RULE_FMT_11, &k->dscp, "DSCP", "The packet may have travelled in another queue than its neighbours, and out of order.");
-    if (UNLIKELY(steady_put(&k->ect, ecn != 0, frame_u32(p))))
+    if (UNLIKELY(steady_put(&k->ect, ecn != 0, frame_u32(p), same)))
         deviation(j, p, flow, RULE_FMT_12, &k->ect, "ECN-capable", "Packets before and after state the opposite: switches mark some and drop others.");
     if (UNLIKELY(ecn == 3)) {
         struct jflow *f = &j->flows[flow];
@@ -308,7 +308,7 @@ static void check_marks(struct judge *j, const struct pkt *p, uint32_t flow, str
     }
     if (!(p->have & H_UDP))
         return;
-    if (UNLIKELY(steady_put(&k->sport, p->sport, frame_u32(p))))
+    if (UNLIKELY(steady_put(&k->sport, p->sport, frame_u32(p), same)))
         deviation(j, p, flow, RULE_FMT_10, &k->sport, "UDP source port", "Packets of one queue pair with several source ports take several paths, and overtake each other.");
     if (UNLIKELY(p->sport < 0xc000 && !j->flows[flow].noted_port)) {
         j->flows[flow].noted_port = true;
@@ -360,15 +360,20 @@ void judge_flow(struct judge *j, const struct pkt *p, uint32_t flow)
 {
     struct jflow *f = &j->flows[flow];
     unsigned kind = p->op->flags & OPF_REQUEST ? KIND_REQ : KIND_RSP;
+    bool same = kind == KIND_REQ && f->have_after && f->after == p->bth.psn;
 
+    if (kind == KIND_REQ) {
+        f->have_after = !(p->op->flags & OPF_READ_REQ); /* how many PSNs a READ takes depends on the path MTU */
+        f->after = psn_add(p->bth.psn, 1);
+    }
     check_service(j, p, flow);
     if (p->op->flags & OPF_PAYLOAD)
         check_mtu(j, p, flow);
     if (LIKELY(p->addr_len))
-        check_marks(j, p, flow, &f->kind[kind]);
-    if (UNLIKELY(steady_put(&f->pkey, p->bth.pkey, frame_u32(p))))
+        check_marks(j, p, flow, &f->kind[kind], same);
+    if (UNLIKELY(steady_put(&f->pkey, p->bth.pkey, frame_u32(p), same)))
         deviation(j, p, flow, RULE_FMT_15, &f->pkey, "P_Key", "Packets of this queue pair before and after carry another P_Key.");
-    if (UNLIKELY(steady_put(&f->migreq, p->bth.migreq, frame_u32(p))))
+    if (UNLIKELY(steady_put(&f->migreq, p->bth.migreq, frame_u32(p), same)))
         deviation(j, p, flow, RULE_FMT_17, &f->migreq, "MigReq", "Packets of this queue pair before and after carry the opposite.");
     if (UNLIKELY(!f->ends_compared))
         compare_ends(j, p, flow, f);
@@ -378,17 +383,48 @@ void judge_flow(struct judge *j, const struct pkt *p, uint32_t flow)
 
 /* --- Datagrams -------------------------------------------------------------------------------------------------------------- */
 
-struct ud_dest *ud_dest(struct judge *j, uint32_t tap, const struct conn_addr *dst, uint32_t qpn)
+static uint64_t qp_key(uint32_t tap, const struct conn_addr *at, uint32_t qpn)
 {
     uint64_t key = tap, a[2];
 
-    memcpy(a, dst->b, 16);
+    memcpy(a, at->b, 16);
     for (unsigned i = 0; i < 2; i++)
         key = (key ^ a[i]) * UINT64_C(0x9e3779b97f4a7c15), key ^= key >> 31;
-    key = (key ^ qpn) * UINT64_C(0x9e3779b97f4a7c15) | 1;
+    return (key ^ qpn) * UINT64_C(0x9e3779b97f4a7c15) | 1;
+}
+
+struct ud_dest *ud_dest_find(struct judge *j, uint32_t tap, const struct conn_addr *dst, uint32_t qpn)
+{
+    uint64_t key = qp_key(tap, dst, qpn);
+
+    return j->ud[key >> 54].key == key ? &j->ud[key >> 54] : NULL;
+}
+
+struct ud_dest *ud_dest(struct judge *j, uint32_t tap, const struct conn_addr *dst, uint32_t qpn)
+{
+    uint64_t key = qp_key(tap, dst, qpn);
+
     if (j->ud[key >> 54].key != key)
         j->ud[key >> 54] = (struct ud_dest){.key = key};
     return &j->ud[key >> 54];
+}
+
+void judge_ud_source(struct judge *j, const struct pkt *p)
+{
+    struct conn_addr src, dst;
+    uint64_t key;
+
+    conn_addr_of(p, &src, &dst);
+    key = qp_key(conn_tap_of(p->frame), &src, p->deth.srcqp);
+    j->ud_from_lost |= j->ud_from[key >> 54] && j->ud_from[key >> 54] != key;
+    j->ud_from[key >> 54] = key;
+}
+
+bool ud_source_seen(const struct judge *j, uint32_t tap, const struct conn_addr *src, uint32_t qpn)
+{
+    uint64_t key = qp_key(tap, src, qpn);
+
+    return j->ud_from[key >> 54] == key;
 }
 
 static bool is_multicast(const struct pkt *p)
@@ -444,6 +480,35 @@ static void check_qkey(struct judge *j, const struct pkt *p)
     d->frame = frame_u32(p);
 }
 
+/* The flow of a datagram to a connected queue pair; FLOW_NONE if it is for another one. One that CM has told of need not have carried
+ * anything yet. */
+static uint32_t connected_flow(struct judge *j, const struct pkt *p)
+{
+    uint32_t flow = conn_flow_find(j->conns, p);
+    struct conn_addr src, dst;
+    struct steady *s;
+
+    conn_addr_of(p, &src, &dst);
+    if (LIKELY(flow != FLOW_NONE || ud_dest(j, conn_tap_of(p->frame), &dst, p->bth.dqpn)->have || !conn_is_known(j->conns, p)))
+        return flow;
+    flow = conn_flow(j->conns, p);
+    s = &j->flows[flow].service;
+    *s = (struct steady){.value = SVC_RC, .value_frame = (uint32_t)conn_flow_at(j->conns, flow)->params.rep_frame, .have = true};
+    j->flows[flow].psn_checked = true; /* this packet may have had the first PSN */
+    return flow;
+}
+
+void judge_first(struct judge *j, const struct pkt *p, uint32_t flow)
+{
+    const struct flow *c = conn_flow_at(j->conns, flow);
+    const struct ud_dest *d = ud_dest_find(j, c->tap, &c->dst, c->dqpn);
+    struct steady *s = &j->flows[flow].service;
+
+    judge_cm_path(j, p, flow);
+    if (UNLIKELY(d && d->have && !s->have))
+        *s = (struct steady){.value = SVC_UD, .value_frame = d->frame, .have = true};
+}
+
 void judge_datagram(struct judge *j, const struct pkt *p)
 {
     uint32_t flow;
@@ -451,10 +516,11 @@ void judge_datagram(struct judge *j, const struct pkt *p)
     if (UNLIKELY(p->payload_len > MTU_MAX))
         bad(j, p, RULE_SVC_01, "at most 4096 bytes", say(j, "%u", p->payload_len), "A datagram is one packet, and no path MTU is larger.");
     check_multicast(j, p);
-    check_qkey(j, p);
-    flow = conn_flow_find(j->conns, p);
-    if (UNLIKELY(flow != FLOW_NONE && p->bth.dqpn > 1))
+    judge_ud_source(j, p);
+    flow = p->bth.dqpn > 1 ? connected_flow(j, p) : FLOW_NONE;
+    if (UNLIKELY(flow != FLOW_NONE))
         check_service(j, p, flow);
+    check_qkey(j, p);
     if (p->have & H_MAD)
         judge_cm(j, p);
 }

@@ -15,6 +15,7 @@ struct steady {
     uint32_t other_frame;
     uint16_t others;      /* how often it came */
     bool have, pending;
+    bool said;            /* with `pending`: the change was reported */
 };
 #define STEADY_MOVED 64 /* after so many the other value is the value */
 
@@ -47,6 +48,8 @@ struct jflow {
     ns_t first_ts;
     bool noted_port, noted_ecn_bits, ends_compared, dscp_compared;
     bool has_rsp;          /* responses were seen in this flow */
+    bool have_after;       /* `after` is valid */
+    uint32_t after;        /* PSN that follows the request seen last */
     bool mid_stream;       /* its first packet was not the first of its queue pair */
     struct pending_fail gap;   /* SEQ-01, RDA-01: PSN that was passed over */
     struct pending_fail early; /* ACK-03, RDA-05: response to a PSN not sent */
@@ -126,6 +129,8 @@ struct judge {
     struct report *report;
     struct jflow *flows; /* JUDGE_FLOWS */
     struct ud_dest ud[UD_DESTS];
+    uint64_t ud_from[UD_DESTS]; /* keys of queue pairs that have sent datagrams */
+    bool ud_from_lost;
     struct cm_exchange cm[CM_STATES];
     struct lap lap[LAPS];
     uint32_t lap_at;
@@ -170,15 +175,17 @@ static inline bool judge_wants(const struct judge *j, enum rule rule)
     return !j->o.off[rule];
 }
 
-/* Take a value. True if the one that came before it was a deviation: s->other in frame s->other_frame. */
-static inline bool steady_put(struct steady *s, uint32_t v, uint32_t frame)
+/* Take a value; `same`: the packet certainly follows the one before in its queue pair. True if there was a deviation that was not
+ * reported yet: s->other in frame s->other_frame. */
+static inline bool steady_put(struct steady *s, uint32_t v, uint32_t frame, bool same)
 {
     if (LIKELY(s->have && v == s->value)) {
-        s->value_frame = frame;
-        if (LIKELY(!s->pending))
-            return false;
-        s->pending = false;
-        return true;
+        bool news = s->pending && !s->said;
+        if (UNLIKELY(s->pending))
+            s->pending = s->said = false;
+        else
+            s->value_frame = frame;
+        return news;
     }
     if (!s->have) {
         *s = (struct steady){.value = v, .value_frame = frame, .have = true};
@@ -190,7 +197,10 @@ static inline bool steady_put(struct steady *s, uint32_t v, uint32_t frame)
     } else if (++s->others >= STEADY_MOVED) {
         *s = (struct steady){.value = v, .value_frame = frame, .have = true};
     }
-    return false;
+    if (!same || !s->pending || s->said)
+        return false;
+    s->said = true;
+    return true;
 }
 
 /* The parts. `flow` is that of the packet. */
@@ -205,9 +215,13 @@ void judge_pending(struct judge *j, const struct pkt *p, uint32_t flow, bool now
 void judge_cm(struct judge *j, const struct pkt *p);
 /* A REP, before what it teaches is applied. */
 void judge_cm_early(struct judge *j, const struct pkt *p);
-/* The first packet of a flow. */
+/* The first packet of a flow, against the paths that LAPs propose. */
 void judge_cm_path(struct judge *j, const struct pkt *p, uint32_t flow);
 void judge_cm_end(struct judge *j);
+/* The first packet of a flow. */
+void judge_first(struct judge *j, const struct pkt *p, uint32_t flow);
+/* What is known of a queue pair as the destination of datagrams: ud_dest_find() NULL if nothing is, ud_dest() makes it. */
+struct ud_dest *ud_dest_find(struct judge *j, uint32_t tap, const struct conn_addr *dst, uint32_t qpn);
 struct ud_dest *ud_dest(struct judge *j, uint32_t tap, const struct conn_addr *dst, uint32_t qpn);
 /* A request against what CM agreed on; `as` is what it is to its half. */
 void judge_agreed(struct judge *j, const struct pkt *p, uint32_t flow, enum seen_as as);
@@ -217,6 +231,9 @@ void judge_agreed_answer(struct judge *j, const struct pkt *p, uint32_t flow);
 void judge_strays(struct judge *j);
 /* Marks and CNPs of a flow, at the end. */
 void judge_congestion(struct judge *j, uint32_t flow);
+/* Note the queue pair that a datagram names as its sender; and whether it was noted (j->ud_from_lost: some were forgotten). */
+void judge_ud_source(struct judge *j, const struct pkt *p);
+bool ud_source_seen(const struct judge *j, uint32_t tap, const struct conn_addr *src, uint32_t qpn);
 void judge_flow_end(struct judge *j, uint32_t flow);
 
 #endif
