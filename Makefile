@@ -9,7 +9,7 @@ FUZZ_SECONDS ?= 60
 SOAK_PACKETS ?= 100000000
 WARN     = -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wwrite-strings -Wvla -Wno-missing-field-initializers
 ALL_CFLAGS = -std=gnu11 $(WARN) $(if $(WERROR),-Werror) $(SANFLAGS) $(CFLAGS) -MMD -MP -D_GNU_SOURCE -Iinclude -I.
-LIBS     = -lpcap -lnet -ldeflate -lisal -lz -lzstd -lpcre2-8
+LIBS     = -lpcap -lnet -ldeflate -lisal -lz -lzstd -lpcre2-8 -lm
 SANITIZE = -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 
 BASE  := $(wildcard src/base/*.c)

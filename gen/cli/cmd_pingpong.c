@@ -1,21 +1,14 @@
 /* layer 4 (tool): `rdmagen pingpong`: both sides of ibv_rc_pingpong, ibv_uc_pingpong and ibv_ud_pingpong, against real
  * peers. */
+#include "gen/chan.h"
 #include "gen/cli/live_cli.h"
 #include "gen/pingpong.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <netdb.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
-#define EXCHANGE_WAIT (20 * NS_PER_S)
-#define EXCHANGE_STEP (2 * NS_PER_MS) /* how often the TCP connection is looked at */
-#define DONE          "done"
+#define DONE "done"
 
 struct job {
     struct live_config config;
@@ -64,87 +57,7 @@ void cmd_pingpong_help(struct buf *b)
                 "that cannot be used.\n");
 }
 
-/* --- Exchange of addresses over TCP, while the endpoint goes on answering ARP --- */
-
-/* Wait for the socket to become readable or writable: 0, -ETIMEDOUT, or as live_step(). */
-static int wait_socket(struct job *j, int s, short events, ns_t end)
-{
-    struct pollfd p = {.fd = s, .events = events};
-
-    while (poll(&p, 1, 0) == 0) {
-        int r = live_now() > end ? -ETIMEDOUT : live_step(&j->live, live_now() + EXCHANGE_STEP);
-        if (r < 0)
-            return r;
-    }
-    return 0;
-}
-
-static int receive_text(struct job *j, int s, char *text, size_t len)
-{
-    ns_t end = live_now() + EXCHANGE_WAIT;
-
-    for (size_t got = 0; got < len;) {
-        int r = wait_socket(j, s, POLLIN, end);
-        ssize_t n = r < 0 ? 0 : recv(s, text + got, len - got, 0);
-        if (r < 0)
-            return r;
-        if (n <= 0)
-            return n == 0 ? -ECONNRESET : -errno;
-        got += (size_t)n;
-    }
-    return 0;
-}
-
-static int send_text(int s, const char *text, size_t len)
-{
-    ssize_t n = send(s, text, len, MSG_NOSIGNAL); /* 13 KiB at most, which fit into an empty queue */
-
-    return n == (ssize_t)len ? 0 : n < 0 ? -errno : -EIO;
-}
-
-static int dial(struct job *j, const char *host)
-{
-    struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *a = NULL;
-    int s, err = 0, r;
-    socklen_t len = sizeof err;
-    char port[8];
-
-    snprintf(port, sizeof port, "%u", j->port);
-    if (getaddrinfo(host, port, &hints, &a) != 0)
-        return -EADDRNOTAVAIL;
-    s = socket(a->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    r = s < 0 || (connect(s, a->ai_addr, a->ai_addrlen) < 0 && errno != EINPROGRESS) ? -errno : 0;
-    freeaddrinfo(a);
-    if (r == 0)
-        r = wait_socket(j, s, POLLOUT, live_now() + EXCHANGE_WAIT);
-    if (r == 0 && getsockopt(s, SOL_SOCKET, SO_ERROR, &err, &len) == 0 && err)
-        r = -err;
-    if (r < 0 && s >= 0)
-        close(s);
-    return r < 0 ? r : s;
-}
-
-static int answer_call(struct job *j)
-{
-    struct sockaddr_in6 at = {.sin6_family = AF_INET6, .sin6_port = htons(j->port)}; /* any address, IPv4 too */
-    int l = socket(AF_INET6, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), on = 1, off = 0, s, r;
-
-    if (l < 0)
-        return -errno;
-    setsockopt(l, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-    setsockopt(l, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
-    if (bind(l, (struct sockaddr *)&at, sizeof at) < 0 || listen(l, 1) < 0) {
-        r = -errno;
-        close(l);
-        return r;
-    }
-    r = wait_socket(j, l, POLLIN, NS_NEVER);
-    s = r < 0 ? r : accept4(l, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-    if (s < 0 && r == 0)
-        s = -errno;
-    close(l);
-    return s;
-}
+/* --- Exchange of addresses --- */
 
 /* Addresses that are exchanged. */
 static unsigned addresses(const struct job *j)
@@ -169,25 +82,25 @@ static int join(struct job *j)
     return r;
 }
 
-static int send_own(struct job *j, int s)
+static int send_own(struct job *j, struct chan *c)
 {
     char text[PINGPONG_TEXT];
     int r = 0;
 
     for (unsigned i = 0; r == 0 && i < addresses(j); i++) {
         pingpong_addr_put(text, &j->own[i]);
-        r = send_text(s, text, sizeof text);
+        r = chan_send(c, text, sizeof text);
     }
     return r;
 }
 
-static int receive_theirs(struct job *j, int s)
+static int receive_theirs(struct job *j, struct chan *c)
 {
     char text[PINGPONG_TEXT];
     int r = 0;
 
     for (unsigned i = 0; r == 0 && i < addresses(j); i++) {
-        r = receive_text(j, s, text, sizeof text);
+        r = chan_recv(c, text, sizeof text);
         if (r == 0 && !pingpong_addr_get(&j->peer[i], text))
             r = -EPROTO;
     }
@@ -196,30 +109,35 @@ static int receive_theirs(struct job *j, int s)
 
 /* On the connection: client and server tell their addresses; the server is ready before it answers. 0 or a negative
  * errno. */
-static int tell(struct job *j, int s)
+static int tell(struct job *j, struct chan *c)
 {
     char text[sizeof DONE];
-    int r = j->server ? 0 : send_own(j, s);
+    int r = j->server ? 0 : send_own(j, c);
 
     if (r == 0)
-        r = receive_theirs(j, s);
+        r = receive_theirs(j, c);
     if (r == 0)
         r = join(j);
     if (r == 0)
-        r = j->server ? send_own(j, s) : send_text(s, DONE, sizeof DONE);
+        r = j->server ? send_own(j, c) : chan_send(c, DONE, sizeof DONE);
     if (r == 0 && j->server)
-        r = receive_text(j, s, text, sizeof text);
+        r = chan_recv(c, text, sizeof text);
     return r;
 }
 
 static int exchange(struct job *j)
 {
-    int s = j->server ? answer_call(j) : dial(j, j->tcp ? j->tcp : j->host), r;
+    struct chan c;
+    int r = j->server ? chan_listen(j->port) : 0;
 
-    if (s < 0)
-        return s;
-    r = tell(j, s);
-    close(s);
+    if (r >= 0 && j->server)
+        r = chan_accept(&c, &j->live, r, CHAN_WAIT);
+    else if (r >= 0)
+        r = chan_dial(&c, &j->live, j->tcp ? j->tcp : j->host, j->port, CHAN_WAIT);
+    if (r < 0)
+        return r;
+    r = tell(j, &c);
+    chan_close(&c);
     return r;
 }
 

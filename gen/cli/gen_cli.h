@@ -49,7 +49,7 @@ int sim_close_taps(struct tap_set sets[TAP_PLACES]);
 /* The result for people, and as one JSON object. */
 void report_text(struct buf *b, const struct sim_job *job, const struct sim *s, const struct traffic_result *r);
 void report_json(struct buf *b, const struct sim_job *job, const struct sim *s, const struct traffic_result *r);
-/* Write `b` to job->json_file. 0 or the exit status. */
-int report_write(const struct sim_job *job, struct buf *b);
+/* Write `b` to a file, NULL: standard output. 0 or the exit status. */
+int report_write(const char *file, struct buf *b);
 
 #endif

@@ -73,7 +73,7 @@ int live_option(struct live_config *c, int key, const char *arg, bool *mine)
         break;
     case LIVE_VLAN:
         return option_vlan(c, arg);
-    case LIVE_MTU:
+    case 'm':
         return option_mtu(c, arg);
     case LIVE_PROFILE:
         return option_profile(c, arg);

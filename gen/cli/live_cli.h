@@ -12,7 +12,6 @@ enum {
     LIVE_MAC,
     LIVE_VLAN,
     LIVE_VIA,
-    LIVE_MTU,
     LIVE_TOS,
     LIVE_SEED,
     LIVE_PROFILE,
@@ -31,7 +30,7 @@ enum {
         {LIVE_MAC, "mac", "MAC", "with --addr: its MAC address (made from ADDR)"},                                     \
         {LIVE_VLAN, "vlan", "ID[:PRIO]", "802.1Q tag"},                                                                \
         {LIVE_VIA, "via", "ADDR", "the router to HOST (none: HOST is a neighbour)"},                                   \
-        {LIVE_MTU, "mtu", "BYTES", "path MTU: 256, 512, 1024, 2048 or 4096 (the largest that the interface carries)"}, \
+        {'m', "mtu", "BYTES", "path MTU: 256, 512, 1024, 2048 or 4096 (the largest that the interface carries)"}, \
         {LIVE_TOS, "tos", "BYTE", "TOS or traffic class: DSCP in the upper 6 bits, ECN in the lower 2 (0)"},           \
         {LIVE_PROFILE, "profile", "NAME", "strict (default) or rxe: the habits of Linux soft-RoCE"},                   \
         {LIVE_SEED, "seed", "N", "of all random numbers (from the clock)"},                                            \

@@ -1,12 +1,18 @@
 /* layer 4 (tool): rdmagen, which dispatches to its subcommands. */
 #include "gen/cli/gen_cli.h"
 #include "gen/cli/live_cli.h"
+#include "gen/cli/perf_cli.h"
 
 static const struct command commands[] = {
     {"sim", "play conversations over a simulated network, write captures", cmd_sim, cmd_sim_help},
     {"ping", "exchange data with rping on another host, as its client or its server", cmd_ping, cmd_ping_help},
     {"pingpong", "exchange messages with ibv_rc_pingpong and its kind", cmd_pingpong, cmd_pingpong_help},
     {"connect", "make connections and exchange messages with ucmatose or udaddy", cmd_connect, cmd_connect_help},
+    {"write", "send RDMA WRITEs to ib_write_bw, ib_write_lat or rdmagen serve, and measure", cmd_perf, cmd_perf_help},
+    {"read", "the same with RDMA READs and ib_read_bw, ib_read_lat", cmd_perf, cmd_perf_help},
+    {"send", "the same with SENDs and ib_send_bw, ib_send_lat, ibv_rc_pingpong and its kind", cmd_perf, cmd_perf_help},
+    {"cas", "the same with COMPARE & SWAPs and ib_atomic_bw, ib_atomic_lat", cmd_perf, cmd_perf_help},
+    {"faa", "the same with FETCH & ADDs", cmd_perf, cmd_perf_help},
     {"backends", "list the ways of sending and receiving frames", cmd_backends, cmd_backends_help},
     {"faults", "list the rules that --fault can break", cmd_faults, cmd_faults_help},
     {NULL, NULL, NULL, NULL},

@@ -15,6 +15,7 @@ _rdmagen_values() {
         -c | --connection) _rdmagen_words "RC UC UD" ;;
         -m | --mtu) _rdmagen_words "256 512 1024 2048 4096" ;;
         --profile) _rdmagen_words "strict rxe" ;;
+        --exchange) _rdmagen_words "perftest pingpong" ;;
         --ack) _rdmagen_words "every coalesce= delay=" ;;
         --sport) _rdmagen_words "random flow" ;;
         --fault) _rdmagen_words "$("$program" faults 2>/dev/null | cut -d' ' -f1 | sort -u)" ;;
@@ -41,7 +42,7 @@ _rdmagen() {
     elif [[ $command == sim ]]; then
         [[ $COMP_CWORD -gt 2 ]] || _rdmagen_words "write send read cas faa mixed"
         mapfile -t -O "${#COMPREPLY[@]}" COMPREPLY < <(compgen -f -X '!*.rdma' -- "$cur"; compgen -d -- "$cur")
-    elif [[ $command == ping* ]]; then
+    elif [[ $command == @(ping|pingpong|write|read|send|cas|faa) ]]; then
         mapfile -t COMPREPLY < <(compgen -A hostname -- "$cur")
     fi
 }

@@ -47,14 +47,14 @@ int sim_close_taps(struct tap_set sets[TAP_PLACES])
     return status;
 }
 
-int report_write(const struct sim_job *job, struct buf *b)
+int report_write(const char *file, struct buf *b)
 {
-    int fd = job->json_file ? open(job->json_file, O_WRONLY | O_CREAT | O_TRUNC, 0666) : STDOUT_FILENO;
+    int fd = file ? open(file, O_WRONLY | O_CREAT | O_TRUNC, 0666) : STDOUT_FILENO;
     bool good = fd >= 0 && cli_flush(b, fd);
 
-    if (fd >= 0 && job->json_file && close(fd) < 0)
+    if (fd >= 0 && file && close(fd) < 0)
         good = false;
-    return good ? 0 : cli_error("%s: %s", job->json_file ? job->json_file : "standard output", strerror(errno));
+    return good ? 0 : cli_error("%s: %s", file ? file : "standard output", strerror(errno));
 }
 
 static void progress(void *user)
@@ -95,7 +95,7 @@ static int run(struct sim_job *job, struct sim *s, struct traffic *t)
     if (job->json && status == 0) {
         b = (struct buf){0};
         report_json(&b, job, s, traffic_result(t));
-        status = report_write(job, &b);
+        status = report_write(job->json_file, &b);
         buf_free(&b);
     }
     warn_unused(s);

@@ -1,0 +1,31 @@
+/* layer 3 (gen): a channel on which programs tell each other their queue pairs, by TCP, while the endpoint goes on working: everything
+ * that waits here runs the event loop. Data is bounded by what the caller asks for, time by `wait`. */
+#ifndef RDMATRACE_CHAN_H
+#define RDMATRACE_CHAN_H
+
+#include "gen/live.h"
+
+#define CHAN_WAIT (20 * NS_PER_S) /* for one message, when nothing else is known */
+
+struct chan {
+    struct live *live;
+    int fd;    /* of the TCP connection; -1: none */
+    ns_t wait; /* longest time for one call */
+};
+
+/* Connect to `port` of `host` (name or address): 0, -EADDRNOTAVAIL: no such host, -ETIMEDOUT, the errno of what failed, or as
+ * live_step(). */
+int chan_dial(struct chan *c, struct live *l, const char *host, uint16_t port, ns_t wait);
+/* A socket that listens on `port` of all addresses: the descriptor, or a negative errno. */
+int chan_listen(uint16_t port);
+/* Wait for a client, without end, and take it; closes `listener` in any case. 0 or a negative errno. */
+int chan_accept(struct chan *c, struct live *l, int listener, ns_t wait);
+/* Exactly `len` bytes. 0; -ETIMEDOUT; -ECONNRESET: the peer closed; another negative errno. */
+int chan_recv(struct chan *c, void *data, size_t len);
+/* A few KiB at most, which fit into an empty queue. 0 or a negative errno. */
+int chan_send(struct chan *c, const void *data, size_t len);
+/* The client says `mine` first, the server listens first: `len` bytes each way. */
+int chan_swap(struct chan *c, bool client, const void *mine, void *theirs, size_t len);
+void chan_close(struct chan *c);
+
+#endif

@@ -1,0 +1,415 @@
+/* layer 4 (tool): `rdmagen write|read|send|cas|faa`: traffic as perftest's clients make it, towards a real peer. */
+#include "gen/cli/perf_cli.h"
+#include "gen/pingpong.h"
+#include "gen/text.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define SIZE_BW  65536 /* as perftest's defaults */
+#define SIZE_LAT 2
+#define SIZE_MAX_ (1u << 30)
+
+struct job {
+    struct live_config config;
+    struct live live;
+    struct perf_client perf;
+    const char *host, *tcp, *json_file;
+    uint8_t gid[16];
+    bool json, quiet, given[4]; /* given: of the options that tell a peer by hand */
+};
+
+enum {
+    KEY_RATE = 256,
+    KEY_EXCHANGE,
+    KEY_TCP,
+    KEY_DEST_QP,
+    KEY_PSN,
+    KEY_RKEY,
+    KEY_VA,
+    KEY_JSON,
+    KEY_QUIET,
+    KEY_TIMEOUT,
+};
+
+static const struct opt_def defs[] = {
+    {'s', "size", "BYTES", "bytes of a message (65536; with --latency 2; atomics: 8); K and M are powers of 1024"},
+    {'n', "iters", "N", "messages of each queue pair (1000)"},
+    {'D', "duration", "SECONDS", "so long instead of a number of messages"},
+    {'q', "qp", "N", "queue pairs (1)"},
+    {'c', "connection", "TYPE", "RC (default), UC or UD"},
+    {'t', "tx-depth", "N", "messages under way on each queue pair (128)"},
+    {'o', "outs", "N", "READs and atomics outstanding on each queue pair, 1 to 16 (16)"},
+    {'b', "batch", "N", "messages posted at a time, with one completion (1)"},
+    {KEY_RATE, "rate", "BPS", "bit/s of payload, all queue pairs together, with K, M or G (as fast as possible)"},
+    {'L', "latency", NULL, "one message at a time and the peer's answer, as ib_*_lat"},
+    {'V', "validate", NULL, "compare the data, as far as it can be known: see the manual"},
+    {'p', "port", "PORT", "TCP port of the exchange (18515)"},
+    {KEY_TCP, "tcp", "HOST", "exchange with HOST instead"},
+    {KEY_EXCHANGE, "exchange", "NAME", "perftest (default), or pingpong: as ibv_rc_pingpong and its kind do, for send"},
+    {KEY_DEST_QP, "dest-qp", "QPN", "no exchange, everything is known: the peer's queue pair"},
+    {KEY_PSN, "psn", "PSN[:PSN]", "with --dest-qp: the first PSN that we send, and that the peer sends (the same)"},
+    {KEY_RKEY, "rkey", "KEY", "with --dest-qp: key of the peer's memory"},
+    {KEY_VA, "va", "ADDRESS", "with --dest-qp: address of the peer's memory"},
+    {KEY_JSON, "json", "[=FILE]", "the result as JSON"},
+    {KEY_QUIET, "quiet", NULL, "show nothing but errors"},
+    {KEY_TIMEOUT, "timeout", "SECONDS", "longest time without progress (10)"},
+    LIVE_OPTS,
+    {'h', "help", NULL, "show this help"},
+    {0, NULL, NULL, NULL},
+};
+
+void cmd_perf_help(struct buf *b)
+{
+    buf_puts(b, "Usage: rdmagen write|read|send|cas|faa HOST [options]\n\n"
+                "Send traffic to ib_write_bw, ib_read_bw, ib_send_bw, ib_atomic_bw (perftest), their kind with _lat, or "
+                "`rdmagen serve`\non another host, and measure it. Both sides must be told the same kind of test, size, number of "
+                "messages and queue pairs.\n\n");
+    opt_help(b, defs);
+    buf_puts(b, "\nExit status: 0 if all completed, 1 if not or if data differed, 2 for usage, or an interface or file that "
+                "cannot be used.\n");
+}
+
+/* --- Options --- */
+
+/* Options with a number of 32 bits: where it goes, and its range. */
+static int option_number(struct load_config *c, int key, const char *arg, bool *mine)
+{
+    const struct {
+        int key;
+        const char *name;
+        uint64_t min, max;
+        uint32_t *to;
+    } numbers[] = {
+        {'q', "-q", 1, 1024, &c->qps},
+        {'t', "-t", 1, 16384, &c->depth},
+        {'b', "-b", 1, 16384, &c->batch},
+    };
+    uint64_t v;
+
+    for (size_t i = 0; i < ARRAY_LEN(numbers); i++)
+        if (key == numbers[i].key) {
+            int r = live_number(numbers[i].name, arg, numbers[i].min, numbers[i].max, &v);
+            *mine = true;
+            if (r == 0)
+                *numbers[i].to = (uint32_t)v;
+            return r;
+        }
+    *mine = false;
+    return 0;
+}
+
+static int option_size(struct load_config *c, const char *arg)
+{
+    struct token t = token_of(arg);
+    uint64_t v;
+
+    if (!token_size(&t, &v) || v < 1 || v > SIZE_MAX_)
+        return cli_error("-s %s: expected a number from 1 to 1G", arg);
+    c->size = (uint32_t)v;
+    return 0;
+}
+
+static int option_rate(struct load_config *c, const char *arg)
+{
+    struct token t = token_of(arg);
+
+    return token_rate(&t, &c->rate) && c->rate ? 0 : cli_error("--rate %s: expected bit/s, as 100M", arg);
+}
+
+static int option_exchange(struct perf_client *p, const char *arg)
+{
+    if (strcmp(arg, "perftest") != 0 && strcmp(arg, "pingpong") != 0)
+        return cli_error("--exchange %s: expected perftest or pingpong", arg);
+    p->exchange = arg[1] == 'e' ? PERF_PERFTEST : PERF_PINGPONG;
+    return 0;
+}
+
+static int option_psn(struct perf_client *p, const char *arg)
+{
+    const char *colon = strchr(arg, ':');
+    char own[16];
+    uint64_t v, w;
+
+    if (snprintf(own, sizeof own, "%.*s", (int)strcspn(arg, ":"), arg) >= (int)sizeof own || !opt_number(own, 0, 0xffffff, &v) ||
+        !opt_number(colon ? colon + 1 : own, 0, 0xffffff, &w))
+        return cli_error("--psn %s: expected a PSN, or two with a colon between", arg);
+    p->psn_given = true;
+    p->own_psn = (uint32_t)v;
+    p->by_hand.psn = (uint32_t)w;
+    return 0;
+}
+
+/* The options that tell a peer by hand. */
+static int option_hand(struct job *j, int key, const char *arg, bool *mine)
+{
+    struct perftest_keys *k = &j->perf.by_hand;
+    uint64_t v = 0;
+    int r = 0;
+
+    *mine = key >= KEY_DEST_QP && key <= KEY_VA;
+    if (!*mine)
+        return 0;
+    j->given[key - KEY_DEST_QP] = true;
+    if (key == KEY_PSN)
+        return option_psn(&j->perf, arg);
+    r = live_number(key == KEY_DEST_QP ? "--dest-qp" : key == KEY_RKEY ? "--rkey" : "--va", arg, 0,
+                    key == KEY_DEST_QP ? 0xffffff : key == KEY_RKEY ? UINT32_MAX : UINT64_MAX, &v);
+    if (key == KEY_DEST_QP)
+        k->qpn = (uint32_t)v;
+    else if (key == KEY_RKEY)
+        k->rkey = (uint32_t)v;
+    else
+        k->vaddr = v;
+    return r;
+}
+
+static int option_type(struct load_config *c, const char *arg)
+{
+    for (enum qp_type t = QPT_RC; t <= QPT_UD; t++)
+        if (strcmp(arg, qp_type_str(t)) == 0) {
+            c->type = (uint8_t)t;
+            return 0;
+        }
+    return cli_error("-c %s: expected RC, UC or UD", arg);
+}
+
+static int option(struct job *j, int key, const char *arg)
+{
+    struct load_config *c = &j->perf.config;
+    uint64_t v = 0;
+    bool mine;
+    int r = live_option(&j->config, key, arg, &mine);
+
+    if (!mine)
+        r = option_number(c, key, arg, &mine);
+    if (!mine)
+        r = option_hand(j, key, arg, &mine);
+    if (mine)
+        return r;
+    switch (key) {
+    case 's':
+        return option_size(c, arg);
+    case 'n':
+        return live_number("-n", arg, 1, UINT64_MAX, &c->iters);
+    case 'D':
+        r = live_number("-D", arg, 1, 86400, &v);
+        c->duration = (ns_t)v * NS_PER_S;
+        break;
+    case 'o':
+        r = live_number("-o", arg, 1, 16, &v);
+        c->outs = (uint8_t)v;
+        break;
+    case 'c':
+        return option_type(c, arg);
+    case KEY_RATE:
+        return option_rate(c, arg);
+    case 'L':
+        c->latency = true;
+        break;
+    case 'V':
+        c->validate = true;
+        break;
+    case 'p':
+        r = live_number("-p", arg, 1, 65535, &v);
+        j->perf.port = (uint16_t)v;
+        break;
+    case KEY_TCP:
+        j->tcp = arg;
+        break;
+    case KEY_EXCHANGE:
+        return option_exchange(&j->perf, arg);
+    case KEY_JSON:
+        j->json = true;
+        j->json_file = arg;
+        break;
+    case KEY_QUIET:
+        j->quiet = true;
+        break;
+    case KEY_TIMEOUT:
+        r = live_number("--timeout", arg, 1, 86400, &v);
+        j->perf.timeout = (ns_t)v * NS_PER_S;
+        break;
+    }
+    return r;
+}
+
+/* What does not go together; fills in defaults. 0 or the exit status. */
+static int settle(struct job *j)
+{
+    struct perf_client *p = &j->perf;
+    struct load_config *c = &p->config;
+    bool atomic = c->op == LOAD_CAS || c->op == LOAD_FAA;
+
+    if (j->given[0])
+        p->exchange = PERF_BY_HAND;
+    else if (j->given[1] || j->given[2] || j->given[3])
+        return cli_error("--psn, --rkey and --va need --dest-qp");
+    if (c->duration && c->iters)
+        return cli_error("-n and -D exclude each other");
+    if (!c->duration && !c->iters)
+        c->iters = 1000;
+    if (p->exchange == PERF_PINGPONG && c->op != LOAD_SEND)
+        return cli_error("--exchange pingpong is for `rdmagen send`");
+    if (p->exchange == PERF_PINGPONG)
+        c->latency = true;
+    if (c->type != QPT_RC && (c->op == LOAD_READ || atomic))
+        return cli_error("-c %s: READs and atomics need RC", qp_type_str(c->type));
+    if (c->type == QPT_UD && c->op != LOAD_SEND)
+        return cli_error("-c UD: datagrams are for `rdmagen send`");
+    if (c->qps > 1 && (c->latency || p->exchange == PERF_BY_HAND))
+        return cli_error("-q %u: one queue pair only with %s", c->qps, c->latency ? "--latency" : "--dest-qp");
+    if (p->exchange == PERF_BY_HAND && c->latency && c->op == LOAD_WRITE)
+        return cli_error("--latency needs an exchange for write: the peer must know where to answer");
+    if (p->exchange == PERF_BY_HAND && !j->given[1])
+        return cli_error("--dest-qp needs --psn");
+    if (p->exchange == PERF_BY_HAND && c->op != LOAD_SEND && !(j->given[2] && j->given[3]))
+        return cli_error("--dest-qp needs --rkey and --va for this");
+    if (atomic)
+        c->size = 8;
+    else if (!c->size)
+        c->size = p->exchange == PERF_PINGPONG ? 4096 : c->latency ? SIZE_LAT : SIZE_BW;
+    return 0;
+}
+
+/* -1: go on, else the exit status. */
+static int parse(struct job *j, int argc, char **argv)
+{
+    struct opt_state s;
+    struct buf b = {0};
+    const char *arg;
+    int key, operand = argc, r = 0;
+
+    opt_start(&s, defs, argc, argv);
+    while (r == 0 && (key = opt_next(&s, &arg, &operand)) != 0)
+        r = key == 'h' ? -2 : key < 0 ? EXIT_BAD : option(j, key, arg);
+    opt_end(&s);
+    if (r == -2) {
+        cmd_perf_help(&b);
+        return cli_show(&b);
+    }
+    if (r == 0 && argc - operand != 1)
+        r = cli_error("%s: one HOST is expected", argv[0]);
+    if (r == 0)
+        r = settle(j);
+    if (r)
+        return r;
+    j->host = argv[operand];
+    if (!live_parse_host(j->host, j->gid))
+        return cli_error("%s is no address, and no host of this name is known", j->host);
+    j->config.peer = j->gid;
+    return -1;
+}
+
+/* --- Running --- */
+
+static void show_progress(void *user, const struct load *l)
+{
+    (void)user;
+    if (l->config.iters)
+        fprintf(stderr, "\r%3u %%", (unsigned)(l->all.completed * 100 / ((uint64_t)l->config.iters * l->config.qps)));
+    else
+        fprintf(stderr, "\r%llu", (unsigned long long)l->all.completed);
+}
+
+/* What a peer that is told by hand must be told about us. */
+static void show_keys(void *user, const struct load *l)
+{
+    const struct job *j = user;
+    const struct perftest_keys *k = &l->qp[0].own;
+
+    if (!j->quiet && j->perf.exchange == PERF_BY_HAND) {
+        printf("local address %s, QPN 0x%06x, first PSN 0x%06x\n", live_addr_str(j->live.id.gid), k->qpn, k->psn);
+        fflush(stdout);
+    }
+}
+
+static int report(struct job *j)
+{
+    struct buf b = {0};
+    int r = 0;
+
+    if (!j->quiet && (!j->json || j->json_file)) {
+        perf_text(&b, &j->perf);
+        r = cli_show(&b);
+    }
+    if (j->json && r == 0) {
+        b = (struct buf){0};
+        perf_json(&b, &j->perf);
+        r = report_write(j->json_file, &b);
+        buf_free(&b);
+    }
+    return r;
+}
+
+static int run(struct job *j)
+{
+    struct perf_client *p = &j->perf;
+    bool show = !j->quiet && isatty(STDERR_FILENO);
+    struct load_stats s;
+    int r, status = EXIT_OK;
+
+    p->live = &j->live;
+    p->host = j->tcp ? j->tcp : j->host;
+    p->gid = j->gid;
+    p->progress = show ? show_progress : NULL;
+    p->made = show_keys;
+    p->user = j;
+    r = perf_client_run(p);
+    if (show)
+        fputs("\r                    \r", stderr);
+    if (r < 0) {
+        cli_error("%s with %s failed: %s", p->step, p->host, r == -EPROTO ? "it does not speak as expected" : strerror(-r));
+        status = EXIT_FOUND;
+    }
+    if (p->load.failed) {
+        cli_error("%s", p->load.why);
+        status = EXIT_FOUND;
+    }
+    if (!p->load.all.completed && r < 0)
+        return status;
+    load_result(&p->load, -1, &s);
+    if (s.mismatches) {
+        cli_error("%llu messages were not what they should be", (unsigned long long)s.mismatches);
+        status = EXIT_FOUND;
+    }
+    r = report(j);
+    return r ? r : p->interrupted ? EXIT_FOUND : status;
+}
+
+static int open_and_run(struct job *j)
+{
+    struct load_config *c = &j->perf.config;
+    int r = live_cli_open(&j->live, &j->config);
+
+    if (r)
+        return r;
+    if (c->type == QPT_UD && c->size == SIZE_BW)
+        c->size = j->live.mtu;
+    if (c->type == QPT_UD && c->size > j->live.mtu)
+        r = cli_error("-s %u: a datagram has at most %u bytes here", c->size, j->live.mtu);
+    if (r == 0) {
+        r = run(j);
+        perf_client_free(&j->perf);
+    }
+    return live_cli_close(&j->live, &j->config, r);
+}
+
+int cmd_perf(int argc, char **argv)
+{
+    struct job *j = calloc(1, sizeof *j);
+    int r;
+
+    if (!j)
+        return cli_error("out of memory");
+    j->perf.config = (struct load_config){.op = (uint8_t)load_op_find(argv[0]), .qps = 1, .depth = 128, .batch = 1, .outs = 16};
+    j->perf.port = PERFTEST_PORT;
+    j->perf.timeout = 10 * NS_PER_S;
+    r = parse(j, argc, argv);
+    if (r < 0)
+        r = open_and_run(j);
+    free(j);
+    return r;
+}

@@ -1,0 +1,16 @@
+/* layer 4 (tool): what the subcommands with perftest-like traffic share. */
+#ifndef RDMATRACE_PERF_CLI_H
+#define RDMATRACE_PERF_CLI_H
+
+#include "gen/cli/gen_cli.h"
+#include "gen/cli/live_cli.h"
+#include "gen/perf_client.h"
+
+/* The result for people, as perftest prints it, with a row for each queue pair if there are several; and as one JSON object. */
+void perf_text(struct buf *b, struct perf_client *p);
+void perf_json(struct buf *b, struct perf_client *p);
+
+int cmd_perf(int argc, char **argv);
+void cmd_perf_help(struct buf *b);
+
+#endif
