@@ -4,14 +4,14 @@
 
 #include "types.h"
 
-/* Bytes that a frame to be sent may take: an Ethernet header with tag, IPv6, UDP, transport headers, 4096 bytes of
- * payload. */
-#define BACKEND_FRAME_MAX 4352
+/* Bytes that a frame to be sent may take: a jumbo frame, Ethernet header and tag included. */
+#define BACKEND_FRAME_MAX 9234
 
 /* A frame received; `data` is valid until the next call of rx(). */
 struct backend_frame {
     const uint8_t *data; /* Ethernet, with the VLAN tag in its place */
     uint32_t len;        /* bytes at data */
+    uint32_t lost;       /* bytes of the frame that found no room, and are not at data */
     ns_t ts;             /* when the kernel took it, since the epoch; 0: the backend has no time stamps */
 };
 

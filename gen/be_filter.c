@@ -49,3 +49,11 @@ const struct sock_filter be_filter[] = {
     /* 23 */ BPF_STMT(BPF_RET | BPF_K, 0),
 };
 const unsigned be_filter_len = ARRAY_LEN(be_filter);
+
+const struct sock_filter be_filter_bridge[] = {
+    /* 0 */ LOAD(BPF_B, (uint32_t)(SKF_AD_OFF + SKF_AD_PKTTYPE)),
+    /* 1 */ JEQ(PACKET_OUTGOING, 1, 2, 3),
+    /* 2 */ BPF_STMT(BPF_RET | BPF_K, 0),
+    /* 3 */ BPF_STMT(BPF_RET | BPF_K, UINT32_MAX),
+};
+const unsigned be_filter_bridge_len = ARRAY_LEN(be_filter_bridge);

@@ -11,5 +11,8 @@
  * host sends do not pass. */
 extern const struct sock_filter be_filter[];
 extern const unsigned be_filter_len; /* instructions */
+/* Passes everything but what this host sends. */
+extern const struct sock_filter be_filter_bridge[];
+extern const unsigned be_filter_bridge_len;
 
 #endif

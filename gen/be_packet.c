@@ -2,6 +2,7 @@
  * batches for sending. The ring is of TPACKET_V2: version 3 hands out frames by the block, at the earliest after a
  * timer of 1 ms. */
 #include "gen/be_filter.h"
+#include "gen/rewrite.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -34,6 +35,7 @@ struct packet_backend {
     struct iovec iov[BATCH];
     uint8_t frame[BATCH][BACKEND_FRAME_MAX];
     uint8_t tagged[65536 + TAG]; /* a frame whose tag the kernel had taken out */
+    bool bridge;                 /* every frame is taken, whomever it is for */
 };
 
 static int query(struct packet_backend *p, const char *iface, int *index, struct backend_error *err)
@@ -78,12 +80,22 @@ static int map_ring(struct packet_backend *p)
     return 0;
 }
 
-static int attach_filter(int fd)
+static int attach_filter(int fd, bool bridge)
 {
-    struct sock_fprog prog = {.len = (unsigned short)be_filter_len,
-                              .filter = (struct sock_filter *)(uintptr_t)be_filter};
+    struct sock_fprog prog = {.len = (unsigned short)(bridge ? be_filter_bridge_len : be_filter_len),
+                              .filter = (struct sock_filter *)(uintptr_t)(bridge ? be_filter_bridge : be_filter)};
 
     return setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &prog, sizeof prog) < 0 ? -errno : 0;
+}
+
+/* Take frames of one more kind. `mac`: of PACKET_MR_UNICAST. */
+static int packet_member(const struct packet_backend *p, unsigned short kind, const uint8_t *mac)
+{
+    struct packet_mreq m = {.mr_ifindex = p->index, .mr_type = kind, .mr_alen = mac ? 6 : 0};
+
+    if (mac)
+        memcpy(m.mr_address, mac, 6);
+    return setsockopt(p->b.fd, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &m, sizeof m) < 0 ? -errno : 0;
 }
 
 /* Time stamps of the interface, if it can make them. Switching them on needs CAP_NET_ADMIN; they may be on already. */
@@ -113,7 +125,7 @@ static void use_hardware_clock(struct packet_backend *p, const char *iface)
 
 /* What may follow the name. */
 struct choices {
-    bool bypass, hardware;
+    bool bypass, hardware, bridge;
 };
 
 static bool parse(struct choices *c, const char *args)
@@ -124,6 +136,8 @@ static bool parse(struct choices *c, const char *args)
             c->bypass = true;
         else if (n == 2 && memcmp(args, "hw", n) == 0)
             c->hardware = true;
+        else if (n == 6 && memcmp(args, "bridge", n) == 0)
+            c->bridge = true;
         else
             return false;
         args += n + (args[n] == ',');
@@ -148,11 +162,13 @@ static int setup(struct packet_backend *p, const char *iface, const struct choic
         return backend_fail(err, -errno, "AF_PACKET: this kernel cannot pass queueing by");
     if (c->hardware)
         use_hardware_clock(p, iface);
-    r = attach_filter(p->b.fd);
+    r = attach_filter(p->b.fd, p->bridge);
     if (r == 0)
         r = map_ring(p);
     if (r == 0 && bind(p->b.fd, (struct sockaddr *)&at, sizeof at) < 0)
         r = -errno;
+    if (r == 0 && p->bridge)
+        r = packet_member(p, PACKET_MR_PROMISC, NULL);
     return r < 0 ? backend_fail(err, r, "AF_PACKET on %s: %s", iface, strerror(-r)) : 0;
 }
 
@@ -174,11 +190,12 @@ static int packet_open(struct backend **out, const char *args, const char *iface
     int r;
 
     if (!parse(&choices, args))
-        return backend_fail(err, -EINVAL, "backend packet: only bypass and hw may follow, not '%s'", args);
+        return backend_fail(err, -EINVAL, "backend packet: only bypass, hw and bridge may follow, not '%s'", args);
     p = calloc(1, sizeof *p);
     if (!p)
         return backend_fail(err, -ENOMEM, "out of memory");
     p->b = (struct backend){.ops = &backend_packet, .stamps = BACKEND_STAMPS_KERNEL};
+    p->bridge = choices.bridge;
     for (unsigned i = 0; i < BATCH; i++) {
         p->iov[i].iov_base = p->frame[i];
         p->msg[i].msg_hdr = (struct msghdr){.msg_iov = &p->iov[i], .msg_iovlen = 1};
@@ -262,7 +279,9 @@ static int packet_rx(struct backend *b, struct backend_frame *f)
     p->at = (p->at + 1) % p->slots;
     p->held = h;
     *f = (struct backend_frame){
-        .data = (uint8_t *)h + h->tp_mac, .len = h->tp_snaplen, .ts = h->tp_sec * NS_PER_S + h->tp_nsec};
+        .data = (uint8_t *)h + h->tp_mac, .len = h->tp_snaplen, .lost = h->tp_len - h->tp_snaplen, .ts = h->tp_sec * NS_PER_S + h->tp_nsec};
+    if (status & TP_STATUS_CSUMNOTREADY && p->bridge && !f->lost)
+        frame_fix_l4((uint8_t *)h + h->tp_mac, f->len);
     if (status & TP_STATUS_VLAN_VALID)
         retag(p, h, f);
     b->stats.received++;
@@ -274,14 +293,9 @@ static int packet_rx(struct backend *b, struct backend_frame *f)
 static int packet_join(struct backend *b, const uint8_t mac[6])
 {
     struct packet_backend *p = (struct packet_backend *)b;
-    struct packet_mreq own = {.mr_ifindex = p->index, .mr_type = PACKET_MR_UNICAST, .mr_alen = 6};
-    struct packet_mreq groups = {.mr_ifindex = p->index, .mr_type = PACKET_MR_ALLMULTI};
+    int r = packet_member(p, PACKET_MR_UNICAST, mac);
 
-    memcpy(own.mr_address, mac, 6);
-    if (setsockopt(b->fd, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &own, sizeof own) < 0 ||
-        setsockopt(b->fd, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &groups, sizeof groups) < 0)
-        return -errno;
-    return 0;
+    return r < 0 ? r : packet_member(p, PACKET_MR_ALLMULTI, NULL);
 }
 
 static void packet_count(struct backend *b)
@@ -295,9 +309,9 @@ static void packet_count(struct backend *b)
 
 const struct backend_ops backend_packet = {
     .name = "packet",
-    .args = "[:bypass,hw]",
+    .args = "[:bypass,hw,bridge]",
     .summary = "an interface through AF_PACKET; needs CAP_NET_RAW. bypass: past queueing disciplines and local captures; "
-               "hw: the interface's time stamps",
+               "hw: the interface's time stamps; bridge: takes every frame",
     .needs_iface = true,
     .open = packet_open,
     .room = packet_room,

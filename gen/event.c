@@ -44,6 +44,7 @@ struct event_list {
     struct event *first, **end;
     struct conns conns;
     struct seen *seen; /* NULL: no event counts iterations */
+    struct conns_learner *learner; /* NULL: the connections are given */
 };
 
 struct event_list *event_list_new(void)
@@ -67,8 +68,24 @@ void event_list_free(struct event_list *l)
         free(e);
     }
     conns_free(&l->conns);
+    free(l->learner);
     free(l->seen);
     free(l);
+}
+
+bool event_learn(struct event_list *l)
+{
+    if (!l->learner)
+        l->learner = calloc(1, sizeof *l->learner);
+    if (!l->seen)
+        l->seen = calloc(SEEN_SIZE, sizeof *l->seen);
+    l->conns.by_addr = true;
+    return l->learner && l->seen;
+}
+
+uint64_t event_unlearnt(const struct event_list *l)
+{
+    return l->learner ? l->learner->too_many : 0;
 }
 
 struct conns *event_conns(struct event_list *l)
@@ -277,18 +294,21 @@ static bool event_matches(struct event *ev, const struct conns_view *v, uint32_t
     return !ev->by_nth || in_range(&ev->nth, ev->matched);
 }
 
-static void action_apply(const struct action *a, struct event_result *r, uint8_t *data, uint32_t *len, uint16_t linktype,
+/* Whether it could be done. */
+static bool action_apply(const struct action *a, struct event_result *r, uint8_t *data, uint32_t *len, uint16_t linktype,
                          struct prng *prng)
 {
+    bool done = true;
+
     switch ((enum action_kind)a->kind) {
     case ACT_DROP:
         r->drop = true;
         break;
     case ACT_CE:
-        frame_mark_ce(data, *len, linktype, false);
+        done = frame_mark_ce(data, *len, linktype, false);
         break;
     case ACT_CORRUPT:
-        frame_damage(data, *len, linktype, a->damage, &a->field, prng);
+        done = frame_damage(data, *len, linktype, a->damage, &a->field, prng);
         break;
     case ACT_DELAY:
         r->delay += (ns_t)a->value;
@@ -303,35 +323,50 @@ static void action_apply(const struct action *a, struct event_result *r, uint8_t
         *len = a->value < *len ? *len - (uint32_t)a->value : 1;
         break;
     case ACT_SET:
-        if (frame_field_set(&a->field, data, *len, linktype, a->value) && !a->raw)
+        done = frame_field_set(&a->field, data, *len, linktype, a->value);
+        if (done && !a->raw)
             frame_fix(data, *len, linktype);
         break;
     }
+    return done;
 }
 
-struct event_result events_apply(struct event_list *l, unsigned from, uint8_t *data, uint32_t *len, uint16_t linktype, struct prng *r)
+static void event_apply(struct event *ev, unsigned number, struct event_result *r, uint8_t *data, uint32_t *len, uint16_t linktype,
+                        struct prng *prng)
 {
-    struct event_result result = {0};
-    struct conns_view v;
+    struct event_hit hit = {.event = (uint16_t)number};
+
+    ev->used++;
+    for (unsigned i = 0; i < ev->n_actions; i++)
+        if (action_apply(&ev->actions[i], r, data, len, linktype, prng))
+            hit.done |= (uint8_t)(1u << i);
+    if (r->hit < EVENT_HITS)
+        r->hits[r->hit] = hit;
+    r->hit++;
+}
+
+struct event_result events_apply(struct event_list *l, unsigned from, uint8_t *data, uint32_t *len, uint16_t linktype, struct prng *prng)
+{
+    struct event_result r = {0};
+    unsigned number = 0;
     struct frame f;
     struct pkt p;
-    uint32_t iteration = 0;
 
-    if (!l->first)
-        return result;
+    if (!l->first && !l->learner)
+        return r;
     frame_decode(&p, &f, data, *len, linktype);
-    conns_view(&l->conns, from, &p, &v);
-    if (l->seen && v.has_psn)
-        iteration = seen_count(l, &v);
+    if (l->learner)
+        conns_learn(l->learner, &l->conns, from, &p, &r.view);
+    else
+        conns_view(&l->conns, from, &p, &r.view);
+    if (l->seen && r.view.has_psn)
+        r.iteration = seen_count(l, &r.view);
     for (struct event *ev = l->first; ev; ev = ev->next) {
-        if (!event_matches(ev, &v, iteration))
-            continue;
-        ev->used++;
-        result.hit++;
-        for (unsigned i = 0; i < ev->n_actions; i++)
-            action_apply(&ev->actions[i], &result, data, len, linktype, r);
+        number++;
+        if (event_matches(ev, &r.view, r.iteration))
+            event_apply(ev, number, &r, data, len, linktype, prng);
     }
-    return result;
+    return r;
 }
 
 const char *events_unused(const struct event_list *l, unsigned i)
@@ -340,4 +375,79 @@ const char *events_unused(const struct event_list *l, unsigned i)
         if (!ev->used && i-- == 0)
             return ev->label;
     return NULL;
+}
+
+unsigned events_count(const struct event_list *l)
+{
+    unsigned n = 0;
+
+    for (const struct event *ev = l->first; ev; ev = ev->next)
+        n++;
+    return n;
+}
+
+static const struct event *event_at(const struct event_list *l, unsigned number)
+{
+    const struct event *ev = l->first;
+
+    while (ev && --number)
+        ev = ev->next;
+    return ev;
+}
+
+const char *event_label(const struct event_list *l, unsigned number)
+{
+    return event_at(l, number)->label;
+}
+
+uint64_t event_used(const struct event_list *l, unsigned number)
+{
+    return event_at(l, number)->used;
+}
+
+/* What an action did. */
+static void action_describe(struct buf *b, const struct action *a)
+{
+    switch ((enum action_kind)a->kind) {
+    case ACT_DROP:
+        buf_puts(b, "dropped");
+        break;
+    case ACT_CE:
+        buf_puts(b, "marked with CE");
+        break;
+    case ACT_CORRUPT:
+        buf_printf(b, "corrupted in %s", a->damage == DAMAGE_PAYLOAD ? "the payload" : a->damage == DAMAGE_ICRC ? "the ICRC"
+                                                                                                  : a->field.field->abbrev);
+        break;
+    case ACT_DELAY:
+        buf_puts(b, "delayed by ");
+        buf_duration(b, (ns_t)a->value);
+        break;
+    case ACT_REORDER:
+        buf_printf(b, "held back until %llu others have passed", (unsigned long long)a->value);
+        break;
+    case ACT_DUP:
+        buf_printf(b, "duplicated %llu times", (unsigned long long)a->value);
+        break;
+    case ACT_TRUNCATE:
+        buf_printf(b, "truncated by %llu bytes", (unsigned long long)a->value);
+        break;
+    case ACT_SET:
+        buf_printf(b, "%s set to 0x%llx%s", a->field.field->abbrev, (unsigned long long)a->value, a->raw ? ", raw" : "");
+        break;
+    }
+}
+
+void events_describe(struct buf *b, const struct event_list *l, const struct event_result *r)
+{
+    for (unsigned i = 0; i < r->hit && i < EVENT_HITS; i++) {
+        const struct event *ev = event_at(l, r->hits[i].event);
+        buf_puts(b, i ? "; " : "");
+        for (unsigned k = 0; k < ev->n_actions; k++) {
+            buf_puts(b, k ? ", " : "");
+            buf_puts(b, r->hits[i].done >> k & 1 ? "" : "cannot be ");
+            action_describe(b, &ev->actions[k]);
+        }
+        buf_printf(b, " by event %u (%s)", r->hits[i].event, ev->label);
+    }
 }

@@ -17,11 +17,13 @@
 #ifndef RDMATRACE_EVENT_H
 #define RDMATRACE_EVENT_H
 
-#include "gen/conns.h"
+#include "buf.h"
+#include "gen/conns_learn.h"
 #include "gen/rewrite.h"
 #include "gen/text.h"
 
 #define EVENT_WORDS 32 /* of a specification at most */
+#define EVENT_HITS  8  /* events of one packet that are remembered */
 
 struct event_list;
 
@@ -31,6 +33,16 @@ void event_list_free(struct event_list *l);
 bool event_add(struct event_list *l, const struct token *t, unsigned n, const char *label, struct text_error *e);
 /* The connections that events speak of; filled by the simulation as they come to be. */
 struct conns *event_conns(struct event_list *l);
+/* From now on connections are learnt from the packets themselves, and `iteration` is always counted. False: no memory. */
+bool event_learn(struct event_list *l);
+/* Connections that were not learnt for lack of room. */
+uint64_t event_unlearnt(const struct event_list *l);
+
+/* An event that matched a packet. */
+struct event_hit {
+    uint16_t event; /* number, from 1 in the order in which they were added */
+    uint8_t done;   /* bit i: its i-th action could be done */
+};
 
 /* What the network has to do with a frame. Changes of the bytes are made already. */
 struct event_result {
@@ -39,10 +51,19 @@ struct event_result {
     ns_t delay;
     uint32_t reorder; /* hold back until so many others have passed */
     uint32_t dup;     /* further copies */
+    uint32_t iteration; /* how often this PSN has passed; 0: not counted */
+    struct conns_view view; /* what the packet is; not set without events, unless connections are learnt */
+    struct event_hit hits[EVENT_HITS];
 };
 /* A frame of host `from` passes; *len may shrink. */
 struct event_result events_apply(struct event_list *l, unsigned from, uint8_t *data, uint32_t *len, uint16_t linktype, struct prng *r);
 /* The label of the i-th event that never matched; NULL: there are no more. */
 const char *events_unused(const struct event_list *l, unsigned i);
+/* How many events there are; of event `number`: its label, and how many packets it was applied to. */
+unsigned events_count(const struct event_list *l);
+const char *event_label(const struct event_list *l, unsigned number);
+uint64_t event_used(const struct event_list *l, unsigned number);
+/* Append what was done to a packet, for people: "dropped by event 1 (psn=3 drop)"; of several events joined by "; ". */
+void events_describe(struct buf *b, const struct event_list *l, const struct event_result *r);
 
 #endif

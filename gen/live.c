@@ -343,16 +343,15 @@ static int send_frames(struct live *l, bool *busy)
     return l->blocked ? 0 : r;
 }
 
-static int wait_until(struct live *l, ns_t when)
+int live_wait(struct pollfd *fds, unsigned n, ns_t when)
 {
-    struct pollfd p = {.fd = l->backend->fd, .events = POLLIN};
     ns_t left = when - live_now();
     struct timespec t;
     sigset_t open, old;
     int r;
 
     if (left <= 0)
-        return 0;
+        return stopped ? -EINTR : 0;
     if (left > NS_PER_S)
         left = NS_PER_S;
     t = (struct timespec){.tv_sec = left / NS_PER_S, .tv_nsec = left % NS_PER_S};
@@ -361,10 +360,17 @@ static int wait_until(struct live *l, ns_t when)
     sigaddset(&open, SIGINT);
     sigaddset(&open, SIGTERM);
     sigprocmask(SIG_BLOCK, &open, &old);
-    r = stopped ? 0 : ppoll(&p, p.fd >= 0, &t, &old);
+    r = stopped ? 0 : ppoll(fds, n, &t, &old);
     r = r < 0 && errno != EINTR ? -errno : 0;
     sigprocmask(SIG_SETMASK, &old, NULL);
-    return r;
+    return r < 0 ? r : stopped ? -EINTR : 0;
+}
+
+static int wait_until(struct live *l, ns_t when)
+{
+    struct pollfd p = {.fd = l->backend->fd, .events = POLLIN};
+
+    return live_wait(&p, p.fd >= 0, when);
 }
 
 int live_step(struct live *l, ns_t deadline)
@@ -393,8 +399,7 @@ int live_step(struct live *l, ns_t deadline)
         next = cm_agent_next(l->cm);
     if (l->blocked && now + BLOCKED_WAIT < next)
         next = now + BLOCKED_WAIT;
-    r = wait_until(l, next < deadline ? next : deadline);
-    return r < 0 ? r : stopped ? -EINTR : 0;
+    return wait_until(l, next < deadline ? next : deadline);
 }
 
 /* --- Peers --- */

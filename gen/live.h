@@ -8,6 +8,8 @@
 #include "gen/identity.h"
 #include "src/cap/write.h"
 
+#include <poll.h>
+
 /* Why something could not be done: one line, no newline. */
 struct live_error {
     char msg[300];
@@ -68,7 +70,10 @@ ns_t live_now(void);
 /* Take what has arrived, let timers act, send what is due. When there was nothing to do, wait until there is, or until
  * `deadline`. 0; -EINTR: live_stop() was called; another negative errno: the backend failed. */
 int live_step(struct live *l, ns_t deadline);
-/* From now on live_step() returns -EINTR, for a program that ends. live_catch_signals() makes SIGINT and SIGTERM do so.
+/* Wait until one of `n` descriptors is ready, or until `when`, at most a second. 0; -EINTR: live_stop() was called; another
+ * negative errno. */
+int live_wait(struct pollfd *fds, unsigned n, ns_t when);
+/* From now on live_step() and live_wait() return -EINTR, for a program that ends. live_catch_signals() makes SIGINT and SIGTERM do so.
  */
 void live_stop(void);
 void live_catch_signals(void);

@@ -22,6 +22,7 @@ static struct net_frame *frame_new(struct net *net, const uint8_t *data, uint32_
     f->next = NULL;
     f->left = 0;
     f->event_done = false;
+    f->copy = 0;
     f->len = len;
     memcpy(f->data, data, len);
     return f;
@@ -46,7 +47,7 @@ static void node_hold(struct net *net, struct net_node *node, struct net_frame *
 {
     struct net_frame **at = &node->head;
 
-    if (node->held >= NET_HELD_MAX) {
+    if (node->held >= (node->held_max ? node->held_max : NET_HELD_MAX)) {
         node->stat.overflow++;
         node_drop(net, node, f);
         return;
@@ -86,8 +87,8 @@ static bool chance(struct net_node *node, uint32_t ppb)
     return ppb && prng_below(&node->prng, PPB) < ppb;
 }
 
-/* A copy that goes the same way on from `node`. */
-static void node_copy(struct net *net, struct net_node *node, const struct net_frame *f, ns_t now)
+/* A copy that goes the same way on from `node`; its number if events made it. */
+static void node_copy(struct net *net, struct net_node *node, const struct net_frame *f, uint32_t number, ns_t now)
 {
     struct net_frame *copy = frame_new(net, f->data, f->len);
 
@@ -95,6 +96,9 @@ static void node_copy(struct net *net, struct net_node *node, const struct net_f
         return;
     copy->dir = f->dir;
     copy->event_done = f->event_done;
+    copy->copy = number;
+    if (f->event_done)
+        copy->result = f->result;
     node->stat.changed++;
     net_forward(net, node, copy, now);
 }
@@ -191,29 +195,34 @@ static void truncate_take(struct net *net, struct net_node *node, struct net_fra
 /* The exact events decide about this frame. */
 static void events_take(struct net *net, struct net_node *node, struct net_frame *f, ns_t now)
 {
-    struct event_result r;
+    struct event_result *r = &f->result;
+    bool passes = true;
 
-    if (f->event_done || !net->events) {
+    if (!net->events) {
         net_forward(net, node, f, now);
-    } else {
-        f->event_done = true;
-        r = events_apply(net->events, f->dir, f->data, &f->len, net->linktype, &node->prng);
-        node->stat.changed += r.hit;
-        if (r.drop) {
-            node_drop(net, node, f);
-            f = NULL;
-        } else if (r.reorder) {
-            reorder_hold(net, node, f, r.reorder, now);
-            return; /* it does not pass itself */
-        } else if (r.delay) {
-            node_hold(net, node, f, now + r.delay);
-        } else {
-            for (uint32_t i = 0; i < r.dup; i++)
-                node_copy(net, node, f, now);
-            net_forward(net, node, f, now);
-        }
+        return;
     }
-    reorder_passed(net, node, now);
+    *r = events_apply(net->events, f->dir, f->data, &f->len, net->linktype, &node->prng);
+    f->event_done = true;
+    node->stat.changed += r->hit;
+    if (net->decided)
+        net->decided(net->user, f, now);
+    if (net->learns)
+        passes = r->view.rdma;
+    if (r->drop) {
+        node_drop(net, node, f);
+    } else if (r->reorder) {
+        reorder_hold(net, node, f, r->reorder, now);
+        return; /* it does not pass itself */
+    } else if (r->delay) {
+        node_hold(net, node, f, now + r->delay);
+    } else {
+        for (uint32_t i = 1; i <= r->dup; i++)
+            node_copy(net, node, f, i, now);
+        net_forward(net, node, f, now);
+    }
+    if (passes)
+        reorder_passed(net, node, now);
 }
 
 static void take_by_chance(struct net *net, struct net_node *node, struct net_frame *f, ns_t now)
@@ -237,7 +246,7 @@ static void take_by_chance(struct net *net, struct net_node *node, struct net_fr
         return;
     case NET_DUP:
         if (hit)
-            node_copy(net, node, f, now);
+            node_copy(net, node, f, 0, now);
         break;
     default: /* NET_CORRUPT */
         if (hit && frame_damage(f->data, f->len, net->linktype, node->damage, &node->field, &node->prng))
@@ -306,13 +315,15 @@ static void net_forward(struct net *net, struct net_node *node, struct net_frame
         node_take(net, node + 1, f, now);
         return;
     }
+    net->frame = f;
     net->deliver(net->user, dir ^ 1, f->data, f->len, now);
+    net->frame = NULL;
     frame_free(net, f);
 }
 
 bool net_send(struct net *net, unsigned from, const uint8_t *data, uint32_t len, ns_t now)
 {
-    struct net_frame *f = len <= EP_FRAME_MAX ? frame_new(net, data, len) : NULL;
+    struct net_frame *f = len <= NET_FRAME_MAX ? frame_new(net, data, len) : NULL;
 
     if (!f)
         return false;
@@ -399,6 +410,18 @@ int net_build(struct net *net, const struct net_config *c, struct tap_set *const
         chain_tap(net, d, taps[d ? TAP_AT_REQUESTER : TAP_AT_RESPONDER]);
     }
     return 0;
+}
+
+void net_build_events(struct net *net, struct event_list *events, uint16_t linktype, uint64_t seed, ns_t hold,
+                      uint32_t held_max)
+{
+    struct net_node exact = {.kind = NET_EVENTS, .delay = hold, .held_max = held_max};
+
+    *net = (struct net){.linktype = linktype, .events = events, .learns = true};
+    for (unsigned d = 0; d < NET_HOSTS; d++) {
+        prng_seed(&exact.prng, seed + d);
+        chain_add(net, d, &exact);
+    }
 }
 
 void net_free(struct net *net)

@@ -27,7 +27,9 @@ struct net_frame {
     uint32_t len;   /* bytes at data */
     uint8_t dir;    /* host that sent it: 0 or 1 */
     bool event_done; /* the exact events have seen it */
-    uint8_t data[EP_FRAME_MAX];
+    uint32_t copy;   /* 0: the frame itself, else the number of a copy that events made of it */
+    struct event_result result; /* with event_done: what they decided */
+    uint8_t data[NET_FRAME_MAX];
 };
 
 enum net_kind {
@@ -75,7 +77,7 @@ struct net_node {
     uint64_t backlog;     /* NET_RATE: bytes held */
     ns_t free_at;         /* NET_RATE: when the line is free; NET_DELAY: when the last frame leaves */
     struct net_frame *head, *tail; /* held, by time */
-    uint32_t held;
+    uint32_t held, held_max; /* held_max: frames held at most; 0: NET_HELD_MAX */
     struct net_counters stat;
 };
 enum net_ecn { NET_ECN_OFF, NET_ECN_THRESHOLD, NET_ECN_RED };
@@ -94,7 +96,11 @@ struct net {
     struct event_list *events; /* may be NULL */
     /* A frame arrives at host `to`. */
     void (*deliver)(void *user, unsigned to, const uint8_t *data, uint32_t len, ns_t now);
+    /* The exact events have decided about a frame, which has gone nowhere yet. NULL: nobody wants to know. */
+    void (*decided)(void *user, const struct net_frame *f, ns_t now);
     void *user;
+    bool learns;                   /* other than RDMA packets may come, which do not count as passing one held back */
+    const struct net_frame *frame; /* the one that deliver() is being called for */
     uint64_t lost_memory;      /* frames dropped because no memory was left */
 };
 
@@ -116,8 +122,12 @@ extern const char net_words[];
 
 /* Put the chains together. `taps[0..2]`: requester, middle, responder; members may be NULL. 0; -ENOSPC: too many nodes. */
 int net_build(struct net *net, const struct net_config *c, struct tap_set *const taps[3], struct event_list *events, uint16_t linktype);
+/* A network of exact events alone, by which frames held back to be passed by others leave after `hold` at the latest; `held_max`
+ * frames are held in each direction at most. */
+void net_build_events(struct net *net, struct event_list *events, uint16_t linktype, uint64_t seed, ns_t hold,
+                      uint32_t held_max);
 void net_free(struct net *net);
-/* Host `from` sends a frame; false if there is no memory for it. */
+/* Host `from` sends a frame; false if there is no memory for it, or it is longer than NET_FRAME_MAX. */
 bool net_send(struct net *net, unsigned from, const uint8_t *data, uint32_t len, ns_t now);
 /* When net_run() wants to be called; NS_NEVER: nothing is under way. */
 ns_t net_next(struct net *net);

@@ -99,6 +99,52 @@ void frame_fix_ip(uint8_t *data, uint32_t len, uint16_t linktype)
     fix_ip(data, &p);
 }
 
+static uint64_t sum16(const uint8_t *p, uint32_t n)
+{
+    uint64_t sum = 0;
+
+    for (uint32_t i = 0; i + 1 < n; i += 2)
+        sum += load_be16(p + i);
+    return n & 1 ? sum + ((uint64_t)p[n - 1] << 8) : sum;
+}
+
+void frame_fix_l4(uint8_t *data, uint32_t len)
+{
+    static const struct {
+        uint8_t proto, at, min;
+    } protos[] = {{6, 16, 20}, {17, 6, 8}};
+    uint32_t ip = 14, l4, end;
+    uint64_t sum = 0;
+    uint8_t proto;
+
+    while (ip + 20 <= len && (load_be16(data + ip - 2) == 0x8100 || load_be16(data + ip - 2) == 0x88a8))
+        ip += 4;
+    if (ip + 20 > len)
+        return;
+    if (load_be16(data + ip - 2) == 0x0800 && data[ip] >> 4 == 4 && !(load_be16(data + ip + 6) & 0x3fff)) {
+        l4 = ip + (data[ip] & 15u) * 4;
+        end = ip + load_be16(data + ip + 2);
+        proto = data[ip + 9];
+        sum = sum16(data + ip + 12, 8);
+    } else if (load_be16(data + ip - 2) == 0x86dd && ip + 40 <= len) {
+        l4 = ip + 40;
+        end = l4 + load_be16(data + ip + 4);
+        proto = data[ip + 6];
+        sum = sum16(data + ip + 8, 32);
+    } else {
+        return;
+    }
+    for (size_t i = 0; i < ARRAY_LEN(protos); i++) {
+        if (proto != protos[i].proto || end > len || l4 > end || end - l4 < protos[i].min)
+            continue;
+        store_be16(data + l4 + protos[i].at, 0);
+        sum += proto + (end - l4) + sum16(data + l4, end - l4);
+        while (sum >> 16)
+            sum = (sum & 0xffff) + (sum >> 16);
+        store_be16(data + l4 + protos[i].at, sum == 0xffff && proto == 17 ? 0xffff : (uint16_t)~sum);
+    }
+}
+
 void frame_fix(uint8_t *data, uint32_t len, uint16_t linktype)
 {
     frame_fix_ip(data, len, linktype);

@@ -25,6 +25,9 @@ void frame_decode(struct pkt *p, struct frame *f, const uint8_t *data, uint32_t 
 bool frame_mark_ce(uint8_t *data, uint32_t len, uint16_t linktype, bool if_capable);
 /* Make the checksum of the IPv4 header right again. */
 void frame_fix_ip(uint8_t *data, uint32_t len, uint16_t linktype);
+/* Make the checksum of TCP or UDP right in an Ethernet frame, as hardware does for a host that leaves that to it. Fragments, and IPv6
+ * with extension headers, are left alone. */
+void frame_fix_l4(uint8_t *data, uint32_t len);
 /* Make everything right again: IPv4 checksum, ICRC, VCRC. */
 void frame_fix(uint8_t *data, uint32_t len, uint16_t linktype);
 

@@ -191,7 +191,7 @@ static void request(struct sim *s, unsigned h, const struct cm_conn *cm, struct 
     a->peer = c->peer[h];
     a->qp = c->qp[h];
     c->state[h] = SIM_CONN_PENDING;
-    event_conns(s->events)->c[c->number - 1].cm_id[h] = cm->local_id;
+    conns_set_cm(event_conns(s->events), c->number, h, cm->local_id);
     if (c->type == QPT_UD && ep_qp_connect(s->ep[h], c->qp[h], &c->peer[h], s->now) == 0)
         c->state[h] = SIM_CONN_UP;
 }
@@ -261,7 +261,7 @@ int sim_conn_connect(struct sim *s, struct sim_conn *c, unsigned from)
                            : cm_agent_connect(s->cm[from], c->qp[from], &p, &c->peer[from], s->now);
     if (!id)
         return -ENOMEM;
-    event_conns(s->events)->c[c->number - 1].cm_id[from] = id;
+    conns_set_cm(event_conns(s->events), c->number, from, id);
     return 0;
 }
 

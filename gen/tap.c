@@ -1,6 +1,5 @@
 /* layer 3 (gen): taps of the simulated network. */
 #include "gen/tap.h"
-#include "gen/endpoint.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -67,7 +66,7 @@ static void erf_put(uint8_t *h, uint32_t len, ns_t ts)
 
 static void tap_write(struct tap *t, const uint8_t *data, uint32_t len, uint32_t flags, ns_t now)
 {
-    uint8_t record[ERF_HEADER_LEN + EP_FRAME_MAX];
+    uint8_t record[ERF_HEADER_LEN + NET_FRAME_MAX];
     struct frame f = {.data = data, .caplen = len, .len = len, .has_ts = true, .flags = flags, .drops = t->since};
 
     if (prng_below(&t->prng, 1000000000) < t->opts.drop_ppb) {

@@ -8,6 +8,9 @@
 /* Virtual time 0 in captures: 2026-01-01 00:00:00 UTC. */
 #define TAP_EPOCH (INT64_C(1767225600) * NS_PER_S)
 
+/* Bytes of the longest frame on a network: Ethernet with a tag and a jumbo frame. */
+#define NET_FRAME_MAX 9234
+
 enum tap_place { TAP_AT_REQUESTER, TAP_AT_MIDDLE, TAP_AT_RESPONDER, TAP_PLACES };
 /* "requester", "middle", "responder". */
 const char *tap_place_str(enum tap_place p);

@@ -66,6 +66,8 @@ int cmd_pingpong(int argc, char **argv);
 void cmd_pingpong_help(struct buf *b);
 int cmd_connect(int argc, char **argv);
 void cmd_connect_help(struct buf *b);
+int cmd_inject(int argc, char **argv);
+void cmd_inject_help(struct buf *b);
 int cmd_backends(int argc, char **argv);
 void cmd_backends_help(struct buf *b);
 

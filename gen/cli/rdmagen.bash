@@ -42,6 +42,8 @@ _rdmagen() {
     elif [[ $command == sim ]]; then
         [[ $COMP_CWORD -gt 2 ]] || _rdmagen_words "write send read cas faa mixed"
         mapfile -t -O "${#COMPREPLY[@]}" COMPREPLY < <(compgen -f -X '!*.rdma' -- "$cur"; compgen -d -- "$cur")
+    elif [[ $command == inject ]]; then
+        _rdmagen_words "$(ls /sys/class/net 2>/dev/null) unix:"
     elif [[ $command == @(ping|pingpong|write|read|send|cas|faa) ]]; then
         mapfile -t COMPREPLY < <(compgen -A hostname -- "$cur")
     fi

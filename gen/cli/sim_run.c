@@ -49,12 +49,12 @@ int sim_close_taps(struct tap_set sets[TAP_PLACES])
 
 int report_write(const char *file, struct buf *b)
 {
-    int fd = file ? open(file, O_WRONLY | O_CREAT | O_TRUNC, 0666) : STDOUT_FILENO;
-    bool good = fd >= 0 && cli_flush(b, fd);
+    int fd = file ? open(file, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666) : STDOUT_FILENO;
+    bool good = fd >= 0 && !b->err && cli_flush(b, fd);
 
     if (fd >= 0 && file && close(fd) < 0)
         good = false;
-    return good ? 0 : cli_error("%s: %s", file ? file : "standard output", strerror(errno));
+    return good ? 0 : cli_error("%s: %s", file ? file : "standard output", b->err ? "out of memory" : strerror(errno));
 }
 
 static void progress(void *user)

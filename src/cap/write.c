@@ -247,16 +247,33 @@ static void write_enhanced(struct buf *b, const struct frame *f, uint32_t id, ui
     wblock_end(b, at);
 }
 
-static int write_pcapng(struct cap_writer *w, const struct frame *f, const struct cap_iface *iface, uint32_t caplen)
+/* The output's number of an interface, plus 1, which is described when it is new; NULL without memory. */
+static uint32_t *iface_known(struct cap_writer *w, uint16_t file, uint32_t number, const struct cap_iface *iface)
 {
-    uint32_t *slot = iface_slot(w, f->file, f->iface);
+    uint32_t *slot = iface_slot(w, file, number);
 
-    if (!slot)
-        return writer_fail(w, -ENOMEM, "out of memory for interface %u", f->iface);
-    if (UNLIKELY(!*slot)) {
+    if (UNLIKELY(!slot)) {
+        writer_fail(w, -ENOMEM, "out of memory for interface %u", number);
+    } else if (UNLIKELY(!*slot)) {
         write_interface(w, iface);
         *slot = w->n_ifaces;
     }
+    return slot;
+}
+
+int cap_write_iface(struct cap_writer *w, uint16_t file, uint32_t number, const struct cap_iface *iface)
+{
+    if (!w->error.err && !w->pcap)
+        iface_known(w, file, number, iface);
+    return w->error.err;
+}
+
+static int write_pcapng(struct cap_writer *w, const struct frame *f, const struct cap_iface *iface, uint32_t caplen)
+{
+    uint32_t *slot = iface_known(w, f->file, f->iface, iface);
+
+    if (!slot)
+        return w->error.err;
     if (UNLIKELY(fits_simple(w, f, *slot - 1, caplen))) {
         size_t at = wblock(&w->out, 3);
         w32(&w->out, f->len);

@@ -35,6 +35,10 @@ int cap_writer_open(struct cap_writer **out, const char *path, const struct cap_
  * 1970. Writing to a closed pipe raises SIGPIPE unless the program ignores it. */
 int cap_write(struct cap_writer *w, const struct frame *f, const struct cap_iface *iface);
 
+/* Describe interface `number` of input `file` before its first frame, so that interfaces have the order of these calls in the file
+ * (pcapng; else nothing happens). As cap_write(). */
+int cap_write_iface(struct cap_writer *w, uint16_t file, uint32_t number, const struct cap_iface *iface);
+
 /* Append the statistics received, dropped and os_dropped of an interface that had frames (pcapng; else nothing
  * happens). */
 int cap_write_stats(struct cap_writer *w, uint16_t file, uint32_t iface, const struct cap_iface *stats);

@@ -1,0 +1,209 @@
+/* layer 3 (gen): a bridge between two hosts that applies exact events to what passes. */
+#include "gen/bridge.h"
+
+#include <stdlib.h>
+
+/* A frame that waits for a port. */
+struct waiting {
+    struct waiting *next;
+    char *note;
+    uint32_t len;
+    uint8_t data[];
+};
+
+struct port {
+    struct waiting *head, **end;
+    uint32_t n;
+    struct bridge_stats stats;
+};
+
+struct bridge {
+    struct bridge_config config;
+    struct net net;
+    struct port port[NET_HOSTS];
+    const uint8_t *data; /* frame that is arriving, as it came */
+    uint32_t len;
+    struct buf note;
+};
+
+/* --- Leaving --- */
+
+static bool leave(struct bridge *b, unsigned port, const uint8_t *data, uint32_t len, const char *note)
+{
+    if (!b->config.send(b->config.user, port, data, len))
+        return false;
+    b->port[port].stats.sent++;
+    if (b->config.record)
+        b->config.record(b->config.user, port, false, data, len, note);
+    return true;
+}
+
+static void wait_for(struct bridge *b, unsigned port, const uint8_t *data, uint32_t len, const char *note)
+{
+    struct port *p = &b->port[port];
+    struct waiting *w = p->n < BRIDGE_QUEUE ? malloc(sizeof *w + len) : NULL;
+
+    if (!w) {
+        p->stats.overflow++;
+        return;
+    }
+    *w = (struct waiting){.note = *note ? strdup(note) : NULL, .len = len};
+    memcpy(w->data, data, len);
+    *p->end = w;
+    p->end = &w->next;
+    p->n++;
+}
+
+static void waiting_free(struct waiting *w)
+{
+    free(w->note);
+    free(w);
+}
+
+static void waiting_leave(struct bridge *b, unsigned port)
+{
+    struct port *p = &b->port[port];
+
+    for (struct waiting *w; (w = p->head) && leave(b, port, w->data, w->len, w->note ? w->note : "");) {
+        p->head = w->next;
+        p->n--;
+        waiting_free(w);
+    }
+    if (!p->head)
+        p->end = &p->head;
+}
+
+/* What was done to a frame: a comment of the capture file. */
+static const char *note_of(struct bridge *b, const struct net_frame *f)
+{
+    const struct event_result *r = &f->result;
+    const struct conns_view *v = &r->view;
+
+    b->note.len = 0;
+    if (!r->hit)
+        return "";
+    buf_puts(&b->note, "rdmagen: ");
+    if (f->copy)
+        buf_printf(&b->note, "copy %u of %u: ", f->copy, r->dup);
+    events_describe(&b->note, b->config.events, r);
+    if (v->conn)
+        buf_printf(&b->note, "; conn %u %s", v->conn, v->from ? "rsp" : "req");
+    if (v->has_psn)
+        buf_printf(&b->note, " psn %u iter %u", v->psn, r->iteration);
+    return buf_str(&b->note);
+}
+
+static void deliver(void *user, unsigned to, const uint8_t *data, uint32_t len, ns_t now)
+{
+    struct bridge *b = user;
+    const char *note = note_of(b, b->net.frame);
+
+    (void)now;
+    if (len < BRIDGE_FRAME_MIN)
+        b->port[to].stats.too_short++;
+    else if (b->port[to].head || !leave(b, to, data, len, note))
+        wait_for(b, to, data, len, note);
+}
+
+/* --- Arriving --- */
+
+static void record_arrival(struct bridge *b, unsigned port, const char *note)
+{
+    if (b->config.record)
+        b->config.record(b->config.user, port, true, b->data, b->len, note);
+}
+
+static void decided(void *user, const struct net_frame *f, ns_t now)
+{
+    struct bridge *b = user;
+    struct bridge_stats *s = &b->port[f->dir].stats;
+    const char *note = note_of(b, f);
+
+    (void)now;
+    s->rdma += f->result.view.rdma;
+    s->matched += f->result.hit != 0;
+    s->dropped += f->result.drop;
+    record_arrival(b, f->dir, note);
+    if (*note && b->config.told)
+        b->config.told(b->config.user, f->dir, note);
+}
+
+void bridge_rx(struct bridge *b, unsigned port, const uint8_t *data, uint32_t len, uint32_t lost, ns_t now)
+{
+    struct bridge_stats *s = &b->port[port].stats;
+
+    s->received++;
+    s->bytes += (uint64_t)len + lost;
+    b->data = data;
+    b->len = len;
+    if (lost || len > NET_FRAME_MAX) {
+        s->too_long++;
+        record_arrival(b, port, "rdmagen: not forwarded: longer than a frame may be");
+    } else if (len < BRIDGE_FRAME_MIN) {
+        b->port[port ^ 1].stats.too_short++;
+        record_arrival(b, port, "rdmagen: not forwarded: shorter than an Ethernet header");
+    } else if (!net_send(&b->net, port, data, len, now)) {
+        b->port[port ^ 1].stats.overflow++;
+        record_arrival(b, port, "rdmagen: not forwarded: out of memory");
+    }
+}
+
+/* --- The whole --- */
+
+struct bridge *bridge_new(const struct bridge_config *c)
+{
+    struct bridge *b = calloc(1, sizeof *b);
+
+    if (!b)
+        return NULL;
+    b->config = *c;
+    net_build_events(&b->net, c->events, LINK_ETHERNET, c->seed, c->hold, BRIDGE_HELD);
+    b->net.deliver = deliver;
+    b->net.decided = decided;
+    b->net.user = b;
+    for (unsigned i = 0; i < NET_HOSTS; i++)
+        b->port[i].end = &b->port[i].head;
+    return b;
+}
+
+void bridge_free(struct bridge *b)
+{
+    if (!b)
+        return;
+    for (unsigned i = 0; i < NET_HOSTS; i++)
+        for (struct waiting *w; (w = b->port[i].head);) {
+            b->port[i].head = w->next;
+            waiting_free(w);
+        }
+    net_free(&b->net);
+    buf_free(&b->note);
+    free(b);
+}
+
+bool bridge_ready(const struct bridge *b, unsigned port)
+{
+    return !b->port[port ^ 1].head;
+}
+
+bool bridge_blocked(const struct bridge *b)
+{
+    return b->port[0].head || b->port[1].head;
+}
+
+ns_t bridge_next(struct bridge *b)
+{
+    return net_next(&b->net);
+}
+
+void bridge_run(struct bridge *b, ns_t now)
+{
+    for (unsigned i = 0; i < NET_HOSTS; i++)
+        waiting_leave(b, i);
+    net_run(&b->net, now);
+}
+
+void bridge_stats(const struct bridge *b, unsigned port, struct bridge_stats *s)
+{
+    *s = b->port[port].stats;
+    s->overflow += net_total(&b->net, port ^ 1).overflow;
+}

@@ -1,0 +1,330 @@
+/* layer 4 (tool): `rdmagen inject`: options and the loop that forwards. */
+#include "gen/cli/inject_cli.h"
+#include "gen/live_host.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#define RX_BATCH     64
+#define BLOCKED_WAIT (100 * NS_PER_US)
+#define HOLD         (100 * NS_PER_MS)
+
+enum { KEY_EVENT = 256, KEY_DURATION, KEY_COUNT, KEY_JSON, KEY_SEED };
+
+static const struct opt_def defs[] = {
+    {KEY_EVENT, "event", "SPEC", "an exact event, rdmagen-scenario(5): 'conn=1 dir=req psn=5 iter=2 drop';\nmay be repeated"},
+    {'w', "write", "FILE", "record both sides, with what was done as comments of the packets: pcapng, interface 0\n"
+                           "is the port of IF1, interface 1 that of IF2"},
+    {KEY_DURATION, "duration", "TIME", "end after TIME, such as 10s (when interrupted)"},
+    {KEY_COUNT, "count", "N", "end when N frames have come in"},
+    {KEY_SEED, "seed", "N", "of the bits that corrupt flips (1)"},
+    {KEY_JSON, "json", "[=FILE]", "the result as JSON"},
+    {'v', "verbose", NULL, "tell each time that an event matches"},
+    {'q', "quiet", NULL, "tell nothing but errors"},
+    {'h', "help", NULL, "show this help"},
+    {0, NULL, NULL, NULL},
+};
+
+void cmd_inject_help(struct buf *b)
+{
+    buf_puts(b, "Usage: rdmagen inject IF1 IF2 [options]\n\n"
+                "Forward all frames between two interfaces, and apply exact events to RDMA packets. IF1 and IF2 are\n"
+                "interfaces, or NAME:ARGS as in `rdmagen backends`, such as unix:OWN,PEER.\n\n");
+    opt_help(b, defs);
+    buf_puts(b, "\nExit status: 0; 1 if an event never matched a packet; 2 for usage, or an interface or file that\n"
+                "cannot be used.\n");
+}
+
+/* --- The bridge's callbacks --- */
+
+static bool send_frame(void *user, unsigned port, const uint8_t *data, uint32_t len)
+{
+    struct backend *k = ((struct inject *)user)->backend[port];
+
+    if (backend_send(k, data, len) == 0)
+        return true;
+    k->ops->flush(k);
+    return backend_send(k, data, len) == 0;
+}
+
+static void record(void *user, unsigned port, bool in, const uint8_t *data, uint32_t len, const char *note)
+{
+    struct inject *j = user;
+    struct frame f = {.data = data, .caplen = min_u32(len, FRAME_MAX), .len = len, .linktype = LINK_ETHERNET, .has_ts = true};
+
+    if (!j->record || j->record_err)
+        return;
+    f.flags = in ? 1 : 2;
+    f.ts = j->epoch + j->now;
+    f.iface = port;
+    f.comment = *note ? note : NULL;
+    f.comment_len = (uint32_t)strlen(note);
+    j->record_err = cap_write(j->record, &f, &j->iface[port]);
+}
+
+static void told(void *user, unsigned port, const char *note)
+{
+    struct inject *j = user;
+    struct buf b = {0};
+
+    buf_time(&b, j->epoch + j->now);
+    buf_printf(&b, " %s: %s\n", j->name[port], note + strlen("rdmagen: "));
+    cli_flush(&b, STDOUT_FILENO);
+    buf_free(&b);
+}
+
+/* --- Opening and closing --- */
+
+static int open_port(struct inject *j, unsigned port)
+{
+    bool spec = strchr(j->name[port], ':') != NULL;
+    struct backend_error e;
+
+    if (backend_open(&j->backend[port], spec ? j->name[port] : "packet:bridge", spec ? NULL : j->name[port], &e) < 0)
+        return cli_error("%s", e.msg);
+    return 0;
+}
+
+static int open_record(struct inject *j)
+{
+    struct cap_writer_opts o = {.format = CAP_WRITE_PCAPNG, .linktype = LINK_ETHERNET, .app = "rdmagen"};
+    struct cap_error e = {0};
+
+    for (unsigned i = 0; i < NET_HOSTS; i++)
+        j->iface[i] = (struct cap_iface){.linktype = LINK_ETHERNET, .tsresol = 9, .name = (char *)(uintptr_t)j->name[i]};
+    if (j->file && cap_writer_open(&j->record, j->file, &o, &e) < 0)
+        return cli_error("%s: %s", j->file, e.msg);
+    for (unsigned i = 0; i < NET_HOSTS && j->record; i++)
+        j->record_err = cap_write_iface(j->record, 0, i, &j->iface[i]);
+    return 0;
+}
+
+static int open_all(struct inject *j)
+{
+    struct bridge_config c = {.events = j->events, .seed = j->seed, .hold = HOLD, .send = send_frame, .user = j};
+    struct timespec t;
+    int r;
+
+    live_catch_signals();
+    clock_gettime(CLOCK_REALTIME, &t);
+    j->now = j->start = live_now();
+    j->epoch = t.tv_sec * NS_PER_S + t.tv_nsec - j->now;
+    if ((r = open_record(j)) || (r = open_port(j, 0)) || (r = open_port(j, 1)))
+        return r;
+    host_drop_capabilities();
+    c.record = j->record ? record : NULL;
+    c.told = j->verbose ? told : NULL;
+    j->bridge = bridge_new(&c);
+    return j->bridge ? 0 : cli_error("out of memory");
+}
+
+/* Close all but the bridge: 0, or the exit status. */
+static int close_all(struct inject *j)
+{
+    struct cap_error e = {0};
+    int r = 0;
+
+    for (unsigned i = 0; i < NET_HOSTS && j->record; i++) {
+        const struct backend_stats *s = j->backend[i] ? backend_stats(j->backend[i]) : NULL;
+        if (!s)
+            continue;
+        j->iface[i].received = s->received + s->dropped;
+        j->iface[i].os_dropped = s->dropped;
+        j->iface[i].has_drops = true;
+        cap_write_stats(j->record, 0, i, &j->iface[i]);
+    }
+    if (j->record && cap_writer_close(j->record, &e) < 0)
+        r = cli_error("%s: %s", j->file, e.msg);
+    for (unsigned i = 0; i < NET_HOSTS; i++)
+        backend_close(j->backend[i]);
+    return r;
+}
+
+/* --- The loop --- */
+
+/* Take frames of a port: how many, or a negative errno. */
+static int take(struct inject *j, unsigned port)
+{
+    struct backend_frame f;
+    int n = 0, r = 0;
+
+    for (; n < RX_BATCH && j->received < j->count && bridge_ready(j->bridge, port); n++) {
+        r = j->backend[port]->ops->rx(j->backend[port], &f);
+        if (r <= 0)
+            break;
+        j->received++;
+        j->now = live_now();
+        bridge_rx(j->bridge, port, f.data, f.len, f.lost, j->now);
+    }
+    return r < 0 ? r : n;
+}
+
+static int flush(struct inject *j, bool *blocked)
+{
+    *blocked = bridge_blocked(j->bridge);
+    for (unsigned i = 0; i < NET_HOSTS; i++) {
+        int r = j->backend[i]->ops->flush(j->backend[i]);
+        if (r == -EAGAIN)
+            *blocked = true;
+        else if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
+static int wait_for_work(struct inject *j, bool blocked, ns_t end)
+{
+    struct pollfd fds[NET_HOSTS];
+    ns_t next = bridge_next(j->bridge);
+    unsigned n = 0;
+
+    for (unsigned i = 0; i < NET_HOSTS; i++)
+        if (j->backend[i]->fd >= 0 && bridge_ready(j->bridge, i))
+            fds[n++] = (struct pollfd){.fd = j->backend[i]->fd, .events = POLLIN};
+    if (blocked && j->now + BLOCKED_WAIT < next)
+        next = j->now + BLOCKED_WAIT;
+    return live_wait(fds, n, next < end ? next : end);
+}
+
+static int step(struct inject *j, ns_t end)
+{
+    bool blocked;
+    int n[NET_HOSTS], r;
+
+    j->now = live_now();
+    bridge_run(j->bridge, j->now);
+    for (unsigned i = 0; i < NET_HOSTS; i++)
+        if ((n[i] = take(j, i)) < 0)
+            return n[i];
+    r = flush(j, &blocked);
+    if (r < 0)
+        return r;
+    j->now = live_now();
+    if (j->record && !j->record_err && j->now >= j->flush_at) {
+        j->record_err = cap_writer_flush(j->record);
+        j->flush_at = j->now + NS_PER_S;
+    }
+    return wait_for_work(j, blocked, n[0] || n[1] ? j->now : end);
+}
+
+/* Forward until the end: 0, or the exit status. */
+static int forward(struct inject *j)
+{
+    ns_t end = j->duration ? j->start + j->duration : NS_NEVER;
+    bool blocked = false;
+    int r = 0;
+
+    while (r == 0 && j->now < end && j->received < j->count)
+        r = step(j, end);
+    /* What is held back at the end is let go. */
+    bridge_run(j->bridge, NS_NEVER - 1);
+    flush(j, &blocked);
+    if (r < 0 && r != -EINTR)
+        return cli_error("the network failed: %s", strerror(-r));
+    if (j->record_err)
+        return cli_error("%s: %s", j->file, cap_writer_error(j->record)->msg);
+    return 0;
+}
+
+/* --- Options --- */
+
+static int add_event(struct inject *j, const char *arg)
+{
+    struct token t[EVENT_WORDS];
+    unsigned n = text_split(arg, t, ARRAY_LEN(t));
+    struct text_error e;
+
+    if (n > ARRAY_LEN(t))
+        return cli_error("--event '%s': too many words", arg);
+    if (!event_add(j->events, t, n, arg, &e))
+        return cli_error("--event '%s': column %u: %s", arg, e.col, e.msg);
+    return 0;
+}
+
+static int option(struct inject *j, int key, const char *arg)
+{
+    struct token t = token_of(arg ? arg : "");
+
+    switch (key) {
+    case KEY_EVENT:
+        return add_event(j, arg);
+    case KEY_DURATION:
+        if (!token_time(&t, &j->duration) || j->duration <= 0)
+            return cli_error("--duration %s: expected a time such as 10s", arg);
+        break;
+    case KEY_COUNT:
+        return live_number("--count", arg, 1, UINT64_MAX, &j->count);
+    case KEY_SEED:
+        return live_number("--seed", arg, 0, UINT64_MAX, &j->seed);
+    case KEY_JSON:
+        j->json = true;
+        j->json_file = arg;
+        break;
+    case 'w':
+        j->file = arg;
+        break;
+    case 'v':
+        j->verbose = true;
+        break;
+    case 'q':
+        j->quiet = true;
+        break;
+    }
+    return 0;
+}
+
+/* Options and operands; -1: go on, else the exit status. */
+static int parse(struct inject *j, int argc, char **argv)
+{
+    int key, operand = argc, r = 0;
+    struct opt_state s;
+    struct buf b = {0};
+    const char *arg;
+
+    opt_start(&s, defs, argc, argv);
+    while (r == 0 && (key = opt_next(&s, &arg, &operand)) != 0)
+        r = key < 0 ? EXIT_BAD : key == 'h' ? -2 : option(j, key, arg);
+    opt_end(&s);
+    if (r == -2) {
+        cmd_inject_help(&b);
+        return cli_show(&b);
+    }
+    if (r)
+        return r;
+    if (operand + 2 != argc)
+        return cli_error("inject: two interfaces are expected");
+    j->name[0] = argv[operand];
+    j->name[1] = argv[operand + 1];
+    if (strcmp(j->name[0], j->name[1]) == 0)
+        return cli_error("inject: %s is given twice", j->name[0]);
+    return -1;
+}
+
+int cmd_inject(int argc, char **argv)
+{
+    struct inject j = {.count = UINT64_MAX, .seed = 1, .events = event_list_new()};
+    int r, e;
+
+    if (!j.events || !event_learn(j.events)) {
+        event_list_free(j.events);
+        return cli_error("out of memory");
+    }
+    r = parse(&j, argc, argv);
+    if (r < 0) {
+        r = open_all(&j);
+        if (r == 0) {
+            inject_begin(&j);
+            r = forward(&j);
+            e = inject_report(&j);
+            r = r ? r : e;
+        }
+        e = close_all(&j);
+        r = e ? e : r;
+    }
+    bridge_free(j.bridge);
+    event_list_free(j.events);
+    return r;
+}
