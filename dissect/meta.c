@@ -70,7 +70,7 @@ static const struct field frame_fields[] = {
     FIELD_GET(relative_get, FT_REL_TIME, BASE_NONE, NULL, 0, "frame.time_relative", "Time since first frame", "Seconds since the first frame."),
     FIELD_GET(len_get, FT_UINT32, BASE_DEC, NULL, 0, "frame.len", "Frame Length", "Bytes on the wire."),
     FIELD_GET(caplen_get, FT_UINT32, BASE_DEC, NULL, 0, "frame.cap_len", "Capture Length", "Bytes captured."),
-    FIELD_GET(iface_get, FT_UINT32, BASE_DEC, NULL, 0, "frame.interface_id", "Interface id", "Interface within its section of a pcapng file."),
+    FIELD_GET(iface_get, FT_UINT32, BASE_DEC, NULL, 0, "frame.interface_id", "Interface id", "Interface within its section of a pcapng file, or port of the card in the order of their first ERF records."),
     FIELD_GET(comment_get, FT_STRING, BASE_NONE, NULL, 0, "frame.comment", "Comment", "First comment of the packet."),
     FIELD_GET(column_get, FT_STRING, BASE_NONE, NULL, FLD_HIDDEN, "_ws.col.Protocol", "Protocol", "The Protocol column."),
     FIELD_GET(info_get, FT_STRING, BASE_NONE, NULL, FLD_HIDDEN, "_ws.col.Info", "Info", "The Info column."),

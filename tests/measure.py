@@ -1,19 +1,26 @@
 """What packets say about connections, computed from tshark's fields alone. Knows nothing of the project's own code.
 
 A stream is what one address sends to one queue pair of another at one interface. PSNs are unwrapped to numbers that grow."""
+import ipaddress
 import os
 import subprocess
 
 FIELDS = ["frame.number", "frame.time_epoch", "frame.interface_id", "frame.len", "ip.src", "ip.dst", "ipv6.src", "ipv6.dst", "ip.id",
-          "ip.dsfield.ecn", "ipv6.tclass.ecn", "udp.length", "infiniband.bth.opcode", "infiniband.bth.destqp", "infiniband.bth.psn",
-          "infiniband.bth.padcnt", "infiniband.aeth.syndrome", "infiniband.reth.dmalen", "infiniband.deth.srcqp",
-          "infiniband.invariant.crc", "infiniband.mad.transactionid", "infiniband.cm.req.localqpn", "infiniband.cm.rep.localqpn"]
+          "ip.dsfield.ecn", "ipv6.tclass.ecn", "udp.length", "infiniband.grh.sgid", "infiniband.grh.dgid", "infiniband.grh.paylen",
+          "infiniband.lrh.slid", "infiniband.lrh.dlid", "infiniband.lrh.pktlen", "infiniband.bth.opcode", "infiniband.bth.destqp", "infiniband.bth.psn",
+          "infiniband.bth.padcnt", "infiniband.aeth.syndrome", "infiniband.reth.dmalen", "infiniband.reth.va", "infiniband.reth.r_key", "infiniband.immdt", "infiniband.ieth",
+          "infiniband.deth.srcqp",
+          "infiniband.invariant.crc", "infiniband.mad.transactionid", "infiniband.cm.req.localqpn", "infiniband.cm.rep.localqpn",
+          "erf.flags.cap"]
 UNDEFINED = {0x18, 0x19, 0x1a, 0x1b, 0x1e, 0x1f}  # operations
 # Bytes of the extended headers, by the lower five bits of a connected opcode.
 EXTENDED = {3: 4, 5: 4, 6: 16, 9: 4, 10: 16, 11: 20, 12: 16, 13: 4, 15: 4, 16: 4, 17: 4, 18: 12, 19: 28, 20: 28, 22: 4, 23: 4}
 FIRST, MIDDLE, LAST, ONLY = {0, 6}, {1, 7}, {2, 3, 8, 9, 22}, {4, 5, 10, 11, 23}
 READ, ATOMICS, RESPONSES, ACK = 12, {19, 20}, set(range(13, 19)), 17
 SEQUENCE_NAK, RNR = 0x60, 1
+# Credit counts of an ACK's syndrome, 0 to 30; 31 is "not valid".
+CREDITS = [0, 1] + [c for k in range(1, 15) for c in (1 << k, 3 << k - 1)] + [1 << 15]
+SHOWN = "infiniband.bth and (infiniband.lrh or (not icmp and not icmpv6))"  # a display filter: the packets that are compared
 
 
 class Packet:
@@ -26,21 +33,57 @@ class Packet:
         self.frame, self.len = int(f["frame.number"]), int(f["frame.len"])
         s, ns = f["frame.time_epoch"].split(".")
         self.ts = int(s) * 10**9 + int((ns + "000000000")[:9])
-        self.iface = number("frame.interface_id") or 0
-        self.src, self.dst = ((one["ip.src"][-1], one["ip.dst"][-1]) if f["ip.src"] else (one["ipv6.src"][-1], one["ipv6.dst"][-1]))
+        # The ports of a card that writes ERF are one tap: each may see one direction.
+        self.iface = 0 if f["erf.flags.cap"] else number("frame.interface_id") or 0
+        self.src, self.dst, length = self.addresses(f, one, number)
         self.opcode, self.dqpn, self.psn = number("infiniband.bth.opcode"), number("infiniband.bth.destqp"), number("infiniband.bth.psn")
         self.syndrome, self.dmalen, self.sqpn = number("infiniband.aeth.syndrome"), number("infiniband.reth.dmalen"), number("infiniband.deth.srcqp")
+        self.va, self.rkey = number("infiniband.reth.va"), number("infiniband.reth.r_key")
+        self.imm, self.invalidated = (int(one[name][-1].replace(":", ""), 16) if f[name] else None for name in ("infiniband.immdt", "infiniband.ieth"))
         self.service, self.op = self.opcode >> 5, self.opcode & 31
         extended = 8 + (4 if self.op == 5 else 0) if self.service == 3 else 16 if self.opcode == 0x81 else EXTENDED.get(self.op, 0)
-        self.payload = number("udp.length") - 8 - 12 - extended - 4 - (number("infiniband.bth.padcnt") or 0)
+        self.payload = length - 12 - extended - 4 - (number("infiniband.bth.padcnt") or 0)
         self.same = (self.psn, self.opcode, f["ip.id"], f["infiniband.invariant.crc"])
-        self.has_id = f["ip.id"] != ""
-        self.ce = (number("ip.dsfield.ecn") if f["ip.src"] else number("ipv6.tclass.ecn")) == 3
+        self.has_id = f["ip.id"] != "" and number("ip.id") != 0
+        self.ce = 3 in (number("ip.dsfield.ecn"), number("ipv6.tclass.ecn"))
         self.cnp = self.opcode == 0x81
         self.tid, self.req_qpn, self.rep_qpn = f["infiniband.mad.transactionid"], number("infiniband.cm.req.localqpn"), number("infiniband.cm.rep.localqpn")
         self.request = not self.cnp and self.op not in RESPONSES
 
+    @staticmethod
+    def addresses(f, one, number):
+        """Source, destination, and the bytes from the BTH to the ICRC."""
+        def gid(name):
+            a = ipaddress.ip_address(one[name][-1])
+            return str(a.ipv4_mapped or a)
+
+        if f["infiniband.grh.sgid"]:
+            return gid("infiniband.grh.sgid"), gid("infiniband.grh.dgid"), number("infiniband.grh.paylen")
+        if not f["infiniband.lrh.slid"]:  # else the addresses are those of IP over InfiniBand
+            v = "ip" if f["ip.src"] else "ipv6"
+            return one[v + ".src"][-1], one[v + ".dst"][-1], number("udp.length") - 8
+        return "lid %d" % number("infiniband.lrh.slid"), "lid %d" % number("infiniband.lrh.dlid"), number("infiniband.lrh.pktlen") * 4 - 8
+
     key = property(lambda p: (p.iface, p.src, p.dst, p.dqpn) + ((p.sqpn,) if p.service == 3 else ()))
+
+
+# What the captures have too little of: other encapsulations, credits, many RNR NAKs and timeouts, all operations.
+GENERATED = {
+    "rocev1": "mixed -n 60 -s 5000 --vary --loss 2% --rocev1 --imm", "ib": "mixed -n 60 -s 5000 --vary --loss 2% --ib", "grh": "write -n 60 -s 9000 --loss 2% --ib --grh",
+    "erf": "read -n 40 -s 9000 --loss 2% --ib --erf", "ipv6": "mixed -n 60 -s 3000 --vary --loss 3% --ipv6 -b", "uc": "send -c UC -n 60 -s 5000 --ib", "ud": "send -c UD -n 60 --rocev1",
+    "credits": "send -n 200 -s 3000 -r 3 --credits --loss 1%", "rnr": "send -n 60 -s 3000 -r 1 --net rate=1G", "coalesced": "write -n 200 -s 6000 --ack coalesce=4 --loss 1% -q 2",
+    "timeouts": "write -n 30 -s 2000 --loss 20% -u 10", "atomics": "cas -n 60 --loss 5% -u 10", "wrap": "write -n 60 -s 9000 --psn 16777100 --loss 2%",
+    "doubled": "read -n 40 -s 9000 --net dup=5%", "reordered": "write -n 60 -s 9000 --net reorder=3%/4",
+}
+
+
+def generated():
+    """Writes these captures into $OUT."""
+    for name, argv in GENERATED.items():
+        path = "%s/%s.pcap" % (os.environ.get("OUT", "/tmp"), name)
+        rdmagen = os.environ.get("BUILD", "build") + "/rdmagen"
+        subprocess.run([rdmagen, "sim"] + argv.split() + ["--seed", "7", "-w", path], check=True, stdout=subprocess.DEVNULL)
+        yield path
 
 
 def captures():
@@ -51,15 +94,28 @@ def captures():
     return found
 
 
+def tshark(path, *options):
+    """Lines of output. Link type 247 (InfiniBand), which tshark 4.0 does not know, is shown to it as a type of the user's."""
+    data = open(path, "rb").read()
+    if data[:4] in (b"\xd4\xc3\xb2\xa1", b"\x4d\x3c\xb2\xa1") and data[20] == 247:
+        data = data[:20] + b"\x93" + data[21:]
+    argv = ["tshark", "-n", "-o", 'uat:user_dlts:"User 0 (DLT=147)","infiniband","0","","0",""', "-r", "-", *options]
+    return subprocess.run(argv, input=data, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False).stdout.decode().splitlines()
+
+
 def read(path):
-    """RoCEv2 packets in the order of time."""
-    argv = ["tshark", "-n", "-r", path, "-Y", "infiniband.bth && udp.dstport == 4791 && !icmp", "-T", "fields", "-E", "separator=/t", "-E", "occurrence=a"]
+    """RDMA packets in the order of time."""
+    argv = ["-Y", SHOWN, "-T", "fields", "-E", "separator=/t", "-E", "occurrence=a"]
     for f in FIELDS:
         argv += ["-e", f]
-    out = subprocess.run(argv, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False).stdout.decode()
-    packets = [Packet(dict(zip(FIELDS, line.split("\t")))) for line in out.splitlines() if line]
+    packets = [Packet(dict(zip(FIELDS, line.split("\t")))) for line in tshark(path, *argv) if line]
     packets = [p for p in packets if p.op not in UNDEFINED]
     return sorted(packets, key=lambda p: p.ts)  # stable: equal times keep the order of the file
+
+
+def first_time(path):
+    """Of the earliest frame of all, in nanoseconds."""
+    return min([int(s) * 10**9 + int((ns + "000000000")[:9]) for s, ns in (t.split(".") for t in tshark(path, "-T", "fields", "-e", "frame.time_epoch"))] or [0])
 
 
 class Message:
@@ -69,7 +125,29 @@ class Message:
         self.first, self.last, self.op, self.start, self.first_frame, self.bytes = first, last, p.op, p.ts, p.frame, 0
         self.last_frame = self.last_ts = self.done = self.done_frame = None
         self.begun, self.ended, self.got, self.again, self.error, self.rnr = p.op in FIRST | ONLY or p.op >= READ, False, 0, 0, None, 0
+        self.va = self.rkey = self.imm = self.invalidated = None
         self.announced, self.answered = False, p.op == READ or p.op in ATOMICS
+
+
+class Going:
+    """Whether a requester that goes back was told to, by the rules of the transport: a NAK, or an answer that was passed over."""
+
+    def __init__(self):
+        self.cursor = None   # behind the request packet before
+        self.naks, self.rnr = set(), None  # sequence NAKs that no request has answered yet; an RNR NAK (PSN, time), likewise
+        self.proved = self.proved_at = None  # all before this PSN arrived; when that was shown
+        self.run = 0         # timeouts since
+        self.told = []       # all sequence and RNR NAKs: PSN and time
+
+    def reason(self, psn, message):
+        answered = not message or not message.answered or message.done
+        if self.rnr and psn <= self.rnr[0]:
+            return "rnr"
+        if psn in self.naks or (not answered and any(psn < n for n in self.naks)):
+            return "nak"
+        if not answered and self.proved is not None and psn < self.proved:
+            return "implied"
+        return "silence"
 
 
 class Stream:
@@ -78,8 +156,15 @@ class Stream:
     def __init__(self, p):
         self.packets = self.bytes = self.payload = self.requests = self.responses = self.ce = self.cnps = 0
         self.again = self.again_bytes = self.duplicates = self.seq_naks = self.rnr_naks = self.errors = self.acks = 0
-        self.service, self.sent, self.latest, self.messages, self.base, self.latencies = p.service, {}, {}, [], None, []
-        self.first_frame, self.last_frame, self.next, self.pmtu = p.frame, p.frame, None, None
+        self.rnr_ns = self.timeout_ns = self.timeouts = self.implied = self.most_timeouts = 0
+        self.silences, self.credits, self.cnp_times, self.ack_latencies, self.acked, self.pmtu_seen = [], [], [], [], 0, None
+        self.service, self.sent, self.latest, self.messages = p.service, {}, {}, []
+        self.first_frame, self.last_frame, self.next, self.pmtu, self.going, self.events = p.frame, p.frame, None, None, Going(), []
+
+    def count(self, p, name, n=1):
+        """Add to a counter, and remember when."""
+        setattr(self, name, getattr(self, name) + n)
+        self.events.append((p.ts, name, n))
 
     def unwrap(self, psn):
         """The number nearest to the next one expected."""
@@ -97,55 +182,113 @@ class Stream:
                 return m
         return None
 
+    def is_copy(self, p, psn, before):
+        """The same packet twice, and not sent twice: what has an identification does not repeat it; what has none comes at once, and
+        without a NAK in between that asks for it."""
+        if not before or before.same != p.same:
+            return False
+        asked = any(n <= psn and ts >= before.ts for n, ts in self.going.told)
+        return p.has_id or (p.ts - before.ts < 10**6 and not asked)
+
+    def go_back(self, p, psn, old):
+        """A request packet that was seen before comes again, behind what was sent last."""
+        g, why = self.going, self.going.reason(psn, old)
+        self.implied += why == "implied"
+        if why != "silence":
+            g.run = 0
+            return
+        self.count(p, "timeouts")
+        g.run += 1
+        since = self.latest[psn].ts if psn in self.latest else self.last_request
+        silence = p.ts - max(since, g.proved_at or 0)
+        if silence > 0:
+            self.timeout_ns += silence
+            self.silences.append(silence)
+
+    def message_of(self, p, psn):
+        """The message of a packet that was not seen before: that of the packets before it, unless it begins one, or their end was seen.
+        The beginning of a message whose end alone was seen so far joins it."""
+        starts = p.op in FIRST | ONLY or p.op >= READ and p.op not in LAST
+        before = [m for m in self.messages if m.first <= psn]
+        behind = [m for m in self.messages if m.first > psn]
+        if not starts and before and (not before[-1].ended or psn <= before[-1].last):
+            before[-1].last = max(before[-1].last, psn)
+            return before[-1]
+        if p.op in FIRST and behind and not behind[0].begun:
+            m = behind[0]
+            m.first, m.start, m.begun = psn, p.ts, True
+            return m
+        m = Message(p, psn, psn + self.span(p) - 1)
+        self.messages = before + [m] + behind
+        return m
+
     def request(self, p):
         psn = self.unwrap(p.psn)
         self.requests, self.service = self.requests + 1, p.service
-        before, old = self.latest.get(psn), self.find(psn)
-        if before and before.same == p.same and (p.has_id or p.ts - before.ts < 10**6):
+        if p.op in FIRST | MIDDLE:
+            self.pmtu_seen = max(self.pmtu_seen or 0, p.payload)
+        before, old, g = self.latest.get(psn), self.find(psn), self.going
+        copy = self.is_copy(p, psn, before)
+        if g.rnr and g.rnr[0] == psn and not copy:
+            self.rnr_ns += p.ts - g.rnr[1]
+        again = not copy and (before or (old and old.op == READ))
+        if again and psn < g.cursor:
+            self.go_back(p, psn, old)
+        self.most_timeouts = max(self.most_timeouts, g.run)
+        g.naks.discard(psn)
+        if g.rnr and g.rnr[0] == psn:
+            g.rnr = None
+        self.latest[psn], self.last_request = p, p.ts
+        if copy:
             self.duplicates += 1
             if old:
                 old.last_frame = p.frame
             return
-        self.latest[psn] = p
-        if before or (old and old.op == READ):
-            self.again += 1
+        g.cursor = psn + self.span(p)
+        if again:
+            self.count(p, "again")
             self.again_bytes += p.payload
             if old:
                 old.again, old.done, old.error, old.last_frame = old.again + 1, None, None, p.frame
                 old.got = min(old.got, psn - old.first)
             return
-        if p.op in FIRST | ONLY or p.op >= READ and p.op not in LAST or not self.messages:
-            m = Message(p, psn, psn + self.span(p) - 1)
-            self.messages.append(m)
-            self.messages.sort(key=lambda m: m.first)
-        else:
-            m = [m for m in self.messages if m.first <= psn] or self.messages
-            m = m[-1]
-            m.last = max(m.last, psn)
+        m = self.message_of(p, psn)
         if p.dmalen is not None and not m.announced:
-            m.announced, m.bytes = True, p.dmalen
+            m.announced, m.bytes, m.va, m.rkey = True, p.dmalen, p.va, p.rkey
         elif not m.announced:
             m.bytes += 8 if p.op in ATOMICS else p.payload
         m.ended |= p.op in LAST | ONLY or m.answered
         m.op = p.op if p.op in (3, 5, 9, 11, 22, 23) else m.op
-        m.last_frame = p.frame
+        m.last_frame, m.imm, m.invalidated = p.frame, m.imm or p.imm, m.invalidated or p.invalidated
         self.next = max(self.next or 0, psn + self.span(p))
 
-    def prove(self, p, before):
+    def prove(self, p, before, plain=False):
+        """All PSNs below `before` arrived."""
         if self.next is None or before > self.next:
             return  # it names a PSN that was never sent
+        g = self.going
+        first = g.proved if g.proved is not None else min(m.first for m in self.messages)
+        if before > first or g.proved is None:
+            self.acked += max(0, before - first) if plain else 0
+            g.proved, g.proved_at, g.run = before, p.ts, 0
         for m in self.messages:
             if m.last < before and not m.done and not m.answered and m.ended:
                 m.done, m.done_frame = p.ts, p.frame
 
     def response(self, p):
         psn = self.unwrap(p.psn)
+        if p.op in (13, 14):
+            self.pmtu_seen = max(self.pmtu_seen or 0, p.payload)
         if p.op == ACK and p.syndrome >> 5 == 0:
             self.acks += 1
-            self.prove(p, psn + 1)
+            if p.syndrome != 31:
+                self.credits.append(CREDITS[p.syndrome])
+            if psn in self.latest and p.ts >= self.latest[psn].ts:
+                self.ack_latencies.append(p.ts - self.latest[psn].ts)
+            self.prove(p, psn + 1, True)
             return
-        self.prove(p, psn)
         m = self.find(psn)
+        self.prove(p, psn + (p.op != ACK))
         if p.op != ACK:
             if m and m.answered:
                 m.got += psn == m.first + m.got
@@ -153,11 +296,15 @@ class Stream:
                     m.done, m.done_frame = p.ts, p.frame
             return
         if p.syndrome >> 5 == RNR:
-            self.rnr_naks += 1
+            self.count(p, "rnr_naks")
+            self.going.rnr = (psn, p.ts)
+            self.going.told.append(self.going.rnr)
             if m:
                 m.rnr += 1
         elif p.syndrome == SEQUENCE_NAK:
-            self.seq_naks += 1
+            self.count(p, "seq_naks")
+            self.going.naks.add(psn)
+            self.going.told.append((psn, p.ts))
         else:
             self.errors += 1
             if m and not m.error:
@@ -212,14 +359,16 @@ def measure(path, bad_frames=()):
     peers = pair(streams, packets)
     for p in packets:
         s = streams[p.key]
-        s.packets, s.bytes, s.payload, s.last_frame = s.packets + 1, s.bytes + p.len, s.payload + p.payload, p.frame
-        s.ce, s.cnps = s.ce + p.ce, s.cnps + p.cnp
+        for name, n in (("packets", 1), ("bytes", p.len), ("payload", 0 if p.cnp else p.payload), ("ce", int(p.ce)), ("cnps", int(p.cnp))):
+            s.count(p, name, n)
+        s.last_frame = p.frame
         if p.cnp:
+            s.cnp_times.append(p.ts)
             continue
         if p.request and p.service == 3:
             s.requests += 1
             m = Message(p, 0, 0)
-            m.bytes, m.last_frame, m.ended = p.payload, p.frame, True
+            m.bytes, m.last_frame, m.ended, m.imm = p.payload, p.frame, True, p.imm
             s.messages.append(m)
         elif p.request:
             s.request(p)

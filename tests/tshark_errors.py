@@ -89,8 +89,6 @@ KNOWN = [
           "IPv4 options cut by the snap length are not shown at all"),
     Known("ipv6[.]opt[.].*", lambda a, b, p: added(a, b, p) and number(p.theirs["ipv6.opt.length"]) > 4,
           "an option that does not fit its extension header of 8 bytes is shown"),
-    Known("frame[.]interface_id", lambda a, b, p: added(a, b, p) and p.has("erf.rlen"),
-          "ports of an ERF card count as interfaces, numbered as they appear"),
     Known("frame[.]time_relative", lambda a, b, p: a != "" and b == p.ours["frame.time_epoch"],
           "a first packet without time counts as one of 1970"),
     # Link types that rdmatrace does not decode: frame relay, Juniper; SUNATM, whose pseudo header of 4 bytes tshark does not count.

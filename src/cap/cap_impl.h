@@ -19,6 +19,7 @@ struct cap {
     uint32_t ts_unit;       /* pcap: ns per unit of the fraction */
     uint8_t lens_swapped;   /* pcap 2.2 and older: 1, the record's lengths are the other way round; 2.3: 2, perhaps */
     uint32_t section_first; /* pcapng: first interface of the section */
+    uint8_t erf_ports[4];   /* ERF: interface of each port of the capturing card, counted from 1; 0: not seen yet */
     void *live;             /* live capture: its state */
     struct cap_info info;
     struct cap_error error; /* error.err is 0 until cap_next() failed */
@@ -32,6 +33,9 @@ int erf_begin(struct cap *c);
 
 /* Time stamp of the ERF record at `h` (8 bytes are read). */
 ns_t erf_time(const uint8_t *h);
+/* Interface of the ERF record at `h` (16 bytes are read): each port of the card is one, in the order of their first records. The first
+ * interface must be there already. */
+uint32_t erf_iface(struct cap *c, const uint8_t *h);
 
 /* Remember why reading ends at byte `offset`, and return the negative errno for it. A file that shrank under the reader
  * explains everything: that is then the reason given. */
@@ -57,7 +61,7 @@ ALWAYS_INLINE void cap_frame(struct cap *c, struct frame *f, uint32_t iface, uin
     f->file = c->file;
     f->iface = iface;
     f->iface_id = i->id;
-    f->has_iface = c->info.format == CAP_PCAPNG;
+    f->has_iface = c->info.format == CAP_PCAPNG || i->linktype == LINK_ERF;
     f->has_ts = true;
     f->fcs_len = i->fcs_len;
     f->flags = 0;

@@ -35,6 +35,28 @@ ns_t erf_time(const uint8_t *h)
     return (ns_t)(ts >> 32) * NS_PER_S + (ns_t)((frac + (UINT64_C(1) << 31)) >> 32);
 }
 
+uint32_t erf_iface(struct cap *c, const uint8_t *h)
+{
+    unsigned port = h[9] & 3, known = 0;
+    struct cap_iface *i, first = c->ifaces[0];
+
+    if (LIKELY(c->erf_ports[port]))
+        return c->erf_ports[port] - 1u;
+    for (unsigned k = 0; k < ARRAY_LEN(c->erf_ports); k++)
+        known += c->erf_ports[k] != 0;
+    if (known) { /* the first port takes the first interface */
+        i = cap_iface_add(c, source_offset(&c->src));
+        if (!i)
+            return 0;
+        i->linktype = first.linktype;
+        i->tsresol = first.tsresol;
+        i->snaplen = first.snaplen;
+        i->id = known;
+    }
+    c->erf_ports[port] = (uint8_t)(known + 1);
+    return known;
+}
+
 static bool erf_is_ethernet(uint8_t type)
 {
     return type == 2 || type == 11 || type == 16 || type == 20;
@@ -71,7 +93,7 @@ static int erf_next(struct cap *c, struct frame *f)
     }
     /* Padding behind the packet is left out, as it is where ERF records are found in pcap files. */
     uint32_t len = e.type == ERF_META ? e.rlen : erf_lead(&e, h) + e.wlen;
-    cap_frame(c, f, 0, min_u32(e.rlen, len), len);
+    cap_frame(c, f, e.type == ERF_META ? 0 : erf_iface(c, h), min_u32(e.rlen, len), len);
     f->ts = erf_time(h);
     f->data = h;
     source_skip(&c->src, e.rlen);

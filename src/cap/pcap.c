@@ -24,7 +24,7 @@ static int pcap_next(struct cap *c, struct frame *f)
 
     if (UNLIKELY(!h))
         return cap_short(c, true, "packet record header", c->record_head);
-    uint32_t caplen = cap_u32(c, h + 8), len = cap_u32(c, h + 12);
+    uint32_t caplen = cap_u32(c, h + 8), len = cap_u32(c, h + 12), iface = 0;
     if (UNLIKELY(c->lens_swapped) && (c->lens_swapped == 1 || caplen > len)) {
         uint32_t t = caplen;
         caplen = len;
@@ -41,9 +41,11 @@ static int pcap_next(struct cap *c, struct frame *f)
     f->ts = (ns_t)cap_u32(c, h) * NS_PER_S + (ns_t)cap_u32(c, h + 4) * c->ts_unit;
     f->data = h + c->record_head;
     /* An ERF record has the more precise time. */
-    if (UNLIKELY(c->ifaces[0].linktype == LINK_ERF) && caplen >= 16)
+    if (UNLIKELY(c->ifaces[0].linktype == LINK_ERF) && caplen >= 16) {
         f->ts = erf_time(f->data);
-    cap_frame(c, f, 0, caplen, len);
+        iface = erf_iface(c, f->data);
+    }
+    cap_frame(c, f, iface, caplen, len);
     source_skip(s, c->record_head + caplen);
     c->frames++;
     return 1;

@@ -82,11 +82,11 @@ static int option(struct trace *t, int key, const char *arg)
     }
 }
 
-static void on_tick(void *user, const struct meter_row *row, ns_t begin, const struct meter_counts *added)
+static void on_tick(void *user, const struct meter_row *row, ns_t begin, ns_t since, const struct meter_counts *added)
 {
     struct job *job = user;
 
-    ticks_add(&job->ticks, row, begin, added);
+    ticks_add(&job->ticks, row, begin, since, added);
     trace_flush(&job->t);
 }
 

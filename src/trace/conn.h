@@ -26,10 +26,11 @@ struct conn_addr {
 };
 /* Source and destination of a packet that carries InfiniBand. */
 void conn_addr_of(const struct pkt *p, struct conn_addr *src, struct conn_addr *dst);
-/* Where a frame was captured: file and interface as one number. */
+/* Where a frame was captured: file and interface as one number. The ports of a card that wrote an ERF file are one tap: an optical
+ * splitter gives it each direction of a link on a port of its own. */
 static inline uint32_t conn_tap_of(const struct frame *f)
 {
-    return (uint32_t)f->file << 16 | (f->iface & 0xffff);
+    return (uint32_t)f->file << 16 | (UNLIKELY(f->linktype == LINK_ERF) ? 0 : f->iface & 0xffff);
 }
 
 /* What CM agreed on for the requests that one end sends. */

@@ -55,7 +55,7 @@ static void count_packet(struct meter *m, struct meter_row *r, const struct pkt 
     r->last_frame = p->frame->number;
     r->last = p->frame->ts;
     r->c.packets++;
-    r->c.bytes += p->frame->len;
+    r->c.bytes += pkt_wire_len(p);
     r->c.payload += p->op->flags & OPF_CNP ? 0 : p->payload_len; /* a CNP's are reserved bytes */
     r->c.ce += p->have & (H_IP4 | H_IP6) && (p->tos & 3) == 3;
     m->t.counted++;
@@ -277,7 +277,7 @@ static uint32_t ud_slot(struct meter *m, const struct pkt *p)
            UINT64_C(0x9e3779b97f4a7c15);
     for (i = hash >> 48 & (UD_SLOTS - 1); m->ud[i]; i = (i + 1) & (UD_SLOTS - 1)) {
         const struct meter_row *r = m->ud[i];
-        if (r->dqpn == k.dqpn && r->sqpn == k.sqpn && r->file == p->frame->file && r->iface == p->frame->iface &&
+        if (r->dqpn == k.dqpn && r->sqpn == k.sqpn && (r->file << 16 | r->iface) == conn_tap_of(p->frame) &&
             memcmp(&r->src, &k.src, sizeof k.src) == 0 && memcmp(&r->dst, &k.dst, sizeof k.dst) == 0)
             return i;
     }

@@ -85,8 +85,8 @@ struct meter_row {
     bool active, have_good, used;
 };
 
-/* One interval of a row: what was added in it. */
-typedef void meter_tick(void *user, const struct meter_row *row, ns_t start, const struct meter_counts *added);
+/* One interval of a row: what was added in it. `start` is its time, `since` counts from the first frame of all. */
+typedef void meter_tick(void *user, const struct meter_row *row, ns_t start, ns_t since, const struct meter_counts *added);
 
 struct meter_opts {
     ns_t interval;        /* 0: none */

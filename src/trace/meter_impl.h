@@ -29,7 +29,7 @@ struct meter {
     struct meter_row **active;
     size_t n_active;
     struct meter_row **all; /* made by meter_rows() */
-    ns_t tick_start;
+    ns_t tick_origin, tick_start; /* of the first interval, and of this one */
     bool ticking;
     uint32_t una_before; /* half.una before the response that is being taken */
     uint64_t next_id;

@@ -9,7 +9,7 @@ void row_init(struct meter_row *r, const struct pkt *p)
 {
     *r = (struct meter_row){.used = true,
                             .file = p->frame->file,
-                            .iface = p->frame->iface,
+                            .iface = conn_tap_of(p->frame) & 0xffff,
                             .sqpn = METER_NONE,
                             .dqpn = p->bth.dqpn,
                             .service = service_str(p->bth.opcode >> 5),
@@ -89,7 +89,7 @@ static void tick_row(struct meter *m, struct meter_row *r)
     r->before = r->c;
     r->active = false;
     if (any)
-        m->o.tick(m->o.user, r, m->tick_start, &added);
+        m->o.tick(m->o.user, r, m->tick_start, m->tick_start - m->tick_origin, &added);
 }
 
 void meter_tick_all(struct meter *m)
@@ -110,7 +110,7 @@ void meter_tick_to(struct meter *m, ns_t now)
         return;
     if (!m->ticking) {
         m->ticking = true;
-        m->tick_start = now;
+        m->tick_origin = m->tick_start = now;
     }
     if (LIKELY(now - m->tick_start < m->o.interval))
         return;

@@ -481,14 +481,11 @@ static void tick_text(struct ticks *t, const struct meter_row *r, ns_t since, co
     buf_char(t->b, '\n');
 }
 
-void ticks_add(struct ticks *t, const struct meter_row *r, ns_t start, const struct meter_counts *c)
+void ticks_add(struct ticks *t, const struct meter_row *r, ns_t start, ns_t since, const struct meter_counts *c)
 {
     bool json = t->format == ROWS_JSON;
-    ns_t since;
 
-    if (t->n++ == 0)
-        t->origin = start;
-    since = start - t->origin;
+    t->n++;
     if (t->format == ROWS_TEXT) {
         tick_text(t, r, since, c);
         return;

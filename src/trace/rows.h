@@ -41,11 +41,10 @@ void rows_print(struct buf *b, enum rows_format format, bool details, struct met
 struct ticks {
     enum rows_format format;
     uint64_t n;  /* printed so far */
-    ns_t origin; /* time that counts as 0: start of the first one */
     struct buf *b;
 };
 void ticks_begin(struct ticks *t);
-void ticks_add(struct ticks *t, const struct meter_row *row, ns_t start, const struct meter_counts *c);
+void ticks_add(struct ticks *t, const struct meter_row *row, ns_t start, ns_t since, const struct meter_counts *c);
 void ticks_end(struct ticks *t, const struct meter_totals *totals);
 
 #endif

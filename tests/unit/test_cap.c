@@ -238,6 +238,35 @@ Test(cap, native_erf_is_recognised_and_padding_records_are_skipped)
     expect_end(c);
 }
 
+Test(cap, ports_of_an_erf_card_are_interfaces_in_the_order_of_their_first_records)
+{
+    static const uint8_t ports[] = {3, 0, 3, 1, 0}, want[] = {0, 1, 0, 2, 1};
+    struct made native = {0}, pcap = {0};
+    struct frame f;
+
+    put_pcap_header(&pcap, 0xa1b2c3d4, LINK_ERF);
+    for (unsigned i = 0; i < ARRAY_LEN(ports); i++) {
+        size_t at = native.len;
+        put_erf(&native, (UINT64_C(1700000000) + i) << 32, i, 40, 0);
+        native.p[at + 9] = (uint8_t)(4 | ports[i]);
+        put32(&pcap, 1700000000 + i);
+        put32(&pcap, 0);
+        put32(&pcap, 56);
+        put32(&pcap, 56);
+        memcpy(pcap.p + pcap.len, native.p + at, 56);
+        pcap.len += 56;
+    }
+    for (unsigned k = 0; k < 2; k++) {
+        struct cap *c = open_made(k ? &pcap : &native, NULL);
+        for (unsigned i = 0; i < ARRAY_LEN(ports); i++) {
+            cr_assert_eq(cap_next(c, &f), 1);
+            cr_expect(f.has_iface && f.iface == want[i] && f.iface_id == want[i], "record %u: interface %u", i, f.iface);
+            cr_expect_eq(cap_info(c)->ifaces[f.iface].linktype, LINK_ERF);
+        }
+        expect_end(c);
+    }
+}
+
 Test(cap, erf_in_pcap_has_the_time_of_its_record)
 {
     struct made m = {0};
