@@ -1,0 +1,102 @@
+/* layer 3 (trace) tests: a conversation of two hosts, packet by packet, as it is measured. */
+#ifndef RDMATRACE_TEST_TALK_H
+#define RDMATRACE_TEST_TALK_H
+
+#include "src/trace/meter.h"
+#include "tests/unit/mkpkt.h"
+
+#include <criterion/criterion.h>
+
+#define TALK_WORK 64
+#define US NS_PER_US
+
+/* What the measurements say, and the time that the next packet has. */
+struct talk {
+    struct meter *meter;
+    struct work work[TALK_WORK]; /* in the order in which they were over */
+    unsigned n_work;
+    unsigned follow;             /* work_user.packet() counts packets of this work request */
+    unsigned followed;
+    ns_t now;
+    uint64_t frame;
+    struct meter_opts o;
+};
+
+static inline void talk_over(void *user, const struct work *w, uint32_t flow)
+{
+    struct talk *t = user;
+
+    (void)flow;
+    cr_assert_lt(t->n_work, TALK_WORK);
+    t->work[t->n_work++] = *w;
+}
+
+static inline void talk_packet(void *user, const struct work *w, const struct pkt *p)
+{
+    struct talk *t = user;
+
+    (void)p;
+    t->followed += w->id == t->follow;
+}
+
+/* Both queue pairs have number 0x11, as they may; the first host's requests begin with PSN 100. */
+static inline void talk_start(struct talk *t, bool paired)
+{
+    static const struct conn_known k = {.addr = {{{[15] = 1}}, {{[15] = 2}}}, .qpn = {0x11, 0x11}, .psn = {100, 900}, .pmtu = 1024, .how = PAIR_CM,
+                                        .params = {{.have_depth = true, .depth = 2, .have_timeout = true, .timeout = 10, .retry_cnt = 2, .have_rnr = true, .rnr_retry = 1}}};
+
+    t->o.work = (struct work_user){t, talk_packet, talk_over};
+    t->now = NS_PER_S;
+    t->meter = meter_new(&t->o);
+    cr_assert_not_null(t->meter);
+    if (paired)
+        conn_learn(meter_conns(t->meter), &k);
+}
+
+/* Packet `p` from host 0 or 1, which passes `after` ns after the one before. Returns its frame number. */
+static inline uint64_t talk(struct talk *t, int from, ns_t after, struct pkt p)
+{
+    static const uint8_t addr[2][16] = {{[15] = 1}, {[15] = 2}};
+    static const uint8_t none[64];
+    struct frame f = {.ts = t->now += after, .number = ++t->frame, .len = 60 + p.payload_len, .caplen = 60, .has_ts = true, .linktype = LINK_ETHERNET, .data = none};
+
+    p.frame = &f;
+    p.data = none;
+    p.caplen = 60;
+    p.src = addr[from];
+    p.dst = addr[!from];
+    p.addr_len = 16;
+    p.bth.dqpn = 0x11;
+    p.encap = ENCAP_ROCEV2;
+    p.icrc = p.icrc == CRC_BAD ? CRC_BAD : CRC_GOOD;
+    p.icrc_got = (uint32_t)t->frame; /* no two packets are the same, unless told */
+    meter_packet(t->meter, &p, true);
+    return t->frame;
+}
+
+/* The end of the capture, `after` ns later. */
+static inline void talk_end(struct talk *t, ns_t after)
+{
+    static const uint8_t none[64];
+    struct frame f = {.ts = t->now += after, .number = ++t->frame, .len = 60, .caplen = 60, .has_ts = true, .data = none};
+    struct pkt p = {.frame = &f, .data = none};
+
+    p.op = &opcode_table[0];
+    meter_packet(t->meter, &p, true);
+    meter_end(t->meter);
+}
+
+/* The row of what host `from` sent. */
+static inline const struct meter_row *talk_row(struct talk *t, int from)
+{
+    size_t n;
+    struct meter_row **rows = meter_rows(t->meter, &n);
+
+    for (size_t i = 0; i < n; i++)
+        if (rows[i]->src.b[15] == from + 1)
+            return rows[i];
+    cr_assert_fail("no row");
+    return NULL;
+}
+
+#endif
