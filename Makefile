@@ -78,8 +78,9 @@ interop: all ## test against Linux soft-RoCE in virtual machines (without root; 
 interop-image: ## fetch the packages of the virtual machines and build their image
 	@tests/interop/image.py
 
-soak: all ## play SOAK_PACKETS (100 million) packets of random operations over a bad network
+soak: all ## play SOAK_PACKETS (100 million) packets of random operations over a bad network; move 1 GiB each way with a soft-RoCE guest
 	@BUILD=$(BUILD) tests/soak $(SOAK_PACKETS)
+	@BUILD=$(BUILD) BULK_MIB=1024 tests/interop/run.py 'bulk_.*' || [ $$? -eq 77 ]
 
 reproducible: ## build rdmagen with gcc and clang, optimised or not, and compare what they write
 	@mkdir -p build/reproducible && tests/reproducible

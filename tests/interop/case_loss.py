@@ -1,7 +1,7 @@
 """rdmagen ping against rping through a wire that loses, repeats, swaps or spoils chosen packets: all data arrives, and both sides
 behaved by the rules."""
-from case_rdmagen import OWN, behind_wire as guests, pings as ping, serve_pings as serve  # noqa: F401
-from frames import (ACK, OURS, READ_REQ, RESP_FIRST, RESP_LAST, RESP_MIDDLE, SEND, THEIRS, WRITE_FIRST, WRITE_LAST, WRITE_MIDDLE, is_roce,
+from case_rdmagen import OWN, behind_wire as guests, pings as ping, serve_pings as serve, wrapped  # noqa: F401
+from frames import (ACK, OURS, PsnShift, READ_REQ, RESP_FIRST, RESP_LAST, RESP_MIDDLE, SEND, THEIRS, WRITE_FIRST, WRITE_LAST, WRITE_MIDDLE, is_roce,
                     opcode)
 
 SIZE = 20000         # 20 packets
@@ -81,12 +81,54 @@ NAMES = {SEND: "send", READ_REQ: "read_request", WRITE_FIRST: "write_first", WRI
          RESP_FIRST: "response_first", RESP_MIDDLE: "response_middle", RESP_LAST: "response_last", ACK: "ack"}
 
 
-def make(role, side, opcode, n, what):
+def counted(side, op, what):
+    """What the guest must have counted, if anything: its own repetitions, our packets out of order, or our repetitions."""
+    request = op in (SEND, READ_REQ, WRITE_FIRST, WRITE_MIDDLE, WRITE_LAST)
+    if (side == THEIRS) == request:
+        return None if what == "repeat" else "completer_retry_err"
+    if side == THEIRS or what == "repeat":
+        return "duplicate_request"
+    return "out_of_seq_request" if op in (WRITE_FIRST, WRITE_MIDDLE) else None
+
+
+def make(role, side, op, n, what):
     def case(lab, wire, guest):
-        return role(lab, wire, guest, side, opcode, n, what)
+        before, counter = guest.counters(), counted(side, op, what)
+        role(lab, wire, guest, side, op, n, what)
+        after = guest.counters()
+        assert not counter or after[counter] > before[counter], "the guest did not count %s" % counter
+        assert after["retry_exceeded_err"] == before["retry_exceeded_err"]
     case.__doc__ = role.__doc__
     return case
 
 
 for c in CASES:
     globals()["case_%s_%s_of_%s_with_ping_%s" % (c[4], NAMES[c[2]], "rdmagen" if c[1] == OURS else "guest", c[0].__name__)] = make(*c)
+
+
+# What the guest requests begins with READ (20 packets), SEND, WRITE (20 packets).
+def case_psn_wraps_in_response_of_rdmagen(lab, wire, guest):
+    ping(guest, 2, SIZE, guest.ip, lab, "wrap_response", "--psn", str(0x1000000 - 10))
+    wrapped(lab.path("wrap_response.pcapng"), RESP_MIDDLE)
+
+
+def case_psn_wraps_in_write_of_guest(lab, wire, guest):
+    ping(guest, 2, SIZE, guest.ip, lab, "wrap_write", "--psn", str(0x1000000 - 31))
+    wrapped(lab.path("wrap_write.pcapng"), WRITE_MIDDLE)
+
+
+def case_psn_wraps_in_response_of_guest(lab, wire, guest):
+    wrap(lab, wire, guest, 0x1000000 - 10, RESP_MIDDLE)
+
+
+def case_psn_wraps_in_write_of_rdmagen(lab, wire, guest):
+    wrap(lab, wire, guest, 0x1000000 - 31, WRITE_MIDDLE)
+
+
+def wrap(lab, wire, guest, first, op):
+    wire.hook = shift = PsnShift(first)
+    try:
+        serve(guest, 2, SIZE, OWN, lab, "wrap%d" % first, "--profile", "rxe")
+    finally:
+        wire.hook = None
+    wrapped(lab.path("wrap%d.pcapng" % first), op)

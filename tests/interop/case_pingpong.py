@@ -3,7 +3,7 @@ receive queues, too few receives, PSNs that wrap, a peer that dies. The addresse
 import re
 import socket
 
-from case_rdmagen import OWN, OWN6, Rdmagen, behind_wire
+from case_rdmagen import OWN, OWN6, Rdmagen, behind_wire, wrapped
 from frames import ACK, BTH, OURS, PAYLOAD, SEND, SEND_MIDDLE, THEIRS, UC_SEND_MIDDLE, Silence, opcode, with_icrc
 
 FILL = 500  # messages each way
@@ -86,23 +86,17 @@ def case_pingpong_srq_rdmagen_with_few_receives(lab, wire, guest, *at):
 def case_pingpong_psn_wraps_client(lab, *at):
     """From 0xfffff5 on, 20 packets a message."""
     us, out, seen = client(lab, *at, "RC", 20000, ours=("--psn", "16777205"), count=20)
-    wrapped(us)
+    wrapped(us.capture, SEND_MIDDLE)
 
 
 def case_pingpong_psn_wraps_server(lab, *at):
     us, out, seen = server(lab, *at, "RC", 20000, ours=("--psn", "16777205"), count=20)
-    wrapped(us)
+    wrapped(us.capture, SEND_MIDDLE)
 
 
 def case_pingpong_psn_wraps_uc(lab, *at):
     us, out, seen = client(lab, *at, "UC", 20000, ours=("--psn", "16777205"), count=20)
-    wrapped(us, UC_SEND_MIDDLE)
-
-
-def wrapped(us, op=SEND_MIDDLE):
-    """A message goes on from PSN 0xffffff to 0."""
-    psns = [int(psn) for opcode, psn in us.fields("infiniband.bth.opcode", "infiniband.bth.psn") if opcode == str(op)]
-    assert 0xffffff in psns and 0 in psns, sorted(set(psns))
+    wrapped(us.capture, UC_SEND_MIDDLE)
 
 
 def silent(role, lab, wire, *at, side):

@@ -12,6 +12,20 @@ RDMAGEN, RDMATRACE = [os.path.abspath(os.path.join(BUILD, n)) for n in ("rdmagen
 OWN, OWN6 = "10.77.0.9", "fd77::9"
 
 
+def fields(capture, *names):
+    """A tuple of texts for each packet, empty where a packet has no such field."""
+    r = subprocess.run([RDMATRACE, "decode", "-T", "fields", *[x for n in names for x in ("-e", n)], capture], capture_output=True, text=True)
+    if r.returncode:
+        raise Failure(r.stderr)
+    return [tuple(line.split("\t")) for line in r.stdout.splitlines()]
+
+
+def wrapped(capture, op):
+    """A message whose packets have this opcode goes on from PSN 0xffffff to 0."""
+    psns = [int(psn) for opcode, psn in fields(capture, "infiniband.bth.opcode", "infiniband.bth.psn") if opcode == str(op)]
+    assert 0xffffff in psns and 0 in psns, sorted(set(psns))
+
+
 class Rdmagen:
     """A run of rdmagen. What it records is judged at its end; `spoiled` packets in it have a wrong ICRC. `mtu`: of the guest."""
     def __init__(self, lab, guest, name, *args, spoiled=0, mtu=1500):
@@ -53,11 +67,7 @@ class Rdmagen:
         return r.stdout
 
     def fields(self, *names):
-        """A tuple of texts for each packet, empty where a packet has no such field."""
-        r = subprocess.run([RDMATRACE, "decode", "-T", "fields", *[x for n in names for x in ("-e", n)], self.capture], capture_output=True, text=True)
-        if r.returncode:
-            raise Failure(r.stderr)
-        return [tuple(line.split("\t")) for line in r.stdout.splitlines()]
+        return fields(self.capture, *names)
 
     def judge(self):
         out = self.packets()
@@ -85,15 +95,19 @@ def behind_wire(lab, **options):
     return wire, guest
 
 
+def ended(status, seen):
+    """rping has ended well. It may close its channel while its own thread still waits at it: no fault of the peer's."""
+    assert status == 0 or "rdma_get_cm_event: Bad file descriptor" in seen, "status %d: %s" % (status, seen)
+
+
 def pings(guest, count, size, address, lab, name, *extra, **options):
     server = guest.start("rping -s -a %s -C %d -S %d -v" % (address, count, size))
     guest.listening("rping")
     out = Rdmagen(lab, guest, name, "ping", address, "-C", str(count), "-S", str(size), "-V", "-v", *extra,
                   **options).wait()
     assert "%d pings, 0 wrong" % count in out, out
-    status, seen = server.wait()
-    # rping may close its channel while its own thread still waits at it: no fault of the peer's.
-    assert status == 0 or "rdma_get_cm_event: Bad file descriptor" in seen, "status %d: %s" % (status, seen)
+    ended(*server.wait())
+    seen = server.log()
     assert seen.count("server ping data: rdma-ping-") == count, seen
     data = re.findall(r"^ping data: (.*)", out, re.M)
     theirs = [x[:len(d)] for x, d in zip(re.findall(r"server ping data: (.*)", seen), data)]
@@ -119,7 +133,8 @@ def case_ping_many_packets(lab, guest):
 def serve_pings(guest, count, size, own, lab, name, *extra, spoiled=0):
     server = Rdmagen(lab, guest, name, "ping", "-s", "-V", "-v", "--addr", own, *extra, spoiled=spoiled)
     status, out = guest.run("rping -c -a %s -C %d -S %d -V -v" % (own, count, size))
-    assert status == 0 and out.count("ping data: rdma-ping-") == count, out + server.text()
+    ended(status, out)
+    assert out.count("ping data: rdma-ping-") == count, out + server.text()
     text = server.wait()
     assert "%d pings served, 0 wrong" % count in text, text
 

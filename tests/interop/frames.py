@@ -80,3 +80,24 @@ class Crossing:
             self.wire.send(side, self.held[1 - side])
             return (frame,)
         return ()
+
+
+class PsnShift:
+    """The guest's REQ asks for another first PSN, and what belongs to it is translated both ways: so a peer that chooses its PSNs by chance
+    has those that a test needs."""
+    STARTING_PSN = 8 + 24 + 44  # behind the BTH: DETH, MAD header, in the REQ
+
+    def __init__(self, first):
+        self.first, self.by = first, None
+
+    def __call__(self, side, frame):
+        if side == THEIRS and cm_attr(frame) == REQ:
+            at = PAYLOAD + self.STARTING_PSN
+            self.by = (self.first - int.from_bytes(frame[at:at + 3], "big")) & 0xffffff
+            return (changed(frame, self.STARTING_PSN, self.first.to_bytes(3, "big")),)
+        # Our requests, and the guest's answers to them.
+        if self.by is None or not is_roce(frame) or opcode(frame) >> 5 or (RESP_FIRST <= opcode(frame) <= 0x12) == (side == OURS):
+            return (frame,)
+        by = self.by if side == THEIRS else -self.by
+        psn = (int.from_bytes(frame[BTH + 9:BTH + 12], "big") + by) & 0xffffff
+        return (with_icrc(frame[:BTH + 9] + psn.to_bytes(3, "big") + frame[BTH + 12:]),)
