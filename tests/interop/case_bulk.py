@@ -4,7 +4,7 @@ import os
 import subprocess
 import time
 
-from case_rdmagen import OWN, RDMAGEN, Rdmagen, ended
+from case_rdmagen import OWN, RDMAGEN, Rdmagen, ended, link
 
 MIB = int(os.environ.get("BULK_MIB", "64"))
 SIZE = 65535  # what rping takes at most
@@ -20,7 +20,7 @@ def guests(lab):
 class Unrecorded(Rdmagen):
     """Without a capture, which would be as large as the data."""
     def __init__(self, lab, guest, name, *args, mtu):
-        self.command = [RDMAGEN, *args, "--backend", "unix:%s,%s,%d" % (guest.to, guest.at, mtu)]
+        self.command = [RDMAGEN, *args, *link(guest, mtu)]
         self.out = open(lab.path(name + ".out"), "w+")
         self.process = lab.popen(self.command, stdout=self.out, stderr=subprocess.STDOUT)
 

@@ -26,14 +26,19 @@ def wrapped(capture, op):
     assert 0xffffff in psns and 0 in psns, sorted(set(psns))
 
 
+def link(guest, mtu):
+    """Options for the way to the guest."""
+    return ["-I", guest.tap] if guest.tap else ["--backend", "unix:%s,%s,%d" % (guest.to, guest.at, mtu)]
+
+
 class Rdmagen:
     """A run of rdmagen. What it records is judged at its end; `spoiled` packets in it have a wrong ICRC. `mtu`: of the guest."""
     def __init__(self, lab, guest, name, *args, spoiled=0, mtu=1500):
         self.spoiled = spoiled
         self.capture = lab.path(name + ".pcapng")
         six = ":" in " ".join(args[:2])
-        command = [RDMAGEN, *args, "--backend", "unix:%s,%s,%d" % (guest.to, guest.at, mtu), "-w", self.capture]
-        if "--addr" not in args:
+        command = [RDMAGEN, *args, *link(guest, mtu), "-w", self.capture]
+        if "--addr" not in args and not guest.tap:
             command += ["--addr", OWN6 if six else OWN]
         self.command = command
         self.out = open(lab.path(name + ".out"), "w+")
@@ -131,7 +136,8 @@ def case_ping_many_packets(lab, guest):
 
 
 def serve_pings(guest, count, size, own, lab, name, *extra, spoiled=0):
-    server = Rdmagen(lab, guest, name, "ping", "-s", "-V", "-v", "--addr", own, *extra, spoiled=spoiled)
+    address = ["--addr", own] if own in (OWN, OWN6) else ["-6"] if ":" in own else []
+    server = Rdmagen(lab, guest, name, "ping", "-s", "-V", "-v", *address, *extra, spoiled=spoiled)
     status, out = guest.run("rping -c -a %s -C %d -S %d -V -v" % (own, count, size))
     ended(status, out)
     assert out.count("ping data: rdma-ping-") == count, out + server.text()

@@ -46,6 +46,27 @@ class Failure(Exception):
     """A case did not come out as expected."""
 
 
+class Skip(Exception):
+    """The cases of this file cannot run here."""
+
+
+CLONE_NEWNET = 0x40000000
+
+
+def own_network():
+    """From now on this process and its children have a network of their own, which nobody sees and which goes with the last of them."""
+    if os.geteuid() != 0:
+        raise Skip("needs root")
+    if not os.path.exists("/dev/net/tun"):
+        raise Skip("no /dev/net/tun")
+    if not shutil.which("ip"):
+        raise Skip("no ip (iproute2)")
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.unshare(CLONE_NEWNET):
+        raise Skip("no network namespace: " + os.strerror(ctypes.get_errno()))
+    subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
+
+
 class Lab:
     """A folder, the programs started in it, and their end. Use it in a `with` statement."""
     def __init__(self):
@@ -109,10 +130,10 @@ class Job:
 
 
 class Guest:
-    """A virtual machine. Its frames go to the socket `to` and come from the socket `at`. Number n has the addresses 10.77.0.n and
-    fd77::n and the MAC address 52:54:00:77:00:0n."""
-    def __init__(self, lab, number, at, to, mtu=1500, vlan=None, forward=()):
-        self.lab, self.number, self.at, self.to, self.mtu = lab, number, at, to, mtu
+    """A virtual machine. Its frames go to the socket `to` and come from the socket `at`; or to and from the network interface `tap`, which
+    QEMU makes. Number n has the addresses 10.77.0.n and fd77::n and the MAC address 52:54:00:77:00:0n."""
+    def __init__(self, lab, number, at=None, to=None, mtu=1500, vlan=None, forward=(), tap=None):
+        self.lab, self.number, self.at, self.to, self.mtu, self.tap = lab, number, at, to, mtu, tap
         self.name, self.ip, self.ip6 = "guest%d" % number, "10.77.0.%d" % number, "fd77::%d" % number
         self.mac = "52:54:00:77:00:%02x" % number
         self.serial, self.count, self.lock = None, 0, threading.Lock()
@@ -120,6 +141,8 @@ class Guest:
         if vlan:
             words += " g.vlan=%d:10.78.0.%d/24" % (vlan, number)
         user = "user,id=n1,ipv6=off" + "".join(",hostfwd=tcp:127.0.0.1:%d-:%d" % f for f in forward)
+        wire = "tap,id=n0,ifname=%s,script=no,downscript=no,vhost=off,vnet_hdr=off" % tap if tap else \
+               "dgram,id=n0,local.type=unix,local.path=%s,remote.type=unix,remote.path=%s" % (at, to)
         self.log = lab.path(self.name + ".log")
         self.port = lab.path(self.name + ".agent")
         self.started = time.time()
@@ -128,7 +151,7 @@ class Guest:
             "-cpu", "max,la57=off", "-m", "256", "-smp", "1", "-no-reboot", "-display", "none",
             "-kernel", lab.image + "/vmlinux", "-initrd", lab.image + "/initrd", "-append",
             "console=ttyS0 quiet panic=-1 random.trust_cpu=on mitigations=off nokaslr tsc=reliable " + words,
-            "-netdev", "dgram,id=n0,local.type=unix,local.path=%s,remote.type=unix,remote.path=%s" % (at, to),
+            "-netdev", wire,
             "-device", "virtio-net-pci,netdev=n0,romfile=,mac=" + self.mac,
             "-netdev", user, "-device", "virtio-net-pci,netdev=n1,romfile=",
             "-device", "virtio-rng-pci",
