@@ -6,6 +6,7 @@
 #include "gen/backend.h"
 #include "gen/cm_agent.h"
 #include "gen/identity.h"
+#include "gen/live_net.h"
 #include "src/cap/write.h"
 
 #include <poll.h>
@@ -31,6 +32,11 @@ struct live_config {
     uint8_t profile;     /* enum ep_profile */
     uint64_t seed;       /* 0: from the clock */
     struct policies policies;
+    const enum rule *faults; /* rules that the endpoint breaks on purpose, n_faults of them */
+    unsigned n_faults;
+    const struct net_config *net; /* what frames meet on their way out and in; NULL: nothing */
+    struct event_list *events;    /* exact events; taken over; NULL: none */
+    unsigned side;                /* number of this host to them: 0 the active side, 1 the passive one */
     /* As in struct cm_agent_config, but `user` is the struct live. */
     void (*request)(void *user, const struct cm_conn *c, struct cm_answer *a);
     void (*event)(void *user, int qp, enum cm_event event, const struct cm_conn *c);
@@ -42,6 +48,8 @@ struct live {
     struct identity id;
     struct endpoint *ep;
     struct cm_agent *cm;
+    struct live_net *net; /* NULL: nothing is in the way */
+    struct event_list *events;
     struct cap_writer *record;
     struct cap_iface record_iface;
     int record_err;  /* first error of the capture file */

@@ -575,7 +575,10 @@ static bool path_of(void *user, const uint8_t gid[16], struct av *av)
 
 static int open_and_run(struct job *j)
 {
-    int r = live_cli_open(&j->live, &j->config);
+    int r;
+
+    j->config.side = j->server;
+    r = live_cli_open(&j->live, &j->config);
 
     if (r)
         return r;

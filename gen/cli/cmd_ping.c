@@ -400,6 +400,7 @@ int cmd_ping(int argc, char **argv)
     p->config.user = p;
     r = parse(p, argc, argv);
     if (r < 0) {
+        p->config.side = p->server;
         r = live_cli_open(&p->live, &p->config);
         if (r == 0)
             r = live_cli_close(&p->live, &p->config, p->server ? server(p) : client(p));

@@ -351,7 +351,10 @@ static int parse(struct job *j, int argc, char **argv)
 
 static int open_and_run(struct job *j)
 {
-    int r = live_cli_open(&j->live, &j->config);
+    int r;
+
+    j->config.side = j->server;
+    r = live_cli_open(&j->live, &j->config);
 
     if (r)
         return r;

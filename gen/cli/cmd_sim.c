@@ -1,6 +1,6 @@
 /* layer 4 (tool): `rdmagen sim`: its options. */
 #include "gen/cli/gen_cli.h"
-#include "gen/faults.h"
+#include "gen/cli/words.h"
 
 #include <stdlib.h>
 
@@ -237,13 +237,11 @@ static void add_fault(struct sim_job *job, unsigned host, enum rule rule)
 static int parse_fault(struct sim_job *job, const char *arg)
 {
     const char *colon = strchr(arg, ':'), *id = colon ? colon + 1 : arg;
-    enum rule rule = rule_find(id);
+    enum rule rule;
     unsigned hosts = 0;
 
-    if (rule == RULE_NONE)
-        return cli_error("--fault %s: there is no rule '%s'", arg, id);
-    if (!fault_find(rule))
-        return cli_error("--fault %s: this rule cannot be broken on purpose; `rdmagen faults` lists those that can", arg);
+    if (words_fault(arg, id, &rule))
+        return EXIT_BAD;
     if (!colon)
         hosts = rule_table[rule].fault == F_RSP ? 2 : rule_table[rule].fault == F_CM ? 3 : 1;
     else if (strncmp(arg, "requester:", 10) == 0)
@@ -258,31 +256,6 @@ static int parse_fault(struct sim_job *job, const char *arg)
     return 0;
 }
 
-/* Words of an event or of network nodes. */
-static int parse_words(struct sim_job *job, int key, const char *arg)
-{
-    struct token t[EVENT_WORDS];
-    struct text_error e;
-    const char *text = arg;
-    unsigned dirs = 3, n;
-    bool good;
-
-    if (key == KEY_NET && (strncmp(arg, "req:", 4) == 0 || strncmp(arg, "rsp:", 4) == 0)) {
-        dirs = arg[1] == 'e' ? 1 : 2;
-        text += 4;
-    }
-    n = text_split(text, t, ARRAY_LEN(t));
-    if (n > ARRAY_LEN(t))
-        return cli_error("%s '%s': too many words", name_of(key), arg);
-    if (key == KEY_NET)
-        good = net_parse(&job->sim.net, t, n, dirs, &e);
-    else
-        good = event_add(job->sim.events, t, n, arg, &e);
-    if (good)
-        return 0;
-    return cli_error("%s '%s': column %u: %s", name_of(key), arg, e.col + (unsigned)(text - arg), e.msg);
-}
-
 static int parse_loss(struct sim_job *job, const char *arg)
 {
     struct token t = token_of(arg);
@@ -293,7 +266,7 @@ static int parse_loss(struct sim_job *job, const char *arg)
         return cli_error("--loss %s: expected a probability such as 0.01 or 1%%", arg);
     strcpy(words, "loss=");
     strcat(words, arg);
-    return parse_words(job, KEY_NET, words);
+    return words_net(&job->sim.net, "--loss", words);
 }
 
 static int parse_policy(struct sim_job *job, int key, const char *arg)
@@ -439,8 +412,9 @@ static int parse_option(struct sim_job *job, int key, const char *arg)
     case KEY_LOSS:
         return parse_loss(job, arg);
     case KEY_EVENT:
+        return words_event(job->sim.events, "--event", arg);
     case KEY_NET:
-        return parse_words(job, key, arg);
+        return words_net(&job->sim.net, "--net", arg);
     case KEY_ACK:
     case KEY_WINDOW:
     case KEY_RATE_LIMIT:

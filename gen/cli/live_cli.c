@@ -1,5 +1,6 @@
 /* layer 4 (tool): options and messages of the live subcommands. */
 #include "gen/cli/live_cli.h"
+#include "gen/cli/words.h"
 #include "src/transport/flow.h"
 
 #include <errno.h>
@@ -46,6 +47,35 @@ static int option_profile(struct live_config *c, const char *arg)
     return 0;
 }
 
+/* What the options on frames and faults fill. */
+static struct {
+    struct net_config net;
+    struct event_list *events; /* until live_open() takes them over */
+    enum rule faults[64];
+    unsigned n_faults;
+} meant;
+
+static int option_event(struct live_config *c, const char *arg)
+{
+    if (!meant.events)
+        meant.events = event_list_new();
+    if (!meant.events)
+        return cli_error("out of memory");
+    c->events = meant.events;
+    return words_event(c->events, "--event", arg);
+}
+
+static int option_fault(struct live_config *c, const char *arg)
+{
+    if (meant.n_faults == ARRAY_LEN(meant.faults))
+        return cli_error("--fault %s: at most %zu rules", arg, ARRAY_LEN(meant.faults));
+    if (words_fault(arg, arg, &meant.faults[meant.n_faults]))
+        return EXIT_BAD;
+    c->faults = meant.faults;
+    c->n_faults = ++meant.n_faults;
+    return 0;
+}
+
 int live_option(struct live_config *c, int key, const char *arg, bool *mine)
 {
     uint64_t v = 0;
@@ -77,6 +107,13 @@ int live_option(struct live_config *c, int key, const char *arg, bool *mine)
         return option_mtu(c, arg);
     case LIVE_PROFILE:
         return option_profile(c, arg);
+    case LIVE_EVENT:
+        return option_event(c, arg);
+    case LIVE_NET:
+        c->net = &meant.net;
+        return words_net(&meant.net, "--net", arg);
+    case LIVE_FAULT:
+        return option_fault(c, arg);
     case LIVE_TOS:
         r = live_number("--tos", arg, 0, 255, &v);
         c->tclass = (uint8_t)v;
@@ -99,6 +136,7 @@ int live_cli_open(struct live *l, const struct live_config *c)
     struct live_error err;
 
     live_catch_signals();
+    meant.events = NULL;
     if (live_open(l, c, &err) < 0)
         return cli_error("%s", err.msg);
     if (*l->backend->note)
@@ -109,11 +147,14 @@ int live_cli_open(struct live *l, const struct live_config *c)
 int live_cli_close(struct live *l, const struct live_config *c, int status)
 {
     const struct backend_stats *s = backend_stats(l->backend);
+    const char *unused;
 
     if (s->dropped)
         cli_error("%llu frames were lost on their way in: this program was too slow", (unsigned long long)s->dropped);
     if (s->late_stamps)
         cli_error("%llu frames have the kernel's time stamps, not the interface's", (unsigned long long)s->late_stamps);
+    for (unsigned i = 0; l->events && (unused = events_unused(l->events, i)); i++)
+        cli_error("event '%s' never matched a packet", unused);
     if (l->id.conflicts)
         cli_error("another station claims to be %s", live_addr_str(l->id.gid));
     live_close(l);

@@ -15,6 +15,9 @@ enum {
     LIVE_TOS,
     LIVE_SEED,
     LIVE_PROFILE,
+    LIVE_EVENT,
+    LIVE_NET,
+    LIVE_FAULT,
     LIVE_PSN,
     LIVE_KEYS,
 };
@@ -34,6 +37,9 @@ enum {
         {LIVE_TOS, "tos", "BYTE", "TOS or traffic class: DSCP in the upper 6 bits, ECN in the lower 2 (0)"},           \
         {LIVE_PROFILE, "profile", "NAME", "strict (default) or rxe: the habits of Linux soft-RoCE"},                   \
         {LIVE_SEED, "seed", "N", "of all random numbers (from the clock)"},                                            \
+        {LIVE_EVENT, "event", "SPEC", "an exact event on frames sent or received, rdmagen-scenario(5): 'psn=5 drop'"}, \
+        {LIVE_NET, "net", "[DIR:]WORDS", "nodes that frames meet on their way, rdmagen-scenario(5); DIR: req or rsp"}, \
+        {LIVE_FAULT, "fault", "RULE", "break this rule (`rdmagen faults` lists them)"},                                \
     {                                                                                                                  \
         'w', "write", "FILE", "record all frames; pcapng, or pcap if FILE ends in .pcap"                               \
     }

@@ -1,0 +1,96 @@
+/* layer 3 (gen): what a live endpoint's own traffic meets on its way out and in. The chains are those of the simulated
+ * network, without a delay of their own. */
+#include "gen/live_net.h"
+
+#include <stdlib.h>
+
+#define QPS_MAX 4096 /* queue pairs that events can speak of */
+
+struct live_net {
+    struct net net;
+    struct event_list *events;
+    struct live *live; /* whose frame is under way */
+    unsigned side;
+    unsigned number[QPS_MAX]; /* of the connection, by handle; 0: none yet */
+};
+
+static void deliver(void *user, unsigned to, const uint8_t *data, uint32_t len, ns_t now)
+{
+    struct live_net *n = user;
+
+    if (to == n->side)
+        live_net_in(n->live, data, len, now);
+    else
+        live_net_out(n->live, data, len);
+}
+
+struct live_net *live_net_new(const struct net_config *conf, struct event_list *events, unsigned side)
+{
+    static const struct net_config none;
+    struct tap_set *const taps[TAP_PLACES] = {NULL};
+    struct live_net *n = calloc(1, sizeof *n);
+
+    if (!n || net_build(&n->net, conf ? conf : &none, taps, events, LINK_ETHERNET) < 0) {
+        free(n);
+        return NULL;
+    }
+    n->net.deliver = deliver;
+    n->net.user = n;
+    n->events = events;
+    n->side = side;
+    return n;
+}
+
+void live_net_free(struct live_net *n)
+{
+    if (n)
+        net_free(&n->net);
+    free(n);
+}
+
+/* Enter the connection of the queue pair with handle `h`, or what is known of it by now. */
+static void learn(struct live_net *n, const struct qp *q, unsigned h)
+{
+    struct conns *t = event_conns(n->events);
+    struct conn_id id = {.ud = q->type == QPT_UD};
+
+    id.qpn[n->side] = q->qpn;
+    id.psn[n->side] = q->attr.sq_psn;
+    id.qpn[n->side ^ 1] = q->attr.dest_qpn;
+    id.psn[n->side ^ 1] = q->attr.rq_psn;
+    if (!n->number[h])
+        n->number[h] = conns_add(t, &id);
+    else
+        t->c[n->number[h] - 1] = id;
+}
+
+void live_net_learn(struct live_net *n, const struct endpoint *ep)
+{
+    unsigned gaps = 0;
+
+    if (!n->events)
+        return;
+    for (unsigned h = 0; h < QPS_MAX && gaps < 64; h++) {
+        const struct qp *q = ep_qp(ep, (int)h);
+        gaps = q ? 0 : gaps + 1;
+        if (q && q->qpn > 1 && q->state >= QPS_RTR && q->state <= QPS_RTS && q->type != QPT_UD)
+            learn(n, q, h);
+    }
+}
+
+void live_net_pass(struct live_net *n, struct live *l, bool out, const uint8_t *data, uint32_t len, ns_t now)
+{
+    n->live = l;
+    net_send(&n->net, out ? n->side : n->side ^ 1, data, len, now);
+}
+
+void live_net_run(struct live_net *n, struct live *l, ns_t now)
+{
+    n->live = l;
+    net_run(&n->net, now);
+}
+
+ns_t live_net_next(struct live_net *n)
+{
+    return net_next(&n->net);
+}

@@ -1,0 +1,29 @@
+/* layer 3 (gen): what a live endpoint's own traffic meets on its way out and in: exact events and network nodes. */
+#ifndef RDMATRACE_LIVE_NET_H
+#define RDMATRACE_LIVE_NET_H
+
+#include "gen/net.h"
+
+struct live;
+
+struct live_net;
+
+/* `side`: number of the endpoint's host, 0 (requester) or 1; `conf` may be NULL. The events stay the caller's. NULL: out of
+ * memory, or too many nodes. */
+struct live_net *live_net_new(const struct net_config *conf, struct event_list *events, unsigned side);
+/* NULL is allowed. */
+void live_net_free(struct live_net *n);
+/* Tell the events of the endpoint's connections: those that have come about are found by themselves. */
+void live_net_learn(struct live_net *n, const struct endpoint *ep);
+/* A frame of this host (`out`) or of the peer sets out; live_net_out() and live_net_in() are called for what is left of it,
+ * now or in live_net_run(). */
+void live_net_pass(struct live_net *n, struct live *l, bool out, const uint8_t *data, uint32_t len, ns_t now);
+void live_net_run(struct live_net *n, struct live *l, ns_t now);
+/* When live_net_run() wants to be called; NS_NEVER: nothing is under way. */
+ns_t live_net_next(struct live_net *n);
+
+/* Of the loop: a frame goes to the wire, or to the endpoint. */
+void live_net_out(struct live *l, const uint8_t *data, uint32_t len);
+void live_net_in(struct live *l, const uint8_t *data, uint32_t len, ns_t now);
+
+#endif
