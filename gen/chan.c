@@ -24,9 +24,35 @@ static int wait_socket(struct live *l, int s, short events, ns_t end)
     return 0;
 }
 
+static int recv_message(struct chan *c, void *data, size_t len)
+{
+    ns_t end = live_now() + c->wait;
+    uint8_t message[RCHAN_MAX];
+    int r, n;
+
+    for (;;) {
+        rchan_poll(c->rdma, live_now());
+        n = rchan_take(c->rdma, message, live_now());
+        if (n >= 0)
+            break;
+        if (c->rdma->failed)
+            return -ECONNRESET;
+        r = live_now() > end ? -ETIMEDOUT : live_step(c->live, end);
+        if (r < 0)
+            return r;
+    }
+    if ((size_t)n != len)
+        return -EPROTO;
+    memcpy(data, message, len);
+    return 0;
+}
+
 int chan_recv(struct chan *c, void *data, size_t len)
 {
     ns_t end = live_now() + c->wait;
+
+    if (c->rdma)
+        return recv_message(c, data, len);
 
     for (size_t got = 0; got < len;) {
         int r = wait_socket(c->live, c->fd, POLLIN, end);
@@ -42,8 +68,11 @@ int chan_recv(struct chan *c, void *data, size_t len)
 
 int chan_send(struct chan *c, const void *data, size_t len)
 {
-    ssize_t n = send(c->fd, data, len, MSG_NOSIGNAL);
+    ssize_t n;
 
+    if (c->rdma)
+        return rchan_send(c->rdma, data, len, live_now());
+    n = send(c->fd, data, len, MSG_NOSIGNAL);
     return n == (ssize_t)len ? 0 : n < 0 ? -errno : -EIO;
 }
 

@@ -1,15 +1,17 @@
-/* layer 3 (gen): a channel on which programs tell each other their queue pairs, by TCP, while the endpoint goes on working: everything
- * that waits here runs the event loop. Data is bounded by what the caller asks for, time by `wait`. */
+/* layer 3 (gen): a channel on which programs tell each other their queue pairs, by TCP or by SENDs, while the endpoint goes on working:
+ * everything that waits here runs the event loop. Data is bounded by what the caller asks for, time by `wait`. */
 #ifndef RDMATRACE_CHAN_H
 #define RDMATRACE_CHAN_H
 
 #include "gen/live.h"
+#include "gen/rchan.h"
 
 #define CHAN_WAIT (20 * NS_PER_S) /* for one message, when nothing else is known */
 
 struct chan {
     struct live *live;
     int fd;    /* of the TCP connection; -1: none */
+    struct rchan *rdma; /* messages instead of TCP; NULL: TCP. The caller's */
     ns_t wait; /* longest time for one call */
 };
 
@@ -20,7 +22,8 @@ int chan_dial(struct chan *c, struct live *l, const char *host, uint16_t port, n
 int chan_listen(uint16_t port);
 /* Wait for a client, without end, and take it; closes `listener` in any case. 0 or a negative errno. */
 int chan_accept(struct chan *c, struct live *l, int listener, ns_t wait);
-/* Exactly `len` bytes. 0; -ETIMEDOUT; -ECONNRESET: the peer closed; another negative errno. */
+/* Exactly `len` bytes; with `rdma` one message of that length. 0; -ETIMEDOUT; -ECONNRESET: the peer closed; -EPROTO: a message of another
+ * length; another negative errno. */
 int chan_recv(struct chan *c, void *data, size_t len);
 /* A few KiB at most, which fit into an empty queue. 0 or a negative errno. */
 int chan_send(struct chan *c, const void *data, size_t len);

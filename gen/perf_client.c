@@ -1,11 +1,17 @@
 /* layer 3 (gen): the client of perftest's programs. */
 #include "gen/perf_client.h"
+#include "gen/live_cm.h"
 #include "gen/pingpong.h"
 
 #include <errno.h>
+#include <stdio.h>
 
 #define RESOLVE_WAIT  (3 * NS_PER_S)
 #define PROGRESS_STEP (100 * NS_PER_MS)
+#define CONNECT_WAIT  (70 * NS_PER_S) /* the CM itself gives up sooner */
+#define CONNECT_AGAIN (100 * NS_PER_MS)
+#define CONNECT_TRIES 10
+#define LEAVE_WAIT    (2 * NS_PER_S)
 #define DRAIN_WAIT    (2 * NS_PER_S)
 #define LINGER        (50 * NS_PER_MS) /* the peer may ask again for the last acknowledgement */
 
@@ -44,17 +50,29 @@ static int agree(struct perf_client *p)
     return 0;
 }
 
+/* Tell keys and hear the peer's. */
+static int swap_keys(struct perf_client *p, const struct perftest_keys *own, struct perftest_keys *peer)
+{
+    char mine[PERFTEST_TEXT], theirs[PERFTEST_TEXT];
+    int r;
+
+    if (p->rdma_cm) {
+        perftest_keys_put_binary((uint8_t *)mine, own);
+        r = swap(p, "the exchange of keys", mine, theirs, PERFTEST_BINARY);
+        perftest_keys_get_binary(peer, (const uint8_t *)theirs);
+        return r;
+    }
+    perftest_keys_put(mine, own);
+    r = swap(p, "the exchange of keys", mine, theirs, PERFTEST_TEXT);
+    return r == 0 && !perftest_keys_get(peer, theirs) ? -EPROTO : r;
+}
+
 /* Tell the keys of queue pair `i`; the peer's are taken down if `take`. */
 static int tell(struct perf_client *p, unsigned i, bool take)
 {
-    char mine[PERFTEST_TEXT], theirs[PERFTEST_TEXT];
-    struct perftest_keys keys;
-    int r;
+    struct perftest_keys keys = {0};
+    int r = swap_keys(p, &p->load.qp[i].own, &keys);
 
-    perftest_keys_put(mine, &p->load.qp[i].own);
-    r = swap(p, "the exchange of keys", mine, theirs, PERFTEST_TEXT);
-    if (r == 0 && !perftest_keys_get(&keys, theirs))
-        r = -EPROTO;
     if (r == 0 && take)
         p->load.qp[i].peer = keys;
     return r;
@@ -100,21 +118,136 @@ static int join(struct perf_client *p)
     return r;
 }
 
+/* --- Connecting by RDMA-CM --- */
+
+void perf_client_event(void *live, int qp, enum cm_event event, const struct cm_conn *c)
+{
+    struct perf_client *p = ((struct live *)live)->user;
+
+    if (qp != p->waiting)
+        return;
+    if (event == CM_EV_CONNECTED) {
+        p->connected = true;
+    } else if (event == CM_EV_REJECTED || event == CM_EV_UNREACHABLE || event == CM_EV_DISCONNECTED) {
+        p->gone = true;
+        p->not_there = event == CM_EV_REJECTED && c->rej_reason == CM_REJ_INVALID_SERVICE_ID;
+        snprintf(p->why, sizeof p->why, "%s", live_cm_why(event, c));
+    }
+}
+
+/* Try to connect a queue pair: 0, -ECONNREFUSED with p->why, or as live_step(). */
+static int try_qp(struct perf_client *p, int qp)
+{
+    uint8_t depth = p->config.op == LOAD_SEND || p->config.op == LOAD_WRITE ? 0 : p->config.outs;
+    ns_t end = live_now() + CONNECT_WAIT;
+    struct cm_params own;
+    struct ep_peer peer;
+    int r = 0;
+
+    p->step = "the RDMA-CM connection";
+    p->waiting = qp;
+    p->connected = p->gone = false;
+    if (!live_cm_peer(p->live, &peer, p->gid, ACCESS_REMOTE_WRITE))
+        return -EHOSTUNREACH;
+    live_cm_params(p->live, &own, qp, ep_pick_psn(p->live->ep), p->gid, p->port);
+    own.init_depth = own.resp_res = depth;
+    own.mtu = (uint8_t)cm_mtu_code(p->config.mtu ? p->config.mtu : p->live->mtu);
+    if (!cm_agent_connect(p->live->cm, qp, &own, &peer, live_now()))
+        return -ENOMEM;
+    while (r == 0 && !p->connected && !p->gone)
+        r = live_now() > end ? -ETIMEDOUT : live_step(p->live, end);
+    return r == 0 && p->gone ? -ECONNREFUSED : r;
+}
+
+/* The same; perftest listens anew for each group of queue pairs, and its clients try again until it does. */
+static int connect_qp(struct perf_client *p, int qp)
+{
+    int r = try_qp(p, qp);
+
+    for (unsigned i = 0; i < CONNECT_TRIES && r == -ECONNREFUSED && p->not_there && qp != p->control.qp; i++) {
+        ns_t end = live_now() + CONNECT_AGAIN;
+        for (r = 0; r == 0 && live_now() < end;)
+            r = live_step(p->live, end);
+        if (r == 0)
+            r = try_qp(p, qp);
+    }
+    if (r == 0)
+        p->why[0] = 0;
+    return r;
+}
+
+/* The connection for words. */
+static int call(struct perf_client *p)
+{
+    int r;
+
+    p->chan = (struct chan){.live = p->live, .fd = -1, .rdma = &p->control, .wait = CHAN_WAIT};
+    p->step = "the search for the peer's MAC address";
+    r = live_resolve(p->live, p->gid, RESOLVE_WAIT);
+    if (r == 0)
+        r = rchan_init(&p->control, p->live->ep);
+    if (r == 0)
+        r = connect_qp(p, p->control.qp);
+    if (r == 0)
+        rchan_poll(&p->control, live_now());
+    return r;
+}
+
+/* The queue pairs for data; before and after there is an exchange of no keys. */
+static int join_by_cm(struct perf_client *p)
+{
+    struct perftest_keys none = {0}, theirs;
+    int r = swap_keys(p, &none, &theirs);
+
+    for (unsigned i = 0; i < p->config.qps && r == 0; i++)
+        r = connect_qp(p, p->load.qp[i].qp);
+    if (r == 0)
+        r = swap_keys(p, &none, &theirs);
+    if (r == 0)
+        load_ready(&p->load, live_now());
+    return r;
+}
+
+static bool disconnecting(const struct perf_client *p, int qp)
+{
+    const struct cm_conn *c = cm_agent_conn(p->live->cm, qp);
+
+    return c && (c->state == CM_ST_ESTABLISHED || c->state == CM_ST_DREQ_SENT || c->pending || c->events);
+}
+
+/* Disconnect, and wait a little for the answers. */
+static void hang_up(struct perf_client *p)
+{
+    ns_t end = live_now() + LEAVE_WAIT;
+    bool busy = true;
+
+    for (unsigned i = 0; p->load.qp && i < p->config.qps; i++)
+        cm_agent_disconnect(p->live->cm, p->load.qp[i].qp, live_now());
+    cm_agent_disconnect(p->live->cm, p->control.qp, live_now());
+    while (busy && live_now() < end && live_step(p->live, live_now() + NS_PER_MS) == 0) {
+        busy = disconnecting(p, p->control.qp);
+        for (unsigned i = 0; p->load.qp && i < p->config.qps; i++)
+            busy = busy || disconnecting(p, p->load.qp[i].qp);
+    }
+}
+
 static int meet_perftest(struct perf_client *p)
 {
     const char *round = perftest_rounds(load_perftest_op(p->config.op), p->config.latency);
     int r;
 
     p->step = "the TCP connection";
-    r = chan_dial(&p->chan, p->live, p->host, p->port, CHAN_WAIT);
+    r = p->rdma_cm ? call(p) : chan_dial(&p->chan, p->live, p->host, p->port, CHAN_WAIT);
     if (r == 0)
         r = agree(p);
     if (r == 0)
         r = make(p);
+    if (r == 0 && p->rdma_cm)
+        r = join_by_cm(p);
     for (unsigned n = 0; round[n] && r == 0; n++) {
         for (unsigned i = 0; i < (round[n] == 'R' ? p->config.qps : 1) && r == 0; i++)
             r = tell(p, i, n == 0);
-        if (n == 0 && r == 0)
+        if (n == 0 && r == 0 && !p->rdma_cm)
             r = join(p);
     }
     return r;
@@ -138,12 +271,12 @@ static int part_from_perftest(struct perf_client *p)
         r = swap(p, "the exchange of reports", mine[i], theirs, PERFTEST_VALUE);
     if (r == 0)
         r = tell(p, 0, false);
-    if (r == 0) {
+    if (r == 0 && !p->rdma_cm) {
         p->step = "taking leave";
         r = chan_send(&p->chan, "done", PERFTEST_DONE);
+        if (r == 0)
+            r = chan_recv(&p->chan, theirs, PERFTEST_DONE);
     }
-    if (r == 0)
-        r = chan_recv(&p->chan, theirs, PERFTEST_DONE);
     return r;
 }
 
@@ -243,6 +376,8 @@ int perf_client_run(struct perf_client *p)
         r = run(p);
     if (r == 0 && !p->load.failed && p->exchange == PERF_PERFTEST)
         r = part_from_perftest(p);
+    if (p->control.ep)
+        hang_up(p);
     for (ns_t end = live_now() + LINGER; r == 0 && live_now() < end;)
         r = live_step(p->live, end);
     return r;
@@ -252,4 +387,6 @@ void perf_client_free(struct perf_client *p)
 {
     chan_close(&p->chan);
     load_free(&p->load);
+    if (p->control.ep)
+        rchan_free(&p->control);
 }

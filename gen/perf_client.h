@@ -17,7 +17,8 @@ struct perf_client {
     struct load_config config; /* mtu: filled in */
     uint8_t exchange;          /* enum perf_exchange */
     const char *host;          /* of the TCP exchange */
-    uint16_t port;             /* of it */
+    uint16_t port;             /* of it, or of RDMA-CM */
+    bool rdma_cm;              /* PERF_PERFTEST: connect by RDMA-CM, exchange by SENDs, as perftest -R; RC only */
     const uint8_t *gid;        /* the peer's address, for messages and PERF_BY_HAND */
     struct perftest_keys by_hand;
     bool psn_given;            /* own_psn is to be used */
@@ -29,6 +30,11 @@ struct perf_client {
     void *user;
     /* What became of it. */
     struct chan chan;
+    struct rchan control; /* with rdma_cm */
+    int waiting;          /* queue pair whose connection is waited for */
+    bool connected, gone; /* what became of it */
+    bool not_there;       /* with `gone`: nobody listens */
+    char why[160];        /* of `gone` */
     struct load load; /* freed by perf_client_free() */
     const char *step; /* what failed: "the exchange of versions" */
     bool ours;        /* the peer is rdmagen */
@@ -38,6 +44,8 @@ struct perf_client {
 /* Do all of it. 0: the load ran, p->load tells whether it failed; a negative errno with p->step: what came before or after it.
  * -EPROTO: the peer said something else than expected. */
 int perf_client_run(struct perf_client *p);
+/* With rdma_cm: what live_config.event must be, and live_config.user the struct perf_client. */
+void perf_client_event(void *live, int qp, enum cm_event event, const struct cm_conn *c);
 void perf_client_free(struct perf_client *p);
 
 #endif

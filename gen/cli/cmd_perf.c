@@ -46,7 +46,8 @@ static const struct opt_def defs[] = {
     {KEY_RATE, "rate", "BPS", "bit/s of payload, all queue pairs together, with K, M or G (as fast as possible)"},
     {'L', "latency", NULL, "one message at a time and the peer's answer, as ib_*_lat"},
     {'V', "validate", NULL, "compare the data, as far as it can be known: see the manual"},
-    {'p', "port", "PORT", "TCP port of the exchange (18515)"},
+    {'p', "port", "PORT", "port of the exchange: of TCP or, with -R, of RDMA-CM (18515)"},
+    {'R', "rdma-cm", NULL, "connect by RDMA-CM and exchange by SENDs, as perftest -R"},
     {KEY_TCP, "tcp", "HOST", "exchange with HOST instead"},
     {KEY_EXCHANGE, "exchange", "NAME", "perftest (default), or pingpong: as ibv_rc_pingpong and its kind do, for send"},
     {KEY_DEST_QP, "dest-qp", "QPN", "no exchange, everything is known: the peer's queue pair"},
@@ -216,6 +217,9 @@ static int option(struct job *j, int key, const char *arg)
         r = live_number("-p", arg, 1, 65535, &v);
         j->perf.port = (uint16_t)v;
         break;
+    case 'R':
+        j->perf.rdma_cm = true;
+        break;
     case KEY_TCP:
         j->tcp = arg;
         break;
@@ -267,6 +271,10 @@ static int settle(struct job *j)
         return cli_error("--dest-qp needs --psn");
     if (p->exchange == PERF_BY_HAND && c->op != LOAD_SEND && !(j->given[2] && j->given[3]))
         return cli_error("--dest-qp needs --rkey and --va for this");
+    if (p->rdma_cm && p->exchange != PERF_PERFTEST)
+        return cli_error("-R excludes --exchange pingpong and --dest-qp");
+    if (p->rdma_cm && c->type != QPT_RC)
+        return cli_error("-R: RC only");
     if (atomic)
         c->size = 8;
     else if (!c->size)
@@ -352,7 +360,7 @@ static int run(struct job *j)
     int r, status = EXIT_OK;
 
     p->live = &j->live;
-    p->host = j->tcp ? j->tcp : j->host;
+    p->host = j->tcp && !p->rdma_cm ? j->tcp : j->host;
     p->gid = j->gid;
     p->progress = show ? show_progress : NULL;
     p->made = show_keys;
@@ -361,7 +369,8 @@ static int run(struct job *j)
     if (show)
         fputs("\r                    \r", stderr);
     if (r < 0) {
-        cli_error("%s with %s failed: %s", p->step, p->host, r == -EPROTO ? "it does not speak as expected" : strerror(-r));
+        cli_error("%s with %s failed: %s", p->step, p->host,
+                  r == -EPROTO ? "it does not speak as expected" : *p->why ? p->why : strerror(-r));
         status = EXIT_FOUND;
     }
     if (p->load.failed) {
@@ -406,6 +415,8 @@ int cmd_perf(int argc, char **argv)
         return cli_error("out of memory");
     j->perf.config = (struct load_config){.op = (uint8_t)load_op_find(argv[0]), .qps = 1, .depth = 128, .batch = 1, .outs = 16};
     j->perf.port = PERFTEST_PORT;
+    j->config.event = perf_client_event;
+    j->config.user = &j->perf;
     j->perf.timeout = 10 * NS_PER_S;
     r = parse(j, argc, argv);
     if (r < 0)

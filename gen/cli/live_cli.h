@@ -2,7 +2,7 @@
 #ifndef RDMATRACE_LIVE_CLI_H
 #define RDMATRACE_LIVE_CLI_H
 
-#include "gen/live.h"
+#include "gen/live_cm.h"
 #include "program.h"
 
 /* Keys above the letters. */
@@ -54,17 +54,6 @@ int live_cli_open(struct live *l, const struct live_config *c);
 int live_cli_close(struct live *l, const struct live_config *c, int status);
 /* Message for a failed live_step() or live_resolve() about `host`: the exit status. */
 int live_cli_error(int err, const char *host);
-
-/* Parameters for a connection by RDMA-CM from queue pair `qp` of this side, which expects `psn` first, to port `port`
- * of `gid`. */
-void live_cm_params(struct live *l, struct cm_params *p, int qp, uint32_t psn, const uint8_t gid[16], uint16_t port);
-/* What the connection manager does not negotiate: path to `gid`, and the rights `access`. False: the host is not known.
- */
-bool live_cm_peer(struct live *l, struct ep_peer *p, const uint8_t gid[16], uint8_t access);
-/* The next queue pair that went into error because of what arrived for it, its handle, and *why in words; -1: none. */
-int live_failed_qp(struct live *l, const char **why);
-/* Why a connection did not come about, in words. Returns a static buffer. */
-const char *live_cm_why(enum cm_event e, const struct cm_conn *c);
 
 int cmd_ping(int argc, char **argv);
 void cmd_ping_help(struct buf *b);

@@ -1,25 +1,33 @@
-"""rdmagen write, read, send, cas and faa against perftest's servers. The parameters are exchanged over QEMU's user network."""
+"""rdmagen write, read, send, cas and faa against perftest's servers. The parameters are exchanged over QEMU's user network, or by RDMA-CM."""
 import json
 import re
 
-from case_pingpong import free_port, guests
+import case_pingpong
 from case_rdmagen import Rdmagen
 
 N = 100  # messages of each queue pair
 
 
-def client(lab, guest, port, index, op, tool, size=65536, family="4", qps=1, kind="RC", mtu=1024, more=()):
+def guests(lab):
+    return case_pingpong.guests(lab)[1:]
+
+
+def client(lab, guest, port, index, op, tool, size=65536, family="4", qps=1, kind="RC", mtu=1024, cm=False, more=()):
     """rdmagen is the client."""
-    name = "%s%d%s%d%s" % (op, size, family, qps, kind)
+    name = "%s%d%s%d%s%d.%d" % (op, size, family, qps, kind, cm, mtu)
     command = "%s -d rxe0 -x %d -F -n %d -m %d" % (tool, index[family], N, mtu)
     command += "" if "atomic" in tool else " -s %d" % size
     command += {"cas": " -A CMP_AND_SWAP", "faa": " -A FETCH_AND_ADD"}.get(op, "")
     command += " -q %d" % qps if qps > 1 else ""
     command += " -c %s" % kind if kind != "RC" else ""
+    command += " -R" if cm else ""
+    command += " -o 16" if cm and ("read" in tool or "atomic" in tool) else ""  # it says 128 in its REP, whatever the REQ says
+    guest.run("killall -9 %s" % tool)  # left behind by a case that failed
     peer = guest.start(command)
-    guest.listening("tcp:18515")
+    guest.listening(tool if cm else "tcp:18515")
     us = Rdmagen(lab, guest, name, op, guest.ip if family == "4" else guest.ip6, "-s", str(size), "-n", str(N), "-q", str(qps), "-c", kind,
-                 "-m", str(mtu), "--tcp", "127.0.0.1", "-p", str(port), "-V", "--profile", "rxe", "--json=" + lab.path(name + ".json"), *more)
+                 "-m", str(mtu), *(["-R"] if cm else ["--tcp", "127.0.0.1", "-p", str(port)]), "-V", "--profile", "rxe", "--json=" + lab.path(name + ".json"), *more,
+                 mtu=1500 if mtu <= 1024 else 4200)
     out = us.wait()
     status, seen = peer.wait()
     assert status == 0, "status %d: %s" % (status, seen)
@@ -82,3 +90,55 @@ def case_perftest_read_lat(*args):
 
 def case_perftest_atomic_lat(*args):
     client(*args, "faa", "ib_atomic_lat", size=8, more=("-L",))
+
+
+def case_perftest_write_bw_cm(*args):
+    client(*args, "write", "ib_write_bw", size=4096, cm=True)
+
+
+def case_perftest_write_bw_cm_4_queue_pairs(*args):
+    client(*args, "write", "ib_write_bw", size=4096, qps=4, cm=True)
+
+
+def case_perftest_read_bw_cm(*args):
+    client(*args, "read", "ib_read_bw", size=4096, cm=True)
+
+
+def case_perftest_send_bw_cm(*args):
+    client(*args, "send", "ib_send_bw", size=4096, cm=True)
+
+
+def case_perftest_cas_cm(*args):
+    client(*args, "cas", "ib_atomic_bw", size=8, cm=True)
+
+
+def case_perftest_faa_cm_2_queue_pairs(*args):
+    client(*args, "faa", "ib_atomic_bw", size=8, qps=2, cm=True)
+
+
+def case_perftest_send_lat_cm(*args):
+    client(*args, "send", "ib_send_lat", size=64, cm=True, more=("-L",))
+
+
+def case_perftest_write_lat_cm(*args):
+    client(*args, "write", "ib_write_lat", size=64, cm=True, more=("-L",))
+
+
+def path_mtu(args, op, tool, mtu):
+    guest = args[1]
+    guest.run("ip link set eth0 mtu %d" % (1500 if mtu <= 1024 else 4200))
+    try:
+        client(*args, op, tool, size=20000, mtu=mtu)
+    finally:
+        guest.run("ip link set eth0 mtu 1500")
+
+
+def make(op, tool, mtu):
+    def case(*args):
+        path_mtu(args, op, tool, mtu)
+    return case
+
+
+for m in (256, 512, 2048, 4096):
+    for o, t in (("write", "ib_write_bw"), ("read", "ib_read_bw"), ("send", "ib_send_bw")):
+        globals()["case_perftest_%s_path_mtu_%d" % (o, m)] = make(o, t, m)
