@@ -312,6 +312,8 @@ static void mark_judged(struct judge *j, const struct pkt *p)
         return;
     }
     judged(j, 5, rules_connected, ARRAY_LEN(rules_connected));
+    if (UNLIKELY(service == SVC_XRC))
+        report_judged(j->report, RULE_SVC_04);
     if (service == SVC_UC)
         judged(j, 6, rules_uc, ARRAY_LEN(rules_uc));
     else
@@ -332,6 +334,8 @@ static void note_capture(struct judge *j, const struct pkt *p)
         return;
     }
     if (f->iface < JUDGE_TAPS) {
+        if (UNLIKELY(j->last_ts[f->iface] == INT64_MIN))
+            j->first_ts[f->iface] = f->ts;
         if (UNLIKELY(f->ts < j->last_ts[f->iface]) && j->backwards++ == 0)
             j->backwards_frame = frame_u32(p);
         j->last_ts[f->iface] = f->ts;
@@ -354,6 +358,8 @@ static void judge_connected(struct judge *j, const struct pkt *p)
         f->first_ts = p->frame->ts;
         judge_first(j, p, flow);
     }
+    if (UNLIKELY(j->n_pauser))
+        judge_while_paused(j, p, flow);
     judge_flow(j, p, flow);
     if (p->op->flags & OPF_REQUEST) {
         judge_request(j, p, flow);
@@ -374,8 +380,10 @@ void judge_packet(struct judge *j, const struct pkt *p)
         judge_cm_early(j, p);
     if (UNLIKELY(p->have & H_MAD || !(p->have & H_BTH)))
         learn_packet(&j->learner, j->conns, p);
-    if (p->encap == ENCAP_NONE)
+    if (p->encap == ENCAP_NONE) {
+        judge_pause(j, p);
         return;
+    }
     if (!(p->have & H_BTH)) {
         j->spoiled = p->frame->number;
         judge_malformed(j, p);
@@ -429,6 +437,9 @@ void judge_end(struct judge *j)
         }
     }
     judge_strays(j);
+    judge_strangers(j);
+    judge_pause_end(j);
+    judge_fairness(j);
     judge_cm_end(j);
     note_capture_end(j);
     if (n.evicted)

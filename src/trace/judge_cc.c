@@ -1,6 +1,10 @@
 /* layer 3 (trace): the judge: rules about congestion: CNPs, marks, rates. */
 #include "src/trace/judge_impl.h"
 
+#include <stdlib.h>
+
+#define CNP_LATE (10 * NS_PER_MS) /* a mark leads to a CNP within microseconds: so much later nobody answers what came before the capture */
+
 /* A CNP that is not what it should be. */
 static void cnp_bad(struct judge *j, const struct pkt *p, uint32_t flow, const char *expected, const char *seen, const char *text)
 {
@@ -12,19 +16,46 @@ static void cnp_bad(struct judge *j, const struct pkt *p, uint32_t flow, const c
     judge_found(j, p, f);
 }
 
+/* A CNP for a queue pair to which nothing else went yet: whether it has sent is looked at in the end. */
+static void stranger(struct judge *j, const struct pkt *p)
+{
+    struct stranger *c = &j->stranger[j->n_stranger % STRANGERS];
+    uint32_t iface = p->frame->iface;
+
+    j->n_stranger++;
+    *c = (struct stranger){.frame = frame_u32(p), .tap = conn_tap_of(p->frame), .qpn = p->bth.dqpn};
+    c->early = iface >= JUDGE_TAPS || !p->frame->has_ts || p->frame->ts - j->first_ts[iface] < CNP_LATE;
+    conn_addr_of(p, &c->src, &c->dst);
+}
+
+/* How much the queue pair has sent that a CNP is for. */
+static void mark_rate(struct judge *j, const struct pkt *p, uint32_t flow)
+{
+    struct jflow *f = flow == FLOW_NONE ? NULL : &j->flows[flow];
+
+    if (!f || !f->half)
+        return;
+    f->cnp_last = (struct rate_mark){.frame = frame_u32(p), .ts = p->frame->ts, .bytes = f->half->bytes};
+    if (!f->cnp_first.frame)
+        f->cnp_first = f->cnp_last;
+}
+
 void judge_cnp(struct judge *j, const struct pkt *p)
 {
     uint32_t flow = conn_flow_find(j->conns, p), sum = 0;
     struct jflow *f = flow == FLOW_NONE ? NULL : &j->flows[flow];
 
     report_judged(j->report, RULE_CC_01);
+    report_judged(j->report, RULE_CC_02);
     for (uint32_t i = 0; i < p->payload_cap; i++)
         sum |= p->data[p->payload_off + i];
     if (p->bth.psn || p->bth.se || sum || (p->bth.migreq && j->o.profile != PROFILE_NV))
         cnp_bad(j, p, flow, "PSN 0, no SE, no MigReq, 16 zero bytes",
             say(j, "PSN %u, SE %u, MigReq %u%s", p->bth.psn, p->bth.se, p->bth.migreq, sum ? ", other bytes" : ""), "A CNP is empty but for the queue pair it is for.");
-    if (!f)
+    if (!f) {
+        stranger(j, p);
         return;
+    }
     if (f->pkey.have && !f->pkey.pending && ((f->pkey.value ^ p->bth.pkey) & 0x7fff))
         cnp_bad(j, p, flow, say(j, "P_Key 0x%04x", f->pkey.value), say(j, "0x%04x", p->bth.pkey), "A CNP carries the P_Key of the packet that was marked.");
     if (f->cnps && (!f->cnp_gap || p->frame->ts - f->cnp_ts < f->cnp_gap))
@@ -32,6 +63,146 @@ void judge_cnp(struct judge *j, const struct pkt *p)
     if (f->cnps++ == 0)
         f->cnp_frame = frame_u32(p);
     f->cnp_ts = p->frame->ts;
+    mark_rate(j, p, conn_flow_at(j->conns, flow)->peer);
+}
+
+/* --- CNPs for nobody known ------------------------------------------------------------------------------------------------------- */
+
+static void tell_stranger(struct judge *j, const struct stranger *c, unsigned lacks)
+{
+    struct found f = found_of(RULE_CC_02, FLOW_NONE);
+
+    j->file = (uint16_t)(c->tap >> 16);
+    f.frame = c->frame;
+    f.has = (N_RSP | N_START) & ~lacks;
+    f.lacks = lacks;
+    f.expected = "a queue pair that has sent to this node";
+    f.seen = say(j, "QP 0x%06x", c->qpn);
+    f.text = "No packet of that queue pair was seen, nor any other for it.";
+    judge_found(j, NULL, f);
+}
+
+/* Whether the queue pair that a CNP is for has sent, or been sent to; what is not known is added to *lacks. */
+static bool is_known(struct judge *j, const struct stranger *c, unsigned *lacks)
+{
+    struct conn_counts n = conn_counts(j->conns);
+
+    if (conn_flow_named(j->conns, c->tap, &c->src, &c->dst, c->qpn) != FLOW_NONE || ud_source_seen(j, c->tap, &c->dst, c->qpn))
+        return true;
+    if (n.evicted || j->ud_from_lost)
+        *lacks |= N_RSP;
+    for (uint32_t i = 0; i < n.flows; i++) {
+        const struct flow *f = conn_flow_at(j->conns, i);
+        if (f->tap != c->tap || memcmp(&f->src, &c->dst, 16) != 0 || memcmp(&f->dst, &c->src, 16) != 0)
+            continue;
+        if (f->have_sqpn && f->sqpn == c->qpn)
+            return true;
+        *lacks |= f->have_sqpn ? 0 : N_RSP; /* nobody knows who sent these */
+    }
+    return false;
+}
+
+void judge_strangers(struct judge *j)
+{
+    for (unsigned i = 0; i < STRANGERS; i++) {
+        const struct stranger *c = &j->stranger[i];
+        unsigned lacks = c->early ? N_START : 0;
+        if (c->frame && !is_known(j, c, &lacks))
+            tell_stranger(j, c, lacks);
+    }
+}
+
+/* --- Rates --------------------------------------------------------------------------------------------------------------------------- */
+
+static double gbps(uint64_t bytes, ns_t time)
+{
+    return time > 0 ? (double)bytes * 8 / (double)time : 0;
+}
+
+static void note_rate(struct judge *j, uint32_t flow, const struct jflow *f)
+{
+    const struct half *h = f->half;
+    const struct rate_mark *a = &f->cnp_first, *b = &f->cnp_last;
+    double before, during, after;
+
+    if (!h || !a->frame || a->ts <= h->first_ts || h->last_ts <= b->ts)
+        return;
+    before = gbps(a->bytes, a->ts - h->first_ts);
+    during = gbps(b->bytes - a->bytes, b->ts - a->ts);
+    after = gbps(h->bytes - b->bytes, h->last_ts - b->ts);
+    judge_note(j, RULE_CC_06, flow, a->frame,
+               b->ts > a->ts ? say(j, "%.6f Gbit/s before the first CNP, %.6f between CNPs, %.6f after the last", before, during, after)
+                             : say(j, "%.6f Gbit/s before the CNP, %.6f after it", before, after),
+               "Payload of the queue pair that the CNPs are for: it should fall, and recover.");
+}
+
+/* One sender to a destination. */
+struct share {
+    uint32_t tap;
+    struct conn_addr dst;
+    ns_t first, last;
+    uint64_t bytes;
+};
+
+static int by_destination(const void *x, const void *y)
+{
+    const struct share *a = x, *b = y;
+    int d = a->tap != b->tap ? (a->tap < b->tap ? -1 : 1) : memcmp(&a->dst, &b->dst, 16);
+
+    return d ? d : (a->bytes < b->bytes) - (a->bytes > b->bytes);
+}
+
+/* Whether they sent at the same time: for at least half of the time of `b`. */
+static bool together(const struct share *a, const struct share *b)
+{
+    ns_t from = a->first > b->first ? a->first : b->first, to = a->last < b->last ? a->last : b->last;
+
+    return (to - from) * 2 >= b->last - b->first;
+}
+
+/* Jain's index of `n` senders to one destination, of which the first sent most: those that sent while it did. */
+static void note_shares(struct judge *j, const struct share *s, uint32_t n)
+{
+    double sum = 0, squares = 0, low = 0, high = 0;
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < n; i++) {
+        double r = gbps(s[i].bytes, s[i].last - s[i].first);
+        if (!together(s, &s[i]))
+            continue;
+        low = count && low < r ? low : r;
+        high = high > r ? high : r;
+        sum += r;
+        squares += r * r;
+        count++;
+    }
+    if (count < 2)
+        return;
+    j->file = (uint16_t)(s->tap >> 16);
+    judge_note(j, RULE_CC_08, FLOW_NONE, 0, say(j, "Jain's index %.3f of %u queue pairs to one destination, %.6f to %.6f Gbit/s", sum * sum / (count * squares), count, low, high),
+               "1 is perfectly fair, 1/n is all for one. Payload, of queue pairs that send at the same time.");
+}
+
+void judge_fairness(struct judge *j)
+{
+    struct conn_counts c = conn_counts(j->conns);
+    struct share *s = judge_wants(j, RULE_CC_08) && c.flows > 1 ? malloc(c.flows * sizeof *s) : NULL;
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; s && i < c.flows; i++) {
+        const struct half *h = j->flows[i].half;
+        const struct flow *f = conn_flow_at(j->conns, i);
+        if (h && h->bytes && h->last_ts > h->first_ts)
+            s[n++] = (struct share){.tap = f->tap, .dst = f->dst, .first = h->first_ts, .last = h->last_ts, .bytes = h->bytes};
+    }
+    if (n)
+        qsort(s, n, sizeof *s, by_destination);
+    for (uint32_t i = 0, k; i < n; i = k) {
+        for (k = i + 1; k < n && s[k].tap == s[i].tap && memcmp(&s[k].dst, &s[i].dst, 16) == 0; k++)
+            ;
+        note_shares(j, s + i, k - i);
+    }
+    free(s);
 }
 
 /* --- At the end ----------------------------------------------------------------------------------------------------------------- */
@@ -52,4 +223,5 @@ void judge_congestion(struct judge *j, uint32_t flow)
     if (f->cnps && g && !g->ce)
         judge_note(j, RULE_CC_05, flow, f->cnp_frame, say(j, "%llu CNPs", (unsigned long long)f->cnps),
                    "No packet marked CE was seen: the mark was set behind the tap, or something else made its receiver send CNPs.");
+    note_rate(j, flow, f);
 }

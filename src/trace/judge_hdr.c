@@ -24,6 +24,16 @@ static void warn(struct judge *j, const struct pkt *p, enum rule rule, const cha
 
 /* --- Packets that are not what they should be --------------------------------------------------------------------------------- */
 
+/* Whether a malformed XRC packet lacks exactly the XRCETH, or has exactly that too much. */
+static bool xrceth_amiss(const struct pkt *p)
+{
+    if (p->bth.opcode >> 5 != SVC_XRC || !p->op->name)
+        return false;
+    if (p->op->flags & OPF_REQUEST)
+        return p->payload_off == p->end; /* the ICRC was read as the last header */
+    return !(p->op->flags & OPF_PAYLOAD) && p->payload_off + 8 == p->end;
+}
+
 void judge_malformed(struct judge *j, const struct pkt *p)
 {
     if (p->icrc == CRC_BAD) {
@@ -44,6 +54,8 @@ void judge_malformed(struct judge *j, const struct pkt *p)
     else if (p->op->ext & (H_IMMDT | H_IETH) && p->payload_off + 4 > p->end)
         bad(j, p, RULE_SEQ_12, "the header that carries the immediate data or the key", p->why,
             "The opcode announces a header for which the packet has no room.");
+    else if (xrceth_amiss(p))
+        bad(j, p, RULE_SVC_04, p->op->flags & OPF_REQUEST ? "an XRCETH" : "no XRCETH", p->why, "XRC requests, and they alone, have four bytes more behind the BTH.");
     else
         bad(j, p, RULE_FMT_06, "the headers of the opcode", p->why, "Opcode and length of the packet do not fit together.");
 }
@@ -259,6 +271,9 @@ static void check_mtu(struct judge *j, const struct pkt *p, uint32_t flow)
                             (struct found){.rule = RULE_SEQ_05, .severity = SEV_E, .flow = flow, .frame = s->other_frame, .cause = p->frame->number,
                                            .expected = say(j, "path MTU %u", s->value), .seen = say(j, "%u", s->other),
                                            .text = "First and Middle packets before and after have another length: the path MTU of a queue pair does not change."});
+        } else if (p->bth.opcode >> 5 == SVC_XRC && is_pmtu(p->op->flags & OPF_REQUEST ? len + 4 : len - 4)) {
+            bad(j, p, RULE_SVC_04, p->op->flags & OPF_REQUEST ? "an XRCETH and a path MTU of payload" : "a path MTU of payload and no XRCETH",
+                say(j, "%u bytes", len), "XRC requests, and they alone, have four bytes more behind the BTH.");
         } else if (len > MTU_MAX) {
             warn(j, p, RULE_SEQ_05, "at most 4096 bytes", say(j, "%u", len), "A path MTU of its vendor's own.");
         } else {

@@ -39,6 +39,13 @@ struct pending_fail {
     uint32_t other;  /* a second PSN, for the text */
 };
 
+/* What a flow had carried when a CNP for its sender was seen. */
+struct rate_mark {
+    uint32_t frame; /* of the CNP; 0: none */
+    ns_t ts;
+    uint64_t bytes;
+};
+
 struct jflow {
     struct kind_state kind[2];
     struct steady service, pkey, migreq, mtu;
@@ -57,6 +64,7 @@ struct jflow {
     uint64_t ce, cnps;
     uint32_t ce_frame, cnp_frame; /* the first ones */
     ns_t cnp_ts, cnp_gap;  /* of the latest CNP; shortest spacing */
+    struct rate_mark cnp_first, cnp_last; /* in the flow whose sender the CNPs are for */
     /* Notes. */
     uint32_t ackreq_run, ackreq_run_max;
     uint32_t rnr_code;     /* code + 1 of the RNR NAKs that answer this flow's requests */
@@ -74,6 +82,31 @@ struct jflow {
     uint32_t wr_total, wr_frame;
     uint64_t wr_sum;
 };
+
+/* A CNP for a queue pair of which nothing was known then. */
+struct stranger {
+    uint32_t frame; /* 0: unused */
+    uint32_t tap, qpn;
+    struct conn_addr src, dst; /* of the CNP */
+    bool early;     /* it may answer what was sent before the capture began */
+};
+#define STRANGERS 64
+
+/* A traffic class that a station has paused. */
+struct pause {
+    ns_t since, from, until; /* first and latest pause frame without an end in between; when the pause is over at the earliest */
+    uint32_t since_frame, frame;
+    bool on, storm;          /* storm: it was reported */
+};
+
+/* A station that sends pause frames. */
+struct pauser {
+    uint32_t tap, first_frame;
+    uint8_t mac[6];
+    uint64_t frames, quanta;
+    struct pause class[8];
+};
+#define PAUSERS 64
 
 /* UD destinations, a table in which newer ones take the places of older ones. */
 struct ud_dest {
@@ -137,7 +170,11 @@ struct judge {
     uint64_t packets, cut, untimed, backwards, drops, malformed;
     uint32_t cut_frame, backwards_frame;
     uint64_t spoiled;      /* the latest frame that its receiver drops and that belongs to no flow */
-    ns_t last_ts[JUDGE_TAPS];
+    ns_t first_ts[JUDGE_TAPS], last_ts[JUDGE_TAPS];
+    struct pauser pauser[PAUSERS];
+    unsigned n_pauser;
+    struct stranger stranger[STRANGERS];
+    uint32_t n_stranger;
     uint16_t file;
     bool judged_any[8]; /* which groups of rules were marked as judged */
     char said[6][256];
@@ -229,6 +266,13 @@ void judge_agreed(struct judge *j, const struct pkt *p, uint32_t flow, enum seen
 void judge_agreed_answer(struct judge *j, const struct pkt *p, uint32_t flow);
 /* At the end: packets for a queue pair other than the one that CM named. */
 void judge_strays(struct judge *j);
+/* A frame without InfiniBand, which may be a pause frame; a connected packet of `flow` once pause frames were seen; the end. */
+void judge_pause(struct judge *j, const struct pkt *p);
+void judge_while_paused(struct judge *j, const struct pkt *p, uint32_t flow);
+void judge_pause_end(struct judge *j);
+/* Likewise: CNPs for queue pairs that nothing is known of; how destinations are shared. */
+void judge_strangers(struct judge *j);
+void judge_fairness(struct judge *j);
 /* Marks and CNPs of a flow, at the end. */
 void judge_congestion(struct judge *j, uint32_t flow);
 /* Note the queue pair that a datagram names as its sender; and whether it was noted (j->ud_from_lost: some were forgotten). */
