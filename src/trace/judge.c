@@ -112,6 +112,7 @@ const char *say(struct judge *j, const char *fmt, ...)
 
 /* --- Needs -------------------------------------------------------------------------------------------------------------------- */
 
+#define PAIRING_PROVED 16  /* responses that fit before a pairing by PSN agreement in mid-stream counts */
 #define SIMILAR_PSNS 65536 /* queue pairs whose PSNs are closer than this may be taken for each other */
 
 enum opener { OPENER_UNKNOWN, OPENER_THIS, OPENER_PEER };
@@ -133,8 +134,12 @@ static enum opener opener(const struct judge *j, uint32_t flow)
         return f->params.have_timeout ? OPENER_PEER : OPENER_THIS;
     if (f->peer == FLOW_NONE && conn_has_reverse(j->conns, flow))
         return OPENER_UNKNOWN;
-    if (!a || !a->have_next || !b || !b->have_next)
-        return opens(a) ? OPENER_THIS : opens(b) ? OPENER_PEER : OPENER_UNKNOWN;
+    if (!a || !a->have_next) /* who answers requests that were not captured has not opened it */
+        return opens(b) && !j->flows[f->peer].has_rsp ? OPENER_PEER : OPENER_UNKNOWN;
+    if (!b || !b->have_next)
+        return opens(a) && !j->flows[flow].has_rsp ? OPENER_THIS : OPENER_UNKNOWN;
+    if (j->malformed || j->said_cm)
+        return OPENER_UNKNOWN; /* connection management tells, but was not understood */
     if (a->began != BEGAN_SEEN || b->began != BEGAN_SEEN)
         return OPENER_UNKNOWN;
     if (a->first_rsp_ts <= b->first_ts)
@@ -188,8 +193,8 @@ static bool pairing_doubtful(const struct judge *j, uint32_t flow)
 
     if (f->paired_by != PAIR_PSN || !h)
         return false;
-    if (!h->rsp_packets)
-        return true; /* the only response that fits is the one that is judged */
+    if (h->rsp_packets < (h->began == BEGAN_SEEN ? 1 : PAIRING_PROVED))
+        return true; /* the only response that fits may be the one that is judged */
     for (uint32_t i = 0; i < n; i++) {
         const struct flow *g = conn_flow_at(j->conns, i);
         const struct half *o = j->flows[i].half;
@@ -378,6 +383,7 @@ void judge_packet(struct judge *j, const struct pkt *p)
     note_capture(j, p);
     if (UNLIKELY(p->have & H_MAD))
         judge_cm_early(j, p);
+    j->said_cm |= p->have & H_MAD;
     if (UNLIKELY(p->have & H_MAD || !(p->have & H_BTH)))
         learn_packet(&j->learner, j->conns, p);
     if (p->encap == ENCAP_NONE) {

@@ -153,16 +153,17 @@ static void once_or_again(struct judge *j, struct cm_once *o, const struct cm_se
     }
     if (gap < COPY_WITHIN && cm_msg_hash(c->m) == cm_msg_hash(&o->m))
         return;
-    if (c->s->asked && c->m->mad.attr_id == CM_REP)
-        gap = INT64_MAX / 2; /* it may answer a copy of the REQ, and then waits for no timer */
-    else
+    bool answers = c->m->mad.attr_id == CM_REP && (c->s->asked || o->copies == 1);
+    if (answers)
+        gap = INT64_MAX / 2; /* one of the two may answer a copy of the REQ, and then waits for no timer */
+    if (!answers || !c->s->asked)
         o->copies += o->copies < UINT8_MAX;
     v = cm_retry_check(&o->m, c->m, o->copies, req->max_retries, c->from_active ? req->remote_timeout : req->local_timeout, gap + tolerance);
     o->ts = c->p->frame->ts;
     if (verdict_ok(v))
         return;
     f = words(j, c->m, v, o->frame);
-    if (strcmp(v.about, CM_COPY_EARLY) == 0 && !tap_at(j, c->p, c->from_active, true) && gap > (ns_t)v.expected / 2)
+    if (strcmp(v.about, CM_COPY_EARLY) == 0 && !tap_at(j, c->p, c->from_active, true))
         f.needs = c->from_active ? N_TAP_REQ : N_TAP_RSP; /* the one before may have been late */
     found(j, c->p, f);
 }

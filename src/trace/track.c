@@ -93,7 +93,7 @@ void half_set_pmtu(struct half *h, uint32_t pmtu)
             h->next = h->cursor = end;
         if (psn_in(h->contig, a->psn, a->span))
             h->contig = end;
-        if (psn_in(h->gbn, a->psn, a->span))
+        if (h->gbn != a->psn && psn_in(h->gbn, a->psn, a->span))
             h->gbn = end;
     }
 }
@@ -126,11 +126,15 @@ static bool was_answered(const struct half *h, uint32_t psn)
     return h->have_una && psn_diff(psn, h->una) < 0;
 }
 
-/* Whether a NAK that asks for `s` again has come since it was sent last. */
-static bool nak_since(const struct half *h, const struct sent *s)
+/* Whether a NAK that asks for `s` again has come since it was sent last, or `s` goes on what is being sent again. */
+static bool asked_again(struct half *h, const struct sent *s)
 {
-    return (h->seq.have && psn_diff(h->seq.psn, s->psn) <= 0 && h->seq.ts >= s->ts) ||
-           (h->rnr.have && psn_diff(h->rnr.psn, s->psn) <= 0 && h->rnr.ts >= s->ts);
+    const struct ask *a = half_ask(h, s->psn, 0);
+
+    return (h->back && s->psn == h->cursor) ||
+           (h->seq.have && !h->seq.resent && psn_diff(h->seq.psn, s->psn) <= 0 && h->seq.ts >= s->ts) ||
+           (h->rnr.have && !h->rnr.resent && psn_diff(h->rnr.psn, s->psn) <= 0 && h->rnr.ts >= s->ts) ||
+           (a && !a->answered && h->have_una && psn_diff(h->una, s->psn) > 0 && h->una_ts >= s->ts);
 }
 
 /* A packet without an IP identification looks the same when it is sent again; one this young is taken for a copy. */
@@ -155,7 +159,7 @@ enum seen_as half_seen_as(struct half *h, const struct pkt *p)
     if (!s)
         return d < -TRACK_SENT ? SEEN_OLD : SEEN_LATE;
     h->twin = s->opcode == p->bth.opcode && s->len == (uint16_t)p->payload_len && s->ip_id == ip_id(p) && s->icrc == icrc_of(p);
-    if (h->twin && (s->ip_id || (p->frame->ts - s->ts < COPY_WITHIN && !nak_since(h, s))))
+    if (h->twin && (s->ip_id || (p->frame->ts - s->ts < COPY_WITHIN && !asked_again(h, s))))
         return SEEN_COPY;
     if (was_answered(h, p->bth.psn) && s->opcode != p->bth.opcode && !(p->op->flags & OPF_READ_REQ))
         return SEEN_RESTART;
@@ -170,6 +174,8 @@ enum why_back half_why_back(struct half *h, uint32_t psn)
         return BACK_RNR; /* at its PSN, or at the start of its message */
     if (h->seq.have && !h->seq.resent && (h->seq.psn == psn || h->seq_low == psn || (a && psn_diff(psn, h->seq.psn) < 0)))
         return BACK_SEQ_NAK;
+    if (h->seq.have && !h->seq.resent && h->have_una && h->una == psn && psn_diff(psn, h->seq.psn) > 0)
+        return BACK_SEQ_NAK; /* the NAK was for what has been acknowledged since */
     if (a && !a->answered && h->have_una && psn_diff(h->una, psn) > 0)
         return BACK_IMPLIED;
     return BACK_SILENCE;

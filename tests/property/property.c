@@ -76,10 +76,10 @@ static void judge_tap(const struct options *opt, const struct play *p, unsigned 
     for (unsigned i = 0; i < 2 && prng_below(r, 100) < (i ? 30 : 70); i++) {
         m[i] = (enum mutation)(1 + prng_below(r, MUTATIONS - 1));
         trace_mutate(&t, m[i], r);
-        o.complete &= mutation_is_complete(m[i]);
+        o.complete &= mutation_is_complete(m[i]) && !(m[0] == DISORDERED && m[i] == CUT); /* which cuts through the disorder */
     }
-    /* Without connection management the requester is the end that sent the first request; here either may have. */
-    for (unsigned unknown = !p->traffic.use_cm && p->traffic.bidirectional; unknown < 2; unknown++) {
+    /* Without connection management the requester is the end whose request was captured first; here it may be either. */
+    for (unsigned unknown = p->traffic.bidirectional && (!p->traffic.use_cm || (p->traffic.type == QPT_UC && m[0])); unknown < 2; unknown++) {
         for (unsigned i = 0; i < JUDGE_TAPS && unknown; i++)
             o.tap[i] = TAP_UNKNOWN;
         snprintf(how, sizeof how, "tap %s, %s, %s, --tap %s%s", tap_place_str((enum tap_place)place), mutation_str(m[0]), mutation_str(m[1]),
