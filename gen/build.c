@@ -296,9 +296,19 @@ bool build_fix_crc(uint8_t *frame, uint32_t len, uint16_t linktype)
     if (p.icrc != CRC_GOOD && p.icrc != CRC_BAD)
         return false;
     store_be32(frame + p.icrc_off, p.icrc_want);
-    if (p.vcrc == CRC_GOOD || p.vcrc == CRC_BAD) {
-        pkt_decode(&p, &f, &opts);
-        store_be16(frame + p.icrc_off + ICRC_LEN, p.vcrc_want);
-    }
+    build_fix_vcrc(frame, len, linktype);
+    return true;
+}
+
+bool build_fix_vcrc(uint8_t *frame, uint32_t len, uint16_t linktype)
+{
+    static const struct decode_opts opts = {.verify = true};
+    struct frame f = {.data = frame, .caplen = len, .len = len, .linktype = linktype};
+    struct pkt p;
+
+    pkt_decode(&p, &f, &opts);
+    if (p.vcrc != CRC_GOOD && p.vcrc != CRC_BAD)
+        return false;
+    store_be16(frame + p.icrc_off + ICRC_LEN, p.vcrc_want);
     return true;
 }

@@ -82,5 +82,7 @@ void build_end(struct frame_out *out, const struct path *path, const struct pkt 
 /* Make the ICRC (and VCRC) of a whole frame right again after some of its bytes were changed. false: it holds no RoCE or InfiniBand
  * packet. `linktype`: LINK_ETHERNET or LINK_INFINIBAND. */
 bool build_fix_crc(uint8_t *frame, uint32_t len, uint16_t linktype);
+/* The VCRC alone, as switches do. False if the frame has none. */
+bool build_fix_vcrc(uint8_t *frame, uint32_t len, uint16_t linktype);
 
 #endif

@@ -161,7 +161,8 @@ bool frame_mark_ce(uint8_t *data, uint32_t len, uint16_t linktype, bool if_capab
         if (!(p.have & H_BTH) || p.encap != ENCAP_IB)
             return false;
         data[p.bth_off + 4] |= 0x80; /* FECN: outside of the ICRC, inside of the VCRC */
-        return build_fix_crc(data, len, linktype);
+        build_fix_vcrc(data, len, linktype);
+        return true;
     }
     if (if_capable && !(p.tos & 3))
         return false;
@@ -171,7 +172,7 @@ bool frame_mark_ce(uint8_t *data, uint32_t len, uint16_t linktype, bool if_capab
     } else {
         data[p.ip_off + 1] |= ECN_CE << 4;
         if (p.encap == ENCAP_IB)
-            build_fix_crc(data, len, linktype);
+            build_fix_vcrc(data, len, linktype); /* a switch leaves the ICRC alone, right or wrong */
     }
     return true;
 }

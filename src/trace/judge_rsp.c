@@ -337,6 +337,8 @@ static void check_position(struct judge *j, const struct answer *a)
     }
     f = about(a, best);
     f.cause = first->frame;
+    if (psn_diff(first->psn, a->h->start) <= 0 && !a->h->from_start)
+        f.lacks = N_REQ; /* it may be the rest of a READ that was sent before the capture began */
     if (best == RULE_RDA_03) {
         f.needs = a->h->again ? N_COMPLETE : 0;
         f.expected = say(j, "%u bytes", best_want);
@@ -435,6 +437,8 @@ void judge_response(struct judge *j, const struct pkt *p, uint32_t flow)
     a.h = a.f->half;
     if (!a.h || !a.h->have_next)
         return;
+    if (UNLIKELY(p->have & H_AETH && p->aeth.msn > a.h->msgs))
+        a.h->began = BEGAN_BEFORE;
     if (p->op->flags & OPF_READ_RESP && p->op->flags & OPF_FIRST)
         half_set_pmtu(a.h, p->payload_len);
     if (UNLIKELY(a.h->service == SVC_UC)) {
