@@ -178,6 +178,15 @@ static void compare_loss(struct explainer *x, struct statement *st, uint32_t oth
     buf_free(&text);
 }
 
+/* Whether the first copy that came to `a` is the first one that `b` saw, and not one sent again: then it was only late. Senders whose
+ * repetitions are the same to the last bit leave that open. */
+static bool same_copy(struct half *a, const struct sent *s, uint32_t psn)
+{
+    const struct sent *o = half_sent(a, psn);
+
+    return o && o->icrc_first && o->icrc_first == s->icrc_first && !s->same && (s->copies == 1 || o->ts_first < s->ts);
+}
+
 static void compare_request(struct explainer *x, struct statement *st, uint32_t other)
 {
     struct half *a = watch_half(x->watch, st->flow), *b = watch_half(x->watch, other);
@@ -188,8 +197,11 @@ static void compare_request(struct explainer *x, struct statement *st, uint32_t 
     if (!a || !b || !b->have_next)
         return;
     if (st->where == WHERE_BEFORE && s && st->cause == CAUSE_PACKET_LOSS) {
-        buf_printf(&text, "Interface %u has it as frame %u: it was lost between the two.", iface, s->first);
+        bool late = same_copy(a, s, st->psn);
+        buf_printf(&text, late ? "Interface %u has the same packet as frame %u: it was not lost, but overtaken between the two."
+                               : "Interface %u has it as frame %u: it was lost between the two.", iface, s->first);
         statement_frame(st, s->first);
+        st->cause = late ? CAUSE_REORDER : st->cause;
         say_more(x, st, buf_str(&text));
         buf_free(&text);
     } else if (st->where != WHERE_BEFORE && (st->cause == CAUSE_PACKET_LOSS || st->cause == CAUSE_LOST_LAST_PACKET || st->cause == CAUSE_CANNOT_TELL)) {
