@@ -115,7 +115,7 @@ def read(path):
 
 def first_time(path):
     """Of the earliest frame of all, in nanoseconds."""
-    return min([int(s) * 10**9 + int((ns + "000000000")[:9]) for s, ns in (t.split(".") for t in tshark(path, "-T", "fields", "-e", "frame.time_epoch"))] or [0])
+    return min([int(s) * 10**9 + int((ns + "000000000")[:9]) for s, ns in (t.split(".") for t in tshark(path, "-T", "fields", "-e", "frame.time_epoch") if "." in t)] or [0])
 
 
 class Message:
@@ -156,7 +156,7 @@ class Stream:
     def __init__(self, p):
         self.packets = self.bytes = self.payload = self.requests = self.responses = self.ce = self.cnps = 0
         self.again = self.again_bytes = self.duplicates = self.seq_naks = self.rnr_naks = self.errors = self.acks = 0
-        self.rnr_ns = self.timeout_ns = self.timeouts = self.implied = self.most_timeouts = 0
+        self.rnr_ns = self.timeout_ns = self.timeouts = self.implied = self.most_timeouts = self.invalid = self.access = 0
         self.silences, self.credits, self.cnp_times, self.ack_latencies, self.acked, self.pmtu_seen = [], [], [], [], 0, None
         self.service, self.sent, self.latest, self.messages = p.service, {}, {}, []
         self.first_frame, self.last_frame, self.next, self.pmtu, self.going, self.events = p.frame, p.frame, None, None, Going(), []
@@ -235,10 +235,13 @@ class Stream:
         if again and psn < g.cursor:
             self.go_back(p, psn, old)
         self.most_timeouts = max(self.most_timeouts, g.run)
-        g.naks.discard(psn)
+        if again and psn < g.cursor:
+            g.naks.discard(psn)
         if g.rnr and g.rnr[0] == psn:
             g.rnr = None
-        self.latest[psn], self.last_request = p, p.ts
+        self.last_request = p.ts
+        if not copy or p.ts - before.ts >= 10**6:
+            self.latest[psn] = p  # a copy that comes at once left when the first one did
         if copy:
             self.duplicates += 1
             if old:
@@ -306,7 +309,7 @@ class Stream:
             self.going.naks.add(psn)
             self.going.told.append((psn, p.ts))
         else:
-            self.errors += 1
+            self.errors, self.invalid, self.access = self.errors + 1, self.invalid + (p.syndrome == 0x61), self.access + (p.syndrome == 0x62)
             if m and not m.error:
                 m.error = {0x61: "REM_INV_REQ_ERR", 0x62: "REM_ACCESS_ERR", 0x63: "REM_OP_ERR"}.get(p.syndrome)
                 m.done, m.done_frame = p.ts, p.frame

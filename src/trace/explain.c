@@ -1,123 +1,9 @@
 /* layer 3 (trace): what went wrong on connections: the causes of repetitions and refusals. */
 #include "src/trace/explain_impl.h"
 
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #define OVERTAKEN_WITHIN (4 * NS_PER_MS) /* a packet that comes behind later ones by more was sent again */
-
-const struct cause_info cause_table[CAUSE_COUNT] = {
-#define CAUSE(name, text, weight, meaning, next) [CAUSE_##name] = {text, weight, meaning, next},
-#include "src/trace/causes.def"
-#undef CAUSE
-};
-
-const char *where_str(enum where w)
-{
-    static const char *const names[] = {"", "before the tap", "after the tap"};
-    return names[w];
-}
-
-/* --- Statements ----------------------------------------------------------------------------------------------------------------- */
-
-struct statement *statement_new(struct explainer *x, enum cause cause, uint32_t flow, const struct pkt *p)
-{
-    struct statement *s;
-
-    if (x->n == STATEMENTS_MAX) {
-        x->more++;
-        return NULL;
-    }
-    if (x->n == x->cap) {
-        uint32_t cap = x->cap ? x->cap * 2 : 64;
-        s = realloc(x->st, cap * sizeof *s);
-        if (!s)
-            return NULL;
-        x->st = s;
-        x->cap = cap;
-    }
-    s = &x->st[x->n++];
-    *s = (struct statement){.cause = (uint8_t)cause, .flow = flow, .start = p ? p->frame->ts : 0};
-    if (flow != FLOW_NONE)
-        s->conn = conn_flow_at(watch_conns(x->watch), flow)->conn;
-    return s;
-}
-
-void statement_say(struct explainer *x, struct statement *s, const char *fmt, ...)
-{
-    char text[600];
-    va_list ap;
-
-    va_start(ap, fmt);
-    vsnprintf(text, sizeof text, fmt, ap);
-    va_end(ap);
-    s->text = (uint32_t)x->strings.len;
-    buf_mem(&x->strings, text, strlen(text) + 1);
-    if (x->strings.err)
-        s->text = 0;
-}
-
-void statement_frame(struct statement *s, uint32_t frame)
-{
-    for (unsigned i = 0; i < s->n_frames; i++)
-        if (s->frames[i] == frame)
-            return;
-    if (!frame)
-        return;
-    if (s->n_frames < STATEMENT_FRAMES)
-        s->frames[s->n_frames++] = frame;
-    else
-        s->times++;
-}
-
-uint32_t statement_number(const struct explainer *x, const struct statement *s)
-{
-    return s ? (uint32_t)(s - x->st) : NO_STATEMENT;
-}
-
-struct statement *statement_at(struct explainer *x, uint32_t n)
-{
-    return n < x->n ? &x->st[n] : NULL;
-}
-
-const char *explain_text_of(const struct explainer *x, const struct statement *s)
-{
-    return s->text < x->strings.len ? x->strings.p + s->text : "";
-}
-
-const char *addr_text(const struct conn_addr *a)
-{
-    static char text[4][48];
-    static unsigned at;
-    struct buf b = {0};
-    char *to = text[at++ % 4];
-
-    if (memcmp(a->b, "\0\0\0\0\0\0\0\0\0\0\xff\xff", 12) == 0)
-        buf_ipv4(&b, a->b + 12);
-    else
-        buf_ipv6(&b, a->b);
-    snprintf(to, sizeof text[0], "%s", buf_str(&b));
-    buf_free(&b);
-    return to;
-}
-
-struct told *told_of(struct explainer *x, uint32_t flow)
-{
-    struct told *t = x->told[flow];
-
-    if (t)
-        return t;
-    t = calloc(1, sizeof *t);
-    if (!t)
-        return NULL;
-    for (unsigned i = 0; i < TOLD_RESPONSES; i++)
-        t->rsp[i].psn = UINT32_MAX;
-    for (unsigned i = 0; i < TOLD_BAD; i++)
-        t->bad[i].psn = UINT32_MAX;
-    t->open = t->dup = t->reorder = t->rnr = t->ce = NO_STATEMENT;
-    return x->told[flow] = t;
-}
 
 static const char *dst_of(struct explainer *x, uint32_t flow)
 {
@@ -163,6 +49,18 @@ static struct statement *about_bad(struct explainer *x, const struct told *t, ui
         if (t->bad[i].frame == frame)
             return statement_at(x, t->bad[i].statement);
     return NULL;
+}
+
+/* What is sent again because a packet was overtaken: its receiver dropped what came before it, and asked for it as it came. */
+static struct statement *about_overtaken(struct explainer *x, const struct watched *e, const struct told *t)
+{
+    struct statement *st = statement_at(x, t->reorder);
+
+    if (!st || !psn_in(e->p->bth.psn, st->psn, (t->reorder_end - st->psn) & PSN_MASK))
+        return NULL;
+    statement_frame(st, e->h->seq.frame);
+    statement_frame(st, frame_u32(e->p));
+    return st;
 }
 
 /* A sequence NAK brought it back. */
@@ -253,6 +151,8 @@ static struct statement *tell_silence(struct explainer *x, const struct watched 
         statement_frame(st, last->first);
     statement_frame(st, frame_u32(e->p));
     st->start = s ? s->ts_first : e->p->frame->ts;
+    if (s)
+        st->silence = e->p->frame->ts - (e->h->have_una && e->h->una_ts > s->ts ? e->h->una_ts : s->ts);
     st->where = answered ? WHERE_AFTER : WHERE_UNKNOWN;
     concerns(st, e->p->bth.psn, s ? s->icrc_first : 0, true);
     if (answered)
@@ -288,12 +188,9 @@ static void tell_back(struct explainer *x, const struct watched *e, struct told 
         return;
     if (e->why == BACK_SEQ_NAK && e->h->rnr.have && e->h->rnr.psn == e->h->seq.psn)
         return; /* part of the RNR */
-    if (a && e->why != BACK_SEQ_NAK)
-        st = tell_read(x, e, t, a);
-    else if (e->why == BACK_SEQ_NAK)
-        st = tell_loss(x, e, t);
-    else
-        st = tell_silence(x, e, t);
+    st = e->why == BACK_SEQ_NAK ? about_overtaken(x, e, t) : NULL;
+    if (!st)
+        st = e->why == BACK_SEQ_NAK ? tell_loss(x, e, t) : a ? tell_read(x, e, t, a) : tell_silence(x, e, t);
     t->open = statement_number(x, st);
 }
 
@@ -304,7 +201,7 @@ static void tell_late(struct explainer *x, const struct watched *e, struct told 
     struct statement *st;
 
     if (nak) {
-        t->open = statement_number(x, tell_loss(x, e, t));
+        t->open = t->late = statement_number(x, tell_loss(x, e, t));
     } else if (e->p->frame->ts - e->h->last_ts < OVERTAKEN_WITHIN && !e->h->back && !(e->h->seq.have && psn_diff(e->p->bth.psn, e->h->seq.psn) >= 0)) {
         st = statement_new(x, CAUSE_REORDER, e->flow, e->p);
         if (!st)
@@ -316,6 +213,23 @@ static void tell_late(struct explainer *x, const struct watched *e, struct told 
         t->reorder = statement_number(x, st);
         statement_say(x, st, "PSN %u (frame %u) was overtaken by later packets.", e->p->bth.psn, frame_u32(e->p));
     }
+}
+
+/* Its sender did not go back with the PSN that came late: it goes on where it was. So the packet was overtaken, and the NAK came
+ * before it. */
+static void tell_overtaken(struct explainer *x, const struct watched *e, struct told *t)
+{
+    struct statement *st = statement_at(x, t->late);
+
+    t->late = NO_STATEMENT;
+    if (!st || st->cause != CAUSE_PACKET_LOSS || (e->as != SEEN_NEW && e->as != SEEN_GAP))
+        return;
+    st->cause = CAUSE_REORDER;
+    st->again = 0;
+    t->reorder = statement_number(x, st);
+    t->reorder_end = e->h->next;
+    statement_say(x, st, "PSN %u (frame %u) was overtaken by later packets; %s had asked for it before it came (frame %u).", st->psn,
+                  e->h->last_frame, dst_of(x, e->flow), e->h->seq.frame);
 }
 
 /* The same packet twice: gathered in one statement. */
@@ -353,12 +267,32 @@ static void note_flow(struct told *t, const struct pkt *p)
         t->pkey = p->bth.pkey;
         t->migreq = p->bth.migreq;
         t->frame = frame_u32(p);
+        t->have_dscp = p->have & (H_IP4 | H_IP6);
+        t->dscp = p->tos >> 2;
+        t->have_sl = p->have & H_LRH;
+        t->sl = t->have_sl ? p->lrh.sl : 0;
     }
     t->packets++;
     if ((p->tos & 3) == 3 && p->addr_len) {
         if (t->ce_packets < STATEMENT_FRAMES)
             t->ce_frames[t->ce_packets] = frame_u32(p);
         t->ce_packets++;
+    }
+}
+
+/* A READ or atomic that goes beyond the depth agreed on. */
+static void note_depth(struct explainer *x, const struct watched *e, struct told *t)
+{
+    const struct conn_params *c = &conn_flow_at(watch_conns(x->watch), e->flow)->params;
+    struct ask *oldest;
+    uint32_t out;
+
+    if (!c->have_depth || !(e->p->op->flags & (OPF_READ_REQ | OPF_ATOMIC_REQ)) || (e->as != SEEN_NEW && e->as != SEEN_GAP))
+        return;
+    out = half_outstanding(e->h, &oldest) + 1;
+    if (out > c->depth) {
+        t->deep_psn = e->p->bth.psn;
+        t->deep = out;
     }
 }
 
@@ -378,6 +312,9 @@ static void on_request(void *user, const struct watched *e)
         tell_copy(x, e, t);
         return;
     }
+    note_depth(x, e, t);
+    if (UNLIKELY(t->late != NO_STATEMENT))
+        tell_overtaken(x, e, t);
     if (LIKELY(e->as == SEEN_NEW))
         return;
     if (e->as == SEEN_GAP && e->h->service == SVC_UC)
@@ -393,19 +330,16 @@ static void on_request(void *user, const struct watched *e)
 
 /* --- Responses ---------------------------------------------------------------------------------------------------------------------- */
 
-static void tell_refusal(struct explainer *x, const struct watched *e)
+static void tell_refusal(struct explainer *x, const struct watched *e, const struct told *t)
 {
     const struct conn_params *c = &conn_flow_at(watch_conns(x->watch), e->flow)->params;
     uint32_t pmtu = conn_flow_at(watch_conns(x->watch), e->flow)->pmtu;
     const struct sent *s = half_sent(e->h, e->p->bth.psn);
     unsigned code = e->p->aeth.syndrome & 31;
-    uint32_t flags = s ? opcode_table[s->opcode].flags : 0;
-    struct ask *oldest;
-    uint32_t out = half_outstanding(e->h, &oldest);
     enum cause cause = code == NAK_REMOTE_ACCESS ? CAUSE_ACCESS_ERROR : code == NAK_INVALID_REQUEST ? CAUSE_INVALID_REQUEST : CAUSE_OPERATION_ERROR;
     struct statement *st;
 
-    if (cause == CAUSE_INVALID_REQUEST && flags & (OPF_READ_REQ | OPF_ATOMIC_REQ) && c->have_depth && out > c->depth)
+    if (cause == CAUSE_INVALID_REQUEST && t->deep && t->deep_psn == e->p->bth.psn)
         cause = CAUSE_DEPTH_EXCEEDED;
     else if (cause == CAUSE_INVALID_REQUEST && s && pmtu && s->len > pmtu)
         cause = CAUSE_PMTU_MISMATCH;
@@ -416,7 +350,7 @@ static void tell_refusal(struct explainer *x, const struct watched *e)
     statement_frame(st, frame_u32(e->p));
     if (cause == CAUSE_DEPTH_EXCEEDED)
         statement_say(x, st, "%s refused the %s of frame %u (NAK in frame %u): %u READs and atomics were outstanding, %u were agreed on.", dst_of(x, e->flow),
-                      name_of(s), s->last, frame_u32(e->p), out, c->depth);
+                      name_of(s), s ? s->last : 0, frame_u32(e->p), t->deep, c->depth);
     else
         statement_say(x, st, "%s refused the %s%s with PSN %u: NAK, %s, in frame %u. The queue pair fails, and what was posted behind it is flushed.",
                       dst_of(x, e->flow), name_of(s), s ? "" : " (not captured)", e->p->bth.psn, nak_code_str(code), frame_u32(e->p));
@@ -480,7 +414,7 @@ static void on_response(void *user, const struct watched *e)
     if (aeth_type(e->p) == AETH_RNR)
         tell_rnr(x, e, t);
     else if (aeth_type(e->p) == AETH_NAK && (e->p->aeth.syndrome & 31) != NAK_PSN_SEQ)
-        tell_refusal(x, e);
+        tell_refusal(x, e, t);
 }
 
 static void on_bad_icrc(void *user, const struct pkt *p, uint32_t flow)
@@ -555,6 +489,8 @@ void explain_packet(struct explainer *x, const struct pkt *p)
 {
     x->packets++;
     x->rdma_packets += (p->have & H_BTH) != 0;
+    if (p->frame->has_ts && p->frame->ts > x->last)
+        x->last = p->frame->ts;
     watch_packet(x->watch, p);
 }
 

@@ -42,6 +42,7 @@ struct statement {
     uint32_t times;     /* further occurrences, not in `frames` */
     uint64_t again;     /* packets sent again because of it */
     ns_t start, lost;   /* when it began; time without progress */
+    ns_t silence;       /* before the first repetition for want of an answer; 0: none */
     uint32_t psn, icrc; /* packet concerned, for the comparison with other taps */
     bool has_psn;
     bool is_request;    /* psn is that of a request (else of a response) */
@@ -60,6 +61,9 @@ void explain_end(struct explainer *x);
 size_t explain_n(const struct explainer *x);
 const struct statement *explain_at(const struct explainer *x, size_t i);
 const char *explain_text_of(const struct explainer *x, const struct statement *s);
+
+/* Append the settings that made it so, as far as the capture shows them; nothing if there is none. */
+void explain_setting(struct explainer *x, const struct statement *s, struct buf *b);
 
 /* Output; `conn` 0: all connections. */
 void explain_text(struct explainer *x, uint32_t conn, struct buf *b);

@@ -1,5 +1,6 @@
 /* layer 3 (trace): explanations at the end of a capture: what never ended well, what another tap knows, the order, the output. */
 #include "src/trace/explain_impl.h"
+#include "src/trace/work.h"
 
 #include <stdlib.h>
 
@@ -15,6 +16,8 @@ static void end_silence(struct explainer *x, uint32_t flow, struct told *t, stru
 
     if (!st || h->why != BACK_SILENCE || !st->has_psn || (h->have_una && psn_diff(h->una, h->back_psn) > 0) || st->cause == CAUSE_LOST_ACK)
         return;
+    if (!work_gave_up(h, &c->params, st->silence, x->last))
+        return; /* the capture may have ended before the next try */
     if (st->cause != CAUSE_HALF_OPEN)
         st->cause = CAUSE_RETRY_EXCEEDED;
     st->lost = h->last_ts - st->start;
@@ -272,6 +275,8 @@ static void frames_print(struct buf *b, const struct statement *s)
 static void statement_print(struct explainer *x, const struct statement *s, struct buf *b)
 {
     const struct cause_info *c = &cause_table[s->cause];
+    struct buf setting = {0};
+    size_t at;
 
     buf_printf(b, "%s", c->name);
     if (s->where)
@@ -293,6 +298,13 @@ static void statement_print(struct explainer *x, const struct statement *s, stru
         }
         buf_puts(b, ".\n");
     }
+    buf_puts(&setting, "Setting: ");
+    at = setting.len;
+    explain_setting(x, s, &setting);
+    buf_char(&setting, '.');
+    if (setting.len > at + 1)
+        buf_paragraph(b, buf_str(&setting), 4, COLUMNS);
+    buf_free(&setting);
     buf_printf(b, "    Look at: %s.\n\n", c->next);
 }
 
@@ -323,6 +335,7 @@ static void json_string(struct buf *b, const char *key, const char *s)
 void explain_json(struct explainer *x, uint32_t conn, struct buf *b)
 {
     const char *sep = "\n";
+    struct buf setting = {0};
 
     buf_printf(b, "{\"packets\":%llu,\"rdma_packets\":%llu,\"statements\":[", (unsigned long long)x->packets, (unsigned long long)x->rdma_packets);
     for (uint32_t i = 0; i < x->n; i++) {
@@ -339,11 +352,15 @@ void explain_json(struct explainer *x, uint32_t conn, struct buf *b)
         json_string(b, "where", where_str((enum where)s->where));
         buf_printf(b, "\"packets_again\":%llu,\"ns_without_progress\":%lld,", (unsigned long long)s->again, (long long)(s->lost > 0 ? s->lost : 0));
         json_string(b, "text", explain_text_of(x, s));
+        setting.len = 0;
+        explain_setting(x, s, &setting);
+        json_string(b, "setting", buf_str(&setting));
         json_string(b, "meaning", cause_table[s->cause].meaning);
         json_string(b, "next", cause_table[s->cause].next);
         b->p[b->len - 1] = '}';
     }
     buf_puts(b, "]}\n");
+    buf_free(&setting);
 }
 
 void explain_causes(struct buf *b)

@@ -20,9 +20,13 @@ struct told {
     uint32_t bad_at;
     uint32_t open;   /* statement whose cost is being counted */
     uint32_t dup, reorder, rnr, ce; /* statements that gather further frames */
+    uint32_t late;   /* statement about a PSN first seen behind later ones and after a NAK: what comes next tells whether it was sent again */
+    uint32_t reorder_end; /* PSN behind what had been sent when a packet was overtaken: its receiver dropped all that */
     uint32_t rnr_psn;
-    bool seen, migreq;
+    uint32_t deep_psn, deep; /* READ or atomic that went beyond what was agreed on, and how many were outstanding with it; 0: none */
+    bool seen, migreq, have_dscp, have_sl;
     uint16_t pkey;
+    uint8_t dscp, sl;        /* of the first packet, if it has IP, or an LRH */
     uint32_t packets, frame; /* of the flow; its first frame */
     uint64_t ce_packets, cnps;
     uint32_t ce_frames[STATEMENT_FRAMES], cnp_frame;
@@ -68,6 +72,7 @@ struct explainer {
     uint32_t pause; /* statement */
     uint64_t packets;
     uint64_t rdma_packets;
+    ns_t last; /* time of the latest frame */
 };
 
 /* A new statement; NULL when there is no room. Its paragraph is printf()ed by statement_say(). */

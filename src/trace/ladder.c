@@ -195,6 +195,24 @@ static void arrow(struct buf *b, const struct rung *r, bool right, unsigned widt
     buf_free(&text);
 }
 
+/* What becomes of the queue pairs with this packet; NULL: nothing. */
+static const char *state_behind(struct ladder *l, const struct rung *r)
+{
+    const struct half *h = r->flow == FLOW_NONE ? NULL : watch_half(l->explain->watch, r->flow);
+
+    if (r->attr)
+        return r->attr == CM_RTU    ? "connected: both queue pairs are ready to send"
+               : r->attr == CM_REJ  ? "refused: there is no connection"
+               : r->attr == CM_DREP ? "disconnected"
+                                    : NULL;
+    if (r->aeth && (r->syndrome >> 5 & 3) == AETH_NAK && (r->syndrome & 31) != NAK_PSN_SEQ && (r->syndrome & 31) <= NAK_REMOTE_OPERATIONAL)
+        return "the queue pair goes into the error state";
+    for (size_t i = 0; h && r->frame == h->last_frame && i < explain_n(l->explain); i++)
+        if (explain_at(l->explain, i)->flow == r->flow && explain_at(l->explain, i)->cause == CAUSE_RETRY_EXCEEDED)
+            return "the retries are used up: the queue pair goes into the error state";
+    return NULL;
+}
+
 static void rung_draw(struct ladder *l, const struct rung *r, const struct flow *c, ns_t start, unsigned width, struct buf *b)
 {
     const char *what = r->bad ? cause_table[CAUSE_BAD_ICRC].name : fate(l, r);
@@ -204,9 +222,10 @@ static void rung_draw(struct ladder *l, const struct rung *r, const struct flow 
     if (what)
         buf_printf(b, " %s", what);
     buf_char(b, '\n');
-    if (r->aeth && (r->syndrome >> 5 & 3) == AETH_NAK && (r->syndrome & 31) != NAK_PSN_SEQ && (r->syndrome & 31) <= NAK_REMOTE_OPERATIONAL) {
+    what = state_behind(l, r);
+    if (what) {
         buf_fill(b, ' ', LEFT_COLUMNS);
-        buf_puts(b, "| the queue pair goes into the error state\n");
+        buf_printf(b, "| %s\n", what);
     }
 }
 

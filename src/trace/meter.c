@@ -195,6 +195,8 @@ static void count_acknowledge(struct meter_row *r, struct side *s, struct half *
             r->c.seq_naks++;
         else
             r->naks++;
+        r->naks_invalid += code == NAK_INVALID_REQUEST;
+        r->naks_access += code == NAK_REMOTE_ACCESS;
     }
 }
 

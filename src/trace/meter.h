@@ -62,6 +62,7 @@ struct meter_row {
     uint64_t restarts;
     /* Answers to them. */
     uint64_t acks, naks;      /* naks: other than sequence and RNR */
+    uint64_t naks_invalid, naks_access; /* of them: invalid request; remote access error */
     uint64_t acked;           /* PSNs that ACKs newly acknowledged */
     uint64_t packets_per_ack; /* in thousandths */
     uint64_t credits_min, credits_max; /* of ACKs; METER_NONE: no end-to-end flow control */

@@ -3,10 +3,21 @@
 
 #include <stdlib.h>
 
+#define NAKS 4 /* sequence NAKs that are remembered of a flow */
+
+/* A sequence NAK to which no request has gone back yet. That its PSN was seen since, in passing or for the first time, does not
+ * answer it: the packet may have been overtaken. */
+struct open_nak {
+    bool open;
+    uint32_t psn;
+};
+
 struct watch {
     struct conn_table *conns;
     struct learner learner;
     struct half *halves[WATCH_FLOWS];
+    struct open_nak naks[WATCH_FLOWS][NAKS];
+    uint32_t naks_at[WATCH_FLOWS];
     struct watch_user u;
 };
 
@@ -18,6 +29,7 @@ static void fresh_flow(void *user, uint32_t flow)
         w->u.fresh(w->u.user, flow);
     free(w->halves[flow]);
     w->halves[flow] = NULL;
+    memset(w->naks[flow], 0, sizeof w->naks[flow]);
 }
 
 static bool has_psn(void *user, uint32_t flow, uint32_t psn)
@@ -79,6 +91,22 @@ static struct half *half_of(struct watch *w, const struct pkt *p, uint32_t flow)
     return h;
 }
 
+static void nak_put(struct watch *w, uint32_t flow, uint32_t psn)
+{
+    w->naks[flow][w->naks_at[flow]++ % NAKS] = (struct open_nak){true, psn};
+}
+
+/* Whether a NAK asked to go back to `psn`; it is answered now. */
+static bool nak_take(struct watch *w, uint32_t flow, uint32_t psn)
+{
+    for (unsigned i = 0; i < NAKS; i++)
+        if (w->naks[flow][i].open && w->naks[flow][i].psn == psn) {
+            w->naks[flow][i].open = false;
+            return true;
+        }
+    return false;
+}
+
 static void watch_request(struct watch *w, const struct pkt *p, uint32_t flow)
 {
     struct watched e = {.p = p, .own = flow, .flow = flow, .h = half_of(w, p, flow)};
@@ -86,8 +114,12 @@ static void watch_request(struct watch *w, const struct pkt *p, uint32_t flow)
     if (!e.h)
         return;
     e.as = (uint8_t)half_seen_as(e.h, p);
-    if (e.as == SEEN_AGAIN && psn_diff(p->bth.psn, e.h->cursor) < 0)
+    if (UNLIKELY(e.as == SEEN_AGAIN) && psn_diff(p->bth.psn, e.h->cursor) < 0) {
+        bool nak = nak_take(w, flow, p->bth.psn);
         e.why = (uint8_t)half_why_back(e.h, p->bth.psn);
+        if (e.why == BACK_SILENCE && nak)
+            e.why = BACK_SEQ_NAK;
+    }
     w->u.request(w->u.user, &e);
     half_request(e.h, p, (enum seen_as)e.as);
     if (w->u.requested)
@@ -111,6 +143,8 @@ static void watch_response(struct watch *w, const struct pkt *p, uint32_t flow)
     if (!e.h)
         return;
     half_response(e.h, p);
+    if (UNLIKELY(p->op->flags & OPF_ACK && p->aeth.syndrome == (AETH_NAK << 5 | NAK_PSN_SEQ)))
+        nak_put(w, e.flow, p->bth.psn);
     if (w->u.responded)
         w->u.responded(w->u.user, &e);
 }

@@ -66,16 +66,13 @@ static struct work *find(struct work_ring *r, const struct half *h, uint32_t psn
 
 /* --- The end of a work request -------------------------------------------------------------------------------------------------- */
 
-/* Whether the requester has run out of retries for the oldest of what is not acknowledged. */
-static bool gave_up(const struct work_ring *r, const struct work_env *e, ns_t now)
+bool work_gave_up(const struct half *h, const struct conn_params *c, ns_t silence, ns_t now)
 {
-    const struct half *h = e->half;
-
     if (!h->retries)
         return false;
-    if (h->retries >= RETRIES_MAX || (e->params->have_timeout && h->retries >= e->params->retry_cnt))
+    if (h->retries >= RETRIES_MAX || (c->have_timeout && h->retries >= c->retry_cnt))
         return true;
-    return r->silence > 0 && now - h->last_ts > STOPPED_AFTER * r->silence;
+    return silence > 0 && now - h->last_ts > STOPPED_AFTER * silence;
 }
 
 /* Why `w`, which nothing completed, is not complete. */
@@ -94,7 +91,7 @@ static void decide_open(struct work_ring *r, const struct work_env *e, struct wo
         w->reason = WORK_RNR_WAIT;
         if (c->have_rnr && c->rnr_retry < RETRIES_MAX && h->rnr.times > c->rnr_retry)
             w->status = WC_RNR_RETRY_EXC_ERR;
-    } else if (gave_up(r, e, now))
+    } else if (work_gave_up(h, c, r->silence, now))
         w->status = WC_RETRY_EXC_ERR;
     else if (!h->rsp_packets)
         w->reason = WORK_NO_ACK;

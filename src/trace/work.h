@@ -96,6 +96,9 @@ struct work_env {
     uint64_t *next_id;
 };
 
+/* Whether the requester of a half has run out of retries at `now`: as many timeouts without progress as were agreed on or can be, or
+ * nothing for much longer than the `silence` (0: not known) before the latest. */
+bool work_gave_up(const struct half *h, const struct conn_params *c, ns_t silence, ns_t now);
 /* Behind the last PSN of `w`. */
 uint32_t work_end(const struct half *h, const struct work *w);
 /* The request `p`, which is `as`; after half_request(), or before it for SEEN_RESTART (then call work_flush() first). */

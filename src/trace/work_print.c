@@ -93,14 +93,14 @@ static void write_row(struct writer *to, const struct work *w, const struct mete
     put_number(to, "packets", w->packets, true);
     put_number(to, "retransmitted_packets", w->again, true);
     put_number(to, "packet_seq_err", w->seq_naks, true);
-    put_number(to, "rnr_naks", w->rnr_naks, true);
+    put_number(to, "rnr_nak_retry_err", w->rnr_naks, true);
     put_text(to, "status", work_status_str(w));
     put_text(to, "reason", work_reason_str((enum work_reason)w->reason));
 }
 
 static const char csv_head[] = "number,file,interface,connection,source,source_qpn,destination,destination_qpn,service,operation,bytes,remote_va,"
                                "rkey,immediate,invalidated_rkey,psn,first_frame,last_frame,done_frame,start,completed,latency_ns,packets,"
-                               "retransmitted_packets,packet_seq_err,rnr_naks,status,reason\n";
+                               "retransmitted_packets,packet_seq_err,rnr_nak_retry_err,status,reason\n";
 
 /* --- For people ----------------------------------------------------------------------------------------------------------------- */
 

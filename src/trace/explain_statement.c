@@ -1,0 +1,118 @@
+/* layer 3 (trace): statements of an explanation, and what is remembered of flows. */
+#include "src/trace/explain_impl.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+const struct cause_info cause_table[CAUSE_COUNT] = {
+#define CAUSE(name, text, weight, meaning, next) [CAUSE_##name] = {text, weight, meaning, next},
+#include "src/trace/causes.def"
+#undef CAUSE
+};
+
+const char *where_str(enum where w)
+{
+    static const char *const names[] = {"", "before the tap", "after the tap"};
+    return names[w];
+}
+
+/* --- Statements ----------------------------------------------------------------------------------------------------------------- */
+
+struct statement *statement_new(struct explainer *x, enum cause cause, uint32_t flow, const struct pkt *p)
+{
+    struct statement *s;
+
+    if (x->n == STATEMENTS_MAX) {
+        x->more++;
+        return NULL;
+    }
+    if (x->n == x->cap) {
+        uint32_t cap = x->cap ? x->cap * 2 : 64;
+        s = realloc(x->st, cap * sizeof *s);
+        if (!s)
+            return NULL;
+        x->st = s;
+        x->cap = cap;
+    }
+    s = &x->st[x->n++];
+    *s = (struct statement){.cause = (uint8_t)cause, .flow = flow, .start = p ? p->frame->ts : 0};
+    if (flow != FLOW_NONE)
+        s->conn = conn_flow_at(watch_conns(x->watch), flow)->conn;
+    return s;
+}
+
+void statement_say(struct explainer *x, struct statement *s, const char *fmt, ...)
+{
+    char text[600];
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    s->text = (uint32_t)x->strings.len;
+    buf_mem(&x->strings, text, strlen(text) + 1);
+    if (x->strings.err)
+        s->text = 0;
+}
+
+void statement_frame(struct statement *s, uint32_t frame)
+{
+    for (unsigned i = 0; i < s->n_frames; i++)
+        if (s->frames[i] == frame)
+            return;
+    if (!frame)
+        return;
+    if (s->n_frames < STATEMENT_FRAMES)
+        s->frames[s->n_frames++] = frame;
+    else
+        s->times++;
+}
+
+uint32_t statement_number(const struct explainer *x, const struct statement *s)
+{
+    return s ? (uint32_t)(s - x->st) : NO_STATEMENT;
+}
+
+struct statement *statement_at(struct explainer *x, uint32_t n)
+{
+    return n < x->n ? &x->st[n] : NULL;
+}
+
+const char *explain_text_of(const struct explainer *x, const struct statement *s)
+{
+    return s->text < x->strings.len ? x->strings.p + s->text : "";
+}
+
+const char *addr_text(const struct conn_addr *a)
+{
+    static char text[4][48];
+    static unsigned at;
+    struct buf b = {0};
+    char *to = text[at++ % 4];
+
+    if (memcmp(a->b, "\0\0\0\0\0\0\0\0\0\0\xff\xff", 12) == 0)
+        buf_ipv4(&b, a->b + 12);
+    else
+        buf_ipv6(&b, a->b);
+    snprintf(to, sizeof text[0], "%s", buf_str(&b));
+    buf_free(&b);
+    return to;
+}
+
+struct told *told_of(struct explainer *x, uint32_t flow)
+{
+    struct told *t = x->told[flow];
+
+    if (t)
+        return t;
+    t = calloc(1, sizeof *t);
+    if (!t)
+        return NULL;
+    for (unsigned i = 0; i < TOLD_RESPONSES; i++)
+        t->rsp[i].psn = UINT32_MAX;
+    for (unsigned i = 0; i < TOLD_BAD; i++)
+        t->bad[i].psn = UINT32_MAX;
+    t->open = t->dup = t->reorder = t->rnr = t->ce = t->late = NO_STATEMENT;
+    return x->told[flow] = t;
+}
