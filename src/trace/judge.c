@@ -117,10 +117,23 @@ const char *say(struct judge *j, const char *fmt, ...)
 
 enum opener { OPENER_UNKNOWN, OPENER_THIS, OPENER_PEER };
 
-/* Whether the only requests of a connection are from its opener. */
-static bool opens(const struct half *h)
+/* Whether the capture shows the first of the requests in `flow`; `peer` carries the answers. */
+static bool began_here(const struct judge *j, uint32_t flow, uint32_t peer)
 {
-    return h && h->have_next && (h->began == BEGAN_SEEN || h->service == SVC_UC);
+    const struct half *h = j->flows[flow].half;
+
+    return h->began == BEGAN_SEEN && !(j->flows[peer].has_rsp && j->flows[peer].rsp_frame < h->first_frame);
+}
+
+/* Whether the only requests of a connection are those in `flow`, which are from its opener; who answers requests that were not captured
+ * has not opened it. */
+static bool opens(const struct judge *j, uint32_t flow, uint32_t peer)
+{
+    const struct half *h = j->flows[flow].half;
+
+    if (!h || !h->have_next || j->flows[flow].has_rsp)
+        return false;
+    return h->service == SVC_UC || (peer != FLOW_NONE && began_here(j, flow, peer));
 }
 
 /* Which end opened the connection: the sender of the requests in `flow`, or its peer. Without CM it is the end that sent requests
@@ -134,13 +147,13 @@ static enum opener opener(const struct judge *j, uint32_t flow)
         return f->params.have_timeout ? OPENER_PEER : OPENER_THIS;
     if (f->peer == FLOW_NONE && conn_has_reverse(j->conns, flow))
         return OPENER_UNKNOWN;
-    if (!a || !a->have_next) /* who answers requests that were not captured has not opened it */
-        return opens(b) && !j->flows[f->peer].has_rsp ? OPENER_PEER : OPENER_UNKNOWN;
+    if (!a || !a->have_next)
+        return b && opens(j, f->peer, flow) ? OPENER_PEER : OPENER_UNKNOWN;
     if (!b || !b->have_next)
-        return opens(a) && !j->flows[flow].has_rsp ? OPENER_THIS : OPENER_UNKNOWN;
+        return opens(j, flow, f->peer) ? OPENER_THIS : OPENER_UNKNOWN;
     if (j->malformed || j->said_cm)
         return OPENER_UNKNOWN; /* connection management tells, but was not understood */
-    if (a->began != BEGAN_SEEN || b->began != BEGAN_SEEN)
+    if (!began_here(j, flow, f->peer) || !began_here(j, f->peer, flow))
         return OPENER_UNKNOWN;
     if (a->first_rsp_ts <= b->first_ts)
         return OPENER_THIS;
@@ -193,7 +206,7 @@ static bool pairing_doubtful(const struct judge *j, uint32_t flow)
 
     if (f->paired_by != PAIR_PSN || !h)
         return false;
-    if (h->rsp_packets < (h->began == BEGAN_SEEN ? 1 : PAIRING_PROVED))
+    if (h->rsp_packets < (h->began != BEGAN_SEEN ? PAIRING_PROVED : j->o.complete ? 1 : 3))
         return true; /* the only response that fits may be the one that is judged */
     for (uint32_t i = 0; i < n; i++) {
         const struct flow *g = conn_flow_at(j->conns, i);

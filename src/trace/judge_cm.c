@@ -2,7 +2,6 @@
  * transport's checks say (src/transport/cm.h); here are the exchanges that they are asked about, and the frames. */
 #include "src/trace/judge_impl.h"
 
-#define CLOCK_SLACK (100 * NS_PER_US) /* what time stamps of several processors may differ by */
 #define COPY_WITHIN (10 * NS_PER_MS) /* a message again this soon is a copy made on the way */
 
 static void found(struct judge *j, const struct pkt *p, struct found f)

@@ -7,6 +7,8 @@
 #include "src/trace/track.h"
 #include "src/transport/cm.h"
 
+#define CLOCK_SLACK (100 * NS_PER_US) /* what time stamps of several processors may differ by */
+
 /* A value that should not change. A change alone may be a queue pair used anew; a change and back again is not. */
 struct steady {
     uint32_t value;
@@ -55,6 +57,7 @@ struct jflow {
     ns_t first_ts;
     bool noted_port, noted_ecn_bits, ends_compared, dscp_compared;
     bool has_rsp;          /* responses were seen in this flow */
+    uint32_t rsp_frame;    /* the first of them */
     bool have_after;       /* `after` is valid */
     uint32_t after;        /* PSN that follows the request seen last */
     bool mid_stream;       /* its first packet was not the first of its queue pair */

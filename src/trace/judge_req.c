@@ -242,7 +242,7 @@ static void check_rnr(struct judge *j, const struct pkt *p, uint32_t flow, struc
     struct found f = about(RULE_RTX_05, flow);
 
     f.cause = h->rnr.frame;
-    if (h->rnr.psn == p->bth.psn && !h->back && elapsed > NAK_ON_ITS_WAY && elapsed < wait - tolerance(j)) {
+    if (h->rnr.psn == p->bth.psn && !h->back && elapsed > NAK_ON_ITS_WAY && elapsed < wait - tolerance(j) - (j->o.complete ? 0 : CLOCK_SLACK)) {
         f.expected = say(j, "a wait of %.3f ms", (double)wait / 1e6);
         f.seen = say(j, "%.3f ms", (double)elapsed / 1e6);
         f.text = "The RNR NAK names the time to wait before the next try.";

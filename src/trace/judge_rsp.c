@@ -427,6 +427,8 @@ void judge_response(struct judge *j, const struct pkt *p, uint32_t flow)
     struct answer a = {.p = p, .psn = p->bth.psn};
     struct flow *c = conn_flow_at(j->conns, flow);
 
+    if (UNLIKELY(!j->flows[flow].has_rsp))
+        j->flows[flow].rsp_frame = frame_u32(p);
     j->flows[flow].has_rsp = true;
     if (UNLIKELY(c->peer == FLOW_NONE))
         conn_pair_by_psn(j->conns, flow, p->bth.psn);
@@ -447,7 +449,7 @@ void judge_response(struct judge *j, const struct pkt *p, uint32_t flow)
     }
     if (UNLIKELY(psn_diff(a.psn, a.h->next) >= 0 && !(p->op->flags & OPF_ACK && aeth_type(p) != AETH_ACK)))
         early_begins(&a);
-    else if (UNLIKELY(psn_diff(a.psn, psn_add(a.h->start, PSN_MASK)) < 0) && !half_sent(a.h, a.psn))
+    else if (UNLIKELY(psn_diff(a.psn, psn_add(a.h->start, PSN_MASK)) < 0) && !half_sent(a.h, a.psn) && (a.h->began = BEGAN_BEFORE))
         return; /* it answers what was sent before the capture began */
     else if (p->op->flags & OPF_ACK && p->have & H_AETH)
         check_acknowledge(j, &a);

@@ -170,13 +170,15 @@ enum why_back half_why_back(struct half *h, uint32_t psn)
 {
     const struct ask *a = half_ask(h, psn, 0);
 
-    if (h->rnr.have && !h->rnr.resent && psn_in(h->rnr.psn, psn, TRACK_SENT))
-        return BACK_RNR; /* at its PSN, or at the start of its message */
+    if (h->rnr.have && !h->rnr.resent && (psn_in(h->rnr.psn, psn, TRACK_SENT) || (h->have_una && h->una == psn && psn_diff(psn, h->rnr.psn) > 0)))
+        return BACK_RNR; /* at its PSN, or at the start of its message; or behind it, if it has been acknowledged since */
     if (h->seq.have && !h->seq.resent && (h->seq.psn == psn || h->seq_low == psn || (a && psn_diff(psn, h->seq.psn) < 0)))
         return BACK_SEQ_NAK;
     if (h->seq.have && !h->seq.resent && h->have_una && h->una == psn && psn_diff(psn, h->seq.psn) > 0)
         return BACK_SEQ_NAK; /* the NAK was for what has been acknowledged since */
     if (a && !a->answered && h->have_una && psn_diff(h->una, psn) > 0)
+        return BACK_IMPLIED;
+    if (h->plain && h->have_una && h->una == psn)
         return BACK_IMPLIED;
     return BACK_SILENCE;
 }
@@ -431,6 +433,9 @@ static void take_nak(struct half *h, const struct pkt *p)
 
 static void take_ack(struct half *h, const struct pkt *p)
 {
+    const struct ask *a = half_ask(h, p->bth.psn, 0);
+
+    h->plain = a && !a->answered;
     h->acks++;
     if (!h->have_ack || psn_diff(p->bth.psn, h->ack_psn) >= 0) {
         h->have_ack = true;
@@ -476,12 +481,21 @@ static void settle_asks(struct half *h)
     }
 }
 
+/* Whether the first response counts no more messages than were seen up to its PSN. */
+static bool begins_here(struct half *h, const struct pkt *p)
+{
+    const struct ask *a = half_ask(h, p->bth.psn, 0);
+    const struct sent *s = half_sent(h, a ? a->psn : p->bth.psn);
+
+    return h->first_is_start && s && p->aeth.msn <= s->msg;
+}
+
 void half_response(struct half *h, const struct pkt *p)
 {
     uint32_t proves = response_proves(p);
 
     if (UNLIKELY(h->began == BEGAN_UNKNOWN && p->have & H_AETH))
-        h->began = h->first_is_start && p->aeth.msn <= h->msgs ? BEGAN_SEEN : BEGAN_BEFORE;
+        h->began = begins_here(h, p) ? BEGAN_SEEN : BEGAN_BEFORE;
     if (h->back && psn_diff(proves, h->back_psn) > 0)
         h->retries = 0; /* the answer to the last try; it may have been lost behind the tap the times before */
     h->rsp_packets++;

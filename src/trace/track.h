@@ -122,6 +122,7 @@ struct half {
     ns_t back_ts;
 
     /* Responses. */
+    bool plain;       /* the latest ACK is for a READ or atomic whose own answer was not seen before it: an implied NAK */
     bool disorder;    /* a response came behind a later one: what the requester made of either is not certain */
     uint32_t una;     /* PSNs before this one were certainly delivered; valid with have_una */
     bool have_una;
