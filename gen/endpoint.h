@@ -138,6 +138,8 @@ void ep_free(struct endpoint *ep);
 uint32_t ep_pd_alloc(struct endpoint *ep);
 /* A completion queue of at least `depth` entries. */
 int ep_cq_create(struct endpoint *ep, uint32_t depth);
+/* Destroy it: no queue pair uses it any more. */
+void ep_cq_destroy(struct endpoint *ep, int cq);
 /* One EP_EV_CQ_NOTIFY at the next completion, or at the next solicited or failed one. */
 int ep_cq_arm(struct endpoint *ep, int cq, bool solicited_only);
 /* A shared receive queue of `depth` receives with up to `max_sge` pieces. */

@@ -42,26 +42,44 @@ const char *ep_event_str(enum ep_event_type t)
 
 /* --- Completion queues ------------------------------------------------------------------------------------------------------ */
 
-int ep_cq_create(struct endpoint *ep, uint32_t depth)
+/* A place for one more; those that were destroyed are used again. */
+static int free_cq(struct endpoint *ep)
 {
-    struct ep_cq **grown = realloc(ep->cq, (ep->n_cq + 1) * sizeof *grown), *cq;
+    struct ep_cq **grown;
 
+    for (uint32_t i = 0; i < ep->n_cq; i++)
+        if (!ep->cq[i]->wc)
+            return (int)i;
+    grown = realloc(ep->cq, (ep->n_cq + 1) * sizeof *grown);
     if (!grown)
         return -ENOMEM;
     ep->cq = grown;
+    ep->cq[ep->n_cq] = calloc(1, sizeof **grown);
+    return ep->cq[ep->n_cq] ? (int)ep->n_cq++ : -ENOMEM;
+}
+
+int ep_cq_create(struct endpoint *ep, uint32_t depth)
+{
+    struct ep_cq *cq;
+    int i;
+
     if (depth > UINT32_C(1) << 24)
         return -EINVAL;
-    cq = calloc(1, sizeof *cq);
-    if (!cq)
-        return -ENOMEM;
-    cq->mask = round_up(depth ? depth : 1) - 1;
+    i = free_cq(ep);
+    if (i < 0)
+        return i;
+    cq = ep->cq[i];
+    *cq = (struct ep_cq){.mask = round_up(depth ? depth : 1) - 1};
     cq->wc = malloc((cq->mask + 1) * sizeof *cq->wc);
-    if (!cq->wc) {
-        free(cq);
-        return -ENOMEM;
-    }
-    ep->cq[ep->n_cq] = cq;
-    return (int)ep->n_cq++;
+    return cq->wc ? i : -ENOMEM;
+}
+
+void ep_cq_destroy(struct endpoint *ep, int cq)
+{
+    if (cq < 0 || (uint32_t)cq >= ep->n_cq)
+        return;
+    free(ep->cq[cq]->wc);
+    *ep->cq[cq] = (struct ep_cq){0};
 }
 
 int ep_cq_arm(struct endpoint *ep, int cq, bool solicited_only)

@@ -3,7 +3,6 @@
 
 #include <endian.h>
 #include <errno.h>
-#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -154,6 +153,7 @@ static int make_qp(struct load *l, unsigned i)
     const struct load_config *c = &l->config;
     struct load_qp *q = &l->qp[i];
     struct ep_qp_init init = {.type = c->type,
+                              .qpn = i == 0 ? c->qpn : 0,
                               .max_send_wr = c->depth + 1,
                               .max_recv_wr = RECVS,
                               .max_dest_rd = 16,
@@ -182,6 +182,7 @@ int load_init(struct load *l, struct endpoint *ep, const struct load_config *con
 
     memset(l, 0, sizeof *l);
     l->ep = ep;
+    l->cq = -1;
     l->config = *config;
     if (l->config.latency)
         l->config.depth = l->config.batch = 1;
@@ -211,6 +212,8 @@ void load_free(struct load *l)
             ep_ah_destroy(l->ep, l->qp[i].ah);
         free(l->qp[i].m.when);
     }
+    if (l->ep)
+        ep_cq_destroy(l->ep, l->cq);
     if (l->ep && l->key)
         ep_mr_dereg(l->ep, l->key);
     free(l->qp);
@@ -565,60 +568,4 @@ ns_t load_poll(struct load *l, ns_t now)
 bool load_done(const struct load *l)
 {
     return l->failed || l->stage == STAGE_DONE;
-}
-
-static int compare_samples(const void *a, const void *b)
-{
-    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-
-    return x < y ? -1 : x > y;
-}
-
-/* In microseconds: the smallest sample that `permille` of all do not exceed. */
-static double percentile(const struct load *l, unsigned permille)
-{
-    uint64_t rank = ((uint64_t)l->samples * permille + 999) / 1000;
-
-    return l->samples ? l->latency[rank ? rank - 1 : 0] / 1e3 : 0;
-}
-
-static void distribution(struct load *l, struct load_stats *s)
-{
-    double sum = 0, d;
-
-    qsort(l->latency, l->samples, sizeof *l->latency, compare_samples);
-    for (uint32_t i = 0; i < l->samples; i++) {
-        d = l->latency[i] / 1e3 - s->mean;
-        sum += d * d;
-    }
-    s->deviation = l->samples ? sqrt(sum / l->samples) : 0;
-    s->typical = percentile(l, 500);
-    s->p99 = percentile(l, 990);
-    s->p999 = percentile(l, 999);
-}
-
-void load_result(struct load *l, int i, struct load_stats *s)
-{
-    const struct load_meter *m = i < 0 ? &l->all : &l->qp[i].m;
-
-    memset(s, 0, sizeof *s);
-    s->messages = m->completed;
-    s->bytes = m->completed * l->config.size;
-    s->seconds = (double)(m->last - m->first) / 1e9;
-    if (s->seconds > 0) {
-        s->average = (double)s->bytes / s->seconds;
-        s->rate = (double)s->messages / s->seconds;
-    }
-    if (m->best > 0)
-        s->peak = (double)m->best_n * l->config.size * 1e9 / (double)m->best;
-    if (s->peak < s->average)
-        s->peak = s->average;
-    s->samples = m->samples;
-    s->min = (double)m->min / 1e3;
-    s->max = (double)m->max / 1e3;
-    s->mean = m->samples ? (double)m->sum / 1e3 / (double)m->samples : 0;
-    for (unsigned q = 0; q < l->config.qps; q++)
-        s->mismatches += i < 0 || q == (unsigned)i ? l->qp[q].mismatches : 0;
-    if (i < 0)
-        distribution(l, s);
 }

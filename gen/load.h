@@ -38,6 +38,7 @@ struct load_config {
     uint8_t type;    /* enum qp_type */
     uint32_t size;   /* bytes of a message; atomics: 8 */
     uint32_t qps;
+    uint32_t qpn;    /* number of the first queue pair; 0: the endpoint's choice */
     uint64_t iters;  /* messages of each queue pair; 0: `duration` */
     ns_t duration;
     uint32_t depth;  /* messages under way on each queue pair */

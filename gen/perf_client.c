@@ -28,12 +28,13 @@ static int agree(struct perf_client *p)
 {
     static const uint8_t buffers[PERFTEST_INT] = {0, 0, 16, 0}, line[PERFTEST_INT] = {0, 0, 0, 64};
     uint8_t mine[PERFTEST_VERSION], theirs[PERFTEST_VERSION];
+    struct perftest_mark mark;
     uint16_t mtu;
     int r;
 
-    perftest_version_put(mine);
+    perftest_version_put(mine, p->config.latency, p->config.size);
     r = swap(p, "the exchange of versions", mine, theirs, PERFTEST_VERSION);
-    if (r == 0 && !perftest_version_get(theirs, &p->ours))
+    if (r == 0 && !perftest_version_get(theirs, &mark))
         r = -EPROTO;
     if (r == 0)
         r = swap(p, "the exchange of buffer sizes", buffers, theirs, PERFTEST_INT);
@@ -44,6 +45,7 @@ static int agree(struct perf_client *p)
         r = swap(p, "the exchange of MTUs", mine, theirs, PERFTEST_MTU);
     if (r < 0)
         return r;
+    p->ours = mark.ours;
     mtu = perftest_mtu_get(theirs);
     p->config.mtu = mtu && mtu < p->live->mtu ? mtu : p->live->mtu;
     p->config.known = p->ours;
@@ -138,7 +140,8 @@ void perf_client_event(void *live, int qp, enum cm_event event, const struct cm_
 /* Try to connect a queue pair: 0, -ECONNREFUSED with p->why, or as live_step(). */
 static int try_qp(struct perf_client *p, int qp)
 {
-    uint8_t depth = p->config.op == LOAD_SEND || p->config.op == LOAD_WRITE ? 0 : p->config.outs;
+    bool reads = p->config.op != LOAD_SEND && p->config.op != LOAD_WRITE;
+    uint8_t depth = reads ? p->config.outs : p->config.known && p->config.validate; /* what was written is read again */
     ns_t end = live_now() + CONNECT_WAIT;
     struct cm_params own;
     struct ep_peer peer;

@@ -78,16 +78,21 @@ void perftest_keys_get_binary(struct perftest_keys *k, const uint8_t *p)
     k->srqn = load_be32(p + 48);
 }
 
-void perftest_version_put(uint8_t *p)
+void perftest_version_put(uint8_t *p, bool latency, uint32_t size)
 {
     memset(p, 0, PERFTEST_VERSION);
     memcpy(p, "6.06", 4);
-    memcpy(p + 5, OURS, sizeof OURS);
+    memcpy(p + 5, OURS, sizeof OURS - 1);
+    p[12] = latency;
+    if (size < 1u << 24)
+        store_be24(p + 13, size);
 }
 
-bool perftest_version_get(const uint8_t *p, bool *ours)
+bool perftest_version_get(const uint8_t *p, struct perftest_mark *mark)
 {
-    *ours = memcmp(p + 5, OURS, sizeof OURS) == 0;
+    mark->ours = memcmp(p + 5, OURS, sizeof OURS - 1) == 0;
+    mark->latency = mark->ours && p[12];
+    mark->size = mark->ours ? load_be24(p + 13) : 0;
     if (p[0] < '5' || p[0] > '9' || p[1] != '.' || p[2] < '0' || p[2] > '9')
         return false;
     return p[0] > '5' || p[2] >= '7';

@@ -48,10 +48,16 @@ bool perftest_keys_get(struct perftest_keys *k, const char *text);
 void perftest_keys_put_binary(uint8_t *p, const struct perftest_keys *k);
 void perftest_keys_get_binary(struct perftest_keys *k, const uint8_t *p);
 
-/* The version as we say it: 6.06, and behind its zero a mark that perftest does not look at. */
-void perftest_version_put(uint8_t *p);
-/* Whether `p` (PERFTEST_VERSION bytes) is a version that speaks like this: 5.70 or later. *ours: the peer is rdmagen. */
-bool perftest_version_get(const uint8_t *p, bool *ours);
+/* What rdmagen says about itself behind the zero of its version, where perftest does not look. */
+struct perftest_mark {
+    bool ours;     /* the peer is rdmagen */
+    bool latency;  /* the client is of the kind ib_*_lat */
+    uint32_t size; /* bytes of its messages; 0: 2^24 and more */
+};
+/* The version as we say it: 6.06. */
+void perftest_version_put(uint8_t *p, bool latency, uint32_t size);
+/* Whether `p` (PERFTEST_VERSION bytes) is a version that speaks like this: 5.70 or later. */
+bool perftest_version_get(const uint8_t *p, struct perftest_mark *mark);
 /* The MTU in bytes, and back: 0 for what is no MTU. */
 void perftest_mtu_put(uint8_t *p, uint16_t mtu);
 uint16_t perftest_mtu_get(const uint8_t *p);

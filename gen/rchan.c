@@ -13,7 +13,7 @@ int rchan_init(struct rchan *c, struct endpoint *ep)
 
     memset(c, 0, sizeof *c);
     c->ep = ep;
-    c->qp = -1;
+    c->qp = c->cq = -1;
     init.pd = ep_pd_alloc(ep);
     r = ep_mr_reg(ep, init.pd, c->mem, sizeof c->mem, (uintptr_t)c->mem, ACCESS_LOCAL_WRITE, &c->key);
     if (r < 0)
@@ -29,6 +29,8 @@ void rchan_free(struct rchan *c)
 {
     if (c->ep && c->qp >= 0)
         ep_qp_destroy(c->ep, c->qp);
+    if (c->ep)
+        ep_cq_destroy(c->ep, c->cq);
     if (c->ep && c->key)
         ep_mr_dereg(c->ep, c->key);
     c->ep = NULL;

@@ -74,6 +74,7 @@ void rping_free(struct rping *r)
 {
     if (r->ep && r->qp >= 0) {
         ep_qp_destroy(r->ep, r->qp);
+        ep_cq_destroy(r->ep, r->cq);
         ep_mr_dereg(r->ep, r->data_key);
         ep_mr_dereg(r->ep, r->sink_key);
         ep_mr_dereg(r->ep, r->info_key);

@@ -18,7 +18,7 @@ struct job {
     struct perf_client perf;
     const char *host, *tcp, *json_file;
     uint8_t gid[16];
-    bool json, quiet, given[4]; /* given: of the options that tell a peer by hand */
+    bool json, quiet, given[5]; /* given: of the options that tell a peer by hand */
 };
 
 enum {
@@ -29,6 +29,7 @@ enum {
     KEY_PSN,
     KEY_RKEY,
     KEY_VA,
+    KEY_QPN,
     KEY_JSON,
     KEY_QUIET,
     KEY_TIMEOUT,
@@ -52,6 +53,7 @@ static const struct opt_def defs[] = {
     {KEY_EXCHANGE, "exchange", "NAME", "perftest (default), or pingpong: as ibv_rc_pingpong and its kind do, for send"},
     {KEY_DEST_QP, "dest-qp", "QPN", "no exchange, everything is known: the peer's queue pair"},
     {KEY_PSN, "psn", "PSN[:PSN]", "with --dest-qp: the first PSN that we send, and that the peer sends (the same)"},
+    {KEY_QPN, "qpn", "QPN", "with --dest-qp: the number of our queue pair (random)"},
     {KEY_RKEY, "rkey", "KEY", "with --dest-qp: key of the peer's memory"},
     {KEY_VA, "va", "ADDRESS", "with --dest-qp: address of the peer's memory"},
     {KEY_JSON, "json", "[=FILE]", "the result as JSON"},
@@ -150,12 +152,17 @@ static int option_hand(struct job *j, int key, const char *arg, bool *mine)
     uint64_t v = 0;
     int r = 0;
 
-    *mine = key >= KEY_DEST_QP && key <= KEY_VA;
+    *mine = key >= KEY_DEST_QP && key <= KEY_QPN;
     if (!*mine)
         return 0;
     j->given[key - KEY_DEST_QP] = true;
     if (key == KEY_PSN)
         return option_psn(&j->perf, arg);
+    if (key == KEY_QPN) {
+        r = live_number("--qpn", arg, 2, 0xfffffe, &v);
+        j->perf.config.qpn = (uint32_t)v;
+        return r;
+    }
     r = live_number(key == KEY_DEST_QP ? "--dest-qp" : key == KEY_RKEY ? "--rkey" : "--va", arg, 0,
                     key == KEY_DEST_QP ? 0xffffff : key == KEY_RKEY ? UINT32_MAX : UINT64_MAX, &v);
     if (key == KEY_DEST_QP)
@@ -165,16 +172,6 @@ static int option_hand(struct job *j, int key, const char *arg, bool *mine)
     else
         k->vaddr = v;
     return r;
-}
-
-static int option_type(struct load_config *c, const char *arg)
-{
-    for (enum qp_type t = QPT_RC; t <= QPT_UD; t++)
-        if (strcmp(arg, qp_type_str(t)) == 0) {
-            c->type = (uint8_t)t;
-            return 0;
-        }
-    return cli_error("-c %s: expected RC, UC or UD", arg);
 }
 
 static int option(struct job *j, int key, const char *arg)
@@ -204,7 +201,7 @@ static int option(struct job *j, int key, const char *arg)
         c->outs = (uint8_t)v;
         break;
     case 'c':
-        return option_type(c, arg);
+        return live_type(arg, &c->type);
     case KEY_RATE:
         return option_rate(c, arg);
     case 'L':
@@ -249,8 +246,8 @@ static int settle(struct job *j)
 
     if (j->given[0])
         p->exchange = PERF_BY_HAND;
-    else if (j->given[1] || j->given[2] || j->given[3])
-        return cli_error("--psn, --rkey and --va need --dest-qp");
+    else if (j->given[1] || j->given[2] || j->given[3] || j->given[4])
+        return cli_error("--psn, --qpn, --rkey and --va need --dest-qp");
     if (c->duration && c->iters)
         return cli_error("-n and -D exclude each other");
     if (!c->duration && !c->iters)

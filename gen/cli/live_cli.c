@@ -15,6 +15,16 @@ int live_number(const char *option, const char *arg, uint64_t min, uint64_t max,
                      (unsigned long long)max);
 }
 
+int live_type(const char *arg, uint8_t *type)
+{
+    for (enum qp_type t = QPT_RC; t <= QPT_UD; t++)
+        if (strcmp(arg, qp_type_str(t)) == 0) {
+            *type = (uint8_t)t;
+            return 0;
+        }
+    return cli_error("-c %s: expected RC, UC or UD", arg);
+}
+
 static int option_vlan(struct live_config *c, const char *arg)
 {
     const char *colon = strchr(arg, ':');

@@ -48,6 +48,8 @@ enum {
 int live_option(struct live_config *c, int key, const char *arg, bool *mine);
 /* Parse a number within bounds: 0, or the exit status after a message that names the option. */
 int live_number(const char *option, const char *arg, uint64_t min, uint64_t max, uint64_t *v);
+/* Parse the argument of -c, a type of queue pair: 0, or the exit status after a message. */
+int live_type(const char *arg, uint8_t *type);
 /* Open, with a message on failure: 0, or the exit status. Catches signals. */
 int live_cli_open(struct live *l, const struct live_config *c);
 /* Close; says what was lost. `status`, or EXIT_BAD when the capture file is not whole. */

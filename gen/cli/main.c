@@ -14,6 +14,7 @@ static const struct command commands[] = {
     {"cas", "the same with COMPARE & SWAPs and ib_atomic_bw, ib_atomic_lat", cmd_perf, cmd_perf_help},
     {"faa", "the same with FETCH & ADDs", cmd_perf, cmd_perf_help},
     {"inject", "forward between two interfaces, and lose, change or delay chosen RDMA packets", cmd_inject, cmd_inject_help},
+    {"serve", "serve the clients of perftest, ibv_rc_pingpong and its kind, rping, and rdmagen", cmd_serve, cmd_serve_help},
     {"backends", "list the ways of sending and receiving frames", cmd_backends, cmd_backends_help},
     {"faults", "list the rules that --fault can break", cmd_faults, cmd_faults_help},
     {NULL, NULL, NULL, NULL},

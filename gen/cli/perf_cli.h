@@ -12,5 +12,7 @@ void perf_json(struct buf *b, struct perf_client *p);
 
 int cmd_perf(int argc, char **argv);
 void cmd_perf_help(struct buf *b);
+int cmd_serve(int argc, char **argv);
+void cmd_serve_help(struct buf *b);
 
 #endif

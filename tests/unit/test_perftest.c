@@ -71,7 +71,7 @@ Test(perftest, random_bytes_do_no_harm)
     char text[PERFTEST_TEXT];
     uint8_t back[PERFTEST_BINARY];
     struct perftest_keys k;
-    bool ours;
+    struct perftest_mark mark;
 
     srand(1);
     for (unsigned n = 0; n < 20000; n++) {
@@ -86,7 +86,7 @@ Test(perftest, random_bytes_do_no_harm)
         perftest_keys_get_binary(&k, (const uint8_t *)text);
         cr_assert(k.qpn <= 0xffffff && k.psn <= 0xffffff);
         perftest_keys_put_binary(back, &k);
-        perftest_version_get((const uint8_t *)text, &ours);
+        perftest_version_get((const uint8_t *)text, &mark);
         cr_assert(perftest_mtu_get((const uint8_t *)text) <= 4096);
     }
 }
@@ -94,18 +94,21 @@ Test(perftest, random_bytes_do_no_harm)
 Test(perftest, versions_from_5_70_on_are_understood)
 {
     static const uint8_t captured[PERFTEST_VERSION] = "6.06";
+    struct perftest_mark m;
     uint8_t v[PERFTEST_VERSION];
-    bool ours;
 
-    cr_assert(perftest_version_get(captured, &ours));
-    cr_assert_not(ours);
-    perftest_version_put(v);
+    cr_assert(perftest_version_get(captured, &m));
+    cr_assert(!m.ours && !m.latency && m.size == 0);
+    perftest_version_put(v, true, 65536);
     cr_assert_arr_eq(v, captured, 5);
-    cr_assert(perftest_version_get(v, &ours));
-    cr_assert(ours);
-    cr_assert_not(perftest_version_get((const uint8_t *)"5.60\0\0\0\0\0\0\0\0\0\0\0", &ours));
-    cr_assert(perftest_version_get((const uint8_t *)"5.70\0\0\0\0\0\0\0\0\0\0\0", &ours));
-    cr_assert_not(perftest_version_get((const uint8_t *)"GET / HTTP/1.1\r\n", &ours));
+    cr_assert(perftest_version_get(v, &m));
+    cr_assert(m.ours && m.latency && m.size == 65536);
+    perftest_version_put(v, false, 1 << 30);
+    cr_assert(perftest_version_get(v, &m));
+    cr_assert(m.ours && !m.latency && m.size == 0);
+    cr_assert_not(perftest_version_get((const uint8_t *)"5.60\0\0\0\0\0\0\0\0\0\0\0", &m));
+    cr_assert(perftest_version_get((const uint8_t *)"5.70\0\0\0\0\0\0\0\0\0\0\0", &m));
+    cr_assert_not(perftest_version_get((const uint8_t *)"GET / HTTP/1.1\r\n", &m));
 }
 
 Test(perftest, mtus_are_codes_in_text)

@@ -1,0 +1,101 @@
+/* layer 3 (gen): the passive side of perftest's clients (ib_write_bw, ib_send_lat, ...; -R or not), of ibv_*_pingpong and of rping: many
+ * clients at a time, one after another, without being told beforehand what they will do.
+ *
+ * What a client is shows in what it says and does: keys without an R_Key announce SENDs, with READs outstanding READs or atomics, else
+ * WRITEs. ib_write_lat tells its keys once more before the data than ib_write_bw with one queue pair. ib_send_lat cannot be told from
+ * ib_send_bw: a first message after which none comes for a while is answered, unless `latency` says it at once. The size of its
+ * messages is only needed for ib_write_lat, which does not tell it.
+ *
+ * Clients are not trusted: words are bounded, so are sessions, queue pairs, memory and the time that a client may be silent.
+ */
+#ifndef RDMATRACE_SERVE_H
+#define RDMATRACE_SERVE_H
+
+#include "gen/chan.h"
+#include "gen/load.h"
+#include "gen/rping.h"
+
+#define SERVE_SESSIONS 16            /* clients at a time */
+#define SERVE_QPS      256           /* queue pairs of one */
+#define SERVE_MEMORY   (1u << 30)    /* bytes for all of them */
+
+struct serve_config {
+    uint16_t port;       /* of TCP, and of RDMA-CM; 0: neither */
+    uint16_t rping_port; /* of RDMA-CM; 0: none */
+    uint8_t type;        /* enum qp_type of queue pairs that are exchanged by TCP */
+    uint32_t room;       /* bytes of memory for each queue pair, and of the largest message */
+    uint32_t size;       /* bytes of a message of ib_write_lat */
+    bool latency;        /* SENDs are answered */
+    ns_t wait;           /* longest silence of a client */
+};
+
+enum serve_stage {
+    SERVE_VERSION, SERVE_BUFFERS, SERVE_LINE, SERVE_MTU, SERVE_KEYS, /* words of perftest */
+    SERVE_PINGPONG,  /* messages of ibv_*_pingpong */
+    SERVE_RPING,
+    SERVE_OVER,      /* acknowledges what is asked again, then it is forgotten */
+};
+enum serve_kind { SERVE_UNKNOWN, SERVE_WRITE, SERVE_READ, SERVE_SEND };
+
+struct serve_qp {
+    int qp, ah;
+    struct perftest_keys own, peer;
+    uint8_t *mem;         /* room, answer, receives */
+    size_t mem_len;
+    uint32_t pd, key, slot, slots; /* slot: bytes of a receive */
+    bool ready;           /* receives are posted */
+    bool gone;            /* RDMA-CM: disconnected */
+    uint64_t received, answered, wrong; /* messages */
+    ns_t arrived;         /* last message */
+};
+
+struct serve_session {
+    bool used, cm;        /* cm: by RDMA-CM */
+    int fd;               /* TCP; -1: none, or closed */
+    struct rchan control; /* cm */
+    struct rping rping;   /* SERVE_RPING */
+    bool rping_ready;
+    uint8_t gid[16];      /* the client's, once it is known */
+    uint8_t stage, kind;  /* enum serve_stage, serve_kind */
+    struct perftest_mark mark;
+    uint8_t in[PERFTEST_TEXT];
+    size_t got;           /* bytes of the next word */
+    uint16_t mtu;         /* agreed */
+    unsigned told;        /* keys of a queue pair heard */
+    struct serve_qp *qp;
+    unsigned n_qps;
+    bool answering;       /* WRITEs or SENDs are answered */
+    bool done;            /* it came to a good end */
+    ns_t heard, until;    /* last sign of life; SERVE_OVER: when to forget it */
+    uint64_t progress, bytes; /* packets, bytes of payload that arrived */
+    char why[120];        /* what went wrong */
+};
+
+struct serve {
+    struct live *live;
+    struct serve_config config;
+    int listener, cq;
+    size_t memory;        /* bytes in use */
+    struct serve_session session[SERVE_SESSIONS];
+    uint64_t served, failed; /* sessions that are over */
+    /* A session is over: told before it is forgotten. May be NULL. */
+    void (*over)(void *user, const struct serve_session *s);
+    void *user;
+};
+
+/* Begin to listen. live_config.request, .event and .user must have been serve_request(), serve_event() and `s`. 0 or a negative errno. */
+int serve_open(struct serve *s, struct live *l, const struct serve_config *config);
+void serve_close(struct serve *s);
+/* Do what is due. Returns when it wants to be called again at the latest. */
+ns_t serve_poll(struct serve *s, ns_t now);
+/* Clients being served. */
+unsigned serve_active(const struct serve *s);
+/* Messages of a session that were not what they should be. */
+uint64_t serve_wrong(const struct serve_session *s);
+/* "WRITE", ... */
+const char *serve_kind_str(enum serve_kind k);
+/* Callbacks for struct live_config. */
+void serve_request(void *live, const struct cm_conn *c, struct cm_answer *a);
+void serve_event(void *live, int qp, enum cm_event event, const struct cm_conn *c);
+
+#endif

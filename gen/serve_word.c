@@ -1,0 +1,215 @@
+/* layer 3 (gen): what the server's clients say, and the answers. */
+#include "gen/pingpong.h"
+#include "gen/serve_impl.h"
+
+#include <errno.h>
+#include <sys/socket.h>
+
+/* --- Words as they come over TCP --- */
+
+static bool is_hex(uint8_t c)
+{
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
+}
+
+size_t word_wanted(const struct serve_session *s)
+{
+    switch (s->stage) {
+    case SERVE_VERSION: /* ibv_*_pingpong begins with its address: "0000:..." */
+        return s->got >= 5 && s->in[4] == ':' ? PINGPONG_TEXT : PERFTEST_VERSION;
+    case SERVE_BUFFERS:
+    case SERVE_LINE:
+        return PERFTEST_INT;
+    case SERVE_MTU:
+        return PERFTEST_MTU;
+    case SERVE_PINGPONG:
+        return PERFTEST_DONE;
+    default: /* keys begin with a digit, reports with a byte that is none, "done" with two letters of which one is none */
+        if (s->got < 2)
+            return 2;
+        return s->in[0] == 'd' && s->in[1] == 'o' ? PERFTEST_DONE : is_hex(s->in[0]) ? PERFTEST_TEXT : PERFTEST_VALUE;
+    }
+}
+
+static void reply(struct serve_session *s, const void *data, size_t len, ns_t now)
+{
+    int r = 0;
+
+    if (s->cm)
+        r = rchan_send(&s->control, data, len, now);
+    else if (send(s->fd, data, len, MSG_NOSIGNAL) != (ssize_t)len)
+        r = -errno;
+    if (r < 0)
+        session_fail(s, "it does not listen: %s", strerror(-r));
+}
+
+/* --- Before the data --- */
+
+static void version(struct serve_session *s, const uint8_t *p, ns_t now)
+{
+    uint8_t mine[PERFTEST_VERSION];
+
+    if (!perftest_version_get(p, &s->mark)) {
+        session_fail(s, "it speaks neither as perftest 5.70 or later nor as ibv_rc_pingpong");
+        return;
+    }
+    perftest_version_put(mine, false, 0);
+    reply(s, mine, sizeof mine, now);
+    s->stage = SERVE_BUFFERS;
+}
+
+static void mtu(struct serve *v, struct serve_session *s, const uint8_t *p, ns_t now)
+{
+    uint16_t theirs = perftest_mtu_get(p);
+    uint8_t mine[PERFTEST_MTU];
+
+    s->mtu = theirs && theirs < v->live->mtu ? theirs : v->live->mtu;
+    perftest_mtu_put(mine, v->live->mtu);
+    reply(s, mine, sizeof mine, now);
+    s->stage = SERVE_KEYS;
+}
+
+static struct serve_qp *find(struct serve_session *s, uint32_t peer_qpn)
+{
+    for (unsigned i = 0; i < s->n_qps; i++)
+        if (s->qp[i].peer.qpn == peer_qpn)
+            return &s->qp[i];
+    return NULL;
+}
+
+static enum serve_kind kind_of(const struct perftest_keys *k)
+{
+    return k->rkey == 0 ? SERVE_SEND : k->out_reads > 1 ? SERVE_READ : SERVE_WRITE;
+}
+
+static void tell(struct serve_session *s, const struct perftest_keys *own, ns_t now)
+{
+    char text[PERFTEST_TEXT];
+
+    if (s->cm) {
+        perftest_keys_put_binary((uint8_t *)text, own);
+        reply(s, text, PERFTEST_BINARY, now);
+    } else {
+        perftest_keys_put(text, own);
+        reply(s, text, PERFTEST_TEXT, now);
+    }
+}
+
+/* Keys: of a new queue pair, or of one that is known. */
+static void keys(struct serve *v, struct serve_session *s, const struct perftest_keys *k, ns_t now)
+{
+    struct serve_qp *q = find(s, k->qpn);
+
+    if (s->cm && k->qpn == 0) { /* before and after the queue pairs are connected */
+        tell(s, &(struct perftest_keys){0}, now);
+        return;
+    }
+    if (k->qpn == 0 || (!q && s->cm)) {
+        session_fail(s, "it tells of queue pair 0x%06x, which is not connected", k->qpn);
+        return;
+    }
+    if (!q) {
+        memcpy(s->gid, k->gid, 16);
+        q = sqp_new(v, s, k);
+        if (q)
+            sqp_connect(v, s, q, now);
+    }
+    if (*s->why)
+        return;
+    q->peer = *k;
+    s->kind = kind_of(k);
+    s->told++;
+    sqp_ready(v, s, q, now);
+    tell(s, &q->own, now);
+    sqp_begin(v, s, now);
+}
+
+static void pingpong(struct serve *v, struct serve_session *s, const uint8_t *p, ns_t now)
+{
+    struct perftest_keys k = {.out_reads = 1};
+    struct pingpong_addr a, own;
+    char text[PINGPONG_TEXT];
+    struct serve_qp *q;
+
+    if (!pingpong_addr_get(&a, (const char *)p) || !a.qpn) {
+        session_fail(s, "its address cannot be read");
+        return;
+    }
+    k.qpn = a.qpn;
+    k.psn = a.psn;
+    memcpy(k.gid, a.gid, 16);
+    memcpy(s->gid, a.gid, 16);
+    s->mtu = v->live->mtu;
+    s->kind = SERVE_SEND;
+    s->answering = true;
+    q = sqp_new(v, s, &k);
+    if (q)
+        sqp_connect(v, s, q, now);
+    if (*s->why)
+        return;
+    sqp_ready(v, s, q, now);
+    own = (struct pingpong_addr){.qpn = q->own.qpn, .psn = q->own.psn};
+    memcpy(own.gid, q->own.gid, 16);
+    pingpong_addr_put(text, &own);
+    reply(s, text, sizeof text, now);
+    s->stage = SERVE_PINGPONG;
+}
+
+/* --- All words --- */
+
+/* In SERVE_KEYS. */
+static void after_mtu(struct serve *v, struct serve_session *s, const uint8_t *p, size_t len, ns_t now)
+{
+    struct perftest_keys k;
+
+    if (s->cm && len == PERFTEST_BINARY) {
+        perftest_keys_get_binary(&k, p);
+        keys(v, s, &k, now);
+    } else if (!s->cm && len == PERFTEST_TEXT && perftest_keys_get(&k, (const char *)p)) {
+        keys(v, s, &k, now);
+    } else if (len == PERFTEST_VALUE) {
+        reply(s, p, len, now); /* a value of the client's report, whose counterpart it does not look at */
+    } else if (!s->cm && len == PERFTEST_DONE) {
+        reply(s, "done", PERFTEST_DONE, now);
+        session_over(s, s->told >= 3, now);
+    } else {
+        session_fail(s, "it says what cannot be understood");
+    }
+}
+
+void word_take(struct serve *v, struct serve_session *s, const uint8_t *p, size_t len, ns_t now)
+{
+    static const uint8_t buffers[PERFTEST_INT] = {0, 0, 16, 0}, line[PERFTEST_INT] = {0, 0, 0, 64};
+    static const uint8_t lengths[] = {[SERVE_VERSION] = PERFTEST_VERSION,
+                                      [SERVE_BUFFERS] = PERFTEST_INT,
+                                      [SERVE_LINE] = PERFTEST_INT,
+                                      [SERVE_MTU] = PERFTEST_MTU};
+
+    s->heard = now;
+    if (s->stage == SERVE_PINGPONG)
+        return; /* "done", which tells nothing */
+    if (s->stage == SERVE_VERSION && !s->cm && len == PINGPONG_TEXT) {
+        pingpong(v, s, p, now);
+    } else if (s->stage >= SERVE_KEYS) {
+        after_mtu(v, s, p, len, now);
+    } else if (len != lengths[s->stage]) {
+        session_fail(s, "it says what cannot be understood");
+    } else if (s->stage == SERVE_VERSION) {
+        version(s, p, now);
+    } else if (s->stage == SERVE_MTU) {
+        mtu(v, s, p, now);
+    } else {
+        reply(s, s->stage == SERVE_LINE ? line : buffers, PERFTEST_INT, now);
+        s->stage++;
+    }
+}
+
+struct serve_session *word_awaits_qp(struct serve *v, const uint8_t gid[16])
+{
+    for (unsigned i = 0; i < SERVE_SESSIONS; i++) {
+        struct serve_session *s = &v->session[i];
+        if (s->used && s->cm && s->stage == SERVE_KEYS && s->told == 0 && !*s->why && memcmp(s->gid, gid, 16) == 0)
+            return s;
+    }
+    return NULL;
+}
