@@ -56,6 +56,8 @@ static void learn_req(struct learner *l, const struct pkt *p, const struct cm_re
     h.pmtu = cm_mtu_bytes(m->mtu);
     h.upper = upper_of_service(m->service_id);
     h.depth = m->init_depth;
+    memcpy(h.gid[0].b, m->prim_lgid, sizeof h.gid[0].b);
+    memcpy(h.gid[1].b, m->prim_rgid, sizeof h.gid[1].b);
     h.peer = (struct conn_params){.have_timeout = true,
                                   .have_rnr = true,
                                   .no_credits = !m->flow_ctrl || m->srq,
@@ -94,6 +96,10 @@ static void learn_rep(struct learner *l, struct conn_table *t, const struct pkt 
                                        .req_frame = req->peer.req_frame,
                                        .rep_frame = p->frame->number};
     conn_learn(t, &k);
+    if (memcmp(k.addr, req->gid, sizeof k.addr) != 0 && p->encap == ENCAP_IB) {
+        memcpy(k.addr, req->gid, sizeof k.addr);
+        conn_learn(t, &k);
+    }
 }
 
 static void learn_cm(struct learner *l, struct conn_table *t, const struct pkt *p)
