@@ -1,5 +1,6 @@
 /* layer 4 (tool): `rdmatrace check`: captures judged by the rules of the transport. */
 #include "src/cli/cli.h"
+#include "src/cli/counters.h"
 #include "src/cli/trace.h"
 #include "src/trace/judge.h"
 
@@ -13,6 +14,7 @@ enum {
     KEY_STRICT,
     KEY_ACK_TIMEOUT,
     KEY_RETRY,
+    KEY_COUNTERS,
 };
 
 static const struct opt_def defs[] = {
@@ -28,6 +30,8 @@ static const struct opt_def defs[] = {
     {KEY_STRICT, "strict", NULL, "exit with status 1 also for an inconclusive verdict"},
     {KEY_ACK_TIMEOUT, "ack-timeout", "N", "local ACK timeout of ends for which CM does not tell: 4.096 us x 2^N; 0: none"},
     {KEY_RETRY, "retry-count", "N", "likewise the retry count, 0 to 7"},
+    {KEY_COUNTERS, "counters", "HOST=FILES", "compare what the adapter of the host with this address has counted, FILE or BEFORE,AFTER, with\n"
+                                             "the trace; may be repeated"},
     {'T', "format", "FORMAT", "text (default), json or junit"},
     {'v', "verbose", NULL, "with -T text: list inconclusive verdicts, too"},
     {'q', "quiet", NULL, "with -T text: print the totals only"},
@@ -143,6 +147,8 @@ static int option(struct trace *t, int key, const char *arg)
         return parse_small("--ack-timeout", arg, 31, &job->o.ack_timeout);
     case KEY_RETRY:
         return parse_small("--retry-count", arg, 7, &job->o.retry_cnt);
+    case KEY_COUNTERS:
+        return counters_option(&job->o, arg);
     case 'T':
         return parse_format(job, arg);
     default:

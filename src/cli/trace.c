@@ -14,10 +14,17 @@
 
 /* --- Options -------------------------------------------------------------------------------------------------------------------- */
 
+bool trace_address(const char *text, struct conn_addr *a)
+{
+    static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
+
+    memcpy(a->b, mapped, 12);
+    return inet_pton(AF_INET, text, a->b + 12) == 1 || inet_pton(AF_INET6, text, a->b) == 1;
+}
+
 /* "ADDRESS:QPN", up to the comma or the end; an IPv6 address may stand in brackets. */
 static bool parse_end(const char *s, size_t n, struct conn_addr *a, uint32_t *qpn)
 {
-    static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
     char text[80];
     char *colon;
     uint64_t v;
@@ -35,8 +42,7 @@ static bool parse_end(const char *s, size_t n, struct conn_addr *a, uint32_t *qp
         colon[-1] = '\0';
         return inet_pton(AF_INET6, text + 1, a->b) == 1;
     }
-    memcpy(a->b, mapped, 12);
-    return inet_pton(AF_INET, text, a->b + 12) == 1 || inet_pton(AF_INET6, text, a->b) == 1;
+    return trace_address(text, a);
 }
 
 static int parse_pair(struct trace *t, const char *arg)

@@ -64,6 +64,8 @@ struct trace_cmd {
 
 /* The whole command. Returns the exit status. */
 int trace_main(const struct trace_cmd *cmd, struct trace *t, int argc, char **argv);
+/* An IPv4 (mapped) or IPv6 address; false if it is neither. */
+bool trace_address(const char *text, struct conn_addr *a);
 /* Write t->out if it is large. */
 void trace_flush(struct trace *t);
 

@@ -409,6 +409,8 @@ void judge_packet(struct judge *j, const struct pkt *p)
         return;
     }
     mark_judged(j, p);
+    if (UNLIKELY(j->o.n_hosts))
+        judge_count(j, p);
     if (UNLIKELY(p->icrc == CRC_BAD || p->flags & PKT_MALFORMED)) {
         j->spoiled = p->frame->number;
         judge_malformed(j, p);
@@ -458,6 +460,7 @@ void judge_end(struct judge *j)
     judge_strays(j);
     judge_strangers(j);
     judge_pause_end(j);
+    judge_counters_end(j);
     judge_fairness(j);
     judge_cm_end(j);
     note_capture_end(j);

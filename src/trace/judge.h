@@ -35,6 +35,20 @@ bool tap_parse(const char *s, enum tap_side *t);
 #define JUDGE_FLOWS 4096 /* flows kept at a time */
 #define JUDGE_TAPS 64    /* interfaces whose tap can be told apart */
 
+#define JUDGE_HOSTS 8
+#define JUDGE_COUNTS 11 /* what is counted of a host */
+
+/* What an adapter has counted during the capture; and what the trace shows (the judge's own copy). */
+struct judge_host {
+    struct conn_addr addr;
+    uint64_t value[JUDGE_COUNTS];
+    uint64_t seen[JUDGE_COUNTS];
+    bool have[JUDGE_COUNTS]; /* value is given */
+};
+/* Take the counters that a text names, each followed by its number: the output of `rdma statistic`, of `ethtool -S`, lines "name:value".
+ * Names that are not known are passed over. `before`: values at the start, which are subtracted. False if there is no counter. */
+bool judge_counters(struct judge_host *h, const char *text, size_t len, bool before);
+
 struct judge_opts {
     enum profile profile;
     enum tap_side tap[JUDGE_TAPS]; /* by interface; further ones are TAP_UNKNOWN */
@@ -42,6 +56,8 @@ struct judge_opts {
     bool off[RULE_COUNT];          /* rules that are not judged */
     int ack_timeout;               /* exponent of the local ACK timeout where CM does not say; -1: not known */
     int retry_cnt;                 /* likewise the retry count */
+    struct judge_host hosts[JUDGE_HOSTS]; /* whose counters are known */
+    unsigned n_hosts;
 };
 
 struct judge;

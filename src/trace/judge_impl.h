@@ -274,6 +274,9 @@ void judge_strays(struct judge *j);
 void judge_pause(struct judge *j, const struct pkt *p);
 void judge_while_paused(struct judge *j, const struct pkt *p, uint32_t flow);
 void judge_pause_end(struct judge *j);
+/* With counters of hosts: a packet with a BTH; the end. */
+void judge_count(struct judge *j, const struct pkt *p);
+void judge_counters_end(struct judge *j);
 /* Likewise: CNPs for queue pairs that nothing is known of; how destinations are shared. */
 void judge_strangers(struct judge *j);
 void judge_fairness(struct judge *j);

@@ -1,0 +1,63 @@
+/* layer 4 (tool): files with the counters of an adapter. */
+#include "src/cli/counters.h"
+
+#include "src/cli/cli.h"
+#include "src/cli/trace.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define MAX_BYTES (1 << 20)
+
+static bool parse_host(const char *s, size_t n, struct conn_addr *a)
+{
+    char text[INET6_ADDRSTRLEN];
+
+    if (n >= sizeof text)
+        return false;
+    memcpy(text, s, n);
+    text[n] = '\0';
+    return trace_address(text, a);
+}
+
+static int read_counters(struct judge_host *h, const char *path, bool before)
+{
+    char *text = malloc(MAX_BYTES);
+    FILE *f = text ? fopen(path, "r") : NULL;
+    size_t n;
+    bool any;
+
+    if (!f) {
+        free(text);
+        return cli_error("--counters: %s: %s", path, text ? strerror(errno) : "out of memory");
+    }
+    n = fread(text, 1, MAX_BYTES, f);
+    any = judge_counters(h, text, n, before);
+    fclose(f);
+    free(text);
+    return any ? EXIT_OK : cli_error("--counters: %s: there is no counter in it; expected names followed by numbers, as `rdma statistic` prints them", path);
+}
+
+int counters_option(struct judge_opts *o, const char *arg)
+{
+    const char *eq = strchr(arg, '='), *comma = eq ? strchr(eq, ',') : NULL;
+    struct judge_host *h = &o->hosts[o->n_hosts];
+    char before[4096];
+    int status = EXIT_OK;
+
+    if (!eq || !parse_host(arg, (size_t)(eq - arg), &h->addr) || !eq[1] || (comma && (!comma[1] || (size_t)(comma - eq) > sizeof before)))
+        return cli_error("--counters %s: expected ADDRESS=FILE, or ADDRESS=BEFORE,AFTER", arg);
+    if (o->n_hosts == JUDGE_HOSTS)
+        return cli_error("--counters: at most %d hosts", JUDGE_HOSTS);
+    if (comma) {
+        memcpy(before, eq + 1, (size_t)(comma - eq - 1));
+        before[comma - eq - 1] = '\0';
+        status = read_counters(h, before, true);
+    }
+    if (status == EXIT_OK)
+        status = read_counters(h, comma ? comma + 1 : eq + 1, false);
+    o->n_hosts++;
+    return status;
+}

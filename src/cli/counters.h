@@ -1,0 +1,10 @@
+/* layer 4 (tool): files with the counters of an adapter. */
+#ifndef RDMATRACE_COUNTERS_H
+#define RDMATRACE_COUNTERS_H
+
+#include "src/trace/judge.h"
+
+/* `--counters ADDRESS=FILE` or `ADDRESS=BEFORE,AFTER`. EXIT_OK, or EXIT_BAD after a message. */
+int counters_option(struct judge_opts *o, const char *arg);
+
+#endif
