@@ -191,6 +191,7 @@ static int open_endpoint(struct live *l, const struct live_config *c, struct liv
     l->user = c->user;
     l->request = c->request;
     l->event = c->event;
+    l->frame = c->frame;
     l->cm = l->ep ? cm_agent_new(&a) : NULL;
     return l->cm ? 0 : fail(err, -ENOMEM, "out of memory");
 }
@@ -313,6 +314,19 @@ void live_close(struct live *l)
 
 /* --- The loop --- */
 
+bool live_can_send(struct live *l)
+{
+    if (l->backend->ops->room(l->backend))
+        return true;
+    l->blocked = l->backend->ops->flush(l->backend) == -EAGAIN;
+    return !l->blocked && l->backend->ops->room(l->backend);
+}
+
+void live_send(struct live *l, const uint8_t *data, uint32_t len)
+{
+    live_net_out(l, data, len);
+}
+
 void live_net_out(struct live *l, const uint8_t *data, uint32_t len)
 {
     if (backend_send(l->backend, data, len) == -EAGAIN) {
@@ -328,6 +342,14 @@ void live_net_in(struct live *l, const uint8_t *data, uint32_t len, ns_t now)
     ep_rx(l->ep, data, len, now);
 }
 
+/* The kernel's time of arrival on the clock of live_now(). */
+static ns_t when_taken(const struct backend_frame *f)
+{
+    ns_t now = live_now(), age = f->ts ? clock_now(CLOCK_REALTIME) - f->ts : 0;
+
+    return age > 0 && age < NS_PER_S ? now - age : now;
+}
+
 static int take_frames(struct live *l, bool *busy)
 {
     uint8_t answer[IDENTITY_FRAME_MAX];
@@ -337,7 +359,9 @@ static int take_frames(struct live *l, bool *busy)
     for (unsigned i = 0; i < RX_BATCH && (r = l->backend->ops->rx(l->backend, &f)) > 0; i++) {
         record(l, f.data, f.len, f.ts, true);
         send_frame(l, answer, identity_rx(&l->id, f.data, f.len, answer));
-        if (l->net)
+        if (l->frame)
+            l->frame(l->user, f.data, f.len, when_taken(&f));
+        else if (l->net)
             live_net_pass(l->net, l, false, f.data, f.len, live_now());
         else
             ep_rx(l->ep, f.data, f.len, live_now());

@@ -41,6 +41,8 @@ struct live_config {
     void (*request)(void *user, const struct cm_conn *c, struct cm_answer *a);
     void (*event)(void *user, int qp, enum cm_event event, const struct cm_conn *c);
     void *user; /* becomes live.user */
+    /* Gets the frames that arrive, at live_now() `when`, in place of an endpoint of the loop's; NULL: the endpoint gets them. */
+    void (*frame)(void *user, const uint8_t *data, uint32_t len, ns_t when);
 };
 
 struct live {
@@ -65,6 +67,7 @@ struct live {
     void (*request)(void *user, const struct cm_conn *c, struct cm_answer *a);
     void (*event)(void *user, int qp, enum cm_event event, const struct cm_conn *c);
     void *user; /* config's; callbacks of the connection manager are given the struct live */
+    void (*frame)(void *user, const uint8_t *data, uint32_t len, ns_t when);
 };
 
 /* Open backend, identity, endpoint and connection manager. A negative errno with *err filled. -ENODEV: no such
@@ -81,6 +84,10 @@ int live_step(struct live *l, ns_t deadline);
 /* Wait until one of `n` descriptors is ready, or until `when`, at most a second. 0; -EINTR: live_stop() was called; another
  * negative errno. */
 int live_wait(struct pollfd *fds, unsigned n, ns_t when);
+/* With config's frame(): a frame leaves, soon. One that finds the queue full is lost. */
+void live_send(struct live *l, const uint8_t *data, uint32_t len);
+/* Whether live_send() has room for a frame now. */
+bool live_can_send(struct live *l);
 /* From now on live_step() and live_wait() return -EINTR, for a program that ends. live_catch_signals() makes SIGINT and SIGTERM do so.
  */
 void live_stop(void);

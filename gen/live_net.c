@@ -58,10 +58,15 @@ static void learn(struct live_net *n, const struct qp *q, unsigned h)
     id.psn[n->side] = q->attr.sq_psn;
     id.qpn[n->side ^ 1] = q->attr.dest_qpn;
     id.psn[n->side ^ 1] = q->attr.rq_psn;
-    if (!n->number[h])
+    if (!n->number[h]) {
         n->number[h] = conns_add(t, &id);
-    else
-        t->c[n->number[h] - 1] = id;
+        return;
+    }
+    for (unsigned i = 0; i < 2; i++) {
+        if (t->c[n->number[h] - 1].qpn[i] != id.qpn[i])
+            conns_set_qpn(t, n->number[h], i, id.qpn[i]);
+        t->c[n->number[h] - 1].psn[i] = id.psn[i];
+    }
 }
 
 void live_net_learn(struct live_net *n, const struct endpoint *ep)

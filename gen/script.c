@@ -102,7 +102,7 @@ bool script_until(struct script *s, bool (*cond)(struct script *, void *), void 
             continue;
         if (cond(s, arg))
             return true;
-        if (until != NS_NEVER)
+        if (until != NS_NEVER && !s->o->live)
             s->sim.now = until;
         return false;
     }
@@ -163,15 +163,8 @@ static bool take_time(struct script *s, const struct token *t)
     return true;
 }
 
-static bool statement(struct script *s, const struct token *t, unsigned n)
+bool script_statement(struct script *s, const struct token *t, unsigned n)
 {
-    if (*t->p == '+' || *t->p == '@') {
-        if (!take_time(s, t))
-            return false;
-        t++;
-        if (--n == 0)
-            return true;
-    }
     for (size_t i = 0; i < ARRAY_LEN(statements); i++) {
         if (!token_is(t, statements[i].word))
             continue;
@@ -182,6 +175,30 @@ static bool statement(struct script *s, const struct token *t, unsigned n)
         return statements[i].run(s, t + 1, n - 1);
     }
     return host_line(s, t, n);
+}
+
+/* Each plays its part; the peer first, so that it is ready for ours. */
+static bool live_statement(struct script *s, const struct token *t, unsigned n)
+{
+    enum script_part part = script_part_of(s, t, n);
+
+    if (part == PART_NOBODYS)
+        return !*s->err.msg;
+    if (part != PART_OURS && !script_tell(s, t))
+        return false;
+    return part == PART_THEIRS ? script_start(s) : script_statement(s, t, n);
+}
+
+static bool statement(struct script *s, const struct token *t, unsigned n)
+{
+    if (*t->p == '+' || *t->p == '@') {
+        if (!take_time(s, t))
+            return false;
+        t++;
+        if (--n == 0)
+            return true;
+    }
+    return s->o->live ? live_statement(s, t, n) : script_statement(s, t, n);
 }
 
 static bool run_line(struct script *s, const char *line)
@@ -200,7 +217,7 @@ static bool run_line(struct script *s, const char *line)
 static void note_sent(void *user, unsigned host, const uint8_t *data, uint32_t len, ns_t now)
 {
     struct script *s = user;
-    struct script_sent *x = malloc(sizeof *x + len);
+    struct script_sent *x = s->o->live && s->o->live->agent ? NULL : malloc(sizeof *x + len);
 
     if (s->o->verbose) {
         buf_printf(s->out, "%12.3f us  ", (double)now / 1000);
@@ -235,13 +252,17 @@ bool script_start(struct script *s)
         return true;
     s->started = true;
     r = sim_init(&s->sim, &s->o->sim, &app);
+    if (r == 0 && s->o->live)
+        s->o->live->sim = &s->sim;
     return r == 0 || text_fail(&s->err, NULL, "the hosts cannot be set up: %s", strerror(-r));
 }
 
-static void script_free(struct script *s)
+void script_free(struct script *s)
 {
     struct script_sent *x;
 
+    if (s->o->live)
+        s->o->live->sim = NULL;
     for (unsigned h = 0; h < NET_HOSTS; h++)
         while ((x = s->sent[h])) {
             s->sent[h] = x->next;
@@ -256,27 +277,23 @@ static void script_free(struct script *s)
     free(s);
 }
 
-/* What is reported at the end although every line was met. */
-static void last_words(struct script *s)
+void script_last_words(struct script *s)
 {
     const char *label;
 
     for (unsigned i = 0; s->started && (label = events_unused(s->sim.events, i)); i++)
         script_fail(s, "event '%s' never matched a packet", label);
     for (unsigned h = 0; s->started && h < NET_HOSTS; h++)
-        if (ep_stats(s->sim.ep[h])->own_check_failures)
+        if (ep_stats(s->sim.ep[h])->own_check_failures && !(s->o->live && s->o->live->wire.local != h))
             script_fail(s, "host %c broke %s", 'a' + (int)h, rule_str(ep_first_refused(s->sim.ep[h]).rule));
 }
 
-enum script_result script_run(const char *name, const char *text, struct script_opts *opts, struct buf *out)
+struct script *script_new(const char *name, struct script_opts *opts, struct buf *out)
 {
     struct script *s = calloc(1, sizeof *s);
-    enum script_result r = SCRIPT_OK;
-    char line[1024];
-    bool any = false;
 
     if (!s)
-        return SCRIPT_BAD;
+        return NULL;
     s->name = name;
     s->out = out;
     s->o = opts;
@@ -289,16 +306,65 @@ enum script_result script_run(const char *name, const char *text, struct script_
         c->faults = s->faults[h];
     }
     prng_seed(&s->prng, opts->sim.seed ^ 0x5c417);
-    while (*text && r == SCRIPT_OK) {
-        size_t n = strcspn(text, "\n");
+    return s;
+}
+
+/* The line at *text, terminated, and *text moved to the next. False: it is too long. */
+static bool take_line(const char **text, char *line, size_t size)
+{
+    size_t n = strcspn(*text, "\n"), kept = n < size ? n : size - 1;
+
+    memcpy(line, *text, kept);
+    line[kept] = '\0';
+    *text += n + ((*text)[n] != '\0');
+    return n < size;
+}
+
+static void report_line(struct script *s)
+{
+    buf_printf(s->out, "%s:%u:%u: %s\n", s->name, s->line, s->err.col, s->err.msg);
+}
+
+/* Before anything is sent: whether a live peer can be made to play its part in all lines. */
+static bool all_can_be_told(struct script *s, const char *text)
+{
+    struct token t[SCRIPT_WORDS];
+    char line[1024];
+
+    while (*text) {
+        unsigned n, skip;
         s->line++;
-        memcpy(line, text, n < sizeof line ? n : sizeof line - 1);
-        line[n < sizeof line ? n : sizeof line - 1] = '\0';
-        text += n + (text[n] != '\0');
-        if (n >= sizeof line ? !text_fail(&s->err, NULL, "the line is too long") : !run_line(s, line)) {
+        take_line(&text, line, sizeof line);
+        n = text_split(line, t, SCRIPT_WORDS);
+        skip = n && (*t->p == '+' || *t->p == '@');
+        if (n <= skip || n > SCRIPT_WORDS)
+            continue;
+        if (script_part_of(s, t + skip, n - skip) == PART_NOBODYS && *s->err.msg) {
+            report_line(s);
+            return false;
+        }
+    }
+    return true;
+}
+
+enum script_result script_run(const char *name, const char *text, struct script_opts *opts, struct buf *out)
+{
+    struct script *s = script_new(name, opts, out);
+    enum script_result r = SCRIPT_OK;
+    char line[1024];
+    bool any = false;
+
+    if (!s)
+        return SCRIPT_BAD;
+    if (opts->live && !all_can_be_told(s, text))
+        r = SCRIPT_BAD;
+    s->line = 0;
+    while (*text && r == SCRIPT_OK) {
+        s->line++;
+        if (take_line(&text, line, sizeof line) ? !run_line(s, line) : !text_fail(&s->err, NULL, "the line is too long")) {
             r = s->failed ? SCRIPT_FAILED : SCRIPT_BAD;
             if (!s->failed)
-                buf_printf(out, "%s:%u:%u: %s\n", name, s->line, s->err.col, s->err.msg);
+                report_line(s);
         }
         any |= s->started;
     }
@@ -307,7 +373,9 @@ enum script_result script_run(const char *name, const char *text, struct script_
         r = SCRIPT_BAD;
     }
     if (r == SCRIPT_OK)
-        last_words(s);
+        script_last_words(s);
+    if (r == SCRIPT_OK && !script_end(s) && !s->failed)
+        script_fail(s, "%s", s->err.msg);
     if (r == SCRIPT_OK && s->failed)
         r = SCRIPT_FAILED;
     script_free(s);

@@ -11,11 +11,14 @@ enum script_result {
     SCRIPT_BAD,    /* a line is not understood, or there is no memory */
 };
 
+struct script_live;
+
 struct script_opts {
     struct sim_config sim; /* what the lines of the file begin from; `events` is taken over */
     bool has_psn;          /* `psn` replaces the random starting PSNs of queue pairs without psn= */
     uint32_t psn;
     bool verbose;          /* report every packet */
+    struct script_live *live; /* the other host is a real one; NULL: both are simulated */
 };
 
 /* Run the scenario in `text` (terminated), called `name` in messages, which are appended to *out. */

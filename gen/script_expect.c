@@ -3,6 +3,8 @@
 
 #include <stdio.h>
 
+#define QUIET (100 * NS_PER_MS)
+
 /* --- Completions ------------------------------------------------------------------------------------------------------------------ */
 
 struct wc_wait {
@@ -86,7 +88,7 @@ static bool expect_wc(struct script *s, unsigned host, const struct token *t, un
             return text_fail(&s->err, &t[1], "wc: expected 'none' and a time");
         return !script_until(s, wc_there, &w, time) || wc_mismatch(s, host, t, n, &w.wc);
     }
-    if (!script_until(s, wc_there, &w, SCRIPT_PATIENCE))
+    if (!script_until(s, wc_there, &w, script_patience(s)))
         return wc_mismatch(s, host, t, n, NULL);
     if (!token_is(&t[1], wc_status_str(w.wc.status)))
         return wc_mismatch(s, host, t, n, &w.wc);
@@ -118,11 +120,21 @@ bool script_wait(struct script *s, const struct token *t, unsigned n)
     return true;
 }
 
+/* Against a live peer: nothing has been heard for long enough, and no timer runs. */
+static bool quiet(struct script *s, void *arg)
+{
+    unsigned h = s->o->live->wire.local;
+
+    (void)arg;
+    return ep_next_expiry(s->sim.ep[h]) == NS_NEVER && net_next(&s->sim.net) == NS_NEVER &&
+           s->sim.now - s->sim.last_frame > QUIET;
+}
+
 bool script_run_all(struct script *s, const struct token *t, unsigned n)
 {
     if (n)
         return text_fail(&s->err, t, "run takes no words");
-    script_until(s, nothing, NULL, SCRIPT_PATIENCE);
+    script_until(s, s->o->live ? quiet : nothing, NULL, script_patience(s));
     return true;
 }
 
@@ -137,7 +149,7 @@ static bool event_there(struct script *s, void *arg)
 static bool expect_event(struct script *s, unsigned host, const struct token *t, unsigned n)
 {
     bool none = n == 2 && token_is(t, "none");
-    ns_t limit = SCRIPT_PATIENCE;
+    ns_t limit = script_patience(s);
     const char *name;
 
     if (n != 1u + none || (none && !token_time(&t[1], &limit)))
@@ -175,6 +187,9 @@ static bool mem_compare(struct script *s, unsigned host, const struct token *t, 
 
     if (!script_place_of(s, host, &t[2], &q))
         return false;
+    q.len = q.off + p->len <= q.m->len ? p->len : q.len;
+    if (!script_fetch(s, &q))
+        return false;
     if (q.off + p->len > q.m->len)
         return text_fail(&s->err, &t[2], "mem: beyond the end");
     b = q.m->p + q.off;
@@ -197,6 +212,8 @@ static bool expect_mem(struct script *s, unsigned host, const struct token *t, u
         return false;
     if (!p.m->p || p.off + p.len > p.m->len)
         return text_fail(&s->err, t, "mem: beyond the end");
+    if (!script_fetch(s, &p))
+        return false;
     if (!token_is(&t[1], "="))
         return mem_compare(s, host, t, &p, token_is(&t[1], "=="));
     if (!token_cut(&t[2], ':', &kind, &v) || !token_u64(&v, &u))
@@ -269,7 +286,7 @@ static bool expect_conn(struct script *s, unsigned host, const struct token *t, 
         return text_fail(&s->err, t, "which connection?");
     if (!script_conn_of(s, &t[1], &w.c))
         return false;
-    return script_until(s, conn_in_state, &w, SCRIPT_PATIENCE) ||
+    return script_until(s, conn_in_state, &w, script_patience(s)) ||
            script_fail(s, "expected  %c %.*s %.*s, but the connection's state is %u", 'a' + (int)host, (int)t->len, t->p, (int)t[1].len,
                        t[1].p, w.c->state[host]);
 }

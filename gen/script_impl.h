@@ -2,7 +2,7 @@
 #ifndef RDMATRACE_SCRIPT_IMPL_H
 #define RDMATRACE_SCRIPT_IMPL_H
 
-#include "gen/script.h"
+#include "gen/script_live.h"
 
 #define SCRIPT_WORDS 48
 #define SCRIPT_MEMS  64
@@ -35,6 +35,8 @@ struct script_sent {
     uint32_t len;
     uint8_t data[];
 };
+
+struct script_place;
 
 struct script {
     const char *name;
@@ -78,6 +80,34 @@ void script_packet_text(struct script *s, struct buf *b, unsigned host, const ui
 /* Everything else that is expected (script_expect.c): words after the host. */
 bool script_expect(struct script *s, unsigned host, const struct token *t, unsigned n);
 script_fn script_none, script_wait, script_run_all;
+
+/* Live peers (script_live.c). Who plays a statement: */
+enum script_part {
+    PART_OURS,
+    PART_THEIRS,
+    PART_BOTH,
+    PART_NOBODYS, /* the peer does so by itself, or s->err says why it cannot be told */
+};
+enum script_part script_part_of(struct script *s, const struct token *t, unsigned n);
+/* Tell the peer to play the statement. */
+bool script_tell(struct script *s, const struct token *t);
+/* Bring our image of the other host's memory up to date. */
+bool script_fetch(struct script *s, const struct script_place *p);
+/* The other side's last words are asked for. */
+bool script_end(struct script *s);
+/* With a foreign peer: host b's memory is where it was said to be. */
+void script_adopt(struct script *s, struct script_mem *m);
+/* A foreign peer is told our queue pair, and tells its own. */
+bool script_exchange(struct script *s, struct sim_conn *c);
+/* How long an expectation waits, and how much later or earlier than said something may happen. */
+ns_t script_patience(const struct script *s);
+ns_t script_tolerance(const struct script *s);
+/* A statement, of which nobody is asked whose it is. */
+bool script_statement(struct script *s, const struct token *t, unsigned n);
+struct script *script_new(const char *name, struct script_opts *o, struct buf *out);
+void script_free(struct script *s);
+/* What is reported at the end although every line was met. */
+void script_last_words(struct script *s);
 
 /* --- Helpers ------------------------------------------------------------------------------------------------------------------- */
 

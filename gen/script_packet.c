@@ -310,7 +310,7 @@ static int packet_matches(struct script *s, const struct expected *e, uint32_t i
     struct frame f;
     struct pkt p;
     char name[64];
-    ns_t gap = x->when - s->seen_at;
+    ns_t gap = x->when - s->seen_at, slack = script_tolerance(s);
 
     *wrong = NULL;
     frame_decode(&p, &f, x->data, x->len, s->sim.net.linktype);
@@ -327,7 +327,9 @@ static int packet_matches(struct script *s, const struct expected *e, uint32_t i
             return r;
         }
     }
-    return (i > 0 || (gap >= e->after_min && gap <= e->after_max)) && x->when >= e->at_min && x->when <= e->at_max;
+    if (i == 0 && (gap + slack < e->after_min || gap - slack > e->after_max))
+        return 0;
+    return x->when + slack >= e->at_min && x->when - slack <= e->at_max;
 }
 
 /* The expectation as written, and what came instead. */
@@ -366,7 +368,7 @@ static bool expect_one(struct script *s, struct expected *e, uint32_t i)
         const struct token *wrong;
         struct script_sent *x;
         int r;
-        if (!script_until(s, queue_has, &e->host, SCRIPT_PATIENCE))
+        if (!script_until(s, queue_has, &e->host, script_patience(s)))
             return mismatch(s, e, i, NULL, NULL);
         x = queue_take(s, e->host);
         r = packet_matches(s, e, i, x, &wrong);

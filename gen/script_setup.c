@@ -285,11 +285,15 @@ bool script_qp(struct script *s, const struct token *t, unsigned n)
     }
     if (!qp_words(s, &c, &l, t + 2, n - 2))
         return false;
+    if (s->o->live && c.peer[0].path_mtu > s->o->live->live->mtu)
+        return text_fail(&s->err, t, "the interface carries a path MTU of %u bytes at most", s->o->live->live->mtu);
     conn = sim_conn_add(&s->sim, &c, &err);
     if (!conn)
         return text_fail(&s->err, t, "the queue pairs cannot be created: %s", strerror(-err));
     if (l.fresh || l.cm)
         return true;
+    if (!script_exchange(s, conn))
+        return false;
     err = sim_conn_join(&s->sim, conn);
     return err == 0 || text_fail(&s->err, t, "the queue pairs cannot be joined: %s", strerror(-err));
 }
@@ -301,7 +305,7 @@ bool script_join(struct script *s, const struct token *t, unsigned n)
 
     if (n != 1)
         return text_fail(&s->err, NULL, "join: expected the number of a connection");
-    if (!script_conn_of(s, t, &c))
+    if (!script_conn_of(s, t, &c) || !script_exchange(s, c))
         return false;
     err = sim_conn_join(&s->sim, c);
     return err == 0 || text_fail(&s->err, t, "the queue pairs cannot be joined: %s", strerror(-err));
@@ -399,6 +403,7 @@ bool script_mem_add(struct script *s, const struct token *t, unsigned n)
             return false;
     }
     r = m->p ? ep_mr_reg(s->sim.ep[m->host], pd_of(s, m->host, pd), m->p, m->len, m->iova, access, &m->key) : -ENOMEM;
+    script_adopt(s, m);
     return r == 0 || text_fail(&s->err, t, "the memory cannot be registered: %s", strerror(-r));
 }
 

@@ -2,6 +2,7 @@
 #include "gen/sim.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 
 void sim_config_init(struct sim_config *c, uint64_t seed)
@@ -37,7 +38,10 @@ static void sim_deliver(void *user, unsigned to, const uint8_t *data, uint32_t l
 {
     struct sim *s = user;
 
-    ep_rx(s->ep[to], data, len, now);
+    if (s->wire && to != s->wire->local)
+        s->wire->send(s->wire->user, data, len);
+    else
+        ep_rx(s->ep[to], data, len, now);
 }
 
 int sim_init(struct sim *s, const struct sim_config *c, const struct sim_app *app)
@@ -50,6 +54,8 @@ int sim_init(struct sim *s, const struct sim_config *c, const struct sim_app *ap
     if (!s->events)
         return -ENOMEM;
     s->port_rate = c->port_rate;
+    s->wire = c->wire;
+    s->port = c->port;
     for (unsigned h = 0; h < NET_HOSTS; h++) {
         struct ep_config ec = c->ep[h];
         ec.seed = c->seed * 2 + h;
@@ -86,15 +92,17 @@ struct av sim_path(const struct sim *s, unsigned from)
     return sim_av(s, from);
 }
 
-/* What the hosts have to send goes to the network as fast as their ports take it. */
-static void sim_transmit(struct sim *s, unsigned h)
+/* What the hosts have to send goes to the network as fast as their ports take it; `most` frames. */
+static void sim_transmit(struct sim *s, unsigned h, unsigned most)
 {
     uint8_t frame[EP_FRAME_MAX];
     int n;
 
-    while (s->port_free[h] <= s->now && (n = ep_tx(s->ep[h], frame, sizeof frame, s->now)) > 0) {
+    while (most-- && s->port_free[h] <= s->now && (!s->wire || s->wire->ready(s->wire->user)) && (n = ep_tx(s->ep[h], frame, sizeof frame, s->now)) > 0) {
         uint64_t bits = ((uint64_t)n + 24) * 8; /* with preamble, frame check sequence and gap */
-        s->port_free[h] = s->now + (ns_t)((bits * NS_PER_S + s->port_rate - 1) / s->port_rate);
+        if (!s->wire)
+            s->port_free[h] = s->now + (ns_t)((bits * NS_PER_S + s->port_rate - 1) / s->port_rate);
+        s->last_frame = s->now;
         s->frames++;
         s->passes = 0;
         if (s->app.sent)
@@ -120,9 +128,54 @@ static ns_t earlier(ns_t a, ns_t b)
     return a < b ? a : b;
 }
 
+void sim_arrive(struct sim *s, const uint8_t *data, uint32_t len, ns_t when)
+{
+    unsigned from = s->wire->local ^ 1;
+
+    s->now = s->last_frame = s->wire->clock(s->wire->user);
+    if (s->app.sent)
+        s->app.sent(s->app.user, from, data, len, when);
+    net_send(&s->net, from, data, len, s->now);
+    net_run(&s->net, s->now);
+    sim_transmit(s, s->wire->local, 1); /* answers one by one, as a host does that is not in a hurry */
+}
+
+/* What our host has to do by now; when it wants to go on. */
+static ns_t wire_work(struct sim *s)
+{
+    unsigned h = s->wire->local;
+
+    net_run(&s->net, s->now);
+    if (ep_next_expiry(s->ep[h]) <= s->now)
+        ep_expire(s->ep[h], s->now);
+    if (s->cm[h])
+        cm_agent_run(s->cm[h], s->now);
+    sim_events(s, h);
+    sim_transmit(s, h, UINT_MAX);
+    net_run(&s->net, s->now);
+    return earlier(earlier(ep_next_expiry(s->ep[h]), s->cm[h] ? cm_agent_next(s->cm[h]) : NS_NEVER), net_next(&s->net));
+}
+
+static bool wire_step(struct sim *s, ns_t until)
+{
+    ns_t next;
+
+    s->now = s->wire->clock(s->wire->user);
+    next = earlier(wire_work(s), until);
+    if (s->wire_err || s->now >= until)
+        return false;
+    s->wire_err = s->wire->wait(s->wire->user, next);
+    s->now = s->wire->clock(s->wire->user);
+    wire_work(s);
+    return s->wire_err == 0;
+}
+
 bool sim_step(struct sim *s, ns_t until)
 {
     ns_t next = NS_NEVER;
+
+    if (s->wire)
+        return wire_step(s, until);
 
     net_run(&s->net, s->now);
     for (unsigned h = 0; h < NET_HOSTS; h++) {
@@ -135,7 +188,7 @@ bool sim_step(struct sim *s, ns_t until)
     if (s->app.run)
         next = s->app.run(s->app.user, s->now);
     for (unsigned h = 0; h < NET_HOSTS; h++) {
-        sim_transmit(s, h);
+        sim_transmit(s, h, UINT_MAX);
         if (s->port_free[h] > s->now)
             next = earlier(next, s->port_free[h]);
         next = earlier(next, ep_next_expiry(s->ep[h]));

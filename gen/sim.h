@@ -5,6 +5,18 @@
 #include "gen/cm_agent.h"
 #include "gen/net.h"
 
+/* A real network in place of the simulated clock and of one host: host `local` is ours and lives in real time; of the other one
+ * the simulation has an image that never sends, and knows what the real one has told. Exact events and nodes stay in between. */
+struct sim_wire {
+    unsigned local;
+    bool (*ready)(void *user); /* whether a frame can leave now */
+    void (*send)(void *user, const uint8_t *data, uint32_t len); /* a frame leaves */
+    /* Hand what has arrived to sim_arrive(); when there was nothing, wait for it until `until`. 0, or a negative errno. */
+    int (*wait)(void *user, ns_t until);
+    ns_t (*clock)(void *user); /* time now */
+    void *user;
+};
+
 /* What the simulation is made of. */
 struct sim_config {
     uint64_t seed;
@@ -13,6 +25,8 @@ struct sim_config {
     uint64_t port_rate;             /* bit/s at which a host puts frames on the wire; 0: 100 G */
     bool no_cm;                     /* no connection manager */
     struct event_list *events;      /* taken over by the simulation; NULL: none */
+    const struct sim_wire *wire;    /* NULL: everything is simulated */
+    uint16_t port;                  /* of RDMA-CM, on which the passive side listens; 0: 18515 */
     struct tap_set *taps[TAP_PLACES]; /* NULL: no file there */
 };
 
@@ -82,6 +96,10 @@ struct sim {
     ns_t port_free[NET_HOSTS];
     uint64_t frames;        /* sent by both hosts */
     uint32_t passes;        /* steps since the last frame was sent */
+    const struct sim_wire *wire;
+    int wire_err;           /* first error of the wire */
+    ns_t last_frame;        /* wire: when a frame was sent or arrived */
+    uint16_t port;
 };
 
 /* 50.50.50.1 and 50.50.50.2 over RoCEv2, MTU 1024, one way delay 1 us. */
@@ -111,8 +129,10 @@ static inline bool sim_stuck(const struct sim *s)
     return s->passes > SIM_PASSES_MAX;
 }
 
+/* With a wire: a frame of the other host has arrived, at time `when`. */
+void sim_arrive(struct sim *s, const uint8_t *data, uint32_t len, ns_t when);
 /* Do what is due now, then let time go on to the next thing due, but not beyond `until`. False: nothing is due before
- * that; the time was left as it is. */
+ * that; the time was left as it is. With a wire: `until` has come, or the wire failed. */
 bool sim_step(struct sim *s, ns_t until);
 
 #endif

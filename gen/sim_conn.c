@@ -123,6 +123,12 @@ static uint8_t life_of(uint8_t timeout)
     return timeout ? (uint8_t)(timeout - 1) : 0;
 }
 
+/* Port of the passive side. */
+static uint16_t cm_port(const struct sim *s)
+{
+    return s->port ? s->port : SIM_PORT;
+}
+
 /* Port of the active side. */
 static uint16_t port_of(const struct sim_conn *c)
 {
@@ -135,7 +141,7 @@ static void own_params(const struct sim *s, const struct sim_conn *c, unsigned h
 
     cm_params_linux(p);
     cm_params_ip(p, s->addr[h].gid, s->addr[h ^ 1].gid, c->type == QPT_UD ? CM_PS_UDP : CM_PS_TCP,
-                 port_of(c), SIM_PORT);
+                 port_of(c), cm_port(s));
     p->qpn = qpn_of(s, c, h);
     p->psn = peer->rq_psn;
     p->qkey = peer->qkey;
@@ -180,7 +186,7 @@ static void request(struct sim *s, unsigned h, const struct cm_conn *cm, struct 
     struct sim_conn *c = conn_of_request(s, h, cm);
     bool sidr = cm->state == CM_ST_SIDR_REQ_RCVD;
 
-    if (cm->peer.service_id != cm_service_ip(sidr ? CM_PS_UDP : CM_PS_TCP, SIM_PORT))
+    if (cm->peer.service_id != cm_service_ip(sidr ? CM_PS_UDP : CM_PS_TCP, cm_port(s)))
         return;
     a->reason = sidr ? CM_SIDR_NO_QP : CM_REJ_NO_QP;
     if (!c || ep_has_fault(s->ep[h], RULE_CM_05)) /* that fault is about a refusal */

@@ -41,6 +41,9 @@ int sim_traffic(struct sim_job *job);
 /* Run a scenario file; returns the exit status. */
 int sim_scenario(struct sim_job *job);
 
+/* The whole file as a terminated string, appended to `b`. 0 or a negative errno. */
+int sim_read_file(const char *path, struct buf *b);
+
 /* Open the files of -w as taps of `sets`, which job->sim.taps then point to. 0 or the exit status. */
 int sim_open_taps(struct sim_job *job, struct tap_set sets[TAP_PLACES]);
 /* Close them. 0 or the exit status. */

@@ -59,6 +59,8 @@ int live_cli_error(int err, const char *host);
 
 int cmd_ping(int argc, char **argv);
 void cmd_ping_help(struct buf *b);
+int cmd_play(int argc, char **argv);
+void cmd_play_help(struct buf *b);
 int cmd_pingpong(int argc, char **argv);
 void cmd_pingpong_help(struct buf *b);
 int cmd_connect(int argc, char **argv);

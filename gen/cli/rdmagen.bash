@@ -15,7 +15,7 @@ _rdmagen_values() {
         -c | --connection) _rdmagen_words "RC UC UD" ;;
         -m | --mtu) _rdmagen_words "256 512 1024 2048 4096" ;;
         --profile) _rdmagen_words "strict rxe" ;;
-        --exchange) _rdmagen_words "perftest pingpong" ;;
+        --exchange) if [[ $command == play ]]; then _rdmagen_words "rdmagen pingpong"; else _rdmagen_words "perftest pingpong"; fi ;;
         --ack) _rdmagen_words "every coalesce= delay=" ;;
         --sport) _rdmagen_words "random flow" ;;
         --fault) _rdmagen_words "$("$program" faults 2>/dev/null | cut -d' ' -f1 | sort -u)" ;;

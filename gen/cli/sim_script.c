@@ -7,8 +7,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* The whole file as a terminated string, appended to `b`. 0 or a negative errno. */
-static int read_file(const char *path, struct buf *b)
+int sim_read_file(const char *path, struct buf *b)
 {
     FILE *f = fopen(path, "rb");
     size_t n;
@@ -64,7 +63,7 @@ static bool says_something(const char *text)
 int sim_scenario(struct sim_job *job)
 {
     struct buf text = {0};
-    int status = read_file(job->scenario, &text);
+    int status = sim_read_file(job->scenario, &text);
 
     if (status < 0) {
         event_list_free(job->sim.events);

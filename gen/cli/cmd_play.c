@@ -1,0 +1,321 @@
+/* layer 4 (tool): `rdmagen play`: scenario files against a live peer, and the other side of that. */
+#include "gen/cli/gen_cli.h"
+#include "gen/cli/live_cli.h"
+#include "gen/pingpong.h"
+#include "gen/script_live.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define PATIENCE  10   /* seconds */
+#define TOLERANCE 1000 /* microseconds */
+
+struct job {
+    struct live_config config;
+    struct live live;
+    struct script_live peer;
+    const char *host, *tcp;
+    char **files;
+    int n_files;
+    bool server, persistent, verbose, quiet, pingpong, has_psn;
+    uint64_t port, psn, timeout, tolerance, rkey, va;
+    bool has_rkey, has_va;
+};
+
+enum { KEY_TCP = 256, KEY_TIMEOUT, KEY_TOLERANCE, KEY_EXCHANGE, KEY_RKEY, KEY_VA, KEY_PSN };
+
+static const struct opt_def defs[] = {
+    {'s', "server", NULL, "be host b: do what the rdmagen that plays a scenario says"},
+    {'P', "persistent", NULL, "server: serve one client after another"},
+    {KEY_EXCHANGE, "exchange", "KIND", "who the peer is: rdmagen (default; `rdmagen play -s`), or pingpong:\n"
+                                       "ibv_rc_pingpong, ibv_uc_pingpong or ibv_ud_pingpong"},
+    {'p', "port", "PORT", "TCP port (18516; pingpong: 18515)"},
+    {KEY_TCP, "tcp", "HOST", "speak TCP with HOST instead"},
+    {KEY_TOLERANCE, "tolerance", "US", "microseconds by which times may be off (1000)"},
+    {KEY_TIMEOUT, "timeout", "SECONDS", "how long to wait for what is expected (10)"},
+    {KEY_PSN, "psn", "N", "first PSN of queue pairs without psn= (random)"},
+    {KEY_RKEY, "rkey", "KEY", "pingpong: R_Key of the peer's memory"},
+    {KEY_VA, "va", "ADDRESS", "pingpong: its address"},
+    {'v', "verbose", NULL, "show every packet"},
+    {'q', "quiet", NULL, "show nothing but errors"},
+    {'6', "ipv6", NULL, "server: use the interface's IPv6 address"},
+    LIVE_OPTS,
+    {'h', "help", NULL, "show this help"},
+    {0, NULL, NULL, NULL},
+};
+
+void cmd_play_help(struct buf *b)
+{
+    buf_puts(b, "Usage: rdmagen play HOST FILE... [options]\n       rdmagen play -s [options]\n\n"
+                "Play scenarios, rdmagen-scenario(5), against a live peer: host a is here, host b is HOST.\n\n");
+    opt_help(b, defs);
+    buf_puts(b, "\nExit status: 0 if every expectation was met, 1 if not, 2 for usage, for a scenario that the peer cannot play, or "
+                "an\ninterface or file that cannot be used.\n");
+}
+
+/* What a scenario begins from. */
+static void begin(struct job *j, struct script_opts *o)
+{
+    *o = (struct script_opts){.has_psn = j->has_psn, .psn = (uint32_t)j->psn, .verbose = j->verbose};
+    sim_config_init(&o->sim, j->config.seed ? j->config.seed : 1);
+    o->sim.events = j->config.events;
+    j->config.events = NULL;
+    if (j->config.net)
+        o->sim.net = *j->config.net;
+    for (unsigned h = 0; h < NET_HOSTS; h++) {
+        o->sim.ep[h].profile = j->config.profile;
+        o->sim.ep[h].mtu = j->live.mtu < 1024 ? j->live.mtu : 1024;
+    }
+    o->sim.ep[j->server].faults = j->config.faults;
+    o->sim.ep[j->server].n_faults = j->config.n_faults;
+    if (!o->sim.events)
+        o->sim.events = event_list_new();
+    j->peer.live = &j->live;
+    j->peer.patience = (ns_t)j->timeout * NS_PER_S;
+    j->peer.tolerance = (ns_t)j->tolerance * NS_PER_US;
+    j->peer.has_memory = j->has_va;
+    j->peer.va = j->va;
+    j->peer.rkey = (uint32_t)j->rkey;
+    j->peer.host = j->tcp ? j->tcp : j->host;
+    j->peer.port = (uint16_t)j->port;
+    j->peer.control.fd = -1;
+}
+
+static int play_text(struct job *j, const char *name, const char *text, struct script_opts *o)
+{
+    struct buf out = {0};
+    enum script_result r = script_run(name, text, o, &out);
+
+    if (r == SCRIPT_FAILED)
+        buf_printf(&out, "%s: times are those of %s; they may be off by %llu us\n", name, script_live_times(&j->peer),
+                   (unsigned long long)j->tolerance);
+    else if (r == SCRIPT_OK && !j->quiet)
+        buf_printf(&out, "%s: all as expected (times by %s, give or take %llu us)\n", name, script_live_times(&j->peer),
+                   (unsigned long long)j->tolerance);
+    cli_flush(&out, r == SCRIPT_OK ? STDOUT_FILENO : STDERR_FILENO);
+    buf_free(&out);
+    return r == SCRIPT_OK ? EXIT_OK : r == SCRIPT_FAILED ? EXIT_FOUND : EXIT_BAD;
+}
+
+static bool away(int r)
+{
+    return r == -ECONNREFUSED || r == -ECONNRESET;
+}
+
+/* A server that serves one client after another is not there for a moment. */
+static int begin_with(struct job *j, struct script_opts *o)
+{
+    ns_t end = live_now() + NS_PER_S;
+    int r;
+
+    do {
+        r = chan_dial(&j->peer.control, &j->live, j->peer.host, j->peer.port, j->peer.patience);
+        if (r == 0 && (r = script_live_init(&j->peer, o)) < 0)
+            chan_close(&j->peer.control);
+        for (ns_t next = live_now() + NS_PER_S / 50; away(r) && live_now() < next;)
+            if (live_step(&j->live, next) < 0)
+                return -EINTR;
+    } while (away(r) && live_now() < end);
+    return r;
+}
+
+static int play(struct job *j, const char *file)
+{
+    struct script_opts o;
+    struct buf text = {0};
+    int r = sim_read_file(file, &text), status = EXIT_BAD;
+
+    if (r < 0) {
+        buf_free(&text);
+        return cli_error("%s: %s", file, strerror(-r));
+    }
+    begin(j, &o);
+    if (!j->pingpong)
+        r = begin_with(j, &o);
+    else
+        r = script_live_init(&j->peer, &o);
+    if (r == -EHOSTUNREACH)
+        cli_error("%s does not answer: no such neighbour", j->host);
+    else if (r < 0)
+        cli_error("%s, TCP port %llu: %s: is `rdmagen play -s` running there?", j->peer.host, (unsigned long long)j->port, strerror(-r));
+    if (r < 0)
+        event_list_free(o.sim.events);
+    else
+        status = play_text(j, file, buf_str(&text), &o);
+    if (j->peer.control.fd >= 0)
+        chan_close(&j->peer.control);
+    buf_free(&text);
+    return status;
+}
+
+static int client(struct job *j)
+{
+    int worst = 0;
+
+    for (int i = 0; i < j->n_files; i++) {
+        int r = play(j, j->files[i]);
+        worst = r > worst ? r : worst;
+    }
+    return worst;
+}
+
+static int serve(struct job *j)
+{
+    struct script_opts o;
+    int r;
+
+    do {
+        r = chan_listen((uint16_t)j->port);
+        if (r < 0)
+            return cli_error("TCP port %llu: %s", (unsigned long long)j->port, strerror(-r));
+        memset(&j->peer, 0, sizeof j->peer);
+        begin(j, &o);
+        r = chan_accept(&j->peer.control, &j->live, r, CHAN_WAIT);
+        if (r < 0) {
+            event_list_free(o.sim.events);
+        } else {
+            r = script_live_serve(&j->peer, &o);
+            chan_close(&j->peer.control);
+        }
+        if (r < 0 && r != -EINTR)
+            cli_error("the other rdmagen: %s", strerror(-r));
+    } while (j->persistent && r != -EINTR);
+    return r == 0 || r == -EINTR ? EXIT_OK : EXIT_FOUND;
+}
+
+/* --- Options --- */
+
+static int option_exchange(struct job *j, const char *arg)
+{
+    if (strcmp(arg, "rdmagen") != 0 && strcmp(arg, "pingpong") != 0)
+        return cli_error("--exchange %s: expected rdmagen or pingpong", arg);
+    j->pingpong = *arg == 'p';
+    return 0;
+}
+
+static int option(struct job *j, int key, const char *arg)
+{
+    bool mine;
+    int r = live_option(&j->config, key, arg, &mine);
+
+    if (r || mine)
+        return r;
+    switch (key) {
+    case 's':
+        j->server = true;
+        return 0;
+    case 'P':
+        j->persistent = true;
+        return 0;
+    case 'v':
+        j->verbose = true;
+        return 0;
+    case 'q':
+        j->quiet = true;
+        return 0;
+    case '6':
+        j->config.want6 = true;
+        return 0;
+    case KEY_EXCHANGE:
+        return option_exchange(j, arg);
+    case KEY_TCP:
+        j->tcp = arg;
+        return 0;
+    case 'p':
+        return live_number("--port", arg, 1, 65535, &j->port);
+    case KEY_TOLERANCE:
+        return live_number("--tolerance", arg, 0, 1000000000, &j->tolerance);
+    case KEY_TIMEOUT:
+        return live_number("--timeout", arg, 1, 86400, &j->timeout);
+    case KEY_PSN:
+        j->has_psn = true;
+        return live_number("--psn", arg, 0, 0xffffff, &j->psn);
+    case KEY_RKEY:
+        j->has_rkey = true;
+        return live_number("--rkey", arg, 0, UINT32_MAX, &j->rkey);
+    default:
+        j->has_va = true;
+        return live_number("--va", arg, 0, UINT64_MAX, &j->va);
+    }
+}
+
+static int operands(struct job *j, int n, char **argv)
+{
+    static uint8_t gid[16];
+
+    if (j->has_rkey != j->has_va || (j->has_va && !j->pingpong))
+        return cli_error("--rkey and --va go together, with --exchange pingpong");
+    if (!j->port)
+        j->port = j->pingpong ? PINGPONG_PORT : SCRIPT_LIVE_PORT;
+    if (j->server)
+        return n ? cli_error("play -s takes no operands") : 0;
+    if (n < 2)
+        return cli_error("play: expected a host and the file of a scenario");
+    if (n > 2 && j->config.events)
+        return cli_error("play: --event is for one scenario at a time");
+    if (!live_parse_host(argv[0], gid))
+        return cli_error("%s: there is no such host", argv[0]);
+    j->host = argv[0];
+    j->files = argv + 1;
+    j->n_files = n - 1;
+    memcpy(j->peer.peer, gid, 16);
+    j->config.peer = gid;
+    return 0;
+}
+
+/* 0, an exit status, or -1: help was asked for. */
+static int parse(struct job *j, int argc, char **argv)
+{
+    int key = 0, operand = argc, r = 0;
+    struct opt_state s;
+    const char *arg;
+
+    opt_start(&s, defs, argc, argv);
+    while (r == 0 && (key = opt_next(&s, &arg, &operand)) != 0)
+        r = key == 'h' ? -1 : key < 0 ? EXIT_BAD : option(j, key, arg);
+    opt_end(&s);
+    return r ? r : operands(j, argc - operand, argv + operand);
+}
+
+static int open_and_run(struct job *j)
+{
+    struct live_config c = j->config;
+    int r;
+
+    c.events = NULL; /* events and nodes are the scenario's */
+    c.net = NULL;
+    c.n_faults = 0;
+    c.frame = script_live_frame;
+    c.user = &j->peer;
+    r = live_cli_open(&j->live, &c);
+    if (r) {
+        event_list_free(j->config.events);
+        return r;
+    }
+    r = j->server ? serve(j) : client(j);
+    event_list_free(j->config.events);
+    return live_cli_close(&j->live, &c, r);
+}
+
+int cmd_play(int argc, char **argv)
+{
+    struct job *j = calloc(1, sizeof *j);
+    struct buf b = {0};
+    int r;
+
+    if (!j)
+        return cli_error("out of memory");
+    j->timeout = PATIENCE;
+    j->tolerance = TOLERANCE;
+    r = parse(j, argc, argv);
+    if (r < 0) {
+        cmd_play_help(&b);
+        r = cli_show(&b);
+    } else if (r == 0) {
+        r = open_and_run(j);
+    }
+    free(j);
+    return r;
+}
