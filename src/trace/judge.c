@@ -43,6 +43,7 @@ bool tap_parse(const char *s, enum tap_side *t)
 static void flow_reset(struct jflow *f)
 {
     free(f->half);
+    free(f->replay);
     memset(f, 0, sizeof *f);
 }
 
@@ -83,7 +84,7 @@ void judge_free(struct judge *j)
     if (!j)
         return;
     for (unsigned i = 0; j->flows && i < JUDGE_FLOWS; i++)
-        free(j->flows[i].half);
+        flow_reset(&j->flows[i]);
     free(j->flows);
     conn_table_free(j->conns);
     report_free(j->report);

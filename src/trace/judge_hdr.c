@@ -208,12 +208,6 @@ static void check_request_header(struct judge *j, const struct pkt *p)
 {
     uint32_t flags = p->op->flags;
 
-    if (p->have & H_RETH && UNLIKELY(p->reth.dmalen > UINT32_C(1) << 31))
-        bad(j, p, RULE_SEQ_07, "at most 2147483648 bytes", say(j, "%u", p->reth.dmalen), "The responder refuses the request.");
-    if (UNLIKELY(p->bth.se && !(flags & OPF_END && (flags & OPF_SEND || p->op->ext & H_IMMDT))))
-        bad(j, p, RULE_SEQ_08, "no solicited event", p->op->name, "Only the end of a SEND or of a WRITE with immediate can raise an event.");
-    if (UNLIKELY(flags & OPF_ATOMIC_REQ && p->atomiceth.va % 8))
-        bad(j, p, RULE_RDA_08, "an address that is a multiple of 8", say(j, "0x%llx", (unsigned long long)p->atomiceth.va), "The responder refuses the atomic.");
     if (UNLIKELY(flags & OPF_ATOMIC_WRITE && p->payload_len != 8))
         bad(j, p, RULE_RDA_12, "8 bytes of payload", say(j, "%u", p->payload_len), "An ATOMIC WRITE carries 8 bytes.");
     if (UNLIKELY(flags & OPF_FLUSH && (p->feth.sel > 1 || !(p->feth.plt & 3) || p->feth.plt > 3)))
@@ -276,13 +270,9 @@ static void check_mtu(struct judge *j, const struct pkt *p, uint32_t flow)
                 say(j, "%u bytes", len), "XRC requests, and they alone, have four bytes more behind the BTH.");
         } else if (len > MTU_MAX) {
             warn(j, p, RULE_SEQ_05, "at most 4096 bytes", say(j, "%u", len), "A path MTU of its vendor's own.");
-        } else {
-            bad(j, p, RULE_SEQ_04, "256, 512, 1024, 2048 or 4096 bytes", say(j, "%u", len), "First and Middle packets carry exactly a path MTU.");
         }
         return;
     }
-    if (UNLIKELY(p->op->flags & OPF_LAST && len == 0))
-        bad(j, p, RULE_SEQ_04, "at least 1 byte", "none", "The last packet of a message is never empty.");
     if (UNLIKELY(s->have && !s->pending && len > s->value))
         warn(j, p, RULE_FMT_20, say(j, "at most %u bytes", s->value), say(j, "%u", len), "First and Middle packets of this flow show a smaller path MTU.");
 }

@@ -4,7 +4,7 @@
 
 #include "src/trace/judge.h"
 #include "src/trace/learn.h"
-#include "src/trace/track.h"
+#include "src/trace/replay.h"
 #include "src/transport/cm.h"
 
 #define CLOCK_SLACK (100 * NS_PER_US) /* what time stamps of several processors may differ by */
@@ -39,6 +39,16 @@ struct pending_fail {
     uint8_t rule;
     uint8_t opcode;
     uint32_t other;  /* a second PSN, for the text */
+    ns_t ts;         /* of the packet */
+};
+
+/* A response, to know a copy of it by. */
+struct twin {
+    bool have;
+    uint8_t opcode;
+    uint16_t ip_id;
+    uint32_t psn, icrc;
+    ns_t ts;
 };
 
 /* What a flow had carried when a CNP for its sender was seen. */
@@ -51,7 +61,8 @@ struct rate_mark {
 struct jflow {
     struct kind_state kind[2];
     struct steady service, pkey, migreq, mtu;
-    struct half *half;     /* of the requests in this flow; NULL: none seen */
+    struct half *half;     /* of the requests in this flow: what packets prove, with their frames; NULL: none seen */
+    struct replay *replay; /* their requester and responder: what is permitted; there with `half` */
     uint64_t packets;      /* all of the flow */
     uint32_t first_frame;
     ns_t first_ts;
@@ -75,15 +86,11 @@ struct jflow {
     uint64_t spurious;     /* sent again although answered */
     uint32_t spurious_frame;
     ns_t nak_delay, nak_reaction; /* longest gap-to-NAK and NAK-to-resend times */
+    struct twin rsp;       /* latest response to its requests */
     bool closed;           /* its sender has sent a DREQ or DREP */
     uint32_t closed_frame;
     bool psn_checked;      /* CM-06 was judged */
     bool answered;         /* something in it was acknowledged */
-    /* A WRITE all of whose packets were seen so far. */
-    bool wr_open;
-    uint32_t wr_next;      /* PSN of its next packet */
-    uint32_t wr_total, wr_frame;
-    uint64_t wr_sum;
 };
 
 /* A CNP for a queue pair of which nothing was known then. */
@@ -243,6 +250,20 @@ static inline bool steady_put(struct steady *s, uint32_t v, uint32_t frame, bool
     s->said = true;
     return true;
 }
+
+/* A packet of a connection, and the requests that it belongs to or answers. */
+struct judged {
+    const struct pkt *p;
+    uint32_t flow;   /* of the requests */
+    struct jflow *f; /* likewise */
+    struct half *h;
+};
+/* Whether a failure of this rule, as the transport's checks report it, is explained by judge_verdict(). */
+bool judge_explains(enum rule rule);
+/* Report the failure `v` with the frames that prove it; `has` and `lacks` are N_* as in struct found. */
+void judge_verdict(struct judge *j, const struct judged *a, const struct verdict *v, unsigned has, unsigned lacks);
+/* Name of an opcode, "another" if it has none. */
+const char *opcode_name(uint8_t opcode);
 
 /* The parts. `flow` is that of the packet. */
 void judge_headers(struct judge *j, const struct pkt *p);

@@ -1,135 +1,86 @@
 /* layer 3 (trace): the judge: rules about the responses of a connection. */
 #include "src/trace/judge_impl.h"
 
-/* A response, and the requests that it answers. */
-struct answer {
-    const struct pkt *p;
-    uint32_t flow;    /* of the requests */
-    struct jflow *f;  /* likewise */
-    struct half *h;
-    uint32_t psn;
-};
+#define EARLY_WITHIN (100 * NS_PER_US) /* a request recorded behind its response is not younger by more */
 
-static struct found about(const struct answer *a, enum rule rule)
+static struct found about(const struct judged *a, enum rule rule)
 {
     return (struct found){.rule = rule, .severity = rule_table[rule].severity, .flow = a->flow};
 }
 
-/* Messages certainly complete when PSN `psn` was executed, and the frame of that packet; false if that is not known. */
-static bool messages_at(const struct answer *a, uint32_t psn, uint32_t *messages, uint32_t *frame)
-{
-    const struct sent *s = half_sent(a->h, psn);
-    const struct ask *k;
+/* --- The transport's verdicts -------------------------------------------------------------------------------------------------- */
 
-    if (!a->h->counted)
-        return false;
-    if (!s && (k = half_ask(a->h, psn, 0)) != NULL)
-        s = half_sent(a->h, k->psn);
-    if (!s || !s->msg)
-        return false;
-    *messages = opcode_table[s->opcode].flags & OPF_END ? s->msg : s->msg - 1;
-    *frame = s->first;
-    return true;
+/* Whether the READ that is answered may be the rest of one that was sent before the capture began. */
+static bool may_be_rest(struct half *h, const struct pkt *p)
+{
+    const struct ask *first = half_ask(h, p->bth.psn, 0);
+
+    return first && psn_diff(first->psn, h->start) <= 0 && !h->from_start;
 }
 
-/* --- Positive acknowledgements ---------------------------------------------------------------------------------------------------- */
-
-static void check_ack_order(struct judge *j, const struct answer *a)
+/* N_* that are given, or lacking, for rule `v->rule` in this case. */
+static void weigh(const struct judged *a, struct verdict *v, unsigned *has, unsigned *lacks)
 {
     struct half *h = a->h;
-    struct found f = about(a, RULE_ACK_02);
 
-    if (h->from_start && a->psn == psn_add(h->start, PSN_MASK) && j->o.profile != PROFILE_RXE && !h->have_ack) {
-        f.expected = say(j, "a PSN from %u on", h->start);
-        f.seen = say(j, "PSN %u", a->psn);
-        f.text = "Nothing has been completed yet, and the ACK is for the PSN before the first one.";
-        judge_found(j, a->p, f);
-        return;
+    *has = *lacks = 0;
+    switch (v->rule) {
+    case RULE_NAK_02:
+        *has = h->seq.have && h->seq.icrc != icrc_of(a->p) ? N_TAP_RSP : 0; /* no copy: it was sent twice */
+        *lacks = !*has && h->copies * 4 >= h->packets ? N_TAP_RSP : 0;      /* where all is captured twice */
+        break;
+    case RULE_NAK_03:
+        *lacks = h->vague ? N_COMPLETE : 0;
+        break;
+    case RULE_RDA_02:
+        *lacks = may_be_rest(h, a->p) ? N_REQ : 0;
+        break;
+    case RULE_RDA_08:
+        v->needs |= N_RSP; /* and the response is no other queue pair's */
+        *lacks = may_be_rest(h, a->p) ? N_REQ : 0;
+        break;
+    case RULE_RDA_03:
+        *lacks = may_be_rest(h, a->p) ? N_REQ : 0;
+        v->needs |= h->again ? N_COMPLETE : 0; /* it may answer a READ that was asked for again, unseen */
+        break;
+    case RULE_ACK_03:
+        *lacks = h->vague || h->late || h->gaps ? N_COMPLETE : 0; /* what is missing may have taken another path */
+        break;
+    case RULE_RDA_05:
+        *lacks = half_sent(h, a->p->bth.psn) ? 0 : N_COMPLETE;
+        break;
+    case RULE_ACK_02:
+        *lacks = h->again || h->copies || h->late ? N_TAP_RSP : 0; /* an acknowledgement of what was sent again */
+        break;
+    default:
+        break;
     }
-    if (!h->have_ack || psn_diff(a->psn, h->ack_psn) >= 0 || h->again || h->copies || h->late)
-        return;
-    f.cause = h->ack_frame;
-    f.expected = say(j, "PSN %u or a later one", h->ack_psn);
-    f.seen = say(j, "PSN %u", a->psn);
-    f.text = "A later PSN was acknowledged before, and nothing was sent again since.";
-    judge_found(j, a->p, f);
 }
 
-/* A plain ACK inside the answer to a READ; its last PSN is allowed, as that of the request executed last. */
-static void check_ack_place(struct judge *j, const struct answer *a)
+/* Everything is seen in the order in which the responder took and sent it. */
+static bool at_responder(const struct judge *j, const struct judged *a)
 {
-    struct found f = about(a, RULE_ACK_05);
-    const struct ask *k = NULL, *first = a->h->asks_at ? half_ask(a->h, a->psn, 0) : NULL;
+    const struct half *h = a->h;
 
-    if (LIKELY(!first) || first->span == 1)
-        return;
-    for (unsigned n = 0; n < 8 && (k = half_ask(a->h, a->psn, n)) != NULL; n++)
-        if (a->psn == psn_add(k->psn, k->span - 1))
-            return;
-    f.cause = first->frame;
-    f.expected = "a READ response";
-    f.seen = say(j, "ACK of PSN %u, inside the READ at %u", a->psn, first->psn);
-    f.text = "What a READ asks for is answered by READ responses.";
-    judge_found(j, a->p, f);
+    return j->o.complete && !h->late && h->copies * 4 < h->packets && (judge_have(j, a->flow, a->p) & (N_TAP_RSP | N_COMPLETE)) == (N_TAP_RSP | N_COMPLETE);
 }
 
-/* The MSN against the messages seen. `exact`: a NAK, which excludes the message of its PSN. */
-static void check_msn(struct judge *j, const struct answer *a, bool exact)
+static void check_transport(struct judge *j, const struct judged *a)
 {
-    uint32_t low, high, frame = 0, msn = a->p->aeth.msn;
-    struct found f = about(a, RULE_ACK_06);
+    struct verdict v[REPLAY_FOUND];
+    unsigned n = replay_check_response(a->f->replay, a->p, at_responder(j, a), v), has, lacks;
 
-    if (!messages_at(a, a->psn, &low, &frame))
-        return;
-    high = a->h->ends & PSN_MASK;
-    if (exact) {
-        const struct sent *s = half_sent(a->h, a->psn);
-        low = high = s ? s->msg - 1 : low;
+    for (unsigned i = 0; i < n; i++) {
+        if (!judge_explains((enum rule)v[i].rule) || (i && v[i].rule == v[i - 1].rule))
+            continue;
+        weigh(a, &v[i], &has, &lacks);
+        judge_verdict(j, a, &v[i], has, lacks);
     }
-    if (LIKELY(psn_diff(msn, low) >= 0 && psn_diff(msn, high) <= 0))
-        return;
-    f.needs = psn_diff(msn, low) >= 0 ? N_COMPLETE : 0; /* requests that were not captured count, too */
-    f.cause = frame;
-    f.expected = low == high ? say(j, "MSN %u", low & PSN_MASK) : say(j, "MSN %u to %u", low & PSN_MASK, high);
-    f.seen = say(j, "MSN %u", msn);
-    f.text = exact ? "The MSN of a NAK counts the messages before the one that it refuses."
-                   : "The MSN counts the messages completed: at least those acknowledged, at most those sent.";
-    judge_found(j, a->p, f);
 }
 
-/* It never goes back from one ACK to one of a later PSN. */
-static void check_msn_order(struct judge *j, const struct answer *a, enum rule rule)
-{
-    struct half *h = a->h;
-    int32_t d = psn_diff(a->psn, h->ack_psn), m = psn_diff(a->p->aeth.msn, h->ack_msn);
-    struct found f = about(a, rule);
+/* --- What the transport does not judge ------------------------------------------------------------------------------------------ */
 
-    if (!h->have_ack || (d > 0 ? m >= 0 : d < 0 ? m <= 0 : true) || (d < 0 && rule == RULE_ACK_07))
-        return;
-    f.cause = h->ack_frame;
-    f.expected = say(j, "MSN %u or %s", h->ack_msn, d > 0 ? "more" : "less");
-    f.seen = say(j, "MSN %u", a->p->aeth.msn);
-    f.text = say(j, "PSN %u was acknowledged with MSN %u; the number of messages completed does not decrease.", h->ack_psn, h->ack_msn);
-    judge_found(j, a->p, f);
-}
-
-/* An ACK beyond a READ or atomic of whose answer nothing was seen. */
-static void check_ack_passes(struct judge *j, const struct answer *a)
-{
-    struct found f = about(a, RULE_RDA_11);
-    struct ask *oldest;
-
-    if (LIKELY(!a->h->asks_at) || !half_outstanding(a->h, &oldest) || oldest->rsp_first ||
-        psn_diff(a->psn, psn_add(oldest->psn, oldest->span)) < 0)
-        return;
-    f.cause = oldest->frame;
-    f.expected = say(j, "the answer to PSN %u first", oldest->psn);
-    f.seen = say(j, "ACK of PSN %u", a->psn);
-    f.text = "Responses are strongly ordered: an answer to a READ or atomic leaves before acknowledgements of what follows it.";
-    judge_found(j, a->p, f);
-}
-
-static void check_credits(struct judge *j, const struct answer *a)
+static void check_credits(struct judge *j, const struct judged *a)
 {
     const struct conn_params *c = &conn_flow_at(j->conns, a->flow)->params;
     unsigned code = a->p->aeth.syndrome & 31;
@@ -144,117 +95,34 @@ static void check_credits(struct judge *j, const struct answer *a)
     judge_found(j, a->p, f);
 }
 
-/* --- After a fatal NAK -------------------------------------------------------------------------------------------------------------- */
-
-static void check_dead(struct judge *j, const struct answer *a)
+/* A sequence NAK for the PSN of a gap: nobody has captured it late, the requester passed it over. */
+static void check_gap(struct judge *j, const struct judged *a)
 {
-    const struct nak *n = &a->h->fatal;
-    struct found f = about(a, RULE_NAK_04);
+    struct found f = about(a, (enum rule)a->f->gap.rule);
 
-    if (LIKELY(!n->have) || psn_diff(a->psn, n->psn) < 0)
+    if (LIKELY(!a->f->gap.have || a->f->gap.psn != a->p->bth.psn))
         return;
-    f.cause = n->frame;
-    f.expected = "silence, or answers to earlier requests";
-    f.seen = say(j, "%s of PSN %u", a->p->op->name, a->psn);
-    f.text = say(j, "The request of PSN %u was refused (%s), so nothing from it on can succeed.", n->psn, nak_code_str(n->syndrome & 31));
+    f.frame = a->f->gap.frame;
+    f.cause = a->p->frame->number;
+    f.expected = say(j, "PSN %u", a->p->bth.psn);
+    f.seen = say(j, "PSN %u", a->f->gap.other);
+    f.text = "The requester passed over a PSN.";
+    a->f->gap.have = false;
     judge_found(j, a->p, f);
 }
 
-/* --- NAKs --------------------------------------------------------------------------------------------------------------------------- */
-
-static uint32_t icrc_in(const struct pkt *p)
+static void note_refusal(struct judge *j, const struct judged *a)
 {
-    return p->icrc_off + 4 <= p->caplen ? load_be32(p->data + p->icrc_off) : 0;
-}
+    const struct sent *s = half_sent(a->h, a->p->bth.psn);
 
-static void check_second_nak(struct judge *j, const struct answer *a)
-{
-    const struct nak *n = &a->h->seq, *rnr = &a->h->rnr;
-    struct found f = about(a, RULE_NAK_02);
-
-    if (rnr->have && rnr->psn == a->psn && !rnr->resent) {
-        f = about(a, RULE_NAK_07);
-        f.cause = rnr->frame;
-        f.expected = "silence until the PSN arrives again";
-        f.seen = say(j, "sequence NAK of PSN %u", a->psn);
-        f.text = "The packets behind the one that found no receive posted are not out of sequence: the requester knows that it must send all again.";
-        if (j->o.profile != PROFILE_RXE)
-            judge_found(j, a->p, f);
-        return;
-    }
-    if (!n->have || n->psn != a->psn || n->resent)
-        return;
-    if (n->icrc == icrc_in(a->p))
-        f.needs |= N_TAP_RSP; /* else it may be a copy */
-    if (n->icrc == icrc_in(a->p) && a->h->copies * 4 >= a->h->packets)
-        f.lacks |= N_TAP_RSP; /* and is one where all is captured twice */
-    f.cause = n->frame;
-    f.expected = say(j, "silence until PSN %u arrives", a->psn);
-    f.seen = "another sequence NAK";
-    f.text = "After a sequence NAK the responder ignores what is ahead, until the PSN that it expects has arrived.";
-    judge_found(j, a->p, f);
-}
-
-static void check_sequence_nak(struct judge *j, const struct answer *a)
-{
-    struct half *h = a->h;
-    struct found f = about(a, RULE_NAK_01);
-
-    check_second_nak(j, a);
-    if (psn_diff(a->psn, h->start) < 0)
-        return; /* the first packets were lost before the tap, or were sent before the capture began */
-    f.seen = say(j, "PSN %u", a->psn);
-    if (h->have_ack && psn_diff(a->psn, h->ack_psn) <= 0) {
-        f.cause = h->ack_frame;
-        f.expected = say(j, "a PSN behind %u", h->ack_psn);
-        f.text = "That PSN was acknowledged before, so the responder cannot be waiting for it.";
-        f.needs = N_TAP_RSP;
-        judge_found(j, a->p, f);
-    } else if (psn_diff(a->psn, h->contig) > 0) {
-        f.expected = say(j, "at most PSN %u", h->contig);
-        f.text = "A PSN before that has not arrived yet: the responder expects it, and not a later one.";
-        judge_found(j, a->p, f);
-    } else if (!half_was_hole(h, a->psn, NULL) && !(h->rnr.have && h->rnr.psn == a->psn) && h->holes_at < TRACK_HOLES && !h->vague) {
-        f.rule = RULE_NAK_03;
-        f.severity = SEV_W;
-        f.expected = "a gap";
-        f.text = "Every packet that came to this responder came in order.";
-        judge_found(j, a->p, f);
-    }
-    if (UNLIKELY(a->f->gap.have && a->f->gap.psn == a->psn)) {
-        f = about(a, (enum rule)a->f->gap.rule);
-        f.frame = a->f->gap.frame;
-        f.cause = a->p->frame->number;
-        f.expected = say(j, "PSN %u", a->psn);
-        f.seen = say(j, "PSN %u", a->f->gap.other);
-        f.text = "The requester passed over a PSN.";
-        a->f->gap.have = false;
-        judge_found(j, a->p, f);
-    }
-}
-
-static void check_refusal(struct judge *j, const struct answer *a)
-{
-    struct half *h = a->h;
-    const struct sent *s = half_sent(h, a->psn);
-    struct found f = about(a, RULE_RTX_09);
-    const char *code = nak_code_str(a->p->aeth.syndrome & 31);
-
-    if (h->have_ack && psn_diff(a->psn, h->ack_psn) <= 0) {
-        f.cause = h->ack_frame;
-        f.expected = "an ACK";
-        f.seen = say(j, "NAK, %s", code);
-        f.text = "The request was acknowledged before; sent again, it is acknowledged again.";
-        judge_found(j, a->p, f);
-    }
-    judge_note(j, RULE_NAK_05, a->flow, a->p->frame->number, say(j, "%s", code),
-               s ? say(j, "It refuses the %s in frame %u. The connection ends here.", opcode_table[s->opcode].name, s->last)
+    judge_note(j, RULE_NAK_05, a->flow, a->p->frame->number, nak_code_str(a->p->aeth.syndrome & 31),
+               s ? say(j, "It refuses the %s in frame %u. The connection ends here.", opcode_name(s->opcode), s->last)
                  : "The request that it refuses was not captured. The connection ends here.");
 }
 
-static void check_rnr_nak(struct judge *j, const struct answer *a)
+static void note_rnr_nak(struct judge *j, const struct judged *a)
 {
-    const struct sent *s = half_sent(a->h, a->psn);
+    const struct sent *s = half_sent(a->h, a->p->bth.psn);
     uint32_t code = (a->p->aeth.syndrome & 31) + 1, flags = s ? opcode_table[s->opcode].flags : 0;
 
     if (a->f->rnr_code && a->f->rnr_code != code && !a->f->rnr_codes_differ) {
@@ -264,168 +132,66 @@ static void check_rnr_nak(struct judge *j, const struct answer *a)
     }
     a->f->rnr_code = code;
     if (s && (flags & (OPF_READ_REQ | OPF_ATOMIC_REQ) || (flags & OPF_WRITE && !(opcode_table[s->opcode].ext & H_IMMDT))))
-        judge_note(j, RULE_RTX_06, a->flow, a->p->frame->number, opcode_table[s->opcode].name,
+        judge_note(j, RULE_RTX_06, a->flow, a->p->frame->number, opcode_name(s->opcode),
                    "This request takes no receive: its memory was not ready (a page fault at the responder).");
 }
 
-static void check_acknowledge(struct judge *j, const struct answer *a)
+static void check_acknowledge(struct judge *j, const struct judged *a)
 {
     switch (aeth_type(a->p)) {
     case AETH_ACK:
-        check_dead(j, a);
-        check_ack_order(j, a);
-        check_ack_place(j, a);
-        check_msn_order(j, a, RULE_ACK_06);
-        check_msn(j, a, false);
-        check_ack_passes(j, a);
         check_credits(j, a);
         break;
     case AETH_RNR:
-        check_rnr_nak(j, a);
-        check_msn(j, a, true);
+        note_rnr_nak(j, a);
         break;
     case AETH_NAK:
         if ((a->p->aeth.syndrome & 31) == NAK_PSN_SEQ)
-            check_sequence_nak(j, a);
+            check_gap(j, a);
         else
-            check_refusal(j, a);
-        check_msn(j, a, true);
+            note_refusal(j, a);
         break;
     default:
         break;
     }
 }
 
-/* --- READ and atomic responses ------------------------------------------------------------------------------------------------------ */
-
-/* What a response must be to fit `k`; RULE_NONE if it does. */
-static enum rule misfit(const struct judge *j, const struct answer *a, const struct ask *k, uint32_t *want)
-{
-    uint32_t off = (a->psn - k->psn) & PSN_MASK, flags = a->p->op->flags;
-    bool first = off == 0, last = off + 1 == k->span, loose = j->o.profile == PROFILE_RXE && first && (k->again || !a->h->from_start);
-
-    if ((k->opcode == OP_COMPARE_SWAP || k->opcode == OP_FETCH_ADD) != !!(flags & OPF_ATOMIC_ACK)) {
-        *want = flags & OPF_ATOMIC_ACK ? OP_READ_RESP_ONLY : OP_ATOMIC_ACKNOWLEDGE;
-        return RULE_RDA_08;
-    }
-    if (flags & OPF_ATOMIC_ACK)
-        return RULE_NONE;
-    *want = first && last ? OP_READ_RESP_ONLY : first ? OP_READ_RESP_FIRST : last ? OP_READ_RESP_LAST : OP_READ_RESP_MIDDLE;
-    if ((a->p->bth.opcode & 31) != *want && !(loose && (a->p->bth.opcode & 31) == (last ? OP_READ_RESP_LAST : OP_READ_RESP_MIDDLE)))
-        return RULE_RDA_02;
-    *want = !last ? a->h->pmtu : k->opcode == OP_READ_REQUEST ? k->len - off * a->h->pmtu : 0;
-    return a->p->payload_len == *want ? RULE_NONE : RULE_RDA_03;
-}
-
-static void check_position(struct judge *j, const struct answer *a)
-{
-    struct ask *k, *first = half_ask(a->h, a->psn, 0);
-    enum rule rule = RULE_NONE, best = RULE_NONE;
-    uint32_t want = 0, best_want = 0;
-    struct found f;
-
-    for (unsigned n = 0; n < 8 && (k = half_ask(a->h, a->psn, n)) != NULL; n++) {
-        if (k->opcode == OP_READ_REQUEST && !a->h->pmtu && k->len > 256)
-            return;
-        rule = misfit(j, a, k, &want);
-        if (rule == RULE_NONE)
-            return;
-        if (n == 0 || rule == RULE_RDA_03) {
-            best = rule;
-            best_want = want;
-        }
-    }
-    f = about(a, best);
-    f.cause = first->frame;
-    if (psn_diff(first->psn, a->h->start) <= 0 && !a->h->from_start)
-        f.lacks = N_REQ; /* it may be the rest of a READ that was sent before the capture began */
-    if (best == RULE_RDA_03) {
-        f.needs = a->h->again ? N_COMPLETE : 0;
-        f.expected = say(j, "%u bytes", best_want);
-        f.seen = say(j, "%u", a->p->payload_len);
-        f.text = say(j, "The READ asks for %u bytes; at a path MTU of %u that leaves another length for this response.", first->len, a->h->pmtu);
-    } else {
-        f.needs = best == RULE_RDA_08 ? N_RSP : a->h->again ? N_COMPLETE : 0;
-        f.expected = opcode_table[best_want].name;
-        f.seen = a->p->op->name;
-        f.text = best == RULE_RDA_08 ? "An atomic is answered by an ATOMIC Acknowledge, and nothing else is."
-                                     : say(j, "The READ takes the PSNs %u to %u.", first->psn, psn_add(first->psn, first->span - 1));
-    }
-    judge_found(j, a->p, f);
-}
-
-static void check_original(struct judge *j, const struct answer *a)
-{
-    struct found f = about(a, RULE_RDA_09);
-    const struct ask *k;
-
-    for (unsigned n = 0; n < 8 && (k = half_ask(a->h, a->psn, n)) != NULL; n++)
-        if (k->answered && k->orig != a->p->atomicacketh.orig) {
-            f.cause = k->rsp_first;
-            f.expected = say(j, "original value 0x%llx", (unsigned long long)k->orig);
-            f.seen = say(j, "0x%llx", (unsigned long long)a->p->atomicacketh.orig);
-            f.text = "The same atomic was answered before with another value: it was executed more than once.";
-            judge_found(j, a->p, f);
-            return;
-        }
-}
-
-static void check_answer(struct judge *j, const struct answer *a)
-{
-    struct found f = about(a, RULE_RDA_05);
-
-    check_dead(j, a);
-    if (!half_ask(a->h, a->psn, 0)) {
-        const struct sent *s = half_sent(a->h, a->psn);
-        if (!s || a->h->asks_at >= TRACK_ASKS)
-            return;
-        f.cause = s->last;
-        f.expected = say(j, "an answer to %s", opcode_table[s->opcode].name);
-        f.seen = a->p->op->name;
-        f.text = "No READ or atomic has this PSN.";
-        judge_found(j, a->p, f);
-        return;
-    }
-    check_position(j, a);
-    if (a->p->op->flags & OPF_ATOMIC_ACK)
-        check_original(j, a);
-    if (a->p->have & H_AETH)
-        check_msn_order(j, a, RULE_ACK_07);
-}
-
 /* --- All of it ------------------------------------------------------------------------------------------------------------------------ */
 
 /* A response to what was not sent yet: its request may have been recorded late. */
-static void early_begins(const struct answer *a)
+/* Whether the response is the one before it once more: captured twice, or doubled by the network. */
+static bool is_twin(const struct judged *a)
+{
+    const struct pkt *p = a->p;
+    const struct twin now = {true, p->bth.opcode, frame_ip_id(p), p->bth.psn, icrc_of(p), p->frame->ts}, *t = &a->f->rsp;
+    bool same = t->have && t->psn == now.psn && t->icrc == now.icrc && t->opcode == now.opcode && t->ip_id == now.ip_id &&
+                (now.ip_id || now.ts - t->ts < TWIN_WITHIN);
+
+    a->f->rsp = now;
+    return same;
+}
+
+static void early_begins(const struct judged *a)
 {
     struct jflow *f = a->f;
 
     if (f->early.have)
         return;
     f->early = (struct pending_fail){.have = true,
-                                     .psn = a->psn,
+                                     .psn = a->p->bth.psn,
                                      .frame = frame_u32(a->p),
                                      .conn_packets = (uint32_t)f->packets,
                                      .rule = a->p->op->flags & OPF_ACK ? RULE_ACK_03 : RULE_RDA_05,
                                      .opcode = a->p->bth.opcode,
-                                     .other = psn_add(a->h->next, PSN_MASK)};
-}
-
-static void check_uc(struct judge *j, const struct answer *a)
-{
-    struct found f = about(a, RULE_SVC_03);
-
-    f.cause = a->h->last_frame;
-    f.expected = "silence";
-    f.seen = a->p->op->name;
-    f.text = "The requests that it answers are of an unreliable connection.";
-    judge_found(j, a->p, f);
+                                     .other = psn_add(a->h->next, PSN_MASK),
+                                     .ts = a->p->frame->ts};
 }
 
 void judge_response(struct judge *j, const struct pkt *p, uint32_t flow)
 {
-    struct answer a = {.p = p, .psn = p->bth.psn};
+    struct judged a = {.p = p};
     struct flow *c = conn_flow_at(j->conns, flow);
+    bool early, twin;
 
     if (UNLIKELY(!j->flows[flow].has_rsp))
         j->flows[flow].rsp_frame = frame_u32(p);
@@ -441,30 +207,42 @@ void judge_response(struct judge *j, const struct pkt *p, uint32_t flow)
         return;
     if (UNLIKELY(p->have & H_AETH && p->aeth.msn > a.h->msgs))
         a.h->began = BEGAN_BEFORE;
-    if (p->op->flags & OPF_READ_RESP && p->op->flags & OPF_FIRST)
+    if (UNLIKELY(!a.h->pmtu && p->op->flags & OPF_READ_RESP && p->op->flags & (OPF_FIRST | OPF_MIDDLE)))
         half_set_pmtu(a.h, p->payload_len);
-    if (UNLIKELY(a.h->service == SVC_UC)) {
-        check_uc(j, &a);
-        return;
-    }
-    if (UNLIKELY(psn_diff(a.psn, a.h->next) >= 0 && !(p->op->flags & OPF_ACK && aeth_type(p) != AETH_ACK)))
+    if (UNLIKELY(a.f->replay->req.p.guess && a.h->pmtu))
+        replay_learn_pmtu(a.f->replay, a.h->pmtu);
+    twin = is_twin(&a);
+    early = psn_diff(p->bth.psn, a.h->next) >= 0 && !(p->op->flags & OPF_ACK && aeth_type(p) != AETH_ACK);
+    if (UNLIKELY(early && a.h->service != SVC_UC)) {
         early_begins(&a);
-    else if (UNLIKELY(psn_diff(a.psn, psn_add(a.h->start, PSN_MASK)) < 0) && !half_sent(a.h, a.psn) && (a.h->began = BEGAN_BEFORE))
+    } else if (UNLIKELY(psn_diff(response_proves(p), a.f->replay->start) < 0 && a.h->service != SVC_UC && !half_sent(a.h, p->bth.psn))) {
+        a.h->began = BEGAN_BEFORE;
         return; /* it answers what was sent before the capture began */
-    else if (p->op->flags & OPF_ACK && p->have & H_AETH)
+    } else if (LIKELY(!twin) || a.h->service == SVC_UC) {
+        check_transport(j, &a);
+    }
+    if (p->op->flags & OPF_ACK && p->have & H_AETH && !early)
         check_acknowledge(j, &a);
-    else if (!(p->op->flags & OPF_ACK))
-        check_answer(j, &a);
     half_response(a.h, p);
+    if (LIKELY(!early && !twin))
+        replay_response(a.f->replay, p);
 }
 
 /* --- What a packet recorded late would refute ------------------------------------------------------------------------------------------ */
+
+/* Whether the packets of either direction that may still refute it have passed. */
+static bool has_waited(const struct jflow *f, const struct pending_fail *w, bool now)
+{
+    return now || (uint32_t)f->packets - w->conn_packets > PENDING_PACKETS;
+}
 
 static void pending_report(struct judge *j, const struct pkt *p, uint32_t flow, struct pending_fail *w, bool gap)
 {
     struct found f = {.rule = (enum rule)w->rule, .severity = rule_table[w->rule].severity, .flow = flow, .frame = w->frame};
 
     w->have = false;
+    if (!gap && !has_waited(&j->flows[flow], w, false) && j->last_ts[conn_flow_at(j->conns, flow)->tap % JUDGE_TAPS] - w->ts < EARLY_WITHIN)
+        f.lacks = N_COMPLETE; /* its request may be recorded behind the end of the capture */
     if (gap) {
         f.expected = say(j, "PSN %u", w->psn);
         f.seen = say(j, "PSN %u", w->other);
@@ -475,12 +253,6 @@ static void pending_report(struct judge *j, const struct pkt *p, uint32_t flow, 
         f.text = "No such request was seen.";
     }
     judge_found(j, p, f);
-}
-
-/* Whether the packets of either direction that may still refute it have passed. */
-static bool has_waited(const struct jflow *f, const struct pending_fail *w, bool now)
-{
-    return now || (uint32_t)f->packets - w->conn_packets > PENDING_PACKETS;
 }
 
 static void pending_look(struct judge *j, const struct pkt *p, uint32_t flow, bool now)

@@ -78,7 +78,7 @@ uint32_t half_span(const struct half *h, const struct pkt *p)
 
 void half_set_pmtu(struct half *h, uint32_t pmtu)
 {
-    if (h->pmtu || pmtu < 256 || pmtu > UINT16_MAX)
+    if (h->pmtu || pmtu < 256 || pmtu > UINT16_MAX || pmtu & (pmtu - 1))
         return;
     h->pmtu = (uint16_t)pmtu;
     h->loose = false;
@@ -107,13 +107,12 @@ uint32_t reth_hash(const struct pkt *p)
     return (uint32_t)(v >> 32);
 }
 
-static uint16_t ip_id(const struct pkt *p)
+uint16_t frame_ip_id(const struct pkt *p)
 {
     return p->have & H_IP4 ? load_be16(p->data + p->ip_off + 4) : 0;
 }
 
-/* ICRC as it stands in the packet, 0 if it was not captured. */
-static uint32_t icrc_of(const struct pkt *p)
+uint32_t icrc_of(const struct pkt *p)
 {
     return p->icrc == CRC_GOOD || p->icrc == CRC_BAD ? p->icrc_got
            : p->icrc_off + 4 <= p->caplen            ? load_be32(p->data + p->icrc_off)
@@ -137,9 +136,6 @@ static bool asked_again(struct half *h, const struct sent *s)
            (a && !a->answered && h->have_una && psn_diff(h->una, s->psn) > 0 && h->una_ts >= s->ts);
 }
 
-/* A packet without an IP identification looks the same when it is sent again; one this young is taken for a copy. */
-#define COPY_WITHIN NS_PER_MS
-
 enum seen_as half_seen_as(struct half *h, const struct pkt *p)
 {
     int32_t d = psn_diff(p->bth.psn, h->next);
@@ -158,8 +154,8 @@ enum seen_as half_seen_as(struct half *h, const struct pkt *p)
         return SEEN_AGAIN; /* the rest of a READ */
     if (!s)
         return d < -TRACK_SENT ? SEEN_OLD : SEEN_LATE;
-    h->twin = s->opcode == p->bth.opcode && s->len == (uint16_t)p->payload_len && s->ip_id == ip_id(p) && s->icrc == icrc_of(p);
-    if (h->twin && (s->ip_id || (p->frame->ts - s->ts < COPY_WITHIN && !asked_again(h, s))))
+    h->twin = s->opcode == p->bth.opcode && s->len == (uint16_t)p->payload_len && s->ip_id == frame_ip_id(p) && s->icrc == icrc_of(p);
+    if (h->twin && (s->ip_id || (p->frame->ts - s->ts < TWIN_WITHIN && !asked_again(h, s))))
         return SEEN_COPY;
     if (was_answered(h, p->bth.psn) && s->opcode != p->bth.opcode && !(p->op->flags & OPF_READ_REQ))
         return SEEN_RESTART;
@@ -231,7 +227,7 @@ static void sent_put(struct half *h, const struct pkt *p, uint32_t msg)
                                                      .ts_first = p->frame->ts,
                                                      .msg = msg,
                                                      .len = (uint16_t)p->payload_len,
-                                                     .ip_id = ip_id(p),
+                                                     .ip_id = frame_ip_id(p),
                                                      .opcode = p->bth.opcode,
                                                      .copies = 1};
 }
@@ -315,7 +311,7 @@ static void take_behind(struct half *h, const struct pkt *p, uint32_t span, enum
         s->last = frame_u32(p);
         s->ts = p->frame->ts;
         s->icrc = icrc_of(p);
-        s->ip_id = ip_id(p);
+        s->ip_id = frame_ip_id(p);
         s->copies += s->copies < UINT8_MAX;
         s->same = 0;
     }
@@ -365,7 +361,7 @@ void half_request(struct half *h, const struct pkt *p, enum seen_as as)
         struct sent *s = half_sent(h, psn);
         s->same += s->same < UINT8_MAX;
         s->last = frame_u32(p);
-        if (p->frame->ts - s->ts >= COPY_WITHIN)
+        if (p->frame->ts - s->ts >= TWIN_WITHIN)
             s->ts = p->frame->ts; /* else it left when the first one did */
     } else if (LIKELY(as == SEEN_NEW || as == SEEN_GAP)) {
         take_new(h, p, span, as);
@@ -398,7 +394,7 @@ static void nak_put(struct nak *n, const struct pkt *p)
 {
     bool again = n->have && n->psn == p->bth.psn;
 
-    if (again && !n->resent && n->icrc == icrc_of(p) && p->frame->ts - n->ts < COPY_WITHIN)
+    if (again && !n->resent && n->icrc == icrc_of(p) && p->frame->ts - n->ts < TWIN_WITHIN)
         return; /* a copy: its receiver acted on the first one */
     n->times = again ? n->times + 1 : 1;
     if (!again)

@@ -190,6 +190,13 @@ void half_request(struct half *h, const struct pkt *p, enum seen_as as);
 /* Take response `p`. */
 void half_response(struct half *h, const struct pkt *p);
 
+/* A packet without an IP identification looks the same when it is sent again; one this young is taken for a copy. */
+#define TWIN_WITHIN NS_PER_MS
+/* IPv4 identification, 0 for other packets. */
+uint16_t frame_ip_id(const struct pkt *p);
+/* ICRC as it stands in the packet, 0 if it was not captured. */
+uint32_t icrc_of(const struct pkt *p);
+
 /* PSN in which a response's request certainly arrived: everything before the returned one was delivered. */
 uint32_t response_proves(const struct pkt *p);
 

@@ -9,7 +9,8 @@ void req_init(struct requester *r, const struct req_params *p, struct req_msg *r
 {
     memset(r, 0, sizeof *r);
     r->p = *p;
-    r->psn_next = r->psn_tx = r->una_lo = r->una_hi = r->rtx_end = p->psn & PSN_MASK;
+    r->psn_next = r->psn_tx = r->una_lo = r->una_hi = r->rtx_end = r->heard = p->psn & PSN_MASK;
+    r->counted = p->certain || p->from_start;
     r->unlimited = !p->credits;
     r->retry_left = p->retry_cnt;
     r->rnr_left = p->rnr_retry;
@@ -86,6 +87,25 @@ static void close_last(struct requester *r)
     m->open = false;
     m->holes = true;
     m->span = (r->psn_next - m->psn) & PSN_MASK;
+    r->counted = false;
+}
+
+void req_learn_pmtu(struct requester *r, uint16_t pmtu)
+{
+    uint32_t n = r->msg_tail - r->msg_head > r->msg_mask ? r->msg_tail - r->msg_mask - 1 : r->msg_head;
+
+    r->p.guess = false;
+    r->p.pmtu = pmtu;
+    for (; n != r->msg_tail; n++) {
+        struct req_msg *m = req_msg(r, n);
+        uint32_t end;
+        if (m->kind != MSG_READ)
+            continue;
+        m->span = psn_span(m->len, pmtu);
+        end = psn_add(m->psn, m->span);
+        if (psn_diff(end, r->psn_next) > 0)
+            r->psn_next = r->psn_tx = end;
+    }
 }
 
 struct req_msg *req_append(struct requester *r, const struct pkt *p)
@@ -95,8 +115,10 @@ struct req_msg *req_append(struct requester *r, const struct pkt *p)
     uint32_t span = request_span(p, r->p.pmtu);
     bool gap = p->bth.psn != r->psn_next;
 
-    if (UNLIKELY(gap && !r->p.certain)) /* what lies between was not seen */
+    if (UNLIKELY(gap && !r->p.certain)) { /* what lies between was not seen */
+        r->counted = r->counted && may_follow(r, p->bth.psn);
         r->psn_next = p->bth.psn;
+    }
     if (UNLIKELY(!r->p.certain)) {
         const struct req_msg *last = req_msg(r, r->msg_tail - 1);
         starts = starts || !last->open || last->kind != kind_of(p->op->flags);
@@ -136,14 +158,18 @@ static void tx_repeat(struct requester *r, const struct pkt *p)
     uint32_t psn = p->bth.psn, n = r->p.certain && psn == r->psn_tx ? r->msg_tx : req_find(r, psn), end;
     const struct req_msg *m;
 
-    if (r->alt && psn == r->alt_psn) {
+    if (r->alt && psn_diff(psn, r->alt_low) >= 0 && psn_diff(psn, r->una_hi) <= 0) {
         r->alt = false;
         r->cause = r->alt_why;
         if (psn_diff(psn, r->una_lo) > 0)
             r->una_lo = psn;
-    } else if (!r->p.certain && psn != r->psn_tx && r->retry_left) {
+        if (r->alt_why == WHY_RNR_NAK && r->rnr_left)
+            r->rnr_left--;
+    } else if (!r->p.certain && psn_diff(psn, r->psn_tx) < 0 && r->retry_left) {
         r->retry_left--;
     }
+    if (psn_diff(psn, r->psn_tx) < 0)
+        r->back_psn = psn;
     r->psn_tx = psn_add(psn, request_span(p, r->p.pmtu));
     if (psn_diff(r->psn_tx, r->psn_next) > 0)
         r->psn_tx = r->psn_next;
@@ -196,6 +222,15 @@ static bool takes_response(const struct req_msg *m)
     return m->kind == MSG_READ || m->kind == MSG_ATOMIC;
 }
 
+/* Responses may have been missed: those before `to` count as received. */
+static void take_for_heard(struct req_msg *m, uint32_t to)
+{
+    int32_t n = psn_diff(to, m->psn);
+
+    if (n > 0)
+        m->got = max_u32(m->got, min_u32((uint32_t)n, m->span));
+}
+
 /* Acknowledge everything before `to`, as far as no READ or atomic still lacks its answer. Returns whether it got there. */
 static bool advance(struct requester *r, uint32_t to, struct effects *e)
 {
@@ -204,7 +239,10 @@ static bool advance(struct requester *r, uint32_t to, struct effects *e)
 
     while (r->msg_head != r->msg_tail) {
         struct req_msg *m = req_msg(r, r->msg_head);
-        uint32_t end = psn_add(m->psn, takes_response(m) ? m->got : m->span);
+        uint32_t end;
+        if (UNLIKELY(!r->p.certain && !r->p.complete && takes_response(m)))
+            take_for_heard(m, to);
+        end = psn_add(m->psn, takes_response(m) ? m->got : m->span);
         if (takes_response(m) && m->got < m->span) {
             r->una_hi = end;
             there = psn_diff(to, end) <= 0;
@@ -251,12 +289,14 @@ static void progress(struct requester *r, struct effects *e, ns_t now)
 
 static void die(struct requester *r, struct effects *e, enum wc_status status)
 {
-    r->dead = true;
-    r->timer = NS_NEVER;
-    r->rnr_wait = false;
     e->flags |= EFF_ERROR;
     e->status = (uint8_t)status;
     e->msg = r->msg_head;
+    if (!r->p.certain) /* the response may have been lost behind the tap */
+        return;
+    r->dead = true;
+    r->timer = NS_NEVER;
+    r->rnr_wait = false;
 }
 
 static bool no_retry_left(const struct requester *r)
@@ -269,6 +309,8 @@ static void go_back(struct requester *r, enum eff_reason why, struct effects *e)
 {
     e->reason = (uint8_t)why;
     if (!r->p.certain) {
+        if (!r->alt || psn_diff(r->una_hi, r->alt_low) < 0)
+            r->alt_low = r->una_hi;
         r->alt = true;
         r->alt_why = (uint8_t)why;
         r->alt_psn = r->una_hi;
@@ -350,13 +392,16 @@ static void rx_rnr(struct requester *r, const struct pkt *p, struct effects *e, 
     if (r->p.certain)
         r->rnr_wait = true;
     else
-        r->alt_from = again ? from : r->rnr_until;
+        r->alt_from = again ? from : r->rnr_until - r->p.slack;
+    r->alt_at = again ? r->alt_at : now;
     e->flags |= EFF_WAIT;
 }
 
-static void rx_sequence_nak(struct requester *r, struct effects *e)
+static void rx_sequence_nak(struct requester *r, struct effects *e, ns_t now)
 {
-    if (r->went_back || r->rnr_wait) {
+    bool waits = !r->p.certain && r->alt && r->alt_why == WHY_RNR_NAK && r->alt_psn == r->una_hi && now < r->alt_from;
+
+    if (r->went_back || r->rnr_wait || waits) {
         e->flags |= EFF_DROP;
         e->reason = WHY_STALE;
         return;
@@ -387,7 +432,7 @@ static void rx_nak(struct requester *r, const struct pkt *p, struct effects *e, 
     if (type == AETH_RNR)
         rx_rnr(r, p, e, now);
     else if (code == NAK_PSN_SEQ)
-        rx_sequence_nak(r, e);
+        rx_sequence_nak(r, e, now);
     else
         die(r, e, (enum wc_status)status[code]);
 }
@@ -478,6 +523,13 @@ struct effects req_rx(struct requester *r, const struct pkt *p, ns_t now)
         e.reason = WHY_GHOST;
         return e;
     }
+    if (!r->p.certain) {
+        uint32_t heard = p->op->flags & OPF_ACK && p->aeth.syndrome >> 5 != AETH_ACK ? p->bth.psn : psn_add(p->bth.psn, 1);
+        if (psn_diff(heard, r->heard) > 0)
+            r->heard = heard;
+        if (req_going_back(r) && psn_diff(heard, r->back_psn) > 0)
+            r->retry_left = r->p.retry_cnt; /* it answers the last try, and may have been lost behind the tap the times before */
+    }
     if (UNLIKELY(psn_diff(p->bth.psn, r->una_hi) < 0)) {
         e.flags = EFF_DROP;
         e.reason = WHY_STALE;
@@ -490,6 +542,34 @@ struct effects req_rx(struct requester *r, const struct pkt *p, ns_t now)
     else
         rx_data(r, p, &e, now);
     return e;
+}
+
+struct verdict req_rx_check_msn(const struct requester *r, const struct pkt *p)
+{
+    bool nak = p->op->flags & OPF_ACK && p->aeth.syndrome >> 5 != AETH_ACK, open;
+    uint32_t n, low, high, msn = p->aeth.msn;
+    const struct req_msg *m;
+    struct verdict v;
+    enum rule rule = p->op->flags & OPF_READ_RESP ? RULE_ACK_07 : RULE_ACK_06;
+
+    if (!r->counted || !(p->have & H_AETH) || r->msg_tail == r->msg_head)
+        return verdict_pass();
+    n = req_find(r, p->bth.psn);
+    if (n == r->msg_tail)
+        return verdict_pass();
+    m = req_msg(r, n);
+    open = req_msg(r, r->msg_tail - 1)->open;
+    low = psn_add(m->ssn, PSN_MASK);
+    high = open ? psn_add(r->ssn, PSN_MASK) : r->ssn;
+    if (nak)
+        high = low;
+    else if (!(p->op->flags & OPF_READ_RESP) && !m->open && (takes_response(m) || p->bth.psn == psn_add(m->psn, m->span - 1)))
+        low = m->ssn;
+    if (LIKELY(psn_diff(msn, low) >= 0 && psn_diff(msn, high) <= 0))
+        return verdict_pass();
+    v = verdict_fail(rule, "MSN", psn_diff(msn, low) < 0 ? low : high, msn);
+    v.needs = psn_diff(msn, low) < 0 || r->p.certain ? 0 : N_COMPLETE; /* requests that were not seen count, too */
+    return v;
 }
 
 struct verdict req_rx_check(const struct requester *r, const struct pkt *p, ns_t now)

@@ -46,8 +46,12 @@ struct req_params {
                           have been lost behind the tap, so req_rx() widens the ranges and keeps the alternatives */
     bool rxe;          /* profile rxe: habits of soft-RoCE (retry count 7 has no end; a hole in the answer of a READ is left to the
                           timeout) */
+    bool complete;     /* not certain, but no response was missed: a READ of whose answer a part was not seen lacks that part */
+    bool from_start;   /* not certain: `psn` is the first one of the queue pair, so its messages can be counted */
+    bool guess;        /* not certain: the path MTU is not known; `pmtu` is the largest possible */
     uint16_t pmtu;     /* bytes */
     uint32_t psn;      /* first PSN */
+    ns_t slack;        /* a timer may run out so much early: the tick of the clock behind it */
 };
 
 /* Plain data: copy it together with the ring (one block) and the copy works. */
@@ -85,7 +89,12 @@ struct requester {
     bool alt;          /* alt_* are set */
     uint8_t alt_why;   /* enum eff_reason */
     uint32_t alt_psn;
+    uint32_t alt_low;  /* alt_psn of the first such response since something was sent again: it may not have read the others yet */
     ns_t alt_from;     /* not before this time (RNR) */
+    ns_t alt_at;       /* RNR: when the NAK was seen */
+    uint32_t back_psn; /* where it resumed when it went back last */
+    uint32_t heard;    /* PSN behind the furthest that a response seen answers or acknowledges */
+    bool counted;      /* `ssn` counts every message since the first: none was missed, none remained open */
 
     /* The ring, relative to this structure, so that a block copied as a whole needs no fix-up. */
     int32_t msg_off;   /* bytes from this structure to the first struct req_msg */
@@ -133,6 +142,11 @@ unsigned req_tx_check_all(const struct requester *r, const struct pkt *p, ns_t n
 struct effects req_tx(struct requester *r, const struct pkt *p, ns_t now);
 /* Does the response `p` make sense to this requester? A failure blames the responder. */
 struct verdict req_rx_check(const struct requester *r, const struct pkt *p, ns_t now);
+/* Does its MSN agree with the messages sent? At least those that its PSN completes, at most those whose last packet was sent; that of
+ * a NAK counts those before the message that it refuses. Passes where messages could not be counted. */
+struct verdict req_rx_check_msn(const struct requester *r, const struct pkt *p);
+/* A validator has learnt the path MTU: READs are given the PSNs that they take. */
+void req_learn_pmtu(struct requester *r, uint16_t pmtu);
 /* The response `p` arrived. */
 struct effects req_rx(struct requester *r, const struct pkt *p, ns_t now);
 /* Begin a local message (bind, invalidate): it takes its place in the order of completions. */

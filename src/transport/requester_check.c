@@ -51,16 +51,27 @@ static enum rule resume_rule(const struct requester *r)
 static bool breaks_silence(const struct tx_view *t, struct verdict *v)
 {
     const struct requester *r = t->r;
-    ns_t wait = ack_timeout(r->p.timeout);
+    ns_t wait = ack_timeout(r->p.timeout), elapsed = r->timer == NS_NEVER ? 0 : t->now - r->timer;
 
-    if (r->timer == NS_NEVER || wait == NS_NEVER || t->now - r->timer < wait)
-        return fail(v, RULE_RTX_02, "ns since the timer started", wait == NS_NEVER ? 0 : (uint64_t)wait,
-                    r->timer == NS_NEVER ? 0 : (uint64_t)(t->now - r->timer));
+    if (r->timer == NS_NEVER || wait == NS_NEVER || elapsed < wait - r->p.slack) {
+        if (r->alt && r->alt_why == WHY_SEQUENCE_NAK && t->m && (t->m->kind == MSG_SEND || t->m->kind == MSG_WRITE) &&
+            psn_diff(t->p->bth.psn, r->alt_low) < 0)
+            return fail(v, RULE_RTX_01, "PSN", r->alt_psn, t->p->bth.psn);
+        return fail(v, RULE_RTX_02, "ns", wait == NS_NEVER ? 0 : (uint64_t)wait, (uint64_t)elapsed);
+    }
     if (psn_diff(t->p->bth.psn, r->una_lo) < 0 || psn_diff(t->p->bth.psn, r->una_hi) > 0)
         return fail(v, RULE_RTX_01, "PSN", r->una_hi, t->p->bth.psn);
     if (r->retry_left == 0 && !(r->p.rxe && r->p.retry_cnt == 7))
         return fail(v, RULE_RTX_04, "retries", r->p.retry_cnt, r->p.retry_cnt + 1u);
+    if (!r->p.certain && elapsed / 4 > wait)
+        return fail(v, RULE_RTX_03, "ns", (uint64_t)wait * 4, (uint64_t)elapsed);
     return false;
+}
+
+/* Whether an end keeps to the answers before `psn`: they lack nothing that could be seen, and the queue pair may be used anew. */
+static bool is_answered(const struct tx_view *t)
+{
+    return !t->r->p.certain && psn_diff(psn_add(t->m->psn, t->m->span), t->r->una_hi) <= 0;
 }
 
 /* Whether `psn` is where a NAK, which the requester may have received, tells it to resume: there, or behind what it heard since. */
@@ -68,10 +79,10 @@ static bool is_alternative(const struct tx_view *t)
 {
     const struct requester *r = t->r;
 
-    if (r->alt && t->now >= r->alt_from && psn_diff(t->p->bth.psn, r->alt_psn) >= 0 && psn_diff(t->p->bth.psn, r->una_hi) <= 0)
+    if (r->alt && t->now >= r->alt_from && psn_diff(t->p->bth.psn, r->alt_low) >= 0 && psn_diff(t->p->bth.psn, r->una_hi) <= 0)
         return true;
-    /* While it sends again, an acknowledgement makes it skip what arrived. */
-    return !r->p.certain && req_going_back(r) && t->p->bth.psn == r->una_hi && psn_diff(r->una_hi, r->psn_tx) > 0;
+    /* While it sends again, an acknowledgement, the last seen or an earlier one, makes it skip what arrived. */
+    return !r->p.certain && req_going_back(r) && psn_diff(t->p->bth.psn, r->una_hi) <= 0 && psn_diff(t->p->bth.psn, r->psn_tx) > 0;
 }
 
 static bool breaks_psn(const struct tx_view *t, struct verdict *v)
@@ -81,12 +92,15 @@ static bool breaks_psn(const struct tx_view *t, struct verdict *v)
 
     if (LIKELY(psn == r->psn_tx))
         return false;
-    if (t->repeat && t->m && t->m->kind == MSG_READ && t->off && !(t->flags & OPF_READ_REQ))
+    if (t->repeat && t->m && t->m->kind == MSG_READ && t->off && !(t->flags & OPF_READ_REQ) && !is_answered(t) && !r->p.guess)
         return fail(v, RULE_RDA_01, "PSN", psn_add(t->m->psn, t->m->span), psn);
-    if (is_alternative(t))
+    if (t->repeat && r->alt && r->alt_why == WHY_RNR_NAK && psn == r->alt_psn && t->now >= r->alt_from && r->rnr_left == 0 &&
+        r->p.rnr_retry != 7 && !r->p.certain)
+        return fail(v, RULE_RTX_08, "RNR retries", r->p.rnr_retry, r->p.rnr_retry + 1u);
+    if (is_alternative(t) || (!t->repeat && may_follow(r, psn)) || (t->repeat && r->p.guess && psn_diff(psn, r->psn_tx) > 0))
         return false;
     if (t->repeat && t->r->alt && t->now < t->r->alt_from && psn == r->alt_psn)
-        return fail(v, RULE_RTX_05, "ns", (uint64_t)r->alt_from, (uint64_t)t->now);
+        return fail(v, RULE_RTX_05, "ns", (uint64_t)(r->alt_from - r->alt_at), (uint64_t)(t->now - r->alt_at));
     if (t->repeat && r->alt && r->alt_why != WHY_RNR_NAK && psn_diff(psn, r->una_hi) > 0 && psn_diff(psn, r->psn_tx) < 0)
         return fail(v, r->alt_why == WHY_IMPLIED_NAK ? RULE_RTX_11 : RULE_RTX_01, "PSN", r->una_hi, psn);
     if (!t->repeat || psn_diff(psn, r->psn_tx) > 0)
@@ -130,6 +144,8 @@ bool breaks_length(const struct tx_view *t, struct verdict *v)
 {
     uint32_t pmtu = t->r->p.pmtu, len = t->len;
 
+    if (UNLIKELY(t->r->p.guess && is_pmtu(len)))
+        return false;
     if (t->flags & (OPF_FIRST | OPF_MIDDLE)) {
         if (LIKELY(len == pmtu))
             return false;
@@ -178,9 +194,25 @@ static bool breaks_window(const struct tx_view *t, struct verdict *v)
     return fail(v, RULE_SEQ_10, "outstanding PSNs", PSN_HALF - 1, after);
 }
 
+/* READs and atomics that no response seen answers, nor any behind them: those which a requester certainly waits for. */
+static uint32_t unanswered(const struct requester *r)
+{
+    uint32_t count = 0;
+
+    for (uint32_t n = r->msg_tail; n != r->msg_head; n--) {
+        const struct req_msg *m = req_msg(r, n - 1);
+        if (psn_diff(psn_add(m->psn, m->span), r->heard) <= 0)
+            break;
+        count += m->kind == MSG_READ || m->kind == MSG_ATOMIC;
+    }
+    return count;
+}
+
 static bool breaks_depth(const struct tx_view *t, struct verdict *v)
 {
     if (LIKELY(t->repeat || !(t->flags & (OPF_READ_REQ | OPF_ATOMIC_REQ)) || t->r->rd_out < t->r->p.max_rd))
+        return false;
+    if (!t->r->p.certain && unanswered(t->r) < t->r->p.max_rd)
         return false;
     return fail(v, RULE_RDA_06, "READs and atomics outstanding", t->r->p.max_rd, t->r->rd_out + 1u);
 }
@@ -222,6 +254,8 @@ static bool breaks_reread(const struct tx_view *t, struct verdict *v)
     uint64_t skip = (uint64_t)t->off * t->r->p.pmtu;
     const struct reth *h = &t->p->reth;
 
+    if (UNLIKELY(t->off && t->r->p.guess))
+        return false;
     if (h->va != t->m->va + skip)
         return fail(v, RULE_RDA_04, "address", t->m->va + skip, h->va);
     if (skip + h->dmalen > t->m->len)

@@ -12,6 +12,7 @@ void rsp_init(struct responder *r, const struct rsp_params *p, struct rsp_res *r
     r->p = *p;
     r->epsn_lo = r->epsn_hi = r->seen_hi = p->psn & PSN_MASK;
     r->resync = p->service == SVC_UC;
+    r->counted = p->certain || p->from_start;
     r->avail_sent = UINT32_MAX;
     r->res_off = (int32_t)((const char *)ring - (const char *)r);
     r->res_mask = n - 1;
@@ -19,6 +20,8 @@ void rsp_init(struct responder *r, const struct rsp_params *p, struct rsp_res *r
 
 uint32_t rsp_find(const struct responder *r, uint32_t psn)
 {
+    if (psn_diff(psn, r->res_end) >= 0)
+        return r->res_tail;
     for (uint32_t n = r->res_tail; n != r->res_head; n--) {
         const struct rsp_res *res = rsp_res(r, n - 1);
         if (psn_in(psn, res->psn, res->span))
@@ -63,7 +66,8 @@ static void answer_set(const struct responder *r, struct rsp_res *res, uint32_t 
 static void remember(struct responder *r, const struct pkt *p, struct effects *e)
 {
     struct rsp_res *res = rsp_res(r, r->res_tail);
-    bool read = p->op->flags & OPF_READ_REQ;
+    bool read = p->op->flags & OPF_READ_REQ, atomic = p->op->flags & OPF_ATOMIC_REQ;
+    int32_t behind;
 
     if (r->res_tail - r->res_head > r->res_mask) {
         if (r->res_next == r->res_head)
@@ -71,14 +75,19 @@ static void remember(struct responder *r, const struct pkt *p, struct effects *e
         r->res_head++;
         find_next_due(r);
     }
-    res->va = read ? p->reth.va : p->atomiceth.va;
-    res->rkey = read ? p->reth.rkey : p->atomiceth.rkey;
-    res->len = read ? p->reth.dmalen : 8;
+    res->va = atomic ? p->atomiceth.va : p->reth.va;
+    res->rkey = atomic ? p->atomiceth.rkey : p->reth.rkey;
+    res->len = read ? p->reth.dmalen : atomic ? 8 : 0; /* ATOMIC WRITE and FLUSH: a READ response without data */
     res->psn = p->bth.psn;
     res->span = request_span(p, r->p.pmtu);
     res->opcode = p->bth.opcode & 31;
     res->executed = res->replay = false;
+    res->doubtful = false;
+    res->rereads = res->more = 0;
     answer_set(r, res, 0, res->len);
+    behind = psn_diff(psn_add(res->psn, res->span), r->res_end);
+    if (r->res_tail == 0 || behind > 0 || behind < -(1 << 20))
+        r->res_end = psn_add(res->psn, res->span);
     e->msg = r->res_tail++;
     e->flags |= EFF_RESPOND;
     if (!read)
@@ -193,15 +202,24 @@ static void replay(struct responder *r, const struct pkt *p, struct effects *e)
 {
     uint32_t n = rsp_find(r, p->bth.psn);
     struct rsp_res *res = rsp_res(r, n);
+    uint32_t under_way = !r->p.certain && is_due(res) ? res->next : UINT32_MAX;
 
-    if (res->opcode == OP_READ_REQUEST)
+    if (res->opcode == OP_READ_REQUEST) {
+        uint32_t from = res->from, end = res->end;
         answer_set(r, res, (p->bth.psn - res->psn) & PSN_MASK, p->reth.dmalen);
-    else
-        answer_set(r, res, 0, 8);
+        res->rereads += (res->from != from || res->end != end) && res->rereads < UINT8_MAX;
+    } else {
+        answer_set(r, res, 0, res->len);
+    }
     res->replay = true;
+    res->more += !r->p.certain && res->more < UINT8_MAX;
+    if (under_way < res->end)
+        res->next = under_way;
     for (uint32_t i = n + 1; i != r->res_tail; i++)
-        if (is_due(rsp_res(r, i)))
+        if (is_due(rsp_res(r, i)) && r->p.certain)
             rsp_res(r, i)->next = rsp_res(r, i)->from;
+        else
+            rsp_res(r, i)->more += !r->p.certain && rsp_res(r, i)->more < UINT8_MAX;
     if ((int32_t)(n - r->res_next) < 0)
         r->res_next = n;
     e->msg = n;
@@ -220,6 +238,20 @@ static void repeat(struct responder *r, const struct pkt *p, struct effects *e)
         r->ack_owed = true;
         e->flags |= EFF_RESPOND;
     }
+}
+
+/* What lies between may have arrived without being seen, or may be seen late: the READ or atomic may be answered. */
+static void remember_ahead(struct responder *r, const struct pkt *p, struct effects *e)
+{
+    uint32_t n;
+
+    if (p->op->flags & (OPF_SEND | OPF_WRITE))
+        return;
+    n = rsp_find(r, p->bth.psn);
+    if (n == r->res_tail)
+        remember(r, p, e);
+    else if (rsp_res(r, n)->opcode == (p->bth.opcode & 31))
+        replay(r, p, e);
 }
 
 static void drop(struct responder *r, const struct pkt *p, const struct verdict *v, struct effects *e)
@@ -243,6 +275,8 @@ struct effects rsp_rx(struct responder *r, const struct rsp_env *env, const stru
         return uc_rx(r, env, p);
     if (r->p.service == SVC_UD)
         return ud_rx(r, env, p);
+    if (UNLIKELY(r->told && p->bth.psn == r->told_psn))
+        r->told = false;
     v = rsp_rx_check(r, env, p, now);
     behind = psn_add(p->bth.psn, p->op->name ? request_span(p, r->p.pmtu) : 1);
     if (psn_diff(behind, r->epsn_hi) > 0 && (psn_diff(behind, r->seen_hi) > 0 || psn_diff(r->seen_hi, r->epsn_hi) < 0))
@@ -259,6 +293,10 @@ struct effects rsp_rx(struct responder *r, const struct rsp_env *env, const stru
         e.flags |= EFF_DROP;
         if (r->p.certain && !r->nak_owed) /* an RNR NAK that is about to leave goes first */
             owe_nak(r, SYNDROME_NAK(NAK_PSN_SEQ), &e);
+        if (!r->p.certain && !r->p.all_seen) {
+            remember_ahead(r, p, &e);
+            r->counted = false;
+        }
         break;
     case ANS_RNR:
         e.reason = WHY_NOT_READY;
@@ -281,6 +319,8 @@ struct effects rsp_rx(struct responder *r, const struct rsp_env *env, const stru
         break;
     default:
         drop(r, p, &v, &e);
+        if (!r->p.certain && !r->p.all_seen && e.reason == WHY_NO_RESOURCE)
+            remember_ahead(r, p, &e);
     }
     return e;
 }
@@ -358,7 +398,7 @@ struct rsp_owed rsp_owed(const struct responder *r, bool ack)
 /* A READ response or ATOMIC ACK left. */
 static void sent_answer(struct responder *r, const struct pkt *p)
 {
-    uint32_t n = r->res_next, behind;
+    uint32_t n = r->res_next, behind, off;
     struct rsp_res *res = rsp_res(r, n);
 
     if (n == r->res_tail || p->bth.psn != psn_add(res->psn, res->next)) {
@@ -370,7 +410,11 @@ static void sent_answer(struct responder *r, const struct pkt *p)
     if (!r->p.certain)
         for (; r->res_next != r->res_tail && (int32_t)(r->res_next - n) < 0; r->res_next++)
             rsp_res(r, r->res_next)->next = rsp_res(r, r->res_next)->end;
-    res->next = ((p->bth.psn - res->psn) & PSN_MASK) + 1;
+    off = (p->bth.psn - res->psn) & PSN_MASK;
+    if (off == res->from && off != res->next && res->more)
+        res->more--;
+    res->doubtful = false;
+    res->next = off + 1;
     if (res->next > res->end || p->op->flags & OPF_END)
         res->next = res->end;
     if (p->op->flags & OPF_ATOMIC_ACK && !res->executed && p->have & H_ATOMICACKETH) {
@@ -387,23 +431,32 @@ static void sent_answer(struct responder *r, const struct pkt *p)
         r->epsn_lo = behind;
 }
 
-/* A validator learns from a NAK for `psn` what arrived: everything before, nothing from there on (unless the NAK itself may be old). */
+/* A validator learns from a NAK what arrived: everything before its PSN. */
 static void proved_by_nak(struct responder *r, const struct pkt *p)
 {
+    unsigned type = p->aeth.syndrome >> 5;
+
+    r->told = type == AETH_RNR || (p->aeth.syndrome & 31) == NAK_PSN_SEQ;
+    r->told_rnr = type == AETH_RNR;
+    r->told_psn = p->bth.psn;
+    if (type == AETH_NAK && !r->told && !r->refused) {
+        r->refused = true;
+        r->dead_psn = p->bth.psn;
+    }
     if (!r->p.all_seen) {
         if (psn_diff(p->bth.psn, r->epsn_lo) > 0)
             r->epsn_lo = p->bth.psn;
         return;
     }
-    r->epsn_lo = r->epsn_hi = p->bth.psn;
-    r->msn_lo = r->msn_hi = p->aeth.msn;
-    r->hush = true;
-    r->rnr_given = p->aeth.syndrome >> 5 == AETH_RNR;
-    r->dead = p->aeth.syndrome >> 5 == AETH_NAK && (p->aeth.syndrome & 31) != NAK_PSN_SEQ;
-    while (r->res_tail != r->res_head && psn_diff(rsp_res(r, r->res_tail - 1)->psn, p->bth.psn) >= 0)
-        r->res_tail--;
-    if ((int32_t)(r->res_tail - r->res_next) < 0)
-        r->res_next = r->res_tail;
+    /* What is before it was executed. What is behind was not when the NAK was made; if it was seen by now, it may have been since. */
+    if (psn_diff(p->bth.psn, r->epsn_lo) > 0)
+        r->epsn_lo = p->bth.psn;
+    rsp_may_expect(r, p->bth.psn);
+    for (uint32_t n = r->res_tail; n != r->res_head && psn_diff(rsp_res(r, n - 1)->psn, p->bth.psn) >= 0; n--) {
+        rsp_res(r, n - 1)->doubtful = true;
+        rsp_res(r, n - 1)->next = rsp_res(r, n - 1)->end;
+    }
+    find_next_due(r);
 }
 
 static void sent_ack(struct responder *r, const struct pkt *p)
@@ -412,13 +465,15 @@ static void sent_ack(struct responder *r, const struct pkt *p)
 
     if (p->aeth.syndrome >> 5 == AETH_ACK) {
         r->ack_owed = false;
+        if (r->p.certain || r->p.all_seen || !r->acked || psn_diff(p->bth.psn, r->ack_psn) >= 0) {
+            r->ack_psn = p->bth.psn;
+            r->ack_msn = p->aeth.msn;
+        }
         r->acked = true;
-        r->ack_psn = p->bth.psn;
         if (!r->p.certain) {
             if (psn_diff(behind, r->epsn_lo) > 0)
                 r->epsn_lo = behind;
-            if (psn_diff(behind, r->epsn_hi) > 0)
-                r->epsn_hi = behind;
+            rsp_may_expect(r, behind);
         }
     } else {
         r->nak_owed = false;
@@ -446,6 +501,36 @@ struct effects rsp_tx(struct responder *r, const struct pkt *p, ns_t now)
     else if (p->op->flags & (OPF_READ_RESP | OPF_ATOMIC_ACK))
         sent_answer(r, p);
     return e;
+}
+
+void rsp_may_expect(struct responder *r, uint32_t psn)
+{
+    if (LIKELY(psn_diff(psn, r->epsn_hi) <= 0))
+        return;
+    r->epsn_hi = psn;
+    r->counted = false;
+}
+
+void rsp_learn_pmtu(struct responder *r, uint16_t pmtu)
+{
+    r->p.guess = false;
+    r->p.pmtu = pmtu;
+    for (uint32_t n = r->res_head; n != r->res_tail; n++) {
+        struct rsp_res *res = rsp_res(r, n);
+        uint32_t end;
+        if (res->opcode != OP_READ_REQUEST)
+            continue;
+        res->span = psn_span(res->len, pmtu);
+        if (is_due(res))
+            answer_set(r, res, 0, res->len);
+        end = psn_add(res->psn, res->span);
+        if (psn_in(r->epsn_hi, res->psn, res->span))
+            r->epsn_hi = end;
+        if (psn_diff(end, r->seen_hi) > 0)
+            r->seen_hi = end;
+        if (psn_diff(end, r->res_end) > 0)
+            r->res_end = end;
+    }
 }
 
 uint8_t credit_code(uint32_t n)

@@ -35,6 +35,9 @@ struct rsp_res {
     uint32_t end;     /* PSN behind its last, counted from `psn`; next == end: nothing is due */
     uint32_t tail;    /* payload bytes of its last packet */
     uint8_t opcode;   /* of the request, lower five bits */
+    uint8_t rereads;  /* times that it was asked for again, at other places: `from` and `end` are of the latest one */
+    uint8_t more;     /* validator: copies of the request seen, each of which may be answered once more, from `from` on */
+    bool doubtful;    /* validator: seen, but by a NAK seen since it may not have been executed then */
     bool executed;    /* atomic: `orig` is valid */
     bool replay;      /* this answer repeats an earlier one */
 };
@@ -51,6 +54,8 @@ struct rsp_params {
                           none changes places */
     bool rxe;          /* profile rxe: habits of soft-RoCE (sequence NAK after RNR NAK; NAK 63 for a message too long; every
                           duplicate acknowledged; the answer of a READ asked for again begins with a Middle or Last) */
+    bool from_start;   /* not certain: `psn` is the first one of the queue pair, so its messages can be counted */
+    bool guess;        /* not certain: the path MTU is not known; `pmtu` is the largest possible */
     uint16_t pmtu;
     uint32_t psn;      /* first PSN expected */
     uint32_t qkey;     /* UD */
@@ -101,15 +106,24 @@ struct responder {
     bool acked;        /* ack_psn is valid */
     uint8_t nak_syndrome;
     uint32_t nak_psn;
-    uint32_t ack_psn;  /* PSN of the last plain ACK sent */
+    uint32_t ack_psn;  /* PSN of the last plain ACK sent; not all_seen: of the furthest one */
     uint32_t unacked;  /* packets executed since the last response: for coalescing */
     uint32_t msn_sent; /* MSN of the last response */
     uint32_t avail_sent; /* credits advertised last, as a number of messages; UINT32_MAX: none yet */
+
+    /* Validator: what its responses said, each true whatever the others were. */
+    bool told;         /* a NAK was seen for told_psn, which was not seen to arrive since */
+    bool told_rnr;     /* it was an RNR NAK */
+    bool refused;      /* a fatal NAK was seen for dead_psn */
+    bool counted;      /* msn_hi counts every message since the first: no request was missed */
+    uint32_t told_psn, dead_psn;
+    uint32_t ack_msn;  /* MSN of the ACK of ack_psn */
 
     /* READs and atomics. */
     uint32_t res_head; /* oldest remembered */
     uint32_t res_next; /* oldest with an answer due; res_tail: none */
     uint32_t res_tail; /* number of the next one */
+    uint32_t res_end;  /* PSN behind the furthest of them; valid once there was one */
     int32_t res_off;   /* bytes from this structure to the first struct rsp_res */
     uint32_t res_mask; /* entries - 1 */
 };
@@ -162,6 +176,10 @@ struct verdict rsp_tx_check(const struct responder *r, const struct pkt *p, ns_t
 unsigned rsp_tx_check_all(const struct responder *r, const struct pkt *p, ns_t now, struct verdict *out, unsigned max);
 /* It was. When not certain this is what proves which requests arrived. */
 struct effects rsp_tx(struct responder *r, const struct pkt *p, ns_t now);
+/* A validator has seen every request before `psn`, in whatever order: they may all have arrived. */
+void rsp_may_expect(struct responder *r, uint32_t psn);
+/* A validator has learnt the path MTU: READs are given the PSNs that they take. */
+void rsp_learn_pmtu(struct responder *r, uint16_t pmtu);
 
 /* Credit code (0 to 30) for `n` receives: the largest whose number does not exceed it. */
 uint8_t credit_code(uint32_t n);

@@ -38,9 +38,9 @@ static bool is_data(const struct re_view *t)
 
 static bool breaks_service_of(const struct re_view *t, struct verdict *v)
 {
-    if (t->r->p.service != SVC_RC)
-        return fail(v, RULE_SVC_03, "opcode", 0, t->p->bth.opcode);
-    if (LIKELY(t->p->op->name && t->flags & OPF_RESPONSE && t->p->bth.opcode >> 5 == SVC_RC))
+    if (t->r->p.service == SVC_UC || t->r->p.service == SVC_UD)
+        return fail(v, RULE_SVC_03, NULL, 0, 0);
+    if (LIKELY(t->p->op->name && t->flags & OPF_RESPONSE && t->p->bth.opcode >> 5 == t->r->p.service))
         return false;
     return fail(v, RULE_FMT_03, "opcode", OP_ACKNOWLEDGE, t->p->bth.opcode);
 }
@@ -67,22 +67,83 @@ static bool breaks_syndrome(const struct re_view *t, struct verdict *v)
 
 static bool breaks_silence_after_fatal(const struct re_view *t, struct verdict *v)
 {
-    if (LIKELY(!t->r->dead) || !in_order(t) || is_data(t) || (is_nak(t) && t->r->nak_owed))
+    if (!t->r->p.certain) {
+        if (LIKELY(!t->r->refused) || is_nak(t) || psn_diff(t->p->bth.psn, t->r->dead_psn) < 0)
+            return false;
+        return fail(v, RULE_NAK_04, "PSN", psn_add(t->r->dead_psn, PSN_MASK), t->p->bth.psn);
+    }
+    if (LIKELY(!t->r->dead) || is_data(t) || (is_nak(t) && t->r->nak_owed))
         return false;
     return fail(v, RULE_NAK_04, "PSN", t->r->nak_psn, t->p->bth.psn);
 }
 
+/* Whether the READ or atomic of `psn` may be one that a validator's ring has forgotten. */
+static bool is_forgotten(const struct responder *r, uint32_t psn)
+{
+    return !r->p.certain && r->res_head && psn_diff(psn, rsp_res(r, r->res_head)->psn) < 0;
+}
+
+static bool is_atomic(const struct rsp_res *res)
+{
+    return res->opcode == OP_COMPARE_SWAP || res->opcode == OP_FETCH_ADD;
+}
+
 static bool breaks_ghost(const struct re_view *t, struct verdict *v)
 {
-    uint8_t want = t->flags & OPF_ATOMIC_ACK ? 0 : OP_READ_REQUEST;
-
-    if (!is_data(t))
+    if (!is_data(t) || (!t->res && is_forgotten(t->r, t->p->bth.psn)))
         return false;
     if (UNLIKELY(!t->res))
         return fail(v, RULE_RDA_05, "PSN", t->r->res_next == t->r->res_tail ? 0 : rsp_res(t->r, t->r->res_next)->psn, t->p->bth.psn);
-    if (UNLIKELY(want ? t->res->opcode != OP_READ_REQUEST : t->res->opcode == OP_READ_REQUEST))
-        return fail(v, RULE_RDA_05, "opcode", t->res->opcode, t->p->bth.opcode);
+    if (UNLIKELY(is_atomic(t->res) != !!(t->flags & OPF_ATOMIC_ACK)))
+        return fail(v, RULE_RDA_08, "opcode", is_atomic(t->res) ? OP_ATOMIC_ACKNOWLEDGE : OP_READ_RESP_ONLY, t->p->bth.opcode & 31);
     return false;
+}
+
+/* One way to answer: from PSN number `from` of the READ to before `end`, with `tail` bytes in the last response. */
+struct shape {
+    uint32_t from, end, tail;
+    bool late_start; /* the first may be a Middle or Last: rxe, for a READ asked for again */
+};
+
+/* Rule that a READ response breaks if `s` is what it belongs to; RULE_NONE: none. *want is the opcode or the bytes then expected. */
+static enum rule misfit(const struct re_view *t, const struct shape *s, uint32_t *want)
+{
+    uint32_t off = (t->p->bth.psn - t->res->psn) & PSN_MASK, op = t->p->bth.opcode & 31;
+    bool last = off + 1 == s->end, first = off == s->from;
+
+    *want = first && last ? OP_READ_RESP_ONLY : first ? OP_READ_RESP_FIRST : last ? OP_READ_RESP_LAST : OP_READ_RESP_MIDDLE;
+    if (off < s->from || off >= s->end || (op != *want && !(first && s->late_start && op == (last ? OP_READ_RESP_LAST : OP_READ_RESP_MIDDLE))))
+        return RULE_RDA_02;
+    *want = last ? s->tail : t->r->p.pmtu;
+    return t->p->payload_len == *want ? RULE_NONE : RULE_RDA_03;
+}
+
+/* Whatever else arrived, a response has the form that its place in the answer demands: to the READ as it was, or as it was asked
+ * for again. Where it was asked for again more than once, any form may be right. */
+static bool breaks_form(const struct re_view *t, struct verdict *v)
+{
+    const struct rsp_res *res = t->res;
+    struct shape whole, again;
+    uint32_t want, other;
+    enum rule rule, rule2;
+
+    if (!(t->flags & OPF_READ_RESP) || !res || is_atomic(res) || t->r->p.certain || (t->r->p.guess && res->len > 256))
+        return false;
+    whole = (struct shape){0, res->span, res->opcode == OP_READ_REQUEST ? res->len - (res->span - 1) * t->r->p.pmtu : 0,
+                            t->r->p.rxe && !t->r->p.from_start};
+    again = (struct shape){res->from, res->end, res->tail, t->r->p.rxe};
+    rule = misfit(t, &whole, &want);
+    if (LIKELY(rule == RULE_NONE) || res->rereads > 1)
+        return false;
+    rule2 = res->rereads ? misfit(t, &again, &other) : rule;
+    if (rule2 == RULE_NONE)
+        return false;
+    if (rule2 == RULE_RDA_03 && rule == RULE_RDA_02) {
+        rule = rule2;
+        want = other;
+    }
+    return fail(v, rule, rule == RULE_RDA_02 ? "opcode" : "payload bytes", want,
+                rule == RULE_RDA_02 ? t->p->bth.opcode & 31u : t->p->payload_len);
 }
 
 /* In the order of the PSNs, First to Last. */
@@ -95,6 +156,11 @@ static bool breaks_answer_order(const struct re_view *t, struct verdict *v)
     if (!(t->flags & OPF_READ_RESP) || !res || !in_order(t))
         return false;
     off = (t->p->bth.psn - res->psn) & PSN_MASK;
+    if (!t->r->p.certain) { /* the form is judged below */
+        if (LIKELY((off == res->next && res->next != res->end) || (res->more && (off == res->from || res->rereads > 1)) || res->doubtful))
+            return false;
+        return fail(v, RULE_RDA_02, "PSN", psn_add(res->psn, res->next), t->p->bth.psn);
+    }
     if (UNLIKELY(off != res->next || res->next == res->end))
         return fail(v, RULE_RDA_02, "PSN", psn_add(res->psn, res->next), t->p->bth.psn);
     first = off == res->from && !(t->r->p.rxe && res->from);
@@ -108,10 +174,8 @@ static bool breaks_answer_length(const struct re_view *t, struct verdict *v)
 {
     uint32_t want;
 
-    if (!(t->flags & OPF_READ_RESP) || !t->res)
+    if (!(t->flags & OPF_READ_RESP) || !t->res || !t->r->p.certain)
         return false;
-    if (!in_order(t) && t->flags & OPF_END && t->p->bth.psn != psn_add(t->res->psn, t->res->end - 1))
-        return false; /* the end of an answer whose request was asked for again, and is not known */
     want = t->flags & OPF_END ? t->res->tail : t->r->p.pmtu;
     return LIKELY(t->p->payload_len == want) ? false : fail(v, RULE_RDA_03, "payload bytes", want, t->p->payload_len);
 }
@@ -131,11 +195,11 @@ static bool breaks_answer_first(const struct re_view *t, struct verdict *v)
     if (LIKELY(t->r->res_next == t->r->res_tail) || !in_order(t))
         return false;
     due = rsp_res(t->r, t->r->res_next);
-    if (is_plain_ack(t) && t->r->p.certain && t->p->bth.psn == due->psn && due->opcode != OP_READ_REQUEST)
+    if (is_plain_ack(t) && t->p->bth.psn == due->psn && is_atomic(due) && !due->replay)
         return fail(v, RULE_RDA_08, "opcode", OP_ATOMIC_ACKNOWLEDGE, t->p->bth.opcode & 31);
     if (is_data(t) && t->n == t->r->res_next)
         return false;
-    if (!t->r->p.certain && due->replay)
+    if (!t->r->p.certain && (due->replay || (is_nak(t) && psn_diff(t->p->bth.psn, psn_add(due->psn, due->next)) <= 0)))
         return false;
     if (psn_diff(t->p->bth.psn, due->psn) < 0)
         return is_data(t) && t->r->p.certain ? fail(v, RULE_RTX_10, "PSN", due->psn, t->p->bth.psn) : false;
@@ -152,6 +216,12 @@ static bool breaks_baseless_nak(const struct re_view *t, struct verdict *v)
     return fail(v, RULE_RDA_07, "syndrome", SYNDROME_ACK(AETH_CREDIT_INVALID), t->p->aeth.syndrome);
 }
 
+/* Whether PSN `psn` was, for all that a validator knows, the last one executed when the READ or atomic `res` had been. */
+static bool ends_answer(const struct responder *r, const struct rsp_res *res, uint32_t psn)
+{
+    return !r->p.certain && (psn == psn_add(res->psn, res->span - 1) || psn == psn_add(res->psn, res->end - 1));
+}
+
 static bool breaks_ack(const struct re_view *t, struct verdict *v)
 {
     const struct responder *r = t->r;
@@ -159,14 +229,16 @@ static bool breaks_ack(const struct re_view *t, struct verdict *v)
 
     if (!is_plain_ack(t))
         return false;
-    if (UNLIKELY(psn_diff(t->p->bth.psn, r->p.certain ? r->epsn_hi : r->seen_hi) >= 0))
+    if (UNLIKELY(r->p.from_start && !r->acked && !r->p.rxe && t->p->bth.psn == psn_add(r->p.psn, PSN_MASK)))
+        return fail(v, RULE_ACK_02, "PSN", r->p.psn, t->p->bth.psn); /* nothing has been completed yet */
+    if (UNLIKELY(psn_diff(t->p->bth.psn, r->epsn_hi) >= 0 && (r->p.certain || psn_diff(t->p->bth.psn, r->seen_hi) >= 0)))
         return fail(v, RULE_ACK_02, "PSN", psn_add(r->epsn_hi, PSN_MASK), t->p->bth.psn);
     if (UNLIKELY(psn_diff(t->p->bth.psn, r->epsn_hi) >= 0))
         return fail(v, RULE_ACK_03, "PSN", psn_add(r->epsn_hi, PSN_MASK), t->p->bth.psn);
     if (UNLIKELY(r->acked && in_order(t) && psn_diff(t->p->bth.psn, r->ack_psn) < 0))
         return fail(v, RULE_ACK_02, "PSN", r->ack_psn, t->p->bth.psn);
     n = r->res_tail != r->res_head ? rsp_find(r, t->p->bth.psn) : r->res_tail;
-    if (UNLIKELY(n != r->res_tail && t->p->bth.psn != psn_add(r->epsn_lo, PSN_MASK)))
+    if (UNLIKELY(n != r->res_tail && t->p->bth.psn != psn_add(r->epsn_lo, PSN_MASK) && !ends_answer(r, rsp_res(r, n), t->p->bth.psn)))
         return fail(v, RULE_ACK_05, "PSN", rsp_res(r, n)->psn, t->p->bth.psn);
     return false;
 }
@@ -175,12 +247,24 @@ static bool breaks_nak(const struct re_view *t, struct verdict *v)
 {
     const struct responder *r = t->r;
     uint32_t psn = t->p->bth.psn;
+    bool sequence = t->type == AETH_NAK && t->code == NAK_PSN_SEQ;
 
-    if (LIKELY(!is_nak(t)) || (!in_order(t) && psn_diff(psn, r->epsn_lo) <= 0))
+    if (LIKELY(!is_nak(t)))
         return false;
-    if (t->type == AETH_NAK && t->code == NAK_PSN_SEQ && r->hush && psn == r->epsn_lo && !(r->p.certain && r->nak_owed))
-        return r->rnr_given && r->p.rxe ? false
-                                        : fail(v, r->rnr_given ? RULE_NAK_07 : RULE_NAK_02, "sequence NAKs for this PSN", 1, 2);
+    if (!r->p.certain && t->type == AETH_NAK && !sequence)
+        return r->acked && psn_diff(psn, r->ack_psn) <= 0 ? fail(v, RULE_RTX_09, "PSN", psn_add(r->ack_psn, 1), psn) : false;
+    if (!r->p.certain && !sequence)
+        return false;
+    if (sequence && (r->p.certain ? r->hush && psn == r->epsn_lo && !r->nak_owed : r->told && psn == r->told_psn)) {
+        bool rnr = r->p.certain ? r->rnr_given : r->told_rnr;
+        if (rnr && r->p.rxe)
+            return false;
+        fail(v, rnr ? RULE_NAK_07 : RULE_NAK_02, "sequence NAKs for this PSN", 1, 2);
+        v->needs = rnr || in_order(t) ? 0 : N_TAP_RSP; /* else it may be a copy of the first one */
+        return true;
+    }
+    if (!in_order(t) && psn_diff(psn, r->epsn_lo) <= 0)
+        return false;
     if (psn_diff(psn, r->epsn_lo) < 0 || psn_diff(psn, r->epsn_hi) > 0)
         return r->p.certain && r->dead ? false : fail(v, RULE_NAK_01, "PSN", r->epsn_lo, psn);
     if (t->type != AETH_NAK || (r->p.certain && r->nak_owed))
@@ -190,6 +274,18 @@ static bool breaks_nak(const struct re_view *t, struct verdict *v)
     return false;
 }
 
+/* Whatever arrived: of two ACKs the one of the later PSN has no smaller MSN. */
+static bool breaks_msn_order(const struct re_view *t, struct verdict *v)
+{
+    const struct responder *r = t->r;
+    int32_t later = psn_diff(t->p->bth.psn, r->ack_psn), more = psn_diff(t->p->aeth.msn, r->ack_msn);
+
+    v->rule = RULE_NONE;
+    if (!r->acked || is_nak(t) || (later > 0 ? more >= 0 : later == 0 || more <= 0 || is_data(t)))
+        return false;
+    return fail(v, t->flags & OPF_READ_RESP ? RULE_ACK_07 : RULE_ACK_06, "MSN", r->ack_msn, t->p->aeth.msn);
+}
+
 static bool breaks_msn(const struct re_view *t, struct verdict *v)
 {
     const struct responder *r = t->r;
@@ -197,13 +293,17 @@ static bool breaks_msn(const struct re_view *t, struct verdict *v)
 
     if (!(t->p->have & H_AETH) || LIKELY(msn == r->msn_lo))
         return false;
+    if (!r->p.certain && (breaks_msn_order(t, v) || !r->counted))
+        return v->rule != RULE_NONE;
     if (LIKELY((psn_diff(msn, r->msn_lo) >= 0 || !in_order(t)) && psn_diff(msn, r->msn_hi) <= 0))
         return false;
-    return fail(v, t->flags & OPF_READ_RESP ? RULE_ACK_07 : RULE_ACK_06, "MSN", r->msn_lo, msn);
+    fail(v, t->flags & OPF_READ_RESP ? RULE_ACK_07 : RULE_ACK_06, "MSN", r->msn_lo, msn);
+    v->needs = in_order(t) ? 0 : N_COMPLETE; /* requests that were not seen count, too */
+    return true;
 }
 
 static const re_rule re_rules[] = {breaks_service_of,    breaks_syndrome, breaks_silence_after_fatal, breaks_ghost,      breaks_baseless_nak,
-                                   breaks_answer_first,  breaks_answer_order, breaks_answer_length,   breaks_atomic,     breaks_ack,
+                                   breaks_answer_first,  breaks_answer_order, breaks_form, breaks_answer_length, breaks_atomic, breaks_ack,
                                    breaks_nak,           breaks_msn,      breaks_re_format};
 
 unsigned rsp_tx_check_all(const struct responder *r, const struct pkt *p, ns_t now, struct verdict *out, unsigned max)
@@ -218,7 +318,7 @@ unsigned rsp_tx_check_all(const struct responder *r, const struct pkt *p, ns_t n
     }
     if (is_data(&t)) {
         t.n = r->res_next;
-        if (t.n == r->res_tail || !psn_in(p->bth.psn, rsp_res(r, t.n)->psn, rsp_res(r, t.n)->span))
+        if (t.n == r->res_tail || !in_order(&t) || !psn_in(p->bth.psn, rsp_res(r, t.n)->psn, rsp_res(r, t.n)->span))
             t.n = rsp_find(r, p->bth.psn);
         t.res = t.n != r->res_tail ? rsp_res(r, t.n) : NULL;
     }

@@ -74,6 +74,7 @@ struct verdict {
     uint8_t rule;        /* enum rule: the first one that is broken */
     uint8_t result;      /* enum result */
     uint8_t answer;      /* from rsp_rx_check() only: enum rsp_answer, what the responder does with the packet */
+    uint16_t needs;      /* N_* that this failure needs beside those of its rule */
     uint16_t missing;    /* with V_INCONCLUSIVE: N_* that would be needed */
     uint64_t expected;   /* value that would have been permitted (the nearest, where there are many) */
     uint64_t seen;       /* value found */

@@ -49,6 +49,13 @@ static inline uint32_t request_span(const struct pkt *p, uint32_t pmtu)
 {
     return p->op->flags & OPF_READ_REQ && p->have & H_RETH ? psn_span(p->reth.dmalen, pmtu) : 1;
 }
+/* Whether `psn` may be the next one, because the latest request is a READ and for want of a path MTU its PSNs are not known. */
+static inline bool may_follow(const struct requester *r, uint32_t psn)
+{
+    const struct req_msg *m = req_msg(r, r->msg_tail - 1);
+
+    return r->p.guess && r->msg_tail && m->kind == MSG_READ && psn_in(psn, m->psn, psn_span(m->len, 256) + 1);
+}
 static inline bool fail(struct verdict *v, enum rule rule, const char *about, uint64_t expected, uint64_t seen)
 {
     *v = verdict_fail(rule, about, expected, seen);

@@ -81,6 +81,7 @@ static void flow_init(struct flow *f, const struct qp *requester, const struct q
 
     memset(f, 0, sizeof *f);
     p.certain = q.certain = false;
+    p.complete = p.from_start = q.from_start = true;
     q.all_seen = at_responder;
     req_init(&f->req, &p, f->msgs, 256);
     rsp_init(&f->rsp, &q, f->res, 32);

@@ -1,0 +1,73 @@
+/* layer 3 (trace): replicas of a requester and of a responder. */
+#include "src/trace/replay.h"
+
+#define PMTU_MAX 4096
+
+void replay_begin(struct replay *r, const struct replay_params *k)
+{
+    const struct req_params q = {
+        .service = k->service,
+        .timeout = k->timeout,
+        .retry_cnt = k->retry_cnt,
+        .rnr_retry = k->rnr_retry,
+        .max_rd = k->depth,
+        .rxe = k->rxe,
+        .complete = k->complete,
+        .from_start = k->from_start,
+        .guess = !k->pmtu,
+        .pmtu = k->pmtu ? k->pmtu : PMTU_MAX,
+        .psn = k->psn,
+        .slack = k->slack,
+    };
+    const struct rsp_params s = {
+        .service = k->service,
+        .max_rd = k->depth,
+        .credits = true,
+        .rxe = k->rxe,
+        .from_start = k->from_start,
+        .guess = q.guess,
+        .pmtu = q.pmtu,
+        .psn = k->psn,
+    };
+
+    r->start = k->psn;
+    req_init(&r->req, &q, r->msgs, REPLAY_MSGS);
+    rsp_init(&r->rsp, &s, r->res, REPLAY_RES);
+    memset(&r->msgs[REPLAY_MSGS - 1], 0, sizeof r->msgs[0]); /* stands before the first message */
+}
+
+void replay_learn_pmtu(struct replay *r, uint16_t pmtu)
+{
+    req_learn_pmtu(&r->req, pmtu);
+    rsp_learn_pmtu(&r->rsp, pmtu);
+}
+
+unsigned replay_check_request(const struct replay *r, const struct pkt *p, struct verdict *out)
+{
+    return req_tx_check_all(&r->req, p, p->frame->ts, out, REPLAY_FOUND);
+}
+
+void replay_request(struct replay *r, const struct pkt *p, enum seen_as as, const struct half *h)
+{
+    if (LIKELY(as != SEEN_COPY && as != SEEN_LATE))
+        req_tx(&r->req, p, p->frame->ts);
+    rsp_rx(&r->rsp, NULL, p, p->frame->ts);
+    if (UNLIKELY(!r->rsp.p.all_seen && psn_diff(h->contig, r->rsp.epsn_hi) > 0))
+        rsp_may_expect(&r->rsp, h->contig);
+}
+
+unsigned replay_check_response(struct replay *r, const struct pkt *p, bool at_responder, struct verdict *out)
+{
+    unsigned n;
+
+    r->rsp.p.all_seen = at_responder;
+    n = rsp_tx_check_all(&r->rsp, p, p->frame->ts, out, REPLAY_FOUND - 1);
+    out[n] = req_rx_check_msn(&r->req, p);
+    return n + !verdict_ok(out[n]);
+}
+
+void replay_response(struct replay *r, const struct pkt *p)
+{
+    rsp_tx(&r->rsp, p, p->frame->ts);
+    req_rx(&r->req, p, p->frame->ts);
+}
