@@ -33,13 +33,13 @@ struct job {
     int reject; /* reason or status to refuse requests with; negative: none */
     uint8_t data[196]; /* private data: what fits into a REP */
     uint8_t data_len;
-    ns_t timeout;
+    ns_t timeout, hold;
     unsigned n, taken, refused; /* connections wanted, begun, refused by us */
     unsigned failed;
     struct node *nodes;
 };
 
-enum { KEY_TIMEOUT = 256, KEY_RECVS, KEY_PRIVATE, KEY_REJECT };
+enum { KEY_TIMEOUT = 256, KEY_RECVS, KEY_PRIVATE, KEY_REJECT, KEY_HOLD };
 
 static const struct opt_def defs[] = {
     {'s', "server", NULL, "be the server: wait for clients"},
@@ -50,6 +50,7 @@ static const struct opt_def defs[] = {
     {'S', "size", "BYTES", "bytes of a message (100)"},
     {'V', "validate", NULL, "compare what comes back"},
     {'d', "disconnect", NULL, "client: disconnect when done, without waiting for the server"},
+    {KEY_HOLD, "hold", "SECONDS", "keep the connections for so long after the messages (0)"},
     {KEY_RECVS, "recvs", "N", "receives posted at a time (-C)"},
     {KEY_PRIVATE, "private", "DATA", "private data: text, or hex:... (none)"},
     {KEY_REJECT, "reject", "CODE", "server: refuse, with this reason (with -u: status)"},
@@ -343,6 +344,17 @@ static int converse(struct job *j)
     return r;
 }
 
+/* Keep the connections, until the time is over or the peer ends them. */
+static int hold(struct job *j)
+{
+    ns_t end = live_now() + j->hold;
+    int r = 0;
+
+    while (r == 0 && live_now() < end && count_nodes(j, true) < j->taken)
+        r = turn(j, end);
+    return r;
+}
+
 static void disconnect_all(struct job *j)
 {
     for (unsigned i = 0; i < j->taken; i++)
@@ -408,6 +420,8 @@ static int run(struct job *j)
     r = make_connections(j);
     if (r == 0)
         r = converse(j);
+    if (r == 0)
+        r = hold(j);
     leave(j, r < 0 || j->server || j->leave || j->failed);
     status = report(j, r);
     for (unsigned i = 0; i < j->taken; i++)
@@ -464,6 +478,10 @@ static int option_number(struct job *j, int key, const char *arg)
     case KEY_RECVS:
         r = live_number("--recvs", arg, 1, 100000, &v);
         j->talk.recvs = (uint32_t)v;
+        break;
+    case KEY_HOLD:
+        r = live_number("--hold", arg, 0, 86400, &v);
+        j->hold = (ns_t)v * NS_PER_S;
         break;
     case KEY_REJECT:
         r = live_number("--reject", arg, 1, 65535, &v);

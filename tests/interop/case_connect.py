@@ -136,8 +136,8 @@ def case_connect_peer_without_receives(lab, wire, guest):
 RSOCKETS = "0101010000000000" + ("00000000000010000000123400010000" + "00000000000020000000123400010000")
 
 
-def private(lab, guest, name, data, status, *extra):
-    us = Rdmagen(lab, guest, name, "connect", "-s", "-v", "--addr", OWN, "--private", "hex:" + data, *extra)
+def private(lab, guest, name, data, status=0):
+    us = Rdmagen(lab, guest, name, "connect", "-s", "-C", "0", "--hold", "2", "-v", "--addr", OWN, "--private", "hex:" + data)
     seen = guest.run("timeout 5 rstream -s %s -S 64 -I 1 -C 1" % OWN)[1]
     out = us.wait(status)
     assert ", private data 01" in out, out + seen  # theirs, in the request
@@ -145,12 +145,12 @@ def private(lab, guest, name, data, status, *extra):
 
 
 def case_connect_private_data_of_another_version(lab, wire, guest):
-    packets, seen = private(lab, guest, "private_2", "02", 0, "-C", "0")
+    packets, seen = private(lab, guest, "private_2", "02")
     assert "CM RTU" in packets and "RDMA WRITE" not in packets, seen + packets
 
 
 def case_connect_private_data_is_obeyed(lab, wire, guest):
-    packets, seen = private(lab, guest, "private_1", RSOCKETS, 1, "-C", "1", "--timeout", "2")
+    packets, seen = private(lab, guest, "private_1", RSOCKETS, 1)
     assert re.search("RDMA WRITE Only with Immediate .* va 0x1010 rkey 0x1234 len 16", packets), seen + packets
 
 
