@@ -14,6 +14,7 @@ class Packet:
 
     def __init__(self, ts, data):
         self.ts, self.data = ts, bytearray(data)
+        self.cut = None  # bytes captured; None: all
         ethertype = struct.unpack_from(">H", data, 12)[0] if len(data) > 14 else 0
         self.v4 = ethertype == 0x0800
         self.udp = 34 if self.v4 else 54
@@ -87,7 +88,8 @@ def write_pcap(path, packets):
     with open(path, "wb") as f:
         f.write(struct.pack("<IHHiIII", 0xa1b23c4d, 2, 4, 0, 0, 262144, 1))
         for p in packets:
-            f.write(struct.pack("<IIII", p.ts // 10 ** 9, p.ts % 10 ** 9, len(p.data), len(p.data)) + bytes(p.data))
+            data = bytes(p.data[:p.cut])
+            f.write(struct.pack("<IIII", p.ts // 10 ** 9, p.ts % 10 ** 9, len(data), len(p.data)) + data)
 
 
 def check(path, *options):

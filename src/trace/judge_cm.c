@@ -316,6 +316,26 @@ static void check_alone(struct judge *j, const struct pkt *p, const struct cm_ms
     }
 }
 
+/* A message that came too soon: what it answers may have been recorded behind it, if the times of both are the same. `now`: the next
+ * message of the exchange is of this time, or there is none (NS_NEVER). */
+static void settle(struct judge *j, struct cm_exchange *s, ns_t now)
+{
+    struct verdict v = s->soon.frame ? cm_watch_check(&s->watch, &s->soon.m, s->soon.from_active) : verdict_pass();
+    struct found f;
+
+    if (!s->soon.frame || (!verdict_ok(v) && now <= s->soon.ts))
+        return;
+    if (!verdict_ok(v)) {
+        f = words(j, &s->soon.m, v, s->req.frame);
+        f.needs = N_COMPLETE;
+        f.frame = s->soon.frame;
+        j->file = s->file;
+        found(j, NULL, f);
+    }
+    s->soon.frame = 0;
+    cm_watch_take(&s->watch, &s->soon.m, s->soon.from_active);
+}
+
 /* Order and ids. */
 static void check_place(struct judge *j, const struct cm_seen *c)
 {
@@ -324,6 +344,13 @@ static void check_place(struct judge *j, const struct cm_seen *c)
     uint32_t active = c->s->req.m.req.local_id, passive = c->s->passive_id;
     struct found f;
 
+    if (!verdict_ok(v) && !wrong_side && !c->s->soon.frame) {
+        c->s->soon.m = *c->m;
+        c->s->soon.frame = frame_u32(c->p);
+        c->s->soon.ts = c->p->frame->ts;
+        c->s->soon.from_active = c->from_active;
+        return;
+    }
     if (verdict_ok(v) && passive && c->m->mad.attr_id != CM_REP && c->m->mad.attr_id != CM_REJ)
         v = cm_ids_check(c->m, c->from_active ? active : passive, c->from_active ? passive : active);
     if (verdict_ok(v))
@@ -384,11 +411,14 @@ void judge_cm(struct judge *j, const struct pkt *p)
         take_sidr_rep(j, &c);
     if (m.mad.attr_id == CM_REQ || m.mad.attr_id == CM_SIDR_REQ || m.mad.attr_id == CM_SIDR_REP || !exchange_of(j, &c))
         return;
+    settle(j, c.s, p->frame->ts);
     check_place(j, &c);
     if (c.s->mra.frame && c.s->mra.from_active == c.from_active && m.mad.attr_id != CM_MRA)
         note_mra(j, c.s, p);
     take(j, &c);
-    cm_watch_take(&c.s->watch, &m, c.from_active);
+    if (c.s->soon.frame != frame_u32(p))
+        cm_watch_take(&c.s->watch, &m, c.from_active);
+    settle(j, c.s, p->frame->ts);
 }
 
 /* --- Data before its time ------------------------------------------------------------------------------------------------------------ */
@@ -400,7 +430,7 @@ static void check_early(struct judge *j, const struct cm_seen *c, const struct c
     const struct half *h = flow == FLOW_NONE ? NULL : j->flows[flow].half;
     struct found f = found_of(RULE_CM_12, flow);
 
-    if (!h || !h->have_next || h->start != psn || conn_flow_at(j->conns, flow)->paired_by >= PAIR_EXCHANGE || j->flows[flow].first_frame < c->s->req.frame)
+    if (!h || !h->have_next || h->start != psn || j->flows[flow].first_ts >= c->p->frame->ts || conn_flow_at(j->conns, flow)->paired_by >= PAIR_EXCHANGE || j->flows[flow].first_frame < c->s->req.frame)
         return;
     f.has = N_CM;
     f.frame = j->flows[flow].first_frame;
@@ -473,6 +503,7 @@ void judge_cm_end(struct judge *j)
         struct cm_exchange *s = &j->cm[i];
         if (!s->key)
             continue;
+        settle(j, s, NS_NEVER);
         check_unanswered(j, s, false);
         check_unanswered(j, s, true);
         if (s->mra.frame)

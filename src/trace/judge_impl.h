@@ -147,6 +147,12 @@ struct cm_exchange {
     bool drep[2];           /* likewise: it sent a DREP */
     bool over;              /* REJ, DREQ or DREP were seen */
     struct {
+        struct cm_msg m;
+        uint32_t frame;     /* 0: none */
+        ns_t ts;
+        bool from_active;
+    } soon;                 /* a message that nothing had led to when it came */
+    struct {
         uint32_t frame;     /* 0: none */
         ns_t ts, time;      /* when, and how much time it asks for */
         bool from_active;

@@ -95,7 +95,6 @@ static void take_pause(struct judge *j, const struct pkt *p, struct pauser *s, u
     c->from = now;
     c->until = now + PAUSE_MIN(quanta);
     c->frame = frame_u32(p);
-    s->quanta += quanta;
     check_storm(j, p, s, class);
 }
 
@@ -115,10 +114,11 @@ void judge_pause(struct judge *j, const struct pkt *p)
         return;
     s->frames++;
     for (unsigned i = 0; i < 8; i++) {
-        if (opcode == MACC_PAUSE)
-            take_pause(j, p, s, i, load_be16(q + 16));
-        else if (q[17] >> i & 1)
-            take_pause(j, p, s, i, load_be16(q + 18 + 2 * i));
+        unsigned quanta = load_be16(opcode == MACC_PAUSE ? q + 16 : q + 18 + 2 * i);
+        if (opcode == MACC_PFC && !(q[17] >> i & 1))
+            continue;
+        take_pause(j, p, s, i, quanta);
+        s->quanta += opcode == MACC_PFC || i == 0 ? quanta : 0;
     }
 }
 
