@@ -190,7 +190,7 @@ def play(lab, ports, one, two, index, name, program, events, causes, connections
     assert commented if events else not commented, bridge.decoded()
     assert late or touched == commented, "frames %s were hit, %s have comments\n%s" % (sorted(touched), sorted(commented), bridge.decoded())
     assert most >= late, "%d ns of delay" % most
-    r = subprocess.run([RDMATRACE, "check", "--profile", "rxe", "--tap", "0=requester,1=responder", *sum((["--no-rule", s] for s in spared), []),
+    r = subprocess.run([RDMATRACE, "check", "--complete", "--profile", "rxe", "--tap", "0=requester,1=responder", *sum((["--no-rule", s] for s in spared), []),
                         bridge.capture], capture_output=True, text=True)
     assert r.returncode == 0, r.stdout + r.stderr + bridge.decoded()
     statements = json.loads(subprocess.run([RDMATRACE, "explain", "-T", "json", bridge.capture], capture_output=True, text=True).stdout)["statements"]

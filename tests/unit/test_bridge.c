@@ -291,3 +291,34 @@ Test(bridge, survives_frames_that_lie)
     }
     rig_close(&rig);
 }
+
+/* Frames that Linux sent (captures/ibv_rc_pingpong.pcap): their checksums are spoiled, and made right again. */
+Test(rewrite, checksums_of_tcp_and_udp)
+{
+    struct cap_error err;
+    struct cap *cap;
+    struct frame f;
+    unsigned n = 0;
+
+    cr_assert_eq(cap_open(&cap, "captures/ibv_rc_pingpong.pcap", 0, NULL, &err), 0, "%s", err.msg);
+    while (cap_next(cap, &f) > 0) {
+        uint8_t copy[2000];
+        if (f.caplen < 54 || load_be16(f.data + 12) != 0x0800 || f.data[23] != 6)
+            continue;
+        cr_assert_lt(f.caplen, sizeof copy);
+        memcpy(copy, f.data, f.caplen);
+        store_be16(copy + 50, 0xbeef);
+        frame_fix_l4(copy, f.caplen);
+        cr_expect_arr_eq(copy, f.data, f.caplen, "frame %llu", (unsigned long long)f.number);
+        memmove(copy + 16, copy + 12, f.caplen - 12); /* a tag */
+        store_be16(copy + 12, 0x8100);
+        store_be16(copy + 54, 0);
+        frame_fix_l4(copy, f.caplen + 4);
+        cr_expect_arr_eq(copy + 16, f.data + 12, f.caplen - 12);
+        for (uint32_t len = 0; len < f.caplen; len++)
+            frame_fix_l4(copy, len);
+        n++;
+    }
+    cap_close(cap);
+    cr_expect_gt(n, 4);
+}
