@@ -7,6 +7,7 @@ PREFIX  ?= /usr/local
 BUILD   ?= build
 FUZZ_SECONDS ?= 60
 SOAK_PACKETS ?= 100000000
+SOAK_CONVERSATIONS ?= 1000000
 WARN     = -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wwrite-strings -Wvla -Wno-missing-field-initializers
 ALL_CFLAGS = -std=gnu11 $(WARN) $(if $(WERROR),-Werror) $(SANFLAGS) $(CFLAGS) -MMD -MP -D_GNU_SOURCE -Iinclude -I.
 LIBS     = -lpcap -lnet -ldeflate -lisal -lz -lzstd -lpcre2-8 -lm
@@ -78,8 +79,9 @@ interop: all ## test against Linux soft-RoCE in virtual machines (without root; 
 interop-image: ## fetch the packages of the virtual machines and build their image
 	@tests/interop/image.py
 
-soak: all ## play SOAK_PACKETS (100 million) packets of random operations over a bad network; move 1 GiB each way with a soft-RoCE guest
+soak: all $(BUILD)/property ## play SOAK_PACKETS (100 million), judge SOAK_CONVERSATIONS (a million), move 1 GiB each way with a soft-RoCE guest
 	@BUILD=$(BUILD) tests/soak $(SOAK_PACKETS)
+	@$(BUILD)/property --count $(SOAK_CONVERSATIONS)
 	@BUILD=$(BUILD) BULK_MIB=1024 tests/interop/run.py 'bulk_.*' || [ $$? -eq 77 ]
 
 reproducible: ## build rdmagen with gcc and clang, optimised or not, and compare what they write

@@ -492,7 +492,7 @@ void half_response(struct half *h, const struct pkt *p)
 
     if (UNLIKELY(h->began == BEGAN_UNKNOWN && p->have & H_AETH))
         h->began = begins_here(h, p) ? BEGAN_SEEN : BEGAN_BEFORE;
-    if (h->back && psn_diff(proves, h->back_psn) > 0)
+    if (h->retries && psn_diff(proves, h->back_psn) > 0)
         h->retries = 0; /* the answer to the last try; it may have been lost behind the tap the times before */
     h->rsp_packets++;
     h->rsp_bytes += p->payload_len;

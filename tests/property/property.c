@@ -78,8 +78,9 @@ static void judge_tap(const struct options *opt, const struct play *p, unsigned 
         trace_mutate(&t, m[i], r);
         o.complete &= mutation_is_complete(m[i]) && !(m[0] == DISORDERED && m[i] == CUT); /* which cuts through the disorder */
     }
-    /* Without connection management the requester is the end whose request was captured first; here it may be either. */
-    for (unsigned unknown = p->traffic.bidirectional && (!p->traffic.use_cm || (p->traffic.type == QPT_UC && m[0])); unknown < 2; unknown++) {
+    /* Where connection management was not captured the requester is the end whose request was captured first; here it may be either. */
+    bool either = p->traffic.bidirectional && (!p->traffic.use_cm || m[0] == CUT || m[1] == CUT || (p->traffic.type == QPT_UC && m[0]));
+    for (unsigned unknown = either; unknown < 2; unknown++) {
         for (unsigned i = 0; i < JUDGE_TAPS && unknown; i++)
             o.tap[i] = TAP_UNKNOWN;
         snprintf(how, sizeof how, "tap %s, %s, %s, --tap %s%s", tap_place_str((enum tap_place)place), mutation_str(m[0]), mutation_str(m[1]),

@@ -1,0 +1,182 @@
+/* layer 3 (gen) tests: the judge of captures, over short captures made packet by packet: what it must not take for a mistake of an end. */
+#include "gen/build.h"
+#include "src/trace/judge.h"
+#include "src/transport/responder.h"
+#include "tests/unit/mkpkt.h"
+
+#include <criterion/criterion.h>
+
+#define MAX_LINES 64
+#define US NS_PER_US
+#define MS NS_PER_MS
+
+/* A packet: from end 0 (queue pair 0x11) to end 1 (0x12), or back. */
+struct line {
+    ns_t ts;
+    int from;
+    uint8_t opcode;
+    uint32_t psn;
+    uint8_t syndrome; /* of an Acknowledge */
+    uint32_t msn;
+    uint16_t id;      /* IPv4 identification */
+};
+#define SEND(ts, psn, id)           {ts, 0, OP_SEND_ONLY, psn, 0, 0, id}
+#define SEND_BACK(ts, psn, id)      {ts, 1, OP_SEND_ONLY, psn, 0, 0, id}
+#define ACK(ts, psn, msn, id)       {ts, 1, OP_ACKNOWLEDGE, psn, SYNDROME_ACK(AETH_CREDIT_INVALID), msn, id}
+#define ACK_BACK(ts, psn, msn, id)  {ts, 0, OP_ACKNOWLEDGE, psn, SYNDROME_ACK(AETH_CREDIT_INVALID), msn, id}
+#define NAK(ts, psn, msn, id)       {ts, 1, OP_ACKNOWLEDGE, psn, SYNDROME_NAK(NAK_PSN_SEQ), msn, id}
+#define RNR(ts, psn, msn, code, id) {ts, 1, OP_ACKNOWLEDGE, psn, SYNDROME_RNR(code), msn, id}
+
+static struct link_addr end_addr(int end)
+{
+    struct link_addr a = {.encap = ENCAP_ROCEV2, .mac = {2, 0, 0, 0, 0, (uint8_t)end}};
+
+    gid_from_ipv4(a.gid, 0x32323201 + (uint32_t)end);
+    return a;
+}
+
+/* What CM would have told: end 0 opened the connection; PSNs from 10 on; timeout 4.194304 ms, one retry. */
+static void learn(struct judge *j)
+{
+    struct conn_known k = {.qpn = {0x11, 0x12}, .psn = {10, 10}, .pmtu = 1024, .how = PAIR_CM};
+
+    for (int i = 0; i < 2; i++) {
+        struct link_addr a = end_addr(i);
+        memcpy(k.addr[i].b, a.gid, 16);
+    }
+    k.params[1] = (struct conn_params){.have_timeout = true, .timeout = 10, .retry_cnt = 1};
+    conn_learn(judge_conns(j), &k);
+}
+
+static void judge_line(struct judge *j, const struct line *l, uint64_t number)
+{
+    struct link_addr own = end_addr(l->from), other = end_addr(!l->from);
+    struct av av = {.hop_limit = 64};
+    struct path path;
+    uint8_t buf[256];
+    struct frame_out out = {.buf = buf, .cap = sizeof buf};
+    struct pkt made = l->opcode == OP_ACKNOWLEDGE ? mk_ack(l->psn, l->syndrome, l->msn) : mk(l->opcode, l->psn, 8), p;
+
+    memcpy(av.dgid, other.gid, 16);
+    memcpy(av.dmac, other.mac, 6);
+    av.sport = 0xc001;
+    made.bth.pkey = 0xffff;
+    made.bth.dqpn = l->from ? 0x11 : 0x12;
+    cr_assert_eq(path_init(&path, &own, &av), 0);
+    cr_assert_eq(build_begin(&out, &path, &made, made.payload_len, l->id, NULL), 0);
+    memset(out.payload, 0, made.payload_len);
+    build_end(&out, &path, &made, made.payload_len, NULL);
+    struct frame f = {.ts = NS_PER_S + l->ts, .has_ts = true, .data = buf, .caplen = out.len, .len = out.len, .number = number, .linktype = LINK_ETHERNET};
+    static const struct decode_opts verify = {.verify = true};
+    pkt_decode(&p, &f, &verify);
+    cr_assert_eq(p.icrc, CRC_GOOD);
+    judge_packet(j, &p);
+}
+
+/* The worst verdict on `rule`. */
+static enum result verdict(const struct line *l, size_t n, enum tap_side tap, bool cm, bool doubled, enum rule rule)
+{
+    struct judge_opts o = {.complete = true, .ack_timeout = 10, .retry_cnt = 1};
+    struct judge *j;
+    enum result worst = V_PASS;
+    uint64_t number = 0;
+
+    for (unsigned i = 0; i < JUDGE_TAPS; i++)
+        o.tap[i] = tap;
+    j = judge_new(&o);
+    if (cm)
+        learn(j);
+    for (size_t i = 0; i < n; i++)
+        for (int copy = 0; copy <= (int)doubled; copy++)
+            judge_line(j, &l[i], ++number);
+    judge_end(j);
+    for (size_t i = 0; i < report_n(judge_report(j)); i++) {
+        const struct finding *f = report_at(judge_report(j), i);
+        if (f->rule == rule && f->result != V_PASS && worst != V_FAIL)
+            worst = (enum result)f->result;
+    }
+    judge_free(j);
+    return worst;
+}
+#define VERDICT(lines, ...) verdict(lines, ARRAY_LEN(lines), __VA_ARGS__)
+
+Test(judge_trace, a_nak_that_is_there_twice_is_one_nak_where_everything_is_there_twice)
+{
+    static const struct line lines[] = {SEND(0, 10, 1), ACK(0, 10, 1, 1), SEND(US, 12, 3), NAK(2 * US, 11, 1, 2), SEND(9 * US, 11, 4), SEND(9 * US, 12, 5)};
+    static const struct line twice[] = {SEND(0, 10, 1), ACK(0, 10, 1, 1),        SEND(US, 12, 3),    NAK(2 * US, 11, 1, 2),
+                                        NAK(2 * US, 11, 1, 2), SEND(9 * US, 11, 4), SEND(9 * US, 12, 5)};
+
+    cr_expect_eq(VERDICT(lines, TAP_RESPONDER, true, true, RULE_NAK_02), V_INCONCLUSIVE);
+    cr_expect_eq(VERDICT(twice, TAP_RESPONDER, true, false, RULE_NAK_02), V_FAIL);
+}
+
+Test(judge_trace, retries_count_only_while_nothing_answers)
+{
+    static const struct line answered[] = {SEND(0, 10, 1), SEND(5 * MS, 10, 2), ACK(6 * MS, 10, 1, 1), SEND(12 * MS, 10, 3), ACK(13 * MS, 10, 1, 2),
+                                           SEND(20 * MS, 10, 4)};
+    static const struct line silent[] = {SEND(0, 10, 1), ACK(US, 10, 1, 1), SEND(US, 11, 2), SEND(5 * MS, 11, 3), SEND(10 * MS, 11, 4), SEND(15 * MS, 11, 5)};
+
+    cr_expect_eq(VERDICT(answered, TAP_REQUESTER, true, false, RULE_RTX_04), V_PASS);
+    cr_expect_eq(VERDICT(silent, TAP_REQUESTER, true, false, RULE_RTX_04), V_FAIL);
+    cr_expect_eq(VERDICT(silent, TAP_MIDDLE, true, false, RULE_RTX_04), V_INCONCLUSIVE, "a duplicate may have been held back on the way");
+}
+
+Test(judge_trace, the_wait_after_an_rnr_nak_begins_with_its_first_copy)
+{
+    static const struct line right[] = {SEND(0, 10, 1), RNR(10 * US, 10, 0, 12, 1), RNR(60 * US, 10, 0, 12, 1), SEND(650 * US, 10, 2)};
+    static const struct line early[] = {SEND(0, 10, 1), RNR(10 * US, 10, 0, 12, 1), SEND(600 * US, 10, 2)};
+
+    cr_expect_eq(VERDICT(right, TAP_REQUESTER, true, false, RULE_RTX_05), V_PASS);
+    cr_expect_eq(VERDICT(early, TAP_REQUESTER, true, false, RULE_RTX_05), V_FAIL);
+}
+
+Test(judge_trace, an_ack_on_the_heels_of_a_nak_moves_the_place_to_resume)
+{
+    static const struct line lines[] = {SEND(0, 10, 1), SEND(1, 11, 2), SEND(2, 12, 3), NAK(10 * US, 11, 1, 1), ACK(10 * US, 11, 2, 2), SEND(10 * US, 12, 4)};
+    static const struct line none[] = {SEND(0, 10, 1), SEND(1, 11, 2), SEND(2, 12, 3), ACK(10 * US, 11, 2, 2), SEND(20 * US, 12, 4)};
+
+    cr_expect_eq(VERDICT(lines, TAP_REQUESTER, true, false, RULE_RTX_02), V_PASS);
+    cr_expect_eq(VERDICT(none, TAP_REQUESTER, true, false, RULE_RTX_02), V_FAIL);
+}
+
+/* Without CM the requester is the end that sent the first request: but which was that, if the capture begins later? */
+Test(judge_trace, ends_are_told_apart_only_where_the_capture_shows_how_they_began)
+{
+    static const struct line start[] = {SEND(0, 10, 1), ACK(US, 10, 1, 1), SEND(2 * US, 12, 2), NAK(3 * US, 11, 1, 2)};
+    static const struct line later[] = {SEND(0, 10, 1), ACK(US, 10, 7, 1), SEND(2 * US, 12, 2), NAK(3 * US, 11, 7, 2)};
+    static const struct line answers[] = {ACK_BACK(0, 10, 4, 1), SEND(0, 10, 1), ACK(US, 10, 1, 1), SEND(2 * US, 12, 2), NAK(3 * US, 11, 1, 2)};
+
+    cr_expect_eq(VERDICT(start, TAP_REQUESTER, false, false, RULE_SEQ_01), V_FAIL);
+    cr_expect_eq(VERDICT(later, TAP_REQUESTER, false, false, RULE_SEQ_01), V_INCONCLUSIVE);
+    cr_expect_eq(VERDICT(answers, TAP_REQUESTER, false, false, RULE_SEQ_01), V_INCONCLUSIVE);
+}
+
+Test(judge_trace, a_flow_whose_peer_cm_knows_is_not_paired_with_another)
+{
+    struct conn_table *t = conn_table_new(8);
+    struct conn_known k = {.qpn = {0x11, 0x12}, .how = PAIR_CM, .any_psn = true};
+    static const uint8_t zero[64];
+    struct frame f = {.data = zero, .caplen = 64, .len = 64, .linktype = LINK_ETHERNET};
+    struct pkt p = mk(OP_SEND_ONLY, 10, 8);
+    uint8_t src[4] = {50, 50, 50, 1}, dst[4] = {50, 50, 50, 2};
+    uint32_t request, response;
+
+    for (int i = 0; i < 2; i++)
+        gid_from_ipv4(k.addr[i].b, 0x32323201 + (uint32_t)i);
+    conn_learn(t, &k);
+    p.frame = &f;
+    p.data = zero;
+    p.have |= H_IP4;
+    p.addr_len = 4;
+    p.src = src;
+    p.dst = dst;
+    p.bth.dqpn = 0x12;
+    request = conn_flow(t, &p);
+    p.src = dst;
+    p.dst = src;
+    p.bth.dqpn = 0x99;
+    response = conn_flow(t, &p);
+    conn_pair_by_psn(t, response, 10);
+    cr_expect_eq(conn_flow_at(t, request)->peer, FLOW_NONE);
+    conn_table_free(t);
+}
