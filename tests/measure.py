@@ -137,13 +137,21 @@ class Going:
         self.naks, self.rnr = set(), None  # sequence NAKs that no request has answered yet; an RNR NAK (PSN, time), likewise
         self.proved = self.proved_at = None  # all before this PSN arrived; when that was shown
         self.run = 0         # timeouts since
+        self.unsent = set()  # sequence NAKs whose PSN was not seen since
+        self.passed_over = False  # the latest ACK names a READ or atomic that has no answer
+        self.back = False    # something is being sent again, up to where it was
         self.told = []       # all sequence and RNR NAKs: PSN and time
 
     def reason(self, psn, message):
         answered = not message or not message.answered or message.done
-        if self.rnr and psn <= self.rnr[0]:
+        first = psn == self.proved  # the first that is not acknowledged: what was asked for may have been acknowledged since
+        if self.rnr and (psn <= self.rnr[0] or first):
             return "rnr"
-        if psn in self.naks or (not answered and any(psn < n for n in self.naks)):
+        if first and any(psn > n for n in self.naks):
+            return "nak"
+        if first and self.passed_over:
+            return "implied"
+        if psn in self.naks or (not answered and any(psn < n for n in self.unsent)):
             return "nak"
         if not answered and self.proved is not None and psn < self.proved:
             return "implied"
@@ -184,10 +192,13 @@ class Stream:
 
     def is_copy(self, p, psn, before):
         """The same packet twice, and not sent twice: what has an identification does not repeat it; what has none comes at once, and
-        without a NAK in between that asks for it."""
+        without a NAK in between that asks for it, in words or by passing over it; and it does not go on with what is sent again."""
         if not before or before.same != p.same:
             return False
-        asked = any(n <= psn and ts >= before.ts for n, ts in self.going.told)
+        g, m = self.going, self.find(psn)
+        asked = any(n <= psn and ts >= before.ts for n, ts in g.told) or (g.back and psn == g.cursor)
+        if m and m.answered and not m.done and g.proved is not None and g.proved > psn and g.proved_at >= before.ts:
+            asked = True
         return p.has_id or (p.ts - before.ts < 10**6 and not asked)
 
     def go_back(self, p, psn, old):
@@ -235,6 +246,7 @@ class Stream:
         if again and psn < g.cursor:
             self.go_back(p, psn, old)
         self.most_timeouts = max(self.most_timeouts, g.run)
+        g.unsent.discard(psn)
         if again and psn < g.cursor:
             g.naks.discard(psn)
         if g.rnr and g.rnr[0] == psn:
@@ -247,6 +259,7 @@ class Stream:
             if old:
                 old.last_frame = p.frame
             return
+        g.back = (g.back or (bool(again) and psn < g.cursor)) and self.next is not None and psn + self.span(p) < self.next
         g.cursor = psn + self.span(p)
         if again:
             self.count(p, "again")
@@ -288,6 +301,8 @@ class Stream:
                 self.credits.append(CREDITS[p.syndrome])
             if psn in self.latest and p.ts >= self.latest[psn].ts:
                 self.ack_latencies.append(p.ts - self.latest[psn].ts)
+            named = self.find(psn)
+            self.going.passed_over = bool(named and named.answered and not named.done)
             self.prove(p, psn + 1, True)
             return
         m = self.find(psn)
@@ -307,6 +322,7 @@ class Stream:
         elif p.syndrome == SEQUENCE_NAK:
             self.count(p, "seq_naks")
             self.going.naks.add(psn)
+            self.going.unsent.add(psn)
             self.going.told.append((psn, p.ts))
         else:
             self.errors, self.invalid, self.access = self.errors + 1, self.invalid + (p.syndrome == 0x61), self.access + (p.syndrome == 0x62)

@@ -131,7 +131,7 @@ static bool asked_again(struct half *h, const struct sent *s)
     const struct ask *a = half_ask(h, s->psn, 0);
 
     return (h->back && s->psn == h->cursor) ||
-           (h->seq.have && !h->seq.resent && psn_diff(h->seq.psn, s->psn) <= 0 && h->seq.ts >= s->ts) ||
+           (h->seq.have && (!h->seq.resent || s->psn == h->cursor) && psn_diff(h->seq.psn, s->psn) <= 0 && h->seq.ts >= s->ts) ||
            (h->rnr.have && !h->rnr.resent && psn_diff(h->rnr.psn, s->psn) <= 0 && h->rnr.ts >= s->ts) ||
            (a && !a->answered && h->have_una && psn_diff(h->una, s->psn) > 0 && h->una_ts >= s->ts);
 }
