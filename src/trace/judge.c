@@ -223,6 +223,18 @@ static bool pairing_doubtful(const struct judge *j, uint32_t flow)
 
 /* --- Findings ----------------------------------------------------------------------------------------------------------------- */
 
+#define SPOILED_NEAR 64 /* frames within which a packet that could not be read may be the one that is missed */
+
+/* Whether what a PSN was passed over for may be a packet that was damaged, or that is no packet at all. */
+static bool spoiled_near(const struct judge *j, const struct pkt *p, const struct found *f)
+{
+    uint64_t at = f->frame ? f->frame : p ? p->frame->number : 0;
+
+    if ((f->rule != RULE_SEQ_01 && f->rule != RULE_SVC_06 && f->rule != RULE_RTX_01 && f->rule != RULE_RTX_11) || !j->spoiled)
+        return false;
+    return at < j->spoiled + SPOILED_NEAR && j->spoiled < at + SPOILED_NEAR;
+}
+
 static void found_one(struct judge *j, const struct pkt *p, struct found f)
 {
     struct verdict v = verdict_fail(f.rule, NULL, 0, 0);
@@ -232,6 +244,8 @@ static void found_one(struct judge *j, const struct pkt *p, struct found f)
 
     if (!judge_wants(j, f.rule))
         return;
+    if (spoiled_near(j, p, &f))
+        have &= ~(unsigned)N_COMPLETE;
     if (f.flow != FLOW_NONE && (rule_table[f.rule].needs | f.needs) & (N_RSP | N_TAP_REQ | N_TAP_RSP) && pairing_doubtful(j, f.flow))
         have &= ~(unsigned)(N_RSP | N_TAP_REQ | N_TAP_RSP);
     v = verdict_weigh(v, have);
