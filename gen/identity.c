@@ -192,6 +192,9 @@ uint32_t identity_ask(struct identity *id, const uint8_t gid[16], uint8_t *out)
     for (unsigned i = 0; i < IDENTITY_ASKED && !n; i++)
         if (!id->asked[i].used)
             n = &id->asked[i];
+    for (unsigned i = 0; i < IDENTITY_ASKED && !n; i++)
+        if (!id->asked[i].known) /* it never answered: it makes room */
+            n = &id->asked[i];
     if (!n)
         return 0;
     n->used = true;

@@ -3,7 +3,7 @@
  *
  * No I/O: frames go in, frames come out. A neighbour is remembered when it was asked for with identity_ask(), and, in a
  * table of fixed size in which newer entries replace older ones, when it sent us RoCE packets. Nobody can push a
- * neighbour that was asked for out of its place; a later answer changes its MAC address.
+ * neighbour that was asked for and has answered out of its place; a later answer changes its MAC address.
  */
 #ifndef RDMATRACE_IDENTITY_H
 #define RDMATRACE_IDENTITY_H

@@ -112,7 +112,8 @@ static uint8_t *answer_mem(const struct load *l, const struct load_qp *q, uint64
 static bool make_meter(struct load_meter *m, uint32_t window)
 {
     m->window = window;
-    m->when = calloc(window, sizeof *m->when);
+    m->ring = 2 * window;
+    m->when = calloc(m->ring, sizeof *m->when);
     return m->when != NULL;
 }
 
@@ -308,7 +309,7 @@ static uint64_t may_post(const struct load *l, const struct load_qp *q, ns_t now
 
 static void meter_posted(struct load_meter *m, ns_t now)
 {
-    m->when[m->posted % m->window] = now;
+    m->when[m->posted % m->ring] = now;
     if (m->posted++ == 0)
         m->first = now;
 }
@@ -387,7 +388,7 @@ static void keep_sample(struct load *l, struct load_qp *q, ns_t t)
 static void meter_completed(struct load_meter *m, ns_t now)
 {
     uint64_t n = ++m->completed < m->window ? m->completed : m->window;
-    ns_t span = now - m->when[(m->completed - n) % m->window];
+    ns_t span = now - m->when[(m->completed - n) % m->ring];
 
     m->last = now;
     if (n > m->best_n || span < m->best) {
@@ -418,7 +419,7 @@ static void message_done(struct load *l, struct load_qp *q, ns_t now)
 
     compare(l, q, n);
     if (!is_pong(l))
-        keep_sample(l, q, now - q->m.when[n % q->m.window]);
+        keep_sample(l, q, now - q->m.when[n % q->m.ring]);
     meter_completed(&q->m, now);
     meter_completed(&l->all, now);
 }
@@ -438,7 +439,7 @@ static void answer(struct load *l, unsigned i, ns_t now)
     struct load_qp *q = &l->qp[i];
 
     if (q->m.posted)
-        keep_sample(l, q, (now - q->m.when[(q->m.posted - 1) % q->m.window]) / 2);
+        keep_sample(l, q, (now - q->m.when[(q->m.posted - 1) % q->m.ring]) / 2);
     q->answers++;
 }
 

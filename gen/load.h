@@ -55,7 +55,8 @@ struct load_config {
 struct load_meter {
     uint64_t posted, completed; /* messages */
     uint32_t window;            /* the most under way at a time */
-    ns_t *when;                 /* times of posting, of the last `window` messages */
+    uint32_t ring;              /* twice that */
+    ns_t *when;                 /* times of posting, of the last `ring` messages */
     ns_t first, last;           /* first posted, last completed */
     ns_t best;                  /* shortest time that `best_n` messages took, first posting to last completion */
     uint64_t best_n;            /* window, or all if there are fewer; 0: none yet */

@@ -76,7 +76,7 @@ void session_over(struct serve_session *s, bool done, ns_t now)
         session_fail(s, "it left before the end");
     s->done = done && !*s->why;
     s->stage = SERVE_OVER;
-    s->until = now + LINGER;
+    s->until = now + (s->n_qps || s->cm || s->rping.ep ? LINGER : 0);
     if (s->fd >= 0)
         close(s->fd);
     s->fd = -1;

@@ -19,11 +19,12 @@ static uint64_t wr_id(const struct serve *v, const struct serve_session *s, cons
 
 static bool lay_out(struct serve *v, struct serve_session *s, struct serve_qp *q)
 {
+    bool receives = s->cm || q->peer.rkey == 0; /* by RDMA-CM the keys come later */
     uint32_t largest = v->config.type == QPT_UD && !s->cm ? min_u32(v->config.room, v->live->mtu) : v->config.room;
 
     q->slot = largest + LOAD_GRH;
     q->slots = RECV_BYTES / q->slot;
-    q->slots = q->slots < RECVS_MIN ? RECVS_MIN : min_u32(q->slots, RECVS_MAX);
+    q->slots = !receives ? 0 : q->slots < RECVS_MIN ? RECVS_MIN : min_u32(q->slots, RECVS_MAX);
     q->mem_len = 2 * (size_t)v->config.room + (size_t)q->slots * q->slot;
     if (v->memory + q->mem_len > SERVE_MEMORY)
         return false;

@@ -165,6 +165,5 @@ def make(tool, mtu):
     return case
 
 
-for m in (256, 512, 2048, 4096):
-    for t in ("ib_write_bw", "ib_read_bw"):
-        globals()["case_serve_%s_path_mtu_%d" % (t[3:], m)] = make(t, m)
+for o, m in (("read", 256), ("write", 512), ("send", 2048), ("write", 4096), ("read", 4096)):
+    globals()["case_serve_%s_bw_path_mtu_%d" % (o, m)] = make("ib_%s_bw" % o, m)

@@ -197,6 +197,10 @@ Test(identity, as_many_neighbours_as_there_is_room_for_can_be_asked_for, .init =
         cr_assert_neq(identity_ask(&id, gid, out), 0);
         cr_assert_neq(identity_ask(&id, gid, out), 0, "again");
     }
+    cr_assert_neq(identity_ask(&id, gid, out), 0, "one that never answered makes room");
+    for (unsigned i = 0; i < IDENTITY_ASKED; i++)
+        id.asked[i].known = true;
+    gid[14]++;
     cr_assert_eq(identity_ask(&id, gid, out), 0);
     cr_assert_eq(identity_ask(&id, PEER6, out), 0, "of the other family");
 }

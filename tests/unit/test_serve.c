@@ -1,0 +1,276 @@
+/* layer 3 tests: the server of perftest's clients: hostile words over TCP, and the limits of what one client can take. */
+#include "gen/perf_client.h"
+#include "gen/serve_impl.h"
+
+#include <arpa/inet.h>
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define WAIT (100 * NS_PER_MS)
+
+static struct live far, near; /* near serves */
+static struct serve server;
+static uint16_t port;
+
+static void open_live(struct live *l, const char *addr, void *user)
+{
+    struct live_config c = {
+        .backend = "memory:serve", .addr = addr, .seed = 1, .request = serve_request, .event = serve_event, .user = user};
+    struct live_error err = {""};
+
+    cr_assert_eq(live_open(l, &c, &err), 0, "%s", err.msg);
+}
+
+static void open_server(void)
+{
+    struct serve_config c = {.room = 65536, .size = 2, .wait = WAIT};
+
+    memset(&server, 0, sizeof server);
+    open_live(&near, "10.0.0.2", &server);
+    open_live(&far, "10.0.0.1", &server);
+    for (c.port = 28601; c.port < 28700; c.port++) /* one that is free */
+        if (serve_open(&server, &near, &c) == 0)
+            break;
+    port = c.port;
+    cr_assert(server.listener >= 0);
+}
+
+static void close_server(void)
+{
+    serve_close(&server);
+    cr_assert_eq(server.memory, 0);
+    live_close(&near);
+    live_close(&far);
+}
+
+static int dial(void)
+{
+    struct sockaddr_in a = {.sin_family = AF_INET, .sin_port = htons(port), .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    int s = socket(AF_INET, SOCK_STREAM, 0);
+
+    cr_assert_eq(connect(s, (struct sockaddr *)&a, sizeof a), 0);
+    return s;
+}
+
+static void turn(void)
+{
+    cr_assert_eq(live_step(&far, 0), 0);
+    cr_assert_eq(live_step(&near, 0), 0);
+    serve_poll(&server, live_now());
+}
+
+static void say(int s, const void *p, size_t len)
+{
+    ssize_t n = send(s, p, len, MSG_NOSIGNAL);
+
+    (void)n; /* the server may have closed */
+    turn();
+}
+
+/* What the server says next, `len` bytes at most; 0 if nothing comes. */
+static size_t hear(int s, void *p, size_t len)
+{
+    for (ns_t end = live_now() + 2 * NS_PER_S; live_now() < end; turn()) {
+        ssize_t n = recv(s, p, len, MSG_DONTWAIT);
+        if (n > 0)
+            return (size_t)n;
+        if (n == 0)
+            return 0;
+    }
+    return 0;
+}
+
+/* All that comes before the keys. */
+static void introduce(int s)
+{
+    static const uint8_t words[] = {'6', '.', '0', '6', 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 16, 0, 0, 0, 0, 64, '3', 0};
+    uint8_t got[64];
+    size_t n = 0;
+
+    say(s, words, sizeof words);
+    while (n < sizeof words) {
+        size_t k = hear(s, got + n, sizeof got - n);
+        cr_assert(k > 0, "only %zu bytes came", n);
+        n += k;
+    }
+    cr_assert_eq(n, sizeof words);
+    cr_assert_eq(got[n - 2], '5'); /* the server's own path MTU */
+}
+
+static void finish(void)
+{
+    ns_t end = live_now() + 3 * NS_PER_S;
+
+    while (serve_active(&server) && live_now() < end)
+        turn();
+    cr_assert_eq(serve_active(&server), 0);
+}
+
+static struct perftest_keys keys_of(uint32_t qpn)
+{
+    struct perftest_keys k = {.out_reads = 1, .qpn = qpn, .psn = 7, .rkey = 5, .vaddr = 0x1000, .gid = {[10] = 0xff, [11] = 0xff, 10, 0, 0, 1}};
+
+    return k;
+}
+
+static void greet(void)
+{
+    uint8_t frame[IDENTITY_FRAME_MAX];
+
+    /* So that the server knows the way to 10.0.0.1 without asking. */
+    for (unsigned i = 0; i < 100 && !identity_lookup(&near.id, far.id.gid, frame); i++) {
+        backend_send(near.backend, frame, identity_ask(&near.id, far.id.gid, frame));
+        turn();
+    }
+}
+
+Test(serve, keys_are_answered_with_a_queue_pair_of_the_server, .init = open_server, .fini = close_server)
+{
+    struct perftest_keys k = keys_of(0x1234), mine;
+    char text[PERFTEST_TEXT], got[PERFTEST_TEXT];
+    int s = dial();
+
+    greet();
+    introduce(s);
+    perftest_keys_put(text, &k);
+    for (unsigned round = 0; round < 3; round++) {
+        say(s, text, sizeof text);
+        cr_assert_eq(hear(s, got, sizeof got), PERFTEST_TEXT);
+        cr_assert(perftest_keys_get(&mine, got));
+        cr_assert(mine.rkey != 0 && mine.vaddr != 0 && mine.qpn > 1);
+        cr_assert_arr_eq(mine.gid, near.id.gid, 16);
+        cr_assert_eq(server.session[0].n_qps, 1, "the same queue pair, told again");
+    }
+    say(s, "done", PERFTEST_DONE);
+    cr_assert_eq(hear(s, got, sizeof got), PERFTEST_DONE);
+    close(s);
+    finish();
+    cr_assert_eq(server.served, 1);
+    cr_assert_eq(server.failed, 0);
+}
+
+Test(serve, words_may_come_byte_by_byte, .init = open_server, .fini = close_server)
+{
+    static const char version[PERFTEST_VERSION] = "6.06";
+    char got[64];
+    int s = dial();
+
+    for (unsigned i = 0; i < PERFTEST_VERSION; i++)
+        say(s, version + i, 1);
+    cr_assert_eq(hear(s, got, sizeof got), PERFTEST_VERSION);
+    cr_assert_str_eq(got, "6.06");
+    close(s);
+    finish();
+    cr_assert_eq(server.failed, 1);
+}
+
+Test(serve, a_silent_client_is_given_up, .init = open_server, .fini = close_server)
+{
+    int s = dial();
+    ns_t began = live_now();
+
+    introduce(s);
+    finish();
+    cr_assert_eq(server.failed, 1);
+    cr_assert(live_now() - began >= WAIT);
+    close(s);
+}
+
+Test(serve, one_client_gets_so_many_queue_pairs_and_no_more, .init = open_server, .fini = close_server)
+{
+    char text[PERFTEST_TEXT], got[PERFTEST_TEXT];
+    unsigned told = 0;
+    int s = dial();
+
+    greet();
+    introduce(s);
+    for (; told < SERVE_QPS + 10; told++) {
+        struct perftest_keys k = keys_of(0x100 + told);
+        perftest_keys_put(text, &k);
+        say(s, text, sizeof text);
+        if (hear(s, got, sizeof got) != PERFTEST_TEXT)
+            break;
+    }
+    cr_assert_eq(told, SERVE_QPS);
+    close(s);
+    finish();
+    cr_assert_eq(server.failed, 1);
+}
+
+Test(serve, more_clients_than_there_is_room_for_wait, .init = open_server, .fini = close_server)
+{
+    int s[SERVE_SESSIONS + 4];
+
+    for (unsigned i = 0; i < ARRAY_LEN(s); i++)
+        s[i] = dial(), turn();
+    cr_assert_eq(serve_active(&server), SERVE_SESSIONS);
+    for (unsigned i = 0; i < ARRAY_LEN(s); i++)
+        close(s[i]);
+    for (unsigned i = 0; i < 50; i++)
+        turn();
+    finish();
+    cr_assert_eq(server.failed, ARRAY_LEN(s));
+}
+
+/* Random bytes, random words in the right order, true words with a byte changed: all are survived, and the next client is served. */
+Test(serve, any_bytes_are_survived, .init = open_server, .fini = close_server, .timeout = 60)
+{
+    struct perftest_keys k = keys_of(0x77);
+    char text[PERFTEST_TEXT], got[256];
+
+    srand(3);
+    greet();
+    for (unsigned n = 0; n < 150; n++) {
+        int s = dial();
+        if (n % 3)
+            introduce(s);
+        for (unsigned w = 0; w < 4; w++) {
+            size_t len = n % 3 == 2 ? PERFTEST_TEXT : 1 + (size_t)rand() % sizeof text;
+            for (size_t i = 0; i < sizeof text; i++)
+                text[i] = (char)rand();
+            if (n % 3 == 2) {
+                perftest_keys_put(text, &k);
+                text[rand() % 60] = (char)rand(); /* not in the address: nobody would answer there, which takes its time */
+            }
+            say(s, text, len);
+            (void)!recv(s, got, sizeof got, MSG_DONTWAIT);
+        }
+        close(s);
+        turn();
+        cr_assert(server.memory <= SERVE_MEMORY);
+    }
+    finish();
+    cr_assert_eq(ep_stats(near.ep)->own_check_failures, 0);
+    int s = dial();
+    introduce(s);
+    perftest_keys_put(text, &k);
+    say(s, text, sizeof text);
+    cr_assert_eq(hear(s, got, PERFTEST_TEXT), PERFTEST_TEXT);
+    close(s);
+    finish();
+}
+
+Test(load, results_are_those_of_the_samples)
+{
+    uint32_t ns[1000];
+    struct load l = {.samples = 1000, .latency = ns, .config = {.size = 100, .qps = 0}};
+    struct load_stats s;
+
+    for (unsigned i = 0; i < 1000; i++) /* 1 to 1000 us in any order */
+        ns[i] = (i * 7 % 1000 + 1) * 1000;
+    l.all = (struct load_meter){.completed = 1000, .first = 0, .last = NS_PER_S / 2, .best = NS_PER_MS, .best_n = 10,
+                                .samples = 1000, .min = 1000, .max = 1000000, .sum = 500500000};
+    load_result(&l, -1, &s);
+    cr_assert_eq(s.messages, 1000);
+    cr_assert_float_eq(s.average, 200000, 1e-6);   /* 100000 bytes in half a second */
+    cr_assert_float_eq(s.peak, 1000000, 1e-6);     /* 10 messages in a millisecond */
+    cr_assert_float_eq(s.rate, 2000, 1e-6);
+    cr_assert_float_eq(s.mean, 500.5, 1e-6);
+    cr_assert_float_eq(s.typical, 500, 1e-6);
+    cr_assert_float_eq(s.p99, 990, 1e-6);
+    cr_assert_float_eq(s.p999, 999, 1e-6);
+    cr_assert_float_eq(s.deviation, 288.675, 0.001); /* of 1 to 1000: sqrt((1000^2 - 1) / 12) */
+}
