@@ -222,22 +222,29 @@ static bool finished(const struct ping *p)
 /* Pings until the count is reached, the peer leaves, or something fails: 0, or -EINTR. */
 static int converse(struct ping *p)
 {
-    ns_t deadline = live_now() + (p->server ? CONNECT_WAIT : p->timeout);
+    ns_t deadline = NS_NEVER;
+    bool idle = true;
     int r = 0;
 
     while (!finished(p) && !p->gone && p->rping.state != RPING_FAILED) {
         if (!p->server && p->rping.state == RPING_IDLE) {
             rping_start(&p->rping, live_now());
+        }
+        if (p->rping.state == RPING_IDLE) {
+            deadline = NS_NEVER;
+            idle = true;
+        } else if (idle) {
             deadline = live_now() + p->timeout;
+            idle = false;
         }
         r = turn(p, deadline);
-        while (p->busy && rping_poll(&p->rping, live_now()))
+        while (p->busy && rping_poll(&p->rping, live_now())) {
             account(p);
+            idle = true; /* the next one may have begun already */
+        }
         if (r < 0)
             break;
-        if (p->rping.state == RPING_IDLE && p->server)
-            deadline = NS_NEVER;
-        else if (live_now() > deadline)
+        if (p->rping.state != RPING_IDLE && live_now() > deadline)
             rping_fail(&p->rping, "no answer within %.0f s", (double)p->timeout / 1e9);
     }
     return r;

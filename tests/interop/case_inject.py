@@ -13,7 +13,7 @@ from case_rdmagen import RDMAGEN, RDMATRACE
 from lab import Failure
 
 # What soft-RoCE does when it is slow: the timer of an earlier packet makes it send again what is on its way, or answered already.
-BY_ITSELF = {"lost-ack"}
+BY_ITSELF = {"lost-ack", "lost-last-packet"}
 Frame = collections.namedtuple("Frame", "number iface time inbound data comment")
 
 

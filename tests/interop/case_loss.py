@@ -1,7 +1,9 @@
 """rdmagen ping against rping through a wire that loses, repeats, swaps or spoils chosen packets: all data arrives, and both sides
 behaved by the rules."""
-from case_rdmagen import OWN, behind_wire as guests, pings as ping, serve_pings as serve, wrapped  # noqa: F401
-from frames import (ACK, OURS, PsnShift, READ_REQ, RESP_FIRST, RESP_LAST, RESP_MIDDLE, SEND, THEIRS, WRITE_FIRST, WRITE_LAST, WRITE_MIDDLE, is_roce,
+import re
+
+from case_rdmagen import OWN, Rdmagen, behind_wire as guests, pings as ping, serve_pings as serve, wrapped  # noqa: F401
+from frames import (ACK, OURS, PsnShift, READ_REQ, RESP_FIRST, RESP_LAST, RESP_MIDDLE, SEND, Silence, THEIRS, WRITE_FIRST, WRITE_LAST, WRITE_MIDDLE, is_roce,
                     opcode)
 
 SIZE = 20000         # 20 packets
@@ -132,3 +134,38 @@ def wrap(lab, wire, guest, first, op):
     finally:
         wire.hook = None
     wrapped(lab.path("wrap%d.pcapng" % first), op)
+
+
+def case_peer_dies_in_mid_write(lab, wire, guest):
+    """Nothing comes through from the guest's fifth middle packet on."""
+    peer = guest.start("rping -s -a %s -S %d" % (guest.ip, SIZE))
+    guest.listening("rping")
+    wire.hook = Silence(THEIRS, WRITE_MIDDLE, 5)
+    try:
+        out = Rdmagen(lab, guest, "dies_client", "ping", guest.ip, "-S", str(SIZE), "-V", "--timeout", "3").wait(status=1)
+    finally:
+        wire.hook = None
+        peer.kill()
+    assert "no answer within 3 s" in out and "0 pings, 0 wrong" in out, out
+
+
+def case_peer_dies_in_mid_read(lab, wire, guest):
+    dies_in_mid_read(lab, wire, guest, "3", "no answer within 3 s")
+
+
+def case_peer_dies_in_mid_read_retries(lab, wire, guest):
+    """Seven retries, 2.1 s each."""
+    dies_in_mid_read(lab, wire, guest, "30", "a? ?RDMA_READ completed with RETRY_EXC_ERR")
+
+
+def dies_in_mid_read(lab, wire, guest, timeout, said):
+    """Nothing comes through from the fifth packet of the guest's response on."""
+    us = Rdmagen(lab, guest, "dies_server", "ping", "-s", "-V", "--addr", OWN, "--timeout", timeout)
+    wire.hook = Silence(THEIRS, RESP_MIDDLE, 5)
+    try:
+        peer = guest.start("rping -c -a %s -S %d" % (OWN, SIZE))
+        out = us.wait(status=1)
+    finally:
+        wire.hook = None
+        peer.kill()
+    assert re.search(said, out) and "0 pings served" in out, out
