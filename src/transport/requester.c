@@ -182,26 +182,33 @@ static void tx_repeat(struct requester *r, const struct pkt *p)
     skip_local(r);
 }
 
-struct effects req_tx(struct requester *r, const struct pkt *p, ns_t now)
+static void rc_tx(struct requester *r, const struct pkt *p, ns_t now)
 {
-    struct effects e = {0};
     struct req_msg *m;
 
-    if (r->p.service == SVC_UC)
-        return uc_tx(r, p);
-    if (r->p.service == SVC_UD)
-        return ud_tx(r, p);
     if (r->timer == NS_NEVER || psn_diff(p->bth.psn, r->psn_tx) < 0)
         r->timer = now;
     if (UNLIKELY(psn_diff(p->bth.psn, r->psn_next) < 0)) {
         tx_repeat(r, p);
-        return e;
+        return;
     }
     m = req_append(r, p);
     if (p->op->flags & (OPF_READ_REQ | OPF_ATOMIC_REQ))
         r->rd_out++;
     if (UNLIKELY(!r->unlimited) && m->credit && psn_diff(m->ssn, r->limit) > 0)
         r->probing = true;
+}
+
+struct effects req_tx(struct requester *r, const struct pkt *p, ns_t now)
+{
+    struct effects e = {0};
+
+    if (UNLIKELY(r->p.service == SVC_UC))
+        e = uc_tx(r, p);
+    else if (UNLIKELY(r->p.service == SVC_UD))
+        e = ud_tx(r, p);
+    else
+        rc_tx(r, p, now);
     return e;
 }
 

@@ -265,63 +265,83 @@ static void drop(struct responder *r, const struct pkt *p, const struct verdict 
         e->reason = psn_diff(p->bth.psn, r->epsn_hi) > 0 ? WHY_SILENT : p->op->flags & (OPF_SEND | OPF_WRITE) ? WHY_STALE : WHY_NO_RESOURCE;
 }
 
-struct effects rsp_rx(struct responder *r, const struct rsp_env *env, const struct pkt *p, ns_t now)
+/* What rsp_rx_check() would let pass: all that a validator can say of the expected request is that it is of this service. */
+static bool is_expected(const struct responder *r, const struct pkt *p)
+{
+    return !r->p.certain && !r->dead && p->bth.psn == r->epsn_hi;
+}
+
+/* By pointer: a result of this size is returned slowly. */
+static void rc_rx(struct responder *r, const struct rsp_env *env, const struct pkt *p, ns_t now, struct effects *e)
 {
     struct verdict v;
-    struct effects e = {0};
     uint32_t behind;
 
-    if (r->p.service == SVC_UC)
-        return uc_rx(r, env, p);
-    if (r->p.service == SVC_UD)
-        return ud_rx(r, env, p);
     if (UNLIKELY(r->told && p->bth.psn == r->told_psn))
         r->told = false;
-    v = rsp_rx_check(r, env, p, now);
     behind = psn_add(p->bth.psn, p->op->name ? request_span(p, r->p.pmtu) : 1);
+    if (LIKELY(is_expected(r, p) && !rsp_wrong_service(r, p, &v))) {
+        if (UNLIKELY(psn_diff(behind, r->seen_hi) > 0 || psn_diff(r->seen_hi, r->epsn_hi) < 0))
+            r->seen_hi = behind;
+        accept(r, p, e);
+        return;
+    }
+    v = rsp_rx_check(r, env, p, now);
     if (psn_diff(behind, r->epsn_hi) > 0 && (psn_diff(behind, r->seen_hi) > 0 || psn_diff(r->seen_hi, r->epsn_hi) < 0))
         r->seen_hi = behind;
     switch (v.answer) {
     case ANS_EXECUTE:
-        accept(r, p, &e);
+        accept(r, p, e);
         break;
     case ANS_DUPLICATE:
-        repeat(r, p, &e);
+        repeat(r, p, e);
         break;
     case ANS_NAK_SEQ:
-        e.reason = WHY_GAP;
-        e.flags |= EFF_DROP;
+        e->reason = WHY_GAP;
+        e->flags |= EFF_DROP;
         if (r->p.certain && !r->nak_owed) /* an RNR NAK that is about to leave goes first */
-            owe_nak(r, SYNDROME_NAK(NAK_PSN_SEQ), &e);
+            owe_nak(r, SYNDROME_NAK(NAK_PSN_SEQ), e);
         if (!r->p.certain && !r->p.all_seen) {
-            remember_ahead(r, p, &e);
+            remember_ahead(r, p, e);
             r->counted = false;
         }
         break;
     case ANS_RNR:
-        e.reason = WHY_NOT_READY;
-        e.flags |= EFF_DROP;
-        owe_nak(r, SYNDROME_RNR(r->p.rnr_timer), &e);
+        e->reason = WHY_NOT_READY;
+        e->flags |= EFF_DROP;
+        owe_nak(r, SYNDROME_RNR(r->p.rnr_timer), e);
         break;
     case ANS_NAK_INVALID:
-        e.reason = WHY_INVALID;
-        refuse(r, &e, NAK_INVALID_REQUEST, WC_LOC_LEN_ERR);
-        waste_receive(r, env, p, &e);
+        e->reason = WHY_INVALID;
+        refuse(r, e, NAK_INVALID_REQUEST, WC_LOC_LEN_ERR);
+        waste_receive(r, env, p, e);
         break;
     case ANS_NAK_ACCESS:
-        e.reason = WHY_ACCESS;
-        refuse(r, &e, NAK_REMOTE_ACCESS, WC_LOC_ACCESS_ERR);
+        e->reason = WHY_ACCESS;
+        refuse(r, e, NAK_REMOTE_ACCESS, WC_LOC_ACCESS_ERR);
         break;
     case ANS_NAK_OPERATIONAL:
-        e.reason = WHY_INVALID;
-        refuse(r, &e, NAK_REMOTE_OPERATIONAL, WC_LOC_LEN_ERR);
-        waste_receive(r, env, p, &e);
+        e->reason = WHY_INVALID;
+        refuse(r, e, NAK_REMOTE_OPERATIONAL, WC_LOC_LEN_ERR);
+        waste_receive(r, env, p, e);
         break;
     default:
-        drop(r, p, &v, &e);
-        if (!r->p.certain && !r->p.all_seen && e.reason == WHY_NO_RESOURCE)
-            remember_ahead(r, p, &e);
+        drop(r, p, &v, e);
+        if (!r->p.certain && !r->p.all_seen && e->reason == WHY_NO_RESOURCE)
+            remember_ahead(r, p, e);
     }
+}
+
+struct effects rsp_rx(struct responder *r, const struct rsp_env *env, const struct pkt *p, ns_t now)
+{
+    struct effects e = {0};
+
+    if (UNLIKELY(r->p.service == SVC_UC))
+        e = uc_rx(r, env, p);
+    else if (UNLIKELY(r->p.service == SVC_UD))
+        e = ud_rx(r, env, p);
+    else
+        rc_rx(r, env, p, now, &e);
     return e;
 }
 
