@@ -47,9 +47,16 @@ unsigned replay_check_request(const struct replay *r, const struct pkt *p, struc
     return req_tx_check_all(&r->req, p, p->frame->ts, out, REPLAY_FOUND);
 }
 
+/* Whether the requester is about to send `p` again: not seen before, it is no packet overtaken, but one lost on the way to the tap. */
+static bool is_due_again(const struct requester *q, const struct pkt *p)
+{
+    return (q->alt && psn_diff(p->bth.psn, q->alt_low) >= 0 && psn_diff(p->bth.psn, q->una_hi) <= 0) ||
+           (req_going_back(q) && p->bth.psn == q->psn_tx);
+}
+
 void replay_request(struct replay *r, const struct pkt *p, enum seen_as as, const struct half *h)
 {
-    if (LIKELY(as != SEEN_COPY && as != SEEN_LATE))
+    if (LIKELY(as != SEEN_COPY && as != SEEN_LATE) || (as == SEEN_LATE && is_due_again(&r->req, p)))
         req_tx(&r->req, p, p->frame->ts);
     rsp_rx(&r->rsp, NULL, p, p->frame->ts);
     if (UNLIKELY(!r->rsp.p.all_seen && psn_diff(h->contig, r->rsp.epsn_hi) > 0))
