@@ -83,7 +83,7 @@ static bool may_begin(struct ep_qp *q, const struct ep_swqe *w)
         return false;
     if (LIKELY(r->unlimited) || !wr_uses_receive(w->opcode) || req_has_credit(r, psn_add(r->ssn, 1)))
         return true;
-    return ep_fault_choice(q, RULE_ACK_08);
+    return r->limit && ep_fault_choice(q, RULE_ACK_08); /* the first ACK tells how many there are */
 }
 
 /* The next packet's place: message number and PSNs from its start. false: nothing may be sent. */

@@ -111,6 +111,32 @@ static void check_gap(struct judge *j, const struct judged *a)
     judge_found(j, a->p, f);
 }
 
+/* A READ or atomic refused as invalid, though nothing is wrong with it and the depth agreed on was kept. An endpoint knows whether it
+ * has a reason; what a capture does not show is whether the queue pair permits READs or atomics at all, unless one has succeeded. */
+static void check_refused_ask(struct judge *j, const struct judged *a)
+{
+    const struct conn_params *c = &conn_flow_at(j->conns, a->flow)->params;
+    const struct sent *before = half_sent(a->h, psn_add(a->p->bth.psn, PSN_MASK));
+    const struct ask *k = half_ask(a->h, a->p->bth.psn, 0);
+    struct found f = about(a, RULE_RDA_07);
+    struct ask *oldest;
+    bool served = false;
+
+    if ((a->p->aeth.syndrome & 31) != NAK_INVALID_REQUEST || !k || k->psn != a->p->bth.psn || !c->have_depth ||
+        half_outstanding(a->h, &oldest) > c->depth || (before && !(opcode_table[before->opcode].flags & OPF_END)) || k->len > UINT32_C(1) << 31 ||
+        !(opcode_table[k->opcode].flags & (OPF_READ_REQ | OPF_ATOMIC_REQ)) || (k->opcode != OP_READ_REQUEST && k->va % 8))
+        return;
+    for (unsigned i = 0; i < TRACK_ASKS; i++)
+        served |= a->h->asks[i].span && a->h->asks[i].answered && (a->h->asks[i].opcode == OP_READ_REQUEST) == (k->opcode == OP_READ_REQUEST);
+    f.severity = served ? SEV_E : SEV_W;
+    f.cause = k->frame;
+    f.expected = say(j, "an answer: at most %u outstanding", c->depth);
+    f.seen = "NAK, invalid request";
+    f.text = served ? "REQ and REP agreed on as many READs and atomics, and others like this one were answered."
+                    : "REQ and REP agreed on as many READs and atomics; either the queue pair does not permit them, or the responder refuses what it promised.";
+    judge_found(j, a->p, f);
+}
+
 static void note_refusal(struct judge *j, const struct judged *a)
 {
     const struct sent *s = half_sent(a->h, a->p->bth.psn);
@@ -136,6 +162,12 @@ static void note_rnr_nak(struct judge *j, const struct judged *a)
                    "This request takes no receive: its memory was not ready (a page fault at the responder).");
 }
 
+static void check_refusal(struct judge *j, const struct judged *a)
+{
+    note_refusal(j, a);
+    check_refused_ask(j, a);
+}
+
 static void check_acknowledge(struct judge *j, const struct judged *a)
 {
     switch (aeth_type(a->p)) {
@@ -149,7 +181,7 @@ static void check_acknowledge(struct judge *j, const struct judged *a)
         if ((a->p->aeth.syndrome & 31) == NAK_PSN_SEQ)
             check_gap(j, a);
         else
-            note_refusal(j, a);
+            check_refusal(j, a);
         break;
     default:
         break;
@@ -171,7 +203,7 @@ static bool is_twin(const struct judged *a)
     return same;
 }
 
-static void early_begins(const struct judged *a)
+static void early_begins(const struct judge *j, const struct judged *a)
 {
     struct jflow *f = a->f;
 
@@ -181,7 +213,7 @@ static void early_begins(const struct judged *a)
                                      .psn = a->p->bth.psn,
                                      .frame = frame_u32(a->p),
                                      .conn_packets = (uint32_t)f->packets,
-                                     .rule = a->p->op->flags & OPF_ACK ? RULE_ACK_03 : RULE_RDA_05,
+                                     .rule = !(a->p->op->flags & OPF_ACK) ? RULE_RDA_05 : at_responder(j, a) ? RULE_ACK_02 : RULE_ACK_03,
                                      .opcode = a->p->bth.opcode,
                                      .other = psn_add(a->h->next, PSN_MASK),
                                      .ts = a->p->frame->ts};
@@ -214,7 +246,7 @@ void judge_response(struct judge *j, const struct pkt *p, uint32_t flow)
     twin = is_twin(&a);
     early = psn_diff(p->bth.psn, a.h->next) >= 0 && !(p->op->flags & OPF_ACK && aeth_type(p) != AETH_ACK);
     if (UNLIKELY(early && a.h->service != SVC_UC)) {
-        early_begins(&a);
+        early_begins(j, &a);
     } else if (UNLIKELY(psn_diff(response_proves(p), a.f->replay->start) < 0 && a.h->service != SVC_UC && !half_sent(a.h, p->bth.psn))) {
         a.h->began = BEGAN_BEFORE;
         return; /* it answers what was sent before the capture began */
@@ -265,8 +297,11 @@ static void pending_look(struct judge *j, const struct pkt *p, uint32_t flow, bo
         f->gap.have = false;
     if (f->gap.have && has_waited(f, &f->gap, now))
         pending_report(j, p, flow, &f->gap, true);
-    if (f->early.have && psn_diff(f->early.psn, f->half->next) < 0)
+    if (f->early.have && psn_diff(f->early.psn, f->half->next) < 0) {
+        if (f->early.rule == RULE_ACK_02 && p && p->frame->ts - f->early.ts > EARLY_WITHIN)
+            pending_report(j, p, flow, &f->early, false);
         f->early.have = false;
+    }
     if (f->early.have && has_waited(f, &f->early, now))
         pending_report(j, p, flow, &f->early, false);
 }

@@ -11,6 +11,7 @@ void replay_begin(struct replay *r, const struct replay_params *k)
         .retry_cnt = k->retry_cnt,
         .rnr_retry = k->rnr_retry,
         .max_rd = k->depth,
+        .credits = true,
         .rxe = k->rxe,
         .complete = k->complete,
         .from_start = k->from_start,

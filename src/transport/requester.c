@@ -11,7 +11,7 @@ void req_init(struct requester *r, const struct req_params *p, struct req_msg *r
     r->p = *p;
     r->psn_next = r->psn_tx = r->una_lo = r->una_hi = r->rtx_end = r->heard = p->psn & PSN_MASK;
     r->counted = p->certain || p->from_start;
-    r->unlimited = !p->credits;
+    r->unlimited = !p->credits || !p->certain;
     r->retry_left = p->retry_cnt;
     r->rnr_left = p->rnr_retry;
     r->timer = NS_NEVER;
@@ -359,6 +359,10 @@ static void take_credits(struct requester *r, const struct pkt *p, struct effect
     unsigned code = p->aeth.syndrome & 31;
     uint32_t limit;
 
+    if (!r->p.certain && r->p.credits && !r->credited && p->aeth.syndrome >> 5 == AETH_ACK) {
+        r->credited = true; /* from here on, its credits are known */
+        r->unlimited = code == AETH_CREDIT_INVALID;
+    }
     if (LIKELY(r->unlimited) || p->aeth.syndrome >> 5 != AETH_ACK)
         return;
     if (code == AETH_CREDIT_INVALID) {

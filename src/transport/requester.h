@@ -94,6 +94,7 @@ struct requester {
     ns_t alt_at;       /* RNR: when the NAK was seen */
     uint32_t back_psn; /* where it resumed when it went back last */
     uint32_t heard;    /* PSN behind the furthest that a response seen answers or acknowledges */
+    bool credited;     /* an ACK with credits was seen; before it, how many an end has is not known */
     bool counted;      /* `ssn` counts every message since the first: none was missed, none remained open */
 
     /* The ring, relative to this structure, so that a block copied as a whole needs no fix-up. */
