@@ -515,16 +515,17 @@ int script_live_serve(struct script_live *v, struct script_opts *o)
     v->agent = true;
     init(v, o);
     r = greet(v, o);
-    if (r < 0)
-        return r;
-    s = script_new("the scenario", o, &out);
-    while (s && r == 0) {
+    s = r < 0 ? NULL : script_new("the scenario", o, &out);
+    if (!s) {
+        event_list_free(o->sim.events);
+        return r < 0 ? r : -ENOMEM;
+    }
+    while (r == 0) {
         struct message m = {.c = &v->control};
         r = serve_one(s, &m);
         free(m.body);
     }
-    if (s)
-        script_free(s);
+    script_free(s);
     buf_free(&out);
-    return !s ? -ENOMEM : r == -ECONNRESET ? 0 : r;
+    return r == -ECONNRESET ? 0 : r;
 }

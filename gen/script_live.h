@@ -29,7 +29,7 @@ void script_live_frame(void *user, const uint8_t *data, uint32_t len, ns_t when)
 /* `v` has live, control, peer and what belongs to them; the rest is filled in, and so is *o: the hosts' addresses. 0; -EHOSTUNREACH: the
  * peer's MAC address does not become known; another negative errno. */
 int script_live_init(struct script_live *v, struct script_opts *o);
-/* As host b: do what the other rdmagen says, until it closes. 0, -EPROTO: it says what cannot be understood; another negative errno. */
+/* As host b: do what the other rdmagen says, until it closes. 0; -EPROTO: it says what cannot be understood; another negative errno. */
 int script_live_serve(struct script_live *v, struct script_opts *o);
 /* How good the times of received frames are, in words, for reports: "the kernel, when a frame arrives". */
 const char *script_live_times(const struct script_live *v);
