@@ -206,11 +206,17 @@ static bool check_cmp(struct parser *ps, struct node *n)
     return true;
 }
 
+/* What other packets tell of this one is no part of it: "rdma" is there or not, and has no bytes. */
+static bool has_bytes(struct parser *ps, const struct node *n)
+{
+    return n->kind != N_FIELD || !n->proto || !n->uses_note || fail_at(ps, n, "has no bytes; text stands in double quotes");
+}
+
 static bool check_contains(struct parser *ps, struct node *n)
 {
     struct node *a = n->kid, *b = a->next;
 
-    if (!check_operand(ps, a) || !check_operand(ps, b))
+    if (!check_operand(ps, a) || !check_operand(ps, b) || !has_bytes(ps, a) || !has_bytes(ps, b))
         return false;
     if (a->type == VT_NONE)
         return no_field(ps, a);
