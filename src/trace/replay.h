@@ -4,7 +4,12 @@
  * the very checks that an endpoint of ours must pass, and then applied. It begins with what CM, a parameter exchange or
  * the user told, or in mid-stream with the first request seen; what is not known is learnt. One replay is for one
  * direction of requests: their requester, and the responder at the other end. Plain data of constant size, about 24
- * KiB; made when a direction is first used. */
+ * KiB; made when a direction is first used.
+ *
+ * Kept beside it, because evidence about packets (track.h) is better there: gaps in PSNs (SEQ-01, SVC-06) and responses
+ * that come before their requests (ACK-02, ACK-03, RDA-05), which wait for packets recorded late; a path MTU that no CM
+ * message states (SEQ-05), which a queue pair used anew may change; a READ refused without reason (RDA-07), of which
+ * only the responder knows whether it has one. */
 #ifndef RDMATRACE_REPLAY_H
 #define RDMATRACE_REPLAY_H
 

@@ -1,0 +1,109 @@
+/* layer 3 (trace) tests: replicas of both ends, driven by what a tap saw. */
+#include "src/trace/replay.h"
+
+#include <criterion/criterion.h>
+
+#include "tests/unit/mkpkt.h"
+
+static struct replay replay;
+static struct half half;
+static struct frame frame;
+static struct verdict found[REPLAY_FOUND];
+
+static void start(uint16_t pmtu)
+{
+    const struct replay_params k = {
+        .retry_cnt = 7, .rnr_retry = 7, .depth = 4, .complete = true, .from_start = true, .pmtu = pmtu, .psn = 100};
+
+    memset(&half, 0, sizeof half);
+    half_init(&half, 0);
+    replay_begin(&replay, &k);
+}
+
+/* The first rule that request `p` breaks; it is taken. */
+static enum rule request(struct pkt p)
+{
+    enum seen_as as;
+    unsigned n;
+
+    frame.number++;
+    frame.ts += 1000;
+    p.frame = &frame;
+    as = half_seen_as(&half, &p);
+    n = replay_check_request(&replay, &p, found);
+    half_request(&half, &p, as);
+    replay_request(&replay, &p, as, &half);
+    return n ? (enum rule)found[0].rule : RULE_NONE;
+}
+
+static enum rule response(struct pkt p, bool at_responder)
+{
+    unsigned n;
+
+    frame.number++;
+    frame.ts += 1000;
+    p.frame = &frame;
+    n = replay_check_response(&replay, &p, at_responder, found);
+    half_response(&half, &p);
+    replay_response(&replay, &p);
+    return n ? (enum rule)found[0].rule : RULE_NONE;
+}
+
+Test(replay, a_path_mtu_learnt_late_gives_reads_their_psns)
+{
+    start(0);
+    cr_expect_eq(request(mk_read(100, 0x1000, 3000)), RULE_NONE);
+    cr_expect_eq(request(mk_read(103, 0x2000, 100)), RULE_NONE, "where the READ ends is not known");
+    replay_learn_pmtu(&replay, 1024);
+    half_set_pmtu(&half, 1024);
+    cr_expect_eq(response(mk_aeth(OP_READ_RESP_FIRST, 100, 1024, 0x1f, 1), true), RULE_NONE);
+    cr_expect_eq(response(mk(OP_READ_RESP_MIDDLE, 101, 1024), true), RULE_NONE);
+    cr_expect_eq(response(mk_aeth(OP_READ_RESP_LAST, 102, 900, 0x1f, 1), true), RULE_RDA_03);
+    cr_expect_eq(request(mk_read(104, 0, 64)), RULE_NONE);
+}
+
+Test(replay, each_copy_of_a_read_may_be_answered_and_no_more)
+{
+    start(1024);
+    request(mk_read(100, 0x1000, 2000));
+    request(mk_read(100, 0x1000, 2000));
+    for (int i = 0; i < 2; i++) {
+        cr_expect_eq(response(mk_aeth(OP_READ_RESP_FIRST, 100, 1024, 0x1f, 1), true), RULE_NONE);
+        cr_expect_eq(response(mk_aeth(OP_READ_RESP_LAST, 101, 976, 0x1f, 1), true), RULE_NONE);
+    }
+    cr_expect_eq(response(mk_aeth(OP_READ_RESP_FIRST, 100, 1024, 0x1f, 1), true), RULE_RDA_02);
+}
+
+Test(replay, elsewhere_than_at_the_responder_only_the_form_of_an_answer_is_judged)
+{
+    start(1024);
+    request(mk_read(100, 0x1000, 3000));
+    cr_expect_eq(response(mk(OP_READ_RESP_MIDDLE, 101, 1024), false), RULE_NONE, "the first one may be lost, or late");
+    cr_expect_eq(response(mk(OP_READ_RESP_MIDDLE, 102, 1024), false), RULE_RDA_02,
+                 "it is the Last, wherever the tap is");
+}
+
+Test(replay, credits_count_from_the_first_ack_that_tells_them)
+{
+    start(1024);
+    for (uint32_t i = 0; i < 4; i++)
+        cr_expect_eq(request(mk(OP_SEND_ONLY, 100 + i, 8)), RULE_NONE, "how many there are is not known");
+    response(mk_ack(103, 1, 4), true); /* one */
+    cr_expect_eq(request(mk(OP_SEND_ONLY, 104, 8)), RULE_NONE);
+    cr_expect_eq(request(mk(OP_SEND_ONLY, 105, 8)), RULE_NONE, "the probe");
+    cr_expect_eq(request(mk(OP_SEND_ONLY, 106, 8)), RULE_ACK_08);
+    cr_expect_eq(found[0].needs, N_TAP_REQ);
+    response(mk_ack(106, 0x1f, 7), true);
+    for (uint32_t i = 0; i < 9; i++)
+        cr_expect_eq(request(mk(OP_SEND_ONLY, 107 + i, 8)), RULE_NONE, "without limit from now on");
+}
+
+Test(replay, nothing_succeeds_from_a_refused_request_on)
+{
+    start(1024);
+    for (uint32_t i = 0; i < 4; i++)
+        request(mk(OP_SEND_ONLY, 100 + i, 8));
+    cr_expect_eq(response(mk_ack(102, 0x62, 2), false), RULE_NONE);
+    cr_expect_eq(response(mk_ack(101, 0x1f, 2), false), RULE_NONE, "an earlier one, late");
+    cr_expect_eq(response(mk_ack(103, 0x1f, 4), false), RULE_NAK_04);
+}
