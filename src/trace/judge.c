@@ -209,6 +209,8 @@ static bool pairing_doubtful(const struct judge *j, uint32_t flow)
         return false;
     if (h->rsp_packets < (h->began != BEGAN_SEEN ? PAIRING_PROVED : j->o.complete ? 1 : 3))
         return true; /* the only response that fits may be the one that is judged */
+    if (h->rsp_packets < PAIRING_PROVED && f->peer != FLOW_NONE && j->flows[f->peer].rsp_frame < h->first_rsp_frame)
+        return true; /* responses had come before the two were known to belong together */
     for (uint32_t i = 0; i < n; i++) {
         const struct flow *g = conn_flow_at(j->conns, i);
         const struct half *o = j->flows[i].half;

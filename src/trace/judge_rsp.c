@@ -247,6 +247,7 @@ void judge_response(struct judge *j, const struct pkt *p, uint32_t flow)
     early = psn_diff(p->bth.psn, a.h->next) >= 0 && !(p->op->flags & OPF_ACK && aeth_type(p) != AETH_ACK);
     if (UNLIKELY(early && a.h->service != SVC_UC)) {
         early_begins(j, &a);
+        a.h->disorder |= a.h->loose; /* it may answer the READ whose PSNs are not known yet, behind a response that is still to come */
     } else if (UNLIKELY(psn_diff(response_proves(p), a.f->replay->start) < 0 && a.h->service != SVC_UC && !half_sent(a.h, p->bth.psn))) {
         a.h->began = BEGAN_BEFORE;
         return; /* it answers what was sent before the capture began */
