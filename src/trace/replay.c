@@ -55,8 +55,20 @@ static bool is_due_again(const struct requester *q, const struct pkt *p)
            (req_going_back(q) && p->bth.psn == q->psn_tx);
 }
 
+/* A request is first seen behind later ones, maybe in a place that a READ of unknown length was thought to fill: as long as it was
+ * missed, no count was right, and the responder's packets do not come as they left. */
+static void take_late(struct replay *r, const struct pkt *p)
+{
+    r->req.counted = false;
+    r->rsp.p.all_seen = false;
+    if (p->bth.psn != r->rsp.epsn_hi)
+        r->rsp.counted = false;
+}
+
 void replay_request(struct replay *r, const struct pkt *p, enum seen_as as, const struct half *h)
 {
+    if (UNLIKELY(as == SEEN_LATE))
+        take_late(r, p);
     if (LIKELY(as != SEEN_COPY && as != SEEN_LATE) || (as == SEEN_LATE && is_due_again(&r->req, p)))
         req_tx(&r->req, p, p->frame->ts);
     rsp_rx(&r->rsp, NULL, p, p->frame->ts);

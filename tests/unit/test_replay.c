@@ -62,6 +62,26 @@ Test(replay, a_path_mtu_learnt_late_gives_reads_their_psns)
     cr_expect_eq(request(mk_read(104, 0, 64)), RULE_NONE);
 }
 
+Test(replay, a_read_lost_before_the_tap_is_known_when_it_is_sent_again)
+{
+    start(0);
+    request(mk_read(100, 0x1000, 2048));
+    cr_expect_eq(request(mk_read(104, 0x3000, 2048)), RULE_NONE, "the READ of 102 was lost: this seems to take four PSNs");
+    cr_expect_eq(request(mk_read(106, 0x4000, 2048)), RULE_NONE);
+    replay_learn_pmtu(&replay, 1024);
+    half_set_pmtu(&half, 1024);
+    cr_expect_eq(response(mk_aeth(OP_READ_RESP_FIRST, 100, 1024, 0x1f, 1), true), RULE_NONE);
+    cr_expect_eq(response(mk_aeth(OP_READ_RESP_LAST, 101, 1024, 0x1f, 1), true), RULE_NONE);
+    cr_expect_eq(response(mk_ack(102, 0x60, 1), true), RULE_NONE);
+    request(mk_read(102, 0x2000, 2048));
+    request(mk_read(104, 0x3000, 2048));
+    request(mk_read(106, 0x4000, 2048));
+    for (uint32_t i = 0; i < 3; i++) {
+        cr_expect_eq(response(mk_aeth(OP_READ_RESP_FIRST, 102 + 2 * i, 1024, 0x1f, 2 + i), half.late == 0), RULE_NONE);
+        cr_expect_eq(response(mk_aeth(OP_READ_RESP_LAST, 103 + 2 * i, 1024, 0x1f, 2 + i), half.late == 0), RULE_NONE);
+    }
+}
+
 Test(replay, each_copy_of_a_read_may_be_answered_and_no_more)
 {
     start(1024);
