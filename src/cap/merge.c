@@ -111,7 +111,7 @@ int cap_merge_caps(struct cap_merge **out, struct cap *const *caps, size_t n)
 int cap_merge_open(struct cap_merge **out, const char *const *paths, size_t n, const struct cap_opts *opts,
                    struct cap_error *err)
 {
-    struct cap_opts share = {.window = WINDOWS_TOTAL / (n ? n : 1)};
+    struct cap_opts each = opts ? *opts : (struct cap_opts){0};
     struct cap **caps;
     int rc = 0;
     size_t i;
@@ -120,10 +120,10 @@ int cap_merge_open(struct cap_merge **out, const char *const *paths, size_t n, c
     if (n < 1 || n > UINT16_MAX)
         return -EINVAL;
     caps = calloc(n, sizeof *caps);
-    if (share.window < WINDOW_LEAST)
-        share.window = WINDOW_LEAST;
+    if (!each.window && n > 1)
+        each.window = WINDOWS_TOTAL / n > WINDOW_LEAST ? WINDOWS_TOTAL / n : WINDOW_LEAST;
     for (i = 0; caps && i < n && rc == 0; i++)
-        rc = cap_open(&caps[i], paths[i], (uint16_t)i, opts || n == 1 ? opts : &share, err);
+        rc = cap_open(&caps[i], paths[i], (uint16_t)i, &each, err);
     if (caps && rc == 0) {
         rc = cap_merge_caps(out, caps, n);
         free(caps);

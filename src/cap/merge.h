@@ -7,8 +7,8 @@
 struct cap_merge;
 
 /* Open `n` files (1 to 65535). frame.file is the index in `paths`, which must stay valid. 0 with *out set, or a
- * negative errno with *err filled if any of them cannot be opened. `opts` may be NULL: then the mapped windows share 4
- * MiB. */
+ * negative errno with *err filled if any of them cannot be opened. `opts` may be NULL. Where it
+ * gives no window, several files share 4 MiB. */
 int cap_merge_open(struct cap_merge **out, const char *const *paths, size_t n, const struct cap_opts *opts,
                    struct cap_error *err);
 

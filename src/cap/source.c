@@ -55,6 +55,13 @@ bool source_intact(struct source *s)
     return s->err == 0;
 }
 
+/* The bytes handed out are about to move or vanish. */
+static void source_moving(const struct source *s)
+{
+    if (s->moving)
+        s->moving(s->user);
+}
+
 /* Move the window so that it begins with the page of the next byte. */
 static const uint8_t *window_fill(struct source *s, size_t n)
 {
@@ -71,6 +78,7 @@ static const uint8_t *window_fill(struct source *s, size_t n)
     if (len > s->size - (off - lead))
         len = (size_t)(s->size - (off - lead));
     int flags = MAP_SHARED | MAP_FIXED;
+    source_moving(s);
     if (mmap(s->area, len, PROT_READ, flags, s->fd, (off_t)(off - lead)) == MAP_FAILED) {
         s->err = -errno;
         snprintf(s->why, sizeof s->why, "cannot map %zu bytes: %s", len, strerror(errno));
@@ -105,6 +113,7 @@ static bool stream_room(struct source *s, size_t n)
 {
     size_t left = source_left(s);
 
+    source_moving(s);
     if (n > s->buf_cap) {
         uint8_t *q = malloc(n * 2);
         if (!q) {
@@ -236,6 +245,8 @@ int source_open(struct source *s, const char *path, const struct cap_opts *opts)
     uint8_t first[MAGIC_SIZE];
 
     memset(s, 0, sizeof *s);
+    s->moving = opts->moving;
+    s->user = opts->user;
     s->own_fd = strcmp(path, "-") != 0;
     s->fd = s->own_fd ? open(path, O_RDONLY | O_CLOEXEC) : STDIN_FILENO;
     if (s->fd < 0 || fstat(s->fd, &st) < 0 || (S_ISDIR(st.st_mode) && (errno = EISDIR))) {

@@ -32,6 +32,8 @@ struct source {
     size_t buf_cap;                   /* its size */
     bool eof;                         /* streams: nothing more will come */
     struct unpacker *unpacker;        /* decompressor, NULL for plain streams */
+    void (*moving)(void *user);       /* as in struct cap_opts */
+    void *user;
 };
 
 /* Open `path` ("-": standard input). 0 or a negative errno with s->why set; source_close() is allowed in both cases. */

@@ -125,20 +125,19 @@ static void deliver(const struct trace_cmd *cmd, struct trace *t, const struct f
 }
 
 /* All frames through the window. */
-static int read_frames(const struct trace_cmd *cmd, struct trace *t, struct cap_merge *m)
+static int read_frames(const struct trace_cmd *cmd, struct trace *t, struct cap_merge *m, struct window *w)
 {
-    struct window *w = window_new();
+    const struct frame *out;
     struct frame f;
-    bool ok = w != NULL;
+    bool ok = true;
 
     while (ok && cap_merge_next(m, &f) > 0) {
         ok = window_put(w, &f);
-        while (window_full(w) && window_get(w, &f))
-            deliver(cmd, t, &f);
+        while (window_full(w) && (out = window_get(w)))
+            deliver(cmd, t, out);
     }
-    while (w && window_get(w, &f))
-        deliver(cmd, t, &f);
-    window_free(w);
+    while ((out = window_get(w)))
+        deliver(cmd, t, out);
     return ok ? EXIT_OK : cli_error("out of memory");
 }
 
@@ -153,16 +152,24 @@ static uint64_t file_drops(struct cap *c)
     return n;
 }
 
-/* EXIT_BAD after messages; what could be read was delivered. */
-static int read_files(const struct trace_cmd *cmd, struct trace *t)
+static void files_moving(void *window)
 {
+    window_own(window);
+}
+
+/* EXIT_BAD after messages; what could be read was delivered. */
+static int read_files(const struct trace_cmd *cmd, struct trace *t, struct window *w)
+{
+    const struct cap_opts opts = {.moving = files_moving, .user = w};
     struct cap_merge *m;
     struct cap_error err;
     int status;
 
-    if (cap_merge_open(&m, t->files, t->n_files, NULL, &err) < 0)
+    if (!w)
+        return cli_error("out of memory");
+    if (cap_merge_open(&m, t->files, t->n_files, &opts, &err) < 0)
         return cli_cap_error(&err);
-    status = read_frames(cmd, t, m);
+    status = read_frames(cmd, t, m, w);
     for (size_t i = 0; i < cap_merge_count(m); i++) {
         const struct cap_error *e = cap_error(cap_merge_file(m, i));
         uint64_t drops = file_drops(cap_merge_file(m, i));
@@ -206,16 +213,18 @@ static int prepare(const struct trace_cmd *cmd, struct trace *t)
 
 static int run(const struct trace_cmd *cmd, struct trace *t)
 {
+    struct window *w = window_new();
     int status = prepare(cmd, t), end;
 
     if (status == EXIT_OK) {
-        status = read_files(cmd, t);
+        status = read_files(cmd, t, w);
         t->failed = status != EXIT_OK;
         end = cmd->end(t);
         status = t->failed ? status : end;
     }
     if (cmd->stop)
         cmd->stop(t);
+    window_free(w);
     context_free(t->context);
     filter_free(t->filter);
     return status;

@@ -6,8 +6,9 @@
 struct slot {
     struct frame f;
     ns_t key; /* time, or that of the frame before it */
-    uint8_t *data;
+    uint8_t *data; /* memory for a copy */
     uint32_t cap;
+    bool own;      /* f.data is that copy */
 };
 
 struct window {
@@ -15,10 +16,11 @@ struct window {
     uint16_t order[WINDOW_FRAMES]; /* ring of slots by time: head, head + 1, ... */
     uint16_t free[WINDOW_FRAMES];  /* stack of unused slots */
     uint32_t head, n, n_free;
-    uint64_t bytes; /* of all slots' memory */
+    uint64_t bytes; /* of all slots' memory, and of the frames held of which there is no copy */
     ns_t key;       /* of the frame put in last */
     uint16_t out;   /* slot taken out last, not yet free */
     bool has_out;
+    bool failed; /* no memory for a copy */
 };
 
 struct window *window_new(void)
@@ -55,6 +57,7 @@ static void release(struct window *w)
         return;
     w->has_out = false;
     w->free[w->n_free++] = w->out;
+    w->bytes -= s->own ? 0 : s->f.caplen;
     if (w->bytes > WINDOW_BYTES) {
         w->bytes -= s->cap;
         free(s->data);
@@ -79,20 +82,42 @@ static bool slot_fit(struct window *w, struct slot *s, uint32_t n)
     return true;
 }
 
+/* Copy the data of a frame that is held. */
+static void slot_own(struct window *w, struct slot *s)
+{
+    if (s->own)
+        return;
+    if (slot_fit(w, s, s->f.caplen)) {
+        memcpy(s->data, s->f.data, s->f.caplen);
+    } else {
+        w->failed = true;
+        w->bytes -= s->f.caplen;
+        s->f.caplen = 0;
+    }
+    w->bytes -= s->f.caplen;
+    s->f.data = s->data;
+    s->own = true;
+}
+
+void window_own(struct window *w)
+{
+    for (uint32_t i = 0; i < w->n; i++)
+        slot_own(w, &w->slots[w->order[(w->head + i) % WINDOW_FRAMES]]);
+}
+
 bool window_put(struct window *w, const struct frame *f)
 {
     struct slot *s;
     uint32_t at, slot;
 
     release(w);
-    slot = w->free[w->n_free - 1];
-    s = &w->slots[slot];
-    if (!slot_fit(w, s, f->caplen))
+    if (w->failed)
         return false;
-    w->n_free--;
+    slot = w->free[--w->n_free];
+    s = &w->slots[slot];
     s->f = *f;
-    memcpy(s->data, f->data, f->caplen);
-    s->f.data = s->data;
+    s->own = false;
+    w->bytes += f->caplen;
     s->f.comment = NULL;
     s->f.options = NULL;
     s->f.comment_len = s->f.options_len = 0;
@@ -107,14 +132,13 @@ bool window_put(struct window *w, const struct frame *f)
     return true;
 }
 
-bool window_get(struct window *w, struct frame *f)
+const struct frame *window_get(struct window *w)
 {
     release(w);
     if (!w->n)
-        return false;
+        return NULL;
     w->out = w->order[w->head++ % WINDOW_FRAMES];
     w->n--;
     w->has_out = true;
-    *f = w->slots[w->out].f;
-    return true;
+    return &w->slots[w->out].f;
 }
