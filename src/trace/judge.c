@@ -44,6 +44,7 @@ static void flow_reset(struct jflow *f)
 {
     free(f->half);
     free(f->replay);
+    free(f->past);
     memset(f, 0, sizeof *f);
 }
 
@@ -322,7 +323,7 @@ static const uint8_t rules_connected[] = {RULE_FMT_15, RULE_FMT_17, RULE_FMT_20,
                                           RULE_SEQ_05, RULE_SEQ_06, RULE_SEQ_07, RULE_SEQ_08, RULE_SEQ_12, RULE_SVC_02};
 static const uint8_t rules_reliable[] = {
     RULE_SEQ_10, RULE_SEQ_11, RULE_RDA_01, RULE_RDA_02, RULE_RDA_03, RULE_RDA_04, RULE_RDA_05, RULE_RDA_06, RULE_RDA_07, RULE_RDA_08, RULE_RDA_09,
-    RULE_RDA_11, RULE_RDA_12, RULE_ACK_01, RULE_ACK_02, RULE_ACK_03, RULE_ACK_05, RULE_ACK_06, RULE_ACK_07, RULE_ACK_08,
+    RULE_RDA_11, RULE_RDA_12, RULE_RDA_13, RULE_ACK_01, RULE_ACK_02, RULE_ACK_03, RULE_ACK_05, RULE_ACK_06, RULE_ACK_07, RULE_ACK_08,
     RULE_NAK_01, RULE_NAK_02, RULE_NAK_03, RULE_NAK_04, RULE_NAK_06, RULE_NAK_07, RULE_RTX_01, RULE_RTX_02, RULE_RTX_03, RULE_RTX_04,
     RULE_RTX_05, RULE_RTX_08, RULE_RTX_09, RULE_RTX_11, RULE_CC_03};
 static const uint8_t rules_uc[] = {RULE_SVC_03, RULE_SVC_06};

@@ -58,11 +58,44 @@ struct rate_mark {
     uint64_t bytes;
 };
 
+/* What is remembered of a half to compare later packets with (judge_past.c). Begun anew with the queue pair, but for the counts. */
+#define PAST_ANSWERS 256 /* READ responses */
+#define PAST_KEYS 8      /* R_Keys that were invalidated */
+struct past_answer {
+    uint32_t psn;
+    uint32_t frame; /* 0: empty */
+    uint32_t hash;  /* of the payload */
+};
+struct past_key {
+    uint32_t rkey;
+    uint32_t psn, frame;         /* of the SEND with Invalidate; frame 0: empty */
+    uint32_t use_psn, use_frame; /* of the first request with it since; frame 0: none */
+    uint8_t use_opcode;
+};
+struct past {
+    struct past_answer answers[PAST_ANSWERS]; /* by PSN */
+    struct past_key keys[PAST_KEYS];
+    uint32_t keys_at;        /* invalidated in all */
+    struct {
+        bool have;
+        uint32_t frame;      /* of a request that came behind later ones */
+        uint32_t end;        /* behind all that was seen then */
+    } overtaken;
+    bool have_syndrome;
+    uint8_t syndrome;        /* of the latest plain ACK */
+    bool at_responder;       /* of `reordered`: the tap was there */
+    uint64_t replayed, differ; /* READ responses seen again, and with other data */
+    uint64_t unasked, unasked_news; /* ACKs that nothing asked for, and with other credits */
+    uint64_t reordered;      /* requests taken out of order without a NAK */
+    uint32_t replayed_frame, differ_frame, unasked_frame, reordered_frame; /* the first ones */
+};
+
 struct jflow {
     struct kind_state kind[2];
     struct steady service, pkey, migreq, mtu;
     struct half *half;     /* of the requests in this flow: what packets prove, with their frames; NULL: none seen */
     struct replay *replay; /* their requester and responder: what is permitted; there with `half` */
+    struct past *past;     /* likewise */
     uint64_t packets;      /* all of the flow */
     uint32_t first_frame;
     ns_t first_ts;
@@ -279,6 +312,12 @@ void judge_datagram(struct judge *j, const struct pkt *p);
 void judge_cnp(struct judge *j, const struct pkt *p);
 void judge_request(struct judge *j, const struct pkt *p, uint32_t flow);
 void judge_response(struct judge *j, const struct pkt *p, uint32_t flow);
+/* The past of the requests `f`: make it, or begin anew; false without memory. Packets before half_request() and half_response();
+ * responses only if they are no copies and their requests were seen. At the end: notes. */
+bool past_begin(struct jflow *f);
+void past_request(const struct judged *a, enum seen_as as);
+void past_response(struct judge *j, const struct judged *a);
+void past_end(struct judge *j, uint32_t flow);
 void judge_pending(struct judge *j, const struct pkt *p, uint32_t flow, bool now);
 void judge_cm(struct judge *j, const struct pkt *p);
 /* A REP, before what it teaches is applied. */

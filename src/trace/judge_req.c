@@ -115,7 +115,7 @@ static struct half *half_of(struct judge *j, const struct pkt *p, uint32_t flow)
         return h;
     h = f->half = calloc(1, sizeof *h);
     f->replay = calloc(1, sizeof *f->replay);
-    if (!h || !f->replay) {
+    if (!h || !f->replay || !past_begin(f)) {
         free(h);
         free(f->replay);
         f->half = NULL;
@@ -154,10 +154,12 @@ void judge_request(struct judge *j, const struct pkt *p, uint32_t flow)
     if (UNLIKELY(!h->pmtu && p->op->flags & (OPF_FIRST | OPF_MIDDLE)))
         half_set_pmtu(h, p->payload_len);
     as = half_seen_as(h, p);
-    if (UNLIKELY(as == SEEN_RESTART))
+    if (UNLIKELY(as == SEEN_RESTART)) {
         begin(j, p, flow, f, true);
-    else if (UNLIKELY(f->replay->req.p.guess && h->pmtu))
+        past_begin(f);
+    } else if (UNLIKELY(f->replay->req.p.guess && h->pmtu)) {
         replay_learn_pmtu(f->replay, h->pmtu);
+    }
     judge_agreed(j, p, flow, as);
     if (LIKELY(as != SEEN_COPY))
         check_transport(j, &a, as);
@@ -167,6 +169,7 @@ void judge_request(struct judge *j, const struct pkt *p, uint32_t flow)
         note_again(p, f);
     f->ackreq_run = p->bth.ackreq ? 0 : f->ackreq_run + 1;
     f->ackreq_run_max = max_u32(f->ackreq_run_max, f->ackreq_run);
+    past_request(&a, as);
     half_request(h, p, as);
     replay_request(f->replay, p, as, h);
 }

@@ -256,6 +256,8 @@ void judge_response(struct judge *j, const struct pkt *p, uint32_t flow)
     }
     if (p->op->flags & OPF_ACK && p->have & H_AETH && !early)
         check_acknowledge(j, &a);
+    if (LIKELY(!early && !twin))
+        past_response(j, &a);
     half_response(a.h, p);
     if (LIKELY(!early && !twin))
         replay_response(a.f->replay, p);
@@ -341,6 +343,7 @@ void judge_flow_end(struct judge *j, uint32_t flow)
     if (!f->half)
         return;
     note_requests(j, flow, f);
+    past_end(j, flow);
     if (f->half->service == SVC_RC && (peer == FLOW_NONE || !j->flows[peer].packets))
         judge_note(j, RULE_CAP_02, flow, f->first_frame, "one direction", "No packet of the other direction was seen.");
     if (f->half->copies)

@@ -1,0 +1,216 @@
+/* layer 3 (trace): the judge: rules that compare a packet with what was seen long before. */
+#include "src/trace/judge_impl.h"
+
+#include <stdlib.h>
+
+bool past_begin(struct jflow *f)
+{
+    struct past *t = f->past;
+
+    if (!t)
+        return (f->past = calloc(1, sizeof *t)) != NULL;
+    memset(t->answers, 0, sizeof t->answers); /* the counts for the notes stay */
+    memset(t->keys, 0, sizeof t->keys);
+    t->overtaken.have = false;
+    t->have_syndrome = false;
+    return true;
+}
+
+/* --- RDA-10: READs asked for again ----------------------------------------------------------------------------------------------- */
+
+static uint32_t payload_hash(const struct pkt *p)
+{
+    const uint8_t *d = p->data + p->payload_off;
+    uint64_t h = p->payload_len;
+    uint32_t i = 0;
+
+    for (; i + 8 <= p->payload_len; i += 8)
+        h = ((h ^ load_be64(d + i)) * UINT64_C(0x9e3779b97f4a7c15)) ^ h >> 29;
+    for (; i < p->payload_len; i++)
+        h = (h ^ d[i]) * UINT64_C(0x9e3779b97f4a7c15);
+    return (uint32_t)(h >> 32);
+}
+
+static void compare_answer(const struct judged *a)
+{
+    const struct pkt *p = a->p;
+    struct past *t = a->f->past;
+    struct past_answer now = {p->bth.psn, frame_u32(p), 0}, *old = &t->answers[p->bth.psn % PAST_ANSWERS];
+    const struct ask *k = half_ask(a->h, p->bth.psn, 0), *first = k;
+
+    if (!(p->op->flags & OPF_READ_RESP) || !k || p->payload_cap < p->payload_len || p->flags & PKT_CUT || !now.frame)
+        return;
+    for (unsigned n = 1; n < 8 && (k = half_ask(a->h, p->bth.psn, n)) != NULL; n++)
+        first = k;
+    now.hash = payload_hash(p);
+    if (UNLIKELY(old->frame && old->psn == now.psn && old->frame >= first->frame && half_ask(a->h, p->bth.psn, 1))) {
+        t->replayed++;
+        if (old->hash != now.hash && t->differ++ == 0)
+            t->differ_frame = now.frame;
+        t->replayed_frame = t->replayed_frame ? t->replayed_frame : now.frame;
+    }
+    *old = now;
+}
+
+/* --- RDA-13: R_Keys that were invalidated ----------------------------------------------------------------------------------------- */
+
+static void forget_keys(struct past *t)
+{
+    memset(t->keys, 0, sizeof t->keys);
+}
+
+/* A request that uses `rkey`, or by which its sender may learn of new keys. */
+static void use_key(struct past *t, const struct pkt *p, uint32_t rkey)
+{
+    bool known = false;
+
+    for (unsigned i = 0; i < PAST_KEYS; i++) {
+        struct past_key *k = &t->keys[i];
+        if (!k->frame || k->rkey != rkey || psn_diff(p->bth.psn, k->psn) <= 0)
+            continue;
+        known = true;
+        if (k->use_frame)
+            continue;
+        k->use_frame = frame_u32(p);
+        k->use_psn = p->bth.psn;
+        k->use_opcode = p->bth.opcode;
+    }
+    if (!known && p->op->flags & (OPF_READ_REQ | OPF_ATOMIC_REQ))
+        forget_keys(t); /* what it fetches may be a new key */
+}
+
+static void take_keys(const struct judged *a, enum seen_as as)
+{
+    const struct pkt *p = a->p;
+    struct past *t = a->f->past;
+
+    if (as != SEEN_NEW)
+        return;
+    if (p->have & H_IETH && p->op->flags & OPF_SEND)
+        t->keys[t->keys_at++ % PAST_KEYS] = (struct past_key){.rkey = p->ieth.rkey, .psn = p->bth.psn, .frame = frame_u32(p)};
+    else if (p->have & H_RETH && p->op->flags & (OPF_WRITE | OPF_READ_REQ) && p->reth.dmalen)
+        use_key(t, p, p->reth.rkey); /* without bytes no key is looked at */
+    else if (p->have & H_ATOMICETH)
+        use_key(t, p, p->atomiceth.rkey);
+}
+
+/* Whether the responder has sent anything of its own since, which may have told of a new registration. */
+static bool may_have_told(const struct judge *j, const struct judged *a, uint32_t since)
+{
+    uint32_t peer = conn_flow_at(j->conns, a->flow)->peer;
+    const struct half *o = peer == FLOW_NONE ? NULL : j->flows[peer].half;
+
+    return peer == FLOW_NONE || (o && o->have_next && (!o->last_frame || o->last_frame >= since));
+}
+
+static void check_key(struct judge *j, const struct judged *a, struct past_key *k)
+{
+    const struct pkt *p = a->p;
+    bool asks = opcode_table[k->use_opcode].flags & (OPF_READ_REQ | OPF_ATOMIC_REQ);
+    struct found f = found_of(RULE_RDA_13, a->flow);
+
+    if (aeth_type(p) != AETH_ACK || (asks ? p->op->flags & OPF_ACK || p->bth.psn != k->use_psn : psn_diff(p->bth.psn, k->use_psn) < 0))
+        return;
+    f.cause = k->frame;
+    f.lacks = j->backwards || a->h->disorder ? N_COMPLETE : 0;
+    f.expected = "NAK, remote access error";
+    f.seen = say(j, "%s of PSN %u", p->op->name, p->bth.psn);
+    f.text = say(j, "R_Key 0x%x was invalidated, and %s in frame %u uses it with success. Nothing that its responder sent on this connection in between could have told of a new registration.",
+                 k->rkey, opcode_name(k->use_opcode), k->use_frame);
+    if (!may_have_told(j, a, k->frame))
+        judge_found(j, p, f);
+    *k = (struct past_key){0};
+}
+
+/* --- RTX-13, ACK-09: notes ---------------------------------------------------------------------------------------------------------- */
+
+static void take_order(const struct judged *a, enum seen_as as)
+{
+    struct half *h = a->h;
+    struct past *t = a->f->past;
+    uint32_t psn = a->p->bth.psn;
+
+    if (as == SEEN_AGAIN || as == SEEN_OLD)
+        t->overtaken.have = false;
+    if (as != SEEN_LATE || h->service == SVC_UC || h->back || t->overtaken.have || !half_was_hole(h, psn, NULL) ||
+        (h->seq.have && h->seq.psn == psn) || (h->rnr.have && !h->rnr.resent))
+        return;
+    t->overtaken.have = true;
+    t->overtaken.frame = frame_u32(a->p);
+    t->overtaken.end = h->next;
+}
+
+static void settle_order(struct judge *j, const struct judged *a)
+{
+    struct past *t = a->f->past;
+
+    if (a->p->op->flags & OPF_ACK && aeth_type(a->p) != AETH_ACK) {
+        t->overtaken.have = false;
+        return;
+    }
+    if (psn_diff(response_proves(a->p), t->overtaken.end) < 0)
+        return;
+    t->overtaken.have = false;
+    if (t->reordered++ == 0)
+        t->reordered_frame = t->overtaken.frame;
+    t->at_responder = (judge_have(j, a->flow, a->p) & (N_TAP_RSP | N_COMPLETE)) == (N_TAP_RSP | N_COMPLETE);
+}
+
+static void take_credits(const struct judged *a)
+{
+    const struct half *h = a->h;
+    struct past *t = a->f->past;
+    bool other = t->have_syndrome && t->syndrome != a->p->aeth.syndrome;
+
+    if (!(a->p->op->flags & OPF_ACK) || aeth_type(a->p) != AETH_ACK || !(a->p->have & H_AETH))
+        return;
+    if (UNLIKELY(h->have_ack && h->ack_psn == a->p->bth.psn && h->last_frame < h->ack_frame && !h->again && !h->copies && !h->late)) {
+        if (t->unasked++ == 0)
+            t->unasked_frame = frame_u32(a->p);
+        t->unasked_news += other;
+    }
+    t->have_syndrome = true;
+    t->syndrome = a->p->aeth.syndrome;
+}
+
+/* --- All of it ------------------------------------------------------------------------------------------------------------------------ */
+
+void past_request(const struct judged *a, enum seen_as as)
+{
+    if (UNLIKELY(a->p->have & (H_IETH | H_RETH | H_ATOMICETH)))
+        take_keys(a, as);
+    if (UNLIKELY(as != SEEN_NEW))
+        take_order(a, as);
+}
+
+void past_response(struct judge *j, const struct judged *a)
+{
+    struct past *t = a->f->past;
+
+    if (UNLIKELY(t->overtaken.have))
+        settle_order(j, a);
+    compare_answer(a);
+    take_credits(a);
+    for (unsigned i = 0; i < PAST_KEYS && t->keys_at; i++)
+        if (UNLIKELY(t->keys[i].use_frame))
+            check_key(j, a, &t->keys[i]);
+}
+
+void past_end(struct judge *j, uint32_t flow)
+{
+    const struct past *t = j->flows[flow].past;
+
+    if (t->replayed)
+        judge_note(j, RULE_RDA_10, flow, t->differ ? t->differ_frame : t->replayed_frame,
+                   say(j, "%llu of %llu packets differ", (unsigned long long)t->differ, (unsigned long long)t->replayed),
+                   t->differ ? "READs asked for again are compared with their first answer: the memory has changed in between, or the responder reads something else."
+                             : "READs asked for again have the same data as their first answer.");
+    if (t->unasked)
+        judge_note(j, RULE_ACK_09, flow, t->unasked_frame,
+                   say(j, "%llu ACKs, %llu with other credits", (unsigned long long)t->unasked, (unsigned long long)t->unasked_news),
+                   "No request seen since the ACK before asks for them, and they acknowledge nothing new.");
+    if (t->reordered)
+        judge_note(j, RULE_RTX_13, flow, t->reordered_frame, say(j, "%llu times", (unsigned long long)t->reordered),
+                   t->at_responder ? "A packet came behind later ones, and was taken without a NAK: the responder puts packets in order by itself (--profile nv), or they were recorded out of order."
+                                   : "A packet came behind later ones, and was taken without a NAK: the responder puts packets in order by itself (--profile nv), the network did so behind this tap, or they were recorded out of order.");
+}
