@@ -1,5 +1,5 @@
 /* layer 4 (tool): `rdmagen connect`: both sides of ucmatose and udaddy, against real peers. */
-#include "gen/cli/live_cli.h"
+#include "gen/cli/live_cmd.h"
 #include "gen/matose.h"
 
 #include <ctype.h>
@@ -23,14 +23,12 @@ struct node {
 };
 
 struct job {
-    struct live_config config;
-    struct live live;
+    struct live_run run;
     struct matose_config talk;
-    const char *host;
-    uint8_t gid[16];
     uint16_t port;
-    bool server, leave, verbose, quiet;
-    int reject; /* reason or status to refuse requests with; negative: none */
+    bool leave, verbose;
+    bool rejects;
+    uint32_t reject; /* rejects: reason or status to refuse requests with */
     uint8_t data[196]; /* private data: what fits into a REP */
     uint8_t data_len;
     ns_t timeout, hold;
@@ -112,10 +110,10 @@ static void show_private(const uint8_t *data, unsigned len)
 
 static void show_open(const struct job *j, const struct node *n, const struct cm_conn *c)
 {
-    if (!j->verbose || j->quiet)
+    if (!j->verbose || j->run.quiet)
         return;
     printf("connection %u: %s, QPN 0x%06x to 0x%06x, %.3f ms", (unsigned)(n - j->nodes), live_addr_str(n->gid),
-           ep_qp(j->live.ep, n->m.qp)->qpn, c->peer.qpn, (double)(live_now() - n->began) / 1e6);
+           ep_qp(j->run.live.ep, n->m.qp)->qpn, c->peer.qpn, (double)(live_now() - n->began) / 1e6);
     show_private(c->peer.private_data, c->peer.private_len);
     printf("\n");
     fflush(stdout);
@@ -124,7 +122,7 @@ static void show_open(const struct job *j, const struct node *n, const struct cm
 /* Parameters of our side; `active`: of the request. */
 static void own_params(struct job *j, struct node *n, struct cm_params *p)
 {
-    live_cm_params(&j->live, p, n->m.qp, ep_pick_psn(j->live.ep), n->gid, j->port);
+    live_cm_params(&j->run.live, p, n->m.qp, ep_pick_psn(j->run.live.ep), n->gid, j->port);
     if (j->talk.ud)
         p->service_id = cm_service_ip(CM_PS_UDP, j->port);
     p->qkey = MATOSE_QKEY;
@@ -146,7 +144,7 @@ static void gid_of(uint8_t gid[16], const struct cm_conn *c, bool sidr)
 /* A request for which there is room: take it, or say why not. */
 static void take(struct job *j, struct node *n, const struct cm_conn *c, struct cm_answer *a)
 {
-    struct live *l = &j->live;
+    struct live *l = &j->run.live;
 
     gid_of(n->gid, c, j->talk.ud);
     if ((!j->talk.ud && !live_cm_peer(l, &a->peer, n->gid, 0)) || matose_init(&n->m, l->ep, &j->talk) < 0) {
@@ -177,11 +175,11 @@ static void on_request(void *user, const struct cm_conn *c, struct cm_answer *a)
     struct job *j = ((struct live *)user)->user;
     bool sidr = c->state == CM_ST_SIDR_REQ_RCVD;
 
-    if (!j->server || sidr != j->talk.ud ||
+    if (!j->run.server || sidr != j->talk.ud ||
         c->peer.service_id != cm_service_ip(sidr ? CM_PS_UDP : CM_PS_TCP, j->port))
         return;
-    if (j->reject >= 0) {
-        a->reason = (unsigned)j->reject;
+    if (j->rejects) {
+        a->reason = j->reject;
         j->refused++;
         return;
     }
@@ -199,8 +197,8 @@ static void resolved(struct job *j, struct node *n, const struct cm_conn *c)
     if (c->sidr_status != CM_SIDR_SUCCESS) {
         snprintf(why, sizeof why, "the service was refused: %s", cm_sidr_status_str(c->sidr_status));
         node_fail(j, n, why);
-    } else if (!live_path(&j->live, n->gid, &av) || matose_peer(&n->m, &av, c->peer.qpn, c->peer.qkey) < 0 ||
-               matose_open_ud(&n->m, ep_pick_psn(j->live.ep), live_now()) < 0) {
+    } else if (!live_path(&j->run.live, n->gid, &av) || matose_peer(&n->m, &av, c->peer.qpn, c->peer.qkey) < 0 ||
+               matose_open_ud(&n->m, ep_pick_psn(j->run.live.ep), live_now()) < 0) {
         node_fail(j, n, "no queue pair for the service");
     } else {
         n->open = true;
@@ -235,7 +233,7 @@ static void on_event(void *user, int qp, enum cm_event e, const struct cm_conn *
 
 static int start_node(struct job *j, struct node *n)
 {
-    struct live *l = &j->live;
+    struct live *l = &j->run.live;
     struct cm_params own;
     struct ep_peer peer;
     int r = matose_init(&n->m, l->ep, &j->talk);
@@ -243,7 +241,7 @@ static int start_node(struct job *j, struct node *n)
     n->used = true;
     n->began = live_now();
     j->taken++;
-    memcpy(n->gid, j->gid, 16);
+    memcpy(n->gid, j->run.gid, 16);
     if (r < 0)
         return r;
     live_cm_peer(l, &peer, n->gid, 0);
@@ -268,15 +266,15 @@ static unsigned count_nodes(const struct job *j, bool over)
 /* One turn of the loop: 0 or a negative errno. */
 static int turn(struct job *j, ns_t deadline)
 {
-    int r = live_step(&j->live, deadline), failed;
+    int r = live_step(&j->run.live, deadline), failed;
     const char *why;
 
-    while ((failed = live_failed_qp(&j->live, &why)) >= 0)
+    while ((failed = live_failed_qp(&j->run.live, &why)) >= 0)
         if (node_of(j, failed))
             node_fail(j, node_of(j, failed), why);
     for (unsigned i = 0; i < j->taken; i++) {
         struct node *n = &j->nodes[i];
-        const struct qp *qp = n->used ? ep_qp(j->live.ep, n->m.qp) : NULL;
+        const struct qp *qp = n->used ? ep_qp(j->run.live.ep, n->m.qp) : NULL;
         if (qp && !n->ready && !j->talk.ud && qp->state >= QPS_RTR && qp->state <= QPS_RTS) {
             matose_ready(&n->m, live_now());
             n->ready = true;
@@ -288,12 +286,12 @@ static int turn(struct job *j, ns_t deadline)
 /* Until all connections stand, or failed to. */
 static int make_connections(struct job *j)
 {
-    ns_t deadline = j->server ? NS_NEVER : live_now() + j->timeout;
+    ns_t deadline = j->run.server ? NS_NEVER : live_now() + j->timeout;
     int r = 0;
 
-    for (unsigned i = 0; r == 0 && !j->server && i < j->n; i++)
+    for (unsigned i = 0; r == 0 && !j->run.server && i < j->n; i++)
         r = start_node(j, &j->nodes[i]);
-    while (r == 0 && (j->reject >= 0 ? j->refused : count_nodes(j, false)) < j->n) {
+    while (r == 0 && (j->rejects ? j->refused : count_nodes(j, false)) < j->n) {
         r = turn(j, deadline);
         if (r == 0 && live_now() >= deadline)
             r = -ETIMEDOUT;
@@ -359,7 +357,7 @@ static void disconnect_all(struct job *j)
 {
     for (unsigned i = 0; i < j->taken; i++)
         if (j->nodes[i].open && !j->nodes[i].over)
-            cm_agent_disconnect(j->live.cm, j->nodes[i].m.qp, live_now());
+            cm_agent_disconnect(j->run.live.cm, j->nodes[i].m.qp, live_now());
 }
 
 /* Disconnect, or wait for the peer to do so; then give everything back. `asked`: disconnect now. */
@@ -379,9 +377,9 @@ static void leave(struct job *j, bool asked)
         disconnect_all(j);
     }
     for (; r == 0 && live_now() < linger;)
-        r = live_step(&j->live, linger);
+        r = live_step(&j->run.live, linger);
     for (unsigned i = 0; i < 3 && r == 0; i++)
-        r = live_step(&j->live, 0); /* the last message leaves */
+        r = live_step(&j->run.live, 0); /* the last message leaves */
 }
 
 static int report(struct job *j, int r)
@@ -399,35 +397,46 @@ static int report(struct job *j, int r)
     if (r == -ETIMEDOUT)
         cli_error("nothing came for %.0f s", (double)j->timeout / 1e9);
     else if (r < 0)
-        live_cli_error(r, j->host ? j->host : "peer");
+        live_cli_error(r, j->run.host ? j->run.host : "peer");
     if (wrong)
         cli_error("%llu messages came back different", (unsigned long long)wrong);
-    if (!j->quiet && j->reject >= 0)
+    if (!j->run.quiet && j->rejects)
         printf("%u refused\n", j->refused);
-    else if (!j->quiet)
+    else if (!j->run.quiet)
         printf("%u connections, %llu sent, %llu received, %llu wrong\n", open, (unsigned long long)sent,
                (unsigned long long)received, (unsigned long long)wrong);
     fflush(stdout);
     return r < 0 || j->failed || wrong ? EXIT_FOUND : EXIT_OK;
 }
 
-static int run(struct job *j)
+static int make_and_use(struct job *j)
 {
-    int r = j->server ? 0 : live_resolve(&j->live, j->gid, 3 * NS_PER_S), status;
+    int r = make_connections(j), status;
 
-    if (r < 0)
-        return live_cli_error(r, j->host);
-    r = make_connections(j);
     if (r == 0)
         r = converse(j);
     if (r == 0)
         r = hold(j);
-    leave(j, r < 0 || j->server || j->leave || j->failed);
+    leave(j, r < 0 || j->run.server || j->leave || j->failed);
     status = report(j, r);
     for (unsigned i = 0; i < j->taken; i++)
         if (j->nodes[i].used)
             matose_free(&j->nodes[i].m);
     return status;
+}
+
+static int run(void *job)
+{
+    struct job *j = job;
+    int r;
+
+    if (j->talk.ud && j->talk.size > j->run.live.mtu)
+        return cli_error("-S %u: a datagram has at most %u bytes here", j->talk.size, j->run.live.mtu);
+    j->nodes = calloc(j->n, sizeof *j->nodes);
+    if (!j->nodes)
+        return cli_error("out of memory");
+    r = j->run.server ? 0 : live_resolve(&j->run.live, j->run.gid, 3 * NS_PER_S);
+    return r < 0 ? live_cli_error(r, j->run.host) : make_and_use(j);
 }
 
 /* --- Options --- */
@@ -453,58 +462,11 @@ static int option_private(struct job *j, const char *arg)
     return 0;
 }
 
-static int option_number(struct job *j, int key, const char *arg)
+static int option(void *job, int key, const char *arg)
 {
-    uint64_t v = 0;
-    int r;
+    struct job *j = job;
 
     switch (key) {
-    case 'p':
-        r = live_number("-p", arg, 1, 65535, &v);
-        j->port = (uint16_t)v;
-        break;
-    case 'c':
-        r = live_number("-c", arg, 1, CONNECTIONS, &v);
-        j->n = (unsigned)v;
-        break;
-    case 'C':
-        r = live_number("-C", arg, 0, 100000, &v);
-        j->talk.count = (uint32_t)v;
-        break;
-    case 'S':
-        r = live_number("-S", arg, 1, 1u << 20, &v);
-        j->talk.size = (uint32_t)v;
-        break;
-    case KEY_RECVS:
-        r = live_number("--recvs", arg, 1, 100000, &v);
-        j->talk.recvs = (uint32_t)v;
-        break;
-    case KEY_HOLD:
-        r = live_number("--hold", arg, 0, 86400, &v);
-        j->hold = (ns_t)v * NS_PER_S;
-        break;
-    case KEY_REJECT:
-        r = live_number("--reject", arg, 1, 65535, &v);
-        j->reject = (int)v;
-        break;
-    default:
-        r = live_number("--timeout", arg, 1, 86400, &v);
-        j->timeout = (ns_t)v * NS_PER_S;
-    }
-    return r;
-}
-
-static int option(struct job *j, int key, const char *arg)
-{
-    bool mine;
-    int r = live_option(&j->config, key, arg, &mine);
-
-    if (mine)
-        return r;
-    switch (key) {
-    case 's':
-        j->server = true;
-        break;
     case 'u':
         j->talk.ud = true;
         break;
@@ -517,16 +479,25 @@ static int option(struct job *j, int key, const char *arg)
     case 'v':
         j->verbose = true;
         break;
-    case 'q':
-        j->quiet = true;
-        break;
-    case '6':
-        j->config.want6 = true;
-        break;
     case KEY_PRIVATE:
         return option_private(j, arg);
-    default:
-        return option_number(j, key, arg);
+    case 'p':
+        return live_port("-p", arg, 1, &j->port);
+    case 'c':
+        return live_number32("-c", arg, 1, CONNECTIONS, &j->n);
+    case 'C':
+        return live_number32("-C", arg, 0, 100000, &j->talk.count);
+    case 'S':
+        return live_number32("-S", arg, 1, 1u << 20, &j->talk.size);
+    case KEY_RECVS:
+        return live_number32("--recvs", arg, 1, 100000, &j->talk.recvs);
+    case KEY_HOLD:
+        return live_seconds("--hold", arg, 0, &j->hold);
+    case KEY_REJECT:
+        j->rejects = true;
+        return live_number32("--reject", arg, 1, 65535, &j->reject);
+    case KEY_TIMEOUT:
+        return live_seconds("--timeout", arg, 1, &j->timeout);
     }
     return 0;
 }
@@ -534,56 +505,28 @@ static int option(struct job *j, int key, const char *arg)
 /* What options must not be given together: 0 or the exit status. */
 static int consistent(struct job *j)
 {
-    unsigned attr = j->talk.ud ? j->server ? CM_SIDR_REP : CM_SIDR_REQ : j->server ? CM_REP : CM_REQ;
-    unsigned room = cm_private_max(attr) - (j->server ? 0 : CM_IP_LEN);
+    unsigned attr = j->talk.ud ? j->run.server ? CM_SIDR_REP : CM_SIDR_REQ : j->run.server ? CM_REP : CM_REQ;
+    unsigned room = cm_private_max(attr) - (j->run.server ? 0 : CM_IP_LEN);
 
-    if (!j->server && j->reject >= 0)
+    if (!j->run.server && j->rejects)
         return cli_error("--reject is for the server (-s)");
     if (j->reject > 255 && j->talk.ud)
-        return cli_error("--reject %d: a status is at most 255", j->reject);
+        return cli_error("--reject %u: a status is at most 255", j->reject);
     if (j->data_len > room)
         return cli_error("--private: there is room for %u bytes here", room);
     if ((uint64_t)j->n * j->talk.count * j->talk.size > MEMORY)
         return cli_error("-c %u -C %u -S %u: more than 1 GiB of messages", j->n, j->talk.count, j->talk.size);
     if (!j->port)
         j->port = j->talk.ud ? MATOSE_UD_PORT : MATOSE_PORT;
-    j->talk.passive = j->server;
+    j->talk.passive = j->run.server;
     return 0;
 }
 
-static int operands(struct job *j, int n, char **argv)
+static int operands(void *job, int n, char **argv)
 {
-    int r = consistent(j);
+    int r = consistent(job);
 
-    if (r)
-        return r;
-    if (j->server ? n != 0 : n != 1)
-        return cli_error(j->server ? "connect -s takes no HOST" : "connect: one HOST is expected (or -s)");
-    j->host = j->server ? NULL : argv[0];
-    if (j->host && !live_parse_host(j->host, j->gid))
-        return cli_error("%s is no address, and no host of this name is known", j->host);
-    if (j->host)
-        j->config.peer = j->gid;
-    return -1;
-}
-
-/* -1: go on, else the exit status. */
-static int parse(struct job *j, int argc, char **argv)
-{
-    struct opt_state s;
-    struct buf b = {0};
-    const char *arg;
-    int key, operand = argc, r = 0;
-
-    opt_start(&s, defs, argc, argv);
-    while (r == 0 && (key = opt_next(&s, &arg, &operand)) != 0)
-        r = key == 'h' ? -2 : key < 0 ? EXIT_BAD : option(j, key, arg);
-    opt_end(&s);
-    if (r == -2) {
-        cmd_connect_help(&b);
-        return cli_show(&b);
-    }
-    return r ? r : operands(j, argc - operand, argv + operand);
+    return r ? r : live_cmd_peer(job, n, argv);
 }
 
 static bool path_of(void *user, const uint8_t gid[16], struct av *av)
@@ -591,40 +534,33 @@ static bool path_of(void *user, const uint8_t gid[16], struct av *av)
     return live_path(user, gid, av);
 }
 
-static int open_and_run(struct job *j)
+static void defaults(void *job)
 {
-    int r;
+    struct job *j = job;
 
-    j->config.side = j->server;
-    r = live_cli_open(&j->live, &j->config);
+    j->n = 1;
+    j->timeout = 10 * NS_PER_S;
+    j->talk = (struct matose_config){.size = MATOSE_SIZE, .count = MATOSE_COUNT, .path = path_of, .user = &j->run.live};
+    j->run.config.request = on_request;
+    j->run.config.event = on_event;
+}
 
-    if (r)
-        return r;
-    if (j->talk.ud && j->talk.size > j->live.mtu)
-        r = cli_error("-S %u: a datagram has at most %u bytes here", j->talk.size, j->live.mtu);
-    return live_cli_close(&j->live, &j->config, r ? r : run(j));
+static void stop(void *job)
+{
+    free(((struct job *)job)->nodes);
 }
 
 int cmd_connect(int argc, char **argv)
 {
-    struct job *j = calloc(1, sizeof *j);
-    int r;
+    static const struct live_cmd cmd = {.size = sizeof(struct job),
+                                         .defs = defs,
+                                         .help = cmd_connect_help,
+                                         .sides = true,
+                                         .defaults = defaults,
+                                         .option = option,
+                                         .operands = operands,
+                                         .run = run,
+                                         .stop = stop};
 
-    if (!j)
-        return cli_error("out of memory");
-    j->n = 1;
-    j->reject = -1;
-    j->timeout = 10 * NS_PER_S;
-    j->talk = (struct matose_config){.size = MATOSE_SIZE, .count = MATOSE_COUNT, .path = path_of, .user = &j->live};
-    j->config.request = on_request;
-    j->config.event = on_event;
-    j->config.user = j;
-    r = parse(j, argc, argv);
-    if (r < 0) {
-        j->nodes = calloc(j->n, sizeof *j->nodes);
-        r = j->nodes ? open_and_run(j) : cli_error("out of memory");
-    }
-    free(j->nodes);
-    free(j);
-    return r;
+    return live_cmd_main(&cmd, argc, argv);
 }

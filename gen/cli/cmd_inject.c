@@ -1,4 +1,5 @@
 /* layer 4 (tool): `rdmagen inject`: options and the loop that forwards. */
+#include "gen/cli/live_cmd.h"
 #include "gen/cli/inject_cli.h"
 #include "gen/live_host.h"
 
@@ -244,8 +245,9 @@ static int add_event(struct inject *j, const char *arg)
     return 0;
 }
 
-static int option(struct inject *j, int key, const char *arg)
+static int option(void *job, int key, const char *arg)
 {
+    struct inject *j = job;
     struct token t = token_of(arg ? arg : "");
 
     switch (key) {
@@ -276,35 +278,22 @@ static int option(struct inject *j, int key, const char *arg)
     return 0;
 }
 
-/* Options and operands; -1: go on, else the exit status. */
-static int parse(struct inject *j, int argc, char **argv)
+static int operands(void *job, int n, char **argv)
 {
-    int key, operand = argc, r = 0;
-    struct opt_state s;
-    struct buf b = {0};
-    const char *arg;
+    struct inject *j = job;
 
-    opt_start(&s, defs, argc, argv);
-    while (r == 0 && (key = opt_next(&s, &arg, &operand)) != 0)
-        r = key < 0 ? EXIT_BAD : key == 'h' ? -2 : option(j, key, arg);
-    opt_end(&s);
-    if (r == -2) {
-        cmd_inject_help(&b);
-        return cli_show(&b);
-    }
-    if (r)
-        return r;
-    if (operand + 2 != argc)
+    if (n != 2)
         return cli_error("inject: two interfaces are expected");
-    j->name[0] = argv[operand];
-    j->name[1] = argv[operand + 1];
+    j->name[0] = argv[0];
+    j->name[1] = argv[1];
     if (strcmp(j->name[0], j->name[1]) == 0)
         return cli_error("inject: %s is given twice", j->name[0]);
-    return -1;
+    return 0;
 }
 
 int cmd_inject(int argc, char **argv)
 {
+    static const struct live_cmd cmd = {.defs = defs, .help = cmd_inject_help, .option = option, .operands = operands};
     struct inject j = {.count = UINT64_MAX, .seed = 1, .events = event_list_new()};
     int r, e;
 
@@ -312,7 +301,7 @@ int cmd_inject(int argc, char **argv)
         event_list_free(j.events);
         return cli_error("out of memory");
     }
-    r = parse(&j, argc, argv);
+    r = live_cmd_parse(&cmd, NULL, &j, argc, argv);
     if (r < 0) {
         r = open_all(&j);
         if (r == 0) {

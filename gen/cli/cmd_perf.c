@@ -1,4 +1,5 @@
 /* layer 4 (tool): `rdmagen write|read|send|cas|faa`: traffic as perftest's clients make it, towards a real peer. */
+#include "gen/cli/live_cmd.h"
 #include "gen/cli/perf_cli.h"
 #include "gen/pingpong.h"
 #include "gen/text.h"
@@ -13,12 +14,10 @@
 #define SIZE_MAX_ (1u << 30)
 
 struct job {
-    struct live_config config;
-    struct live live;
+    struct live_run run;
     struct perf_client perf;
-    const char *host, *tcp, *json_file;
-    uint8_t gid[16];
-    bool json, quiet, given[5]; /* given: of the options that tell a peer by hand */
+    const char *tcp, *json_file;
+    bool json, given[5]; /* given: of the options that tell a peer by hand */
 };
 
 enum {
@@ -77,33 +76,6 @@ void cmd_perf_help(struct buf *b)
 
 /* --- Options --- */
 
-/* Options with a number of 32 bits: where it goes, and its range. */
-static int option_number(struct load_config *c, int key, const char *arg, bool *mine)
-{
-    const struct {
-        int key;
-        const char *name;
-        uint64_t min, max;
-        uint32_t *to;
-    } numbers[] = {
-        {'q', "-q", 1, 1024, &c->qps},
-        {'t', "-t", 1, 16384, &c->depth},
-        {'b', "-b", 1, 16384, &c->batch},
-    };
-    uint64_t v;
-
-    for (size_t i = 0; i < ARRAY_LEN(numbers); i++)
-        if (key == numbers[i].key) {
-            int r = live_number(numbers[i].name, arg, numbers[i].min, numbers[i].max, &v);
-            *mine = true;
-            if (r == 0)
-                *numbers[i].to = (uint32_t)v;
-            return r;
-        }
-    *mine = false;
-    return 0;
-}
-
 static int option_size(struct load_config *c, const char *arg)
 {
     struct token t = token_of(arg);
@@ -113,6 +85,15 @@ static int option_size(struct load_config *c, const char *arg)
         return cli_error("-s %s: expected a number from 1 to 1G", arg);
     c->size = (uint32_t)v;
     return 0;
+}
+
+static int option_outs(struct load_config *c, const char *arg)
+{
+    uint64_t v = 0;
+    int r = live_number("-o", arg, 1, 16, &v);
+
+    c->outs = (uint8_t)v;
+    return r;
 }
 
 static int option_rate(struct load_config *c, const char *arg)
@@ -174,17 +155,13 @@ static int option_hand(struct job *j, int key, const char *arg, bool *mine)
     return r;
 }
 
-static int option(struct job *j, int key, const char *arg)
+static int option(void *job, int key, const char *arg)
 {
+    struct job *j = job;
     struct load_config *c = &j->perf.config;
-    uint64_t v = 0;
     bool mine;
-    int r = live_option(&j->config, key, arg, &mine);
+    int r = option_hand(j, key, arg, &mine);
 
-    if (!mine)
-        r = option_number(c, key, arg, &mine);
-    if (!mine)
-        r = option_hand(j, key, arg, &mine);
     if (mine)
         return r;
     switch (key) {
@@ -193,13 +170,15 @@ static int option(struct job *j, int key, const char *arg)
     case 'n':
         return live_number("-n", arg, 1, UINT64_MAX, &c->iters);
     case 'D':
-        r = live_number("-D", arg, 1, 86400, &v);
-        c->duration = (ns_t)v * NS_PER_S;
-        break;
+        return live_seconds("-D", arg, 1, &c->duration);
+    case 'q':
+        return live_number32("-q", arg, 1, 1024, &c->qps);
+    case 't':
+        return live_number32("-t", arg, 1, 16384, &c->depth);
     case 'o':
-        r = live_number("-o", arg, 1, 16, &v);
-        c->outs = (uint8_t)v;
-        break;
+        return option_outs(c, arg);
+    case 'b':
+        return live_number32("-b", arg, 1, 16384, &c->batch);
     case 'c':
         return live_type(arg, &c->type);
     case KEY_RATE:
@@ -211,9 +190,7 @@ static int option(struct job *j, int key, const char *arg)
         c->validate = true;
         break;
     case 'p':
-        r = live_number("-p", arg, 1, 65535, &v);
-        j->perf.port = (uint16_t)v;
-        break;
+        return live_port("-p", arg, 1, &j->perf.port);
     case 'R':
         j->perf.rdma_cm = true;
         break;
@@ -227,14 +204,12 @@ static int option(struct job *j, int key, const char *arg)
         j->json_file = arg;
         break;
     case KEY_QUIET:
-        j->quiet = true;
+        j->run.quiet = true;
         break;
     case KEY_TIMEOUT:
-        r = live_number("--timeout", arg, 1, 86400, &v);
-        j->perf.timeout = (ns_t)v * NS_PER_S;
-        break;
+        return live_seconds("--timeout", arg, 1, &j->perf.timeout);
     }
-    return r;
+    return 0;
 }
 
 /* What does not go together; fills in defaults. 0 or the exit status. */
@@ -279,33 +254,12 @@ static int settle(struct job *j)
     return 0;
 }
 
-/* -1: go on, else the exit status. */
-static int parse(struct job *j, int argc, char **argv)
+static int operands(void *job, int n, char **argv)
 {
-    struct opt_state s;
-    struct buf b = {0};
-    const char *arg;
-    int key, operand = argc, r = 0;
+    struct job *j = job;
+    int r = n == 1 ? settle(j) : cli_error("%s: one HOST is expected", j->run.name);
 
-    opt_start(&s, defs, argc, argv);
-    while (r == 0 && (key = opt_next(&s, &arg, &operand)) != 0)
-        r = key == 'h' ? -2 : key < 0 ? EXIT_BAD : option(j, key, arg);
-    opt_end(&s);
-    if (r == -2) {
-        cmd_perf_help(&b);
-        return cli_show(&b);
-    }
-    if (r == 0 && argc - operand != 1)
-        r = cli_error("%s: one HOST is expected", argv[0]);
-    if (r == 0)
-        r = settle(j);
-    if (r)
-        return r;
-    j->host = argv[operand];
-    if (!live_parse_host(j->host, j->gid))
-        return cli_error("%s is no address, and no host of this name is known", j->host);
-    j->config.peer = j->gid;
-    return -1;
+    return r ? r : live_cmd_host(&j->run, argv[0]);
 }
 
 /* --- Running --- */
@@ -325,8 +279,8 @@ static void show_keys(void *user, const struct load *l)
     const struct job *j = user;
     const struct perftest_keys *k = &l->qp[0].own;
 
-    if (!j->quiet && j->perf.exchange == PERF_BY_HAND) {
-        printf("local address %s, QPN 0x%06x, first PSN 0x%06x\n", live_addr_str(j->live.id.gid), k->qpn, k->psn);
+    if (!j->run.quiet && j->perf.exchange == PERF_BY_HAND) {
+        printf("local address %s, QPN 0x%06x, first PSN 0x%06x\n", live_addr_str(j->run.live.id.gid), k->qpn, k->psn);
         fflush(stdout);
     }
 }
@@ -336,7 +290,7 @@ static int report(struct job *j)
     struct buf b = {0};
     int r = 0;
 
-    if (!j->quiet && (!j->json || j->json_file)) {
+    if (!j->run.quiet && (!j->json || j->json_file)) {
         perf_text(&b, &j->perf);
         r = cli_show(&b);
     }
@@ -349,16 +303,16 @@ static int report(struct job *j)
     return r;
 }
 
-static int run(struct job *j)
+static int measure(struct job *j)
 {
     struct perf_client *p = &j->perf;
-    bool show = !j->quiet && isatty(STDERR_FILENO);
+    bool show = !j->run.quiet && isatty(STDERR_FILENO);
     struct load_stats s;
     int r, status = EXIT_OK;
 
-    p->live = &j->live;
-    p->host = j->tcp && !p->rdma_cm ? j->tcp : j->host;
-    p->gid = j->gid;
+    p->live = &j->run.live;
+    p->host = j->tcp && !p->rdma_cm ? j->tcp : j->run.host;
+    p->gid = j->run.gid;
     p->progress = show ? show_progress : NULL;
     p->made = show_keys;
     p->user = j;
@@ -385,39 +339,42 @@ static int run(struct job *j)
     return r ? r : p->interrupted ? EXIT_FOUND : status;
 }
 
-static int open_and_run(struct job *j)
+static int run(void *job)
 {
+    struct job *j = job;
     struct load_config *c = &j->perf.config;
-    int r = live_cli_open(&j->live, &j->config);
+    int r;
 
-    if (r)
-        return r;
     if (c->type == QPT_UD && c->size == SIZE_BW)
-        c->size = j->live.mtu;
-    if (c->type == QPT_UD && c->size > j->live.mtu)
-        r = cli_error("-s %u: a datagram has at most %u bytes here", c->size, j->live.mtu);
-    if (r == 0) {
-        r = run(j);
-        perf_client_free(&j->perf);
-    }
-    return live_cli_close(&j->live, &j->config, r);
+        c->size = j->run.live.mtu;
+    if (c->type == QPT_UD && c->size > j->run.live.mtu)
+        return cli_error("-s %u: a datagram has at most %u bytes here", c->size, j->run.live.mtu);
+    r = measure(j);
+    perf_client_free(&j->perf);
+    return r;
+}
+
+static void defaults(void *job)
+{
+    struct job *j = job;
+
+    j->perf.config =
+        (struct load_config){.op = (uint8_t)load_op_find(j->run.name), .qps = 1, .depth = 128, .batch = 1, .outs = 16};
+    j->perf.port = PERFTEST_PORT;
+    j->perf.timeout = 10 * NS_PER_S;
+    j->run.config.event = perf_client_event;
+    j->run.config.user = &j->perf;
 }
 
 int cmd_perf(int argc, char **argv)
 {
-    struct job *j = calloc(1, sizeof *j);
-    int r;
+    static const struct live_cmd cmd = {.size = sizeof(struct job),
+                                         .defs = defs,
+                                         .help = cmd_perf_help,
+                                         .defaults = defaults,
+                                         .option = option,
+                                         .operands = operands,
+                                         .run = run};
 
-    if (!j)
-        return cli_error("out of memory");
-    j->perf.config = (struct load_config){.op = (uint8_t)load_op_find(argv[0]), .qps = 1, .depth = 128, .batch = 1, .outs = 16};
-    j->perf.port = PERFTEST_PORT;
-    j->config.event = perf_client_event;
-    j->config.user = &j->perf;
-    j->perf.timeout = 10 * NS_PER_S;
-    r = parse(j, argc, argv);
-    if (r < 0)
-        r = open_and_run(j);
-    free(j);
-    return r;
+    return live_cmd_main(&cmd, argc, argv);
 }

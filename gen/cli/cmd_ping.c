@@ -1,5 +1,5 @@
 /* layer 4 (tool): `rdmagen ping`: both sides of rping, against real peers. */
-#include "gen/cli/live_cli.h"
+#include "gen/cli/live_cmd.h"
 #include "gen/rping.h"
 
 #include <errno.h>
@@ -12,14 +12,11 @@
 #define LINE_MAX_    72 /* bytes of data shown */
 
 struct ping {
-    struct live_config config;
-    struct live live;
-    const char *host;
-    uint8_t gid[16]; /* the peer's */
+    struct live_run run;
     uint16_t port;
     uint64_t count; /* 0: until interrupted */
     uint32_t size;
-    bool server, persistent, validate, verbose, quiet;
+    bool persistent, validate, verbose;
     ns_t timeout; /* of a ping */
     struct rping rping;
     bool busy;                         /* rping holds a queue pair */
@@ -69,7 +66,7 @@ static void on_request(void *user, const struct cm_conn *c, struct cm_answer *a)
     struct ping *p = l->user;
     struct cm_params listener;
 
-    if (!p->server || c->state == CM_ST_SIDR_REQ_RCVD || c->peer.service_id != cm_service_ip(CM_PS_TCP, p->port))
+    if (!p->run.server || c->state == CM_ST_SIDR_REQ_RCVD || c->peer.service_id != cm_service_ip(CM_PS_TCP, p->port))
         return;
     a->reason = CM_REJ_NO_QP;
     if (p->busy || !live_cm_peer(l, &a->peer, c->peer.path.sgid, ACCESS_REMOTE_READ | ACCESS_REMOTE_WRITE))
@@ -84,7 +81,7 @@ static void on_request(void *user, const struct cm_conn *c, struct cm_answer *a)
         rping_free(&p->rping);
         return;
     }
-    memcpy(p->gid, c->peer.path.sgid, 16);
+    memcpy(p->run.gid, c->peer.path.sgid, 16);
     a->own = listener;
     a->own.has_ip = 0;
     a->own.tid = 0;
@@ -117,13 +114,13 @@ static void show(const struct ping *p)
     const char *text;
     uint32_t n = rping_text(r, &text, LINE_MAX_);
 
-    if (p->quiet)
+    if (p->run.quiet)
         return;
-    if (!p->server)
-        printf("%u bytes from %s: ping %llu time=%.3f ms\n", r->got, live_addr_str(p->gid),
+    if (!p->run.server)
+        printf("%u bytes from %s: ping %llu time=%.3f ms\n", r->got, live_addr_str(p->run.gid),
                (unsigned long long)r->done - 1, (double)r->took / 1e6);
     if (p->verbose)
-        printf("%sping data: %.*s\n", p->server ? "server " : "", (int)n, text);
+        printf("%sping data: %.*s\n", p->run.server ? "server " : "", (int)n, text);
     fflush(stdout);
 }
 
@@ -143,9 +140,9 @@ static void account(struct ping *p)
 
 static int summary(const struct ping *p)
 {
-    if (!p->quiet && p->server)
+    if (!p->run.quiet && p->run.server)
         printf("%llu pings served, %llu wrong\n", (unsigned long long)p->done, (unsigned long long)p->mismatches);
-    else if (!p->quiet)
+    else if (!p->run.quiet)
         printf("%llu pings, %llu wrong, time min/avg/max = %.3f/%.3f/%.3f ms\n", (unsigned long long)p->done,
                (unsigned long long)p->mismatches, (double)p->min / 1e6,
                p->done ? (double)p->sum / (double)p->done / 1e6 : 0.0, (double)p->max / 1e6);
@@ -158,12 +155,12 @@ static int summary(const struct ping *p)
 /* One turn of the loop; 0 or a negative errno. */
 static int turn(struct ping *p, ns_t deadline)
 {
-    int r = live_step(&p->live, deadline);
-    const struct qp *qp = p->busy ? ep_qp(p->live.ep, p->rping.qp) : NULL;
+    int r = live_step(&p->run.live, deadline);
+    const struct qp *qp = p->busy ? ep_qp(p->run.live.ep, p->rping.qp) : NULL;
     const char *why;
     int failed;
 
-    while ((failed = live_failed_qp(&p->live, &why)) >= 0)
+    while ((failed = live_failed_qp(&p->run.live, &why)) >= 0)
         if (qp && failed == p->rping.qp)
             rping_fail(&p->rping, "%s", why);
     if (qp && !p->ready && qp->state >= QPS_RTR && qp->state <= QPS_RTS) {
@@ -181,34 +178,34 @@ static void leave(struct ping *p)
 
     live_go_on();
     if (!p->gone)
-        r = cm_agent_disconnect(p->live.cm, p->rping.qp, live_now());
+        r = cm_agent_disconnect(p->run.live.cm, p->rping.qp, live_now());
     while (r == 0 && live_now() < end) {
-        const struct cm_conn *c = cm_agent_conn(p->live.cm, p->rping.qp);
+        const struct cm_conn *c = cm_agent_conn(p->run.live.cm, p->rping.qp);
         if (!c || (c->state != CM_ST_DREQ_SENT && !c->pending && !c->events))
             break;
         r = turn(p, end);
     }
     for (unsigned i = 0; i < 3 && r == 0; i++)
-        r = live_step(&p->live, 0); /* the last message leaves */
+        r = live_step(&p->run.live, 0); /* the last message leaves */
     rping_free(&p->rping);
     p->busy = false;
 }
 
 static int start_client(struct ping *p)
 {
-    struct live *l = &p->live;
+    struct live *l = &p->run.live;
     uint32_t psn = ep_pick_psn(l->ep);
     struct cm_params own;
     struct ep_peer peer;
-    int r = live_resolve(l, p->gid, 3 * NS_PER_S);
+    int r = live_resolve(l, p->run.gid, 3 * NS_PER_S);
 
     if (r < 0)
-        return live_cli_error(r, p->host);
+        return live_cli_error(r, p->run.host);
     r = rping_init(&p->rping, l->ep, false, p->size, p->validate);
     p->busy = true;
-    live_cm_peer(l, &peer, p->gid, ACCESS_REMOTE_READ | ACCESS_REMOTE_WRITE);
+    live_cm_peer(l, &peer, p->run.gid, ACCESS_REMOTE_READ | ACCESS_REMOTE_WRITE);
     if (r == 0) {
-        live_cm_params(l, &own, p->rping.qp, psn, p->gid, p->port);
+        live_cm_params(l, &own, p->rping.qp, psn, p->run.gid, p->port);
         r = cm_agent_connect(l->cm, p->rping.qp, &own, &peer, live_now()) ? 0 : -ENOMEM;
     }
     return r < 0 ? cli_error("%s", strerror(-r)) : 0;
@@ -227,7 +224,7 @@ static int converse(struct ping *p)
     int r = 0;
 
     while (!finished(p) && !p->gone && p->rping.state != RPING_FAILED) {
-        if (!p->server && p->rping.state == RPING_IDLE) {
+        if (!p->run.server && p->rping.state == RPING_IDLE) {
             rping_start(&p->rping, live_now());
         }
         if (p->rping.state == RPING_IDLE) {
@@ -256,10 +253,10 @@ static void judge(struct ping *p, int r)
     bool flushed = p->gone && p->end == CM_EV_DISCONNECTED;
 
     if (r < 0 && r != -EINTR) {
-        live_cli_error(r, p->host);
+        live_cli_error(r, p->run.host);
         p->failed++;
     } else if (flushed) { /* requests under way were flushed, whose completions say less */
-        if (!p->server && !finished(p)) {
+        if (!p->run.server && !finished(p)) {
             cli_error("the peer has disconnected");
             p->failed++;
         }
@@ -296,7 +293,7 @@ static int server(struct ping *p)
 
     do {
         while (r == 0 && !p->busy)
-            r = live_step(&p->live, NS_NEVER);
+            r = live_step(&p->run.live, NS_NEVER);
         while (r == 0 && p->busy && !p->connected && !p->gone)
             r = turn(p, NS_NEVER);
         if (r == 0)
@@ -314,18 +311,11 @@ static int server(struct ping *p)
 
 /* --- Options --- */
 
-static int option(struct ping *p, int key, const char *arg)
+static int option(void *job, int key, const char *arg)
 {
-    bool mine;
-    uint64_t v = 0;
-    int r = live_option(&p->config, key, arg, &mine);
+    struct ping *p = job;
 
-    if (mine)
-        return r;
     switch (key) {
-    case 's':
-        p->server = true;
-        break;
     case 'P':
         p->persistent = true;
         break;
@@ -335,83 +325,46 @@ static int option(struct ping *p, int key, const char *arg)
     case 'v':
         p->verbose = true;
         break;
-    case 'q':
-        p->quiet = true;
-        break;
-    case '6':
-        p->config.want6 = true;
-        break;
     case 'p':
-        r = live_number("-p", arg, 1, 65535, &v);
-        p->port = (uint16_t)v;
-        break;
+        return live_port("-p", arg, 1, &p->port);
     case 'C':
-        r = live_number("-C", arg, 1, UINT64_MAX, &p->count);
-        break;
+        return live_number("-C", arg, 1, UINT64_MAX, &p->count);
     case 'S':
-        r = live_number("-S", arg, RPING_SIZE_MIN, RPING_SIZE_MAX, &v);
-        p->size = (uint32_t)v;
-        break;
+        return live_number32("-S", arg, RPING_SIZE_MIN, RPING_SIZE_MAX, &p->size);
     case KEY_TIMEOUT:
-        r = live_number("--timeout", arg, 1, 86400, &v);
-        p->timeout = (ns_t)v * NS_PER_S;
-        break;
+        return live_seconds("--timeout", arg, 1, &p->timeout);
     }
-    return r;
+    return 0;
 }
 
-/* Options and operand; -1: go on, else the exit status. */
-static int parse(struct ping *p, int argc, char **argv)
+static void defaults(void *job)
 {
-    struct opt_state s;
-    struct buf b = {0};
-    const char *arg;
-    int key, operand = argc, r = 0;
+    struct ping *p = job;
 
-    opt_start(&s, defs, argc, argv);
-    while (r == 0 && (key = opt_next(&s, &arg, &operand)) != 0) {
-        if (key < 0 || key == 'h')
-            r = key < 0 ? EXIT_BAD : -2;
-        else
-            r = option(p, key, arg);
-    }
-    opt_end(&s);
-    if (r == -2) {
-        cmd_ping_help(&b);
-        return cli_show(&b);
-    }
-    if (r)
-        return r;
-    if (p->server ? operand != argc : operand + 1 != argc)
-        return cli_error(p->server ? "ping -s takes no HOST" : "ping: one HOST is expected (or -s)");
-    p->host = p->server ? NULL : argv[operand];
-    if (p->host && !live_parse_host(p->host, p->gid))
-        return cli_error("%s is no address, and no host of this name is known", p->host);
-    if (p->host)
-        p->config.peer = p->gid;
-    return -1;
+    p->port = RPING_PORT;
+    p->size = 64;
+    p->timeout = 10 * NS_PER_S;
+    p->run.config.request = on_request;
+    p->run.config.event = on_event;
+}
+
+static int run(void *job)
+{
+    struct ping *p = job;
+
+    return p->run.server ? server(p) : client(p);
 }
 
 int cmd_ping(int argc, char **argv)
 {
-    struct ping *p = calloc(1, sizeof *p);
-    int r;
+    static const struct live_cmd cmd = {.size = sizeof(struct ping),
+                                         .defs = defs,
+                                         .help = cmd_ping_help,
+                                         .sides = true,
+                                         .defaults = defaults,
+                                         .option = option,
+                                         .operands = live_cmd_peer,
+                                         .run = run};
 
-    if (!p)
-        return cli_error("out of memory");
-    p->port = RPING_PORT;
-    p->size = 64;
-    p->timeout = 10 * NS_PER_S;
-    p->config.request = on_request;
-    p->config.event = on_event;
-    p->config.user = p;
-    r = parse(p, argc, argv);
-    if (r < 0) {
-        p->config.side = p->server;
-        r = live_cli_open(&p->live, &p->config);
-        if (r == 0)
-            r = live_cli_close(&p->live, &p->config, p->server ? server(p) : client(p));
-    }
-    free(p);
-    return r;
+    return live_cmd_main(&cmd, argc, argv);
 }

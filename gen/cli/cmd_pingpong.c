@@ -1,7 +1,7 @@
 /* layer 4 (tool): `rdmagen pingpong`: both sides of ibv_rc_pingpong, ibv_uc_pingpong and ibv_ud_pingpong, against real
  * peers. */
 #include "gen/chan.h"
-#include "gen/cli/live_cli.h"
+#include "gen/cli/live_cmd.h"
 #include "gen/pingpong.h"
 
 #include <errno.h>
@@ -11,15 +11,12 @@
 #define DONE "done"
 
 struct job {
-    struct live_config config;
-    struct live live;
+    struct live_run run;
     struct pingpong_config talk;
     struct pingpong pp;
     struct pingpong_addr own[PINGPONG_QPS], peer[PINGPONG_QPS];
-    const char *host, *tcp; /* tcp: HOST[:PORT] of the exchange */
-    uint8_t gid[16];
+    const char *tcp; /* HOST[:PORT] of the exchange */
     uint16_t port;
-    bool server, quiet;
     ns_t timeout; /* of a message */
     ns_t began, ended;
 };
@@ -72,10 +69,10 @@ static int join(struct job *j)
 
     for (unsigned i = 0; r == 0 && i < j->talk.qps; i++) {
         struct av av;
-        r = live_resolve(&j->live, j->peer[i].gid, 3 * NS_PER_S);
-        if (r < 0 || !live_path(&j->live, j->peer[i].gid, &av))
+        r = live_resolve(&j->run.live, j->peer[i].gid, 3 * NS_PER_S);
+        if (r < 0 || !live_path(&j->run.live, j->peer[i].gid, &av))
             break;
-        r = pingpong_connect(&j->pp, i, &j->own[i], &j->peer[i], &av, j->live.mtu, live_now());
+        r = pingpong_connect(&j->pp, i, &j->own[i], &j->peer[i], &av, j->run.live.mtu, live_now());
     }
     if (r == 0)
         pingpong_ready(&j->pp, live_now());
@@ -112,15 +109,15 @@ static int receive_theirs(struct job *j, struct chan *c)
 static int tell(struct job *j, struct chan *c)
 {
     char text[sizeof DONE];
-    int r = j->server ? 0 : send_own(j, c);
+    int r = j->run.server ? 0 : send_own(j, c);
 
     if (r == 0)
         r = receive_theirs(j, c);
     if (r == 0)
         r = join(j);
     if (r == 0)
-        r = j->server ? send_own(j, c) : chan_send(c, DONE, sizeof DONE);
-    if (r == 0 && j->server)
+        r = j->run.server ? send_own(j, c) : chan_send(c, DONE, sizeof DONE);
+    if (r == 0 && j->run.server)
         r = chan_recv(c, text, sizeof text);
     return r;
 }
@@ -128,12 +125,12 @@ static int tell(struct job *j, struct chan *c)
 static int exchange(struct job *j)
 {
     struct chan c;
-    int r = j->server ? chan_listen(j->port) : 0;
+    int r = j->run.server ? chan_listen(j->port) : 0;
 
-    if (r >= 0 && j->server)
-        r = chan_accept(&c, &j->live, r, CHAN_WAIT);
+    if (r >= 0 && j->run.server)
+        r = chan_accept(&c, &j->run.live, r, CHAN_WAIT);
     else if (r >= 0)
-        r = chan_dial(&c, &j->live, j->tcp ? j->tcp : j->host, j->port, CHAN_WAIT);
+        r = chan_dial(&c, &j->run.live, j->tcp ? j->tcp : j->run.host, j->port, CHAN_WAIT);
     if (r < 0)
         return r;
     r = tell(j, &c);
@@ -152,11 +149,11 @@ static int converse(struct job *j)
     int r = 0;
 
     j->began = live_now();
-    if (!j->server)
+    if (!j->run.server)
         pingpong_start(p, j->began);
     while (r == 0 && !p->failed && !pingpong_done(p)) {
-        r = live_step(&j->live, deadline);
-        if (live_failed_qp(&j->live, &why) >= 0)
+        r = live_step(&j->run.live, deadline);
+        if (live_failed_qp(&j->run.live, &why) >= 0)
             return cli_error("%s", why), -EPROTO;
         pingpong_poll(p, live_now());
         if (p->sent + p->received != last) {
@@ -169,7 +166,7 @@ static int converse(struct job *j)
     j->ended = live_now();
     /* The peer may ask again for the last acknowledgement. */
     for (ns_t end = live_now() + 200 * NS_PER_MS; r == 0 && live_now() < end;)
-        r = live_step(&j->live, end);
+        r = live_step(&j->run.live, end);
     return r;
 }
 
@@ -183,21 +180,27 @@ static int report(struct job *j, int r)
     else if (r == -ETIMEDOUT)
         cli_error("nothing came for %.0f s", (double)j->timeout / 1e9);
     else if (r < 0 && r != -EINTR && r != -EPROTO)
-        live_cli_error(r, j->host);
+        live_cli_error(r, j->run.host);
     if (p->mismatches)
         cli_error("%llu messages were not what they should be", (unsigned long long)p->mismatches);
-    if (!j->quiet && s > 0)
+    if (!j->run.quiet && s > 0)
         printf("%llu sent, %llu received, %llu wrong, %.3f s, %.2f us for one and its answer\n",
                (unsigned long long)p->sent, (unsigned long long)p->received, (unsigned long long)p->mismatches, s,
                p->received ? s * 1e6 / (double)p->received : 0.0);
     return pingpong_done(p) && !p->failed && !p->mismatches ? EXIT_OK : EXIT_FOUND;
 }
 
-static int run(struct job *j)
+static int run(void *job)
 {
-    struct live *l = &j->live;
-    int r = pingpong_init(&j->pp, l->ep, &j->talk), status;
+    struct job *j = job;
+    struct live *l = &j->run.live;
+    int r, status;
 
+    if (!j->talk.size)
+        j->talk.size = j->talk.type == QPT_UD ? min_u32(2048, l->mtu) : 4096;
+    if (j->talk.type == QPT_UD && j->talk.size > l->mtu)
+        return cli_error("-S %u: a datagram has at most %u bytes here", j->talk.size, l->mtu);
+    r = pingpong_init(&j->pp, l->ep, &j->talk);
     if (r < 0) {
         pingpong_free(&j->pp);
         return cli_error("%s", strerror(-r));
@@ -210,7 +213,7 @@ static int run(struct job *j)
     if (r == -EINTR)
         status = EXIT_FOUND;
     else if (r < 0)
-        status = (cli_error("no addresses were exchanged%s%s: %s", j->host ? " with " : "", j->host ? j->host : "",
+        status = (cli_error("no addresses were exchanged%s%s: %s", j->run.host ? " with " : "", j->run.host ? j->run.host : "",
                             strerror(-r)),
                   EXIT_FOUND);
     else
@@ -235,66 +238,31 @@ static int option_type(struct job *j, const char *arg)
     return cli_error("-c %s: expected RC, UC, UD or SRQ", arg);
 }
 
-static int option_number(struct job *j, int key, const char *arg)
+static int option(void *job, int key, const char *arg)
 {
-    uint64_t v = 0;
-    int r = 0;
+    struct job *j = job;
 
     switch (key) {
-    case 'S':
-        r = live_number("-S", arg, 1, 1u << 30, &v);
-        j->talk.size = (uint32_t)v;
-        break;
-    case 'n':
-        r = live_number("-n", arg, 1, UINT64_MAX, &j->talk.iters);
-        break;
-    case 'Q':
-        r = live_number("-Q", arg, 1, PINGPONG_QPS, &v);
-        j->talk.qps = (unsigned)v;
-        break;
-    case 'p':
-        r = live_number("-p", arg, 1, 65535, &v);
-        j->port = (uint16_t)v;
-        break;
-    case KEY_RECVS:
-        r = live_number("--recvs", arg, 1, 100000, &v);
-        j->talk.recvs = (uint32_t)v;
-        break;
-    case KEY_TIMEOUT:
-        r = live_number("--timeout", arg, 1, 86400, &v);
-        j->timeout = (ns_t)v * NS_PER_S;
-        break;
-    }
-    return r;
-}
-
-static int option(struct job *j, int key, const char *arg)
-{
-    bool mine;
-    int r = live_option(&j->config, key, arg, &mine);
-
-    if (mine)
-        return r;
-    switch (key) {
-    case 's':
-        j->server = true;
-        break;
     case 'V':
         j->talk.validate = true;
-        break;
-    case 'q':
-        j->quiet = true;
-        break;
-    case '6':
-        j->config.want6 = true;
         break;
     case KEY_TCP:
         j->tcp = arg;
         break;
     case 'c':
         return option_type(j, arg);
-    default:
-        return option_number(j, key, arg);
+    case 'S':
+        return live_number32("-S", arg, 1, 1u << 30, &j->talk.size);
+    case 'n':
+        return live_number("-n", arg, 1, UINT64_MAX, &j->talk.iters);
+    case 'Q':
+        return live_number32("-Q", arg, 1, PINGPONG_QPS, &j->talk.qps);
+    case 'p':
+        return live_port("-p", arg, 1, &j->port);
+    case KEY_RECVS:
+        return live_number32("--recvs", arg, 1, 100000, &j->talk.recvs);
+    case KEY_TIMEOUT:
+        return live_seconds("--timeout", arg, 1, &j->timeout);
     }
     return 0;
 }
@@ -310,74 +278,36 @@ static int complete(struct job *j)
         c->qps = c->srq ? 16 : 1;
     if (!c->recvs)
         c->recvs = c->srq ? 4 * c->qps : PINGPONG_RECVS;
-    c->client = !j->server;
+    c->client = !j->run.server;
     return 0;
 }
 
-static int operands(struct job *j, int n, char **argv)
+static int operands(void *job, int n, char **argv)
 {
-    int r = complete(j);
+    int r = complete(job);
 
-    if (r)
-        return r;
-    if (j->server ? n != 0 : n != 1)
-        return cli_error(j->server ? "pingpong -s takes no HOST" : "pingpong: one HOST is expected (or -s)");
-    j->host = j->server ? NULL : argv[0];
-    if (j->host && !live_parse_host(j->host, j->gid))
-        return cli_error("%s is no address, and no host of this name is known", j->host);
-    if (j->host)
-        j->config.peer = j->gid;
-    return -1;
+    return r ? r : live_cmd_peer(job, n, argv);
 }
 
-/* -1: go on, else the exit status. */
-static int parse(struct job *j, int argc, char **argv)
+static void defaults(void *job)
 {
-    struct opt_state s;
-    struct buf b = {0};
-    const char *arg;
-    int key, operand = argc, r = 0;
+    struct job *j = job;
 
-    opt_start(&s, defs, argc, argv);
-    while (r == 0 && (key = opt_next(&s, &arg, &operand)) != 0)
-        r = key == 'h' ? -2 : key < 0 ? EXIT_BAD : option(j, key, arg);
-    opt_end(&s);
-    if (r == -2) {
-        cmd_pingpong_help(&b);
-        return cli_show(&b);
-    }
-    return r ? r : operands(j, argc - operand, argv + operand);
-}
-
-static int open_and_run(struct job *j)
-{
-    int r;
-
-    j->config.side = j->server;
-    r = live_cli_open(&j->live, &j->config);
-
-    if (r)
-        return r;
-    if (!j->talk.size)
-        j->talk.size = j->talk.type == QPT_UD ? min_u32(2048, j->live.mtu) : 4096;
-    if (j->talk.type == QPT_UD && j->talk.size > j->live.mtu)
-        r = cli_error("-S %u: a datagram has at most %u bytes here", j->talk.size, j->live.mtu);
-    return live_cli_close(&j->live, &j->config, r ? r : run(j));
+    j->port = PINGPONG_PORT;
+    j->talk.iters = 1000;
+    j->timeout = 10 * NS_PER_S;
 }
 
 int cmd_pingpong(int argc, char **argv)
 {
-    struct job *j = calloc(1, sizeof *j);
-    int r;
+    static const struct live_cmd cmd = {.size = sizeof(struct job),
+                                         .defs = defs,
+                                         .help = cmd_pingpong_help,
+                                         .sides = true,
+                                         .defaults = defaults,
+                                         .option = option,
+                                         .operands = operands,
+                                         .run = run};
 
-    if (!j)
-        return cli_error("out of memory");
-    j->port = PINGPONG_PORT;
-    j->talk.iters = 1000;
-    j->timeout = 10 * NS_PER_S;
-    r = parse(j, argc, argv);
-    if (r < 0)
-        r = open_and_run(j);
-    free(j);
-    return r;
+    return live_cmd_main(&cmd, argc, argv);
 }

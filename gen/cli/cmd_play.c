@@ -1,6 +1,6 @@
 /* layer 4 (tool): `rdmagen play`: scenario files against a live peer, and the other side of that. */
+#include "gen/cli/live_cmd.h"
 #include "gen/cli/gen_cli.h"
-#include "gen/cli/live_cli.h"
 #include "gen/pingpong.h"
 #include "gen/script_live.h"
 
@@ -13,13 +13,13 @@
 #define TOLERANCE 1000 /* microseconds */
 
 struct job {
-    struct live_config config;
-    struct live live;
+    struct live_run run;
+    struct live_config meant; /* what the options said; its events, nodes and faults are the scenario's */
     struct script_live peer;
-    const char *host, *tcp;
+    const char *tcp;
     char **files;
     int n_files;
-    bool server, persistent, verbose, quiet, pingpong, has_psn;
+    bool persistent, verbose, pingpong, has_psn;
     uint64_t port, psn, timeout, tolerance, rkey, va;
     bool has_rkey, has_va;
 };
@@ -59,26 +59,26 @@ void cmd_play_help(struct buf *b)
 static void begin(struct job *j, struct script_opts *o)
 {
     *o = (struct script_opts){.has_psn = j->has_psn, .psn = (uint32_t)j->psn, .verbose = j->verbose};
-    sim_config_init(&o->sim, j->config.seed ? j->config.seed : 1);
-    o->sim.events = j->config.events;
-    j->config.events = NULL;
-    if (j->config.net)
-        o->sim.net = *j->config.net;
+    sim_config_init(&o->sim, j->meant.seed ? j->meant.seed : 1);
+    o->sim.events = j->meant.events;
+    j->meant.events = NULL;
+    if (j->meant.net)
+        o->sim.net = *j->meant.net;
     for (unsigned h = 0; h < NET_HOSTS; h++) {
-        o->sim.ep[h].profile = j->config.profile;
-        o->sim.ep[h].mtu = j->live.mtu < 1024 ? j->live.mtu : 1024;
+        o->sim.ep[h].profile = j->meant.profile;
+        o->sim.ep[h].mtu = j->run.live.mtu < 1024 ? j->run.live.mtu : 1024;
     }
-    o->sim.ep[j->server].faults = j->config.faults;
-    o->sim.ep[j->server].n_faults = j->config.n_faults;
+    o->sim.ep[j->run.server].faults = j->meant.faults;
+    o->sim.ep[j->run.server].n_faults = j->meant.n_faults;
     if (!o->sim.events)
         o->sim.events = event_list_new();
-    j->peer.live = &j->live;
+    j->peer.live = &j->run.live;
     j->peer.patience = (ns_t)j->timeout * NS_PER_S;
     j->peer.tolerance = (ns_t)j->tolerance * NS_PER_US;
     j->peer.has_memory = j->has_va;
     j->peer.va = j->va;
     j->peer.rkey = (uint32_t)j->rkey;
-    j->peer.host = j->tcp ? j->tcp : j->host;
+    j->peer.host = j->tcp ? j->tcp : j->run.host;
     j->peer.port = (uint16_t)j->port;
     j->peer.control.fd = -1;
 }
@@ -91,7 +91,7 @@ static int play_text(struct job *j, const char *name, const char *text, struct s
     if (r == SCRIPT_FAILED)
         buf_printf(&out, "%s: times are those of %s; they may be off by %llu us\n", name, script_live_times(&j->peer),
                    (unsigned long long)j->tolerance);
-    else if (r == SCRIPT_OK && !j->quiet)
+    else if (r == SCRIPT_OK && !j->run.quiet)
         buf_printf(&out, "%s: all as expected (times by %s, give or take %llu us)\n", name, script_live_times(&j->peer),
                    (unsigned long long)j->tolerance);
     cli_flush(&out, r == SCRIPT_OK ? STDOUT_FILENO : STDERR_FILENO);
@@ -111,11 +111,11 @@ static int begin_with(struct job *j, struct script_opts *o)
     int r;
 
     do {
-        r = chan_dial(&j->peer.control, &j->live, j->peer.host, j->peer.port, j->peer.patience);
+        r = chan_dial(&j->peer.control, &j->run.live, j->peer.host, j->peer.port, j->peer.patience);
         if (r == 0 && (r = script_live_init(&j->peer, o)) < 0)
             chan_close(&j->peer.control);
         for (ns_t next = live_now() + NS_PER_S / 50; away(r) && live_now() < next;)
-            if (live_step(&j->live, next) < 0)
+            if (live_step(&j->run.live, next) < 0)
                 return -EINTR;
     } while (away(r) && live_now() < end);
     return r;
@@ -137,7 +137,7 @@ static int play(struct job *j, const char *file)
     else
         r = script_live_init(&j->peer, &o);
     if (r == -EHOSTUNREACH)
-        cli_error("%s does not answer: no such neighbour", j->host);
+        cli_error("%s does not answer: no such neighbour", j->run.host);
     else if (r < 0)
         cli_error("%s, TCP port %llu: %s: is `rdmagen play -s` running there?", j->peer.host, (unsigned long long)j->port, strerror(-r));
     if (r < 0)
@@ -172,7 +172,7 @@ static int serve(struct job *j)
             return cli_error("TCP port %llu: %s", (unsigned long long)j->port, strerror(-r));
         memset(&j->peer, 0, sizeof j->peer);
         begin(j, &o);
-        r = chan_accept(&j->peer.control, &j->live, r, CHAN_WAIT);
+        r = chan_accept(&j->peer.control, &j->run.live, r, CHAN_WAIT);
         if (r < 0) {
             event_list_free(o.sim.events);
         } else {
@@ -195,28 +195,16 @@ static int option_exchange(struct job *j, const char *arg)
     return 0;
 }
 
-static int option(struct job *j, int key, const char *arg)
+static int option(void *job, int key, const char *arg)
 {
-    bool mine;
-    int r = live_option(&j->config, key, arg, &mine);
+    struct job *j = job;
 
-    if (r || mine)
-        return r;
     switch (key) {
-    case 's':
-        j->server = true;
-        return 0;
     case 'P':
         j->persistent = true;
         return 0;
     case 'v':
         j->verbose = true;
-        return 0;
-    case 'q':
-        j->quiet = true;
-        return 0;
-    case '6':
-        j->config.want6 = true;
         return 0;
     case KEY_EXCHANGE:
         return option_exchange(j, arg);
@@ -241,81 +229,77 @@ static int option(struct job *j, int key, const char *arg)
     }
 }
 
-static int operands(struct job *j, int n, char **argv)
+/* Frames are the scenario's, which applies events, nodes and faults itself. */
+static void hand_over(struct job *j)
 {
-    static uint8_t gid[16];
+    struct live_config *c = &j->run.config;
+
+    j->meant = *c;
+    c->events = NULL;
+    c->net = NULL;
+    c->n_faults = 0;
+}
+
+static int operands(void *job, int n, char **argv)
+{
+    struct job *j = job;
 
     if (j->has_rkey != j->has_va || (j->has_va && !j->pingpong))
         return cli_error("--rkey and --va go together, with --exchange pingpong");
     if (!j->port)
         j->port = j->pingpong ? PINGPONG_PORT : SCRIPT_LIVE_PORT;
-    if (j->server)
-        return n ? cli_error("play -s takes no operands") : 0;
-    if (n < 2)
+    if (j->run.server && n)
+        return cli_error("play -s takes no operands");
+    if (!j->run.server && n < 2)
         return cli_error("play: expected a host and the file of a scenario");
-    if (n > 2 && j->config.events)
+    if (n > 2 && j->run.config.events)
         return cli_error("play: --event is for one scenario at a time");
-    if (!live_parse_host(argv[0], gid))
-        return cli_error("%s: there is no such host", argv[0]);
-    j->host = argv[0];
-    j->files = argv + 1;
-    j->n_files = n - 1;
-    memcpy(j->peer.peer, gid, 16);
-    j->config.peer = gid;
+    if (!j->run.server) {
+        if (!live_parse_host(argv[0], j->run.gid))
+            return cli_error("%s: there is no such host", argv[0]);
+        j->run.host = argv[0];
+        j->files = argv + 1;
+        j->n_files = n - 1;
+        memcpy(j->peer.peer, j->run.gid, 16);
+        j->run.config.peer = j->run.gid;
+    }
+    hand_over(j);
     return 0;
 }
 
-/* 0, an exit status, or -1: help was asked for. */
-static int parse(struct job *j, int argc, char **argv)
+static void defaults(void *job)
 {
-    int key = 0, operand = argc, r = 0;
-    struct opt_state s;
-    const char *arg;
+    struct job *j = job;
 
-    opt_start(&s, defs, argc, argv);
-    while (r == 0 && (key = opt_next(&s, &arg, &operand)) != 0)
-        r = key == 'h' ? -1 : key < 0 ? EXIT_BAD : option(j, key, arg);
-    opt_end(&s);
-    return r ? r : operands(j, argc - operand, argv + operand);
+    j->timeout = PATIENCE;
+    j->tolerance = TOLERANCE;
+    j->run.config.frame = script_live_frame;
+    j->run.config.user = &j->peer;
 }
 
-static int open_and_run(struct job *j)
+static int run(void *job)
 {
-    struct live_config c = j->config;
-    int r;
+    struct job *j = job;
 
-    c.events = NULL; /* events and nodes are the scenario's */
-    c.net = NULL;
-    c.n_faults = 0;
-    c.frame = script_live_frame;
-    c.user = &j->peer;
-    r = live_cli_open(&j->live, &c);
-    if (r) {
-        event_list_free(j->config.events);
-        return r;
-    }
-    r = j->server ? serve(j) : client(j);
-    event_list_free(j->config.events);
-    return live_cli_close(&j->live, &c, r);
+    return j->run.server ? serve(j) : client(j);
+}
+
+static void stop(void *job)
+{
+    event_list_free(((struct job *)job)->meant.events);
 }
 
 int cmd_play(int argc, char **argv)
 {
-    struct job *j = calloc(1, sizeof *j);
-    struct buf b = {0};
-    int r;
+    static const struct live_cmd cmd = {.size = sizeof(struct job),
+                                         .defs = defs,
+                                         .help = cmd_play_help,
+                                         .sides = true,
+                                         .defaults = defaults,
+                                         .option = option,
+                                         .operands = operands,
+                                         .run = run,
+                                         .stop = stop};
 
-    if (!j)
-        return cli_error("out of memory");
-    j->timeout = PATIENCE;
-    j->tolerance = TOLERANCE;
-    r = parse(j, argc, argv);
-    if (r < 0) {
-        cmd_play_help(&b);
-        r = cli_show(&b);
-    } else if (r == 0) {
-        r = open_and_run(j);
-    }
-    free(j);
-    return r;
+    return live_cmd_main(&cmd, argc, argv);
 }

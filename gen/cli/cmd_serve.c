@@ -1,4 +1,5 @@
 /* layer 4 (tool): `rdmagen serve`: the passive side of perftest's clients, ibv_*_pingpong and rping. */
+#include "gen/cli/live_cmd.h"
 #include "gen/cli/perf_cli.h"
 #include "gen/serve.h"
 #include "gen/text.h"
@@ -8,13 +9,11 @@
 #include <stdlib.h>
 
 struct job {
-    struct live_config config;
-    struct live live;
+    struct live_run run;
     struct serve serve;
     struct serve_config options;
     uint64_t max; /* clients; 0: without end */
     uint64_t wrong;
-    bool quiet;
 };
 
 enum { KEY_ROOM = 256, KEY_ONCE, KEY_MAX, KEY_RPING_PORT, KEY_QUIET, KEY_TIMEOUT };
@@ -58,7 +57,7 @@ static void on_over(void *user, const struct serve_session *s)
         cli_error("%s: %s", live_addr_str(s->gid), s->why);
     if (wrong)
         cli_error("%s: %llu messages were not what they should be", live_addr_str(s->gid), (unsigned long long)wrong);
-    if (j->quiet || !s->done)
+    if (j->run.quiet || !s->done)
         return;
     if (s->rping.ep)
         printf("%s: rping, %llu pings\n", live_addr_str(s->gid), (unsigned long long)s->rping.done);
@@ -74,18 +73,19 @@ static bool enough(const struct job *j)
     return j->max && j->serve.served + j->serve.failed >= j->max;
 }
 
-static int run(struct job *j)
+static int run(void *job)
 {
-    int r = serve_open(&j->serve, &j->live, &j->options);
+    struct job *j = job;
+    int r = serve_open(&j->serve, &j->run.live, &j->options);
 
     if (r < 0)
         return cli_error("port %u: %s", j->options.port, strerror(-r));
-    if (!j->quiet) {
-        printf("serving at %s, port %u\n", live_addr_str(j->live.id.gid), j->options.port);
+    if (!j->run.quiet) {
+        printf("serving at %s, port %u\n", live_addr_str(j->run.live.id.gid), j->options.port);
         fflush(stdout);
     }
     while (r == 0 && !enough(j))
-        r = live_step(&j->live, serve_poll(&j->serve, live_now()));
+        r = live_step(&j->run.live, serve_poll(&j->serve, live_now()));
     serve_close(&j->serve);
     if (r < 0 && r != -EINTR)
         return live_cli_error(r, "the clients");
@@ -103,23 +103,15 @@ static int option_bytes(const char *name, const char *arg, uint32_t *to)
     return 0;
 }
 
-static int option(struct job *j, int key, const char *arg)
+static int option(void *job, int key, const char *arg)
 {
-    bool mine;
-    uint64_t v = 0;
-    int r = live_option(&j->config, key, arg, &mine);
+    struct job *j = job;
 
-    if (mine)
-        return r;
     switch (key) {
     case 'p':
-        r = live_number("-p", arg, 1, 65535, &v);
-        j->options.port = (uint16_t)v;
-        break;
+        return live_port("-p", arg, 1, &j->options.port);
     case KEY_RPING_PORT:
-        r = live_number("--rping-port", arg, 0, 65535, &v);
-        j->options.rping_port = (uint16_t)v;
-        break;
+        return live_port("--rping-port", arg, 0, &j->options.rping_port);
     case 'c':
         return live_type(arg, &j->options.type);
     case 's':
@@ -135,62 +127,51 @@ static int option(struct job *j, int key, const char *arg)
     case KEY_MAX:
         return live_number("--max", arg, 1, UINT64_MAX, &j->max);
     case '6':
-        j->config.want6 = true;
+        j->run.config.want6 = true;
         break;
     case KEY_QUIET:
-        j->quiet = true;
+        j->run.quiet = true;
         break;
     case KEY_TIMEOUT:
-        r = live_number("--timeout", arg, 1, 86400, &v);
-        j->options.wait = (ns_t)v * NS_PER_S;
-        break;
+        return live_seconds("--timeout", arg, 1, &j->options.wait);
     }
-    return r;
+    return 0;
 }
 
-/* -1: go on, else the exit status. */
-static int parse(struct job *j, int argc, char **argv)
+static int operands(void *job, int n, char **argv)
 {
-    struct opt_state s;
-    struct buf b = {0};
-    const char *arg;
-    int key, operand = argc, r = 0;
+    const struct job *j = job;
 
-    opt_start(&s, defs, argc, argv);
-    while (r == 0 && (key = opt_next(&s, &arg, &operand)) != 0)
-        r = key == 'h' ? -2 : key < 0 ? EXIT_BAD : option(j, key, arg);
-    opt_end(&s);
-    if (r == -2) {
-        cmd_serve_help(&b);
-        return cli_show(&b);
-    }
-    if (r == 0 && operand != argc)
-        r = cli_error("serve takes no operands");
-    if (r == 0 && j->options.rping_port == j->options.port)
-        r = cli_error("--rping-port %u: that is the port of perftest", j->options.port);
-    return r ? r : -1;
+    (void)argv;
+    if (n)
+        return cli_error("serve takes no operands");
+    if (j->options.rping_port == j->options.port)
+        return cli_error("--rping-port %u: that is the port of perftest", j->options.port);
+    return 0;
 }
 
-int cmd_serve(int argc, char **argv)
+static void defaults(void *job)
 {
-    struct job *j = calloc(1, sizeof *j);
-    int r;
+    struct job *j = job;
 
-    if (!j)
-        return cli_error("out of memory");
     j->options = (struct serve_config){
         .port = PERFTEST_PORT, .rping_port = RPING_PORT, .room = 1 << 20, .size = 2, .wait = 10 * NS_PER_S};
     j->serve.over = on_over;
     j->serve.user = j;
-    j->config.request = serve_request;
-    j->config.event = serve_event;
-    j->config.user = &j->serve;
-    r = parse(j, argc, argv);
-    if (r < 0) {
-        r = live_cli_open(&j->live, &j->config);
-        if (r == 0)
-            r = live_cli_close(&j->live, &j->config, run(j));
-    }
-    free(j);
-    return r;
+    j->run.config.request = serve_request;
+    j->run.config.event = serve_event;
+    j->run.config.user = &j->serve;
+}
+
+int cmd_serve(int argc, char **argv)
+{
+    static const struct live_cmd cmd = {.size = sizeof(struct job),
+                                         .defs = defs,
+                                         .help = cmd_serve_help,
+                                         .defaults = defaults,
+                                         .option = option,
+                                         .operands = operands,
+                                         .run = run};
+
+    return live_cmd_main(&cmd, argc, argv);
 }

@@ -15,6 +15,36 @@ int live_number(const char *option, const char *arg, uint64_t min, uint64_t max,
                      (unsigned long long)max);
 }
 
+int live_number32(const char *option, const char *arg, uint32_t min, uint32_t max, uint32_t *v)
+{
+    uint64_t wide;
+    int r = live_number(option, arg, min, max, &wide);
+
+    if (r == 0)
+        *v = (uint32_t)wide;
+    return r;
+}
+
+int live_port(const char *option, const char *arg, uint16_t min, uint16_t *port)
+{
+    uint32_t v;
+    int r = live_number32(option, arg, min, UINT16_MAX, &v);
+
+    if (r == 0)
+        *port = (uint16_t)v;
+    return r;
+}
+
+int live_seconds(const char *option, const char *arg, uint64_t min, ns_t *t)
+{
+    uint64_t v;
+    int r = live_number(option, arg, min, 86400, &v);
+
+    if (r == 0)
+        *t = (ns_t)v * NS_PER_S;
+    return r;
+}
+
 int live_type(const char *arg, uint8_t *type)
 {
     for (enum qp_type t = QPT_RC; t <= QPT_UD; t++)

@@ -48,6 +48,12 @@ enum {
 int live_option(struct live_config *c, int key, const char *arg, bool *mine);
 /* Parse a number within bounds: 0, or the exit status after a message that names the option. */
 int live_number(const char *option, const char *arg, uint64_t min, uint64_t max, uint64_t *v);
+/* The same into 32 bits. */
+int live_number32(const char *option, const char *arg, uint32_t min, uint32_t max, uint32_t *v);
+/* A port, from `min` to 65535. */
+int live_port(const char *option, const char *arg, uint16_t min, uint16_t *port);
+/* Seconds, from `min` to those of a day. */
+int live_seconds(const char *option, const char *arg, uint64_t min, ns_t *t);
 /* Parse the argument of -c, a type of queue pair: 0, or the exit status after a message. */
 int live_type(const char *arg, uint8_t *type);
 /* Open, with a message on failure: 0, or the exit status. Catches signals. */
