@@ -158,6 +158,7 @@ static void defaults(void *job)
         .port = PERFTEST_PORT, .rping_port = RPING_PORT, .room = 1 << 20, .size = 2, .wait = 10 * NS_PER_S};
     j->serve.over = on_over;
     j->serve.user = j;
+    j->run.server = true;
     j->run.config.request = serve_request;
     j->run.config.event = serve_event;
     j->run.config.user = &j->serve;
