@@ -266,22 +266,27 @@ void load_ready(struct load *l, ns_t now)
 
 /* --- Posting --- */
 
+struct send_wr load_wr(enum wr_opcode op, const struct sge *sge, const struct perftest_keys *peer, int ah)
+{
+    return (struct send_wr){.opcode = (uint8_t)op,
+                            .num_sge = sge->length ? 1 : 0,
+                            .sg_list = sge,
+                            .remote_addr = peer->vaddr,
+                            .rkey = peer->rkey,
+                            .remote_qpn = peer->qpn,
+                            .remote_qkey = PERFTEST_QKEY,
+                            .ah = (uint32_t)ah};
+}
+
 static bool post(struct load *l, unsigned i, enum wr_opcode op, bool signaled, uint64_t covers, void *mem, ns_t now)
 {
     struct load_qp *q = &l->qp[i];
     struct sge sge = {(uintptr_t)mem, is_atomic(l) ? 8 : l->config.size, l->key};
-    struct send_wr wr = {.wr_id = (uint64_t)i << 32 | covers,
-                         .opcode = (uint8_t)op,
-                         .flags = signaled ? SEND_SIGNALED : 0,
-                         .num_sge = sge.length ? 1 : 0,
-                         .sg_list = &sge,
-                         .remote_addr = q->peer.vaddr,
-                         .rkey = q->peer.rkey,
-                         .remote_qpn = q->peer.qpn,
-                         .remote_qkey = PERFTEST_QKEY,
-                         .ah = (uint32_t)q->ah};
+    struct send_wr wr = load_wr(op, &sge, &q->peer, q->ah);
     int r;
 
+    wr.wr_id = (uint64_t)i << 32 | covers;
+    wr.flags = signaled ? SEND_SIGNALED : 0;
     if (op == WR_ATOMIC_FETCH_AND_ADD)
         wr.compare_add = l->stage == STAGE_RUN;
     else if (op == WR_ATOMIC_CMP_AND_SWP && l->stage == STAGE_RUN)

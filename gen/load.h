@@ -33,6 +33,9 @@ void load_pattern(uint8_t *p, size_t n, uint64_t seed);
 /* Whether the bytes behind the first 8 follow from these. */
 bool load_pattern_ok(const uint8_t *p, size_t n);
 
+/* A request to a queue pair of which `peer` tells: `sge` is all its data, which may be empty; `ah`: UD. wr_id and flags are 0. */
+struct send_wr load_wr(enum wr_opcode op, const struct sge *sge, const struct perftest_keys *peer, int ah);
+
 struct load_config {
     uint8_t op;      /* enum load_op */
     uint8_t type;    /* enum qp_type */

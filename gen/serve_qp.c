@@ -149,17 +149,10 @@ void sqp_ready(struct serve *v, struct serve_session *s, struct serve_qp *q, ns_
 static void answer(struct serve *v, struct serve_session *s, struct serve_qp *q, enum wr_opcode op, uint32_t size, ns_t now)
 {
     struct sge sge = {(uintptr_t)answer_mem(v, q), size, q->key};
-    struct send_wr wr = {.wr_id = WR_SENT | wr_id(v, s, q, 0),
-                         .opcode = (uint8_t)op,
-                         .num_sge = size ? 1 : 0,
-                         .sg_list = &sge,
-                         .remote_addr = q->peer.vaddr,
-                         .rkey = q->peer.rkey,
-                         .remote_qpn = q->peer.qpn,
-                         .remote_qkey = PERFTEST_QKEY,
-                         .ah = (uint32_t)q->ah};
+    struct send_wr wr = load_wr(op, &sge, &q->peer, q->ah);
     int r;
 
+    wr.wr_id = WR_SENT | wr_id(v, s, q, 0);
     q->answered++;
     if (op == WR_RDMA_WRITE)
         answer_mem(v, q)[size - 1] = (uint8_t)q->answered;
