@@ -485,21 +485,29 @@ bool live_path(struct live *l, const uint8_t gid[16], struct av *av)
     return (l->has_via && identity_lookup(&l->id, l->via, av->dmac)) || identity_lookup(&l->id, gid, av->dmac);
 }
 
-int live_resolve(struct live *l, const uint8_t gid[16], ns_t timeout)
+bool live_ask(struct live *l, const uint8_t gid[16], ns_t *again)
 {
     const uint8_t *hop = l->has_via ? l->via : gid;
     uint8_t frame[IDENTITY_FRAME_MAX], mac[6];
+    ns_t now = live_now();
+
+    if (identity_lookup(&l->id, hop, mac))
+        return true;
+    if (now >= *again) {
+        send_frame(l, frame, identity_ask(&l->id, hop, frame));
+        *again = now + ASK_AGAIN;
+    }
+    return false;
+}
+
+int live_resolve(struct live *l, const uint8_t gid[16], ns_t timeout)
+{
     ns_t end = live_now() + timeout, again = 0;
 
-    while (!identity_lookup(&l->id, hop, mac)) {
-        ns_t now = live_now();
+    while (!live_ask(l, gid, &again)) {
         int r;
-        if (now >= end)
+        if (live_now() >= end)
             return -ETIMEDOUT;
-        if (now >= again) {
-            send_frame(l, frame, identity_ask(&l->id, hop, frame));
-            again = now + ASK_AGAIN;
-        }
         r = live_step(l, again < end ? again : end);
         if (r < 0)
             return r;

@@ -98,6 +98,9 @@ void live_go_on(void);
 /* Find the MAC address of the host at `gid`, or of the router to it: 0, -ETIMEDOUT after `timeout`, or as live_step().
  */
 int live_resolve(struct live *l, const uint8_t gid[16], ns_t timeout);
+/* The same without waiting: whether it is known. If not, it is asked for whenever the time is *again (0 at first), which
+ * is then set to when to ask next; live_step() takes the answer. */
+bool live_ask(struct live *l, const uint8_t gid[16], ns_t *again);
 /* Path to a host that was resolved, or that has sent something. False: it is not known. */
 bool live_path(struct live *l, const uint8_t gid[16], struct av *av);
 

@@ -241,10 +241,10 @@ static void hear_tcp(struct serve *v, struct serve_session *s, ns_t now)
 {
     for (unsigned i = 0; i < WORDS && s->fd >= 0 && !*s->why; i++) {
         size_t want = word_wanted(s);
-        ssize_t n = recv(s->fd, s->in + s->got, want - s->got, 0);
-        if (n < 0 && errno == EAGAIN)
+        ssize_t n = 0;
+        if (s->got < want && (n = recv(s->fd, s->in + s->got, want - s->got, 0)) < 0 && errno == EAGAIN)
             return;
-        if (n <= 0) {
+        if (s->got < want && n <= 0) {
             close(s->fd);
             s->fd = -1;
             if (s->stage != SERVE_PINGPONG) /* ib_write_lat takes no leave */
@@ -253,6 +253,8 @@ static void hear_tcp(struct serve *v, struct serve_session *s, ns_t now)
         }
         s->got += (size_t)n;
         if (s->got == word_wanted(s)) {
+            if (!word_ripe(v, s, now))
+                return;
             word_take(v, s, s->in, s->got, now);
             s->got = 0;
         }

@@ -60,6 +60,7 @@ struct serve_session {
     struct perftest_mark mark;
     uint8_t in[PERFTEST_TEXT];
     size_t got;           /* bytes of the next word */
+    ns_t asked, ask_again; /* the way to what that word names is asked for: since when (0: it is not), and when once more */
     uint16_t mtu;         /* agreed */
     unsigned told;        /* keys of a queue pair heard */
     struct serve_qp *qp;

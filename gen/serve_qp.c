@@ -9,7 +9,6 @@
 #define RECVS_MAX  512
 #define READS      128                 /* READs and atomics served at a time: what perftest wants */
 #define GUESS_WAIT (100 * NS_PER_MS)   /* nothing came after the first message: it waits for an answer */
-#define RESOLVE_WAIT (500 * NS_PER_MS)
 #define WR_SENT    (UINT64_C(1) << 63) /* wr_ids: session, queue pair, slot */
 
 static uint64_t wr_id(const struct serve *v, const struct serve_session *s, const struct serve_qp *q, uint32_t slot)
@@ -105,9 +104,9 @@ struct serve_qp *sqp_new(struct serve *v, struct serve_session *s, const struct 
 void sqp_connect(struct serve *v, struct serve_session *s, struct serve_qp *q, ns_t now)
 {
     struct ep_peer e = ep_peer_default();
-    int r = live_resolve(v->live, q->peer.gid, RESOLVE_WAIT);
+    int r;
 
-    if (r < 0 || !live_path(v->live, q->peer.gid, &e.av)) {
+    if (!live_path(v->live, q->peer.gid, &e.av)) {
         session_fail(s, "%s, where its queue pair is to be, does not answer", live_addr_str(q->peer.gid));
         return;
     }

@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <sys/socket.h>
 
+#define RESOLVE_WAIT (500 * NS_PER_MS)
+
 /* --- Words as they come over TCP --- */
 
 static bool is_hex(uint8_t c)
@@ -29,6 +31,37 @@ size_t word_wanted(const struct serve_session *s)
             return 2;
         return s->in[0] == 'd' && s->in[1] == 'o' ? PERFTEST_DONE : is_hex(s->in[0]) ? PERFTEST_TEXT : PERFTEST_VALUE;
     }
+}
+
+/* The address of a queue pair that the whole word at s->in names; false: it names none. */
+static bool named(const struct serve_session *s, uint8_t gid[16])
+{
+    struct perftest_keys k;
+    struct pingpong_addr a;
+
+    if (s->stage == SERVE_VERSION && s->got == PINGPONG_TEXT && pingpong_addr_get(&a, (const char *)s->in)) {
+        memcpy(gid, a.gid, 16);
+        return true;
+    }
+    if (s->stage == SERVE_KEYS && s->got == PERFTEST_TEXT && perftest_keys_get(&k, (const char *)s->in)) {
+        memcpy(gid, k.gid, 16);
+        return true;
+    }
+    return false;
+}
+
+bool word_ripe(struct serve *v, struct serve_session *s, ns_t now)
+{
+    uint8_t gid[16];
+
+    if (s->asked == 0) {
+        s->asked = now;
+        s->ask_again = 0;
+    }
+    if (named(s, gid) && !live_ask(v->live, gid, &s->ask_again) && now - s->asked < RESOLVE_WAIT)
+        return false;
+    s->asked = 0;
+    return true;
 }
 
 static void reply(struct serve_session *s, const void *data, size_t len, ns_t now)
