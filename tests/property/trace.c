@@ -265,17 +265,18 @@ static void judge_frame(struct judge *j, const struct frame *f)
 static void judge_frames(struct judge *j, const struct trace *t)
 {
     struct window *w = window_new();
+    const struct frame *out;
     struct frame f;
     bool ok = w != NULL;
 
     for (size_t i = 0; ok && i < t->n; i++) {
         f = frame_of(t, i);
         ok = window_put(w, &f);
-        while (window_full(w) && window_get(w, &f))
-            judge_frame(j, &f);
+        while (window_full(w) && (out = window_get(w)))
+            judge_frame(j, out);
     }
-    while (w && window_get(w, &f))
-        judge_frame(j, &f);
+    while (w && (out = window_get(w)))
+        judge_frame(j, out);
     window_free(w);
     if (!ok) {
         fputs("property: out of memory\n", stderr);
