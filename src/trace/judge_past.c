@@ -122,6 +122,40 @@ static void check_key(struct judge *j, const struct judged *a, struct past_key *
     *k = (struct past_key){0};
 }
 
+/* --- RTX-10: the order of duplicates ---------------------------------------------------------------------------------------------- */
+
+/* Whether `k` is the only repetition of a READ or atomic that had been answered, so that a response can but be for it. */
+static bool is_sole_replay(struct half *h, const struct ask *k)
+{
+    const struct sent *s = half_sent(h, k->psn);
+
+    return k->replay && half_ask(h, k->psn, 0) == k && !half_ask(h, k->psn, 2) && s && !s->same;
+}
+
+/* The first response to a READ or atomic asked for again: none asked for again behind it, of a later PSN, was answered before. */
+static void check_duplicates(struct judge *j, const struct judged *a)
+{
+    struct half *h = a->h;
+    const struct ask *k = half_ask(h, a->p->bth.psn, 0), *b = NULL;
+    struct found f = found_of(RULE_RTX_10, a->flow);
+
+    if (!k || k->rsp_first || !(a->p->op->flags & (OPF_READ_RESP | OPF_ATOMIC_ACK)) || !is_sole_replay(h, k))
+        return;
+    for (unsigned i = 1; i <= TRACK_ASKS; i++) {
+        b = &h->asks[(h->asks_at - i) % TRACK_ASKS];
+        if (!b->span || b == k)
+            return;
+        if (b->rsp_first && psn_diff(b->psn, psn_add(k->psn, k->span)) >= 0 && is_sole_replay(h, b))
+            break;
+    }
+    f.lacks = j->backwards || h->late || h->copies ? N_COMPLETE : 0;
+    f.cause = b->rsp_first;
+    f.expected = say(j, "this response before that of PSN %u", b->psn);
+    f.seen = say(j, "%s of PSN %u behind it", a->p->op->name, a->p->bth.psn);
+    f.text = say(j, "Duplicates are answered in the order of their PSNs. Both had been answered before, and were asked for again once, in frames %u and %u.", k->frame, b->frame);
+    judge_found(j, a->p, f);
+}
+
 /* --- RTX-13, ACK-09: notes ---------------------------------------------------------------------------------------------------------- */
 
 static void take_order(const struct judged *a, enum seen_as as)
@@ -190,6 +224,8 @@ void past_response(struct judge *j, const struct judged *a)
     if (UNLIKELY(t->overtaken.have))
         settle_order(j, a);
     compare_answer(a);
+    if (UNLIKELY(a->h->again))
+        check_duplicates(j, a);
     take_credits(a);
     for (unsigned i = 0; i < PAST_KEYS && t->keys_at; i++)
         if (UNLIKELY(t->keys[i].use_frame))

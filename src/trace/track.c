@@ -186,6 +186,7 @@ static void ask_put(struct half *h, const struct pkt *p, uint32_t span)
     struct ask *a = &h->asks[h->asks_at++ % TRACK_ASKS];
 
     *a = (struct ask){.psn = p->bth.psn, .span = span, .frame = frame_u32(p), .ts = p->frame->ts, .opcode = p->bth.opcode & 31};
+    a->replay = before != NULL && before != a && !before->again && before->answered;
     a->again = before != NULL && before != a;
     a->late = late;
     if (p->have & H_RETH) {

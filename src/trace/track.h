@@ -48,6 +48,7 @@ struct ask {
     bool again;         /* inside the PSNs of an earlier one */
     bool late;          /* behind one seen earlier: its first copy was lost before the tap, or it was overtaken */
     bool answered;      /* all of its answer was seen */
+    bool replay;        /* asked for again when all of the answer to the original had been seen */
 };
 
 /* A NAK seen. */
