@@ -199,7 +199,7 @@ unsigned judge_have(const struct judge *j, uint32_t flow, const struct pkt *p)
 }
 
 /* Whether a pairing by PSN agreement may be wrong: no response fitted yet, another queue pair between the same addresses is at
- * similar PSNs, or there are responses to another one whose requests were not captured. */
+ * similar PSNs, or there are responses of either end to another one whose requests were not captured. */
 static bool pairing_doubtful(const struct judge *j, uint32_t flow)
 {
     const struct flow *f = conn_flow_at(j->conns, flow);
@@ -218,6 +218,9 @@ static bool pairing_doubtful(const struct judge *j, uint32_t flow)
         if (i != flow && o && o->have_next && g->tap == f->tap && memcmp(&g->src, &f->src, 16) == 0 && memcmp(&g->dst, &f->dst, 16) == 0 &&
             psn_in(o->next, psn_add(h->next, (uint32_t)-SIMILAR_PSNS), 2 * SIMILAR_PSNS))
             return true;
+        if (i != flow && g->peer == FLOW_NONE && j->flows[i].has_rsp && g->tap == f->tap && memcmp(&g->src, &f->src, 16) == 0 &&
+            memcmp(&g->dst, &f->dst, 16) == 0)
+            return true; /* the peer of the one that sends these may be what was taken for the peer of this one */
         if (g->peer == FLOW_NONE && j->flows[i].has_rsp && g->tap == f->tap && memcmp(&g->src, &f->dst, 16) == 0 && memcmp(&g->dst, &f->src, 16) == 0)
             return true;
     }

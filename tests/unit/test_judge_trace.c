@@ -19,13 +19,14 @@ struct line {
     uint8_t syndrome; /* of an Acknowledge */
     uint32_t msn;
     uint16_t id;      /* IPv4 identification */
+    uint32_t qp;      /* destination queue pair, if not that of the end */
 };
-#define SEND(ts, psn, id)           {ts, 0, OP_SEND_ONLY, psn, 0, 0, id}
-#define SEND_BACK(ts, psn, id)      {ts, 1, OP_SEND_ONLY, psn, 0, 0, id}
-#define ACK(ts, psn, msn, id)       {ts, 1, OP_ACKNOWLEDGE, psn, SYNDROME_ACK(AETH_CREDIT_INVALID), msn, id}
-#define ACK_BACK(ts, psn, msn, id)  {ts, 0, OP_ACKNOWLEDGE, psn, SYNDROME_ACK(AETH_CREDIT_INVALID), msn, id}
-#define NAK(ts, psn, msn, id)       {ts, 1, OP_ACKNOWLEDGE, psn, SYNDROME_NAK(NAK_PSN_SEQ), msn, id}
-#define RNR(ts, psn, msn, code, id) {ts, 1, OP_ACKNOWLEDGE, psn, SYNDROME_RNR(code), msn, id}
+#define SEND(ts, psn, id)           {ts, 0, OP_SEND_ONLY, psn, 0, 0, id, 0}
+#define SEND_BACK(ts, psn, id)      {ts, 1, OP_SEND_ONLY, psn, 0, 0, id, 0}
+#define ACK(ts, psn, msn, id)       {ts, 1, OP_ACKNOWLEDGE, psn, SYNDROME_ACK(AETH_CREDIT_INVALID), msn, id, 0}
+#define ACK_BACK(ts, psn, msn, id)  {ts, 0, OP_ACKNOWLEDGE, psn, SYNDROME_ACK(AETH_CREDIT_INVALID), msn, id, 0}
+#define NAK(ts, psn, msn, id)       {ts, 1, OP_ACKNOWLEDGE, psn, SYNDROME_NAK(NAK_PSN_SEQ), msn, id, 0}
+#define RNR(ts, psn, msn, code, id) {ts, 1, OP_ACKNOWLEDGE, psn, SYNDROME_RNR(code), msn, id, 0}
 
 static struct link_addr end_addr(int end)
 {
@@ -61,7 +62,7 @@ static void judge_line(struct judge *j, const struct line *l, uint64_t number)
     memcpy(av.dmac, other.mac, 6);
     av.sport = 0xc001;
     made.bth.pkey = 0xffff;
-    made.bth.dqpn = l->from ? 0x11 : 0x12;
+    made.bth.dqpn = l->qp ? l->qp : l->from ? 0x11 : 0x12;
     cr_assert_eq(path_init(&path, &own, &av), 0);
     cr_assert_eq(build_begin(&out, &path, &made, made.payload_len, l->id, NULL), 0);
     memset(out.payload, 0, made.payload_len);
@@ -149,6 +150,17 @@ Test(judge_trace, ends_are_told_apart_only_where_the_capture_shows_how_they_bega
     cr_expect_eq(VERDICT(start, TAP_REQUESTER, false, false, RULE_SEQ_01), V_FAIL);
     cr_expect_eq(VERDICT(later, TAP_REQUESTER, false, false, RULE_SEQ_01), V_INCONCLUSIVE);
     cr_expect_eq(VERDICT(answers, TAP_REQUESTER, false, false, RULE_SEQ_01), V_INCONCLUSIVE);
+}
+
+/* Responses to a further queue pair: its peer may be the one whose responses were taken for answers to another. */
+Test(judge_trace, a_pairing_by_psn_is_doubtful_where_another_queue_pair_waits_for_its_peer)
+{
+    static const struct line alone[] = {SEND(0, 10, 1), ACK(US, 10, 1, 1), SEND(2 * US, 12, 2), NAK(3 * US, 11, 1, 2)};
+    static const struct line two[] = {SEND(0, 10, 1), ACK(US, 10, 1, 1), {US, 0, OP_ACKNOWLEDGE, 50, SYNDROME_ACK(AETH_CREDIT_INVALID), 1, 1, 0x13},
+                                      SEND(2 * US, 12, 2), NAK(3 * US, 11, 1, 2)};
+
+    cr_expect_eq(VERDICT(alone, TAP_REQUESTER, false, false, RULE_SEQ_01), V_FAIL);
+    cr_expect_eq(VERDICT(two, TAP_REQUESTER, false, false, RULE_SEQ_01), V_INCONCLUSIVE);
 }
 
 Test(judge_trace, a_flow_whose_peer_cm_knows_is_not_paired_with_another)
