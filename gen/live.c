@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #define RX_BATCH     64
+#define SEND_WAIT    (100 * NS_PER_MS) /* for room in the backend's queue */
 #define TX_BATCH     256
 #define MAX_CONNS    4096
 #define BLOCKED_WAIT (100 * NS_PER_US)
@@ -329,12 +330,17 @@ void live_send(struct live *l, const uint8_t *data, uint32_t len)
 
 void live_net_out(struct live *l, const uint8_t *data, uint32_t len)
 {
-    if (backend_send(l->backend, data, len) == -EAGAIN) {
-        l->backend->ops->flush(l->backend);
-        if (backend_send(l->backend, data, len) < 0)
-            return; /* lost, as in any queue that is full */
-    }
-    record(l, data, len, 0, false);
+    ns_t deadline = live_now() + SEND_WAIT;
+    struct pollfd p = {.fd = l->backend->fd, .events = POLLOUT};
+    int r;
+
+    while ((r = backend_send(l->backend, data, len)) == -EAGAIN && live_now() < deadline)
+        if (l->backend->ops->flush(l->backend) == -EAGAIN)
+            poll(&p, 1, 1);
+    if (r < 0)
+        l->unsent++;
+    else
+        record(l, data, len, 0, false);
 }
 
 void live_net_in(struct live *l, const uint8_t *data, uint32_t len, ns_t now)

@@ -63,6 +63,7 @@ struct live {
     int udp;      /* socket that holds UDP port 4791, or -1 */
     ns_t epoch;   /* time of the day at live_now() 0 */
     bool blocked; /* the backend's queue is full */
+    uint64_t unsent; /* frames given up because it stayed full */
     bool told;    /* a callback was called in this step */
     void (*request)(void *user, const struct cm_conn *c, struct cm_answer *a);
     void (*event)(void *user, int qp, enum cm_event event, const struct cm_conn *c);

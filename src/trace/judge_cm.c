@@ -164,6 +164,8 @@ static void once_or_again(struct judge *j, struct cm_once *o, const struct cm_se
     f = words(j, c->m, v, o->frame);
     if (strcmp(v.about, CM_COPY_EARLY) == 0 && !tap_at(j, c->p, c->from_active, true))
         f.needs = c->from_active ? N_TAP_REQ : N_TAP_RSP; /* the one before may have been late */
+    if (strcmp(v.about, CM_COPY_EARLY) == 0 && c->m->mad.attr_id == CM_REP)
+        f.needs |= N_COMPLETE; /* it may answer a copy of the REQ that was not captured */
     found(j, c->p, f);
 }
 

@@ -125,7 +125,7 @@ bool breaks_order(const struct tx_view *t, struct verdict *v)
 
     if (t->repeat)
         return false;
-    if (!t->r->p.certain && (t->p->bth.psn != t->r->psn_next || t->r->msg_tail == 0))
+    if (!t->r->p.certain && (t->p->bth.psn != t->r->psn_next || (t->r->msg_tail == 0 && !t->r->p.from_start)))
         return false; /* the packet before it was not seen */
     if (!m)
         return LIKELY(t->flags & OPF_START) ? false : fail(v, RULE_SEQ_03, "opcode", 0, t->p->bth.opcode);
