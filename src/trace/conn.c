@@ -386,3 +386,11 @@ bool conn_has_reverse(const struct conn_table *t, uint32_t flow)
             return true;
     return false;
 }
+
+bool conn_exists(const struct conn_table *t, uint32_t conn)
+{
+    for (uint32_t i = 0; i < t->n; i++)
+        if (t->flows[i].conn == conn)
+            return true;
+    return false;
+}

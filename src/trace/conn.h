@@ -120,5 +120,7 @@ struct conn_counts conn_counts(const struct conn_table *t);
 bool conn_has_reverse(const struct conn_table *t, uint32_t flow);
 /* Connections: pairs of flows, and flows without a peer. */
 uint32_t conn_number(const struct conn_table *t);
+/* Whether a flow of connection number `conn` is known. */
+bool conn_exists(const struct conn_table *t, uint32_t conn);
 
 #endif

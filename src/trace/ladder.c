@@ -266,7 +266,7 @@ void ladder_draw(struct ladder *l, unsigned width, struct buf *b)
         l->conn = choose(l);
     c = left_flow(l, l->conn);
     if (!c) {
-        buf_puts(b, "There is no such connection in this capture.\n");
+        buf_puts(b, "There is no connection to draw in this capture.\n");
         return;
     }
     width = width < LADDER_WIDTH_MIN ? LADDER_WIDTH_MIN : width;
