@@ -191,8 +191,8 @@ int live_cli_close(struct live *l, const struct live_config *c, int status)
 
     if (s->dropped)
         cli_error("%llu frames were lost on their way in: this program was too slow", (unsigned long long)s->dropped);
-    if (s->unsent + l->unsent)
-        cli_error("%llu frames could not be sent", (unsigned long long)(s->unsent + l->unsent));
+    if (l->unsent)
+        cli_error("%llu frames were not sent: the backend took none for too long", (unsigned long long)l->unsent);
     if (s->late_stamps)
         cli_error("%llu frames have the kernel's time stamps, not the interface's", (unsigned long long)s->late_stamps);
     for (unsigned i = 0; l->events && (unused = events_unused(l->events, i)); i++)
