@@ -1,19 +1,11 @@
 /* layer 3 (gen): a bridge between two hosts that applies exact events to what passes. */
 #include "gen/bridge.h"
+#include "gen/outbox.h"
 
 #include <stdlib.h>
 
-/* A frame that waits for a port. */
-struct waiting {
-    struct waiting *next;
-    char *note;
-    uint32_t len;
-    uint8_t data[];
-};
-
 struct port {
-    struct waiting *head, **end;
-    uint32_t n;
+    struct outbox out;
     struct bridge_stats stats;
 };
 
@@ -38,39 +30,12 @@ static bool leave(struct bridge *b, unsigned port, const uint8_t *data, uint32_t
     return true;
 }
 
-static void wait_for(struct bridge *b, unsigned port, const uint8_t *data, uint32_t len, const char *note)
-{
-    struct port *p = &b->port[port];
-    struct waiting *w = p->n < BRIDGE_QUEUE ? malloc(sizeof *w + len) : NULL;
-
-    if (!w) {
-        p->stats.overflow++;
-        return;
-    }
-    *w = (struct waiting){.note = *note ? strdup(note) : NULL, .len = len};
-    memcpy(w->data, data, len);
-    *p->end = w;
-    p->end = &w->next;
-    p->n++;
-}
-
-static void waiting_free(struct waiting *w)
-{
-    free(w->note);
-    free(w);
-}
-
 static void waiting_leave(struct bridge *b, unsigned port)
 {
-    struct port *p = &b->port[port];
+    struct outbox *o = &b->port[port].out;
 
-    for (struct waiting *w; (w = p->head) && leave(b, port, w->data, w->len, w->note ? w->note : "");) {
-        p->head = w->next;
-        p->n--;
-        waiting_free(w);
-    }
-    if (!p->head)
-        p->end = &p->head;
+    while (o->head && leave(b, port, o->head->data, o->head->len, o->head->note ? o->head->note : ""))
+        outbox_pop(o);
 }
 
 /* What was done to a frame: a comment of the capture file. */
@@ -101,8 +66,8 @@ static void deliver(void *user, unsigned to, const uint8_t *data, uint32_t len, 
     (void)now;
     if (len < BRIDGE_FRAME_MIN)
         b->port[to].stats.too_short++;
-    else if (b->port[to].head || !leave(b, to, data, len, note))
-        wait_for(b, to, data, len, note);
+    else if (b->port[to].out.head || !leave(b, to, data, len, note))
+        b->port[to].stats.overflow += !outbox_put(&b->port[to].out, BRIDGE_QUEUE, data, len, note);
 }
 
 /* --- Arriving --- */
@@ -161,8 +126,6 @@ struct bridge *bridge_new(const struct bridge_config *c)
     b->net.deliver = deliver;
     b->net.decided = decided;
     b->net.user = b;
-    for (unsigned i = 0; i < NET_HOSTS; i++)
-        b->port[i].end = &b->port[i].head;
     return b;
 }
 
@@ -171,10 +134,7 @@ void bridge_free(struct bridge *b)
     if (!b)
         return;
     for (unsigned i = 0; i < NET_HOSTS; i++)
-        for (struct waiting *w; (w = b->port[i].head);) {
-            b->port[i].head = w->next;
-            waiting_free(w);
-        }
+        outbox_clear(&b->port[i].out);
     net_free(&b->net);
     buf_free(&b->note);
     free(b);
@@ -182,12 +142,12 @@ void bridge_free(struct bridge *b)
 
 bool bridge_ready(const struct bridge *b, unsigned port)
 {
-    return !b->port[port ^ 1].head;
+    return !b->port[port ^ 1].out.head;
 }
 
 bool bridge_blocked(const struct bridge *b)
 {
-    return b->port[0].head || b->port[1].head;
+    return b->port[0].out.head || b->port[1].out.head;
 }
 
 ns_t bridge_next(struct bridge *b)

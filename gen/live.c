@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #define RX_BATCH     64
-#define SEND_WAIT    (100 * NS_PER_MS) /* for room in the backend's queue */
 #define TX_BATCH     256
 #define MAX_CONNS    4096
 #define BLOCKED_WAIT (100 * NS_PER_US)
@@ -323,29 +322,32 @@ bool live_can_send(struct live *l)
     return !l->blocked && l->backend->ops->room(l->backend);
 }
 
-void live_send(struct live *l, const uint8_t *data, uint32_t len)
+bool live_net_out(struct live *l, const uint8_t *data, uint32_t len)
 {
-    live_net_out(l, data, len);
-}
+    int r = backend_send(l->backend, data, len);
 
-void live_net_out(struct live *l, const uint8_t *data, uint32_t len)
-{
-    ns_t deadline = live_now() + SEND_WAIT;
-    struct pollfd p = {.fd = l->backend->fd, .events = POLLOUT};
-    int r;
-
-    while ((r = backend_send(l->backend, data, len)) == -EAGAIN && live_now() < deadline)
-        if (l->backend->ops->flush(l->backend) == -EAGAIN)
-            poll(&p, 1, 1);
+    if (r == -EAGAIN) {
+        l->backend->ops->flush(l->backend);
+        r = backend_send(l->backend, data, len);
+    }
+    if (r == -EAGAIN)
+        return false;
     if (r < 0)
         l->unsent++;
     else
         record(l, data, len, 0, false);
+    return true;
+}
+
+void live_send(struct live *l, const uint8_t *data, uint32_t len)
+{
+    l->unsent += !live_net_out(l, data, len);
 }
 
 void live_net_in(struct live *l, const uint8_t *data, uint32_t len, ns_t now)
 {
     ep_rx(l->ep, data, len, now);
+    l->told = true;
 }
 
 /* The kernel's time of arrival on the clock of live_now(). */
@@ -385,7 +387,8 @@ static void send_through_net(struct live *l, bool *busy)
     int len;
 
     live_net_learn(l->net, l->ep);
-    for (unsigned i = 0; i < TX_BATCH && (len = ep_tx(l->ep, frame, sizeof frame, live_now())) > 0; i++) {
+    live_net_run(l->net, l, live_now());
+    for (unsigned i = 0; i < TX_BATCH && live_net_ready(l->net) && (len = ep_tx(l->ep, frame, sizeof frame, live_now())) > 0; i++) {
         live_net_pass(l->net, l, true, frame, (uint32_t)len, live_now());
         *busy = true;
     }
@@ -415,8 +418,8 @@ static int send_frames(struct live *l, bool *busy)
     }
     if (r == 0)
         r = l->backend->ops->flush(l->backend);
-    l->blocked = r == -EAGAIN;
-    return l->blocked ? 0 : r;
+    l->blocked = r == -EAGAIN || (l->net && !live_net_ready(l->net));
+    return r == -EAGAIN ? 0 : r;
 }
 
 int live_wait(struct pollfd *fds, unsigned n, ns_t when)

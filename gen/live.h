@@ -64,7 +64,7 @@ struct live {
     ns_t epoch;   /* time of the day at live_now() 0 */
     bool blocked; /* the backend's queue is full */
     uint64_t unsent; /* frames given up because it stayed full */
-    bool told;    /* a callback was called in this step */
+    bool told;    /* in this step a callback was called, or a frame came to the endpoint through `net`: there may be more to do */
     void (*request)(void *user, const struct cm_conn *c, struct cm_answer *a);
     void (*event)(void *user, int qp, enum cm_event event, const struct cm_conn *c);
     void *user; /* config's; callbacks of the connection manager are given the struct live */

@@ -1,15 +1,18 @@
 /* layer 3 (gen): what a live endpoint's own traffic meets on its way out and in. The chains are those of the simulated
  * network, without a delay of their own. */
-#include "gen/live_net.h"
+#include "gen/live.h"
+#include "gen/outbox.h"
 
 #include <stdlib.h>
 
 #define QPS_MAX 4096 /* queue pairs that events can speak of */
+#define OUT_MAX 4096 /* frames that wait for room on their way out */
 
 struct live_net {
     struct net net;
     struct event_list *events;
     struct live *live; /* whose frame is under way */
+    struct outbox out; /* frames that the backend had no room for */
     unsigned side;
     unsigned number[QPS_MAX]; /* of the connection, by handle; 0: none yet */
 };
@@ -20,8 +23,8 @@ static void deliver(void *user, unsigned to, const uint8_t *data, uint32_t len, 
 
     if (to == n->side)
         live_net_in(n->live, data, len, now);
-    else
-        live_net_out(n->live, data, len);
+    else if (n->out.head || !live_net_out(n->live, data, len))
+        n->live->unsent += !outbox_put(&n->out, OUT_MAX, data, len, "");
 }
 
 struct live_net *live_net_new(const struct net_config *conf, struct event_list *events, unsigned side)
@@ -43,8 +46,10 @@ struct live_net *live_net_new(const struct net_config *conf, struct event_list *
 
 void live_net_free(struct live_net *n)
 {
-    if (n)
-        net_free(&n->net);
+    if (!n)
+        return;
+    net_free(&n->net);
+    outbox_clear(&n->out);
     free(n);
 }
 
@@ -92,7 +97,14 @@ void live_net_pass(struct live_net *n, struct live *l, bool out, const uint8_t *
 void live_net_run(struct live_net *n, struct live *l, ns_t now)
 {
     n->live = l;
+    while (n->out.head && live_net_out(l, n->out.head->data, n->out.head->len))
+        outbox_pop(&n->out);
     net_run(&n->net, now);
+}
+
+bool live_net_ready(const struct live_net *n)
+{
+    return !n->out.head;
 }
 
 ns_t live_net_next(struct live_net *n)

@@ -19,11 +19,13 @@ void live_net_learn(struct live_net *n, const struct endpoint *ep);
  * now or in live_net_run(). */
 void live_net_pass(struct live_net *n, struct live *l, bool out, const uint8_t *data, uint32_t len, ns_t now);
 void live_net_run(struct live_net *n, struct live *l, ns_t now);
+/* Whether all that is to leave has left: while the backend has no room for it, the endpoint is not to send more. */
+bool live_net_ready(const struct live_net *n);
 /* When live_net_run() wants to be called; NS_NEVER: nothing is under way. */
 ns_t live_net_next(struct live_net *n);
 
-/* Of the loop: a frame goes to the wire, or to the endpoint. */
-void live_net_out(struct live *l, const uint8_t *data, uint32_t len);
+/* Of the loop: a frame goes to the wire (false: there is no room for it now), or to the endpoint. */
+bool live_net_out(struct live *l, const uint8_t *data, uint32_t len);
 void live_net_in(struct live *l, const uint8_t *data, uint32_t len, ns_t now);
 
 #endif

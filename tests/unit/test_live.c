@@ -354,3 +354,69 @@ Test(live, wrong_identities_are_refused_with_a_message)
         cr_expect(strstr(err.msg, wrong[i].says), "%u: %s", i, err.msg);
     }
 }
+
+/* Two endpoints, the first of which has a network of its own. */
+static struct live_net *open_net(const char *words)
+{
+    struct token t[4];
+    struct text_error e;
+    struct net_config *net = calloc(1, sizeof *net);
+    struct live_net *n;
+
+    cr_assert(net && net_parse(net, t, text_split(words, t, 4), 3, &e), "%s", e.msg);
+    n = live_net_new(net, NULL, 0);
+    cr_assert_not_null(n);
+    free(net);
+    return n;
+}
+
+/* What has come to the other side: frames that begin with their number, from `*next` on. */
+static void count_arrived(struct backend *b, uint32_t *next)
+{
+    struct backend_frame f;
+
+    while (b->ops->rx(b, &f) > 0)
+        if (f.len == 100)
+            cr_assert_eq(load_be32(f.data), (*next)++);
+}
+
+Test(live, frames_wait_for_room_and_hold_the_endpoint_back, .init = open_both, .fini = close_both)
+{
+    struct live_net *n = open_net("delay=1us");
+    uint8_t frame[100] = {0};
+    uint32_t arrived = 0, sent = 0;
+
+    client.l.net = n;
+    for (; live_net_ready(n) && sent < 4096; sent++) {
+        store_be32(frame, sent);
+        live_net_pass(n, &client.l, true, frame, sizeof frame, live_now());
+        live_net_run(n, &client.l, live_now() + NS_PER_MS);
+    }
+    cr_assert(!live_net_ready(n), "%u frames found room", sent);
+    cr_assert_eq(live_step(&client.l, 0), 0); /* does not wait for room */
+    cr_assert(!live_net_ready(n) && client.l.blocked);
+    for (unsigned i = 0; i < 10 && arrived < sent; i++) {
+        count_arrived(server.l.backend, &arrived);
+        cr_assert_eq(live_step(&client.l, 0), 0);
+    }
+    cr_assert_eq(arrived, sent);
+    cr_assert(live_net_ready(n));
+    cr_assert_eq(client.l.unsent, 0);
+}
+
+Test(live, frame_held_on_its_way_in_does_not_let_the_loop_sleep, .init = open_both, .fini = close_both)
+{
+    static const uint8_t frame[100] = {0};
+    struct live_net *n = open_net("delay=20ms");
+    ns_t start = live_now();
+
+    client.l.net = n;
+    while (live_step(&client.l, 0) == 0 && live_net_next(n) != NS_NEVER)
+        continue;
+    live_net_pass(n, &client.l, false, frame, sizeof frame, start);
+    while (live_net_next(n) != NS_NEVER)
+        cr_assert_eq(live_step(&client.l, NS_NEVER), 0);
+    /* The step in which it came returned, so that its completion is seen. */
+    cr_assert(client.l.told);
+    cr_assert_geq(live_now() - start, 20 * NS_PER_MS);
+}
