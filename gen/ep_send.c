@@ -333,13 +333,14 @@ static int send_packet(struct ep_qp *q, uint32_t n, uint32_t off, uint8_t *buf, 
     return (int)out.len;
 }
 
-/* A fault: the oldest packet without an answer once more, although no timeout or NAK asks for it. */
+/* A fault: the oldest packet without an answer once more, although no timeout or NAK asks for it. Not before something was answered:
+ * until then nobody can tell that answers would be seen. */
 static int send_spurious(struct ep_qp *q, uint8_t *buf, uint32_t cap, ns_t now)
 {
     struct requester *r = &q->qp.req, saved = *r;
     int n;
 
-    if (req_outstanding(r) == 0 || req_going_back(r) || r->una_hi != req_msg(r, r->msg_head)->psn || !ep_fault_choice(q, RULE_RTX_02))
+    if (req_outstanding(r) == 0 || r->una_hi == r->p.psn || req_going_back(r) || r->una_hi != req_msg(r, r->msg_head)->psn || !ep_fault_choice(q, RULE_RTX_02))
         return 0;
     r->psn_tx = r->una_hi;
     r->msg_tx = r->msg_head;
