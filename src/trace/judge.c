@@ -418,7 +418,7 @@ void judge_packet(struct judge *j, const struct pkt *p)
     if (UNLIKELY(p->have & H_MAD))
         judge_cm_early(j, p);
     j->said_cm |= p->have & H_MAD;
-    if (UNLIKELY(p->have & H_MAD || !(p->have & H_BTH)))
+    if (UNLIKELY(p->have & H_MAD ? p->icrc != CRC_BAD : !(p->have & H_BTH)))
         learn_packet(&j->learner, j->conns, p);
     if (p->encap == ENCAP_NONE) {
         judge_pause(j, p);
