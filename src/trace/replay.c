@@ -71,6 +71,8 @@ void replay_request(struct replay *r, const struct pkt *p, enum seen_as as, cons
         take_late(r, p);
     if (LIKELY(as != SEEN_COPY && as != SEEN_LATE) || (as == SEEN_LATE && is_due_again(&r->req, p)))
         req_tx(&r->req, p, p->frame->ts);
+    if (UNLIKELY(r->rsp.p.guess && as == SEEN_NEW && psn_diff(p->bth.psn, r->rsp.epsn_hi) > 0))
+        r->rsp.epsn_hi = p->bth.psn; /* the READ before it takes so many PSNs, for all that is known */
     rsp_rx(&r->rsp, NULL, p, p->frame->ts);
     if (UNLIKELY(!r->rsp.p.all_seen && psn_diff(h->contig, r->rsp.epsn_hi) > 0))
         rsp_may_expect(&r->rsp, h->contig);

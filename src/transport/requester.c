@@ -93,6 +93,7 @@ static void close_last(struct requester *r)
 void req_learn_pmtu(struct requester *r, uint16_t pmtu)
 {
     uint32_t n = r->msg_tail - r->msg_head > r->msg_mask ? r->msg_tail - r->msg_mask - 1 : r->msg_head;
+    bool back = req_going_back(r);
 
     r->p.guess = false;
     r->p.pmtu = pmtu;
@@ -104,8 +105,12 @@ void req_learn_pmtu(struct requester *r, uint16_t pmtu)
         m->span = psn_span(m->len, pmtu);
         end = psn_add(m->psn, m->span);
         if (psn_diff(end, r->psn_next) > 0)
-            r->psn_next = r->psn_tx = end;
+            r->psn_next = end;
+        if (r->psn_tx != m->psn && psn_in(r->psn_tx, m->psn, m->span))
+            r->psn_tx = end; /* it was the packet sent last */
     }
+    if (!back)
+        r->psn_tx = r->psn_next;
 }
 
 struct req_msg *req_append(struct requester *r, const struct pkt *p)
@@ -186,7 +191,7 @@ static void rc_tx(struct requester *r, const struct pkt *p, ns_t now)
 {
     struct req_msg *m;
 
-    if (r->timer == NS_NEVER || psn_diff(p->bth.psn, r->psn_tx) < 0)
+    if (r->timer == NS_NEVER || (psn_diff(p->bth.psn, r->psn_tx) < 0 && !(r->alt && r->alt_moved)))
         r->timer = now;
     if (UNLIKELY(psn_diff(p->bth.psn, r->psn_next) < 0)) {
         tx_repeat(r, p);
@@ -284,8 +289,13 @@ static void progress(struct requester *r, struct effects *e, ns_t now)
         r->probing = false;
         e->flags |= EFF_CREDITS;
     }
-    if (!r->p.certain)
+    if (!r->p.certain) {
+        if (UNLIKELY(r->alt)) {
+            r->alt_moved = true;
+            r->alt_from = INT64_MIN;
+        }
         return;
+    }
     r->una_lo = r->una_hi;
     if (UNLIKELY(psn_diff(r->psn_tx, r->una_hi) < 0)) {
         r->psn_tx = r->una_hi;
@@ -319,6 +329,7 @@ static void go_back(struct requester *r, enum eff_reason why, struct effects *e)
         if (!r->alt || psn_diff(r->una_hi, r->alt_low) < 0)
             r->alt_low = r->una_hi;
         r->alt = true;
+        r->alt_moved = false;
         r->alt_why = (uint8_t)why;
         r->alt_psn = r->una_hi;
         r->alt_from = INT64_MIN;

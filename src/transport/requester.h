@@ -87,6 +87,7 @@ struct requester {
 
     /* Validator: a resumption that the requester may or may not know to be due. */
     bool alt;          /* alt_* are set */
+    bool alt_moved;    /* a response since has acknowledged more: an RNR NAK's wait is over, the timer was started anew by it */
     uint8_t alt_why;   /* enum eff_reason */
     uint32_t alt_psn;
     uint32_t alt_low;  /* alt_psn of the first such response since something was sent again: it may not have read the others yet */

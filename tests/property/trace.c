@@ -169,8 +169,18 @@ static bool is_short(const struct trace *t, size_t a)
     return t->shot[a + SWAP_WINDOW - 1].ts - t->shot[a].ts <= SWAP_TIME;
 }
 
+static bool is_sorted(const struct trace *t)
+{
+    for (size_t i = 1; i < t->n; i++)
+        if (t->shot[i].ts < t->shot[i - 1].ts)
+            return false;
+    return true;
+}
+
 static void swap_directions(struct trace *t, struct prng *r, bool times)
 {
+    if (times && !is_sorted(t))
+        return; /* packets of one direction would change places */
     for (size_t i = prng_below(r, SWAP_WINDOW); i + SWAP_WINDOW < t->n; i += SWAP_WINDOW)
         if (prng_below(r, 2) && (times ? is_short(t, i) : all_differ(t, i)))
             mix(t, i, times, r);
@@ -282,14 +292,6 @@ static void judge_frames(struct judge *j, const struct trace *t)
         fputs("property: out of memory\n", stderr);
         exit(2);
     }
-}
-
-static bool is_sorted(const struct trace *t)
-{
-    for (size_t i = 1; i < t->n; i++)
-        if (t->shot[i].ts < t->shot[i - 1].ts)
-            return false;
-    return true;
 }
 
 struct judge *trace_judge(const struct trace *t, const struct judge_opts *o)

@@ -192,3 +192,18 @@ Test(judge_trace, a_flow_whose_peer_cm_knows_is_not_paired_with_another)
     cr_expect_eq(conn_flow_at(t, request)->peer, FLOW_NONE);
     conn_table_free(t);
 }
+
+Test(judge_trace, progress_behind_a_nak_ends_its_wait_and_starts_the_timer_anew)
+{
+    static const struct line lifted[] = {SEND(0, 10, 1), SEND(1, 11, 2), SEND(2, 12, 3), RNR(10 * US, 11, 1, 12, 1), ACK(20 * US, 11, 2, 2), SEND(20 * US, 12, 4)};
+    static const struct line waits[] = {SEND(0, 10, 1), SEND(1, 11, 2), SEND(2, 12, 3), RNR(10 * US, 11, 1, 12, 1), SEND(20 * US, 11, 4)};
+    static const struct line again[] = {SEND(0, 10, 1),           SEND(1, 11, 2),      SEND(2, 12, 3), NAK(10 * US, 10, 0, 1), ACK(10 * US, 10, 1, 2),
+                                        SEND(60 * US, 11, 4), SEND(61 * US, 12, 5), SEND(10 * US + 4194304, 11, 6)};
+    static const struct line early[] = {SEND(0, 10, 1),           SEND(1, 11, 2),      SEND(2, 12, 3), NAK(10 * US, 11, 1, 1),
+                                        SEND(60 * US, 11, 4), SEND(61 * US, 12, 5), SEND(10 * US + 4194304, 11, 6)};
+
+    cr_expect_eq(VERDICT(lifted, TAP_REQUESTER, true, false, RULE_RTX_02), V_PASS);
+    cr_expect_eq(VERDICT(waits, TAP_REQUESTER, true, false, RULE_RTX_05), V_FAIL);
+    cr_expect_eq(VERDICT(again, TAP_REQUESTER, true, false, RULE_RTX_02), V_PASS, "an endpoint's timer may run since the ACK");
+    cr_expect_eq(VERDICT(early, TAP_REQUESTER, true, false, RULE_RTX_02), V_FAIL, "it runs since the first packet that was sent again");
+}

@@ -82,6 +82,36 @@ Test(replay, a_read_lost_before_the_tap_is_known_when_it_is_sent_again)
     }
 }
 
+Test(replay, a_path_mtu_learnt_while_reads_are_sent_again_leaves_the_next_one_due)
+{
+    start(0);
+    for (uint32_t i = 0; i < 3; i++)
+        cr_expect_eq(request(mk_read(100 + 2 * i, 0x1000, 2048)), RULE_NONE);
+    cr_expect_eq(response(mk_ack(100, 0x60, 0), true), RULE_NONE);
+    frame.ts += 2 * TWIN_WITHIN; /* no copies */
+    cr_expect_eq(request(mk_read(100, 0x1000, 2048)), RULE_NONE);
+    cr_expect_eq(request(mk_read(102, 0x1000, 2048)), RULE_NONE);
+    replay_learn_pmtu(&replay, 1024);
+    half_set_pmtu(&half, 1024);
+    cr_expect_eq(response(mk_aeth(OP_READ_RESP_FIRST, 100, 1024, 0x1f, 1), true), RULE_NONE);
+    cr_expect_eq(request(mk_read(104, 0x1000, 2048)), RULE_NONE);
+    cr_expect_eq(replay.req.psn_next, 106);
+}
+
+Test(replay, a_read_whose_psns_are_not_known_may_be_all_that_lies_before_the_next_one)
+{
+    start(0);
+    request(mk_read(100, 0x1000, 900));
+    request(mk_read(102, 0x2000, 400));
+    cr_expect_eq(request(mk_read(105, 0x3000, 400)), RULE_SEQ_01, "103 and 104 were lost");
+    replay_learn_pmtu(&replay, 512);
+    half_set_pmtu(&half, 512);
+    cr_expect_eq(response(mk_aeth(OP_READ_RESP_FIRST, 100, 512, 0x1f, 2), true), RULE_NONE);
+    cr_expect_eq(response(mk_aeth(OP_READ_RESP_LAST, 101, 388, 0x1f, 2), true), RULE_NONE);
+    cr_expect_eq(response(mk_aeth(OP_READ_RESP_ONLY, 102, 400, 0x1f, 2), true), RULE_NONE);
+    cr_expect_eq(response(mk_ack(103, 0x60, 2), true), RULE_NONE);
+}
+
 Test(replay, each_copy_of_a_read_may_be_answered_and_no_more)
 {
     start(1024);
