@@ -103,9 +103,9 @@ bool cm_fault_apply(struct endpoint *ep, struct cm_msg *m, bool again)
 {
     for (unsigned i = 0; i < ARRAY_LEN(faults); i++)
         if (ep_has_fault(ep, faults[i].rule) && (again || !faults[i].repeats) && faults[i].change(m))
-            ep_count_fault(ep);
+            ep_count_fault(ep, faults[i].rule);
     if (m->mad.attr_id == CM_DREP && ep_has_fault(ep, RULE_CM_13)) {
-        ep_count_fault(ep);
+        ep_count_fault(ep, RULE_CM_13);
         return false; /* a disconnect without an answer */
     }
     return true;

@@ -182,11 +182,6 @@ bool ep_has_fault(const struct endpoint *ep, enum rule rule)
     return ep_faulty(ep, rule);
 }
 
-void ep_count_fault(struct endpoint *ep)
-{
-    ep->st.faults++;
-}
-
 void ep_count_tx(struct ep_qp *q, uint32_t len)
 {
     q->st.tx_packets++;

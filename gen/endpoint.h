@@ -22,6 +22,7 @@
 #include "gen/build.h"
 #include "gen/faults.h"
 #include "gen/policy.h"
+#include "gen/text.h"
 #include "src/transport/qp.h"
 #include "src/transport/ud.h"
 
@@ -228,6 +229,9 @@ struct verdict ep_first_refused(const struct endpoint *ep);
 /* Whether `rule` is among the faults that this endpoint commits. */
 bool ep_has_fault(const struct endpoint *ep, enum rule rule);
 /* Called for every fault committed by an agent on top (connection manager), to count it. */
-void ep_count_fault(struct endpoint *ep);
+void ep_count_fault(struct endpoint *ep, enum rule rule);
+/* Tell of each fault asked of the endpoint, which is called `who`, that was never committed; returns how many they are. A connection
+ * manager's, asked of `partner` as well (or NULL), may have been committed there. */
+unsigned ep_faults_idle(const struct endpoint *ep, const struct endpoint *partner, const char *who, told_fn *told, void *user);
 
 #endif

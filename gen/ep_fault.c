@@ -1,11 +1,41 @@
 /* layer 3 (gen): committing faults, each once for every queue pair, and judging what is sent. */
 #include "gen/ep_impl.h"
 
+void ep_count_fault(struct endpoint *ep, enum rule rule)
+{
+    ep->st.faults++;
+    ep->fault_met[rule / 64] |= UINT64_C(1) << (rule % 64);
+}
+
 static void commit(struct ep_qp *q, unsigned i)
 {
     q->faults_done |= UINT64_C(1) << i;
     q->st.faults++;
-    q->ep->st.faults++;
+    ep_count_fault(q->ep, q->ep->fault[i]->rule);
+}
+
+static bool is_set(const uint64_t *rules, enum rule r)
+{
+    return rules[r / 64] >> (r % 64) & 1;
+}
+
+unsigned ep_faults_idle(const struct endpoint *ep, const struct endpoint *partner, const char *who, told_fn *told, void *user)
+{
+    struct buf b = {0};
+    unsigned n = 0;
+
+    for (enum rule r = RULE_NONE + 1; r < RULE_COUNT; r++) {
+        if (!is_set(ep->fault_rules, r) || is_set(ep->fault_met, r) ||
+            (partner && rule_table[r].fault == F_CM && is_set(partner->fault_met, r)))
+            continue;
+        b.len = 0;
+        buf_printf(&b, "fault %s, %s, found no occasion: %s sent %llu packets and never committed it", rule_str(r), fault_whose(r), who,
+                   (unsigned long long)ep->st.tx_packets);
+        told(user, buf_str(&b));
+        n++;
+    }
+    buf_free(&b);
+    return n;
 }
 
 bool ep_fault_choice(struct ep_qp *q, enum rule rule)

@@ -143,9 +143,10 @@ struct endpoint {
     struct ep_event event[EP_EVENTS];
     uint32_t ev_head, ev_tail;
 
-    const struct fault_info *fault[64];
+    const struct fault_info *fault[FAULTS_MAX];
     unsigned n_fault;
-    uint64_t fault_rules[RULE_COUNT / 64 + 1];
+    uint64_t fault_rules[RULE_COUNT / 64 + 1]; /* asked for */
+    uint64_t fault_met[RULE_COUNT / 64 + 1];   /* committed */
 
     struct verdict refused;
     int tx_qp;

@@ -369,12 +369,21 @@ struct event_result events_apply(struct event_list *l, unsigned from, uint8_t *d
     return r;
 }
 
-const char *events_unused(const struct event_list *l, unsigned i)
+unsigned events_idle(const struct event_list *l, told_fn *told, void *user)
 {
-    for (const struct event *ev = l->first; ev; ev = ev->next)
-        if (!ev->used && i-- == 0)
-            return ev->label;
-    return NULL;
+    struct buf b = {0};
+    unsigned n = 0;
+
+    for (const struct event *ev = l->first; ev; ev = ev->next) {
+        if (ev->used)
+            continue;
+        b.len = 0;
+        buf_printf(&b, "event '%s' never matched a packet", ev->label);
+        told(user, buf_str(&b));
+        n++;
+    }
+    buf_free(&b);
+    return n;
 }
 
 unsigned events_count(const struct event_list *l)

@@ -57,8 +57,8 @@ struct event_result {
 };
 /* A frame of host `from` passes; *len may shrink. */
 struct event_result events_apply(struct event_list *l, unsigned from, uint8_t *data, uint32_t *len, uint16_t linktype, struct prng *r);
-/* The label of the i-th event that never matched; NULL: there are no more. */
-const char *events_unused(const struct event_list *l, unsigned i);
+/* Tell of each event that never matched; returns how many they are. */
+unsigned events_idle(const struct event_list *l, told_fn *told, void *user);
 /* How many events there are; of event `number`: its label, and how many packets it was applied to. */
 unsigned events_count(const struct event_list *l);
 const char *event_label(const struct event_list *l, unsigned number);

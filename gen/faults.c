@@ -644,6 +644,20 @@ const struct fault_info fault_table[] = {
 };
 const unsigned fault_count = ARRAY_LEN(fault_table);
 
+const char *fault_whose(enum rule rule)
+{
+    switch (rule_table[rule].fault) {
+    case F_CM:
+        return "the connection manager's";
+    case F_REQ:
+        return "a requester's";
+    case F_RSP:
+        return "a responder's";
+    default:
+        return "either end's";
+    }
+}
+
 const struct fault_info *fault_find(enum rule rule)
 {
     for (unsigned i = 0; i < fault_count; i++)

@@ -35,10 +35,15 @@ struct fault_info {
     bool (*change)(struct fault_ctx *c);
 };
 
+/* Faults that an endpoint can be asked for; a rule that can be broken in two ways counts twice. */
+#define FAULTS_MAX 64
+
 /* All faults. */
 extern const struct fault_info fault_table[];
 extern const unsigned fault_count;
 /* The first fault that breaks `rule`; NULL if none can. */
 const struct fault_info *fault_find(enum rule rule);
+/* Whose mistake it is: "a requester's", "a responder's", "either end's" or "the connection manager's". */
+const char *fault_whose(enum rule rule);
 
 #endif

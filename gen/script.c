@@ -277,12 +277,17 @@ void script_free(struct script *s)
     free(s);
 }
 
+static void idle(void *script, const char *line)
+{
+    script_fail(script, "%s", line);
+}
+
 void script_last_words(struct script *s)
 {
-    const char *label;
+    static const char *const who[NET_HOSTS] = {"host a", "host b"};
 
-    for (unsigned i = 0; s->started && (label = events_unused(s->sim.events, i)); i++)
-        script_fail(s, "event '%s' never matched a packet", label);
+    if (s->started)
+        sim_idle(&s->sim, who, idle, s);
     for (unsigned h = 0; s->started && h < NET_HOSTS; h++)
         if (ep_stats(s->sim.ep[h])->own_check_failures && !(s->o->live && s->o->live->wire.local != h))
             script_fail(s, "host %c broke %s", 'a' + (int)h, rule_str(ep_first_refused(s->sim.ep[h]).rule));
@@ -300,7 +305,7 @@ struct script *script_new(const char *name, struct script_opts *opts, struct buf
     s->next_id = 1;
     for (unsigned h = 0; h < NET_HOSTS; h++) {
         struct ep_config *c = &opts->sim.ep[h];
-        c->n_faults = min_u32(c->n_faults, SCRIPT_FAULTS);
+        c->n_faults = min_u32(c->n_faults, FAULTS_MAX);
         for (unsigned i = 0; i < c->n_faults; i++)
             s->faults[h][i] = c->faults[i];
         c->faults = s->faults[h];

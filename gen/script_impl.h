@@ -9,7 +9,6 @@
 #define SCRIPT_PDS   8
 #define SCRIPT_SRQS  8
 #define SCRIPT_EVENTS 64
-#define SCRIPT_FAULTS 16
 
 /* A named region or window of a host. */
 struct script_mem {
@@ -57,7 +56,7 @@ struct script {
     unsigned n_srq;
     struct ep_event events[NET_HOSTS][SCRIPT_EVENTS]; /* asynchronous events, a ring */
     unsigned ev_head[NET_HOSTS], ev_tail[NET_HOSTS];
-    enum rule faults[NET_HOSTS][SCRIPT_FAULTS];
+    enum rule faults[NET_HOSTS][FAULTS_MAX];
     uint32_t next_id; /* wr_id of the next work request without id= */
 };
 

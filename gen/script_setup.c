@@ -43,7 +43,7 @@ static bool host_fault(struct script *s, struct ep_config *c, unsigned h, const 
     char id[16] = "";
 
     memcpy(id, v->p, min_u32(v->len, sizeof id - 1));
-    if (!fault_find(rule_find(id)) || c->n_faults == SCRIPT_FAULTS)
+    if (!fault_find(rule_find(id)) || c->n_faults == FAULTS_MAX)
         return text_fail(&s->err, v, "fault: no rule '%.*s' that can be broken", (int)v->len, v->p);
     s->faults[h][c->n_faults++] = rule_find(id);
     c->faults = s->faults[h];

@@ -92,6 +92,16 @@ struct av sim_path(const struct sim *s, unsigned from)
     return sim_av(s, from);
 }
 
+unsigned sim_idle(const struct sim *s, const char *const who[NET_HOSTS], told_fn *told, void *user)
+{
+    unsigned n = events_idle(s->events, told, user);
+
+    for (unsigned h = 0; h < NET_HOSTS; h++)
+        if (!s->wire || s->wire->local == h)
+            n += ep_faults_idle(s->ep[h], s->ep[h ^ 1], who[h], told, user);
+    return n;
+}
+
 /* What the hosts have to send goes to the network as fast as their ports take it; `most` frames. */
 static void sim_transmit(struct sim *s, unsigned h, unsigned most)
 {

@@ -119,6 +119,9 @@ int sim_conn_connect(struct sim *s, struct sim_conn *c, unsigned from);
 /* Ask host `from` to disconnect. */
 int sim_conn_disconnect(struct sim *s, struct sim_conn *c, unsigned from);
 
+/* Tell of each event and fault asked for that never happened; `who`: what the hosts are called. Returns how many they are. */
+unsigned sim_idle(const struct sim *s, const char *const who[NET_HOSTS], told_fn *told, void *user);
+
 /* The path from host `from` to the other one. */
 struct av sim_path(const struct sim *s, unsigned from);
 /* Give both hosts a connection manager (sim_init() does). 0; -ENOMEM. */

@@ -11,6 +11,9 @@ struct token {
     uint32_t col; /* of its first character, from 1 */
 };
 
+/* Takes a line for people, without a newline. */
+typedef void told_fn(void *user, const char *line);
+
 /* What is wrong with a line, and where. */
 struct text_error {
     uint32_t col;  /* from 1; 0: the line as a whole */

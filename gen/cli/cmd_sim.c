@@ -102,7 +102,8 @@ void cmd_sim_help(struct buf *b)
                 "       rdmagen sim FILE.rdma [options]\n\n"
                 "Play conversations between two hosts in virtual time, or a scenario file, rdmagen-scenario(5).\n\n");
     opt_help(b, defs);
-    buf_puts(b, "\nExit status: 0 if all completed, 1 if not, 2 for usage or files that cannot be read or written.\n");
+    buf_puts(b, "\nExit status: 0 if all completed, 1 if not or if an event or fault found no occasion, 2 for usage or files that cannot be\n"
+                "read or written.\n");
 }
 
 static int parse_num(const char *name, const char *arg, uint64_t min, uint64_t max, uint64_t *v)
@@ -228,12 +229,6 @@ static int parse_file(struct sim_job *job, const char *arg)
     return 0;
 }
 
-static void add_fault(struct sim_job *job, unsigned host, enum rule rule)
-{
-    if (job->n_faults[host] < SIM_FAULTS_MAX)
-        job->faults[host][job->n_faults[host]++] = rule;
-}
-
 static int parse_fault(struct sim_job *job, const char *arg)
 {
     const char *colon = strchr(arg, ':'), *id = colon ? colon + 1 : arg;
@@ -250,9 +245,13 @@ static int parse_fault(struct sim_job *job, const char *arg)
         hosts = 2;
     else
         return cli_error("--fault %s: expected requester: or responder: before the rule", arg);
-    for (unsigned h = 0; h < NET_HOSTS; h++)
-        if (hosts >> h & 1)
-            add_fault(job, h, rule);
+    for (unsigned h = 0; h < NET_HOSTS; h++) {
+        if (!(hosts >> h & 1))
+            continue;
+        if (job->n_faults[h] == FAULTS_MAX)
+            return cli_error("--fault %s: at most %d rules of a host", arg, FAULTS_MAX);
+        job->faults[h][job->n_faults[h]++] = rule;
+    }
     return 0;
 }
 

@@ -10,8 +10,7 @@ void cmd_sim_help(struct buf *b);
 int cmd_faults(int argc, char **argv);
 void cmd_faults_help(struct buf *b);
 
-#define SIM_FILES_MAX  32
-#define SIM_FAULTS_MAX 64
+#define SIM_FILES_MAX 32
 
 /* A capture file asked for with -w. */
 struct sim_file {
@@ -27,7 +26,7 @@ struct sim_job {
     struct tap_opts tap;
     struct sim_file files[SIM_FILES_MAX];
     unsigned n_files;
-    enum rule faults[NET_HOSTS][SIM_FAULTS_MAX];
+    enum rule faults[NET_HOSTS][FAULTS_MAX];
     unsigned n_faults[NET_HOSTS];
     bool has_psn, given[256];
     bool verbose;         /* scenarios: show every packet */

@@ -91,7 +91,7 @@ static int option_profile(struct live_config *c, const char *arg)
 static struct {
     struct net_config net;
     struct event_list *events; /* until live_open() takes them over */
-    enum rule faults[64];
+    enum rule faults[FAULTS_MAX];
     unsigned n_faults;
 } meant;
 
@@ -107,8 +107,8 @@ static int option_event(struct live_config *c, const char *arg)
 
 static int option_fault(struct live_config *c, const char *arg)
 {
-    if (meant.n_faults == ARRAY_LEN(meant.faults))
-        return cli_error("--fault %s: at most %zu rules", arg, ARRAY_LEN(meant.faults));
+    if (meant.n_faults == FAULTS_MAX)
+        return cli_error("--fault %s: at most %d rules", arg, FAULTS_MAX);
     if (words_fault(arg, arg, &meant.faults[meant.n_faults]))
         return EXIT_BAD;
     c->faults = meant.faults;
@@ -187,7 +187,7 @@ int live_cli_open(struct live *l, const struct live_config *c)
 int live_cli_close(struct live *l, const struct live_config *c, int status)
 {
     const struct backend_stats *s = backend_stats(l->backend);
-    const char *unused;
+    unsigned idle = l->events ? events_idle(l->events, words_told, NULL) : 0;
 
     if (s->dropped)
         cli_error("%llu frames were lost on their way in: this program was too slow", (unsigned long long)s->dropped);
@@ -195,14 +195,13 @@ int live_cli_close(struct live *l, const struct live_config *c, int status)
         cli_error("%llu frames were not sent: the backend took none for too long", (unsigned long long)l->unsent);
     if (s->late_stamps)
         cli_error("%llu frames have the kernel's time stamps, not the interface's", (unsigned long long)s->late_stamps);
-    for (unsigned i = 0; l->events && (unused = events_unused(l->events, i)); i++)
-        cli_error("event '%s' never matched a packet", unused);
+    idle += ep_faults_idle(l->ep, NULL, "this side", words_told, NULL);
     if (l->id.conflicts)
         cli_error("another station claims to be %s", live_addr_str(l->id.gid));
     live_close(l);
     if (l->record_err)
         return cli_error("%s: %s", c->record, strerror(-l->record_err));
-    return status;
+    return idle && status == EXIT_OK ? EXIT_FOUND : status;
 }
 
 int live_cli_error(int err, const char *host)

@@ -58,7 +58,8 @@ int live_seconds(const char *option, const char *arg, uint64_t min, ns_t *t);
 int live_type(const char *arg, uint8_t *type);
 /* Open, with a message on failure: 0, or the exit status. Catches signals. */
 int live_cli_open(struct live *l, const struct live_config *c);
-/* Close; says what was lost. `status`, or EXIT_BAD when the capture file is not whole. */
+/* Close; says what was lost, and which events and faults never happened. `status`; EXIT_FOUND in place of EXIT_OK when there are such;
+ * EXIT_BAD when the capture file is not whole. */
 int live_cli_close(struct live *l, const struct live_config *c, int status);
 /* Message for a failed live_step() or live_resolve() about `host`: the exit status. */
 int live_cli_error(int err, const char *host);

@@ -1,5 +1,6 @@
 /* layer 4 (tool): `rdmagen sim`: running traffic. */
 #include "gen/cli/gen_cli.h"
+#include "gen/cli/words.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -64,15 +65,6 @@ static void progress(void *user)
     fprintf(stderr, "\r%3u.%u %%", p / 10, p % 10);
 }
 
-/* What must hold besides: unused events are told. */
-static void warn_unused(const struct sim *s)
-{
-    const char *label;
-
-    for (unsigned i = 0; (label = events_unused(s->events, i)); i++)
-        cli_error("event '%s' never matched a packet", label);
-}
-
 static bool all_good(const struct traffic_result *r)
 {
     return !r->failed && !r->recv_failed && !r->mismatches && !r->conn_failed && !r->gave_up;
@@ -80,9 +72,11 @@ static bool all_good(const struct traffic_result *r)
 
 static int run(struct sim_job *job, struct sim *s, struct traffic *t)
 {
+    static const char *const who[NET_HOSTS] = {"the requester", "the responder"};
     bool show = isatty(STDERR_FILENO);
     struct buf b = {0};
     int status = 0;
+    unsigned idle;
 
     s->app = traffic_app(t);
     traffic_run(t, show ? progress : NULL, t);
@@ -98,10 +92,10 @@ static int run(struct sim_job *job, struct sim *s, struct traffic *t)
         status = report_write(job->json_file, &b);
         buf_free(&b);
     }
-    warn_unused(s);
+    idle = sim_idle(s, who, words_told, NULL);
     if (status)
         return status;
-    return all_good(traffic_result(t)) ? EXIT_OK : EXIT_FOUND;
+    return all_good(traffic_result(t)) && !idle ? EXIT_OK : EXIT_FOUND;
 }
 
 int sim_traffic(struct sim_job *job)

@@ -51,3 +51,9 @@ int words_fault(const char *arg, const char *id, enum rule *rule)
         return cli_error("--fault %s: this rule cannot be broken on purpose; `rdmagen faults` lists those that can", arg);
     return 0;
 }
+
+void words_told(void *user, const char *line)
+{
+    (void)user;
+    cli_error("%s", line);
+}
