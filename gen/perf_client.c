@@ -28,11 +28,11 @@ static int agree(struct perf_client *p)
 {
     static const uint8_t buffers[PERFTEST_INT] = {0, 0, 16, 0}, line[PERFTEST_INT] = {0, 0, 0, 64};
     uint8_t mine[PERFTEST_VERSION], theirs[PERFTEST_VERSION];
-    struct perftest_mark mark;
+    struct perftest_mark mark = {.latency = p->config.latency, .op = load_perftest_op(p->config.op), .size = p->config.size};
     uint16_t mtu;
     int r;
 
-    perftest_version_put(mine, p->config.latency, p->config.size);
+    perftest_version_put(mine, &mark);
     r = swap(p, "the exchange of versions", mine, theirs, PERFTEST_VERSION);
     if (r == 0 && !perftest_version_get(theirs, &mark))
         r = -EPROTO;

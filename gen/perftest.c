@@ -78,20 +78,23 @@ void perftest_keys_get_binary(struct perftest_keys *k, const uint8_t *p)
     k->srqn = load_be32(p + 48);
 }
 
-void perftest_version_put(uint8_t *p, bool latency, uint32_t size)
+void perftest_version_put(uint8_t *p, const struct perftest_mark *mark)
 {
     memset(p, 0, PERFTEST_VERSION);
     memcpy(p, "6.06", 4);
     memcpy(p + 5, OURS, sizeof OURS - 1);
-    p[12] = latency;
-    if (size < 1u << 24)
-        store_be24(p + 13, size);
+    if (!mark)
+        return;
+    p[12] = (uint8_t)((mark->op + 1) << 1 | mark->latency);
+    if (mark->size < 1u << 24)
+        store_be24(p + 13, mark->size);
 }
 
 bool perftest_version_get(const uint8_t *p, struct perftest_mark *mark)
 {
     mark->ours = memcmp(p + 5, OURS, sizeof OURS - 1) == 0;
-    mark->latency = mark->ours && p[12];
+    mark->latency = mark->ours && p[12] & 1;
+    mark->op = mark->ours && p[12] >> 1 <= PERFTEST_ATOMIC + 1 ? (p[12] >> 1) - 1 : -1;
     mark->size = mark->ours ? load_be24(p + 13) : 0;
     if (p[0] < '5' || p[0] > '9' || p[1] != '.' || p[2] < '0' || p[2] > '9')
         return false;

@@ -48,14 +48,16 @@ bool perftest_keys_get(struct perftest_keys *k, const char *text);
 void perftest_keys_put_binary(uint8_t *p, const struct perftest_keys *k);
 void perftest_keys_get_binary(struct perftest_keys *k, const uint8_t *p);
 
+enum perftest_op { PERFTEST_WRITE, PERFTEST_READ, PERFTEST_SEND, PERFTEST_ATOMIC };
 /* What rdmagen says about itself behind the zero of its version, where perftest does not look. */
 struct perftest_mark {
     bool ours;     /* the peer is rdmagen */
     bool latency;  /* the client is of the kind ib_*_lat */
+    int op;        /* enum perftest_op of the client; -1: not told */
     uint32_t size; /* bytes of its messages; 0: 2^24 and more */
 };
-/* The version as we say it: 6.06. */
-void perftest_version_put(uint8_t *p, bool latency, uint32_t size);
+/* The version as we say it: 6.06. `mark` (`ours` is not looked at): NULL of a server. */
+void perftest_version_put(uint8_t *p, const struct perftest_mark *mark);
 /* Whether `p` (PERFTEST_VERSION bytes) is a version that speaks like this: 5.70 or later. */
 bool perftest_version_get(const uint8_t *p, struct perftest_mark *mark);
 /* The MTU in bytes, and back: 0 for what is no MTU. */
@@ -71,7 +73,6 @@ struct perftest_report {
 void perftest_report_put(uint8_t p[PERFTEST_REPORT][PERFTEST_VALUE], const struct perftest_report *r);
 void perftest_report_get(struct perftest_report *r, const uint8_t p[PERFTEST_REPORT][PERFTEST_VALUE]);
 
-enum perftest_op { PERFTEST_WRITE, PERFTEST_READ, PERFTEST_SEND, PERFTEST_ATOMIC };
 /* How keys are told before the data: a letter for each step, 'R' for every queue pair in turn, 'H' for the first one alone. The
  * queue pairs are connected after the first step. `latency`: the program is of the kind ib_*_lat, with one queue pair. */
 const char *perftest_rounds(enum perftest_op op, bool latency);

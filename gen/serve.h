@@ -1,10 +1,11 @@
 /* layer 3 (gen): the passive side of perftest's clients (ib_write_bw, ib_send_lat, ...; -R or not), of ibv_*_pingpong and of rping: many
  * clients at a time, one after another, without being told beforehand what they will do.
  *
- * What a client is shows in what it says and does: keys without an R_Key announce SENDs, with READs outstanding READs or atomics, else
- * WRITEs. ib_write_lat tells its keys once more before the data than ib_write_bw with one queue pair. ib_send_lat cannot be told from
- * ib_send_bw: a first message after which none comes for a while is answered, unless `latency` says it at once. The size of its
- * messages is only needed for ib_write_lat, which does not tell it.
+ * What a client is shows in what it says and does: keys without an R_Key announce SENDs, with several READs outstanding READs or atomics,
+ * else WRITEs, or READs one at a time, which shows in the first packets. ib_write_lat tells its keys once more before the data than
+ * ib_write_bw with one queue pair, and so does ib_read_lat: the one waits for our first WRITE, the other begins, so we wait a while before
+ * we do. ib_send_lat cannot be told from ib_send_bw: a first message after which none comes for a while is answered, unless `latency` says
+ * it at once. The size of its messages is only needed for ib_write_lat, which does not tell it. rdmagen tells all of this.
  *
  * Clients are not trusted: words are bounded, so are sessions, queue pairs, memory and the time that a client may be silent.
  */
@@ -63,6 +64,7 @@ struct serve_session {
     ns_t asked, ask_again; /* the way to what that word names is asked for: since when (0: it is not), and when once more */
     uint16_t mtu;         /* agreed */
     unsigned told;        /* keys of a queue pair heard */
+    ns_t told_at;         /* the last of them */
     struct serve_qp *qp;
     unsigned n_qps;
     bool answering;       /* WRITEs or SENDs are answered */

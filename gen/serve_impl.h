@@ -24,11 +24,9 @@ struct serve_qp *sqp_new(struct serve *v, struct serve_session *s, const struct 
 void sqp_connect(struct serve *v, struct serve_session *s, struct serve_qp *q, ns_t now);
 /* The session's kind is known: post receives. */
 void sqp_ready(struct serve *v, struct serve_session *s, struct serve_qp *q, ns_t now);
-/* The client has told all: with WRITEs to be answered we begin. */
-void sqp_begin(struct serve *v, struct serve_session *s, ns_t now);
 /* Take completions of all sessions. */
 void sqp_poll(struct serve *v, ns_t now);
-/* Answer what is to be answered; notes progress. */
+/* Answer what is to be answered, and begin where the client waits for us; notes progress, and what it shows of the kind. */
 void sqp_work(struct serve *v, struct serve_session *s, ns_t now);
 void sqp_free_all(struct serve *v, struct serve_session *s);
 /* Bytes of payload that arrived. */

@@ -9,6 +9,7 @@
 #define RECVS_MAX  512
 #define READS      128                 /* READs and atomics served at a time: what perftest wants */
 #define GUESS_WAIT (100 * NS_PER_MS)   /* nothing came after the first message: it waits for an answer */
+#define GUESS_READ (1 * NS_PER_S)      /* nothing came after the keys: it waits for our WRITE, and does not READ */
 #define WR_SENT    (UINT64_C(1) << 63) /* wr_ids: session, queue pair, slot */
 
 static uint64_t wr_id(const struct serve *v, const struct serve_session *s, const struct serve_qp *q, uint32_t slot)
@@ -168,15 +169,6 @@ static uint32_t write_size(const struct serve *v, const struct serve_session *s)
     return size <= v->config.room ? size : v->config.room;
 }
 
-void sqp_begin(struct serve *v, struct serve_session *s, ns_t now)
-{
-    /* ib_write_bw would have sent data before it tells keys for the fourth time. */
-    if (s->kind != SERVE_WRITE || s->answering || s->n_qps != 1 || s->told != 4 || sqp_payload(v, s) != 0)
-        return;
-    s->answering = true;
-    answer(v, s, &s->qp[0], WR_RDMA_WRITE, write_size(v, s), now);
-}
-
 static void message(struct serve *v, struct serve_session *s, struct serve_qp *q, const struct wc *wc, ns_t now)
 {
     uint32_t slot = wc->wr_id & 0xffffffff, grh = v->config.type == QPT_UD && !s->cm ? LOAD_GRH : 0, len = wc->byte_len - grh;
@@ -221,9 +213,38 @@ uint64_t sqp_payload(const struct serve *v, const struct serve_session *s)
     return n;
 }
 
+/* Packets have come without payload: what was taken for WRITEs is READs or atomics, one at a time. */
+static void find_kind(struct serve_session *s)
+{
+    if (s->kind == SERVE_WRITE && !s->answering && s->progress && s->bytes == 0)
+        s->kind = SERVE_READ;
+}
+
+/* Whether a client that has told its keys waits for us. ib_write_bw and ib_read_bw have sent data when they tell them for the fourth time. */
+static bool waits_for_write(const struct serve_session *s, ns_t now)
+{
+    return s->kind == SERVE_WRITE && !s->answering && s->told == 4 && !s->progress && (s->mark.latency || now - s->told_at >= GUESS_READ);
+}
+
+static void work_alone(struct serve *v, struct serve_session *s, struct serve_qp *q, ns_t now)
+{
+    if (s->kind == SERVE_WRITE && s->answering) {
+        const volatile uint8_t *last = q->mem + write_size(v, s) - 1;
+        if (*last == (uint8_t)q->answered) {
+            q->received++;
+            answer(v, s, q, WR_RDMA_WRITE, write_size(v, s), now);
+        }
+    } else if (waits_for_write(s, now)) {
+        s->answering = true;
+        answer(v, s, q, WR_RDMA_WRITE, write_size(v, s), now);
+    } else if (s->kind == SERVE_SEND && !s->answering && s->told == 4 && q->received == 1 && now - q->arrived >= GUESS_WAIT) {
+        s->answering = true;
+        answer(v, s, q, WR_SEND, (uint32_t)sqp_payload(v, s), now);
+    }
+}
+
 void sqp_work(struct serve *v, struct serve_session *s, ns_t now)
 {
-    struct serve_qp *q = s->qp;
     uint64_t progress = 0;
 
     for (unsigned i = 0; i < s->n_qps; i++)
@@ -233,18 +254,9 @@ void sqp_work(struct serve *v, struct serve_session *s, ns_t now)
         s->progress = progress;
         s->heard = now;
     }
-    if (s->n_qps != 1)
-        return;
-    if (s->kind == SERVE_WRITE && s->answering) {
-        const volatile uint8_t *last = q->mem + write_size(v, s) - 1;
-        if (*last == (uint8_t)q->answered) {
-            q->received++;
-            answer(v, s, q, WR_RDMA_WRITE, write_size(v, s), now);
-        }
-    } else if (s->kind == SERVE_SEND && !s->answering && s->told == 4 && q->received == 1 && now - q->arrived >= GUESS_WAIT) {
-        s->answering = true;
-        answer(v, s, q, WR_SEND, (uint32_t)sqp_payload(v, s), now);
-    }
+    find_kind(s);
+    if (s->n_qps == 1)
+        work_alone(v, s, s->qp, now);
 }
 
 void sqp_free_all(struct serve *v, struct serve_session *s)

@@ -86,7 +86,7 @@ static void version(struct serve_session *s, const uint8_t *p, ns_t now)
         session_fail(s, "it speaks neither as perftest 5.70 or later nor as ibv_rc_pingpong");
         return;
     }
-    perftest_version_put(mine, false, 0);
+    perftest_version_put(mine, NULL);
     reply(s, mine, sizeof mine, now);
     s->stage = SERVE_BUFFERS;
 }
@@ -110,9 +110,11 @@ static struct serve_qp *find(struct serve_session *s, uint32_t peer_qpn)
     return NULL;
 }
 
-static enum serve_kind kind_of(const struct perftest_keys *k)
+static enum serve_kind kind_of(const struct serve_session *s, const struct perftest_keys *k)
 {
-    return k->rkey == 0 ? SERVE_SEND : k->out_reads > 1 ? SERVE_READ : SERVE_WRITE;
+    bool reads = k->out_reads > 1 || s->mark.op == PERFTEST_READ || s->mark.op == PERFTEST_ATOMIC || s->kind == SERVE_READ;
+
+    return k->rkey == 0 ? SERVE_SEND : reads ? SERVE_READ : SERVE_WRITE;
 }
 
 static void tell(struct serve_session *s, const struct perftest_keys *own, ns_t now)
@@ -150,11 +152,11 @@ static void keys(struct serve *v, struct serve_session *s, const struct perftest
     if (*s->why)
         return;
     q->peer = *k;
-    s->kind = kind_of(k);
+    s->kind = kind_of(s, k);
     s->told++;
+    s->told_at = now;
     sqp_ready(v, s, q, now);
     tell(s, &q->own, now);
-    sqp_begin(v, s, now);
 }
 
 static void pingpong(struct serve *v, struct serve_session *s, const uint8_t *p, ns_t now)

@@ -105,6 +105,34 @@ def case_serve_atomic_lat(*args):
     client(*args, "ib_atomic_lat", "", "atomics")
 
 
+def case_serve_read_bw_one_at_a_time(*args):
+    client(*args, "ib_read_bw", "-o 1", "READ")
+
+
+def case_serve_read_bw_one_at_a_time_2_queue_pairs(*args):
+    client(*args, "ib_read_bw", "-o 1", "READ", qps=2)
+
+
+def case_serve_read_lat_one_at_a_time(*args):
+    client(*args, "ib_read_lat", "-o 1", "READ", size=64)
+
+
+def case_serve_faa_one_at_a_time(*args):
+    client(*args, "ib_atomic_bw", "-A FETCH_AND_ADD -o 1", "atomics")
+
+
+def case_serve_atomic_lat_one_at_a_time(*args):
+    client(*args, "ib_atomic_lat", "-o 1", "atomics")
+
+
+def case_serve_read_bw_cm_one_at_a_time(*args):
+    client(*args, "ib_read_bw", "-o 1", "READ", cm=True)
+
+
+def case_serve_read_lat_cm_one_at_a_time(*args):
+    client(*args, "ib_read_lat", "-o 1", "READ", size=64, cm=True)
+
+
 def case_serve_write_bw_cm(*args):
     counted(client(*args, "ib_write_bw", "", "WRITE,", cm=True), octets=N * 4096)
 

@@ -98,14 +98,17 @@ Test(perftest, versions_from_5_70_on_are_understood)
     uint8_t v[PERFTEST_VERSION];
 
     cr_assert(perftest_version_get(captured, &m));
-    cr_assert(!m.ours && !m.latency && m.size == 0);
-    perftest_version_put(v, true, 65536);
+    cr_assert(!m.ours && !m.latency && m.op == -1 && m.size == 0);
+    perftest_version_put(v, &(struct perftest_mark){.latency = true, .op = PERFTEST_READ, .size = 65536});
     cr_assert_arr_eq(v, captured, 5);
     cr_assert(perftest_version_get(v, &m));
-    cr_assert(m.ours && m.latency && m.size == 65536);
-    perftest_version_put(v, false, 1 << 30);
+    cr_assert(m.ours && m.latency && m.op == PERFTEST_READ && m.size == 65536);
+    v[12] = 0xff;
     cr_assert(perftest_version_get(v, &m));
-    cr_assert(m.ours && !m.latency && m.size == 0);
+    cr_assert_eq(m.op, -1);
+    perftest_version_put(v, &(struct perftest_mark){.op = -1, .size = 1 << 30});
+    cr_assert(perftest_version_get(v, &m));
+    cr_assert(m.ours && !m.latency && m.op == -1 && m.size == 0);
     cr_assert_not(perftest_version_get((const uint8_t *)"5.60\0\0\0\0\0\0\0\0\0\0\0", &m));
     cr_assert(perftest_version_get((const uint8_t *)"5.70\0\0\0\0\0\0\0\0\0\0\0", &m));
     cr_assert_not(perftest_version_get((const uint8_t *)"GET / HTTP/1.1\r\n", &m));
