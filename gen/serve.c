@@ -296,6 +296,7 @@ static void work(struct serve *v, struct serve_session *s, ns_t now)
         hear_rdma(v, s, now);
     else
         hear_tcp(v, s, now);
+    word_silence(s, now);
     if (s->stage != SERVE_OVER && s->n_qps && !*s->why)
         sqp_work(v, s, now);
     if (s->stage == SERVE_PINGPONG && s->fd < 0 && quiet > PINGPONG_QUIET && s->n_qps && s->qp[0].received)

@@ -6,6 +6,7 @@
  * ib_write_bw with one queue pair, and so does ib_read_lat: the one waits for our first WRITE, the other begins, so we wait a while before
  * we do. ib_send_lat cannot be told from ib_send_bw: a first message after which none comes for a while is answered, unless `latency` says
  * it at once. The size of its messages is only needed for ib_write_lat, which does not tell it. rdmagen tells all of this.
+ * ibv_srq_pingpong goes on with its addresses after the first; the others wait for an answer.
  *
  * Clients are not trusted: words are bounded, so are sessions, queue pairs, memory and the time that a client may be silent.
  */
@@ -32,6 +33,7 @@ struct serve_config {
 
 enum serve_stage {
     SERVE_VERSION, SERVE_BUFFERS, SERVE_LINE, SERVE_MTU, SERVE_KEYS, /* words of perftest */
+    SERVE_ADDRESSES, /* of ibv_*_pingpong: the first has come */
     SERVE_PINGPONG,  /* messages of ibv_*_pingpong */
     SERVE_RPING,
     SERVE_OVER,      /* acknowledges what is asked again, then it is forgotten */
@@ -63,7 +65,7 @@ struct serve_session {
     size_t got;           /* bytes of the next word */
     ns_t asked, ask_again; /* the way to what that word names is asked for: since when (0: it is not), and when once more */
     uint16_t mtu;         /* agreed */
-    unsigned told;        /* keys of a queue pair heard */
+    unsigned told;        /* keys, or addresses, of a queue pair heard */
     ns_t told_at;         /* the last of them */
     struct serve_qp *qp;
     unsigned n_qps;

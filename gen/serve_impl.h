@@ -15,6 +15,8 @@ size_t word_wanted(const struct serve_session *s);
 bool word_ripe(struct serve *v, struct serve_session *s, ns_t now);
 /* A word of a client: answer it. */
 void word_take(struct serve *v, struct serve_session *s, const uint8_t *p, size_t len, ns_t now);
+/* No word has come: for a client of ibv_*_pingpong that may mean that it waits for an answer. */
+void word_silence(struct serve_session *s, ns_t now);
 /* The session whose RDMA-CM client at `gid` now connects queue pairs for data; NULL: none. */
 struct serve_session *word_awaits_qp(struct serve *v, const uint8_t gid[16]);
 

@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 
 #define RESOLVE_WAIT (500 * NS_PER_MS)
+#define ADDRESS_WAIT (300 * NS_PER_MS) /* for a second address of ibv_*_pingpong: there is none */
 
 /* --- Words as they come over TCP --- */
 
@@ -24,6 +25,8 @@ size_t word_wanted(const struct serve_session *s)
         return PERFTEST_INT;
     case SERVE_MTU:
         return PERFTEST_MTU;
+    case SERVE_ADDRESSES:
+        return PINGPONG_TEXT;
     case SERVE_PINGPONG:
         return PERFTEST_DONE;
     default: /* keys begin with a digit, reports with a byte that is none, "done" with two letters of which one is none */
@@ -39,9 +42,9 @@ static bool named(const struct serve_session *s, uint8_t gid[16])
     struct perftest_keys k;
     struct pingpong_addr a;
 
-    if (s->stage == SERVE_VERSION && s->got == PINGPONG_TEXT && pingpong_addr_get(&a, (const char *)s->in)) {
+    if (s->got == PINGPONG_TEXT && s->stage != SERVE_KEYS && pingpong_addr_get(&a, (const char *)s->in)) {
         memcpy(gid, a.gid, 16);
-        return true;
+        return a.qpn != 0;
     }
     if (s->stage == SERVE_KEYS && s->got == PERFTEST_TEXT && perftest_keys_get(&k, (const char *)s->in)) {
         memcpy(gid, k.gid, 16);
@@ -159,35 +162,58 @@ static void keys(struct serve *v, struct serve_session *s, const struct perftest
     tell(s, &q->own, now);
 }
 
-static void pingpong(struct serve *v, struct serve_session *s, const uint8_t *p, ns_t now)
+/* The addresses of the first `n` queue pairs, zeros for those that there are not; the messages begin. */
+static void tell_addresses(struct serve_session *s, unsigned n, ns_t now)
+{
+    static const struct perftest_keys none;
+    char text[PINGPONG_QPS][PINGPONG_TEXT];
+
+    for (unsigned i = 0; i < n; i++) {
+        const struct perftest_keys *k = i < s->n_qps ? &s->qp[i].own : &none;
+        struct pingpong_addr own = {.qpn = k->qpn, .psn = k->psn};
+        memcpy(own.gid, k->gid, 16);
+        pingpong_addr_put(text[i], &own);
+    }
+    reply(s, text, (size_t)n * PINGPONG_TEXT, now);
+    s->stage = SERVE_PINGPONG;
+}
+
+void word_silence(struct serve_session *s, ns_t now)
+{
+    if (s->stage == SERVE_ADDRESSES && s->told == 1 && s->got == 0 && now - s->told_at >= ADDRESS_WAIT)
+        tell_addresses(s, 1, now);
+}
+
+/* An address of ibv_*_pingpong: of one queue pair, or of PINGPONG_QPS, the unused ones zero. */
+static void address(struct serve *v, struct serve_session *s, const uint8_t *p, ns_t now)
 {
     struct perftest_keys k = {.out_reads = 1};
-    struct pingpong_addr a, own;
-    char text[PINGPONG_TEXT];
-    struct serve_qp *q;
+    struct serve_qp *q = NULL;
+    struct pingpong_addr a;
 
-    if (!pingpong_addr_get(&a, (const char *)p) || !a.qpn) {
+    if (!pingpong_addr_get(&a, (const char *)p) || (!a.qpn && !s->told)) {
         session_fail(s, "its address cannot be read");
         return;
     }
-    k.qpn = a.qpn;
-    k.psn = a.psn;
-    memcpy(k.gid, a.gid, 16);
-    memcpy(s->gid, a.gid, 16);
+    s->stage = SERVE_ADDRESSES;
+    s->told++;
+    s->told_at = now;
     s->mtu = v->live->mtu;
     s->kind = SERVE_SEND;
     s->answering = true;
-    q = sqp_new(v, s, &k);
+    k.qpn = a.qpn;
+    k.psn = a.psn;
+    memcpy(k.gid, a.gid, 16);
+    if (a.qpn) {
+        memcpy(s->gid, a.gid, 16);
+        q = sqp_new(v, s, &k);
+    }
     if (q)
         sqp_connect(v, s, q, now);
-    if (*s->why)
-        return;
-    sqp_ready(v, s, q, now);
-    own = (struct pingpong_addr){.qpn = q->own.qpn, .psn = q->own.psn};
-    memcpy(own.gid, q->own.gid, 16);
-    pingpong_addr_put(text, &own);
-    reply(s, text, sizeof text, now);
-    s->stage = SERVE_PINGPONG;
+    if (q && !*s->why)
+        sqp_ready(v, s, q, now);
+    if (!*s->why && s->told == PINGPONG_QPS)
+        tell_addresses(s, PINGPONG_QPS, now);
 }
 
 /* --- All words --- */
@@ -223,8 +249,8 @@ void word_take(struct serve *v, struct serve_session *s, const uint8_t *p, size_
     s->heard = now;
     if (s->stage == SERVE_PINGPONG)
         return; /* "done", which tells nothing */
-    if (s->stage == SERVE_VERSION && !s->cm && len == PINGPONG_TEXT) {
-        pingpong(v, s, p, now);
+    if (!s->cm && len == PINGPONG_TEXT && (s->stage == SERVE_VERSION || s->stage == SERVE_ADDRESSES)) {
+        address(v, s, p, now);
     } else if (s->stage >= SERVE_KEYS) {
         after_mtu(v, s, p, len, now);
     } else if (len != lengths[s->stage]) {

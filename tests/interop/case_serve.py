@@ -1,4 +1,6 @@
 """Clients of perftest, ibv_*_pingpong and rping against rdmagen serve, which is not told what they will do."""
+import re
+
 import case_pingpong
 from case_pingpong import free_port
 from case_rdmagen import OWN, OWN6, Rdmagen
@@ -180,6 +182,22 @@ def case_serve_ud_pingpong(lab, guest, port, index):
 def case_serve_uc_pingpong_ipv6(lab, guest, port, index):
     out = serve(lab, guest, "ucpp", [("ibv_uc_pingpong -g %d -n 200 -p {port} 10.0.2.2" % index["6"], "200 iters")], OWN6, ours=("-c", "UC"))
     counted(out, 200)
+
+
+def srq(lab, guest, port, index, family, qps, count):
+    """Queue pairs that share a receive queue: on our side each has its own."""
+    out = serve(lab, guest, "srq%d" % qps, [("ibv_srq_pingpong -g %d -s 2000 -q %d -n %d -p {port} 10.0.2.2" % (index[family], qps, count), "%d iters" % count)],
+                OWN if family == "4" else OWN6, ("--room", "8K"))
+    got = int(re.search(r"SEND with answers, queue pairs %d, messages ([0-9]+)," % qps, out)[1])
+    assert count <= got < count + qps, out  # the last ones may still be under way
+
+
+def case_serve_srq_pingpong(lab, guest, port, index):
+    srq(lab, guest, port, index, "4", 16, 500)
+
+
+def case_serve_srq_pingpong_one_queue_pair_ipv6(lab, guest, port, index):
+    srq(lab, guest, port, index, "6", 1, 200)
 
 
 def make(tool, mtu):

@@ -1,5 +1,6 @@
 /* layer 3 tests: the server of perftest's clients: hostile words over TCP, and the limits of what one client can take. */
 #include "gen/perf_client.h"
+#include "gen/pingpong.h"
 #include "gen/serve_impl.h"
 
 #include <arpa/inet.h>
@@ -150,6 +151,34 @@ Test(serve, keys_are_answered_with_a_queue_pair_of_the_server, .init = open_serv
     finish();
     cr_assert_eq(server.served, 1);
     cr_assert_eq(server.failed, 0);
+}
+
+/* ibv_srq_pingpong tells 256 addresses, most of them zero, before it listens; the others tell one. */
+Test(serve, one_address_is_answered_by_one_and_many_by_many, .init = open_server, .fini = close_server)
+{
+    static char text[PINGPONG_QPS][PINGPONG_TEXT], got[PINGPONG_QPS][PINGPONG_TEXT];
+    struct pingpong_addr a = {.qpn = 0x55, .psn = 7, .gid = {[10] = 0xff, [11] = 0xff, 10, 0, 0, 1}}, none = {0}, mine;
+
+    server.config.wait = NS_PER_S;
+    greet();
+    for (unsigned n = 1; n <= PINGPONG_QPS; n += PINGPONG_QPS - 1) {
+        int s = dial();
+        size_t len = 0, k;
+        for (unsigned i = 0; i < n; i++, a.qpn++)
+            pingpong_addr_put(text[i], i < 3 ? &a : &none);
+        say(s, text, (size_t)n * PINGPONG_TEXT);
+        while (len < (size_t)n * PINGPONG_TEXT && (k = hear(s, (char *)got + len, sizeof got - len)) > 0)
+            len += k;
+        cr_assert_eq(len, (size_t)n * PINGPONG_TEXT);
+        for (unsigned i = 0; i < n; i++) {
+            cr_assert(pingpong_addr_get(&mine, got[i]));
+            cr_assert_eq(mine.qpn != 0, i < 3, "%u of %u", i, n);
+        }
+        cr_assert_eq(hear(s, got, sizeof got), 0, "it waits for messages");
+        close(s);
+        finish();
+    }
+    cr_assert_eq(server.failed, 2);
 }
 
 Test(serve, words_may_come_byte_by_byte, .init = open_server, .fini = close_server)
