@@ -23,6 +23,7 @@
 #define RING_BYTES (4u << 20)
 #define BLOCK      (1u << 18) /* a power of two pages of 4 KiB */
 #define TAG        4          /* bytes of a VLAN tag */
+#define LONG_BYTES (8 << 20)  /* for frames that are longer than a slot of the ring: joined by an offload */
 
 struct packet_backend {
     struct backend b;
@@ -34,7 +35,7 @@ struct packet_backend {
     struct mmsghdr msg[BATCH];
     struct iovec iov[BATCH];
     uint8_t frame[BATCH][BACKEND_FRAME_MAX];
-    uint8_t tagged[65536 + TAG]; /* a frame whose tag the kernel had taken out */
+    uint8_t tagged[65536 + 14 + TAG]; /* a frame whose tag the kernel had taken out, or that no slot has room for (from TAG on) */
     bool bridge;                 /* every frame is taken, whomever it is for */
 };
 
@@ -96,6 +97,16 @@ static int packet_member(const struct packet_backend *p, unsigned short kind, co
     if (mac)
         memcpy(m.mr_address, mac, 6);
     return setsockopt(p->b.fd, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &m, sizeof m) < 0 ? -errno : 0;
+}
+
+/* Frames that are longer than a slot come by the socket's own queue. */
+static int take_long_frames(const struct packet_backend *p)
+{
+    int on = 1, size = LONG_BYTES;
+
+    if (setsockopt(p->b.fd, SOL_SOCKET, SO_RCVBUFFORCE, &size, sizeof size) < 0) /* needs CAP_NET_ADMIN */
+        setsockopt(p->b.fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof size);
+    return setsockopt(p->b.fd, SOL_PACKET, PACKET_COPY_THRESH, &on, sizeof on) < 0 ? -errno : 0;
 }
 
 /* Time stamps of the interface, if it can make them. Switching them on needs CAP_NET_ADMIN; they may be on already. */
@@ -167,6 +178,8 @@ static int setup(struct packet_backend *p, const char *iface, const struct choic
         r = map_ring(p);
     if (r == 0 && bind(p->b.fd, (struct sockaddr *)&at, sizeof at) < 0)
         r = -errno;
+    if (r == 0 && p->bridge)
+        r = take_long_frames(p);
     if (r == 0 && p->bridge)
         r = packet_member(p, PACKET_MR_PROMISC, NULL);
     return r < 0 ? backend_fail(err, r, "AF_PACKET on %s: %s", iface, strerror(-r)) : 0;
@@ -254,12 +267,24 @@ static void retag(struct packet_backend *p, const struct tpacket2_hdr *h, struct
 
     if (f->len < 12)
         return;
-    memcpy(p->tagged, f->data, 12);
+    memmove(p->tagged, f->data, 12);
+    memmove(p->tagged + 12 + TAG, f->data + 12, f->len - 12);
     store_be16(p->tagged + 12, tpid ? h->tp_vlan_tpid : ETH_P_8021Q);
     store_be16(p->tagged + 14, h->tp_vlan_tci);
-    memcpy(p->tagged + 12 + TAG, f->data + 12, f->len - 12);
     f->data = p->tagged;
     f->len += TAG;
+}
+
+/* The whole of a frame of which the slot has only the beginning. */
+static void take_whole(struct packet_backend *p, struct backend_frame *f)
+{
+    ssize_t n = recv(p->b.fd, p->tagged + TAG, sizeof p->tagged - TAG, MSG_DONTWAIT | MSG_TRUNC);
+
+    if (n != (ssize_t)(f->len + f->lost) || n > (ssize_t)(sizeof p->tagged - TAG))
+        return;
+    f->data = p->tagged + TAG;
+    f->len = (uint32_t)n;
+    f->lost = 0;
 }
 
 static int packet_rx(struct backend *b, struct backend_frame *f)
@@ -280,8 +305,10 @@ static int packet_rx(struct backend *b, struct backend_frame *f)
     p->held = h;
     *f = (struct backend_frame){
         .data = (uint8_t *)h + h->tp_mac, .len = h->tp_snaplen, .lost = h->tp_len - h->tp_snaplen, .ts = h->tp_sec * NS_PER_S + h->tp_nsec};
+    if (UNLIKELY(status & TP_STATUS_COPY))
+        take_whole(p, f);
     if (status & TP_STATUS_CSUMNOTREADY && p->bridge && !f->lost)
-        frame_fix_l4((uint8_t *)h + h->tp_mac, f->len);
+        frame_fix_l4((uint8_t *)(uintptr_t)f->data, f->len);
     if (status & TP_STATUS_VLAN_VALID)
         retag(p, h, f);
     b->stats.received++;

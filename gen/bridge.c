@@ -1,6 +1,7 @@
 /* layer 3 (gen): a bridge between two hosts that applies exact events to what passes. */
 #include "gen/bridge.h"
 #include "gen/outbox.h"
+#include "gen/segment.h"
 
 #include <stdlib.h>
 
@@ -15,6 +16,8 @@ struct bridge {
     struct port port[NET_HOSTS];
     const uint8_t *data; /* frame that is arriving, as it came */
     uint32_t len;
+    unsigned from; /* port at which it is arriving */
+    ns_t now;
     struct buf note;
 };
 
@@ -93,6 +96,25 @@ static void decided(void *user, const struct net_frame *f, ns_t now)
         b->config.told(b->config.user, f->dir, note);
 }
 
+/* A frame that may pass, or a segment of one. */
+static void pass(void *user, const uint8_t *data, uint32_t len)
+{
+    struct bridge *b = user;
+
+    b->data = data;
+    b->len = len;
+    if (!net_send(&b->net, b->from, data, len, b->now)) {
+        b->port[b->from ^ 1].stats.overflow++;
+        record_arrival(b, b->from, "rdmagen: not forwarded: out of memory");
+    }
+}
+
+/* Take joined segments apart. False: it is something else. */
+static bool take_apart(struct bridge *b, const uint8_t *data, uint32_t len)
+{
+    return segment_needed(data, len, b->config.mtu) && segment_tcp(data, len, b->config.mtu, pass, b);
+}
+
 void bridge_rx(struct bridge *b, unsigned port, const uint8_t *data, uint32_t len, uint32_t lost, ns_t now)
 {
     struct bridge_stats *s = &b->port[port].stats;
@@ -101,15 +123,18 @@ void bridge_rx(struct bridge *b, unsigned port, const uint8_t *data, uint32_t le
     s->bytes += (uint64_t)len + lost;
     b->data = data;
     b->len = len;
-    if (lost || len > NET_FRAME_MAX) {
+    b->from = port;
+    b->now = now;
+    if (!lost && take_apart(b, data, len)) {
+        s->joined++;
+    } else if (lost || len > NET_FRAME_MAX) {
         s->too_long++;
         record_arrival(b, port, "rdmagen: not forwarded: longer than a frame may be");
     } else if (len < BRIDGE_FRAME_MIN) {
         b->port[port ^ 1].stats.too_short++;
         record_arrival(b, port, "rdmagen: not forwarded: shorter than an Ethernet header");
-    } else if (!net_send(&b->net, port, data, len, now)) {
-        b->port[port ^ 1].stats.overflow++;
-        record_arrival(b, port, "rdmagen: not forwarded: out of memory");
+    } else {
+        pass(b, data, len);
     }
 }
 

@@ -18,6 +18,7 @@
 struct bridge_config {
     struct event_list *events; /* set up to learn; stays the caller's */
     uint64_t seed;             /* of the bits that are flipped */
+    uint32_t mtu;              /* bytes of the largest IP packet that both ports carry; TCP that an offload has joined to more is taken apart */
     ns_t hold;                 /* frames held back to be passed by others leave then at the latest */
     /* A frame leaves at `port`. False: not now. */
     bool (*send)(void *user, unsigned port, const uint8_t *data, uint32_t len);
@@ -35,7 +36,8 @@ struct bridge_stats {
     uint64_t sent;            /* went out here */
     uint64_t matched;         /* came in, and events matched */
     uint64_t dropped;         /* came in, and events dropped them */
-    uint64_t too_long;        /* came in, longer than NET_FRAME_MAX, and not forwarded: segments joined by an offload */
+    uint64_t joined;          /* came in, TCP segments joined by an offload, and were taken apart */
+    uint64_t too_long;        /* came in, longer than NET_FRAME_MAX, no whole TCP segments, and not forwarded */
     uint64_t too_short;       /* to go out here, but cut to less than an Ethernet header */
     uint64_t overflow;        /* to go out here, but the queue was full, or too many frames were held back */
 };

@@ -116,6 +116,7 @@ static int open_all(struct inject *j)
     if ((r = open_record(j)) || (r = open_port(j, 0)) || (r = open_port(j, 1)))
         return r;
     host_drop_capabilities();
+    c.mtu = min_u32(j->backend[0]->mtu, j->backend[1]->mtu);
     c.record = j->record ? record : NULL;
     c.told = j->verbose ? told : NULL;
     j->bridge = bridge_new(&c);

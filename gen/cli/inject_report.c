@@ -17,6 +17,7 @@ static const struct {
     {"matched", "matched", offsetof(struct bridge_stats, matched)},
     {"dropped", "dropped", offsetof(struct bridge_stats, dropped)},
     {"sent", "frames out", offsetof(struct bridge_stats, sent)},
+    {"joined", NULL, offsetof(struct bridge_stats, joined)},
     {"too_long", NULL, offsetof(struct bridge_stats, too_long)},
     {"too_short", NULL, offsetof(struct bridge_stats, too_short)},
     {"overflow", NULL, offsetof(struct bridge_stats, overflow)},
@@ -49,7 +50,7 @@ static void complain(const struct inject *j)
         struct bridge_stats s;
         bridge_stats(j->bridge, i, &s);
         if (s.too_long)
-            cli_error("%s: %llu frames of more than %u bytes were not forwarded: switch the offloads off that join segments "
+            cli_error("%s: %llu frames of more than %u bytes were not forwarded; if an offload has joined them, switch it off "
                       "(ethtool -K IFACE gro off lro off tso off gso off, here and at the hosts)",
                       j->name[i], (unsigned long long)s.too_long, NET_FRAME_MAX);
         if (s.too_short)

@@ -73,7 +73,7 @@ static void check(const struct bridge *b, const struct rig *r)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct rig rig = {0};
-    struct bridge_config c = {.hold = NS_PER_MS, .seed = 1, .send = leave, .record = record, .user = &rig};
+    struct bridge_config c = {.mtu = 100, .hold = NS_PER_MS, .seed = 1, .send = leave, .record = record, .user = &rig};
     struct bridge *b;
     ns_t now = 0;
 
