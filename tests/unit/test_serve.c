@@ -10,7 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define WAIT (100 * NS_PER_MS)
+#define WAIT (2 * NS_PER_S) /* a busy machine may well stop for a while */
 
 static struct live far, near; /* near serves */
 static struct serve server;
@@ -74,7 +74,7 @@ static void say(int s, const void *p, size_t len)
 /* What the server says next, `len` bytes at most; 0 if nothing comes. */
 static size_t hear(int s, void *p, size_t len)
 {
-    for (ns_t end = live_now() + 2 * NS_PER_S; live_now() < end; turn()) {
+    for (ns_t end = live_now() + 5 * NS_PER_S; live_now() < end; turn()) {
         ssize_t n = recv(s, p, len, MSG_DONTWAIT);
         if (n > 0)
             return (size_t)n;
@@ -103,7 +103,7 @@ static void introduce(int s)
 
 static void finish(void)
 {
-    ns_t end = live_now() + 3 * NS_PER_S;
+    ns_t end = live_now() + 10 * NS_PER_S;
 
     while (serve_active(&server) && live_now() < end)
         turn();
@@ -159,7 +159,6 @@ Test(serve, one_address_is_answered_by_one_and_many_by_many, .init = open_server
     static char text[PINGPONG_QPS][PINGPONG_TEXT], got[PINGPONG_QPS][PINGPONG_TEXT];
     struct pingpong_addr a = {.qpn = 0x55, .psn = 7, .gid = {[10] = 0xff, [11] = 0xff, 10, 0, 0, 1}}, none = {0}, mine;
 
-    server.config.wait = NS_PER_S;
     greet();
     for (unsigned n = 1; n <= PINGPONG_QPS; n += PINGPONG_QPS - 1) {
         int s = dial();
@@ -201,10 +200,11 @@ Test(serve, a_silent_client_is_given_up, .init = open_server, .fini = close_serv
     int s = dial();
     ns_t began = live_now();
 
+    server.config.wait = NS_PER_S / 10;
     introduce(s);
     finish();
     cr_assert_eq(server.failed, 1);
-    cr_assert(live_now() - began >= WAIT);
+    cr_assert(live_now() - began >= NS_PER_S / 10);
     close(s);
 }
 
