@@ -116,7 +116,7 @@ static uint8_t *recv_slot(const struct traffic *t, const struct flow *f, uint64_
 
 /* --- Setting up ---------------------------------------------------------------------------------------------------------------- */
 
-static bool receives(const struct traffic_config *c)
+bool traffic_receives(const struct traffic_config *c)
 {
     return c->op == TRAFFIC_SEND || c->op == TRAFFIC_MIXED || c->with_imm;
 }
@@ -447,7 +447,7 @@ static bool flow_done(const struct traffic *t, const struct flow *f)
 
 static void flow_run(struct traffic *t, struct flow *f, ns_t now)
 {
-    if (receives(&t->c) && !f->dead && f->rx_posted < t->c.iters + t->rx_slots)
+    if (traffic_receives(&t->c) && !f->dead && f->rx_posted < t->c.iters + t->rx_slots)
         post_recvs(t, f, now);
     if (f->c->state[f->host] != SIM_CONN_UP || (f->c->type == QPT_UD && f->c->state[f->host ^ 1] != SIM_CONN_UP))
         return;

@@ -48,6 +48,9 @@ struct traffic_result {
     bool gave_up;        /* time limit, or nothing happened any more */
 };
 
+/* Whether such traffic needs receives: SENDs or immediate data. */
+bool traffic_receives(const struct traffic_config *c);
+
 struct traffic;
 /* Prepare for `s`, whose app becomes traffic_app(). NULL with *err set. */
 struct traffic *traffic_new(struct sim *s, const struct traffic_config *c, int *err);

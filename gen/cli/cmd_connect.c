@@ -72,6 +72,16 @@ void cmd_connect_help(struct buf *b)
                 "ways, 1 if not or if\ndata differed, 2 for usage, or an interface or file that cannot be used.\n");
 }
 
+enum { DATAGRAMS = AS_OWN };
+
+static const struct opt_clash clashes[] = {
+    {'d', 0, AS_SERVER, "is for the client"},
+    {'d', 0, DATAGRAMS, "is for connections, not for datagrams"},
+    {KEY_REJECT, 0, AS_CLIENT, "is for the server (-s)"},
+    {'v', 'q', 0, NULL},
+    {0, 0, 0, NULL},
+};
+
 /* --- Connections --- */
 
 static struct node *node_of(struct job *j, int qp)
@@ -508,8 +518,6 @@ static int consistent(struct job *j)
     unsigned attr = j->talk.ud ? j->run.server ? CM_SIDR_REP : CM_SIDR_REQ : j->run.server ? CM_REP : CM_REQ;
     unsigned room = cm_private_max(attr) - (j->run.server ? 0 : CM_IP_LEN);
 
-    if (!j->run.server && j->rejects)
-        return cli_error("--reject is for the server (-s)");
     if (j->reject > 255 && j->talk.ud)
         return cli_error("--reject %u: a status is at most 255", j->reject);
     if (j->data_len > room)
@@ -520,6 +528,11 @@ static int consistent(struct job *j)
         j->port = j->talk.ud ? MATOSE_UD_PORT : MATOSE_PORT;
     j->talk.passive = j->run.server;
     return 0;
+}
+
+static unsigned cases(const void *job)
+{
+    return ((const struct job *)job)->talk.ud ? DATAGRAMS : 0;
 }
 
 static int operands(void *job, int n, char **argv)
@@ -552,15 +565,7 @@ static void stop(void *job)
 
 int cmd_connect(int argc, char **argv)
 {
-    static const struct live_cmd cmd = {.size = sizeof(struct job),
-                                         .defs = defs,
-                                         .help = cmd_connect_help,
-                                         .sides = true,
-                                         .defaults = defaults,
-                                         .option = option,
-                                         .operands = operands,
-                                         .run = run,
-                                         .stop = stop};
+    static const struct live_cmd cmd = LIVE_CMD(cmd_connect_help, .sides = true, .clashes = clashes, .cases = cases, .stop = stop);
 
     return live_cmd_main(&cmd, argc, argv);
 }

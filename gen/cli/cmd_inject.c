@@ -29,6 +29,8 @@ static const struct opt_def defs[] = {
     {0, NULL, NULL, NULL},
 };
 
+static const struct opt_clash clashes[] = {{'v', 'q', 0, NULL}, {0, 0, 0, NULL}};
+
 void cmd_inject_help(struct buf *b)
 {
     buf_puts(b, "Usage: rdmagen inject IF1 IF2 [options]\n\n"
@@ -294,7 +296,7 @@ static int operands(void *job, int n, char **argv)
 
 int cmd_inject(int argc, char **argv)
 {
-    static const struct live_cmd cmd = {.defs = defs, .help = cmd_inject_help, .option = option, .operands = operands};
+    static const struct live_cmd cmd = {.defs = defs, .help = cmd_inject_help, .option = option, .operands = operands, .clashes = clashes};
     struct inject j = {.count = UINT64_MAX, .seed = 1, .events = event_list_new()};
     int r, e;
 

@@ -9,15 +9,16 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define SIZE_BW  65536 /* as perftest's defaults */
-#define SIZE_LAT 2
+#define SIZE_BW   65536 /* as perftest's defaults */
+#define SIZE_LAT  2
+#define SIZE_PATH 0 /* for now: the path MTU is known when the interface is open */
 #define SIZE_MAX_ (1u << 30)
 
 struct job {
     struct live_run run;
     struct perf_client perf;
     const char *tcp, *json_file;
-    bool json, given[5]; /* given: of the options that tell a peer by hand */
+    bool json, memory[2]; /* memory: --rkey, --va */
 };
 
 enum {
@@ -73,6 +74,29 @@ void cmd_perf_help(struct buf *b)
     buf_puts(b, "\nExit status: 0 if all completed, 1 if not or if data differed, 2 for usage, or an interface or file that "
                 "cannot be used.\n");
 }
+
+enum { WRONG_SIZE = AS_OWN, ONE_WAY = 2 * AS_OWN, SENDS = 4 * AS_OWN };
+
+static const struct opt_clash clashes[] = {
+    {'s', 0, WRONG_SIZE, "can only be 8 for atomics"},
+    {'o', 0, ONE_WAY, "is for READs and atomics"},
+    {'n', 'D', 0, NULL},
+    {'L', 't', 0, NULL}, /* one message at a time */
+    {'L', 'b', 0, NULL},
+    {KEY_DEST_QP, -KEY_PSN, 0, NULL},
+    {KEY_PSN, -KEY_DEST_QP, 0, NULL},
+    {KEY_QPN, -KEY_DEST_QP, 0, NULL},
+    {KEY_RKEY, -KEY_DEST_QP, 0, NULL},
+    {KEY_VA, -KEY_DEST_QP, 0, NULL},
+    {KEY_RKEY, 0, SENDS, "is not for SENDs, which name no memory"},
+    {KEY_VA, 0, SENDS, "is not for SENDs, which name no memory"},
+    {KEY_DEST_QP, KEY_EXCHANGE, 0, NULL},
+    {KEY_DEST_QP, KEY_TCP, 0, NULL},
+    {KEY_DEST_QP, 'p', 0, NULL},
+    {'R', KEY_DEST_QP, 0, NULL},
+    {'R', KEY_TCP, 0, NULL},
+    {0, 0, 0, NULL},
+};
 
 /* --- Options --- */
 
@@ -136,7 +160,10 @@ static int option_hand(struct job *j, int key, const char *arg, bool *mine)
     *mine = key >= KEY_DEST_QP && key <= KEY_QPN;
     if (!*mine)
         return 0;
-    j->given[key - KEY_DEST_QP] = true;
+    if (key == KEY_DEST_QP)
+        j->perf.exchange = PERF_BY_HAND;
+    if (key == KEY_RKEY || key == KEY_VA)
+        j->memory[key == KEY_VA] = true;
     if (key == KEY_PSN)
         return option_psn(&j->perf, arg);
     if (key == KEY_QPN) {
@@ -212,6 +239,14 @@ static int option(void *job, int key, const char *arg)
     return 0;
 }
 
+static unsigned cases(const void *job)
+{
+    const struct load_config *c = &((const struct job *)job)->perf.config;
+    bool atomic = c->op == LOAD_CAS || c->op == LOAD_FAA;
+
+    return (atomic && c->size != 8 ? WRONG_SIZE : 0) | (atomic || c->op == LOAD_READ ? 0 : ONE_WAY) | (c->op == LOAD_SEND ? SENDS : 0);
+}
+
 /* What does not go together; fills in defaults. 0 or the exit status. */
 static int settle(struct job *j)
 {
@@ -219,12 +254,6 @@ static int settle(struct job *j)
     struct load_config *c = &p->config;
     bool atomic = c->op == LOAD_CAS || c->op == LOAD_FAA;
 
-    if (j->given[0])
-        p->exchange = PERF_BY_HAND;
-    else if (j->given[1] || j->given[2] || j->given[3] || j->given[4])
-        return cli_error("--psn, --qpn, --rkey and --va need --dest-qp");
-    if (c->duration && c->iters)
-        return cli_error("-n and -D exclude each other");
     if (!c->duration && !c->iters)
         c->iters = 1000;
     if (p->exchange == PERF_PINGPONG && c->op != LOAD_SEND)
@@ -239,18 +268,18 @@ static int settle(struct job *j)
         return cli_error("-q %u: one queue pair only with %s", c->qps, c->latency ? "--latency" : "--dest-qp");
     if (p->exchange == PERF_BY_HAND && c->latency && c->op == LOAD_WRITE)
         return cli_error("--latency needs an exchange for write: the peer must know where to answer");
-    if (p->exchange == PERF_BY_HAND && !j->given[1])
-        return cli_error("--dest-qp needs --psn");
-    if (p->exchange == PERF_BY_HAND && c->op != LOAD_SEND && !(j->given[2] && j->given[3]))
+    if (p->exchange == PERF_BY_HAND && c->op != LOAD_SEND && !(j->memory[0] && j->memory[1]))
         return cli_error("--dest-qp needs --rkey and --va for this");
     if (p->rdma_cm && p->exchange != PERF_PERFTEST)
-        return cli_error("-R excludes --exchange pingpong and --dest-qp");
+        return cli_error("-R excludes --exchange pingpong");
     if (p->rdma_cm && c->type != QPT_RC)
         return cli_error("-R: RC only");
+    if (c->batch > c->depth)
+        return cli_error("-b %u: more than the %u messages under way (-t)", c->batch, c->depth);
     if (atomic)
         c->size = 8;
     else if (!c->size)
-        c->size = p->exchange == PERF_PINGPONG ? 4096 : c->latency ? SIZE_LAT : SIZE_BW;
+        c->size = p->exchange == PERF_PINGPONG ? 4096 : c->latency ? SIZE_LAT : c->type == QPT_UD ? SIZE_PATH : SIZE_BW;
     return 0;
 }
 
@@ -345,7 +374,7 @@ static int run(void *job)
     struct load_config *c = &j->perf.config;
     int r;
 
-    if (c->type == QPT_UD && c->size == SIZE_BW)
+    if (c->size == SIZE_PATH)
         c->size = j->run.live.mtu;
     if (c->type == QPT_UD && c->size > j->run.live.mtu)
         return cli_error("-s %u: a datagram has at most %u bytes here", c->size, j->run.live.mtu);
@@ -368,13 +397,7 @@ static void defaults(void *job)
 
 int cmd_perf(int argc, char **argv)
 {
-    static const struct live_cmd cmd = {.size = sizeof(struct job),
-                                         .defs = defs,
-                                         .help = cmd_perf_help,
-                                         .defaults = defaults,
-                                         .option = option,
-                                         .operands = operands,
-                                         .run = run};
+    static const struct live_cmd cmd = LIVE_CMD(cmd_perf_help, .clashes = clashes, .cases = cases);
 
     return live_cmd_main(&cmd, argc, argv);
 }

@@ -11,7 +11,7 @@
 #define LEAVE_WAIT   (2 * NS_PER_S)
 #define LINE_MAX_    72 /* bytes of data shown */
 
-struct ping {
+struct job {
     struct live_run run;
     uint16_t port;
     uint64_t count; /* 0: until interrupted */
@@ -58,12 +58,19 @@ void cmd_ping_help(struct buf *b)
                 "that cannot be used.\n");
 }
 
+static const struct opt_clash clashes[] = {
+    {'P', 0, AS_CLIENT, "is for the server (-s)"},
+    {'S', 0, AS_SERVER, "is for the client, which tells the server"},
+    {'v', 'q', 0, NULL},
+    {0, 0, 0, NULL},
+};
+
 /* --- Connection manager's callbacks --- */
 
 static void on_request(void *user, const struct cm_conn *c, struct cm_answer *a)
 {
     struct live *l = user;
-    struct ping *p = l->user;
+    struct job *p = l->user;
     struct cm_params listener;
 
     if (!p->run.server || c->state == CM_ST_SIDR_REQ_RCVD || c->peer.service_id != cm_service_ip(CM_PS_TCP, p->port))
@@ -92,7 +99,7 @@ static void on_request(void *user, const struct cm_conn *c, struct cm_answer *a)
 
 static void on_event(void *user, int qp, enum cm_event e, const struct cm_conn *c)
 {
-    struct ping *p = ((struct live *)user)->user;
+    struct job *p = ((struct live *)user)->user;
 
     if (!p->busy || qp != p->rping.qp)
         return;
@@ -108,7 +115,7 @@ static void on_event(void *user, int qp, enum cm_event e, const struct cm_conn *
 
 /* --- Output --- */
 
-static void show(const struct ping *p)
+static void show(const struct job *p)
 {
     const struct rping *r = &p->rping;
     const char *text;
@@ -124,7 +131,7 @@ static void show(const struct ping *p)
     fflush(stdout);
 }
 
-static void account(struct ping *p)
+static void account(struct job *p)
 {
     const struct rping *r = &p->rping;
 
@@ -138,7 +145,7 @@ static void account(struct ping *p)
     show(p);
 }
 
-static int summary(const struct ping *p)
+static int summary(const struct job *p)
 {
     if (!p->run.quiet && p->run.server)
         printf("%llu pings served, %llu wrong\n", (unsigned long long)p->done, (unsigned long long)p->mismatches);
@@ -153,7 +160,7 @@ static int summary(const struct ping *p)
 /* --- A connection --- */
 
 /* One turn of the loop; 0 or a negative errno. */
-static int turn(struct ping *p, ns_t deadline)
+static int turn(struct job *p, ns_t deadline)
 {
     int r = live_step(&p->run.live, deadline);
     const struct qp *qp = p->busy ? ep_qp(p->run.live.ep, p->rping.qp) : NULL;
@@ -171,7 +178,7 @@ static int turn(struct ping *p, ns_t deadline)
 }
 
 /* Disconnect, and wait a little for the answer; then give the queue pair back. */
-static void leave(struct ping *p)
+static void leave(struct job *p)
 {
     ns_t end = live_now() + LEAVE_WAIT;
     int r = 0;
@@ -191,7 +198,7 @@ static void leave(struct ping *p)
     p->busy = false;
 }
 
-static int start_client(struct ping *p)
+static int start_client(struct job *p)
 {
     struct live *l = &p->run.live;
     uint32_t psn = ep_pick_psn(l->ep);
@@ -211,13 +218,13 @@ static int start_client(struct ping *p)
     return r < 0 ? cli_error("%s", strerror(-r)) : 0;
 }
 
-static bool finished(const struct ping *p)
+static bool finished(const struct job *p)
 {
     return p->count && p->done >= p->count;
 }
 
 /* Pings until the count is reached, the peer leaves, or something fails: 0, or -EINTR. */
-static int converse(struct ping *p)
+static int converse(struct job *p)
 {
     ns_t deadline = NS_NEVER;
     bool idle = true;
@@ -248,7 +255,7 @@ static int converse(struct ping *p)
 }
 
 /* Say what went wrong with a connection, if anything did. */
-static void judge(struct ping *p, int r)
+static void judge(struct job *p, int r)
 {
     bool flushed = p->gone && p->end == CM_EV_DISCONNECTED;
 
@@ -269,7 +276,7 @@ static void judge(struct ping *p, int r)
     }
 }
 
-static int client(struct ping *p)
+static int client(struct job *p)
 {
     ns_t end = live_now() + CONNECT_WAIT;
     int r = start_client(p);
@@ -287,7 +294,7 @@ static int client(struct ping *p)
     return summary(p);
 }
 
-static int server(struct ping *p)
+static int server(struct job *p)
 {
     int r = 0;
 
@@ -313,7 +320,7 @@ static int server(struct ping *p)
 
 static int option(void *job, int key, const char *arg)
 {
-    struct ping *p = job;
+    struct job *p = job;
 
     switch (key) {
     case 'P':
@@ -337,9 +344,14 @@ static int option(void *job, int key, const char *arg)
     return 0;
 }
 
+static int operands(void *job, int n, char **argv)
+{
+    return live_cmd_peer(job, n, argv);
+}
+
 static void defaults(void *job)
 {
-    struct ping *p = job;
+    struct job *p = job;
 
     p->port = RPING_PORT;
     p->size = 64;
@@ -350,21 +362,14 @@ static void defaults(void *job)
 
 static int run(void *job)
 {
-    struct ping *p = job;
+    struct job *p = job;
 
     return p->run.server ? server(p) : client(p);
 }
 
 int cmd_ping(int argc, char **argv)
 {
-    static const struct live_cmd cmd = {.size = sizeof(struct ping),
-                                         .defs = defs,
-                                         .help = cmd_ping_help,
-                                         .sides = true,
-                                         .defaults = defaults,
-                                         .option = option,
-                                         .operands = live_cmd_peer,
-                                         .run = run};
+    static const struct live_cmd cmd = LIVE_CMD(cmd_ping_help, .sides = true, .clashes = clashes);
 
     return live_cmd_main(&cmd, argc, argv);
 }

@@ -54,6 +54,14 @@ void cmd_pingpong_help(struct buf *b)
                 "that cannot be used.\n");
 }
 
+enum { ONE_QUEUE_PAIR = AS_OWN };
+
+static const struct opt_clash clashes[] = {
+    {KEY_TCP, 0, AS_SERVER, "is for the client"},
+    {'Q', 0, ONE_QUEUE_PAIR, "is for -c SRQ"},
+    {0, 0, 0, NULL},
+};
+
 /* --- Exchange of addresses --- */
 
 /* Addresses that are exchanged. */
@@ -267,26 +275,27 @@ static int option(void *job, int key, const char *arg)
     return 0;
 }
 
-/* What was not given, from what was: 0 or the exit status. */
-static int complete(struct job *j)
+/* What was not given, from what was. */
+static void complete(struct job *j)
 {
     struct pingpong_config *c = &j->talk;
 
-    if (!c->srq && c->qps)
-        return cli_error("-Q is for -c SRQ");
     if (!c->qps)
         c->qps = c->srq ? 16 : 1;
     if (!c->recvs)
         c->recvs = c->srq ? 4 * c->qps : PINGPONG_RECVS;
     c->client = !j->run.server;
-    return 0;
+}
+
+static unsigned cases(const void *job)
+{
+    return ((const struct job *)job)->talk.srq ? 0 : ONE_QUEUE_PAIR;
 }
 
 static int operands(void *job, int n, char **argv)
 {
-    int r = complete(job);
-
-    return r ? r : live_cmd_peer(job, n, argv);
+    complete(job);
+    return live_cmd_peer(job, n, argv);
 }
 
 static void defaults(void *job)
@@ -300,14 +309,7 @@ static void defaults(void *job)
 
 int cmd_pingpong(int argc, char **argv)
 {
-    static const struct live_cmd cmd = {.size = sizeof(struct job),
-                                         .defs = defs,
-                                         .help = cmd_pingpong_help,
-                                         .sides = true,
-                                         .defaults = defaults,
-                                         .option = option,
-                                         .operands = operands,
-                                         .run = run};
+    static const struct live_cmd cmd = LIVE_CMD(cmd_pingpong_help, .sides = true, .clashes = clashes, .cases = cases);
 
     return live_cmd_main(&cmd, argc, argv);
 }

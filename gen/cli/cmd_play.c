@@ -21,7 +21,7 @@ struct job {
     int n_files;
     bool persistent, verbose, pingpong, has_psn;
     uint64_t port, psn, timeout, tolerance, rkey, va;
-    bool has_rkey, has_va;
+    bool has_va;
 };
 
 enum { KEY_TCP = 256, KEY_TIMEOUT, KEY_TOLERANCE, KEY_EXCHANGE, KEY_RKEY, KEY_VA, KEY_PSN };
@@ -54,6 +54,19 @@ void cmd_play_help(struct buf *b)
     buf_puts(b, "\nExit status: 0 if every expectation was met, 1 if not, 2 for usage, for a scenario that the peer cannot play, or "
                 "an\ninterface or file that cannot be used.\n");
 }
+
+enum { WITH_RDMAGEN = AS_OWN };
+
+static const struct opt_clash clashes[] = {
+    {'P', 0, AS_CLIENT, "is for the server (-s)"},
+    {KEY_EXCHANGE, 0, AS_SERVER, "is for the side that has the scenario"},
+    {KEY_TCP, 0, AS_SERVER, "is for the side that has the scenario"},
+    {KEY_RKEY, 0, WITH_RDMAGEN, "is for --exchange pingpong"},
+    {KEY_RKEY, -KEY_VA, 0, NULL},
+    {KEY_VA, -KEY_RKEY, 0, NULL},
+    {'v', 'q', 0, NULL},
+    {0, 0, 0, NULL},
+};
 
 /* What a scenario begins from. */
 static void begin(struct job *j, struct script_opts *o)
@@ -221,7 +234,6 @@ static int option(void *job, int key, const char *arg)
         j->has_psn = true;
         return live_number("--psn", arg, 0, 0xffffff, &j->psn);
     case KEY_RKEY:
-        j->has_rkey = true;
         return live_number("--rkey", arg, 0, UINT32_MAX, &j->rkey);
     default:
         j->has_va = true;
@@ -240,12 +252,15 @@ static void hand_over(struct job *j)
     c->n_faults = 0;
 }
 
+static unsigned cases(const void *job)
+{
+    return ((const struct job *)job)->pingpong ? 0 : WITH_RDMAGEN;
+}
+
 static int operands(void *job, int n, char **argv)
 {
     struct job *j = job;
 
-    if (j->has_rkey != j->has_va || (j->has_va && !j->pingpong))
-        return cli_error("--rkey and --va go together, with --exchange pingpong");
     if (!j->port)
         j->port = j->pingpong ? PINGPONG_PORT : SCRIPT_LIVE_PORT;
     if (j->run.server && n)
@@ -291,15 +306,7 @@ static void stop(void *job)
 
 int cmd_play(int argc, char **argv)
 {
-    static const struct live_cmd cmd = {.size = sizeof(struct job),
-                                         .defs = defs,
-                                         .help = cmd_play_help,
-                                         .sides = true,
-                                         .defaults = defaults,
-                                         .option = option,
-                                         .operands = operands,
-                                         .run = run,
-                                         .stop = stop};
+    static const struct live_cmd cmd = LIVE_CMD(cmd_play_help, .sides = true, .clashes = clashes, .cases = cases, .stop = stop);
 
     return live_cmd_main(&cmd, argc, argv);
 }

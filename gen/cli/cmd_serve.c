@@ -45,6 +45,8 @@ void cmd_serve_help(struct buf *b)
                 "file that\ncannot be used.\n");
 }
 
+static const struct opt_clash clashes[] = {{KEY_ONCE, KEY_MAX, 0, NULL}, {0, 0, 0, NULL}};
+
 static void on_over(void *user, const struct serve_session *s)
 {
     struct job *j = user;
@@ -166,13 +168,7 @@ static void defaults(void *job)
 
 int cmd_serve(int argc, char **argv)
 {
-    static const struct live_cmd cmd = {.size = sizeof(struct job),
-                                         .defs = defs,
-                                         .help = cmd_serve_help,
-                                         .defaults = defaults,
-                                         .option = option,
-                                         .operands = operands,
-                                         .run = run};
+    static const struct live_cmd cmd = LIVE_CMD(cmd_serve_help, .clashes = clashes);
 
     return live_cmd_main(&cmd, argc, argv);
 }

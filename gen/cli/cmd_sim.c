@@ -96,6 +96,69 @@ static const struct opt_def defs[] = {
     {0, NULL, NULL, NULL},
 };
 
+enum {
+    SCENARIO = 1,
+    TRAFFIC = 2,
+    ATOMICS = 4,
+    WRONG_SIZE = 8,    /* -s is not that of atomics */
+    FETCHES = 16,      /* READs or atomics */
+    NO_RECEIVES = 32,
+    UNRELIABLE = 64,   /* UC or UD */
+};
+
+static const char scripted[] = "is for traffic: a scenario says it itself";
+static const char reliable[] = "is for -c RC";
+
+static const struct opt_clash clashes[] = {
+    {'v', 0, TRAFFIC, "is for scenarios"},
+    {'s', 0, SCENARIO, scripted},
+    {'n', 0, SCENARIO, scripted},
+    {KEY_COUNT, 0, SCENARIO, scripted},
+    {'q', 0, SCENARIO, scripted},
+    {'c', 0, SCENARIO, scripted},
+    {'t', 0, SCENARIO, scripted},
+    {'r', 0, SCENARIO, scripted},
+    {'o', 0, SCENARIO, scripted},
+    {'b', 0, SCENARIO, scripted},
+    {'u', 0, SCENARIO, scripted},
+    {KEY_RETRY, 0, SCENARIO, scripted},
+    {KEY_RNR_RETRY, 0, SCENARIO, scripted},
+    {KEY_RNR_TIMER, 0, SCENARIO, scripted},
+    {'Q', 0, SCENARIO, scripted},
+    {'S', 0, SCENARIO, scripted},
+    {'T', 0, SCENARIO, scripted},
+    {KEY_VARY, 0, SCENARIO, scripted},
+    {KEY_IMM, 0, SCENARIO, scripted},
+    {KEY_GRH, 0, SCENARIO, scripted},
+    {KEY_LIMIT, 0, SCENARIO, scripted},
+    {KEY_JSON, 0, SCENARIO, "is for traffic: a scenario has no result but its expectations"},
+    {'s', 0, WRONG_SIZE, "can only be 8 for atomics"},
+    {KEY_VARY, 0, ATOMICS, "is not for atomics: their size is 8"},
+    {KEY_IMM, 0, FETCHES, "is for SENDs and WRITEs"},
+    {'r', 0, NO_RECEIVES, "is for SENDs and immediate data: nothing else needs receives"},
+    {'n', KEY_COUNT, 0, NULL},
+    {'o', 0, UNRELIABLE, reliable},
+    {'u', 0, UNRELIABLE, reliable},
+    {KEY_RETRY, 0, UNRELIABLE, reliable},
+    {KEY_RNR_RETRY, 0, UNRELIABLE, reliable},
+    {KEY_RNR_TIMER, 0, UNRELIABLE, reliable},
+    {KEY_ACK, 0, UNRELIABLE, reliable},
+    {KEY_WINDOW, 0, UNRELIABLE, reliable},
+    {KEY_CREDITS, 0, UNRELIABLE, reliable},
+    {KEY_IB, KEY_ROCEV1, 0, NULL},
+    {KEY_IB, KEY_VLAN, 0, NULL},
+    {KEY_SPORT, KEY_IB, 0, NULL}, /* only RoCEv2 has ports */
+    {KEY_SPORT, KEY_ROCEV1, 0, NULL},
+    {KEY_GRH, -KEY_IB, 0, NULL},
+    {KEY_ERF, -KEY_IB, 0, NULL},
+    {KEY_ERF, -'w', 0, NULL},
+    {KEY_SNAPLEN, -'w', 0, NULL},
+    {KEY_CAP_DROP, -'w', 0, NULL},
+    {KEY_CLOCK_OFFSET, -'w', 0, NULL},
+    {KEY_CLOCK_SKEW, -'w', 0, NULL},
+    {0, 0, 0, NULL},
+};
+
 void cmd_sim_help(struct buf *b)
 {
     buf_puts(b, "Usage: rdmagen sim write|send|read|cas|faa|mixed [options]\n"
@@ -106,27 +169,14 @@ void cmd_sim_help(struct buf *b)
                 "read or written.\n");
 }
 
-static int parse_num(const char *name, const char *arg, uint64_t min, uint64_t max, uint64_t *v)
+static int parse_num(int key, const char *arg, uint64_t min, uint64_t max, uint64_t *v)
 {
     struct token t = token_of(arg);
+    char name[OPT_NAME];
 
     if (token_size(&t, v) && *v >= min && *v <= max)
         return 0;
-    return cli_error("%s %s: expected a number from %llu to %llu", name, arg, (unsigned long long)min, (unsigned long long)max);
-}
-
-/* The option's long name, for messages. */
-static const char *name_of(int key)
-{
-    static char name[40];
-
-    for (const struct opt_def *d = defs; d->key; d++)
-        if (d->key == key) {
-            name[0] = name[1] = '-';
-            strncpy(name + 2, d->name, sizeof name - 3);
-            return name;
-        }
-    return "";
+    return cli_error("%s %s: expected a number from %llu to %llu", opt_name(defs, key, name), arg, (unsigned long long)min, (unsigned long long)max);
 }
 
 /* Options with a number: where it goes and its range. */
@@ -160,7 +210,7 @@ static int parse_number_option(struct sim_job *job, int key, const char *arg)
     for (size_t i = 0; i < ARRAY_LEN(table); i++) {
         if (table[i].key != key)
             continue;
-        if (parse_num(name_of(key), arg, table[i].min, table[i].max, &v))
+        if (parse_num(key, arg, table[i].min, table[i].max, &v))
             return EXIT_BAD;
         if (table[i].to)
             *table[i].to = (uint32_t)v;
@@ -171,8 +221,6 @@ static int parse_number_option(struct sim_job *job, int key, const char *arg)
             if (key == 'o')
                 t->conn.peer[h].max_dest_rd_atomic = code;
         }
-        if (key < 256)
-            job->given[key] = true;
         job->has_psn |= key == KEY_PSN;
         return 0;
     }
@@ -181,14 +229,14 @@ static int parse_number_option(struct sim_job *job, int key, const char *arg)
 
 static int parse_iters(struct sim_job *job, const char *arg)
 {
-    return parse_num("--iters", arg, 1, UINT64_C(1) << 40, &job->traffic.iters);
+    return parse_num('n', arg, 1, UINT64_C(1) << 40, &job->traffic.iters);
 }
 
 static int parse_mtu(struct sim_job *job, const char *arg)
 {
     uint64_t v;
 
-    if (parse_num("--mtu", arg, 256, 4096, &v))
+    if (parse_num('m', arg, 256, 4096, &v))
         return EXIT_BAD;
     if (!cm_mtu_code((uint32_t)v))
         return cli_error("--mtu %s: expected 256, 512, 1024, 2048 or 4096", arg);
@@ -212,19 +260,24 @@ static int parse_type(struct sim_job *job, const char *arg)
 static int parse_file(struct sim_job *job, const char *arg)
 {
     struct sim_file *f = &job->files[job->n_files];
+    const char *colon = strchr(arg, ':');
+    size_t n = colon ? (size_t)(colon - arg) : 0;
 
     if (job->n_files == SIM_FILES_MAX)
         return cli_error("-w %s: more than %d files", arg, SIM_FILES_MAX);
     f->path = arg;
-    for (enum tap_place p = 0; p < TAP_PLACES; p++) {
-        size_t n = strlen(tap_place_str(p));
-        if (strncmp(arg, tap_place_str(p), n) == 0 && arg[n] == ':') {
-            f->place = (uint8_t)p;
-            f->path = arg + n + 1;
-        }
+    if (colon && arg + strcspn(arg, "./") > colon) {
+        while (f->place < TAP_PLACES && !(strlen(tap_place_str(f->place)) == n && memcmp(arg, tap_place_str(f->place), n) == 0))
+            f->place++;
+        if (f->place == TAP_PLACES)
+            return cli_error("-w %s: expected requester, middle or responder before the colon, or ./%s", arg, arg);
+        f->path = colon + 1;
     }
     if (!*f->path)
         return cli_error("-w %s: the name of the file is missing", arg);
+    for (unsigned i = 0; i < job->n_files; i++)
+        if (strcmp(job->files[i].path, f->path) == 0)
+            return cli_error("-w %s: the file is given twice", arg);
     job->n_files++;
     return 0;
 }
@@ -268,64 +321,78 @@ static int parse_loss(struct sim_job *job, const char *arg)
     return words_net(&job->sim.net, "--loss", words);
 }
 
-static int parse_policy(struct sim_job *job, int key, const char *arg)
+static bool parse_ack(struct policies *p, const struct token *t)
 {
-    struct token t = token_of(arg), name, value = {"0", 1, 1};
-    uint64_t v = 0;
+    struct token name, value;
+    bool has_value = token_key(t, &name, &value);
     char word[24] = "";
 
-    token_key(&t, &name, &value);
     memcpy(word, name.p, min_u32(name.len, sizeof word - 1));
+    p->ack = ack_policy_find(word);
+    return p->ack && has_value == (strcmp(word, "every") != 0) && (!has_value || (token_size(&value, &p->ack_arg) && p->ack_arg));
+}
+
+static bool parse_sport(struct policies *p, const struct token *t, const char *arg)
+{
+    if (!token_u64(t, &p->sport_arg))
+        return (p->sport = sport_policy_find(arg)) != NULL;
+    p->sport = &sport_fixed;
+    return p->sport_arg >= 1 && p->sport_arg <= 65535;
+}
+
+static int parse_policy(struct sim_job *job, int key, const char *arg)
+{
+    struct token t = token_of(arg);
+
     for (unsigned h = 0; h < NET_HOSTS; h++) {
         struct policies *p = &job->sim.ep[h].policies;
-        if (key == KEY_ACK) {
-            p->ack = ack_policy_find(word);
-            if (!p->ack || !token_size(&value, &p->ack_arg))
-                return cli_error("--ack %s: expected every, coalesce=N or delay=NS", arg);
-        } else if (key == KEY_SPORT) {
-            p->sport = token_u64(&t, &v) ? &sport_fixed : sport_policy_find(word);
-            p->sport_arg = v;
-            if (!p->sport || v > 65535)
-                return cli_error("--sport %s: expected a port, random or flow", arg);
-        } else if (key == KEY_WINDOW) {
-            if (parse_num("--window", arg, 1, 0x7fffff, &p->window_arg))
-                return EXIT_BAD;
-        } else {
+        if (key == KEY_ACK && !parse_ack(p, &t))
+            return cli_error("--ack %s: expected every, coalesce=N or delay=NS", arg);
+        if (key == KEY_SPORT && !parse_sport(p, &t, arg))
+            return cli_error("--sport %s: expected a port, random or flow", arg);
+        if (key == KEY_WINDOW && parse_num(key, arg, 1, 0x7fffff, &p->window_arg))
+            return EXIT_BAD;
+        if (key == KEY_RATE_LIMIT)
             p->pace = &pace_rate;
-            if (!token_rate(&t, &p->pace_arg) || !p->pace_arg)
-                return cli_error("--rate_limit %s: expected bit/s such as 10G", arg);
-        }
+        if (key == KEY_RATE_LIMIT && (!token_rate(&t, &p->pace_arg) || !p->pace_arg))
+            return cli_error("--rate_limit %s: expected bit/s such as 10G", arg);
     }
     return 0;
 }
 
 static int parse_amount(struct sim_job *job, int key, const char *arg)
 {
+    const struct {
+        int key;
+        ns_t *time;       /* one of these is where it goes */
+        uint64_t *rate;
+        uint32_t *ppb;
+        bool positive;
+    } table[] = {
+        {KEY_DELAY, &job->sim.net.delay, NULL, NULL, false},
+        {KEY_LIMIT, &job->traffic.time_limit, NULL, NULL, true},
+        {KEY_CLOCK_OFFSET, &job->tap.offset, NULL, NULL, false},
+        {KEY_LINK_RATE, NULL, &job->sim.port_rate, NULL, true},
+        {KEY_CAP_DROP, NULL, NULL, &job->tap.drop_ppb, false},
+    };
     struct token t = token_of(arg);
+    char name[OPT_NAME];
     uint64_t v = 0;
-    bool good;
+    unsigned i = 0;
 
-    switch (key) {
-    case KEY_DELAY:
-        good = token_time(&t, &job->sim.net.delay);
-        break;
-    case KEY_LIMIT:
-        good = token_time(&t, &job->traffic.time_limit);
-        break;
-    case KEY_CLOCK_OFFSET:
-        good = token_time(&t, &job->tap.offset);
-        break;
-    case KEY_LINK_RATE:
-        good = token_rate(&t, &job->sim.port_rate) && job->sim.port_rate;
-        break;
-    case KEY_CAP_DROP:
-        good = token_ppb(&t, &job->tap.drop_ppb);
-        break;
-    default: /* KEY_CLOCK_SKEW */
-        good = token_u64(&t, &v) && v <= 1000000000;
+    if (key == KEY_CLOCK_SKEW) {
+        int r = parse_num(key, arg, 0, 1000000000, &v);
         job->tap.skew_ppb = (int32_t)v;
+        return r;
     }
-    return good ? 0 : cli_error("%s %s: not understood (times need ns, us, ms or s)", name_of(key), arg);
+    while (table[i].key != key)
+        i++;
+    opt_name(defs, key, name);
+    if (table[i].time)
+        return token_time(&t, table[i].time) && *table[i].time >= table[i].positive ? 0 : cli_error("%s %s: expected a time such as 5us", name, arg);
+    if (table[i].rate)
+        return token_rate(&t, table[i].rate) && *table[i].rate >= table[i].positive ? 0 : cli_error("%s %s: expected bit/s such as 10G", name, arg);
+    return token_ppb(&t, table[i].ppb) ? 0 : cli_error("%s %s: expected a probability such as 0.01 or 1%%", name, arg);
 }
 
 /* How the hosts are attached. */
@@ -333,7 +400,7 @@ static int parse_link(struct sim_job *job, int key, const char *arg)
 {
     uint64_t v = 0;
 
-    if (key == KEY_VLAN && parse_num("--vlan", arg, 0, 4094, &v))
+    if (key == KEY_VLAN && parse_num(KEY_VLAN, arg, 0, 4094, &v))
         return EXIT_BAD;
     for (unsigned h = 0; h < NET_HOSTS; h++) {
         struct link_addr *a = &job->sim.ep[h].addr;
@@ -405,7 +472,7 @@ static int parse_option(struct sim_job *job, int key, const char *arg)
     case 'w':
         return parse_file(job, arg);
     case KEY_SEED:
-        return parse_num("--seed", arg, 0, UINT64_MAX, &job->sim.seed);
+        return parse_num(KEY_SEED, arg, 0, UINT64_MAX, &job->sim.seed);
     case KEY_FAULT:
         return parse_fault(job, arg);
     case KEY_LOSS:
@@ -449,13 +516,30 @@ static void job_init(struct sim_job *job)
     job->traffic.disconnect = true;
 }
 
+static bool is_atomic(const struct traffic_config *t)
+{
+    return t->op == TRAFFIC_CAS || t->op == TRAFFIC_FAA;
+}
+
+/* The bits of struct opt_clash that hold. */
+static unsigned cases(const struct traffic_config *t)
+{
+    if (t->op == TRAFFIC_OPS)
+        return SCENARIO;
+    return TRAFFIC | (is_atomic(t) ? ATOMICS : 0) | (is_atomic(t) && t->size != 8 ? WRONG_SIZE : 0) |
+           (is_atomic(t) || t->op == TRAFFIC_READ ? FETCHES : 0) | (traffic_receives(t) ? 0 : NO_RECEIVES) |
+           (t->type != QPT_RC ? UNRELIABLE : 0);
+}
+
 /* Settle what depends on several options. EXIT_OK, or EXIT_BAD after a message. */
-static int job_settle(struct sim_job *job, const char *what)
+static int job_settle(struct sim_job *job, const struct opt_state *s, const char *what)
 {
     struct traffic_config *t = &job->traffic;
     uint16_t mtu = t->conn.peer[0].path_mtu;
 
     t->op = (uint8_t)traffic_op_find(what);
+    if (opt_refuse(s, clashes, cases(t)) != 0)
+        return EXIT_BAD;
     if (t->op == TRAFFIC_OPS) {
         job->scenario = what;
         return EXIT_OK;
@@ -464,14 +548,14 @@ static int job_settle(struct sim_job *job, const char *what)
         return cli_error("sim %s: datagrams can only be sent", what);
     if (t->type == QPT_UC && t->op >= TRAFFIC_READ && t->op != TRAFFIC_MIXED)
         return cli_error("sim %s: UC has neither READs nor atomics", what);
-    if (t->type == QPT_UD && !job->given['s'])
+    if (t->type == QPT_UD && !opt_given(s, 's'))
         t->size = mtu;
     if (t->type == QPT_UD && t->size > mtu)
         return cli_error("sim %s: a datagram of %u bytes does not fit the MTU of %u", what, t->size, mtu);
-    if (t->op == TRAFFIC_CAS || t->op == TRAFFIC_FAA)
+    if (is_atomic(t))
         t->size = 8;
-    if (job->tap.erf && job->sim.ep[0].addr.encap != ENCAP_IB)
-        return cli_error("sim %s: --erf needs --ib", what);
+    if (t->signal_every > t->tx_depth)
+        return cli_error("sim %s: -Q %u: more than the %u messages under way (-t)", what, t->signal_every, t->tx_depth);
     if ((uint64_t)t->tx_depth * t->size > UINT64_C(1) << 32)
         return cli_error("sim %s: %u messages of %u bytes under way need more than 4 GiB", what, t->tx_depth, t->size);
     return EXIT_OK;
@@ -500,9 +584,9 @@ int cmd_sim(int argc, char **argv)
     if (status < 0 && operand + 1 != s.argc)
         status = operand == s.argc ? cli_error("sim: what? write, send, read, cas, faa, mixed or a scenario file")
                                    : cli_error("sim: unexpected '%s'", s.argv[operand + 1]);
-    opt_end(&s);
-    if (status < 0 && job_settle(job, argv[operand]) != EXIT_OK)
+    if (status < 0 && job_settle(job, &s, argv[operand]) != EXIT_OK)
         status = EXIT_BAD;
+    opt_end(&s);
     if (status < 0) /* the run takes the events over */
         status = job->scenario ? sim_scenario(job) : sim_traffic(job);
     else

@@ -28,7 +28,7 @@ struct sim_job {
     unsigned n_files;
     enum rule faults[NET_HOSTS][FAULTS_MAX];
     unsigned n_faults[NET_HOSTS];
-    bool has_psn, given[256];
+    bool has_psn;
     bool verbose;         /* scenarios: show every packet */
     uint32_t psn;         /* first PSN of both hosts */
     bool json;

@@ -37,6 +37,19 @@ static int option(const struct live_cmd *cmd, struct live_run *run, void *job, i
     return cmd->option(job, key, arg);
 }
 
+/* Options that have no meaning with the others: 0 or the exit status. */
+static int refuse(const struct live_cmd *cmd, const struct live_run *run, const void *job, const struct opt_state *s)
+{
+    static const struct opt_clash common[] = {{LIVE_MAC, -LIVE_ADDR, 0, NULL}, {0, 0, 0, NULL}};
+    static const struct opt_clash sides[] = {{'6', 0, AS_CLIENT, "is for the server (-s): HOST tells the family"}, {0, 0, 0, NULL}};
+    unsigned cases = (cmd->cases ? cmd->cases(job) : 0) | (cmd->sides ? run->server ? AS_SERVER : AS_CLIENT : 0);
+    int r = run ? opt_refuse(s, common, cases) : 0;
+
+    if (r == 0 && cmd->sides)
+        r = opt_refuse(s, sides, cases);
+    return r ? r : opt_refuse(s, cmd->clashes, cases);
+}
+
 int live_cmd_parse(const struct live_cmd *cmd, struct live_run *run, void *job, int argc, char **argv)
 {
     int key, operand = argc, r = 0;
@@ -47,6 +60,8 @@ int live_cmd_parse(const struct live_cmd *cmd, struct live_run *run, void *job, 
     opt_start(&s, cmd->defs, argc, argv);
     while (r == 0 && (key = opt_next(&s, &arg, &operand)) != 0)
         r = option(cmd, run, job, key, arg);
+    if (r == 0)
+        r = refuse(cmd, run, job, &s);
     opt_end(&s);
     if (r == HELP) {
         cmd->help(&b);

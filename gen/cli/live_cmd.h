@@ -15,6 +15,16 @@ struct live_run {
     bool quiet;       /* show nothing but errors */
 };
 
+/* Bits of struct opt_clash: the side of a command with `sides`. Its own begin at AS_OWN. */
+enum { AS_CLIENT = 1, AS_SERVER = 2, AS_OWN = 4 };
+
+/* Names the functions of a command after the members of struct live_cmd; further members follow. */
+#define LIVE_CMD(help_, ...)                                                                                           \
+    {                                                                                                                  \
+        .size = sizeof(struct job), .defs = defs, .help = help_, .defaults = defaults, .option = option,               \
+        .operands = operands, .run = run, __VA_ARGS__                                                                  \
+    }
+
 /* A command. `job` is its state, which begins with a struct live_run (live_cmd_main()) or not (live_cmd_parse() alone). */
 struct live_cmd {
     size_t size; /* bytes of the state, for live_cmd_main() */
@@ -27,6 +37,9 @@ struct live_cmd {
     int (*option)(void *job, int key, const char *arg);
     /* All options are known: take the `n` operands, check what must go together. 0, or the exit status after a message. */
     int (*operands)(void *job, int n, char **argv);
+    const struct opt_clash *clashes; /* options without a meaning, besides those of LIVE_OPTS; NULL: none */
+    /* The bits of struct opt_clash that hold once all options are known, besides AS_CLIENT and AS_SERVER; NULL: none. */
+    unsigned (*cases)(const void *job);
     /* Do it; everything is open: the exit status. For live_cmd_main(). */
     int (*run)(void *job);
     /* Release what the above made, whichever of them were called; NULL: nothing. For live_cmd_main(). */

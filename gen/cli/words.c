@@ -39,6 +39,8 @@ int words_net(struct net_config *c, const char *option, const char *arg)
     unsigned n, dirs = 3;
     int r = split(option, arg, &text, &dirs, t, &n);
 
+    if (r == 0 && n == 0)
+        return cli_error("%s '%s': no word says what the network does", option, arg);
     return r ? r : told(net_parse(c, t, n, dirs, &e), option, arg, text, &e);
 }
 

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <getopt.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #define HELP_COLUMN 30
@@ -29,8 +30,8 @@ void opt_start(struct opt_state *s, const struct opt_def *defs, int argc, char *
     struct option *l = calloc(n + 1, sizeof *l);
     char *shorts = calloc(2 * n + 2, 1), *q = shorts;
 
-    *s = (struct opt_state){defs, argc, argv, shorts, l, 1};
-    if (!l || !shorts)
+    *s = (struct opt_state){defs, calloc(n + 1, sizeof *s->given), argc, argv, shorts, l, 1};
+    if (!l || !shorts || !s->given)
         return;
     *q++ = ':'; /* a missing argument is told apart from a wrong option */
     for (unsigned i = 0; i < n; i++) {
@@ -44,9 +45,9 @@ void opt_start(struct opt_state *s, const struct opt_def *defs, int argc, char *
     }
 }
 
-static const struct opt_def *def_of(const struct opt_state *s, int key)
+static const struct opt_def *def_of(const struct opt_def *defs, int key)
 {
-    for (const struct opt_def *d = s->defs; d->key; d++)
+    for (const struct opt_def *d = defs; d->key; d++)
         if (d->key == key)
             return d;
     return NULL;
@@ -71,7 +72,7 @@ static void complain(const struct opt_state *s, int c)
     int len = is_long ? (int)strcspn(word, "=") : 2;
     const char shorts[] = {'-', (char)optopt, '\0'};
     const char *what = c == ':'                                ? "needs an argument"
-                       : is_long && optopt && def_of(s, optopt) ? "takes no argument"
+                       : is_long && optopt && def_of(s->defs, optopt) ? "takes no argument"
                        : is_long && candidates(s, word) > 1     ? "is short for more than one option"
                                                                 : "is no option";
 
@@ -84,7 +85,7 @@ int opt_next(struct opt_state *s, const char **arg, int *operand)
 
     *arg = NULL;
     *operand = s->argc;
-    if (!s->short_opts || !s->long_opts) {
+    if (!s->short_opts || !s->long_opts || !s->given) {
         cli_error("out of memory");
         return -1;
     }
@@ -96,17 +97,57 @@ int opt_next(struct opt_state *s, const char **arg, int *operand)
     c = getopt_long(s->argc, s->argv, s->short_opts, s->long_opts, NULL);
     *arg = optarg;
     *operand = optind;
-    if (c != '?' && c != ':')
-        return c == -1 ? 0 : c;
-    complain(s, c);
-    return -1;
+    if (c == -1)
+        return 0;
+    if (c == '?' || c == ':') {
+        complain(s, c);
+        return -1;
+    }
+    s->given[def_of(s->defs, c) - s->defs] = true;
+    return c;
+}
+
+bool opt_given(const struct opt_state *s, int key)
+{
+    return s->given[def_of(s->defs, key) - s->defs];
+}
+
+const char *opt_name(const struct opt_def *defs, int key, char name[OPT_NAME])
+{
+    const struct opt_def *d = def_of(defs, key);
+
+    if (key < 256)
+        snprintf(name, OPT_NAME, "-%c", key);
+    else
+        snprintf(name, OPT_NAME, "--%s", d->name);
+    return name;
+}
+
+int opt_refuse(const struct opt_state *s, const struct opt_clash *table, unsigned cases)
+{
+    char name[OPT_NAME], other[OPT_NAME];
+
+    for (const struct opt_clash *c = table; c && c->key; c++) {
+        if (!opt_given(s, c->key))
+            continue;
+        opt_name(s->defs, c->key, name);
+        if (c->cases & cases)
+            return cli_error("%s: %s %s", s->argv[0], name, c->why);
+        if (c->other > 0 && opt_given(s, c->other))
+            return cli_error("%s: %s and %s exclude each other", s->argv[0], name, opt_name(s->defs, c->other, other));
+        if (c->other < 0 && !opt_given(s, -c->other))
+            return cli_error("%s: %s needs %s", s->argv[0], name, opt_name(s->defs, -c->other, other));
+    }
+    return 0;
 }
 
 void opt_end(struct opt_state *s)
 {
     free(s->short_opts);
     free(s->long_opts);
+    free(s->given);
     s->short_opts = s->long_opts = NULL;
+    s->given = NULL;
 }
 
 void opt_help(struct buf *b, const struct opt_def *defs)

@@ -55,8 +55,19 @@ struct job {
     struct judge *judge;
     enum format format;
     enum tap_side tap; /* where none is said of an interface */
+    bool tap_said, tap_iface[JUDGE_TAPS]; /* --tap: of all interfaces, of this one */
+    bool rule_said[RULE_COUNT]; /* by --rule or --no-rule */
     bool only;         /* --rule was given */
     bool verbose, quiet, strict, warnings;
+};
+
+enum { NO_TEXT = 1 };
+
+static const struct opt_clash clashes[] = {
+    {'v', 'q', 0, NULL},
+    {'v', 0, NO_TEXT, "is for -T text"},
+    {'q', 0, NO_TEXT, "is for -T text"},
+    {0, 0, 0, NULL},
 };
 
 static struct job *job_of(struct trace *t)
@@ -70,11 +81,29 @@ static int parse_rule(struct job *job, const char *option, const char *arg, bool
 
     if (rule == RULE_NONE)
         return cli_error("%s %s: there is no such rule; `rdmatrace rules` lists them", option, arg);
+    if (job->rule_said[rule] && job->o.off[rule] == on)
+        return cli_error("%s %s: --rule and --no-rule exclude each other", option, arg);
+    job->rule_said[rule] = true;
     if (on && !job->only)
         memset(job->o.off, 1, sizeof job->o.off);
     job->only |= on;
     job->o.off[rule] = !on;
     return EXIT_OK;
+}
+
+/* The side of an interface; below 0: of all of which none is said. */
+static void set_tap(struct job *job, int iface, enum tap_side side)
+{
+    if (iface < 0) {
+        job->tap = side;
+        job->tap_said = true;
+    } else {
+        job->o.tap[iface] = side;
+        job->tap_iface[iface] = true;
+    }
+    for (unsigned i = 0; i < JUDGE_TAPS && iface < 0; i++)
+        if (!job->tap_iface[i])
+            job->o.tap[i] = side;
 }
 
 /* "SIDE" or "IFACE=SIDE", joined by commas. */
@@ -95,11 +124,9 @@ static int parse_tap(struct job *job, const char *arg)
             *eq = '\0';
         if (!tap_parse(eq ? eq + 1 : item, &side) || (eq && !opt_number(item, 0, JUDGE_TAPS - 1, &iface)))
             return cli_error("--tap %s: expected requester, responder, middle or unknown, or IFACE=SIDE with IFACE below %d", arg, JUDGE_TAPS);
-        for (unsigned i = 0; i < JUDGE_TAPS; i++)
-            if (!eq || i == iface)
-                job->o.tap[i] = side;
-        if (!eq)
-            job->tap = side;
+        if (eq ? job->tap_iface[iface] : job->tap_said)
+            return cli_error("--tap %s: a second side of %s%s", arg, eq ? "interface " : "all interfaces", eq ? item : "");
+        set_tap(job, eq ? (int)iface : -1, side);
         s += n + (s[n] == ',');
     }
     return EXIT_OK;
@@ -158,6 +185,11 @@ static int option(struct trace *t, int key, const char *arg)
         job->quiet |= key == 'q';
         return EXIT_OK;
     }
+}
+
+static unsigned cases(struct trace *t)
+{
+    return job_of(t)->format != FORMAT_TEXT ? NO_TEXT : 0;
 }
 
 static int start(struct trace *t)
@@ -227,7 +259,7 @@ static void stop(struct trace *t)
 
 int cmd_check(int argc, char **argv)
 {
-    static const struct trace_cmd cmd = {"check", defs, cmd_check_help, option, start, conns, packet, drops, end, stop};
+    static const struct trace_cmd cmd = {"check", defs, cmd_check_help, option, start, conns, packet, drops, end, stop, clashes, cases};
     struct job job = {.o = {.ack_timeout = -1, .retry_cnt = -1}};
 
     return trace_main(&cmd, &job.t, argc, argv);

@@ -216,8 +216,6 @@ static int parse_simple(struct decode_job *job, int key, const char *arg)
         return parse_udp_port(&job->decode, arg);
     case KEY_RD:
     case KEY_DC:
-        if (job->decode.rd_or_dc == (key == KEY_RD ? RD_OR_DC_DC : RD_OR_DC_RD))
-            return cli_error("decode: --rd and --dc exclude each other");
         job->decode.rd_or_dc = key == KEY_RD ? RD_OR_DC_RD : RD_OR_DC_DC;
         break;
     case KEY_NO_CONTEXT:
@@ -279,6 +277,28 @@ static int answer(int key, const char *arg)
     }
 }
 
+enum { NO_FIELDS = 1, ONLY_FIELDS = 2, NO_BYTES = 4 };
+
+static const struct opt_clash clashes[] = {
+    {'e', 0, NO_FIELDS, "needs -T fields"},
+    {'E', 0, NO_FIELDS, "needs -T fields"},
+    {'s', -'i', 0, NULL},
+    {'p', -'i', 0, NULL},
+    {'V', 0, ONLY_FIELDS, "shows every field, -T fields those of -e"},
+    {'x', 0, NO_BYTES, "is for -T text and tree"},
+    {'V', 'q', 0, NULL},
+    {'x', 'q', 0, NULL},
+    {KEY_RD, KEY_DC, 0, NULL},
+    {0, 0, 0, NULL},
+};
+
+static unsigned cases(const struct decode_job *job)
+{
+    enum print_format f = job->print.format;
+
+    return (f == PRINT_FIELDS ? ONLY_FIELDS : NO_FIELDS) | (f > PRINT_TREE ? NO_BYTES : 0);
+}
+
 /* What the options must not contradict. */
 static int check_job(const struct decode_job *job)
 {
@@ -286,10 +306,6 @@ static int check_job(const struct decode_job *job)
         return cli_error("decode: no capture file; name one, or - for standard input, or -i IFACE");
     if (job->n_files && job->iface)
         return cli_error("decode: -i and files exclude each other");
-    if (job->print.n_columns && job->print.format != PRINT_FIELDS)
-        return cli_error("decode: -e needs -T fields");
-    if ((job->snaplen || job->no_promisc) && !job->iface)
-        return cli_error("decode: %s needs -i", job->snaplen ? "-s" : "-p");
     if (job->fail_bad_icrc && !job->decode.verify)
         return cli_error("decode: --fail-on bad-icrc and --no-verify exclude each other");
     if (!job->print.n_columns && job->print.format == PRINT_FIELDS)
@@ -317,6 +333,8 @@ int cmd_decode(int argc, char **argv)
         if (status < 0 && parse_print(&job, key, arg) != 0)
             status = EXIT_BAD;
     }
+    if (status < 0 && opt_refuse(&s, clashes, cases(&job)) != 0)
+        status = EXIT_BAD;
     if (status < 0) {
         while (operand < argc)
             job.files[job.n_files++] = argv[operand++];

@@ -41,6 +41,15 @@ struct job {
     bool details;
 };
 
+enum { NO_TEXT = 1 };
+
+static const struct opt_clash clashes[] = {
+    {KEY_SORT, KEY_INTERVAL, 0, NULL},
+    {'V', KEY_INTERVAL, 0, NULL},
+    {'V', 0, NO_TEXT, "is for -T text: json and csv have every value"},
+    {0, 0, 0, NULL},
+};
+
 static struct job *job_of(struct trace *t)
 {
     return (struct job *)t;
@@ -80,6 +89,11 @@ static int option(struct trace *t, int key, const char *arg)
         job->details = true;
         return EXIT_OK;
     }
+}
+
+static unsigned cases(struct trace *t)
+{
+    return job_of(t)->format != ROWS_TEXT ? NO_TEXT : 0;
 }
 
 static void on_tick(void *user, const struct meter_row *row, ns_t begin, ns_t since, const struct meter_counts *added)
@@ -142,7 +156,7 @@ static void stop(struct trace *t)
 
 int cmd_flows(int argc, char **argv)
 {
-    static const struct trace_cmd cmd = {"flows", defs, cmd_flows_help, option, start, conns, packet, NULL, end, stop};
+    static const struct trace_cmd cmd = {"flows", defs, cmd_flows_help, option, start, conns, packet, NULL, end, stop, clashes, cases};
     struct job job = {.format = ROWS_TEXT};
 
     return trace_main(&cmd, &job.t, argc, argv);

@@ -104,6 +104,8 @@ static int take_arguments(const struct trace_cmd *cmd, struct trace *t, int argc
     opt_start(&s, cmd->defs, argc, argv);
     while (status == EXIT_OK && !t->answered && (key = opt_next(&s, &arg, &operand)) != 0)
         status = take_option(cmd, t, key, arg);
+    if (status == EXIT_OK && !t->answered)
+        status = opt_refuse(&s, cmd->clashes, cmd->cases ? cmd->cases(t) : 0);
     opt_end(&s);
     if (status != EXIT_OK || t->answered)
         return status;

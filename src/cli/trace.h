@@ -60,6 +60,8 @@ struct trace_cmd {
     int (*end)(struct trace *t);
     /* Release what start() and option() made. */
     void (*stop)(struct trace *t);
+    const struct opt_clash *clashes;  /* options without a meaning; NULL: none */
+    unsigned (*cases)(struct trace *t); /* those of struct opt_clash that hold, once all options are known; NULL: none */
 };
 
 /* The whole command. Returns the exit status. */
