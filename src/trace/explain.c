@@ -177,6 +177,32 @@ static bool goes_on(struct explainer *x, const struct watched *e, struct told *t
     return true;
 }
 
+/* Its sender went back, but the packet that is missing was lost again before the tap: what comes first is one behind
+ * it. */
+static struct statement *tell_lost_again(struct explainer *x, const struct watched *e, struct told *t)
+{
+    uint32_t gap = e->h->gbn, hole = 0;
+    struct statement *st = statement_at(x, t->open);
+
+    if (psn_diff(e->p->bth.psn, gap) <= 0 || !half_was_hole(e->h, gap, &hole))
+        return NULL;
+    if (!st || !st->has_psn || st->psn != gap || st->cause != CAUSE_PACKET_LOSS) {
+        st = statement_new(x, CAUSE_PACKET_LOSS, e->flow, e->p);
+        if (!st)
+            return NULL;
+        st->where = WHERE_BEFORE;
+        concerns(st, gap, 0, true);
+        statement_frame(st, hole);
+        statement_say(x, st, "PSN %u never passed the tap: frame %u came instead, and frame %u when %s sent again.",
+                      gap, hole, frame_u32(e->p), src_of(x, e->flow));
+    } else if (st->n_frames < STATEMENT_FRAMES) {
+        statement_say(x, st, "%s Sent again it was lost once more: frame %u came instead.", explain_text_of(x, st),
+                      frame_u32(e->p));
+    }
+    statement_frame(st, frame_u32(e->p));
+    return st;
+}
+
 static void tell_back(struct explainer *x, const struct watched *e, struct told *t)
 {
     struct ask *a = half_ask(e->h, e->p->bth.psn, 0), *older;
@@ -188,7 +214,9 @@ static void tell_back(struct explainer *x, const struct watched *e, struct told 
         return;
     if (e->why == BACK_SEQ_NAK && e->h->rnr.have && e->h->rnr.psn == e->h->seq.psn)
         return; /* part of the RNR */
-    st = e->why == BACK_SEQ_NAK ? about_overtaken(x, e, t) : NULL;
+    st = tell_lost_again(x, e, t);
+    if (!st)
+        st = e->why == BACK_SEQ_NAK ? about_overtaken(x, e, t) : NULL;
     if (!st)
         st = e->why == BACK_SEQ_NAK ? tell_loss(x, e, t) : a ? tell_read(x, e, t, a) : tell_silence(x, e, t);
     t->open = statement_number(x, st);
@@ -198,9 +226,15 @@ static void tell_back(struct explainer *x, const struct watched *e, struct told 
 static void tell_late(struct explainer *x, const struct watched *e, struct told *t)
 {
     bool nak = e->h->seq.have && !e->h->seq.resent && e->h->seq.psn == e->p->bth.psn;
-    struct statement *st;
+    struct statement *st = statement_at(x, t->open);
 
-    if (nak) {
+    if (nak && st && st->has_psn && st->psn == e->p->bth.psn && st->cause == CAUSE_PACKET_LOSS &&
+        st->where == WHERE_BEFORE) {
+        statement_frame(st, e->h->seq.frame);
+        statement_frame(st, frame_u32(e->p));
+        statement_say(x, st, "%s %s asked for it with a NAK (frame %u), and it came in frame %u.",
+                      explain_text_of(x, st), dst_of(x, e->flow), e->h->seq.frame, frame_u32(e->p));
+    } else if (nak) {
         t->open = t->late = statement_number(x, tell_loss(x, e, t));
     } else if (e->p->frame->ts - e->h->last_ts < OVERTAKEN_WITHIN && !e->h->back && !(e->h->seq.have && psn_diff(e->p->bth.psn, e->h->seq.psn) >= 0)) {
         st = statement_new(x, CAUSE_REORDER, e->flow, e->p);
@@ -491,6 +525,10 @@ void explain_packet(struct explainer *x, const struct pkt *p)
     x->rdma_packets += (p->have & H_BTH) != 0;
     if (p->frame->has_ts && p->frame->ts > x->last)
         x->last = p->frame->ts;
+    if (UNLIKELY(p->frame->file < EXPLAIN_FILES && !x->begun[p->frame->file])) {
+        x->begun[p->frame->file] = true;
+        x->began[p->frame->file] = p->frame->ts;
+    }
     watch_packet(x->watch, p);
 }
 

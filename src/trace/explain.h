@@ -45,8 +45,9 @@ struct statement {
     ns_t silence;       /* before the first repetition for want of an answer; 0: none */
     uint32_t psn, icrc; /* packet concerned, for the comparison with other taps */
     bool has_psn;
-    bool is_request;    /* psn is that of a request (else of a response) */
-    uint32_t text;      /* offset of the paragraph, see explain_text_of() */
+    bool moot;       /* another statement tells the same */
+    bool is_request; /* psn is that of a request (else of a response) */
+    uint32_t text;   /* offset of the paragraph, see explain_text_of() */
 };
 
 struct explainer;

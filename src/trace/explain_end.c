@@ -13,6 +13,7 @@ static void end_silence(struct explainer *x, uint32_t flow, struct told *t, stru
 {
     struct statement *st = statement_at(x, t->open), *more;
     const struct flow *c = conn_flow_at(watch_conns(x->watch), flow);
+    const struct sent *s = st ? half_sent(h, st->psn) : NULL, *burst = half_sent(h, psn_add(h->next, PSN_MASK));
 
     if (!st || h->why != BACK_SILENCE || !st->has_psn || (h->have_una && psn_diff(h->una, h->back_psn) > 0) || st->cause == CAUSE_LOST_ACK)
         return;
@@ -21,10 +22,16 @@ static void end_silence(struct explainer *x, uint32_t flow, struct told *t, stru
     if (st->cause != CAUSE_HALF_OPEN)
         st->cause = CAUSE_RETRY_EXCEEDED;
     st->lost = h->last_ts - st->start;
-    statement_say(x, st, "%s sent the packet with PSN %u %u times from frame %u to frame %u, %.3f ms apart at first, and had no answer; nothing follows. "
-                         "%s: completion RETRY_EXC_ERR.",
-                  addr_text(&c->src), st->psn, h->retries + 1, st->frames[0], h->last_frame, h->retries ? (double)st->lost / 1e6 / h->retries : 0.0,
-                  st->cause == CAUSE_HALF_OPEN ? "The other end had closed the connection" : "The retries were used up");
+    if (burst && burst->psn != st->psn)
+        statement_unframe(st, burst->first);
+    statement_say(x, st,
+                  "%s sent the packet with PSN %u %u times from frame %u to frame %u, about %.3f ms apart, and had no "
+                  "answer; nothing follows. "
+                  "%s: completion RETRY_EXC_ERR.",
+                  addr_text(&c->src), st->psn, h->retries + 1, s ? s->first : st->frames[0],
+                  s ? s->last : h->last_frame, s && h->retries ? (double)(s->ts - st->start) / 1e6 / h->retries : 0.0,
+                  st->cause == CAUSE_HALF_OPEN ? "The other end had closed the connection"
+                                               : "The retries were used up");
     if (st->cause == CAUSE_HALF_OPEN)
         return;
     more = statement_new(x, CAUSE_SILENT_PEER, flow, NULL);
@@ -127,57 +134,93 @@ static uint32_t same_elsewhere(struct explainer *x, uint32_t flow, uint32_t afte
     return FLOW_NONE;
 }
 
-static void say_more(struct explainer *x, struct statement *st, const char *more)
+static const char *other_tap(struct explainer *x, const struct statement *st, uint32_t other)
 {
-    struct buf b = {0};
+    struct conn_table *t = watch_conns(x->watch);
 
-    buf_printf(&b, "%s %s", explain_text_of(x, st), more);
-    statement_say(x, st, "%s", buf_str(&b));
-    buf_free(&b);
+    return tap_text(conn_flow_at(t, st->flow)->tap, conn_flow_at(t, other)->tap);
 }
 
-/* What two taps know of one PSN: the frame of a copy that one of them has and the other does not; 0 if they agree. */
-static uint32_t lost_between(struct half *a, struct half *b, uint32_t psn)
+/* A copy that one of two taps has and the other does not. */
+struct lone {
+    uint32_t frame; /* 0: they agree */
+    bool other;     /* the other one has it */
+};
+
+static struct lone lost_between(struct half *a, struct half *b, uint32_t psn)
 {
     const struct sent *s = half_sent(a, psn), *o = half_sent(b, psn);
 
     if (!s || !s->icrc_first)
-        return 0;
+        return (struct lone){0};
     if (!o)
-        return s->first;
+        return (struct lone){s->first, false};
     if (s->icrc_first == o->icrc_first || !o->icrc_first)
-        return 0;
-    return s->ts_first < o->ts_first ? s->first : o->first;
+        return (struct lone){0};
+    return s->ts_first < o->ts_first ? (struct lone){s->first, false} : (struct lone){o->first, true};
+}
+
+/* The answer to one of `n` requests, that the other tap saw before its latest copy; 0 for none. */
+static uint32_t answer_before(const struct told *t, const struct sent *o, unsigned n)
+{
+    for (unsigned i = 0; t && o->copies > 1 && i < n; i++) {
+        uint32_t psn = psn_add(o->psn, i), at = psn % TOLD_RESPONSES;
+        if (t->rsp[at].psn == psn && t->rsp[at].first < o->last)
+            return t->rsp[at].first;
+    }
+    return 0;
+}
+
+/* The other tap has the request as well: what it says of the answer. */
+static void compare_answer(struct explainer *x, struct statement *st, const struct sent *o, uint32_t other, unsigned n,
+                           struct buf *text)
+{
+    uint32_t answer = answer_before(x->told[other], o, n);
+    const char *tap = other_tap(x, st, other);
+
+    statement_frame(st, o->first);
+    if (o->late) {
+        buf_printf(text, "It is frame %u %s, overtaken by later ones.", o->first, tap);
+        st->cause = CAUSE_REORDER;
+    } else if (answer) {
+        buf_printf(text, "It is frame %u %s, and was answered in frame %u: the answer was lost between the two.",
+                   o->first, tap, answer);
+        statement_frame(st, answer);
+        st->cause = CAUSE_LOST_ACK;
+        st->where = WHERE_BEFORE;
+    } else {
+        buf_printf(text, "It is frame %u %s, and no answer was seen there either.", o->first, tap);
+    }
 }
 
 /* A request was lost, or its answer: the other tap may know which packet it was. */
 static void compare_loss(struct explainer *x, struct statement *st, uint32_t other, unsigned n)
 {
-    uint32_t iface = conn_flow_at(watch_conns(x->watch), other)->tap & 0xffff;
+    const char *tap = other_tap(x, st, other);
     struct half *a = watch_half(x->watch, st->flow), *b = watch_half(x->watch, other);
     const struct told *t = x->told[other];
     struct buf text = {0};
-    uint32_t frame = 0;
+    struct lone lone = {0};
 
-    for (unsigned i = 0; i < n && !frame; i++)
-        frame = lost_between(a, b, psn_add(st->psn, i));
+    for (unsigned i = 0; i < n && !lone.frame; i++)
+        lone = lost_between(a, b, psn_add(st->psn, i));
     for (unsigned i = 0; t && i < TOLD_BAD; i++)
         if (t->bad[i].psn == st->psn) {
-            buf_printf(&text, "Interface %u has it as frame %u, damaged.", iface, t->bad[i].frame);
+            buf_printf(&text, "It is frame %u %s, damaged.", t->bad[i].frame, tap);
             statement_frame(st, t->bad[i].frame);
         }
-    if (text.len == 0 && frame) {
-        buf_printf(&text, "Frame %u is not there at both interfaces: it was lost between the two.", frame);
-        statement_frame(st, frame);
+    if (text.len == 0 && lone.frame) {
+        if (lone.other)
+            buf_printf(&text, "Frame %u %s is missing at this tap: it was lost between the two.", lone.frame, tap);
+        else
+            buf_printf(&text, "Frame %u is not there %s: it was lost between the two.", lone.frame, tap);
+        st->where = lone.other ? WHERE_BEFORE : WHERE_AFTER;
+        statement_frame(st, lone.frame);
     } else if (text.len == 0 && half_sent(b, st->psn)) {
-        const struct sent *o = half_sent(b, st->psn);
-        bool late = o->late;
-        buf_printf(&text, late ? "Interface %u has it as frame %u, overtaken by later ones." : "Interface %u has it as frame %u as well, so the answer was lost.", iface, o->first);
-        statement_frame(st, o->first);
-        st->cause = late ? CAUSE_REORDER : CAUSE_LOST_ACK;
+        compare_answer(x, st, half_sent(b, st->psn), other, n, &text);
     }
     if (text.len)
-        say_more(x, st, buf_str(&text));
+        statement_add(x, st, buf_str(&text));
     buf_free(&text);
 }
 
@@ -193,7 +236,7 @@ static bool same_copy(struct half *a, const struct sent *s, uint32_t psn)
 static void compare_request(struct explainer *x, struct statement *st, uint32_t other)
 {
     struct half *a = watch_half(x->watch, st->flow), *b = watch_half(x->watch, other);
-    uint32_t iface = conn_flow_at(watch_conns(x->watch), other)->tap & 0xffff;
+    const char *tap = other_tap(x, st, other);
     const struct sent *s = b ? half_sent(b, st->psn) : NULL;
     struct buf text = {0};
 
@@ -201,11 +244,13 @@ static void compare_request(struct explainer *x, struct statement *st, uint32_t 
         return;
     if (st->where == WHERE_BEFORE && s && st->cause == CAUSE_PACKET_LOSS) {
         bool late = same_copy(a, s, st->psn);
-        buf_printf(&text, late ? "Interface %u has the same packet as frame %u: it was not lost, but overtaken between the two."
-                               : "Interface %u has it as frame %u: it was lost between the two.", iface, s->first);
+        buf_printf(&text,
+                   late ? "The same packet is frame %u %s: it was not lost, but overtaken between the two."
+                        : "It is frame %u %s: it was lost between the two.",
+                   s->first, tap);
         statement_frame(st, s->first);
         st->cause = late ? CAUSE_REORDER : st->cause;
-        say_more(x, st, buf_str(&text));
+        statement_add(x, st, buf_str(&text));
         buf_free(&text);
     } else if (st->where != WHERE_BEFORE && (st->cause == CAUSE_PACKET_LOSS || st->cause == CAUSE_LOST_LAST_PACKET || st->cause == CAUSE_CANNOT_TELL)) {
         compare_loss(x, st, other, st->cause == CAUSE_LOST_LAST_PACKET ? 64 : 1);
@@ -215,15 +260,15 @@ static void compare_request(struct explainer *x, struct statement *st, uint32_t 
 /* And of a response. */
 static void compare_response(struct explainer *x, struct statement *st, uint32_t other)
 {
-    uint32_t iface = conn_flow_at(watch_conns(x->watch), other)->tap & 0xffff;
+    const char *tap = other_tap(x, st, other);
     const struct told *t = x->told[other];
     struct buf b = {0};
 
     if (!t || st->where != WHERE_BEFORE || t->rsp[st->psn % TOLD_RESPONSES].psn != st->psn)
         return;
-    buf_printf(&b, "Interface %u has it as frame %u: it was lost between the two.", iface, t->rsp[st->psn % TOLD_RESPONSES].first);
+    buf_printf(&b, "It is frame %u %s: it was lost between the two.", t->rsp[st->psn % TOLD_RESPONSES].first, tap);
     statement_frame(st, t->rsp[st->psn % TOLD_RESPONSES].first);
-    say_more(x, st, buf_str(&b));
+    statement_add(x, st, buf_str(&b));
     buf_free(&b);
 }
 
@@ -253,6 +298,16 @@ static int by_weight(const void *a, const void *b)
     return s->frames[0] < t->frames[0] ? -1 : s->frames[0] > t->frames[0];
 }
 
+static void drop_moot(struct explainer *x)
+{
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < x->n; i++)
+        if (!x->st[i].moot)
+            x->st[n++] = x->st[i];
+    x->n = n;
+}
+
 void explain_end(struct explainer *x)
 {
     uint32_t flows = conn_counts(watch_conns(x->watch)).flows;
@@ -260,6 +315,8 @@ void explain_end(struct explainer *x)
     for (uint32_t i = 0; i < flows; i++)
         end_flow(x, i);
     compare_taps(x);
+    explain_cm_end(x);
+    drop_moot(x);
     if (x->n)
         qsort(x->st, x->n, sizeof *x->st, by_weight);
 }

@@ -40,15 +40,28 @@ struct told {
 };
 #define CNP_LOOK (200 * NS_PER_US)
 
-/* A REQ or REP that may be sent again. */
+/* A message of connection management as it was seen; frame 0: none. */
+struct cm_seen {
+    uint16_t attr; /* enum cm_attr */
+    uint32_t frame, icrc;
+    ns_t ts;
+};
+#define CM_COPIES 4
+
+/* One that wants an answer (REQ, REP, DREQ, SIDR_REQ), and may be sent again. */
 struct cm_sent {
-    bool used, answered;
     uint16_t attr;
-    uint32_t id, tap;
+    uint32_t id, tap; /* communication id of its sender */
+    uint32_t qpn;     /* REP: its sender's; DREQ: its receiver's */
     struct conn_addr src, dst;
     uint32_t statement;
-    uint32_t frame;
-    ns_t ts;
+    uint32_t n;                       /* copies; 0: the place is free */
+    struct cm_seen copies[CM_COPIES]; /* the first ones, and the latest */
+    struct cm_seen between, answer;   /* first answer before, and behind the latest copy */
+    uint32_t
+        used_frame; /* before the latest copy the receiver sent this request, which tells what became of the message */
+    ns_t silence;   /* before the latest copy */
+    ns_t wait;      /* REQ: its receiver would send the REP again after this time */
 };
 #define CM_SENT 128
 
@@ -58,6 +71,8 @@ struct qkey_seen {
     uint32_t qkey, frame;
 };
 #define QKEYS 256
+
+#define EXPLAIN_FILES 64 /* of which the beginning is remembered */
 
 struct explainer {
     struct watch *watch;
@@ -73,6 +88,8 @@ struct explainer {
     uint64_t packets;
     uint64_t rdma_packets;
     ns_t last; /* time of the latest frame */
+    bool begun[EXPLAIN_FILES];
+    ns_t began[EXPLAIN_FILES]; /* by file: time of its first frame */
 };
 
 /* A new statement; NULL when there is no room. Its paragraph is printf()ed by statement_say(). */
@@ -80,13 +97,23 @@ struct statement *statement_new(struct explainer *x, enum cause cause, uint32_t 
 void statement_say(struct explainer *x, struct statement *s, const char *fmt, ...) PRINTF_LIKE(3, 4);
 /* Add a frame, 0 is none; beyond the room it is counted. */
 void statement_frame(struct statement *s, uint32_t frame);
+/* Take a frame out again. */
+void statement_unframe(struct statement *s, uint32_t frame);
 /* Number of a statement, and it; NULL for NO_STATEMENT. */
 uint32_t statement_number(const struct explainer *x, const struct statement *s);
 struct statement *statement_at(struct explainer *x, uint32_t n);
 /* "192.168.77.1" and so on, in one of four buffers that take turns. */
 const char *addr_text(const struct conn_addr *a);
 struct told *told_of(struct explainer *x, uint32_t flow);
-/* Connection management, datagrams, CNPs, pause frames (explain_cm.c). */
+/* "at interface 1", or "in file 2" (with its interface unless 0) if the other tap is in another file; in one of two
+ * buffers that take turns. */
+const char *tap_text(uint32_t tap, uint32_t other);
+/* Append to the paragraph of a statement, with a space in between. */
+void statement_add(struct explainer *x, struct statement *s, const char *more);
+/* Connection management (explain_cm.c): a message, and the end of the capture. */
+void explain_cm(struct explainer *x, const struct pkt *p);
+void explain_cm_end(struct explainer *x);
+/* All that is no request or response (explain_other.c). */
 void explain_other(struct explainer *x, const struct pkt *p, uint32_t flow);
 
 #endif

@@ -44,7 +44,7 @@ struct statement *statement_new(struct explainer *x, enum cause cause, uint32_t 
 
 void statement_say(struct explainer *x, struct statement *s, const char *fmt, ...)
 {
-    char text[600];
+    char text[1000];
     va_list ap;
 
     va_start(ap, fmt);
@@ -54,6 +54,11 @@ void statement_say(struct explainer *x, struct statement *s, const char *fmt, ..
     buf_mem(&x->strings, text, strlen(text) + 1);
     if (x->strings.err)
         s->text = 0;
+}
+
+void statement_add(struct explainer *x, struct statement *s, const char *more)
+{
+    statement_say(x, s, "%s %s", explain_text_of(x, s), more);
 }
 
 void statement_frame(struct statement *s, uint32_t frame)
@@ -67,6 +72,16 @@ void statement_frame(struct statement *s, uint32_t frame)
         s->frames[s->n_frames++] = frame;
     else
         s->times++;
+}
+
+void statement_unframe(struct statement *s, uint32_t frame)
+{
+    unsigned n = 0;
+
+    for (unsigned i = 0; i < s->n_frames; i++)
+        if (s->frames[i] != frame)
+            s->frames[n++] = s->frames[i];
+    s->n_frames = (uint16_t)n;
 }
 
 uint32_t statement_number(const struct explainer *x, const struct statement *s)
@@ -97,6 +112,22 @@ const char *addr_text(const struct conn_addr *a)
         buf_ipv6(&b, a->b);
     snprintf(to, sizeof text[0], "%s", buf_str(&b));
     buf_free(&b);
+    return to;
+}
+
+const char *tap_text(uint32_t tap, uint32_t other)
+{
+    static char text[2][40];
+    static unsigned at;
+    char *to = text[at++ % 2];
+    unsigned iface = other & 0xffff, file = other >> 16;
+
+    if (file == tap >> 16)
+        snprintf(to, sizeof text[0], "at interface %u", iface);
+    else if (iface)
+        snprintf(to, sizeof text[0], "at interface %u of file %u", iface, file + 1);
+    else
+        snprintf(to, sizeof text[0], "in file %u", file + 1);
     return to;
 }
 
