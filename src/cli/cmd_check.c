@@ -109,7 +109,10 @@ static void set_tap(struct job *job, int iface, enum tap_side side)
 /* "SIDE" or "IFACE=SIDE", joined by commas. */
 static int parse_tap(struct job *job, const char *arg)
 {
-    for (const char *s = arg; *s;) {
+    const char *s = arg;
+    bool more = true;
+
+    while (more) {
         size_t n = strcspn(s, ",");
         char item[64];
         char *eq;
@@ -127,7 +130,8 @@ static int parse_tap(struct job *job, const char *arg)
         if (eq ? job->tap_iface[iface] : job->tap_said)
             return cli_error("--tap %s: a second side of %s%s", arg, eq ? "interface " : "all interfaces", eq ? item : "");
         set_tap(job, eq ? (int)iface : -1, side);
-        s += n + (s[n] == ',');
+        more = s[n] == ',';
+        s += n + more;
     }
     return EXIT_OK;
 }
@@ -238,6 +242,10 @@ static int end(struct trace *t)
     struct report_opts o = {.files = t->files, .n_files = t->n_files, .inconclusive = job->verbose, .quiet = job->quiet};
     struct report_totals sums;
 
+    for (uint32_t i = t->ifaces; i < JUDGE_TAPS && !t->failed; i++)
+        if (job->tap_iface[i])
+            return t->ifaces == 1 ? cli_error("--tap: there is no interface %u, only interface 0", i)
+                                  : cli_error("--tap: there is no interface %u, only 0 to %u", i, t->ifaces - 1);
     judge_end(job->judge);
     sums = report_totals(r);
     assumptions(job, &said);

@@ -78,7 +78,7 @@ static int end(struct trace *t)
     const struct job *job = job_of(t);
 
     if (job->conn && !conn_exists(explain_conns(job->explainer), (uint32_t)job->conn))
-        return cli_error("--conn %u: there is no such connection; `rdmatrace flows` lists them", (unsigned)job->conn);
+        return t->failed ? EXIT_OK : cli_error("--conn %u: there is no such connection; `rdmatrace flows` lists them", (unsigned)job->conn);
     explain_end(job->explainer);
     (job->json ? explain_json : explain_text)(job->explainer, (uint32_t)job->conn, &t->out);
     return EXIT_OK;

@@ -94,7 +94,7 @@ static int end(struct trace *t)
     const struct job *job = job_of(t);
 
     if (job->conn && !conn_exists(ladder_conns(job->ladder), (uint32_t)job->conn))
-        return cli_error("--conn %u: there is no such connection; `rdmatrace flows` lists them", (unsigned)job->conn);
+        return t->failed ? EXIT_OK : cli_error("--conn %u: there is no such connection; `rdmatrace flows` lists them", (unsigned)job->conn);
     ladder_draw(job->ladder, job->width ? (unsigned)job->width : terminal_width(), &t->out);
     return EXIT_OK;
 }

@@ -120,6 +120,7 @@ static void deliver(const struct trace_cmd *cmd, struct trace *t, const struct f
 {
     struct pkt p;
 
+    t->frames++;
     pkt_decode(&p, f, &t->decode);
     if (t->context)
         context_note(t->context, &p);
@@ -159,28 +160,31 @@ static void files_moving(void *window)
     window_own(window);
 }
 
-/* EXIT_BAD after messages; what could be read was delivered. */
-static int read_files(const struct trace_cmd *cmd, struct trace *t, struct window *w)
+/* All frames of the open files, and what these say they dropped. */
+static int read_files(const struct trace_cmd *cmd, struct trace *t, struct cap_merge *m, struct window *w)
 {
-    const struct cap_opts opts = {.moving = files_moving, .user = w};
-    struct cap_merge *m;
-    struct cap_error err;
-    int status;
+    int status = read_frames(cmd, t, m, w);
 
-    if (!w)
-        return cli_error("out of memory");
-    if (cap_merge_open(&m, t->files, t->n_files, &opts, &err) < 0)
-        return cli_cap_error(&err);
-    status = read_frames(cmd, t, m, w);
+    t->ifaces = 1;
     for (size_t i = 0; i < cap_merge_count(m); i++) {
-        const struct cap_error *e = cap_error(cap_merge_file(m, i));
         uint64_t drops = file_drops(cap_merge_file(m, i));
-        if (e->err)
-            status = cli_cap_error(e);
+        t->failed |= cap_error(cap_merge_file(m, i))->err != 0;
+        t->ifaces = max_u32(t->ifaces, cap_info(cap_merge_file(m, i))->n_ifaces);
         if (drops && cmd->drops)
             cmd->drops(t, (uint16_t)i, drops);
     }
-    cap_merge_close(m);
+    t->failed |= status != EXIT_OK;
+    return status;
+}
+
+/* A line for each file that could not be read to its end. */
+static int say_errors(const struct cap_merge *m, int status)
+{
+    for (size_t i = 0; i < cap_merge_count(m); i++) {
+        const struct cap_error *e = cap_error(cap_merge_file(m, i));
+        if (e->err)
+            status = cli_cap_error(e);
+    }
     return status;
 }
 
@@ -213,17 +217,45 @@ static int prepare(const struct trace_cmd *cmd, struct trace *t)
     return EXIT_OK;
 }
 
+static void write_out(struct trace *t)
+{
+    if (t->broken)
+        buf_free(&t->out);
+    else
+        t->broken = cli_show(&t->out) != EXIT_OK;
+}
+
+/* Read and report: what could be read is written first, then is said what could not be. Files of which nothing could be read have no
+ * results. */
+static int run_files(const struct trace_cmd *cmd, struct trace *t, struct window *w)
+{
+    const struct cap_opts opts = {.moving = files_moving, .user = w};
+    struct cap_merge *m;
+    struct cap_error err;
+    int status, end;
+
+    if (cap_merge_open(&m, t->files, t->n_files, &opts, &err) < 0) {
+        t->out.len = 0;
+        return cli_cap_error(&err);
+    }
+    status = read_files(cmd, t, m, w);
+    if (t->failed && !t->frames)
+        t->out.len = 0;
+    else if ((end = cmd->end(t)) != EXIT_OK && status == EXIT_OK)
+        status = end;
+    write_out(t);
+    status = say_errors(m, status);
+    cap_merge_close(m);
+    return status;
+}
+
 static int run(const struct trace_cmd *cmd, struct trace *t)
 {
     struct window *w = window_new();
-    int status = prepare(cmd, t), end;
+    int status = prepare(cmd, t);
 
-    if (status == EXIT_OK) {
-        status = read_files(cmd, t, w);
-        t->failed = status != EXIT_OK;
-        end = cmd->end(t);
-        status = t->failed ? status : end;
-    }
+    if (status == EXIT_OK)
+        status = w ? run_files(cmd, t, w) : cli_error("out of memory");
     if (cmd->stop)
         cmd->stop(t);
     window_free(w);
@@ -243,10 +275,7 @@ int trace_main(const struct trace_cmd *cmd, struct trace *t, int argc, char **ar
     status = take_arguments(cmd, t, argc, argv);
     if (status == EXIT_OK && !t->answered)
         status = run(cmd, t);
-    if (t->broken)
-        buf_free(&t->out);
-    else
-        t->broken = cli_show(&t->out) != EXIT_OK;
+    write_out(t);
     free(t->files);
     return t->broken ? EXIT_BAD : status;
 }

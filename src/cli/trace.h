@@ -30,7 +30,9 @@ struct trace {
     struct buf out;     /* for standard output; trace_flush() when it is large, and what is left is written at the end */
     bool answered;      /* by an option (--help): `out` is all, no file is read */
     bool notes;         /* set by start(): packets are to have their pkt.note */
-    bool failed;        /* set before end(): a file could not be read, which was said */
+    bool failed;        /* set before end(): a file could not be read to its end, which will be said */
+    uint64_t frames;    /* read */
+    uint32_t ifaces;    /* set before end(): interfaces of the file that has the most, at least 1 */
     /* Internal. */
     struct decode_opts decode;
     struct conn_known pairs[TRACE_PAIRS]; /* --pair */
