@@ -100,6 +100,7 @@ struct ep_qp {
     bool draining;     /* SQD: event is still to be given */
     bool repeat_again; /* fault: the packet in `again` goes out once more */
     bool spurious;     /* fault: the packet being sent has no cause */
+    bool mute;         /* fault: no ACK is sent until a request comes again */
     struct rsp_owed again;
     uint32_t heap_pos; /* 1-based; 0: not in the heap */
     ns_t heap_key;

@@ -287,9 +287,22 @@ static void refused(struct ep_qp *q, const struct effects *e, ns_t now)
     ep_ready(q);
 }
 
+/* A fault: after the first ACKs no further one, until the requester tries again. */
+static bool is_mute(struct ep_qp *q, const struct effects *e, const struct pkt *p)
+{
+    if (e->flags & EFF_DUPLICATE)
+        q->mute = false;
+    else if (!q->mute && q->st.acks_sent && p->bth.ackreq && ep_fault_choice(q, RULE_ACK_04))
+        q->mute = true;
+    if (q->mute)
+        q->ps.ack_due = NS_NEVER;
+    return q->mute;
+}
+
 static void owe(struct ep_qp *q, const struct effects *e, const struct pkt *p, ns_t now)
 {
-    ns_t due = e->flags & EFF_DUPLICATE ? now : q->pol.ack->due(&q->ps, p->bth.ackreq, now, q->pol.ack_arg);
+    bool mute = UNLIKELY(ep_faulty(q->ep, RULE_ACK_04)) && is_mute(q, e, p);
+    ns_t due = mute ? NS_NEVER : e->flags & EFF_DUPLICATE ? now : q->pol.ack->due(&q->ps, p->bth.ackreq, now, q->pol.ack_arg);
 
     if (due < q->ps.ack_due)
         q->ps.ack_due = due;

@@ -198,7 +198,7 @@ unsigned judge_have(const struct judge *j, uint32_t flow, const struct pkt *p)
     return have;
 }
 
-/* Whether a pairing by PSN agreement may be wrong: no response fitted yet, another queue pair between the same addresses is at
+/* Whether a pairing by PSN agreement may be wrong: no response fitted yet, CM was captured in part, another queue pair between the same addresses is at
  * similar PSNs, or there are responses of either end to another one whose requests were not captured. */
 static bool pairing_doubtful(const struct judge *j, uint32_t flow)
 {
@@ -210,6 +210,8 @@ static bool pairing_doubtful(const struct judge *j, uint32_t flow)
         return false;
     if (h->rsp_packets < (h->began != BEGAN_SEEN ? PAIRING_PROVED : j->o.complete ? 1 : 3))
         return true; /* the only response that fits may be the one that is judged */
+    if (h->rsp_packets < PAIRING_PROVED && j->said_cm)
+        return true; /* CM was captured, but not that of this connection: others have begun before, too */
     if (h->rsp_packets < PAIRING_PROVED && f->peer != FLOW_NONE && j->flows[f->peer].rsp_frame < h->first_rsp_frame)
         return true; /* responses had come before the two were known to belong together */
     for (uint32_t i = 0; i < n; i++) {
@@ -283,6 +285,8 @@ void judge_found(struct judge *j, const struct pkt *p, struct found f)
 {
     enum rule rule = f.rule;
 
+    if (p)
+        j->objected = p->frame->number;
     found_one(j, p, f);
     if (LIKELY(!breaks_agreement(j, rule, f.flow)))
         return;
@@ -326,7 +330,7 @@ static const uint8_t rules_connected[] = {RULE_FMT_15, RULE_FMT_17, RULE_FMT_20,
                                           RULE_SEQ_05, RULE_SEQ_06, RULE_SEQ_07, RULE_SEQ_08, RULE_SEQ_12, RULE_SVC_02};
 static const uint8_t rules_reliable[] = {
     RULE_SEQ_10, RULE_SEQ_11, RULE_RDA_01, RULE_RDA_02, RULE_RDA_03, RULE_RDA_04, RULE_RDA_05, RULE_RDA_06, RULE_RDA_07, RULE_RDA_08, RULE_RDA_09,
-    RULE_RDA_11, RULE_RDA_12, RULE_RDA_13, RULE_ACK_01, RULE_ACK_02, RULE_ACK_03, RULE_ACK_05, RULE_ACK_06, RULE_ACK_07, RULE_ACK_08,
+    RULE_RDA_11, RULE_RDA_12, RULE_RDA_13, RULE_ACK_01, RULE_ACK_02, RULE_ACK_03, RULE_ACK_04, RULE_ACK_05, RULE_ACK_06, RULE_ACK_07, RULE_ACK_08,
     RULE_NAK_01, RULE_NAK_02, RULE_NAK_03, RULE_NAK_04, RULE_NAK_06, RULE_NAK_07, RULE_RTX_01, RULE_RTX_02, RULE_RTX_03, RULE_RTX_04,
     RULE_RTX_05, RULE_RTX_08, RULE_RTX_09, RULE_RTX_10, RULE_RTX_11, RULE_CC_03};
 static const uint8_t rules_uc[] = {RULE_SVC_03, RULE_SVC_06};

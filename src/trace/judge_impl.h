@@ -51,6 +51,13 @@ struct twin {
     ns_t ts;
 };
 
+/* The oldest request since the latest response that asks for an answer, and has certainly arrived if the tap is at the responder. */
+struct asked {
+    uint32_t psn;
+    uint32_t frame; /* 0: none */
+    ns_t ts;
+};
+
 /* What a flow had carried when a CNP for its sender was seen. */
 struct rate_mark {
     uint32_t frame; /* of the CNP; 0: none */
@@ -120,6 +127,7 @@ struct jflow {
     uint32_t spurious_frame;
     ns_t nak_delay, nak_reaction; /* longest gap-to-NAK and NAK-to-resend times */
     struct twin rsp;       /* latest response to its requests */
+    struct asked asked;
     bool closed;           /* its sender has sent a DREQ or DREP */
     uint32_t closed_frame;
     bool psn_checked;      /* CM-06 was judged */
@@ -218,6 +226,7 @@ struct judge {
     uint32_t lap_at;
     uint64_t packets, cut, untimed, backwards, drops, malformed;
     uint32_t cut_frame, backwards_frame;
+    uint64_t objected;     /* the latest frame of which anything was found */
     uint64_t spoiled;      /* the latest frame that its receiver drops and that belongs to no flow */
     ns_t first_ts[JUDGE_TAPS], last_ts[JUDGE_TAPS];
     struct pauser pauser[PAUSERS];

@@ -130,6 +130,19 @@ static struct half *half_of(struct judge *j, const struct pkt *p, uint32_t flow)
     return h;
 }
 
+/* A request that asks for an answer, and that the responder expects: it had answered before, all since then was seen in order, and
+ * nothing is wrong with this one. */
+static void begin_to_wait(const struct judge *j, const struct judged *a, enum seen_as as)
+{
+    const struct replay *r = a->f->replay;
+
+    if (as != SEEN_NEW || !a->h->have_una || a->h->vague || a->h->late || a->h->service == SVC_UC || a->p->bth.psn != r->rsp.epsn_hi ||
+        psn_diff(r->rsp.epsn_lo, r->start) <= 0 || r->rsp.told || r->rsp.refused || j->objected == a->p->frame->number || a->f->pkey.pending ||
+        a->f->service.pending)
+        return;
+    a->f->asked = (struct asked){a->p->bth.psn, frame_u32(a->p), a->p->frame->ts};
+}
+
 static void gap_begins(struct jflow *f, const struct pkt *p, const struct half *h)
 {
     if (f->gap.have)
@@ -157,6 +170,7 @@ void judge_request(struct judge *j, const struct pkt *p, uint32_t flow)
     if (UNLIKELY(as == SEEN_RESTART)) {
         begin(j, p, flow, f, true);
         past_begin(f);
+        f->asked.frame = 0;
     } else if (UNLIKELY(f->replay->req.p.guess && h->pmtu)) {
         replay_learn_pmtu(f->replay, h->pmtu);
     }
@@ -170,6 +184,8 @@ void judge_request(struct judge *j, const struct pkt *p, uint32_t flow)
     f->ackreq_run = p->bth.ackreq ? 0 : f->ackreq_run + 1;
     f->ackreq_run_max = max_u32(f->ackreq_run_max, f->ackreq_run);
     past_request(&a, as);
+    if (p->bth.ackreq && !f->asked.frame)
+        begin_to_wait(j, &a, as);
     half_request(h, p, as);
     replay_request(f->replay, p, as, h);
 }

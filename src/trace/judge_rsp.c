@@ -95,6 +95,35 @@ static void check_credits(struct judge *j, const struct judged *a)
     judge_found(j, a->p, f);
 }
 
+/* Whether a response answers the request of `psn`. */
+static bool answers(const struct pkt *p, uint32_t psn)
+{
+    return p->op->flags & OPF_ACK && aeth_type(p) != AETH_ACK ? p->bth.psn == psn : psn_diff(p->bth.psn, psn) >= 0;
+}
+
+/* The first response since a request asked for one. Silence alone proves nothing: that the responder goes on, and answers this one, does. */
+static void check_wait(struct judge *j, const struct judged *a)
+{
+    const struct asked k = a->f->asked;
+    const struct requester *r = &a->f->replay->req;
+    uint32_t peer = conn_flow_at(j->conns, a->flow)->peer;
+    ns_t wait = ack_timeout(r->p.timeout), elapsed = a->p->frame->ts - k.ts;
+    ns_t slack = a->h->back_ts > k.ts ? r->p.slack : r->p.slack + CLOCK_SLACK; /* the requester, too, says that the time was over */
+    struct found f = about(a, RULE_ACK_04);
+
+    a->f->asked.frame = 0;
+    if (LIKELY(wait == NS_NEVER || elapsed <= wait + slack) || !answers(a->p, k.psn) || a->f->closed || j->flows[peer].closed)
+        return;
+    f.has = N_CM; /* or the user told the timeout */
+    f.lacks = a->h->late || a->h->disorder || j->backwards || j->n_pauser ? N_COMPLETE : 0;
+    f.frame = k.frame;
+    f.cause = a->p->frame->number;
+    f.expected = say(j, "an answer within %.6f ms", (double)wait / 1e6);
+    f.seen = say(j, "silence for %.6f ms", (double)elapsed / 1e6);
+    f.text = "The packet asks for an acknowledgement and is the one that its receiver expected. Nothing at all was answered on this connection for longer than its sender waits.";
+    judge_found(j, a->p, f);
+}
+
 /* A sequence NAK for the PSN of a gap: nobody has captured it late, the requester passed it over. */
 static void check_gap(struct judge *j, const struct judged *a)
 {
@@ -244,6 +273,8 @@ void judge_response(struct judge *j, const struct pkt *p, uint32_t flow)
     if (UNLIKELY(a.f->replay->req.p.guess && a.h->pmtu))
         replay_learn_pmtu(a.f->replay, a.h->pmtu);
     twin = is_twin(&a);
+    if (UNLIKELY(a.f->asked.frame))
+        check_wait(j, &a);
     early = psn_diff(p->bth.psn, a.h->next) >= 0 && !(p->op->flags & OPF_ACK && aeth_type(p) != AETH_ACK);
     if (UNLIKELY(early && a.h->service != SVC_UC)) {
         early_begins(j, &a);

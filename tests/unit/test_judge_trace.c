@@ -20,13 +20,14 @@ struct line {
     uint32_t msn;
     uint16_t id;      /* IPv4 identification */
     uint32_t qp;      /* destination queue pair, if not that of the end */
+    uint16_t pkey;    /* if not ffff */
 };
-#define SEND(ts, psn, id)           {ts, 0, OP_SEND_ONLY, psn, 0, 0, id, 0}
-#define SEND_BACK(ts, psn, id)      {ts, 1, OP_SEND_ONLY, psn, 0, 0, id, 0}
-#define ACK(ts, psn, msn, id)       {ts, 1, OP_ACKNOWLEDGE, psn, SYNDROME_ACK(AETH_CREDIT_INVALID), msn, id, 0}
-#define ACK_BACK(ts, psn, msn, id)  {ts, 0, OP_ACKNOWLEDGE, psn, SYNDROME_ACK(AETH_CREDIT_INVALID), msn, id, 0}
-#define NAK(ts, psn, msn, id)       {ts, 1, OP_ACKNOWLEDGE, psn, SYNDROME_NAK(NAK_PSN_SEQ), msn, id, 0}
-#define RNR(ts, psn, msn, code, id) {ts, 1, OP_ACKNOWLEDGE, psn, SYNDROME_RNR(code), msn, id, 0}
+#define SEND(ts, psn, id)           {ts, 0, OP_SEND_ONLY, psn, 0, 0, id, 0, 0}
+#define SEND_BACK(ts, psn, id)      {ts, 1, OP_SEND_ONLY, psn, 0, 0, id, 0, 0}
+#define ACK(ts, psn, msn, id)       {ts, 1, OP_ACKNOWLEDGE, psn, SYNDROME_ACK(AETH_CREDIT_INVALID), msn, id, 0, 0}
+#define ACK_BACK(ts, psn, msn, id)  {ts, 0, OP_ACKNOWLEDGE, psn, SYNDROME_ACK(AETH_CREDIT_INVALID), msn, id, 0, 0}
+#define NAK(ts, psn, msn, id)       {ts, 1, OP_ACKNOWLEDGE, psn, SYNDROME_NAK(NAK_PSN_SEQ), msn, id, 0, 0}
+#define RNR(ts, psn, msn, code, id) {ts, 1, OP_ACKNOWLEDGE, psn, SYNDROME_RNR(code), msn, id, 0, 0}
 
 static struct link_addr end_addr(int end)
 {
@@ -61,7 +62,8 @@ static void judge_line(struct judge *j, const struct line *l, uint64_t number)
     memcpy(av.dgid, other.gid, 16);
     memcpy(av.dmac, other.mac, 6);
     av.sport = 0xc001;
-    made.bth.pkey = 0xffff;
+    made.bth.pkey = l->pkey ? l->pkey : 0xffff;
+    made.bth.ackreq = l->opcode != OP_ACKNOWLEDGE;
     made.bth.dqpn = l->qp ? l->qp : l->from ? 0x11 : 0x12;
     cr_assert_eq(path_init(&path, &own, &av), 0);
     cr_assert_eq(build_begin(&out, &path, &made, made.payload_len, l->id, NULL), 0);
@@ -156,7 +158,7 @@ Test(judge_trace, ends_are_told_apart_only_where_the_capture_shows_how_they_bega
 Test(judge_trace, a_pairing_by_psn_is_doubtful_where_another_queue_pair_waits_for_its_peer)
 {
     static const struct line alone[] = {SEND(0, 10, 1), ACK(US, 10, 1, 1), SEND(2 * US, 12, 2), NAK(3 * US, 11, 1, 2)};
-    static const struct line two[] = {SEND(0, 10, 1), ACK(US, 10, 1, 1), {US, 0, OP_ACKNOWLEDGE, 50, SYNDROME_ACK(AETH_CREDIT_INVALID), 1, 1, 0x13},
+    static const struct line two[] = {SEND(0, 10, 1), ACK(US, 10, 1, 1), {US, 0, OP_ACKNOWLEDGE, 50, SYNDROME_ACK(AETH_CREDIT_INVALID), 1, 1, 0x13, 0},
                                       SEND(2 * US, 12, 2), NAK(3 * US, 11, 1, 2)};
 
     cr_expect_eq(VERDICT(alone, TAP_REQUESTER, false, false, RULE_SEQ_01), V_FAIL);
@@ -206,4 +208,22 @@ Test(judge_trace, progress_behind_a_nak_ends_its_wait_and_starts_the_timer_anew)
     cr_expect_eq(VERDICT(waits, TAP_REQUESTER, true, false, RULE_RTX_05), V_FAIL);
     cr_expect_eq(VERDICT(again, TAP_REQUESTER, true, false, RULE_RTX_02), V_PASS, "an endpoint's timer may run since the ACK");
     cr_expect_eq(VERDICT(early, TAP_REQUESTER, true, false, RULE_RTX_02), V_FAIL, "it runs since the first packet that was sent again");
+}
+
+Test(judge_trace, silence_is_judged_once_the_responder_goes_on)
+{
+    static const struct line late[] = {SEND(0, 10, 1), ACK(US, 10, 1, 1), SEND(2 * US, 11, 2), SEND(5 * MS, 11, 3), ACK(5 * MS, 11, 2, 2)};
+    static const struct line gone[] = {SEND(0, 10, 1), ACK(US, 10, 1, 1), SEND(2 * US, 11, 2), SEND(5 * MS, 11, 3)};
+    static const struct line first[] = {SEND(0, 10, 1), SEND(5 * MS, 10, 2), ACK(5 * MS, 10, 1, 1)};
+    static const struct line ahead[] = {SEND(0, 10, 1), ACK(US, 10, 1, 1), SEND(2 * US, 12, 2), SEND(5 * MS, 11, 3), ACK(5 * MS, 11, 2, 2), SEND(6 * MS, 12, 3), ACK(6 * MS, 12, 3, 3)};
+    static const struct line in_time[] = {SEND(0, 10, 1), ACK(US, 10, 1, 1), SEND(2 * US, 11, 2), ACK(4 * MS, 11, 2, 2)};
+    static const struct line other_key[] = {SEND(0, 10, 1), ACK(US, 10, 1, 1), {2 * US, 0, OP_SEND_ONLY, 11, 0, 0, 2, 0, 0x8001}, SEND(5 * MS, 11, 3), ACK(5 * MS, 11, 2, 2)};
+
+    cr_expect_eq(VERDICT(late, TAP_RESPONDER, true, false, RULE_ACK_04), V_FAIL);
+    cr_expect_eq(VERDICT(late, TAP_REQUESTER, true, false, RULE_ACK_04), V_INCONCLUSIVE, "the packet may have been lost");
+    cr_expect_eq(VERDICT(gone, TAP_RESPONDER, true, false, RULE_ACK_04), V_PASS, "the responder may be gone");
+    cr_expect_eq(VERDICT(first, TAP_RESPONDER, true, false, RULE_ACK_04), V_PASS, "it may not have been ready");
+    cr_expect_eq(VERDICT(ahead, TAP_RESPONDER, true, false, RULE_ACK_04), V_PASS, "what comes before it is missing");
+    cr_expect_eq(VERDICT(in_time, TAP_RESPONDER, true, false, RULE_ACK_04), V_PASS);
+    cr_expect_eq(VERDICT(other_key, TAP_RESPONDER, true, false, RULE_ACK_04), V_PASS, "the responder drops it without a word");
 }
