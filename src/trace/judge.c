@@ -176,7 +176,7 @@ static unsigned have_tap(const struct judge *j, uint32_t flow)
 
 unsigned judge_have(const struct judge *j, uint32_t flow, const struct pkt *p)
 {
-    unsigned have = j->o.complete && !j->drops ? N_COMPLETE : 0;
+    unsigned have = j->o.complete && !j->drops && !j->blind ? N_COMPLETE : 0;
     const struct flow *f;
     const struct half *h;
 
@@ -391,6 +391,15 @@ void judge_drops(struct judge *j, uint16_t file, uint64_t drops)
     j->drops += drops;
 }
 
+/* The capture did not keep all of a packet's headers: it counts as one that was not captured. */
+static void judge_blind(struct judge *j)
+{
+    for (unsigned i = 0; i < JUDGE_FLOWS && !j->blind; i++)
+        if (j->flows[i].replay)
+            j->flows[i].replay->req.p.complete = false;
+    j->blind = true;
+}
+
 static void judge_connected(struct judge *j, const struct pkt *p)
 {
     uint32_t flow = conn_flow(j->conns, p);
@@ -446,7 +455,9 @@ void judge_packet(struct judge *j, const struct pkt *p)
         j->spoiled = p->frame->number;
     if (UNLIKELY(!p->op->name))
         return;
-    if (p->op->flags & OPF_CNP)
+    if (UNLIKELY(p->op->ext & ~p->have))
+        judge_blind(j);
+    else if (p->op->flags & OPF_CNP)
         judge_cnp(j, p);
     else if (p->op->ext & H_DETH)
         judge_datagram(j, p);

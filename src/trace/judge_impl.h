@@ -234,6 +234,7 @@ struct judge {
     struct stranger stranger[STRANGERS];
     uint32_t n_stranger;
     uint16_t file;
+    bool blind;        /* packets were cut within their headers */
     bool said_cm;      /* there was connection management */
     bool judged_any[8]; /* which groups of rules were marked as judged */
     char said[6][256];

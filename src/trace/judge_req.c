@@ -19,7 +19,7 @@ static void begin(struct judge *j, const struct pkt *p, uint32_t flow, struct jf
         .rnr_retry = k->have_rnr ? k->rnr_retry : 7,
         .depth = k->have_depth ? k->depth : UINT8_MAX,
         .rxe = j->o.profile == PROFILE_RXE,
-        .complete = j->o.complete && !j->drops,
+        .complete = j->o.complete && !j->drops && !j->blind,
         .from_start = from_start,
         .pmtu = f->half->pmtu,
         .psn = from_start ? c->psn : p->bth.psn,

@@ -258,7 +258,7 @@ static struct frame frame_of(const struct trace *t, size_t i)
 {
     const struct shot *s = &t->shot[i];
 
-    return (struct frame){.ts = TAP_EPOCH + s->ts, .data = trace_data(t, i), .caplen = s->len, .len = s->len, .number = i + 1,
+    return (struct frame){.ts = TAP_EPOCH + s->ts, .data = trace_data(t, i), .caplen = t->snap ? min_u32(t->snap, s->len) : s->len, .len = s->len, .number = i + 1,
                           .linktype = t->linktype, .has_ts = true};
 }
 

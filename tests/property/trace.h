@@ -23,6 +23,7 @@ struct trace {
     struct shot *shot;
     size_t n, cap;
     uint16_t linktype; /* enum linktype */
+    uint32_t snap;     /* bytes kept of each frame; 0: all */
 };
 
 /* Append a frame. */
