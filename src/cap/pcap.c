@@ -1,7 +1,6 @@
 /* layer 1 (io): the pcap format, as read by libpcap, and Kuznetzov's variant of it. */
 #include "src/cap/cap_impl.h"
 
-#define AHEAD 4 /* records */
 #define FILE_HEADER     24
 #define RECORD_HEADER   16
 #define MODIFIED_HEADER 24
@@ -48,7 +47,6 @@ static int pcap_next(struct cap *c, struct frame *f)
     }
     cap_frame(c, f, iface, caplen, len);
     source_skip(s, c->record_head + caplen);
-    __builtin_prefetch(h + AHEAD * (c->record_head + caplen)); /* where a later record begins, if they are of one size */
     c->frames++;
     return 1;
 }

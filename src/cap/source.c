@@ -180,7 +180,7 @@ uint64_t source_skip_far(struct source *s, uint64_t n)
     }
     for (;;) {
         size_t step = todo < source_left(s) ? (size_t)todo : source_left(s);
-        source_skip(s, step);
+        s->p += step;
         todo -= step;
         if (!todo || !source_peek(s, 1))
             return n - todo;
