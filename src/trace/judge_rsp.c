@@ -36,6 +36,7 @@ static void weigh(const struct judged *a, struct verdict *v, unsigned *has, unsi
         *lacks = may_be_rest(h, a->p) ? N_REQ : 0;
         break;
     case RULE_RDA_08:
+    case RULE_RDA_12:
         v->needs |= N_RSP; /* and the response is no other queue pair's */
         *lacks = may_be_rest(h, a->p) ? N_REQ : 0;
         break;

@@ -33,6 +33,7 @@ static const struct {
     [RULE_RDA_09] = {"The same atomic was answered before with another value: it was executed more than once."},
     [RULE_RDA_11] = {"Responses are strongly ordered: an answer to a READ or atomic leaves before acknowledgements of "
                      "what follows it."},
+    [RULE_RDA_12] = {"An ATOMIC WRITE or FLUSH is answered by a READ Response Only without data."},
     [RULE_ACK_02] = {"ACKs do not go back, and nothing is acknowledged that has not arrived."},
     [RULE_ACK_03] = {"A request before it has not arrived, so it cannot have been executed."},
     [RULE_ACK_05] = {"What a READ asks for is answered by READ responses."},
@@ -183,6 +184,7 @@ static uint32_t cause_of(const struct judged *a, enum rule rule)
     case RULE_RDA_03:
     case RULE_RDA_04:
     case RULE_RDA_08:
+    case RULE_RDA_12:
     case RULE_ACK_05:
         return original_ask(a);
     case RULE_RDA_05:

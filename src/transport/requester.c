@@ -38,13 +38,23 @@ uint32_t req_find(const struct requester *r, uint32_t psn)
 
 /* --- Sending --------------------------------------------------------------------------------------------------------------- */
 
+static bool takes_depth(const struct req_msg *m)
+{
+    return m->kind == MSG_READ || m->kind == MSG_ATOMIC;
+}
+
+static bool takes_response(const struct req_msg *m)
+{
+    return takes_depth(m) || m->kind == MSG_PLACE;
+}
+
 /* A validator's ring is full: the oldest message is taken for complete, and forgotten. */
 static void forget_oldest(struct requester *r)
 {
     const struct req_msg *m = req_msg(r, r->msg_head);
     uint32_t end = psn_add(m->psn, m->span);
 
-    if (m->kind == MSG_READ || m->kind == MSG_ATOMIC)
+    if (takes_depth(m))
         r->rd_out--;
     if (psn_diff(end, r->una_hi) > 0)
         r->una_hi = end;
@@ -229,11 +239,6 @@ void req_local(struct requester *r)
 
 /* --- Acknowledgement --------------------------------------------------------------------------------------------------------- */
 
-static bool takes_response(const struct req_msg *m)
-{
-    return m->kind == MSG_READ || m->kind == MSG_ATOMIC;
-}
-
 /* Responses may have been missed: those before `to` count as received. */
 static void take_for_heard(struct req_msg *m, uint32_t to)
 {
@@ -264,7 +269,7 @@ static bool advance(struct requester *r, uint32_t to, struct effects *e)
             r->una_hi = psn_diff(to, end) < 0 ? to : end;
             break;
         }
-        if (takes_response(m))
+        if (takes_depth(m))
             r->rd_out--;
         r->una_hi = end;
         r->msg_head++;
@@ -482,6 +487,12 @@ static void rx_ack(struct requester *r, const struct pkt *p, struct effects *e, 
     }
 }
 
+/* Whether a READ response or ATOMIC ACK is of the kind that message `m` asks for. */
+static bool is_answered_by(const struct req_msg *m, const struct pkt *p)
+{
+    return p->op->flags & OPF_ATOMIC_ACK ? m->kind == MSG_ATOMIC : m->kind == MSG_READ || m->kind == MSG_PLACE;
+}
+
 /* Whether a READ response is what its place demands; `m` is its message, whose next response it is. */
 static bool bad_read_response(const struct requester *r, const struct req_msg *m, const struct pkt *p, struct verdict *v)
 {
@@ -509,7 +520,7 @@ static void rx_data(struct requester *r, const struct pkt *p, struct effects *e,
         return;
     }
     m = r->msg_head != r->msg_tail ? req_msg(r, r->msg_head) : NULL;
-    if (!m || r->una_hi != p->bth.psn || m->kind != (p->op->flags & OPF_ATOMIC_ACK ? MSG_ATOMIC : MSG_READ)) {
+    if (!m || r->una_hi != p->bth.psn || !is_answered_by(m, p)) {
         progress(r, e, now);
         e->flags |= EFF_DROP;
         e->reason = WHY_GHOST;
@@ -613,7 +624,7 @@ struct verdict req_rx_check(const struct requester *r, const struct pkt *p, ns_t
     if (n == r->msg_tail)
         return verdict_pass();
     m = req_msg(r, n);
-    if (m->kind != (flags & OPF_ATOMIC_ACK ? MSG_ATOMIC : MSG_READ))
+    if (!is_answered_by(m, p))
         return verdict_fail(RULE_RDA_05, "opcode", m->opcode, p->bth.opcode);
     off = (p->bth.psn - m->psn) & PSN_MASK;
     if (m->kind == MSG_READ && off == m->got && bad_read_response(r, m, p, &v))

@@ -13,6 +13,7 @@ enum msg_kind {
     MSG_WRITE,
     MSG_READ,
     MSG_ATOMIC,
+    MSG_PLACE, /* ATOMIC WRITE, FLUSH: a READ response without data answers */
     MSG_LOCAL, /* no packet: bind, local invalidate */
 };
 

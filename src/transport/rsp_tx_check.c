@@ -142,7 +142,7 @@ static bool breaks_form(const struct re_view *t, struct verdict *v)
         rule = rule2;
         want = other;
     }
-    return fail(v, rule, rule == RULE_RDA_02 ? "opcode" : "payload bytes", want,
+    return fail(v, res->opcode == OP_READ_REQUEST ? rule : RULE_RDA_12, rule == RULE_RDA_02 ? "opcode" : "payload bytes", want,
                 rule == RULE_RDA_02 ? t->p->bth.opcode & 31u : t->p->payload_len);
 }
 
@@ -195,8 +195,9 @@ static bool breaks_answer_first(const struct re_view *t, struct verdict *v)
     if (LIKELY(t->r->res_next == t->r->res_tail) || !in_order(t))
         return false;
     due = rsp_res(t->r, t->r->res_next);
-    if (is_plain_ack(t) && t->p->bth.psn == due->psn && is_atomic(due) && !due->replay)
-        return fail(v, RULE_RDA_08, "opcode", OP_ATOMIC_ACKNOWLEDGE, t->p->bth.opcode & 31);
+    if (is_plain_ack(t) && t->p->bth.psn == due->psn && due->opcode != OP_READ_REQUEST && !due->replay)
+        return fail(v, is_atomic(due) ? RULE_RDA_08 : RULE_RDA_12, "opcode", is_atomic(due) ? OP_ATOMIC_ACKNOWLEDGE : OP_READ_RESP_ONLY,
+                    t->p->bth.opcode & 31);
     if (is_data(t) && t->n == t->r->res_next)
         return false;
     if (!t->r->p.certain && (due->replay || (is_nak(t) && psn_diff(t->p->bth.psn, psn_add(due->psn, due->next)) <= 0)))

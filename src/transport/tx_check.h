@@ -64,7 +64,9 @@ static inline bool fail(struct verdict *v, enum rule rule, const char *about, ui
 /* Kind of the message that an opcode belongs to. */
 static inline enum msg_kind kind_of(uint32_t flags)
 {
-    return flags & OPF_SEND ? MSG_SEND : flags & OPF_WRITE ? MSG_WRITE : flags & OPF_READ_REQ ? MSG_READ : MSG_ATOMIC;
+    if (flags & (OPF_SEND | OPF_WRITE))
+        return flags & OPF_SEND ? MSG_SEND : MSG_WRITE;
+    return flags & OPF_READ_REQ ? MSG_READ : flags & OPF_ATOMIC_REQ ? MSG_ATOMIC : MSG_PLACE;
 }
 /* Begin a message with `p`, or continue the open one (apply halves of all services). */
 struct req_msg *req_append(struct requester *r, const struct pkt *p);
