@@ -42,30 +42,19 @@ def run(lab, name, guest, *args):
 
 def case_bulk_rping_client(lab, guest):
     """We READ, compare with rping's pattern, and WRITE back; rping compares."""
-    before, start = guest.counters(), time.time()
+    start = time.time()
     us = run(lab, "bulk_server", guest, "ping", "-s", "-V", "-q", "--addr", OWN, "--profile", "rxe")
     ended(*guest.run("rping -c -a %s -C %d -S %d -V" % (OWN, COUNT, SIZE), timeout=3600))
     us.wait(timeout=60)
     moved(start)
-    counted(guest, before)
 
 
 def case_bulk_rping_server(lab, guest):
     """rping READs and WRITEs back; we compare."""
-    before, start = guest.counters(), time.time()
+    start = time.time()
     server = guest.start("rping -s -a %s -C %d -S %d" % (guest.ip, COUNT, SIZE))
     guest.listening("rping")
     us = run(lab, "bulk_client", guest, "ping", guest.ip, "-C", str(COUNT), "-S", str(SIZE), "-V", "-q", "--addr", OWN)
     us.wait(timeout=3600)
     ended(*server.wait())
     moved(start)
-    counted(guest, before)
-
-
-def counted(guest, before):
-    after = guest.counters()
-    # Soft-RoCE's packet counters: all of the data at 4096 bytes a packet, and little else.
-    packets = after["sent_pkts"] - before["sent_pkts"] + after["rcvd_pkts"] - before["rcvd_pkts"]
-    least = 2 * MIB * 1048576 // 4096
-    assert least <= packets <= 3 * least, "%d packets" % packets
-    assert after["retry_exceeded_err"] == before["retry_exceeded_err"]

@@ -1,10 +1,9 @@
 """Two guests with each other: the laboratory itself works, and what travels is decoded without a complaint."""
 import json
-import os
 import struct
 import subprocess
 
-RDMATRACE = os.path.abspath(os.path.join(os.environ.get("BUILD", "build"), "rdmatrace"))
+from counters import RDMATRACE, Tape
 
 
 class Recorder:
@@ -32,6 +31,7 @@ def guests(lab):
 
 def rping(lab, wire, one, two, address, name):
     wire.hook = Recorder(lab.path(name + ".pcap"))
+    lab.tapes += [Tape(g, lab.path(name + ".pcap"), None) for g in (one, two)]
     server = two.start("rping -s -a %s -C 3 -v" % address)
     two.listening("rping")
     status, out = one.run("rping -c -a %s -C 3 -v" % address)

@@ -1,4 +1,5 @@
-"""rdmagen write, read, send, cas and faa against perftest's servers. The parameters are exchanged over QEMU's user network, or by RDMA-CM."""
+"""rdmagen write, read, send, cas and faa against perftest's servers. The parameters are exchanged over QEMU's user network, or by
+RDMA-CM, which is IPv4: perftest 4.5 listens at 0.0.0.0 only with -R, and refuses IPv6 addresses, whatever --ipv6 says."""
 import json
 import re
 

@@ -78,9 +78,8 @@ def case_pingpong_srq_sixty_queue_pairs(lab, *at):
 
 def case_pingpong_srq_rdmagen_with_few_receives(lab, wire, guest, *at):
     """Our RNR NAKs: the guest sends again."""
-    before = guest.counters()["rcvd_rnr_err"]
+    lab.expect(rcvd_rnr_err=range(1, 5000))
     server(lab, wire, guest, *at, "SRQ", 2000, ours=("-Q", "8", "--recvs", "1"), theirs="-q 8")
-    assert guest.counters()["rcvd_rnr_err"] > before
 
 
 def case_pingpong_psn_wraps_client(lab, *at):
@@ -143,12 +142,13 @@ class NotReady:
 
 
 def case_pingpong_peer_is_not_ready(lab, wire, *at):
+    lab.expect(send_rnr_err=0)  # the wire says so, not the guest
     for timer, wait in ((14, 0.001), (0, 0.655)):
         wire.hook = hook = NotReady(wire, 50, timer)
         try:
             us, out, seen = client(lab, wire, *at, "RC", 100, ours=("--profile", "rxe"), count=100)
         finally:
             wire.hook = None
-        assert hook.seen == 101 and us.decoded(None).count("RNR NAK") == 1, out + us.decoded()
+        assert hook.seen >= 101 and us.decoded(None).count("RNR NAK") == 1, out + us.decoded()
         took = float(re.search(r"wrong, ([0-9.]+) s", out)[1])
         assert took >= wait, "done after %g s" % took

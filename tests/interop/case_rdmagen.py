@@ -5,10 +5,10 @@ import signal
 import subprocess
 import time
 
+from counters import RDMATRACE, Tape
 from lab import Failure
 
-BUILD = os.environ.get("BUILD", "build")
-RDMAGEN, RDMATRACE = [os.path.abspath(os.path.join(BUILD, n)) for n in ("rdmagen", "rdmatrace")]
+RDMAGEN = os.path.abspath(os.path.join(os.environ.get("BUILD", "build"), "rdmagen"))
 OWN, OWN6 = "10.77.0.9", "fd77::9"
 
 
@@ -41,6 +41,7 @@ class Rdmagen:
         if "--addr" not in args and not guest.tap:
             command += ["--addr", OWN6 if six else OWN]
         self.command = command
+        lab.tapes.append(Tape(guest, self.capture, None))
         self.out = open(lab.path(name + ".out"), "w+")
         self.process = lab.popen(command, stdout=self.out, stderr=subprocess.STDOUT)
 
@@ -96,7 +97,7 @@ def behind_wire(lab, **options):
     wire = lab.wire(at, ours)
     guest = lab.guest(1, *at, **options)
     guest.ready()
-    guest.at, guest.to = ours[1], ours[0]
+    guest.at, guest.to, wire.guest = ours[1], ours[0], guest
     return wire, guest
 
 
@@ -128,11 +129,7 @@ def case_ping_rping_server_ipv6(lab, guest):
 
 
 def case_ping_many_packets(lab, guest):
-    before = guest.counters()
     pings(guest, 10, 65000, guest.ip, lab, "ping64k")
-    after = guest.counters()
-    for what in ("out_of_seq_request", "rcvd_seq_err", "retry_exceeded_err"):
-        assert before[what] == after[what], "%s: %d, then %d" % (what, before[what], after[what])
 
 
 def serve_pings(guest, count, size, own, lab, name, *extra, spoiled=0):

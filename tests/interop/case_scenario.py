@@ -36,11 +36,13 @@ def play(lab, guest, port, index, name, text=None, status=0):
 
 
 def case_scenario_lost_middle(lab, wire, guest, port, index):
+    lab.expect(out_of_seq_request=1)
     us, _ = play(lab, guest, port, index, "drop_middle")
     assert us.fields("infiniband.bth.opcode").count(("1",)) >= 2, "the Middle was lost and sent again: " + us.decoded()
 
 
 def case_scenario_wrong_psn(lab, wire, guest, port, index):
+    lab.expect(out_of_seq_request=1)
     play(lab, guest, port, index, "wrong_psn")
 
 
@@ -50,6 +52,7 @@ def case_scenario_wrong_icrc(lab, wire, guest, port, index):
 
 
 def case_scenario_receive_is_missing(lab, wire, guest, port, index):
+    lab.expect(rcvd_rnr_err=range(1, 10))
     play(lab, guest, port, index, "rnr")
 
 

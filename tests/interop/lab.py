@@ -16,6 +16,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import image  # noqa: E402
 
 PR_SET_PDEATHSIG = 1
+PATIENCE = 4000  # times half a millisecond that a frame waits for a guest, or for rdmagen, whose queue is full
 
 
 def die_with_parent():
@@ -40,6 +41,15 @@ def check():
     """The directory of the guest's image. Ends the program with status 77, with the reason, where there can be no guests."""
     image.need("qemu-system-x86_64")
     return image.image()
+
+
+def is_rdma(frame):
+    """To UDP port 4791 over IPv4 without options, or over IPv6; with or without a VLAN tag."""
+    ip = 18 if frame[12:14] == b"\x81\0" else 14
+    kind, v4 = frame[ip - 2:ip], frame[ip:ip + 1] == b"\x45"
+    if kind == b"\x08\0" and v4:
+        return frame[ip + 9:ip + 10] == b"\x11" and frame[ip + 22:ip + 24] == b"\x12\xb7"
+    return kind == b"\x86\xdd" and frame[ip + 6:ip + 7] == b"\x11" and frame[ip + 42:ip + 44] == b"\x12\xb7"
 
 
 class Failure(Exception):
@@ -73,7 +83,8 @@ class Lab:
         exit_on_signals()
         self.image = check()
         self.dir = tempfile.mkdtemp(prefix="lab", dir="/tmp")  # short: the path of a UNIX socket has at most 107 bytes
-        self.children, self.wires = [], []
+        self.children, self.wires, self.guests = [], [], []
+        self.tapes, self.expected = [], {}  # of the case that runs, see counters.py
 
     def __enter__(self):
         return self
@@ -96,7 +107,12 @@ class Lab:
         return p
 
     def guest(self, *args, **options):
-        return Guest(self, *args, **options)
+        self.guests.append(Guest(self, *args, **options))
+        return self.guests[-1]
+
+    def expect(self, **counters):
+        """What the guests' counters will rise by in this case: numbers, or ranges."""
+        self.expected.update(counters)
 
     def wire(self, a, b):
         w = Wire(a, b)
@@ -212,6 +228,10 @@ class Guest:
                 raise Failure("%s: %s does not listen: %s" % (self.name, pattern, self.run("rdma resource show cm_id; netstat -ltn")[1]))
             time.sleep(0.05)
 
+    def tidy(self):
+        """End what runs in the background, which would be in the way of the next case."""
+        self.run("for f in /tmp/job*.pid; do [ -e ${f%.pid}.rc ] || kill -KILL $(cat $f); done")
+
     def counters(self):
         """What `rdma statistic` counts."""
         words = self.run("rdma statistic show link rxe0/1")[1].split()
@@ -219,9 +239,10 @@ class Guest:
 
 
 class Wire:
-    """Carries frames between two guests: (`at`, `to`) of each as given to Guest; `hook(side, frame)` returns the frames to pass on."""
+    """Carries frames between two guests: (`at`, `to`) of each as given to Guest; `hook(side, frame)` returns the frames to pass on. `rdma`
+    counts RoCE frames: from each side how many came, and how many of them went on. `guest`: the one at side 0, if the other is none."""
     def __init__(self, a, b, hook=None):
-        self.hook, self.frames, self.running = hook, 0, True
+        self.hook, self.running, self.guest, self.rdma = hook, True, None, [[0, 0], [0, 0]]
         self.sides = []
         for at, to in (a, b):
             s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
@@ -237,15 +258,16 @@ class Wire:
             for s in select.select(socks, [], [], 0.2)[0]:
                 side = socks.index(s)
                 frame = s.recv(65536)
-                self.frames += 1
+                self.rdma[side][0] += is_rdma(frame)
                 for f in self.hook(side, frame) if self.hook else (frame,):
                     self.send(1 - side, f)
 
     def send(self, side, frame):
         sock, at = self.sides[side]
-        for _ in range(100):
+        for _ in range(PATIENCE):
             try:
                 sock.sendto(frame, at)
+                self.rdma[1 - side][1] += is_rdma(frame)
                 return
             except BlockingIOError:
                 time.sleep(0.0005)  # its queue is full

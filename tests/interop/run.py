@@ -2,11 +2,12 @@
 """Run the interoperability cases against soft-RoCE guests: run.py [REGEX...] by name, all by default. The files case_*.py are run two
 at a time (INTEROP_JOBS), each in a process with guests and a folder of its own. Each result comes with its seconds; the last line counts.
 With INTEROP_AGAIN=N, up to N cases that failed are run once more, alone and with fresh guests, and the last run counts: for machines whose
-load is not ours. Exit status 0: all passed, 1: not, 77: skipped, with the reason."""
+load is not ours. INTEROP_KEEP=DIR: the captures of cases that failed are kept there. Exit status 0: all passed, 1: not, 77: skipped, with the reason."""
 import glob
 import importlib
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -17,6 +18,7 @@ import traceback
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 import lab as laboratory  # noqa: E402
+import counters  # noqa: E402
 
 # A file holds case_NAME(lab, ...) functions and `def guests(lab)`, which boots what they need and returns their other arguments. What a case
 # returns is the reason why it was skipped.
@@ -38,6 +40,18 @@ def say(text):
     print(text, flush=True)
 
 
+def tidy(lab, name):
+    """A case has failed."""
+    for n, t in enumerate(lab.tapes):
+        if os.environ.get("INTEROP_KEEP") and os.path.exists(t.path):
+            shutil.copy(t.path, os.path.join(os.environ["INTEROP_KEEP"], "%s.%d%s" % (name, n, os.path.splitext(t.path)[1])))
+    for g in lab.guests:
+        try:
+            g.tidy()
+        except laboratory.Failure as e:
+            say("# %s" % e)
+
+
 def run(lab, module, todo):
     passed = failed = skipped = 0
     start = time.time()
@@ -51,11 +65,15 @@ def run(lab, module, todo):
     for name, f in todo:
         start = time.time()
         try:
+            ledger = counters.Ledger(lab, lab.guests)
             why = f(lab, *args)
+            if not why:
+                ledger.close()
         except Exception as e:  # pylint: disable=broad-except
             failed += 1
             say("not ok %s (%.1f s)" % (name, time.time() - start))
             say(re.sub("^", "    ", "".join(traceback.format_exception(e)), flags=re.M))
+            tidy(lab, name)
         else:
             passed, skipped = passed + (not why), skipped + bool(why)
             say("ok %s%s (%.1f s)" % (name, " # SKIP " + why if why else "", time.time() - start))
