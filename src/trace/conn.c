@@ -303,6 +303,11 @@ uint32_t conn_flow(struct conn_table *t, const struct pkt *p)
     return i;
 }
 
+void conn_use(struct conn_table *t, uint32_t flow)
+{
+    t->flows[flow].used = true;
+}
+
 /* Flows that `k` speaks of and that were seen before it: each is given what it says. They may be those of an earlier
  * connection of the same queue pairs, so what was known of their packets is forgotten. */
 static void learn_seen(struct conn_table *t, const struct conn_known *k, unsigned end)

@@ -96,7 +96,9 @@ void conn_table_user(struct conn_table *t, void *user, conn_new_flow *fresh, con
 
 /* The flow of a packet with a BTH; it is made if it is new. */
 uint32_t conn_flow(struct conn_table *t, const struct pkt *p);
-/* The same, but FLOW_NONE if it is not there. */
+/* A packet was known to be of `flow` without asking for it. */
+void conn_use(struct conn_table *t, uint32_t flow);
+/* The same as conn_flow(), but FLOW_NONE if it is not there. */
 uint32_t conn_flow_find(const struct conn_table *t, const struct pkt *p);
 /* Whether the packet goes to a queue pair of a connection that was learnt of. Looks through all of them. */
 bool conn_is_known(const struct conn_table *t, const struct pkt *p);

@@ -285,6 +285,7 @@ void judge_found(struct judge *j, const struct pkt *p, struct found f)
 {
     enum rule rule = f.rule;
 
+    j->found++;
     if (p)
         j->objected = p->frame->number;
     found_one(j, p, f);
@@ -295,11 +296,29 @@ void judge_found(struct judge *j, const struct pkt *p, struct found f)
     found_one(j, p, f);
 }
 
+void judge_bad(struct judge *j, const struct pkt *p, enum rule rule, const char *expected, const char *seen, const char *text)
+{
+    judge_found(j, p,
+                (struct found){.rule = rule,
+                               .severity = rule_table[rule].severity,
+                               .flow = p->have & H_BTH ? conn_flow_find(j->conns, p) : FLOW_NONE,
+                               .expected = expected,
+                               .seen = seen,
+                               .text = text});
+}
+
+void judge_warn(struct judge *j, const struct pkt *p, enum rule rule, const char *expected, const char *seen, const char *text)
+{
+    judge_found(j, p,
+                (struct found){.rule = rule, .severity = SEV_W, .flow = conn_flow_find(j->conns, p), .expected = expected, .seen = seen, .text = text});
+}
+
 void judge_note(struct judge *j, enum rule rule, uint32_t flow, uint64_t frame, const char *seen, const char *text)
 {
     struct finding g = {.rule = (uint8_t)rule, .severity = SEV_I, .result = V_PASS, .file = j->file};
     struct finding_text t = {"", seen, text};
 
+    j->found++;
     if (!judge_wants(j, rule))
         return;
     if (flow != FLOW_NONE) {
@@ -400,7 +419,22 @@ static void judge_blind(struct judge *j)
     j->blind = true;
 }
 
-static void judge_connected(struct judge *j, const struct pkt *p)
+/* What follows the headers and values of a flow. */
+static void judge_transport(struct judge *j, const struct pkt *p, uint32_t flow)
+{
+    struct jflow *f = &j->flows[flow];
+
+    if (p->op->flags & OPF_REQUEST) {
+        judge_request(j, p, flow);
+    } else {
+        judge_response(j, p, flow);
+        judge_agreed_answer(j, p, flow);
+    }
+    if (UNLIKELY(f->gap.have || f->early.have))
+        judge_pending(j, p, flow, false);
+}
+
+static void judge_connected(struct judge *j, const struct pkt *p, bool clean)
 {
     uint32_t flow = conn_flow(j->conns, p);
     struct jflow *f = &j->flows[flow];
@@ -412,22 +446,15 @@ static void judge_connected(struct judge *j, const struct pkt *p)
     }
     if (UNLIKELY(j->n_pauser))
         judge_while_paused(j, p, flow);
-    judge_flow(j, p, flow);
-    if (p->op->flags & OPF_REQUEST) {
-        judge_request(j, p, flow);
-    } else {
-        judge_response(j, p, flow);
-        judge_agreed_answer(j, p, flow);
-    }
-    if (UNLIKELY(f->gap.have || f->early.have))
-        judge_pending(j, p, flow, false);
+    judge_flow(j, p, flow, clean);
+    judge_transport(j, p, flow);
 }
 
-void judge_packet(struct judge *j, const struct pkt *p)
+/* A packet of which nothing is known beforehand. */
+static void judge_any(struct judge *j, const struct pkt *p)
 {
-    j->packets++;
-    j->file = p->frame->file;
-    note_capture(j, p);
+    uint64_t found = j->found;
+
     if (UNLIKELY(p->have & H_MAD))
         judge_cm_early(j, p);
     j->said_cm |= p->have & H_MAD;
@@ -462,7 +489,25 @@ void judge_packet(struct judge *j, const struct pkt *p)
     else if (p->op->ext & H_DETH)
         judge_datagram(j, p);
     else
-        judge_connected(j, p);
+        judge_connected(j, p, j->found == found);
+}
+
+void judge_packet(struct judge *j, const struct pkt *p)
+{
+    bool told_all = j->n_pauser || j->o.n_hosts || j->o.thorough; /* they look at every packet */
+    uint32_t flow;
+
+    j->packets++;
+    j->file = p->frame->file;
+    note_capture(j, p);
+    flow = LIKELY(!told_all) ? judge_usual_flow(j, p) : FLOW_NONE;
+    if (UNLIKELY(flow == FLOW_NONE)) {
+        judge_any(j, p);
+        return;
+    }
+    j->flows[flow].packets++;
+    conn_use(j->conns, flow);
+    judge_transport(j, p, flow);
 }
 
 /* --- The end ------------------------------------------------------------------------------------------------------------------ */

@@ -58,6 +58,7 @@ struct judge_opts {
     int retry_cnt;                 /* likewise the retry count */
     struct judge_host hosts[JUDGE_HOSTS]; /* whose counters are known */
     unsigned n_hosts;
+    bool thorough;                 /* every packet is judged by every rule, also one that is like those before: for tests, which compare */
 };
 
 struct judge;

@@ -1,26 +1,6 @@
-/* layer 3 (trace): the judge: rules about the headers of one packet, and about values that a flow keeps. */
+/* layer 3 (trace): the judge: rules about the headers of one packet. */
 #include "dissect/eth.h"
 #include "src/trace/judge_impl.h"
-
-#define MTU_MAX 4096
-
-/* A failure that the packet alone proves. */
-static void bad(struct judge *j, const struct pkt *p, enum rule rule, const char *expected, const char *seen, const char *text)
-{
-    judge_found(j, p,
-                (struct found){.rule = rule,
-                               .severity = rule_table[rule].severity,
-                               .flow = p->have & H_BTH ? conn_flow_find(j->conns, p) : FLOW_NONE,
-                               .expected = expected,
-                               .seen = seen,
-                               .text = text});
-}
-
-static void warn(struct judge *j, const struct pkt *p, enum rule rule, const char *expected, const char *seen, const char *text)
-{
-    judge_found(j, p,
-                (struct found){.rule = rule, .severity = SEV_W, .flow = conn_flow_find(j->conns, p), .expected = expected, .seen = seen, .text = text});
-}
 
 /* --- Packets that are not what they should be --------------------------------------------------------------------------------- */
 
@@ -37,7 +17,7 @@ static bool xrceth_amiss(const struct pkt *p)
 void judge_malformed(struct judge *j, const struct pkt *p)
 {
     if (p->icrc == CRC_BAD) {
-        bad(j, p, RULE_FMT_01, say(j, "ICRC 0x%08x", p->icrc_want), say(j, "0x%08x", p->icrc_got),
+        judge_bad(j, p, RULE_FMT_01, say(j, "ICRC 0x%08x", p->icrc_want), say(j, "0x%08x", p->icrc_got),
             "The packet was damaged on its way, or its sender calculates the ICRC wrongly. Its receiver drops it without a word; nothing "
             "else in it was judged.");
         return;
@@ -47,17 +27,17 @@ void judge_malformed(struct judge *j, const struct pkt *p)
     }
     j->malformed++;
     if (!(p->have & H_BTH) || p->why_off < p->bth_off)
-        bad(j, p, p->have & H_LRH ? RULE_FMT_19 : p->have & H_GRH ? RULE_FMT_18 : RULE_FMT_07, "lengths that agree", p->why,
+        judge_bad(j, p, p->have & H_LRH ? RULE_FMT_19 : p->have & H_GRH ? RULE_FMT_18 : RULE_FMT_07, "lengths that agree", p->why,
             "The lengths that the headers state contradict the packet.");
     else if (p->op->flags & OPF_CNP)
-        bad(j, p, RULE_CC_01, "16 reserved bytes", p->why, "A CNP is a BTH and 16 bytes.");
+        judge_bad(j, p, RULE_CC_01, "16 reserved bytes", p->why, "A CNP is a BTH and 16 bytes.");
     else if (p->op->ext & (H_IMMDT | H_IETH) && p->payload_off + 4 > p->end)
-        bad(j, p, RULE_SEQ_12, "the header that carries the immediate data or the key", p->why,
+        judge_bad(j, p, RULE_SEQ_12, "the header that carries the immediate data or the key", p->why,
             "The opcode announces a header for which the packet has no room.");
     else if (xrceth_amiss(p))
-        bad(j, p, RULE_SVC_04, p->op->flags & OPF_REQUEST ? "an XRCETH" : "no XRCETH", p->why, "XRC requests, and they alone, have four bytes more behind the BTH.");
+        judge_bad(j, p, RULE_SVC_04, p->op->flags & OPF_REQUEST ? "an XRCETH" : "no XRCETH", p->why, "XRC requests, and they alone, have four bytes more behind the BTH.");
     else
-        bad(j, p, RULE_FMT_06, "the headers of the opcode", p->why, "Opcode and length of the packet do not fit together.");
+        judge_bad(j, p, RULE_FMT_06, "the headers of the opcode", p->why, "Opcode and length of the packet do not fit together.");
 }
 
 /* --- IP, UDP ------------------------------------------------------------------------------------------------------------------ */
@@ -88,13 +68,13 @@ static void check_ip4(struct judge *j, const struct pkt *p)
     uint32_t ihl = (q[0] & 15) * 4u, len = load_be16(q + 2), udp = load_be16(p->data + p->udp_off + 4);
 
     if (UNLIKELY(ihl != 20))
-        bad(j, p, RULE_FMT_08, "a header of 20 bytes", say(j, "%u bytes", ihl), "RoCEv2 packets carry no IPv4 options.");
+        judge_bad(j, p, RULE_FMT_08, "a header of 20 bytes", say(j, "%u bytes", ihl), "RoCEv2 packets carry no IPv4 options.");
     if (UNLIKELY(load_be16(q + 6) & 0x3fff))
-        bad(j, p, RULE_FMT_08, "a whole datagram", "a fragment", "RoCEv2 packets are not fragmented; their receiver drops fragments.");
+        judge_bad(j, p, RULE_FMT_08, "a whole datagram", "a fragment", "RoCEv2 packets are not fragmented; their receiver drops fragments.");
     else if (UNLIKELY(!(q[6] & 0x40)))
-        warn(j, p, RULE_FMT_08, "don't-fragment set", "clear", "A router on the way might fragment the packet, and its receiver would drop the pieces.");
+        judge_warn(j, p, RULE_FMT_08, "don't-fragment set", "clear", "A router on the way might fragment the packet, and its receiver would drop the pieces.");
     if (UNLIKELY(len != ihl + udp))
-        bad(j, p, RULE_FMT_07, say(j, "UDP length %u", len - ihl), say(j, "%u", udp), "The IP packet and the UDP datagram in it differ in length.");
+        judge_bad(j, p, RULE_FMT_07, say(j, "UDP length %u", len - ihl), say(j, "%u", udp), "The IP packet and the UDP datagram in it differ in length.");
 }
 
 static void check_udp(struct judge *j, const struct pkt *p)
@@ -105,12 +85,12 @@ static void check_udp(struct judge *j, const struct pkt *p)
     if (LIKELY(p->have & H_IP4))
         check_ip4(j, p);
     else if (UNLIKELY(load_be16(p->data + p->ip_off + 4) != len + (p->udp_off - p->ip_off - 40)))
-        bad(j, p, RULE_FMT_07, say(j, "UDP length %u", load_be16(p->data + p->ip_off + 4)), say(j, "%u", len),
+        judge_bad(j, p, RULE_FMT_07, say(j, "UDP length %u", load_be16(p->data + p->ip_off + 4)), say(j, "%u", len),
             "The IP packet and the UDP datagram in it differ in length.");
     if (UNLIKELY(p->dport != UDP_PORT_ROCEV2))
-        warn(j, p, RULE_FMT_09, "UDP port 4791", say(j, "%u", p->dport), "This is not the port of RoCEv2.");
+        judge_warn(j, p, RULE_FMT_09, "UDP port 4791", say(j, "%u", p->dport), "This is not the port of RoCEv2.");
     if (UNLIKELY(sum && p->udp_off + len <= p->caplen && !(p->flags & PKT_FRAGMENT) && !udp_sum_ok(p, len)))
-        warn(j, p, RULE_FMT_09, "checksum 0, or a right one", say(j, "0x%04x", sum),
+        judge_warn(j, p, RULE_FMT_09, "checksum 0, or a right one", say(j, "0x%04x", sum),
              "A receiver whose IP stack verifies checksums drops the packet. (A capture at its sender may show it before the adapter filled it in.)");
 }
 
@@ -119,20 +99,20 @@ static void check_udp(struct judge *j, const struct pkt *p)
 static void check_link(struct judge *j, const struct pkt *p)
 {
     if (p->have & H_GRH && p->grh.ipver != 6)
-        bad(j, p, RULE_FMT_18, "IP version 6", say(j, "%u", p->grh.ipver), "A GRH is laid out as an IPv6 header.");
+        judge_bad(j, p, RULE_FMT_18, "IP version 6", say(j, "%u", p->grh.ipver), "A GRH is laid out as an IPv6 header.");
     if (p->have & H_GRH && p->ip_off + 40u + p->grh.paylen != p->end)
-        bad(j, p, RULE_FMT_18, say(j, "payload length %u", p->end - p->ip_off - 40), say(j, "%u", p->grh.paylen),
+        judge_bad(j, p, RULE_FMT_18, say(j, "payload length %u", p->end - p->ip_off - 40), say(j, "%u", p->grh.paylen),
             "The GRH's payload reaches from behind it to the end of the ICRC.");
     if (!(p->have & H_LRH))
         return;
     if (p->lrh.lver)
-        bad(j, p, RULE_FMT_19, "link version 0", say(j, "%u", p->lrh.lver), "There is one version of the link layer only.");
+        judge_bad(j, p, RULE_FMT_19, "link version 0", say(j, "%u", p->lrh.lver), "There is one version of the link layer only.");
     if ((p->lrh.lnh == 3) != !!(p->have & H_GRH))
-        bad(j, p, RULE_FMT_19, "a next header that is there", say(j, "%u", p->lrh.lnh), "The LRH says whether a GRH follows.");
+        judge_bad(j, p, RULE_FMT_19, "a next header that is there", say(j, "%u", p->lrh.lnh), "The LRH says whether a GRH follows.");
     if (p->lrh.vl == 15 && p->bth.dqpn != 0)
-        bad(j, p, RULE_FMT_19, "QP 0", say(j, "QP 0x%x", p->bth.dqpn), "Virtual lane 15 is for subnet management only.");
+        judge_bad(j, p, RULE_FMT_19, "QP 0", say(j, "QP 0x%x", p->bth.dqpn), "Virtual lane 15 is for subnet management only.");
     if (p->vcrc == CRC_BAD)
-        bad(j, p, RULE_FMT_19, say(j, "VCRC 0x%04x", p->vcrc_want), say(j, "0x%04x", p->vcrc_got), "The packet was damaged on this link.");
+        judge_bad(j, p, RULE_FMT_19, say(j, "VCRC 0x%04x", p->vcrc_want), say(j, "0x%04x", p->vcrc_got), "The packet was damaged on this link.");
 }
 
 /* --- BTH ----------------------------------------------------------------------------------------------------------------------- */
@@ -163,12 +143,12 @@ static void check_pad(struct judge *j, const struct pkt *p)
     unsigned pad = p->bth.padcnt;
 
     if (UNLIKELY((p->payload_len + pad) & 3))
-        bad(j, p, RULE_FMT_05, say(j, "pad count %u for %u bytes", -p->payload_len & 3, p->payload_len), say(j, "%u", pad),
+        judge_bad(j, p, RULE_FMT_05, say(j, "pad count %u for %u bytes", -p->payload_len & 3, p->payload_len), say(j, "%u", pad),
             "Payload and pad must fill a multiple of 4 bytes.");
     else if (UNLIKELY(pad && p->op->flags & (OPF_FIRST | OPF_MIDDLE)))
-        bad(j, p, RULE_FMT_05, "pad count 0", say(j, "%u", pad), "First and Middle packets are full and need no pad.");
+        judge_bad(j, p, RULE_FMT_05, "pad count 0", say(j, "%u", pad), "First and Middle packets are full and need no pad.");
     else if (UNLIKELY(pad && !pad_is_zero(p)))
-        warn(j, p, RULE_FMT_05, "pad bytes of 0", "others", "The bytes that fill the payload up are not zero.");
+        judge_warn(j, p, RULE_FMT_05, "pad bytes of 0", "others", "The bytes that fill the payload up are not zero.");
 }
 
 static void check_bth(struct judge *j, const struct pkt *p)
@@ -176,20 +156,20 @@ static void check_bth(struct judge *j, const struct pkt *p)
     const struct bth *h = &p->bth;
 
     if (UNLIKELY(h->tver))
-        bad(j, p, RULE_FMT_02, "transport version 0", say(j, "%u", h->tver), "The receiver drops the packet.");
+        judge_bad(j, p, RULE_FMT_02, "transport version 0", say(j, "%u", h->tver), "The receiver drops the packet.");
     if (UNLIKELY(!p->op->name)) {
         if (h->opcode >= 0xc0)
             judge_note(j, RULE_FMT_03, FLOW_NONE, p->frame->number, say(j, "opcode 0x%02x", h->opcode), "A manufacturer's own opcode.");
         else
-            bad(j, p, RULE_FMT_03, "a defined opcode", say(j, "0x%02x", h->opcode), "No such opcode exists; the receiver drops the packet.");
+            judge_bad(j, p, RULE_FMT_03, "a defined opcode", say(j, "0x%02x", h->opcode), "No such opcode exists; the receiver drops the packet.");
     }
     if (UNLIKELY(reserved_bits(p)))
-        bad(j, p, RULE_FMT_04, "0", say(j, "0x%x", reserved_bits(p)), "Reserved bits are sent as zero, and ignored when received.");
+        judge_bad(j, p, RULE_FMT_04, "0", say(j, "0x%x", reserved_bits(p)), "Reserved bits are sent as zero, and ignored when received.");
     check_pad(j, p);
     if (UNLIKELY(h->dqpn == 0 && p->encap != ENCAP_IB))
-        bad(j, p, RULE_FMT_14, "another queue pair", "QP 0", "There is no subnet management on RoCE: the receiver drops the packet.");
+        judge_bad(j, p, RULE_FMT_14, "another queue pair", "QP 0", "There is no subnet management on RoCE: the receiver drops the packet.");
     if (UNLIKELY(h->dqpn == 0xffffff && !(p->op->ext & H_DETH)))
-        bad(j, p, RULE_FMT_14, "a datagram", "another packet for QP 0xffffff", "QP 0xffffff stands for the members of a multicast group, which take datagrams only.");
+        judge_bad(j, p, RULE_FMT_14, "a datagram", "another packet for QP 0xffffff", "QP 0xffffff stands for the members of a multicast group, which take datagrams only.");
     if (UNLIKELY((h->fecn || h->becn) && p->encap == ENCAP_ROCEV2 && !(p->op->flags & OPF_CNP)))
         judge_note(j, RULE_FMT_13, conn_flow_find(j->conns, p), p->frame->number, h->fecn ? "FECN" : "BECN", "RoCEv2 signals congestion in the IP header; these bits are ignored.");
 }
@@ -199,9 +179,9 @@ static void check_aeth(struct judge *j, const struct pkt *p)
     unsigned s = p->aeth.syndrome;
 
     if (UNLIKELY(s & 0x80 || (s >> 5 & 3) == AETH_RESERVED || ((s >> 5 & 3) == AETH_NAK && (s & 31) > NAK_INVALID_RD_REQUEST)))
-        bad(j, p, RULE_ACK_01, "a defined syndrome", say(j, "0x%02x", s), "The requester cannot tell what the responder means.");
+        judge_bad(j, p, RULE_ACK_01, "a defined syndrome", say(j, "0x%02x", s), "The requester cannot tell what the responder means.");
     else if (UNLIKELY(s == (AETH_NAK << 5 | NAK_INVALID_RD_REQUEST) && p->bth.opcode >> 5 != SVC_RD))
-        bad(j, p, RULE_NAK_06, "a NAK code below 4", "4, invalid RD request", "This code belongs to reliable datagrams.");
+        judge_bad(j, p, RULE_NAK_06, "a NAK code below 4", "4, invalid RD request", "This code belongs to reliable datagrams.");
 }
 
 static void check_request_header(struct judge *j, const struct pkt *p)
@@ -209,15 +189,15 @@ static void check_request_header(struct judge *j, const struct pkt *p)
     uint32_t flags = p->op->flags;
 
     if (UNLIKELY(flags & OPF_ATOMIC_WRITE && p->payload_len != 8))
-        bad(j, p, RULE_RDA_12, "8 bytes of payload", say(j, "%u", p->payload_len), "An ATOMIC WRITE carries 8 bytes.");
+        judge_bad(j, p, RULE_RDA_12, "8 bytes of payload", say(j, "%u", p->payload_len), "An ATOMIC WRITE carries 8 bytes.");
     if (UNLIKELY(flags & OPF_FLUSH && (p->feth.sel > 1 || !(p->feth.plt & 3) || p->feth.plt > 3)))
-        bad(j, p, RULE_RDA_12, "a defined placement type and selectivity", say(j, "%u, %u", p->feth.plt, p->feth.sel), "What the FLUSH is to do is not defined.");
+        judge_bad(j, p, RULE_RDA_12, "a defined placement type and selectivity", say(j, "%u, %u", p->feth.plt, p->feth.sel), "What the FLUSH is to do is not defined.");
 }
 
 void judge_headers(struct judge *j, const struct pkt *p)
 {
     if (p->icrc == CRC_UNKNOWN && UNLIKELY(p->flags & PKT_CUT))
-        bad(j, p, RULE_FMT_01, "the ICRC", "a packet that was cut", "The ICRC covers bytes that were not captured.");
+        judge_bad(j, p, RULE_FMT_01, "the ICRC", "a packet that was cut", "The ICRC covers bytes that were not captured.");
     if (LIKELY(p->have & H_UDP))
         check_udp(j, p);
     else
@@ -227,163 +207,6 @@ void judge_headers(struct judge *j, const struct pkt *p)
         check_aeth(j, p);
     if (p->op->flags & OPF_REQUEST)
         check_request_header(j, p);
-}
-
-/* --- Values that a flow keeps --------------------------------------------------------------------------------------------------- */
-
-/* A deviation: the value changed in s->other_frame, and is back now, or the packet is the next one of its queue pair. */
-static void deviation(struct judge *j, const struct pkt *p, uint32_t flow, enum rule rule, const struct steady *s, const char *what,
-                      const char *text)
-{
-    judge_found(j, p,
-                (struct found){.rule = rule,
-                               .severity = rule_table[rule].severity,
-                               .flow = flow,
-                               .needs = 0,
-                               .frame = s->other_frame,
-                               .cause = s->pending ? s->value_frame : p->frame->number,
-                               .expected = say(j, "%s 0x%x", what, s->value),
-                               .seen = say(j, "0x%x", s->other),
-                               .text = text});
-}
-
-static bool is_pmtu(uint32_t n)
-{
-    return n >= 256 && n <= MTU_MAX && (n & (n - 1)) == 0;
-}
-
-/* First and Middle packets are as long as the path MTU. */
-static void check_mtu(struct judge *j, const struct pkt *p, uint32_t flow)
-{
-    struct steady *s = &j->flows[flow].mtu;
-    uint32_t len = p->payload_len;
-
-    if (p->op->flags & (OPF_FIRST | OPF_MIDDLE)) {
-        if (LIKELY(is_pmtu(len))) {
-            if (UNLIKELY(steady_put(s, len, frame_u32(p), false)))
-                judge_found(j, p,
-                            (struct found){.rule = RULE_SEQ_05, .severity = SEV_E, .flow = flow, .frame = s->other_frame, .cause = p->frame->number,
-                                           .expected = say(j, "path MTU %u", s->value), .seen = say(j, "%u", s->other),
-                                           .text = "First and Middle packets before and after have another length: the path MTU of a queue pair does not change."});
-        } else if (p->bth.opcode >> 5 == SVC_XRC && is_pmtu(p->op->flags & OPF_REQUEST ? len + 4 : len - 4)) {
-            bad(j, p, RULE_SVC_04, p->op->flags & OPF_REQUEST ? "an XRCETH and a path MTU of payload" : "a path MTU of payload and no XRCETH",
-                say(j, "%u bytes", len), "XRC requests, and they alone, have four bytes more behind the BTH.");
-        } else if (len > MTU_MAX) {
-            warn(j, p, RULE_SEQ_05, "at most 4096 bytes", say(j, "%u", len), "A path MTU of its vendor's own.");
-        }
-        return;
-    }
-    if (UNLIKELY(s->have && !s->pending && len > s->value))
-        warn(j, p, RULE_FMT_20, say(j, "at most %u bytes", s->value), say(j, "%u", len), "First and Middle packets of this flow show a smaller path MTU.");
-}
-
-static void check_service(struct judge *j, const struct pkt *p, uint32_t flow)
-{
-    struct steady *s = &j->flows[flow].service;
-    unsigned service = p->bth.opcode >> 5;
-
-    if (LIKELY(!steady_put(s, service, frame_u32(p), false)) || s->others > 8)
-        return; /* so many may be another queue pair of the same number */
-    judge_found(j, p,
-                (struct found){.rule = (s->other == SVC_UD) != (s->value == SVC_UD) ? RULE_SVC_02 : RULE_FMT_03, .severity = SEV_E, .flow = flow,
-                               .frame = s->other_frame, .cause = p->frame->number,
-                               .expected = say(j, "service %s", service_str((enum service)s->value)),
-                               .seen = service_str((enum service)s->other),
-                               .text = "The queue pair speaks another service before and after; it drops this packet."});
-}
-
-static void check_marks(struct judge *j, const struct pkt *p, uint32_t flow, struct kind_state *k, bool same)
-{
-    unsigned ecn = p->tos & 3;
-
-    k->seen = true;
-    if (UNLIKELY(steady_put(&k->dscp, p->tos >> 2, frame_u32(p), same)))
-        deviation(j, p, flow, RULE_FMT_11, &k->dscp, "DSCP", "The packet may have travelled in another queue than its neighbours, and out of order.");
-    if (UNLIKELY(steady_put(&k->ect, ecn != 0, frame_u32(p), same)))
-        deviation(j, p, flow, RULE_FMT_12, &k->ect, "ECN-capable", "Packets before and after state the opposite: switches mark some and drop others.");
-    if (UNLIKELY(ecn == 3)) {
-        struct jflow *f = &j->flows[flow];
-        uint32_t of = p->op->flags & OPF_REQUEST ? flow : conn_flow_at(j->conns, flow)->peer;
-        if (f->ce++ == 0)
-            f->ce_frame = frame_u32(p);
-        if (of != FLOW_NONE && conn_flow_at(j->conns, of)->paired_by > PAIR_PSN && judge_have(j, of, p) & (p->op->flags & OPF_REQUEST ? N_TAP_REQ : N_TAP_RSP))
-            judge_found(j, p,
-                        (struct found){.rule = RULE_FMT_12, .severity = SEV_W, .flow = of, .expected = "ECT or Not-ECT", .seen = "CE",
-                                       .text = "The tap is at its sender: no switch has marked the packet."});
-    }
-    if (!(p->have & H_UDP))
-        return;
-    if (UNLIKELY(steady_put(&k->sport, p->sport, frame_u32(p), same)))
-        deviation(j, p, flow, RULE_FMT_10, &k->sport, "UDP source port", "Packets of one queue pair with several source ports take several paths, and overtake each other.");
-    if (UNLIKELY(p->sport < 0xc000 && !j->flows[flow].noted_port)) {
-        j->flows[flow].noted_port = true;
-        judge_note(j, RULE_FMT_10, flow, p->frame->number, say(j, "UDP source port %u", p->sport), "Source ports of RoCEv2 customarily lie in 49152-65535.");
-    }
-}
-
-/* P_Key and MigReq against the other direction, once both were seen. */
-static void compare_ends(struct judge *j, const struct pkt *p, uint32_t flow, struct jflow *f)
-{
-    uint32_t peer = conn_flow_at(j->conns, flow)->peer;
-    struct jflow *g = peer == FLOW_NONE ? NULL : &j->flows[peer];
-    uint32_t a = f->pkey.value, b;
-
-    if (!g || !g->pkey.have)
-        return;
-    f->ends_compared = g->ends_compared = true;
-    b = g->pkey.value;
-    if ((a ^ b) & 0x7fff || !((a | b) & 0x8000))
-        judge_found(j, p,
-                    (struct found){.rule = RULE_FMT_15, .severity = SEV_E, .flow = g->half ? peer : flow, .cause = g->pkey.value_frame,
-                                   .expected = say(j, "P_Key 0x%04x as in the other direction", b), .seen = say(j, "0x%04x", a),
-                                   .text = (a ^ b) & 0x7fff ? "The ends are in different partitions: each drops what the other sends."
-                                                            : "Two limited members of a partition may not talk to each other."});
-    if (f->migreq.value != g->migreq.value)
-        judge_found(j, p,
-                    (struct found){.rule = RULE_FMT_17, .severity = SEV_W, .flow = g->half ? peer : flow, .cause = g->migreq.value_frame,
-                                   .expected = say(j, "MigReq %u as in the other direction", g->migreq.value), .seen = say(j, "%u", f->migreq.value),
-                                   .text = "Some adapters handle every packet whose MigReq differs from their own on a slow path."});
-}
-
-/* DSCP of requests and of the responses to them. */
-static void compare_dscp(struct judge *j, const struct pkt *p, uint32_t flow, struct jflow *f)
-{
-    uint32_t peer = conn_flow_at(j->conns, flow)->peer;
-    struct kind_state *req = &f->kind[KIND_REQ], *rsp = peer == FLOW_NONE ? NULL : &j->flows[peer].kind[KIND_RSP];
-
-    if (!req->seen || !rsp || !rsp->seen)
-        return;
-    f->dscp_compared = true;
-    if (req->dscp.value != rsp->dscp.value)
-        judge_found(j, p,
-                    (struct found){.rule = RULE_FMT_11, .severity = SEV_W, .flow = flow, .frame = rsp->dscp.value_frame, .cause = req->dscp.value_frame,
-                                   .expected = say(j, "DSCP %u as in the requests", req->dscp.value), .seen = say(j, "%u in the responses", rsp->dscp.value),
-                                   .text = "Requests and responses are treated differently on their way."});
-}
-
-void judge_flow(struct judge *j, const struct pkt *p, uint32_t flow)
-{
-    struct jflow *f = &j->flows[flow];
-    unsigned kind = p->op->flags & OPF_REQUEST ? KIND_REQ : KIND_RSP;
-    bool same = kind == KIND_REQ && f->have_after && f->after == p->bth.psn;
-
-    if (kind == KIND_REQ) {
-        f->have_after = !(p->op->flags & OPF_READ_REQ); /* how many PSNs a READ takes depends on the path MTU */
-        f->after = psn_add(p->bth.psn, 1);
-    }
-    check_service(j, p, flow);
-    if (p->op->flags & OPF_PAYLOAD)
-        check_mtu(j, p, flow);
-    if (LIKELY(p->addr_len))
-        check_marks(j, p, flow, &f->kind[kind], same);
-    if (UNLIKELY(steady_put(&f->pkey, p->bth.pkey, frame_u32(p), same)))
-        deviation(j, p, flow, RULE_FMT_15, &f->pkey, "P_Key", "Packets of this queue pair before and after carry another P_Key.");
-    if (UNLIKELY(steady_put(&f->migreq, p->bth.migreq, frame_u32(p), same)))
-        deviation(j, p, flow, RULE_FMT_17, &f->migreq, "MigReq", "Packets of this queue pair before and after carry the opposite.");
-    if (UNLIKELY(!f->ends_compared))
-        compare_ends(j, p, flow, f);
-    if (UNLIKELY(!f->dscp_compared && kind == KIND_REQ))
-        compare_dscp(j, p, flow, f);
 }
 
 /* --- Datagrams -------------------------------------------------------------------------------------------------------------- */
@@ -454,10 +277,10 @@ static void check_multicast(struct judge *j, const struct pkt *p)
     bool group = is_multicast(p);
 
     if (UNLIKELY(group != (p->bth.dqpn == 0xffffff) && p->addr_len))
-        bad(j, p, RULE_SVC_05, group ? "QP 0xffffff" : "a multicast address", say(j, "QP 0x%06x", p->bth.dqpn),
+        judge_bad(j, p, RULE_SVC_05, group ? "QP 0xffffff" : "a multicast address", say(j, "QP 0x%06x", p->bth.dqpn),
             "Datagrams to a group go to QP 0xffffff of a multicast address, and no others do.");
     else if (UNLIKELY(group && !mac_fits(p)))
-        bad(j, p, RULE_SVC_05, "the MAC address of the group", "another", "The MAC address of a multicast packet is made from its IP address.");
+        judge_bad(j, p, RULE_SVC_05, "the MAC address of the group", "another", "The MAC address of a multicast packet is made from its IP address.");
 }
 
 static void check_qkey(struct judge *j, const struct pkt *p)
@@ -467,7 +290,7 @@ static void check_qkey(struct judge *j, const struct pkt *p)
 
     if (p->bth.dqpn == 1) {
         if (UNLIKELY(p->deth.qkey != UINT32_C(0x80010000)))
-            bad(j, p, RULE_FMT_16, "Q_Key 0x80010000", say(j, "0x%08x", p->deth.qkey), "QP 1 drops datagrams with another key.");
+            judge_bad(j, p, RULE_FMT_16, "Q_Key 0x80010000", say(j, "0x%08x", p->deth.qkey), "QP 1 drops datagrams with another key.");
         return;
     }
     conn_addr_of(p, &src, &dst);
@@ -519,12 +342,12 @@ void judge_datagram(struct judge *j, const struct pkt *p)
     uint32_t flow;
 
     if (UNLIKELY(p->payload_len > MTU_MAX))
-        bad(j, p, RULE_SVC_01, "at most 4096 bytes", say(j, "%u", p->payload_len), "A datagram is one packet, and no path MTU is larger.");
+        judge_bad(j, p, RULE_SVC_01, "at most 4096 bytes", say(j, "%u", p->payload_len), "A datagram is one packet, and no path MTU is larger.");
     check_multicast(j, p);
     judge_ud_source(j, p);
     flow = p->bth.dqpn > 1 ? connected_flow(j, p) : FLOW_NONE;
     if (UNLIKELY(flow != FLOW_NONE))
-        check_service(j, p, flow);
+        judge_service(j, p, flow);
     check_qkey(j, p);
     if (p->have & H_MAD)
         judge_cm(j, p);

@@ -9,6 +9,8 @@
 
 #define CLOCK_SLACK (100 * NS_PER_US) /* what time stamps of several processors may differ by */
 
+#define MTU_MAX 4096 /* no path MTU is larger */
+
 /* A value that should not change. A change alone may be a queue pair used anew; a change and back again is not. */
 struct steady {
     uint32_t value;
@@ -22,7 +24,11 @@ struct steady {
 #define STEADY_MOVED 64 /* after so many the other value is the value */
 
 /* Requests, and responses, of one flow. */
+#define USUAL_WORDS 5
 struct kind_state {
+    uint64_t usual[USUAL_WORDS]; /* headers of a packet that broke no rule (judge_flow.c); usual[0] 0: none */
+    uint32_t tap;   /* with usual[] */
+    uint32_t frame; /* of the latest one like it; 0: values below know their frames */
     bool seen;
     struct steady sport, dscp, ect;
 };
@@ -99,6 +105,7 @@ struct past {
 
 struct jflow {
     struct kind_state kind[2];
+    uint32_t frame;        /* of the latest usual packet; 0: the values know their frames */
     struct steady service, pkey, migreq, mtu;
     struct half *half;     /* of the requests in this flow: what packets prove, with their frames; NULL: none seen */
     struct replay *replay; /* their requester and responder: what is permitted; there with `half` */
@@ -218,6 +225,8 @@ struct judge {
     struct learner learner;
     struct report *report;
     struct jflow *flows; /* JUDGE_FLOWS */
+    uint16_t usual[JUDGE_FLOWS]; /* flows of usual packets, by a hash of their headers */
+    uint64_t found;      /* findings and notes so far */
     struct ud_dest ud[UD_DESTS];
     uint64_t ud_from[UD_DESTS]; /* keys of queue pairs that have sent datagrams */
     bool ud_from_lost;
@@ -317,7 +326,17 @@ const char *opcode_name(uint8_t opcode);
 /* The parts. `flow` is that of the packet. */
 void judge_headers(struct judge *j, const struct pkt *p);
 void judge_malformed(struct judge *j, const struct pkt *p);
-void judge_flow(struct judge *j, const struct pkt *p, uint32_t flow);
+/* A failure that the packet alone proves; a warning likewise. */
+void judge_bad(struct judge *j, const struct pkt *p, enum rule rule, const char *expected, const char *seen, const char *text);
+void judge_warn(struct judge *j, const struct pkt *p, enum rule rule, const char *expected, const char *seen, const char *text);
+/* Values that the flow keeps, once its headers were judged; `clean`: they broke no rule. */
+void judge_flow(struct judge *j, const struct pkt *p, uint32_t flow, bool clean);
+/* The service of a flow's packet. */
+void judge_service(struct judge *j, const struct pkt *p, uint32_t flow);
+/* The flow of a usual packet: its headers are those of an earlier packet of its flow that broke no rule, in all that may differ
+ * without being right all the same. Nothing that judge_headers() and judge_flow() look at is unusual then, and both are done with
+ * it. FLOW_NONE: any other packet. */
+uint32_t judge_usual_flow(struct judge *j, const struct pkt *p);
 void judge_datagram(struct judge *j, const struct pkt *p);
 void judge_cnp(struct judge *j, const struct pkt *p);
 void judge_request(struct judge *j, const struct pkt *p, uint32_t flow);

@@ -23,6 +23,7 @@ static void begin(struct judge *j, const struct pkt *p, uint32_t flow, struct jf
         .from_start = from_start,
         .pmtu = f->half->pmtu,
         .psn = from_start ? c->psn : p->bth.psn,
+        .thorough = j->o.thorough,
         .slack = j->o.profile == PROFILE_RXE ? 4 * NS_PER_MS : 0,
     };
 

@@ -31,6 +31,7 @@ void replay_begin(struct replay *r, const struct replay_params *k)
         .psn = k->psn,
     };
 
+    r->thorough = k->thorough;
     r->start = k->psn;
     req_init(&r->req, &q, r->msgs, REPLAY_MSGS);
     rsp_init(&r->rsp, &s, r->res, REPLAY_RES);
@@ -45,6 +46,8 @@ void replay_learn_pmtu(struct replay *r, uint16_t pmtu)
 
 unsigned replay_check_request(const struct replay *r, const struct pkt *p, struct verdict *out)
 {
+    if (LIKELY(req_tx_is_usual(&r->req, p) && !r->thorough))
+        return 0;
     return req_tx_check_all(&r->req, p, p->frame->ts, out, REPLAY_FOUND);
 }
 
@@ -83,7 +86,7 @@ unsigned replay_check_response(struct replay *r, const struct pkt *p, bool at_re
     unsigned n;
 
     r->rsp.p.all_seen = at_responder;
-    n = rsp_tx_check_all(&r->rsp, p, p->frame->ts, out, REPLAY_FOUND - 1);
+    n = LIKELY(rsp_tx_is_usual(&r->rsp, p) && !r->thorough) ? 0 : rsp_tx_check_all(&r->rsp, p, p->frame->ts, out, REPLAY_FOUND - 1);
     out[n] = req_rx_check_msn(&r->req, p);
     return n + !verdict_ok(out[n]);
 }

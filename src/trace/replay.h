@@ -33,10 +33,12 @@ struct replay_params {
     bool from_start;   /* `psn` is the first one of the queue pair */
     uint16_t pmtu;     /* bytes, 0: not known */
     uint32_t psn;      /* of the first request of the queue pair, or else of the next one */
+    bool thorough;     /* ask every check, also where nothing is unusual: for tests, which compare */
     ns_t slack;        /* timers may run out so much early */
 };
 
 struct replay {
+    bool thorough;  /* every check is asked, also where nothing is unusual */
     uint32_t start; /* first PSN that the replicas know of */
     struct requester req;
     struct req_msg msgs[REPLAY_MSGS];

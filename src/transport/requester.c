@@ -123,25 +123,44 @@ void req_learn_pmtu(struct requester *r, uint16_t pmtu)
         r->psn_tx = r->psn_next;
 }
 
-struct req_msg *req_append(struct requester *r, const struct pkt *p)
+/* Whether `p` goes on with the message begun last, or begins one behind its end. */
+static bool in_sequence(const struct requester *r, const struct pkt *p)
 {
-    bool starts = p->op->flags & OPF_START || r->msg_tail == r->msg_head;
-    struct req_msg *m;
-    uint32_t span = request_span(p, r->p.pmtu);
-    bool gap = p->bth.psn != r->psn_next;
+    const struct req_msg *last = req_msg(r, r->msg_tail - 1);
+    uint32_t flags = p->op->flags;
 
-    if (UNLIKELY(gap && !r->p.certain)) { /* what lies between was not seen */
+    if (p->bth.psn != r->psn_next)
+        return false;
+    return flags & OPF_START ? !last->open : last->open && last->kind == kind_of(flags) && r->msg_tail != r->msg_head;
+}
+
+/* A validator has not seen what was sent before `p`. Returns whether a message begins with it, of which *holes may be missing. */
+static bool pass_over(struct requester *r, const struct pkt *p, bool *holes)
+{
+    bool starts = p->op->flags & OPF_START || r->msg_tail == r->msg_head, gap = p->bth.psn != r->psn_next;
+    const struct req_msg *last = req_msg(r, r->msg_tail - 1);
+
+    if (gap) { /* what lies between was not seen */
         r->counted = r->counted && may_follow(r, p->bth.psn);
         r->psn_next = p->bth.psn;
     }
-    if (UNLIKELY(!r->p.certain)) {
-        const struct req_msg *last = req_msg(r, r->msg_tail - 1);
-        starts = starts || !last->open || last->kind != kind_of(p->op->flags);
-        if (starts)
-            close_last(r);
-    }
+    starts = starts || !last->open || last->kind != kind_of(p->op->flags);
+    if (starts)
+        close_last(r);
+    *holes = !(p->op->flags & OPF_START) && (gap || starts);
+    return starts;
+}
+
+struct req_msg *req_append(struct requester *r, const struct pkt *p)
+{
+    bool starts = p->op->flags & OPF_START || r->msg_tail == r->msg_head, holes = false;
+    struct req_msg *m;
+    uint32_t span = request_span(p, r->p.pmtu);
+
+    if (UNLIKELY(!r->p.certain && !in_sequence(r, p)))
+        starts = pass_over(r, p, &holes);
     m = starts ? msg_begin(r, p) : req_msg(r, r->msg_tail - 1);
-    if (UNLIKELY(!(p->op->flags & OPF_START) && (gap || starts) && !r->p.certain))
+    if (UNLIKELY(holes))
         m->holes = true;
     if (UNLIKELY(m->holes))
         m->span = (p->bth.psn - m->psn) & PSN_MASK;

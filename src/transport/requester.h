@@ -140,6 +140,9 @@ uint32_t req_find(const struct requester *r, uint32_t psn);
 struct verdict req_tx_check(const struct requester *r, const struct pkt *p, ns_t now);
 /* All rules that `p` breaks, at most `max`; returns how many. */
 unsigned req_tx_check_all(const struct requester *r, const struct pkt *p, ns_t now, struct verdict *out, unsigned max);
+/* Whether `p` is nothing unusual: the next packet of the message in progress, or the first of the next one, of SEND or WRITE, while
+ * nothing is sent again, waits or lacks credit. No rule is broken then: the checks need not be asked. */
+bool req_tx_is_usual(const struct requester *r, const struct pkt *p);
 /* It did. Also to be called for a packet that the check refused (a validator goes on); never asserts. An endpoint begins a message
  * only if req_has_room(); a validator's ring that is full forgets its oldest message. */
 struct effects req_tx(struct requester *r, const struct pkt *p, ns_t now);

@@ -317,6 +317,34 @@ static void view(struct tx_view *t, const struct requester *r, const struct pkt 
     }
 }
 
+/* What a packet carries beside its place in the message: RETH and payload of a WRITE agree. `sent`: bytes before it. */
+static bool is_usual_write(const struct pkt *p, const struct req_msg *m)
+{
+    uint32_t len = p->payload_len;
+
+    if (p->op->flags & OPF_START)
+        return p->op->flags & OPF_ONLY ? p->reth.dmalen == len : p->reth.dmalen > len && p->reth.dmalen <= UINT32_C(1) << 31;
+    return m->holes || (p->op->flags & OPF_LAST ? m->sent + len == m->len : m->sent + len < m->len);
+}
+
+bool req_tx_is_usual(const struct requester *r, const struct pkt *p)
+{
+    const struct req_msg *m = req_msg(r, r->msg_tail - 1);
+    const struct bth *h = &p->bth;
+    uint32_t flags = p->op->flags, len = p->payload_len;
+
+    if (UNLIKELY(h->psn != r->psn_next || h->psn != r->psn_tx || r->rnr_wait || !r->unlimited || req_outstanding(r) + 1 >= PSN_HALF))
+        return false;
+    if (UNLIKELY(h->opcode >> 5 != SVC_RC || r->p.service != SVC_RC || h->tver | h->resv6 | h->resv7 | h->padcnt | h->se || len & 3 ||
+                 !(flags & (OPF_SEND | OPF_WRITE)) || p->op->ext & ~p->have))
+        return false;
+    if (r->msg_tail && m->open ? flags & OPF_START || m->kind != kind_of(flags) : !(flags & OPF_START))
+        return false;
+    if (flags & (OPF_FIRST | OPF_MIDDLE) ? len != r->p.pmtu : len > r->p.pmtu || (flags & OPF_LAST && !len))
+        return false;
+    return flags & OPF_SEND || is_usual_write(p, m);
+}
+
 unsigned req_tx_check_all(const struct requester *r, const struct pkt *p, ns_t now, struct verdict *out, unsigned max)
 {
     struct tx_view t;

@@ -181,13 +181,13 @@ static void waste_receive(const struct responder *r, const struct rsp_env *env, 
         e->flags |= EFF_RECV_START | EFF_RECV_FAIL;
 }
 
-/* The expected request is here: what was wrong about its PSN is over. */
-static void accept(struct responder *r, const struct pkt *p, struct effects *e)
+/* The expected request is here, up to PSN `behind`: what was wrong about its PSN is over. */
+static void accept(struct responder *r, const struct pkt *p, uint32_t behind, struct effects *e)
 {
     r->hush = r->rnr_given = false;
     r->nak_owed = false;
     rsp_execute(r, p, e);
-    r->epsn_hi = psn_add(r->epsn_hi, request_span(p, r->p.pmtu));
+    r->epsn_hi = behind;
     if (r->p.certain)
         r->epsn_lo = r->epsn_hi;
     r->unacked++;
@@ -280,10 +280,10 @@ static void rc_rx(struct responder *r, const struct rsp_env *env, const struct p
     if (UNLIKELY(r->told && p->bth.psn == r->told_psn))
         r->told = false;
     behind = psn_add(p->bth.psn, p->op->name ? request_span(p, r->p.pmtu) : 1);
-    if (LIKELY(is_expected(r, p) && !rsp_wrong_service(r, p, &v))) {
+    if (LIKELY(is_expected(r, p) && rsp_right_service(r, p))) {
         if (UNLIKELY(psn_diff(behind, r->seen_hi) > 0 || psn_diff(r->seen_hi, r->epsn_hi) < 0))
             r->seen_hi = behind;
-        accept(r, p, e);
+        accept(r, p, behind, e);
         return;
     }
     v = rsp_rx_check(r, env, p, now);
@@ -291,7 +291,7 @@ static void rc_rx(struct responder *r, const struct rsp_env *env, const struct p
         r->seen_hi = behind;
     switch (v.answer) {
     case ANS_EXECUTE:
-        accept(r, p, e);
+        accept(r, p, behind, e);
         break;
     case ANS_DUPLICATE:
         repeat(r, p, e);

@@ -173,6 +173,9 @@ void rsp_fail(struct responder *r, uint8_t syndrome);
 struct rsp_owed rsp_owed(const struct responder *r, bool ack);
 /* May the response `p` be sent now? */
 struct verdict rsp_tx_check(const struct responder *r, const struct pkt *p, ns_t now);
+/* Whether `p` is nothing unusual: a plain ACK of what is behind the last ACK and not behind what was seen, while no answer is due.
+ * No rule is broken then. For a validator; false at an endpoint. */
+bool rsp_tx_is_usual(const struct responder *r, const struct pkt *p);
 unsigned rsp_tx_check_all(const struct responder *r, const struct pkt *p, ns_t now, struct verdict *out, unsigned max);
 /* It was. When not certain this is what proves which requests arrived. */
 struct effects rsp_tx(struct responder *r, const struct pkt *p, ns_t now);

@@ -35,7 +35,7 @@ bool rsp_wrong_service(const struct responder *r, const struct pkt *p, struct ve
 {
     unsigned want = r->p.service, got = p->bth.opcode >> 5;
 
-    if (LIKELY(want == got && p->op->name && p->op->flags & OPF_REQUEST && (p->have & p->op->ext) == p->op->ext))
+    if (LIKELY(rsp_right_service(r, p)))
         return false;
     if (p->op->name && (want == SVC_UD) != (got == SVC_UD))
         return refuse(v, ANS_DROP, RULE_SVC_02, "service", want, got);

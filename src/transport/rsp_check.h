@@ -4,7 +4,12 @@
 
 #include "src/transport/responder.h"
 
-/* Not an opcode of this service, or no request: *v says FMT-03 or SVC-02, answer ANS_DROP. */
+/* Whether the packet is a request of this service. */
+static inline bool rsp_right_service(const struct responder *r, const struct pkt *p)
+{
+    return r->p.service == p->bth.opcode >> 5 && p->op->name && p->op->flags & OPF_REQUEST && (p->have & p->op->ext) == p->op->ext;
+}
+/* If it is not, *v says FMT-03 or SVC-02, answer ANS_DROP. */
 bool rsp_wrong_service(const struct responder *r, const struct pkt *p, struct verdict *v);
 /* The predicates behind the PSN: opcode sequence, opcode, resources, length, R_Key. v->answer becomes ANS_EXECUTE or what the first
  * failing one demands. */

@@ -307,6 +307,20 @@ static const re_rule re_rules[] = {breaks_service_of,    breaks_syndrome, breaks
                                    breaks_answer_first,  breaks_answer_order, breaks_form, breaks_answer_length, breaks_atomic, breaks_ack,
                                    breaks_nak,           breaks_msn,      breaks_re_format};
 
+bool rsp_tx_is_usual(const struct responder *r, const struct pkt *p)
+{
+    const struct bth *h = &p->bth;
+    uint32_t psn = h->psn, msn = p->aeth.msn;
+
+    if (UNLIKELY(h->opcode != OPCODE(SVC_RC, OP_ACKNOWLEDGE) || r->p.service != SVC_RC || h->tver | h->resv6 | h->resv7 | h->padcnt || p->payload_len ||
+                 !(p->have & H_AETH) || p->aeth.syndrome >> 5 != AETH_ACK || !(r->p.credits || p->aeth.syndrome == AETH_CREDIT_INVALID)))
+        return false;
+    if (UNLIKELY(r->p.certain || r->refused || r->res_next != r->res_tail || !r->acked || psn_diff(psn, r->ack_psn) <= 0 ||
+                 psn_diff(psn, r->epsn_hi) >= 0 || (r->res_tail != r->res_head && psn_diff(psn, r->res_end) < 0)))
+        return false;
+    return psn_diff(msn, r->ack_msn) >= 0 && (!r->counted || (psn_diff(msn, r->msn_lo) >= 0 && psn_diff(msn, r->msn_hi) <= 0));
+}
+
 unsigned rsp_tx_check_all(const struct responder *r, const struct pkt *p, ns_t now, struct verdict *out, unsigned max)
 {
     struct re_view t = {.r = r, .p = p, .flags = p->op->flags, .n = r->res_tail};
