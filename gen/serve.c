@@ -285,8 +285,8 @@ static void work_rping(struct serve *v, struct serve_session *s, ns_t now)
         session_fail(s, "%s", s->rping.why);
 }
 
-/* A session's turn. */
-static void work(struct serve *v, struct serve_session *s, ns_t now)
+/* A session's turn; `look`: at TCP, too. */
+static void work(struct serve *v, struct serve_session *s, bool look, ns_t now)
 {
     ns_t quiet = now - s->heard;
 
@@ -294,7 +294,7 @@ static void work(struct serve *v, struct serve_session *s, ns_t now)
         work_rping(v, s, now);
     else if (s->cm)
         hear_rdma(v, s, now);
-    else
+    else if (look)
         hear_tcp(v, s, now);
     word_silence(s, now);
     if (s->stage != SERVE_OVER && s->n_qps && !*s->why)
@@ -311,10 +311,15 @@ static void work(struct serve *v, struct serve_session *s, ns_t now)
 
 ns_t serve_poll(struct serve *v, ns_t now)
 {
-    accept_clients(v, now);
+    bool look = now >= v->look_at;
+
+    if (look)
+        accept_clients(v, now);
     sqp_poll(v, now);
     for (unsigned i = 0; i < SERVE_SESSIONS; i++)
         if (v->session[i].used)
-            work(v, &v->session[i], now);
+            work(v, &v->session[i], look, now);
+    if (look)
+        v->look_at = now + LOOK_BUSY;
     return now + (serve_active(v) ? LOOK_BUSY : LOOK_IDLE);
 }

@@ -71,6 +71,7 @@ struct serve_session {
     unsigned n_qps;
     bool answering;       /* WRITEs or SENDs are answered */
     bool done;            /* it came to a good end */
+    ns_t slowest;         /* longest time that it took for a word */
     ns_t heard, until;    /* last sign of life; SERVE_OVER: when to forget it */
     uint64_t progress, bytes; /* packets, bytes of payload that arrived */
     char why[120];        /* what went wrong */
@@ -82,6 +83,7 @@ struct serve {
     int listener, cq;
     size_t memory;        /* bytes in use */
     struct serve_session session[SERVE_SESSIONS];
+    ns_t look_at;         /* when TCP is looked at again: not each time that frames have come */
     uint64_t served, failed; /* sessions that are over */
     /* A session is over: told before it is forgotten. May be NULL. */
     void (*over)(void *user, const struct serve_session *s);

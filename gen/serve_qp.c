@@ -10,6 +10,7 @@
 #define READS      128                 /* READs and atomics served at a time: what perftest wants */
 #define GUESS_WAIT (100 * NS_PER_MS)   /* nothing came after the first message: it waits for an answer */
 #define GUESS_READ (1 * NS_PER_S)      /* nothing came after the keys: it waits for our WRITE, and does not READ */
+#define GUESS_SLOW 10                  /* times the longest that it took for a word, if that is more */
 #define WR_SENT    (UINT64_C(1) << 63) /* wr_ids: session, queue pair, slot */
 
 static uint64_t wr_id(const struct serve *v, const struct serve_session *s, const struct serve_qp *q, uint32_t slot)
@@ -221,9 +222,15 @@ static void find_kind(struct serve_session *s)
 }
 
 /* Whether a client that has told its keys waits for us. ib_write_bw and ib_read_bw have sent data when they tell them for the fourth time. */
-static bool waits_for_write(const struct serve_session *s, ns_t now)
+static bool waits_for_write(const struct serve *v, const struct serve_session *s, ns_t now)
 {
-    return s->kind == SERVE_WRITE && !s->answering && s->told == 4 && !s->progress && (s->mark.latency || now - s->told_at >= GUESS_READ);
+    ns_t guess = GUESS_SLOW * s->slowest;
+
+    if (s->kind != SERVE_WRITE || s->answering || s->told != 4 || s->progress)
+        return false;
+    if (guess > v->config.wait / 2)
+        guess = v->config.wait / 2;
+    return s->mark.latency || now - s->told_at >= (guess > GUESS_READ ? guess : GUESS_READ);
 }
 
 static void work_alone(struct serve *v, struct serve_session *s, struct serve_qp *q, ns_t now)
@@ -234,7 +241,7 @@ static void work_alone(struct serve *v, struct serve_session *s, struct serve_qp
             q->received++;
             answer(v, s, q, WR_RDMA_WRITE, write_size(v, s), now);
         }
-    } else if (waits_for_write(s, now)) {
+    } else if (waits_for_write(v, s, now)) {
         s->answering = true;
         answer(v, s, q, WR_RDMA_WRITE, write_size(v, s), now);
     } else if (s->kind == SERVE_SEND && !s->answering && s->told == 4 && q->received == 1 && now - q->arrived >= GUESS_WAIT) {

@@ -246,6 +246,8 @@ void word_take(struct serve *v, struct serve_session *s, const uint8_t *p, size_
                                       [SERVE_LINE] = PERFTEST_INT,
                                       [SERVE_MTU] = PERFTEST_MTU};
 
+    if (now - s->heard > s->slowest)
+        s->slowest = now - s->heard;
     s->heard = now;
     if (s->stage == SERVE_PINGPONG)
         return; /* "done", which tells nothing */

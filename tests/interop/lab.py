@@ -162,11 +162,12 @@ class Guest:
         self.log = lab.path(self.name + ".log")
         self.port = lab.path(self.name + ".agent")
         self.started = time.time()
+        # no_timer_check: where the emulation is slow, the kernel would conclude that the timer does not work, and panic.
         self.process = lab.popen([
             "qemu-system-x86_64", "-nodefaults", "-no-user-config", "-machine", "q35", "-accel", "tcg,thread=multi",
             "-cpu", "max,la57=off", "-m", "256", "-smp", "1", "-no-reboot", "-display", "none",
             "-kernel", lab.image + "/vmlinux", "-initrd", lab.image + "/initrd", "-append",
-            "console=ttyS0 quiet panic=-1 random.trust_cpu=on mitigations=off nokaslr tsc=reliable " + words,
+            "console=ttyS0 quiet panic=-1 random.trust_cpu=on mitigations=off nokaslr tsc=reliable no_timer_check " + words,
             "-netdev", wire,
             "-device", "virtio-net-pci,netdev=n0,romfile=,mac=" + self.mac,
             "-netdev", user, "-device", "virtio-net-pci,netdev=n1,romfile=",

@@ -234,12 +234,12 @@ Test(serve, more_clients_than_there_is_room_for_wait, .init = open_server, .fini
     int s[SERVE_SESSIONS + 4];
 
     for (unsigned i = 0; i < ARRAY_LEN(s); i++)
-        s[i] = dial(), turn();
+        s[i] = dial(), usleep(2000), turn();
     cr_assert_eq(serve_active(&server), SERVE_SESSIONS);
     for (unsigned i = 0; i < ARRAY_LEN(s); i++)
         close(s[i]);
-    for (unsigned i = 0; i < 50; i++)
-        turn();
+    for (unsigned i = 0; i < 5000 && server.failed < ARRAY_LEN(s); i++)
+        usleep(1000), turn();
     finish();
     cr_assert_eq(server.failed, ARRAY_LEN(s));
 }
