@@ -208,13 +208,14 @@ static void apply_known(struct conn_table *t, uint32_t flow, const struct conn_k
     f->have_psn = !k->any_psn;
     f->psn = k->psn[!end];
     f->params = k->params[!end];
-    if (k->pmtu)
-        f->pmtu = k->pmtu;
     if (k->upper)
         f->upper = k->upper;
     peer = flow_find(t, &reverse);
     if (peer != FLOW_NONE)
         join(t, flow, peer, k->how);
+    f->pmtu = k->pmtu; /* whatever an earlier connection of the same queue pairs had */
+    if (peer != FLOW_NONE)
+        t->flows[peer].pmtu = k->pmtu;
 }
 
 /* Whether end `end` of `k` is the destination of `f`. */

@@ -165,31 +165,55 @@ Test(judge_trace, a_pairing_by_psn_is_doubtful_where_another_queue_pair_waits_fo
     cr_expect_eq(VERDICT(two, TAP_REQUESTER, false, false, RULE_SEQ_01), V_INCONCLUSIVE);
 }
 
+/* The flow of a packet from end `from` to queue pair `qp`. */
+static uint32_t flow_to(struct conn_table *t, uint32_t qp, int from)
+{
+    static const uint8_t zero[64], addr[2][4] = {{50, 50, 50, 1}, {50, 50, 50, 2}};
+    struct frame f = {.data = zero, .caplen = 64, .len = 64, .linktype = LINK_ETHERNET};
+    struct pkt p = mk(OP_SEND_ONLY, 10, 8);
+
+    p.frame = &f;
+    p.data = zero;
+    p.have |= H_IP4;
+    p.addr_len = 4;
+    p.src = addr[from];
+    p.dst = addr[!from];
+    p.bth.dqpn = qp;
+    return conn_flow(t, &p);
+}
+
+Test(judge_trace, a_queue_pair_used_again_has_the_path_mtu_of_its_new_connection)
+{
+    struct conn_table *t = conn_table_new(8);
+    struct conn_known k = {.qpn = {0x11, 0x12}, .pmtu = 2048, .how = PAIR_CM};
+    uint32_t flow[2];
+
+    for (int i = 0; i < 2; i++)
+        gid_from_ipv4(k.addr[i].b, 0x32323201 + (uint32_t)i);
+    conn_learn(t, &k);
+    for (int i = 0; i < 2; i++)
+        flow[i] = flow_to(t, i ? 0x11 : 0x12, i);
+    for (int i = 0; i < 2; i++)
+        cr_expect_eq(conn_flow_at(t, flow[i])->pmtu, 2048);
+    k.pmtu = 256;
+    k.psn[0] = k.psn[1] = 77;
+    conn_learn(t, &k);
+    for (int i = 0; i < 2; i++)
+        cr_expect_eq(conn_flow_at(t, flow[i])->pmtu, 256);
+    conn_table_free(t);
+}
+
 Test(judge_trace, a_flow_whose_peer_cm_knows_is_not_paired_with_another)
 {
     struct conn_table *t = conn_table_new(8);
     struct conn_known k = {.qpn = {0x11, 0x12}, .how = PAIR_CM, .any_psn = true};
-    static const uint8_t zero[64];
-    struct frame f = {.data = zero, .caplen = 64, .len = 64, .linktype = LINK_ETHERNET};
-    struct pkt p = mk(OP_SEND_ONLY, 10, 8);
-    uint8_t src[4] = {50, 50, 50, 1}, dst[4] = {50, 50, 50, 2};
     uint32_t request, response;
 
     for (int i = 0; i < 2; i++)
         gid_from_ipv4(k.addr[i].b, 0x32323201 + (uint32_t)i);
     conn_learn(t, &k);
-    p.frame = &f;
-    p.data = zero;
-    p.have |= H_IP4;
-    p.addr_len = 4;
-    p.src = src;
-    p.dst = dst;
-    p.bth.dqpn = 0x12;
-    request = conn_flow(t, &p);
-    p.src = dst;
-    p.dst = src;
-    p.bth.dqpn = 0x99;
-    response = conn_flow(t, &p);
+    request = flow_to(t, 0x12, 0);
+    response = flow_to(t, 0x99, 1);
     conn_pair_by_psn(t, response, 10);
     cr_expect_eq(conn_flow_at(t, request)->peer, FLOW_NONE);
     conn_table_free(t);
