@@ -133,6 +133,132 @@ static void judge_tap(const struct options *opt, const struct play *p, unsigned 
     trace_free(&t);
 }
 
+/* Judge a capture as `o` says, and, with a tap named there, as taken anywhere. */
+static void judge_capture(const struct options *opt, const struct play *p, const struct trace *t, struct judge_opts o, const char *how, struct totals *n)
+{
+    char path[300];
+
+    o.complete = true;
+    for (unsigned unknown = 0; unknown < 2; unknown++) {
+        judge_one(p, t, &o, how, n);
+        for (unsigned i = 0; i < JUDGE_TAPS; i++)
+            o.tap[i] = TAP_UNKNOWN;
+    }
+    if (!opt->dir)
+        return;
+    snprintf(path, sizeof path, "%s/more.pcapng", opt->dir);
+    if (!trace_write(t, path))
+        exit(2);
+}
+
+/* Where CM does not tell the ends apart, and both send requests, the requester may be either. */
+static void forget_taps(struct judge_opts *o, bool either)
+{
+    for (unsigned i = 0; i < JUDGE_TAPS && either; i++)
+        o->tap[i] = TAP_UNKNOWN;
+}
+
+/* One tap, which has missed connection management. */
+static void judge_without_cm(const struct options *opt, const struct play *p, struct prng *r, struct totals *n)
+{
+    enum tap_place place = (enum tap_place)prng_below(r, TAP_PLACES);
+    struct judge_opts o = play_judge_opts(p, place);
+    struct trace t = {0};
+
+    trace_copy(&t, &p->tap[place]);
+    trace_drop_cm(&t);
+    forget_taps(&o, p->traffic.bidirectional);
+    judge_capture(opt, p, &t, o, "without CM --complete", n);
+    trace_free(&t);
+}
+
+/* The three taps as interfaces of one capture. */
+static void judge_all_taps(const struct options *opt, const struct play *p, struct totals *n)
+{
+    const struct trace *const in[TAP_PLACES] = {&p->tap[0], &p->tap[1], &p->tap[2]};
+    struct judge_opts o = play_judge_opts(p, TAP_AT_REQUESTER);
+    struct store store = {0};
+    struct trace t;
+
+    trace_merge(&t, &store, in, TAP_PLACES, true);
+    for (unsigned i = 0; i < TAP_PLACES; i++)
+        o.tap[i] = play_judge_opts(p, (enum tap_place)i).tap[0];
+    forget_taps(&o, p->traffic.bidirectional && !p->traffic.use_cm);
+    judge_capture(opt, p, &t, o, "three taps --complete", n);
+    trace_free(&t);
+    free(store.b);
+}
+
+/* What the judge is to know of a capture of two conversations. */
+static struct judge_opts opts_of_both(const struct play *p, const struct play *q, enum tap_place place)
+{
+    struct judge_opts o = play_judge_opts(p, place), o2 = play_judge_opts(q, place);
+
+    if (q->rxe)
+        o.profile = PROFILE_RXE;
+    if (o.ack_timeout != o2.ack_timeout)
+        o.ack_timeout = -1;
+    if (o.retry_cnt != o2.retry_cnt)
+        o.retry_cnt = -1;
+    forget_taps(&o, (p->traffic.bidirectional && !p->traffic.use_cm) || (q->traffic.bidirectional && !q->traffic.use_cm));
+    return o;
+}
+
+/* Another conversation of the same hosts: at the same time, or (`later`) behind the first one with the same queue pair numbers, which
+ * only CM can tell. */
+static void judge_two(const struct options *opt, struct play *p, bool later, struct prng *r, struct totals *n)
+{
+    enum tap_place place = (enum tap_place)prng_below(r, TAP_PLACES);
+    const struct trace *in[2] = {&p->tap[place]};
+    struct play *q = malloc(sizeof *q);
+    struct store store = {0};
+    struct trace t;
+
+    if (!q)
+        exit(2);
+    play_random(q, p->sim.seed + 1);
+    for (unsigned h = 0; h < NET_HOSTS && !later; h++)
+        q->sim.ep[h].policies.qpn_arg += 0x1000;
+    if (!play_run(q))
+        exit(2);
+    in[1] = &q->tap[place];
+    p->corrupts |= q->corrupts;
+    p->truncates |= q->truncates;
+    if (in[0]->linktype == in[1]->linktype && in[0]->n && (!later || (p->traffic.use_cm && q->traffic.use_cm))) {
+        trace_delay(&q->tap[place], later ? in[0]->shot[in[0]->n - 1].ts + 1000 + prng_below(r, NS_PER_S) : 0);
+        trace_merge(&t, &store, in, 2, false);
+        judge_capture(opt, p, &t, opts_of_both(p, q, place), later ? "another one later --complete" : "another one beside it --complete", n);
+        trace_free(&t);
+    }
+    free(store.b);
+    play_free(q);
+    free(q);
+}
+
+/* Of ten conversations four are captured in one more way. */
+static void judge_more(const struct options *opt, struct play *p, struct totals *n)
+{
+    struct prng r;
+
+    prng_seed(&r, p->sim.seed * 13 + 7);
+    switch (prng_below(&r, 10)) {
+    case 0:
+        judge_without_cm(opt, p, &r, n);
+        break;
+    case 1:
+        judge_all_taps(opt, p, n);
+        break;
+    case 2:
+        judge_two(opt, p, false, &r, n);
+        break;
+    case 3:
+        judge_two(opt, p, true, &r, n);
+        break;
+    default:
+        break;
+    }
+}
+
 static void converse(const struct options *opt, uint64_t seed, struct totals *n)
 {
     struct play *p = malloc(sizeof *p);
@@ -156,6 +282,7 @@ static void converse(const struct options *opt, uint64_t seed, struct totals *n)
         printf("%s\n", p->about);
     for (unsigned place = 0; place < TAP_PLACES; place++)
         judge_tap(opt, p, place, &r, n);
+    judge_more(opt, p, n);
     play_free(p);
     free(p);
 }

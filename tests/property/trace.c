@@ -43,7 +43,7 @@ static void trace_fit(struct trace *t, size_t n)
 void trace_add(struct trace *t, const uint8_t *data, uint32_t len, ns_t ts)
 {
     trace_fit(t, t->n + 1);
-    t->shot[t->n++] = (struct shot){ts, store_put(t->store, data, len), len};
+    t->shot[t->n++] = (struct shot){.ts = ts, .off = store_put(t->store, data, len), .len = len};
 }
 
 void trace_copy(struct trace *to, const struct trace *from)
@@ -212,6 +212,44 @@ void trace_mutate(struct trace *t, enum mutation m, struct prng *r)
     }
 }
 
+void trace_drop_cm(struct trace *t)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < t->n; i++) {
+        struct frame f;
+        struct pkt p;
+        frame_decode(&p, &f, trace_data(t, i), t->shot[i].len, t->linktype);
+        if (!(p.have & H_BTH) || p.bth.dqpn != 1)
+            t->shot[n++] = t->shot[i];
+    }
+    t->n = n;
+}
+
+void trace_delay(struct trace *t, ns_t by)
+{
+    for (size_t i = 0; i < t->n; i++)
+        t->shot[i].ts += by;
+}
+
+void trace_merge(struct trace *t, struct store *store, const struct trace *const in[], unsigned n, bool taps)
+{
+    size_t at[TAP_PLACES] = {0};
+
+    *t = (struct trace){.store = store, .linktype = in[0]->linktype};
+    for (;;) {
+        unsigned next = n;
+        for (unsigned i = 0; i < n; i++)
+            if (at[i] < in[i]->n && (next == n || in[i]->shot[at[i]].ts < in[next]->shot[at[next]].ts))
+                next = i;
+        if (next == n)
+            return;
+        const struct shot *s = &in[next]->shot[at[next]];
+        trace_add(t, trace_data(in[next], at[next]++), s->len, s->ts);
+        t->shot[t->n - 1].iface = taps ? next : 0;
+    }
+}
+
 /* --- XRC ------------------------------------------------------------------------------------------------------------------------ */
 
 /* One frame; RoCEv2 over Ethernet with IPv4 or IPv6. */
@@ -259,7 +297,7 @@ static struct frame frame_of(const struct trace *t, size_t i)
     const struct shot *s = &t->shot[i];
 
     return (struct frame){.ts = TAP_EPOCH + s->ts, .data = trace_data(t, i), .caplen = t->snap ? min_u32(t->snap, s->len) : s->len, .len = s->len, .number = i + 1,
-                          .linktype = t->linktype, .has_ts = true};
+                          .linktype = t->linktype, .has_ts = true, .iface = s->iface};
 }
 
 static void judge_frame(struct judge *j, const struct frame *f)

@@ -11,11 +11,12 @@ struct store {
     size_t n, cap;
 };
 
-/* A frame: `len` bytes at offset `off` of the store. */
+/* A frame: `len` bytes at offset `off` of the store, seen at interface `iface`. */
 struct shot {
     ns_t ts;
     size_t off;
     uint32_t len;
+    uint32_t iface;
 };
 
 struct trace {
@@ -52,6 +53,13 @@ const char *mutation_str(enum mutation m);
 /* Whether the capture still lacks no frame between its first and its last, and tells their order: what --complete says. */
 bool mutation_is_complete(enum mutation m);
 void trace_mutate(struct trace *t, enum mutation m, struct prng *r);
+/* Connection management was not captured. */
+void trace_drop_cm(struct trace *t);
+/* The frames of `n` captures of one link type as one, in the order of time, captures later in the list behind those of the same time;
+ * their bytes are put into `store`. `taps`: each is an interface of its own. */
+void trace_merge(struct trace *t, struct store *store, const struct trace *const in[], unsigned n, bool taps);
+/* Let all of it happen `by` ns later. */
+void trace_delay(struct trace *t, ns_t by);
 /* Make RC packets XRC packets: opcodes, and an XRCETH in requests. False if a frame does not fit. */
 bool trace_to_xrc(struct trace *t);
 
