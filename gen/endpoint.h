@@ -47,6 +47,7 @@ struct ep_config {
     const enum rule *faults;  /* rules to break; copied */
     unsigned n_faults;
     uint64_t seed;
+    uint8_t timeout;          /* local ACK timeout code of all queue pairs; 0: what each is told, see struct ep_peer */
     uint32_t max_qp;          /* 0: 65536 */
     uint32_t max_mr;          /* regions and windows, 0: 4096 */
 };

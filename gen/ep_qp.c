@@ -405,7 +405,7 @@ int ep_qp_to_rtr(struct endpoint *ep, int qp, const struct ep_peer *peer, ns_t n
 int ep_qp_to_rts(struct endpoint *ep, int qp, const struct ep_peer *peer, ns_t now)
 {
     const struct ep_qp *q = qp_of(ep, qp);
-    struct qp_attr a = {.sq_psn = peer->sq_psn, .timeout = peer->timeout, .retry_cnt = peer->retry_cnt, .rnr_retry = peer->rnr_retry,
+    struct qp_attr a = {.sq_psn = peer->sq_psn, .timeout = ep->cfg.timeout ? ep->cfg.timeout : peer->timeout, .retry_cnt = peer->retry_cnt, .rnr_retry = peer->rnr_retry,
                         .max_rd_atomic = peer->max_rd_atomic};
 
     if (!q)

@@ -173,7 +173,8 @@ static bool path_of(void *user, const uint8_t gid[16], struct av *av)
 static int open_endpoint(struct live *l, const struct live_config *c, struct live_error *err)
 {
     uint64_t seed = c->seed ? c->seed : (uint64_t)clock_now(CLOCK_REALTIME) ^ (uint64_t)getpid() << 40;
-    struct ep_config e = {.mtu = l->mtu, .profile = c->profile, .policies = c->policies, .seed = seed, .faults = c->faults, .n_faults = c->n_faults};
+    struct ep_config e = {.mtu = l->mtu, .profile = c->profile, .policies = c->policies, .seed = seed, .timeout = c->ack_timeout,
+                          .faults = c->faults, .n_faults = c->n_faults};
     struct cm_agent_config a = {
         .path = path_of, .seed = seed + 1, .max_conns = MAX_CONNS, .request = on_request, .event = on_event};
 

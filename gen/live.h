@@ -30,6 +30,7 @@ struct live_config {
     uint16_t mtu;        /* path MTU in bytes; 0: the largest that the interface allows */
     uint8_t tclass;      /* of management datagrams */
     uint8_t profile;     /* enum ep_profile */
+    uint8_t ack_timeout; /* local ACK timeout code; 0: the default, or what RDMA-CM agrees on */
     uint64_t seed;       /* 0: from the clock */
     struct policies policies;
     const enum rule *faults; /* rules that the endpoint breaks on purpose, n_faults of them */

@@ -59,6 +59,7 @@ static const struct opt_def defs[] = {
     {KEY_JSON, "json", "[=FILE]", "the result as JSON"},
     {KEY_QUIET, "quiet", NULL, "show nothing but errors"},
     {KEY_TIMEOUT, "timeout", "SECONDS", "longest time without progress (10)"},
+    LIVE_ACK_OPT,
     LIVE_OPTS,
     {'h', "help", NULL, "show this help"},
     {0, NULL, NULL, NULL},

@@ -36,6 +36,7 @@ static const struct opt_def defs[] = {
     {'q', "quiet", NULL, "show nothing but errors"},
     {'6', "ipv6", NULL, "server: use the interface's IPv6 address"},
     {KEY_TIMEOUT, "timeout", "SECONDS", "longest time between two messages (10)"},
+    LIVE_ACK_OPT,
     LIVE_PSN_OPT,
     LIVE_OPTS,
     {'h', "help", NULL, "show this help"},

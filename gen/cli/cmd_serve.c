@@ -30,6 +30,7 @@ static const struct opt_def defs[] = {
     {'6', "ipv6", NULL, "use the interface's IPv6 address"},
     {KEY_QUIET, "quiet", NULL, "show nothing but errors"},
     {KEY_TIMEOUT, "timeout", "SECONDS", "longest silence of a client (10)"},
+    LIVE_ACK_OPT,
     LIVE_OPTS,
     {'h', "help", NULL, "show this help"},
     {0, NULL, NULL, NULL},

@@ -162,6 +162,10 @@ int live_option(struct live_config *c, int key, const char *arg, bool *mine)
         r = live_number("--psn", arg, 0, 0xffffff, &c->policies.psn_arg);
         c->policies.psn = &number_fixed;
         break;
+    case LIVE_ACK_TIMEOUT:
+        r = live_number("--ack-timeout", arg, 1, 31, &v);
+        c->ack_timeout = (uint8_t)v;
+        break;
     case LIVE_SEED:
         r = live_number("--seed", arg, 1, UINT64_MAX, &c->seed);
         break;

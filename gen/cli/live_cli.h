@@ -19,11 +19,15 @@ enum {
     LIVE_NET,
     LIVE_FAULT,
     LIVE_PSN,
+    LIVE_ACK_TIMEOUT,
     LIVE_KEYS,
 };
 
 /* Row for commands whose queue pairs may be told where to begin. */
 #define LIVE_PSN_OPT {LIVE_PSN, "psn", "N", "first PSN of this side's queue pairs (random)"}
+
+/* Row for commands whose queue pairs wait for a peer that may be slow. */
+#define LIVE_ACK_OPT {LIVE_ACK_TIMEOUT, "ack-timeout", "EXP", "wait 4.096 us times 2 to the EXP for an ACK (14; by RDMA-CM: as agreed)"}
 
 /* Rows for a command's option table. */
 #define LIVE_OPTS                                                                                                      \
@@ -44,7 +48,7 @@ enum {
         'w', "write", "FILE", "record all frames; pcapng, or pcap if FILE ends in .pcap"                               \
     }
 
-/* Take an option: 0, or the exit status after a message. *mine: whether it was LIVE_PSN_OPT or one of LIVE_OPTS. */
+/* Take an option: 0, or the exit status after a message. *mine: whether it was LIVE_PSN_OPT, LIVE_ACK_OPT or one of LIVE_OPTS. */
 int live_option(struct live_config *c, int key, const char *arg, bool *mine);
 /* Parse a number within bounds: 0, or the exit status after a message that names the option. */
 int live_number(const char *option, const char *arg, uint64_t min, uint64_t max, uint64_t *v);

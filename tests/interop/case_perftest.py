@@ -27,7 +27,7 @@ def client(lab, guest, port, index, op, tool, size=65536, family="4", qps=1, kin
     peer = guest.start(command)
     guest.listening(tool if cm else "tcp:18515")
     us = Rdmagen(lab, guest, name, op, guest.ip if family == "4" else guest.ip6, "-s", str(size), "-n", str(N), "-q", str(qps), "-c", kind,
-                 "-m", str(mtu), *(["-R"] if cm else ["--tcp", "127.0.0.1", "-p", str(port)]), "-V", "--profile", "rxe", "--json=" + lab.path(name + ".json"), *more,
+                 "-m", str(mtu), "--ack-timeout", "19", *(["-R"] if cm else ["--tcp", "127.0.0.1", "-p", str(port)]), "-V", "--profile", "rxe", "--json=" + lab.path(name + ".json"), *more,
                  mtu=1500 if mtu <= 1024 else 4200)
     out = us.wait()
     status, seen = peer.wait()

@@ -7,7 +7,7 @@ from case_rdmagen import OWN, OWN6, Rdmagen, behind_wire, wrapped
 from frames import ACK, BTH, OURS, PAYLOAD, SEND, SEND_MIDDLE, THEIRS, UC_SEND_MIDDLE, Silence, opcode, with_icrc
 
 FILL = 500  # messages each way
-PATIENT = ("--profile", "rxe")  # retries without end: seven of them are over in half a second, for which a busy machine may well stop
+PATIENT = ("--ack-timeout", "19")  # 2 s: with 67 ms, seven retries are over in half a second, for which a busy machine may well stop
 
 
 def free_port():
@@ -147,7 +147,7 @@ def case_pingpong_peer_is_not_ready(lab, wire, *at):
     for timer, wait in ((14, 0.001), (0, 0.655)):
         wire.hook = hook = NotReady(wire, 50, timer)
         try:
-            us, out, seen = client(lab, wire, *at, "RC", 100, count=100)
+            us, out, seen = client(lab, wire, *at, "RC", 100, ours=("--profile", "rxe"), count=100)
         finally:
             wire.hook = None
         assert hook.seen >= 101 and us.decoded(None).count("RNR NAK") == 1, out + us.decoded()

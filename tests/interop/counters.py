@@ -57,7 +57,7 @@ class Seen:
             "rcvd_seq_err": range(0, self.seq_in + 1),
             "send_rnr_err": range(self.rnr_out, self.rnr_out + max(0, self.lost_out) + 1),
             "rcvd_rnr_err": range(max(0, self.rnr_in - LATE), self.rnr_in + 1),
-            "duplicate_request": range(0, self.again_in + moved + 1),
+            "duplicate_request": range(0, 2 * self.again_in + moved + LATE + 1),  # a READ of what is missing is not the same packet again
             "completer_retry_err": range(0, self.again_out + moved + LATE + 1),
         }
 

@@ -440,3 +440,22 @@ Test(endpoint, uc_receive_without_right_to_its_memory_fails_the_queue_pair)
     cr_expect_eq(ep_qp(p->ep[1], p->qp[1])->state, QPS_ERR);
     pair_free(p);
 }
+
+Test(endpoint, an_ack_timeout_of_its_own_is_that_of_all_queue_pairs)
+{
+    for (uint8_t own = 0; own <= 17; own += 17) {
+        struct ep_config c = {.addr = {.encap = ENCAP_ROCEV2}, .seed = 1, .timeout = own};
+        struct endpoint *ep = ep_new(&c);
+        struct ep_qp_init init = {.type = QPT_RC, .srq = EP_NO_SRQ};
+        struct ep_peer peer = ep_peer_default();
+        int qp;
+
+        init.pd = ep_pd_alloc(ep);
+        init.send_cq = init.recv_cq = ep_cq_create(ep, 16);
+        qp = ep_qp_create(ep, &init);
+        peer.qpn = 5;
+        cr_assert_eq(ep_qp_connect(ep, qp, &peer, 0), 0);
+        cr_assert_eq(ep_qp(ep, qp)->attr.timeout, own ? own : 14);
+        ep_free(ep);
+    }
+}
