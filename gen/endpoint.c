@@ -73,7 +73,7 @@ struct endpoint *ep_new(const struct ep_config *config)
         ep_free(ep);
         return NULL;
     }
-    ep->tx_qp = -1;
+    ep->sent.qp = -1;
     return ep;
 }
 
@@ -145,14 +145,9 @@ void *ep_qp_user(const struct endpoint *ep, int qp)
     return q ? q->user : NULL;
 }
 
-int ep_tx_qp(const struct endpoint *ep)
+struct ep_sent ep_tx_last(const struct endpoint *ep)
 {
-    return ep->tx_qp;
-}
-
-bool ep_tx_was_repeat(const struct endpoint *ep)
-{
-    return ep->tx_repeat;
+    return ep->sent;
 }
 
 uint16_t ep_linktype(const struct endpoint *ep)

@@ -209,9 +209,15 @@ bool ep_event(struct endpoint *ep, struct ep_event *event);
 bool ep_rx(struct endpoint *ep, const uint8_t *frame, uint32_t len, ns_t now);
 /* The next frame due, at most `cap` bytes at `buf`: its length; 0: nothing is due now; -ENOSPC. */
 int ep_tx(struct endpoint *ep, uint8_t *buf, uint32_t cap, ns_t now);
-/* Queue pair (handle) that the last frame of ep_tx() came from, and whether it was a request sent again. */
-int ep_tx_qp(const struct endpoint *ep);
-bool ep_tx_was_repeat(const struct endpoint *ep);
+/* What the last frame of ep_tx() was. */
+struct ep_sent {
+    int qp;         /* handle of the queue pair */
+    bool request;   /* not a response */
+    bool repeat;    /* request: sent again */
+    uint64_t wr_id; /* request: of its work request */
+    uint32_t psn;   /* request */
+};
+struct ep_sent ep_tx_last(const struct endpoint *ep);
 /* When ep_expire() wants to be called; NS_NEVER: no timer runs. Never later than needed, perhaps earlier. */
 ns_t ep_next_expiry(struct endpoint *ep);
 void ep_expire(struct endpoint *ep, ns_t now);

@@ -150,8 +150,7 @@ struct endpoint {
     uint64_t fault_met[RULE_COUNT / 64 + 1];   /* committed */
 
     struct verdict refused;
-    int tx_qp;
-    bool tx_repeat;
+    struct ep_sent sent;
     struct pkt rx;        /* packet being received */
     struct pkt tx;        /* packet being built */
 };

@@ -35,7 +35,7 @@ static void count_response(struct ep_qp *q, const struct rsp_owed *o)
 {
     struct ep_stats *a = &q->st, *b = &q->ep->st;
 
-    q->ep->tx_repeat = false;
+    q->ep->sent.request = false;
     switch (o->kind) {
     case OWED_ACK:
         a->acks_sent++;

@@ -59,7 +59,7 @@ int ep_tx(struct endpoint *ep, uint8_t *buf, uint32_t cap, ns_t now)
         if (n)
             ep_ready(q);
         if (n > 0) {
-            ep->tx_qp = q->handle;
+            ep->sent.qp = q->handle;
             ep_count_tx(q, (uint32_t)n);
         } else if (!n) {
             ep_timer(q, ep_qp_deadline(q));

@@ -236,9 +236,9 @@ static bool copy_payload(struct ep_qp *q, uint32_t n, uint32_t skip, uint8_t *to
     return sge_copy(q->ep, q->pd, &q->ssge[(size_t)slot * q->max_ssge], w->num_sge, skip, to, len, false);
 }
 
-static void count_request(struct ep_qp *q, const struct pkt *p, bool repeat)
+static void count_request(struct ep_qp *q, uint32_t n, const struct pkt *p, bool repeat)
 {
-    q->ep->tx_repeat = repeat;
+    q->ep->sent = (struct ep_sent){.request = true, .repeat = repeat, .wr_id = swqe_of(q, n)->wr_id, .psn = p->bth.psn};
     if (repeat) {
         q->st.retransmitted++;
         q->ep->st.retransmitted++;
@@ -326,7 +326,7 @@ static int send_packet(struct ep_qp *q, uint32_t n, uint32_t off, uint8_t *buf, 
     build_end(&out, path, p, p->payload_len, &tweak);
     ep->ip_id++;
     req_tx(r, UNLIKELY(ep->n_fault) ? &honest : p, now);
-    count_request(q, p, repeat);
+    count_request(q, n, p, repeat);
     ep_send_done(q, first, r->msg_head - first, now);
     if (q->pol.pace != &pace_none)
         q->ps.next_send = q->pol.pace->sent(&q->ps, out.len, now, q->pol.pace_arg);

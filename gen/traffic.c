@@ -18,6 +18,7 @@ struct slot {
     uint64_t expect; /* atomics: value to be found */
     uint32_t len;
     uint8_t op; /* enum traffic_op */
+    struct ledger_row row;
 };
 
 /* A message that the other side has yet to receive. */
@@ -31,6 +32,7 @@ struct flow {
     struct sim_conn *c;
     unsigned host;          /* that posts */
     uint64_t posted, done;
+    uint64_t told;          /* of the posted ones: in the ledger */
     uint64_t counter[2];    /* atomics posted: FETCH & ADD, COMPARE & SWAP */
     struct prng prng;
     struct slot *slots;     /* tx_depth of them: message k in k % tx_depth */
@@ -281,6 +283,19 @@ static void fill_slot(struct traffic *t, struct flow *f, uint64_t k, struct slot
     }
 }
 
+static uint32_t qpn_of(const struct traffic *t, const struct flow *f, unsigned host)
+{
+    return ep_qp(t->s->ep[host], f->c->qp[host])->qpn;
+}
+
+/* A new row of the ledger. */
+static struct ledger_row row_of(const struct traffic *t, const struct flow *f, const struct slot *s, const struct send_wr *wr)
+{
+    return (struct ledger_row){.conn = f->c->number, .host = f->host, .qpn = qpn_of(t, f, f->host), .remote_qpn = qpn_of(t, f, f->host ^ 1),
+                               .number = wr->wr_id, .va = wr->remote_addr, .rkey = wr->rkey, .imm = wr->imm_data, .bytes = s->len,
+                               .opcode = wr->opcode, .status = LEDGER_OPEN, .posted = s->posted, .sent = NS_NEVER, .completed = NS_NEVER};
+}
+
 static bool post_one(struct traffic *t, struct flow *f, ns_t now)
 {
     uint64_t k = f->posted;
@@ -307,6 +322,7 @@ static bool post_one(struct traffic *t, struct flow *f, ns_t now)
     }
     if (ep_post_send(t->s->ep[f->host], f->c->qp[f->host], &wr, now) < 0)
         return false;
+    s->row = row_of(t, f, s, &wr);
     if (s->op == TRAFFIC_SEND || wr.opcode == WR_RDMA_WRITE_WITH_IMM)
         f->await_tail++;
     if (!t->r.posted++)
@@ -354,8 +370,22 @@ static void message_done(struct traffic *t, struct flow *f, uint64_t k, ns_t whe
     t->r.lat_sum += (unsigned __int128)lat;
 }
 
+/* Requests up to number `k` are over: only the last of them may have a completion, and one that says of the others that they succeeded. */
+static void tell(struct traffic *t, struct flow *f, uint64_t k, const struct wc *wc)
+{
+    for (; t->c.ledger && f->told <= k && f->told < f->posted; f->told++) {
+        struct ledger_row *r = &f->slots[f->told % t->c.tx_depth].row;
+        if (wc)
+            r->status = f->told == k ? wc->status : WC_SUCCESS;
+        if (wc && f->told == k)
+            r->completed = wc->when;
+        ledger_put(t->c.ledger, r);
+    }
+}
+
 static void send_completed(struct traffic *t, struct flow *f, const struct wc *wc)
 {
+    tell(t, f, wc->wr_id, wc);
     if (wc->status != WC_SUCCESS) {
         if (!t->r.failed++)
             t->r.first_error = wc->status;
@@ -503,9 +533,31 @@ static ns_t traffic_step(void *user, ns_t now)
     return !done && t->drain > now ? t->drain : NS_NEVER;
 }
 
+/* A frame of `host` leaves: which work request it belongs to. */
+static void on_sent(void *user, unsigned host, const uint8_t *data, uint32_t len, ns_t now)
+{
+    struct traffic *t = user;
+    struct ep_sent sent = ep_tx_last(t->s->ep[host]);
+
+    (void)data;
+    (void)len;
+    for (unsigned i = 0; i < t->n_flows && sent.request; i++) {
+        struct flow *f = &t->flows[i];
+        struct ledger_row *r = &f->slots[sent.wr_id % t->c.tx_depth].row;
+        if (f->host != host || f->c->qp[host] != sent.qp)
+            continue;
+        r->packets++;
+        r->again += sent.repeat;
+        if (r->sent == NS_NEVER) {
+            r->sent = now;
+            r->psn = sent.psn;
+        }
+    }
+}
+
 struct sim_app traffic_app(struct traffic *t)
 {
-    return (struct sim_app){.run = traffic_step, .user = t};
+    return (struct sim_app){.run = traffic_step, .sent = t->c.ledger ? on_sent : NULL, .user = t};
 }
 
 bool traffic_done(const struct traffic *t)
@@ -526,14 +578,13 @@ void traffic_run(struct traffic *t, void (*tick)(void *user), void *user)
 {
     ns_t limit = t->c.time_limit ? t->c.time_limit : NS_NEVER;
 
-    for (uint32_t n = 0; !t->all_done; n++) {
-        if (!sim_step(t->s, limit)) {
-            t->r.gave_up = !t->all_done;
-            return;
-        }
+    for (uint32_t n = 0; !t->all_done && !t->r.gave_up; n++) {
+        t->r.gave_up = !sim_step(t->s, limit) && !t->all_done;
         if (tick && (n & 0xffff) == 0)
             tick(user);
     }
+    for (unsigned i = 0; i < t->n_flows; i++)
+        tell(t, &t->flows[i], UINT64_MAX, NULL);
 }
 
 const struct traffic_result *traffic_result(const struct traffic *t)

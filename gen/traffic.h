@@ -2,6 +2,7 @@
 #ifndef RDMATRACE_TRAFFIC_H
 #define RDMATRACE_TRAFFIC_H
 
+#include "gen/ledger.h"
 #include "gen/sim.h"
 
 enum traffic_op { TRAFFIC_WRITE, TRAFFIC_SEND, TRAFFIC_READ, TRAFFIC_CAS, TRAFFIC_FAA, TRAFFIC_MIXED, TRAFFIC_OPS };
@@ -30,6 +31,7 @@ struct traffic_config {
     struct sim_conn_config conn; /* for all connections; PSNs, QPNs and queue depths are filled in */
     bool psn_given;      /* conn.psn is used as it is */
     ns_t time_limit;     /* give up at this time; 0: never */
+    struct ledger *ledger; /* gets a row for each work request, when it is over; NULL: none */
 };
 
 struct traffic_result {

@@ -127,6 +127,11 @@ class Message:
         self.begun, self.ended, self.got, self.again, self.error, self.rnr = p.op in FIRST | ONLY or p.op >= READ, False, 0, 0, None, 0
         self.va = self.rkey = self.imm = self.invalidated = None
         self.announced, self.answered = False, p.op == READ or p.op in ATOMICS
+        self.held = None     # what would have completed it, had the answer to one before it not been missing: time and frame
+        self.missed = False  # asked for again although its answer had been passed over
+        self.asked = self.last_ts = 0  # responses seen, and the time, when it was sent last
+
+    whole = property(lambda m: bool(m.done or m.held))  # its own answer or acknowledgement was seen
 
 
 class Going:
@@ -141,19 +146,20 @@ class Going:
         self.passed_over = False  # the latest ACK names a READ or atomic that has no answer
         self.back = False    # something is being sent again, up to where it was
         self.told = []       # all sequence and RNR NAKs: PSN and time
+        self.responses = self.latest = self.proving = self.went_back = 0  # responses so far, up to which the latest goes; how many there were when as much was shown as ever, and when it went back last
 
     def reason(self, psn, message):
-        answered = not message or not message.answered or message.done
+        answered = not message or not message.answered or message.whole
         first = psn == self.proved  # the first that is not acknowledged: what was asked for may have been acknowledged since
         if self.rnr and (psn <= self.rnr[0] or first):
             return "rnr"
         if first and any(psn > n for n in self.naks):
             return "nak"
-        if first and self.passed_over:
+        if first and self.passed_over and self.responses > self.went_back:
             return "implied"
         if psn in self.naks or (not answered and any(psn < n for n in self.unsent)):
             return "nak"
-        if not answered and self.proved is not None and psn < self.proved:
+        if not answered and self.proved is not None and ((self.proving > message.asked and psn < self.proved) or (self.responses > message.asked and psn < self.latest)):
             return "implied"
         return "silence"
 
@@ -197,7 +203,7 @@ class Stream:
             return False
         g, m = self.going, self.find(psn)
         asked = any(n <= psn and ts >= before.ts for n, ts in g.told) or (g.back and psn == g.cursor)
-        if m and m.answered and not m.done and g.proved is not None and g.proved > psn and g.proved_at >= before.ts:
+        if m and m.answered and not m.whole and g.proved is not None and g.proved > psn and g.proved_at >= before.ts:
             asked = True
         return p.has_id or (p.ts - before.ts < 10**6 and not asked)
 
@@ -205,6 +211,7 @@ class Stream:
         """A request packet that was seen before comes again, behind what was sent last."""
         g, why = self.going, self.going.reason(psn, old)
         self.implied += why == "implied"
+        g.went_back = g.responses
         if why != "silence":
             g.run = 0
             return
@@ -257,7 +264,7 @@ class Stream:
         if copy:
             self.duplicates += 1
             if old:
-                old.last_frame = p.frame
+                old.last_frame, old.last_ts = p.frame, p.ts
             return
         g.back = (g.back or (bool(again) and psn < g.cursor)) and self.next is not None and psn + self.span(p) < self.next
         g.cursor = psn + self.span(p)
@@ -265,7 +272,11 @@ class Stream:
             self.count(p, "again")
             self.again_bytes += p.payload
             if old:
-                old.again, old.done, old.error, old.last_frame = old.again + 1, None, None, p.frame
+                for m in self.messages:  # nor was anything behind it complete
+                    if m.first >= old.first and m.done and not m.error:
+                        m.held, m.done, m.done_frame = (m.done, m.done_frame), None, None
+                old.missed |= old.answered and g.proved is not None and g.proved > old.last
+                old.again, old.done, old.error, old.last_frame, old.held, old.asked, old.last_ts = old.again + 1, None, None, p.frame, None, g.responses, p.ts
                 old.got = min(old.got, psn - old.first)
             return
         m = self.message_of(p, psn)
@@ -275,6 +286,7 @@ class Stream:
             m.bytes += 8 if p.op in ATOMICS else p.payload
         m.ended |= p.op in LAST | ONLY or m.answered
         m.op = p.op if p.op in (3, 5, 9, 11, 22, 23) else m.op
+        m.asked, m.last_ts = g.responses, p.ts
         m.last_frame, m.imm, m.invalidated = p.frame, m.imm or p.imm, m.invalidated or p.invalidated
         self.next = max(self.next or 0, psn + self.span(p))
 
@@ -286,13 +298,37 @@ class Stream:
         first = g.proved if g.proved is not None else min(m.first for m in self.messages)
         if before > first or g.proved is None:
             self.acked += max(0, before - first) if plain else 0
-            g.proved, g.proved_at, g.run = before, p.ts, 0
+            g.proved, g.proved_at, g.run, g.proving = before, p.ts, 0, g.responses
+        early = False
         for m in self.messages:
-            if m.last < before and not m.done and not m.answered and m.ended:
-                m.done, m.done_frame = p.ts, p.frame
+            if m.last >= before:
+                break
+            if not m.done and m.answered:
+                early = True
+            elif not m.done and m.ended:
+                self.complete(m, p, early)
+
+    def complete(self, m, p, early):
+        """A requester drops what comes while it misses an answer before, and asks again; unless it was only missed here."""
+        if not early:
+            m.done, m.done_frame = p.ts, p.frame
+        else:
+            m.held = m.held or (p.ts, p.frame)
+
+    def settle(self):
+        """At the end: what was held back is complete, unless the one before it was not."""
+        blocked = None
+        for m in self.messages:
+            if not m.done and m.held and not (blocked and (m.again or blocked.last_ts > m.held[0])):
+                m.done, m.done_frame = m.held
+            elif not m.done and not m.held:
+                blocked = m if m.missed else None
 
     def response(self, p):
-        psn = self.unwrap(p.psn)
+        psn, g = self.unwrap(p.psn), self.going
+        g.responses, g.latest = g.responses + 1, psn + (p.op != ACK or p.syndrome >> 5 == 0)
+        if g.latest == g.proved:
+            g.proving = g.responses
         if p.op in (13, 14):
             self.pmtu_seen = max(self.pmtu_seen or 0, p.payload)
         if p.op == ACK and p.syndrome >> 5 == 0:
@@ -302,7 +338,7 @@ class Stream:
             if psn in self.latest and p.ts >= self.latest[psn].ts:
                 self.ack_latencies.append(p.ts - self.latest[psn].ts)
             named = self.find(psn)
-            self.going.passed_over = bool(named and named.answered and not named.done)
+            self.going.passed_over = bool(named and named.answered and not named.whole)
             self.prove(p, psn + 1, True)
             return
         m = self.find(psn)
@@ -311,7 +347,7 @@ class Stream:
             if m and m.answered:
                 m.got += psn == m.first + m.got
                 if m.got > m.last - m.first and not m.done:
-                    m.done, m.done_frame = p.ts, p.frame
+                    self.complete(m, p, not all(b.done for b in self.messages if b.first < m.first))
             return
         if p.syndrome >> 5 == RNR:
             self.count(p, "rnr_naks")
@@ -395,4 +431,6 @@ def measure(path, bad_frames=()):
             s.responses += 1
             if p.key in peers and streams[peers[p.key]].packets:
                 streams[peers[p.key]].response(p)
+    for s in streams.values():
+        s.settle()
     return streams

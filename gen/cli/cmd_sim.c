@@ -40,6 +40,7 @@ enum {
     KEY_CLOCK_OFFSET,
     KEY_CLOCK_SKEW,
     KEY_LIMIT,
+    KEY_COMPLETIONS,
 };
 
 static const struct opt_def defs[] = {
@@ -92,6 +93,7 @@ static const struct opt_def defs[] = {
     {KEY_CLOCK_SKEW, "clock-skew", "PPB", "and runs faster by PPB parts per billion"},
     {'v', "verbose", NULL, "with a scenario: show every packet"},
     {KEY_JSON, "json", "[=FILE]", "the result as JSON"},
+    {KEY_COMPLETIONS, "completions", "FILE", "what became of each work request, as CSV"},
     {'h', "help", NULL, "show this help"},
     {0, NULL, NULL, NULL},
 };
@@ -131,6 +133,7 @@ static const struct opt_clash clashes[] = {
     {KEY_IMM, 0, SCENARIO, scripted},
     {KEY_GRH, 0, SCENARIO, scripted},
     {KEY_LIMIT, 0, SCENARIO, scripted},
+    {KEY_COMPLETIONS, 0, SCENARIO, scripted},
     {KEY_JSON, 0, SCENARIO, "is for traffic: a scenario has no result but its expectations"},
     {'s', 0, WRONG_SIZE, "can only be 8 for atomics"},
     {KEY_VARY, 0, ATOMICS, "is not for atomics: their size is 8"},
@@ -441,6 +444,9 @@ static int parse_flag(struct sim_job *job, int key, const char *arg)
         break;
     case KEY_CREDITS:
         job->sim.ep[0].credits = job->sim.ep[1].credits = true;
+        break;
+    case KEY_COMPLETIONS:
+        job->completions = arg;
         break;
     case KEY_JSON:
         job->json = true;

@@ -33,6 +33,7 @@ struct sim_job {
     uint32_t psn;         /* first PSN of both hosts */
     bool json;
     const char *json_file; /* NULL: standard output */
+    const char *completions; /* file for the ledger; NULL: none */
 };
 
 /* Run the traffic; returns the exit status. */

@@ -122,12 +122,19 @@ int sim_traffic(struct sim_job *job)
     job->traffic.seed = job->sim.seed;
     job->traffic.use_cm = !job->sim.no_cm;
     job->traffic.psn_given = job->has_psn;
+    if (job->completions && (err = ledger_open(&job->traffic.ledger, job->completions)) < 0) {
+        sim_close_taps(sets);
+        event_list_free(job->sim.events);
+        return cli_error("%s: %s", job->completions, strerror(-err));
+    }
     err = sim_init(&s, &job->sim, &none);
     if (err == 0)
         t = traffic_new(&s, &job->traffic, &err);
     status = t ? run(job, &s, t) : cli_error("sim: %s", strerror(-err));
     traffic_free(t);
     sim_free(&s);
+    if ((err = ledger_close(job->traffic.ledger)) < 0)
+        status = cli_error("%s: %s", job->completions, strerror(-err));
     err = sim_close_taps(sets);
     return err ? err : status;
 }

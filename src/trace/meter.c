@@ -230,6 +230,8 @@ static void on_responded(void *user, const struct watched *w)
     if (h->rnr.have && h->rnr.times > r->rnr_retry_seen)
         r->rnr_retry_seen = h->rnr.times;
     work_response(&m->sides[w->flow]->ring, &e, w->p);
+    if (UNLIKELY(w->p->op->flags & OPF_ACK && aeth_type(w->p) == AETH_NAK && (w->p->aeth.syndrome & 31) != NAK_PSN_SEQ) && m->sides[w->own])
+        work_stop(&m->sides[w->own]->ring);
 }
 
 static void on_cnp(struct meter_row *r, const struct pkt *p)

@@ -162,6 +162,12 @@ enum seen_as half_seen_as(struct half *h, const struct pkt *p)
     return SEEN_AGAIN;
 }
 
+/* Whether a response has passed over `psn` of the answer to `a` since that was asked for last. */
+static bool passed_over(const struct half *h, const struct ask *a, uint32_t psn)
+{
+    return (h->una_rsps > a->rsps && psn_diff(h->una, psn) > 0) || (h->rsp_packets > a->rsps && psn_diff(h->proves, psn) > 0);
+}
+
 enum why_back half_why_back(struct half *h, uint32_t psn)
 {
     const struct ask *a = half_ask(h, psn, 0);
@@ -172,9 +178,9 @@ enum why_back half_why_back(struct half *h, uint32_t psn)
         return BACK_SEQ_NAK;
     if (h->seq.have && !h->seq.resent && h->have_una && h->una == psn && psn_diff(psn, h->seq.psn) > 0)
         return BACK_SEQ_NAK; /* the NAK was for what has been acknowledged since */
-    if (a && !a->answered && h->have_una && psn_diff(h->una, psn) > 0)
+    if (a && !a->answered && h->have_una && passed_over(h, a, psn))
         return BACK_IMPLIED;
-    if (h->plain && h->have_una && h->una == psn)
+    if (h->plain && h->have_una && h->una == psn && h->rsp_packets > h->back_rsps)
         return BACK_IMPLIED;
     return BACK_SILENCE;
 }
@@ -185,7 +191,8 @@ static void ask_put(struct half *h, const struct pkt *p, uint32_t span)
     bool late = latest->span && psn_diff(psn_add(p->bth.psn, span), h->next) < 0;
     struct ask *a = &h->asks[h->asks_at++ % TRACK_ASKS];
 
-    *a = (struct ask){.psn = p->bth.psn, .span = span, .frame = frame_u32(p), .ts = p->frame->ts, .opcode = p->bth.opcode & 31};
+    *a = (struct ask){.psn = p->bth.psn, .span = span, .frame = frame_u32(p), .ts = p->frame->ts, .rsps = h->rsp_packets,
+                      .opcode = p->bth.opcode & 31};
     a->replay = before != NULL && before != a && !before->again && before->answered;
     a->again = before != NULL && before != a;
     a->late = late;
@@ -303,6 +310,7 @@ static void take_behind(struct half *h, const struct pkt *p, uint32_t span, enum
         h->retries = h->why == BACK_SILENCE ? h->retries + 1 : 0;
         h->back_psn = psn;
         h->back_ts = p->frame->ts;
+        h->back_rsps = h->rsp_packets;
         h->back = true;
     }
     if (!s) {
@@ -497,6 +505,9 @@ void half_response(struct half *h, const struct pkt *p)
         h->retries = 0; /* the answer to the last try; it may have been lost behind the tap the times before */
     h->rsp_packets++;
     h->rsp_bytes += p->payload_len;
+    h->proves = proves;
+    if (h->have_una && h->una == proves)
+        h->una_rsps = h->rsp_packets;
     if (!h->first_rsp_frame) {
         h->first_rsp_frame = frame_u32(p);
         h->first_rsp_ts = p->frame->ts;
@@ -519,6 +530,7 @@ void half_response(struct half *h, const struct pkt *p)
         h->una = proves;
         h->have_una = true;
         h->una_frame = frame_u32(p);
+        h->una_rsps = h->rsp_packets;
         h->una_ts = p->frame->ts;
         h->retries = 0;
         if (UNLIKELY(psn_diff(h->una, h->contig) > 0)) {

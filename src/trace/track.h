@@ -44,6 +44,7 @@ struct ask {
     uint32_t rsp_last;  /* and of the last one seen */
     uint32_t got;       /* responses seen in order, from the start */
     ns_t ts;
+    uint64_t rsps;      /* half.rsp_packets when it was asked for */
     uint8_t opcode;     /* lower five bits of the request's */
     bool again;         /* inside the PSNs of an earlier one */
     bool late;          /* behind one seen earlier: its first copy was lost before the tap, or it was overtaken */
@@ -130,6 +131,9 @@ struct half {
     bool have_ack;    /* ack_*: the plain ACK of the highest PSN */
     uint32_t ack_psn, ack_msn, ack_frame;
     uint32_t una_frame;
+    uint32_t proves;  /* of the latest response; responses of what is asked for again are behind una */
+    uint64_t una_rsps; /* rsp_packets at the latest response that proved as much as una */
+    uint64_t back_rsps; /* rsp_packets when something was sent again last */
     ns_t una_ts;      /* of the latest progress */
     struct nak seq, rnr, fatal;
     uint32_t seq_low; /* PSN of the first sequence NAK since something was sent again last */

@@ -17,6 +17,7 @@ const char *work_reason_str(enum work_reason r)
                                         "nothing acknowledges it on this transport service",
                                         "capture ends",
                                         "no acknowledgement seen",
+                                        "acknowledged, but one before it has no answer",
                                         "its responses were not all seen",
                                         "receiver not ready and not sent again",
                                         "queue pair set up anew",
@@ -85,7 +86,7 @@ static void decide_open(struct work_ring *r, const struct work_env *e, struct wo
     w->reason = (uint8_t)why;
     if (why != WORK_CAPTURE_ENDS)
         return;
-    if (has_answer(w) && passed)
+    if (has_answer(w) && passed && w->last <= h->una_ts)
         w->reason = WORK_NO_ANSWER;
     else if (h->rnr.have && !h->rnr.resent && covers(h, w, h->rnr.psn)) {
         w->reason = WORK_RNR_WAIT;
@@ -106,14 +107,24 @@ static void decide(struct work_ring *r, const struct work_env *e, struct work *w
 {
     if (w->refused)
         return;
-    if (w->done_frame) {
+    if (r->stopped && !w->done_frame) {
+        w->status = WC_WR_FLUSH_ERR;
+    } else if (w->done_frame) {
         w->status = WC_SUCCESS;
     } else if (w->service == SVC_UC) {
         w->reason = WORK_UNRELIABLE;
     } else if (r->dead && psn_diff(w->psn, r->dead_psn) > 0) {
         w->status = WC_WR_FLUSH_ERR;
+    } else if (w->proof_frame && r->blocked && (w->again || r->blocked_at > w->proof)) {
+        w->reason = WORK_BEHIND;
+    } else if (w->proof_frame) { /* the answer that was missed here did not miss its requester */
+        w->done_frame = w->proof_frame;
+        w->done = w->proof;
+        w->status = WC_SUCCESS;
     } else {
         decide_open(r, e, w, why, now);
+        r->blocked = w->missed;
+        r->blocked_at = w->last;
     }
 }
 
@@ -132,7 +143,7 @@ void work_flush(struct work_ring *r, const struct work_env *e, enum work_reason 
 {
     while (r->n)
         pop(r, e, why, now);
-    r->dead = false;
+    r->dead = r->blocked = r->stopped = false;
     r->silence = 0;
 }
 
@@ -156,13 +167,19 @@ static enum work_op op_of(const struct pkt *p)
     return op == OP_COMPARE_SWAP ? WORK_CMP_SWAP : WORK_FETCH_ADD;
 }
 
+/* An immediate, or a key to invalidate, comes with the last packet, which may have overtaken the first. */
+static bool comes_last(enum work_op op)
+{
+    return op == WORK_SEND_IMM || op == WORK_SEND_INV || op == WORK_WRITE_IMM;
+}
+
 /* What the headers of one packet say about its work request. */
 static void take_headers(struct work *w, const struct pkt *p)
 {
     enum work_op op = op_of(p);
 
-    if (p->op->flags & OPF_START || op == WORK_SEND_IMM || op == WORK_SEND_INV || op == WORK_WRITE_IMM)
-        w->op = (uint8_t)op; /* an immediate comes with the last packet */
+    if (comes_last(op) || (p->op->flags & OPF_START && !comes_last((enum work_op)w->op)))
+        w->op = (uint8_t)op;
     if (p->have & H_IMMDT)
         w->imm = p->immdt.data;
     else if (p->have & H_IETH)
@@ -261,7 +278,17 @@ static struct work *take_unseen(struct work_ring *r, const struct work_env *e, c
     return insert(r, e, p, i);
 }
 
-/* What is sent again was not completed for its sender. */
+/* It was not complete: what seemed to show that may have been lost. */
+static void reopen(struct work *w)
+{
+    if (w->done_frame && !w->refused) {
+        w->proof_frame = w->done_frame;
+        w->proof = w->done;
+    }
+    w->done_frame = 0;
+}
+
+/* What is sent again was not completed for its sender, nor was anything behind it. */
 static struct work *take_again(struct work_ring *r, const struct half *h, const struct pkt *p, enum seen_as as)
 {
     struct work *w = find(r, h, p->bth.psn);
@@ -269,7 +296,6 @@ static struct work *take_again(struct work_ring *r, const struct half *h, const 
     if (!w || as == SEEN_COPY)
         return w;
     w->again++;
-    w->done_frame = 0;
     w->refused = false;
     w->status = WORK_STATUS_UNKNOWN;
     if (r->dead && psn_diff(p->bth.psn, r->dead_psn) <= 0)
@@ -277,9 +303,12 @@ static struct work *take_again(struct work_ring *r, const struct half *h, const 
     if (has_answer(w)) {
         uint32_t from = (p->bth.psn - w->psn) & PSN_MASK;
         w->got = min_u32(w->got, from);
+        w->missed |= h->have_una && psn_diff(h->una, work_end(h, w)) >= 0;
     }
-    while (r->open && psn_diff(at(r, r->open - 1)->psn, w->psn) >= 0)
-        r->open--;
+    for (; r->open && psn_diff(at(r, r->open - 1)->psn, w->psn) >= 0; r->open--)
+        reopen(at(r, r->open - 1));
+    reopen(w);
+    w->proof_frame = 0;
     return w;
 }
 
@@ -287,6 +316,7 @@ void work_request(struct work_ring *r, const struct work_env *e, const struct pk
 {
     struct work *w;
 
+    r->stopped = false;
     if (as == SEEN_AGAIN || as == SEEN_COPY || as == SEEN_OLD)
         w = take_again(r, e->half, p, as);
     else
@@ -313,10 +343,33 @@ static void complete(const struct work_env *e, struct work *w, const struct pkt 
         e->user->packet(e->user->user, w, p);
 }
 
+/* `w` was answered or acknowledged by `p`. A requester drops that when it still misses the answer to one before it (`early`), and asks for
+ * both again; but perhaps the answer was only missed here. */
+static void prove(const struct work_env *e, struct work *w, const struct pkt *p, bool early)
+{
+    if (!early) {
+        complete(e, w, p);
+        return;
+    }
+    if (!w->proof_frame) {
+        w->proof_frame = p->frame->number;
+        w->proof = p->frame->ts;
+    }
+    if (UNLIKELY(e->user->packet != NULL))
+        e->user->packet(e->user->user, w, p);
+}
+
+static void advance_open(struct work_ring *r)
+{
+    while (r->open < r->n && at(r, r->open)->done_frame)
+        r->open++;
+}
+
 /* All before PSN `before` were delivered: SENDs and WRITEs among them are complete, the others when they are answered. */
 static void take_proof(struct work_ring *r, const struct work_env *e, const struct pkt *p, uint32_t before)
 {
     struct half *h = e->half;
+    bool early = false;
 
     if (!h->have_next || psn_diff(before, h->next) > 0)
         return;
@@ -324,27 +377,31 @@ static void take_proof(struct work_ring *r, const struct work_env *e, const stru
         struct work *w = at(r, i);
         if (psn_diff(work_end(h, w), before) > 0)
             break;
-        if (!w->done_frame && !has_answer(w) && (w->ended || i + 1 < r->n))
-            complete(e, w, p);
+        if (!w->done_frame && has_answer(w))
+            early = true;
+        else if (!w->done_frame && (w->ended || i + 1 < r->n))
+            prove(e, w, p, early);
     }
-    while (r->open < r->n && at(r, r->open)->done_frame)
-        r->open++;
+    advance_open(r);
 }
 
 static void take_answer(struct work_ring *r, const struct work_env *e, const struct pkt *p)
 {
+    uint32_t i = place_of(r, p->bth.psn), span;
     struct work *w = find(r, e->half, p->bth.psn);
-    uint32_t span;
 
     if (!w || !has_answer(w))
         return;
     span = (work_end(e->half, w) - w->psn) & PSN_MASK;
     if (p->bth.psn == psn_add(w->psn, w->got))
         w->got++;
-    if (!w->done_frame && w->got >= span)
-        complete(e, w, p);
-    else if (UNLIKELY(e->user->packet != NULL))
+    if (!w->done_frame && w->got >= span) {
+        advance_open(r);
+        prove(e, w, p, r->open + 1 < i);
+        advance_open(r);
+    } else if (UNLIKELY(e->user->packet != NULL)) {
         e->user->packet(e->user->user, w, p);
+    }
 }
 
 static enum wc_status status_of_nak(unsigned code)
@@ -390,11 +447,11 @@ void work_response(struct work_ring *r, const struct work_env *e, const struct p
 {
     bool ack = p->op->flags & OPF_ACK;
 
-    if (!r->n || (ack && !(p->have & H_AETH)))
+    if (!r->n || r->stopped || (ack && !(p->have & H_AETH)))
         return;
     if (ack && aeth_type(p) == AETH_ACK) {
         struct work *w = find(r, e->half, p->bth.psn);
-        if (w && (w->op == WORK_FLUSH || w->op == WORK_ATOMIC_WRITE) && !w->done_frame)
+        if (w && (w->op == WORK_FLUSH || w->op == WORK_ATOMIC_WRITE) && !w->proof_frame)
             take_answer(r, e, p);
         take_proof(r, e, p, psn_add(p->bth.psn, 1));
         return;
@@ -404,6 +461,11 @@ void work_response(struct work_ring *r, const struct work_env *e, const struct p
         take_nak(r, e, p);
     else
         take_answer(r, e, p);
+}
+
+void work_stop(struct work_ring *r)
+{
+    r->stopped = true;
 }
 
 /* --- Datagrams ------------------------------------------------------------------------------------------------------------------ */

@@ -33,6 +33,7 @@ enum work_reason {
     WORK_UNRELIABLE, /* UC, UD: no answer is ever sent */
     WORK_CAPTURE_ENDS,
     WORK_NO_ACK,     /* nothing came from the other end at all */
+    WORK_BEHIND,     /* it was acknowledged, but one before it was then sent again for want of an answer: a send queue completes in order */
     WORK_NO_ANSWER,  /* responses to a READ or atomic are missing, although later requests were acknowledged */
     WORK_RNR_WAIT,   /* the receiver was not ready; the request was not seen again */
     WORK_RESTART,    /* the queue pair was set up anew */
@@ -52,6 +53,8 @@ struct work {
     ns_t start;       /* of the first packet */
     ns_t last;        /* of the latest request packet */
     ns_t done;        /* with done_frame */
+    uint64_t proof_frame; /* not complete by then: what acknowledged it although the answer to one before was missing. 0: nothing */
+    ns_t proof;       /* with proof_frame */
     uint32_t psn;     /* first one */
     uint32_t end;     /* behind the last one, as far as seen; for a READ see work_end() */
     uint32_t rkey;    /* with have_remote */
@@ -68,6 +71,7 @@ struct work {
     bool ended;       /* its last packet was seen */
     bool have_remote; /* va and rkey */
     bool refused;     /* a NAK ended it: `status` */
+    bool missed;      /* its answer was passed over, and it was asked for again: the requester had not got it */
 };
 
 /* What happens to work requests. */
@@ -82,6 +86,9 @@ struct work_user {
 struct work_ring {
     uint32_t head, n;  /* slots (head + i) % WORK_MAX, i below n */
     uint32_t open;     /* the first `open` of them are completed */
+    bool stopped;      /* the requester has since refused a request of its peer's: its queue pair is in the error state */
+    bool blocked;      /* one that was handed over was missed, and had no answer */
+    ns_t blocked_at;   /* when it was asked for last */
     ns_t silence;      /* time without a packet before the latest timeout */
     bool dead;         /* one failed: those behind it are flushed */
     uint32_t dead_psn; /* behind which they are */
@@ -105,6 +112,8 @@ uint32_t work_end(const struct half *h, const struct work *w);
 void work_request(struct work_ring *r, const struct work_env *e, const struct pkt *p, enum seen_as as);
 /* The response `p`; after half_response(). */
 void work_response(struct work_ring *r, const struct work_env *e, const struct pkt *p);
+/* The requester has sent a NAK that ends its own queue pair: what is not complete is flushed, and what comes for it dropped. */
+void work_stop(struct work_ring *r);
 /* Hand over all that are left: WORK_RESTART, or WORK_CAPTURE_ENDS with `now` the time of the capture's last frame. */
 void work_flush(struct work_ring *r, const struct work_env *e, enum work_reason why, ns_t now);
 /* A datagram: handed over at once. */

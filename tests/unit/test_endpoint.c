@@ -364,7 +364,7 @@ Test(endpoint, many_queue_pairs_take_turns)
     }
     for (int i = 0; i < 100; i++) {
         cr_assert_gt(ep_tx(p->ep[0], buf, sizeof buf, 0), 0);
-        cr_expect_eq(ep_tx_qp(p->ep[0]), qp[0][i % 50]);
+        cr_expect_eq(ep_tx_last(p->ep[0]).qp, qp[0][i % 50]);
     }
     pair_free(p);
 }
