@@ -13,9 +13,9 @@ struct conn_table {
     uint32_t *pair_chains; /* by hash of source and destination address */
     uint32_t mask;         /* of both */
     uint32_t n, max, hand;
-    uint32_t conns;
+    uint32_t conns;  /* numbers given */
+    uint32_t newest; /* flow of the latest packet, if this packet was its first; else FLOW_NONE */
     uint64_t evicted;
-    uint32_t last; /* flow of the packet before: often the same */
     struct conn_known known[KNOWN_MAX];
     uint32_t n_known, known_at;
     void *user;
@@ -81,7 +81,7 @@ struct conn_table *conn_table_new(uint32_t max_flows)
         return NULL;
     t->max = max_flows;
     t->mask = size - 1;
-    t->last = FLOW_NONE;
+    t->newest = FLOW_NONE;
     t->flows = malloc(max_flows * sizeof *t->flows);
     t->chains = malloc(size * sizeof *t->chains);
     t->pair_chains = malloc(size * sizeof *t->pair_chains);
@@ -182,6 +182,8 @@ static void join(struct conn_table *t, uint32_t a, uint32_t b, enum pairing how)
     struct flow *fa = &t->flows[a], *fb = &t->flows[b];
     uint32_t conn = min_u32(fa->conn, fb->conn);
 
+    if (t->newest != FLOW_NONE && fa->conn != fb->conn && max_u32(fa->conn, fb->conn) == t->flows[t->newest].conn && (a == t->newest || b == t->newest))
+        t->conns--; /* nothing was said of this number yet: it is that of the next connection */
     fa->peer = b;
     fb->peer = a;
     fa->conn = fb->conn = conn;
@@ -252,6 +254,7 @@ static uint32_t flow_new(struct conn_table *t, const struct key *k)
                                 .peer = FLOW_NONE,
                                 .conn = ++t->conns};
     *chain = *pairs = i;
+    t->newest = i;
     if (t->fresh)
         t->fresh(t->user, i);
     consult_known(t, i);
@@ -300,6 +303,8 @@ uint32_t conn_flow(struct conn_table *t, const struct pkt *p)
 
     if (UNLIKELY(i == FLOW_NONE))
         i = flow_new(t, &k);
+    else
+        t->newest = FLOW_NONE;
     t->flows[i].used = true;
     return i;
 }
@@ -336,6 +341,7 @@ void conn_learn(struct conn_table *t, const struct conn_known *k)
 {
     uint32_t at;
 
+    t->newest = FLOW_NONE;
     if (known_already(t, k))
         return;
     at = t->n_known < KNOWN_MAX ? t->n_known++ : t->known_at;
