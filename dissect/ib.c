@@ -67,7 +67,7 @@ static void aeth_credit_text(struct buf *b, uint64_t code)
     if (code == AETH_CREDIT_INVALID)
         buf_puts(b, "no limit");
     else
-        buf_printf(b, "%u credits", aeth_credits((unsigned)code));
+        buf_puts(b, count_str(aeth_credits((unsigned)code), "credit"));
 }
 const struct vdesc aeth_credit_desc = VDESC_TEXT(aeth_credit_text);
 

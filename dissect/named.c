@@ -7,7 +7,7 @@ static void named_info(struct buf *b, const struct pkt *p, const struct layer *l
 {
     uint32_t end = p->end > l->off ? p->end : l->off;
 
-    buf_printf(b, "%s, %u bytes", l->hdr->name, end - l->off);
+    buf_printf(b, "%s, %s", l->hdr->name, count_str(end - l->off, "byte"));
 }
 
 enum kind {

@@ -29,8 +29,8 @@ unsigned ep_faults_idle(const struct endpoint *ep, const struct endpoint *partne
             (partner && rule_table[r].fault == F_CM && is_set(partner->fault_met, r)))
             continue;
         b.len = 0;
-        buf_printf(&b, "fault %s, %s, found no occasion: %s sent %llu packets and never committed it", rule_str(r), fault_whose(r), who,
-                   (unsigned long long)ep->st.tx_packets);
+        buf_printf(&b, "fault %s, %s, found no occasion: %s sent %s and never committed it", rule_str(r), fault_whose(r), who,
+                   count_str(ep->st.tx_packets, "packet"));
         told(user, buf_str(&b));
         n++;
     }

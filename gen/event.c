@@ -433,13 +433,13 @@ static void action_describe(struct buf *b, const struct action *a)
         buf_duration(b, (ns_t)a->value);
         break;
     case ACT_REORDER:
-        buf_printf(b, "held back until %llu others have passed", (unsigned long long)a->value);
+        buf_printf(b, "held back behind %s", count_str(a->value, "other"));
         break;
     case ACT_DUP:
-        buf_printf(b, "duplicated %llu times", (unsigned long long)a->value);
+        buf_printf(b, "duplicated %s", count_str(a->value, "time"));
         break;
     case ACT_TRUNCATE:
-        buf_printf(b, "truncated by %llu bytes", (unsigned long long)a->value);
+        buf_printf(b, "truncated by %s", count_str(a->value, "byte"));
         break;
     case ACT_SET:
         buf_printf(b, "%s set to 0x%llx%s", a->field.field->abbrev, (unsigned long long)a->value, a->raw ? ", raw" : "");

@@ -570,7 +570,7 @@ const struct fault_info fault_table[] = {
     {RULE_FMT_06, FAULT_RESPONSE, "an ACK with four bytes too many", trailing_bytes},
     {RULE_FMT_06, FAULT_REQUEST, "a READ or atomic request with four bytes too many", trailing_bytes},
     {RULE_FMT_07, FAULT_REQUEST, "a request whose UDP length is 4 too large", wrong_udp_length},
-    {RULE_FMT_08, FAULT_REQUEST, "a request that may be fragmented", may_fragment},
+    {RULE_FMT_08, FAULT_REQUEST, "a request that may be fragmented", may_fragment, .mild = true},
     {RULE_FMT_09, FAULT_REQUEST, "a request with a wrong UDP checksum", wrong_udp_checksum},
     {RULE_FMT_10, FAULT_REQUEST, "a request from another UDP port", other_source_port},
     {RULE_FMT_11, FAULT_REQUEST, "a request with another DSCP", other_dscp},

@@ -33,6 +33,7 @@ struct fault_info {
     const char *what; /* one line: what the endpoint does wrong */
     /* FAULT_REQUEST, FAULT_RESPONSE: change the packet or the tweak; false if this packet is not suited. NULL for the others. */
     bool (*change)(struct fault_ctx *c);
+    bool mild; /* this way of breaking the rule is a warning, though the rule is an error */
 };
 
 /* Faults that an endpoint can be asked for; a rule that can be broken in two ways counts twice. */

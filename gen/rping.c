@@ -198,7 +198,7 @@ static void server_message(struct rping *r, const uint8_t *info, ns_t now)
     if (!reading && r->state != RPING_READ) {
         rping_fail(r, "the client sent a message out of turn");
     } else if (size == 0 || size > RPING_SIZE_MAX) {
-        rping_fail(r, "the client offers a buffer of %u bytes; 1 to %u are possible", size, RPING_SIZE_MAX);
+        rping_fail(r, "the client offers a buffer of %s; 1 to %u are possible", count_str(size, "byte"), RPING_SIZE_MAX);
     } else {
         r->state = reading ? RPING_READING : RPING_WRITING;
         if (reading)
@@ -236,7 +236,7 @@ static bool take(struct rping *r, const struct wc *wc, ns_t now)
     if (!recv)
         return wc->wr_id == WR_DATA && server_data_done(r, now);
     if (wc->wr_id >= RPING_RECVS || wc->byte_len != RPING_INFO) {
-        rping_fail(r, "a message of %u bytes instead of %u", wc->byte_len, RPING_INFO);
+        rping_fail(r, "a message of %s instead of %u", count_str(wc->byte_len, "byte"), RPING_INFO);
         return false;
     }
     memcpy(info, r->info[1 + wc->wr_id], RPING_INFO);

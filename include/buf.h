@@ -77,11 +77,15 @@ void buf_bytes(struct buf *b, const uint8_t *p, size_t n, char sep);
 void buf_ipv4(struct buf *b, const uint8_t *p);
 /* RFC 5952 text of an IPv6 address or GID, IPv4-mapped addresses as ::ffff:a.b.c.d. */
 void buf_ipv6(struct buf *b, const uint8_t *p);
+/* A GID that stands for an IPv4 address as that address, others as buf_ipv6(). */
+void buf_gid(struct buf *b, const uint8_t *p);
 void buf_mac(struct buf *b, const uint8_t *p);
 /* Seconds with nine decimals, as in tshark's frame.time_epoch. */
 void buf_time(struct buf *b, ns_t t);
 /* A length of time with the unit that suits it, for people: "4.096 us", "655.36 ms". */
 void buf_duration(struct buf *b, ns_t t);
+/* "1 packet", "2 packets", "0 packets": a number and the noun, to which an s is added; in one of eight buffers that take turns. */
+const char *count_str(uint64_t n, const char *noun);
 /* Bytes made printable for a terminal: control characters and invalid UTF-8 as \xNN. */
 void buf_printable(struct buf *b, const char *p, size_t n);
 /* A JSON string with quotes; bytes that are not valid UTF-8 become U+FFFD. */

@@ -409,11 +409,11 @@ static int report(struct job *j, int r)
     else if (r < 0)
         live_cli_error(r, j->run.host ? j->run.host : "peer");
     if (wrong)
-        cli_error("%llu messages came back different", (unsigned long long)wrong);
+        cli_error("%s came back different", count_str(wrong, "message"));
     if (!j->run.quiet && j->rejects)
         printf("%u refused\n", j->refused);
     else if (!j->run.quiet)
-        printf("%u connections, %llu sent, %llu received, %llu wrong\n", open, (unsigned long long)sent,
+        printf("%s, %llu sent, %llu received, %llu wrong\n", count_str(open, "connection"), (unsigned long long)sent,
                (unsigned long long)received, (unsigned long long)wrong);
     fflush(stdout);
     return r < 0 || j->failed || wrong ? EXIT_FOUND : EXIT_OK;
@@ -521,7 +521,7 @@ static int consistent(struct job *j)
     if (j->reject > 255 && j->talk.ud)
         return cli_error("--reject %u: a status is at most 255", j->reject);
     if (j->data_len > room)
-        return cli_error("--private: there is room for %u bytes here", room);
+        return cli_error("--private: there is room for %s here", count_str(room, "byte"));
     if ((uint64_t)j->n * j->talk.count * j->talk.size > MEMORY)
         return cli_error("-c %u -C %u -S %u: more than 1 GiB of messages", j->n, j->talk.count, j->talk.size);
     if (!j->port)

@@ -24,12 +24,13 @@ static const char *who(const struct rule_info *r)
 static void fault_line(struct buf *b, const struct fault_info *f, bool json)
 {
     const struct rule_info *r = &rule_table[f->rule];
+    const char *severity = severity_str(f->mild ? SEV_W : r->severity);
 
     if (!json) {
-        buf_printf(b, "%-7s %-8s %-10s %s\n", r->id, severity_str(r->severity), who(r), f->what);
+        buf_printf(b, "%-7s %-8s %-10s %s\n", r->id, severity, who(r), f->what);
         return;
     }
-    buf_printf(b, "{\"rule\":\"%s\",\"severity\":\"%s\",\"who\":\"%s\",\"what\":", r->id, severity_str(r->severity), who(r));
+    buf_printf(b, "{\"rule\":\"%s\",\"severity\":\"%s\",\"who\":\"%s\",\"what\":", r->id, severity, who(r));
     buf_json(b, f->what, strlen(f->what));
     buf_puts(b, ",\"meaning\":");
     buf_json(b, r->meaning, strlen(r->meaning));

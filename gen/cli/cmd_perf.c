@@ -362,7 +362,7 @@ static int measure(struct job *j)
         return status;
     load_result(&p->load, -1, &s);
     if (s.mismatches) {
-        cli_error("%llu messages were not what they should be", (unsigned long long)s.mismatches);
+        cli_error("%s not what was expected", count_str(s.mismatches, "message"));
         status = EXIT_FOUND;
     }
     r = report(j);

@@ -124,7 +124,7 @@ static void show(const struct job *p)
     if (p->run.quiet)
         return;
     if (!p->run.server)
-        printf("%u bytes from %s: ping %llu time=%.3f ms\n", r->got, live_addr_str(p->run.gid),
+        printf("%s from %s: ping %llu time=%.3f ms\n", count_str(r->got, "byte"), live_addr_str(p->run.gid),
                (unsigned long long)r->done - 1, (double)r->took / 1e6);
     if (p->verbose)
         printf("%sping data: %.*s\n", p->run.server ? "server " : "", (int)n, text);
@@ -148,9 +148,9 @@ static void account(struct job *p)
 static int summary(const struct job *p)
 {
     if (!p->run.quiet && p->run.server)
-        printf("%llu pings served, %llu wrong\n", (unsigned long long)p->done, (unsigned long long)p->mismatches);
+        printf("%s served, %llu wrong\n", count_str(p->done, "ping"), (unsigned long long)p->mismatches);
     else if (!p->run.quiet)
-        printf("%llu pings, %llu wrong, time min/avg/max = %.3f/%.3f/%.3f ms\n", (unsigned long long)p->done,
+        printf("%s, %llu wrong, time min/avg/max = %.3f/%.3f/%.3f ms\n", count_str(p->done, "ping"),
                (unsigned long long)p->mismatches, (double)p->min / 1e6,
                p->done ? (double)p->sum / (double)p->done / 1e6 : 0.0, (double)p->max / 1e6);
     fflush(stdout);

@@ -191,7 +191,7 @@ static int report(struct job *j, int r)
     else if (r < 0 && r != -EINTR && r != -EPROTO)
         live_cli_error(r, j->run.host);
     if (p->mismatches)
-        cli_error("%llu messages were not what they should be", (unsigned long long)p->mismatches);
+        cli_error("%s not what was expected", count_str(p->mismatches, "message"));
     if (!j->run.quiet && s > 0)
         printf("%llu sent, %llu received, %llu wrong, %.3f s, %.2f us for one and its answer\n",
                (unsigned long long)p->sent, (unsigned long long)p->received, (unsigned long long)p->mismatches, s,

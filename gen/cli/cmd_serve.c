@@ -59,11 +59,11 @@ static void on_over(void *user, const struct serve_session *s)
     if (!s->done)
         cli_error("%s: %s", live_addr_str(s->gid), s->why);
     if (wrong)
-        cli_error("%s: %llu messages were not what they should be", live_addr_str(s->gid), (unsigned long long)wrong);
+        cli_error("%s: %s not what was expected", live_addr_str(s->gid), count_str(wrong, "message"));
     if (j->run.quiet || !s->done)
         return;
     if (s->rping.ep)
-        printf("%s: rping, %llu pings\n", live_addr_str(s->gid), (unsigned long long)s->rping.done);
+        printf("%s: rping, %s\n", live_addr_str(s->gid), count_str(s->rping.done, "ping"));
     else
         printf("%s: %s%s, queue pairs %u, messages %llu, bytes received %llu, wrong %llu\n", live_addr_str(s->gid),
                serve_kind_str((enum serve_kind)s->kind), s->answering ? " with answers" : "", s->n_qps, (unsigned long long)messages,

@@ -50,21 +50,18 @@ static void complain(const struct inject *j)
         struct bridge_stats s;
         bridge_stats(j->bridge, i, &s);
         if (s.too_long)
-            cli_error("%s: %llu frames of more than %u bytes were not forwarded; if an offload has joined them, switch it off "
+            cli_error("%s: %s of more than %u bytes not forwarded; if an offload has joined them, switch it off "
                       "(ethtool -K IFACE gro off lro off tso off gso off, here and at the hosts)",
-                      j->name[i], (unsigned long long)s.too_long, NET_FRAME_MAX);
+                      j->name[i], count_str(s.too_long, "frame"), NET_FRAME_MAX);
         if (s.too_short)
-            cli_error("%s: %llu frames were cut to less than an Ethernet header, and not sent", j->name[i],
-                      (unsigned long long)s.too_short);
+            cli_error("%s: %s cut to less than an Ethernet header, and not sent", j->name[i], count_str(s.too_short, "frame"));
         if (s.overflow + k->unsent)
-            cli_error("%s: %llu frames could not be sent: the queue was full, or nobody was there", j->name[i],
-                      (unsigned long long)(s.overflow + k->unsent));
+            cli_error("%s: %s not sent: the queue was full, or nobody was there", j->name[i], count_str(s.overflow + k->unsent, "frame"));
         if (k->dropped)
-            cli_error("%s: %llu frames were lost on their way in: this program was too slow", j->name[i],
-                      (unsigned long long)k->dropped);
+            cli_error("%s: %s lost on the way in: this program was too slow", j->name[i], count_str(k->dropped, "frame"));
     }
     if (event_unlearnt(j->events))
-        cli_error("%llu connections beyond the first %u got no number", (unsigned long long)event_unlearnt(j->events), CONNS_LEARN_MAX);
+        cli_error("%s beyond the first %u without a number", count_str(event_unlearnt(j->events), "connection"), CONNS_LEARN_MAX);
 }
 
 static void text_ports(struct buf *b, const struct inject *j)
@@ -94,7 +91,7 @@ static void text_conns(struct buf *b, const struct inject *j)
         buf_printf(b, "connection %u, requester at %s:", n + 1, j->name[c->host]);
         for (unsigned i = 0; i < 2; i++) {
             buf_puts(b, i ? " > " : " ");
-            buf_ipv6(b, c->addr[i]);
+            buf_gid(b, c->addr[i]);
             if (!(c->no_qpn >> i & 1))
                 buf_printf(b, " QP 0x%06x", c->qpn[i]);
             if (!(c->no_psn >> i & 1))
@@ -103,7 +100,7 @@ static void text_conns(struct buf *b, const struct inject *j)
         buf_char(b, '\n');
     }
     if (t->n > CONNS_SHOWN)
-        buf_printf(b, "and %u more connections (--json lists all)\n", t->n - CONNS_SHOWN);
+        buf_printf(b, "and %s (--json lists all)\n", count_str(t->n - CONNS_SHOWN, "more connection"));
 }
 
 static void text(struct buf *b, const struct inject *j)
@@ -111,7 +108,7 @@ static void text(struct buf *b, const struct inject *j)
     text_ports(b, j);
     text_conns(b, j);
     for (unsigned n = 1; n <= events_count(j->events); n++)
-        buf_printf(b, "event %u (%s): %llu packets\n", n, event_label(j->events, n), (unsigned long long)event_used(j->events, n));
+        buf_printf(b, "event %u (%s): %s\n", n, event_label(j->events, n), count_str(event_used(j->events, n), "packet"));
 }
 
 static void json_conn(struct buf *b, const struct conn_id *c)
@@ -119,7 +116,7 @@ static void json_conn(struct buf *b, const struct conn_id *c)
     buf_printf(b, "\"requester_port\":%u,\"ud\":%s", c->host, c->ud ? "true" : "false");
     for (unsigned i = 0; i < 2; i++) {
         buf_printf(b, ",\"%s\":{\"addr\":\"", i ? "responder" : "requester");
-        buf_ipv6(b, c->addr[i]);
+        buf_gid(b, c->addr[i]);
         buf_char(b, '"');
         if (!(c->no_qpn >> i & 1))
             buf_printf(b, ",\"qpn\":%u", c->qpn[i]);

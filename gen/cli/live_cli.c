@@ -194,11 +194,11 @@ int live_cli_close(struct live *l, const struct live_config *c, int status)
     unsigned idle = l->events ? events_idle(l->events, words_told, NULL) : 0;
 
     if (s->dropped)
-        cli_error("%llu frames were lost on their way in: this program was too slow", (unsigned long long)s->dropped);
+        cli_error("%s lost on the way in: this program was too slow", count_str(s->dropped, "frame"));
     if (l->unsent)
-        cli_error("%llu frames were not sent: the backend took none for too long", (unsigned long long)l->unsent);
+        cli_error("%s not sent: the backend took none for too long", count_str(l->unsent, "frame"));
     if (s->late_stamps)
-        cli_error("%llu frames have the kernel's time stamps, not the interface's", (unsigned long long)s->late_stamps);
+        cli_error("%s with the kernel's time stamp, not the interface's", count_str(s->late_stamps, "frame"));
     idle += ep_faults_idle(l->ep, NULL, "this side", words_told, NULL);
     if (l->id.conflicts)
         cli_error("another station claims to be %s", live_addr_str(l->id.gid));

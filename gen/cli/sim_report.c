@@ -83,30 +83,30 @@ static void qp_table(struct buf *b, const struct sim *s)
                     buf_printf(b, " %8llu", (unsigned long long)counter(st, i));
         }
     if (s->n_conns > TABLE_MAX)
-        buf_printf(b, "\n and %u more connections (--json lists all)", s->n_conns - TABLE_MAX);
+        buf_printf(b, "\n and %s (--json lists all)", count_str(s->n_conns - TABLE_MAX, "more connection"));
     buf_char(b, '\n');
 }
 
 static void troubles(struct buf *b, const struct sim *s, const struct traffic_result *r)
 {
     if (r->failed)
-        buf_printf(b, " %llu of %llu requests failed, the first with %s\n", (unsigned long long)r->failed,
-                   (unsigned long long)r->posted, wc_status_str(r->first_error));
+        buf_printf(b, " %llu of %s failed, the first with %s\n", (unsigned long long)r->failed,
+                   count_str(r->posted, "request"), wc_status_str(r->first_error));
     if (r->recv_failed)
-        buf_printf(b, " %llu receives failed\n", (unsigned long long)r->recv_failed);
+        buf_printf(b, " %s failed\n", count_str(r->recv_failed, "receive"));
     if (r->mismatches)
-        buf_printf(b, " %llu messages had wrong data or came out of order\n", (unsigned long long)r->mismatches);
+        buf_printf(b, " %s had wrong data or came out of order\n", count_str(r->mismatches, "message"));
     if (r->conn_failed)
-        buf_printf(b, " %llu connections failed\n", (unsigned long long)r->conn_failed);
+        buf_printf(b, " %s failed\n", count_str(r->conn_failed, "connection"));
     if (r->gave_up)
         buf_printf(b, " given up at %lld ns: not everything completed\n", (long long)s->now);
     for (unsigned h = 0; h < NET_HOSTS; h++) {
         struct net_counters c = net_total(&s->net, h);
         if (c.dropped || c.changed)
-            buf_printf(b, " network, from the %s: %llu frames, %llu lost, %llu changed\n", host_name(h), (unsigned long long)c.in,
+            buf_printf(b, " network, from the %s: %s, %llu lost, %llu changed\n", host_name(h), count_str(c.in, "frame"),
                        (unsigned long long)c.dropped, (unsigned long long)c.changed);
         if (ep_stats(s->ep[h])->faults)
-            buf_printf(b, " %s: %llu faults committed\n", host_name(h), (unsigned long long)ep_stats(s->ep[h])->faults);
+            buf_printf(b, " %s: %s committed\n", host_name(h), count_str(ep_stats(s->ep[h])->faults, "fault"));
     }
 }
 
@@ -114,8 +114,8 @@ void report_text(struct buf *b, const struct sim_job *job, const struct sim *s, 
 {
     unsigned __int128 ns = (unsigned __int128)(r->end - r->start);
 
-    buf_printf(b, " %s %s, %u connection%s, MTU %u, seed %llu\n", qp_type_str(job->traffic.type), traffic_op_str(job->traffic.op),
-               job->traffic.qps, job->traffic.qps == 1 ? "" : "s", job->traffic.conn.peer[0].path_mtu,
+    buf_printf(b, " %s %s, %s, MTU %u, seed %llu\n", qp_type_str(job->traffic.type), traffic_op_str(job->traffic.op),
+               count_str(job->traffic.qps, "connection"), job->traffic.conn.peer[0].path_mtu,
                (unsigned long long)job->sim.seed);
     buf_printf(b, " %-10s %-12s %-21s %-17s %-12s %-12s %s\n", "#bytes", "#iterations", "BW average[MB/sec]", "MsgRate[Mpps]", "t_min[usec]",
                "t_avg[usec]", "t_max[usec]");

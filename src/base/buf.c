@@ -310,6 +310,16 @@ void buf_ipv6(struct buf *b, const uint8_t *p)
     }
 }
 
+void buf_gid(struct buf *b, const uint8_t *p)
+{
+    static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
+
+    if (memcmp(p, mapped, sizeof mapped) == 0)
+        buf_ipv4(b, p + 12);
+    else
+        buf_ipv6(b, p);
+}
+
 void buf_mac(struct buf *b, const uint8_t *p)
 {
     buf_bytes(b, p, 6, ':');
@@ -339,6 +349,16 @@ void buf_duration(struct buf *b, ns_t t)
             return;
         }
     buf_printf(b, "%lld ns", (long long)t);
+}
+
+const char *count_str(uint64_t n, const char *noun)
+{
+    static _Thread_local char text[8][64];
+    static _Thread_local unsigned at;
+    char *to = text[at++ % ARRAY_LEN(text)];
+
+    snprintf(to, sizeof text[0], "%llu %s%s", (unsigned long long)n, noun, n == 1 ? "" : "s");
+    return to;
 }
 
 /* Bytes of the valid UTF-8 character at `p` (`n` bytes left), 0 if there is none (RFC 3629). */

@@ -182,9 +182,9 @@ static void show_progress(struct run *r)
         consumed += info->consumed;
     }
     if (size)
-        fprintf(stderr, "\r%3.0f %%, %llu packets", 100.0 * (double)consumed / (double)size, (unsigned long long)r->n);
+        fprintf(stderr, "\r%3.0f %%, %s", 100.0 * (double)consumed / (double)size, count_str(r->n, "packet"));
     else
-        fprintf(stderr, "\r%llu packets", (unsigned long long)r->n);
+        fprintf(stderr, "\r%s", count_str(r->n, "packet"));
 }
 
 /* Whether a frame passes -f; false also when the filter fails, which ends the run. */
@@ -242,8 +242,8 @@ static void report_live(struct run *r)
     struct cap_live_stats s;
 
     if (r->live && cap_live_stats(r->live, &s) == 0)
-        fprintf(stderr, "%llu frames received, %llu dropped by the kernel, %llu by the interface\n",
-                (unsigned long long)s.received, (unsigned long long)s.dropped, (unsigned long long)s.if_dropped);
+        fprintf(stderr, "%s received, %llu dropped by the kernel, %llu by the interface\n", count_str(s.received, "frame"),
+                (unsigned long long)s.dropped, (unsigned long long)s.if_dropped);
 }
 
 /* Hand on what the inputs state about their interfaces. */

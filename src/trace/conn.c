@@ -61,6 +61,16 @@ void conn_addr_of(const struct pkt *p, struct conn_addr *src, struct conn_addr *
     }
 }
 
+void conn_addr_put(struct buf *b, const struct conn_addr *a)
+{
+    static const uint8_t none[14];
+
+    if (memcmp(a->b, none, sizeof none) == 0)
+        buf_printf(b, "lid %u", load_be16(a->b + 14));
+    else
+        buf_gid(b, a->b);
+}
+
 /* Hash of two addresses, of which the lower halves suffice, and a number. */
 static uint32_t hash_of(const struct conn_addr *src, const struct conn_addr *dst, uint32_t n)
 {
@@ -386,6 +396,13 @@ uint32_t conn_number(const struct conn_table *t)
     for (uint32_t i = 0; i < t->n; i++)
         n += t->flows[i].peer == FLOW_NONE || t->flows[i].peer > i;
     return n;
+}
+
+void conn_number_put(struct buf *b, uint32_t number, uint32_t highest)
+{
+    buf_puts(b, count_str(number, "connection"));
+    if (highest > number)
+        buf_printf(b, ", numbered up to %u", highest);
 }
 
 bool conn_has_reverse(const struct conn_table *t, uint32_t flow)

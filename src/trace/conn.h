@@ -26,6 +26,8 @@ struct conn_addr {
 };
 /* Source and destination of a packet that carries InfiniBand. */
 void conn_addr_of(const struct pkt *p, struct conn_addr *src, struct conn_addr *dst);
+/* Append an address: IPv4, IPv6, or "lid 5". */
+void conn_addr_put(struct buf *b, const struct conn_addr *a);
 /* Where a frame was captured: file and interface as one number. The ports of a card that wrote an ERF file are one tap: an optical
  * splitter gives it each direction of a link on a port of its own. */
 static inline uint32_t conn_tap_of(const struct frame *f)
@@ -122,6 +124,8 @@ struct conn_counts conn_counts(const struct conn_table *t);
 bool conn_has_reverse(const struct conn_table *t, uint32_t flow);
 /* Connections: pairs of flows, and flows without a peer. */
 uint32_t conn_number(const struct conn_table *t);
+/* "2 connections", or "2 connections, numbered up to 3" if not all numbers were needed. */
+void conn_number_put(struct buf *b, uint32_t number, uint32_t highest);
 /* Whether a flow of connection number `conn` is known. */
 bool conn_exists(const struct conn_table *t, uint32_t conn);
 

@@ -189,7 +189,7 @@ static void note_message(struct pkt *p, uint32_t msg, uint32_t packet, uint32_t 
     p->note.have |= packet ? NOTE_MSG : 0;
     p->note.msg = msg;
     p->note.msg_packet = packet;
-    if (packets && packet) {
+    if (packet && packet <= packets) {
         p->note.have |= NOTE_MSG_PACKETS;
         p->note.msg_packets = packets;
     }

@@ -383,7 +383,7 @@ static void tell_refusal(struct explainer *x, const struct watched *e, const str
     statement_frame(st, s ? s->last : 0);
     statement_frame(st, frame_u32(e->p));
     if (cause == CAUSE_DEPTH_EXCEEDED)
-        statement_say(x, st, "%s refused the %s of frame %u (NAK in frame %u): %u READs and atomics were outstanding, %u were agreed on.", dst_of(x, e->flow),
+        statement_say(x, st, "%s refused the %s of frame %u (NAK in frame %u): READs and atomics outstanding: %u, agreed on: %u.", dst_of(x, e->flow),
                       name_of(s), s ? s->last : 0, frame_u32(e->p), t->deep, c->depth);
     else
         statement_say(x, st, "%s refused the %s%s with PSN %u: NAK, %s, in frame %u. The queue pair fails, and what was posted behind it is flushed.",

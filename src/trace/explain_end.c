@@ -54,7 +54,7 @@ static void end_rnr(struct explainer *x, struct told *t, struct half *h)
         return;
     st->cause = CAUSE_RNR_EXCEEDED;
     st->lost = h->rnr.ts - st->start;
-    statement_say(x, st, "PSN %u was answered by %u RNR NAKs, the last in frame %u; it was not sent again after that.", h->rnr.psn, h->rnr.times, h->rnr.frame);
+    statement_say(x, st, "PSN %u was answered by %s, the last in frame %u; it was not sent again after that.", h->rnr.psn, count_str(h->rnr.times, "RNR NAK"), h->rnr.frame);
 }
 
 static void end_keys(struct explainer *x, uint32_t flow, const struct told *t, const struct told *o)
@@ -86,7 +86,7 @@ static void end_congestion(struct explainer *x, uint32_t flow, const struct told
         for (unsigned i = 0; i < t->ce_packets && i < STATEMENT_FRAMES; i++)
             statement_frame(st, t->ce_frames[i]);
         st->times = t->ce_packets > STATEMENT_FRAMES ? (uint32_t)t->ce_packets - STATEMENT_FRAMES : 0;
-        statement_say(x, st, "%llu requests carry the mark of a congested switch (CE), and %s sent no CNP.", (unsigned long long)t->ce_packets,
+        statement_say(x, st, "%s with the mark of a congested switch (CE), and %s sent no CNP.", count_str(t->ce_packets, "request"),
                       addr_text(&conn_flow_at(watch_conns(x->watch), flow)->dst));
     }
     if (t->cnps && t->before_cnp >= 16 && t->after_cnp >= t->before_cnp) {
@@ -94,7 +94,7 @@ static void end_congestion(struct explainer *x, uint32_t flow, const struct told
         if (!st)
             return;
         statement_frame(st, t->cnp_frame);
-        statement_say(x, st, "%u requests in the 200 us before the CNP in frame %u, %u in the 200 us after it.", t->before_cnp, t->cnp_frame, t->after_cnp);
+        statement_say(x, st, "%s in the 200 us before the CNP in frame %u, %u in the 200 us after it.", count_str(t->before_cnp, "request"), t->cnp_frame, t->after_cnp);
     }
 }
 
@@ -347,7 +347,7 @@ static void statement_print(struct explainer *x, const struct statement *s, stru
     buf_char(b, '\n');
     buf_paragraph(b, explain_text_of(x, s), 4, COLUMNS);
     if (s->again || s->lost > 0) {
-        buf_printf(b, "    Cost: %llu packet%s sent again", (unsigned long long)s->again, s->again == 1 ? "" : "s");
+        buf_printf(b, "    Cost: %s sent again", count_str(s->again, "packet"));
         if (s->lost > 0) {
             buf_puts(b, ", ");
             buf_duration(b, s->lost);
@@ -378,8 +378,9 @@ void explain_text(struct explainer *x, uint32_t conn, struct buf *b)
         buf_printf(b, "%llu more were not kept.\n", (unsigned long long)x->more);
     if (!shown)
         buf_puts(b, x->rdma_packets ? "Nothing went wrong that this capture shows.\n" : "There is no RDMA traffic in this capture.\n");
-    buf_printf(b, "%llu packets, %llu of them RDMA, %u connections; %u statement%s\n", (unsigned long long)x->packets, (unsigned long long)x->rdma_packets,
-               conn_number(watch_conns(x->watch)), shown, shown == 1 ? "" : "s");
+    buf_printf(b, "%s, %llu of them RDMA, ", count_str(x->packets, "packet"), (unsigned long long)x->rdma_packets);
+    conn_number_put(b, conn_number(watch_conns(x->watch)), conn_counts(watch_conns(x->watch)).conns);
+    buf_printf(b, "; %s\n", count_str(shown, "statement"));
 }
 
 static void json_string(struct buf *b, const char *key, const char *s)

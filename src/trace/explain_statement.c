@@ -106,10 +106,7 @@ const char *addr_text(const struct conn_addr *a)
     struct buf b = {0};
     char *to = text[at++ % 4];
 
-    if (memcmp(a->b, "\0\0\0\0\0\0\0\0\0\0\xff\xff", 12) == 0)
-        buf_ipv4(&b, a->b + 12);
-    else
-        buf_ipv6(&b, a->b);
+    conn_addr_put(&b, a);
     snprintf(to, sizeof text[0], "%s", buf_str(&b));
     buf_free(&b);
     return to;

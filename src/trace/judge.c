@@ -313,10 +313,23 @@ void judge_warn(struct judge *j, const struct pkt *p, enum rule rule, const char
                 (struct found){.rule = rule, .severity = SEV_W, .flow = conn_flow_find(j->conns, p), .expected = expected, .seen = seen, .text = text});
 }
 
+/* Which of the two flows of a connection is meant. */
+static void put_direction(struct judge *j, uint32_t flow, struct buf *b)
+{
+    const struct flow *f = conn_flow_at(j->conns, flow);
+
+    buf_puts(b, " Direction: ");
+    conn_addr_put(b, &f->src);
+    buf_puts(b, " > ");
+    conn_addr_put(b, &f->dst);
+    buf_printf(b, " QP 0x%x.", f->dqpn);
+}
+
 void judge_note(struct judge *j, enum rule rule, uint32_t flow, uint64_t frame, const char *seen, const char *text)
 {
     struct finding g = {.rule = (uint8_t)rule, .severity = SEV_I, .result = V_PASS, .file = j->file};
-    struct finding_text t = {"", seen, text};
+    struct finding_text t = {.expected = "", .seen = seen};
+    struct buf b = {0};
 
     j->found++;
     if (!judge_wants(j, rule))
@@ -327,9 +340,14 @@ void judge_note(struct judge *j, enum rule rule, uint32_t flow, uint64_t frame, 
     }
     if (!report_count(j->report, &g))
         return;
+    buf_puts(&b, text);
+    if (flow != FLOW_NONE)
+        put_direction(j, flow, &b);
+    t.text = buf_str(&b);
     g.frames[0] = frame;
     g.n_frames = frame != 0;
     report_add(j->report, &g, &t);
+    buf_free(&b);
 }
 
 /* Mark the rules that a kind of packet is judged by, once. */
@@ -515,16 +533,16 @@ void judge_packet(struct judge *j, const struct pkt *p)
 static void note_capture_end(struct judge *j)
 {
     if (j->cut)
-        judge_note(j, RULE_CAP_01, FLOW_NONE, j->cut_frame, say(j, "%llu packets", (unsigned long long)j->cut),
+        judge_note(j, RULE_CAP_01, FLOW_NONE, j->cut_frame, count_str(j->cut, "packet"),
                    "The snap length cut packets, first this one: their ICRC and what lies in the missing bytes was not judged.");
     if (j->drops)
-        judge_note(j, RULE_CAP_02, FLOW_NONE, 0, say(j, "%llu frames dropped", (unsigned long long)j->drops),
+        judge_note(j, RULE_CAP_02, FLOW_NONE, 0, say(j, "%s dropped", count_str(j->drops, "frame")),
                    "The capture says that it lost frames: what is missing in it may have been on the wire.");
     if (j->backwards)
-        judge_note(j, RULE_CAP_03, FLOW_NONE, j->backwards_frame, say(j, "%llu frames", (unsigned long long)j->backwards),
+        judge_note(j, RULE_CAP_03, FLOW_NONE, j->backwards_frame, count_str(j->backwards, "frame"),
                    "Time runs backwards at frames of one interface.");
     if (j->untimed)
-        judge_note(j, RULE_CAP_03, FLOW_NONE, 0, say(j, "%llu frames", (unsigned long long)j->untimed),
+        judge_note(j, RULE_CAP_03, FLOW_NONE, 0, count_str(j->untimed, "frame"),
                    "Frames carry no time: nothing that depends on time can be decided.");
 }
 
@@ -546,7 +564,7 @@ void judge_end(struct judge *j)
     judge_cm_end(j);
     note_capture_end(j);
     if (n.evicted)
-        judge_note(j, RULE_CAP_02, FLOW_NONE, 0, say(j, "%llu flows", (unsigned long long)n.evicted),
+        judge_note(j, RULE_CAP_02, FLOW_NONE, 0, count_str(n.evicted, "flow"),
                    "There were more flows at a time than are kept: those unused for longest were forgotten.");
-    report_set(j->report, j->packets, conn_number(j->conns));
+    report_set(j->report, j->packets, conn_number(j->conns), n.conns);
 }

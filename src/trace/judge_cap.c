@@ -19,20 +19,20 @@ enum {
 _Static_assert((int)C_COUNT == JUDGE_COUNTS, "struct judge_host has room for each");
 
 static const struct {
-    const char *what;
+    const char *noun, *what; /* "packet", "sent" */
     bool sent; /* the host cannot have counted fewer than the wire shows; of what it received it may have ignored some */
 } counts[C_COUNT] = {
-    [C_SENT] = {"packets sent", true},
-    [C_RECEIVED] = {"packets received", false},
-    [C_CNP_SENT] = {"CNPs sent", true},
-    [C_CNP_RECEIVED] = {"CNPs received", false},
-    [C_CE_RECEIVED] = {"packets marked CE received", false},
-    [C_ICRC_RECEIVED] = {"packets with a wrong ICRC received", false},
-    [C_SEQ_NAK_RECEIVED] = {"sequence NAKs received", false},
-    [C_RNR_NAK_RECEIVED] = {"RNR NAKs received", false},
-    [C_RNR_NAK_SENT] = {"RNR NAKs sent", true},
-    [C_READ_RECEIVED] = {"READ requests received", false},
-    [C_ATOMIC_RECEIVED] = {"atomic requests received", false},
+    [C_SENT] = {"packet", "sent", true},
+    [C_RECEIVED] = {"packet", "received", false},
+    [C_CNP_SENT] = {"CNP", "sent", true},
+    [C_CNP_RECEIVED] = {"CNP", "received", false},
+    [C_CE_RECEIVED] = {"packet", "marked CE received", false},
+    [C_ICRC_RECEIVED] = {"packet", "with a wrong ICRC received", false},
+    [C_SEQ_NAK_RECEIVED] = {"sequence NAK", "received", false},
+    [C_RNR_NAK_RECEIVED] = {"RNR NAK", "received", false},
+    [C_RNR_NAK_SENT] = {"RNR NAK", "sent", true},
+    [C_READ_RECEIVED] = {"READ request", "received", false},
+    [C_ATOMIC_RECEIVED] = {"atomic request", "received", false},
 };
 
 /* Names of Linux's drivers: mlx5, rxe, irdma, mana. Those that mean the same are added up. */
@@ -171,7 +171,7 @@ static void compare(struct judge *j, const struct judge_host *h, unsigned i, boo
         return;
     f.needs = N_COMPLETE | N_TAP_REQ; /* a tap at this host, whichever end it is */
     f.has = there ? N_TAP_REQ : 0;
-    f.expected = say(j, "%llu %s, as the trace shows", (unsigned long long)h->seen[i], counts[i].what);
+    f.expected = say(j, "%s %s, as the trace shows", count_str(h->seen[i], counts[i].noun), counts[i].what);
     f.seen = say(j, "%llu by the adapter's counters", (unsigned long long)h->value[i]);
     f.text = "The trace does not hold all that this host sent or received between the two readings, or the adapter counts wrongly.";
     judge_found(j, NULL, f);

@@ -494,7 +494,7 @@ static void check_unanswered(struct judge *j, const struct cm_exchange *s, bool 
         return;
     j->file = s->file;
     found(j, NULL,
-          (struct found){.rule = RULE_CM_13, .frame = o->frame, .cause = s->req.frame, .expected = "a DREP", .seen = say(j, "DREQ sent %u times, and no DREP", o->copies),
+          (struct found){.rule = RULE_CM_13, .frame = o->frame, .cause = s->req.frame, .expected = "a DREP", .seen = say(j, "DREQ sent %s, and no DREP", count_str(o->copies, "time")),
                          .needs = N_COMPLETE | (from_active ? N_TAP_RSP : N_TAP_REQ), .has = side == TAP_RESPONDER ? N_TAP_RSP : side == TAP_REQUESTER ? N_TAP_REQ : 0,
                          .text = "A DREQ is answered whenever it comes: without the DREP its sender waits until its retries are used up."});
 }

@@ -122,8 +122,8 @@ static void learn_usual(struct judge *j, const struct pkt *p, uint32_t flow, boo
 /* --- Values ----------------------------------------------------------------------------------------------------------------------- */
 
 /* A deviation: the value changed in s->other_frame, and is back now, or the packet is the next one of its queue pair. */
-static void deviation(struct judge *j, const struct pkt *p, uint32_t flow, enum rule rule, const struct steady *s, const char *what,
-                      const char *text)
+static void deviated(struct judge *j, const struct pkt *p, uint32_t flow, enum rule rule, const struct steady *s, const char *expected,
+                     const char *seen, const char *text)
 {
     judge_found(j, p,
                 (struct found){.rule = rule,
@@ -132,9 +132,15 @@ static void deviation(struct judge *j, const struct pkt *p, uint32_t flow, enum 
                                .needs = 0,
                                .frame = s->other_frame,
                                .cause = s->pending ? s->value_frame : p->frame->number,
-                               .expected = say(j, "%s 0x%x", what, s->value),
-                               .seen = say(j, "0x%x", s->other),
+                               .expected = expected,
+                               .seen = seen,
                                .text = text});
+}
+
+static void deviation(struct judge *j, const struct pkt *p, uint32_t flow, enum rule rule, const struct steady *s, const char *what,
+                      const char *text)
+{
+    deviated(j, p, flow, rule, s, say(j, "%s 0x%x", what, s->value), say(j, "0x%x", s->other), text);
 }
 
 static bool is_pmtu(uint32_t n)
@@ -157,7 +163,7 @@ static void check_mtu(struct judge *j, const struct pkt *p, uint32_t flow)
                                            .text = "First and Middle packets before and after have another length: the path MTU of a queue pair does not change."});
         } else if (p->bth.opcode >> 5 == SVC_XRC && is_pmtu(p->op->flags & OPF_REQUEST ? len + 4 : len - 4)) {
             judge_bad(j, p, RULE_SVC_04, p->op->flags & OPF_REQUEST ? "an XRCETH and a path MTU of payload" : "a path MTU of payload and no XRCETH",
-                say(j, "%u bytes", len), "XRC requests, and they alone, have four bytes more behind the BTH.");
+                count_str(len, "byte"), "XRC requests, and they alone, have four bytes more behind the BTH.");
         } else if (len > MTU_MAX) {
             judge_warn(j, p, RULE_SEQ_05, "at most 4096 bytes", say(j, "%u", len), "A path MTU of its vendor's own.");
         }
@@ -187,6 +193,11 @@ void judge_service(struct judge *j, const struct pkt *p, uint32_t flow)
                                .text = "The queue pair speaks another service before and after; it drops this packet."});
 }
 
+static const char *ect_str(uint32_t capable)
+{
+    return capable ? "ECN-capable (ECT or CE)" : "not ECN-capable (Not-ECT)";
+}
+
 static void check_marks(struct judge *j, const struct pkt *p, uint32_t flow, struct kind_state *k, bool same)
 {
     unsigned ecn = p->tos & 3;
@@ -195,7 +206,8 @@ static void check_marks(struct judge *j, const struct pkt *p, uint32_t flow, str
     if (UNLIKELY(steady_put(&k->dscp, p->tos >> 2, frame_u32(p), same)))
         deviation(j, p, flow, RULE_FMT_11, &k->dscp, "DSCP", "The packet may have travelled in another queue than its neighbours, and out of order.");
     if (UNLIKELY(steady_put(&k->ect, ecn != 0, frame_u32(p), same)))
-        deviation(j, p, flow, RULE_FMT_12, &k->ect, "ECN-capable", "Packets before and after state the opposite: switches mark some and drop others.");
+        deviated(j, p, flow, RULE_FMT_12, &k->ect, ect_str(k->ect.value), ect_str(k->ect.other),
+                 "Packets before and after state the opposite: switches mark some and drop others.");
     if (UNLIKELY(ecn == 3)) {
         struct jflow *f = &j->flows[flow];
         uint32_t of = p->op->flags & OPF_REQUEST ? flow : conn_flow_at(j->conns, flow)->peer;

@@ -68,7 +68,7 @@ static void check_ip4(struct judge *j, const struct pkt *p)
     uint32_t ihl = (q[0] & 15) * 4u, len = load_be16(q + 2), udp = load_be16(p->data + p->udp_off + 4);
 
     if (UNLIKELY(ihl != 20))
-        judge_bad(j, p, RULE_FMT_08, "a header of 20 bytes", say(j, "%u bytes", ihl), "RoCEv2 packets carry no IPv4 options.");
+        judge_bad(j, p, RULE_FMT_08, "a header of 20 bytes", count_str(ihl, "byte"), "RoCEv2 packets carry no IPv4 options.");
     if (UNLIKELY(load_be16(q + 6) & 0x3fff))
         judge_bad(j, p, RULE_FMT_08, "a whole datagram", "a fragment", "RoCEv2 packets are not fragmented; their receiver drops fragments.");
     else if (UNLIKELY(!(q[6] & 0x40)))
@@ -143,7 +143,7 @@ static void check_pad(struct judge *j, const struct pkt *p)
     unsigned pad = p->bth.padcnt;
 
     if (UNLIKELY((p->payload_len + pad) & 3))
-        judge_bad(j, p, RULE_FMT_05, say(j, "pad count %u for %u bytes", -p->payload_len & 3, p->payload_len), say(j, "%u", pad),
+        judge_bad(j, p, RULE_FMT_05, say(j, "pad count %u for %s", -p->payload_len & 3, count_str(p->payload_len, "byte")), say(j, "%u", pad),
             "Payload and pad must fill a multiple of 4 bytes.");
     else if (UNLIKELY(pad && p->op->flags & (OPF_FIRST | OPF_MIDDLE)))
         judge_bad(j, p, RULE_FMT_05, "pad count 0", say(j, "%u", pad), "First and Middle packets are full and need no pad.");

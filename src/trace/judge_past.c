@@ -245,15 +245,15 @@ void past_end(struct judge *j, uint32_t flow)
 
     if (t->replayed)
         judge_note(j, RULE_RDA_10, flow, t->differ ? t->differ_frame : t->replayed_frame,
-                   say(j, "%llu of %llu packets differ", (unsigned long long)t->differ, (unsigned long long)t->replayed),
+                   say(j, "%llu of %s differ", (unsigned long long)t->differ, count_str(t->replayed, "packet")),
                    t->differ ? "READs asked for again are compared with their first answer: the memory has changed in between, or the responder reads something else."
                              : "READs asked for again have the same data as their first answer.");
     if (t->unasked)
         judge_note(j, RULE_ACK_09, flow, t->unasked_frame,
-                   say(j, "%llu ACKs, %llu with other credits", (unsigned long long)t->unasked, (unsigned long long)t->unasked_news),
+                   say(j, "%s, %llu with other credits", count_str(t->unasked, "ACK"), (unsigned long long)t->unasked_news),
                    "No request seen since the ACK before asks for them, and they acknowledge nothing new.");
     if (t->reordered)
-        judge_note(j, RULE_RTX_13, flow, t->reordered_frame, say(j, "%llu times", (unsigned long long)t->reordered),
+        judge_note(j, RULE_RTX_13, flow, t->reordered_frame, count_str(t->reordered, "time"),
                    t->at_responder ? "A packet came behind later ones, and was taken without a NAK: the responder puts packets in order by itself (--profile nv), or they were recorded out of order."
                                    : "A packet came behind later ones, and was taken without a NAK: the responder puts packets in order by itself (--profile nv), the network did so behind this tap, or they were recorded out of order.");
 }

@@ -167,7 +167,7 @@ void judge_pause_end(struct judge *j)
         const struct pauser *s = &j->pauser[i];
         j->file = (uint16_t)(s->tap >> 16);
         judge_note(j, RULE_CC_07, FLOW_NONE, s->first_frame,
-                   say(j, "%llu pause frames of %02x:%02x:%02x:%02x:%02x:%02x, %llu quanta", (unsigned long long)s->frames, s->mac[0], s->mac[1], s->mac[2], s->mac[3],
+                   say(j, "%s of %02x:%02x:%02x:%02x:%02x:%02x, quanta: %llu", count_str(s->frames, "pause frame"), s->mac[0], s->mac[1], s->mac[2], s->mac[3],
                        s->mac[4], s->mac[5], (unsigned long long)s->quanta),
                    "A quantum is 512 bit times: 5.12 ns at 100 Gbit/s. Times that a later frame cut short are counted in full.");
     }

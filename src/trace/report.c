@@ -2,6 +2,7 @@
 #include "src/trace/report.h"
 
 #include "src/trace/catalog.h"
+#include "src/trace/conn.h"
 
 #include <stdlib.h>
 
@@ -23,7 +24,7 @@ struct report {
     bool judged[RULE_COUNT];
     uint64_t fails[RULE_COUNT], warns[RULE_COUNT], unsure[RULE_COUNT];
     uint64_t packets;
-    uint32_t connections;
+    uint32_t connections, highest;
 };
 
 struct report *report_new(void)
@@ -125,10 +126,11 @@ void report_add(struct report *r, const struct finding *f, const struct finding_
     to->text = string_put(r, t->text);
 }
 
-void report_set(struct report *r, uint64_t packets, uint32_t connections)
+void report_set(struct report *r, uint64_t packets, uint32_t connections, uint32_t highest)
 {
     r->packets = packets;
     r->connections = connections;
+    r->highest = highest;
 }
 
 /* The worst verdict of a rule. */
@@ -143,7 +145,7 @@ static enum worst worst_of(const struct report *r, unsigned rule)
 
 struct report_totals report_totals(const struct report *r)
 {
-    struct report_totals t = {.packets = r->packets, .connections = r->connections};
+    struct report_totals t = {.packets = r->packets, .connections = r->connections, .highest = r->highest};
 
     for (unsigned i = 1; i < RULE_COUNT; i++) {
         enum worst w = worst_of(r, i);
@@ -231,7 +233,7 @@ static void unsure_print(const struct report *r, struct buf *b)
             unsigned missing = 0;
             for (size_t k = 0; k < r->n; k++)
                 missing |= r->findings[k].rule == i ? r->findings[k].missing : 0;
-            buf_printf(b, "%s inconclusive %llu time%s; it needs ", rule_table[i].id, (unsigned long long)r->unsure[i], r->unsure[i] == 1 ? "" : "s");
+            buf_printf(b, "%s inconclusive %s; it needs ", rule_table[i].id, count_str(r->unsure[i], "time"));
             needs_text(b, missing);
             buf_char(b, '\n');
         }
@@ -246,9 +248,9 @@ void report_text(const struct report *r, const struct report_opts *o, struct buf
             finding_print(r, o, &r->findings[i], b);
     if (!o->quiet && !o->inconclusive)
         unsure_print(r, b);
-    buf_printf(b, "%llu packets, %u connection%s; %u rules judged: %u pass, %u inconclusive, %u fail, %u warnings\n",
-               (unsigned long long)t.packets, t.connections, t.connections == 1 ? "" : "s", t.rules, t.pass, t.inconclusive, t.fail,
-               t.warnings);
+    buf_printf(b, "%s, ", count_str(t.packets, "packet"));
+    conn_number_put(b, t.connections, t.highest);
+    buf_printf(b, "; %s judged: %u pass, %u inconclusive, %u fail, %s\n", count_str(t.rules, "rule"), t.pass, t.inconclusive, t.fail, count_str(t.warnings, "warning"));
     buf_printf(b, "(%s)\n", o->assumptions);
 }
 
@@ -298,8 +300,8 @@ void report_json(const struct report *r, const struct report_opts *o, struct buf
 {
     struct report_totals t = report_totals(r);
 
-    buf_printf(b, "{\"summary\":{\"packets\":%llu,\"connections\":%u,\"rules\":%u,\"pass\":%u,\"inconclusive\":%u,\"fail\":%u,\"warnings\":%u},",
-               (unsigned long long)t.packets, t.connections, t.rules, t.pass, t.inconclusive, t.fail, t.warnings);
+    buf_printf(b, "{\"summary\":{\"packets\":%llu,\"connections\":%u,\"highest_connection\":%u,\"rules\":%u,\"pass\":%u,\"inconclusive\":%u,\"fail\":%u,\"warnings\":%u},",
+               (unsigned long long)t.packets, t.connections, t.highest, t.rules, t.pass, t.inconclusive, t.fail, t.warnings);
     buf_puts(b, "\"assumptions\":");
     buf_json(b, o->assumptions, strlen(o->assumptions));
     buf_puts(b, ",\"findings\":[");

@@ -46,11 +46,12 @@ void report_add(struct report *r, const struct finding *f, const struct finding_
 struct report_totals {
     uint64_t packets;
     uint32_t connections;
+    uint32_t highest; /* number given to a connection: more than there are, where two turned out to be the two directions of one */
     uint32_t rules; /* pass + inconclusive + fail + warnings */
     uint32_t pass, inconclusive, fail, warnings;
 };
 struct report_totals report_totals(const struct report *r);
-void report_set(struct report *r, uint64_t packets, uint32_t connections);
+void report_set(struct report *r, uint64_t packets, uint32_t connections, uint32_t highest);
 /* Number of findings kept, and each. */
 size_t report_n(const struct report *r);
 const struct finding *report_at(const struct report *r, size_t i);

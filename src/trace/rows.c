@@ -113,18 +113,6 @@ const struct column *column_find(const char *name)
     return NULL;
 }
 
-void row_addr(struct buf *b, const struct conn_addr *a)
-{
-    static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff}, none[14];
-
-    if (memcmp(a->b, mapped, sizeof mapped) == 0)
-        buf_ipv4(b, a->b + 12);
-    else if (memcmp(a->b, none, sizeof none) == 0)
-        buf_printf(b, "lid %u", load_be16(a->b + 14));
-    else
-        buf_ipv6(b, a->b);
-}
-
 static const void *value_at(const struct meter_row *r, const struct column *c)
 {
     return (const uint8_t *)r + c->off;
@@ -201,7 +189,7 @@ static bool put_value(struct buf *b, const struct meter_row *r, const struct col
         at = b->len;
         if (json)
             buf_char(b, '"');
-        row_addr(b, value_at(r, c));
+        conn_addr_put(b, value_at(r, c));
         if (json)
             buf_char(b, '"');
         return b->len > at;
@@ -296,7 +284,7 @@ static void pad(struct buf *b, size_t at, unsigned width)
 
 static void put_end(struct buf *b, const struct conn_addr *a, uint64_t qpn)
 {
-    row_addr(b, a);
+    conn_addr_put(b, a);
     if (qpn == METER_NONE)
         buf_puts(b, " ?");
     else
@@ -410,9 +398,9 @@ static void print_text(struct buf *b, bool details, struct meter_row *const *row
             print_details(b, rows[i]);
     }
     if (t->malformed)
-        buf_printf(b, "%llu packets in no row: malformed or with a wrong ICRC\n", (unsigned long long)t->malformed);
+        buf_printf(b, "%s in no row: malformed or with a wrong ICRC\n", count_str(t->malformed, "packet"));
     if (t->lost_rows)
-        buf_printf(b, "%llu rows or datagrams left out: too many queue pairs\n", (unsigned long long)t->lost_rows);
+        buf_printf(b, "%s left out: too many queue pairs\n", count_str(t->lost_rows, "row or datagram"));
 }
 
 void rows_print(struct buf *b, enum rows_format format, bool details, struct meter_row *const *rows, size_t n, const struct meter_totals *t)

@@ -29,8 +29,6 @@ extern const struct column row_columns[];
 /* The column of that name; NULL if there is none. */
 const struct column *column_find(const char *name);
 
-/* An address as people write it: IPv4, IPv6, or the LID after "lid ". */
-void row_addr(struct buf *b, const struct conn_addr *a);
 
 /* Sort rows by a column, larger numbers first (texts and addresses ascending); equal ones keep their order. */
 void rows_sort(struct meter_row **rows, size_t n, const struct column *by);

@@ -52,7 +52,7 @@ static void put_addr(struct writer *w, const char *name, const struct conn_addr 
     key(w, name);
     if (w->json)
         buf_char(w->b, '"');
-    row_addr(w->b, a);
+    conn_addr_put(w->b, a);
     if (w->json)
         buf_char(w->b, '"');
 }
@@ -149,9 +149,9 @@ static void print_text(struct buf *b, const struct work *w, const struct meter_r
         buf_char(b, '-');
     pad(b, at, 5);
     at = b->len;
-    row_addr(b, &r->src);
+    conn_addr_put(b, &r->src);
     buf_puts(b, " > ");
-    row_addr(b, &r->dst);
+    conn_addr_put(b, &r->dst);
     buf_printf(b, " 0x%06llx", (unsigned long long)r->dqpn);
     pad(b, at, 42);
     at = b->len;

@@ -6,7 +6,7 @@ import time
 from case_rdmagen import OWN, OWN6, Rdmagen, behind_wire as guests  # noqa: F401
 from frames import Crossing, SEND, Silence, THEIRS
 
-COUNTS = "%d connections, %d sent, %d received, 0 wrong"
+COUNTS = "%d connection%s, %d sent, %d received, 0 wrong"
 
 
 def client(lab, guest, name, tool, connections, count, size, address, *extra):
@@ -16,7 +16,7 @@ def client(lab, guest, name, tool, connections, count, size, address, *extra):
     us = Rdmagen(lab, guest, name, "connect", address, "-c", str(connections), "-C", str(count), "-S", str(size), "-V", "-v",
                  *(["-u"] if tool == "udaddy" else []), *extra)
     out = us.wait()
-    assert COUNTS % (connections, connections * count, connections * count) in out, out
+    assert COUNTS % (connections, "s" if connections != 1 else "", connections * count, connections * count) in out, out
     status, seen = server.wait()
     assert status == 0 and "return status 0" in seen and (count == 0 or "data transfers complete" in seen), seen
     return us, out
@@ -31,7 +31,7 @@ def server(lab, guest, name, tool, connections, count, size, own, *extra, status
     assert got == status, "status %d: %s%s" % (got, seen, out)
     if not status:
         assert "return status 0" in seen and "data transfers complete" in seen, seen
-        assert COUNTS % (connections, connections * count, connections * count) in out, out
+        assert COUNTS % (connections, "s" if connections != 1 else "", connections * count, connections * count) in out, out
     return out, seen
 
 

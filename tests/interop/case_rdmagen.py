@@ -139,7 +139,7 @@ def serve_pings(guest, count, size, own, lab, name, *extra, spoiled=0):
     ended(status, out)
     assert out.count("ping data: rdma-ping-") == count, out + server.text()
     text = server.wait()
-    assert "%d pings served, 0 wrong" % count in text, text
+    assert "%d ping%s served, 0 wrong" % (count, "s" if count != 1 else "") in text, text
 
 
 def case_ping_rping_client_ipv4(lab, guest):

@@ -217,7 +217,7 @@ Test(bridge, both_sides_are_recorded_with_what_was_done)
     cr_assert_eq(rig.n_recorded, 2 * 3 + 3);
     cr_expect(rig.recorded[6].good, "as it came");
     cr_expect(!rig.recorded[7].good && !rig.recorded[8].good, "as it left");
-    cr_expect_str_eq(rig.recorded[7].note, "rdmagen: copy 1 of 1: corrupted in the ICRC, duplicated 1 times by event 1 "
+    cr_expect_str_eq(rig.recorded[7].note, "rdmagen: copy 1 of 1: corrupted in the ICRC, duplicated 1 time by event 1 "
                                            "(psn=1 corrupt=icrc dup=1); conn 1 req psn 1 iter 1");
     rig_close(&rig);
 }

@@ -41,6 +41,19 @@ Test(buf, ipv6_follows_rfc_5952)
     EXPECT_TEXT(buf_ipv6(&b, (const uint8_t[16]){[10] = 0xff, [11] = 0xff, 192, 168, 77, 1}), "::ffff:192.168.77.1");
 }
 
+Test(buf, a_gid_of_ipv4_is_an_ipv4_address)
+{
+    EXPECT_TEXT(buf_gid(&b, (const uint8_t[16]){[10] = 0xff, [11] = 0xff, 192, 168, 77, 1}), "192.168.77.1");
+    EXPECT_TEXT(buf_gid(&b, (const uint8_t[16]){0xfe, 0x80, [10] = 0xff, [11] = 0xff, 1, 2, 3, 4}), "fe80::ffff:102:304");
+}
+
+Test(buf, one_is_singular)
+{
+    cr_expect_str_eq(count_str(0, "packet"), "0 packets");
+    cr_expect_str_eq(count_str(1, "packet"), "1 packet");
+    cr_expect_str_eq(count_str(UINT64_MAX, "RNR NAK"), "18446744073709551615 RNR NAKs");
+}
+
 Test(buf, json_is_valid_for_any_bytes)
 {
     EXPECT_TEXT(buf_json(&b, "a\"\\\n\x7f", 5), "\"a\\\"\\\\\\u000a\\u007f\"");

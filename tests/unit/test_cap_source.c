@@ -312,7 +312,7 @@ Test(cap_source, false_option_lengths_are_errors)
     block_close(&m, at);
     struct cap *c = open_made(&m, NULL);
     cr_expect_eq(cap_next(c, &f), -EINVAL);
-    cr_expect_str_eq(cap_error(c)->msg, "option 1 of 9 bytes, only 8 are left in its block");
+    cr_expect_str_eq(cap_error(c)->msg, "option 1 of 9 bytes, only 8 left in its block");
     cap_close(c);
 }
 
