@@ -126,6 +126,11 @@ struct flow *conn_flow_at(struct conn_table *t, uint32_t flow)
     return &t->flows[flow];
 }
 
+struct flow *conn_flows(struct conn_table *t)
+{
+    return t->flows;
+}
+
 static bool addr_eq(const struct conn_addr *a, const struct conn_addr *b)
 {
     return load_le64(a->b + 8) == load_le64(b->b + 8) && load_le64(a->b) == load_le64(b->b);
@@ -317,11 +322,6 @@ uint32_t conn_flow(struct conn_table *t, const struct pkt *p)
         t->newest = FLOW_NONE;
     t->flows[i].used = true;
     return i;
-}
-
-void conn_use(struct conn_table *t, uint32_t flow)
-{
-    t->flows[flow].used = true;
 }
 
 /* Flows that `k` speaks of and that were seen before it: each is given what it says. They may be those of an earlier

@@ -64,7 +64,7 @@ struct flow {
     uint32_t pmtu;     /* path MTU in bytes, 0: not known */
     uint8_t paired_by; /* enum pairing */
     bool have_sqpn;
-    bool used; /* by a packet since the clock hand passed */
+    bool used; /* by a packet since the clock hand passed: set where a flow is known without conn_flow() */
     uint8_t tries;     /* searches for a peer that failed */
     const char *upper; /* upper protocol, NULL: not known */
     bool have_psn;     /* psn is known: PSN of the first request */
@@ -98,8 +98,6 @@ void conn_table_user(struct conn_table *t, void *user, conn_new_flow *fresh, con
 
 /* The flow of a packet with a BTH; it is made if it is new. */
 uint32_t conn_flow(struct conn_table *t, const struct pkt *p);
-/* A packet was known to be of `flow` without asking for it. */
-void conn_use(struct conn_table *t, uint32_t flow);
 /* The same as conn_flow(), but FLOW_NONE if it is not there. */
 uint32_t conn_flow_find(const struct conn_table *t, const struct pkt *p);
 /* Whether the packet goes to a queue pair of a connection that was learnt of. Looks through all of them. */
@@ -107,6 +105,8 @@ bool conn_is_known(const struct conn_table *t, const struct pkt *p);
 /* Likewise by name. */
 uint32_t conn_flow_named(const struct conn_table *t, uint32_t tap, const struct conn_addr *src, const struct conn_addr *dst, uint32_t dqpn);
 struct flow *conn_flow_at(struct conn_table *t, uint32_t flow);
+/* All flows, by index: an array that stays where it is. */
+struct flow *conn_flows(struct conn_table *t);
 
 /* Learn of a connection. Flows already seen are paired at once. At most a bounded number is kept. */
 void conn_learn(struct conn_table *t, const struct conn_known *k);

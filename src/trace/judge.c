@@ -74,6 +74,7 @@ struct judge *judge_new(const struct judge_opts *o)
         judge_free(j);
         return NULL;
     }
+    j->flow = conn_flows(j->conns);
     conn_table_user(j->conns, j, fresh_flow, has_psn);
     for (unsigned i = 0; i < JUDGE_TAPS; i++)
         j->last_ts[i] = INT64_MIN;
@@ -524,7 +525,7 @@ void judge_packet(struct judge *j, const struct pkt *p)
         return;
     }
     j->flows[flow].packets++;
-    conn_use(j->conns, flow);
+    j->flow[flow].used = true;
     judge_transport(j, p, flow);
 }
 

@@ -19,40 +19,50 @@ static void check_first_psn(struct judge *j, const struct pkt *p, uint32_t flow,
     judge_found(j, p, g);
 }
 
+static void too_long(struct judge *j, const struct pkt *p, uint32_t flow, const struct flow *c)
+{
+    struct found g = found_of(RULE_CM_08, flow);
+
+    g.cause = c->params.req_frame;
+    g.expected = say(j, "at most %u bytes", c->pmtu);
+    g.seen = say(j, "%u", p->payload_len);
+    g.text = "The packet is longer than the path MTU that the REQ states.";
+    judge_found(j, p, g);
+}
+
+static void not_silent(struct judge *j, const struct pkt *p, uint32_t flow)
+{
+    struct found g = found_of(RULE_CM_13, flow);
+
+    g.needs = N_TAP_REQ; /* else it may have been overtaken */
+    g.cause = j->flows[flow].closed_frame;
+    g.expected = "silence";
+    g.seen = p->op->name;
+    g.text = "Its sender has said that the connection is over.";
+    judge_found(j, p, g);
+}
+
 void judge_agreed(struct judge *j, const struct pkt *p, uint32_t flow, enum seen_as as)
 {
     struct jflow *f = &j->flows[flow];
     const struct flow *c = conn_flow_at(j->conns, flow);
-    struct found g = found_of(RULE_CM_08, flow);
 
     if (UNLIKELY(!f->psn_checked))
         check_first_psn(j, p, flow, f);
-    if (UNLIKELY(c->paired_by == PAIR_CM && c->pmtu && p->payload_len > c->pmtu)) {
-        g.cause = c->params.req_frame;
-        g.expected = say(j, "at most %u bytes", c->pmtu);
-        g.seen = say(j, "%u", p->payload_len);
-        g.text = "The packet is longer than the path MTU that the REQ states.";
-        judge_found(j, p, g);
-    }
-    if (UNLIKELY(f->closed && (as == SEEN_NEW || as == SEEN_GAP))) {
-        g = found_of(RULE_CM_13, flow);
-        g.needs = N_TAP_REQ; /* else it may have been overtaken */
-        g.cause = f->closed_frame;
-        g.expected = "silence";
-        g.seen = p->op->name;
-        g.text = "Its sender has said that the connection is over.";
-        judge_found(j, p, g);
-    }
+    if (UNLIKELY(c->paired_by == PAIR_CM && c->pmtu && p->payload_len > c->pmtu))
+        too_long(j, p, flow, c);
+    if (UNLIKELY(f->closed && (as == SEEN_NEW || as == SEEN_GAP)))
+        not_silent(j, p, flow);
 }
 
 /* A sequence NAK, before anything was acknowledged, for a PSN before the one that this end itself announced. */
 void judge_agreed_answer(struct judge *j, const struct pkt *p, uint32_t flow)
 {
-    uint32_t of = conn_flow_at(j->conns, flow)->peer;
-    const struct flow *c = of == FLOW_NONE ? NULL : conn_flow_at(j->conns, of);
-    struct found g = found_of(RULE_CM_06, of);
+    uint32_t of = j->flow[flow].peer;
+    const struct flow *c = of == FLOW_NONE ? NULL : &j->flow[of];
+    struct found g;
 
-    if (!c || j->flows[of].answered)
+    if (!c || LIKELY(j->flows[of].answered))
         return;
     if (!(p->have & H_AETH) || aeth_type(p) != AETH_NAK || (p->aeth.syndrome & 31) != NAK_PSN_SEQ) {
         j->flows[of].answered = true;
@@ -60,6 +70,7 @@ void judge_agreed_answer(struct judge *j, const struct pkt *p, uint32_t flow)
     }
     if (c->paired_by != PAIR_CM || !c->have_psn || !j->flows[of].packets || psn_diff(p->bth.psn, c->psn) >= 0)
         return;
+    g = found_of(RULE_CM_06, of);
     g.cause = c->params.rep_frame;
     g.expected = say(j, "PSN %u, which this end announced,", c->psn);
     g.seen = say(j, "PSN %u", p->bth.psn);

@@ -104,20 +104,26 @@ struct past {
 };
 
 struct jflow {
-    struct kind_state kind[2];
-    uint32_t frame;        /* of the latest usual packet; 0: the values know their frames */
-    struct steady service, pkey, migreq, mtu;
+    /* What every packet touches comes first. */
     struct half *half;     /* of the requests in this flow: what packets prove, with their frames; NULL: none seen */
     struct replay *replay; /* their requester and responder: what is permitted; there with `half` */
     struct past *past;     /* likewise */
     uint64_t packets;      /* all of the flow */
+    uint32_t after;        /* PSN that follows the request seen last */
+    uint32_t frame;        /* of the latest usual packet; 0: the values know their frames */
+    uint32_t ackreq_run, ackreq_run_max; /* requests without AckReq in a row: a note */
+    bool have_after;       /* `after` is valid */
+    bool has_rsp;          /* responses were seen in this flow */
+    bool closed;           /* its sender has sent a DREQ or DREP */
+    bool psn_checked;      /* CM-06 was judged */
+    bool answered;         /* something in it was acknowledged */
+    struct steady mtu;
+    struct kind_state kind[2];
+    struct steady service, pkey, migreq;
     uint32_t first_frame;
     ns_t first_ts;
-    bool noted_port, noted_ecn_bits, ends_compared, dscp_compared;
-    bool has_rsp;          /* responses were seen in this flow */
-    uint32_t rsp_frame;    /* the first of them */
-    bool have_after;       /* `after` is valid */
-    uint32_t after;        /* PSN that follows the request seen last */
+    bool noted_port, ends_compared, dscp_compared;
+    uint32_t rsp_frame;    /* with has_rsp: the first response */
     bool mid_stream;       /* its first packet was not the first of its queue pair */
     struct pending_fail gap;   /* SEQ-01, RDA-01: PSN that was passed over */
     struct pending_fail early; /* ACK-03, RDA-05: response to a PSN not sent */
@@ -127,7 +133,6 @@ struct jflow {
     ns_t cnp_ts, cnp_gap;  /* of the latest CNP; shortest spacing */
     struct rate_mark cnp_first, cnp_last; /* in the flow whose sender the CNPs are for */
     /* Notes. */
-    uint32_t ackreq_run, ackreq_run_max;
     uint32_t rnr_code;     /* code + 1 of the RNR NAKs that answer this flow's requests */
     bool rnr_codes_differ;
     uint64_t spurious;     /* sent again although answered */
@@ -135,10 +140,7 @@ struct jflow {
     ns_t nak_delay, nak_reaction; /* longest gap-to-NAK and NAK-to-resend times */
     struct twin rsp;       /* latest response to its requests */
     struct asked asked;
-    bool closed;           /* its sender has sent a DREQ or DREP */
-    uint32_t closed_frame;
-    bool psn_checked;      /* CM-06 was judged */
-    bool answered;         /* something in it was acknowledged */
+    uint32_t closed_frame; /* with closed */
 };
 
 /* A CNP for a queue pair of which nothing was known then. */
@@ -222,6 +224,7 @@ struct lap {
 struct judge {
     struct judge_opts o;
     struct conn_table *conns;
+    struct flow *flow;     /* those of `conns`, by index */
     struct learner learner;
     struct report *report;
     struct jflow *flows; /* JUDGE_FLOWS */
@@ -359,8 +362,12 @@ void judge_first(struct judge *j, const struct pkt *p, uint32_t flow);
 /* What is known of a queue pair as the destination of datagrams: ud_dest_find() NULL if nothing is, ud_dest() makes it. */
 struct ud_dest *ud_dest_find(struct judge *j, uint32_t tap, const struct conn_addr *dst, uint32_t qpn);
 struct ud_dest *ud_dest(struct judge *j, uint32_t tap, const struct conn_addr *dst, uint32_t qpn);
-/* A request against what CM agreed on; `as` is what it is to its half. */
+/* A request against what CM agreed on; `as` is what it is to its half. Does nothing if judge_agrees(). */
 void judge_agreed(struct judge *j, const struct pkt *p, uint32_t flow, enum seen_as as);
+static inline bool judge_agrees(const struct jflow *f, const struct flow *c, const struct pkt *p)
+{
+    return f->psn_checked && !f->closed && !(c->paired_by == PAIR_CM && c->pmtu && p->payload_len > c->pmtu);
+}
 /* A response likewise; `flow` is that of the response. */
 void judge_agreed_answer(struct judge *j, const struct pkt *p, uint32_t flow);
 /* At the end: packets for a queue pair other than the one that CM named. */

@@ -69,8 +69,6 @@ static void use_key(struct past *t, const struct pkt *p, uint32_t rkey)
 {
     bool known = false;
 
-    if (LIKELY(!t->keys_at))
-        return;
     for (unsigned i = 0; i < PAST_KEYS; i++) {
         struct past_key *k = &t->keys[i];
         if (!k->frame || k->rkey != rkey || psn_diff(p->bth.psn, k->psn) <= 0)

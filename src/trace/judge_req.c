@@ -108,7 +108,7 @@ static void note_again(const struct pkt *p, struct jflow *f)
 
 static struct half *half_of(struct judge *j, const struct pkt *p, uint32_t flow)
 {
-    const struct flow *c = conn_flow_at(j->conns, flow);
+    const struct flow *c = &j->flow[flow];
     struct jflow *f = &j->flows[flow];
     struct half *h = f->half;
 
@@ -162,8 +162,9 @@ void judge_request(struct judge *j, const struct pkt *p, uint32_t flow)
     struct half *h = half_of(j, p, flow);
     struct judged a = {p, flow, f, h};
     enum seen_as as;
+    bool usual;
 
-    if (!h)
+    if (UNLIKELY(!h))
         return;
     if (UNLIKELY(!h->pmtu && p->op->flags & (OPF_FIRST | OPF_MIDDLE)))
         half_set_pmtu(h, p->payload_len);
@@ -175,8 +176,10 @@ void judge_request(struct judge *j, const struct pkt *p, uint32_t flow)
     } else if (UNLIKELY(f->replay->req.p.guess && h->pmtu)) {
         replay_learn_pmtu(f->replay, h->pmtu);
     }
-    judge_agreed(j, p, flow, as);
-    if (LIKELY(as != SEEN_COPY))
+    if (UNLIKELY(!judge_agrees(f, &j->flow[flow], p)))
+        judge_agreed(j, p, flow, as);
+    usual = as == SEEN_NEW && replay_is_usual(f->replay, p);
+    if (UNLIKELY(!usual && as != SEEN_COPY))
         check_transport(j, &a, as);
     if (UNLIKELY(as == SEEN_GAP))
         gap_begins(f, p, h);
@@ -184,9 +187,13 @@ void judge_request(struct judge *j, const struct pkt *p, uint32_t flow)
         note_again(p, f);
     f->ackreq_run = p->bth.ackreq ? 0 : f->ackreq_run + 1;
     f->ackreq_run_max = max_u32(f->ackreq_run_max, f->ackreq_run);
-    past_request(&a, as);
+    if (UNLIKELY(as != SEEN_NEW || f->past->keys_at || p->have & H_IETH)) /* else there is nothing to compare or to remember */
+        past_request(&a, as);
     if (p->bth.ackreq && !f->asked.frame)
         begin_to_wait(j, &a, as);
     half_request(h, p, as);
-    replay_request(f->replay, p, as, h);
+    if (LIKELY(usual))
+        replay_usual_request(f->replay, p, h);
+    else
+        replay_request(f->replay, p, as, h);
 }

@@ -252,7 +252,7 @@ static void early_begins(const struct judge *j, const struct judged *a)
 void judge_response(struct judge *j, const struct pkt *p, uint32_t flow)
 {
     struct judged a = {.p = p};
-    struct flow *c = conn_flow_at(j->conns, flow);
+    struct flow *c = &j->flow[flow];
     bool early, twin;
 
     if (UNLIKELY(!j->flows[flow].has_rsp))

@@ -46,8 +46,6 @@ void replay_learn_pmtu(struct replay *r, uint16_t pmtu)
 
 unsigned replay_check_request(const struct replay *r, const struct pkt *p, struct verdict *out)
 {
-    if (LIKELY(req_tx_is_usual(&r->req, p) && !r->thorough))
-        return 0;
     return req_tx_check_all(&r->req, p, p->frame->ts, out, REPLAY_FOUND);
 }
 
@@ -68,17 +66,29 @@ static void take_late(struct replay *r, const struct pkt *p)
         r->rsp.counted = false;
 }
 
+/* A request reaches the responder, for all that is known. */
+static inline void arrive(struct replay *r, const struct pkt *p, enum seen_as as, const struct half *h)
+{
+    if (UNLIKELY(r->rsp.p.guess && as == SEEN_NEW && psn_diff(p->bth.psn, r->rsp.epsn_hi) > 0))
+        r->rsp.epsn_hi = p->bth.psn; /* the READ before it takes so many PSNs, for all that is known */
+    rsp_rx(&r->rsp, NULL, p, p->frame->ts);
+    if (UNLIKELY(!r->rsp.p.all_seen && psn_diff(h->contig, r->rsp.epsn_hi) > 0))
+        rsp_may_expect(&r->rsp, h->contig);
+}
+
 void replay_request(struct replay *r, const struct pkt *p, enum seen_as as, const struct half *h)
 {
     if (UNLIKELY(as == SEEN_LATE))
         take_late(r, p);
     if (LIKELY(as != SEEN_COPY && as != SEEN_LATE) || (as == SEEN_LATE && is_due_again(&r->req, p)))
         req_tx(&r->req, p, p->frame->ts);
-    if (UNLIKELY(r->rsp.p.guess && as == SEEN_NEW && psn_diff(p->bth.psn, r->rsp.epsn_hi) > 0))
-        r->rsp.epsn_hi = p->bth.psn; /* the READ before it takes so many PSNs, for all that is known */
-    rsp_rx(&r->rsp, NULL, p, p->frame->ts);
-    if (UNLIKELY(!r->rsp.p.all_seen && psn_diff(h->contig, r->rsp.epsn_hi) > 0))
-        rsp_may_expect(&r->rsp, h->contig);
+    arrive(r, p, as, h);
+}
+
+void replay_usual_request(struct replay *r, const struct pkt *p, const struct half *h)
+{
+    req_tx_usual(&r->req, p, p->frame->ts);
+    arrive(r, p, SEEN_NEW, h);
 }
 
 unsigned replay_check_response(struct replay *r, const struct pkt *p, bool at_responder, struct verdict *out)

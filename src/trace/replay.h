@@ -41,8 +41,8 @@ struct replay {
     bool thorough;  /* every check is asked, also where nothing is unusual */
     uint32_t start; /* first PSN that the replicas know of */
     struct requester req;
-    struct req_msg msgs[REPLAY_MSGS];
     struct responder rsp;
+    struct req_msg msgs[REPLAY_MSGS];
     struct rsp_res res[REPLAY_RES];
 };
 
@@ -50,10 +50,17 @@ struct replay {
 void replay_begin(struct replay *r, const struct replay_params *k);
 /* The path MTU became known. */
 void replay_learn_pmtu(struct replay *r, uint16_t pmtu);
+/* Whether nothing about request `p`, which is SEEN_NEW, is unusual: no check fails. */
+static inline bool replay_is_usual(const struct replay *r, const struct pkt *p)
+{
+    return req_tx_is_usual(&r->req, p) && !r->thorough;
+}
 /* What the checks say of request `p`: the failures, at most REPLAY_FOUND, to `out`; returns how many. */
 unsigned replay_check_request(const struct replay *r, const struct pkt *p, struct verdict *out);
 /* Take request `p`, which is `as` to half `h`; after half_request(). */
 void replay_request(struct replay *r, const struct pkt *p, enum seen_as as, const struct half *h);
+/* The same for one that replay_is_usual(). */
+void replay_usual_request(struct replay *r, const struct pkt *p, const struct half *h);
 /* Likewise for response `p`. `at_responder`: the capture is complete and its tap at the responder, so that everything
  * is seen in the order in which the responder took and sent it. */
 unsigned replay_check_response(struct replay *r, const struct pkt *p, bool at_responder, struct verdict *out);

@@ -109,9 +109,6 @@ struct half {
     uint32_t gbn;     /* PSN that a responder which drops what is out of order expects, if it got all that was seen */
     uint32_t last_frame; /* of the latest request */
     ns_t last_ts;
-    uint32_t holes[TRACK_HOLES]; /* values of gbn when later PSNs came, latest at holes_at - 1 */
-    uint32_t hole_frames[TRACK_HOLES]; /* the frame that came instead */
-    uint32_t holes_at;
 
     /* Going back. */
     bool loose;       /* the latest request is a READ whose PSNs are not known for want of a path MTU */
@@ -135,8 +132,8 @@ struct half {
     uint64_t una_rsps; /* rsp_packets at the latest response that proved as much as una */
     uint64_t back_rsps; /* rsp_packets when something was sent again last */
     ns_t una_ts;      /* of the latest progress */
-    struct nak seq, rnr, fatal;
     uint32_t seq_low; /* PSN of the first sequence NAK since something was sent again last */
+    struct nak seq, rnr, fatal;
 
     /* Counters. */
     uint64_t packets, bytes;     /* requests: packets, payload bytes; repetitions included */
@@ -149,6 +146,11 @@ struct half {
     uint32_t first_frame;
     uint32_t first_rsp_frame;
     ns_t first_ts, first_rsp_ts;
+
+    /* Gaps. */
+    uint32_t holes[TRACK_HOLES]; /* values of gbn when later PSNs came, latest at holes_at - 1 */
+    uint32_t hole_frames[TRACK_HOLES]; /* the frame that came instead */
+    uint32_t holes_at;
 
     uint32_t asks_at;
     struct ask asks[TRACK_ASKS];

@@ -70,9 +70,16 @@ static struct req_msg *msg_begin(struct requester *r, const struct pkt *p)
         forget_oldest(r);
     m = req_msg(r, r->msg_tail++);
 
-    m->va = p->op->ext & H_RETH ? p->reth.va : p->op->ext & H_ATOMICETH ? p->atomiceth.va : 0;
-    m->rkey = p->op->ext & H_RETH ? p->reth.rkey : p->op->ext & H_ATOMICETH ? p->atomiceth.rkey : 0;
-    m->len = p->op->ext & H_RETH ? p->reth.dmalen : flags & OPF_ATOMIC_REQ ? 8 : 0;
+    if (p->op->ext & H_RETH) {
+        m->va = p->reth.va;
+        m->rkey = p->reth.rkey;
+        m->len = p->reth.dmalen;
+    } else {
+        bool atomic = p->op->ext & H_ATOMICETH;
+        m->va = atomic ? p->atomiceth.va : 0;
+        m->rkey = atomic ? p->atomiceth.rkey : 0;
+        m->len = atomic ? 8 : 0;
+    }
     m->psn = r->psn_next;
     m->span = m->sent = m->got = 0;
     m->holes = false;
@@ -124,9 +131,8 @@ void req_learn_pmtu(struct requester *r, uint16_t pmtu)
 }
 
 /* Whether `p` goes on with the message begun last, or begins one behind its end. */
-static bool in_sequence(const struct requester *r, const struct pkt *p)
+static inline bool in_sequence(const struct requester *r, const struct req_msg *last, const struct pkt *p)
 {
-    const struct req_msg *last = req_msg(r, r->msg_tail - 1);
     uint32_t flags = p->op->flags;
 
     if (p->bth.psn != r->psn_next)
@@ -151,20 +157,9 @@ static bool pass_over(struct requester *r, const struct pkt *p, bool *holes)
     return starts;
 }
 
-struct req_msg *req_append(struct requester *r, const struct pkt *p)
+/* Packet `p` with `span` PSNs is the next one of message `m`, the latest. */
+static inline void extend(struct requester *r, struct req_msg *m, const struct pkt *p, uint32_t span)
 {
-    bool starts = p->op->flags & OPF_START || r->msg_tail == r->msg_head, holes = false;
-    struct req_msg *m;
-    uint32_t span = request_span(p, r->p.pmtu);
-
-    if (UNLIKELY(!r->p.certain && !in_sequence(r, p)))
-        starts = pass_over(r, p, &holes);
-    m = starts ? msg_begin(r, p) : req_msg(r, r->msg_tail - 1);
-    if (UNLIKELY(holes))
-        m->holes = true;
-    if (UNLIKELY(m->holes))
-        m->span = (p->bth.psn - m->psn) & PSN_MASK;
-
     m->span += span;
     m->sent += p->payload_len;
     if (m->kind == MSG_SEND)
@@ -176,7 +171,35 @@ struct req_msg *req_append(struct requester *r, const struct pkt *p)
     r->psn_next = psn_add(p->bth.psn, span);
     r->psn_tx = r->psn_next;
     r->msg_tx = m->open ? r->msg_tail - 1 : r->msg_tail;
+}
+
+struct req_msg *req_append(struct requester *r, const struct pkt *p)
+{
+    bool starts = p->op->flags & OPF_START || r->msg_tail == r->msg_head, holes = false;
+    struct req_msg *m = req_msg(r, r->msg_tail - 1);
+    uint32_t span = request_span(p, r->p.pmtu);
+
+    if (UNLIKELY(!r->p.certain && !in_sequence(r, m, p)))
+        starts = pass_over(r, p, &holes);
+    if (starts)
+        m = msg_begin(r, p);
+    if (UNLIKELY(holes))
+        m->holes = true;
+    if (UNLIKELY(m->holes))
+        m->span = (p->bth.psn - m->psn) & PSN_MASK;
+    extend(r, m, p, span);
     return m;
+}
+
+void req_tx_usual(struct requester *r, const struct pkt *p, ns_t now)
+{
+    struct req_msg *m = p->op->flags & OPF_START ? msg_begin(r, p) : req_msg(r, r->msg_tail - 1);
+
+    if (UNLIKELY(r->timer == NS_NEVER))
+        r->timer = now;
+    if (UNLIKELY(m->holes))
+        m->span = (p->bth.psn - m->psn) & PSN_MASK;
+    extend(r, m, p, 1);
 }
 
 /* msg_tx is the message of psn_tx: local ones, which have no PSN, are passed over. */

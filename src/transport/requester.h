@@ -146,6 +146,8 @@ bool req_tx_is_usual(const struct requester *r, const struct pkt *p);
 /* It did. Also to be called for a packet that the check refused (a validator goes on); never asserts. An endpoint begins a message
  * only if req_has_room(); a validator's ring that is full forgets its oldest message. */
 struct effects req_tx(struct requester *r, const struct pkt *p, ns_t now);
+/* The same for a packet of which req_tx_is_usual() said so before it. */
+void req_tx_usual(struct requester *r, const struct pkt *p, ns_t now);
 /* Does the response `p` make sense to this requester? A failure blames the responder. */
 struct verdict req_rx_check(const struct requester *r, const struct pkt *p, ns_t now);
 /* Does its MSN agree with the messages sent? At least those that its PSN completes, at most those whose last packet was sent; that of

@@ -197,6 +197,14 @@ static void accept(struct responder *r, const struct pkt *p, uint32_t behind, st
     }
 }
 
+/* A validator saw the expected SEND or WRITE pass by. Of memory and receives it knows nothing: it only counts. */
+static void pass_by(struct responder *r, const struct pkt *p, uint32_t behind)
+{
+    r->started = true;
+    r->msn_hi = psn_add(r->msn_hi, !!(p->op->flags & OPF_END));
+    r->epsn_hi = behind;
+}
+
 /* A READ or atomic again. Answers of later ones that had begun start again behind it: the requester may have gone back (C9-110). */
 static void replay(struct responder *r, const struct pkt *p, struct effects *e)
 {
@@ -283,7 +291,10 @@ static void rc_rx(struct responder *r, const struct rsp_env *env, const struct p
     if (LIKELY(is_expected(r, p) && rsp_right_service(r, p))) {
         if (UNLIKELY(psn_diff(behind, r->seen_hi) > 0 || psn_diff(r->seen_hi, r->epsn_hi) < 0))
             r->seen_hi = behind;
-        accept(r, p, behind, e);
+        if (LIKELY(p->op->flags & (OPF_SEND | OPF_WRITE)))
+            pass_by(r, p, behind);
+        else
+            accept(r, p, behind, e);
         return;
     }
     v = rsp_rx_check(r, env, p, now);
