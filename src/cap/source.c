@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define WINDOW_DEFAULT ((size_t)1 << 20)
+#define WINDOW_DEFAULT ((size_t)4 << 20)
 #define BUFFER_SIZE    ((size_t)1 << 20)
 /* Bytes that tell how a file is compressed. */
 #define MAGIC_SIZE 4
