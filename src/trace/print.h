@@ -61,6 +61,13 @@ struct print_opts {
     struct print_map map; /* made by print_begin() */
 };
 
+/* Two IPv4 addresses as a line shows them. */
+#define PRINT_PAIRS 16
+struct print_pair {
+    uint32_t src, dst, len; /* 0 bytes: not in use */
+    char text[52];          /* what is behind `len` bytes means nothing */
+};
+
 /* State from packet to packet. Zero-initialise, then set `opts`. */
 struct printer {
     struct print_opts opts;
@@ -70,6 +77,7 @@ struct printer {
     uint64_t n_seen; /* frames read */
     uint64_t n_shown;
     unsigned digits; /* of fractions of a second in the time column: 6 or 9 */
+    struct print_pair pairs[PRINT_PAIRS]; /* texts of latest packets */
 };
 
 /* The tshark names of the formats and times; false for an unknown one. */

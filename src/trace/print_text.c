@@ -101,27 +101,41 @@ static size_t lacking(size_t n)
     return n < ADDRESS_WIDTH ? ADDRESS_WIDTH - n : 0;
 }
 
-/* IPv4 addresses, the most frequent ones, in one go. */
-static void print_ipv4_pair(struct buf *b, const struct pkt *p)
+static void write_pair(struct print_pair *c, const struct pkt *p)
 {
-    char *q = memcpy(b->p + b->len, SPACES, ADDRESS_WIDTH), *dst;
+    char *q = memcpy(c->text, SPACES, ADDRESS_WIDTH), *dst;
 
     q = fmt_ipv4(q + lacking(fmt_ipv4_len(p->src)), p->src);
     dst = FMT_LITERAL(q, ARROW);
     q = fmt_ipv4(dst, p->dst);
     memcpy(q, SPACES, ADDRESS_WIDTH);
-    b->len = (size_t)(q + lacking((size_t)(q - dst)) - b->p);
+    c->len = (uint32_t)(q + lacking((size_t)(q - dst)) - c->text);
+}
+
+/* IPv4 addresses, the most frequent ones: their text is kept for the packets that follow. */
+static void print_ipv4_pair(struct printer *pr, struct buf *b, const struct pkt *p)
+{
+    uint32_t src = load_be32(p->src), dst = load_be32(p->dst);
+    struct print_pair *c = &pr->pairs[(5 * src + dst) % PRINT_PAIRS];
+
+    if (UNLIKELY(c->src != src || c->dst != dst || !c->len)) {
+        c->src = src;
+        c->dst = dst;
+        write_pair(c, p);
+    }
+    memcpy(b->p + b->len, c->text, sizeof c->text);
+    b->len += c->len;
 }
 
 /* Source, right-aligned, and destination, left-aligned. */
-static void print_addresses(struct buf *b, const struct pkt *p)
+static void print_addresses(struct printer *pr, struct buf *b, const struct pkt *p)
 {
     size_t start = b->len, n;
 
     if (!buf_need(b, 2 * FMT_IPV4_MAX + 4 * ADDRESS_WIDTH))
         return;
     if (LIKELY(p->addr_len == 4)) {
-        print_ipv4_pair(b, p);
+        print_ipv4_pair(pr, b, p);
         return;
     }
     pkt_source(b, p);
@@ -164,7 +178,7 @@ void print_line(struct printer *pr, struct buf *b, const struct pkt *p)
     buf_char(b, ' ');
     print_time(pr, b, p);
     buf_char(b, ' ');
-    print_addresses(b, p);
+    print_addresses(pr, b, p);
     print_column_and_length(b, p);
     pkt_info(b, p);
     if (*color)
