@@ -552,7 +552,7 @@ static void rx_data(struct requester *r, const struct pkt *p, struct effects *e,
     struct verdict v;
 
     if (!advance(r, p->bth.psn, e)) {
-        if (r->p.rxe && psn_in(p->bth.psn, req_msg(r, r->msg_head)->psn, req_msg(r, r->msg_head)->span)) {
+        if (r->p.rxe && r->p.certain && psn_in(p->bth.psn, req_msg(r, r->msg_head)->psn, req_msg(r, r->msg_head)->span)) {
             progress(r, e, now);
             e->flags |= EFF_DROP;
             e->reason = WHY_GAP;

@@ -45,8 +45,8 @@ struct req_params {
     bool credits;      /* end-to-end flow control is in use */
     bool certain;      /* the state is an endpoint's own: every response given to req_rx() did arrive. false: a response seen may
                           have been lost behind the tap, so req_rx() widens the ranges and keeps the alternatives */
-    bool rxe;          /* profile rxe: habits of soft-RoCE (retry count 7 has no end; a hole in the answer of a READ is left to the
-                          timeout) */
+    bool rxe;          /* profile rxe: habits of soft-RoCE (retry count 7 has no end; an endpoint leaves a hole in the answer of a READ to
+                          the timeout, a validator permits both) */
     bool complete;     /* not certain, but no response was missed: a READ of whose answer a part was not seen lacks that part */
     bool from_start;   /* not certain: `psn` is the first one of the queue pair, so its messages can be counted */
     bool guess;        /* not certain: the path MTU is not known; `pmtu` is the largest possible */

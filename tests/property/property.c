@@ -219,6 +219,10 @@ static void judge_two(const struct options *opt, struct play *p, bool later, str
     play_random(q, p->sim.seed + 1);
     for (unsigned h = 0; h < NET_HOSTS && !later; h++)
         q->sim.ep[h].policies.qpn_arg += 0x1000;
+    if (!later && p->traffic.use_cm) { /* their communication ids may be the same, as those of one host are not */
+        q->sim.no_cm = true;
+        q->traffic.use_cm = false;
+    }
     if (!play_run(q))
         exit(2);
     in[1] = &q->tap[place];

@@ -10,14 +10,19 @@ static struct half half;
 static struct frame frame;
 static struct verdict found[REPLAY_FOUND];
 
-static void start(uint16_t pmtu)
+static void start_as(uint16_t pmtu, bool rxe)
 {
-    const struct replay_params k = {
-        .retry_cnt = 7, .rnr_retry = 7, .depth = 4, .complete = true, .from_start = true, .pmtu = pmtu, .psn = 100};
+    const struct replay_params k = {.timeout = 14, .retry_cnt = 7, .rnr_retry = 7, .depth = 4, .complete = true, .from_start = true, .pmtu = pmtu,
+                                    .psn = 100, .rxe = rxe};
 
     memset(&half, 0, sizeof half);
     half_init(&half, 0);
     replay_begin(&replay, &k);
+}
+
+static void start(uint16_t pmtu)
+{
+    start_as(pmtu, false);
 }
 
 /* The first rule that request `p` breaks; it is taken. */
@@ -110,6 +115,18 @@ Test(replay, a_read_whose_psns_are_not_known_may_be_all_that_lies_before_the_nex
     cr_expect_eq(response(mk_aeth(OP_READ_RESP_LAST, 101, 388, 0x1f, 2), true), RULE_NONE);
     cr_expect_eq(response(mk_aeth(OP_READ_RESP_ONLY, 102, 400, 0x1f, 2), true), RULE_NONE);
     cr_expect_eq(response(mk_ack(103, 0x60, 2), true), RULE_NONE);
+}
+
+Test(replay, profile_rxe_permits_what_other_requesters_do_about_a_hole_in_an_answer)
+{
+    for (int rxe = 0; rxe < 2; rxe++) {
+        start_as(1024, rxe);
+        cr_expect_eq(request(mk_read(100, 0x1000, 3000)), RULE_NONE);
+        cr_expect_eq(response(mk_aeth(OP_READ_RESP_FIRST, 100, 1024, 0x1f, 1), false), RULE_NONE);
+        cr_expect_eq(request(mk_read(101, 0x1400, 1976)), RULE_RTX_02, "nothing asks for it");
+        cr_expect_eq(response(mk_aeth(OP_READ_RESP_LAST, 102, 952, 0x1f, 1), false), RULE_NONE);
+        cr_expect_eq(request(mk_read(101, 0x1400, 1976)), RULE_NONE, "PSN 101 is missing");
+    }
 }
 
 Test(replay, each_copy_of_a_read_may_be_answered_and_no_more)
