@@ -285,7 +285,8 @@ static inline bool judge_wants(const struct judge *j, enum rule rule)
 }
 
 /* Take a value; `same`: the packet certainly follows the one before in its queue pair. True if there was a deviation that was not
- * reported yet: s->other in frame s->other_frame. */
+ * reported yet: s->other in frame s->other_frame. A value that changed where the queue pair may have been used anew is none, until the
+ * old one is back. */
 static inline bool steady_put(struct steady *s, uint32_t v, uint32_t frame, bool same)
 {
     if (LIKELY(s->have && v == s->value)) {
@@ -299,17 +300,17 @@ static inline bool steady_put(struct steady *s, uint32_t v, uint32_t frame, bool
     if (!s->have) {
         *s = (struct steady){.value = v, .value_frame = frame, .have = true};
     } else if (!s->pending || v != s->other) {
+        bool news = same && !s->said;
         s->pending = true;
+        s->said |= same;
         s->other = v;
         s->other_frame = frame;
         s->others = 1;
+        return news;
     } else if (++s->others >= STEADY_MOVED) {
         *s = (struct steady){.value = v, .value_frame = frame, .have = true};
     }
-    if (!same || !s->pending || s->said)
-        return false;
-    s->said = true;
-    return true;
+    return false;
 }
 
 /* A packet of a connection, and the requests that it belongs to or answers. */

@@ -170,6 +170,7 @@ void judge_request(struct judge *j, const struct pkt *p, uint32_t flow)
         half_set_pmtu(h, p->payload_len);
     as = half_seen_as(h, p);
     if (UNLIKELY(as == SEEN_RESTART)) {
+        h->pmtu = (uint16_t)conn_flow_at(j->conns, flow)->pmtu; /* what packets have shown was that of another connection */
         begin(j, p, flow, f, true);
         past_begin(f);
         f->asked.frame = 0;

@@ -145,7 +145,7 @@ enum seen_as half_seen_as(struct half *h, const struct pkt *p)
         return SEEN_NEW;
     if (LIKELY(d == 0))
         return SEEN_NEW;
-    if (d > FAR || d < -FAR)
+    if (d > FAR || d < -FAR || p->bth.opcode >> 5 != h->service)
         return SEEN_RESTART;
     if (d > 0)
         return h->loose && d < (1 << 16) ? SEEN_NEW : SEEN_GAP;

@@ -85,7 +85,7 @@ enum seen_as {
     SEEN_LATE,   /* behind, and not seen before: overtaken, or its first copy was lost before the tap */
     SEEN_AGAIN,  /* behind, and seen before: sent again */
     SEEN_COPY,   /* identical to the copy before, to the last bit: sent, delivered or captured twice */
-    SEEN_RESTART, /* far away, or a PSN that was answered comes with another opcode: the queue pair begins anew */
+    SEEN_RESTART, /* far away, of another service, or a PSN that was answered comes with another opcode: the queue pair begins anew */
     SEEN_OLD,    /* behind what is remembered */
 };
 

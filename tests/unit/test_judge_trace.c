@@ -251,3 +251,12 @@ Test(judge_trace, silence_is_judged_once_the_responder_goes_on)
     cr_expect_eq(VERDICT(in_time, TAP_RESPONDER, true, false, RULE_ACK_04), V_PASS);
     cr_expect_eq(VERDICT(other_key, TAP_RESPONDER, true, false, RULE_ACK_04), V_PASS, "the responder drops it without a word");
 }
+
+Test(judge_trace, a_queue_pair_that_begins_anew_may_have_other_values)
+{
+    static const struct line anew[] = {SEND(0, 10, 1), SEND(US, 11, 2), {2 * US, 0, OP_SEND_ONLY, 5000000, 0, 0, 3, 0, 0x8001}, {3 * US, 0, OP_SEND_ONLY, 5000001, 0, 0, 4, 0, 0x8001}};
+    static const struct line same[] = {SEND(0, 10, 1), SEND(US, 11, 2), {2 * US, 0, OP_SEND_ONLY, 12, 0, 0, 3, 0, 0x8001}, {3 * US, 0, OP_SEND_ONLY, 13, 0, 0, 4, 0, 0x8001}};
+
+    cr_expect_eq(VERDICT(anew, TAP_MIDDLE, false, false, RULE_FMT_15), V_PASS);
+    cr_expect_eq(VERDICT(same, TAP_MIDDLE, false, false, RULE_FMT_15), V_FAIL);
+}
