@@ -14,7 +14,8 @@
 /* From this many bytes on ISA-L is the faster one (it has wider carry-less multiplication), below libdeflate. */
 #define LARGE 256
 
-uint32_t icrc_update(uint32_t crc, const void *p, size_t n)
+/* CRC-32 of IEEE 802.3 over `n` bytes, continuing `crc` (0 at the start). */
+static uint32_t icrc_update(uint32_t crc, const void *p, size_t n)
 {
     return n >= LARGE ? crc32_gzip_refl(crc, p, n) : libdeflate_crc32(crc, p, n);
 }

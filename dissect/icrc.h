@@ -4,9 +4,6 @@
 
 #include "types.h"
 
-/* CRC-32 of IEEE 802.3 over `n` bytes, continuing `crc` (0 at the start). */
-uint32_t icrc_update(uint32_t crc, const void *p, size_t n);
-
 /* Longest IP header, options and extension headers included, that icrc_rocev2() takes. */
 #define ICRC_IP_MAX 164
 

@@ -20,7 +20,8 @@ static const struct mad_class mad_classes[] = {
     {0x21, "CongestionControl", cc_decode, NULL, cc_attrs, 64},
 };
 
-const struct mad_class *mad_class_find(uint8_t class)
+/* The row of a class; NULL for a class without one. */
+static const struct mad_class *mad_class_find(uint8_t class)
 {
     for (unsigned i = 0; i < ARRAY_LEN(mad_classes); i++)
         if (mad_classes[i].class == class)

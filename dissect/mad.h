@@ -86,8 +86,6 @@ struct mad_class {
     const struct mad_attr *table;        /* attributes; ends with a row without a name */
     uint16_t data_off;                   /* with `table`: byte of the MAD where attributes start */
 };
-/* The row of a class; NULL for a class without one. */
-const struct mad_class *mad_class_find(uint8_t class);
 /* The row of an attribute; NULL for an unknown one. The table ends with a row without a name. */
 const struct mad_attr *mad_attr_find(const struct mad_attr *table, uint16_t id);
 /* Add the layers of attribute `a` (NULL, or without parts: bytes) that has `len` bytes at `off`. A part that does not

@@ -185,10 +185,9 @@ uint32_t ep_pick_psn(struct endpoint *ep);
 void ep_qp_set_user(struct endpoint *ep, int qp, void *user);
 void *ep_qp_user(const struct endpoint *ep, int qp);
 
-/* A UD queue pair joins or leaves the multicast group `gid` (IPv4-mapped or ff00::/8): it gets what is sent there to QP 0xffffff.
- * -EINVAL: not UD, no group, or not a member; -ENOMEM. */
+/* A UD queue pair joins the multicast group `gid` (IPv4-mapped or ff00::/8): it gets what is sent there to QP 0xffffff.
+ * -EINVAL: not UD, or no group; -ENOMEM. */
 int ep_qp_attach(struct endpoint *ep, int qp, const uint8_t gid[16]);
-int ep_qp_detach(struct endpoint *ep, int qp, const uint8_t gid[16]);
 
 /* 0; -EINVAL: state or operation not allowed; -ENOMEM: queue full; -E2BIG: too many pieces, too much inline, or a message of
  * 2^23 packets and more (the limit of 2^31 bytes included). Errors of keys and lengths come as completions. */

@@ -208,8 +208,6 @@ void ep_refill(struct ep_qp *q, ns_t now);
 /* ep_send.c, ep_respond.c: the next frame of `q`; 0: none; -ENOSPC. */
 int ep_tx_request(struct ep_qp *q, uint8_t *buf, uint32_t cap, ns_t now);
 int ep_tx_response(struct ep_qp *q, uint8_t *buf, uint32_t cap, ns_t now);
-/* Whether ep_tx_response() has something now. */
-bool ep_response_due(const struct ep_qp *q, ns_t now);
 
 /* ep_fault.c */
 static inline bool ep_faulty(const struct endpoint *ep, enum rule rule)

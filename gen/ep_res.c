@@ -321,16 +321,6 @@ int ep_qp_attach(struct endpoint *ep, int qp, const uint8_t gid[16])
     return 0;
 }
 
-int ep_qp_detach(struct endpoint *ep, int qp, const uint8_t gid[16])
-{
-    uint32_t i = group_find(ep, qp, gid);
-
-    if (i == ep->n_group)
-        return -EINVAL;
-    ep->group[i] = ep->group[--ep->n_group];
-    return 0;
-}
-
 /* --- Address handles -------------------------------------------------------------------------------------------------------- */
 
 int ep_ah_create(struct endpoint *ep, uint32_t pd, const struct av *av)

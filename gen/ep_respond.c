@@ -3,11 +3,6 @@
 
 #include "gen/ep_impl.h"
 
-bool ep_response_due(const struct ep_qp *q, ns_t now)
-{
-    return rsp_owed(&q->qp.rsp, q->ps.ack_due <= now).kind != OWED_NOTHING;
-}
-
 /* Credits for an ACK: receives posted, and the one that a message in progress holds (its MSN does not count yet). */
 static uint8_t credits_now(struct ep_qp *q)
 {

@@ -46,8 +46,6 @@ enum net_kind {
     NET_TAP,      /* writes what passes to capture files */
     NET_EVENTS,   /* the exact events */
 };
-/* "delay", ... */
-const char *net_kind_str(enum net_kind k);
 
 struct net_counters {
     uint64_t in;       /* frames taken */
@@ -117,8 +115,6 @@ struct net_config {
  * ecn=20K" or "red=5K/200K/1%" (one node), "reorder=1%/3", "dup=0.1%", "corrupt=0.1%[/icrc|/FIELD]", "truncate=0.1%/20", "mtu=1500";
  * `dirs`: bit 0 frames of host 0, bit 1 those of host 1. Words: `n` at `t`. "before" puts them before the middle tap. */
 bool net_parse(struct net_config *c, const struct token *t, unsigned n, unsigned dirs, struct text_error *e);
-/* The words that net_parse() knows, a line each, for help. */
-extern const char net_words[];
 
 /* Put the chains together. `taps[0..2]`: requester, middle, responder; members may be NULL. 0; -ENOSPC: too many nodes. */
 int net_build(struct net *net, const struct net_config *c, struct tap_set *const taps[3], struct event_list *events, uint16_t linktype);

@@ -4,27 +4,6 @@
 static const char *const kinds[] = {"delay", "rate",    "loss",     "burst", "every", "reorder",
                                     "dup",   "corrupt", "truncate", "mtu",   "tap",   "events"};
 
-const char *net_kind_str(enum net_kind k)
-{
-    return kinds[k];
-}
-
-const char net_words[] = "delay=T          T more delay\n"
-                         "jitter=T         up to T more delay, order kept\n"
-                         "rate=BPS         serialise at BPS\n"
-                         "queue=BYTES      with rate: tail drop beyond BYTES (default 1M)\n"
-                         "ecn=BYTES        with rate: mark CE when BYTES are queued\n"
-                         "red=MIN/MAX/P    with rate: mark CE from MIN bytes on, with probability P at MAX\n"
-                         "loss=P           lose frames with probability P\n"
-                         "burst=P/Q        lose in bursts: begin with P, end with Q\n"
-                         "every=N          lose every N-th frame\n"
-                         "reorder=P/N      hold back until N others have passed\n"
-                         "dup=P            double\n"
-                         "corrupt=P[/WHAT] flip a bit of the payload, of the icrc, or of the field WHAT\n"
-                         "truncate=P/N     cut the last N bytes off\n"
-                         "mtu=N            lose frames of more than N bytes\n"
-                         "before           put these between the sender and the middle tap\n";
-
 /* The node that `kind` of this line has, if `join`; else a new one. */
 static struct net_node *node_add(struct net_config *c, unsigned dir, bool before, enum net_kind kind)
 {

@@ -12,11 +12,6 @@ uint64_t prng_next(struct prng *r)
     return z ^ z >> 31;
 }
 
-bool prng_chance(struct prng *r, double p)
-{
-    return (double)(prng_next(r) >> 11) < p * 9007199254740992.0; /* 2^53 */
-}
-
 /* --- ACK ------------------------------------------------------------------------------------------------------------------ */
 
 #define COALESCE_WAIT (10 * NS_PER_US)
@@ -160,12 +155,8 @@ struct policies policies_default(void)
     };
 }
 
-const struct ack_policy *const ack_policies[] = {&ack_every, &ack_coalesce, &ack_delay, NULL};
-const struct window_policy *const window_policies[] = {&window_fixed, NULL};
-const struct pace_policy *const pace_policies[] = {&pace_none, &pace_rate, NULL};
-const struct refill_policy *const refill_policies[] = {&refill_none, &refill_full, &refill_late, NULL};
-const struct number_policy *const number_policies[] = {&number_random, &number_sequential, &number_fixed, NULL};
-const struct sport_policy *const sport_policies[] = {&sport_flow, &sport_fixed, &sport_random, NULL};
+static const struct ack_policy *const ack_policies[] = {&ack_every, &ack_coalesce, &ack_delay, NULL};
+static const struct sport_policy *const sport_policies[] = {&sport_flow, &sport_fixed, &sport_random, NULL};
 
 #define FIND(type, table)                                                                                                      \
     const struct type *type##_find(const char *name)                                                                           \
@@ -176,7 +167,4 @@ const struct sport_policy *const sport_policies[] = {&sport_flow, &sport_fixed, 
         return NULL;                                                                                                           \
     }
 FIND(ack_policy, ack_policies)
-FIND(pace_policy, pace_policies)
-FIND(refill_policy, refill_policies)
-FIND(number_policy, number_policies)
 FIND(sport_policy, sport_policies)

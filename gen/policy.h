@@ -18,8 +18,6 @@ static inline uint32_t prng_below(struct prng *r, uint32_t n)
 {
     return (uint32_t)(((prng_next(r) >> 32) * n) >> 32);
 }
-/* True with probability `p` (0 to 1). */
-bool prng_chance(struct prng *r, double p);
 
 /* Per queue pair state of the policies: a few words that the modules share. */
 struct policy_state {
@@ -108,17 +106,8 @@ struct policies {
 };
 /* ack_every, window_fixed 128, no pacing, no refill, random PSNs, sequential QPNs from 17, sport_flow. */
 struct policies policies_default(void);
-/* By name ("every", "coalesce", "delay"); NULL: unknown. The tables end with NULL. */
-extern const struct ack_policy *const ack_policies[];
-extern const struct window_policy *const window_policies[];
-extern const struct pace_policy *const pace_policies[];
-extern const struct refill_policy *const refill_policies[];
-extern const struct number_policy *const number_policies[];
-extern const struct sport_policy *const sport_policies[];
+/* By name ("every", "coalesce", "delay"; "flow", "random"); NULL: unknown. */
 const struct ack_policy *ack_policy_find(const char *name);
-const struct pace_policy *pace_policy_find(const char *name);
-const struct refill_policy *refill_policy_find(const char *name);
-const struct number_policy *number_policy_find(const char *name);
 const struct sport_policy *sport_policy_find(const char *name);
 
 #endif

@@ -27,7 +27,7 @@ bool frame_field_find(struct frame_field *f, const char *name, size_t len)
     return false;
 }
 
-/* Offset of the header that holds the field in full; 0 if there is none. A second header of the same layout (RETH, AtomicETH) counts. */
+/* Offset of the header that holds the field in full, plus 1; 0 if there is none. A second header of the same layout (RETH, AtomicETH) counts. */
 static uint32_t field_at(const struct frame_field *f, const struct pkt *p, const struct field **field)
 {
     struct field_ref refs[8];
@@ -43,15 +43,21 @@ static uint32_t field_at(const struct frame_field *f, const struct pkt *p, const
     return 0;
 }
 
+/* The same in a frame. */
+static uint32_t locate(const struct frame_field *f, const uint8_t *data, uint32_t len, uint16_t linktype, const struct field **x)
+{
+    struct frame frame;
+    struct pkt p;
+
+    frame_decode(&p, &frame, data, len, linktype);
+    return field_at(f, &p, x);
+}
+
 bool frame_field_get(const struct frame_field *f, const uint8_t *data, uint32_t len, uint16_t linktype, uint64_t *value)
 {
     const struct field *x;
-    struct frame fr;
-    struct pkt p;
-    uint32_t at;
+    uint32_t at = locate(f, data, len, linktype, &x);
 
-    frame_decode(&p, &fr, data, len, linktype);
-    at = field_at(f, &p, &x);
     if (at)
         *value = bits_get(data + at - 1, x->bit, x->width);
     return at != 0;
@@ -60,12 +66,8 @@ bool frame_field_get(const struct frame_field *f, const uint8_t *data, uint32_t 
 bool frame_field_set(const struct frame_field *f, uint8_t *data, uint32_t len, uint16_t linktype, uint64_t value)
 {
     const struct field *x;
-    struct frame fr;
-    struct pkt p;
-    uint32_t at;
+    uint32_t at = locate(f, data, len, linktype, &x);
 
-    frame_decode(&p, &fr, data, len, linktype);
-    at = field_at(f, &p, &x);
     if (at)
         bits_put(data + at - 1, x->bit, x->width, value);
     return at != 0;

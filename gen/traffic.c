@@ -560,11 +560,6 @@ struct sim_app traffic_app(struct traffic *t)
     return (struct sim_app){.run = traffic_step, .sent = t->c.ledger ? on_sent : NULL, .user = t};
 }
 
-bool traffic_done(const struct traffic *t)
-{
-    return t->all_done;
-}
-
 unsigned traffic_progress(const struct traffic *t)
 {
     uint64_t total = t->c.iters * t->n_flows, done = 0;

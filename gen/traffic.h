@@ -59,8 +59,6 @@ struct traffic *traffic_new(struct sim *s, const struct traffic_config *c, int *
 /* What sim.app must be. */
 struct sim_app traffic_app(struct traffic *t);
 void traffic_free(struct traffic *t);
-/* Whether all is done: completed or failed, received, disconnected. */
-bool traffic_done(const struct traffic *t);
 /* How far it is, 0 to 1000. */
 unsigned traffic_progress(const struct traffic *t);
 /* Run `s` until all is done; `tick` is called now and then (may be NULL). */

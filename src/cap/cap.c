@@ -10,21 +10,6 @@
 /* All texts of one file together; more is not kept. */
 #define TEXT_TOTAL_MAX ((size_t)4 << 20)
 
-const char *cap_format_str(enum cap_format format)
-{
-    static const char *const names[] = {
-        [CAP_PCAP] = "pcap", [CAP_PCAP_MODIFIED] = "modified pcap", [CAP_PCAPNG] = "pcapng",
-        [CAP_ERF] = "ERF",   [CAP_LIVE] = "live capture",
-    };
-    return names[format];
-}
-
-const char *cap_compression_str(enum cap_compression compression)
-{
-    static const char *const names[] = {[CAP_PLAIN] = "none", [CAP_GZIP] = "gzip", [CAP_ZSTD] = "zstd"};
-    return names[compression];
-}
-
 void cap_error_line(const struct cap_error *e, struct buf *out)
 {
     buf_puts(out, e->file);

@@ -14,11 +14,9 @@ enum cap_format {
     CAP_ERF,  /* native ERF records of Endace: no file header, every frame is of link type LINK_ERF */
     CAP_LIVE, /* not a file: frames of an interface of this host */
 };
-const char *cap_format_str(enum cap_format format);
 
 /* How a file is packed. */
 enum cap_compression { CAP_PLAIN, CAP_GZIP, CAP_ZSTD };
-const char *cap_compression_str(enum cap_compression compression);
 
 /* Choices at cap_open(); all zero is the default. */
 struct cap_opts {

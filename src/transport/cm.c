@@ -3,46 +3,6 @@
 
 #include "src/transport/flow.h"
 
-const char *cm_state_str(enum cm_state s)
-{
-    static const char *const names[CM_ST_COUNT] = {
-        [CM_ST_IDLE] = "IDLE",
-        [CM_ST_REQ_SENT] = "REQ_SENT",
-        [CM_ST_MRA_REQ_RCVD] = "MRA_REQ_RCVD",
-        [CM_ST_REP_RCVD] = "REP_RCVD",
-        [CM_ST_MRA_REP_SENT] = "MRA_REP_SENT",
-        [CM_ST_REQ_RCVD] = "REQ_RCVD",
-        [CM_ST_MRA_REQ_SENT] = "MRA_REQ_SENT",
-        [CM_ST_REP_SENT] = "REP_SENT",
-        [CM_ST_MRA_REP_RCVD] = "MRA_REP_RCVD",
-        [CM_ST_ESTABLISHED] = "ESTABLISHED",
-        [CM_ST_DREQ_SENT] = "DREQ_SENT",
-        [CM_ST_TIMEWAIT] = "TIMEWAIT",
-        [CM_ST_SIDR_REQ_SENT] = "SIDR_REQ_SENT",
-        [CM_ST_SIDR_REQ_RCVD] = "SIDR_REQ_RCVD",
-        [CM_ST_CLOSED] = "CLOSED",
-    };
-    return names[s];
-}
-
-const char *cm_event_str(enum cm_event e)
-{
-    static const char *const names[CM_EV_COUNT] = {
-        [CM_EV_NONE] = "NONE",
-        [CM_EV_REQUEST] = "REQUEST",
-        [CM_EV_SIDR_REQUEST] = "SIDR_REQUEST",
-        [CM_EV_DELAYED] = "DELAYED",
-        [CM_EV_REPLY] = "REPLY",
-        [CM_EV_CONNECTED] = "CONNECTED",
-        [CM_EV_REJECTED] = "REJECTED",
-        [CM_EV_UNREACHABLE] = "UNREACHABLE",
-        [CM_EV_SIDR_RESPONSE] = "SIDR_RESPONSE",
-        [CM_EV_DISCONNECTED] = "DISCONNECTED",
-        [CM_EV_TIMEWAIT_EXIT] = "TIMEWAIT_EXIT",
-    };
-    return names[e];
-}
-
 /* --- Helpers --- */
 
 static void raise(struct cm_conn *c, enum cm_event e)

@@ -27,8 +27,6 @@ enum cm_state {
     CM_ST_CLOSED,        /* over; the last message is repeated if the peer asks for it */
     CM_ST_COUNT
 };
-/* "REQ_SENT" ... */
-const char *cm_state_str(enum cm_state s);
 
 /* What the upper layer is told, in the order in which it is told. */
 enum cm_event {
@@ -45,8 +43,6 @@ enum cm_event {
     CM_EV_TIMEWAIT_EXIT, /* the queue pair may be used again */
     CM_EV_COUNT
 };
-/* "CONNECTED" ... */
-const char *cm_event_str(enum cm_event e);
 
 /* A path as its sender sees it. */
 struct cm_path {

@@ -47,8 +47,6 @@ enum eff_reason {
     WHY_TIMEOUT,       /* because nothing was heard */
     WHY_COUNT
 };
-/* "stale", "sequence NAK", ... */
-const char *eff_reason_str(enum eff_reason why);
 
 struct effects {
     uint32_t flags;     /* EFF_* */

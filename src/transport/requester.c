@@ -647,33 +647,6 @@ struct verdict req_rx_check_msn(const struct requester *r, const struct pkt *p)
     return v;
 }
 
-struct verdict req_rx_check(const struct requester *r, const struct pkt *p, ns_t now)
-{
-    uint32_t n, off, flags = p->op->flags;
-    const struct req_msg *m;
-    struct verdict v;
-
-    (void)now;
-    if (r->p.service != SVC_RC && r->p.service == p->bth.opcode >> 5 && flags & OPF_RESPONSE)
-        return verdict_fail(RULE_SVC_03, NULL, 0, 0);
-    if (!p->op->name || !(flags & OPF_RESPONSE) || p->bth.opcode >> 5 != r->p.service)
-        return verdict_fail(RULE_FMT_03, "opcode", r->p.service << 5, p->bth.opcode);
-    if (psn_diff(p->bth.psn, r->psn_next) >= 0)
-        return verdict_fail(flags & OPF_ACK ? RULE_ACK_03 : RULE_RDA_05, "PSN", psn_add(r->psn_next, PSN_MASK), p->bth.psn);
-    if (flags & OPF_ACK || psn_diff(p->bth.psn, r->una_lo) < 0)
-        return verdict_pass();
-    n = req_find(r, p->bth.psn);
-    if (n == r->msg_tail)
-        return verdict_pass();
-    m = req_msg(r, n);
-    if (!is_answered_by(m, p))
-        return verdict_fail(RULE_RDA_05, "opcode", m->opcode, p->bth.opcode);
-    off = (p->bth.psn - m->psn) & PSN_MASK;
-    if (m->kind == MSG_READ && off == m->got && bad_read_response(r, m, p, &v))
-        return v;
-    return verdict_pass();
-}
-
 struct effects req_settle(struct requester *r)
 {
     struct effects e = {0};

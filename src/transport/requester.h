@@ -148,8 +148,6 @@ bool req_tx_is_usual(const struct requester *r, const struct pkt *p);
 struct effects req_tx(struct requester *r, const struct pkt *p, ns_t now);
 /* The same for a packet of which req_tx_is_usual() said so before it. */
 void req_tx_usual(struct requester *r, const struct pkt *p, ns_t now);
-/* Does the response `p` make sense to this requester? A failure blames the responder. */
-struct verdict req_rx_check(const struct requester *r, const struct pkt *p, ns_t now);
 /* Does its MSN agree with the messages sent? At least those that its PSN completes, at most those whose last packet was sent; that of
  * a NAK counts those before the message that it refuses. Passes where messages could not be counted. */
 struct verdict req_rx_check_msn(const struct requester *r, const struct pkt *p);

@@ -19,8 +19,6 @@ enum rsp_answer {
     ANS_NAK_ACCESS,
     ANS_NAK_OPERATIONAL,
 };
-/* "execute", "duplicate", ... */
-const char *rsp_answer_str(enum rsp_answer a);
 
 /* A READ or atomic that is remembered: owed, or answered and kept for duplicates. Ring; number n is at n modulo its size. */
 struct rsp_res {

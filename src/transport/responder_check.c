@@ -4,14 +4,6 @@
 #include "src/transport/uc.h"
 #include "src/transport/ud.h"
 
-const char *rsp_answer_str(enum rsp_answer a)
-{
-    static const char *const names[] = {"execute",          "duplicate",       "drop",
-                                        "NAK sequence",     "RNR NAK",         "NAK invalid request",
-                                        "NAK remote access", "NAK remote operational"};
-    return (unsigned)a < ARRAY_LEN(names) ? names[a] : "?";
-}
-
 /* A request as the predicates see it. */
 struct rx_view {
     const struct responder *r;

@@ -64,23 +64,3 @@ ns_t ack_timeout(unsigned n)
     return n == 0 || n > 31 ? NS_NEVER : INT64_C(4096) << n;
 }
 
-const char *eff_reason_str(enum eff_reason why)
-{
-    static const char *const names[] = {
-        [WHY_NONE] = "",
-        [WHY_STALE] = "stale",
-        [WHY_GHOST] = "ghost",
-        [WHY_GAP] = "gap",
-        [WHY_SILENT] = "silent after a NAK",
-        [WHY_STATE] = "state",
-        [WHY_NOT_READY] = "no receive",
-        [WHY_INVALID] = "invalid",
-        [WHY_ACCESS] = "access",
-        [WHY_NO_RESOURCE] = "no longer remembered",
-        [WHY_SEQUENCE_NAK] = "sequence NAK",
-        [WHY_IMPLIED_NAK] = "implied NAK",
-        [WHY_RNR_NAK] = "RNR NAK",
-        [WHY_TIMEOUT] = "timeout",
-    };
-    return NAME_OF(names, why);
-}
