@@ -407,7 +407,13 @@ void context_note(struct context *c, struct pkt *p)
         learn_packet(&c->learner, c->conns, p);
     if (!(p->have & H_BTH) || p->flags & PKT_MALFORMED)
         return;
-    if (p->op->ext & H_DETH || p->op->flags & OPF_CNP || !p->op->name) {
+    if (p->op->flags & OPF_CNP) {
+        flow = conn_flow_find(c->conns, p);
+        if (flow != FLOW_NONE)
+            note_flow(p, conn_flow_at(c->conns, flow));
+        return;
+    }
+    if (p->op->ext & H_DETH || !p->op->name) {
         note_datagram(p);
         return;
     }

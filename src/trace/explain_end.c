@@ -75,18 +75,19 @@ static void end_keys(struct explainer *x, uint32_t flow, const struct told *t, c
         statement_say(x, st, "Frame %u carries MigReq %u, frame %u of the other direction %u.", t->frame, t->migreq, o->frame, o->migreq);
 }
 
-static void end_congestion(struct explainer *x, uint32_t flow, const struct told *t, bool answered)
+/* `heard`: packets of the other direction were seen, in which CNPs would come. */
+static void end_congestion(struct explainer *x, uint32_t flow, const struct told *t, bool heard)
 {
     struct statement *st;
 
-    if (t->ce_packets && !t->cnps && answered) {
+    if (t->ce_packets && !t->cnps && heard) {
         st = statement_new(x, CAUSE_CE_WITHOUT_CNP, flow, NULL);
         if (!st)
             return;
         for (unsigned i = 0; i < t->ce_packets && i < STATEMENT_FRAMES; i++)
             statement_frame(st, t->ce_frames[i]);
         st->times = t->ce_packets > STATEMENT_FRAMES ? (uint32_t)t->ce_packets - STATEMENT_FRAMES : 0;
-        statement_say(x, st, "%s with the mark of a congested switch (CE), and %s sent no CNP.", count_str(t->ce_packets, "request"),
+        statement_say(x, st, "%s with the mark of a congested switch (CE), and %s sent no CNP.", count_str(t->ce_packets, "packet"),
                       addr_text(&conn_flow_at(watch_conns(x->watch), flow)->dst));
     }
     if (t->cnps && t->before_cnp >= 16 && t->after_cnp >= t->before_cnp) {
@@ -115,7 +116,7 @@ static void end_flow(struct explainer *x, uint32_t flow)
     }
     if (o && t->seen && o->seen && flow < peer)
         end_keys(x, flow, t, o);
-    end_congestion(x, flow, t, t->last_rsp_frame != 0);
+    end_congestion(x, flow, t, o && o->seen);
 }
 
 /* --- Other taps ----------------------------------------------------------------------------------------------------------------------- */

@@ -88,6 +88,16 @@ static const char *response_name(const struct pkt *p)
     return type == AETH_NAK && (p->aeth.syndrome & 31) == NAK_PSN_SEQ ? "sequence NAK" : types[type];
 }
 
+/* Bytes of a WRITE against what its RETH announces. */
+static const char *write_length(struct judge *j, const struct pkt *p, uint64_t n, bool limit)
+{
+    if (p->op->flags & OPF_FIRST)
+        return limit ? say(j, "a RETH length above the %s of this first packet", count_str(p->payload_len, "byte")) : say(j, "RETH length %u", p->reth.dmalen);
+    if (limit)
+        return say(j, "%s, as announced", count_str(n, "byte"));
+    return say(j, p->op->flags & OPF_END ? "%s" : "%s, and more to follow", count_str(n, "byte"));
+}
+
 /* One of the two values of a verdict. `limit`: it is the one permitted. */
 static const char *value(struct judge *j, const struct pkt *p, const struct verdict *v, bool limit)
 {
@@ -98,6 +108,8 @@ static const char *value(struct judge *j, const struct pkt *p, const struct verd
         return limit ? "silence" : p->op->name;
     if (!limit && p->op->flags & OPF_RESPONSE && (sayings[v->rule].expected || strcmp(about, "PSN") == 0))
         return say(j, "%s of PSN %u", response_name(p), p->bth.psn);
+    if (v->rule == RULE_SEQ_06)
+        return write_length(j, p, n, limit);
     if (strcmp(about, "opcode") == 0)
         return opcode_name((uint8_t)((p->bth.opcode & 0xe0) | (n & 31)));
     if (strcmp(about, "address") == 0 || strcmp(about, "R_Key") == 0 || strcmp(about, "original value") == 0)

@@ -173,8 +173,8 @@ bool breaks_reth(const struct tx_view *t, struct verdict *v)
     if (!t->m || t->m->holes || (!t->repeat && t->p->bth.psn != t->r->psn_next && !t->r->p.certain))
         return false;
     total = t->repeat ? (uint64_t)t->off * t->r->p.pmtu + t->len : (uint64_t)t->m->sent + t->len;
-    if (LIKELY(t->flags & OPF_LAST ? total == t->m->len : total < t->m->len))
-        return false;
+    if (LIKELY(t->flags & OPF_LAST ? total == t->m->len : total < t->m->len) || total - t->len >= t->m->len)
+        return false; /* or the packets before this one were too much already: once is enough */
     return fail(v, RULE_SEQ_06, "bytes", t->m->len, total);
 }
 

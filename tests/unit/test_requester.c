@@ -95,6 +95,19 @@ Test(requester, payloads_fit_the_path_mtu)
     cr_expect_eq(judged(&b, mk(OP_SEND_LAST, 1, 0), 0), RULE_SEQ_04, "a Last carries something");
 }
 
+Test(requester, write_that_is_too_long_is_told_once)
+{
+    struct block b;
+    struct pkt p = mk(OP_WRITE_MIDDLE, 1, 256);
+
+    start(&b, 0);
+    tx(&b, mk_reth(OP_WRITE_FIRST, 0, 256, 64, 1, 300), 0);
+    cr_expect_eq(judged(&b, p, 0), RULE_SEQ_06);
+    req_tx(&b.r, &p, 0);
+    cr_expect_eq(judged(&b, mk(OP_WRITE_MIDDLE, 2, 256), 0), RULE_NONE);
+    cr_expect_eq(judged(&b, mk(OP_WRITE_LAST, 2, 44), 0), RULE_NONE);
+}
+
 Test(requester, write_carries_what_its_reth_announces)
 {
     struct block b;
