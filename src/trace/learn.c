@@ -49,7 +49,7 @@ static struct pending pending_of(const struct pkt *p, uint32_t id)
 
 static void learn_req(struct learner *l, const struct pkt *p, const struct cm_req *m)
 {
-    struct pending h = pending_of(p, m->local_id);
+    struct pending h = pending_of(p, m->local_id), *old;
 
     h.end.qpn = m->qpn;
     h.end.psn = m->psn;
@@ -65,7 +65,10 @@ static void learn_req(struct learner *l, const struct pkt *p, const struct cm_re
                                   .retry_cnt = m->retry_count,
                                   .rnr_retry = m->rnr_retry,
                                   .req_frame = p->frame->number};
-    *pending_new(l->req, &l->req_at) = h;
+    old = pending_find(l->req, l->req_at, &(struct pending){.id = h.id, .tap = h.tap, .src = h.dst, .dst = h.src});
+    if (old && old->end.qpn == h.end.qpn && old->end.psn == h.end.psn)
+        return; /* sent again */
+    *(old ? old : pending_new(l->req, &l->req_at)) = h; /* its sender gives the id to another connection */
 }
 
 /* The starting PSN of a message is the one from which its receiver sends. */
