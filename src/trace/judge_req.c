@@ -54,6 +54,12 @@ static bool said_elsewhere(const struct judge *j, uint32_t flow, const struct ve
     }
 }
 
+/* Whether request `a->p`, or some before it, may be a copy or be taken for one: without an IP identification both look the same. */
+static bool may_be_copy(const struct judged *a)
+{
+    return a->h->twin || (a->h->copies && !frame_ip_id(a->p));
+}
+
 /* N_* that are given, or lacking, for rule `v->rule` in this case. */
 static void weigh(const struct judge *j, const struct judged *a, const struct verdict *v, enum seen_as as, unsigned *has, unsigned *lacks)
 {
@@ -69,11 +75,11 @@ static void weigh(const struct judge *j, const struct judged *a, const struct ve
         *has = timer ? N_CM : 0;
         *lacks = !timer && v->rule != RULE_RTX_11 ? N_CM : 0;
         /* It may be a copy, packets or responses were recorded out of order. */
-        *lacks |= a->h->twin || a->h->disorder || as != SEEN_AGAIN || half_is_unknown_read(a->h, a->p) ? N_COMPLETE : 0;
+        *lacks |= may_be_copy(a) || a->h->disorder || as != SEEN_AGAIN || half_is_unknown_read(a->h, a->p) ? N_COMPLETE : 0;
         break;
     case RULE_RTX_05:
     case RULE_SEQ_01:
-        *lacks = a->h->disorder || a->h->twin || as != SEEN_AGAIN ? N_TAP_REQ : 0;
+        *lacks = a->h->disorder || may_be_copy(a) || as != SEEN_AGAIN ? N_TAP_REQ : 0;
         break;
     default:
         break;
