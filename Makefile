@@ -2,7 +2,11 @@
 ifeq ($(origin CC),default)
 CC = gcc
 endif
-CFLAGS  ?= -O3 -g
+ifeq ($(origin CFLAGS),undefined)
+CFLAGS   = -O3 -g
+# gcc optimises the files that every packet goes through together, for rdmatrace, whose `check` it makes 8 % faster. clang needs lld.
+LTO     := $(if $(findstring Free Software Foundation,$(shell $(CC) --version)),-flto=auto)
+endif
 PREFIX  ?= /usr/local
 BUILD   ?= build
 FUZZ_SECONDS ?= 60
@@ -27,8 +31,11 @@ FUZZ  := $(wildcard tests/fuzz/fuzz_*.c)
 CORE  := $(BASE) $(WIRE) $(CAP) $(TRANS)
 READER := $(CORE) $(TRACE) $(filter-out src/cli/main.c,$(CLI))
 
+HOT := src/base/buf% src/cap/% src/transport/% src/trace/judge% src/trace/replay% src/trace/track% src/trace/conn% src/trace/context% \
+ src/trace/window% src/trace/print% dissect/pkt% dissect/bth% dissect/icrc% dissect/opcode% src/cli/trace% src/cli/decode_run%
+
 obj = $(1:%.c=$(BUILD)/%.o)
-LINK = $(CC) $(SANFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
+LINK = $(CC) $(SANFLAGS) $(LDFLAGS) $(if $(LTO),$(or $(TOGETHER),-fno-lto)) -o $@ $^ $(LIBS)
 PROGRAMS = $(if $(CLI),$(BUILD)/rdmatrace) $(if $(GENCLI),$(BUILD)/rdmagen)
 TEST_PROGRAMS = $(addprefix $(BUILD)/,unit hostile leaky mkcap property)
 MAN  = $(wildcard man/*.[1-8])
@@ -36,6 +43,7 @@ COMPLETIONS = $(wildcard src/cli/*.bash gen/cli/*.bash)
 
 all: $(PROGRAMS) ## build the programs into build/
 
+$(BUILD)/rdmatrace: TOGETHER = $(LTO) $(CFLAGS)
 $(BUILD)/rdmatrace: $(call obj,$(CORE) $(TRACE) $(CLI))
 	$(LINK)
 $(BUILD)/rdmagen: $(call obj,$(CORE) $(GEN) $(GENCLI))
@@ -59,7 +67,7 @@ $(BUILD)/fuzz_%: $(call obj,$(READER) $(GEN)) $(BUILD)/tests/fuzz/fuzz_%.o
 
 $(BUILD)/%.o: %.c
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) -c -o $@ $<
+	$(CC) $(ALL_CFLAGS) $(if $(filter $(HOT),$<),$(LTO:%=% -ffat-lto-objects)) -c -o $@ $<
 
 demo: ## install the packages to build with, build, decode a real capture
 	@tests/deps build
