@@ -346,11 +346,46 @@ static void count_request(struct half *h, const struct pkt *p, enum seen_as as)
     }
 }
 
+/* Whether `p`, which is SEEN_NEW, follows what was seen without a gap: no more than counts and ends move. */
+static inline bool is_plain_next(const struct half *h, const struct pkt *p)
+{
+    uint32_t psn = p->bth.psn;
+
+    return h->have_next && psn == h->contig && psn == h->gbn && psn == h->next && !h->loose && p->op->flags & (OPF_SEND | OPF_WRITE) &&
+           (h->pmtu || p->op->flags & OPF_END);
+}
+
+static void take_plain_next(struct half *h, const struct pkt *p)
+{
+    h->packets++;
+    h->bytes += p->payload_len;
+    h->service = p->bth.opcode >> 5;
+    h->last_frame = frame_u32(p);
+    h->last_ts = p->frame->ts;
+    sent_put(h, p, message_of(h, p, SEEN_NEW));
+    h->next = h->cursor = h->contig = h->gbn = psn_add(p->bth.psn, 1);
+    h->back = false;
+}
+
+/* What was asked for again is sent again. */
+static inline void settle_naks(struct half *h, uint32_t psn)
+{
+    if (UNLIKELY(h->seq.have && psn == h->seq.psn))
+        h->seq.resent = true;
+    if (UNLIKELY(h->rnr.have && psn == h->rnr.psn))
+        h->rnr.resent = true;
+}
+
 void half_request(struct half *h, const struct pkt *p, enum seen_as as)
 {
     uint32_t span, psn = p->bth.psn;
     bool was_loose = h->loose;
 
+    if (LIKELY(as == SEEN_NEW && is_plain_next(h, p))) {
+        take_plain_next(h, p);
+        settle_naks(h, psn);
+        return;
+    }
     if (UNLIKELY(as == SEEN_RESTART)) {
         uint16_t pmtu = h->pmtu;
         h->restarts++;
@@ -377,7 +412,7 @@ void half_request(struct half *h, const struct pkt *p, enum seen_as as)
     } else {
         take_behind(h, p, span, as);
     }
-    if (UNLIKELY(psn_diff(psn, h->start) < 0))
+    if (UNLIKELY(as != SEEN_NEW && psn_diff(psn, h->start) < 0))
         h->vague = true; /* the responder may have dropped all that came before it */
     if (UNLIKELY(was_loose && as == SEEN_NEW)) {
         h->gbn = psn;
@@ -386,10 +421,7 @@ void half_request(struct half *h, const struct pkt *p, enum seen_as as)
     advance_gbn(h, p, span);
     if (p->op->flags & (OPF_READ_REQ | OPF_ATOMIC_REQ | OPF_ATOMIC_WRITE | OPF_FLUSH) && as != SEEN_COPY)
         ask_put(h, p, span);
-    if (UNLIKELY(h->seq.have && psn == h->seq.psn))
-        h->seq.resent = true;
-    if (UNLIKELY(h->rnr.have && psn == h->rnr.psn))
-        h->rnr.resent = true;
+    settle_naks(h, psn);
 }
 
 /* --- Responses --------------------------------------------------------------------------------------------------------------- */
