@@ -150,9 +150,10 @@ static void begin_to_wait(const struct judge *j, const struct judged *a, enum se
     a->f->asked = (struct asked){a->p->bth.psn, frame_u32(a->p), a->p->frame->ts};
 }
 
-static void gap_begins(struct jflow *f, const struct pkt *p, const struct half *h)
+/* Without CM a PSN far ahead may be the first one of another connection of these queue pairs. */
+static void gap_begins(const struct judge *j, uint32_t flow, struct jflow *f, const struct pkt *p, const struct half *h)
 {
-    if (f->gap.have)
+    if (f->gap.have || (psn_diff(p->bth.psn, h->next) > TRACK_SENT && conn_flow_at(j->conns, flow)->paired_by != PAIR_CM))
         return;
     f->gap = (struct pending_fail){.have = true,
                                    .psn = h->next,
@@ -189,7 +190,7 @@ void judge_request(struct judge *j, const struct pkt *p, uint32_t flow)
     if (UNLIKELY(!usual && as != SEEN_COPY))
         check_transport(j, &a, as);
     if (UNLIKELY(as == SEEN_GAP))
-        gap_begins(f, p, h);
+        gap_begins(j, flow, f, p, h);
     else if (UNLIKELY(as == SEEN_AGAIN))
         note_again(p, f);
     f->ackreq_run = p->bth.ackreq ? 0 : f->ackreq_run + 1;
