@@ -559,6 +559,7 @@ void judge_end(struct judge *j)
     }
     judge_strays(j);
     judge_strangers(j);
+    judge_marks_end(j);
     judge_pause_end(j);
     judge_counters_end(j);
     judge_fairness(j);

@@ -5,6 +5,98 @@
 
 #define CNP_LATE (10 * NS_PER_MS) /* a mark leads to a CNP within microseconds: so much later nobody answers what came before the capture */
 
+#define CNP_WITHIN (10 * NS_PER_MS) /* a CNP so long before or after a mark answers it: adapters wait some 4 ms at most between two CNPs */
+
+/* --- Marks and the CNPs of their receivers ------------------------------------------------------------------------------------------- */
+
+static struct notifier *notifier_of(struct judge *j, uint32_t tap, const struct conn_addr *addr)
+{
+    uint64_t key = (load_le64(addr->b) ^ load_le64(addr->b + 8) ^ tap) * UINT64_C(0x9e3779b97f4a7c15);
+    struct notifier *n = &j->notifier[(key >> 32) % NOTIFIERS];
+
+    if (!n->used)
+        *n = (struct notifier){.used = true, .tap = tap, .addr = *addr};
+    n->shared |= n->tap != tap || memcmp(&n->addr, addr, sizeof *addr) != 0;
+    return n;
+}
+
+/* No CNP came for the mark that waits. */
+static void missed(struct notifier *n)
+{
+    if (n->missed_n++ == 0)
+        n->missed = n->wait;
+    n->wait.frame = 0;
+}
+
+void judge_mark(struct judge *j, const struct pkt *p, uint32_t flow, uint32_t of)
+{
+    struct conn_addr src, dst;
+    struct notifier *n;
+
+    conn_addr_of(p, &src, &dst);
+    n = notifier_of(j, conn_tap_of(p->frame), &dst);
+    j->flows[flow].ce_data++;
+    if (n->wait.frame && p->frame->ts - n->wait.ts > CNP_WITHIN)
+        missed(n);
+    if (n->wait.frame || (n->cnps && p->frame->ts - n->cnp_ts <= CNP_WITHIN))
+        return;
+    n->wait = (struct ce_mark){.frame = frame_u32(p), .psn = p->bth.psn, .of = of, .request = p->op->flags & OPF_REQUEST, .ts = p->frame->ts};
+}
+
+static void notified(struct judge *j, const struct pkt *p)
+{
+    struct conn_addr src, dst;
+    struct notifier *n;
+
+    conn_addr_of(p, &src, &dst);
+    n = notifier_of(j, conn_tap_of(p->frame), &src);
+    if (n->wait.frame && p->frame->ts - n->wait.ts > CNP_WITHIN)
+        missed(n);
+    n->wait.frame = 0;
+    n->cnps++;
+    n->cnp_ts = p->frame->ts;
+}
+
+/* Whether the marked packet was certainly delivered: it was sent once, and what was answered since lies behind it. Of a READ response only
+ * a tap at its receiver tells. */
+static bool was_delivered(const struct judge *j, const struct ce_mark *m)
+{
+    struct half *h = j->flows[m->of].half;
+    const struct sent *s = h && m->request ? half_sent(h, m->psn) : NULL;
+
+    return !m->request || (s && s->copies == 1 && s->first == m->frame && h->have_una && psn_diff(h->una, m->psn) > 0);
+}
+
+/* Nodes that send CNPs, but not for every mark. */
+void judge_marks_end(struct judge *j)
+{
+    for (unsigned i = 0; i < NOTIFIERS; i++) {
+        struct notifier *n = &j->notifier[i];
+        uint32_t iface = n->tap & 0xffff;
+        if (n->wait.frame && iface < JUDGE_TAPS && j->last_ts[iface] - n->wait.ts > CNP_WITHIN)
+            missed(n);
+        if (!n->missed_n || !n->cnps || n->shared || n->missed.of == FLOW_NONE || !was_delivered(j, &n->missed))
+            continue;
+        j->file = (uint16_t)(n->tap >> 16);
+        judge_found(j, NULL,
+                    (struct found){.rule = RULE_CC_03, .severity = SEV_W, .flow = n->missed.of, .frame = n->missed.frame,
+                                   .needs = N_COMPLETE | (n->missed.request ? N_TAP_RSP : N_TAP_REQ), .expected = "a CNP within 10 ms of the mark",
+                                   .seen = say(j, "none; so with %s", count_str(n->missed_n, "mark")),
+                                   .text = "The receiver of this packet sends CNPs, but none for this mark, neither shortly before nor after it."});
+    }
+}
+
+/* Whether CNPs of the node that receives the packets of `flow` were seen, for any queue pair. */
+static bool sends_cnps(struct judge *j, uint32_t flow)
+{
+    const struct flow *f = conn_flow_at(j->conns, flow);
+    const struct notifier *n = notifier_of(j, f->tap, &f->dst);
+
+    return n->cnps || n->shared;
+}
+
+/* --- CNPs ------------------------------------------------------------------------------------------------------------------------------ */
+
 /* A CNP that is not what it should be. */
 static void cnp_bad(struct judge *j, const struct pkt *p, uint32_t flow, const char *expected, const char *seen, const char *text)
 {
@@ -45,6 +137,7 @@ void judge_cnp(struct judge *j, const struct pkt *p)
     uint32_t flow = conn_flow_find(j->conns, p), sum = 0;
     struct jflow *f = flow == FLOW_NONE ? NULL : &j->flows[flow];
 
+    notified(j, p);
     report_judged(j->report, RULE_CC_01);
     report_judged(j->report, RULE_CC_02);
     for (uint32_t i = 0; i < p->payload_cap; i++)
@@ -213,10 +306,10 @@ void judge_congestion(struct judge *j, uint32_t flow)
     uint32_t peer = conn_flow_at(j->conns, flow)->peer;
     const struct jflow *g = peer == FLOW_NONE ? NULL : &j->flows[peer];
 
-    if (f->ce && f->half && g && g->has_rsp && !g->cnps)
+    if (f->ce_data && g && (g->has_rsp || g->half) && !sends_cnps(j, flow))
         judge_found(j, NULL,
-                    (struct found){.rule = RULE_CC_03, .severity = SEV_W, .flow = flow, .frame = f->ce_frame, .expected = "CNPs",
-                                   .seen = say(j, "%llu packets marked CE and no CNP", (unsigned long long)f->ce),
+                    (struct found){.rule = RULE_CC_03, .severity = SEV_W, .flow = f->half ? flow : peer, .frame = f->ce_frame, .expected = "CNPs",
+                                   .seen = say(j, "%s marked CE and no CNP", count_str(f->ce_data, "packet")),
                                    .text = "Its receiver does not tell the sender of congestion."});
     if (f->cnps > 1)
         judge_note(j, RULE_CC_04, flow, f->cnp_frame, say(j, "%.3f us", (double)f->cnp_gap / 1e3), "The shortest time between two CNPs for this queue pair.");

@@ -213,6 +213,8 @@ static void check_marks(struct judge *j, const struct pkt *p, uint32_t flow, str
         uint32_t of = p->op->flags & OPF_REQUEST ? flow : conn_flow_at(j->conns, flow)->peer;
         if (f->ce++ == 0)
             f->ce_frame = frame_u32(p);
+        if (p->op->flags & (OPF_REQUEST | OPF_READ_RESP))
+            judge_mark(j, p, flow, of);
         if (of != FLOW_NONE && conn_flow_at(j->conns, of)->paired_by > PAIR_PSN && judge_have(j, of, p) & (p->op->flags & OPF_REQUEST ? N_TAP_REQ : N_TAP_RSP))
             judge_found(j, p,
                         (struct found){.rule = RULE_FMT_12, .severity = SEV_W, .flow = of, .expected = "ECT or Not-ECT", .seen = "CE",

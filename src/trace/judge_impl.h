@@ -129,6 +129,7 @@ struct jflow {
     struct pending_fail early; /* ACK-03, RDA-05: response to a PSN not sent */
     /* Congestion. */
     uint64_t ce, cnps;
+    uint64_t ce_data;      /* of those marked CE: requests and READ responses, whose receiver is to send CNPs */
     uint32_t ce_frame, cnp_frame; /* the first ones */
     ns_t cnp_ts, cnp_gap;  /* of the latest CNP; shortest spacing */
     struct rate_mark cnp_first, cnp_last; /* in the flow whose sender the CNPs are for */
@@ -151,6 +152,25 @@ struct stranger {
     bool early;     /* it may answer what was sent before the capture began */
 };
 #define STRANGERS 64
+
+/* A packet marked CE that its receiver is to answer with a CNP; frame 0: none. */
+struct ce_mark {
+    uint32_t frame, psn;
+    uint32_t of;  /* flow of the requests */
+    bool request; /* else a READ response */
+    ns_t ts;
+};
+
+/* A node that receives such packets, or sends CNPs. It may send one for several queue pairs, so all of its CNPs count. */
+struct notifier {
+    bool used, shared; /* shared: two nodes have this place, and neither is judged */
+    uint32_t tap;
+    struct conn_addr addr;
+    uint64_t cnps, missed_n;
+    ns_t cnp_ts;
+    struct ce_mark wait, missed; /* the oldest mark without a CNP yet, and the first that stayed without */
+};
+#define NOTIFIERS 64
 
 /* A traffic class that a station has paused. */
 struct pause {
@@ -244,6 +264,7 @@ struct judge {
     struct pauser pauser[PAUSERS];
     unsigned n_pauser;
     struct stranger stranger[STRANGERS];
+    struct notifier notifier[NOTIFIERS];
     uint32_t n_stranger;
     uint16_t file;
     bool blind;        /* packets were cut within their headers */
@@ -382,6 +403,9 @@ void judge_count(struct judge *j, const struct pkt *p);
 void judge_counters_end(struct judge *j);
 /* Likewise: CNPs for queue pairs that nothing is known of; how destinations are shared. */
 void judge_strangers(struct judge *j);
+/* A request or READ response of `flow` marked CE; `of` is the flow of the requests, or FLOW_NONE. And the end, for marks without a CNP. */
+void judge_mark(struct judge *j, const struct pkt *p, uint32_t flow, uint32_t of);
+void judge_marks_end(struct judge *j);
 void judge_fairness(struct judge *j);
 /* Marks and CNPs of a flow, at the end. */
 void judge_congestion(struct judge *j, uint32_t flow);
