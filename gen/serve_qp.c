@@ -9,7 +9,7 @@
 #define RECVS_MAX  512
 #define READS      128                 /* READs and atomics served at a time: what perftest wants */
 #define GUESS_WAIT (100 * NS_PER_MS)   /* nothing came after the first message: it waits for an answer */
-#define GUESS_READ (1 * NS_PER_S)      /* nothing came after the keys: it waits for our WRITE, and does not READ */
+#define GUESS_READ (3 * NS_PER_S)      /* nothing came after the keys: it waits for our WRITE, and does not READ */
 #define GUESS_SLOW 10                  /* times the longest that it took for a word, if that is more */
 #define WR_SENT    (UINT64_C(1) << 63) /* wr_ids: session, queue pair, slot */
 
@@ -228,9 +228,11 @@ static bool waits_for_write(const struct serve *v, const struct serve_session *s
 
     if (s->kind != SERVE_WRITE || s->answering || s->told != 4 || s->progress)
         return false;
+    if (guess < GUESS_READ)
+        guess = GUESS_READ;
     if (guess > v->config.wait / 2)
         guess = v->config.wait / 2;
-    return s->mark.latency || now - s->told_at >= (guess > GUESS_READ ? guess : GUESS_READ);
+    return s->mark.latency || now - s->told_at >= guess;
 }
 
 static void work_alone(struct serve *v, struct serve_session *s, struct serve_qp *q, ns_t now)

@@ -4,6 +4,7 @@ import re
 import time
 
 from case_rdmagen import OWN, OWN6, Rdmagen, behind_wire as guests  # noqa: F401
+from counters import SILENCE
 from frames import Crossing, SEND, Silence, THEIRS
 
 COUNTS = "%d connection%s, %d sent, %d received, 0 wrong"
@@ -143,7 +144,7 @@ def case_connect_private_data_to_ucmatose(lab, wire, guest):
 def case_connect_rdmagen_dies(lab, wire, guest):
     """The guest's message is never acknowledged: it gives up after the five retries that ucmatose asks for, 2.1 s each."""
     before = guest.counters()["retry_exceeded_err"]
-    lab.expect(retry_exceeded_err=1)
+    lab.expect(retry_exceeded_err=1, **SILENCE)
     us = Rdmagen(lab, guest, "dies", "connect", "-s", "-C", "1", "--addr", OWN, "--timeout", "2")
     wire.hook = Silence(THEIRS, SEND, 1)
     try:

@@ -3,6 +3,7 @@ behaved by the rules."""
 import re
 
 from case_rdmagen import OWN, Rdmagen, behind_wire as guests, pings as ping, serve_pings as serve, wrapped  # noqa: F401
+from counters import SILENCE
 from frames import (ACK, OURS, PsnShift, READ_REQ, RESP_FIRST, RESP_LAST, RESP_MIDDLE, SEND, Silence, THEIRS, WRITE_FIRST, WRITE_LAST, WRITE_MIDDLE, is_roce,
                     opcode)
 
@@ -137,6 +138,7 @@ def case_peer_dies_in_mid_write(lab, wire, guest):
     """Nothing comes through from the guest's fifth middle packet on."""
     peer = guest.start("rping -s -a %s -S %d" % (guest.ip, SIZE))
     guest.listening("rping")
+    lab.expect(**SILENCE)
     wire.hook = Silence(THEIRS, WRITE_MIDDLE, 5)
     try:
         out = Rdmagen(lab, guest, "dies_client", "ping", guest.ip, "-S", str(SIZE), "-V", "--timeout", "3").wait(status=1)
@@ -158,6 +160,7 @@ def case_peer_dies_in_mid_read_retries(lab, wire, guest):
 def dies_in_mid_read(lab, wire, guest, timeout, said):
     """Nothing comes through from the fifth packet of the guest's response on."""
     us = Rdmagen(lab, guest, "dies_server", "ping", "-s", "-V", "--addr", OWN, "--timeout", timeout)
+    lab.expect(**SILENCE)
     wire.hook = Silence(THEIRS, RESP_MIDDLE, 5)
     try:
         peer = guest.start("rping -c -a %s -S %d" % (OWN, SIZE))

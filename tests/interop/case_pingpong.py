@@ -4,6 +4,7 @@ import re
 import socket
 
 from case_rdmagen import OWN, OWN6, Rdmagen, behind_wire, wrapped
+from counters import SILENCE
 from frames import ACK, BTH, OURS, PAYLOAD, SEND, SEND_MIDDLE, THEIRS, UC_SEND_MIDDLE, Silence, opcode, with_icrc
 
 FILL = 500  # messages each way
@@ -101,6 +102,7 @@ def case_pingpong_psn_wraps_uc(lab, *at):
 
 def silent(role, lab, wire, *at, side, more=()):
     """From the 100th message of one side on nothing comes through any more."""
+    lab.expect(**SILENCE)
     wire.hook = Silence(side, SEND, 100)
     try:
         us, out, seen = role(lab, wire, *at, "RC", 500, status=1, ours=("--timeout", "3", *more), before="timeout 5 ")
