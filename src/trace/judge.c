@@ -209,7 +209,7 @@ static bool pairing_doubtful(const struct judge *j, uint32_t flow)
 
     if (f->paired_by != PAIR_PSN || !h)
         return false;
-    if (h->rsp_packets < (h->began != BEGAN_SEEN ? PAIRING_PROVED : j->o.complete ? 1 : 3))
+    if (h->rsp_packets < (h->began != BEGAN_SEEN ? PAIRING_PROVED : j->o.complete && !j->blind ? 1 : 3))
         return true; /* the only response that fits may be the one that is judged */
     if (h->rsp_packets < PAIRING_PROVED && j->said_cm)
         return true; /* CM was captured, but not that of this connection: others have begun before, too */

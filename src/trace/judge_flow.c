@@ -148,6 +148,15 @@ static bool is_pmtu(uint32_t n)
     return n >= 256 && n <= MTU_MAX && (n & (n - 1)) == 0;
 }
 
+/* Whether the queue pair may have been used anew since the packet before. */
+static bool may_be_anew(const struct judge *j, const struct pkt *p, uint32_t flow)
+{
+    struct half *h = j->flows[flow].half;
+    enum seen_as as = h && p->op->flags & OPF_REQUEST ? half_seen_as(h, p) : SEEN_RESTART;
+
+    return as == SEEN_RESTART || as == SEEN_GAP;
+}
+
 /* First and Middle packets are as long as the path MTU. */
 static void check_mtu(struct judge *j, const struct pkt *p, uint32_t flow)
 {
@@ -169,7 +178,11 @@ static void check_mtu(struct judge *j, const struct pkt *p, uint32_t flow)
         }
         return;
     }
-    if (UNLIKELY(s->have && !s->pending && len > s->value))
+    if (LIKELY(!s->have || s->pending || len <= s->value))
+        return;
+    if (may_be_anew(j, p, flow))
+        s->have = false;
+    else
         judge_warn(j, p, RULE_FMT_20, say(j, "at most %u bytes", s->value), say(j, "%u", len), "First and Middle packets of this flow show a smaller path MTU.");
 }
 

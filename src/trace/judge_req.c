@@ -153,7 +153,11 @@ static void begin_to_wait(const struct judge *j, const struct judged *a, enum se
 /* Without CM a PSN far ahead may be the first one of another connection of these queue pairs. */
 static void gap_begins(const struct judge *j, uint32_t flow, struct jflow *f, const struct pkt *p, const struct half *h)
 {
-    if (f->gap.have || (psn_diff(p->bth.psn, h->next) > TRACK_SENT && conn_flow_at(j->conns, flow)->paired_by != PAIR_CM))
+    if (psn_diff(p->bth.psn, h->next) > TRACK_SENT && conn_flow_at(j->conns, flow)->paired_by != PAIR_CM) {
+        f->mtu.have = f->mtu.pending = false;
+        return;
+    }
+    if (f->gap.have)
         return;
     f->gap = (struct pending_fail){.have = true,
                                    .psn = h->next,
@@ -181,6 +185,7 @@ void judge_request(struct judge *j, const struct pkt *p, uint32_t flow)
         begin(j, p, flow, f, true);
         past_begin(f);
         f->asked.frame = 0;
+        f->mtu.have = f->mtu.pending = false;
     } else if (UNLIKELY(f->replay->req.p.guess && h->pmtu)) {
         replay_learn_pmtu(f->replay, h->pmtu);
     }
