@@ -123,6 +123,11 @@ bool traffic_receives(const struct traffic_config *c)
     return c->op == TRAFFIC_SEND || c->op == TRAFFIC_MIXED || c->with_imm;
 }
 
+bool traffic_is_atomic(enum traffic_op op)
+{
+    return op == TRAFFIC_CAS || op == TRAFFIC_FAA;
+}
+
 static int flow_init(struct traffic *t, struct flow *f, struct sim_conn *c, unsigned host)
 {
     size_t tx = (size_t)t->c.tx_depth * t->stride;
@@ -267,7 +272,7 @@ static enum wr_opcode opcode_of(enum traffic_op op, bool imm)
 static void fill_slot(struct traffic *t, struct flow *f, uint64_t k, struct slot *s, struct send_wr *wr)
 {
     wr->remote_addr = RX_IOVA + (uint64_t)(remote_slot(t, f, k) - f->rx);
-    if (s->op == TRAFFIC_CAS || s->op == TRAFFIC_FAA) {
+    if (traffic_is_atomic(s->op)) {
         bool cas = s->op == TRAFFIC_CAS;
         s->len = 8;
         s->expect = f->counter[cas]++;

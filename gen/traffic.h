@@ -52,6 +52,8 @@ struct traffic_result {
 
 /* Whether such traffic needs receives: SENDs or immediate data. */
 bool traffic_receives(const struct traffic_config *c);
+/* Whether these are atomics, whose messages have 8 bytes. */
+bool traffic_is_atomic(enum traffic_op op);
 
 struct traffic;
 /* Prepare for `s`, whose app becomes traffic_app(). NULL with *err set. */

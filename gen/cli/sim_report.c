@@ -1,5 +1,5 @@
 /* layer 4 (tool): results of `rdmagen sim`: a table like perftest's, statistics per queue pair, JSON. */
-#include "gen/cli/gen_cli.h"
+#include "gen/cli/sim_cli.h"
 
 #define TABLE_MAX 32 /* connections listed */
 

@@ -1,5 +1,5 @@
 /* layer 4 (tool): `rdmagen sim`: running traffic. */
-#include "gen/cli/gen_cli.h"
+#include "gen/cli/sim_cli.h"
 #include "gen/cli/words.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* layer 4 (tool): `rdmagen sim FILE`: scenario files. */
-#include "gen/cli/gen_cli.h"
+#include "gen/cli/sim_cli.h"
 #include "gen/script.h"
 
 #include <errno.h>

@@ -1,0 +1,523 @@
+/* layer 4 (tool): the options of `rdmagen sim`: their table, what each sets, and where one has no meaning. */
+#include "gen/cli/sim_cli.h"
+#include "gen/cli/words.h"
+
+enum {
+    KEY_COUNT = 256,
+    KEY_SEED,
+    KEY_NO_CM,
+    KEY_FAULT,
+    KEY_LOSS,
+    KEY_EVENT,
+    KEY_NET,
+    KEY_DELAY,
+    KEY_LINK_RATE,
+    KEY_JSON,
+    KEY_PSN,
+    KEY_IPV6,
+    KEY_ROCEV1,
+    KEY_VLAN,
+    KEY_IB,
+    KEY_GRH,
+    KEY_ERF,
+    KEY_TOS,
+    KEY_RETRY,
+    KEY_RNR_RETRY,
+    KEY_RNR_TIMER,
+    KEY_VARY,
+    KEY_IMM,
+    KEY_ACK,
+    KEY_WINDOW,
+    KEY_RATE_LIMIT,
+    KEY_SPORT,
+    KEY_PROFILE,
+    KEY_CREDITS,
+    KEY_SNAPLEN,
+    KEY_CAP_DROP,
+    KEY_CLOCK_OFFSET,
+    KEY_CLOCK_SKEW,
+    KEY_LIMIT,
+    KEY_COMPLETIONS,
+};
+
+const struct opt_def sim_options[] = {
+    {'s', "size", "BYTES", "bytes of a message (65536; datagrams: the MTU); K and M are powers of 1024"},
+    {'m', "mtu", "BYTES", "path MTU: 256, 512, 1024 (default), 2048 or 4096"},
+    {'n', "iters", "N", "messages per connection and direction (1000)"},
+    {KEY_COUNT, "count", "N", "the same as --iters"},
+    {'q', "qp", "N", "connections (1)"},
+    {'c', "connection", "TYPE", "RC (default), UC or UD"},
+    {'t', "tx-depth", "N", "messages under way per connection (128)"},
+    {'r', "rx-depth", "N", "receives posted per connection (twice the tx depth)"},
+    {'o', "outs", "N", "READs and atomics outstanding, the initiator depth (16)"},
+    {'b', "bidirectional", NULL, "the second host does the same to the first"},
+    {'u', "qp-timeout", "CODE", "local ACK timeout, 4.096 us x 2^CODE (14)"},
+    {KEY_RETRY, "retry_count", "N", "retries after a timeout, 0 to 7 (7)"},
+    {KEY_RNR_RETRY, "rnr_retry", "N", "retries after an RNR NAK, 0 to 7, 7 is for ever (7)"},
+    {KEY_RNR_TIMER, "rnr_timer", "CODE", "code of the time that RNR NAKs ask to wait, 0 to 31 (12)"},
+    {'Q', "cq-mod", "N", "ask for a completion of every N-th message only (1)"},
+    {'S', "sl", "N", "service level; VLAN priority on Ethernet (0)"},
+    {'T', "tos", "BYTE", "TOS or traffic class: DSCP in the upper 6 bits, ECN in the lower 2 (0)"},
+    {KEY_VARY, "vary", NULL, "sizes from 0 to --size, by chance"},
+    {KEY_IMM, "imm", NULL, "SEND and WRITE with immediate data"},
+    {KEY_SEED, "seed", "N", "of all random numbers (1): the same seed gives the same packets"},
+    {KEY_NO_CM, "no-cm", NULL, "no connection management: the queue pairs are joined before the start"},
+    {KEY_PSN, "psn", "N", "first PSN of both hosts (random)"},
+    {KEY_ACK, "ack", "POLICY", "when the responder acknowledges: every (default), coalesce=N or delay=NS"},
+    {KEY_WINDOW, "window", "N", "packets outstanding per connection (128)"},
+    {KEY_RATE_LIMIT, "rate_limit", "BPS", "bit/s of each connection, with K, M or G (none)"},
+    {KEY_SPORT, "sport", "PORT", "UDP source port: a number, random, or flow (default: from the queue pair numbers)"},
+    {KEY_PROFILE, "profile", "NAME", "strict (default) or rxe: the habits of Linux soft-RoCE"},
+    {KEY_CREDITS, "credits", NULL, "end-to-end flow control"},
+    {KEY_FAULT, "fault", "[HOST:]RULE", "break this rule (`rdmagen faults` lists them); HOST: requester or responder"},
+    {KEY_EVENT, "event", "SPEC", "an exact event, rdmagen-scenario(5): 'conn=1 dir=req psn=5 iter=2 drop'"},
+    {KEY_LOSS, "loss", "P", "lose frames with probability P (0.01, 1%, 1e-6), both ways"},
+    {KEY_NET, "net", "[DIR:]WORDS", "nodes of the network, rdmagen-scenario(5): 'rate=10G ecn=20K', 'req:dup=1%'"},
+    {KEY_DELAY, "delay", "TIME", "one way delay (1us)"},
+    {KEY_LINK_RATE, "link-rate", "BPS", "rate of the hosts' ports (100G)"},
+    {KEY_LIMIT, "time-limit", "TIME", "give up at this (virtual) time"},
+    {KEY_IPV6, "ipv6", NULL, "IPv6, 2001:db8::1 to 2001:db8::2, instead of IPv4, 50.50.50.1 to 50.50.50.2"},
+    {KEY_ROCEV1, "rocev1", NULL, "RoCEv1"},
+    {KEY_VLAN, "vlan", "ID", "802.1Q tags"},
+    {KEY_IB, "ib", NULL, "native InfiniBand: frames from the LRH on, link type 247"},
+    {KEY_GRH, "grh", NULL, "with --ib: packets have a GRH"},
+    {KEY_ERF, "erf", NULL, "with --ib: captures hold ERF records, link type 197"},
+    {'w', "write", "[TAP:]FILE",
+     "write a capture; TAP: requester (default), middle or responder; pcapng, or pcap if\n"
+     "FILE ends in .pcap; may be repeated"},
+    {KEY_SNAPLEN, "snaplen", "N", "captures keep N bytes of a frame"},
+    {KEY_CAP_DROP, "capture-drop", "P", "captures miss frames with probability P"},
+    {KEY_CLOCK_OFFSET, "clock-offset", "TIME", "the captures' clock is ahead by TIME"},
+    {KEY_CLOCK_SKEW, "clock-skew", "PPB", "and runs faster by PPB parts per billion"},
+    {'v', "verbose", NULL, "with a scenario: show every packet"},
+    {KEY_JSON, "json", "[=FILE]", "the result as JSON"},
+    {KEY_COMPLETIONS, "completions", "FILE", "what became of each work request, as CSV"},
+    {'h', "help", NULL, "show this help"},
+    {0, NULL, NULL, NULL},
+};
+
+enum {
+    SCENARIO = 1,
+    TRAFFIC = 2,
+    ATOMICS = 4,
+    WRONG_SIZE = 8, /* -s is not that of atomics */
+    FETCHES = 16,   /* READs or atomics */
+    NO_RECEIVES = 32,
+    UNRELIABLE = 64, /* UC or UD */
+};
+
+static const char scripted[] = "is for traffic: a scenario says it itself";
+static const char reliable[] = "is for -c RC";
+
+static const struct opt_clash clashes[] = {
+    {'v', 0, TRAFFIC, "is for scenarios"},
+    {'s', 0, SCENARIO, scripted},
+    {'n', 0, SCENARIO, scripted},
+    {KEY_COUNT, 0, SCENARIO, scripted},
+    {'q', 0, SCENARIO, scripted},
+    {'c', 0, SCENARIO, scripted},
+    {'t', 0, SCENARIO, scripted},
+    {'r', 0, SCENARIO, scripted},
+    {'o', 0, SCENARIO, scripted},
+    {'b', 0, SCENARIO, scripted},
+    {'u', 0, SCENARIO, scripted},
+    {KEY_RETRY, 0, SCENARIO, scripted},
+    {KEY_RNR_RETRY, 0, SCENARIO, scripted},
+    {KEY_RNR_TIMER, 0, SCENARIO, scripted},
+    {'Q', 0, SCENARIO, scripted},
+    {'S', 0, SCENARIO, scripted},
+    {'T', 0, SCENARIO, scripted},
+    {KEY_VARY, 0, SCENARIO, scripted},
+    {KEY_IMM, 0, SCENARIO, scripted},
+    {KEY_GRH, 0, SCENARIO, scripted},
+    {KEY_LIMIT, 0, SCENARIO, scripted},
+    {KEY_COMPLETIONS, 0, SCENARIO, scripted},
+    {KEY_JSON, 0, SCENARIO, "is for traffic: a scenario has no result but its expectations"},
+    {'s', 0, WRONG_SIZE, "can only be 8 for atomics"},
+    {KEY_VARY, 0, ATOMICS, "is not for atomics: their size is 8"},
+    {KEY_IMM, 0, FETCHES, "is for SENDs and WRITEs"},
+    {'r', 0, NO_RECEIVES, "is for SENDs and immediate data: nothing else needs receives"},
+    {'n', KEY_COUNT, 0, NULL},
+    {'o', 0, UNRELIABLE, reliable},
+    {'u', 0, UNRELIABLE, reliable},
+    {KEY_RETRY, 0, UNRELIABLE, reliable},
+    {KEY_RNR_RETRY, 0, UNRELIABLE, reliable},
+    {KEY_RNR_TIMER, 0, UNRELIABLE, reliable},
+    {KEY_ACK, 0, UNRELIABLE, reliable},
+    {KEY_WINDOW, 0, UNRELIABLE, reliable},
+    {KEY_CREDITS, 0, UNRELIABLE, reliable},
+    {KEY_IB, KEY_ROCEV1, 0, NULL},
+    {KEY_IB, KEY_VLAN, 0, NULL},
+    {KEY_SPORT, KEY_IB, 0, NULL}, /* only RoCEv2 has ports */
+    {KEY_SPORT, KEY_ROCEV1, 0, NULL},
+    {KEY_GRH, -KEY_IB, 0, NULL},
+    {KEY_ERF, -KEY_IB, 0, NULL},
+    {KEY_ERF, -'w', 0, NULL},
+    {KEY_SNAPLEN, -'w', 0, NULL},
+    {KEY_CAP_DROP, -'w', 0, NULL},
+    {KEY_CLOCK_OFFSET, -'w', 0, NULL},
+    {KEY_CLOCK_SKEW, -'w', 0, NULL},
+    {0, 0, 0, NULL},
+};
+
+static int parse_num(int key, const char *arg, uint64_t min, uint64_t max, uint64_t *v)
+{
+    struct token t = token_of(arg);
+    char name[OPT_NAME];
+
+    if (token_size(&t, v) && *v >= min && *v <= max)
+        return 0;
+    return cli_error("%s %s: expected a number from %llu to %llu", opt_name(sim_options, key, name), arg,
+                     (unsigned long long)min, (unsigned long long)max);
+}
+
+/* Options with a number: where it goes and its range. */
+static int parse_number_option(struct sim_job *job, int key, const char *arg)
+{
+    struct traffic_config *t = &job->traffic;
+    uint8_t code = 0, *both[2] = {NULL, NULL};
+    const struct {
+        int key;
+        uint64_t min, max;
+        uint32_t *to;
+        size_t peer; /* offset of a byte in struct ep_peer, when `to` is NULL */
+    } table[] = {
+        {'s', 0, UINT64_C(1) << 30, &t->size, 0},
+        {'q', 1, 16384, &t->qps, 0},
+        {'t', 1, 16384, &t->tx_depth, 0},
+        {'r', 1, 65536, &t->rx_depth, 0},
+        {'Q', 1, 65536, &t->signal_every, 0},
+        {KEY_SNAPLEN, 1, 65535, &job->tap.snaplen, 0},
+        {KEY_PSN, 0, 0xffffff, &job->psn, 0},
+        {'o', 1, 128, NULL, offsetof(struct ep_peer, max_rd_atomic)},
+        {'u', 0, 31, NULL, offsetof(struct ep_peer, timeout)},
+        {KEY_RETRY, 0, 7, NULL, offsetof(struct ep_peer, retry_cnt)},
+        {KEY_RNR_RETRY, 0, 7, NULL, offsetof(struct ep_peer, rnr_retry)},
+        {KEY_RNR_TIMER, 0, 31, NULL, offsetof(struct ep_peer, min_rnr_timer)},
+        {'S', 0, 15, NULL, offsetof(struct ep_peer, av.sl)},
+        {'T', 0, 255, NULL, offsetof(struct ep_peer, av.tclass)},
+    };
+    uint64_t v;
+
+    for (size_t i = 0; i < ARRAY_LEN(table); i++) {
+        if (table[i].key != key)
+            continue;
+        if (parse_num(key, arg, table[i].min, table[i].max, &v))
+            return EXIT_BAD;
+        if (table[i].to)
+            *table[i].to = (uint32_t)v;
+        code = (uint8_t)v;
+        for (unsigned h = 0; h < NET_HOSTS && !table[i].to; h++) {
+            both[h] = (uint8_t *)&t->conn.peer[h] + table[i].peer;
+            *both[h] = code;
+            if (key == 'o')
+                t->conn.peer[h].max_dest_rd_atomic = code;
+        }
+        job->has_psn |= key == KEY_PSN;
+        return 0;
+    }
+    return -1;
+}
+
+static int parse_iters(struct sim_job *job, const char *arg)
+{
+    return parse_num('n', arg, 1, UINT64_C(1) << 40, &job->traffic.iters);
+}
+
+static int parse_mtu(struct sim_job *job, const char *arg)
+{
+    uint64_t v;
+
+    if (parse_num('m', arg, 256, 4096, &v))
+        return EXIT_BAD;
+    if (!cm_mtu_code((uint32_t)v))
+        return cli_error("--mtu %s: expected 256, 512, 1024, 2048 or 4096", arg);
+    for (unsigned h = 0; h < NET_HOSTS; h++) {
+        job->traffic.conn.peer[h].path_mtu = (uint16_t)v;
+        job->sim.ep[h].mtu = (uint16_t)v;
+    }
+    return 0;
+}
+
+static int parse_type(struct sim_job *job, const char *arg)
+{
+    for (enum qp_type t = QPT_RC; t <= QPT_UD; t++)
+        if (strcmp(arg, qp_type_str(t)) == 0) {
+            job->traffic.type = job->traffic.conn.type = (uint8_t)t;
+            return 0;
+        }
+    return cli_error("-c %s: expected RC, UC or UD", arg);
+}
+
+static int parse_file(struct sim_job *job, const char *arg)
+{
+    struct sim_file *f = &job->files[job->n_files];
+    const char *colon = strchr(arg, ':');
+    size_t n = colon ? (size_t)(colon - arg) : 0;
+
+    if (job->n_files == SIM_FILES_MAX)
+        return cli_error("-w %s: more than %d files", arg, SIM_FILES_MAX);
+    f->path = arg;
+    if (colon && arg + strcspn(arg, "./") > colon) {
+        while (f->place < TAP_PLACES &&
+               !(strlen(tap_place_str(f->place)) == n && memcmp(arg, tap_place_str(f->place), n) == 0))
+            f->place++;
+        if (f->place == TAP_PLACES)
+            return cli_error("-w %s: expected requester, middle or responder before the colon, or ./%s", arg, arg);
+        f->path = colon + 1;
+    }
+    if (!*f->path)
+        return cli_error("-w %s: the name of the file is missing", arg);
+    for (unsigned i = 0; i < job->n_files; i++)
+        if (strcmp(job->files[i].path, f->path) == 0)
+            return cli_error("-w %s: the file is given twice", arg);
+    job->n_files++;
+    return 0;
+}
+
+static int parse_fault(struct sim_job *job, const char *arg)
+{
+    const char *colon = strchr(arg, ':'), *id = colon ? colon + 1 : arg;
+    enum rule rule;
+    unsigned hosts = 0;
+
+    if (words_fault(arg, id, &rule))
+        return EXIT_BAD;
+    if (!colon)
+        hosts = rule_table[rule].fault == F_RSP ? 2 : rule_table[rule].fault == F_CM ? 3 : 1;
+    else if (strncmp(arg, "requester:", 10) == 0)
+        hosts = 1;
+    else if (strncmp(arg, "responder:", 10) == 0)
+        hosts = 2;
+    else
+        return cli_error("--fault %s: expected requester: or responder: before the rule", arg);
+    for (unsigned h = 0; h < NET_HOSTS; h++) {
+        if (!(hosts >> h & 1))
+            continue;
+        if (job->n_faults[h] == FAULTS_MAX)
+            return cli_error("--fault %s: at most %d rules of a host", arg, FAULTS_MAX);
+        job->faults[h][job->n_faults[h]++] = rule;
+    }
+    return 0;
+}
+
+static int parse_loss(struct sim_job *job, const char *arg)
+{
+    struct token t = token_of(arg);
+    char words[64];
+    uint32_t ppb;
+
+    if (!token_ppb(&t, &ppb) || strlen(arg) > sizeof words - 6)
+        return cli_error("--loss %s: expected a probability such as 0.01 or 1%%", arg);
+    strcpy(words, "loss=");
+    strcat(words, arg);
+    return words_net(&job->sim.net, "--loss", words);
+}
+
+static bool parse_ack(struct policies *p, const struct token *t)
+{
+    struct token name, value;
+    bool has_value = token_key(t, &name, &value);
+    char word[24] = "";
+
+    memcpy(word, name.p, min_u32(name.len, sizeof word - 1));
+    p->ack = ack_policy_find(word);
+    return p->ack && has_value == (strcmp(word, "every") != 0) &&
+           (!has_value || (token_size(&value, &p->ack_arg) && p->ack_arg));
+}
+
+static bool parse_sport(struct policies *p, const struct token *t, const char *arg)
+{
+    if (!token_u64(t, &p->sport_arg))
+        return (p->sport = sport_policy_find(arg)) != NULL;
+    p->sport = &sport_fixed;
+    return p->sport_arg >= 1 && p->sport_arg <= 65535;
+}
+
+static int parse_policy(struct sim_job *job, int key, const char *arg)
+{
+    struct token t = token_of(arg);
+
+    for (unsigned h = 0; h < NET_HOSTS; h++) {
+        struct policies *p = &job->sim.ep[h].policies;
+        if (key == KEY_ACK && !parse_ack(p, &t))
+            return cli_error("--ack %s: expected every, coalesce=N or delay=NS", arg);
+        if (key == KEY_SPORT && !parse_sport(p, &t, arg))
+            return cli_error("--sport %s: expected a port, random or flow", arg);
+        if (key == KEY_WINDOW && parse_num(key, arg, 1, 0x7fffff, &p->window_arg))
+            return EXIT_BAD;
+        if (key == KEY_RATE_LIMIT)
+            p->pace = &pace_rate;
+        if (key == KEY_RATE_LIMIT && (!token_rate(&t, &p->pace_arg) || !p->pace_arg))
+            return cli_error("--rate_limit %s: expected bit/s such as 10G", arg);
+    }
+    return 0;
+}
+
+static int parse_amount(struct sim_job *job, int key, const char *arg)
+{
+    const struct {
+        int key;
+        ns_t *time; /* one of these is where it goes */
+        uint64_t *rate;
+        uint32_t *ppb;
+        bool positive;
+    } table[] = {
+        {KEY_DELAY, &job->sim.net.delay, NULL, NULL, false},
+        {KEY_LIMIT, &job->traffic.time_limit, NULL, NULL, true},
+        {KEY_CLOCK_OFFSET, &job->tap.offset, NULL, NULL, false},
+        {KEY_LINK_RATE, NULL, &job->sim.port_rate, NULL, true},
+        {KEY_CAP_DROP, NULL, NULL, &job->tap.drop_ppb, false},
+    };
+    struct token t = token_of(arg);
+    char name[OPT_NAME];
+    uint64_t v = 0;
+    unsigned i = 0;
+
+    if (key == KEY_CLOCK_SKEW) {
+        int r = parse_num(key, arg, 0, 1000000000, &v);
+        job->tap.skew_ppb = (int32_t)v;
+        return r;
+    }
+    while (table[i].key != key)
+        i++;
+    opt_name(sim_options, key, name);
+    if (table[i].time)
+        return token_time(&t, table[i].time) && *table[i].time >= table[i].positive
+                   ? 0
+                   : cli_error("%s %s: expected a time such as 5us", name, arg);
+    if (table[i].rate)
+        return token_rate(&t, table[i].rate) && *table[i].rate >= table[i].positive
+                   ? 0
+                   : cli_error("%s %s: expected bit/s such as 10G", name, arg);
+    return token_ppb(&t, table[i].ppb) ? 0 : cli_error("%s %s: expected a probability such as 0.01 or 1%%", name, arg);
+}
+
+/* How the hosts are attached. */
+static int parse_link(struct sim_job *job, int key, const char *arg)
+{
+    uint64_t v = 0;
+
+    if (key == KEY_VLAN && parse_num(KEY_VLAN, arg, 0, 4094, &v))
+        return EXIT_BAD;
+    for (unsigned h = 0; h < NET_HOSTS; h++) {
+        struct link_addr *a = &job->sim.ep[h].addr;
+        if (key == KEY_VLAN) {
+            a->has_vlan = true;
+            a->vlan = (uint16_t)v;
+        } else if (key == KEY_GRH) {
+            job->traffic.conn.peer[h].av.grh = true;
+        } else if (key == KEY_IPV6) {
+            memcpy(a->gid, (uint8_t[16]){0x20, 0x01, 0x0d, 0xb8, [15] = (uint8_t)(h + 1)}, 16);
+        } else {
+            a->encap = key == KEY_ROCEV1 ? ENCAP_ROCEV1 : ENCAP_IB;
+        }
+    }
+    return 0;
+}
+
+static int parse_flag(struct sim_job *job, int key, const char *arg)
+{
+    switch (key) {
+    case 'b':
+        job->traffic.bidirectional = true;
+        break;
+    case 'v':
+        job->verbose = true;
+        break;
+    case KEY_VARY:
+        job->traffic.vary = true;
+        break;
+    case KEY_IMM:
+        job->traffic.with_imm = true;
+        break;
+    case KEY_NO_CM:
+        job->sim.no_cm = true;
+        break;
+    case KEY_ERF:
+        job->tap.erf = true;
+        break;
+    case KEY_CREDITS:
+        job->sim.ep[0].credits = job->sim.ep[1].credits = true;
+        break;
+    case KEY_COMPLETIONS:
+        job->completions = arg;
+        break;
+    case KEY_JSON:
+        job->json = true;
+        job->json_file = arg;
+        break;
+    default: /* KEY_PROFILE */
+        if (strcmp(arg, "rxe") != 0 && strcmp(arg, "strict") != 0)
+            return cli_error("--profile %s: expected strict or rxe", arg);
+        for (unsigned h = 0; h < NET_HOSTS; h++)
+            job->sim.ep[h].profile = arg[0] == 'r' ? EP_RXE : EP_STRICT;
+    }
+    return 0;
+}
+
+int sim_option(struct sim_job *job, int key, const char *arg)
+{
+    int r = parse_number_option(job, key, arg);
+
+    if (r >= 0)
+        return r;
+    switch (key) {
+    case 'n':
+    case KEY_COUNT:
+        return parse_iters(job, arg);
+    case 'm':
+        return parse_mtu(job, arg);
+    case 'c':
+        return parse_type(job, arg);
+    case 'w':
+        return parse_file(job, arg);
+    case KEY_SEED:
+        return parse_num(KEY_SEED, arg, 0, UINT64_MAX, &job->sim.seed);
+    case KEY_FAULT:
+        return parse_fault(job, arg);
+    case KEY_LOSS:
+        return parse_loss(job, arg);
+    case KEY_EVENT:
+        return words_event(job->sim.events, "--event", arg);
+    case KEY_NET:
+        return words_net(&job->sim.net, "--net", arg);
+    case KEY_ACK:
+    case KEY_WINDOW:
+    case KEY_RATE_LIMIT:
+    case KEY_SPORT:
+        return parse_policy(job, key, arg);
+    case KEY_DELAY:
+    case KEY_LINK_RATE:
+    case KEY_LIMIT:
+    case KEY_CAP_DROP:
+    case KEY_CLOCK_OFFSET:
+    case KEY_CLOCK_SKEW:
+        return parse_amount(job, key, arg);
+    case KEY_IPV6:
+    case KEY_ROCEV1:
+    case KEY_VLAN:
+    case KEY_IB:
+    case KEY_GRH:
+        return parse_link(job, key, arg);
+    default:
+        return parse_flag(job, key, arg);
+    }
+}
+
+/* The bits of struct opt_clash that hold. */
+static unsigned cases(const struct traffic_config *t)
+{
+    bool atomics = traffic_is_atomic(t->op);
+
+    if (t->op == TRAFFIC_OPS)
+        return SCENARIO;
+    return TRAFFIC | (atomics ? ATOMICS : 0) | (atomics && t->size != 8 ? WRONG_SIZE : 0) |
+           (atomics || t->op == TRAFFIC_READ ? FETCHES : 0) | (traffic_receives(t) ? 0 : NO_RECEIVES) |
+           (t->type != QPT_RC ? UNRELIABLE : 0);
+}
+
+int sim_refuse(const struct opt_state *s, const struct traffic_config *t)
+{
+    return opt_refuse(s, clashes, cases(t));
+}
