@@ -36,7 +36,7 @@ static inline bool is_plain(const struct pkt *p, const struct jflow *f)
     uint32_t flags = p->op->flags, len = p->payload_len, pad = p->bth.padcnt, mtu = f->mtu.value;
 
     if (UNLIKELY(!(flags & (OPF_REQUEST | OPF_RESPONSE)) || flags & (OPF_FLUSH | OPF_ATOMIC_WRITE) || pad || len & 3 ||
-                 load_be16(ip + 2) != load_be16(ip + 24) + 20u || f->mtu.pending))
+                 load_be16(ip + 2) != load_be16(ip + 24) + 20u || f->mtu.pending || f->long_frame))
         return false;
     if (p->have & H_AETH && UNLIKELY(p->aeth.syndrome >> 5 != AETH_ACK))
         return false;
@@ -157,13 +157,30 @@ static bool may_be_anew(const struct judge *j, const struct pkt *p, uint32_t flo
     return as == SEEN_RESTART || as == SEEN_GAP;
 }
 
+/* A packet was longer than the path MTU. That alone may be another queue pair of the same number whose PSN fits by chance; the path MTU of
+ * before, seen again, proves that it is not. */
+static void check_long(struct judge *j, const struct pkt *p, uint32_t flow)
+{
+    struct jflow *f = &j->flows[flow];
+
+    if (p->payload_len == f->mtu.value && !may_be_anew(j, p, flow))
+        judge_found(j, p,
+                    (struct found){.rule = RULE_FMT_20, .severity = SEV_W, .flow = flow, .frame = f->long_frame, .cause = frame_u32(p),
+                                   .expected = say(j, "at most %u bytes", f->mtu.value), .seen = say(j, "%u", f->long_len),
+                                   .text = "First and Middle packets of this flow show a smaller path MTU, before and after."});
+    f->long_frame = 0;
+}
+
 /* First and Middle packets are as long as the path MTU. */
 static void check_mtu(struct judge *j, const struct pkt *p, uint32_t flow)
 {
-    struct steady *s = &j->flows[flow].mtu;
+    struct jflow *f = &j->flows[flow];
+    struct steady *s = &f->mtu;
     uint32_t len = p->payload_len;
 
     if (p->op->flags & (OPF_FIRST | OPF_MIDDLE)) {
+        if (UNLIKELY(f->long_frame))
+            check_long(j, p, flow);
         if (LIKELY(is_pmtu(len))) {
             if (UNLIKELY(steady_put(s, len, frame_u32(p), false)))
                 judge_found(j, p,
@@ -181,9 +198,9 @@ static void check_mtu(struct judge *j, const struct pkt *p, uint32_t flow)
     if (LIKELY(!s->have || s->pending || len <= s->value))
         return;
     if (may_be_anew(j, p, flow))
-        s->have = false;
-    else
-        judge_warn(j, p, RULE_FMT_20, say(j, "at most %u bytes", s->value), say(j, "%u", len), "First and Middle packets of this flow show a smaller path MTU.");
+        s->have = false, f->long_frame = 0;
+    else if (!f->long_frame)
+        f->long_frame = frame_u32(p), f->long_len = len;
 }
 
 void judge_service(struct judge *j, const struct pkt *p, uint32_t flow)

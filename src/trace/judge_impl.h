@@ -118,6 +118,8 @@ struct jflow {
     bool psn_checked;      /* CM-06 was judged */
     bool answered;         /* something in it was acknowledged */
     struct steady mtu;
+    uint32_t long_frame; /* a Last or Only packet longer than the path MTU; 0: none */
+    uint32_t long_len;   /* its payload in bytes */
     struct kind_state kind[2];
     struct steady service, pkey, migreq;
     uint32_t first_frame;
