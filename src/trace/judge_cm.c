@@ -123,6 +123,15 @@ static bool exchange_of(struct judge *j, struct cm_seen *c)
     return c->s != NULL;
 }
 
+/* What an exchange lacks of proof that nothing went before its REQ: that may be a late copy of one from before the capture, and its answers
+ * not captured either. Copies by timer are one response timeout apart, and no packet is under way for longer. */
+static unsigned lacks_of(const struct judge *j, const struct cm_exchange *s)
+{
+    ns_t timeout = cm_time(s->req.m.req.remote_timeout), doubt = timeout > COPY_WITHIN ? timeout : COPY_WITHIN;
+
+    return s->iface >= JUDGE_TAPS || s->begun - j->first_ts[s->iface] <= doubt ? N_COMPLETE : 0;
+}
+
 /* Whether the tap is at the end that sent the message (`at_sender`), or that it is for. */
 static bool tap_at(const struct judge *j, const struct pkt *p, bool from_active, bool at_sender)
 {
@@ -183,7 +192,7 @@ static void take_req(struct judge *j, struct cm_seen *c)
         return;
     }
     c->s = &j->cm[key >> 54];
-    *c->s = (struct cm_exchange){.key = key, .file = c->p->frame->file, .iface = c->p->frame->iface};
+    *c->s = (struct cm_exchange){.key = key, .file = c->p->frame->file, .iface = c->p->frame->iface, .begun = c->p->frame->ts};
     cm_watch_start(&c->s->watch);
     once_take(&c->s->req, c);
 }
@@ -288,7 +297,7 @@ static void take_apr(struct judge *j, struct cm_seen *c)
         }
     if (!any)
         found(j, c->p,
-              (struct found){.rule = RULE_CM_14, .needs = N_COMPLETE, .cause = c->s->req.frame, .expected = "a LAP first", .seen = "APR",
+              (struct found){.rule = RULE_CM_14, .needs = N_COMPLETE, .lacks = lacks_of(j, c->s), .cause = c->s->req.frame, .expected = "a LAP first", .seen = "APR",
                              .text = "The message answers another one, which was never sent."});
 }
 
@@ -330,6 +339,7 @@ static void settle(struct judge *j, struct cm_exchange *s, ns_t now)
     if (!verdict_ok(v)) {
         f = words(j, &s->soon.m, v, s->req.frame);
         f.needs = N_COMPLETE;
+        f.lacks = lacks_of(j, s);
         f.frame = s->soon.frame;
         j->file = s->file;
         found(j, NULL, f);
@@ -342,11 +352,11 @@ static void settle(struct judge *j, struct cm_exchange *s, ns_t now)
 static void check_place(struct judge *j, const struct cm_seen *c)
 {
     struct verdict v = cm_watch_check(&c->s->watch, c->m, c->from_active);
-    bool wrong_side = !verdict_ok(v) && strcmp(v.about, CM_WRONG_SIDE) == 0;
+    bool wrong_side = !verdict_ok(v) && strcmp(v.about, CM_WRONG_SIDE) == 0, out_of_order = !verdict_ok(v) && !wrong_side;
     uint32_t active = c->s->req.m.req.local_id, passive = c->s->passive_id;
     struct found f;
 
-    if (!verdict_ok(v) && !wrong_side && !c->s->soon.frame) {
+    if (out_of_order && !c->s->soon.frame) {
         c->s->soon.m = *c->m;
         c->s->soon.frame = frame_u32(c->p);
         c->s->soon.ts = c->p->frame->ts;
@@ -359,6 +369,7 @@ static void check_place(struct judge *j, const struct cm_seen *c)
         return;
     f = words(j, c->m, v, c->s->req.frame);
     f.needs = wrong_side ? 0 : N_COMPLETE;
+    f.lacks = out_of_order ? lacks_of(j, c->s) : 0;
     found(j, c->p, f);
 }
 
@@ -435,6 +446,7 @@ static void check_early(struct judge *j, const struct cm_seen *c, const struct c
     if (!h || !h->have_next || h->start != psn || j->flows[flow].first_ts >= c->p->frame->ts || conn_flow_at(j->conns, flow)->paired_by >= PAIR_EXCHANGE || j->flows[flow].first_frame < c->s->req.frame)
         return;
     f.has = N_CM;
+    f.lacks = lacks_of(j, c->s);
     f.frame = j->flows[flow].first_frame;
     f.cause = frame_u32(c->p);
     f.expected = "no requests before the REP";

@@ -211,6 +211,7 @@ struct cm_exchange {
     uint64_t key;   /* of tap, addresses and the active side's communication id; 0: unused */
     uint16_t file;
     uint32_t iface;
+    ns_t begun;             /* when its first REQ was seen */
     struct cm_watch watch;
     uint32_t passive_id;    /* communication id of the passive side, 0: not known */
     struct cm_once req, rep;
