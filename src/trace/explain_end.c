@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #define COLUMNS 100
+#define RNR_FOR_EVER 7 /* the RNR retry count that has no end */
 
 /* --- What is left ------------------------------------------------------------------------------------------------------------------- */
 
@@ -46,14 +47,21 @@ static void end_silence(struct explainer *x, uint32_t flow, struct told *t, stru
     }
 }
 
-static void end_rnr(struct explainer *x, struct told *t, struct half *h)
+/* An RNR NAK without a further try: the retries were used up, unless more were allowed; then its sender stopped, or the capture. */
+static void end_rnr(struct explainer *x, uint32_t flow, struct told *t, struct half *h)
 {
+    const struct conn_params *c = &conn_flow_at(watch_conns(x->watch), flow)->params;
     struct statement *st = statement_at(x, t->rnr);
 
     if (!st || !h->rnr.have || h->rnr.resent || h->last_ts > h->rnr.ts || (h->have_una && psn_diff(h->una, h->rnr.psn) > 0))
         return;
-    st->cause = CAUSE_RNR_EXCEEDED;
     st->lost = h->rnr.ts - st->start;
+    if (c->have_rnr && (c->rnr_retry == RNR_FOR_EVER || h->rnr.times <= c->rnr_retry)) {
+        statement_say(x, st, "%s It was not sent again after frame %u, though its sender had retries left: it stopped, or the capture ends before.",
+                      explain_text_of(x, st), h->rnr.frame);
+        return;
+    }
+    st->cause = CAUSE_RNR_EXCEEDED;
     statement_say(x, st, "PSN %u was answered by %s, the last in frame %u; it was not sent again after that.", h->rnr.psn, count_str(h->rnr.times, "RNR NAK"), h->rnr.frame);
 }
 
@@ -112,7 +120,7 @@ static void end_flow(struct explainer *x, uint32_t flow)
             x->st[i].cause = CAUSE_CANNOT_TELL;
     if (h && h->have_next) {
         end_silence(x, flow, t, h);
-        end_rnr(x, t, h);
+        end_rnr(x, flow, t, h);
     }
     if (o && t->seen && o->seen && flow < peer)
         end_keys(x, flow, t, o);
