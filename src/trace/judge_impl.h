@@ -303,6 +303,8 @@ void judge_found(struct judge *j, const struct pkt *p, struct found f);
 void judge_note(struct judge *j, enum rule rule, uint32_t flow, uint64_t frame, const char *seen, const char *text);
 /* N_* that are given for the requests of `flow`; `p` may be NULL. */
 unsigned judge_have(const struct judge *j, uint32_t flow, const struct pkt *p);
+/* Whether the ACK timeout of the requester in `flow` is known, be it off. */
+bool judge_has_timeout(const struct judge *j, uint32_t flow);
 static inline bool judge_wants(const struct judge *j, enum rule rule)
 {
     return !j->o.off[rule];

@@ -60,10 +60,15 @@ static bool may_be_copy(const struct judged *a)
     return a->h->twin || (a->h->copies && !frame_ip_id(a->p));
 }
 
+bool judge_has_timeout(const struct judge *j, uint32_t flow)
+{
+    return conn_flow_at(j->conns, flow)->params.have_timeout || j->o.ack_timeout >= 0;
+}
+
 /* N_* that are given, or lacking, for rule `v->rule` in this case. */
 static void weigh(const struct judge *j, const struct judged *a, const struct verdict *v, enum seen_as as, unsigned *has, unsigned *lacks)
 {
-    bool timer = conn_flow_at(j->conns, a->flow)->params.have_timeout || j->o.ack_timeout >= 0;
+    bool timer = judge_has_timeout(j, a->flow);
 
     *has = *lacks = 0;
     switch (v->rule) {

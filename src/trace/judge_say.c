@@ -98,9 +98,18 @@ static const char *write_length(struct judge *j, const struct pkt *p, uint64_t n
     return say(j, p->op->flags & OPF_END ? "%s" : "%s, and more to follow", count_str(n, "byte"));
 }
 
-/* One of the two values of a verdict. `limit`: it is the one permitted. */
-static const char *value(struct judge *j, const struct pkt *p, const struct verdict *v, bool limit)
+/* A time. A limit of 0 is none. */
+static const char *time_value(struct judge *j, const struct judged *a, uint64_t n, bool limit)
 {
+    if (!limit || n)
+        return say(j, "%.6f ms", (double)n / 1e6);
+    return judge_has_timeout(j, a->flow) ? "no timeout: it is off" : "the ACK timeout, which is not known";
+}
+
+/* One of the two values of a verdict. `limit`: it is the one permitted. */
+static const char *value(struct judge *j, const struct judged *a, const struct verdict *v, bool limit)
+{
+    const struct pkt *p = a->p;
     uint64_t n = limit ? v->expected : v->seen;
     const char *about = v->about ? v->about : "";
 
@@ -115,14 +124,14 @@ static const char *value(struct judge *j, const struct pkt *p, const struct verd
     if (strcmp(about, "address") == 0 || strcmp(about, "R_Key") == 0 || strcmp(about, "original value") == 0)
         return say(j, "%s 0x%llx", about, (unsigned long long)n);
     if (strcmp(about, "ns") == 0)
-        return limit && n == 0 ? "no timeout: it is off" : say(j, "%.6f ms", (double)n / 1e6);
+        return time_value(j, a, n, limit);
     return say(j, "%s %llu", about, (unsigned long long)n);
 }
 
-static const char *permitted(struct judge *j, const struct pkt *p, const struct verdict *v)
+static const char *permitted(struct judge *j, const struct judged *a, const struct verdict *v)
 {
     const char *limit = sayings[v->rule].limit,
-               *what = sayings[v->rule].expected ? sayings[v->rule].expected : value(j, p, v, true);
+               *what = sayings[v->rule].expected ? sayings[v->rule].expected : value(j, a, v, true);
 
     return limit && v->expected ? say(j, "%s%s", limit, what) : what;
 }
@@ -234,7 +243,7 @@ void judge_verdict(struct judge *j, const struct judged *a, const struct verdict
                                .lacks = lacks,
                                .has = has,
                                .cause = cause == a->p->frame->number ? 0 : cause,
-                               .expected = permitted(j, a->p, v),
-                               .seen = value(j, a->p, v, false),
+                               .expected = permitted(j, a, v),
+                               .seen = value(j, a, v, false),
                                .text = sayings[rule].text});
 }
