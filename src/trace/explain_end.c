@@ -224,6 +224,7 @@ static void compare_loss(struct explainer *x, struct statement *st, uint32_t oth
         else
             buf_printf(&text, "Frame %u is not there %s: it was lost between the two.", lone.frame, tap);
         st->where = lone.other ? WHERE_BEFORE : WHERE_AFTER;
+        st->cause = st->cause == CAUSE_CANNOT_TELL ? CAUSE_PACKET_LOSS : st->cause;
         statement_frame(st, lone.frame);
     } else if (text.len == 0 && half_sent(b, st->psn)) {
         compare_answer(x, st, half_sent(b, st->psn), other, n, &text);
@@ -240,6 +241,33 @@ static bool same_copy(struct half *a, const struct sent *s, uint32_t psn)
     const struct sent *o = half_sent(a, psn);
 
     return o && o->icrc_first && o->icrc_first == s->icrc_first && !s->same && (s->copies == 1 || o->ts_first < s->ts);
+}
+
+/* The statement about the loss of the packet that `st` is about; NULL if there is none. */
+static struct statement *told_loss(struct explainer *x, const struct statement *st)
+{
+    for (uint32_t i = 0; i < x->n; i++) {
+        struct statement *o = &x->st[i];
+        if (o != st && o->flow == st->flow && o->cause == CAUSE_PACKET_LOSS && o->has_psn && o->is_request && o->psn == st->psn && o->where == WHERE_BEFORE)
+            return o;
+    }
+    return NULL;
+}
+
+/* A packet that came late here is one sent again, if the other tap had another first copy, which never came here. */
+static void compare_late(struct explainer *x, struct statement *st, struct half *here, const struct sent *there, const char *tap)
+{
+    const struct sent *o = half_sent(here, st->psn);
+    struct statement *loss = told_loss(x, st);
+
+    if (!o || !o->icrc_first || !there->icrc_first || o->icrc_first == there->icrc_first || o->icrc == there->icrc_first)
+        return;
+    st->cause = CAUSE_PACKET_LOSS;
+    st->moot = loss != NULL;
+    if (loss)
+        loss->again += st->again;
+    statement_frame(st, there->first);
+    statement_say(x, st, "PSN %u came late, in frame %u, sent again: its first copy, frame %u %s, was lost between the two.", st->psn, o->first, there->first, tap);
 }
 
 static void compare_request(struct explainer *x, struct statement *st, uint32_t other)
@@ -261,6 +289,8 @@ static void compare_request(struct explainer *x, struct statement *st, uint32_t 
         st->cause = late ? CAUSE_REORDER : st->cause;
         statement_add(x, st, buf_str(&text));
         buf_free(&text);
+    } else if (st->where == WHERE_BEFORE && s && st->cause == CAUSE_REORDER) {
+        compare_late(x, st, a, s, tap);
     } else if (st->where != WHERE_BEFORE && (st->cause == CAUSE_PACKET_LOSS || st->cause == CAUSE_LOST_LAST_PACKET || st->cause == CAUSE_CANNOT_TELL)) {
         compare_loss(x, st, other, st->cause == CAUSE_LOST_LAST_PACKET ? 64 : 1);
     }
