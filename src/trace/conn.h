@@ -39,6 +39,7 @@ static inline uint32_t conn_tap_of(const struct frame *f)
 struct conn_params {
     bool have_depth;   /* depth is known */
     bool have_timeout; /* timeout and retry_cnt are known (nothing on the wire states the active side's) */
+    bool have_asked;   /* they are what this side's REQ asks of the other one, and as a rule its own too; not with have_timeout */
     bool have_rnr;     /* rnr_retry is known */
     bool no_credits;   /* the other end announced no flow control, or a shared receive queue */
     uint8_t depth;     /* READs and atomics outstanding at most */

@@ -97,6 +97,12 @@ static struct statement *tell_loss(struct explainer *x, const struct watched *e,
     return st;
 }
 
+/* Time without progress before a request is sent again, that was sent as `s` before. */
+static ns_t silence_before(const struct watched *e, const struct sent *s)
+{
+    return e->p->frame->ts - (e->h->have_una && e->h->una_ts > s->ts ? e->h->una_ts : s->ts);
+}
+
 /* A READ or atomic is asked for again, in whole or from a missing response on. */
 static struct statement *tell_read(struct explainer *x, const struct watched *e, struct told *t, struct ask *a)
 {
@@ -131,6 +137,8 @@ static struct statement *tell_read(struct explainer *x, const struct watched *e,
                           missing, a->frame, a->rsp_last, src_of(x, e->flow), frame_u32(e->p));
     }
     st->start = a->ts;
+    if (s && e->why == BACK_SILENCE)
+        st->silence = silence_before(e, s);
     return st;
 }
 
@@ -152,7 +160,7 @@ static struct statement *tell_silence(struct explainer *x, const struct watched 
     statement_frame(st, frame_u32(e->p));
     st->start = s ? s->ts_first : e->p->frame->ts;
     if (s)
-        st->silence = e->p->frame->ts - (e->h->have_una && e->h->una_ts > s->ts ? e->h->una_ts : s->ts);
+        st->silence = silence_before(e, s);
     st->where = answered ? WHERE_AFTER : WHERE_UNKNOWN;
     concerns(st, e->p->bth.psn, s ? s->icrc_first : 0, true);
     if (answered)

@@ -1,5 +1,6 @@
 /* layer 3 (trace): which settings of the two ends and of the network made it so. */
 #include "src/trace/explain_impl.h"
+#include "src/trace/work.h"
 
 #define TIMEOUT_UNIT 4096 /* ns: a timeout code n means this times 2^n */
 
@@ -56,8 +57,10 @@ static void put_timeout(struct buf *b, const struct conn_params *c, const struct
     buf_puts(b, "the capture does not state the ACK timeout; the silence of ");
     buf_duration(b, st->silence);
     buf_printf(b, " fits codes %u to %u", low, high);
-    if (h && h->retries > 1)
-        buf_printf(b, ", retry count %u or more", h->retries);
+    if (c->have_asked)
+        buf_printf(b, ", retry count %u in the REQ", c->retry_cnt);
+    else if (h && h->retries > 1)
+        buf_printf(b, h->retries < RETRIES_MAX ? ", retry count %u or more" : ", retry count %u", h->retries);
 }
 
 static void put_rnr(struct buf *b, const struct conn_params *c, const struct half *h)

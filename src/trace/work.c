@@ -1,7 +1,6 @@
 /* layer 3 (trace): work requests, put together from packets and their evidence. */
 #include "src/trace/work.h"
 
-#define RETRIES_MAX 7   /* what three bits can hold: after so many timeouts no requester goes on */
 #define STOPPED_AFTER 3 /* a requester that was silent for so many times its last timeout has given up */
 
 const char *work_op_str(enum work_op op)
@@ -73,7 +72,11 @@ bool work_gave_up(const struct half *h, const struct conn_params *c, ns_t silenc
         return false;
     if (h->retries >= RETRIES_MAX || (c->have_timeout && h->retries >= c->retry_cnt))
         return true;
-    return silence > 0 && now - h->last_ts > STOPPED_AFTER * silence;
+    if (silence <= 0)
+        return false;
+    if (c->have_asked && h->retries >= c->retry_cnt && now - h->last_ts >= silence - silence / 8)
+        return true; /* the timer ran out once more */
+    return now - h->last_ts > STOPPED_AFTER * silence;
 }
 
 /* Why `w`, which nothing completed, is not complete. */

@@ -9,6 +9,7 @@
 #include "src/trace/track.h"
 #include "src/transport/verbs.h"
 
+#define RETRIES_MAX 7   /* what three bits can hold: after so many timeouts no requester goes on */
 #define WORK_MAX 256 /* work requests of a half that are remembered */
 
 enum work_op {
@@ -103,8 +104,9 @@ struct work_env {
     uint64_t *next_id;
 };
 
-/* Whether the requester of a half has run out of retries at `now`: as many timeouts without progress as were agreed on or can be, or
- * nothing for much longer than the `silence` (0: not known) before the latest. */
+/* Whether the requester of a half has run out of retries at `now`: as many timeouts without progress as were agreed on or can be, as
+ * many as it asked the other end for and then nothing for as long as the `silence` (0: not known) before one of them, or nothing for
+ * much longer. */
 bool work_gave_up(const struct half *h, const struct conn_params *c, ns_t silence, ns_t now);
 /* Behind the last PSN of `w`. */
 uint32_t work_end(const struct half *h, const struct work *w);
