@@ -228,6 +228,8 @@ static bool parse_event(struct event *ev, const struct token *t, unsigned n, str
             i++;
         }
     }
+    if (!(ev->classes & ~(PC_CM | PC_CNP)) && (ev->by_psn || ev->by_iter))
+        return text_fail(e, t, "packets of this class have neither psn nor iter; nth counts them");
     if (!ev->dirs)
         ev->dirs = ev->by_class ? 3 : 1;
     if (!ev->n_actions)

@@ -204,7 +204,7 @@ static void events_take(struct net *net, struct net_node *node, struct net_frame
     }
     *r = events_apply(net->events, f->dir, f->data, &f->len, net->linktype, &node->prng);
     f->event_done = true;
-    node->stat.changed += r->hit;
+    node->stat.changed += r->hit && !r->drop && !r->reorder && !r->dup; /* holding back and copying count for themselves */
     if (net->decided)
         net->decided(net->user, f, now);
     if (net->learns)
