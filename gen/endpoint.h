@@ -126,6 +126,7 @@ struct ep_stats {
     uint64_t dropped;                  /* frames ignored, all reasons */
     uint64_t rx_icrc_encapsulated;     /* of these: wrong ICRC */
     uint64_t bad_qkey, bad_pkey;       /* of these */
+    uint64_t other_service;            /* packets of another service than the queue pair's */
     uint64_t faults;                   /* times that a fault was committed */
     uint64_t own_check_failures;       /* packets sent although a check forbade them: 0 unless faults are asked for */
 };

@@ -423,6 +423,8 @@ bool ep_rx(struct endpoint *ep, const uint8_t *data, uint32_t len, ns_t now)
         rx_response(q, p, now);
     else
         used = rx_request(q, p, now);
+    if (UNLIKELY(p->bth.opcode >> 5 != q->qp.rsp.p.service && !(p->op->flags & OPF_CNP)))
+        COUNT(q, other_service);
     if (!used) {
         q->st.dropped++;
         ep->st.dropped++;

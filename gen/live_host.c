@@ -64,8 +64,7 @@ static socklen_t to_sockaddr(struct sockaddr_storage *s, const uint8_t gid[16], 
     return sizeof a6;
 }
 
-/* GID of a socket address; false: of neither family. */
-static bool from_sockaddr(const struct sockaddr *s, uint8_t gid[16])
+bool host_gid(const struct sockaddr *s, uint8_t gid[16])
 {
     if (s && s->sa_family == AF_INET)
         gid_from_ipv4(gid, ntohl(((const struct sockaddr_in *)(const void *)s)->sin_addr.s_addr));
@@ -93,9 +92,9 @@ int host_route(const uint8_t peer[16], char *iface, size_t size)
         return r;
     }
     close(s);
-    from_sockaddr((struct sockaddr *)&own, gid);
+    host_gid((struct sockaddr *)&own, gid);
     for (i = all; i && r < 0; i = i->ifa_next)
-        if (from_sockaddr(i->ifa_addr, other) && memcmp(gid, other, 16) == 0)
+        if (host_gid(i->ifa_addr, other) && memcmp(gid, other, 16) == 0)
             r = snprintf(iface, size, "%s", i->ifa_name) < (int)size ? 0 : -ENAMETOOLONG;
     freeifaddrs(all);
     return r;
@@ -115,7 +114,7 @@ int host_address(const char *iface, bool v6, const uint8_t *peer, uint8_t gid[16
     if (getifaddrs(&all) < 0)
         return -errno;
     for (i = all; i && r < 0; i = i->ifa_next) {
-        if (strcmp(i->ifa_name, iface) != 0 || !from_sockaddr(i->ifa_addr, a) || gid_is_ipv4(a) == v6)
+        if (strcmp(i->ifa_name, iface) != 0 || !host_gid(i->ifa_addr, a) || gid_is_ipv4(a) == v6)
             continue;
         if (v6 && link_local(a) != (peer && link_local(peer)))
             continue;

@@ -9,6 +9,9 @@ int host_route(const uint8_t peer[16], char *iface, size_t size);
 /* The interface's own address of a family; with IPv6 one of the same scope (link-local or not) as `peer`, if that is
  * given. -EADDRNOTAVAIL: it has none. */
 int host_address(const char *iface, bool v6, const uint8_t *peer, uint8_t gid[16]);
+/* GID of a socket address; false: of neither family. */
+struct sockaddr;
+bool host_gid(const struct sockaddr *s, uint8_t gid[16]);
 /* Bind UDP port 4791 of an address, and let all that comes there be dropped in silence: the descriptor, or a negative
  * errno. */
 int host_hold_port(const uint8_t gid[16], const char *iface);

@@ -1,5 +1,6 @@
 /* layer 3 (gen): the server's sessions. */
 #include "gen/live_cm.h"
+#include "gen/live_host.h"
 #include "gen/serve_impl.h"
 
 #include <errno.h>
@@ -82,9 +83,24 @@ void session_over(struct serve_session *s, bool done, ns_t now)
     s->fd = -1;
 }
 
+/* Packets that its queue pairs could not take, because they are of another type, say more than what came of that. */
+static void look_for_strangers(struct serve *v, struct serve_session *s)
+{
+    uint64_t n = 0;
+
+    for (unsigned i = 0; i < s->n_qps; i++)
+        n += ep_qp_stats(v->live->ep, s->qp[i].qp)->other_service;
+    if (!n)
+        return;
+    s->done = false;
+    snprintf(s->why, sizeof s->why, "%s came that %s not for %s: both sides must have the same -c", count_str(n, "packet"), n == 1 ? "is" : "are",
+             qp_type_str(s->cm ? QPT_RC : (enum qp_type)v->config.type));
+}
+
 static void forget(struct serve *v, struct serve_session *s)
 {
     s->bytes = sqp_payload(v, s);
+    look_for_strangers(v, s);
     if (v->over)
         v->over(v->user, s);
     v->served += s->done;
@@ -230,10 +246,15 @@ void serve_event(void *live, int qp, enum cm_event event, const struct cm_conn *
 static void accept_clients(struct serve *v, ns_t now)
 {
     while (v->listener >= 0 && serve_active(v) < SERVE_SESSIONS) {
-        int fd = accept4(v->listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        struct sockaddr_storage from = {0};
+        socklen_t len = sizeof from;
+        int fd = accept4(v->listener, (struct sockaddr *)&from, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        struct serve_session *s;
         if (fd < 0)
             return;
-        session_new(v, now)->fd = fd;
+        s = session_new(v, now);
+        s->fd = fd;
+        host_gid((struct sockaddr *)&from, s->gid); /* until it tells where its queue pairs are */
     }
 }
 
@@ -309,12 +330,30 @@ static void work(struct serve *v, struct serve_session *s, bool look, ns_t now)
         forget(v, s);
 }
 
+/* Clients whose requests were invalid, as those of too many bytes are. */
+static void blame(struct serve *v)
+{
+    const char *why;
+    int qp;
+
+    while ((qp = live_failed_qp(v->live, &why)) >= 0)
+        for (unsigned i = 0; i < SERVE_SESSIONS; i++) {
+            struct serve_session *s = &v->session[i];
+            if (s->used && s->rping.ep && s->rping.qp == qp)
+                rping_fail(&s->rping, "%s", why);
+            for (unsigned k = 0; s->used && k < s->n_qps; k++)
+                if (s->qp[k].qp == qp)
+                    session_fail(s, "%s; room for each queue pair: %s (--room)", why, count_str(v->config.room, "byte"));
+        }
+}
+
 ns_t serve_poll(struct serve *v, ns_t now)
 {
     bool look = now >= v->look_at;
 
     if (look)
         accept_clients(v, now);
+    blame(v);
     sqp_poll(v, now);
     for (unsigned i = 0; i < SERVE_SESSIONS; i++)
         if (v->session[i].used)

@@ -58,7 +58,7 @@ struct serve_session {
     struct rchan control; /* cm */
     struct rping rping;   /* SERVE_RPING */
     bool rping_ready;
-    uint8_t gid[16];      /* the client's, once it is known */
+    uint8_t gid[16];      /* the client's: of its TCP connection, then of its queue pairs */
     uint8_t stage, kind;  /* enum serve_stage, serve_kind */
     struct perftest_mark mark;
     uint8_t in[PERFTEST_TEXT];
@@ -69,12 +69,13 @@ struct serve_session {
     ns_t told_at;         /* the last of them */
     struct serve_qp *qp;
     unsigned n_qps;
+    bool guessed;         /* `kind` is READ because no payload has come */
     bool answering;       /* WRITEs or SENDs are answered */
     bool done;            /* it came to a good end */
     ns_t slowest;         /* longest time that it took for a word */
     ns_t heard, until;    /* last sign of life; SERVE_OVER: when to forget it */
     uint64_t progress, bytes; /* packets, bytes of payload that arrived */
-    char why[120];        /* what went wrong */
+    char why[160];        /* what went wrong */
 };
 
 struct serve {

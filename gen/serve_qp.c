@@ -214,11 +214,17 @@ uint64_t sqp_payload(const struct serve *v, const struct serve_session *s)
     return n;
 }
 
-/* Packets have come without payload: what was taken for WRITEs is READs or atomics, one at a time. */
+/* Packets have come without payload: what was taken for WRITEs is READs or atomics, one at a time; unless payload follows, because the first
+ * packets were lost or damaged. */
 static void find_kind(struct serve_session *s)
 {
-    if (s->kind == SERVE_WRITE && !s->answering && s->progress && s->bytes == 0)
+    if (s->kind == SERVE_WRITE && !s->answering && s->progress && s->bytes == 0) {
         s->kind = SERVE_READ;
+        s->guessed = true;
+    } else if (s->guessed && s->bytes) {
+        s->kind = SERVE_WRITE;
+        s->guessed = false;
+    }
 }
 
 /* Whether a client that has told its keys waits for us. ib_write_bw and ib_read_bw have sent data when they tell them for the fourth time. */

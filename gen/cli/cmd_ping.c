@@ -7,9 +7,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define CONNECT_WAIT (70 * NS_PER_S) /* the CM itself gives up sooner: this bounds what it may ask for */
-#define LEAVE_WAIT   (2 * NS_PER_S)
-#define LINE_MAX_    72 /* bytes of data shown */
+#define LEAVE_WAIT (2 * NS_PER_S)
+#define LINE_MAX_  72 /* bytes of data shown */
 
 struct job {
     struct live_run run;
@@ -17,13 +16,13 @@ struct job {
     uint64_t count; /* 0: until interrupted */
     uint32_t size;
     bool persistent, validate, verbose;
-    ns_t timeout; /* of a ping */
+    ns_t timeout; /* of connecting, and of a ping */
     struct rping rping;
     bool busy;                         /* rping holds a queue pair */
     bool ready;                        /* its receives are posted */
     bool connected, gone;              /* what the connection manager said */
     enum cm_event end;                 /* with gone: how it ended */
-    char why[160];                     /* with gone, unless it was a disconnection */
+    char why[160];                     /* why there is no connection; unless it was a disconnection */
     uint64_t done, mismatches, failed; /* over all connections */
     ns_t min, max, sum;
 };
@@ -40,7 +39,7 @@ static const struct opt_def defs[] = {
     {'q', "quiet", NULL, "show nothing but errors"},
     {'P', "persistent", NULL, "server: serve one client after another"},
     {'6', "ipv6", NULL, "server: use the interface's IPv6 address"},
-    {KEY_TIMEOUT, "timeout", "SECONDS", "longest time that a ping may take (10)"},
+    {KEY_TIMEOUT, "timeout", "SECONDS", "longest time that connecting, or a ping, may take (10)"},
     LIVE_PSN_OPT,
     LIVE_OPTS,
     {'h', "help", NULL, "show this help"},
@@ -270,7 +269,7 @@ static void judge(struct job *p, int r)
     } else if (p->rping.state == RPING_FAILED) {
         cli_error("%s", p->rping.why);
         p->failed++;
-    } else if (p->gone && *p->why) {
+    } else if (*p->why) {
         cli_error("%s", p->why);
         p->failed++;
     }
@@ -278,7 +277,7 @@ static void judge(struct job *p, int r)
 
 static int client(struct job *p)
 {
-    ns_t end = live_now() + CONNECT_WAIT;
+    ns_t end = live_now() + p->timeout;
     int r = start_client(p);
 
     if (r != 0)
@@ -288,7 +287,8 @@ static int client(struct job *p)
     if (r == 0 && p->connected)
         r = converse(p);
     else if (r == 0 && !p->gone)
-        r = -ETIMEDOUT;
+        snprintf(p->why, sizeof p->why, "%s does not answer the request to connect within %.0f s: is rping -s running there?", p->run.host,
+                 (double)p->timeout / 1e9);
     judge(p, r);
     leave(p);
     return summary(p);
