@@ -56,7 +56,8 @@ static void note_evidence(struct explainer *x, struct cm_sent *c, const struct c
     const struct half *h = requests_back(x, c);
     ns_t since = latest(c)->ts;
 
-    c->between = c->answer;
+    if (!c->between.frame || (c->between.attr == CM_MRA && c->answer.frame))
+        c->between = c->answer;
     c->answer = (struct cm_seen){0};
     if (c->between.frame || !h || !h->have_next)
         return;
@@ -79,6 +80,13 @@ static struct cm_sent *elsewhere(struct explainer *x, const struct cm_sent *c)
             return o;
     }
     return NULL;
+}
+
+/* Whether `q` is the REQ that the REP `c` answers. */
+static bool asks_for(const struct cm_sent *q, const struct cm_sent *c)
+{
+    return q->n && q->attr == CM_REQ && q->id == c->answers && memcmp(&q->src, &c->dst, 16) == 0 &&
+           memcmp(&q->dst, &c->src, 16) == 0;
 }
 
 static const struct cm_seen *copy_at(const struct cm_sent *o, uint32_t icrc)
@@ -113,15 +121,33 @@ static const struct cm_seen *copy_missing(const struct explainer *x, const struc
     return NULL;
 }
 
+/* A REP that the other tap has no copy of, although it saw the REQ that the REP answers, and saw it again behind the REP:
+ * that REQ there; else NULL. */
+static const struct cm_sent *unheard(struct explainer *x, const struct cm_sent *c)
+{
+    const struct cm_sent *req = NULL;
+
+    for (unsigned i = 0; c->attr == CM_REP && i < CM_SENT; i++)
+        if (asks_for(&x->cm[i], c) && x->cm[i].tap == c->tap)
+            req = &x->cm[i];
+    for (unsigned i = 0; req && i < CM_SENT; i++) {
+        const struct cm_sent *o = &x->cm[i];
+        if (asks_for(o, c) && o->tap != c->tap && o->n >= req->n && latest(req)->ts > c->copies[0].ts + COPY_WITHIN &&
+            captured_then(x, req, o, &c->copies[0]))
+            return o;
+    }
+    return NULL;
+}
+
 /* Two taps prove it. */
 static bool proved(struct explainer *x, const struct cm_sent *c, struct statement *st, struct buf *b)
 {
-    const struct cm_sent *o = elsewhere(x, c);
-    const struct cm_seen *missing = o ? copy_missing(x, c, o) : NULL;
+    const struct cm_sent *o = elsewhere(x, c), *deaf = o ? NULL : unheard(x, c);
+    const struct cm_seen *missing = o ? copy_missing(x, c, o) : deaf ? &c->copies[0] : NULL;
 
     if (missing) {
         buf_printf(b, "frame %u is not there %s, it was lost between the two.", missing->frame,
-                   tap_text(c->tap, o->tap));
+                   tap_text(c->tap, (o ? o : deaf)->tap));
         st->where = WHERE_AFTER;
     } else if (o && o->between.frame && !c->between.frame) {
         buf_printf(b, "the %s to it, frame %u %s, was lost between the two.", cm_attr_str(o->between.attr),
@@ -148,7 +174,7 @@ static void answered_before(const struct cm_sent *c, struct statement *st, struc
                    "%s had asked for more time (MRA, frame %u); it did not answer within that, or the MRA was lost "
                    "behind the tap.",
                    dst, c->between.frame);
-    } else if (latest(c)->ts - c->between.ts < COPY_WITHIN) {
+    } else if ((c->gave_up.frame ? &c->gave_up : latest(c))->ts - c->between.ts < COPY_WITHIN) {
         buf_printf(b, "the %s of %s (frame %u) was under way already.", name, dst, c->between.frame);
     } else {
         buf_printf(b, "the %s of %s (frame %u) passed the tap and was lost behind it.", name, dst, c->between.frame);
@@ -194,7 +220,7 @@ static void inferred(struct explainer *x, const struct cm_sent *c, struct statem
     }
 }
 
-/* The statement about a message that came again. */
+/* The statement about a message that came again, or that its sender gave up. */
 static void cm_tell(struct explainer *x, struct cm_sent *c)
 {
     struct statement *st = c->n ? statement_at(x, c->statement) : NULL;
@@ -203,13 +229,23 @@ static void cm_tell(struct explainer *x, struct cm_sent *c)
 
     if (!st)
         return;
-    for (unsigned i = 0; i < copies; i++)
+    st->again = c->n - 1;
+    st->lost = (c->gave_up.frame ? &c->gave_up : latest(c))->ts - st->start;
+    statement_frame(st, c->copies[0].frame);
+    statement_frame(st, c->again.frame);
+    for (unsigned i = 1; i < copies; i++)
         statement_frame(st, c->copies[i].frame);
-    buf_printf(&b, "%s sent its %s (frame %u) again in frame %u, %.3f s later: ", addr_text(&c->src),
-               cm_attr_str(c->attr), c->copies[0].frame, c->copies[1].frame,
-               (double)(c->copies[1].ts - c->copies[0].ts) / 1e9);
+    buf_printf(&b, "%s sent its %s (frame %u) ", addr_text(&c->src), cm_attr_str(c->attr), c->copies[0].frame);
+    if (c->again.frame)
+        buf_printf(&b, "again in frame %u, %.3f s later: ", c->again.frame,
+                   (double)(c->again.ts - c->copies[0].ts) / 1e9);
+    else
+        buf_puts(&b, "and got no answer in time: ");
     if (!proved(x, c, st, &b))
         inferred(x, c, st, &b);
+    if (c->gave_up.frame)
+        buf_printf(&b, " It gave up in frame %u (REJ, timeout).", c->gave_up.frame);
+    statement_frame(st, c->gave_up.frame);
     statement_say(x, st, "%s", buf_str(&b));
     buf_free(&b);
 }
@@ -252,25 +288,39 @@ static void cm_answered(struct explainer *x, const struct pkt *p, uint16_t to, u
         c->answer = cm_seen_of(p, attr);
 }
 
+/* There is something to tell of a message; false without room. */
+static bool cm_trouble(struct explainer *x, struct cm_sent *c, const struct pkt *p)
+{
+    struct statement *st = statement_at(x, c->statement);
+
+    if (!st) {
+        st = statement_new(x, CAUSE_CM_TIMEOUT, FLOW_NONE, p);
+        if (!st)
+            return false;
+        c->statement = statement_number(x, st);
+        st->start = c->copies[0].ts;
+    }
+    return true;
+}
+
+static void copy_add(struct cm_sent *c, const struct cm_seen *seen)
+{
+    c->copies[min_u32(c->n++, CM_COPIES - 1)] = *seen;
+}
+
 static void cm_again(struct explainer *x, struct cm_sent *c, const struct pkt *p)
 {
     struct cm_seen seen = cm_seen_of(p, c->attr);
-    struct statement *st = statement_at(x, c->statement);
 
     if (seen.ts - latest(c)->ts < COPY_WITHIN)
         return;
     note_evidence(x, c, &seen);
-    if (!st) {
-        st = statement_new(x, CAUSE_CM_TIMEOUT, FLOW_NONE, p);
-        if (!st)
-            return;
-        c->statement = statement_number(x, st);
-        st->start = c->copies[0].ts;
-    }
+    if (!cm_trouble(x, c, p))
+        return;
+    if (!c->again.frame)
+        c->again = seen;
     c->silence = seen.ts - latest(c)->ts;
-    c->copies[min_u32(c->n++, CM_COPIES - 1)] = seen;
-    st->again++;
-    st->lost = seen.ts - st->start;
+    copy_add(c, &seen);
 }
 
 /* A message that wants an answer: remembered; told of when it comes again. */
@@ -300,16 +350,41 @@ static void cm_rep(struct explainer *x, const struct pkt *p, const struct cm_rep
     struct cm_sent *req = cm_find(x, p, CM_REQ, m->remote_id, true), *c = cm_find(x, p, CM_REP, m->local_id, false);
 
     if (c && req && latest(req)->ts > latest(c)->ts)
-        c->copies[min_u32(c->n, CM_COPIES) - 1] = cm_seen_of(p, CM_REP);
+        copy_add(c, &(const struct cm_seen){CM_REP, frame_u32(p), icrc_of(p), p->frame->ts});
     else
         c = cm_sent(x, p, CM_REP, m->local_id);
     c->qpn = m->qpn;
+    c->answers = m->remote_id;
     cm_answered(x, p, CM_REQ, CM_REP, m->remote_id);
+}
+
+/* A REJ for want of an answer: its sender gives up what it sent itself; it refuses nothing. */
+static void cm_gave_up(struct explainer *x, const struct pkt *p, const struct cm_rej *r)
+{
+    struct cm_sent *rep = cm_find(x, p, CM_REP, r->local_id, false);
+    struct cm_sent *c = rep ? rep : cm_find(x, p, CM_REQ, r->local_id, false);
+    struct conn_addr src, dst;
+    struct statement *st;
+
+    if (c && cm_trouble(x, c, p)) {
+        if (!c->between.frame)
+            c->between = c->answer;
+        if (!c->gave_up.frame)
+            c->gave_up = cm_seen_of(p, CM_REJ);
+        return;
+    }
+    st = c ? NULL : statement_new(x, CAUSE_CM_TIMEOUT, FLOW_NONE, p);
+    if (!st)
+        return;
+    conn_addr_of(p, &src, &dst);
+    statement_frame(st, frame_u32(p));
+    statement_say(x, st, "%s gives up the connection with %s, which did not answer in time (REJ, timeout, frame %u).",
+                  addr_text(&src), addr_text(&dst), frame_u32(p));
 }
 
 static void cm_rejected(struct explainer *x, const struct pkt *p, const struct cm_rej *r)
 {
-    const struct cm_sent *c = cm_find(x, p, CM_REQ, r->remote_id, true);
+    const struct cm_sent *c = cm_find(x, p, CM_REQ, r->remote_id, true), *own = cm_find(x, p, CM_REQ, r->local_id, false);
     bool none = r->reason == CM_REJ_INVALID_SERVICE_ID;
     struct statement *st = statement_new(x, none ? CAUSE_NO_SUCH_SERVICE : CAUSE_CM_REJECT, FLOW_NONE, p);
     const char *why = cm_rej_reason_str(r->reason);
@@ -318,10 +393,12 @@ static void cm_rejected(struct explainer *x, const struct pkt *p, const struct c
     if (!st)
         return;
     conn_addr_of(p, &src, &dst);
+    c = c ? c : own;
     statement_frame(st, c ? c->copies[0].frame : 0);
     statement_frame(st, frame_u32(p));
-    statement_say(x, st, "%s refuses the connection that %s asks for: reason %u, %s (frame %u).", addr_text(&src), addr_text(&dst), r->reason, why ? why : "not defined",
-                  frame_u32(p));
+    statement_say(x, st, "%s refuses the connection that %s %s: reason %u, %s (frame %u).", addr_text(&src),
+                  c && c == own ? "it asked of" : addr_text(&dst), c && c == own ? addr_text(&dst) : "asks for", r->reason,
+                  why ? why : "not defined", frame_u32(p));
 }
 
 /* A DREQ: the requests of its receiver to the sender will find nobody. */
@@ -378,7 +455,7 @@ void explain_cm(struct explainer *x, const struct pkt *p)
         break;
     case CM_REJ:
         cm_answered(x, p, m.rej.about == CM_ABOUT_REP ? CM_REP : CM_REQ, CM_REJ, m.rej.remote_id);
-        cm_rejected(x, p, &m.rej);
+        (m.rej.reason == CM_REJ_TIMEOUT ? cm_gave_up : cm_rejected)(x, p, &m.rej);
         break;
     case CM_DREQ:
         cm_sent(x, p, CM_DREQ, m.dreq.local_id)->qpn = m.dreq.remote_qpn;

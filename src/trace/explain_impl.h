@@ -53,11 +53,14 @@ struct cm_sent {
     uint16_t attr;
     uint32_t id, tap; /* communication id of its sender */
     uint32_t qpn;     /* REP: its sender's; DREQ: its receiver's */
+    uint32_t answers; /* REP: communication id of the REQ's sender */
     struct conn_addr src, dst;
     uint32_t statement;
     uint32_t n;                       /* copies; 0: the place is free */
     struct cm_seen copies[CM_COPIES]; /* the first ones, and the latest */
+    struct cm_seen again;             /* the first that was sent for want of an answer */
     struct cm_seen between, answer;   /* first answer before, and behind the latest copy */
+    struct cm_seen gave_up;           /* REJ by which its sender gave up */
     uint32_t
         used_frame; /* before the latest copy the receiver sent this request, which tells what became of the message */
     ns_t silence;   /* before the latest copy */
