@@ -52,8 +52,9 @@ class Seen:
         """What the counters may have gone up by."""
         sent, received = self.sent + self.lost_out, self.received - self.lost_in
         moved = abs(self.lost_out) + abs(self.lost_in)
+        doubtful = LATE if moved or self.again_out else 0  # frames of the wire and of the case before it that the capture has as well
         return {
-            "sent_pkts": range(sent, sent + LATE + 1),
+            "sent_pkts": range(max(0, sent - doubtful), sent + LATE + 1),
             "rcvd_pkts": range(max(0, received - LATE - self.again_in), received + 1),
             "out_of_seq_request": range(self.seq_out, self.seq_out + max(0, self.lost_out) + 1),
             "rcvd_seq_err": range(0, self.seq_in + 1),
