@@ -58,15 +58,36 @@ static struct statement *about_overtaken(struct explainer *x, const struct watch
 
     if (!st || !psn_in(e->p->bth.psn, st->psn, (t->reorder_end - st->psn) & PSN_MASK))
         return NULL;
-    statement_frame(st, e->h->seq.frame);
+    if (e->why == BACK_SEQ_NAK)
+        statement_frame(st, e->h->seq.frame);
     statement_frame(st, frame_u32(e->p));
     return st;
+}
+
+/* The frame that came instead of a PSN: of one before all that was seen, the first; 0: not known. */
+static uint32_t came_instead(const struct half *h, uint32_t psn)
+{
+    uint32_t hole = 0;
+
+    if (psn_diff(psn, h->start) < 0)
+        return h->first_frame;
+    half_was_hole(h, psn, &hole);
+    return hole;
+}
+
+/* "PSN 5 never passed the tap: frame 4 came instead." */
+static void say_never_passed(struct explainer *x, struct statement *st, uint32_t psn, uint32_t hole)
+{
+    if (hole)
+        statement_say(x, st, "PSN %u never passed the tap: frame %u came instead.", psn, hole);
+    else
+        statement_say(x, st, "PSN %u never passed the tap.", psn);
 }
 
 /* A sequence NAK brought it back. */
 static struct statement *tell_loss(struct explainer *x, const struct watched *e, struct told *t)
 {
-    uint32_t psn = e->h->seq.psn == e->p->bth.psn || e->h->seq_low != e->p->bth.psn ? e->h->seq.psn : e->h->seq_low, hole = 0, bad = bad_frame(t, psn);
+    uint32_t psn = e->h->seq.psn == e->p->bth.psn || e->h->seq_low != e->p->bth.psn ? e->h->seq.psn : e->h->seq_low, hole = came_instead(e->h, psn), bad = bad_frame(t, psn);
     const struct sent *s = half_sent(e->h, psn);
     enum cause cause = bad ? CAUSE_BAD_ICRC : s && s->late ? CAUSE_REORDER : CAUSE_PACKET_LOSS;
     struct statement *st = bad ? about_bad(x, t, bad) : cause == CAUSE_REORDER ? statement_at(x, t->reorder) : NULL;
@@ -75,7 +96,6 @@ static struct statement *tell_loss(struct explainer *x, const struct watched *e,
         st = statement_new(x, cause, e->flow, e->p);
     if (!st)
         return NULL;
-    half_was_hole(e->h, psn, &hole);
     statement_frame(st, bad ? bad : s ? s->first : hole);
     statement_frame(st, e->h->seq.frame);
     statement_frame(st, frame_u32(e->p));
@@ -90,9 +110,11 @@ static struct statement *tell_loss(struct explainer *x, const struct watched *e,
     else if (s && s->ts_first <= e->h->seq.ts)
         statement_say(x, st, "%s with PSN %u (frame %u) passed the tap and was lost, damaged or overtaken behind it: %s asked for it with a NAK (frame %u), and it was sent again in frame %u.",
                       name_of(s), psn, s->first, dst_of(x, e->flow), e->h->seq.frame, frame_u32(e->p));
-    else
-        statement_say(x, st, "PSN %u never passed the tap: frame %u came instead. %s asked for it with a NAK (frame %u), and it was sent again in frame %u.", psn, hole,
-                      dst_of(x, e->flow), e->h->seq.frame, frame_u32(e->p));
+    else {
+        say_never_passed(x, st, psn, hole);
+        statement_say(x, st, "%s %s asked for it with a NAK (frame %u), and it was sent again in frame %u.",
+                      explain_text_of(x, st), dst_of(x, e->flow), e->h->seq.frame, frame_u32(e->p));
+    }
     st->where = bad || cause == CAUSE_REORDER ? WHERE_BEFORE : s && s->ts_first <= e->h->seq.ts ? WHERE_AFTER : WHERE_BEFORE;
     return st;
 }
@@ -224,10 +246,39 @@ static void tell_back(struct explainer *x, const struct watched *e, struct told 
         return; /* part of the RNR */
     st = tell_lost_again(x, e, t);
     if (!st)
-        st = e->why == BACK_SEQ_NAK ? about_overtaken(x, e, t) : NULL;
+        st = e->why == BACK_SEQ_NAK || (e->why == BACK_SILENCE && psn_diff(e->p->bth.psn, e->h->start) < 0) ? about_overtaken(x, e, t) : NULL;
     if (!st)
         st = e->why == BACK_SEQ_NAK ? tell_loss(x, e, t) : a ? tell_read(x, e, t, a) : tell_silence(x, e, t);
     t->open = statement_number(x, st);
+}
+
+/* A PSN before all that was seen, and no NAK is known to ask for it: whose NAK it was is often not known that early. It was sent
+ * again, or overtaken; tell_overtaken() finds out. */
+static void tell_missed(struct explainer *x, const struct watched *e, struct told *t)
+{
+    const struct flow *c = conn_flow_at(watch_conns(x->watch), e->flow);
+    struct statement *st = statement_at(x, t->open);
+    uint32_t psn = e->p->bth.psn, bad = bad_frame(t, psn), frame = frame_u32(e->p);
+    bool certain = c->have_psn && psn_diff(psn, c->psn) >= 0;
+
+    if (st && psn == e->h->cursor && psn_diff(psn, st->psn) > 0)
+        return; /* goes on what is being sent again */
+    st = bad ? about_bad(x, t, bad) : statement_new(x, CAUSE_PACKET_LOSS, e->flow, e->p);
+    if (!st)
+        return;
+    statement_frame(st, bad ? bad : e->h->first_frame);
+    statement_frame(st, frame);
+    st->start = e->h->first_ts;
+    st->where = bad || certain ? WHERE_BEFORE : WHERE_UNKNOWN;
+    concerns(st, psn, 0, true);
+    t->open = t->late = statement_number(x, st);
+    if (bad)
+        statement_say(x, st, "PSN %u (frame %u) reached %s damaged and was dropped; it was sent again in frame %u.", psn, bad, dst_of(x, e->flow), frame);
+    else
+        statement_say(x, st, certain ? "PSN %u never passed the tap: frame %u came instead. It was sent again from frame %u on."
+                                     : "PSN %u was not seen before frame %u and what follows it, and is sent again from frame %u on: it was lost "
+                                       "before the tap, or passed before the capture began.",
+                      psn, e->h->first_frame, frame);
 }
 
 /* A PSN that comes for the first time behind later ones. */
@@ -244,7 +295,11 @@ static void tell_late(struct explainer *x, const struct watched *e, struct told 
                       explain_text_of(x, st), dst_of(x, e->flow), e->h->seq.frame, frame_u32(e->p));
     } else if (nak) {
         t->open = t->late = statement_number(x, tell_loss(x, e, t));
-    } else if (e->p->frame->ts - e->h->last_ts < OVERTAKEN_WITHIN && !e->h->back && !(e->h->seq.have && psn_diff(e->p->bth.psn, e->h->seq.psn) >= 0)) {
+    } else if (e->h->seq.have && psn_diff(e->p->bth.psn, e->h->seq.psn) >= 0) {
+        return; /* goes on what the NAK asked for */
+    } else if (psn_diff(e->p->bth.psn, e->h->start) < 0 && e->h->service != SVC_UC) {
+        tell_missed(x, e, t);
+    } else if (e->p->frame->ts - e->h->last_ts < OVERTAKEN_WITHIN && !e->h->back) {
         st = statement_new(x, CAUSE_REORDER, e->flow, e->p);
         if (!st)
             return;
@@ -257,21 +312,25 @@ static void tell_late(struct explainer *x, const struct watched *e, struct told 
     }
 }
 
-/* Its sender did not go back with the PSN that came late: it goes on where it was. So the packet was overtaken, and the NAK came
- * before it. */
+/* Its sender did not go back with the PSN that came late: it goes on where it was, or comes back to that PSN. So the packet was
+ * overtaken, and the NAK came before it. */
 static void tell_overtaken(struct explainer *x, const struct watched *e, struct told *t)
 {
     struct statement *st = statement_at(x, t->late);
 
     t->late = NO_STATEMENT;
-    if (!st || st->cause != CAUSE_PACKET_LOSS || (e->as != SEEN_NEW && e->as != SEEN_GAP))
+    if (!st || st->cause != CAUSE_PACKET_LOSS || !(e->as == SEEN_NEW || e->as == SEEN_GAP || e->p->bth.psn == st->psn))
         return;
     st->cause = CAUSE_REORDER;
+    st->where = WHERE_BEFORE;
     st->again = 0;
     t->reorder = statement_number(x, st);
     t->reorder_end = e->h->next;
-    statement_say(x, st, "PSN %u (frame %u) was overtaken by later packets; %s had asked for it before it came (frame %u).", st->psn,
-                  e->h->last_frame, dst_of(x, e->flow), e->h->seq.frame);
+    if (e->h->seq.have && e->h->seq.psn == st->psn)
+        statement_say(x, st, "PSN %u (frame %u) was overtaken by later packets; %s had asked for it before it came (frame %u).", st->psn,
+                      e->h->last_frame, dst_of(x, e->flow), e->h->seq.frame);
+    else
+        statement_say(x, st, "PSN %u (frame %u) was overtaken by later packets.", st->psn, e->h->last_frame);
 }
 
 /* The same packet twice: gathered in one statement. */
@@ -338,6 +397,33 @@ static void note_depth(struct explainer *x, const struct watched *e, struct told
     }
 }
 
+static void bad_put(struct told *t, uint32_t psn, uint32_t frame, uint32_t statement)
+{
+    unsigned at = t->bad_at++ % TOLD_BAD;
+
+    t->bad[at].psn = psn;
+    t->bad[at].frame = frame;
+    t->bad[at].statement = statement;
+}
+
+/* Damaged packets that came before the first good one of their flow. */
+static void adopt_strays(struct explainer *x, uint32_t flow, struct told *t)
+{
+    const struct flow *f = conn_flow_at(watch_conns(x->watch), flow);
+
+    for (unsigned i = 0; i < TOLD_BAD; i++) {
+        struct stray *s = &x->strays[i];
+        struct statement *st = statement_at(x, s->statement);
+        if (!s->frame || !st || s->tap != f->tap || s->dqpn != f->dqpn || memcmp(&s->src, &f->src, sizeof f->src) != 0 ||
+            memcmp(&s->dst, &f->dst, sizeof f->dst) != 0)
+            continue;
+        bad_put(t, s->psn, s->frame, s->statement);
+        st->flow = flow;
+        st->conn = f->conn;
+        s->frame = 0;
+    }
+}
+
 static void on_request(void *user, const struct watched *e)
 {
     struct explainer *x = user;
@@ -346,6 +432,8 @@ static void on_request(void *user, const struct watched *e)
 
     if (!t)
         return;
+    if (UNLIKELY(!t->packets))
+        adopt_strays(x, e->flow, t);
     note_flow(t, e->p);
     t->recent[t->recent_at++ % ARRAY_LEN(t->recent)] = e->p->frame->ts;
     if (t->cnps && e->p->frame->ts - t->cnp_ts < CNP_LOOK)
@@ -459,6 +547,15 @@ static void on_response(void *user, const struct watched *e)
         tell_refusal(x, e, t);
 }
 
+/* A damaged packet before the first good one of its flow, whose flow is not known yet. */
+static void stray_put(struct explainer *x, const struct pkt *p, uint32_t statement)
+{
+    struct stray *s = &x->strays[x->strays_at++ % TOLD_BAD];
+
+    *s = (struct stray){.tap = conn_tap_of(p->frame), .dqpn = p->bth.dqpn, .psn = p->bth.psn, .frame = frame_u32(p), .statement = statement};
+    conn_addr_of(p, &s->src, &s->dst);
+}
+
 static void on_bad_icrc(void *user, const struct pkt *p, uint32_t flow)
 {
     struct explainer *x = user;
@@ -471,11 +568,10 @@ static void on_bad_icrc(void *user, const struct pkt *p, uint32_t flow)
         statement_say(x, st, "Frame %u carries ICRC 0x%08x where 0x%08x is right: it was damaged before the tap, and is dropped by its receiver.", frame_u32(p),
                       p->icrc_got, p->icrc_want);
     }
-    if (t && p->have & H_BTH) {
-        t->bad[t->bad_at % TOLD_BAD].psn = p->bth.psn;
-        t->bad[t->bad_at % TOLD_BAD].statement = statement_number(x, st);
-        t->bad[t->bad_at++ % TOLD_BAD].frame = frame_u32(p);
-    }
+    if (t && p->have & H_BTH)
+        bad_put(t, p->bth.psn, frame_u32(p), statement_number(x, st));
+    else if (st && p->have & H_BTH && p->op->flags & OPF_REQUEST)
+        stray_put(x, p, statement_number(x, st));
 }
 
 static void on_other(void *user, const struct pkt *p, uint32_t flow)

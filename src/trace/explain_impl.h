@@ -75,6 +75,12 @@ struct qkey_seen {
 };
 #define QKEYS 256
 
+/* A damaged request whose flow was not known as it came; frame 0: the place is free. */
+struct stray {
+    struct conn_addr src, dst;
+    uint32_t tap, dqpn, psn, frame, statement;
+};
+
 #define EXPLAIN_FILES 64 /* of which the beginning is remembered */
 
 struct explainer {
@@ -87,6 +93,8 @@ struct explainer {
     struct cm_sent cm[CM_SENT];
     uint32_t cm_at;
     struct qkey_seen qkeys[QKEYS];
+    struct stray strays[TOLD_BAD];
+    uint32_t strays_at;
     uint32_t pause; /* statement */
     uint64_t packets;
     uint64_t rdma_packets;
