@@ -94,6 +94,10 @@ struct past {
         uint32_t frame;      /* of a request that came behind later ones */
         uint32_t end;        /* behind all that was seen then */
     } overtaken;
+    struct {
+        bool have;
+        uint32_t psn, msn, frame;
+    } counted;               /* plain ACK that was sent when nothing behind its PSN had been taken: its MSN counts what is up to it */
     bool have_syndrome;
     uint8_t syndrome;        /* of the latest plain ACK */
     bool at_responder;       /* of `reordered`: the tap was there */

@@ -11,7 +11,7 @@ bool past_begin(struct jflow *f)
         return (f->past = calloc(1, sizeof *t)) != NULL;
     memset(t->answers, 0, sizeof t->answers); /* the counts for the notes stay */
     memset(t->keys, 0, sizeof t->keys);
-    t->overtaken.have = false;
+    t->overtaken.have = t->counted.have = false;
     t->have_syndrome = false;
     return true;
 }
@@ -161,6 +161,60 @@ static void check_duplicates(struct judge *j, const struct judged *a)
     judge_found(j, a->p, f);
 }
 
+/* --- ACK-06: the MSN behind a gap ------------------------------------------------------------------------------------------------- */
+
+/* Messages that end from `psn` to `last`; false if one of the packets is not known. */
+static bool count_ends(struct half *h, uint32_t psn, uint32_t last, uint32_t *ends)
+{
+    *ends = 0;
+    if (psn_diff(last, psn) >= TRACK_SENT)
+        return false;
+    for (; psn_diff(psn, last) <= 0; psn = psn_add(psn, 1)) {
+        const struct sent *s = half_sent(h, psn);
+        if (!s || !(opcode_table[s->opcode].flags & (OPF_SEND | OPF_WRITE)))
+            return false;
+        *ends += !!(opcode_table[s->opcode].flags & OPF_END);
+    }
+    return true;
+}
+
+/* Where a gap has made the replicas doubt what they count, two ACKs tell: the messages between them were completed between them. */
+static void check_count(struct judge *j, const struct judged *a)
+{
+    const struct pkt *p = a->p;
+    struct past *t = a->f->past;
+    struct found f = found_of(RULE_ACK_06, a->flow);
+    uint32_t ends;
+
+    if (LIKELY(a->f->replay->rsp.counted) || !t->counted.have || psn_diff(p->bth.psn, t->counted.psn) <= 0 || psn_diff(p->aeth.msn, t->counted.msn) < 0 ||
+        !count_ends(a->h, psn_add(t->counted.psn, 1), p->bth.psn, &ends) || psn_diff(p->aeth.msn, psn_add(t->counted.msn, ends)) >= 0)
+        return;
+    f.cause = t->counted.frame;
+    f.needs = N_COMPLETE | N_TAP_RSP; /* else it may have taken what was not seen */
+    f.lacks = j->backwards || a->h->disorder || a->h->copies || a->h->loose || a->h->vague || t->reordered || j->o.profile == PROFILE_NV ? N_TAP_RSP : 0;
+    f.expected = say(j, "MSN %u at least", psn_add(t->counted.msn, ends));
+    f.seen = say(j, "MSN %u", p->aeth.msn);
+    f.text = say(j, "The ACK in frame %u has MSN %u, and %s behind it until this one. The MSN of one of the two is wrong.", t->counted.frame, t->counted.msn,
+                 ends == 1 ? "a message was completed" : say(j, "%u messages were completed", ends));
+    judge_found(j, p, f);
+}
+
+static void take_count(struct judge *j, const struct judged *a)
+{
+    const struct pkt *p = a->p;
+    struct past *t = a->f->past;
+
+    if (!(p->op->flags & OPF_ACK) || aeth_type(p) != AETH_ACK || !(p->have & H_AETH))
+        return;
+    check_count(j, a);
+    if (psn_add(p->bth.psn, 1) != a->h->gbn)
+        return;
+    t->counted.have = true;
+    t->counted.psn = p->bth.psn;
+    t->counted.msn = p->aeth.msn;
+    t->counted.frame = frame_u32(p);
+}
+
 /* --- RTX-13, ACK-09: notes ---------------------------------------------------------------------------------------------------------- */
 
 static void take_order(const struct judged *a, enum seen_as as)
@@ -232,6 +286,7 @@ void past_response(struct judge *j, const struct judged *a)
     if (UNLIKELY(a->h->again))
         check_duplicates(j, a);
     take_credits(a);
+    take_count(j, a);
     for (unsigned i = 0; i < PAST_KEYS && t->keys_at; i++)
         if (UNLIKELY(t->keys[i].use_frame))
             check_key(j, a, &t->keys[i]);

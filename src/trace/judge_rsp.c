@@ -322,6 +322,24 @@ static void pending_report(struct judge *j, const struct pkt *p, uint32_t flow, 
     judge_found(j, p, f);
 }
 
+/* At the responder an ACK left, and `p`, which makes what it acknowledges known, arrived only then. */
+static void early_arrives(struct judge *j, const struct pkt *p, uint32_t flow, const struct pending_fail *w)
+{
+    struct found f = found_of(RULE_ACK_02, flow);
+    const struct half *h = j->flows[flow].half;
+    bool there = (judge_have(j, flow, p) & (N_TAP_RSP | N_COMPLETE)) == (N_TAP_RSP | N_COMPLETE);
+
+    if (w->rule == RULE_RDA_05 || !there || p->frame->ts <= w->ts)
+        return; /* it was on its way, or they were recorded in another order, for all that is known */
+    f.frame = w->frame;
+    f.needs = N_START; /* else it may be of a request before the capture, of which the rest is sent again */
+    f.lacks = j->backwards || h->copies || h->loose ? N_CLOCK : 0;
+    f.expected = say(j, "PSN %u at most", w->other);
+    f.seen = say(j, "%s of PSN %u", opcode_table[w->opcode].name, w->psn);
+    f.text = say(j, "What it acknowledges arrived only later, in frame %u.", frame_u32(p));
+    judge_found(j, p, f);
+}
+
 static void pending_look(struct judge *j, const struct pkt *p, uint32_t flow, bool now)
 {
     struct jflow *f = &j->flows[flow];
@@ -333,8 +351,8 @@ static void pending_look(struct judge *j, const struct pkt *p, uint32_t flow, bo
     if (f->gap.have && has_waited(f, &f->gap, now))
         pending_report(j, p, flow, &f->gap, true);
     if (f->early.have && psn_diff(f->early.psn, f->half->next) < 0) {
-        if (f->early.rule == RULE_ACK_02 && p && p->frame->ts - f->early.ts > EARLY_WITHIN)
-            pending_report(j, p, flow, &f->early, false);
+        if (p)
+            early_arrives(j, p, flow, &f->early);
         f->early.have = false;
     }
     if (f->early.have && has_waited(f, &f->early, now))
