@@ -325,14 +325,14 @@ static bool headers_suffice(const struct run *r)
     return true;
 }
 
-/* Whether anyone wants to know of the CRCs. */
+/* Whether anyone wants to know of the CRCs. Connections are numbered by packets whose ICRC is good. */
 static bool needs_crc(const struct run *r)
 {
     const struct decode_job *job = r->job;
 
     if (!job->decode.verify)
         return false;
-    return job->quiet || job->print.format != PRINT_FIELDS || job->fail_bad_icrc ||
+    return job->quiet || job->print.format != PRINT_FIELDS || job->fail_bad_icrc || needs_context(r) ||
            (r->filter && filter_needs(r->filter) & (FILTER_NEEDS_CRC | FILTER_NEEDS_COLUMN)) ||
            columns_show(&job->print, &icrc_hdr) || columns_show(&job->print, &vcrc_hdr);
 }

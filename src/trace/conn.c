@@ -195,9 +195,9 @@ static uint32_t evict(struct conn_table *t)
 static void join(struct conn_table *t, uint32_t a, uint32_t b, enum pairing how)
 {
     struct flow *fa = &t->flows[a], *fb = &t->flows[b];
-    uint32_t conn = min_u32(fa->conn, fb->conn);
+    uint32_t low = min_u32(fa->conn, fb->conn), high = max_u32(fa->conn, fb->conn), conn = low ? low : high;
 
-    if (t->newest != FLOW_NONE && fa->conn != fb->conn && max_u32(fa->conn, fb->conn) == t->flows[t->newest].conn && (a == t->newest || b == t->newest))
+    if (t->newest != FLOW_NONE && low && low != high && high == t->flows[t->newest].conn && (a == t->newest || b == t->newest))
         t->conns--; /* nothing was said of this number yet: it is that of the next connection */
     fa->peer = b;
     fb->peer = a;
@@ -266,8 +266,7 @@ static uint32_t flow_new(struct conn_table *t, const struct key *k)
                                 .hash = hash,
                                 .next = *chain,
                                 .pair_next = *pairs,
-                                .peer = FLOW_NONE,
-                                .conn = ++t->conns};
+                                .peer = FLOW_NONE};
     *chain = *pairs = i;
     t->newest = i;
     if (t->fresh)
@@ -311,7 +310,7 @@ uint32_t conn_flow_named(const struct conn_table *t, uint32_t tap, const struct 
     return flow_find(t, &k);
 }
 
-uint32_t conn_flow(struct conn_table *t, const struct pkt *p)
+uint32_t conn_flow_unnumbered(struct conn_table *t, const struct pkt *p)
 {
     const struct key k = key_of(p);
     uint32_t i = flow_find(t, &k);
@@ -321,6 +320,26 @@ uint32_t conn_flow(struct conn_table *t, const struct pkt *p)
     else
         t->newest = FLOW_NONE;
     t->flows[i].used = true;
+    return i;
+}
+
+/* A flow, and its peer, get the next number. */
+static void number_give(struct conn_table *t, uint32_t flow)
+{
+    struct flow *f = &t->flows[flow];
+
+    f->conn = ++t->conns;
+    if (f->peer != FLOW_NONE)
+        t->flows[f->peer].conn = f->conn;
+    t->newest = flow;
+}
+
+uint32_t conn_flow(struct conn_table *t, const struct pkt *p)
+{
+    uint32_t i = conn_flow_unnumbered(t, p);
+
+    if (UNLIKELY(!t->flows[i].conn))
+        number_give(t, i);
     return i;
 }
 
@@ -394,7 +413,7 @@ uint32_t conn_number(const struct conn_table *t)
     uint32_t n = (uint32_t)(t->evicted / 2);
 
     for (uint32_t i = 0; i < t->n; i++)
-        n += t->flows[i].peer == FLOW_NONE || t->flows[i].peer > i;
+        n += t->flows[i].conn && (t->flows[i].peer == FLOW_NONE || t->flows[i].peer > i);
     return n;
 }
 

@@ -60,7 +60,7 @@ struct flow {
     uint32_t next;     /* in the hash chain */
     uint32_t pair_next; /* next flow between the same two addresses in this direction */
     uint32_t peer;     /* flow of the other direction, FLOW_NONE while unpaired */
-    uint32_t conn;     /* number of the connection, from 1 */
+    uint32_t conn;     /* number of the connection, from 1; 0: none yet, see conn_flow_unnumbered() */
     uint32_t sqpn;     /* QP that sends, valid with have_sqpn */
     uint32_t pmtu;     /* path MTU in bytes, 0: not known */
     uint8_t paired_by; /* enum pairing */
@@ -97,8 +97,12 @@ typedef void conn_new_flow(void *user, uint32_t flow);
 typedef bool conn_has_psn(void *user, uint32_t flow, uint32_t psn);
 void conn_table_user(struct conn_table *t, void *user, conn_new_flow *fresh, conn_has_psn *has_psn);
 
-/* The flow of a packet with a BTH; it is made if it is new. */
+/* The flow of a packet with a BTH; it is made if it is new, and gets a number if it has none. Every reader of a capture calls
+ * this for the same packets, so that all number its connections alike: those that are well-formed, have a defined opcode and no
+ * bad ICRC, and are neither datagrams nor CNPs. */
 uint32_t conn_flow(struct conn_table *t, const struct pkt *p);
+/* The same for any other packet, which numbers no connection. */
+uint32_t conn_flow_unnumbered(struct conn_table *t, const struct pkt *p);
 /* The same as conn_flow(), but FLOW_NONE if it is not there. */
 uint32_t conn_flow_find(const struct conn_table *t, const struct pkt *p);
 /* Whether the packet goes to a queue pair of a connection that was learnt of. Looks through all of them. */

@@ -360,7 +360,7 @@ static void note_response(struct context *c, struct pkt *p, uint32_t flow)
 
 static void note_flow(struct pkt *p, const struct flow *f)
 {
-    p->note.have |= NOTE_CONN;
+    p->note.have |= f->conn ? NOTE_CONN : 0;
     p->note.conn = f->conn;
     if (f->have_sqpn) {
         p->note.have |= NOTE_SRC_QPN;
@@ -417,7 +417,7 @@ void context_note(struct context *c, struct pkt *p)
         note_datagram(p);
         return;
     }
-    flow = conn_flow(c->conns, p);
+    flow = (p->icrc == CRC_BAD ? conn_flow_unnumbered : conn_flow)(c->conns, p);
     if (p->op->flags & OPF_REQUEST)
         note_request(c, p, flow);
     else

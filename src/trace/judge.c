@@ -430,8 +430,10 @@ void judge_drops(struct judge *j, uint16_t file, uint64_t drops)
 }
 
 /* The capture did not keep all of a packet's headers: it counts as one that was not captured. */
-static void judge_blind(struct judge *j)
+static void judge_blind(struct judge *j, const struct pkt *p)
 {
+    if (!(p->op->ext & H_DETH) && !(p->op->flags & OPF_CNP))
+        conn_flow(j->conns, p); /* it numbers its connection all the same */
     for (unsigned i = 0; i < JUDGE_FLOWS && !j->blind; i++)
         if (j->flows[i].replay)
             j->flows[i].replay->req.p.complete = false;
@@ -477,7 +479,7 @@ static void judge_any(struct judge *j, const struct pkt *p)
     if (UNLIKELY(p->have & H_MAD))
         judge_cm_early(j, p);
     j->said_cm |= p->have & H_MAD;
-    if (UNLIKELY(p->have & H_MAD ? p->icrc != CRC_BAD : !(p->have & H_BTH)))
+    if (UNLIKELY(p->have & H_MAD || !(p->have & H_BTH)))
         learn_packet(&j->learner, j->conns, p);
     if (p->encap == ENCAP_NONE) {
         judge_pause(j, p);
@@ -502,7 +504,7 @@ static void judge_any(struct judge *j, const struct pkt *p)
     if (UNLIKELY(!p->op->name))
         return;
     if (UNLIKELY(p->op->ext & ~p->have))
-        judge_blind(j);
+        judge_blind(j, p);
     else if (p->op->flags & OPF_CNP)
         judge_cnp(j, p);
     else if (p->op->ext & H_DETH)

@@ -319,7 +319,7 @@ static uint32_t connected_flow(struct judge *j, const struct pkt *p)
     conn_addr_of(p, &src, &dst);
     if (LIKELY(flow != FLOW_NONE || ud_dest(j, conn_tap_of(p->frame), &dst, p->bth.dqpn)->have || !conn_is_known(j->conns, p)))
         return flow;
-    flow = conn_flow(j->conns, p);
+    flow = conn_flow_unnumbered(j->conns, p);
     s = &j->flows[flow].service;
     *s = (struct steady){.value = SVC_RC, .value_frame = (uint32_t)conn_flow_at(j->conns, flow)->params.rep_frame, .have = true};
     j->flows[flow].psn_checked = true; /* this packet may have had the first PSN */

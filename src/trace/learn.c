@@ -151,7 +151,7 @@ void learn_packet(struct learner *l, struct conn_table *t, const struct pkt *p)
     const uint8_t *data;
     uint32_t len;
 
-    if (p->have & H_MAD)
+    if (p->have & H_MAD && p->icrc != CRC_BAD)
         learn_cm(l, t, p);
     else if (!(p->have & H_BTH) && (data = tcp_payload(p, &tcp, &len)) != NULL)
         learn_exchange(l, t, p, data, len);

@@ -330,7 +330,7 @@ static void on_other(void *user, const struct pkt *p, uint32_t flow)
     else if (p->op->ext & H_DETH)
         on_datagram(m, p);
     else
-        on_cnp(count_connected(m, p, flow == FLOW_NONE ? conn_flow(m->conns, p) : flow), p);
+        on_cnp(count_connected(m, p, flow == FLOW_NONE ? conn_flow_unnumbered(m->conns, p) : flow), p);
 }
 
 void meter_packet(struct meter *m, const struct pkt *p, bool count)
