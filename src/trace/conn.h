@@ -46,6 +46,7 @@ struct conn_params {
     uint8_t timeout;   /* local ACK timeout, 4.096 us x 2^n; 0: none */
     uint8_t retry_cnt;
     uint8_t rnr_retry; /* 7: for ever */
+    uint16_t pkey;     /* of the REQ; 0: not known */
     uint64_t req_frame, rep_frame; /* frames that say so; 0: not CM */
 };
 

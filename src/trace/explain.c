@@ -373,12 +373,35 @@ static void note_flow(struct told *t, const struct pkt *p)
         t->have_sl = p->have & H_LRH;
         t->sl = t->have_sl ? p->lrh.sl : 0;
     }
+    if (UNLIKELY((p->bth.pkey ^ t->pkey) & 0x7fff) && !t->odd.frame) {
+        t->odd.psn = p->bth.psn;
+        t->odd.frame = frame_u32(p);
+        t->odd.pkey = p->bth.pkey;
+    }
     t->packets++;
     if ((p->tos & 3) == 3 && p->addr_len) {
         if (t->ce_packets < STATEMENT_FRAMES)
             t->ce_frames[t->ce_packets] = frame_u32(p);
         t->ce_packets++;
     }
+}
+
+/* The queue pair begins anew. */
+static void forget(struct told *t)
+{
+    t->seen = false;
+    t->wanted.frame = t->odd.frame = 0;
+}
+
+static void note_wanted(const struct watched *e, struct told *t)
+{
+    bool answered = e->h->have_una && psn_diff(e->h->una, t->wanted.psn) > 0;
+
+    if (t->wanted.frame && !answered)
+        return;
+    t->wanted.psn = e->p->bth.psn;
+    t->wanted.frame = frame_u32(e->p);
+    t->wanted.ts = e->p->frame->ts;
 }
 
 /* A READ or atomic that goes beyond the depth agreed on. */
@@ -434,7 +457,11 @@ static void on_request(void *user, const struct watched *e)
         return;
     if (UNLIKELY(!t->packets))
         adopt_strays(x, e->flow, t);
+    if (UNLIKELY(e->as == SEEN_RESTART))
+        forget(t);
     note_flow(t, e->p);
+    if (e->p->bth.ackreq || e->p->op->flags & (OPF_READ_REQ | OPF_ATOMIC_REQ))
+        note_wanted(e, t);
     t->recent[t->recent_at++ % ARRAY_LEN(t->recent)] = e->p->frame->ts;
     if (t->cnps && e->p->frame->ts - t->cnp_ts < CNP_LOOK)
         t->after_cnp++;

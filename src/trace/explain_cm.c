@@ -401,6 +401,15 @@ static void cm_rejected(struct explainer *x, const struct pkt *p, const struct c
                   why ? why : "not defined", frame_u32(p));
 }
 
+static struct told *closed(struct explainer *x, uint32_t flow, ns_t ts)
+{
+    struct told *t = told_of(x, flow);
+
+    if (t && t->closed_ts <= t->wanted.ts)
+        t->closed_ts = ts;
+    return t;
+}
+
 /* A DREQ: the requests of its receiver to the sender will find nobody. */
 static void cm_closed(struct explainer *x, const struct pkt *p, uint32_t qpn)
 {
@@ -411,9 +420,12 @@ static void cm_closed(struct explainer *x, const struct pkt *p, uint32_t qpn)
 
     conn_addr_of(p, &src, &dst);
     flow = conn_flow_named(t, conn_tap_of(p->frame), &src, &dst, qpn);
-    if (flow == FLOW_NONE || conn_flow_at(t, flow)->peer == FLOW_NONE)
+    if (flow == FLOW_NONE)
         return;
-    told = told_of(x, conn_flow_at(t, flow)->peer);
+    closed(x, flow, p->frame->ts);
+    if (conn_flow_at(t, flow)->peer == FLOW_NONE)
+        return;
+    told = closed(x, conn_flow_at(t, flow)->peer, p->frame->ts);
     if (told)
         told->closed_frame = frame_u32(p);
 }

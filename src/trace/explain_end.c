@@ -5,6 +5,8 @@
 #include <stdlib.h>
 
 #define COLUMNS 100
+#define SILENT_AFTER (500 * NS_PER_MS) /* a request that asks for an answer has one long before */
+#define USUAL_TIMEOUT 18               /* a long ACK timeout code, where none is stated */
 #define RNR_FOR_EVER 7 /* the RNR retry count that has no end */
 
 /* --- What is left ------------------------------------------------------------------------------------------------------------------- */
@@ -83,6 +85,132 @@ static void end_keys(struct explainer *x, uint32_t flow, const struct told *t, c
         statement_say(x, st, "Frame %u carries MigReq %u, frame %u of the other direction %u.", t->frame, t->migreq, o->frame, o->migreq);
 }
 
+/* The loss of a packet with another P_Key is no loss: its receiver dropped it. */
+static void moot_loss(struct explainer *x, uint32_t flow, uint32_t psn, uint32_t odd)
+{
+    for (uint32_t i = 0; i < x->n; i++) {
+        struct statement *st = &x->st[i];
+        bool lost = st->cause == CAUSE_PACKET_LOSS || st->cause == CAUSE_LOST_LAST_PACKET || st->cause == CAUSE_CANNOT_TELL;
+        if (i == odd || st->flow != flow || !lost || !st->has_psn || !st->is_request || st->psn != psn)
+            continue;
+        x->st[odd].again = st->again;
+        x->st[odd].lost = st->lost;
+        st->moot = true;
+    }
+}
+
+/* Packets of one queue pair with several P_Keys. */
+static void end_odd_key(struct explainer *x, uint32_t flow, const struct told *t)
+{
+    struct statement *st = t->seen && t->odd.frame ? statement_new(x, CAUSE_PKEY_MISMATCH, flow, NULL) : NULL;
+
+    if (!st)
+        return;
+    statement_frame(st, t->odd.frame);
+    statement_frame(st, t->frame);
+    statement_say(x, st, "Frame %u carries P_Key 0x%04x, frame %u of the same queue pair 0x%04x: its receiver drops what is not of its partition.",
+                  t->odd.frame, t->odd.pkey, t->frame, t->pkey);
+    moot_loss(x, flow, t->odd.psn, statement_number(x, st));
+}
+
+/* A P_Key other than that in the REQ, and no packet of the other direction. */
+static bool end_req_key(struct explainer *x, uint32_t flow, const struct told *t)
+{
+    const struct conn_params *c = &conn_flow_at(watch_conns(x->watch), flow)->params;
+    struct statement *st;
+
+    if (!t->seen || !c->pkey || !((c->pkey ^ t->pkey) & 0x7fff))
+        return false;
+    st = statement_new(x, CAUSE_PKEY_MISMATCH, flow, NULL);
+    if (!st)
+        return true;
+    statement_frame(st, t->frame);
+    statement_frame(st, (uint32_t)c->req_frame);
+    statement_say(x, st, "Frame %u carries P_Key 0x%04x, the REQ of the connection (frame %u) has 0x%04x; nothing came back.", t->frame, t->pkey,
+                  (uint32_t)c->req_frame, c->pkey);
+    return true;
+}
+
+/* The longest that the ACK timer may run: four times what its code says. */
+static ns_t longest_timer(const struct conn_params *c)
+{
+    bool known = (c->have_timeout || c->have_asked) && c->timeout;
+
+    return (ns_t)(4096 * 4) << (known ? c->timeout : USUAL_TIMEOUT);
+}
+
+/* Whether packets of the other direction are captured: of the connection, of its management, or of others between the two ends. */
+static bool is_heard(struct explainer *x, uint32_t flow)
+{
+    struct conn_table *t = watch_conns(x->watch);
+    const struct flow *f = conn_flow_at(t, flow);
+
+    if (f->params.rep_frame || f->peer != FLOW_NONE)
+        return f->params.rep_frame || (x->told[f->peer] && x->told[f->peer]->seen);
+    for (uint32_t i = 0; i < conn_counts(t).flows; i++) {
+        const struct flow *g = conn_flow_at(t, i);
+        if (g->tap == f->tap && memcmp(&g->src, &f->dst, 16) == 0 && memcmp(&g->dst, &f->src, 16) == 0 && x->told[i] && x->told[i]->seen)
+            return true;
+    }
+    return false;
+}
+
+/* For how long nothing followed the request that asked for an answer and has none; 0 if there is none, or if others may tell why. One
+ * who goes on beyond the longest timer has answers that were not captured. */
+static ns_t unanswered(struct explainer *x, const struct told *t, struct half *h, struct half *back, ns_t longest)
+{
+    ns_t end = t->closed_ts > t->wanted.ts ? t->closed_ts : x->last;
+
+    if (!t->wanted.frame || t->open != NO_STATEMENT || (h->service != SVC_RC && h->service != SVC_XRC) || h->restarts)
+        return 0;
+    if ((h->have_una && psn_diff(h->una, t->wanted.psn) > 0) || t->last_rsp_ts >= t->wanted.ts)
+        return 0;
+    if ((back && back->have_next && back->last_ts >= t->wanted.ts) || (t->closed_ts && t->closed_ts <= t->wanted.ts))
+        return 0;
+    return h->last_ts - t->wanted.ts <= longest && end > h->last_ts ? end - h->last_ts : 0;
+}
+
+/* A request that asks for an answer, was sent once and had none. */
+static void end_unanswered(struct explainer *x, uint32_t flow, const struct told *t, ns_t waited)
+{
+    const struct flow *f = conn_flow_at(watch_conns(x->watch), flow);
+    const struct conn_params *c = &f->params;
+    bool was_closed = t->closed_ts > t->wanted.ts, once = (c->have_timeout || c->have_asked) && c->timeout && c->retry_cnt == 0;
+    ns_t longest = longest_timer(c);
+    struct statement *st;
+
+    once = once && waited >= (was_closed ? longest / 32 * 7 : longest);
+    if (!once && waited < (was_closed || longest < SILENT_AFTER ? SILENT_AFTER : longest))
+        return;
+    for (int i = once ? 0 : 1; i < 2; i++) {
+        st = statement_new(x, i ? CAUSE_SILENT_PEER : CAUSE_RETRY_EXCEEDED, flow, NULL);
+        if (!st)
+            return;
+        statement_frame(st, t->wanted.frame);
+        st->lost = waited;
+        if (i)
+            statement_say(x, st, "Frame %u (PSN %u) asks for an answer; nothing came from %s (QP 0x%x) in %.3f ms, until %s.", t->wanted.frame, t->wanted.psn,
+                          addr_text(&f->dst), f->dqpn, (double)waited / 1e6, was_closed ? "the connection was closed" : "the capture ended");
+        else
+            statement_say(x, st, "%s sent the packet with PSN %u once, in frame %u, and had no answer; the retry count in the REQ is 0: completion RETRY_EXC_ERR.",
+                          addr_text(&f->src), t->wanted.psn, t->wanted.frame);
+    }
+}
+
+/* Why a request has no answer, and was not sent again. */
+static void end_unheard(struct explainer *x, uint32_t flow, const struct told *t, struct half *h)
+{
+    const struct flow *f = conn_flow_at(watch_conns(x->watch), flow);
+    const struct told *o = f->peer == FLOW_NONE ? NULL : x->told[f->peer];
+    ns_t waited;
+
+    if (!t->last_rsp_frame && !(o && o->seen) && end_req_key(x, flow, t))
+        return;
+    waited = unanswered(x, t, h, o ? watch_half(x->watch, f->peer) : NULL, longest_timer(&f->params));
+    if (waited && is_heard(x, flow))
+        end_unanswered(x, flow, t, waited);
+}
+
 /* `heard`: packets of the other direction were seen, in which CNPs would come. */
 static void end_congestion(struct explainer *x, uint32_t flow, const struct told *t, bool heard)
 {
@@ -122,6 +250,9 @@ static void end_flow(struct explainer *x, uint32_t flow)
         end_silence(x, flow, t, h);
         end_rnr(x, flow, t, h);
     }
+    end_odd_key(x, flow, t);
+    if (h && h->have_next)
+        end_unheard(x, flow, t, h);
     if (o && t->seen && o->seen && flow < peer)
         end_keys(x, flow, t, o);
     end_congestion(x, flow, t, o && o->seen);

@@ -35,6 +35,15 @@ struct told {
     ns_t recent[64];                /* times of the latest requests */
     uint32_t recent_at;
     uint32_t closed_frame; /* the other end has said that it closes the connection */
+    ns_t closed_ts;        /* either end has said so */
+    struct {
+        uint32_t psn, frame; /* frame 0: none */
+        ns_t ts;
+    } wanted; /* the oldest request that asks for an answer, and has none as far as seen */
+    struct {
+        uint32_t psn, frame; /* frame 0: none */
+        uint16_t pkey;
+    } odd; /* the first packet with a P_Key other than that of the first one */
     uint32_t last_rsp_frame;
     ns_t last_rsp_ts;
 };

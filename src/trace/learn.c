@@ -64,6 +64,7 @@ static void learn_req(struct learner *l, const struct pkt *p, const struct cm_re
                                   .timeout = m->prim_ack_timeout,
                                   .retry_cnt = m->retry_count,
                                   .rnr_retry = m->rnr_retry,
+                                  .pkey = m->pkey,
                                   .req_frame = p->frame->number};
     old = pending_find(l->req, l->req_at, &(struct pending){.id = h.id, .tap = h.tap, .src = h.dst, .dst = h.src});
     if (old && old->end.qpn == h.end.qpn && old->end.psn == h.end.psn)
@@ -99,6 +100,7 @@ static void learn_rep(struct learner *l, struct conn_table *t, const struct pkt 
                                        .no_credits = !m->flow_ctrl || m->srq,
                                        .depth = req->depth < m->resp_res ? req->depth : m->resp_res,
                                        .rnr_retry = m->rnr_retry,
+                                       .pkey = req->peer.pkey,
                                        .req_frame = req->peer.req_frame,
                                        .rep_frame = p->frame->number};
     conn_learn(t, &k);
