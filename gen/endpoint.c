@@ -92,6 +92,7 @@ void ep_free(struct endpoint *ep)
         free(ep->srq[i]);
     }
     free(ep->cq);
+    free(ep->cq_full);
     free(ep->srq);
     free(ep->qp);
     free(ep->map);

@@ -199,6 +199,8 @@ int ep_post_recv(struct endpoint *ep, int qp, const struct recv_wr *wr, ns_t now
 int ep_qp_set_refill(struct endpoint *ep, int qp, const struct sge *piece);
 /* Completions: at most `n` into `wc`; returns how many. */
 int ep_poll(struct endpoint *ep, int cq, struct wc *wc, int n);
+/* The first completion queue from handle `from` on that holds completions; -ENOENT: none. */
+int ep_cq_next(const struct endpoint *ep, int from);
 /* The oldest asynchronous event; false: none. */
 bool ep_event(struct endpoint *ep, struct ep_event *event);
 

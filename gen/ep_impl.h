@@ -132,6 +132,8 @@ struct endpoint {
 
     struct ep_cq **cq;
     uint32_t n_cq;
+    uint8_t *cq_full;      /* n_cq: 1: it holds completions */
+    uint32_t cq_used;      /* those below are in use */
     struct ep_srq **srq;
     uint32_t n_srq;
     struct ep_ah *ah;

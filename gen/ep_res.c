@@ -46,14 +46,20 @@ const char *ep_event_str(enum ep_event_type t)
 static int free_cq(struct endpoint *ep)
 {
     struct ep_cq **grown;
+    uint8_t *full;
 
-    for (uint32_t i = 0; i < ep->n_cq; i++)
-        if (!ep->cq[i]->wc)
-            return (int)i;
+    for (; ep->cq_used < ep->n_cq; ep->cq_used++)
+        if (!ep->cq[ep->cq_used]->wc)
+            return (int)ep->cq_used;
     grown = realloc(ep->cq, (ep->n_cq + 1) * sizeof *grown);
-    if (!grown)
+    if (grown)
+        ep->cq = grown;
+    full = realloc(ep->cq_full, ep->n_cq + 1);
+    if (full)
+        ep->cq_full = full;
+    if (!grown || !full)
         return -ENOMEM;
-    ep->cq = grown;
+    ep->cq_full[ep->n_cq] = 0;
     ep->cq[ep->n_cq] = calloc(1, sizeof **grown);
     return ep->cq[ep->n_cq] ? (int)ep->n_cq++ : -ENOMEM;
 }
@@ -80,6 +86,15 @@ void ep_cq_destroy(struct endpoint *ep, int cq)
         return;
     free(ep->cq[cq]->wc);
     *ep->cq[cq] = (struct ep_cq){0};
+    ep->cq_full[cq] = 0;
+    ep->cq_used = min_u32(ep->cq_used, (uint32_t)cq);
+}
+
+int ep_cq_next(const struct endpoint *ep, int from)
+{
+    const uint8_t *at = from >= 0 && (uint32_t)from < ep->n_cq ? memchr(ep->cq_full + from, 1, ep->n_cq - (uint32_t)from) : NULL;
+
+    return at ? (int)(at - ep->cq_full) : -ENOENT;
 }
 
 int ep_cq_arm(struct endpoint *ep, int cq, bool solicited_only)
@@ -102,6 +117,7 @@ void ep_complete(struct endpoint *ep, int handle, const struct wc *wc, bool soli
         return;
     }
     cq->wc[cq->tail++ & cq->mask] = *wc;
+    ep->cq_full[handle] = 1;
     if (cq->armed && (!cq->armed_solicited || solicited || wc->status != WC_SUCCESS)) {
         cq->armed = false;
         ep_raise(ep, EP_EV_CQ_NOTIFY, handle, wc->when);
@@ -118,6 +134,7 @@ int ep_poll(struct endpoint *ep, int handle, struct wc *wc, int n)
     cq = ep->cq[handle];
     while (got < n && cq->head != cq->tail)
         wc[got++] = cq->wc[cq->head++ & cq->mask];
+    ep->cq_full[handle] = cq->head != cq->tail;
     return got;
 }
 

@@ -83,6 +83,7 @@ void sim_free(struct sim *s)
     for (unsigned i = 0; i < s->n_conns; i++)
         free(s->conn[i]);
     free(s->conn);
+    free(s->news);
     event_list_free(s->events);
     memset(s, 0, sizeof *s);
 }

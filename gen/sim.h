@@ -91,6 +91,7 @@ struct sim {
     struct event_list *events;
     struct sim_app app;
     struct sim_conn **conn; /* by number - 1 */
+    uint8_t *news;           /* by number - 1: 1: new, or its state has changed; the app sets it to 0 */
     unsigned n_conns;
     uint64_t port_rate;
     ns_t port_free[NET_HOSTS];

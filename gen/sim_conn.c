@@ -87,19 +87,23 @@ static int conn_create(struct sim *s, struct sim_conn *c, const struct sim_conn_
 struct sim_conn *sim_conn_add(struct sim *s, const struct sim_conn_config *cfg, int *err)
 {
     struct sim_conn *c = calloc(1, sizeof *c), **all;
+    bool grow = (s->n_conns & (s->n_conns + 1)) == 0;
+    uint8_t *news = grow ? realloc(s->news, 2 * (s->n_conns + 1)) : s->news;
 
-    all = c && (s->n_conns & (s->n_conns + 1)) == 0 ? realloc(s->conn, 2 * (s->n_conns + 1) * sizeof(struct sim_conn *)) : s->conn;
-    if (!c || !all) {
+    s->news = news ? news : s->news;
+    all = c && grow ? realloc(s->conn, 2 * (s->n_conns + 1) * sizeof(struct sim_conn *)) : s->conn;
+    s->conn = all ? all : s->conn;
+    if (!c || !all || !news) {
         free(c);
         *err = -ENOMEM;
         return NULL;
     }
-    s->conn = all;
     *err = conn_create(s, c, cfg);
     if (*err < 0) {
         free(c);
         return NULL;
     }
+    s->news[s->n_conns] = 1;
     s->conn[s->n_conns++] = c;
     return c;
 }
@@ -197,6 +201,7 @@ static void request(struct sim *s, unsigned h, const struct cm_conn *cm, struct 
     a->peer = c->peer[h];
     a->qp = c->qp[h];
     c->state[h] = SIM_CONN_PENDING;
+    s->news[c->number - 1] = 1;
     conns_set_cm(event_conns(s->events), c->number, h, cm->local_id);
     if (c->type == QPT_UD && ep_qp_connect(s->ep[h], c->qp[h], &c->peer[h], s->now) == 0)
         c->state[h] = SIM_CONN_UP;
@@ -217,6 +222,7 @@ static void happened(struct sim *s, unsigned h, int qp, enum cm_event e, const s
 
     if (!c)
         return;
+    s->news[c->number - 1] = 1;
     if (e == CM_EV_CONNECTED) {
         c->state[h] = SIM_CONN_UP;
     } else if (e == CM_EV_SIDR_RESPONSE) {

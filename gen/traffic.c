@@ -52,6 +52,9 @@ struct traffic {
     struct flow *flows;     /* qps, times 2 if bidirectional */
     unsigned n_flows;
     uint8_t *conn_done;     /* per connection: 1 counted as failed or closing */
+    bool *through;          /* per connection: nothing is left to do */
+    uint32_t n_through;
+    bool drained;           /* that time is over */
     ns_t drain;             /* unreliable: until when arrivals are awaited */
     bool all_done;
     struct traffic_result r;
@@ -205,7 +208,8 @@ struct traffic *traffic_new(struct sim *s, const struct traffic_config *c, int *
     t->c.conn.max_recv_wr = t->rx_slots;
     t->flows = calloc((size_t)c->qps * 2, sizeof *t->flows);
     t->conn_done = calloc(c->qps, 1);
-    *err = t->flows && t->conn_done ? traffic_open(t) : -ENOMEM;
+    t->through = calloc(c->qps, sizeof *t->through);
+    *err = t->flows && t->conn_done && t->through ? traffic_open(t) : -ENOMEM;
     if (*err == 0)
         return t;
     traffic_free(t);
@@ -220,6 +224,7 @@ void traffic_free(struct traffic *t)
         flow_free(&t->flows[i]);
     free(t->flows);
     free(t->conn_done);
+    free(t->through);
     free(t);
 }
 
@@ -522,20 +527,50 @@ static bool conn_run(struct traffic *t, unsigned i, ns_t now)
     return c->state[0] == SIM_CONN_DOWN;
 }
 
+/* The next connection from `i` on that has news; t->c.qps: none. */
+static unsigned next_news(const struct traffic *t, unsigned i)
+{
+    const uint8_t *at = memchr(t->s->news + i, 1, t->c.qps - i);
+
+    return at ? (unsigned)(at - t->s->news) : t->c.qps;
+}
+
+/* Completions, and the end of the time that arrivals are awaited, are news. The completion queues were made in the order of the
+ * connections. */
+static void find_news(struct traffic *t, ns_t now)
+{
+    for (unsigned h = 0; h < NET_HOSTS; h++) {
+        int first = t->s->conn[0]->cq[h];
+        for (int cq = ep_cq_next(t->s->ep[h], first); cq >= 0; cq = ep_cq_next(t->s->ep[h], cq + 1))
+            if ((uint32_t)(cq - first) < t->c.qps)
+                t->s->news[cq - first] = 1;
+    }
+    if (t->drain && !t->drained && now >= t->drain) {
+        t->drained = true;
+        memset(t->s->news, 1, t->c.qps);
+    }
+}
+
 static ns_t traffic_step(void *user, ns_t now)
 {
     struct traffic *t = user;
-    bool done = true;
 
-    for (unsigned i = 0; i < t->c.qps; i++)
+    find_news(t, now);
+    for (unsigned i = next_news(t, 0); i < t->c.qps; i = next_news(t, i + 1))
         for (unsigned h = 0; h < NET_HOSTS; h++)
             poll_cq(t, i, h);
-    for (unsigned i = 0; i < t->n_flows; i++)
-        flow_run(t, &t->flows[i], now);
-    for (unsigned i = 0; i < t->c.qps; i++)
-        done &= conn_run(t, i, now);
-    t->all_done = done;
-    return !done && t->drain > now ? t->drain : NS_NEVER;
+    for (unsigned i = next_news(t, 0); i < t->c.qps; i = next_news(t, i + 1))
+        for (unsigned h = 0; h <= (unsigned)t->c.bidirectional; h++)
+            flow_run(t, flow_of(t, i, h), now);
+    for (unsigned i = next_news(t, 0); i < t->c.qps; i = next_news(t, i + 1)) {
+        t->s->news[i] = 0;
+        if (conn_run(t, i, now) && !t->through[i]) {
+            t->through[i] = true;
+            t->n_through++;
+        }
+    }
+    t->all_done = t->n_through == t->c.qps;
+    return !t->all_done && t->drain > now ? t->drain : NS_NEVER;
 }
 
 /* A frame of `host` leaves: which work request it belongs to. */
@@ -580,7 +615,7 @@ void traffic_run(struct traffic *t, void (*tick)(void *user), void *user)
 
     for (uint32_t n = 0; !t->all_done && !t->r.gave_up; n++) {
         t->r.gave_up = !sim_step(t->s, limit) && !t->all_done;
-        if (tick && (n & 0xffff) == 0)
+        if (tick && (n & 0xff) == 0)
             tick(user);
     }
     for (unsigned i = 0; i < t->n_flows; i++)

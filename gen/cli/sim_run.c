@@ -1,11 +1,14 @@
 /* layer 4 (tool): `rdmagen sim`: running traffic. */
 #include "gen/cli/sim_cli.h"
 #include "gen/cli/words.h"
+#include "gen/live.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <unistd.h>
+
+#define PROGRESS_STEP (100 * NS_PER_MS)
 
 static int cap_failed(const struct cap_error *e)
 {
@@ -58,10 +61,17 @@ int report_write(const char *file, struct buf *b)
     return good ? 0 : cli_error("%s: %s", file ? file : "standard output", b->err ? "out of memory" : strerror(errno));
 }
 
+/* How far it is, now and then. */
 static void progress(void *user)
 {
-    unsigned p = traffic_progress(user);
+    static ns_t next;
+    ns_t now = live_now();
+    unsigned p;
 
+    if (now < next)
+        return;
+    next = now + PROGRESS_STEP;
+    p = traffic_progress(user);
     fprintf(stderr, "\r%3u.%u %%", p / 10, p % 10);
 }
 
