@@ -5,51 +5,12 @@
 
 #define OVERTAKEN_WITHIN (4 * NS_PER_MS) /* a packet that comes behind later ones by more was sent again */
 
-static const char *dst_of(struct explainer *x, uint32_t flow)
-{
-    return addr_text(&conn_flow_at(watch_conns(x->watch), flow)->dst);
-}
-static const char *src_of(struct explainer *x, uint32_t flow)
-{
-    return addr_text(&conn_flow_at(watch_conns(x->watch), flow)->src);
-}
-
 static const char *name_of(const struct sent *s)
 {
     return s && opcode_table[s->opcode].name ? opcode_table[s->opcode].name : "packet";
 }
 
 /* --- Requests that are sent again ------------------------------------------------------------------------------------------------- */
-
-static uint32_t rsp_frame(const struct told *t, uint32_t psn)
-{
-    return t->rsp[psn % TOLD_RESPONSES].psn == psn ? t->rsp[psn % TOLD_RESPONSES].frame : 0;
-}
-
-static uint32_t bad_frame(const struct told *t, uint32_t psn)
-{
-    for (unsigned i = 0; i < TOLD_BAD; i++)
-        if (t->bad[i].psn == psn)
-            return t->bad[i].frame;
-    return 0;
-}
-
-static void concerns(struct statement *st, uint32_t psn, uint32_t icrc, bool is_request)
-{
-    st->has_psn = true;
-    st->psn = psn;
-    st->icrc = icrc;
-    st->is_request = is_request;
-}
-
-/* The statement about a damaged frame. */
-static struct statement *about_bad(struct explainer *x, const struct told *t, uint32_t frame)
-{
-    for (unsigned i = 0; i < TOLD_BAD; i++)
-        if (t->bad[i].frame == frame)
-            return statement_at(x, t->bad[i].statement);
-    return NULL;
-}
 
 /* What is sent again because a packet was overtaken: its receiver dropped what came before it, and asked for it as it came. */
 static struct statement *about_overtaken(struct explainer *x, const struct watched *e, const struct told *t)
@@ -87,10 +48,10 @@ static void say_never_passed(struct explainer *x, struct statement *st, uint32_t
 /* A sequence NAK brought it back. */
 static struct statement *tell_loss(struct explainer *x, const struct watched *e, struct told *t)
 {
-    uint32_t psn = e->h->seq.psn == e->p->bth.psn || e->h->seq_low != e->p->bth.psn ? e->h->seq.psn : e->h->seq_low, hole = came_instead(e->h, psn), bad = bad_frame(t, psn);
+    uint32_t psn = e->h->seq.psn == e->p->bth.psn || e->h->seq_low != e->p->bth.psn ? e->h->seq.psn : e->h->seq_low, hole = came_instead(e->h, psn), bad = told_bad_frame(t, psn);
     const struct sent *s = half_sent(e->h, psn);
     enum cause cause = bad ? CAUSE_BAD_ICRC : s && s->late ? CAUSE_REORDER : CAUSE_PACKET_LOSS;
-    struct statement *st = bad ? about_bad(x, t, bad) : cause == CAUSE_REORDER ? statement_at(x, t->reorder) : NULL;
+    struct statement *st = bad ? told_about_bad(x, t, bad) : cause == CAUSE_REORDER ? statement_at(x, t->reorder) : NULL;
 
     if (!st || (cause == CAUSE_REORDER && st->psn != psn))
         st = statement_new(x, cause, e->flow, e->p);
@@ -100,67 +61,22 @@ static struct statement *tell_loss(struct explainer *x, const struct watched *e,
     statement_frame(st, e->h->seq.frame);
     statement_frame(st, frame_u32(e->p));
     st->start = s ? s->ts_first : e->h->seq.ts;
-    concerns(st, psn, s ? s->icrc_first : 0, true);
+    statement_concerns(st, psn, s ? s->icrc_first : 0, true);
     if (bad)
         statement_say(x, st, "PSN %u (frame %u) reached %s damaged and was dropped; a NAK (frame %u) asked for it, and it was sent again in frame %u.", psn, bad,
-                      dst_of(x, e->flow), e->h->seq.frame, frame_u32(e->p));
+                      dst_text(x, e->flow), e->h->seq.frame, frame_u32(e->p));
     else if (cause == CAUSE_REORDER)
         statement_say(x, st, "PSN %u (frame %u) came behind later packets; %s dropped those, asked for it with a NAK (frame %u), and all was sent again from frame %u on.",
-                      psn, s->first, dst_of(x, e->flow), e->h->seq.frame, frame_u32(e->p));
+                      psn, s->first, dst_text(x, e->flow), e->h->seq.frame, frame_u32(e->p));
     else if (s && s->ts_first <= e->h->seq.ts)
         statement_say(x, st, "%s with PSN %u (frame %u) passed the tap and was lost, damaged or overtaken behind it: %s asked for it with a NAK (frame %u), and it was sent again in frame %u.",
-                      name_of(s), psn, s->first, dst_of(x, e->flow), e->h->seq.frame, frame_u32(e->p));
+                      name_of(s), psn, s->first, dst_text(x, e->flow), e->h->seq.frame, frame_u32(e->p));
     else {
         say_never_passed(x, st, psn, hole);
         statement_say(x, st, "%s %s asked for it with a NAK (frame %u), and it was sent again in frame %u.",
-                      explain_text_of(x, st), dst_of(x, e->flow), e->h->seq.frame, frame_u32(e->p));
+                      explain_text_of(x, st), dst_text(x, e->flow), e->h->seq.frame, frame_u32(e->p));
     }
     st->where = bad || cause == CAUSE_REORDER ? WHERE_BEFORE : s && s->ts_first <= e->h->seq.ts ? WHERE_AFTER : WHERE_BEFORE;
-    return st;
-}
-
-/* Time without progress before a request is sent again, that was sent as `s` before. */
-static ns_t silence_before(const struct watched *e, const struct sent *s)
-{
-    return e->p->frame->ts - (e->h->have_una && e->h->una_ts > s->ts ? e->h->una_ts : s->ts);
-}
-
-/* A READ or atomic is asked for again, in whole or from a missing response on. */
-static struct statement *tell_read(struct explainer *x, const struct watched *e, struct told *t, struct ask *a)
-{
-    uint32_t psn = e->p->bth.psn, missing = psn == a->psn && a->got < a->span ? psn_add(a->psn, a->got) : psn, seen = rsp_frame(t, missing);
-    bool atomic = a->opcode != OP_READ_REQUEST;
-    struct statement *st;
-    const struct sent *s = half_sent(e->h, a->psn);
-
-    if (!a->rsp_first && !seen) {
-        st = statement_new(x, CAUSE_PACKET_LOSS, e->flow, e->p);
-        if (!st)
-            return NULL;
-        statement_frame(st, a->frame);
-        statement_frame(st, frame_u32(e->p));
-        concerns(st, a->psn, s ? s->icrc_first : 0, true);
-        st->where = WHERE_UNKNOWN;
-        statement_say(x, st, "No answer to the %s with PSN %u (frame %u) was seen: it was lost behind the tap, or its answer before it. It was asked for again in frame %u.",
-                      atomic ? "atomic" : "READ", a->psn, a->frame, frame_u32(e->p));
-    } else {
-        st = statement_new(x, atomic ? CAUSE_LOST_ACK : CAUSE_LOST_READ_RESPONSE, e->flow, e->p);
-        if (!st)
-            return NULL;
-        statement_frame(st, seen ? seen : a->rsp_last);
-        statement_frame(st, frame_u32(e->p));
-        concerns(st, missing, 0, false);
-        st->where = seen ? WHERE_AFTER : WHERE_BEFORE;
-        if (seen)
-            statement_say(x, st, "The answer with PSN %u (frame %u) passed the tap and was lost behind it: %s asked for it again in frame %u.", missing, seen,
-                          src_of(x, e->flow), frame_u32(e->p));
-        else
-            statement_say(x, st, "The response with PSN %u to the READ in frame %u never passed the tap (frame %u is the last one of the answer): %s asked for it again in frame %u.",
-                          missing, a->frame, a->rsp_last, src_of(x, e->flow), frame_u32(e->p));
-    }
-    st->start = a->ts;
-    if (s && e->why == BACK_SILENCE)
-        st->silence = silence_before(e, s);
     return st;
 }
 
@@ -184,26 +100,30 @@ static struct statement *tell_silence(struct explainer *x, const struct watched 
     if (s)
         st->silence = silence_before(e, s);
     st->where = answered ? WHERE_AFTER : WHERE_UNKNOWN;
-    concerns(st, e->p->bth.psn, s ? s->icrc_first : 0, true);
+    statement_concerns(st, e->p->bth.psn, s ? s->icrc_first : 0, true);
     if (answered)
         statement_say(x, st, "Frame %u answers PSN %u, but was lost behind the tap: %s sent the packet again in frame %u after a silence.", e->h->una_frame,
-                      e->p->bth.psn, src_of(x, e->flow), frame_u32(e->p));
+                      e->p->bth.psn, src_text(x, e->flow), frame_u32(e->p));
     else if (cause == CAUSE_HALF_OPEN)
-        statement_say(x, st, "%s closed the connection in frame %u; requests to it go unanswered since.", dst_of(x, e->flow), t->closed_frame);
+        statement_say(x, st, "%s closed the connection in frame %u; requests to it go unanswered since.", dst_text(x, e->flow), t->closed_frame);
     else
         statement_say(x, st, "%s with PSN %u (frame %u)%s was not answered, and %s sent it again from frame %u on when the ACK timeout had run out: a packet was lost behind the tap, or the answer before the tap.",
-                      name_of(s), e->p->bth.psn, s ? s->first : 0, last && last != s ? ", or what follows it," : "", src_of(x, e->flow), frame_u32(e->p));
+                      name_of(s), e->p->bth.psn, s ? s->first : 0, last && last != s ? ", or what follows it," : "", src_text(x, e->flow), frame_u32(e->p));
     return st;
 }
 
 /* A repetition that goes on with the silence of the one before. */
 static bool goes_on(struct explainer *x, const struct watched *e, struct told *t)
 {
-    struct statement *st = statement_at(x, t->open);
+    uint32_t number = t->open == NO_STATEMENT ? t->unheard : t->open;
+    struct statement *st = statement_at(x, number);
 
     if (!st || e->why != BACK_SILENCE || !st->has_psn || st->psn != e->p->bth.psn || st->where == WHERE_BEFORE)
         return false;
+    if (st->cause == CAUSE_LOST_ACK)
+        statement_frame(st, e->h->una_frame);
     statement_frame(st, frame_u32(e->p));
+    t->open = number;
     return true;
 }
 
@@ -221,10 +141,10 @@ static struct statement *tell_lost_again(struct explainer *x, const struct watch
         if (!st)
             return NULL;
         st->where = WHERE_BEFORE;
-        concerns(st, gap, 0, true);
+        statement_concerns(st, gap, 0, true);
         statement_frame(st, hole);
         statement_say(x, st, "PSN %u never passed the tap: frame %u came instead, and frame %u when %s sent again.",
-                      gap, hole, frame_u32(e->p), src_of(x, e->flow));
+                      gap, hole, frame_u32(e->p), src_text(x, e->flow));
     } else if (st->n_frames < STATEMENT_FRAMES) {
         statement_say(x, st, "%s Sent again it was lost once more: frame %u came instead.", explain_text_of(x, st),
                       frame_u32(e->p));
@@ -248,8 +168,9 @@ static void tell_back(struct explainer *x, const struct watched *e, struct told 
     if (!st)
         st = e->why == BACK_SEQ_NAK || (e->why == BACK_SILENCE && psn_diff(e->p->bth.psn, e->h->start) < 0) ? about_overtaken(x, e, t) : NULL;
     if (!st)
-        st = e->why == BACK_SEQ_NAK ? tell_loss(x, e, t) : a ? tell_read(x, e, t, a) : tell_silence(x, e, t);
+        st = e->why == BACK_SEQ_NAK ? tell_loss(x, e, t) : a ? explain_read(x, e, t, a) : tell_silence(x, e, t);
     t->open = statement_number(x, st);
+    t->unheard = st && st->cause == CAUSE_LOST_ACK && e->why == BACK_SILENCE ? t->open : NO_STATEMENT;
 }
 
 /* A PSN before all that was seen, and no NAK is known to ask for it: whose NAK it was is often not known that early. It was sent
@@ -258,22 +179,22 @@ static void tell_missed(struct explainer *x, const struct watched *e, struct tol
 {
     const struct flow *c = conn_flow_at(watch_conns(x->watch), e->flow);
     struct statement *st = statement_at(x, t->open);
-    uint32_t psn = e->p->bth.psn, bad = bad_frame(t, psn), frame = frame_u32(e->p);
+    uint32_t psn = e->p->bth.psn, bad = told_bad_frame(t, psn), frame = frame_u32(e->p);
     bool certain = c->have_psn && psn_diff(psn, c->psn) >= 0;
 
     if (st && psn == e->h->cursor && psn_diff(psn, st->psn) > 0)
         return; /* goes on what is being sent again */
-    st = bad ? about_bad(x, t, bad) : statement_new(x, CAUSE_PACKET_LOSS, e->flow, e->p);
+    st = bad ? told_about_bad(x, t, bad) : statement_new(x, CAUSE_PACKET_LOSS, e->flow, e->p);
     if (!st)
         return;
     statement_frame(st, bad ? bad : e->h->first_frame);
     statement_frame(st, frame);
     st->start = e->h->first_ts;
     st->where = bad || certain ? WHERE_BEFORE : WHERE_UNKNOWN;
-    concerns(st, psn, 0, true);
+    statement_concerns(st, psn, 0, true);
     t->open = t->late = statement_number(x, st);
     if (bad)
-        statement_say(x, st, "PSN %u (frame %u) reached %s damaged and was dropped; it was sent again in frame %u.", psn, bad, dst_of(x, e->flow), frame);
+        statement_say(x, st, "PSN %u (frame %u) reached %s damaged and was dropped; it was sent again in frame %u.", psn, bad, dst_text(x, e->flow), frame);
     else
         statement_say(x, st, certain ? "PSN %u never passed the tap: frame %u came instead. It was sent again from frame %u on."
                                      : "PSN %u was not seen before frame %u and what follows it, and is sent again from frame %u on: it was lost "
@@ -292,7 +213,7 @@ static void tell_late(struct explainer *x, const struct watched *e, struct told 
         statement_frame(st, e->h->seq.frame);
         statement_frame(st, frame_u32(e->p));
         statement_say(x, st, "%s %s asked for it with a NAK (frame %u), and it came in frame %u.",
-                      explain_text_of(x, st), dst_of(x, e->flow), e->h->seq.frame, frame_u32(e->p));
+                      explain_text_of(x, st), dst_text(x, e->flow), e->h->seq.frame, frame_u32(e->p));
     } else if (nak) {
         t->open = t->late = statement_number(x, tell_loss(x, e, t));
     } else if (e->h->seq.have && psn_diff(e->p->bth.psn, e->h->seq.psn) >= 0) {
@@ -306,7 +227,7 @@ static void tell_late(struct explainer *x, const struct watched *e, struct told 
         statement_frame(st, frame_u32(e->p));
         statement_frame(st, e->h->last_frame);
         st->where = WHERE_BEFORE;
-        concerns(st, e->p->bth.psn, 0, true);
+        statement_concerns(st, e->p->bth.psn, 0, true);
         t->reorder = statement_number(x, st);
         statement_say(x, st, "PSN %u (frame %u) was overtaken by later packets.", e->p->bth.psn, frame_u32(e->p));
     }
@@ -328,7 +249,7 @@ static void tell_overtaken(struct explainer *x, const struct watched *e, struct 
     t->reorder_end = e->h->next;
     if (e->h->seq.have && e->h->seq.psn == st->psn)
         statement_say(x, st, "PSN %u (frame %u) was overtaken by later packets; %s had asked for it before it came (frame %u).", st->psn,
-                      e->h->last_frame, dst_of(x, e->flow), e->h->seq.frame);
+                      e->h->last_frame, dst_text(x, e->flow), e->h->seq.frame);
     else
         statement_say(x, st, "PSN %u (frame %u) was overtaken by later packets.", st->psn, e->h->last_frame);
 }
@@ -343,7 +264,7 @@ static void tell_copy(struct explainer *x, const struct watched *e, struct told 
         if (!st)
             return;
         t->dup = statement_number(x, st);
-        statement_say(x, st, "Requests of %s are there twice, identical to the last bit.", src_of(x, e->flow));
+        statement_say(x, st, "Requests of %s are there twice, identical to the last bit.", src_text(x, e->flow));
     }
     statement_frame(st, frame_u32(e->p));
 }
@@ -357,7 +278,7 @@ static void tell_uc_gap(struct explainer *x, const struct watched *e)
         return;
     statement_frame(st, frame_u32(e->p));
     st->where = WHERE_BEFORE;
-    concerns(st, e->h->next, 0, true);
+    statement_concerns(st, e->h->next, 0, true);
     statement_say(x, st, "PSN %u never passed the tap: frame %u came instead. This is an unreliable connection: the message is lost.", e->h->next, frame_u32(e->p));
 }
 
@@ -506,11 +427,11 @@ static void tell_refusal(struct explainer *x, const struct watched *e, const str
     statement_frame(st, s ? s->last : 0);
     statement_frame(st, frame_u32(e->p));
     if (cause == CAUSE_DEPTH_EXCEEDED)
-        statement_say(x, st, "%s refused the %s of frame %u (NAK in frame %u): READs and atomics outstanding: %u, agreed on: %u.", dst_of(x, e->flow),
+        statement_say(x, st, "%s refused the %s of frame %u (NAK in frame %u): READs and atomics outstanding: %u, agreed on: %u.", dst_text(x, e->flow),
                       name_of(s), s ? s->last : 0, frame_u32(e->p), t->deep, c->depth);
     else
         statement_say(x, st, "%s refused the %s%s with PSN %u: NAK, %s, in frame %u. The queue pair fails, and what was posted behind it is flushed.",
-                      dst_of(x, e->flow), name_of(s), s ? "" : " (not captured)", e->p->bth.psn, nak_code_str(code), frame_u32(e->p));
+                      dst_text(x, e->flow), name_of(s), s ? "" : " (not captured)", e->p->bth.psn, nak_code_str(code), frame_u32(e->p));
 }
 
 static void tell_rnr(struct explainer *x, const struct watched *e, struct told *t)
@@ -528,7 +449,7 @@ static void tell_rnr(struct explainer *x, const struct watched *e, struct told *
         statement_frame(st, s ? s->first : 0);
         if (s)
             st->start = s->ts_first;
-        statement_say(x, st, "%s was not ready for the %s with PSN %u: it asks to wait %.3f ms (timer code %u) before each further try.", dst_of(x, e->flow),
+        statement_say(x, st, "%s was not ready for the %s with PSN %u: it asks to wait %.3f ms (timer code %u) before each further try.", dst_text(x, e->flow),
                       name_of(s), e->p->bth.psn, (double)rnr_time(e->p->aeth.syndrome & 31) / 1e6, e->p->aeth.syndrome & 31);
     }
     statement_frame(st, frame_u32(e->p));
@@ -558,6 +479,8 @@ static void on_response(void *user, const struct watched *e)
         return;
     if (own)
         note_flow(own, e->p);
+    if (e->p->op->flags & OPF_READ_RESP)
+        explain_read_response(x, e, t);
     if (t->rsp[e->p->bth.psn % TOLD_RESPONSES].psn != e->p->bth.psn)
         t->rsp[e->p->bth.psn % TOLD_RESPONSES].first = frame_u32(e->p);
     t->rsp[e->p->bth.psn % TOLD_RESPONSES].psn = e->p->bth.psn;

@@ -434,9 +434,10 @@ static void compare_response(struct explainer *x, struct statement *st, uint32_t
     const struct told *t = x->told[other];
     struct buf b = {0};
 
-    if (!t || st->where != WHERE_BEFORE || t->rsp[st->psn % TOLD_RESPONSES].psn != st->psn)
+    if (!t || st->where != WHERE_BEFORE || st->cause == CAUSE_BAD_ICRC || t->rsp[st->psn % TOLD_RESPONSES].psn != st->psn)
         return;
-    buf_printf(&b, "It is frame %u %s: it was lost between the two.", t->rsp[st->psn % TOLD_RESPONSES].first, tap);
+    buf_printf(&b, "It is frame %u %s: it was %s between the two.", t->rsp[st->psn % TOLD_RESPONSES].first, tap,
+               st->cause == CAUSE_REORDER ? "overtaken" : "lost");
     statement_frame(st, t->rsp[st->psn % TOLD_RESPONSES].first);
     statement_add(x, st, buf_str(&b));
     buf_free(&b);

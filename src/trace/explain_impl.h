@@ -22,6 +22,11 @@ struct told {
     uint32_t dup, reorder, rnr, ce; /* statements that gather further frames */
     uint32_t late;   /* statement about a PSN first seen behind later ones and after a NAK: what comes next tells whether it was sent again */
     uint32_t reorder_end; /* PSN behind what had been sent when a packet was overtaken: its receiver dropped all that */
+    uint32_t unheard;     /* statement about an answer that was lost behind the tap */
+    uint32_t rsp_next;    /* PSN behind the latest READ response that was not late; UINT32_MAX: none was seen */
+    uint32_t rsp_late;    /* PSN of the latest READ response, which was asked for again and comes behind later ones; else UINT32_MAX */
+    uint32_t rsp_missing; /* statement about a READ response that was lost before the tap, it seems */
+    uint32_t rsp_reorder, rsp_reorder_end; /* statement about one that was overtaken, and the PSN behind what its receiver dropped */
     uint32_t rnr_psn;
     uint32_t deep_psn, deep; /* READ or atomic that went beyond what was agreed on, and how many were outstanding with it; 0: none */
     bool seen, migreq, have_dscp, have_sl;
@@ -124,12 +129,28 @@ uint32_t statement_number(const struct explainer *x, const struct statement *s);
 struct statement *statement_at(struct explainer *x, uint32_t n);
 /* "192.168.77.1" and so on, in one of four buffers that take turns. */
 const char *addr_text(const struct conn_addr *a);
+/* Source and destination of a flow, likewise. */
+const char *src_text(struct explainer *x, uint32_t flow);
+const char *dst_text(struct explainer *x, uint32_t flow);
+/* Latest frame of the response with a PSN, and frame of a damaged packet with it; 0: none. */
+uint32_t told_rsp_frame(const struct told *t, uint32_t psn);
+uint32_t told_bad_frame(const struct told *t, uint32_t psn);
+/* The statement about a damaged frame. */
+struct statement *told_about_bad(struct explainer *x, const struct told *t, uint32_t frame);
+/* The packet that a statement is about. */
+void statement_concerns(struct statement *st, uint32_t psn, uint32_t icrc, bool is_request);
 struct told *told_of(struct explainer *x, uint32_t flow);
 /* "at interface 1", or "in file 2" (with its interface unless 0) if the other tap is in another file; in one of two
  * buffers that take turns. */
 const char *tap_text(uint32_t tap, uint32_t other);
 /* Append to the paragraph of a statement, with a space in between. */
 void statement_add(struct explainer *x, struct statement *s, const char *more);
+/* Time without progress before a request is sent again, that was sent as `s` before. */
+ns_t silence_before(const struct watched *e, const struct sent *s);
+/* READs and atomics (explain_read.c): one of them is asked for again, by request `e`, in whole or from a missing response on;
+ * NULL without room. And a READ response, before it is taken. */
+struct statement *explain_read(struct explainer *x, const struct watched *e, struct told *t, struct ask *a);
+void explain_read_response(struct explainer *x, const struct watched *e, struct told *t);
 /* Connection management (explain_cm.c): a message, and the end of the capture. */
 void explain_cm(struct explainer *x, const struct pkt *p);
 void explain_cm_end(struct explainer *x);

@@ -112,6 +112,15 @@ const char *addr_text(const struct conn_addr *a)
     return to;
 }
 
+const char *src_text(struct explainer *x, uint32_t flow)
+{
+    return addr_text(&conn_flow_at(watch_conns(x->watch), flow)->src);
+}
+const char *dst_text(struct explainer *x, uint32_t flow)
+{
+    return addr_text(&conn_flow_at(watch_conns(x->watch), flow)->dst);
+}
+
 const char *tap_text(uint32_t tap, uint32_t other)
 {
     static char text[2][40];
@@ -141,6 +150,42 @@ struct told *told_of(struct explainer *x, uint32_t flow)
         t->rsp[i].psn = UINT32_MAX;
     for (unsigned i = 0; i < TOLD_BAD; i++)
         t->bad[i].psn = UINT32_MAX;
-    t->open = t->dup = t->reorder = t->rnr = t->ce = t->late = NO_STATEMENT;
+    t->open = t->dup = t->reorder = t->rnr = t->ce = t->late = t->unheard = t->rsp_missing = t->rsp_reorder = NO_STATEMENT;
+    t->rsp_late = t->rsp_next = UINT32_MAX;
     return x->told[flow] = t;
+}
+
+uint32_t told_rsp_frame(const struct told *t, uint32_t psn)
+{
+    return t->rsp[psn % TOLD_RESPONSES].psn == psn ? t->rsp[psn % TOLD_RESPONSES].frame : 0;
+}
+
+uint32_t told_bad_frame(const struct told *t, uint32_t psn)
+{
+    for (unsigned i = 0; i < TOLD_BAD; i++)
+        if (t->bad[i].psn == psn)
+            return t->bad[i].frame;
+    return 0;
+}
+
+void statement_concerns(struct statement *st, uint32_t psn, uint32_t icrc, bool is_request)
+{
+    st->has_psn = true;
+    st->psn = psn;
+    st->icrc = icrc;
+    st->is_request = is_request;
+}
+
+/* The statement about a damaged frame. */
+struct statement *told_about_bad(struct explainer *x, const struct told *t, uint32_t frame)
+{
+    for (unsigned i = 0; i < TOLD_BAD; i++)
+        if (t->bad[i].frame == frame)
+            return statement_at(x, t->bad[i].statement);
+    return NULL;
+}
+
+ns_t silence_before(const struct watched *e, const struct sent *s)
+{
+    return e->p->frame->ts - (e->h->have_una && e->h->una_ts > s->ts ? e->h->una_ts : s->ts);
 }

@@ -1,0 +1,153 @@
+/* layer 3 (trace): READs and atomics that are asked for again: which part of the answer was lost, damaged or overtaken. */
+#include "src/trace/explain_impl.h"
+
+/* No answer to a READ or atomic was seen. An answer to a later request proves that it was executed: RC knows no gaps. */
+static struct statement *tell_unanswered(struct explainer *x, const struct watched *e, const struct ask *a)
+{
+    bool atomic = a->opcode != OP_READ_REQUEST, executed = e->h->have_una && psn_diff(e->h->una, a->psn) > 0;
+    enum cause cause = !executed ? CAUSE_PACKET_LOSS : atomic ? CAUSE_LOST_ACK : CAUSE_LOST_READ_RESPONSE;
+    const char *name = atomic ? "atomic" : "READ";
+    const struct sent *s = half_sent(e->h, a->psn);
+    struct statement *st = statement_new(x, cause, e->flow, e->p);
+
+    if (!st)
+        return NULL;
+    statement_frame(st, a->frame);
+    if (executed)
+        statement_frame(st, e->h->una_frame);
+    statement_frame(st, frame_u32(e->p));
+    statement_concerns(st, a->psn, executed || !s ? 0 : s->icrc_first, !executed);
+    st->where = executed ? WHERE_BEFORE : WHERE_UNKNOWN;
+    if (executed)
+        statement_say(x, st, "The answer to the %s with PSN %u (frame %u) was lost or overtaken before the tap: frame %u, which answers a later request, shows that it was executed. It was asked for again in frame %u.",
+                      name, a->psn, a->frame, e->h->una_frame, frame_u32(e->p));
+    else
+        statement_say(x, st, "No answer to the %s with PSN %u (frame %u) was seen: it was lost behind the tap, or its answer before it. It was asked for again in frame %u.",
+                      name, a->psn, a->frame, frame_u32(e->p));
+    return st;
+}
+
+/* The response with PSN `missing` was damaged before the tap, in frame `bad`. */
+static struct statement *tell_bad_response(struct explainer *x, const struct watched *e, const struct told *own, uint32_t missing, uint32_t bad)
+{
+    struct statement *st = told_about_bad(x, own, bad);
+
+    if (!st)
+        return NULL;
+    statement_frame(st, frame_u32(e->p));
+    statement_concerns(st, missing, 0, false);
+    statement_say(x, st, "The response with PSN %u (frame %u) reached %s damaged and was dropped; it was asked for again in frame %u.", missing, bad,
+                  src_text(x, e->flow), frame_u32(e->p));
+    return st;
+}
+
+/* A response is missing in the answer, of which others were seen; `seen`: the frame in which it passed the tap, 0 if it did not. */
+static struct statement *tell_lost_response(struct explainer *x, const struct watched *e, const struct ask *a, uint32_t missing, uint32_t seen)
+{
+    struct statement *st = statement_new(x, a->opcode != OP_READ_REQUEST ? CAUSE_LOST_ACK : CAUSE_LOST_READ_RESPONSE, e->flow, e->p);
+
+    if (!st)
+        return NULL;
+    statement_frame(st, seen ? seen : a->rsp_last);
+    statement_frame(st, frame_u32(e->p));
+    statement_concerns(st, missing, 0, false);
+    st->where = seen ? WHERE_AFTER : WHERE_BEFORE;
+    if (seen)
+        statement_say(x, st, "The answer with PSN %u (frame %u) passed the tap and was lost, damaged or overtaken behind it: %s asked for it again in frame %u.",
+                      missing, seen, src_text(x, e->flow), frame_u32(e->p));
+    else
+        statement_say(x, st, "The response with PSN %u to the READ in frame %u never passed the tap (frame %u is the last one of the answer): %s asked for it again in frame %u.",
+                      missing, a->frame, a->rsp_last, src_text(x, e->flow), frame_u32(e->p));
+    return st;
+}
+
+/* What is asked for again, from `missing` or from the start of its READ on, because a response was overtaken: its receiver dropped
+ * what came before it. */
+static struct statement *about_late_response(struct explainer *x, const struct watched *e, const struct told *t, uint32_t missing)
+{
+    struct statement *st = statement_at(x, t->rsp_reorder);
+    uint32_t dropped = st ? (t->rsp_reorder_end - st->psn) & PSN_MASK : 0;
+
+    if (!st || !(psn_in(missing, st->psn, dropped) || psn_in(e->p->bth.psn, st->psn, dropped)))
+        return NULL;
+    statement_frame(st, frame_u32(e->p));
+    return st;
+}
+
+/* A READ or atomic is asked for again, in whole or from a missing response on. */
+struct statement *explain_read(struct explainer *x, const struct watched *e, struct told *t, struct ask *a)
+{
+    uint32_t psn = e->p->bth.psn, missing = psn == a->psn && a->got < a->span ? psn_add(a->psn, a->got) : psn, seen = told_rsp_frame(t, missing);
+    uint32_t peer = conn_flow_at(watch_conns(x->watch), e->flow)->peer;
+    const struct told *own = peer == FLOW_NONE ? NULL : x->told[peer];
+    uint32_t bad = own && !seen ? told_bad_frame(own, missing) : 0;
+    struct statement *st = about_late_response(x, e, t, missing);
+    const struct sent *s = half_sent(e->h, a->psn);
+
+    if (st)
+        return st;
+    st = bad ? tell_bad_response(x, e, own, missing, bad) : NULL;
+    if (!st)
+        st = a->rsp_first || seen ? tell_lost_response(x, e, a, missing, seen) : tell_unanswered(x, e, a);
+    if (st)
+        st->start = a->ts;
+    if (st && s && e->why == BACK_SILENCE)
+        st->silence = silence_before(e, s);
+    if (st && st->cause == CAUSE_LOST_READ_RESPONSE && st->where == WHERE_BEFORE)
+        t->rsp_missing = statement_number(x, st);
+    return st;
+}
+
+/* A response was overtaken: it came in frame `came`, behind that with the PSN before `end`. */
+static void tell_late_response(struct explainer *x, const struct watched *e, struct told *t, uint32_t late, uint32_t came, struct statement *st)
+{
+    uint32_t asked = st ? st->frames[st->n_frames - 1] : 0;
+
+    if (!st)
+        st = statement_new(x, CAUSE_REORDER, e->flow, e->p);
+    if (!st)
+        return;
+    st->cause = CAUSE_REORDER;
+    st->where = WHERE_BEFORE;
+    st->n_frames = 0;
+    statement_frame(st, came);
+    statement_frame(st, asked);
+    statement_concerns(st, late, 0, false);
+    if (asked)
+        statement_say(x, st, "The READ response with PSN %u (frame %u) was overtaken by later ones; %s had asked for it again before it came (frame %u).", late, came,
+                      src_text(x, e->flow), asked);
+    else
+        statement_say(x, st, "The READ response with PSN %u (frame %u) was overtaken by later ones.", late, came);
+    t->rsp_reorder = statement_number(x, st);
+    t->rsp_reorder_end = t->rsp_next;
+}
+
+/* Whether a READ response that was missed comes behind later ones. */
+static bool comes_late(const struct told *t, const struct watched *e)
+{
+    uint32_t psn = e->p->bth.psn;
+
+    return t->rsp_next != UINT32_MAX && psn_in(psn, psn_add(t->rsp_next, PSN_MASK + 1 - TOLD_RESPONSES), TOLD_RESPONSES) && !told_rsp_frame(t, psn);
+}
+
+void explain_read_response(struct explainer *x, const struct watched *e, struct told *t)
+{
+    uint32_t psn = e->p->bth.psn, late = t->rsp_late;
+    struct statement *st = statement_at(x, t->rsp_missing);
+    struct ask *a;
+
+    t->rsp_late = UINT32_MAX;
+    if (late != UINT32_MAX && psn == t->rsp_next && psn != psn_add(late, 1) && st && st->cause == CAUSE_LOST_READ_RESPONSE && st->psn == late) {
+        t->rsp_next = psn_add(psn, 1);
+        tell_late_response(x, e, t, late, t->last_rsp_frame, st);
+    }
+    if (!comes_late(t, e)) {
+        t->rsp_next = psn_add(psn, 1);
+        return;
+    }
+    a = half_ask(e->h, psn, 0);
+    if (a && !a->again && a->opcode == OP_READ_REQUEST)
+        tell_late_response(x, e, t, psn, frame_u32(e->p), NULL);
+    else if (a && a->span > 1)
+        t->rsp_late = psn;
+}
