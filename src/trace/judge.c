@@ -244,6 +244,17 @@ static bool spoiled_near(const struct judge *j, const struct pkt *p, const struc
     return at < j->spoiled + SPOILED_NEAR && j->spoiled < at + SPOILED_NEAR;
 }
 
+/* 1 << the interface of the flow, where the user has told the interfaces apart; else 0. */
+static uint64_t told_iface(const struct judge *j, uint32_t flow)
+{
+    uint32_t iface = conn_flow_at(j->conns, flow)->tap & 0xffff;
+
+    for (unsigned i = 1; i < JUDGE_TAPS && iface < JUDGE_TAPS; i++)
+        if (j->o.tap[i] != j->o.tap[0])
+            return UINT64_C(1) << iface;
+    return 0;
+}
+
 static void found_one(struct judge *j, const struct pkt *p, struct found f)
 {
     struct verdict v = verdict_fail(f.rule, NULL, 0, 0);
@@ -261,8 +272,10 @@ static void found_one(struct judge *j, const struct pkt *p, struct found f)
     g.missing = (uint16_t)(v.missing | (f.needs & ~have));
     g.result = g.missing ? V_INCONCLUSIVE : V_FAIL;
     g.conn = f.flow == FLOW_NONE ? 0 : conn_flow_at(j->conns, f.flow)->conn;
-    if (f.flow != FLOW_NONE)
+    if (f.flow != FLOW_NONE) {
         g.file = (uint16_t)(conn_flow_at(j->conns, f.flow)->tap >> 16);
+        g.iface = g.missing ? told_iface(j, f.flow) : 0;
+    }
     if (!report_count(j->report, &g))
         return;
     g.frames[0] = f.frame ? f.frame : p ? p->frame->number : 0;

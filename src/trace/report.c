@@ -173,6 +173,21 @@ const char *report_string(const struct report *r, uint32_t offset)
 
 /* --- Text --------------------------------------------------------------------------------------------------------------------- */
 
+/* The interfaces of a set: a tap may be there at another one, but not where it was seen. */
+static void ifaces_text(struct buf *b, uint64_t ifaces)
+{
+    const char *sep = " (seen at interface ";
+
+    if (!ifaces)
+        return;
+    for (unsigned i = 0; ifaces; i++, ifaces >>= 1)
+        if (ifaces & 1) {
+            buf_printf(b, "%s%u", sep, i);
+            sep = ", ";
+        }
+    buf_char(b, ')');
+}
+
 #define COLUMNS 100
 #define INDENT 4
 
@@ -218,6 +233,7 @@ static void finding_print(const struct report *r, const struct report_opts *o, c
     if (f->missing) {
         buf_puts(b, "    It cannot be decided without ");
         needs_text(b, f->missing);
+        ifaces_text(b, f->iface);
         buf_puts(b, ".\n");
     }
     if (f->times > 1)
@@ -231,10 +247,14 @@ static void unsure_print(const struct report *r, struct buf *b)
     for (unsigned i = 1; i < RULE_COUNT; i++)
         if (worst_of(r, i) == WORST_UNSURE) {
             unsigned missing = 0;
-            for (size_t k = 0; k < r->n; k++)
+            uint64_t ifaces = 0;
+            for (size_t k = 0; k < r->n; k++) {
                 missing |= r->findings[k].rule == i ? r->findings[k].missing : 0;
+                ifaces |= r->findings[k].rule == i ? r->findings[k].iface : 0;
+            }
             buf_printf(b, "%s inconclusive %s; it needs ", rule_table[i].id, count_str(r->unsure[i], "time"));
             needs_text(b, missing);
+            ifaces_text(b, ifaces);
             buf_char(b, '\n');
         }
 }

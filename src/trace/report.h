@@ -17,6 +17,7 @@ struct finding {
     uint8_t n_frames, n_causes;
     uint16_t missing; /* N_* that would be needed */
     uint16_t file;    /* index of the file that the frame numbers are of */
+    uint64_t iface;   /* 1 << the interface where it was seen, if that tells more; else 0 */
     uint32_t conn;    /* number of the connection, 0: none */
     uint64_t frames[REPORT_FRAMES]; /* that prove it */
     uint64_t causes[REPORT_FRAMES]; /* what they violate: the earlier frames */
