@@ -7,6 +7,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#define CM_RECENT 64    /* messages of connection management among which one that is sent again is looked for */
+#define CM_EXCHANGES 64 /* pairs of communication ids that one connection may have */
+
 /* A packet in short. */
 struct rung {
     struct conn_addr src;
@@ -17,6 +20,14 @@ struct rung {
     uint8_t opcode, syndrome, attr; /* attr: of a CM message, else 0 */
     bool again, bad, aeth;
     struct conn_addr dst;
+    uint32_t dqpn;
+    uint32_t id, peer_id;  /* of a CM message: communication ids of its sender and its receiver; 0: none */
+    uint32_t qpn, to_qpn;  /* likewise: queue pairs that it names, 0: none */
+};
+
+/* The communication ids of an exchange of CM messages: of the end on the left, and of the other; 0: not known. */
+struct cm_ids {
+    uint32_t id[2];
 };
 
 struct ladder {
@@ -25,6 +36,9 @@ struct ladder {
     uint32_t n, cap, max;
     uint64_t left_out;
     uint32_t conn;
+    uint32_t cm[CM_RECENT], cm_at; /* latest rungs of connection management */
+    struct cm_ids exchanges[CM_EXCHANGES]; /* of the connection that is drawn */
+    uint32_t n_exchanges;
 };
 
 struct ladder *ladder_new(uint32_t conn, uint32_t rows)
@@ -82,6 +96,64 @@ static bool is_again(struct ladder *l, const struct pkt *p, uint32_t flow)
     return h && h->have_next && half_seen_as(h, p) == SEEN_AGAIN;
 }
 
+/* The ids and queue pairs that a CM message names. */
+static void cm_fill(struct rung *r, const struct cm_msg *m)
+{
+    r->attr = (uint8_t)m->mad.attr_id;
+    switch (r->attr) {
+    case CM_REQ:
+        r->id = m->req.local_id;
+        r->qpn = m->req.qpn;
+        break;
+    case CM_REP:
+        r->id = m->rep.local_id, r->peer_id = m->rep.remote_id;
+        r->qpn = m->rep.qpn;
+        break;
+    case CM_DREQ:
+        r->id = m->dreq.local_id, r->peer_id = m->dreq.remote_id;
+        r->to_qpn = m->dreq.remote_qpn;
+        break;
+    case CM_MRA:
+        r->id = m->mra.local_id, r->peer_id = m->mra.remote_id;
+        break;
+    case CM_REJ:
+        r->id = m->rej.local_id, r->peer_id = m->rej.remote_id;
+        break;
+    case CM_RTU:
+        r->id = m->rtu.local_id, r->peer_id = m->rtu.remote_id;
+        break;
+    case CM_DREP:
+        r->id = m->drep.local_id, r->peer_id = m->drep.remote_id;
+        break;
+    case CM_LAP:
+        r->id = m->lap.local_id, r->peer_id = m->lap.remote_id;
+        break;
+    case CM_APR:
+        r->id = m->apr.local_id, r->peer_id = m->apr.remote_id;
+        break;
+    default:
+        break;
+    }
+}
+
+static bool same_ends(const struct rung *a, const struct rung *b)
+{
+    return a->tap == b->tap && memcmp(&a->src, &b->src, 16) == 0 && memcmp(&a->dst, &b->dst, 16) == 0;
+}
+
+/* Whether the same CM message was seen before; it is remembered. */
+static bool cm_is_again(struct ladder *l, const struct rung *r)
+{
+    bool again = false;
+
+    for (uint32_t i = 0; (r->id || r->peer_id) && i < l->cm_at && i < CM_RECENT && !again; i++) {
+        const struct rung *o = &l->rungs[l->cm[i]];
+        again = o->attr == r->attr && o->id == r->id && o->peer_id == r->peer_id && same_ends(o, r);
+    }
+    l->cm[l->cm_at++ % CM_RECENT] = (uint32_t)(r - l->rungs);
+    return again;
+}
+
 void ladder_packet(struct ladder *l, const struct pkt *p)
 {
     bool usable = p->have & H_BTH && p->op->name && !(p->flags & PKT_MALFORMED);
@@ -103,7 +175,11 @@ void ladder_packet(struct ladder *l, const struct pkt *p)
     conn_addr_of(p, &r->src, &r->dst);
     r->syndrome = r->aeth ? p->aeth.syndrome : 0;
     r->flow = p->op->ext & H_DETH ? FLOW_NONE : conn_flow_find(ladder_conns(l), p);
-    r->attr = p->op->ext & H_DETH ? (uint8_t)m.mad.attr_id : 0;
+    r->dqpn = p->bth.dqpn;
+    if (p->op->ext & H_DETH) {
+        cm_fill(r, &m);
+        r->again = cm_is_again(l, r);
+    }
 }
 
 /* --- Drawing ------------------------------------------------------------------------------------------------------------------------ */
@@ -120,13 +196,67 @@ static uint32_t choose(struct ladder *l)
     return 0;
 }
 
+/* Which end of the connection whose flow (from the left) is `c` sent a CM message: 0 left, 1 right; 2: neither. */
+static unsigned end_of(const struct rung *r, const struct flow *c)
+{
+    if (r->tap != c->tap)
+        return 2;
+    if (memcmp(&r->src, &c->src, 16) == 0 && memcmp(&r->dst, &c->dst, 16) == 0)
+        return 0;
+    return memcmp(&r->src, &c->dst, 16) == 0 && memcmp(&r->dst, &c->src, 16) == 0 ? 1 : 2;
+}
+
+/* Whether a message from end `end` names a queue pair of the connection. */
+static bool names_qp(const struct rung *r, const struct flow *c, unsigned end)
+{
+    const uint32_t qpn[2] = {c->have_sqpn ? c->sqpn : 0, c->dqpn};
+
+    return (r->qpn && r->qpn == qpn[end]) || (r->to_qpn && r->to_qpn == qpn[!end]);
+}
+
+/* Whether the ids of a message from end `end` are those of the exchange `e`. */
+static bool ids_fit(const struct rung *r, const struct cm_ids *e, unsigned end)
+{
+    uint32_t own = e->id[end], other = e->id[!end];
+
+    return ((r->id && r->id == own) || (r->peer_id && r->peer_id == other)) && (!r->id || !own || r->id == own) &&
+           (!r->peer_id || !other || r->peer_id == other);
+}
+
+/* Find the exchanges that made and closed the connection: their messages name its queue pairs. */
+static void find_exchanges(struct ladder *l, const struct flow *c)
+{
+    for (uint32_t i = 0; i < l->n; i++) {
+        const struct rung *r = &l->rungs[i];
+        unsigned end = r->attr ? end_of(r, c) : 2;
+        uint32_t k = 0;
+        if (end == 2 || !names_qp(r, c, end))
+            continue;
+        while (k < l->n_exchanges && !(l->exchanges[k].id[end] == r->id && l->exchanges[k].id[!end] == r->peer_id))
+            k++;
+        if (k == l->n_exchanges && k < CM_EXCHANGES) {
+            l->exchanges[k].id[end] = r->id;
+            l->exchanges[k].id[!end] = r->peer_id;
+            l->n_exchanges++;
+        }
+    }
+}
+
 /* Whether a rung belongs to the connection whose flow (in either direction) is `c`. */
 static bool belongs(struct ladder *l, const struct rung *r, const struct flow *c)
 {
-    if (r->flow != FLOW_NONE)
-        return conn_flow_at(ladder_conns(l), r->flow)->conn == c->conn;
-    return r->tap == c->tap && ((memcmp(&r->src, &c->src, 16) == 0 && memcmp(&r->dst, &c->dst, 16) == 0) ||
-                                (memcmp(&r->src, &c->dst, 16) == 0 && memcmp(&r->dst, &c->src, 16) == 0));
+    unsigned end = end_of(r, c);
+    uint32_t flow = r->flow;
+
+    if (!r->attr) {
+        if (flow == FLOW_NONE) /* a CNP or a damaged packet, before the others */
+            flow = conn_flow_named(ladder_conns(l), r->tap, &r->src, &r->dst, r->dqpn);
+        return flow != FLOW_NONE && conn_flow_at(ladder_conns(l), flow)->conn == c->conn;
+    }
+    for (uint32_t i = 0; end < 2 && i < l->n_exchanges; i++)
+        if (ids_fit(r, &l->exchanges[i], end))
+            return true;
+    return false;
 }
 
 /* What a rung says. */
@@ -135,7 +265,7 @@ static void label(struct buf *b, const struct rung *r)
     unsigned type = r->syndrome >> 5 & 3;
 
     if (r->attr) {
-        buf_printf(b, "CM %s", cm_attr_str(r->attr) ? cm_attr_str(r->attr) : "message");
+        buf_printf(b, "CM %s%s", cm_attr_str(r->attr) ? cm_attr_str(r->attr) : "message", r->again ? " (again)" : "");
         return;
     }
     buf_printf(b, "%u ", r->psn);
@@ -181,7 +311,9 @@ static void arrow(struct buf *b, const struct rung *r, bool right, unsigned widt
     char line = r->again ? '=' : '-';
     size_t n;
 
+    buf_char(&text, ' ');
     label(&text, r);
+    buf_char(&text, ' ');
     n = text.len < width - 4 ? text.len : width - 4;
     buf_char(b, '|');
     buf_char(b, right ? line : '<');
@@ -202,7 +334,7 @@ static const char *state_behind(struct ladder *l, const struct rung *r)
 
     if (r->attr)
         return r->attr == CM_RTU    ? "connected: both queue pairs are ready to send"
-               : r->attr == CM_REJ  ? "refused: there is no connection"
+               : r->attr == CM_REJ  ? "refused, or given up: there is no connection"
                : r->attr == CM_DREP ? "disconnected"
                                     : NULL;
     if (r->aeth && (r->syndrome >> 5 & 3) == AETH_NAK && (r->syndrome & 31) != NAK_PSN_SEQ && (r->syndrome & 31) <= NAK_REMOTE_OPERATIONAL)
@@ -271,6 +403,7 @@ void ladder_draw(struct ladder *l, unsigned width, struct buf *b)
     }
     width = width < LADDER_WIDTH_MIN ? LADDER_WIDTH_MIN : width;
     head_draw(l, c, width, b);
+    find_exchanges(l, c);
     for (uint32_t i = 0; i < l->n; i++) {
         if (!belongs(l, &l->rungs[i], c))
             continue;
