@@ -34,7 +34,7 @@ struct bridge_stats {
     uint64_t received, bytes; /* came in */
     uint64_t rdma;            /* of these InfiniBand packets */
     uint64_t sent;            /* went out here */
-    uint64_t matched;         /* came in, and events matched */
+    uint64_t matched;         /* came in, and events matched; each segment of a joined frame for itself, here and in `dropped` */
     uint64_t dropped;         /* came in, and events dropped them */
     uint64_t joined;          /* came in, TCP segments joined by an offload, and were taken apart */
     uint64_t too_long;        /* came in, longer than NET_FRAME_MAX, no whole TCP segments, and not forwarded */
