@@ -147,6 +147,12 @@ const char *tap_text(uint32_t tap, uint32_t other);
 void statement_add(struct explainer *x, struct statement *s, const char *more);
 /* Time without progress before a request is sent again, that was sent as `s` before. */
 ns_t silence_before(const struct watched *e, const struct sent *s);
+/* "SEND Middle"; "packet" for NULL. */
+const char *request_name(const struct sent *s);
+/* Requests that go back (explain_back.c); that come for the first time behind later ones; and any behind such a one. */
+void explain_back(struct explainer *x, const struct watched *e, struct told *t);
+void explain_late(struct explainer *x, const struct watched *e, struct told *t);
+void explain_overtaken(struct explainer *x, const struct watched *e, struct told *t);
 /* READs and atomics (explain_read.c): one of them is asked for again, by request `e`, in whole or from a missing response on;
  * NULL without room. And a READ response, before it is taken. */
 struct statement *explain_read(struct explainer *x, const struct watched *e, struct told *t, struct ask *a);
@@ -154,6 +160,8 @@ void explain_read_response(struct explainer *x, const struct watched *e, struct 
 /* Connection management (explain_cm.c): a message, and the end of the capture. */
 void explain_cm(struct explainer *x, const struct pkt *p);
 void explain_cm_end(struct explainer *x);
+/* What other taps tell of the statements (explain_taps.c), at the end of the capture. */
+void explain_taps(struct explainer *x);
 /* All that is no request or response (explain_other.c). */
 void explain_other(struct explainer *x, const struct pkt *p, uint32_t flow);
 

@@ -189,3 +189,8 @@ ns_t silence_before(const struct watched *e, const struct sent *s)
 {
     return e->p->frame->ts - (e->h->have_una && e->h->una_ts > s->ts ? e->h->una_ts : s->ts);
 }
+
+const char *request_name(const struct sent *s)
+{
+    return s && opcode_table[s->opcode].name ? opcode_table[s->opcode].name : "packet";
+}

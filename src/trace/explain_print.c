@@ -1,0 +1,112 @@
+/* layer 3 (trace): explanations as text and as JSON. */
+#include "src/trace/explain_impl.h"
+
+#define COLUMNS 100
+
+static void frames_print(struct buf *b, const struct statement *s)
+{
+    for (unsigned i = 0; i < s->n_frames; i++)
+        buf_printf(b, "%s%u", i ? ", " : "", s->frames[i]);
+}
+
+static void statement_print(struct explainer *x, const struct statement *s, struct buf *b)
+{
+    const struct cause_info *c = &cause_table[s->cause];
+    struct buf setting = {0};
+    size_t at;
+
+    buf_printf(b, "%s", c->name);
+    if (s->where)
+        buf_printf(b, " %s", where_str((enum where)s->where));
+    if (s->conn)
+        buf_printf(b, ", connection %u", s->conn);
+    buf_printf(b, ", frame%s ", s->n_frames == 1 ? "" : "s");
+    frames_print(b, s);
+    if (s->times)
+        buf_printf(b, " and %u more", s->times);
+    buf_char(b, '\n');
+    buf_paragraph(b, explain_text_of(x, s), 4, COLUMNS);
+    if (s->again || s->lost > 0) {
+        buf_printf(b, "    Cost: %s sent again", count_str(s->again, "packet"));
+        if (s->lost > 0) {
+            buf_puts(b, ", ");
+            buf_duration(b, s->lost);
+            buf_puts(b, " without progress");
+        }
+        buf_puts(b, ".\n");
+    }
+    buf_puts(&setting, "Setting: ");
+    at = setting.len;
+    explain_setting(x, s, &setting);
+    buf_char(&setting, '.');
+    if (setting.len > at + 1)
+        buf_paragraph(b, buf_str(&setting), 4, COLUMNS);
+    buf_free(&setting);
+    buf_printf(b, "    Look at: %s.\n\n", c->next);
+}
+
+void explain_text(struct explainer *x, uint32_t conn, struct buf *b)
+{
+    uint32_t shown = 0;
+
+    for (uint32_t i = 0; i < x->n; i++)
+        if (!conn || x->st[i].conn == conn) {
+            statement_print(x, &x->st[i], b);
+            shown++;
+        }
+    if (x->more)
+        buf_printf(b, "%llu more were not kept.\n", (unsigned long long)x->more);
+    if (!shown)
+        buf_puts(b, x->rdma_packets ? "Nothing went wrong that this capture shows.\n" : "There is no RDMA traffic in this capture.\n");
+    buf_printf(b, "%s, %llu of them RDMA, ", count_str(x->packets, "packet"), (unsigned long long)x->rdma_packets);
+    conn_number_put(b, conn_number(watch_conns(x->watch)), conn_counts(watch_conns(x->watch)).conns);
+    buf_printf(b, "; %s\n", count_str(shown, "statement"));
+}
+
+static void json_string(struct buf *b, const char *key, const char *s)
+{
+    buf_printf(b, "\"%s\":", key);
+    buf_json(b, s, strlen(s));
+    buf_char(b, ',');
+}
+
+void explain_json(struct explainer *x, uint32_t conn, struct buf *b)
+{
+    const char *sep = "\n";
+    struct buf setting = {0};
+
+    buf_printf(b, "{\"packets\":%llu,\"rdma_packets\":%llu,\"statements\":[", (unsigned long long)x->packets, (unsigned long long)x->rdma_packets);
+    for (uint32_t i = 0; i < x->n; i++) {
+        const struct statement *s = &x->st[i];
+        if (conn && s->conn != conn)
+            continue;
+        buf_printf(b, "%s{", sep);
+        sep = ",\n";
+        json_string(b, "cause", cause_table[s->cause].name);
+        buf_printf(b, s->conn ? "\"connection\":%u," : "\"connection\":null,", s->conn);
+        buf_puts(b, "\"frames\":[");
+        frames_print(b, s);
+        buf_printf(b, "],\"more_frames\":%u,", s->times);
+        json_string(b, "where", where_str((enum where)s->where));
+        buf_printf(b, "\"packets_again\":%llu,\"ns_without_progress\":%lld,", (unsigned long long)s->again, (long long)(s->lost > 0 ? s->lost : 0));
+        json_string(b, "text", explain_text_of(x, s));
+        setting.len = 0;
+        explain_setting(x, s, &setting);
+        json_string(b, "setting", buf_str(&setting));
+        json_string(b, "meaning", cause_table[s->cause].meaning);
+        json_string(b, "next", cause_table[s->cause].next);
+        b->p[b->len - 1] = '}';
+    }
+    buf_puts(b, "]}\n");
+    buf_free(&setting);
+}
+
+void explain_causes(struct buf *b)
+{
+    for (unsigned i = 0; i < CAUSE_COUNT; i++) {
+        buf_printf(b, "%s\n", cause_table[i].name);
+        buf_paragraph(b, cause_table[i].meaning, 4, COLUMNS);
+        buf_puts(b, "    Look at: ");
+        buf_printf(b, "%s.\n", cause_table[i].next);
+    }
+}

@@ -1,0 +1,199 @@
+/* layer 3 (trace): what another tap tells of what went wrong: which packet was lost, and where. */
+#include "src/trace/explain_impl.h"
+
+/* The same flow at another tap; FLOW_NONE if there is none. */
+static uint32_t same_elsewhere(struct explainer *x, uint32_t flow, uint32_t after)
+{
+    struct conn_table *t = watch_conns(x->watch);
+    const struct flow *f = conn_flow_at(t, flow);
+
+    for (uint32_t i = after; i < conn_counts(t).flows; i++) {
+        const struct flow *g = conn_flow_at(t, i);
+        if (i != flow && g->tap != f->tap && g->dqpn == f->dqpn && memcmp(&g->src, &f->src, 16) == 0 && memcmp(&g->dst, &f->dst, 16) == 0)
+            return i;
+    }
+    return FLOW_NONE;
+}
+
+static const char *other_tap(struct explainer *x, const struct statement *st, uint32_t other)
+{
+    struct conn_table *t = watch_conns(x->watch);
+
+    return tap_text(conn_flow_at(t, st->flow)->tap, conn_flow_at(t, other)->tap);
+}
+
+/* A copy that one of two taps has and the other does not. */
+struct lone {
+    uint32_t frame; /* 0: they agree */
+    bool other;     /* the other one has it */
+};
+
+static struct lone lost_between(struct half *a, struct half *b, uint32_t psn)
+{
+    const struct sent *s = half_sent(a, psn), *o = half_sent(b, psn);
+
+    if (!s || !s->icrc_first)
+        return (struct lone){0};
+    if (!o)
+        return (struct lone){s->first, false};
+    if (s->icrc_first == o->icrc_first || !o->icrc_first)
+        return (struct lone){0};
+    return s->ts_first < o->ts_first ? (struct lone){s->first, false} : (struct lone){o->first, true};
+}
+
+/* The answer to one of `n` requests, that the other tap saw before its latest copy; 0 for none. */
+static uint32_t answer_before(const struct told *t, const struct sent *o, unsigned n)
+{
+    for (unsigned i = 0; t && o->copies > 1 && i < n; i++) {
+        uint32_t psn = psn_add(o->psn, i), at = psn % TOLD_RESPONSES;
+        if (t->rsp[at].psn == psn && t->rsp[at].first < o->last)
+            return t->rsp[at].first;
+    }
+    return 0;
+}
+
+/* The other tap has the request as well: what it says of the answer. */
+static void compare_answer(struct explainer *x, struct statement *st, const struct sent *o, uint32_t other, unsigned n,
+                           struct buf *text)
+{
+    uint32_t answer = answer_before(x->told[other], o, n);
+    const char *tap = other_tap(x, st, other);
+
+    statement_frame(st, o->first);
+    if (o->late) {
+        buf_printf(text, "It is frame %u %s, overtaken by later ones.", o->first, tap);
+        st->cause = CAUSE_REORDER;
+    } else if (answer) {
+        buf_printf(text, "It is frame %u %s, and was answered in frame %u: the answer was lost between the two.",
+                   o->first, tap, answer);
+        statement_frame(st, answer);
+        st->cause = CAUSE_LOST_ACK;
+        st->where = WHERE_BEFORE;
+    } else {
+        buf_printf(text, "It is frame %u %s, and no answer was seen there either.", o->first, tap);
+    }
+}
+
+/* A request was lost, or its answer: the other tap may know which packet it was. */
+static void compare_loss(struct explainer *x, struct statement *st, uint32_t other, unsigned n)
+{
+    const char *tap = other_tap(x, st, other);
+    struct half *a = watch_half(x->watch, st->flow), *b = watch_half(x->watch, other);
+    const struct told *t = x->told[other];
+    struct buf text = {0};
+    struct lone lone = {0};
+
+    for (unsigned i = 0; i < n && !lone.frame; i++)
+        lone = lost_between(a, b, psn_add(st->psn, i));
+    for (unsigned i = 0; t && i < TOLD_BAD; i++)
+        if (t->bad[i].psn == st->psn) {
+            buf_printf(&text, "It is frame %u %s, damaged.", t->bad[i].frame, tap);
+            statement_frame(st, t->bad[i].frame);
+        }
+    if (text.len == 0 && lone.frame) {
+        if (lone.other)
+            buf_printf(&text, "Frame %u %s is missing at this tap: it was lost between the two.", lone.frame, tap);
+        else
+            buf_printf(&text, "Frame %u is not there %s: it was lost between the two.", lone.frame, tap);
+        st->where = lone.other ? WHERE_BEFORE : WHERE_AFTER;
+        st->cause = st->cause == CAUSE_CANNOT_TELL ? CAUSE_PACKET_LOSS : st->cause;
+        statement_frame(st, lone.frame);
+    } else if (text.len == 0 && half_sent(b, st->psn)) {
+        compare_answer(x, st, half_sent(b, st->psn), other, n, &text);
+    }
+    if (text.len)
+        statement_add(x, st, buf_str(&text));
+    buf_free(&text);
+}
+
+/* Whether the first copy that came to `a` is the first one that `b` saw, and not one sent again: then it was only late. Senders whose
+ * repetitions are the same to the last bit leave that open. */
+static bool same_copy(struct half *a, const struct sent *s, uint32_t psn)
+{
+    const struct sent *o = half_sent(a, psn);
+
+    return o && o->icrc_first && o->icrc_first == s->icrc_first && !s->same && (s->copies == 1 || o->ts_first < s->ts);
+}
+
+/* The statement about the loss of the packet that `st` is about; NULL if there is none. */
+static struct statement *told_loss(struct explainer *x, const struct statement *st)
+{
+    for (uint32_t i = 0; i < x->n; i++) {
+        struct statement *o = &x->st[i];
+        if (o != st && o->flow == st->flow && o->cause == CAUSE_PACKET_LOSS && o->has_psn && o->is_request && o->psn == st->psn && o->where == WHERE_BEFORE)
+            return o;
+    }
+    return NULL;
+}
+
+/* A packet that came late here is one sent again, if the other tap had another first copy, which never came here. */
+static void compare_late(struct explainer *x, struct statement *st, struct half *here, const struct sent *there, const char *tap)
+{
+    const struct sent *o = half_sent(here, st->psn);
+    struct statement *loss = told_loss(x, st);
+
+    if (!o || !o->icrc_first || !there->icrc_first || o->icrc_first == there->icrc_first || o->icrc == there->icrc_first)
+        return;
+    st->cause = CAUSE_PACKET_LOSS;
+    st->moot = loss != NULL;
+    if (loss)
+        loss->again += st->again;
+    statement_frame(st, there->first);
+    statement_say(x, st, "PSN %u came late, in frame %u, sent again: its first copy, frame %u %s, was lost between the two.", st->psn, o->first, there->first, tap);
+}
+
+static void compare_request(struct explainer *x, struct statement *st, uint32_t other)
+{
+    struct half *a = watch_half(x->watch, st->flow), *b = watch_half(x->watch, other);
+    const char *tap = other_tap(x, st, other);
+    const struct sent *s = b ? half_sent(b, st->psn) : NULL;
+    struct buf text = {0};
+
+    if (!a || !b || !b->have_next)
+        return;
+    if (st->where == WHERE_BEFORE && s && st->cause == CAUSE_PACKET_LOSS) {
+        bool late = same_copy(a, s, st->psn);
+        buf_printf(&text,
+                   late ? "The same packet is frame %u %s: it was not lost, but overtaken between the two."
+                        : "It is frame %u %s: it was lost between the two.",
+                   s->first, tap);
+        statement_frame(st, s->first);
+        st->cause = late ? CAUSE_REORDER : st->cause;
+        statement_add(x, st, buf_str(&text));
+        buf_free(&text);
+    } else if (st->where == WHERE_BEFORE && s && st->cause == CAUSE_REORDER) {
+        compare_late(x, st, a, s, tap);
+    } else if (st->where != WHERE_BEFORE && (st->cause == CAUSE_PACKET_LOSS || st->cause == CAUSE_LOST_LAST_PACKET || st->cause == CAUSE_CANNOT_TELL)) {
+        compare_loss(x, st, other, st->cause == CAUSE_LOST_LAST_PACKET ? 64 : 1);
+    }
+}
+
+/* And of a response. */
+static void compare_response(struct explainer *x, struct statement *st, uint32_t other)
+{
+    const char *tap = other_tap(x, st, other);
+    const struct told *t = x->told[other];
+    struct buf b = {0};
+
+    if (!t || st->where != WHERE_BEFORE || st->cause == CAUSE_BAD_ICRC || t->rsp[st->psn % TOLD_RESPONSES].psn != st->psn)
+        return;
+    buf_printf(&b, "It is frame %u %s: it was %s between the two.", t->rsp[st->psn % TOLD_RESPONSES].first, tap,
+               st->cause == CAUSE_REORDER ? "overtaken" : "lost");
+    statement_frame(st, t->rsp[st->psn % TOLD_RESPONSES].first);
+    statement_add(x, st, buf_str(&b));
+    buf_free(&b);
+}
+
+void explain_taps(struct explainer *x)
+{
+    for (uint32_t i = 0; i < x->n; i++) {
+        struct statement *st = &x->st[i];
+        uint32_t other = st->flow == FLOW_NONE || !st->has_psn ? FLOW_NONE : same_elsewhere(x, st->flow, 0);
+        if (other == FLOW_NONE || st->cause == CAUSE_RETRY_EXCEEDED)
+            continue;
+        if (st->is_request)
+            compare_request(x, st, other);
+        else
+            compare_response(x, st, other);
+    }
+}
