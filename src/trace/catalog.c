@@ -1,10 +1,8 @@
 /* layer 3 (trace): the rule catalogue for people. */
 #include "src/trace/catalog.h"
 
-#define JUDGED true
-#define UNJUDGED false
 const struct rule_doc rule_docs[RULE_COUNT] = {
-#define TEXT(name, is_judged, how_text, example_text) [RULE_##name] = {is_judged, how_text, example_text},
+#define TEXT(name, how_text, example_text) [RULE_##name] = {how_text, example_text},
 #include "src/trace/rule_text.def"
 #undef TEXT
 };
@@ -44,8 +42,7 @@ void catalog_table(struct buf *b)
 {
     for (unsigned i = 1; i < RULE_COUNT; i++) {
         const struct rule_info *r = &rule_table[i];
-        buf_printf(b, "%-7s %-8s %-10s %s [%s]\n", r->id, severity_str(r->severity), rule_docs[i].judged ? "judged" : "not judged", r->meaning,
-                   r->anchor);
+        buf_printf(b, "%-7s %-8s %s [%s]\n", r->id, severity_str(r->severity), r->meaning, r->anchor);
     }
 }
 
@@ -69,7 +66,7 @@ void catalog_json(struct buf *b)
         json_pair(b, "meaning", r->meaning);
         json_pair(b, "how", rule_docs[i].how);
         json_pair(b, "example", rule_docs[i].example);
-        buf_printf(b, "\"judged\":%s,\"needs\":[", rule_docs[i].judged ? "true" : "false");
+        buf_puts(b, "\"needs\":[");
         for (unsigned bits = r->needs; bits; bits &= bits - 1, sep = ",")
             buf_printf(b, "%s\"%s\"", sep, need_str(bits & -bits));
         buf_puts(b, i + 1 < RULE_COUNT ? "]},\n" : "]}\n");
@@ -84,9 +81,7 @@ void catalog_rule(struct buf *b, enum rule rule)
 
     buf_printf(b, "%s: %s\n\n  severity  %s\n  source    %s\n  needs     ", r->id, r->meaning, severity_str(r->severity), r->anchor);
     needs_text(b, r->needs);
-    buf_printf(b, "\n  judged    %s\n", d->judged ? "yes" : "no: it is here for reference only");
-    if (*d->how)
-        buf_printf(b, "\n%s\n", d->how);
+    buf_printf(b, "\n\n%s\n", d->how);
     if (*d->example)
         buf_printf(b, "\nExample: %s\n", d->example);
     if (r->severity == SEV_I)
@@ -140,8 +135,7 @@ static void man_rule(struct buf *b, unsigned i)
     const struct rule_info *r = &rule_table[i];
     struct buf t = {0};
 
-    buf_printf(b, ".It Sy %s Pq %s", r->id, severity_str(r->severity));
-    buf_puts(b, rule_docs[i].judged ? "\n" : ", not judged\n");
+    buf_printf(b, ".It Sy %s Pq %s\n", r->id, severity_str(r->severity));
     buf_printf(&t, "%s.", r->meaning);
     man_text(b, buf_str(&t));
     t.len = 0;

@@ -6,8 +6,7 @@
 #include "src/transport/rules.h"
 
 struct rule_doc {
-    bool judged;         /* `rdmatrace check` looks at it */
-    const char *how;     /* how it is judged */
+    const char *how;     /* how it is judged, or what is noted */
     const char *example; /* what breaks it (of an observation: what it looks like); "" if there is nothing to show */
 };
 /* By enum rule. */
