@@ -122,7 +122,7 @@ struct ep_stats {
     uint64_t nak_sent;                 /* all NAKs but RNR */
     uint64_t rnr_nak_sent;
     uint64_t acks_sent;                /* plain ACKs */
-    uint64_t cnp_handled;              /* rp_cnp_handled: CNPs received */
+    uint64_t rp_cnp_handled;           /* CNPs received */
     uint64_t dropped;                  /* frames ignored, all reasons */
     uint64_t rx_icrc_encapsulated;     /* of these: wrong ICRC */
     uint64_t bad_qkey, bad_pkey;       /* of these */
@@ -229,6 +229,11 @@ uint16_t ep_linktype(const struct endpoint *ep);
 void ep_grh_source(const uint8_t grh[UD_GRH_BYTES], uint8_t gid[16]);
 /* Space for the largest frame. */
 #define EP_FRAME_MAX 4352
+
+/* Counter `i` of EP_COUNTERS, in the order of struct ep_stats: its name, which is the member's, and its value. */
+#define EP_COUNTERS (sizeof(struct ep_stats) / sizeof(uint64_t))
+const char *ep_counter_str(unsigned i);
+uint64_t ep_counter(const struct ep_stats *s, unsigned i);
 
 const struct ep_stats *ep_stats(const struct endpoint *ep);
 /* Of one queue pair; NULL for a wrong handle. */

@@ -367,7 +367,7 @@ static bool rx_request(struct ep_qp *q, const struct pkt *p, ns_t now)
 /* A congestion notification: the pacing policy is told. */
 static void rx_cnp(struct ep_qp *q, ns_t now)
 {
-    COUNT(q, cnp_handled);
+    COUNT(q, rp_cnp_handled);
     if (q->pol.pace->cnp)
         q->pol.pace->cnp(&q->ps, now, q->pol.pace_arg);
 }

@@ -99,7 +99,7 @@ static void node_copy(struct net *net, struct net_node *node, const struct net_f
     copy->copy = number;
     if (f->event_done)
         copy->result = f->result;
-    node->stat.changed++;
+    node->stat.doubled++;
     net_forward(net, node, copy, now);
 }
 
@@ -140,7 +140,7 @@ static void rate_take(struct net *net, struct net_node *node, struct net_frame *
         return;
     }
     if (rate_marks(node) && frame_mark_ce(f->data, f->len, net->linktype, true))
-        node->stat.changed++;
+        node->stat.marked++;
     node->free_at = start + (node->rate ? (ns_t)((uint64_t)f->len * 8 * NS_PER_S / node->rate) : 0);
     node->backlog += f->len;
     node_hold(net, node, f, node->free_at);
@@ -168,7 +168,7 @@ static void reorder_passed(struct net *net, struct net_node *node, ns_t now)
 
 static void reorder_hold(struct net *net, struct net_node *node, struct net_frame *f, uint32_t n, ns_t now)
 {
-    node->stat.changed++;
+    node->stat.held++;
     f->left = n;
     node_hold(net, node, f, now + (node->delay ? node->delay : 10 * NS_PER_MS));
 }
@@ -187,7 +187,7 @@ static void truncate_take(struct net *net, struct net_node *node, struct net_fra
 {
     if (chance(node, node->ppb) && f->len > node->n) {
         f->len -= node->n;
-        node->stat.changed++;
+        node->stat.damaged++;
     }
     net_forward(net, node, f, now);
 }
@@ -204,7 +204,7 @@ static void events_take(struct net *net, struct net_node *node, struct net_frame
     }
     *r = events_apply(net->events, f->dir, f->data, &f->len, net->linktype, &node->prng);
     f->event_done = true;
-    node->stat.changed += r->hit && !r->drop && !r->reorder && !r->dup; /* holding back and copying count for themselves */
+    node->stat.rewritten += r->hit && !r->drop && !r->reorder && !r->dup;
     if (net->decided)
         net->decided(net->user, f, now);
     if (net->learns)
@@ -250,7 +250,7 @@ static void take_by_chance(struct net *net, struct net_node *node, struct net_fr
         break;
     default: /* NET_CORRUPT */
         if (hit && frame_damage(f->data, f->len, net->linktype, node->damage, &node->field, &node->prng))
-            node->stat.changed++;
+            node->stat.damaged++;
         break;
     }
     net_forward(net, node, f, now);
@@ -446,9 +446,18 @@ struct net_counters net_total(const struct net *net, unsigned dir)
         const struct net_counters *s = &net->chain[dir][i].stat;
         t.dropped += s->dropped;
         t.overflow += s->overflow;
-        t.changed += s->changed;
+        t.marked += s->marked;
+        t.damaged += s->damaged;
+        t.held += s->held;
+        t.doubled += s->doubled;
+        t.rewritten += s->rewritten;
     }
     t.in = net->n[dir] ? net->chain[dir][0].stat.in : 0;
     t.out = net->n[dir] ? net->chain[dir][net->n[dir] - 1].stat.out : 0;
     return t;
+}
+
+uint64_t net_changed(const struct net_counters *c)
+{
+    return c->marked + c->damaged + c->held + c->doubled + c->rewritten;
 }

@@ -52,7 +52,11 @@ struct net_counters {
     uint64_t out;      /* frames passed on */
     uint64_t dropped;  /* of these lost on purpose */
     uint64_t overflow; /* dropped because the queue was full */
-    uint64_t changed;  /* marked, corrupted, cut, held back or doubled */
+    uint64_t marked;   /* congestion experienced */
+    uint64_t damaged;  /* corrupted or cut */
+    uint64_t held;     /* held back, to be passed by others */
+    uint64_t doubled;  /* copies made */
+    uint64_t rewritten; /* by exact events that neither lose, hold back nor copy */
 };
 
 /* Parameters and state of a node. Which are used depends on the kind. */
@@ -129,7 +133,9 @@ bool net_send(struct net *net, unsigned from, const uint8_t *data, uint32_t len,
 ns_t net_next(struct net *net);
 /* Let everything pass that is due. */
 void net_run(struct net *net, ns_t now);
-/* Counters of all nodes of one direction. */
+/* Counters of all nodes of one direction; in and out: of the first and the last. */
 struct net_counters net_total(const struct net *net, unsigned dir);
+/* Frames marked, damaged, held back, doubled or rewritten. */
+uint64_t net_changed(const struct net_counters *c);
 
 #endif

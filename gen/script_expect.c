@@ -229,18 +229,6 @@ static bool expect_mem(struct script *s, unsigned host, const struct token *t, u
     return true;
 }
 
-static const struct {
-    const char *name;
-    size_t at;
-} counters[] = {
-#define COUNTER(x) {#x, offsetof(struct ep_stats, x)}
-    COUNTER(tx_packets), COUNTER(rx_packets), COUNTER(messages), COUNTER(retransmitted), COUNTER(out_of_sequence),
-    COUNTER(packet_seq_err), COUNTER(duplicate_request), COUNTER(implied_nak_seq_err), COUNTER(local_ack_timeout_err),
-    COUNTER(rnr_nak_retry_err), COUNTER(out_of_buffer), COUNTER(nak_sent), COUNTER(rnr_nak_sent), COUNTER(acks_sent),
-    COUNTER(cnp_handled), COUNTER(dropped), COUNTER(rx_icrc_encapsulated), COUNTER(bad_qkey), COUNTER(bad_pkey), COUNTER(faults),
-#undef COUNTER
-};
-
 /* "stat NAME = N" with <, >, = */
 static bool expect_stat(struct script *s, unsigned host, const struct token *t, unsigned n)
 {
@@ -250,10 +238,10 @@ static bool expect_stat(struct script *s, unsigned host, const struct token *t, 
         return text_fail(&s->err, NULL, "stat: expected the name of a counter, <, = or >, and a number");
     if (!script_num(s, &t[2], UINT64_MAX, &want))
         return false;
-    for (size_t i = 0; i < ARRAY_LEN(counters); i++) {
-        if (!token_is(t, counters[i].name))
+    for (unsigned i = 0; i < EP_COUNTERS; i++) {
+        if (!token_is(t, ep_counter_str(i)))
             continue;
-        memcpy(&got, (const char *)ep_stats(s->sim.ep[host]) + counters[i].at, sizeof got);
+        got = ep_counter(ep_stats(s->sim.ep[host]), i);
         if (*t[1].p == '<' ? got < want : *t[1].p == '>' ? got > want : got == want)
             return true;
         return script_fail(s, "%c stat %.*s is %llu, expected %c %llu", 'a' + (int)host, (int)t->len, t->p, (unsigned long long)got,

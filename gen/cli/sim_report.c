@@ -3,44 +3,32 @@
 
 #define TABLE_MAX 32 /* connections listed */
 
-/* Counters shown, by name. */
+/* Counters in the table of queue pairs. */
 static const struct {
-    const char *name;  /* JSON: as the kernel's or mlx5's counter */
-    const char *title; /* column; NULL: JSON only */
+    const char *title;
     size_t at;
-} counters[] = {
-    {"tx_packets", "tx", offsetof(struct ep_stats, tx_packets)},
-    {"tx_bytes", NULL, offsetof(struct ep_stats, tx_bytes)},
-    {"rx_packets", "rx", offsetof(struct ep_stats, rx_packets)},
-    {"rx_bytes", NULL, offsetof(struct ep_stats, rx_bytes)},
-    {"tx_payload", NULL, offsetof(struct ep_stats, tx_payload)},
-    {"rx_payload", NULL, offsetof(struct ep_stats, rx_payload)},
-    {"messages", "messages", offsetof(struct ep_stats, messages)},
-    {"retransmitted", "again", offsetof(struct ep_stats, retransmitted)},
-    {"local_ack_timeout_err", "timeout", offsetof(struct ep_stats, local_ack_timeout_err)},
-    {"packet_seq_err", "nak_rx", offsetof(struct ep_stats, packet_seq_err)},
-    {"implied_nak_seq_err", "implied", offsetof(struct ep_stats, implied_nak_seq_err)},
-    {"rnr_nak_retry_err", "rnr_rx", offsetof(struct ep_stats, rnr_nak_retry_err)},
-    {"acks_sent", "ack_tx", offsetof(struct ep_stats, acks_sent)},
-    {"nak_sent", "nak_tx", offsetof(struct ep_stats, nak_sent)},
-    {"rnr_nak_sent", "rnr_tx", offsetof(struct ep_stats, rnr_nak_sent)},
-    {"duplicate_request", "dup_rx", offsetof(struct ep_stats, duplicate_request)},
-    {"out_of_sequence", "ooo_rx", offsetof(struct ep_stats, out_of_sequence)},
-    {"out_of_buffer", NULL, offsetof(struct ep_stats, out_of_buffer)},
-    {"rp_cnp_handled", NULL, offsetof(struct ep_stats, cnp_handled)},
-    {"dropped", "drop", offsetof(struct ep_stats, dropped)},
-    {"rx_icrc_encapsulated", NULL, offsetof(struct ep_stats, rx_icrc_encapsulated)},
-    {"bad_qkey", NULL, offsetof(struct ep_stats, bad_qkey)},
-    {"bad_pkey", NULL, offsetof(struct ep_stats, bad_pkey)},
-    {"faults", NULL, offsetof(struct ep_stats, faults)},
-    {"own_check_failures", NULL, offsetof(struct ep_stats, own_check_failures)},
+} columns[] = {
+    {"tx", offsetof(struct ep_stats, tx_packets)},
+    {"rx", offsetof(struct ep_stats, rx_packets)},
+    {"messages", offsetof(struct ep_stats, messages)},
+    {"again", offsetof(struct ep_stats, retransmitted)},
+    {"timeout", offsetof(struct ep_stats, local_ack_timeout_err)},
+    {"nak_rx", offsetof(struct ep_stats, packet_seq_err)},
+    {"implied", offsetof(struct ep_stats, implied_nak_seq_err)},
+    {"rnr_rx", offsetof(struct ep_stats, rnr_nak_retry_err)},
+    {"ack_tx", offsetof(struct ep_stats, acks_sent)},
+    {"nak_tx", offsetof(struct ep_stats, nak_sent)},
+    {"rnr_tx", offsetof(struct ep_stats, rnr_nak_sent)},
+    {"dup_rx", offsetof(struct ep_stats, duplicate_request)},
+    {"ooo_rx", offsetof(struct ep_stats, out_of_sequence)},
+    {"drop", offsetof(struct ep_stats, dropped)},
 };
 
-static uint64_t counter(const struct ep_stats *s, unsigned i)
+static uint64_t value_of(const struct ep_stats *s, unsigned column)
 {
     uint64_t v;
 
-    memcpy(&v, (const char *)s + counters[i].at, sizeof v);
+    memcpy(&v, (const char *)s + columns[column].at, sizeof v);
     return v;
 }
 
@@ -71,16 +59,14 @@ static void ratio(struct buf *b, unsigned __int128 num, unsigned __int128 den, u
 static void qp_table(struct buf *b, const struct sim *s)
 {
     buf_printf(b, "\n %-4s %-9s %8s", "conn", "host", "qpn");
-    for (unsigned i = 0; i < ARRAY_LEN(counters); i++)
-        if (counters[i].title)
-            buf_printf(b, " %8s", counters[i].title);
+    for (unsigned i = 0; i < ARRAY_LEN(columns); i++)
+        buf_printf(b, " %8s", columns[i].title);
     for (unsigned n = 0; n < s->n_conns && n < TABLE_MAX; n++)
         for (unsigned h = 0; h < NET_HOSTS; h++) {
             const struct ep_stats *st = ep_qp_stats(s->ep[h], s->conn[n]->qp[h]);
             buf_printf(b, "\n %-4u %-9s 0x%06x", s->conn[n]->number, host_name(h), ep_qp(s->ep[h], s->conn[n]->qp[h])->qpn);
-            for (unsigned i = 0; i < ARRAY_LEN(counters); i++)
-                if (counters[i].title)
-                    buf_printf(b, " %8llu", (unsigned long long)counter(st, i));
+            for (unsigned i = 0; i < ARRAY_LEN(columns); i++)
+                buf_printf(b, " %8llu", (unsigned long long)value_of(st, i));
         }
     if (s->n_conns > TABLE_MAX)
         buf_printf(b, "\n and %s (--json lists all)", count_str(s->n_conns - TABLE_MAX, "more connection"));
@@ -102,9 +88,9 @@ static void troubles(struct buf *b, const struct sim *s, const struct traffic_re
         buf_printf(b, " given up at %lld ns: not everything completed\n", (long long)s->now);
     for (unsigned h = 0; h < NET_HOSTS; h++) {
         struct net_counters c = net_total(&s->net, h);
-        if (c.dropped || c.changed)
+        if (c.dropped || net_changed(&c))
             buf_printf(b, " network, from the %s: %s, %llu lost, %llu changed\n", host_name(h), count_str(c.in, "frame"),
-                       (unsigned long long)c.dropped, (unsigned long long)c.changed);
+                       (unsigned long long)c.dropped, (unsigned long long)net_changed(&c));
         if (ep_stats(s->ep[h])->faults)
             buf_printf(b, " %s: %s committed\n", host_name(h), count_str(ep_stats(s->ep[h])->faults, "fault"));
     }
@@ -132,8 +118,8 @@ void report_text(struct buf *b, const struct sim_job *job, const struct sim *s, 
 
 static void json_stats(struct buf *b, const struct ep_stats *st)
 {
-    for (unsigned i = 0; i < ARRAY_LEN(counters); i++)
-        buf_printf(b, "%s\"%s\":%llu", i ? "," : "", counters[i].name, (unsigned long long)counter(st, i));
+    for (unsigned i = 0; i < EP_COUNTERS; i++)
+        buf_printf(b, "%s\"%s\":%llu", i ? "," : "", ep_counter_str(i), (unsigned long long)ep_counter(st, i));
 }
 
 static void json_conns(struct buf *b, const struct sim *s)
@@ -147,6 +133,24 @@ static void json_conns(struct buf *b, const struct sim *s)
         }
         buf_char(b, '}');
     }
+}
+
+/* What the network did to the frames of host `h`. */
+static void json_network(struct buf *b, const struct sim *s, unsigned h)
+{
+    struct net_counters c = net_total(&s->net, h);
+    const struct {
+        const char *name;
+        uint64_t v;
+    } counts[] = {
+        {"frames", c.in}, {"delivered", c.out}, {"lost", c.dropped}, {"changed", net_changed(&c)}, {"marked", c.marked},
+        {"damaged", c.damaged}, {"held_back", c.held}, {"doubled", c.doubled}, {"rewritten", c.rewritten},
+    };
+
+    buf_printf(b, ",\"network_from_%s\":{", host_name(h));
+    for (size_t i = 0; i < ARRAY_LEN(counts); i++)
+        buf_printf(b, "%s\"%s\":%llu", i ? "," : "", counts[i].name, (unsigned long long)counts[i].v);
+    buf_char(b, '}');
 }
 
 void report_json(struct buf *b, const struct sim_job *job, const struct sim *s, const struct traffic_result *r)
@@ -169,11 +173,10 @@ void report_json(struct buf *b, const struct sim_job *job, const struct sim *s, 
     buf_printf(b, ",\"gave_up\":%s,\"first_error\":\"%s\"", r->gave_up ? "true" : "false",
                r->failed ? wc_status_str(r->first_error) : "");
     for (unsigned h = 0; h < NET_HOSTS; h++) {
-        struct net_counters c = net_total(&s->net, h);
         buf_printf(b, ",\"%s\":{", host_name(h));
         json_stats(b, ep_stats(s->ep[h]));
-        buf_printf(b, "},\"network_from_%s\":{\"frames\":%llu,\"lost\":%llu,\"changed\":%llu}", host_name(h), (unsigned long long)c.in,
-                   (unsigned long long)c.dropped, (unsigned long long)c.changed);
+        buf_char(b, '}');
+        json_network(b, s, h);
     }
     buf_puts(b, ",\"connections\":[");
     json_conns(b, s);
