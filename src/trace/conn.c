@@ -355,13 +355,14 @@ static void learn_seen(struct conn_table *t, const struct conn_known *k, unsigne
         }
 }
 
-/* Whether the same was the last that was learnt of these queue pairs: exchanges are repeated. */
+/* Whether the same was the last that was learnt of these queue pairs: exchanges are repeated. Another connection of theirs may begin
+ * with the same PSNs, but not with the same communication ids. */
 static bool known_already(const struct conn_table *t, const struct conn_known *k)
 {
     for (uint32_t i = t->n_known; i-- > 0;) {
         const struct conn_known *o = &t->known[(t->known_at + i) % KNOWN_MAX];
         if (o->qpn[0] == k->qpn[0] && o->qpn[1] == k->qpn[1] && addr_eq(&o->addr[0], &k->addr[0]) && addr_eq(&o->addr[1], &k->addr[1]))
-            return o->psn[0] == k->psn[0] && o->psn[1] == k->psn[1] && o->how == k->how;
+            return o->psn[0] == k->psn[0] && o->psn[1] == k->psn[1] && o->id[0] == k->id[0] && o->id[1] == k->id[1] && o->how == k->how;
     }
     return false;
 }

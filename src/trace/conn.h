@@ -79,6 +79,7 @@ struct conn_known {
     struct conn_addr addr[2];
     uint32_t qpn[2];
     uint32_t psn[2];   /* first PSN of the requests that this end sends */
+    uint32_t id[2];    /* communication id that this end gave, 0: not CM */
     uint32_t pmtu;     /* bytes, 0: not known */
     const char *upper; /* NULL: not known */
     enum pairing how;

@@ -491,7 +491,7 @@ static void judge_any(struct judge *j, const struct pkt *p)
 
     if (UNLIKELY(p->have & H_MAD))
         judge_cm_early(j, p);
-    j->said_cm |= p->have & H_MAD;
+    j->said_cm |= p->have & H_MAD || (p->have & H_BTH && p->bth.dqpn == 1); /* be it cut behind its BTH */
     if (UNLIKELY(p->have & H_MAD || !(p->have & H_BTH)))
         learn_packet(&j->learner, j->conns, p);
     if (p->encap == ENCAP_NONE) {

@@ -154,7 +154,7 @@ static bool may_be_anew(const struct judge *j, const struct pkt *p, uint32_t flo
     struct half *h = j->flows[flow].half;
     enum seen_as as = h && p->op->flags & OPF_REQUEST ? half_seen_as(h, p) : SEEN_RESTART;
 
-    return as == SEEN_RESTART || as == SEEN_GAP;
+    return as == SEEN_RESTART || as == SEEN_GAP || as == SEEN_OLD;
 }
 
 /* A packet was longer than the path MTU. That alone may be another queue pair of the same number whose PSN fits by chance; the path MTU of

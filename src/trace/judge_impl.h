@@ -275,7 +275,7 @@ struct judge {
     uint32_t n_stranger;
     uint16_t file;
     bool blind;        /* packets were cut within their headers */
-    bool said_cm;      /* there was connection management */
+    bool said_cm;      /* there was connection management, or what may have been it */
     bool judged_any[8]; /* which groups of rules were marked as judged */
     char said[6][256];
     unsigned said_at;

@@ -155,13 +155,18 @@ static void begin_to_wait(const struct judge *j, const struct judged *a, enum se
     a->f->asked = (struct asked){a->p->bth.psn, frame_u32(a->p), a->p->frame->ts};
 }
 
-/* Without CM a PSN far ahead may be the first one of another connection of these queue pairs. */
-static void gap_begins(const struct judge *j, uint32_t flow, struct jflow *f, const struct pkt *p, const struct half *h)
+/* Whether a PSN so far from those remembered may be the first one of another connection of these queue pairs: without CM nothing
+ * else tells. What is known of them proves nothing about this packet then, whichever it is. */
+static bool may_begin_anew(const struct judge *j, uint32_t flow, const struct pkt *p, enum seen_as as)
 {
-    if (psn_diff(p->bth.psn, h->next) > TRACK_SENT && conn_flow_at(j->conns, flow)->paired_by != PAIR_CM) {
-        f->mtu.have = f->mtu.pending = false;
-        return;
-    }
+    const struct half *h = j->flows[flow].half;
+    unsigned how = j->flow[flow].paired_by;
+
+    return as == SEEN_OLD ? how <= PAIR_PSN : as == SEEN_GAP && how != PAIR_CM && psn_diff(p->bth.psn, h->next) > TRACK_SENT;
+}
+
+static void gap_begins(struct jflow *f, const struct pkt *p, const struct half *h)
+{
     if (f->gap.have)
         return;
     f->gap = (struct pending_fail){.have = true,
@@ -185,6 +190,8 @@ void judge_request(struct judge *j, const struct pkt *p, uint32_t flow)
     if (UNLIKELY(!h->pmtu && p->op->flags & (OPF_FIRST | OPF_MIDDLE)))
         half_set_pmtu(h, p->payload_len);
     as = half_seen_as(h, p);
+    if (UNLIKELY(as != SEEN_NEW && may_begin_anew(j, flow, p, as)))
+        as = SEEN_RESTART;
     if (UNLIKELY(as == SEEN_RESTART)) {
         h->pmtu = (uint16_t)conn_flow_at(j->conns, flow)->pmtu; /* what packets have shown was that of another connection */
         begin(j, p, flow, f, true);
@@ -200,7 +207,7 @@ void judge_request(struct judge *j, const struct pkt *p, uint32_t flow)
     if (UNLIKELY(!usual && as != SEEN_COPY))
         check_transport(j, &a, as);
     if (UNLIKELY(as == SEEN_GAP))
-        gap_begins(j, flow, f, p, h);
+        gap_begins(f, p, h);
     else if (UNLIKELY(as == SEEN_AGAIN))
         note_again(p, f);
     f->ackreq_run = p->bth.ackreq ? 0 : f->ackreq_run + 1;

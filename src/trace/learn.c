@@ -86,6 +86,8 @@ static void learn_rep(struct learner *l, struct conn_table *t, const struct pkt 
     k.qpn[1] = m->qpn;
     k.psn[0] = m->psn;
     k.psn[1] = req->end.psn;
+    k.id[0] = m->remote_id;
+    k.id[1] = m->local_id;
     k.pmtu = req->pmtu;
     k.upper = req->upper;
     k.params[1] = req->peer;

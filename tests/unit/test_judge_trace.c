@@ -200,7 +200,27 @@ Test(judge_trace, a_queue_pair_used_again_has_the_path_mtu_of_its_new_connection
     conn_learn(t, &k);
     for (int i = 0; i < 2; i++)
         cr_expect_eq(conn_flow_at(t, flow[i])->pmtu, 256);
+    k.pmtu = 512;
+    conn_learn(t, &k);
+    cr_expect_eq(conn_flow_at(t, flow[0])->pmtu, 256, "the same exchange once more");
+    k.id[0] = 0x4430001;
+    conn_learn(t, &k);
+    cr_expect_eq(conn_flow_at(t, flow[0])->pmtu, 512, "another one, which happens to begin with the same PSNs");
     conn_table_free(t);
+}
+
+Test(judge_trace, what_is_far_from_all_that_is_remembered_may_be_another_connection)
+{
+#define SEND_FIRST(ts, psn, id) {ts, 0, OP_SEND_FIRST, psn, 0, 0, id, 0, 0}
+    static const struct line ahead[] = {SEND(0, 5000, 1), ACK(US, 5000, 1, 1), SEND_FIRST(2 * US, 5001, 2), SEND(NS_PER_S, 9000, 3)};
+    static const struct line behind[] = {SEND(0, 5000, 1), ACK(US, 5000, 1, 1), SEND_FIRST(2 * US, 5001, 2), SEND(NS_PER_S, 100, 3), SEND(NS_PER_S, 101, 4)};
+    static const struct line anew[] = {SEND(0, 5000, 1), SEND(NS_PER_S, 100, 3), SEND_FIRST(NS_PER_S, 101, 3), SEND(NS_PER_S, 102, 4)};
+    static const struct line near[] = {SEND(0, 5000, 1), SEND(NS_PER_S, 5001, 3), SEND_FIRST(NS_PER_S, 5002, 3), SEND(NS_PER_S, 5003, 4)};
+
+    cr_expect_eq(VERDICT(ahead, TAP_REQUESTER, false, false, RULE_SEQ_03), V_PASS);
+    cr_expect_eq(VERDICT(behind, TAP_REQUESTER, false, false, RULE_SEQ_03), V_PASS);
+    cr_expect_eq(VERDICT(anew, TAP_REQUESTER, false, false, RULE_SEQ_03), V_FAIL, "the new one is judged like the old one");
+    cr_expect_eq(VERDICT(near, TAP_REQUESTER, false, false, RULE_SEQ_03), V_FAIL);
 }
 
 Test(judge_trace, a_flow_whose_peer_cm_knows_is_not_paired_with_another)
