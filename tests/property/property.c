@@ -7,6 +7,8 @@
 #include "tests/property/sweep.h"
 
 #include <getopt.h>
+#include <limits.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -318,6 +320,8 @@ int main(int argc, char **argv)
     struct totals n = {0};
     int c;
 
+    mallopt(M_MMAP_MAX, 0); /* judges come and go: let them keep their pages, which the kernel would have to clear each time */
+    mallopt(M_TRIM_THRESHOLD, INT_MAX);
     while ((c = getopt_long(argc, argv, "", longs, NULL)) != -1) {
         if (c == '?')
             return 2;
