@@ -16,7 +16,7 @@ static int wait_socket(struct live *l, int s, short events, ns_t end)
 {
     struct pollfd p = {.fd = s, .events = events};
 
-    while (poll(&p, 1, 0) == 0) {
+    while (poll(&p, 1, 0) <= 0) { /* or interrupted: live_step() knows whether to end */
         int r = live_now() > end ? -ETIMEDOUT : live_step(l, live_now() + STEP);
         if (r < 0)
             return r;

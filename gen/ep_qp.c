@@ -158,7 +158,7 @@ static struct ep_qp *qp_alloc(struct endpoint *ep, const struct ep_qp_init *init
     q->send_cq = init->send_cq;
     q->recv_cq = init->recv_cq;
     q->pol = init->policies ? *init->policies : ep->cfg.policies;
-    q->ps.ack_due = q->refill_at = NS_NEVER;
+    q->ps.ack_due = q->ps.answer_due = q->refill_at = NS_NEVER;
     q->ud_sport = q->pol.sport->pick(&ep->rng, qpn, 0, 0, q->pol.sport_arg);
     qp_init(&q->qp, (enum qp_type)init->type, qpn, n_msg, n_res, &opt);
     if (qp_queues(q, init)) {

@@ -299,15 +299,28 @@ static bool is_mute(struct ep_qp *q, const struct effects *e, const struct pkt *
     return q->mute;
 }
 
+/* The only READ or atomic without an answer: it has to wait. */
+static void hold_answer(struct ep_qp *q, ns_t now)
+{
+    const struct responder *r = &q->qp.rsp;
+
+    if (r->res_tail - r->res_next != 1)
+        return;
+    q->ps.answer_due = now + q->pol.answer_wait;
+    ep_timer(q, q->ps.answer_due);
+}
+
 static void owe(struct ep_qp *q, const struct effects *e, const struct pkt *p, ns_t now)
 {
     bool mute = UNLIKELY(ep_faulty(q->ep, RULE_ACK_04)) && is_mute(q, e, p);
-    ns_t due = mute ? NS_NEVER : e->flags & EFF_DUPLICATE ? now : q->pol.ack->due(&q->ps, p->bth.ackreq, now, q->pol.ack_arg);
+    ns_t due = mute ? NS_NEVER : e->flags & EFF_DUPLICATE ? now : q->pol.ack->due(&q->ps, p->bth.ackreq, now, &q->pol);
 
     if (due < q->ps.ack_due)
         q->ps.ack_due = due;
     if (q->ps.ack_due > now && q->ps.ack_due != NS_NEVER)
         ep_timer(q, q->ps.ack_due);
+    if (UNLIKELY(q->pol.answer_wait))
+        hold_answer(q, now);
     ep_ready(q);
 }
 

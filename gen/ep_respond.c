@@ -126,6 +126,17 @@ static void overtake(struct ep_qp *q, struct rsp_owed *o)
                            .psn = psn_add(r->epsn_lo, PSN_MASK), .msn = r->msn_lo};
 }
 
+/* Whether READs and atomics, and so all that comes behind them, still wait for their answers. */
+static bool answers_wait(struct ep_qp *q, const struct rsp_owed *o, ns_t now)
+{
+    if (q->ps.answer_due == NS_NEVER || (o->kind != OWED_READ && o->kind != OWED_ATOMIC))
+        return false;
+    if (q->ps.answer_due > now)
+        return true;
+    q->ps.answer_due = NS_NEVER;
+    return false;
+}
+
 int ep_tx_response(struct ep_qp *q, uint8_t *buf, uint32_t cap, ns_t now)
 {
     struct responder *r = &q->qp.rsp;
@@ -136,7 +147,7 @@ int ep_tx_response(struct ep_qp *q, uint8_t *buf, uint32_t cap, ns_t now)
         return 0;
     for (int tries = 0; tries < 2; tries++) {
         o = q->repeat_again ? q->again : rsp_owed(r, q->ps.ack_due <= now);
-        if (o.kind == OWED_NOTHING)
+        if (o.kind == OWED_NOTHING || answers_wait(q, &o, now))
             return 0;
         if (UNLIKELY(ep_faulty(q->ep, RULE_RDA_11)))
             overtake(q, &o);

@@ -139,6 +139,8 @@ ns_t ep_qp_deadline(const struct ep_qp *q)
     }
     if (q->qp.rsp.ack_owed && qp_can_receive(&q->qp))
         t = earlier(t, q->ps.ack_due);
+    if (q->ps.answer_due != NS_NEVER && q->qp.rsp.res_next != q->qp.rsp.res_tail && qp_can_receive(&q->qp))
+        t = earlier(t, q->ps.answer_due);
     return earlier(t, q->refill_at);
 }
 

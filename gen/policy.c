@@ -16,25 +16,25 @@ uint64_t prng_next(struct prng *r)
 
 #define COALESCE_WAIT (10 * NS_PER_US)
 
-static ns_t every_due(struct policy_state *s, bool asks, ns_t now, uint64_t arg)
+static ns_t every_due(struct policy_state *s, bool asks, ns_t now, const struct policies *p)
 {
-    (void)s, (void)arg;
+    (void)s, (void)p;
     return asks ? now : NS_NEVER;
 }
 const struct ack_policy ack_every = {"every", every_due, "unused"};
 
-static ns_t coalesce_due(struct policy_state *s, bool asks, ns_t now, uint64_t arg)
+static ns_t coalesce_due(struct policy_state *s, bool asks, ns_t now, const struct policies *p)
 {
     if (!asks)
         return NS_NEVER;
-    return ++s->unacked >= arg ? now : now + COALESCE_WAIT;
+    return ++s->unacked >= p->ack_arg ? now : now + (p->ack_wait ? p->ack_wait : COALESCE_WAIT);
 }
 const struct ack_policy ack_coalesce = {"coalesce", coalesce_due, "packets with AckReq that share an ACK"};
 
-static ns_t delay_due(struct policy_state *s, bool asks, ns_t now, uint64_t arg)
+static ns_t delay_due(struct policy_state *s, bool asks, ns_t now, const struct policies *p)
 {
     (void)s;
-    return asks ? now + (ns_t)arg : NS_NEVER;
+    return asks ? now + (ns_t)p->ack_arg : NS_NEVER;
 }
 const struct ack_policy ack_delay = {"delay", delay_due, "ns"};
 

@@ -23,19 +23,22 @@ static inline uint32_t prng_below(struct prng *r, uint32_t n)
 struct policy_state {
     uint32_t unacked;   /* ACK policy: requests since the last response */
     ns_t ack_due;       /* ACK policy: when a delayed ACK leaves; NS_NEVER: none waits */
+    ns_t answer_due;    /* when READs and atomics are answered again; NS_NEVER: they do not wait */
     ns_t next_send;     /* pacing: no data before this */
     uint32_t since_ackreq; /* packets since the last AckReq */
 };
+
+struct policies;
 
 /* When a responder acknowledges a packet that asks for it. */
 struct ack_policy {
     const char *name;
     /* A request was executed; `asks`: it carries AckReq. Returns when the ACK may leave: `now`, later, or NS_NEVER (not yet). */
-    ns_t (*due)(struct policy_state *s, bool asks, ns_t now, uint64_t arg);
-    const char *arg_help; /* what `arg` means */
+    ns_t (*due)(struct policy_state *s, bool asks, ns_t now, const struct policies *p);
+    const char *arg_help; /* what `ack_arg` means */
 };
 extern const struct ack_policy ack_every;    /* as soon as asked; arg unused */
-extern const struct ack_policy ack_coalesce; /* every arg-th packet that asks; the rest after 10 us without more */
+extern const struct ack_policy ack_coalesce; /* every arg-th packet that asks; the rest after ack_wait at the latest */
 extern const struct ack_policy ack_delay;    /* arg ns later, one ACK for all that came meanwhile */
 
 /* How many PSNs a requester keeps outstanding, and how often it asks for an ACK. */
@@ -102,6 +105,8 @@ struct policies {
     const struct number_policy *qpn;
     const struct sport_policy *sport;
     uint64_t ack_arg, window_arg, pace_arg, refill_arg, psn_arg, qpn_arg, sport_arg;
+    ns_t ack_wait;    /* ack_coalesce: how long the first packet that asks waits for its ACK; 0: 10 us */
+    ns_t answer_wait; /* how long a READ or atomic waits for its answer when none else does; 0: not at all */
     uint32_t ackreq_every; /* AckReq at least every so many packets, besides every Last and Only; 0: 64 */
 };
 /* ack_every, window_fixed 128, no pacing, no refill, random PSNs, sequential QPNs from 17, sport_flow. */

@@ -229,23 +229,69 @@ static bool expect_mem(struct script *s, unsigned host, const struct token *t, u
     return true;
 }
 
-/* "stat NAME = N" with <, >, = */
+struct limits {
+    uint64_t min, max;
+};
+
+/* "N", "N-M", "N-": inclusive. */
+static bool stat_range(struct script *s, const struct token *t, struct limits *l)
+{
+    struct token from, to;
+    bool range = token_cut(t, '-', &from, &to);
+
+    if (!script_num(s, &from, UINT64_MAX, &l->min))
+        return false;
+    l->max = range ? UINT64_MAX : l->min;
+    if (range && to.len && !script_num(s, &to, UINT64_MAX, &l->max))
+        return false;
+    return l->min <= l->max || text_fail(&s->err, t, "stat: the range is empty");
+}
+
+/* "= RANGE [live=RANGE]", "< N", "> N". */
+static bool stat_limits(struct script *s, const struct token *t, unsigned n, struct limits *l)
+{
+    struct limits live;
+    struct token key, v;
+    uint64_t u = 0;
+
+    if (*t->p != '=') {
+        if (n != 2)
+            return text_fail(&s->err, &t[2], "stat: live= is for =");
+        if (!script_num(s, &t[1], UINT64_MAX, &u))
+            return false;
+        *l = *t->p == '<' ? (struct limits){u == 0, u ? u - 1 : 0} : (struct limits){u + 1, u == UINT64_MAX ? 0 : UINT64_MAX};
+        return true;
+    }
+    if (!stat_range(s, &t[1], l))
+        return false;
+    if (n == 2)
+        return true;
+    if (!token_key(&t[2], &key, &v) || !token_is(&key, "live"))
+        return text_fail(&s->err, &t[2], "stat: expected live= and a range, found '%.*s'", (int)t[2].len, t[2].p);
+    if (!stat_range(s, &v, &live))
+        return false;
+    if (s->o->live)
+        *l = live;
+    return true;
+}
+
+/* "stat NAME = RANGE [live=RANGE]", "stat NAME < N", "stat NAME > N". */
 static bool expect_stat(struct script *s, unsigned host, const struct token *t, unsigned n)
 {
-    uint64_t want, got;
+    struct limits want;
+    uint64_t got;
 
-    if (n != 3 || t[1].len != 1 || !strchr("<=>", *t[1].p))
+    if (n < 3 || n > 4 || t[1].len != 1 || !strchr("<=>", *t[1].p))
         return text_fail(&s->err, NULL, "stat: expected the name of a counter, <, = or >, and a number");
-    if (!script_num(s, &t[2], UINT64_MAX, &want))
+    if (!stat_limits(s, t + 1, n - 1, &want))
         return false;
     for (unsigned i = 0; i < EP_COUNTERS; i++) {
         if (!token_is(t, ep_counter_str(i)))
             continue;
         got = ep_counter(ep_stats(s->sim.ep[host]), i);
-        if (*t[1].p == '<' ? got < want : *t[1].p == '>' ? got > want : got == want)
-            return true;
-        return script_fail(s, "%c stat %.*s is %llu, expected %c %llu", 'a' + (int)host, (int)t->len, t->p, (unsigned long long)got,
-                           *t[1].p, (unsigned long long)want);
+        return (got >= want.min && got <= want.max) ||
+               script_fail(s, "%c stat %.*s is %llu, expected %c %.*s%s%.*s", 'a' + (int)host, (int)t->len, t->p, (unsigned long long)got,
+                           *t[1].p, (int)t[2].len, t[2].p, n == 4 ? " " : "", n == 4 ? (int)t[3].len : 0, n == 4 ? t[3].p : "");
     }
     return text_fail(&s->err, t, "there is no counter '%.*s'", (int)t->len, t->p);
 }

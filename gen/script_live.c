@@ -276,12 +276,20 @@ static enum script_part part_of(struct script *s, const struct token *t, unsigne
     return part_of_host(s, t, n);
 }
 
-/* The link is what the options of the command make it. */
-static bool link_word(const struct token *t)
+/* The link is what the options of the command make it: why a word of "host" is not true of it, NULL if it is, or is about something else. */
+static const char *link_differs(const struct script *s, const struct token *t)
 {
-    static const char *const words[] = {"rocev1", "ib", "ipv6", NULL};
+    const struct identity *id = &s->o->live->live->id;
+    struct token key, vlan;
+    uint64_t n;
 
-    return is_one_of(t, words) || (t->len > 5 && memcmp(t->p, "vlan=", 5) == 0);
+    if (token_is(t, "ib"))
+        return "the link is Ethernet, not native InfiniBand";
+    if (token_is(t, "ipv6") && gid_is_ipv4(id->gid))
+        return "the link is IPv4: give IPv6 addresses, and --addr or -6";
+    if (token_key(t, &key, &vlan) && token_is(&key, "vlan") && token_u64(&vlan, &n) && !(id->has_vlan && id->vlan == n))
+        return "the link is not in this VLAN: --vlan says which it is in";
+    return NULL;
 }
 
 static enum script_part refuse(struct script *s, const struct token *t, const char *why)
@@ -315,11 +323,12 @@ static enum script_part foreign_part(struct script *s, const struct token *t, un
 enum script_part script_part_of(struct script *s, const struct token *t, unsigned n)
 {
     enum script_part part = part_of(s, t, n);
+    const char *why;
 
     s->err = (struct text_error){0};
     for (unsigned i = 2; i < n && token_is(t, "host"); i++)
-        if (link_word(&t[i]))
-            return refuse(s, &t[i], "against a live peer the link is what -I, --addr and --vlan say");
+        if ((why = link_differs(s, &t[i])))
+            return refuse(s, &t[i], why);
     return s->o->live->control.fd < 0 ? foreign_part(s, t, n, part) : part;
 }
 

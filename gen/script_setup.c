@@ -52,16 +52,20 @@ static bool host_fault(struct script *s, struct ep_config *c, unsigned h, const 
 
 static bool host_policy(struct script *s, struct ep_config *c, const struct token *key, const struct token *v)
 {
-    struct token name, arg = {"0", 1, 0};
+    struct token name, rest = {"0", 1, 0}, arg, wait = {"0", 1, 0};
     char word[24] = "";
 
-    token_cut(v, '/', &name, &arg);
+    token_cut(v, '/', &name, &rest);
+    token_cut(&rest, '/', &arg, &wait);
     memcpy(word, name.p, min_u32(name.len, sizeof word - 1));
     if (token_is(key, "ack")) {
         c->policies.ack = ack_policy_find(word);
-        return (c->policies.ack && token_size(&arg, &c->policies.ack_arg)) ||
-               text_fail(&s->err, v, "ack: expected every, coalesce/N or delay/NS, found '%.*s'", (int)v->len, v->p);
+        return (c->policies.ack && token_size(&arg, &c->policies.ack_arg) && token_time(&wait, &c->policies.ack_wait)) ||
+               text_fail(&s->err, v, "ack: expected every, coalesce/N, coalesce/N/TIME or delay/NS, found '%.*s'", (int)v->len, v->p);
     }
+    if (token_is(key, "answer"))
+        return token_time(v, &c->policies.answer_wait) ||
+               text_fail(&s->err, v, "answer: expected a time such as 5us, found '%.*s'", (int)v->len, v->p);
     return script_num(s, v, 0x7fffff, &c->policies.window_arg);
 }
 
@@ -75,6 +79,8 @@ static bool host_word(struct script *s, struct ep_config *c, unsigned h, const s
     } else if (token_is(t, "rocev1") || token_is(t, "ib")) {
         c->addr.encap = token_is(t, "ib") ? ENCAP_IB : ENCAP_ROCEV1;
     } else if (token_is(t, "ipv6")) {
+        if (s->o->live) /* the address is a real one */
+            return true;
         memcpy(c->addr.gid, (uint8_t[16]){0x20, 0x01, 0x0d, 0xb8, [15] = (uint8_t)(h + 1)}, 16);
     } else if (token_is(t, "rxe")) {
         c->profile = EP_RXE;
@@ -84,7 +90,7 @@ static bool host_word(struct script *s, struct ep_config *c, unsigned h, const s
         return text_fail(&s->err, t, "host: '%.*s' is not understood", (int)t->len, t->p);
     } else if (token_is(&key, "fault")) {
         return host_fault(s, c, h, &v);
-    } else if (token_is(&key, "ack") || token_is(&key, "window")) {
+    } else if (token_is(&key, "ack") || token_is(&key, "answer") || token_is(&key, "window")) {
         return host_policy(s, c, &key, &v);
     } else if (token_is(&key, "vlan")) {
         c->addr.has_vlan = true;
