@@ -77,10 +77,22 @@ struct cm_sent {
     struct cm_seen gave_up;           /* REJ by which its sender gave up */
     uint32_t
         used_frame; /* before the latest copy the receiver sent this request, which tells what became of the message */
+    bool answer_lost; /* that is why it came again */
     ns_t silence;   /* before the latest copy */
     ns_t wait;      /* REQ: its receiver would send the REP again after this time */
 };
 #define CM_SENT 128
+/* A message again this soon is a copy made on the way; an answer this late crosses a repetition. */
+#define CM_COPY_WITHIN (10 * NS_PER_MS)
+
+/* A refusal: a REJ or SIDR_REP, as the first tap that saw it told of it. */
+struct refusal {
+    uint16_t attr;
+    uint32_t statement, tap;
+    uint32_t local, remote; /* communication ids in it */
+    struct conn_addr src, dst;
+};
+#define REFUSALS 64
 
 /* Q_Key of a datagram's destination. */
 struct qkey_seen {
@@ -106,6 +118,8 @@ struct explainer {
     struct buf strings;
     struct cm_sent cm[CM_SENT];
     uint32_t cm_at;
+    struct refusal refusals[REFUSALS];
+    uint32_t refusals_at;
     struct qkey_seen qkeys[QKEYS];
     struct stray strays[TOLD_BAD];
     uint32_t strays_at;
@@ -157,9 +171,15 @@ void explain_overtaken(struct explainer *x, const struct watched *e, struct told
  * NULL without room. And a READ response, before it is taken. */
 struct statement *explain_read(struct explainer *x, const struct watched *e, struct told *t, struct ask *a);
 void explain_read_response(struct explainer *x, const struct watched *e, struct told *t);
-/* Connection management (explain_cm.c): a message, and the end of the capture. */
+/* Connection management (explain_cm.c, explain_cm_end.c): a message, and the end of the capture. */
 void explain_cm(struct explainer *x, const struct pkt *p);
 void explain_cm_end(struct explainer *x);
+/* The latest copy of a message. */
+const struct cm_seen *cm_latest(const struct cm_sent *c);
+/* What is known of the requests that the receiver of a message sends to its sender's queue pair; NULL for nothing. */
+const struct half *cm_requests_back(struct explainer *x, const struct cm_sent *c);
+/* The statement about a message that came again, that its sender gave up, or whose answer is missing. */
+void cm_tell(struct explainer *x, struct cm_sent *c);
 /* What other taps tell of the statements (explain_taps.c), at the end of the capture. */
 void explain_taps(struct explainer *x);
 /* All that is no request or response (explain_other.c). */
