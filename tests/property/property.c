@@ -207,11 +207,11 @@ static struct judge_opts opts_of_both(const struct play *p, const struct play *q
 }
 
 /* Whether something tells that the queue pair numbers are used anew: CM, or PSNs that are far from the old ones. */
-static bool can_be_told(const struct play *p, const struct play *q)
+static bool can_be_told(const struct play *p, const struct play *q, enum tap_place place)
 {
     if (p->traffic.use_cm || q->traffic.use_cm)
         return p->traffic.use_cm && q->traffic.use_cm;
-    return !p->traffic.psn_given && !q->traffic.psn_given;
+    return trace_psns_differ(&p->tap[place], &q->tap[place]);
 }
 
 /* Another conversation of the same hosts: at the same time, or (`later`) behind the first one with the same queue pair numbers. */
@@ -237,7 +237,7 @@ static void judge_two(const struct options *opt, struct play *p, bool later, str
     in[1] = &q->tap[place];
     p->corrupts |= q->corrupts;
     p->truncates |= q->truncates;
-    if (in[0]->linktype == in[1]->linktype && in[0]->n && (!later || can_be_told(p, q))) {
+    if (in[0]->linktype == in[1]->linktype && in[0]->n && (!later || can_be_told(p, q, place))) {
         trace_delay(&q->tap[place], later ? in[0]->shot[in[0]->n - 1].ts + 1000 + prng_below(r, NS_PER_S) : 0);
         trace_merge(&t, &store, in, 2, false);
         judge_capture(opt, p, &t, opts_of_both(p, q, place), later ? "another one later --complete" : "another one beside it --complete", n);

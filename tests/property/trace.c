@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #define SWAP_WINDOW 8
+#define PSNS_NEAR 2048 /* twice what the judge remembers, which is more than a conversation sends */
 #define SWAP_TIME (20 * NS_PER_US)
 
 static void *grown(void *p, size_t size)
@@ -224,6 +225,32 @@ void trace_drop_cm(struct trace *t)
             t->shot[n++] = t->shot[i];
     }
     t->n = n;
+}
+
+/* The PSN of frame `i`, if it is a request from `from` to queue pair `qpn`; UINT32_MAX if not. */
+static uint32_t request_psn(const struct trace *t, size_t i, uint64_t *from, uint32_t *qpn)
+{
+    struct frame f;
+    struct pkt p;
+
+    frame_decode(&p, &f, trace_data(t, i), t->shot[i].len, t->linktype);
+    if (!(p.have & H_BTH) || !(p.op->flags & OPF_REQUEST) || (*qpn && (direction(t, i) != *from || p.bth.dqpn != *qpn)))
+        return UINT32_MAX;
+    *from = direction(t, i);
+    *qpn = p.bth.dqpn;
+    return p.bth.psn;
+}
+
+bool trace_psns_differ(const struct trace *t, const struct trace *later)
+{
+    for (size_t i = 0; i < later->n && i < PSNS_NEAR; i++) {
+        uint64_t from = 0;
+        uint32_t qpn = 0, first = request_psn(later, i, &from, &qpn), old;
+        for (size_t k = 0; k < t->n && first != UINT32_MAX; k++)
+            if ((old = request_psn(t, k, &from, &qpn)) != UINT32_MAX && psn_in(first, psn_add(old, (uint32_t)-PSNS_NEAR), 2 * PSNS_NEAR))
+                return false;
+    }
+    return true;
 }
 
 void trace_delay(struct trace *t, ns_t by)

@@ -58,6 +58,9 @@ void trace_drop_cm(struct trace *t);
 /* The frames of `n` captures of one link type as one, in the order of time, captures later in the list behind those of the same time;
  * their bytes are put into `store`. `taps`: each is an interface of its own. */
 void trace_merge(struct trace *t, struct store *store, const struct trace *const in[], unsigned n, bool taps);
+/* Whether no queue pair of `later` begins with a PSN of which it may be thought that it goes on with, or repeats, what the same queue pair
+ * has sent in `t`. */
+bool trace_psns_differ(const struct trace *t, const struct trace *later);
 /* Let all of it happen `by` ns later. */
 void trace_delay(struct trace *t, ns_t by);
 /* Make RC packets XRC packets: opcodes, and an XRCETH in requests. False if a frame does not fit. */
