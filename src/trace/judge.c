@@ -78,6 +78,7 @@ struct judge *judge_new(const struct judge_opts *o)
     conn_table_user(j->conns, j, fresh_flow, has_psn);
     for (unsigned i = 0; i < JUDGE_TAPS; i++)
         j->last_ts[i] = INT64_MIN;
+    judge_steps_begin(j);
     return j;
 }
 
@@ -433,6 +434,8 @@ static void note_capture(struct judge *j, const struct pkt *p)
         if (UNLIKELY(f->ts < j->last_ts[f->iface]) && j->backwards++ == 0)
             j->backwards_frame = frame_u32(p);
         j->last_ts[f->iface] = f->ts;
+        if (UNLIKELY(j->step[f->iface].ns > 1))
+            judge_step_learn(j, f);
     }
 }
 
@@ -532,6 +535,8 @@ void judge_packet(struct judge *j, const struct pkt *p)
     uint32_t flow;
 
     j->packets++;
+    if (UNLIKELY(j->file != p->frame->file))
+        judge_steps_begin(j);
     j->file = p->frame->file;
     note_capture(j, p);
     flow = LIKELY(!told_all) ? judge_usual_flow(j, p) : FLOW_NONE;

@@ -151,7 +151,7 @@ static void once_take(struct cm_once *o, const struct cm_seen *c)
 static void once_or_again(struct judge *j, struct cm_once *o, const struct cm_seen *c)
 {
     const struct cm_req *req = &c->s->req.m.req;
-    ns_t gap = c->p->frame->ts - o->ts, tolerance = j->o.profile == PROFILE_RXE ? 4 * NS_PER_MS : CLOCK_SLACK;
+    ns_t gap = c->p->frame->ts - o->ts, tolerance = judge_step(j, c->p) + (j->o.profile == PROFILE_RXE ? 4 * NS_PER_MS : CLOCK_SLACK);
     struct verdict v;
     struct found f;
 

@@ -185,6 +185,12 @@ struct pause {
     bool on, storm;          /* storm: it was reported */
 };
 
+/* What the time stamps of an interface are multiples of, as far as they tell: they may be rounded by so much. */
+struct ts_step {
+    uint32_t ns;     /* a power of ten */
+    uint32_t stamps; /* how many were looked at */
+};
+
 /* A station that sends pause frames. */
 struct pauser {
     uint32_t tap, first_frame;
@@ -268,6 +274,7 @@ struct judge {
     uint64_t objected;     /* the latest frame of which anything was found */
     uint64_t spoiled;      /* the latest frame that its receiver drops and that belongs to no flow */
     ns_t first_ts[JUDGE_TAPS], last_ts[JUDGE_TAPS];
+    struct ts_step step[JUDGE_TAPS]; /* of the interfaces of `file` */
     struct pauser pauser[PAUSERS];
     unsigned n_pauser;
     struct stranger stranger[STRANGERS];
@@ -357,6 +364,17 @@ void judge_verdict(struct judge *j, const struct judged *a, const struct verdict
 /* Name of an opcode, "another" if it has none. */
 const char *opcode_name(uint8_t opcode);
 
+/* Nothing is known of the time stamps yet: at first, and with another file. */
+void judge_steps_begin(struct judge *j);
+/* The time stamp of a frame of one of the first JUDGE_TAPS interfaces whose step is more than 1. */
+void judge_step_learn(struct judge *j, const struct frame *f);
+/* The time between `p` and an earlier packet may be more or less by so many ns than their time stamps say. */
+ns_t judge_step(const struct judge *j, const struct pkt *p);
+/* A timer of an end may run out so much earlier, or later, than it should, as far as time stamps tell. */
+static inline ns_t judge_slack(const struct judge *j, const struct pkt *p)
+{
+    return judge_step(j, p) + (j->o.profile == PROFILE_RXE ? 4 * NS_PER_MS : 0);
+}
 /* The parts. `flow` is that of the packet. */
 void judge_headers(struct judge *j, const struct pkt *p);
 void judge_malformed(struct judge *j, const struct pkt *p);

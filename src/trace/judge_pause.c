@@ -123,8 +123,9 @@ void judge_pause(struct judge *j, const struct pkt *p)
 }
 
 /* Whether all that may carry the packet is paused: its class, or all of them if it has no tag. */
-static const struct pause *paused_by(const struct pkt *p, const struct pauser *s)
+static const struct pause *paused_by(const struct judge *j, const struct pkt *p, const struct pauser *s)
 {
+    ns_t step = judge_step(j, p);
     unsigned classes = p->have & H_VLAN ? 1u << (p->vlan >> 13) : ALL_CLASSES;
     const struct pause *latest = NULL;
 
@@ -132,7 +133,7 @@ static const struct pause *paused_by(const struct pkt *p, const struct pauser *s
         const struct pause *c = &s->class[i];
         if (!(classes >> i & 1))
             continue;
-        if (!c->on || p->frame->ts < c->from + REACTION || p->frame->ts >= c->until)
+        if (!c->on || p->frame->ts < c->from + REACTION + step || p->frame->ts + step >= c->until)
             return NULL;
         latest = c;
     }
@@ -150,7 +151,7 @@ void judge_while_paused(struct judge *j, const struct pkt *p, uint32_t flow)
     if (p->frame->linktype != LINK_ETHERNET || p->flags & PKT_TUNNEL || of == FLOW_NONE)
         return;
     s = pauser_find(j, conn_tap_of(p->frame), p->data);
-    c = s ? paused_by(p, s) : NULL;
+    c = s ? paused_by(j, p, s) : NULL;
     if (!c)
         return;
     f.needs = N_CLOCK | (request ? N_TAP_RSP : N_TAP_REQ); /* at the paused link */

@@ -24,7 +24,6 @@ static void begin(struct judge *j, const struct pkt *p, uint32_t flow, struct jf
         .pmtu = f->half->pmtu,
         .psn = from_start ? c->psn : p->bth.psn,
         .thorough = j->o.thorough,
-        .slack = j->o.profile == PROFILE_RXE ? 4 * NS_PER_MS : 0,
     };
 
     replay_begin(f->replay, &r);
@@ -204,8 +203,10 @@ void judge_request(struct judge *j, const struct pkt *p, uint32_t flow)
     if (UNLIKELY(!judge_agrees(f, &j->flow[flow], p)))
         judge_agreed(j, p, flow, as);
     usual = as == SEEN_NEW && replay_is_usual(f->replay, p);
-    if (UNLIKELY(!usual && as != SEEN_COPY))
+    if (UNLIKELY(!usual && as != SEEN_COPY)) {
+        f->replay->req.p.slack = judge_slack(j, p);
         check_transport(j, &a, as);
+    }
     if (UNLIKELY(as == SEEN_GAP))
         gap_begins(f, p, h);
     else if (UNLIKELY(as == SEEN_AGAIN))

@@ -109,7 +109,7 @@ static void check_wait(struct judge *j, const struct judged *a)
     const struct requester *r = &a->f->replay->req;
     uint32_t peer = conn_flow_at(j->conns, a->flow)->peer;
     ns_t wait = ack_timeout(r->p.timeout), elapsed = a->p->frame->ts - k.ts;
-    ns_t slack = a->h->back_ts > k.ts ? r->p.slack : r->p.slack + CLOCK_SLACK; /* the requester, too, says that the time was over */
+    ns_t slack = judge_slack(j, a->p) + (a->h->back_ts > k.ts ? 0 : CLOCK_SLACK); /* the requester, too, says that the time was over */
     struct found f = about(a, RULE_ACK_04);
 
     a->f->asked.frame = 0;
@@ -291,8 +291,10 @@ void judge_response(struct judge *j, const struct pkt *p, uint32_t flow)
     if (LIKELY(!early && !twin))
         past_response(j, &a);
     half_response(a.h, p);
-    if (LIKELY(!early && !twin))
+    if (LIKELY(!early && !twin)) {
+        a.f->replay->req.p.slack = judge_slack(j, p);
         replay_response(a.f->replay, p);
+    }
 }
 
 /* --- What a packet recorded late would refute ------------------------------------------------------------------------------------------ */

@@ -18,7 +18,6 @@ void replay_begin(struct replay *r, const struct replay_params *k)
         .guess = !k->pmtu,
         .pmtu = k->pmtu ? k->pmtu : PMTU_MAX,
         .psn = k->psn,
-        .slack = k->slack,
     };
     const struct rsp_params s = {
         .service = k->service,

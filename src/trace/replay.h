@@ -34,7 +34,6 @@ struct replay_params {
     uint16_t pmtu;     /* bytes, 0: not known */
     uint32_t psn;      /* of the first request of the queue pair, or else of the next one */
     bool thorough;     /* ask every check, also where nothing is unusual: for tests, which compare */
-    ns_t slack;        /* timers may run out so much early */
 };
 
 struct replay {

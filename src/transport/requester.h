@@ -52,7 +52,7 @@ struct req_params {
     bool guess;        /* not certain: the path MTU is not known; `pmtu` is the largest possible */
     uint16_t pmtu;     /* bytes */
     uint32_t psn;      /* first PSN */
-    ns_t slack;        /* a timer may run out so much early: the tick of the clock behind it */
+    ns_t slack;        /* not certain: a timer may run out so much early, or late: the tick of the clock behind it, the step of time stamps */
 };
 
 /* Plain data: copy it together with the ring (one block) and the copy works. */

@@ -63,7 +63,7 @@ static bool breaks_silence(const struct tx_view *t, struct verdict *v)
         return fail(v, RULE_RTX_01, "PSN", r->una_hi, t->p->bth.psn);
     if (r->retry_left == 0 && !(r->p.rxe && r->p.retry_cnt == 7))
         return fail(v, RULE_RTX_04, "retries", r->p.retry_cnt, r->p.retry_cnt + 1u);
-    if (!r->p.certain && elapsed / 4 > wait)
+    if (!r->p.certain && (elapsed - r->p.slack) / 4 > wait)
         return fail(v, RULE_RTX_03, "ns", (uint64_t)wait * 4, (uint64_t)elapsed);
     return false;
 }

@@ -102,6 +102,12 @@ static void judge_snapped(const struct play *p, struct trace *t, const struct ju
     t->snap = 0;
 }
 
+/* Where connection management was not captured, the requester is the end whose request was captured first; here it may be either. */
+static bool either_opens(const struct play *p, enum mutation first, enum mutation second)
+{
+    return p->traffic.bidirectional && (!p->traffic.use_cm || first == CUT || second == CUT || (p->traffic.type == QPT_UC && first));
+}
+
 /* One tap: the capture is changed, and judged as taken there and as taken anywhere. */
 static void judge_tap(const struct options *opt, const struct play *p, unsigned place, struct prng *r, struct totals *n)
 {
@@ -117,9 +123,7 @@ static void judge_tap(const struct options *opt, const struct play *p, unsigned 
         trace_mutate(&t, m[i], r);
         o.complete &= mutation_is_complete(m[i]) && !(m[0] == DISORDERED && m[i] == CUT); /* which cuts through the disorder */
     }
-    /* Where connection management was not captured the requester is the end whose request was captured first; here it may be either. */
-    bool either = p->traffic.bidirectional && (!p->traffic.use_cm || m[0] == CUT || m[1] == CUT || (p->traffic.type == QPT_UC && m[0]));
-    for (unsigned unknown = either; unknown < 2; unknown++) {
+    for (unsigned unknown = either_opens(p, m[0], m[1]); unknown < 2; unknown++) {
         for (unsigned i = 0; i < JUDGE_TAPS && unknown; i++)
             o.tap[i] = TAP_UNKNOWN;
         snprintf(how, sizeof how, "tap %s, %s, %s, --tap %s%s", tap_place_str((enum tap_place)place), mutation_str(m[0]), mutation_str(m[1]),
@@ -136,11 +140,11 @@ static void judge_tap(const struct options *opt, const struct play *p, unsigned 
 }
 
 /* Judge a capture as `o` says, and, with a tap named there, as taken anywhere. */
-static void judge_capture(const struct options *opt, const struct play *p, const struct trace *t, struct judge_opts o, const char *how, struct totals *n)
+static void judge_capture(const struct options *opt, const struct play *p, const struct trace *t, struct judge_opts o, bool complete, const char *how, struct totals *n)
 {
     char path[300];
 
-    o.complete = true;
+    o.complete = complete;
     for (unsigned unknown = 0; unknown < 2; unknown++) {
         judge_one(p, t, &o, how, n);
         for (unsigned i = 0; i < JUDGE_TAPS; i++)
@@ -170,7 +174,31 @@ static void judge_without_cm(const struct options *opt, const struct play *p, st
     trace_copy(&t, &p->tap[place]);
     trace_drop_cm(&t);
     forget_taps(&o, p->traffic.bidirectional);
-    judge_capture(opt, p, &t, o, "without CM --complete", n);
+    judge_capture(opt, p, &t, o, true, "without CM --complete", n);
+    trace_free(&t);
+}
+
+/* One tap, whose time stamps are rounded, or missing. */
+static void judge_times(const struct options *opt, const struct play *p, struct prng *r, struct totals *n)
+{
+    static const ns_t steps[] = {0, 100, NS_PER_US, NS_PER_US, NS_PER_MS};
+    enum tap_place place = (enum tap_place)prng_below(r, TAP_PLACES);
+    struct judge_opts o = play_judge_opts(p, place);
+    ns_t step = steps[prng_below(r, ARRAY_LEN(steps))];
+    enum mutation m = (enum mutation)prng_below(r, MUTATIONS);
+    struct trace t = {0};
+    char how[100];
+
+    trace_copy(&t, &p->tap[place]);
+    t.untimed = step == 0;
+    if (step)
+        trace_round(&t, step);
+    else if (m == DISORDERED)
+        m = AS_IT_WAS; /* nothing would tell the order */
+    trace_mutate(&t, m, r);
+    forget_taps(&o, either_opens(p, m, AS_IT_WAS));
+    snprintf(how, sizeof how, "times of %llu ns, %s, tap %s", (unsigned long long)step, mutation_str(m), tap_place_str(place));
+    judge_capture(opt, p, &t, o, mutation_is_complete(m), how, n);
     trace_free(&t);
 }
 
@@ -186,7 +214,7 @@ static void judge_all_taps(const struct options *opt, const struct play *p, stru
     for (unsigned i = 0; i < TAP_PLACES; i++)
         o.tap[i] = play_judge_opts(p, (enum tap_place)i).tap[0];
     forget_taps(&o, p->traffic.bidirectional && !p->traffic.use_cm);
-    judge_capture(opt, p, &t, o, "three taps --complete", n);
+    judge_capture(opt, p, &t, o, true, "three taps --complete", n);
     trace_free(&t);
     free(store.b);
 }
@@ -240,7 +268,7 @@ static void judge_two(const struct options *opt, struct play *p, bool later, str
     if (in[0]->linktype == in[1]->linktype && in[0]->n && (!later || can_be_told(p, q, place))) {
         trace_delay(&q->tap[place], later ? in[0]->shot[in[0]->n - 1].ts + 1000 + prng_below(r, NS_PER_S) : 0);
         trace_merge(&t, &store, in, 2, false);
-        judge_capture(opt, p, &t, opts_of_both(p, q, place), later ? "another one later --complete" : "another one beside it --complete", n);
+        judge_capture(opt, p, &t, opts_of_both(p, q, place), true, later ? "another one later --complete" : "another one beside it --complete", n);
         trace_free(&t);
     }
     free(store.b);
@@ -248,7 +276,7 @@ static void judge_two(const struct options *opt, struct play *p, bool later, str
     free(q);
 }
 
-/* Of ten conversations four are captured in one more way. */
+/* Of ten conversations five are captured in one more way. */
 static void judge_more(const struct options *opt, struct play *p, struct totals *n)
 {
     struct prng r;
@@ -266,6 +294,9 @@ static void judge_more(const struct options *opt, struct play *p, struct totals 
         break;
     case 3:
         judge_two(opt, p, true, &r, n);
+        break;
+    case 4:
+        judge_times(opt, p, &r, n);
         break;
     default:
         break;

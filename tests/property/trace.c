@@ -253,6 +253,12 @@ bool trace_psns_differ(const struct trace *t, const struct trace *later)
     return true;
 }
 
+void trace_round(struct trace *t, ns_t step)
+{
+    for (size_t i = 0; i < t->n; i++)
+        t->shot[i].ts -= t->shot[i].ts % step;
+}
+
 void trace_delay(struct trace *t, ns_t by)
 {
     for (size_t i = 0; i < t->n; i++)
@@ -323,8 +329,8 @@ static struct frame frame_of(const struct trace *t, size_t i)
 {
     const struct shot *s = &t->shot[i];
 
-    return (struct frame){.ts = TAP_EPOCH + s->ts, .data = trace_data(t, i), .caplen = t->snap ? min_u32(t->snap, s->len) : s->len, .len = s->len, .number = i + 1,
-                          .linktype = t->linktype, .has_ts = true, .iface = s->iface};
+    return (struct frame){.ts = t->untimed ? 0 : TAP_EPOCH + s->ts, .data = trace_data(t, i), .caplen = t->snap ? min_u32(t->snap, s->len) : s->len, .len = s->len, .number = i + 1,
+                          .linktype = t->linktype, .has_ts = !t->untimed, .iface = s->iface};
 }
 
 static void judge_frame(struct judge *j, const struct frame *f)

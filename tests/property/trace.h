@@ -25,6 +25,7 @@ struct trace {
     size_t n, cap;
     uint16_t linktype; /* enum linktype */
     uint32_t snap;     /* bytes kept of each frame; 0: all */
+    bool untimed;      /* frames carry no time stamps */
 };
 
 /* Append a frame. */
@@ -61,6 +62,8 @@ void trace_merge(struct trace *t, struct store *store, const struct trace *const
 /* Whether no queue pair of `later` begins with a PSN of which it may be thought that it goes on with, or repeats, what the same queue pair
  * has sent in `t`. */
 bool trace_psns_differ(const struct trace *t, const struct trace *later);
+/* Time stamps are multiples of `step` ns. */
+void trace_round(struct trace *t, ns_t step);
 /* Let all of it happen `by` ns later. */
 void trace_delay(struct trace *t, ns_t by);
 /* Make RC packets XRC packets: opcodes, and an XRCETH in requests. False if a frame does not fit. */
