@@ -7,7 +7,9 @@
 #include "src/trace/replay.h"
 #include "src/transport/cm.h"
 
-#define CLOCK_SLACK (100 * NS_PER_US) /* what time stamps of several processors may differ by */
+/* What time stamps of packets sent and received may differ by: each processor and queue of a host makes its own, in software some tens
+ * of microseconds after or before the packet passes the wire. */
+#define CLOCK_SLACK (100 * NS_PER_US)
 
 #define MTU_MAX 4096 /* no path MTU is larger */
 
@@ -132,7 +134,7 @@ struct jflow {
     uint32_t rsp_frame;    /* with has_rsp: the first response */
     bool mid_stream;       /* its first packet was not the first of its queue pair */
     struct pending_fail gap;   /* SEQ-01, RDA-01: PSN that was passed over */
-    struct pending_fail early; /* ACK-03, RDA-05: response to a PSN not sent */
+    struct pending_fail early; /* ACK-02, ACK-03, RDA-05: response to a PSN not sent */
     /* Congestion. */
     uint64_t ce, cnps;
     uint64_t ce_data;      /* of those marked CE: requests and READ responses, whose receiver is to send CNPs */

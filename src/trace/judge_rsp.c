@@ -1,8 +1,6 @@
 /* layer 3 (trace): the judge: rules about the responses of a connection. */
 #include "src/trace/judge_impl.h"
 
-#define EARLY_WITHIN (100 * NS_PER_US) /* a request recorded behind its response is not younger by more */
-
 static struct found about(const struct judged *a, enum rule rule)
 {
     return (struct found){.rule = rule, .severity = rule_table[rule].severity, .flow = a->flow};
@@ -220,7 +218,6 @@ static void check_acknowledge(struct judge *j, const struct judged *a)
 
 /* --- All of it ------------------------------------------------------------------------------------------------------------------------ */
 
-/* A response to what was not sent yet: its request may have been recorded late. */
 /* Whether the response is the one before it once more: captured twice, or doubled by the network. */
 static bool is_twin(const struct judged *a)
 {
@@ -233,7 +230,8 @@ static bool is_twin(const struct judged *a)
     return same;
 }
 
-static void early_begins(const struct judge *j, const struct judged *a)
+/* A response to what was not sent yet: its request may have been recorded late. */
+static void early_begins(const struct judged *a)
 {
     struct jflow *f = a->f;
 
@@ -243,7 +241,7 @@ static void early_begins(const struct judge *j, const struct judged *a)
                                      .psn = a->p->bth.psn,
                                      .frame = frame_u32(a->p),
                                      .conn_packets = (uint32_t)f->packets,
-                                     .rule = !(a->p->op->flags & OPF_ACK) ? RULE_RDA_05 : at_responder(j, a) ? RULE_ACK_02 : RULE_ACK_03,
+                                     .rule = a->p->op->flags & OPF_ACK ? RULE_ACK_02 : RULE_RDA_05,
                                      .opcode = a->p->bth.opcode,
                                      .other = psn_add(a->h->next, PSN_MASK),
                                      .ts = a->p->frame->ts};
@@ -278,7 +276,7 @@ void judge_response(struct judge *j, const struct pkt *p, uint32_t flow)
         check_wait(j, &a);
     early = psn_diff(p->bth.psn, a.h->next) >= 0 && !(p->op->flags & OPF_ACK && aeth_type(p) != AETH_ACK);
     if (UNLIKELY(early && a.h->service != SVC_UC)) {
-        early_begins(j, &a);
+        early_begins(&a);
         a.h->disorder |= a.h->loose; /* it may answer the READ whose PSNs are not known yet, behind a response that is still to come */
     } else if (UNLIKELY(psn_diff(response_proves(p), a.f->replay->start) < 0 && a.h->service != SVC_UC && !half_sent(a.h, p->bth.psn))) {
         a.h->began = BEGAN_BEFORE;
@@ -305,40 +303,59 @@ static bool has_waited(const struct jflow *f, const struct pending_fail *w, bool
     return now || (uint32_t)f->packets - w->conn_packets > PENDING_PACKETS;
 }
 
-static void pending_report(struct judge *j, const struct pkt *p, uint32_t flow, struct pending_fail *w, bool gap)
+static void gap_report(struct judge *j, const struct pkt *p, uint32_t flow, struct pending_fail *w)
 {
-    struct found f = {.rule = (enum rule)w->rule, .severity = rule_table[w->rule].severity, .flow = flow, .frame = w->frame};
+    struct found f = found_of((enum rule)w->rule, flow);
 
     w->have = false;
-    if (!gap && !has_waited(&j->flows[flow], w, false) && j->last_ts[conn_flow_at(j->conns, flow)->tap % JUDGE_TAPS] - w->ts < EARLY_WITHIN)
-        f.lacks = N_COMPLETE; /* its request may be recorded behind the end of the capture */
-    if (gap) {
-        f.expected = say(j, "PSN %u", w->psn);
-        f.seen = say(j, "PSN %u", w->other);
-        f.text = "The requester passed over a PSN.";
-    } else {
-        f.expected = say(j, "PSN %u at most", w->other);
-        f.seen = say(j, "%s of PSN %u", opcode_table[w->opcode].name, w->psn);
-        f.text = "No such request was seen.";
-    }
+    f.frame = w->frame;
+    f.expected = say(j, "PSN %u", w->psn);
+    f.seen = say(j, "PSN %u", w->other);
+    f.text = "The requester passed over a PSN.";
     judge_found(j, p, f);
 }
 
-/* At the responder an ACK left, and `p`, which makes what it acknowledges known, arrived only then. */
-static void early_arrives(struct judge *j, const struct pkt *p, uint32_t flow, const struct pending_fail *w)
+/* A response to what had not been sent yet. At the responder an ACK of what had not arrived is false whatever happened to the request;
+ * elsewhere it passed the tap before the request did. */
+static struct found early_found(struct judge *j, const struct pkt *p, uint32_t flow, const struct pending_fail *w)
 {
-    struct found f = found_of(RULE_ACK_02, flow);
-    const struct half *h = j->flows[flow].half;
     bool there = (judge_have(j, flow, p) & (N_TAP_RSP | N_COMPLETE)) == (N_TAP_RSP | N_COMPLETE);
+    struct found f = found_of(w->rule == RULE_ACK_02 && !there ? RULE_ACK_03 : (enum rule)w->rule, flow);
 
-    if (w->rule == RULE_RDA_05 || !there || p->frame->ts <= w->ts)
-        return; /* it was on its way, or they were recorded in another order, for all that is known */
     f.frame = w->frame;
     f.needs = N_START; /* else it may be of a request before the capture, of which the rest is sent again */
-    f.lacks = j->backwards || h->copies || h->loose ? N_CLOCK : 0;
     f.expected = say(j, "PSN %u at most", w->other);
     f.seen = say(j, "%s of PSN %u", opcode_table[w->opcode].name, w->psn);
-    f.text = say(j, "What it acknowledges arrived only later, in frame %u.", frame_u32(p));
+    return f;
+}
+
+static void early_report(struct judge *j, const struct pkt *p, uint32_t flow, struct pending_fail *w)
+{
+    struct found f = early_found(j, p, flow, w);
+
+    w->have = false;
+    if (!has_waited(&j->flows[flow], w, false) && j->last_ts[conn_flow_at(j->conns, flow)->tap % JUDGE_TAPS] - w->ts < CLOCK_SLACK)
+        f.lacks = N_COMPLETE; /* its request may be recorded behind the end of the capture */
+    f.text = "No such request was seen.";
+    judge_found(j, p, f);
+}
+
+/* The request, or a later one, came only behind its ACK, with `p`. What is sent and what is received have time stamps and queues of their own, so that the
+ * two may have changed places in the capture if they are close together. */
+static void early_arrives(struct judge *j, const struct pkt *p, uint32_t flow, struct pending_fail *w)
+{
+    struct found f = early_found(j, p, flow, w);
+    struct half *h = j->flows[flow].half;
+    ns_t later = p->frame->ts - w->ts;
+
+    w->have = false;
+    if (w->rule == RULE_RDA_05 || later <= 0)
+        return;
+    f.cause = frame_u32(p);
+    f.needs |= N_CLOCK;
+    f.lacks = later <= CLOCK_SLACK || j->backwards || h->copies || h->loose ? N_CLOCK : 0;
+    f.lacks |= half_sent(h, w->psn) || half_ask(h, w->psn, 0) ? 0 : N_COMPLETE; /* another one came: that one may have taken another path */
+    f.text = f.rule == RULE_ACK_02 ? "What it acknowledges had not arrived then." : "What it acknowledges was sent only later.";
     judge_found(j, p, f);
 }
 
@@ -351,14 +368,14 @@ static void pending_look(struct judge *j, const struct pkt *p, uint32_t flow, bo
     if (f->gap.have && half_sent(f->half, f->gap.psn))
         f->gap.have = false;
     if (f->gap.have && has_waited(f, &f->gap, now))
-        pending_report(j, p, flow, &f->gap, true);
+        gap_report(j, p, flow, &f->gap);
     if (f->early.have && psn_diff(f->early.psn, f->half->next) < 0) {
         if (p)
             early_arrives(j, p, flow, &f->early);
         f->early.have = false;
     }
     if (f->early.have && has_waited(f, &f->early, now))
-        pending_report(j, p, flow, &f->early, false);
+        early_report(j, p, flow, &f->early);
 }
 
 void judge_pending(struct judge *j, const struct pkt *p, uint32_t flow, bool now)

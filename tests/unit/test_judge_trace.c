@@ -113,6 +113,29 @@ Test(judge_trace, a_nak_that_is_there_twice_is_one_nak_where_everything_is_there
     cr_expect_eq(VERDICT(twice, TAP_RESPONDER, true, false, RULE_NAK_02), V_FAIL);
 }
 
+Test(judge_trace, an_ack_before_its_request_is_false_unless_clocks_may_explain_it)
+{
+    static const struct line late[] = {SEND(0, 10, 1), ACK(US, 10, 1, 1), ACK(2 * US, 11, 2, 2), SEND(300 * US, 11, 2), SEND(301 * US, 12, 3)};
+    static const struct line close[] = {SEND(0, 10, 1), ACK(US, 10, 1, 1), ACK(2 * US, 11, 2, 2), SEND(80 * US, 11, 2), SEND(301 * US, 12, 3)};
+    static const struct line other[] = {SEND(0, 10, 1), ACK(US, 10, 1, 1), ACK(2 * US, 11, 2, 2), SEND(300 * US, 12, 2), SEND(301 * US, 13, 3)};
+    static const struct line good[] = {SEND(0, 10, 1), ACK(US, 10, 1, 1), SEND(2 * US, 11, 2), ACK(2 * US, 11, 2, 2), SEND(301 * US, 12, 3)};
+
+    cr_expect_eq(VERDICT(late, TAP_RESPONDER, true, false, RULE_ACK_02), V_FAIL);
+    cr_expect_eq(VERDICT(close, TAP_RESPONDER, true, false, RULE_ACK_02), V_INCONCLUSIVE);
+    cr_expect_eq(VERDICT(other, TAP_RESPONDER, true, false, RULE_ACK_02), V_INCONCLUSIVE, "the request may have taken another path");
+    cr_expect_eq(VERDICT(good, TAP_RESPONDER, true, false, RULE_ACK_02), V_PASS);
+    for (enum tap_side tap = TAP_UNKNOWN; tap <= TAP_MIDDLE; tap++) {
+        if (tap == TAP_RESPONDER)
+            continue;
+        cr_expect_eq(VERDICT(late, tap, true, false, RULE_ACK_03), V_FAIL, "at the %s", tap_str(tap));
+        cr_expect_eq(VERDICT(close, tap, true, false, RULE_ACK_03), V_INCONCLUSIVE, "at the %s", tap_str(tap));
+        cr_expect_eq(VERDICT(other, tap, true, false, RULE_ACK_03), V_INCONCLUSIVE, "at the %s", tap_str(tap));
+        cr_expect_eq(VERDICT(good, tap, true, false, RULE_ACK_03), V_PASS, "at the %s", tap_str(tap));
+        cr_expect_eq(VERDICT(late, tap, true, false, RULE_ACK_02), V_PASS, "at the %s", tap_str(tap));
+    }
+    cr_expect_eq(VERDICT(late, TAP_RESPONDER, false, false, RULE_ACK_03), V_INCONCLUSIVE, "how it began is not known");
+}
+
 Test(judge_trace, retries_count_only_while_nothing_answers)
 {
     static const struct line answered[] = {SEND(0, 10, 1), SEND(5 * MS, 10, 2), ACK(6 * MS, 10, 1, 1), SEND(12 * MS, 10, 3), ACK(13 * MS, 10, 1, 2),
