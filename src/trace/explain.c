@@ -146,6 +146,10 @@ static void on_request(void *user, const struct watched *e)
         explain_overtaken(x, e, t);
     if (LIKELY(e->as == SEEN_NEW))
         return;
+    if (e->as == SEEN_GAP) {
+        t->gaps[t->gaps_at % TOLD_GAPS].psn = e->h->next;
+        t->gaps[t->gaps_at++ % TOLD_GAPS].frame = frame_u32(e->p);
+    }
     if (e->as == SEEN_GAP && e->h->service == SVC_UC)
         tell_uc_gap(x, e);
     else if (e->as == SEEN_LATE)
@@ -218,7 +222,20 @@ static void settle(struct explainer *x, const struct watched *e, struct told *t)
     if (psn_diff(proves, psn) <= 0 || (e->p->op->flags & OPF_ACK && aeth_type(e->p) != AETH_ACK && st->cause == CAUSE_RNR))
         return;
     st->lost = e->p->frame->ts - st->start;
+    if (st->has_psn && st->is_request && half_sent(e->h, st->psn)) {
+        st->arrived = frame_u32(e->p);
+        st->arrival = e->p->frame->ts - half_sent(e->h, st->psn)->ts;
+    }
     t->open = NO_STATEMENT;
+}
+
+static void note_round_trip(const struct watched *e, struct told *t)
+{
+    const struct sent *s = half_sent(e->h, e->p->bth.psn);
+    ns_t took = s && s->copies == 1 && !s->same ? e->p->frame->ts - s->ts : -1;
+
+    if (took >= 0 && (t->round_trip < 0 || took < t->round_trip))
+        t->round_trip = took;
 }
 
 static void on_response(void *user, const struct watched *e)
@@ -238,6 +255,7 @@ static void on_response(void *user, const struct watched *e)
     t->rsp[e->p->bth.psn % TOLD_RESPONSES].frame = frame_u32(e->p);
     t->last_rsp_frame = frame_u32(e->p);
     t->last_rsp_ts = e->p->frame->ts;
+    note_round_trip(e, t);
     if (UNLIKELY(t->open != NO_STATEMENT))
         settle(x, e, t);
     if (!(e->p->op->flags & OPF_ACK))

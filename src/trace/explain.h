@@ -44,7 +44,12 @@ struct statement {
     ns_t start, lost;   /* when it began; time without progress */
     ns_t silence;       /* before the first repetition for want of an answer; 0: none */
     uint32_t psn, icrc; /* packet concerned, for the comparison with other taps */
+    uint32_t end;       /* PSN behind what had been sent by then; with has_psn */
+    uint32_t arrived;   /* the answer that proves its arrival */
+    ns_t arrival;       /* its time since the packet was sent last */
     bool has_psn;
+    bool once;       /* it had been seen once when a NAK asked for it again */
+    bool repeated;   /* a later copy than the first one is concerned, that a NAK asked for again */
     bool moot;       /* another statement tells the same */
     bool is_request; /* psn is that of a request (else of a response) */
     uint32_t text;   /* offset of the paragraph, see explain_text_of() */

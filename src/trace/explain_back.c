@@ -1,6 +1,8 @@
 /* layer 3 (trace): requests that are sent again, or come behind later ones: what was lost, damaged or overtaken. */
 #include "src/trace/explain_impl.h"
 
+#include <stdio.h>
+
 #define OVERTAKEN_WITHIN (4 * NS_PER_MS) /* a packet that comes behind later ones by more was sent again */
 
 /* What is sent again because a packet was overtaken: its receiver dropped what came before it, and asked for it as it came. */
@@ -27,13 +29,48 @@ static uint32_t came_instead(const struct half *h, uint32_t psn)
     return hole;
 }
 
-/* "PSN 5 never passed the tap: frame 4 came instead." */
-static void say_never_passed(struct explainer *x, struct statement *st, uint32_t psn, uint32_t hole)
+/* "PSN 5 never passed the tap: frame 4 came instead." Or not when it was sent again, if `before` is the copy before, which was dropped
+ * behind a gap. */
+static void say_never_passed(struct explainer *x, struct statement *st, uint32_t psn, uint32_t hole, uint32_t before)
 {
-    if (hole)
+    if (hole && before)
+        statement_say(x, st, "PSN %u (frame %u) was dropped behind a gap; sent again it never passed the tap: frame %u came instead.", psn, before, hole);
+    else if (hole)
         statement_say(x, st, "PSN %u never passed the tap: frame %u came instead.", psn, hole);
     else
         statement_say(x, st, "PSN %u never passed the tap.", psn);
+}
+
+/* The statement, among the latest ones, about the loss of a packet before the tap; NULL for none. */
+static struct statement *loss_before(struct explainer *x, uint32_t flow, uint32_t psn)
+{
+    for (uint32_t i = x->n; i > 0 && x->n - i < 16; i--) {
+        struct statement *st = &x->st[i - 1];
+        if (st->flow == flow && st->cause == CAUSE_PACKET_LOSS && st->where == WHERE_BEFORE && st->has_psn && st->is_request && st->psn == psn)
+            return st;
+    }
+    return NULL;
+}
+
+/* Later packets of what went by behind the gap at `psn`, for which `hole` came, were missing as well. */
+static void tell_further_gaps(struct explainer *x, struct statement *st, const struct told *t, uint32_t psn, uint32_t hole)
+{
+    char more[120];
+
+    for (unsigned i = 0; hole && i < TOLD_GAPS; i++) {
+        const unsigned at = (t->gaps_at + i) % TOLD_GAPS;
+        if (t->gaps[at].frame <= hole || psn_diff(t->gaps[at].psn, psn) <= 0 || !psn_in(t->gaps[at].psn, psn, (st->end - psn) & PSN_MASK))
+            continue;
+        statement_frame(st, t->gaps[at].frame);
+        snprintf(more, sizeof more, "PSN %u was missing as well: frame %u came instead.", t->gaps[at].psn, t->gaps[at].frame);
+        statement_add(x, st, more);
+    }
+}
+
+/* The copy of a packet that a NAK asks for again: the latest, if that came a round trip before the NAK. */
+static uint32_t copy_lost(const struct watched *e, const struct told *t, const struct sent *s)
+{
+    return !s->late && s->copies > 1 && t->round_trip >= 0 && s->ts + t->round_trip <= e->h->seq.ts ? s->last : s->first;
 }
 
 /* A sequence NAK brought it back. */
@@ -41,33 +78,65 @@ static struct statement *tell_loss(struct explainer *x, const struct watched *e,
 {
     uint32_t psn = e->h->seq.psn == e->p->bth.psn || e->h->seq_low != e->p->bth.psn ? e->h->seq.psn : e->h->seq_low, hole = came_instead(e->h, psn), bad = told_bad_frame(t, psn);
     const struct sent *s = half_sent(e->h, psn);
+    uint32_t copy = s ? copy_lost(e, t, s) : 0;
+    bool passed = s && s->ts_first <= e->h->seq.ts && (hole <= s->last || s->late); /* else what came instead of it came behind its latest copy */
     enum cause cause = bad ? CAUSE_BAD_ICRC : s && s->late ? CAUSE_REORDER : CAUSE_PACKET_LOSS;
     struct statement *st = bad ? told_about_bad(x, t, bad) : cause == CAUSE_REORDER ? statement_at(x, t->reorder) : NULL;
 
     if (!st || (cause == CAUSE_REORDER && st->psn != psn))
+        st = cause == CAUSE_REORDER ? loss_before(x, e->flow, psn) : NULL;
+    if (st && st->cause == CAUSE_PACKET_LOSS) {
+        statement_frame(st, frame_u32(e->p));
+        return st;
+    }
+    if (!st)
         st = statement_new(x, cause, e->flow, e->p);
     if (!st)
         return NULL;
-    statement_frame(st, bad ? bad : s ? s->first : hole);
+    statement_frame(st, bad ? bad : s && (passed || !hole) ? copy : hole);
     statement_frame(st, e->h->seq.frame);
     statement_frame(st, frame_u32(e->p));
     st->start = s ? s->ts_first : e->h->seq.ts;
-    statement_concerns(st, psn, s ? s->icrc_first : 0, true);
+    st->end = e->h->next;
+    statement_concerns(st, psn, !s ? 0 : copy == s->last ? s->icrc : s->icrc_first, true);
     if (bad)
         statement_say(x, st, "PSN %u (frame %u) reached %s damaged and was dropped; a NAK (frame %u) asked for it, and it was sent again in frame %u.", psn, bad,
                       dst_text(x, e->flow), e->h->seq.frame, frame_u32(e->p));
     else if (cause == CAUSE_REORDER)
         statement_say(x, st, "PSN %u (frame %u) came behind later packets; %s dropped those, asked for it with a NAK (frame %u), and all was sent again from frame %u on.",
                       psn, s->first, dst_text(x, e->flow), e->h->seq.frame, frame_u32(e->p));
-    else if (s && s->ts_first <= e->h->seq.ts)
+    else if (passed)
         statement_say(x, st, "%s with PSN %u (frame %u) passed the tap and was lost, damaged or overtaken behind it: %s asked for it with a NAK (frame %u), and it was sent again in frame %u.",
-                      request_name(s), psn, s->first, dst_text(x, e->flow), e->h->seq.frame, frame_u32(e->p));
+                      request_name(s), psn, copy, dst_text(x, e->flow), e->h->seq.frame, frame_u32(e->p));
     else {
-        say_never_passed(x, st, psn, hole);
+        say_never_passed(x, st, psn, hole, s ? s->last : 0);
         statement_say(x, st, "%s %s asked for it with a NAK (frame %u), and it was sent again in frame %u.",
                       explain_text_of(x, st), dst_text(x, e->flow), e->h->seq.frame, frame_u32(e->p));
     }
-    st->where = bad || cause == CAUSE_REORDER ? WHERE_BEFORE : s && s->ts_first <= e->h->seq.ts ? WHERE_AFTER : WHERE_BEFORE;
+    st->where = bad || cause == CAUSE_REORDER ? WHERE_BEFORE : passed ? WHERE_AFTER : WHERE_BEFORE;
+    st->once = passed && s->copies == 1;
+    st->repeated = cause == CAUSE_PACKET_LOSS && s && s->ts_first <= e->h->seq.ts && !(passed && copy == s->first);
+    if (cause == CAUSE_PACKET_LOSS && !passed)
+        tell_further_gaps(x, st, t, psn, hole);
+    return st;
+}
+
+/* A packet behind what is sent again after a silence, or an answer to it, was damaged before the tap: that is why. */
+static struct statement *tell_bad_silence(struct explainer *x, const struct watched *e, const struct told *t, const struct sent *s)
+{
+    uint32_t psn = e->p->bth.psn, n = ((e->h->next - psn) & PSN_MASK) + 1, peer = conn_flow_at(watch_conns(x->watch), e->flow)->peer;
+    uint32_t bad = s ? told_bad_since(t, psn, n, s->first) : 0;
+    uint32_t answer = s && peer != FLOW_NONE && x->told[peer] ? told_bad_since(x->told[peer], psn, n, s->first) : 0;
+    struct statement *st = bad ? told_about_bad(x, t, bad) : answer ? told_about_bad(x, x->told[peer], answer) : NULL;
+
+    if (!st)
+        return NULL;
+    statement_frame(st, frame_u32(e->p));
+    st->start = s->ts_first;
+    st->silence = silence_before(e, s);
+    statement_concerns(st, psn, 0, bad != 0);
+    statement_say(x, st, "%s of %s (frame %u) was damaged before the tap and is dropped by its receiver; %s sent again from frame %u on when the ACK timeout had run out.",
+                  bad ? "A request" : "An answer", bad ? src_text(x, e->flow) : dst_text(x, e->flow), bad ? bad : answer, src_text(x, e->flow), frame_u32(e->p));
     return st;
 }
 
@@ -77,8 +146,11 @@ static struct statement *tell_silence(struct explainer *x, const struct watched 
     bool answered = e->h->have_una && psn_diff(e->h->una, e->p->bth.psn) > 0;
     enum cause cause = answered ? CAUSE_LOST_ACK : t->closed_frame ? CAUSE_HALF_OPEN : CAUSE_LOST_LAST_PACKET;
     const struct sent *last = half_sent(e->h, psn_add(e->h->next, PSN_MASK));
-    struct statement *st = statement_new(x, cause, e->flow, e->p);
+    struct statement *st = cause == CAUSE_LOST_LAST_PACKET ? tell_bad_silence(x, e, t, s) : NULL;
 
+    if (st)
+        return st;
+    st = statement_new(x, cause, e->flow, e->p);
     if (!st)
         return NULL;
     if (answered)
@@ -91,10 +163,12 @@ static struct statement *tell_silence(struct explainer *x, const struct watched 
     if (s)
         st->silence = silence_before(e, s);
     st->where = answered ? WHERE_AFTER : WHERE_UNKNOWN;
+    st->end = e->h->next;
     statement_concerns(st, e->p->bth.psn, s ? s->icrc_first : 0, true);
     if (answered)
-        statement_say(x, st, "Frame %u answers PSN %u, but was lost behind the tap: %s sent the packet again in frame %u after a silence.", e->h->una_frame,
-                      e->p->bth.psn, src_text(x, e->flow), frame_u32(e->p));
+        statement_say(x, st, "Frame %u answers PSN %u, but was lost behind the tap%s: %s sent the packet again in frame %u after a silence.", e->h->una_frame,
+                      e->p->bth.psn, s && e->p->frame->ts - e->h->una_ts < (e->p->frame->ts - s->ts_first) / 2 ? ", or came too late" : "", src_text(x, e->flow),
+                      frame_u32(e->p));
     else if (cause == CAUSE_HALF_OPEN)
         statement_say(x, st, "%s closed the connection in frame %u; requests to it go unanswered since.", dst_text(x, e->flow), t->closed_frame);
     else
@@ -144,6 +218,27 @@ static struct statement *tell_lost_again(struct explainer *x, const struct watch
     return st;
 }
 
+/* A NAK tells what was lost: that its sender went back before, for want of an answer, is no further loss, and the NAK itself
+ * was not lost. */
+static void tell_once(struct explainer *x, struct told *t, struct statement *st)
+{
+    struct statement *before[] = {statement_at(x, t->silent), statement_at(x, t->unheard)};
+
+    for (unsigned i = 0; i < ARRAY_LEN(before); i++) {
+        struct statement *o = before[i];
+        bool same = o && o != st && !o->moot &&
+                    (o->cause == CAUSE_LOST_LAST_PACKET ? psn_in(st->psn, o->psn, (o->end - o->psn) & PSN_MASK)
+                                                        : o->cause == CAUSE_LOST_ACK && st->n_frames > 1 && o->frames[0] == st->frames[1]);
+        if (!same)
+            continue;
+        o->moot = true;
+        st->again += o->again;
+        st->start = o->start < st->start ? o->start : st->start;
+        statement_frame(st, o->frames[o->n_frames - 1]);
+    }
+    t->silent = NO_STATEMENT;
+}
+
 void explain_back(struct explainer *x, const struct watched *e, struct told *t)
 {
     struct ask *a = half_ask(e->h, e->p->bth.psn, 0), *older;
@@ -160,7 +255,11 @@ void explain_back(struct explainer *x, const struct watched *e, struct told *t)
         st = e->why == BACK_SEQ_NAK || (e->why == BACK_SILENCE && psn_diff(e->p->bth.psn, e->h->start) < 0) ? about_overtaken(x, e, t) : NULL;
     if (!st)
         st = e->why == BACK_SEQ_NAK ? tell_loss(x, e, t) : a ? explain_read(x, e, t, a) : tell_silence(x, e, t);
+    if (st && e->why == BACK_SEQ_NAK)
+        tell_once(x, t, st);
     t->open = statement_number(x, st);
+    if (st && st->cause == CAUSE_LOST_LAST_PACKET && e->why == BACK_SILENCE)
+        t->silent = t->open;
     t->unheard = st && st->cause == CAUSE_LOST_ACK && e->why == BACK_SILENCE ? t->open : NO_STATEMENT;
 }
 

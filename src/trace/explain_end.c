@@ -6,6 +6,7 @@
 
 #define SILENT_AFTER (500 * NS_PER_MS) /* a request that asks for an answer has one long before */
 #define USUAL_TIMEOUT 18               /* a long ACK timeout code, where none is stated */
+#define AT_ONCE 4      /* an answer within this part of the shortest round trip is not one to what was sent just before */
 #define RNR_FOR_EVER 7 /* the RNR retry count that has no end */
 
 /* --- What is left ------------------------------------------------------------------------------------------------------------------- */
@@ -234,6 +235,31 @@ static void end_congestion(struct explainer *x, uint32_t flow, const struct told
     }
 }
 
+/* Packets for which a NAK asked, and that arrived sooner than what was sent again can have: they came late, and what had come before them
+ * was dropped. A NAK for one of those tells of no further loss. */
+static void end_overtaken(struct explainer *x, uint32_t flow, const struct told *t)
+{
+    struct statement *late = NULL;
+
+    for (uint32_t i = 0; i < x->n; i++) {
+        struct statement *st = &x->st[i];
+        if (st->flow != flow || st->moot || st->cause != CAUSE_PACKET_LOSS || st->where != WHERE_AFTER || st->n_frames < 3)
+            continue;
+        if (late && psn_in(st->psn, late->psn, (late->end - late->psn) & PSN_MASK) && st->frames[1] >= late->arrived) {
+            st->moot = true;
+            late->again += st->again;
+            late->lost = st->start + st->lost - late->start;
+            statement_frame(late, st->frames[1]);
+            statement_frame(late, st->frames[2]);
+        } else if (st->once && st->arrived && st->arrival < t->round_trip / AT_ONCE) {
+            late = st;
+            st->cause = CAUSE_REORDER;
+            statement_say(x, st, "PSN %u (frame %u) was most likely overtaken behind the tap: %s asked for it with a NAK (frame %u), and had it before its repetition in frame %u can have arrived, for frame %u shows that %.3f us later.",
+                          st->psn, st->frames[0], dst_text(x, flow), st->frames[1], st->frames[2], st->arrived, (double)st->arrival / 1e3);
+        }
+    }
+}
+
 static void end_flow(struct explainer *x, uint32_t flow)
 {
     uint32_t peer = conn_flow_at(watch_conns(x->watch), flow)->peer;
@@ -249,6 +275,7 @@ static void end_flow(struct explainer *x, uint32_t flow)
         end_silence(x, flow, t, h);
         end_rnr(x, flow, t, h);
     }
+    end_overtaken(x, flow, t);
     end_odd_key(x, flow, t);
     if (h && h->have_next)
         end_unheard(x, flow, t, h);

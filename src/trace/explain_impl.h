@@ -7,6 +7,7 @@
 
 #define TOLD_RESPONSES 512
 #define TOLD_BAD 8
+#define TOLD_GAPS 8
 #define NO_STATEMENT UINT32_MAX
 
 /* What is remembered of a flow: of its requests, and of what all its packets carry. */
@@ -18,15 +19,21 @@ struct told {
         uint32_t psn, frame, statement;
     } bad[TOLD_BAD]; /* requests with a bad ICRC */
     uint32_t bad_at;
+    struct {
+        uint32_t psn, frame; /* frame 0: none */
+    } gaps[TOLD_GAPS]; /* PSNs that were not seen when a later one came first: the first one of each gap, and what came instead */
+    uint32_t gaps_at;
     uint32_t open;   /* statement whose cost is being counted */
     uint32_t dup, reorder, rnr, ce; /* statements that gather further frames */
     uint32_t late;   /* statement about a PSN first seen behind later ones and after a NAK: what comes next tells whether it was sent again */
     uint32_t reorder_end; /* PSN behind what had been sent when a packet was overtaken: its receiver dropped all that */
+    uint32_t silent;      /* statement about the latest time that something was sent again for want of an answer */
     uint32_t unheard;     /* statement about an answer that was lost behind the tap */
     uint32_t rsp_next;    /* PSN behind the latest READ response that was not late; UINT32_MAX: none was seen */
     uint32_t rsp_late;    /* PSN of the latest READ response, which was asked for again and comes behind later ones; else UINT32_MAX */
     uint32_t rsp_missing; /* statement about a READ response that was lost before the tap, it seems */
     uint32_t rsp_reorder, rsp_reorder_end; /* statement about one that was overtaken, and the PSN behind what its receiver dropped */
+    ns_t round_trip; /* the shortest time from a request sent once to its answer; negative: not known */
     uint32_t rnr_psn;
     uint32_t deep_psn, deep; /* READ or atomic that went beyond what was agreed on, and how many were outstanding with it; 0: none */
     bool seen, migreq, have_dscp, have_sl;
@@ -149,6 +156,8 @@ const char *dst_text(struct explainer *x, uint32_t flow);
 /* Latest frame of the response with a PSN, and frame of a damaged packet with it; 0: none. */
 uint32_t told_rsp_frame(const struct told *t, uint32_t psn);
 uint32_t told_bad_frame(const struct told *t, uint32_t psn);
+/* The same of any of `n` PSNs from `psn` on, in a frame behind `since`. */
+uint32_t told_bad_since(const struct told *t, uint32_t psn, uint32_t n, uint32_t since);
 /* The statement about a damaged frame. */
 struct statement *told_about_bad(struct explainer *x, const struct told *t, uint32_t frame);
 /* The packet that a statement is about. */

@@ -150,8 +150,9 @@ struct told *told_of(struct explainer *x, uint32_t flow)
         t->rsp[i].psn = UINT32_MAX;
     for (unsigned i = 0; i < TOLD_BAD; i++)
         t->bad[i].psn = UINT32_MAX;
-    t->open = t->dup = t->reorder = t->rnr = t->ce = t->late = t->unheard = t->rsp_missing = t->rsp_reorder = NO_STATEMENT;
+    t->open = t->dup = t->reorder = t->rnr = t->ce = t->late = t->unheard = t->silent = t->rsp_missing = t->rsp_reorder = NO_STATEMENT;
     t->rsp_late = t->rsp_next = UINT32_MAX;
+    t->round_trip = -1;
     return x->told[flow] = t;
 }
 
@@ -164,6 +165,14 @@ uint32_t told_bad_frame(const struct told *t, uint32_t psn)
 {
     for (unsigned i = 0; i < TOLD_BAD; i++)
         if (t->bad[i].psn == psn)
+            return t->bad[i].frame;
+    return 0;
+}
+
+uint32_t told_bad_since(const struct told *t, uint32_t psn, uint32_t n, uint32_t since)
+{
+    for (unsigned i = 0; i < TOLD_BAD; i++)
+        if (t->bad[i].psn != UINT32_MAX && psn_in(t->bad[i].psn, psn, n) && t->bad[i].frame > since)
             return t->bad[i].frame;
     return 0;
 }

@@ -1,6 +1,8 @@
 /* layer 3 (trace): what another tap tells of what went wrong: which packet was lost, and where. */
 #include "src/trace/explain_impl.h"
 
+#include <stdio.h>
+
 /* The same flow at another tap; FLOW_NONE if there is none. */
 static uint32_t same_elsewhere(struct explainer *x, uint32_t flow, uint32_t after)
 {
@@ -74,6 +76,17 @@ static void compare_answer(struct explainer *x, struct statement *st, const stru
     }
 }
 
+/* A later copy than the first one was lost: whether the other tap has it, of which it remembers the first and the latest. */
+static void compare_copy(struct explainer *x, struct statement *st, const struct sent *o, const char *tap)
+{
+    char text[100];
+
+    if (!o || !st->icrc || !o->icrc_first || o->copies > 2 || o->same || st->icrc == o->icrc_first || st->icrc == o->icrc)
+        return;
+    snprintf(text, sizeof text, "Frame %u is not there %s: it was lost between the two.", st->frames[0], tap);
+    statement_add(x, st, text);
+}
+
 /* A request was lost, or its answer: the other tap may know which packet it was. */
 static void compare_loss(struct explainer *x, struct statement *st, uint32_t other, unsigned n)
 {
@@ -83,6 +96,10 @@ static void compare_loss(struct explainer *x, struct statement *st, uint32_t oth
     struct buf text = {0};
     struct lone lone = {0};
 
+    if (st->repeated) {
+        compare_copy(x, st, half_sent(b, st->psn), tap);
+        return;
+    }
     for (unsigned i = 0; i < n && !lone.frame; i++)
         lone = lost_between(a, b, psn_add(st->psn, i));
     for (unsigned i = 0; t && i < TOLD_BAD; i++)
@@ -149,7 +166,7 @@ static void compare_request(struct explainer *x, struct statement *st, uint32_t 
     const struct sent *s = b ? half_sent(b, st->psn) : NULL;
     struct buf text = {0};
 
-    if (!a || !b || !b->have_next)
+    if (!a || !b || !b->have_next || (st->repeated && st->where == WHERE_BEFORE))
         return;
     if (st->where == WHERE_BEFORE && s && st->cause == CAUSE_PACKET_LOSS) {
         bool late = same_copy(a, s, st->psn);
