@@ -362,10 +362,11 @@ static ns_t when_taken(const struct backend_frame *f)
 static int take_frames(struct live *l, bool *busy)
 {
     uint8_t answer[IDENTITY_FRAME_MAX];
+    unsigned most = l->burst && l->burst < RX_BATCH ? l->burst : RX_BATCH;
     struct backend_frame f;
     int r = 0;
 
-    for (unsigned i = 0; i < RX_BATCH && (r = l->backend->ops->rx(l->backend, &f)) > 0; i++) {
+    for (unsigned i = 0; i < most && (r = l->backend->ops->rx(l->backend, &f)) > 0; i++) {
         record(l, f.data, f.len, f.ts, true);
         send_frame(l, answer, identity_rx(&l->id, f.data, f.len, answer));
         if (l->frame)

@@ -63,6 +63,7 @@ struct live {
     uint16_t mtu; /* path MTU: the one asked for, or as much as the interface carries */
     int udp;      /* socket that holds UDP port 4791, or -1 */
     ns_t epoch;   /* time of the day at live_now() 0 */
+    unsigned burst; /* the caller's: frames that a step takes at most, so that it gets its turn before more come; 0: as many as usual */
     bool blocked; /* the backend's queue is full */
     uint64_t unsent; /* frames given up because it stayed full */
     bool told;    /* in this step a callback was called, or a frame came to the endpoint through `net`: there may be more to do */

@@ -134,6 +134,20 @@ static void post_recv(struct serve *v, struct serve_session *s, struct serve_qp 
         session_fail(s, "a receive could not be posted");
 }
 
+/* A frame takes one receive at most, and receives are posted again between two steps: so no SEND finds none. */
+static void limit_burst(struct serve *v)
+{
+    uint32_t least = 0;
+
+    for (unsigned i = 0; i < SERVE_SESSIONS; i++) {
+        const struct serve_session *s = &v->session[i];
+        for (unsigned k = 0; s->used && s->kind == SERVE_SEND && k < s->n_qps; k++)
+            if (!least || s->qp[k].slots < least)
+                least = s->qp[k].slots;
+    }
+    v->live->burst = least;
+}
+
 void sqp_ready(struct serve *v, struct serve_session *s, struct serve_qp *q, ns_t now)
 {
     if (q->ready)
@@ -145,6 +159,7 @@ void sqp_ready(struct serve *v, struct serve_session *s, struct serve_qp *q, ns_
         load_pattern(q->mem, v->config.room, LOAD_SEED);
     for (uint32_t i = 0; i < q->slots && s->kind == SERVE_SEND; i++)
         post_recv(v, s, q, i, now);
+    limit_burst(v);
 }
 
 static void answer(struct serve *v, struct serve_session *s, struct serve_qp *q, enum wr_opcode op, uint32_t size, ns_t now)
@@ -281,4 +296,5 @@ void sqp_free_all(struct serve *v, struct serve_session *s)
     free(s->qp);
     s->qp = NULL;
     s->n_qps = 0;
+    limit_burst(v);
 }

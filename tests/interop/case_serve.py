@@ -164,8 +164,7 @@ def case_serve_send_lat_cm(*args):
 
 
 def case_serve_many_clients(lab, guest, port, index):
-    """One after the other, of all kinds. Of the largest messages, 7 receives fit a queue pair: more SENDs at once are told to wait."""
-    lab.expect(rcvd_rnr_err=range(0, 20))
+    """One after the other, of all kinds."""
     tool = "%s -d rxe0 -x %d -F -n 50 -s 2000 -p {port} 10.0.2.2"
     out = serve(lab, guest, "many", [(tool % ("ib_write_bw", index["4"]), " 2000 "), (tool % ("ib_send_bw", index["4"]), " 2000 "),
                                      (tool % ("ib_read_bw", index["4"]), " 2000 "),
