@@ -1,57 +1,9 @@
 /* layer 3 (gen): a connection manager over the GSI queue pair of an endpoint. */
-#include "gen/cm_agent.h"
+#include "gen/cm_agent_impl.h"
 #include "gen/cm_faults.h"
 
 #include <errno.h>
 #include <stdlib.h>
-
-#define GSI_RECVS  64
-#define GSI_SENDS  64
-#define RECV_BYTES (UD_GRH_BYTES + MAD_LEN)
-#define RECV_IOVA  0x100000
-#define PATHS      256
-
-/* A connection, or an attempt at one. */
-struct agent_conn {
-    struct cm_conn cm;
-    int qp;              /* -1: not known yet (passive) */
-    uint8_t gid[16];     /* the peer's address, with cfg.path */
-    bool tell_connected; /* CONNECTED is told when the RTU has left */
-    struct ep_peer peer; /* what the CM does not negotiate */
-};
-
-/* An answer that belongs to no connection, and where it goes. */
-struct answer {
-    struct cm_msg m;
-    uint8_t gid[16];
-};
-
-/* An address handle of the endpoint. */
-struct agent_path {
-    uint8_t gid[16], mac[6];
-    int ah;
-};
-
-struct cm_agent {
-    struct cm_agent_config cfg;
-    struct prng prng;
-    uint32_t last_id; /* communication id given last */
-    struct agent_conn **conn;
-    uint32_t n, cap;
-    uint32_t reuse; /* where to look next for a connection that is over, once all are in use */
-    struct agent_path paths[PATHS];
-    unsigned n_paths;
-    uint64_t ignored;
-    int gsi, cq, ah;
-    uint32_t lkey, pd;
-    uint32_t sending; /* sends posted and not complete */
-    bool dirty;       /* a connection may have something to send or to tell */
-    ns_t next;        /* earliest timer, when not dirty */
-    struct answer answers[8];
-    unsigned n_answers;
-    uint64_t sent[16];
-    uint8_t mem[GSI_RECVS][RECV_BYTES];
-};
 
 static void post_recv(struct cm_agent *a, uint64_t slot, ns_t now)
 {
@@ -98,9 +50,7 @@ struct cm_agent *cm_agent_new(const struct cm_agent_config *config)
     a->cap = config->max_conns ? config->max_conns : 65536;
     prng_seed(&a->prng, config->seed);
     a->last_id = (uint32_t)prng_next(&a->prng) & 0x7ff00000;
-    a->next = NS_NEVER;
-    a->conn = calloc(a->cap, sizeof *a->conn);
-    if (!a->conn || !gsi_open(a)) {
+    if (!agent_tables(a) || !gsi_open(a)) {
         cm_agent_free(a);
         return NULL;
     }
@@ -113,29 +63,34 @@ void cm_agent_free(struct cm_agent *a)
         return;
     for (uint32_t i = 0; i < a->n; i++)
         free(a->conn[i]);
-    free(a->conn);
+    agent_tables_free(a);
     free(a);
 }
 
-static bool is_over(const struct agent_conn *c)
+/* It may have something to send or to tell. */
+static void wake(struct cm_agent *a, struct agent_conn *c)
 {
-    return c->cm.state == CM_ST_CLOSED && !c->cm.pending && !c->cm.events;
+    a->news[c->number] = 1;
+    a->dirty = true;
 }
 
-/* Room for one more; all zero. */
+/* Room for one more, cleared. */
 static struct agent_conn *conn_room(struct cm_agent *a)
 {
+    struct agent_conn *c;
+
     for (uint32_t i = 0; a->n == a->cap && i < a->cap; i++) {
-        struct agent_conn *c = a->conn[a->reuse];
+        c = a->conn[a->reuse];
         a->reuse = (a->reuse + 1) % a->cap;
-        if (is_over(c)) {
-            memset(c, 0, sizeof *c);
+        if (agent_is_over(c)) {
+            agent_clear(a, c);
             return c;
         }
     }
-    if (a->n == a->cap || !(a->conn[a->n] = calloc(1, sizeof *a->conn[0])))
+    if (a->n == a->cap || !(c = calloc(1, sizeof *c)))
         return NULL;
-    return a->conn[a->n++];
+    c->number = a->n;
+    return a->conn[a->n++] = c;
 }
 
 /* A connection with an id of its own; the caller starts it. */
@@ -151,35 +106,21 @@ static struct agent_conn *conn_new(struct cm_agent *a, int qp, const struct ep_p
         c->peer = *peer;
     if (!++a->last_id)
         ++a->last_id;
-    a->dirty = true;
+    wake(a, c);
     return c;
 }
 
 /* Undo conn_new(): the connection was not started. */
-static void conn_drop(struct agent_conn *c)
+static void conn_drop(struct cm_agent *a, struct agent_conn *c)
 {
-    memset(c, 0, sizeof *c);
-    c->qp = -1;
+    agent_clear(a, c);
     c->cm.state = CM_ST_CLOSED;
+    c->cm.expiry = NS_NEVER;
 }
 
 uint64_t cm_agent_ignored(const struct cm_agent *a)
 {
     return a->ignored;
-}
-
-static struct agent_conn *conn_of_qp(const struct cm_agent *a, int qp)
-{
-    struct agent_conn *over = NULL; /* one that is over, unless there is a better one: handles are used again */
-
-    for (uint32_t i = a->n; i-- > 0;) {
-        struct agent_conn *c = a->conn[i];
-        if (c->qp == qp && !is_over(c))
-            return c;
-        if (c->qp == qp && !over)
-            over = c;
-    }
-    return over;
 }
 
 uint32_t cm_agent_connect(struct cm_agent *a, int qp, const struct cm_params *own, const struct ep_peer *peer, ns_t now)
@@ -192,9 +133,10 @@ uint32_t cm_agent_connect(struct cm_agent *a, int qp, const struct cm_params *ow
     if (!p.tid)
         p.tid = prng_next(&a->prng);
     if (!cm_connect(&c->cm, a->last_id, &p, now)) {
-        conn_drop(c);
+        conn_drop(a, c);
         return 0;
     }
+    agent_settle(a, c);
     return c->cm.local_id;
 }
 
@@ -208,39 +150,45 @@ uint32_t cm_agent_resolve(struct cm_agent *a, int qp, const struct cm_params *ow
     if (!p.tid)
         p.tid = prng_next(&a->prng);
     if (!cm_sidr_connect(&c->cm, a->last_id, &p, now)) {
-        conn_drop(c);
+        conn_drop(a, c);
         return 0;
     }
+    agent_settle(a, c);
     return c->cm.local_id;
 }
 
 int cm_agent_disconnect(struct cm_agent *a, int qp, ns_t now)
 {
-    struct agent_conn *c = conn_of_qp(a, qp);
+    struct agent_conn *c = agent_of_qp(a, qp);
 
-    a->dirty = true;
-    return c && cm_disconnect(&c->cm, NULL, 0, now) ? 0 : -ENOTCONN;
+    if (!c || !cm_disconnect(&c->cm, NULL, 0, now))
+        return -ENOTCONN;
+    agent_settle(a, c);
+    wake(a, c);
+    return 0;
 }
 
 void cm_agent_established(struct cm_agent *a, int qp)
 {
-    struct agent_conn *c = conn_of_qp(a, qp);
+    struct agent_conn *c = agent_of_qp(a, qp);
 
-    a->dirty = true;
-    if (c)
-        cm_established(&c->cm);
+    if (!c)
+        return;
+    cm_established(&c->cm);
+    agent_settle(a, c);
+    wake(a, c);
 }
 
 const struct cm_conn *cm_agent_conn(const struct cm_agent *a, int qp)
 {
-    const struct agent_conn *c = conn_of_qp(a, qp);
+    const struct agent_conn *c = agent_of_qp(a, qp);
 
     return c ? &c->cm : NULL;
 }
 
 ns_t cm_agent_next(const struct cm_agent *a)
 {
-    return a->dirty ? 0 : a->next;
+    return a->dirty ? 0 : timers_first(&a->timers) ? timers_first(&a->timers)->when : NS_NEVER;
 }
 
 uint64_t cm_agent_sent(const struct cm_agent *a, enum cm_attr attr)
@@ -291,6 +239,7 @@ static void take_request(struct cm_agent *a, struct agent_conn *c, bool sidr, ns
         struct ep_peer peer = negotiated(c);
         ep_qp_to_rtr(a->cfg.ep, c->qp, &peer, now);
     }
+    agent_settle(a, c);
 }
 
 static void tell(struct cm_agent *a, struct agent_conn *c, enum cm_event e)
@@ -326,7 +275,7 @@ static void conn_events(struct cm_agent *a, struct agent_conn *c, ns_t now)
     enum cm_event e;
 
     while ((e = cm_poll(&c->cm)) != CM_EV_NONE) {
-        a->dirty = true;
+        wake(a, c);
         switch (e) {
         case CM_EV_REQUEST:
         case CM_EV_SIDR_REQUEST:
@@ -398,20 +347,10 @@ static void send_msg(struct cm_agent *a, struct cm_msg *m, const uint8_t gid[16]
     }
 }
 
-static struct agent_conn *find_conn(struct cm_agent *a, const struct cm_msg *m)
-{
-    struct cm_conn *hit = NULL;
-
-    for (uint32_t i = 0; i < a->n; i++)
-        if (cm_route(&a->conn[i]->cm, 1, m, &hit) == CM_ROUTE_CONN)
-            return a->conn[i];
-    return NULL;
-}
-
 /* A message arrived from `gid`. */
 static void take_msg(struct cm_agent *a, const struct cm_msg *m, const uint8_t gid[16], ns_t now)
 {
-    struct agent_conn *c = find_conn(a, m);
+    struct agent_conn *c = agent_of_msg(a, m);
     struct answer *ans = a->answers + a->n_answers;
 
     a->dirty = true;
@@ -426,6 +365,8 @@ static void take_msg(struct cm_agent *a, const struct cm_msg *m, const uint8_t g
     }
     if (c) {
         cm_rx(&c->cm, m, now);
+        agent_settle(a, c);
+        wake(a, c);
     } else if (a->n_answers < ARRAY_LEN(a->answers) && cm_stray(m, &ans->m)) {
         memcpy(ans->gid, gid, 16);
         a->n_answers++;
@@ -467,26 +408,59 @@ static void poll_gsi(struct cm_agent *a, ns_t now)
     }
 }
 
-void cm_agent_run(struct cm_agent *a, ns_t now)
+/* A connection's turn. */
+static void run_conn(struct cm_agent *a, struct agent_conn *c, ns_t now)
 {
     struct cm_msg m;
 
+    a->news[c->number] = 0;
+    if (cm_next_expiry(&c->cm) <= now)
+        cm_expire(&c->cm, now);
+    conn_events(a, c, now);
+    while (a->sending < GSI_SENDS && cm_tx(&c->cm, &m))
+        send_msg(a, &m, c->gid, c->number + 1, c->cm.tries > 1, now);
+    a->unsent[c->number] = c->cm.pending;
+    agent_settle(a, c);
+}
+
+/* The connections whose timers have run out. */
+static void take_timers(struct cm_agent *a, ns_t now)
+{
+    struct timer *t;
+
+    while ((t = timers_first(&a->timers)) && t->when <= now) {
+        timer_stop(&a->timers, t);
+        wake(a, (struct agent_conn *)(void *)((char *)t - offsetof(struct agent_conn, timer)));
+    }
+}
+
+/* The first 1 from `i` on; n: there is none. */
+static uint32_t next_of(const uint8_t *set, uint32_t i, uint32_t n)
+{
+    const uint8_t *at = i < n ? memchr(set + i, 1, n - i) : NULL;
+
+    return at ? (uint32_t)(at - set) : n;
+}
+
+/* The next connection from `i` on that has something to do, and can do it; a->n: none. */
+static uint32_t next_busy(const struct cm_agent *a, uint32_t i)
+{
+    uint32_t next = next_of(a->news, i, a->n);
+
+    return a->sending < GSI_SENDS ? next_of(a->unsent, i, next) : next;
+}
+
+void cm_agent_run(struct cm_agent *a, ns_t now)
+{
     poll_gsi(a, now);
-    while (a->dirty || a->next <= now) {
+    take_timers(a, now);
+    while (a->dirty) {
         a->dirty = false;
-        a->next = NS_NEVER;
         for (unsigned i = 0; i < a->n_answers; i++)
             send_msg(a, &a->answers[i].m, a->answers[i].gid, 0, false, now);
         a->n_answers = 0;
-        for (uint32_t i = 0; i < a->n; i++) {
-            struct agent_conn *c = a->conn[i];
-            if (cm_next_expiry(&c->cm) <= now)
-                cm_expire(&c->cm, now);
-            conn_events(a, c, now);
-            while (a->sending < GSI_SENDS && cm_tx(&c->cm, &m))
-                send_msg(a, &m, c->gid, i + 1, c->cm.tries > 1, now);
-            if (cm_next_expiry(&c->cm) < a->next)
-                a->next = cm_next_expiry(&c->cm);
-        }
+        for (uint32_t i = next_busy(a, 0); i < a->n; i = next_busy(a, i + 1))
+            run_conn(a, a->conn[i], now);
+        take_timers(a, now);
     }
 }

@@ -97,7 +97,7 @@ void ep_free(struct endpoint *ep)
     free(ep->qp);
     free(ep->map);
     free(ep->free_qp);
-    free(ep->heap);
+    free(ep->timers.heap);
     free(ep->ah);
     free(ep->group);
     free(ep->mem);

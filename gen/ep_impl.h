@@ -3,6 +3,7 @@
 #define RDMATRACE_EP_IMPL_H
 
 #include "gen/endpoint.h"
+#include "gen/timers.h"
 #include "src/transport/ud.h"
 
 /* A send work request in its queue; slot n % size belongs to message number n of the requester. */
@@ -102,8 +103,7 @@ struct ep_qp {
     bool spurious;     /* fault: the packet being sent has no cause */
     bool mute;         /* fault: no ACK is sent until a request comes again */
     struct rsp_owed again;
-    uint32_t heap_pos; /* 1-based; 0: not in the heap */
-    ns_t heap_key;
+    struct timer timer;
 
     uint64_t faults_done; /* bits of ep->fault */
     struct ep_stats st;
@@ -127,8 +127,7 @@ struct endpoint {
     uint32_t *map; /* hash of QPNs: handle + 1 */
     uint32_t map_mask;
     struct ep_qp *ready_head, *ready_tail;
-    struct ep_qp **heap; /* 1-based binary heap on heap_key */
-    uint32_t heap_n;
+    struct timers timers;
 
     struct ep_cq **cq;
     uint32_t n_cq;

@@ -178,7 +178,8 @@ size_t ep_qp_memory(uint32_t sends, uint16_t send_sge, uint32_t receives, uint16
 static int slot_alloc(struct endpoint *ep)
 {
     uint32_t cap = ep->cap_qp ? ep->cap_qp * 2 : 16;
-    struct ep_qp **qp, **heap;
+    struct timer **heap;
+    struct ep_qp **qp;
     int *handles;
 
     if (ep->n_qp < ep->cap_qp)
@@ -188,9 +189,9 @@ static int slot_alloc(struct endpoint *ep)
     qp = realloc(ep->qp, cap * sizeof *qp);
     if (qp)
         ep->qp = qp;
-    heap = realloc(ep->heap, (cap + 1) * sizeof *heap);
+    heap = realloc(ep->timers.heap, (cap + 1) * sizeof *heap);
     if (heap)
-        ep->heap = heap;
+        ep->timers.heap = heap;
     handles = realloc(ep->free_qp, cap * sizeof *handles);
     if (handles)
         ep->free_qp = handles;

@@ -70,57 +70,18 @@ int ep_tx(struct endpoint *ep, uint8_t *buf, uint32_t cap, ns_t now)
     return 0;
 }
 
-/* --- Timers: the key of an entry may be earlier than what it stands for; then it is put off when its time comes. ----------------- */
-
-static void heap_put(struct endpoint *ep, uint32_t i, struct ep_qp *q)
-{
-    ep->heap[i] = q;
-    q->heap_pos = i;
-}
-
-static void heap_up(struct endpoint *ep, struct ep_qp *q, uint32_t i)
-{
-    for (; i > 1 && ep->heap[i / 2]->heap_key > q->heap_key; i /= 2)
-        heap_put(ep, i, ep->heap[i / 2]);
-    heap_put(ep, i, q);
-}
-
-static void heap_down(struct endpoint *ep, struct ep_qp *q, uint32_t i)
-{
-    for (uint32_t child; (child = 2 * i) <= ep->heap_n; i = child) {
-        if (child < ep->heap_n && ep->heap[child + 1]->heap_key < ep->heap[child]->heap_key)
-            child++;
-        if (ep->heap[child]->heap_key >= q->heap_key)
-            break;
-        heap_put(ep, i, ep->heap[child]);
-    }
-    heap_put(ep, i, q);
-}
+/* --- Timers: the time of one may be earlier than what it stands for; then it is put off when its time comes. --------------------- */
 
 void ep_timer_remove(struct ep_qp *q)
 {
-    struct endpoint *ep = q->ep;
-    struct ep_qp *last;
-    uint32_t i = q->heap_pos;
-
-    if (!i)
-        return;
-    q->heap_pos = 0;
-    last = ep->heap[ep->heap_n--];
-    if (last == q)
-        return;
-    heap_up(ep, last, i);
-    heap_down(ep, last, last->heap_pos);
+    timer_stop(&q->ep->timers, &q->timer);
 }
 
 void ep_timer(struct ep_qp *q, ns_t when)
 {
-    struct endpoint *ep = q->ep;
-
-    if (when == NS_NEVER || (q->heap_pos && q->heap_key <= when))
+    if (when == NS_NEVER || (q->timer.pos && q->timer.when <= when))
         return;
-    q->heap_key = when;
-    heap_up(ep, q, q->heap_pos ? q->heap_pos : ++ep->heap_n);
+    timer_set(&q->ep->timers, &q->timer, when);
 }
 
 static ns_t earlier(ns_t a, ns_t b)
@@ -144,13 +105,15 @@ ns_t ep_qp_deadline(const struct ep_qp *q)
     return earlier(t, q->refill_at);
 }
 
-/* The top of the heap with a key that is true. NULL: none. */
-static struct ep_qp *heap_top(struct endpoint *ep)
+/* The first of them whose time is true. NULL: none. */
+static struct ep_qp *first_due(struct endpoint *ep)
 {
-    while (ep->heap_n) {
-        struct ep_qp *q = ep->heap[1];
+    struct timer *first;
+
+    while ((first = timers_first(&ep->timers))) {
+        struct ep_qp *q = (struct ep_qp *)(void *)((char *)first - offsetof(struct ep_qp, timer));
         ns_t t = ep_qp_deadline(q);
-        if (t == q->heap_key)
+        if (t == first->when)
             return q;
         ep_timer_remove(q);
         ep_timer(q, t);
@@ -160,9 +123,9 @@ static struct ep_qp *heap_top(struct endpoint *ep)
 
 ns_t ep_next_expiry(struct endpoint *ep)
 {
-    struct ep_qp *q = heap_top(ep);
+    struct ep_qp *q = first_due(ep);
 
-    return q ? q->heap_key : NS_NEVER;
+    return q ? q->timer.when : NS_NEVER;
 }
 
 static void qp_expire(struct ep_qp *q, ns_t now)
@@ -191,7 +154,7 @@ void ep_expire(struct endpoint *ep, ns_t now)
 {
     struct ep_qp *q;
 
-    while ((q = heap_top(ep)) && q->heap_key <= now) {
+    while ((q = first_due(ep)) && q->timer.when <= now) {
         ep_timer_remove(q);
         qp_expire(q, now);
     }

@@ -4,7 +4,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#define SIM_PORT 18515 /* that the passive side listens on, as perftest does */
+#define SIM_PORT   18515 /* that the passive side listens on, as perftest does */
+#define FIRST_PORT 40000 /* of the active side, and how many it has */
+#define PORTS      20000
 
 void sim_conn_config_init(struct sim_conn_config *c, enum qp_type type, uint16_t mtu)
 {
@@ -136,7 +138,7 @@ static uint16_t cm_port(const struct sim *s)
 /* Port of the active side. */
 static uint16_t port_of(const struct sim_conn *c)
 {
-    return (uint16_t)(40000 + c->number % 20000);
+    return (uint16_t)(FIRST_PORT + c->number % PORTS);
 }
 
 static void own_params(const struct sim *s, const struct sim_conn *c, unsigned h, struct cm_params *p)
@@ -171,15 +173,25 @@ static void own_params(const struct sim *s, const struct sim_conn *c, unsigned h
     }
 }
 
+/* The connection of a requester's queue pair. */
+static struct sim_conn *conn_of_qpn(const struct sim *s, unsigned h, uint32_t qpn)
+{
+    int qp = ep_qp_find(s->ep[h], qpn);
+
+    return qp >= 0 ? ep_qp_user(s->ep[h], qp) : NULL;
+}
+
 /* The passive side's connection that a request is for: the requester's queue pair or port tells. */
 static struct sim_conn *conn_of_request(const struct sim *s, unsigned h, const struct cm_conn *cm)
 {
-    bool sidr = cm->state == CM_ST_SIDR_REQ_RCVD;
+    struct sim_conn *c = conn_of_qpn(s, h ^ 1, cm->peer.qpn);
+    uint32_t first = (cm->peer.ip.sport + 2u * PORTS - FIRST_PORT) % PORTS; /* number of the first connection with this port */
 
-    for (unsigned i = 0; i < s->n_conns; i++) {
-        struct sim_conn *c = s->conn[i];
-        if (c->type == QPT_UD ? sidr && cm->peer.ip.sport == port_of(c) && c->state[h] != SIM_CONN_UP
-                 : qpn_of(s, c, h ^ 1) == cm->peer.qpn && c->state[h] == SIM_CONN_NEW)
+    if (cm->state != CM_ST_SIDR_REQ_RCVD)
+        return c && c->type != QPT_UD && c->state[h] == SIM_CONN_NEW ? c : NULL;
+    for (uint32_t n = first ? first : PORTS; n <= s->n_conns; n += PORTS) {
+        c = s->conn[n - 1];
+        if (c->type == QPT_UD && cm->peer.ip.sport == port_of(c) && c->state[h] != SIM_CONN_UP)
             return c;
     }
     return NULL;

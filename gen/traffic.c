@@ -134,7 +134,7 @@ void traffic_free(struct traffic *t)
 
 /* --- Going on ----------------------------------------------------------------------------------------------------------------------- */
 
-static struct flow *flow_of(struct traffic *t, unsigned conn, unsigned host)
+struct flow *traffic_flow(struct traffic *t, unsigned conn, unsigned host)
 {
     return t->c.bidirectional ? &t->flows[conn * 2 + host] : host == 0 ? &t->flows[conn] : NULL;
 }
@@ -143,7 +143,7 @@ static struct flow *flow_of(struct traffic *t, unsigned conn, unsigned host)
 static void poll_cq(struct traffic *t, unsigned i, unsigned h)
 {
     const struct sim_conn *c = t->s->conn[i];
-    struct flow *tx = flow_of(t, i, h), *rx = flow_of(t, i, h ^ 1);
+    struct flow *tx = traffic_flow(t, i, h), *rx = traffic_flow(t, i, h ^ 1);
     struct wc wc[16];
     int n;
 
@@ -187,7 +187,7 @@ static bool conn_run(struct traffic *t, unsigned i, ns_t now)
         return true;
     }
     for (unsigned h = 0; h <= (unsigned)t->c.bidirectional; h++)
-        done &= flow_done(t, flow_of(t, i, h));
+        done &= flow_done(t, traffic_flow(t, i, h));
     if (!done)
         return false;
     if (c->type != QPT_RC) {
@@ -240,7 +240,7 @@ static ns_t traffic_step(void *user, ns_t now)
             poll_cq(t, i, h);
     for (unsigned i = next_news(t, 0); i < t->c.qps; i = next_news(t, i + 1))
         for (unsigned h = 0; h <= (unsigned)t->c.bidirectional; h++)
-            flow_run(t, flow_of(t, i, h), now);
+            flow_run(t, traffic_flow(t, i, h), now);
     for (unsigned i = next_news(t, 0); i < t->c.qps; i = next_news(t, i + 1)) {
         t->s->news[i] = 0;
         if (conn_run(t, i, now) && !t->through[i]) {

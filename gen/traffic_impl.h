@@ -69,6 +69,8 @@ void traffic_recv_completed(struct traffic *t, struct flow *f, const struct wc *
  * They go to the ledger, if there is one; `wc` NULL: they did not complete. */
 void traffic_tell(struct traffic *t, struct flow *f, uint64_t k, const struct wc *wc);
 /* sim_app.sent: which work request a frame belongs to. */
+/* The flow that `host` sends on a connection; NULL: it sends none. */
+struct flow *traffic_flow(struct traffic *t, unsigned conn, unsigned host);
 void traffic_sent(void *user, unsigned host, const uint8_t *data, uint32_t len, ns_t now);
 
 #endif

@@ -272,19 +272,18 @@ void traffic_sent(void *user, unsigned host, const uint8_t *data, uint32_t len, 
 {
     struct traffic *t = user;
     struct ep_sent sent = ep_tx_last(t->s->ep[host]);
+    const struct sim_conn *c = sent.request ? ep_qp_user(t->s->ep[host], sent.qp) : NULL;
+    struct flow *f = c ? traffic_flow(t, c->number - 1, host) : NULL;
+    struct ledger_row *r;
 
-    (void)data;
-    (void)len;
-    for (unsigned i = 0; i < t->n_flows && sent.request; i++) {
-        struct flow *f = &t->flows[i];
-        struct ledger_row *r = &f->slots[sent.wr_id % t->c.tx_depth].row;
-        if (f->host != host || f->c->qp[host] != sent.qp)
-            continue;
-        r->packets++;
-        r->again += sent.repeat;
-        if (r->sent == NS_NEVER) {
-            r->sent = now;
-            r->psn = sent.psn;
-        }
+    (void)data, (void)len;
+    if (!f)
+        return;
+    r = &f->slots[sent.wr_id % t->c.tx_depth].row;
+    r->packets++;
+    r->again += sent.repeat;
+    if (r->sent == NS_NEVER) {
+        r->sent = now;
+        r->psn = sent.psn;
     }
 }
