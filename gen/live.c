@@ -105,11 +105,14 @@ static int use_host_address(struct live *l, const struct live_config *c, const c
 
 static int use_own_address(struct live *l, const struct live_config *c, struct live_error *err)
 {
+    char owner[IFNAMSIZ];
     unsigned m[6];
     int end = 0;
 
     if (!live_parse_host(c->addr, l->id.gid))
         return fail(err, -EINVAL, "%s is no address", c->addr);
+    if (l->backend->ops->needs_iface && host_owner(l->id.gid, owner, sizeof owner) == 0) /* two stations would claim it */
+        return fail(err, -EADDRINUSE, "%s is this host's own address, of interface %s: leave out --addr, or give one that nobody has", c->addr, owner);
     identity_derive_mac(l->id.mac, l->id.gid);
     if (!c->mac)
         return 0;

@@ -75,29 +75,34 @@ bool host_gid(const struct sockaddr *s, uint8_t gid[16])
     return true;
 }
 
-int host_route(const uint8_t peer[16], char *iface, size_t size)
+int host_owner(const uint8_t gid[16], char *iface, size_t size)
 {
-    struct sockaddr_storage to, own;
-    socklen_t n = to_sockaddr(&to, peer, ROCE_PORT, 0), own_len = sizeof own;
     struct ifaddrs *all = NULL, *i;
-    uint8_t gid[16], other[16];
-    int s = socket(to.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0), r = -ENODEV;
+    uint8_t other[16];
+    int r = -ENODEV;
 
-    if (s < 0)
+    if (getifaddrs(&all) < 0)
         return -errno;
-    if (connect(s, (struct sockaddr *)&to, n) < 0 || getsockname(s, (struct sockaddr *)&own, &own_len) < 0 ||
-        getifaddrs(&all) < 0) {
-        r = -errno;
-        close(s);
-        return r;
-    }
-    close(s);
-    host_gid((struct sockaddr *)&own, gid);
-    for (i = all; i && r < 0; i = i->ifa_next)
+    for (i = all; i && r == -ENODEV; i = i->ifa_next)
         if (host_gid(i->ifa_addr, other) && memcmp(gid, other, 16) == 0)
             r = snprintf(iface, size, "%s", i->ifa_name) < (int)size ? 0 : -ENAMETOOLONG;
     freeifaddrs(all);
     return r;
+}
+
+int host_route(const uint8_t peer[16], char *iface, size_t size)
+{
+    struct sockaddr_storage to, own;
+    socklen_t n = to_sockaddr(&to, peer, ROCE_PORT, 0), own_len = sizeof own;
+    int s = socket(to.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0), r = 0;
+    uint8_t gid[16];
+
+    if (s < 0)
+        return -errno;
+    if (connect(s, (struct sockaddr *)&to, n) < 0 || getsockname(s, (struct sockaddr *)&own, &own_len) < 0)
+        r = -errno;
+    close(s);
+    return r < 0 || !host_gid((struct sockaddr *)&own, gid) ? r : host_owner(gid, iface, size);
 }
 
 static bool link_local(const uint8_t gid[16])

@@ -9,6 +9,8 @@ int host_route(const uint8_t peer[16], char *iface, size_t size);
 /* The interface's own address of a family; with IPv6 one of the same scope (link-local or not) as `peer`, if that is
  * given. -EADDRNOTAVAIL: it has none. */
 int host_address(const char *iface, bool v6, const uint8_t *peer, uint8_t gid[16]);
+/* Name of the interface of this host that has this address. 0; -ENODEV: none has; another negative errno. */
+int host_owner(const uint8_t gid[16], char *iface, size_t size);
 /* GID of a socket address; false: of neither family. */
 struct sockaddr;
 bool host_gid(const struct sockaddr *s, uint8_t gid[16]);

@@ -165,6 +165,25 @@ Test(backend, unix_socket_in_use_is_left_alone_and_a_dead_one_replaced, .init = 
     backend_close(must_open(spec_a, NULL));
 }
 
+Test(backend, unix_leaves_alone_what_is_no_socket, .init = begin, .fini = end)
+{
+    struct backend_error err = {""};
+    struct backend *b = NULL;
+    char file[100], link[100];
+    FILE *f;
+
+    snprintf(file, sizeof file, "%s/precious", dir);
+    snprintf(link, sizeof link, "%s/a", dir);
+    f = fopen(file, "w");
+    cr_assert(f && fclose(f) == 0 && symlink(file, link) == 0);
+    cr_assert_eq(backend_open(&b, spec_a, NULL, &err), -ENOTSOCK, "%s", err.msg);
+    cr_assert_eq(unlink(link), 0, "the link is gone");
+    cr_assert_eq(rename(file, link), 0, "the file is gone");
+    cr_assert_eq(backend_open(&b, spec_a, NULL, &err), -ENOTSOCK, "%s", err.msg);
+    cr_assert(strstr(err.msg, "is no socket"), "%s", err.msg);
+    cr_assert_eq(unlink(link), 0, "the file is gone");
+}
+
 Test(backend, unix_sends_again_what_a_slow_peer_did_not_take, .init = begin, .fini = end)
 {
     struct backend *a = must_open(spec_a, NULL), *b = must_open(spec_b, NULL);
