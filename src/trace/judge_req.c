@@ -99,6 +99,7 @@ static void check_transport(struct judge *j, const struct judged *a, enum seen_a
         if (!judge_explains((enum rule)v[i].rule) || is_void(j, (enum rule)v[i].rule) || said_elsewhere(j, a->flow, &v[i], as))
             continue;
         weigh(j, a, &v[i], as, &has, &lacks);
+        v[i].needs |= a->h->heard_pmtu ? N_RSP : 0; /* and that was no response of another queue pair */
         judge_verdict(j, a, &v[i], has, lacks);
     }
 }

@@ -267,8 +267,10 @@ void judge_response(struct judge *j, const struct pkt *p, uint32_t flow)
         return;
     if (UNLIKELY(p->have & H_AETH && p->aeth.msn > a.h->msgs))
         a.h->began = BEGAN_BEFORE;
-    if (UNLIKELY(!a.h->pmtu && p->op->flags & OPF_READ_RESP && p->op->flags & (OPF_FIRST | OPF_MIDDLE)))
+    if (UNLIKELY(!a.h->pmtu && p->op->flags & OPF_READ_RESP && p->op->flags & (OPF_FIRST | OPF_MIDDLE))) {
         half_set_pmtu(a.h, p->payload_len);
+        a.h->heard_pmtu = a.h->pmtu != 0;
+    }
     if (UNLIKELY(a.f->replay->req.p.guess && a.h->pmtu))
         replay_learn_pmtu(a.f->replay, a.h->pmtu);
     twin = is_twin(&a);

@@ -64,8 +64,12 @@ bool half_was_hole(const struct half *h, uint32_t psn, uint32_t *frame)
 
 bool half_has_psn(struct half *h, uint32_t psn)
 {
+    const struct ask *latest = &h->asks[(h->asks_at - 1) % TRACK_ASKS];
+
     if (half_sent(h, psn) || half_ask(h, psn, 0))
         return true;
+    if (h->loose && latest->span && psn_in(psn, latest->psn, psn_span(latest->len, 256)))
+        return true; /* it asks for as many responses at most */
     return h->have_next && psn_in(psn, h->start, (h->next - h->start) & PSN_MASK) && psn_diff(h->next, psn) < TRACK_SENT;
 }
 

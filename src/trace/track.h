@@ -111,6 +111,7 @@ struct half {
     ns_t last_ts;
 
     /* Going back. */
+    bool heard_pmtu;  /* what is known of the path MTU is what a response has shown */
     bool loose;       /* the latest request is a READ whose PSNs are not known for want of a path MTU */
     bool vague;       /* a READ's PSNs were guessed from the request behind it, or the first packets came late: a gap may be unknown */
     bool twin;        /* half_seen_as(): the packet is identical to the copy before, but SEEN_AGAIN */

@@ -234,11 +234,12 @@ static struct judge_opts opts_of_both(const struct play *p, const struct play *q
     return o;
 }
 
-/* Whether something tells that the queue pair numbers are used anew: CM, or PSNs that are far from the old ones. */
+/* Whether something tells that the queue pair numbers are used anew: CM, whose communication ids a host does not use again so soon, or PSNs
+ * that are far from the old ones. */
 static bool can_be_told(const struct play *p, const struct play *q, enum tap_place place)
 {
     if (p->traffic.use_cm || q->traffic.use_cm)
-        return p->traffic.use_cm && q->traffic.use_cm;
+        return p->traffic.use_cm && q->traffic.use_cm && trace_cm_ids(&p->tap[place]) != trace_cm_ids(&q->tap[place]);
     return trace_psns_differ(&p->tap[place], &q->tap[place]);
 }
 

@@ -1,6 +1,7 @@
 /* layer 4 (test) property: recordings of taps in memory. */
 #include "tests/property/trace.h"
 
+#include "dissect/cm.h"
 #include "gen/endpoint.h"
 #include "gen/rewrite.h"
 #include "src/trace/window.h"
@@ -251,6 +252,19 @@ bool trace_psns_differ(const struct trace *t, const struct trace *later)
                 return false;
     }
     return true;
+}
+
+uint32_t trace_cm_ids(const struct trace *t)
+{
+    for (size_t i = 0; i < t->n; i++) {
+        struct cm_msg m;
+        struct frame f;
+        struct pkt p;
+        frame_decode(&p, &f, trace_data(t, i), t->shot[i].len, t->linktype);
+        if (cm_msg_of(&m, &p) && m.mad.attr_id == CM_REQ)
+            return m.req.local_id & 0xfff00000;
+    }
+    return 0;
 }
 
 void trace_round(struct trace *t, ns_t step)
