@@ -382,6 +382,24 @@ void conn_learn(struct conn_table *t, const struct conn_known *k)
     learn_seen(t, k, 1);
 }
 
+static void unlearn(struct flow *f)
+{
+    f->paired_by = f->peer == FLOW_NONE ? PAIR_NONE : PAIR_PSN;
+    f->have_psn = f->have_sqpn = false;
+    f->pmtu = 0;
+    f->upper = NULL;
+    f->params = (struct conn_params){0};
+}
+
+void conn_unlearn(struct conn_table *t, uint32_t flow)
+{
+    uint32_t peer = t->flows[flow].peer;
+
+    unlearn(&t->flows[flow]);
+    if (peer != FLOW_NONE)
+        unlearn(&t->flows[peer]);
+}
+
 void conn_pair_by_psn(struct conn_table *t, uint32_t flow, uint32_t psn)
 {
     struct flow *f = &t->flows[flow];

@@ -117,6 +117,8 @@ struct flow *conn_flows(struct conn_table *t);
 
 /* Learn of a connection. Flows already seen are paired at once. At most a bounded number is kept. */
 void conn_learn(struct conn_table *t, const struct conn_known *k);
+/* What was learnt of `flow` and its peer is of an earlier connection of theirs, for all that is known: they remain a pair, no more. */
+void conn_unlearn(struct conn_table *t, uint32_t flow);
 /* Look for the peer of `flow`, by PSN agreement, for a response that carries `psn`. */
 void conn_pair_by_psn(struct conn_table *t, uint32_t flow, uint32_t psn);
 

@@ -5,6 +5,11 @@
 
 /* --- The transport's verdicts -------------------------------------------------------------------------------------------------- */
 
+static bool is_complete(const struct judge *j)
+{
+    return j->o.complete && !j->drops && !j->blind;
+}
+
 /* Begin the replicas anew with request `p`. */
 static void begin(struct judge *j, const struct pkt *p, uint32_t flow, struct jflow *f, bool anew)
 {
@@ -19,7 +24,7 @@ static void begin(struct judge *j, const struct pkt *p, uint32_t flow, struct jf
         .rnr_retry = k->have_rnr ? k->rnr_retry : 7,
         .depth = k->have_depth ? k->depth : UINT8_MAX,
         .rxe = j->o.profile == PROFILE_RXE,
-        .complete = j->o.complete && !j->drops && !j->blind,
+        .complete = is_complete(j),
         .from_start = from_start,
         .pmtu = f->half->pmtu,
         .psn = from_start ? c->psn : p->bth.psn,
@@ -134,6 +139,8 @@ static struct half *half_of(struct judge *j, const struct pkt *p, uint32_t flow)
         f->replay = NULL;
         return NULL;
     }
+    if (!is_complete(j) && c->have_psn && !psn_in(p->bth.psn, c->psn, TRACK_SENT))
+        conn_unlearn(j->conns, flow); /* another connection, whose CM was not captured */
     half_init(h, flow);
     half_set_pmtu(h, c->pmtu);
     h->from_start = c->have_psn && c->psn == p->bth.psn;
@@ -155,14 +162,27 @@ static void begin_to_wait(const struct judge *j, const struct judged *a, enum se
     a->f->asked = (struct asked){a->p->bth.psn, frame_u32(a->p), a->p->frame->ts};
 }
 
-/* Whether a PSN so far from those remembered may be the first one of another connection of these queue pairs: without CM nothing
- * else tells. What is known of them proves nothing about this packet then, whichever it is. */
+/* Whether a PSN so far from those remembered may be the first one of another connection of these queue pairs: nothing else tells where
+ * CM was not captured. What is known of them proves nothing about this packet then, whichever it is. */
 static bool may_begin_anew(const struct judge *j, uint32_t flow, const struct pkt *p, enum seen_as as)
 {
     const struct half *h = j->flows[flow].half;
-    unsigned how = j->flow[flow].paired_by;
+    unsigned how = is_complete(j) ? j->flow[flow].paired_by : PAIR_NONE;
 
     return as == SEEN_OLD ? how <= PAIR_PSN : as == SEEN_GAP && how != PAIR_CM && psn_diff(p->bth.psn, h->next) > TRACK_SENT;
+}
+
+/* Request `p` begins a connection, for all that is known. */
+static void begin_anew(struct judge *j, const struct pkt *p, uint32_t flow, struct jflow *f)
+{
+    if (!is_complete(j) && j->flow[flow].paired_by > PAIR_PSN)
+        conn_unlearn(j->conns, flow);
+    f->half->pmtu = (uint16_t)j->flow[flow].pmtu; /* what packets have shown was that of another connection */
+    begin(j, p, flow, f, true);
+    past_begin(f);
+    f->asked.frame = 0;
+    f->closed = false;
+    f->mtu.have = f->mtu.pending = false;
 }
 
 static void gap_begins(struct jflow *f, const struct pkt *p, const struct half *h)
@@ -193,11 +213,7 @@ void judge_request(struct judge *j, const struct pkt *p, uint32_t flow)
     if (UNLIKELY(as != SEEN_NEW && may_begin_anew(j, flow, p, as)))
         as = SEEN_RESTART;
     if (UNLIKELY(as == SEEN_RESTART)) {
-        h->pmtu = (uint16_t)conn_flow_at(j->conns, flow)->pmtu; /* what packets have shown was that of another connection */
-        begin(j, p, flow, f, true);
-        past_begin(f);
-        f->asked.frame = 0;
-        f->mtu.have = f->mtu.pending = false;
+        begin_anew(j, p, flow, f);
     } else if (UNLIKELY(f->replay->req.p.guess && h->pmtu)) {
         replay_learn_pmtu(f->replay, h->pmtu);
     }

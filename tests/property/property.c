@@ -196,15 +196,19 @@ static void judge_times(const struct options *opt, const struct play *p, struct 
     else if (m == DISORDERED)
         m = AS_IT_WAS; /* nothing would tell the order */
     trace_mutate(&t, m, r);
+    if (step)
+        trace_round(&t, step); /* those of copies, too */
     forget_taps(&o, either_opens(p, m, AS_IT_WAS));
     snprintf(how, sizeof how, "times of %llu ns, %s, tap %s", (unsigned long long)step, mutation_str(m), tap_place_str(place));
     judge_capture(opt, p, &t, o, mutation_is_complete(m), how, n);
     trace_free(&t);
 }
 
-/* The three taps as interfaces of one capture. */
-static void judge_all_taps(const struct options *opt, const struct play *p, struct totals *n)
+/* The three taps as interfaces of one capture, which is changed if `change`. */
+static void judge_all_taps(const struct options *opt, const struct play *p, bool change, struct prng *r, struct totals *n)
 {
+    enum mutation m = change ? (enum mutation)(1 + prng_below(r, MUTATIONS - 1)) : AS_IT_WAS;
+    char how[100];
     const struct trace *const in[TAP_PLACES] = {&p->tap[0], &p->tap[1], &p->tap[2]};
     struct judge_opts o = play_judge_opts(p, TAP_AT_REQUESTER);
     struct store store = {0};
@@ -213,14 +217,16 @@ static void judge_all_taps(const struct options *opt, const struct play *p, stru
     trace_merge(&t, &store, in, TAP_PLACES, true);
     for (unsigned i = 0; i < TAP_PLACES; i++)
         o.tap[i] = play_judge_opts(p, (enum tap_place)i).tap[0];
-    forget_taps(&o, p->traffic.bidirectional && !p->traffic.use_cm);
-    judge_capture(opt, p, &t, o, true, "three taps --complete", n);
+    trace_mutate(&t, m, r);
+    forget_taps(&o, either_opens(p, m, AS_IT_WAS));
+    snprintf(how, sizeof how, "three taps, %s", mutation_str(m));
+    judge_capture(opt, p, &t, o, mutation_is_complete(m), how, n);
     trace_free(&t);
     free(store.b);
 }
 
 /* What the judge is to know of a capture of two conversations. */
-static struct judge_opts opts_of_both(const struct play *p, const struct play *q, enum tap_place place)
+static struct judge_opts opts_of_both(const struct play *p, const struct play *q, enum tap_place place, enum mutation m)
 {
     struct judge_opts o = play_judge_opts(p, place), o2 = play_judge_opts(q, place);
 
@@ -230,22 +236,25 @@ static struct judge_opts opts_of_both(const struct play *p, const struct play *q
         o.ack_timeout = -1;
     if (o.retry_cnt != o2.retry_cnt)
         o.retry_cnt = -1;
-    forget_taps(&o, (p->traffic.bidirectional && !p->traffic.use_cm) || (q->traffic.bidirectional && !q->traffic.use_cm));
+    forget_taps(&o, either_opens(p, m, AS_IT_WAS) || either_opens(q, m, AS_IT_WAS));
     return o;
 }
 
 /* Whether something tells that the queue pair numbers are used anew: CM, whose communication ids a host does not use again so soon, or PSNs
  * that are far from the old ones. */
-static bool can_be_told(const struct play *p, const struct play *q, enum tap_place place)
+static bool can_be_told(const struct play *p, const struct play *q, enum tap_place place, enum mutation m)
 {
-    if (p->traffic.use_cm || q->traffic.use_cm)
+    if (mutation_is_complete(m) && (p->traffic.use_cm || q->traffic.use_cm))
         return p->traffic.use_cm && q->traffic.use_cm && trace_cm_ids(&p->tap[place]) != trace_cm_ids(&q->tap[place]);
     return trace_psns_differ(&p->tap[place], &q->tap[place]);
 }
 
-/* Another conversation of the same hosts: at the same time, or (`later`) behind the first one with the same queue pair numbers. */
-static void judge_two(const struct options *opt, struct play *p, bool later, struct prng *r, struct totals *n)
+/* Another conversation of the same hosts: at the same time, or (`later`) behind the first one with the same queue pair numbers; the capture
+ * is changed if `change`. */
+static void judge_two(const struct options *opt, struct play *p, bool later, bool change, struct prng *r, struct totals *n)
 {
+    enum mutation m = change ? (enum mutation)(1 + prng_below(r, MUTATIONS - 1)) : AS_IT_WAS;
+    char how[100];
     enum tap_place place = (enum tap_place)prng_below(r, TAP_PLACES);
     const struct trace *in[2] = {&p->tap[place]};
     struct play *q = malloc(sizeof *q);
@@ -266,10 +275,12 @@ static void judge_two(const struct options *opt, struct play *p, bool later, str
     in[1] = &q->tap[place];
     p->corrupts |= q->corrupts;
     p->truncates |= q->truncates;
-    if (in[0]->linktype == in[1]->linktype && in[0]->n && (!later || can_be_told(p, q, place))) {
+    if (in[0]->linktype == in[1]->linktype && in[0]->n && (!later || can_be_told(p, q, place, m))) {
         trace_delay(&q->tap[place], later ? in[0]->shot[in[0]->n - 1].ts + 1000 + prng_below(r, NS_PER_S) : 0);
         trace_merge(&t, &store, in, 2, false);
-        judge_capture(opt, p, &t, opts_of_both(p, q, place), true, later ? "another one later --complete" : "another one beside it --complete", n);
+        trace_mutate(&t, m, r);
+        snprintf(how, sizeof how, "another one %s, %s", later ? "later" : "beside it", mutation_str(m));
+        judge_capture(opt, p, &t, opts_of_both(p, q, place, m), mutation_is_complete(m), how, n);
         trace_free(&t);
     }
     free(store.b);
@@ -277,7 +288,7 @@ static void judge_two(const struct options *opt, struct play *p, bool later, str
     free(q);
 }
 
-/* Of ten conversations five are captured in one more way. */
+/* Of ten conversations seven are captured in one more way. */
 static void judge_more(const struct options *opt, struct play *p, struct totals *n)
 {
     struct prng r;
@@ -288,16 +299,22 @@ static void judge_more(const struct options *opt, struct play *p, struct totals 
         judge_without_cm(opt, p, &r, n);
         break;
     case 1:
-        judge_all_taps(opt, p, n);
+        judge_all_taps(opt, p, false, &r, n);
         break;
     case 2:
-        judge_two(opt, p, false, &r, n);
+        judge_two(opt, p, false, false, &r, n);
         break;
     case 3:
-        judge_two(opt, p, true, &r, n);
+        judge_two(opt, p, true, false, &r, n);
         break;
     case 4:
         judge_times(opt, p, &r, n);
+        break;
+    case 6:
+        judge_all_taps(opt, p, true, &r, n);
+        break;
+    case 5:
+        judge_two(opt, p, prng_below(&r, 2), true, &r, n);
         break;
     default:
         break;

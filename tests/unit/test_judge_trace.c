@@ -229,6 +229,11 @@ Test(judge_trace, a_queue_pair_used_again_has_the_path_mtu_of_its_new_connection
     k.id[0] = 0x4430001;
     conn_learn(t, &k);
     cr_expect_eq(conn_flow_at(t, flow[0])->pmtu, 512, "another one, which happens to begin with the same PSNs");
+    cr_expect_eq(conn_flow_at(t, flow[0])->paired_by, PAIR_CM);
+    conn_unlearn(t, flow[0]);
+    for (int i = 0; i < 2; i++)
+        cr_expect(conn_flow_at(t, flow[i])->pmtu == 0 && !conn_flow_at(t, flow[i])->have_psn && conn_flow_at(t, flow[i])->paired_by == PAIR_PSN &&
+                  conn_flow_at(t, flow[i])->peer == flow[!i]);
     conn_table_free(t);
 }
 
