@@ -7,6 +7,7 @@
 #define SILENT_AFTER (500 * NS_PER_MS) /* a request that asks for an answer has one long before */
 #define USUAL_TIMEOUT 18               /* a long ACK timeout code, where none is stated */
 #define AT_ONCE 4      /* an answer within this part of the shortest round trip is not one to what was sent just before */
+#define RNR_OVERDUE (100 * NS_PER_MS)
 #define RNR_FOR_EVER 7 /* the RNR retry count that has no end */
 
 /* --- What is left ------------------------------------------------------------------------------------------------------------------- */
@@ -49,22 +50,34 @@ static void end_silence(struct explainer *x, uint32_t flow, struct told *t, stru
     }
 }
 
+/* Whether so long after an RNR NAK the next try is overdue: four times what was asked for, or what the tries before took. */
+static bool is_overdue(const struct half *h, ns_t waited)
+{
+    ns_t asked = rnr_time(h->rnr.syndrome & 31), took = h->rnr.times > 1 ? (h->rnr.ts - h->rnr.ts_first) / (h->rnr.times - 1) : 0;
+
+    return waited > RNR_OVERDUE + 4 * (asked > took ? asked : took);
+}
+
 /* An RNR NAK without a further try: the retries were used up, unless more were allowed; then its sender stopped, or the capture. */
 static void end_rnr(struct explainer *x, uint32_t flow, struct told *t, struct half *h)
 {
     const struct conn_params *c = &conn_flow_at(watch_conns(x->watch), flow)->params;
     struct statement *st = statement_at(x, t->rnr);
+    bool closed = st && t->closed_ts > h->rnr.ts, left = c->have_rnr && (c->rnr_retry == RNR_FOR_EVER || h->rnr.times <= c->rnr_retry);
+    ns_t waited = (closed ? t->closed_ts : x->last) - h->rnr.ts;
 
     if (!st || !h->rnr.have || h->rnr.resent || h->last_ts > h->rnr.ts || (h->have_una && psn_diff(h->una, h->rnr.psn) > 0))
         return;
     st->lost = h->rnr.ts - st->start;
-    if (c->have_rnr && (c->rnr_retry == RNR_FOR_EVER || h->rnr.times <= c->rnr_retry)) {
-        statement_say(x, st, "%s It was not sent again after frame %u, though its sender had retries left: it stopped, or the capture ends before.",
+    if (left || (!c->have_rnr && !is_overdue(h, waited))) {
+        statement_say(x, st, left ? "%s It was not sent again after frame %u, though its sender had retries left: it stopped, or the capture ends before."
+                                  : "%s After frame %u the capture ends, too early to tell whether it is sent again.",
                       explain_text_of(x, st), h->rnr.frame);
         return;
     }
     st->cause = CAUSE_RNR_EXCEEDED;
-    statement_say(x, st, "PSN %u was answered by %s, the last in frame %u; it was not sent again after that.", h->rnr.psn, count_str(h->rnr.times, "RNR NAK"), h->rnr.frame);
+    statement_say(x, st, "PSN %u was answered by %s, the last in frame %u; it was not sent again after that%s.", h->rnr.psn, count_str(h->rnr.times, "RNR NAK"), h->rnr.frame,
+                  c->have_rnr ? "" : ": the retries were used up, whose number the capture does not state, or its sender stopped");
 }
 
 static void end_keys(struct explainer *x, uint32_t flow, const struct told *t, const struct told *o)
@@ -175,11 +188,10 @@ static void end_unanswered(struct explainer *x, uint32_t flow, const struct told
 {
     const struct flow *f = conn_flow_at(watch_conns(x->watch), flow);
     const struct conn_params *c = &f->params;
-    bool was_closed = t->closed_ts > t->wanted.ts, once = (c->have_timeout || c->have_asked) && c->timeout && c->retry_cnt == 0;
+    bool was_closed = t->closed_ts > t->wanted.ts, once = work_timed_out(c, waited, was_closed);
     ns_t longest = longest_timer(c);
     struct statement *st;
 
-    once = once && waited >= (was_closed ? longest / 32 * 7 : longest);
     if (!once && waited < (was_closed || longest < SILENT_AFTER ? SILENT_AFTER : longest))
         return;
     for (int i = once ? 0 : 1; i < 2; i++) {

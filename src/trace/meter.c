@@ -1,4 +1,5 @@
 /* layer 3 (trace): measurements: what packets add to rows. */
+#include "dissect/cm.h"
 #include "src/trace/meter_impl.h"
 
 #include <stdlib.h>
@@ -321,10 +322,29 @@ static void on_bad_icrc(void *user, const struct pkt *p, uint32_t flow)
         m->rows[flow].bad_icrc++;
 }
 
+/* A DREQ: both directions of the connection are closed. */
+static void on_cm(struct meter *m, const struct pkt *p)
+{
+    struct conn_addr src, dst;
+    struct cm_msg msg;
+    uint32_t flow[2];
+
+    if (!cm_msg_of(&msg, p) || msg.mad.attr_id != CM_DREQ)
+        return;
+    conn_addr_of(p, &src, &dst);
+    flow[0] = conn_flow_named(m->conns, conn_tap_of(p->frame), &src, &dst, msg.dreq.remote_qpn);
+    flow[1] = flow[0] == FLOW_NONE ? FLOW_NONE : conn_flow_at(m->conns, flow[0])->peer;
+    for (unsigned i = 0; i < ARRAY_LEN(flow); i++)
+        if (flow[i] != FLOW_NONE && m->sides[flow[i]] && !m->sides[flow[i]]->ring.closed)
+            m->sides[flow[i]]->ring.closed = p->frame->ts;
+}
+
 static void on_other(void *user, const struct pkt *p, uint32_t flow)
 {
     struct meter *m = user;
 
+    if (p->have & H_MAD)
+        on_cm(m, p);
     if (!(p->have & H_BTH) || p->flags & PKT_MALFORMED || !p->op->name)
         m->t.malformed += p->encap != ENCAP_NONE;
     else if (p->op->ext & H_DETH)

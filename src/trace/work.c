@@ -79,6 +79,22 @@ bool work_gave_up(const struct half *h, const struct conn_params *c, ns_t silenc
     return now - h->last_ts > STOPPED_AFTER * silence;
 }
 
+bool work_timed_out(const struct conn_params *c, ns_t waited, bool closed)
+{
+    ns_t timer = (ns_t)4096 << c->timeout;
+
+    return (c->have_timeout || c->have_asked) && c->timeout && c->retry_cnt == 0 && waited >= (closed ? timer / 8 * 7 : timer * 4);
+}
+
+/* Whether `w`, sent once, had no answer until the timer ran out, and no retry is allowed. */
+static bool timed_out(const struct work_ring *r, const struct half *h, const struct conn_params *c, const struct work *w, ns_t now)
+{
+    ns_t since = h->have_una && h->una_ts > h->last_ts ? h->una_ts : h->last_ts;
+    bool closed = r->closed > since;
+
+    return w->ended && !w->again && work_timed_out(c, (closed ? r->closed : now) - since, closed);
+}
+
 /* Why `w`, which nothing completed, is not complete. */
 static void decide_open(struct work_ring *r, const struct work_env *e, struct work *w, enum work_reason why, ns_t now)
 {
@@ -95,7 +111,7 @@ static void decide_open(struct work_ring *r, const struct work_env *e, struct wo
         w->reason = WORK_RNR_WAIT;
         if (c->have_rnr && c->rnr_retry < RETRIES_MAX && h->rnr.times > c->rnr_retry)
             w->status = WC_RNR_RETRY_EXC_ERR;
-    } else if (work_gave_up(h, c, r->silence, now))
+    } else if (work_gave_up(h, c, r->silence, now) || (!passed && timed_out(r, h, c, w, now)))
         w->status = WC_RETRY_EXC_ERR;
     else if (!h->rsp_packets)
         w->reason = WORK_NO_ACK;
@@ -147,7 +163,7 @@ void work_flush(struct work_ring *r, const struct work_env *e, enum work_reason 
     while (r->n)
         pop(r, e, why, now);
     r->dead = r->blocked = r->stopped = false;
-    r->silence = 0;
+    r->silence = r->closed = 0;
 }
 
 /* --- Requests ------------------------------------------------------------------------------------------------------------------- */

@@ -91,6 +91,7 @@ struct work_ring {
     bool blocked;      /* one that was handed over was missed, and had no answer */
     ns_t blocked_at;   /* when it was asked for last */
     ns_t silence;      /* time without a packet before the latest timeout */
+    ns_t closed;       /* when either end asked for a disconnect; 0: not seen */
     bool dead;         /* one failed: those behind it are flushed */
     uint32_t dead_psn; /* behind which they are */
     struct work slot[WORK_MAX];
@@ -108,6 +109,9 @@ struct work_env {
  * many as it asked the other end for and then nothing for as long as the `silence` (0: not known) before one of them, or nothing for
  * much longer. */
 bool work_gave_up(const struct half *h, const struct conn_params *c, ns_t silence, ns_t now);
+/* Whether a requester without retries has given up a request after so long without an answer: the ACK timer may run up to four times as
+ * long as its code says, but not shorter by more than the ticks in which software counts it, which shows if it `closed` the connection. */
+bool work_timed_out(const struct conn_params *c, ns_t waited, bool closed);
 /* Behind the last PSN of `w`. */
 uint32_t work_end(const struct half *h, const struct work *w);
 /* The request `p`, which is `as`; after half_request(), or before it for SEEN_RESTART (then call work_flush() first). */
