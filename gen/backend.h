@@ -7,12 +7,22 @@
 /* Bytes that a frame to be sent may take: a jumbo frame, Ethernet header and tag included. */
 #define BACKEND_FRAME_MAX 9234
 
+/* Who stamps the frames received with the time. */
+enum backend_stamps {
+    BACKEND_STAMPS_NONE,     /* nobody: the time at which the program takes them has to do */
+    BACKEND_STAMPS_KERNEL,   /* the kernel, when its driver hands them over: some microseconds late */
+    BACKEND_STAMPS_HARDWARE, /* the interface, by its own clock */
+};
+/* "the program", "the kernel", "the interface". */
+const char *backend_stamps_str(enum backend_stamps s);
+
 /* A frame received; `data` is valid until the next call of rx(). */
 struct backend_frame {
     const uint8_t *data; /* Ethernet, with the VLAN tag in its place */
     uint32_t len;        /* bytes at data */
     uint32_t lost;       /* bytes of the frame that found no room, and are not at data */
-    ns_t ts;             /* when the kernel took it, since the epoch; 0: the backend has no time stamps */
+    ns_t ts;             /* when it arrived, since the epoch of the clock of `stamp`; 0: the backend has no time stamps */
+    uint8_t stamp;       /* with a ts: BACKEND_STAMPS_KERNEL or BACKEND_STAMPS_HARDWARE */
 };
 
 /* Counted since the backend was opened. */
@@ -22,15 +32,6 @@ struct backend_stats {
     uint64_t unsent;  /* not sent: the peer does not exist, or its queue was full */
     uint64_t late_stamps; /* with BACKEND_STAMPS_HARDWARE: frames that the kernel had to stamp nevertheless */
 };
-
-/* Who stamps the frames received with the time. */
-enum backend_stamps {
-    BACKEND_STAMPS_NONE,     /* nobody: the time at which the program takes them has to do */
-    BACKEND_STAMPS_KERNEL,   /* the kernel, when its driver hands them over: some microseconds late */
-    BACKEND_STAMPS_HARDWARE, /* the interface, by its own clock */
-};
-/* "the program", "the kernel", "the interface". */
-const char *backend_stamps_str(enum backend_stamps s);
 
 /* Why a backend could not be opened. */
 struct backend_error {

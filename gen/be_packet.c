@@ -2,13 +2,13 @@
  * batches for sending. The ring is of TPACKET_V2: version 3 hands out frames by the block, at the earliest after a
  * timer of 1 ms. */
 #include "gen/be_filter.h"
+#include "gen/be_ring.h"
 #include "gen/rewrite.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/if_ether.h>
-#include <linux/if_packet.h>
 #include <linux/net_tstamp.h>
 #include <linux/sockios.h>
 #include <net/if.h>
@@ -27,11 +27,9 @@
 
 struct packet_backend {
     struct backend b;
-    uint8_t *ring;
-    int index;                           /* of the interface */
-    uint32_t slot, slots, per_block, at; /* bytes of a slot, slots, slots of a block, next slot */
-    struct tpacket2_hdr *held;           /* slot that the last rx() handed out */
-    unsigned queued, sent;               /* frames in `frame`, and how many of them are with the kernel */
+    struct ring ring;
+    int index;             /* of the interface */
+    unsigned queued, sent; /* frames in `frame`, and how many of them are with the kernel */
     struct mmsghdr msg[BATCH];
     struct iovec iov[BATCH];
     uint8_t frame[BATCH][BACKEND_FRAME_MAX];
@@ -64,20 +62,22 @@ static int query(struct packet_backend *p, const char *iface, int *index, struct
 static int map_ring(struct packet_backend *p)
 {
     uint32_t frame = p->b.mtu > 65535 ? 65535 : p->b.mtu;
+    struct ring *r = &p->ring;
     struct tpacket_req req;
     void *m;
 
-    p->slot = TPACKET_ALIGN(TPACKET2_HDRLEN + 64 + frame);
-    p->per_block = BLOCK / p->slot;
-    p->slots = p->per_block * (RING_BYTES / BLOCK);
+    r->block = BLOCK;
+    r->slot = TPACKET_ALIGN(TPACKET2_HDRLEN + 64 + frame);
+    r->per_block = BLOCK / r->slot;
+    r->slots = r->per_block * (RING_BYTES / BLOCK);
     req = (struct tpacket_req){
-        .tp_block_size = BLOCK, .tp_block_nr = RING_BYTES / BLOCK, .tp_frame_size = p->slot, .tp_frame_nr = p->slots};
+        .tp_block_size = BLOCK, .tp_block_nr = RING_BYTES / BLOCK, .tp_frame_size = r->slot, .tp_frame_nr = r->slots};
     if (setsockopt(p->b.fd, SOL_PACKET, PACKET_RX_RING, &req, sizeof req) < 0)
         return -errno;
     m = mmap(NULL, RING_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, p->b.fd, 0);
     if (m == MAP_FAILED)
         return -errno;
-    p->ring = m;
+    r->mem = m;
     return 0;
 }
 
@@ -189,8 +189,8 @@ static void packet_close(struct backend *b)
 {
     struct packet_backend *p = (struct packet_backend *)b;
 
-    if (p->ring)
-        munmap(p->ring, RING_BYTES);
+    if (p->ring.mem)
+        munmap(p->ring.mem, RING_BYTES);
     if (b->fd >= 0)
         close(b->fd);
     free(p);
@@ -290,21 +290,11 @@ static void take_whole(struct packet_backend *p, struct backend_frame *f)
 static int packet_rx(struct backend *b, struct backend_frame *f)
 {
     struct packet_backend *p = (struct packet_backend *)b;
-    struct tpacket2_hdr *h;
     uint32_t status;
+    struct tpacket2_hdr *h = ring_next(&p->ring, f, &status);
 
-    if (p->held)
-        __atomic_store_n(&p->held->tp_status, TP_STATUS_KERNEL, __ATOMIC_RELEASE);
-    p->held = NULL;
-    h = (struct tpacket2_hdr *)(void *)(p->ring + (size_t)(p->at / p->per_block) * BLOCK +
-                                        (size_t)(p->at % p->per_block) * p->slot);
-    status = __atomic_load_n(&h->tp_status, __ATOMIC_ACQUIRE);
-    if (!(status & TP_STATUS_USER))
+    if (!h)
         return 0;
-    p->at = (p->at + 1) % p->slots;
-    p->held = h;
-    *f = (struct backend_frame){
-        .data = (uint8_t *)h + h->tp_mac, .len = h->tp_snaplen, .lost = h->tp_len - h->tp_snaplen, .ts = h->tp_sec * NS_PER_S + h->tp_nsec};
     if (UNLIKELY(status & TP_STATUS_COPY))
         take_whole(p, f);
     if (status & TP_STATUS_CSUMNOTREADY && p->bridge && !f->lost)
@@ -312,8 +302,7 @@ static int packet_rx(struct backend *b, struct backend_frame *f)
     if (status & TP_STATUS_VLAN_VALID)
         retag(p, h, f);
     b->stats.received++;
-    if (UNLIKELY(b->stamps == BACKEND_STAMPS_HARDWARE) && !(status & TP_STATUS_TS_RAW_HARDWARE))
-        b->stats.late_stamps++;
+    b->stats.late_stamps += b->stamps == BACKEND_STAMPS_HARDWARE && f->stamp != BACKEND_STAMPS_HARDWARE;
     return 1;
 }
 

@@ -204,12 +204,15 @@ static int open_record(struct live *l, const struct live_config *c, const char *
 {
     struct cap_writer_opts opts = {.linktype = LINK_ETHERNET, .app = "rdmagen"};
     struct cap_error e = {0};
+    char times[120];
     int r;
 
     if (!c->record)
         return 0;
+    snprintf(times, sizeof times, "frames received are stamped with the time by %s, frames sent by the program",
+             backend_stamps_str((enum backend_stamps)l->backend->stamps));
     l->record_iface = (struct cap_iface){
-        .linktype = LINK_ETHERNET, .tsresol = 9, .name = strdup(*iface ? iface : l->backend->ops->name)};
+        .linktype = LINK_ETHERNET, .tsresol = 9, .name = strdup(*iface ? iface : l->backend->ops->name), .comment = strdup(times)};
     r = cap_writer_open(&l->record, c->record, &opts, &e);
     return r < 0 ? fail(err, r, "%s: %s", c->record, e.msg) : 0;
 }
@@ -301,6 +304,7 @@ void live_close(struct live *l)
         l->record_err = r;
     l->record = NULL;
     free(l->record_iface.name);
+    free(l->record_iface.comment);
     cm_agent_free(l->cm);
     ep_free(l->ep);
     live_net_free(l->net);
@@ -354,12 +358,27 @@ void live_net_in(struct live *l, const uint8_t *data, uint32_t len, ns_t now)
     l->told = true;
 }
 
-/* The kernel's time of arrival on the clock of live_now(). */
-static ns_t when_taken(const struct backend_frame *f)
+/* Let the frame's time of arrival be of the time of day, whoever stamped it. Returns it on the clock of live_now(). */
+static ns_t when_taken(struct live *l, struct backend_frame *f)
 {
-    ns_t now = live_now(), age = f->ts ? clock_now(CLOCK_REALTIME) - f->ts : 0;
+    ns_t now = live_now(), today = clock_now(CLOCK_REALTIME), age;
 
+    if (f->ts && f->stamp == BACKEND_STAMPS_HARDWARE)
+        f->ts = stamps_time(&l->stamps, f->ts, today);
+    age = f->ts ? today - f->ts : 0;
     return age > 0 && age < NS_PER_S ? now - age : now;
+}
+
+const char *live_stamps_str(const struct live *l)
+{
+    enum backend_stamps by = (enum backend_stamps)l->backend->stamps;
+    static char text[160];
+    uint64_t late = l->backend->stats.late_stamps;
+
+    snprintf(text, sizeof text, "%s%s", backend_stamps_str(by), stamps_in_step(&l->stamps) ? "" : ", whose clock is not this host's and was brought into step");
+    if (late)
+        snprintf(text + strlen(text), sizeof text - strlen(text), "; of %s by the kernel", count_str(late, "frame"));
+    return text;
 }
 
 static int take_frames(struct live *l, bool *busy)
@@ -370,10 +389,11 @@ static int take_frames(struct live *l, bool *busy)
     int r = 0;
 
     for (unsigned i = 0; i < most && (r = l->backend->ops->rx(l->backend, &f)) > 0; i++) {
+        ns_t when = l->record || l->frame ? when_taken(l, &f) : 0;
         record(l, f.data, f.len, f.ts, true);
         send_frame(l, answer, identity_rx(&l->id, f.data, f.len, answer));
         if (l->frame)
-            l->frame(l->user, f.data, f.len, when_taken(&f));
+            l->frame(l->user, f.data, f.len, when);
         else if (l->net)
             live_net_pass(l->net, l, false, f.data, f.len, live_now());
         else

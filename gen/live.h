@@ -7,6 +7,7 @@
 #include "gen/cm_agent.h"
 #include "gen/identity.h"
 #include "gen/live_net.h"
+#include "gen/stamps.h"
 #include "src/cap/write.h"
 
 #include <poll.h>
@@ -55,6 +56,7 @@ struct live {
     struct event_list *events;
     struct cap_writer *record;
     struct cap_iface record_iface;
+    struct stamps stamps; /* the interface's clock beside ours */
     int record_err;  /* first error of the capture file */
     uint64_t frames; /* recorded */
     uint8_t via[16]; /* next hop, when has_via */
@@ -97,6 +99,9 @@ void live_stop(void);
 void live_catch_signals(void);
 /* Forget live_stop(), so as to take leave of the peer. */
 void live_go_on(void);
+
+/* Who stamps the frames received, and how well, in words: "the kernel". Returns a static buffer. */
+const char *live_stamps_str(const struct live *l);
 
 /* Find the MAC address of the host at `gid`, or of the router to it: 0, -ETIMEDOUT after `timeout`, or as live_step().
  */

@@ -75,7 +75,7 @@ ns_t script_tolerance(const struct script *s)
 
 const char *script_live_times(const struct script_live *v)
 {
-    return backend_stamps_str((enum backend_stamps)v->live->backend->stamps);
+    return live_stamps_str(v->live);
 }
 
 /* --- Messages --- */

@@ -5,11 +5,18 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <linux/filter.h>
+#include <linux/if_packet.h>
+#include <linux/net_tstamp.h>
+#include <linux/sockios.h>
+#include <net/if.h>
 #include <poll.h>
 #include <sched.h>
 #include <stdio.h>
+#include <stdarg.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -339,6 +346,98 @@ Test(backend, packet_says_that_an_interface_has_no_clock_and_goes_on)
     cr_assert_str_eq(b->note, "");
     send_and_compare(b, a);
     cr_assert_eq(backend_stats(a)->late_stamps, 0);
+    backend_close(a);
+    backend_close(b);
+}
+
+/* An interface with a clock, as its driver answers: errors, and what is switched on. */
+static struct {
+    bool there;
+    int set, get; /* errno */
+    int filter;
+    unsigned asked;
+} device;
+
+/* In place of the C library's, for the whole program. */
+int ioctl(int fd, unsigned long request, ...)
+{
+    struct hwtstamp_config *c;
+    struct ifreq *r;
+    va_list ap;
+
+    va_start(ap, request);
+    r = va_arg(ap, void *);
+    va_end(ap);
+    if (!device.there || (request != SIOCSHWTSTAMP && request != SIOCGHWTSTAMP))
+        return (int)syscall(SYS_ioctl, fd, request, r);
+    c = (void *)r->ifr_data;
+    device.asked++;
+    cr_assert_str_eq(r->ifr_name, "va");
+    if (request == SIOCGHWTSTAMP)
+        c->rx_filter = device.filter;
+    else
+        cr_assert(c->rx_filter == HWTSTAMP_FILTER_ALL && c->tx_type == HWTSTAMP_TX_OFF && c->flags == 0);
+    errno = request == SIOCSHWTSTAMP ? device.set : device.get;
+    return errno ? -1 : 0;
+}
+
+/* What the kernel is to take its stamps from. */
+static int source_of(const struct backend *b)
+{
+    int source = -1;
+    socklen_t n = sizeof source;
+
+    cr_assert_eq(getsockopt(b->fd, SOL_PACKET, PACKET_TIMESTAMP, &source, &n), 0);
+    return source;
+}
+
+Test(backend, packet_asks_the_interface_for_its_stamps)
+{
+    static const struct {
+        int set, get, filter;
+        unsigned asked;
+        const char *note; /* NULL: they are had */
+    } cases[] = {
+        {0, 0, 0, 1, NULL},
+        {EPERM, 0, HWTSTAMP_FILTER_ALL, 2, NULL}, /* somebody else has switched them on */
+        {EPERM, 0, HWTSTAMP_FILTER_NONE, 2, "CAP_NET_ADMIN is needed"},
+        {EPERM, EOPNOTSUPP, 0, 2, "CAP_NET_ADMIN is needed"},
+        {EOPNOTSUPP, EOPNOTSUPP, 0, 2, "it cannot make them"},
+        {ERANGE, 0, HWTSTAMP_FILTER_PTP_V2_EVENT, 2, "Numerical result out of range"},
+    };
+    struct backend *a, *b;
+
+    if (!own_namespace())
+        cr_skip_test("no network namespace of its own with a veth pair");
+    for (unsigned i = 0; i < ARRAY_LEN(cases); i++) {
+        device.there = true;
+        device.set = cases[i].set;
+        device.get = cases[i].get;
+        device.filter = cases[i].filter;
+        device.asked = 0;
+        a = must_open("packet:hw", "va");
+        device.there = false;
+        cr_assert_eq(device.asked, cases[i].asked, "case %u", i);
+        cr_assert_eq(a->stamps, cases[i].note ? BACKEND_STAMPS_KERNEL : BACKEND_STAMPS_HARDWARE, "case %u", i);
+        cr_assert_eq(source_of(a), cases[i].note ? 0 : SOF_TIMESTAMPING_RAW_HARDWARE, "case %u", i);
+        cr_assert(cases[i].note ? strstr(a->note, cases[i].note) != NULL : *a->note == '\0', "case %u: %s", i, a->note);
+        backend_close(a);
+    }
+    /* Promised, and then not made, as this device cannot: each frame says so. */
+    device.there = true;
+    device.set = 0;
+    a = must_open("packet:hw", "va");
+    device.there = false;
+    b = must_open("packet", "vb");
+    for (unsigned i = 1; i <= 3; i++) {
+        struct backend_frame f = {0};
+        cr_assert_eq(backend_send(b, (const uint8_t *)TEXT, sizeof TEXT), 0);
+        cr_assert_eq(b->ops->flush(b), 0);
+        cr_assert_eq(take(a, &f), 1);
+        cr_assert_eq(f.stamp, BACKEND_STAMPS_KERNEL);
+        cr_assert_eq(backend_stats(a)->late_stamps, i);
+        cr_assert(f.ts > 1000000000 * NS_PER_S, "the time of day");
+    }
     backend_close(a);
     backend_close(b);
 }

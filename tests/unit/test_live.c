@@ -420,3 +420,18 @@ Test(live, frame_held_on_its_way_in_does_not_let_the_loop_sleep, .init = open_bo
     cr_assert(client.l.told);
     cr_assert_geq(live_now() - start, 20 * NS_PER_MS);
 }
+
+Test(live, it_is_said_who_stamped_the_frames_and_how_well)
+{
+    struct backend b = {.stamps = BACKEND_STAMPS_KERNEL};
+    struct live l = {.backend = &b};
+
+    cr_assert_str_eq(live_stamps_str(&l), "the kernel");
+    b.stamps = BACKEND_STAMPS_HARDWARE;
+    cr_assert_str_eq(live_stamps_str(&l), "the interface");
+    b.stats.late_stamps = 1;
+    cr_assert_str_eq(live_stamps_str(&l), "the interface; of 1 frame by the kernel");
+    stamps_time(&l.stamps, 5, 1000 * NS_PER_S);
+    b.stats.late_stamps = 0;
+    cr_assert_str_eq(live_stamps_str(&l), "the interface, whose clock is not this host's and was brought into step");
+}
