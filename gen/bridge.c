@@ -41,8 +41,14 @@ static void waiting_leave(struct bridge *b, unsigned port)
         outbox_pop(o);
 }
 
-/* What was done to a frame: a comment of the capture file. */
-static const char *note_of(struct bridge *b, const struct net_frame *f)
+/* An event has cut it to what cannot be sent. */
+static bool cut_away(const struct net_frame *f)
+{
+    return f->result.cut && f->len < BRIDGE_FRAME_MIN;
+}
+
+/* What was done to a frame, or, as long as it has not left, what will be: a comment of the capture file. */
+static const char *note_of(struct bridge *b, const struct net_frame *f, const struct event_left *left)
 {
     const struct event_result *r = &f->result;
     const struct conns_view *v = &r->view;
@@ -53,7 +59,9 @@ static const char *note_of(struct bridge *b, const struct net_frame *f)
     buf_puts(&b->note, "rdmagen: ");
     if (f->copy)
         buf_printf(&b->note, "copy %u of %u: ", f->copy, r->dup);
-    events_describe(&b->note, b->config.events, r);
+    events_describe(&b->note, b->config.events, r, left);
+    if (cut_away(f))
+        buf_puts(&b->note, ", too short to be sent");
     if (v->conn)
         buf_printf(&b->note, "; conn %u %s", v->conn, v->from ? "rsp" : "req");
     if (v->has_psn)
@@ -64,9 +72,10 @@ static const char *note_of(struct bridge *b, const struct net_frame *f)
 static void deliver(void *user, unsigned to, const uint8_t *data, uint32_t len, ns_t now)
 {
     struct bridge *b = user;
-    const char *note = note_of(b, b->net.frame);
+    const struct net_frame *f = b->net.frame;
+    struct event_left left = {.held = now - f->decided, .passed = f->passed};
+    const char *note = note_of(b, f, &left);
 
-    (void)now;
     if (len < BRIDGE_FRAME_MIN)
         b->port[to].stats.too_short++;
     else if (b->port[to].out.head || !leave(b, to, data, len, note))
@@ -85,12 +94,12 @@ static void decided(void *user, const struct net_frame *f, ns_t now)
 {
     struct bridge *b = user;
     struct bridge_stats *s = &b->port[f->dir].stats;
-    const char *note = note_of(b, f);
+    const char *note = note_of(b, f, NULL);
 
     (void)now;
     s->rdma += f->result.view.rdma;
     s->matched += f->result.hit != 0;
-    s->dropped += f->result.drop;
+    s->dropped += f->result.drop || cut_away(f);
     record_arrival(b, f->dir, note);
     if (*note && b->config.told)
         b->config.told(b->config.user, f->dir, note);
@@ -185,6 +194,12 @@ void bridge_run(struct bridge *b, ns_t now)
     for (unsigned i = 0; i < NET_HOSTS; i++)
         waiting_leave(b, i);
     net_run(&b->net, now);
+}
+
+void bridge_end(struct bridge *b, ns_t now)
+{
+    bridge_run(b, now);
+    net_end(&b->net, now);
 }
 
 void bridge_stats(const struct bridge *b, unsigned port, struct bridge_stats *s)

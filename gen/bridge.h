@@ -35,7 +35,7 @@ struct bridge_stats {
     uint64_t rdma;            /* of these InfiniBand packets */
     uint64_t sent;            /* went out here */
     uint64_t matched;         /* came in, and events matched; each segment of a joined frame for itself, here and in `dropped` */
-    uint64_t dropped;         /* came in, and events dropped them */
+    uint64_t dropped;         /* came in, and events dropped them, or cut them to less than an Ethernet header */
     uint64_t joined;          /* came in, TCP segments joined by an offload, and were taken apart */
     uint64_t too_long;        /* came in, longer than NET_FRAME_MAX, no whole TCP segments, and not forwarded */
     uint64_t too_short;       /* to go out here, but cut to less than an Ethernet header */
@@ -55,6 +55,8 @@ void bridge_rx(struct bridge *b, unsigned port, const uint8_t *data, uint32_t le
 ns_t bridge_next(struct bridge *b);
 /* Let go what is due, and try to send what waits. */
 void bridge_run(struct bridge *b, ns_t now);
+/* The end: let all go that is held back, and try to send what waits. */
+void bridge_end(struct bridge *b, ns_t now);
 /* Whether frames wait for a port. */
 bool bridge_blocked(const struct bridge *b);
 void bridge_stats(const struct bridge *b, unsigned port, struct bridge_stats *s);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #define ACTIONS_MAX 8
+#define PSN_MAX     0xffffff
 #define SEEN_SIZE   65536 /* PSNs whose iterations are remembered; a power of two */
 
 enum action_kind { ACT_DROP, ACT_CE, ACT_CORRUPT, ACT_DELAY, ACT_REORDER, ACT_DUP, ACT_TRUNCATE, ACT_SET };
@@ -29,7 +30,8 @@ struct event {
     bool by_class, by_psn, by_iter, by_nth;
     struct range psn, iter, nth;
     uint64_t matched; /* packets that matched all but nth */
-    uint64_t used;
+    uint64_t used, applied; /* packets that it was for; of these those on which all actions could be done */
+    uint64_t done[ACTIONS_MAX]; /* packets on which each could */
     struct action actions[ACTIONS_MAX];
     unsigned n_actions;
 };
@@ -95,7 +97,8 @@ struct conns *event_conns(struct event_list *l)
 
 /* --- Parsing ----------------------------------------------------------------------------------------------------------------- */
 
-static bool parse_range(const struct token *v, struct range *r)
+/* Numbers up to `max`. */
+static bool parse_range(const struct token *v, struct range *r, uint64_t max)
 {
     struct token a, b;
 
@@ -105,13 +108,13 @@ static bool parse_range(const struct token *v, struct range *r)
     }
     if (!token_cut(v, '-', &a, &b)) {
         r->to = 0;
-        if (!token_u64(v, &r->from))
+        if (!token_u64(v, &r->from) || r->from > max)
             return false;
         r->to = r->from;
         return true;
     }
-    r->to = UINT64_MAX;
-    return token_u64(&a, &r->from) && (b.len == 0 || token_u64(&b, &r->to)) && r->from <= r->to;
+    r->to = max;
+    return token_u64(&a, &r->from) && (b.len == 0 || token_u64(&b, &r->to)) && r->from <= r->to && r->to <= max;
 }
 
 /* A word that selects packets: 1 taken, 0 not such a word, -1 wrong. */
@@ -135,8 +138,9 @@ static int parse_select(struct event *ev, const struct token *key, const struct 
     } else if (token_is(key, "psn") || token_is(key, "iter") || token_is(key, "nth")) {
         bool psn = token_is(key, "psn"), iter = token_is(key, "iter");
         *(psn ? &ev->by_psn : iter ? &ev->by_iter : &ev->by_nth) = true;
-        if (!parse_range(v, psn ? &ev->psn : iter ? &ev->iter : &ev->nth))
-            return text_fail(e, v, "%.*s: expected N, N-M, N- or *, found '%.*s'", (int)key->len, key->p, (int)v->len, v->p) - 1;
+        if (!parse_range(v, psn ? &ev->psn : iter ? &ev->iter : &ev->nth, psn ? PSN_MAX : UINT64_MAX))
+            return text_fail(e, v, "%.*s: expected N, N-M, N- or *%s, found '%.*s'", (int)key->len, key->p, psn ? " of 24 bits" : "",
+                             (int)v->len, v->p) - 1;
     } else {
         return 0;
     }
@@ -322,6 +326,7 @@ static bool action_apply(const struct action *a, struct event_result *r, uint8_t
         r->dup += (uint32_t)a->value;
         break;
     case ACT_TRUNCATE:
+        r->cut += a->value < *len ? (uint32_t)a->value : *len - 1;
         *len = a->value < *len ? *len - (uint32_t)a->value : 1;
         break;
     case ACT_SET:
@@ -333,18 +338,63 @@ static bool action_apply(const struct action *a, struct event_result *r, uint8_t
     return done;
 }
 
+static struct event *event_at(const struct event_list *l, unsigned number)
+{
+    struct event *ev = l->first;
+
+    while (ev && --number)
+        ev = ev->next;
+    return ev;
+}
+
+static void event_count(struct event *ev, uint8_t done)
+{
+    ev->used++;
+    ev->applied += done == (1u << ev->n_actions) - 1;
+    for (unsigned i = 0; i < ev->n_actions; i++)
+        ev->done[i] += done >> i & 1;
+}
+
+/* Whether it is the frame's bytes that an action is about. */
+static bool changes(uint8_t kind)
+{
+    return kind == ACT_CE || kind == ACT_CORRUPT || kind == ACT_TRUNCATE || kind == ACT_SET;
+}
+
 static void event_apply(struct event *ev, unsigned number, struct event_result *r, uint8_t *data, uint32_t *len, uint16_t linktype,
                         struct prng *prng)
 {
     struct event_hit hit = {.event = (uint16_t)number};
 
-    ev->used++;
     for (unsigned i = 0; i < ev->n_actions; i++)
-        if (action_apply(&ev->actions[i], r, data, len, linktype, prng))
+        if (action_apply(&ev->actions[i], r, data, len, linktype, prng)) {
             hit.done |= (uint8_t)(1u << i);
+            r->changed |= changes(ev->actions[i].kind);
+        }
     if (r->hit < EVENT_HITS)
         r->hits[r->hit] = hit;
+    else
+        event_count(ev, hit.done);
     r->hit++;
+}
+
+/* Whether what another action wants of the frame leaves no room for this one. */
+static bool overruled(const struct action *a, const struct event_result *r)
+{
+    return (a->kind == ACT_REORDER && r->drop) || (a->kind == ACT_DELAY && (r->drop || r->reorder)) ||
+           (a->kind == ACT_DUP && (r->drop || r->reorder || r->delay));
+}
+
+/* All events have spoken: take down what could be done. */
+static void settle(struct event_list *l, struct event_result *r)
+{
+    for (unsigned i = 0; i < r->hit && i < EVENT_HITS; i++) {
+        struct event *ev = event_at(l, r->hits[i].event);
+        for (unsigned k = 0; k < ev->n_actions; k++)
+            if (overruled(&ev->actions[k], r))
+                r->hits[i].done &= (uint8_t)~(1u << k);
+        event_count(ev, r->hits[i].done);
+    }
 }
 
 struct event_result events_apply(struct event_list *l, unsigned from, uint8_t *data, uint32_t *len, uint16_t linktype, struct prng *prng)
@@ -368,24 +418,8 @@ struct event_result events_apply(struct event_list *l, unsigned from, uint8_t *d
         if (event_matches(ev, &r.view, r.iteration))
             event_apply(ev, number, &r, data, len, linktype, prng);
     }
+    settle(l, &r);
     return r;
-}
-
-unsigned events_idle(const struct event_list *l, told_fn *told, void *user)
-{
-    struct buf b = {0};
-    unsigned n = 0;
-
-    for (const struct event *ev = l->first; ev; ev = ev->next) {
-        if (ev->used)
-            continue;
-        b.len = 0;
-        buf_printf(&b, "event '%s' never matched a packet", ev->label);
-        told(user, buf_str(&b));
-        n++;
-    }
-    buf_free(&b);
-    return n;
 }
 
 unsigned events_count(const struct event_list *l)
@@ -395,15 +429,6 @@ unsigned events_count(const struct event_list *l)
     for (const struct event *ev = l->first; ev; ev = ev->next)
         n++;
     return n;
-}
-
-static const struct event *event_at(const struct event_list *l, unsigned number)
-{
-    const struct event *ev = l->first;
-
-    while (ev && --number)
-        ev = ev->next;
-    return ev;
 }
 
 const char *event_label(const struct event_list *l, unsigned number)
@@ -416,9 +441,50 @@ uint64_t event_used(const struct event_list *l, unsigned number)
     return event_at(l, number)->used;
 }
 
-/* What an action did. */
-static void action_describe(struct buf *b, const struct action *a)
+uint64_t event_applied(const struct event_list *l, unsigned number)
 {
+    return event_at(l, number)->applied;
+}
+
+/* --- Telling ----------------------------------------------------------------------------------------------------------------- */
+
+/* Held back less than was asked for: for how long. */
+static void describe_less(struct buf *b, const struct event_left *left)
+{
+    buf_puts(b, "delayed by ");
+    buf_duration(b, left->held);
+}
+
+static void describe_delay(struct buf *b, const struct action *a, const struct event_result *r, const struct event_left *left)
+{
+    if (left && left->held < r->delay) {
+        describe_less(b, left);
+        buf_puts(b, " only, instead of ");
+        buf_duration(b, r->delay);
+        return;
+    }
+    buf_puts(b, "delayed by ");
+    buf_duration(b, (ns_t)a->value);
+}
+
+static void describe_reorder(struct buf *b, const struct action *a, const struct event_result *r, const struct event_left *left)
+{
+    if (!left || left->passed >= r->reorder) {
+        buf_printf(b, "held back behind %s", count_str(a->value, "other"));
+        return;
+    }
+    buf_printf(b, "held back behind %s only, instead of %u, and ", count_str(left->passed, "other"), r->reorder);
+    describe_less(b, left);
+}
+
+/* What an action did, will do, or could not do. */
+static void action_describe(struct buf *b, const struct action *a, bool done, const struct event_result *r, const struct event_left *left)
+{
+    bool later = (a->kind == ACT_DELAY || a->kind == ACT_REORDER) && done && !left;
+    const char *could = done ? "" : "could not be ";
+
+    if (a->kind != ACT_SET)
+        buf_puts(b, later ? "to be " : could);
     switch ((enum action_kind)a->kind) {
     case ACT_DROP:
         buf_puts(b, "dropped");
@@ -431,34 +497,69 @@ static void action_describe(struct buf *b, const struct action *a)
                                                                                                   : a->field.field->abbrev);
         break;
     case ACT_DELAY:
-        buf_puts(b, "delayed by ");
-        buf_duration(b, (ns_t)a->value);
+        describe_delay(b, a, r, done ? left : NULL);
         break;
     case ACT_REORDER:
-        buf_printf(b, "held back behind %s", count_str(a->value, "other"));
+        describe_reorder(b, a, r, done ? left : NULL);
         break;
     case ACT_DUP:
         buf_printf(b, "duplicated %s", count_str(a->value, "time"));
         break;
     case ACT_TRUNCATE:
-        buf_printf(b, "truncated by %s", count_str(a->value, "byte"));
+        buf_printf(b, "truncated by %s", count_str(r && r->cut < a->value ? r->cut : a->value, "byte"));
         break;
     case ACT_SET:
-        buf_printf(b, "%s set to 0x%llx%s", a->field.field->abbrev, (unsigned long long)a->value, a->raw ? ", raw" : "");
+        buf_printf(b, "%s %sset to 0x%llx%s", a->field.field->abbrev, could, (unsigned long long)a->value, a->raw ? ", raw" : "");
         break;
     }
 }
 
-void events_describe(struct buf *b, const struct event_list *l, const struct event_result *r)
+void events_describe(struct buf *b, const struct event_list *l, const struct event_result *r, const struct event_left *left)
 {
     for (unsigned i = 0; i < r->hit && i < EVENT_HITS; i++) {
         const struct event *ev = event_at(l, r->hits[i].event);
         buf_puts(b, i ? "; " : "");
         for (unsigned k = 0; k < ev->n_actions; k++) {
             buf_puts(b, k ? ", " : "");
-            buf_puts(b, r->hits[i].done >> k & 1 ? "" : "cannot be ");
-            action_describe(b, &ev->actions[k]);
+            action_describe(b, &ev->actions[k], r->hits[i].done >> k & 1, r, left);
         }
         buf_printf(b, " by event %u (%s)", r->hits[i].event, ev->label);
     }
+}
+
+/* What this event never did, if anything: its line. */
+static bool describe_idle(struct buf *b, const struct event *ev)
+{
+    unsigned n = 0;
+
+    b->len = 0;
+    if (!ev->used) {
+        buf_printf(b, "event '%s' never matched a packet", ev->label);
+        return true;
+    }
+    buf_printf(b, "event '%s' matched %s, but ", ev->label, count_str(ev->used, "packet"));
+    for (unsigned i = 0; i < ev->n_actions; i++) {
+        const struct action *a = &ev->actions[i];
+        if (ev->done[i])
+            continue;
+        buf_puts(b, n++ ? ", " : "");
+        buf_puts(b, a->kind == ACT_SET ? "" : ev->used == 1 ? "it " : "they ");
+        action_describe(b, a, false, NULL, NULL);
+    }
+    return n != 0;
+}
+
+unsigned events_idle(const struct event_list *l, told_fn *told, void *user)
+{
+    struct buf b = {0};
+    unsigned n = 0;
+
+    for (const struct event *ev = l->first; ev; ev = ev->next) {
+        if (!describe_idle(&b, ev))
+            continue;
+        told(user, buf_str(&b));
+        n++;
+    }
+    buf_free(&b);
+    return n;
 }

@@ -48,22 +48,33 @@ struct event_hit {
 struct event_result {
     uint32_t hit;     /* events that matched */
     bool drop;
+    bool changed;     /* bytes are others than before */
     ns_t delay;
     uint32_t reorder; /* hold back until so many others have passed */
     uint32_t dup;     /* further copies */
+    uint32_t cut;     /* bytes cut off */
     uint32_t iteration; /* how often this PSN has passed; 0: not counted */
     struct conns_view view; /* what the packet is; not set without events, unless connections are learnt */
     struct event_hit hits[EVENT_HITS];
 };
 /* A frame of host `from` passes; *len may shrink. */
 struct event_result events_apply(struct event_list *l, unsigned from, uint8_t *data, uint32_t *len, uint16_t linktype, struct prng *r);
-/* Tell of each event that never matched; returns how many they are. */
+/* Tell of each event that never matched, or that could not be applied to any packet that it matched; returns how many they are. */
 unsigned events_idle(const struct event_list *l, told_fn *told, void *user);
-/* How many events there are; of event `number`: its label, and how many packets it was applied to. */
+/* How many events there are; of event `number`: its label, how many packets it was for, and on how many of these all that it says could be
+ * done. */
 unsigned events_count(const struct event_list *l);
 const char *event_label(const struct event_list *l, unsigned number);
 uint64_t event_used(const struct event_list *l, unsigned number);
-/* Append what was done to a packet, for people: "dropped by event 1 (psn=3 drop)"; of several events joined by "; ". */
-void events_describe(struct buf *b, const struct event_list *l, const struct event_result *r);
+uint64_t event_applied(const struct event_list *l, unsigned number);
+
+/* A packet that leaves: what became of what was to be done. */
+struct event_left {
+    ns_t held;       /* how long it was held back */
+    uint32_t passed; /* how many others have passed it meanwhile */
+};
+/* Append what was done to a packet, for people: "dropped by event 1 (psn=3 drop)"; of several events joined by "; ". `left`: NULL while it
+ * has not left yet. */
+void events_describe(struct buf *b, const struct event_list *l, const struct event_result *r, const struct event_left *left);
 
 #endif

@@ -20,7 +20,7 @@ static struct net_frame *frame_new(struct net *net, const uint8_t *data, uint32_
         return NULL;
     }
     f->next = NULL;
-    f->left = 0;
+    f->left = f->passed = 0;
     f->event_done = false;
     f->copy = 0;
     f->len = len;
@@ -97,6 +97,7 @@ static void node_copy(struct net *net, struct net_node *node, const struct net_f
     copy->dir = f->dir;
     copy->event_done = f->event_done;
     copy->copy = number;
+    copy->decided = f->decided;
     if (f->event_done)
         copy->result = f->result;
     node->stat.doubled++;
@@ -151,6 +152,7 @@ static void reorder_passed(struct net *net, struct net_node *node, ns_t now)
 {
     for (struct net_frame **at = &node->head; *at;) {
         struct net_frame *f = *at;
+        f->passed += f->left != 0;
         if (!f->left || --f->left) {
             at = &f->next;
             continue;
@@ -204,7 +206,8 @@ static void events_take(struct net *net, struct net_node *node, struct net_frame
     }
     *r = events_apply(net->events, f->dir, f->data, &f->len, net->linktype, &node->prng);
     f->event_done = true;
-    node->stat.rewritten += r->hit && !r->drop && !r->reorder && !r->dup;
+    f->decided = now;
+    node->stat.rewritten += (r->changed || r->delay) && !r->drop && !r->reorder && !r->dup;
     if (net->decided)
         net->decided(net->user, f, now);
     if (net->learns)
@@ -357,16 +360,29 @@ ns_t net_next(struct net *net)
     return net->next_at;
 }
 
+static void net_release(struct net *net, struct net_node *n, ns_t now)
+{
+    struct net_frame *f = node_release(n);
+
+    net->next_known = false;
+    f->left = 0;
+    net_forward(net, n, f, now);
+}
+
 void net_run(struct net *net, ns_t now)
 {
     struct net_node *n;
 
-    while (net_next(net) <= now && (n = net_due(net))) {
-        struct net_frame *f = node_release(n);
-        net->next_known = false;
-        f->left = 0;
-        net_forward(net, n, f, now);
-    }
+    while (net_next(net) <= now && (n = net_due(net)))
+        net_release(net, n, now);
+}
+
+void net_end(struct net *net, ns_t now)
+{
+    struct net_node *n;
+
+    while ((n = net_due(net)))
+        net_release(net, n, now);
 }
 
 static void chain_add(struct net *net, unsigned dir, const struct net_node *node)

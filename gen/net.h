@@ -24,6 +24,8 @@ struct net_frame {
     ns_t due;       /* when the node that holds it lets it go */
     uint64_t order; /* among frames due at the same time */
     uint32_t left;  /* reorder: frames that have yet to pass it */
+    uint32_t passed; /* and that have passed it */
+    ns_t decided;    /* with event_done: when */
     uint32_t len;   /* bytes at data */
     uint8_t dir;    /* host that sent it: 0 or 1 */
     bool event_done; /* the exact events have seen it */
@@ -133,6 +135,8 @@ bool net_send(struct net *net, unsigned from, const uint8_t *data, uint32_t len,
 ns_t net_next(struct net *net);
 /* Let everything pass that is due. */
 void net_run(struct net *net, ns_t now);
+/* Let everything pass, due or not: the end. */
+void net_end(struct net *net, ns_t now);
 /* Counters of all nodes of one direction; in and out: of the first and the last. */
 struct net_counters net_total(const struct net *net, unsigned dir);
 /* Frames marked, damaged, held back, doubled or rewritten. */

@@ -37,8 +37,8 @@ void cmd_inject_help(struct buf *b)
                 "Forward all frames between two interfaces, and apply exact events to RDMA packets. IF1 and IF2 are\n"
                 "interfaces, or NAME:ARGS as in `rdmagen backends`, such as unix:OWN,PEER.\n\n");
     opt_help(b, defs);
-    buf_puts(b, "\nExit status: 0; 1 if an event never matched a packet; 2 for usage, or an interface or file that\n"
-                "cannot be used.\n");
+    buf_puts(b, "\nExit status: 0; 1 if an event never matched a packet, or could not be applied to any; 2 for usage, or an\n"
+                "interface or file that cannot be used.\n");
 }
 
 /* --- The bridge's callbacks --- */
@@ -224,7 +224,8 @@ static int forward(struct inject *j)
     while (r == 0 && j->now < end && j->received < j->count)
         r = step(j, end);
     /* What is held back at the end is let go. */
-    bridge_run(j->bridge, NS_NEVER - 1);
+    j->now = live_now();
+    bridge_end(j->bridge, j->now);
     flush(j, &blocked);
     if (r < 0 && r != -EINTR)
         return cli_error("the network failed: %s", strerror(-r));

@@ -103,12 +103,22 @@ static void text_conns(struct buf *b, const struct inject *j)
         buf_printf(b, "and %s (--json lists all)\n", count_str(t->n - CONNS_SHOWN, "more connection"));
 }
 
+static void text_event(struct buf *b, const struct inject *j, unsigned n)
+{
+    uint64_t used = event_used(j->events, n), rest = used - event_applied(j->events, n);
+
+    buf_printf(b, "event %u (%s): %s", n, event_label(j->events, n), count_str(used, "packet"));
+    if (rest)
+        buf_printf(b, ", but not applied as a whole to %llu of them", (unsigned long long)rest);
+    buf_char(b, '\n');
+}
+
 static void text(struct buf *b, const struct inject *j)
 {
     text_ports(b, j);
     text_conns(b, j);
     for (unsigned n = 1; n <= events_count(j->events); n++)
-        buf_printf(b, "event %u (%s): %s\n", n, event_label(j->events, n), count_str(event_used(j->events, n), "packet"));
+        text_event(b, j, n);
 }
 
 static void json_conn(struct buf *b, const struct conn_id *c)
@@ -145,7 +155,8 @@ static void json(struct buf *b, const struct inject *j)
     for (unsigned n = 1; n <= events_count(j->events); n++) {
         buf_printf(b, "%s{\"event\":%u,\"spec\":", n > 1 ? "," : "", n);
         buf_json(b, event_label(j->events, n), strlen(event_label(j->events, n)));
-        buf_printf(b, ",\"packets\":%llu}", (unsigned long long)event_used(j->events, n));
+        buf_printf(b, ",\"packets\":%llu,\"applied\":%llu}", (unsigned long long)event_used(j->events, n),
+                   (unsigned long long)event_applied(j->events, n));
     }
     buf_puts(b, "],\"connections\":[");
     for (unsigned n = 0; n < t->n; n++) {

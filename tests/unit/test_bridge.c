@@ -197,6 +197,8 @@ Test(bridge, copies_and_cuts)
     struct bridge_stats s;
     bridge_stats(rig.b, 1, &s);
     cr_expect_eq(s.too_short, 1, "a frame without Ethernet header cannot be sent");
+    bridge_stats(rig.b, 0, &s);
+    cr_expect_eq(s.dropped, 1);
     cr_expect_str_eq(psns(1, 1), "100 102");
     rig_close(&rig);
 }
@@ -225,8 +227,67 @@ Test(bridge, both_sides_are_recorded_with_what_was_done)
 Test(bridge, what_an_event_cannot_do_is_told)
 {
     play("psn=1 set tcp.srcport=7", 2);
-    cr_expect(strstr(rig.recorded[6].note, "cannot be tcp.srcport set to 0x7"), "%s", rig.recorded[6].note);
+    cr_expect(strstr(rig.recorded[6].note, "tcp.srcport could not be set to 0x7"), "%s", rig.recorded[6].note);
     cr_expect(rig.out[3].good);
+    rig_close(&rig);
+}
+
+/* Ends as a line that events_idle() is to tell. */
+static void told_once(void *user, const char *line)
+{
+    cr_expect(strstr(line, user), "%s", line);
+}
+
+Test(bridge, an_event_that_could_not_be_applied_is_idle)
+{
+    static const struct {
+        const char *spec;
+        char says[80];
+    } cases[] = {{"psn=1 set infiniband.reth.r_key=5", "matched 1 packet, but infiniband.reth.r_key could not be set to 0x5"},
+                 {"psn=0-1 corrupt=arp.opcode", "matched 2 packets, but they could not be corrupted in arp.opcode"},
+                 {"psn=1 drop delay=5ms", "matched 1 packet, but it could not be delayed by 5 ms"},
+                 {"psn=1 delay=5ms dup=2", "matched 1 packet, but it could not be duplicated 2 times"},
+                 {"psn=9 drop", "never matched a packet"}};
+
+    for (unsigned i = 0; i < ARRAY_LEN(cases); i++) {
+        play(cases[i].spec, 2);
+        cr_expect_eq(events_idle(rig.events, told_once, (void *)(uintptr_t)cases[i].says), 1, "%s", cases[i].spec);
+        cr_expect_eq(event_applied(rig.events, 1), 0);
+        rig_close(&rig);
+    }
+    play("psn=0-1 corrupt=infiniband.bth.psn", 2);
+    cr_expect_eq(events_idle(rig.events, never, NULL), 0);
+    cr_expect_eq(event_applied(rig.events, 1), 2);
+    rig_close(&rig);
+}
+
+/* A note says this. */
+static void noted(unsigned i, const char *text)
+{
+    cr_expect(strstr(rig.recorded[i].note, text), "record %u: '%s' instead of '%s'", i, rig.recorded[i].note, text);
+}
+
+Test(bridge, what_is_held_back_is_told_as_it_came_to_be)
+{
+    play("psn=1 delay=30s", 2);
+    noted(6, "rdmagen: to be delayed by 30 s by event 1");
+    bridge_end(rig.b, rig.now + 68 * NS_PER_MS);
+    noted(7, "rdmagen: delayed by 68.01 ms only, instead of 30 s by event 1");
+    rig_close(&rig);
+    play("psn=1 delay=5ms", 2);
+    rig_until(&rig, 20 * NS_PER_MS);
+    noted(7, "rdmagen: delayed by 5 ms by event 1");
+    rig_close(&rig);
+    play("psn=1 reorder=5000", 4);
+    noted(6, "rdmagen: to be held back behind 5000 others by event 1");
+    rig_until(&rig, NS_PER_S);
+    noted(11, "rdmagen: held back behind 2 others only, instead of 5000, and delayed by 100 ms by event 1");
+    rig_close(&rig);
+    play("psn=1 reorder=2", 4);
+    noted(11, "rdmagen: held back behind 2 others by event 1");
+    rig_close(&rig);
+    play("psn=1 truncate=2000", 2);
+    noted(6, "truncated by 157 bytes by event 1 (psn=1 truncate=2000), too short to be sent");
     rig_close(&rig);
 }
 

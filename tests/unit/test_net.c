@@ -244,6 +244,23 @@ Test(event, addresses_one_packet_by_relative_psn)
     cr_expect_eq(got.n, 2);
 }
 
+Test(event, psns_have_24_bits)
+{
+    static const struct {
+        const char *spec;
+        bool good;
+    } cases[] = {{"psn=16777215 drop", true}, {"psn=3-16777215 drop", true}, {"psn=16777216 drop", false}, {"psn=3-99999999999 drop", false},
+                 {"psn=99999999999 drop", false}, {"psn=16777216- drop", false}, {"nth=99999999999 drop", true}};
+    struct token t[EVENT_WORDS];
+    struct text_error e;
+
+    for (unsigned i = 0; i < ARRAY_LEN(cases); i++) {
+        struct event_list *l = event_list_new();
+        cr_expect_eq(event_add(l, t, text_split(cases[i].spec, t, EVENT_WORDS), cases[i].spec, &e), cases[i].good, "%s", cases[i].spec);
+        event_list_free(l);
+    }
+}
+
 Test(event, does_what_it_says)
 {
     play(NULL, "psn=1 delay=5us", 3, 10);
