@@ -203,7 +203,7 @@ void judge_request(struct judge *j, const struct pkt *p, uint32_t flow)
     struct half *h = half_of(j, p, flow);
     struct judged a = {p, flow, f, h};
     enum seen_as as;
-    bool usual;
+    bool usual, unsettled;
 
     if (UNLIKELY(!h))
         return;
@@ -234,9 +234,12 @@ void judge_request(struct judge *j, const struct pkt *p, uint32_t flow)
         past_request(&a, as);
     if (p->bth.ackreq && !f->asked.frame)
         begin_to_wait(j, &a, as);
+    unsettled = h->unsettled;
     half_request(h, p, as);
     if (LIKELY(usual))
         replay_usual_request(f->replay, p, h);
     else
         replay_request(f->replay, p, as, h);
+    if (UNLIKELY(unsettled && !h->unsettled))
+        replay_settle(f->replay);
 }

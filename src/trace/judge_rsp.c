@@ -50,18 +50,24 @@ static void weigh(const struct judged *a, struct verdict *v, unsigned *has, unsi
         break;
     case RULE_ACK_02:
         *lacks = h->again || h->copies || h->late ? N_TAP_RSP : 0; /* an acknowledgement of what was sent again */
+        *lacks |= h->vague || h->gaps ? N_COMPLETE : 0;            /* or as for ACK-03 */
         break;
     default:
         break;
     }
 }
 
-/* Everything is seen in the order in which the responder took and sent it. */
+static bool tap_at_responder(const struct judge *j, uint32_t flow, const struct pkt *p)
+{
+    return j->o.complete && (judge_have(j, flow, p) & (N_TAP_RSP | N_COMPLETE)) == (N_TAP_RSP | N_COMPLETE);
+}
+
+/* Everything is seen in the order in which the responder took and sent it, and no packet is missing that it may have got. */
 static bool at_responder(const struct judge *j, const struct judged *a)
 {
     const struct half *h = a->h;
 
-    return j->o.complete && !h->late && h->copies * 4 < h->packets && (judge_have(j, a->flow, a->p) & (N_TAP_RSP | N_COMPLETE)) == (N_TAP_RSP | N_COMPLETE);
+    return !h->unsettled && h->copies * 4 < h->packets && tap_at_responder(j, a->flow, a->p);
 }
 
 static void check_transport(struct judge *j, const struct judged *a)
@@ -98,6 +104,22 @@ static void check_credits(struct judge *j, const struct judged *a)
 static bool answers(const struct pkt *p, uint32_t psn)
 {
     return p->op->flags & OPF_ACK && aeth_type(p) != AETH_ACK ? p->bth.psn == psn : psn_diff(p->bth.psn, psn) >= 0;
+}
+
+/* While a lost packet and what followed it are sent again: an ACK of what came only before that packet, which a responder ignores, unless
+ * it puts packets in order itself, or got the lost one in another way. */
+static void check_ignored(struct judge *j, const struct judged *a)
+{
+    const struct half *h = a->h;
+    struct found f = found_of(RULE_ACK_02, a->flow);
+
+    if (LIKELY(!h->unsettled) || psn_diff(a->p->bth.psn, h->gbn) < 0 || h->vague || h->loose || j->o.profile == PROFILE_NV || !tap_at_responder(j, a->flow, a->p))
+        return;
+    f.lacks = N_COMPLETE;
+    f.expected = say(j, "PSN %u at most", psn_add(h->gbn, PSN_MASK));
+    f.seen = say(j, "%s of PSN %u", a->p->op->name, a->p->bth.psn);
+    f.text = "By what has come in order a responder still expects an earlier packet, and ignores those ahead of it.";
+    judge_found(j, a->p, f);
 }
 
 /* The first response since a request asked for one. Silence alone proves nothing: that the responder goes on, and answers this one, does. */
@@ -201,6 +223,7 @@ static void check_acknowledge(struct judge *j, const struct judged *a)
     switch (aeth_type(a->p)) {
     case AETH_ACK:
         check_credits(j, a);
+        check_ignored(j, a);
         break;
     case AETH_RNR:
         note_rnr_nak(j, a);
@@ -251,7 +274,7 @@ void judge_response(struct judge *j, const struct pkt *p, uint32_t flow)
 {
     struct judged a = {.p = p};
     struct flow *c = &j->flow[flow];
-    bool early, twin;
+    bool early, twin, unsettled;
 
     if (UNLIKELY(!j->flows[flow].has_rsp))
         j->flows[flow].rsp_frame = frame_u32(p);
@@ -290,11 +313,14 @@ void judge_response(struct judge *j, const struct pkt *p, uint32_t flow)
         check_acknowledge(j, &a);
     if (LIKELY(!early && !twin))
         past_response(j, &a);
+    unsettled = a.h->unsettled;
     half_response(a.h, p);
     if (LIKELY(!early && !twin)) {
         a.f->replay->req.p.slack = judge_slack(j, p);
         replay_response(a.f->replay, p);
     }
+    if (UNLIKELY(unsettled && !a.h->unsettled))
+        replay_settle(a.f->replay);
 }
 
 /* --- What a packet recorded late would refute ------------------------------------------------------------------------------------------ */
@@ -321,8 +347,7 @@ static void gap_report(struct judge *j, const struct pkt *p, uint32_t flow, stru
  * elsewhere it passed the tap before the request did. */
 static struct found early_found(struct judge *j, const struct pkt *p, uint32_t flow, const struct pending_fail *w)
 {
-    bool there = (judge_have(j, flow, p) & (N_TAP_RSP | N_COMPLETE)) == (N_TAP_RSP | N_COMPLETE);
-    struct found f = found_of(w->rule == RULE_ACK_02 && !there ? RULE_ACK_03 : (enum rule)w->rule, flow);
+    struct found f = found_of(w->rule == RULE_ACK_02 && !tap_at_responder(j, flow, p) ? RULE_ACK_03 : (enum rule)w->rule, flow);
 
     f.frame = w->frame;
     f.needs = N_START; /* else it may be of a request before the capture, of which the rest is sent again */
@@ -355,7 +380,7 @@ static void early_arrives(struct judge *j, const struct pkt *p, uint32_t flow, s
         return;
     f.cause = frame_u32(p);
     f.needs |= N_CLOCK;
-    f.lacks = later <= CLOCK_SLACK || j->backwards || h->copies || h->loose ? N_CLOCK : 0;
+    f.lacks = later <= CLOCK_SLACK + judge_step(j, p) || j->backwards || h->copies || h->loose ? N_CLOCK : 0;
     f.lacks |= half_sent(h, w->psn) || half_ask(h, w->psn, 0) ? 0 : N_COMPLETE; /* another one came: that one may have taken another path */
     f.text = f.rule == RULE_ACK_02 ? "What it acknowledges had not arrived then." : "What it acknowledges was sent only later.";
     judge_found(j, p, f);

@@ -105,3 +105,8 @@ void replay_response(struct replay *r, const struct pkt *p)
     rsp_tx(&r->rsp, p, p->frame->ts);
     req_rx(&r->req, p, p->frame->ts);
 }
+
+void replay_settle(struct replay *r)
+{
+    rsp_settle(&r->rsp);
+}

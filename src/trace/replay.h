@@ -64,5 +64,7 @@ void replay_usual_request(struct replay *r, const struct pkt *p, const struct ha
  * is seen in the order in which the responder took and sent it. */
 unsigned replay_check_response(struct replay *r, const struct pkt *p, bool at_responder, struct verdict *out);
 void replay_response(struct replay *r, const struct pkt *p);
+/* After a loss everything has come: the responder's packets can be foretold again. */
+void replay_settle(struct replay *r);
 
 #endif

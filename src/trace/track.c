@@ -259,6 +259,13 @@ static void advance_contig(struct half *h)
     }
 }
 
+/* Nothing is missing any more, and what a responder expects no longer depends on whether it keeps what comes ahead. */
+static inline void settle(struct half *h)
+{
+    if (UNLIKELY(h->unsettled) && h->contig == h->next && (h->gbn == h->next || (h->have_una && psn_diff(h->una, h->settles) >= 0)))
+        h->unsettled = false;
+}
+
 static void hole_put(struct half *h, const struct pkt *p)
 {
     if (half_was_hole(h, h->gbn, NULL))
@@ -344,6 +351,10 @@ static void count_request(struct half *h, const struct pkt *p, enum seen_as as)
         return;
     h->copies += as == SEEN_COPY;
     h->late += as == SEEN_LATE;
+    if (as == SEEN_LATE) {
+        h->unsettled = true;
+        h->settles = h->next;
+    }
     if (as == SEEN_AGAIN || as == SEEN_OLD) {
         h->again++;
         h->again_bytes += p->payload_len;
@@ -426,6 +437,7 @@ void half_request(struct half *h, const struct pkt *p, enum seen_as as)
     if (p->op->flags & (OPF_READ_REQ | OPF_ATOMIC_REQ | OPF_ATOMIC_WRITE | OPF_FLUSH) && as != SEEN_COPY)
         ask_put(h, p, span);
     settle_naks(h, psn);
+    settle(h);
 }
 
 /* --- Responses --------------------------------------------------------------------------------------------------------------- */
@@ -576,4 +588,5 @@ void half_response(struct half *h, const struct pkt *p)
         if (UNLIKELY(psn_diff(h->una, h->gbn) > 0))
             h->gbn = h->una;
     }
+    settle(h);
 }

@@ -123,7 +123,9 @@ struct half {
 
     /* Responses. */
     bool plain;       /* the latest ACK is for a READ or atomic whose own answer was not seen before it: an implied NAK */
+    bool unsettled;   /* a request came late, and what had been sent by then neither came once more in order nor was answered yet */
     bool disorder;    /* a response came behind a later one: what the requester made of either is not certain */
+    uint32_t settles; /* with `unsettled`: `next` when that request came */
     uint32_t una;     /* PSNs before this one were certainly delivered; valid with have_una */
     bool have_una;
     bool have_ack;    /* ack_*: the plain ACK of the highest PSN */

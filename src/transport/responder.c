@@ -442,7 +442,7 @@ static void sent_answer(struct responder *r, const struct pkt *p)
         for (; r->res_next != r->res_tail && (int32_t)(r->res_next - n) < 0; r->res_next++)
             rsp_res(r, r->res_next)->next = rsp_res(r, r->res_next)->end;
     off = (p->bth.psn - res->psn) & PSN_MASK;
-    if (off == res->from && off != res->next && res->more)
+    if (off == res->from && off != res->next && res->more && !res->doubtful)
         res->more--;
     res->doubtful = false;
     res->next = off + 1;
@@ -460,6 +460,13 @@ static void sent_answer(struct responder *r, const struct pkt *p)
     }
     if (!r->p.certain && psn_diff(behind, r->epsn_lo) > 0)
         r->epsn_lo = behind;
+}
+
+/* It may have been dropped when it came: no answer is due, but one may come. */
+static void doubt_answer(struct rsp_res *res)
+{
+    res->doubtful = true;
+    res->next = res->end;
 }
 
 /* A validator learns from a NAK what arrived: everything before its PSN. */
@@ -483,10 +490,8 @@ static void proved_by_nak(struct responder *r, const struct pkt *p)
     if (psn_diff(p->bth.psn, r->epsn_lo) > 0)
         r->epsn_lo = p->bth.psn;
     rsp_may_expect(r, p->bth.psn);
-    for (uint32_t n = r->res_tail; n != r->res_head && psn_diff(rsp_res(r, n - 1)->psn, p->bth.psn) >= 0; n--) {
-        rsp_res(r, n - 1)->doubtful = true;
-        rsp_res(r, n - 1)->next = rsp_res(r, n - 1)->end;
-    }
+    for (uint32_t n = r->res_tail; n != r->res_head && psn_diff(rsp_res(r, n - 1)->psn, p->bth.psn) >= 0; n--)
+        doubt_answer(rsp_res(r, n - 1));
     find_next_due(r);
 }
 
@@ -540,6 +545,13 @@ void rsp_may_expect(struct responder *r, uint32_t psn)
         return;
     r->epsn_hi = psn;
     r->counted = false;
+}
+
+void rsp_settle(struct responder *r)
+{
+    for (; r->res_next != r->res_tail; r->res_next++)
+        if (is_due(rsp_res(r, r->res_next)))
+            doubt_answer(rsp_res(r, r->res_next));
 }
 
 void rsp_learn_pmtu(struct responder *r, uint16_t pmtu)

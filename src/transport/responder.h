@@ -179,6 +179,8 @@ unsigned rsp_tx_check_all(const struct responder *r, const struct pkt *p, ns_t n
 struct effects rsp_tx(struct responder *r, const struct pkt *p, ns_t now);
 /* A validator has seen every request before `psn`, in whatever order: they may all have arrived. */
 void rsp_may_expect(struct responder *r, uint32_t psn);
+/* A validator does not know which of the READs and atomics seen were dropped when they came first: no answer is due, though one may come. */
+void rsp_settle(struct responder *r);
 /* A validator has learnt the path MTU: READs are given the PSNs that they take. */
 void rsp_learn_pmtu(struct responder *r, uint16_t pmtu);
 

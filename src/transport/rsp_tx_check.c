@@ -232,7 +232,7 @@ static bool breaks_ack(const struct re_view *t, struct verdict *v)
         return false;
     if (UNLIKELY(r->p.from_start && !r->acked && !r->p.rxe && t->p->bth.psn == psn_add(r->p.psn, PSN_MASK)))
         return fail(v, RULE_ACK_02, "PSN", r->p.psn, t->p->bth.psn); /* nothing has been completed yet */
-    if (UNLIKELY(psn_diff(t->p->bth.psn, r->epsn_hi) >= 0 && (r->p.certain || psn_diff(t->p->bth.psn, r->seen_hi) >= 0)))
+    if (UNLIKELY(psn_diff(t->p->bth.psn, r->epsn_hi) >= 0 && (in_order(t) || psn_diff(t->p->bth.psn, r->seen_hi) >= 0)))
         return fail(v, RULE_ACK_02, "PSN", psn_add(r->epsn_hi, PSN_MASK), t->p->bth.psn);
     if (UNLIKELY(psn_diff(t->p->bth.psn, r->epsn_hi) >= 0))
         return fail(v, RULE_ACK_03, "PSN", psn_add(r->epsn_hi, PSN_MASK), t->p->bth.psn);

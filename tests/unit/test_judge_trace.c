@@ -136,6 +136,34 @@ Test(judge_trace, an_ack_before_its_request_is_false_unless_clocks_may_explain_i
     cr_expect_eq(VERDICT(late, TAP_RESPONDER, false, false, RULE_ACK_03), V_INCONCLUSIVE, "how it began is not known");
 }
 
+/* 11 is lost before the tap, and sent again with what followed it. */
+#define LOSS SEND(0, 10, 1), ACK(US, 10, 1, 1), SEND(2 * US, 12, 2), NAK(2 * US, 11, 1, 2), SEND(9 * US, 11, 3)
+
+Test(judge_trace, a_loss_before_the_responder_hides_its_faults_only_until_all_has_come_again)
+{
+    static const struct line under_way[] = {LOSS, NAK(10 * US, 10, 2, 3), SEND(11 * US, 12, 4)};
+    static const struct line late_nak[] = {LOSS, SEND(10 * US, 12, 4), ACK(11 * US, 12, 3, 3), NAK(12 * US, 11, 3, 4)};
+    static const struct line no_gap[] = {LOSS, SEND(10 * US, 12, 4), NAK(12 * US, 13, 3, 3)};
+    static const struct line good[] = {LOSS, SEND(10 * US, 12, 4), ACK(11 * US, 12, 3, 3), SEND(12 * US, 14, 5), NAK(12 * US, 13, 3, 4)};
+
+    cr_expect_neq(VERDICT(under_way, TAP_RESPONDER, true, false, RULE_NAK_01), V_FAIL);
+    cr_expect_eq(VERDICT(late_nak, TAP_RESPONDER, true, false, RULE_NAK_01), V_FAIL);
+    cr_expect_eq(VERDICT(no_gap, TAP_RESPONDER, true, false, RULE_NAK_03), V_FAIL);
+    cr_expect_eq(VERDICT(no_gap, TAP_MIDDLE, true, false, RULE_NAK_03), V_INCONCLUSIVE);
+    cr_expect_eq(VERDICT(good, TAP_RESPONDER, true, false, RULE_NAK_01), V_PASS);
+    cr_expect_eq(VERDICT(good, TAP_RESPONDER, true, false, RULE_NAK_03), V_PASS);
+}
+
+Test(judge_trace, an_ack_of_what_a_responder_ignores_is_doubtful)
+{
+    static const struct line ignored[] = {LOSS, ACK(10 * US, 12, 3, 3), SEND(11 * US, 12, 4)};
+    static const struct line good[] = {LOSS, ACK(10 * US, 11, 2, 3), SEND(11 * US, 12, 4), ACK(12 * US, 12, 3, 4)};
+
+    cr_expect_eq(VERDICT(ignored, TAP_RESPONDER, true, false, RULE_ACK_02), V_INCONCLUSIVE);
+    cr_expect_eq(VERDICT(ignored, TAP_MIDDLE, true, false, RULE_ACK_02), V_PASS, "elsewhere 12 may have come behind 11");
+    cr_expect_eq(VERDICT(good, TAP_RESPONDER, true, false, RULE_ACK_02), V_PASS);
+}
+
 Test(judge_trace, retries_count_only_while_nothing_answers)
 {
     static const struct line answered[] = {SEND(0, 10, 1), SEND(5 * MS, 10, 2), ACK(6 * MS, 10, 1, 1), SEND(12 * MS, 10, 3), ACK(13 * MS, 10, 1, 2),
