@@ -1,20 +1,24 @@
-"""Much data at path MTU 4096: what a client sends, and comes back, is compared on both sides. BULK_MIB says how much, each way (64; the
-soak: 1024)."""
+"""Much data at path MTU 4096: what is sent and comes back is compared: by rping on both sides, with ibv_rc_pingpong, which returns what
+it has received, on ours. BULK_MIB says how much, each way (64; the soak: 1024)."""
 import os
 import subprocess
 import time
 
+from case_pingpong import PATIENT, exchanged, free_port, gid_index
 from case_rdmagen import OWN, RDMAGEN, Rdmagen, ended, link
 
 MIB = int(os.environ.get("BULK_MIB", "64"))
 SIZE = 65535  # what rping takes at most
 COUNT = MIB * 1048576 // SIZE + 1
+ONE = 1048576  # bytes of a message of ibv_rc_pingpong
+PINGPONG = "ibv_rc_pingpong -g %%d -m 4096 -s %d -n %d" % (ONE, MIB)
 
 
 def guests(lab):
-    guest = lab.guest(1, lab.path("g"), lab.path("r"), mtu=4200)
+    port = free_port()
+    guest = lab.guest(1, lab.path("g"), lab.path("r"), mtu=4200, forward=[(port, 18515)])
     guest.ready()
-    return (guest,)
+    return guest, port, gid_index(guest)["4"]
 
 
 class Unrecorded(Rdmagen):
@@ -31,6 +35,11 @@ class Unrecorded(Rdmagen):
         return ""
 
 
+def full_size(us):
+    """Packets of the path MTU: 4096 bytes of payload."""
+    assert isinstance(us, Unrecorded) or ("4154",) in us.fields("frame.len"), us.decoded(5)
+
+
 def moved(start):
     seconds = time.time() - start
     print("# %d MiB each way in %.1f s, %.1f MiB/s" % (MIB, seconds, 2 * MIB / seconds))
@@ -40,7 +49,7 @@ def run(lab, name, guest, *args):
     return (Rdmagen if MIB <= 64 else Unrecorded)(lab, guest, name, *args, mtu=4200)
 
 
-def case_bulk_rping_client(lab, guest):
+def case_bulk_rping_client(lab, guest, *_):
     """We READ, compare with rping's pattern, and WRITE back; rping compares."""
     start = time.time()
     us = run(lab, "bulk_server", guest, "ping", "-s", "-V", "-q", "--addr", OWN, "--profile", "rxe")
@@ -49,7 +58,7 @@ def case_bulk_rping_client(lab, guest):
     moved(start)
 
 
-def case_bulk_rping_server(lab, guest):
+def case_bulk_rping_server(lab, guest, *_):
     """rping READs and WRITEs back; we compare."""
     start = time.time()
     server = guest.start("rping -s -a %s -C %d -S %d" % (guest.ip, COUNT, SIZE))
@@ -57,4 +66,28 @@ def case_bulk_rping_server(lab, guest):
     us = run(lab, "bulk_client", guest, "ping", guest.ip, "-C", str(COUNT), "-S", str(SIZE), "-V", "-q", "--addr", OWN)
     us.wait(timeout=3600)
     ended(*server.wait())
+    moved(start)
+
+
+def case_bulk_pingpong_server(lab, guest, port, index):
+    """ibv_rc_pingpong returns what we send, all bytes of one value; we compare."""
+    start = time.time()
+    peer = guest.start(PINGPONG % index)
+    guest.listening("tcp:18515")
+    us = run(lab, "bulk_pp", guest, "pingpong", guest.ip, "-S", str(ONE), "-n", str(MIB), "--tcp", "127.0.0.1", "-p", str(port), "-V", "--addr", OWN, *PATIENT)
+    exchanged(us.wait(timeout=3600), MIB)
+    status, seen = peer.wait()
+    assert status == 0 and "%d iters in" % MIB in seen, seen
+    full_size(us)
+    moved(start)
+
+
+def case_bulk_pingpong_client(lab, guest, port, index):
+    """It sends first, the same value; we return it."""
+    start, listen = time.time(), free_port()
+    us = run(lab, "bulk_ppd", guest, "pingpong", "-s", "-S", str(ONE), "-n", str(MIB), "-p", str(listen), "-V", "--addr", OWN, *PATIENT)
+    status, seen = guest.run(PINGPONG % index + " -p %d 10.0.2.2" % listen, timeout=3600)
+    exchanged(us.wait(timeout=60), MIB)
+    assert status == 0 and "%d iters in" % MIB in seen, seen
+    full_size(us)
     moved(start)

@@ -17,14 +17,19 @@ def free_port():
         return s.getsockname()[1]
 
 
-def guests(lab):
-    port = free_port()
-    wire, guest = behind_wire(lab, forward=[(port, 18515)])
+def gid_index(guest):
+    """Of the guest's GIDs by family."""
     gids = guest.run("cd /sys/class/infiniband/rxe0/ports/1/gids; for i in 0 1 2 3 4 5; do cat $i; done")[1].split()
     index = {}
     for i, g in enumerate(gids):
         index.setdefault("6" if g.startswith("fd77") else "4" if g.endswith("ffff:0a4d:0001") else "other", i)
-    return wire, guest, port, index
+    return index
+
+
+def guests(lab):
+    port = free_port()
+    wire, guest = behind_wire(lab, forward=[(port, 18515)])
+    return wire, guest, port, gid_index(guest)
 
 
 def client(lab, wire, guest, port, index, kind, size, family="4", ours=(), theirs="", count=FILL, status=0, before=""):
