@@ -256,6 +256,8 @@ static void on_response(void *user, const struct watched *e)
     t->last_rsp_frame = frame_u32(e->p);
     t->last_rsp_ts = e->p->frame->ts;
     note_round_trip(e, t);
+    if (UNLIKELY(t->open != NO_STATEMENT) && e->p->have & H_AETH)
+        explain_repeated_answer(x, e, t);
     if (UNLIKELY(t->open != NO_STATEMENT))
         settle(x, e, t);
     if (!(e->p->op->flags & OPF_ACK))
@@ -293,6 +295,20 @@ static void on_bad_icrc(void *user, const struct pkt *p, uint32_t flow)
         stray_put(x, p, statement_number(x, st));
 }
 
+/* A NAK for the very first packets, which did not pass, comes before it is known whose requests it is about. */
+static void on_packet(void *user, const struct pkt *p, uint32_t flow)
+{
+    struct explainer *x = user;
+    struct stray_nak *n;
+
+    if (LIKELY(!(p->op->flags & OPF_ACK)) || !(p->have & H_AETH) || p->aeth.syndrome != (AETH_NAK << 5 | NAK_PSN_SEQ) ||
+        conn_flow_at(watch_conns(x->watch), flow)->peer != FLOW_NONE)
+        return;
+    n = &x->naks[x->naks_at++ % STRAY_NAKS];
+    *n = (struct stray_nak){.tap = conn_tap_of(p->frame), .psn = p->bth.psn, .frame = frame_u32(p)};
+    conn_addr_of(p, &n->src, &n->dst);
+}
+
 static void on_other(void *user, const struct pkt *p, uint32_t flow)
 {
     explain_other(user, p, flow);
@@ -311,7 +327,7 @@ static void on_fresh(void *user, uint32_t flow)
 struct explainer *explain_new(void)
 {
     struct explainer *x = calloc(1, sizeof *x);
-    struct watch_user u = {.user = x, .fresh = on_fresh, .request = on_request, .response = on_response, .bad_icrc = on_bad_icrc, .other = on_other};
+    struct watch_user u = {.user = x, .fresh = on_fresh, .packet = on_packet, .request = on_request, .response = on_response, .bad_icrc = on_bad_icrc, .other = on_other};
 
     if (!x)
         return NULL;

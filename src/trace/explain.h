@@ -49,6 +49,7 @@ struct statement {
     ns_t arrival;       /* its time since the packet was sent last */
     bool has_psn;
     bool once;       /* it had been seen once when a NAK asked for it again */
+    bool unanswered; /* a READ or atomic of which no answer was seen */
     bool repeated;   /* a later copy than the first one is concerned, that a NAK asked for again */
     bool moot;       /* another statement tells the same */
     bool is_request; /* psn is that of a request (else of a response) */

@@ -263,6 +263,18 @@ void explain_back(struct explainer *x, const struct watched *e, struct told *t)
     t->unheard = st && st->cause == CAUSE_LOST_ACK && e->why == BACK_SILENCE ? t->open : NO_STATEMENT;
 }
 
+/* The NAK for the first packets of a flow, which came before it was known whose requests it is about; 0 for none. */
+static uint32_t stray_nak(const struct explainer *x, const struct flow *f, uint32_t psn, uint32_t since)
+{
+    for (unsigned i = 0; i < STRAY_NAKS; i++) {
+        const struct stray_nak *n = &x->naks[i];
+        if (n->frame > since && n->tap == f->tap && n->psn == psn && memcmp(&n->src, &f->dst, sizeof n->src) == 0 &&
+            memcmp(&n->dst, &f->src, sizeof n->dst) == 0)
+            return n->frame;
+    }
+    return 0;
+}
+
 /* A PSN before all that was seen, and no NAK is known to ask for it: whose NAK it was is often not known that early. It was sent
  * again, or overtaken; explain_overtaken() finds out. */
 static void tell_missed(struct explainer *x, const struct watched *e, struct told *t)
@@ -270,6 +282,7 @@ static void tell_missed(struct explainer *x, const struct watched *e, struct tol
     const struct flow *c = conn_flow_at(watch_conns(x->watch), e->flow);
     struct statement *st = statement_at(x, t->open);
     uint32_t psn = e->p->bth.psn, bad = told_bad_frame(t, psn), frame = frame_u32(e->p);
+    uint32_t nak = stray_nak(x, c, psn, e->h->first_frame);
     bool certain = c->have_psn && psn_diff(psn, c->psn) >= 0;
 
     if (st && psn == e->h->cursor && psn_diff(psn, st->psn) > 0)
@@ -278,6 +291,7 @@ static void tell_missed(struct explainer *x, const struct watched *e, struct tol
     if (!st)
         return;
     statement_frame(st, bad ? bad : e->h->first_frame);
+    statement_frame(st, nak);
     statement_frame(st, frame);
     st->start = e->h->first_ts;
     st->where = bad || certain ? WHERE_BEFORE : WHERE_UNKNOWN;
@@ -285,6 +299,9 @@ static void tell_missed(struct explainer *x, const struct watched *e, struct tol
     t->open = t->late = statement_number(x, st);
     if (bad)
         statement_say(x, st, "PSN %u (frame %u) reached %s damaged and was dropped; it was sent again in frame %u.", psn, bad, dst_text(x, e->flow), frame);
+    else if (nak)
+        statement_say(x, st, "PSN %u was not seen before frame %u and what follows it; %s asked for it with a NAK (frame %u), and it was sent again in frame %u: it was lost%s.",
+                      psn, e->h->first_frame, dst_text(x, e->flow), nak, frame, certain ? " before the tap" : " before the tap, or behind it before the capture began");
     else
         statement_say(x, st, certain ? "PSN %u never passed the tap: frame %u came instead. It was sent again from frame %u on."
                                      : "PSN %u was not seen before frame %u and what follows it, and is sent again from frame %u on: it was lost "

@@ -114,6 +114,13 @@ struct stray {
     uint32_t tap, dqpn, psn, frame, statement;
 };
 
+/* A sequence NAK for requests that were not known as it came; frame 0: the place is free. */
+struct stray_nak {
+    struct conn_addr src, dst;
+    uint32_t tap, psn, frame;
+};
+#define STRAY_NAKS 8
+
 #define EXPLAIN_FILES 64 /* of which the beginning is remembered */
 
 struct explainer {
@@ -130,6 +137,8 @@ struct explainer {
     struct qkey_seen qkeys[QKEYS];
     struct stray strays[TOLD_BAD];
     uint32_t strays_at;
+    struct stray_nak naks[STRAY_NAKS];
+    uint32_t naks_at;
     uint32_t pause; /* statement */
     uint64_t packets;
     uint64_t rdma_packets;
@@ -180,6 +189,8 @@ void explain_overtaken(struct explainer *x, const struct watched *e, struct told
  * NULL without room. And a READ response, before it is taken. */
 struct statement *explain_read(struct explainer *x, const struct watched *e, struct told *t, struct ask *a);
 void explain_read_response(struct explainer *x, const struct watched *e, struct told *t);
+/* A response to a READ or atomic of which no answer was seen, and that was asked for again: the MSN may tell that it had been executed. */
+void explain_repeated_answer(struct explainer *x, const struct watched *e, const struct told *t);
 /* Connection management (explain_cm.c, explain_cm_end.c): a message, and the end of the capture. */
 void explain_cm(struct explainer *x, const struct pkt *p);
 void explain_cm_end(struct explainer *x);

@@ -18,6 +18,7 @@ static struct statement *tell_unanswered(struct explainer *x, const struct watch
     statement_frame(st, frame_u32(e->p));
     statement_concerns(st, a->psn, executed || !s ? 0 : s->icrc_first, !executed);
     st->where = executed ? WHERE_BEFORE : WHERE_UNKNOWN;
+    st->unanswered = !executed;
     if (executed)
         statement_say(x, st, "The answer to the %s with PSN %u (frame %u) was lost or overtaken before the tap: frame %u, which answers a later request, shows that it was executed. It was asked for again in frame %u.",
                       name, a->psn, a->frame, e->h->una_frame, frame_u32(e->p));
@@ -150,4 +151,26 @@ void explain_read_response(struct explainer *x, const struct watched *e, struct 
         tell_late_response(x, e, t, psn, frame_u32(e->p), NULL);
     else if (a && a->span > 1)
         t->rsp_late = psn;
+}
+
+/* Whether messages are counted from the first one of the queue pair on: message n completes with MSN n. */
+static bool is_counted(const struct half *h)
+{
+    return h->counted || (h->began == BEGAN_SEEN && !h->gaps);
+}
+
+void explain_repeated_answer(struct explainer *x, const struct watched *e, const struct told *t)
+{
+    struct statement *st = statement_at(x, t->open);
+    const struct ask *a = st && st->unanswered && st->has_psn && st->cause == CAUSE_PACKET_LOSS ? half_ask(e->h, st->psn, 0) : NULL;
+    const struct sent *s = a && e->p->bth.psn == st->psn ? half_sent(e->h, st->psn) : NULL;
+
+    if (!s || e->p->op->flags & OPF_ACK || !s->msg || !is_counted(e->h) || psn_diff(e->p->aeth.msn, s->msg & PSN_MASK) <= 0)
+        return;
+    st->cause = a->opcode != OP_READ_REQUEST ? CAUSE_LOST_ACK : CAUSE_LOST_READ_RESPONSE;
+    st->where = WHERE_BEFORE;
+    st->is_request = false;
+    statement_frame(st, frame_u32(e->p));
+    statement_say(x, st, "The answer to the %s with PSN %u (frame %u) was lost or overtaken before the tap: the answer to its repetition (frame %u) has MSN %u, so a later request had been executed as well. It was asked for again in frame %u.",
+                  a->opcode != OP_READ_REQUEST ? "atomic" : "READ", st->psn, s->first, frame_u32(e->p), e->p->aeth.msn, st->frames[st->n_frames - 2]);
 }

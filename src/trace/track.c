@@ -82,8 +82,13 @@ uint32_t half_span(const struct half *h, const struct pkt *p)
 
 void half_set_pmtu(struct half *h, uint32_t pmtu)
 {
+    const struct ask *last;
+    bool at_cursor;
+
     if (h->pmtu || pmtu < 256 || pmtu > UINT16_MAX || pmtu & (pmtu - 1))
         return;
+    last = &h->asks[(h->asks_at - 1) % TRACK_ASKS];
+    at_cursor = last->span && last->opcode == OP_READ_REQUEST && h->cursor == psn_add(last->psn, 1);
     h->pmtu = (uint16_t)pmtu;
     h->loose = false;
     for (unsigned i = TRACK_ASKS; i > 0; i--) {
@@ -100,6 +105,8 @@ void half_set_pmtu(struct half *h, uint32_t pmtu)
         if (h->gbn != a->psn && psn_in(h->gbn, a->psn, a->span))
             h->gbn = end;
     }
+    if (at_cursor)
+        h->cursor = psn_add(last->psn, last->span); /* of one sent again too */
 }
 
 uint32_t reth_hash(const struct pkt *p)
