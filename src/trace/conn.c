@@ -241,17 +241,25 @@ static bool known_fits(const struct conn_known *k, const struct flow *f, unsigne
     return k->qpn[end] == f->dqpn && addr_eq(&k->addr[end], &f->dst) && addr_eq(&k->addr[!end], &f->src);
 }
 
-/* What was learnt last about a new flow, if anything. */
-static void consult_known(struct conn_table *t, uint32_t flow)
+/* What was learnt last about a flow, and at which end of it the flow ends; NULL for nothing. */
+static struct conn_known *known_of(struct conn_table *t, const struct flow *f, unsigned *end)
 {
     for (uint32_t i = t->n_known; i-- > 0;) {
-        const struct conn_known *k = &t->known[(t->known_at + i) % KNOWN_MAX];
-        for (unsigned end = 0; end < 2; end++)
-            if (known_fits(k, &t->flows[flow], end)) {
-                apply_known(t, flow, k, end);
-                return;
-            }
+        struct conn_known *k = &t->known[(t->known_at + i) % KNOWN_MAX];
+        for (*end = 0; *end < 2; ++*end)
+            if (known_fits(k, f, *end))
+                return k;
     }
+    return NULL;
+}
+
+static void consult_known(struct conn_table *t, uint32_t flow)
+{
+    unsigned end;
+    const struct conn_known *k = known_of(t, &t->flows[flow], &end);
+
+    if (k && k->how != PAIR_NONE)
+        apply_known(t, flow, k, end);
 }
 
 static uint32_t flow_new(struct conn_table *t, const struct key *k)
@@ -394,7 +402,11 @@ static void unlearn(struct flow *f)
 void conn_unlearn(struct conn_table *t, uint32_t flow)
 {
     uint32_t peer = t->flows[flow].peer;
+    unsigned end;
+    struct conn_known *k = known_of(t, &t->flows[flow], &end);
 
+    if (k)
+        k->how = PAIR_NONE; /* nor is it held of what comes */
     unlearn(&t->flows[flow]);
     if (peer != FLOW_NONE)
         unlearn(&t->flows[peer]);
