@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #define PLAY_PACKETS 120 /* of payload, about, in a conversation */
+#define PLAY_LARGE 500   /* of so many one is large */
 
 static void *fail(const char *what, const char *words)
 {
@@ -186,6 +187,19 @@ static void random_net(struct play *p, struct prng *r)
     }
 }
 
+/* Thousands of packets, as many of them on their way as there can be: more than the judge remembers are sent again. */
+static void random_large(struct play *p, struct prng *r)
+{
+    struct traffic_config *t = &p->traffic;
+
+    t->size = t->type == QPT_UD ? t->size : 40u * p->sim.ep[0].mtu + 9;
+    t->iters = 40 + prng_below(r, 100);
+    t->tx_depth = 128;
+    for (unsigned h = 0; h < NET_HOSTS; h++)
+        p->sim.ep[h].policies.window_arg = 8192;
+    about(p, "; large: size=%u n=%u window=8192", t->size, (unsigned)t->iters);
+}
+
 void play_random(struct play *p, uint64_t seed)
 {
     struct prng r;
@@ -196,6 +210,8 @@ void play_random(struct play *p, uint64_t seed)
     random_connection(p, &r);
     random_hosts(p, &r);
     random_net(p, &r);
+    if (seed % PLAY_LARGE == PLAY_LARGE - 1)
+        random_large(p, &r);
 }
 
 /* --- Playing ---------------------------------------------------------------------------------------------------------------------- */

@@ -244,7 +244,9 @@ static uint32_t request_psn(const struct trace *t, size_t i, uint64_t *from, uin
 
 bool trace_psns_differ(const struct trace *t, const struct trace *later)
 {
-    for (size_t i = 0; i < later->n && i < PSNS_NEAR; i++) {
+    if (t->n > PSNS_NEAR || later->n > PSNS_NEAR)
+        return false;
+    for (size_t i = 0; i < later->n; i++) {
         uint64_t from = 0;
         uint32_t qpn = 0, first = request_psn(later, i, &from, &qpn), old;
         for (size_t k = 0; k < t->n && first != UINT32_MAX; k++)
