@@ -108,7 +108,7 @@ static void rx_response(struct ep_qp *q, const struct pkt *p, ns_t now)
     e = req_rx(r, p, now);
     if (UNLIKELY(e.flags & EFF_ERROR) && ep_one_more_try(q, &e))
         e = req_rx(r, p, now);
-    if (UNLIKELY(e.flags & (EFF_DROP | EFF_RETRANSMIT | EFF_WAIT)))
+    if (UNLIKELY(e.flags & (EFF_DROP | EFF_RETRANSMIT | EFF_WAIT | EFF_ERROR)))
         count_retry(q, &e, p);
     if (e.flags & (EFF_READ_DATA | EFF_ATOMIC_DATA)) {
         q->st.rx_payload += p->payload_len;

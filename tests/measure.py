@@ -10,7 +10,7 @@ FIELDS = ["frame.number", "frame.time_epoch", "frame.interface_id", "frame.len",
           "infiniband.lrh.slid", "infiniband.lrh.dlid", "infiniband.lrh.pktlen", "infiniband.bth.opcode", "infiniband.bth.destqp", "infiniband.bth.psn",
           "infiniband.bth.padcnt", "infiniband.aeth.syndrome", "infiniband.reth.dmalen", "infiniband.reth.va", "infiniband.reth.r_key", "infiniband.immdt", "infiniband.ieth",
           "infiniband.deth.srcqp",
-          "infiniband.invariant.crc", "infiniband.mad.transactionid", "infiniband.cm.req.localqpn", "infiniband.cm.rep.localqpn",
+          "infiniband.invariant.crc", "infiniband.mad.transactionid", "infiniband.cm.req.localqpn", "infiniband.cm.rep.localqpn", "infiniband.cm.req.prim_localacktout",
           "erf.flags.cap"]
 UNDEFINED = {0x18, 0x19, 0x1a, 0x1b, 0x1e, 0x1f}  # operations
 # Bytes of the extended headers, by the lower five bits of a connected opcode.
@@ -48,6 +48,7 @@ class Packet:
         self.ce = 3 in (number("ip.dsfield.ecn"), number("ipv6.tclass.ecn"))
         self.cnp = self.opcode == 0x81
         self.tid, self.req_qpn, self.rep_qpn = f["infiniband.mad.transactionid"], number("infiniband.cm.req.localqpn"), number("infiniband.cm.rep.localqpn")
+        self.timeout = number("infiniband.cm.req.prim_localacktout")
         self.request = not self.cnp and self.op not in RESPONSES
 
     @staticmethod
@@ -73,6 +74,7 @@ GENERATED = {
     "erf": "read -n 40 -s 9000 --loss 2% --ib --erf", "ipv6": "mixed -n 60 -s 3000 --vary --loss 3% --ipv6 -b", "uc": "send -c UC -n 60 -s 5000 --ib", "ud": "send -c UD -n 60 --rocev1",
     "credits": "send -n 200 -s 3000 -r 3 --credits --loss 1%", "rnr": "send -n 60 -s 3000 -r 1 --net rate=1G", "coalesced": "write -n 200 -s 6000 --ack coalesce=4 --loss 1% -q 2",
     "timeouts": "write -n 30 -s 2000 --loss 20% -u 10", "atomics": "cas -n 60 --loss 5% -u 10", "wrap": "write -n 60 -s 9000 --psn 16777100 --loss 2%",
+    "overtaken": "mixed -n 60 -t 32 -m 512 -s 1500 -b --net reorder=3%/2 --net loss=1% -u 10 --window 6 --delay 200ns", "passed": "cas -n 60 -t 16 --net rsp:burst=2%/40% -u 8 --window 8",
     "doubled": "read -n 40 -s 9000 --net dup=5%", "reordered": "write -n 60 -s 9000 --net reorder=3%/4",
 }
 
@@ -127,6 +129,7 @@ class Message:
         self.begun, self.ended, self.got, self.again, self.error, self.rnr = p.op in FIRST | ONLY or p.op >= READ, False, 0, 0, None, 0
         self.va = self.rkey = self.imm = self.invalidated = None
         self.announced, self.answered = False, p.op == READ or p.op in ATOMICS
+        self.early = False   # answered before an earlier one was: the requester drops that
         self.held = None     # what would have completed it, had the answer to one before it not been missing: time and frame
         self.missed = False  # asked for again although its answer had been passed over
         self.asked = self.last_ts = 0  # responses seen, and the time, when it was sent last
@@ -143,25 +146,32 @@ class Going:
         self.proved = self.proved_at = None  # all before this PSN arrived; when that was shown
         self.run = 0         # timeouts since
         self.unsent = set()  # sequence NAKs whose PSN was not seen since
+        self.late = (None, 0)     # behind the READ or atomic whose answer was complete only after a later response; the number of that
         self.passed_over = False  # the latest ACK names a READ or atomic that has no answer
         self.back = False    # something is being sent again, up to where it was
         self.told = []       # all sequence and RNR NAKs: PSN and time
+        self.timeout, self.heard = 0, None  # code of the local ACK timeout, 0: not known; when the latest response came
         self.responses = self.latest = self.proving = self.went_back = 0  # responses so far, up to which the latest goes; how many there were when as much was shown as ever, and when it went back last
 
-    def reason(self, psn, message):
+    def let_pass(self, ts):
+        """It has acted on nothing for so long that it was the timeout that ran out."""
+        return self.timeout and self.heard is not None and ts - self.heard >= 2048 << self.timeout
+
+    def reason(self, psn, message, ts):
         answered = not message or not message.answered or message.whole
         first = psn == self.proved  # the first that is not acknowledged: what was asked for may have been acknowledged since
         if self.rnr and (psn <= self.rnr[0] or first):
             return "rnr"
         if first and any(psn > n for n in self.naks):
             return "nak"
-        if first and self.passed_over and self.responses > self.went_back:
+        if first and self.passed_over and self.responses > self.went_back and not self.let_pass(ts):
             return "implied"
+        late = psn == self.late[0] and self.late[1] > self.went_back
         if psn in self.naks or (not answered and any(psn < n for n in self.unsent)):
             return "nak"
-        if not answered and self.proved is not None and ((self.proving > message.asked and psn < self.proved) or (self.responses > message.asked and psn < self.latest)):
+        if not answered and self.proved is not None and not self.let_pass(ts) and ((self.proving > message.asked and psn < self.proved) or (self.responses > message.asked and psn < self.latest)):
             return "implied"
-        return "silence"
+        return "implied" if late and not self.let_pass(ts) else "silence"
 
 
 class Stream:
@@ -209,7 +219,7 @@ class Stream:
 
     def go_back(self, p, psn, old):
         """A request packet that was seen before comes again, behind what was sent last."""
-        g, why = self.going, self.going.reason(psn, old)
+        g, why = self.going, self.going.reason(psn, old, p.ts)
         self.implied += why == "implied"
         g.went_back = g.responses
         if why != "silence":
@@ -299,6 +309,7 @@ class Stream:
         if before > first or g.proved is None:
             self.acked += max(0, before - first) if plain else 0
             g.proved, g.proved_at, g.run, g.proving = before, p.ts, 0, g.responses
+            g.passed_over = g.passed_over and plain
         early = False
         for m in self.messages:
             if m.last >= before:
@@ -326,7 +337,7 @@ class Stream:
 
     def response(self, p):
         psn, g = self.unwrap(p.psn), self.going
-        g.responses, g.latest = g.responses + 1, psn + (p.op != ACK or p.syndrome >> 5 == 0)
+        g.responses, g.heard, g.latest = g.responses + 1, p.ts, psn + (p.op != ACK or p.syndrome >> 5 == 0)
         if g.latest == g.proved:
             g.proving = g.responses
         if p.op in (13, 14):
@@ -346,6 +357,10 @@ class Stream:
         if p.op != ACK:
             if m and m.answered:
                 m.got += psn == m.first + m.got
+                if psn + 1 < g.proved and ((m.got > m.last - m.first and not m.whole) or (m.early and psn == m.last)):
+                    g.late, m.early = (m.last + 1, g.responses), False
+                    for b in self.messages:
+                        b.early |= b.first > m.first and b.answered and b.whole
                 if m.got > m.last - m.first and not m.done:
                     self.complete(m, p, not all(b.done for b in self.messages if b.first < m.first))
             return
@@ -378,13 +393,17 @@ def find_pmtu(packets):
 
 def pair(streams, packets):
     """The stream of requests that each stream of responses answers: as REQ and REP say, else the one where its PSNs fit best."""
-    peers, asked_by = {}, {}
+    peers, asked_by, timeouts = {}, {}, {}
     for p in packets:
         if p.req_qpn is not None:
             asked_by[p.iface, p.src, p.dst, p.tid] = p.req_qpn
+            timeouts[p.iface, p.src, p.dst, p.tid] = p.timeout
         if p.rep_qpn is not None and (p.iface, p.dst, p.src, p.tid) in asked_by:
             a, b = (p.iface, p.dst, p.src, p.rep_qpn), (p.iface, p.src, p.dst, asked_by[p.iface, p.dst, p.src, p.tid])
             peers[a], peers[b] = b, a
+            for key in (a, b):  # the REQ asks it of the other end, and its sender uses as a rule the same
+                if key in streams:
+                    streams[key].going.timeout = timeouts[p.iface, p.dst, p.src, p.tid]
     peers = {a: b for a, b in peers.items() if b in streams}
     for key, s in streams.items():
         psns = {p.psn for p in packets if p.key == key and not p.request and not p.cnp}

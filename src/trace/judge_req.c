@@ -118,7 +118,7 @@ static void note_again(const struct pkt *p, struct jflow *f)
 
     if (h->have_una && psn_diff(p->bth.psn, h->una) < 0 && !half_ask(h, p->bth.psn, 0) && f->spurious++ == 0)
         f->spurious_frame = frame_u32(p);
-    if (psn_diff(p->bth.psn, h->cursor) < 0 && half_why_back(h, p->bth.psn) == BACK_SEQ_NAK && p->frame->ts - h->seq.ts > f->nak_reaction)
+    if (psn_diff(p->bth.psn, h->cursor) < 0 && half_why_back(h, p->bth.psn, p->frame->ts) == BACK_SEQ_NAK && p->frame->ts - h->seq.ts > f->nak_reaction)
         f->nak_reaction = p->frame->ts - h->seq.ts;
 }
 

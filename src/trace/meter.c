@@ -119,7 +119,7 @@ static void count_request(struct meter_row *r, struct side *s, const struct watc
         raise(&r->pmtu_seen, p->payload_len);
     if (UNLIKELY(h->rnr.have && !h->rnr.resent && h->rnr.psn == p->bth.psn) && as != SEEN_COPY && p->frame->ts > h->rnr.ts)
         r->rnr_wait += (uint64_t)(p->frame->ts - h->rnr.ts);
-    if (UNLIKELY(h->have_next && psn_diff(p->bth.psn, h->gbn) > 0 && as != SEEN_RESTART))
+    if (UNLIKELY((h->have_next || h->gbn_known) && psn_diff(p->bth.psn, h->gbn) > 0 && as != SEEN_RESTART))
         r->out_of_sequence++;
     if (UNLIKELY(as == SEEN_GAP))
         r->missing += (p->bth.psn - h->next) & PSN_MASK;

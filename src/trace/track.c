@@ -179,7 +179,14 @@ static bool passed_over(const struct half *h, const struct ask *a, uint32_t psn)
     return (h->una_rsps > a->rsps && psn_diff(h->una, psn) > 0) || (h->rsp_packets > a->rsps && psn_diff(h->proves, psn) > 0);
 }
 
-enum why_back half_why_back(struct half *h, uint32_t psn)
+/* Whether the requester has let pass all that it has heard: it acts at once on a response that passes over a READ or atomic, or, when
+ * it does so no more because it is going back already, at the end of the timeout. */
+static bool let_pass(const struct half *h, ns_t now)
+{
+    return h->timeout && now - h->rsp_ts >= (ns_t)(UINT64_C(2048) << h->timeout);
+}
+
+enum why_back half_why_back(struct half *h, uint32_t psn, ns_t now)
 {
     const struct ask *a = half_ask(h, psn, 0);
 
@@ -189,10 +196,14 @@ enum why_back half_why_back(struct half *h, uint32_t psn)
         return BACK_SEQ_NAK;
     if (h->seq.have && !h->seq.resent && h->have_una && h->una == psn && psn_diff(psn, h->seq.psn) > 0)
         return BACK_SEQ_NAK; /* the NAK was for what has been acknowledged since */
+    if (let_pass(h, now))
+        return BACK_SILENCE;
     if (a && !a->answered && h->have_una && passed_over(h, a, psn))
         return BACK_IMPLIED;
     if (h->plain && h->have_una && h->una == psn && h->rsp_packets > h->back_rsps)
         return BACK_IMPLIED;
+    if (psn == h->late_end && h->late_rsps > h->back_rsps)
+        return BACK_IMPLIED; /* its requester dropped what came before that answer */
     return BACK_SILENCE;
 }
 
@@ -289,7 +300,8 @@ static void take_new(struct half *h, const struct pkt *p, uint32_t span, enum se
 
     if (UNLIKELY(!h->have_next)) {
         h->have_next = true;
-        h->start = h->contig = h->gbn = psn;
+        h->start = h->contig = psn;
+        h->gbn = h->gbn_known ? h->gbn : psn;
         h->first_is_start = p->op->flags & OPF_START;
         h->first_frame = frame_u32(p);
         h->first_ts = p->frame->ts;
@@ -323,7 +335,7 @@ static void take_behind(struct half *h, const struct pkt *p, uint32_t span, enum
     struct sent *s = half_sent(h, psn);
 
     if (psn_diff(psn, h->cursor) < 0 && as == SEEN_AGAIN) {
-        h->why = (uint8_t)half_why_back(h, psn);
+        h->why = (uint8_t)half_why_back(h, psn, p->frame->ts);
         h->backs[h->why]++;
         h->retries = h->why == BACK_SILENCE ? h->retries + 1 : 0;
         h->back_psn = psn;
@@ -505,8 +517,21 @@ static void take_ack(struct half *h, const struct pkt *p)
     }
 }
 
+/* The answer to `a` is complete only after a later response. What was answered before and is behind it, its requester has dropped. */
+static void take_late(struct half *h, struct ask *a)
+{
+    h->late_end = psn_add(a->psn, a->span);
+    h->late_rsps = h->rsp_packets;
+    a->early = false;
+    for (unsigned i = 0; i < TRACK_ASKS; i++) {
+        struct ask *b = &h->asks[i];
+        b->early |= b->span && b->answered && psn_diff(b->psn, a->psn) > 0;
+    }
+}
+
 static void take_answer(struct half *h, const struct pkt *p)
 {
+    bool behind = h->have_una && psn_diff(h->proves, h->una) < 0;
     uint32_t psn = p->bth.psn;
 
     for (unsigned n = 0; n < 8; n++) {
@@ -520,8 +545,12 @@ static void take_answer(struct half *h, const struct pkt *p)
             a->got++;
         if (a->got == a->span && !a->answered) {
             a->answered = true;
+            if (UNLIKELY(behind))
+                take_late(h, a);
             if (p->have & H_ATOMICACKETH)
                 a->orig = p->atomicacketh.orig;
+        } else if (UNLIKELY(behind && a->early) && psn == psn_add(a->psn, a->span - 1)) {
+            take_late(h, a);
         }
     }
 }
@@ -560,6 +589,7 @@ void half_response(struct half *h, const struct pkt *p)
         h->retries = 0; /* the answer to the last try; it may have been lost behind the tap the times before */
     h->rsp_packets++;
     h->rsp_bytes += p->payload_len;
+    h->rsp_ts = p->frame->ts;
     h->proves = proves;
     if (h->have_una && h->una == proves)
         h->una_rsps = h->rsp_packets;
@@ -588,6 +618,7 @@ void half_response(struct half *h, const struct pkt *p)
         h->una_rsps = h->rsp_packets;
         h->una_ts = p->frame->ts;
         h->retries = 0;
+        h->plain = h->plain && p->op->flags & OPF_ACK && aeth_type(p) == AETH_ACK;
         if (UNLIKELY(psn_diff(h->una, h->contig) > 0)) {
             h->contig = h->una;
             advance_contig(h);

@@ -49,6 +49,7 @@ struct ask {
     bool again;         /* inside the PSNs of an earlier one */
     bool late;          /* behind one seen earlier: its first copy was lost before the tap, or it was overtaken */
     bool answered;      /* all of its answer was seen */
+    bool early;         /* that was before the answer to an earlier one was complete: its requester drops it and may get another */
     bool replay;        /* asked for again when all of the answer to the original had been seen */
 };
 
@@ -107,6 +108,7 @@ struct half {
     uint32_t ends;    /* messages whose last packet was seen (READ, atomic: their request) */
     uint32_t contig;  /* every PSN from `start` to before this one was seen */
     uint32_t gbn;     /* PSN that a responder which drops what is out of order expects, if it got all that was seen */
+    bool gbn_known;   /* so before the first request: what was agreed on */
     uint32_t last_frame; /* of the latest request */
     ns_t last_ts;
 
@@ -117,12 +119,13 @@ struct half {
     bool twin;        /* half_seen_as(): the packet is identical to the copy before, but SEEN_AGAIN */
     bool back;        /* cursor is behind next because something is being sent again */
     uint8_t why;      /* enum why_back of the latest episode */
+    uint8_t timeout;  /* the requester's local ACK timeout, 4.096 us x 2^n; 0: not known */
     uint32_t back_psn; /* where it resumed */
     uint32_t retries; /* episodes of silence without progress in between */
     ns_t back_ts;
 
     /* Responses. */
-    bool plain;       /* the latest ACK is for a READ or atomic whose own answer was not seen before it: an implied NAK */
+    bool plain;       /* the latest progress is an ACK for a READ or atomic whose own answer was not seen before it: an implied NAK */
     bool unsettled;   /* a request came late, and what had been sent by then neither came once more in order nor was answered yet */
     bool disorder;    /* a response came behind a later one: what the requester made of either is not certain */
     uint32_t settles; /* with `unsettled`: `next` when that request came */
@@ -131,6 +134,8 @@ struct half {
     bool have_ack;    /* ack_*: the plain ACK of the highest PSN */
     uint32_t ack_psn, ack_msn, ack_frame;
     uint32_t una_frame;
+    uint32_t late_end; /* behind the READ or atomic whose answer was complete only after a later response: where its requester goes on */
+    uint64_t late_rsps; /* rsp_packets then; 0: never */
     uint32_t proves;  /* of the latest response; responses of what is asked for again are behind una */
     uint64_t una_rsps; /* rsp_packets at the latest response that proved as much as una */
     uint64_t back_rsps; /* rsp_packets when something was sent again last */
@@ -149,6 +154,7 @@ struct half {
     uint32_t first_frame;
     uint32_t first_rsp_frame;
     ns_t first_ts, first_rsp_ts;
+    ns_t rsp_ts;      /* of the latest response */
 
     /* Gaps. */
     uint32_t holes[TRACK_HOLES]; /* values of gbn when later PSNs came, latest at holes_at - 1 */
@@ -194,7 +200,7 @@ static inline bool half_is_unknown_read(const struct half *h, const struct pkt *
     return p->op->flags & OPF_READ_REQ && !h->pmtu && p->reth.dmalen > 256;
 }
 /* Why the requester would go back to `psn` at `now`, by what was seen. */
-enum why_back half_why_back(struct half *h, uint32_t psn);
+enum why_back half_why_back(struct half *h, uint32_t psn, ns_t now);
 /* Take request `p`, which is `as`. */
 void half_request(struct half *h, const struct pkt *p, enum seen_as as);
 /* Take response `p`. */

@@ -88,6 +88,8 @@ static struct half *half_of(struct watch *w, const struct pkt *p, uint32_t flow)
     half_init(h, flow);
     half_set_pmtu(h, c->pmtu);
     h->from_start = c->have_psn && c->psn == p->bth.psn;
+    h->gbn_known = c->have_psn && psn_in(p->bth.psn, c->psn, TRACK_SENT);
+    h->gbn = h->gbn_known ? c->psn : 0;
     return h;
 }
 
@@ -116,7 +118,9 @@ static void watch_request(struct watch *w, const struct pkt *p, uint32_t flow)
     e.as = (uint8_t)half_seen_as(e.h, p);
     if (UNLIKELY(e.as == SEEN_AGAIN) && psn_diff(p->bth.psn, e.h->cursor) < 0) {
         bool nak = nak_take(w, flow, p->bth.psn);
-        e.why = (uint8_t)half_why_back(e.h, p->bth.psn);
+        const struct conn_params *c = &conn_flow_at(w->conns, flow)->params;
+        e.h->timeout = c->have_timeout || c->have_asked ? c->timeout : 0;
+        e.why = (uint8_t)half_why_back(e.h, p->bth.psn, p->frame->ts);
         if (e.why == BACK_SILENCE && nak)
             e.why = BACK_SEQ_NAK;
     }
