@@ -285,6 +285,24 @@ static void compare_ends(struct judge *j, const struct pkt *p, uint32_t flow, st
                                    .text = "Some adapters handle every packet whose MigReq differs from their own on a slow path."});
 }
 
+void judge_flow_silent(struct judge *j, uint32_t flow)
+{
+    const struct flow *c = conn_flow_at(j->conns, flow);
+    struct jflow *f = &j->flows[flow];
+    struct found g = found_of(RULE_FMT_15, flow);
+
+    if (LIKELY(!f->pkey.have || (c->peer != FLOW_NONE && j->flows[c->peer].pkey.have)) || c->paired_by != PAIR_CM || !c->params.pkey ||
+        !((c->params.pkey ^ f->pkey.value) & 0x7fff))
+        return;
+    catch_up(f);
+    g.frame = f->pkey.value_frame;
+    g.cause = c->params.req_frame;
+    g.expected = say(j, "P_Key 0x%04x as in the REQ", c->params.pkey);
+    g.seen = say(j, "0x%04x", f->pkey.value);
+    g.text = "The REQ names the partition of the connection: its other end drops what comes from another one. No packet of that end was seen.";
+    judge_found(j, NULL, g);
+}
+
 /* DSCP of requests and of the responses to them. */
 static void compare_dscp(struct judge *j, const struct pkt *p, uint32_t flow, struct jflow *f)
 {

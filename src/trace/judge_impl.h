@@ -385,6 +385,8 @@ void judge_bad(struct judge *j, const struct pkt *p, enum rule rule, const char 
 void judge_warn(struct judge *j, const struct pkt *p, enum rule rule, const char *expected, const char *seen, const char *text);
 /* Values that the flow keeps, once its headers were judged; `clean`: they broke no rule. */
 void judge_flow(struct judge *j, const struct pkt *p, uint32_t flow, bool clean);
+/* At the end: a flow whose other direction stayed silent, against the REQ of its connection. */
+void judge_flow_silent(struct judge *j, uint32_t flow);
 /* The service of a flow's packet. */
 void judge_service(struct judge *j, const struct pkt *p, uint32_t flow);
 /* The flow of a usual packet: its headers are those of an earlier packet of its flow that broke no rule, in all that may differ

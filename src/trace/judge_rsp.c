@@ -436,6 +436,7 @@ void judge_flow_end(struct judge *j, uint32_t flow)
     uint32_t peer = conn_flow_at(j->conns, flow)->peer;
 
     judge_congestion(j, flow);
+    judge_flow_silent(j, flow);
     if (!f->half)
         return;
     note_requests(j, flow, f);
