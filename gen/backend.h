@@ -33,6 +33,13 @@ struct backend_stats {
     uint64_t late_stamps; /* with BACKEND_STAMPS_HARDWARE: frames that the kernel had to stamp nevertheless */
 };
 
+/* What an interface is. */
+enum backend_link {
+    BACKEND_UP,
+    BACKEND_DOWN, /* frames are lost both ways, as if the cable were out */
+    BACKEND_GONE, /* it will not come back: another of the same name is another */
+};
+
 /* Why a backend could not be opened. */
 struct backend_error {
     char msg[200]; /* one line, no newline */
@@ -73,6 +80,12 @@ struct backend {
     bool has_mac; /* mac is that of the interface */
     uint8_t mac[6];
     uint8_t stamps; /* enum backend_stamps */
+    char iface[16]; /* name of the interface, and its index: set by backend_on(); "" and 0: there is none below */
+    int index;
+    uint8_t link;   /* enum backend_link, as it was seen last */
+    bool trouble;   /* there is reason to look again */
+    /* Told what becomes of the interface, in a line without a newline; NULL: nobody is. */
+    void (*say)(const char *line);
     char note[200]; /* what was asked for and could not be had, in a line; "": nothing */
 };
 
@@ -91,6 +104,19 @@ int backend_send(struct backend *b, const uint8_t *frame, uint32_t len);
 /* The statistics so far. */
 const struct backend_stats *backend_stats(struct backend *b);
 
+/* To be called before each turn: looks at the interface if there is reason to, and tells `say` when it goes down, comes up again or is
+ * gone. 0: go on, even if it is down; -ENODEV: it is gone; another negative errno: the descriptor has failed. */
+int backend_check(struct backend *b);
+/* What poll() said of b->fd. */
+void backend_polled(struct backend *b, short revents);
+/* rx() or flush() has failed with `error`: -ENODEV if the reason is that the interface is gone, else `error`. */
+int backend_why(struct backend *b, int error);
+
+/* For backends: frames go through this interface, which exists. */
+void backend_on(struct backend *b, const char *iface);
+/* For backends: whether a frame that was not sent, with this errno, is to be taken for lost: the queue of the interface has dropped it,
+ * it is too long for it, or the interface is down or gone. */
+bool backend_lost(struct backend *b, int error);
 /* For backends: fill *err by a format and return `error` (negative errno). */
 int backend_fail(struct backend_error *err, int error, const char *fmt, ...) PRINTF_LIKE(3, 4);
 

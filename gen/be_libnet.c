@@ -79,6 +79,7 @@ static int setup(struct libnet_backend *n, const char *iface, struct backend_err
     memcpy(n->b.mac, mac->ether_addr_octet, 6);
     n->b.has_mac = true;
     n->b.fd = cap_live_fd(n->in);
+    backend_on(&n->b, iface);
     return 0;
 }
 
@@ -137,9 +138,9 @@ static int libnet_flush(struct backend *b)
         }
         if (errno == EAGAIN || errno == EINTR)
             return -EAGAIN;
-        if (errno != ENOBUFS && errno != EMSGSIZE)
+        if (!backend_lost(b, errno))
             return -errno;
-        b->stats.unsent++; /* the queue of the interface dropped this one, or it is too long for it */
+        b->stats.unsent++;
     }
     n->done = n->queued = 0;
     return 0;

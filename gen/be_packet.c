@@ -28,7 +28,6 @@
 struct packet_backend {
     struct backend b;
     struct ring ring;
-    int index;             /* of the interface */
     unsigned queued, sent; /* frames in `frame`, and how many of them are with the kernel */
     struct mmsghdr msg[BATCH];
     struct iovec iov[BATCH];
@@ -92,7 +91,7 @@ static int attach_filter(int fd, bool bridge)
 /* Take frames of one more kind. `mac`: of PACKET_MR_UNICAST. */
 static int packet_member(const struct packet_backend *p, unsigned short kind, const uint8_t *mac)
 {
-    struct packet_mreq m = {.mr_ifindex = p->index, .mr_type = kind, .mr_alen = mac ? 6 : 0};
+    struct packet_mreq m = {.mr_ifindex = p->b.index, .mr_type = kind, .mr_alen = mac ? 6 : 0};
 
     if (mac)
         memcpy(m.mr_address, mac, 6);
@@ -165,7 +164,7 @@ static int setup(struct packet_backend *p, const char *iface, const struct choic
     r = query(p, iface, &at.sll_ifindex, err);
     if (r < 0)
         return r;
-    p->index = at.sll_ifindex;
+    backend_on(&p->b, iface);
     if (setsockopt(p->b.fd, SOL_PACKET, PACKET_VERSION, &version, sizeof version) < 0)
         return backend_fail(err, -errno, "AF_PACKET: this kernel has no TPACKET_V2");
     setsockopt(p->b.fd, SOL_PACKET, PACKET_IGNORE_OUTGOING, &on, sizeof on);
@@ -248,12 +247,12 @@ static int packet_flush(struct backend *b)
         int n = sendmmsg(b->fd, p->msg + p->sent, p->queued - p->sent, 0);
         if (n < 0 && (errno == EAGAIN || errno == EINTR))
             return -EAGAIN;
-        if (n < 0 && errno != ENOBUFS && errno != EMSGSIZE)
+        if (n < 0 && !backend_lost(b, errno))
             return -errno;
         if (n > 0)
             b->stats.sent += (unsigned)n;
         else
-            b->stats.unsent += n = 1; /* the queue of the interface dropped this one, or it is too long for it */
+            b->stats.unsent += n = 1;
         p->sent += (unsigned)n;
     }
     p->sent = p->queued = 0;

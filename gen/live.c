@@ -473,8 +473,10 @@ int live_wait(struct pollfd *fds, unsigned n, ns_t when)
 static int wait_until(struct live *l, ns_t when)
 {
     struct pollfd p = {.fd = l->backend->fd, .events = POLLIN};
+    int r = live_wait(&p, p.fd >= 0, when);
 
-    return live_wait(&p, p.fd >= 0, when);
+    backend_polled(l->backend, p.revents);
+    return r;
 }
 
 int live_step(struct live *l, ns_t deadline)
@@ -486,10 +488,12 @@ int live_step(struct live *l, ns_t deadline)
     l->told = false;
     if (stopped)
         return -EINTR;
+    if ((r = backend_check(l->backend)) < 0)
+        return r;
     if (l->net)
         live_net_learn(l->net, l->ep);
     if ((r = take_frames(l, &busy)) < 0)
-        return r;
+        return backend_why(l->backend, r);
     now = live_now();
     if (ep_next_expiry(l->ep) <= now) {
         ep_expire(l->ep, now);
@@ -497,7 +501,7 @@ int live_step(struct live *l, ns_t deadline)
     }
     cm_agent_run(l->cm, now);
     if ((r = send_frames(l, &busy)) < 0)
-        return r;
+        return backend_why(l->backend, r);
     if (busy || l->told)
         return 0;
     next = ep_next_expiry(l->ep);

@@ -84,7 +84,8 @@ void live_close(struct live *l);
 /* Monotonic time. */
 ns_t live_now(void);
 /* Take what has arrived, let timers act, send what is due. When there was nothing to do, wait until there is, or until
- * `deadline`. 0; -EINTR: live_stop() was called; another negative errno: the backend failed. */
+ * `deadline`. 0, also while the interface is down; -EINTR: live_stop() was called; -ENODEV: the interface is gone; another negative
+ * errno: the backend failed. */
 int live_step(struct live *l, ns_t deadline);
 /* Wait until one of `n` descriptors is ready, or until `when`, at most a second. 0; -EINTR: live_stop() was called; another
  * negative errno. */

@@ -129,8 +129,11 @@ int serve_open(struct serve *v, struct live *l, const struct serve_config *confi
 void serve_close(struct serve *v)
 {
     for (unsigned i = 0; i < SERVE_SESSIONS; i++)
-        if (v->session[i].used)
+        if (v->session[i].used) {
+            session_fail(&v->session[i], "the server ended before it did");
+            session_over(&v->session[i], false, 0);
             forget(v, &v->session[i]);
+        }
     if (v->listener >= 0)
         close(v->listener);
     v->listener = -1;

@@ -88,6 +88,7 @@ static int open_port(struct inject *j, unsigned port)
 
     if (backend_open(&j->backend[port], spec ? j->name[port] : "packet:bridge", spec ? NULL : j->name[port], &e) < 0)
         return cli_error("%s", e.msg);
+    j->backend[port]->say = live_cli_say;
     return 0;
 }
 
@@ -163,7 +164,7 @@ static int take(struct inject *j, unsigned port)
         j->now = live_now();
         bridge_rx(j->bridge, port, f.data, f.len, f.lost, j->now);
     }
-    return r < 0 ? r : n;
+    return r < 0 ? backend_why(j->backend[port], r) : n;
 }
 
 static int flush(struct inject *j, bool *blocked)
@@ -174,7 +175,7 @@ static int flush(struct inject *j, bool *blocked)
         if (r == -EAGAIN)
             *blocked = true;
         else if (r < 0)
-            return r;
+            return backend_why(j->backend[i], r);
     }
     return 0;
 }
@@ -183,14 +184,16 @@ static int wait_for_work(struct inject *j, bool blocked, ns_t end)
 {
     struct pollfd fds[NET_HOSTS];
     ns_t next = bridge_next(j->bridge);
-    unsigned n = 0;
+    int r;
 
-    for (unsigned i = 0; i < NET_HOSTS; i++)
-        if (j->backend[i]->fd >= 0 && bridge_ready(j->bridge, i))
-            fds[n++] = (struct pollfd){.fd = j->backend[i]->fd, .events = POLLIN};
+    for (unsigned i = 0; i < NET_HOSTS; i++) /* poll() passes over a negative descriptor */
+        fds[i] = (struct pollfd){.fd = bridge_ready(j->bridge, i) ? j->backend[i]->fd : -1, .events = POLLIN};
     if (blocked && j->now + BLOCKED_WAIT < next)
         next = j->now + BLOCKED_WAIT;
-    return live_wait(fds, n, next < end ? next : end);
+    r = live_wait(fds, NET_HOSTS, next < end ? next : end);
+    for (unsigned i = 0; i < NET_HOSTS; i++)
+        backend_polled(j->backend[i], fds[i].revents);
+    return r;
 }
 
 static int step(struct inject *j, ns_t end)
@@ -201,7 +204,7 @@ static int step(struct inject *j, ns_t end)
     j->now = live_now();
     bridge_run(j->bridge, j->now);
     for (unsigned i = 0; i < NET_HOSTS; i++)
-        if ((n[i] = take(j, i)) < 0)
+        if ((n[i] = backend_check(j->backend[i])) < 0 || (n[i] = take(j, i)) < 0)
             return n[i];
     r = flush(j, &blocked);
     if (r < 0)

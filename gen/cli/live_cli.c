@@ -175,6 +175,11 @@ int live_option(struct live_config *c, int key, const char *arg, bool *mine)
     return r;
 }
 
+void live_cli_say(const char *line)
+{
+    cli_error("%s", line);
+}
+
 int live_cli_open(struct live *l, const struct live_config *c)
 {
     struct live_error err;
@@ -183,6 +188,7 @@ int live_cli_open(struct live *l, const struct live_config *c)
     meant.events = NULL;
     if (live_open(l, c, &err) < 0)
         return cli_error("%s", err.msg);
+    l->backend->say = live_cli_say;
     if (*l->backend->note)
         cli_error("%s", l->backend->note);
     return 0;

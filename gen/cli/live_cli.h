@@ -60,6 +60,8 @@ int live_port(const char *option, const char *arg, uint16_t min, uint16_t *port)
 int live_seconds(const char *option, const char *arg, uint64_t min, ns_t *t);
 /* Parse the argument of -c, a type of queue pair: 0, or the exit status after a message. */
 int live_type(const char *arg, uint8_t *type);
+/* A line on the standard error output: for struct backend. */
+void live_cli_say(const char *line);
 /* Open, with a message on failure: 0, or the exit status. Catches signals. */
 int live_cli_open(struct live *l, const struct live_config *c);
 /* Close; says what was lost, and which events and faults never happened. `status`; EXIT_FOUND in place of EXIT_OK when there are such;
