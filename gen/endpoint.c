@@ -131,6 +131,14 @@ uint32_t ep_pick_psn(struct endpoint *ep)
     return ep->cfg.policies.psn->pick(&ep->rng, ep->psn_n++, ep->cfg.policies.psn_arg) & PSN_MASK;
 }
 
+void ep_qp_hold(struct endpoint *ep, int qp, ns_t until)
+{
+    struct ep_qp *q = qp_of(ep, qp);
+
+    if (q)
+        q->ps.next_send = until;
+}
+
 void ep_qp_set_user(struct endpoint *ep, int qp, void *user)
 {
     struct ep_qp *q = qp_of(ep, qp);

@@ -182,6 +182,8 @@ const struct qp *ep_qp(const struct endpoint *ep, int qp);
 int ep_qp_find(const struct endpoint *ep, uint32_t qpn);
 /* A starting PSN by the endpoint's policy. */
 uint32_t ep_pick_psn(struct endpoint *ep);
+/* Send no request before `until`: a requester may wait as long as it likes. NS_NEVER: what is posted is never sent (again). */
+void ep_qp_hold(struct endpoint *ep, int qp, ns_t until);
 /* The caller's pointer, for agents. */
 void ep_qp_set_user(struct endpoint *ep, int qp, void *user);
 void *ep_qp_user(const struct endpoint *ep, int qp);

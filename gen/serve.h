@@ -4,8 +4,8 @@
  * What a client is shows in what it says and does: keys without an R_Key announce SENDs, with several READs outstanding READs or atomics,
  * else WRITEs, or READs one at a time, which shows in the first packets. ib_write_lat tells its keys once more before the data than
  * ib_write_bw with one queue pair, and so does ib_read_lat: the one waits for our first WRITE, the other begins, so we wait a while before
- * we do. ib_send_lat cannot be told from ib_send_bw: a first message after which none comes for a while is answered, unless `latency` says
- * it at once. The size of its messages is only needed for ib_write_lat, which does not tell it. rdmagen tells all of this.
+ * we do. ib_send_lat cannot be told from ib_send_bw: a first message after which none comes for a while is answered on trial, unless
+ * `latency` says it at once; ib_send_bw has no receive for that, and ib_send_lat has. The size of its messages is only needed for ib_write_lat, which does not tell it. rdmagen tells all of this.
  * ibv_srq_pingpong goes on with its addresses after the first; the others wait for an answer.
  *
  * Clients are not trusted: words are bounded, so are sessions, queue pairs, memory and the time that a client may be silent.
@@ -50,6 +50,7 @@ struct serve_qp {
     bool gone;            /* RDMA-CM: disconnected */
     uint64_t received, answered, wrong; /* messages */
     ns_t arrived;         /* last message */
+    uint32_t len;         /* its bytes */
 };
 
 struct serve_session {
@@ -70,6 +71,7 @@ struct serve_session {
     struct serve_qp *qp;
     unsigned n_qps;
     bool guessed;         /* `kind` is READ because no payload has come */
+    bool trying;          /* an answer to the first SEND is on its way, to see whether one is wanted */
     bool answering;       /* WRITEs or SENDs are answered */
     bool done;            /* it came to a good end */
     ns_t slowest;         /* longest time that it took for a word */

@@ -8,7 +8,7 @@
 #define RECVS_MIN  2
 #define RECVS_MAX  512
 #define READS      128                 /* READs and atomics served at a time: what perftest wants */
-#define GUESS_WAIT (100 * NS_PER_MS)   /* nothing came after the first message: it waits for an answer */
+#define GUESS_WAIT (100 * NS_PER_MS)   /* nothing came after the first message: perhaps it waits for an answer */
 #define GUESS_READ (3 * NS_PER_S)      /* nothing came after the keys: it waits for our WRITE, and does not READ */
 #define GUESS_SLOW 10                  /* times the longest that it took for a word, if that is more */
 #define WR_SENT    (UINT64_C(1) << 63) /* wr_ids: session, queue pair, slot */
@@ -197,10 +197,22 @@ static void message(struct serve *v, struct serve_session *s, struct serve_qp *q
     if (len <= v->config.room)
         memcpy(answer_mem(v, q), data, len);
     post_recv(v, s, q, slot, now);
-    if (s->answering || v->config.latency || s->mark.latency) {
+    if (v->config.latency || s->mark.latency)
         s->answering = true;
+    q->len = len;
+    if (s->answering)
         answer(v, s, q, WR_SEND, len, now);
-    }
+}
+
+/* A first message after which none came for a while has been answered, and that answer is over. */
+static void tried(struct serve *v, struct serve_session *s, struct serve_qp *q, bool well, ns_t now)
+{
+    s->trying = false;
+    if (!well) /* whatever ended it tells of itself */
+        return;
+    s->answering = true;
+    if (q->received > q->answered) /* the next message came before the acknowledgement */
+        answer(v, s, q, WR_SEND, q->len, now);
 }
 
 void sqp_poll(struct serve *v, ns_t now)
@@ -213,7 +225,9 @@ void sqp_poll(struct serve *v, ns_t now)
         bool sent = wc.wr_id & WR_SENT;
         if (!s->used || i >= s->n_qps || s->stage == SERVE_OVER || ep_qp(v->live->ep, s->qp[i].qp)->qpn != wc.qpn)
             continue; /* of a session that is over */
-        if (wc.status == WC_SUCCESS && !sent)
+        if (sent && s->trying)
+            tried(v, s, &s->qp[i], wc.status == WC_SUCCESS, now);
+        else if (wc.status == WC_SUCCESS && !sent)
             message(v, s, &s->qp[i], &wc, now);
         else if (wc.status != WC_SUCCESS && !s->qp[i].gone)
             session_fail(s, "%s completed with %s", sent ? "an answer" : "a receive", wc_status_str(wc.status));
@@ -249,11 +263,20 @@ static bool waits_for_write(const struct serve *v, const struct serve_session *s
 
     if (s->kind != SERVE_WRITE || s->answering || s->told != 4 || s->progress)
         return false;
+    if (s->mark.ours)
+        return s->mark.latency;
     if (guess < GUESS_READ)
         guess = GUESS_READ;
     if (guess > v->config.wait / 2)
         guess = v->config.wait / 2;
-    return s->mark.latency || now - s->told_at >= guess;
+    return now - s->told_at >= guess;
+}
+
+/* Whether a first message may be one that waits for an answer. */
+static bool may_wait_for_answer(const struct serve_session *s, const struct serve_qp *q, ns_t now)
+{
+    return s->kind == SERVE_SEND && !s->mark.ours && !s->answering && !s->trying && s->told == 4 && q->received == 1 && q->answered == 0 &&
+           now - q->arrived >= GUESS_WAIT;
 }
 
 static void work_alone(struct serve *v, struct serve_session *s, struct serve_qp *q, ns_t now)
@@ -267,9 +290,12 @@ static void work_alone(struct serve *v, struct serve_session *s, struct serve_qp
     } else if (waits_for_write(v, s, now)) {
         s->answering = true;
         answer(v, s, q, WR_RDMA_WRITE, write_size(v, s), now);
-    } else if (s->kind == SERVE_SEND && !s->answering && s->told == 4 && q->received == 1 && now - q->arrived >= GUESS_WAIT) {
-        s->answering = true;
-        answer(v, s, q, WR_SEND, (uint32_t)sqp_payload(v, s), now);
+    } else if (may_wait_for_answer(s, q, now)) {
+        s->trying = true;
+        answer(v, s, q, WR_SEND, q->len, now);
+    } else if (s->trying && ep_qp_stats(v->live->ep, q->qp)->rnr_nak_retry_err) {
+        s->trying = false; /* who waits for an answer has a receive for it: this client only sends */
+        ep_qp_hold(v->live->ep, q->qp, NS_NEVER);
     }
 }
 
