@@ -140,13 +140,34 @@ static struct statement *tell_bad_silence(struct explainer *x, const struct watc
     return st;
 }
 
+/* What is sent again after a silence was asked for with a NAK, which was lost behind the tap or came too late; NULL if it was not. */
+static struct statement *tell_lost_nak(struct explainer *x, const struct watched *e)
+{
+    const struct nak *n = &e->h->seq;
+    const struct sent *s = n->have && !n->resent && n->frame == e->h->una_frame && psn_diff(n->psn, e->p->bth.psn) >= 0 ? half_sent(e->h, n->psn) : NULL;
+    struct statement *st = s && !s->late && s->ts_first <= n->ts && !half_was_hole(e->h, n->psn, NULL) ? statement_new(x, CAUSE_PACKET_LOSS, e->flow, e->p) : NULL;
+
+    if (!st)
+        return NULL;
+    statement_frame(st, s->first);
+    statement_frame(st, n->frame);
+    statement_frame(st, frame_u32(e->p));
+    st->start = s->ts_first;
+    st->where = WHERE_AFTER;
+    st->end = e->h->next;
+    statement_concerns(st, n->psn, s->icrc_first, true);
+    statement_say(x, st, "%s with PSN %u (frame %u) passed the tap and was lost, damaged or overtaken behind it: %s asked for it with a NAK (frame %u), which was lost behind the tap or came too late, for %s sent again from frame %u on only after a silence.",
+                  request_name(s), n->psn, s->first, dst_text(x, e->flow), n->frame, src_text(x, e->flow), frame_u32(e->p));
+    return st;
+}
+
 static struct statement *tell_silence(struct explainer *x, const struct watched *e, struct told *t)
 {
     const struct sent *s = half_sent(e->h, e->p->bth.psn);
     bool answered = e->h->have_una && psn_diff(e->h->una, e->p->bth.psn) > 0;
     enum cause cause = answered ? CAUSE_LOST_ACK : t->closed_frame ? CAUSE_HALF_OPEN : CAUSE_LOST_LAST_PACKET;
     const struct sent *last = half_sent(e->h, psn_add(e->h->next, PSN_MASK));
-    struct statement *st = cause == CAUSE_LOST_LAST_PACKET ? tell_bad_silence(x, e, t, s) : NULL;
+    struct statement *st = answered ? tell_lost_nak(x, e) : cause == CAUSE_LOST_LAST_PACKET ? tell_bad_silence(x, e, t, s) : NULL;
 
     if (st)
         return st;
