@@ -111,6 +111,7 @@ struct ep_stats {
     uint64_t rx_packets, rx_bytes;     /* frames taken */
     uint64_t tx_payload, rx_payload;   /* payload bytes of new (not repeated) packets */
     uint64_t messages;                 /* requests completed with success */
+    uint64_t served;                   /* requests of the peer's carried out to their last packet */
     uint64_t retransmitted;            /* request packets sent again */
     uint64_t out_of_sequence;          /* requests ahead of the expected PSN */
     uint64_t packet_seq_err;           /* sequence NAKs received */
@@ -126,6 +127,9 @@ struct ep_stats {
     uint64_t dropped;                  /* frames ignored, all reasons */
     uint64_t rx_icrc_encapsulated;     /* of these: wrong ICRC */
     uint64_t bad_qkey, bad_pkey;       /* of these */
+    uint64_t malformed;                /* of these: RDMA packets that cannot be read, and what else came to UDP port 4791 */
+    uint64_t unknown_qp;               /* of these: for a queue pair that is not there, or takes nothing */
+    uint64_t other_source;             /* of these: from another address than the queue pair's peer */
     uint64_t other_service;            /* packets of another service than the queue pair's */
     uint64_t faults;                   /* times that a fault was committed */
     uint64_t own_check_failures;       /* packets sent although a check forbade them: 0 unless faults are asked for */

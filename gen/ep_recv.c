@@ -47,22 +47,36 @@ static bool is_sound(const struct endpoint *ep, const struct pkt *p)
     return p->have & H_BTH && !(p->flags & (PKT_MALFORMED | PKT_CUT)) && !p->bth.tver && p->op->name && is_addressed(ep, p);
 }
 
+/* A packet that is not sound: whether it was meant for an endpoint here. */
+static bool is_rubbish(const struct endpoint *ep, const struct pkt *p)
+{
+    bool rdma = p->have & H_BTH || (p->have & H_UDP && p->dport == UDP_PORT_ROCEV2);
+
+    return rdma && (p->addr_len == 0 || same_address(p, p->dst, ep->cfg.addr.gid));
+}
+
 /* The queue pair that the decoded packet is for; NULL: drop it. */
 static struct ep_qp *find_qp(struct endpoint *ep, const struct pkt *p)
 {
     struct ep_qp *q;
 
-    if (!is_sound(ep, p))
+    if (!is_sound(ep, p)) {
+        ep->st.malformed += is_rubbish(ep, p);
         return NULL;
+    }
     q = ep_lookup(ep, p->bth.dqpn);
-    if (!q || !qp_can_receive(&q->qp))
+    if (!q || !qp_can_receive(&q->qp)) {
+        ep->st.unknown_qp += ep->cfg.no_verify || p->icrc != CRC_BAD;
         return NULL;
+    }
     if (!pkey_ok(q, p->bth.pkey)) {
         COUNT(q, bad_pkey);
         return NULL;
     }
-    if (!from_peer(q, p))
+    if (!from_peer(q, p)) {
+        COUNT(q, other_source);
         return NULL;
+    }
     if (!ep->cfg.no_verify && p->icrc != CRC_GOOD) {
         if (p->icrc == CRC_BAD)
             COUNT(q, rx_icrc_encapsulated);
@@ -365,6 +379,8 @@ static bool rx_request(struct ep_qp *q, const struct pkt *p, ns_t now)
             execution_failed(q, &e, status, now);
             return true;
         }
+        if (p->op->flags & OPF_END)
+            COUNT(q, served);
         if (e.flags & EFF_RECV_DONE)
             finish_receive(q, &e, p, now);
         if (UNLIKELY(q->pol.refill != &refill_none))

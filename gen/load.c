@@ -410,6 +410,7 @@ static void compare(struct load *l, struct load_qp *q, uint64_t n)
 
     if (!l->config.validate)
         return;
+    q->compared += is_atomic(l) || l->config.op == LOAD_READ;
     if (is_atomic(l)) {
         memcpy(&got, mem, sizeof got);
         q->mismatches += got != q->expect + n;
@@ -448,6 +449,18 @@ static void answer(struct load *l, unsigned i, ns_t now)
     q->answers++;
 }
 
+/* rdmagen answers with what it was sent, the last message; of others only the length is known. */
+static void compare_answer(const struct load *l, struct load_qp *q, const uint8_t *data, uint32_t len)
+{
+    bool good = len == l->config.size;
+
+    if (good && l->config.known && q->m.posted) {
+        q->compared++;
+        good = memcmp(data, slot_mem(l, q, q->m.posted - 1), len) == 0;
+    }
+    q->mismatches += !good;
+}
+
 static void take_answer(struct load *l, const struct wc *wc, ns_t now)
 {
     unsigned i = (unsigned)(wc->wr_id >> 32 & 0x7fffffff);
@@ -457,7 +470,8 @@ static void take_answer(struct load *l, const struct wc *wc, ns_t now)
         load_fail(l, "a receive completed with %s", wc_status_str(wc->status));
         return;
     }
-    l->qp[i].mismatches += l->config.validate && wc->byte_len != l->config.size + grh;
+    if (l->config.validate)
+        compare_answer(l, &l->qp[i], answer_mem(l, &l->qp[i], wc->wr_id & 0xffffffff) + grh, wc->byte_len - grh);
     answer(l, i, now);
     post_recv(l, i, wc->wr_id & 0xffffffff, now);
 }
@@ -479,6 +493,7 @@ static void take(struct load *l, const struct wc *wc, ns_t now)
         learned(l, q);
     } else if (l->stage == STAGE_CHECK) {
         q->checked = true;
+        q->compared++;
         q->mismatches += memcmp(answer_mem(l, q, 0), slot_mem(l, q, q->m.posted - 1), l->config.size) != 0;
     } else {
         for (uint64_t n = wc->wr_id & 0xffffffff; n && q->m.completed < q->m.posted; n--)

@@ -4,10 +4,10 @@
  * What is compared (with `validate`):
  *   READ    every message: with rdmagen's pattern if the peer is rdmagen; else with what the first READ brought, as nobody changes it
  *   WRITE   if the peer is rdmagen: at the end the memory written is READ, and must hold the last message
- *   SEND    nothing here: the receiver compares (rdmagen serve does)
+ *   SEND    nothing here: the receiver compares (rdmagen serve does, and tells)
  *   CAS     every answer: the value that the one before stored, as each comparison must succeed
  *   FAA     every answer: one more than that of the one before
- * With `latency` the peer's answer is compared as well: its length, and with WRITE the counter in its last byte.
+ * With `latency` the peer's answer to a SEND is looked at: its length, and, if the peer is rdmagen, its data, which are those sent.
  */
 #ifndef RDMATRACE_LOAD_H
 #define RDMATRACE_LOAD_H
@@ -73,13 +73,14 @@ struct load_qp {
     struct load_meter m;
     uint8_t *mem;          /* slots of messages, then those of receives */
     uint64_t answers;      /* of the peer, with latency */
-    uint64_t mismatches;   /* messages, answers, or the memory written */
+    uint64_t compared;     /* messages, answers, or the memory written */
+    uint64_t mismatches;   /* of these, or answers of a wrong length */
     uint64_t expect;       /* atomics: the value there before the first */
     bool learned, checked; /* the first atomic, or READ, came back; the memory written was read */
 };
 
 struct load_stats {
-    uint64_t messages, bytes, mismatches;
+    uint64_t messages, bytes, compared, mismatches;
     double seconds;
     double peak, average;                              /* bytes/s */
     double rate;                                       /* messages/s */

@@ -41,7 +41,7 @@ void load_result(struct load *l, int i, struct load_stats *s)
     memset(s, 0, sizeof *s);
     s->messages = m->completed;
     s->bytes = m->completed * l->config.size;
-    s->seconds = (double)(m->last - m->first) / 1e9;
+    s->seconds = m->completed ? (double)(m->last - m->first) / 1e9 : 0;
     if (s->seconds > 0) {
         s->average = (double)s->bytes / s->seconds;
         s->rate = (double)s->messages / s->seconds;
@@ -54,8 +54,11 @@ void load_result(struct load *l, int i, struct load_stats *s)
     s->min = (double)m->min / 1e3;
     s->max = (double)m->max / 1e3;
     s->mean = m->samples ? (double)m->sum / 1e3 / (double)m->samples : 0;
-    for (unsigned q = 0; q < l->config.qps; q++)
-        s->mismatches += i < 0 || q == (unsigned)i ? l->qp[q].mismatches : 0;
+    for (unsigned q = 0; l->qp && q < l->config.qps; q++)
+        if (i < 0 || q == (unsigned)i) {
+            s->compared += l->qp[q].compared;
+            s->mismatches += l->qp[q].mismatches;
+        }
     if (i < 0)
         distribution(l, s);
 }

@@ -38,6 +38,8 @@ struct perf_client {
     struct load load; /* freed by perf_client_free() */
     const char *step; /* what failed: "the exchange of versions" */
     bool ours;        /* the peer is rdmagen */
+    bool counted;     /* it has told what came: */
+    uint64_t arrived, wrong; /* messages, and of these not what they should be */
     bool interrupted;
 };
 

@@ -48,6 +48,10 @@ bool perftest_keys_get(struct perftest_keys *k, const char *text);
 void perftest_keys_put_binary(uint8_t *p, const struct perftest_keys *k);
 void perftest_keys_get_binary(struct perftest_keys *k, const uint8_t *p);
 
+/* After the data rdmagen tells rdmagen in `vaddr` how many messages it has sent, the server how many of them came, and in `rkey` how many of
+ * these were not what they should be; `lid` marks such keys. */
+#define PERFTEST_COUNTS 0xffff
+
 enum perftest_op { PERFTEST_WRITE, PERFTEST_READ, PERFTEST_SEND, PERFTEST_ATOMIC };
 /* What rdmagen says about itself behind the zero of its version, where perftest does not look. */
 struct perftest_mark {

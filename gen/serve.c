@@ -32,6 +32,15 @@ unsigned serve_active(const struct serve *v)
     return n;
 }
 
+uint64_t serve_messages(const struct serve *v, const struct serve_session *s)
+{
+    uint64_t n = 0;
+
+    for (unsigned i = 0; i < s->n_qps; i++)
+        n += s->kind == SERVE_SEND ? s->qp[i].received : ep_qp_stats(v->live->ep, s->qp[i].qp)->served;
+    return n;
+}
+
 uint64_t serve_wrong(const struct serve_session *s)
 {
     uint64_t n = s->rping.mismatches;
@@ -102,7 +111,7 @@ static void forget(struct serve *v, struct serve_session *s)
     s->bytes = sqp_payload(v, s);
     look_for_strangers(v, s);
     if (v->over)
-        v->over(v->user, s);
+        v->over(v->user, s, serve_messages(v, s));
     v->served += s->done;
     v->failed += !s->done;
     if (s->fd >= 0)

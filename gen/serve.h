@@ -88,8 +88,8 @@ struct serve {
     struct serve_session session[SERVE_SESSIONS];
     ns_t look_at;         /* when TCP is looked at again: not each time that frames have come */
     uint64_t served, failed; /* sessions that are over */
-    /* A session is over: told before it is forgotten. May be NULL. */
-    void (*over)(void *user, const struct serve_session *s);
+    /* A session is over, `messages` as serve_messages(): told before it is forgotten. May be NULL. */
+    void (*over)(void *user, const struct serve_session *s, uint64_t messages);
     void *user;
 };
 
@@ -100,6 +100,8 @@ void serve_close(struct serve *s);
 ns_t serve_poll(struct serve *s, ns_t now);
 /* Clients being served. */
 unsigned serve_active(const struct serve *s);
+/* Messages of a session: SENDs, or other requests carried out. */
+uint64_t serve_messages(const struct serve *s, const struct serve_session *session);
 /* Messages of a session that were not what they should be. */
 uint64_t serve_wrong(const struct serve_session *s);
 /* "WRITE", ... */

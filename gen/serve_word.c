@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 
 #define RESOLVE_WAIT (500 * NS_PER_MS)
+#define COUNTS_WAIT  (100 * NS_PER_MS) /* no packet has come for so long: none is under way */
 #define ADDRESS_WAIT (300 * NS_PER_MS) /* for a second address of ibv_*_pingpong: there is none */
 
 /* --- Words as they come over TCP --- */
@@ -53,6 +54,20 @@ static bool named(const struct serve_session *s, uint8_t gid[16])
     return false;
 }
 
+static bool asks_counts(const struct serve_session *s, const struct perftest_keys *k)
+{
+    return s->mark.ours && k->lid == PERFTEST_COUNTS;
+}
+
+/* Whether the client wants to know what came of its messages, and some are still on their way. */
+static bool awaits_messages(const struct serve *v, const struct serve_session *s, ns_t now)
+{
+    struct perftest_keys k;
+
+    return s->stage == SERVE_KEYS && s->got == PERFTEST_TEXT && perftest_keys_get(&k, (const char *)s->in) && asks_counts(s, &k) &&
+           serve_messages(v, s) < k.vaddr && now - (s->heard > s->asked ? s->heard : s->asked) < COUNTS_WAIT;
+}
+
 bool word_ripe(struct serve *v, struct serve_session *s, ns_t now)
 {
     uint8_t gid[16];
@@ -61,6 +76,8 @@ bool word_ripe(struct serve *v, struct serve_session *s, ns_t now)
         s->asked = now;
         s->ask_again = 0;
     }
+    if (awaits_messages(v, s, now))
+        return false;
     if (named(s, gid) && !live_ask(v->live, gid, &s->ask_again) && now - s->asked < RESOLVE_WAIT)
         return false;
     s->asked = 0;
@@ -133,6 +150,19 @@ static void tell(struct serve_session *s, const struct perftest_keys *own, ns_t 
     }
 }
 
+/* After the data. */
+static void tell_counts(struct serve *v, struct serve_session *s, const struct serve_qp *q, ns_t now)
+{
+    struct perftest_keys k = q->own;
+    uint64_t wrong = serve_wrong(s);
+
+    k.lid = PERFTEST_COUNTS;
+    k.vaddr = serve_messages(v, s);
+    k.rkey = wrong < UINT32_MAX ? (uint32_t)wrong : UINT32_MAX;
+    s->told++;
+    tell(s, &k, now);
+}
+
 /* Keys: of a new queue pair, or of one that is known. */
 static void keys(struct serve *v, struct serve_session *s, const struct perftest_keys *k, ns_t now)
 {
@@ -140,6 +170,10 @@ static void keys(struct serve *v, struct serve_session *s, const struct perftest
 
     if (s->cm && k->qpn == 0) { /* before and after the queue pairs are connected */
         tell(s, &(struct perftest_keys){0}, now);
+        return;
+    }
+    if (q && asks_counts(s, k)) {
+        tell_counts(v, s, q, now);
         return;
     }
     if (k->qpn == 0 || (!q && s->cm)) {

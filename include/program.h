@@ -35,6 +35,8 @@ int cli_main(const struct program *program, int argc, char **argv);
 const char *cli_program(void);
 /* One line on stderr: "PROGRAM: ...". Returns EXIT_BAD. */
 int cli_error(const char *fmt, ...) PRINTF_LIKE(1, 2);
+/* The last message of cli_error(), without the program's name; "" if there was none. */
+const char *cli_said(void);
 /* Write a buffer to a descriptor and empty it; false when that failed. */
 bool cli_flush(struct buf *b, int fd);
 /* Write a buffer to stdout and release it. Returns the exit status. */

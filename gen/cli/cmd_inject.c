@@ -269,8 +269,7 @@ static int option(void *job, int key, const char *arg)
     case KEY_SEED:
         return live_number("--seed", arg, 0, UINT64_MAX, &j->seed);
     case KEY_JSON:
-        j->json = true;
-        j->json_file = arg;
+        report_file_option(&j->json, arg);
         break;
     case 'w':
         j->file = arg;
@@ -310,7 +309,9 @@ int cmd_inject(int argc, char **argv)
     }
     r = live_cmd_parse(&cmd, NULL, &j, argc, argv);
     if (r < 0) {
-        r = open_all(&j);
+        r = report_file_open(&j.json);
+        if (r == 0)
+            r = open_all(&j);
         if (r == 0) {
             inject_begin(&j);
             r = forward(&j);
@@ -319,6 +320,8 @@ int cmd_inject(int argc, char **argv)
         }
         e = close_all(&j);
         r = e ? e : r;
+        if (r)
+            report_file_fail(&j.json);
     }
     bridge_free(j.bridge);
     event_list_free(j.events);

@@ -1,10 +1,12 @@
 /* layer 4 (tool): `rdmagen write|read|send|cas|faa`: traffic as perftest's clients make it, towards a real peer. */
 #include "gen/cli/live_cmd.h"
 #include "gen/cli/perf_cli.h"
+#include "gen/cli/report_file.h"
 #include "gen/pingpong.h"
 #include "gen/text.h"
 
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -17,8 +19,10 @@
 struct job {
     struct live_run run;
     struct perf_client perf;
-    const char *tcp, *json_file;
-    bool json, memory[2]; /* memory: --rkey, --va */
+    const char *tcp;
+    struct report_file json;
+    bool memory[2];  /* --rkey, --va */
+    char error[200]; /* what went wrong first */
 };
 
 enum {
@@ -228,8 +232,7 @@ static int option(void *job, int key, const char *arg)
     case KEY_EXCHANGE:
         return option_exchange(&j->perf, arg);
     case KEY_JSON:
-        j->json = true;
-        j->json_file = arg;
+        report_file_option(&j->json, arg);
         break;
     case KEY_QUIET:
         j->run.quiet = true;
@@ -320,25 +323,59 @@ static int report(struct job *j)
     struct buf b = {0};
     int r = 0;
 
-    if (!j->run.quiet && (!j->json || j->json_file)) {
+    if (!j->run.quiet && !report_file_alone(&j->json) && (!*j->error || j->perf.load.all.completed)) {
         perf_text(&b, &j->perf);
         r = cli_show(&b);
     }
-    if (j->json && r == 0) {
+    if (r == 0) {
         b = (struct buf){0};
-        perf_json(&b, &j->perf);
-        r = report_write(j->json_file, &b);
+        perf_json(&b, &j->perf, j->error);
+        r = report_file_write(&j->json, &b);
         buf_free(&b);
     }
     return r;
+}
+
+/* Something went wrong; the first of it is the report's error. */
+static PRINTF_LIKE(2, 3) void failed(struct job *j, const char *fmt, ...)
+{
+    char text[sizeof j->error];
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    cli_error("%s", text);
+    if (!*j->error)
+        memcpy(j->error, text, sizeof text);
+}
+
+/* What became of the traffic, `r` being what the client came back with. */
+static void judge(struct job *j, int r)
+{
+    struct perf_client *p = &j->perf;
+    struct load_stats s;
+
+    if (r < 0)
+        failed(j, "%s with %s failed: %s", p->step, p->host, r == -EPROTO ? "it does not speak as expected" : *p->why ? p->why : strerror(-r));
+    else if (p->interrupted)
+        failed(j, "interrupted");
+    if (p->load.failed)
+        failed(j, "%s", p->load.why);
+    load_result(&p->load, -1, &s);
+    if (s.mismatches)
+        failed(j, "%s not what was expected", count_str(s.mismatches, "message"));
+    if (p->wrong)
+        failed(j, "%s arrived, but not as sent", count_str(p->wrong, "message"));
+    if (p->counted && s.messages && !p->arrived)
+        failed(j, "%s sent, but none arrived: both sides must have the same -c", count_str(s.messages, "message"));
 }
 
 static int measure(struct job *j)
 {
     struct perf_client *p = &j->perf;
     bool show = !j->run.quiet && isatty(STDERR_FILENO);
-    struct load_stats s;
-    int r, status = EXIT_OK;
+    int r;
 
     p->live = &j->run.live;
     p->host = j->tcp && !p->rdma_cm ? j->tcp : j->run.host;
@@ -349,24 +386,9 @@ static int measure(struct job *j)
     r = perf_client_run(p);
     if (show)
         fputs("\r                    \r", stderr);
-    if (r < 0) {
-        cli_error("%s with %s failed: %s", p->step, p->host,
-                  r == -EPROTO ? "it does not speak as expected" : *p->why ? p->why : strerror(-r));
-        status = EXIT_FOUND;
-    }
-    if (p->load.failed) {
-        cli_error("%s", p->load.why);
-        status = EXIT_FOUND;
-    }
-    if (!p->load.all.completed && r < 0)
-        return status;
-    load_result(&p->load, -1, &s);
-    if (s.mismatches) {
-        cli_error("%s not what was expected", count_str(s.mismatches, "message"));
-        status = EXIT_FOUND;
-    }
+    judge(j, r);
     r = report(j);
-    return r ? r : p->interrupted ? EXIT_FOUND : status;
+    return r ? r : *j->error ? EXIT_FOUND : EXIT_OK;
 }
 
 static int run(void *job)
@@ -384,6 +406,16 @@ static int run(void *job)
     return r;
 }
 
+static int begin(void *job)
+{
+    return report_file_open(&((struct job *)job)->json);
+}
+
+static void fail(void *job)
+{
+    report_file_fail(&((struct job *)job)->json);
+}
+
 static void defaults(void *job)
 {
     struct job *j = job;
@@ -398,7 +430,7 @@ static void defaults(void *job)
 
 int cmd_perf(int argc, char **argv)
 {
-    static const struct live_cmd cmd = LIVE_CMD(cmd_perf_help, .clashes = clashes, .cases = cases);
+    static const struct live_cmd cmd = LIVE_CMD(cmd_perf_help, .clashes = clashes, .cases = cases, .begin = begin, .fail = fail);
 
     return live_cmd_main(&cmd, argc, argv);
 }

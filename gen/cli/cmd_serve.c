@@ -48,13 +48,11 @@ void cmd_serve_help(struct buf *b)
 
 static const struct opt_clash clashes[] = {{KEY_ONCE, KEY_MAX, 0, NULL}, {0, 0, 0, NULL}};
 
-static void on_over(void *user, const struct serve_session *s)
+static void on_over(void *user, const struct serve_session *s, uint64_t messages)
 {
     struct job *j = user;
-    uint64_t wrong = serve_wrong(s), messages = 0;
+    uint64_t wrong = serve_wrong(s);
 
-    for (unsigned i = 0; i < s->n_qps; i++)
-        messages += s->qp[i].received;
     j->wrong += wrong;
     if (!s->done)
         cli_error("%s: %s", live_addr_str(s->gid), s->why);

@@ -12,7 +12,4 @@ void cmd_faults_help(struct buf *b);
 /* The whole file as a terminated string, appended to `b`. 0 or a negative errno. */
 int sim_read_file(const char *path, struct buf *b);
 
-/* Write `b` to a file, NULL: standard output. 0 or the exit status. */
-int report_write(const char *file, struct buf *b);
-
 #endif

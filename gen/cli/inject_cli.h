@@ -4,6 +4,7 @@
 
 #include "gen/bridge.h"
 #include "gen/cli/live_cli.h"
+#include "gen/cli/report_file.h"
 
 struct inject {
     const char *name[NET_HOSTS]; /* of the ports: operands */
@@ -21,13 +22,13 @@ struct inject {
     uint64_t count;    /* frames to take */
     uint64_t received; /* frames taken */
     uint64_t seed;
-    bool json, verbose, quiet;
-    const char *json_file; /* NULL: standard output */
+    bool verbose, quiet;
+    struct report_file json;
 };
 
 /* Say that frames are forwarded from now on. */
 void inject_begin(const struct inject *j);
 /* Tell what happened: 0, EXIT_FOUND if an event never matched or could never be applied, or EXIT_BAD. */
-int inject_report(const struct inject *j);
+int inject_report(struct inject *j);
 
 #endif

@@ -35,7 +35,7 @@ void inject_begin(const struct inject *j)
 {
     struct buf b = {0};
 
-    if (j->quiet || (j->json && !j->json_file))
+    if (j->quiet || report_file_alone(&j->json))
         return;
     buf_printf(&b, "forwarding between %s and %s\n", j->name[0], j->name[1]);
     cli_flush(&b, STDOUT_FILENO);
@@ -167,19 +167,19 @@ static void json(struct buf *b, const struct inject *j)
     buf_printf(b, "],\"unlearnt\":%llu}\n", (unsigned long long)event_unlearnt(j->events));
 }
 
-int inject_report(const struct inject *j)
+int inject_report(struct inject *j)
 {
     struct buf b = {0};
     int r = 0;
 
-    if (!j->quiet && !(j->json && !j->json_file)) {
+    if (!j->quiet && !report_file_alone(&j->json)) {
         text(&b, j);
         r = cli_show(&b);
     }
     complain(j);
-    if (j->json) {
+    if (j->json.wanted) {
         json(&b, j);
-        r = report_write(j->json_file, &b) ? EXIT_BAD : r;
+        r = report_file_write(&j->json, &b) ? EXIT_BAD : r;
         buf_free(&b);
     }
     return events_idle(j->events, words_told, NULL) && r == 0 ? EXIT_FOUND : r;

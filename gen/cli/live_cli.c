@@ -194,6 +194,34 @@ int live_cli_open(struct live *l, const struct live_config *c)
     return 0;
 }
 
+/* What came that was not taken. */
+static void tell_strangers(struct live *l)
+{
+    const struct ep_stats *s = ep_stats(l->ep);
+    const struct {
+        uint64_t n;
+        const char *what;
+    } rows[] = {{s->malformed, "malformed"},
+                {s->rx_icrc_encapsulated, "with a wrong ICRC"},
+                {s->unknown_qp, "for no queue pair"},
+                {s->other_source, "from another address than the peer's"},
+                {s->bad_pkey, "with another P_Key"},
+                {s->bad_qkey, "with another Q_Key"},
+                {s->other_service, "of another service"},
+                {s->out_of_sequence, "ahead of the expected PSN"}};
+    uint64_t refused = cm_agent_sent(l->cm, CM_REJ), ignored = cm_agent_ignored(l->cm);
+    struct buf b = {0};
+
+    for (unsigned i = 0; i < ARRAY_LEN(rows); i++)
+        if (rows[i].n)
+            buf_printf(&b, "%s %llu %s", b.len ? "," : "", (unsigned long long)rows[i].n, rows[i].what);
+    if (b.len)
+        cli_error("packets that were not taken:%s", buf_str(&b));
+    if (refused || ignored)
+        cli_error("requests of the connection manager refused: %llu, other messages of it ignored: %llu", (unsigned long long)refused, (unsigned long long)ignored);
+    buf_free(&b);
+}
+
 int live_cli_close(struct live *l, const struct live_config *c, int status)
 {
     const struct backend_stats *s = backend_stats(l->backend);
@@ -201,6 +229,8 @@ int live_cli_close(struct live *l, const struct live_config *c, int status)
 
     if (s->dropped)
         cli_error("%s lost on the way in: this program was too slow", count_str(s->dropped, "frame"));
+    if (c->side)
+        tell_strangers(l);
     if (l->unsent)
         cli_error("%s not sent: the backend took none for too long", count_str(l->unsent, "frame"));
     if (s->late_stamps)

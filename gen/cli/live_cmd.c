@@ -67,6 +67,8 @@ int live_cmd_parse(const struct live_cmd *cmd, struct live_run *run, void *job, 
         cmd->help(&b);
         return cli_show(&b);
     }
+    if (r == 0 && cmd->begin)
+        r = cmd->begin(job);
     if (r == 0)
         r = cmd->operands(job, argc - operand, argv + operand);
     return r ? r : -1;
@@ -113,6 +115,8 @@ int live_cmd_main(const struct live_cmd *cmd, int argc, char **argv)
     r = live_cmd_parse(cmd, run, run, argc, argv);
     if (r < 0)
         r = open_and_run(cmd, run);
+    if (r && cmd->fail)
+        cmd->fail(run);
     if (cmd->stop)
         cmd->stop(run);
     free(run);

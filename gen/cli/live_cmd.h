@@ -35,6 +35,10 @@ struct live_cmd {
     void (*defaults)(void *job);
     /* An option that is none of LIVE_OPTS nor of `sides`: 0, or the exit status after a message. */
     int (*option)(void *job, int key, const char *arg);
+    /* All options are known, and go together; open files for results: 0, or the exit status after a message. NULL: nothing. */
+    int (*begin)(void *job);
+    /* After begin() the exit status has become other than 0; NULL: nothing. For live_cmd_main(). */
+    void (*fail)(void *job);
     /* All options are known: take the `n` operands, check what must go together. 0, or the exit status after a message. */
     int (*operands)(void *job, int n, char **argv);
     const struct opt_clash *clashes; /* options without a meaning, besides those of LIVE_OPTS; NULL: none */

@@ -6,9 +6,10 @@
 #include "gen/cli/live_cli.h"
 #include "gen/perf_client.h"
 
-/* The result for people, as perftest prints it, with a row for each queue pair if there are several; and as one JSON object. */
+/* The result for people, as perftest prints it, with a row for each queue pair if there are several; and as one JSON object, in
+ * which `error` is what went wrong, "" if nothing did. */
 void perf_text(struct buf *b, struct perf_client *p);
-void perf_json(struct buf *b, struct perf_client *p);
+void perf_json(struct buf *b, struct perf_client *p, const char *error);
 
 int cmd_perf(int argc, char **argv);
 void cmd_perf_help(struct buf *b);

@@ -3,6 +3,79 @@
 
 #define MB (1 << 20)
 
+/* --- What was compared, and how it came out --- */
+
+/* It told how many messages came, and how many of these were wrong. */
+static bool server_compares(const struct perf_client *p)
+{
+    return p->config.op == LOAD_SEND && p->counted;
+}
+
+static const char *what_is_compared(const struct perf_client *p)
+{
+    switch ((enum load_op)p->config.op) {
+    case LOAD_WRITE:
+        return "the memory written, at the end";
+    case LOAD_READ:
+        return p->ours ? "every message, with the pattern of rdmagen serve" : "every message, with what the first READ brought";
+    case LOAD_SEND:
+        return p->config.latency ? "every message and its answer" : "every message, by the server";
+    default:
+        return "every answer, with the one before";
+    }
+}
+
+static const char *why_nothing(const struct perf_client *p)
+{
+    if (!p->load.all.completed)
+        return "no message was completed";
+    if (p->config.op == LOAD_SEND)
+        return p->config.latency && !p->ours ? "of answers only the length is known" : "the receiver did not tell what came";
+    if (!p->ours)
+        return "what is in the peer's memory cannot be known";
+    return p->config.latency ? "answers hold nothing but a counter" : "the memory written can be read over RC only";
+}
+
+struct outcome {
+    uint64_t compared, wrong;
+    bool whole; /* all that was sent */
+};
+
+static struct outcome outcome_of(struct perf_client *p)
+{
+    struct load_stats s;
+    struct outcome v;
+
+    load_result(&p->load, -1, &s);
+    v = (struct outcome){.compared = s.compared, .wrong = s.mismatches, .whole = s.compared != 0};
+    if (p->config.validate && server_compares(p)) {
+        v.compared = p->arrived;
+        v.wrong += p->wrong;
+        v.whole = p->arrived && p->arrived >= s.messages;
+    }
+    return v;
+}
+
+static const char *validated(const struct perf_client *p, const struct outcome *v, const char *error)
+{
+    if (!p->config.validate)
+        return "null";
+    return v->wrong ? "false" : v->whole && !*error ? "true" : "null";
+}
+
+/* One line without its end. */
+static void describe_validation(struct buf *b, const struct perf_client *p, const struct outcome *v)
+{
+    if (!p->config.validate)
+        buf_puts(b, "not asked for");
+    else if (!v->compared && !v->wrong)
+        buf_printf(b, "nothing was compared: %s", server_compares(p) ? "no message arrived" : why_nothing(p));
+    else
+        buf_printf(b, "%s: %llu compared, %llu wrong", what_is_compared(p), (unsigned long long)v->compared, (unsigned long long)v->wrong);
+}
+
+/* --- Results --- */
+
 static void bandwidth(struct buf *b, const struct perf_client *p, const struct load_stats *s)
 {
     buf_puts(b, " #bytes     #iterations    BW peak[MB/sec]    BW average[MB/sec]   MsgRate[Mpps]\n");
@@ -33,6 +106,7 @@ static void queue_pairs(struct buf *b, struct perf_client *p)
 
 void perf_text(struct buf *b, struct perf_client *p)
 {
+    struct outcome v = outcome_of(p);
     struct load_stats s;
 
     load_result(&p->load, -1, &s);
@@ -42,6 +116,13 @@ void perf_text(struct buf *b, struct perf_client *p)
         bandwidth(b, p, &s);
     if (p->config.qps > 1)
         queue_pairs(b, p);
+    if (p->counted && p->arrived < s.messages)
+        buf_printf(b, "arrived: %llu of %s\n", (unsigned long long)p->arrived, count_str(s.messages, "message"));
+    if (p->config.validate) {
+        buf_puts(b, "validated: ");
+        describe_validation(b, p, &v);
+        buf_char(b, '\n');
+    }
 }
 
 static void json_stats(struct buf *b, const struct load_stats *s)
@@ -53,9 +134,11 @@ static void json_stats(struct buf *b, const struct load_stats *s)
                (unsigned long long)s->mismatches);
 }
 
-void perf_json(struct buf *b, struct perf_client *p)
+void perf_json(struct buf *b, struct perf_client *p, const char *error)
 {
     const struct load_config *c = &p->config;
+    struct outcome v = outcome_of(p);
+    struct buf text = {0};
     struct load_stats s;
 
     load_result(&p->load, -1, &s);
@@ -63,10 +146,19 @@ void perf_json(struct buf *b, struct perf_client *p)
                c->latency ? "true" : "false", c->size, c->mtu, c->qps);
     json_stats(b, &s);
     buf_printf(b, ",\"t_typical\":%.3f,\"t_stdev\":%.3f,\"t_99\":%.3f,\"t_99_9\":%.3f", s.typical, s.deviation, s.p99, s.p999);
-    buf_printf(b, ",\"validated\":%s,\"peer_is_rdmagen\":%s,\"error\":", c->validate ? "true" : "false", p->ours ? "true" : "false");
-    buf_json(b, p->load.why, strlen(p->load.why));
+    describe_validation(&text, p, &v);
+    buf_printf(b, ",\"arrived\":");
+    if (p->counted)
+        buf_printf(b, "%llu", (unsigned long long)p->arrived);
+    else
+        buf_puts(b, "null");
+    buf_printf(b, ",\"compared\":%llu,\"validation\":", (unsigned long long)v.compared);
+    buf_json(b, buf_str(&text), text.len);
+    buf_free(&text);
+    buf_printf(b, ",\"validated\":%s,\"peer_is_rdmagen\":%s,\"error\":", validated(p, &v, error), p->ours ? "true" : "false");
+    buf_json(b, error, strlen(error));
     buf_puts(b, ",\"queue_pairs\":[");
-    for (unsigned i = 0; i < c->qps; i++) {
+    for (unsigned i = 0; p->load.qp && i < c->qps && p->load.qp[i].qp >= 0; i++) {
         const struct load_qp *q = &p->load.qp[i];
         const struct ep_stats *st = ep_qp_stats(p->live->ep, q->qp);
         load_result(&p->load, (int)i, &s);

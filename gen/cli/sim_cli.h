@@ -3,6 +3,7 @@
 #define RDMATRACE_SIM_CLI_H
 
 #include "gen/cli/gen_cli.h"
+#include "gen/cli/report_file.h"
 #include "gen/traffic.h"
 
 #define SIM_FILES_MAX 32 /* captures of a run */
@@ -26,8 +27,7 @@ struct sim_job {
     bool has_psn;                            /* `psn` is given */
     bool verbose;                            /* scenarios: show every packet */
     uint32_t psn;                            /* first PSN of both hosts */
-    bool json;                               /* the result as JSON */
-    const char *json_file;                   /* NULL: standard output */
+    struct report_file json;                 /* the result as JSON */
     const char *completions;                 /* file for the ledger; NULL: none */
 };
 

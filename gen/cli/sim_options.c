@@ -444,8 +444,7 @@ static int parse_flag(struct sim_job *job, int key, const char *arg)
         job->completions = arg;
         break;
     case KEY_JSON:
-        job->json = true;
-        job->json_file = arg;
+        report_file_option(&job->json, arg);
         break;
     default: /* KEY_PROFILE */
         if (strcmp(arg, "rxe") != 0 && strcmp(arg, "strict") != 0)

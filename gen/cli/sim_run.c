@@ -4,7 +4,6 @@
 #include "gen/live.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -51,16 +50,6 @@ int sim_close_taps(struct tap_set sets[TAP_PLACES])
     return status;
 }
 
-int report_write(const char *file, struct buf *b)
-{
-    int fd = file ? open(file, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666) : STDOUT_FILENO;
-    bool good = fd >= 0 && !b->err && cli_flush(b, fd);
-
-    if (fd >= 0 && file && close(fd) < 0)
-        good = false;
-    return good ? 0 : cli_error("%s: %s", file ? file : "standard output", b->err ? "out of memory" : strerror(errno));
-}
-
 /* How far it is, now and then. */
 static void progress(void *user)
 {
@@ -92,14 +81,14 @@ static int run(struct sim_job *job, struct sim *s, struct traffic *t)
     traffic_run(t, show ? progress : NULL, t);
     if (show)
         fputs("\r       \r", stderr);
-    if (!job->json || job->json_file) {
+    if (!report_file_alone(&job->json)) {
         report_text(&b, job, s, traffic_result(t));
         status = cli_show(&b);
     }
-    if (job->json && status == 0) {
+    if (job->json.wanted && status == 0) {
         b = (struct buf){0};
         report_json(&b, job, s, traffic_result(t));
-        status = report_write(job->json_file, &b);
+        status = report_file_write(&job->json, &b);
         buf_free(&b);
     }
     idle = sim_idle(s, who, words_told, NULL);
@@ -108,7 +97,7 @@ static int run(struct sim_job *job, struct sim *s, struct traffic *t)
     return all_good(traffic_result(t)) && !idle ? EXIT_OK : EXIT_FOUND;
 }
 
-int sim_traffic(struct sim_job *job)
+static int play(struct sim_job *job)
 {
     struct tap_set sets[TAP_PLACES];
     struct sim_app none = {0};
@@ -147,4 +136,18 @@ int sim_traffic(struct sim_job *job)
         status = cli_error("%s: %s", job->completions, strerror(-err));
     err = sim_close_taps(sets);
     return err ? err : status;
+}
+
+int sim_traffic(struct sim_job *job)
+{
+    int r = report_file_open(&job->json);
+
+    if (r) {
+        event_list_free(job->sim.events);
+        return r;
+    }
+    r = play(job);
+    if (r)
+        report_file_fail(&job->json);
+    return r;
 }

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 static const struct program *program;
+static char said[400];
 
 const char *cli_program(void)
 {
@@ -23,7 +24,15 @@ int cli_error(const char *fmt, ...)
     vfprintf(stderr, fmt, ap);
     va_end(ap);
     fputc('\n', stderr);
+    va_start(ap, fmt);
+    vsnprintf(said, sizeof said, fmt, ap);
+    va_end(ap);
     return EXIT_BAD;
+}
+
+const char *cli_said(void)
+{
+    return said;
 }
 
 bool cli_flush(struct buf *b, int fd)
