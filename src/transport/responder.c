@@ -298,6 +298,8 @@ static void rc_rx(struct responder *r, const struct rsp_env *env, const struct p
         return;
     }
     v = rsp_rx_check(r, env, p, now);
+    if (!r->p.certain && psn_diff(p->bth.psn, r->epsn_hi) < 0)
+        rsp_may_expect(r, behind); /* a READ whose length was forgotten: all of its PSNs are taken at once */
     if (psn_diff(behind, r->epsn_hi) > 0 && (psn_diff(behind, r->seen_hi) > 0 || psn_diff(r->seen_hi, r->epsn_hi) < 0))
         r->seen_hi = behind;
     switch (v.answer) {
@@ -458,8 +460,10 @@ static void sent_answer(struct responder *r, const struct pkt *p)
         r->ack_owed = false;
         r->unacked = 0;
     }
-    if (!r->p.certain && psn_diff(behind, r->epsn_lo) > 0)
+    if (!r->p.certain && psn_diff(behind, r->epsn_lo) > 0) {
         r->epsn_lo = behind;
+        rsp_may_expect(r, behind);
+    }
 }
 
 /* It may have been dropped when it came: no answer is due, but one may come. */

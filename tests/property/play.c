@@ -8,7 +8,8 @@
 #include <stdlib.h>
 
 #define PLAY_PACKETS 120 /* of payload, about, in a conversation */
-#define PLAY_LARGE 500   /* of so many one is large */
+#define PLAY_LARGE 100 /* of so many one is large */
+#define PLAY_BYTES (8u << 20) /* of payload in it, at most */
 
 static void *fail(const char *what, const char *words)
 {
@@ -193,7 +194,7 @@ static void random_large(struct play *p, struct prng *r)
     struct traffic_config *t = &p->traffic;
 
     t->size = t->type == QPT_UD ? t->size : 40u * p->sim.ep[0].mtu + 9;
-    t->iters = 40 + prng_below(r, 100);
+    t->iters = min_u32(40 + prng_below(r, 100), PLAY_BYTES / (t->size + 1) / t->qps);
     t->tx_depth = 128;
     for (unsigned h = 0; h < NET_HOSTS; h++)
         p->sim.ep[h].policies.window_arg = 8192;
@@ -210,7 +211,7 @@ void play_random(struct play *p, uint64_t seed)
     random_connection(p, &r);
     random_hosts(p, &r);
     random_net(p, &r);
-    if (seed % PLAY_LARGE == PLAY_LARGE - 1)
+    if (seed % PLAY_LARGE == 77)
         random_large(p, &r);
 }
 

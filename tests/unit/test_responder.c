@@ -493,6 +493,20 @@ Test(responder_seen, nak_is_possible_for_any_packet_that_may_have_been_lost)
     cr_expect_eq(b.r.epsn_hi, 25);
 }
 
+Test(responder_seen, a_read_seen_again_takes_all_of_its_psns)
+{
+    struct block b;
+    uint32_t pmtu;
+
+    watch(&b, 20);
+    pmtu = b.r.p.pmtu;
+    rsp_may_expect(&b.r, 21); /* all that was left to know of it */
+    rx(&b, mk_reth(OP_READ_REQUEST, 20, 0, 0x1000, 1, 4 * pmtu));
+    cr_expect_eq(b.r.epsn_hi, 24);
+    rx(&b, mk(OP_SEND_ONLY, 24, 4));
+    cr_expect_eq(b.r.epsn_hi, 25);
+}
+
 Test(responder_seen, nak_that_may_be_old_lowers_nothing)
 {
     struct block b;
