@@ -64,6 +64,8 @@ struct backend_ops {
     int (*flush)(struct backend *b);
     /* The next frame received: 1; 0: none is there. */
     int (*rx)(struct backend *b, struct backend_frame *f);
+    /* Whether nobody is there who could answer now; NULL: somebody may be. */
+    bool (*alone)(const struct backend *b);
     /* Take frames to this MAC address, too, and all multicast frames; NULL: every frame comes anyway. */
     int (*join)(struct backend *b, const uint8_t mac[6]);
     /* Bring b->stats up to date; NULL if they always are. */

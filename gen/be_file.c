@@ -44,6 +44,12 @@ static int file_open(struct backend **out, const char *args, const char *iface, 
     return 0;
 }
 
+static bool file_alone(const struct backend *b)
+{
+    (void)b;
+    return true;
+}
+
 static uint8_t *file_room(struct backend *b)
 {
     return ((struct file_backend *)b)->frame;
@@ -93,6 +99,7 @@ const struct backend_ops backend_file = {
     .args = ":PATH",
     .summary = "a capture file (pcapng, or pcap by its name) of what would be sent; nothing is received",
     .open = file_open,
+    .alone = file_alone,
     .room = file_room,
     .push = file_push,
     .flush = file_flush,

@@ -128,6 +128,13 @@ static int memory_rx(struct backend *b, struct backend_frame *f)
     return 1;
 }
 
+static bool memory_alone(const struct backend *b)
+{
+    const struct memory_backend *m = (const struct memory_backend *)b;
+
+    return !m->link->end[1 - m->side];
+}
+
 static void memory_close(struct backend *b)
 {
     struct memory_backend *m = (struct memory_backend *)b;
@@ -144,6 +151,7 @@ const struct backend_ops backend_memory = {
     .args = "[:NAME]",
     .summary = "a link within one process: the two that open the same name are connected",
     .open = memory_open,
+    .alone = memory_alone,
     .room = memory_room,
     .push = memory_push,
     .flush = memory_flush,

@@ -134,7 +134,6 @@ int chan_accept(struct chan *c, struct live *l, int listener, ns_t wait)
         c->fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (r == 0 && c->fd < 0)
         r = -errno;
-    close(listener);
     return r;
 }
 

@@ -20,7 +20,7 @@ struct chan {
 int chan_dial(struct chan *c, struct live *l, const char *host, uint16_t port, ns_t wait);
 /* A socket that listens on `port` of all addresses: the descriptor, or a negative errno. */
 int chan_listen(uint16_t port);
-/* Wait for a client, without end, and take it; closes `listener` in any case. 0 or a negative errno. */
+/* Wait for a client of `listener`, without end, and take it. 0 or a negative errno. */
 int chan_accept(struct chan *c, struct live *l, int listener, ns_t wait);
 /* Exactly `len` bytes; with `rdma` one message of that length. 0; -ETIMEDOUT; -ECONNRESET: the peer closed; -EPROTO: a message of another
  * length; another negative errno. */

@@ -103,25 +103,28 @@ static int use_host_address(struct live *l, const struct live_config *c, const c
     return 0;
 }
 
+static int parse_mac(uint8_t mac[6], const char *text, struct live_error *err)
+{
+    unsigned m[6];
+    int end = 0;
+
+    if (sscanf(text, "%2x:%2x:%2x:%2x:%2x:%2x%n", &m[0], &m[1], &m[2], &m[3], &m[4], &m[5], &end) != 6 || text[end] || m[0] & 1)
+        return fail(err, -EINVAL, "%s is not the MAC address of one station", text);
+    for (unsigned i = 0; i < 6; i++)
+        mac[i] = (uint8_t)m[i];
+    return 0;
+}
+
 static int use_own_address(struct live *l, const struct live_config *c, struct live_error *err)
 {
     char owner[IFNAMSIZ];
-    unsigned m[6];
-    int end = 0;
 
     if (!live_parse_host(c->addr, l->id.gid))
         return fail(err, -EINVAL, "%s is no address", c->addr);
     if (l->backend->ops->needs_iface && host_owner(l->id.gid, owner, sizeof owner) == 0) /* two stations would claim it */
         return fail(err, -EADDRINUSE, "%s is this host's own address, of interface %s: leave out --addr, or give one that nobody has", c->addr, owner);
     identity_derive_mac(l->id.mac, l->id.gid);
-    if (!c->mac)
-        return 0;
-    if (sscanf(c->mac, "%2x:%2x:%2x:%2x:%2x:%2x%n", &m[0], &m[1], &m[2], &m[3], &m[4], &m[5], &end) != 6 ||
-        c->mac[end] || m[0] & 1)
-        return fail(err, -EINVAL, "%s is not the MAC address of one station", c->mac);
-    for (unsigned i = 0; i < 6; i++)
-        l->id.mac[i] = (uint8_t)m[i];
-    return 0;
+    return c->mac ? parse_mac(l->id.mac, c->mac, err) : 0;
 }
 
 static int open_identity(struct live *l, const struct live_config *c, const char *iface, struct live_error *err)
@@ -140,6 +143,9 @@ static int open_identity(struct live *l, const struct live_config *c, const char
     if (c->via && (!live_parse_host(c->via, l->via) || gid_is_ipv4(l->via) != gid_is_ipv4(l->id.gid)))
         return fail(err, -EINVAL, "%s is no address of a router", c->via);
     l->has_via = c->via != NULL;
+    l->has_peer_mac = c->peer_mac != NULL;
+    if (c->peer_mac && (r = parse_mac(l->peer_mac, c->peer_mac, err)) < 0)
+        return r;
     l->id.has_vlan = c->vlan != 0;
     l->id.vlan = c->vlan;
     l->id.pcp = c->pcp;
@@ -516,11 +522,26 @@ int live_step(struct live *l, ns_t deadline)
 
 /* --- Peers --- */
 
+/* The MAC address of a neighbour. Where nobody can be asked it is the one that rdmagen would have there. */
+static bool hop_mac(const struct live *l, const uint8_t gid[16], uint8_t mac[6])
+{
+    if (l->has_peer_mac) {
+        memcpy(mac, l->peer_mac, 6);
+        return true;
+    }
+    if (identity_lookup(&l->id, gid, mac))
+        return true;
+    if (!l->backend->ops->alone || !l->backend->ops->alone(l->backend))
+        return false;
+    identity_derive_mac(mac, gid);
+    return true;
+}
+
 bool live_path(struct live *l, const uint8_t gid[16], struct av *av)
 {
     *av = (struct av){.tclass = l->tclass, .sl = l->id.pcp};
     memcpy(av->dgid, gid, 16);
-    return (l->has_via && identity_lookup(&l->id, l->via, av->dmac)) || identity_lookup(&l->id, gid, av->dmac);
+    return (l->has_via && hop_mac(l, l->via, av->dmac)) || hop_mac(l, gid, av->dmac);
 }
 
 bool live_ask(struct live *l, const uint8_t gid[16], ns_t *again)
@@ -529,7 +550,7 @@ bool live_ask(struct live *l, const uint8_t gid[16], ns_t *again)
     uint8_t frame[IDENTITY_FRAME_MAX], mac[6];
     ns_t now = live_now();
 
-    if (identity_lookup(&l->id, hop, mac))
+    if (hop_mac(l, hop, mac))
         return true;
     if (now >= *again) {
         send_frame(l, frame, identity_ask(&l->id, hop, frame));

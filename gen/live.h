@@ -22,6 +22,7 @@ struct live_config {
     const char *iface;   /* NULL: that of the route to `peer` */
     const char *addr;    /* own IPv4 or IPv6 address, not that of the host; NULL: the interface's */
     const char *mac;     /* own MAC address; NULL: the interface's, or derived from `addr` */
+    const char *peer_mac; /* MAC address of all peers, or of the router to them: nobody is asked for it; NULL: not known */
     const char *via;     /* address of the router to all peers; NULL: they are neighbours */
     const char *record;  /* capture file to write; NULL: none */
     uint16_t vlan;       /* VLAN id; 0: no tag */
@@ -61,6 +62,8 @@ struct live {
     uint64_t frames; /* recorded */
     uint8_t via[16]; /* next hop, when has_via */
     bool has_via;
+    uint8_t peer_mac[6]; /* of the next hop, when has_peer_mac */
+    bool has_peer_mac;
     uint8_t tclass;
     uint16_t mtu; /* path MTU: the one asked for, or as much as the interface carries */
     int udp;      /* socket that holds UDP port 4791, or -1 */

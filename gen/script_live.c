@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 
+#define AGENT    "the scenario" /* what the other side calls the file, whose name it does not know */
 #define VERSION  1
 #define CALL_MAX (1u << 20)                 /* bytes of a message; MEM asks for less at a time */
 #define PIECE    (64u << 10)                /* bytes of memory asked for at a time */
@@ -165,7 +166,21 @@ static bool call(struct script *s, uint8_t kind, const void *data, uint32_t len,
         r = receive(&v->control, m);
     else if (r == 0)
         r = script_until(s, message_there, m, 2 * v->patience + NS_PER_S) ? m->err : -ETIMEDOUT;
-    return r == 0 || text_fail(&s->err, NULL, "the other rdmagen: %s", strerror(-r));
+    return r == 0 || (r == -EINTR ? text_fail(&s->err, NULL, "interrupted") : text_fail(&s->err, NULL, "the other rdmagen: %s", strerror(-r)));
+}
+
+/* What the other side reports of a line, by the name that the file has here, and as text that can be shown. */
+static void put_report(struct script *s, const char *text)
+{
+    size_t agent = strlen(AGENT), n;
+
+    for (; *text; text += n + (text[n] == '\n')) {
+        n = strcspn(text, "\n");
+        bool named = strncmp(text, AGENT ":", agent + 1) == 0;
+        buf_puts(s->out, named ? s->name : "");
+        buf_printable(s->out, text + (named ? agent : 0), n - (named ? agent : 0));
+        buf_char(s->out, '\n');
+    }
 }
 
 /* The same when the answer is no more than how it went. */
@@ -177,7 +192,7 @@ static bool told(struct script *s, uint8_t kind, const void *data, uint32_t len)
     if (good && *m.body != GOOD) {
         good = false;
         if (*m.body == FAILED) {
-            buf_puts(s->out, (char *)m.body + 1);
+            put_report(s, (char *)m.body + 1);
             s->failed = true;
         } else {
             text_fail(&s->err, NULL, "the other rdmagen: %s", (char *)m.body + 1);
@@ -524,7 +539,7 @@ int script_live_serve(struct script_live *v, struct script_opts *o)
     v->agent = true;
     init(v, o);
     r = greet(v, o);
-    s = r < 0 ? NULL : script_new("the scenario", o, &out);
+    s = r < 0 ? NULL : script_new(AGENT, o, &out);
     if (!s) {
         event_list_free(o->sim.events);
         return r < 0 ? r : -ENOMEM;

@@ -1,17 +1,24 @@
 /* layer 3 (gen): words of event specifications and scenario lines. */
 #include "gen/text.h"
 
+#include "buf.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 
 bool text_fail(struct text_error *e, const struct token *t, const char *fmt, ...)
 {
+    char raw[sizeof e->msg];
+    struct buf shown = {0};
     va_list ap;
 
     e->col = t ? t->col : 0;
     va_start(ap, fmt);
-    vsnprintf(e->msg, sizeof e->msg, fmt, ap);
+    vsnprintf(raw, sizeof raw, fmt, ap);
     va_end(ap);
+    buf_printable(&shown, raw, strlen(raw));
+    snprintf(e->msg, sizeof e->msg, "%s", buf_str(&shown));
+    buf_free(&shown);
     return false;
 }
 

@@ -19,14 +19,14 @@ static const struct opt_def defs[] = {
     {'S', "size", "BYTES", "bytes of a message (100)"},
     {'V', "validate", NULL, "compare what comes back"},
     {'d', "disconnect", NULL, "client: disconnect when done, without waiting for the server"},
-    {KEY_HOLD, "hold", "SECONDS", "keep the connections for so long after the messages (0)"},
+    {KEY_HOLD, "hold", "TIME", "keep the connections for so long after the messages (0)"},
     {KEY_RECVS, "recvs", "N", "receives posted at a time (-C)"},
     {KEY_PRIVATE, "private", "DATA", "private data: text, or hex:... (none)"},
     {KEY_REJECT, "reject", "CODE", "server: refuse, with this reason (with -u: status)"},
     {'v', "verbose", NULL, "show each connection, with the peer's private data"},
     {'q', "quiet", NULL, "show nothing but errors"},
     {'6', "ipv6", NULL, "server: use the interface's IPv6 address"},
-    {KEY_TIMEOUT, "timeout", "SECONDS", "longest time without a sign of the peer (10)"},
+    {KEY_TIMEOUT, "timeout", "TIME", "longest time without a sign of the peer (10)"},
     LIVE_PSN_OPT,
     LIVE_OPTS,
     {'h', "help", NULL, "show this help"},
@@ -104,12 +104,12 @@ static int option(void *job, int key, const char *arg)
     case KEY_RECVS:
         return live_number32("--recvs", arg, 1, 100000, &j->talk.recvs);
     case KEY_HOLD:
-        return live_seconds("--hold", arg, 0, &j->hold);
+        return live_time("--hold", arg, true, &j->hold);
     case KEY_REJECT:
         j->rejects = true;
         return live_number32("--reject", arg, 1, 65535, &j->reject);
     case KEY_TIMEOUT:
-        return live_seconds("--timeout", arg, 1, &j->timeout);
+        return live_time("--timeout", arg, false, &j->timeout);
     }
     return 0;
 }

@@ -19,7 +19,7 @@ static const struct opt_def defs[] = {
     {KEY_EVENT, "event", "SPEC", "an exact event, rdmagen-scenario(5): 'conn=1 dir=req psn=5 iter=2 drop';\nmay be repeated"},
     {'w', "write", "FILE", "record both sides, with what was done as comments of the packets: pcapng, interface 0\n"
                            "is the port of IF1, interface 1 that of IF2"},
-    {KEY_DURATION, "duration", "TIME", "end after TIME, such as 10s (when interrupted)"},
+    {KEY_DURATION, "duration", "TIME", "end after TIME, seconds or such as 500ms (when interrupted)"},
     {KEY_COUNT, "count", "N", "end when N frames have come in"},
     {KEY_SEED, "seed", "N", "of the bits that corrupt flips (1)"},
     {KEY_JSON, "json", "[=FILE]", "the result as JSON"},
@@ -92,6 +92,18 @@ static int open_port(struct inject *j, unsigned port)
     return 0;
 }
 
+/* Whoever is at a port besides the host that it leads to. */
+static void warn_of_port(const struct inject *j, unsigned port)
+{
+    const struct backend *k = j->backend[port];
+    uint8_t gid[16];
+
+    if (k->ops->alone && k->ops->alone(k))
+        cli_error("%s: nobody is there: what leaves at this port reaches no host", j->name[port]);
+    else if (!strchr(j->name[port], ':') && (host_address(j->name[port], false, NULL, gid) == 0 || host_address(j->name[port], true, NULL, gid) == 0))
+        cli_error("%s: this host has address %s there, and answers besides the hosts that are joined", j->name[port], live_addr_str(gid));
+}
+
 static int open_record(struct inject *j)
 {
     struct cap_writer_opts o = {.format = CAP_WRITE_PCAPNG, .linktype = LINK_ETHERNET, .app = "rdmagen"};
@@ -122,6 +134,8 @@ static int open_all(struct inject *j)
     c.mtu = min_u32(j->backend[0]->mtu, j->backend[1]->mtu);
     c.record = j->record ? record : NULL;
     c.told = j->verbose ? told : NULL;
+    warn_of_port(j, 0);
+    warn_of_port(j, 1);
     j->bridge = bridge_new(&c);
     return j->bridge ? 0 : cli_error("out of memory");
 }
@@ -141,7 +155,7 @@ static int close_all(struct inject *j)
         j->iface[i].has_drops = true;
         cap_write_stats(j->record, 0, i, &j->iface[i]);
     }
-    if (j->record && cap_writer_close(j->record, &e) < 0)
+    if (j->record && cap_writer_close(j->record, &e) < 0 && !j->record_err)
         r = cli_error("%s: %s", j->file, e.msg);
     for (unsigned i = 0; i < NET_HOSTS; i++)
         backend_close(j->backend[i]);
@@ -255,15 +269,12 @@ static int add_event(struct inject *j, const char *arg)
 static int option(void *job, int key, const char *arg)
 {
     struct inject *j = job;
-    struct token t = token_of(arg ? arg : "");
 
     switch (key) {
     case KEY_EVENT:
         return add_event(j, arg);
     case KEY_DURATION:
-        if (!token_time(&t, &j->duration) || j->duration <= 0)
-            return cli_error("--duration %s: expected a time such as 10s", arg);
-        break;
+        return live_time("--duration", arg, false, &j->duration);
     case KEY_COUNT:
         return live_number("--count", arg, 1, UINT64_MAX, &j->count);
     case KEY_SEED:

@@ -42,7 +42,7 @@ enum {
 static const struct opt_def defs[] = {
     {'s', "size", "BYTES", "bytes of a message (65536; with --latency 2; atomics: 8); K and M are powers of 1024"},
     {'n', "iters", "N", "messages of each queue pair (1000)"},
-    {'D', "duration", "SECONDS", "so long instead of a number of messages"},
+    {'D', "duration", "TIME", "so long instead of a number of messages"},
     {'q', "qp", "N", "queue pairs (1)"},
     {'c', "connection", "TYPE", "RC (default), UC or UD"},
     {'t', "tx-depth", "N", "messages under way on each queue pair (128)"},
@@ -62,7 +62,7 @@ static const struct opt_def defs[] = {
     {KEY_VA, "va", "ADDRESS", "with --dest-qp: address of the peer's memory"},
     {KEY_JSON, "json", "[=FILE]", "the result as JSON"},
     {KEY_QUIET, "quiet", NULL, "show nothing but errors"},
-    {KEY_TIMEOUT, "timeout", "SECONDS", "longest time without progress (10)"},
+    {KEY_TIMEOUT, "timeout", "TIME", "longest time without progress (10)"},
     LIVE_ACK_OPT,
     LIVE_OPTS,
     {'h', "help", NULL, "show this help"},
@@ -202,7 +202,7 @@ static int option(void *job, int key, const char *arg)
     case 'n':
         return live_number("-n", arg, 1, UINT64_MAX, &c->iters);
     case 'D':
-        return live_seconds("-D", arg, 1, &c->duration);
+        return live_time("-D", arg, false, &c->duration);
     case 'q':
         return live_number32("-q", arg, 1, 1024, &c->qps);
     case 't':
@@ -238,7 +238,7 @@ static int option(void *job, int key, const char *arg)
         j->run.quiet = true;
         break;
     case KEY_TIMEOUT:
-        return live_seconds("--timeout", arg, 1, &j->perf.timeout);
+        return live_time("--timeout", arg, false, &j->perf.timeout);
     }
     return 0;
 }

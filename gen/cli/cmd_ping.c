@@ -39,7 +39,7 @@ static const struct opt_def defs[] = {
     {'q', "quiet", NULL, "show nothing but errors"},
     {'P', "persistent", NULL, "server: serve one client after another"},
     {'6', "ipv6", NULL, "server: use the interface's IPv6 address"},
-    {KEY_TIMEOUT, "timeout", "SECONDS", "longest time that connecting, or a ping, may take (10)"},
+    {KEY_TIMEOUT, "timeout", "TIME", "longest time that connecting, or a ping, may take (10)"},
     LIVE_PSN_OPT,
     LIVE_OPTS,
     {'h', "help", NULL, "show this help"},
@@ -339,7 +339,7 @@ static int option(void *job, int key, const char *arg)
     case 'S':
         return live_number32("-S", arg, RPING_SIZE_MIN, RPING_SIZE_MAX, &p->size);
     case KEY_TIMEOUT:
-        return live_seconds("--timeout", arg, 1, &p->timeout);
+        return live_time("--timeout", arg, false, &p->timeout);
     }
     return 0;
 }

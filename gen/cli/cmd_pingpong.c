@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #define DONE "done"
 
@@ -35,7 +36,7 @@ static const struct opt_def defs[] = {
     {'V', "validate", NULL, "compare the data that arrives"},
     {'q', "quiet", NULL, "show nothing but errors"},
     {'6', "ipv6", NULL, "server: use the interface's IPv6 address"},
-    {KEY_TIMEOUT, "timeout", "SECONDS", "longest time between two messages (10)"},
+    {KEY_TIMEOUT, "timeout", "TIME", "longest time between two messages (10)"},
     LIVE_ACK_OPT,
     LIVE_PSN_OPT,
     LIVE_OPTS,
@@ -134,12 +135,14 @@ static int tell(struct job *j, struct chan *c)
 static int exchange(struct job *j)
 {
     struct chan c;
-    int r = j->run.server ? chan_listen(j->port) : 0;
+    int listener = j->run.server ? chan_listen(j->port) : -1, r = j->run.server ? listener : 0;
 
-    if (r >= 0 && j->run.server)
-        r = chan_accept(&c, &j->run.live, r, CHAN_WAIT);
-    else if (r >= 0)
+    if (listener >= 0) {
+        r = chan_accept(&c, &j->run.live, listener, CHAN_WAIT);
+        close(listener);
+    } else if (r >= 0) {
         r = chan_dial(&c, &j->run.live, j->tcp ? j->tcp : j->run.host, j->port, CHAN_WAIT);
+    }
     if (r < 0)
         return r;
     r = tell(j, &c);
@@ -271,7 +274,7 @@ static int option(void *job, int key, const char *arg)
     case KEY_RECVS:
         return live_number32("--recvs", arg, 1, 100000, &j->talk.recvs);
     case KEY_TIMEOUT:
-        return live_seconds("--timeout", arg, 1, &j->timeout);
+        return live_time("--timeout", arg, false, &j->timeout);
     }
     return 0;
 }

@@ -174,27 +174,37 @@ static int client(struct job *j)
     return worst;
 }
 
-static int serve(struct job *j)
+/* A client of `listener`, from its coming to its going. */
+static int serve_one(struct job *j, int listener)
 {
     struct script_opts o;
     int r;
 
+    memset(&j->peer, 0, sizeof j->peer);
+    begin(j, &o);
+    r = chan_accept(&j->peer.control, &j->run.live, listener, CHAN_WAIT);
+    if (r < 0) {
+        event_list_free(o.sim.events);
+        return r;
+    }
+    r = script_live_serve(&j->peer, &o);
+    chan_close(&j->peer.control);
+    return r;
+}
+
+/* With -P one listener serves all: who comes while another is there waits. */
+static int serve(struct job *j)
+{
+    int listener = chan_listen((uint16_t)j->port), r;
+
+    if (listener < 0)
+        return cli_error("TCP port %llu: %s", (unsigned long long)j->port, strerror(-listener));
     do {
-        r = chan_listen((uint16_t)j->port);
-        if (r < 0)
-            return cli_error("TCP port %llu: %s", (unsigned long long)j->port, strerror(-r));
-        memset(&j->peer, 0, sizeof j->peer);
-        begin(j, &o);
-        r = chan_accept(&j->peer.control, &j->run.live, r, CHAN_WAIT);
-        if (r < 0) {
-            event_list_free(o.sim.events);
-        } else {
-            r = script_live_serve(&j->peer, &o);
-            chan_close(&j->peer.control);
-        }
+        r = serve_one(j, listener);
         if (r < 0 && r != -EINTR)
             cli_error("the other rdmagen: %s", strerror(-r));
     } while (j->persistent && r != -EINTR);
+    close(listener);
     return r == 0 || r == -EINTR ? EXIT_OK : EXIT_FOUND;
 }
 

@@ -29,7 +29,7 @@ static const struct opt_def defs[] = {
     {KEY_MAX, "max", "N", "end after N clients"},
     {'6', "ipv6", NULL, "use the interface's IPv6 address"},
     {KEY_QUIET, "quiet", NULL, "show nothing but errors"},
-    {KEY_TIMEOUT, "timeout", "SECONDS", "longest silence of a client (10)"},
+    {KEY_TIMEOUT, "timeout", "TIME", "longest silence of a client (10)"},
     LIVE_ACK_OPT,
     LIVE_OPTS,
     {'h', "help", NULL, "show this help"},
@@ -134,7 +134,7 @@ static int option(void *job, int key, const char *arg)
         j->run.quiet = true;
         break;
     case KEY_TIMEOUT:
-        return live_seconds("--timeout", arg, 1, &j->options.wait);
+        return live_time("--timeout", arg, false, &j->options.wait);
     }
     return 0;
 }

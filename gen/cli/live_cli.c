@@ -1,11 +1,14 @@
 /* layer 4 (tool): options and messages of the live subcommands. */
 #include "gen/cli/live_cli.h"
 #include "gen/cli/words.h"
+#include "gen/text.h"
 #include "src/transport/flow.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+
+#define TIME_MAX (86400 * NS_PER_S)
 
 int live_number(const char *option, const char *arg, uint64_t min, uint64_t max, uint64_t *v)
 {
@@ -35,14 +38,18 @@ int live_port(const char *option, const char *arg, uint16_t min, uint16_t *port)
     return r;
 }
 
-int live_seconds(const char *option, const char *arg, uint64_t min, ns_t *t)
+int live_time(const char *option, const char *arg, bool zero, ns_t *t)
 {
+    struct token w = token_of(arg);
     uint64_t v;
-    int r = live_number(option, arg, min, 86400, &v);
 
-    if (r == 0)
+    if (opt_number(arg, 0, TIME_MAX / NS_PER_S, &v))
         *t = (ns_t)v * NS_PER_S;
-    return r;
+    else if (!token_time(&w, t) || *t > TIME_MAX)
+        *t = -1;
+    if (*t < 0 || (*t == 0 && !zero))
+        return cli_error("%s %s: expected seconds, or a time such as 10s or 500ms, of a day at most", option, arg);
+    return 0;
 }
 
 int live_type(const char *arg, uint8_t *type)
@@ -137,6 +144,9 @@ int live_option(struct live_config *c, int key, const char *arg, bool *mine)
         break;
     case LIVE_MAC:
         c->mac = arg;
+        break;
+    case LIVE_PEER_MAC:
+        c->peer_mac = arg;
         break;
     case LIVE_VIA:
         c->via = arg;

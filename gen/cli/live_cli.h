@@ -10,6 +10,7 @@ enum {
     LIVE_BACKEND = 1000,
     LIVE_ADDR,
     LIVE_MAC,
+    LIVE_PEER_MAC,
     LIVE_VLAN,
     LIVE_VIA,
     LIVE_TOS,
@@ -35,6 +36,7 @@ enum {
         {LIVE_BACKEND, "backend", "NAME[:ARGS]", "how frames are sent and received: see `rdmagen backends` (packet)"}, \
         {LIVE_ADDR, "addr", "ADDR", "an IPv4 or IPv6 address of your own, which this host does not have"},             \
         {LIVE_MAC, "mac", "MAC", "with --addr: its MAC address (made from ADDR)"},                                     \
+        {LIVE_PEER_MAC, "peer-mac", "MAC", "the MAC address of all peers, or of the router to them (it is asked for)"},          \
         {LIVE_VLAN, "vlan", "ID[:PRIO]", "802.1Q tag"},                                                                \
         {LIVE_VIA, "via", "ADDR", "the router to HOST (none: HOST is a neighbour)"},                                   \
         {'m', "mtu", "BYTES", "path MTU: 256, 512, 1024, 2048 or 4096 (the largest that the interface carries)"}, \
@@ -56,8 +58,8 @@ int live_number(const char *option, const char *arg, uint64_t min, uint64_t max,
 int live_number32(const char *option, const char *arg, uint32_t min, uint32_t max, uint32_t *v);
 /* A port, from `min` to 65535. */
 int live_port(const char *option, const char *arg, uint16_t min, uint16_t *port);
-/* Seconds, from `min` to those of a day. */
-int live_seconds(const char *option, const char *arg, uint64_t min, ns_t *t);
+/* A time up to a day, as seconds or with a unit; 0 only if `zero`. */
+int live_time(const char *option, const char *arg, bool zero, ns_t *t);
 /* Parse the argument of -c, a type of queue pair: 0, or the exit status after a message. */
 int live_type(const char *arg, uint8_t *type);
 /* A line on the standard error output: for struct backend. */
