@@ -136,12 +136,13 @@ static bool was_answered(const struct half *h, uint32_t psn)
     return h->have_una && psn_diff(psn, h->una) < 0;
 }
 
-/* Whether a NAK that asks for `s` again has come since it was sent last, or `s` goes on what is being sent again. */
+/* Whether a NAK that asks for `s` again has come since it was sent last, or `s` goes on what is being sent again, perhaps from a packet
+ * that was lost before. */
 static bool asked_again(struct half *h, const struct sent *s)
 {
     const struct ask *a = half_ask(h, s->psn, 0);
 
-    return (h->back && s->psn == h->cursor) ||
+    return ((h->back || h->unsettled || h->vague) && s->psn == h->cursor) ||
            (h->seq.have && (!h->seq.resent || s->psn == h->cursor) && psn_diff(h->seq.psn, s->psn) <= 0 && h->seq.ts >= s->ts) ||
            (h->rnr.have && !h->rnr.resent && psn_diff(h->rnr.psn, s->psn) <= 0 && h->rnr.ts >= s->ts) ||
            (a && !a->answered && h->have_una && psn_diff(h->una, s->psn) > 0 && h->una_ts >= s->ts);
