@@ -179,9 +179,8 @@ static bool path_of(void *user, const uint8_t gid[16], struct av *av)
     return live_path(user, gid, av);
 }
 
-static int open_endpoint(struct live *l, const struct live_config *c, struct live_error *err)
+static int open_endpoint(struct live *l, const struct live_config *c, uint64_t seed, struct live_error *err)
 {
-    uint64_t seed = c->seed ? c->seed : (uint64_t)clock_now(CLOCK_REALTIME) ^ (uint64_t)getpid() << 40;
     struct ep_config e = {.mtu = l->mtu, .profile = c->profile, .policies = c->policies, .seed = seed, .timeout = c->ack_timeout,
                           .faults = c->faults, .n_faults = c->n_faults};
     struct cm_agent_config a = {
@@ -226,6 +225,7 @@ static int open_record(struct live *l, const struct live_config *c, const char *
 static int open_all(struct live *l, const struct live_config *c, struct live_error *err)
 {
     const char *spec = c->backend ? c->backend : "packet";
+    uint64_t seed = c->seed ? c->seed : (uint64_t)clock_now(CLOCK_REALTIME) ^ (uint64_t)getpid() << 40;
     struct backend_error why = {""};
     const struct backend_ops *kind = backend_find(spec);
     char iface[IFNAMSIZ] = "";
@@ -250,11 +250,11 @@ static int open_all(struct live *l, const struct live_config *c, struct live_err
         return r;
     host_drop_capabilities();
     if (c->net || c->events) {
-        l->net = live_net_new(c->net, c->events, c->side);
+        l->net = live_net_new(c->net, c->events, c->side, seed);
         if (!l->net)
             return fail(err, -ENOMEM, "too many nodes of a network, or out of memory");
     }
-    return open_endpoint(l, c, err);
+    return open_endpoint(l, c, seed, err);
 }
 
 static void record(struct live *l, const uint8_t *data, uint32_t len, ns_t ts, bool inbound)

@@ -27,13 +27,13 @@ static void deliver(void *user, unsigned to, const uint8_t *data, uint32_t len, 
         n->live->unsent += !outbox_put(&n->out, OUT_MAX, data, len, "");
 }
 
-struct live_net *live_net_new(const struct net_config *conf, struct event_list *events, unsigned side)
+struct live_net *live_net_new(const struct net_config *conf, struct event_list *events, unsigned side, uint64_t seed)
 {
     static const struct net_config none;
     struct tap_set *const taps[TAP_PLACES] = {NULL};
     struct live_net *n = calloc(1, sizeof *n);
 
-    if (!n || net_build(&n->net, conf ? conf : &none, taps, events, LINK_ETHERNET) < 0) {
+    if (!n || net_build(&n->net, conf ? conf : &none, taps, events, LINK_ETHERNET, seed) < 0) {
         free(n);
         return NULL;
     }

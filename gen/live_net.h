@@ -8,9 +8,9 @@ struct live;
 
 struct live_net;
 
-/* `side`: number of the endpoint's host, 0 (requester) or 1; `conf` may be NULL. The events stay the caller's. NULL: out of
- * memory, or too many nodes. */
-struct live_net *live_net_new(const struct net_config *conf, struct event_list *events, unsigned side);
+/* `side`: number of the endpoint's host, 0 (requester) or 1; `conf` may be NULL. The events stay the caller's. `seed`: of
+ * what happens by chance. NULL: out of memory, or too many nodes. */
+struct live_net *live_net_new(const struct net_config *conf, struct event_list *events, unsigned side, uint64_t seed);
 /* NULL is allowed. */
 void live_net_free(struct live_net *n);
 /* Tell the events of the endpoint's connections: those that have come about are found by themselves. */

@@ -398,30 +398,36 @@ static void chain_tap(struct net *net, unsigned dir, struct tap_set *taps)
         chain_add(net, dir, &(struct net_node){.kind = NET_TAP, .taps = taps});
 }
 
-static void chain_config(struct net *net, const struct net_config *c, unsigned dir, bool before)
+/* Nodes are seeded by their places among those of the configuration. */
+static void chain_config(struct net *net, const struct net_config *c, uint64_t seed, unsigned dir, bool before)
 {
-    for (unsigned i = 0; i < c->n[dir]; i++)
+    for (unsigned i = 0; i < c->n[dir]; i++) {
+        struct net_node n = c->node[dir][i];
+        prng_seed(&n.prng, seed * 1000003 + dir * 4099 + i * 61 + n.kind);
+        prng_next(&n.prng);
         if (c->before[dir][i] == before)
-            chain_add(net, dir, &c->node[dir][i]);
+            chain_add(net, dir, &n);
+    }
 }
 
-int net_build(struct net *net, const struct net_config *c, struct tap_set *const taps[3], struct event_list *events, uint16_t linktype)
+int net_build(struct net *net, const struct net_config *c, struct tap_set *const taps[3], struct event_list *events, uint16_t linktype,
+              uint64_t seed)
 {
     struct net_node half = {.kind = NET_DELAY, .delay = c->delay / 2};
     struct net_node rest = {.kind = NET_DELAY, .delay = c->delay - c->delay / 2};
     struct net_node exact = {.kind = NET_EVENTS, .delay = 10 * NS_PER_MS}; /* a frame held back leaves then at the latest */
 
     *net = (struct net){.linktype = linktype, .events = events};
-    prng_seed(&exact.prng, c->seed ^ 0xe7e27);
+    prng_seed(&exact.prng, seed ^ 0xe7e27);
     for (unsigned d = 0; d < NET_HOSTS; d++) {
         if (c->n[d] + 6 > NET_CHAIN_MAX)
             return -ENOSPC;
         chain_tap(net, d, taps[d ? TAP_AT_RESPONDER : TAP_AT_REQUESTER]);
-        chain_config(net, c, d, true);
+        chain_config(net, c, seed, d, true);
         chain_add(net, d, &half);
         chain_tap(net, d, taps[TAP_AT_MIDDLE]);
         chain_add(net, d, &exact);
-        chain_config(net, c, d, false);
+        chain_config(net, c, seed, d, false);
         chain_add(net, d, &rest);
         chain_tap(net, d, taps[d ? TAP_AT_REQUESTER : TAP_AT_RESPONDER]);
     }

@@ -111,7 +111,6 @@ struct net {
 /* What a network is made of, collected before net_build(). */
 struct net_config {
     ns_t delay;            /* one way */
-    uint64_t seed;
     struct net_node node[NET_HOSTS][NET_CHAIN_MAX]; /* in the order in which they are passed */
     bool before[NET_HOSTS][NET_CHAIN_MAX];          /* between the sender and the middle tap */
     unsigned n[NET_HOSTS];
@@ -122,8 +121,10 @@ struct net_config {
  * `dirs`: bit 0 frames of host 0, bit 1 those of host 1. Words: `n` at `t`. "before" puts them before the middle tap. */
 bool net_parse(struct net_config *c, const struct token *t, unsigned n, unsigned dirs, struct text_error *e);
 
-/* Put the chains together. `taps[0..2]`: requester, middle, responder; members may be NULL. 0; -ENOSPC: too many nodes. */
-int net_build(struct net *net, const struct net_config *c, struct tap_set *const taps[3], struct event_list *events, uint16_t linktype);
+/* Put the chains together. `taps[0..2]`: requester, middle, responder; members may be NULL; `seed`: of what happens by chance. 0;
+ * -ENOSPC: too many nodes. */
+int net_build(struct net *net, const struct net_config *c, struct tap_set *const taps[3], struct event_list *events, uint16_t linktype,
+              uint64_t seed);
 /* A network of exact events alone, by which frames held back to be passed by others leave after `hold` at the latest; `held_max`
  * frames are held in each direction at most. */
 void net_build_events(struct net *net, struct event_list *events, uint16_t linktype, uint64_t seed, ns_t hold,

@@ -11,8 +11,6 @@ static struct net_node *node_add(struct net_config *c, unsigned dir, bool before
     struct net_node *n = &c->node[dir][i];
 
     *n = (struct net_node){.kind = (uint8_t)kind};
-    prng_seed(&n->prng, c->seed * 1000003 + dir * 4099 + i * 61 + (unsigned)kind);
-    prng_next(&n->prng);
     c->before[dir][i] = before;
     return n;
 }

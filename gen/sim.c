@@ -9,7 +9,6 @@ void sim_config_init(struct sim_config *c, uint64_t seed)
 {
     memset(c, 0, sizeof *c);
     c->seed = seed;
-    c->net.seed = seed;
     c->net.delay = NS_PER_US;
     c->port_rate = UINT64_C(100000000000);
     for (unsigned h = 0; h < NET_HOSTS; h++) {
@@ -65,7 +64,7 @@ int sim_init(struct sim *s, const struct sim_config *c, const struct sim_app *ap
         if (!s->ep[h])
             return -ENOMEM;
     }
-    r = net_build(&s->net, &c->net, c->taps, s->events, ep_linktype(s->ep[0]));
+    r = net_build(&s->net, &c->net, c->taps, s->events, ep_linktype(s->ep[0]), c->seed);
     s->net.deliver = sim_deliver;
     s->net.user = s;
     if (r < 0 || c->no_cm)

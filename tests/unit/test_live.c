@@ -364,7 +364,7 @@ static struct live_net *open_net(const char *words)
     struct live_net *n;
 
     cr_assert(net && net_parse(net, t, text_split(words, t, 4), 3, &e), "%s", e.msg);
-    n = live_net_new(net, NULL, 0);
+    n = live_net_new(net, NULL, 0, 1);
     cr_assert_not_null(n);
     free(net);
     return n;

@@ -84,13 +84,12 @@ static void play(const char *text, const char *spec, unsigned n, ns_t gap)
 
     got.n = 0;
     memset(&config, 0, sizeof config);
-    config.seed = 42;
     conns_add(event_conns(events), &(struct conn_id){.qpn = {0x11, 0x22}, .psn = {100, 200}});
     if (text)
         words(text);
     if (spec)
         cr_assert(event_add(events, t, text_split(spec, t, EVENT_WORDS), spec, &e), "%s: column %u: %s", spec, e.col, e.msg);
-    cr_assert_eq(net_build(&net, &config, no_taps, events, LINK_ETHERNET), 0);
+    cr_assert_eq(net_build(&net, &config, no_taps, events, LINK_ETHERNET, 42), 0);
     net.deliver = arrive;
     for (unsigned i = 0; i < n; i++, now += gap) {
         net_run(&net, now);
