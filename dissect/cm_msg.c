@@ -60,8 +60,19 @@ bool cm_msg_of(struct cm_msg *m, const struct pkt *p)
     return p->have & H_MAD && cm_msg_decode(m, p->data + p->payload_off, p->payload_cap);
 }
 
-static void ids_info(struct buf *b, uint32_t local, uint32_t remote)
+void cm_msg_ids(const struct cm_msg *m, uint32_t *sender, uint32_t *receiver)
 {
+    bool sidr = m->mad.attr_id == CM_SIDR_REQ || m->mad.attr_id == CM_SIDR_REP;
+
+    *sender = sidr ? 0 : m->rtu.local_id;
+    *receiver = sidr || m->mad.attr_id == CM_REQ ? 0 : m->rtu.remote_id;
+}
+
+static void ids_info(struct buf *b, const struct cm_msg *m)
+{
+    uint32_t local, remote;
+
+    cm_msg_ids(m, &local, &remote);
     buf_printf(b, " local comm id 0x%08x remote comm id 0x%08x", local, remote);
 }
 
@@ -108,14 +119,14 @@ static void req_info(struct buf *b, const struct cm_msg *m)
 
 static void rep_info(struct buf *b, const struct cm_msg *m)
 {
-    ids_info(b, m->rep.local_id, m->rep.remote_id);
+    ids_info(b, m);
     buf_printf(b, " QPN 0x%06x PSN %u", m->rep.qpn, m->rep.psn);
     vendor_info(b, m, cm_rep_vendor(&m->rep));
 }
 
 static void rej_info(struct buf *b, const struct cm_msg *m)
 {
-    ids_info(b, m->rej.local_id, m->rej.remote_id);
+    ids_info(b, m);
     buf_puts(b, " of ");
     name_info(b, &cm_rej_msg_desc, m->rej.about);
     buf_printf(b, ": reason %u", m->rej.reason);
@@ -125,7 +136,7 @@ static void rej_info(struct buf *b, const struct cm_msg *m)
 
 static void mra_info(struct buf *b, const struct cm_msg *m)
 {
-    ids_info(b, m->mra.local_id, m->mra.remote_id);
+    ids_info(b, m);
     buf_puts(b, " of ");
     name_info(b, &cm_mra_msg_desc, m->mra.about);
     buf_puts(b, " service timeout ");
@@ -170,12 +181,12 @@ static void msg_info(struct buf *b, const struct cm_msg *m)
         sidr_rep_info(b, m);
         break;
     case CM_APR:
-        ids_info(b, m->apr.local_id, m->apr.remote_id);
+        ids_info(b, m);
         buf_char(b, ' ');
         name_info(b, &cm_apr_status_desc, m->apr.status);
         break;
-    default: /* RTU, DREQ, DREP and LAP begin alike */
-        ids_info(b, m->rtu.local_id, m->rtu.remote_id);
+    default: /* RTU, DREQ, DREP, LAP */
+        ids_info(b, m);
     }
 }
 

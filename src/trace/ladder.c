@@ -100,40 +100,9 @@ static bool is_again(struct ladder *l, const struct pkt *p, uint32_t flow)
 static void cm_fill(struct rung *r, const struct cm_msg *m)
 {
     r->attr = (uint8_t)m->mad.attr_id;
-    switch (r->attr) {
-    case CM_REQ:
-        r->id = m->req.local_id;
-        r->qpn = m->req.qpn;
-        break;
-    case CM_REP:
-        r->id = m->rep.local_id, r->peer_id = m->rep.remote_id;
-        r->qpn = m->rep.qpn;
-        break;
-    case CM_DREQ:
-        r->id = m->dreq.local_id, r->peer_id = m->dreq.remote_id;
-        r->to_qpn = m->dreq.remote_qpn;
-        break;
-    case CM_MRA:
-        r->id = m->mra.local_id, r->peer_id = m->mra.remote_id;
-        break;
-    case CM_REJ:
-        r->id = m->rej.local_id, r->peer_id = m->rej.remote_id;
-        break;
-    case CM_RTU:
-        r->id = m->rtu.local_id, r->peer_id = m->rtu.remote_id;
-        break;
-    case CM_DREP:
-        r->id = m->drep.local_id, r->peer_id = m->drep.remote_id;
-        break;
-    case CM_LAP:
-        r->id = m->lap.local_id, r->peer_id = m->lap.remote_id;
-        break;
-    case CM_APR:
-        r->id = m->apr.local_id, r->peer_id = m->apr.remote_id;
-        break;
-    default:
-        break;
-    }
+    cm_msg_ids(m, &r->id, &r->peer_id);
+    r->qpn = r->attr == CM_REQ ? m->req.qpn : r->attr == CM_REP ? m->rep.qpn : 0;
+    r->to_qpn = r->attr == CM_DREQ ? m->dreq.remote_qpn : 0;
 }
 
 static bool same_ends(const struct rung *a, const struct rung *b)

@@ -90,13 +90,6 @@ uint64_t cm_msg_hash(const struct cm_msg *m)
     return h;
 }
 
-/* The ids with which every message but REQ and the SIDR ones begins: that of its sender, and that of its receiver. */
-static void ids_of(const struct cm_msg *m, uint32_t *sender, uint32_t *receiver)
-{
-    *sender = m->rtu.local_id;
-    *receiver = m->rtu.remote_id;
-}
-
 /* A REJ (timeout) of a peer that never learnt this side's id names the request by its own id and channel adapter. */
 static bool rejects_by_guid(const struct cm_conn *c, const struct cm_msg *m)
 {
@@ -110,7 +103,7 @@ struct verdict cm_ids_check(const struct cm_msg *m, uint32_t local, uint32_t rem
 {
     uint32_t sender, receiver;
 
-    ids_of(m, &sender, &receiver);
+    cm_msg_ids(m, &sender, &receiver);
     if (receiver != remote)
         return verdict_fail(RULE_CM_01, "remote comm id", remote, receiver);
     if (local && sender != local && !(m->mad.attr_id == CM_REJ && sender == 0))

@@ -29,6 +29,22 @@ Test(cm, random_messages_survive_decode_and_encode)
         }
 }
 
+Test(cm, all_but_sidr_name_their_sender_by_id_and_all_but_req_their_receiver_too)
+{
+    for (unsigned attr = CM_REQ; attr <= CM_APR; attr++) {
+        bool sidr = attr == CM_SIDR_REQ || attr == CM_SIDR_REP;
+        uint8_t mad[MAD_LEN] = {[1] = CM_CLASS, [17] = (uint8_t)attr};
+        uint32_t sender, receiver;
+        struct cm_msg m;
+        store_be32(mad + MAD_HDR_LEN, 0x11223344);
+        store_be32(mad + MAD_HDR_LEN + 4, 0x55667788);
+        cr_assert(cm_msg_decode(&m, mad, sizeof mad));
+        cm_msg_ids(&m, &sender, &receiver);
+        cr_expect_eq(sender, sidr ? 0 : 0x11223344, "%s", cm_attr_str(attr));
+        cr_expect_eq(receiver, sidr || attr == CM_REQ ? 0 : 0x55667788, "%s", cm_attr_str(attr));
+    }
+}
+
 Test(cm, other_classes_unknown_attributes_and_short_datagrams_are_no_messages)
 {
     uint8_t mad[MAD_LEN] = {1, CM_CLASS, 2, 3};
