@@ -4,13 +4,12 @@
 #include "src/trace/explain.h"
 
 enum {
-    KEY_CONN = 256,
-    KEY_CAUSES,
+    KEY_CAUSES = 256,
 };
 
 static const struct opt_def defs[] = {
     TRACE_OPTIONS,
-    {KEY_CONN, "conn", "N", "only connection N (its number is that of `rdmatrace decode` and `rdmatrace flows`)"},
+    TRACE_CONN("only connection N (its number is that of `rdmatrace decode` and `rdmatrace flows`)"),
     {KEY_CAUSES, "causes", NULL, "list the causes that are told apart"},
     {'T', "format", "FORMAT", "text (default) or json"},
     TRACE_OPTIONS_END,
@@ -28,7 +27,6 @@ void cmd_explain_help(struct buf *b)
 struct job {
     struct trace t;
     struct explainer *explainer;
-    uint64_t conn;
     bool json;
 };
 
@@ -42,8 +40,6 @@ static int option(struct trace *t, int key, const char *arg)
     struct job *job = job_of(t);
 
     switch (key) {
-    case KEY_CONN:
-        return opt_number(arg, 1, UINT32_MAX, &job->conn) ? EXIT_OK : cli_error("--conn %s: expected the number of a connection", arg);
     case 'T':
         job->json = strcmp(arg, "json") == 0;
         return job->json || strcmp(arg, "text") == 0 ? EXIT_OK : cli_error("-T %s: expected text or json", arg);
@@ -77,10 +73,8 @@ static int end(struct trace *t)
 {
     const struct job *job = job_of(t);
 
-    if (job->conn && !conn_exists(explain_conns(job->explainer), (uint32_t)job->conn))
-        return t->failed ? EXIT_OK : cli_error("--conn %u: there is no such connection; `rdmatrace flows` lists them", (unsigned)job->conn);
     explain_end(job->explainer);
-    (job->json ? explain_json : explain_text)(job->explainer, (uint32_t)job->conn, &t->out);
+    (job->json ? explain_json : explain_text)(job->explainer, t->conn, &t->out);
     return EXIT_OK;
 }
 
@@ -92,7 +86,7 @@ static void stop(struct trace *t)
 int cmd_explain(int argc, char **argv)
 {
     static const struct trace_cmd cmd = {"explain", defs, cmd_explain_help, option, start, conns, packet, NULL, end, stop};
-    struct job job = {.conn = 0};
+    struct job job = {.json = false};
 
     return trace_main(&cmd, &job.t, argc, argv);
 }

@@ -11,13 +11,12 @@
 #define WIDTH_MAX 400
 
 enum {
-    KEY_CONN = 256,
-    KEY_WIDTH,
+    KEY_WIDTH = 256,
 };
 
 static const struct opt_def defs[] = {
     TRACE_OPTIONS,
-    {KEY_CONN, "conn", "N", "draw connection N; else the one with the worst trouble, or the first"},
+    TRACE_CONN("draw connection N; else the one with the worst trouble, or the first"),
     {'c', "count", "N", "draw at most N packets (default 1000)"},
     {KEY_WIDTH, "width", "COLUMNS", "width of the diagram, 80 to 400; else that of the terminal"},
     TRACE_OPTIONS_END,
@@ -34,7 +33,7 @@ void cmd_ladder_help(struct buf *b)
 struct job {
     struct trace t;
     struct ladder *ladder;
-    uint64_t conn, count, width;
+    uint64_t count, width;
 };
 
 static struct job *job_of(struct trace *t)
@@ -47,8 +46,6 @@ static int option(struct trace *t, int key, const char *arg)
     struct job *job = job_of(t);
 
     switch (key) {
-    case KEY_CONN:
-        return opt_number(arg, 1, UINT32_MAX, &job->conn) ? EXIT_OK : cli_error("--conn %s: expected the number of a connection", arg);
     case 'c':
         return opt_number(arg, 1, LADDER_ROWS_MAX, &job->count) ? EXIT_OK : cli_error("-c %s: expected a number from 1 to %d", arg, LADDER_ROWS_MAX);
     default: /* KEY_WIDTH */
@@ -74,7 +71,7 @@ static int start(struct trace *t)
 {
     struct job *job = job_of(t);
 
-    job->ladder = ladder_new((uint32_t)job->conn, (uint32_t)job->count);
+    job->ladder = ladder_new(t->conn, (uint32_t)job->count);
     return job->ladder ? EXIT_OK : cli_error("out of memory");
 }
 
@@ -93,8 +90,6 @@ static int end(struct trace *t)
 {
     const struct job *job = job_of(t);
 
-    if (job->conn && !conn_exists(ladder_conns(job->ladder), (uint32_t)job->conn))
-        return t->failed ? EXIT_OK : cli_error("--conn %u: there is no such connection; `rdmatrace flows` lists them", (unsigned)job->conn);
     ladder_draw(job->ladder, job->width ? (unsigned)job->width : terminal_width(), &t->out);
     return EXIT_OK;
 }

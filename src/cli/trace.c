@@ -72,6 +72,16 @@ static int parse_udp_port(struct decode_opts *o, const char *arg)
     return EXIT_OK;
 }
 
+static int parse_conn(struct trace *t, const char *arg)
+{
+    uint64_t v;
+
+    if (!opt_number(arg, 1, UINT32_MAX, &v))
+        return cli_error("--conn %s: expected the number of a connection", arg);
+    t->conn = (uint32_t)v;
+    return EXIT_OK;
+}
+
 static int take_option(const struct trace_cmd *cmd, struct trace *t, int key, const char *arg)
 {
     switch (key) {
@@ -89,6 +99,8 @@ static int take_option(const struct trace_cmd *cmd, struct trace *t, int key, co
         return parse_pair(t, arg);
     case TRACE_KEY_UDP_PORT:
         return parse_udp_port(&t->decode, arg);
+    case TRACE_KEY_CONN:
+        return parse_conn(t, arg);
     default:
         return key < 0 ? EXIT_BAD : cmd->option(t, key, arg);
     }
@@ -225,6 +237,14 @@ static void write_out(struct trace *t)
         t->broken = cli_show(&t->out) != EXIT_OK;
 }
 
+/* The results; none of a connection that there is not. */
+static int report(const struct trace_cmd *cmd, struct trace *t)
+{
+    if (!t->conn || conn_exists(cmd->conns(t), t->conn))
+        return cmd->end(t);
+    return t->failed ? EXIT_OK : cli_error("--conn %u: there is no such connection; `rdmatrace flows` lists them", t->conn);
+}
+
 /* Read and report: what could be read is written first, then is said what could not be. Files of which nothing could be read have no
  * results. */
 static int run_files(const struct trace_cmd *cmd, struct trace *t, struct window *w)
@@ -241,7 +261,7 @@ static int run_files(const struct trace_cmd *cmd, struct trace *t, struct window
     status = read_files(cmd, t, m, w);
     if (t->failed && !t->frames)
         t->out.len = 0;
-    else if ((end = cmd->end(t)) != EXIT_OK && status == EXIT_OK)
+    else if ((end = report(cmd, t)) != EXIT_OK && status == EXIT_OK)
         status = end;
     write_out(t);
     status = say_errors(m, status);

@@ -13,14 +13,16 @@
     {'r', "read-file", "FILE", "read FILE; the same as naming it as an operand; - is standard input"},                 \
     {TRACE_KEY_PAIR, "pair", "PAIR", "two queue pairs that are connected, ADDRESS:QPN,ADDRESS:QPN; may be repeated"},  \
     {TRACE_KEY_UDP_PORT, "udp-port", "PORT", "a further UDP destination port of RoCEv2; may be repeated"}
-/* One that a command may have; `what` is done to packets that match. */
+/* Two that a command may have; `what` is done to packets that match, `text` is the help for --conn. */
 #define TRACE_FILTER(what)                                                                                             \
     {'Y', "display-filter", "FILTER", what " only packets that match this display filter (rdmatrace-filter(7))"}
+#define TRACE_CONN(text) {TRACE_KEY_CONN, "conn", "N", text}
 /* The end of its table. */
 #define TRACE_OPTIONS_END {'h', "help", NULL, "show this help"}, {0, NULL, NULL, NULL}
 enum {
     TRACE_KEY_PAIR = 1000,
     TRACE_KEY_UDP_PORT,
+    TRACE_KEY_CONN,
 };
 
 /* One run of a command. The first member of the command's own state, which is otherwise zero. */
@@ -28,6 +30,7 @@ struct trace {
     const char **files; /* as named */
     size_t n_files;
     struct buf out;     /* for standard output; trace_flush() when it is large, and what is left is written at the end */
+    uint32_t conn;      /* --conn, 0: none; end() is called only if there is this connection */
     bool answered;      /* by an option (--help): `out` is all, no file is read */
     bool notes;         /* set by start(): packets are to have their pkt.note */
     bool failed;        /* set before end(): a file could not be read to its end, which will be said */
@@ -52,7 +55,7 @@ struct trace_cmd {
     int (*option)(struct trace *t, int key, const char *arg);
     /* All options are known: prepare. EXIT_OK, or EXIT_BAD after a message (then only stop() follows). */
     int (*start)(struct trace *t);
-    /* The table that --pair teaches. */
+    /* The table that --pair teaches and --conn means. */
     struct conn_table *(*conns)(struct trace *t);
     /* Each packet, in the order of time; `match`: it passes -Y. */
     void (*packet)(struct trace *t, struct pkt *p, bool match);
