@@ -534,16 +534,28 @@ void load_stop(struct load *l)
     l->until = 0;
 }
 
+/* Whether a message of this queue pair, or the answer to one, is waited for. */
+static bool under_way(const struct load *l, const struct load_qp *q)
+{
+    return q->m.completed < q->m.posted || (is_pong(l) && q->answers < q->m.posted);
+}
+
 static bool run_done(const struct load *l, ns_t now)
 {
     for (unsigned i = 0; i < l->config.qps; i++) {
         const struct load_qp *q = &l->qp[i];
-        if (q->m.completed < q->m.posted || (now < l->until && (!l->config.iters || q->m.posted < l->config.iters)))
-            return false;
-        if (is_pong(l) && q->answers < q->m.posted)
+        if (under_way(l, q) || (now < l->until && (!l->config.iters || q->m.posted < l->config.iters)))
             return false;
     }
     return true;
+}
+
+ns_t load_paced(const struct load *l)
+{
+    for (unsigned i = 0; i < l->config.qps; i++)
+        if (under_way(l, &l->qp[i]) || (is_pong(l) && l->config.op == LOAD_WRITE && l->qp[i].answers == l->qp[i].m.posted))
+            return 0;
+    return l->config.rate && l->stage == STAGE_RUN ? l->next : 0;
 }
 
 /* Go to the next stage when this one is over. */

@@ -118,6 +118,8 @@ void load_ready(struct load *l, ns_t now);
 void load_start(struct load *l, ns_t now);
 /* Take completions, post what is due. Returns when it wants to be called again at the latest (NS_NEVER: when something arrives). */
 ns_t load_poll(struct load *l, ns_t now);
+/* When the next message may be posted, if nothing but config.rate keeps it and none is under way; else 0. */
+ns_t load_paced(const struct load *l);
 /* Post no more: what is under way still completes. */
 void load_stop(struct load *l);
 /* All that is to be done, or l->failed. */

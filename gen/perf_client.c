@@ -8,7 +8,6 @@
 
 #define RESOLVE_WAIT  (3 * NS_PER_S)
 #define PROGRESS_STEP (100 * NS_PER_MS)
-#define CONNECT_WAIT  (70 * NS_PER_S) /* the CM itself gives up sooner */
 #define CONNECT_AGAIN (100 * NS_PER_MS)
 #define CONNECT_TRIES 10
 #define LEAVE_WAIT    (2 * NS_PER_S)
@@ -142,7 +141,7 @@ static int try_qp(struct perf_client *p, int qp)
 {
     bool reads = p->config.op != LOAD_SEND && p->config.op != LOAD_WRITE;
     uint8_t depth = reads ? p->config.outs : p->config.known && p->config.validate; /* what was written is read again */
-    ns_t end = live_now() + CONNECT_WAIT;
+    ns_t end = live_now() + p->timeout;
     struct cm_params own;
     struct ep_peer peer;
     int r = 0;
@@ -184,7 +183,7 @@ static int call(struct perf_client *p)
 {
     int r;
 
-    p->chan = (struct chan){.live = p->live, .fd = -1, .rdma = &p->control, .wait = CHAN_WAIT};
+    p->chan = (struct chan){.live = p->live, .fd = -1, .rdma = &p->control, .wait = p->timeout};
     p->step = "the search for the peer's MAC address";
     r = live_resolve(p->live, p->gid, RESOLVE_WAIT);
     if (r == 0)
@@ -240,7 +239,7 @@ static int meet_perftest(struct perf_client *p)
     int r;
 
     p->step = "the TCP connection";
-    r = p->rdma_cm ? call(p) : chan_dial(&p->chan, p->live, p->host, p->port, CHAN_WAIT);
+    r = p->rdma_cm ? call(p) : chan_dial(&p->chan, p->live, p->host, p->port, p->timeout);
     if (r == 0)
         r = agree(p);
     if (r == 0)
@@ -313,7 +312,7 @@ static int meet_pingpong(struct perf_client *p)
     if (r < 0)
         return r;
     p->step = "the TCP connection";
-    r = chan_dial(&p->chan, p->live, p->host, p->port, CHAN_WAIT);
+    r = chan_dial(&p->chan, p->live, p->host, p->port, p->timeout);
     own = (struct pingpong_addr){.qpn = p->load.qp[0].own.qpn, .psn = p->load.qp[0].own.psn};
     memcpy(own.gid, p->live->id.gid, 16);
     pingpong_addr_put(text, &own);
@@ -365,6 +364,8 @@ static int run(struct perf_client *p)
         if (progress_of(l) != last) {
             last = progress_of(l);
             deadline = now + (p->interrupted ? DRAIN_WAIT : p->timeout);
+        } else if (now >= deadline && load_paced(l) > now) {
+            deadline = load_paced(l) + p->timeout;
         } else if (now >= deadline) {
             load_fail(l, "nothing came for %.0f s", (double)p->timeout / 1e9);
         }

@@ -71,6 +71,13 @@ def case_serve_send_bw_ud(*args):
     client(*args, "ib_send_bw", "-c UD", "SEND,", size=1024, ours=("-c", "UD"))
 
 
+def case_serve_send_bw_slowly(*args):
+    """Not to be taken for ib_send_lat, which waits for an answer."""
+    out = client(*args, "ib_send_bw", "-n 20 -t 5 --rate_limit=0.02 --rate_units=M --rate_limit_type=SW --burst_size=1", "SEND,")
+    args[0].expect(send_rnr_err=1, out_of_seq_request=range(0, 2))  # what it is asked, once
+    counted(out, 20, 20 * 4096)
+
+
 def case_serve_cas(*args):
     client(*args, "ib_atomic_bw", "-A CMP_AND_SWAP", "atomics")
 
