@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#define LOOK_AGAIN (100 * NS_PER_MS) /* for room: a flood comes faster */
+
 static void post_recv(struct cm_agent *a, uint64_t slot, ns_t now)
 {
     struct sge sge = {RECV_IOVA + slot * RECV_BYTES, RECV_BYTES, a->lkey};
@@ -219,6 +221,21 @@ static struct ep_peer negotiated(const struct agent_conn *c)
     return p;
 }
 
+/* A request found no room: connections whose peers have begun and say no more are to make some. */
+static void make_room(struct cm_agent *a, ns_t now)
+{
+    if (!a->cfg.half_open_short || now < a->look_again)
+        return;
+    a->look_again = now + LOOK_AGAIN;
+    for (uint32_t i = 0; i < a->n; i++) {
+        struct agent_conn *c = a->conn[i];
+        if (agent_half_open(c) && c->limit > c->replied + a->cfg.half_open_short) {
+            c->limit = c->replied + a->cfg.half_open_short;
+            agent_settle(a, c);
+        }
+    }
+}
+
 /* A request: ask the caller, then answer. */
 static void take_request(struct cm_agent *a, struct agent_conn *c, bool sidr, ns_t now)
 {
@@ -233,7 +250,11 @@ static void take_request(struct cm_agent *a, struct agent_conn *c, bool sidr, ns
         cm_sidr_reply(&c->cm, ans.qp < 0 ? ans.reason : CM_SIDR_SUCCESS, &ans.own);
     } else if (ans.qp < 0 || !cm_accept(&c->cm, &ans.own, now)) {
         cm_reject(&c->cm, ans.reason, NULL, 0, NULL, 0);
+        if (ans.reason == CM_REJ_NO_QP || ans.reason == CM_REJ_NO_RESOURCES)
+            make_room(a, now);
     } else {
+        c->replied = now;
+        c->limit = a->cfg.half_open ? now + a->cfg.half_open : NS_NEVER;
         c->qp = ans.qp;
         c->peer = ans.peer;
         struct ep_peer peer = negotiated(c);
@@ -414,6 +435,8 @@ static void run_conn(struct cm_agent *a, struct agent_conn *c, ns_t now)
     struct cm_msg m;
 
     a->news[c->number] = 0;
+    if (agent_half_open(c) && c->limit <= now && cm_abort(&c->cm))
+        tell(a, c, CM_EV_UNREACHABLE);
     if (cm_next_expiry(&c->cm) <= now)
         cm_expire(&c->cm, now);
     conn_events(a, c, now);

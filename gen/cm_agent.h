@@ -24,6 +24,9 @@ struct cm_agent_config {
     bool (*path)(void *user, const uint8_t gid[16], struct av *av);
     uint64_t seed;
     uint32_t max_conns; /* 0: 65536; when all are in use the oldest that is over makes room */
+    /* Longest time that a REP of ours waits for the RTU, whatever the REQ says, and once a request has been refused for want of resources;
+     * 0: as long as the REQ says. Then CM_EV_UNREACHABLE is told. */
+    ns_t half_open, half_open_short;
     /* A request; *a is filled with the defaults, qp -1, reason: no such service. */
     void (*request)(void *user, const struct cm_conn *c, struct cm_answer *a);
     /* Something happened to the connection of `qp`: CM_EV_CONNECTED, REJECTED, UNREACHABLE, DISCONNECTED,

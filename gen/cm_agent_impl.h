@@ -24,6 +24,8 @@ struct agent_conn {
     struct cm_conn cm;
     int qp;              /* -1: not known yet (passive) */
     uint8_t gid[16];     /* the peer's address, with cfg.path */
+    ns_t replied;        /* passive: when the REP was sent first */
+    ns_t limit;          /* and until when the RTU is waited for */
     bool tell_connected; /* CONNECTED is told when the RTU has left */
     struct ep_peer peer; /* what the CM does not negotiate */
 };
@@ -57,6 +59,7 @@ struct cm_agent {
     int gsi, cq, ah;
     uint32_t lkey, pd;
     uint32_t sending; /* sends posted and not complete */
+    ns_t look_again;  /* not before this: see make_room() */
     bool dirty;       /* there is something to do now */
     struct answer answers[8];
     unsigned n_answers;
@@ -69,6 +72,8 @@ bool agent_tables(struct cm_agent *a);
 void agent_tables_free(struct cm_agent *a);
 /* Whether nothing will come of a connection any more. */
 bool agent_is_over(const struct agent_conn *c);
+/* Whether our REP waits for the RTU. */
+bool agent_half_open(const struct agent_conn *c);
 /* Something was done to a connection: its numbers may be others now, and its timer. */
 void agent_settle(struct cm_agent *a, struct agent_conn *c);
 /* All zero, not to be found, without a timer; qp is -1. */

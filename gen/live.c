@@ -17,6 +17,8 @@
 #define BLOCKED_WAIT (100 * NS_PER_US)
 #define HEADERS      96 /* bytes of an IP packet that Linux sets aside for headers */
 #define ASK_AGAIN    (200 * NS_PER_MS)
+#define HALF_OPEN    (70 * NS_PER_S) /* a REP waits for the RTU: all tries of Linux's connection manager */
+#define HALF_OPEN_SHORT (2 * NS_PER_S) /* and when others were refused because of it */
 
 static volatile sig_atomic_t stopped;
 
@@ -184,7 +186,8 @@ static int open_endpoint(struct live *l, const struct live_config *c, uint64_t s
     struct ep_config e = {.mtu = l->mtu, .profile = c->profile, .policies = c->policies, .seed = seed, .timeout = c->ack_timeout,
                           .faults = c->faults, .n_faults = c->n_faults};
     struct cm_agent_config a = {
-        .path = path_of, .seed = seed + 1, .max_conns = MAX_CONNS, .request = on_request, .event = on_event};
+        .path = path_of, .seed = seed + 1, .max_conns = MAX_CONNS, .half_open = HALF_OPEN, .half_open_short = HALF_OPEN_SHORT,
+        .request = on_request, .event = on_event};
 
     /* A peer may remember the queue pair of an earlier run for a while, and refuse its number as a stale connection. */
     if (!e.policies.qpn)

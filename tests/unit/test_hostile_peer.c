@@ -308,7 +308,7 @@ static bool path_to(void *user, const uint8_t gid[16], struct av *av)
     return true;
 }
 
-static unsigned connected;
+static unsigned connected, given_up;
 
 static void on_event(void *user, int handle, enum cm_event e, const struct cm_conn *c)
 {
@@ -316,6 +316,7 @@ static void on_event(void *user, int handle, enum cm_event e, const struct cm_co
     (void)handle;
     (void)c;
     connected += e == CM_EV_CONNECTED;
+    given_up += e == CM_EV_UNREACHABLE;
 }
 
 /* Write a message of the connection manager; its length. */
@@ -388,6 +389,129 @@ Test(hostile_peer, is_connected_by_the_reply_of_whom_it_asked_only)
     cr_assert_eq(ep_qp(ep, handle)->state, QPS_RTS);
     cr_assert_eq(connected, 1);
     cr_assert_eq(cm_agent_ignored(a), 1);
+    cm_agent_free(a);
+    close_endpoint();
+}
+
+/* A server for one client at a time. */
+static int only = -1;
+static bool taken;
+
+static void on_request(void *user, const struct cm_conn *c, struct cm_answer *a)
+{
+    struct ep_qp_init init = {.type = QPT_RC, .srq = EP_NO_SRQ, .pd = pd, .send_cq = cq, .recv_cq = cq};
+
+    (void)user, (void)c;
+    a->reason = CM_REJ_NO_QP;
+    if (taken)
+        return;
+    if (only >= 0)
+        ep_qp_destroy(ep, only);
+    only = ep_qp_create(ep, &init);
+    a->qp = only;
+    cm_params_linux(&a->own);
+    a->own.qpn = ep_qp(ep, only)->qpn;
+    cr_assert(path_to(NULL, c->peer.path.sgid, &a->peer.av));
+    taken = true;
+}
+
+/* A peer's first message: its connection, of which `n` tells one from another; it waits for an answer for as long as it may say. */
+static void ask(struct cm_conn *c, struct cm_agent *a, uint32_t n, ns_t now)
+{
+    static uint8_t frame[EP_FRAME_MAX];
+    struct cm_params own;
+    struct cm_msg m;
+
+    memset(c, 0, sizeof *c);
+    cm_params_linux(&own);
+    cm_params_ip(&own, PEER, OWN, CM_PS_TCP, 40000, 7174);
+    own.qpn = 100 + n;
+    own.tid = n;
+    own.local_timeout = 31;
+    cr_assert(cm_connect(c, 1000 + n, &own, now) && cm_tx(c, &m));
+    ep_rx(ep, frame, put_mad(frame, PEER, &m), now);
+    cm_agent_run(a, now);
+}
+
+/* What the agent says to `c` is taken; others never hear it. */
+static void listen_for(struct cm_conn *c, struct cm_agent *a, ns_t now)
+{
+    static uint8_t frame[EP_FRAME_MAX];
+    struct decode_opts opts = {.verify = true};
+    struct pkt *p = calloc(1, sizeof *p);
+    struct cm_msg m;
+    int n;
+
+    while ((n = ep_tx(ep, frame, sizeof frame, now)) > 0) {
+        struct frame f = {.data = frame, .caplen = (uint32_t)n, .len = (uint32_t)n, .linktype = LINK_ETHERNET};
+        pkt_decode(p, &f, &opts);
+        if (c && cm_msg_of(&m, p))
+            cm_rx(c, &m, now);
+        cm_agent_run(a, now);
+    }
+    free(p);
+    if (c && cm_tx(c, &m)) {
+        ep_rx(ep, frame, put_mad(frame, PEER, &m), now);
+        cm_agent_run(a, now);
+    }
+}
+
+/* Open an agent with such limits, and flood it with `n` requests, at time 0. */
+static struct cm_agent *flooded(ns_t half_open, ns_t half_open_short, uint32_t n)
+{
+    struct cm_agent_config c = {.path = path_to, .request = on_request, .event = on_event, .seed = 3, .max_conns = 64,
+                                .half_open = half_open, .half_open_short = half_open_short};
+    struct cm_conn lost;
+    struct cm_agent *a;
+
+    open_endpoint(EP_STRICT, QPT_RC);
+    taken = false;
+    only = -1;
+    connected = given_up = 0;
+    c.ep = ep;
+    a = cm_agent_new(&c);
+    for (uint32_t i = 0; i < n; i++) {
+        ask(&lost, a, i, 0);
+        listen_for(NULL, a, 0);
+    }
+    cr_assert(taken);
+    return a;
+}
+
+Test(hostile_peer, lets_a_client_in_soon_after_a_flood_of_requests_to_connect)
+{
+    struct cm_agent *a = flooded(70 * NS_PER_S, 2 * NS_PER_S, 20000);
+    struct cm_conn client;
+
+    ask(&client, a, 50000, NS_PER_S);
+    listen_for(&client, a, NS_PER_S);
+    cr_assert_eq(client.rej_reason, CM_REJ_NO_QP);
+    cr_assert_eq(given_up, 0);
+    cr_assert_leq(cm_agent_next(a), 2 * NS_PER_S);
+    cm_agent_run(a, 2 * NS_PER_S);
+    cr_assert_eq(given_up, 1);
+    taken = false;
+    ask(&client, a, 50001, 2 * NS_PER_S);
+    listen_for(&client, a, 2 * NS_PER_S);
+    cr_assert_eq(connected, 1);
+    for (ns_t t = 3 * NS_PER_S; t < 200 * NS_PER_S; t += NS_PER_S)
+        cm_agent_run(a, t);
+    cr_assert_eq(given_up, 1, "an open connection stays open");
+    cm_agent_free(a);
+    close_endpoint();
+}
+
+Test(hostile_peer, waits_for_the_rest_of_a_connection_no_longer_than_it_wants_to)
+{
+    struct cm_agent *a = flooded(70 * NS_PER_S, 2 * NS_PER_S, 1);
+
+    for (ns_t t = 0; t < 70 * NS_PER_S; t += NS_PER_S) {
+        cm_agent_run(a, t);
+        cr_assert_eq(given_up, 0, "nobody else has asked");
+    }
+    cr_assert_leq(cm_agent_next(a), 70 * NS_PER_S);
+    cm_agent_run(a, 70 * NS_PER_S);
+    cr_assert_eq(given_up, 1);
     cm_agent_free(a);
     close_endpoint();
 }
