@@ -1,5 +1,6 @@
 /* layer 3 (gen): telling each other queue pairs by TCP. */
 #include "gen/chan.h"
+#include "gen/live_host.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -85,6 +86,15 @@ int chan_swap(struct chan *c, bool client, const void *mine, void *theirs, size_
     return r;
 }
 
+/* A link-local address is looked for where the traffic is to be. */
+static void set_scope(const struct live *l, struct sockaddr_in6 *a)
+{
+    uint8_t gid[16];
+
+    if (!a->sin6_scope_id && host_gid((struct sockaddr *)a, gid) && host_link_local(gid))
+        a->sin6_scope_id = (uint32_t)l->backend->index;
+}
+
 int chan_dial(struct chan *c, struct live *l, const char *host, uint16_t port, ns_t wait)
 {
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *a = NULL;
@@ -96,6 +106,8 @@ int chan_dial(struct chan *c, struct live *l, const char *host, uint16_t port, n
     snprintf(text, sizeof text, "%u", port);
     if (getaddrinfo(host, text, &hints, &a) != 0)
         return -EADDRNOTAVAIL;
+    if (a->ai_family == AF_INET6)
+        set_scope(l, (struct sockaddr_in6 *)(void *)a->ai_addr);
     c->fd = socket(a->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     r = c->fd < 0 || (connect(c->fd, a->ai_addr, a->ai_addrlen) < 0 && errno != EINPROGRESS) ? -errno : 0;
     freeaddrinfo(a);

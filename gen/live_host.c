@@ -105,27 +105,35 @@ int host_route(const uint8_t peer[16], char *iface, size_t size)
     return r < 0 || !host_gid((struct sockaddr *)&own, gid) ? r : host_owner(gid, iface, size);
 }
 
-static bool link_local(const uint8_t gid[16])
+bool host_link_local(const uint8_t gid[16])
 {
     return gid[0] == 0xfe && (gid[1] & 0xc0) == 0x80;
 }
 
+/* The first address of an interface, of a family and, with IPv6, of a scope. */
+static int first_address(const struct ifaddrs *i, const char *iface, bool v6, bool local, uint8_t gid[16])
+{
+    uint8_t a[16];
+
+    for (; i; i = i->ifa_next) {
+        if (strcmp(i->ifa_name, iface) != 0 || !host_gid(i->ifa_addr, a) || gid_is_ipv4(a) == v6 || (v6 && host_link_local(a) != local))
+            continue;
+        memcpy(gid, a, 16);
+        return 0;
+    }
+    return -EADDRNOTAVAIL;
+}
+
 int host_address(const char *iface, bool v6, const uint8_t *peer, uint8_t gid[16])
 {
-    struct ifaddrs *all = NULL, *i;
-    int r = -EADDRNOTAVAIL;
-    uint8_t a[16];
+    struct ifaddrs *all = NULL;
+    int r;
 
     if (getifaddrs(&all) < 0)
         return -errno;
-    for (i = all; i && r < 0; i = i->ifa_next) {
-        if (strcmp(i->ifa_name, iface) != 0 || !host_gid(i->ifa_addr, a) || gid_is_ipv4(a) == v6)
-            continue;
-        if (v6 && link_local(a) != (peer && link_local(peer)))
-            continue;
-        memcpy(gid, a, 16);
-        r = 0;
-    }
+    r = first_address(all, iface, v6, peer && host_link_local(peer), gid);
+    if (r < 0 && v6 && !peer)
+        r = first_address(all, iface, v6, true, gid);
     freeifaddrs(all);
     return r;
 }
@@ -135,7 +143,7 @@ int host_hold_port(const uint8_t gid[16], const char *iface)
     struct sock_filter nothing[] = {BPF_STMT(BPF_RET | BPF_K, 0)};
     struct sock_fprog prog = {.len = ARRAY_LEN(nothing), .filter = nothing};
     struct sockaddr_storage at;
-    socklen_t n = to_sockaddr(&at, gid, ROCE_PORT, link_local(gid) ? if_nametoindex(iface) : 0);
+    socklen_t n = to_sockaddr(&at, gid, ROCE_PORT, host_link_local(gid) ? if_nametoindex(iface) : 0);
     int s = socket(at.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0), r;
 
     if (s < 0)

@@ -76,8 +76,14 @@ int live_cmd_parse(const struct live_cmd *cmd, struct live_run *run, void *job, 
 
 int live_cmd_host(struct live_run *run, const char *host)
 {
+    const char *scope = strchr(host, '%'); /* of an IPv6 address: its interface */
+
     if (!live_parse_host(host, run->gid))
         return cli_error("%s is no address, and no host of this name is known", host);
+    if (scope && run->config.iface && strcmp(scope + 1, run->config.iface) != 0)
+        return cli_error("%s is an address on another interface than %s (-I)", host, run->config.iface);
+    if (scope)
+        run->config.iface = scope + 1;
     run->host = host;
     run->config.peer = run->gid;
     return 0;
