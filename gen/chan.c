@@ -120,13 +120,15 @@ int chan_dial(struct chan *c, struct live *l, const char *host, uint16_t port, n
     return r;
 }
 
-int chan_listen(uint16_t port)
+int chan_listen(const uint8_t *gid, uint16_t port)
 {
-    struct sockaddr_in6 at = {.sin6_family = AF_INET6, .sin6_port = htons(port)}; /* any address, IPv4 too */
+    struct sockaddr_in6 at = {.sin6_family = AF_INET6, .sin6_port = htons(port)}; /* any address, IPv4 too: mapped, as in GIDs */
     int l = socket(AF_INET6, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), on = 1, off = 0, r;
 
     if (l < 0)
         return -errno;
+    if (gid)
+        memcpy(&at.sin6_addr, gid, 16);
     setsockopt(l, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
     setsockopt(l, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
     if (bind(l, (struct sockaddr *)&at, sizeof at) == 0 && listen(l, 8) == 0)

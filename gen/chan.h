@@ -18,8 +18,8 @@ struct chan {
 /* Connect to `port` of `host` (name or address): 0, -EADDRNOTAVAIL: no such host, -ETIMEDOUT, the errno of what failed, or as
  * live_step(). */
 int chan_dial(struct chan *c, struct live *l, const char *host, uint16_t port, ns_t wait);
-/* A socket that listens on `port` of all addresses: the descriptor, or a negative errno. */
-int chan_listen(uint16_t port);
+/* A socket that listens on `port` of this host's address `gid`, or of all its addresses (NULL): the descriptor, or a negative errno. */
+int chan_listen(const uint8_t *gid, uint16_t port);
 /* Wait for a client of `listener`, without end, and take it. 0 or a negative errno. */
 int chan_accept(struct chan *c, struct live *l, int listener, ns_t wait);
 /* Exactly `len` bytes; with `rdma` one message of that length. 0; -ETIMEDOUT; -ECONNRESET: the peer closed; -EPROTO: a message of another

@@ -65,7 +65,15 @@ static int swap_keys(struct perf_client *p, const struct perftest_keys *own, str
     }
     perftest_keys_put(mine, own);
     r = swap(p, "the exchange of keys", mine, theirs, PERFTEST_TEXT);
-    return r == 0 && !perftest_keys_get(peer, theirs) ? -EPROTO : r;
+    if (r < 0 || perftest_keys_get(peer, theirs))
+        return r;
+    theirs[sizeof theirs - 1] = 0;
+    for (char *c = theirs; *c; c++)
+        if ((uint8_t)*c < ' ' || *c > '~')
+            *c = '?';
+    if (p->ours && memcmp(theirs, PERFTEST_REFUSAL, strlen(PERFTEST_REFUSAL)) == 0)
+        snprintf(p->why, sizeof p->why, "the server refuses: %s", theirs + strlen(PERFTEST_REFUSAL));
+    return -EPROTO;
 }
 
 /* Tell the keys of queue pair `i`; the peer's are taken down if `take`. */
@@ -108,8 +116,10 @@ static int join(struct perf_client *p)
         const uint8_t *gid = p->load.qp[i].peer.gid;
         p->step = "the search for the peer's MAC address";
         r = live_resolve(p->live, gid, RESOLVE_WAIT);
+        if (r < 0)
+            break;
         p->step = "connecting a queue pair";
-        if (r == 0 && !live_path(p->live, gid, &av))
+        if (!live_path(p->live, gid, &av))
             r = -EHOSTUNREACH;
         if (r == 0)
             r = load_connect(&p->load, i, &av, live_now());

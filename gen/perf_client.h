@@ -34,7 +34,7 @@ struct perf_client {
     int waiting;          /* queue pair whose connection is waited for */
     bool connected, gone; /* what became of it */
     bool not_there;       /* with `gone`: nobody listens */
-    char why[160];        /* of `gone` */
+    char why[160];        /* of `gone`, or why the server refuses to go on */
     struct load load; /* freed by perf_client_free() */
     const char *step; /* what failed: "the exchange of versions" */
     bool ours;        /* the peer is rdmagen */

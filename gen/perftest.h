@@ -24,6 +24,7 @@
 #define PERFTEST_INT     4     /* bytes of a number */
 #define PERFTEST_MTU     2     /* bytes of the MTU */
 #define PERFTEST_TEXT    108   /* bytes of keys over TCP, with the zero at their end */
+#define PERFTEST_REFUSAL "no: " /* a text of rdmagen's to rdmagen that is no keys begins with this; then it says why */
 #define PERFTEST_BINARY  56    /* bytes of keys over RDMA */
 #define PERFTEST_REPORT  5     /* values of a report */
 #define PERFTEST_VALUE   8     /* bytes of one */

@@ -78,6 +78,17 @@ void session_fail(struct serve_session *s, const char *fmt, ...)
     va_end(ap);
 }
 
+/* An rdmagen that waits for keys is told why it gets none. */
+static void tell_why(const struct serve_session *s)
+{
+    char text[PERFTEST_TEXT] = {0};
+
+    if (!*s->why || !s->mark.ours || s->fd < 0 || s->stage != SERVE_KEYS)
+        return;
+    snprintf(text, sizeof text, PERFTEST_REFUSAL "%.*s", (int)(sizeof text - sizeof PERFTEST_REFUSAL), s->why);
+    send(s->fd, text, sizeof text, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
 void session_over(struct serve_session *s, bool done, ns_t now)
 {
     if (s->stage == SERVE_OVER)
@@ -85,6 +96,7 @@ void session_over(struct serve_session *s, bool done, ns_t now)
     if (!done)
         session_fail(s, "it left before the end");
     s->done = done && !*s->why;
+    tell_why(s);
     s->stage = SERVE_OVER;
     s->until = now + (s->n_qps || s->cm || s->rping.ep ? LINGER : 0);
     if (s->fd >= 0)
@@ -128,7 +140,7 @@ int serve_open(struct serve *v, struct live *l, const struct serve_config *confi
 {
     v->live = l;
     v->config = *config;
-    v->listener = config->port ? chan_listen(config->port) : -1;
+    v->listener = config->port ? chan_listen(config->tcp, config->port) : -1;
     if (config->port && v->listener < 0)
         return v->listener;
     v->cq = ep_cq_create(l->ep, CQ_DEPTH);

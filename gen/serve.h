@@ -18,11 +18,12 @@
 #include "gen/rping.h"
 
 #define SERVE_SESSIONS 16            /* clients at a time */
-#define SERVE_QPS      256           /* queue pairs of one */
+#define SERVE_QPS      1024          /* queue pairs of one */
 #define SERVE_MEMORY   (1u << 30)    /* bytes for all of them */
 
 struct serve_config {
     uint16_t port;       /* of TCP, and of RDMA-CM; 0: neither */
+    const uint8_t *tcp;  /* address of this host whose TCP port it is; NULL: of all */
     uint16_t rping_port; /* of RDMA-CM; 0: none */
     uint8_t type;        /* enum qp_type of queue pairs that are exchanged by TCP */
     uint32_t room;       /* bytes of memory for each queue pair, and of the largest message */
@@ -45,7 +46,7 @@ struct serve_qp {
     struct perftest_keys own, peer;
     uint8_t *mem;         /* room, answer, receives */
     size_t mem_len;
-    uint32_t pd, key, slot, slots; /* slot: bytes of a receive */
+    uint32_t pd, key, rkey, slot, slots; /* key: for all of mem; rkey: the client's, for the room; slot: bytes of a receive */
     bool ready;           /* receives are posted */
     bool gone;            /* RDMA-CM: disconnected */
     uint64_t received, answered, wrong; /* messages */

@@ -59,7 +59,9 @@ static int make(struct serve *v, struct serve_session *s, struct serve_qp *q)
     int r;
 
     q->pd = init.pd = ep_pd_alloc(ep);
-    r = ep_mr_reg(ep, q->pd, q->mem, q->mem_len, (uintptr_t)q->mem, ACCESS_LOCAL_WRITE | ACCESS_REMOTE, &q->key);
+    r = ep_mr_reg(ep, q->pd, q->mem, q->mem_len, (uintptr_t)q->mem, ACCESS_LOCAL_WRITE, &q->key);
+    if (r == 0)
+        r = ep_mr_reg(ep, q->pd, q->mem, v->config.room, (uintptr_t)q->mem, ACCESS_LOCAL_WRITE | ACCESS_REMOTE, &q->rkey);
     if (r == 0)
         r = q->qp = ep_qp_create(ep, &init);
     return r < 0 ? r : 0;
@@ -73,6 +75,8 @@ static void release(struct serve *v, struct serve_qp *q)
         ep_ah_destroy(v->live->ep, q->ah);
     if (q->key)
         ep_mr_dereg(v->live->ep, q->key);
+    if (q->rkey)
+        ep_mr_dereg(v->live->ep, q->rkey);
     v->memory -= q->mem ? q->mem_len : 0;
     free(q->mem);
 }
@@ -154,7 +158,7 @@ void sqp_ready(struct serve *v, struct serve_session *s, struct serve_qp *q, ns_
         return;
     q->ready = true;
     if (s->kind != SERVE_SEND)
-        q->own.rkey = q->key;
+        q->own.rkey = q->rkey;
     if (s->kind == SERVE_READ)
         load_pattern(q->mem, v->config.room, LOAD_SEED);
     for (uint32_t i = 0; i < q->slots && s->kind == SERVE_SEND; i++)

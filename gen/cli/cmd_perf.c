@@ -356,8 +356,10 @@ static void judge(struct job *j, int r)
     struct perf_client *p = &j->perf;
     struct load_stats s;
 
-    if (r < 0)
-        failed(j, "%s with %s failed: %s", p->step, p->host, r == -EPROTO ? "it does not speak as expected" : *p->why ? p->why : strerror(-r));
+    if (r == -EINTR)
+        failed(j, "interrupted: %s with %s was not over", p->step, p->host);
+    else if (r < 0)
+        failed(j, "%s with %s failed: %s", p->step, p->host, *p->why ? p->why : r == -EPROTO ? "it does not speak as expected" : strerror(-r));
     else if (p->interrupted)
         failed(j, "interrupted");
     if (p->load.failed)

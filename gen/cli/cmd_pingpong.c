@@ -135,7 +135,7 @@ static int tell(struct job *j, struct chan *c)
 static int exchange(struct job *j)
 {
     struct chan c;
-    int listener = j->run.server ? chan_listen(j->port) : -1, r = j->run.server ? listener : 0;
+    int listener = j->run.server ? chan_listen(NULL, j->port) : -1, r = j->run.server ? listener : 0;
 
     if (listener >= 0) {
         r = chan_accept(&c, &j->run.live, listener, CHAN_WAIT);
@@ -223,7 +223,7 @@ static int run(void *job)
     }
     r = exchange(j);
     if (r == -EINTR)
-        status = EXIT_FOUND;
+        status = live_cli_error(r, j->run.host);
     else if (r < 0)
         status = (cli_error("no addresses were exchanged%s%s: %s", j->run.host ? " with " : "", j->run.host ? j->run.host : "",
                             strerror(-r)),

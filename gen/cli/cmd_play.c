@@ -195,7 +195,7 @@ static int serve_one(struct job *j, int listener)
 /* With -P one listener serves all: who comes while another is there waits. */
 static int serve(struct job *j)
 {
-    int listener = chan_listen((uint16_t)j->port), r;
+    int listener = chan_listen(NULL, (uint16_t)j->port), r;
 
     if (listener < 0)
         return cli_error("TCP port %llu: %s", (unsigned long long)j->port, strerror(-listener));
@@ -203,7 +203,7 @@ static int serve(struct job *j)
         r = serve_one(j, listener);
         if (r < 0 && r != -EINTR)
             cli_error("the other rdmagen: %s", strerror(-r));
-    } while (j->persistent && r != -EINTR);
+    } while (j->persistent && r != -EINTR && r != -ENODEV); /* interrupted, or without an interface */
     close(listener);
     return r == 0 || r == -EINTR ? EXIT_OK : EXIT_FOUND;
 }

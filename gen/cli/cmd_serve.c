@@ -8,18 +8,22 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#define ROOM_MIN 4096 /* perftest's smaller messages go to all of a page */
+
 struct job {
     struct live_run run;
     struct serve serve;
     struct serve_config options;
+    uint8_t tcp[16]; /* that options.tcp points to */
     uint64_t max; /* clients; 0: without end */
     uint64_t wrong;
 };
 
-enum { KEY_ROOM = 256, KEY_ONCE, KEY_MAX, KEY_RPING_PORT, KEY_QUIET, KEY_TIMEOUT };
+enum { KEY_ROOM = 256, KEY_ONCE, KEY_MAX, KEY_RPING_PORT, KEY_QUIET, KEY_TIMEOUT, KEY_TCP };
 
 static const struct opt_def defs[] = {
     {'p', "port", "PORT", "port of the exchange, of TCP and of RDMA-CM (18515)"},
+    {KEY_TCP, "tcp", "ADDR", "an address of this host at which the exchange by TCP is to be (all)"},
     {KEY_RPING_PORT, "rping-port", "PORT", "port of RDMA-CM for rping (7174); 0: none"},
     {'c', "connection", "TYPE", "type of queue pairs that are exchanged by TCP: RC (default), UC or UD"},
     {'s', "size", "BYTES", "bytes of the messages of ib_write_lat, which does not tell them (2)"},
@@ -80,7 +84,7 @@ static int run(void *job)
     int r = serve_open(&j->serve, &j->run.live, &j->options);
 
     if (r < 0)
-        return cli_error("port %u: %s", j->options.port, strerror(-r));
+        return cli_error("port %u: %s%s", j->options.port, strerror(-r), r == -EADDRINUSE ? " (give another with -p, or the address with --tcp)" : "");
     if (!j->run.quiet) {
         printf("serving at %s, port %u\n", live_addr_str(j->run.live.id.gid), j->options.port);
         fflush(stdout);
@@ -93,13 +97,13 @@ static int run(void *job)
     return j->serve.failed || j->wrong ? EXIT_FOUND : EXIT_OK;
 }
 
-static int option_bytes(const char *name, const char *arg, uint32_t *to)
+static int option_bytes(const char *name, const char *arg, uint32_t min, uint32_t *to)
 {
     struct token t = token_of(arg);
     uint64_t v;
 
-    if (!token_size(&t, &v) || v < 1 || v > SERVE_MEMORY / 4)
-        return cli_error("%s %s: expected a number from 1 to 256M", name, arg);
+    if (!token_size(&t, &v) || v < min || v > SERVE_MEMORY / 4)
+        return cli_error("%s %s: expected a number from %u to 256M", name, arg, min);
     *to = (uint32_t)v;
     return 0;
 }
@@ -116,9 +120,14 @@ static int option(void *job, int key, const char *arg)
     case 'c':
         return live_type(arg, &j->options.type);
     case 's':
-        return option_bytes("-s", arg, &j->options.size);
+        return option_bytes("-s", arg, 1, &j->options.size);
+    case KEY_TCP:
+        if (!live_parse_host(arg, j->tcp))
+            return cli_error("--tcp %s: expected an address", arg);
+        j->options.tcp = j->tcp;
+        break;
     case KEY_ROOM:
-        return option_bytes("--room", arg, &j->options.room);
+        return option_bytes("--room", arg, ROOM_MIN, &j->options.room);
     case 'L':
         j->options.latency = true;
         break;
