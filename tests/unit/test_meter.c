@@ -136,6 +136,105 @@ Test(meter, response_that_passes_over_a_read_is_an_implied_nak)
     cr_expect_eq(talk_row(&t, 0)->duplicate_requests, 1, "its delivery had been shown");
 }
 
+/* A response passed over an atomic, which is sent again `after` ns later. */
+static const struct meter_row *go_back_after(bool paired, ns_t after)
+{
+    talk_start(&t, paired);
+    talk(&t, 0, 0, mk_atomic(OP_FETCH_ADD, 100, 0));
+    talk(&t, 0, US, mk_atomic(OP_FETCH_ADD, 101, 0));
+    talk(&t, 1, US, mk_aeth(OP_ATOMIC_ACKNOWLEDGE, 101, 0, 0x1f, 2));
+    talk(&t, 0, after, mk_atomic(OP_FETCH_ADD, 100, 0));
+    talk_end(&t, 0);
+    return talk_row(&t, 0);
+}
+
+Test(meter, implied_nak_that_was_let_pass_until_the_timeout_is_a_timeout)
+{
+    const struct meter_row *r = go_back_after(true, 4096 * 1024); /* as agreed on */
+
+    cr_expect_eq(r->implied_naks, 0);
+    cr_expect_eq(r->c.timeouts, 1);
+}
+
+Test(meter, implied_nak_acted_on_before_half_the_timeout_is_one)
+{
+    const struct meter_row *r = go_back_after(true, 2048 * 1024 - 1);
+
+    cr_expect_eq(r->implied_naks, 1);
+    cr_expect_eq(r->c.timeouts, 0);
+}
+
+Test(meter, implied_nak_is_one_however_late_where_no_timeout_is_known)
+{
+    const struct meter_row *r = go_back_after(false, 4096 * 1024);
+
+    cr_expect_eq(r->implied_naks, 1);
+    cr_expect_eq(r->c.timeouts, 0);
+}
+
+/* The answer to 101 comes first, and that to 100 behind it. */
+static void overtaken_answers(uint32_t more)
+{
+    talk_start(&t, true);
+    for (uint32_t psn = 100; psn <= 101 + more; psn++)
+        talk(&t, 0, US, mk_atomic(OP_FETCH_ADD, psn, 0));
+    for (uint32_t psn = 101; psn <= 101 + more; psn++)
+        talk(&t, 1, US, mk_aeth(OP_ATOMIC_ACKNOWLEDGE, psn, 0, 0x1f, psn - 99));
+    talk(&t, 1, US, mk_aeth(OP_ATOMIC_ACKNOWLEDGE, 100, 0, 0x1f, 1));
+}
+
+Test(meter, requester_goes_on_behind_an_answer_that_was_overtaken_by_an_implied_nak)
+{
+    overtaken_answers(0);
+    talk(&t, 0, US, mk_atomic(OP_FETCH_ADD, 101, 0)); /* its answer came early, and was dropped */
+    talk_end(&t, 0);
+    cr_expect_eq(talk_row(&t, 0)->implied_naks, 1);
+    cr_expect_eq(talk_row(&t, 0)->c.timeouts, 0);
+}
+
+Test(meter, answer_overtaken_once_explains_one_implied_nak)
+{
+    overtaken_answers(0);
+    talk(&t, 0, US, mk_atomic(OP_FETCH_ADD, 101, 0));
+    talk(&t, 0, 50 * US, mk_atomic(OP_FETCH_ADD, 101, 0));
+    talk_end(&t, 0);
+    cr_expect_eq(talk_row(&t, 0)->implied_naks, 1);
+    cr_expect_eq(talk_row(&t, 0)->c.timeouts, 1);
+}
+
+Test(meter, answer_that_came_early_and_comes_again_behind_a_later_one_is_overtaken_too)
+{
+    overtaken_answers(1);
+    talk(&t, 0, US, mk_atomic(OP_FETCH_ADD, 101, 0));
+    talk(&t, 0, US, mk_atomic(OP_FETCH_ADD, 102, 0));
+    talk(&t, 1, US, mk_aeth(OP_ATOMIC_ACKNOWLEDGE, 101, 0, 0x1f, 2)); /* taken now; the answer to 102 came before it */
+    talk(&t, 0, US, mk_atomic(OP_FETCH_ADD, 102, 0));
+    talk_end(&t, 0);
+    cr_expect_eq(talk_row(&t, 0)->implied_naks, 2);
+    cr_expect_eq(talk_row(&t, 0)->c.timeouts, 0);
+}
+
+Test(meter, requests_ahead_of_the_first_psn_agreed_on_are_out_of_sequence)
+{
+    talk_start(&t, true);
+    talk(&t, 0, 0, mk(OP_SEND_ONLY, 101, 10)); /* 100 was lost before the tap */
+    talk(&t, 0, US, mk(OP_SEND_ONLY, 102, 10));
+    talk(&t, 1, US, mk_ack(100, 0x60, 0));
+    for (uint32_t psn = 100; psn <= 102; psn++)
+        talk(&t, 0, US, mk(OP_SEND_ONLY, psn, 10));
+    talk_end(&t, 0);
+    cr_expect_eq(talk_row(&t, 0)->out_of_sequence, 2);
+}
+
+Test(meter, first_request_of_which_nothing_was_agreed_on_is_in_sequence)
+{
+    talk_start(&t, false);
+    talk(&t, 0, 0, mk(OP_SEND_ONLY, 101, 10));
+    talk(&t, 0, US, mk(OP_SEND_ONLY, 102, 10));
+    talk_end(&t, 0);
+    cr_expect_eq(talk_row(&t, 0)->out_of_sequence, 0);
+}
+
 Test(meter, gap_and_what_comes_late_are_told_apart)
 {
     talk_start(&t, true);
