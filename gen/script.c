@@ -1,6 +1,7 @@
 /* layer 3 (gen): scenario files: the lines, one after the other. */
 #include "gen/script_impl.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -352,12 +353,23 @@ static bool all_can_be_told(struct script *s, const char *text)
     return true;
 }
 
+/* The network came to an end in this line, and so nothing that was to be seen was missing: take back what was said of it. */
+static void report_wire(struct script *s, size_t mark)
+{
+    s->out->len = mark;
+    if (s->sim.wire_err == -EINTR)
+        script_fail(s, "interrupted");
+    else
+        script_fail(s, "the network failed: %s", strerror(-s->sim.wire_err));
+}
+
 enum script_result script_run(const char *name, const char *text, struct script_opts *opts, struct buf *out)
 {
     struct script *s = script_new(name, opts, out);
     enum script_result r = SCRIPT_OK;
     char line[1024];
     bool any = false;
+    size_t mark;
 
     if (!s)
         return SCRIPT_BAD;
@@ -366,10 +378,13 @@ enum script_result script_run(const char *name, const char *text, struct script_
     s->line = 0;
     while (*text && r == SCRIPT_OK) {
         s->line++;
+        mark = out->len;
         if (take_line(&text, line, sizeof line) ? !run_line(s, line) : !text_fail(&s->err, NULL, "the line is too long")) {
-            r = s->failed ? SCRIPT_FAILED : SCRIPT_BAD;
-            if (!s->failed)
+            if (s->sim.wire_err)
+                report_wire(s, mark);
+            else if (!s->failed)
                 report_line(s);
+            r = s->failed ? SCRIPT_FAILED : SCRIPT_BAD;
         }
         any |= s->started;
     }

@@ -166,7 +166,7 @@ static bool call(struct script *s, uint8_t kind, const void *data, uint32_t len,
         r = receive(&v->control, m);
     else if (r == 0)
         r = script_until(s, message_there, m, 2 * v->patience + NS_PER_S) ? m->err : -ETIMEDOUT;
-    return r == 0 || (r == -EINTR ? text_fail(&s->err, NULL, "interrupted") : text_fail(&s->err, NULL, "the other rdmagen: %s", strerror(-r)));
+    return r == 0 || text_fail(&s->err, NULL, "the other rdmagen: %s", r == -EINTR ? "interrupted" : strerror(-r));
 }
 
 /* What the other side reports of a line, by the name that the file has here, and as text that can be shown. */

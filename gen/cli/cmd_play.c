@@ -151,6 +151,8 @@ static int play(struct job *j, const char *file)
         r = script_live_init(&j->peer, &o);
     if (r == -EHOSTUNREACH)
         cli_error("%s does not answer: no such neighbour", j->run.host);
+    else if (r == -EINTR)
+        cli_error("interrupted");
     else if (r < 0)
         cli_error("%s, TCP port %llu: %s: is `rdmagen play -s` running there?", j->peer.host, (unsigned long long)j->port, strerror(-r));
     if (r < 0)

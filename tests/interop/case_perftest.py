@@ -36,6 +36,8 @@ def client(lab, guest, port, index, op, tool, size=65536, family="4", qps=1, kin
         j = json.load(f)
     assert j["messages"] == qps * N and j["bytes"] == qps * N * size and j["mismatches"] == 0 and not j["error"], j
     assert [q["messages"] for q in j["queue_pairs"]] == [N] * qps and j["mtu"] == mtu, j
+    # perftest's programs tell nothing of the data that they got.
+    assert j["validated"] is (True if op in ("read", "cas", "faa") else None) and j["compared"] == (qps * N if j["validated"] else 0), j
     assert 0 < j["t_min"] <= j["t_typical"] <= j["t_99"] <= j["t_max"], j
     # What the peer prints itself: bandwidth tests repeat what we told them, the others count.
     assert re.search(r"^ %d +%d " % (size, qps * N), seen, re.M) or op == "read" and j["latency"] or "atomic_lat" in tool, seen

@@ -56,7 +56,7 @@ def case_serve_write_bw_uc(*args):
 
 
 def case_serve_read_bw(*args):
-    client(*args, "ib_read_bw", "", "READ", size=8192)
+    counted(client(*args, "ib_read_bw", "", "READ", size=8192), N)
 
 
 def case_serve_send_bw(*args):

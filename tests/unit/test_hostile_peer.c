@@ -229,6 +229,8 @@ static void besiege(enum ep_profile profile, enum qp_type type)
     cr_assert_gt(connections, 1000);
     cr_assert_eq(ep_stats(ep)->rx_packets, PACKETS);
     cr_assert_gt(ep_stats(ep)->dropped, PACKETS / 100);
+    cr_assert_leq(ep_stats(ep)->malformed + ep_stats(ep)->unknown_qp + ep_stats(ep)->other_source + ep_stats(ep)->bad_pkey, ep_stats(ep)->dropped);
+    cr_assert_gt(ep_stats(ep)->unknown_qp, 0);
     cr_assert(type != QPT_RC || ep_stats(ep)->nak_sent > PACKETS / 100);
     cr_assert_eq(ep_stats(ep)->own_check_failures, 0);
     cr_assert_leq(now_bytes, half + 100000, "%u bytes in use, then %u", half, now_bytes);
