@@ -100,6 +100,10 @@ struct past {
         bool have;
         uint32_t psn, msn, frame;
     } counted;               /* plain ACK that was sent when nothing behind its PSN had been taken: its MSN counts what is up to it */
+    struct {
+        bool have;
+        uint32_t end;        /* behind all that was seen then */
+    } repeated;              /* requests came again, or late, and no ACK was seen since that can but be for one sent after them */
     bool have_syndrome;
     uint8_t syndrome;        /* of the latest plain ACK */
     bool at_responder;       /* of `reordered`: the tap was there */

@@ -12,7 +12,7 @@ bool past_begin(struct jflow *f)
     memset(t->answers, 0, sizeof t->answers); /* the counts for the notes stay */
     memset(t->keys, 0, sizeof t->keys);
     t->overtaken.have = t->counted.have = false;
-    t->have_syndrome = false;
+    t->have_syndrome = t->repeated.have = false;
     return true;
 }
 
@@ -153,7 +153,7 @@ static void check_duplicates(struct judge *j, const struct judged *a)
         if (b->rsp_first && psn_diff(b->psn, psn_add(k->psn, k->span)) >= 0 && is_sole_replay(h, b))
             break;
     }
-    f.lacks = j->backwards || h->late || h->copies ? N_COMPLETE : 0;
+    f.lacks = j->backwards || h->unsettled || h->copies ? N_COMPLETE : 0;
     f.cause = b->rsp_first;
     f.expected = say(j, "this response before that of PSN %u", b->psn);
     f.seen = say(j, "%s of PSN %u behind it", a->p->op->name, a->p->bth.psn);
@@ -249,6 +249,15 @@ static void settle_order(struct judge *j, const struct judged *a)
     t->at_responder = (judge_have(j, a->flow, a->p) & (N_TAP_RSP | N_COMPLETE)) == (N_TAP_RSP | N_COMPLETE);
 }
 
+/* Each copy of a request may be answered, and copies of the answer look the same: until a PSN is acknowledged that came behind them all. */
+static void take_repeated(const struct judged *a)
+{
+    struct past *t = a->f->past;
+
+    t->repeated.have = true;
+    t->repeated.end = a->h->next;
+}
+
 static void take_credits(const struct judged *a)
 {
     const struct half *h = a->h;
@@ -257,11 +266,13 @@ static void take_credits(const struct judged *a)
 
     if (!(a->p->op->flags & OPF_ACK) || aeth_type(a->p) != AETH_ACK || !(a->p->have & H_AETH))
         return;
-    if (UNLIKELY(h->have_ack && h->ack_psn == a->p->bth.psn && h->last_frame < h->ack_frame && !h->again && !h->copies && !h->late)) {
+    if (UNLIKELY(h->have_ack && h->ack_psn == a->p->bth.psn && h->last_frame < h->ack_frame && !t->repeated.have)) {
         if (t->unasked++ == 0)
             t->unasked_frame = frame_u32(a->p);
         t->unasked_news += other;
     }
+    if (UNLIKELY(t->repeated.have && psn_diff(a->p->bth.psn, t->repeated.end) >= 0))
+        t->repeated.have = false;
     t->have_syndrome = true;
     t->syndrome = a->p->aeth.syndrome;
 }
@@ -274,6 +285,8 @@ void past_request(const struct judged *a, enum seen_as as)
         take_keys(a, as);
     if (UNLIKELY(as != SEEN_NEW))
         take_order(a, as);
+    if (UNLIKELY(as != SEEN_NEW && as != SEEN_GAP && as != SEEN_RESTART))
+        take_repeated(a);
 }
 
 void past_response(struct judge *j, const struct judged *a)

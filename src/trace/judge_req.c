@@ -149,13 +149,13 @@ static struct half *half_of(struct judge *j, const struct pkt *p, uint32_t flow)
     return h;
 }
 
-/* A request that asks for an answer, and that the responder expects: it had answered before, all since then was seen in order, and
- * nothing is wrong with this one. */
+/* A request that asks for an answer, and that the responder expects, whether it keeps what comes ahead or not: it had answered before, all
+ * since then was seen, and nothing is wrong with this one. */
 static void begin_to_wait(const struct judge *j, const struct judged *a, enum seen_as as)
 {
     const struct replay *r = a->f->replay;
 
-    if (as != SEEN_NEW || !a->h->have_una || a->h->vague || a->h->late || a->h->service == SVC_UC || a->p->bth.psn != r->rsp.epsn_hi ||
+    if (as != SEEN_NEW || !a->h->have_una || a->h->vague || a->h->unsettled || a->h->gbn != a->p->bth.psn || a->h->service == SVC_UC || a->p->bth.psn != r->rsp.epsn_hi ||
         psn_diff(r->rsp.epsn_lo, r->start) <= 0 || r->rsp.told || r->rsp.refused || j->objected == a->p->frame->number || a->f->pkey.pending ||
         a->f->service.pending)
         return;

@@ -136,7 +136,7 @@ static void check_wait(struct judge *j, const struct judged *a)
     if (LIKELY(wait == NS_NEVER || elapsed <= wait + slack) || !answers(a->p, k.psn) || a->f->closed || j->flows[peer].closed)
         return;
     f.has = N_CM; /* or the user told the timeout */
-    f.lacks = a->h->late || a->h->disorder || j->backwards || j->n_pauser ? N_COMPLETE : 0;
+    f.lacks = a->h->unsettled || a->h->disorder || j->backwards || j->n_pauser ? N_COMPLETE : 0;
     f.frame = k.frame;
     f.cause = a->p->frame->number;
     f.expected = say(j, "an answer within %.6f ms", (double)wait / 1e6);

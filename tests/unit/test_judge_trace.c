@@ -327,6 +327,10 @@ Test(judge_trace, silence_is_judged_once_the_responder_goes_on)
     static const struct line gone[] = {SEND(0, 10, 1), ACK(US, 10, 1, 1), SEND(2 * US, 11, 2), SEND(5 * MS, 11, 3)};
     static const struct line first[] = {SEND(0, 10, 1), SEND(5 * MS, 10, 2), ACK(5 * MS, 10, 1, 1)};
     static const struct line ahead[] = {SEND(0, 10, 1), ACK(US, 10, 1, 1), SEND(2 * US, 12, 2), SEND(5 * MS, 11, 3), ACK(5 * MS, 11, 2, 2), SEND(6 * MS, 12, 3), ACK(6 * MS, 12, 3, 3)};
+    static const struct line settled[] = {SEND(0, 10, 1), ACK(US, 10, 1, 1), SEND(2 * US, 12, 2), SEND(3 * US, 11, 3), SEND(4 * US, 12, 4),
+                                          ACK(5 * US, 12, 3, 2), SEND(6 * US, 13, 5), SEND(5 * MS, 13, 6), ACK(5 * MS, 13, 4, 3)};
+    static const struct line unsettled[] = {SEND(0, 10, 1), ACK(US, 10, 1, 1), SEND(2 * US, 12, 2), SEND(3 * US, 11, 3), SEND(4 * US, 13, 4),
+                                            SEND(5 * MS, 13, 5), ACK(5 * MS, 13, 4, 2)};
     static const struct line in_time[] = {SEND(0, 10, 1), ACK(US, 10, 1, 1), SEND(2 * US, 11, 2), ACK(4 * MS, 11, 2, 2)};
     static const struct line other_key[] = {SEND(0, 10, 1), ACK(US, 10, 1, 1), {2 * US, 0, OP_SEND_ONLY, 11, 0, 0, 2, 0, 0x8001}, SEND(5 * MS, 11, 3), ACK(5 * MS, 11, 2, 2)};
 
@@ -335,6 +339,8 @@ Test(judge_trace, silence_is_judged_once_the_responder_goes_on)
     cr_expect_eq(VERDICT(gone, TAP_RESPONDER, true, false, RULE_ACK_04), V_PASS, "the responder may be gone");
     cr_expect_eq(VERDICT(first, TAP_RESPONDER, true, false, RULE_ACK_04), V_PASS, "it may not have been ready");
     cr_expect_eq(VERDICT(ahead, TAP_RESPONDER, true, false, RULE_ACK_04), V_PASS, "what comes before it is missing");
+    cr_expect_eq(VERDICT(settled, TAP_RESPONDER, true, false, RULE_ACK_04), V_FAIL, "what was missing has come, and what followed it came again");
+    cr_expect_eq(VERDICT(unsettled, TAP_RESPONDER, true, false, RULE_ACK_04), V_PASS, "by what came in order 12 is expected, and it never came again");
     cr_expect_eq(VERDICT(in_time, TAP_RESPONDER, true, false, RULE_ACK_04), V_PASS);
     cr_expect_eq(VERDICT(other_key, TAP_RESPONDER, true, false, RULE_ACK_04), V_PASS, "the responder drops it without a word");
 }
