@@ -26,11 +26,14 @@ void lex_fail(struct lexer *lx, uint32_t pos, uint32_t len, const char *fmt, ...
             *c = '?';
 }
 
-/* Operators of punctuation; longer ones before their beginnings. */
-static const struct {
+/* How an operator is written, and the token that it is. */
+struct spelling {
     const char *text;
     uint8_t tok, op, quant;
-} operators[] = {
+};
+
+/* Operators of punctuation; longer ones before their beginnings. */
+static const struct spelling operators[] = {
     {"===", TOK_CMP, CMP_EQ, QUANT_ALL},
     {"!==", TOK_CMP, CMP_NE, QUANT_ANY},
     {"==", TOK_CMP, CMP_EQ, QUANT_ANY},
@@ -62,10 +65,7 @@ static const struct {
 };
 
 /* Operators that are words. */
-static const struct {
-    const char *text;
-    uint8_t tok, op, quant;
-} keywords[] = {
+static const struct spelling keywords[] = {
     {"and", TOK_AND, 0, 0},
     {"or", TOK_OR, 0, 0},
     {"xor", TOK_XOR, 0, 0},
@@ -87,6 +87,12 @@ static const struct {
     {"ge", TOK_CMP, CMP_GE, QUANT_DEFAULT},
     {"le", TOK_CMP, CMP_LE, QUANT_DEFAULT},
 };
+
+/* The token at `pos` that is so spelt. */
+static struct token token_of(const struct spelling *s, uint32_t pos)
+{
+    return (struct token){(enum tok)s->tok, s->op, s->quant, pos, (uint32_t)strlen(s->text)};
+}
 
 static char peek(const struct lexer *lx, uint32_t ahead)
 {
@@ -128,11 +134,8 @@ static void lex_word(struct lexer *lx)
             lx->at++;
     *t = (struct token){.kind = TOK_WORD, .pos = start, .len = lx->at - start};
     for (unsigned i = 0; i < ARRAY_LEN(keywords); i++)
-        if (strlen(keywords[i].text) == t->len && memcmp(keywords[i].text, lx->text + start, t->len) == 0) {
-            t->kind = (enum tok)keywords[i].tok;
-            t->op = keywords[i].op;
-            t->quant = keywords[i].quant;
-        }
+        if (strlen(keywords[i].text) == t->len && memcmp(keywords[i].text, lx->text + start, t->len) == 0)
+            *t = token_of(&keywords[i], start);
 }
 
 /* "..." , r"..." or '...', with the quotes. */
@@ -161,7 +164,7 @@ static void lex_operator(struct lexer *lx)
         uint32_t n = (uint32_t)strlen(operators[i].text);
         if (n > lx->len - lx->at || memcmp(operators[i].text, lx->text + lx->at, n) != 0)
             continue;
-        lx->tok = (struct token){(enum tok)operators[i].tok, operators[i].op, operators[i].quant, lx->at, n};
+        lx->tok = token_of(&operators[i], lx->at);
         lx->at += n;
         return;
     }
