@@ -150,7 +150,7 @@ struct jflow {
     bool rnr_codes_differ;
     uint64_t spurious;     /* sent again although answered */
     uint32_t spurious_frame;
-    ns_t nak_delay, nak_reaction; /* longest gap-to-NAK and NAK-to-resend times */
+    ns_t nak_reaction;     /* longest time from a sequence NAK to the packet sent again */
     struct twin rsp;       /* latest response to its requests */
     struct asked asked;
     uint32_t closed_frame; /* with closed */
