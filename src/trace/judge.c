@@ -186,7 +186,7 @@ unsigned judge_have(const struct judge *j, uint32_t flow, const struct pkt *p)
         have |= N_PAYLOAD;
     if (p && p->have & H_BTH)
         have |= p->op->flags & OPF_RESPONSE ? N_RSP : N_REQ;
-    if (!j->untimed)
+    if (!j->untimed && !j->backwards)
         have |= N_CLOCK;
     if (flow == FLOW_NONE)
         return have | N_REQ;
@@ -417,6 +417,15 @@ static void mark_judged(struct judge *j, const struct pkt *p)
 
 /* --- Packets ------------------------------------------------------------------------------------------------------------------ */
 
+/* Something is not known of the capture from now on, as if frames were missing. */
+static void doubt_all(struct judge *j)
+{
+    for (unsigned i = 0; i < JUDGE_FLOWS && !j->blind; i++)
+        if (j->flows[i].replay)
+            j->flows[i].replay->req.p.complete = false;
+    j->blind = true;
+}
+
 static void note_capture(struct judge *j, const struct pkt *p)
 {
     const struct frame *f = p->frame;
@@ -431,8 +440,11 @@ static void note_capture(struct judge *j, const struct pkt *p)
     if (f->iface < JUDGE_TAPS) {
         if (UNLIKELY(j->last_ts[f->iface] == INT64_MIN))
             j->first_ts[f->iface] = f->ts;
-        if (UNLIKELY(f->ts < j->last_ts[f->iface]) && j->backwards++ == 0)
-            j->backwards_frame = frame_u32(p);
+        if (UNLIKELY(f->ts < j->last_ts[f->iface])) {
+            if (j->backwards++ == 0)
+                j->backwards_frame = frame_u32(p);
+            doubt_all(j); /* the order of frames is not known */
+        }
         j->last_ts[f->iface] = f->ts;
         if (UNLIKELY(j->step[f->iface].ns > 1))
             judge_step_learn(j, f);
@@ -450,10 +462,7 @@ static void judge_blind(struct judge *j, const struct pkt *p)
 {
     if (!(p->op->ext & H_DETH) && !(p->op->flags & OPF_CNP))
         conn_flow(j->conns, p); /* it numbers its connection all the same */
-    for (unsigned i = 0; i < JUDGE_FLOWS && !j->blind; i++)
-        if (j->flows[i].replay)
-            j->flows[i].replay->req.p.complete = false;
-    j->blind = true;
+    doubt_all(j);
 }
 
 /* What follows the headers and values of a flow. */
@@ -561,7 +570,7 @@ static void note_capture_end(struct judge *j)
                    "The capture says that it lost frames: what is missing in it may have been on the wire.");
     if (j->backwards)
         judge_note(j, RULE_CAP_03, FLOW_NONE, j->backwards_frame, count_str(j->backwards, "frame"),
-                   "Time runs backwards at frames of one interface.");
+                   "Time runs backwards at frames of one interface: what depends on time, or on the order of frames, is not decided from there on.");
     if (j->untimed)
         judge_note(j, RULE_CAP_03, FLOW_NONE, 0, count_str(j->untimed, "frame"),
                    "Frames carry no time: nothing that depends on time can be decided.");

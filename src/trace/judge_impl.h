@@ -287,7 +287,7 @@ struct judge {
     struct notifier notifier[NOTIFIERS];
     uint32_t n_stranger;
     uint16_t file;
-    bool blind;        /* packets were cut within their headers */
+    bool blind;        /* packets were cut within their headers, or time ran backwards */
     bool said_cm;      /* there was connection management, or what may have been it */
     bool judged_any[8]; /* which groups of rules were marked as judged */
     char said[6][256];

@@ -11,6 +11,17 @@ struct slot {
     bool own;      /* f.data is that copy */
 };
 
+/* The time of an interface. */
+struct clock {
+    uint32_t iface;
+    uint16_t file;
+    bool used;
+    ns_t latest; /* so far */
+    ns_t steps;  /* sum of the steps back */
+};
+
+#define CLOCKS 64 /* told apart at a time, a power of two */
+
 struct window {
     struct slot slots[WINDOW_FRAMES];
     uint16_t order[WINDOW_FRAMES]; /* ring of slots by time: head, head + 1, ... */
@@ -18,6 +29,7 @@ struct window {
     uint32_t head, n, n_free;
     uint64_t bytes; /* of all slots' memory, and of the frames held of which there is no copy */
     ns_t key;       /* of the frame put in last */
+    struct clock clock[CLOCKS];
     uint16_t out;   /* slot taken out last, not yet free */
     bool has_out;
     bool failed; /* no memory for a copy */
@@ -105,6 +117,22 @@ void window_own(struct window *w)
         slot_own(w, &w->slots[w->order[(w->head + i) % WINDOW_FRAMES]]);
 }
 
+/* Time of a frame as if the clock of its interface had never been set back. */
+static ns_t steady_time(struct window *w, const struct frame *f)
+{
+    struct clock *c = &w->clock[(f->file * 8 + f->iface) % CLOCKS];
+
+    if (UNLIKELY(!c->used || c->iface != f->iface || c->file != f->file))
+        *c = (struct clock){.iface = f->iface, .file = f->file, .used = true, .latest = f->ts};
+    if (f->ts >= c->latest) {
+        c->latest = f->ts;
+    } else if (UNLIKELY((uint64_t)c->latest - (uint64_t)f->ts >= WINDOW_BACK)) {
+        c->steps = (ns_t)((uint64_t)c->steps + (uint64_t)c->latest - (uint64_t)f->ts);
+        c->latest = f->ts;
+    }
+    return (ns_t)((uint64_t)f->ts + (uint64_t)c->steps);
+}
+
 bool window_put(struct window *w, const struct frame *f)
 {
     struct slot *s;
@@ -121,7 +149,7 @@ bool window_put(struct window *w, const struct frame *f)
     s->f.comment = NULL;
     s->f.options = NULL;
     s->f.comment_len = s->f.options_len = 0;
-    s->key = w->key = f->has_ts ? f->ts : w->key;
+    s->key = w->key = f->has_ts ? steady_time(w, f) : w->key;
     for (at = w->head + w->n++; at != w->head; at--) {
         uint16_t before = w->order[(at - 1) % WINDOW_FRAMES];
         if (LIKELY(w->slots[before].key <= s->key))

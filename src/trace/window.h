@@ -1,4 +1,5 @@
-/* layer 3 (trace): frames put into the order of time, as far as a bounded number of them allows. */
+/* layer 3 (trace): frames put into the order of time, as far as a bounded number of them allows. Where the clock of an interface was set
+ * back, the order of its file is kept. */
 #ifndef RDMATRACE_WINDOW_H
 #define RDMATRACE_WINDOW_H
 
@@ -6,6 +7,7 @@
 
 #define WINDOW_FRAMES 128                /* held back at a time, a power of two */
 #define WINDOW_BYTES (UINT32_C(8) << 20) /* and bytes of them; beyond either the earliest frame is let go */
+#define WINDOW_BACK NS_PER_S             /* from this on a step back of an interface's time is no disorder: its clock was set */
 
 struct window;
 
@@ -19,7 +21,7 @@ bool window_put(struct window *w, const struct frame *f);
 void window_own(struct window *w);
 /* Whether the earliest frame must be taken out first. */
 bool window_full(const struct window *w);
-/* Take out the earliest frame; of equal times the one that was put in first. NULL if there is none. It is valid until the next call
+/* Take out the earliest frame, by times to which the steps back of its interface are added; of equal times the one that was put in first. NULL if there is none. It is valid until the next call
  * here, its data until window_own(). */
 const struct frame *window_get(struct window *w);
 

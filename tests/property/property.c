@@ -204,6 +204,23 @@ static void judge_times(const struct options *opt, const struct play *p, struct 
     trace_free(&t);
 }
 
+/* One tap, whose clock is set back by at least a second, once or twice, with --complete all the same. */
+static void judge_set_back(const struct options *opt, const struct play *p, struct prng *r, struct totals *n)
+{
+    enum tap_place place = (enum tap_place)prng_below(r, TAP_PLACES);
+    struct judge_opts o = play_judge_opts(p, place);
+    struct trace t = {0};
+    char how[100];
+
+    trace_copy(&t, &p->tap[place]);
+    for (unsigned times = 1 + prng_below(r, 2); times && t.n > 1; times--)
+        trace_set_back(&t, 1 + prng_below(r, (uint32_t)t.n - 1), 60 * NS_PER_S + prng_below(r, NS_PER_S));
+    forget_taps(&o, either_opens(p, AS_IT_WAS, AS_IT_WAS));
+    snprintf(how, sizeof how, "clock set back, tap %s", tap_place_str(place));
+    judge_capture(opt, p, &t, o, true, how, n);
+    trace_free(&t);
+}
+
 /* The three taps as interfaces of one capture, which is changed if `change`. */
 static void judge_all_taps(const struct options *opt, const struct play *p, bool change, struct prng *r, struct totals *n)
 {
@@ -288,7 +305,7 @@ static void judge_two(const struct options *opt, struct play *p, bool later, boo
     free(q);
 }
 
-/* Of ten conversations seven are captured in one more way. */
+/* Of ten conversations eight are captured in one more way. */
 static void judge_more(const struct options *opt, struct play *p, struct totals *n)
 {
     struct prng r;
@@ -312,6 +329,9 @@ static void judge_more(const struct options *opt, struct play *p, struct totals 
         break;
     case 6:
         judge_all_taps(opt, p, true, &r, n);
+        break;
+    case 7:
+        judge_set_back(opt, p, &r, n);
         break;
     case 5:
         judge_two(opt, p, prng_below(&r, 2), true, &r, n);

@@ -156,9 +156,11 @@ static void mix(struct trace *t, size_t a, bool times, struct prng *r)
     }
 }
 
-/* Whether time alone tells the order of the window, and what is next to it. */
+/* Whether time alone tells the order of the window, and what is next to it; nobody writes a frame a second late. */
 static bool all_differ(const struct trace *t, size_t a)
 {
+    if (t->shot[a + SWAP_WINDOW - 1].ts - t->shot[a].ts >= WINDOW_BACK)
+        return false;
     for (size_t i = a ? a - 1 : a; i < a + SWAP_WINDOW && i + 1 < t->n; i++)
         if (t->shot[i].ts == t->shot[i + 1].ts)
             return false;
@@ -273,6 +275,12 @@ void trace_round(struct trace *t, ns_t step)
 {
     for (size_t i = 0; i < t->n; i++)
         t->shot[i].ts -= t->shot[i].ts % step;
+}
+
+void trace_set_back(struct trace *t, size_t at, ns_t by)
+{
+    for (; at < t->n; at++)
+        t->shot[at].ts -= by;
 }
 
 void trace_delay(struct trace *t, ns_t by)

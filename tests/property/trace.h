@@ -66,6 +66,8 @@ bool trace_psns_differ(const struct trace *t, const struct trace *later);
 uint32_t trace_cm_ids(const struct trace *t);
 /* Time stamps are multiples of `step` ns. */
 void trace_round(struct trace *t, ns_t step);
+/* Set the clock back by `by` ns before frame `at`. */
+void trace_set_back(struct trace *t, size_t at, ns_t by);
 /* Let all of it happen `by` ns later. */
 void trace_delay(struct trace *t, ns_t by);
 /* Make RC packets XRC packets: opcodes, and an XRCETH in requests. False if a frame does not fit. */

@@ -313,7 +313,7 @@ Test(judge_trace, progress_behind_a_nak_ends_its_wait_and_starts_the_timer_anew)
 Test(judge_trace, time_stamps_may_be_rounded_to_what_all_of_them_are_multiples_of)
 {
     static const struct line rounded[] = {SEND(0, 10, 1), ACK(US, 10, 1, 1), SEND(US, 11, 2), SEND(4195 * US, 11, 3)};
-    static const struct line precise[] = {SEND(0, 10, 1), ACK(US + 1, 10, 1, 1), SEND(US, 11, 2), SEND(4195 * US, 11, 3)};
+    static const struct line precise[] = {SEND(0, 10, 1), ACK(US - 1, 10, 1, 1), SEND(US, 11, 2), SEND(4195 * US, 11, 3)};
     static const struct line early[] = {SEND(0, 10, 1), ACK(US, 10, 1, 1), SEND(US, 11, 2), SEND(4194 * US, 11, 3)};
 
     cr_expect_eq(VERDICT(rounded, TAP_REQUESTER, true, false, RULE_RTX_02), V_PASS);
