@@ -1,6 +1,7 @@
 /* layer 3 (trace): what went wrong on connections: packets as they come, and refusals. */
 #include "src/trace/explain_impl.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 /* --- Requests ------------------------------------------------------------------------------------------------------------------------ */
@@ -15,7 +16,9 @@ static void tell_copy(struct explainer *x, const struct watched *e, struct told 
         if (!st)
             return;
         t->dup = statement_number(x, st);
-        statement_say(x, st, "Requests of %s are there twice, identical to the last bit.", src_text(x, e->flow));
+        statement_say(x, st, frame_ip_id(e->p) ? "Requests of %s are there twice, identical to the last bit."
+                                               : "Requests of %s are there twice, identical to the last bit: captured twice, doubled on their way, or sent again, for without an IP ID nothing tells these apart.",
+                      src_text(x, e->flow));
     }
     statement_frame(st, frame_u32(e->p));
 }
@@ -119,11 +122,41 @@ static void adopt_strays(struct explainer *x, uint32_t flow, struct told *t)
     }
 }
 
+static void note_keys(struct told *t, const struct pkt *p)
+{
+    unsigned at = t->keys_at++ % TOLD_KEYS;
+
+    t->keys[at].psn = p->bth.psn;
+    t->keys[at].rkey = p->have & H_RETH ? p->reth.rkey : p->atomiceth.rkey;
+    t->keys[at].va = p->have & H_RETH ? p->reth.va : p->atomiceth.va;
+    t->keys[at].len = p->have & H_RETH ? p->reth.dmalen : 8;
+}
+
+/* A request that is sent again, or comes late. */
+static void note_again(struct explainer *x, const struct watched *e, struct told *t)
+{
+    struct statement *st = statement_at(x, t->open);
+
+    if (t->follows == UINT32_MAX || psn_diff(e->p->bth.psn, t->follows) < 0)
+        t->back = frame_u32(e->p);
+    t->follows = psn_add(e->p->bth.psn, half_span(e->h, e->p));
+    if (st)
+        st->again++;
+}
+
+/* A request like the copy before to the last bit. Where no IP ID tells them apart, one that goes on what is sent again is sent again too. */
+static void on_copy(struct explainer *x, const struct watched *e, struct told *t)
+{
+    if (e->p->bth.psn == t->follows && !(e->p->have & H_IP4 && frame_ip_id(e->p)))
+        note_again(x, e, t);
+    else
+        tell_copy(x, e, t);
+}
+
 static void on_request(void *user, const struct watched *e)
 {
     struct explainer *x = user;
     struct told *t = told_of(x, e->flow);
-    struct statement *st;
 
     if (!t)
         return;
@@ -137,15 +170,23 @@ static void on_request(void *user, const struct watched *e)
     t->recent[t->recent_at++ % ARRAY_LEN(t->recent)] = e->p->frame->ts;
     if (t->cnps && e->p->frame->ts - t->cnp_ts < CNP_LOOK)
         t->after_cnp++;
+    if (e->p->have & (H_RETH | H_ATOMICETH))
+        note_keys(t, e->p);
     if (e->as == SEEN_COPY) {
-        tell_copy(x, e, t);
+        on_copy(x, e, t);
         return;
     }
     note_depth(x, e, t);
     if (UNLIKELY(t->late != NO_STATEMENT))
         explain_overtaken(x, e, t);
-    if (LIKELY(e->as == SEEN_NEW))
+    if (UNLIKELY(t->unheard != NO_STATEMENT) && e->h->back)
+        explain_skips(x, e, t);
+    if (UNLIKELY(t->late_alone != NO_STATEMENT))
+        explain_resent(x, e, t);
+    if (LIKELY(e->as == SEEN_NEW)) {
+        t->follows = UINT32_MAX;
         return;
+    }
     if (e->as == SEEN_GAP) {
         t->gaps[t->gaps_at % TOLD_GAPS].psn = e->h->next;
         t->gaps[t->gaps_at++ % TOLD_GAPS].frame = frame_u32(e->p);
@@ -156,12 +197,27 @@ static void on_request(void *user, const struct watched *e)
         explain_late(x, e, t);
     else if (e->as == SEEN_AGAIN && e->why != BACK_NONE)
         explain_back(x, e, t);
-    st = statement_at(x, t->open);
-    if (st && (e->as == SEEN_AGAIN || e->as == SEEN_LATE))
-        st->again++;
+    if (e->as == SEEN_AGAIN || e->as == SEEN_LATE)
+        note_again(x, e, t);
+    else
+        t->follows = UINT32_MAX;
 }
 
 /* --- Responses ---------------------------------------------------------------------------------------------------------------------- */
+
+/* The memory that the request with this PSN is for, if one of the latest requests is for any. */
+static const char *place_text(const struct told *t, uint32_t psn, char *to, size_t size)
+{
+    uint32_t best = TOLD_KEYS;
+
+    for (uint32_t i = 0; i < TOLD_KEYS; i++)
+        if (t->keys[i].len && psn_diff(psn, t->keys[i].psn) >= 0 && psn_diff(psn, t->keys[i].psn) < TRACK_SENT && (best == TOLD_KEYS || psn_diff(t->keys[i].psn, t->keys[best].psn) >= 0))
+            best = i;
+    if (best == TOLD_KEYS)
+        return "";
+    snprintf(to, size, " (R_Key 0x%x, address 0x%llx, %s)", t->keys[best].rkey, (unsigned long long)t->keys[best].va, count_str(t->keys[best].len, "byte"));
+    return to;
+}
 
 static void tell_refusal(struct explainer *x, const struct watched *e, const struct told *t)
 {
@@ -169,6 +225,7 @@ static void tell_refusal(struct explainer *x, const struct watched *e, const str
     uint32_t pmtu = conn_flow_at(watch_conns(x->watch), e->flow)->pmtu;
     const struct sent *s = half_sent(e->h, e->p->bth.psn);
     unsigned code = e->p->aeth.syndrome & 31;
+    char place[80];
     enum cause cause = code == NAK_REMOTE_ACCESS ? CAUSE_ACCESS_ERROR : code == NAK_INVALID_REQUEST ? CAUSE_INVALID_REQUEST : CAUSE_OPERATION_ERROR;
     struct statement *st;
 
@@ -185,8 +242,9 @@ static void tell_refusal(struct explainer *x, const struct watched *e, const str
         statement_say(x, st, "%s refused the %s of frame %u (NAK in frame %u): READs and atomics outstanding: %u, agreed on: %u.", dst_text(x, e->flow),
                       request_name(s), s ? s->last : 0, frame_u32(e->p), t->deep, c->depth);
     else
-        statement_say(x, st, "%s refused the %s%s with PSN %u: NAK, %s, in frame %u. The queue pair fails, and what was posted behind it is flushed.",
-                      dst_text(x, e->flow), request_name(s), s ? "" : " (not captured)", e->p->bth.psn, nak_code_str(code), frame_u32(e->p));
+        statement_say(x, st, "%s refused the %s%s with PSN %u%s: NAK, %s, in frame %u. The queue pair fails, and what was posted behind it is flushed.",
+                      dst_text(x, e->flow), request_name(s), s ? "" : " (not captured)", e->p->bth.psn,
+                      cause == CAUSE_ACCESS_ERROR ? place_text(t, e->p->bth.psn, place, sizeof place) : "", nak_code_str(code), frame_u32(e->p));
 }
 
 static void tell_rnr(struct explainer *x, const struct watched *e, struct told *t)
@@ -238,6 +296,35 @@ static void note_round_trip(const struct watched *e, struct told *t)
         t->round_trip = took;
 }
 
+/* The same answer twice: gathered in one statement. Without an IP ID it may have been sent twice. */
+static void tell_answer_copy(struct explainer *x, const struct watched *e, struct told *t)
+{
+    struct statement *st = statement_at(x, t->dup_rsp);
+
+    if (!st) {
+        st = statement_new(x, CAUSE_DUPLICATE, e->flow, e->p);
+        if (!st)
+            return;
+        t->dup_rsp = statement_number(x, st);
+        statement_say(x, st, "Answers of %s are there twice, identical to the last bit.", dst_text(x, e->flow));
+    }
+    statement_frame(st, frame_u32(e->p));
+}
+
+static void note_answer(struct explainer *x, const struct watched *e, struct told *t)
+{
+    uint32_t psn = e->p->bth.psn, icrc = icrc_of(e->p), at = psn % TOLD_RESPONSES;
+
+    if (t->rsp[at].psn != psn)
+        t->rsp[at].first = frame_u32(e->p);
+    else if (UNLIKELY(icrc && t->rsp[at].icrc == icrc) && frame_ip_id(e->p))
+        tell_answer_copy(x, e, t);
+    t->rsp[at].psn = psn;
+    t->rsp[at].frame = frame_u32(e->p);
+    t->rsp[at].icrc = icrc;
+    t->rsp[at].ts = e->p->frame->ts;
+}
+
 static void on_response(void *user, const struct watched *e)
 {
     struct explainer *x = user;
@@ -249,10 +336,7 @@ static void on_response(void *user, const struct watched *e)
         note_flow(own, e->p);
     if (e->p->op->flags & OPF_READ_RESP)
         explain_read_response(x, e, t);
-    if (t->rsp[e->p->bth.psn % TOLD_RESPONSES].psn != e->p->bth.psn)
-        t->rsp[e->p->bth.psn % TOLD_RESPONSES].first = frame_u32(e->p);
-    t->rsp[e->p->bth.psn % TOLD_RESPONSES].psn = e->p->bth.psn;
-    t->rsp[e->p->bth.psn % TOLD_RESPONSES].frame = frame_u32(e->p);
+    note_answer(x, e, t);
     t->last_rsp_frame = frame_u32(e->p);
     t->last_rsp_ts = e->p->frame->ts;
     note_round_trip(e, t);

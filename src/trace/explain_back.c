@@ -5,6 +5,9 @@
 
 #define OVERTAKEN_WITHIN (4 * NS_PER_MS) /* a packet that comes behind later ones by more was sent again */
 
+#define SHORT_LOOP (100 * NS_PER_US)     /* an answer may be on its way to the requester, and what that had sent on its way to the tap, for so long */
+#define RNR_TICKS (10 * NS_PER_MS)       /* software waits for so long instead of an RNR timer that is shorter */
+
 /* What is sent again because a packet was overtaken: its receiver dropped what came before it, and asked for it as it came. */
 static struct statement *about_overtaken(struct explainer *x, const struct watched *e, const struct told *t)
 {
@@ -73,16 +76,40 @@ static uint32_t copy_lost(const struct watched *e, const struct told *t, const s
     return !s->late && s->copies > 1 && t->round_trip >= 0 && s->ts + t->round_trip <= e->h->seq.ts ? s->last : s->first;
 }
 
+/* The responder asked for `psn`, and then for one behind it, before anything was sent again: so the packet had arrived meanwhile. */
+static struct statement *tell_overtaken(struct explainer *x, const struct watched *e, struct told *t, uint32_t psn, const struct sent *s)
+{
+    struct statement *st = statement_new(x, CAUSE_REORDER, e->flow, e->p);
+    uint32_t nak = told_rsp_frame(t, psn);
+
+    if (!st)
+        return NULL;
+    statement_frame(st, s->first);
+    statement_frame(st, nak);
+    statement_frame(st, e->h->seq.frame);
+    statement_frame(st, frame_u32(e->p));
+    st->start = s->ts_first;
+    st->where = WHERE_AFTER;
+    statement_concerns(st, psn, s->icrc_first, true);
+    t->reorder = statement_number(x, st);
+    t->reorder_end = e->h->next;
+    statement_say(x, st, "%s with PSN %u (frame %u) passed the tap and was overtaken behind it: %s asked for it with a NAK (frame %u), and had it before it was sent again in frame %u, for its next NAK (frame %u) asks for PSN %u.",
+                  request_name(s), psn, s->first, dst_text(x, e->flow), nak, frame_u32(e->p), e->h->seq.frame, e->h->seq.psn);
+    return st;
+}
+
 /* A sequence NAK brought it back. */
 static struct statement *tell_loss(struct explainer *x, const struct watched *e, struct told *t)
 {
     uint32_t psn = e->h->seq.psn == e->p->bth.psn || e->h->seq_low != e->p->bth.psn ? e->h->seq.psn : e->h->seq_low, hole = came_instead(e->h, psn), bad = told_bad_frame(t, psn);
     const struct sent *s = half_sent(e->h, psn);
     uint32_t copy = s ? copy_lost(e, t, s) : 0;
-    bool passed = s && s->ts_first <= e->h->seq.ts && (hole <= s->last || s->late); /* else what came instead of it came behind its latest copy */
+    bool passed = s && s->ts_first <= e->h->seq.ts && (hole <= s->last || hole < t->back || !t->back || s->late); /* else what came instead of it came behind its latest copy */
     enum cause cause = bad ? CAUSE_BAD_ICRC : s && s->late ? CAUSE_REORDER : CAUSE_PACKET_LOSS;
     struct statement *st = bad ? told_about_bad(x, t, bad) : cause == CAUSE_REORDER ? statement_at(x, t->reorder) : NULL;
 
+    if (cause == CAUSE_PACKET_LOSS && passed && s->copies == 1 && psn_diff(e->h->seq.psn, psn) > 0 && told_rsp_frame(t, psn))
+        return tell_overtaken(x, e, t, psn, s);
     if (!st || (cause == CAUSE_REORDER && st->psn != psn))
         st = cause == CAUSE_REORDER ? loss_before(x, e->flow, psn) : NULL;
     if (st && st->cause == CAUSE_PACKET_LOSS) {
@@ -144,21 +171,36 @@ static struct statement *tell_bad_silence(struct explainer *x, const struct watc
 static struct statement *tell_lost_nak(struct explainer *x, const struct watched *e)
 {
     const struct nak *n = &e->h->seq;
-    const struct sent *s = n->have && !n->resent && n->frame == e->h->una_frame && psn_diff(n->psn, e->p->bth.psn) >= 0 ? half_sent(e->h, n->psn) : NULL;
-    struct statement *st = s && !s->late && s->ts_first <= n->ts && !half_was_hole(e->h, n->psn, NULL) ? statement_new(x, CAUSE_PACKET_LOSS, e->flow, e->p) : NULL;
+    bool asked = n->have && !n->resent && n->frame == e->h->una_frame && psn_diff(n->psn, e->p->bth.psn) >= 0;
+    const struct sent *s = asked ? half_sent(e->h, n->psn) : NULL;
+    uint32_t hole = asked ? came_instead(e->h, n->psn) : 0;
+    bool passed = s && !s->late && s->ts_first <= n->ts && !half_was_hole(e->h, n->psn, NULL);
+    struct statement *st = passed || (asked && !s && hole) ? statement_new(x, CAUSE_PACKET_LOSS, e->flow, e->p) : NULL;
 
     if (!st)
         return NULL;
-    statement_frame(st, s->first);
+    statement_frame(st, passed ? s->first : hole);
     statement_frame(st, n->frame);
     statement_frame(st, frame_u32(e->p));
-    st->start = s->ts_first;
-    st->where = WHERE_AFTER;
+    st->start = passed ? s->ts_first : n->ts;
+    st->where = passed ? WHERE_AFTER : WHERE_BEFORE;
     st->end = e->h->next;
-    statement_concerns(st, n->psn, s->icrc_first, true);
-    statement_say(x, st, "%s with PSN %u (frame %u) passed the tap and was lost, damaged or overtaken behind it: %s asked for it with a NAK (frame %u), which was lost behind the tap or came too late, for %s sent again from frame %u on only after a silence.",
-                  request_name(s), n->psn, s->first, dst_text(x, e->flow), n->frame, src_text(x, e->flow), frame_u32(e->p));
+    statement_concerns(st, n->psn, passed ? s->icrc_first : 0, true);
+    if (passed)
+        statement_say(x, st, "%s with PSN %u (frame %u) passed the tap and was lost, damaged or overtaken behind it:", request_name(s), n->psn, s->first);
+    else
+        say_never_passed(x, st, n->psn, hole, 0);
+    statement_say(x, st, "%s %s asked for it with a NAK (frame %u), which was lost behind the tap or came too late, for %s sent again from frame %u on only after a silence.",
+                  explain_text_of(x, st), dst_text(x, e->flow), n->frame, src_text(x, e->flow), frame_u32(e->p));
     return st;
+}
+
+/* Whether the answer seen may have come to the requester when it had sent the packet again already. */
+static bool came_too_late(const struct watched *e, const struct sent *s)
+{
+    ns_t since = e->p->frame->ts - e->h->una_ts;
+
+    return s && (since < SHORT_LOOP || since < (e->p->frame->ts - s->ts_first) / 2);
 }
 
 static struct statement *tell_silence(struct explainer *x, const struct watched *e, struct told *t)
@@ -181,6 +223,7 @@ static struct statement *tell_silence(struct explainer *x, const struct watched 
         statement_frame(st, last->first);
     statement_frame(st, frame_u32(e->p));
     st->start = s ? s->ts_first : e->p->frame->ts;
+    st->back = frame_u32(e->p);
     if (s)
         st->silence = silence_before(e, s);
     st->where = answered ? WHERE_AFTER : WHERE_UNKNOWN;
@@ -188,7 +231,7 @@ static struct statement *tell_silence(struct explainer *x, const struct watched 
     statement_concerns(st, e->p->bth.psn, s ? s->icrc_first : 0, true);
     if (answered)
         statement_say(x, st, "Frame %u answers PSN %u, but was lost behind the tap%s: %s sent the packet again in frame %u after a silence.", e->h->una_frame,
-                      e->p->bth.psn, s && e->p->frame->ts - e->h->una_ts < (e->p->frame->ts - s->ts_first) / 2 ? ", or came too late" : "", src_text(x, e->flow),
+                      e->p->bth.psn, came_too_late(e, s) ? ", or came too late" : "", src_text(x, e->flow),
                       frame_u32(e->p));
     else if (cause == CAUSE_HALF_OPEN)
         statement_say(x, st, "%s closed the connection in frame %u; requests to it go unanswered since.", dst_text(x, e->flow), t->closed_frame);
@@ -260,6 +303,20 @@ static void tell_once(struct explainer *x, struct told *t, struct statement *st)
     t->silent = NO_STATEMENT;
 }
 
+/* What was to be tried again after an RNR NAK is, but only when the ACK timeout had run out. */
+static void tell_late_try(struct explainer *x, const struct watched *e, const struct told *t)
+{
+    ns_t waited = e->p->frame->ts - e->h->rnr.ts, asked = rnr_time(e->h->rnr.syndrome & 31), timer = e->h->timeout ? (ns_t)4096 << e->h->timeout : 0;
+    struct statement *st = statement_at(x, t->rnr);
+
+    if (!st || !timer || waited < timer / 8 * 7 || waited < RNR_TICKS + 4 * asked)
+        return;
+    if (st->n_frames < STATEMENT_FRAMES)
+        statement_say(x, st, "%s It came again only in frame %u, %.3f ms later, when the ACK timeout had run out: the RNR NAK in frame %u was most likely lost behind the tap.",
+                      explain_text_of(x, st), frame_u32(e->p), (double)waited / 1e6, e->h->rnr.frame);
+    statement_frame(st, frame_u32(e->p));
+}
+
 void explain_back(struct explainer *x, const struct watched *e, struct told *t)
 {
     struct ask *a = half_ask(e->h, e->p->bth.psn, 0), *older;
@@ -267,13 +324,15 @@ void explain_back(struct explainer *x, const struct watched *e, struct told *t)
 
     for (unsigned n = 1; a && n < 8 && (older = half_ask(e->h, e->p->bth.psn, n)) != NULL; n++)
         a = older;
+    if (e->why == BACK_RNR)
+        tell_late_try(x, e, t);
     if (e->why == BACK_RNR || goes_on(x, e, t))
         return;
     if (e->why == BACK_SEQ_NAK && e->h->rnr.have && e->h->rnr.psn == e->h->seq.psn)
         return; /* part of the RNR */
     st = tell_lost_again(x, e, t);
     if (!st)
-        st = e->why == BACK_SEQ_NAK || (e->why == BACK_SILENCE && psn_diff(e->p->bth.psn, e->h->start) < 0) ? about_overtaken(x, e, t) : NULL;
+        st = e->why == BACK_SEQ_NAK || (e->why == BACK_SILENCE && (!t->last_rsp_frame || psn_diff(e->p->bth.psn, e->h->start) < 0)) ? about_overtaken(x, e, t) : NULL;
     if (!st)
         st = e->why == BACK_SEQ_NAK ? tell_loss(x, e, t) : a ? explain_read(x, e, t, a) : tell_silence(x, e, t);
     if (st && e->why == BACK_SEQ_NAK)
@@ -282,6 +341,27 @@ void explain_back(struct explainer *x, const struct watched *e, struct told *t)
     if (st && st->cause == CAUSE_LOST_LAST_PACKET && e->why == BACK_SILENCE)
         t->silent = t->open;
     t->unheard = st && st->cause == CAUSE_LOST_ACK && e->why == BACK_SILENCE ? t->open : NO_STATEMENT;
+}
+
+/* A request that goes on right behind what was answered before something was sent again, and not since: its sender has that answer by
+ * now, which had only been too late for its timer. */
+void explain_skips(struct explainer *x, const struct watched *e, struct told *t)
+{
+    struct statement *st = statement_at(x, t->unheard);
+    uint32_t psn = e->p->bth.psn, answer = told_rsp_frame(t, psn_add(psn, PSN_MASK));
+
+    if (!st || psn_diff(psn, e->h->cursor) <= 0 || !answer || answer >= st->back || e->h->back_psn != st->psn)
+        return;
+    if (e->p->frame->ts - t->rsp[psn_add(psn, PSN_MASK) % TOLD_RESPONSES].ts >= SHORT_LOOP || e->h->seq.have || e->h->late || e->h->gaps || e->h->disorder)
+        return; /* what is skipped may have been overtaken or lost */
+    t->unheard = NO_STATEMENT;
+    st->cause = CAUSE_EARLY_TIMEOUT;
+    st->where = WHERE_UNKNOWN;
+    st->silence = 0; /* its sender heard nothing for longer than the tap */
+    statement_frame(st, answer);
+    statement_frame(st, frame_u32(e->p));
+    statement_say(x, st, "Frame %u answers up to PSN %u, and was not lost: %s had sent again from PSN %u on (frame %u) when the ACK timeout had run out, and goes on with PSN %u in frame %u, as it can only with that answer. The ACK timeout was too short for it.",
+                  answer, psn_add(psn, PSN_MASK), src_text(x, e->flow), st->psn, st->back, psn, frame_u32(e->p));
 }
 
 /* The NAK for the first packets of a flow, which came before it was known whose requests it is about; 0 for none. */
@@ -330,18 +410,20 @@ static void tell_missed(struct explainer *x, const struct watched *e, struct tol
                       psn, e->h->first_frame, frame);
 }
 
-/* A PSN that comes for the first time behind later ones. */
-void explain_late(struct explainer *x, const struct watched *e, struct told *t)
+static void tell_late(struct explainer *x, const struct watched *e, struct told *t)
 {
     bool nak = e->h->seq.have && !e->h->seq.resent && e->h->seq.psn == e->p->bth.psn;
     struct statement *st = statement_at(x, t->open);
 
     if (nak && st && st->has_psn && st->psn == e->p->bth.psn && st->cause == CAUSE_PACKET_LOSS &&
         st->where == WHERE_BEFORE) {
+        if (st->n_frames > 1 && st->frames[1] == e->h->seq.frame)
+            statement_say(x, st, "%s It came in frame %u.", explain_text_of(x, st), frame_u32(e->p));
+        else
+            statement_say(x, st, "%s %s asked for it with a NAK (frame %u), and it came in frame %u.",
+                          explain_text_of(x, st), dst_text(x, e->flow), e->h->seq.frame, frame_u32(e->p));
         statement_frame(st, e->h->seq.frame);
         statement_frame(st, frame_u32(e->p));
-        statement_say(x, st, "%s %s asked for it with a NAK (frame %u), and it came in frame %u.",
-                      explain_text_of(x, st), dst_text(x, e->flow), e->h->seq.frame, frame_u32(e->p));
     } else if (nak) {
         t->open = t->late = statement_number(x, tell_loss(x, e, t));
     } else if (e->h->seq.have && psn_diff(e->p->bth.psn, e->h->seq.psn) >= 0) {
@@ -356,9 +438,35 @@ void explain_late(struct explainer *x, const struct watched *e, struct told *t)
         statement_frame(st, e->h->last_frame);
         st->where = WHERE_BEFORE;
         statement_concerns(st, e->p->bth.psn, 0, true);
-        t->reorder = statement_number(x, st);
+        t->reorder = t->late_alone = statement_number(x, st);
         statement_say(x, st, "PSN %u (frame %u) was overtaken by later packets.", e->p->bth.psn, frame_u32(e->p));
     }
+}
+
+/* A PSN that comes for the first time behind later ones. */
+void explain_late(struct explainer *x, const struct watched *e, struct told *t)
+{
+    if (!e->h->pmtu && e->p->op->flags & OPF_READ_REQ && explain_rest(x, e, t))
+        return;
+    tell_late(x, e, t);
+}
+
+/* What follows a packet that came late is sent again as well, and no NAK asks for that: the packet was not overtaken, but sent again. */
+void explain_resent(struct explainer *x, const struct watched *e, struct told *t)
+{
+    struct statement *st = statement_at(x, t->late_alone);
+    bool asked = e->h->seq.have && !e->h->seq.resent && e->h->seq.psn == e->p->bth.psn;
+
+    t->late_alone = NO_STATEMENT;
+    if (!st || st->cause != CAUSE_REORDER || e->as != SEEN_AGAIN || e->p->bth.psn != e->h->cursor || asked)
+        return;
+    st->cause = CAUSE_PACKET_LOSS;
+    st->again++;
+    t->open = statement_number(x, st);
+    t->reorder = NO_STATEMENT;
+    statement_frame(st, frame_u32(e->p));
+    statement_say(x, st, "PSN %u was not there before frame %u, to which %s went back: what follows it is sent again as well, from frame %u on. It was lost before the tap, and no NAK was captured.",
+                  st->psn, st->frames[0], src_text(x, e->flow), frame_u32(e->p));
 }
 
 /* Its sender did not go back with the PSN that came late: it goes on where it was, or comes back to that PSN. So the packet was

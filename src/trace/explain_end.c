@@ -2,15 +2,28 @@
 #include "src/trace/explain_impl.h"
 #include "src/trace/work.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #define SILENT_AFTER (500 * NS_PER_MS) /* a request that asks for an answer has one long before */
 #define USUAL_TIMEOUT 18               /* a long ACK timeout code, where none is stated */
-#define AT_ONCE 4      /* an answer within this part of the shortest round trip is not one to what was sent just before */
 #define RNR_OVERDUE (100 * NS_PER_MS)
 #define RNR_FOR_EVER 7 /* the RNR retry count that has no end */
 
 /* --- What is left ------------------------------------------------------------------------------------------------------------------- */
+
+/* A packet was sent as often as is allowed. */
+static void say_tries(struct explainer *x, struct statement *st, const struct flow *c, const struct half *h, const struct sent *s)
+{
+    statement_say(x, st,
+                  "%s sent the packet with PSN %u %u times from frame %u to frame %u, about %.3f ms apart, and had no "
+                  "answer; nothing follows. "
+                  "%s: completion RETRY_EXC_ERR.",
+                  addr_text(&c->src), st->psn, h->retries + 1, s ? s->first : st->frames[0],
+                  s ? s->last : h->last_frame, s && h->retries ? (double)(s->ts - st->start) / 1e6 / h->retries : 0.0,
+                  st->cause == CAUSE_HALF_OPEN ? "The other end had closed the connection"
+                                               : "The retries were used up");
+}
 
 /* A silence without end. */
 static void end_silence(struct explainer *x, uint32_t flow, struct told *t, struct half *h)
@@ -28,14 +41,12 @@ static void end_silence(struct explainer *x, uint32_t flow, struct told *t, stru
     st->lost = h->last_ts - st->start;
     if (burst && burst->psn != st->psn)
         statement_unframe(st, burst->first);
-    statement_say(x, st,
-                  "%s sent the packet with PSN %u %u times from frame %u to frame %u, about %.3f ms apart, and had no "
-                  "answer; nothing follows. "
-                  "%s: completion RETRY_EXC_ERR.",
-                  addr_text(&c->src), st->psn, h->retries + 1, s ? s->first : st->frames[0],
-                  s ? s->last : h->last_frame, s && h->retries ? (double)(s->ts - st->start) / 1e6 / h->retries : 0.0,
-                  st->cause == CAUSE_HALF_OPEN ? "The other end had closed the connection"
-                                               : "The retries were used up");
+    st->where = WHERE_UNKNOWN;
+    if (st->is_request)
+        say_tries(x, st, c, h, s);
+    else
+        statement_say(x, st, "%s %s asked for it %s from frame %u on and had no more of it; nothing follows. The retries were used up: completion RETRY_EXC_ERR.", explain_text_of(x, st),
+                      addr_text(&c->src), count_str(h->retries, "time"), s ? s->first : st->frames[0]);
     if (st->cause == CAUSE_HALF_OPEN)
         return;
     more = statement_new(x, CAUSE_SILENT_PEER, flow, NULL);
@@ -272,6 +283,60 @@ static void end_overtaken(struct explainer *x, uint32_t flow, const struct told 
     }
 }
 
+/* What is sent again for want of an answer, which comes sooner then than any to a packet sent once: it was on its way already. */
+static bool is_early(const struct statement *st, const struct told *t)
+{
+    bool silent = st->cause == CAUSE_LOST_LAST_PACKET || (st->cause == CAUSE_PACKET_LOSS && st->unanswered);
+
+    return silent && !st->moot && st->arrived && st->silence > 0 && st->arrival < t->round_trip / AT_ONCE;
+}
+
+/* Nothing was lost, but the timer ran out: told of once, however often it happened. */
+static void end_early(struct explainer *x, uint32_t flow, const struct told *t)
+{
+    struct statement *first = NULL;
+    uint32_t times = 1;
+    char text[60];
+    bool early;
+
+    for (uint32_t i = 0; i < x->n; i++) {
+        struct statement *st = &x->st[i];
+        early = is_early(st, t);
+        if (st->flow != flow || !(early || st->cause == CAUSE_EARLY_TIMEOUT))
+            continue;
+        if (first) {
+            first->again += st->again;
+            first->lost += st->lost;
+            statement_frame(first, st->frames[0]);
+            st->moot = true;
+            times++;
+            continue;
+        }
+        first = st;
+        if (!early)
+            continue;
+        st->cause = CAUSE_EARLY_TIMEOUT;
+        st->where = WHERE_UNKNOWN;
+        st->n_frames = 1;
+        statement_frame(st, st->back);
+        statement_frame(st, st->arrived);
+        statement_say(x, st, "PSN %u (frame %u) was answered in frame %u, %s after it was sent, but %s had sent it again %s before that, sooner than an answer can come (%s at least): the answer was on its way, nothing was lost, and the ACK timeout, which ran out after %s without an answer, was too short for it.",
+                      st->psn, st->frames[0], st->arrived, time_text(st->lost), src_text(x, flow), time_text(st->arrival), time_text(t->round_trip), time_text(st->silence));
+    }
+    if (times == 1)
+        return;
+    snprintf(text, sizeof text, "The same happened %s more.", count_str(times - 1, "time"));
+    statement_add(x, first, text);
+}
+
+/* Not one answer was captured. */
+static void cannot_tell(struct explainer *x, struct statement *st)
+{
+    st->cause = CAUSE_CANNOT_TELL;
+    statement_say(x, st, "PSN %u (frame %u), and what follows it, was sent again by %s from frame %u on, %s after it had been sent: the capture has no answer of %s, so whether a NAK or the ACK timeout brought it back cannot be told.",
+                  st->psn, st->frames[0], src_text(x, st->flow), st->back, time_text(st->silence), dst_text(x, st->flow));
+}
+
 static void end_flow(struct explainer *x, uint32_t flow)
 {
     uint32_t peer = conn_flow_at(watch_conns(x->watch), flow)->peer;
@@ -282,12 +347,13 @@ static void end_flow(struct explainer *x, uint32_t flow)
         return;
     for (uint32_t i = 0; !t->last_rsp_frame && i < x->n; i++)
         if (x->st[i].flow == flow && x->st[i].cause == CAUSE_LOST_LAST_PACKET)
-            x->st[i].cause = CAUSE_CANNOT_TELL;
+            cannot_tell(x, &x->st[i]);
     if (h && h->have_next) {
         end_silence(x, flow, t, h);
         end_rnr(x, flow, t, h);
     }
     end_overtaken(x, flow, t);
+    end_early(x, flow, t);
     end_odd_key(x, flow, t);
     if (h && h->have_next)
         end_unheard(x, flow, t, h);

@@ -8,13 +8,21 @@
 #define TOLD_RESPONSES 512
 #define TOLD_BAD 8
 #define TOLD_GAPS 8
+#define TOLD_KEYS 64
+#define AT_ONCE 4 /* what comes within this part of the shortest round trip does not answer what was sent just before */
 #define NO_STATEMENT UINT32_MAX
 
 /* What is remembered of a flow: of its requests, and of what all its packets carry. */
 struct told {
     struct {
-        uint32_t psn, first, frame;
-    } rsp[TOLD_RESPONSES]; /* responses to its requests, by PSN: first and latest frame */
+        uint32_t psn, rkey, len; /* len 0: none */
+        uint64_t va;
+    } keys[TOLD_KEYS]; /* of the latest requests that have an R_Key */
+    uint32_t keys_at;
+    struct {
+        uint32_t psn, first, frame, icrc;
+        ns_t ts;
+    } rsp[TOLD_RESPONSES]; /* responses to its requests, by PSN: first and latest frame; ICRC and time of the latest */
     struct {
         uint32_t psn, frame, statement;
     } bad[TOLD_BAD]; /* requests with a bad ICRC */
@@ -26,12 +34,18 @@ struct told {
     uint32_t open;   /* statement whose cost is being counted */
     uint32_t dup, reorder, rnr, ce; /* statements that gather further frames */
     uint32_t late;   /* statement about a PSN first seen behind later ones and after a NAK: what comes next tells whether it was sent again */
+    uint32_t late_alone; /* statement about the request before, if it was overtaken */
+    uint32_t follows;    /* PSN behind the request before, if that was sent again; else UINT32_MAX */
+    uint32_t dup_rsp;    /* like dup, of answers */
     uint32_t reorder_end; /* PSN behind what had been sent when a packet was overtaken: its receiver dropped all that */
     uint32_t silent;      /* statement about the latest time that something was sent again for want of an answer */
     uint32_t unheard;     /* statement about an answer that was lost behind the tap */
+    uint32_t back;        /* frame with which what was sent again last began; 0: none */
     uint32_t rsp_next;    /* PSN behind the latest READ response that was not late; UINT32_MAX: none was seen */
     uint32_t rsp_late;    /* PSN of the latest READ response, which was asked for again and comes behind later ones; else UINT32_MAX */
     uint32_t rsp_missing; /* statement about a READ response that was lost before the tap, it seems */
+    uint32_t rsp_lost;    /* statement about the answer to a READ or atomic that was asked for again last */
+    ns_t rsp_lost_ts, rsp_loop; /* when that was, and how long after the answer had passed the tap; 0: its requester waited */
     uint32_t rsp_reorder, rsp_reorder_end; /* statement about one that was overtaken, and the PSN behind what its receiver dropped */
     ns_t round_trip; /* the shortest time from a request sent once to its answer; negative: not known */
     uint32_t rnr_psn;
@@ -101,10 +115,12 @@ struct refusal {
 };
 #define REFUSALS 64
 
-/* Q_Key of a datagram's destination. */
+/* Q_Key and P_Key of a datagram's destination, as the first datagram to it has them. */
 struct qkey_seen {
     uint64_t key;
     uint32_t qkey, frame;
+    uint16_t pkey;
+    uint32_t q_statement, p_statement; /* about others; NO_STATEMENT: none */
 };
 #define QKEYS 256
 
@@ -159,6 +175,8 @@ uint32_t statement_number(const struct explainer *x, const struct statement *s);
 struct statement *statement_at(struct explainer *x, uint32_t n);
 /* "192.168.77.1" and so on, in one of four buffers that take turns. */
 const char *addr_text(const struct conn_addr *a);
+/* "1.25 ms", likewise. */
+const char *time_text(ns_t t);
 /* Source and destination of a flow, likewise. */
 const char *src_text(struct explainer *x, uint32_t flow);
 const char *dst_text(struct explainer *x, uint32_t flow);
@@ -185,10 +203,16 @@ const char *request_name(const struct sent *s);
 void explain_back(struct explainer *x, const struct watched *e, struct told *t);
 void explain_late(struct explainer *x, const struct watched *e, struct told *t);
 void explain_overtaken(struct explainer *x, const struct watched *e, struct told *t);
+/* The request behind one that seemed to be overtaken. */
+void explain_resent(struct explainer *x, const struct watched *e, struct told *t);
+/* A request that goes on behind what is being sent again. */
+void explain_skips(struct explainer *x, const struct watched *e, struct told *t);
 /* READs and atomics (explain_read.c): one of them is asked for again, by request `e`, in whole or from a missing response on;
  * NULL without room. And a READ response, before it is taken. */
 struct statement *explain_read(struct explainer *x, const struct watched *e, struct told *t, struct ask *a);
 void explain_read_response(struct explainer *x, const struct watched *e, struct told *t);
+/* A READ request in the midst of an earlier one, whose path MTU is not known; false if it is none. */
+bool explain_rest(struct explainer *x, const struct watched *e, struct told *t);
 /* A response to a READ or atomic of which no answer was seen, and that was asked for again: the MSN may tell that it had been executed. */
 void explain_repeated_answer(struct explainer *x, const struct watched *e, const struct told *t);
 /* Connection management (explain_cm.c, explain_cm_end.c): a message, and the end of the capture. */

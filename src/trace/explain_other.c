@@ -5,12 +5,32 @@
  * ------------------------------------------------------------------------------------------------------------------------
  */
 
+/* A datagram with a key other than that of the first one to its queue pair: told of once. */
+static void tell_other_key(struct explainer *x, const struct pkt *p, const struct qkey_seen *q, const struct conn_addr *dst, uint32_t *about, enum cause cause, uint32_t key, uint32_t first)
+{
+    struct statement *st = statement_at(x, *about);
+    bool is_qkey = cause == CAUSE_QKEY_MISMATCH;
+
+    if (st) {
+        statement_frame(st, frame_u32(p));
+        return;
+    }
+    st = statement_new(x, cause, FLOW_NONE, p);
+    if (!st)
+        return;
+    *about = statement_number(x, st);
+    statement_frame(st, frame_u32(p));
+    statement_frame(st, q->frame);
+    statement_say(x, st, is_qkey ? "The datagram in frame %u for QP 0x%x of %s carries Q_Key 0x%08x, the one in frame %u carried 0x%08x: one of the two is dropped."
+                                 : "The datagram in frame %u for QP 0x%x of %s carries P_Key 0x%04x, the one in frame %u carried 0x%04x: one of the two is dropped.",
+                  frame_u32(p), p->bth.dqpn, addr_text(dst), key, q->frame, first);
+}
+
 static void explain_datagram(struct explainer *x, const struct pkt *p)
 {
     struct conn_addr src, dst;
     struct qkey_seen *q;
     uint64_t key = conn_tap_of(p->frame), a[2];
-    struct statement *st;
 
     if (p->bth.dqpn == 1)
         return;
@@ -20,19 +40,14 @@ static void explain_datagram(struct explainer *x, const struct pkt *p)
               UINT64_C(0x9e3779b97f4a7c15) |
           1;
     q = &x->qkeys[key >> 56];
-    if (q->key == key && q->qkey != p->deth.qkey) {
-        st = statement_new(x, CAUSE_QKEY_MISMATCH, FLOW_NONE, p);
-        if (st) {
-            statement_frame(st, frame_u32(p));
-            statement_frame(st, q->frame);
-            statement_say(x, st,
-                          "The datagram in frame %u for QP 0x%x of %s carries Q_Key 0x%08x, the one in frame %u "
-                          "carried 0x%08x: one of the two is dropped.",
-                          frame_u32(p), p->bth.dqpn, addr_text(&dst), p->deth.qkey, q->frame, q->qkey);
-        }
+    if (q->key != key) {
+        *q = (struct qkey_seen){key, p->deth.qkey, frame_u32(p), p->bth.pkey, NO_STATEMENT, NO_STATEMENT};
         return;
     }
-    *q = (struct qkey_seen){key, p->deth.qkey, frame_u32(p)};
+    if (q->qkey != p->deth.qkey)
+        tell_other_key(x, p, q, &dst, &q->q_statement, CAUSE_QKEY_MISMATCH, p->deth.qkey, q->qkey);
+    if ((q->pkey ^ p->bth.pkey) & 0x7fff)
+        tell_other_key(x, p, q, &dst, &q->p_statement, CAUSE_PKEY_MISMATCH, p->bth.pkey, q->pkey);
 }
 
 /* --- Congestion

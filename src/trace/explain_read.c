@@ -1,6 +1,8 @@
 /* layer 3 (trace): READs and atomics that are asked for again: which part of the answer was lost, damaged or overtaken. */
 #include "src/trace/explain_impl.h"
 
+#define SHORT_TIMER NS_PER_MS /* an ACK timeout that is not stated is no shorter */
+
 /* No answer to a READ or atomic was seen. An answer to a later request proves that it was executed: RC knows no gaps. */
 static struct statement *tell_unanswered(struct explainer *x, const struct watched *e, const struct ask *a)
 {
@@ -75,6 +77,49 @@ static struct statement *about_late_response(struct explainer *x, const struct w
     return st;
 }
 
+/* The answer was asked for before for want of it, and came no better: the statement about that goes on; NULL if there is none. */
+static struct statement *lost_once_more(struct explainer *x, const struct watched *e, const struct told *t, uint32_t missing, uint32_t seen)
+{
+    struct statement *st = statement_at(x, t->rsp_lost);
+
+    if (!st || e->why != BACK_SILENCE || st->moot || st->cause == CAUSE_REORDER || st->psn != missing || st->where != (seen ? WHERE_AFTER : WHERE_BEFORE))
+        return NULL;
+    if (seen && seen < st->frames[st->n_frames - 1])
+        return NULL;
+    if (seen && st->n_frames < STATEMENT_FRAMES)
+        statement_say(x, st, "%s It came again (frame %u), and was asked for once more in frame %u.", explain_text_of(x, st), seen, frame_u32(e->p));
+    statement_frame(st, seen);
+    statement_frame(st, frame_u32(e->p));
+    return st;
+}
+
+/* How long after an answer had passed the tap its requester asked again; 0 if the ACK timeout may have run out meanwhile. */
+static ns_t loop_behind(const struct watched *e, ns_t answer)
+{
+    ns_t took = e->p->frame->ts - answer, timer = e->h->timeout ? (ns_t)2048 << e->h->timeout : SHORT_TIMER;
+
+    return took < timer ? took : 0;
+}
+
+/* What is asked for now lies right behind what was asked for before, and no answer to that can have come so soon: the response that seemed lost
+ * has come meanwhile. */
+static struct statement *had_meanwhile(struct explainer *x, const struct watched *e, struct told *t, uint32_t missing)
+{
+    struct statement *st = statement_at(x, t->rsp_lost);
+
+    if (!st || st->moot || st->cause != CAUSE_LOST_READ_RESPONSE || st->where != WHERE_AFTER || st->n_frames != 2 || missing != psn_add(st->psn, 1))
+        return NULL;
+    if (e->p->frame->ts - t->rsp_lost_ts >= t->rsp_loop / AT_ONCE)
+        return NULL;
+    st->cause = CAUSE_REORDER;
+    statement_frame(st, frame_u32(e->p));
+    t->rsp_reorder = statement_number(x, st);
+    t->rsp_reorder_end = t->rsp_next;
+    statement_say(x, st, "The READ response with PSN %u (frame %u) passed the tap and was most likely overtaken behind it: %s asked for it again in frame %u, but only from PSN %u on in frame %u, before an answer to frame %u can have come.",
+                  st->psn, st->frames[0], src_text(x, e->flow), st->frames[1], missing, st->frames[2], st->frames[1]);
+    return st;
+}
+
 /* A READ or atomic is asked for again, in whole or from a missing response on. */
 struct statement *explain_read(struct explainer *x, const struct watched *e, struct told *t, struct ask *a)
 {
@@ -83,8 +128,12 @@ struct statement *explain_read(struct explainer *x, const struct watched *e, str
     const struct told *own = peer == FLOW_NONE ? NULL : x->told[peer];
     uint32_t bad = own && !seen ? told_bad_frame(own, missing) : 0;
     struct statement *st = about_late_response(x, e, t, missing);
-    const struct sent *s = half_sent(e->h, a->psn);
+    const struct sent *before = half_sent(e->h, psn), *s = before ? before : half_sent(e->h, a->psn);
 
+    if (!st)
+        st = lost_once_more(x, e, t, missing, seen);
+    if (!st)
+        st = had_meanwhile(x, e, t, missing);
     if (st)
         return st;
     st = bad ? tell_bad_response(x, e, own, missing, bad) : NULL;
@@ -96,7 +145,38 @@ struct statement *explain_read(struct explainer *x, const struct watched *e, str
         st->silence = silence_before(e, s);
     if (st && st->cause == CAUSE_LOST_READ_RESPONSE && st->where == WHERE_BEFORE)
         t->rsp_missing = statement_number(x, st);
+    t->rsp_lost_ts = e->p->frame->ts;
+    t->rsp_loop = seen ? loop_behind(e, t->rsp[missing % TOLD_RESPONSES].ts) : 0;
+    t->rsp_lost = st && !st->is_request && st->cause != CAUSE_BAD_ICRC ? statement_number(x, st) : NO_STATEMENT;
     return st;
+}
+
+/* The READ of which request `p` asks for the rest; NULL for none. */
+static const struct ask *read_of_rest(const struct half *h, const struct pkt *p)
+{
+    for (unsigned i = 0; i < TRACK_ASKS; i++) {
+        const struct ask *a = &h->asks[i];
+        if (a->span && a->opcode == OP_READ_REQUEST && a->rkey == p->reth.rkey && a->va < p->reth.va && a->va + a->len == p->reth.va + p->reth.dmalen)
+            return a;
+    }
+    return NULL;
+}
+
+bool explain_rest(struct explainer *x, const struct watched *e, struct told *t)
+{
+    const struct ask *a = read_of_rest(e->h, e->p);
+    struct statement *st = a ? statement_new(x, CAUSE_LOST_READ_RESPONSE, e->flow, e->p) : NULL;
+
+    if (!st)
+        return false;
+    statement_frame(st, a->frame);
+    statement_frame(st, frame_u32(e->p));
+    statement_concerns(st, e->p->bth.psn, 0, false);
+    st->start = a->ts;
+    t->open = statement_number(x, st);
+    statement_say(x, st, "%s asks in frame %u for the rest of the READ in frame %u, from byte %llu on: the response there was lost or overtaken. The capture has no answers to this READ.",
+                  src_text(x, e->flow), frame_u32(e->p), a->frame, (unsigned long long)(e->p->reth.va - a->va));
+    return true;
 }
 
 /* A response was overtaken: it came in frame `came`, behind that with the PSN before `end`. */

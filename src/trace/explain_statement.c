@@ -112,6 +112,19 @@ const char *addr_text(const struct conn_addr *a)
     return to;
 }
 
+const char *time_text(ns_t t)
+{
+    static char text[4][32];
+    static unsigned at;
+    struct buf b = {0};
+    char *to = text[at++ % 4];
+
+    buf_duration(&b, t);
+    snprintf(to, sizeof text[0], "%s", buf_str(&b));
+    buf_free(&b);
+    return to;
+}
+
 const char *src_text(struct explainer *x, uint32_t flow)
 {
     return addr_text(&conn_flow_at(watch_conns(x->watch), flow)->src);
@@ -150,8 +163,8 @@ struct told *told_of(struct explainer *x, uint32_t flow)
         t->rsp[i].psn = UINT32_MAX;
     for (unsigned i = 0; i < TOLD_BAD; i++)
         t->bad[i].psn = UINT32_MAX;
-    t->open = t->dup = t->reorder = t->rnr = t->ce = t->late = t->unheard = t->silent = t->rsp_missing = t->rsp_reorder = NO_STATEMENT;
-    t->rsp_late = t->rsp_next = UINT32_MAX;
+    t->open = t->dup = t->dup_rsp = t->late_alone = t->reorder = t->rnr = t->ce = t->late = t->unheard = t->silent = t->rsp_missing = t->rsp_lost = t->rsp_reorder = NO_STATEMENT;
+    t->rsp_late = t->rsp_next = t->follows = UINT32_MAX;
     t->round_trip = -1;
     return x->told[flow] = t;
 }
