@@ -101,8 +101,9 @@ struct ep_qp {
     bool draining;     /* SQD: event is still to be given */
     bool repeat_again; /* fault: the packet in `again` goes out once more */
     bool spurious;     /* fault: the packet being sent has no cause */
-    bool mute;         /* fault: no ACK is sent until a request comes again */
+    bool mute;         /* fault: nothing is answered */
     struct rsp_owed again;
+    ns_t mute_from, mute_until; /* NS_NEVER: until a request comes again */
     struct timer timer;
 
     uint64_t faults_done; /* bits of ep->fault */

@@ -301,16 +301,23 @@ static void refused(struct ep_qp *q, const struct effects *e, ns_t now)
     ep_ready(q);
 }
 
-/* A fault: after the first ACKs no further one, until the requester tries again. */
-static bool is_mute(struct ep_qp *q, const struct effects *e, const struct pkt *p)
+/* A fault: after the first ACKs no answer at all, until the requester has tried again and half of the time that it waited is over once
+ * more: longer than its timeout, also where its first try comes early. */
+static void stay_mute(struct ep_qp *q, const struct effects *e, const struct pkt *p, ns_t now)
 {
-    if (e->flags & EFF_DUPLICATE)
-        q->mute = false;
-    else if (!q->mute && q->st.acks_sent && p->bth.ackreq && ep_fault_choice(q, RULE_ACK_04))
+    ns_t timeout = ack_timeout(q->qp.req.p.timeout);
+
+    if (!q->mute && q->st.acks_sent && p->bth.ackreq && !(e->flags & EFF_DUPLICATE) && ep_fault_choice(q, RULE_ACK_04)) {
         q->mute = true;
-    if (q->mute)
-        q->ps.ack_due = NS_NEVER;
-    return q->mute;
+        q->mute_from = now;
+        q->mute_until = NS_NEVER;
+    }
+    if (!q->mute || !(e->flags & EFF_DUPLICATE) || q->mute_until != NS_NEVER)
+        return;
+    q->mute_until = now + (now - q->mute_from) / 2;
+    if (timeout != NS_NEVER && q->mute_until < q->mute_from + timeout + timeout / 2)
+        q->mute_until = q->mute_from + timeout + timeout / 2;
+    ep_timer(q, q->mute_until);
 }
 
 /* The only READ or atomic without an answer: it has to wait. */
@@ -326,9 +333,10 @@ static void hold_answer(struct ep_qp *q, ns_t now)
 
 static void owe(struct ep_qp *q, const struct effects *e, const struct pkt *p, ns_t now)
 {
-    bool mute = UNLIKELY(ep_faulty(q->ep, RULE_ACK_04)) && is_mute(q, e, p);
-    ns_t due = mute ? NS_NEVER : e->flags & EFF_DUPLICATE ? now : q->pol.ack->due(&q->ps, p->bth.ackreq, now, &q->pol);
+    ns_t due = e->flags & EFF_DUPLICATE ? now : q->pol.ack->due(&q->ps, p->bth.ackreq, now, &q->pol);
 
+    if (UNLIKELY(ep_faulty(q->ep, RULE_ACK_04)))
+        stay_mute(q, e, p, now);
     if (due < q->ps.ack_due)
         q->ps.ack_due = due;
     if (q->ps.ack_due > now && q->ps.ack_due != NS_NEVER)

@@ -137,6 +137,13 @@ static bool answers_wait(struct ep_qp *q, const struct rsp_owed *o, ns_t now)
     return false;
 }
 
+/* A fault: whether it answers nothing for now. */
+static bool is_mute(struct ep_qp *q, ns_t now)
+{
+    q->mute = q->mute && q->mute_until > now;
+    return q->mute;
+}
+
 int ep_tx_response(struct ep_qp *q, uint8_t *buf, uint32_t cap, ns_t now)
 {
     struct responder *r = &q->qp.rsp;
@@ -144,6 +151,8 @@ int ep_tx_response(struct ep_qp *q, uint8_t *buf, uint32_t cap, ns_t now)
     int n;
 
     if (q->qp.type != QPT_RC ? !q->repeat_again : !qp_can_receive(&q->qp) && !r->nak_owed && !q->repeat_again)
+        return 0;
+    if (UNLIKELY(q->mute) && is_mute(q, now))
         return 0;
     for (int tries = 0; tries < 2; tries++) {
         o = q->repeat_again ? q->again : rsp_owed(r, q->ps.ack_due <= now);

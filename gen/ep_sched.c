@@ -89,6 +89,16 @@ static ns_t earlier(ns_t a, ns_t b)
     return a < b ? a : b;
 }
 
+/* When the responder has something to send that waits. */
+static ns_t answer_deadline(const struct ep_qp *q)
+{
+    ns_t t = q->qp.rsp.ack_owed ? q->ps.ack_due : NS_NEVER;
+
+    if (q->ps.answer_due != NS_NEVER && q->qp.rsp.res_next != q->qp.rsp.res_tail)
+        t = earlier(t, q->ps.answer_due);
+    return UNLIKELY(q->mute) ? q->mute_until : t;
+}
+
 ns_t ep_qp_deadline(const struct ep_qp *q)
 {
     ns_t t = NS_NEVER;
@@ -98,10 +108,8 @@ ns_t ep_qp_deadline(const struct ep_qp *q)
         if (q->paced)
             t = earlier(t, q->ps.next_send);
     }
-    if (q->qp.rsp.ack_owed && qp_can_receive(&q->qp))
-        t = earlier(t, q->ps.ack_due);
-    if (q->ps.answer_due != NS_NEVER && q->qp.rsp.res_next != q->qp.rsp.res_tail && qp_can_receive(&q->qp))
-        t = earlier(t, q->ps.answer_due);
+    if (qp_can_receive(&q->qp))
+        t = earlier(t, answer_deadline(q));
     return earlier(t, q->refill_at);
 }
 

@@ -49,7 +49,7 @@ const struct fault_info fault_table[] = {
     {RULE_RDA_11, FAULT_CHOICE, "an ACK before the responses of an earlier READ", NULL},
     {RULE_ACK_01, FAULT_RESPONSE, "an ACK with a reserved syndrome", fault_reserved_syndrome},
     {RULE_ACK_02, FAULT_RESPONSE, "an ACK for a PSN that did not arrive", fault_ack_too_far},
-    {RULE_ACK_04, FAULT_CHOICE, "no ACK from one that is asked for on, until a request comes again", NULL},
+    {RULE_ACK_04, FAULT_CHOICE, "no answer from an ACK that is asked for on, until the requester has waited too long and tried again", NULL},
     {RULE_ACK_06, FAULT_RESPONSE, "an ACK whose MSN is one too high", fault_wrong_msn},
     {RULE_ACK_07, FAULT_RESPONSE, "a READ response whose MSN is one too high", fault_wrong_read_msn},
     {RULE_ACK_08, FAULT_CHOICE, "a message for which there is no credit", NULL},
