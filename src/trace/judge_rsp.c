@@ -48,6 +48,9 @@ static void weigh(const struct judged *a, struct verdict *v, unsigned *has, unsi
     case RULE_RDA_05:
         *lacks = half_sent(h, a->p->bth.psn) ? 0 : N_COMPLETE;
         break;
+    case RULE_SVC_03:
+        v->needs |= half_sent(h, a->p->bth.psn) ? 0 : N_COMPLETE; /* or the queue pair is another connection's by now */
+        break;
     case RULE_ACK_02:
         *lacks = h->again || h->copies || h->late ? N_TAP_RSP : 0; /* an acknowledgement of what was sent again */
         *lacks |= h->vague || h->gaps ? N_COMPLETE : 0;            /* or as for ACK-03 */
