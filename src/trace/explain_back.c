@@ -203,6 +203,22 @@ static bool came_too_late(const struct watched *e, const struct sent *s)
     return s && (since < SHORT_LOOP || since < (e->p->frame->ts - s->ts_first) / 2);
 }
 
+/* All had been answered long ago, for longer than any timer runs: rather than sent again, a queue pair has begun anew with the same PSN. */
+static bool tell_anew(struct explainer *x, const struct watched *e)
+{
+    ns_t since = e->p->frame->ts - e->h->una_ts;
+    bool anew = e->h->have_una && e->h->una == e->h->next && since > longest_timer(&conn_flow_at(watch_conns(x->watch), e->flow)->params);
+    struct statement *st = anew ? statement_new(x, CAUSE_CANNOT_TELL, e->flow, e->p) : NULL;
+
+    if (!st)
+        return false;
+    statement_frame(st, frame_u32(e->p));
+    statement_frame(st, e->h->una_frame);
+    statement_say(x, st, "Frame %u has PSN %u once more, %s after frame %u, which answers it: the queue pair was most likely set up anew with the same PSN, or the answer was lost behind the tap.",
+                  frame_u32(e->p), e->p->bth.psn, time_text(since), e->h->una_frame);
+    return true;
+}
+
 static struct statement *tell_silence(struct explainer *x, const struct watched *e, struct told *t)
 {
     const struct sent *s = half_sent(e->h, e->p->bth.psn);
@@ -334,7 +350,7 @@ void explain_back(struct explainer *x, const struct watched *e, struct told *t)
     if (!st)
         st = e->why == BACK_SEQ_NAK || (e->why == BACK_SILENCE && (!t->last_rsp_frame || psn_diff(e->p->bth.psn, e->h->start) < 0)) ? about_overtaken(x, e, t) : NULL;
     if (!st)
-        st = e->why == BACK_SEQ_NAK ? tell_loss(x, e, t) : a ? explain_read(x, e, t, a) : tell_silence(x, e, t);
+        st = e->why == BACK_SEQ_NAK ? tell_loss(x, e, t) : tell_anew(x, e) ? NULL : a ? explain_read(x, e, t, a) : tell_silence(x, e, t);
     if (st && e->why == BACK_SEQ_NAK)
         tell_once(x, t, st);
     t->open = statement_number(x, st);

@@ -155,8 +155,7 @@ static bool end_req_key(struct explainer *x, uint32_t flow, const struct told *t
     return true;
 }
 
-/* The longest that the ACK timer may run: four times what its code says. */
-static ns_t longest_timer(const struct conn_params *c)
+ns_t longest_timer(const struct conn_params *c)
 {
     bool known = (c->have_timeout || c->have_asked) && c->timeout;
 

@@ -197,6 +197,8 @@ const char *tap_text(uint32_t tap, uint32_t other);
 void statement_add(struct explainer *x, struct statement *s, const char *more);
 /* Time without progress before a request is sent again, that was sent as `s` before. */
 ns_t silence_before(const struct watched *e, const struct sent *s);
+/* The longest that the ACK timer may run: four times what its code says. */
+ns_t longest_timer(const struct conn_params *c);
 /* "SEND Middle"; "packet" for NULL. */
 const char *request_name(const struct sent *s);
 /* Requests that go back (explain_back.c); that come for the first time behind later ones; and any behind such a one. */
