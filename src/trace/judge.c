@@ -207,14 +207,16 @@ static bool pairing_doubtful(const struct judge *j, uint32_t flow)
     const struct flow *f = conn_flow_at(j->conns, flow);
     const struct half *h = j->flows[flow].half;
     uint32_t n = conn_counts(j->conns).flows;
+    uint64_t fit;
 
     if (f->paired_by != PAIR_PSN || !h)
         return false;
-    if (h->rsp_packets < (h->began != BEGAN_SEEN ? PAIRING_PROVED : j->o.complete && !j->blind ? 1 : 3))
+    fit = h->rsp_packets > j->flows[flow].doubted ? h->rsp_packets - j->flows[flow].doubted : 0;
+    if (fit < (h->began != BEGAN_SEEN ? PAIRING_PROVED : j->o.complete && !j->blind ? 1 : 3))
         return true; /* the only response that fits may be the one that is judged */
-    if (h->rsp_packets < PAIRING_PROVED && j->said_cm)
+    if (fit < PAIRING_PROVED && j->said_cm)
         return true; /* CM was captured, but not that of this connection: others have begun before, too */
-    if (h->rsp_packets < PAIRING_PROVED && f->peer != FLOW_NONE && j->flows[f->peer].rsp_frame < h->first_rsp_frame)
+    if (fit < PAIRING_PROVED && f->peer != FLOW_NONE && j->flows[f->peer].rsp_frame < h->first_rsp_frame)
         return true; /* responses had come before the two were known to belong together */
     for (uint32_t i = 0; i < n; i++) {
         const struct flow *g = conn_flow_at(j->conns, i);
@@ -267,8 +269,11 @@ static void found_one(struct judge *j, const struct pkt *p, struct found f)
         return;
     if (spoiled_near(j, p, &f))
         have &= ~(unsigned)N_COMPLETE;
-    if (f.flow != FLOW_NONE && (rule_table[f.rule].needs | f.needs) & (N_RSP | N_TAP_REQ | N_TAP_RSP) && pairing_doubtful(j, f.flow))
+    if (f.flow != FLOW_NONE && (rule_table[f.rule].needs | f.needs) & (N_RSP | N_TAP_REQ | N_TAP_RSP) && pairing_doubtful(j, f.flow)) {
         have &= ~(unsigned)(N_RSP | N_TAP_REQ | N_TAP_RSP);
+        if (p && p->op->flags & OPF_RESPONSE)
+            j->flows[f.flow].doubted = j->flows[f.flow].half->rsp_packets + 1;
+    }
     v = verdict_weigh(v, have);
     g.missing = (uint16_t)(v.missing | (f.needs & ~have));
     g.result = g.missing ? V_INCONCLUSIVE : V_FAIL;

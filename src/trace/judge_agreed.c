@@ -12,6 +12,8 @@ static void check_first_psn(struct judge *j, const struct pkt *p, uint32_t flow,
         return;
     g.needs = d > 0 ? N_TAP_REQ : 0; /* the first packets may have been lost before the tap */
     g.lacks = j->spoiled > c->params.rep_frame ? N_COMPLETE : 0; /* that may have been the first */
+    if (c->peer != FLOW_NONE && j->flows[c->peer].has_rsp)
+        g.lacks |= N_COMPLETE; /* to what was not captured: the REP came again, after the capture had begun */
     g.cause = c->params.rep_frame;
     g.expected = say(j, "PSN %u", c->psn);
     g.seen = say(j, "PSN %u", p->bth.psn);

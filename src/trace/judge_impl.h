@@ -136,6 +136,7 @@ struct jflow {
     ns_t first_ts;
     bool noted_port, ends_compared, dscp_compared;
     uint32_t rsp_frame;    /* with has_rsp: the first response */
+    uint64_t doubted;      /* responses up to the last one that may be those of another queue pair */
     bool mid_stream;       /* its first packet was not the first of its queue pair */
     struct pending_fail gap;   /* SEQ-01, RDA-01: PSN that was passed over */
     struct pending_fail early; /* ACK-02, ACK-03, RDA-05: response to a PSN not sent */

@@ -30,8 +30,8 @@ static void weigh(const struct judged *a, struct verdict *v, unsigned *has, unsi
     case RULE_NAK_03:
         *lacks = h->vague ? N_COMPLETE : 0;
         break;
-    case RULE_RDA_02:
-        *lacks = may_be_rest(h, a->p) ? N_REQ : 0;
+    case RULE_RDA_02: /* where READs and the path MTU were learnt from the capture, it may be the rest of one READ that was asked for again */
+        *lacks = may_be_rest(h, a->p) || (h->heard_pmtu && half_ask(h, a->p->bth.psn, 1)) ? N_REQ : 0;
         break;
     case RULE_RDA_08:
     case RULE_RDA_12:
