@@ -171,6 +171,8 @@ class Going:
             return "nak"
         if not answered and self.proved is not None and not self.let_pass(ts) and ((self.proving > message.asked and psn < self.proved) or (self.responses > message.asked and psn < self.latest)):
             return "implied"
+        if message and message.early and psn < self.latest and not self.let_pass(ts):
+            return "implied"  # what was dropped has not come again, but an answer behind it
         return "implied" if late and not self.let_pass(ts) else "silence"
 
 

@@ -143,7 +143,7 @@ static bool asked_again(struct half *h, const struct sent *s)
     const struct ask *a = half_ask(h, s->psn, 0);
 
     return ((h->back || h->unsettled || h->vague) && s->psn == h->cursor) ||
-           (h->seq.have && (!h->seq.resent || s->psn == h->cursor) && psn_diff(h->seq.psn, s->psn) <= 0 && h->seq.ts >= s->ts) ||
+           (h->seq.have && (!h->seq.resent || psn_diff(s->psn, h->cursor) >= 0) && psn_diff(h->seq.psn, s->psn) <= 0 && h->seq.ts >= s->ts) ||
            (h->rnr.have && !h->rnr.resent && psn_diff(h->rnr.psn, s->psn) <= 0 && h->rnr.ts >= s->ts) ||
            (a && !a->answered && h->have_una && psn_diff(h->una, s->psn) > 0 && h->una_ts >= s->ts);
 }
@@ -201,6 +201,8 @@ enum why_back half_why_back(struct half *h, uint32_t psn, ns_t now)
         return BACK_SILENCE;
     if (a && !a->answered && h->have_una && passed_over(h, a, psn))
         return BACK_IMPLIED;
+    if (a && a->early && psn_diff(h->proves, psn) > 0)
+        return BACK_IMPLIED; /* the answer that it has dropped did not come again, but one behind it */
     if (h->plain && h->have_una && h->una == psn && h->rsp_packets > h->back_rsps)
         return BACK_IMPLIED;
     if (psn == h->late_end && h->late_rsps > h->back_rsps)
