@@ -273,7 +273,7 @@ static void end_overtaken(struct explainer *x, uint32_t flow, const struct told 
             late->lost = st->start + st->lost - late->start;
             statement_frame(late, st->frames[1]);
             statement_frame(late, st->frames[2]);
-        } else if (st->once && st->arrived && st->arrival < t->round_trip / AT_ONCE) {
+        } else if (st->once && st->arrived && st->arrival < t->round_trip / AT_ONCE && !explain_lost_between(x, flow, st->psn)) {
             late = st;
             st->cause = CAUSE_REORDER;
             statement_say(x, st, "PSN %u (frame %u) was most likely overtaken behind the tap: %s asked for it with a NAK (frame %u), and had it before its repetition in frame %u can have arrived, for frame %u shows that %.3f us later.",

@@ -228,6 +228,8 @@ const struct half *cm_requests_back(struct explainer *x, const struct cm_sent *c
 void cm_tell(struct explainer *x, struct cm_sent *c);
 /* What other taps tell of the statements (explain_taps.c), at the end of the capture. */
 void explain_taps(struct explainer *x);
+/* Whether the other tap of the flow lacks the first copy of its request `psn`: nobody behind that one got it. */
+bool explain_lost_between(struct explainer *x, uint32_t flow, uint32_t psn);
 /* All that is no request or response (explain_other.c). */
 void explain_other(struct explainer *x, const struct pkt *p, uint32_t flow);
 

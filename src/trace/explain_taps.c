@@ -201,6 +201,14 @@ static void compare_response(struct explainer *x, struct statement *st, uint32_t
     buf_free(&b);
 }
 
+bool explain_lost_between(struct explainer *x, uint32_t flow, uint32_t psn)
+{
+    uint32_t other = same_elsewhere(x, flow, 0);
+    struct lone lone = other == FLOW_NONE ? (struct lone){0} : lost_between(watch_half(x->watch, flow), watch_half(x->watch, other), psn);
+
+    return lone.frame && !lone.other;
+}
+
 void explain_taps(struct explainer *x)
 {
     for (uint32_t i = 0; i < x->n; i++) {

@@ -13,8 +13,8 @@ from case_rdmagen import RDMAGEN, RDMATRACE
 from counters import Tape
 from lab import Failure
 
-# What soft-RoCE does when it is slow: the timer of an earlier packet makes it send again what is on its way, or answered already.
-BY_ITSELF = {"lost-ack", "lost-last-packet"}
+# What soft-RoCE does when it is slow: its timer, or that of an earlier packet, makes it send again what is on its way, or answered already.
+BY_ITSELF = {"lost-ack", "lost-last-packet", "early-timeout"}
 Frame = collections.namedtuple("Frame", "number iface time inbound data comment")
 
 
