@@ -23,7 +23,8 @@ static void distribution(struct load *l, struct load_stats *s)
 {
     double sum = 0, d;
 
-    qsort(l->latency, l->samples, sizeof *l->latency, compare_samples);
+    if (l->samples)
+        qsort(l->latency, l->samples, sizeof *l->latency, compare_samples);
     for (uint32_t i = 0; i < l->samples; i++) {
         d = l->latency[i] / 1e3 - s->mean;
         sum += d * d;
