@@ -453,7 +453,7 @@ static void take_timers(struct cm_agent *a, ns_t now)
 
     while ((t = timers_first(&a->timers)) && t->when <= now) {
         timer_stop(&a->timers, t);
-        wake(a, (struct agent_conn *)(void *)((char *)t - offsetof(struct agent_conn, timer)));
+        wake(a, TIMER_OF(t, struct agent_conn, timer));
     }
 }
 

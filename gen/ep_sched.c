@@ -119,7 +119,7 @@ static struct ep_qp *first_due(struct endpoint *ep)
     struct timer *first;
 
     while ((first = timers_first(&ep->timers))) {
-        struct ep_qp *q = (struct ep_qp *)(void *)((char *)first - offsetof(struct ep_qp, timer));
+        struct ep_qp *q = TIMER_OF(first, struct ep_qp, timer);
         ns_t t = ep_qp_deadline(q);
         if (t == first->when)
             return q;

@@ -4,6 +4,8 @@
 
 #include "types.h"
 
+#include <stddef.h>
+
 /* A timer, as a member of what it is for. All zero: it does not run. */
 struct timer {
     ns_t when;
@@ -20,6 +22,9 @@ struct timers {
 void timer_set(struct timers *t, struct timer *x, ns_t when);
 /* Stop it, if it runs. */
 void timer_stop(struct timers *t, struct timer *x);
+/* What the timer `t` is the `member` of, a `type`. */
+#define TIMER_OF(t, type, member) ((type *)(void *)((char *)(t) - offsetof(type, member)))
+
 /* The earliest; NULL: none runs. */
 static inline struct timer *timers_first(const struct timers *t)
 {
