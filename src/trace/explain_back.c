@@ -1,5 +1,6 @@
 /* layer 3 (trace): requests that are sent again, or come behind later ones: what was lost, damaged or overtaken. */
 #include "src/trace/explain_impl.h"
+#include "src/transport/verbs.h"
 
 #include <stdio.h>
 
@@ -322,10 +323,10 @@ static void tell_once(struct explainer *x, struct told *t, struct statement *st)
 /* What was to be tried again after an RNR NAK is, but only when the ACK timeout had run out. */
 static void tell_late_try(struct explainer *x, const struct watched *e, const struct told *t)
 {
-    ns_t waited = e->p->frame->ts - e->h->rnr.ts, asked = rnr_time(e->h->rnr.syndrome & 31), timer = e->h->timeout ? (ns_t)4096 << e->h->timeout : 0;
+    ns_t waited = e->p->frame->ts - e->h->rnr.ts, asked = rnr_time(e->h->rnr.syndrome & 31), timer = ack_timeout(e->h->timeout);
     struct statement *st = statement_at(x, t->rnr);
 
-    if (!st || !timer || waited < timer / 8 * 7 || waited < RNR_TICKS + 4 * asked)
+    if (!st || waited < timer / 8 * 7 || waited < RNR_TICKS + 4 * asked)
         return;
     if (st->n_frames < STATEMENT_FRAMES)
         statement_say(x, st, "%s It came again only in frame %u, %.3f ms later, when the ACK timeout had run out: the RNR NAK in frame %u was most likely lost behind the tap.",

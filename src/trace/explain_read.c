@@ -1,5 +1,6 @@
 /* layer 3 (trace): READs and atomics that are asked for again: which part of the answer was lost, damaged or overtaken. */
 #include "src/trace/explain_impl.h"
+#include "src/transport/verbs.h"
 
 #define SHORT_TIMER NS_PER_MS /* an ACK timeout that is not stated is no shorter */
 
@@ -96,7 +97,7 @@ static struct statement *lost_once_more(struct explainer *x, const struct watche
 /* How long after an answer had passed the tap its requester asked again; 0 if the ACK timeout may have run out meanwhile. */
 static ns_t loop_behind(const struct watched *e, ns_t answer)
 {
-    ns_t took = e->p->frame->ts - answer, timer = e->h->timeout ? (ns_t)2048 << e->h->timeout : SHORT_TIMER;
+    ns_t took = e->p->frame->ts - answer, timer = e->h->timeout ? ack_timeout(e->h->timeout) / 2 : SHORT_TIMER;
 
     return took < timer ? took : 0;
 }

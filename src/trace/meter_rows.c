@@ -1,5 +1,6 @@
 /* layer 3 (trace): measurements: rows from their start to their end, intervals, order. */
 #include "src/trace/meter_impl.h"
+#include "src/transport/verbs.h"
 
 #include <stdlib.h>
 
@@ -46,7 +47,7 @@ void row_identify(struct meter_row *r, const struct flow *f)
     r->upper = f->upper;
     r->pmtu_agreed = f->pmtu ? f->pmtu : METER_NONE;
     r->depth_agreed = c->have_depth ? c->depth : METER_NONE;
-    r->timeout_agreed = c->have_timeout ? (c->timeout ? UINT64_C(4096) << c->timeout : 0) : METER_NONE;
+    r->timeout_agreed = c->have_timeout ? (c->timeout ? (uint64_t)ack_timeout(c->timeout) : 0) : METER_NONE;
     r->retry_agreed = c->have_timeout ? c->retry_cnt : METER_NONE;
     r->rnr_retry_agreed = c->have_rnr ? c->rnr_retry : METER_NONE;
 }

@@ -1,5 +1,6 @@
 /* layer 3 (trace): evidence about the requests of one direction: what requests themselves tell. */
 #include "src/trace/track_impl.h"
+#include "src/transport/verbs.h"
 
 #define FAR INT32_C(0x100000) /* PSNs further away than this are not of the same conversation */
 
@@ -184,7 +185,7 @@ static bool passed_over(const struct half *h, const struct ask *a, uint32_t psn)
  * it does so no more because it is going back already, at the end of the timeout. */
 static bool let_pass(const struct half *h, ns_t now)
 {
-    return h->timeout && now - h->rsp_ts >= (ns_t)(UINT64_C(2048) << h->timeout);
+    return now - h->rsp_ts >= ack_timeout(h->timeout) / 2;
 }
 
 enum why_back half_why_back(struct half *h, uint32_t psn, ns_t now)

@@ -81,7 +81,7 @@ bool work_gave_up(const struct half *h, const struct conn_params *c, ns_t silenc
 
 bool work_timed_out(const struct conn_params *c, ns_t waited, bool closed)
 {
-    ns_t timer = (ns_t)4096 << c->timeout;
+    ns_t timer = ack_timeout(c->timeout);
 
     return (c->have_timeout || c->have_asked) && c->timeout && c->retry_cnt == 0 && waited >= (closed ? timer / 8 * 7 : timer * 4);
 }
