@@ -331,7 +331,7 @@ static void take_behind(struct half *h, const struct pkt *p, uint32_t span, enum
     struct sent *s = half_sent(h, psn);
 
     if (psn_diff(psn, h->cursor) < 0 && as == SEEN_AGAIN) {
-        h->why = (uint8_t)half_why_back(h, psn, p->frame->ts);
+        h->why = h->told ? h->told : (uint8_t)half_why_back(h, psn, p->frame->ts);
         h->backs[h->why]++;
         h->retries = h->why == BACK_SILENCE ? h->retries + 1 : 0;
         h->back_psn = psn;

@@ -119,6 +119,7 @@ struct half {
     bool twin;        /* half_seen_as(): the packet is identical to the copy before, but SEEN_AGAIN */
     bool back;        /* cursor is behind next because something is being sent again */
     uint8_t why;      /* enum why_back of the latest episode */
+    uint8_t told;     /* enum why_back of the next request, by who knows better than half_why_back(); BACK_NONE: nobody */
     uint8_t timeout;  /* the requester's local ACK timeout, 4.096 us x 2^n; 0: not known */
     uint32_t back_psn; /* where it resumed */
     uint32_t retries; /* episodes of silence without progress in between */

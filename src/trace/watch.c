@@ -125,9 +125,8 @@ static void watch_request(struct watch *w, const struct pkt *p, uint32_t flow)
             e.why = BACK_SEQ_NAK;
     }
     w->u.request(w->u.user, &e);
+    e.h->told = e.why; /* a NAK for an earlier PSN is known here only */
     half_request(e.h, p, (enum seen_as)e.as);
-    if (UNLIKELY(e.why != BACK_NONE && e.why != BACK_SILENCE))
-        e.h->retries = 0; /* a NAK for an earlier PSN is known here only */
     if (w->u.requested)
         w->u.requested(w->u.user, &e);
 }
