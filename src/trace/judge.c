@@ -78,7 +78,6 @@ struct judge *judge_new(const struct judge_opts *o)
     conn_table_user(j->conns, j, fresh_flow, has_psn);
     for (unsigned i = 0; i < JUDGE_TAPS; i++)
         j->last_ts[i] = INT64_MIN;
-    judge_steps_begin(j);
     return j;
 }
 
@@ -451,8 +450,7 @@ static void note_capture(struct judge *j, const struct pkt *p)
             doubt_all(j); /* the order of frames is not known */
         }
         j->last_ts[f->iface] = f->ts;
-        if (UNLIKELY(j->step[f->iface].ns > 1))
-            judge_step_learn(j, f);
+        judge_step_learn(j, f);
     }
 }
 
@@ -549,8 +547,6 @@ void judge_packet(struct judge *j, const struct pkt *p)
     uint32_t flow;
 
     j->packets++;
-    if (UNLIKELY(j->file != p->frame->file))
-        judge_steps_begin(j);
     j->file = p->frame->file;
     note_capture(j, p);
     flow = LIKELY(!told_all) ? judge_usual_flow(j, p) : FLOW_NONE;

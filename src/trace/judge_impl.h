@@ -194,6 +194,7 @@ struct pause {
 
 /* What the time stamps of an interface are multiples of, as far as they tell: they may be rounded by so much. */
 struct ts_step {
+    uint32_t owner;  /* the interface, by ts_owner(); 0: none yet */
     uint32_t ns;     /* a power of ten */
     uint32_t stamps; /* how many were looked at */
 };
@@ -281,7 +282,7 @@ struct judge {
     uint64_t objected;     /* the latest frame of which anything was found */
     uint64_t spoiled;      /* the latest frame that its receiver drops and that belongs to no flow */
     ns_t first_ts[JUDGE_TAPS], last_ts[JUDGE_TAPS];
-    struct ts_step step[JUDGE_TAPS]; /* of the interfaces of `file` */
+    struct ts_step step[JUDGE_TAPS]; /* by ts_slot(): of several files at a time */
     struct pauser pauser[PAUSERS];
     unsigned n_pauser;
     struct stranger stranger[STRANGERS];
@@ -371,10 +372,25 @@ void judge_verdict(struct judge *j, const struct judged *a, const struct verdict
 /* Name of an opcode, "another" if it has none. */
 const char *opcode_name(uint8_t opcode);
 
-/* Nothing is known of the time stamps yet: at first, and with another file. */
-void judge_steps_begin(struct judge *j);
-/* The time stamp of a frame of one of the first JUDGE_TAPS interfaces whose step is more than 1. */
-void judge_step_learn(struct judge *j, const struct frame *f);
+/* The number of an interface among all files'; not 0. */
+static inline uint32_t ts_owner(const struct frame *f)
+{
+    return (uint32_t)f->file << 16 | (f->iface + 1);
+}
+/* Where the step of an interface is kept: few interfaces of few files do not get into each other's way. */
+static inline uint32_t ts_slot(const struct frame *f)
+{
+    return (f->file * 8 + f->iface) % JUDGE_TAPS;
+}
+void judge_step_learn_more(struct judge *j, const struct frame *f);
+/* Take the time stamp of a frame of one of the first JUDGE_TAPS interfaces. */
+static inline void judge_step_learn(struct judge *j, const struct frame *f)
+{
+    const struct ts_step *s = &j->step[ts_slot(f)];
+
+    if (UNLIKELY(s->ns != 1 || s->owner != ts_owner(f)))
+        judge_step_learn_more(j, f);
+}
 /* The time between `p` and an earlier packet may be more or less by so many ns than their time stamps say. */
 ns_t judge_step(const struct judge *j, const struct pkt *p);
 /* A timer of an end may run out so much earlier, or later, than it should, as far as time stamps tell. */

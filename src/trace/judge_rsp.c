@@ -370,8 +370,8 @@ static void early_report(struct judge *j, const struct pkt *p, uint32_t flow, st
     judge_found(j, p, f);
 }
 
-/* The request, or a later one, came only behind its ACK, with `p`. What is sent and what is received have time stamps and queues of their own, so that the
- * two may have changed places in the capture if they are close together. */
+/* The request, or a later one, came only behind its ACK, with `p`. What is sent and what is received have time stamps and queues of
+ * their own, so that the two may have changed places in the capture if they are close together. */
 static void early_arrives(struct judge *j, const struct pkt *p, uint32_t flow, struct pending_fail *w)
 {
     struct found f = early_found(j, p, flow, w);

@@ -4,16 +4,12 @@
 #define STEP_MAX NS_PER_MS /* the coarsest that is looked for */
 #define STEP_STAMPS 1024   /* so many time stamps tell */
 
-void judge_steps_begin(struct judge *j)
+void judge_step_learn_more(struct judge *j, const struct frame *f)
 {
-    for (unsigned i = 0; i < JUDGE_TAPS; i++)
-        j->step[i] = (struct ts_step){.ns = STEP_MAX};
-}
+    struct ts_step *s = &j->step[ts_slot(f)];
 
-void judge_step_learn(struct judge *j, const struct frame *f)
-{
-    struct ts_step *s = &j->step[f->iface];
-
+    if (s->owner != ts_owner(f))
+        *s = (struct ts_step){.owner = ts_owner(f), .ns = STEP_MAX};
     if (s->stamps == STEP_STAMPS)
         return;
     s->stamps++;
@@ -23,7 +19,8 @@ void judge_step_learn(struct judge *j, const struct frame *f)
 
 ns_t judge_step(const struct judge *j, const struct pkt *p)
 {
-    ns_t ns = p->frame->iface < JUDGE_TAPS ? j->step[p->frame->iface].ns : STEP_MAX;
+    const struct ts_step *s = &j->step[ts_slot(p->frame)];
+    ns_t ns = p->frame->iface < JUDGE_TAPS && s->owner == ts_owner(p->frame) ? s->ns : STEP_MAX;
 
     return ns > 1 ? ns : 0;
 }
