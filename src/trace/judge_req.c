@@ -42,17 +42,19 @@ static bool is_void(const struct judge *j, enum rule rule)
 
 /* Whether another check says more of it: a gap waits for packets recorded late, lengths are compared with the path MTU that CM states
  * (CM-08) or that packets show (FMT-20). */
-static bool said_elsewhere(const struct judge *j, uint32_t flow, const struct verdict *v, enum seen_as as)
+static bool said_elsewhere(const struct judge *j, const struct judged *a, const struct verdict *v, enum seen_as as)
 {
+    bool agreed = conn_flow_at(j->conns, a->flow)->pmtu, ends = a->p->op->flags & OPF_END;
+
     switch (v->rule) {
     case RULE_SEQ_01:
         return as != SEEN_AGAIN;
     case RULE_SVC_06:
         return as != SEEN_AGAIN;
     case RULE_SEQ_04:
-        return v->seen > v->expected;
+        return v->seen > v->expected && (agreed || ends || v->seen > MTU_MAX);
     case RULE_SEQ_05:
-        return !conn_flow_at(j->conns, flow)->pmtu;
+        return !agreed;
     default:
         return false;
     }
@@ -101,7 +103,7 @@ static void check_transport(struct judge *j, const struct judged *a, enum seen_a
     unsigned n = replay_check_request(a->f->replay, a->p, v), has, lacks;
 
     for (unsigned i = 0; i < n; i++) {
-        if (!judge_explains((enum rule)v[i].rule) || is_void(j, (enum rule)v[i].rule) || said_elsewhere(j, a->flow, &v[i], as))
+        if (!judge_explains((enum rule)v[i].rule) || is_void(j, (enum rule)v[i].rule) || said_elsewhere(j, a, &v[i], as))
             continue;
         weigh(j, a, &v[i], as, &has, &lacks);
         v[i].needs |= a->h->heard_pmtu ? N_RSP : 0; /* and that was no response of another queue pair */
