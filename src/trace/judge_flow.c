@@ -171,7 +171,7 @@ static void check_long(struct judge *j, const struct pkt *p, uint32_t flow)
     f->long_frame = 0;
 }
 
-/* First and Middle packets are as long as the path MTU. */
+/* First and Middle packets are as long as the path MTU; requests are compared with what CM states, if it does, by the transport. */
 static void check_mtu(struct judge *j, const struct pkt *p, uint32_t flow)
 {
     struct jflow *f = &j->flows[flow];
@@ -182,7 +182,7 @@ static void check_mtu(struct judge *j, const struct pkt *p, uint32_t flow)
         if (UNLIKELY(f->long_frame))
             check_long(j, p, flow);
         if (LIKELY(is_pmtu(len))) {
-            if (UNLIKELY(steady_put(s, len, frame_u32(p), false)))
+            if (UNLIKELY(steady_put(s, len, frame_u32(p), false)) && !(p->op->flags & OPF_REQUEST && conn_flow_at(j->conns, flow)->pmtu))
                 judge_found(j, p,
                             (struct found){.rule = RULE_SEQ_05, .severity = SEV_E, .flow = flow, .frame = s->other_frame, .cause = p->frame->number,
                                            .expected = say(j, "path MTU %u", s->value), .seen = say(j, "%u", s->other),
