@@ -59,6 +59,8 @@ static void count_packet(struct meter *m, struct meter_row *r, const struct pkt 
     r->c.bytes += pkt_wire_len(p);
     r->c.payload += p->op->flags & OPF_CNP ? 0 : p->payload_len; /* a CNP's are reserved bytes */
     r->c.ce += p->have & (H_IP4 | H_IP6) && (p->tos & 3) == 3;
+    r->c.fecn += p->encap != ENCAP_ROCEV2 && p->bth.fecn;
+    r->c.becn += p->encap != ENCAP_ROCEV2 && p->bth.becn;
     m->t.counted++;
     meter_activate(m, r);
 }

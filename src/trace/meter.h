@@ -21,7 +21,8 @@ struct meter_counts {
     uint64_t seq_naks;      /* sequence NAKs that answer the row's requests */
     uint64_t rnr_naks;      /* RNR NAKs, likewise */
     uint64_t timeouts;      /* sent again for want of an answer */
-    uint64_t ce;            /* packets of the row marked CE */
+    uint64_t ce;            /* packets of the row marked CE in their IP header */
+    uint64_t fecn, becn;    /* and those with these bits, which mean nothing on RoCEv2, in their BTH */
     uint64_t cnps;          /* CNPs in the row */
 };
 

@@ -72,7 +72,9 @@ const struct column row_columns[] = {
     COLUMN(COL_MILLI, packets_per_ack, "packets_per_ack", "PSNs newly acknowledged by an ACK, on average"),
     N(credits_min, "credits_min", "fewest credits in an ACK; null without end-to-end flow control"),
     N(credits_max, "credits_max", "most credits in an ACK"),
-    N(c.ce, "np_ecn_marked_roce_packets", "packets of this direction marked congestion experienced"),
+    N(c.ce, "np_ecn_marked_roce_packets", "packets of this direction marked congestion experienced in their IP header"),
+    N(c.fecn, "fecn", "packets of this direction that met congestion by the FECN of their BTH (not RoCEv2)"),
+    N(c.becn, "becn", "packets of this direction that tell of congestion in the other one by BECN (not RoCEv2)"),
     N(c.cnps, "np_cnp_sent", "CNPs sent in this direction"),
     N(cnps_received, "rp_cnp_handled", "CNPs that came in the other direction"),
     T(cnp_gap_min, "cnp_gap_min_ns", "shortest time between two CNPs of this direction"),
@@ -427,6 +429,8 @@ static const struct {
     {"rnr_nak_retry_err", "RNR", offsetof(struct meter_counts, rnr_naks)},
     {"local_ack_timeout_err", "t/o", offsetof(struct meter_counts, timeouts)},
     {"np_ecn_marked_roce_packets", "CE", offsetof(struct meter_counts, ce)},
+    {"fecn", "FECN", offsetof(struct meter_counts, fecn)},
+    {"becn", "BECN", offsetof(struct meter_counts, becn)},
     {"np_cnp_sent", "CNP", offsetof(struct meter_counts, cnps)},
 };
 
