@@ -385,10 +385,10 @@ class Stream:
 
 
 def find_pmtu(packets):
-    """Path MTU by stream: the payload of First packets, which those of the other direction share between the same addresses."""
+    """Path MTU by stream: the payload of First and Middle packets, which those of the other direction share between the same addresses."""
     found = {}
     for p in packets:
-        if p.service != 3 and (p.op in FIRST or p.op == 13):
+        if p.service != 3 and p.op in FIRST | MIDDLE | {13, 14}:
             found.setdefault((p.iface, frozenset((p.src, p.dst))), p.payload)
     return found
 

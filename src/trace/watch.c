@@ -142,7 +142,7 @@ static void watch_response(struct watch *w, const struct pkt *p, uint32_t flow)
         return; /* cut before its AETH it may be anything */
     e.flow = c->peer;
     e.h = w->halves[e.flow];
-    if (e.h && p->op->flags & OPF_READ_RESP && p->op->flags & OPF_FIRST)
+    if (e.h && p->op->flags & OPF_READ_RESP && p->op->flags & (OPF_FIRST | OPF_MIDDLE))
         half_set_pmtu(e.h, p->payload_len);
     w->u.response(w->u.user, &e);
     if (!e.h)
