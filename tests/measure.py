@@ -149,13 +149,18 @@ class Going:
         self.late = (None, 0)     # behind the READ or atomic whose answer was complete only after a later response; the number of that
         self.passed_over = False  # the latest ACK names a READ or atomic that has no answer
         self.back = False    # something is being sent again, up to where it was
+        self.last_nak = (None, 0)  # the latest sequence NAK: PSN and time
         self.told = []       # all sequence and RNR NAKs: PSN and time
         self.timeout, self.heard = 0, None  # code of the local ACK timeout, 0: not known; when the latest response came
-        self.responses = self.latest = self.proving = self.went_back = 0  # responses so far, up to which the latest goes; how many there were when as much was shown as ever, and when it went back last
+        self.responses = self.latest = self.proving = self.went_back = self.back_at = 0  # responses so far, up to which the latest goes; how many there were when as much was shown as ever, and when it went back last, and at what time
 
     def let_pass(self, ts):
         """It has acted on nothing for so long that it was the timeout that ran out."""
         return self.timeout and self.heard is not None and ts - self.heard >= 2048 << self.timeout
+
+    def no_timer_since(self, then, ts):
+        """Half the time of its timer, or of the shortest that there is."""
+        return ts - then < 2048 << (self.timeout or 1)
 
     def reason(self, psn, message, ts):
         answered = not message or not message.answered or message.whole
@@ -164,6 +169,9 @@ class Going:
             return "rnr"
         if first and any(psn > n for n in self.naks):
             return "nak"
+        n, then = self.last_nak
+        if n in self.unsent and n < psn < n + 1024 and (self.proved is None or n >= self.proved) and self.no_timer_since(then, ts) and not self.let_pass(ts):
+            return "nak"  # it has overtaken what the NAK asked for
         if first and self.passed_over and self.responses > self.went_back and not self.let_pass(ts):
             return "implied"
         late = psn == self.late[0] and self.late[1] > self.went_back
@@ -222,8 +230,10 @@ class Stream:
     def go_back(self, p, psn, old):
         """A request packet that was seen before comes again, behind what was sent last."""
         g, why = self.going, self.going.reason(psn, old, p.ts)
+        if why == "silence" and psn in self.latest and self.latest[psn].ts < g.back_at and g.no_timer_since(g.back_at, p.ts):
+            return  # it was overtaken: it has not come yet since the sender went back, and no timer has run out since
         self.implied += why == "implied"
-        g.went_back = g.responses
+        g.went_back, g.back_at = g.responses, p.ts
         if why != "silence":
             g.run = 0
             return
@@ -376,6 +386,7 @@ class Stream:
             self.count(p, "seq_naks")
             self.going.naks.add(psn)
             self.going.unsent.add(psn)
+            self.going.last_nak = (psn, p.ts)
             self.going.told.append((psn, p.ts))
         else:
             self.errors, self.invalid, self.access = self.errors + 1, self.invalid + (p.syndrome == 0x61), self.access + (p.syndrome == 0x62)

@@ -188,6 +188,20 @@ static bool let_pass(const struct half *h, ns_t now)
     return now - h->rsp_ts >= ack_timeout(h->timeout) / 2;
 }
 
+/* Whether the requester's timer, of which the shortest has the code 1, cannot have run out since. */
+static bool no_timer_since(const struct half *h, ns_t since, ns_t now)
+{
+    return now - since < ack_timeout(h->timeout ? h->timeout : 1) / 2;
+}
+
+/* Whether `psn` is of what is being sent again already, and was overtaken on its way: it has not come since its requester went back. */
+static bool overtaken_again(struct half *h, uint32_t psn, ns_t now)
+{
+    const struct sent *s = half_sent(h, psn);
+
+    return s && s->ts < h->back_ts && no_timer_since(h, h->back_ts, now);
+}
+
 enum why_back half_why_back(struct half *h, uint32_t psn, ns_t now)
 {
     const struct ask *a = half_ask(h, psn, 0);
@@ -200,6 +214,8 @@ enum why_back half_why_back(struct half *h, uint32_t psn, ns_t now)
         return BACK_SEQ_NAK; /* the NAK was for what has been acknowledged since */
     if (let_pass(h, now))
         return BACK_SILENCE;
+    if (h->seq.have && !h->seq.resent && psn_in(psn, h->seq.psn, TRACK_SENT) && !was_answered(h, h->seq.psn) && no_timer_since(h, h->seq.ts, now))
+        return BACK_SEQ_NAK; /* it has overtaken what the NAK asked for */
     if (a && !a->answered && h->have_una && passed_over(h, a, psn))
         return BACK_IMPLIED;
     if (a && a->early && psn_diff(h->proves, psn) > 0)
@@ -208,7 +224,7 @@ enum why_back half_why_back(struct half *h, uint32_t psn, ns_t now)
         return BACK_IMPLIED;
     if (psn == h->late_end && h->late_rsps > h->back_rsps)
         return BACK_IMPLIED; /* its requester dropped what came before that answer */
-    return BACK_SILENCE;
+    return overtaken_again(h, psn, now) ? BACK_NONE : BACK_SILENCE;
 }
 
 static void ask_put(struct half *h, const struct pkt *p, uint32_t span)
@@ -324,6 +340,17 @@ static void advance_gbn(struct half *h, const struct pkt *p, uint32_t span)
         hole_put(h, p);
 }
 
+/* An episode of sending again begins. */
+static void go_back(struct half *h, const struct pkt *p, enum why_back why)
+{
+    h->why = (uint8_t)why;
+    h->backs[why]++;
+    h->retries = why == BACK_SILENCE ? h->retries + 1 : 0;
+    h->back_psn = p->bth.psn;
+    h->back_ts = p->frame->ts;
+    h->back_rsps = h->rsp_packets;
+}
+
 /* A PSN sent again, or for the first time although later ones were seen. */
 static void take_behind(struct half *h, const struct pkt *p, uint32_t span, enum seen_as as)
 {
@@ -331,13 +358,10 @@ static void take_behind(struct half *h, const struct pkt *p, uint32_t span, enum
     struct sent *s = half_sent(h, psn);
 
     if (psn_diff(psn, h->cursor) < 0 && as == SEEN_AGAIN) {
-        h->why = h->told ? h->told : (uint8_t)half_why_back(h, psn, p->frame->ts);
-        h->backs[h->why]++;
-        h->retries = h->why == BACK_SILENCE ? h->retries + 1 : 0;
-        h->back_psn = psn;
-        h->back_ts = p->frame->ts;
-        h->back_rsps = h->rsp_packets;
+        enum why_back why = h->told ? (enum why_back)h->told : half_why_back(h, psn, p->frame->ts);
         h->back = true;
+        if (why != BACK_NONE)
+            go_back(h, p, why);
     }
     if (!s) {
         sent_put(h, p, message_of(h, p, SEEN_LATE));

@@ -200,7 +200,7 @@ static inline bool half_is_unknown_read(const struct half *h, const struct pkt *
 {
     return p->op->flags & OPF_READ_REQ && !h->pmtu && p->reth.dmalen > 256;
 }
-/* Why the requester would go back to `psn` at `now`, by what was seen. */
+/* Why the requester would go back to `psn` at `now`, by what was seen; BACK_NONE: `psn` is of what is sent again already, and was overtaken. */
 enum why_back half_why_back(struct half *h, uint32_t psn, ns_t now);
 /* Take request `p`, which is `as`. */
 void half_request(struct half *h, const struct pkt *p, enum seen_as as);

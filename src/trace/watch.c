@@ -121,7 +121,7 @@ static void watch_request(struct watch *w, const struct pkt *p, uint32_t flow)
         const struct conn_params *c = &conn_flow_at(w->conns, flow)->params;
         e.h->timeout = c->have_timeout || c->have_asked ? c->timeout : 0;
         e.why = (uint8_t)half_why_back(e.h, p->bth.psn, p->frame->ts);
-        if (e.why == BACK_SILENCE && nak)
+        if (nak && (e.why == BACK_SILENCE || e.why == BACK_NONE))
             e.why = BACK_SEQ_NAK;
     }
     w->u.request(w->u.user, &e);
