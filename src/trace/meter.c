@@ -337,8 +337,10 @@ static void on_cm(struct meter *m, const struct pkt *p)
     flow[0] = conn_flow_named(m->conns, conn_tap_of(p->frame), &src, &dst, msg.dreq.remote_qpn);
     flow[1] = flow[0] == FLOW_NONE ? FLOW_NONE : conn_flow_at(m->conns, flow[0])->peer;
     for (unsigned i = 0; i < ARRAY_LEN(flow); i++)
-        if (flow[i] != FLOW_NONE && m->sides[flow[i]] && !m->sides[flow[i]]->ring.closed)
-            m->sides[flow[i]]->ring.closed = p->frame->ts;
+        if (flow[i] != FLOW_NONE && m->sides[flow[i]]) {
+            struct work_env e = meter_env(m, flow[i]);
+            work_close(&m->sides[flow[i]]->ring, &e, p->frame->ts, i == 0);
+        }
 }
 
 static void on_other(void *user, const struct pkt *p, uint32_t flow)

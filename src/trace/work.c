@@ -20,7 +20,8 @@ const char *work_reason_str(enum work_reason r)
                                         "its responses were not all seen",
                                         "receiver not ready and not sent again",
                                         "queue pair set up anew",
-                                        "still no answer after many later ones"};
+                                        "still no answer after many later ones",
+                                        "disconnected before an answer came"};
     return names[r];
 }
 
@@ -105,16 +106,18 @@ static void decide_open(struct work_ring *r, const struct work_env *e, struct wo
     w->reason = (uint8_t)why;
     if (why != WORK_CAPTURE_ENDS)
         return;
-    if (has_answer(w) && passed && w->last <= h->una_ts)
+    if (has_answer(w) && passed && w->last <= h->una_ts && !r->left)
         w->reason = WORK_NO_ANSWER;
     else if (h->rnr.have && !h->rnr.resent && covers(h, w, h->rnr.psn)) {
         w->reason = WORK_RNR_WAIT;
         if (c->have_rnr && c->rnr_retry < RETRIES_MAX && h->rnr.times > c->rnr_retry)
             w->status = WC_RNR_RETRY_EXC_ERR;
-    } else if (work_gave_up(h, c, r->silence, now) || (!passed && timed_out(r, h, c, w, now)))
+    } else if ((r->left ? r->gave_up : work_gave_up(h, c, r->silence, now)) || (!passed && timed_out(r, h, c, w, now)))
         w->status = WC_RETRY_EXC_ERR;
     else if (!h->rsp_packets)
         w->reason = WORK_NO_ACK;
+    else if (r->left)
+        w->reason = WORK_LEFT;
     if (w->status == WORK_STATUS_UNKNOWN)
         return;
     w->reason = WORK_KNOWN;
@@ -162,7 +165,7 @@ void work_flush(struct work_ring *r, const struct work_env *e, enum work_reason 
 {
     while (r->n)
         pop(r, e, why, now);
-    r->dead = r->blocked = r->stopped = false;
+    r->dead = r->blocked = r->stopped = r->left = false;
     r->silence = r->closed = 0;
 }
 
@@ -335,7 +338,7 @@ void work_request(struct work_ring *r, const struct work_env *e, const struct pk
 {
     struct work *w;
 
-    r->stopped = false;
+    r->stopped = r->left = false;
     if (as == SEEN_AGAIN || as == SEEN_COPY || as == SEEN_OLD)
         w = take_again(r, e->half, p, as);
     else
@@ -466,7 +469,7 @@ void work_response(struct work_ring *r, const struct work_env *e, const struct p
 {
     bool ack = p->op->flags & OPF_ACK;
 
-    if (!r->n || r->stopped || (ack && !(p->have & H_AETH)))
+    if (!r->n || r->stopped || r->left || (ack && !(p->have & H_AETH)))
         return;
     if (ack && aeth_type(p) == AETH_ACK) {
         struct work *w = find(r, e->half, p->bth.psn);
@@ -485,6 +488,16 @@ void work_response(struct work_ring *r, const struct work_env *e, const struct p
 void work_stop(struct work_ring *r)
 {
     r->stopped = true;
+}
+
+void work_close(struct work_ring *r, const struct work_env *e, ns_t now, bool own)
+{
+    if (!r->closed)
+        r->closed = now;
+    if (!own || r->left)
+        return;
+    r->left = true;
+    r->gave_up = work_gave_up(e->half, e->params, r->silence, now) && now - e->half->last_ts >= r->silence - r->silence / 8;
 }
 
 /* --- Datagrams ------------------------------------------------------------------------------------------------------------------ */

@@ -39,6 +39,7 @@ enum work_reason {
     WORK_RNR_WAIT,   /* the receiver was not ready; the request was not seen again */
     WORK_RESTART,    /* the queue pair was set up anew */
     WORK_TOO_MANY,   /* more than WORK_MAX later work requests, and still no answer */
+    WORK_LEFT,       /* its requester asked for a disconnect before an answer came */
 };
 /* A few words; "" for WORK_KNOWN. */
 const char *work_reason_str(enum work_reason r);
@@ -92,6 +93,8 @@ struct work_ring {
     ns_t blocked_at;   /* when it was asked for last */
     ns_t silence;      /* time without a packet before the latest timeout */
     ns_t closed;       /* when either end asked for a disconnect; 0: not seen */
+    bool left;         /* the requester has, and has sent nothing since */
+    bool gave_up;      /* with `left`: it had run out of retries by then */
     bool dead;         /* one failed: those behind it are flushed */
     uint32_t dead_psn; /* behind which they are */
     struct work slot[WORK_MAX];
@@ -120,6 +123,8 @@ void work_request(struct work_ring *r, const struct work_env *e, const struct pk
 void work_response(struct work_ring *r, const struct work_env *e, const struct pkt *p);
 /* The requester has sent a NAK that ends its own queue pair: what is not complete is flushed, and what comes for it dropped. */
 void work_stop(struct work_ring *r);
+/* Either end has asked for a disconnect at `now`. If the requester did (`own`), it takes no answer any more. */
+void work_close(struct work_ring *r, const struct work_env *e, ns_t now, bool own);
 /* Hand over all that are left: WORK_RESTART, or WORK_CAPTURE_ENDS with `now` the time of the capture's last frame. */
 void work_flush(struct work_ring *r, const struct work_env *e, enum work_reason why, ns_t now);
 /* A datagram: handed over at once. */
