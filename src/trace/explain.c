@@ -16,6 +16,7 @@ static void tell_copy(struct explainer *x, const struct watched *e, struct told 
         if (!st)
             return;
         t->dup = statement_number(x, st);
+        st->is_request = true;
         statement_say(x, st, frame_ip_id(e->p) ? "Requests of %s are there twice, identical to the last bit."
                                                : "Requests of %s are there twice, identical to the last bit: captured twice, doubled on their way, or sent again, for without an IP ID nothing tells these apart.",
                       src_text(x, e->flow));
@@ -257,7 +258,7 @@ static void tell_rnr(struct explainer *x, const struct watched *e, struct told *
         if (!st)
             return;
         t->rnr = t->open = statement_number(x, st);
-        t->rnr_psn = e->p->bth.psn;
+        t->rnr_psn = st->psn = e->p->bth.psn;
         st->has_psn = false;
         statement_frame(st, s ? s->first : 0);
         if (s)

@@ -36,8 +36,12 @@ struct statement {
     uint8_t cause;      /* enum cause */
     uint8_t where;      /* enum where */
     uint16_t n_frames;  /* in `frames` */
+    uint16_t own;       /* of those, how many its own tap tells of */
     uint32_t conn;      /* number of the connection; 0: none */
     uint32_t flow;      /* of the requests, FLOW_NONE: none */
+    uint32_t tap;       /* conn_tap_of() */
+    uint32_t by;        /* ICRC of the packet that brought it up, 0: none; other taps saw the same packet */
+    uint32_t event;     /* statements with the same number, of several taps, tell of one event; 0: of no other */
     uint32_t frames[STATEMENT_FRAMES]; /* the one concerned first, then those that tell of it */
     uint32_t times;     /* further occurrences, not in `frames` */
     uint64_t again;     /* packets sent again because of it */
@@ -53,6 +57,8 @@ struct statement {
     bool unanswered; /* a READ or atomic of which no answer was seen */
     bool repeated;   /* a later copy than the first one is concerned, that a NAK asked for again */
     bool moot;       /* another statement tells the same */
+    bool proved;     /* what another tap saw shows where it happened */
+    bool merged;     /* another statement of its event is shown in its stead, unless its connection is asked for */
     bool is_request; /* psn is that of a request (else of a response) */
     uint32_t text;   /* offset of the paragraph, see explain_text_of() */
 };
@@ -69,6 +75,8 @@ void explain_end(struct explainer *x);
 size_t explain_n(const struct explainer *x);
 const struct statement *explain_at(const struct explainer *x, size_t i);
 const char *explain_text_of(const struct explainer *x, const struct statement *s);
+/* The statement after number `i` about the same event, of another tap; NULL for none. Begin with i = UINT32_MAX. */
+const struct statement *explain_also(const struct explainer *x, const struct statement *s, uint32_t *i);
 
 /* Append the settings that made it so, as far as the capture shows them; nothing if there is none. */
 void explain_setting(struct explainer *x, const struct statement *s, struct buf *b);

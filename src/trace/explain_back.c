@@ -107,7 +107,7 @@ static struct statement *tell_loss(struct explainer *x, const struct watched *e,
     uint32_t copy = s ? copy_lost(e, t, s) : 0;
     bool passed = s && s->ts_first <= e->h->seq.ts && (hole <= s->last || hole < t->back || !t->back || s->late); /* else what came instead of it came behind its latest copy */
     enum cause cause = bad ? CAUSE_BAD_ICRC : s && s->late ? CAUSE_REORDER : CAUSE_PACKET_LOSS;
-    struct statement *st = bad ? told_about_bad(x, t, bad) : cause == CAUSE_REORDER ? statement_at(x, t->reorder) : NULL;
+    struct statement *st = bad ? told_about_bad(x, t, bad, e->p) : cause == CAUSE_REORDER ? statement_at(x, t->reorder) : NULL;
 
     if (cause == CAUSE_PACKET_LOSS && passed && s->copies == 1 && psn_diff(e->h->seq.psn, psn) > 0 && told_rsp_frame(t, psn))
         return tell_overtaken(x, e, t, psn, s);
@@ -155,7 +155,7 @@ static struct statement *tell_bad_silence(struct explainer *x, const struct watc
     uint32_t psn = e->p->bth.psn, n = ((e->h->next - psn) & PSN_MASK) + 1, peer = conn_flow_at(watch_conns(x->watch), e->flow)->peer;
     uint32_t bad = s ? told_bad_since(t, psn, n, s->first) : 0;
     uint32_t answer = s && peer != FLOW_NONE && x->told[peer] ? told_bad_since(x->told[peer], psn, n, s->first) : 0;
-    struct statement *st = bad ? told_about_bad(x, t, bad) : answer ? told_about_bad(x, x->told[peer], answer) : NULL;
+    struct statement *st = bad ? told_about_bad(x, t, bad, e->p) : answer ? told_about_bad(x, x->told[peer], answer, e->p) : NULL;
 
     if (!st)
         return NULL;
@@ -405,7 +405,7 @@ static void tell_missed(struct explainer *x, const struct watched *e, struct tol
 
     if (st && psn == e->h->cursor && psn_diff(psn, st->psn) > 0)
         return; /* goes on what is being sent again */
-    st = bad ? told_about_bad(x, t, bad) : statement_new(x, CAUSE_PACKET_LOSS, e->flow, e->p);
+    st = bad ? told_about_bad(x, t, bad, e->p) : statement_new(x, CAUSE_PACKET_LOSS, e->flow, e->p);
     if (!st)
         return;
     statement_frame(st, bad ? bad : e->h->first_frame);

@@ -394,6 +394,7 @@ void explain_end(struct explainer *x)
     explain_taps(x);
     explain_cm_end(x);
     drop_moot(x);
+    explain_once(x);
     if (x->n)
         qsort(x->st, x->n, sizeof *x->st, by_weight);
 }

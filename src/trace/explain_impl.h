@@ -168,6 +168,8 @@ struct statement *statement_new(struct explainer *x, enum cause cause, uint32_t 
 void statement_say(struct explainer *x, struct statement *s, const char *fmt, ...) PRINTF_LIKE(3, 4);
 /* Add a frame, 0 is none; beyond the room it is counted. */
 void statement_frame(struct statement *s, uint32_t frame);
+/* Whether it names the frame. */
+bool statement_has(const struct statement *s, uint32_t frame);
 /* Take a frame out again. */
 void statement_unframe(struct statement *s, uint32_t frame);
 /* Number of a statement, and it; NULL for NO_STATEMENT. */
@@ -185,8 +187,8 @@ uint32_t told_rsp_frame(const struct told *t, uint32_t psn);
 uint32_t told_bad_frame(const struct told *t, uint32_t psn);
 /* The same of any of `n` PSNs from `psn` on, in a frame behind `since`. */
 uint32_t told_bad_since(const struct told *t, uint32_t psn, uint32_t n, uint32_t since);
-/* The statement about a damaged frame. */
-struct statement *told_about_bad(struct explainer *x, const struct told *t, uint32_t frame);
+/* The statement about a damaged frame, which packet `p` brings up again: it is sent because of that. */
+struct statement *told_about_bad(struct explainer *x, const struct told *t, uint32_t frame, const struct pkt *p);
 /* The packet that a statement is about. */
 void statement_concerns(struct statement *st, uint32_t psn, uint32_t icrc, bool is_request);
 struct told *told_of(struct explainer *x, uint32_t flow);
@@ -228,6 +230,10 @@ const struct half *cm_requests_back(struct explainer *x, const struct cm_sent *c
 void cm_tell(struct explainer *x, struct cm_sent *c);
 /* What other taps tell of the statements (explain_taps.c), at the end of the capture. */
 void explain_taps(struct explainer *x);
+/* Whether two flows are the same one at different taps. */
+bool explain_same_flow(struct explainer *x, uint32_t a, uint32_t b);
+/* What several taps tell of one event is made one statement (explain_once.c), when all are complete. */
+void explain_once(struct explainer *x);
 /* Whether the other tap of the flow lacks the first copy of its request `psn`: nobody behind that one got it. */
 bool explain_lost_between(struct explainer *x, uint32_t flow, uint32_t psn);
 /* All that is no request or response (explain_other.c). */

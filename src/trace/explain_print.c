@@ -3,10 +3,39 @@
 
 #define COLUMNS 100
 
-static void frames_print(struct buf *b, const struct statement *s)
+static void frames_print(struct buf *b, const struct statement *s, unsigned n)
 {
-    for (unsigned i = 0; i < s->n_frames; i++)
+    for (unsigned i = 0; i < n; i++)
         buf_printf(b, "%s%u", i ? ", " : "", s->frames[i]);
+}
+
+/* The frames of `o`, of another tap, that `s` about the same event does not name; false if there is none. Every file numbers its own. */
+static bool also_frames(const struct statement *s, const struct statement *o, struct buf *b)
+{
+    const char *sep = "";
+
+    for (unsigned i = 0; i < o->own; i++)
+        if (s->tap >> 16 != o->tap >> 16 || !statement_has(s, o->frames[i])) {
+            buf_printf(b, "%s%u", sep, o->frames[i]);
+            sep = ", ";
+        }
+    return *sep;
+}
+
+static void also_print(struct explainer *x, const struct statement *s, struct buf *b)
+{
+    const struct statement *o;
+
+    for (uint32_t i = UINT32_MAX; (o = explain_also(x, s, &i)) != NULL;) {
+        struct buf frames = {0};
+        if (also_frames(s, o, &frames)) {
+            buf_printf(b, "    The same %s", tap_text(s->tap, o->tap));
+            if (o->conn)
+                buf_printf(b, ", connection %u", o->conn);
+            buf_printf(b, ": frame%s %s.\n", strchr(buf_str(&frames), ',') ? "s" : "", buf_str(&frames));
+        }
+        buf_free(&frames);
+    }
 }
 
 static void statement_print(struct explainer *x, const struct statement *s, struct buf *b)
@@ -21,11 +50,12 @@ static void statement_print(struct explainer *x, const struct statement *s, stru
     if (s->conn)
         buf_printf(b, ", connection %u", s->conn);
     buf_printf(b, ", frame%s ", s->n_frames == 1 ? "" : "s");
-    frames_print(b, s);
+    frames_print(b, s, s->n_frames);
     if (s->times)
         buf_printf(b, " and %u more", s->times);
     buf_char(b, '\n');
     buf_paragraph(b, explain_text_of(x, s), 4, COLUMNS);
+    also_print(x, s, b);
     if (s->again || s->lost > 0) {
         buf_printf(b, "    Cost: %s sent again", count_str(s->again, "packet"));
         if (s->lost > 0) {
@@ -45,12 +75,18 @@ static void statement_print(struct explainer *x, const struct statement *s, stru
     buf_printf(b, "    Look at: %s.\n\n", c->next);
 }
 
+/* Whether a statement is shown: those of connection `conn`, or for 0 one of each event. */
+static bool is_shown(const struct statement *s, uint32_t conn)
+{
+    return conn ? s->conn == conn : !s->merged;
+}
+
 void explain_text(struct explainer *x, uint32_t conn, struct buf *b)
 {
     uint32_t shown = 0;
 
     for (uint32_t i = 0; i < x->n; i++)
-        if (!conn || x->st[i].conn == conn) {
+        if (is_shown(&x->st[i], conn)) {
             statement_print(x, &x->st[i], b);
             shown++;
         }
@@ -70,6 +106,20 @@ static void json_string(struct buf *b, const char *key, const char *s)
     buf_char(b, ',');
 }
 
+static void also_json(struct explainer *x, const struct statement *s, struct buf *b)
+{
+    const struct statement *o;
+    const char *sep = "";
+
+    buf_puts(b, "\"elsewhere\":[");
+    for (uint32_t i = UINT32_MAX; (o = explain_also(x, s, &i)) != NULL; sep = ",") {
+        buf_printf(b, o->conn ? "%s{\"connection\":%u,\"frames\":[" : "%s{\"connection\":null,\"frames\":[", sep, o->conn);
+        frames_print(b, o, o->own);
+        buf_puts(b, "]}");
+    }
+    buf_puts(b, "],");
+}
+
 void explain_json(struct explainer *x, uint32_t conn, struct buf *b)
 {
     const char *sep = "\n";
@@ -78,15 +128,16 @@ void explain_json(struct explainer *x, uint32_t conn, struct buf *b)
     buf_printf(b, "{\"packets\":%llu,\"rdma_packets\":%llu,\"statements\":[", (unsigned long long)x->packets, (unsigned long long)x->rdma_packets);
     for (uint32_t i = 0; i < x->n; i++) {
         const struct statement *s = &x->st[i];
-        if (conn && s->conn != conn)
+        if (!is_shown(s, conn))
             continue;
         buf_printf(b, "%s{", sep);
         sep = ",\n";
         json_string(b, "cause", cause_table[s->cause].name);
         buf_printf(b, s->conn ? "\"connection\":%u," : "\"connection\":null,", s->conn);
         buf_puts(b, "\"frames\":[");
-        frames_print(b, s);
+        frames_print(b, s, s->n_frames);
         buf_printf(b, "],\"more_frames\":%u,", s->times);
+        also_json(x, s, b);
         json_string(b, "where", where_str((enum where)s->where));
         buf_printf(b, "\"packets_again\":%llu,\"ns_without_progress\":%lld,", (unsigned long long)s->again, (long long)(s->lost > 0 ? s->lost : 0));
         json_string(b, "text", explain_text_of(x, s));

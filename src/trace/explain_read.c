@@ -34,7 +34,7 @@ static struct statement *tell_unanswered(struct explainer *x, const struct watch
 /* The response with PSN `missing` was damaged before the tap, in frame `bad`. */
 static struct statement *tell_bad_response(struct explainer *x, const struct watched *e, const struct told *own, uint32_t missing, uint32_t bad)
 {
-    struct statement *st = told_about_bad(x, own, bad);
+    struct statement *st = told_about_bad(x, own, bad, e->p);
 
     if (!st)
         return NULL;

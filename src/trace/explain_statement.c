@@ -36,9 +36,16 @@ struct statement *statement_new(struct explainer *x, enum cause cause, uint32_t 
         x->cap = cap;
     }
     s = &x->st[x->n++];
-    *s = (struct statement){.cause = (uint8_t)cause, .flow = flow, .start = p ? p->frame->ts : 0};
-    if (flow != FLOW_NONE)
+    *s = (struct statement){.cause = (uint8_t)cause, .flow = flow};
+    if (p) {
+        s->start = p->frame->ts;
+        s->tap = conn_tap_of(p->frame);
+        s->by = p->have & H_BTH ? icrc_of(p) : 0;
+    }
+    if (flow != FLOW_NONE) {
         s->conn = conn_flow_at(watch_conns(x->watch), flow)->conn;
+        s->tap = conn_flow_at(watch_conns(x->watch), flow)->tap;
+    }
     return s;
 }
 
@@ -61,12 +68,17 @@ void statement_add(struct explainer *x, struct statement *s, const char *more)
     statement_say(x, s, "%s %s", explain_text_of(x, s), more);
 }
 
-void statement_frame(struct statement *s, uint32_t frame)
+bool statement_has(const struct statement *s, uint32_t frame)
 {
     for (unsigned i = 0; i < s->n_frames; i++)
         if (s->frames[i] == frame)
-            return;
-    if (!frame)
+            return true;
+    return false;
+}
+
+void statement_frame(struct statement *s, uint32_t frame)
+{
+    if (!frame || statement_has(s, frame))
         return;
     if (s->n_frames < STATEMENT_FRAMES)
         s->frames[s->n_frames++] = frame;
@@ -198,13 +210,16 @@ void statement_concerns(struct statement *st, uint32_t psn, uint32_t icrc, bool 
     st->is_request = is_request;
 }
 
-/* The statement about a damaged frame. */
-struct statement *told_about_bad(struct explainer *x, const struct told *t, uint32_t frame)
+struct statement *told_about_bad(struct explainer *x, const struct told *t, uint32_t frame, const struct pkt *p)
 {
-    for (unsigned i = 0; i < TOLD_BAD; i++)
+    struct statement *st = NULL;
+
+    for (unsigned i = 0; i < TOLD_BAD && !st; i++)
         if (t->bad[i].frame == frame)
-            return statement_at(x, t->bad[i].statement);
-    return NULL;
+            st = statement_at(x, t->bad[i].statement);
+    if (st)
+        st->by = icrc_of(p);
+    return st;
 }
 
 ns_t silence_before(const struct watched *e, const struct sent *s)

@@ -3,17 +3,19 @@
 
 #include <stdio.h>
 
-/* The same flow at another tap; FLOW_NONE if there is none. */
-static uint32_t same_elsewhere(struct explainer *x, uint32_t flow, uint32_t after)
+bool explain_same_flow(struct explainer *x, uint32_t a, uint32_t b)
 {
-    struct conn_table *t = watch_conns(x->watch);
-    const struct flow *f = conn_flow_at(t, flow);
+    const struct flow *f = conn_flow_at(watch_conns(x->watch), a), *g = conn_flow_at(watch_conns(x->watch), b);
 
-    for (uint32_t i = after; i < conn_counts(t).flows; i++) {
-        const struct flow *g = conn_flow_at(t, i);
-        if (i != flow && g->tap != f->tap && g->dqpn == f->dqpn && memcmp(&g->src, &f->src, 16) == 0 && memcmp(&g->dst, &f->dst, 16) == 0)
+    return g->tap != f->tap && g->dqpn == f->dqpn && memcmp(&g->src, &f->src, sizeof f->src) == 0 && memcmp(&g->dst, &f->dst, sizeof f->dst) == 0;
+}
+
+/* The same flow at another tap, from index `i` on; FLOW_NONE if there is none. */
+static uint32_t same_elsewhere(struct explainer *x, uint32_t flow, uint32_t i)
+{
+    for (; i < conn_counts(watch_conns(x->watch)).flows; i++)
+        if (explain_same_flow(x, flow, i))
             return i;
-    }
     return FLOW_NONE;
 }
 
@@ -54,21 +56,25 @@ static uint32_t answer_before(const struct told *t, const struct sent *o, unsign
     return 0;
 }
 
-/* The other tap has the request as well: what it says of the answer. */
-static void compare_answer(struct explainer *x, struct statement *st, const struct sent *o, uint32_t other, unsigned n,
+/* The other tap has the request `s` as well, as `o`: what it says of the answer. */
+static void compare_answer(struct explainer *x, struct statement *st, const struct sent *s, const struct sent *o, uint32_t other, unsigned n,
                            struct buf *text)
 {
-    uint32_t answer = answer_before(x->told[other], o, n);
+    uint32_t answer = answer_before(x->told[other], o, n), here = s ? answer_before(x->told[st->flow], s, n) : 0;
     const char *tap = other_tap(x, st, other);
 
     statement_frame(st, o->first);
     if (o->late) {
         buf_printf(text, "It is frame %u %s, overtaken by later ones.", o->first, tap);
         st->cause = CAUSE_REORDER;
+        st->proved = true;
+    } else if (here) {
+        buf_printf(text, "It is frame %u %s, too.", o->first, tap);
     } else if (answer) {
         buf_printf(text, "It is frame %u %s, and was answered in frame %u: the answer was lost between the two.",
                    o->first, tap, answer);
         statement_frame(st, answer);
+        st->proved = true;
         st->cause = CAUSE_LOST_ACK;
         st->where = WHERE_BEFORE;
     } else {
@@ -84,6 +90,7 @@ static void compare_copy(struct explainer *x, struct statement *st, const struct
     if (!o || !st->icrc || !o->icrc_first || o->copies > 2 || o->same || st->icrc == o->icrc_first || st->icrc == o->icrc)
         return;
     snprintf(text, sizeof text, "Frame %u is not there %s: it was lost between the two.", st->frames[0], tap);
+    st->proved = true;
     statement_add(x, st, text);
 }
 
@@ -103,9 +110,15 @@ static void compare_loss(struct explainer *x, struct statement *st, uint32_t oth
     for (unsigned i = 0; i < n && !lone.frame; i++)
         lone = lost_between(a, b, psn_add(st->psn, i));
     for (unsigned i = 0; t && i < TOLD_BAD; i++)
-        if (t->bad[i].psn == st->psn) {
-            buf_printf(&text, "It is frame %u %s, damaged.", t->bad[i].frame, tap);
+        if (t->bad[i].psn != UINT32_MAX && psn_in(t->bad[i].psn, st->psn, n)) {
+            struct statement *o = statement_at(x, t->bad[i].statement);
+            if (o && !o->has_psn)
+                statement_concerns(o, st->psn, 0, true);
+            buf_printf(&text, "PSN %u is frame %u %s, damaged.", t->bad[i].psn, t->bad[i].frame, tap);
             statement_frame(st, t->bad[i].frame);
+            st->cause = CAUSE_BAD_ICRC;
+            st->where = WHERE_AFTER;
+            st->proved = true;
         }
     if (text.len == 0 && lone.frame) {
         if (lone.other)
@@ -115,8 +128,9 @@ static void compare_loss(struct explainer *x, struct statement *st, uint32_t oth
         st->where = lone.other ? WHERE_BEFORE : WHERE_AFTER;
         st->cause = st->cause == CAUSE_CANNOT_TELL ? CAUSE_PACKET_LOSS : st->cause;
         statement_frame(st, lone.frame);
+        st->proved = true;
     } else if (text.len == 0 && half_sent(b, st->psn)) {
-        compare_answer(x, st, half_sent(b, st->psn), other, n, &text);
+        compare_answer(x, st, half_sent(a, st->psn), half_sent(b, st->psn), other, n, &text);
     }
     if (text.len)
         statement_add(x, st, buf_str(&text));
@@ -152,6 +166,7 @@ static void compare_late(struct explainer *x, struct statement *st, struct half 
     if (!o || !o->icrc_first || !there->icrc_first || o->icrc_first == there->icrc_first || o->icrc == there->icrc_first)
         return;
     st->cause = CAUSE_PACKET_LOSS;
+    st->proved = true;
     st->moot = loss != NULL;
     if (loss)
         loss->again += st->again;
@@ -159,30 +174,71 @@ static void compare_late(struct explainer *x, struct statement *st, struct half 
     statement_say(x, st, "PSN %u came late, in frame %u, sent again: its first copy, frame %u %s, was lost between the two.", st->psn, o->first, there->first, tap);
 }
 
+/* A packet never passed here, or not before it was sent again: whether it passed the other tap. */
+static void compare_missed(struct explainer *x, struct statement *st, struct half *here, const struct sent *there, const char *tap)
+{
+    const struct sent *o = half_sent(here, st->psn);
+    bool late = same_copy(here, there, st->psn), neither = there->late && o && o->icrc_first == there->icrc_first;
+    char more[100];
+
+    snprintf(more, sizeof more,
+             neither ? "It is frame %u %s: it came no sooner there."
+             : late  ? "The same packet is frame %u %s: it was not lost, but overtaken between the two."
+                     : "It is frame %u %s: it was lost between the two.",
+             there->first, tap);
+    statement_add(x, st, more);
+    if (neither)
+        return;
+    statement_frame(st, there->first);
+    st->cause = late ? CAUSE_REORDER : st->cause;
+    st->proved = true;
+}
+
 static void compare_request(struct explainer *x, struct statement *st, uint32_t other)
 {
     struct half *a = watch_half(x->watch, st->flow), *b = watch_half(x->watch, other);
     const char *tap = other_tap(x, st, other);
     const struct sent *s = b ? half_sent(b, st->psn) : NULL;
-    struct buf text = {0};
+    char more[100];
 
     if (!a || !b || !b->have_next || (st->repeated && st->where == WHERE_BEFORE))
         return;
     if (st->where == WHERE_BEFORE && s && st->cause == CAUSE_PACKET_LOSS) {
-        bool late = same_copy(a, s, st->psn);
-        buf_printf(&text,
-                   late ? "The same packet is frame %u %s: it was not lost, but overtaken between the two."
-                        : "It is frame %u %s: it was lost between the two.",
-                   s->first, tap);
-        statement_frame(st, s->first);
-        st->cause = late ? CAUSE_REORDER : st->cause;
-        statement_add(x, st, buf_str(&text));
-        buf_free(&text);
+        compare_missed(x, st, a, s, tap);
     } else if (st->where == WHERE_BEFORE && s && st->cause == CAUSE_REORDER) {
         compare_late(x, st, a, s, tap);
+    } else if (st->where == WHERE_AFTER && s && s->late && st->cause == CAUSE_REORDER) {
+        snprintf(more, sizeof more, "It is frame %u %s: it was overtaken between the two.", s->first, tap);
+        statement_add(x, st, more);
+        statement_frame(st, s->first);
+        st->proved = true;
     } else if (st->where != WHERE_BEFORE && (st->cause == CAUSE_PACKET_LOSS || st->cause == CAUSE_LOST_LAST_PACKET || st->cause == CAUSE_CANNOT_TELL)) {
         compare_loss(x, st, other, st->cause == CAUSE_LOST_LAST_PACKET ? 64 : 1);
     }
+}
+
+/* A peer that seems silent here has answered, as the other tap saw. */
+static void compare_silence(struct explainer *x, struct statement *st, uint32_t other)
+{
+    const struct half *a = watch_half(x->watch, st->flow), *b = watch_half(x->watch, other);
+    char more[120];
+
+    if (!a || !b || !b->have_una || (a->have_una && psn_diff(b->una, a->una) <= 0))
+        return;
+    st->proved = true;
+    st->moot = st->cause == CAUSE_SILENT_PEER;
+    statement_frame(st, b->una_frame);
+    snprintf(more, sizeof more, "The answer is frame %u %s: it was lost between the two.", b->una_frame, other_tap(x, st, other));
+    statement_add(x, st, more);
+}
+
+/* The frame in which the answer with a PSN was asked for again; 0 if it was not. */
+static uint32_t asked_again(struct half *h, uint32_t psn)
+{
+    const struct ask *a = h ? half_ask(h, psn, 0) : NULL;
+    const struct sent *s = a ? half_sent(h, a->psn) : NULL;
+
+    return !s ? 0 : a->again ? s->first : s->copies > 1 ? s->last : 0;
 }
 
 /* And of a response. */
@@ -190,35 +246,38 @@ static void compare_response(struct explainer *x, struct statement *st, uint32_t
 {
     const char *tap = other_tap(x, st, other);
     const struct told *t = x->told[other];
-    struct buf b = {0};
+    uint32_t seen = t && t->rsp[st->psn % TOLD_RESPONSES].psn == st->psn ? t->rsp[st->psn % TOLD_RESPONSES].first : 0, again;
+    char more[100];
 
-    if (!t || st->where != WHERE_BEFORE || st->cause == CAUSE_BAD_ICRC || t->rsp[st->psn % TOLD_RESPONSES].psn != st->psn)
+    if (!seen || st->where != WHERE_BEFORE || st->cause == CAUSE_BAD_ICRC)
         return;
-    buf_printf(&b, "It is frame %u %s: it was %s between the two.", t->rsp[st->psn % TOLD_RESPONSES].first, tap,
-               st->cause == CAUSE_REORDER ? "overtaken" : "lost");
-    statement_frame(st, t->rsp[st->psn % TOLD_RESPONSES].first);
-    statement_add(x, st, buf_str(&b));
-    buf_free(&b);
+    again = asked_again(watch_half(x->watch, other), st->psn);
+    st->proved = !again || seen < again;
+    if (st->proved)
+        snprintf(more, sizeof more, "It is frame %u %s: it was %s between the two.", seen, tap, st->cause == CAUSE_REORDER ? "overtaken" : "lost");
+    else
+        snprintf(more, sizeof more, "It is frame %u %s: it came no sooner there.", seen, tap);
+    statement_frame(st, seen);
+    statement_add(x, st, more);
 }
 
 bool explain_lost_between(struct explainer *x, uint32_t flow, uint32_t psn)
 {
-    uint32_t other = same_elsewhere(x, flow, 0);
-    struct lone lone = other == FLOW_NONE ? (struct lone){0} : lost_between(watch_half(x->watch, flow), watch_half(x->watch, other), psn);
-
-    return lone.frame && !lone.other;
+    for (uint32_t k = 0; (k = same_elsewhere(x, flow, k)) != FLOW_NONE; k++) {
+        struct lone lone = lost_between(watch_half(x->watch, flow), watch_half(x->watch, k), psn);
+        if (lone.frame && !lone.other)
+            return true;
+    }
+    return false;
 }
 
 void explain_taps(struct explainer *x)
 {
     for (uint32_t i = 0; i < x->n; i++) {
         struct statement *st = &x->st[i];
-        uint32_t other = st->flow == FLOW_NONE || !st->has_psn ? FLOW_NONE : same_elsewhere(x, st->flow, 0);
-        if (other == FLOW_NONE || st->cause == CAUSE_RETRY_EXCEEDED)
-            continue;
-        if (st->is_request)
-            compare_request(x, st, other);
-        else
-            compare_response(x, st, other);
+        bool silent = st->cause == CAUSE_RETRY_EXCEEDED || st->cause == CAUSE_SILENT_PEER, open = st->flow != FLOW_NONE && (st->has_psn || silent);
+        st->own = st->n_frames;
+        for (uint32_t k = 0; open && !st->proved && (k = same_elsewhere(x, st->flow, k)) != FLOW_NONE; k++)
+            (silent ? compare_silence : st->is_request ? compare_request : compare_response)(x, st, k);
     }
 }
