@@ -242,13 +242,16 @@ static void explain_sidr(struct explainer *x, const struct pkt *p, const struct 
 
 void explain_cm(struct explainer *x, const struct pkt *p)
 {
+    struct cm_sent *req;
     struct cm_msg m;
 
     if (!cm_msg_of(&m, p))
         return;
     switch (m.mad.attr_id) {
     case CM_REQ:
-        cm_sent(x, p, CM_REQ, m.req.local_id)->wait = cm_time(m.req.local_timeout);
+        req = cm_sent(x, p, CM_REQ, m.req.local_id);
+        req->wait = cm_time(m.req.local_timeout);
+        req->qpn = m.req.qpn;
         break;
     case CM_MRA:
         cm_answered(x, p, m.mra.about == CM_ABOUT_REQ ? CM_REQ : CM_REP, CM_MRA, m.mra.remote_id);

@@ -87,7 +87,7 @@ struct cm_seen {
 struct cm_sent {
     uint16_t attr;
     uint32_t id, tap; /* communication id of its sender */
-    uint32_t qpn;     /* REP: its sender's; DREQ: its receiver's */
+    uint32_t qpn;     /* REQ, REP: its sender's; DREQ: its receiver's */
     uint32_t answers; /* REP: communication id of the REQ's sender */
     struct conn_addr src, dst;
     uint32_t statement;
@@ -236,6 +236,9 @@ bool explain_same_flow(struct explainer *x, uint32_t a, uint32_t b);
 void explain_once(struct explainer *x);
 /* Whether the other tap of the flow lacks the first copy of its request `psn`: nobody behind that one got it. */
 bool explain_lost_between(struct explainer *x, uint32_t flow, uint32_t psn);
+/* What connections without any packet, or without any answer, leave open (explain_remark.c): sentences with `sep` in between; nothing if there
+ * is none. */
+void explain_remarks(struct explainer *x, const char *sep, struct buf *b);
 /* All that is no request or response (explain_other.c). */
 void explain_other(struct explainer *x, const struct pkt *p, uint32_t flow);
 

@@ -81,6 +81,16 @@ static bool is_shown(const struct statement *s, uint32_t conn)
     return conn ? s->conn == conn : !s->merged;
 }
 
+static void remarks_print(struct explainer *x, struct buf *b)
+{
+    struct buf text = {0};
+
+    explain_remarks(x, " ", &text);
+    if (text.len)
+        buf_paragraph(b, buf_str(&text), 0, COLUMNS);
+    buf_free(&text);
+}
+
 void explain_text(struct explainer *x, uint32_t conn, struct buf *b)
 {
     uint32_t shown = 0;
@@ -94,6 +104,8 @@ void explain_text(struct explainer *x, uint32_t conn, struct buf *b)
         buf_printf(b, "%llu more were not kept.\n", (unsigned long long)x->more);
     if (!shown)
         buf_puts(b, x->rdma_packets ? "Nothing went wrong that this capture shows.\n" : "There is no RDMA traffic in this capture.\n");
+    if (!conn)
+        remarks_print(x, b);
     buf_printf(b, "%s, %llu of them RDMA, ", count_str(x->packets, "packet"), (unsigned long long)x->rdma_packets);
     conn_number_put(b, conn_number(watch_conns(x->watch)), conn_counts(watch_conns(x->watch)).conns);
     buf_printf(b, "; %s\n", count_str(shown, "statement"));
@@ -148,7 +160,12 @@ void explain_json(struct explainer *x, uint32_t conn, struct buf *b)
         json_string(b, "next", cause_table[s->cause].next);
         b->p[b->len - 1] = '}';
     }
-    buf_puts(b, "]}\n");
+    buf_puts(b, "],");
+    setting.len = 0;
+    explain_remarks(x, " ", &setting);
+    json_string(b, "remarks", buf_str(&setting));
+    b->p[b->len - 1] = '}';
+    buf_char(b, '\n');
     buf_free(&setting);
 }
 
