@@ -4,8 +4,7 @@
 #include <stdlib.h>
 
 #define KNOWN_MAX 4096   /* connections learnt beforehand and kept */
-#define PAIR_TRIES 64    /* searches for a peer before a flow is left alone */
-#define PAIR_SCAN 512    /* flows looked at in one search */
+#define PAIR_LOOKS 32768 /* flows looked at for the peer of one, in all its searches, before it is left alone */
 
 struct conn_table {
     struct flow *flows;
@@ -415,14 +414,13 @@ void conn_unlearn(struct conn_table *t, uint32_t flow)
 void conn_pair_by_psn(struct conn_table *t, uint32_t flow, uint32_t psn)
 {
     struct flow *f = &t->flows[flow];
-    uint32_t found = FLOW_NONE, scanned = 0;
+    uint32_t found = FLOW_NONE;
 
-    if (f->peer != FLOW_NONE || f->tries >= PAIR_TRIES || !t->has_psn)
+    if (f->peer != FLOW_NONE || f->looks >= PAIR_LOOKS || !t->has_psn)
         return;
-    f->tries++;
-    for (uint32_t i = *pair_chain(t, &f->dst, &f->src); i != FLOW_NONE && scanned < PAIR_SCAN; i = t->flows[i].pair_next) {
+    for (uint32_t i = *pair_chain(t, &f->dst, &f->src); i != FLOW_NONE; i = t->flows[i].pair_next) {
         const struct flow *g = &t->flows[i];
-        scanned++;
+        f->looks++;
         if (g->peer != FLOW_NONE || g->tap != f->tap || !addr_eq(&g->src, &f->dst) || !addr_eq(&g->dst, &f->src) ||
             (f->have_sqpn && f->sqpn != g->dqpn) || (g->have_sqpn && g->sqpn != f->dqpn) || !t->has_psn(t->user, i, psn))
             continue;

@@ -64,10 +64,10 @@ struct flow {
     uint32_t conn;     /* number of the connection, from 1; 0: none yet, see conn_flow_unnumbered() */
     uint32_t sqpn;     /* QP that sends, valid with have_sqpn */
     uint32_t pmtu;     /* path MTU in bytes, 0: not known */
+    uint32_t looks;    /* flows looked at in searches for its peer that failed */
     uint8_t paired_by; /* enum pairing */
     bool have_sqpn;
     bool used; /* by a packet since the clock hand passed: set where a flow is known without conn_flow() */
-    uint8_t tries;     /* searches for a peer that failed */
     const char *upper; /* upper protocol, NULL: not known */
     bool have_psn;     /* psn is known: PSN of the first request */
     uint32_t psn;
