@@ -194,7 +194,7 @@ unsigned judge_have(const struct judge *j, uint32_t flow, const struct pkt *p)
     have |= have_tap(j, flow);
     have |= j->flows[flow].packets ? N_REQ : 0;
     have |= h && h->from_start ? N_START : 0;
-    have |= f->peer != FLOW_NONE && j->flows[f->peer].packets ? N_RSP : 0;
+    have |= (f->peer != FLOW_NONE && j->flows[f->peer].packets) || (have & N_COMPLETE && f->params.rep_frame) ? N_RSP : 0;
     have |= f->paired_by == PAIR_CM ? N_CM : 0;
     return have;
 }

@@ -55,6 +55,8 @@ static bool said_elsewhere(const struct judge *j, const struct judged *a, const 
         return v->seen > v->expected && (agreed || ends || v->seen > MTU_MAX);
     case RULE_SEQ_05:
         return !agreed;
+    case RULE_ACK_08:
+        return conn_flow_at(j->conns, a->flow)->params.no_credits; /* CM-11: credits that nobody is to give or to heed */
     default:
         return false;
     }

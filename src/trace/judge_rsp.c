@@ -172,11 +172,10 @@ static void check_refused_ask(struct judge *j, const struct judged *a)
     const struct sent *before = half_sent(a->h, psn_add(a->p->bth.psn, PSN_MASK));
     const struct ask *k = half_ask(a->h, a->p->bth.psn, 0);
     struct found f = about(a, RULE_RDA_07);
-    struct ask *oldest;
     bool served = false;
 
     if ((a->p->aeth.syndrome & 31) != NAK_INVALID_REQUEST || !k || k->psn != a->p->bth.psn || !c->have_depth ||
-        half_outstanding(a->h, &oldest) > c->depth || (before && !(opcode_table[before->opcode].flags & OPF_END)) || k->len > UINT32_C(1) << 31 ||
+        c->depth >= TRACK_ASKS || half_outstanding_at(a->h, k) > c->depth || (before && !(opcode_table[before->opcode].flags & OPF_END)) || k->len > UINT32_C(1) << 31 ||
         !(opcode_table[k->opcode].flags & (OPF_READ_REQ | OPF_ATOMIC_REQ)) || (k->opcode != OP_READ_REQUEST && k->va % 8))
         return;
     for (unsigned i = 0; i < TRACK_ASKS; i++)

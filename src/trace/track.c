@@ -52,6 +52,17 @@ uint32_t half_outstanding(struct half *h, struct ask **oldest)
     return n;
 }
 
+uint32_t half_outstanding_at(const struct half *h, const struct ask *a)
+{
+    uint32_t n = 0;
+
+    for (unsigned i = 0; i < TRACK_ASKS; i++) {
+        const struct ask *o = &h->asks[i];
+        n += o->span && psn_diff(o->psn, a->psn) <= 0 && !(o->answered && o->done <= a->rsps);
+    }
+    return n;
+}
+
 bool half_was_hole(const struct half *h, uint32_t psn, uint32_t *frame)
 {
     for (uint32_t i = 0; i < TRACK_HOLES && i < h->holes_at; i++)

@@ -45,6 +45,7 @@ struct ask {
     uint32_t got;       /* responses seen in order, from the start */
     ns_t ts;
     uint64_t rsps;      /* half.rsp_packets when it was asked for */
+    uint64_t done;      /* half.rsp_packets when all of its answer had been seen, with `answered` */
     uint8_t opcode;     /* lower five bits of the request's */
     bool again;         /* inside the PSNs of an earlier one */
     bool late;          /* behind one seen earlier: its first copy was lost before the tap, or it was overtaken */
@@ -182,6 +183,8 @@ struct ask *half_ask(struct half *h, uint32_t psn, unsigned nth);
 /* READs and atomics of whose answer the end was not seen, nor a response beyond it, repetitions not counted; *oldest is set to the
  * oldest of them, or NULL. */
 uint32_t half_outstanding(struct half *h, struct ask **oldest);
+/* READs and atomics that may have waited for their answer when `a` was asked for, itself and repetitions counted. */
+uint32_t half_outstanding_at(const struct half *h, const struct ask *a);
 /* Whether `psn` was expected (half.gbn) when a later PSN came; *frame (may be NULL) is the frame that came first. */
 bool half_was_hole(const struct half *h, uint32_t psn, uint32_t *frame);
 

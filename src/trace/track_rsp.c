@@ -85,6 +85,7 @@ static void take_answer(struct half *h, const struct pkt *p)
             a->got++;
         if (a->got == a->span && !a->answered) {
             a->answered = true;
+            a->done = h->rsp_packets;
             if (UNLIKELY(behind))
                 take_late(h, a);
             if (p->have & H_ATOMICACKETH)
@@ -105,8 +106,10 @@ static void settle_asks(struct half *h)
         if (a->answered || !a->got)
             continue;
         rest = half_ask(h, psn_add(a->psn, a->got), 0);
-        if (rest && rest != a && rest->again && rest->answered && rest->psn == psn_add(a->psn, a->got))
+        if (rest && rest != a && rest->again && rest->answered && rest->psn == psn_add(a->psn, a->got)) {
             a->answered = true;
+            a->done = rest->done;
+        }
     }
 }
 
