@@ -257,7 +257,7 @@ static void consult_known(struct conn_table *t, uint32_t flow)
     unsigned end;
     const struct conn_known *k = known_of(t, &t->flows[flow], &end);
 
-    if (k && k->how != PAIR_NONE)
+    if (k)
         apply_known(t, flow, k, end);
 }
 
@@ -404,8 +404,13 @@ void conn_unlearn(struct conn_table *t, uint32_t flow)
     unsigned end;
     struct conn_known *k = known_of(t, &t->flows[flow], &end);
 
-    if (k)
-        k->how = PAIR_NONE; /* nor is it held of what comes */
+    if (k) { /* nor is it held of what comes */
+        k->how = PAIR_PSN;
+        k->any_psn = true;
+        k->pmtu = 0;
+        k->upper = NULL;
+        memset(k->params, 0, sizeof k->params);
+    }
     unlearn(&t->flows[flow]);
     if (peer != FLOW_NONE)
         unlearn(&t->flows[peer]);
