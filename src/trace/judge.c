@@ -236,14 +236,20 @@ static bool pairing_doubtful(const struct judge *j, uint32_t flow)
 
 #define SPOILED_NEAR 64 /* frames within which a packet that could not be read may be the one that is missed */
 
+/* Whether a packet that is missing breaks the rule. */
+static bool misses_a_packet(enum rule rule)
+{
+    static const uint8_t rules[] = {RULE_SEQ_01, RULE_SVC_06, RULE_RTX_01, RULE_RTX_11, RULE_RDA_01, RULE_RDA_02, RULE_RDA_11};
+
+    return memchr(rules, rule, sizeof rules) != NULL;
+}
+
 /* Whether what a PSN was passed over for may be a packet that was damaged, or that is no packet at all. */
 static bool spoiled_near(const struct judge *j, const struct pkt *p, const struct found *f)
 {
     uint64_t at = f->frame ? f->frame : p ? p->frame->number : 0;
 
-    if ((f->rule != RULE_SEQ_01 && f->rule != RULE_SVC_06 && f->rule != RULE_RTX_01 && f->rule != RULE_RTX_11) || !j->spoiled)
-        return false;
-    return at < j->spoiled + SPOILED_NEAR && j->spoiled < at + SPOILED_NEAR;
+    return j->spoiled && misses_a_packet(f->rule) && at < j->spoiled + SPOILED_NEAR && j->spoiled < at + SPOILED_NEAR;
 }
 
 /* 1 << the interface of the flow, where the user has told the interfaces apart; else 0. */
