@@ -322,6 +322,9 @@ void judge_found(struct judge *j, const struct pkt *p, struct found f);
 void judge_note(struct judge *j, enum rule rule, uint32_t flow, uint64_t frame, const char *seen, const char *text);
 /* N_* that are given for the requests of `flow`; `p` may be NULL. */
 unsigned judge_have(const struct judge *j, uint32_t flow, const struct pkt *p);
+/* Whether a pairing by PSN agreement may be wrong: no response fitted yet, CM was captured in part, another queue pair between the same
+ * addresses is at similar PSNs, or there are responses of either end to another one whose requests were not captured. */
+bool judge_pairing_doubtful(const struct judge *j, uint32_t flow);
 /* Whether the ACK timeout of the requester in `flow` is known, be it off. */
 bool judge_has_timeout(const struct judge *j, uint32_t flow);
 static inline bool judge_wants(const struct judge *j, enum rule rule)
