@@ -18,7 +18,7 @@ static const struct opt_def defs[] = {
     TRACE_OPTIONS,
     TRACE_CONN("draw connection N; else the one with the worst trouble, or the first"),
     {'c', "count", "N", "draw at most N packets (default 1000)"},
-    {KEY_WIDTH, "width", "COLUMNS", "width of the diagram, 80 to 400; else that of the terminal"},
+    {KEY_WIDTH, "width", "COLUMNS", "width of the diagram, 40 to 400; else that of the terminal"},
     TRACE_OPTIONS_END,
 };
 
@@ -55,6 +55,11 @@ static int option(struct trace *t, int key, const char *arg)
     }
 }
 
+static unsigned width_within(uint64_t columns)
+{
+    return columns < LADDER_WIDTH_MIN ? LADDER_WIDTH_MIN : columns > WIDTH_MAX ? WIDTH_MAX : (unsigned)columns;
+}
+
 /* Columns of the terminal, or of COLUMNS. */
 static unsigned terminal_width(void)
 {
@@ -63,8 +68,8 @@ static unsigned terminal_width(void)
     uint64_t v;
 
     if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) == 0 && w.ws_col)
-        return w.ws_col < WIDTH_MAX ? w.ws_col : WIDTH_MAX;
-    return columns && opt_number(columns, LADDER_WIDTH_MIN, WIDTH_MAX, &v) ? (unsigned)v : WIDTH_DEFAULT;
+        return width_within(w.ws_col);
+    return columns && opt_number(columns, 1, UINT32_MAX, &v) ? width_within(v) : WIDTH_DEFAULT;
 }
 
 static int start(struct trace *t)

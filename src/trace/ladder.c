@@ -23,6 +23,7 @@ struct rung {
     uint32_t dqpn;
     uint32_t id, peer_id;  /* of a CM message: communication ids of its sender and its receiver; 0: none */
     uint32_t qpn, to_qpn;  /* likewise: queue pairs that it names, 0: none */
+    const char *what;      /* became of it; NULL: nothing that is known */
 };
 
 /* The communication ids of an exchange of CM messages: of the end on the left, and of the other; 0: not known. */
@@ -228,9 +229,16 @@ static bool belongs(struct ladder *l, const struct rung *r, const struct flow *c
     return false;
 }
 
-/* What a rung says. */
-static void label(struct buf *b, const struct rung *r)
+/* Seconds since the first rung. */
+static double seconds_of(const struct ladder *l, const struct rung *r)
 {
+    return (double)(r->ts - l->rungs[0].ts) / 1e9;
+}
+
+/* What a rung says; `numbers`: with its length or the time of its RNR NAK. */
+static void label(struct buf *b, const struct rung *r, bool numbers)
+{
+    const struct opinfo *op = &opcode_table[r->opcode];
     unsigned type = r->syndrome >> 5 & 3;
 
     if (r->attr) {
@@ -238,22 +246,71 @@ static void label(struct buf *b, const struct rung *r)
         return;
     }
     buf_printf(b, "%u ", r->psn);
-    if ((r->opcode & 31) == OP_ACKNOWLEDGE && r->aeth) {
-        if (type == AETH_RNR) {
-            buf_puts(b, "RNR NAK ");
-            buf_duration(b, rnr_time(r->syndrome & 31));
-        } else if (type == AETH_NAK) {
-            buf_printf(b, "NAK %s", nak_code_str(r->syndrome & 31));
-        } else {
-            buf_puts(b, "ACK");
-        }
-    } else {
-        buf_puts(b, opcode_table[r->opcode].name ? opcode_table[r->opcode].name : "?");
-        if (opcode_table[r->opcode].flags & OPF_PAYLOAD)
+    if ((r->opcode & 31) != OP_ACKNOWLEDGE || !r->aeth) {
+        buf_puts(b, op->name ? op->name : "?");
+        if (op->flags & OPF_PAYLOAD && numbers)
             buf_printf(b, " %u B", r->len);
+    } else if (type == AETH_RNR) {
+        buf_puts(b, numbers ? "RNR NAK " : "RNR NAK");
+        if (numbers)
+            buf_duration(b, rnr_time(r->syndrome & 31));
+    } else if (type == AETH_NAK) {
+        buf_printf(b, "NAK %s", nak_code_str(r->syndrome & 31));
+    } else {
+        buf_puts(b, "ACK");
     }
     if (r->again)
         buf_puts(b, " (again)");
+}
+
+/* What may be shortened where there is little room, in this order. */
+static const struct {
+    const char *word, *by;
+} shorter[] = {
+    {" (again)", ""},
+    {"RDMA ", ""},
+    {" with Immediate", " Imm"},
+    {" with Invalidate", " Inv"},
+    {" sequence error", " seq"},
+    {" error", ""},
+    {"Acknowledge", "ACK"},
+    {"COMPARE & SWAP", "CAS"},
+    {"FETCH & ADD", "FAA"},
+    {"READ Response", "Resp"},
+    {" Request", ""},
+    {"invalid", "inv"},
+    {"remote", "rem"},
+    {"access", "acc"},
+    {"operational", "op"},
+    {"Middle", "Mid"},
+    {"WRITE", "WR"},
+};
+
+/* `by` instead of the first `word`, which is at least as long. */
+static void replace(struct buf *b, const char *word, const char *by)
+{
+    char *at = strstr(buf_str(b), word);
+
+    if (!at)
+        return;
+    memcpy(at, by, strlen(by));
+    memmove(at + strlen(by), at + strlen(word), strlen(at + strlen(word)) + 1);
+    b->len -= strlen(word) - strlen(by);
+}
+
+/* A label in `room` columns: words are shortened, then numbers left out, then it is cut. */
+static void label_fit(struct buf *b, const struct rung *r, size_t room)
+{
+    for (int numbers = 1; numbers >= 0; numbers--) {
+        b->len = 0;
+        label(b, r, numbers);
+        for (size_t i = 0; i < ARRAY_LEN(shorter) && b->len > room; i++)
+            replace(b, shorter[i].word, shorter[i].by);
+        if (b->len <= room)
+            return;
+    }
+    b->len = room - 2;
+    buf_puts(b, "..");
 }
 
 /* What is known of a frame: the worst statement whose first frame it is. */
@@ -271,28 +328,63 @@ static const char *fate(struct ladder *l, const struct rung *r)
     return NULL;
 }
 
-#define LEFT_COLUMNS 24  /* frame and time */
-#define RIGHT_COLUMNS 22 /* what became of it */
+#define ARROW_MIN 40 /* columns that arrows have at least, or what became of packets stands in lines of its own */
+#define BELOW_MIN 24 /* columns that such lines have at least, for the longest name of a cause and "| " */
+
+/* Columns of a diagram. */
+struct columns {
+    unsigned width;
+    unsigned frame, seconds; /* numbers, to the right of their column; a space behind each */
+    unsigned left;           /* those two */
+    unsigned arrow;          /* with its ends */
+    unsigned what;           /* what became of a packet, and the space before; 0: in a line of its own */
+};
+
+/* The columns that the rungs need, and what they leave for arrows: at LADDER_WIDTH_MIN still more than `|- .. >|`. */
+static struct columns columns_of(const struct ladder *l, unsigned width)
+{
+    struct columns c = {.width = width, .frame = strlen("frame"), .seconds = strlen("seconds")};
+
+    for (uint32_t i = 0; i < l->n; i++) {
+        const struct rung *r = &l->rungs[i];
+        c.frame = max_u32(c.frame, (unsigned)snprintf(NULL, 0, "%u", r->frame));
+        c.seconds = max_u32(c.seconds, (unsigned)snprintf(NULL, 0, "%.6f", seconds_of(l, r)));
+        c.what = r->what ? max_u32(c.what, (unsigned)strlen(r->what) + 1) : c.what;
+    }
+    c.left = c.frame + c.seconds + 2;
+    if (c.left + ARROW_MIN + c.what > width)
+        c.what = 0;
+    c.arrow = width - c.left - c.what;
+    return c;
+}
+
+/* A line below a rung, or several. */
+static void below(const struct columns *c, const char *text, struct buf *b)
+{
+    unsigned indent = c->left + BELOW_MIN < c->width ? c->left : c->width - BELOW_MIN;
+    struct buf lines = {0};
+
+    buf_paragraph(&lines, text, 0, c->width - indent - 2);
+    for (const char *s = buf_str(&lines); *s; s += strcspn(s, "\n") + 1) {
+        buf_fill(b, ' ', indent);
+        buf_printf(b, "| %.*s\n", (int)strcspn(s, "\n"), s);
+    }
+    buf_free(&lines);
+}
 
 static void arrow(struct buf *b, const struct rung *r, bool right, unsigned width)
 {
     struct buf text = {0};
     char line = r->again ? '=' : '-';
-    size_t n;
 
-    buf_char(&text, ' ');
-    label(&text, r);
-    buf_char(&text, ' ');
-    n = text.len < width - 4 ? text.len : width - 4;
-    buf_char(b, '|');
-    buf_char(b, right ? line : '<');
+    label_fit(&text, r, width - strlen("|-  >|"));
+    buf_printf(b, "|%c", right ? line : '<');
     if (!right)
-        buf_fill(b, line, width - 2 - n);
-    buf_mem(b, text.p, n);
+        buf_fill(b, line, width - text.len - strlen("|<  -|"));
+    buf_printf(b, " %s ", buf_str(&text));
     if (right)
-        buf_fill(b, line, width - 2 - n);
-    buf_char(b, right ? '>' : line);
-    buf_char(b, '|');
+        buf_fill(b, line, width - text.len - strlen("|-  >|"));
+    buf_printf(b, "%c|", right ? '>' : line);
     buf_free(&text);
 }
 
@@ -314,37 +406,68 @@ static const char *state_behind(struct ladder *l, const struct rung *r)
     return NULL;
 }
 
-static void rung_draw(struct ladder *l, const struct rung *r, const struct flow *c, ns_t start, unsigned width, struct buf *b)
+static void rung_draw(struct ladder *l, const struct rung *r, const struct flow *f, const struct columns *c, struct buf *b)
 {
-    const char *what = r->bad ? cause_table[CAUSE_BAD_ICRC].name : fate(l, r);
+    const char *state = state_behind(l, r);
 
-    buf_printf(b, "%8u %14.6f ", r->frame, (double)(r->ts - start) / 1e9);
-    arrow(b, r, memcmp(&r->src, &c->src, 16) == 0, width - LEFT_COLUMNS - RIGHT_COLUMNS - 2);
-    if (what)
-        buf_printf(b, " %s", what);
+    buf_printf(b, "%*u %*.6f ", (int)c->frame, r->frame, (int)c->seconds, seconds_of(l, r));
+    arrow(b, r, memcmp(&r->src, &f->src, 16) == 0, c->arrow);
+    if (r->what && c->what)
+        buf_printf(b, " %s", r->what);
     buf_char(b, '\n');
-    what = state_behind(l, r);
-    if (what) {
-        buf_fill(b, ' ', LEFT_COLUMNS);
-        buf_printf(b, "| %s\n", what);
-    }
+    if (r->what && !c->what)
+        below(c, r->what, b);
+    if (state)
+        below(c, state, b);
 }
 
-static void head_draw(struct ladder *l, const struct flow *c, unsigned width, struct buf *b)
+/* The name of an end: "ADDRESS QP 0x12"; with `qpn` 0 the address alone. */
+static void end_name(struct buf *b, const struct conn_addr *a, bool have_qpn, uint32_t qpn)
 {
-    char left[96], right[96];
-    size_t room = width - LEFT_COLUMNS - RIGHT_COLUMNS;
+    buf_puts(b, addr_text(a));
+    if (have_qpn)
+        buf_printf(b, " QP 0x%x", qpn);
+}
 
-    (void)l;
-    snprintf(left, sizeof left, "%s", addr_text(&c->src));
-    if (c->have_sqpn)
-        snprintf(left + strlen(left), sizeof left - strlen(left), " QP 0x%x", c->sqpn);
-    snprintf(right, sizeof right, "%s QP 0x%x", addr_text(&c->dst), c->dqpn);
-    buf_printf(b, "connection %u, interface %u\n%8s %14s ", c->conn, c->tap & 0xffff, "frame", "seconds");
-    buf_puts(b, left);
-    if (room > strlen(left) + strlen(right))
-        buf_fill(b, ' ', room - strlen(left) - strlen(right));
-    buf_printf(b, " %s\n", right);
+/* A line of words that begin at column `from`, or further left where they need more room than there is up to `to`. */
+static void head_line(struct buf *b, const char *s, size_t n, unsigned from, unsigned to)
+{
+    buf_fill(b, ' ', from + n <= to ? from : n <= to ? to - n : 0);
+    buf_mem(b, s, n);
+    buf_char(b, '\n');
+}
+
+/* The name of an end in a line of its own, or in two: address and queue pair. */
+static void head_end(struct buf *b, const char *name, unsigned from, unsigned to)
+{
+    const char *qp = strstr(name, " QP ");
+
+    if (strlen(name) <= to || !qp) {
+        head_line(b, name, strlen(name), from, to);
+        return;
+    }
+    head_line(b, name, (size_t)(qp - name), from, to);
+    head_line(b, qp + 1, strlen(qp + 1), from, to);
+}
+
+/* Both ends stand over those of the arrows; where they have no room beside each other, below each other. */
+static void head_draw(const struct flow *f, const struct columns *c, struct buf *b)
+{
+    unsigned to = c->left + c->arrow;
+    struct buf left = {0}, right = {0};
+
+    end_name(&left, &f->src, f->have_sqpn, f->sqpn);
+    end_name(&right, &f->dst, true, f->dqpn);
+    buf_printf(b, "connection %u, interface %u\n", f->conn, f->tap & 0xffff);
+    if (left.len + 1 + right.len <= c->arrow) {
+        buf_printf(b, "%*s %*s %s%*s\n", (int)c->frame, "frame", (int)c->seconds, "seconds", buf_str(&left), (int)(c->arrow - left.len), buf_str(&right));
+    } else {
+        head_end(b, buf_str(&left), c->left, to);
+        head_end(b, buf_str(&right), to, to);
+        buf_printf(b, "%*s %*s |%*s\n", (int)c->frame, "frame", (int)c->seconds, "seconds", (int)c->arrow - 1, "|");
+    }
+    buf_free(&left);
+    buf_free(&right);
 }
 
 /* The flow of the end that sent first: it stands on the left. */
@@ -356,34 +479,49 @@ static const struct flow *left_flow(struct ladder *l, uint32_t conn)
     return NULL;
 }
 
-void ladder_draw(struct ladder *l, unsigned width, struct buf *b)
+/* Keep the packets of the connection, as many as are to be drawn; returns how many are not. */
+static uint64_t keep_own(struct ladder *l, const struct flow *c)
 {
-    const struct flow *c;
-    ns_t start = 0;
-    uint64_t drawn = 0, more = l->left_out;
+    uint64_t more = l->left_out;
+    uint32_t n = 0;
 
-    explain_end(l->explain);
-    if (!l->conn)
-        l->conn = choose(l);
-    c = left_flow(l, l->conn);
-    if (!c) {
-        buf_puts(b, "There is no connection to draw in this capture.\n");
-        return;
-    }
-    width = width < LADDER_WIDTH_MIN ? LADDER_WIDTH_MIN : width;
-    head_draw(l, c, width, b);
     find_exchanges(l, c);
     for (uint32_t i = 0; i < l->n; i++) {
         if (!belongs(l, &l->rungs[i], c))
             continue;
-        if (drawn == l->max) {
+        if (n < l->max)
+            l->rungs[n++] = l->rungs[i];
+        else
             more++;
-            continue;
-        }
-        if (drawn++ == 0)
-            start = l->rungs[i].ts;
-        rung_draw(l, &l->rungs[i], c, start, width, b);
     }
+    l->n = n;
+    return more;
+}
+
+void ladder_draw(struct ladder *l, unsigned width, struct buf *b)
+{
+    const struct flow *f;
+    struct columns c;
+    uint64_t more;
+    char text[64];
+
+    explain_end(l->explain);
+    if (!l->conn)
+        l->conn = choose(l);
+    width = max_u32(width, LADDER_WIDTH_MIN);
+    f = left_flow(l, l->conn);
+    if (!f) {
+        buf_paragraph(b, "There is no connection to draw in this capture.", 0, width);
+        return;
+    }
+    more = keep_own(l, f);
+    for (uint32_t i = 0; i < l->n; i++)
+        l->rungs[i].what = l->rungs[i].bad ? cause_table[CAUSE_BAD_ICRC].name : fate(l, &l->rungs[i]);
+    c = columns_of(l, width);
+    head_draw(f, &c, b);
+    for (uint32_t i = 0; i < l->n; i++)
+        rung_draw(l, &l->rungs[i], f, &c, b);
+    snprintf(text, sizeof text, "%llu further packets are not drawn", (unsigned long long)more);
     if (more)
-        buf_printf(b, "%llu further packets are not drawn\n", (unsigned long long)more);
+        buf_paragraph(b, text, 0, width);
 }

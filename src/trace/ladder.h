@@ -4,7 +4,7 @@
 
 #include "src/trace/explain.h"
 
-#define LADDER_WIDTH_MIN 80
+#define LADDER_WIDTH_MIN 40
 #define LADDER_ROWS_MAX 100000
 
 struct ladder;
@@ -15,7 +15,7 @@ struct ladder *ladder_new(uint32_t conn, uint32_t rows);
 void ladder_free(struct ladder *l);
 struct conn_table *ladder_conns(struct ladder *l);
 void ladder_packet(struct ladder *l, const struct pkt *p);
-/* After the last packet: draw it, `width` columns wide. */
+/* After the last packet: draw it; no line is longer than `width`, which is at least LADDER_WIDTH_MIN. */
 void ladder_draw(struct ladder *l, unsigned width, struct buf *b);
 
 #endif
