@@ -267,7 +267,7 @@ static void stop(struct trace *t)
 
 int cmd_check(int argc, char **argv)
 {
-    static const struct trace_cmd cmd = {"check", defs, cmd_check_help, option, start, conns, packet, drops, end, stop, clashes, cases};
+    static const struct trace_cmd cmd = {"check", defs, cmd_check_help, option, start, conns, packet, drops, end, stop, clashes, cases, true};
     struct job job = {.o = {.ack_timeout = -1, .retry_cnt = -1}};
 
     return trace_main(&cmd, &job.t, argc, argv);

@@ -56,7 +56,7 @@ static int parse_pair(struct trace *t, const char *arg)
     if (!comma || !parse_end(arg, (size_t)(comma - arg), &k->addr[0], &k->qpn[0]) ||
         !parse_end(comma + 1, strlen(comma + 1), &k->addr[1], &k->qpn[1]))
         return cli_error("--pair %s: expected ADDRESS:QPN,ADDRESS:QPN, such as 10.0.0.1:0x12,10.0.0.2:0x15", arg);
-    t->n_pairs++;
+    t->pair_args[t->n_pairs++] = arg;
     return EXIT_OK;
 }
 
@@ -237,6 +237,35 @@ static void write_out(struct trace *t)
         t->broken = cli_show(&t->out) != EXIT_OK;
 }
 
+static bool same_addr(const struct conn_addr *a, const struct conn_addr *b)
+{
+    return memcmp(a, b, sizeof *a) == 0;
+}
+
+/* Whether a flow goes from one of the two queue pairs to the other. */
+static bool pair_seen(struct conn_table *conns, const struct conn_known *k)
+{
+    uint32_t n = conn_counts(conns).flows;
+
+    for (const struct flow *f = conn_flows(conns), *end = f + n; f < end; f++)
+        for (unsigned to = 0; to < 2; to++)
+            if (f->dqpn == k->qpn[to] && same_addr(&f->dst, &k->addr[to]) && same_addr(&f->src, &k->addr[!to]))
+                return true;
+    return false;
+}
+
+/* What the user should know besides the results: flows that were forgotten, and pairs that there are not, for all that is known. */
+static void say_notes(const struct trace_cmd *cmd, const struct trace *t, struct conn_table *conns)
+{
+    uint64_t forgotten = conn_counts(conns).evicted;
+
+    if (forgotten && !cmd->tells_forgotten)
+        cli_error("%s forgotten, unused for longest: there were more at a time than are kept", count_str(forgotten, "flow"));
+    for (unsigned i = 0; i < t->n_pairs && !forgotten && !t->failed; i++)
+        if (!pair_seen(conns, &t->pairs[i]))
+            cli_error("--pair %s: no packet between these queue pairs was taken", t->pair_args[i]);
+}
+
 /* The results; none of a connection that there is not. */
 static int report(const struct trace_cmd *cmd, struct trace *t)
 {
@@ -252,7 +281,7 @@ static int run_files(const struct trace_cmd *cmd, struct trace *t, struct window
     const struct cap_opts opts = {.moving = files_moving, .user = w};
     struct cap_merge *m;
     struct cap_error err;
-    int status, end;
+    int status, end = EXIT_BAD;
 
     if (cap_merge_open(&m, t->files, t->n_files, &opts, &err) < 0) {
         t->out.len = 0;
@@ -264,6 +293,8 @@ static int run_files(const struct trace_cmd *cmd, struct trace *t, struct window
     else if ((end = report(cmd, t)) != EXIT_OK && status == EXIT_OK)
         status = end;
     write_out(t);
+    if (end == EXIT_OK || end == EXIT_FOUND)
+        say_notes(cmd, t, cmd->conns(t));
     status = say_errors(m, status);
     cap_merge_close(m);
     return status;

@@ -39,6 +39,7 @@ struct trace {
     /* Internal. */
     struct decode_opts decode;
     struct conn_known pairs[TRACE_PAIRS]; /* --pair */
+    const char *pair_args[TRACE_PAIRS];   /* as named */
     unsigned n_pairs;
     const char *filter_text; /* -Y */
     struct filter *filter;   /* compiled; NULL: all packets */
@@ -67,6 +68,7 @@ struct trace_cmd {
     void (*stop)(struct trace *t);
     const struct opt_clash *clashes;  /* options without a meaning; NULL: none */
     unsigned (*cases)(struct trace *t); /* those of struct opt_clash that hold, once all options are known; NULL: none */
+    bool tells_forgotten; /* end() writes that flows were forgotten for want of room; else a line on standard error does */
 };
 
 /* The whole command. Returns the exit status. */

@@ -164,8 +164,7 @@ void explain_json(struct explainer *x, uint32_t conn, struct buf *b)
     setting.len = 0;
     explain_remarks(x, " ", &setting);
     json_string(b, "remarks", buf_str(&setting));
-    b->p[b->len - 1] = '}';
-    buf_char(b, '\n');
+    buf_printf(b, "\"forgotten_flows\":%llu}\n", (unsigned long long)conn_counts(watch_conns(x->watch)).evicted);
     buf_free(&setting);
 }
 

@@ -9,7 +9,7 @@ static void on_fresh(void *user, uint32_t flow)
     struct meter *m = user;
 
     if (m->rows[flow].used)
-        meter_retire(m, flow, WORK_RESTART);
+        meter_retire(m, flow, row_is_of(&m->rows[flow], conn_flow_at(m->conns, flow)) ? WORK_RESTART : WORK_FORGOTTEN);
     free(m->sides[flow]);
     m->sides[flow] = NULL;
     m->rows[flow].used = false;
@@ -422,13 +422,17 @@ const struct meter_row *meter_row_of(struct meter *m, uint32_t flow)
 {
     if (flow >= UD_FLOW(0))
         return m->ud[flow - UD_FLOW(0)];
-    row_identify(&m->rows[flow], conn_flow_at(m->conns, flow));
+    if (row_is_of(&m->rows[flow], conn_flow_at(m->conns, flow)))
+        row_identify(&m->rows[flow], conn_flow_at(m->conns, flow));
     return &m->rows[flow];
 }
 
 struct meter_totals meter_totals(const struct meter *m)
 {
-    return m->t;
+    struct meter_totals t = m->t;
+
+    t.forgotten = conn_counts(m->conns).evicted;
+    return t;
 }
 
 /* --- The end -------------------------------------------------------------------------------------------------------------------- */

@@ -118,6 +118,7 @@ struct meter_totals {
     uint64_t counted;   /* InfiniBand packets that are in rows */
     uint64_t malformed; /* not in rows: malformed, or a bad ICRC in no row */
     uint64_t lost_rows; /* rows given up for want of room */
+    uint64_t forgotten; /* flows: what came later in them is in rows of its own */
     ns_t first, last;   /* times of all frames */
 };
 struct meter_totals meter_totals(const struct meter *m);

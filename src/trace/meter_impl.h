@@ -38,6 +38,8 @@ struct meter {
 
 /* A new row, begun by `p`. */
 void row_init(struct meter_row *r, const struct pkt *p);
+/* Whether the row is that of the flow, whose place may since have been given to another. */
+bool row_is_of(const struct meter_row *r, const struct flow *f);
 /* What is known of the connection by now. */
 void row_identify(struct meter_row *r, const struct flow *f);
 /* Values that are computed from others; `s` is NULL for rows without requests. */

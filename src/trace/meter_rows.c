@@ -35,6 +35,12 @@ void row_init(struct meter_row *r, const struct pkt *p)
     conn_addr_of(p, &r->src, &r->dst);
 }
 
+bool row_is_of(const struct meter_row *r, const struct flow *f)
+{
+    return r->dqpn == f->dqpn && (r->file << 16 | r->iface) == f->tap && memcmp(&r->src, &f->src, sizeof f->src) == 0 &&
+           memcmp(&r->dst, &f->dst, sizeof f->dst) == 0;
+}
+
 void row_identify(struct meter_row *r, const struct flow *f)
 {
     const struct conn_params *c = &f->params;

@@ -230,9 +230,9 @@ static void print_json_row(struct buf *b, const struct meter_row *r)
 
 static void print_totals(struct buf *b, const struct meter_totals *t)
 {
-    buf_printf(b, "\"totals\":{\"packets\":%llu,\"counted\":%llu,\"not_counted\":%llu,\"lost_rows\":%llu}}\n",
+    buf_printf(b, "\"totals\":{\"packets\":%llu,\"counted\":%llu,\"not_counted\":%llu,\"lost_rows\":%llu,\"forgotten_flows\":%llu}}\n",
                (unsigned long long)t->packets, (unsigned long long)t->counted, (unsigned long long)t->malformed,
-               (unsigned long long)t->lost_rows);
+               (unsigned long long)t->lost_rows, (unsigned long long)t->forgotten);
 }
 
 static void print_json(struct buf *b, struct meter_row *const *rows, size_t n, const struct meter_totals *t)

@@ -20,6 +20,7 @@ const char *work_reason_str(enum work_reason r)
                                         "its responses were not all seen",
                                         "receiver not ready and not sent again",
                                         "queue pair set up anew",
+                                        "forgotten for want of room",
                                         "still no answer after many later ones",
                                         "disconnected before an answer came"};
     return names[r];
@@ -116,7 +117,7 @@ static void decide_open(struct work_ring *r, const struct work_env *e, struct wo
         w->status = WC_RETRY_EXC_ERR;
     else if (!h->rsp_packets)
         w->reason = WORK_NO_ACK;
-    else if (r->left)
+    else if (r->closed)
         w->reason = WORK_LEFT;
     if (w->status == WORK_STATUS_UNKNOWN)
         return;

@@ -38,8 +38,9 @@ enum work_reason {
     WORK_NO_ANSWER,  /* responses to a READ or atomic are missing, although later requests were acknowledged */
     WORK_RNR_WAIT,   /* the receiver was not ready; the request was not seen again */
     WORK_RESTART,    /* the queue pair was set up anew */
+    WORK_FORGOTTEN,  /* its flow gave its place to another one */
     WORK_TOO_MANY,   /* more than WORK_MAX later work requests, and still no answer */
-    WORK_LEFT,       /* its requester asked for a disconnect before an answer came */
+    WORK_LEFT,       /* either end asked for a disconnect before an answer came */
 };
 /* A few words; "" for WORK_KNOWN. */
 const char *work_reason_str(enum work_reason r);
@@ -125,7 +126,7 @@ void work_response(struct work_ring *r, const struct work_env *e, const struct p
 void work_stop(struct work_ring *r);
 /* Either end has asked for a disconnect at `now`. If the requester did (`own`), it takes no answer any more. */
 void work_close(struct work_ring *r, const struct work_env *e, ns_t now, bool own);
-/* Hand over all that are left: WORK_RESTART, or WORK_CAPTURE_ENDS with `now` the time of the capture's last frame. */
+/* Hand over all that are left: WORK_RESTART, WORK_FORGOTTEN, or WORK_CAPTURE_ENDS with `now` the time of the capture's last frame. */
 void work_flush(struct work_ring *r, const struct work_env *e, enum work_reason why, ns_t now);
 /* A datagram: handed over at once. */
 void work_datagram(const struct work_user *u, uint64_t *next_id, const struct pkt *p, uint32_t flow);
