@@ -72,9 +72,10 @@ static void packet(struct trace *t, struct pkt *p, bool match)
 static int end(struct trace *t)
 {
     const struct job *job = job_of(t);
+    const struct explain_opts o = {.conn = t->conn, .files = t->files, .n_files = t->n_files};
 
     explain_end(job->explainer);
-    (job->json ? explain_json : explain_text)(job->explainer, t->conn, &t->out);
+    (job->json ? explain_json : explain_text)(job->explainer, &o, &t->out);
     return EXIT_OK;
 }
 

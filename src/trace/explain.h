@@ -43,6 +43,7 @@ struct statement {
     uint32_t by;        /* ICRC of the packet that brought it up, 0: none; other taps saw the same packet */
     uint32_t event;     /* statements with the same number, of several taps, tell of one event; 0: of no other */
     uint32_t frames[STATEMENT_FRAMES]; /* the one concerned first, then those that tell of it */
+    uint16_t files[STATEMENT_FRAMES];  /* in which these are, from 0 */
     uint32_t times;     /* further occurrences, not in `frames` */
     uint64_t again;     /* packets sent again because of it */
     ns_t start, lost;   /* when it began; time without progress */
@@ -82,8 +83,13 @@ const struct statement *explain_also(const struct explainer *x, const struct sta
 void explain_setting(struct explainer *x, const struct statement *s, struct buf *b);
 
 /* Output; `conn` 0: all connections. */
-void explain_text(struct explainer *x, uint32_t conn, struct buf *b);
-void explain_json(struct explainer *x, uint32_t conn, struct buf *b);
+struct explain_opts {
+    uint32_t conn;
+    const char *const *files; /* names; with several it is said which one a frame is in */
+    size_t n_files;
+};
+void explain_text(struct explainer *x, const struct explain_opts *o, struct buf *b);
+void explain_json(struct explainer *x, const struct explain_opts *o, struct buf *b);
 /* The list of causes, for --causes and the manual page. */
 void explain_causes(struct buf *b);
 

@@ -111,7 +111,7 @@ static bool proved(struct explainer *x, struct cm_sent *c, struct statement *st,
         buf_printf(b, "the %s to it, frame %u %s, was lost between the two.", cm_attr_str(o->between.attr),
                    o->between.frame, tap_text(c->tap, o->tap));
         c->answer_lost = true;
-        statement_frame(st, o->between.frame);
+        statement_frame_at(st, o->tap, o->between.frame);
         st->where = WHERE_BEFORE;
     } else if (o && c->between.frame && !o->between.frame) {
         buf_printf(b, "the %s to it (frame %u) is not there %s, it was lost between the two.",
@@ -202,6 +202,7 @@ static void cm_tell_late(struct explainer *x, struct cm_sent *c)
         return;
     c->statement = statement_number(x, st);
     st->start = c->copies[0].ts;
+    st->tap = c->tap;
     st->lost = c->answer.ts - c->copies[0].ts;
     statement_frame(st, c->copies[0].frame);
     statement_frame(st, c->answer.frame);
@@ -222,11 +223,12 @@ static void cm_tell_rtu(struct explainer *x, struct cm_sent *c)
         return;
     c->statement = statement_number(x, st);
     st->start = c->copies[0].ts;
+    st->tap = c->tap;
     st->where = WHERE_BEFORE;
     statement_frame(st, c->copies[0].frame);
     statement_frame(st, h->first_frame);
     if (o && o->answer.attr == CM_RTU) {
-        statement_frame(st, o->answer.frame);
+        statement_frame_at(st, o->tap, o->answer.frame);
         statement_say(x, st, "The RTU to the REP of %s (frame %u), frame %u %s, was lost between the two; frame %u, the first request, came instead.",
                       addr_text(&c->src), c->copies[0].frame, o->answer.frame, tap_text(c->tap, o->tap), h->first_frame);
     } else {
@@ -311,7 +313,7 @@ static void consequence(struct explainer *x, const struct cm_sent *c)
     if (!rep || rep->moot || !rep->where)
         return;
     st->moot = true;
-    statement_frame(rep, c->again.frame);
+    statement_frame_at(rep, c->tap, c->again.frame);
     rep->again += st->again;
     snprintf(more, sizeof more, "For want of it %s sent its REQ again (frame %u%s%s).", addr_text(&c->src), c->again.frame, tap == c->tap ? "" : " ",
              tap == c->tap ? "" : tap_text(tap, c->tap));

@@ -168,8 +168,10 @@ struct statement *statement_new(struct explainer *x, enum cause cause, uint32_t 
 void statement_say(struct explainer *x, struct statement *s, const char *fmt, ...) PRINTF_LIKE(3, 4);
 /* Add a frame, 0 is none; beyond the room it is counted. */
 void statement_frame(struct statement *s, uint32_t frame);
-/* Whether it names the frame. */
-bool statement_has(const struct statement *s, uint32_t frame);
+/* The same of another tap. */
+void statement_frame_at(struct statement *s, uint32_t tap, uint32_t frame);
+/* Whether it names the frame of that tap. */
+bool statement_has(const struct statement *s, uint32_t tap, uint32_t frame);
 /* Take a frame out again. */
 void statement_unframe(struct statement *s, uint32_t frame);
 /* Number of a statement, and it; NULL for NO_STATEMENT. */

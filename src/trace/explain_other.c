@@ -86,7 +86,7 @@ static void explain_pause(struct explainer *x, const struct pkt *p)
         statement_say(x, st, "%s frames of %02x:%02x:%02x:%02x:%02x:%02x, first in frame %u.",
                       opcode == 1 ? "Pause" : "Priority pause", q[6], q[7], q[8], q[9], q[10], q[11], frame_u32(p));
     }
-    statement_frame(st, frame_u32(p));
+    statement_frame_at(st, conn_tap_of(p->frame), frame_u32(p));
 }
 
 void explain_other(struct explainer *x, const struct pkt *p, uint32_t flow)

@@ -9,13 +9,23 @@ static void frames_print(struct buf *b, const struct statement *s, unsigned n)
         buf_printf(b, "%s%u", i ? ", " : "", s->frames[i]);
 }
 
-/* The frames of `o`, of another tap, that `s` about the same event does not name; false if there is none. Every file numbers its own. */
+/* "12, 14 in file 1, 9 in file 2". */
+static void frames_by_file(struct buf *b, const struct statement *s)
+{
+    for (unsigned i = 0; i < s->n_frames; i++) {
+        buf_printf(b, "%s%u", i ? ", " : "", s->frames[i]);
+        if (i + 1 == s->n_frames || s->files[i + 1] != s->files[i])
+            buf_printf(b, " in file %u", s->files[i] + 1u);
+    }
+}
+
+/* The frames of `o`, of another tap, that `s` about the same event does not name; false if there is none. */
 static bool also_frames(const struct statement *s, const struct statement *o, struct buf *b)
 {
     const char *sep = "";
 
     for (unsigned i = 0; i < o->own; i++)
-        if (s->tap >> 16 != o->tap >> 16 || !statement_has(s, o->frames[i])) {
+        if (!statement_has(s, o->tap, o->frames[i])) {
             buf_printf(b, "%s%u", sep, o->frames[i]);
             sep = ", ";
         }
@@ -38,7 +48,7 @@ static void also_print(struct explainer *x, const struct statement *s, struct bu
     }
 }
 
-static void statement_print(struct explainer *x, const struct statement *s, struct buf *b)
+static void statement_print(struct explainer *x, const struct explain_opts *o, const struct statement *s, struct buf *b)
 {
     const struct cause_info *c = &cause_table[s->cause];
     struct buf setting = {0};
@@ -50,7 +60,10 @@ static void statement_print(struct explainer *x, const struct statement *s, stru
     if (s->conn)
         buf_printf(b, ", connection %u", s->conn);
     buf_printf(b, ", frame%s ", s->n_frames == 1 ? "" : "s");
-    frames_print(b, s, s->n_frames);
+    if (o->n_files > 1)
+        frames_by_file(b, s);
+    else
+        frames_print(b, s, s->n_frames);
     if (s->times)
         buf_printf(b, " and %u more", s->times);
     buf_char(b, '\n');
@@ -91,20 +104,20 @@ static void remarks_print(struct explainer *x, struct buf *b)
     buf_free(&text);
 }
 
-void explain_text(struct explainer *x, uint32_t conn, struct buf *b)
+void explain_text(struct explainer *x, const struct explain_opts *o, struct buf *b)
 {
     uint32_t shown = 0;
 
     for (uint32_t i = 0; i < x->n; i++)
-        if (is_shown(&x->st[i], conn)) {
-            statement_print(x, &x->st[i], b);
+        if (is_shown(&x->st[i], o->conn)) {
+            statement_print(x, o, &x->st[i], b);
             shown++;
         }
     if (x->more)
         buf_printf(b, "%llu more were not kept.\n", (unsigned long long)x->more);
     if (!shown)
         buf_puts(b, x->rdma_packets ? "Nothing went wrong that this capture shows.\n" : "There is no RDMA traffic in this capture.\n");
-    if (!conn)
+    if (!o->conn)
         remarks_print(x, b);
     buf_printf(b, "%s, %llu of them RDMA, ", count_str(x->packets, "packet"), (unsigned long long)x->rdma_packets);
     conn_number_put(b, conn_number(watch_conns(x->watch)), conn_counts(watch_conns(x->watch)).conns);
@@ -118,21 +131,42 @@ static void json_string(struct buf *b, const char *key, const char *s)
     buf_char(b, ',');
 }
 
-static void also_json(struct explainer *x, const struct statement *s, struct buf *b)
+static const char *file_name(const struct explain_opts *o, uint32_t file)
+{
+    return file < o->n_files ? o->files[file] : "";
+}
+
+/* The file of each frame, if there are several. */
+static void files_json(struct buf *b, const struct explain_opts *o, const struct statement *s)
+{
+    if (o->n_files < 2)
+        return;
+    buf_puts(b, "\"files\":[");
+    for (unsigned i = 0; i < s->n_frames; i++) {
+        buf_puts(b, i ? "," : "");
+        buf_json(b, file_name(o, s->files[i]), strlen(file_name(o, s->files[i])));
+    }
+    buf_puts(b, "],");
+}
+
+static void also_json(struct explainer *x, const struct explain_opts *opts, const struct statement *s, struct buf *b)
 {
     const struct statement *o;
     const char *sep = "";
 
     buf_puts(b, "\"elsewhere\":[");
     for (uint32_t i = UINT32_MAX; (o = explain_also(x, s, &i)) != NULL; sep = ",") {
-        buf_printf(b, o->conn ? "%s{\"connection\":%u,\"frames\":[" : "%s{\"connection\":null,\"frames\":[", sep, o->conn);
+        buf_printf(b, o->conn ? "%s{\"connection\":%u," : "%s{\"connection\":null,", sep, o->conn);
+        if (opts->n_files > 1)
+            json_string(b, "file", file_name(opts, o->tap >> 16));
+        buf_puts(b, "\"frames\":[");
         frames_print(b, o, o->own);
         buf_puts(b, "]}");
     }
     buf_puts(b, "],");
 }
 
-void explain_json(struct explainer *x, uint32_t conn, struct buf *b)
+void explain_json(struct explainer *x, const struct explain_opts *o, struct buf *b)
 {
     const char *sep = "\n";
     struct buf setting = {0};
@@ -140,7 +174,7 @@ void explain_json(struct explainer *x, uint32_t conn, struct buf *b)
     buf_printf(b, "{\"packets\":%llu,\"rdma_packets\":%llu,\"statements\":[", (unsigned long long)x->packets, (unsigned long long)x->rdma_packets);
     for (uint32_t i = 0; i < x->n; i++) {
         const struct statement *s = &x->st[i];
-        if (!is_shown(s, conn))
+        if (!is_shown(s, o->conn))
             continue;
         buf_printf(b, "%s{", sep);
         sep = ",\n";
@@ -149,7 +183,8 @@ void explain_json(struct explainer *x, uint32_t conn, struct buf *b)
         buf_puts(b, "\"frames\":[");
         frames_print(b, s, s->n_frames);
         buf_printf(b, "],\"more_frames\":%u,", s->times);
-        also_json(x, s, b);
+        files_json(b, o, s);
+        also_json(x, o, s, b);
         json_string(b, "where", where_str((enum where)s->where));
         buf_printf(b, "\"packets_again\":%llu,\"ns_without_progress\":%lld,", (unsigned long long)s->again, (long long)(s->lost > 0 ? s->lost : 0));
         json_string(b, "text", explain_text_of(x, s));

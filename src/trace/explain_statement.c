@@ -68,22 +68,29 @@ void statement_add(struct explainer *x, struct statement *s, const char *more)
     statement_say(x, s, "%s %s", explain_text_of(x, s), more);
 }
 
-bool statement_has(const struct statement *s, uint32_t frame)
+bool statement_has(const struct statement *s, uint32_t tap, uint32_t frame)
 {
     for (unsigned i = 0; i < s->n_frames; i++)
-        if (s->frames[i] == frame)
+        if (s->frames[i] == frame && s->files[i] == tap >> 16)
             return true;
     return false;
 }
 
 void statement_frame(struct statement *s, uint32_t frame)
 {
-    if (!frame || statement_has(s, frame))
+    statement_frame_at(s, s->tap, frame);
+}
+
+void statement_frame_at(struct statement *s, uint32_t tap, uint32_t frame)
+{
+    if (!frame || statement_has(s, tap, frame))
         return;
-    if (s->n_frames < STATEMENT_FRAMES)
+    if (s->n_frames < STATEMENT_FRAMES) {
+        s->files[s->n_frames] = (uint16_t)(tap >> 16);
         s->frames[s->n_frames++] = frame;
-    else
+    } else {
         s->times++;
+    }
 }
 
 void statement_unframe(struct statement *s, uint32_t frame)
@@ -91,8 +98,10 @@ void statement_unframe(struct statement *s, uint32_t frame)
     unsigned n = 0;
 
     for (unsigned i = 0; i < s->n_frames; i++)
-        if (s->frames[i] != frame)
+        if (s->frames[i] != frame || s->files[i] != s->tap >> 16) {
+            s->files[n] = s->files[i];
             s->frames[n++] = s->frames[i];
+        }
     s->n_frames = (uint16_t)n;
 }
 

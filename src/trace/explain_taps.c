@@ -19,6 +19,11 @@ static uint32_t same_elsewhere(struct explainer *x, uint32_t flow, uint32_t i)
     return FLOW_NONE;
 }
 
+static uint32_t tap_of(struct explainer *x, uint32_t flow)
+{
+    return conn_flow_at(watch_conns(x->watch), flow)->tap;
+}
+
 static const char *other_tap(struct explainer *x, const struct statement *st, uint32_t other)
 {
     struct conn_table *t = watch_conns(x->watch);
@@ -63,7 +68,7 @@ static void compare_answer(struct explainer *x, struct statement *st, const stru
     uint32_t answer = answer_before(x->told[other], o, n), here = s ? answer_before(x->told[st->flow], s, n) : 0;
     const char *tap = other_tap(x, st, other);
 
-    statement_frame(st, o->first);
+    statement_frame_at(st, tap_of(x, other), o->first);
     if (o->late) {
         buf_printf(text, "It is frame %u %s, overtaken by later ones.", o->first, tap);
         st->cause = CAUSE_REORDER;
@@ -73,7 +78,7 @@ static void compare_answer(struct explainer *x, struct statement *st, const stru
     } else if (answer) {
         buf_printf(text, "It is frame %u %s, and was answered in frame %u: the answer was lost between the two.",
                    o->first, tap, answer);
-        statement_frame(st, answer);
+        statement_frame_at(st, tap_of(x, other), answer);
         st->proved = true;
         st->cause = CAUSE_LOST_ACK;
         st->where = WHERE_BEFORE;
@@ -115,7 +120,7 @@ static void compare_loss(struct explainer *x, struct statement *st, uint32_t oth
             if (o && !o->has_psn)
                 statement_concerns(o, st->psn, 0, true);
             buf_printf(&text, "PSN %u is frame %u %s, damaged.", t->bad[i].psn, t->bad[i].frame, tap);
-            statement_frame(st, t->bad[i].frame);
+            statement_frame_at(st, tap_of(x, other), t->bad[i].frame);
             st->cause = CAUSE_BAD_ICRC;
             st->where = WHERE_AFTER;
             st->proved = true;
@@ -127,7 +132,7 @@ static void compare_loss(struct explainer *x, struct statement *st, uint32_t oth
             buf_printf(&text, "Frame %u is not there %s: it was lost between the two.", lone.frame, tap);
         st->where = lone.other ? WHERE_BEFORE : WHERE_AFTER;
         st->cause = st->cause == CAUSE_CANNOT_TELL ? CAUSE_PACKET_LOSS : st->cause;
-        statement_frame(st, lone.frame);
+        statement_frame_at(st, tap_of(x, lone.other ? other : st->flow), lone.frame);
         st->proved = true;
     } else if (text.len == 0 && half_sent(b, st->psn)) {
         compare_answer(x, st, half_sent(a, st->psn), half_sent(b, st->psn), other, n, &text);
@@ -158,8 +163,9 @@ static struct statement *told_loss(struct explainer *x, const struct statement *
 }
 
 /* A packet that came late here is one sent again, if the other tap had another first copy, which never came here. */
-static void compare_late(struct explainer *x, struct statement *st, struct half *here, const struct sent *there, const char *tap)
+static void compare_late(struct explainer *x, struct statement *st, struct half *here, const struct sent *there, uint32_t other)
 {
+    const char *tap = other_tap(x, st, other);
     const struct sent *o = half_sent(here, st->psn);
     struct statement *loss = told_loss(x, st);
 
@@ -170,13 +176,14 @@ static void compare_late(struct explainer *x, struct statement *st, struct half 
     st->moot = loss != NULL;
     if (loss)
         loss->again += st->again;
-    statement_frame(st, there->first);
+    statement_frame_at(st, tap_of(x, other), there->first);
     statement_say(x, st, "PSN %u came late, in frame %u, sent again: its first copy, frame %u %s, was lost between the two.", st->psn, o->first, there->first, tap);
 }
 
 /* A packet never passed here, or not before it was sent again: whether it passed the other tap. */
-static void compare_missed(struct explainer *x, struct statement *st, struct half *here, const struct sent *there, const char *tap)
+static void compare_missed(struct explainer *x, struct statement *st, struct half *here, const struct sent *there, uint32_t other)
 {
+    const char *tap = other_tap(x, st, other);
     const struct sent *o = half_sent(here, st->psn);
     bool late = same_copy(here, there, st->psn), neither = there->late && o && o->icrc_first == there->icrc_first;
     char more[100];
@@ -189,7 +196,7 @@ static void compare_missed(struct explainer *x, struct statement *st, struct hal
     statement_add(x, st, more);
     if (neither)
         return;
-    statement_frame(st, there->first);
+    statement_frame_at(st, tap_of(x, other), there->first);
     st->cause = late ? CAUSE_REORDER : st->cause;
     st->proved = true;
 }
@@ -204,13 +211,13 @@ static void compare_request(struct explainer *x, struct statement *st, uint32_t 
     if (!a || !b || !b->have_next || (st->repeated && st->where == WHERE_BEFORE))
         return;
     if (st->where == WHERE_BEFORE && s && st->cause == CAUSE_PACKET_LOSS) {
-        compare_missed(x, st, a, s, tap);
+        compare_missed(x, st, a, s, other);
     } else if (st->where == WHERE_BEFORE && s && st->cause == CAUSE_REORDER) {
-        compare_late(x, st, a, s, tap);
+        compare_late(x, st, a, s, other);
     } else if (st->where == WHERE_AFTER && s && s->late && st->cause == CAUSE_REORDER) {
         snprintf(more, sizeof more, "It is frame %u %s: it was overtaken between the two.", s->first, tap);
         statement_add(x, st, more);
-        statement_frame(st, s->first);
+        statement_frame_at(st, tap_of(x, other), s->first);
         st->proved = true;
     } else if (st->where != WHERE_BEFORE && (st->cause == CAUSE_PACKET_LOSS || st->cause == CAUSE_LOST_LAST_PACKET || st->cause == CAUSE_CANNOT_TELL)) {
         compare_loss(x, st, other, st->cause == CAUSE_LOST_LAST_PACKET ? 64 : 1);
@@ -227,7 +234,7 @@ static void compare_silence(struct explainer *x, struct statement *st, uint32_t 
         return;
     st->proved = true;
     st->moot = st->cause == CAUSE_SILENT_PEER;
-    statement_frame(st, b->una_frame);
+    statement_frame_at(st, tap_of(x, other), b->una_frame);
     snprintf(more, sizeof more, "The answer is frame %u %s: it was lost between the two.", b->una_frame, other_tap(x, st, other));
     statement_add(x, st, more);
 }
@@ -257,7 +264,7 @@ static void compare_response(struct explainer *x, struct statement *st, uint32_t
         snprintf(more, sizeof more, "It is frame %u %s: it was %s between the two.", seen, tap, st->cause == CAUSE_REORDER ? "overtaken" : "lost");
     else
         snprintf(more, sizeof more, "It is frame %u %s: it came no sooner there.", seen, tap);
-    statement_frame(st, seen);
+    statement_frame_at(st, tap_of(x, other), seen);
     statement_add(x, st, more);
 }
 

@@ -320,9 +320,11 @@ static const char *fate(struct ladder *l, const struct rung *r)
         const struct statement *s = explain_at(l->explain, i);
         unsigned n = s->cause == CAUSE_DUPLICATE || s->cause == CAUSE_CE_WITHOUT_CNP ? s->n_frames : 1;
         for (unsigned k = 0; k < n && k < s->n_frames; k++)
-            if (s->frames[k] == r->frame && s->where != WHERE_BEFORE)
+            if (s->frames[k] != r->frame || s->files[k] != r->tap >> 16)
+                continue;
+            else if (s->where != WHERE_BEFORE)
                 return cause_table[s->cause].name;
-            else if (s->frames[k] == r->frame && (s->cause == CAUSE_DUPLICATE || s->cause == CAUSE_BAD_ICRC || s->cause == CAUSE_REORDER))
+            else if ((s->cause == CAUSE_DUPLICATE || s->cause == CAUSE_BAD_ICRC || s->cause == CAUSE_REORDER))
                 return cause_table[s->cause].name;
     }
     return NULL;
