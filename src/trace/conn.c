@@ -13,6 +13,7 @@ struct conn_table {
     uint32_t mask;         /* of both */
     uint32_t n, max, hand;
     uint32_t conns;  /* numbers given */
+    uint32_t unused; /* of them, those that turned out to be of a connection that had another one */
     uint32_t newest; /* flow of the latest packet, if this packet was its first; else FLOW_NONE */
     uint64_t evicted;
     struct conn_known known[KNOWN_MAX];
@@ -198,6 +199,8 @@ static void join(struct conn_table *t, uint32_t a, uint32_t b, enum pairing how)
 
     if (t->newest != FLOW_NONE && low && low != high && high == t->flows[t->newest].conn && (a == t->newest || b == t->newest))
         t->conns--; /* nothing was said of this number yet: it is that of the next connection */
+    else if (low && low != high)
+        t->unused++;
     fa->peer = b;
     fb->peer = a;
     fa->conn = fb->conn = conn;
@@ -444,11 +447,7 @@ struct conn_counts conn_counts(const struct conn_table *t)
 
 uint32_t conn_number(const struct conn_table *t)
 {
-    uint32_t n = (uint32_t)(t->evicted / 2);
-
-    for (uint32_t i = 0; i < t->n; i++)
-        n += t->flows[i].conn && (t->flows[i].peer == FLOW_NONE || t->flows[i].peer > i);
-    return n;
+    return t->conns - t->unused;
 }
 
 void conn_number_put(struct buf *b, uint32_t number, uint32_t highest)

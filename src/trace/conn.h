@@ -131,7 +131,7 @@ struct conn_counts {
 struct conn_counts conn_counts(const struct conn_table *t);
 /* Whether any flow of the other direction exists between the addresses of `flow`, at its tap. */
 bool conn_has_reverse(const struct conn_table *t, uint32_t flow);
-/* Connections: pairs of flows, and flows without a peer. */
+/* Connections: pairs of flows, and flows without a peer; those that were given up, too. */
 uint32_t conn_number(const struct conn_table *t);
 /* "2 connections", or "2 connections, numbered up to 3" if not all numbers were needed. */
 void conn_number_put(struct buf *b, uint32_t number, uint32_t highest);
