@@ -67,6 +67,7 @@ static void forget(struct told *t)
 {
     t->seen = false;
     t->wanted.frame = t->odd.frame = 0;
+    passes_init(&t->passes);
 }
 
 static void note_wanted(const struct watched *e, struct told *t)
@@ -138,8 +139,6 @@ static void note_again(struct explainer *x, const struct watched *e, struct told
 {
     struct statement *st = statement_at(x, t->open);
 
-    if (t->follows == UINT32_MAX || psn_diff(e->p->bth.psn, t->follows) < 0)
-        t->back = frame_u32(e->p);
     t->follows = psn_add(e->p->bth.psn, half_span(e->h, e->p));
     if (st)
         st->again++;
@@ -165,6 +164,7 @@ static void on_request(void *user, const struct watched *e)
         adopt_strays(x, e->flow, t);
     if (UNLIKELY(e->as == SEEN_RESTART))
         forget(t);
+    passes_request(&t->passes, e);
     note_flow(t, e->p);
     if (e->p->bth.ackreq || e->p->op->flags & (OPF_READ_REQ | OPF_ATOMIC_REQ))
         note_wanted(e, t);
@@ -288,13 +288,24 @@ static void settle(struct explainer *x, const struct watched *e, struct told *t)
     t->open = NO_STATEMENT;
 }
 
+static void shorten(ns_t *shortest, ns_t took)
+{
+    if (took >= 0 && (*shortest < 0 || took < *shortest))
+        *shortest = took;
+}
+
+/* A NAK for a packet sent once takes no longer than one, until something is sent again. */
 static void note_round_trip(const struct watched *e, struct told *t)
 {
     const struct sent *s = half_sent(e->h, e->p->bth.psn);
-    ns_t took = s && s->copies == 1 && !s->same ? e->p->frame->ts - s->ts : -1;
+    bool ack = aeth_type(e->p) == AETH_ACK;
 
-    if (took >= 0 && (t->round_trip < 0 || took < t->round_trip))
-        t->round_trip = took;
+    if (!s || s->same)
+        return;
+    if (s->copies == 1 && !s->late && (ack || !(e->h->again || e->h->late)))
+        shorten(&t->round_trip, e->p->frame->ts - s->ts);
+    if (ack)
+        shorten(&t->least_trip, e->p->frame->ts - s->ts);
 }
 
 /* The same answer twice: gathered in one statement. Without an IP ID it may have been sent twice. */
@@ -351,6 +362,8 @@ static void on_response(void *user, const struct watched *e)
         tell_rnr(x, e, t);
     else if (aeth_type(e->p) == AETH_NAK && (e->p->aeth.syndrome & 31) != NAK_PSN_SEQ)
         tell_refusal(x, e, t);
+    else if (aeth_type(e->p) == AETH_NAK)
+        passes_nak(&t->passes, e, t->least_trip, t->round_trip);
 }
 
 /* A damaged packet before the first good one of its flow, whose flow is not known yet. */

@@ -33,12 +33,11 @@ static uint32_t came_instead(const struct half *h, uint32_t psn)
     return hole;
 }
 
-/* "PSN 5 never passed the tap: frame 4 came instead." Or not when it was sent again, if `before` is the copy before, which was dropped
- * behind a gap. */
+/* "PSN 5 never passed the tap: frame 4 came instead." Or not when it was sent again, if `before` is the copy before. */
 static void say_never_passed(struct explainer *x, struct statement *st, uint32_t psn, uint32_t hole, uint32_t before)
 {
     if (hole && before)
-        statement_say(x, st, "PSN %u (frame %u) was dropped behind a gap; sent again it never passed the tap: frame %u came instead.", psn, before, hole);
+        statement_say(x, st, "PSN %u (frame %u) was lost or dropped behind a gap; sent again it never passed the tap: frame %u came instead.", psn, before, hole);
     else if (hole)
         statement_say(x, st, "PSN %u never passed the tap: frame %u came instead.", psn, hole);
     else
@@ -71,10 +70,12 @@ static void tell_further_gaps(struct explainer *x, struct statement *st, const s
     }
 }
 
-/* The copy of a packet that a NAK asks for again: the latest, if that came a round trip before the NAK. */
-static uint32_t copy_lost(const struct watched *e, const struct told *t, const struct sent *s)
+/* What the requester has got with which it goes back: the NAK for where it goes back to, or else the latest one. */
+static const struct asked *nak_answered(const struct watched *e, struct told *t)
 {
-    return !s->late && s->copies > 1 && t->round_trip >= 0 && s->ts + t->round_trip <= e->h->seq.ts ? s->last : s->first;
+    const struct asked *q = passes_asked(&t->passes, e->p->bth.psn);
+
+    return q && !q->answered ? q : passes_asked(&t->passes, e->h->seq.psn);
 }
 
 /* The responder asked for `psn`, and then for one behind it, before anything was sent again: so the packet had arrived meanwhile. */
@@ -99,17 +100,25 @@ static struct statement *tell_overtaken(struct explainer *x, const struct watche
     return st;
 }
 
+/* The ICRC of one of the copies of a packet, as far as it is remembered. */
+static uint32_t icrc_of_copy(const struct sent *s, uint32_t frame)
+{
+    return frame == s->last ? s->icrc : frame == s->first ? s->icrc_first : 0;
+}
+
 /* A sequence NAK brought it back. */
 static struct statement *tell_loss(struct explainer *x, const struct watched *e, struct told *t)
 {
-    uint32_t psn = e->h->seq.psn == e->p->bth.psn || e->h->seq_low != e->p->bth.psn ? e->h->seq.psn : e->h->seq_low, hole = came_instead(e->h, psn), bad = told_bad_frame(t, psn);
+    const struct asked *q = nak_answered(e, t);
+    uint32_t psn = q ? q->psn : e->h->seq.psn, hole = q && q->instead ? q->instead : came_instead(e->h, psn), bad = told_bad_frame(t, psn);
     const struct sent *s = half_sent(e->h, psn);
-    uint32_t copy = s ? copy_lost(e, t, s) : 0;
-    bool passed = s && s->ts_first <= e->h->seq.ts && (hole <= s->last || hole < t->back || !t->back || s->late); /* else what came instead of it came behind its latest copy */
-    enum cause cause = bad ? CAUSE_BAD_ICRC : s && s->late ? CAUSE_REORDER : CAUSE_PACKET_LOSS;
+    uint32_t copy = q ? q->copy : 0, nak = q ? q->nak : e->h->seq.frame;
+    bool passed = copy != 0;
+    bool late = s && s->late && q && (q->late || passes_since(&t->passes, q));
+    enum cause cause = bad ? CAUSE_BAD_ICRC : late ? CAUSE_REORDER : CAUSE_PACKET_LOSS;
     struct statement *st = bad ? told_about_bad(x, t, bad, e->p) : cause == CAUSE_REORDER ? statement_at(x, t->reorder) : NULL;
 
-    if (cause == CAUSE_PACKET_LOSS && passed && s->copies == 1 && psn_diff(e->h->seq.psn, psn) > 0 && told_rsp_frame(t, psn))
+    if (cause == CAUSE_PACKET_LOSS && passed && s && s->copies == 1 && psn_diff(e->h->seq.psn, psn) > 0 && told_rsp_frame(t, psn))
         return tell_overtaken(x, e, t, psn, s);
     if (!st || (cause == CAUSE_REORDER && st->psn != psn))
         st = cause == CAUSE_REORDER ? loss_before(x, e->flow, psn) : NULL;
@@ -121,29 +130,29 @@ static struct statement *tell_loss(struct explainer *x, const struct watched *e,
         st = statement_new(x, cause, e->flow, e->p);
     if (!st)
         return NULL;
-    statement_frame(st, bad ? bad : s && (passed || !hole) ? copy : hole);
-    statement_frame(st, e->h->seq.frame);
+    statement_frame(st, bad ? bad : passed ? copy : hole);
+    statement_frame(st, nak);
     statement_frame(st, frame_u32(e->p));
     st->start = s ? s->ts_first : e->h->seq.ts;
     st->end = e->h->next;
-    statement_concerns(st, psn, !s ? 0 : copy == s->last ? s->icrc : s->icrc_first, true);
+    statement_concerns(st, psn, s ? icrc_of_copy(s, copy) : 0, true);
     if (bad)
         statement_say(x, st, "PSN %u (frame %u) reached %s damaged and was dropped; a NAK (frame %u) asked for it, and it was sent again in frame %u.", psn, bad,
-                      dst_text(x, e->flow), e->h->seq.frame, frame_u32(e->p));
+                      dst_text(x, e->flow), nak, frame_u32(e->p));
     else if (cause == CAUSE_REORDER)
         statement_say(x, st, "PSN %u (frame %u) came behind later packets; %s dropped those, asked for it with a NAK (frame %u), and all was sent again from frame %u on.",
-                      psn, s->first, dst_text(x, e->flow), e->h->seq.frame, frame_u32(e->p));
+                      psn, s->first, dst_text(x, e->flow), nak, frame_u32(e->p));
     else if (passed)
         statement_say(x, st, "%s with PSN %u (frame %u) passed the tap and was lost, damaged or overtaken behind it: %s asked for it with a NAK (frame %u), and it was sent again in frame %u.",
-                      request_name(s), psn, copy, dst_text(x, e->flow), e->h->seq.frame, frame_u32(e->p));
+                      request_name(s), psn, copy, dst_text(x, e->flow), nak, frame_u32(e->p));
     else {
-        say_never_passed(x, st, psn, hole, s ? s->last : 0);
+        say_never_passed(x, st, psn, hole, q ? q->dropped : 0);
         statement_say(x, st, "%s %s asked for it with a NAK (frame %u), and it was sent again in frame %u.",
-                      explain_text_of(x, st), dst_text(x, e->flow), e->h->seq.frame, frame_u32(e->p));
+                      explain_text_of(x, st), dst_text(x, e->flow), nak, frame_u32(e->p));
     }
     st->where = bad || cause == CAUSE_REORDER ? WHERE_BEFORE : passed ? WHERE_AFTER : WHERE_BEFORE;
-    st->once = passed && s->copies == 1;
-    st->repeated = cause == CAUSE_PACKET_LOSS && s && s->ts_first <= e->h->seq.ts && !(passed && copy == s->first);
+    st->once = passed && s && s->copies == 1;
+    st->repeated = cause == CAUSE_PACKET_LOSS && s && (passed ? copy != s->first : q && q->dropped);
     if (cause == CAUSE_PACKET_LOSS && !passed)
         tell_further_gaps(x, st, t, psn, hole);
     return st;

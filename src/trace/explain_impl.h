@@ -12,8 +12,36 @@
 #define AT_ONCE 4 /* what comes within this part of the shortest round trip does not answer what was sent just before */
 #define NO_STATEMENT UINT32_MAX
 
+#define PASS_RUNS 3
+#define PASS_ASKED 8
+
+/* When requests passed the tap: which copies since their sender went back last, and since it had gone back the time before. That tells
+ * which copy of a packet its receiver asks for again, for it had taken all that came before that one in order. */
+struct passes {
+    struct {
+        uint32_t psn; /* UINT32_MAX: empty */
+        uint32_t frame[2], at[2]; /* of its latest copies, the latest one first: frame, and number among the requests of the flow; at 0: none */
+    } seen[TRACK_SENT];
+    uint32_t n; /* requests so far */
+    struct {
+        uint32_t at, psn; /* its first request, at 0: the first one of the flow; the PSN asked for, or else its first one */
+        uint32_t resume; /* the PSN that would have followed, had its sender not gone back */
+        bool asked;      /* a NAK asked for it */
+    } runs[PASS_RUNS]; /* what was sent without going back, the latest one first */
+    struct asked {
+        uint32_t psn, nak, at; /* frame of the NAK, 0: empty; requests seen by then */
+        uint32_t copy;    /* the copy that was lost behind the tap; 0: it did not pass */
+        uint32_t instead; /* the first packet behind it in that run; 0: none was seen */
+        uint32_t dropped; /* a copy of a run before, if none passed in that one; 0: none */
+        bool late;        /* that packet came before the copy */
+        bool answered;    /* the requester has gone back to the PSN since */
+    } asked[PASS_ASKED]; /* what sequence NAKs asked for, as things were when they passed */
+    uint32_t asked_at;
+};
+
 /* What is remembered of a flow: of its requests, and of what all its packets carry. */
 struct told {
+    struct passes passes;
     struct {
         uint32_t psn, rkey, len; /* len 0: none */
         uint64_t va;
@@ -40,7 +68,6 @@ struct told {
     uint32_t reorder_end; /* PSN behind what had been sent when a packet was overtaken: its receiver dropped all that */
     uint32_t silent;      /* statement about the latest time that something was sent again for want of an answer */
     uint32_t unheard;     /* statement about an answer that was lost behind the tap */
-    uint32_t back;        /* frame with which what was sent again last began; 0: none */
     uint32_t rsp_next;    /* PSN behind the latest READ response that was not late; UINT32_MAX: none was seen */
     uint32_t rsp_late;    /* PSN of the latest READ response, which was asked for again and comes behind later ones; else UINT32_MAX */
     uint32_t rsp_missing; /* statement about a READ response that was lost before the tap, it seems */
@@ -48,6 +75,7 @@ struct told {
     ns_t rsp_lost_ts, rsp_loop; /* when that was, and how long after the answer had passed the tap; 0: its requester waited */
     uint32_t rsp_reorder, rsp_reorder_end; /* statement about one that was overtaken, and the PSN behind what its receiver dropped */
     ns_t round_trip; /* the shortest time from a request sent once to its answer; negative: not known */
+    ns_t least_trip; /* and from the latest copy of any: the answer may be to one before */
     uint32_t rnr_psn;
     uint32_t deep_psn, deep; /* READ or atomic that went beyond what was agreed on, and how many were outstanding with it; 0: none */
     bool seen, migreq, have_dscp, have_sl;
@@ -205,6 +233,15 @@ ns_t silence_before(const struct watched *e, const struct sent *s);
 ns_t longest_timer(const struct conn_params *c);
 /* "SEND Middle"; "packet" for NULL. */
 const char *request_name(const struct sent *s);
+/* When requests passed (explain_pass.c): begin anew; take a request; take a sequence NAK, with told.least_trip and told.round_trip: the
+ * first tells on which side of the tap the packet was lost, the second which copy it was, if several passed. */
+void passes_init(struct passes *s);
+void passes_request(struct passes *s, const struct watched *e);
+void passes_nak(struct passes *s, const struct watched *e, ns_t least, ns_t round_trip);
+/* What is known of the latest sequence NAK for a PSN; NULL for nothing. */
+struct asked *passes_asked(struct passes *s, uint32_t psn);
+/* Whether that PSN passed between the NAK and the latest request. */
+bool passes_since(const struct passes *s, const struct asked *a);
 /* Requests that go back (explain_back.c); that come for the first time behind later ones; and any behind such a one. */
 void explain_back(struct explainer *x, const struct watched *e, struct told *t);
 void explain_late(struct explainer *x, const struct watched *e, struct told *t);
