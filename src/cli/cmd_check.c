@@ -22,7 +22,8 @@ static const struct opt_def defs[] = {
     {KEY_PROFILE, "profile", "PROFILE", "strict (default), rxe (habits of Linux soft-RoCE) or nv (out-of-order placement,\n"
                                         "adaptive retransmission)"},
     {KEY_TAP, "tap", "SIDES", "SIDE or IFACE=SIDE,...: interface IFACE (0, 1, ...) was captured at the requester, responder,\n"
-                                         "middle or unknown (default); the requester is the end that opened a connection"},
+                              "middle or unknown (default), with FILE:IFACE=SIDE that of the first file (1), the second ...;\n"
+                              "the requester is the end that opened a connection"},
     {KEY_COMPLETE, "complete", NULL, "the capture lost no frame"},
     {KEY_RULE, "rule", "ID", "judge by this rule only; may be repeated"},
     {KEY_NO_RULE, "no-rule", "ID", "do not judge by this rule; may be repeated"},
@@ -106,34 +107,74 @@ static void set_tap(struct job *job, int iface, enum tap_side side)
             job->o.tap[i] = side;
 }
 
-/* "SIDE" or "IFACE=SIDE", joined by commas. */
+/* "FILE:IFACE", files from 1, with its colon; false if it is not that. */
+static bool parse_file_tap(char *item, char *colon, uint32_t *tap)
+{
+    uint64_t file, iface;
+
+    *colon = '\0';
+    if (!opt_number(item, 1, UINT16_MAX, &file) || !opt_number(colon + 1, 0, JUDGE_TAPS - 1, &iface))
+        return false;
+    *tap = (uint32_t)(file - 1) << 16 | (uint32_t)iface;
+    return true;
+}
+
+/* The side of an interface of one file. */
+static int set_file_tap(struct job *job, const char *arg, uint32_t tap, enum tap_side side)
+{
+    struct judge_opts *o = &job->o;
+
+    for (unsigned i = 0; i < o->n_taps; i++)
+        if (o->taps[i].tap == tap)
+            return cli_error("--tap %s: a second side of interface %u of file %u", arg, tap & 0xffff, (tap >> 16) + 1);
+    if (o->n_taps == JUDGE_TAPS)
+        return cli_error("--tap %s: at most %d interfaces of files", arg, JUDGE_TAPS);
+    o->taps[o->n_taps++] = (struct judge_tap){tap, side};
+    return EXIT_OK;
+}
+
+/* "SIDE", "IFACE=SIDE" or "FILE:IFACE=SIDE". */
+static int parse_tap_item(struct job *job, const char *arg, char *item)
+{
+    char *eq = strchr(item, '='), *colon = eq ? strchr(item, ':') : NULL;
+    enum tap_side side;
+    uint64_t iface = 0;
+    uint32_t tap;
+
+    if (eq)
+        *eq = '\0';
+    if (tap_parse(eq ? eq + 1 : item, &side)) {
+        if (colon && parse_file_tap(item, colon, &tap))
+            return set_file_tap(job, arg, tap, side);
+        if (!colon && (!eq || opt_number(item, 0, JUDGE_TAPS - 1, &iface))) {
+            if (eq ? job->tap_iface[iface] : job->tap_said)
+                return cli_error("--tap %s: a second side of %s%s", arg, eq ? "interface " : "all interfaces", eq ? item : "");
+            set_tap(job, eq ? (int)iface : -1, side);
+            return EXIT_OK;
+        }
+    }
+    return cli_error("--tap %s: expected requester, responder, middle or unknown, IFACE=SIDE or FILE:IFACE=SIDE with IFACE below %d", arg, JUDGE_TAPS);
+}
+
+/* Such items, joined by commas. */
 static int parse_tap(struct job *job, const char *arg)
 {
     const char *s = arg;
+    int status = EXIT_OK;
     bool more = true;
 
-    while (more) {
+    while (more && status == EXIT_OK) {
         size_t n = strcspn(s, ",");
         char item[64];
-        char *eq;
-        enum tap_side side;
-        uint64_t iface = 0;
         if (n >= sizeof item)
-            return cli_error("--tap %s: expected SIDE or IFACE=SIDE", arg);
+            return cli_error("--tap %s: expected SIDE, IFACE=SIDE or FILE:IFACE=SIDE", arg);
         memcpy(item, s, n);
         item[n] = '\0';
-        eq = strchr(item, '=');
-        if (eq)
-            *eq = '\0';
-        if (!tap_parse(eq ? eq + 1 : item, &side) || (eq && !opt_number(item, 0, JUDGE_TAPS - 1, &iface)))
-            return cli_error("--tap %s: expected requester, responder, middle or unknown, or IFACE=SIDE with IFACE below %d", arg, JUDGE_TAPS);
-        if (eq ? job->tap_iface[iface] : job->tap_said)
-            return cli_error("--tap %s: a second side of %s%s", arg, eq ? "interface " : "all interfaces", eq ? item : "");
-        set_tap(job, eq ? (int)iface : -1, side);
+        status = parse_tap_item(job, arg, item);
         more = s[n] == ',';
         s += n + more;
     }
-    return EXIT_OK;
+    return status;
 }
 
 static int parse_small(const char *option, const char *arg, uint64_t max, int *to)
@@ -231,7 +272,28 @@ static void assumptions(const struct job *job, struct buf *b)
     for (unsigned i = 0; !same && i < JUDGE_TAPS; i++)
         if (job->o.tap[i] != job->tap)
             buf_printf(b, ", %u=%s", i, tap_str(job->o.tap[i]));
+    for (unsigned i = 0; i < job->o.n_taps; i++)
+        buf_printf(b, ", %u:%u=%s", (job->o.taps[i].tap >> 16) + 1, job->o.taps[i].tap & 0xffff, tap_str(job->o.taps[i].side));
     buf_puts(b, job->o.complete ? "; capture complete" : "; capture perhaps not complete");
+}
+
+/* Whether all interfaces of --tap are there; else after a message. */
+static bool taps_exist(const struct job *job)
+{
+    const struct trace *t = &job->t;
+
+    for (uint32_t i = t->ifaces; i < JUDGE_TAPS; i++)
+        if (job->tap_iface[i])
+            return !(t->ifaces == 1 ? cli_error("--tap: there is no interface %u, only interface 0", i)
+                                    : cli_error("--tap: there is no interface %u, only 0 to %u", i, t->ifaces - 1));
+    for (unsigned i = 0; i < job->o.n_taps; i++) {
+        uint32_t file = job->o.taps[i].tap >> 16, iface = job->o.taps[i].tap & 0xffff;
+        if (file >= t->n_files)
+            return !cli_error("--tap: there is no file %u, only %s", file + 1, count_str(t->n_files, "file"));
+        if (iface >= t->file_ifaces[file])
+            return !cli_error("--tap: there is no interface %u in file %u", iface, file + 1);
+    }
+    return true;
 }
 
 static int end(struct trace *t)
@@ -242,10 +304,8 @@ static int end(struct trace *t)
     struct report_opts o = {.files = t->files, .n_files = t->n_files, .inconclusive = job->verbose, .quiet = job->quiet};
     struct report_totals sums;
 
-    for (uint32_t i = t->ifaces; i < JUDGE_TAPS && !t->failed; i++)
-        if (job->tap_iface[i])
-            return t->ifaces == 1 ? cli_error("--tap: there is no interface %u, only interface 0", i)
-                                  : cli_error("--tap: there is no interface %u, only 0 to %u", i, t->ifaces - 1);
+    if (!t->failed && !taps_exist(job))
+        return EXIT_BAD;
     judge_end(job->judge);
     sums = report_totals(r);
     assumptions(job, &said);

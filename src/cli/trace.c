@@ -181,7 +181,8 @@ static int read_files(const struct trace_cmd *cmd, struct trace *t, struct cap_m
     for (size_t i = 0; i < cap_merge_count(m); i++) {
         uint64_t drops = file_drops(cap_merge_file(m, i));
         t->failed |= cap_error(cap_merge_file(m, i))->err != 0;
-        t->ifaces = max_u32(t->ifaces, cap_info(cap_merge_file(m, i))->n_ifaces);
+        t->file_ifaces[i] = max_u32(1, cap_info(cap_merge_file(m, i))->n_ifaces);
+        t->ifaces = max_u32(t->ifaces, t->file_ifaces[i]);
         if (drops && cmd->drops)
             cmd->drops(t, (uint16_t)i, drops);
     }
@@ -321,12 +322,14 @@ int trace_main(const struct trace_cmd *cmd, struct trace *t, int argc, char **ar
 
     t->decode.verify = true;
     t->files = calloc((size_t)argc + 1, sizeof *t->files);
-    if (!t->files)
+    t->file_ifaces = calloc((size_t)argc + 1, sizeof *t->file_ifaces);
+    if (!t->files || !t->file_ifaces)
         return cli_error("out of memory");
     status = take_arguments(cmd, t, argc, argv);
     if (status == EXIT_OK && !t->answered)
         status = run(cmd, t);
     write_out(t);
     free(t->files);
+    free(t->file_ifaces);
     return t->broken ? EXIT_BAD : status;
 }

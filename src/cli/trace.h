@@ -36,6 +36,7 @@ struct trace {
     bool failed;        /* set before end(): a file could not be read to its end, which will be said */
     uint64_t frames;    /* read */
     uint32_t ifaces;    /* set before end(): interfaces of the file that has the most, at least 1 */
+    uint32_t *file_ifaces; /* likewise of each file */
     /* Internal. */
     struct decode_opts decode;
     struct conn_known pairs[TRACE_PAIRS]; /* --pair */

@@ -49,8 +49,16 @@ struct judge_host {
  * Names that are not known are passed over. `before`: values at the start, which are subtracted. False if there is no counter. */
 bool judge_counters(struct judge_host *h, const char *text, size_t len, bool before);
 
+/* The side of one interface of one file. */
+struct judge_tap {
+    uint32_t tap; /* conn_tap_of() */
+    enum tap_side side;
+};
+
 struct judge_opts {
     enum profile profile;
+    struct judge_tap taps[JUDGE_TAPS]; /* interfaces of single files; for all others: */
+    unsigned n_taps;
     enum tap_side tap[JUDGE_TAPS]; /* by interface; further ones are TAP_UNKNOWN */
     bool complete;                 /* the capture lost no frame */
     bool off[RULE_COUNT];          /* rules that are not judged */

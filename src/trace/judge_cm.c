@@ -135,7 +135,7 @@ static unsigned lacks_of(const struct judge *j, const struct cm_exchange *s)
 /* Whether the tap is at the end that sent the message (`at_sender`), or that it is for. */
 static bool tap_at(const struct judge *j, const struct pkt *p, bool from_active, bool at_sender)
 {
-    enum tap_side side = p->frame->iface < JUDGE_TAPS ? j->o.tap[p->frame->iface] : TAP_UNKNOWN;
+    enum tap_side side = judge_side(j, conn_tap_of(p->frame));
 
     return side == (from_active == at_sender ? TAP_REQUESTER : TAP_RESPONDER);
 }
@@ -500,7 +500,7 @@ void judge_cm_path(struct judge *j, const struct pkt *p, uint32_t flow)
 static void check_unanswered(struct judge *j, const struct cm_exchange *s, bool from_active)
 {
     const struct cm_once *o = &s->dreq[from_active];
-    enum tap_side side = s->iface < JUDGE_TAPS ? j->o.tap[s->iface] : TAP_UNKNOWN;
+    enum tap_side side = judge_side(j, (uint32_t)s->file << 16 | s->iface);
 
     if (o->copies < 2 || s->drep[!from_active])
         return;

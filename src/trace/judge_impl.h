@@ -320,6 +320,8 @@ static inline struct found found_of(enum rule rule, uint32_t flow)
 void judge_found(struct judge *j, const struct pkt *p, struct found f);
 /* A note: frame 0 means none. */
 void judge_note(struct judge *j, enum rule rule, uint32_t flow, uint64_t frame, const char *seen, const char *text);
+/* The side of a tap, as the user told it. */
+enum tap_side judge_side(const struct judge *j, uint32_t tap);
 /* N_* that are given for the requests of `flow`; `p` may be NULL. */
 unsigned judge_have(const struct judge *j, uint32_t flow, const struct pkt *p);
 /* Whether a pairing by PSN agreement may be wrong: no response fitted yet, CM was captured in part, another queue pair between the same

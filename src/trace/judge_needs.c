@@ -49,10 +49,19 @@ static enum opener opener(const struct judge *j, uint32_t flow)
     return b->first_rsp_ts <= a->first_ts ? OPENER_PEER : OPENER_UNKNOWN;
 }
 
+enum tap_side judge_side(const struct judge *j, uint32_t tap)
+{
+    uint32_t iface = tap & 0xffff;
+
+    for (unsigned i = 0; i < j->o.n_taps; i++)
+        if (j->o.taps[i].tap == tap)
+            return j->o.taps[i].side;
+    return iface < JUDGE_TAPS ? j->o.tap[iface] : TAP_UNKNOWN;
+}
+
 static unsigned have_tap(const struct judge *j, uint32_t flow)
 {
-    uint32_t iface = conn_flow_at(j->conns, flow)->tap & 0xffff;
-    enum tap_side side = iface < JUDGE_TAPS ? j->o.tap[iface] : TAP_UNKNOWN;
+    enum tap_side side = judge_side(j, conn_flow_at(j->conns, flow)->tap);
     enum opener who;
 
     if (side != TAP_REQUESTER && side != TAP_RESPONDER)
