@@ -24,19 +24,6 @@ static void tell_copy(struct explainer *x, const struct watched *e, struct told 
     statement_frame(st, frame_u32(e->p));
 }
 
-/* Unreliable connections: a gap is all there is to see. */
-static void tell_uc_gap(struct explainer *x, const struct watched *e)
-{
-    struct statement *st = statement_new(x, CAUSE_PACKET_LOSS, e->flow, e->p);
-
-    if (!st)
-        return;
-    statement_frame(st, frame_u32(e->p));
-    st->where = WHERE_BEFORE;
-    statement_concerns(st, e->h->next, 0, true);
-    statement_say(x, st, "PSN %u never passed the tap: frame %u came instead. This is an unreliable connection: the message is lost.", e->h->next, frame_u32(e->p));
-}
-
 static void note_flow(struct told *t, const struct pkt *p)
 {
     if (!t->seen) {
@@ -192,8 +179,8 @@ static void on_request(void *user, const struct watched *e)
         t->gaps[t->gaps_at % TOLD_GAPS].psn = e->h->next;
         t->gaps[t->gaps_at++ % TOLD_GAPS].frame = frame_u32(e->p);
     }
-    if (e->as == SEEN_GAP && e->h->service == SVC_UC)
-        tell_uc_gap(x, e);
+    if (e->h->service == SVC_UC)
+        explain_unreliable(x, e, t);
     else if (e->as == SEEN_LATE)
         explain_late(x, e, t);
     else if (e->as == SEEN_AGAIN && e->why != BACK_NONE)

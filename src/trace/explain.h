@@ -50,6 +50,7 @@ struct statement {
     ns_t silence;       /* before the first repetition for want of an answer; 0: none */
     uint32_t psn, icrc; /* packet concerned, for the comparison with other taps */
     uint32_t end;       /* PSN behind what had been sent by then; with has_psn */
+    uint32_t missing;   /* packets that have not come; of an unreliable connection */
     uint32_t back;      /* frame in which it was sent again first for want of an answer; 0: none */
     uint32_t arrived;   /* the answer that proves its arrival */
     ns_t arrival;       /* its time since the packet was sent last */

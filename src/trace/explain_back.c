@@ -454,7 +454,7 @@ static void tell_late(struct explainer *x, const struct watched *e, struct told 
         t->open = t->late = statement_number(x, tell_loss(x, e, t));
     } else if (e->h->seq.have && psn_diff(e->p->bth.psn, e->h->seq.psn) >= 0) {
         return; /* goes on what the NAK asked for */
-    } else if (psn_diff(e->p->bth.psn, e->h->start) < 0 && e->h->service != SVC_UC) {
+    } else if (psn_diff(e->p->bth.psn, e->h->start) < 0) {
         tell_missed(x, e, t);
     } else if (e->p->frame->ts - e->h->last_ts < OVERTAKEN_WITHIN && !e->h->back) {
         st = statement_new(x, CAUSE_REORDER, e->flow, e->p);

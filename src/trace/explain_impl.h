@@ -250,6 +250,8 @@ void explain_overtaken(struct explainer *x, const struct watched *e, struct told
 void explain_resent(struct explainer *x, const struct watched *e, struct told *t);
 /* A request that goes on behind what is being sent again. */
 void explain_skips(struct explainer *x, const struct watched *e, struct told *t);
+/* Any request of an unreliable connection that is not SEEN_NEW (explain_unreliable.c). */
+void explain_unreliable(struct explainer *x, const struct watched *e, const struct told *t);
 /* READs and atomics (explain_read.c): one of them is asked for again, by request `e`, in whole or from a missing response on;
  * NULL without room. And a READ response, before it is taken. */
 struct statement *explain_read(struct explainer *x, const struct watched *e, struct told *t, struct ask *a);
