@@ -76,6 +76,7 @@ GENERATED = {
     "timeouts": "write -n 30 -s 2000 --loss 20% -u 10", "atomics": "cas -n 60 --loss 5% -u 10", "wrap": "write -n 60 -s 9000 --psn 16777100 --loss 2%",
     "overtaken": "mixed -n 60 -t 32 -m 512 -s 1500 -b --net reorder=3%/2 --net loss=1% -u 10 --window 6 --delay 200ns", "passed": "cas -n 60 -t 16 --net rsp:burst=2%/40% -u 8 --window 8",
     "doubled": "read -n 40 -s 9000 --net dup=5%", "reordered": "write -n 60 -s 9000 --net reorder=3%/4",
+    "mixed-up": "mixed -c UC -n 60 -s 8K --vary --imm --net reorder=20%/12 --net loss=3% -w responder:PATH",
 }
 
 
@@ -84,7 +85,8 @@ def generated():
     for name, argv in GENERATED.items():
         path = "%s/%s.pcap" % (os.environ.get("OUT", "/tmp"), name)
         rdmagen = os.environ.get("BUILD", "build") + "/rdmagen"
-        subprocess.run([rdmagen, "sim"] + argv.split() + ["--seed", "7", "-w", path], check=True, stdout=subprocess.DEVNULL)
+        argv = argv if "PATH" in argv else argv + " -w PATH"
+        subprocess.run([rdmagen, "sim"] + argv.replace("PATH", path).split() + ["--seed", "7"], check=True, stdout=subprocess.DEVNULL)
         yield path
 
 
@@ -120,6 +122,11 @@ def first_time(path):
     return min([int(s) * 10**9 + int((ns + "000000000")[:9]) for s, ns in (t.split(".") for t in tshark(path, "-T", "fields", "-e", "frame.time_epoch") if "." in t)] or [0])
 
 
+def plain(op):
+    """The same for all packets of a message."""
+    return 0 if op < 6 or op in (22, 23) else 6 if op < 12 else op
+
+
 class Message:
     """A work request: its packets' PSNs are first to last."""
 
@@ -133,6 +140,7 @@ class Message:
         self.held = None     # what would have completed it, had the answer to one before it not been missing: time and frame
         self.missed = False  # asked for again although its answer had been passed over
         self.asked = self.last_ts = 0  # responses seen, and the time, when it was sent last
+        self.seen = []       # its packets: number, packet, whether it was sent again
 
     whole = property(lambda m: bool(m.done or m.held))  # its own answer or acknowledgement was seen
 
@@ -245,18 +253,43 @@ class Stream:
             self.timeout_ns += silence
             self.silences.append(silence)
 
+    def cut(self, m, psn, starts):
+        """A packet begins a message, or ends `m`, amid what was taken for packets of `m`: those behind it are of a later message."""
+        rest, last = [x for x in m.seen if x[0] > psn], m.last
+        m.last = psn - starts
+        if not rest:
+            return
+        m.seen = [x for x in m.seen if x[0] < psn]
+        one = min(rest, key=lambda x: (x[0], x[1].frame))
+        b = Message(one[1], one[0], last)
+        b.begun, b.seen, b.again, b.bytes = False, rest, sum(again is True for _, _, again in rest), sum(p.payload for _, p, again in rest if again is None)
+        m.again, m.bytes = m.again - b.again, m.bytes - (0 if m.announced else b.bytes)
+        for x in (m, b):
+            x.first_frame = min((p.frame for _, p, _ in x.seen), default=x.first_frame)
+            x.last_frame, x.last_ts = max(((p.frame, p.ts) for _, p, _ in x.seen), default=(x.last_frame, x.last_ts))
+        if m.ended:
+            b.op, b.imm, b.invalidated, b.ended, m.imm, m.invalidated, m.ended = m.op, m.imm, m.invalidated, True, None, None, False
+        b.done, b.done_frame, b.held, b.error = m.done, m.done_frame, m.held, m.error
+        m.op = plain(m.op)
+        self.messages.insert(self.messages.index(m) + 1, b)
+
     def message_of(self, p, psn):
-        """The message of a packet that was not seen before: that of the packets before it, unless it begins one, or their end was seen.
-        The beginning of a message whose end alone was seen so far joins it."""
+        """The message of a packet that was not seen before: that of the packets before it, unless it begins one, or their end was seen, or it
+        is too far for their length, or of another kind. What comes before a message of which only the rest was seen so far joins it."""
         starts = p.op in FIRST | ONLY or p.op >= READ and p.op not in LAST
         before = [m for m in self.messages if m.first <= psn]
+        m = before[-1] if before else None
+        if m and not m.answered and m.first < psn <= m.last and (starts or p.op in LAST):
+            self.cut(m, psn, starts)
         behind = [m for m in self.messages if m.first > psn]
-        if not starts and before and (not before[-1].ended or psn <= before[-1].last):
-            before[-1].last = max(before[-1].last, psn)
-            return before[-1]
-        if p.op in FIRST and behind and not behind[0].begun:
+        if m and not starts and (not m.ended or psn <= m.last):
+            beyond = m.begun and m.announced and self.pmtu and psn >= m.first + max(1, -(-m.bytes // self.pmtu))
+            if psn <= m.last + 1 or not (beyond or plain(p.op) != plain(m.op)):
+                m.last = psn if p.op in LAST else max(m.last, psn)
+                return m
+        if p.op in FIRST | MIDDLE and behind and not behind[0].begun and plain(p.op) == plain(behind[0].op):
             m = behind[0]
-            m.first, m.start, m.begun = psn, p.ts, True
+            m.first, m.start, m.begun = psn, p.ts, p.op in FIRST
             return m
         m = Message(p, psn, psn + self.span(p) - 1)
         self.messages = before + [m] + behind
@@ -287,6 +320,7 @@ class Stream:
             self.duplicates += 1
             if old:
                 old.last_frame, old.last_ts = p.frame, p.ts
+                old.seen.append((psn, p, False))
             return
         g.back = (g.back or (bool(again) and psn < g.cursor)) and self.next is not None and psn + self.span(p) < self.next
         g.cursor = psn + self.span(p)
@@ -300,8 +334,10 @@ class Stream:
                 old.missed |= old.answered and g.proved is not None and g.proved > old.last
                 old.again, old.done, old.error, old.last_frame, old.held, old.asked, old.last_ts = old.again + 1, None, None, p.frame, None, g.responses, p.ts
                 old.got = min(old.got, psn - old.first)
+                old.seen.append((psn, p, True))
             return
         m = self.message_of(p, psn)
+        m.seen.append((psn, p, None))
         if p.dmalen is not None and not m.announced:
             m.announced, m.bytes, m.va, m.rkey = True, p.dmalen, p.va, p.rkey
         elif not m.announced:

@@ -237,6 +237,7 @@ static struct work work_of(const struct pkt *p, uint64_t id)
     struct work w = {.id = id,
                      .first_frame = p->frame->number,
                      .start = p->frame->ts,
+                     .last = p->frame->ts,
                      .psn = p->bth.psn,
                      .end = psn_add(p->bth.psn, 1),
                      .op = (uint8_t)op_of(p),
@@ -248,40 +249,120 @@ static struct work work_of(const struct pkt *p, uint64_t id)
 }
 
 /* A new work request at position `i`. */
-static struct work *insert(struct work_ring *r, const struct work_env *e, const struct pkt *p, uint32_t i)
+static struct work *insert(struct work_ring *r, const struct work_env *e, const struct work *w, uint32_t i)
 {
     if (r->n == WORK_MAX) {
-        pop(r, e, WORK_TOO_MANY, p->frame->ts);
+        pop(r, e, WORK_TOO_MANY, w->last);
         i -= i > 0;
     }
     for (uint32_t k = r->n++; k > i; k--)
         *at(r, k) = *at(r, k - 1);
     if (r->open > i)
         r->open = i;
-    *at(r, i) = work_of(p, ++*e->next_id);
+    *at(r, i) = *w;
     return at(r, i);
+}
+
+/* The operation before its last packet is seen. */
+static uint8_t plain_op(uint8_t op)
+{
+    return op == WORK_SEND_IMM || op == WORK_SEND_INV ? WORK_SEND : op == WORK_WRITE_IMM ? WORK_WRITE : op;
+}
+
+static bool is_start(const struct pkt *p)
+{
+    return p->op->flags & OPF_START || has_answer(&(struct work){.op = (uint8_t)op_of(p)});
+}
+
+/* Whether `w` cannot go on with `p`, which does not follow its packets: it is of another operation, or ends before by its length. */
+static bool is_other(const struct half *h, const struct work *w, const struct pkt *p)
+{
+    if (psn_diff(p->bth.psn, w->end) <= 0)
+        return false;
+    if (plain_op(w->op) != plain_op((uint8_t)op_of(p)))
+        return true;
+    return w->begun && w->have_remote && h->pmtu && !psn_in(p->bth.psn, w->psn, psn_span(w->bytes, h->pmtu));
 }
 
 /* The work request that a packet not seen before continues; NULL: it begins one. */
 static struct work *continued(struct work_ring *r, const struct work_env *e, const struct pkt *p, uint32_t i)
 {
     struct work *w = i ? at(r, i - 1) : NULL;
-    bool start = p->op->flags & OPF_START || has_answer(&(struct work){.op = (uint8_t)op_of(p)});
 
     if (!w || w->psn == p->bth.psn)
         return w; /* its place was taken by mistake */
-    if (start && !w->ended && covers(e->half, w, p->bth.psn))
-        w->end = p->bth.psn;
-    if (start || (w->ended && !covers(e->half, w, p->bth.psn)) || has_answer(w))
+    if (is_start(p) || (w->ended && !covers(e->half, w, p->bth.psn)) || has_answer(w) || is_other(e->half, w, p))
         return NULL;
     return w;
+}
+
+/* Packets from PSN `from` to before `to` were taken for those of a work request like `w`, but are one of their own: what is known of it. */
+static struct work known_of(const struct work_env *e, const struct work *w, uint32_t from, uint32_t to)
+{
+    uint32_t n = min_u32((to - from) & PSN_MASK, TRACK_SENT);
+    struct work k = *w;
+
+    k.packets = k.again = 0;
+    k.bytes = k.last_frame = 0;
+    k.begun = k.have_remote = false;
+    for (; n; n--) {
+        const struct sent *s = half_sent(e->half, (to - n) & PSN_MASK);
+        if (!s)
+            continue;
+        if (!k.packets) {
+            k.psn = s->psn;
+            k.start = s->ts_first;
+            k.first_frame = s->first;
+        }
+        k.first_frame = s->first < k.first_frame ? s->first : k.first_frame;
+        if (s->last > k.last_frame) {
+            k.last_frame = s->last;
+            k.last = s->ts;
+        }
+        k.packets += s->copies + s->same;
+        k.again += s->copies - 1u;
+        k.bytes += s->len;
+    }
+    return k;
+}
+
+/* `p` begins a work request, or ends `w`, amid what was taken for packets of `w`: those behind it are of a later one. */
+static void cut(struct work_ring *r, const struct work_env *e, const struct pkt *p, uint32_t i)
+{
+    struct work *w = i ? at(r, i - 1) : NULL, rest, kept;
+    bool start = is_start(p);
+
+    if (!w || has_answer(w) || w->psn == p->bth.psn || !(start || p->op->flags & OPF_END) || !covers(e->half, w, p->bth.psn))
+        return;
+    rest = known_of(e, w, psn_add(p->bth.psn, 1), w->end);
+    kept = known_of(e, w, w->psn, p->bth.psn);
+    w->end = start ? p->bth.psn : psn_add(p->bth.psn, 1);
+    if (!rest.packets)
+        return;
+    rest.id = ++*e->next_id;
+    w->packets -= min_u32(w->packets, rest.packets);
+    w->again -= min_u32(w->again, rest.again);
+    w->bytes -= w->have_remote ? 0 : rest.bytes;
+    if (kept.packets) {
+        w->first_frame = kept.psn == w->psn ? kept.first_frame : w->first_frame;
+        w->last_frame = kept.last_frame;
+        w->last = kept.last;
+    }
+    if (w->ended)
+        w->imm = 0;
+    w->op = plain_op(w->op);
+    w->ended = false;
+    insert(r, e, &rest, i);
 }
 
 static struct work *take_unseen(struct work_ring *r, const struct work_env *e, const struct pkt *p)
 {
     uint32_t i = place_of(r, p->bth.psn);
-    struct work *w = continued(r, e, p, i), *next;
+    struct work *w, *next, begun;
 
+    cut(r, e, p, i);
+    i = place_of(r, p->bth.psn);
+    w = continued(r, e, p, i);
     if (w) {
         take_packet(w, p);
         if (p->op->flags & OPF_END || psn_diff(psn_add(p->bth.psn, 1), w->end) > 0)
@@ -289,7 +370,7 @@ static struct work *take_unseen(struct work_ring *r, const struct work_env *e, c
         return w;
     }
     next = i < r->n ? at(r, i) : NULL;
-    if (UNLIKELY(next && !next->begun && p->op->flags & OPF_FIRST)) {
+    if (UNLIKELY(next && !next->begun && p->op->flags & (OPF_FIRST | OPF_MIDDLE) && plain_op(next->op) == plain_op((uint8_t)op_of(p)))) {
         uint64_t sum = next->bytes; /* what was seen of it was its middle or end */
         next->psn = p->bth.psn;
         next->start = p->frame->ts;
@@ -298,7 +379,8 @@ static struct work *take_unseen(struct work_ring *r, const struct work_env *e, c
         next->bytes += next->have_remote ? 0 : sum;
         return next;
     }
-    return insert(r, e, p, i);
+    begun = work_of(p, ++*e->next_id);
+    return insert(r, e, &begun, i);
 }
 
 /* It was not complete: what seemed to show that may have been lost. */
@@ -351,9 +433,6 @@ void work_request(struct work_ring *r, const struct work_env *e, const struct pk
     w->last = p->frame->ts;
     if (UNLIKELY(e->user->packet != NULL))
         e->user->packet(e->user->user, w, p);
-    if (w->service == SVC_UC)
-        while (r->n > 1 || (r->n && at(r, 0)->ended))
-            pop(r, e, WORK_UNRELIABLE, p->frame->ts);
 }
 
 /* --- Responses ------------------------------------------------------------------------------------------------------------------ */

@@ -279,9 +279,9 @@ Test(work, unreliable_services_never_complete)
     talk(&t, 0, 0, mk(OPCODE(SVC_UC, OP_SEND_ONLY), 100, 10));
     talk(&t, 0, 0, ud);
     talk_end(&t, 0);
-    cr_expect(over(0).service == SVC_UC && over(0).status == WORK_STATUS_UNKNOWN && over(0).reason == WORK_UNRELIABLE);
-    cr_expect(over(1).service == SVC_UD && over(1).status == WORK_STATUS_UNKNOWN && over(1).reason == WORK_UNRELIABLE);
-    cr_expect_eq(over(1).bytes, 30);
+    cr_expect(over(0).service == SVC_UD && over(0).status == WORK_STATUS_UNKNOWN && over(0).reason == WORK_UNRELIABLE);
+    cr_expect(over(1).service == SVC_UC && over(1).status == WORK_STATUS_UNKNOWN && over(1).reason == WORK_UNRELIABLE);
+    cr_expect_eq(over(0).bytes, 30);
 }
 
 Test(work, more_than_are_remembered_are_handed_over_with_a_reason)
