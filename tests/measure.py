@@ -76,6 +76,8 @@ GENERATED = {
     "timeouts": "write -n 30 -s 2000 --loss 20% -u 10", "atomics": "cas -n 60 --loss 5% -u 10", "wrap": "write -n 60 -s 9000 --psn 16777100 --loss 2%",
     "overtaken": "mixed -n 60 -t 32 -m 512 -s 1500 -b --net reorder=3%/2 --net loss=1% -u 10 --window 6 --delay 200ns", "passed": "cas -n 60 -t 16 --net rsp:burst=2%/40% -u 8 --window 8",
     "doubled": "read -n 40 -s 9000 --net dup=5%", "reordered": "write -n 60 -s 9000 --net reorder=3%/4",
+    "ud-mixed-up": "send -c UD -n 100 --net loss=0.02 --net reorder=20%/5 --net dup=10% -w responder:PATH",
+    "ud-overtaken": "send -c UD -n 60 -q 2 -b --net reorder=10%/3 --net dup=10% -w responder:PATH",
     "mixed-up": "mixed -c UC -n 60 -s 8K --vary --imm --net reorder=20%/12 --net loss=3% -w responder:PATH",
 }
 
@@ -200,6 +202,7 @@ class Stream:
         self.again = self.again_bytes = self.duplicates = self.seq_naks = self.rnr_naks = self.errors = self.acks = 0
         self.rnr_ns = self.timeout_ns = self.timeouts = self.implied = self.most_timeouts = self.invalid = self.access = 0
         self.silences, self.credits, self.cnp_times, self.ack_latencies, self.acked, self.pmtu_seen = [], [], [], [], 0, None
+        self.late = self.missing = self.low = 0  # of datagrams
         self.service, self.sent, self.latest, self.messages = p.service, {}, {}, []
         self.first_frame, self.last_frame, self.next, self.pmtu, self.going, self.events = p.frame, p.frame, None, None, Going(), []
 
@@ -207,6 +210,25 @@ class Stream:
         """Add to a counter, and remember when."""
         setattr(self, name, getattr(self, name) + n)
         self.events.append((p.ts, name, n))
+
+    def datagram(self, p):
+        """What its PSN tells: a sender numbers its datagrams, whoever they are for. True: a copy of one, made on the way."""
+        psn = self.unwrap(p.psn)
+        before = self.latest.get(psn)
+        if before and before.same == p.same and (p.has_id or p.ts - before.ts < 10**6):
+            self.duplicates += 1
+            return True
+        oldest = max(self.next - 256, self.low - (256 if p.ts - self.began < 4 * 10**6 else 0)) if self.next is not None else 0  # of those that may be late
+        if self.next is None or before or psn < oldest:  # the queue pair begins, or begins anew
+            self.latest, self.low, self.next, self.began = {}, psn, psn, p.ts
+        if psn < self.low:
+            self.missing, self.low = self.missing + self.low - psn, psn
+        self.latest[psn] = p
+        if psn >= self.next:
+            self.missing, self.next = self.missing + psn - self.next, psn + 1
+        else:
+            self.late += 1
+        return False
 
     def unwrap(self, psn):
         """The number nearest to the next one expected."""
@@ -490,6 +512,8 @@ def measure(path, bad_frames=()):
             continue
         if p.request and p.service == 3:
             s.requests += 1
+            if s.datagram(p):
+                continue
             m = Message(p, 0, 0)
             m.bytes, m.last_frame, m.ended, m.imm = p.payload, p.frame, True, p.imm
             s.messages.append(m)

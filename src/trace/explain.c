@@ -432,6 +432,8 @@ void explain_free(struct explainer *x)
         return;
     for (unsigned i = 0; i < WATCH_FLOWS; i++)
         free(x->told[i]);
+    for (unsigned i = 0; i < x->n_datagrams; i++)
+        free(x->datagrams[i]);
     watch_free(x->watch);
     free(x->st);
     buf_free(&x->strings);

@@ -393,6 +393,7 @@ void explain_end(struct explainer *x)
         end_flow(x, i);
     explain_taps(x);
     explain_cm_end(x);
+    explain_datagrams_end(x);
     drop_moot(x);
     explain_once(x);
     if (x->n)

@@ -3,6 +3,7 @@
 #define RDMATRACE_EXPLAIN_IMPL_H
 
 #include "dissect/cm.h"
+#include "src/trace/datagram.h"
 #include "src/trace/explain.h"
 
 #define TOLD_RESPONSES 512
@@ -152,6 +153,21 @@ struct qkey_seen {
 };
 #define QKEYS 256
 
+/* Datagrams from one queue pair to another. */
+struct datagram_flow {
+    struct conn_addr src, dst;
+    uint32_t tap, sqpn, dqpn;
+    uint32_t dup, late; /* statements that gather frames */
+    uint32_t packets;   /* copies not counted */
+    struct {
+        uint32_t psn, end, frame; /* PSNs, and the datagram that came first behind them */
+        uint32_t missing;         /* how many of them have not come; 0: the place is free */
+    } gaps[STATEMENT_FRAMES];
+    uint64_t missing;             /* in all gaps */
+    struct datagrams seen;
+};
+#define DATAGRAM_FLOWS 256 /* of further ones nothing is told */
+
 /* A damaged request whose flow was not known as it came; frame 0: the place is free. */
 struct stray {
     struct conn_addr src, dst;
@@ -179,6 +195,9 @@ struct explainer {
     struct refusal refusals[REFUSALS];
     uint32_t refusals_at;
     struct qkey_seen qkeys[QKEYS];
+    struct datagram_flow *datagrams[DATAGRAM_FLOWS];
+    uint32_t n_datagrams;
+    bool more_datagrams; /* than there was room for */
     struct stray strays[TOLD_BAD];
     uint32_t strays_at;
     struct stray_nak naks[STRAY_NAKS];
@@ -252,6 +271,9 @@ void explain_resent(struct explainer *x, const struct watched *e, struct told *t
 void explain_skips(struct explainer *x, const struct watched *e, struct told *t);
 /* Any request of an unreliable connection that is not SEEN_NEW (explain_unreliable.c). */
 void explain_unreliable(struct explainer *x, const struct watched *e, const struct told *t);
+/* A datagram; and the end of the capture. */
+void explain_datagram(struct explainer *x, const struct pkt *p);
+void explain_datagrams_end(struct explainer *x);
 /* READs and atomics (explain_read.c): one of them is asked for again, by request `e`, in whole or from a missing response on;
  * NULL without room. And a READ response, before it is taken. */
 struct statement *explain_read(struct explainer *x, const struct watched *e, struct told *t, struct ask *a);

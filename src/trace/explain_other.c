@@ -26,7 +26,7 @@ static void tell_other_key(struct explainer *x, const struct pkt *p, const struc
                   frame_u32(p), p->bth.dqpn, addr_text(dst), key, q->frame, first);
 }
 
-static void explain_datagram(struct explainer *x, const struct pkt *p)
+static void check_keys(struct explainer *x, const struct pkt *p)
 {
     struct conn_addr src, dst;
     struct qkey_seen *q;
@@ -99,6 +99,7 @@ void explain_other(struct explainer *x, const struct pkt *p, uint32_t flow)
     } else if (p->have & H_MAD) {
         explain_cm(x, p);
     } else if (p->have & H_DETH && !(p->flags & PKT_MALFORMED)) {
+        check_keys(x, p);
         explain_datagram(x, p);
     }
 }

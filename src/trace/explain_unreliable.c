@@ -1,6 +1,8 @@
 /* layer 3 (trace): what went wrong where nothing is acknowledged: a gap, and what fills it late, is all there is to see. */
 #include "src/trace/explain_impl.h"
 
+#include <stdlib.h>
+
 #define GAP_LOOK 1024 /* statements among which that about a gap is looked for */
 
 /* The first PSN from `psn` to before `end` of which no copy came, if `now` comes just now; `end` if there is none. */
@@ -86,4 +88,120 @@ void explain_unreliable(struct explainer *x, const struct watched *e, const stru
         tell_gap(x, e, t);
     else if (e->as == SEEN_LATE)
         tell_overtaken(x, e, t);
+}
+
+/* --- Datagrams --------------------------------------------------------------------------------------------------------------------- */
+
+static bool same_ends(const struct datagram_flow *a, const struct datagram_flow *b)
+{
+    return a->tap == b->tap && a->sqpn == b->sqpn && a->dqpn == b->dqpn && memcmp(&a->src, &b->src, sizeof a->src) == 0 &&
+           memcmp(&a->dst, &b->dst, sizeof a->dst) == 0;
+}
+
+/* NULL without room. */
+static struct datagram_flow *datagram_flow_of(struct explainer *x, const struct pkt *p)
+{
+    struct datagram_flow k = {.sqpn = p->deth.srcqp, .dqpn = p->bth.dqpn, .dup = NO_STATEMENT, .late = NO_STATEMENT}, *f;
+
+    k.tap = conn_tap_of(p->frame);
+    conn_addr_of(p, &k.src, &k.dst);
+    for (uint32_t i = 0; i < x->n_datagrams; i++)
+        if (same_ends(x->datagrams[i], &k))
+            return x->datagrams[i];
+    f = x->n_datagrams < DATAGRAM_FLOWS ? malloc(sizeof *f) : NULL;
+    if (!f) {
+        x->more_datagrams = true;
+        return NULL;
+    }
+    *f = k;
+    x->datagrams[x->n_datagrams++] = f;
+    return f;
+}
+
+/* A frame for a statement that gathers them; `what` happened to the datagrams. */
+static void gather(struct explainer *x, const struct datagram_flow *f, const struct pkt *p, uint32_t *about, enum cause cause, const char *what)
+{
+    struct statement *st = statement_at(x, *about);
+
+    if (!st) {
+        st = statement_new(x, cause, FLOW_NONE, p);
+        if (!st)
+            return;
+        *about = statement_number(x, st);
+        st->where = cause == CAUSE_REORDER ? WHERE_BEFORE : WHERE_UNKNOWN;
+        statement_say(x, st, "Datagrams of QP 0x%x of %s for QP 0x%x of %s %s.", f->sqpn, addr_text(&f->src), f->dqpn, addr_text(&f->dst), what);
+    }
+    statement_frame(st, frame_u32(p));
+}
+
+static void note_gap(struct datagram_flow *f, const struct pkt *p)
+{
+    f->missing += f->seen.gap;
+    for (unsigned i = 0; i < ARRAY_LEN(f->gaps); i++)
+        if (!f->gaps[i].missing) {
+            f->gaps[i].psn = f->seen.passed;
+            f->gaps[i].end = psn_add(f->seen.passed, f->seen.gap);
+            f->gaps[i].frame = frame_u32(p);
+            f->gaps[i].missing = f->seen.gap;
+            return;
+        }
+}
+
+static void note_late(struct datagram_flow *f, uint32_t psn)
+{
+    f->missing--;
+    for (unsigned i = 0; i < ARRAY_LEN(f->gaps); i++)
+        if (f->gaps[i].missing && psn_in(psn, f->gaps[i].psn, (f->gaps[i].end - f->gaps[i].psn) & PSN_MASK))
+            f->gaps[i].missing--;
+}
+
+void explain_datagram(struct explainer *x, const struct pkt *p)
+{
+    struct datagram_flow *f = p->bth.dqpn == 1 ? NULL : datagram_flow_of(x, p);
+    enum seen_as as = f ? datagrams_take(&f->seen, p) : SEEN_NEW;
+
+    if (!f)
+        return;
+    f->packets += as != SEEN_COPY;
+    if (f->seen.gap)
+        note_gap(f, p);
+    if (as == SEEN_LATE) {
+        note_late(f, p->bth.psn);
+        gather(x, f, p, &f->late, CAUSE_REORDER, "were overtaken by later ones");
+    } else if (as == SEEN_COPY) {
+        gather(x, f, p, &f->dup, CAUSE_DUPLICATE, "are there twice, identical to the last bit");
+    }
+}
+
+/* Whether another destination of the queue pair is known; it numbers what it sends to all of them. */
+static bool has_others(const struct explainer *x, const struct datagram_flow *f)
+{
+    for (uint32_t i = 0; i < x->n_datagrams; i++) {
+        const struct datagram_flow *o = x->datagrams[i];
+        if (o != f && o->tap == f->tap && o->sqpn == f->sqpn && memcmp(&o->src, &f->src, sizeof o->src) == 0)
+            return true;
+    }
+    return x->more_datagrams;
+}
+
+/* Most of the datagrams of a queue pair came, and all to one destination: the others are missed. */
+static void end_datagrams(struct explainer *x, const struct datagram_flow *f)
+{
+    bool tell = f->missing && f->missing < f->packets && !has_others(x, f);
+    struct statement *st = tell ? statement_new(x, CAUSE_MISSING_DATAGRAM, FLOW_NONE, NULL) : NULL;
+
+    if (!st)
+        return;
+    st->tap = f->tap;
+    for (unsigned i = 0; i < ARRAY_LEN(f->gaps); i++)
+        statement_frame(st, f->gaps[i].missing ? f->gaps[i].frame : 0);
+    statement_say(x, st, "QP 0x%x of %s used %s that did not pass the tap, and %u that did, all for QP 0x%x of %s: "
+                         "those missing were lost before the tap, or went elsewhere.",
+                  f->sqpn, addr_text(&f->src), count_str(f->missing, "PSN"), f->packets, f->dqpn, addr_text(&f->dst));
+}
+
+void explain_datagrams_end(struct explainer *x)
+{
+    for (uint32_t i = 0; i < x->n_datagrams; i++)
+        end_datagrams(x, x->datagrams[i]);
 }

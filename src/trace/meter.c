@@ -293,6 +293,7 @@ static uint32_t ud_slot(struct meter *m, const struct pkt *p)
     m->n_ud++;
     row_init(m->ud[i], p);
     m->ud[i]->sqpn = k.sqpn;
+    m->ud[i]->grams = calloc(1, sizeof(struct datagrams));
     return i;
 }
 
@@ -300,6 +301,7 @@ static void on_datagram(struct meter *m, const struct pkt *p)
 {
     uint32_t slot = ud_slot(m, p);
     struct meter_row *r;
+    enum seen_as as;
 
     if (slot == UD_SLOTS) {
         m->t.lost_rows++;
@@ -309,6 +311,12 @@ static void on_datagram(struct meter *m, const struct pkt *p)
     count_packet(m, r, p);
     r->requests++;
     r->request_bytes += p->payload_len;
+    as = r->grams ? datagrams_take(r->grams, p) : SEEN_NEW;
+    r->late += as == SEEN_LATE;
+    r->missing += r->grams ? r->grams->gap : 0;
+    r->duplicates += as == SEEN_COPY;
+    if (as == SEEN_COPY)
+        return; /* made on the way: its sender posted one */
     work_datagram(&m->work, &m->next_id, p, UD_FLOW(slot));
 }
 
@@ -399,8 +407,10 @@ void meter_free(struct meter *m)
         return;
     for (size_t i = 0; m->sides && i < METER_FLOWS; i++)
         free(m->sides[i]);
-    for (size_t i = 0; m->ud && i < UD_SLOTS; i++)
+    for (size_t i = 0; m->ud && i < UD_SLOTS; i++) {
+        free(m->ud[i] ? m->ud[i]->grams : NULL);
         free(m->ud[i]);
+    }
     for (size_t i = 0; i < m->n_old; i++)
         free(m->old[i]);
     free(m->sides);

@@ -6,6 +6,7 @@
 #define RDMATRACE_METER_H
 
 #include "src/trace/conn.h"
+#include "src/trace/datagram.h"
 #include "src/trace/work.h"
 
 #define METER_FLOWS 4096  /* rows of connected queue pairs kept open at a time, and as many of datagrams */
@@ -58,7 +59,7 @@ struct meter_row {
     uint64_t out_of_sequence; /* requests beyond the PSN that a responder expects which drops what is out of order */
     uint64_t late;            /* requests behind later ones, not seen before */
     uint64_t implied_naks;
-    uint64_t missing;         /* PSNs passed over when later ones came first */
+    uint64_t missing;         /* PSNs passed over when later ones came first; of datagrams only if all of them came */
     uint64_t bad_icrc;
     uint64_t restarts;
     /* Answers to them. */
@@ -84,6 +85,7 @@ struct meter_row {
     struct meter_counts before; /* at the start of the interval */
     ns_t good_first, good_last, cnp_first, cnp_last;
     uint32_t peer; /* flow of the other direction when the row was identified */
+    struct datagrams *grams; /* of a row of datagrams, or NULL */
     bool active, have_good, used;
 };
 

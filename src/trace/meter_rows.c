@@ -74,6 +74,8 @@ void row_finish(struct meter_row *r, const struct side *s)
         r->goodput = (uint64_t)((double)r->message_bytes * 8e9 / (double)(r->good_last - r->good_first));
     if (r->acks)
         r->packets_per_ack = r->acked * 1000 / r->acks;
+    if (r->grams && r->missing != r->late)
+        r->missing = METER_NONE; /* the others may have gone to somebody else */
     if (r->c.cnps > 1)
         r->cnp_gap_mean = (uint64_t)(r->cnp_last - r->cnp_first) / (r->c.cnps - 1);
 }

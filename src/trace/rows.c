@@ -65,7 +65,7 @@ const struct column row_columns[] = {
     N(duplicate_requests, "duplicate_request", "request packets whose delivery had been shown before"),
     N(out_of_sequence, "out_of_sequence", "request packets beyond the PSN that is expected next"),
     N(late, "out_of_order", "request packets seen first after later ones"),
-    N(missing, "missing_psns", "PSNs passed over when later ones came first"),
+    N(missing, "missing_psns", "PSNs passed over when later ones came first; null for datagrams if not all came: they may be for others"),
     N(bad_icrc, "rx_icrc_encapsulated", "packets with a wrong ICRC (not counted elsewhere)"),
     N(restarts, "restarts", "times the queue pair was set up anew"),
     N(acks, "acks", "ACKs of this direction's requests"),
