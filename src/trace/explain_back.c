@@ -6,6 +6,7 @@
 
 #define OVERTAKEN_WITHIN (4 * NS_PER_MS) /* a packet that comes behind later ones by more was sent again */
 
+#define SHORTEST_TIMER 1                 /* code of the shortest ACK timeout */
 #define SHORT_LOOP (100 * NS_PER_US)     /* an answer may be on its way to the requester, and what that had sent on its way to the tap, for so long */
 #define RNR_TICKS (10 * NS_PER_MS)       /* software waits for so long instead of an RNR timer that is shorter */
 
@@ -213,11 +214,11 @@ static bool came_too_late(const struct watched *e, const struct sent *s)
     return s && (since < SHORT_LOOP || since < (e->p->frame->ts - s->ts_first) / 2);
 }
 
-/* All had been answered long ago, for longer than any timer runs: rather than sent again, a queue pair has begun anew with the same PSN. */
+/* All had been answered long ago, and nothing was sent for longer than any timer runs: rather than sent again, a queue pair has begun anew with the same PSN. */
 static bool tell_anew(struct explainer *x, const struct watched *e)
 {
-    ns_t since = e->p->frame->ts - e->h->una_ts;
-    bool anew = e->h->have_una && e->h->una == e->h->next && since > longest_timer(&conn_flow_at(watch_conns(x->watch), e->flow)->params);
+    ns_t since = e->p->frame->ts - e->h->una_ts, quiet = e->p->frame->ts - e->h->last_ts;
+    bool anew = e->h->have_una && e->h->una == e->h->next && (quiet < since ? quiet : since) > longest_timer(&conn_flow_at(watch_conns(x->watch), e->flow)->params);
     struct statement *st = anew ? statement_new(x, CAUSE_CANNOT_TELL, e->flow, e->p) : NULL;
 
     if (!st)
@@ -287,6 +288,7 @@ static bool goes_on(struct explainer *x, const struct watched *e, struct told *t
 static struct statement *tell_lost_again(struct explainer *x, const struct watched *e, struct told *t)
 {
     uint32_t gap = e->h->gbn, hole = 0;
+    const struct sent *s = half_sent(e->h, gap);
     struct statement *st = statement_at(x, t->open);
 
     if (psn_diff(e->p->bth.psn, gap) <= 0 || !half_was_hole(e->h, gap, &hole))
@@ -297,9 +299,11 @@ static struct statement *tell_lost_again(struct explainer *x, const struct watch
             return NULL;
         st->where = WHERE_BEFORE;
         statement_concerns(st, gap, 0, true);
-        statement_frame(st, hole);
-        statement_say(x, st, "PSN %u never passed the tap: frame %u came instead, and frame %u when %s sent again.",
-                      gap, hole, frame_u32(e->p), src_text(x, e->flow));
+        statement_frame(st, s ? s->last : hole);
+        if (s)
+            statement_say(x, st, "PSN %u (frame %u) was sent again, but did not pass the tap then: frame %u came instead.", gap, s->last, frame_u32(e->p));
+        else
+            statement_say(x, st, "PSN %u never passed the tap: frame %u came instead, and frame %u when %s sent again.", gap, hole, frame_u32(e->p), src_text(x, e->flow));
     } else if (st->n_frames < STATEMENT_FRAMES) {
         statement_say(x, st, "%s Sent again it was lost once more: frame %u came instead.", explain_text_of(x, st),
                       frame_u32(e->p));
@@ -343,6 +347,34 @@ static void tell_late_try(struct explainer *x, const struct watched *e, const st
     statement_frame(st, frame_u32(e->p));
 }
 
+/* A copy so soon after the one before that no ACK timeout can have run out, and no NAK asked for it. With READs and atomics an implied NAK
+ * may have. */
+static bool too_soon(const struct watched *e, const struct told *t)
+{
+    const struct sent *s = half_sent(e->h, e->p->bth.psn);
+
+    return e->why == BACK_SILENCE && t->last_rsp_frame && s && !e->h->asks_at && psn_diff(s->psn, e->h->start) >= 0 &&
+           e->p->frame->ts - s->ts < ack_timeout(SHORTEST_TIMER);
+}
+
+/* So it was overtaken; gathered in one statement. */
+static void tell_too_soon(struct explainer *x, const struct watched *e, struct told *t)
+{
+    const struct sent *s = half_sent(e->h, e->p->bth.psn);
+    struct statement *st = statement_at(x, t->soon);
+
+    if (!st) {
+        st = statement_new(x, CAUSE_REORDER, e->flow, e->p);
+        if (!st)
+            return;
+        t->soon = statement_number(x, st);
+        st->where = WHERE_BEFORE;
+        statement_say(x, st, "PSN %u (frame %u) came behind later packets, %s after its copy before (frame %u): sooner than any ACK timeout runs out, and no NAK that asks for it was captured. Most likely what %s had sent again was overtaken.",
+                      s->psn, frame_u32(e->p), time_text(e->p->frame->ts - s->ts), s->last, src_text(x, e->flow));
+    }
+    statement_frame(st, frame_u32(e->p));
+}
+
 void explain_back(struct explainer *x, const struct watched *e, struct told *t)
 {
     struct ask *a = half_ask(e->h, e->p->bth.psn, 0), *older;
@@ -356,6 +388,10 @@ void explain_back(struct explainer *x, const struct watched *e, struct told *t)
         return;
     if (e->why == BACK_SEQ_NAK && e->h->rnr.have && e->h->rnr.psn == e->h->seq.psn)
         return; /* part of the RNR */
+    if (too_soon(e, t)) {
+        tell_too_soon(x, e, t);
+        return;
+    }
     st = tell_lost_again(x, e, t);
     if (!st)
         st = e->why == BACK_SEQ_NAK || (e->why == BACK_SILENCE && (!t->last_rsp_frame || psn_diff(e->p->bth.psn, e->h->start) < 0)) ? about_overtaken(x, e, t) : NULL;
@@ -469,9 +505,21 @@ static void tell_late(struct explainer *x, const struct watched *e, struct told 
     }
 }
 
+/* Whether the request seen with the PSN next below is a READ. */
+static bool follows_read(const struct watched *e)
+{
+    const struct sent *s = NULL;
+
+    for (uint32_t n = 1, psn = e->p->bth.psn; !s && n < TRACK_SENT && psn_diff(psn, e->h->start) > 0; n++)
+        s = half_sent(e->h, psn = psn_add(psn, PSN_MASK));
+    return s && (s->opcode & 31) == OP_READ_REQUEST;
+}
+
 /* A PSN that comes for the first time behind later ones. */
 void explain_late(struct explainer *x, const struct watched *e, struct told *t)
 {
+    if (e->p->op->flags & OPF_READ_REQ && !(e->p->have & H_RETH) && follows_read(e))
+        return; /* most likely it asks for the rest of the READ before, but how long that is was not captured */
     if (!e->h->pmtu && e->p->op->flags & OPF_READ_REQ && explain_rest(x, e, t))
         return;
     tell_late(x, e, t);
