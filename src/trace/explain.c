@@ -121,11 +121,14 @@ static void note_keys(struct told *t, const struct pkt *p)
     t->keys[at].len = p->have & H_RETH ? p->reth.dmalen : 8;
 }
 
-/* A request that is sent again, or comes late. */
+/* A request that is sent again, or comes late. What goes on behind it is sent again for the same reason, answered or not. */
 static void note_again(struct explainer *x, const struct watched *e, struct told *t)
 {
-    struct statement *st = statement_at(x, t->open);
+    struct statement *st;
 
+    if (t->open != NO_STATEMENT || e->why != BACK_NONE)
+        t->cost = t->open;
+    st = statement_at(x, t->cost);
     t->follows = psn_add(e->p->bth.psn, half_span(e->h, e->p));
     if (st)
         st->again++;
@@ -173,6 +176,7 @@ static void on_request(void *user, const struct watched *e)
         explain_resent(x, e, t);
     if (LIKELY(e->as == SEEN_NEW)) {
         t->follows = UINT32_MAX;
+        t->cost = NO_STATEMENT;
         return;
     }
     if (e->as == SEEN_GAP) {

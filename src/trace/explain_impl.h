@@ -60,7 +60,8 @@ struct told {
         uint32_t psn, frame; /* frame 0: none */
     } gaps[TOLD_GAPS]; /* PSNs that were not seen when a later one came first: the first one of each gap, and what came instead */
     uint32_t gaps_at;
-    uint32_t open;   /* statement whose cost is being counted */
+    uint32_t open;   /* statement about what is not answered yet */
+    uint32_t cost;   /* statement because of which packets are being sent again */
     uint32_t dup, reorder, rnr, ce, soon; /* statements that gather further frames */
     uint32_t late;   /* statement about a PSN first seen behind later ones and after a NAK: what comes next tells whether it was sent again */
     uint32_t late_alone; /* statement about the request before, if it was overtaken */
