@@ -31,16 +31,14 @@ static void note_flow(struct told *t, const struct pkt *p)
         t->pkey = p->bth.pkey;
         t->migreq = p->bth.migreq;
         t->frame = frame_u32(p);
+        t->psn = p->bth.psn;
         t->have_dscp = p->have & (H_IP4 | H_IP6);
         t->dscp = p->tos >> 2;
         t->have_sl = p->have & H_LRH;
         t->sl = t->have_sl ? p->lrh.sl : 0;
     }
-    if (UNLIKELY((p->bth.pkey ^ t->pkey) & 0x7fff) && !t->odd.frame) {
-        t->odd.psn = p->bth.psn;
-        t->odd.frame = frame_u32(p);
-        t->odd.pkey = p->bth.pkey;
-    }
+    if (UNLIKELY((p->bth.pkey ^ t->pkey) & 0x7fff) && t->n_odd < TOLD_ODD)
+        t->odd[t->n_odd++] = (struct odd_key){p->bth.psn, frame_u32(p), p->bth.pkey};
     t->packets++;
     if ((p->tos & 3) == 3 && p->addr_len) {
         if (t->ce_packets < STATEMENT_FRAMES)
@@ -53,7 +51,7 @@ static void note_flow(struct told *t, const struct pkt *p)
 static void forget(struct told *t)
 {
     t->seen = false;
-    t->wanted.frame = t->odd.frame = 0;
+    t->wanted.frame = t->n_odd = 0;
     passes_init(&t->passes);
 }
 

@@ -20,7 +20,7 @@ static struct cm_sent *cm_find(struct explainer *x, const struct pkt *p, uint16_
 
 static struct cm_seen cm_seen_of(const struct pkt *p, uint16_t attr)
 {
-    return (struct cm_seen){.attr = attr, .frame = frame_u32(p), .icrc = icrc_of(p), .ts = p->frame->ts};
+    return (struct cm_seen){.attr = attr, .pkey = p->bth.pkey, .frame = frame_u32(p), .icrc = icrc_of(p), .ts = p->frame->ts};
 }
 
 /* What the tap saw between the copy before and this one tells which message did not arrive. */
@@ -114,7 +114,7 @@ static void cm_rep(struct explainer *x, const struct pkt *p, const struct cm_rep
     struct cm_sent *req = cm_find(x, p, CM_REQ, m->remote_id, true), *c = cm_find(x, p, CM_REP, m->local_id, false);
 
     if (c && req && cm_latest(req)->ts > cm_latest(c)->ts)
-        copy_add(c, &(const struct cm_seen){CM_REP, frame_u32(p), icrc_of(p), p->frame->ts});
+        copy_add(c, &(const struct cm_seen){CM_REP, p->bth.pkey, frame_u32(p), icrc_of(p), p->frame->ts});
     else
         c = cm_sent(x, p, CM_REP, m->local_id);
     c->qpn = m->qpn;

@@ -154,6 +154,11 @@ static void inferred(struct explainer *x, struct cm_sent *c, struct statement *s
     if (c->between.frame) {
         st->where = WHERE_UNKNOWN;
         answered_before(c, st, b);
+    } else if (prompt && (c->copies[0].pkey ^ cm_latest(c)->pkey) & 0x7fff) {
+        st->cause = CAUSE_PKEY_MISMATCH;
+        st->where = WHERE_UNKNOWN;
+        buf_printf(b, "it carried P_Key 0x%04x, the copy that was answered 0x%04x: its receiver drops what is not of its partition.",
+                   c->copies[0].pkey, cm_latest(c)->pkey);
     } else if (c->attr == CM_REP && c->used_frame) {
         st->where = WHERE_BEFORE;
         buf_printf(b, "%s had received it, for it sent requests (frame %u), so its RTU was lost before the tap.", dst,

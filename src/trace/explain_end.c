@@ -109,32 +109,64 @@ static void end_keys(struct explainer *x, uint32_t flow, const struct told *t, c
         statement_say(x, st, "Frame %u carries MigReq %u, frame %u of the other direction %u.", t->frame, t->migreq, o->frame, o->migreq);
 }
 
-/* The loss of a packet with another P_Key is no loss: its receiver dropped it. */
-static void moot_loss(struct explainer *x, uint32_t flow, uint32_t psn, uint32_t odd)
+/* Whether `st` is about the loss of a packet of `flow`. */
+static bool is_loss_of(const struct statement *st, uint32_t flow, uint32_t peer, const struct odd_key *k)
 {
+    bool request = st->cause == CAUSE_PACKET_LOSS || st->cause == CAUSE_LOST_LAST_PACKET || st->cause == CAUSE_CANNOT_TELL;
+
+    if (st->moot || !st->has_psn || !st->n_frames)
+        return false;
+    if (st->flow == flow && request && st->is_request)
+        return st->psn == k->psn || (st->cause == CAUSE_LOST_LAST_PACKET && psn_in(k->psn, st->psn, (st->end - st->psn) & PSN_MASK));
+    return st->flow == peer && (st->cause == CAUSE_LOST_ACK || st->cause == CAUSE_LOST_READ_RESPONSE) && st->frames[0] == k->frame;
+}
+
+/* The loss of a packet with another P_Key is no loss: its receiver dropped it. */
+static void moot_loss(struct explainer *x, uint32_t flow, const struct odd_key *k, uint32_t odd)
+{
+    uint32_t peer = conn_flow_at(watch_conns(x->watch), flow)->peer;
+
     for (uint32_t i = 0; i < x->n; i++) {
         struct statement *st = &x->st[i];
-        bool lost = st->cause == CAUSE_PACKET_LOSS || st->cause == CAUSE_LOST_LAST_PACKET || st->cause == CAUSE_CANNOT_TELL;
-        if (i == odd || st->flow != flow || !lost || !st->has_psn || !st->is_request || st->psn != psn)
+        if (i == odd || !is_loss_of(st, flow, peer, k))
             continue;
-        x->st[odd].again = st->again;
-        x->st[odd].lost = st->lost;
+        x->st[odd].again += st->again;
+        x->st[odd].lost += st->lost;
         st->moot = true;
     }
 }
 
-/* Packets of one queue pair with several P_Keys. */
-static void end_odd_key(struct explainer *x, uint32_t flow, const struct told *t)
+/* All but the first packet have the P_Key of the other direction, or else of the REQ: the first one is odd. */
+static bool first_is_odd(const struct told *t, const struct told *o, const struct conn_params *c)
 {
-    struct statement *st = t->seen && t->odd.frame ? statement_new(x, CAUSE_PKEY_MISMATCH, flow, NULL) : NULL;
+    uint16_t right = o && o->seen && !o->n_odd ? o->pkey : c->pkey;
+
+    return right && (right ^ t->pkey) & 0x7fff && !((right ^ t->odd[0].pkey) & 0x7fff);
+}
+
+/* Packets of one queue pair with several P_Keys. */
+static void end_odd_key(struct explainer *x, uint32_t flow, struct told *t, const struct told *o)
+{
+    struct odd_key first = {t->psn, t->frame, t->pkey}, right = first;
+    struct statement *st = t->seen && t->n_odd ? statement_new(x, CAUSE_PKEY_MISMATCH, flow, NULL) : NULL;
 
     if (!st)
         return;
-    statement_frame(st, t->odd.frame);
-    statement_frame(st, t->frame);
+    if (first_is_odd(t, o, &conn_flow_at(watch_conns(x->watch), flow)->params)) {
+        right = t->odd[0];
+        t->pkey = right.pkey;
+        t->frame = right.frame;
+        t->odd[0] = first;
+        t->n_odd = 1;
+    }
+    statement_frame(st, t->odd[0].frame);
+    statement_frame(st, right.frame);
+    for (uint32_t i = 0; i < t->n_odd; i++) {
+        statement_frame(st, t->odd[i].frame);
+        moot_loss(x, flow, &t->odd[i], statement_number(x, st));
+    }
     statement_say(x, st, "Frame %u carries P_Key 0x%04x, frame %u of the same queue pair 0x%04x: its receiver drops what is not of its partition.",
-                  t->odd.frame, t->odd.pkey, t->frame, t->pkey);
-    moot_loss(x, flow, t->odd.psn, statement_number(x, st));
+                  t->odd[0].frame, t->odd[0].pkey, right.frame, right.pkey);
 }
 
 /* A P_Key other than that in the REQ, and no packet of the other direction. */
@@ -351,9 +383,9 @@ static void end_flow(struct explainer *x, uint32_t flow)
         end_silence(x, flow, t, h);
         end_rnr(x, flow, t, h);
     }
+    end_odd_key(x, flow, t, o);
     end_overtaken(x, flow, t);
     end_early(x, flow, t);
-    end_odd_key(x, flow, t);
     if (h && h->have_next)
         end_unheard(x, flow, t, h);
     if (o && t->seen && o->seen && flow < peer)

@@ -9,6 +9,7 @@
 #define TOLD_RESPONSES 512
 #define TOLD_BAD 8
 #define TOLD_GAPS 8
+#define TOLD_ODD 8
 #define TOLD_KEYS 64
 #define AT_ONCE 4 /* what comes within this part of the shortest round trip does not answer what was sent just before */
 #define NO_STATEMENT UINT32_MAX
@@ -38,6 +39,12 @@ struct passes {
         bool answered;    /* the requester has gone back to the PSN since */
     } asked[PASS_ASKED]; /* what sequence NAKs asked for, as things were when they passed */
     uint32_t asked_at;
+};
+
+/* A packet with a P_Key of its own. */
+struct odd_key {
+    uint32_t psn, frame;
+    uint16_t pkey;
 };
 
 /* What is remembered of a flow: of its requests, and of what all its packets carry. */
@@ -96,10 +103,9 @@ struct told {
         uint32_t psn, frame; /* frame 0: none */
         ns_t ts;
     } wanted; /* the oldest request that asks for an answer, and has none as far as seen */
-    struct {
-        uint32_t psn, frame; /* frame 0: none */
-        uint16_t pkey;
-    } odd; /* the first packet with a P_Key other than that of the first one */
+    uint32_t psn; /* of its first packet */
+    struct odd_key odd[TOLD_ODD]; /* the first packets with a P_Key other than that of the first one */
+    uint32_t n_odd;
     uint32_t last_rsp_frame;
     ns_t last_rsp_ts;
 };
@@ -108,6 +114,7 @@ struct told {
 /* A message of connection management as it was seen; frame 0: none. */
 struct cm_seen {
     uint16_t attr; /* enum cm_attr */
+    uint16_t pkey;
     uint32_t frame, icrc;
     ns_t ts;
 };
