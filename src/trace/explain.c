@@ -333,6 +333,8 @@ static void on_response(void *user, const struct watched *e)
 
     if (!t)
         return;
+    if (own && UNLIKELY(!own->packets))
+        adopt_strays(x, e->own, own);
     if (own)
         note_flow(own, e->p);
     if (e->p->op->flags & OPF_READ_RESP)
@@ -360,7 +362,7 @@ static void stray_put(struct explainer *x, const struct pkt *p, uint32_t stateme
 {
     struct stray *s = &x->strays[x->strays_at++ % TOLD_BAD];
 
-    *s = (struct stray){.tap = conn_tap_of(p->frame), .dqpn = p->bth.dqpn, .psn = p->bth.psn, .frame = frame_u32(p), .statement = statement};
+    *s = (struct stray){.tap = conn_tap_of(p->frame), .dqpn = p->bth.dqpn, .psn = p->bth.psn, .frame = frame_u32(p), .statement = statement, .answer = !(p->op->flags & OPF_REQUEST)};
     conn_addr_of(p, &s->src, &s->dst);
 }
 
@@ -378,7 +380,7 @@ static void on_bad_icrc(void *user, const struct pkt *p, uint32_t flow)
     }
     if (t && p->have & H_BTH)
         bad_put(t, p->bth.psn, frame_u32(p), statement_number(x, st));
-    else if (st && p->have & H_BTH && p->op->flags & OPF_REQUEST)
+    else if (st && p->have & H_BTH && !(p->op->flags & OPF_CNP))
         stray_put(x, p, statement_number(x, st));
 }
 

@@ -159,17 +159,32 @@ static struct statement *tell_loss(struct explainer *x, const struct watched *e,
     return st;
 }
 
+/* A damaged answer to one of `n` requests from `psn` on, in a frame behind `since`, that came before any good one; NULL for none. */
+static const struct stray *stray_answer(const struct explainer *x, const struct flow *f, uint32_t psn, uint32_t n, uint32_t since)
+{
+    for (unsigned i = 0; i < TOLD_BAD; i++) {
+        const struct stray *s = &x->strays[i];
+        if (s->answer && s->frame > since && s->tap == f->tap && psn_in(s->psn, psn, n) && memcmp(&s->src, &f->dst, sizeof s->src) == 0 &&
+            memcmp(&s->dst, &f->src, sizeof s->dst) == 0)
+            return s;
+    }
+    return NULL;
+}
+
 /* A packet behind what is sent again after a silence, or an answer to it, was damaged before the tap: that is why. */
 static struct statement *tell_bad_silence(struct explainer *x, const struct watched *e, const struct told *t, const struct sent *s)
 {
-    uint32_t psn = e->p->bth.psn, n = ((e->h->next - psn) & PSN_MASK) + 1, peer = conn_flow_at(watch_conns(x->watch), e->flow)->peer;
+    const struct flow *f = conn_flow_at(watch_conns(x->watch), e->flow);
+    uint32_t psn = e->p->bth.psn, n = ((e->h->next - psn) & PSN_MASK) + 1, peer = f->peer;
+    const struct stray *stray = s && !t->last_rsp_frame ? stray_answer(x, f, psn, n, s->first) : NULL;
     uint32_t bad = s ? told_bad_since(t, psn, n, s->first) : 0;
-    uint32_t answer = s && peer != FLOW_NONE && x->told[peer] ? told_bad_since(x->told[peer], psn, n, s->first) : 0;
-    struct statement *st = bad ? told_about_bad(x, t, bad, e->p) : answer ? told_about_bad(x, x->told[peer], answer, e->p) : NULL;
+    uint32_t answer = stray ? stray->frame : s && peer != FLOW_NONE && x->told[peer] ? told_bad_since(x->told[peer], psn, n, s->first) : 0;
+    struct statement *st = bad ? told_about_bad(x, t, bad, e->p) : stray ? statement_at(x, stray->statement) : answer ? told_about_bad(x, x->told[peer], answer, e->p) : NULL;
 
     if (!st)
         return NULL;
     statement_frame(st, frame_u32(e->p));
+    st->by = icrc_of(e->p);
     st->start = s->ts_first;
     st->silence = silence_before(e, s);
     statement_concerns(st, psn, 0, bad != 0);
@@ -257,7 +272,7 @@ static struct statement *tell_silence(struct explainer *x, const struct watched 
     st->end = e->h->next;
     statement_concerns(st, e->p->bth.psn, s ? s->icrc_first : 0, true);
     if (answered)
-        statement_say(x, st, "Frame %u answers PSN %u, but was lost behind the tap%s: %s sent the packet again in frame %u after a silence.", e->h->una_frame,
+        statement_say(x, st, "Frame %u answers PSN %u, but was lost or damaged behind the tap%s: %s sent the packet again in frame %u after a silence.", e->h->una_frame,
                       e->p->bth.psn, came_too_late(e, s) ? ", or came too late" : "", src_text(x, e->flow),
                       frame_u32(e->p));
     else if (cause == CAUSE_HALF_OPEN)

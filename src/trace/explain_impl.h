@@ -176,10 +176,11 @@ struct datagram_flow {
 };
 #define DATAGRAM_FLOWS 256 /* of further ones nothing is told */
 
-/* A damaged request whose flow was not known as it came; frame 0: the place is free. */
+/* A damaged packet whose flow was not known as it came; frame 0: the place is free. */
 struct stray {
     struct conn_addr src, dst;
     uint32_t tap, dqpn, psn, frame, statement;
+    bool answer; /* not a request */
 };
 
 /* A sequence NAK for requests that were not known as it came; frame 0: the place is free. */
