@@ -166,7 +166,7 @@ class Going:
 
     def let_pass(self, ts):
         """It has acted on nothing for so long that it was the timeout that ran out."""
-        return self.timeout and self.heard is not None and ts - self.heard >= 2048 << self.timeout
+        return self.heard is not None and ts - self.heard >= (2048 << self.timeout if self.timeout else 40 * 10**6)
 
     def no_timer_since(self, then, ts):
         """Half the time of its timer, or of the shortest that there is."""

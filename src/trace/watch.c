@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#define LONG_AFTER (40 * NS_PER_MS) /* an answer that passes over another is acted upon sooner, over any distance */
 #define NAKS 4 /* sequence NAKs that are remembered of a flow */
 
 /* A sequence NAK to which no request has gone back yet. That its PSN was seen since, in passing or for the first time, does not
@@ -123,6 +124,8 @@ static void watch_request(struct watch *w, const struct pkt *p, uint32_t flow)
         e.why = (uint8_t)half_why_back(e.h, p->bth.psn, p->frame->ts);
         if (nak && (e.why == BACK_SILENCE || e.why == BACK_NONE))
             e.why = BACK_SEQ_NAK;
+        if (e.why == BACK_IMPLIED && !e.h->timeout && p->frame->ts - e.h->rsp_ts >= LONG_AFTER)
+            e.why = BACK_SILENCE; /* its timer, which is not stated, ran out */
     }
     w->u.request(w->u.user, &e);
     e.h->told = e.why; /* a NAK for an earlier PSN is known here only */
