@@ -190,6 +190,19 @@ struct stray_nak {
 };
 #define STRAY_NAKS 8
 
+/* A packet of no connection, as a tap saw it; the same one at two taps, the latest of each way. frame 0: the place is free. */
+struct passed {
+    uint32_t hash, tap, frame;
+    struct conn_addr src, dst;
+};
+struct way {
+    uint32_t taps[2], frame[2];
+    ns_t ts;
+    struct conn_addr src, dst;
+};
+#define PASSED 256
+#define WAYS 16
+
 #define EXPLAIN_FILES 64 /* of which the beginning is remembered */
 
 struct explainer {
@@ -211,6 +224,8 @@ struct explainer {
     uint32_t strays_at;
     struct stray_nak naks[STRAY_NAKS];
     uint32_t naks_at;
+    struct passed passed[PASSED];
+    struct way ways[WAYS];
     uint32_t pause; /* statement */
     uint64_t packets;
     uint64_t rdma_packets;
@@ -311,6 +326,9 @@ bool explain_lost_between(struct explainer *x, uint32_t flow, uint32_t psn);
 /* What connections without any packet, or without any answer, leave open (explain_remark.c): sentences with `sep` in between; nothing if there
  * is none. */
 void explain_remarks(struct explainer *x, const char *sep, struct buf *b);
+/* Taps on the same way (explain_way.c): a packet of no connection; and a request that was given up, and reached one of two taps only. */
+void explain_way(struct explainer *x, const struct pkt *p);
+void explain_unreached(struct explainer *x, struct statement *st);
 /* All that is no request or response (explain_other.c). */
 void explain_other(struct explainer *x, const struct pkt *p, uint32_t flow);
 

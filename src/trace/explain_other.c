@@ -91,6 +91,8 @@ static void explain_pause(struct explainer *x, const struct pkt *p)
 
 void explain_other(struct explainer *x, const struct pkt *p, uint32_t flow)
 {
+    if (!(p->have & H_BTH) || p->have & H_MAD)
+        explain_way(x, p);
     if (!(p->have & H_BTH)) {
         if (p->frame->linktype == LINK_ETHERNET && p->caplen >= 18 && load_be16(p->data + 12) == 0x8808)
             explain_pause(x, p);

@@ -284,6 +284,8 @@ void explain_taps(struct explainer *x)
         struct statement *st = &x->st[i];
         bool silent = st->cause == CAUSE_RETRY_EXCEEDED || st->cause == CAUSE_SILENT_PEER, open = st->flow != FLOW_NONE && (st->has_psn || silent);
         st->own = st->n_frames;
+        if (st->cause == CAUSE_RETRY_EXCEEDED && st->flow != FLOW_NONE && st->has_psn)
+            explain_unreached(x, st);
         for (uint32_t k = 0; open && !st->proved && (k = same_elsewhere(x, st->flow, k)) != FLOW_NONE; k++)
             (silent ? compare_silence : st->is_request ? compare_request : compare_response)(x, st, k);
     }
