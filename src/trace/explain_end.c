@@ -19,8 +19,8 @@ static void say_tries(struct explainer *x, struct statement *st, const struct fl
                   "%s sent the packet with PSN %u %u times from frame %u to frame %u, about %.3f ms apart, and had no "
                   "answer; nothing follows. "
                   "%s: completion RETRY_EXC_ERR.",
-                  addr_text(&c->src), st->psn, h->retries + 1, s ? s->first : st->frames[0],
-                  s ? s->last : h->last_frame, s && h->retries ? (double)(s->ts - st->start) / 1e6 / h->retries : 0.0,
+                  addr_text(&c->src), st->psn, s ? s->copies : h->retries + 1, s ? s->first : st->frames[0],
+                  s ? s->last : h->last_frame, s && s->copies > 1 ? (double)(s->ts - s->ts_first) / 1e6 / (s->copies - 1) : 0.0,
                   st->cause == CAUSE_HALF_OPEN ? "The other end had closed the connection"
                                                : "The retries were used up");
 }
@@ -34,7 +34,7 @@ static void end_silence(struct explainer *x, uint32_t flow, struct told *t, stru
 
     if (!st || h->why != BACK_SILENCE || !st->has_psn || (h->have_una && psn_diff(h->una, h->back_psn) > 0) || st->cause == CAUSE_LOST_ACK)
         return;
-    if (!work_gave_up(h, &c->params, st->silence, x->last))
+    if (!work_gave_up(x->watch, h, &c->params, st->silence, x->last))
         return; /* the capture may have ended before the next try */
     if (st->cause != CAUSE_HALF_OPEN)
         st->cause = CAUSE_RETRY_EXCEEDED;
@@ -194,22 +194,6 @@ ns_t longest_timer(const struct conn_params *c)
     return (ns_t)(4096 * 4) << (known ? c->timeout : USUAL_TIMEOUT);
 }
 
-/* Whether packets of the other direction are captured: of the connection, of its management, or of others between the two ends. */
-static bool is_heard(struct explainer *x, uint32_t flow)
-{
-    struct conn_table *t = watch_conns(x->watch);
-    const struct flow *f = conn_flow_at(t, flow);
-
-    if (f->params.rep_frame || f->peer != FLOW_NONE)
-        return f->params.rep_frame || (x->told[f->peer] && x->told[f->peer]->seen);
-    for (uint32_t i = 0; i < conn_counts(t).flows; i++) {
-        const struct flow *g = conn_flow_at(t, i);
-        if (g->tap == f->tap && memcmp(&g->src, &f->dst, 16) == 0 && memcmp(&g->dst, &f->src, 16) == 0 && x->told[i] && x->told[i]->seen)
-            return true;
-    }
-    return false;
-}
-
 /* For how long nothing followed the request that asked for an answer and has none; 0 if there is none, or if others may tell why. One
  * who goes on beyond the longest timer has answers that were not captured. */
 static ns_t unanswered(struct explainer *x, const struct told *t, struct half *h, struct half *back, ns_t longest)
@@ -261,7 +245,7 @@ static void end_unheard(struct explainer *x, uint32_t flow, const struct told *t
     if (!t->last_rsp_frame && !(o && o->seen) && end_req_key(x, flow, t))
         return;
     waited = unanswered(x, t, h, o ? watch_half(x->watch, f->peer) : NULL, longest_timer(&f->params));
-    if (waited && is_heard(x, flow))
+    if (waited && watch_heard(x->watch, flow))
         end_unanswered(x, flow, t, waited);
 }
 
@@ -360,12 +344,28 @@ static void end_early(struct explainer *x, uint32_t flow, const struct told *t)
     statement_add(x, first, text);
 }
 
-/* Not one answer was captured. */
-static void cannot_tell(struct explainer *x, struct statement *st)
+/* What is sent again last, whose answers are not captured, may not have had any. */
+static void say_unheard(struct explainer *x, struct statement *st, struct half *h)
 {
+    const struct sent *s = half_sent(h, st->psn);
+    char more[160];
+
+    if (!s || s->copies < 3 || watch_tries(x->watch, h->flow)->next != h->next || (s->ts - s->ts_first) / (s->copies - 1) < ack_timeout(1) / 8 * 7)
+        return;
+    snprintf(more, sizeof more, "It was sent %u times, last in frame %u, and nothing follows: its retries may have been used up.", s->copies, s->last);
+    statement_add(x, st, more);
+}
+
+/* Not one answer was captured. */
+static void cannot_tell(struct explainer *x, struct statement *st, struct half *h)
+{
+    bool last = h && st == statement_at(x, x->told[st->flow]->open);
+
     st->cause = CAUSE_CANNOT_TELL;
     statement_say(x, st, "PSN %u (frame %u), and what follows it, was sent again by %s from frame %u on, %s after it had been sent: the capture has no answer of %s, so whether a NAK or the ACK timeout brought it back cannot be told.",
                   st->psn, st->frames[0], src_text(x, st->flow), st->back, time_text(st->silence), dst_text(x, st->flow));
+    if (last)
+        say_unheard(x, st, h);
 }
 
 static void end_flow(struct explainer *x, uint32_t flow)
@@ -378,7 +378,7 @@ static void end_flow(struct explainer *x, uint32_t flow)
         return;
     for (uint32_t i = 0; !t->last_rsp_frame && i < x->n; i++)
         if (x->st[i].flow == flow && x->st[i].cause == CAUSE_LOST_LAST_PACKET)
-            cannot_tell(x, &x->st[i]);
+            cannot_tell(x, &x->st[i], h);
     if (h && h->have_next) {
         end_silence(x, flow, t, h);
         end_rnr(x, flow, t, h);

@@ -39,9 +39,9 @@ static void sep(struct buf *b, size_t start)
 
 /* The timeout that CM agreed on; else those codes that fit the silence seen: the timer may run up to four times as long, and in
  * software it counts in ticks of some milliseconds, so that it may run out a little early. */
-static void put_timeout(struct buf *b, const struct conn_params *c, const struct statement *st, const struct half *h)
+static void put_timeout(struct buf *b, const struct conn_params *c, const struct statement *st, uint32_t tries)
 {
-    unsigned low = 0, high = 0;
+    unsigned low = 1, high = 1;
 
     if (c->have_timeout) {
         buf_printf(b, "ACK timeout code %u, ", c->timeout);
@@ -49,7 +49,7 @@ static void put_timeout(struct buf *b, const struct conn_params *c, const struct
         buf_printf(b, ", retry count %u, by CM", c->retry_cnt);
         return;
     }
-    if (st->silence < TIMEOUT_UNIT)
+    if (st->silence < TIMEOUT_UNIT * 2 / 8 * 7)
         return;
     while (high < 31 && ((ns_t)TIMEOUT_UNIT << (high + 1)) / 8 * 7 <= st->silence)
         high++;
@@ -60,8 +60,8 @@ static void put_timeout(struct buf *b, const struct conn_params *c, const struct
     buf_printf(b, " fits codes %u to %u", low, high);
     if (c->have_asked)
         buf_printf(b, ", retry count %u in the REQ", c->retry_cnt);
-    else if (h && h->retries > 1)
-        buf_printf(b, h->retries < RETRIES_MAX ? ", retry count %u or more" : ", retry count %u", h->retries);
+    else if (tries > 1 && tries <= RETRIES_MAX)
+        buf_printf(b, tries < RETRIES_MAX ? ", retry count %u or more" : ", retry count %u", tries);
 }
 
 static void put_rnr(struct buf *b, const struct conn_params *c, const struct half *h)
@@ -92,7 +92,7 @@ void explain_setting(struct explainer *x, const struct statement *st, struct buf
     if (!f || !by)
         return;
     if (by & BY_TIMEOUT)
-        put_timeout(b, &f->params, st, h);
+        put_timeout(b, &f->params, st, h ? work_tries(x->watch, h) : 0);
     if (by & BY_RNR)
         put_rnr(b, &f->params, h);
     if (by & BY_DEPTH && f->params.have_depth)

@@ -13,12 +13,26 @@ struct open_nak {
     uint32_t psn;
 };
 
+#define ENDS 16 /* pairs of hosts that are remembered */
+
+/* Who sent what is no RDMA to whom. */
+struct ends {
+    struct conn_addr src, dst;
+    uint32_t tap;
+    bool used;
+};
+
 struct watch {
     struct conn_table *conns;
     struct learner learner;
     struct half *halves[WATCH_FLOWS];
     struct open_nak naks[WATCH_FLOWS][NAKS];
     uint32_t naks_at[WATCH_FLOWS];
+    struct tries tries[WATCH_FLOWS];
+    bool seen[WATCH_FLOWS]; /* a request or response came in the flow */
+    bool partial;           /* packets were not to be told */
+    struct ends others[ENDS];
+    uint32_t others_at;
     struct watch_user u;
 };
 
@@ -31,6 +45,8 @@ static void fresh_flow(void *user, uint32_t flow)
     free(w->halves[flow]);
     w->halves[flow] = NULL;
     memset(w->naks[flow], 0, sizeof w->naks[flow]);
+    w->tries[flow].n = 0;
+    w->seen[flow] = false;
 }
 
 static bool has_psn(void *user, uint32_t flow, uint32_t psn)
@@ -76,6 +92,36 @@ struct half *watch_half(struct watch *w, uint32_t flow)
     return w->halves[flow];
 }
 
+const struct tries *watch_tries(const struct watch *w, uint32_t flow)
+{
+    return &w->tries[flow];
+}
+
+/* Whether `src` sent `dst` anything that is no RDMA. */
+static bool is_talking(const struct watch *w, uint32_t tap, const struct conn_addr *src, const struct conn_addr *dst)
+{
+    for (unsigned i = 0; i < ENDS; i++) {
+        const struct ends *e = &w->others[i];
+        if (e->used && e->tap == tap && memcmp(&e->src, src, sizeof *src) == 0 && memcmp(&e->dst, dst, sizeof *dst) == 0)
+            return true;
+    }
+    return false;
+}
+
+bool watch_heard(const struct watch *w, uint32_t flow)
+{
+    const struct flow *flows = conn_flows(w->conns), *f = &flows[flow];
+
+    if (!w->partial && (f->params.rep_frame || is_talking(w, f->tap, &f->dst, &f->src)))
+        return true;
+    if (f->peer != FLOW_NONE)
+        return w->seen[f->peer];
+    for (uint32_t i = 0; i < conn_counts(w->conns).flows; i++)
+        if (w->seen[i] && flows[i].tap == f->tap && memcmp(&flows[i].src, &f->dst, 16) == 0 && memcmp(&flows[i].dst, &f->src, 16) == 0)
+            return true;
+    return false;
+}
+
 static struct half *half_of(struct watch *w, const struct pkt *p, uint32_t flow)
 {
     const struct flow *c = conn_flow_at(w->conns, flow);
@@ -110,6 +156,13 @@ static bool nak_take(struct watch *w, uint32_t flow, uint32_t psn)
     return false;
 }
 
+static void count_try(struct tries *t, const struct half *h, uint32_t psn, bool silence)
+{
+    t->n = !silence ? 0 : t->n && t->psn == psn ? t->n + 1 : 1;
+    t->psn = psn;
+    t->next = h->next;
+}
+
 static void watch_request(struct watch *w, const struct pkt *p, uint32_t flow)
 {
     struct watched e = {.p = p, .own = flow, .flow = flow, .h = half_of(w, p, flow)};
@@ -126,6 +179,7 @@ static void watch_request(struct watch *w, const struct pkt *p, uint32_t flow)
             e.why = BACK_SEQ_NAK;
         if (e.why == BACK_IMPLIED && !e.h->timeout && p->frame->ts - e.h->rsp_ts >= LONG_AFTER)
             e.why = BACK_SILENCE; /* its timer, which is not stated, ran out */
+        count_try(&w->tries[flow], e.h, p->bth.psn, e.why == BACK_SILENCE);
     }
     w->u.request(w->u.user, &e);
     e.h->told = e.why; /* a NAK for an earlier PSN is known here only */
@@ -157,10 +211,27 @@ static void watch_response(struct watch *w, const struct pkt *p, uint32_t flow)
         w->u.responded(w->u.user, &e);
 }
 
-void watch_learn(struct watch *w, const struct pkt *p)
+static void note_other(struct watch *w, const struct pkt *p)
 {
+    struct ends e = {.tap = conn_tap_of(p->frame), .used = true};
+
+    conn_addr_of(p, &e.src, &e.dst);
+    if (!is_talking(w, e.tap, &e.src, &e.dst))
+        w->others[w->others_at++ % ENDS] = e;
+}
+
+static void learn(struct watch *w, const struct pkt *p)
+{
+    if (UNLIKELY(!(p->have & H_BTH)) && p->addr_len)
+        note_other(w, p);
     if (UNLIKELY(p->have & H_MAD || !(p->have & H_BTH)))
         learn_packet(&w->learner, w->conns, p);
+}
+
+void watch_learn(struct watch *w, const struct pkt *p)
+{
+    w->partial |= (p->have & (H_BTH | H_MAD)) == H_BTH;
+    learn(w, p);
 }
 
 void watch_packet(struct watch *w, const struct pkt *p)
@@ -168,7 +239,7 @@ void watch_packet(struct watch *w, const struct pkt *p)
     bool bth = p->have & H_BTH, usable = bth && !(p->flags & PKT_MALFORMED) && p->op->name;
     uint32_t flow;
 
-    watch_learn(w, p);
+    learn(w, p);
     if (UNLIKELY(p->icrc == CRC_BAD)) {
         if (w->u.bad_icrc)
             w->u.bad_icrc(w->u.user, p, usable && !(p->op->ext & H_DETH) ? conn_flow_find(w->conns, p) : FLOW_NONE);
@@ -180,6 +251,7 @@ void watch_packet(struct watch *w, const struct pkt *p)
         return;
     }
     flow = conn_flow(w->conns, p);
+    w->seen[flow] = true;
     if (w->u.packet)
         w->u.packet(w->u.user, p, flow);
     if (p->op->flags & OPF_REQUEST)

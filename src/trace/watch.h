@@ -9,6 +9,13 @@
 
 struct watch;
 
+/* The latest requests that were sent again for want of an answer, whatever answers the tap has seen. */
+struct tries {
+    uint32_t psn;  /* where they began */
+    uint32_t n;    /* times in a row; 0: the latest had another reason */
+    uint32_t next; /* half.next at the latest */
+};
+
 /* A packet of a connection. */
 struct watched {
     const struct pkt *p;
@@ -42,5 +49,8 @@ void watch_learn(struct watch *w, const struct pkt *p);
 struct conn_table *watch_conns(struct watch *w);
 /* Evidence about the requests of a flow; NULL if it carried none. */
 struct half *watch_half(struct watch *w, uint32_t flow);
+const struct tries *watch_tries(const struct watch *w, uint32_t flow);
+/* Whether packets of the other direction are captured: of the connection, of its setup, or of others between the two ends. */
+bool watch_heard(const struct watch *w, uint32_t flow);
 
 #endif

@@ -68,15 +68,30 @@ static struct work *find(struct work_ring *r, const struct half *h, uint32_t psn
 
 /* --- The end of a work request -------------------------------------------------------------------------------------------------- */
 
-bool work_gave_up(const struct half *h, const struct conn_params *c, ns_t silence, ns_t now)
+uint32_t work_tries(const struct watch *w, const struct half *h)
 {
-    if (!h->retries)
+    return min_u32(h->retries, watch_tries(w, h->flow)->n);
+}
+
+/* Whether a half without a single answer has none: the other direction was captured, and the timer may have run out, and nothing new followed. */
+static bool is_unanswered(const struct watch *w, const struct half *h, const struct conn_params *c, ns_t silence)
+{
+    bool known = (c->have_timeout || c->have_asked) && c->timeout;
+
+    return silence >= ack_timeout(known ? c->timeout : 1) / 8 * 7 && watch_tries(w, h->flow)->next == h->next && watch_heard(w, h->flow);
+}
+
+bool work_gave_up(const struct watch *w, const struct half *h, const struct conn_params *c, ns_t silence, ns_t now)
+{
+    uint32_t tries = work_tries(w, h);
+
+    if (!tries || (!h->rsp_packets && !is_unanswered(w, h, c, silence)))
         return false;
-    if (h->retries >= RETRIES_MAX || (c->have_timeout && h->retries >= c->retry_cnt))
+    if (tries >= RETRIES_MAX || (c->have_timeout && tries >= c->retry_cnt))
         return true;
     if (silence <= 0)
         return false;
-    if (c->have_asked && h->retries >= c->retry_cnt && now - h->last_ts >= silence - silence / 8)
+    if (c->have_asked && tries >= c->retry_cnt && now - h->last_ts >= silence - silence / 8)
         return true; /* the timer ran out once more */
     return now - h->last_ts > STOPPED_AFTER * silence;
 }
@@ -89,12 +104,13 @@ bool work_timed_out(const struct conn_params *c, ns_t waited, bool closed)
 }
 
 /* Whether `w`, sent once, had no answer until the timer ran out, and no retry is allowed. */
-static bool timed_out(const struct work_ring *r, const struct half *h, const struct conn_params *c, const struct work *w, ns_t now)
+static bool timed_out(const struct work_ring *r, const struct work_env *e, const struct work *w, ns_t now)
 {
+    const struct half *h = e->half;
     ns_t since = h->have_una && h->una_ts > h->last_ts ? h->una_ts : h->last_ts;
     bool closed = r->closed > since;
 
-    return w->ended && !w->again && work_timed_out(c, (closed ? r->closed : now) - since, closed);
+    return w->ended && !w->again && work_timed_out(e->params, (closed ? r->closed : now) - since, closed) && watch_heard(e->watch, h->flow);
 }
 
 /* Why `w`, which nothing completed, is not complete. */
@@ -102,9 +118,9 @@ static void decide_open(struct work_ring *r, const struct work_env *e, struct wo
 {
     const struct half *h = e->half;
     const struct conn_params *c = e->params;
-    bool passed = h->have_una && psn_diff(work_end(h, w), h->una) <= 0;
+    bool passed = h->have_una && psn_diff(work_end(h, w), h->una) <= 0, before = psn_diff(work_end(h, w), h->back_psn) <= 0;
 
-    w->reason = (uint8_t)why;
+    w->reason = (uint8_t)(why == WORK_TOO_MANY && !h->rsp_packets ? WORK_NO_ACK : why);
     if (why != WORK_CAPTURE_ENDS)
         return;
     if (has_answer(w) && passed && w->last <= h->una_ts && !r->left)
@@ -113,7 +129,9 @@ static void decide_open(struct work_ring *r, const struct work_env *e, struct wo
         w->reason = WORK_RNR_WAIT;
         if (c->have_rnr && c->rnr_retry < RETRIES_MAX && h->rnr.times > c->rnr_retry)
             w->status = WC_RNR_RETRY_EXC_ERR;
-    } else if ((r->left ? r->gave_up : work_gave_up(h, c, r->silence, now)) || (!passed && timed_out(r, h, c, w, now)))
+    } else if ((r->left ? r->gave_up : work_gave_up(e->watch, h, c, r->silence, now)) && !before)
+        w->status = WC_RETRY_EXC_ERR;
+    else if (!passed && timed_out(r, e, w, now))
         w->status = WC_RETRY_EXC_ERR;
     else if (!h->rsp_packets)
         w->reason = WORK_NO_ACK;
@@ -577,7 +595,7 @@ void work_close(struct work_ring *r, const struct work_env *e, ns_t now, bool ow
     if (!own || r->left)
         return;
     r->left = true;
-    r->gave_up = work_gave_up(e->half, e->params, r->silence, now) && now - e->half->last_ts >= r->silence - r->silence / 8;
+    r->gave_up = work_gave_up(e->watch, e->half, e->params, r->silence, now) && now - e->half->last_ts >= r->silence - r->silence / 8;
 }
 
 /* --- Datagrams ------------------------------------------------------------------------------------------------------------------ */

@@ -6,7 +6,7 @@
 #ifndef RDMATRACE_WORK_H
 #define RDMATRACE_WORK_H
 
-#include "src/trace/track.h"
+#include "src/trace/watch.h"
 #include "src/transport/verbs.h"
 
 #define RETRIES_MAX 7   /* what three bits can hold: after so many timeouts no requester goes on */
@@ -103,16 +103,19 @@ struct work_ring {
 
 /* The rest of what a decision needs. */
 struct work_env {
+    const struct watch *watch;
     struct half *half;
     const struct conn_params *params; /* of the half's requests */
     const struct work_user *user;
     uint64_t *next_id;
 };
 
+/* How often a half has sent the same again in a row for want of an answer, up to now and without progress. */
+uint32_t work_tries(const struct watch *w, const struct half *h);
 /* Whether the requester of a half has run out of retries at `now`: as many timeouts without progress as were agreed on or can be, as
  * many as it asked the other end for and then nothing for as long as the `silence` (0: not known) before one of them, or nothing for
- * much longer. */
-bool work_gave_up(const struct half *h, const struct conn_params *c, ns_t silence, ns_t now);
+ * much longer. Not if the answers may only not have been captured. */
+bool work_gave_up(const struct watch *w, const struct half *h, const struct conn_params *c, ns_t silence, ns_t now);
 /* Whether a requester without retries has given up a request after so long without an answer: the ACK timer may run up to four times as
  * long as its code says, but not shorter by more than the ticks in which software counts it, which shows if it `closed` the connection. */
 bool work_timed_out(const struct conn_params *c, ns_t waited, bool closed);

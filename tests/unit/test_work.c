@@ -178,11 +178,23 @@ Test(work, a_copy_to_the_last_bit_is_not_sent_again)
 Test(work, silence_after_all_retries_is_retry_exceeded)
 {
     talk_start(&t, true); /* two retries were agreed on */
+    talk(&t, 0, 0, mk(OP_SEND_ONLY, 100, 10));
+    talk(&t, 1, US, mk_ack(100, 0x1f, 1));
+    for (int i = 0; i < 3; i++)
+        talk(&t, 0, 4200 * US, mk(OP_SEND_ONLY, 101, 10));
+    talk_end(&t, 4200 * US);
+    cr_expect_eq(over(1).status, WC_RETRY_EXC_ERR);
+    cr_expect_eq(over(1).again, 2);
+}
+
+Test(work, silence_of_an_end_that_was_not_captured_says_nothing)
+{
+    talk_start(&t, true);
     for (int i = 0; i < 3; i++)
         talk(&t, 0, 4200 * US, mk(OP_SEND_ONLY, 100, 10));
-    talk_end(&t, 4200 * US);
-    cr_expect_eq(over(0).status, WC_RETRY_EXC_ERR);
-    cr_expect_eq(over(0).again, 2);
+    talk_end(&t, 42000 * US);
+    cr_expect_eq(over(0).status, WORK_STATUS_UNKNOWN);
+    cr_expect_eq(over(0).reason, WORK_NO_ACK);
 }
 
 Test(work, one_timeout_before_the_capture_ends_says_nothing)
@@ -289,7 +301,9 @@ Test(work, more_than_are_remembered_are_handed_over_with_a_reason)
     struct talk *many = calloc(1, sizeof *many);
 
     talk_start(many, true);
-    for (uint32_t i = 0; i < WORK_MAX + 5; i++)
+    talk(many, 0, US, mk(OP_SEND_ONLY, 100, 10));
+    talk(many, 1, US, mk_ack(100, 0x1f, 1));
+    for (uint32_t i = 1; i < WORK_MAX + 5; i++)
         talk(many, 0, US, mk(OP_SEND_ONLY, 100 + i, 10));
     cr_expect_eq(many->n_work, 5);
     cr_expect_eq(many->work[4].reason, WORK_TOO_MANY);
