@@ -50,16 +50,22 @@ static void note_flow(struct told *t, const struct pkt *p)
 /* The queue pair begins anew. */
 static void forget(struct told *t)
 {
-    t->seen = false;
+    t->seen = t->asked = false;
     t->wanted.frame = t->n_odd = 0;
     passes_init(&t->passes);
 }
 
+static bool is_answered(const struct half *h, uint32_t psn)
+{
+    return h->have_una && psn_diff(h->una, psn) > 0;
+}
+
 static void note_wanted(const struct watched *e, struct told *t)
 {
-    bool answered = e->h->have_una && psn_diff(e->h->una, t->wanted.psn) > 0;
-
-    if (t->wanted.frame && !answered)
+    if (!t->asked || psn_diff(e->p->bth.psn, t->asked_psn) > 0)
+        t->asked_psn = e->p->bth.psn;
+    t->asked = true;
+    if (t->wanted.frame && !is_answered(e->h, t->wanted.psn))
         return;
     t->wanted.psn = e->p->bth.psn;
     t->wanted.frame = frame_u32(e->p);
@@ -154,6 +160,8 @@ static void on_request(void *user, const struct watched *e)
         forget(t);
     passes_request(&t->passes, e);
     note_flow(t, e->p);
+    if (UNLIKELY(e->why != BACK_NONE))
+        t->owed = t->asked && !is_answered(e->h, t->asked_psn);
     if (e->p->bth.ackreq || e->p->op->flags & (OPF_READ_REQ | OPF_ATOMIC_REQ))
         note_wanted(e, t);
     t->recent[t->recent_at++ % ARRAY_LEN(t->recent)] = e->p->frame->ts;

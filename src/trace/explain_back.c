@@ -268,10 +268,15 @@ static struct statement *tell_silence(struct explainer *x, const struct watched 
     st->back = frame_u32(e->p);
     if (s)
         st->silence = silence_before(e, s);
-    st->where = answered ? WHERE_AFTER : WHERE_UNKNOWN;
+    st->where = answered ? WHERE_AFTER : t->owed ? WHERE_UNKNOWN : WHERE_BEFORE;
     st->end = e->h->next;
     statement_concerns(st, e->p->bth.psn, s ? s->icrc_first : 0, true);
-    if (answered)
+    if (cause == CAUSE_LOST_LAST_PACKET && !t->owed)
+        statement_say(x, st,
+                      "%s sent from PSN %u (frame %u) on again in frame %u when the ACK timeout had run out: what passed the tap asks for no "
+                      "answer, so a packet that does was lost before the tap.",
+                      src_text(x, e->flow), e->p->bth.psn, s ? s->first : 0, frame_u32(e->p));
+    else if (answered)
         statement_say(x, st, "Frame %u answers PSN %u, but was lost or damaged behind the tap%s: %s sent the packet again in frame %u after a silence.", e->h->una_frame,
                       e->p->bth.psn, came_too_late(e, s) ? ", or came too late" : "", src_text(x, e->flow),
                       frame_u32(e->p));
@@ -289,7 +294,9 @@ static bool goes_on(struct explainer *x, const struct watched *e, struct told *t
     uint32_t number = t->open == NO_STATEMENT ? t->unheard : t->open;
     struct statement *st = statement_at(x, number);
 
-    if (!st || e->why != BACK_SILENCE || !st->has_psn || st->psn != e->p->bth.psn || st->where == WHERE_BEFORE)
+    if (!st || e->why != BACK_SILENCE || !st->has_psn || st->psn != e->p->bth.psn)
+        return false;
+    if (st->where == WHERE_BEFORE && st->cause != CAUSE_LOST_LAST_PACKET)
         return false;
     if (st->cause == CAUSE_LOST_ACK)
         statement_frame(st, e->h->una_frame);

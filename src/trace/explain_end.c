@@ -25,6 +25,32 @@ static void say_tries(struct explainer *x, struct statement *st, const struct fl
                                                : "The retries were used up");
 }
 
+/* Nothing that passed the tap asks for an answer. */
+static void say_cut(struct explainer *x, struct statement *st, const struct flow *c, const struct sent *s, uint32_t next)
+{
+    st->where = WHERE_BEFORE;
+    statement_say(x, st,
+                  "%s sent the packet with PSN %u %u times from frame %u to frame %u; nothing follows. Up to PSN %u, the last that passed the tap, "
+                  "nothing asks for an answer, so %s owed none: what does was lost before the tap. The retries were used up: completion RETRY_EXC_ERR.",
+                  addr_text(&c->src), st->psn, s->copies, s->first, s->last, psn_add(next, PSN_MASK), addr_text(&c->dst));
+}
+
+/* The DREP by which the receiver of a flow answered its sender, if any: its host is alive. */
+static void say_host(struct explainer *x, struct statement *st, const struct flow *c)
+{
+    char more[80];
+
+    for (unsigned i = 0; i < CM_SENT; i++) {
+        const struct cm_sent *m = &x->cm[i];
+        if (!m->n || m->attr != CM_DREQ || m->answer.attr != CM_DREP || m->tap != c->tap || m->qpn != c->dqpn || memcmp(&m->src, &c->src, sizeof m->src) != 0)
+            continue;
+        snprintf(more, sizeof more, "Its host still answered the DREQ (frame %u).", m->answer.frame);
+        statement_frame(st, m->answer.frame);
+        statement_add(x, st, more);
+        return;
+    }
+}
+
 /* A silence without end. */
 static void end_silence(struct explainer *x, uint32_t flow, struct told *t, struct half *h)
 {
@@ -42,6 +68,10 @@ static void end_silence(struct explainer *x, uint32_t flow, struct told *t, stru
     if (burst && burst->psn != st->psn)
         statement_unframe(st, burst->first);
     st->where = WHERE_UNKNOWN;
+    if (st->is_request && !t->owed && s) {
+        say_cut(x, st, c, s, h->next);
+        return;
+    }
     if (st->is_request)
         say_tries(x, st, c, h, s);
     else
@@ -59,6 +89,7 @@ static void end_silence(struct explainer *x, uint32_t flow, struct told *t, stru
         statement_frame(more, h->first_frame);
         statement_say(x, more, "%s (QP 0x%x) never answered a request, of which frame %u is the first.", addr_text(&c->dst), c->dqpn, h->first_frame);
     }
+    say_host(x, more, c);
 }
 
 /* Whether so long after an RNR NAK the next try is overdue: four times what was asked for, or what the tries before took. */

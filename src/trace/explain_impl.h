@@ -106,6 +106,9 @@ struct told {
     uint32_t psn; /* of its first packet */
     struct odd_key odd[TOLD_ODD]; /* the first packets with a P_Key other than that of the first one */
     uint32_t n_odd;
+    bool asked;      /* a request asked for an answer; the last one by its PSN is asked_psn */
+    bool owed;       /* that had none yet as something was sent again last */
+    uint32_t asked_psn;
     uint32_t last_rsp_frame;
     ns_t last_rsp_ts;
 };
