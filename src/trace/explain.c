@@ -51,6 +51,7 @@ static void note_flow(struct told *t, const struct pkt *p)
 static void forget(struct told *t)
 {
     t->seen = t->asked = false;
+    t->asks = t->answers = 0;
     t->wanted.frame = t->n_odd = 0;
     passes_init(&t->passes);
 }
@@ -64,6 +65,8 @@ static void note_wanted(const struct watched *e, struct told *t)
 {
     if (!t->asked || psn_diff(e->p->bth.psn, t->asked_psn) > 0)
         t->asked_psn = e->p->bth.psn;
+    t->asked_ts = e->p->frame->ts;
+    t->asks++;
     t->asked = true;
     if (t->wanted.frame && !is_answered(e->h, t->wanted.psn))
         return;
@@ -348,6 +351,7 @@ static void on_response(void *user, const struct watched *e)
     if (e->p->op->flags & OPF_READ_RESP)
         explain_read_response(x, e, t);
     note_answer(x, e, t);
+    t->answers += (e->p->op->flags & OPF_ACK) != 0 || !(e->p->op->flags & OPF_READ_RESP) || e->p->op->flags & OPF_END;
     t->last_rsp_frame = frame_u32(e->p);
     t->last_rsp_ts = e->p->frame->ts;
     note_round_trip(e, t);

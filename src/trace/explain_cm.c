@@ -216,7 +216,11 @@ static void cm_closed(struct explainer *x, const struct pkt *p, uint32_t qpn)
     flow = conn_flow_named(t, conn_tap_of(p->frame), &src, &dst, qpn);
     if (flow == FLOW_NONE)
         return;
-    closed(x, flow, p->frame->ts);
+    told = closed(x, flow, p->frame->ts);
+    if (told && !told->left_frame) {
+        told->left_frame = frame_u32(p);
+        told->left_ts = p->frame->ts;
+    }
     if (conn_flow_at(t, flow)->peer == FLOW_NONE)
         return;
     told = closed(x, conn_flow_at(t, flow)->peer, p->frame->ts);

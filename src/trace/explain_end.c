@@ -42,7 +42,8 @@ static void say_host(struct explainer *x, struct statement *st, const struct flo
 
     for (unsigned i = 0; i < CM_SENT; i++) {
         const struct cm_sent *m = &x->cm[i];
-        if (!m->n || m->attr != CM_DREQ || m->answer.attr != CM_DREP || m->tap != c->tap || m->qpn != c->dqpn || memcmp(&m->src, &c->src, sizeof m->src) != 0)
+        if (!m->n || m->attr != CM_DREQ || m->answer.attr != CM_DREP || m->tap != c->tap || m->qpn != c->dqpn ||
+            memcmp(&m->src, &c->src, sizeof m->src) != 0)
             continue;
         snprintf(more, sizeof more, "Its host still answered the DREQ (frame %u).", m->answer.frame);
         statement_frame(st, m->answer.frame);
@@ -329,12 +330,100 @@ static void end_overtaken(struct explainer *x, uint32_t flow, const struct told 
     }
 }
 
+/* A request that was sent again for want of an answer, which came later. */
+static bool is_late_answered(const struct statement *st)
+{
+    return (st->cause == CAUSE_LOST_LAST_PACKET || (st->cause == CAUSE_PACKET_LOSS && st->unanswered)) && !st->moot && st->arrived && st->silence > 0;
+}
+
 /* What is sent again for want of an answer, which comes sooner then than any to a packet sent once: it was on its way already. */
 static bool is_early(const struct statement *st, const struct told *t)
 {
-    bool silent = st->cause == CAUSE_LOST_LAST_PACKET || (st->cause == CAUSE_PACKET_LOSS && st->unanswered);
+    return is_late_answered(st) && st->arrival < t->round_trip / AT_ONCE;
+}
 
-    return silent && !st->moot && st->arrived && st->silence > 0 && st->arrival < t->round_trip / AT_ONCE;
+/* Whether each request that asks for an answer has one of its own: nothing was lost on either side of the tap. */
+static bool is_each_answered(const struct told *t, const struct half *h)
+{
+    return t->asks == t->answers && (h->from_start || h->began == BEGAN_SEEN) && !h->seq_naks && !h->rnr_naks && !h->fatal_naks;
+}
+
+/* A silence that was shorter than what the answer took, as answers take at the end as well. */
+static bool is_slower(const struct statement *st, const struct told *t)
+{
+    ns_t took = t->last_rsp_ts - t->asked_ts;
+
+    return is_late_answered(st) && !is_early(st, t) && st->lost > st->silence && took > st->lost / 4 * 3 && took < st->lost / 4 * 5;
+}
+
+/* The timer is shorter than the round trip: every copy is answered, and the first answer comes behind some repetitions. Those that follow
+ * it at a tap between the ends are part of that. */
+static void end_slower(struct explainer *x, uint32_t flow, struct told *t, const struct half *h)
+{
+    struct statement *early = NULL;
+    bool lost;
+
+    for (uint32_t i = 0; i < x->n && is_each_answered(t, h); i++) {
+        struct statement *st = &x->st[i];
+        if (st->flow != flow)
+            continue;
+        lost = !st->moot && (st->cause == CAUSE_LOST_ACK || st->cause == CAUSE_LOST_READ_RESPONSE);
+        if (early && lost && psn_in(st->psn, early->psn, (early->end - early->psn) & PSN_MASK)) {
+            st->moot = true;
+            early->again += st->again;
+            if (t->unheard == i)
+                t->unheard = statement_number(x, early);
+        } else if (is_slower(st, t)) {
+            early = st;
+            st->cause = CAUSE_EARLY_TIMEOUT;
+            statement_frame(st, st->arrived);
+            statement_say(x, st,
+                          "PSN %u (frame %u) was answered in frame %u, %s after it was sent first, as was every copy of what asks for an "
+                          "answer: the ACK timeout of %s, which ran out after %s, was too short for it.",
+                          st->psn, st->frames[0], st->arrived, time_text(st->lost), src_text(x, flow), time_text(st->silence));
+        }
+    }
+}
+
+/* What was sent again to the last try though the tap saw answers: whether the last one arrived is not known; or all of them came when the
+ * connection was closed. */
+static void end_spent(struct explainer *x, uint32_t flow, const struct told *t, struct half *h)
+{
+    const struct flow *f = conn_flow_at(watch_conns(x->watch), flow);
+    const struct tries *tries = watch_tries(x->watch, flow);
+    struct statement *st = statement_at(x, t->unheard), *dead;
+    const struct sent *s = half_sent(h, tries->psn);
+    char more[200];
+
+    if (!s || !work_spent(x->watch, h, &f->params))
+        return;
+    if (st && st->psn == s->psn) {
+        snprintf(more, sizeof more,
+                 "It was sent %u times, last in frame %u, and nothing follows: unless its last answer arrived, the retries were used up "
+                 "(RETRY_EXC_ERR).",
+                 s->copies, s->last);
+        statement_add(x, st, more);
+    }
+    for (uint32_t i = 0; i < x->n; i++) {
+        st = &x->st[i];
+        if (st->flow != flow || st->moot || !st->arrived || st->psn != s->psn || !t->left_frame || st->arrived < t->left_frame ||
+            t->left_ts - h->back_ts < st->silence / 8 * 7 || !(dead = statement_new(x, CAUSE_RETRY_EXCEEDED, flow, NULL)))
+            continue;
+        st = &x->st[i];
+        statement_concerns(dead, s->psn, s->icrc_first, true);
+        dead->silence = st->silence;
+        dead->start = s->ts_first;
+        dead->lost = t->left_ts - s->ts_first;
+        statement_frame(dead, s->first);
+        statement_frame(dead, s->last);
+        statement_frame(dead, t->left_frame);
+        statement_frame(dead, st->arrived);
+        statement_say(x, dead,
+                      "%s sent the packet with PSN %u %u times from frame %u to frame %u and closed the connection in frame %u, before the "
+                      "first answer came (frame %u). The retries were used up: completion RETRY_EXC_ERR.",
+                      src_text(x, flow), s->psn, s->copies, s->first, s->last, t->left_frame, st->arrived);
+        return;
+    }
 }
 
 /* Nothing was lost, but the timer ran out: told of once, however often it happened. */
@@ -416,7 +505,11 @@ static void end_flow(struct explainer *x, uint32_t flow)
     }
     end_odd_key(x, flow, t, o);
     end_overtaken(x, flow, t);
+    if (h && h->have_next)
+        end_slower(x, flow, t, h);
     end_early(x, flow, t);
+    if (h && h->have_next)
+        end_spent(x, flow, t, h);
     if (h && h->have_next)
         end_unheard(x, flow, t, h);
     if (o && t->seen && o->seen && flow < peer)

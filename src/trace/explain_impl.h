@@ -97,6 +97,10 @@ struct told {
     uint32_t before_cnp, after_cnp; /* requests within CNP_LOOK of the first CNP */
     ns_t recent[64];                /* times of the latest requests */
     uint32_t recent_at;
+    uint32_t asks, answers; /* requests that ask for an answer, repetitions included, and answers */
+    ns_t asked_ts;          /* of the latest such request */
+    uint32_t left_frame;    /* the requester has said that it closes the connection; 0: not seen */
+    ns_t left_ts;
     uint32_t closed_frame; /* the other end has said that it closes the connection */
     ns_t closed_ts;        /* either end has said so */
     struct {

@@ -22,7 +22,8 @@ const char *work_reason_str(enum work_reason r)
                                         "queue pair set up anew",
                                         "forgotten for want of room",
                                         "still no answer after many later ones",
-                                        "disconnected before an answer came"};
+                                        "disconnected before an answer came",
+                                        "acknowledged but repeated to the last try"};
     return names[r];
 }
 
@@ -96,6 +97,13 @@ bool work_gave_up(const struct watch *w, const struct half *h, const struct conn
     return now - h->last_ts > STOPPED_AFTER * silence;
 }
 
+bool work_spent(const struct watch *w, const struct half *h, const struct conn_params *c)
+{
+    const struct tries *t = watch_tries(w, h->flow);
+
+    return t->n && t->n >= (c->have_timeout || c->have_asked ? c->retry_cnt : RETRIES_MAX) && t->next == h->next;
+}
+
 bool work_timed_out(const struct conn_params *c, ns_t waited, bool closed)
 {
     ns_t timer = ack_timeout(c->timeout);
@@ -144,10 +152,24 @@ static void decide_open(struct work_ring *r, const struct work_env *e, struct wo
     r->dead_psn = w->psn;
 }
 
+/* Whether `w` was acknowledged, but perhaps in vain, as the times before: it was sent again to the last try. */
+static bool is_repeated(const struct work_ring *r, const struct work_env *e, const struct work *w)
+{
+    const struct half *h = e->half;
+
+    return r->unheeded && w->again && psn_diff(work_end(h, w), r->unheeded_psn) > 0 && r->unheeded_psn == watch_tries(e->watch, h->flow)->psn &&
+           work_spent(e->watch, h, e->params);
+}
+
 static void decide(struct work_ring *r, const struct work_env *e, struct work *w, enum work_reason why, ns_t now)
 {
     if (w->refused)
         return;
+    if (why == WORK_CAPTURE_ENDS && (w->done_frame || w->proof_frame) && is_repeated(r, e, w)) {
+        w->done_frame = 0;
+        w->reason = WORK_REPEATED;
+        return;
+    }
     if (r->stopped && !w->done_frame) {
         w->status = WC_WR_FLUSH_ERR;
     } else if (w->done_frame) {
@@ -184,7 +206,7 @@ void work_flush(struct work_ring *r, const struct work_env *e, enum work_reason 
 {
     while (r->n)
         pop(r, e, why, now);
-    r->dead = r->blocked = r->stopped = r->left = false;
+    r->dead = r->blocked = r->stopped = r->left = r->unheeded = false;
     r->silence = r->closed = 0;
 }
 
@@ -418,6 +440,10 @@ static struct work *take_again(struct work_ring *r, const struct half *h, const 
 
     if (!w || as == SEEN_COPY)
         return w;
+    if (h->back_ts == p->frame->ts && h->back_psn == p->bth.psn) {
+        r->unheeded = (r->unheeded && r->unheeded_psn == p->bth.psn) || (w->done_frame && !w->refused);
+        r->unheeded_psn = p->bth.psn;
+    }
     w->again++;
     w->refused = false;
     w->status = WORK_STATUS_UNKNOWN;
@@ -595,7 +621,7 @@ void work_close(struct work_ring *r, const struct work_env *e, ns_t now, bool ow
     if (!own || r->left)
         return;
     r->left = true;
-    r->gave_up = work_gave_up(e->watch, e->half, e->params, r->silence, now) && now - e->half->last_ts >= r->silence - r->silence / 8;
+    r->gave_up = work_gave_up(e->watch, e->half, e->params, r->silence, now) && now - e->half->back_ts >= r->silence - r->silence / 8;
 }
 
 /* --- Datagrams ------------------------------------------------------------------------------------------------------------------ */

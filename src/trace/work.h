@@ -41,6 +41,7 @@ enum work_reason {
     WORK_FORGOTTEN,  /* its flow gave its place to another one */
     WORK_TOO_MANY,   /* more than WORK_MAX later work requests, and still no answer */
     WORK_LEFT,       /* either end asked for a disconnect before an answer came */
+    WORK_REPEATED,   /* acknowledged, but sent again in spite of that, as often as is allowed, and nothing follows */
 };
 /* A few words; "" for WORK_KNOWN. */
 const char *work_reason_str(enum work_reason r);
@@ -94,6 +95,8 @@ struct work_ring {
     ns_t blocked_at;   /* when it was asked for last */
     ns_t silence;      /* time without a packet before the latest timeout */
     ns_t closed;       /* when either end asked for a disconnect; 0: not seen */
+    bool unheeded;     /* what was sent again last, from PSN `unheeded_psn` on, had been answered before one of the times in a row */
+    uint32_t unheeded_psn;
     bool left;         /* the requester has, and has sent nothing since */
     bool gave_up;      /* with `left`: it had run out of retries by then */
     bool dead;         /* one failed: those behind it are flushed */
@@ -116,6 +119,9 @@ uint32_t work_tries(const struct watch *w, const struct half *h);
  * many as it asked the other end for and then nothing for as long as the `silence` (0: not known) before one of them, or nothing for
  * much longer. Not if the answers may only not have been captured. */
 bool work_gave_up(const struct watch *w, const struct half *h, const struct conn_params *c, ns_t silence, ns_t now);
+/* Whether a half has sent the same again as often as is allowed, and nothing behind it: whatever answers the tap has seen meanwhile, its
+ * requester had none of them before the last time. */
+bool work_spent(const struct watch *w, const struct half *h, const struct conn_params *c);
 /* Whether a requester without retries has given up a request after so long without an answer: the ACK timer may run up to four times as
  * long as its code says, but not shorter by more than the ticks in which software counts it, which shows if it `closed` the connection. */
 bool work_timed_out(const struct conn_params *c, ns_t waited, bool closed);
