@@ -48,8 +48,12 @@ static void cm_answered(struct explainer *x, const struct pkt *p, uint16_t to, u
 {
     struct cm_sent *c = cm_find(x, p, to, id, true);
 
-    if (c && !c->answer.frame)
+    if (!c)
+        return;
+    if (!c->answer.frame)
         c->answer = cm_seen_of(p, attr);
+    c->answered += !c->answered || p->frame->ts - c->answered_ts >= CM_COPY_WITHIN;
+    c->answered_ts = p->frame->ts;
 }
 
 /* There is something to tell of a message; false without room. */

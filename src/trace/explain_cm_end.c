@@ -123,10 +123,25 @@ static bool proved(struct explainer *x, struct cm_sent *c, struct statement *st,
     return st->where != WHERE_UNKNOWN;
 }
 
+/* How long the host that sent `c` took at least to answer what was sent once, as its tap saw it; 0: not known. */
+static ns_t loop_of(const struct explainer *x, const struct cm_sent *c)
+{
+    ns_t least = 0;
+
+    for (unsigned i = 0; i < CM_SENT; i++) {
+        const struct cm_sent *m = &x->cm[i];
+        ns_t took = m->n == 1 && m->answer.frame ? m->answer.ts - m->copies[0].ts : 0;
+        if (took > 0 && m->tap == c->tap && memcmp(&m->dst, &c->src, sizeof m->dst) == 0 && (!least || took < least))
+            least = took;
+    }
+    return least;
+}
+
 /* An answer was seen before the message came again. */
-static void answered_before(struct cm_sent *c, struct statement *st, struct buf *b)
+static void answered_before(const struct explainer *x, struct cm_sent *c, struct statement *st, struct buf *b)
 {
     const char *dst = addr_text(&c->dst), *name = cm_attr_str(c->between.attr);
+    ns_t since = (c->gave_up.frame ? &c->gave_up : cm_latest(c))->ts - c->between.ts;
 
     statement_frame(st, c->between.frame);
     if (c->between.attr == CM_MRA) {
@@ -134,8 +149,13 @@ static void answered_before(struct cm_sent *c, struct statement *st, struct buf 
                    "%s had asked for more time (MRA, frame %u); it did not answer within that, or the MRA was lost "
                    "behind the tap.",
                    dst, c->between.frame);
-    } else if ((c->gave_up.frame ? &c->gave_up : cm_latest(c))->ts - c->between.ts < CM_COPY_WITHIN) {
+    } else if (since < CM_COPY_WITHIN) {
         buf_printf(b, "the %s of %s (frame %u) was under way already.", name, dst, c->between.frame);
+    } else if (since < loop_of(x, c)) {
+        buf_printf(b,
+                   "the %s of %s (frame %u) was most likely under way already, for it came %s before, and no answer of %s comes sooner "
+                   "than after %s.",
+                   name, dst, c->between.frame, time_text(since), addr_text(&c->src), time_text(loop_of(x, c)));
     } else {
         buf_printf(b, "the %s of %s (frame %u) passed the tap and was lost behind it.", name, dst, c->between.frame);
         c->answer_lost = true;
@@ -153,12 +173,17 @@ static void inferred(struct explainer *x, struct cm_sent *c, struct statement *s
     st->where = WHERE_AFTER;
     if (c->between.frame) {
         st->where = WHERE_UNKNOWN;
-        answered_before(c, st, b);
+        answered_before(x, c, st, b);
     } else if (prompt && (c->copies[0].pkey ^ cm_latest(c)->pkey) & 0x7fff) {
         st->cause = CAUSE_PKEY_MISMATCH;
         st->where = WHERE_UNKNOWN;
         buf_printf(b, "it carried P_Key 0x%04x, the copy that was answered 0x%04x: its receiver drops what is not of its partition.",
                    c->copies[0].pkey, cm_latest(c)->pkey);
+    } else if (c->answer.frame && c->answered >= c->n) {
+        st->where = WHERE_UNKNOWN;
+        statement_frame(st, c->answer.frame);
+        buf_printf(b, "most likely neither was lost, for as many answers came, the first in frame %u, but %s waits for less long than one takes.",
+                   c->answer.frame, addr_text(&c->src));
     } else if (c->attr == CM_REP && c->used_frame) {
         st->where = WHERE_BEFORE;
         buf_printf(b, "%s had received it, for it sent requests (frame %u), so its RTU was lost before the tap.", dst,

@@ -139,6 +139,8 @@ struct cm_sent {
     struct cm_seen copies[CM_COPIES]; /* the first ones, and the latest */
     struct cm_seen again;             /* the first that was sent for want of an answer */
     struct cm_seen between, answer;   /* first answer before, and behind the latest copy */
+    uint32_t answered;                /* answers, without copies made on the way */
+    ns_t answered_ts;                 /* of the latest */
     struct cm_seen gave_up;           /* REJ by which its sender gave up */
     uint32_t
         used_frame; /* before the latest copy the receiver sent this request, which tells what became of the message */
