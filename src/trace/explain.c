@@ -198,6 +198,8 @@ static void on_request(void *user, const struct watched *e)
         explain_late(x, e, t);
     else if (e->as == SEEN_AGAIN && e->why != BACK_NONE)
         explain_back(x, e, t);
+    if (e->as == SEEN_AGAIN && e->p->op->flags & (OPF_READ_REQ | OPF_ATOMIC_REQ))
+        explain_misses(x, e);
     if (e->as == SEEN_AGAIN || e->as == SEEN_LATE)
         note_again(x, e, t);
     else
@@ -323,14 +325,31 @@ static void tell_answer_copy(struct explainer *x, const struct watched *e, struc
     statement_frame(st, frame_u32(e->p));
 }
 
+/* The responses of READs and atomics come in the order of their PSNs, from anew each time that they are asked for again. */
+static void note_run(struct told *t, const struct pkt *p)
+{
+    if (t->run_last != UINT32_MAX && psn_diff(p->bth.psn, t->run_last) <= 0) {
+        t->run_frame = frame_u32(p);
+        t->run_psn = p->bth.psn;
+    }
+    t->run_last = p->bth.psn;
+}
+
 static void note_answer(struct explainer *x, const struct watched *e, struct told *t)
 {
     uint32_t psn = e->p->bth.psn, icrc = icrc_of(e->p), at = psn % TOLD_RESPONSES;
 
-    if (t->rsp[at].psn != psn)
+    if (t->rsp[at].psn != psn) {
         t->rsp[at].first = frame_u32(e->p);
-    else if (UNLIKELY(icrc && t->rsp[at].icrc == icrc) && frame_ip_id(e->p))
+        t->rsp[at].answer = 0;
+    } else if (UNLIKELY(icrc && t->rsp[at].icrc == icrc) && frame_ip_id(e->p)) {
         tell_answer_copy(x, e, t);
+    }
+    if (!(e->p->op->flags & OPF_ACK)) {
+        t->rsp[at].answer = frame_u32(e->p);
+        t->rsp[at].acked = e->h->have_ack && psn_diff(e->h->ack_psn, psn) >= 0;
+        note_run(t, e->p);
+    }
     t->rsp[at].psn = psn;
     t->rsp[at].frame = frame_u32(e->p);
     t->rsp[at].icrc = icrc;

@@ -57,7 +57,7 @@ struct statement {
     bool has_psn;
     bool once;       /* it had been seen once when a NAK asked for it again */
     bool unanswered; /* a READ or atomic of which no answer was seen */
-    bool repeated;   /* a later copy than the first one is concerned, that a NAK asked for again */
+    bool repeated;   /* a later copy than the first one is concerned, that a NAK or a READ asked for again */
     bool moot;       /* another statement tells the same */
     bool proved;     /* what another tap saw shows where it happened */
     bool merged;     /* another statement of its event is shown in its stead, unless its connection is asked for */

@@ -57,6 +57,8 @@ struct told {
     uint32_t keys_at;
     struct {
         uint32_t psn, first, frame, icrc;
+        uint32_t answer; /* latest frame of a READ's or atomic's answer; 0: none */
+        bool acked;      /* an ACK had passed over that one before */
         ns_t ts;
     } rsp[TOLD_RESPONSES]; /* responses to its requests, by PSN: first and latest frame; ICRC and time of the latest */
     struct {
@@ -83,6 +85,10 @@ struct told {
     uint32_t rsp_lost;    /* statement about the answer to a READ or atomic that was asked for again last */
     ns_t rsp_lost_ts, rsp_loop; /* when that was, and how long after the answer had passed the tap; 0: its requester waited */
     uint32_t rsp_reorder, rsp_reorder_end; /* statement about one that was overtaken, and the PSN behind what its receiver dropped */
+    uint32_t run_frame, run_psn; /* response of READs and atomics with which they went back last; frame 0: they never did */
+    uint32_t run_last;           /* PSN of the latest one; UINT32_MAX: none was seen */
+    ns_t loop;                   /* the shortest time after which a response that was lost behind the tap was asked for again; 0: not known */
+    bool rests;                  /* its READs are asked for again from the response on that is missing */
     ns_t round_trip; /* the shortest time from a request sent once to its answer; negative: not known */
     ns_t least_trip; /* and from the latest copy of any: the answer may be to one before */
     uint32_t rnr_psn;
@@ -267,6 +273,8 @@ const char *dst_text(struct explainer *x, uint32_t flow);
 /* Latest frame of the response with a PSN, and frame of a damaged packet with it; 0: none. */
 uint32_t told_rsp_frame(const struct told *t, uint32_t psn);
 uint32_t told_bad_frame(const struct told *t, uint32_t psn);
+/* Latest frame of the part of a READ's or atomic's answer with a PSN; 0: none. */
+uint32_t told_answer_frame(const struct told *t, uint32_t psn);
 /* The same of any of `n` PSNs from `psn` on, in a frame behind `since`. */
 uint32_t told_bad_since(const struct told *t, uint32_t psn, uint32_t n, uint32_t since);
 /* The statement about a damaged frame, which packet `p` brings up again: it is sent because of that. */
@@ -311,6 +319,9 @@ void explain_datagrams_end(struct explainer *x);
  * NULL without room. And a READ response, before it is taken. */
 struct statement *explain_read(struct explainer *x, const struct watched *e, struct told *t, struct ask *a);
 void explain_read_response(struct explainer *x, const struct watched *e, struct told *t);
+/* A READ or atomic comes again: its requester misses the answer. Later responses that seemed to be lost behind the tap were dropped there, for
+ * it had asked for this one as well when it asked for those again. */
+void explain_misses(struct explainer *x, const struct watched *e);
 /* A READ request in the midst of an earlier one, whose path MTU is not known; false if it is none. */
 bool explain_rest(struct explainer *x, const struct watched *e, struct told *t);
 /* A response to a READ or atomic of which no answer was seen, and that was asked for again: the MSN may tell that it had been executed. */

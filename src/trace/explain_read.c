@@ -2,12 +2,93 @@
 #include "src/trace/explain_impl.h"
 #include "src/transport/verbs.h"
 
+#include <stdio.h>
+
 #define SHORT_TIMER NS_PER_MS /* an ACK timeout that is not stated is no shorter */
+#define LATEST 32               /* statements to look at again */
+
+/* What became of the response with PSN `psn`, which its requester misses, since it was asked for last. */
+struct fate {
+    const struct ask *ask; /* the latest one for it */
+    uint32_t psn;
+    uint32_t seen;    /* frame in which it passed the tap in its turn, 0: it did not */
+    uint32_t dropped; /* latest frame in which it passed the tap ahead of others that were missing, or before it was asked for again; 0: none */
+    uint8_t where;    /* enum where it was lost */
+};
+
+/* The first answer to a READ was lost behind the tap: so long does it take its requester to ask again, at least. */
+static void note_loop(const struct watched *e, struct told *t, const struct fate *f)
+{
+    ns_t took = e->p->frame->ts - t->rsp[f->psn % TOLD_RESPONSES].ts;
+
+    if (f->where == WHERE_AFTER && !f->ask->again && (!t->loop || took < t->loop))
+        t->loop = took;
+}
+
+/* Nothing has come for so long that more of an answer is not on its way. */
+static bool is_silent(const struct watched *e)
+{
+    return e->p->frame->ts - e->h->rsp_ts >= (e->h->timeout ? ack_timeout(e->h->timeout) / 2 : SHORT_TIMER);
+}
+
+/* Whether the responder has sent `psn` in answer to `a`, as what came behind it shows. Answers to what was asked for before come first: one
+ * to a repetition is known by the responses' going back. */
+static bool was_sent(const struct watched *e, const struct told *t, const struct ask *a, uint32_t psn)
+{
+    if (!a->again)
+        return (e->h->have_una && psn_diff(e->h->una, psn) > 0) || (a->rsp_first && is_silent(e));
+    return t->run_frame > a->frame && a->rsp_last >= t->run_frame && (psn_diff(t->run_last, psn) > 0 || is_silent(e));
+}
+
+/* Whether the repeated answer in frame `seen` may have come to the requester all the same, or before it wanted it: an earlier ACK or NAK made
+ * that go back to `psn`, it did so too soon to have missed the answer, or the response before has not passed since it was asked for again. */
+static bool in_doubt(const struct watched *e, const struct told *t, uint32_t psn, uint32_t seen)
+{
+    uint32_t last = psn_add(psn, PSN_MASK);
+    const struct ask *before = half_ask(e->h, last, 0);
+    bool soon = e->p->frame->ts - t->rsp[psn % TOLD_RESPONSES].ts < t->loop / 2;
+
+    return soon || t->rsp[psn % TOLD_RESPONSES].acked || (e->h->seq.have && e->h->seq.psn == psn && e->h->seq.frame < seen) ||
+           (before && before->again && before->frame < seen && told_answer_frame(t, last) < before->frame);
+}
+
+static struct fate fate_of(const struct watched *e, const struct told *t, const struct ask *oldest, uint32_t psn)
+{
+    const struct ask *latest = half_ask(e->h, psn, 0), *a = latest ? latest : oldest;
+    uint32_t frame = told_answer_frame(t, psn), before = told_answer_frame(t, psn_add(psn, PSN_MASK));
+    bool behind = before > frame || (t->run_frame > frame && psn_diff(t->run_psn, psn) < 0); /* what comes before it came once more */
+    bool seen = frame > a->frame && !behind;
+    bool forgotten = !frame && psn_diff(psn, psn_add(oldest->psn, oldest->got)) < 0;
+    bool lost = !forgotten && (a->again || !frame) && was_sent(e, t, a, psn), doubt = seen && a->again && in_doubt(e, t, psn, frame);
+
+    return (struct fate){.ask = a, .psn = psn, .seen = seen ? frame : 0, .dropped = seen ? 0 : frame,
+                         .where = doubt ? WHERE_UNKNOWN : seen ? WHERE_AFTER : lost ? WHERE_BEFORE : WHERE_UNKNOWN};
+}
+
+/* What is missing of `a`, which is asked for again: that from which it is asked for, or, if this came in its turn and the requester is not
+ * known to ask for a part, the first that is known to be lost. */
+static struct fate missing_of(const struct watched *e, const struct told *t, const struct ask *a)
+{
+    uint32_t psn = e->p->bth.psn;
+    struct fate first = fate_of(e, t, a, psn);
+
+    if (psn != a->psn || !first.seen || t->rests)
+        return first;
+    for (uint32_t i = 1; i < a->span && i < TOLD_RESPONSES; i++) {
+        struct fate f = fate_of(e, t, a, psn_add(psn, i));
+        if (f.where == WHERE_BEFORE)
+            return f;
+        if (f.where != WHERE_AFTER)
+            break;
+    }
+    return first;
+}
 
 /* No answer to a READ or atomic was seen. An answer to a later request proves that it was executed: RC knows no gaps. */
-static struct statement *tell_unanswered(struct explainer *x, const struct watched *e, const struct ask *a)
+static struct statement *tell_unanswered(struct explainer *x, const struct watched *e, const struct fate *f)
 {
-    bool atomic = a->opcode != OP_READ_REQUEST, executed = e->h->have_una && psn_diff(e->h->una, a->psn) > 0;
+    const struct ask *a = f->ask;
+    bool atomic = a->opcode != OP_READ_REQUEST, executed = f->where == WHERE_BEFORE;
     enum cause cause = !executed ? CAUSE_PACKET_LOSS : atomic ? CAUSE_LOST_ACK : CAUSE_LOST_READ_RESPONSE;
     const char *name = atomic ? "atomic" : "READ";
     const struct sent *s = half_sent(e->h, a->psn);
@@ -20,7 +101,7 @@ static struct statement *tell_unanswered(struct explainer *x, const struct watch
         statement_frame(st, e->h->una_frame);
     statement_frame(st, frame_u32(e->p));
     statement_concerns(st, a->psn, executed || !s ? 0 : s->icrc_first, !executed);
-    st->where = executed ? WHERE_BEFORE : WHERE_UNKNOWN;
+    st->where = f->where;
     st->unanswered = !executed;
     if (executed)
         statement_say(x, st, "The answer to the %s with PSN %u (frame %u) was lost or overtaken before the tap: frame %u, which answers a later request, shows that it was executed. It was asked for again in frame %u.",
@@ -45,23 +126,43 @@ static struct statement *tell_bad_response(struct explainer *x, const struct wat
     return st;
 }
 
-/* A response is missing in the answer, of which others were seen; `seen`: the frame in which it passed the tap, 0 if it did not. */
-static struct statement *tell_lost_response(struct explainer *x, const struct watched *e, const struct ask *a, uint32_t missing, uint32_t seen)
+/* " PSN 5 passed the tap in frame 4, but was dropped, ..." */
+static const char *dropped_text(const struct fate *f, char *to, size_t size)
 {
-    struct statement *st = statement_new(x, a->opcode != OP_READ_REQUEST ? CAUSE_LOST_ACK : CAUSE_LOST_READ_RESPONSE, e->flow, e->p);
+    to[0] = '\0';
+    if (f->dropped > f->ask->frame)
+        snprintf(to, size, " PSN %u passed the tap in frame %u, but was dropped, for what comes before it was missing.", f->psn, f->dropped);
+    return to;
+}
+
+/* A response is missing in the answer, of which others were seen, or it was seen. */
+static struct statement *tell_lost_response(struct explainer *x, const struct watched *e, const struct fate *f)
+{
+    const struct ask *a = f->ask;
+    bool known = f->where != WHERE_UNKNOWN;
+    enum cause answer = a->opcode != OP_READ_REQUEST ? CAUSE_LOST_ACK : CAUSE_LOST_READ_RESPONSE;
+    struct statement *st = statement_new(x, known || f->seen ? answer : CAUSE_PACKET_LOSS, e->flow, e->p);
+    char dropped[120];
 
     if (!st)
         return NULL;
-    statement_frame(st, seen ? seen : a->rsp_last);
+    statement_frame(st, f->seen ? f->seen : known ? a->rsp_last : a->frame);
     statement_frame(st, frame_u32(e->p));
-    statement_concerns(st, missing, 0, false);
-    st->where = seen ? WHERE_AFTER : WHERE_BEFORE;
-    if (seen)
+    statement_concerns(st, f->psn, 0, false);
+    st->where = f->where;
+    st->repeated = a->again;
+    if (f->seen && !known)
+        statement_say(x, st, "The answer with PSN %u (frame %u) passed the tap; %s asked for it again in frame %u. It was lost, damaged or overtaken behind the tap, dropped there for want of an earlier one, or still on its way when an earlier response made its requester go back.",
+                      f->psn, f->seen, src_text(x, e->flow), frame_u32(e->p));
+    else if (f->seen)
         statement_say(x, st, "The answer with PSN %u (frame %u) passed the tap and was lost, damaged or overtaken behind it: %s asked for it again in frame %u.",
-                      missing, seen, src_text(x, e->flow), frame_u32(e->p));
+                      f->psn, f->seen, src_text(x, e->flow), frame_u32(e->p));
+    else if (known)
+        statement_say(x, st, "The response with PSN %u to the READ in frame %u%s never passed the tap (frame %u is the last one of the answer): %s asked for it again in frame %u.%s",
+                      f->psn, a->frame, a->again ? ", which asks for it again," : "", a->rsp_last, src_text(x, e->flow), frame_u32(e->p), dropped_text(f, dropped, sizeof dropped));
     else
-        statement_say(x, st, "The response with PSN %u to the READ in frame %u never passed the tap (frame %u is the last one of the answer): %s asked for it again in frame %u.",
-                      missing, a->frame, a->rsp_last, src_text(x, e->flow), frame_u32(e->p));
+        statement_say(x, st, "The answer with PSN %u was not seen in its turn since it was asked for in frame %u: that request was lost behind the tap, or its answer before it. It was asked for again in frame %u.%s",
+                      f->psn, a->frame, frame_u32(e->p), dropped_text(f, dropped, sizeof dropped));
     return st;
 }
 
@@ -79,11 +180,13 @@ static struct statement *about_late_response(struct explainer *x, const struct w
 }
 
 /* The answer was asked for before for want of it, and came no better: the statement about that goes on; NULL if there is none. */
-static struct statement *lost_once_more(struct explainer *x, const struct watched *e, const struct told *t, uint32_t missing, uint32_t seen)
+static struct statement *lost_once_more(struct explainer *x, const struct watched *e, const struct told *t, const struct fate *f)
 {
     struct statement *st = statement_at(x, t->rsp_lost);
+    uint32_t seen = f->seen;
+    bool same = st && (st->where == f->where || (f->where == WHERE_UNKNOWN && !seen));
 
-    if (!st || e->why != BACK_SILENCE || st->moot || st->cause == CAUSE_REORDER || st->psn != missing || st->where != (seen ? WHERE_AFTER : WHERE_BEFORE))
+    if (!same || e->why != BACK_SILENCE || st->moot || st->cause == CAUSE_REORDER || st->psn != f->psn)
         return NULL;
     if (seen && seen < st->frames[st->n_frames - 1])
         return NULL;
@@ -121,25 +224,40 @@ static struct statement *had_meanwhile(struct explainer *x, const struct watched
     return st;
 }
 
+void explain_misses(struct explainer *x, const struct watched *e)
+{
+    for (uint32_t i = x->n; i > 0 && x->n - i < LATEST; i--) {
+        struct statement *st = &x->st[i - 1];
+        bool lost = st->cause == CAUSE_LOST_READ_RESPONSE || st->cause == CAUSE_LOST_ACK;
+        if (lost && st->flow == e->flow && st->where == WHERE_AFTER && st->has_psn && !st->is_request && psn_diff(st->psn, e->p->bth.psn) > 0)
+            st->moot = true;
+    }
+}
+
 /* A READ or atomic is asked for again, in whole or from a missing response on. */
 struct statement *explain_read(struct explainer *x, const struct watched *e, struct told *t, struct ask *a)
 {
-    uint32_t psn = e->p->bth.psn, missing = psn == a->psn && a->got < a->span ? psn_add(a->psn, a->got) : psn, seen = told_rsp_frame(t, missing);
-    uint32_t peer = conn_flow_at(watch_conns(x->watch), e->flow)->peer;
+    uint32_t psn = e->p->bth.psn, peer = conn_flow_at(watch_conns(x->watch), e->flow)->peer;
     const struct told *own = peer == FLOW_NONE ? NULL : x->told[peer];
-    uint32_t bad = own && !seen ? told_bad_frame(own, missing) : 0;
-    struct statement *st = about_late_response(x, e, t, missing);
+    struct fate f;
+    uint32_t bad;
+    struct statement *st;
     const struct sent *before = half_sent(e->h, psn), *s = before ? before : half_sent(e->h, a->psn);
 
+    t->rests |= psn != a->psn;
+    f = missing_of(e, t, a);
+    note_loop(e, t, &f);
+    bad = own && !f.seen ? told_bad_frame(own, f.psn) : 0;
+    st = about_late_response(x, e, t, f.psn);
     if (!st)
-        st = lost_once_more(x, e, t, missing, seen);
+        st = lost_once_more(x, e, t, &f);
     if (!st)
-        st = had_meanwhile(x, e, t, missing);
+        st = had_meanwhile(x, e, t, f.psn);
     if (st)
         return st;
-    st = bad ? tell_bad_response(x, e, own, missing, bad) : NULL;
+    st = bad ? tell_bad_response(x, e, own, f.psn, bad) : NULL;
     if (!st)
-        st = a->rsp_first || seen ? tell_lost_response(x, e, a, missing, seen) : tell_unanswered(x, e, a);
+        st = f.seen || f.ask->rsp_first || f.ask->again ? tell_lost_response(x, e, &f) : tell_unanswered(x, e, &f);
     if (st)
         st->start = a->ts;
     if (st && s && e->why == BACK_SILENCE)
@@ -147,7 +265,7 @@ struct statement *explain_read(struct explainer *x, const struct watched *e, str
     if (st && st->cause == CAUSE_LOST_READ_RESPONSE && st->where == WHERE_BEFORE)
         t->rsp_missing = statement_number(x, st);
     t->rsp_lost_ts = e->p->frame->ts;
-    t->rsp_loop = seen ? loop_behind(e, t->rsp[missing % TOLD_RESPONSES].ts) : 0;
+    t->rsp_loop = f.seen ? loop_behind(e, t->rsp[f.psn % TOLD_RESPONSES].ts) : 0;
     t->rsp_lost = st && !st->is_request && st->cause != CAUSE_BAD_ICRC ? statement_number(x, st) : NO_STATEMENT;
     return st;
 }

@@ -186,7 +186,7 @@ struct told *told_of(struct explainer *x, uint32_t flow)
     for (unsigned i = 0; i < TOLD_BAD; i++)
         t->bad[i].psn = UINT32_MAX;
     t->open = t->cost = t->soon = t->dup = t->dup_rsp = t->late_alone = t->reorder = t->rnr = t->ce = t->late = t->unheard = t->silent = t->rsp_missing = t->rsp_lost = t->rsp_reorder = NO_STATEMENT;
-    t->rsp_late = t->rsp_next = t->follows = UINT32_MAX;
+    t->rsp_late = t->rsp_next = t->run_last = t->follows = UINT32_MAX;
     t->round_trip = t->least_trip = -1;
     return x->told[flow] = t;
 }
@@ -194,6 +194,11 @@ struct told *told_of(struct explainer *x, uint32_t flow)
 uint32_t told_rsp_frame(const struct told *t, uint32_t psn)
 {
     return t->rsp[psn % TOLD_RESPONSES].psn == psn ? t->rsp[psn % TOLD_RESPONSES].frame : 0;
+}
+
+uint32_t told_answer_frame(const struct told *t, uint32_t psn)
+{
+    return t->rsp[psn % TOLD_RESPONSES].psn == psn ? t->rsp[psn % TOLD_RESPONSES].answer : 0;
 }
 
 uint32_t told_bad_frame(const struct told *t, uint32_t psn)

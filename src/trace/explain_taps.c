@@ -256,7 +256,7 @@ static void compare_response(struct explainer *x, struct statement *st, uint32_t
     uint32_t seen = t && t->rsp[st->psn % TOLD_RESPONSES].psn == st->psn ? t->rsp[st->psn % TOLD_RESPONSES].first : 0, again;
     char more[100];
 
-    if (!seen || st->where != WHERE_BEFORE || st->cause == CAUSE_BAD_ICRC)
+    if (!seen || st->repeated || st->where != WHERE_BEFORE || st->cause == CAUSE_BAD_ICRC)
         return;
     again = asked_again(watch_half(x->watch, other), st->psn);
     st->proved = !again || seen < again;
