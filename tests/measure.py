@@ -138,6 +138,7 @@ class Message:
         self.begun, self.ended, self.got, self.again, self.error, self.rnr = p.op in FIRST | ONLY or p.op >= READ, False, 0, 0, None, 0
         self.va = self.rkey = self.imm = self.invalidated = None
         self.announced, self.answered = False, p.op == READ or p.op in ATOMICS
+        self.taken = 0       # responses that came in order, when all before was complete: only those its requester takes
         self.early = False   # answered before an earlier one was: the requester drops that
         self.held = None     # what would have completed it, had the answer to one before it not been missing: time and frame
         self.missed = False  # asked for again although its answer had been passed over
@@ -353,9 +354,10 @@ class Stream:
                 for m in self.messages:  # nor was anything behind it complete
                     if m.first >= old.first and m.done and not m.error:
                         m.held, m.done, m.done_frame = (m.done, m.done_frame), None, None
+                        m.taken = m.taken if m is old else 0
                 old.missed |= old.answered and g.proved is not None and g.proved > old.last
                 old.again, old.done, old.error, old.last_frame, old.held, old.asked, old.last_ts = old.again + 1, None, None, p.frame, None, g.responses, p.ts
-                old.got = min(old.got, psn - old.first)
+                old.got, old.taken = min(old.got, psn - old.first), min(old.taken, psn - old.first)
                 old.seen.append((psn, p, True))
             return
         m = self.message_of(p, psn)
@@ -431,8 +433,10 @@ class Stream:
                     g.late, m.early = (m.last + 1, g.responses), False
                     for b in self.messages:
                         b.early |= b.first > m.first and b.answered and b.whole
-                if m.got > m.last - m.first and not m.done:
-                    self.complete(m, p, not all(b.done for b in self.messages if b.first < m.first))
+                due = all(b.done for b in self.messages if b.first < m.first)
+                m.taken += due and psn == m.first + m.taken
+                if (m.taken if due else m.got) > m.last - m.first and not m.done:
+                    self.complete(m, p, not due)
             return
         if p.syndrome >> 5 == RNR:
             self.count(p, "rnr_naks")

@@ -505,10 +505,12 @@ static void prove(const struct work_env *e, struct work *w, const struct pkt *p,
         e->user->packet(e->user->user, w, p);
 }
 
+/* The next one is due. What came of its answer before, its requester has dropped, for want of that to the one before. */
 static void advance_open(struct work_ring *r)
 {
     while (r->open < r->n && at(r, r->open)->done_frame)
-        r->open++;
+        if (++r->open < r->n)
+            at(r, r->open)->got = 0;
 }
 
 /* All before PSN `before` were delivered: SENDs and WRITEs among them are complete, the others when they are answered. */
