@@ -229,11 +229,11 @@ static bool came_too_late(const struct watched *e, const struct sent *s)
     return s && (since < SHORT_LOOP || since < (e->p->frame->ts - s->ts_first) / 2);
 }
 
-/* All had been answered long ago, and nothing was sent for longer than any timer runs: rather than sent again, a queue pair has begun anew with the same PSN. */
+/* All had been answered, and nothing was sent for longer than any timer runs: rather than sent again, a queue pair has begun anew with the same PSN. */
 static bool tell_anew(struct explainer *x, const struct watched *e)
 {
-    ns_t since = e->p->frame->ts - e->h->una_ts, quiet = e->p->frame->ts - e->h->last_ts;
-    bool anew = e->h->have_una && e->h->una == e->h->next && (quiet < since ? quiet : since) > longest_timer(&conn_flow_at(watch_conns(x->watch), e->flow)->params);
+    ns_t since = e->p->frame->ts - e->h->una_ts, quiet = e->h->last_ts > e->h->una_ts ? e->p->frame->ts - e->h->last_ts : since;
+    bool anew = e->h->have_una && e->h->una == e->h->next && quiet > longest_timer(&conn_flow_at(watch_conns(x->watch), e->flow)->params);
     struct statement *st = anew ? statement_new(x, CAUSE_CANNOT_TELL, e->flow, e->p) : NULL;
 
     if (!st)
