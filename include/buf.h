@@ -90,5 +90,7 @@ const char *count_str(uint64_t n, const char *noun);
 void buf_printable(struct buf *b, const char *p, size_t n);
 /* A JSON string with quotes; bytes that are not valid UTF-8 become U+FFFD. */
 void buf_json(struct buf *b, const char *p, size_t n);
+/* A field of comma-separated values (RFC 4180): in quotes if it needs them. */
+void buf_csv(struct buf *b, const char *s);
 
 #endif

@@ -417,3 +417,18 @@ void buf_json(struct buf *b, const char *s, size_t n)
     }
     buf_char(b, '"');
 }
+
+void buf_csv(struct buf *b, const char *s)
+{
+    if (!strpbrk(s, ",\"\r\n")) {
+        buf_puts(b, s);
+        return;
+    }
+    buf_char(b, '"');
+    for (; *s; s++) {
+        if (*s == '"')
+            buf_char(b, '"');
+        buf_char(b, *s);
+    }
+    buf_char(b, '"');
+}

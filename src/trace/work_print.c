@@ -44,7 +44,7 @@ static void put_text(struct writer *w, const char *name, const char *s)
     if (w->json)
         buf_json(w->b, s, strlen(s));
     else
-        buf_puts(w->b, s);
+        buf_csv(w->b, s);
 }
 
 static void put_addr(struct writer *w, const char *name, const struct conn_addr *a)

@@ -57,6 +57,8 @@ Test(buf, one_is_singular)
 Test(buf, json_is_valid_for_any_bytes)
 {
     EXPECT_TEXT(buf_json(&b, "a\"\\\n\x7f", 5), "\"a\\\"\\\\\\u000a\\u007f\"");
+    EXPECT_TEXT(buf_csv(&b, "a b"), "a b");
+    EXPECT_TEXT(buf_csv(&b, "a, \"b\""), "\"a, \"\"b\"\"\"");
     EXPECT_TEXT(buf_json(&b, "\xff\xc3\xa9\xc0\x80", 5), "\"\xef\xbf\xbd\xc3\xa9\xef\xbf\xbd\xef\xbf\xbd\"");
     EXPECT_TEXT(buf_printable(&b, "x\x1b[31m\xc2\x9b", 8), "x\\x1b[31m\\xc2\\x9b");
 }
