@@ -152,22 +152,47 @@ static void decide_open(struct work_ring *r, const struct work_env *e, struct wo
     r->dead_psn = w->psn;
 }
 
-/* Whether `w` was acknowledged, but perhaps in vain, as the times before: it was sent again to the last try. */
-static bool is_repeated(const struct work_ring *r, const struct work_env *e, const struct work *w)
+/* Whether nothing more was sent for as long as the latest timeout had taken: a requester with tries left would have asked again. */
+static bool fell_silent(const struct work_ring *r, const struct half *h, ns_t now)
+{
+    return r->silence > 0 && (r->closed ? r->closed : now) - h->back_ts >= r->silence - r->silence / 8;
+}
+
+/* Whether the requester sent something new behind what completed `w`, or would have. */
+static bool went_on(const struct work_ring *r, const struct work *w)
+{
+    ns_t done = w->done_frame ? w->done : w->proof;
+
+    return r->fresh > done || (r->fresh == done && r->fresh_frame > (w->done_frame ? w->done_frame : w->proof_frame));
+}
+
+/* Whether a READ or atomic was answered to the last try that its requester is known to have, and nothing new followed. */
+static bool is_last_try(const struct work_ring *r, const struct conn_params *c, const struct work *w)
+{
+    return has_answer(w) && (c->have_timeout || c->have_asked) && w->again && w->again >= c->retry_cnt && !went_on(r, w);
+}
+
+/* Whether `w` was answered, but perhaps in vain, as the times before: it was sent again to the last try. */
+static bool is_repeated(const struct work_ring *r, const struct work_env *e, const struct work *w, ns_t now)
 {
     const struct half *h = e->half;
+    uint32_t psn = watch_tries(e->watch, h->flow)->psn;
 
-    return r->unheeded && w->again && psn_diff(work_end(h, w), r->unheeded_psn) > 0 && r->unheeded_psn == watch_tries(e->watch, h->flow)->psn &&
-           work_spent(e->watch, h, e->params);
+    if (is_last_try(r, e->params, w) || r->in_vain)
+        return true;
+    if (!w->again || psn_diff(work_end(h, w), psn) <= 0 || !work_spent(e->watch, h, e->params))
+        return false;
+    return (r->unheeded && r->unheeded_psn == psn) || (has_answer(w) && fell_silent(r, h, now));
 }
 
 static void decide(struct work_ring *r, const struct work_env *e, struct work *w, enum work_reason why, ns_t now)
 {
     if (w->refused)
         return;
-    if (why == WORK_CAPTURE_ENDS && (w->done_frame || w->proof_frame) && is_repeated(r, e, w)) {
+    if (why == WORK_CAPTURE_ENDS && (w->done_frame || w->proof_frame) && is_repeated(r, e, w, now)) {
         w->done_frame = 0;
-        w->reason = WORK_REPEATED;
+        w->reason = r->in_vain && !w->again ? WORK_BEHIND : WORK_REPEATED;
+        r->in_vain = true;
         return;
     }
     if (r->stopped && !w->done_frame) {
@@ -178,9 +203,9 @@ static void decide(struct work_ring *r, const struct work_env *e, struct work *w
         w->reason = WORK_UNRELIABLE;
     } else if (r->dead && psn_diff(w->psn, r->dead_psn) > 0) {
         w->status = WC_WR_FLUSH_ERR;
-    } else if (w->proof_frame && r->blocked && (w->again || r->blocked_at > w->proof)) {
+    } else if (w->proof_frame && (!went_on(r, w) || (r->blocked && (w->again || r->blocked_at > w->proof)))) {
         w->reason = WORK_BEHIND;
-    } else if (w->proof_frame) { /* the answer that was missed here did not miss its requester */
+    } else if (w->proof_frame) { /* the answer that was missed here did not miss its requester, which went on */
         w->done_frame = w->proof_frame;
         w->done = w->proof;
         w->status = WC_SUCCESS;
@@ -206,7 +231,7 @@ void work_flush(struct work_ring *r, const struct work_env *e, enum work_reason 
 {
     while (r->n)
         pop(r, e, why, now);
-    r->dead = r->blocked = r->stopped = r->left = r->unheeded = false;
+    r->dead = r->blocked = r->stopped = r->left = r->unheeded = r->in_vain = false;
     r->silence = r->closed = 0;
 }
 
@@ -466,10 +491,13 @@ void work_request(struct work_ring *r, const struct work_env *e, const struct pk
     struct work *w;
 
     r->stopped = r->left = false;
-    if (as == SEEN_AGAIN || as == SEEN_COPY || as == SEEN_OLD)
+    if (as == SEEN_AGAIN || as == SEEN_COPY || as == SEEN_OLD) {
         w = take_again(r, e->half, p, as);
-    else
+    } else {
         w = take_unseen(r, e, p);
+        r->fresh = p->frame->ts;
+        r->fresh_frame = p->frame->number;
+    }
     if (!w)
         return;
     w->packets++;

@@ -94,6 +94,9 @@ struct work_ring {
     bool blocked;      /* one that was handed over was missed, and had no answer */
     ns_t blocked_at;   /* when it was asked for last */
     ns_t silence;      /* time without a packet before the latest timeout */
+    bool in_vain;      /* work_flush(): the answers to one, and to all behind it, may not have come */
+    ns_t fresh;        /* of the latest request that was not sent before */
+    uint64_t fresh_frame; /* likewise */
     ns_t closed;       /* when either end asked for a disconnect; 0: not seen */
     bool unheeded;     /* what was sent again last, from PSN `unheeded_psn` on, had been answered before one of the times in a row */
     uint32_t unheeded_psn;

@@ -75,6 +75,19 @@ Test(work, read_is_complete_with_its_last_response_and_not_by_an_ack)
     cr_expect_eq(over(0).got, 2);
     cr_expect_eq(over(0).status, WORK_STATUS_UNKNOWN);
     cr_expect_eq(over(0).reason, WORK_NO_ANSWER);
+    cr_expect_eq(over(1).status, WORK_STATUS_UNKNOWN);
+    cr_expect_eq(over(1).reason, WORK_BEHIND);
+}
+
+Test(work, what_is_behind_a_missing_answer_is_complete_once_its_requester_has_gone_on)
+{
+    talk_start(&t, true);
+    talk(&t, 0, 0, mk_read(100, 0x7000, 2500));
+    talk(&t, 0, US, mk(OP_SEND_ONLY, 103, 10));
+    talk(&t, 1, US, mk_ack(103, 0x1f, 2)); /* the answer to the READ was not captured, or lost */
+    talk(&t, 0, US, mk(OP_SEND_ONLY, 104, 10));
+    talk_end(&t, 0);
+    cr_expect_eq(over(0).status, WORK_STATUS_UNKNOWN);
     cr_expect_eq(over(1).status, WC_SUCCESS);
 }
 
