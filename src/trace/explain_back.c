@@ -515,13 +515,9 @@ static void tell_late(struct explainer *x, const struct watched *e, struct told 
     } else if (psn_diff(e->p->bth.psn, e->h->start) < 0) {
         tell_missed(x, e, t);
     } else if (e->p->frame->ts - e->h->last_ts < OVERTAKEN_WITHIN && !e->h->back) {
-        st = statement_new(x, CAUSE_REORDER, e->flow, e->p);
+        st = statement_overtaken(x, e);
         if (!st)
             return;
-        statement_frame(st, frame_u32(e->p));
-        statement_frame(st, e->h->last_frame);
-        st->where = WHERE_BEFORE;
-        statement_concerns(st, e->p->bth.psn, 0, true);
         t->reorder = t->late_alone = statement_number(x, st);
         statement_say(x, st, "PSN %u (frame %u) was overtaken by later packets.", e->p->bth.psn, frame_u32(e->p));
     }

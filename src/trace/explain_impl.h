@@ -281,6 +281,8 @@ uint32_t told_bad_since(const struct told *t, uint32_t psn, uint32_t n, uint32_t
 struct statement *told_about_bad(struct explainer *x, const struct told *t, uint32_t frame, const struct pkt *p);
 /* The packet that a statement is about. */
 void statement_concerns(struct statement *st, uint32_t psn, uint32_t icrc, bool is_request);
+/* A statement that request `e->p` came behind later ones; NULL: no room. */
+struct statement *statement_overtaken(struct explainer *x, const struct watched *e);
 struct told *told_of(struct explainer *x, uint32_t flow);
 /* "at interface 1", or "in file 2" (with its interface unless 0) if the other tap is in another file; in one of two
  * buffers that take turns. */

@@ -225,6 +225,19 @@ void statement_concerns(struct statement *st, uint32_t psn, uint32_t icrc, bool 
     st->is_request = is_request;
 }
 
+struct statement *statement_overtaken(struct explainer *x, const struct watched *e)
+{
+    struct statement *st = statement_new(x, CAUSE_REORDER, e->flow, e->p);
+
+    if (!st)
+        return NULL;
+    statement_frame(st, frame_u32(e->p));
+    statement_frame(st, e->h->last_frame);
+    st->where = WHERE_BEFORE;
+    statement_concerns(st, e->p->bth.psn, 0, true);
+    return st;
+}
+
 struct statement *told_about_bad(struct explainer *x, const struct told *t, uint32_t frame, const struct pkt *p)
 {
     struct statement *st = NULL;

@@ -71,13 +71,9 @@ static void tell_overtaken(struct explainer *x, const struct watched *e, const s
         st->psn = missing_from(e, t, st->psn, st->end);
         say_missing(x, st);
     }
-    st = statement_new(x, CAUSE_REORDER, e->flow, e->p);
+    st = statement_overtaken(x, e);
     if (!st)
         return;
-    statement_frame(st, frame_u32(e->p));
-    statement_frame(st, e->h->last_frame);
-    st->where = WHERE_BEFORE;
-    statement_concerns(st, e->p->bth.psn, 0, true);
     statement_say(x, st, "PSN %u (frame %u) was overtaken by later packets. This is an unreliable connection: a message out of order is dropped.",
                   e->p->bth.psn, frame_u32(e->p));
 }
