@@ -205,6 +205,23 @@ static void pass_by(struct responder *r, const struct pkt *p, uint32_t behind)
     r->epsn_hi = behind;
 }
 
+/* Answers of READs and atomics behind number `n` that had begun start again: for a validator, they may. In its ring one that was seen
+ * late stands behind those of later PSNs. */
+static void restart_behind(struct responder *r, uint32_t n)
+{
+    uint32_t psn = rsp_res(r, n)->psn;
+
+    for (uint32_t i = r->p.certain ? n + 1 : r->res_head; i != r->res_tail; i++) {
+        struct rsp_res *later = rsp_res(r, i);
+        if (psn_diff(later->psn, psn) <= 0)
+            continue;
+        if (!r->p.certain)
+            later->more += later->more < UINT8_MAX;
+        else if (is_due(later))
+            later->next = later->from;
+    }
+}
+
 /* A READ or atomic again. Answers of later ones that had begun start again behind it: the requester may have gone back (C9-110). */
 static void replay(struct responder *r, const struct pkt *p, struct effects *e)
 {
@@ -223,11 +240,7 @@ static void replay(struct responder *r, const struct pkt *p, struct effects *e)
     res->more += !r->p.certain && res->more < UINT8_MAX;
     if (under_way < res->end)
         res->next = under_way;
-    for (uint32_t i = n + 1; i != r->res_tail; i++)
-        if (is_due(rsp_res(r, i)) && r->p.certain)
-            rsp_res(r, i)->next = rsp_res(r, i)->from;
-        else
-            rsp_res(r, i)->more += !r->p.certain && rsp_res(r, i)->more < UINT8_MAX;
+    restart_behind(r, n);
     if ((int32_t)(n - r->res_next) < 0)
         r->res_next = n;
     e->msg = n;
