@@ -72,6 +72,7 @@ void work_flush(struct work_ring *r, const struct work_env *e, enum work_reason 
         pop(r, e, why, now);
     r->dead = r->blocked = r->stopped = r->left = r->unheeded = r->in_vain = false;
     r->silence = r->closed = 0;
+    r->backs = 0;
 }
 
 /* --- Requests ------------------------------------------------------------------------------------------------------------------- */
@@ -307,6 +308,8 @@ static struct work *take_again(struct work_ring *r, const struct half *h, const 
     if (h->back_ts == p->frame->ts && h->back_psn == p->bth.psn) {
         r->unheeded = (r->unheeded && r->unheeded_psn == p->bth.psn) || (w->done_frame && !w->refused);
         r->unheeded_psn = p->bth.psn;
+        r->backs = r->backs && psn_diff(p->bth.psn, r->backs_psn) <= 0 ? r->backs + 1 : 1;
+        r->backs_psn = p->bth.psn;
     }
     w->again++;
     w->refused = false;

@@ -94,6 +94,8 @@ struct work_ring {
     bool blocked;      /* one that was handed over was missed, and had no answer */
     ns_t blocked_at;   /* when it was asked for last */
     ns_t silence;      /* time without a packet before the latest timeout */
+    uint32_t backs;    /* times in a row that something was sent again, each from no later PSN than the one before */
+    uint32_t backs_psn; /* from here on, the latest time */
     bool in_vain;      /* work_flush(): the answers to one, and to all behind it, may not have come */
     ns_t fresh;        /* of the latest request that was not sent before */
     uint64_t fresh_frame; /* likewise */

@@ -101,9 +101,12 @@ static bool went_on(const struct work_ring *r, const struct work *w)
 }
 
 /* Whether a READ or atomic was answered to the last try that its requester is known to have, and nothing new followed. */
-static bool is_last_try(const struct work_ring *r, const struct conn_params *c, const struct work *w)
+static bool is_last_try(const struct work_ring *r, const struct work_env *e, const struct work *w)
 {
-    return work_has_answer(w) && (c->have_timeout || c->have_asked) && w->again && w->again >= c->retry_cnt && !went_on(r, w);
+    const struct conn_params *c = e->params;
+
+    return work_has_answer(w) && (c->have_timeout || c->have_asked) && w->again && r->backs >= c->retry_cnt &&
+           psn_diff(work_end(e->half, w), r->backs_psn) > 0 && !went_on(r, w);
 }
 
 /* Whether `w` was answered, but perhaps in vain, as the times before: it was sent again to the last try. */
@@ -112,7 +115,7 @@ static bool is_repeated(const struct work_ring *r, const struct work_env *e, con
     const struct half *h = e->half;
     uint32_t psn = watch_tries(e->watch, h->flow)->psn;
 
-    if (is_last_try(r, e->params, w) || r->in_vain)
+    if (is_last_try(r, e, w) || r->in_vain)
         return true;
     if (!w->again || psn_diff(work_end(h, w), psn) <= 0 || !work_spent(e->watch, h, e->params))
         return false;
