@@ -18,21 +18,23 @@ LIBS     = -lpcap -lnet -ldeflate -lisal -lz -lzstd -lpcre2-8 -lm
 SANITIZE = -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 
 BASE  := $(wildcard src/base/*.c)
-WIRE  := $(wildcard dissect/*.c)
+WIRE  := $(wildcard dissect/*.c dissect/*/*.c)
 CAP   := $(wildcard src/cap/*.c)
 TRANS := $(wildcard src/transport/*.c)
-TRACE := $(wildcard src/trace/*.c)
-GEN   := $(wildcard gen/*.c)
+CONN  := $(wildcard src/conn/*.c)
+TRACE := $(foreach room,show filter judge explain measure ladder,$(wildcard src/$(room)/*.c))
+GEN   := $(foreach room,endpoint net live peers sim script,$(wildcard gen/$(room)/*.c))
 CLI   := $(wildcard src/cli/*.c)
 GENCLI := $(wildcard gen/cli/*.c)
 UNIT  := $(wildcard tests/unit/*.c)
 PROPERTY := $(wildcard tests/property/*.c)
 FUZZ  := $(wildcard tests/fuzz/fuzz_*.c)
-CORE  := $(BASE) $(WIRE) $(CAP) $(TRANS)
+CORE  := $(BASE) $(WIRE) $(CAP) $(TRANS) $(CONN)
 READER := $(CORE) $(TRACE) $(filter-out src/cli/main.c,$(CLI))
 
-HOT := src/base/buf% src/cap/% src/transport/% src/trace/judge% src/trace/replay% src/trace/track% src/trace/conn% src/trace/context% \
- src/trace/window% src/trace/print% dissect/pkt% dissect/bth% dissect/icrc% dissect/opcode% src/cli/trace% src/cli/decode_run%
+HOT := src/base/buf% src/cap/% src/transport/% src/conn/conn% src/conn/req% src/conn/resp% src/conn/annotate% src/judge/% \
+ src/show/print% src/show/text% src/show/json% src/show/fields% dissect/pkt% dissect/ib/bth% dissect/ib/icrc% dissect/ib/opcode% \
+ src/cli/capture_cmd% src/cli/decode_run%
 
 obj = $(1:%.c=$(BUILD)/%.o)
 LINK = $(CC) $(SANFLAGS) $(LDFLAGS) $(if $(LTO),$(or $(TOGETHER),-fno-lto)) -o $@ $^ $(LIBS)

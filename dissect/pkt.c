@@ -1,10 +1,10 @@
 /* layer 1 (wire): decoding starts here: by link type; and the columns of a packet list. */
 #include "dissect/pkt.h"
 
-#include "dissect/icmp.h"
+#include "dissect/ip/icmp.h"
 
-#include "dissect/eth.h"
-#include "dissect/ip.h"
+#include "dissect/link/eth.h"
+#include "dissect/ip/ip.h"
 
 void pkt_malformed(struct pkt *p, uint32_t off, const char *why)
 {

@@ -2,9 +2,9 @@
 #ifndef RDMATRACE_PKT_H
 #define RDMATRACE_PKT_H
 
-#include "dissect/ib.h"
-#include "dissect/icrc.h"
-#include "dissect/opcode.h"
+#include "dissect/ib/ib.h"
+#include "dissect/ib/icrc.h"
+#include "dissect/ib/opcode.h"
 #include "frame.h"
 
 /* One header found in a packet. */

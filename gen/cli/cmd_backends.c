@@ -1,5 +1,5 @@
 /* layer 4 (tool): `rdmagen backends`. */
-#include "gen/cli/live_cli.h"
+#include "gen/cli/live_options.h"
 
 static const struct opt_def defs[] = {
     {256, "json", NULL, "one JSON object a line"},

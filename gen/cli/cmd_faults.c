@@ -1,6 +1,6 @@
 /* layer 4 (tool): `rdmagen faults`: the rules that can be broken on purpose. */
 #include "gen/cli/gen_cli.h"
-#include "gen/faults.h"
+#include "gen/endpoint/faults.h"
 
 static const struct opt_def defs[] = {
     {256, "json", NULL, "one JSON object a line"},

@@ -1,7 +1,7 @@
 /* layer 4 (tool): `rdmagen inject`: options and the loop that forwards. */
-#include "gen/cli/live_cmd.h"
+#include "gen/cli/live_run.h"
 #include "gen/cli/inject_cli.h"
-#include "gen/live_host.h"
+#include "gen/live/host.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,9 +1,9 @@
 /* layer 4 (tool): `rdmagen write|read|send|cas|faa`: traffic as perftest's clients make it, towards a real peer. */
-#include "gen/cli/live_cmd.h"
+#include "gen/cli/live_run.h"
 #include "gen/cli/perf_cli.h"
 #include "gen/cli/report_file.h"
-#include "gen/pingpong.h"
-#include "gen/text.h"
+#include "gen/peers/pingpong.h"
+#include "tokens.h"
 
 #include <errno.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* layer 4 (tool): `rdmagen ping`: both sides of rping, against real peers. */
-#include "gen/cli/live_cmd.h"
-#include "gen/rping.h"
+#include "gen/cli/live_run.h"
+#include "gen/peers/rping.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /* layer 4 (tool): `rdmagen pingpong`: both sides of ibv_rc_pingpong, ibv_uc_pingpong and ibv_ud_pingpong, against real
  * peers. */
-#include "gen/chan.h"
-#include "gen/cli/live_cmd.h"
-#include "gen/pingpong.h"
+#include "gen/peers/oob_tcp.h"
+#include "gen/cli/live_run.h"
+#include "gen/peers/pingpong.h"
 
 #include <errno.h>
 #include <stdio.h>

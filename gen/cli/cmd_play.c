@@ -1,8 +1,8 @@
 /* layer 4 (tool): `rdmagen play`: scenario files against a live peer, and the other side of that. */
-#include "gen/cli/live_cmd.h"
+#include "gen/cli/live_run.h"
 #include "gen/cli/gen_cli.h"
-#include "gen/pingpong.h"
-#include "gen/script_live.h"
+#include "gen/peers/pingpong.h"
+#include "gen/script/live.h"
 
 #include <errno.h>
 #include <stdio.h>

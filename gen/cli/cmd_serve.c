@@ -1,8 +1,8 @@
 /* layer 4 (tool): `rdmagen serve`: the passive side of perftest's clients, ibv_*_pingpong and rping. */
-#include "gen/cli/live_cmd.h"
+#include "gen/cli/live_run.h"
 #include "gen/cli/perf_cli.h"
-#include "gen/serve.h"
-#include "gen/text.h"
+#include "gen/peers/serve.h"
+#include "tokens.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -2,8 +2,8 @@
 #ifndef RDMATRACE_CONNECT_CLI_H
 #define RDMATRACE_CONNECT_CLI_H
 
-#include "gen/cli/live_cmd.h"
-#include "gen/matose.h"
+#include "gen/cli/live_run.h"
+#include "gen/peers/ucmatose.h"
 
 /* A connection, or with -u a service. */
 struct connect_node {

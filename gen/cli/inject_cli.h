@@ -2,8 +2,8 @@
 #ifndef RDMATRACE_INJECT_CLI_H
 #define RDMATRACE_INJECT_CLI_H
 
-#include "gen/bridge.h"
-#include "gen/cli/live_cli.h"
+#include "gen/net/bridge.h"
+#include "gen/cli/live_options.h"
 #include "gen/cli/report_file.h"
 
 struct inject {

@@ -1,7 +1,7 @@
 /* layer 4 (tool): the result of `rdmagen inject`: ports, events, connections; as text and as JSON. */
 #include "gen/cli/gen_cli.h"
 #include "gen/cli/inject_cli.h"
-#include "gen/cli/words.h"
+#include "gen/cli/specs.h"
 
 #include <unistd.h>
 

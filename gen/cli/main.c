@@ -1,6 +1,6 @@
 /* layer 4 (tool): rdmagen, which dispatches to its subcommands. */
 #include "gen/cli/gen_cli.h"
-#include "gen/cli/live_cli.h"
+#include "gen/cli/live_options.h"
 #include "gen/cli/perf_cli.h"
 
 static const struct command commands[] = {

@@ -3,8 +3,8 @@
 #define RDMATRACE_PERF_CLI_H
 
 #include "gen/cli/gen_cli.h"
-#include "gen/cli/live_cli.h"
-#include "gen/perf_client.h"
+#include "gen/cli/live_options.h"
+#include "gen/peers/perf_client.h"
 
 /* The result for people, as perftest prints it, with a row for each queue pair if there are several; and as one JSON object, in
  * which `error` is what went wrong, "" if nothing did. */

@@ -4,7 +4,7 @@
 
 #include "gen/cli/gen_cli.h"
 #include "gen/cli/report_file.h"
-#include "gen/traffic.h"
+#include "gen/sim/traffic.h"
 
 #define SIM_FILES_MAX 32 /* captures of a run */
 

@@ -1,6 +1,6 @@
 /* layer 4 (tool): the options of `rdmagen sim`: their table, what each sets, and where one has no meaning. */
 #include "gen/cli/sim_cli.h"
-#include "gen/cli/words.h"
+#include "gen/cli/specs.h"
 
 enum {
     KEY_COUNT = 256,

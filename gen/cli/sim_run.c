@@ -1,7 +1,7 @@
 /* layer 4 (tool): `rdmagen sim`: running traffic. */
 #include "gen/cli/sim_cli.h"
-#include "gen/cli/words.h"
-#include "gen/live.h"
+#include "gen/cli/specs.h"
+#include "gen/live/live.h"
 
 #include <errno.h>
 #include <stdio.h>

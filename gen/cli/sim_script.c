@@ -1,6 +1,6 @@
 /* layer 4 (tool): `rdmagen sim FILE`: scenario files. */
 #include "gen/cli/sim_cli.h"
-#include "gen/script.h"
+#include "gen/script/script.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* layer 4 (tool): messages of rdmatrace about captures and filters. */
 #include "src/cli/cli.h"
 
-#include "src/trace/filter.h"
+#include "src/filter/filter.h"
 
 #include <unistd.h>
 

@@ -1,8 +1,8 @@
 /* layer 4 (tool): `rdmatrace check`: captures judged by the rules of the transport. */
 #include "src/cli/cli.h"
 #include "src/cli/counters.h"
-#include "src/cli/trace.h"
-#include "src/trace/judge.h"
+#include "src/cli/capture_cmd.h"
+#include "src/judge/judge.h"
 
 enum {
     KEY_PROFILE = 256,

@@ -1,7 +1,7 @@
 /* layer 4 (tool): `rdmatrace explain`: what went wrong, in plain words. */
 #include "src/cli/cli.h"
-#include "src/cli/trace.h"
-#include "src/trace/explain.h"
+#include "src/cli/capture_cmd.h"
+#include "src/explain/explain.h"
 
 enum {
     KEY_CAUSES = 256,

@@ -1,8 +1,8 @@
 /* layer 4 (tool): `rdmatrace flows`: what each connection did, and how well. */
 #include "src/cli/cli.h"
-#include "src/cli/trace.h"
-#include "src/trace/meter.h"
-#include "src/trace/rows.h"
+#include "src/cli/capture_cmd.h"
+#include "src/measure/meter.h"
+#include "src/measure/columns.h"
 
 #include <stdlib.h>
 

@@ -1,7 +1,7 @@
 /* layer 4 (tool): `rdmatrace ladder`: a connection as a sequence diagram. */
 #include "src/cli/cli.h"
-#include "src/cli/trace.h"
-#include "src/trace/ladder.h"
+#include "src/cli/capture_cmd.h"
+#include "src/ladder/ladder.h"
 
 #include <stdlib.h>
 #include <sys/ioctl.h>

@@ -1,8 +1,8 @@
 /* layer 4 (tool): `rdmatrace ops`: the work requests behind the packets. */
 #include "src/cli/cli.h"
-#include "src/cli/trace.h"
-#include "src/trace/print.h"
-#include "src/trace/work_print.h"
+#include "src/cli/capture_cmd.h"
+#include "src/show/print.h"
+#include "src/measure/wqe_print.h"
 
 #include <stdlib.h>
 

@@ -2,7 +2,7 @@
 #include "src/cli/counters.h"
 
 #include "src/cli/cli.h"
-#include "src/cli/trace.h"
+#include "src/cli/capture_cmd.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

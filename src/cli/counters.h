@@ -2,7 +2,7 @@
 #ifndef RDMATRACE_COUNTERS_H
 #define RDMATRACE_COUNTERS_H
 
-#include "src/trace/judge.h"
+#include "src/judge/judge.h"
 
 /* `--counters ADDRESS=FILE` or `ADDRESS=BEFORE,AFTER`. EXIT_OK, or EXIT_BAD after a message. */
 int counters_option(struct judge_opts *o, const char *arg);

@@ -4,7 +4,7 @@
 
 #include "dissect/pkt.h"
 #include "src/cap/cap.h"
-#include "src/trace/print.h"
+#include "src/show/print.h"
 
 #define DECODE_COLUMNS_MAX 1024
 

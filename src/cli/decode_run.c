@@ -1,15 +1,15 @@
 /* layer 4 (tool): `rdmatrace decode`: frames in, text out. */
 #include "src/cli/decode.h"
 
-#include "dissect/eth.h"
-#include "dissect/ip.h"
+#include "dissect/link/eth.h"
+#include "dissect/ip/ip.h"
 #include "src/cap/live.h"
 #include "src/cap/merge.h"
 #include "src/cap/write.h"
 #include "src/cli/cli.h"
-#include "src/trace/context.h"
-#include "src/trace/filter.h"
-#include "src/trace/summary.h"
+#include "src/conn/annotate.h"
+#include "src/filter/filter.h"
+#include "src/show/summary.h"
 
 #include <errno.h>
 #include <signal.h>

@@ -1,7 +1,7 @@
 /* layer 2 (transport): Communication Management: the state machine of one connection. */
 #include "src/transport/cm_impl.h"
 
-#include "src/transport/flow.h"
+#include "src/transport/flow_label.h"
 
 /* --- Helpers --- */
 

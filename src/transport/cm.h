@@ -2,7 +2,7 @@
 #ifndef RDMATRACE_TRANSPORT_CM_H
 #define RDMATRACE_TRANSPORT_CM_H
 
-#include "dissect/cm.h"
+#include "dissect/mad/cm.h"
 #include "src/transport/rules.h"
 #include "src/transport/verbs.h"
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "gen/endpoint.h"
+#include "gen/endpoint/endpoint.h"
 
 #define IOVA UINT64_C(0x10000000)
 #define MEM (UINT32_C(1) << 20)

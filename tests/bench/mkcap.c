@@ -1,7 +1,7 @@
 /* layer 4 (test): writes a pcap file of RoCEv2 WRITE traffic with acknowledgements and right ICRCs, for the benchmark.
  */
-#include "dissect/eth.h"
-#include "dissect/ip.h"
+#include "dissect/link/eth.h"
+#include "dissect/ip/ip.h"
 #include "dissect/pkt.h"
 
 #include <stdio.h>

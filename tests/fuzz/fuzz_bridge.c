@@ -6,7 +6,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "gen/bridge.h"
+#include "gen/net/bridge.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

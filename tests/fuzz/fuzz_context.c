@@ -1,7 +1,7 @@
 /* layer 4 (test): fuzzes the context across packets: connections, messages, answers. The input is a sequence of
  * packets, each after two bytes: what it is (FROM_PEER, IN_TCP, OTHER_TAP) and how many bytes follow the UDP or TCP
  * header. */
-#include "dissect/ip.h"
+#include "dissect/ip/ip.h"
 #include "tests/fuzz/print.h"
 
 #include <stdlib.h>

@@ -4,7 +4,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "gen/endpoint.h"
+#include "gen/endpoint/endpoint.h"
 
 #define MEM 4096
 #define IOVA UINT64_C(0x1000)

@@ -1,5 +1,5 @@
 /* layer 4 (test): fuzzes display filters: any text is compiled, and matched with two packets when it is a filter. */
-#include "src/trace/filter.h"
+#include "src/filter/filter.h"
 
 #include <assert.h>
 #include <stdlib.h>

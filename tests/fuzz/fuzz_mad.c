@@ -1,5 +1,5 @@
 /* layer 4 (test): fuzzes the decoding of management datagrams: the input is the payload of a UD packet to QP 1. */
-#include "dissect/ip.h"
+#include "dissect/ip/ip.h"
 #include "tests/fuzz/print.h"
 
 #include <stdlib.h>

@@ -10,8 +10,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "gen/perf_client.h"
-#include "gen/serve.h"
+#include "gen/peers/perf_client.h"
+#include "gen/peers/serve.h"
 
 #define WAIT (2 * NS_PER_S)
 

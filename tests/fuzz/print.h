@@ -4,8 +4,8 @@
 #define RDMATRACE_TESTS_PRINT_H
 
 #include "dissect/pkt.h"
-#include "src/trace/context.h"
-#include "src/trace/print.h"
+#include "src/conn/annotate.h"
+#include "src/show/print.h"
 
 /* Print `p` in one format; `b` then holds that text only. */
 static inline void print_as(struct buf *b, struct pkt *p, enum print_format format)

@@ -1,7 +1,7 @@
 /* layer 4 (test) property: seeded conversations of two endpoints. */
 #include "tests/property/play.h"
 
-#include "gen/script.h"
+#include "gen/script/script.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
 #ifndef RDMATRACE_PROPERTY_PLAY_H
 #define RDMATRACE_PROPERTY_PLAY_H
 
-#include "gen/traffic.h"
+#include "gen/sim/traffic.h"
 #include "tests/property/trace.h"
 
 /* A conversation: all that decides how it goes, and what came of it. */

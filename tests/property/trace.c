@@ -1,10 +1,10 @@
 /* layer 4 (test) property: recordings of taps in memory. */
 #include "tests/property/trace.h"
 
-#include "dissect/cm.h"
-#include "gen/endpoint.h"
-#include "gen/rewrite.h"
-#include "src/trace/window.h"
+#include "dissect/mad/cm.h"
+#include "gen/endpoint/endpoint.h"
+#include "gen/endpoint/rewrite.h"
+#include "src/cap/reorder.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,8 +2,8 @@
 #ifndef RDMATRACE_PROPERTY_TRACE_H
 #define RDMATRACE_PROPERTY_TRACE_H
 
-#include "gen/tap.h"
-#include "src/trace/judge.h"
+#include "gen/net/tap.h"
+#include "src/judge/judge.h"
 
 /* Bytes of frames, shared by traces. */
 struct store {

@@ -2,8 +2,8 @@
 #ifndef RDMATRACE_TEST_BRIDGE_RIG_H
 #define RDMATRACE_TEST_BRIDGE_RIG_H
 
-#include "dissect/cm.h"
-#include "gen/bridge.h"
+#include "dissect/mad/cm.h"
+#include "gen/net/bridge.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>

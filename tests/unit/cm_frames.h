@@ -2,7 +2,7 @@
 #ifndef RDMATRACE_TEST_CM_FRAMES_H
 #define RDMATRACE_TEST_CM_FRAMES_H
 
-#include "dissect/cm.h"
+#include "dissect/mad/cm.h"
 
 /* A captured frame in hexadecimal, and where its MAD starts. */
 struct cm_frame {

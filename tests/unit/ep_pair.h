@@ -5,7 +5,7 @@
 #include <criterion/criterion.h>
 #include <stdlib.h>
 
-#include "gen/endpoint.h"
+#include "gen/endpoint/endpoint.h"
 
 #define PAIR_MEM (1u << 20)
 #define PAIR_QKEY 0x11111111

@@ -2,7 +2,7 @@
 #ifndef RDMATRACE_TEST_TALK_H
 #define RDMATRACE_TEST_TALK_H
 
-#include "src/trace/meter.h"
+#include "src/measure/meter.h"
 #include "tests/unit/mkpkt.h"
 
 #include <criterion/criterion.h>

@@ -1,5 +1,5 @@
 /* layer 3 tests: backends: each carries frames unchanged; the kernel's filter passes what libpcap's compiler passes. */
-#include "gen/be_filter.h"
+#include "gen/live/be_filter.h"
 #include "src/cap/live.h"
 
 #include <criterion/criterion.h>

@@ -4,7 +4,7 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 
-#include "dissect/ip.h"
+#include "dissect/ip/ip.h"
 
 static const struct decode_opts verify = {.verify = true};
 

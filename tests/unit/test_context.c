@@ -1,7 +1,7 @@
 /* layer 3 tests: context across packets, on packets built from the header tables. */
-#include "src/trace/context.h"
+#include "src/conn/annotate.h"
 
-#include "dissect/ip.h"
+#include "dissect/ip/ip.h"
 
 #include <criterion/criterion.h>
 

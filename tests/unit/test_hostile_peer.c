@@ -1,6 +1,6 @@
 /* layer 3 tests: a peer that sends whatever it likes, with right ICRCs: memory that it was not given stays as it is and
  * is not told, all packets are counted, and nothing grows. */
-#include "gen/cm_agent.h"
+#include "gen/endpoint/cm_agent.h"
 
 #include <criterion/criterion.h>
 #include <malloc.h>

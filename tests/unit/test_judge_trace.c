@@ -1,6 +1,6 @@
 /* layer 3 (gen) tests: the judge of captures, over short captures made packet by packet: what it must not take for a mistake of an end. */
-#include "gen/build.h"
-#include "src/trace/judge_impl.h"
+#include "gen/endpoint/build.h"
+#include "src/judge/judge_impl.h"
 #include "src/transport/responder.h"
 #include "tests/unit/mkpkt.h"
 

@@ -1,6 +1,7 @@
 /* layer 3 tests: what CM messages and parameter exchanges teach. The texts are those of real captures (perftest 4.5,
  * rdma-core 44). */
-#include "src/trace/learn.h"
+#include "dissect/ulp/service.h"
+#include "src/conn/setup.h"
 
 #include <criterion/criterion.h>
 
@@ -52,9 +53,9 @@ Test(learn, other_text_is_not_an_exchange)
 
 Test(learn, service_ids_name_upper_protocols)
 {
-    cr_expect_str_eq(upper_of_service(UINT64_C(0x0000000001061144)), "NVMe/RDMA");
-    cr_expect_str_eq(upper_of_service(UINT64_C(0x0000000001064e51)), "NFS/RDMA");
-    cr_expect_str_eq(upper_of_service(UINT64_C(0x0000000001060001)), "RDMA-CM application");
-    cr_expect_str_eq(upper_of_service(UINT64_C(0x1000000000000404)), "IPoIB connected mode");
-    cr_expect_null(upper_of_service(UINT64_C(0x0002c90300a0b0c0)));
+    cr_expect_str_eq(ulp_of_service(UINT64_C(0x0000000001061144)), "NVMe/RDMA");
+    cr_expect_str_eq(ulp_of_service(UINT64_C(0x0000000001064e51)), "NFS/RDMA");
+    cr_expect_str_eq(ulp_of_service(UINT64_C(0x0000000001060001)), "RDMA-CM application");
+    cr_expect_str_eq(ulp_of_service(UINT64_C(0x1000000000000404)), "IPoIB connected mode");
+    cr_expect_null(ulp_of_service(UINT64_C(0x0002c90300a0b0c0)));
 }

@@ -1,6 +1,6 @@
 /* layer 3 tests: endpoints in the live event loop, rping's conversation, and a connection manager among strangers. */
-#include "gen/live.h"
-#include "gen/rping.h"
+#include "gen/live/live.h"
+#include "gen/peers/rping.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* layer 3 tests: what perftest's programs exchange, against the bytes that perftest 4.5 sent on Linux soft-RoCE. */
-#include "gen/load.h"
+#include "gen/peers/perf_run.h"
 
 #include <criterion/criterion.h>
 #include <stdlib.h>

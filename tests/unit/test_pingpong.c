@@ -1,5 +1,5 @@
 /* layer 3 tests: the addresses that libibverbs' examples exchange. */
-#include "gen/pingpong.h"
+#include "gen/peers/pingpong.h"
 
 #include <criterion/criterion.h>
 

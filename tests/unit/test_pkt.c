@@ -1,7 +1,7 @@
 /* layer 1 tests: the short cut for the usual packet does what the dissectors do one by one. */
 #include "dissect/pkt.h"
 #include "src/cap/cap.h"
-#include "src/trace/print.h"
+#include "src/show/print.h"
 
 #include <criterion/criterion.h>
 #include <glob.h>

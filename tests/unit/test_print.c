@@ -1,6 +1,6 @@
 /* layer 3 tests: packets as text. */
-#include "dissect/ip.h"
-#include "src/trace/print.h"
+#include "dissect/ip/ip.h"
+#include "src/show/print.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>

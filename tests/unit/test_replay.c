@@ -1,5 +1,5 @@
 /* layer 3 (trace) tests: replicas of both ends, driven by what a tap saw. */
-#include "src/trace/replay.h"
+#include "src/judge/shadow.h"
 
 #include <criterion/criterion.h>
 

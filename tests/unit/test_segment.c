@@ -1,5 +1,5 @@
 /* layer 3 tests: TCP segments that an offload has joined, taken apart. */
-#include "gen/segment.h"
+#include "gen/net/tso_split.h"
 
 #include <criterion/criterion.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* layer 3 tests: the server of perftest's clients: hostile words over TCP, and the limits of what one client can take. */
-#include "gen/perf_client.h"
-#include "gen/pingpong.h"
-#include "gen/serve_impl.h"
+#include "gen/peers/perf_client.h"
+#include "gen/peers/pingpong.h"
+#include "gen/peers/serve_impl.h"
 
 #include <arpa/inet.h>
 #include <criterion/criterion.h>

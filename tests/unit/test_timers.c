@@ -1,7 +1,7 @@
 /* layer 3 tests: timers and chains, compared with looking through all. */
-#include "gen/chains.h"
-#include "gen/policy.h"
-#include "gen/timers.h"
+#include "gen/endpoint/multimap.h"
+#include "gen/endpoint/policy.h"
+#include "gen/endpoint/timers.h"
 
 #include <criterion/criterion.h>
 

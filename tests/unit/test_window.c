@@ -1,5 +1,5 @@
 /* layer 5 (test): the reorder window. */
-#include "src/trace/window.h"
+#include "src/cap/reorder.h"
 
 #include <criterion/criterion.h>
 

@@ -1,0 +1,124 @@
+/* layer 1 (wire): CRCs of InfiniBand packets; the only file that uses the CRC libraries. */
+#include "dissect/ib/icrc.h"
+
+#include <isa-l/crc.h>
+#include <libdeflate.h>
+
+#define BTH_LEN 12
+#define BTH_FECN_BYTE 4 /* FECN, BECN and six reserved bits: not covered */
+#define UDP_LEN 8
+#define GRH_LEN 40
+#define LRH_LEN 8
+#define MASKED_MAX (8 + ICRC_IP_MAX + UDP_LEN + BTH_LEN) /* dummy LRH, IP, UDP, BTH */
+
+/* From this many bytes on ISA-L is the faster one (it has wider carry-less multiplication), below libdeflate. */
+#define LARGE 256
+
+/* CRC-32 of IEEE 802.3 over `n` bytes, continuing `crc` (0 at the start). */
+static uint32_t icrc_update(uint32_t crc, const void *p, size_t n)
+{
+    return n >= LARGE ? crc32_gzip_refl(crc, p, n) : libdeflate_crc32(crc, p, n);
+}
+
+/* Variable fields of an IPv4 header become ones: TOS, TTL, checksum. */
+static void mask_ip4(uint8_t *p)
+{
+    p[1] = 0xff;
+    p[8] = 0xff;
+    p[10] = p[11] = 0xff;
+}
+
+/* Variable fields of an IPv6 header or GRH become ones: traffic class, flow label, hop limit. */
+static void mask_ip6(uint8_t *p)
+{
+    p[0] |= 0x0f;
+    p[1] = p[2] = p[3] = 0xff;
+    p[7] = 0xff;
+}
+
+/* Up to this many bytes behind the masked ones are copied too: one call for a small packet is faster than two. */
+#define SMALL 512
+
+/* CRC over the `masked` first bytes of `m`, which has room for SMALL more, and the `n` at `rest`. */
+static uint32_t crc_masked(uint8_t *m, size_t masked, const uint8_t *rest, size_t n)
+{
+    if (n > SMALL)
+        return icrc_update(icrc_update(0, m, masked), rest, n);
+    memcpy(m + masked, rest, n);
+    return icrc_update(0, m, masked + n);
+}
+
+uint32_t icrc_rocev2(const uint8_t *ip, const uint8_t *udp, size_t n)
+{
+    uint8_t m[MASKED_MAX + SMALL];
+    size_t ip_len = (size_t)(udp - ip), head = n < UDP_LEN + BTH_LEN ? n : UDP_LEN + BTH_LEN;
+
+    memset(m, 0xff, 8);
+    memcpy(m + 8, ip, ip_len + head);
+    if (ip[0] >> 4 == 4)
+        mask_ip4(m + 8);
+    else
+        mask_ip6(m + 8);
+    m[8 + ip_len + 6] = m[8 + ip_len + 7] = 0xff;
+    m[8 + ip_len + UDP_LEN + BTH_FECN_BYTE] = 0xff;
+    return crc_masked(m, 8 + ip_len + head, udp + head, n - head);
+}
+
+uint32_t icrc_rocev1(const uint8_t *grh, size_t n)
+{
+    uint8_t m[8 + GRH_LEN + BTH_LEN + SMALL];
+    size_t head = n < BTH_LEN ? n : BTH_LEN;
+
+    memset(m, 0xff, 8);
+    memcpy(m + 8, grh, GRH_LEN + head);
+    mask_ip6(m + 8);
+    m[8 + GRH_LEN + BTH_FECN_BYTE] = 0xff;
+    return crc_masked(m, 8 + GRH_LEN + head, grh + GRH_LEN + head, n - head);
+}
+
+uint32_t icrc_ib(const uint8_t *lrh, size_t n, bool has_grh)
+{
+    uint8_t m[LRH_LEN + GRH_LEN + BTH_LEN + SMALL];
+    size_t bth = LRH_LEN + (has_grh ? GRH_LEN : 0), head = n < bth + BTH_LEN ? n : bth + BTH_LEN;
+
+    if (n < bth)
+        return 0;
+    memcpy(m, lrh, head);
+    if (has_grh) {
+        memset(m, 0xff, LRH_LEN);
+        mask_ip6(m + LRH_LEN);
+    } else {
+        m[0] |= 0xf0; /* virtual lane */
+    }
+    if (head > bth + BTH_FECN_BYTE)
+        m[bth + BTH_FECN_BYTE] = 0xff;
+    return crc_masked(m, head, lrh + head, n - head);
+}
+
+/* CRC-16, polynomial 0x100B reflected (IBTA 7.8.2): the register after each value of a byte. */
+static uint16_t vcrc_table[256];
+
+__attribute__((constructor)) static void vcrc_init(void)
+{
+    for (unsigned i = 0; i < 256; i++) {
+        unsigned v = i;
+        for (unsigned k = 0; k < 8; k++)
+            v = v & 1 ? v >> 1 ^ 0xd008 : v >> 1;
+        vcrc_table[i] = (uint16_t)v;
+    }
+}
+
+uint16_t vcrc_ib(const uint8_t *p, size_t n)
+{
+    uint16_t crc = 0xffff;
+
+    for (size_t i = 0; i < n; i++)
+        crc = (uint16_t)(crc >> 8 ^ vcrc_table[(crc ^ p[i]) & 0xff]);
+    return (uint16_t)~crc;
+}
+
+const char *crc_status_str(enum crc_status s)
+{
+    static const char *const names[] = {[CRC_ABSENT] = "", [CRC_UNKNOWN] = "unknown", [CRC_GOOD] = "good", [CRC_BAD] = "bad"};
+    return names[s];
+}

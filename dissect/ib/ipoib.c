@@ -1,0 +1,91 @@
+/* layer 1 (wire): IP over InfiniBand as capture files hold it (LINKTYPE_IPOIB; RFC 4391). */
+#include "dissect/ib/ipoib.h"
+
+#include "dissect/link/eth.h"
+#include "dissect/link/link.h"
+
+#define PSEUDO_LEN 40
+
+/*
+ * Known files have 40 bytes in front of the header of RFC 4391: a GRH as received (its second word holds the source
+ * QP), or, in frames that are sent, 20 zero bytes and the destination's link-layer address: reserved (1), QP number
+ * (3), GID (16).
+ */
+static const struct field ipoib_dst_fields[] = {
+    FIELD_ROW(NULL, 0, 168, FT_BYTES, BASE_NONE, NULL, FLD_MEMBER, "rdma.ipoib.unused", "Unused", "Zero."),
+    FIELD_ROW(NULL, 168, 24, FT_UINT24, BASE_HEX, NULL, FLD_MEMBER, "ipoib.daddr.qpn", "Destination QPN",
+              "Destination queue pair."),
+    FIELD_ROW(NULL, 192, 128, FT_IPV6, BASE_NONE, NULL, FLD_MEMBER, "ipoib.dgid", "Destination GID",
+              "Destination port."),
+};
+const struct hdr ipoib_dst_hdr = {"ipoib.daddr",
+                                  "Destination address",
+                                  "ipoib",
+                                  NULL,
+                                  ipoib_dst_fields,
+                                  ARRAY_LEN(ipoib_dst_fields),
+                                  PSEUDO_LEN,
+                                  FT_NONE,
+                                  NULL};
+
+static const struct field ipoib_grh_fields[] = {
+    FIELD_ROW(NULL, 0, 4, FT_UINT8, BASE_DEC, NULL, FLD_MEMBER, "ipoib.grh.ipver", "IP Version", "6."),
+    FIELD_ROW(NULL, 4, 8, FT_UINT16, BASE_DEC, NULL, FLD_MEMBER, "ipoib.grh.tclass", "Traffic Class", "Traffic class."),
+    FIELD_ROW(NULL, 12, 20, FT_UINT32, BASE_DEC, NULL, FLD_MEMBER, "ipoib.grh.flowlabel", "Flow Label", "Flow label."),
+    FIELD_ROW(NULL, 32, 8, FT_UINT8, BASE_HEX, NULL, FLD_MEMBER, "rdma.ipoib.reserved8", "Reserved", "Any value."),
+    FIELD_ROW(NULL, 40, 24, FT_UINT24, BASE_HEX, NULL, FLD_MEMBER, "ipoib.grh.sqpn", "Source QPN",
+              "Queue pair that sent the packet."),
+    FIELD_ROW(NULL, 64, 128, FT_IPV6, BASE_NONE, NULL, FLD_MEMBER, "ipoib.grh.sgid", "Source GID", "Source port."),
+    FIELD_ROW(NULL, 192, 128, FT_IPV6, BASE_NONE, NULL, FLD_MEMBER, "ipoib.dgid", "Destination GID",
+              "Destination port."),
+};
+const struct hdr ipoib_grh_hdr = {"ipoib.grh",
+                                  "Global Route Header",
+                                  "ipoib",
+                                  NULL,
+                                  ipoib_grh_fields,
+                                  ARRAY_LEN(ipoib_grh_fields),
+                                  PSEUDO_LEN,
+                                  FT_NONE,
+                                  NULL};
+
+/* | EtherType (2) | reserved (2) | */
+static const struct field ipoib_fields[] = {
+    FIELD_ROW(NULL, 0, 16, FT_UINT16, BASE_HEX, &ethertype_desc, FLD_MEMBER, "ipoib.type", "Type", "What follows."),
+    FIELD_ROW(NULL, 16, 16, FT_UINT16, BASE_HEX, NULL, FLD_MEMBER, "ipoib.reserved", "Reserved", "Zero."),
+};
+static void ipoib_info(struct buf *b, const struct pkt *p, const struct layer *l)
+{
+    if (l->len >= 2)
+        buf_printf(b, "IP over InfiniBand, type 0x%04x", load_be16(p->data + l->off));
+}
+const struct hdr ipoib_hdr = {
+    "ipoib", "IP over Infiniband", "ipoib", "IPoIB", ipoib_fields, ARRAY_LEN(ipoib_fields), 4, FT_NONE, ipoib_info};
+
+/* A file that keeps to the letter of the registry starts with the header of RFC 4391: a type of IP and the reserved
+ * zero. */
+static bool starts_with_header(const struct pkt *p)
+{
+    const uint8_t *q = p->data;
+
+    if (p->caplen < 5 || load_be16(q + 2) != 0)
+        return false;
+    return (load_be16(q) == ETHERTYPE_IPV4 && q[4] >> 4 == 4) || (load_be16(q) == ETHERTYPE_IPV6 && q[4] >> 4 == 6);
+}
+
+void ipoib_decode(struct pkt *p, const struct decode_opts *o)
+{
+    const uint8_t *q;
+    uint32_t off = 0;
+
+    if (!starts_with_header(p)) {
+        q = pkt_need(p, 0, 1, "IPoIB pseudo-header of 40 bytes");
+        if (!q ||
+            !pkt_header(p, q[0] ? &ipoib_grh_hdr : &ipoib_dst_hdr, 0, PSEUDO_LEN, "IPoIB pseudo-header of 40 bytes"))
+            return;
+        off = PSEUDO_LEN;
+    }
+    q = pkt_header(p, &ipoib_hdr, off, 4, "IPoIB header of 4 bytes");
+    if (q)
+        ethertype_decode(p, off + 4, load_be16(q), o);
+}

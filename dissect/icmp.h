@@ -1,9 +1,0 @@
-/* layer 1 (wire): ICMP and ICMPv6. */
-#ifndef RDMATRACE_ICMP_H
-#define RDMATRACE_ICMP_H
-
-#include "dissect/field.h"
-
-extern const struct hdr icmp_hdr, icmp6_hdr;
-
-#endif

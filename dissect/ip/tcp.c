@@ -1,0 +1,87 @@
+/* layer 1 (wire): TCP, in one line. */
+#include "dissect/ip/tcp.h"
+
+#include "dissect/pkt.h"
+
+static uint32_t header_bytes(const struct pkt *p, const struct layer *l)
+{
+    return (p->data[l->off + 12] >> 4) * 4u;
+}
+static bool hdr_len_get(const struct pkt *p, const struct layer *l, struct value *v)
+{
+    if (l->len < 20)
+        return false;
+    v->u = header_bytes(p, l);
+    return true;
+}
+static bool len_get(const struct pkt *p, const struct layer *l, struct value *v)
+{
+    uint32_t start;
+
+    if (l->len < 20)
+        return false;
+    start = l->off + header_bytes(p, l);
+    v->u = p->end > start ? p->end - start : 0;
+    return true;
+}
+
+HDR_TABLE_PLUS(tcp, TCP_FIELDS,
+               FIELD_ALIAS(0, 16, FT_UINT16, BASE_DEC, "tcp.port", "Port", "Source or destination port."),
+               FIELD_ALIAS(16, 16, FT_UINT16, BASE_DEC, "tcp.port", "Port", "Source or destination port."),
+               FIELD_GET(hdr_len_get, FT_UINT8, BASE_DEC, NULL, 0, "tcp.hdr_len", "Header Length",
+                         "Bytes, options included."),
+               FIELD_GET(len_get, FT_UINT32, BASE_DEC, NULL, 0, "tcp.len", "TCP Segment Len", "Bytes of payload."))
+
+static void tcp_info(struct buf *b, const struct pkt *p, const struct layer *l)
+{
+    static const char *const flags[] = {"FIN", "SYN", "RST", "PSH", "ACK", "URG", "ECE", "CWR"};
+    const uint8_t *h = p->data + l->off;
+    struct value v = {0};
+    const char *sep = "";
+
+    if (l->len < 20)
+        return;
+    buf_printf(b, "%u > %u [", load_be16(h), load_be16(h + 2));
+    for (unsigned i = 0; i < ARRAY_LEN(flags); i++)
+        if (h[13] >> i & 1) {
+            buf_puts(b, sep);
+            buf_puts(b, flags[i]);
+            sep = ", ";
+        }
+    len_get(p, l, &v);
+    buf_printf(b, "] seq %u", load_be32(h + 4));
+    if (h[13] & 0x10)
+        buf_printf(b, " ack %u", load_be32(h + 8));
+    buf_printf(b, " win %u len %u", load_be16(h + 14), (unsigned)v.u);
+}
+const struct hdr tcp_hdr = {
+    "tcp", "Transmission Control Protocol", "tcp", "TCP", tcp_fields, ARRAY_LEN(tcp_fields), 20, FT_NONE, tcp_info};
+
+void tcp_decode(struct pkt *p, uint32_t off)
+{
+    const uint8_t *q = pkt_need(p, off, 20, "TCP header of 20 bytes");
+    uint32_t n = q ? (q[12] >> 4) * 4u : 20;
+
+    if (n < 20)
+        pkt_malformed(p, off + 12, "TCP header length below 20");
+    pkt_header(p, &tcp_hdr, off, n < 20 ? 20 : n, "TCP header with its options");
+    if (!q)
+        return;
+    p->sport = load_be16(q);
+    p->dport = load_be16(q + 2);
+}
+
+const uint8_t *tcp_payload(const struct pkt *p, struct tcp *h, uint32_t *len)
+{
+    const struct layer *l = &p->layers[p->n_layers - 1];
+    uint32_t start, end = min_u32(p->end, p->caplen);
+
+    if (p->n_layers == 0 || l->hdr != &tcp_hdr || l->len < 20 || p->flags & PKT_FRAGMENT)
+        return NULL;
+    tcp_get(h, p->data + l->off);
+    start = l->off + h->doff * 4u;
+    if (h->doff < 5 || start >= end)
+        return NULL;
+    *len = end - start;
+    return p->data + start;
+}

@@ -1,0 +1,94 @@
+/* layer 1 (wire): the TCP parameter exchange of test programs: hexadecimal words joined by colons. */
+#include "dissect/ip/tcp_exchange.h"
+
+#define TOKENS 32
+
+static int hex_value(uint8_t c)
+{
+    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+}
+
+/* Hexadecimal words joined by colons. */
+struct words {
+    unsigned n;
+    unsigned at[TOKENS], len[TOKENS];
+};
+
+/* Split; false if there is anything but such words before the end or a NUL. */
+static bool words_split(struct words *w, const uint8_t *p, size_t len)
+{
+    w->n = 0;
+    for (size_t i = 0; i < len && p[i];) {
+        size_t start = i;
+        while (i < len && hex_value(p[i]) >= 0)
+            i++;
+        if (i > start) {
+            if (w->n == TOKENS)
+                return false;
+            w->at[w->n] = (unsigned)start;
+            w->len[w->n++] = (unsigned)(i - start);
+        }
+        if (i < len && p[i] == ':')
+            i++;
+        else if (i < len && p[i])
+            return false;
+    }
+    return true;
+}
+
+static uint32_t word_value(const struct words *w, unsigned i, const uint8_t *p)
+{
+    uint32_t v = 0;
+
+    for (unsigned k = 0; k < w->len[i]; k++)
+        v = v << 4 | (uint32_t)hex_value(p[w->at[i] + k]);
+    return v;
+}
+
+/* A GID written as 32 digits, with or without colons, that begins with word `first`. */
+static void take_gid(struct exchange *e, const struct words *w, unsigned first, const uint8_t *p)
+{
+    unsigned digits = 0;
+    uint8_t gid[16] = {0}, any = 0;
+
+    for (unsigned i = first; i < w->n && digits < 32; i++)
+        for (unsigned k = 0; k < w->len[i] && digits < 32; k++, digits++)
+            gid[digits / 2] = (uint8_t)(gid[digits / 2] << 4 | hex_value(p[w->at[i] + k]));
+    for (unsigned i = 0; i < 16; i++)
+        any |= gid[i];
+    e->have_addr = digits == 32 && any;
+    if (e->have_addr)
+        memcpy(e->addr, gid, 16);
+}
+
+static void take_lid(struct exchange *e, uint32_t lid)
+{
+    memset(e->addr, 0, 16);
+    store_be16(e->addr + 14, (uint16_t)lid);
+    e->have_addr = true;
+}
+
+bool exchange_parse(struct exchange *e, const uint8_t *p, size_t len)
+{
+    struct words w;
+    unsigned qpn;
+
+    if (len < 24 || len > 256 || !words_split(&w, p, len))
+        return false;
+    if (w.n == 4 && w.len[0] == 4 && w.len[1] == 6 && w.len[2] == 6 && w.len[3] == 32) {
+        qpn = 1;
+        take_gid(e, &w, 3, p);
+    } else if (w.n >= 7 && w.len[0] == 4 && w.len[1] == 4 && w.len[2] == 6 && w.len[3] == 6 && w.len[4] == 8 && w.len[5] == 16) {
+        qpn = 2;
+        e->have_addr = false;
+        if (w.n >= 22)
+            take_gid(e, &w, 6, p);
+    } else {
+        return false;
+    }
+    if (!e->have_addr && word_value(&w, 0, p))
+        take_lid(e, word_value(&w, 0, p));
+    e->qpn = word_value(&w, qpn, p);
+    e->psn = word_value(&w, qpn + 1, p);
+    return true;
+}

@@ -1,0 +1,73 @@
+/* layer 1 (wire): UDP, and which of its ports is RoCEv2. */
+#include "dissect/ip/ip.h"
+#include "dissect/pkt.h"
+
+static void udp_info(struct buf *b, const struct pkt *p, const struct layer *l)
+{
+    const uint8_t *h = p->data + l->off;
+    unsigned len;
+
+    if (l->len < 8)
+        return;
+    len = load_be16(h + 4);
+    buf_printf(b, "%u > %u len %u", load_be16(h), load_be16(h + 2), len >= 8 ? len - 8 : 0);
+}
+
+HDR_TABLE_PLUS(udp, UDP_FIELDS,
+               FIELD_ALIAS(0, 16, FT_UINT16, BASE_DEC, "udp.port", "Port", "Source or destination port."),
+               FIELD_ALIAS(16, 16, FT_UINT16, BASE_DEC, "udp.port", "Port", "Source or destination port."))
+const struct hdr udp_hdr = {
+    "udp", "User Datagram Protocol", "udp", "UDP", udp_fields, ARRAY_LEN(udp_fields), 8, FT_NONE, udp_info};
+
+static bool is_rocev2_port(uint16_t port, const struct decode_opts *o)
+{
+    if (LIKELY(port == UDP_PORT_ROCEV2))
+        return true;
+    for (unsigned i = 0; i < o->n_udp_ports; i++)
+        if (o->udp_ports[i] == port)
+            return true;
+    return false;
+}
+
+/* Ports of tunnels. */
+static void udp_tunnel(struct pkt *p, uint32_t off, const struct decode_opts *o)
+{
+    switch (p->dport) {
+    case 4789:
+    case 8472: /* Linux's first choice */
+        vxlan_decode(p, off, false, o);
+        break;
+    case 4790:
+        vxlan_decode(p, off, true, o);
+        break;
+    case 6081:
+        geneve_decode(p, off, o);
+        break;
+    default:
+        break;
+    }
+}
+
+void udp_decode(struct pkt *p, uint32_t off, const struct decode_opts *o)
+{
+    const uint8_t *q = pkt_header(p, &udp_hdr, off, 8, "UDP header of 8 bytes");
+    uint32_t len;
+
+    if (!q)
+        return;
+    p->have |= H_UDP;
+    p->udp_off = off;
+    p->sport = load_be16(q);
+    p->dport = load_be16(q + 2);
+    len = load_be16(q + 4);
+    if (len < 8 || len > p->end - off) {
+        if (!(p->flags & PKT_FRAGMENT))
+            pkt_malformed(p, off + 4, "UDP length does not fit the IP packet");
+    } else {
+        p->end = off + len;
+    }
+    if (is_rocev2_port(p->dport, o))
+        rocev2_decode(p, off + 8, o);
+    else
+        udp_tunnel(p, off + 8, o);
+}

@@ -1,0 +1,110 @@
+/* layer 1 (wire): all link types but Ethernet; BSD loopback. */
+#include "dissect/link/link.h"
+
+#include "dissect/link/erf.h"
+#include "dissect/ib/ipoib.h"
+#include "dissect/link/sll.h"
+
+/* BSD loopback: the address family (4), in the byte order of the capturing host (NULL) or big-endian (LOOP). */
+static uint32_t family(const uint8_t *h)
+{
+    uint32_t v = load_be32(h);
+
+    return v <= 0xffff ? v : __builtin_bswap32(v);
+}
+static bool family_get(const struct pkt *p, const struct layer *l, struct value *v)
+{
+    if (l->len < 4)
+        return false;
+    v->u = family(p->data + l->off);
+    return true;
+}
+static const struct vname families[] = {{2, "IP"}, {10, "IPv6"}, {24, "IPv6"}, {28, "IPv6"}, {30, "IPv6"}};
+static const struct vdesc family_desc = VDESC_NAMES(families);
+static const struct field null_fields[] = {
+    FIELD_GET(family_get, FT_UINT32, BASE_DEC, &family_desc, 0, "null.family", "Family",
+              "Address family of the capturing system."),
+};
+static void null_info(struct buf *b, const struct pkt *p, const struct layer *l)
+{
+    if (l->len >= 4)
+        buf_printf(b, "address family %u", family(p->data + l->off));
+}
+const struct hdr null_hdr = {"null", "Null/Loopback", "null",   "NULL", null_fields, ARRAY_LEN(null_fields),
+                             0,      FT_NONE,         null_info};
+
+static void null_decode(struct pkt *p, const struct decode_opts *o)
+{
+    const uint8_t *q = pkt_header(p, &null_hdr, 0, 4, "address family of 4 bytes");
+
+    if (q && vname_find(families, ARRAY_LEN(families), family(q)))
+        ip_decode(p, 4, o);
+}
+
+/* A link type that is not decoded. */
+static const struct vname linktypes[] = {
+    {3, "AX.25"},       {6, "802.5"},         {7, "ARCNET"},    {8, "SLIP"},           {9, "PPP"},
+    {10, "FDDI"},       {50, "PPP HDLC"},     {51, "PPPoE"},    {100, "ATM RFC 1483"}, {104, "Cisco HDLC"},
+    {105, "802.11"},    {107, "Frame Relay"}, {117, "PFLOG"},   {119, "802.11 Prism"}, {127, "802.11 radiotap"},
+    {138, "Firewire"},  {147, "USER0"},       {189, "USB"},     {192, "PPI"},          {220, "USB with padding"},
+    {227, "SocketCAN"}, {239, "NFLOG"},       {249, "USBPcap"}, {253, "Netlink"},      {258, "PKTAP"},
+};
+static bool linktype_get(const struct pkt *p, const struct layer *l, struct value *v)
+{
+    (void)l;
+    v->u = p->frame->linktype;
+    return true;
+}
+static const struct vdesc linktype_desc = VDESC_NAMES(linktypes);
+static const struct field linktype_fields[] = {
+    FIELD_GET(linktype_get, FT_UINT16, BASE_DEC, &linktype_desc, 0, "rdma.linktype", "Link type",
+              "LINKTYPE_* of the capture file."),
+};
+static void linktype_info(struct buf *b, const struct pkt *p, const struct layer *l)
+{
+    (void)l;
+    buf_printf(b, "link type %u", p->frame->linktype);
+    if (vname_find(linktypes, ARRAY_LEN(linktypes), p->frame->linktype))
+        buf_printf(b, " (%s)", vname_find(linktypes, ARRAY_LEN(linktypes), p->frame->linktype));
+}
+const struct hdr linktype_hdr = {"rdma.link",     "Link that is not decoded", "rdma", "Unknown",
+                                 linktype_fields, ARRAY_LEN(linktype_fields), 0,      FT_NONE,
+                                 linktype_info};
+
+#define LINK_PACKET_LEN 6 /* no other InfiniBand packet is that short */
+
+void link_decode(struct pkt *p, const struct decode_opts *o)
+{
+    switch (p->frame->linktype) {
+    case LINK_RAW:
+    case LINK_IPV4:
+    case LINK_IPV6:
+        ip_decode(p, 0, o);
+        break;
+    case LINK_NULL:
+    case LINK_LOOP:
+        null_decode(p, o);
+        break;
+    case LINK_SLL:
+        sll_decode(p, o);
+        break;
+    case LINK_SLL2:
+        sll2_decode(p, o);
+        break;
+    case LINK_ERF:
+        erf_decode(p, o);
+        break;
+    case LINK_INFINIBAND:
+        if (p->end == LINK_PACKET_LEN)
+            iblink_decode(p, 0, o);
+        else
+            ib_decode(p, 0, o);
+        break;
+    case LINK_IPOIB:
+        ipoib_decode(p, o);
+        break;
+    default:
+        pkt_layer(p, &linktype_hdr, 0, p->caplen);
+        break;
+    }
+}

@@ -1,0 +1,110 @@
+/* layer 1 (wire): GENEVE (RFC 8926). */
+#include "dissect/link/eth.h"
+#include "dissect/link/link.h"
+
+static bool geneve_optlen_get(const struct pkt *p, const struct layer *l, struct value *v)
+{
+    v->u = l->len ? (p->data[l->off] & 63) * 4u : 0;
+    return l->len > 0;
+}
+
+/*
+ * Header, 8 bytes, and options.
+ *   0    2         8  9  10            16                        32
+ *   +----+---------+--+--+-------------+-------------------------+
+ *   |ver | opt len |O |C |  reserved   |      protocol type      |
+ *   +----+---------+--+--+-------------+--------------+----------+
+ *   |                VNI                              | reserved |
+ *   +-------------------------------------------------+----------+
+ */
+static const struct field geneve_fields[] = {
+    FIELD_ROW(NULL, 0, 2, FT_UINT8, BASE_DEC, NULL, FLD_MEMBER, "geneve.version", "Version", "0."),
+    FIELD_ROW(NULL, 2, 6, FT_UINT8, BASE_DEC, NULL, FLD_MEMBER, "rdma.geneve.optlen", "Options length in words",
+              "In 4-byte words."),
+    FIELD_GET(geneve_optlen_get, FT_UINT8, BASE_DEC, NULL, 0, "geneve.option.length", "Length", "Bytes of options."),
+    FIELD_ROW(NULL, 8, 8, FT_UINT8, BASE_HEX, NULL, FLD_MEMBER, "geneve.flags", "Flags", "Flags."),
+    FIELD_ROW(NULL, 8, 1, FT_BOOL, BASE_NONE, NULL, 0, "geneve.flags.oam", "OAM", "Operations and management."),
+    FIELD_ROW(NULL, 9, 1, FT_BOOL, BASE_NONE, NULL, 0, "geneve.flags.critical", "Critical Options Present",
+              "An option must be understood."),
+    FIELD_ROW(NULL, 10, 6, FT_BOOL, BASE_NONE, NULL, 0, "geneve.flags.reserved", "Reserved", "Zero."),
+    FIELD_ROW(NULL, 16, 16, FT_UINT16, BASE_HEX, &ethertype_desc, FLD_MEMBER, "geneve.proto_type", "Protocol Type",
+              "What follows."),
+    FIELD_ROW(NULL, 32, 24, FT_UINT24, BASE_HEX, NULL, FLD_MEMBER, "geneve.vni", "Virtual Network Identifier (VNI)",
+              "Overlay network."),
+    FIELD_ROW(NULL, 56, 8, FT_UINT8, BASE_HEX, NULL, FLD_MEMBER, "geneve.reserved", "Reserved", "Zero."),
+};
+static void geneve_info(struct buf *b, const struct pkt *p, const struct layer *l)
+{
+    if (l->len < 8)
+        return;
+    buf_printf(b, "GENEVE VNI %u, encapsulated ", load_be24(p->data + l->off + 4));
+    if (!vdesc_print(b, &ethertype_desc, load_be16(p->data + l->off + 2)))
+        buf_0x(b, load_be16(p->data + l->off + 2), 4);
+}
+const struct hdr geneve_hdr = {"geneve",
+                               "Generic Network Virtualization Encapsulation",
+                               "geneve",
+                               "Geneve",
+                               geneve_fields,
+                               ARRAY_LEN(geneve_fields),
+                               8,
+                               FT_NONE,
+                               geneve_info};
+
+/* Option: class (2), type (1, upper bit: critical), flags (3 bits), length in words (5 bits), data. */
+static bool geneve_opt_len_get(const struct pkt *p, const struct layer *l, struct value *v)
+{
+    v->u = l->len >= 4 ? 4 + (p->data[l->off + 3] & 31) * 4u : 0;
+    return l->len >= 4;
+}
+static const struct field geneve_opt_fields[] = {
+    FIELD_ROW(NULL, 0, 16, FT_UINT16, BASE_HEX, NULL, FLD_MEMBER, "geneve.option.class", "Class",
+              "Who defined the type."),
+    FIELD_ROW(NULL, 16, 8, FT_UINT8, BASE_HEX, NULL, FLD_MEMBER, "geneve.option.type", "Type", "Kind of option."),
+    FIELD_ROW(NULL, 16, 1, FT_BOOL, BASE_NONE, NULL, 0, "geneve.option.type.critical", "Critical Option",
+              "Must be understood."),
+    FIELD_ROW(NULL, 24, 3, FT_UINT8, BASE_HEX, NULL, FLD_MEMBER, "geneve.option.flags", "Flags", "Reserved."),
+    FIELD_ROW(NULL, 27, 5, FT_UINT8, BASE_DEC, NULL, FLD_MEMBER, "rdma.geneve.option.words", "Length in words",
+              "Of the data."),
+    FIELD_GET(geneve_opt_len_get, FT_UINT8, BASE_DEC, NULL, 0, "geneve.option.length", "Length",
+              "Bytes, with these 4."),
+    FIELD_ROW(NULL, 32, 0, FT_BYTES, BASE_NONE, NULL, 0, "geneve.option.unknown.data", "Data", "Data of the option."),
+};
+const struct hdr geneve_opt_hdr = {
+    "geneve.option", "Option", "geneve", NULL, geneve_opt_fields, ARRAY_LEN(geneve_opt_fields), 4, FT_BYTES, NULL};
+
+/* Options from `off` to `end`; those beyond the room for layers are skipped. */
+static bool options_decode(struct pkt *p, uint32_t off, uint32_t end)
+{
+    while (off < end) {
+        const uint8_t *q = pkt_need(p, off, 4, "GENEVE option of 4 bytes");
+        uint32_t n;
+        if (!q)
+            return false;
+        n = 4 + (q[3] & 31) * 4u;
+        if (n > end - off) {
+            pkt_malformed(p, off + 3, "GENEVE option exceeds the options' length");
+            return true;
+        }
+        if (p->n_layers < PKT_NEST_MAX - 8 && !pkt_header(p, &geneve_opt_hdr, off, n, "GENEVE option"))
+            return false;
+        off += n;
+    }
+    return true;
+}
+
+void geneve_decode(struct pkt *p, uint32_t off, const struct decode_opts *o)
+{
+    const uint8_t *q = pkt_header(p, &geneve_hdr, off, 8, "GENEVE header of 8 bytes");
+    uint32_t inner;
+
+    if (!q || !pkt_tunnel(p, off) || q[0] >> 6 != 0)
+        return;
+    inner = off + 8 + (q[0] & 63) * 4u;
+    if (!options_decode(p, off + 8, inner))
+        return;
+    if (load_be16(q + 2) == ETHERTYPE_TEB)
+        eth_decode(p, inner, o);
+    else
+        ethertype_decode(p, inner, load_be16(q + 2), o);
+}

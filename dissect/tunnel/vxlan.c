@@ -1,0 +1,82 @@
+/* layer 1 (wire): VXLAN (RFC 7348, with the group policy bits) and its generic protocol extension. */
+#include "dissect/link/link.h"
+
+#include "dissect/link/eth.h"
+
+/*
+ * VXLAN header, 8 bytes.
+ *   0                              16                     24       32
+ *   +------------------------------+------------------------------+
+ *   | flags: G...I...|..D..A..     |        group policy id       |
+ *   |                VNI                             |  reserved  |
+ *   +------------------------------------------------+------------+
+ */
+static const struct field vxlan_fields[] = {
+    FIELD_ROW(NULL, 0, 16, FT_UINT16, BASE_HEX, NULL, FLD_MEMBER, "vxlan.flags", "Flags", "Which fields are valid."),
+    FIELD_ROW(NULL, 0, 1, FT_BOOL, BASE_NONE, NULL, 0, "vxlan.flag_g", "GBP Extension", "Group policy id present."),
+    FIELD_ROW(NULL, 4, 1, FT_BOOL, BASE_NONE, NULL, 0, "vxlan.flag_i", "VXLAN Network ID (VNI)", "VNI present."),
+    FIELD_ROW(NULL, 9, 1, FT_BOOL, BASE_NONE, NULL, 0, "vxlan.flag_d", "Don't Learn",
+              "Do not learn the source address."),
+    FIELD_ROW(NULL, 12, 1, FT_BOOL, BASE_NONE, NULL, 0, "vxlan.flag_a", "Policy Applied", "The policy was applied."),
+    FIELD_ROW(NULL, 16, 16, FT_UINT16, BASE_DEC, NULL, FLD_MEMBER, "vxlan.gbp", "Group Policy ID",
+              "Group of the source."),
+    FIELD_ROW(NULL, 32, 24, FT_UINT24, BASE_DEC, NULL, FLD_MEMBER, "vxlan.vni", "VXLAN Network Identifier (VNI)",
+              "Overlay network."),
+    FIELD_ROW(NULL, 56, 8, FT_UINT8, BASE_DEC, NULL, FLD_MEMBER, "vxlan.reserved8", "Reserved", "Zero."),
+};
+
+/* VXLAN-GPE: flags (..VVIPBO), reserved (2 bytes), next protocol (1), VNI (3), reserved (1). */
+static const struct vname next_protos[] = {
+    {1, "IPv4"}, {2, "IPv6"}, {3, "Ethernet"}, {4, "Network Service Header"}, {5, "MPLS"}};
+static const struct vdesc next_proto_desc = VDESC_NAMES(next_protos);
+static const struct field vxlan_gpe_fields[] = {
+    FIELD_ROW(NULL, 0, 8, FT_UINT8, BASE_HEX, NULL, FLD_MEMBER, "vxlan.flags", "Flags", "Which fields are valid."),
+    FIELD_ROW(NULL, 2, 2, FT_UINT8, BASE_DEC, NULL, 0, "vxlan.ver", "Version", "0."),
+    FIELD_ROW(NULL, 4, 1, FT_UINT8, BASE_DEC, NULL, 0, "vxlan.i_bit", "Instance", "VNI present."),
+    FIELD_ROW(NULL, 5, 1, FT_UINT8, BASE_DEC, NULL, 0, "vxlan.p_bit", "Next Protocol Bit", "Next protocol present."),
+    FIELD_ROW(NULL, 7, 1, FT_UINT8, BASE_DEC, NULL, 0, "vxlan.o_bit", "OAM bit", "Operations and management."),
+    FIELD_ROW(NULL, 8, 16, FT_UINT16, BASE_DEC, NULL, FLD_MEMBER, "vxlan.reserved_16", "Reserved", "Zero."),
+    FIELD_ROW(NULL, 24, 8, FT_UINT8, BASE_DEC, &next_proto_desc, FLD_MEMBER, "vxlan.next_proto", "Next Protocol",
+              "What follows."),
+    FIELD_ROW(NULL, 32, 24, FT_UINT24, BASE_DEC, NULL, FLD_MEMBER, "vxlan.vni", "VXLAN Network Identifier (VNI)",
+              "Overlay network."),
+    FIELD_ROW(NULL, 56, 8, FT_UINT8, BASE_DEC, NULL, FLD_MEMBER, "vxlan.reserved8", "Reserved", "Zero."),
+};
+
+static void vxlan_info(struct buf *b, const struct pkt *p, const struct layer *l)
+{
+    if (l->len >= 8)
+        buf_printf(b, "VXLAN VNI %u", load_be24(p->data + l->off + 4));
+}
+const struct hdr vxlan_hdr = {"vxlan",
+                              "Virtual eXtensible Local Area Network",
+                              "vxlan",
+                              "VXLAN",
+                              vxlan_fields,
+                              ARRAY_LEN(vxlan_fields),
+                              8,
+                              FT_NONE,
+                              vxlan_info};
+const struct hdr vxlan_gpe_hdr = {"vxlan",
+                                  "Virtual eXtensible Local Area Network, GPE",
+                                  "vxlan",
+                                  "VXLAN",
+                                  vxlan_gpe_fields,
+                                  ARRAY_LEN(vxlan_gpe_fields),
+                                  8,
+                                  FT_NONE,
+                                  vxlan_info};
+
+void vxlan_decode(struct pkt *p, uint32_t off, bool gpe, const struct decode_opts *o)
+{
+    const uint8_t *q = pkt_header(p, gpe ? &vxlan_gpe_hdr : &vxlan_hdr, off, 8, "VXLAN header of 8 bytes");
+
+    if (!q || !pkt_tunnel(p, off))
+        return;
+    if (!gpe || q[3] == 3)
+        eth_decode(p, off + 8, o);
+    else if (q[3] == 1 || q[3] == 2)
+        ip_decode(p, off + 8, o);
+    else if (q[3] == 5)
+        mpls_decode(p, off + 8, o);
+}

@@ -1,0 +1,264 @@
+/* layer 4 (tool): options and messages of the live subcommands. */
+#include "gen/cli/live_options.h"
+#include "gen/cli/specs.h"
+#include "tokens.h"
+#include "src/transport/flow_label.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define TIME_MAX (86400 * NS_PER_S)
+
+int live_number(const char *option, const char *arg, uint64_t min, uint64_t max, uint64_t *v)
+{
+    if (opt_number(arg, min, max, v))
+        return 0;
+    return cli_error("%s %s: expected a number from %llu to %llu", option, arg, (unsigned long long)min,
+                     (unsigned long long)max);
+}
+
+int live_number32(const char *option, const char *arg, uint32_t min, uint32_t max, uint32_t *v)
+{
+    uint64_t wide;
+    int r = live_number(option, arg, min, max, &wide);
+
+    if (r == 0)
+        *v = (uint32_t)wide;
+    return r;
+}
+
+int live_port(const char *option, const char *arg, uint16_t min, uint16_t *port)
+{
+    uint32_t v;
+    int r = live_number32(option, arg, min, UINT16_MAX, &v);
+
+    if (r == 0)
+        *port = (uint16_t)v;
+    return r;
+}
+
+int live_time(const char *option, const char *arg, bool zero, ns_t *t)
+{
+    struct token w = token_of(arg);
+    uint64_t v;
+
+    if (opt_number(arg, 0, TIME_MAX / NS_PER_S, &v))
+        *t = (ns_t)v * NS_PER_S;
+    else if (!token_time(&w, t) || *t > TIME_MAX)
+        *t = -1;
+    if (*t < 0 || (*t == 0 && !zero))
+        return cli_error("%s %s: expected seconds, or a time such as 10s or 500ms, of a day at most", option, arg);
+    return 0;
+}
+
+int live_type(const char *arg, uint8_t *type)
+{
+    for (enum qp_type t = QPT_RC; t <= QPT_UD; t++)
+        if (strcmp(arg, qp_type_str(t)) == 0) {
+            *type = (uint8_t)t;
+            return 0;
+        }
+    return cli_error("-c %s: expected RC, UC or UD", arg);
+}
+
+static int option_vlan(struct live_config *c, const char *arg)
+{
+    const char *colon = strchr(arg, ':');
+    char id[16];
+    uint64_t v, prio = 0;
+
+    if (snprintf(id, sizeof id, "%.*s", (int)strcspn(arg, ":"), arg) >= (int)sizeof id ||
+        !opt_number(id, 1, 4094, &v) || (colon && !opt_number(colon + 1, 0, 7, &prio)))
+        return cli_error("--vlan %s: expected ID or ID:PRIORITY", arg);
+    c->vlan = (uint16_t)v;
+    c->pcp = (uint8_t)prio;
+    return 0;
+}
+
+static int option_mtu(struct live_config *c, const char *arg)
+{
+    uint64_t v;
+
+    if (!opt_number(arg, 256, 4096, &v) || v & (v - 1))
+        return cli_error("--mtu %s: expected 256, 512, 1024, 2048 or 4096", arg);
+    c->mtu = (uint16_t)v;
+    return 0;
+}
+
+static int option_profile(struct live_config *c, const char *arg)
+{
+    if (strcmp(arg, "strict") != 0 && strcmp(arg, "rxe") != 0)
+        return cli_error("--profile %s: expected strict or rxe", arg);
+    c->profile = *arg == 'r' ? EP_RXE : EP_STRICT;
+    return 0;
+}
+
+/* What the options on frames and faults fill. */
+static struct {
+    struct net_config net;
+    struct event_list *events; /* until live_open() takes them over */
+    enum rule faults[FAULTS_MAX];
+    unsigned n_faults;
+} meant;
+
+static int option_event(struct live_config *c, const char *arg)
+{
+    if (!meant.events)
+        meant.events = event_list_new();
+    if (!meant.events)
+        return cli_error("out of memory");
+    c->events = meant.events;
+    return words_event(c->events, "--event", arg);
+}
+
+static int option_fault(struct live_config *c, const char *arg)
+{
+    if (meant.n_faults == FAULTS_MAX)
+        return cli_error("--fault %s: at most %d rules", arg, FAULTS_MAX);
+    if (words_fault(arg, arg, &meant.faults[meant.n_faults]))
+        return EXIT_BAD;
+    c->faults = meant.faults;
+    c->n_faults = ++meant.n_faults;
+    return 0;
+}
+
+int live_option(struct live_config *c, int key, const char *arg, bool *mine)
+{
+    uint64_t v = 0;
+    int r = 0;
+
+    *mine = true;
+    switch (key) {
+    case 'I':
+        c->iface = arg;
+        break;
+    case 'w':
+        c->record = arg;
+        break;
+    case LIVE_BACKEND:
+        c->backend = arg;
+        break;
+    case LIVE_ADDR:
+        c->addr = arg;
+        break;
+    case LIVE_MAC:
+        c->mac = arg;
+        break;
+    case LIVE_PEER_MAC:
+        c->peer_mac = arg;
+        break;
+    case LIVE_VIA:
+        c->via = arg;
+        break;
+    case LIVE_VLAN:
+        return option_vlan(c, arg);
+    case 'm':
+        return option_mtu(c, arg);
+    case LIVE_PROFILE:
+        return option_profile(c, arg);
+    case LIVE_EVENT:
+        return option_event(c, arg);
+    case LIVE_NET:
+        c->net = &meant.net;
+        return words_net(&meant.net, "--net", arg);
+    case LIVE_FAULT:
+        return option_fault(c, arg);
+    case LIVE_TOS:
+        r = live_number("--tos", arg, 0, 255, &v);
+        c->tclass = (uint8_t)v;
+        break;
+    case LIVE_PSN:
+        r = live_number("--psn", arg, 0, 0xffffff, &c->policies.psn_arg);
+        c->policies.psn = &number_fixed;
+        break;
+    case LIVE_ACK_TIMEOUT:
+        r = live_number("--ack-timeout", arg, 1, 31, &v);
+        c->ack_timeout = (uint8_t)v;
+        break;
+    case LIVE_SEED:
+        r = live_number("--seed", arg, 1, UINT64_MAX, &c->seed);
+        break;
+    default:
+        *mine = false;
+    }
+    return r;
+}
+
+void live_cli_say(const char *line)
+{
+    cli_error("%s", line);
+}
+
+int live_cli_open(struct live *l, const struct live_config *c)
+{
+    struct live_error err;
+
+    live_catch_signals();
+    meant.events = NULL;
+    if (live_open(l, c, &err) < 0)
+        return cli_error("%s", err.msg);
+    l->backend->say = live_cli_say;
+    if (*l->backend->note)
+        cli_error("%s", l->backend->note);
+    return 0;
+}
+
+/* What came that was not taken. */
+static void tell_strangers(struct live *l)
+{
+    const struct ep_stats *s = ep_stats(l->ep);
+    const struct {
+        uint64_t n;
+        const char *what;
+    } rows[] = {{s->malformed, "malformed"},
+                {s->rx_icrc_encapsulated, "with a wrong ICRC"},
+                {s->unknown_qp, "for no queue pair"},
+                {s->other_source, "from another address than the peer's"},
+                {s->bad_pkey, "with another P_Key"},
+                {s->bad_qkey, "with another Q_Key"},
+                {s->other_service, "of another service"},
+                {s->out_of_sequence, "ahead of the expected PSN"}};
+    uint64_t refused = cm_agent_sent(l->cm, CM_REJ), ignored = cm_agent_ignored(l->cm);
+    struct buf b = {0};
+
+    for (unsigned i = 0; i < ARRAY_LEN(rows); i++)
+        if (rows[i].n)
+            buf_printf(&b, "%s %llu %s", b.len ? "," : "", (unsigned long long)rows[i].n, rows[i].what);
+    if (b.len)
+        cli_error("packets that were not taken:%s", buf_str(&b));
+    if (refused || ignored)
+        cli_error("requests of the connection manager refused: %llu, other messages of it ignored: %llu", (unsigned long long)refused, (unsigned long long)ignored);
+    buf_free(&b);
+}
+
+int live_cli_close(struct live *l, const struct live_config *c, int status)
+{
+    const struct backend_stats *s = backend_stats(l->backend);
+    unsigned idle = l->events ? events_idle(l->events, words_told, NULL) : 0;
+
+    if (s->dropped)
+        cli_error("%s lost on the way in: this program was too slow", count_str(s->dropped, "frame"));
+    if (c->side)
+        tell_strangers(l);
+    if (l->unsent)
+        cli_error("%s not sent: the backend took none for too long", count_str(l->unsent, "frame"));
+    if (s->late_stamps)
+        cli_error("%s with the kernel's time stamp, not the interface's", count_str(s->late_stamps, "frame"));
+    idle += ep_faults_idle(l->ep, NULL, "this side", words_told, NULL);
+    if (l->id.conflicts)
+        cli_error("another station claims to be %s", live_addr_str(l->id.gid));
+    live_close(l);
+    if (l->record_err)
+        return cli_error("%s: %s", c->record, strerror(-l->record_err));
+    return idle && status == EXIT_OK ? EXIT_FOUND : status;
+}
+
+int live_cli_error(int err, const char *host)
+{
+    if (err == -EINTR)
+        return cli_error("interrupted"), EXIT_FOUND;
+    if (err == -ETIMEDOUT)
+        return cli_error("%s does not answer: no such neighbour", host), EXIT_FOUND;
+    return cli_error("the network failed: %s", strerror(-err)), EXIT_FOUND;
+}

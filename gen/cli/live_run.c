@@ -1,0 +1,130 @@
+/* layer 4 (tool): the frame of the live subcommands. */
+#include "gen/cli/live_run.h"
+
+#include <stdlib.h>
+
+#define HELP (-2) /* instead of an exit status: help was asked for */
+
+/* One of -s, -q and -6. */
+static bool side_option(struct live_run *run, int key)
+{
+    switch (key) {
+    case 's':
+        run->server = true;
+        return true;
+    case 'q':
+        run->quiet = true;
+        return true;
+    case '6':
+        run->config.want6 = true;
+        return true;
+    default:
+        return false;
+    }
+}
+
+static int option(const struct live_cmd *cmd, struct live_run *run, void *job, int key, const char *arg)
+{
+    bool mine = false;
+    int r = 0;
+
+    if (key < 0 || key == 'h')
+        return key < 0 ? EXIT_BAD : HELP;
+    if (run)
+        r = live_option(&run->config, key, arg, &mine);
+    if (mine || (cmd->sides && side_option(run, key)))
+        return r;
+    return cmd->option(job, key, arg);
+}
+
+/* Options that have no meaning with the others: 0 or the exit status. */
+static int refuse(const struct live_cmd *cmd, const struct live_run *run, const void *job, const struct opt_state *s)
+{
+    static const struct opt_clash common[] = {{LIVE_MAC, -LIVE_ADDR, 0, NULL}, {0, 0, 0, NULL}};
+    static const struct opt_clash sides[] = {{'6', 0, AS_CLIENT, "is for the server (-s): HOST tells the family"}, {0, 0, 0, NULL}};
+    unsigned cases = (cmd->cases ? cmd->cases(job) : 0) | (cmd->sides ? run->server ? AS_SERVER : AS_CLIENT : 0);
+    int r = run ? opt_refuse(s, common, cases) : 0;
+
+    if (r == 0 && cmd->sides)
+        r = opt_refuse(s, sides, cases);
+    return r ? r : opt_refuse(s, cmd->clashes, cases);
+}
+
+int live_cmd_parse(const struct live_cmd *cmd, struct live_run *run, void *job, int argc, char **argv)
+{
+    int key, operand = argc, r = 0;
+    struct opt_state s;
+    struct buf b = {0};
+    const char *arg;
+
+    opt_start(&s, cmd->defs, argc, argv);
+    while (r == 0 && (key = opt_next(&s, &arg, &operand)) != 0)
+        r = option(cmd, run, job, key, arg);
+    if (r == 0)
+        r = refuse(cmd, run, job, &s);
+    opt_end(&s);
+    if (r == HELP) {
+        cmd->help(&b);
+        return cli_show(&b);
+    }
+    if (r == 0 && cmd->begin)
+        r = cmd->begin(job);
+    if (r == 0)
+        r = cmd->operands(job, argc - operand, argv + operand);
+    return r ? r : -1;
+}
+
+int live_cmd_host(struct live_run *run, const char *host)
+{
+    const char *scope = strchr(host, '%'); /* of an IPv6 address: its interface */
+
+    if (!live_parse_host(host, run->gid))
+        return cli_error("%s is no address, and no host of this name is known", host);
+    if (scope && run->config.iface && strcmp(scope + 1, run->config.iface) != 0)
+        return cli_error("%s is an address on another interface than %s (-I)", host, run->config.iface);
+    if (scope)
+        run->config.iface = scope + 1;
+    run->host = host;
+    run->config.peer = run->gid;
+    return 0;
+}
+
+int live_cmd_peer(void *job, int n, char **argv)
+{
+    struct live_run *run = job;
+
+    if (run->server)
+        return n == 0 ? 0 : cli_error("%s -s takes no HOST", run->name);
+    return n == 1 ? live_cmd_host(run, argv[0]) : cli_error("%s: one HOST is expected (or -s)", run->name);
+}
+
+static int open_and_run(const struct live_cmd *cmd, struct live_run *run)
+{
+    int r;
+
+    run->config.side = run->server;
+    r = live_cli_open(&run->live, &run->config);
+    return r ? r : live_cli_close(&run->live, &run->config, cmd->run(run));
+}
+
+int live_cmd_main(const struct live_cmd *cmd, int argc, char **argv)
+{
+    struct live_run *run = calloc(1, cmd->size);
+    int r;
+
+    if (!run)
+        return cli_error("out of memory");
+    run->name = argv[0];
+    run->config.user = run;
+    if (cmd->defaults)
+        cmd->defaults(run);
+    r = live_cmd_parse(cmd, run, run, argc, argv);
+    if (r < 0)
+        r = open_and_run(cmd, run);
+    if (r && cmd->fail)
+        cmd->fail(run);
+    if (cmd->stop)
+        cmd->stop(run);
+    free(run);
+    return r;
+}

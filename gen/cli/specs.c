@@ -1,0 +1,61 @@
+/* layer 4 (tool): events, network nodes and faults as options give them. */
+#include "gen/cli/specs.h"
+#include "gen/endpoint/faults.h"
+#include "program.h"
+
+/* Split; false after a message. *text is moved beyond "req:" or "rsp:" when `dirs` is given. */
+static int split(const char *option, const char *arg, const char **text, unsigned *dirs, struct token t[EVENT_WORDS], unsigned *n)
+{
+    *text = arg;
+    if (dirs && (strncmp(arg, "req:", 4) == 0 || strncmp(arg, "rsp:", 4) == 0)) {
+        *dirs = arg[1] == 'e' ? 1 : 2;
+        *text += 4;
+    }
+    *n = text_split(*text, t, EVENT_WORDS);
+    return *n > EVENT_WORDS ? cli_error("%s '%s': too many words", option, arg) : 0;
+}
+
+static int told(bool good, const char *option, const char *arg, const char *text, const struct text_error *e)
+{
+    return good ? 0 : cli_error("%s '%s': column %u: %s", option, arg, e->col + (unsigned)(text - arg), e->msg);
+}
+
+int words_event(struct event_list *l, const char *option, const char *arg)
+{
+    struct token t[EVENT_WORDS];
+    struct text_error e;
+    const char *text;
+    unsigned n;
+    int r = split(option, arg, &text, NULL, t, &n);
+
+    return r ? r : told(event_add(l, t, n, arg, &e), option, arg, text, &e);
+}
+
+int words_net(struct net_config *c, const char *option, const char *arg)
+{
+    struct token t[EVENT_WORDS];
+    struct text_error e;
+    const char *text;
+    unsigned n, dirs = 3;
+    int r = split(option, arg, &text, &dirs, t, &n);
+
+    if (r == 0 && n == 0)
+        return cli_error("%s '%s': no word says what the network does", option, arg);
+    return r ? r : told(net_parse(c, t, n, dirs, &e), option, arg, text, &e);
+}
+
+int words_fault(const char *arg, const char *id, enum rule *rule)
+{
+    *rule = rule_find(id);
+    if (*rule == RULE_NONE)
+        return cli_error("--fault %s: there is no rule '%s'", arg, id);
+    if (!fault_find(*rule))
+        return cli_error("--fault %s: this rule cannot be broken on purpose; `rdmagen faults` lists those that can", arg);
+    return 0;
+}
+
+void words_told(void *user, const char *line)
+{
+    (void)user;
+    cli_error("%s", line);
+}

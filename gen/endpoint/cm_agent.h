@@ -1,0 +1,64 @@
+/* layer 3 (endpoint): a connection manager: the state machines of src/transport/cm.h over the GSI queue pair (QP 1) of an
+ * endpoint. */
+#ifndef RDMATRACE_GEN_ENDPOINT_CM_AGENT_H
+#define RDMATRACE_GEN_ENDPOINT_CM_AGENT_H
+
+#include "gen/endpoint/endpoint.h"
+#include "src/transport/cm.h"
+
+struct cm_agent;
+
+/* What a passive side answers to a request. */
+struct cm_answer {
+    int qp;               /* queue pair to connect, its state RESET; negative: refuse */
+    unsigned reason;      /* with a refusal: enum cm_rej_reason, or enum cm_sidr_status */
+    struct ep_peer peer;  /* parameters that the CM does not negotiate: access, RNR timer, MAC address */
+    struct cm_params own; /* what the REP (or SIDR_REP) announces */
+};
+
+struct cm_agent_config {
+    struct endpoint *ep;
+    struct av peer; /* path to the other host, when there is only one (`path` is NULL) */
+    /* Path to the host with this address: fill *av; false: there is none (yet). Messages of a connection are then taken
+     * from its own peer's address only, and answers go where the question came from. */
+    bool (*path)(void *user, const uint8_t gid[16], struct av *av);
+    uint64_t seed;
+    uint32_t max_conns; /* 0: 65536; when all are in use the oldest that is over makes room */
+    /* Longest time that a REP of ours waits for the RTU, whatever the REQ says, and once a request has been refused for want of resources;
+     * 0: as long as the REQ says. Then CM_EV_UNREACHABLE is told. */
+    ns_t half_open, half_open_short;
+    /* A request; *a is filled with the defaults, qp -1, reason: no such service. */
+    void (*request)(void *user, const struct cm_conn *c, struct cm_answer *a);
+    /* Something happened to the connection of `qp`: CM_EV_CONNECTED, REJECTED, UNREACHABLE, DISCONNECTED,
+     * TIMEWAIT_EXIT, SIDR_RESPONSE. */
+    void (*event)(void *user, int qp, enum cm_event event, const struct cm_conn *c);
+    void *user;
+};
+
+/* NULL: out of memory, or QP 1 is taken. */
+struct cm_agent *cm_agent_new(const struct cm_agent_config *config);
+void cm_agent_free(struct cm_agent *a);
+/* Connect `qp` (in RESET) with `own`, whose qpn and psn are set; `peer` gives what the CM does not negotiate. Returns
+ * the communication id; 0: no room, or the private data is too long. */
+uint32_t cm_agent_connect(struct cm_agent *a, int qp, const struct cm_params *own, const struct ep_peer *peer,
+                          ns_t now);
+/* Resolve a datagram service (SIDR). */
+uint32_t cm_agent_resolve(struct cm_agent *a, int qp, const struct cm_params *own, ns_t now);
+/* Send a DREQ. 0; -ENOTCONN. */
+int cm_agent_disconnect(struct cm_agent *a, int qp, ns_t now);
+/* Data came before the RTU. */
+void cm_agent_established(struct cm_agent *a, int qp);
+/* The connection of a queue pair; NULL: none. */
+const struct cm_conn *cm_agent_conn(const struct cm_agent *a, int qp);
+/* Take what arrived, let timers act, hand messages to the endpoint. */
+void cm_agent_run(struct cm_agent *a, ns_t now);
+/* When cm_agent_run() wants to be called at the latest. */
+ns_t cm_agent_next(const struct cm_agent *a);
+/* Messages sent, by kind (index: attribute id - 0x10), for statistics. */
+uint64_t cm_agent_sent(const struct cm_agent *a, enum cm_attr attr);
+
+/* Messages that were ignored: not decodable, for no connection, from another address than the peer's, or without room.
+ */
+uint64_t cm_agent_ignored(const struct cm_agent *a);
+
+#endif

@@ -1,0 +1,233 @@
+/* layer 3 (endpoint): internal: what the endpoint's source files share. */
+#ifndef RDMATRACE_GEN_ENDPOINT_ENDPOINT_IMPL_H
+#define RDMATRACE_GEN_ENDPOINT_ENDPOINT_IMPL_H
+
+#include "gen/endpoint/endpoint.h"
+#include "gen/endpoint/timers.h"
+#include "src/transport/ud.h"
+
+/* A send work request in its queue; slot n % size belongs to message number n of the requester. */
+struct ep_swqe {
+    uint64_t wr_id;
+    uint64_t remote_addr;
+    uint64_t compare_add, swap;
+    uint64_t mw_length;
+    uint32_t len; /* bytes of all pieces */
+    uint32_t rkey, imm_data, inv_rkey;
+    uint32_t remote_qpn, remote_qkey, ah;
+    uint32_t mr_key;
+    uint8_t opcode, flags, mw_access;
+    uint8_t num_sge;
+    bool checked; /* its L_Keys were found good */
+    uint8_t status; /* local operations: how they ended */
+};
+
+/* A posted receive. */
+struct ep_rwqe {
+    uint64_t wr_id;
+    uint32_t len; /* bytes of all pieces */
+    uint16_t num_sge;
+};
+
+/* A receive queue, of one queue pair or shared. */
+struct ep_rq {
+    struct ep_rwqe *wqe; /* mask + 1 */
+    struct sge *sge;     /* max_sge for each */
+    uint32_t head, tail, mask, max;
+    uint16_t max_sge;
+};
+
+struct ep_srq {
+    struct ep_rq rq;
+    uint32_t pd;
+    uint32_t limit; /* 0: off */
+};
+
+struct ep_cq {
+    struct wc *wc; /* mask + 1 */
+    uint32_t head, tail, mask;
+    bool armed, armed_solicited;
+    bool overflowed;
+};
+
+/* A queue pair's membership of a multicast group. */
+struct ep_group {
+    uint8_t gid[16];
+    int qp;
+};
+
+struct ep_ah {
+    struct path path;
+    bool auto_sport; /* the UDP source port is the sending queue pair's */
+    bool used;
+};
+
+struct ep_qp {
+    struct endpoint *ep;
+    int handle;
+    void *user;
+    struct path path;
+    struct policies pol;
+    struct policy_state ps;
+
+    /* Send queue. Message numbers: req.msg_head is the oldest not complete, req.msg_tail the next to be started. */
+    struct ep_swqe *swqe;
+    struct sge *ssge;
+    uint8_t *inline_data;
+    uint32_t sq_tail; /* number of the next work request posted */
+    uint32_t sq_mask, sq_max;
+    uint32_t max_inline;
+    uint16_t ud_sport;
+    uint16_t max_ssge;
+    bool sig_all;
+
+    /* Receive queue; the receive in progress is a copy. */
+    struct ep_rq rq;
+    struct ep_rwqe cur;
+    struct sge *cur_sge;
+    int srq;
+    uint32_t pd;
+    int send_cq, recv_cq;
+    uint64_t refill_id;
+    struct sge refill_sge;
+    ns_t refill_at;
+
+    /* Scheduling. */
+    struct ep_qp *next_ready;
+    bool ready;        /* in the list */
+    bool paced;        /* waits for ps.next_send */
+    bool comm_est;     /* event was given */
+    bool last_wqe;     /* likewise */
+    bool draining;     /* SQD: event is still to be given */
+    bool repeat_again; /* fault: the packet in `again` goes out once more */
+    bool spurious;     /* fault: the packet being sent has no cause */
+    bool mute;         /* fault: nothing is answered */
+    struct rsp_owed again;
+    ns_t mute_from, mute_until; /* NS_NEVER: until a request comes again */
+    struct timer timer;
+
+    uint64_t faults_done; /* bits of ep->fault */
+    struct ep_stats st;
+    struct qp qp; /* last: its rings follow */
+};
+
+#define EP_EVENTS 1024
+
+struct endpoint {
+    struct ep_config cfg;
+    struct ep_stats st;
+    struct prng rng;
+    uint32_t psn_n, qpn_n; /* numbers picked so far */
+    uint16_t ip_id;
+    uint32_t pds;
+
+    struct ep_qp **qp; /* by handle */
+    uint32_t n_qp, cap_qp;
+    int *free_qp; /* handles below n_qp that are free */
+    uint32_t n_free_qp;
+    uint32_t *map; /* hash of QPNs: handle + 1 */
+    uint32_t map_mask;
+    struct ep_qp *ready_head, *ready_tail;
+    struct timers timers;
+
+    struct ep_cq **cq;
+    uint32_t n_cq;
+    uint8_t *cq_full;      /* n_cq: 1: it holds completions */
+    uint32_t cq_used;      /* those below are in use */
+    struct ep_srq **srq;
+    uint32_t n_srq;
+    struct ep_ah *ah;
+    uint32_t n_ah;
+    struct ep_group *group;
+    uint32_t n_group;
+    struct mr_table mrs;
+    uint8_t **mem; /* host memory of each region */
+
+    struct ep_event event[EP_EVENTS];
+    uint32_t ev_head, ev_tail;
+
+    const struct fault_info *fault[FAULTS_MAX];
+    unsigned n_fault;
+    uint64_t fault_rules[RULE_COUNT / 64 + 1]; /* asked for */
+    uint64_t fault_met[RULE_COUNT / 64 + 1];   /* committed */
+
+    struct verdict refused;
+    struct ep_sent sent;
+    struct pkt rx;        /* packet being received */
+    struct pkt tx;        /* packet being built */
+};
+
+static inline struct ep_qp *qp_of(const struct endpoint *ep, int handle)
+{
+    return handle >= 0 && (uint32_t)handle < ep->n_qp ? ep->qp[handle] : NULL;
+}
+static inline struct ep_swqe *swqe_of(const struct ep_qp *q, uint32_t n)
+{
+    return &q->swqe[n & q->sq_mask];
+}
+static inline uint32_t rq_count(const struct ep_rq *rq)
+{
+    return rq->tail - rq->head;
+}
+/* The receive queue that serves `q`. */
+static inline struct ep_rq *rq_of(struct ep_qp *q)
+{
+    return q->srq == EP_NO_SRQ ? &q->rq : &q->ep->srq[q->srq]->rq;
+}
+
+/* resources.c */
+void ep_complete(struct endpoint *ep, int cq, const struct wc *wc, bool solicited);
+void ep_raise(struct endpoint *ep, enum ep_event_type type, int handle, ns_t now);
+int rq_init(struct ep_rq *rq, uint32_t depth, uint16_t max_sge);
+void rq_free(struct ep_rq *rq);
+int rq_post(struct ep_rq *rq, const struct recv_wr *wr);
+/* Copy `len` bytes between memory and the pieces, from `offset` of them on. false: a piece fails its L_Key check (`access`). */
+bool sge_copy(const struct endpoint *ep, uint32_t pd, const struct sge *sge, unsigned n, uint32_t offset, uint8_t *data, uint32_t len,
+              bool to_memory);
+/* Whether all pieces are covered by their L_Keys. */
+bool sge_check(const struct endpoint *ep, uint32_t pd, const struct sge *sge, unsigned n, uint8_t access);
+/* Host memory behind `len` bytes at `va` under `rkey`; NULL: refused. */
+uint8_t *ep_remote_mem(const struct endpoint *ep, const struct ep_qp *q, uint32_t rkey, uint64_t va, uint64_t len, uint8_t access);
+
+/* sched.c */
+void ep_ready(struct ep_qp *q);
+void ep_timer(struct ep_qp *q, ns_t when);
+/* When `q` next wants ep_expire(). */
+ns_t ep_qp_deadline(const struct ep_qp *q);
+void ep_timer_remove(struct ep_qp *q);
+void ep_unready(struct ep_qp *q);
+
+/* qp.c */
+struct ep_qp *ep_lookup(const struct endpoint *ep, uint32_t qpn);
+/* Complete the `n` oldest send work requests with success. */
+void ep_send_done(struct ep_qp *q, uint32_t first, uint32_t n, ns_t now);
+/* The queue pair fails: its oldest send gets `status` (WC_SUCCESS: none of them is to blame), everything else is flushed. */
+void ep_qp_fail(struct ep_qp *q, enum wc_status status, ns_t now);
+void ep_recv_complete(struct ep_qp *q, struct wc *wc, ns_t now);
+/* Post what the refill policy wants. */
+void ep_refill(struct ep_qp *q, ns_t now);
+
+/* send.c, respond.c: the next frame of `q`; 0: none; -ENOSPC. */
+int ep_tx_request(struct ep_qp *q, uint8_t *buf, uint32_t cap, ns_t now);
+int ep_tx_response(struct ep_qp *q, uint8_t *buf, uint32_t cap, ns_t now);
+
+/* fault_commit.c */
+static inline bool ep_faulty(const struct endpoint *ep, enum rule rule)
+{
+    return UNLIKELY(ep->n_fault) && ep->fault_rules[rule / 64] >> (rule % 64) & 1;
+}
+/* A choice that breaks `rule`: true if it is asked for and `q` has not made it yet; it is counted then. */
+bool ep_fault_choice(struct ep_qp *q, enum rule rule);
+/* The retries are used up (`e`): true if a fault grants one more; the event that used them up is to be given again. */
+bool ep_one_more_try(struct ep_qp *q, const struct effects *e);
+/* Let the faults of `hook` at the packet; returns the rule broken, or RULE_NONE. */
+enum rule ep_fault_packet(struct ep_qp *q, enum fault_hook hook, struct fault_ctx *c);
+/* The check's verdict on what is about to be sent: counted as a failure of the endpoint unless a fault explains it. */
+void ep_self_check(struct ep_qp *q, struct verdict v);
+
+/* Fill the BTH for `q` in ep->tx. */
+void ep_fill_bth(struct ep_qp *q, struct pkt *p, uint8_t opcode, uint32_t psn);
+/* Count a frame sent. */
+void ep_count_tx(struct ep_qp *q, uint32_t len);
+
+#endif

@@ -1,0 +1,31 @@
+/* layer 3 (endpoint): things found by a number that each has: chains of a hash table. Several may have the same. */
+#ifndef RDMATRACE_GEN_ENDPOINT_MULTIMAP_H
+#define RDMATRACE_GEN_ENDPOINT_MULTIMAP_H
+
+#include "types.h"
+
+/* Things are numbers below a limit, of which each is in one chain at most. */
+struct chains {
+    uint32_t *first; /* of each chain: a thing + 1; 0: none */
+    uint32_t *next;  /* of each thing: the one behind it + 1 */
+    uint32_t mask;
+};
+
+/* Room for the things 0 to limit - 1, limit at least 1. False: out of memory. */
+bool chains_init(struct chains *c, uint32_t limit);
+void chains_free(struct chains *c);
+void chains_put(struct chains *c, uint32_t key, uint32_t thing);
+/* Take out a thing that was put in with this key. */
+void chains_drop(struct chains *c, uint32_t key, uint32_t thing);
+/* The first thing + 1 that may have this key; 0: there is none. Others that have it, and some that have not, follow. */
+static inline uint32_t chains_first(const struct chains *c, uint32_t key)
+{
+    return c->first[(key * UINT32_C(2654435761)) >> 8 & c->mask];
+}
+/* The thing + 1 behind `thing`; 0: none. */
+static inline uint32_t chains_next(const struct chains *c, uint32_t thing)
+{
+    return c->next[thing];
+}
+
+#endif

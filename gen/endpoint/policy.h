@@ -1,0 +1,118 @@
+/* layer 3 (endpoint): the choices that the rules leave to an implementation, as small replaceable modules. */
+#ifndef RDMATRACE_GEN_ENDPOINT_POLICY_H
+#define RDMATRACE_GEN_ENDPOINT_POLICY_H
+
+#include "types.h"
+
+/* Seeded random numbers: the same seed gives the same numbers everywhere (splitmix64). */
+struct prng {
+    uint64_t state;
+};
+static inline void prng_seed(struct prng *r, uint64_t seed)
+{
+    r->state = seed;
+}
+uint64_t prng_next(struct prng *r);
+/* 0 to n - 1; n at least 1. */
+static inline uint32_t prng_below(struct prng *r, uint32_t n)
+{
+    return (uint32_t)(((prng_next(r) >> 32) * n) >> 32);
+}
+
+/* Per queue pair state of the policies: a few words that the modules share. */
+struct policy_state {
+    uint32_t unacked;   /* ACK policy: requests since the last response */
+    ns_t ack_due;       /* ACK policy: when a delayed ACK leaves; NS_NEVER: none waits */
+    ns_t answer_due;    /* when READs and atomics are answered again; NS_NEVER: they do not wait */
+    ns_t next_send;     /* pacing: no data before this */
+    uint32_t since_ackreq; /* packets since the last AckReq */
+};
+
+struct policies;
+
+/* When a responder acknowledges a packet that asks for it. */
+struct ack_policy {
+    const char *name;
+    /* A request was executed; `asks`: it carries AckReq. Returns when the ACK may leave: `now`, later, or NS_NEVER (not yet). */
+    ns_t (*due)(struct policy_state *s, bool asks, ns_t now, const struct policies *p);
+    const char *arg_help; /* what `ack_arg` means */
+};
+extern const struct ack_policy ack_every;    /* as soon as asked; arg unused */
+extern const struct ack_policy ack_coalesce; /* every arg-th packet that asks; the rest after ack_wait at the latest */
+extern const struct ack_policy ack_delay;    /* arg ns later, one ACK for all that came meanwhile */
+
+/* How many PSNs a requester keeps outstanding, and how often it asks for an ACK. */
+struct window_policy {
+    const char *name;
+    uint32_t (*packets)(const struct policy_state *s, uint64_t arg); /* at least 1, below 2^23 */
+    const char *arg_help;
+};
+extern const struct window_policy window_fixed; /* arg packets (0: 128) */
+
+/* How fast a queue pair sends. Congestion control fits here: it is told of CNPs and changes its rate. */
+struct pace_policy {
+    const char *name;
+    /* `bytes` of frame are sent now; returns when the next may leave. */
+    ns_t (*sent)(struct policy_state *s, uint32_t bytes, ns_t now, uint64_t arg);
+    /* A CNP arrived; may be NULL. */
+    void (*cnp)(struct policy_state *s, ns_t now, uint64_t arg);
+    const char *arg_help;
+};
+extern const struct pace_policy pace_none;
+extern const struct pace_policy pace_rate; /* arg bit/s of frame bytes, evenly */
+
+/* What an endpoint posts to a receive queue by itself, after receives were consumed. */
+struct refill_policy {
+    const char *name;
+    /* Receives to post when `posted` are there of `depth`; `*when`: not before this time. 0: none. */
+    uint32_t (*post)(uint32_t posted, uint32_t depth, ns_t now, ns_t *when, uint64_t arg);
+    const char *arg_help;
+};
+extern const struct refill_policy refill_none;  /* the caller posts everything */
+extern const struct refill_policy refill_full;  /* back to depth at once */
+extern const struct refill_policy refill_late;  /* back to depth arg ns after the queue ran empty: provokes RNR NAKs */
+
+/* Choice of a 24-bit number: starting PSNs, QP numbers. */
+struct number_policy {
+    const char *name;
+    /* The `n`-th number (from 0); QP numbers that are taken or reserved (below 2) are asked for again with a higher n. */
+    uint32_t (*pick)(struct prng *r, uint32_t n, uint64_t arg);
+    const char *arg_help;
+};
+extern const struct number_policy number_random;     /* from the seed */
+extern const struct number_policy number_sequential; /* arg, arg + 1, ... */
+extern const struct number_policy number_fixed;      /* arg always (PSNs only) */
+
+/* UDP source port of a connection, or (dst_qpn and flow 0) of a UD queue pair. */
+struct sport_policy {
+    const char *name;
+    uint16_t (*pick)(struct prng *r, uint32_t src_qpn, uint32_t dst_qpn, uint32_t flow, uint64_t arg);
+    const char *arg_help;
+};
+/* 0xc000 | fold of the flow label; without one, of the product of the QPNs; UD: a hash of the QPN (all as Linux: rdma_flow_label_to_udp_sport(),
+ * rdma_calc_flow_label(), rxe). */
+extern const struct sport_policy sport_flow;
+extern const struct sport_policy sport_fixed; /* arg */
+extern const struct sport_policy sport_random; /* from the seed, 0xc000 to 0xffff */
+
+/* A set of choices; an endpoint has one, a queue pair may have its own. A NULL member takes the default of policies_default(). */
+struct policies {
+    const struct ack_policy *ack;
+    const struct window_policy *window;
+    const struct pace_policy *pace;
+    const struct refill_policy *refill;
+    const struct number_policy *psn;
+    const struct number_policy *qpn;
+    const struct sport_policy *sport;
+    uint64_t ack_arg, window_arg, pace_arg, refill_arg, psn_arg, qpn_arg, sport_arg;
+    ns_t ack_wait;    /* ack_coalesce: how long the first packet that asks waits for its ACK; 0: 10 us */
+    ns_t answer_wait; /* how long a READ or atomic waits for its answer when none else does; 0: not at all */
+    uint32_t ackreq_every; /* AckReq at least every so many packets, besides every Last and Only; 0: 64 */
+};
+/* ack_every, window_fixed 128, no pacing, no refill, random PSNs, sequential QPNs from 17, sport_flow. */
+struct policies policies_default(void);
+/* By name ("every", "coalesce", "delay"; "flow", "random"); NULL: unknown. */
+const struct ack_policy *ack_policy_find(const char *name);
+const struct sport_policy *sport_policy_find(const char *name);
+
+#endif

@@ -1,0 +1,556 @@
+/* layer 3 (endpoint): queue pairs of an endpoint: made, connected, posted to, flushed. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "gen/endpoint/endpoint_impl.h"
+
+/* --- QP numbers -------------------------------------------------------------------------------------------------------------- */
+
+static uint32_t slot_of(const struct endpoint *ep, uint32_t qpn)
+{
+    return (qpn * UINT32_C(2654435761)) >> 8 & ep->map_mask;
+}
+
+struct ep_qp *ep_lookup(const struct endpoint *ep, uint32_t qpn)
+{
+    for (uint32_t i = slot_of(ep, qpn); ep->map[i]; i = (i + 1) & ep->map_mask)
+        if (ep->qp[ep->map[i] - 1]->qp.qpn == qpn)
+            return ep->qp[ep->map[i] - 1];
+    return NULL;
+}
+
+static void map_put(struct endpoint *ep, const struct ep_qp *q)
+{
+    uint32_t i = slot_of(ep, q->qp.qpn);
+
+    while (ep->map[i])
+        i = (i + 1) & ep->map_mask;
+    ep->map[i] = (uint32_t)q->handle + 1;
+}
+
+/* Take `q` out; what stands behind it in its run moves up. */
+static void map_drop(struct endpoint *ep, const struct ep_qp *q)
+{
+    uint32_t i = slot_of(ep, q->qp.qpn), k;
+
+    while (ep->map[i] != (uint32_t)q->handle + 1)
+        i = (i + 1) & ep->map_mask;
+    for (k = i;;) {
+        uint32_t home;
+        ep->map[i] = 0;
+        do {
+            k = (k + 1) & ep->map_mask;
+            if (!ep->map[k])
+                return;
+            home = slot_of(ep, ep->qp[ep->map[k] - 1]->qp.qpn);
+        } while (((k - home) & ep->map_mask) < ((k - i) & ep->map_mask));
+        ep->map[i] = ep->map[k];
+        i = k;
+    }
+}
+
+/* Build the map anew, large enough for `n` queue pairs. */
+static int map_rebuild(struct endpoint *ep, uint32_t n)
+{
+    uint32_t size = ep->map_mask + 1, *map;
+
+    while (size < n * 2)
+        size *= 2;
+    map = calloc(size, sizeof *map);
+    if (!map)
+        return -ENOMEM;
+    free(ep->map);
+    ep->map = map;
+    ep->map_mask = size - 1;
+    for (uint32_t i = 0; i < ep->n_qp; i++)
+        if (ep->qp[i])
+            map_put(ep, ep->qp[i]);
+    return 0;
+}
+
+int ep_qp_find(const struct endpoint *ep, uint32_t qpn)
+{
+    const struct ep_qp *q = ep_lookup(ep, qpn);
+
+    return q ? q->handle : -ENOENT;
+}
+
+/* --- Made and released ------------------------------------------------------------------------------------------------------- */
+
+static uint32_t round_up(uint32_t n)
+{
+    uint32_t p = 1;
+
+    while (p < n)
+        p <<= 1;
+    return p;
+}
+
+static void qp_release(struct ep_qp *q)
+{
+    free(q->swqe);
+    free(q->ssge);
+    free(q->inline_data);
+    free(q->cur_sge);
+    rq_free(&q->rq);
+    free(q);
+}
+
+static bool init_ok(const struct endpoint *ep, const struct ep_qp_init *i)
+{
+    return i->type <= QPT_UD && i->pd >= 1 && i->pd <= ep->pds && i->send_cq >= 0 && (uint32_t)i->send_cq < ep->n_cq && i->recv_cq >= 0 &&
+           (uint32_t)i->recv_cq < ep->n_cq && (i->srq == EP_NO_SRQ || (i->srq >= 0 && (uint32_t)i->srq < ep->n_srq)) &&
+           i->max_send_wr <= UINT32_C(1) << 20 && i->max_send_sge <= 64 && i->max_dest_rd <= 128 && i->qpn <= PSN_MASK;
+}
+
+static int pick_qpn(struct endpoint *ep, uint32_t *qpn)
+{
+    if (*qpn)
+        return ep_lookup(ep, *qpn) ? -EINVAL : 0;
+    for (uint32_t tries = 0; tries < 65536; tries++) {
+        *qpn = ep->cfg.policies.qpn->pick(&ep->rng, ep->qpn_n++, ep->cfg.policies.qpn_arg) & PSN_MASK;
+        if (*qpn >= 2 && *qpn != PSN_MASK && !ep_lookup(ep, *qpn))
+            return 0;
+    }
+    return -ENOMEM;
+}
+
+static int qp_queues(struct ep_qp *q, const struct ep_qp_init *init)
+{
+    uint32_t n = q->sq_mask + 1;
+    uint16_t max_rsge = init->srq == EP_NO_SRQ ? init->max_recv_sge : q->ep->srq[init->srq]->rq.max_sge;
+
+    q->max_ssge = init->max_send_sge ? init->max_send_sge : 1;
+    q->max_inline = init->max_inline;
+    q->swqe = malloc(n * sizeof *q->swqe);
+    q->ssge = malloc((size_t)n * q->max_ssge * sizeof *q->ssge);
+    q->cur_sge = malloc((max_rsge ? max_rsge : 1u) * sizeof *q->cur_sge);
+    if (q->max_inline)
+        q->inline_data = malloc((size_t)n * q->max_inline);
+    if (!q->swqe || !q->ssge || !q->cur_sge || (q->max_inline && !q->inline_data))
+        return -ENOMEM;
+    return init->srq == EP_NO_SRQ ? rq_init(&q->rq, init->max_recv_wr ? init->max_recv_wr : 16, init->max_recv_sge) : 0;
+}
+
+/* READs and atomics that a queue pair remembers unless told otherwise. */
+#define RES_DEFAULT 16
+
+static struct ep_qp *qp_alloc(struct endpoint *ep, const struct ep_qp_init *init, uint32_t qpn)
+{
+    uint32_t n_msg = round_up(init->max_send_wr ? init->max_send_wr : 16), n_res = 1;
+    struct ep_qp *q;
+    struct qp_options opt = {.credits_rx = ep->cfg.credits && init->type == QPT_RC && init->srq == EP_NO_SRQ,
+                             .credits_tx = ep->cfg.credits && init->type == QPT_RC,
+                             .rxe = ep->cfg.profile == EP_RXE,
+                             .port_mtu = ep->cfg.mtu};
+
+    if (init->type == QPT_RC)
+        n_res = init->max_dest_rd ? round_up(init->max_dest_rd) : RES_DEFAULT;
+    q = calloc(1, offsetof(struct ep_qp, qp) + qp_size(n_msg, n_res) + 8);
+    if (!q)
+        return NULL;
+    q->ep = ep;
+    q->sq_max = n_msg;
+    q->sq_mask = n_msg - 1;
+    q->sig_all = init->sq_sig_all;
+    q->srq = init->srq;
+    q->pd = init->pd;
+    q->send_cq = init->send_cq;
+    q->recv_cq = init->recv_cq;
+    q->pol = init->policies ? *init->policies : ep->cfg.policies;
+    q->ps.ack_due = q->ps.answer_due = q->refill_at = NS_NEVER;
+    q->ud_sport = q->pol.sport->pick(&ep->rng, qpn, 0, 0, q->pol.sport_arg);
+    qp_init(&q->qp, (enum qp_type)init->type, qpn, n_msg, n_res, &opt);
+    if (qp_queues(q, init)) {
+        qp_release(q);
+        return NULL;
+    }
+    return q;
+}
+
+size_t ep_qp_memory(uint32_t sends, uint16_t send_sge, uint32_t receives, uint16_t recv_sge)
+{
+    return offsetof(struct ep_qp, qp) + qp_size(round_up(sends), RES_DEFAULT) + 8 +
+           round_up(sends) * (sizeof(struct ep_swqe) + send_sge * sizeof(struct sge)) +
+           round_up(receives) * (sizeof(struct ep_rwqe) + recv_sge * sizeof(struct sge)) + recv_sge * sizeof(struct sge);
+}
+
+static int slot_alloc(struct endpoint *ep)
+{
+    uint32_t cap = ep->cap_qp ? ep->cap_qp * 2 : 16;
+    struct timer **heap;
+    struct ep_qp **qp;
+    int *handles;
+
+    if (ep->n_qp < ep->cap_qp)
+        return 0;
+    if (ep->n_qp >= ep->cfg.max_qp)
+        return -ENOMEM;
+    qp = realloc(ep->qp, cap * sizeof *qp);
+    if (qp)
+        ep->qp = qp;
+    heap = realloc(ep->timers.heap, (cap + 1) * sizeof *heap);
+    if (heap)
+        ep->timers.heap = heap;
+    handles = realloc(ep->free_qp, cap * sizeof *handles);
+    if (handles)
+        ep->free_qp = handles;
+    if (!qp || !heap || !handles)
+        return -ENOMEM;
+    ep->cap_qp = cap;
+    return 0;
+}
+
+int ep_qp_create(struct endpoint *ep, const struct ep_qp_init *init)
+{
+    uint32_t qpn = init->qpn;
+    struct ep_qp *q;
+    int err;
+
+    if (!init_ok(ep, init))
+        return -EINVAL;
+    err = pick_qpn(ep, &qpn);
+    if (!err && !ep->n_free_qp)
+        err = slot_alloc(ep);
+    if (!err && (ep->n_qp + 1) * 2 > ep->map_mask + 1)
+        err = map_rebuild(ep, (ep->n_qp + 1) * 2);
+    if (err)
+        return err;
+    q = qp_alloc(ep, init, qpn);
+    if (!q)
+        return -ENOMEM;
+    q->handle = ep->n_free_qp ? ep->free_qp[--ep->n_free_qp] : (int)ep->n_qp++;
+    ep->qp[q->handle] = q;
+    map_put(ep, q);
+    return q->handle;
+}
+
+int ep_qp_destroy(struct endpoint *ep, int qp)
+{
+    struct ep_qp *q = qp_of(ep, qp);
+
+    if (!q)
+        return -EINVAL;
+    ep_timer_remove(q);
+    ep_unready(q);
+    map_drop(ep, q);
+    ep->qp[qp] = NULL;
+    ep->free_qp[ep->n_free_qp++] = qp;
+    for (uint32_t i = ep->n_group; i-- > 0;)
+        if (ep->group[i].qp == qp)
+            ep->group[i] = ep->group[--ep->n_group];
+    qp_release(q);
+    return 0;
+}
+
+/* --- Completions ------------------------------------------------------------------------------------------------------------- */
+
+static void send_complete(struct ep_qp *q, uint32_t n, enum wc_status status, ns_t now)
+{
+    const struct ep_swqe *w = swqe_of(q, n);
+    struct wc wc = {.wr_id = w->wr_id, .status = (uint8_t)status, .opcode = (uint8_t)wc_opcode_of((enum wr_opcode)w->opcode),
+                    .byte_len = w->len, .qpn = q->qp.qpn, .when = now};
+
+    if (status == WC_SUCCESS) {
+        q->st.messages++;
+        q->ep->st.messages++;
+    }
+    if (status != WC_SUCCESS || q->sig_all || w->flags & SEND_SIGNALED)
+        ep_complete(q->ep, q->send_cq, &wc, false);
+}
+
+void ep_send_done(struct ep_qp *q, uint32_t first, uint32_t n, ns_t now)
+{
+    for (uint32_t i = 0; i < n; i++)
+        send_complete(q, first + i, WC_SUCCESS, now);
+}
+
+void ep_recv_complete(struct ep_qp *q, struct wc *wc, ns_t now)
+{
+    wc->qpn = q->qp.qpn;
+    wc->when = now;
+    ep_complete(q->ep, q->recv_cq, wc, wc->flags & WC_SOLICITED);
+}
+
+static void flush_recv(struct ep_qp *q, ns_t now)
+{
+    struct wc wc = {.status = WC_WR_FLUSH_ERR, .opcode = WC_RECV};
+
+    if (q->qp.rsp.recv_taken) {
+        wc.wr_id = q->cur.wr_id;
+        ep_recv_complete(q, &wc, now);
+        q->qp.rsp.recv_taken = false;
+    }
+    if (q->srq != EP_NO_SRQ) {
+        if (!q->last_wqe)
+            ep_raise(q->ep, EP_EV_LAST_WQE, q->handle, now);
+        q->last_wqe = true;
+        return;
+    }
+    for (; q->rq.head != q->rq.tail; q->rq.head++) {
+        wc.wr_id = q->rq.wqe[q->rq.head & q->rq.mask].wr_id;
+        ep_recv_complete(q, &wc, now);
+    }
+}
+
+static void flush_send(struct ep_qp *q, enum wc_status first, ns_t now)
+{
+    struct requester *r = &q->qp.req;
+
+    for (; r->msg_head != q->sq_tail; r->msg_head++) {
+        send_complete(q, r->msg_head, first == WC_SUCCESS ? WC_WR_FLUSH_ERR : first, now);
+        first = WC_SUCCESS;
+    }
+    r->msg_tail = r->msg_tx = r->msg_head;
+    r->timer = NS_NEVER;
+    r->rnr_wait = false;
+    r->dead = q->qp.state == QPS_ERR;
+    q->paced = false;
+}
+
+void ep_qp_fail(struct ep_qp *q, enum wc_status status, ns_t now)
+{
+    if (q->qp.state == QPS_ERR || q->qp.state == QPS_RESET)
+        return;
+    if (q->qp.type != QPT_RC && status != WC_SUCCESS) {
+        q->qp.state = q->qp.attr.state = QPS_SQE;
+        flush_send(q, status, now);
+        q->qp.req.dead = false;
+        return;
+    }
+    qp_error(&q->qp);
+    flush_send(q, status, now);
+    flush_recv(q, now);
+    ep_raise(q->ep, EP_EV_QP_FATAL, q->handle, now);
+}
+
+/* --- States ------------------------------------------------------------------------------------------------------------------ */
+
+static void forget_work(struct ep_qp *q)
+{
+    q->sq_tail = 0;
+    q->rq.head = q->rq.tail;
+    q->comm_est = q->last_wqe = q->draining = q->paced = false;
+    q->ps = (struct policy_state){.ack_due = NS_NEVER};
+    q->refill_at = NS_NEVER;
+}
+
+static void set_path(struct ep_qp *q)
+{
+    struct endpoint *ep = q->ep;
+    const struct av *av = &q->qp.attr.av;
+
+    path_init(&q->path, &ep->cfg.addr, av);
+    if (!av->sport)
+        path_set_sport(&q->path, q->pol.sport->pick(&ep->rng, q->qp.qpn, q->qp.attr.dest_qpn, av->flow, q->pol.sport_arg));
+}
+
+int ep_qp_modify(struct endpoint *ep, int qp, const struct qp_attr *attr, uint32_t mask, ns_t now)
+{
+    struct ep_qp *q = qp_of(ep, qp);
+    uint8_t from;
+    struct path probe;
+    int err;
+
+    if (!q || (mask & QPA_AV && path_init(&probe, &ep->cfg.addr, &attr->av)))
+        return -EINVAL;
+    from = q->qp.state;
+    err = qp_modify(&q->qp, attr, mask);
+    if (err)
+        return err;
+    if (mask & QPA_AV)
+        set_path(q);
+    if (q->qp.state == QPS_RESET)
+        forget_work(q);
+    if (q->qp.state == QPS_ERR && from != QPS_ERR && from != QPS_RESET) {
+        flush_send(q, WC_SUCCESS, now);
+        flush_recv(q, now);
+    }
+    if (from == QPS_RTR && q->qp.state == QPS_RTS)
+        q->sq_tail = 0;
+    q->draining = q->qp.state == QPS_SQD && from == QPS_RTS;
+    if (q->qp.state == QPS_RTR)
+        ep_refill(q, now);
+    ep_ready(q);
+    return 0;
+}
+
+static int step(struct endpoint *ep, int qp, struct qp_attr *a, enum qp_state to, uint32_t mask, ns_t now)
+{
+    a->state = (uint8_t)to;
+    return ep_qp_modify(ep, qp, a, mask | QPA_STATE, now);
+}
+
+int ep_qp_to_rtr(struct endpoint *ep, int qp, const struct ep_peer *peer, ns_t now)
+{
+    const struct ep_qp *q = qp_of(ep, qp);
+    struct qp_attr a = {.access = peer->access, .port = 1, .pkey = ep->cfg.pkey, .qkey = peer->qkey, .dest_qpn = peer->qpn,
+                        .rq_psn = peer->rq_psn, .path_mtu = peer->path_mtu, .max_dest_rd_atomic = peer->max_dest_rd_atomic,
+                        .min_rnr_timer = peer->min_rnr_timer, .av = peer->av};
+    uint32_t conn = QPA_AV | QPA_PATH_MTU | QPA_DEST_QPN | QPA_RQ_PSN;
+    int err;
+
+    if (!q)
+        return -EINVAL;
+    if (q->qp.qpn == 1)
+        a.qkey = QKEY_GSI;
+    err = q->qp.state == QPS_INIT ? 0
+                                  : step(ep, qp, &a, QPS_INIT, QPA_PKEY_INDEX | QPA_PORT | (q->qp.type == QPT_UD ? QPA_QKEY : QPA_ACCESS_FLAGS), now);
+    if (err)
+        return err;
+    if (q->qp.type == QPT_UD)
+        return step(ep, qp, &a, QPS_RTR, 0, now);
+    return step(ep, qp, &a, QPS_RTR, conn | (q->qp.type == QPT_RC ? QPA_MAX_DEST_RD_ATOMIC | QPA_MIN_RNR_TIMER : 0), now);
+}
+
+int ep_qp_to_rts(struct endpoint *ep, int qp, const struct ep_peer *peer, ns_t now)
+{
+    const struct ep_qp *q = qp_of(ep, qp);
+    struct qp_attr a = {.sq_psn = peer->sq_psn, .timeout = ep->cfg.timeout ? ep->cfg.timeout : peer->timeout, .retry_cnt = peer->retry_cnt, .rnr_retry = peer->rnr_retry,
+                        .max_rd_atomic = peer->max_rd_atomic};
+
+    if (!q)
+        return -EINVAL;
+    return step(ep, qp, &a, QPS_RTS,
+                QPA_SQ_PSN | (q->qp.type == QPT_RC ? QPA_TIMEOUT | QPA_RETRY_CNT | QPA_RNR_RETRY | QPA_MAX_QP_RD_ATOMIC : 0), now);
+}
+
+int ep_qp_connect(struct endpoint *ep, int qp, const struct ep_peer *peer, ns_t now)
+{
+    int err = ep_qp_to_rtr(ep, qp, peer, now);
+
+    return err ? err : ep_qp_to_rts(ep, qp, peer, now);
+}
+
+/* --- Posting ----------------------------------------------------------------------------------------------------------------- */
+
+static bool wr_allowed(const struct ep_qp *q, const struct send_wr *wr)
+{
+    switch (q->qp.type) {
+    case QPT_RC:
+        return wr->opcode <= WR_LOCAL_INV;
+    case QPT_UC:
+        return wr->opcode <= WR_SEND_WITH_IMM || wr->opcode == WR_RDMA_WRITE || wr->opcode == WR_RDMA_WRITE_WITH_IMM || wr->opcode >= WR_BIND_MW;
+    default:
+        return wr->opcode <= WR_SEND_WITH_IMM && wr->ah < q->ep->n_ah && q->ep->ah[wr->ah].used;
+    }
+}
+
+static int copy_pieces(struct ep_qp *q, struct ep_swqe *w, uint32_t slot, const struct send_wr *wr)
+{
+    uint64_t len = 0;
+    uint32_t off = 0;
+
+    if (wr->num_sge > q->max_ssge && !(wr->flags & SEND_INLINE))
+        return -E2BIG;
+    for (unsigned i = 0; i < wr->num_sge; i++)
+        len += wr->sg_list[i].length;
+    if (len > UINT32_C(1) << 31 || (q->qp.type != QPT_UD && psn_span(len, q->qp.attr.path_mtu ? q->qp.attr.path_mtu : 256) >= PSN_HALF))
+        return -E2BIG;
+    w->len = (uint32_t)len;
+    w->num_sge = (uint8_t)wr->num_sge;
+    if (!(wr->flags & SEND_INLINE)) {
+        if (wr->num_sge)
+            memcpy(&q->ssge[(size_t)slot * q->max_ssge], wr->sg_list, wr->num_sge * sizeof *wr->sg_list);
+        return 0;
+    }
+    if (len > q->max_inline || wr->opcode == WR_RDMA_READ || wr->opcode >= WR_ATOMIC_CMP_AND_SWP)
+        return -E2BIG;
+    for (unsigned i = 0; i < wr->num_sge; i++) { /* inline: addresses are the caller's own pointers */
+        memcpy(q->inline_data + (size_t)slot * q->max_inline + off, (const void *)(uintptr_t)wr->sg_list[i].addr, wr->sg_list[i].length);
+        off += wr->sg_list[i].length;
+    }
+    return 0;
+}
+
+int ep_post_send(struct endpoint *ep, int qp, const struct send_wr *wr, ns_t now)
+{
+    struct ep_qp *q = qp_of(ep, qp);
+    struct ep_swqe *w;
+    int err;
+
+    if (!q || !wr_allowed(q, wr) || q->qp.state < QPS_RTS)
+        return -EINVAL;
+    if (q->sq_tail - q->qp.req.msg_head >= q->sq_max)
+        return -ENOMEM;
+    w = swqe_of(q, q->sq_tail);
+    err = copy_pieces(q, w, q->sq_tail & q->sq_mask, wr);
+    if (err)
+        return err;
+    w->wr_id = wr->wr_id;
+    w->opcode = wr->opcode;
+    w->flags = wr->flags;
+    w->remote_addr = wr->remote_addr;
+    w->rkey = wr->rkey;
+    w->imm_data = wr->imm_data;
+    w->inv_rkey = wr->inv_rkey;
+    w->compare_add = wr->compare_add;
+    w->swap = wr->swap;
+    w->remote_qpn = wr->remote_qpn;
+    w->remote_qkey = wr->remote_qkey;
+    w->ah = wr->ah;
+    w->mr_key = wr->mr_key;
+    w->mw_length = wr->mw_length;
+    w->mw_access = wr->mw_access;
+    w->checked = false;
+    w->status = WC_SUCCESS;
+    q->sq_tail++;
+    if (q->qp.state == QPS_ERR || q->qp.state == QPS_SQE)
+        flush_send(q, WC_SUCCESS, now);
+    else
+        ep_ready(q);
+    return 0;
+}
+
+int ep_post_recv(struct endpoint *ep, int qp, const struct recv_wr *wr, ns_t now)
+{
+    struct ep_qp *q = qp_of(ep, qp);
+    int err;
+
+    if (!q || q->srq != EP_NO_SRQ || q->qp.state == QPS_RESET)
+        return -EINVAL;
+    err = rq_post(&q->rq, wr);
+    if (err)
+        return err;
+    if (q->qp.state == QPS_ERR) {
+        flush_recv(q, now);
+    } else if (q->qp.rsp.p.credits && q->qp.rsp.avail_sent == 0 && qp_can_receive(&q->qp) && q->qp.rsp.started) {
+        q->qp.rsp.ack_owed = true; /* the requester waits for credits */
+        q->ps.ack_due = now;
+        ep_ready(q);
+    }
+    return 0;
+}
+
+int ep_qp_set_refill(struct endpoint *ep, int qp, const struct sge *piece)
+{
+    struct ep_qp *q = qp_of(ep, qp);
+
+    if (!q || q->srq != EP_NO_SRQ)
+        return -EINVAL;
+    q->refill_sge = *piece;
+    return 0;
+}
+
+void ep_refill(struct ep_qp *q, ns_t now)
+{
+    bool due = q->refill_at <= now;
+    struct recv_wr wr = {.sg_list = &q->refill_sge, .num_sge = q->refill_sge.length ? 1 : 0};
+    uint32_t n;
+    ns_t when;
+
+    if (q->srq != EP_NO_SRQ || q->pol.refill == &refill_none || (!due && q->refill_at != NS_NEVER))
+        return;
+    q->refill_at = NS_NEVER;
+    n = q->pol.refill->post(rq_count(&q->rq), q->rq.max, now, &when, q->pol.refill_arg);
+    if (n && !due && when > now && q->qp.rsp.started) {
+        q->refill_at = when;
+        ep_timer(q, when);
+        return;
+    }
+    for (; n; n--) {
+        wr.wr_id = q->refill_id++;
+        if (ep_post_recv(q->ep, q->handle, &wr, now))
+            return;
+    }
+}

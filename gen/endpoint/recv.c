@@ -1,0 +1,470 @@
+/* layer 3 (endpoint): frames that arrive: whether they are for us, and what they do to memory, queues and completions. */
+#include "gen/endpoint/endpoint_impl.h"
+
+#define COUNT(q, counter)                                                                                                      \
+    do {                                                                                                                       \
+        (q)->st.counter++;                                                                                                     \
+        (q)->ep->st.counter++;                                                                                                 \
+    } while (0)
+
+/* --- Is it for us? In the order of 9.6 and of soft-RoCE; every failure is silent. --------------------------------------------- */
+
+static bool is_multicast(const struct pkt *p)
+{
+    return p->addr_len == 4 ? p->dst[0] >> 4 == 14 : p->addr_len == 16 && p->dst[0] == 0xff;
+}
+
+static bool same_address(const struct pkt *p, const uint8_t *addr, const uint8_t gid[16])
+{
+    return p->addr_len == 4 ? gid_is_ipv4(gid) && memcmp(addr, gid + 12, 4) == 0 : memcmp(addr, gid, 16) == 0;
+}
+
+static bool is_addressed(const struct endpoint *ep, const struct pkt *p)
+{
+    const struct link_addr *own = &ep->cfg.addr;
+
+    if (p->encap != own->encap)
+        return false;
+    if (p->encap == ENCAP_IB && p->lrh.dlid != own->lid && p->lrh.dlid < 0xc000)
+        return false;
+    return p->addr_len == 0 || is_multicast(p) || same_address(p, p->dst, own->gid);
+}
+
+static bool pkey_ok(const struct ep_qp *q, uint16_t got)
+{
+    uint16_t own = q->qp.attr.pkey;
+
+    return ((own ^ got) & 0x7fff) == 0 && ((own | got) & 0x8000);
+}
+
+static bool from_peer(const struct ep_qp *q, const struct pkt *p)
+{
+    return q->qp.type == QPT_UD || p->addr_len == 0 || same_address(p, p->src, q->qp.attr.av.dgid);
+}
+
+static bool is_sound(const struct endpoint *ep, const struct pkt *p)
+{
+    return p->have & H_BTH && !(p->flags & (PKT_MALFORMED | PKT_CUT)) && !p->bth.tver && p->op->name && is_addressed(ep, p);
+}
+
+/* A packet that is not sound: whether it was meant for an endpoint here. */
+static bool is_rubbish(const struct endpoint *ep, const struct pkt *p)
+{
+    bool rdma = p->have & H_BTH || (p->have & H_UDP && p->dport == UDP_PORT_ROCEV2);
+
+    return rdma && (p->addr_len == 0 || same_address(p, p->dst, ep->cfg.addr.gid));
+}
+
+/* The queue pair that the decoded packet is for; NULL: drop it. */
+static struct ep_qp *find_qp(struct endpoint *ep, const struct pkt *p)
+{
+    struct ep_qp *q;
+
+    if (!is_sound(ep, p)) {
+        ep->st.malformed += is_rubbish(ep, p);
+        return NULL;
+    }
+    q = ep_lookup(ep, p->bth.dqpn);
+    if (!q || !qp_can_receive(&q->qp)) {
+        ep->st.unknown_qp += ep->cfg.no_verify || p->icrc != CRC_BAD;
+        return NULL;
+    }
+    if (!pkey_ok(q, p->bth.pkey)) {
+        COUNT(q, bad_pkey);
+        return NULL;
+    }
+    if (!from_peer(q, p)) {
+        COUNT(q, other_source);
+        return NULL;
+    }
+    if (!ep->cfg.no_verify && p->icrc != CRC_GOOD) {
+        if (p->icrc == CRC_BAD)
+            COUNT(q, rx_icrc_encapsulated);
+        return NULL;
+    }
+    return q;
+}
+
+/* --- Responses ---------------------------------------------------------------------------------------------------------------- */
+
+static bool deliver_read(struct ep_qp *q, const struct effects *e, const struct pkt *p)
+{
+    const struct ep_swqe *w = swqe_of(q, e->msg);
+    const struct sge *sge = &q->ssge[(size_t)(e->msg & q->sq_mask) * q->max_ssge];
+    uint8_t orig[8];
+    const uint8_t *data = p->data + p->payload_off;
+
+    if (e->flags & EFF_ATOMIC_DATA) {
+        memcpy(orig, &p->atomicacketh.orig, 8);
+        data = orig;
+    }
+    return sge_copy(q->ep, q->pd, sge, w->num_sge, e->offset, (uint8_t *)(uintptr_t)data, e->len, true);
+}
+
+static void count_retry(struct ep_qp *q, const struct effects *e, const struct pkt *p)
+{
+    if (p->op->flags & OPF_ACK && p->aeth.syndrome >> 5 == AETH_NAK && (p->aeth.syndrome & 31) == NAK_PSN_SEQ)
+        COUNT(q, packet_seq_err);
+    if (p->op->flags & OPF_ACK && p->aeth.syndrome >> 5 == AETH_RNR)
+        COUNT(q, rnr_nak_retry_err);
+    if (e->reason == WHY_IMPLIED_NAK)
+        COUNT(q, implied_nak_seq_err);
+}
+
+static void rx_response(struct ep_qp *q, const struct pkt *p, ns_t now)
+{
+    struct requester *r = &q->qp.req;
+    uint32_t first = r->msg_head;
+    struct effects e;
+
+    if (!qp_can_send(&q->qp))
+        return;
+    e = req_rx(r, p, now);
+    if (UNLIKELY(e.flags & EFF_ERROR) && ep_one_more_try(q, &e))
+        e = req_rx(r, p, now);
+    if (UNLIKELY(e.flags & (EFF_DROP | EFF_RETRANSMIT | EFF_WAIT | EFF_ERROR)))
+        count_retry(q, &e, p);
+    if (e.flags & (EFF_READ_DATA | EFF_ATOMIC_DATA)) {
+        q->st.rx_payload += p->payload_len;
+        q->ep->st.rx_payload += p->payload_len;
+        if (UNLIKELY(!deliver_read(q, &e, p))) {
+            ep_send_done(q, first, e.msg - first, now);
+            r->msg_head = e.msg;
+            ep_qp_fail(q, WC_LOC_PROT_ERR, now);
+            return;
+        }
+    }
+    ep_send_done(q, first, e.completed, now);
+    if (UNLIKELY(e.flags & EFF_ERROR)) {
+        ep_qp_fail(q, (enum wc_status)e.status, now);
+        return;
+    }
+    if (e.flags & (EFF_ACKED | EFF_RETRANSMIT | EFF_CREDITS))
+        ep_ready(q);
+    if (e.flags & EFF_WAIT)
+        ep_timer(q, ep_qp_deadline(q));
+}
+
+/* --- Requests ----------------------------------------------------------------------------------------------------------------- */
+
+static void take_receive(struct ep_qp *q, ns_t now)
+{
+    struct ep_rq *rq = rq_of(q);
+    uint32_t slot = rq->head & rq->mask;
+
+    q->cur = rq->wqe[slot];
+    memcpy(q->cur_sge, &rq->sge[(size_t)slot * rq->max_sge], q->cur.num_sge * sizeof *q->cur_sge);
+    rq->head++;
+    if (q->srq != EP_NO_SRQ) {
+        struct ep_srq *srq = q->ep->srq[q->srq];
+        if (srq->limit && rq_count(rq) < srq->limit) {
+            srq->limit = 0;
+            ep_raise(q->ep, EP_EV_SRQ_LIMIT, q->srq, now);
+        }
+    } else if (UNLIKELY(q->pol.refill != &refill_none)) {
+        ep_refill(q, now);
+    }
+}
+
+/* An error found only while a request was carried out: the receive fails, and so does the queue pair. */
+static void fail_receive(struct ep_qp *q, enum wc_status status, ns_t now)
+{
+    struct wc wc = {.wr_id = q->cur.wr_id, .status = (uint8_t)status, .opcode = WC_RECV};
+
+    q->qp.rsp.recv_taken = false;
+    ep_recv_complete(q, &wc, now);
+}
+
+static void finish_receive(struct ep_qp *q, const struct effects *e, const struct pkt *p, ns_t now)
+{
+    struct wc wc = {.wr_id = q->cur.wr_id, .status = WC_SUCCESS, .opcode = p->op->flags & OPF_WRITE ? WC_RECV_RDMA_WITH_IMM : WC_RECV,
+                    .byte_len = e->offset + e->len};
+
+    if (p->bth.se)
+        wc.flags |= WC_SOLICITED;
+    if (p->op->ext & H_IMMDT) {
+        wc.flags |= WC_WITH_IMM;
+        wc.imm_data = p->immdt.data;
+    }
+    if (p->op->ext & H_IETH) {
+        wc.flags |= WC_WITH_INV;
+        wc.inv_rkey = p->ieth.rkey;
+    }
+    if (q->qp.type == QPT_UD) {
+        wc.flags |= WC_GRH;
+        wc.src_qp = p->deth.srcqp;
+        wc.pkey = p->bth.pkey;
+    }
+    ep_recv_complete(q, &wc, now);
+}
+
+void ep_grh_source(const uint8_t grh[UD_GRH_BYTES], uint8_t gid[16])
+{
+    if (grh[0] >> 4 == 6)
+        memcpy(gid, grh + 8, 16);
+    else
+        gid_from_ipv4(gid, load_be32(grh + 20 + 12));
+}
+
+/* UD: the 40 bytes in front of the payload hold the GRH or IPv6 header, or an IPv4 header in their last 20. */
+static bool put_network_header(struct ep_qp *q, const struct pkt *p)
+{
+    uint8_t h[UD_GRH_BYTES] = {0};
+
+    if (p->addr_len == 4)
+        memcpy(h + 20, p->data + p->ip_off, 20);
+    else if (p->addr_len == 16)
+        memcpy(h, p->data + p->ip_off, UD_GRH_BYTES);
+    return sge_copy(q->ep, q->pd, q->cur_sge, q->cur.num_sge, 0, h, sizeof h, true);
+}
+
+static void run_atomic(struct ep_qp *q, const struct effects *e, const struct pkt *p)
+{
+    const struct atomiceth *a = &p->atomiceth;
+    uint8_t *mem = ep_remote_mem(q->ep, q, a->rkey, a->va, 8, ACCESS_REMOTE_ATOMIC);
+    uint64_t old, new;
+
+    if (!mem) {
+        rsp_fail(&q->qp.rsp, SYNDROME_NAK(NAK_REMOTE_OPERATIONAL));
+        return;
+    }
+    memcpy(&old, mem, 8);
+    if ((p->bth.opcode & 31) == OP_FETCH_ADD)
+        new = old + a->swap;
+    else
+        new = old == a->cmp ? a->swap : old;
+    memcpy(mem, &new, 8);
+    rsp_atomic_done(&q->qp.rsp, e->msg, old);
+}
+
+/* Memory effects; false: one of them failed, `*status` says how. */
+static bool do_memory(struct ep_qp *q, const struct effects *e, const struct pkt *p, enum wc_status *status)
+{
+    uint8_t *data = (uint8_t *)(uintptr_t)p->data + p->payload_off, *mem;
+
+    if (e->flags & EFF_WRITE && e->len) {
+        mem = ep_remote_mem(q->ep, q, e->rkey, e->va, e->len, ACCESS_REMOTE_WRITE);
+        *status = WC_LOC_ACCESS_ERR;
+        if (!mem)
+            return false;
+        memcpy(mem, data, e->len);
+    }
+    if (e->flags & EFF_RECV_DATA) {
+        *status = WC_LOC_PROT_ERR;
+        if (q->qp.type == QPT_UD && !put_network_header(q, p))
+            return false;
+        if (e->len && !sge_copy(q->ep, q->pd, q->cur_sge, q->cur.num_sge, e->offset, data, e->len, true))
+            return false;
+    }
+    if (e->flags & EFF_INVALIDATE) {
+        *status = WC_REM_INV_REQ_ERR;
+        if (mr_invalidate(&q->ep->mrs, p->ieth.rkey, q->pd, q->qp.qpn, true) != MR_OK)
+            return false;
+    }
+    if (e->flags & EFF_ATOMIC)
+        run_atomic(q, e, p);
+    return true;
+}
+
+/* A local failure while executing: RC tells the requester, UC and UD just fail, and so does RC when a key cannot be invalidated (9.9.6.3,
+ * class J). */
+static void execution_failed(struct ep_qp *q, const struct effects *e, enum wc_status status, ns_t now)
+{
+    if (e->flags & (EFF_RECV_DATA | EFF_RECV_DONE))
+        fail_receive(q, status, now);
+    if (q->qp.type != QPT_RC || status == WC_REM_INV_REQ_ERR) {
+        ep_qp_fail(q, WC_SUCCESS, now);
+        return;
+    }
+    rsp_undo(&q->qp.rsp, e);
+    rsp_fail(&q->qp.rsp, SYNDROME_NAK(e->flags & EFF_WRITE ? NAK_REMOTE_ACCESS : NAK_REMOTE_OPERATIONAL));
+    ep_ready(q);
+}
+
+static void count_request(struct ep_qp *q, const struct effects *e, const struct pkt *p)
+{
+    if (e->flags & EFF_DUPLICATE)
+        COUNT(q, duplicate_request);
+    else if (e->reason == WHY_GAP || e->reason == WHY_SILENT)
+        COUNT(q, out_of_sequence);
+    else if (e->reason == WHY_NOT_READY)
+        COUNT(q, out_of_buffer);
+    else if (q->qp.type == QPT_UD && p->deth.qkey != q->qp.attr.qkey)
+        COUNT(q, bad_qkey);
+}
+
+static void refused(struct ep_qp *q, const struct effects *e, ns_t now)
+{
+    if (e->flags & EFF_RECV_FAIL)
+        fail_receive(q, (enum wc_status)e->status, now);
+    ep_raise(q->ep, e->reason == WHY_ACCESS ? EP_EV_QP_ACCESS_ERR : EP_EV_QP_REQ_ERR, q->handle, now);
+    ep_ready(q);
+}
+
+/* A fault: after the first ACKs no answer at all, until the requester has tried again and half of the time that it waited is over once
+ * more: longer than its timeout, also where its first try comes early. */
+static void stay_mute(struct ep_qp *q, const struct effects *e, const struct pkt *p, ns_t now)
+{
+    ns_t timeout = ack_timeout(q->qp.req.p.timeout);
+
+    if (!q->mute && q->st.acks_sent && p->bth.ackreq && !(e->flags & EFF_DUPLICATE) && ep_fault_choice(q, RULE_ACK_04)) {
+        q->mute = true;
+        q->mute_from = now;
+        q->mute_until = NS_NEVER;
+    }
+    if (!q->mute || !(e->flags & EFF_DUPLICATE) || q->mute_until != NS_NEVER)
+        return;
+    q->mute_until = now + (now - q->mute_from) / 2;
+    if (timeout != NS_NEVER && q->mute_until < q->mute_from + timeout + timeout / 2)
+        q->mute_until = q->mute_from + timeout + timeout / 2;
+    ep_timer(q, q->mute_until);
+}
+
+/* The only READ or atomic without an answer: it has to wait. */
+static void hold_answer(struct ep_qp *q, ns_t now)
+{
+    const struct responder *r = &q->qp.rsp;
+
+    if (r->res_tail - r->res_next != 1)
+        return;
+    q->ps.answer_due = now + q->pol.answer_wait;
+    ep_timer(q, q->ps.answer_due);
+}
+
+static void owe(struct ep_qp *q, const struct effects *e, const struct pkt *p, ns_t now)
+{
+    ns_t due = e->flags & EFF_DUPLICATE ? now : q->pol.ack->due(&q->ps, p->bth.ackreq, now, &q->pol);
+
+    if (UNLIKELY(ep_faulty(q->ep, RULE_ACK_04)))
+        stay_mute(q, e, p, now);
+    if (due < q->ps.ack_due)
+        q->ps.ack_due = due;
+    if (q->ps.ack_due > now && q->ps.ack_due != NS_NEVER)
+        ep_timer(q, q->ps.ack_due);
+    if (UNLIKELY(q->pol.answer_wait))
+        hold_answer(q, now);
+    ep_ready(q);
+}
+
+/* A fault: an answer where none may be. */
+static void acknowledge_uc(struct ep_qp *q, const struct pkt *p)
+{
+    if (!ep_fault_choice(q, RULE_SVC_03))
+        return;
+    q->again = (struct rsp_owed){.kind = OWED_ACK, .opcode = OP_ACKNOWLEDGE, .syndrome = SYNDROME_ACK(AETH_CREDIT_INVALID), .psn = p->bth.psn};
+    q->repeat_again = true;
+    ep_ready(q);
+}
+
+static bool rx_request(struct ep_qp *q, const struct pkt *p, ns_t now)
+{
+    struct endpoint *ep = q->ep;
+    const struct ep_rq *rq = rq_of(q);
+    struct rsp_env env = {.mrs = &ep->mrs, .pd = q->pd, .qpn = q->qp.qpn, .rq_avail = rq_count(rq)};
+    enum wc_status status;
+    struct effects e;
+
+    env.rq_len = q->qp.rsp.recv_taken ? q->cur.len : env.rq_avail ? rq->wqe[rq->head & rq->mask].len : 0;
+    e = rsp_rx(&q->qp.rsp, &env, p, now);
+    if (UNLIKELY(e.flags & (EFF_DROP | EFF_DUPLICATE)))
+        count_request(q, &e, p);
+    if (UNLIKELY(e.flags & EFF_ERROR)) {
+        if (e.flags & EFF_RECV_START)
+            take_receive(q, now);
+        refused(q, &e, now);
+        return true;
+    }
+    if (LIKELY(!(e.flags & (EFF_DROP | EFF_DUPLICATE)))) {
+        q->st.rx_payload += p->payload_len;
+        ep->st.rx_payload += p->payload_len;
+        if (UNLIKELY(q->qp.state == QPS_RTR && !q->comm_est)) {
+            q->comm_est = true;
+            ep_raise(ep, EP_EV_COMM_EST, q->handle, now);
+        }
+        if (e.flags & EFF_RECV_START)
+            take_receive(q, now);
+        if (UNLIKELY(!do_memory(q, &e, p, &status))) {
+            execution_failed(q, &e, status, now);
+            return true;
+        }
+        if (p->op->flags & OPF_END)
+            COUNT(q, served);
+        if (e.flags & EFF_RECV_DONE)
+            finish_receive(q, &e, p, now);
+        if (UNLIKELY(q->pol.refill != &refill_none))
+            ep_refill(q, now);
+    }
+    if (e.flags & EFF_RESPOND)
+        owe(q, &e, p, now);
+    if (UNLIKELY(q->qp.type == QPT_UC && ep_faulty(ep, RULE_SVC_03)))
+        acknowledge_uc(q, p);
+    return !(e.flags & EFF_DROP) || e.flags & EFF_RESPOND;
+}
+
+/* A congestion notification: the pacing policy is told. */
+static void rx_cnp(struct ep_qp *q, ns_t now)
+{
+    COUNT(q, rp_cnp_handled);
+    if (q->pol.pace->cnp)
+        q->pol.pace->cnp(&q->ps, now, q->pol.pace_arg);
+}
+
+static bool in_group(const struct pkt *p, const struct ep_group *g)
+{
+    return p->addr_len == 4 ? gid_is_ipv4(g->gid) && memcmp(p->dst, g->gid + 12, 4) == 0 : p->addr_len == 16 && memcmp(p->dst, g->gid, 16) == 0;
+}
+
+/* A packet to QP 0xffffff: to every member of the group. */
+static bool rx_multicast(struct endpoint *ep, const struct pkt *p, ns_t now)
+{
+    bool used = false;
+
+    if (!is_sound(ep, p) || p->bth.opcode >> 5 != SVC_UD || (!ep->cfg.no_verify && p->icrc != CRC_GOOD))
+        return false;
+    for (uint32_t i = 0; i < ep->n_group; i++) {
+        struct ep_qp *q = qp_of(ep, ep->group[i].qp);
+        if (q && in_group(p, &ep->group[i]) && qp_can_receive(&q->qp) && pkey_ok(q, p->bth.pkey))
+            used |= rx_request(q, p, now);
+    }
+    return used;
+}
+
+bool ep_rx(struct endpoint *ep, const uint8_t *data, uint32_t len, ns_t now)
+{
+    struct frame f = {.ts = now, .data = data, .caplen = len, .len = len, .linktype = ep_linktype(ep)};
+    struct decode_opts opts = {.verify = !ep->cfg.no_verify};
+    struct pkt *p = &ep->rx;
+    struct ep_qp *q;
+    bool used = true;
+
+    ep->st.rx_packets++;
+    ep->st.rx_bytes += len;
+    pkt_decode(p, &f, &opts);
+    if (UNLIKELY(p->have & H_BTH && p->bth.dqpn == PSN_MASK)) {
+        used = rx_multicast(ep, p, now);
+        ep->st.dropped += !used;
+        return used;
+    }
+    q = find_qp(ep, p);
+    if (!q) {
+        if (p->have & H_BTH && p->icrc == CRC_BAD)
+            ep->st.rx_icrc_encapsulated += !ep_lookup(ep, p->bth.dqpn);
+        ep->st.dropped++;
+        return false;
+    }
+    q->st.rx_packets++;
+    q->st.rx_bytes += len;
+    if (p->op->flags & OPF_CNP)
+        rx_cnp(q, now);
+    else if (p->op->flags & OPF_RESPONSE)
+        rx_response(q, p, now);
+    else
+        used = rx_request(q, p, now);
+    if (UNLIKELY(p->bth.opcode >> 5 != q->qp.rsp.p.service && !(p->op->flags & OPF_CNP)))
+        COUNT(q, other_service);
+    if (!used) {
+        q->st.dropped++;
+        ep->st.dropped++;
+    }
+    return used;
+}

@@ -1,0 +1,372 @@
+/* layer 3 (endpoint): an endpoint's resources: completion queues, receive queues, memory, address handles, events. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "gen/endpoint/endpoint_impl.h"
+
+static uint32_t round_up(uint32_t n)
+{
+    uint32_t p = 1;
+
+    while (p < n)
+        p <<= 1;
+    return p;
+}
+
+uint32_t ep_pd_alloc(struct endpoint *ep)
+{
+    return ++ep->pds;
+}
+
+void ep_raise(struct endpoint *ep, enum ep_event_type type, int handle, ns_t now)
+{
+    if (ep->ev_tail - ep->ev_head == EP_EVENTS)
+        ep->ev_head++;
+    ep->event[ep->ev_tail++ % EP_EVENTS] = (struct ep_event){(uint8_t)type, handle, now};
+}
+
+bool ep_event(struct endpoint *ep, struct ep_event *event)
+{
+    if (ep->ev_head == ep->ev_tail)
+        return false;
+    *event = ep->event[ep->ev_head++ % EP_EVENTS];
+    return true;
+}
+
+const char *ep_event_str(enum ep_event_type t)
+{
+    static const char *const names[] = {"QP_FATAL",  "QP_REQ_ERR", "QP_ACCESS_ERR", "COMM_EST", "SQ_DRAINED",
+                                        "SRQ_LIMIT", "LAST_WQE",   "CQ_ERR",        "CQ_NOTIFY"};
+    return (unsigned)t < ARRAY_LEN(names) ? names[t] : "?";
+}
+
+/* --- Completion queues ------------------------------------------------------------------------------------------------------ */
+
+/* A place for one more; those that were destroyed are used again. */
+static int free_cq(struct endpoint *ep)
+{
+    struct ep_cq **grown;
+    uint8_t *full;
+
+    for (; ep->cq_used < ep->n_cq; ep->cq_used++)
+        if (!ep->cq[ep->cq_used]->wc)
+            return (int)ep->cq_used;
+    grown = realloc(ep->cq, (ep->n_cq + 1) * sizeof *grown);
+    if (grown)
+        ep->cq = grown;
+    full = realloc(ep->cq_full, ep->n_cq + 1);
+    if (full)
+        ep->cq_full = full;
+    if (!grown || !full)
+        return -ENOMEM;
+    ep->cq_full[ep->n_cq] = 0;
+    ep->cq[ep->n_cq] = calloc(1, sizeof **grown);
+    return ep->cq[ep->n_cq] ? (int)ep->n_cq++ : -ENOMEM;
+}
+
+int ep_cq_create(struct endpoint *ep, uint32_t depth)
+{
+    struct ep_cq *cq;
+    int i;
+
+    if (depth > UINT32_C(1) << 24)
+        return -EINVAL;
+    i = free_cq(ep);
+    if (i < 0)
+        return i;
+    cq = ep->cq[i];
+    *cq = (struct ep_cq){.mask = round_up(depth ? depth : 1) - 1};
+    cq->wc = malloc((cq->mask + 1) * sizeof *cq->wc);
+    return cq->wc ? i : -ENOMEM;
+}
+
+void ep_cq_destroy(struct endpoint *ep, int cq)
+{
+    if (cq < 0 || (uint32_t)cq >= ep->n_cq)
+        return;
+    free(ep->cq[cq]->wc);
+    *ep->cq[cq] = (struct ep_cq){0};
+    ep->cq_full[cq] = 0;
+    ep->cq_used = min_u32(ep->cq_used, (uint32_t)cq);
+}
+
+int ep_cq_next(const struct endpoint *ep, int from)
+{
+    const uint8_t *at = from >= 0 && (uint32_t)from < ep->n_cq ? memchr(ep->cq_full + from, 1, ep->n_cq - (uint32_t)from) : NULL;
+
+    return at ? (int)(at - ep->cq_full) : -ENOENT;
+}
+
+int ep_cq_arm(struct endpoint *ep, int cq, bool solicited_only)
+{
+    if (cq < 0 || (uint32_t)cq >= ep->n_cq)
+        return -EINVAL;
+    ep->cq[cq]->armed = true;
+    ep->cq[cq]->armed_solicited = solicited_only;
+    return 0;
+}
+
+void ep_complete(struct endpoint *ep, int handle, const struct wc *wc, bool solicited)
+{
+    struct ep_cq *cq = ep->cq[handle];
+
+    if (cq->tail - cq->head > cq->mask) {
+        if (!cq->overflowed)
+            ep_raise(ep, EP_EV_CQ_ERR, handle, wc->when);
+        cq->overflowed = true;
+        return;
+    }
+    cq->wc[cq->tail++ & cq->mask] = *wc;
+    ep->cq_full[handle] = 1;
+    if (cq->armed && (!cq->armed_solicited || solicited || wc->status != WC_SUCCESS)) {
+        cq->armed = false;
+        ep_raise(ep, EP_EV_CQ_NOTIFY, handle, wc->when);
+    }
+}
+
+int ep_poll(struct endpoint *ep, int handle, struct wc *wc, int n)
+{
+    struct ep_cq *cq;
+    int got = 0;
+
+    if (handle < 0 || (uint32_t)handle >= ep->n_cq)
+        return -EINVAL;
+    cq = ep->cq[handle];
+    while (got < n && cq->head != cq->tail)
+        wc[got++] = cq->wc[cq->head++ & cq->mask];
+    ep->cq_full[handle] = cq->head != cq->tail;
+    return got;
+}
+
+/* --- Receive queues --------------------------------------------------------------------------------------------------------- */
+
+int rq_init(struct ep_rq *rq, uint32_t depth, uint16_t max_sge)
+{
+    memset(rq, 0, sizeof *rq);
+    if (depth > UINT32_C(1) << 20 || max_sge > 64)
+        return -EINVAL;
+    rq->max = depth ? depth : 1;
+    rq->mask = round_up(rq->max) - 1;
+    rq->max_sge = max_sge ? max_sge : 1;
+    rq->wqe = malloc((rq->mask + 1) * sizeof *rq->wqe);
+    rq->sge = malloc((size_t)(rq->mask + 1) * rq->max_sge * sizeof *rq->sge);
+    if (rq->wqe && rq->sge)
+        return 0;
+    rq_free(rq);
+    return -ENOMEM;
+}
+
+void rq_free(struct ep_rq *rq)
+{
+    free(rq->wqe);
+    free(rq->sge);
+    rq->wqe = NULL;
+    rq->sge = NULL;
+}
+
+int rq_post(struct ep_rq *rq, const struct recv_wr *wr)
+{
+    struct ep_rwqe *w = &rq->wqe[rq->tail & rq->mask];
+    uint64_t len = 0;
+
+    if (wr->num_sge > rq->max_sge)
+        return -E2BIG;
+    if (rq_count(rq) >= rq->max)
+        return -ENOMEM;
+    for (unsigned i = 0; i < wr->num_sge; i++)
+        len += wr->sg_list[i].length;
+    if (len > UINT32_MAX)
+        return -E2BIG;
+    w->wr_id = wr->wr_id;
+    w->num_sge = wr->num_sge;
+    w->len = (uint32_t)len;
+    if (wr->num_sge)
+        memcpy(&rq->sge[(size_t)(rq->tail & rq->mask) * rq->max_sge], wr->sg_list, wr->num_sge * sizeof *wr->sg_list);
+    rq->tail++;
+    return 0;
+}
+
+int ep_srq_create(struct endpoint *ep, uint32_t pd, uint32_t depth, uint16_t max_sge)
+{
+    struct ep_srq **grown = realloc(ep->srq, (ep->n_srq + 1) * sizeof *grown), *srq;
+    int err;
+
+    if (!grown)
+        return -ENOMEM;
+    ep->srq = grown;
+    if (pd == 0 || pd > ep->pds)
+        return -EINVAL;
+    srq = calloc(1, sizeof *srq);
+    if (!srq)
+        return -ENOMEM;
+    err = rq_init(&srq->rq, depth, max_sge);
+    if (err) {
+        free(srq);
+        return err;
+    }
+    srq->pd = pd;
+    ep->srq[ep->n_srq] = srq;
+    return (int)ep->n_srq++;
+}
+
+int ep_srq_limit(struct endpoint *ep, int srq, uint32_t limit)
+{
+    if (srq < 0 || (uint32_t)srq >= ep->n_srq)
+        return -EINVAL;
+    ep->srq[srq]->limit = limit;
+    return 0;
+}
+
+int ep_post_srq_recv(struct endpoint *ep, int srq, const struct recv_wr *wr, ns_t now)
+{
+    (void)now;
+    if (srq < 0 || (uint32_t)srq >= ep->n_srq)
+        return -EINVAL;
+    return rq_post(&ep->srq[srq]->rq, wr);
+}
+
+/* --- Memory ----------------------------------------------------------------------------------------------------------------- */
+
+int ep_mr_reg(struct endpoint *ep, uint32_t pd, void *mem, uint64_t len, uint64_t iova, uint8_t access, uint32_t *key)
+{
+    if (pd == 0 || pd > ep->pds || iova + len < iova)
+        return -EINVAL;
+    if (access & (ACCESS_REMOTE_WRITE | ACCESS_REMOTE_ATOMIC) && !(access & ACCESS_LOCAL_WRITE))
+        return -EINVAL;
+    *key = mr_register(&ep->mrs, pd, iova, len, access, false);
+    if (!*key)
+        return -ENOMEM;
+    ep->mem[*key >> 8] = mem;
+    return 0;
+}
+
+int ep_mr_dereg(struct endpoint *ep, uint32_t key)
+{
+    return mr_deregister(&ep->mrs, key);
+}
+
+int ep_mw_alloc(struct endpoint *ep, uint32_t pd, enum mr_kind kind, uint32_t *key)
+{
+    if (pd == 0 || pd > ep->pds || (kind != MR_WINDOW1 && kind != MR_WINDOW2))
+        return -EINVAL;
+    *key = mw_alloc(&ep->mrs, pd, kind);
+    return *key ? 0 : -ENOMEM;
+}
+
+struct mr_table *ep_mr_table(struct endpoint *ep)
+{
+    return &ep->mrs;
+}
+
+/* A local piece: a region, not a window. NULL: refused. */
+static uint8_t *local_mem(const struct endpoint *ep, uint32_t pd, uint32_t lkey, uint64_t addr, uint32_t len, uint8_t access)
+{
+    struct mr_hit hit = mr_check(&ep->mrs, lkey, pd, 0, addr, len, access);
+
+    if (hit.status != MR_OK || ep->mrs.mr[hit.index].kind != MR_REGION || hit.index != lkey >> 8)
+        return NULL;
+    return ep->mem[hit.index] + hit.offset;
+}
+
+bool sge_check(const struct endpoint *ep, uint32_t pd, const struct sge *sge, unsigned n, uint8_t access)
+{
+    for (unsigned i = 0; i < n; i++)
+        if (sge[i].length && !local_mem(ep, pd, sge[i].lkey, sge[i].addr, sge[i].length, access))
+            return false;
+    return true;
+}
+
+bool sge_copy(const struct endpoint *ep, uint32_t pd, const struct sge *sge, unsigned n, uint32_t offset, uint8_t *data, uint32_t len,
+              bool to_memory)
+{
+    for (unsigned i = 0; i < n && len; i++) {
+        uint32_t part;
+        uint8_t *mem;
+        if (offset >= sge[i].length) {
+            offset -= sge[i].length;
+            continue;
+        }
+        part = min_u32(len, sge[i].length - offset);
+        mem = local_mem(ep, pd, sge[i].lkey, sge[i].addr + offset, part, to_memory ? ACCESS_LOCAL_WRITE : 0);
+        if (!mem)
+            return false;
+        if (to_memory)
+            memcpy(mem, data, part);
+        else
+            memcpy(data, mem, part);
+        data += part;
+        len -= part;
+        offset = 0;
+    }
+    return len == 0;
+}
+
+uint8_t *ep_remote_mem(const struct endpoint *ep, const struct ep_qp *q, uint32_t rkey, uint64_t va, uint64_t len, uint8_t access)
+{
+    struct mr_hit hit = mr_check(&ep->mrs, rkey, q->pd, q->qp.qpn, va, len, access);
+
+    return hit.status == MR_OK ? ep->mem[hit.index] + hit.offset : NULL;
+}
+
+/* --- Multicast groups ------------------------------------------------------------------------------------------------------- */
+
+static uint32_t group_find(const struct endpoint *ep, int qp, const uint8_t gid[16])
+{
+    uint32_t i;
+
+    for (i = 0; i < ep->n_group; i++)
+        if (ep->group[i].qp == qp && memcmp(ep->group[i].gid, gid, 16) == 0)
+            break;
+    return i;
+}
+
+int ep_qp_attach(struct endpoint *ep, int qp, const uint8_t gid[16])
+{
+    const struct ep_qp *q = qp_of(ep, qp);
+    struct ep_group *grown;
+
+    if (!q || q->qp.type != QPT_UD || !gid_is_group(gid))
+        return -EINVAL;
+    if (group_find(ep, qp, gid) < ep->n_group)
+        return 0;
+    grown = realloc(ep->group, (ep->n_group + 1) * sizeof *grown);
+    if (!grown)
+        return -ENOMEM;
+    ep->group = grown;
+    memcpy(grown[ep->n_group].gid, gid, 16);
+    grown[ep->n_group++].qp = qp;
+    return 0;
+}
+
+/* --- Address handles -------------------------------------------------------------------------------------------------------- */
+
+int ep_ah_create(struct endpoint *ep, uint32_t pd, const struct av *av)
+{
+    struct ep_ah *grown;
+    uint32_t i;
+    int err;
+
+    if (pd == 0 || pd > ep->pds)
+        return -EINVAL;
+    for (i = 0; i < ep->n_ah && ep->ah[i].used; i++)
+        ;
+    if (i == ep->n_ah) {
+        grown = realloc(ep->ah, (ep->n_ah + 1) * sizeof *grown);
+        if (!grown)
+            return -ENOMEM;
+        ep->ah = grown;
+        ep->n_ah++;
+    }
+    err = path_init(&ep->ah[i].path, &ep->cfg.addr, av);
+    ep->ah[i].used = !err;
+    ep->ah[i].auto_sport = !av->sport;
+    return err ? err : (int)i;
+}
+
+int ep_ah_destroy(struct endpoint *ep, int ah)
+{
+    if (ah < 0 || (uint32_t)ah >= ep->n_ah || !ep->ah[ah].used)
+        return -EINVAL;
+    ep->ah[ah].used = false;
+    return 0;
+}

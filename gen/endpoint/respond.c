@@ -1,0 +1,170 @@
+/* layer 3 (endpoint): the chooser's responder side: acknowledgements, READ responses, NAKs. */
+#include <errno.h>
+
+#include "gen/endpoint/endpoint_impl.h"
+
+/* Credits for an ACK: receives posted, and the one that a message in progress holds (its MSN does not count yet). */
+static uint8_t credits_now(struct ep_qp *q)
+{
+    uint32_t n = rq_count(&q->rq) + (q->qp.rsp.recv_taken ? 1 : 0);
+
+    q->qp.rsp.avail_sent = n;
+    return credit_code(n);
+}
+
+static void fill_response(struct ep_qp *q, struct pkt *p, const struct rsp_owed *o)
+{
+    ep_fill_bth(q, p, OPCODE(SVC_RC, o->opcode), o->psn);
+    p->payload_len = o->len;
+    p->bth.padcnt = -o->len & 3;
+    if (p->op->ext & H_AETH) {
+        p->aeth = (struct aeth){.syndrome = o->syndrome, .msn = o->msn};
+        if (q->qp.rsp.p.credits && o->syndrome >> 5 == AETH_ACK)
+            p->aeth.syndrome = SYNDROME_ACK(credits_now(q));
+    }
+    if (p->op->ext & H_ATOMICACKETH)
+        p->atomicacketh.orig = o->orig;
+}
+
+static void count_response(struct ep_qp *q, const struct rsp_owed *o)
+{
+    struct ep_stats *a = &q->st, *b = &q->ep->st;
+
+    q->ep->sent.request = false;
+    switch (o->kind) {
+    case OWED_ACK:
+        a->acks_sent++;
+        b->acks_sent++;
+        break;
+    case OWED_NAK:
+        if (o->syndrome >> 5 == AETH_RNR) {
+            a->rnr_nak_sent++;
+            b->rnr_nak_sent++;
+        } else {
+            a->nak_sent++;
+            b->nak_sent++;
+        }
+        break;
+    default:
+        a->tx_payload += o->len;
+        b->tx_payload += o->len;
+    }
+}
+
+/* A fault: the same response once more, or an ACK in its place. */
+static void again_set(struct ep_qp *q, const struct rsp_owed *o, bool as_ack)
+{
+    q->again = *o;
+    if (as_ack) {
+        q->again.kind = OWED_ACK;
+        q->again.syndrome = SYNDROME_ACK(AETH_CREDIT_INVALID);
+    }
+}
+
+/* Send the response in ep->tx; `o` says where a READ's data is. */
+static int send_response(struct ep_qp *q, const struct rsp_owed *o, uint8_t *buf, uint32_t cap, ns_t now)
+{
+    struct endpoint *ep = q->ep;
+    struct responder *r = &q->qp.rsp;
+    struct frame_out out = {.buf = buf, .cap = cap};
+    struct build_tweak tweak = {0};
+    struct pkt *p = &ep->tx, honest;
+    struct fault_ctx c = {.p = p, .tweak = &tweak, .req = &q->qp.req, .rsp = r, .now = now,
+                          .encap = q->path.encap, .ip4 = q->path.ip4};
+    const uint8_t *mem = NULL;
+
+    if (o->kind == OWED_READ && o->len) {
+        mem = ep_remote_mem(ep, q, o->rkey, o->va, o->len, ACCESS_REMOTE_READ);
+        if (UNLIKELY(!mem)) {
+            rsp_fail(r, SYNDROME_NAK(NAK_REMOTE_ACCESS));
+            return 0;
+        }
+    }
+    fill_response(q, p, o);
+    if (UNLIKELY(ep->n_fault)) {
+        honest = *p;
+        ep_fault_packet(q, FAULT_RESPONSE, &c);
+    }
+    if (build_begin(&out, &q->path, p, p->payload_len, ep->ip_id, &tweak))
+        return -ENOSPC;
+    if (!ep->cfg.no_self_check)
+        ep_self_check(q, rsp_tx_check(r, p, now));
+    if (mem)
+        memcpy(out.payload, mem, min_u32(p->payload_len, o->len));
+    if (UNLIKELY(p->payload_len > o->len))
+        memset(out.payload + o->len, 0, p->payload_len - o->len);
+    build_end(&out, &q->path, p, p->payload_len, &tweak);
+    ep->ip_id++;
+    if (!q->repeat_again)
+        rsp_tx(r, UNLIKELY(ep->n_fault) ? &honest : p, now);
+    q->repeat_again = c.again;
+    if (c.again)
+        again_set(q, o, c.again_as_ack);
+    if (!r->ack_owed) {
+        q->ps.unacked = 0;
+        q->ps.ack_due = NS_NEVER;
+    }
+    count_response(q, o);
+    return (int)out.len;
+}
+
+/* After a fatal NAK left: the queue pair is dead. */
+static void after_nak(struct ep_qp *q, ns_t now)
+{
+    if (q->qp.rsp.dead && !q->qp.rsp.nak_owed && q->qp.state != QPS_ERR)
+        ep_qp_fail(q, WC_SUCCESS, now);
+}
+
+/* A fault: the ACK that is owed although a READ has not been answered. */
+static void overtake(struct ep_qp *q, struct rsp_owed *o)
+{
+    const struct responder *r = &q->qp.rsp;
+
+    if (o->kind != OWED_READ || !r->ack_owed || r->last_is_res || !ep_fault_choice(q, RULE_RDA_11))
+        return;
+    *o = (struct rsp_owed){.kind = OWED_ACK, .opcode = OP_ACKNOWLEDGE, .syndrome = SYNDROME_ACK(AETH_CREDIT_INVALID),
+                           .psn = psn_add(r->epsn_lo, PSN_MASK), .msn = r->msn_lo};
+}
+
+/* Whether READs and atomics, and so all that comes behind them, still wait for their answers. */
+static bool answers_wait(struct ep_qp *q, const struct rsp_owed *o, ns_t now)
+{
+    if (q->ps.answer_due == NS_NEVER || (o->kind != OWED_READ && o->kind != OWED_ATOMIC))
+        return false;
+    if (q->ps.answer_due > now)
+        return true;
+    q->ps.answer_due = NS_NEVER;
+    return false;
+}
+
+/* A fault: whether it answers nothing for now. */
+static bool is_mute(struct ep_qp *q, ns_t now)
+{
+    q->mute = q->mute && q->mute_until > now;
+    return q->mute;
+}
+
+int ep_tx_response(struct ep_qp *q, uint8_t *buf, uint32_t cap, ns_t now)
+{
+    struct responder *r = &q->qp.rsp;
+    struct rsp_owed o;
+    int n;
+
+    if (q->qp.type != QPT_RC ? !q->repeat_again : !qp_can_receive(&q->qp) && !r->nak_owed && !q->repeat_again)
+        return 0;
+    if (UNLIKELY(q->mute) && is_mute(q, now))
+        return 0;
+    for (int tries = 0; tries < 2; tries++) {
+        o = q->repeat_again ? q->again : rsp_owed(r, q->ps.ack_due <= now);
+        if (o.kind == OWED_NOTHING || answers_wait(q, &o, now))
+            return 0;
+        if (UNLIKELY(ep_faulty(q->ep, RULE_RDA_11)))
+            overtake(q, &o);
+        n = send_response(q, &o, buf, cap, now);
+        if (n) {
+            after_nak(q, now);
+            return n;
+        }
+    }
+    return 0;
+}

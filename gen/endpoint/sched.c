@@ -1,0 +1,169 @@
+/* layer 3 (endpoint): which queue pair is next: a list of those that may have something to send, and a heap of timers. */
+#include "gen/endpoint/endpoint_impl.h"
+
+void ep_ready(struct ep_qp *q)
+{
+    struct endpoint *ep = q->ep;
+
+    if (q->ready)
+        return;
+    q->ready = true;
+    q->next_ready = NULL;
+    if (ep->ready_tail)
+        ep->ready_tail->next_ready = q;
+    else
+        ep->ready_head = q;
+    ep->ready_tail = q;
+}
+
+static struct ep_qp *pop_ready(struct endpoint *ep)
+{
+    struct ep_qp *q = ep->ready_head;
+
+    if (!q)
+        return NULL;
+    ep->ready_head = q->next_ready;
+    if (!ep->ready_head)
+        ep->ready_tail = NULL;
+    q->ready = false;
+    return q;
+}
+
+void ep_unready(struct ep_qp *q)
+{
+    struct endpoint *ep = q->ep;
+    struct ep_qp *p, *last = NULL;
+
+    if (!q->ready)
+        return;
+    for (struct ep_qp **link = &ep->ready_head; *link; link = &(*link)->next_ready)
+        if (*link == q) {
+            *link = q->next_ready;
+            break;
+        }
+    for (p = ep->ready_head; p; p = p->next_ready)
+        last = p;
+    ep->ready_tail = last;
+    q->ready = false;
+}
+
+int ep_tx(struct endpoint *ep, uint8_t *buf, uint32_t cap, ns_t now)
+{
+    struct ep_qp *q;
+    int n;
+
+    while ((q = pop_ready(ep))) {
+        n = ep_tx_response(q, buf, cap, now);
+        if (!n)
+            n = ep_tx_request(q, buf, cap, now);
+        if (n)
+            ep_ready(q);
+        if (n > 0) {
+            ep->sent.qp = q->handle;
+            ep_count_tx(q, (uint32_t)n);
+        } else if (!n) {
+            ep_timer(q, ep_qp_deadline(q));
+        }
+        if (n)
+            return n;
+    }
+    return 0;
+}
+
+/* --- Timers: the time of one may be earlier than what it stands for; then it is put off when its time comes. --------------------- */
+
+void ep_timer_remove(struct ep_qp *q)
+{
+    timer_stop(&q->ep->timers, &q->timer);
+}
+
+void ep_timer(struct ep_qp *q, ns_t when)
+{
+    if (when == NS_NEVER || (q->timer.pos && q->timer.when <= when))
+        return;
+    timer_set(&q->ep->timers, &q->timer, when);
+}
+
+static ns_t earlier(ns_t a, ns_t b)
+{
+    return a < b ? a : b;
+}
+
+/* When the responder has something to send that waits. */
+static ns_t answer_deadline(const struct ep_qp *q)
+{
+    ns_t t = q->qp.rsp.ack_owed ? q->ps.ack_due : NS_NEVER;
+
+    if (q->ps.answer_due != NS_NEVER && q->qp.rsp.res_next != q->qp.rsp.res_tail)
+        t = earlier(t, q->ps.answer_due);
+    return UNLIKELY(q->mute) ? q->mute_until : t;
+}
+
+ns_t ep_qp_deadline(const struct ep_qp *q)
+{
+    ns_t t = NS_NEVER;
+
+    if (q->qp.state == QPS_RTS || q->qp.state == QPS_SQD) {
+        t = req_expiry(&q->qp.req);
+        if (q->paced)
+            t = earlier(t, q->ps.next_send);
+    }
+    if (qp_can_receive(&q->qp))
+        t = earlier(t, answer_deadline(q));
+    return earlier(t, q->refill_at);
+}
+
+/* The first of them whose time is true. NULL: none. */
+static struct ep_qp *first_due(struct endpoint *ep)
+{
+    struct timer *first;
+
+    while ((first = timers_first(&ep->timers))) {
+        struct ep_qp *q = TIMER_OF(first, struct ep_qp, timer);
+        ns_t t = ep_qp_deadline(q);
+        if (t == first->when)
+            return q;
+        ep_timer_remove(q);
+        ep_timer(q, t);
+    }
+    return NULL;
+}
+
+ns_t ep_next_expiry(struct endpoint *ep)
+{
+    struct ep_qp *q = first_due(ep);
+
+    return q ? q->timer.when : NS_NEVER;
+}
+
+static void qp_expire(struct ep_qp *q, ns_t now)
+{
+    struct requester *r = &q->qp.req;
+    struct effects e = {0};
+
+    if (q->refill_at <= now)
+        ep_refill(q, now);
+    if (qp_can_send(&q->qp))
+        e = req_expire(r, now);
+    if (e.reason == WHY_TIMEOUT) {
+        q->st.local_ack_timeout_err++;
+        q->ep->st.local_ack_timeout_err++;
+    }
+    if (e.flags & EFF_ERROR) {
+        if (ep_one_more_try(q, &e))
+            req_expire(r, now);
+        else
+            ep_qp_fail(q, (enum wc_status)e.status, now);
+    }
+    ep_ready(q);
+}
+
+void ep_expire(struct endpoint *ep, ns_t now)
+{
+    struct ep_qp *q;
+
+    while ((q = first_due(ep)) && q->timer.when <= now) {
+        ep_timer_remove(q);
+        qp_expire(q, now);
+    }
+}

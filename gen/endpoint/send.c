@@ -1,0 +1,391 @@
+/* layer 3 (endpoint): the chooser's requester side: which request packet is next, built, checked, sent. */
+#include <errno.h>
+
+#include "gen/endpoint/endpoint_impl.h"
+
+void ep_fill_bth(struct ep_qp *q, struct pkt *p, uint8_t opcode, uint32_t psn)
+{
+    p->op = &opcode_table[opcode];
+    p->have = H_BTH | p->op->ext;
+    p->bth = (struct bth){.opcode = opcode, .migreq = q->ep->cfg.migreq, .pkey = q->qp.attr.pkey, .dqpn = q->qp.attr.dest_qpn, .psn = psn};
+    p->payload_len = 0;
+}
+
+/* --- What is to be sent ------------------------------------------------------------------------------------------------------- */
+
+static enum msg_kind wr_kind(uint8_t opcode)
+{
+    static const uint8_t kinds[] = {
+        [WR_SEND] = MSG_SEND,
+        [WR_SEND_WITH_IMM] = MSG_SEND,
+        [WR_SEND_WITH_INV] = MSG_SEND,
+        [WR_RDMA_WRITE] = MSG_WRITE,
+        [WR_RDMA_WRITE_WITH_IMM] = MSG_WRITE,
+        [WR_RDMA_READ] = MSG_READ,
+        [WR_ATOMIC_CMP_AND_SWP] = MSG_ATOMIC,
+        [WR_ATOMIC_FETCH_AND_ADD] = MSG_ATOMIC,
+        [WR_BIND_MW] = MSG_LOCAL,
+        [WR_LOCAL_INV] = MSG_LOCAL,
+    };
+    return (enum msg_kind)kinds[opcode];
+}
+
+static bool wr_uses_receive(uint8_t opcode)
+{
+    return opcode <= WR_SEND_WITH_INV || opcode == WR_RDMA_WRITE_WITH_IMM;
+}
+
+/* Opcode of the packet of `w` that is first or last of its message, or both, or neither. */
+static uint8_t packet_op(const struct ep_swqe *w, bool first, bool last)
+{
+    static const struct {
+        uint8_t first, middle, last, only;
+    } ops[] = {
+        [WR_SEND] = {OP_SEND_FIRST, OP_SEND_MIDDLE, OP_SEND_LAST, OP_SEND_ONLY},
+        [WR_SEND_WITH_IMM] = {OP_SEND_FIRST, OP_SEND_MIDDLE, OP_SEND_LAST_IMM, OP_SEND_ONLY_IMM},
+        [WR_SEND_WITH_INV] = {OP_SEND_FIRST, OP_SEND_MIDDLE, OP_SEND_LAST_INV, OP_SEND_ONLY_INV},
+        [WR_RDMA_WRITE] = {OP_WRITE_FIRST, OP_WRITE_MIDDLE, OP_WRITE_LAST, OP_WRITE_ONLY},
+        [WR_RDMA_WRITE_WITH_IMM] = {OP_WRITE_FIRST, OP_WRITE_MIDDLE, OP_WRITE_LAST_IMM, OP_WRITE_ONLY_IMM},
+        [WR_RDMA_READ] = {0, 0, 0, OP_READ_REQUEST},
+        [WR_ATOMIC_CMP_AND_SWP] = {0, 0, 0, OP_COMPARE_SWAP},
+        [WR_ATOMIC_FETCH_AND_ADD] = {0, 0, 0, OP_FETCH_ADD},
+    };
+    return first && last ? ops[w->opcode].only : first ? ops[w->opcode].first : last ? ops[w->opcode].last : ops[w->opcode].middle;
+}
+
+static uint32_t window_of(const struct ep_qp *q)
+{
+    return q->pol.window->packets(&q->ps, q->pol.window_arg);
+}
+
+static bool has_depth(struct ep_qp *q)
+{
+    return q->qp.req.rd_out < q->qp.req.p.max_rd || ep_fault_choice(q, RULE_RDA_06);
+}
+
+/* Whether work request `w` may begin; false also when it never may, until what is before it is done. */
+static bool may_begin(struct ep_qp *q, const struct ep_swqe *w)
+{
+    const struct requester *r = &q->qp.req;
+    enum msg_kind kind = wr_kind(w->opcode);
+    uint32_t span;
+
+    if (!req_has_room(r) || q->qp.state != QPS_RTS)
+        return false;
+    if (UNLIKELY(w->status != WC_SUCCESS || kind == MSG_LOCAL)) /* settle_local() sees to it */
+        return false;
+    if (w->flags & SEND_FENCE && r->rd_out)
+        return false;
+    span = kind == MSG_READ ? psn_span(w->len, r->p.pmtu) : 1;
+    if (req_outstanding(r) && req_outstanding(r) + span > window_of(q))
+        return false;
+    if ((kind == MSG_READ || kind == MSG_ATOMIC) && !has_depth(q))
+        return false;
+    if (LIKELY(r->unlimited) || !wr_uses_receive(w->opcode) || req_has_credit(r, psn_add(r->ssn, 1)))
+        return true;
+    return r->limit && ep_fault_choice(q, RULE_ACK_08); /* the first ACK tells how many there are */
+}
+
+/* The next packet's place: message number and PSNs from its start. false: nothing may be sent. */
+static bool next_place(struct ep_qp *q, uint32_t *n, uint32_t *off)
+{
+    const struct requester *r = &q->qp.req;
+    const struct req_msg *m;
+
+    if (UNLIKELY(req_going_back(r))) {
+        *n = r->msg_tx;
+        *off = (r->psn_tx - req_msg(r, *n)->psn) & PSN_MASK;
+        return true;
+    }
+    m = req_msg(r, r->msg_tail - 1);
+    if (r->msg_tail != r->msg_head && m->kind != MSG_LOCAL && m->open) {
+        *n = r->msg_tail - 1;
+        *off = m->span;
+        if (r->probing || (r->p.service == SVC_RC && req_outstanding(r) >= window_of(q)))
+            return false;
+        return true;
+    }
+    *n = r->msg_tail;
+    *off = 0;
+    return *n != q->sq_tail && may_begin(q, swqe_of(q, *n));
+}
+
+/* --- Local operations ----------------------------------------------------------------------------------------------------------- */
+
+static void run_local(struct ep_qp *q, struct ep_swqe *w)
+{
+    struct mr_table *t = &q->ep->mrs;
+
+    if (w->opcode == WR_LOCAL_INV)
+        w->status = mr_invalidate(t, w->inv_rkey, q->pd, q->qp.qpn, false) == MR_OK ? WC_SUCCESS : WC_LOC_QP_OP_ERR;
+    else if (mw_bind(t, w->inv_rkey, w->rkey, w->mr_key, w->remote_addr, w->mw_length, w->mw_access, q->qp.qpn))
+        w->status = WC_MW_BIND_ERR;
+}
+
+/* The work requests at the head of what is not begun that need no packet, and those that fail before they are sent. Returns false
+ * if the queue pair failed. */
+static bool settle_local(struct ep_qp *q, ns_t now)
+{
+    struct requester *r = &q->qp.req;
+
+    while (r->msg_tail != q->sq_tail && !req_going_back(r) && q->qp.state == QPS_RTS) {
+        struct ep_swqe *w = swqe_of(q, r->msg_tail);
+        struct effects e;
+        bool open = r->msg_tail != r->msg_head && req_msg(r, r->msg_tail - 1)->open;
+        uint32_t first = r->msg_head;
+        bool local = w->opcode >= WR_BIND_MW;
+        if (open || !req_has_room(r) || (w->flags & SEND_FENCE && r->rd_out))
+            return true;
+        if (local && w->status == WC_SUCCESS)
+            run_local(q, w);
+        if (!local && !w->checked && !(w->flags & SEND_INLINE)) {
+            w->checked = true;
+            if (w->opcode >= WR_ATOMIC_CMP_AND_SWP && w->len != 8)
+                w->status = WC_LOC_LEN_ERR;
+            else if (!sge_check(q->ep, q->pd, &q->ssge[(size_t)(r->msg_tail & q->sq_mask) * q->max_ssge], w->num_sge,
+                                w->opcode >= WR_RDMA_READ ? ACCESS_LOCAL_WRITE : 0))
+                w->status = WC_LOC_PROT_ERR;
+        }
+        if (UNLIKELY(w->status != WC_SUCCESS)) {
+            if (r->msg_head != r->msg_tail)
+                return true; /* what is before it first */
+            ep_qp_fail(q, (enum wc_status)w->status, now);
+            return false;
+        }
+        if (!local)
+            return true;
+        req_local(r);
+        e = req_settle(r);
+        ep_send_done(q, first, e.completed, now);
+    }
+    return true;
+}
+
+/* --- Packets ---------------------------------------------------------------------------------------------------------------- */
+
+static bool wants_ackreq(struct ep_qp *q, bool last, uint32_t span)
+{
+    const struct requester *r = &q->qp.req;
+
+    q->ps.since_ackreq++;
+    if (r->p.service != SVC_RC)
+        return false;
+    if (last || q->ps.since_ackreq >= q->pol.ackreq_every || req_outstanding(r) + span >= window_of(q) ||
+        (UNLIKELY(!r->unlimited) && psn_diff(r->ssn, r->limit) >= 0)) {
+        q->ps.since_ackreq = 0;
+        return true;
+    }
+    return false;
+}
+
+/* Headers behind the BTH. */
+static void fill_ext(const struct ep_qp *q, struct pkt *p, const struct ep_swqe *w, uint32_t skip)
+{
+    uint32_t ext = p->op->ext;
+
+    if (ext & H_RETH)
+        p->reth = (struct reth){.va = w->remote_addr + skip, .rkey = w->rkey, .dmalen = w->len - skip};
+    if (ext & H_ATOMICETH) {
+        bool cas = w->opcode == WR_ATOMIC_CMP_AND_SWP;
+        p->atomiceth = (struct atomiceth){.va = w->remote_addr, .rkey = w->rkey, .swap = cas ? w->swap : w->compare_add,
+                                          .cmp = cas ? w->compare_add : 0};
+    }
+    if (ext & H_IMMDT)
+        p->immdt.data = w->imm_data;
+    if (ext & H_IETH)
+        p->ieth.rkey = w->inv_rkey;
+    if (ext & H_DETH) {
+        p->deth = (struct deth){.qkey = w->remote_qkey >> 31 ? q->qp.attr.qkey : w->remote_qkey, .srcqp = q->qp.qpn};
+        if (q->qp.qpn == 1)
+            p->deth.qkey = QKEY_GSI;
+    }
+}
+
+/* The packet of message `n` at `off` PSNs, in p; the payload begins at *skip bytes of the message. */
+static void fill_packet(struct ep_qp *q, struct pkt *p, uint32_t n, uint32_t off, uint32_t *skip)
+{
+    const struct ep_swqe *w = swqe_of(q, n);
+    const struct requester *r = &q->qp.req;
+    bool data = w->opcode <= WR_RDMA_WRITE_WITH_IMM;
+    uint32_t left;
+    bool last;
+
+    *skip = off * r->p.pmtu;
+    left = w->len - *skip;
+    last = !data || left <= r->p.pmtu || q->qp.type == QPT_UD;
+    ep_fill_bth(q, p, OPCODE(r->p.service, packet_op(w, !data || off == 0, last)), r->psn_tx);
+    if (data)
+        p->payload_len = last ? left : r->p.pmtu;
+    fill_ext(q, p, w, *skip);
+    if (q->qp.type == QPT_UD)
+        p->bth.dqpn = w->remote_qpn;
+    p->bth.se = last && w->flags & SEND_SOLICITED && wr_uses_receive(w->opcode);
+    p->bth.ackreq = wants_ackreq(q, last, w->opcode == WR_RDMA_READ ? psn_span(left, r->p.pmtu) : 1);
+    p->bth.padcnt = -p->payload_len & 3;
+}
+
+static bool copy_payload(struct ep_qp *q, uint32_t n, uint32_t skip, uint8_t *to, uint32_t len)
+{
+    const struct ep_swqe *w = swqe_of(q, n);
+    uint32_t slot = n & q->sq_mask;
+
+    if (w->flags & SEND_INLINE) {
+        memcpy(to, q->inline_data + (size_t)slot * q->max_inline + skip, len);
+        return true;
+    }
+    return sge_copy(q->ep, q->pd, &q->ssge[(size_t)slot * q->max_ssge], w->num_sge, skip, to, len, false);
+}
+
+static void count_request(struct ep_qp *q, uint32_t n, const struct pkt *p, bool repeat)
+{
+    q->ep->sent = (struct ep_sent){.request = true, .repeat = repeat, .wr_id = swqe_of(q, n)->wr_id, .psn = p->bth.psn};
+    if (repeat) {
+        q->st.retransmitted++;
+        q->ep->st.retransmitted++;
+    } else {
+        q->st.tx_payload += p->payload_len;
+        q->ep->st.tx_payload += p->payload_len;
+    }
+}
+
+/* UD messages that no frame can carry vanish with success (C10-93.1.1). */
+static bool vanishes(const struct ep_qp *q, uint32_t n)
+{
+    return q->qp.type == QPT_UD && swqe_of(q, n)->len > q->qp.req.p.pmtu;
+}
+
+static void swallow(struct ep_qp *q, ns_t now)
+{
+    struct requester *r = &q->qp.req;
+    uint32_t first = r->msg_head;
+    struct effects e;
+
+    req_local(r);
+    e = req_settle(r);
+    ep_send_done(q, first, e.completed, now);
+}
+
+/* Where message `n` goes. */
+static const struct path *path_of(struct ep_qp *q, uint32_t n)
+{
+    struct ep_ah *ah;
+
+    if (q->qp.type != QPT_UD)
+        return &q->path;
+    ah = &q->ep->ah[swqe_of(q, n)->ah];
+    if (ah->auto_sport)
+        path_set_sport(&ah->path, q->ud_sport);
+    return &ah->path;
+}
+
+/* The check half, on the state as it is without a spurious packet's pretence that it is due. */
+static void judge(struct ep_qp *q, const struct pkt *p, ns_t now)
+{
+    struct requester *r = &q->qp.req;
+    uint32_t psn = r->psn_tx, msg = r->msg_tx;
+
+    if (UNLIKELY(q->spurious)) {
+        r->psn_tx = r->psn_next;
+        r->msg_tx = r->msg_tail;
+    }
+    ep_self_check(q, req_tx_check(r, p, now));
+    r->psn_tx = psn;
+    r->msg_tx = msg;
+}
+
+/* Build, check and send the packet at (`n`, `off`). */
+static int send_packet(struct ep_qp *q, uint32_t n, uint32_t off, uint8_t *buf, uint32_t cap, ns_t now)
+{
+    struct endpoint *ep = q->ep;
+    struct requester *r = &q->qp.req;
+    const struct path *path = path_of(q, n);
+    struct frame_out out = {.buf = buf, .cap = cap};
+    struct build_tweak tweak = {0};
+    struct pkt *p = &ep->tx, honest;
+    bool repeat = req_going_back(r);
+    uint32_t skip, first = r->msg_head, data;
+
+    fill_packet(q, p, n, off, &skip);
+    if (UNLIKELY(ep->n_fault)) {
+        struct fault_ctx c = {.p = p, .tweak = &tweak, .req = r, .rsp = &q->qp.rsp, .now = now, .repeat = repeat,
+                              .encap = path->encap, .ip4 = path->ip4};
+        honest = *p;
+        ep_fault_packet(q, FAULT_REQUEST, &c);
+    }
+    if (build_begin(&out, path, p, p->payload_len, ep->ip_id, &tweak))
+        return -ENOSPC;
+    if (!ep->cfg.no_self_check)
+        judge(q, p, now);
+    data = min_u32(p->payload_len, swqe_of(q, n)->len - skip);
+    if (UNLIKELY(!copy_payload(q, n, skip, out.payload, data))) {
+        ep_qp_fail(q, WC_LOC_PROT_ERR, now);
+        return 0;
+    }
+    if (UNLIKELY(data < p->payload_len)) /* a fault made the packet longer than its message */
+        memset(out.payload + data, 0, p->payload_len - data);
+    build_end(&out, path, p, p->payload_len, &tweak);
+    ep->ip_id++;
+    req_tx(r, UNLIKELY(ep->n_fault) ? &honest : p, now);
+    count_request(q, n, p, repeat);
+    ep_send_done(q, first, r->msg_head - first, now);
+    if (q->pol.pace != &pace_none)
+        q->ps.next_send = q->pol.pace->sent(&q->ps, out.len, now, q->pol.pace_arg);
+    return (int)out.len;
+}
+
+/* A fault: the oldest packet without an answer once more, although no timeout or NAK asks for it. Not before something was answered:
+ * until then nobody can tell that answers would be seen. */
+static int send_spurious(struct ep_qp *q, uint8_t *buf, uint32_t cap, ns_t now)
+{
+    struct requester *r = &q->qp.req, saved = *r;
+    int n;
+
+    if (req_outstanding(r) == 0 || r->una_hi == r->p.psn || req_going_back(r) || r->una_hi != req_msg(r, r->msg_head)->psn || !ep_fault_choice(q, RULE_RTX_02))
+        return 0;
+    r->psn_tx = r->una_hi;
+    r->msg_tx = r->msg_head;
+    q->spurious = true;
+    n = send_packet(q, r->msg_head, 0, buf, cap, now);
+    q->spurious = false;
+    *r = saved;
+    return n;
+}
+
+static bool may_send(struct ep_qp *q, ns_t now)
+{
+    const struct requester *r = &q->qp.req;
+
+    if (!qp_can_send(&q->qp) || r->dead)
+        return false;
+    if (UNLIKELY(r->rnr_wait && now < r->rnr_until) && !ep_fault_choice(q, RULE_RTX_05))
+        return false;
+    q->paced = q->ps.next_send > now;
+    return !q->paced;
+}
+
+int ep_tx_request(struct ep_qp *q, uint8_t *buf, uint32_t cap, ns_t now)
+{
+    struct requester *r = &q->qp.req;
+    uint32_t n, off;
+
+    if (!may_send(q, now) || !settle_local(q, now))
+        return 0;
+    while (next_place(q, &n, &off)) {
+        if (vanishes(q, n)) {
+            swallow(q, now);
+            continue;
+        }
+        if (q->qp.type == QPT_UD && !q->ep->ah[swqe_of(q, n)->ah].used) {
+            ep_qp_fail(q, WC_LOC_QP_OP_ERR, now);
+            return 0;
+        }
+        return send_packet(q, n, off, buf, cap, now);
+    }
+    if (UNLIKELY(ep_faulty(q->ep, RULE_RTX_02)))
+        return send_spurious(q, buf, cap, now);
+    if (q->draining && r->msg_head == r->msg_tail) {
+        q->draining = false;
+        ep_raise(q->ep, EP_EV_SQ_DRAINED, q->handle, now);
+    }
+    return 0;
+}

@@ -1,0 +1,76 @@
+/* layer 3 (live): the backends that are built in, and what they share. */
+#include "gen/live/backend.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+const struct backend_ops *const backends[] = {
+    &backend_packet, &backend_libnet, &backend_unix, &backend_file, &backend_memory, NULL,
+};
+
+int backend_fail(struct backend_error *err, int error, const char *fmt, ...)
+{
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(err->msg, sizeof err->msg, fmt, ap);
+    va_end(ap);
+    return error;
+}
+
+const char *backend_stamps_str(enum backend_stamps s)
+{
+    static const char *const names[] = {"the program", "the kernel", "the interface"};
+
+    return names[s];
+}
+
+const struct backend_ops *backend_find(const char *spec)
+{
+    size_t n = strcspn(spec, ":");
+
+    for (const struct backend_ops *const *k = backends; *k; k++)
+        if (strlen((*k)->name) == n && memcmp((*k)->name, spec, n) == 0)
+            return *k;
+    return NULL;
+}
+
+int backend_open(struct backend **out, const char *spec, const char *iface, struct backend_error *err)
+{
+    const struct backend_ops *k = backend_find(spec);
+    size_t n = strcspn(spec, ":");
+
+    if (!k)
+        return backend_fail(err, -ENOENT, "there is no backend '%.*s'", (int)n, spec);
+    if (k->needs_iface && !iface)
+        return backend_fail(err, -EINVAL, "backend %s needs an interface (-I)", k->name);
+    return k->open(out, spec[n] ? spec + n + 1 : "", iface, err);
+}
+
+void backend_close(struct backend *b)
+{
+    if (b)
+        b->ops->close(b);
+}
+
+int backend_send(struct backend *b, const uint8_t *frame, uint32_t len)
+{
+    uint8_t *room;
+
+    if (len > BACKEND_FRAME_MAX)
+        return -EMSGSIZE;
+    room = b->ops->room(b);
+    if (!room)
+        return -EAGAIN;
+    memcpy(room, frame, len);
+    b->ops->push(b, len);
+    return 0;
+}
+
+const struct backend_stats *backend_stats(struct backend *b)
+{
+    if (b->ops->count)
+        b->ops->count(b);
+    return &b->stats;
+}

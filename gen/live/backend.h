@@ -1,0 +1,131 @@
+/* layer 3 (live): backends: ways of sending and receiving frames, behind one small interface. */
+#ifndef RDMATRACE_GEN_LIVE_BACKEND_H
+#define RDMATRACE_GEN_LIVE_BACKEND_H
+
+#include "types.h"
+
+/* Bytes that a frame to be sent may take: a jumbo frame, Ethernet header and tag included. */
+#define BACKEND_FRAME_MAX 9234
+
+/* Who stamps the frames received with the time. */
+enum backend_stamps {
+    BACKEND_STAMPS_NONE,     /* nobody: the time at which the program takes them has to do */
+    BACKEND_STAMPS_KERNEL,   /* the kernel, when its driver hands them over: some microseconds late */
+    BACKEND_STAMPS_HARDWARE, /* the interface, by its own clock */
+};
+/* "the program", "the kernel", "the interface". */
+const char *backend_stamps_str(enum backend_stamps s);
+
+/* A frame received; `data` is valid until the next call of rx(). */
+struct backend_frame {
+    const uint8_t *data; /* Ethernet, with the VLAN tag in its place */
+    uint32_t len;        /* bytes at data */
+    uint32_t lost;       /* bytes of the frame that found no room, and are not at data */
+    ns_t ts;             /* when it arrived, since the epoch of the clock of `stamp`; 0: the backend has no time stamps */
+    uint8_t stamp;       /* with a ts: BACKEND_STAMPS_KERNEL or BACKEND_STAMPS_HARDWARE */
+};
+
+/* Counted since the backend was opened. */
+struct backend_stats {
+    uint64_t sent, received;
+    uint64_t dropped; /* arrived and lost, because they were not taken in time */
+    uint64_t unsent;  /* not sent: the peer does not exist, or its queue was full */
+    uint64_t late_stamps; /* with BACKEND_STAMPS_HARDWARE: frames that the kernel had to stamp nevertheless */
+};
+
+/* What an interface is. */
+enum backend_link {
+    BACKEND_UP,
+    BACKEND_DOWN, /* frames are lost both ways, as if the cable were out */
+    BACKEND_GONE, /* it will not come back: another of the same name is another */
+};
+
+/* Why a backend could not be opened. */
+struct backend_error {
+    char msg[200]; /* one line, no newline */
+};
+
+struct backend;
+
+/* What a kind of backend does. I/O functions return 0, or a negative errno; none of them waits. */
+struct backend_ops {
+    const char *name;
+    const char *args;    /* what follows the name, for help: ":PATH"; in brackets if it may be left out */
+    const char *summary; /* one line */
+    bool needs_iface;    /* -I has to be given */
+    /* `args` is the text behind "NAME:", "" if there was none; `iface` the interface, or NULL. *err is filled on
+     * failure. */
+    int (*open)(struct backend **out, const char *args, const char *iface, struct backend_error *err);
+    /* Space of BACKEND_FRAME_MAX bytes for the next frame; NULL: the queue is full, flush first. */
+    uint8_t *(*room)(struct backend *b);
+    /* Queue the frame of `len` bytes that was written there. */
+    void (*push)(struct backend *b, uint32_t len);
+    /* Hand what is queued to the system. -EAGAIN: not all was taken, try again when the descriptor is writable. */
+    int (*flush)(struct backend *b);
+    /* The next frame received: 1; 0: none is there. */
+    int (*rx)(struct backend *b, struct backend_frame *f);
+    /* Whether nobody is there who could answer now; NULL: somebody may be. */
+    bool (*alone)(const struct backend *b);
+    /* Take frames to this MAC address, too, and all multicast frames; NULL: every frame comes anyway. */
+    int (*join)(struct backend *b, const uint8_t mac[6]);
+    /* Bring b->stats up to date; NULL if they always are. */
+    void (*count)(struct backend *b);
+    void (*close)(struct backend *b);
+};
+
+/* The part that all backends have in common; each continues it. */
+struct backend {
+    const struct backend_ops *ops;
+    struct backend_stats stats;
+    int fd;       /* to poll for frames; -1: none, nothing will arrive by itself */
+    uint32_t mtu; /* largest IP packet, bytes */
+    bool has_mac; /* mac is that of the interface */
+    uint8_t mac[6];
+    uint8_t stamps; /* enum backend_stamps */
+    char iface[16]; /* name of the interface, and its index: set by backend_on(); "" and 0: there is none below */
+    int index;
+    uint8_t link;   /* enum backend_link, as it was seen last */
+    bool trouble;   /* there is reason to look again */
+    /* Told what becomes of the interface, in a line without a newline; NULL: nobody is. */
+    void (*say)(const char *line);
+    char note[200]; /* what was asked for and could not be had, in a line; "": nothing */
+};
+
+/* All kinds, the default of this system first; ends with NULL. */
+extern const struct backend_ops *const backends[];
+
+/* The kind that "NAME" or "NAME:ARGS" names; NULL: there is none. */
+const struct backend_ops *backend_find(const char *spec);
+/* Open by "NAME" or "NAME:ARGS". -ENOENT: no such kind; -EINVAL: an interface or arguments are missing or wrong; else
+ * the errno of what failed. *err is filled on failure. */
+int backend_open(struct backend **out, const char *spec, const char *iface, struct backend_error *err);
+/* NULL is allowed. What is queued and not flushed is lost. */
+void backend_close(struct backend *b);
+/* Queue a whole frame: 0; -EAGAIN: the queue is full; -EMSGSIZE. */
+int backend_send(struct backend *b, const uint8_t *frame, uint32_t len);
+/* The statistics so far. */
+const struct backend_stats *backend_stats(struct backend *b);
+
+/* To be called before each turn: looks at the interface if there is reason to, and tells `say` when it goes down, comes up again or is
+ * gone. 0: go on, even if it is down; -ENODEV: it is gone; another negative errno: the descriptor has failed. */
+int backend_check(struct backend *b);
+/* What poll() said of b->fd. */
+void backend_polled(struct backend *b, short revents);
+/* rx() or flush() has failed with `error`: -ENODEV if the reason is that the interface is gone, else `error`. */
+int backend_why(struct backend *b, int error);
+
+/* For backends: frames go through this interface, which exists. */
+void backend_on(struct backend *b, const char *iface);
+/* For backends: whether a frame that was not sent, with this errno, is to be taken for lost: the queue of the interface has dropped it,
+ * it is too long for it, or the interface is down or gone. */
+bool backend_lost(struct backend *b, int error);
+/* For backends: fill *err by a format and return `error` (negative errno). */
+int backend_fail(struct backend_error *err, int error, const char *fmt, ...) PRINTF_LIKE(3, 4);
+
+extern const struct backend_ops backend_packet;
+extern const struct backend_ops backend_libnet;
+extern const struct backend_ops backend_unix;
+extern const struct backend_ops backend_file;
+extern const struct backend_ops backend_memory;
+
+#endif

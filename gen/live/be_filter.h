@@ -1,0 +1,18 @@
+/* layer 3 (live): which frames of an interface are for an endpoint, as a program for the kernel. */
+#ifndef RDMATRACE_GEN_LIVE_BE_FILTER_H
+#define RDMATRACE_GEN_LIVE_BE_FILTER_H
+
+#include "gen/live/backend.h"
+
+#include <linux/filter.h>
+
+/* Passes ARP, neighbour solicitations and advertisements, RoCEv1, and UDP to port 4791 over IPv4 (first fragment or
+ * whole) and IPv6. VLAN tags are expected to be out of the frame, as they are at AF_PACKET's sockets. Frames that this
+ * host sends do not pass. */
+extern const struct sock_filter be_filter[];
+extern const unsigned be_filter_len; /* instructions */
+/* Passes everything but what this host sends. */
+extern const struct sock_filter be_filter_bridge[];
+extern const unsigned be_filter_bridge_len;
+
+#endif

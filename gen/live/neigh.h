@@ -1,0 +1,52 @@
+/* layer 3 (live): an identity on a network: own addresses, answers to ARP and neighbour discovery, the neighbours' MAC
+ * addresses.
+ *
+ * No I/O: frames go in, frames come out. A neighbour is remembered when it was asked for with identity_ask(), and, in a
+ * table of fixed size in which newer entries replace older ones, when it sent us RoCE packets. Nobody can push a
+ * neighbour that was asked for and has answered out of its place; a later answer changes its MAC address.
+ */
+#ifndef RDMATRACE_GEN_LIVE_NEIGH_H
+#define RDMATRACE_GEN_LIVE_NEIGH_H
+
+#include "types.h"
+
+#define IDENTITY_ASKED     64  /* neighbours that can be asked for */
+#define IDENTITY_SEEN      256 /* senders remembered */
+#define IDENTITY_FRAME_MAX 96  /* bytes that a frame made here takes at most */
+
+struct neighbour {
+    uint8_t gid[16]; /* address; IPv4 as IPv4-mapped */
+    uint8_t mac[6];
+    bool used, known; /* known: mac is valid */
+};
+
+struct identity {
+    uint8_t mac[6];
+    uint8_t gid[16];    /* own address; IPv4 as IPv4-mapped */
+    bool has_vlan;      /* frames carry an 802.1Q tag; others are not ours */
+    uint16_t vlan;      /* its VLAN id, 1 to 4094 */
+    uint8_t pcp;        /* its priority, 0 to 7 */
+    bool answer;        /* requests for `gid` are answered (false: the host's own stack does that) */
+    uint64_t answered;  /* requests answered */
+    uint64_t conflicts; /* frames in which another station claims our address */
+    struct neighbour asked[IDENTITY_ASKED];
+    struct neighbour seen[IDENTITY_SEEN];
+};
+
+/* All zero but the addresses and `answer`. */
+void identity_init(struct identity *id, const uint8_t mac[6], const uint8_t gid[16]);
+/* A locally administered unicast MAC address that depends on `gid` alone. */
+void identity_derive_mac(uint8_t mac[6], const uint8_t gid[16]);
+/* A frame arrived: learn from it, and if it asks for us write the answer to `out` (IDENTITY_FRAME_MAX bytes). Length of
+ * the answer, 0 for none. Whatever the frame holds does no harm. */
+uint32_t identity_rx(struct identity *id, const uint8_t *frame, uint32_t len, uint8_t *out);
+/* Write a frame that asks for the MAC address of `gid` to `out`: its length. 0: nothing to ask, the address is
+ * multicast, of another family, or too many were asked for. */
+uint32_t identity_ask(struct identity *id, const uint8_t gid[16], uint8_t *out);
+/* Write a frame that tells everybody our MAC address (gratuitous ARP, unsolicited neighbour advertisement): its length.
+ */
+uint32_t identity_announce(struct identity *id, uint8_t *out);
+/* The MAC address of `gid`, as far as it is known; multicast addresses always are. */
+bool identity_lookup(const struct identity *id, const uint8_t gid[16], uint8_t mac[6]);
+
+#endif

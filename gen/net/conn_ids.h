@@ -1,0 +1,77 @@
+/* layer 3 (net): connections by number, and what a packet is in terms of them: for events, scripts and statistics. Host 0 and host 1 are
+ * the simulated ones, or what lies behind the two ports of a bridge. */
+#ifndef RDMATRACE_GEN_NET_CONN_IDS_H
+#define RDMATRACE_GEN_NET_CONN_IDS_H
+
+#include "dissect/pkt.h"
+
+/* What is known of a connection; index 0: at its requester or active side, 1: at the other one. */
+struct conn_id {
+    uint32_t qpn[2];
+    uint32_t psn[2];     /* first PSN that the side sends */
+    uint32_t cm_id[2];   /* communication id in CM messages; 0: none */
+    uint8_t addr[2][16]; /* in a table with addresses: those of the two sides, IPv4 as ::ffff:a.b.c.d */
+    uint32_t newest;     /* for who learns: PSN of the newest request of side 0 */
+    uint8_t host;        /* that index 0 stands for: 0 or 1 */
+    uint8_t no_qpn;      /* bit i: qpn[i] is not known (yet) */
+    uint8_t no_psn;      /* bit i: psn[i] is not known (yet) */
+    bool ud;
+};
+
+/* All connections; number n is c[n - 1]. Zero-initialise. Members but `psn`, `no_psn` and `newest` change through conns_set_*() only. */
+struct conns {
+    struct conn_id *c;
+    unsigned n, cap;
+    bool by_addr;        /* packets must have the connection's addresses, too */
+    uint32_t *heads;     /* index: first place of a chain, plus 1 */
+    uint32_t (*next)[4]; /* by connection: its four places, each the next place of its chain, plus 1 */
+    unsigned n_heads;    /* a power of two, or 0 */
+};
+/* Add one; its number, or 0 without memory. */
+unsigned conns_add(struct conns *t, const struct conn_id *c);
+void conns_free(struct conns *t);
+/* Now known: queue pair number, communication id of a side. */
+void conns_set_qpn(struct conns *t, unsigned number, unsigned side, uint32_t qpn);
+void conns_set_cm(struct conns *t, unsigned number, unsigned side, uint32_t id);
+/* The queue pair number of a side is no longer known. */
+void conns_unset_qpn(struct conns *t, unsigned number, unsigned side);
+/* The newest connection with this queue pair number, or this communication id, at `host`; with addresses: `own` that of the host,
+ * `peer` that of the other one (NULL: any). 0: there is none. */
+unsigned conns_find_qpn(const struct conns *t, unsigned host, uint32_t qpn, const uint8_t *own, const uint8_t *peer);
+unsigned conns_find_cm(const struct conns *t, unsigned host, uint32_t id, const uint8_t *own, const uint8_t *peer);
+/* The addresses of a packet, IPv4 as ::ffff:a.b.c.d; zeros if it has none. */
+void conns_addr(const struct pkt *p, uint8_t src[16], uint8_t dst[16]);
+
+/* Classes of packets; masks. */
+enum {
+    PC_SEND = 1u << 0,
+    PC_WRITE = 1u << 1,
+    PC_READ = 1u << 2,   /* READ requests */
+    PC_ATOMIC = 1u << 3, /* atomic requests */
+    PC_ACK = 1u << 4,    /* plain ACKs */
+    PC_NAK = 1u << 5,    /* all NAKs but RNR */
+    PC_RNR = 1u << 6,
+    PC_RESP = 1u << 7,   /* READ responses and ATOMIC ACKs */
+    PC_CM = 1u << 8,     /* management datagrams */
+    PC_CNP = 1u << 9,
+    PC_OTHER = 1u << 10,
+};
+#define PC_ANY 0xffffu
+/* The mask of a class name: send, write, read, atomic, ack, nak, rnr, resp, cm, cnp, any; 0: there is none. */
+unsigned pkt_class_find(const char *name, size_t len);
+/* The names, for messages. */
+extern const char pkt_class_names[];
+
+/* A packet in terms of the connections. */
+struct conns_view {
+    unsigned conn;   /* number, 0: of none */
+    uint8_t from;    /* side of the connection that sent it; of none: the host */
+    bool rdma;       /* an InfiniBand packet with a known opcode */
+    bool request;    /* sent by a requester */
+    bool has_psn;    /* psn is meaningful */
+    uint16_t class;  /* one of PC_* */
+    uint32_t psn;    /* relative: counted from the first PSN of the sequence that it belongs to */
+};
+void conns_view(struct conns *t, unsigned from, const struct pkt *p, struct conns_view *v);
+
+#endif

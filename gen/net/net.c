@@ -1,0 +1,485 @@
+/* layer 3 (net): a simulated network: chains of small nodes in virtual time. */
+#include "gen/net/net.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#define PPB 1000000000u
+
+/* A node hands a frame to the one behind it. */
+static void net_forward(struct net *net, struct net_node *node, struct net_frame *f, ns_t now);
+
+static struct net_frame *frame_new(struct net *net, const uint8_t *data, uint32_t len)
+{
+    struct net_frame *f = net->spare;
+
+    if (f)
+        net->spare = f->next;
+    else if (!(f = malloc(sizeof *f))) {
+        net->lost_memory++;
+        return NULL;
+    }
+    f->next = NULL;
+    f->left = f->passed = 0;
+    f->event_done = false;
+    f->copy = 0;
+    f->len = len;
+    memcpy(f->data, data, len);
+    return f;
+}
+
+static void frame_free(struct net *net, struct net_frame *f)
+{
+    f->next = net->spare;
+    net->spare = f;
+}
+
+static void node_drop(struct net *net, struct net_node *node, struct net_frame *f)
+{
+    node->stat.dropped++;
+    if (node->kind == NET_RATE)
+        node->stat.overflow++;
+    frame_free(net, f);
+}
+
+/* Keep the frame until `due`; among equals the order of arrival is kept. */
+static void node_hold(struct net *net, struct net_node *node, struct net_frame *f, ns_t due)
+{
+    struct net_frame **at = &node->head;
+
+    if (node->held >= (node->held_max ? node->held_max : NET_HELD_MAX)) {
+        node->stat.overflow++;
+        node_drop(net, node, f);
+        return;
+    }
+    f->due = due;
+    f->order = net->order++;
+    if (node->tail && node->tail->due <= due)
+        at = &node->tail->next;
+    while (*at && (*at)->due <= due)
+        at = &(*at)->next;
+    f->next = *at;
+    *at = f;
+    if (!f->next)
+        node->tail = f;
+    node->held++;
+    if (!net->next_known || due < net->next_at)
+        net->next_known = false;
+}
+
+/* Take the first frame held. */
+static struct net_frame *node_release(struct net_node *node)
+{
+    struct net_frame *f = node->head;
+
+    node->head = f->next;
+    if (!node->head)
+        node->tail = NULL;
+    node->held--;
+    if (node->kind == NET_RATE)
+        node->backlog -= f->len;
+    f->next = NULL;
+    return f;
+}
+
+static bool chance(struct net_node *node, uint32_t ppb)
+{
+    return ppb && prng_below(&node->prng, PPB) < ppb;
+}
+
+/* A copy that goes the same way on from `node`; its number if events made it. */
+static void node_copy(struct net *net, struct net_node *node, const struct net_frame *f, uint32_t number, ns_t now)
+{
+    struct net_frame *copy = frame_new(net, f->data, f->len);
+
+    if (!copy)
+        return;
+    copy->dir = f->dir;
+    copy->event_done = f->event_done;
+    copy->copy = number;
+    copy->decided = f->decided;
+    if (f->event_done)
+        copy->result = f->result;
+    node->stat.doubled++;
+    net_forward(net, node, copy, now);
+}
+
+static void delay_take(struct net *net, struct net_node *node, struct net_frame *f, ns_t now)
+{
+    ns_t due = now + node->delay;
+
+    if (node->jitter)
+        due += (ns_t)((prng_next(&node->prng) >> 1) % ((uint64_t)node->jitter + 1));
+    if (due < node->free_at)
+        due = node->free_at;
+    node->free_at = due;
+    if (due <= now)
+        net_forward(net, node, f, now);
+    else
+        node_hold(net, node, f, due);
+}
+
+/* Whether the queue's length asks for a mark. */
+static bool rate_marks(struct net_node *node)
+{
+    uint64_t p;
+
+    if (node->ecn == NET_ECN_OFF || node->backlog < node->kmin)
+        return false;
+    if (node->ecn == NET_ECN_THRESHOLD || node->backlog >= node->kmax)
+        return true;
+    p = (uint64_t)((unsigned __int128)node->ppb * (node->backlog - node->kmin) / (node->kmax - node->kmin));
+    return chance(node, (uint32_t)p);
+}
+
+static void rate_take(struct net *net, struct net_node *node, struct net_frame *f, ns_t now)
+{
+    ns_t start = node->free_at > now ? node->free_at : now;
+
+    if (node->limit && node->backlog + f->len > node->limit) {
+        node_drop(net, node, f);
+        return;
+    }
+    if (rate_marks(node) && frame_mark_ce(f->data, f->len, net->linktype, true))
+        node->stat.marked++;
+    node->free_at = start + (node->rate ? (ns_t)((uint64_t)f->len * 8 * NS_PER_S / node->rate) : 0);
+    node->backlog += f->len;
+    node_hold(net, node, f, node->free_at);
+}
+
+/* A frame has passed those held back: let go those that were passed by enough. */
+static void reorder_passed(struct net *net, struct net_node *node, ns_t now)
+{
+    for (struct net_frame **at = &node->head; *at;) {
+        struct net_frame *f = *at;
+        f->passed += f->left != 0;
+        if (!f->left || --f->left) {
+            at = &f->next;
+            continue;
+        }
+        *at = f->next;
+        node->held--;
+        f->next = NULL;
+        net_forward(net, node, f, now);
+    }
+    node->tail = node->head;
+    while (node->tail && node->tail->next)
+        node->tail = node->tail->next;
+    net->next_known = false;
+}
+
+static void reorder_hold(struct net *net, struct net_node *node, struct net_frame *f, uint32_t n, ns_t now)
+{
+    node->stat.held++;
+    f->left = n;
+    node_hold(net, node, f, now + (node->delay ? node->delay : 10 * NS_PER_MS));
+}
+
+static void burst_take(struct net *net, struct net_node *node, struct net_frame *f, ns_t now)
+{
+    if (chance(node, node->bad ? node->ppb_back : node->ppb))
+        node->bad = !node->bad;
+    if (node->bad)
+        node_drop(net, node, f);
+    else
+        net_forward(net, node, f, now);
+}
+
+static void truncate_take(struct net *net, struct net_node *node, struct net_frame *f, ns_t now)
+{
+    if (chance(node, node->ppb) && f->len > node->n) {
+        f->len -= node->n;
+        node->stat.damaged++;
+    }
+    net_forward(net, node, f, now);
+}
+
+/* The exact events decide about this frame. */
+static void events_take(struct net *net, struct net_node *node, struct net_frame *f, ns_t now)
+{
+    struct event_result *r = &f->result;
+    bool passes = true;
+
+    if (!net->events) {
+        net_forward(net, node, f, now);
+        return;
+    }
+    *r = events_apply(net->events, f->dir, f->data, &f->len, net->linktype, &node->prng);
+    f->event_done = true;
+    f->decided = now;
+    node->stat.rewritten += (r->changed || r->delay) && !r->drop && !r->reorder && !r->dup;
+    if (net->decided)
+        net->decided(net->user, f, now);
+    if (net->learns)
+        passes = r->view.rdma;
+    if (r->drop) {
+        node_drop(net, node, f);
+    } else if (r->reorder) {
+        reorder_hold(net, node, f, r->reorder, now);
+        return; /* it does not pass itself */
+    } else if (r->delay) {
+        node_hold(net, node, f, now + r->delay);
+    } else {
+        for (uint32_t i = 1; i <= r->dup; i++)
+            node_copy(net, node, f, i, now);
+        net_forward(net, node, f, now);
+    }
+    if (passes)
+        reorder_passed(net, node, now);
+}
+
+static void take_by_chance(struct net *net, struct net_node *node, struct net_frame *f, ns_t now)
+{
+    bool hit = chance(node, node->ppb);
+
+    switch ((enum net_kind)node->kind) {
+    case NET_LOSS:
+        if (hit) {
+            node_drop(net, node, f);
+            return;
+        }
+        break;
+    case NET_REORDER:
+        if (hit) {
+            reorder_hold(net, node, f, node->n, now);
+            return;
+        }
+        net_forward(net, node, f, now);
+        reorder_passed(net, node, now);
+        return;
+    case NET_DUP:
+        if (hit)
+            node_copy(net, node, f, 0, now);
+        break;
+    default: /* NET_CORRUPT */
+        if (hit && frame_damage(f->data, f->len, net->linktype, node->damage, &node->field, &node->prng))
+            node->stat.damaged++;
+        break;
+    }
+    net_forward(net, node, f, now);
+}
+
+static void tap_take(struct net *net, struct net_node *node, struct net_frame *f, ns_t now)
+{
+    const struct net_node *first = net->chain[f->dir];
+
+    tap_frame(node->taps, f->data, f->len, node != first, now);
+    net_forward(net, node, f, now);
+}
+
+/* The node takes a frame. */
+static void node_take(struct net *net, struct net_node *node, struct net_frame *f, ns_t now)
+{
+    node->stat.in++;
+    switch ((enum net_kind)node->kind) {
+    case NET_DELAY:
+        delay_take(net, node, f, now);
+        break;
+    case NET_RATE:
+        rate_take(net, node, f, now);
+        break;
+    case NET_BURST:
+        burst_take(net, node, f, now);
+        break;
+    case NET_EVERY:
+        if (++node->count == node->n) {
+            node->count = 0;
+            node_drop(net, node, f);
+        } else {
+            net_forward(net, node, f, now);
+        }
+        break;
+    case NET_TRUNCATE:
+        truncate_take(net, node, f, now);
+        break;
+    case NET_MTU:
+        if (f->len > node->n)
+            node_drop(net, node, f);
+        else
+            net_forward(net, node, f, now);
+        break;
+    case NET_TAP:
+        tap_take(net, node, f, now);
+        break;
+    case NET_EVENTS:
+        events_take(net, node, f, now);
+        break;
+    default:
+        take_by_chance(net, node, f, now);
+    }
+}
+
+static void net_forward(struct net *net, struct net_node *node, struct net_frame *f, ns_t now)
+{
+    unsigned dir = f->dir;
+
+    node->stat.out++;
+    if (node + 1 < net->chain[dir] + net->n[dir]) {
+        node_take(net, node + 1, f, now);
+        return;
+    }
+    net->frame = f;
+    net->deliver(net->user, dir ^ 1, f->data, f->len, now);
+    net->frame = NULL;
+    frame_free(net, f);
+}
+
+bool net_send(struct net *net, unsigned from, const uint8_t *data, uint32_t len, ns_t now)
+{
+    struct net_frame *f = len <= NET_FRAME_MAX ? frame_new(net, data, len) : NULL;
+
+    if (!f)
+        return false;
+    f->dir = (uint8_t)from;
+    node_take(net, net->chain[from], f, now);
+    return true;
+}
+
+/* The node whose first held frame is due first. */
+static struct net_node *net_due(struct net *net)
+{
+    struct net_node *best = NULL;
+
+    for (unsigned d = 0; d < NET_HOSTS; d++)
+        for (unsigned i = 0; i < net->n[d]; i++) {
+            struct net_node *n = &net->chain[d][i];
+            if (n->head && (!best || n->head->due < best->head->due ||
+                            (n->head->due == best->head->due && n->head->order < best->head->order)))
+                best = n;
+        }
+    return best;
+}
+
+ns_t net_next(struct net *net)
+{
+    if (!net->next_known) {
+        const struct net_node *n = net_due(net);
+        net->next_at = n ? n->head->due : NS_NEVER;
+        net->next_known = true;
+    }
+    return net->next_at;
+}
+
+static void net_release(struct net *net, struct net_node *n, ns_t now)
+{
+    struct net_frame *f = node_release(n);
+
+    net->next_known = false;
+    f->left = 0;
+    net_forward(net, n, f, now);
+}
+
+void net_run(struct net *net, ns_t now)
+{
+    struct net_node *n;
+
+    while (net_next(net) <= now && (n = net_due(net)))
+        net_release(net, n, now);
+}
+
+void net_end(struct net *net, ns_t now)
+{
+    struct net_node *n;
+
+    while ((n = net_due(net)))
+        net_release(net, n, now);
+}
+
+static void chain_add(struct net *net, unsigned dir, const struct net_node *node)
+{
+    net->chain[dir][net->n[dir]++] = *node;
+}
+
+static void chain_tap(struct net *net, unsigned dir, struct tap_set *taps)
+{
+    if (taps)
+        tap_linktype(taps, net->linktype);
+    if (taps)
+        chain_add(net, dir, &(struct net_node){.kind = NET_TAP, .taps = taps});
+}
+
+/* Nodes are seeded by their places among those of the configuration. */
+static void chain_config(struct net *net, const struct net_config *c, uint64_t seed, unsigned dir, bool before)
+{
+    for (unsigned i = 0; i < c->n[dir]; i++) {
+        struct net_node n = c->node[dir][i];
+        prng_seed(&n.prng, seed * 1000003 + dir * 4099 + i * 61 + n.kind);
+        prng_next(&n.prng);
+        if (c->before[dir][i] == before)
+            chain_add(net, dir, &n);
+    }
+}
+
+int net_build(struct net *net, const struct net_config *c, struct tap_set *const taps[3], struct event_list *events, uint16_t linktype,
+              uint64_t seed)
+{
+    struct net_node half = {.kind = NET_DELAY, .delay = c->delay / 2};
+    struct net_node rest = {.kind = NET_DELAY, .delay = c->delay - c->delay / 2};
+    struct net_node exact = {.kind = NET_EVENTS, .delay = 10 * NS_PER_MS}; /* a frame held back leaves then at the latest */
+
+    *net = (struct net){.linktype = linktype, .events = events};
+    prng_seed(&exact.prng, seed ^ 0xe7e27);
+    for (unsigned d = 0; d < NET_HOSTS; d++) {
+        if (c->n[d] + 6 > NET_CHAIN_MAX)
+            return -ENOSPC;
+        chain_tap(net, d, taps[d ? TAP_AT_RESPONDER : TAP_AT_REQUESTER]);
+        chain_config(net, c, seed, d, true);
+        chain_add(net, d, &half);
+        chain_tap(net, d, taps[TAP_AT_MIDDLE]);
+        chain_add(net, d, &exact);
+        chain_config(net, c, seed, d, false);
+        chain_add(net, d, &rest);
+        chain_tap(net, d, taps[d ? TAP_AT_REQUESTER : TAP_AT_RESPONDER]);
+    }
+    return 0;
+}
+
+void net_build_events(struct net *net, struct event_list *events, uint16_t linktype, uint64_t seed, ns_t hold,
+                      uint32_t held_max)
+{
+    struct net_node exact = {.kind = NET_EVENTS, .delay = hold, .held_max = held_max};
+
+    *net = (struct net){.linktype = linktype, .events = events, .learns = true};
+    for (unsigned d = 0; d < NET_HOSTS; d++) {
+        prng_seed(&exact.prng, seed + d);
+        chain_add(net, d, &exact);
+    }
+}
+
+void net_free(struct net *net)
+{
+    struct net_frame *f;
+
+    for (unsigned d = 0; d < NET_HOSTS; d++)
+        for (unsigned i = 0; i < net->n[d]; i++)
+            while (net->chain[d][i].head)
+                frame_free(net, node_release(&net->chain[d][i]));
+    while ((f = net->spare)) {
+        net->spare = f->next;
+        free(f);
+    }
+}
+
+struct net_counters net_total(const struct net *net, unsigned dir)
+{
+    struct net_counters t = {0};
+
+    for (unsigned i = 0; i < net->n[dir]; i++) {
+        const struct net_counters *s = &net->chain[dir][i].stat;
+        t.dropped += s->dropped;
+        t.overflow += s->overflow;
+        t.marked += s->marked;
+        t.damaged += s->damaged;
+        t.held += s->held;
+        t.doubled += s->doubled;
+        t.rewritten += s->rewritten;
+    }
+    t.in = net->n[dir] ? net->chain[dir][0].stat.in : 0;
+    t.out = net->n[dir] ? net->chain[dir][net->n[dir] - 1].stat.out : 0;
+    return t;
+}
+
+uint64_t net_changed(const struct net_counters *c)
+{
+    return c->marked + c->damaged + c->held + c->doubled + c->rewritten;
+}

@@ -1,0 +1,144 @@
+/* layer 3 (net): nodes of the simulated network written as text. */
+#include "gen/net/net.h"
+
+static const char *const kinds[] = {"delay", "rate",    "loss",     "burst", "every", "reorder",
+                                    "dup",   "corrupt", "truncate", "mtu",   "tap",   "events"};
+
+/* The node that `kind` of this line has, if `join`; else a new one. */
+static struct net_node *node_add(struct net_config *c, unsigned dir, bool before, enum net_kind kind)
+{
+    unsigned i = c->n[dir]++;
+    struct net_node *n = &c->node[dir][i];
+
+    *n = (struct net_node){.kind = (uint8_t)kind};
+    c->before[dir][i] = before;
+    return n;
+}
+
+/* "A/B" */
+static bool pair(const struct token *v, struct token *a, struct token *b)
+{
+    return token_cut(v, '/', a, b);
+}
+
+static bool parse_u32(const struct token *t, uint32_t min, uint32_t *v)
+{
+    uint64_t x;
+
+    if (!token_size(t, &x) || x < min || x > UINT32_MAX)
+        return false;
+    *v = (uint32_t)x;
+    return true;
+}
+
+static bool parse_red(struct net_node *n, const struct token *v)
+{
+    struct token a, rest, b, p;
+
+    n->ecn = NET_ECN_RED;
+    return pair(v, &a, &rest) && pair(&rest, &b, &p) && token_size(&a, &n->kmin) && token_size(&b, &n->kmax) &&
+           n->kmin < n->kmax && token_ppb(&p, &n->ppb);
+}
+
+static bool parse_corrupt(struct net_node *n, const struct token *v)
+{
+    struct token p, what;
+
+    n->damage = DAMAGE_PAYLOAD;
+    if (!pair(v, &p, &what))
+        return token_ppb(v, &n->ppb);
+    if (token_is(&what, "icrc"))
+        n->damage = DAMAGE_ICRC;
+    else if (!token_is(&what, "payload")) {
+        n->damage = DAMAGE_FIELD;
+        if (!frame_field_find(&n->field, what.p, what.len))
+            return false;
+    }
+    return token_ppb(&p, &n->ppb);
+}
+
+/* The value of a node that stands alone. */
+static bool parse_value(struct net_node *n, const struct token *v)
+{
+    struct token a = *v, b = *v;
+
+    switch ((enum net_kind)n->kind) {
+    case NET_DELAY:
+        return token_time(v, &n->delay);
+    case NET_RATE:
+        n->limit = 1 << 20;
+        return token_rate(v, &n->rate) && n->rate;
+    case NET_LOSS:
+    case NET_DUP:
+        return token_ppb(v, &n->ppb);
+    case NET_BURST:
+        return pair(v, &a, &b) && token_ppb(&a, &n->ppb) && token_ppb(&b, &n->ppb_back) && n->ppb_back;
+    case NET_EVERY:
+    case NET_MTU:
+        return parse_u32(v, 1, &n->n);
+    case NET_REORDER:
+        n->delay = 10 * NS_PER_MS;
+        return pair(v, &a, &b) && token_ppb(&a, &n->ppb) && parse_u32(&b, 1, &n->n);
+    case NET_TRUNCATE:
+        return pair(v, &a, &b) && token_ppb(&a, &n->ppb) && parse_u32(&b, 1, &n->n);
+    default:
+        return parse_corrupt(n, v);
+    }
+}
+
+/* Words that add to the rate node before them: 1 done, 0 not such a word, -1 wrong. */
+static int parse_rate_more(struct net_node *rate, const struct token *key, const struct token *v)
+{
+    bool good;
+
+    if (token_is(key, "queue"))
+        good = rate && token_size(v, &rate->limit);
+    else if (token_is(key, "ecn"))
+        good = rate && (rate->ecn = NET_ECN_THRESHOLD, token_size(v, &rate->kmin));
+    else if (token_is(key, "red"))
+        good = rate && parse_red(rate, v);
+    else
+        return 0;
+    return good ? 1 : -1;
+}
+
+static bool parse_word(struct net_config *c, const struct token *t, unsigned dir, bool before, struct net_node **rate,
+                       struct text_error *e)
+{
+    struct token key, v;
+    int kind = 0, r;
+
+    if (!token_key(t, &key, &v))
+        return text_fail(e, t, "expected a word like loss=1%%, found '%.*s'", (int)t->len, t->p);
+    r = parse_rate_more(*rate, &key, &v);
+    if (r)
+        return r > 0 || text_fail(e, *rate ? &v : t, *rate ? "'%.*s' is not understood" : "'%.*s' needs rate= before it",
+                                  (int)t->len, t->p);
+    if (c->n[dir] + 8 > NET_CHAIN_MAX)
+        return text_fail(e, t, "more than %d nodes in one direction", NET_CHAIN_MAX - 8);
+    if (token_is(&key, "jitter"))
+        return token_time(&v, &node_add(c, dir, before, NET_DELAY)->jitter) || text_fail(e, &v, "expected a time such as 5us");
+    while (kind < NET_TAP && !token_is(&key, kinds[kind]))
+        kind++;
+    if (kind == NET_TAP)
+        return text_fail(e, t, "the network has no '%.*s'", (int)key.len, key.p);
+    struct net_node *n = node_add(c, dir, before, (enum net_kind)kind);
+    if (kind == NET_RATE)
+        *rate = n;
+    return parse_value(n, &v) || text_fail(e, &v, "'%.*s' is no value of %s", (int)v.len, v.p, kinds[kind]);
+}
+
+bool net_parse(struct net_config *c, const struct token *t, unsigned n, unsigned dirs, struct text_error *e)
+{
+    bool before = false;
+
+    for (unsigned i = 0; i < n; i++)
+        before |= token_is(&t[i], "before");
+    for (unsigned d = 0; d < NET_HOSTS; d++) {
+        struct net_node *rate = NULL;
+        for (unsigned i = 0; i < n && (dirs >> d & 1); i++)
+            if (!token_is(&t[i], "before") && !parse_word(c, &t[i], d, before, &rate, e))
+                return false;
+    }
+    return true;
+}

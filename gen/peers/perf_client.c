@@ -1,0 +1,423 @@
+/* layer 3 (peers): the client of perftest's programs. */
+#include "gen/peers/perf_client.h"
+#include "gen/live/live_cm.h"
+#include "gen/peers/pingpong.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#define RESOLVE_WAIT  (3 * NS_PER_S)
+#define PROGRESS_STEP (100 * NS_PER_MS)
+#define CONNECT_AGAIN (100 * NS_PER_MS)
+#define CONNECT_TRIES 10
+#define LEAVE_WAIT    (2 * NS_PER_S)
+#define DRAIN_WAIT    (2 * NS_PER_S)
+#define LINGER        (50 * NS_PER_MS) /* the peer may ask again for the last acknowledgement */
+
+/* --- Agreeing with perftest --- */
+
+static int swap(struct perf_client *p, const char *step, const void *mine, void *theirs, size_t len)
+{
+    p->step = step;
+    return chan_swap(&p->chan, true, mine, theirs, len);
+}
+
+/* Version, sizes, MTU. */
+static int agree(struct perf_client *p)
+{
+    static const uint8_t buffers[PERFTEST_INT] = {0, 0, 16, 0}, line[PERFTEST_INT] = {0, 0, 0, 64};
+    uint8_t mine[PERFTEST_VERSION], theirs[PERFTEST_VERSION];
+    struct perftest_mark mark = {.latency = p->config.latency, .op = load_perftest_op(p->config.op), .size = p->config.size};
+    uint16_t mtu;
+    int r;
+
+    perftest_version_put(mine, &mark);
+    r = swap(p, "the exchange of versions", mine, theirs, PERFTEST_VERSION);
+    if (r == 0 && !perftest_version_get(theirs, &mark))
+        r = -EPROTO;
+    if (r == 0)
+        r = swap(p, "the exchange of buffer sizes", buffers, theirs, PERFTEST_INT);
+    if (r == 0)
+        r = swap(p, "the exchange of cache line sizes", line, theirs, PERFTEST_INT);
+    perftest_mtu_put(mine, p->live->mtu);
+    if (r == 0)
+        r = swap(p, "the exchange of MTUs", mine, theirs, PERFTEST_MTU);
+    if (r < 0)
+        return r;
+    p->ours = mark.ours;
+    mtu = perftest_mtu_get(theirs);
+    p->config.mtu = mtu && mtu < p->live->mtu ? mtu : p->live->mtu;
+    p->config.known = p->ours;
+    return 0;
+}
+
+/* Tell keys and hear the peer's. */
+static int swap_keys(struct perf_client *p, const struct perftest_keys *own, struct perftest_keys *peer)
+{
+    char mine[PERFTEST_TEXT], theirs[PERFTEST_TEXT];
+    int r;
+
+    if (p->rdma_cm) {
+        perftest_keys_put_binary((uint8_t *)mine, own);
+        r = swap(p, "the exchange of keys", mine, theirs, PERFTEST_BINARY);
+        perftest_keys_get_binary(peer, (const uint8_t *)theirs);
+        return r;
+    }
+    perftest_keys_put(mine, own);
+    r = swap(p, "the exchange of keys", mine, theirs, PERFTEST_TEXT);
+    if (r < 0 || perftest_keys_get(peer, theirs))
+        return r;
+    theirs[sizeof theirs - 1] = 0;
+    for (char *c = theirs; *c; c++)
+        if ((uint8_t)*c < ' ' || *c > '~')
+            *c = '?';
+    if (p->ours && memcmp(theirs, PERFTEST_REFUSAL, strlen(PERFTEST_REFUSAL)) == 0)
+        snprintf(p->why, sizeof p->why, "the server refuses: %s", theirs + strlen(PERFTEST_REFUSAL));
+    return -EPROTO;
+}
+
+/* Tell the keys of queue pair `i`; the peer's are taken down if `take`. */
+static int tell(struct perf_client *p, unsigned i, bool take)
+{
+    struct perftest_keys keys = {0};
+    int r = swap_keys(p, &p->load.qp[i].own, &keys);
+
+    if (r == 0 && take)
+        p->load.qp[i].peer = keys;
+    return r;
+}
+
+/* Make the queue pairs. */
+static int make(struct perf_client *p)
+{
+    int r;
+
+    p->step = "memory and queue pairs";
+    r = load_init(&p->load, p->live->ep, &p->config);
+    if (r < 0)
+        return r;
+    for (unsigned i = 0; i < p->config.qps; i++) {
+        memcpy(p->load.qp[i].own.gid, p->live->id.gid, 16);
+        if (p->psn_given)
+            p->load.qp[i].own.psn = p->own_psn;
+    }
+    if (p->made)
+        p->made(p->user, &p->load);
+    return 0;
+}
+
+/* Connect all queue pairs to what their peers said. */
+static int join(struct perf_client *p)
+{
+    struct av av;
+    int r = 0;
+
+    for (unsigned i = 0; i < p->config.qps && r == 0; i++) {
+        const uint8_t *gid = p->load.qp[i].peer.gid;
+        p->step = "the search for the peer's MAC address";
+        r = live_resolve(p->live, gid, RESOLVE_WAIT);
+        if (r < 0)
+            break;
+        p->step = "connecting a queue pair";
+        if (!live_path(p->live, gid, &av))
+            r = -EHOSTUNREACH;
+        if (r == 0)
+            r = load_connect(&p->load, i, &av, live_now());
+    }
+    if (r == 0)
+        load_ready(&p->load, live_now());
+    return r;
+}
+
+/* --- Connecting by RDMA-CM --- */
+
+void perf_client_event(void *live, int qp, enum cm_event event, const struct cm_conn *c)
+{
+    struct perf_client *p = ((struct live *)live)->user;
+
+    if (qp != p->waiting)
+        return;
+    if (event == CM_EV_CONNECTED) {
+        p->connected = true;
+    } else if (event == CM_EV_REJECTED || event == CM_EV_UNREACHABLE || event == CM_EV_DISCONNECTED) {
+        p->gone = true;
+        p->not_there = event == CM_EV_REJECTED && c->rej_reason == CM_REJ_INVALID_SERVICE_ID;
+        snprintf(p->why, sizeof p->why, "%s", live_cm_why(event, c));
+    }
+}
+
+/* Try to connect a queue pair: 0, -ECONNREFUSED with p->why, or as live_step(). */
+static int try_qp(struct perf_client *p, int qp)
+{
+    bool reads = p->config.op != LOAD_SEND && p->config.op != LOAD_WRITE;
+    uint8_t depth = reads ? p->config.outs : p->config.known && p->config.validate; /* what was written is read again */
+    ns_t end = live_now() + p->timeout;
+    struct cm_params own;
+    struct ep_peer peer;
+    int r = 0;
+
+    p->step = "the RDMA-CM connection";
+    p->waiting = qp;
+    p->connected = p->gone = false;
+    if (!live_cm_peer(p->live, &peer, p->gid, ACCESS_REMOTE_WRITE))
+        return -EHOSTUNREACH;
+    live_cm_params(p->live, &own, qp, ep_pick_psn(p->live->ep), p->gid, p->port);
+    own.init_depth = own.resp_res = depth;
+    own.mtu = (uint8_t)cm_mtu_code(p->config.mtu ? p->config.mtu : p->live->mtu);
+    if (!cm_agent_connect(p->live->cm, qp, &own, &peer, live_now()))
+        return -ENOMEM;
+    while (r == 0 && !p->connected && !p->gone)
+        r = live_now() > end ? -ETIMEDOUT : live_step(p->live, end);
+    return r == 0 && p->gone ? -ECONNREFUSED : r;
+}
+
+/* The same; perftest listens anew for each group of queue pairs, and its clients try again until it does. */
+static int connect_qp(struct perf_client *p, int qp)
+{
+    int r = try_qp(p, qp);
+
+    for (unsigned i = 0; i < CONNECT_TRIES && r == -ECONNREFUSED && p->not_there && qp != p->control.qp; i++) {
+        ns_t end = live_now() + CONNECT_AGAIN;
+        for (r = 0; r == 0 && live_now() < end;)
+            r = live_step(p->live, end);
+        if (r == 0)
+            r = try_qp(p, qp);
+    }
+    if (r == 0)
+        p->why[0] = 0;
+    return r;
+}
+
+/* The connection for words. */
+static int call(struct perf_client *p)
+{
+    int r;
+
+    p->chan = (struct chan){.live = p->live, .fd = -1, .rdma = &p->control, .wait = p->timeout};
+    p->step = "the search for the peer's MAC address";
+    r = live_resolve(p->live, p->gid, RESOLVE_WAIT);
+    if (r == 0)
+        r = rchan_init(&p->control, p->live->ep);
+    if (r == 0)
+        r = connect_qp(p, p->control.qp);
+    if (r == 0)
+        rchan_poll(&p->control, live_now());
+    return r;
+}
+
+/* The queue pairs for data; before and after there is an exchange of no keys. */
+static int join_by_cm(struct perf_client *p)
+{
+    struct perftest_keys none = {0}, theirs;
+    int r = swap_keys(p, &none, &theirs);
+
+    for (unsigned i = 0; i < p->config.qps && r == 0; i++)
+        r = connect_qp(p, p->load.qp[i].qp);
+    if (r == 0)
+        r = swap_keys(p, &none, &theirs);
+    if (r == 0)
+        load_ready(&p->load, live_now());
+    return r;
+}
+
+static bool disconnecting(const struct perf_client *p, int qp)
+{
+    const struct cm_conn *c = cm_agent_conn(p->live->cm, qp);
+
+    return c && (c->state == CM_ST_ESTABLISHED || c->state == CM_ST_DREQ_SENT || c->pending || c->events);
+}
+
+/* Disconnect, and wait a little for the answers. */
+static void hang_up(struct perf_client *p)
+{
+    ns_t end = live_now() + LEAVE_WAIT;
+    bool busy = true;
+
+    for (unsigned i = 0; p->load.qp && i < p->config.qps; i++)
+        cm_agent_disconnect(p->live->cm, p->load.qp[i].qp, live_now());
+    cm_agent_disconnect(p->live->cm, p->control.qp, live_now());
+    while (busy && live_now() < end && live_step(p->live, live_now() + NS_PER_MS) == 0) {
+        busy = disconnecting(p, p->control.qp);
+        for (unsigned i = 0; p->load.qp && i < p->config.qps; i++)
+            busy = busy || disconnecting(p, p->load.qp[i].qp);
+    }
+}
+
+static int meet_perftest(struct perf_client *p)
+{
+    const char *round = perftest_rounds(load_perftest_op(p->config.op), p->config.latency);
+    int r;
+
+    p->step = "the TCP connection";
+    r = p->rdma_cm ? call(p) : chan_dial(&p->chan, p->live, p->host, p->port, p->timeout);
+    if (r == 0)
+        r = agree(p);
+    if (r == 0)
+        r = make(p);
+    if (r == 0 && p->rdma_cm)
+        r = join_by_cm(p);
+    for (unsigned n = 0; round[n] && r == 0; n++) {
+        for (unsigned i = 0; i < (round[n] == 'R' ? p->config.qps : 1) && r == 0; i++)
+            r = tell(p, i, n == 0);
+        if (n == 0 && r == 0 && !p->rdma_cm)
+            r = join(p);
+    }
+    return r;
+}
+
+/* The last keys: rdmagen tells what came of our messages. */
+static int ask_counts(struct perf_client *p)
+{
+    struct perftest_keys own = p->load.qp[0].own, theirs = {0};
+    int r;
+
+    own.lid = PERFTEST_COUNTS;
+    own.vaddr = p->load.all.completed;
+    r = swap_keys(p, &own, &theirs);
+    if (r == 0 && theirs.lid == PERFTEST_COUNTS) {
+        p->counted = true;
+        p->arrived = theirs.vaddr;
+        p->wrong = theirs.rkey;
+    }
+    return r;
+}
+
+/* After the data: a bandwidth test tells what came out; then both close. ib_write_lat just ends. */
+static int part_from_perftest(struct perf_client *p)
+{
+    bool reports = perftest_reports(load_perftest_op(p->config.op), p->config.latency);
+    uint8_t mine[PERFTEST_REPORT][PERFTEST_VALUE], theirs[PERFTEST_VALUE];
+    struct load_stats s;
+    struct perftest_report report;
+    int r = reports ? tell(p, 0, false) : 0;
+
+    if (p->config.latency && p->config.op == LOAD_WRITE)
+        return 0;
+    load_result(&p->load, -1, &s);
+    report = (struct perftest_report){p->config.size, s.messages, s.peak / (1 << 20), s.average / (1 << 20), s.rate / 1e6};
+    perftest_report_put(mine, &report);
+    for (unsigned i = 0; reports && i < PERFTEST_REPORT && r == 0; i++)
+        r = swap(p, "the exchange of reports", mine[i], theirs, PERFTEST_VALUE);
+    if (r == 0)
+        r = p->ours ? ask_counts(p) : tell(p, 0, false);
+    if (r == 0 && !p->rdma_cm) {
+        p->step = "taking leave";
+        r = chan_send(&p->chan, "done", PERFTEST_DONE);
+        if (r == 0)
+            r = chan_recv(&p->chan, theirs, PERFTEST_DONE);
+    }
+    return r;
+}
+
+/* --- The other ways to agree --- */
+
+static int meet_pingpong(struct perf_client *p)
+{
+    struct pingpong_addr own, peer;
+    char text[PINGPONG_TEXT];
+    int r;
+
+    p->config.mtu = p->live->mtu;
+    r = make(p);
+    if (r < 0)
+        return r;
+    p->step = "the TCP connection";
+    r = chan_dial(&p->chan, p->live, p->host, p->port, p->timeout);
+    own = (struct pingpong_addr){.qpn = p->load.qp[0].own.qpn, .psn = p->load.qp[0].own.psn};
+    memcpy(own.gid, p->live->id.gid, 16);
+    pingpong_addr_put(text, &own);
+    if (r == 0)
+        r = swap(p, "the exchange of addresses", text, text, PINGPONG_TEXT);
+    if (r == 0 && !pingpong_addr_get(&peer, text))
+        r = -EPROTO;
+    if (r < 0)
+        return r;
+    p->load.qp[0].peer = (struct perftest_keys){.qpn = peer.qpn, .psn = peer.psn};
+    memcpy(p->load.qp[0].peer.gid, peer.gid, 16);
+    r = join(p);
+    return r == 0 ? chan_send(&p->chan, "done", PERFTEST_DONE) : r;
+}
+
+static int meet_by_hand(struct perf_client *p)
+{
+    int r;
+
+    p->config.mtu = p->live->mtu;
+    r = make(p);
+    if (r < 0)
+        return r;
+    p->load.qp[0].peer = p->by_hand;
+    memcpy(p->load.qp[0].peer.gid, p->gid, 16);
+    return join(p);
+}
+
+/* --- The load --- */
+
+static uint64_t progress_of(const struct load *l)
+{
+    return l->all.completed + l->all.samples;
+}
+
+static int run(struct perf_client *p)
+{
+    struct load *l = &p->load;
+    ns_t deadline = live_now() + p->timeout, show = 0;
+    uint64_t last = UINT64_MAX;
+    int r = 0;
+
+    p->step = "the traffic";
+    load_start(l, live_now());
+    while (r == 0 && !load_done(l)) {
+        ns_t now = live_now(), when = load_poll(l, now);
+        if (load_done(l))
+            break;
+        if (progress_of(l) != last) {
+            last = progress_of(l);
+            deadline = now + (p->interrupted ? DRAIN_WAIT : p->timeout);
+        } else if (now >= deadline && load_paced(l) > now) {
+            deadline = load_paced(l) + p->timeout;
+        } else if (now >= deadline) {
+            load_fail(l, "nothing came for %.0f s", (double)p->timeout / 1e9);
+        }
+        if (p->progress && now >= show) {
+            p->progress(p->user, l);
+            show = now + PROGRESS_STEP;
+        }
+        if (p->progress && show < when)
+            when = show;
+        r = live_step(p->live, when < deadline ? when : deadline);
+        if (r == -EINTR && !p->interrupted) {
+            p->interrupted = true;
+            live_go_on();
+            load_stop(l);
+            deadline = now + DRAIN_WAIT;
+            r = 0;
+        }
+    }
+    return r;
+}
+
+int perf_client_run(struct perf_client *p)
+{
+    int r;
+
+    p->chan.fd = -1;
+    r = p->exchange == PERF_PERFTEST ? meet_perftest(p) : p->exchange == PERF_PINGPONG ? meet_pingpong(p) : meet_by_hand(p);
+    if (r == 0)
+        r = run(p);
+    if (r == 0 && !p->load.failed && p->exchange == PERF_PERFTEST)
+        r = part_from_perftest(p);
+    if (p->control.ep)
+        hang_up(p);
+    for (ns_t end = live_now() + LINGER; r == 0 && live_now() < end;)
+        r = live_step(p->live, end);
+    return r;
+}
+
+void perf_client_free(struct perf_client *p)
+{
+    chan_close(&p->chan);
+    load_free(&p->load);
+    if (p->control.ep)
+        rchan_free(&p->control);
+}

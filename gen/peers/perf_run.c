@@ -1,0 +1,575 @@
+/* layer 3 (peers): perftest-like traffic: posting and completing. */
+#include "gen/peers/perf_run.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define WR_RECV  (UINT64_C(1) << 63) /* wr_id of receives: with queue pair and slot */
+#define RECVS    16                  /* receives posted for answers */
+
+enum stage { STAGE_IDLE, STAGE_LEARN, STAGE_RUN, STAGE_CHECK, STAGE_DONE };
+
+static const struct {
+    const char *name;
+    uint8_t wr;       /* enum wr_opcode */
+    uint8_t perftest; /* enum perftest_op */
+} ops[LOAD_OPS] = {
+    [LOAD_WRITE] = {"write", WR_RDMA_WRITE, PERFTEST_WRITE},
+    [LOAD_READ] = {"read", WR_RDMA_READ, PERFTEST_READ},
+    [LOAD_SEND] = {"send", WR_SEND, PERFTEST_SEND},
+    [LOAD_CAS] = {"cas", WR_ATOMIC_CMP_AND_SWP, PERFTEST_ATOMIC},
+    [LOAD_FAA] = {"faa", WR_ATOMIC_FETCH_AND_ADD, PERFTEST_ATOMIC},
+};
+
+const char *load_op_str(enum load_op op)
+{
+    return op < LOAD_OPS ? ops[op].name : "?";
+}
+
+enum load_op load_op_find(const char *name)
+{
+    enum load_op op = LOAD_WRITE;
+
+    while (op < LOAD_OPS && strcmp(name, ops[op].name) != 0)
+        op++;
+    return op;
+}
+
+enum perftest_op load_perftest_op(enum load_op op)
+{
+    return (enum perftest_op)ops[op].perftest;
+}
+
+void load_fail(struct load *l, const char *fmt, ...)
+{
+    va_list ap;
+
+    if (l->failed)
+        return;
+    l->failed = true;
+    va_start(ap, fmt);
+    vsnprintf(l->why, sizeof l->why, fmt, ap);
+    va_end(ap);
+}
+
+/* --- Data --- */
+
+static bool is_atomic(const struct load *l)
+{
+    return l->config.op == LOAD_CAS || l->config.op == LOAD_FAA;
+}
+
+/* SEND and WRITE with `latency`: the peer answers. */
+static bool is_pong(const struct load *l)
+{
+    return l->config.latency && (l->config.op == LOAD_SEND || l->config.op == LOAD_WRITE);
+}
+
+static uint8_t *slot_mem(const struct load *l, const struct load_qp *q, uint64_t n)
+{
+    return q->mem + (n % l->slots) * l->slot;
+}
+
+/* Where answers arrive. */
+static uint8_t *answer_mem(const struct load *l, const struct load_qp *q, uint64_t n)
+{
+    return q->mem + (size_t)l->slots * l->slot + (n % l->recvs) * (l->slot + LOAD_GRH);
+}
+
+/* --- Resources --- */
+
+static bool make_meter(struct load_meter *m, uint32_t window)
+{
+    m->window = window;
+    m->ring = 2 * window;
+    m->when = calloc(m->ring, sizeof *m->when);
+    return m->when != NULL;
+}
+
+static int make_memory(struct load *l)
+{
+    const struct load_config *c = &l->config;
+    size_t of_qp;
+
+    l->slot = (c->size + 7) & ~7u;
+    l->slots = (uint32_t)(LOAD_MEMORY / c->qps / (l->slot ? l->slot : 8));
+    l->slots = l->slots < 1 ? 1 : l->slots > c->depth ? c->depth : l->slots;
+    if ((c->op == LOAD_READ && c->validate) || is_atomic(l))
+        l->config.depth = l->slots; /* each answer has its own place */
+    if (l->config.batch > l->config.depth)
+        l->config.batch = l->config.depth;
+    l->recvs = !is_pong(l) ? 1 : c->op == LOAD_SEND ? RECVS : 1;
+    of_qp = (size_t)l->slots * l->slot + (size_t)l->recvs * (l->slot + LOAD_GRH);
+    l->mem_len = of_qp * c->qps;
+    l->mem = calloc(1, l->mem_len);
+    l->sample = calloc(1, l->slot + 8u);
+    l->qp = calloc(c->qps, sizeof *l->qp);
+    if (!l->mem || !l->sample || !l->qp || !make_meter(&l->all, l->config.depth * c->qps))
+        return -ENOMEM;
+    for (unsigned i = 0; i < c->qps; i++) {
+        struct load_qp *q = &l->qp[i];
+        q->qp = q->ah = -1;
+        q->mem = l->mem + i * of_qp;
+        if (!make_meter(&q->m, l->config.depth))
+            return -ENOMEM;
+        for (uint32_t s = 0; s < l->slots && c->op <= LOAD_SEND; s++)
+            load_pattern(q->mem + s * l->slot, c->size, (uint64_t)i << 32 | s);
+    }
+    return 0;
+}
+
+static int make_qp(struct load *l, unsigned i)
+{
+    const struct load_config *c = &l->config;
+    struct load_qp *q = &l->qp[i];
+    struct ep_qp_init init = {.type = c->type,
+                              .qpn = i == 0 ? c->qpn : 0,
+                              .max_send_wr = c->depth + 1,
+                              .max_recv_wr = RECVS,
+                              .max_dest_rd = 16,
+                              .srq = EP_NO_SRQ,
+                              .pd = l->pd,
+                              .send_cq = l->cq,
+                              .recv_cq = l->cq};
+
+    q->qp = ep_qp_create(l->ep, &init);
+    if (q->qp < 0)
+        return q->qp;
+    q->own = (struct perftest_keys){.out_reads = 1, .qpn = ep_qp(l->ep, q->qp)->qpn, .psn = ep_pick_psn(l->ep)};
+    if (c->op == LOAD_READ || is_atomic(l))
+        q->own.out_reads = c->outs;
+    if (c->op != LOAD_SEND) {
+        q->own.rkey = l->key;
+        q->own.vaddr = (uintptr_t)answer_mem(l, q, 0);
+    }
+    return 0;
+}
+
+int load_init(struct load *l, struct endpoint *ep, const struct load_config *config)
+{
+    uint8_t access = ACCESS_LOCAL_WRITE;
+    int r;
+
+    memset(l, 0, sizeof *l);
+    l->ep = ep;
+    l->cq = -1;
+    l->config = *config;
+    if (l->config.latency)
+        l->config.depth = l->config.batch = 1;
+    r = make_memory(l);
+    if (r < 0)
+        return r;
+    if (config->op == LOAD_WRITE && config->latency)
+        access |= ACCESS_REMOTE_WRITE;
+    l->pd = ep_pd_alloc(ep);
+    r = ep_mr_reg(ep, l->pd, l->mem, l->mem_len, (uintptr_t)l->mem, access, &l->key);
+    if (r < 0)
+        return r;
+    l->cq = ep_cq_create(ep, config->qps * (l->config.depth + 1 + RECVS));
+    if (l->cq < 0)
+        return l->cq;
+    for (unsigned i = 0; i < config->qps && r == 0; i++)
+        r = make_qp(l, i);
+    return r;
+}
+
+void load_free(struct load *l)
+{
+    for (unsigned i = 0; l->qp && i < l->config.qps; i++) {
+        if (l->qp[i].qp >= 0)
+            ep_qp_destroy(l->ep, l->qp[i].qp);
+        if (l->qp[i].ah >= 0)
+            ep_ah_destroy(l->ep, l->qp[i].ah);
+        free(l->qp[i].m.when);
+    }
+    if (l->ep)
+        ep_cq_destroy(l->ep, l->cq);
+    if (l->ep && l->key)
+        ep_mr_dereg(l->ep, l->key);
+    free(l->qp);
+    free(l->mem);
+    free(l->sample);
+    free(l->latency);
+    free(l->all.when);
+    memset(l, 0, sizeof *l);
+}
+
+int load_connect(struct load *l, unsigned i, const struct av *av, ns_t now)
+{
+    struct load_qp *q = &l->qp[i];
+    struct ep_peer e = ep_peer_default();
+
+    e.av = *av;
+    e.qpn = q->peer.qpn;
+    e.rq_psn = q->peer.psn;
+    e.sq_psn = q->own.psn;
+    e.path_mtu = l->config.mtu;
+    e.qkey = PERFTEST_QKEY;
+    e.max_rd_atomic = l->config.outs;
+    e.access = is_pong(l) ? ACCESS_REMOTE_WRITE : 0;
+    if (l->config.type == QPT_UD) {
+        q->ah = ep_ah_create(l->ep, l->pd, av);
+        if (q->ah < 0)
+            return q->ah;
+    }
+    return ep_qp_connect(l->ep, q->qp, &e, now);
+}
+
+static void post_recv(struct load *l, unsigned i, uint64_t slot, ns_t now)
+{
+    struct load_qp *q = &l->qp[i];
+    struct sge sge = {(uintptr_t)answer_mem(l, q, slot), l->slot + LOAD_GRH, l->key};
+    struct recv_wr wr = {.wr_id = WR_RECV | (uint64_t)i << 32 | slot, .sg_list = &sge, .num_sge = 1};
+    int r = ep_post_recv(l->ep, q->qp, &wr, now);
+
+    if (r < 0)
+        load_fail(l, "a receive could not be posted: %s", strerror(-r));
+}
+
+void load_ready(struct load *l, ns_t now)
+{
+    for (unsigned i = 0; i < l->config.qps && is_pong(l) && l->config.op == LOAD_SEND; i++)
+        for (unsigned s = 0; s < RECVS; s++)
+            post_recv(l, i, s, now);
+}
+
+/* --- Posting --- */
+
+struct send_wr load_wr(enum wr_opcode op, const struct sge *sge, const struct perftest_keys *peer, int ah)
+{
+    return (struct send_wr){.opcode = (uint8_t)op,
+                            .num_sge = sge->length ? 1 : 0,
+                            .sg_list = sge,
+                            .remote_addr = peer->vaddr,
+                            .rkey = peer->rkey,
+                            .remote_qpn = peer->qpn,
+                            .remote_qkey = PERFTEST_QKEY,
+                            .ah = (uint32_t)ah};
+}
+
+static bool post(struct load *l, unsigned i, enum wr_opcode op, bool signaled, uint64_t covers, void *mem, ns_t now)
+{
+    struct load_qp *q = &l->qp[i];
+    struct sge sge = {(uintptr_t)mem, is_atomic(l) ? 8 : l->config.size, l->key};
+    struct send_wr wr = load_wr(op, &sge, &q->peer, q->ah);
+    int r;
+
+    wr.wr_id = (uint64_t)i << 32 | covers;
+    wr.flags = signaled ? SEND_SIGNALED : 0;
+    if (op == WR_ATOMIC_FETCH_AND_ADD)
+        wr.compare_add = l->stage == STAGE_RUN;
+    else if (op == WR_ATOMIC_CMP_AND_SWP && l->stage == STAGE_RUN)
+        wr.compare_add = q->expect + q->m.posted, wr.swap = q->expect + q->m.posted + 1;
+    r = ep_post_send(l->ep, q->qp, &wr, now);
+    if (r < 0)
+        load_fail(l, "%s could not be posted: %s", wr_opcode_str(op), strerror(-r));
+    return r == 0;
+}
+
+/* Messages that a queue pair may post now. */
+static uint64_t may_post(const struct load *l, const struct load_qp *q, ns_t now)
+{
+    const struct load_config *c = &l->config;
+    uint64_t left = c->iters ? c->iters - q->m.posted : UINT64_MAX;
+
+    if (now >= l->until)
+        return 0;
+    if (is_pong(l) && q->answers + (c->op == LOAD_SEND) <= q->m.posted)
+        return 0; /* WRITE: the peer begins; SEND: we do */
+    if (left > c->batch)
+        left = c->batch;
+    return c->depth - (q->m.posted - q->m.completed) >= left ? left : 0;
+}
+
+static void meter_posted(struct load_meter *m, ns_t now)
+{
+    m->when[m->posted % m->ring] = now;
+    if (m->posted++ == 0)
+        m->first = now;
+}
+
+/* Make the memory that message `n` is sent from, or read to, ready. */
+static uint8_t *prepare(const struct load *l, const struct load_qp *q, uint64_t n)
+{
+    const struct load_config *c = &l->config;
+    uint8_t *mem = slot_mem(l, q, n);
+
+    if (c->op == LOAD_READ && c->validate) /* every byte must change */
+        for (uint32_t k = 0; k < c->size; k++)
+            mem[k] = (uint8_t)~mem[k];
+    if (is_pong(l) && c->op == LOAD_WRITE)
+        mem[c->size - 1] = (uint8_t)(n + 1);
+    return mem;
+}
+
+static void post_batch(struct load *l, unsigned i, uint64_t n, ns_t now)
+{
+    struct load_qp *q = &l->qp[i];
+
+    for (uint64_t k = 1; k <= n; k++) {
+        if (!post(l, i, ops[l->config.op].wr, k == n, n, prepare(l, q, q->m.posted), now))
+            return;
+        meter_posted(&q->m, now);
+        meter_posted(&l->all, now);
+    }
+    if (l->config.rate)
+        l->next = (l->next > now - NS_PER_MS ? l->next : now) +
+                  (ns_t)((unsigned __int128)n * l->config.size * 8 * NS_PER_S / l->config.rate);
+}
+
+static ns_t post_all(struct load *l, ns_t now)
+{
+    unsigned idle = 0, n = l->config.qps;
+
+    while (idle < n && !l->failed) {
+        unsigned i = l->turn++ % n;
+        uint64_t may = may_post(l, &l->qp[i], now);
+        if (may && l->config.rate && now < l->next)
+            return l->next;
+        if (may)
+            post_batch(l, i, may, now);
+        idle = may ? 0 : idle + 1;
+    }
+    return l->until < NS_NEVER && now < l->until ? l->until : NS_NEVER;
+}
+
+/* --- Completions --- */
+
+static void meter_sample(struct load_meter *m, ns_t t)
+{
+    m->min = m->samples && m->min < t ? m->min : t;
+    m->max = m->max > t ? m->max : t;
+    m->sum += t;
+    m->samples++;
+}
+
+static void keep_sample(struct load *l, struct load_qp *q, ns_t t)
+{
+    meter_sample(&q->m, t);
+    meter_sample(&l->all, t);
+    if (l->samples == l->room && l->room < LOAD_SAMPLES) {
+        uint32_t room = l->room ? 2 * l->room : 1024;
+        uint32_t *p = realloc(l->latency, room * sizeof *p);
+        if (p) {
+            l->latency = p;
+            l->room = room;
+        }
+    }
+    if (l->samples < l->room)
+        l->latency[l->samples++] = t < UINT32_MAX ? (uint32_t)t : UINT32_MAX;
+}
+
+static void meter_completed(struct load_meter *m, ns_t now)
+{
+    uint64_t n = ++m->completed < m->window ? m->completed : m->window;
+    ns_t span = now - m->when[(m->completed - n) % m->ring];
+
+    m->last = now;
+    if (n > m->best_n || span < m->best) {
+        m->best = span;
+        m->best_n = n;
+    }
+}
+
+/* Compare what message number `n` brought. */
+static void compare(struct load *l, struct load_qp *q, uint64_t n)
+{
+    const uint8_t *mem = slot_mem(l, q, n);
+    uint64_t got;
+
+    if (!l->config.validate)
+        return;
+    q->compared += is_atomic(l) || l->config.op == LOAD_READ;
+    if (is_atomic(l)) {
+        memcpy(&got, mem, sizeof got);
+        q->mismatches += got != q->expect + n;
+    } else if (l->config.op == LOAD_READ) {
+        q->mismatches += memcmp(mem, l->config.known ? l->sample : answer_mem(l, q, 0), l->config.size) != 0;
+    }
+}
+
+static void message_done(struct load *l, struct load_qp *q, ns_t now)
+{
+    uint64_t n = q->m.completed;
+
+    compare(l, q, n);
+    if (!is_pong(l))
+        keep_sample(l, q, now - q->m.when[n % q->m.ring]);
+    meter_completed(&q->m, now);
+    meter_completed(&l->all, now);
+}
+
+/* The first atomic or READ of a queue pair told what is there. */
+static void learned(struct load *l, struct load_qp *q)
+{
+    q->learned = true;
+    if (is_atomic(l))
+        memcpy(&q->expect, q->mem, sizeof q->expect);
+    else if (!l->config.known)
+        memcpy(answer_mem(l, q, 0), q->mem, l->config.size);
+}
+
+static void answer(struct load *l, unsigned i, ns_t now)
+{
+    struct load_qp *q = &l->qp[i];
+
+    if (q->m.posted)
+        keep_sample(l, q, (now - q->m.when[(q->m.posted - 1) % q->m.ring]) / 2);
+    q->answers++;
+}
+
+/* rdmagen answers with what it was sent, the last message; of others only the length is known. */
+static void compare_answer(const struct load *l, struct load_qp *q, const uint8_t *data, uint32_t len)
+{
+    bool good = len == l->config.size;
+
+    if (good && l->config.known && q->m.posted) {
+        q->compared++;
+        good = memcmp(data, slot_mem(l, q, q->m.posted - 1), len) == 0;
+    }
+    q->mismatches += !good;
+}
+
+static void take_answer(struct load *l, const struct wc *wc, ns_t now)
+{
+    unsigned i = (unsigned)(wc->wr_id >> 32 & 0x7fffffff);
+    uint32_t grh = l->config.type == QPT_UD ? LOAD_GRH : 0;
+
+    if (wc->status != WC_SUCCESS) {
+        load_fail(l, "a receive completed with %s", wc_status_str(wc->status));
+        return;
+    }
+    if (l->config.validate)
+        compare_answer(l, &l->qp[i], answer_mem(l, &l->qp[i], wc->wr_id & 0xffffffff) + grh, wc->byte_len - grh);
+    answer(l, i, now);
+    post_recv(l, i, wc->wr_id & 0xffffffff, now);
+}
+
+static void take(struct load *l, const struct wc *wc, ns_t now)
+{
+    unsigned i = (unsigned)(wc->wr_id >> 32);
+    struct load_qp *q;
+
+    if (wc->wr_id & WR_RECV) {
+        take_answer(l, wc, now);
+        return;
+    }
+    q = &l->qp[i];
+    if (wc->status != WC_SUCCESS) {
+        load_fail(l, "%s %llu of queue pair 0x%06x completed with %s", load_op_str(l->config.op), (unsigned long long)q->m.completed + 1,
+                  q->own.qpn, wc_status_str(wc->status));
+    } else if (l->stage == STAGE_LEARN) {
+        learned(l, q);
+    } else if (l->stage == STAGE_CHECK) {
+        q->checked = true;
+        q->compared++;
+        q->mismatches += memcmp(answer_mem(l, q, 0), slot_mem(l, q, q->m.posted - 1), l->config.size) != 0;
+    } else {
+        for (uint64_t n = wc->wr_id & 0xffffffff; n && q->m.completed < q->m.posted; n--)
+            message_done(l, q, now);
+    }
+}
+
+/* WRITE with latency: the peer's next message shows in the last byte of our memory. */
+static void look_for_writes(struct load *l, ns_t now)
+{
+    if (!is_pong(l) || l->config.op != LOAD_WRITE)
+        return;
+    for (unsigned i = 0; i < l->config.qps; i++) {
+        struct load_qp *q = &l->qp[i];
+        const volatile uint8_t *last = answer_mem(l, q, 0) + l->config.size - 1;
+        if (q->answers <= q->m.posted && *last == (uint8_t)(q->answers + 1))
+            answer(l, i, now);
+    }
+}
+
+/* --- Stages --- */
+
+void load_start(struct load *l, ns_t now)
+{
+    bool learn = is_atomic(l) || (l->config.op == LOAD_READ && l->config.validate && !l->config.known);
+
+    l->until = l->next = 0;
+    l->stage = learn ? STAGE_LEARN : STAGE_RUN;
+    if (l->config.known)
+        load_pattern(l->sample, l->config.size, LOAD_SEED);
+    for (unsigned i = 0; learn && i < l->config.qps; i++)
+        post(l, i, ops[l->config.op].wr, true, 1, l->qp[i].mem, now);
+    l->until = l->config.iters ? NS_NEVER : now + l->config.duration;
+}
+
+void load_stop(struct load *l)
+{
+    l->until = 0;
+}
+
+/* Whether a message of this queue pair, or the answer to one, is waited for. */
+static bool under_way(const struct load *l, const struct load_qp *q)
+{
+    return q->m.completed < q->m.posted || (is_pong(l) && q->answers < q->m.posted);
+}
+
+static bool run_done(const struct load *l, ns_t now)
+{
+    for (unsigned i = 0; i < l->config.qps; i++) {
+        const struct load_qp *q = &l->qp[i];
+        if (under_way(l, q) || (now < l->until && (!l->config.iters || q->m.posted < l->config.iters)))
+            return false;
+    }
+    return true;
+}
+
+ns_t load_paced(const struct load *l)
+{
+    for (unsigned i = 0; i < l->config.qps; i++)
+        if (under_way(l, &l->qp[i]) || (is_pong(l) && l->config.op == LOAD_WRITE && l->qp[i].answers == l->qp[i].m.posted))
+            return 0;
+    return l->config.rate && l->stage == STAGE_RUN ? l->next : 0;
+}
+
+/* Go to the next stage when this one is over. */
+static void advance(struct load *l, ns_t now)
+{
+    bool check = l->config.op == LOAD_WRITE && l->config.validate && l->config.known && l->config.type == QPT_RC &&
+                 !l->config.latency && l->config.size;
+    bool all = true;
+
+    for (unsigned i = 0; i < l->config.qps; i++)
+        all = all && (l->stage == STAGE_LEARN ? l->qp[i].learned : l->qp[i].checked || !l->qp[i].m.posted);
+    if (l->stage == STAGE_LEARN && all) {
+        l->stage = STAGE_RUN;
+            l->until = l->config.iters ? NS_NEVER : now + l->config.duration;
+    } else if (l->stage == STAGE_RUN && run_done(l, now)) {
+        l->stage = check ? STAGE_CHECK : STAGE_DONE;
+        for (unsigned i = 0; check && i < l->config.qps; i++)
+            if (l->qp[i].m.posted)
+                post(l, i, WR_RDMA_READ, true, 1, answer_mem(l, &l->qp[i], 0), now);
+    } else if (l->stage == STAGE_CHECK && all) {
+        l->stage = STAGE_DONE;
+    }
+}
+
+ns_t load_poll(struct load *l, ns_t now)
+{
+    ns_t when = NS_NEVER;
+    struct wc wc[32];
+    int n;
+
+    while (!l->failed && (n = ep_poll(l->ep, l->cq, wc, ARRAY_LEN(wc))) > 0)
+        for (int i = 0; i < n && !l->failed; i++)
+            take(l, &wc[i], now);
+    if (!l->failed)
+        look_for_writes(l, now);
+    if (!l->failed)
+        advance(l, now);
+    if (!l->failed && l->stage == STAGE_RUN)
+        when = post_all(l, now);
+    return when;
+}
+
+bool load_done(const struct load *l)
+{
+    return l->failed || l->stage == STAGE_DONE;
+}

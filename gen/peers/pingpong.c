@@ -1,0 +1,250 @@
+/* layer 3 (peers): the pingpong conversation. */
+#include "gen/peers/pingpong.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define WR_SENT (UINT64_C(1) << 32) /* wr_id of sends, plus the number of the queue pair; receives have that of their slot */
+
+enum { PENDING_RECV = 1, PENDING_SEND = 2 };
+
+void pingpong_addr_put(char *text, const struct pingpong_addr *a)
+{
+    int n = snprintf(text, PINGPONG_TEXT, "%04x:%06x:%06x:", a->lid, (unsigned)a->qpn & 0xffffff,
+                     (unsigned)a->psn & 0xffffff);
+
+    for (unsigned i = 0; i < 16; i++)
+        snprintf(text + n + 2 * i, 3, "%02x", a->gid[i]);
+}
+
+/* `n` hexadecimal digits. */
+static bool get_hex(const char *p, unsigned n, uint32_t *v)
+{
+    *v = 0;
+    for (unsigned i = 0; i < n; i++) {
+        char c = p[i] | 0x20;
+        bool digit = p[i] >= '0' && p[i] <= '9';
+        if (!digit && (c < 'a' || c > 'f'))
+            return false;
+        *v = *v << 4 | (uint32_t)(digit ? p[i] - '0' : c - 'a' + 10);
+    }
+    return true;
+}
+
+bool pingpong_addr_get(struct pingpong_addr *a, const char *text)
+{
+    uint32_t lid, byte;
+
+    if (!get_hex(text, 4, &lid) || text[4] != ':' || !get_hex(text + 5, 6, &a->qpn) || text[11] != ':' ||
+        !get_hex(text + 12, 6, &a->psn) || text[18] != ':' || text[51])
+        return false;
+    a->lid = (uint16_t)lid;
+    for (unsigned i = 0; i < 16; i++) {
+        if (!get_hex(text + 19 + 2 * i, 2, &byte))
+            return false;
+        a->gid[i] = (uint8_t)byte;
+    }
+    return true;
+}
+
+static void __attribute__((format(printf, 2, 3))) fail(struct pingpong *p, const char *fmt, ...)
+{
+    va_list ap;
+
+    if (p->failed)
+        return;
+    p->failed = true;
+    va_start(ap, fmt);
+    vsnprintf(p->why, sizeof p->why, fmt, ap);
+    va_end(ap);
+}
+
+static int make_qps(struct pingpong *p)
+{
+    struct ep_qp_init init = {.type = p->cfg.type,
+                              .max_send_wr = 4,
+                              .max_recv_wr = p->cfg.recvs,
+                              .sq_sig_all = true,
+                              .srq = EP_NO_SRQ,
+                              .send_cq = p->cq,
+                              .recv_cq = p->cq,
+                              .pd = p->pd};
+
+    if (p->cfg.srq) {
+        p->srq = init.srq = ep_srq_create(p->ep, p->pd, p->cfg.recvs, 1);
+        if (p->srq < 0)
+            return p->srq;
+    }
+    for (unsigned i = 0; i < p->cfg.qps; i++) {
+        p->q[i].qp = ep_qp_create(p->ep, &init);
+        if (p->q[i].qp < 0)
+            return p->q[i].qp;
+    }
+    return 0;
+}
+
+int pingpong_init(struct pingpong *p, struct endpoint *ep, const struct pingpong_config *cfg)
+{
+    size_t bytes;
+    int r;
+
+    *p = (struct pingpong){.ep = ep, .cfg = *cfg, .srq = -1, .ah = -1};
+    for (unsigned i = 0; i < PINGPONG_QPS; i++)
+        p->q[i] = (struct pingpong_qp){.qp = -1, .pending = PENDING_RECV};
+    p->pd = ep_pd_alloc(ep);
+    p->slot = cfg->size + (cfg->type == QPT_UD ? UD_GRH_BYTES : 0);
+    bytes = cfg->size + (size_t)cfg->recvs * p->slot;
+    p->mem = calloc(1, bytes + 1);
+    if (!p->mem)
+        return -ENOMEM;
+    memset(p->mem, PINGPONG_FILL, cfg->size);
+    r = ep_mr_reg(ep, p->pd, p->mem, bytes + 1, (uintptr_t)p->mem, ACCESS_LOCAL_WRITE, &p->key);
+    if (r < 0)
+        return r;
+    p->cq = ep_cq_create(ep, cfg->recvs + 4 * cfg->qps + 32);
+    return p->cq < 0 ? p->cq : make_qps(p);
+}
+
+void pingpong_free(struct pingpong *p)
+{
+    for (unsigned i = 0; p->ep && i < p->cfg.qps; i++)
+        if (p->q[i].qp >= 0)
+            ep_qp_destroy(p->ep, p->q[i].qp);
+    if (p->ep && p->ah >= 0)
+        ep_ah_destroy(p->ep, p->ah);
+    if (p->ep && p->key)
+        ep_mr_dereg(p->ep, p->key);
+    free(p->mem);
+    memset(p, 0, sizeof *p);
+}
+
+static uint8_t *slot_mem(struct pingpong *p, uint64_t slot)
+{
+    return p->mem + p->cfg.size + slot * p->slot;
+}
+
+static void post_recv(struct pingpong *p, uint64_t slot, ns_t now)
+{
+    struct sge sge = {(uintptr_t)slot_mem(p, slot), p->slot, p->key};
+    struct recv_wr wr = {.wr_id = slot, .sg_list = &sge, .num_sge = p->slot ? 1 : 0};
+    int r = p->cfg.srq ? ep_post_srq_recv(p->ep, p->srq, &wr, now) : ep_post_recv(p->ep, p->q[0].qp, &wr, now);
+
+    if (r < 0)
+        fail(p, "a receive could not be posted: %s", strerror(-r));
+}
+
+static void post_send(struct pingpong *p, unsigned i, ns_t now)
+{
+    struct sge sge = {(uintptr_t)p->mem, p->cfg.size, p->key};
+    struct send_wr wr = {.wr_id = WR_SENT + i,
+                         .opcode = WR_SEND,
+                         .flags = SEND_SIGNALED,
+                         .num_sge = p->cfg.size ? 1 : 0,
+                         .sg_list = &sge,
+                         .remote_qpn = p->peer_qpn,
+                         .remote_qkey = PINGPONG_QKEY,
+                         .ah = (uint32_t)p->ah};
+    int r = ep_post_send(p->ep, p->q[i].qp, &wr, now);
+
+    if (r < 0)
+        fail(p, "a message could not be posted: %s", strerror(-r));
+    p->posted += r == 0;
+    p->q[i].pending = PENDING_RECV | PENDING_SEND;
+}
+
+int pingpong_connect(struct pingpong *p, unsigned i, const struct pingpong_addr *own, const struct pingpong_addr *peer,
+                     const struct av *av, uint16_t mtu, ns_t now)
+{
+    struct ep_peer e = ep_peer_default();
+
+    e.av = *av;
+    e.qpn = p->peer_qpn = peer->qpn;
+    e.rq_psn = peer->psn;
+    e.sq_psn = own->psn;
+    e.path_mtu = mtu;
+    e.qkey = PINGPONG_QKEY;
+    e.access = 0;
+    if (p->cfg.type == QPT_UD) {
+        p->ah = ep_ah_create(p->ep, p->pd, av);
+        if (p->ah < 0)
+            return p->ah;
+    }
+    return ep_qp_connect(p->ep, p->q[i].qp, &e, now);
+}
+
+void pingpong_ready(struct pingpong *p, ns_t now)
+{
+    for (uint64_t i = 0; i < p->cfg.recvs; i++)
+        post_recv(p, i, now);
+}
+
+void pingpong_start(struct pingpong *p, ns_t now)
+{
+    for (unsigned i = 0; i < p->cfg.qps; i++)
+        post_send(p, i, now);
+}
+
+static bool is_right(const struct pingpong *p, const uint8_t *data)
+{
+    /* ibv_srq_pingpong has one buffer for all, zero until something has come: a client's first messages, or parts of
+     * them. */
+    uint8_t other = p->cfg.srq && !p->cfg.client ? 0 : PINGPONG_FILL;
+
+    for (uint32_t i = 0; i < p->cfg.size; i++)
+        if (data[i] != PINGPONG_FILL && data[i] != other)
+            return false;
+    return true;
+}
+
+static void take_message(struct pingpong *p, const struct wc *wc, ns_t now)
+{
+    uint32_t grh = p->cfg.type == QPT_UD ? UD_GRH_BYTES : 0;
+    bool same = wc->byte_len == p->cfg.size + grh;
+
+    p->mismatches += p->cfg.validate && !(same && is_right(p, slot_mem(p, wc->wr_id) + grh));
+    p->received++;
+    post_recv(p, wc->wr_id, now);
+}
+
+/* Number of the queue pair that a completion is of; PINGPONG_QPS: none. */
+static unsigned qp_of(const struct pingpong *p, const struct wc *wc)
+{
+    int qp;
+    unsigned i = 0;
+
+    if (wc->wr_id >= WR_SENT)
+        return (unsigned)(wc->wr_id - WR_SENT);
+    qp = ep_qp_find(p->ep, wc->qpn);
+    while (i < p->cfg.qps && p->q[i].qp != qp)
+        i++;
+    return i < p->cfg.qps ? i : PINGPONG_QPS;
+}
+
+void pingpong_poll(struct pingpong *p, ns_t now)
+{
+    struct wc wc;
+
+    while (!p->failed && ep_poll(p->ep, p->cq, &wc, 1) == 1) {
+        bool send = wc.wr_id >= WR_SENT;
+        unsigned i = qp_of(p, &wc);
+        if (wc.status != WC_SUCCESS)
+            fail(p, "%s completed with %s", send ? "a message" : "a receive", wc_status_str(wc.status));
+        else if (send)
+            p->sent++;
+        else if (wc.wr_id < p->cfg.recvs)
+            take_message(p, &wc, now);
+        if (p->failed || i == PINGPONG_QPS)
+            continue;
+        /* As the examples do: the next one goes when the last one is gone and the answer is there. */
+        p->q[i].pending &= (uint8_t) ~(send ? PENDING_SEND : PENDING_RECV);
+        if (!p->q[i].pending && p->sent < p->cfg.iters)
+            post_send(p, i, now);
+    }
+}
+
+bool pingpong_done(const struct pingpong *p)
+{
+    return p->sent >= p->cfg.iters && p->received >= p->cfg.iters;
+}

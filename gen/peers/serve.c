@@ -1,0 +1,388 @@
+/* layer 3 (peers): the server's sessions. */
+#include "gen/live/live_cm.h"
+#include "gen/live/host.h"
+#include "gen/peers/serve_impl.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define LOOK_BUSY (1 * NS_PER_MS)  /* how often TCP is looked at, with clients */
+#define LOOK_IDLE (20 * NS_PER_MS) /* and without */
+#define LINGER    (300 * NS_PER_MS)
+#define PINGPONG_QUIET (1 * NS_PER_S) /* after its last message a client of ibv_*_pingpong is done */
+#define CQ_DEPTH  65536
+#define WORDS     16 /* of one client at a time */
+
+const char *serve_kind_str(enum serve_kind k)
+{
+    static const char *const names[] = {"nothing", "WRITE", "READ or atomics", "SEND"};
+
+    return k <= SERVE_SEND ? names[k] : "?";
+}
+
+unsigned serve_active(const struct serve *v)
+{
+    unsigned n = 0;
+
+    for (unsigned i = 0; i < SERVE_SESSIONS; i++)
+        n += v->session[i].used;
+    return n;
+}
+
+uint64_t serve_messages(const struct serve *v, const struct serve_session *s)
+{
+    uint64_t n = 0;
+
+    for (unsigned i = 0; i < s->n_qps; i++)
+        n += s->kind == SERVE_SEND ? s->qp[i].received : ep_qp_stats(v->live->ep, s->qp[i].qp)->served;
+    return n;
+}
+
+uint64_t serve_wrong(const struct serve_session *s)
+{
+    uint64_t n = s->rping.mismatches;
+
+    for (unsigned i = 0; i < s->n_qps; i++)
+        n += s->qp[i].wrong;
+    return n;
+}
+
+/* --- Begin and end of a session --- */
+
+static struct serve_session *session_new(struct serve *v, ns_t now)
+{
+    for (unsigned i = 0; i < SERVE_SESSIONS; i++) {
+        struct serve_session *s = &v->session[i];
+        if (!s->used) {
+            memset(s, 0, sizeof *s);
+            s->used = true;
+            s->fd = -1;
+            s->heard = now;
+            return s;
+        }
+    }
+    return NULL;
+}
+
+void session_fail(struct serve_session *s, const char *fmt, ...)
+{
+    va_list ap;
+
+    if (*s->why || s->stage == SERVE_OVER)
+        return;
+    va_start(ap, fmt);
+    vsnprintf(s->why, sizeof s->why, fmt, ap);
+    va_end(ap);
+}
+
+/* An rdmagen that waits for keys is told why it gets none. */
+static void tell_why(const struct serve_session *s)
+{
+    char text[PERFTEST_TEXT] = {0};
+
+    if (!*s->why || !s->mark.ours || s->fd < 0 || s->stage != SERVE_KEYS)
+        return;
+    snprintf(text, sizeof text, PERFTEST_REFUSAL "%.*s", (int)(sizeof text - sizeof PERFTEST_REFUSAL), s->why);
+    send(s->fd, text, sizeof text, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+void session_over(struct serve_session *s, bool done, ns_t now)
+{
+    if (s->stage == SERVE_OVER)
+        return;
+    if (!done)
+        session_fail(s, "it left before the end");
+    s->done = done && !*s->why;
+    tell_why(s);
+    s->stage = SERVE_OVER;
+    s->until = now + (s->n_qps || s->cm || s->rping.ep ? LINGER : 0);
+    if (s->fd >= 0)
+        close(s->fd);
+    s->fd = -1;
+}
+
+/* Packets that its queue pairs could not take, because they are of another type, say more than what came of that. */
+static void look_for_strangers(struct serve *v, struct serve_session *s)
+{
+    uint64_t n = 0;
+
+    for (unsigned i = 0; i < s->n_qps; i++)
+        n += ep_qp_stats(v->live->ep, s->qp[i].qp)->other_service;
+    if (!n)
+        return;
+    s->done = false;
+    snprintf(s->why, sizeof s->why, "%s came that %s not for %s: both sides must have the same -c", count_str(n, "packet"), n == 1 ? "is" : "are",
+             qp_type_str(s->cm ? QPT_RC : (enum qp_type)v->config.type));
+}
+
+static void forget(struct serve *v, struct serve_session *s)
+{
+    s->bytes = sqp_payload(v, s);
+    look_for_strangers(v, s);
+    if (v->over)
+        v->over(v->user, s, serve_messages(v, s));
+    v->served += s->done;
+    v->failed += !s->done;
+    if (s->fd >= 0)
+        close(s->fd);
+    sqp_free_all(v, s);
+    if (s->control.ep)
+        rchan_free(&s->control);
+    if (s->rping.ep)
+        rping_free(&s->rping);
+    s->used = false;
+}
+
+int serve_open(struct serve *v, struct live *l, const struct serve_config *config)
+{
+    v->live = l;
+    v->config = *config;
+    v->listener = config->port ? chan_listen(config->tcp, config->port) : -1;
+    if (config->port && v->listener < 0)
+        return v->listener;
+    v->cq = ep_cq_create(l->ep, CQ_DEPTH);
+    return v->cq < 0 ? v->cq : 0;
+}
+
+void serve_close(struct serve *v)
+{
+    for (unsigned i = 0; i < SERVE_SESSIONS; i++)
+        if (v->session[i].used) {
+            session_fail(&v->session[i], "the server ended before it did");
+            session_over(&v->session[i], false, 0);
+            forget(v, &v->session[i]);
+        }
+    if (v->listener >= 0)
+        close(v->listener);
+    v->listener = -1;
+}
+
+/* --- RDMA-CM --- */
+
+/* What we announce for queue pair `qp`; false: refuse, a->reason tells why. */
+static bool announce(struct live *l, const struct cm_conn *c, struct cm_answer *a, int qp, uint16_t port)
+{
+    struct cm_params own;
+
+    live_cm_params(l, &own, qp, ep_pick_psn(l->ep), c->peer.path.sgid, port);
+    own.resp_res = own.init_depth = 128;
+    a->reason = (unsigned)cm_refusal(c, &own);
+    if (a->reason)
+        return false;
+    a->own = own;
+    a->own.has_ip = 0;
+    a->own.tid = 0;
+    a->qp = qp;
+    return true;
+}
+
+static void request_rping(struct serve *v, const struct cm_conn *c, struct cm_answer *a)
+{
+    struct serve_session *s = session_new(v, live_now());
+
+    a->reason = CM_REJ_NO_RESOURCES;
+    if (!s)
+        return;
+    memcpy(s->gid, c->peer.path.sgid, 16);
+    s->stage = SERVE_RPING;
+    if (rping_init(&s->rping, v->live->ep, true, 0, true) < 0 || !announce(v->live, c, a, s->rping.qp, v->config.rping_port)) {
+        rping_free(&s->rping);
+        s->used = false;
+    }
+}
+
+static void request_control(struct serve *v, const struct cm_conn *c, struct cm_answer *a)
+{
+    struct serve_session *s = session_new(v, live_now());
+
+    a->reason = CM_REJ_NO_RESOURCES;
+    if (!s)
+        return;
+    s->cm = true;
+    memcpy(s->gid, c->peer.path.sgid, 16);
+    if (rchan_init(&s->control, v->live->ep) < 0 || !announce(v->live, c, a, s->control.qp, v->config.port)) {
+        rchan_free(&s->control);
+        s->used = false;
+    }
+}
+
+static void request_data(struct serve *v, struct serve_session *s, const struct cm_conn *c, struct cm_answer *a)
+{
+    struct perftest_keys peer = {.out_reads = c->peer.init_depth, .qpn = c->peer.qpn};
+    struct serve_qp *q = sqp_new(v, s, &peer);
+
+    a->reason = CM_REJ_NO_RESOURCES;
+    if (q)
+        announce(v->live, c, a, q->qp, v->config.port);
+}
+
+void serve_request(void *live, const struct cm_conn *c, struct cm_answer *a)
+{
+    struct live *l = live;
+    struct serve *v = l->user;
+    const uint8_t *gid = c->peer.path.sgid;
+    bool rping = v->config.rping_port && c->peer.service_id == cm_service_ip(CM_PS_TCP, v->config.rping_port);
+    bool perftest = v->config.port && c->peer.service_id == cm_service_ip(CM_PS_TCP, v->config.port);
+    struct serve_session *s;
+
+    if (c->state == CM_ST_SIDR_REQ_RCVD || (!rping && !perftest))
+        return;
+    a->reason = CM_REJ_NO_RESOURCES;
+    if (!live_cm_peer(l, &a->peer, gid, ACCESS_REMOTE_READ | ACCESS_REMOTE_WRITE | ACCESS_REMOTE_ATOMIC))
+        return;
+    s = word_awaits_qp(v, gid);
+    if (rping)
+        request_rping(v, c, a);
+    else if (s)
+        request_data(v, s, c, a);
+    else
+        request_control(v, c, a);
+}
+
+static bool at_good_end(const struct serve_session *s)
+{
+    return s->stage == SERVE_RPING ? s->rping.done && s->rping.state != RPING_FAILED : s->told >= 3;
+}
+
+void serve_event(void *live, int qp, enum cm_event event, const struct cm_conn *c)
+{
+    struct serve *v = ((struct live *)live)->user;
+
+    (void)c;
+    if (event != CM_EV_DISCONNECTED && event != CM_EV_REJECTED && event != CM_EV_UNREACHABLE)
+        return;
+    for (unsigned i = 0; i < SERVE_SESSIONS; i++) {
+        struct serve_session *s = &v->session[i];
+        if (!s->used)
+            continue;
+        if ((s->control.ep && qp == s->control.qp) || (s->rping.ep && qp == s->rping.qp))
+            session_over(s, at_good_end(s), live_now());
+        for (unsigned k = 0; k < s->n_qps; k++)
+            s->qp[k].gone |= s->qp[k].qp == qp;
+    }
+}
+
+/* --- TCP, and all together --- */
+
+static void accept_clients(struct serve *v, ns_t now)
+{
+    while (v->listener >= 0 && serve_active(v) < SERVE_SESSIONS) {
+        struct sockaddr_storage from = {0};
+        socklen_t len = sizeof from;
+        int fd = accept4(v->listener, (struct sockaddr *)&from, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        struct serve_session *s;
+        if (fd < 0)
+            return;
+        s = session_new(v, now);
+        s->fd = fd;
+        host_gid((struct sockaddr *)&from, s->gid); /* until it tells where its queue pairs are */
+    }
+}
+
+static void hear_tcp(struct serve *v, struct serve_session *s, ns_t now)
+{
+    for (unsigned i = 0; i < WORDS && s->fd >= 0 && !*s->why; i++) {
+        size_t want = word_wanted(s);
+        ssize_t n = 0;
+        if (s->got < want && (n = recv(s->fd, s->in + s->got, want - s->got, 0)) < 0 && errno == EAGAIN)
+            return;
+        if (s->got < want && n <= 0) {
+            close(s->fd);
+            s->fd = -1;
+            if (s->stage != SERVE_PINGPONG) /* ib_write_lat takes no leave */
+                session_over(s, s->kind == SERVE_WRITE && s->answering, now);
+            return;
+        }
+        s->got += (size_t)n;
+        if (s->got == word_wanted(s)) {
+            if (!word_ripe(v, s, now))
+                return;
+            word_take(v, s, s->in, s->got, now);
+            s->got = 0;
+        }
+    }
+}
+
+static void hear_rdma(struct serve *v, struct serve_session *s, ns_t now)
+{
+    uint8_t message[RCHAN_MAX];
+    int n;
+
+    rchan_poll(&s->control, now);
+    while (s->stage != SERVE_OVER && !*s->why && (n = rchan_take(&s->control, message, now)) >= 0)
+        word_take(v, s, message, (size_t)n, now);
+}
+
+static void work_rping(struct serve *v, struct serve_session *s, ns_t now)
+{
+    const struct qp *qp = ep_qp(v->live->ep, s->rping.qp);
+
+    if (!s->rping_ready && qp->state >= QPS_RTR && qp->state <= QPS_RTS) {
+        rping_ready(&s->rping, now);
+        s->rping_ready = true;
+    }
+    while (rping_poll(&s->rping, now))
+        s->heard = now;
+    if (s->rping.state == RPING_FAILED)
+        session_fail(s, "%s", s->rping.why);
+}
+
+/* A session's turn; `look`: at TCP, too. */
+static void work(struct serve *v, struct serve_session *s, bool look, ns_t now)
+{
+    ns_t quiet = now - s->heard;
+
+    if (s->stage == SERVE_RPING)
+        work_rping(v, s, now);
+    else if (s->cm)
+        hear_rdma(v, s, now);
+    else if (look)
+        hear_tcp(v, s, now);
+    word_silence(s, now);
+    if (s->stage != SERVE_OVER && s->n_qps && !*s->why)
+        sqp_work(v, s, now);
+    if (s->stage == SERVE_PINGPONG && s->fd < 0 && quiet > PINGPONG_QUIET && s->n_qps && s->qp[0].received)
+        session_over(s, true, now);
+    if (quiet > v->config.wait)
+        session_fail(s, "nothing came for %.0f s", (double)v->config.wait / 1e9);
+    if (*s->why)
+        session_over(s, false, now);
+    if (s->stage == SERVE_OVER && now >= s->until)
+        forget(v, s);
+}
+
+/* Clients whose requests were invalid, as those of too many bytes are. */
+static void blame(struct serve *v)
+{
+    const char *why;
+    int qp;
+
+    while ((qp = live_failed_qp(v->live, &why)) >= 0)
+        for (unsigned i = 0; i < SERVE_SESSIONS; i++) {
+            struct serve_session *s = &v->session[i];
+            if (s->used && s->rping.ep && s->rping.qp == qp)
+                rping_fail(&s->rping, "%s", why);
+            for (unsigned k = 0; s->used && k < s->n_qps; k++)
+                if (s->qp[k].qp == qp)
+                    session_fail(s, "%s; room for each queue pair: %s (--room)", why, count_str(v->config.room, "byte"));
+        }
+}
+
+ns_t serve_poll(struct serve *v, ns_t now)
+{
+    bool look = now >= v->look_at;
+
+    if (look)
+        accept_clients(v, now);
+    blame(v);
+    sqp_poll(v, now);
+    for (unsigned i = 0; i < SERVE_SESSIONS; i++)
+        if (v->session[i].used)
+            work(v, &v->session[i], look, now);
+    if (look)
+        v->look_at = now + LOOK_BUSY;
+    return now + (serve_active(v) ? LOOK_BUSY : LOOK_IDLE);
+}

@@ -1,0 +1,312 @@
+/* layer 3 (peers): what the server's clients say, and the answers. */
+#include "gen/peers/pingpong.h"
+#include "gen/peers/serve_impl.h"
+
+#include <errno.h>
+#include <sys/socket.h>
+
+#define RESOLVE_WAIT (500 * NS_PER_MS)
+#define COUNTS_WAIT  (100 * NS_PER_MS) /* no packet has come for so long: none is under way */
+#define ADDRESS_WAIT (300 * NS_PER_MS) /* for a second address of ibv_*_pingpong: there is none */
+
+/* --- Words as they come over TCP --- */
+
+static bool is_hex(uint8_t c)
+{
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
+}
+
+size_t word_wanted(const struct serve_session *s)
+{
+    switch (s->stage) {
+    case SERVE_VERSION: /* ibv_*_pingpong begins with its address: "0000:..." */
+        return s->got >= 5 && s->in[4] == ':' ? PINGPONG_TEXT : PERFTEST_VERSION;
+    case SERVE_BUFFERS:
+    case SERVE_LINE:
+        return PERFTEST_INT;
+    case SERVE_MTU:
+        return PERFTEST_MTU;
+    case SERVE_ADDRESSES:
+        return PINGPONG_TEXT;
+    case SERVE_PINGPONG:
+        return PERFTEST_DONE;
+    default: /* keys begin with a digit, reports with a byte that is none, "done" with two letters of which one is none */
+        if (s->got < 2)
+            return 2;
+        return s->in[0] == 'd' && s->in[1] == 'o' ? PERFTEST_DONE : is_hex(s->in[0]) ? PERFTEST_TEXT : PERFTEST_VALUE;
+    }
+}
+
+/* The address of a queue pair that the whole word at s->in names; false: it names none. */
+static bool named(const struct serve_session *s, uint8_t gid[16])
+{
+    struct perftest_keys k;
+    struct pingpong_addr a;
+
+    if (s->got == PINGPONG_TEXT && s->stage != SERVE_KEYS && pingpong_addr_get(&a, (const char *)s->in)) {
+        memcpy(gid, a.gid, 16);
+        return a.qpn != 0;
+    }
+    if (s->stage == SERVE_KEYS && s->got == PERFTEST_TEXT && perftest_keys_get(&k, (const char *)s->in)) {
+        memcpy(gid, k.gid, 16);
+        return true;
+    }
+    return false;
+}
+
+static bool asks_counts(const struct serve_session *s, const struct perftest_keys *k)
+{
+    return s->mark.ours && k->lid == PERFTEST_COUNTS;
+}
+
+/* Whether the client wants to know what came of its messages, and some are still on their way. */
+static bool awaits_messages(const struct serve *v, const struct serve_session *s, ns_t now)
+{
+    struct perftest_keys k;
+
+    return s->stage == SERVE_KEYS && s->got == PERFTEST_TEXT && perftest_keys_get(&k, (const char *)s->in) && asks_counts(s, &k) &&
+           serve_messages(v, s) < k.vaddr && now - (s->heard > s->asked ? s->heard : s->asked) < COUNTS_WAIT;
+}
+
+bool word_ripe(struct serve *v, struct serve_session *s, ns_t now)
+{
+    uint8_t gid[16];
+
+    if (s->asked == 0) {
+        s->asked = now;
+        s->ask_again = 0;
+    }
+    if (awaits_messages(v, s, now))
+        return false;
+    if (named(s, gid) && !live_ask(v->live, gid, &s->ask_again) && now - s->asked < RESOLVE_WAIT)
+        return false;
+    s->asked = 0;
+    return true;
+}
+
+static void reply(struct serve_session *s, const void *data, size_t len, ns_t now)
+{
+    int r = 0;
+
+    if (s->cm)
+        r = rchan_send(&s->control, data, len, now);
+    else if (send(s->fd, data, len, MSG_NOSIGNAL) != (ssize_t)len)
+        r = -errno;
+    if (r < 0)
+        session_fail(s, "it does not listen: %s", strerror(-r));
+}
+
+/* --- Before the data --- */
+
+static void version(struct serve_session *s, const uint8_t *p, ns_t now)
+{
+    uint8_t mine[PERFTEST_VERSION];
+
+    if (!perftest_version_get(p, &s->mark)) {
+        session_fail(s, "it speaks neither as perftest 5.70 or later nor as ibv_rc_pingpong");
+        return;
+    }
+    perftest_version_put(mine, NULL);
+    reply(s, mine, sizeof mine, now);
+    s->stage = SERVE_BUFFERS;
+}
+
+static void mtu(struct serve *v, struct serve_session *s, const uint8_t *p, ns_t now)
+{
+    uint16_t theirs = perftest_mtu_get(p);
+    uint8_t mine[PERFTEST_MTU];
+
+    s->mtu = theirs && theirs < v->live->mtu ? theirs : v->live->mtu;
+    perftest_mtu_put(mine, v->live->mtu);
+    reply(s, mine, sizeof mine, now);
+    s->stage = SERVE_KEYS;
+}
+
+static struct serve_qp *find(struct serve_session *s, uint32_t peer_qpn)
+{
+    for (unsigned i = 0; i < s->n_qps; i++)
+        if (s->qp[i].peer.qpn == peer_qpn)
+            return &s->qp[i];
+    return NULL;
+}
+
+static enum serve_kind kind_of(const struct serve_session *s, const struct perftest_keys *k)
+{
+    bool reads = k->out_reads > 1 || s->mark.op == PERFTEST_READ || s->mark.op == PERFTEST_ATOMIC || s->kind == SERVE_READ;
+
+    return k->rkey == 0 ? SERVE_SEND : reads ? SERVE_READ : SERVE_WRITE;
+}
+
+static void tell(struct serve_session *s, const struct perftest_keys *own, ns_t now)
+{
+    char text[PERFTEST_TEXT];
+
+    if (s->cm) {
+        perftest_keys_put_binary((uint8_t *)text, own);
+        reply(s, text, PERFTEST_BINARY, now);
+    } else {
+        perftest_keys_put(text, own);
+        reply(s, text, PERFTEST_TEXT, now);
+    }
+}
+
+/* After the data. */
+static void tell_counts(struct serve *v, struct serve_session *s, const struct serve_qp *q, ns_t now)
+{
+    struct perftest_keys k = q->own;
+    uint64_t wrong = serve_wrong(s);
+
+    k.lid = PERFTEST_COUNTS;
+    k.vaddr = serve_messages(v, s);
+    k.rkey = wrong < UINT32_MAX ? (uint32_t)wrong : UINT32_MAX;
+    s->told++;
+    tell(s, &k, now);
+}
+
+/* Keys: of a new queue pair, or of one that is known. */
+static void keys(struct serve *v, struct serve_session *s, const struct perftest_keys *k, ns_t now)
+{
+    struct serve_qp *q = find(s, k->qpn);
+
+    if (s->cm && k->qpn == 0) { /* before and after the queue pairs are connected */
+        tell(s, &(struct perftest_keys){0}, now);
+        return;
+    }
+    if (q && asks_counts(s, k)) {
+        tell_counts(v, s, q, now);
+        return;
+    }
+    if (k->qpn == 0 || (!q && s->cm)) {
+        session_fail(s, "it tells of queue pair 0x%06x, which is not connected", k->qpn);
+        return;
+    }
+    if (!q) {
+        memcpy(s->gid, k->gid, 16);
+        q = sqp_new(v, s, k);
+        if (q)
+            sqp_connect(v, s, q, now);
+    }
+    if (*s->why)
+        return;
+    q->peer = *k;
+    s->kind = kind_of(s, k);
+    s->told++;
+    s->told_at = now;
+    sqp_ready(v, s, q, now);
+    tell(s, &q->own, now);
+}
+
+/* The addresses of the first `n` queue pairs, zeros for those that there are not; the messages begin. */
+static void tell_addresses(struct serve_session *s, unsigned n, ns_t now)
+{
+    static const struct perftest_keys none;
+    char text[PINGPONG_QPS][PINGPONG_TEXT];
+
+    for (unsigned i = 0; i < n; i++) {
+        const struct perftest_keys *k = i < s->n_qps ? &s->qp[i].own : &none;
+        struct pingpong_addr own = {.qpn = k->qpn, .psn = k->psn};
+        memcpy(own.gid, k->gid, 16);
+        pingpong_addr_put(text[i], &own);
+    }
+    reply(s, text, (size_t)n * PINGPONG_TEXT, now);
+    s->stage = SERVE_PINGPONG;
+}
+
+void word_silence(struct serve_session *s, ns_t now)
+{
+    if (s->stage == SERVE_ADDRESSES && s->told == 1 && s->got == 0 && now - s->told_at >= ADDRESS_WAIT)
+        tell_addresses(s, 1, now);
+}
+
+/* An address of ibv_*_pingpong: of one queue pair, or of PINGPONG_QPS, the unused ones zero. */
+static void address(struct serve *v, struct serve_session *s, const uint8_t *p, ns_t now)
+{
+    struct perftest_keys k = {.out_reads = 1};
+    struct serve_qp *q = NULL;
+    struct pingpong_addr a;
+
+    if (!pingpong_addr_get(&a, (const char *)p) || (!a.qpn && !s->told)) {
+        session_fail(s, "its address cannot be read");
+        return;
+    }
+    s->stage = SERVE_ADDRESSES;
+    s->told++;
+    s->told_at = now;
+    s->mtu = v->live->mtu;
+    s->kind = SERVE_SEND;
+    s->answering = true;
+    k.qpn = a.qpn;
+    k.psn = a.psn;
+    memcpy(k.gid, a.gid, 16);
+    if (a.qpn) {
+        memcpy(s->gid, a.gid, 16);
+        q = sqp_new(v, s, &k);
+    }
+    if (q)
+        sqp_connect(v, s, q, now);
+    if (q && !*s->why)
+        sqp_ready(v, s, q, now);
+    if (!*s->why && s->told == PINGPONG_QPS)
+        tell_addresses(s, PINGPONG_QPS, now);
+}
+
+/* --- All words --- */
+
+/* In SERVE_KEYS. */
+static void after_mtu(struct serve *v, struct serve_session *s, const uint8_t *p, size_t len, ns_t now)
+{
+    struct perftest_keys k;
+
+    if (s->cm && len == PERFTEST_BINARY) {
+        perftest_keys_get_binary(&k, p);
+        keys(v, s, &k, now);
+    } else if (!s->cm && len == PERFTEST_TEXT && perftest_keys_get(&k, (const char *)p)) {
+        keys(v, s, &k, now);
+    } else if (len == PERFTEST_VALUE) {
+        reply(s, p, len, now); /* a value of the client's report, whose counterpart it does not look at */
+    } else if (!s->cm && len == PERFTEST_DONE) {
+        reply(s, "done", PERFTEST_DONE, now);
+        session_over(s, s->told >= 3, now);
+    } else {
+        session_fail(s, "it says what cannot be understood");
+    }
+}
+
+void word_take(struct serve *v, struct serve_session *s, const uint8_t *p, size_t len, ns_t now)
+{
+    static const uint8_t buffers[PERFTEST_INT] = {0, 0, 16, 0}, line[PERFTEST_INT] = {0, 0, 0, 64};
+    static const uint8_t lengths[] = {[SERVE_VERSION] = PERFTEST_VERSION,
+                                      [SERVE_BUFFERS] = PERFTEST_INT,
+                                      [SERVE_LINE] = PERFTEST_INT,
+                                      [SERVE_MTU] = PERFTEST_MTU};
+
+    if (now - s->heard > s->slowest)
+        s->slowest = now - s->heard;
+    s->heard = now;
+    if (s->stage == SERVE_PINGPONG)
+        return; /* "done", which tells nothing */
+    if (!s->cm && len == PINGPONG_TEXT && (s->stage == SERVE_VERSION || s->stage == SERVE_ADDRESSES)) {
+        address(v, s, p, now);
+    } else if (s->stage >= SERVE_KEYS) {
+        after_mtu(v, s, p, len, now);
+    } else if (len != lengths[s->stage]) {
+        session_fail(s, "it says what cannot be understood");
+    } else if (s->stage == SERVE_VERSION) {
+        version(s, p, now);
+    } else if (s->stage == SERVE_MTU) {
+        mtu(v, s, p, now);
+    } else {
+        reply(s, s->stage == SERVE_LINE ? line : buffers, PERFTEST_INT, now);
+        s->stage++;
+    }
+}
+
+struct serve_session *word_awaits_qp(struct serve *v, const uint8_t gid[16])
+{
+    for (unsigned i = 0; i < SERVE_SESSIONS; i++) {
+        struct serve_session *s = &v->session[i];
+        if (s->used && s->cm && s->stage == SERVE_KEYS && s->told == 0 && !*s->why && memcmp(s->gid, gid, 16) == 0)
+            return s;
+    }
+    return NULL;
+}

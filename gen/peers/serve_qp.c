@@ -1,0 +1,330 @@
+/* layer 3 (peers): the server's queue pairs: memory, receives, answers. */
+#include "gen/peers/serve_impl.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#define RECV_BYTES (8u << 20) /* for the receives of one queue pair */
+#define RECVS_MIN  2
+#define RECVS_MAX  512
+#define READS      128                 /* READs and atomics served at a time: what perftest wants */
+#define GUESS_WAIT (100 * NS_PER_MS)   /* nothing came after the first message: perhaps it waits for an answer */
+#define GUESS_READ (3 * NS_PER_S)      /* nothing came after the keys: it waits for our WRITE, and does not READ */
+#define GUESS_SLOW 10                  /* times the longest that it took for a word, if that is more */
+#define WR_SENT    (UINT64_C(1) << 63) /* wr_ids: session, queue pair, slot */
+
+static uint64_t wr_id(const struct serve *v, const struct serve_session *s, const struct serve_qp *q, uint32_t slot)
+{
+    return (uint64_t)(s - v->session) << 48 | (uint64_t)(q - s->qp) << 32 | slot;
+}
+
+static bool lay_out(struct serve *v, struct serve_session *s, struct serve_qp *q)
+{
+    bool receives = s->cm || q->peer.rkey == 0; /* by RDMA-CM the keys come later */
+    uint32_t largest = v->config.type == QPT_UD && !s->cm ? min_u32(v->config.room, v->live->mtu) : v->config.room;
+
+    q->slot = largest + LOAD_GRH;
+    q->slots = RECV_BYTES / q->slot;
+    q->slots = !receives ? 0 : q->slots < RECVS_MIN ? RECVS_MIN : min_u32(q->slots, RECVS_MAX);
+    q->mem_len = 2 * (size_t)v->config.room + (size_t)q->slots * q->slot;
+    if (v->memory + q->mem_len > SERVE_MEMORY)
+        return false;
+    q->mem = calloc(1, q->mem_len);
+    v->memory += q->mem ? q->mem_len : 0;
+    return q->mem != NULL;
+}
+
+/* What is sent as an answer. */
+static uint8_t *answer_mem(const struct serve *v, const struct serve_qp *q)
+{
+    return q->mem + v->config.room;
+}
+
+static uint8_t *recv_mem(const struct serve *v, const struct serve_qp *q, uint32_t slot)
+{
+    return q->mem + 2 * (size_t)v->config.room + (size_t)slot * q->slot;
+}
+
+static int make(struct serve *v, struct serve_session *s, struct serve_qp *q)
+{
+    struct endpoint *ep = v->live->ep;
+    struct ep_qp_init init = {.type = s->cm ? QPT_RC : v->config.type,
+                              .max_send_wr = 16,
+                              .max_recv_wr = q->slots,
+                              .max_dest_rd = READS,
+                              .sq_sig_all = true,
+                              .srq = EP_NO_SRQ,
+                              .send_cq = v->cq,
+                              .recv_cq = v->cq};
+    int r;
+
+    q->pd = init.pd = ep_pd_alloc(ep);
+    r = ep_mr_reg(ep, q->pd, q->mem, q->mem_len, (uintptr_t)q->mem, ACCESS_LOCAL_WRITE, &q->key);
+    if (r == 0)
+        r = ep_mr_reg(ep, q->pd, q->mem, v->config.room, (uintptr_t)q->mem, ACCESS_LOCAL_WRITE | ACCESS_REMOTE, &q->rkey);
+    if (r == 0)
+        r = q->qp = ep_qp_create(ep, &init);
+    return r < 0 ? r : 0;
+}
+
+static void release(struct serve *v, struct serve_qp *q)
+{
+    if (q->qp >= 0)
+        ep_qp_destroy(v->live->ep, q->qp);
+    if (q->ah >= 0)
+        ep_ah_destroy(v->live->ep, q->ah);
+    if (q->key)
+        ep_mr_dereg(v->live->ep, q->key);
+    if (q->rkey)
+        ep_mr_dereg(v->live->ep, q->rkey);
+    v->memory -= q->mem ? q->mem_len : 0;
+    free(q->mem);
+}
+
+struct serve_qp *sqp_new(struct serve *v, struct serve_session *s, const struct perftest_keys *peer)
+{
+    struct serve_qp *q;
+
+    if (!s->qp)
+        s->qp = calloc(SERVE_QPS, sizeof *s->qp);
+    if (!s->qp || s->n_qps == SERVE_QPS) {
+        session_fail(s, "it wants more than %u queue pairs", SERVE_QPS);
+        return NULL;
+    }
+    q = &s->qp[s->n_qps];
+    *q = (struct serve_qp){.qp = -1, .ah = -1, .peer = *peer};
+    if (!lay_out(v, s, q) || make(v, s, q) < 0) {
+        release(v, q);
+        session_fail(s, "no memory is left for its queue pairs");
+        return NULL;
+    }
+    s->n_qps++;
+    q->own = (struct perftest_keys){.out_reads = min_u32(peer->out_reads ? peer->out_reads : 1, READS),
+                                    .qpn = ep_qp(v->live->ep, q->qp)->qpn,
+                                    .psn = ep_pick_psn(v->live->ep),
+                                    .vaddr = (uintptr_t)q->mem};
+    memcpy(q->own.gid, v->live->id.gid, 16);
+    return q;
+}
+
+void sqp_connect(struct serve *v, struct serve_session *s, struct serve_qp *q, ns_t now)
+{
+    struct ep_peer e = ep_peer_default();
+    int r;
+
+    if (!live_path(v->live, q->peer.gid, &e.av)) {
+        session_fail(s, "%s, where its queue pair is to be, does not answer", live_addr_str(q->peer.gid));
+        return;
+    }
+    e.qpn = q->peer.qpn;
+    e.rq_psn = q->peer.psn;
+    e.sq_psn = q->own.psn;
+    e.path_mtu = s->mtu;
+    e.qkey = PERFTEST_QKEY;
+    e.max_dest_rd_atomic = READS;
+    if (v->config.type == QPT_UD)
+        q->ah = ep_ah_create(v->live->ep, q->pd, &e.av);
+    r = ep_qp_connect(v->live->ep, q->qp, &e, now);
+    if (r < 0)
+        session_fail(s, "its queue pair cannot be connected: %s", strerror(-r));
+}
+
+static void post_recv(struct serve *v, struct serve_session *s, struct serve_qp *q, uint32_t slot, ns_t now)
+{
+    struct sge sge = {(uintptr_t)recv_mem(v, q, slot), q->slot, q->key};
+    struct recv_wr wr = {.wr_id = wr_id(v, s, q, slot), .sg_list = &sge, .num_sge = 1};
+
+    if (ep_post_recv(v->live->ep, q->qp, &wr, now) < 0)
+        session_fail(s, "a receive could not be posted");
+}
+
+/* A frame takes one receive at most, and receives are posted again between two steps: so no SEND finds none. */
+static void limit_burst(struct serve *v)
+{
+    uint32_t least = 0;
+
+    for (unsigned i = 0; i < SERVE_SESSIONS; i++) {
+        const struct serve_session *s = &v->session[i];
+        for (unsigned k = 0; s->used && s->kind == SERVE_SEND && k < s->n_qps; k++)
+            if (!least || s->qp[k].slots < least)
+                least = s->qp[k].slots;
+    }
+    v->live->burst = least;
+}
+
+void sqp_ready(struct serve *v, struct serve_session *s, struct serve_qp *q, ns_t now)
+{
+    if (q->ready)
+        return;
+    q->ready = true;
+    if (s->kind != SERVE_SEND)
+        q->own.rkey = q->rkey;
+    if (s->kind == SERVE_READ)
+        load_pattern(q->mem, v->config.room, LOAD_SEED);
+    for (uint32_t i = 0; i < q->slots && s->kind == SERVE_SEND; i++)
+        post_recv(v, s, q, i, now);
+    limit_burst(v);
+}
+
+static void answer(struct serve *v, struct serve_session *s, struct serve_qp *q, enum wr_opcode op, uint32_t size, ns_t now)
+{
+    struct sge sge = {(uintptr_t)answer_mem(v, q), size, q->key};
+    struct send_wr wr = load_wr(op, &sge, &q->peer, q->ah);
+    int r;
+
+    wr.wr_id = WR_SENT | wr_id(v, s, q, 0);
+    q->answered++;
+    if (op == WR_RDMA_WRITE)
+        answer_mem(v, q)[size - 1] = (uint8_t)q->answered;
+    r = ep_post_send(v->live->ep, q->qp, &wr, now);
+    if (r < 0)
+        session_fail(s, "an answer could not be posted: %s", strerror(-r));
+}
+
+/* Bytes of ib_write_lat's messages. */
+static uint32_t write_size(const struct serve *v, const struct serve_session *s)
+{
+    uint32_t size = s->mark.size ? s->mark.size : v->config.size;
+
+    return size <= v->config.room ? size : v->config.room;
+}
+
+static void message(struct serve *v, struct serve_session *s, struct serve_qp *q, const struct wc *wc, ns_t now)
+{
+    uint32_t slot = wc->wr_id & 0xffffffff, grh = v->config.type == QPT_UD && !s->cm ? LOAD_GRH : 0, len = wc->byte_len - grh;
+    const uint8_t *data = recv_mem(v, q, slot) + grh;
+
+    q->received++;
+    q->arrived = now;
+    if (s->mark.ours && (!load_pattern_ok(data, len) || (s->mark.size && len != s->mark.size)))
+        q->wrong++;
+    if (len <= v->config.room)
+        memcpy(answer_mem(v, q), data, len);
+    post_recv(v, s, q, slot, now);
+    if (v->config.latency || s->mark.latency)
+        s->answering = true;
+    q->len = len;
+    if (s->answering)
+        answer(v, s, q, WR_SEND, len, now);
+}
+
+/* A first message after which none came for a while has been answered, and that answer is over. */
+static void tried(struct serve *v, struct serve_session *s, struct serve_qp *q, bool well, ns_t now)
+{
+    s->trying = false;
+    if (!well) /* whatever ended it tells of itself */
+        return;
+    s->answering = true;
+    if (q->received > q->answered) /* the next message came before the acknowledgement */
+        answer(v, s, q, WR_SEND, q->len, now);
+}
+
+void sqp_poll(struct serve *v, ns_t now)
+{
+    struct wc wc;
+
+    while (ep_poll(v->live->ep, v->cq, &wc, 1) == 1) {
+        struct serve_session *s = &v->session[wc.wr_id >> 48 & (SERVE_SESSIONS - 1)];
+        unsigned i = (unsigned)(wc.wr_id >> 32 & 0xffff);
+        bool sent = wc.wr_id & WR_SENT;
+        if (!s->used || i >= s->n_qps || s->stage == SERVE_OVER || ep_qp(v->live->ep, s->qp[i].qp)->qpn != wc.qpn)
+            continue; /* of a session that is over */
+        if (sent && s->trying)
+            tried(v, s, &s->qp[i], wc.status == WC_SUCCESS, now);
+        else if (wc.status == WC_SUCCESS && !sent)
+            message(v, s, &s->qp[i], &wc, now);
+        else if (wc.status != WC_SUCCESS && !s->qp[i].gone)
+            session_fail(s, "%s completed with %s", sent ? "an answer" : "a receive", wc_status_str(wc.status));
+    }
+}
+
+uint64_t sqp_payload(const struct serve *v, const struct serve_session *s)
+{
+    uint64_t n = 0;
+
+    for (unsigned i = 0; i < s->n_qps; i++)
+        n += ep_qp_stats(v->live->ep, s->qp[i].qp)->rx_payload;
+    return n;
+}
+
+/* Packets have come without payload: what was taken for WRITEs is READs or atomics, one at a time; unless payload follows, because the first
+ * packets were lost or damaged. */
+static void find_kind(struct serve_session *s)
+{
+    if (s->kind == SERVE_WRITE && !s->answering && s->progress && s->bytes == 0) {
+        s->kind = SERVE_READ;
+        s->guessed = true;
+    } else if (s->guessed && s->bytes) {
+        s->kind = SERVE_WRITE;
+        s->guessed = false;
+    }
+}
+
+/* Whether a client that has told its keys waits for us. ib_write_bw and ib_read_bw have sent data when they tell them for the fourth time. */
+static bool waits_for_write(const struct serve *v, const struct serve_session *s, ns_t now)
+{
+    ns_t guess = GUESS_SLOW * s->slowest;
+
+    if (s->kind != SERVE_WRITE || s->answering || s->told != 4 || s->progress)
+        return false;
+    if (s->mark.ours)
+        return s->mark.latency;
+    if (guess < GUESS_READ)
+        guess = GUESS_READ;
+    if (guess > v->config.wait / 2)
+        guess = v->config.wait / 2;
+    return now - s->told_at >= guess;
+}
+
+/* Whether a first message may be one that waits for an answer. */
+static bool may_wait_for_answer(const struct serve_session *s, const struct serve_qp *q, ns_t now)
+{
+    return s->kind == SERVE_SEND && !s->mark.ours && !s->answering && !s->trying && s->told == 4 && q->received == 1 && q->answered == 0 &&
+           now - q->arrived >= GUESS_WAIT;
+}
+
+static void work_alone(struct serve *v, struct serve_session *s, struct serve_qp *q, ns_t now)
+{
+    if (s->kind == SERVE_WRITE && s->answering) {
+        const volatile uint8_t *last = q->mem + write_size(v, s) - 1;
+        if (*last == (uint8_t)q->answered) {
+            q->received++;
+            answer(v, s, q, WR_RDMA_WRITE, write_size(v, s), now);
+        }
+    } else if (waits_for_write(v, s, now)) {
+        s->answering = true;
+        answer(v, s, q, WR_RDMA_WRITE, write_size(v, s), now);
+    } else if (may_wait_for_answer(s, q, now)) {
+        s->trying = true;
+        answer(v, s, q, WR_SEND, q->len, now);
+    } else if (s->trying && ep_qp_stats(v->live->ep, q->qp)->rnr_nak_retry_err) {
+        s->trying = false; /* who waits for an answer has a receive for it: this client only sends */
+        ep_qp_hold(v->live->ep, q->qp, NS_NEVER);
+    }
+}
+
+void sqp_work(struct serve *v, struct serve_session *s, ns_t now)
+{
+    uint64_t progress = 0;
+
+    for (unsigned i = 0; i < s->n_qps; i++)
+        progress += ep_qp_stats(v->live->ep, s->qp[i].qp)->rx_packets;
+    s->bytes = sqp_payload(v, s);
+    if (progress != s->progress) {
+        s->progress = progress;
+        s->heard = now;
+    }
+    find_kind(s);
+    if (s->n_qps == 1)
+        work_alone(v, s, s->qp, now);
+}
+
+void sqp_free_all(struct serve *v, struct serve_session *s)
+{
+    for (unsigned i = 0; i < s->n_qps; i++)
+        release(v, &s->qp[i]);
+    free(s->qp);
+    s->qp = NULL;
+    s->n_qps = 0;
+    limit_burst(v);
+}

@@ -1,0 +1,555 @@
+/* layer 3 (script): scenarios against a live peer: who plays which line, and what the two sides tell each other.
+ *
+ * Two rdmagen speak over TCP in messages of a length (4 bytes, big-endian) and so many bytes, of which the first is the kind. Host a
+ * says HELLO and then SAY, MEM or END, host b answers each with GOOD, FAILED or BAD. Both keep an image of the other host that goes through
+ * the same steps, so that numbers and keys need not be told. */
+#include "gen/script/script_impl.h"
+
+#include "gen/peers/pingpong.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+
+#define AGENT    "the scenario" /* what the other side calls the file, whose name it does not know */
+#define VERSION  1
+#define CALL_MAX (1u << 20)                 /* bytes of a message; MEM asks for less at a time */
+#define PIECE    (64u << 10)                /* bytes of memory asked for at a time */
+#define TICK     (500 * NS_PER_US)          /* how often the connection is looked at */
+#define RESOLVE  (3 * NS_PER_S)
+#define HELLO_LEN (1 + 16 + 8 + 1 + 4) /* version, GID, seed, whether a PSN is given, PSN */
+
+enum { HELLO = 'h', SAY = 's', MEM = 'm', END = 'e', GOOD = 'g', FAILED = 'f', BAD = 'b' };
+
+/* --- Time and frames --- */
+
+void script_live_frame(void *user, const uint8_t *data, uint32_t len, ns_t when)
+{
+    struct script_live *v = user;
+    struct frame f;
+    struct pkt p;
+
+    frame_decode(&p, &f, data, len, LINK_ETHERNET);
+    if (v->sim && p.have & H_BTH) /* ARP is not the scenario's */
+        sim_arrive(v->sim, data, len, when - v->start);
+}
+
+static bool wire_ready(void *user)
+{
+    const struct script_live *v = user;
+
+    return live_can_send(v->live);
+}
+
+static void wire_send(void *user, const uint8_t *data, uint32_t len)
+{
+    struct script_live *v = user;
+
+    live_send(v->live, data, len);
+}
+
+static int wire_wait(void *user, ns_t until)
+{
+    struct script_live *v = user;
+    ns_t now = live_now() - v->start;
+
+    return live_step(v->live, v->start + (until - now > TICK ? now + TICK : until));
+}
+
+static ns_t wire_clock(void *user)
+{
+    const struct script_live *v = user;
+
+    return live_now() - v->start;
+}
+
+ns_t script_patience(const struct script *s)
+{
+    return s->o->live ? s->o->live->patience : SCRIPT_PATIENCE;
+}
+
+ns_t script_tolerance(const struct script *s)
+{
+    return s->o->live ? s->o->live->tolerance : 0;
+}
+
+const char *script_live_times(const struct script_live *v)
+{
+    return live_stamps_str(v->live);
+}
+
+/* --- Messages --- */
+
+/* A message that arrives in pieces, while the endpoint goes on. */
+struct message {
+    struct chan *c;
+    uint8_t head[4];
+    uint32_t have, len; /* bytes of head and body so far, bytes of the body */
+    uint8_t *body;      /* terminated */
+    int err;
+};
+
+static bool take_bytes(struct message *m, void *to, uint32_t n)
+{
+    ssize_t got = recv(m->c->fd, to, n, MSG_DONTWAIT);
+
+    if (got > 0)
+        m->have += (uint32_t)got;
+    else if (got == 0)
+        m->err = -ECONNRESET;
+    else if (errno != EAGAIN && errno != EINTR)
+        m->err = -errno;
+    return got > 0;
+}
+
+/* Whether the message is there, or will never be. */
+static bool message_there(struct script *s, void *arg)
+{
+    struct message *m = arg;
+
+    if (s->sim.wire_err)
+        m->err = s->sim.wire_err;
+    while (!m->err && m->have < 4)
+        if (!take_bytes(m, m->head + m->have, 4 - m->have))
+            return m->err != 0;
+    if (!m->err && !m->body) {
+        m->len = load_be32(m->head);
+        m->err = m->len == 0 || m->len > CALL_MAX ? -EPROTO : 0;
+        m->body = m->err ? NULL : calloc(1, m->len + 1);
+        m->err = m->err ? m->err : m->body ? 0 : -ENOMEM;
+    }
+    while (!m->err && m->have < 4 + m->len)
+        if (!take_bytes(m, m->body + m->have - 4, 4 + m->len - m->have))
+            return m->err != 0;
+    return true;
+}
+
+static int say(struct chan *c, uint8_t kind, const void *data, uint32_t len)
+{
+    uint8_t *m = malloc(5 + len);
+    int r;
+
+    if (!m)
+        return -ENOMEM;
+    store_be32(m, len + 1);
+    m[4] = kind;
+    if (len)
+        memcpy(m + 5, data, len);
+    r = chan_send(c, m, 5 + len);
+    free(m);
+    return r;
+}
+
+/* Before the hosts exist: the channel's own waiting does. */
+static int receive(struct chan *c, struct message *m)
+{
+    int r = chan_recv(c, m->head, 4);
+
+    if (r < 0)
+        return r;
+    m->len = load_be32(m->head);
+    if (m->len == 0 || m->len > CALL_MAX)
+        return -EPROTO;
+    m->body = calloc(1, m->len + 1);
+    return m->body ? chan_recv(c, m->body, m->len) : -ENOMEM;
+}
+
+/* Say something and wait for the answer; m->body is the caller's to free. False with s->err set. */
+static bool call(struct script *s, uint8_t kind, const void *data, uint32_t len, struct message *m)
+{
+    struct script_live *v = s->o->live;
+    int r = say(&v->control, kind, data, len);
+
+    *m = (struct message){.c = &v->control};
+    if (r == 0 && !s->started)
+        r = receive(&v->control, m);
+    else if (r == 0)
+        r = script_until(s, message_there, m, 2 * v->patience + NS_PER_S) ? m->err : -ETIMEDOUT;
+    return r == 0 || text_fail(&s->err, NULL, "the other rdmagen: %s", r == -EINTR ? "interrupted" : strerror(-r));
+}
+
+/* What the other side reports of a line, by the name that the file has here, and as text that can be shown. */
+static void put_report(struct script *s, const char *text)
+{
+    size_t agent = strlen(AGENT), n;
+
+    for (; *text; text += n + (text[n] == '\n')) {
+        n = strcspn(text, "\n");
+        bool named = strncmp(text, AGENT ":", agent + 1) == 0;
+        buf_puts(s->out, named ? s->name : "");
+        buf_printable(s->out, text + (named ? agent : 0), n - (named ? agent : 0));
+        buf_char(s->out, '\n');
+    }
+}
+
+/* The same when the answer is no more than how it went. */
+static bool told(struct script *s, uint8_t kind, const void *data, uint32_t len)
+{
+    struct message m = {0};
+    bool good = call(s, kind, data, len, &m);
+
+    if (good && *m.body != GOOD) {
+        good = false;
+        if (*m.body == FAILED) {
+            put_report(s, (char *)m.body + 1);
+            s->failed = true;
+        } else {
+            text_fail(&s->err, NULL, "the other rdmagen: %s", (char *)m.body + 1);
+        }
+    }
+    free(m.body);
+    return good;
+}
+
+bool script_tell(struct script *s, const struct token *t)
+{
+    uint8_t data[1024 + 4];
+    size_t n = strnlen(t->p, sizeof data - 4);
+
+    if (s->o->live->control.fd < 0)
+        return true;
+    store_be32(data, s->line);
+    memcpy(data + 4, t->p, n);
+    return told(s, SAY, data, (uint32_t)n + 4);
+}
+
+bool script_end(struct script *s)
+{
+    return !s->o->live || s->o->live->agent || s->o->live->control.fd < 0 || told(s, END, NULL, 0);
+}
+
+bool script_fetch(struct script *s, const struct script_place *p)
+{
+    const struct script_live *v = s->o->live;
+    uint64_t end = p->off + p->len;
+
+    if (!v || p->m->host == v->wire.local || !p->m->p || p->off + p->len > p->m->len)
+        return true;
+    for (uint64_t at = p->off, n; at < end; at += n) {
+        struct message m = {0};
+        uint8_t ask[16];
+        n = end - at < PIECE ? end - at : PIECE;
+        store_be32(ask, (uint32_t)(p->m - s->mem));
+        store_be64(ask + 4, at);
+        store_be32(ask + 12, (uint32_t)n);
+        bool good = call(s, MEM, ask, sizeof ask, &m);
+        if (good && (*m.body != GOOD || m.len != n + 1))
+            good = text_fail(&s->err, NULL, "the other rdmagen does not tell its memory");
+        if (good)
+            memcpy(p->m->p + at, m.body + 1, n);
+        free(m.body);
+        if (!good)
+            return false;
+    }
+    return true;
+}
+
+/* --- Whose line it is --- */
+
+static bool is_one_of(const struct token *t, const char *const *words)
+{
+    for (; *words; words++)
+        if (token_is(t, *words))
+            return true;
+    return false;
+}
+
+/* The other host's name. */
+static const char *other(const struct script *s)
+{
+    return s->o->live->wire.local ? "a" : "b";
+}
+
+/* "modify N RESET": both images have to follow, or they could not be joined anew. */
+static bool resets(const struct token *t, unsigned n)
+{
+    return n == 4 && token_is(&t[1], "modify") && token_is(&t[3], "RESET");
+}
+
+static enum script_part part_of_host(struct script *s, const struct token *t, unsigned n)
+{
+    if (!token_is(t, other(s)) || n < 2 || token_is(&t[1], ">") || token_is(&t[1], "mem"))
+        return resets(t, n) && s->o->live->control.fd >= 0 ? PART_BOTH : PART_OURS;
+    if (n > 2 && token_is(&t[1], "post") && token_is(&t[2], "bind"))
+        return PART_BOTH; /* the window's new key */
+    return resets(t, n) ? PART_BOTH : PART_THEIRS;
+}
+
+static enum script_part part_of(struct script *s, const struct token *t, unsigned n)
+{
+    static const char *const ours[] = {"net", "event", "inject", "none", "wait", "run", NULL};
+    static const char *const both[] = {"seed", "host", "qp", "mem", "srq", "mw", "dereg", "join", NULL};
+    static const char *const cm[] = {"connect", "disconnect", NULL};
+
+    if (is_one_of(t, ours))
+        return PART_OURS;
+    if (is_one_of(t, both))
+        return PART_BOTH;
+    if (is_one_of(t, cm))
+        return n == 4 && token_is(&t[3], other(s)) ? PART_THEIRS : PART_OURS;
+    return part_of_host(s, t, n);
+}
+
+/* The link is what the options of the command make it: why a word of "host" is not true of it, NULL if it is, or is about something else. */
+static const char *link_differs(const struct script *s, const struct token *t)
+{
+    const struct identity *id = &s->o->live->live->id;
+    struct token key, vlan;
+    uint64_t n;
+
+    if (token_is(t, "ib"))
+        return "the link is Ethernet, not native InfiniBand";
+    if (token_is(t, "ipv6") && gid_is_ipv4(id->gid))
+        return "the link is IPv4: give IPv6 addresses, and --addr or -6";
+    if (token_key(t, &key, &vlan) && token_is(&key, "vlan") && token_u64(&vlan, &n) && !(id->has_vlan && id->vlan == n))
+        return "the link is not in this VLAN: --vlan says which it is in";
+    return NULL;
+}
+
+static enum script_part refuse(struct script *s, const struct token *t, const char *why)
+{
+    text_fail(&s->err, t, "%s", why);
+    return PART_NOBODYS;
+}
+
+/* A foreign peer cannot be told what to do. */
+static enum script_part foreign_part(struct script *s, const struct token *t, unsigned n, enum script_part part)
+{
+    static const char *const places[] = {"to", "from", "at", NULL};
+    static const char *const theirs[] = {"srq", "mw", "dereg", NULL};
+
+    for (unsigned i = 3; i + 1 < n && token_is(&t[1], "post") && part == PART_OURS; i++)
+        if (is_one_of(&t[i], places) && !s->o->live->has_memory)
+            return refuse(s, &t[i + 1], "where the live peer's memory is has to be told, by --rkey and --va");
+    if (token_is(t, "host") && n > 1 && token_is(&t[1], other(s)))
+        return refuse(s, &t[1], "host b is a live peer: its habits are its own");
+    if (is_one_of(t, theirs) && n > 1 && t[1].len > 1 && t[1].p[0] == *other(s))
+        return refuse(s, &t[1], "host b is a live peer: what it registers is its own");
+    if (token_is(t, other(s)) && n > 1 && token_is(&t[1], "mem"))
+        return refuse(s, t, "host b is a live peer: its memory cannot be seen");
+    if (part != PART_THEIRS)
+        return part;
+    if (n > 2 && token_is(&t[1], "post") && (token_is(&t[2], "recv") || token_is(&t[2], "srq")))
+        return PART_NOBODYS; /* it does so by itself */
+    return refuse(s, t, "host b is a live peer: it cannot be told what to do, nor asked what it sees");
+}
+
+enum script_part script_part_of(struct script *s, const struct token *t, unsigned n)
+{
+    enum script_part part = part_of(s, t, n);
+    const char *why;
+
+    s->err = (struct text_error){0};
+    for (unsigned i = 2; i < n && token_is(t, "host"); i++)
+        if ((why = link_differs(s, &t[i])))
+            return refuse(s, &t[i], why);
+    return s->o->live->control.fd < 0 ? foreign_part(s, t, n, part) : part;
+}
+
+/* --- Foreign peers --- */
+
+void script_adopt(struct script *s, struct script_mem *m)
+{
+    const struct script_live *v = s->o->live;
+
+    if (!v || v->control.fd >= 0 || m->host == v->wire.local || !v->has_memory)
+        return;
+    m->iova = v->va;
+    m->key = v->rkey;
+}
+
+/* Addresses as ibv_rc_pingpong and its sisters tell them: ours first. */
+static int swap_addresses(struct script_live *v, const struct pingpong_addr *own, struct pingpong_addr *theirs)
+{
+    char text[PINGPONG_TEXT], done[] = "done";
+    struct chan c;
+    int r = chan_dial(&c, v->live, v->host, v->port, v->patience);
+
+    if (r < 0)
+        return r;
+    pingpong_addr_put(text, own);
+    r = chan_send(&c, text, sizeof text);
+    if (r == 0)
+        r = chan_recv(&c, text, sizeof text);
+    if (r == 0)
+        r = pingpong_addr_get(theirs, text) ? chan_send(&c, done, sizeof done) : -EPROTO;
+    chan_close(&c);
+    return r;
+}
+
+bool script_exchange(struct script *s, struct sim_conn *c)
+{
+    struct script_live *v = s->o->live;
+    struct pingpong_addr own = {0}, theirs;
+    struct conns *t;
+    unsigned h;
+    int r;
+
+    if (!v || v->control.fd >= 0)
+        return true;
+    h = v->wire.local;
+    own.qpn = ep_qp(s->sim.ep[h], c->qp[h])->qpn;
+    own.psn = c->peer[h].sq_psn;
+    memcpy(own.gid, s->sim.addr[h].gid, 16);
+    r = swap_addresses(v, &own, &theirs);
+    if (r < 0)
+        return text_fail(&s->err, NULL, "no addresses were exchanged with %s, port %u: %s", v->host, v->port, strerror(-r));
+    c->peer[h].qpn = c->remote_qpn[h] = theirs.qpn;
+    c->peer[h].rq_psn = theirs.psn;
+    t = event_conns(s->sim.events);
+    conns_set_qpn(t, c->number, h ^ 1, theirs.qpn);
+    t->c[c->number - 1].psn[h ^ 1] = theirs.psn;
+    return true;
+}
+
+/* --- Beginning --- */
+
+static int set_addresses(struct script_live *v, struct script_opts *o)
+{
+    unsigned h = v->wire.local;
+    struct av av;
+    int r = live_resolve(v->live, v->peer, RESOLVE);
+
+    if (r < 0 || !live_path(v->live, v->peer, &av))
+        return r == -ETIMEDOUT || r == 0 ? -EHOSTUNREACH : r;
+    for (unsigned i = 0; i < NET_HOSTS; i++) {
+        struct link_addr *a = &o->sim.ep[i].addr;
+        memcpy(a->mac, i == h ? v->live->id.mac : av.dmac, 6);
+        memcpy(a->gid, i == h ? v->live->id.gid : v->peer, 16);
+        a->has_vlan = v->live->id.has_vlan;
+        a->vlan = v->live->id.vlan;
+    }
+    return 0;
+}
+
+static void init(struct script_live *v, struct script_opts *o)
+{
+    v->wire = (struct sim_wire){.local = v->agent, .ready = wire_ready, .send = wire_send, .wait = wire_wait, .clock = wire_clock, .user = v};
+    v->start = live_now();
+    o->live = v;
+    o->sim.wire = &v->wire;
+    o->sim.net.delay = 0;
+}
+
+int script_live_init(struct script_live *v, struct script_opts *o)
+{
+    uint8_t hello[HELLO_LEN] = {VERSION};
+    struct message m = {0};
+    int r;
+
+    init(v, o);
+    r = set_addresses(v, o);
+    if (r < 0 || v->control.fd < 0)
+        return r;
+    memcpy(hello + 1, v->live->id.gid, 16);
+    store_be64(hello + 17, o->sim.seed);
+    hello[25] = o->has_psn;
+    store_be32(hello + 26, o->psn);
+    r = say(&v->control, HELLO, hello, sizeof hello);
+    if (r == 0)
+        r = receive(&v->control, &m);
+    free(m.body);
+    return r;
+}
+
+/* --- The other side: doing as told --- */
+
+static int greet(struct script_live *v, struct script_opts *o)
+{
+    struct message m = {.c = &v->control};
+    int r = receive(&v->control, &m);
+
+    if (r == 0 && (m.len != 1 + HELLO_LEN || *m.body != HELLO || m.body[1] != VERSION))
+        r = -EPROTO;
+    if (r == 0) {
+        memcpy(v->peer, m.body + 2, 16);
+        o->sim.seed = load_be64(m.body + 18);
+        o->has_psn = m.body[26];
+        o->psn = load_be32(m.body + 27);
+    }
+    free(m.body);
+    if (r == 0)
+        r = set_addresses(v, o);
+    return r == 0 ? say(&v->control, GOOD, NULL, 0) : r;
+}
+
+static int answer_memory(struct script *s, const struct message *m)
+{
+    uint32_t i, n;
+    uint64_t at;
+
+    if (m->len != 17)
+        return say(m->c, BAD, NULL, 0);
+    i = load_be32(m->body + 1);
+    at = load_be64(m->body + 5);
+    n = load_be32(m->body + 13);
+    if (i >= s->n_mem || !s->mem[i].p || n > PIECE || at > s->mem[i].len || n > s->mem[i].len - at)
+        return say(m->c, BAD, NULL, 0);
+    return say(m->c, GOOD, s->mem[i].p + at, n);
+}
+
+static int answer_line(struct script *s, struct message *m)
+{
+    struct token t[SCRIPT_WORDS];
+    unsigned n = m->len > 5 ? text_split((char *)m->body + 5, t, SCRIPT_WORDS) : 0;
+    bool good;
+
+    s->line = m->len > 5 ? load_be32(m->body + 1) : 0;
+    s->failed = false;
+    s->err = (struct text_error){0};
+    s->out->len = 0;
+    good = n > 0 && n <= SCRIPT_WORDS ? script_statement(s, t, n) : text_fail(&s->err, NULL, "this is no line of a scenario");
+    if (good)
+        return say(m->c, GOOD, NULL, 0);
+    return s->failed ? say(m->c, FAILED, buf_str(s->out), (uint32_t)s->out->len) : say(m->c, BAD, s->err.msg, (uint32_t)strlen(s->err.msg));
+}
+
+static int answer_end(struct script *s, const struct message *m)
+{
+    s->failed = false;
+    s->out->len = 0;
+    script_last_words(s);
+    return say(m->c, s->failed ? FAILED : GOOD, buf_str(s->out), (uint32_t)s->out->len);
+}
+
+/* One message and its answer. */
+static int serve_one(struct script *s, struct message *m)
+{
+    struct script_live *v = s->o->live;
+    int r = 0;
+
+    if (!s->started)
+        r = receive(&v->control, m);
+    else if (script_until(s, message_there, m, NS_NEVER))
+        r = m->err;
+    else
+        r = s->sim.wire_err ? s->sim.wire_err : -ETIMEDOUT;
+    if (r < 0)
+        return r;
+    return *m->body == SAY ? answer_line(s, m) : *m->body == MEM ? answer_memory(s, m) : *m->body == END ? answer_end(s, m) : -EPROTO;
+}
+
+int script_live_serve(struct script_live *v, struct script_opts *o)
+{
+    struct script *s;
+    struct buf out = {0};
+    int r;
+
+    v->agent = true;
+    init(v, o);
+    r = greet(v, o);
+    s = r < 0 ? NULL : script_new(AGENT, o, &out);
+    if (!s) {
+        event_list_free(o->sim.events);
+        return r < 0 ? r : -ENOMEM;
+    }
+    while (r == 0) {
+        struct message m = {.c = &v->control};
+        r = serve_one(s, &m);
+        free(m.body);
+    }
+    script_free(s);
+    buf_free(&out);
+    return r == -ECONNRESET ? 0 : r;
+}

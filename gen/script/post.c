@@ -1,0 +1,306 @@
+/* layer 3 (script): scenario files: posting work and changing states. */
+#include "gen/script/script_impl.h"
+
+#include <errno.h>
+
+#define SGE_MAX 8
+
+/* Everything that a "post" line may say. */
+struct post_line {
+    struct sim_conn *c;
+    unsigned host;
+    struct send_wr wr;
+    struct sge sge[SGE_MAX];
+    bool lkey_given, rkey_given;
+    uint32_t lkey;
+    int fails; /* errno expected */
+};
+
+static const struct {
+    const char *name;
+    int err;
+} errors[] = {{"EINVAL", EINVAL}, {"ENOMEM", ENOMEM}, {"E2BIG", E2BIG}};
+
+static bool take_error(struct script *s, const struct token *v, int *err)
+{
+    for (size_t i = 0; i < ARRAY_LEN(errors); i++)
+        if (token_is(v, errors[i].name)) {
+            *err = errors[i].err;
+            return true;
+        }
+    return text_fail(&s->err, v, "fails: expected EINVAL, ENOMEM or E2BIG, found '%.*s'", (int)v->len, v->p);
+}
+
+/* "NAME+OFF:LEN,NAME..." or "-" for nothing. */
+static bool take_pieces(struct script *s, unsigned host, const struct token *t, struct sge *sge, uint16_t *n)
+{
+    struct token one, rest = *t;
+    struct script_place p;
+    bool more = !token_is(t, "-");
+
+    for (*n = 0; more; ++*n) {
+        struct token all = rest;
+        more = token_cut(&all, ',', &one, &rest);
+        if (*n == SGE_MAX)
+            return text_fail(&s->err, &one, "more than %d pieces", SGE_MAX);
+        if (!script_place_of(s, host, &one, &p))
+            return false;
+        sge[*n] = (struct sge){p.m->iova + p.off, (uint32_t)p.len, p.m->key};
+    }
+    return true;
+}
+
+/* "b.NAME+OFF": the address and the key that the other side has for it. */
+static bool take_remote(struct script *s, unsigned host, const struct token *t, struct send_wr *wr)
+{
+    struct script_place p;
+
+    if (!script_place_of(s, host ^ 1, t, &p))
+        return false;
+    wr->remote_addr = p.m->iova + p.off;
+    wr->rkey = p.m->key;
+    return true;
+}
+
+static bool post_flag(struct post_line *l, const struct token *t)
+{
+    static const struct {
+        const char *name;
+        uint8_t flag;
+    } flags[] = {{"fence", SEND_FENCE}, {"solicited", SEND_SOLICITED}, {"inline", SEND_INLINE}};
+
+    for (size_t i = 0; i < ARRAY_LEN(flags); i++)
+        if (token_is(t, flags[i].name)) {
+            l->wr.flags |= flags[i].flag;
+            return true;
+        }
+    if (!token_is(t, "unsignaled"))
+        return false;
+    l->wr.flags &= (uint8_t)~SEND_SIGNALED;
+    return true;
+}
+
+/* A key that names another region: "inv=b.x", or a number. */
+static bool take_key(struct script *s, unsigned host, const struct token *v, uint32_t *key)
+{
+    struct script_place p;
+    uint64_t u;
+
+    if (token_u64(v, &u)) {
+        *key = (uint32_t)u;
+        return true;
+    }
+    if (!script_place_of(s, host, v, &p))
+        return false;
+    *key = p.m->key;
+    return true;
+}
+
+static bool post_key(struct script *s, struct post_line *l, const struct token *key, const struct token *v)
+{
+    struct send_wr *wr = &l->wr;
+    uint64_t u = 0;
+
+    if (token_is(key, "fails"))
+        return take_error(s, v, &l->fails);
+    if (token_is(key, "inv")) {
+        wr->opcode = WR_SEND_WITH_INV;
+        return take_key(s, l->host ^ 1, v, &wr->inv_rkey);
+    }
+    if (token_is(key, "rkey"))
+        return take_key(s, l->host ^ 1, v, &wr->rkey);
+    if (token_is(key, "lkey")) {
+        l->lkey_given = true;
+        return take_key(s, l->host, v, &l->lkey);
+    }
+    if (token_is(key, "access"))
+        return script_access(s, v, &wr->mw_access);
+    if (!token_u64(v, &u))
+        return text_fail(&s->err, v, "expected a number, found '%.*s'", (int)v->len, v->p);
+    if (token_is(key, "id"))
+        wr->wr_id = u;
+    else if (token_is(key, "imm") && wr->opcode == WR_SEND)
+        wr->opcode = WR_SEND_WITH_IMM;
+    else if (token_is(key, "imm") && wr->opcode == WR_RDMA_WRITE)
+        wr->opcode = WR_RDMA_WRITE_WITH_IMM;
+    else if (token_is(key, "compare") || token_is(key, "add"))
+        wr->compare_add = u;
+    else if (token_is(key, "swap"))
+        wr->swap = u;
+    else if (token_is(key, "qpn"))
+        wr->remote_qpn = (uint32_t)u;
+    else if (token_is(key, "qkey"))
+        wr->remote_qkey = (uint32_t)u;
+    else if (token_is(key, "ah"))
+        wr->ah = (uint32_t)u;
+    else if (token_is(key, "va"))
+        wr->remote_addr = u;
+    else
+        return text_fail(&s->err, key, "post: '%.*s' is not understood", (int)key->len, key->p);
+    if (token_is(key, "imm"))
+        wr->imm_data = (uint32_t)u;
+    return true;
+}
+
+static bool post_words(struct script *s, struct post_line *l, const struct token *t, unsigned n)
+{
+    struct token key, v;
+
+    for (unsigned i = 0; i < n; i++) {
+        if (token_is(&t[i], "to") || token_is(&t[i], "from") || token_is(&t[i], "at")) {
+            if (i + 1 == n || !take_remote(s, l->host, &t[++i], &l->wr))
+                return i + 1 < n || text_fail(&s->err, &t[i], "where?");
+        } else if (token_key(&t[i], &key, &v)) {
+            if (!post_key(s, l, &key, &v))
+                return false;
+        } else if (!post_flag(l, &t[i])) {
+            return text_fail(&s->err, &t[i], "post: '%.*s' is not understood", (int)t[i].len, t[i].p);
+        }
+    }
+    return true;
+}
+
+/* Whether posting ended as the line says. */
+static bool posted(struct script *s, int r, int fails)
+{
+    if (r == -fails)
+        return true;
+    if (fails)
+        return script_fail(s, "posting should fail with %s, but %s", strerror(fails), r == 0 ? "it works" : strerror(-r));
+    return script_fail(s, "posting fails: %s", strerror(-r));
+}
+
+/* "recv CONN PIECES [id=N] [fails=E]" and "srq NAME PIECES ...". */
+static bool post_recv(struct script *s, unsigned host, const struct token *t, unsigned n, bool srq)
+{
+    struct sge sge[SGE_MAX];
+    struct recv_wr wr = {.wr_id = s->next_id, .sg_list = sge};
+    struct script_srq *q = NULL;
+    struct sim_conn *c = NULL;
+    struct token key, v;
+    uint64_t id;
+    int fails = 0, r;
+
+    if (n < 2)
+        return text_fail(&s->err, NULL, "post: expected a queue and memory");
+    if (srq ? !(q = script_srq_of(s, host, t)) : !script_conn_of(s, t, &c))
+        return false;
+    if (!take_pieces(s, host, &t[1], sge, &wr.num_sge))
+        return false;
+    for (unsigned i = 2; i < n; i++) {
+        if (!token_key(&t[i], &key, &v))
+            return text_fail(&s->err, &t[i], "post: '%.*s' is not understood", (int)t[i].len, t[i].p);
+        if (token_is(&key, "fails") ? !take_error(s, &v, &fails)
+                                    : !token_is(&key, "lkey") && (!script_num(s, &v, UINT64_MAX, &id) || ((wr.wr_id = id), false)))
+            return false;
+        if (token_is(&key, "lkey") && !take_key(s, host, &v, &sge[0].lkey))
+            return false;
+    }
+    s->next_id++;
+    r = srq ? ep_post_srq_recv(s->sim.ep[host], q->handle, &wr, s->sim.now)
+            : ep_post_recv(s->sim.ep[host], c->qp[host], &wr, s->sim.now);
+    return posted(s, r, fails);
+}
+
+/* Work that stays at home: "inv CONN KEY", "bind CONN WINDOW MR+OFF:LEN access=.. [rkey=..]". */
+static bool post_local(struct script *s, struct post_line *l, const struct token *t, unsigned n)
+{
+    struct script_place w, m;
+
+    if (n < 2)
+        return text_fail(&s->err, NULL, "post: which key?");
+    if (l->wr.opcode == WR_LOCAL_INV)
+        return take_key(s, l->host, &t[1], &l->wr.inv_rkey) && post_words(s, l, t + 2, n - 2);
+    if (n < 3 || !script_place_of(s, l->host, &t[1], &w) || !script_place_of(s, l->host, &t[2], &m))
+        return n >= 3 ? false : text_fail(&s->err, NULL, "bind: expected a window and memory");
+    l->wr.inv_rkey = w.m->key;
+    l->wr.rkey = w.m->key = (w.m->key & ~0xffu) | ((w.m->key + 1) & 0xff);
+    l->wr.mr_key = m.m->key;
+    l->wr.remote_addr = m.m->iova + m.off;
+    l->wr.mw_length = m.len;
+    l->wr.mw_access = ACCESS_REMOTE;
+    w.m->iova = l->wr.remote_addr;
+    w.m->len = m.len;
+    return post_words(s, l, t + 3, n - 3);
+}
+
+bool script_post(struct script *s, unsigned host, const struct token *t, unsigned n)
+{
+    static const struct {
+        const char *name;
+        enum wr_opcode op;
+    } ops[] = {{"send", WR_SEND},           {"write", WR_RDMA_WRITE},           {"read", WR_RDMA_READ}, {"cas", WR_ATOMIC_CMP_AND_SWP},
+               {"faa", WR_ATOMIC_FETCH_AND_ADD}, {"inv", WR_LOCAL_INV}, {"bind", WR_BIND_MW}};
+    struct post_line l = {.host = host, .wr = {.wr_id = s->next_id, .flags = SEND_SIGNALED}};
+    size_t i = 0;
+    bool good;
+
+    if (n < 2)
+        return text_fail(&s->err, NULL, "post: expected send, write, read, cas, faa, recv, srq, inv or bind and a connection");
+    if (token_is(t, "recv") || token_is(t, "srq"))
+        return post_recv(s, host, t + 1, n - 1, token_is(t, "srq"));
+    while (i < ARRAY_LEN(ops) && !token_is(t, ops[i].name))
+        i++;
+    if (i == ARRAY_LEN(ops))
+        return text_fail(&s->err, t, "post: '%.*s' is no work", (int)t->len, t->p);
+    if (!script_conn_of(s, &t[1], &l.c))
+        return false;
+    l.wr.opcode = (uint8_t)ops[i].op;
+    l.wr.sg_list = l.sge;
+    if (l.c->type == QPT_UD) {
+        l.wr.ah = (uint32_t)l.c->ah[host];
+        l.wr.remote_qpn = l.c->remote_qpn[host];
+        l.wr.remote_qkey = l.c->remote_qkey[host];
+    }
+    if (ops[i].op >= WR_BIND_MW)
+        good = post_local(s, &l, t + 1, n - 1);
+    else
+        good = n > 2 ? take_pieces(s, host, &t[2], l.sge, &l.wr.num_sge) && post_words(s, &l, t + 3, n - 3)
+                     : text_fail(&s->err, t, "post: which memory?");
+    if (!good)
+        return false;
+    for (unsigned k = 0; k < l.wr.num_sge && l.lkey_given; k++)
+        l.sge[k].lkey = l.lkey;
+    for (unsigned k = 0; k < l.wr.num_sge && (l.wr.flags & SEND_INLINE); k++)
+        for (unsigned m = 0; m < s->n_mem; m++)
+            if (s->mem[m].key == l.sge[k].lkey && s->mem[m].host == host)
+                l.sge[k].addr = (uintptr_t)s->mem[m].p + (l.sge[k].addr - s->mem[m].iova);
+    s->next_id++;
+    return posted(s, ep_post_send(s->sim.ep[host], l.c->qp[host], &l.wr, s->sim.now), l.fails);
+}
+
+/* "modify CONN STATE [fails=E]": with the attributes that the connection was created with. */
+bool script_modify(struct script *s, unsigned host, const struct token *t, unsigned n)
+{
+    struct qp_attr a = {0};
+    struct sim_conn *c;
+    struct token key, v;
+    const struct ep_peer *p;
+    uint32_t mask = QPA_STATE, required = 0, optional = 0;
+    unsigned state = 0;
+    int fails = 0;
+
+    if (n < 2)
+        return text_fail(&s->err, NULL, "modify: expected a connection and a state");
+    if (!script_conn_of(s, t, &c))
+        return false;
+    while (state <= QPS_ERR && !token_is(&t[1], qp_state_str((enum qp_state)state)))
+        state++;
+    if (state > QPS_ERR)
+        return text_fail(&s->err, &t[1], "there is no state '%.*s'", (int)t[1].len, t[1].p);
+    if (n > 2 && (!token_key(&t[2], &key, &v) || !token_is(&key, "fails") || !take_error(s, &v, &fails)))
+        return text_fail(&s->err, &t[2], "modify: '%.*s' is not understood", (int)t[2].len, t[2].p);
+    p = &c->peer[host];
+    a = (struct qp_attr){.state = (uint8_t)state, .access = p->access, .port = 1, .pkey = 0xffff, .qkey = p->qkey, .dest_qpn = p->qpn,
+                         .rq_psn = p->rq_psn, .sq_psn = p->sq_psn, .path_mtu = p->path_mtu, .max_rd_atomic = p->max_rd_atomic,
+                         .max_dest_rd_atomic = p->max_dest_rd_atomic, .min_rnr_timer = p->min_rnr_timer, .timeout = p->timeout,
+                         .retry_cnt = p->retry_cnt, .rnr_retry = p->rnr_retry, .av = p->av};
+    if (qp_transition(c->type, ep_qp(s->sim.ep[host], c->qp[host])->state, (enum qp_state)state, &required, &optional))
+        mask |= required;
+    int r = ep_qp_modify(s->sim.ep[host], c->qp[host], &a, mask, s->sim.now);
+    if (r == -fails)
+        return true;
+    if (fails)
+        return script_fail(s, "the state should not change, but %s", r == 0 ? "it does" : strerror(-r));
+    return script_fail(s, "the state does not change: %s", strerror(-r));
+}

@@ -1,0 +1,472 @@
+/* layer 3 (script): scenario files: hosts, network, queue pairs, memory. */
+#include "gen/script/script_impl.h"
+
+#include "gen/endpoint/faults.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+bool script_seed(struct script *s, const struct token *t, unsigned n)
+{
+    if (n != 1)
+        return text_fail(&s->err, t, "seed: expected one number");
+    prng_seed(&s->prng, 0);
+    if (!script_num(s, t, UINT64_MAX, &s->o->sim.seed))
+        return false;
+    prng_seed(&s->prng, s->o->sim.seed ^ 0x5c417);
+    return true;
+}
+
+bool script_net(struct script *s, const struct token *t, unsigned n)
+{
+    unsigned dirs = 3;
+
+    if (n && (token_is(t, "a>b") || token_is(t, "b>a"))) {
+        dirs = *t->p == 'a' ? 1 : 2;
+        t++;
+        n--;
+    }
+    return n ? net_parse(&s->o->sim.net, t, n, dirs, &s->err) : text_fail(&s->err, NULL, "net: expected words such as loss=1%%");
+}
+
+bool script_event(struct script *s, const struct token *t, unsigned n)
+{
+    char label[40];
+
+    snprintf(label, sizeof label, "of line %u", s->line);
+    return event_add(s->o->sim.events, t, n, label, &s->err);
+}
+
+static bool host_fault(struct script *s, struct ep_config *c, unsigned h, const struct token *v)
+{
+    char id[16] = "";
+
+    memcpy(id, v->p, min_u32(v->len, sizeof id - 1));
+    if (!fault_find(rule_find(id)) || c->n_faults == FAULTS_MAX)
+        return text_fail(&s->err, v, "fault: no rule '%.*s' that can be broken", (int)v->len, v->p);
+    s->faults[h][c->n_faults++] = rule_find(id);
+    c->faults = s->faults[h];
+    return true;
+}
+
+static bool host_policy(struct script *s, struct ep_config *c, const struct token *key, const struct token *v)
+{
+    struct token name, rest = {"0", 1, 0}, arg, wait = {"0", 1, 0};
+    char word[24] = "";
+
+    token_cut(v, '/', &name, &rest);
+    token_cut(&rest, '/', &arg, &wait);
+    memcpy(word, name.p, min_u32(name.len, sizeof word - 1));
+    if (token_is(key, "ack")) {
+        c->policies.ack = ack_policy_find(word);
+        return (c->policies.ack && token_size(&arg, &c->policies.ack_arg) && token_time(&wait, &c->policies.ack_wait)) ||
+               text_fail(&s->err, v, "ack: expected every, coalesce/N, coalesce/N/TIME or delay/NS, found '%.*s'", (int)v->len, v->p);
+    }
+    if (token_is(key, "answer"))
+        return token_time(v, &c->policies.answer_wait) ||
+               text_fail(&s->err, v, "answer: expected a time such as 5us, found '%.*s'", (int)v->len, v->p);
+    return script_num(s, v, 0x7fffff, &c->policies.window_arg);
+}
+
+static bool host_word(struct script *s, struct ep_config *c, unsigned h, const struct token *t)
+{
+    struct token key, v;
+    uint64_t u;
+
+    if (token_is(t, "credits")) {
+        c->credits = true;
+    } else if (token_is(t, "rocev1") || token_is(t, "ib")) {
+        c->addr.encap = token_is(t, "ib") ? ENCAP_IB : ENCAP_ROCEV1;
+    } else if (token_is(t, "ipv6")) {
+        if (s->o->live) /* the address is a real one */
+            return true;
+        memcpy(c->addr.gid, (uint8_t[16]){0x20, 0x01, 0x0d, 0xb8, [15] = (uint8_t)(h + 1)}, 16);
+    } else if (token_is(t, "rxe")) {
+        c->profile = EP_RXE;
+    } else if (token_is(t, "nocheck")) {
+        c->no_self_check = true;
+    } else if (!token_key(t, &key, &v)) {
+        return text_fail(&s->err, t, "host: '%.*s' is not understood", (int)t->len, t->p);
+    } else if (token_is(&key, "fault")) {
+        return host_fault(s, c, h, &v);
+    } else if (token_is(&key, "ack") || token_is(&key, "answer") || token_is(&key, "window")) {
+        return host_policy(s, c, &key, &v);
+    } else if (token_is(&key, "vlan")) {
+        c->addr.has_vlan = true;
+        if (!script_num(s, &v, 4094, &u))
+            return false;
+        c->addr.vlan = (uint16_t)u;
+    } else if (token_is(&key, "mtu")) {
+        if (!script_num(s, &v, 4096, &u))
+            return false;
+        c->mtu = (uint16_t)u;
+    } else {
+        return text_fail(&s->err, t, "host: '%.*s' is not understood", (int)key.len, key.p);
+    }
+    return true;
+}
+
+bool script_host(struct script *s, const struct token *t, unsigned n)
+{
+    unsigned from = 0, to = 1;
+
+    if (n == 0)
+        return text_fail(&s->err, NULL, "host: expected a, b or both");
+    if (!token_is(t, "both")) {
+        if (!script_host_of(s, t, &from))
+            return false;
+        to = from;
+    }
+    for (unsigned h = from; h <= to; h++)
+        for (unsigned i = 1; i < n; i++)
+            if (!host_word(s, &s->o->sim.ep[h], h, &t[i]))
+                return false;
+    return true;
+}
+
+static uint32_t pd_of(struct script *s, unsigned host, unsigned i)
+{
+    if (!s->pd[host][i])
+        s->pd[host][i] = ep_pd_alloc(s->sim.ep[host]);
+    return s->pd[host][i];
+}
+
+static bool take_pd(struct script *s, const struct token *v, unsigned *pd)
+{
+    uint64_t u = 0;
+    bool good = script_num(s, v, SCRIPT_PDS - 1, &u);
+
+    *pd = (unsigned)u;
+    return good;
+}
+
+/* --- Queue pairs ------------------------------------------------------------------------------------------------------------------ */
+
+/* What a "qp" line says besides the configuration. */
+struct qp_line {
+    bool fresh;  /* stay in RESET */
+    bool cm;     /* connect by the connection manager, later */
+};
+
+/* "A/B" for hosts a and b, or one value for both. */
+static bool both_hosts(struct script *s, const struct token *v, uint64_t max, uint64_t u[2])
+{
+    struct token a, b;
+
+    if (token_cut(v, '/', &a, &b))
+        return script_num(s, &a, max, &u[0]) && script_num(s, &b, max, &u[1]);
+    if (!script_num(s, v, max, &u[0]))
+        return false;
+    u[1] = u[0];
+    return true;
+}
+
+/* Values of struct ep_peer that are one byte. */
+static const struct {
+    const char *key;
+    uint64_t max;
+    size_t at;
+} peer_bytes[] = {
+    {"timeout", 31, offsetof(struct ep_peer, timeout)},
+    {"retry", 7, offsetof(struct ep_peer, retry_cnt)},
+    {"rnr_retry", 7, offsetof(struct ep_peer, rnr_retry)},
+    {"rnr_timer", 31, offsetof(struct ep_peer, min_rnr_timer)},
+    {"depth", 255, offsetof(struct ep_peer, max_rd_atomic)},
+    {"resources", 255, offsetof(struct ep_peer, max_dest_rd_atomic)},
+    {"tos", 255, offsetof(struct ep_peer, av.tclass)},
+    {"sl", 15, offsetof(struct ep_peer, av.sl)},
+    {"hops", 255, offsetof(struct ep_peer, av.hop_limit)},
+};
+
+static bool qp_srq(struct script *s, struct sim_conn_config *c, const struct token *v)
+{
+    struct token host, name;
+    unsigned h;
+
+    if (!token_cut(v, '.', &host, &name))
+        return text_fail(&s->err, v, "srq: expected HOST.NAME");
+    if (!script_host_of(s, &host, &h))
+        return false;
+    struct script_srq *q = script_srq_of(s, h, &name);
+    if (!q)
+        return false;
+    c->srq[h] = q->handle;
+    return true;
+}
+
+static bool qp_key(struct script *s, struct sim_conn_config *c, const struct token *key, const struct token *v)
+{
+    uint64_t u[2];
+    uint8_t access;
+
+    for (size_t i = 0; i < ARRAY_LEN(peer_bytes); i++)
+        if (token_is(key, peer_bytes[i].key)) {
+            if (!both_hosts(s, v, peer_bytes[i].max, u))
+                return false;
+            for (unsigned h = 0; h < NET_HOSTS; h++)
+                ((uint8_t *)&c->peer[h])[peer_bytes[i].at] = (uint8_t)u[h];
+            return true;
+        }
+    if (token_is(key, "srq"))
+        return qp_srq(s, c, v);
+    if (token_is(key, "access")) {
+        if (!script_access(s, v, &access))
+            return false;
+        c->peer[0].access = c->peer[1].access = access & ACCESS_REMOTE;
+        return true;
+    }
+    if (!both_hosts(s, v, UINT32_MAX, u))
+        return false;
+    for (unsigned h = 0; h < NET_HOSTS; h++) {
+        if (token_is(key, "psn"))
+            c->psn[h] = (uint32_t)u[h] & 0xffffff;
+        else if (token_is(key, "qpn"))
+            c->qpn[h] = (uint32_t)u[h];
+        else if (token_is(key, "mtu"))
+            c->peer[h].path_mtu = (uint16_t)u[h];
+        else if (token_is(key, "qkey"))
+            c->peer[h].qkey = (uint32_t)u[h];
+        else if (token_is(key, "sport"))
+            c->peer[h].av.sport = (uint16_t)u[h];
+        else if (token_is(key, "pd") && u[h] < SCRIPT_PDS)
+            c->pd[h] = pd_of(s, h, (unsigned)u[h]);
+        else if (h == 0 && token_is(key, "sq"))
+            c->max_send_wr = (uint32_t)u[0];
+        else if (h == 0 && token_is(key, "rq"))
+            c->max_recv_wr = (uint32_t)u[0];
+        else if (h == 0 && token_is(key, "sge"))
+            c->max_sge = (uint16_t)u[0];
+        else if (h == 0 && token_is(key, "inline"))
+            c->max_inline = (uint32_t)u[0];
+        else if (h == 0 && token_is(key, "cq"))
+            c->cq_depth = (uint32_t)u[0];
+        else if (h == 0)
+            return text_fail(&s->err, key, "qp: '%.*s' is not understood", (int)key->len, key->p);
+    }
+    return true;
+}
+
+static bool qp_words(struct script *s, struct sim_conn_config *c, struct qp_line *l, const struct token *t, unsigned n)
+{
+    struct token key, v;
+
+    for (unsigned i = 0; i < n; i++) {
+        if (token_is(&t[i], "new"))
+            l->fresh = true;
+        else if (token_is(&t[i], "cm"))
+            l->cm = true;
+        else if (token_is(&t[i], "grh"))
+            c->peer[0].av.grh = c->peer[1].av.grh = true;
+        else if (!token_key(&t[i], &key, &v))
+            return text_fail(&s->err, &t[i], "qp: '%.*s' is not understood", (int)t[i].len, t[i].p);
+        else if (!qp_key(s, c, &key, &v))
+            return false;
+    }
+    return true;
+}
+
+bool script_qp(struct script *s, const struct token *t, unsigned n)
+{
+    static const char *const types[] = {"rc", "uc", "ud"};
+    struct sim_conn_config c;
+    struct qp_line l = {0};
+    struct sim_conn *conn;
+    uint64_t number;
+    unsigned type = 0;
+    int err;
+
+    if (n < 2 || !token_u64(t, &number) || number != s->sim.n_conns + 1)
+        return text_fail(&s->err, n ? t : NULL, "qp: expected the number %u and rc, uc or ud", s->sim.n_conns + 1);
+    while (type < 3 && !token_is(&t[1], types[type]))
+        type++;
+    if (type == 3)
+        return text_fail(&s->err, &t[1], "qp: expected rc, uc or ud, found '%.*s'", (int)t[1].len, t[1].p);
+    sim_conn_config_init(&c, (enum qp_type)type, 1024);
+    c.max_sge = 4;
+    c.max_inline = 256;
+    for (unsigned h = 0; h < NET_HOSTS; h++) {
+        c.pd[h] = pd_of(s, h, 0);
+        c.psn[h] = s->o->has_psn ? s->o->psn : (uint32_t)prng_next(&s->prng) & 0xffffff;
+    }
+    if (!qp_words(s, &c, &l, t + 2, n - 2))
+        return false;
+    if (s->o->live && c.peer[0].path_mtu > s->o->live->live->mtu)
+        return text_fail(&s->err, t, "the interface carries a path MTU of %u bytes at most", s->o->live->live->mtu);
+    conn = sim_conn_add(&s->sim, &c, &err);
+    if (!conn)
+        return text_fail(&s->err, t, "the queue pairs cannot be created: %s", strerror(-err));
+    if (l.fresh || l.cm)
+        return true;
+    if (!script_exchange(s, conn))
+        return false;
+    err = sim_conn_join(&s->sim, conn);
+    return err == 0 || text_fail(&s->err, t, "the queue pairs cannot be joined: %s", strerror(-err));
+}
+
+bool script_join(struct script *s, const struct token *t, unsigned n)
+{
+    struct sim_conn *c;
+    int err;
+
+    if (n != 1)
+        return text_fail(&s->err, NULL, "join: expected the number of a connection");
+    if (!script_conn_of(s, t, &c) || !script_exchange(s, c))
+        return false;
+    err = sim_conn_join(&s->sim, c);
+    return err == 0 || text_fail(&s->err, t, "the queue pairs cannot be joined: %s", strerror(-err));
+}
+
+/* "N [from b]": the connection, and the host that acts. */
+static bool conn_and_host(struct script *s, const struct token *t, unsigned n, struct sim_conn **c, unsigned *host)
+{
+    *host = 0;
+    if (n != 1 && n != 3)
+        return text_fail(&s->err, NULL, "expected the number of a connection, and perhaps 'from b'");
+    return script_conn_of(s, t, c) && (n == 1 || script_host_of(s, &t[2], host));
+}
+
+bool script_connect(struct script *s, const struct token *t, unsigned n)
+{
+    struct sim_conn *c;
+    unsigned host;
+    int err;
+
+    if (!conn_and_host(s, t, n, &c, &host))
+        return false;
+    err = sim_conn_connect(&s->sim, c, host);
+    return err == 0 || text_fail(&s->err, t, "connect: %s", strerror(-err));
+}
+
+bool script_disconnect(struct script *s, const struct token *t, unsigned n)
+{
+    struct sim_conn *c;
+    unsigned host;
+    int err;
+
+    if (!conn_and_host(s, t, n, &c, &host))
+        return false;
+    err = sim_conn_disconnect(&s->sim, c, host);
+    return err == 0 || text_fail(&s->err, t, "disconnect: %s", strerror(-err));
+}
+
+/* --- Memory ------------------------------------------------------------------------------------------------------------------------- */
+
+/* "HOST.NAME" of something new. */
+static bool new_name(struct script *s, const struct token *t, unsigned *host, char name[24])
+{
+    struct token h, rest;
+
+    if (!token_cut(t, '.', &h, &rest) || rest.len == 0 || rest.len > 23)
+        return text_fail(&s->err, t, "expected HOST.NAME, found '%.*s'", (int)t->len, t->p);
+    memcpy(name, rest.p, rest.len);
+    name[rest.len] = '\0';
+    return script_host_of(s, &h, host);
+}
+
+static bool mem_fill(struct script *s, struct script_mem *m, const struct token *v)
+{
+    uint64_t u;
+
+    if (token_is(v, "seq")) {
+        for (uint64_t i = 0; i < m->len; i++)
+            m->p[i] = (uint8_t)(i * 7 + i / 251 + m->host * 3 + s->n_mem);
+        return true;
+    }
+    if (token_is(v, "text")) {
+        for (uint64_t i = 0; i < m->len; i++)
+            m->p[i] = (uint8_t)('A' + i % 26);
+        return true;
+    }
+    if (!script_num(s, v, 255, &u))
+        return false;
+    memset(m->p, (int)u, m->len);
+    return true;
+}
+
+bool script_mem_add(struct script *s, const struct token *t, unsigned n)
+{
+    struct script_mem *m = &s->mem[s->n_mem];
+    uint8_t access = ACCESS_LOCAL_WRITE | ACCESS_REMOTE | ACCESS_MW_BIND;
+    struct token key, v;
+    unsigned pd = 0;
+    int r;
+
+    if (n < 2 || s->n_mem == SCRIPT_MEMS)
+        return text_fail(&s->err, NULL, "mem: expected HOST.NAME BYTES (at most %d regions)", SCRIPT_MEMS);
+    if (!new_name(s, t, &m->host, m->name) || !script_num(s, &t[1], 1 << 26, &m->len))
+        return false;
+    m->p = calloc(1, m->len + 1);
+    m->iova = UINT64_C(0x100000000) * (s->n_mem + 1);
+    s->n_mem++;
+    for (unsigned i = 2; i < n && m->p; i++) {
+        if (!token_key(&t[i], &key, &v))
+            return text_fail(&s->err, &t[i], "mem: '%.*s' is not understood", (int)t[i].len, t[i].p);
+        if (token_is(&key, "fill") ? !mem_fill(s, m, &v) : token_is(&key, "access") ? !script_access(s, &v, &access)
+            : token_is(&key, "pd") ? !take_pd(s, &v, &pd)
+            : token_is(&key, "at") ? !script_num(s, &v, UINT64_MAX, &m->iova)
+                                   : !text_fail(&s->err, &key, "mem: '%.*s' is not understood", (int)key.len, key.p))
+            return false;
+    }
+    r = m->p ? ep_mr_reg(s->sim.ep[m->host], pd_of(s, m->host, pd), m->p, m->len, m->iova, access, &m->key) : -ENOMEM;
+    script_adopt(s, m);
+    return r == 0 || text_fail(&s->err, t, "the memory cannot be registered: %s", strerror(-r));
+}
+
+bool script_srq_add(struct script *s, const struct token *t, unsigned n)
+{
+    struct script_srq *q = &s->srq[s->n_srq];
+    struct token key, v;
+    uint64_t depth, limit = 0;
+    unsigned pd = 0;
+
+    if (n < 2 || s->n_srq == SCRIPT_SRQS)
+        return text_fail(&s->err, NULL, "srq: expected HOST.NAME DEPTH");
+    if (!new_name(s, t, &q->host, q->name) || !script_num(s, &t[1], 65536, &depth))
+        return false;
+    for (unsigned i = 2; i < n; i++)
+        if (!token_key(&t[i], &key, &v) ||
+            (token_is(&key, "limit") ? !script_num(s, &v, 65536, &limit) : token_is(&key, "pd") ? !take_pd(s, &v, &pd) : true))
+            return text_fail(&s->err, &t[i], "srq: '%.*s' is not understood", (int)t[i].len, t[i].p);
+    q->handle = ep_srq_create(s->sim.ep[q->host], pd_of(s, q->host, pd), (uint32_t)depth, 4);
+    if (q->handle < 0)
+        return text_fail(&s->err, t, "the shared receive queue cannot be created: %s", strerror(-q->handle));
+    s->n_srq++;
+    ep_srq_limit(s->sim.ep[q->host], q->handle, (uint32_t)limit);
+    return true;
+}
+
+bool script_mw_add(struct script *s, const struct token *t, unsigned n)
+{
+    struct script_mem *m = &s->mem[s->n_mem];
+    struct token key, v;
+    unsigned pd = 0;
+    int r;
+
+    if (n < 2 || s->n_mem == SCRIPT_MEMS || !(token_is(&t[1], "1") || token_is(&t[1], "2")))
+        return text_fail(&s->err, NULL, "mw: expected HOST.NAME and the type, 1 or 2");
+    if (!new_name(s, t, &m->host, m->name))
+        return false;
+    if (n > 2 && (!token_key(&t[2], &key, &v) || !token_is(&key, "pd") || !take_pd(s, &v, &pd)))
+        return text_fail(&s->err, &t[2], "mw: '%.*s' is not understood", (int)t[2].len, t[2].p);
+    m->iova = 0;
+    m->len = UINT32_MAX;
+    r = ep_mw_alloc(s->sim.ep[m->host], pd_of(s, m->host, pd), token_is(&t[1], "1") ? MR_WINDOW1 : MR_WINDOW2, &m->key);
+    if (r < 0)
+        return text_fail(&s->err, t, "the window cannot be allocated: %s", strerror(-r));
+    s->n_mem++;
+    return true;
+}
+
+bool script_dereg(struct script *s, const struct token *t, unsigned n)
+{
+    struct script_place p;
+    int r;
+
+    if (n != 1)
+        return text_fail(&s->err, NULL, "dereg: expected HOST.NAME");
+    if (!script_place_of(s, 0, t, &p))
+        return false;
+    r = ep_mr_dereg(s->sim.ep[p.m->host], p.m->key);
+    return r == 0 || script_fail(s, "dereg %.*s: %s", (int)t->len, t->p, strerror(-r));
+}

@@ -1,0 +1,298 @@
+/* layer 3 (sim): connections of a simulation: queue pairs at both hosts, joined directly or by connection managers. */
+#include "gen/sim/sim.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#define SIM_PORT   18515 /* that the passive side listens on, as perftest does */
+#define FIRST_PORT 40000 /* of the active side, and how many it has */
+#define PORTS      20000
+
+void sim_conn_config_init(struct sim_conn_config *c, enum qp_type type, uint16_t mtu)
+{
+    *c = (struct sim_conn_config){.type = (uint8_t)type, .max_send_wr = 128, .max_recv_wr = 128, .max_sge = 1,
+                                  .srq = {EP_NO_SRQ, EP_NO_SRQ}};
+    for (unsigned h = 0; h < NET_HOSTS; h++) {
+        c->peer[h] = ep_peer_default();
+        c->peer[h].path_mtu = mtu;
+        c->peer[h].qkey = 0x11111111;
+    }
+}
+
+static int create_qp(struct sim *s, struct sim_conn *c, const struct sim_conn_config *cfg, unsigned h)
+{
+    uint32_t depth = cfg->cq_depth ? cfg->cq_depth : cfg->max_send_wr + cfg->max_recv_wr;
+    struct ep_qp_init init = {.type = cfg->type, .qpn = cfg->qpn[h], .max_send_wr = cfg->max_send_wr, .max_recv_wr = cfg->max_recv_wr,
+                              .max_send_sge = cfg->max_sge, .max_recv_sge = cfg->max_sge, .max_inline = cfg->max_inline,
+                              .sq_sig_all = cfg->sig_all, .srq = cfg->srq[h], .pd = cfg->pd[h]};
+
+    c->cq[h] = init.send_cq = init.recv_cq = ep_cq_create(s->ep[h], depth);
+    if (c->cq[h] < 0)
+        return c->cq[h];
+    c->qp[h] = ep_qp_create(s->ep[h], &init);
+    if (c->qp[h] >= 0)
+        ep_qp_set_user(s->ep[h], c->qp[h], c);
+    return c->qp[h];
+}
+
+static uint32_t qpn_of(const struct sim *s, const struct sim_conn *c, unsigned h)
+{
+    return ep_qp(s->ep[h], c->qp[h])->qpn;
+}
+
+/* Fill in what each host has to know of the other. */
+static void fill_peers(const struct sim *s, struct sim_conn *c, const struct sim_conn_config *cfg)
+{
+    for (unsigned h = 0; h < NET_HOSTS; h++) {
+        struct ep_peer *p = &c->peer[h];
+        struct av given = cfg->peer[h].av;
+        *p = cfg->peer[h];
+        p->av = sim_path(s, h);
+        p->av.tclass = given.tclass;
+        p->av.sl = given.sl;
+        p->av.flow = given.flow;
+        p->av.sport = given.sport;
+        p->av.grh = given.grh;
+        if (given.hop_limit)
+            p->av.hop_limit = given.hop_limit;
+        p->qpn = qpn_of(s, c, h ^ 1);
+        p->sq_psn = cfg->psn[h];
+        p->rq_psn = cfg->psn[h ^ 1];
+    }
+}
+
+static int conn_create(struct sim *s, struct sim_conn *c, const struct sim_conn_config *cfg)
+{
+    struct conn_id id = {.psn = {cfg->psn[0], cfg->psn[1]}, .ud = cfg->type == QPT_UD};
+
+    c->type = cfg->type;
+    for (unsigned h = 0; h < NET_HOSTS; h++)
+        c->srq[h] = cfg->srq[h] != EP_NO_SRQ;
+    for (unsigned h = 0; h < NET_HOSTS; h++) {
+        int r = create_qp(s, c, cfg, h);
+        if (r < 0)
+            return r;
+    }
+    fill_peers(s, c, cfg);
+    for (unsigned h = 0; h < NET_HOSTS; h++) {
+        id.qpn[h] = qpn_of(s, c, h);
+        c->ah[h] = cfg->type == QPT_UD ? ep_ah_create(s->ep[h], cfg->pd[h], &c->peer[h].av) : -1;
+        if (cfg->type == QPT_UD && c->ah[h] < 0)
+            return c->ah[h];
+        c->remote_qpn[h] = c->peer[h].qpn;
+        c->remote_qkey[h] = cfg->peer[h ^ 1].qkey;
+    }
+    c->number = conns_add(event_conns(s->events), &id);
+    return c->number ? 0 : -ENOMEM;
+}
+
+struct sim_conn *sim_conn_add(struct sim *s, const struct sim_conn_config *cfg, int *err)
+{
+    struct sim_conn *c = calloc(1, sizeof *c), **all;
+    bool grow = (s->n_conns & (s->n_conns + 1)) == 0;
+    uint8_t *news = grow ? realloc(s->news, 2 * (s->n_conns + 1)) : s->news;
+
+    s->news = news ? news : s->news;
+    all = c && grow ? realloc(s->conn, 2 * (s->n_conns + 1) * sizeof(struct sim_conn *)) : s->conn;
+    s->conn = all ? all : s->conn;
+    if (!c || !all || !news) {
+        free(c);
+        *err = -ENOMEM;
+        return NULL;
+    }
+    *err = conn_create(s, c, cfg);
+    if (*err < 0) {
+        free(c);
+        return NULL;
+    }
+    s->news[s->n_conns] = 1;
+    s->conn[s->n_conns++] = c;
+    return c;
+}
+
+int sim_conn_join(struct sim *s, struct sim_conn *c)
+{
+    for (unsigned h = 0; h < NET_HOSTS; h++) {
+        int r = ep_qp_connect(s->ep[h], c->qp[h], &c->peer[h], s->now);
+        if (r < 0)
+            return r;
+        c->state[h] = SIM_CONN_UP;
+    }
+    return 0;
+}
+
+/* --- With connection managers -------------------------------------------------------------------------------------------------- */
+
+/* Code of an acknowledgement timeout that the other side arrives at: twice the packet life time. */
+static uint8_t life_of(uint8_t timeout)
+{
+    return timeout ? (uint8_t)(timeout - 1) : 0;
+}
+
+/* Port of the passive side. */
+static uint16_t cm_port(const struct sim *s)
+{
+    return s->port ? s->port : SIM_PORT;
+}
+
+/* Port of the active side. */
+static uint16_t port_of(const struct sim_conn *c)
+{
+    return (uint16_t)(FIRST_PORT + c->number % PORTS);
+}
+
+static void own_params(const struct sim *s, const struct sim_conn *c, unsigned h, struct cm_params *p)
+{
+    const struct ep_peer *peer = &c->peer[h];
+
+    cm_params_linux(p);
+    cm_params_ip(p, s->addr[h].gid, s->addr[h ^ 1].gid, c->type == QPT_UD ? CM_PS_UDP : CM_PS_TCP,
+                 port_of(c), cm_port(s));
+    p->qpn = qpn_of(s, c, h);
+    p->psn = peer->rq_psn;
+    p->qkey = peer->qkey;
+    p->transport = c->type == QPT_UC ? CM_TRANSPORT_UC : CM_TRANSPORT_RC;
+    p->mtu = (uint8_t)cm_mtu_code(peer->path_mtu);
+    p->resp_res = peer->max_dest_rd_atomic;
+    p->init_depth = peer->max_rd_atomic;
+    p->retry_count = peer->retry_cnt;
+    p->rnr_retry = peer->rnr_retry;
+    p->ack_timeout = peer->timeout;
+    p->ack_delay = 0;
+    p->flow_ctrl = s->credits[h];
+    p->srq = c->srq[h];
+    p->path.life = life_of(peer->timeout);
+    p->path.flow = peer->av.flow;
+    p->path.tclass = peer->av.tclass;
+    p->path.hop = peer->av.hop_limit;
+    p->path.sl = peer->av.sl;
+    p->path.subnet_local = s->addr[h].encap == ENCAP_IB && !peer->av.grh;
+    if (s->addr[h].encap == ENCAP_IB) {
+        p->path.slid = s->addr[h].lid;
+        p->path.dlid = s->addr[h ^ 1].lid;
+    }
+}
+
+/* The connection of a requester's queue pair. */
+static struct sim_conn *conn_of_qpn(const struct sim *s, unsigned h, uint32_t qpn)
+{
+    int qp = ep_qp_find(s->ep[h], qpn);
+
+    return qp >= 0 ? ep_qp_user(s->ep[h], qp) : NULL;
+}
+
+/* The passive side's connection that a request is for: the requester's queue pair or port tells. */
+static struct sim_conn *conn_of_request(const struct sim *s, unsigned h, const struct cm_conn *cm)
+{
+    struct sim_conn *c = conn_of_qpn(s, h ^ 1, cm->peer.qpn);
+    uint32_t first = (cm->peer.ip.sport + 2u * PORTS - FIRST_PORT) % PORTS; /* number of the first connection with this port */
+
+    if (cm->state != CM_ST_SIDR_REQ_RCVD)
+        return c && c->type != QPT_UD && c->state[h] == SIM_CONN_NEW ? c : NULL;
+    for (uint32_t n = first ? first : PORTS; n <= s->n_conns; n += PORTS) {
+        c = s->conn[n - 1];
+        if (c->type == QPT_UD && cm->peer.ip.sport == port_of(c) && c->state[h] != SIM_CONN_UP)
+            return c;
+    }
+    return NULL;
+}
+
+static void request(struct sim *s, unsigned h, const struct cm_conn *cm, struct cm_answer *a)
+{
+    struct sim_conn *c = conn_of_request(s, h, cm);
+    bool sidr = cm->state == CM_ST_SIDR_REQ_RCVD;
+
+    if (cm->peer.service_id != cm_service_ip(sidr ? CM_PS_UDP : CM_PS_TCP, cm_port(s)))
+        return;
+    a->reason = sidr ? CM_SIDR_NO_QP : CM_REJ_NO_QP;
+    if (!c || ep_has_fault(s->ep[h], RULE_CM_05)) /* that fault is about a refusal */
+        return;
+    own_params(s, c, h, &a->own);
+    a->own.has_ip = 0;
+    a->own.tid = 0;
+    a->peer = c->peer[h];
+    a->qp = c->qp[h];
+    c->state[h] = SIM_CONN_PENDING;
+    s->news[c->number - 1] = 1;
+    conns_set_cm(event_conns(s->events), c->number, h, cm->local_id);
+    if (c->type == QPT_UD && ep_qp_connect(s->ep[h], c->qp[h], &c->peer[h], s->now) == 0)
+        c->state[h] = SIM_CONN_UP;
+}
+
+static void request0(void *user, const struct cm_conn *cm, struct cm_answer *a)
+{
+    request(user, 0, cm, a);
+}
+static void request1(void *user, const struct cm_conn *cm, struct cm_answer *a)
+{
+    request(user, 1, cm, a);
+}
+
+static void happened(struct sim *s, unsigned h, int qp, enum cm_event e, const struct cm_conn *cm)
+{
+    struct sim_conn *c = qp >= 0 ? ep_qp_user(s->ep[h], qp) : NULL;
+
+    if (!c)
+        return;
+    s->news[c->number - 1] = 1;
+    if (e == CM_EV_CONNECTED) {
+        c->state[h] = SIM_CONN_UP;
+    } else if (e == CM_EV_SIDR_RESPONSE) {
+        bool good = cm->sidr_status == CM_SIDR_SUCCESS && ep_qp_connect(s->ep[h], qp, &c->peer[h], s->now) == 0;
+        c->state[h] = good ? SIM_CONN_UP : SIM_CONN_FAILED;
+        c->remote_qpn[h] = cm->peer.qpn;
+        c->remote_qkey[h] = cm->peer.qkey;
+    } else if (e == CM_EV_REJECTED || e == CM_EV_UNREACHABLE) {
+        c->state[h] = c->state[h] == SIM_CONN_CLOSING ? SIM_CONN_DOWN : SIM_CONN_FAILED;
+    } else if (e == CM_EV_DISCONNECTED) {
+        c->state[h] = cm->state == CM_ST_DREQ_SENT ? SIM_CONN_CLOSING : SIM_CONN_DOWN;
+    } else if (e == CM_EV_TIMEWAIT_EXIT) {
+        c->state[h] = SIM_CONN_DOWN;
+    }
+}
+
+static void happened0(void *user, int qp, enum cm_event e, const struct cm_conn *cm)
+{
+    happened(user, 0, qp, e, cm);
+}
+static void happened1(void *user, int qp, enum cm_event e, const struct cm_conn *cm)
+{
+    happened(user, 1, qp, e, cm);
+}
+
+int sim_cm_open(struct sim *s, const struct sim_config *c)
+{
+    for (unsigned h = 0; h < NET_HOSTS; h++) {
+        struct cm_agent_config a = {.ep = s->ep[h], .peer = sim_path(s, h), .seed = c->seed * 2 + h + 77,
+                                    .request = h ? request1 : request0, .event = h ? happened1 : happened0, .user = s};
+        s->cm[h] = cm_agent_new(&a);
+        if (!s->cm[h])
+            return -ENOMEM;
+    }
+    return 0;
+}
+
+int sim_conn_connect(struct sim *s, struct sim_conn *c, unsigned from)
+{
+    struct cm_params p;
+    uint32_t id;
+
+    if (!s->cm[from])
+        return -ENOTCONN;
+    own_params(s, c, from, &p);
+    c->state[from] = SIM_CONN_PENDING;
+    id = c->type == QPT_UD ? cm_agent_resolve(s->cm[from], c->qp[from], &p, s->now)
+                           : cm_agent_connect(s->cm[from], c->qp[from], &p, &c->peer[from], s->now);
+    if (!id)
+        return -ENOMEM;
+    conns_set_cm(event_conns(s->events), c->number, from, id);
+    return 0;
+}
+
+int sim_conn_disconnect(struct sim *s, struct sim_conn *c, unsigned from)
+{
+    if (!s->cm[from])
+        return -ENOTCONN;
+    c->state[from] = SIM_CONN_CLOSING;
+    return cm_agent_disconnect(s->cm[from], c->qp[from], s->now);
+}

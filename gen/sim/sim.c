@@ -1,0 +1,214 @@
+/* layer 3 (sim): two hosts, a network and one virtual clock. */
+#include "gen/sim/sim.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+
+void sim_config_init(struct sim_config *c, uint64_t seed)
+{
+    memset(c, 0, sizeof *c);
+    c->seed = seed;
+    c->net.delay = NS_PER_US;
+    c->port_rate = UINT64_C(100000000000);
+    for (unsigned h = 0; h < NET_HOSTS; h++) {
+        struct link_addr *a = &c->ep[h].addr;
+        a->encap = ENCAP_ROCEV2;
+        memcpy(a->mac, (uint8_t[]){0x02, 0, 50, 50, 50, (uint8_t)(h + 1)}, 6);
+        gid_from_ipv4(a->gid, 0x32323201 + h);
+        a->lid = (uint16_t)(h + 1);
+        c->ep[h].mtu = 1024;
+        c->ep[h].policies = policies_default();
+    }
+}
+
+/* The path from host `h` to the other one. */
+static struct av sim_av(const struct sim *s, unsigned h)
+{
+    const struct link_addr *to = &s->addr[h ^ 1];
+    struct av av = {.dlid = to->lid, .hop_limit = 64};
+
+    memcpy(av.dgid, to->gid, 16);
+    memcpy(av.dmac, to->mac, 6);
+    return av;
+}
+
+static void sim_deliver(void *user, unsigned to, const uint8_t *data, uint32_t len, ns_t now)
+{
+    struct sim *s = user;
+
+    if (s->wire && to != s->wire->local)
+        s->wire->send(s->wire->user, data, len);
+    else
+        ep_rx(s->ep[to], data, len, now);
+}
+
+int sim_init(struct sim *s, const struct sim_config *c, const struct sim_app *app)
+{
+    int r;
+
+    memset(s, 0, sizeof *s);
+    s->app = *app;
+    s->events = c->events ? c->events : event_list_new();
+    if (!s->events)
+        return -ENOMEM;
+    s->port_rate = c->port_rate;
+    s->wire = c->wire;
+    s->port = c->port;
+    for (unsigned h = 0; h < NET_HOSTS; h++) {
+        struct ep_config ec = c->ep[h];
+        ec.seed = c->seed * 2 + h;
+        s->addr[h] = ec.addr;
+        s->credits[h] = ec.credits;
+        s->ep[h] = ep_new(&ec);
+        if (!s->ep[h])
+            return -ENOMEM;
+    }
+    r = net_build(&s->net, &c->net, c->taps, s->events, ep_linktype(s->ep[0]), c->seed);
+    s->net.deliver = sim_deliver;
+    s->net.user = s;
+    if (r < 0 || c->no_cm)
+        return r;
+    return sim_cm_open(s, c);
+}
+
+void sim_free(struct sim *s)
+{
+    net_free(&s->net);
+    for (unsigned h = 0; h < NET_HOSTS; h++) {
+        cm_agent_free(s->cm[h]);
+        ep_free(s->ep[h]);
+    }
+    for (unsigned i = 0; i < s->n_conns; i++)
+        free(s->conn[i]);
+    free(s->conn);
+    free(s->news);
+    event_list_free(s->events);
+    memset(s, 0, sizeof *s);
+}
+
+struct av sim_path(const struct sim *s, unsigned from)
+{
+    return sim_av(s, from);
+}
+
+unsigned sim_idle(const struct sim *s, const char *const who[NET_HOSTS], told_fn *told, void *user)
+{
+    unsigned n = events_idle(s->events, told, user);
+
+    for (unsigned h = 0; h < NET_HOSTS; h++)
+        if (!s->wire || s->wire->local == h)
+            n += ep_faults_idle(s->ep[h], s->ep[h ^ 1], who[h], told, user);
+    return n;
+}
+
+/* What the hosts have to send goes to the network as fast as their ports take it; `most` frames. */
+static void sim_transmit(struct sim *s, unsigned h, unsigned most)
+{
+    uint8_t frame[EP_FRAME_MAX];
+    int n;
+
+    while (most-- && s->port_free[h] <= s->now && (!s->wire || s->wire->ready(s->wire->user)) && (n = ep_tx(s->ep[h], frame, sizeof frame, s->now)) > 0) {
+        uint64_t bits = ((uint64_t)n + 24) * 8; /* with preamble, frame check sequence and gap */
+        if (!s->wire)
+            s->port_free[h] = s->now + (ns_t)((bits * NS_PER_S + s->port_rate - 1) / s->port_rate);
+        s->last_frame = s->now;
+        s->frames++;
+        s->passes = 0;
+        if (s->app.sent)
+            s->app.sent(s->app.user, h, frame, (uint32_t)n, s->now);
+        net_send(&s->net, h, frame, (uint32_t)n, s->now);
+    }
+}
+
+static void sim_events(struct sim *s, unsigned h)
+{
+    struct ep_event e;
+
+    while (ep_event(s->ep[h], &e)) {
+        if (e.type == EP_EV_COMM_EST && s->cm[h])
+            cm_agent_established(s->cm[h], e.handle);
+        if (s->app.event)
+            s->app.event(s->app.user, h, &e);
+    }
+}
+
+static ns_t earlier(ns_t a, ns_t b)
+{
+    return a < b ? a : b;
+}
+
+void sim_arrive(struct sim *s, const uint8_t *data, uint32_t len, ns_t when)
+{
+    unsigned from = s->wire->local ^ 1;
+
+    s->now = s->last_frame = s->wire->clock(s->wire->user);
+    if (s->app.sent)
+        s->app.sent(s->app.user, from, data, len, when);
+    net_send(&s->net, from, data, len, s->now);
+    net_run(&s->net, s->now);
+    sim_transmit(s, s->wire->local, 1); /* answers one by one, as a host does that is not in a hurry */
+}
+
+/* What our host has to do by now; when it wants to go on. */
+static ns_t wire_work(struct sim *s)
+{
+    unsigned h = s->wire->local;
+
+    net_run(&s->net, s->now);
+    if (ep_next_expiry(s->ep[h]) <= s->now)
+        ep_expire(s->ep[h], s->now);
+    if (s->cm[h])
+        cm_agent_run(s->cm[h], s->now);
+    sim_events(s, h);
+    sim_transmit(s, h, UINT_MAX);
+    net_run(&s->net, s->now);
+    return earlier(earlier(ep_next_expiry(s->ep[h]), s->cm[h] ? cm_agent_next(s->cm[h]) : NS_NEVER), net_next(&s->net));
+}
+
+static bool wire_step(struct sim *s, ns_t until)
+{
+    ns_t next;
+
+    s->now = s->wire->clock(s->wire->user);
+    next = earlier(wire_work(s), until);
+    if (s->wire_err || s->now >= until)
+        return false;
+    s->wire_err = s->wire->wait(s->wire->user, next);
+    s->now = s->wire->clock(s->wire->user);
+    wire_work(s);
+    return s->wire_err == 0;
+}
+
+bool sim_step(struct sim *s, ns_t until)
+{
+    ns_t next = NS_NEVER;
+
+    if (s->wire)
+        return wire_step(s, until);
+
+    net_run(&s->net, s->now);
+    for (unsigned h = 0; h < NET_HOSTS; h++) {
+        if (ep_next_expiry(s->ep[h]) <= s->now)
+            ep_expire(s->ep[h], s->now);
+        if (s->cm[h])
+            cm_agent_run(s->cm[h], s->now);
+        sim_events(s, h);
+    }
+    if (s->app.run)
+        next = s->app.run(s->app.user, s->now);
+    for (unsigned h = 0; h < NET_HOSTS; h++) {
+        sim_transmit(s, h, UINT_MAX);
+        if (s->port_free[h] > s->now)
+            next = earlier(next, s->port_free[h]);
+        next = earlier(next, ep_next_expiry(s->ep[h]));
+        if (s->cm[h])
+            next = earlier(next, cm_agent_next(s->cm[h]));
+    }
+    next = earlier(next, net_next(&s->net));
+    if (next == NS_NEVER || next > until || s->passes++ > SIM_PASSES_MAX)
+        return false;
+    if (next > s->now)
+        s->now = next;
+    return true;
+}

@@ -1,0 +1,285 @@
+/* layer 3 (sim): perftest-like traffic in a simulation: connections, and when what is done. */
+#include "gen/sim/traffic_impl.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#define DRAIN_TIME      (2 * NS_PER_MS)
+#define RING_UNRELIABLE 16384 /* datagrams that may be under way at a time: the network's queues hold many */
+
+static const char *const op_names[] = {"write", "send", "read", "cas", "faa", "mixed"};
+
+const char *traffic_op_str(enum traffic_op op)
+{
+    return op_names[op];
+}
+
+enum traffic_op traffic_op_find(const char *name)
+{
+    unsigned i = 0;
+
+    while (i < TRAFFIC_OPS && strcmp(op_names[i], name) != 0)
+        i++;
+    return (enum traffic_op)i;
+}
+
+/* --- Setting up ---------------------------------------------------------------------------------------------------------------- */
+
+bool traffic_receives(const struct traffic_config *c)
+{
+    return c->op == TRAFFIC_SEND || c->op == TRAFFIC_MIXED || c->with_imm;
+}
+
+bool traffic_is_atomic(enum traffic_op op)
+{
+    return op == TRAFFIC_CAS || op == TRAFFIC_FAA;
+}
+
+static int flow_init(struct traffic *t, struct flow *f, struct sim_conn *c, unsigned host)
+{
+    size_t tx = (size_t)t->c.tx_depth * t->stride;
+    size_t rx = ATOMIC_AREA + tx + (size_t)t->rx_slots * (t->stride + GRH_BYTES);
+    unsigned other = host ^ 1;
+    uint32_t key = 0;
+    int r;
+
+    f->c = c;
+    f->host = host;
+    prng_seed(&f->prng, t->c.seed * 977 + c->number * 2 + host);
+    f->slots = calloc(t->c.tx_depth, sizeof *f->slots);
+    f->await = calloc(t->ring, sizeof *f->await);
+    f->tx = calloc(1, tx);
+    f->rx = calloc(1, rx);
+    if (!f->slots || !f->await || !f->tx || !f->rx)
+        return -ENOMEM;
+    r = ep_mr_reg(t->s->ep[host], t->c.conn.pd[host], f->tx, tx, TX_IOVA, ACCESS_LOCAL_WRITE, &f->lkey);
+    if (r == 0)
+        r = ep_mr_reg(t->s->ep[other], t->c.conn.pd[other], f->rx, rx, RX_IOVA, ACCESS_LOCAL_WRITE | ACCESS_REMOTE, &key);
+    f->rkey = f->rx_lkey = key;
+    return r;
+}
+
+static void flow_free(struct flow *f)
+{
+    free(f->slots);
+    free(f->await);
+    free(f->tx);
+    free(f->rx);
+}
+
+static int traffic_open(struct traffic *t)
+{
+    struct prng prng;
+    int r = 0;
+
+    prng_seed(&prng, t->c.seed ^ 0x7e57);
+    for (unsigned h = 0; h < NET_HOSTS; h++) {
+        t->c.conn.pd[h] = ep_pd_alloc(t->s->ep[h]);
+        if (t->c.srq && (r = t->c.conn.srq[h] = ep_srq_create(t->s->ep[h], t->c.conn.pd[h], t->rx_slots, 1)) < 0)
+            return r;
+    }
+    for (uint32_t i = 0; i < t->c.qps; i++) {
+        for (unsigned h = 0; h < NET_HOSTS && !t->c.psn_given; h++)
+            t->c.conn.psn[h] = (uint32_t)prng_next(&prng) & 0xffffff;
+        struct sim_conn *c = sim_conn_add(t->s, &t->c.conn, &r);
+        if (!c)
+            return r;
+        for (unsigned h = 0; h <= (unsigned)t->c.bidirectional; h++)
+            if ((r = flow_init(t, &t->flows[t->n_flows++], c, h)) < 0)
+                return r;
+        r = t->c.use_cm ? sim_conn_connect(t->s, c, 0) : sim_conn_join(t->s, c);
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
+struct traffic *traffic_new(struct sim *s, const struct traffic_config *c, int *err)
+{
+    struct traffic *t = calloc(1, sizeof *t);
+
+    *err = -ENOMEM;
+    if (!t)
+        return NULL;
+    t->s = s;
+    t->c = *c;
+    t->stride = (max_u32(c->size, 8) + 7) & ~7u;
+    t->rx_slots = c->rx_depth ? c->rx_depth : 2 * c->tx_depth;
+    t->c.signal_every = min_u32(max_u32(c->signal_every, 1), c->tx_depth); /* or the queue would fill up without a completion */
+    for (t->ring = c->type == QPT_RC ? 1 : RING_UNRELIABLE; t->ring < 4 * (t->c.tx_depth + t->rx_slots);)
+        t->ring *= 2;
+    t->c.conn.max_send_wr = c->tx_depth;
+    t->c.conn.max_recv_wr = t->rx_slots;
+    t->flows = calloc((size_t)c->qps * 2, sizeof *t->flows);
+    t->conn_done = calloc(c->qps, 1);
+    t->through = calloc(c->qps, sizeof *t->through);
+    *err = t->flows && t->conn_done && t->through ? traffic_open(t) : -ENOMEM;
+    if (*err == 0)
+        return t;
+    traffic_free(t);
+    return NULL;
+}
+
+void traffic_free(struct traffic *t)
+{
+    if (!t)
+        return;
+    for (unsigned i = 0; i < t->n_flows; i++)
+        flow_free(&t->flows[i]);
+    free(t->flows);
+    free(t->conn_done);
+    free(t->through);
+    free(t);
+}
+
+/* --- Going on ----------------------------------------------------------------------------------------------------------------------- */
+
+struct flow *traffic_flow(struct traffic *t, unsigned conn, unsigned host)
+{
+    return t->c.bidirectional ? &t->flows[conn * 2 + host] : host == 0 ? &t->flows[conn] : NULL;
+}
+
+/* Completions of connection `i` at host `h`. */
+static void poll_cq(struct traffic *t, unsigned i, unsigned h)
+{
+    const struct sim_conn *c = t->s->conn[i];
+    struct flow *tx = traffic_flow(t, i, h), *rx = traffic_flow(t, i, h ^ 1);
+    struct wc wc[16];
+    int n;
+
+    while ((n = ep_poll(t->s->ep[h], c->cq[h], wc, ARRAY_LEN(wc))) > 0)
+        for (int k = 0; k < n; k++) {
+            if ((wc[k].wr_id & RECV_ID) && rx)
+                traffic_recv_completed(t, rx, &wc[k]);
+            else if (tx)
+                traffic_send_completed(t, tx, &wc[k]);
+        }
+}
+
+/* Whether the flow has nothing left to do. */
+static bool flow_done(const struct traffic *t, const struct flow *f)
+{
+    if (f->dead)
+        return true;
+    return f->done == t->c.iters && (f->c->type != QPT_RC || f->await_head == f->await_tail);
+}
+
+static void flow_run(struct traffic *t, struct flow *f, ns_t now)
+{
+    if (traffic_receives(&t->c) && !f->dead && f->rx_posted < t->c.iters + t->rx_slots)
+        traffic_post_recvs(t, f, now);
+    if (f->c->state[f->host] != SIM_CONN_UP || (f->c->type == QPT_UD && f->c->state[f->host ^ 1] != SIM_CONN_UP))
+        return;
+    while (!f->dead && f->posted < t->c.iters && f->posted - f->done < t->c.tx_depth)
+        if (!traffic_post(t, f, now))
+            break;
+}
+
+/* Whether connection `i` is through, starting its end when its flows are done. */
+static bool conn_run(struct traffic *t, unsigned i, ns_t now)
+{
+    struct sim_conn *c = t->s->conn[i];
+    bool done = true;
+
+    if (c->state[0] == SIM_CONN_FAILED || c->state[1] == SIM_CONN_FAILED) {
+        t->r.conn_failed += !t->conn_done[i];
+        t->conn_done[i] = 1;
+        return true;
+    }
+    for (unsigned h = 0; h <= (unsigned)t->c.bidirectional; h++)
+        done &= flow_done(t, traffic_flow(t, i, h));
+    if (!done)
+        return false;
+    if (c->type != QPT_RC) {
+        if (!t->drain)
+            t->drain = now + DRAIN_TIME;
+        if (now < t->drain)
+            return false;
+    }
+    if (!t->c.use_cm || !t->c.disconnect || c->type == QPT_UD)
+        return true;
+    if (!t->conn_done[i]) {
+        t->conn_done[i] = 1;
+        if (sim_conn_disconnect(t->s, c, 0) < 0)
+            return true;
+    }
+    return c->state[0] == SIM_CONN_DOWN;
+}
+
+/* The next connection from `i` on that has news; t->c.qps: none. */
+static unsigned next_news(const struct traffic *t, unsigned i)
+{
+    const uint8_t *at = memchr(t->s->news + i, 1, t->c.qps - i);
+
+    return at ? (unsigned)(at - t->s->news) : t->c.qps;
+}
+
+/* Completions, and the end of the time that arrivals are awaited, are news. The completion queues were made in the order of the
+ * connections. */
+static void find_news(struct traffic *t, ns_t now)
+{
+    for (unsigned h = 0; h < NET_HOSTS; h++) {
+        int first = t->s->conn[0]->cq[h];
+        for (int cq = ep_cq_next(t->s->ep[h], first); cq >= 0; cq = ep_cq_next(t->s->ep[h], cq + 1))
+            if ((uint32_t)(cq - first) < t->c.qps)
+                t->s->news[cq - first] = 1;
+    }
+    if (t->drain && !t->drained && now >= t->drain) {
+        t->drained = true;
+        memset(t->s->news, 1, t->c.qps);
+    }
+}
+
+static ns_t traffic_step(void *user, ns_t now)
+{
+    struct traffic *t = user;
+
+    find_news(t, now);
+    for (unsigned i = next_news(t, 0); i < t->c.qps; i = next_news(t, i + 1))
+        for (unsigned h = 0; h < NET_HOSTS; h++)
+            poll_cq(t, i, h);
+    for (unsigned i = next_news(t, 0); i < t->c.qps; i = next_news(t, i + 1))
+        for (unsigned h = 0; h <= (unsigned)t->c.bidirectional; h++)
+            flow_run(t, traffic_flow(t, i, h), now);
+    for (unsigned i = next_news(t, 0); i < t->c.qps; i = next_news(t, i + 1)) {
+        t->s->news[i] = 0;
+        if (conn_run(t, i, now) && !t->through[i]) {
+            t->through[i] = true;
+            t->n_through++;
+        }
+    }
+    t->all_done = t->n_through == t->c.qps;
+    return !t->all_done && t->drain > now ? t->drain : NS_NEVER;
+}
+
+struct sim_app traffic_app(struct traffic *t)
+{
+    return (struct sim_app){.run = traffic_step, .sent = t->c.ledger ? traffic_sent : NULL, .user = t};
+}
+
+unsigned traffic_progress(const struct traffic *t)
+{
+    uint64_t total = t->c.iters * t->n_flows, done = 0;
+
+    for (unsigned i = 0; i < t->n_flows; i++)
+        done += t->flows[i].dead ? t->c.iters : t->flows[i].done;
+    return total ? (unsigned)(done * 1000 / total) : 1000;
+}
+
+void traffic_run(struct traffic *t, void (*tick)(void *user), void *user)
+{
+    ns_t limit = t->c.time_limit ? t->c.time_limit : NS_NEVER;
+
+    for (uint32_t n = 0; !t->all_done && !t->r.gave_up; n++) {
+        t->r.gave_up = !sim_step(t->s, limit) && !t->all_done;
+        if (tick && (n & 0xff) == 0)
+            tick(user);
+    }
+    for (unsigned i = 0; i < t->n_flows; i++)
+        traffic_tell(t, &t->flows[i], UINT64_MAX, NULL);
+}
+
+const struct traffic_result *traffic_result(const struct traffic *t)
+{
+    return &t->r;
+}

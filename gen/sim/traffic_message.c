@@ -1,0 +1,289 @@
+/* layer 3 (sim): the messages of perftest-like traffic: posted, completed, verified. */
+#include "gen/sim/traffic_impl.h"
+
+/* --- Data: every message has its own ------------------------------------------------------------------------------------------ */
+
+static uint64_t pattern_start(const struct flow *f, uint64_t k)
+{
+    uint64_t v = (k + 1) * UINT64_C(0x9e3779b97f4a7c15) ^ ((uint64_t)f->c->number << 40 | (uint64_t)f->host << 32);
+
+    return v ^ v >> 29;
+}
+
+static void pattern_put(const struct flow *f, uint64_t k, uint8_t *p, uint32_t len)
+{
+    uint64_t v = pattern_start(f, k);
+
+    for (; len >= 8; len -= 8, p += 8, v += UINT64_C(0xbf58476d1ce4e5b9))
+        memcpy(p, &v, 8);
+    memcpy(p, &v, len);
+}
+
+static bool pattern_is(const struct flow *f, uint64_t k, const uint8_t *p, uint32_t len)
+{
+    uint64_t v = pattern_start(f, k);
+
+    for (; len >= 8; len -= 8, p += 8, v += UINT64_C(0xbf58476d1ce4e5b9))
+        if (memcmp(p, &v, 8) != 0)
+            return false;
+    return memcmp(p, &v, len) == 0;
+}
+
+static uint8_t *tx_slot(const struct traffic *t, const struct flow *f, uint64_t k)
+{
+    return f->tx + (k % t->c.tx_depth) * t->stride;
+}
+
+static uint8_t *remote_slot(const struct traffic *t, const struct flow *f, uint64_t k)
+{
+    return f->rx + ATOMIC_AREA + (k % t->c.tx_depth) * t->stride;
+}
+
+static uint8_t *recv_slot(const struct traffic *t, const struct flow *f, uint64_t i)
+{
+    return f->rx + ATOMIC_AREA + (uint64_t)t->c.tx_depth * t->stride + (i % t->rx_slots) * (t->stride + GRH_BYTES);
+}
+
+/* --- Posting --------------------------------------------------------------------------------------------------------------------- */
+
+void traffic_post_recvs(struct traffic *t, struct flow *f, ns_t now)
+{
+    unsigned other = f->host ^ 1;
+
+    while (f->rx_posted - f->rx_done < t->rx_slots) {
+        struct sge sge = {RX_IOVA + (uint64_t)(recv_slot(t, f, f->rx_posted) - f->rx), t->stride + (f->c->type == QPT_UD ? GRH_BYTES : 0),
+                          f->rx_lkey};
+        struct recv_wr wr = {.wr_id = RECV_ID | f->rx_posted, .sg_list = &sge, .num_sge = 1};
+        int srq = t->c.conn.srq[other];
+        if ((srq == EP_NO_SRQ ? ep_post_recv(t->s->ep[other], f->c->qp[other], &wr, now)
+                              : ep_post_srq_recv(t->s->ep[other], srq, &wr, now)) < 0)
+            return;
+        f->rx_posted++;
+    }
+}
+
+static enum traffic_op pick_op(const struct traffic *t, struct flow *f)
+{
+    static const uint8_t reliable[] = {TRAFFIC_WRITE, TRAFFIC_SEND, TRAFFIC_READ, TRAFFIC_CAS, TRAFFIC_FAA};
+
+    if (t->c.op != TRAFFIC_MIXED)
+        return t->c.op;
+    if (t->c.type == QPT_UD)
+        return TRAFFIC_SEND;
+    return reliable[prng_below(&f->prng, t->c.type == QPT_RC ? 5 : 2)];
+}
+
+static enum wr_opcode opcode_of(enum traffic_op op, bool imm)
+{
+    switch (op) {
+    case TRAFFIC_WRITE:
+        return imm ? WR_RDMA_WRITE_WITH_IMM : WR_RDMA_WRITE;
+    case TRAFFIC_READ:
+        return WR_RDMA_READ;
+    case TRAFFIC_CAS:
+        return WR_ATOMIC_CMP_AND_SWP;
+    case TRAFFIC_FAA:
+        return WR_ATOMIC_FETCH_AND_ADD;
+    default:
+        return imm ? WR_SEND_WITH_IMM : WR_SEND;
+    }
+}
+
+/* Prepare the memory of message k, and what to find when it is done. */
+static void fill_slot(struct traffic *t, struct flow *f, uint64_t k, struct slot *s, struct send_wr *wr)
+{
+    wr->remote_addr = RX_IOVA + (uint64_t)(remote_slot(t, f, k) - f->rx);
+    if (traffic_is_atomic(s->op)) {
+        bool cas = s->op == TRAFFIC_CAS;
+        s->len = 8;
+        s->expect = f->counter[cas]++;
+        wr->remote_addr = RX_IOVA + (cas ? 8 : 0);
+        wr->compare_add = cas ? s->expect : 1;
+        wr->swap = s->expect + 1;
+        memset(tx_slot(t, f, k), 0xee, 8);
+    } else if (s->op == TRAFFIC_READ) {
+        memset(tx_slot(t, f, k), 0xee, s->len);
+        pattern_put(f, k, remote_slot(t, f, k), s->len);
+    } else {
+        pattern_put(f, k, tx_slot(t, f, k), s->len);
+    }
+}
+
+static uint32_t qpn_of(const struct traffic *t, const struct flow *f, unsigned host)
+{
+    return ep_qp(t->s->ep[host], f->c->qp[host])->qpn;
+}
+
+/* A new row of the ledger. */
+static struct ledger_row row_of(const struct traffic *t, const struct flow *f, const struct slot *s, const struct send_wr *wr)
+{
+    return (struct ledger_row){.conn = f->c->number, .host = f->host, .qpn = qpn_of(t, f, f->host), .remote_qpn = qpn_of(t, f, f->host ^ 1),
+                               .number = wr->wr_id, .va = wr->remote_addr, .rkey = wr->rkey, .imm = wr->imm_data, .bytes = s->len,
+                               .opcode = wr->opcode, .status = LEDGER_OPEN, .posted = s->posted, .sent = NS_NEVER, .completed = NS_NEVER};
+}
+
+bool traffic_post(struct traffic *t, struct flow *f, ns_t now)
+{
+    uint64_t k = f->posted;
+    struct slot *s = &f->slots[k % t->c.tx_depth];
+    struct sge sge = {TX_IOVA + (uint64_t)(tx_slot(t, f, k) - f->tx), 0, f->lkey};
+    struct send_wr wr = {.wr_id = k, .sg_list = &sge, .num_sge = 1, .imm_data = (uint32_t)k, .rkey = f->rkey};
+
+    *s = (struct slot){.posted = now, .op = (uint8_t)pick_op(t, f), .len = t->c.size};
+    if (t->c.vary)
+        s->len = prng_below(&f->prng, t->c.size + 1);
+    wr.opcode = (uint8_t)opcode_of(s->op, t->c.with_imm);
+    wr.flags = (uint8_t)((k + 1) % t->c.signal_every == 0 || k + 1 == t->c.iters ? SEND_SIGNALED : 0) | (t->c.solicited ? SEND_SOLICITED : 0);
+    fill_slot(t, f, k, s, &wr);
+    sge.length = s->len;
+    if (f->c->type == QPT_UD) {
+        wr.ah = (uint32_t)f->c->ah[f->host];
+        wr.remote_qpn = f->c->remote_qpn[f->host];
+        wr.remote_qkey = f->c->remote_qkey[f->host];
+    }
+    if (s->op == TRAFFIC_SEND || wr.opcode == WR_RDMA_WRITE_WITH_IMM) {
+        if (f->await_tail - f->await_head == t->ring)
+            f->await_head++; /* never received: only unreliable services come here */
+        f->await[f->await_tail % t->ring] = (struct awaited){k, s->len};
+    }
+    if (ep_post_send(t->s->ep[f->host], f->c->qp[f->host], &wr, now) < 0)
+        return false;
+    s->row = row_of(t, f, s, &wr);
+    if (s->op == TRAFFIC_SEND || wr.opcode == WR_RDMA_WRITE_WITH_IMM)
+        f->await_tail++;
+    if (!t->r.posted++)
+        t->r.start = now;
+    f->posted++;
+    return true;
+}
+
+/* --- Completions ------------------------------------------------------------------------------------------------------------------ */
+
+static bool slot_good(const struct traffic *t, const struct flow *f, uint64_t k)
+{
+    const struct slot *s = &f->slots[k % t->c.tx_depth];
+    uint64_t v;
+
+    if (f->c->type != QPT_RC)
+        return true;
+    switch ((enum traffic_op)s->op) {
+    case TRAFFIC_WRITE:
+        return pattern_is(f, k, remote_slot(t, f, k), s->len);
+    case TRAFFIC_READ:
+        return pattern_is(f, k, tx_slot(t, f, k), s->len);
+    case TRAFFIC_CAS:
+    case TRAFFIC_FAA:
+        memcpy(&v, tx_slot(t, f, k), 8);
+        return v == s->expect;
+    default:
+        return true; /* the receiver has looked at it */
+    }
+}
+
+static void message_done(struct traffic *t, struct flow *f, uint64_t k, ns_t when)
+{
+    const struct slot *s = &f->slots[k % t->c.tx_depth];
+    ns_t lat = when - s->posted;
+
+    t->r.mismatches += !slot_good(t, f, k);
+    t->r.completed++;
+    t->r.bytes += s->len;
+    t->r.end = when;
+    if (lat < t->r.lat_min || t->r.completed == 1)
+        t->r.lat_min = lat;
+    if (lat > t->r.lat_max)
+        t->r.lat_max = lat;
+    t->r.lat_sum += (unsigned __int128)lat;
+}
+
+void traffic_tell(struct traffic *t, struct flow *f, uint64_t k, const struct wc *wc)
+{
+    for (; t->c.ledger && f->told <= k && f->told < f->posted; f->told++) {
+        struct ledger_row *r = &f->slots[f->told % t->c.tx_depth].row;
+        if (wc)
+            r->status = f->told == k ? wc->status : WC_SUCCESS;
+        if (wc && f->told == k)
+            r->completed = wc->when;
+        ledger_put(t->c.ledger, r);
+    }
+}
+
+void traffic_send_completed(struct traffic *t, struct flow *f, const struct wc *wc)
+{
+    traffic_tell(t, f, wc->wr_id, wc);
+    if (wc->status != WC_SUCCESS) {
+        if (!t->r.failed++)
+            t->r.first_error = wc->status;
+        f->dead = true;
+        return;
+    }
+    t->r.mismatches += wc->wr_id < f->done; /* a second completion, or out of order */
+    for (; f->done <= wc->wr_id; f->done++)
+        message_done(t, f, f->done, wc->when);
+}
+
+/* Whether the receive is the message awaited as number `n`. */
+static bool is_awaited(const struct traffic *t, const struct flow *f, uint64_t n, const struct wc *wc, const uint8_t *data, uint32_t len)
+{
+    const struct awaited *a = &f->await[n % t->ring];
+
+    if (a->len != len || ((wc->flags & WC_WITH_IMM) && wc->imm_data != (uint32_t)a->k))
+        return false;
+    return wc->opcode != WC_RECV || pattern_is(f, a->k, data, len);
+}
+
+/* Unreliable services lose, repeat and reorder: the message has to be one of those sent of late. */
+static bool was_sent(const struct traffic *t, struct flow *f, const struct wc *wc, const uint8_t *data, uint32_t len)
+{
+    uint64_t oldest = f->await_tail > t->ring ? f->await_tail - t->ring : 0;
+
+    for (uint64_t n = f->await_head; n < f->await_tail; n++)
+        if (is_awaited(t, f, n, wc, data, len)) {
+            f->await_head = n + 1;
+            return true;
+        }
+    for (uint64_t n = f->await_head; n-- > oldest;)
+        if (is_awaited(t, f, n, wc, data, len))
+            return true;
+    return false;
+}
+
+void traffic_recv_completed(struct traffic *t, struct flow *f, const struct wc *wc)
+{
+    uint64_t i = f->rx_done++;
+    uint32_t skip = f->c->type == QPT_UD ? GRH_BYTES : 0, len = wc->byte_len - skip;
+    const uint8_t *data = recv_slot(t, f, i) + skip;
+    bool good;
+
+    if (wc->status != WC_SUCCESS) {
+        t->r.recv_failed += wc->status != WC_WR_FLUSH_ERR;
+        return;
+    }
+    t->r.received++;
+    good = (wc->wr_id & ~RECV_ID) == i; /* receives complete in the order in which they were posted */
+    if (f->c->type != QPT_RC)
+        good &= was_sent(t, f, wc, data, len);
+    else
+        good &= f->await_head < f->await_tail && is_awaited(t, f, f->await_head++, wc, data, len);
+    t->r.mismatches += !good;
+}
+
+void traffic_sent(void *user, unsigned host, const uint8_t *data, uint32_t len, ns_t now)
+{
+    struct traffic *t = user;
+    struct ep_sent sent = ep_tx_last(t->s->ep[host]);
+    const struct sim_conn *c = sent.request ? ep_qp_user(t->s->ep[host], sent.qp) : NULL;
+    struct flow *f = c ? traffic_flow(t, c->number - 1, host) : NULL;
+    struct ledger_row *r;
+
+    (void)data, (void)len;
+    if (!f)
+        return;
+    r = &f->slots[sent.wr_id % t->c.tx_depth].row;
+    r->packets++;
+    r->again += sent.repeat;
+    if (r->sent == NS_NEVER) {
+        r->sent = now;
+        r->psn = sent.psn;
+    }
+}

@@ -1,0 +1,172 @@
+/* layer 1 (io): a reorder window: slots with copies of frames, and their order. */
+#include "src/cap/reorder.h"
+
+#include <stdlib.h>
+
+struct slot {
+    struct frame f;
+    ns_t key; /* time, or that of the frame before it */
+    uint8_t *data; /* memory for a copy */
+    uint32_t cap;
+    bool own;      /* f.data is that copy */
+};
+
+/* The time of an interface. */
+struct clock {
+    uint32_t iface;
+    uint16_t file;
+    bool used;
+    ns_t latest; /* so far */
+    ns_t steps;  /* sum of the steps back */
+};
+
+#define CLOCKS 64 /* told apart at a time, a power of two */
+
+struct window {
+    struct slot slots[WINDOW_FRAMES];
+    uint16_t order[WINDOW_FRAMES]; /* ring of slots by time: head, head + 1, ... */
+    uint16_t free[WINDOW_FRAMES];  /* stack of unused slots */
+    uint32_t head, n, n_free;
+    uint64_t bytes; /* of all slots' memory, and of the frames held of which there is no copy */
+    ns_t key;       /* of the frame put in last */
+    struct clock clock[CLOCKS];
+    uint16_t out;   /* slot taken out last, not yet free */
+    bool has_out;
+    bool failed; /* no memory for a copy */
+};
+
+struct window *window_new(void)
+{
+    struct window *w = calloc(1, sizeof *w);
+
+    if (!w)
+        return NULL;
+    for (uint32_t i = 0; i < WINDOW_FRAMES; i++)
+        w->free[w->n_free++] = (uint16_t)i;
+    return w;
+}
+
+void window_free(struct window *w)
+{
+    if (!w)
+        return;
+    for (uint32_t i = 0; i < WINDOW_FRAMES; i++)
+        free(w->slots[i].data);
+    free(w);
+}
+
+bool window_full(const struct window *w)
+{
+    return w->n_free + w->has_out == 0 || w->n == WINDOW_FRAMES - 1 || (w->bytes > WINDOW_BYTES && w->n);
+}
+
+/* The slot taken out last is free again; its memory is given back when there is too much of it. */
+static void release(struct window *w)
+{
+    struct slot *s = &w->slots[w->out];
+
+    if (!w->has_out)
+        return;
+    w->has_out = false;
+    w->free[w->n_free++] = w->out;
+    w->bytes -= s->own ? 0 : s->f.caplen;
+    if (w->bytes > WINDOW_BYTES) {
+        w->bytes -= s->cap;
+        free(s->data);
+        s->data = NULL;
+        s->cap = 0;
+    }
+}
+
+static bool slot_fit(struct window *w, struct slot *s, uint32_t n)
+{
+    uint8_t *p;
+
+    if (LIKELY(n <= s->cap && s->data))
+        return true;
+    n = n < 256 ? 256 : n;
+    p = realloc(s->data, n);
+    if (!p)
+        return false;
+    w->bytes += n - s->cap;
+    s->data = p;
+    s->cap = n;
+    return true;
+}
+
+/* Copy the data of a frame that is held. */
+static void slot_own(struct window *w, struct slot *s)
+{
+    if (s->own)
+        return;
+    if (slot_fit(w, s, s->f.caplen)) {
+        memcpy(s->data, s->f.data, s->f.caplen);
+    } else {
+        w->failed = true;
+        w->bytes -= s->f.caplen;
+        s->f.caplen = 0;
+    }
+    w->bytes -= s->f.caplen;
+    s->f.data = s->data;
+    s->own = true;
+}
+
+void window_own(struct window *w)
+{
+    for (uint32_t i = 0; i < w->n; i++)
+        slot_own(w, &w->slots[w->order[(w->head + i) % WINDOW_FRAMES]]);
+}
+
+/* Time of a frame as if the clock of its interface had never been set back. */
+static ns_t steady_time(struct window *w, const struct frame *f)
+{
+    struct clock *c = &w->clock[(f->file * 8 + f->iface) % CLOCKS];
+
+    if (UNLIKELY(!c->used || c->iface != f->iface || c->file != f->file))
+        *c = (struct clock){.iface = f->iface, .file = f->file, .used = true, .latest = f->ts};
+    if (f->ts >= c->latest) {
+        c->latest = f->ts;
+    } else if (UNLIKELY((uint64_t)c->latest - (uint64_t)f->ts >= WINDOW_BACK)) {
+        c->steps = (ns_t)((uint64_t)c->steps + (uint64_t)c->latest - (uint64_t)f->ts);
+        c->latest = f->ts;
+    }
+    return (ns_t)((uint64_t)f->ts + (uint64_t)c->steps);
+}
+
+bool window_put(struct window *w, const struct frame *f)
+{
+    struct slot *s;
+    uint32_t at, slot;
+
+    release(w);
+    if (w->failed)
+        return false;
+    slot = w->free[--w->n_free];
+    s = &w->slots[slot];
+    s->f = *f;
+    s->own = false;
+    w->bytes += f->caplen;
+    s->f.comment = NULL;
+    s->f.options = NULL;
+    s->f.comment_len = s->f.options_len = 0;
+    s->key = w->key = f->has_ts ? steady_time(w, f) : w->key;
+    for (at = w->head + w->n++; at != w->head; at--) {
+        uint16_t before = w->order[(at - 1) % WINDOW_FRAMES];
+        if (LIKELY(w->slots[before].key <= s->key))
+            break;
+        w->order[at % WINDOW_FRAMES] = before;
+    }
+    w->order[at % WINDOW_FRAMES] = (uint16_t)slot;
+    return true;
+}
+
+const struct frame *window_get(struct window *w)
+{
+    release(w);
+    if (!w->n)
+        return NULL;
+    w->out = w->order[w->head++ % WINDOW_FRAMES];
+    w->n--;
+    w->has_out = true;
+    return &w->slots[w->out].f;
+}

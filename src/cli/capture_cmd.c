@@ -1,0 +1,335 @@
+/* layer 4 (tool): the frame of the commands that look at whole captures. */
+#include "src/cli/capture_cmd.h"
+
+#include "src/cap/merge.h"
+#include "src/cli/cli.h"
+#include "src/conn/annotate.h"
+#include "src/filter/filter.h"
+#include "src/cap/reorder.h"
+
+#include <arpa/inet.h>
+#include <stdlib.h>
+
+#define FLUSH_AT 65536
+
+/* --- Options -------------------------------------------------------------------------------------------------------------------- */
+
+bool trace_address(const char *text, struct conn_addr *a)
+{
+    static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
+
+    memcpy(a->b, mapped, 12);
+    return inet_pton(AF_INET, text, a->b + 12) == 1 || inet_pton(AF_INET6, text, a->b) == 1;
+}
+
+/* "ADDRESS:QPN", up to the comma or the end; an IPv6 address may stand in brackets. */
+static bool parse_end(const char *s, size_t n, struct conn_addr *a, uint32_t *qpn)
+{
+    char text[80];
+    char *colon;
+    uint64_t v;
+
+    if (n >= sizeof text)
+        return false;
+    memcpy(text, s, n);
+    text[n] = '\0';
+    colon = strrchr(text, ':');
+    if (!colon || !opt_number(colon + 1, 0, 0xffffff, &v))
+        return false;
+    *qpn = (uint32_t)v;
+    *colon = '\0';
+    if (text[0] == '[' && colon[-1] == ']') {
+        colon[-1] = '\0';
+        return inet_pton(AF_INET6, text + 1, a->b) == 1;
+    }
+    return trace_address(text, a);
+}
+
+static int parse_pair(struct trace *t, const char *arg)
+{
+    const char *comma = strchr(arg, ',');
+    struct conn_known *k = &t->pairs[t->n_pairs];
+
+    if (t->n_pairs == TRACE_PAIRS)
+        return cli_error("--pair %s: at most %d pairs", arg, TRACE_PAIRS);
+    *k = (struct conn_known){.how = PAIR_USER, .any_psn = true};
+    if (!comma || !parse_end(arg, (size_t)(comma - arg), &k->addr[0], &k->qpn[0]) ||
+        !parse_end(comma + 1, strlen(comma + 1), &k->addr[1], &k->qpn[1]))
+        return cli_error("--pair %s: expected ADDRESS:QPN,ADDRESS:QPN, such as 10.0.0.1:0x12,10.0.0.2:0x15", arg);
+    t->pair_args[t->n_pairs++] = arg;
+    return EXIT_OK;
+}
+
+static int parse_udp_port(struct decode_opts *o, const char *arg)
+{
+    uint64_t v;
+
+    if (!opt_number(arg, 1, 65535, &v))
+        return cli_error("--udp-port %s: expected a number from 1 to 65535", arg);
+    if (o->n_udp_ports == ARRAY_LEN(o->udp_ports))
+        return cli_error("--udp-port %s: at most %zu ports", arg, ARRAY_LEN(o->udp_ports));
+    o->udp_ports[o->n_udp_ports++] = (uint16_t)v;
+    return EXIT_OK;
+}
+
+static int parse_conn(struct trace *t, const char *arg)
+{
+    uint64_t v;
+
+    if (!opt_number(arg, 1, UINT32_MAX, &v))
+        return cli_error("--conn %s: expected the number of a connection", arg);
+    t->conn = (uint32_t)v;
+    return EXIT_OK;
+}
+
+static int take_option(const struct trace_cmd *cmd, struct trace *t, int key, const char *arg)
+{
+    switch (key) {
+    case 'r':
+        t->files[t->n_files++] = arg;
+        return EXIT_OK;
+    case 'Y':
+        t->filter_text = arg;
+        return EXIT_OK;
+    case 'h':
+        cmd->help(&t->out);
+        t->answered = true;
+        return EXIT_OK;
+    case TRACE_KEY_PAIR:
+        return parse_pair(t, arg);
+    case TRACE_KEY_UDP_PORT:
+        return parse_udp_port(&t->decode, arg);
+    case TRACE_KEY_CONN:
+        return parse_conn(t, arg);
+    default:
+        return key < 0 ? EXIT_BAD : cmd->option(t, key, arg);
+    }
+}
+
+/* Options and operands. */
+static int take_arguments(const struct trace_cmd *cmd, struct trace *t, int argc, char **argv)
+{
+    struct opt_state s;
+    const char *arg;
+    int key, operand = argc, status = EXIT_OK;
+
+    opt_start(&s, cmd->defs, argc, argv);
+    while (status == EXIT_OK && !t->answered && (key = opt_next(&s, &arg, &operand)) != 0)
+        status = take_option(cmd, t, key, arg);
+    if (status == EXIT_OK && !t->answered)
+        status = opt_refuse(&s, cmd->clashes, cmd->cases ? cmd->cases(t) : 0);
+    opt_end(&s);
+    if (status != EXIT_OK || t->answered)
+        return status;
+    while (operand < argc)
+        t->files[t->n_files++] = argv[operand++];
+    return t->n_files ? EXIT_OK : cli_error("%s: no capture file; name one, or - for standard input", cmd->name);
+}
+
+/* --- Reading -------------------------------------------------------------------------------------------------------------------- */
+
+static void deliver(const struct trace_cmd *cmd, struct trace *t, const struct frame *f)
+{
+    struct pkt p;
+
+    t->frames++;
+    pkt_decode(&p, f, &t->decode);
+    if (t->context)
+        context_note(t->context, &p);
+    cmd->packet(t, &p, !t->filter || filter_match(t->filter, &p));
+}
+
+/* All frames through the window. */
+static int read_frames(const struct trace_cmd *cmd, struct trace *t, struct cap_merge *m, struct window *w)
+{
+    const struct frame *out;
+    struct frame f;
+    bool ok = true;
+
+    while (ok && cap_merge_next(m, &f) > 0) {
+        ok = window_put(w, &f);
+        while (window_full(w) && (out = window_get(w)))
+            deliver(cmd, t, out);
+    }
+    while ((out = window_get(w)))
+        deliver(cmd, t, out);
+    return ok ? EXIT_OK : cli_error("out of memory");
+}
+
+/* What the interfaces of a file dropped, as the file says. */
+static uint64_t file_drops(struct cap *c)
+{
+    const struct cap_info *info = cap_info(c);
+    uint64_t n = 0;
+
+    for (uint32_t i = 0; i < info->n_ifaces; i++)
+        n += info->ifaces[i].dropped + info->ifaces[i].os_dropped;
+    return n;
+}
+
+static void files_moving(void *window)
+{
+    window_own(window);
+}
+
+/* All frames of the open files, and what these say they dropped. */
+static int read_files(const struct trace_cmd *cmd, struct trace *t, struct cap_merge *m, struct window *w)
+{
+    int status = read_frames(cmd, t, m, w);
+
+    t->ifaces = 1;
+    for (size_t i = 0; i < cap_merge_count(m); i++) {
+        uint64_t drops = file_drops(cap_merge_file(m, i));
+        t->failed |= cap_error(cap_merge_file(m, i))->err != 0;
+        t->file_ifaces[i] = max_u32(1, cap_info(cap_merge_file(m, i))->n_ifaces);
+        t->ifaces = max_u32(t->ifaces, t->file_ifaces[i]);
+        if (drops && cmd->drops)
+            cmd->drops(t, (uint16_t)i, drops);
+    }
+    t->failed |= status != EXIT_OK;
+    return status;
+}
+
+/* A line for each file that could not be read to its end. */
+static int say_errors(const struct cap_merge *m, int status)
+{
+    for (size_t i = 0; i < cap_merge_count(m); i++) {
+        const struct cap_error *e = cap_error(cap_merge_file(m, i));
+        if (e->err)
+            status = cli_cap_error(e);
+    }
+    return status;
+}
+
+/* --- The command ---------------------------------------------------------------------------------------------------------------- */
+
+void trace_flush(struct trace *t)
+{
+    if (t->out.len < FLUSH_AT)
+        return;
+    if (t->broken)
+        t->out.len = 0;
+    else
+        t->broken = cli_show(&t->out) != EXIT_OK;
+}
+
+static int prepare(const struct trace_cmd *cmd, struct trace *t)
+{
+    if (t->filter_text && cli_filter(&t->filter, t->filter_text) != EXIT_OK)
+        return EXIT_BAD;
+    if (cmd->start && cmd->start(t) != EXIT_OK)
+        return EXIT_BAD;
+    t->notes |= t->filter && filter_needs(t->filter) & (FILTER_NEEDS_NOTE | FILTER_NEEDS_COLUMN);
+    if (t->notes && !(t->context = context_new()))
+        return cli_error("out of memory");
+    for (unsigned i = 0; i < t->n_pairs; i++) {
+        conn_learn(cmd->conns(t), &t->pairs[i]);
+        if (t->context)
+            conn_learn(context_conns(t->context), &t->pairs[i]);
+    }
+    return EXIT_OK;
+}
+
+static void write_out(struct trace *t)
+{
+    if (t->broken)
+        buf_free(&t->out);
+    else
+        t->broken = cli_show(&t->out) != EXIT_OK;
+}
+
+static bool same_addr(const struct conn_addr *a, const struct conn_addr *b)
+{
+    return memcmp(a, b, sizeof *a) == 0;
+}
+
+/* Whether a flow goes from one of the two queue pairs to the other. */
+static bool pair_seen(struct conn_table *conns, const struct conn_known *k)
+{
+    uint32_t n = conn_counts(conns).flows;
+
+    for (const struct flow *f = conn_flows(conns), *end = f + n; f < end; f++)
+        for (unsigned to = 0; to < 2; to++)
+            if (f->dqpn == k->qpn[to] && same_addr(&f->dst, &k->addr[to]) && same_addr(&f->src, &k->addr[!to]))
+                return true;
+    return false;
+}
+
+/* What the user should know besides the results: flows that were forgotten, and pairs that there are not, for all that is known. */
+static void say_notes(const struct trace_cmd *cmd, const struct trace *t, struct conn_table *conns)
+{
+    uint64_t forgotten = conn_counts(conns).evicted;
+
+    if (forgotten && !cmd->tells_forgotten)
+        cli_error("%s forgotten, unused for longest: there were more at a time than are kept", count_str(forgotten, "flow"));
+    for (unsigned i = 0; i < t->n_pairs && !forgotten && !t->failed; i++)
+        if (!pair_seen(conns, &t->pairs[i]))
+            cli_error("--pair %s: no packet between these queue pairs was taken", t->pair_args[i]);
+}
+
+/* The results; none of a connection that there is not. */
+static int report(const struct trace_cmd *cmd, struct trace *t)
+{
+    if (!t->conn || conn_exists(cmd->conns(t), t->conn))
+        return cmd->end(t);
+    return t->failed ? EXIT_OK : cli_error("--conn %u: there is no such connection; `rdmatrace flows` lists them", t->conn);
+}
+
+/* Read and report: what could be read is written first, then is said what could not be. Files of which nothing could be read have no
+ * results. */
+static int run_files(const struct trace_cmd *cmd, struct trace *t, struct window *w)
+{
+    const struct cap_opts opts = {.moving = files_moving, .user = w};
+    struct cap_merge *m;
+    struct cap_error err;
+    int status, end = EXIT_BAD;
+
+    if (cap_merge_open(&m, t->files, t->n_files, &opts, &err) < 0) {
+        t->out.len = 0;
+        return cli_cap_error(&err);
+    }
+    status = read_files(cmd, t, m, w);
+    if (t->failed && !t->frames)
+        t->out.len = 0;
+    else if ((end = report(cmd, t)) != EXIT_OK && status == EXIT_OK)
+        status = end;
+    write_out(t);
+    if (end == EXIT_OK || end == EXIT_FOUND)
+        say_notes(cmd, t, cmd->conns(t));
+    status = say_errors(m, status);
+    cap_merge_close(m);
+    return status;
+}
+
+static int run(const struct trace_cmd *cmd, struct trace *t)
+{
+    struct window *w = window_new();
+    int status = prepare(cmd, t);
+
+    if (status == EXIT_OK)
+        status = w ? run_files(cmd, t, w) : cli_error("out of memory");
+    if (cmd->stop)
+        cmd->stop(t);
+    window_free(w);
+    context_free(t->context);
+    filter_free(t->filter);
+    return status;
+}
+
+int trace_main(const struct trace_cmd *cmd, struct trace *t, int argc, char **argv)
+{
+    int status;
+
+    t->decode.verify = true;
+    t->files = calloc((size_t)argc + 1, sizeof *t->files);
+    t->file_ifaces = calloc((size_t)argc + 1, sizeof *t->file_ifaces);
+    if (!t->files || !t->file_ifaces)
+        return cli_error("out of memory");
+    status = take_arguments(cmd, t, argc, argv);
+    if (status == EXIT_OK && !t->answered)
+        status = run(cmd, t);
+    write_out(t);
+    free(t->files);
+    free(t->file_ifaces);
+    return t->broken ? EXIT_BAD : status;
+}

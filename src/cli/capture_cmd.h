@@ -1,0 +1,82 @@
+/* layer 4 (tool): the frame of the commands that look at whole captures: options, files, the reading loop, output. */
+#ifndef RDMATRACE_CLI_CAPTURE_CMD_H
+#define RDMATRACE_CLI_CAPTURE_CMD_H
+
+#include "opt.h"
+#include "dissect/pkt.h"
+#include "src/conn/conn.h"
+
+#define TRACE_PAIRS 64
+
+/* Options that every such command has; rows for its table. */
+#define TRACE_OPTIONS                                                                                                  \
+    {'r', "read-file", "FILE", "read FILE; the same as naming it as an operand; - is standard input"},                 \
+    {TRACE_KEY_PAIR, "pair", "PAIR", "two queue pairs that are connected, ADDRESS:QPN,ADDRESS:QPN; may be repeated"},  \
+    {TRACE_KEY_UDP_PORT, "udp-port", "PORT", "a further UDP destination port of RoCEv2; may be repeated"}
+/* Two that a command may have; `what` is done to packets that match, `text` is the help for --conn. */
+#define TRACE_FILTER(what)                                                                                             \
+    {'Y', "display-filter", "FILTER", what " only packets that match this display filter (rdmatrace-filter(7))"}
+#define TRACE_CONN(text) {TRACE_KEY_CONN, "conn", "N", text}
+/* The end of its table. */
+#define TRACE_OPTIONS_END {'h', "help", NULL, "show this help"}, {0, NULL, NULL, NULL}
+enum {
+    TRACE_KEY_PAIR = 1000,
+    TRACE_KEY_UDP_PORT,
+    TRACE_KEY_CONN,
+};
+
+/* One run of a command. The first member of the command's own state, which is otherwise zero. */
+struct trace {
+    const char **files; /* as named */
+    size_t n_files;
+    struct buf out;     /* for standard output; trace_flush() when it is large, and what is left is written at the end */
+    uint32_t conn;      /* --conn, 0: none; end() is called only if there is this connection */
+    bool answered;      /* by an option (--help): `out` is all, no file is read */
+    bool notes;         /* set by start(): packets are to have their pkt.note */
+    bool failed;        /* set before end(): a file could not be read to its end, which will be said */
+    uint64_t frames;    /* read */
+    uint32_t ifaces;    /* set before end(): interfaces of the file that has the most, at least 1 */
+    uint32_t *file_ifaces; /* likewise of each file */
+    /* Internal. */
+    struct decode_opts decode;
+    struct conn_known pairs[TRACE_PAIRS]; /* --pair */
+    const char *pair_args[TRACE_PAIRS];   /* as named */
+    unsigned n_pairs;
+    const char *filter_text; /* -Y */
+    struct filter *filter;   /* compiled; NULL: all packets */
+    struct context *context; /* with `notes`, or if the filter needs it */
+    bool broken;             /* standard output cannot be written */
+};
+
+/* A command; `t` is its state. Any of start, drops and stop may be NULL. */
+struct trace_cmd {
+    const char *name; /* of the subcommand */
+    const struct opt_def *defs;
+    void (*help)(struct buf *b);
+    /* An option that is not one of the above; NULL if there is none. EXIT_OK, or EXIT_BAD after a message. */
+    int (*option)(struct trace *t, int key, const char *arg);
+    /* All options are known: prepare. EXIT_OK, or EXIT_BAD after a message (then only stop() follows). */
+    int (*start)(struct trace *t);
+    /* The table that --pair teaches and --conn means. */
+    struct conn_table *(*conns)(struct trace *t);
+    /* Each packet, in the order of time; `match`: it passes -Y. */
+    void (*packet)(struct trace *t, struct pkt *p, bool match);
+    /* What a file says it dropped; after the packets. */
+    void (*drops)(struct trace *t, uint16_t file, uint64_t drops);
+    /* After the last packet: write to t->out. An exit status; that of reading files that failed comes first. */
+    int (*end)(struct trace *t);
+    /* Release what start() and option() made. */
+    void (*stop)(struct trace *t);
+    const struct opt_clash *clashes;  /* options without a meaning; NULL: none */
+    unsigned (*cases)(struct trace *t); /* those of struct opt_clash that hold, once all options are known; NULL: none */
+    bool tells_forgotten; /* end() writes that flows were forgotten for want of room; else a line on standard error does */
+};
+
+/* The whole command. Returns the exit status. */
+int trace_main(const struct trace_cmd *cmd, struct trace *t, int argc, char **argv);
+/* An IPv4 (mapped) or IPv6 address; false if it is neither. */
+bool trace_address(const char *text, struct conn_addr *a);
+/* Write t->out if it is large. */
+void trace_flush(struct trace *t);
+
+#endif

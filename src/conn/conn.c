@@ -1,0 +1,477 @@
+/* layer 2b (conn): flows and connections. */
+#include "src/conn/conn.h"
+
+#include <stdlib.h>
+
+#define KNOWN_MAX 4096   /* connections learnt beforehand and kept */
+#define PAIR_LOOKS 32768 /* flows looked at for the peer of one, in all its searches, before it is left alone */
+
+struct conn_table {
+    struct flow *flows;
+    uint32_t *chains;      /* by hash of the flow's key */
+    uint32_t *pair_chains; /* by hash of source and destination address */
+    uint32_t mask;         /* of both */
+    uint32_t n, max, hand;
+    uint32_t conns;  /* numbers given */
+    uint32_t unused; /* of them, those that turned out to be of a connection that had another one */
+    uint32_t newest; /* flow of the latest packet, if this packet was its first; else FLOW_NONE */
+    uint64_t evicted;
+    struct conn_known known[KNOWN_MAX];
+    uint32_t n_known, known_at;
+    void *user;
+    conn_new_flow *fresh;
+    conn_has_psn *has_psn;
+};
+
+const char *pairing_str(enum pairing p)
+{
+    static const char *const names[] = {"none", "PSN agreement", "TCP exchange", "CM", "user"};
+    return names[p];
+}
+
+/* The halves are stored as wholes, because they are compared and hashed as wholes right after. */
+static void addr_set(struct conn_addr *a, const uint8_t *p, unsigned len)
+{
+    uint64_t upper = 0, lower;
+
+    if (len == 4) {
+        lower = UINT64_C(0xffff0000) | (uint64_t)load_le32(p) << 32;
+    } else {
+        upper = load_le64(p);
+        lower = load_le64(p + 8);
+    }
+    memcpy(a->b, &upper, 8);
+    memcpy(a->b + 8, &lower, 8);
+}
+
+static void addr_lid(struct conn_addr *a, uint16_t lid)
+{
+    memset(a->b, 0, sizeof a->b);
+    store_be16(a->b + 14, lid);
+}
+
+void conn_addr_of(const struct pkt *p, struct conn_addr *src, struct conn_addr *dst)
+{
+    if (p->addr_len) {
+        addr_set(src, p->src, p->addr_len);
+        addr_set(dst, p->dst, p->addr_len);
+    } else {
+        addr_lid(src, p->have & H_LRH ? p->lrh.slid : 0);
+        addr_lid(dst, p->have & H_LRH ? p->lrh.dlid : 0);
+    }
+}
+
+void conn_addr_put(struct buf *b, const struct conn_addr *a)
+{
+    static const uint8_t none[14];
+
+    if (memcmp(a->b, none, sizeof none) == 0)
+        buf_printf(b, "lid %u", load_be16(a->b + 14));
+    else
+        buf_gid(b, a->b);
+}
+
+/* Hash of two addresses, of which the lower halves suffice, and a number. */
+static uint32_t hash_of(const struct conn_addr *src, const struct conn_addr *dst, uint32_t n)
+{
+    uint64_t h = load_le64(src->b + 8) * UINT64_C(0x9e3779b97f4a7c15) ^ load_le64(dst->b + 8) * UINT64_C(0xc2b2ae3d27d4eb4f) ^
+                 n * UINT64_C(0x165667b19e3779f9);
+
+    return (uint32_t)(h >> 32 ^ h >> 12);
+}
+
+struct conn_table *conn_table_new(uint32_t max_flows)
+{
+    struct conn_table *t = calloc(1, sizeof *t);
+    uint32_t size = 64;
+
+    while (size < max_flows)
+        size *= 2;
+    if (!t)
+        return NULL;
+    t->max = max_flows;
+    t->mask = size - 1;
+    t->newest = FLOW_NONE;
+    t->flows = malloc(max_flows * sizeof *t->flows);
+    t->chains = malloc(size * sizeof *t->chains);
+    t->pair_chains = malloc(size * sizeof *t->pair_chains);
+    if (!t->flows || !t->chains || !t->pair_chains) {
+        conn_table_free(t);
+        return NULL;
+    }
+    memset(t->chains, 0xff, size * sizeof *t->chains);
+    memset(t->pair_chains, 0xff, size * sizeof *t->pair_chains);
+    return t;
+}
+
+void conn_table_free(struct conn_table *t)
+{
+    if (!t)
+        return;
+    free(t->flows);
+    free(t->chains);
+    free(t->pair_chains);
+    free(t);
+}
+
+void conn_table_user(struct conn_table *t, void *user, conn_new_flow *fresh, conn_has_psn *has_psn)
+{
+    t->user = user;
+    t->fresh = fresh;
+    t->has_psn = has_psn;
+}
+
+struct flow *conn_flow_at(struct conn_table *t, uint32_t flow)
+{
+    return &t->flows[flow];
+}
+
+struct flow *conn_flows(struct conn_table *t)
+{
+    return t->flows;
+}
+
+static bool addr_eq(const struct conn_addr *a, const struct conn_addr *b)
+{
+    return load_le64(a->b + 8) == load_le64(b->b + 8) && load_le64(a->b) == load_le64(b->b);
+}
+
+static uint32_t *pair_chain(struct conn_table *t, const struct conn_addr *src, const struct conn_addr *dst)
+{
+    return &t->pair_chains[hash_of(src, dst, UINT32_MAX) & t->mask];
+}
+
+/* What identifies a flow. */
+struct key {
+    struct conn_addr src, dst;
+    uint32_t tap, dqpn;
+};
+
+static uint32_t key_hash(const struct key *k)
+{
+    return hash_of(&k->src, &k->dst, k->dqpn ^ k->tap << 24);
+}
+
+static uint32_t flow_find(const struct conn_table *t, const struct key *k)
+{
+    uint32_t hash = key_hash(k);
+
+    for (uint32_t i = t->chains[hash & t->mask]; i != FLOW_NONE; i = t->flows[i].next) {
+        const struct flow *f = &t->flows[i];
+        if (f->hash == hash && f->dqpn == k->dqpn && f->tap == k->tap && addr_eq(&f->src, &k->src) && addr_eq(&f->dst, &k->dst))
+            return i;
+    }
+    return FLOW_NONE;
+}
+
+static void unlink_from(uint32_t *head, struct flow *flows, uint32_t flow, bool pair)
+{
+    for (uint32_t *i = head; *i != FLOW_NONE; i = pair ? &flows[*i].pair_next : &flows[*i].next)
+        if (*i == flow) {
+            *i = pair ? flows[flow].pair_next : flows[flow].next;
+            return;
+        }
+}
+
+/* Make room: the flow that the clock hand finds unused is given up. */
+static uint32_t evict(struct conn_table *t)
+{
+    struct flow *f;
+
+    while (t->flows[t->hand].used) {
+        t->flows[t->hand].used = false;
+        t->hand = (t->hand + 1) % t->max;
+    }
+    f = &t->flows[t->hand];
+    unlink_from(&t->chains[f->hash & t->mask], t->flows, t->hand, false);
+    unlink_from(pair_chain(t, &f->src, &f->dst), t->flows, t->hand, true);
+    if (f->peer != FLOW_NONE)
+        t->flows[f->peer].peer = FLOW_NONE;
+    t->evicted++;
+    return t->hand;
+}
+
+/* Two flows are the two directions of a connection. */
+static void join(struct conn_table *t, uint32_t a, uint32_t b, enum pairing how)
+{
+    struct flow *fa = &t->flows[a], *fb = &t->flows[b];
+    uint32_t low = min_u32(fa->conn, fb->conn), high = max_u32(fa->conn, fb->conn), conn = low ? low : high;
+
+    if (t->newest != FLOW_NONE && low && low != high && high == t->flows[t->newest].conn && (a == t->newest || b == t->newest))
+        t->conns--; /* nothing was said of this number yet: it is that of the next connection */
+    else if (low && low != high)
+        t->unused++;
+    fa->peer = b;
+    fb->peer = a;
+    fa->conn = fb->conn = conn;
+    fa->paired_by = fb->paired_by = (uint8_t)how;
+    fa->sqpn = fb->dqpn;
+    fb->sqpn = fa->dqpn;
+    fa->have_sqpn = fb->have_sqpn = true;
+    fa->pmtu = fb->pmtu = max_u32(fa->pmtu, fb->pmtu);
+    if (!fa->upper)
+        fa->upper = fb->upper;
+    fb->upper = fa->upper;
+}
+
+/* Apply what is known beforehand to a flow, whose destination is end `end` of `k`. */
+static void apply_known(struct conn_table *t, uint32_t flow, const struct conn_known *k, unsigned end)
+{
+    struct flow *f = &t->flows[flow];
+    const struct key reverse = {k->addr[end], k->addr[!end], f->tap, k->qpn[!end]};
+    uint32_t peer;
+
+    f->sqpn = k->qpn[!end];
+    f->have_sqpn = true;
+    f->paired_by = (uint8_t)k->how;
+    f->have_psn = !k->any_psn;
+    f->psn = k->psn[!end];
+    f->params = k->params[!end];
+    if (k->upper)
+        f->upper = k->upper;
+    peer = flow_find(t, &reverse);
+    if (peer != FLOW_NONE)
+        join(t, flow, peer, k->how);
+    f->pmtu = k->pmtu; /* whatever an earlier connection of the same queue pairs had */
+    if (peer != FLOW_NONE)
+        t->flows[peer].pmtu = k->pmtu;
+}
+
+/* Whether end `end` of `k` is the destination of `f`. */
+static bool known_fits(const struct conn_known *k, const struct flow *f, unsigned end)
+{
+    return k->qpn[end] == f->dqpn && addr_eq(&k->addr[end], &f->dst) && addr_eq(&k->addr[!end], &f->src);
+}
+
+/* What was learnt last about a flow, and at which end of it the flow ends; NULL for nothing. */
+static struct conn_known *known_of(struct conn_table *t, const struct flow *f, unsigned *end)
+{
+    for (uint32_t i = t->n_known; i-- > 0;) {
+        struct conn_known *k = &t->known[(t->known_at + i) % KNOWN_MAX];
+        for (*end = 0; *end < 2; ++*end)
+            if (known_fits(k, f, *end))
+                return k;
+    }
+    return NULL;
+}
+
+static void consult_known(struct conn_table *t, uint32_t flow)
+{
+    unsigned end;
+    const struct conn_known *k = known_of(t, &t->flows[flow], &end);
+
+    if (k)
+        apply_known(t, flow, k, end);
+}
+
+static uint32_t flow_new(struct conn_table *t, const struct key *k)
+{
+    uint32_t i = t->n < t->max ? t->n++ : evict(t), hash = key_hash(k);
+    uint32_t *chain = &t->chains[hash & t->mask], *pairs = pair_chain(t, &k->src, &k->dst);
+
+    t->flows[i] = (struct flow){.src = k->src,
+                                .dst = k->dst,
+                                .tap = k->tap,
+                                .dqpn = k->dqpn,
+                                .hash = hash,
+                                .next = *chain,
+                                .pair_next = *pairs,
+                                .peer = FLOW_NONE};
+    *chain = *pairs = i;
+    t->newest = i;
+    if (t->fresh)
+        t->fresh(t->user, i);
+    consult_known(t, i);
+    return i;
+}
+
+static struct key key_of(const struct pkt *p)
+{
+    struct key k = {.tap = conn_tap_of(p->frame), .dqpn = p->bth.dqpn};
+
+    conn_addr_of(p, &k.src, &k.dst);
+    return k;
+}
+
+uint32_t conn_flow_find(const struct conn_table *t, const struct pkt *p)
+{
+    const struct key k = key_of(p);
+
+    return flow_find(t, &k);
+}
+
+bool conn_is_known(const struct conn_table *t, const struct pkt *p)
+{
+    const struct key k = key_of(p);
+
+    for (uint32_t i = 0; i < t->n_known; i++)
+        for (unsigned end = 0; end < 2; end++) {
+            const struct conn_known *c = &t->known[i];
+            if (c->qpn[end] == k.dqpn && addr_eq(&c->addr[end], &k.dst) && addr_eq(&c->addr[!end], &k.src))
+                return true;
+        }
+    return false;
+}
+
+uint32_t conn_flow_named(const struct conn_table *t, uint32_t tap, const struct conn_addr *src, const struct conn_addr *dst, uint32_t dqpn)
+{
+    const struct key k = {*src, *dst, tap, dqpn};
+
+    return flow_find(t, &k);
+}
+
+uint32_t conn_flow_unnumbered(struct conn_table *t, const struct pkt *p)
+{
+    const struct key k = key_of(p);
+    uint32_t i = flow_find(t, &k);
+
+    if (UNLIKELY(i == FLOW_NONE))
+        i = flow_new(t, &k);
+    else
+        t->newest = FLOW_NONE;
+    t->flows[i].used = true;
+    return i;
+}
+
+/* A flow, and its peer, get the next number. */
+static void number_give(struct conn_table *t, uint32_t flow)
+{
+    struct flow *f = &t->flows[flow];
+
+    f->conn = ++t->conns;
+    if (f->peer != FLOW_NONE)
+        t->flows[f->peer].conn = f->conn;
+    t->newest = flow;
+}
+
+uint32_t conn_flow(struct conn_table *t, const struct pkt *p)
+{
+    uint32_t i = conn_flow_unnumbered(t, p);
+
+    if (UNLIKELY(!t->flows[i].conn))
+        number_give(t, i);
+    return i;
+}
+
+/* Flows that `k` speaks of and that were seen before it: each is given what it says. They may be those of an earlier
+ * connection of the same queue pairs, so what was known of their packets is forgotten. */
+static void learn_seen(struct conn_table *t, const struct conn_known *k, unsigned end)
+{
+    for (uint32_t i = *pair_chain(t, &k->addr[!end], &k->addr[end]); i != FLOW_NONE; i = t->flows[i].pair_next)
+        if (known_fits(k, &t->flows[i], end)) {
+            if (t->fresh)
+                t->fresh(t->user, i);
+            apply_known(t, i, k, end);
+        }
+}
+
+/* Whether the same was the last that was learnt of these queue pairs: exchanges are repeated. Another connection of theirs may begin
+ * with the same PSNs, but not with the same communication ids. */
+static bool known_already(const struct conn_table *t, const struct conn_known *k)
+{
+    for (uint32_t i = t->n_known; i-- > 0;) {
+        const struct conn_known *o = &t->known[(t->known_at + i) % KNOWN_MAX];
+        if (o->qpn[0] == k->qpn[0] && o->qpn[1] == k->qpn[1] && addr_eq(&o->addr[0], &k->addr[0]) && addr_eq(&o->addr[1], &k->addr[1]))
+            return o->psn[0] == k->psn[0] && o->psn[1] == k->psn[1] && o->id[0] == k->id[0] && o->id[1] == k->id[1] && o->how == k->how;
+    }
+    return false;
+}
+
+void conn_learn(struct conn_table *t, const struct conn_known *k)
+{
+    uint32_t at;
+
+    t->newest = FLOW_NONE;
+    if (known_already(t, k))
+        return;
+    at = t->n_known < KNOWN_MAX ? t->n_known++ : t->known_at;
+    if (t->n_known == KNOWN_MAX && at == t->known_at)
+        t->known_at = (t->known_at + 1) % KNOWN_MAX;
+    t->known[at] = *k;
+    learn_seen(t, k, 0);
+    learn_seen(t, k, 1);
+}
+
+static void unlearn(struct flow *f)
+{
+    f->paired_by = f->peer == FLOW_NONE ? PAIR_NONE : PAIR_PSN;
+    f->have_psn = f->have_sqpn = false;
+    f->pmtu = 0;
+    f->upper = NULL;
+    f->params = (struct conn_params){0};
+}
+
+void conn_unlearn(struct conn_table *t, uint32_t flow)
+{
+    uint32_t peer = t->flows[flow].peer;
+    unsigned end;
+    struct conn_known *k = known_of(t, &t->flows[flow], &end);
+
+    if (k) { /* nor is it held of what comes */
+        k->how = PAIR_PSN;
+        k->any_psn = true;
+        k->pmtu = 0;
+        k->upper = NULL;
+        memset(k->params, 0, sizeof k->params);
+    }
+    unlearn(&t->flows[flow]);
+    if (peer != FLOW_NONE)
+        unlearn(&t->flows[peer]);
+}
+
+void conn_pair_by_psn(struct conn_table *t, uint32_t flow, uint32_t psn)
+{
+    struct flow *f = &t->flows[flow];
+    uint32_t found = FLOW_NONE;
+
+    if (f->peer != FLOW_NONE || f->looks >= PAIR_LOOKS || !t->has_psn)
+        return;
+    for (uint32_t i = *pair_chain(t, &f->dst, &f->src); i != FLOW_NONE; i = t->flows[i].pair_next) {
+        const struct flow *g = &t->flows[i];
+        f->looks++;
+        if (g->peer != FLOW_NONE || g->tap != f->tap || !addr_eq(&g->src, &f->dst) || !addr_eq(&g->dst, &f->src) ||
+            (f->have_sqpn && f->sqpn != g->dqpn) || (g->have_sqpn && g->sqpn != f->dqpn) || !t->has_psn(t->user, i, psn))
+            continue;
+        if (found != FLOW_NONE)
+            return; /* more than one fits */
+        found = i;
+    }
+    if (found != FLOW_NONE)
+        join(t, flow, found, f->have_sqpn ? (enum pairing)f->paired_by : PAIR_PSN);
+}
+
+struct conn_counts conn_counts(const struct conn_table *t)
+{
+    return (struct conn_counts){t->n, t->conns, t->evicted};
+}
+
+uint32_t conn_number(const struct conn_table *t)
+{
+    return t->conns - t->unused;
+}
+
+void conn_number_put(struct buf *b, uint32_t number, uint32_t highest)
+{
+    buf_puts(b, count_str(number, "connection"));
+    if (highest > number)
+        buf_printf(b, ", numbered up to %u", highest);
+}
+
+bool conn_has_reverse(const struct conn_table *t, uint32_t flow)
+{
+    const struct flow *f = &t->flows[flow];
+    uint32_t head = t->pair_chains[hash_of(&f->dst, &f->src, UINT32_MAX) & t->mask];
+
+    for (uint32_t i = head; i != FLOW_NONE; i = t->flows[i].pair_next)
+        if (t->flows[i].tap == f->tap && addr_eq(&t->flows[i].src, &f->dst) && addr_eq(&t->flows[i].dst, &f->src))
+            return true;
+    return false;
+}
+
+bool conn_exists(const struct conn_table *t, uint32_t conn)
+{
+    for (uint32_t i = 0; i < t->n; i++)
+        if (t->flows[i].conn == conn)
+            return true;
+    return false;
+}

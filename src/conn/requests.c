@@ -1,0 +1,491 @@
+/* layer 2b (conn): evidence about the requests of one direction: what requests themselves tell. */
+#include "src/conn/requests_impl.h"
+#include "src/transport/verbs.h"
+
+#define FAR INT32_C(0x100000) /* PSNs further away than this are not of the same conversation */
+
+const char *why_back_str(enum why_back w)
+{
+    static const char *const names[] = {"", "sequence NAK", "implied NAK", "RNR NAK", "no answer"};
+    return names[w];
+}
+
+void half_init(struct half *h, uint32_t flow)
+{
+    uint64_t restarts = h->restarts;
+
+    memset(h, 0, offsetof(struct half, sent));
+    for (unsigned i = 0; i < TRACK_SENT; i++)
+        h->sent[i].psn = UINT32_MAX;
+    h->flow = flow;
+    h->restarts = restarts;
+}
+
+struct ask *half_ask(struct half *h, uint32_t psn, unsigned nth)
+{
+    for (unsigned i = 1; i <= TRACK_ASKS; i++) {
+        struct ask *a = &h->asks[(h->asks_at - i) % TRACK_ASKS];
+        if (!a->span)
+            return NULL;
+        if (psn_in(psn, a->psn, a->span) && nth-- == 0)
+            return a;
+        if (!a->again && !a->late && psn_diff(psn, a->psn) >= 0 && !psn_in(psn, a->psn, a->span))
+            return NULL; /* older ones lie before this one */
+    }
+    return NULL;
+}
+
+uint32_t half_outstanding(struct half *h, struct ask **oldest)
+{
+    uint32_t n = 0;
+
+    *oldest = NULL;
+    for (unsigned i = 1; i <= TRACK_ASKS; i++) {
+        struct ask *a = &h->asks[(h->asks_at - i) % TRACK_ASKS];
+        if (!a->span)
+            break;
+        if (a->again || a->answered || (h->have_una && psn_diff(psn_add(a->psn, a->span), h->una) <= 0))
+            continue;
+        n++;
+        *oldest = a;
+    }
+    return n;
+}
+
+uint32_t half_outstanding_at(const struct half *h, const struct ask *a)
+{
+    uint32_t n = 0;
+
+    for (unsigned i = 0; i < TRACK_ASKS; i++) {
+        const struct ask *o = &h->asks[i];
+        n += o->span && psn_diff(o->psn, a->psn) <= 0 && !(o->answered && o->done <= a->rsps);
+    }
+    return n;
+}
+
+bool half_was_hole(const struct half *h, uint32_t psn, uint32_t *frame)
+{
+    for (uint32_t i = 0; i < TRACK_HOLES && i < h->holes_at; i++)
+        if (h->holes[(h->holes_at - 1 - i) % TRACK_HOLES] == psn) {
+            if (frame)
+                *frame = h->hole_frames[(h->holes_at - 1 - i) % TRACK_HOLES];
+            return true;
+        }
+    return false;
+}
+
+bool half_has_psn(struct half *h, uint32_t psn)
+{
+    const struct ask *latest = &h->asks[(h->asks_at - 1) % TRACK_ASKS];
+
+    if (half_sent(h, psn) || half_ask(h, psn, 0))
+        return true;
+    if (h->loose && latest->span && psn_in(psn, latest->psn, psn_span(latest->len, 256)))
+        return true; /* it asks for as many responses at most */
+    return h->have_next && psn_in(psn, h->start, (h->next - h->start) & PSN_MASK) && psn_diff(h->next, psn) < TRACK_SENT;
+}
+
+uint32_t half_span(const struct half *h, const struct pkt *p)
+{
+    if (!(p->op->flags & OPF_READ_REQ) || !(p->have & H_RETH) || !h->pmtu)
+        return 1;
+    return psn_span(p->reth.dmalen, h->pmtu);
+}
+
+void half_set_pmtu(struct half *h, uint32_t pmtu)
+{
+    const struct ask *last;
+    bool at_cursor;
+
+    if (h->pmtu || pmtu < 256 || pmtu > UINT16_MAX || pmtu & (pmtu - 1))
+        return;
+    last = &h->asks[(h->asks_at - 1) % TRACK_ASKS];
+    at_cursor = last->span && last->opcode == OP_READ_REQUEST && h->cursor == psn_add(last->psn, 1);
+    h->pmtu = (uint16_t)pmtu;
+    h->loose = false;
+    for (unsigned i = TRACK_ASKS; i > 0; i--) {
+        struct ask *a = &h->asks[(h->asks_at - i) % TRACK_ASKS];
+        uint32_t end;
+        if (!a->span || a->opcode != OP_READ_REQUEST)
+            continue;
+        a->span = psn_span(a->len, pmtu);
+        end = psn_add(a->psn, a->span);
+        if (psn_diff(end, h->next) > 0)
+            h->next = h->cursor = end;
+        if (psn_in(h->contig, a->psn, a->span))
+            h->contig = end;
+        if (h->gbn != a->psn && psn_in(h->gbn, a->psn, a->span))
+            h->gbn = end;
+    }
+    if (at_cursor)
+        h->cursor = psn_add(last->psn, last->span); /* of one sent again too */
+}
+
+uint32_t reth_hash(const struct pkt *p)
+{
+    uint64_t v = p->have & H_RETH        ? p->reth.va ^ (uint64_t)p->reth.rkey << 32 ^ (uint64_t)p->reth.dmalen << 13
+                 : p->have & H_ATOMICETH ? p->atomiceth.va ^ (uint64_t)p->atomiceth.rkey << 32 ^ p->atomiceth.swap ^ p->atomiceth.cmp << 7
+                                         : 0;
+    v *= UINT64_C(0x9e3779b97f4a7c15);
+    return (uint32_t)(v >> 32);
+}
+
+uint16_t frame_ip_id(const struct pkt *p)
+{
+    return p->have & H_IP4 ? load_be16(p->data + p->ip_off + 4) : 0;
+}
+
+uint32_t icrc_of(const struct pkt *p)
+{
+    return p->icrc == CRC_GOOD || p->icrc == CRC_BAD ? p->icrc_got
+           : p->icrc_off + 4 <= p->caplen            ? load_be32(p->data + p->icrc_off)
+                                                     : 0;
+}
+
+/* Whether every PSN up to and with `psn` was answered. */
+static bool was_answered(const struct half *h, uint32_t psn)
+{
+    return h->have_una && psn_diff(psn, h->una) < 0;
+}
+
+/* Whether a NAK that asks for `s` again has come since it was sent last, or `s` goes on what is being sent again, perhaps from a packet
+ * that was lost before. */
+static bool asked_again(struct half *h, const struct sent *s)
+{
+    const struct ask *a = half_ask(h, s->psn, 0);
+
+    return ((h->back || h->unsettled || h->vague) && s->psn == h->cursor) ||
+           (h->seq.have && (!h->seq.resent || psn_diff(s->psn, h->cursor) >= 0) && psn_diff(h->seq.psn, s->psn) <= 0 && h->seq.ts >= s->ts) ||
+           (h->rnr.have && !h->rnr.resent && psn_diff(h->rnr.psn, s->psn) <= 0 && h->rnr.ts >= s->ts) ||
+           (a && !a->answered && h->have_una && psn_diff(h->una, s->psn) > 0 && h->una_ts >= s->ts);
+}
+
+enum seen_as half_seen_as(struct half *h, const struct pkt *p)
+{
+    int32_t d = psn_diff(p->bth.psn, h->next);
+    const struct sent *s;
+
+    if (UNLIKELY(!h->have_next))
+        return SEEN_NEW;
+    if (LIKELY(d == 0))
+        return SEEN_NEW;
+    if (d > FAR || d < -FAR || p->bth.opcode >> 5 != h->service)
+        return SEEN_RESTART;
+    if (d > 0)
+        return h->loose && d < (1 << 16) ? SEEN_NEW : SEEN_GAP;
+    s = half_sent(h, p->bth.psn);
+    if (!s && p->op->flags & OPF_READ_REQ && half_ask(h, p->bth.psn, 0))
+        return SEEN_AGAIN; /* the rest of a READ */
+    if (!s)
+        return d < -TRACK_SENT ? SEEN_OLD : SEEN_LATE;
+    h->twin = s->opcode == p->bth.opcode && s->len == (uint16_t)p->payload_len && s->ip_id == frame_ip_id(p) && s->icrc == icrc_of(p);
+    if (h->twin && (s->ip_id || (p->frame->ts - s->ts < TWIN_WITHIN && !asked_again(h, s))))
+        return SEEN_COPY;
+    if (was_answered(h, p->bth.psn) && s->opcode != p->bth.opcode && !(p->op->flags & OPF_READ_REQ))
+        return SEEN_RESTART;
+    return SEEN_AGAIN;
+}
+
+/* Whether a response has passed over `psn` of the answer to `a` since that was asked for last. */
+static bool passed_over(const struct half *h, const struct ask *a, uint32_t psn)
+{
+    return (h->una_rsps > a->rsps && psn_diff(h->una, psn) > 0) || (h->rsp_packets > a->rsps && psn_diff(h->proves, psn) > 0);
+}
+
+/* Whether the requester has let pass all that it has heard: it acts at once on a response that passes over a READ or atomic, or, when
+ * it does so no more because it is going back already, at the end of the timeout. */
+static bool let_pass(const struct half *h, ns_t now)
+{
+    return now - h->rsp_ts >= ack_timeout(h->timeout) / 2;
+}
+
+/* Whether the requester's timer, of which the shortest has the code 1, cannot have run out since. */
+static bool no_timer_since(const struct half *h, ns_t since, ns_t now)
+{
+    return now - since < ack_timeout(h->timeout ? h->timeout : 1) / 2;
+}
+
+/* Whether `psn` is of what is being sent again already, and was overtaken on its way: it has not come since its requester went back. */
+static bool overtaken_again(struct half *h, uint32_t psn, ns_t now)
+{
+    const struct sent *s = half_sent(h, psn);
+
+    return s && s->ts < h->back_ts && no_timer_since(h, h->back_ts, now);
+}
+
+enum why_back half_why_back(struct half *h, uint32_t psn, ns_t now)
+{
+    const struct ask *a = half_ask(h, psn, 0);
+
+    if (h->rnr.have && !h->rnr.resent && (psn_in(h->rnr.psn, psn, TRACK_SENT) || (h->have_una && h->una == psn && psn_diff(psn, h->rnr.psn) > 0)))
+        return BACK_RNR; /* at its PSN, or at the start of its message; or behind it, if it has been acknowledged since */
+    if (h->seq.have && !h->seq.resent && (h->seq.psn == psn || h->seq_low == psn || (a && psn_diff(psn, h->seq.psn) < 0)))
+        return BACK_SEQ_NAK;
+    if (h->seq.have && !h->seq.resent && h->have_una && h->una == psn && psn_diff(psn, h->seq.psn) > 0)
+        return BACK_SEQ_NAK; /* the NAK was for what has been acknowledged since */
+    if (let_pass(h, now))
+        return BACK_SILENCE;
+    if (h->seq.have && !h->seq.resent && psn_in(psn, h->seq.psn, TRACK_SENT) && !was_answered(h, h->seq.psn) && no_timer_since(h, h->seq.ts, now))
+        return BACK_SEQ_NAK; /* it has overtaken what the NAK asked for */
+    if (a && !a->answered && h->have_una && passed_over(h, a, psn))
+        return BACK_IMPLIED;
+    if (a && a->early && psn_diff(h->proves, psn) > 0)
+        return BACK_IMPLIED; /* the answer that it has dropped did not come again, but one behind it */
+    if (h->plain && h->have_una && h->una == psn && h->rsp_packets > h->back_rsps)
+        return BACK_IMPLIED;
+    if (psn == h->late_end && h->late_rsps > h->back_rsps)
+        return BACK_IMPLIED; /* its requester dropped what came before that answer */
+    return overtaken_again(h, psn, now) ? BACK_NONE : BACK_SILENCE;
+}
+
+static void ask_put(struct half *h, const struct pkt *p, uint32_t span)
+{
+    const struct ask *before = half_ask(h, p->bth.psn, 0), *latest = &h->asks[(h->asks_at - 1) % TRACK_ASKS];
+    bool late = latest->span && psn_diff(psn_add(p->bth.psn, span), h->next) < 0;
+    struct ask *a = &h->asks[h->asks_at++ % TRACK_ASKS];
+
+    *a = (struct ask){.psn = p->bth.psn, .span = span, .frame = frame_u32(p), .ts = p->frame->ts, .rsps = h->rsp_packets,
+                      .opcode = p->bth.opcode & 31};
+    a->replay = before != NULL && before != a && !before->again && before->answered;
+    a->again = before != NULL && before != a;
+    a->late = late;
+    if (p->have & H_RETH) {
+        a->va = p->reth.va;
+        a->rkey = p->reth.rkey;
+        a->len = p->op->flags & OPF_READ_REQ ? p->reth.dmalen : 0;
+    } else if (p->have & H_ATOMICETH) {
+        a->va = p->atomiceth.va;
+        a->rkey = p->atomiceth.rkey;
+        a->len = 8;
+    }
+}
+
+/* The message that a packet not seen before belongs to. */
+static uint32_t message_of(struct half *h, const struct pkt *p, enum seen_as as)
+{
+    uint32_t flags = p->op->flags;
+
+    if (as == SEEN_LATE) {
+        const struct sent *before = half_sent(h, psn_add(p->bth.psn, PSN_MASK));
+        return before && !(flags & OPF_START) ? before->msg : 0;
+    }
+    if (flags & OPF_START || as != SEEN_NEW || !h->msgs)
+        h->msgs++;
+    if (flags & OPF_END)
+        h->ends++;
+    return h->msgs;
+}
+
+static void sent_put(struct half *h, const struct pkt *p, uint32_t msg)
+{
+    h->sent[p->bth.psn % TRACK_SENT] = (struct sent){.psn = p->bth.psn,
+                                                     .first = frame_u32(p),
+                                                     .last = frame_u32(p),
+                                                     .icrc = icrc_of(p),
+                                                     .icrc_first = icrc_of(p),
+                                                     .reth = reth_hash(p),
+                                                     .ts = p->frame->ts,
+                                                     .ts_first = p->frame->ts,
+                                                     .msg = msg,
+                                                     .len = (uint16_t)p->payload_len,
+                                                     .ip_id = frame_ip_id(p),
+                                                     .opcode = p->bth.opcode,
+                                                     .copies = 1};
+}
+
+void half_advance_contig(struct half *h)
+{
+    if (((h->next - h->contig) & PSN_MASK) > TRACK_SENT)
+        h->contig = h->next; /* more than is remembered */
+    for (unsigned i = 0; i < TRACK_SENT && h->contig != h->next; i++) {
+        const struct sent *s = half_sent(h, h->contig);
+        const struct ask *a;
+        if (!s)
+            return;
+        a = half_ask(h, h->contig, 0);
+        h->contig = a && a->psn == h->contig ? psn_add(h->contig, a->span) : psn_add(h->contig, 1);
+    }
+}
+
+static void hole_put(struct half *h, const struct pkt *p)
+{
+    if (half_was_hole(h, h->gbn, NULL))
+        return;
+    h->holes[h->holes_at % TRACK_HOLES] = h->gbn;
+    h->hole_frames[h->holes_at++ % TRACK_HOLES] = frame_u32(p);
+}
+
+/* A PSN that was not seen before, at or beyond `next`. */
+static void take_new(struct half *h, const struct pkt *p, uint32_t span, enum seen_as as)
+{
+    uint32_t psn = p->bth.psn;
+    bool at_edge = h->contig == psn || (as == SEEN_NEW && h->contig == h->next);
+
+    if (UNLIKELY(!h->have_next)) {
+        h->have_next = true;
+        h->start = h->contig = psn;
+        h->gbn = h->gbn_known ? h->gbn : psn;
+        h->first_is_start = p->op->flags & OPF_START;
+        h->first_frame = frame_u32(p);
+        h->first_ts = p->frame->ts;
+        h->counted = h->from_start;
+        at_edge = true;
+    }
+    if (as == SEEN_GAP) {
+        h->gaps += (psn - h->next) & PSN_MASK;
+        h->counted = false;
+    }
+    sent_put(h, p, message_of(h, p, as));
+    h->next = h->cursor = psn_add(psn, span);
+    h->back = false;
+    if (LIKELY(at_edge))
+        h->contig = h->next;
+}
+
+/* What a responder that drops all out of order makes of it. */
+static void advance_gbn(struct half *h, const struct pkt *p, uint32_t span)
+{
+    if (LIKELY(p->bth.psn == h->gbn))
+        h->gbn = psn_add(p->bth.psn, span);
+    else if (psn_diff(p->bth.psn, h->gbn) > 0)
+        hole_put(h, p);
+}
+
+/* An episode of sending again begins. */
+static void go_back(struct half *h, const struct pkt *p, enum why_back why)
+{
+    h->why = (uint8_t)why;
+    h->backs[why]++;
+    h->retries = why == BACK_SILENCE ? h->retries + 1 : 0;
+    h->back_psn = p->bth.psn;
+    h->back_ts = p->frame->ts;
+    h->back_rsps = h->rsp_packets;
+}
+
+/* A PSN sent again, or for the first time although later ones were seen. */
+static void take_behind(struct half *h, const struct pkt *p, uint32_t span, enum seen_as as)
+{
+    uint32_t psn = p->bth.psn;
+    struct sent *s = half_sent(h, psn);
+
+    if (psn_diff(psn, h->cursor) < 0 && as == SEEN_AGAIN) {
+        enum why_back why = h->told ? (enum why_back)h->told : half_why_back(h, psn, p->frame->ts);
+        h->back = true;
+        if (why != BACK_NONE)
+            go_back(h, p, why);
+    }
+    if (!s) {
+        sent_put(h, p, message_of(h, p, SEEN_LATE));
+        h->sent[psn % TRACK_SENT].late = true;
+    } else {
+        s->last = frame_u32(p);
+        s->ts = p->frame->ts;
+        s->icrc = icrc_of(p);
+        s->ip_id = frame_ip_id(p);
+        s->copies += s->copies < UINT8_MAX;
+        s->same = 0;
+    }
+    h->cursor = psn_add(psn, span);
+    if (h->cursor == h->next || psn_diff(h->cursor, h->next) > 0) {
+        h->back = false;
+        h->cursor = h->next;
+    }
+    half_advance_contig(h);
+}
+
+static void count_request(struct half *h, const struct pkt *p, enum seen_as as)
+{
+    h->packets++;
+    h->bytes += p->payload_len;
+    if (LIKELY(as == SEEN_NEW))
+        return;
+    h->copies += as == SEEN_COPY;
+    h->late += as == SEEN_LATE;
+    if (as == SEEN_LATE) {
+        h->unsettled = true;
+        h->settles = h->next;
+    }
+    if (as == SEEN_AGAIN || as == SEEN_OLD) {
+        h->again++;
+        h->again_bytes += p->payload_len;
+    }
+}
+
+/* Whether `p`, which is SEEN_NEW, follows what was seen without a gap: no more than counts and ends move. */
+static inline bool is_plain_next(const struct half *h, const struct pkt *p)
+{
+    uint32_t psn = p->bth.psn;
+
+    return h->have_next && psn == h->contig && psn == h->gbn && psn == h->next && !h->loose && p->op->flags & (OPF_SEND | OPF_WRITE) &&
+           (h->pmtu || p->op->flags & OPF_END);
+}
+
+static void take_plain_next(struct half *h, const struct pkt *p)
+{
+    h->packets++;
+    h->bytes += p->payload_len;
+    h->service = p->bth.opcode >> 5;
+    h->last_frame = frame_u32(p);
+    h->last_ts = p->frame->ts;
+    sent_put(h, p, message_of(h, p, SEEN_NEW));
+    h->next = h->cursor = h->contig = h->gbn = psn_add(p->bth.psn, 1);
+    h->back = false;
+}
+
+/* What was asked for again is sent again. */
+static inline void settle_naks(struct half *h, uint32_t psn)
+{
+    if (UNLIKELY(h->seq.have && psn == h->seq.psn))
+        h->seq.resent = true;
+    if (UNLIKELY(h->rnr.have && psn == h->rnr.psn))
+        h->rnr.resent = true;
+}
+
+void half_request(struct half *h, const struct pkt *p, enum seen_as as)
+{
+    uint32_t span, psn = p->bth.psn;
+    bool was_loose = h->loose;
+
+    if (LIKELY(as == SEEN_NEW && is_plain_next(h, p))) {
+        take_plain_next(h, p);
+        settle_naks(h, psn);
+        return;
+    }
+    if (UNLIKELY(as == SEEN_RESTART)) {
+        uint16_t pmtu = h->pmtu;
+        h->restarts++;
+        half_init(h, h->flow);
+        h->pmtu = pmtu;
+        as = SEEN_NEW;
+    }
+    h->service = p->bth.opcode >> 5;
+    if (UNLIKELY(!h->pmtu && p->op->flags & (OPF_FIRST | OPF_MIDDLE)))
+        half_set_pmtu(h, p->payload_len);
+    span = half_span(h, p);
+    h->loose = half_is_unknown_read(h, p);
+    count_request(h, p, as);
+    h->last_frame = frame_u32(p);
+    h->last_ts = p->frame->ts;
+    if (as == SEEN_COPY) {
+        struct sent *s = half_sent(h, psn);
+        s->same += s->same < UINT8_MAX;
+        s->last = frame_u32(p);
+        if (p->frame->ts - s->ts >= TWIN_WITHIN)
+            s->ts = p->frame->ts; /* else it left when the first one did */
+    } else if (LIKELY(as == SEEN_NEW || as == SEEN_GAP)) {
+        take_new(h, p, span, as);
+    } else {
+        take_behind(h, p, span, as);
+    }
+    if (UNLIKELY(as != SEEN_NEW && psn_diff(psn, h->start) < 0))
+        h->vague = true; /* the responder may have dropped all that came before it */
+    if (UNLIKELY(was_loose && as == SEEN_NEW)) {
+        h->gbn = psn;
+        h->vague = true;
+    }
+    advance_gbn(h, p, span);
+    if (p->op->flags & (OPF_READ_REQ | OPF_ATOMIC_REQ | OPF_ATOMIC_WRITE | OPF_FLUSH) && as != SEEN_COPY)
+        ask_put(h, p, span);
+    settle_naks(h, psn);
+    half_settle(h);
+}

@@ -1,0 +1,17 @@
+/* layer 2b (conn): what the two files of struct half share. */
+#ifndef RDMATRACE_CONN_REQUESTS_IMPL_H
+#define RDMATRACE_CONN_REQUESTS_IMPL_H
+
+#include "src/conn/requests.h"
+
+/* The first PSN not seen moves on over all that were. */
+void half_advance_contig(struct half *h);
+
+/* Nothing is missing any more, and what a responder expects no longer depends on whether it keeps what comes ahead. */
+static inline void half_settle(struct half *h)
+{
+    if (UNLIKELY(h->unsettled) && h->contig == h->next && (h->gbn == h->next || (h->have_una && psn_diff(h->una, h->settles) >= 0)))
+        h->unsettled = false;
+}
+
+#endif

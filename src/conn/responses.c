@@ -1,0 +1,173 @@
+/* layer 2b (conn): evidence about the requests of one direction: what responses tell of them. */
+#include "src/conn/requests_impl.h"
+
+uint32_t response_proves(const struct pkt *p)
+{
+    return p->op->flags & OPF_ACK && aeth_type(p) != AETH_ACK ? p->bth.psn : psn_add(p->bth.psn, 1);
+}
+
+static void nak_put(struct nak *n, const struct pkt *p)
+{
+    bool again = n->have && n->psn == p->bth.psn;
+
+    if (again && !n->resent && n->icrc == icrc_of(p) && p->frame->ts - n->ts < TWIN_WITHIN)
+        return; /* a copy: its receiver acted on the first one */
+    n->times = again ? n->times + 1 : 1;
+    if (!again)
+        n->ts_first = p->frame->ts;
+    n->have = true;
+    n->resent = false;
+    n->syndrome = p->aeth.syndrome;
+    n->psn = p->bth.psn;
+    n->msn = p->aeth.msn;
+    n->frame = frame_u32(p);
+    n->icrc = icrc_of(p);
+    n->ts = p->frame->ts;
+}
+
+static void take_nak(struct half *h, const struct pkt *p)
+{
+    if (!h->seq.have || h->seq.resent || psn_diff(p->bth.psn, h->seq_low) < 0)
+        h->seq_low = p->bth.psn;
+    if (h->have_next && psn_in(h->gbn, p->bth.psn, TRACK_SENT))
+        h->gbn = p->bth.psn; /* that is what it expects */
+    if (aeth_type(p) == AETH_RNR) {
+        h->rnr_naks++;
+        nak_put(&h->rnr, p);
+    } else if ((p->aeth.syndrome & 31) == NAK_PSN_SEQ) {
+        h->seq_naks++;
+        nak_put(&h->seq, p);
+    } else {
+        h->fatal_naks++;
+        nak_put(&h->fatal, p);
+    }
+}
+
+static void take_ack(struct half *h, const struct pkt *p)
+{
+    const struct ask *a = half_ask(h, p->bth.psn, 0);
+
+    h->plain = a && !a->answered;
+    h->acks++;
+    if (!h->have_ack || psn_diff(p->bth.psn, h->ack_psn) >= 0) {
+        h->have_ack = true;
+        h->ack_psn = p->bth.psn;
+        h->ack_msn = p->aeth.msn;
+        h->ack_frame = frame_u32(p);
+    }
+}
+
+/* The answer to `a` is complete only after a later response. What was answered before and is behind it, its requester has dropped. */
+static void take_late(struct half *h, struct ask *a)
+{
+    h->late_end = psn_add(a->psn, a->span);
+    h->late_rsps = h->rsp_packets;
+    a->early = false;
+    for (unsigned i = 0; i < TRACK_ASKS; i++) {
+        struct ask *b = &h->asks[i];
+        b->early |= b->span && b->answered && psn_diff(b->psn, a->psn) > 0;
+    }
+}
+
+static void take_answer(struct half *h, const struct pkt *p)
+{
+    bool behind = h->have_una && psn_diff(h->proves, h->una) < 0;
+    uint32_t psn = p->bth.psn;
+
+    for (unsigned n = 0; n < 8; n++) {
+        struct ask *a = half_ask(h, psn, n);
+        if (!a)
+            return;
+        if (!a->rsp_first)
+            a->rsp_first = frame_u32(p);
+        a->rsp_last = frame_u32(p);
+        if (psn == psn_add(a->psn, a->got))
+            a->got++;
+        if (a->got == a->span && !a->answered) {
+            a->answered = true;
+            a->done = h->rsp_packets;
+            if (UNLIKELY(behind))
+                take_late(h, a);
+            if (p->have & H_ATOMICACKETH)
+                a->orig = p->atomicacketh.orig;
+        } else if (UNLIKELY(behind && a->early) && psn == psn_add(a->psn, a->span - 1)) {
+            take_late(h, a);
+        }
+    }
+}
+
+/* READs that were asked for again from where their answer broke off: both halves together are the answer. */
+static void settle_asks(struct half *h)
+{
+    for (unsigned i = 1; i <= TRACK_ASKS; i++) {
+        struct ask *a = &h->asks[(h->asks_at - i) % TRACK_ASKS], *rest;
+        if (!a->span)
+            return;
+        if (a->answered || !a->got)
+            continue;
+        rest = half_ask(h, psn_add(a->psn, a->got), 0);
+        if (rest && rest != a && rest->again && rest->answered && rest->psn == psn_add(a->psn, a->got)) {
+            a->answered = true;
+            a->done = rest->done;
+        }
+    }
+}
+
+/* Whether the first response counts no more messages than were seen up to its PSN. */
+static bool begins_here(struct half *h, const struct pkt *p)
+{
+    const struct ask *a = half_ask(h, p->bth.psn, 0);
+    const struct sent *s = half_sent(h, a ? a->psn : p->bth.psn);
+
+    return h->first_is_start && s && p->aeth.msn <= s->msg;
+}
+
+void half_response(struct half *h, const struct pkt *p)
+{
+    uint32_t proves = response_proves(p);
+
+    if (UNLIKELY(h->began == BEGAN_UNKNOWN && p->have & H_AETH))
+        h->began = begins_here(h, p) ? BEGAN_SEEN : BEGAN_BEFORE;
+    if (h->retries && psn_diff(proves, h->back_psn) > 0)
+        h->retries = 0; /* the answer to the last try; it may have been lost behind the tap the times before */
+    h->rsp_packets++;
+    h->rsp_bytes += p->payload_len;
+    h->rsp_ts = p->frame->ts;
+    h->proves = proves;
+    if (h->have_una && h->una == proves)
+        h->una_rsps = h->rsp_packets;
+    if (!h->first_rsp_frame) {
+        h->first_rsp_frame = frame_u32(p);
+        h->first_rsp_ts = p->frame->ts;
+    }
+    if (UNLIKELY(h->have_una && psn_diff(proves, h->una) < 0))
+        h->disorder = true;
+    if (p->op->flags & OPF_ACK) {
+        if (!(p->have & H_AETH))
+            return;
+        if (aeth_type(p) == AETH_ACK)
+            take_ack(h, p);
+        else
+            take_nak(h, p);
+    } else {
+        take_answer(h, p);
+        if (UNLIKELY(h->again) && p->op->flags & OPF_END)
+            settle_asks(h);
+    }
+    if (h->have_next && (!h->have_una || psn_diff(proves, h->una) > 0) && psn_diff(proves, h->next) <= 0) {
+        h->una = proves;
+        h->have_una = true;
+        h->una_frame = frame_u32(p);
+        h->una_rsps = h->rsp_packets;
+        h->una_ts = p->frame->ts;
+        h->retries = 0;
+        h->plain = h->plain && p->op->flags & OPF_ACK && aeth_type(p) == AETH_ACK;
+        if (UNLIKELY(psn_diff(h->una, h->contig) > 0)) {
+            h->contig = h->una;
+            half_advance_contig(h);
+        }
+        if (UNLIKELY(psn_diff(h->una, h->gbn) > 0))
+            h->gbn = h->una;
+    }
+    half_settle(h);
+}

@@ -1,0 +1,28 @@
+/* layer 2b (conn): datagrams from one queue pair to another, at one tap: what their PSNs prove.
+ *
+ * A queue pair numbers all its datagrams in the order in which it sends them, whoever they are for. So a PSN that comes behind later ones was
+ * overtaken, but one that does not come may have gone to somebody else. */
+#ifndef RDMATRACE_CONN_UD_GAPS_H
+#define RDMATRACE_CONN_UD_GAPS_H
+
+#include "src/conn/requests.h"
+
+#define DATAGRAMS_SEEN 256 /* remembered; what comes later than so many PSNs is of a queue pair set up anew */
+
+struct datagrams {
+    bool begun;
+    uint32_t start, next; /* lowest PSN, and that behind the highest one */
+    uint32_t gap, passed; /* PSNs of which the latest datagram shows that they were passed over: how many, and the first of them */
+    ns_t begin;           /* of the first datagram */
+    struct {
+        bool used;
+        uint16_t ip_id;
+        uint32_t psn, icrc;
+        ns_t ts;
+    } seen[DATAGRAMS_SEEN]; /* by PSN: the first copy */
+};
+
+/* Take a datagram: SEEN_NEW, SEEN_GAP, SEEN_LATE, SEEN_COPY or SEEN_RESTART. */
+enum seen_as datagrams_take(struct datagrams *d, const struct pkt *p);
+
+#endif

@@ -1,0 +1,294 @@
+/* layer 3 (explain): what went wrong in connection management: messages as they come, and refusals. */
+#include "src/explain/explain_impl.h"
+
+/* --- Messages that want an answer
+ * ------------------------------------------------------------------------------------------------------ */
+
+static struct cm_sent *cm_find(struct explainer *x, const struct pkt *p, uint16_t attr, uint32_t id, bool reverse)
+{
+    struct conn_addr src, dst;
+
+    conn_addr_of(p, &src, &dst);
+    for (unsigned i = 0; i < CM_SENT; i++) {
+        struct cm_sent *c = &x->cm[i];
+        if (c->n && c->attr == attr && c->id == id && c->tap == conn_tap_of(p->frame) &&
+            memcmp(&c->src, reverse ? &dst : &src, 16) == 0 && memcmp(&c->dst, reverse ? &src : &dst, 16) == 0)
+            return c;
+    }
+    return NULL;
+}
+
+static struct cm_seen cm_seen_of(const struct pkt *p, uint16_t attr)
+{
+    return (struct cm_seen){.attr = attr, .pkey = p->bth.pkey, .frame = frame_u32(p), .icrc = icrc_of(p), .ts = p->frame->ts};
+}
+
+/* What the tap saw between the copy before and this one tells which message did not arrive. */
+static void note_evidence(struct explainer *x, struct cm_sent *c, const struct cm_seen *again)
+{
+    const struct half *h = cm_requests_back(x, c);
+    ns_t since = cm_latest(c)->ts;
+
+    if (!c->between.frame || (c->between.attr == CM_MRA && c->answer.frame))
+        c->between = c->answer;
+    c->answer = (struct cm_seen){0};
+    if (c->between.frame || !h || !h->have_next)
+        return;
+    if (c->attr == CM_REP && h->first_ts >= c->copies[0].ts)
+        c->used_frame = h->first_frame;
+    else if (c->attr == CM_DREQ && h->last_ts > since + CM_COPY_WITHIN && h->last_ts < again->ts)
+        c->used_frame = h->last_frame;
+}
+
+/* --- Messages as they come
+ * ---------------------------------------------------------------------------------------------------------------- */
+
+/* The answer to a message; the first one to each copy counts. */
+static void cm_answered(struct explainer *x, const struct pkt *p, uint16_t to, uint16_t attr, uint32_t id)
+{
+    struct cm_sent *c = cm_find(x, p, to, id, true);
+
+    if (!c)
+        return;
+    if (!c->answer.frame)
+        c->answer = cm_seen_of(p, attr);
+    c->answered += !c->answered || p->frame->ts - c->answered_ts >= CM_COPY_WITHIN;
+    c->answered_ts = p->frame->ts;
+}
+
+/* There is something to tell of a message; false without room. */
+static bool cm_trouble(struct explainer *x, struct cm_sent *c, const struct pkt *p)
+{
+    struct statement *st = statement_at(x, c->statement);
+
+    if (!st) {
+        st = statement_new(x, CAUSE_CM_TIMEOUT, FLOW_NONE, p);
+        if (!st)
+            return false;
+        c->statement = statement_number(x, st);
+        st->start = c->copies[0].ts;
+    }
+    return true;
+}
+
+static void copy_add(struct cm_sent *c, const struct cm_seen *seen)
+{
+    c->copies[min_u32(c->n++, CM_COPIES - 1)] = *seen;
+}
+
+static void cm_again(struct explainer *x, struct cm_sent *c, const struct pkt *p)
+{
+    struct cm_seen seen = cm_seen_of(p, c->attr);
+
+    if (seen.ts - cm_latest(c)->ts < CM_COPY_WITHIN)
+        return;
+    note_evidence(x, c, &seen);
+    if (!cm_trouble(x, c, p))
+        return;
+    if (!c->again.frame)
+        c->again = seen;
+    c->silence = seen.ts - cm_latest(c)->ts;
+    copy_add(c, &seen);
+}
+
+/* A message that wants an answer: remembered; told of when it comes again. */
+static struct cm_sent *cm_sent(struct explainer *x, const struct pkt *p, uint16_t attr, uint32_t id)
+{
+    struct cm_sent *c = cm_find(x, p, attr, id, false);
+
+    if (c) {
+        cm_again(x, c, p);
+        return c;
+    }
+    c = &x->cm[x->cm_at++ % CM_SENT];
+    cm_tell(x, c);
+    *c = (struct cm_sent){.attr = attr,
+                          .id = id,
+                          .tap = conn_tap_of(p->frame),
+                          .statement = NO_STATEMENT,
+                          .n = 1,
+                          .copies = {cm_seen_of(p, attr)}};
+    conn_addr_of(p, &c->src, &c->dst);
+    return c;
+}
+
+/* A REP. One that answers a REQ sent again is no repetition of its own: what was lost is told of with the REQ. */
+static void cm_rep(struct explainer *x, const struct pkt *p, const struct cm_rep *m)
+{
+    struct cm_sent *req = cm_find(x, p, CM_REQ, m->remote_id, true), *c = cm_find(x, p, CM_REP, m->local_id, false);
+
+    if (c && req && cm_latest(req)->ts > cm_latest(c)->ts)
+        copy_add(c, &(const struct cm_seen){CM_REP, p->bth.pkey, frame_u32(p), icrc_of(p), p->frame->ts});
+    else
+        c = cm_sent(x, p, CM_REP, m->local_id);
+    c->qpn = m->qpn;
+    c->answers = m->remote_id;
+    cm_answered(x, p, CM_REQ, CM_REP, m->remote_id);
+}
+
+/* A REJ for want of an answer: its sender gives up what it sent itself; it refuses nothing. */
+static void cm_gave_up(struct explainer *x, const struct pkt *p, const struct cm_rej *r)
+{
+    struct cm_sent *rep = cm_find(x, p, CM_REP, r->local_id, false);
+    struct cm_sent *c = rep ? rep : cm_find(x, p, CM_REQ, r->local_id, false);
+    struct conn_addr src, dst;
+    struct statement *st;
+
+    if (c && cm_trouble(x, c, p)) {
+        if (!c->between.frame)
+            c->between = c->answer;
+        if (!c->gave_up.frame)
+            c->gave_up = cm_seen_of(p, CM_REJ);
+        return;
+    }
+    st = c ? NULL : statement_new(x, CAUSE_CM_TIMEOUT, FLOW_NONE, p);
+    if (!st)
+        return;
+    conn_addr_of(p, &src, &dst);
+    statement_frame(st, frame_u32(p));
+    statement_say(x, st, "%s gives up the connection with %s, which did not answer in time (REJ, timeout, frame %u).",
+                  addr_text(&src), addr_text(&dst), frame_u32(p));
+}
+
+/* The statement about a refusal that was told of before: it came again, or passes another tap. Else it is remembered with the statement
+ * that comes next, and NULL. */
+static struct statement *refused_before(struct explainer *x, const struct pkt *p, const struct refusal *r)
+{
+    for (unsigned i = 0; i < REFUSALS; i++) {
+        struct refusal *o = &x->refusals[i];
+        struct statement *st = statement_at(x, o->statement);
+        if (o->attr != r->attr || o->local != r->local || o->remote != r->remote || memcmp(&o->src, &r->src, sizeof r->src) != 0 ||
+            memcmp(&o->dst, &r->dst, sizeof r->dst) != 0)
+            continue;
+        if (st && o->tap == r->tap)
+            statement_frame(st, frame_u32(p));
+        return st;
+    }
+    x->refusals[x->refusals_at] = *r;
+    x->refusals[x->refusals_at++].statement = x->n;
+    x->refusals_at %= REFUSALS;
+    return NULL;
+}
+
+static struct refusal refusal_of(const struct pkt *p, uint16_t attr, uint32_t local, uint32_t remote)
+{
+    struct refusal r = {.attr = attr, .tap = conn_tap_of(p->frame), .local = local, .remote = remote};
+
+    conn_addr_of(p, &r.src, &r.dst);
+    return r;
+}
+
+static void cm_rejected(struct explainer *x, const struct pkt *p, const struct cm_rej *r)
+{
+    const struct cm_sent *c = cm_find(x, p, CM_REQ, r->remote_id, true), *own = cm_find(x, p, CM_REQ, r->local_id, false);
+    const struct refusal ref = refusal_of(p, CM_REJ, r->local_id, r->remote_id);
+    bool none = r->reason == CM_REJ_INVALID_SERVICE_ID;
+    const char *why = cm_rej_reason_str(r->reason);
+    struct statement *st;
+
+    if (refused_before(x, p, &ref))
+        return;
+    st = statement_new(x, none ? CAUSE_NO_SUCH_SERVICE : CAUSE_CM_REJECT, FLOW_NONE, p);
+    if (!st)
+        return;
+    c = c ? c : own;
+    statement_frame(st, c ? c->copies[0].frame : 0);
+    statement_frame(st, frame_u32(p));
+    statement_say(x, st, "%s refuses the connection that %s %s: reason %u, %s (frame %u).", addr_text(&ref.src),
+                  c && c == own ? "it asked of" : addr_text(&ref.dst), c && c == own ? addr_text(&ref.dst) : "asks for", r->reason,
+                  why ? why : "not defined", frame_u32(p));
+}
+
+static struct told *closed(struct explainer *x, uint32_t flow, ns_t ts)
+{
+    struct told *t = told_of(x, flow);
+
+    if (t && t->closed_ts <= t->wanted.ts)
+        t->closed_ts = ts;
+    return t;
+}
+
+/* A DREQ: the requests of its receiver to the sender will find nobody. */
+static void cm_closed(struct explainer *x, const struct pkt *p, uint32_t qpn)
+{
+    struct conn_table *t = watch_conns(x->watch);
+    struct conn_addr src, dst;
+    uint32_t flow;
+    struct told *told;
+
+    conn_addr_of(p, &src, &dst);
+    flow = conn_flow_named(t, conn_tap_of(p->frame), &src, &dst, qpn);
+    if (flow == FLOW_NONE)
+        return;
+    told = closed(x, flow, p->frame->ts);
+    if (told && !told->left_frame) {
+        told->left_frame = frame_u32(p);
+        told->left_ts = p->frame->ts;
+    }
+    if (conn_flow_at(t, flow)->peer == FLOW_NONE)
+        return;
+    told = closed(x, conn_flow_at(t, flow)->peer, p->frame->ts);
+    if (told)
+        told->closed_frame = frame_u32(p);
+}
+
+static void explain_sidr(struct explainer *x, const struct pkt *p, const struct cm_sidr_rep *r)
+{
+    const struct refusal ref = refusal_of(p, CM_SIDR_REP, 0, r->request_id);
+    const char *why = cm_sidr_status_str(r->status);
+    struct statement *st;
+
+    if (r->status == CM_SIDR_SUCCESS || refused_before(x, p, &ref))
+        return;
+    st = statement_new(x, r->status == CM_SIDR_UNSUPPORTED ? CAUSE_NO_SUCH_SERVICE : CAUSE_CM_REJECT, FLOW_NONE, p);
+    if (!st)
+        return;
+    statement_frame(st, frame_u32(p));
+    statement_say(x, st, "%s answers the SIDR_REQ of %s with status %u, %s (frame %u).", addr_text(&ref.src), addr_text(&ref.dst), r->status,
+                  why ? why : "not defined", frame_u32(p));
+}
+
+void explain_cm(struct explainer *x, const struct pkt *p)
+{
+    struct cm_sent *req;
+    struct cm_msg m;
+
+    if (!cm_msg_of(&m, p))
+        return;
+    switch (m.mad.attr_id) {
+    case CM_REQ:
+        req = cm_sent(x, p, CM_REQ, m.req.local_id);
+        req->wait = cm_time(m.req.local_timeout);
+        req->qpn = m.req.qpn;
+        break;
+    case CM_MRA:
+        cm_answered(x, p, m.mra.about == CM_ABOUT_REQ ? CM_REQ : CM_REP, CM_MRA, m.mra.remote_id);
+        break;
+    case CM_REP:
+        cm_rep(x, p, &m.rep);
+        break;
+    case CM_RTU:
+        cm_answered(x, p, CM_REP, CM_RTU, m.rtu.remote_id);
+        break;
+    case CM_REJ:
+        cm_answered(x, p, m.rej.about == CM_ABOUT_REP ? CM_REP : CM_REQ, CM_REJ, m.rej.remote_id);
+        (m.rej.reason == CM_REJ_TIMEOUT ? cm_gave_up : cm_rejected)(x, p, &m.rej);
+        break;
+    case CM_DREQ:
+        cm_sent(x, p, CM_DREQ, m.dreq.local_id)->qpn = m.dreq.remote_qpn;
+        cm_closed(x, p, m.dreq.remote_qpn);
+        break;
+    case CM_DREP:
+        cm_answered(x, p, CM_DREQ, CM_DREP, m.drep.remote_id);
+        break;
+    case CM_SIDR_REQ:
+        cm_sent(x, p, CM_SIDR_REQ, m.sidr_req.request_id);
+        break;
+    case CM_SIDR_REP:
+        cm_answered(x, p, CM_SIDR_REQ, CM_SIDR_REP, m.sidr_rep.request_id);
+        explain_sidr(x, p, &m.sidr_rep);
+        break;
+    default:
+        break;
+    }
+}

@@ -1,0 +1,160 @@
+/* layer 3 (explain): what several taps tell of one event is told of once. */
+#include "src/explain/explain_impl.h"
+
+#define SAME_TIME NS_PER_S /* an event lies within this time of what another interface of the file tells of it */
+
+enum {
+    GATHERS = 1u << 0,  /* one statement tells of all that a flow has of it */
+    BOTH_WAYS = 1u << 1, /* and is about both directions */
+    REPEATS = 1u << 2,  /* a packet was sent again: what one tap takes for this cause may be another one of these at the next */
+    VAGUE = 1u << 3,    /* a failure at another tap says more */
+};
+
+static const uint8_t kinds[CAUSE_COUNT] = {
+    [CAUSE_RETRY_EXCEEDED] = GATHERS,
+    [CAUSE_SILENT_PEER] = GATHERS,
+    [CAUSE_RNR] = GATHERS,
+    [CAUSE_RNR_EXCEEDED] = GATHERS,
+    [CAUSE_CE_WITHOUT_CNP] = GATHERS,
+    [CAUSE_CNP_WITHOUT_SLOWDOWN] = GATHERS,
+    [CAUSE_DUPLICATE] = GATHERS,
+    [CAUSE_PKEY_MISMATCH] = GATHERS | BOTH_WAYS,
+    [CAUSE_MIGREQ_MISMATCH] = GATHERS | BOTH_WAYS,
+    [CAUSE_BAD_ICRC] = REPEATS,
+    [CAUSE_PACKET_LOSS] = REPEATS,
+    [CAUSE_LOST_READ_RESPONSE] = REPEATS,
+    [CAUSE_LOST_ACK] = REPEATS,
+    [CAUSE_EARLY_TIMEOUT] = REPEATS,
+    [CAUSE_REORDER] = REPEATS,
+    [CAUSE_LOST_LAST_PACKET] = REPEATS | VAGUE,
+    [CAUSE_CANNOT_TELL] = REPEATS | VAGUE,
+};
+
+static bool is_failure(const struct statement *s)
+{
+    return cause_table[s->cause].weight >= 100;
+}
+
+static bool causes_agree(const struct statement *a, const struct statement *b)
+{
+    unsigned ka = kinds[a->cause], kb = kinds[b->cause];
+
+    return a->cause == b->cause || (ka & kb & REPEATS) || (is_failure(a) && kb & VAGUE) || (is_failure(b) && ka & VAGUE);
+}
+
+/* The flow of the requests: of a damaged answer it is the other one. */
+static uint32_t requests_of(struct explainer *x, const struct statement *s)
+{
+    uint32_t peer = conn_flow_at(watch_conns(x->watch), s->flow)->peer;
+
+    return s->cause == CAUSE_BAD_ICRC && s->has_psn && !s->is_request && peer != FLOW_NONE ? peer : s->flow;
+}
+
+/* Both are about the same flow, or the same datagrams, at different taps. Connection management has its own way (cm_finish.c). */
+static bool at_two_taps(struct explainer *x, const struct statement *a, const struct statement *b)
+{
+    uint32_t peer;
+
+    if (a->tap == b->tap || (a->flow == FLOW_NONE) != (b->flow == FLOW_NONE))
+        return false;
+    if (a->flow == FLOW_NONE)
+        return a->cause == b->cause && (a->cause == CAUSE_QKEY_MISMATCH || a->cause == CAUSE_PKEY_MISMATCH || a->cause == CAUSE_BAD_ICRC);
+    peer = conn_flow_at(watch_conns(x->watch), b->flow)->peer;
+    return explain_same_flow(x, requests_of(x, a), requests_of(x, b)) ||
+           (kinds[a->cause] & BOTH_WAYS && peer != FLOW_NONE && explain_same_flow(x, a->flow, peer));
+}
+
+/* The clocks of two files may differ. */
+static bool at_one_time(const struct statement *a, const struct statement *b)
+{
+    return a->tap >> 16 != b->tap >> 16 || (a->start <= b->start + b->lost + SAME_TIME && b->start <= a->start + a->lost + SAME_TIME);
+}
+
+/* The same packet brought both up; or they concern the same packet. */
+static bool by_same_packet(const struct statement *a, const struct statement *b)
+{
+    return a->by && a->by == b->by;
+}
+static bool about_same_packet(const struct statement *a, const struct statement *b)
+{
+    if (a->flow == FLOW_NONE || a->psn != b->psn || a->is_request != b->is_request || a->has_psn != b->has_psn)
+        return false;
+    return a->has_psn ? at_one_time(a, b) : a->cause == b->cause && kinds[a->cause] & GATHERS;
+}
+
+/* Whether a statement of this tap tells of the event already. */
+static bool is_told_at(const struct explainer *x, uint32_t event, uint32_t tap)
+{
+    for (uint32_t i = 0; event && i < x->n; i++)
+        if (x->st[i].event == event && x->st[i].tap == tap)
+            return true;
+    return false;
+}
+
+/* Statements that `same` holds for become one event, in the order of time: the first of one tap with the first of another. */
+static void join(struct explainer *x, bool (*same)(const struct statement *a, const struct statement *b))
+{
+    for (uint32_t j = 1; j < x->n; j++) {
+        struct statement *b = &x->st[j];
+        for (uint32_t i = 0; i < j; i++) {
+            struct statement *a = &x->st[i];
+            if (!same(a, b) || (a->event && a->event == b->event) || (a->event && b->event))
+                continue;
+            if (!causes_agree(a, b) || !at_two_taps(x, a, b) || is_told_at(x, a->event, b->tap) || is_told_at(x, b->event, a->tap))
+                continue;
+            a->event = b->event = a->event ? a->event : b->event ? b->event : i + 1;
+        }
+    }
+}
+
+/* How much a statement says of its event. */
+static unsigned precision(const struct statement *s)
+{
+    bool proved = s->proved || s->cause == CAUSE_EARLY_TIMEOUT || s->cause == CAUSE_BAD_ICRC, vague = kinds[s->cause] & VAGUE;
+
+    return 16u * is_failure(s) + 8u * proved + 4u * !vague + 2u * (s->where != WHERE_UNKNOWN) + (s->where == WHERE_AFTER);
+}
+
+static bool says_more(const struct statement *a, const struct statement *b)
+{
+    uint32_t na = a->n_frames + a->times, nb = b->n_frames + b->times;
+
+    if (precision(a) != precision(b))
+        return precision(a) > precision(b);
+    return na != nb ? na > nb : a->start < b->start;
+}
+
+/* Of each event the statement that says most is shown. */
+static void choose(struct explainer *x)
+{
+    for (uint32_t i = 0; i < x->n; i++) {
+        struct statement *s = &x->st[i];
+        for (uint32_t j = 0; s->event && !s->merged && j < x->n; j++)
+            s->merged = j != i && x->st[j].event == s->event && !x->st[j].merged && !says_more(s, &x->st[j]);
+    }
+}
+
+const struct statement *explain_also(const struct explainer *x, const struct statement *s, uint32_t *i)
+{
+    while (s->event && ++*i < x->n)
+        if (&x->st[*i] != s && x->st[*i].event == s->event)
+            return &x->st[*i];
+    return NULL;
+}
+
+static bool several_taps(const struct explainer *x)
+{
+    for (uint32_t i = 1; i < x->n; i++)
+        if (x->st[i].tap != x->st[0].tap)
+            return true;
+    return false;
+}
+
+void explain_once(struct explainer *x)
+{
+    if (!several_taps(x))
+        return;
+    join(x, by_same_packet);
+    join(x, about_same_packet);
+    choose(x);
+}

@@ -1,0 +1,106 @@
+/* layer 3 (explain): which settings of the two ends and of the network made it so. */
+#include "src/explain/explain_impl.h"
+#include "src/conn/retries.h"
+
+#define TIMEOUT_UNIT 4096 /* ns: a timeout code n means this times 2^n */
+
+/* What a cause depends on; masks of these bits. */
+enum {
+    BY_TIMEOUT = 1u << 0, /* local ACK timeout and retry count of the requester */
+    BY_RNR = 1u << 1,     /* RNR timer of the responder, RNR retry count of the requester */
+    BY_DEPTH = 1u << 2,   /* responder resources */
+    BY_PMTU = 1u << 3,
+    BY_CLASS = 1u << 4,   /* DSCP or service level, which choose queues and flow control */
+};
+
+static const uint8_t depends[CAUSE_COUNT] = {
+    [CAUSE_RETRY_EXCEEDED] = BY_TIMEOUT | BY_CLASS,
+    [CAUSE_HALF_OPEN] = BY_TIMEOUT,
+    [CAUSE_LOST_LAST_PACKET] = BY_TIMEOUT | BY_CLASS,
+    [CAUSE_LOST_ACK] = BY_TIMEOUT | BY_CLASS,
+    [CAUSE_EARLY_TIMEOUT] = BY_TIMEOUT,
+    [CAUSE_CANNOT_TELL] = BY_TIMEOUT,
+    [CAUSE_RNR] = BY_RNR,
+    [CAUSE_RNR_EXCEEDED] = BY_RNR,
+    [CAUSE_DEPTH_EXCEEDED] = BY_DEPTH,
+    [CAUSE_PMTU_MISMATCH] = BY_PMTU,
+    [CAUSE_PACKET_LOSS] = BY_CLASS,
+    [CAUSE_LOST_READ_RESPONSE] = BY_CLASS,
+    [CAUSE_REORDER] = BY_CLASS,
+    [CAUSE_CE_WITHOUT_CNP] = BY_CLASS,
+    [CAUSE_CNP_WITHOUT_SLOWDOWN] = BY_CLASS,
+};
+
+static void sep(struct buf *b, size_t start)
+{
+    if (b->len > start)
+        buf_puts(b, "; ");
+}
+
+/* The timeout that CM agreed on; else those codes that fit the silence seen: the timer may run up to four times as long, and in
+ * software it counts in ticks of some milliseconds, so that it may run out a little early. */
+static void put_timeout(struct buf *b, const struct conn_params *c, const struct statement *st, uint32_t tries)
+{
+    unsigned low = 1, high = 1;
+
+    if (c->have_timeout) {
+        buf_printf(b, "ACK timeout code %u, ", c->timeout);
+        buf_duration(b, (ns_t)TIMEOUT_UNIT << c->timeout);
+        buf_printf(b, ", retry count %u, by CM", c->retry_cnt);
+        return;
+    }
+    if (st->silence < TIMEOUT_UNIT * 2 / 8 * 7)
+        return;
+    while (high < 31 && ((ns_t)TIMEOUT_UNIT << (high + 1)) / 8 * 7 <= st->silence)
+        high++;
+    while (low < high && (ns_t)(TIMEOUT_UNIT * UINT64_C(4)) << low < st->silence)
+        low++;
+    buf_puts(b, "the capture does not state the ACK timeout; the silence of ");
+    buf_duration(b, st->silence);
+    buf_printf(b, " fits codes %u to %u", low, high);
+    if (c->have_asked)
+        buf_printf(b, ", retry count %u in the REQ", c->retry_cnt);
+    else if (tries > 1 && tries <= RETRIES_MAX)
+        buf_printf(b, tries < RETRIES_MAX ? ", retry count %u or more" : ", retry count %u", tries);
+}
+
+static void put_rnr(struct buf *b, const struct conn_params *c, const struct half *h)
+{
+    if (h && h->rnr.have) {
+        buf_printf(b, "RNR timer code %u of the responder, ", h->rnr.syndrome & 31);
+        buf_duration(b, rnr_time(h->rnr.syndrome & 31));
+    }
+    if (c->have_rnr)
+        buf_printf(b, c->rnr_retry == 7 ? "; RNR retry count 7, for ever, by CM" : "; RNR retry count %u, by CM", c->rnr_retry);
+}
+
+static void put_class(struct buf *b, const struct told *t)
+{
+    if (t->have_dscp)
+        buf_printf(b, "DSCP %u", t->dscp);
+    else if (t->have_sl)
+        buf_printf(b, "service level %u", t->sl);
+}
+
+void explain_setting(struct explainer *x, const struct statement *st, struct buf *b)
+{
+    unsigned by = depends[st->cause];
+    const struct flow *f = st->flow == FLOW_NONE ? NULL : conn_flow_at(watch_conns(x->watch), st->flow);
+    const struct half *h = f ? watch_half(x->watch, st->flow) : NULL;
+    size_t start = b->len;
+
+    if (!f || !by)
+        return;
+    if (by & BY_TIMEOUT)
+        put_timeout(b, &f->params, st, h ? retries_used(x->watch, h) : 0);
+    if (by & BY_RNR)
+        put_rnr(b, &f->params, h);
+    if (by & BY_DEPTH && f->params.have_depth)
+        buf_printf(b, "responder resources %u, by CM", f->params.depth);
+    if (by & BY_PMTU && f->pmtu)
+        buf_printf(b, "path MTU %u", f->pmtu);
+    if (by & BY_CLASS && x->told[st->flow]) {
+        sep(b, start);
+        put_class(b, x->told[st->flow]);
+    }
+}

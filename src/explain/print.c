@@ -1,0 +1,214 @@
+/* layer 3 (explain): explanations as text and as JSON. */
+#include "src/explain/explain_impl.h"
+
+#define COLUMNS 100
+
+static void frames_print(struct buf *b, const struct statement *s, unsigned n)
+{
+    for (unsigned i = 0; i < n; i++)
+        buf_printf(b, "%s%u", i ? ", " : "", s->frames[i]);
+}
+
+/* "12, 14 in file 1, 9 in file 2". */
+static void frames_by_file(struct buf *b, const struct statement *s)
+{
+    for (unsigned i = 0; i < s->n_frames; i++) {
+        buf_printf(b, "%s%u", i ? ", " : "", s->frames[i]);
+        if (i + 1 == s->n_frames || s->files[i + 1] != s->files[i])
+            buf_printf(b, " in file %u", s->files[i] + 1u);
+    }
+}
+
+/* The frames of `o`, of another tap, that `s` about the same event does not name; false if there is none. */
+static bool also_frames(const struct statement *s, const struct statement *o, struct buf *b)
+{
+    const char *sep = "";
+
+    for (unsigned i = 0; i < o->own; i++)
+        if (!statement_has(s, o->tap, o->frames[i])) {
+            buf_printf(b, "%s%u", sep, o->frames[i]);
+            sep = ", ";
+        }
+    return *sep;
+}
+
+static void also_print(struct explainer *x, const struct statement *s, struct buf *b)
+{
+    const struct statement *o;
+
+    for (uint32_t i = UINT32_MAX; (o = explain_also(x, s, &i)) != NULL;) {
+        struct buf frames = {0};
+        if (also_frames(s, o, &frames)) {
+            buf_printf(b, "    The same %s", tap_text(s->tap, o->tap));
+            if (o->conn)
+                buf_printf(b, ", connection %u", o->conn);
+            buf_printf(b, ": frame%s %s.\n", strchr(buf_str(&frames), ',') ? "s" : "", buf_str(&frames));
+        }
+        buf_free(&frames);
+    }
+}
+
+static void statement_print(struct explainer *x, const struct explain_opts *o, const struct statement *s, struct buf *b)
+{
+    const struct cause_info *c = &cause_table[s->cause];
+    struct buf setting = {0};
+    size_t at;
+
+    buf_printf(b, "%s", c->name);
+    if (s->where)
+        buf_printf(b, " %s", where_str((enum where)s->where));
+    if (s->conn)
+        buf_printf(b, ", connection %u", s->conn);
+    buf_printf(b, ", frame%s ", s->n_frames == 1 ? "" : "s");
+    if (o->n_files > 1)
+        frames_by_file(b, s);
+    else
+        frames_print(b, s, s->n_frames);
+    if (s->times)
+        buf_printf(b, " and %u more", s->times);
+    buf_char(b, '\n');
+    buf_paragraph(b, explain_text_of(x, s), 4, COLUMNS);
+    also_print(x, s, b);
+    if (s->again || s->lost > 0) {
+        buf_printf(b, "    Cost: %s sent again", count_str(s->again, "packet"));
+        if (s->lost > 0) {
+            buf_puts(b, ", ");
+            buf_duration(b, s->lost);
+            buf_puts(b, " without progress");
+        }
+        buf_puts(b, ".\n");
+    }
+    buf_puts(&setting, "Setting: ");
+    at = setting.len;
+    explain_setting(x, s, &setting);
+    buf_char(&setting, '.');
+    if (setting.len > at + 1)
+        buf_paragraph(b, buf_str(&setting), 4, COLUMNS);
+    buf_free(&setting);
+    buf_printf(b, "    Look at: %s.\n\n", c->next);
+}
+
+/* Whether a statement is shown: those of connection `conn`, or for 0 one of each event. */
+static bool is_shown(const struct statement *s, uint32_t conn)
+{
+    return conn ? s->conn == conn : !s->merged;
+}
+
+static void remarks_print(struct explainer *x, struct buf *b)
+{
+    struct buf text = {0};
+
+    explain_remarks(x, " ", &text);
+    if (text.len)
+        buf_paragraph(b, buf_str(&text), 0, COLUMNS);
+    buf_free(&text);
+}
+
+void explain_text(struct explainer *x, const struct explain_opts *o, struct buf *b)
+{
+    uint32_t shown = 0;
+
+    for (uint32_t i = 0; i < x->n; i++)
+        if (is_shown(&x->st[i], o->conn)) {
+            statement_print(x, o, &x->st[i], b);
+            shown++;
+        }
+    if (x->more)
+        buf_printf(b, "%llu more were not kept.\n", (unsigned long long)x->more);
+    if (!shown)
+        buf_puts(b, x->rdma_packets ? "Nothing went wrong that this capture shows.\n" : "There is no RDMA traffic in this capture.\n");
+    if (!o->conn)
+        remarks_print(x, b);
+    buf_printf(b, "%s, %llu of them RDMA, ", count_str(x->packets, "packet"), (unsigned long long)x->rdma_packets);
+    conn_number_put(b, conn_number(watch_conns(x->watch)), conn_counts(watch_conns(x->watch)).conns);
+    buf_printf(b, "; %s\n", count_str(shown, "statement"));
+}
+
+static void json_string(struct buf *b, const char *key, const char *s)
+{
+    buf_printf(b, "\"%s\":", key);
+    buf_json(b, s, strlen(s));
+    buf_char(b, ',');
+}
+
+static const char *file_name(const struct explain_opts *o, uint32_t file)
+{
+    return file < o->n_files ? o->files[file] : "";
+}
+
+/* The file of each frame, if there are several. */
+static void files_json(struct buf *b, const struct explain_opts *o, const struct statement *s)
+{
+    if (o->n_files < 2)
+        return;
+    buf_puts(b, "\"files\":[");
+    for (unsigned i = 0; i < s->n_frames; i++) {
+        buf_puts(b, i ? "," : "");
+        buf_json(b, file_name(o, s->files[i]), strlen(file_name(o, s->files[i])));
+    }
+    buf_puts(b, "],");
+}
+
+static void also_json(struct explainer *x, const struct explain_opts *opts, const struct statement *s, struct buf *b)
+{
+    const struct statement *o;
+    const char *sep = "";
+
+    buf_puts(b, "\"elsewhere\":[");
+    for (uint32_t i = UINT32_MAX; (o = explain_also(x, s, &i)) != NULL; sep = ",") {
+        buf_printf(b, o->conn ? "%s{\"connection\":%u," : "%s{\"connection\":null,", sep, o->conn);
+        if (opts->n_files > 1)
+            json_string(b, "file", file_name(opts, o->tap >> 16));
+        buf_puts(b, "\"frames\":[");
+        frames_print(b, o, o->own);
+        buf_puts(b, "]}");
+    }
+    buf_puts(b, "],");
+}
+
+void explain_json(struct explainer *x, const struct explain_opts *o, struct buf *b)
+{
+    const char *sep = "\n";
+    struct buf setting = {0};
+
+    buf_printf(b, "{\"packets\":%llu,\"rdma_packets\":%llu,\"statements\":[", (unsigned long long)x->packets, (unsigned long long)x->rdma_packets);
+    for (uint32_t i = 0; i < x->n; i++) {
+        const struct statement *s = &x->st[i];
+        if (!is_shown(s, o->conn))
+            continue;
+        buf_printf(b, "%s{", sep);
+        sep = ",\n";
+        json_string(b, "cause", cause_table[s->cause].name);
+        buf_printf(b, s->conn ? "\"connection\":%u," : "\"connection\":null,", s->conn);
+        buf_puts(b, "\"frames\":[");
+        frames_print(b, s, s->n_frames);
+        buf_printf(b, "],\"more_frames\":%u,", s->times);
+        files_json(b, o, s);
+        also_json(x, o, s, b);
+        json_string(b, "where", where_str((enum where)s->where));
+        buf_printf(b, "\"packets_again\":%llu,\"ns_without_progress\":%lld,", (unsigned long long)s->again, (long long)(s->lost > 0 ? s->lost : 0));
+        json_string(b, "text", explain_text_of(x, s));
+        setting.len = 0;
+        explain_setting(x, s, &setting);
+        json_string(b, "setting", buf_str(&setting));
+        json_string(b, "meaning", cause_table[s->cause].meaning);
+        json_string(b, "next", cause_table[s->cause].next);
+        b->p[b->len - 1] = '}';
+    }
+    buf_puts(b, "],");
+    setting.len = 0;
+    explain_remarks(x, " ", &setting);
+    json_string(b, "remarks", buf_str(&setting));
+    buf_printf(b, "\"forgotten_flows\":%llu}\n", (unsigned long long)conn_counts(watch_conns(x->watch)).evicted);
+    buf_free(&setting);
+}
+
+void explain_causes(struct buf *b)
+{
+    for (unsigned i = 0; i < CAUSE_COUNT; i++) {
+        buf_printf(b, "%s\n", cause_table[i].name);
+        buf_paragraph(b, cause_table[i].meaning, 4, COLUMNS);
+        buf_puts(b, "    Look at: ");
+        buf_printf(b, "%s.\n", cause_table[i].next);
+    }
+}

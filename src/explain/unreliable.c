@@ -1,0 +1,203 @@
+/* layer 3 (explain): what went wrong where nothing is acknowledged: a gap, and what fills it late, is all there is to see. */
+#include "src/explain/explain_impl.h"
+
+#include <stdlib.h>
+
+#define GAP_LOOK 1024 /* statements among which that about a gap is looked for */
+
+/* The first PSN from `psn` to before `end` of which no copy came, if `now` comes just now; `end` if there is none. */
+static uint32_t missing_from(const struct watched *e, const struct told *t, uint32_t psn, uint32_t end)
+{
+    while (psn != end && (psn == e->p->bth.psn || half_sent(e->h, psn) || told_bad_frame(t, psn)))
+        psn = psn_add(psn, 1);
+    return psn;
+}
+
+/* How many PSNs of the gap from `psn` to before `end` came damaged. */
+static uint32_t damaged(const struct told *t, uint32_t psn, uint32_t end)
+{
+    uint32_t n = 0;
+
+    for (unsigned i = 0; i < TOLD_BAD; i++)
+        n += t->bad[i].frame && psn_in(t->bad[i].psn, psn, (end - psn) & PSN_MASK);
+    return n;
+}
+
+static void say_missing(struct explainer *x, struct statement *st)
+{
+    const char *lost = "This is an unreliable connection: what is lost is not sent again.";
+
+    if (st->missing > 1)
+        statement_say(x, st, "PSN %u and %s behind it never passed the tap: frame %u came instead. %s", st->psn, count_str(st->missing - 1, "packet"),
+                      st->frames[0], lost);
+    else
+        statement_say(x, st, "PSN %u never passed the tap: frame %u came instead. %s", st->psn, st->frames[0], lost);
+}
+
+static void tell_gap(struct explainer *x, const struct watched *e, const struct told *t)
+{
+    uint32_t end = e->p->bth.psn, n = (end - e->h->next) & PSN_MASK, bad = damaged(t, e->h->next, end);
+    struct statement *st = n <= bad ? NULL : statement_new(x, CAUSE_PACKET_LOSS, e->flow, e->p);
+
+    if (!st)
+        return;
+    statement_frame(st, frame_u32(e->p));
+    st->where = WHERE_BEFORE;
+    st->end = end;
+    st->missing = n - bad;
+    statement_concerns(st, missing_from(e, t, e->h->next, end), 0, true);
+    say_missing(x, st);
+}
+
+/* The statement about the gap that `psn` lies in; NULL for none. */
+static struct statement *about_gap(struct explainer *x, uint32_t flow, uint32_t psn)
+{
+    for (uint32_t i = x->n; i > 0 && x->n - i < GAP_LOOK; i--) {
+        struct statement *st = &x->st[i - 1];
+        if (st->flow == flow && st->cause == CAUSE_PACKET_LOSS && !st->moot && psn_in(psn, st->psn, (st->end - st->psn) & PSN_MASK))
+            return st;
+    }
+    return NULL;
+}
+
+/* A packet that was taken for lost comes behind later ones: nothing is ever sent again here, so it was overtaken. */
+static void tell_overtaken(struct explainer *x, const struct watched *e, const struct told *t)
+{
+    struct statement *st = about_gap(x, e->flow, e->p->bth.psn);
+
+    if (st && --st->missing == 0) {
+        st->moot = true;
+    } else if (st) {
+        st->psn = missing_from(e, t, st->psn, st->end);
+        say_missing(x, st);
+    }
+    st = statement_overtaken(x, e);
+    if (!st)
+        return;
+    statement_say(x, st, "PSN %u (frame %u) was overtaken by later packets. This is an unreliable connection: a message out of order is dropped.",
+                  e->p->bth.psn, frame_u32(e->p));
+}
+
+void explain_unreliable(struct explainer *x, const struct watched *e, const struct told *t)
+{
+    if (e->as == SEEN_GAP)
+        tell_gap(x, e, t);
+    else if (e->as == SEEN_LATE)
+        tell_overtaken(x, e, t);
+}
+
+/* --- Datagrams --------------------------------------------------------------------------------------------------------------------- */
+
+static bool same_ends(const struct datagram_flow *a, const struct datagram_flow *b)
+{
+    return a->tap == b->tap && a->sqpn == b->sqpn && a->dqpn == b->dqpn && memcmp(&a->src, &b->src, sizeof a->src) == 0 &&
+           memcmp(&a->dst, &b->dst, sizeof a->dst) == 0;
+}
+
+/* NULL without room. */
+static struct datagram_flow *datagram_flow_of(struct explainer *x, const struct pkt *p)
+{
+    struct datagram_flow k = {.sqpn = p->deth.srcqp, .dqpn = p->bth.dqpn, .dup = NO_STATEMENT, .late = NO_STATEMENT}, *f;
+
+    k.tap = conn_tap_of(p->frame);
+    conn_addr_of(p, &k.src, &k.dst);
+    for (uint32_t i = 0; i < x->n_datagrams; i++)
+        if (same_ends(x->datagrams[i], &k))
+            return x->datagrams[i];
+    f = x->n_datagrams < DATAGRAM_FLOWS ? malloc(sizeof *f) : NULL;
+    if (!f) {
+        x->more_datagrams = true;
+        return NULL;
+    }
+    *f = k;
+    x->datagrams[x->n_datagrams++] = f;
+    return f;
+}
+
+/* A frame for a statement that gathers them; `what` happened to the datagrams. */
+static void gather(struct explainer *x, const struct datagram_flow *f, const struct pkt *p, uint32_t *about, enum cause cause, const char *what)
+{
+    struct statement *st = statement_at(x, *about);
+
+    if (!st) {
+        st = statement_new(x, cause, FLOW_NONE, p);
+        if (!st)
+            return;
+        *about = statement_number(x, st);
+        st->where = cause == CAUSE_REORDER ? WHERE_BEFORE : WHERE_UNKNOWN;
+        statement_say(x, st, "Datagrams of QP 0x%x of %s for QP 0x%x of %s %s.", f->sqpn, addr_text(&f->src), f->dqpn, addr_text(&f->dst), what);
+    }
+    statement_frame(st, frame_u32(p));
+}
+
+static void note_gap(struct datagram_flow *f, const struct pkt *p)
+{
+    f->missing += f->seen.gap;
+    for (unsigned i = 0; i < ARRAY_LEN(f->gaps); i++)
+        if (!f->gaps[i].missing) {
+            f->gaps[i].psn = f->seen.passed;
+            f->gaps[i].end = psn_add(f->seen.passed, f->seen.gap);
+            f->gaps[i].frame = frame_u32(p);
+            f->gaps[i].missing = f->seen.gap;
+            return;
+        }
+}
+
+static void note_late(struct datagram_flow *f, uint32_t psn)
+{
+    f->missing--;
+    for (unsigned i = 0; i < ARRAY_LEN(f->gaps); i++)
+        if (f->gaps[i].missing && psn_in(psn, f->gaps[i].psn, (f->gaps[i].end - f->gaps[i].psn) & PSN_MASK))
+            f->gaps[i].missing--;
+}
+
+void explain_datagram(struct explainer *x, const struct pkt *p)
+{
+    struct datagram_flow *f = p->bth.dqpn == 1 ? NULL : datagram_flow_of(x, p);
+    enum seen_as as = f ? datagrams_take(&f->seen, p) : SEEN_NEW;
+
+    if (!f)
+        return;
+    f->packets += as != SEEN_COPY;
+    if (f->seen.gap)
+        note_gap(f, p);
+    if (as == SEEN_LATE) {
+        note_late(f, p->bth.psn);
+        gather(x, f, p, &f->late, CAUSE_REORDER, "were overtaken by later ones");
+    } else if (as == SEEN_COPY) {
+        gather(x, f, p, &f->dup, CAUSE_DUPLICATE, "are there twice, identical to the last bit");
+    }
+}
+
+/* Whether another destination of the queue pair is known; it numbers what it sends to all of them. */
+static bool has_others(const struct explainer *x, const struct datagram_flow *f)
+{
+    for (uint32_t i = 0; i < x->n_datagrams; i++) {
+        const struct datagram_flow *o = x->datagrams[i];
+        if (o != f && o->tap == f->tap && o->sqpn == f->sqpn && memcmp(&o->src, &f->src, sizeof o->src) == 0)
+            return true;
+    }
+    return x->more_datagrams;
+}
+
+/* Most of the datagrams of a queue pair came, and all to one destination: the others are missed. */
+static void end_datagrams(struct explainer *x, const struct datagram_flow *f)
+{
+    bool tell = f->missing && f->missing < f->packets && !has_others(x, f);
+    struct statement *st = tell ? statement_new(x, CAUSE_MISSING_DATAGRAM, FLOW_NONE, NULL) : NULL;
+
+    if (!st)
+        return;
+    st->tap = f->tap;
+    for (unsigned i = 0; i < ARRAY_LEN(f->gaps); i++)
+        statement_frame(st, f->gaps[i].missing ? f->gaps[i].frame : 0);
+    statement_say(x, st, "QP 0x%x of %s used %s that did not pass the tap, and %u that did, all for QP 0x%x of %s: "
+                         "those missing were lost before the tap, or went elsewhere.",
+                  f->sqpn, addr_text(&f->src), count_str(f->missing, "PSN"), f->packets, f->dqpn, addr_text(&f->dst));
+}
+
+void explain_datagrams_end(struct explainer *x)
+{
+    for (uint32_t i = 0; i < x->n_datagrams; i++)
+        end_datagrams(x, x->datagrams[i]);
+}

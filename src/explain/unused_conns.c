@@ -1,0 +1,94 @@
+/* layer 3 (explain): connections of which a capture has too little to say that all went well. */
+#include "src/explain/explain_impl.h"
+
+/* Whether a packet of any tap goes from `src` to queue pair `qpn` of `dst`. */
+static bool is_used(struct explainer *x, const struct conn_addr *src, const struct conn_addr *dst, uint32_t qpn)
+{
+    for (uint32_t i = 0; i < conn_counts(watch_conns(x->watch)).flows; i++) {
+        const struct flow *f = conn_flow_at(watch_conns(x->watch), i);
+        if (x->told[i] && x->told[i]->packets && f->dqpn == qpn && memcmp(&f->src, src, sizeof *src) == 0 && memcmp(&f->dst, dst, sizeof *dst) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* The REQ that a REP answers, at its tap; NULL for none. */
+static const struct cm_sent *req_of(const struct explainer *x, const struct cm_sent *rep)
+{
+    for (unsigned i = 0; i < CM_SENT; i++) {
+        const struct cm_sent *c = &x->cm[i];
+        if (c->n && c->attr == CM_REQ && c->tap == rep->tap && c->id == rep->answers && memcmp(&c->src, &rep->dst, sizeof c->src) == 0 &&
+            memcmp(&c->dst, &rep->src, sizeof c->dst) == 0)
+            return c;
+    }
+    return NULL;
+}
+
+/* Whether another tap's copy of a message comes first in the list. */
+static bool is_told_before(const struct explainer *x, const struct cm_sent *c)
+{
+    for (const struct cm_sent *o = x->cm; o < c; o++)
+        if (o->n && o->attr == c->attr && o->id == c->id && o->tap != c->tap && memcmp(&o->src, &c->src, sizeof c->src) == 0)
+            return true;
+    return false;
+}
+
+/* A REP of which the RTU was seen, and on whose connection no tap saw a packet. */
+static bool is_empty(struct explainer *x, const struct cm_sent *rep)
+{
+    const struct cm_sent *req = rep->n && rep->attr == CM_REP && (rep->answer.attr == CM_RTU || rep->between.attr == CM_RTU) ? req_of(x, rep) : NULL;
+
+    return req && !is_told_before(x, rep) && !is_used(x, &rep->dst, &rep->src, rep->qpn) && !is_used(x, &req->dst, &req->src, req->qpn);
+}
+
+/* Whether any statement is about a flow, or any tap saw an answer in it. */
+static bool is_told(struct explainer *x, uint32_t flow)
+{
+    for (uint32_t i = 0; i < x->n; i++)
+        if (x->st[i].flow == flow)
+            return true;
+    for (uint32_t i = 0; i < conn_counts(watch_conns(x->watch)).flows; i++)
+        if ((i < flow || (x->told[i] && x->told[i]->last_rsp_frame)) && explain_same_flow(x, flow, i))
+            return true;
+    return false;
+}
+
+/* Requests that ask for an answer, none of which has one. */
+static bool is_deaf(struct explainer *x, uint32_t flow)
+{
+    const struct told *t = x->told[flow];
+    const struct half *h = watch_half(x->watch, flow);
+
+    return t && t->wanted.frame && !t->last_rsp_frame && h && h->have_next && (h->service == SVC_RC || h->service == SVC_XRC) && !is_told(x, flow);
+}
+
+/* Connections of one kind. */
+struct kind {
+    unsigned n;
+    uint32_t first; /* frame */
+};
+
+static void count(struct kind *k, uint32_t frame)
+{
+    k->first = !k->n++ || frame < k->first ? frame : k->first;
+}
+
+void explain_remarks(struct explainer *x, const char *sep, struct buf *b)
+{
+    struct kind empty = {0}, deaf = {0};
+
+    for (unsigned i = 0; i < CM_SENT; i++)
+        if (is_empty(x, &x->cm[i]))
+            count(&empty, x->cm[i].copies[0].frame);
+    for (uint32_t i = 0; i < conn_counts(watch_conns(x->watch)).flows; i++)
+        if (is_deaf(x, i))
+            count(&deaf, x->told[i]->wanted.frame);
+    if (empty.n)
+        buf_printf(b, "No packet was captured of %s that CM set up (first: frame %u): nothing was sent, or it was lost before the tap or "
+                      "passed elsewhere.",
+                   count_str(empty.n, "connection"), empty.first);
+    if (deaf.n)
+        buf_printf(b, "%sNo answer was captured to the requests of %s (first: frame %u): the capture ends too early, or the answers were lost "
+                      "or passed elsewhere.",
+                   empty.n ? sep : "", count_str(deaf.n, "connection"), deaf.first);
+}

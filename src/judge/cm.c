@@ -1,0 +1,526 @@
+/* layer 3 (judge): the judge: rules about communication management. What is wrong with a message, and whether it may come now, the
+ * transport's checks say (src/transport/cm.h); here are the exchanges that they are asked about, and the frames. */
+#include "src/judge/judge_impl.h"
+
+#define COPY_WITHIN (10 * NS_PER_MS) /* a message again this soon is a copy made on the way */
+
+static void found(struct judge *j, const struct pkt *p, struct found f)
+{
+    f.severity = rule_table[f.rule].severity;
+    f.flow = FLOW_NONE;
+    f.has |= N_CM | N_RSP | N_START;
+    judge_found(j, p, f);
+}
+
+/* --- Verdicts in words ---------------------------------------------------------------------------------------------------------- */
+
+static const char *text_of(struct verdict v)
+{
+    static const struct {
+        enum rule rule;
+        const char *about; /* NULL: any */
+        const char *text;
+    } texts[] = {
+        {RULE_CM_01, CM_WRONG_SIDE, "Of two ends only the other one sends this message."},
+        {RULE_CM_01, "message", "Its receiver can be in no state in which this message means anything: what it answers was never sent."},
+        {RULE_CM_01, NULL, "Messages of an exchange carry the communication ids that its ends have given it; this one belongs to no connection."},
+        {RULE_CM_02, "MAD bytes", "Every MAD is 256 bytes long."},
+        {RULE_CM_02, "transaction id", "A message that is sent again, and an answer, keep the transaction id of the first."},
+        {RULE_CM_02, NULL, "The receiver does not understand the message."},
+        {RULE_CM_03, CM_COPY_DIFFERS, "A message that is sent again is the same message."},
+        {RULE_CM_03, CM_COPY_EARLY, "The receiver was not given the time to answer that the REQ grants it."},
+        {RULE_CM_03, NULL, "The REQ itself says how often a message may be sent again."},
+        {RULE_CM_05, NULL, "Its receiver cannot tell why the connection was refused. (There are no LIDs on RoCE.)"},
+        {RULE_CM_07, NULL, "The DREQ names a queue pair other than the one that the REQ or REP of its receiver named, which ignores it."},
+        {RULE_CM_09, NULL, "The passive side announces that it will have more READs and atomics outstanding than the active side serves."},
+        {RULE_CM_14, NULL, "Its receiver cannot tell what became of the alternate path. (There are no LIDs on RoCE.)"},
+        {RULE_CM_15, NULL, "Its receiver cannot tell what became of its question."},
+        {RULE_CM_16, "version", "The passive side cannot read the header of the RDMA-CM service and rejects the REQ."},
+        {RULE_CM_16, "IP version", "The passive side cannot read the header of the RDMA-CM service and rejects the REQ."},
+        {RULE_CM_16, NULL, "The header of the RDMA-CM service names other addresses than those that the packet travels between."},
+        {RULE_CM_17, NULL, "The passive side answers to the GID that the REQ names, which may lead elsewhere, or rejects it."},
+    };
+
+    for (unsigned i = 0; i < ARRAY_LEN(texts); i++)
+        if (texts[i].rule == v.rule && (!texts[i].about || strcmp(texts[i].about, v.about) == 0))
+            return texts[i].text;
+    return "";
+}
+
+static const char *number(struct judge *j, const char *about, uint64_t n)
+{
+    return say(j, n > 0xffff ? "%s 0x%llx" : "%s %llu", about, (unsigned long long)n);
+}
+
+/* What a failed check says, in words. */
+static struct found words(struct judge *j, const struct cm_msg *m, struct verdict v, uint32_t cause)
+{
+    struct found f = {.rule = (enum rule)v.rule, .cause = cause, .text = text_of(v)};
+
+    if (v.rule == RULE_CM_01 && v.expected == 0) {
+        f.expected = strcmp(v.about, CM_WRONG_SIDE) == 0 ? "a message of this side" : "a message that fits the state of its receiver";
+        f.seen = cm_attr_str(m->mad.attr_id);
+    } else if (strcmp(v.about, CM_COPY_DIFFERS) == 0) {
+        f.expected = say(j, "the %s of the first time", cm_attr_str(m->mad.attr_id));
+        f.seen = "another one";
+    } else if (strcmp(v.about, CM_COPY_EARLY) == 0) {
+        f.expected = say(j, "a wait of %.0f ms", (double)v.expected / 1e6);
+        f.seen = say(j, "%.0f ms", (double)v.seen / 1e6);
+    } else if (v.rule == RULE_CM_05 || v.rule == RULE_CM_14 || v.rule == RULE_CM_15) {
+        f.expected = say(j, "a %s that is defined and allowed here", v.about);
+        f.seen = number(j, v.about, v.seen);
+    } else {
+        f.expected = number(j, v.about, v.expected);
+        f.seen = number(j, v.about, v.seen);
+    }
+    return f;
+}
+
+/* --- Exchanges ------------------------------------------------------------------------------------------------------------------ */
+
+static uint64_t mix(uint64_t h, const struct conn_addr *a)
+{
+    uint64_t v[2];
+
+    memcpy(v, a->b, 16);
+    for (unsigned i = 0; i < 2; i++)
+        h = (h ^ v[i]) * UINT64_C(0x9e3779b97f4a7c15), h ^= h >> 31;
+    return h;
+}
+
+static uint64_t key_of(const struct pkt *p, const struct conn_addr *active, const struct conn_addr *passive, uint32_t id)
+{
+    uint64_t h = mix(mix(conn_tap_of(p->frame), active), passive);
+
+    return (h ^ id) * UINT64_C(0x9e3779b97f4a7c15) | 1;
+}
+
+static struct cm_exchange *state_find(struct judge *j, uint64_t key)
+{
+    struct cm_exchange *s = &j->cm[key >> 54];
+
+    return s->key == key ? s : NULL;
+}
+
+/* A message with what it belongs to. */
+struct cm_seen {
+    const struct pkt *p;
+    const struct cm_msg *m;
+    struct cm_exchange *s;
+    bool from_active;
+    struct conn_addr src, dst;
+};
+
+/* The exchange that a message other than a REQ belongs to, and whether the active side sent it; false if its REQ was not seen. */
+static bool exchange_of(struct judge *j, struct cm_seen *c)
+{
+    const struct cm_rtu *ids = &c->m->rtu; /* every message but REQ and those of SIDR begins with the two ids */
+
+    c->s = state_find(j, key_of(c->p, &c->src, &c->dst, ids->local_id));
+    c->from_active = c->s != NULL;
+    if (!c->s)
+        c->s = state_find(j, key_of(c->p, &c->dst, &c->src, ids->remote_id));
+    return c->s != NULL;
+}
+
+/* What an exchange lacks of proof that nothing went before its REQ: that may be a late copy of one from before the capture, and its answers
+ * not captured either. Copies by timer are one response timeout apart, and no packet is under way for longer. */
+static unsigned lacks_of(const struct judge *j, const struct cm_exchange *s)
+{
+    ns_t timeout = cm_time(s->req.m.req.remote_timeout), doubt = timeout > COPY_WITHIN ? timeout : COPY_WITHIN;
+
+    return s->iface >= JUDGE_TAPS || s->begun - j->first_ts[s->iface] <= doubt ? N_COMPLETE : 0;
+}
+
+/* Whether the tap is at the end that sent the message (`at_sender`), or that it is for. */
+static bool tap_at(const struct judge *j, const struct pkt *p, bool from_active, bool at_sender)
+{
+    enum tap_side side = judge_side(j, conn_tap_of(p->frame));
+
+    return side == (from_active == at_sender ? TAP_REQUESTER : TAP_RESPONDER);
+}
+
+/* --- Messages that come again ----------------------------------------------------------------------------------------------------- */
+
+static void once_take(struct cm_once *o, const struct cm_seen *c)
+{
+    *o = (struct cm_once){.m = *c->m, .ts = c->p->frame->ts, .frame = frame_u32(c->p), .copies = 1};
+}
+
+/* A REQ, REP or DREQ: the first one is kept, further ones are compared with it. */
+static void once_or_again(struct judge *j, struct cm_once *o, const struct cm_seen *c)
+{
+    const struct cm_req *req = &c->s->req.m.req;
+    ns_t gap = c->p->frame->ts - o->ts, tolerance = judge_step(j, c->p) + (j->o.profile == PROFILE_RXE ? 4 * NS_PER_MS : CLOCK_SLACK);
+    struct verdict v;
+    struct found f;
+
+    if (!o->copies) {
+        once_take(o, c);
+        return;
+    }
+    if (gap < COPY_WITHIN && cm_msg_hash(c->m) == cm_msg_hash(&o->m))
+        return;
+    bool answers = c->m->mad.attr_id == CM_REP && (c->s->asked || o->copies == 1);
+    if (answers)
+        gap = INT64_MAX / 2; /* one of the two may answer a copy of the REQ, and then waits for no timer */
+    if (!answers || !c->s->asked)
+        o->copies += o->copies < UINT8_MAX;
+    v = cm_retry_check(&o->m, c->m, o->copies, req->max_retries, c->from_active ? req->remote_timeout : req->local_timeout, gap + tolerance);
+    o->ts = c->p->frame->ts;
+    if (verdict_ok(v))
+        return;
+    f = words(j, c->m, v, o->frame);
+    if (strcmp(v.about, CM_COPY_EARLY) == 0 && !tap_at(j, c->p, c->from_active, true))
+        f.needs = c->from_active ? N_TAP_REQ : N_TAP_RSP; /* the one before may have been late */
+    if (strcmp(v.about, CM_COPY_EARLY) == 0 && c->m->mad.attr_id == CM_REP)
+        f.needs |= N_COMPLETE; /* it may answer a copy of the REQ that was not captured */
+    found(j, c->p, f);
+}
+
+/* --- One function a message ------------------------------------------------------------------------------------------------------- */
+
+static void take_req(struct judge *j, struct cm_seen *c)
+{
+    uint64_t key = key_of(c->p, &c->src, &c->dst, c->m->req.local_id);
+
+    c->from_active = true;
+    c->s = state_find(j, key);
+    if (c->s && !(c->s->over && c->s->req.m.mad.tid != c->m->mad.tid)) {
+        once_or_again(j, &c->s->req, c);
+        c->s->asked = true;
+        return;
+    }
+    c->s = &j->cm[key >> 54];
+    *c->s = (struct cm_exchange){.key = key, .file = c->p->frame->file, .iface = c->p->frame->iface, .begun = c->p->frame->ts};
+    cm_watch_start(&c->s->watch);
+    once_take(&c->s->req, c);
+}
+
+static void take_rep(struct judge *j, struct cm_seen *c)
+{
+    struct verdict v;
+
+    if (c->from_active)
+        return;
+    once_or_again(j, &c->s->rep, c);
+    c->s->passive_id = c->m->rep.local_id;
+    v = cm_rep_check(c->m, c->s->req.m.mad.tid, c->s->req.m.req.resp_res);
+    if (!verdict_ok(v))
+        found(j, c->p, words(j, c->m, v, c->s->req.frame));
+}
+
+/* The flow of what the sender of a message sends on the connection; FLOW_NONE: none. */
+static uint32_t flow_from(struct judge *j, const struct cm_seen *c)
+{
+    uint32_t qpn = c->from_active ? c->s->rep.m.rep.qpn : c->s->req.m.req.qpn;
+
+    return c->s->rep.copies ? conn_flow_named(j->conns, conn_tap_of(c->p->frame), &c->src, &c->dst, qpn) : FLOW_NONE;
+}
+
+/* A DREQ or DREP: its sender sends no further requests. */
+static void take_close(struct judge *j, struct cm_seen *c)
+{
+    uint32_t flow = flow_from(j, c);
+
+    c->s->over = true;
+    if (c->m->mad.attr_id == CM_DREP)
+        c->s->drep[c->from_active] = true;
+    if (flow == FLOW_NONE || j->flows[flow].closed)
+        return;
+    j->flows[flow].closed = true;
+    j->flows[flow].closed_frame = frame_u32(c->p);
+}
+
+static void take_dreq(struct judge *j, struct cm_seen *c)
+{
+    struct verdict v = verdict_pass();
+
+    once_or_again(j, &c->s->dreq[c->from_active], c);
+    if (!c->from_active)
+        v = cm_dreq_check(c->m, c->s->req.m.req.qpn);
+    else if (c->s->rep.copies)
+        v = cm_dreq_check(c->m, c->s->rep.m.rep.qpn);
+    if (!verdict_ok(v)) {
+        found(j, c->p, words(j, c->m, v, c->from_active ? c->s->rep.frame : c->s->req.frame));
+        c->s->drep[!c->from_active] = true; /* its receiver ignores it */
+    }
+    take_close(j, c);
+}
+
+/* The sender of an MRA announces how long its answer takes at most. */
+static void take_mra(struct judge *j, struct cm_seen *c)
+{
+    (void)j;
+    if (c->s->mra.frame)
+        return;
+    c->s->mra.frame = frame_u32(c->p);
+    c->s->mra.ts = c->p->frame->ts;
+    c->s->mra.time = cm_time(c->m->mra.service_timeout);
+    c->s->mra.from_active = c->from_active;
+}
+
+static void note_mra(struct judge *j, struct cm_exchange *s, const struct pkt *p)
+{
+    const char *announced = say(j, "%.3f ms announced", (double)s->mra.time / 1e6);
+    const char *seen = announced;
+
+    if (p)
+        seen = say(j, "%s, answer after %.3f ms", announced, (double)(p->frame->ts - s->mra.ts) / 1e6);
+    j->file = s->file;
+    judge_note(j, RULE_CM_04, FLOW_NONE, s->mra.frame, seen,
+               "The sender of the MRA asks for more time: its peer waits that long before it sends its message again.");
+    s->mra.frame = 0;
+}
+
+static void take_lap(struct judge *j, struct cm_seen *c)
+{
+    struct lap *l = &j->lap[j->lap_at++ % LAPS];
+
+    if (!c->s->rep.copies)
+        return;
+    *l = (struct lap){.tap = conn_tap_of(c->p->frame), .frame = frame_u32(c->p), .exchange = c->s->key};
+    memcpy(l->addr[0].b, c->m->lap.lgid, 16);
+    memcpy(l->addr[1].b, c->m->lap.rgid, 16);
+    l->qpn[0] = c->from_active ? c->s->req.m.req.qpn : c->s->rep.m.rep.qpn;
+    l->qpn[1] = c->from_active ? c->s->rep.m.rep.qpn : c->s->req.m.req.qpn;
+}
+
+static void take_apr(struct judge *j, struct cm_seen *c)
+{
+    bool any = false;
+
+    for (unsigned i = 0; i < LAPS; i++)
+        if (j->lap[i].frame && j->lap[i].exchange == c->s->key) {
+            any = true;
+            j->lap[i].accepted |= c->m->apr.status == CM_APR_SUCCESS;
+        }
+    if (!any)
+        found(j, c->p,
+              (struct found){.rule = RULE_CM_14, .needs = N_COMPLETE, .lacks = lacks_of(j, c->s), .cause = c->s->req.frame, .expected = "a LAP first", .seen = "APR",
+                             .text = "The message answers another one, which was never sent."});
+}
+
+static void take_sidr_rep(struct judge *j, const struct cm_seen *c)
+{
+    struct ud_dest *d;
+
+    if (c->m->sidr_rep.status != CM_SIDR_SUCCESS)
+        return;
+    d = ud_dest(j, conn_tap_of(c->p->frame), &c->src, c->m->sidr_rep.qpn);
+    d->have = d->from_sidr = true;
+    d->qkey = c->m->sidr_rep.qkey;
+    d->frame = frame_u32(c->p);
+}
+
+/* --- Any message -------------------------------------------------------------------------------------------------------------------- */
+
+static void check_alone(struct judge *j, const struct pkt *p, const struct cm_msg *m, unsigned checks)
+{
+    struct cm_wire w;
+
+    cm_wire_of(&w, p);
+    for (unsigned i = 0; i < checks; i++) {
+        struct verdict v = cm_msg_check_one(i, m, &w);
+        if (!verdict_ok(v))
+            found(j, p, words(j, m, v, 0));
+    }
+}
+
+/* A message that came too soon: what it answers may have been recorded behind it, if the times of both are the same. `now`: the next
+ * message of the exchange is of this time, or there is none (NS_NEVER). */
+static void settle(struct judge *j, struct cm_exchange *s, ns_t now)
+{
+    struct verdict v = s->soon.frame ? cm_watch_check(&s->watch, &s->soon.m, s->soon.from_active) : verdict_pass();
+    struct found f;
+
+    if (!s->soon.frame || (!verdict_ok(v) && now <= s->soon.ts))
+        return;
+    if (!verdict_ok(v)) {
+        f = words(j, &s->soon.m, v, s->req.frame);
+        f.needs = N_COMPLETE;
+        f.lacks = lacks_of(j, s);
+        f.frame = s->soon.frame;
+        j->file = s->file;
+        found(j, NULL, f);
+    }
+    s->soon.frame = 0;
+    cm_watch_take(&s->watch, &s->soon.m, s->soon.from_active);
+}
+
+/* Order and ids. */
+static void check_place(struct judge *j, const struct cm_seen *c)
+{
+    struct verdict v = cm_watch_check(&c->s->watch, c->m, c->from_active);
+    bool wrong_side = !verdict_ok(v) && strcmp(v.about, CM_WRONG_SIDE) == 0, out_of_order = !verdict_ok(v) && !wrong_side;
+    uint32_t active = c->s->req.m.req.local_id, passive = c->s->passive_id;
+    struct found f;
+
+    if (out_of_order && !c->s->soon.frame) {
+        c->s->soon.m = *c->m;
+        c->s->soon.frame = frame_u32(c->p);
+        c->s->soon.ts = c->p->frame->ts;
+        c->s->soon.from_active = c->from_active;
+        return;
+    }
+    if (verdict_ok(v) && passive && c->m->mad.attr_id != CM_REP && c->m->mad.attr_id != CM_REJ)
+        v = cm_ids_check(c->m, c->from_active ? active : passive, c->from_active ? passive : active);
+    if (verdict_ok(v))
+        return;
+    f = words(j, c->m, v, c->s->req.frame);
+    f.needs = wrong_side ? 0 : N_COMPLETE;
+    f.lacks = out_of_order ? lacks_of(j, c->s) : 0;
+    found(j, c->p, f);
+}
+
+static void take(struct judge *j, struct cm_seen *c)
+{
+    switch (c->m->mad.attr_id) {
+    case CM_REP:
+        take_rep(j, c);
+        break;
+    case CM_REJ:
+        c->s->over = true;
+        break;
+    case CM_DREQ:
+        take_dreq(j, c);
+        break;
+    case CM_DREP:
+        take_close(j, c);
+        break;
+    case CM_MRA:
+        take_mra(j, c);
+        break;
+    case CM_LAP:
+        take_lap(j, c);
+        break;
+    case CM_APR:
+        take_apr(j, c);
+        break;
+    default:
+        break;
+    }
+}
+
+void judge_cm(struct judge *j, const struct pkt *p)
+{
+    struct cm_msg m;
+    struct cm_seen c = {.p = p, .m = &m};
+
+    if (p->payload_cap < MAD_HDR_LEN)
+        return;
+    mad_get(&m.mad, p->data + p->payload_off);
+    if (m.mad.mgmt_class != CM_CLASS)
+        return;
+    if (!cm_msg_of(&m, p)) {
+        check_alone(j, p, &m, 1);
+        return;
+    }
+    check_alone(j, p, &m, CM_MSG_CHECKS);
+    conn_addr_of(p, &c.src, &c.dst);
+    if (m.mad.attr_id == CM_REQ)
+        take_req(j, &c);
+    if (m.mad.attr_id == CM_SIDR_REP)
+        take_sidr_rep(j, &c);
+    if (m.mad.attr_id == CM_REQ || m.mad.attr_id == CM_SIDR_REQ || m.mad.attr_id == CM_SIDR_REP || !exchange_of(j, &c))
+        return;
+    settle(j, c.s, p->frame->ts);
+    check_place(j, &c);
+    if (c.s->mra.frame && c.s->mra.from_active == c.from_active && m.mad.attr_id != CM_MRA)
+        note_mra(j, c.s, p);
+    take(j, &c);
+    if (c.s->soon.frame != frame_u32(p))
+        cm_watch_take(&c.s->watch, &m, c.from_active);
+    settle(j, c.s, p->frame->ts);
+}
+
+/* --- Data before its time ------------------------------------------------------------------------------------------------------------ */
+
+/* Requests for queue pair `qpn` from PSN `psn` on, before the REP: neither end can know yet that the other is ready. */
+static void check_early(struct judge *j, const struct cm_seen *c, const struct conn_addr *src, const struct conn_addr *dst, uint32_t qpn, uint32_t psn)
+{
+    uint32_t flow = conn_flow_named(j->conns, conn_tap_of(c->p->frame), src, dst, qpn);
+    const struct half *h = flow == FLOW_NONE ? NULL : j->flows[flow].half;
+    struct found f = found_of(RULE_CM_12, flow);
+
+    if (!h || !h->have_next || h->start != psn || j->flows[flow].first_ts >= c->p->frame->ts || conn_flow_at(j->conns, flow)->paired_by >= PAIR_EXCHANGE || j->flows[flow].first_frame < c->s->req.frame)
+        return;
+    f.has = N_CM;
+    f.lacks = lacks_of(j, c->s);
+    f.frame = j->flows[flow].first_frame;
+    f.cause = frame_u32(c->p);
+    f.expected = "no requests before the REP";
+    f.seen = say(j, "a request to QP 0x%06x from PSN %u on", qpn, psn);
+    f.text = "Before the REP the active side does not know the queue pair, and the passive side's peer is not ready to receive.";
+    judge_found(j, NULL, f);
+}
+
+void judge_cm_early(struct judge *j, const struct pkt *p)
+{
+    struct cm_msg m;
+    struct cm_seen c = {.p = p, .m = &m};
+
+    if (!cm_msg_of(&m, p) || m.mad.attr_id != CM_REP || p->icrc == CRC_BAD)
+        return;
+    conn_addr_of(p, &c.src, &c.dst);
+    if (!exchange_of(j, &c) || c.from_active || c.s->rep.copies)
+        return;
+    check_early(j, &c, &c.dst, &c.src, m.rep.qpn, m.rep.psn);
+    check_early(j, &c, &c.src, &c.dst, c.s->req.m.req.qpn, c.s->req.m.req.psn);
+}
+
+/* --- A path that was not agreed on ----------------------------------------------------------------------------------------------------- */
+
+void judge_cm_path(struct judge *j, const struct pkt *p, uint32_t flow)
+{
+    const struct flow *c = conn_flow_at(j->conns, flow);
+
+    for (unsigned i = 0; i < LAPS; i++) {
+        const struct lap *l = &j->lap[i];
+        if (!l->frame || l->accepted || l->tap != c->tap)
+            continue;
+        for (unsigned from = 0; from < 2; from++) {
+            if (memcmp(&c->src, &l->addr[from], 16) != 0 || memcmp(&c->dst, &l->addr[!from], 16) != 0 || c->dqpn != l->qpn[!from])
+                continue;
+            struct found f = found_of(RULE_CM_14, flow);
+            f.has = N_CM;
+            f.needs = N_COMPLETE;
+            f.cause = l->frame;
+            f.expected = "an APR first that accepts the path";
+            f.seen = "a packet on the alternate path";
+            f.text = "The LAP proposed this path, and nobody has accepted it yet.";
+            judge_found(j, p, f);
+        }
+    }
+}
+
+/* --- The end ---------------------------------------------------------------------------------------------------------------------------- */
+
+/* A DREQ that was sent again, and no DREP at all. */
+static void check_unanswered(struct judge *j, const struct cm_exchange *s, bool from_active)
+{
+    const struct cm_once *o = &s->dreq[from_active];
+    enum tap_side side = judge_side(j, (uint32_t)s->file << 16 | s->iface);
+
+    if (o->copies < 2 || s->drep[!from_active])
+        return;
+    j->file = s->file;
+    found(j, NULL,
+          (struct found){.rule = RULE_CM_13, .frame = o->frame, .cause = s->req.frame, .expected = "a DREP", .seen = say(j, "DREQ sent %s, and no DREP", count_str(o->copies, "time")),
+                         .needs = N_COMPLETE | (from_active ? N_TAP_RSP : N_TAP_REQ), .has = side == TAP_RESPONDER ? N_TAP_RSP : side == TAP_REQUESTER ? N_TAP_REQ : 0,
+                         .text = "A DREQ is answered whenever it comes: without the DREP its sender waits until its retries are used up."});
+}
+
+void judge_cm_end(struct judge *j)
+{
+    for (unsigned i = 0; i < CM_STATES; i++) {
+        struct cm_exchange *s = &j->cm[i];
+        if (!s->key)
+            continue;
+        settle(j, s, NS_NEVER);
+        check_unanswered(j, s, false);
+        check_unanswered(j, s, true);
+        if (s->mra.frame)
+            note_mra(j, s, NULL);
+    }
+}

@@ -1,0 +1,117 @@
+/* layer 3 (judge): the judge: packets of a connection against what its CM messages agreed on. */
+#include "src/judge/judge_impl.h"
+
+static void check_first_psn(struct judge *j, const struct pkt *p, uint32_t flow, struct jflow *f)
+{
+    const struct flow *c = conn_flow_at(j->conns, flow);
+    int32_t d = psn_diff(p->bth.psn, c->psn);
+    struct found g = found_of(RULE_CM_06, flow);
+
+    f->psn_checked = true;
+    if (!c->have_psn || c->paired_by != PAIR_CM || d == 0)
+        return;
+    g.needs = d > 0 ? N_TAP_REQ : 0; /* the first packets may have been lost before the tap */
+    g.lacks = j->spoiled > c->params.rep_frame ? N_COMPLETE : 0; /* that may have been the first */
+    if (c->peer != FLOW_NONE && j->flows[c->peer].has_rsp)
+        g.lacks |= N_COMPLETE; /* to what was not captured: the REP came again, after the capture had begun */
+    g.cause = c->params.rep_frame;
+    g.expected = say(j, "PSN %u", c->psn);
+    g.seen = say(j, "PSN %u", p->bth.psn);
+    g.text = "The starting PSN of a REQ or REP is the one from which its receiver sends. The peer expects that PSN and refuses this packet.";
+    judge_found(j, p, g);
+}
+
+static void too_long(struct judge *j, const struct pkt *p, uint32_t flow, const struct flow *c)
+{
+    struct found g = found_of(RULE_CM_08, flow);
+
+    g.cause = c->params.req_frame;
+    g.expected = say(j, "at most %u bytes", c->pmtu);
+    g.seen = say(j, "%u", p->payload_len);
+    g.text = "The packet is longer than the path MTU that the REQ states.";
+    judge_found(j, p, g);
+}
+
+static void not_silent(struct judge *j, const struct pkt *p, uint32_t flow)
+{
+    struct found g = found_of(RULE_CM_13, flow);
+
+    g.needs = N_TAP_REQ; /* else it may have been overtaken */
+    g.cause = j->flows[flow].closed_frame;
+    g.expected = "silence";
+    g.seen = p->op->name;
+    g.text = "Its sender has said that the connection is over.";
+    judge_found(j, p, g);
+}
+
+void judge_agreed(struct judge *j, const struct pkt *p, uint32_t flow, enum seen_as as)
+{
+    struct jflow *f = &j->flows[flow];
+    const struct flow *c = conn_flow_at(j->conns, flow);
+
+    if (UNLIKELY(!f->psn_checked))
+        check_first_psn(j, p, flow, f);
+    if (UNLIKELY(c->paired_by == PAIR_CM && c->pmtu && p->payload_len > c->pmtu))
+        too_long(j, p, flow, c);
+    if (UNLIKELY(f->closed && (as == SEEN_NEW || as == SEEN_GAP)))
+        not_silent(j, p, flow);
+}
+
+/* A sequence NAK, before anything was acknowledged, for a PSN before the one that this end itself announced. */
+void judge_agreed_answer(struct judge *j, const struct pkt *p, uint32_t flow)
+{
+    uint32_t of = j->flow[flow].peer;
+    const struct flow *c = of == FLOW_NONE ? NULL : &j->flow[of];
+    struct found g;
+
+    if (!c || LIKELY(j->flows[of].answered))
+        return;
+    if (!(p->have & H_AETH) || aeth_type(p) != AETH_NAK || (p->aeth.syndrome & 31) != NAK_PSN_SEQ) {
+        j->flows[of].answered = true;
+        return;
+    }
+    if (c->paired_by != PAIR_CM || !c->have_psn || !j->flows[of].packets || psn_diff(p->bth.psn, c->psn) >= 0)
+        return;
+    g = found_of(RULE_CM_06, of);
+    g.cause = c->params.rep_frame;
+    g.expected = say(j, "PSN %u, which this end announced,", c->psn);
+    g.seen = say(j, "PSN %u", p->bth.psn);
+    g.text = "The NAK tells which PSN its sender expects: not the one that its own REQ or REP gave the peer to start from.";
+    judge_found(j, p, g);
+}
+
+/* Packets for a queue pair of which nothing else is known, which carry the PSN that a connection between the same ends skips at
+ * that moment: they belong to that connection. */
+static void check_stray(struct judge *j, uint32_t flow, const struct jflow *f)
+{
+    const struct flow *c = conn_flow_at(j->conns, flow);
+    uint32_t n = conn_counts(j->conns).flows, hole;
+
+    for (uint32_t i = 0; i < n; i++) {
+        const struct flow *o = conn_flow_at(j->conns, i);
+        const struct half *h = j->flows[i].half;
+        struct found g = found_of(RULE_CM_07, i);
+        if (i == flow || o->paired_by != PAIR_CM || !h || o->tap != c->tap || memcmp(&o->src, &c->src, 16) != 0 || memcmp(&o->dst, &c->dst, 16) != 0 ||
+            !half_was_hole(h, f->half->start, &hole) || f->first_frame >= hole)
+            continue;
+        g.needs = N_COMPLETE | N_TAP_REQ; /* else a connection that nothing is known of, and a loss, would look the same */
+        g.frame = f->first_frame;
+        g.cause = o->params.rep_frame;
+        g.expected = say(j, "QP 0x%06x for PSN %u", o->dqpn, f->half->start);
+        g.seen = say(j, "QP 0x%06x", c->dqpn);
+        g.text = "The connection passes over this PSN, which a packet for another queue pair carries: it was meant for the one that CM has named.";
+        judge_found(j, NULL, g);
+        return;
+    }
+}
+
+void judge_strays(struct judge *j)
+{
+    uint32_t n = conn_counts(j->conns).flows;
+
+    for (uint32_t i = 0; i < n && j->o.complete && judge_wants(j, RULE_CM_07); i++) {
+        const struct jflow *f = &j->flows[i];
+        if (f->half && f->half->have_next && f->packets < 16 && conn_flow_at(j->conns, i)->peer == FLOW_NONE)
+            check_stray(j, i, f);
+    }
+}

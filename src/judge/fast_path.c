@@ -1,0 +1,349 @@
+/* layer 3 (judge): the judge: values that a flow keeps, and packets that keep them. */
+#include "src/judge/judge_impl.h"
+
+/* --- Usual packets ---------------------------------------------------------------------------------------------------------------- */
+
+/* The bits of IPv4, UDP and base transport header by which a packet is known to be like an earlier one: all but lengths, IPv4
+ * identification, TTL and checksum, operation, solicited event, pad count, AckReq and PSN. */
+static const uint8_t usual_bits[8 * USUAL_WORDS] = {
+    0xff, 0xff, 0, 0, 0, 0, 0xff, 0xff,               /* version, IHL, TOS; fragment */
+    0, 0xff, 0, 0, 0xff, 0xff, 0xff, 0xff,            /* protocol, source */
+    0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,   /* destination, ports */
+    0, 0, 0xff, 0xff, 0xe0, 0x4f, 0xff, 0xff,         /* UDP checksum; service, MigReq, version, P_Key */
+    0xff, 0xff, 0xff, 0xff, 0x7f, 0, 0, 0,            /* FECN, BECN, reserved, destination QP; reserved */
+};
+
+/* False: the packet has other headers. */
+static inline bool usual_words(const struct pkt *p, uint64_t w[USUAL_WORDS])
+{
+    if (UNLIKELY((p->have & (H_IP4 | H_UDP | H_BTH)) != (H_IP4 | H_UDP | H_BTH) || p->flags || p->icrc == CRC_BAD || p->bth_off != p->ip_off + 28))
+        return false;
+    for (unsigned i = 0; i < USUAL_WORDS; i++)
+        w[i] = load_le64(p->data + p->ip_off + 8 * i) & load_le64(usual_bits + 8 * i);
+    return true;
+}
+
+/* Where to look for the flow of such a packet: by source, and destination QP. */
+static inline uint16_t *usual_place(struct judge *j, const uint64_t w[USUAL_WORDS])
+{
+    return &j->usual[((w[1] ^ w[4] << 8) * UINT64_C(0x9e3779b97f4a7c15)) >> 52];
+}
+
+/* What of the headers is not compared keeps the rules as well. */
+static inline bool is_plain(const struct pkt *p, const struct jflow *f)
+{
+    const uint8_t *ip = p->data + p->ip_off;
+    uint32_t flags = p->op->flags, len = p->payload_len, pad = p->bth.padcnt, mtu = f->mtu.value;
+
+    if (UNLIKELY(!(flags & (OPF_REQUEST | OPF_RESPONSE)) || flags & (OPF_FLUSH | OPF_ATOMIC_WRITE) || pad || len & 3 ||
+                 load_be16(ip + 2) != load_be16(ip + 24) + 20u || f->mtu.pending || f->long_frame))
+        return false;
+    if (p->have & H_AETH && UNLIKELY(p->aeth.syndrome >> 5 != AETH_ACK))
+        return false;
+    return flags & (OPF_FIRST | OPF_MIDDLE) ? len == mtu : len <= mtu || !f->mtu.have;
+}
+
+uint32_t judge_usual_flow(struct judge *j, const struct pkt *p)
+{
+    uint64_t w[USUAL_WORDS], differ = 0;
+    struct kind_state *k;
+    struct jflow *f;
+    uint32_t flow, frame = frame_u32(p);
+
+    if (UNLIKELY(!usual_words(p, w)))
+        return FLOW_NONE;
+    flow = *usual_place(j, w);
+    f = &j->flows[flow];
+    k = &f->kind[p->op->flags & OPF_REQUEST ? KIND_REQ : KIND_RSP];
+    for (unsigned i = 0; i < USUAL_WORDS; i++)
+        differ |= w[i] ^ k->usual[i];
+    if (UNLIKELY(differ || k->tap != conn_tap_of(p->frame) || !is_plain(p, f)))
+        return FLOW_NONE;
+    if (p->op->flags & OPF_REQUEST) {
+        f->have_after = !(p->op->flags & OPF_READ_REQ);
+        f->after = psn_add(p->bth.psn, 1);
+    }
+    if (p->op->flags & (OPF_FIRST | OPF_MIDDLE))
+        f->mtu.value_frame = frame;
+    k->frame = f->frame = frame;
+    return flow;
+}
+
+/* Usual packets leave it at that: before another one is looked at, the values get the frames in which they were seen last. */
+static void catch_up(struct jflow *f)
+{
+    struct steady *all[] = {&f->service, &f->pkey, &f->migreq};
+
+    for (unsigned i = 0; i < ARRAY_LEN(all) && f->frame; i++)
+        if (!all[i]->pending)
+            all[i]->value_frame = f->frame;
+    for (unsigned i = 0; i < ARRAY_LEN(f->kind); i++) {
+        struct kind_state *k = &f->kind[i];
+        struct steady *marks[] = {&k->sport, &k->dscp, &k->ect};
+        for (unsigned n = 0; n < ARRAY_LEN(marks) && k->frame; n++)
+            if (!marks[n]->pending)
+                marks[n]->value_frame = k->frame;
+        k->frame = 0;
+    }
+    f->frame = 0;
+}
+
+static void forget_usual(struct jflow *f)
+{
+    f->kind[KIND_REQ].usual[0] = f->kind[KIND_RSP].usual[0] = 0;
+}
+
+static bool is_settled(const struct jflow *f)
+{
+    bool pending = f->service.pending || f->pkey.pending || f->migreq.pending;
+
+    for (unsigned i = 0; i < ARRAY_LEN(f->kind); i++)
+        pending |= f->kind[i].sport.pending || f->kind[i].dscp.pending || f->kind[i].ect.pending;
+    return !pending && f->ends_compared && f->service.value == SVC_RC;
+}
+
+/* `p` was judged, and broke no rule if `clean`: further ones like it will not either, as long as nothing changes in between. */
+static void learn_usual(struct judge *j, const struct pkt *p, uint32_t flow, bool clean)
+{
+    struct jflow *f = &j->flows[flow];
+    bool request = p->op->flags & OPF_REQUEST;
+    struct kind_state *k = &f->kind[request ? KIND_REQ : KIND_RSP];
+
+    if (UNLIKELY(!is_settled(f)))
+        forget_usual(f);
+    else if (clean && (!request || f->dscp_compared) && (p->tos & 3) != 3 && usual_words(p, k->usual) && !load_be16(p->data + p->udp_off + 6)) {
+        k->tap = conn_tap_of(p->frame);
+        *usual_place(j, k->usual) = (uint16_t)flow;
+    } else {
+        k->usual[0] = 0;
+    }
+}
+
+/* --- Values ----------------------------------------------------------------------------------------------------------------------- */
+
+/* A deviation: the value changed in s->other_frame, and is back now, or the packet is the next one of its queue pair. */
+static void deviated(struct judge *j, const struct pkt *p, uint32_t flow, enum rule rule, const struct steady *s, const char *expected,
+                     const char *seen, const char *text)
+{
+    judge_found(j, p,
+                (struct found){.rule = rule,
+                               .severity = rule_table[rule].severity,
+                               .flow = flow,
+                               .needs = 0,
+                               .frame = s->other_frame,
+                               .cause = s->pending ? s->value_frame : p->frame->number,
+                               .expected = expected,
+                               .seen = seen,
+                               .text = text});
+}
+
+static void deviation(struct judge *j, const struct pkt *p, uint32_t flow, enum rule rule, const struct steady *s, const char *what,
+                      const char *text)
+{
+    deviated(j, p, flow, rule, s, say(j, "%s 0x%x", what, s->value), say(j, "0x%x", s->other), text);
+}
+
+static bool is_pmtu(uint32_t n)
+{
+    return n >= 256 && n <= MTU_MAX && (n & (n - 1)) == 0;
+}
+
+/* Whether the queue pair may have been used anew since the packet before. */
+static bool may_be_anew(const struct judge *j, const struct pkt *p, uint32_t flow)
+{
+    struct half *h = j->flows[flow].half;
+    enum seen_as as = h && p->op->flags & OPF_REQUEST ? half_seen_as(h, p) : SEEN_RESTART;
+
+    return as == SEEN_RESTART || as == SEEN_GAP || as == SEEN_OLD;
+}
+
+/* A packet was longer than the path MTU. That alone may be another queue pair of the same number whose PSN fits by chance; the path MTU of
+ * before, seen again, proves that it is not. */
+static void check_long(struct judge *j, const struct pkt *p, uint32_t flow)
+{
+    struct jflow *f = &j->flows[flow];
+
+    if (p->payload_len == f->mtu.value && !may_be_anew(j, p, flow))
+        judge_found(j, p,
+                    (struct found){.rule = RULE_FMT_20, .severity = SEV_W, .flow = flow, .frame = f->long_frame, .cause = frame_u32(p),
+                                   .expected = say(j, "at most %u bytes", f->mtu.value), .seen = say(j, "%u", f->long_len),
+                                   .text = "First and Middle packets of this flow show a smaller path MTU, before and after."});
+    f->long_frame = 0;
+}
+
+/* First and Middle packets are as long as the path MTU; requests are compared with what CM states, if it does, by the transport. */
+static void check_mtu(struct judge *j, const struct pkt *p, uint32_t flow)
+{
+    struct jflow *f = &j->flows[flow];
+    struct steady *s = &f->mtu;
+    uint32_t len = p->payload_len;
+
+    if (p->op->flags & (OPF_FIRST | OPF_MIDDLE)) {
+        if (UNLIKELY(f->long_frame))
+            check_long(j, p, flow);
+        if (LIKELY(is_pmtu(len))) {
+            if (UNLIKELY(steady_put(s, len, frame_u32(p), false)) && !(p->op->flags & OPF_REQUEST && conn_flow_at(j->conns, flow)->pmtu))
+                judge_found(j, p,
+                            (struct found){.rule = RULE_SEQ_05, .severity = SEV_E, .flow = flow, .frame = s->other_frame, .cause = p->frame->number,
+                                           .expected = say(j, "path MTU %u", s->value), .seen = say(j, "%u", s->other),
+                                           .text = "First and Middle packets before and after have another length: the path MTU of a queue pair does not change."});
+        } else if (p->bth.opcode >> 5 == SVC_XRC && is_pmtu(p->op->flags & OPF_REQUEST ? len + 4 : len - 4)) {
+            judge_bad(j, p, RULE_SVC_04, p->op->flags & OPF_REQUEST ? "an XRCETH and a path MTU of payload" : "a path MTU of payload and no XRCETH",
+                count_str(len, "byte"), "XRC requests, and they alone, have four bytes more behind the BTH.");
+        } else if (len > MTU_MAX) {
+            judge_warn(j, p, RULE_SEQ_05, "at most 4096 bytes", say(j, "%u", len), "A path MTU of its vendor's own.");
+        }
+        return;
+    }
+    if (LIKELY(!s->have || s->pending || len <= s->value))
+        return;
+    if (may_be_anew(j, p, flow))
+        s->have = false, f->long_frame = 0;
+    else if (!f->long_frame)
+        f->long_frame = frame_u32(p), f->long_len = len;
+}
+
+void judge_service(struct judge *j, const struct pkt *p, uint32_t flow)
+{
+    struct steady *s = &j->flows[flow].service;
+    unsigned service = p->bth.opcode >> 5;
+    bool news;
+
+    catch_up(&j->flows[flow]);
+    news = steady_put(s, service, frame_u32(p), false);
+    if (UNLIKELY(s->pending))
+        forget_usual(&j->flows[flow]);
+    if (LIKELY(!news) || s->others > 8)
+        return; /* so many may be another queue pair of the same number */
+    judge_found(j, p,
+                (struct found){.rule = (s->other == SVC_UD) != (s->value == SVC_UD) ? RULE_SVC_02 : RULE_FMT_03, .severity = SEV_E, .flow = flow,
+                               .frame = s->other_frame, .cause = p->frame->number,
+                               .expected = say(j, "service %s", service_str((enum service)s->value)),
+                               .seen = service_str((enum service)s->other),
+                               .text = "The queue pair speaks another service before and after; it drops this packet."});
+}
+
+static const char *ect_str(uint32_t capable)
+{
+    return capable ? "ECN-capable (ECT or CE)" : "not ECN-capable (Not-ECT)";
+}
+
+static void check_marks(struct judge *j, const struct pkt *p, uint32_t flow, struct kind_state *k, bool same)
+{
+    unsigned ecn = p->tos & 3;
+
+    k->seen = true;
+    if (UNLIKELY(steady_put(&k->dscp, p->tos >> 2, frame_u32(p), same)))
+        deviation(j, p, flow, RULE_FMT_11, &k->dscp, "DSCP", "The packet may have travelled in another queue than its neighbours, and out of order.");
+    if (UNLIKELY(steady_put(&k->ect, ecn != 0, frame_u32(p), same)))
+        deviated(j, p, flow, RULE_FMT_12, &k->ect, ect_str(k->ect.value), ect_str(k->ect.other),
+                 "Packets before and after state the opposite: switches mark some and drop others.");
+    if (UNLIKELY(ecn == 3)) {
+        struct jflow *f = &j->flows[flow];
+        uint32_t of = p->op->flags & OPF_REQUEST ? flow : conn_flow_at(j->conns, flow)->peer;
+        if (f->ce++ == 0)
+            f->ce_frame = frame_u32(p);
+        if (p->op->flags & (OPF_REQUEST | OPF_READ_RESP))
+            judge_mark(j, p, flow, of);
+        if (of != FLOW_NONE && conn_flow_at(j->conns, of)->paired_by > PAIR_PSN && judge_have(j, of, p) & (p->op->flags & OPF_REQUEST ? N_TAP_REQ : N_TAP_RSP))
+            judge_found(j, p,
+                        (struct found){.rule = RULE_FMT_12, .severity = SEV_W, .flow = of, .expected = "ECT or Not-ECT", .seen = "CE",
+                                       .text = "The tap is at its sender: no switch has marked the packet."});
+    }
+    if (!(p->have & H_UDP))
+        return;
+    if (UNLIKELY(steady_put(&k->sport, p->sport, frame_u32(p), same)))
+        deviation(j, p, flow, RULE_FMT_10, &k->sport, "UDP source port", "Packets of one queue pair with several source ports take several paths, and overtake each other.");
+    if (UNLIKELY(p->sport < 0xc000 && !j->flows[flow].noted_port)) {
+        j->flows[flow].noted_port = true;
+        judge_note(j, RULE_FMT_10, flow, p->frame->number, say(j, "UDP source port %u", p->sport), "Source ports of RoCEv2 customarily lie in 49152-65535.");
+    }
+}
+
+/* P_Key and MigReq against the other direction, once both were seen. */
+static void compare_ends(struct judge *j, const struct pkt *p, uint32_t flow, struct jflow *f)
+{
+    uint32_t peer = conn_flow_at(j->conns, flow)->peer;
+    struct jflow *g = peer == FLOW_NONE ? NULL : &j->flows[peer];
+    uint32_t a = f->pkey.value, b;
+
+    if (!g || !g->pkey.have)
+        return;
+    f->ends_compared = g->ends_compared = true;
+    catch_up(g);
+    b = g->pkey.value;
+    if ((a ^ b) & 0x7fff || !((a | b) & 0x8000))
+        judge_found(j, p,
+                    (struct found){.rule = RULE_FMT_15, .severity = SEV_E, .flow = g->half ? peer : flow, .cause = g->pkey.value_frame,
+                                   .expected = say(j, "P_Key 0x%04x as in the other direction", b), .seen = say(j, "0x%04x", a),
+                                   .text = (a ^ b) & 0x7fff ? "The ends are in different partitions: each drops what the other sends."
+                                                            : "Two limited members of a partition may not talk to each other."});
+    if (f->migreq.value != g->migreq.value)
+        judge_found(j, p,
+                    (struct found){.rule = RULE_FMT_17, .severity = SEV_W, .flow = g->half ? peer : flow, .cause = g->migreq.value_frame,
+                                   .expected = say(j, "MigReq %u as in the other direction", g->migreq.value), .seen = say(j, "%u", f->migreq.value),
+                                   .text = "Some adapters handle every packet whose MigReq differs from their own on a slow path."});
+}
+
+void judge_flow_silent(struct judge *j, uint32_t flow)
+{
+    const struct flow *c = conn_flow_at(j->conns, flow);
+    struct jflow *f = &j->flows[flow];
+    struct found g = found_of(RULE_FMT_15, flow);
+
+    if (LIKELY(!f->pkey.have || (c->peer != FLOW_NONE && j->flows[c->peer].pkey.have)) || c->paired_by != PAIR_CM || !c->params.pkey ||
+        !((c->params.pkey ^ f->pkey.value) & 0x7fff))
+        return;
+    catch_up(f);
+    g.frame = f->pkey.value_frame;
+    g.cause = c->params.req_frame;
+    g.expected = say(j, "P_Key 0x%04x as in the REQ", c->params.pkey);
+    g.seen = say(j, "0x%04x", f->pkey.value);
+    g.text = "The REQ names the partition of the connection: its other end drops what comes from another one. No packet of that end was seen.";
+    judge_found(j, NULL, g);
+}
+
+/* DSCP of requests and of the responses to them. */
+static void compare_dscp(struct judge *j, const struct pkt *p, uint32_t flow, struct jflow *f)
+{
+    uint32_t peer = conn_flow_at(j->conns, flow)->peer;
+    struct kind_state *req = &f->kind[KIND_REQ], *rsp = peer == FLOW_NONE ? NULL : &j->flows[peer].kind[KIND_RSP];
+
+    if (!req->seen || !rsp || !rsp->seen)
+        return;
+    f->dscp_compared = true;
+    catch_up(&j->flows[peer]);
+    if (req->dscp.value != rsp->dscp.value)
+        judge_found(j, p,
+                    (struct found){.rule = RULE_FMT_11, .severity = SEV_W, .flow = flow, .frame = rsp->dscp.value_frame, .cause = req->dscp.value_frame,
+                                   .expected = say(j, "DSCP %u as in the requests", req->dscp.value), .seen = say(j, "%u in the responses", rsp->dscp.value),
+                                   .text = "Requests and responses are treated differently on their way."});
+}
+
+void judge_flow(struct judge *j, const struct pkt *p, uint32_t flow, bool clean)
+{
+    uint64_t found = j->found;
+    struct jflow *f = &j->flows[flow];
+    unsigned kind = p->op->flags & OPF_REQUEST ? KIND_REQ : KIND_RSP;
+    bool same = kind == KIND_REQ && f->have_after && f->after == p->bth.psn;
+
+    if (kind == KIND_REQ) {
+        f->have_after = !(p->op->flags & OPF_READ_REQ); /* how many PSNs a READ takes depends on the path MTU */
+        f->after = psn_add(p->bth.psn, 1);
+    }
+    judge_service(j, p, flow);
+    if (p->op->flags & OPF_PAYLOAD)
+        check_mtu(j, p, flow);
+    if (LIKELY(p->addr_len))
+        check_marks(j, p, flow, &f->kind[kind], same);
+    if (UNLIKELY(steady_put(&f->pkey, p->bth.pkey, frame_u32(p), same)))
+        deviation(j, p, flow, RULE_FMT_15, &f->pkey, "P_Key", "Packets of this queue pair before and after carry another P_Key.");
+    if (UNLIKELY(steady_put(&f->migreq, p->bth.migreq, frame_u32(p), same)))
+        deviation(j, p, flow, RULE_FMT_17, &f->migreq, "MigReq", "Packets of this queue pair before and after carry the opposite.");
+    if (UNLIKELY(!f->ends_compared))
+        compare_ends(j, p, flow, f);
+    if (UNLIKELY(!f->dscp_compared && kind == KIND_REQ))
+        compare_dscp(j, p, flow, f);
+    learn_usual(j, p, flow, clean && j->found == found);
+}
+

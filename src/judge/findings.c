@@ -1,0 +1,390 @@
+/* layer 3 (judge): findings and counts. */
+#include "src/judge/findings.h"
+
+#include "src/judge/rule_docs.h"
+#include "src/conn/conn.h"
+
+#include <stdlib.h>
+
+#define TALLIES 65536 /* kinds of findings told apart, a power of two */
+
+/* How often a kind of finding occurred: rule, verdict and connection. */
+struct tally {
+    uint64_t key; /* 0: free */
+    uint32_t n;
+    uint32_t first; /* index of its first finding + 1; 0: none kept */
+};
+
+struct report {
+    struct finding *findings;
+    size_t n, cap;
+    struct tally *tallies;
+    uint32_t n_tallies;
+    struct buf strings;
+    bool judged[RULE_COUNT];
+    uint64_t fails[RULE_COUNT], warns[RULE_COUNT], unsure[RULE_COUNT];
+    uint64_t packets;
+    uint32_t connections, highest;
+};
+
+struct report *report_new(void)
+{
+    struct report *r = calloc(1, sizeof *r);
+
+    if (!r)
+        return NULL;
+    r->tallies = calloc(TALLIES, sizeof *r->tallies);
+    buf_char(&r->strings, '\0');
+    if (!r->tallies || r->strings.err) {
+        report_free(r);
+        return NULL;
+    }
+    return r;
+}
+
+void report_free(struct report *r)
+{
+    if (!r)
+        return;
+    free(r->findings);
+    free(r->tallies);
+    buf_free(&r->strings);
+    free(r);
+}
+
+void report_judged(struct report *r, enum rule rule)
+{
+    r->judged[rule] = true;
+}
+
+/* The tally of findings like `f`; NULL when there is no room for another. */
+static struct tally *tally_of(struct report *r, const struct finding *f)
+{
+    uint64_t key = UINT64_C(1) << 63 | (uint64_t)f->conn << 24 | (uint64_t)f->severity << 16 | (uint64_t)f->result << 8 | f->rule;
+    uint32_t i = (uint32_t)(key * UINT64_C(0x9e3779b97f4a7c15) >> 48) & (TALLIES - 1);
+
+    while (r->tallies[i].key && r->tallies[i].key != key)
+        i = (i + 1) & (TALLIES - 1);
+    if (!r->tallies[i].key) {
+        if (r->n_tallies >= TALLIES / 2)
+            return NULL;
+        r->n_tallies++;
+        r->tallies[i].key = key;
+    }
+    return &r->tallies[i];
+}
+
+bool report_count(struct report *r, const struct finding *f)
+{
+    struct tally *t;
+
+    r->judged[f->rule] = true;
+    if (f->result == V_INCONCLUSIVE)
+        r->unsure[f->rule]++;
+    else if (f->result == V_FAIL && f->severity == SEV_E)
+        r->fails[f->rule]++;
+    else if (f->result == V_FAIL && f->severity == SEV_W)
+        r->warns[f->rule]++;
+    t = tally_of(r, f);
+    if (!t)
+        return false;
+    t->n++;
+    if (t->first && t->n > REPORT_EACH)
+        r->findings[t->first - 1].times++;
+    if (!t->first && r->n < REPORT_MAX)
+        t->first = (uint32_t)r->n + 1;
+    return t->first && t->n <= REPORT_EACH && r->n < REPORT_MAX;
+}
+
+static uint32_t string_put(struct report *r, const char *s)
+{
+    uint32_t at = (uint32_t)r->strings.len;
+
+    if (!s || !*s)
+        return 0;
+    buf_mem(&r->strings, s, strlen(s) + 1);
+    return r->strings.err ? 0 : at;
+}
+
+void report_add(struct report *r, const struct finding *f, const struct finding_text *t)
+{
+    struct finding *to;
+
+    if (r->n == r->cap) {
+        size_t cap = r->cap ? r->cap * 2 : 64;
+        struct finding *grown = realloc(r->findings, cap * sizeof *grown);
+        if (!grown)
+            return;
+        r->findings = grown;
+        r->cap = cap;
+    }
+    to = &r->findings[r->n++];
+    *to = *f;
+    to->times = 1;
+    to->expected = string_put(r, t->expected);
+    to->seen = string_put(r, t->seen);
+    to->text = string_put(r, t->text);
+}
+
+void report_set(struct report *r, uint64_t packets, uint32_t connections, uint32_t highest)
+{
+    r->packets = packets;
+    r->connections = connections;
+    r->highest = highest;
+}
+
+/* The worst verdict of a rule. */
+enum worst { WORST_NONE, WORST_PASS, WORST_UNSURE, WORST_WARN, WORST_FAIL };
+
+static enum worst worst_of(const struct report *r, unsigned rule)
+{
+    if (rule_table[rule].severity == SEV_I || !r->judged[rule])
+        return WORST_NONE;
+    return r->fails[rule] ? WORST_FAIL : r->warns[rule] ? WORST_WARN : r->unsure[rule] ? WORST_UNSURE : WORST_PASS;
+}
+
+struct report_totals report_totals(const struct report *r)
+{
+    struct report_totals t = {.packets = r->packets, .connections = r->connections, .highest = r->highest};
+
+    for (unsigned i = 1; i < RULE_COUNT; i++) {
+        enum worst w = worst_of(r, i);
+        t.rules += w != WORST_NONE;
+        t.pass += w == WORST_PASS;
+        t.inconclusive += w == WORST_UNSURE;
+        t.warnings += w == WORST_WARN;
+        t.fail += w == WORST_FAIL;
+    }
+    return t;
+}
+
+size_t report_n(const struct report *r)
+{
+    return r->n;
+}
+const struct finding *report_at(const struct report *r, size_t i)
+{
+    return &r->findings[i];
+}
+const char *report_string(const struct report *r, uint32_t offset)
+{
+    return offset < r->strings.len ? r->strings.p + offset : "";
+}
+
+/* --- Text --------------------------------------------------------------------------------------------------------------------- */
+
+/* The interfaces of a set: a tap may be there at another one, but not where it was seen. */
+static void ifaces_text(struct buf *b, uint64_t ifaces)
+{
+    const char *sep = " (seen at interface ";
+
+    if (!ifaces)
+        return;
+    for (unsigned i = 0; ifaces; i++, ifaces >>= 1)
+        if (ifaces & 1) {
+            buf_printf(b, "%s%u", sep, i);
+            sep = ", ";
+        }
+    buf_char(b, ')');
+}
+
+#define COLUMNS 100
+#define INDENT 4
+
+static void frames_text(struct buf *b, const uint64_t *frames, unsigned n)
+{
+    for (unsigned i = 0; i < n; i++)
+        buf_printf(b, "%s%llu", i ? ", " : "", (unsigned long long)frames[i]);
+}
+
+static const char *file_of(const struct report_opts *o, const struct finding *f)
+{
+    return o->n_files > 1 && f->file < o->n_files ? o->files[f->file] : NULL;
+}
+
+static void finding_print(const struct report *r, const struct report_opts *o, const struct finding *f, struct buf *b)
+{
+    const struct rule_info *rule = &rule_table[f->rule];
+
+    buf_printf(b, "%s %s%s", rule->id, severity_str(f->severity), f->result == V_INCONCLUSIVE ? ", inconclusive" : "");
+    if (file_of(o, f))
+        buf_printf(b, ", %s", file_of(o, f));
+    if (f->conn)
+        buf_printf(b, ", connection %u", f->conn);
+    if (f->n_frames) {
+        buf_printf(b, ", frame%s ", f->n_frames > 1 ? "s" : "");
+        frames_text(b, f->frames, f->n_frames);
+    }
+    if (f->n_causes) {
+        buf_puts(b, " (because of ");
+        frames_text(b, f->causes, f->n_causes);
+        buf_char(b, ')');
+    }
+    if (f->severity == SEV_I) {
+        buf_printf(b, ": %s\n", report_string(r, f->seen));
+        buf_paragraph(b, report_string(r, f->text), INDENT, COLUMNS);
+        return;
+    }
+    buf_printf(b, ": %s [%s]\n", rule->meaning, rule->anchor);
+    if (f->expected)
+        buf_printf(b, "    expected %s, seen %s\n", report_string(r, f->expected), report_string(r, f->seen));
+    if (f->text)
+        buf_paragraph(b, report_string(r, f->text), INDENT, COLUMNS);
+    if (f->missing) {
+        buf_puts(b, "    It cannot be decided without ");
+        needs_text(b, f->missing);
+        ifaces_text(b, f->iface);
+        buf_puts(b, ".\n");
+    }
+    if (f->times > 1)
+        buf_printf(b, "    (%llu more like this)\n", (unsigned long long)f->times - 1);
+    buf_char(b, '\n');
+}
+
+/* Rules that are inconclusive, a line each. */
+static void unsure_print(const struct report *r, struct buf *b)
+{
+    for (unsigned i = 1; i < RULE_COUNT; i++)
+        if (worst_of(r, i) == WORST_UNSURE) {
+            unsigned missing = 0;
+            uint64_t ifaces = 0;
+            for (size_t k = 0; k < r->n; k++) {
+                missing |= r->findings[k].rule == i ? r->findings[k].missing : 0;
+                ifaces |= r->findings[k].rule == i ? r->findings[k].iface : 0;
+            }
+            buf_printf(b, "%s inconclusive %s; it needs ", rule_table[i].id, count_str(r->unsure[i], "time"));
+            needs_text(b, missing);
+            ifaces_text(b, ifaces);
+            buf_char(b, '\n');
+        }
+}
+
+void report_text(const struct report *r, const struct report_opts *o, struct buf *b)
+{
+    struct report_totals t = report_totals(r);
+
+    for (size_t i = 0; !o->quiet && i < r->n; i++)
+        if (r->findings[i].result != V_INCONCLUSIVE || o->inconclusive)
+            finding_print(r, o, &r->findings[i], b);
+    if (!o->quiet && !o->inconclusive)
+        unsure_print(r, b);
+    buf_printf(b, "%s, ", count_str(t.packets, "packet"));
+    conn_number_put(b, t.connections, t.highest);
+    buf_printf(b, "; %s judged: %u pass, %u inconclusive, %u fail, %s\n", count_str(t.rules, "rule"), t.pass, t.inconclusive, t.fail, count_str(t.warnings, "warning"));
+    buf_printf(b, "(%s)\n", o->assumptions);
+}
+
+/* --- JSON --------------------------------------------------------------------------------------------------------------------- */
+
+static void json_member(struct buf *b, const char *key, const char *value)
+{
+    buf_printf(b, ",\"%s\":", key);
+    buf_json(b, value, strlen(value));
+}
+
+static void json_frames(struct buf *b, const char *key, const uint64_t *frames, unsigned n)
+{
+    buf_printf(b, ",\"%s\":[", key);
+    frames_text(b, frames, n);
+    buf_char(b, ']');
+}
+
+static void json_finding(const struct report *r, const struct report_opts *o, const struct finding *f, struct buf *b)
+{
+    const char *sep = "";
+
+    buf_printf(b, "{\"rule\":\"%s\",\"severity\":\"%s\",\"verdict\":", rule_table[f->rule].id, severity_str(f->severity));
+    if (f->severity == SEV_I)
+        buf_puts(b, "null");
+    else
+        buf_printf(b, "\"%s\"", result_str(f->result));
+    if (f->conn)
+        buf_printf(b, ",\"connection\":%u", f->conn);
+    else
+        buf_puts(b, ",\"connection\":null");
+    if (file_of(o, f))
+        json_member(b, "file", file_of(o, f));
+    json_frames(b, "frames", f->frames, f->n_frames);
+    json_frames(b, "cause_frames", f->causes, f->n_causes);
+    buf_puts(b, ",\"needs\":[");
+    for (unsigned bits = f->missing; bits; bits &= bits - 1, sep = ",")
+        buf_printf(b, "%s\"%s\"", sep, need_str(bits & -bits));
+    buf_char(b, ']');
+    json_member(b, "expected", report_string(r, f->expected));
+    json_member(b, "seen", report_string(r, f->seen));
+    json_member(b, "text", report_string(r, f->text));
+    buf_printf(b, ",\"times\":%llu}", (unsigned long long)f->times);
+}
+
+void report_json(const struct report *r, const struct report_opts *o, struct buf *b)
+{
+    struct report_totals t = report_totals(r);
+
+    buf_printf(b, "{\"summary\":{\"packets\":%llu,\"connections\":%u,\"highest_connection\":%u,\"rules\":%u,\"pass\":%u,\"inconclusive\":%u,\"fail\":%u,\"warnings\":%u},",
+               (unsigned long long)t.packets, t.connections, t.highest, t.rules, t.pass, t.inconclusive, t.fail, t.warnings);
+    buf_puts(b, "\"assumptions\":");
+    buf_json(b, o->assumptions, strlen(o->assumptions));
+    buf_puts(b, ",\"findings\":[");
+    for (size_t i = 0; i < r->n; i++) {
+        buf_puts(b, i ? ",\n" : "\n");
+        json_finding(r, o, &r->findings[i], b);
+    }
+    buf_puts(b, "]}\n");
+}
+
+/* --- JUnit -------------------------------------------------------------------------------------------------------------------- */
+
+static void xml(struct buf *b, const char *s)
+{
+    for (; *s; s++)
+        switch (*s) {
+        case '<':
+            buf_puts(b, "&lt;");
+            break;
+        case '>':
+            buf_puts(b, "&gt;");
+            break;
+        case '&':
+            buf_puts(b, "&amp;");
+            break;
+        case '"':
+            buf_puts(b, "&quot;");
+            break;
+        default:
+            buf_char(b, (unsigned char)*s < ' ' && *s != '\n' ? '?' : *s);
+        }
+}
+
+static void junit_case(const struct report *r, const struct report_opts *o, unsigned rule, struct buf *b)
+{
+    enum worst w = worst_of(r, rule);
+    struct buf t = {0};
+
+    buf_printf(b, "  <testcase classname=\"rdmatrace.check\" name=\"%s ", rule_table[rule].id);
+    xml(b, rule_table[rule].meaning);
+    if (w == WORST_PASS) {
+        buf_puts(b, "\"/>\n");
+        return;
+    }
+    for (size_t i = 0; i < r->n; i++)
+        if (r->findings[i].rule == rule && r->findings[i].severity != SEV_I)
+            finding_print(r, o, &r->findings[i], &t);
+    buf_puts(b, w == WORST_UNSURE ? "\"><skipped message=\"inconclusive\"/><system-out>" : "\"><failure message=\"");
+    if (w != WORST_UNSURE)
+        buf_puts(b, w == WORST_FAIL ? "error\">" : "warning\">");
+    xml(b, buf_str(&t));
+    buf_puts(b, w == WORST_UNSURE ? "</system-out></testcase>\n" : "</failure></testcase>\n");
+    buf_free(&t);
+}
+
+void report_junit(const struct report *r, const struct report_opts *o, struct buf *b)
+{
+    struct report_totals t = report_totals(r);
+
+    buf_printf(b, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"rdmatrace check\" tests=\"%u\" failures=\"%u\" skipped=\"%u\">\n",
+               t.rules, t.fail + t.warnings, t.inconclusive);
+    for (unsigned i = 1; i < RULE_COUNT; i++)
+        if (worst_of(r, i) != WORST_NONE)
+            junit_case(r, o, i, b);
+    buf_puts(b, "</testsuite>\n");
+}

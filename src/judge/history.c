@@ -1,0 +1,325 @@
+/* layer 3 (judge): the judge: rules that compare a packet with what was seen long before. */
+#include "src/judge/judge_impl.h"
+
+#include <stdlib.h>
+
+bool past_begin(struct jflow *f)
+{
+    struct past *t = f->past;
+
+    if (!t)
+        return (f->past = calloc(1, sizeof *t)) != NULL;
+    memset(t->answers, 0, sizeof t->answers); /* the counts for the notes stay */
+    memset(t->keys, 0, sizeof t->keys);
+    t->overtaken.have = t->counted.have = false;
+    t->have_syndrome = t->repeated.have = false;
+    return true;
+}
+
+/* --- RDA-10: READs asked for again ----------------------------------------------------------------------------------------------- */
+
+/* Four lanes, as each step of one waits for the step before. */
+static uint32_t payload_hash(const struct pkt *p)
+{
+    const uint64_t k = UINT64_C(0x9e3779b97f4a7c15);
+    const uint8_t *d = p->data + p->payload_off;
+    uint64_t h[4] = {p->payload_len, 1, 2, 3}, all = 0;
+    uint32_t i = 0;
+
+    for (; i + 32 <= p->payload_len; i += 32)
+        for (unsigned n = 0; n < 4; n++)
+            h[n] = ((h[n] ^ load_be64(d + i + 8 * n)) * k) ^ h[n] >> 29;
+    for (; i < p->payload_len; i++)
+        h[i & 3] = (h[i & 3] ^ d[i]) * k;
+    for (unsigned n = 0; n < 4; n++)
+        all = (all ^ h[n] ^ h[n] >> 32) * k;
+    return (uint32_t)(all >> 32);
+}
+
+static void compare_answer(const struct judged *a)
+{
+    const struct pkt *p = a->p;
+    struct past *t = a->f->past;
+    struct past_answer now = {p->bth.psn, frame_u32(p), 0}, *old = &t->answers[p->bth.psn % PAST_ANSWERS];
+    const struct ask *k = half_ask(a->h, p->bth.psn, 0), *first = k;
+
+    if (!(p->op->flags & OPF_READ_RESP) || !k || p->payload_cap < p->payload_len || p->flags & PKT_CUT || !now.frame)
+        return;
+    for (unsigned n = 1; n < 8 && (k = half_ask(a->h, p->bth.psn, n)) != NULL; n++)
+        first = k;
+    now.hash = payload_hash(p);
+    if (UNLIKELY(old->frame && old->psn == now.psn && old->frame >= first->frame && half_ask(a->h, p->bth.psn, 1))) {
+        t->replayed++;
+        if (old->hash != now.hash && t->differ++ == 0)
+            t->differ_frame = now.frame;
+        t->replayed_frame = t->replayed_frame ? t->replayed_frame : now.frame;
+    }
+    *old = now;
+}
+
+/* --- RDA-13: R_Keys that were invalidated ----------------------------------------------------------------------------------------- */
+
+static void forget_keys(struct past *t)
+{
+    memset(t->keys, 0, sizeof t->keys);
+}
+
+/* A request that uses `rkey`, or by which its sender may learn of new keys. */
+static void use_key(struct past *t, const struct pkt *p, uint32_t rkey)
+{
+    bool known = false;
+
+    for (unsigned i = 0; i < PAST_KEYS; i++) {
+        struct past_key *k = &t->keys[i];
+        if (!k->frame || k->rkey != rkey || psn_diff(p->bth.psn, k->psn) <= 0)
+            continue;
+        known = true;
+        if (k->use_frame)
+            continue;
+        k->use_frame = frame_u32(p);
+        k->use_psn = p->bth.psn;
+        k->use_opcode = p->bth.opcode;
+    }
+    if (!known && p->op->flags & (OPF_READ_REQ | OPF_ATOMIC_REQ))
+        forget_keys(t); /* what it fetches may be a new key */
+}
+
+static void take_keys(const struct judged *a, enum seen_as as)
+{
+    const struct pkt *p = a->p;
+    struct past *t = a->f->past;
+
+    if (as != SEEN_NEW)
+        return;
+    if (p->have & H_IETH && p->op->flags & OPF_SEND)
+        t->keys[t->keys_at++ % PAST_KEYS] = (struct past_key){.rkey = p->ieth.rkey, .psn = p->bth.psn, .frame = frame_u32(p)};
+    else if (p->have & H_RETH && p->op->flags & (OPF_WRITE | OPF_READ_REQ) && p->reth.dmalen)
+        use_key(t, p, p->reth.rkey); /* without bytes no key is looked at */
+    else if (p->have & H_ATOMICETH)
+        use_key(t, p, p->atomiceth.rkey);
+}
+
+/* Whether the responder has sent anything of its own since, which may have told of a new registration. */
+static bool may_have_told(const struct judge *j, const struct judged *a, uint32_t since)
+{
+    uint32_t peer = conn_flow_at(j->conns, a->flow)->peer;
+    const struct half *o = peer == FLOW_NONE ? NULL : j->flows[peer].half;
+
+    return peer == FLOW_NONE || (o && o->have_next && (!o->last_frame || o->last_frame >= since));
+}
+
+static void check_key(struct judge *j, const struct judged *a, struct past_key *k)
+{
+    const struct pkt *p = a->p;
+    bool asks = opcode_table[k->use_opcode].flags & (OPF_READ_REQ | OPF_ATOMIC_REQ);
+    struct found f = found_of(RULE_RDA_13, a->flow);
+
+    if (aeth_type(p) != AETH_ACK || (asks ? p->op->flags & OPF_ACK || p->bth.psn != k->use_psn : psn_diff(p->bth.psn, k->use_psn) < 0))
+        return;
+    f.cause = k->frame;
+    f.lacks = j->backwards || a->h->disorder ? N_COMPLETE : 0;
+    f.expected = "NAK, remote access error";
+    f.seen = say(j, "%s of PSN %u", p->op->name, p->bth.psn);
+    f.text = say(j, "R_Key 0x%x was invalidated, and %s in frame %u uses it with success. Nothing that its responder sent on this connection in between could have told of a new registration.",
+                 k->rkey, opcode_name(k->use_opcode), k->use_frame);
+    if (!may_have_told(j, a, k->frame))
+        judge_found(j, p, f);
+    *k = (struct past_key){0};
+}
+
+/* --- RTX-10: the order of duplicates ---------------------------------------------------------------------------------------------- */
+
+/* Whether `k` is the only repetition of a READ or atomic that had been answered, so that a response can but be for it. */
+static bool is_sole_replay(struct half *h, const struct ask *k)
+{
+    const struct sent *s = half_sent(h, k->psn);
+
+    return k->replay && half_ask(h, k->psn, 0) == k && !half_ask(h, k->psn, 2) && s && !s->same;
+}
+
+/* The first response to a READ or atomic asked for again: none asked for again behind it, of a later PSN, was answered before. */
+static void check_duplicates(struct judge *j, const struct judged *a)
+{
+    struct half *h = a->h;
+    const struct ask *k = half_ask(h, a->p->bth.psn, 0), *b = NULL;
+    struct found f = found_of(RULE_RTX_10, a->flow);
+
+    if (!k || k->rsp_first || !(a->p->op->flags & (OPF_READ_RESP | OPF_ATOMIC_ACK)) || !is_sole_replay(h, k))
+        return;
+    for (unsigned i = 1; i <= TRACK_ASKS; i++) {
+        b = &h->asks[(h->asks_at - i) % TRACK_ASKS];
+        if (!b->span || b == k)
+            return;
+        if (b->rsp_first && psn_diff(b->psn, psn_add(k->psn, k->span)) >= 0 && is_sole_replay(h, b))
+            break;
+    }
+    f.lacks = j->backwards || h->unsettled || h->copies ? N_COMPLETE : 0;
+    f.cause = b->rsp_first;
+    f.expected = say(j, "this response before that of PSN %u", b->psn);
+    f.seen = say(j, "%s of PSN %u behind it", a->p->op->name, a->p->bth.psn);
+    f.text = say(j, "Duplicates are answered in the order of their PSNs. Both had been answered before, and were asked for again once, in frames %u and %u.", k->frame, b->frame);
+    judge_found(j, a->p, f);
+}
+
+/* --- ACK-06: the MSN behind a gap ------------------------------------------------------------------------------------------------- */
+
+/* Messages that end from `psn` to `last`; false if one of the packets is not known. */
+static bool count_ends(struct half *h, uint32_t psn, uint32_t last, uint32_t *ends)
+{
+    *ends = 0;
+    if (psn_diff(last, psn) >= TRACK_SENT)
+        return false;
+    for (; psn_diff(psn, last) <= 0; psn = psn_add(psn, 1)) {
+        const struct sent *s = half_sent(h, psn);
+        if (!s || !(opcode_table[s->opcode].flags & (OPF_SEND | OPF_WRITE)))
+            return false;
+        *ends += !!(opcode_table[s->opcode].flags & OPF_END);
+    }
+    return true;
+}
+
+/* Where a gap has made the replicas doubt what they count, two ACKs tell: the messages between them were completed between them. */
+static void check_count(struct judge *j, const struct judged *a)
+{
+    const struct pkt *p = a->p;
+    struct past *t = a->f->past;
+    struct found f = found_of(RULE_ACK_06, a->flow);
+    uint32_t ends;
+
+    if (LIKELY(a->f->replay->rsp.counted) || !t->counted.have || psn_diff(p->bth.psn, t->counted.psn) <= 0 || psn_diff(p->aeth.msn, t->counted.msn) < 0 ||
+        !count_ends(a->h, psn_add(t->counted.psn, 1), p->bth.psn, &ends) || psn_diff(p->aeth.msn, psn_add(t->counted.msn, ends)) >= 0)
+        return;
+    f.cause = t->counted.frame;
+    f.needs = N_COMPLETE | N_TAP_RSP; /* else it may have taken what was not seen */
+    f.lacks = j->backwards || a->h->disorder || a->h->copies || a->h->loose || a->h->vague || t->reordered || j->o.profile == PROFILE_NV ? N_TAP_RSP : 0;
+    f.expected = say(j, "MSN %u at least", psn_add(t->counted.msn, ends));
+    f.seen = say(j, "MSN %u", p->aeth.msn);
+    f.text = say(j, "The ACK in frame %u has MSN %u, and %s behind it until this one. The MSN of one of the two is wrong.", t->counted.frame, t->counted.msn,
+                 ends == 1 ? "a message was completed" : say(j, "%u messages were completed", ends));
+    judge_found(j, p, f);
+}
+
+static void take_count(struct judge *j, const struct judged *a)
+{
+    const struct pkt *p = a->p;
+    struct past *t = a->f->past;
+
+    if (!(p->op->flags & OPF_ACK) || aeth_type(p) != AETH_ACK || !(p->have & H_AETH))
+        return;
+    check_count(j, a);
+    if (psn_add(p->bth.psn, 1) != a->h->gbn)
+        return;
+    t->counted.have = true;
+    t->counted.psn = p->bth.psn;
+    t->counted.msn = p->aeth.msn;
+    t->counted.frame = frame_u32(p);
+}
+
+/* --- RTX-13, ACK-09: notes ---------------------------------------------------------------------------------------------------------- */
+
+static void take_order(const struct judged *a, enum seen_as as)
+{
+    struct half *h = a->h;
+    struct past *t = a->f->past;
+    uint32_t psn = a->p->bth.psn;
+
+    if (as == SEEN_AGAIN || as == SEEN_OLD)
+        t->overtaken.have = false;
+    if (as != SEEN_LATE || h->service == SVC_UC || h->back || t->overtaken.have || !half_was_hole(h, psn, NULL) ||
+        (h->seq.have && h->seq.psn == psn) || (h->rnr.have && !h->rnr.resent))
+        return;
+    t->overtaken.have = true;
+    t->overtaken.frame = frame_u32(a->p);
+    t->overtaken.end = h->next;
+}
+
+static void settle_order(struct judge *j, const struct judged *a)
+{
+    struct past *t = a->f->past;
+
+    if (a->p->op->flags & OPF_ACK && aeth_type(a->p) != AETH_ACK) {
+        t->overtaken.have = false;
+        return;
+    }
+    if (psn_diff(response_proves(a->p), t->overtaken.end) < 0)
+        return;
+    t->overtaken.have = false;
+    if (t->reordered++ == 0)
+        t->reordered_frame = t->overtaken.frame;
+    t->at_responder = (judge_have(j, a->flow, a->p) & (N_TAP_RSP | N_COMPLETE)) == (N_TAP_RSP | N_COMPLETE);
+}
+
+/* Each copy of a request may be answered, and copies of the answer look the same: until a PSN is acknowledged that came behind them all. */
+static void take_repeated(const struct judged *a)
+{
+    struct past *t = a->f->past;
+
+    t->repeated.have = true;
+    t->repeated.end = a->h->next;
+}
+
+static void take_credits(const struct judged *a)
+{
+    const struct half *h = a->h;
+    struct past *t = a->f->past;
+    bool other = t->have_syndrome && t->syndrome != a->p->aeth.syndrome;
+
+    if (!(a->p->op->flags & OPF_ACK) || aeth_type(a->p) != AETH_ACK || !(a->p->have & H_AETH))
+        return;
+    if (UNLIKELY(h->have_ack && h->ack_psn == a->p->bth.psn && h->last_frame < h->ack_frame && !t->repeated.have)) {
+        if (t->unasked++ == 0)
+            t->unasked_frame = frame_u32(a->p);
+        t->unasked_news += other;
+    }
+    if (UNLIKELY(t->repeated.have && psn_diff(a->p->bth.psn, t->repeated.end) >= 0))
+        t->repeated.have = false;
+    t->have_syndrome = true;
+    t->syndrome = a->p->aeth.syndrome;
+}
+
+/* --- All of it ------------------------------------------------------------------------------------------------------------------------ */
+
+void past_request(const struct judged *a, enum seen_as as)
+{
+    if (UNLIKELY(a->p->have & (H_IETH | H_RETH | H_ATOMICETH)))
+        take_keys(a, as);
+    if (UNLIKELY(as != SEEN_NEW))
+        take_order(a, as);
+    if (UNLIKELY(as != SEEN_NEW && as != SEEN_GAP && as != SEEN_RESTART))
+        take_repeated(a);
+}
+
+void past_response(struct judge *j, const struct judged *a)
+{
+    struct past *t = a->f->past;
+
+    if (UNLIKELY(t->overtaken.have))
+        settle_order(j, a);
+    compare_answer(a);
+    if (UNLIKELY(a->h->again))
+        check_duplicates(j, a);
+    take_credits(a);
+    take_count(j, a);
+    for (unsigned i = 0; i < PAST_KEYS && t->keys_at; i++)
+        if (UNLIKELY(t->keys[i].use_frame))
+            check_key(j, a, &t->keys[i]);
+}
+
+void past_end(struct judge *j, uint32_t flow)
+{
+    const struct past *t = j->flows[flow].past;
+
+    if (t->replayed)
+        judge_note(j, RULE_RDA_10, flow, t->differ ? t->differ_frame : t->replayed_frame,
+                   say(j, "%llu of %s differ", (unsigned long long)t->differ, count_str(t->replayed, "packet")),
+                   t->differ ? "READs asked for again are compared with their first answer: the memory has changed in between, or the responder reads something else."
+                             : "READs asked for again have the same data as their first answer.");
+    if (t->unasked)
+        judge_note(j, RULE_ACK_09, flow, t->unasked_frame,
+                   say(j, "%s, %llu with other credits", count_str(t->unasked, "ACK"), (unsigned long long)t->unasked_news),
+                   "No request seen since the ACK before asks for them, and they acknowledge nothing new.");
+    if (t->reordered)
+        judge_note(j, RULE_RTX_13, flow, t->reordered_frame, count_str(t->reordered, "time"),
+                   t->at_responder ? "A packet came behind later ones, and was taken without a NAK: the responder puts packets in order by itself (--profile nv), or they were recorded out of order."
+                                   : "A packet came behind later ones, and was taken without a NAK: the responder puts packets in order by itself (--profile nv), the network did so behind this tap, or they were recorded out of order.");
+}

@@ -1,0 +1,126 @@
+/* layer 3 (judge): the judge: what a capture gives of what a rule needs. */
+#include "src/judge/judge_impl.h"
+
+#define PAIRING_PROVED 16  /* responses that fit before a pairing by PSN agreement in mid-stream counts */
+#define SIMILAR_PSNS 65536 /* queue pairs whose PSNs are closer than this may be taken for each other */
+
+enum opener { OPENER_UNKNOWN, OPENER_THIS, OPENER_PEER };
+
+/* Whether the capture shows the first of the requests in `flow`; `peer` carries the answers. */
+static bool began_here(const struct judge *j, uint32_t flow, uint32_t peer)
+{
+    const struct half *h = j->flows[flow].half;
+
+    return h->began == BEGAN_SEEN && !(j->flows[peer].has_rsp && j->flows[peer].rsp_frame < h->first_frame);
+}
+
+/* Whether the only requests of a connection are those in `flow`, which are from its opener; who answers requests that were not captured
+ * has not opened it. */
+static bool opens(const struct judge *j, uint32_t flow, uint32_t peer)
+{
+    const struct half *h = j->flows[flow].half;
+
+    if (!h || !h->have_next || j->flows[flow].has_rsp)
+        return false;
+    return h->service == SVC_UC || (peer != FLOW_NONE && began_here(j, flow, peer));
+}
+
+/* Which end opened the connection: the sender of the requests in `flow`, or its peer. Without CM it is the end that sent requests
+ * first, if the capture shows how that began, and if the other one had answered before it sent its own. */
+static enum opener opener(const struct judge *j, uint32_t flow)
+{
+    const struct flow *f = conn_flow_at(j->conns, flow);
+    const struct half *a = j->flows[flow].half, *b = f->peer == FLOW_NONE ? NULL : j->flows[f->peer].half;
+
+    if (f->paired_by == PAIR_CM)
+        return f->params.have_timeout ? OPENER_PEER : OPENER_THIS;
+    if (f->peer == FLOW_NONE && conn_has_reverse(j->conns, flow))
+        return OPENER_UNKNOWN;
+    if (!a || !a->have_next)
+        return b && opens(j, f->peer, flow) ? OPENER_PEER : OPENER_UNKNOWN;
+    if (!b || !b->have_next)
+        return opens(j, flow, f->peer) ? OPENER_THIS : OPENER_UNKNOWN;
+    if (j->malformed || j->said_cm)
+        return OPENER_UNKNOWN; /* connection management tells, but was not understood */
+    if (!began_here(j, flow, f->peer) || !began_here(j, f->peer, flow))
+        return OPENER_UNKNOWN;
+    if (a->first_rsp_ts <= b->first_ts)
+        return OPENER_THIS;
+    return b->first_rsp_ts <= a->first_ts ? OPENER_PEER : OPENER_UNKNOWN;
+}
+
+enum tap_side judge_side(const struct judge *j, uint32_t tap)
+{
+    uint32_t iface = tap & 0xffff;
+
+    for (unsigned i = 0; i < j->o.n_taps; i++)
+        if (j->o.taps[i].tap == tap)
+            return j->o.taps[i].side;
+    return iface < JUDGE_TAPS ? j->o.tap[iface] : TAP_UNKNOWN;
+}
+
+static unsigned have_tap(const struct judge *j, uint32_t flow)
+{
+    enum tap_side side = judge_side(j, conn_flow_at(j->conns, flow)->tap);
+    enum opener who;
+
+    if (side != TAP_REQUESTER && side != TAP_RESPONDER)
+        return 0;
+    who = opener(j, flow);
+    return who == OPENER_UNKNOWN ? 0 : (side == TAP_REQUESTER) == (who == OPENER_THIS) ? N_TAP_REQ : N_TAP_RSP;
+}
+
+unsigned judge_have(const struct judge *j, uint32_t flow, const struct pkt *p)
+{
+    unsigned have = j->o.complete && !j->drops && !j->blind ? N_COMPLETE : 0;
+    const struct flow *f;
+    const struct half *h;
+
+    if (!p || !(p->flags & PKT_CUT))
+        have |= N_PAYLOAD;
+    if (p && p->have & H_BTH)
+        have |= p->op->flags & OPF_RESPONSE ? N_RSP : N_REQ;
+    if (!j->untimed && !j->backwards)
+        have |= N_CLOCK;
+    if (flow == FLOW_NONE)
+        return have | N_REQ;
+    f = conn_flow_at(j->conns, flow);
+    h = j->flows[flow].half;
+    have |= have_tap(j, flow);
+    have |= j->flows[flow].packets ? N_REQ : 0;
+    have |= h && h->from_start ? N_START : 0;
+    have |= (f->peer != FLOW_NONE && j->flows[f->peer].packets) || (have & N_COMPLETE && f->params.rep_frame) ? N_RSP : 0;
+    have |= f->paired_by == PAIR_CM ? N_CM : 0;
+    return have;
+}
+
+bool judge_pairing_doubtful(const struct judge *j, uint32_t flow)
+{
+    const struct flow *f = conn_flow_at(j->conns, flow);
+    const struct half *h = j->flows[flow].half;
+    uint32_t n = conn_counts(j->conns).flows;
+    uint64_t fit;
+
+    if (f->paired_by != PAIR_PSN || !h)
+        return false;
+    fit = h->rsp_packets > j->flows[flow].doubted ? h->rsp_packets - j->flows[flow].doubted : 0;
+    if (fit < (h->began != BEGAN_SEEN ? PAIRING_PROVED : j->o.complete && !j->blind ? 1 : 3))
+        return true; /* the only response that fits may be the one that is judged */
+    if (fit < PAIRING_PROVED && j->said_cm)
+        return true; /* CM was captured, but not that of this connection: others have begun before, too */
+    if (fit < PAIRING_PROVED && f->peer != FLOW_NONE && j->flows[f->peer].rsp_frame < h->first_rsp_frame)
+        return true; /* responses had come before the two were known to belong together */
+    for (uint32_t i = 0; i < n; i++) {
+        const struct flow *g = conn_flow_at(j->conns, i);
+        const struct half *o = j->flows[i].half;
+        if (i != flow && o && o->have_next && g->tap == f->tap && memcmp(&g->src, &f->src, 16) == 0 && memcmp(&g->dst, &f->dst, 16) == 0 &&
+            psn_in(o->next, psn_add(h->next, (uint32_t)-SIMILAR_PSNS), 2 * SIMILAR_PSNS))
+            return true;
+        if (i != flow && g->peer == FLOW_NONE && j->flows[i].has_rsp && g->tap == f->tap && memcmp(&g->src, &f->src, 16) == 0 &&
+            memcmp(&g->dst, &f->dst, 16) == 0)
+            return true; /* the peer of the one that sends these may be what was taken for the peer of this one */
+        if (g->peer == FLOW_NONE && j->flows[i].has_rsp && g->tap == f->tap && memcmp(&g->src, &f->dst, 16) == 0 && memcmp(&g->dst, &f->src, 16) == 0)
+            return true;
+    }
+    return false;
+}

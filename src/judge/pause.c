@@ -1,0 +1,175 @@
+/* layer 3 (judge): the judge: pause frames of Ethernet, IEEE 802.3x and 802.1Qbb. */
+#include "dissect/link/eth.h"
+#include "src/judge/judge_impl.h"
+
+/* A pause is given in quanta of 512 bit times. Nothing in a capture says how fast the link is: the fastest one (800 Gbit/s) makes the
+ * shortest pause, 0.64 ns a quantum, the slowest that RDMA is used on (1 Gbit/s) the longest. */
+#define PAUSE_MIN(quanta) ((ns_t)(quanta) * 64 / 100)
+#define PAUSE_MAX (65535 * INT64_C(512))   /* ns at 1 Gbit/s */
+#define REACTION (10 * NS_PER_US)          /* what is on its way, and what the neighbour has handed to its port */
+#define STORM (200 * NS_PER_MS)            /* so long no class is paused in a network that works; switches' watchdogs think so, too */
+#define MACC_PAUSE 0x0001
+#define MACC_PFC 0x0101
+#define ALL_CLASSES 0xff
+
+static void bad_pause(struct judge *j, const struct pkt *p, const char *expected, const char *seen)
+{
+    struct found f = found_of(RULE_CC_07, FLOW_NONE);
+
+    f.expected = expected;
+    f.seen = seen;
+    f.text = "Its receiver ignores a pause frame that is not well-formed.";
+    judge_found(j, p, f);
+}
+
+/* False if the frame says nothing that can be used. */
+static bool check_form(struct judge *j, const struct pkt *p, unsigned opcode)
+{
+    static const uint8_t group[6] = {1, 0x80, 0xc2, 0, 0, 1};
+    const uint8_t *q = p->data;
+
+    if (p->flags & PKT_MALFORMED) {
+        bad_pause(j, p, "a whole pause frame", p->why);
+        return false;
+    }
+    if (memcmp(q, group, 6) != 0)
+        bad_pause(j, p, "destination 01:80:c2:00:00:01", say(j, "%02x:%02x:%02x:%02x:%02x:%02x", q[0], q[1], q[2], q[3], q[4], q[5]));
+    if (opcode == MACC_PFC && p->caplen >= 18 && q[16])
+        bad_pause(j, p, "a class-enable vector of 8 bits", say(j, "0x%04x", load_be16(q + 16)));
+    return true;
+}
+
+static struct pauser *pauser_find(struct judge *j, uint32_t tap, const uint8_t *mac)
+{
+    for (unsigned i = 0; i < j->n_pauser; i++)
+        if (j->pauser[i].tap == tap && memcmp(j->pauser[i].mac, mac, 6) == 0)
+            return &j->pauser[i];
+    return NULL;
+}
+
+/* NULL: there are more stations than are kept. */
+static struct pauser *pauser_of(struct judge *j, const struct pkt *p)
+{
+    struct pauser *s = pauser_find(j, conn_tap_of(p->frame), p->data + 6);
+
+    if (s || j->n_pauser == PAUSERS)
+        return s;
+    s = &j->pauser[j->n_pauser++];
+    *s = (struct pauser){.tap = conn_tap_of(p->frame), .first_frame = frame_u32(p)};
+    memcpy(s->mac, p->data + 6, 6);
+    return s;
+}
+
+static void check_storm(struct judge *j, const struct pkt *p, struct pauser *s, unsigned class)
+{
+    struct pause *c = &s->class[class];
+    struct found f = found_of(RULE_CC_07, FLOW_NONE);
+
+    if (c->storm || p->frame->ts - c->since < STORM)
+        return;
+    c->storm = true;
+    f.needs = N_CLOCK;
+    f.cause = c->since_frame;
+    f.expected = "pauses that end";
+    f.seen = say(j, "%.1f ms without an end", (double)(p->frame->ts - c->since) / 1e6);
+    f.text = "A pause storm: this station keeps its neighbour silent, which fills the queues behind it and spreads.";
+    judge_found(j, p, f);
+}
+
+/* Class `class` is to be silent for `quanta`; 0: it may go on. */
+static void take_pause(struct judge *j, const struct pkt *p, struct pauser *s, unsigned class, unsigned quanta)
+{
+    struct pause *c = &s->class[class];
+    ns_t now = p->frame->ts;
+
+    if (quanta == 0) {
+        c->on = c->storm = false;
+        return;
+    }
+    if (!c->on || now - c->from > PAUSE_MAX) {
+        c->since = now;
+        c->since_frame = frame_u32(p);
+        c->storm = false;
+    }
+    c->on = true;
+    c->from = now;
+    c->until = now + PAUSE_MIN(quanta);
+    c->frame = frame_u32(p);
+    check_storm(j, p, s, class);
+}
+
+void judge_pause(struct judge *j, const struct pkt *p)
+{
+    const uint8_t *q = p->data;
+    struct pauser *s;
+    unsigned opcode;
+
+    if (p->frame->linktype != LINK_ETHERNET || p->caplen < 18 || load_be16(q + 12) != ETHERTYPE_MACC)
+        return;
+    opcode = load_be16(q + 14);
+    if (opcode != MACC_PAUSE && opcode != MACC_PFC)
+        return;
+    report_judged(j->report, RULE_CC_07);
+    if (!check_form(j, p, opcode) || p->caplen < (opcode == MACC_PFC ? 34 : 18) || !(s = pauser_of(j, p)))
+        return;
+    s->frames++;
+    for (unsigned i = 0; i < 8; i++) {
+        unsigned quanta = load_be16(opcode == MACC_PAUSE ? q + 16 : q + 18 + 2 * i);
+        if (opcode == MACC_PFC && !(q[17] >> i & 1))
+            continue;
+        take_pause(j, p, s, i, quanta);
+        s->quanta += opcode == MACC_PFC || i == 0 ? quanta : 0;
+    }
+}
+
+/* Whether all that may carry the packet is paused: its class, or all of them if it has no tag. */
+static const struct pause *paused_by(const struct judge *j, const struct pkt *p, const struct pauser *s)
+{
+    ns_t step = judge_step(j, p);
+    unsigned classes = p->have & H_VLAN ? 1u << (p->vlan >> 13) : ALL_CLASSES;
+    const struct pause *latest = NULL;
+
+    for (unsigned i = 0; i < 8; i++) {
+        const struct pause *c = &s->class[i];
+        if (!(classes >> i & 1))
+            continue;
+        if (!c->on || p->frame->ts < c->from + REACTION + step || p->frame->ts + step >= c->until)
+            return NULL;
+        latest = c;
+    }
+    return latest;
+}
+
+void judge_while_paused(struct judge *j, const struct pkt *p, uint32_t flow)
+{
+    bool request = p->op->flags & OPF_REQUEST;
+    uint32_t of = request ? flow : conn_flow_at(j->conns, flow)->peer;
+    const struct pauser *s;
+    const struct pause *c;
+    struct found f = found_of(RULE_CC_07, of);
+
+    if (p->frame->linktype != LINK_ETHERNET || p->flags & PKT_TUNNEL || of == FLOW_NONE)
+        return;
+    s = pauser_find(j, conn_tap_of(p->frame), p->data);
+    c = s ? paused_by(j, p, s) : NULL;
+    if (!c)
+        return;
+    f.needs = N_CLOCK | (request ? N_TAP_RSP : N_TAP_REQ); /* at the paused link */
+    f.cause = c->frame;
+    f.expected = say(j, "silence for at least %.1f us", (double)(c->until - c->from) / 1e3);
+    f.seen = say(j, "a packet after %.1f us", (double)(p->frame->ts - c->from) / 1e3);
+    f.text = "The destination of this packet has asked its neighbour for silence, for longer than this even on the fastest link.";
+    judge_found(j, p, f);
+}
+
+void judge_pause_end(struct judge *j)
+{
+    for (unsigned i = 0; i < j->n_pauser; i++) {
+        const struct pauser *s = &j->pauser[i];
+        j->file = (uint16_t)(s->tap >> 16);
+        judge_note(j, RULE_CC_07, FLOW_NONE, s->first_frame,
+                   say(j, "%s of %02x:%02x:%02x:%02x:%02x:%02x, quanta: %llu", count_str(s->frames, "pause frame"), s->mac[0], s->mac[1], s->mac[2], s->mac[3],
+                       s->mac[4], s->mac[5], (unsigned long long)s->quanta),
+                   "A quantum is 512 bit times: 5.12 ns at 100 Gbit/s. Times that a later frame cut short are counted in full.");
+    }
+}

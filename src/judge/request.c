@@ -1,0 +1,249 @@
+/* layer 3 (judge): the judge: rules about the requests of a connection. */
+#include "src/judge/judge_impl.h"
+
+#include <stdlib.h>
+
+/* --- The transport's verdicts -------------------------------------------------------------------------------------------------- */
+
+static bool is_complete(const struct judge *j)
+{
+    return j->o.complete && !j->drops && !j->blind;
+}
+
+/* Begin the replicas anew with request `p`. */
+static void begin(struct judge *j, const struct pkt *p, uint32_t flow, struct jflow *f, bool anew)
+{
+    const struct flow *c = conn_flow_at(j->conns, flow);
+    bool from_start = !anew && c->have_psn && psn_in(p->bth.psn, c->psn, TRACK_SENT); /* the first packets may have been lost before the tap */
+    const struct conn_params *k = &c->params;
+    int timeout = k->have_timeout ? k->timeout : j->o.ack_timeout, retries = k->have_timeout ? k->retry_cnt : j->o.retry_cnt;
+    const struct replay_params r = {
+        .service = p->bth.opcode >> 5,
+        .timeout = timeout > 0 ? (uint8_t)timeout : 0,
+        .retry_cnt = retries >= 0 ? (uint8_t)retries : UINT8_MAX,
+        .rnr_retry = k->have_rnr ? k->rnr_retry : 7,
+        .depth = k->have_depth ? k->depth : UINT8_MAX,
+        .rxe = j->o.profile == PROFILE_RXE,
+        .complete = is_complete(j),
+        .from_start = from_start,
+        .pmtu = f->half->pmtu,
+        .psn = from_start ? c->psn : p->bth.psn,
+        .thorough = j->o.thorough,
+    };
+
+    replay_begin(f->replay, &r);
+}
+
+/* Whether out-of-order placement and adaptive retransmission make the rule void. */
+static bool is_void(const struct judge *j, enum rule rule)
+{
+    return j->o.profile == PROFILE_NV && (rule == RULE_RTX_01 || rule == RULE_RTX_02 || rule == RULE_RTX_11);
+}
+
+/* Whether another check says more of it: a gap waits for packets recorded late, lengths are compared with the path MTU that CM states
+ * (CM-08) or that packets show (FMT-20). */
+static bool said_elsewhere(const struct judge *j, const struct judged *a, const struct verdict *v, enum seen_as as)
+{
+    bool agreed = conn_flow_at(j->conns, a->flow)->pmtu, ends = a->p->op->flags & OPF_END;
+
+    switch (v->rule) {
+    case RULE_SEQ_01:
+        return as != SEEN_AGAIN;
+    case RULE_SVC_06:
+        return as != SEEN_AGAIN;
+    case RULE_SEQ_04:
+        return v->seen > v->expected && (agreed || ends || v->seen > MTU_MAX);
+    case RULE_SEQ_05:
+        return !agreed;
+    case RULE_ACK_08:
+        return conn_flow_at(j->conns, a->flow)->params.no_credits; /* CM-11: credits that nobody is to give or to heed */
+    default:
+        return false;
+    }
+}
+
+/* Whether request `a->p`, or some before it, may be a copy or be taken for one: without an IP identification both look the same. */
+static bool may_be_copy(const struct judged *a)
+{
+    return a->h->twin || (a->h->copies && !frame_ip_id(a->p));
+}
+
+bool judge_has_timeout(const struct judge *j, uint32_t flow)
+{
+    return conn_flow_at(j->conns, flow)->params.have_timeout || j->o.ack_timeout >= 0;
+}
+
+/* N_* that are given, or lacking, for rule `v->rule` in this case. */
+static void weigh(const struct judge *j, const struct judged *a, const struct verdict *v, enum seen_as as, unsigned *has, unsigned *lacks)
+{
+    bool timer = judge_has_timeout(j, a->flow);
+
+    *has = *lacks = 0;
+    switch (v->rule) {
+    case RULE_RTX_01:
+    case RULE_RTX_02:
+    case RULE_RTX_03:
+    case RULE_RTX_04:
+    case RULE_RTX_11:
+        *has = timer ? N_CM : 0;
+        *lacks = !timer && v->rule != RULE_RTX_11 ? N_CM : 0;
+        /* It may be a copy, packets or responses were recorded out of order. */
+        *lacks |= may_be_copy(a) || a->h->disorder || as != SEEN_AGAIN || half_is_unknown_read(a->h, a->p) ? N_COMPLETE : 0;
+        break;
+    case RULE_RTX_05:
+    case RULE_SEQ_01:
+        *lacks = a->h->disorder || may_be_copy(a) || as != SEEN_AGAIN ? N_TAP_REQ : 0;
+        break;
+    default:
+        break;
+    }
+}
+
+static void check_transport(struct judge *j, const struct judged *a, enum seen_as as)
+{
+    struct verdict v[REPLAY_FOUND];
+    unsigned n = replay_check_request(a->f->replay, a->p, v), has, lacks;
+
+    for (unsigned i = 0; i < n; i++) {
+        if (!judge_explains((enum rule)v[i].rule) || is_void(j, (enum rule)v[i].rule) || said_elsewhere(j, a, &v[i], as))
+            continue;
+        weigh(j, a, &v[i], as, &has, &lacks);
+        v[i].needs |= a->h->heard_pmtu ? N_RSP : 0; /* and that was no response of another queue pair */
+        judge_verdict(j, a, &v[i], has, lacks);
+    }
+}
+
+/* --- All of it -------------------------------------------------------------------------------------------------------------------- */
+
+/* What a packet sent again tells beside its rules. */
+static void note_again(const struct pkt *p, struct jflow *f)
+{
+    struct half *h = f->half;
+
+    if (h->have_una && psn_diff(p->bth.psn, h->una) < 0 && !half_ask(h, p->bth.psn, 0) && f->spurious++ == 0)
+        f->spurious_frame = frame_u32(p);
+    if (psn_diff(p->bth.psn, h->cursor) < 0 && half_why_back(h, p->bth.psn, p->frame->ts) == BACK_SEQ_NAK && p->frame->ts - h->seq.ts > f->nak_reaction)
+        f->nak_reaction = p->frame->ts - h->seq.ts;
+}
+
+static struct half *half_of(struct judge *j, const struct pkt *p, uint32_t flow)
+{
+    const struct flow *c = &j->flow[flow];
+    struct jflow *f = &j->flows[flow];
+    struct half *h = f->half;
+
+    if (LIKELY(h != NULL))
+        return h;
+    h = f->half = calloc(1, sizeof *h);
+    f->replay = calloc(1, sizeof *f->replay);
+    if (!h || !f->replay || !past_begin(f)) {
+        free(h);
+        free(f->replay);
+        f->half = NULL;
+        f->replay = NULL;
+        return NULL;
+    }
+    if (!is_complete(j) && c->have_psn && !psn_in(p->bth.psn, c->psn, TRACK_SENT))
+        conn_unlearn(j->conns, flow); /* another connection, whose CM was not captured */
+    half_init(h, flow);
+    half_set_pmtu(h, c->pmtu);
+    h->from_start = c->have_psn && c->psn == p->bth.psn;
+    f->mid_stream = !h->from_start;
+    begin(j, p, flow, f, false);
+    return h;
+}
+
+/* A request that asks for an answer, and that the responder expects, whether it keeps what comes ahead or not: it had answered before, all
+ * since then was seen, and nothing is wrong with this one. */
+static void begin_to_wait(const struct judge *j, const struct judged *a, enum seen_as as)
+{
+    const struct replay *r = a->f->replay;
+
+    if (as != SEEN_NEW || !a->h->have_una || a->h->vague || a->h->unsettled || a->h->gbn != a->p->bth.psn || a->h->service == SVC_UC || a->p->bth.psn != r->rsp.epsn_hi ||
+        psn_diff(r->rsp.epsn_lo, r->start) <= 0 || r->rsp.told || r->rsp.refused || j->objected == a->p->frame->number || a->f->pkey.pending ||
+        a->f->service.pending)
+        return;
+    a->f->asked = (struct asked){a->p->bth.psn, frame_u32(a->p), a->p->frame->ts};
+}
+
+/* Whether a PSN so far from those remembered may be the first one of another connection of these queue pairs: nothing else tells where
+ * CM was not captured. What is known of them proves nothing about this packet then, whichever it is. */
+static bool may_begin_anew(const struct judge *j, uint32_t flow, const struct pkt *p, enum seen_as as)
+{
+    const struct half *h = j->flows[flow].half;
+    unsigned how = is_complete(j) ? j->flow[flow].paired_by : PAIR_NONE;
+
+    return as == SEEN_OLD ? how <= PAIR_PSN : as == SEEN_GAP && how != PAIR_CM && psn_diff(p->bth.psn, h->next) > TRACK_SENT;
+}
+
+/* Request `p` begins a connection, for all that is known. */
+static void begin_anew(struct judge *j, const struct pkt *p, uint32_t flow, struct jflow *f)
+{
+    if (!is_complete(j) && j->flow[flow].paired_by > PAIR_PSN)
+        conn_unlearn(j->conns, flow);
+    f->half->pmtu = (uint16_t)j->flow[flow].pmtu; /* what packets have shown was that of another connection */
+    begin(j, p, flow, f, true);
+    past_begin(f);
+    f->asked.frame = 0;
+    f->closed = false;
+    f->mtu.have = f->mtu.pending = false;
+}
+
+static void gap_begins(struct jflow *f, const struct pkt *p, const struct half *h)
+{
+    if (f->gap.have)
+        return;
+    f->gap = (struct pending_fail){.have = true,
+                                   .psn = h->next,
+                                   .frame = frame_u32(p),
+                                   .conn_packets = (uint32_t)f->packets,
+                                   .rule = h->service == SVC_UC ? RULE_SVC_06 : RULE_SEQ_01,
+                                   .other = p->bth.psn};
+}
+
+void judge_request(struct judge *j, const struct pkt *p, uint32_t flow)
+{
+    struct jflow *f = &j->flows[flow];
+    struct half *h = half_of(j, p, flow);
+    struct judged a = {p, flow, f, h};
+    enum seen_as as;
+    bool usual, unsettled;
+
+    if (UNLIKELY(!h))
+        return;
+    if (UNLIKELY(!h->pmtu && p->op->flags & (OPF_FIRST | OPF_MIDDLE)))
+        half_set_pmtu(h, p->payload_len);
+    as = half_seen_as(h, p);
+    if (UNLIKELY(as != SEEN_NEW && may_begin_anew(j, flow, p, as)))
+        as = SEEN_RESTART;
+    if (UNLIKELY(as == SEEN_RESTART)) {
+        begin_anew(j, p, flow, f);
+    } else if (UNLIKELY(f->replay->req.p.guess && h->pmtu)) {
+        replay_learn_pmtu(f->replay, h->pmtu);
+    }
+    if (UNLIKELY(!judge_agrees(f, &j->flow[flow], p)))
+        judge_agreed(j, p, flow, as);
+    usual = as == SEEN_NEW && replay_is_usual(f->replay, p);
+    if (UNLIKELY(!usual && as != SEEN_COPY)) {
+        f->replay->req.p.slack = judge_slack(j, p);
+        check_transport(j, &a, as);
+    }
+    if (UNLIKELY(as == SEEN_GAP))
+        gap_begins(f, p, h);
+    else if (UNLIKELY(as == SEEN_AGAIN))
+        note_again(p, f);
+    f->ackreq_run = p->bth.ackreq ? 0 : f->ackreq_run + 1;
+    f->ackreq_run_max = max_u32(f->ackreq_run_max, f->ackreq_run);
+    if (UNLIKELY(as != SEEN_NEW || f->past->keys_at || p->have & H_IETH)) /* else there is nothing to compare or to remember */
+        past_request(&a, as);
+    if (p->bth.ackreq && !f->asked.frame)
+        begin_to_wait(j, &a, as);
+    unsettled = h->unsettled;
+    half_request(h, p, as);
+    if (LIKELY(usual))
+        replay_usual_request(f->replay, p, h);
+    else
+        replay_request(f->replay, p, as, h);
+    if (UNLIKELY(unsettled && !h->unsettled))
+        replay_settle(f->replay);
+}

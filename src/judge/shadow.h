@@ -1,0 +1,70 @@
+/* layer 3 (judge): replicas of both ends of a connection, driven by what a tap saw.
+ *
+ * A replica is the transport's own state machine, not certain of what was delivered: each packet is first checked, by
+ * the very checks that an endpoint of ours must pass, and then applied. It begins with what CM, a parameter exchange or
+ * the user told, or in mid-stream with the first request seen; what is not known is learnt. One replay is for one
+ * direction of requests: their requester, and the responder at the other end. Plain data of constant size, about 24
+ * KiB; made when a direction is first used.
+ *
+ * Kept beside it, because evidence about packets (requests.h) is better there: gaps in PSNs (SEQ-01, SVC-06) and responses
+ * that come before their requests (ACK-02, ACK-03, RDA-05), which wait for packets recorded late; a path MTU that no CM
+ * message states (SEQ-05), which a queue pair used anew may change; a READ refused without reason (RDA-07), of which
+ * only the responder knows whether it has one. */
+#ifndef RDMATRACE_JUDGE_SHADOW_H
+#define RDMATRACE_JUDGE_SHADOW_H
+
+#include "src/conn/requests.h"
+#include "src/transport/requester.h"
+#include "src/transport/responder.h"
+
+#define REPLAY_MSGS  256 /* messages remembered */
+#define REPLAY_RES   128 /* READs and atomics remembered */
+#define REPLAY_FOUND 12  /* verdicts about one packet at most */
+
+/* What is known of a connection when its replay begins. */
+struct replay_params {
+    uint8_t service;   /* enum service */
+    uint8_t timeout;   /* local ACK timeout, 4.096 us x 2^n; 0: none, or not known */
+    uint8_t retry_cnt; /* UINT8_MAX: not known */
+    uint8_t rnr_retry; /* 7: for ever, or not known */
+    uint8_t depth;     /* READs and atomics outstanding at most; UINT8_MAX: not known */
+    bool rxe;          /* habits of soft-RoCE */
+    bool complete;     /* the capture lost no frame */
+    bool from_start;   /* `psn` is the first one of the queue pair */
+    uint16_t pmtu;     /* bytes, 0: not known */
+    uint32_t psn;      /* of the first request of the queue pair, or else of the next one */
+    bool thorough;     /* ask every check, also where nothing is unusual: for tests, which compare */
+};
+
+struct replay {
+    bool thorough;  /* every check is asked, also where nothing is unusual */
+    uint32_t start; /* first PSN that the replicas know of */
+    struct requester req;
+    struct responder rsp;
+    struct req_msg msgs[REPLAY_MSGS];
+    struct rsp_res res[REPLAY_RES];
+};
+
+/* Begin, or begin anew. */
+void replay_begin(struct replay *r, const struct replay_params *k);
+/* The path MTU became known. */
+void replay_learn_pmtu(struct replay *r, uint16_t pmtu);
+/* Whether nothing about request `p`, which is SEEN_NEW, is unusual: no check fails. */
+static inline bool replay_is_usual(const struct replay *r, const struct pkt *p)
+{
+    return req_tx_is_usual(&r->req, p) && !r->thorough;
+}
+/* What the checks say of request `p`: the failures, at most REPLAY_FOUND, to `out`; returns how many. */
+unsigned replay_check_request(const struct replay *r, const struct pkt *p, struct verdict *out);
+/* Take request `p`, which is `as` to half `h`; after half_request(). */
+void replay_request(struct replay *r, const struct pkt *p, enum seen_as as, const struct half *h);
+/* The same for one that replay_is_usual(). */
+void replay_usual_request(struct replay *r, const struct pkt *p, const struct half *h);
+/* Likewise for response `p`. `at_responder`: the capture is complete and its tap at the responder, so that everything
+ * is seen in the order in which the responder took and sent it. */
+unsigned replay_check_response(struct replay *r, const struct pkt *p, bool at_responder, struct verdict *out);
+void replay_response(struct replay *r, const struct pkt *p);
+/* After a loss everything has come: the responder's packets can be foretold again. */
+void replay_settle(struct replay *r);
+
+#endif

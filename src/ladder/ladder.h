@@ -1,0 +1,21 @@
+/* layer 3 (ladder): a connection as a sequence diagram in text. */
+#ifndef RDMATRACE_LADDER_LADDER_H
+#define RDMATRACE_LADDER_LADDER_H
+
+#include "src/explain/explain.h"
+
+#define LADDER_WIDTH_MIN 40
+#define LADDER_ROWS_MAX 100000
+
+struct ladder;
+
+/* A diagram of connection `conn` (0: of the one that something went wrong with most, else of the first one), of at most `rows`
+ * packets. NULL without memory. */
+struct ladder *ladder_new(uint32_t conn, uint32_t rows);
+void ladder_free(struct ladder *l);
+struct conn_table *ladder_conns(struct ladder *l);
+void ladder_packet(struct ladder *l, const struct pkt *p);
+/* After the last packet: draw it; no line is longer than `width`, which is at least LADDER_WIDTH_MIN. */
+void ladder_draw(struct ladder *l, unsigned width, struct buf *b);
+
+#endif

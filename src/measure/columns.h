@@ -1,0 +1,48 @@
+/* layer 3 (measure): measurements as text, JSON or CSV: one table of columns. */
+#ifndef RDMATRACE_MEASURE_COLUMNS_H
+#define RDMATRACE_MEASURE_COLUMNS_H
+
+#include "buf.h"
+#include "src/measure/meter.h"
+
+enum rows_format { ROWS_TEXT, ROWS_JSON, ROWS_CSV };
+/* "text", "json" or "csv"; false for anything else. */
+bool rows_format_parse(const char *text, enum rows_format *f);
+
+/* How a column's value is read and written. */
+enum column_kind {
+    COL_NUMBER, /* uint64_t; METER_NONE is null */
+    COL_MILLI,  /* uint64_t, in thousandths */
+    COL_NS,     /* uint64_t, nanoseconds; METER_NONE is null */
+    COL_TIME,   /* ns_t since the epoch */
+    COL_TEXT,   /* const char *, NULL is null */
+    COL_ADDR,   /* struct conn_addr */
+};
+struct column {
+    const char *name; /* key in JSON and CSV, --sort FIELD */
+    enum column_kind kind;
+    size_t off;       /* in struct meter_row */
+    const char *help; /* what it is, a phrase */
+};
+/* Ends with a NULL name. */
+extern const struct column row_columns[];
+/* The column of that name; NULL if there is none. */
+const struct column *column_find(const char *name);
+
+
+/* Sort rows by a column, larger numbers first (texts and addresses ascending); equal ones keep their order. */
+void rows_sort(struct meter_row **rows, size_t n, const struct column *by);
+/* All rows. `details`: with ROWS_TEXT every value that is known, below each row. */
+void rows_print(struct buf *b, enum rows_format format, bool details, struct meter_row *const *rows, size_t n, const struct meter_totals *t);
+
+/* Intervals as they come: what is before the first, one, what is behind the last. */
+struct ticks {
+    enum rows_format format;
+    uint64_t n;  /* printed so far */
+    struct buf *b;
+};
+void ticks_begin(struct ticks *t);
+void ticks_add(struct ticks *t, const struct meter_row *row, ns_t start, ns_t since, const struct meter_counts *c);
+void ticks_end(struct ticks *t, const struct meter_totals *totals);
+
+#endif

@@ -1,0 +1,473 @@
+/* layer 3 (measure): measurements: what packets add to rows. */
+#include "dissect/mad/cm.h"
+#include "src/measure/meter_impl.h"
+
+#include <stdlib.h>
+
+static void on_fresh(void *user, uint32_t flow)
+{
+    struct meter *m = user;
+
+    if (m->rows[flow].used)
+        meter_retire(m, flow, row_is_of(&m->rows[flow], conn_flow_at(m->conns, flow)) ? WORK_RESTART : WORK_FORGOTTEN);
+    free(m->sides[flow]);
+    m->sides[flow] = NULL;
+    m->rows[flow].used = false;
+}
+
+/* --- Work requests -------------------------------------------------------------------------------------------------------------- */
+
+static void on_over(void *user, const struct work *w, uint32_t flow)
+{
+    struct meter *m = user;
+    bool ud = flow >= UD_FLOW(0);
+    struct meter_row *r = ud ? m->ud[flow - UD_FLOW(0)] : &m->rows[flow];
+    bool ok = w->status == WC_SUCCESS;
+    ns_t end = w->done_frame ? w->done : w->last;
+
+    r->ops[w->op]++;
+    r->messages++;
+    r->completed += ok;
+    r->failed += !ok && w->status != WORK_STATUS_UNKNOWN;
+    if (ok || w->reason == WORK_UNRELIABLE) {
+        r->message_bytes += w->bytes;
+        r->good_first = r->have_good && r->good_first < w->start ? r->good_first : w->start;
+        r->good_last = r->have_good && r->good_last > end ? r->good_last : end;
+        r->have_good = true;
+    }
+    if (ok && w->begun && !ud && m->sides[flow])
+        hist_add(&m->sides[flow]->latency, w->done - w->start);
+    if (m->o.work.over)
+        m->o.work.over(m->o.work.user, w, flow);
+}
+
+static void on_work_packet(void *user, const struct work *w, const struct pkt *p)
+{
+    const struct meter *m = user;
+
+    m->o.work.packet(m->o.work.user, w, p);
+}
+
+/* --- Packets -------------------------------------------------------------------------------------------------------------------- */
+
+/* What any packet adds to its row. */
+static void count_packet(struct meter *m, struct meter_row *r, const struct pkt *p)
+{
+    r->last_frame = p->frame->number;
+    r->last = p->frame->ts;
+    r->c.packets++;
+    r->c.bytes += pkt_wire_len(p);
+    r->c.payload += p->op->flags & OPF_CNP ? 0 : p->payload_len; /* a CNP's are reserved bytes */
+    r->c.ce += p->have & (H_IP4 | H_IP6) && (p->tos & 3) == 3;
+    r->c.fecn += p->encap != ENCAP_ROCEV2 && p->bth.fecn;
+    r->c.becn += p->encap != ENCAP_ROCEV2 && p->bth.becn;
+    m->t.counted++;
+    meter_activate(m, r);
+}
+
+static void raise(uint64_t *to, uint64_t v)
+{
+    if (*to == METER_NONE || *to < v)
+        *to = v;
+}
+static void lower(uint64_t *to, uint64_t v)
+{
+    if (*to == METER_NONE || *to > v)
+        *to = v;
+}
+
+/* Sent again for want of an answer: what that cost. */
+static void count_timeout(struct meter_row *r, struct side *s, const struct watched *e)
+{
+    const struct sent *before = half_sent(e->h, e->p->bth.psn);
+    ns_t since = before ? before->ts : e->h->last_ts;
+
+    r->c.timeouts++;
+    if (e->h->have_una && e->h->una_ts > since)
+        since = e->h->una_ts;
+    if (e->p->frame->ts <= since)
+        return;
+    s->ring.silence = e->p->frame->ts - since;
+    r->timeout_wait += (uint64_t)s->ring.silence;
+    lower(&r->timeout_seen, (uint64_t)s->ring.silence);
+}
+
+static void count_again(struct meter_row *r, struct side *s, const struct watched *e)
+{
+    bool delivered = e->h->have_una && psn_diff(e->p->bth.psn, e->h->una) < 0, again = e->as == SEEN_AGAIN || e->as == SEEN_OLD;
+
+    r->duplicates += e->as == SEEN_COPY;
+    r->duplicate_requests += e->as == SEEN_COPY || (again && delivered);
+    r->late += e->as == SEEN_LATE;
+    if (!again)
+        return;
+    r->c.again++;
+    r->again_bytes += e->p->payload_len;
+    r->implied_naks += e->why == BACK_IMPLIED;
+    if (e->why == BACK_SILENCE)
+        count_timeout(r, s, e);
+}
+
+static void count_request(struct meter_row *r, struct side *s, const struct watched *e)
+{
+    const struct pkt *p = e->p;
+    struct half *h = e->h;
+    enum seen_as as = (enum seen_as)e->as;
+
+    r->service = service_str(p->bth.opcode >> 5); /* a CNP may have been first */
+    r->requests++;
+    r->request_bytes += p->payload_len;
+    if (p->op->flags & (OPF_FIRST | OPF_MIDDLE))
+        raise(&r->pmtu_seen, p->payload_len);
+    if (UNLIKELY(h->rnr.have && !h->rnr.resent && h->rnr.psn == p->bth.psn) && as != SEEN_COPY && p->frame->ts > h->rnr.ts)
+        r->rnr_wait += (uint64_t)(p->frame->ts - h->rnr.ts);
+    if (UNLIKELY((h->have_next || h->gbn_known) && psn_diff(p->bth.psn, h->gbn) > 0 && as != SEEN_RESTART))
+        r->out_of_sequence++;
+    if (UNLIKELY(as == SEEN_GAP))
+        r->missing += (p->bth.psn - h->next) & PSN_MASK;
+    else if (UNLIKELY(as != SEEN_NEW && as != SEEN_RESTART))
+        count_again(r, s, e);
+    if (p->op->flags & (OPF_READ_REQ | OPF_ATOMIC_REQ) && (as == SEEN_NEW || as == SEEN_GAP)) {
+        struct ask *oldest;
+        raise(&r->depth_seen, half_outstanding(h, &oldest) + 1);
+    }
+}
+
+static struct side *side_of(struct meter *m, uint32_t flow)
+{
+    struct side *s = m->sides[flow];
+
+    return LIKELY(s != NULL) ? s : (m->sides[flow] = calloc(1, sizeof *s));
+}
+
+static void on_request(void *user, const struct watched *w)
+{
+    struct meter *m = user;
+    struct side *s = side_of(m, w->flow);
+    struct work_env e;
+
+    if (!s)
+        return;
+    count_request(&m->rows[w->flow], s, w);
+    if (UNLIKELY(w->as == SEEN_RESTART)) {
+        e = meter_env(m, w->flow);
+        m->rows[w->flow].restarts++;
+        work_flush(&s->ring, &e, WORK_RESTART, w->p->frame->ts);
+    }
+}
+
+static void on_requested(void *user, const struct watched *w)
+{
+    struct meter *m = user;
+    struct meter_row *r = &m->rows[w->flow];
+    const struct half *h = w->h;
+    struct work_env e = meter_env(m, w->flow);
+
+    if (!m->sides[w->flow])
+        return;
+    work_request(&m->sides[w->flow]->ring, &e, w->p, w->as == SEEN_RESTART ? SEEN_NEW : (enum seen_as)w->as);
+    r->retry_seen = r->retry_seen > h->retries ? r->retry_seen : h->retries;
+    if (w->p->bth.opcode >> 5 != SVC_UC) {
+        uint32_t out = (h->next - (h->have_una ? h->una : h->start)) & PSN_MASK;
+        r->in_flight = r->in_flight > out ? r->in_flight : out;
+    }
+}
+
+/* An ACK or NAK of `r`'s requests, of which none may have been seen (`h` is NULL). */
+static void count_acknowledge(struct meter_row *r, struct side *s, struct half *h, const struct pkt *p)
+{
+    const struct sent *sent = s && h ? half_sent(h, p->bth.psn) : NULL;
+    unsigned code = p->aeth.syndrome & 31;
+
+    switch (aeth_type(p)) {
+    case AETH_ACK:
+        r->acks++;
+        if (code != AETH_CREDIT_INVALID) {
+            lower(&r->credits_min, aeth_credits(code));
+            raise(&r->credits_max, aeth_credits(code));
+        }
+        if (sent && p->frame->ts >= sent->ts)
+            hist_add(&s->ack_latency, p->frame->ts - sent->ts);
+        break;
+    case AETH_RNR:
+        r->c.rnr_naks++;
+        r->rnr_timer = (uint64_t)rnr_time(code);
+        break;
+    default:
+        if (code == NAK_PSN_SEQ)
+            r->c.seq_naks++;
+        else
+            r->naks++;
+        r->naks_invalid += code == NAK_INVALID_REQUEST;
+        r->naks_access += code == NAK_REMOTE_ACCESS;
+    }
+}
+
+static void on_response(void *user, const struct watched *w)
+{
+    struct meter *m = user;
+    struct meter_row *r = &m->rows[w->flow];
+    const struct pkt *p = w->p;
+
+    if (!r->used)
+        return;
+    meter_activate(m, r);
+    if (p->op->flags & OPF_ACK)
+        count_acknowledge(r, m->sides[w->flow], w->h, p);
+    if (w->h && p->op->flags & OPF_READ_RESP && p->op->flags & (OPF_FIRST | OPF_MIDDLE))
+        raise(&r->pmtu_seen, p->payload_len);
+    m->una_before = !w->h ? 0 : w->h->have_una ? w->h->una : w->h->start;
+}
+
+static void on_responded(void *user, const struct watched *w)
+{
+    struct meter *m = user;
+    struct meter_row *r = &m->rows[w->flow];
+    const struct half *h = w->h;
+    struct work_env e = meter_env(m, w->flow);
+
+    if (!r->used || !m->sides[w->flow])
+        return;
+    if (w->p->op->flags & OPF_ACK && aeth_type(w->p) == AETH_ACK && h->have_una && psn_diff(h->una, m->una_before) > 0)
+        r->acked += (uint32_t)psn_diff(h->una, m->una_before);
+    if (h->rnr.have && h->rnr.times > r->rnr_retry_seen)
+        r->rnr_retry_seen = h->rnr.times;
+    work_response(&m->sides[w->flow]->ring, &e, w->p);
+    if (UNLIKELY(w->p->op->flags & OPF_ACK && aeth_type(w->p) == AETH_NAK && (w->p->aeth.syndrome & 31) != NAK_PSN_SEQ) && m->sides[w->own])
+        work_stop(&m->sides[w->own]->ring);
+}
+
+static void on_cnp(struct meter_row *r, const struct pkt *p)
+{
+    ns_t now = p->frame->ts;
+
+    if (!r->c.cnps++)
+        r->cnp_first = now;
+    else if (now >= r->cnp_last)
+        lower(&r->cnp_gap_min, (uint64_t)(now - r->cnp_last));
+    r->cnp_last = now;
+}
+
+static struct meter_row *count_connected(struct meter *m, const struct pkt *p, uint32_t flow)
+{
+    const struct flow *f = conn_flow_at(m->conns, flow);
+    struct meter_row *r = &m->rows[flow];
+
+    if (UNLIKELY(!r->used))
+        row_init(r, p);
+    if (UNLIKELY(r->conn != f->conn || r->peer != f->peer))
+        row_identify(r, f);
+    count_packet(m, r, p);
+    return r;
+}
+
+static void on_packet(void *user, const struct pkt *p, uint32_t flow)
+{
+    struct meter_row *r = count_connected(user, p, flow);
+
+    if (p->op->flags & OPF_REQUEST)
+        return;
+    r->responses++;
+    r->naks_sent += p->op->flags & OPF_ACK && aeth_type(p) != AETH_ACK;
+}
+
+/* The slot of a datagram's row; UD_SLOTS if there is no room for a new one. */
+static uint32_t ud_slot(struct meter *m, const struct pkt *p)
+{
+    struct meter_row k = {.dqpn = p->bth.dqpn, .sqpn = p->deth.srcqp};
+    uint64_t hash;
+    uint32_t i;
+
+    conn_addr_of(p, &k.src, &k.dst);
+    hash = (load_le64(k.src.b + 8) ^ load_le64(k.dst.b + 8) * 3 ^ load_le64(k.dst.b) ^ (k.dqpn << 24 | k.sqpn) ^
+            (uint64_t)conn_tap_of(p->frame) << 40) *
+           UINT64_C(0x9e3779b97f4a7c15);
+    for (i = hash >> 48 & (UD_SLOTS - 1); m->ud[i]; i = (i + 1) & (UD_SLOTS - 1)) {
+        const struct meter_row *r = m->ud[i];
+        if (r->dqpn == k.dqpn && r->sqpn == k.sqpn && (r->file << 16 | r->iface) == conn_tap_of(p->frame) &&
+            memcmp(&r->src, &k.src, sizeof k.src) == 0 && memcmp(&r->dst, &k.dst, sizeof k.dst) == 0)
+            return i;
+    }
+    if (m->n_ud == METER_FLOWS || !(m->ud[i] = malloc(sizeof k)))
+        return UD_SLOTS;
+    m->n_ud++;
+    row_init(m->ud[i], p);
+    m->ud[i]->sqpn = k.sqpn;
+    m->ud[i]->grams = calloc(1, sizeof(struct datagrams));
+    return i;
+}
+
+static void on_datagram(struct meter *m, const struct pkt *p)
+{
+    uint32_t slot = ud_slot(m, p);
+    struct meter_row *r;
+    enum seen_as as;
+
+    if (slot == UD_SLOTS) {
+        m->t.lost_rows++;
+        return;
+    }
+    r = m->ud[slot];
+    count_packet(m, r, p);
+    r->requests++;
+    r->request_bytes += p->payload_len;
+    as = r->grams ? datagrams_take(r->grams, p) : SEEN_NEW;
+    r->late += as == SEEN_LATE;
+    r->missing += r->grams ? r->grams->gap : 0;
+    r->duplicates += as == SEEN_COPY;
+    if (as == SEEN_COPY)
+        return; /* made on the way: its sender posted one */
+    work_datagram(&m->work, &m->next_id, p, UD_FLOW(slot));
+}
+
+/* A packet that its receiver drops without a word. */
+static void on_bad_icrc(void *user, const struct pkt *p, uint32_t flow)
+{
+    struct meter *m = user;
+
+    (void)p;
+    if (flow == FLOW_NONE || !m->rows[flow].used)
+        m->t.malformed++;
+    else
+        m->rows[flow].bad_icrc++;
+}
+
+/* A DREQ: both directions of the connection are closed. */
+static void on_cm(struct meter *m, const struct pkt *p)
+{
+    struct conn_addr src, dst;
+    struct cm_msg msg;
+    uint32_t flow[2];
+
+    if (!cm_msg_of(&msg, p) || msg.mad.attr_id != CM_DREQ)
+        return;
+    conn_addr_of(p, &src, &dst);
+    flow[0] = conn_flow_named(m->conns, conn_tap_of(p->frame), &src, &dst, msg.dreq.remote_qpn);
+    flow[1] = flow[0] == FLOW_NONE ? FLOW_NONE : conn_flow_at(m->conns, flow[0])->peer;
+    for (unsigned i = 0; i < ARRAY_LEN(flow); i++)
+        if (flow[i] != FLOW_NONE && m->sides[flow[i]]) {
+            struct work_env e = meter_env(m, flow[i]);
+            work_close(&m->sides[flow[i]]->ring, &e, p->frame->ts, i == 0);
+        }
+}
+
+static void on_other(void *user, const struct pkt *p, uint32_t flow)
+{
+    struct meter *m = user;
+
+    if (p->have & H_MAD)
+        on_cm(m, p);
+    if (!(p->have & H_BTH) || p->flags & PKT_MALFORMED || !p->op->name)
+        m->t.malformed += p->encap != ENCAP_NONE;
+    else if (p->op->ext & H_DETH)
+        on_datagram(m, p);
+    else
+        on_cnp(count_connected(m, p, flow == FLOW_NONE ? conn_flow_unnumbered(m->conns, p) : flow), p);
+}
+
+void meter_packet(struct meter *m, const struct pkt *p, bool count)
+{
+    m->t.packets++;
+    if (LIKELY(p->frame->has_ts)) {
+        m->t.first = m->t.packets == 1 || p->frame->ts < m->t.first ? p->frame->ts : m->t.first;
+        m->t.last = p->frame->ts > m->t.last ? p->frame->ts : m->t.last;
+        meter_tick_to(m, p->frame->ts);
+    }
+    (count ? watch_packet : watch_learn)(m->watch, p);
+}
+
+/* --- Life ----------------------------------------------------------------------------------------------------------------------- */
+
+struct meter *meter_new(const struct meter_opts *o)
+{
+    struct meter *m = calloc(1, sizeof *m);
+    struct watch_user u = {m, on_fresh, on_packet, on_request, on_requested, on_response, on_responded, on_bad_icrc, on_other};
+
+    if (!m)
+        return NULL;
+    m->o = *o;
+    m->work = (struct work_user){m, o->work.packet ? on_work_packet : NULL, on_over};
+    m->watch = watch_new(&u);
+    m->conns = m->watch ? watch_conns(m->watch) : NULL;
+    m->rows = calloc(METER_FLOWS, sizeof *m->rows);
+    m->sides = calloc(METER_FLOWS, sizeof(struct side *));
+    m->ud = calloc(UD_SLOTS, sizeof(struct meter_row *));
+    m->old = calloc(METER_OLD, sizeof(struct meter_row *));
+    m->active = calloc(METER_FLOWS * 2, sizeof(struct meter_row *));
+    if (!m->conns || !m->rows || !m->sides || !m->ud || !m->old || !m->active) {
+        meter_free(m);
+        return NULL;
+    }
+    return m;
+}
+
+void meter_free(struct meter *m)
+{
+    if (!m)
+        return;
+    for (size_t i = 0; m->sides && i < METER_FLOWS; i++)
+        free(m->sides[i]);
+    for (size_t i = 0; m->ud && i < UD_SLOTS; i++) {
+        free(m->ud[i] ? m->ud[i]->grams : NULL);
+        free(m->ud[i]);
+    }
+    for (size_t i = 0; i < m->n_old; i++)
+        free(m->old[i]);
+    free(m->sides);
+    free(m->rows);
+    free(m->ud);
+    free(m->old);
+    free(m->active);
+    free(m->all);
+    watch_free(m->watch);
+    free(m);
+}
+
+struct conn_table *meter_conns(struct meter *m)
+{
+    return m->conns;
+}
+
+const struct meter_row *meter_row_of(struct meter *m, uint32_t flow)
+{
+    if (flow >= UD_FLOW(0))
+        return m->ud[flow - UD_FLOW(0)];
+    if (row_is_of(&m->rows[flow], conn_flow_at(m->conns, flow)))
+        row_identify(&m->rows[flow], conn_flow_at(m->conns, flow));
+    return &m->rows[flow];
+}
+
+struct meter_totals meter_totals(const struct meter *m)
+{
+    struct meter_totals t = m->t;
+
+    t.forgotten = conn_counts(m->conns).evicted;
+    return t;
+}
+
+/* --- The end -------------------------------------------------------------------------------------------------------------------- */
+
+void meter_end(struct meter *m)
+{
+    uint32_t n = conn_counts(m->conns).flows;
+
+    if (m->o.interval)
+        meter_tick_all(m);
+    for (uint32_t i = 0; i < n; i++) {
+        struct meter_row *r = &m->rows[i];
+        const struct flow *f = conn_flow_at(m->conns, i);
+        if (!r->used)
+            continue;
+        if (m->sides[i]) {
+            struct work_env e = meter_env(m, i);
+            work_flush(&m->sides[i]->ring, &e, WORK_CAPTURE_ENDS, m->t.last);
+        }
+        row_identify(r, f);
+        row_finish(r, m->sides[i]);
+        if (f->peer != FLOW_NONE && m->rows[f->peer].used)
+            r->cnps_received = m->rows[f->peer].c.cnps;
+    }
+    for (uint32_t i = 0; i < UD_SLOTS; i++)
+        if (m->ud[i])
+            row_finish(m->ud[i], NULL);
+}

@@ -1,0 +1,60 @@
+/* layer 3 (measure): what the files of the measurements share. */
+#ifndef RDMATRACE_MEASURE_METER_IMPL_H
+#define RDMATRACE_MEASURE_METER_IMPL_H
+
+#include "src/measure/hist.h"
+#include "src/measure/meter.h"
+#include "src/conn/observer.h"
+
+#define UD_SLOTS (METER_FLOWS * 2) /* of the table of datagram rows, a power of two */
+#define UD_FLOW(slot) (UINT32_C(0x80000000) | (slot))
+
+/* What only rows with requests need. */
+struct side {
+    struct hist latency, ack_latency;
+    struct work_ring ring;
+};
+
+struct meter {
+    struct meter_opts o;
+    struct work_user work; /* what the ring calls */
+    struct watch *watch;
+    struct conn_table *conns; /* of `watch` */
+    struct meter_row *rows; /* METER_FLOWS, by flow */
+    struct side **sides;
+    struct meter_row **ud; /* UD_SLOTS */
+    uint32_t n_ud;
+    struct meter_row **old; /* METER_OLD */
+    size_t n_old;
+    struct meter_row **active;
+    size_t n_active;
+    struct meter_row **all; /* made by meter_rows() */
+    ns_t tick_origin, tick_start; /* of the first interval, and of this one */
+    bool ticking;
+    uint32_t una_before; /* half.una before the response that is being taken */
+    uint64_t next_id;
+    struct meter_totals t;
+};
+
+/* A new row, begun by `p`. */
+void row_init(struct meter_row *r, const struct pkt *p);
+/* Whether the row is that of the flow, whose place may since have been given to another. */
+bool row_is_of(const struct meter_row *r, const struct flow *f);
+/* What is known of the connection by now. */
+void row_identify(struct meter_row *r, const struct flow *f);
+/* Values that are computed from others; `s` is NULL for rows without requests. */
+void row_finish(struct meter_row *r, const struct side *s);
+
+/* Of the work requests of a flow that has a side. */
+struct work_env meter_env(struct meter *m, uint32_t flow);
+/* The row of a flow is over, for reason `why` of its open work requests: keep a copy. */
+void meter_retire(struct meter *m, uint32_t flow, enum work_reason why);
+
+/* The row has something to tell at the end of the interval. */
+void meter_activate(struct meter *m, struct meter_row *r);
+/* Time goes on to `now`: what was added up to now belongs to the interval that ends. */
+void meter_tick_to(struct meter *m, ns_t now);
+/* The last interval ends. */
+void meter_tick_all(struct meter *m);
+
+#endif

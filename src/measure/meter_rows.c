@@ -1,0 +1,197 @@
+/* layer 3 (measure): measurements: rows from their start to their end, intervals, order. */
+#include "src/measure/meter_impl.h"
+#include "src/transport/verbs.h"
+
+#include <stdlib.h>
+
+/* --- Rows ----------------------------------------------------------------------------------------------------------------------- */
+
+void row_init(struct meter_row *r, const struct pkt *p)
+{
+    *r = (struct meter_row){.used = true,
+                            .file = p->frame->file,
+                            .iface = conn_tap_of(p->frame) & 0xffff,
+                            .sqpn = METER_NONE,
+                            .dqpn = p->bth.dqpn,
+                            .service = service_str(p->bth.opcode >> 5),
+                            .setup = pairing_str(PAIR_NONE),
+                            .certainty = "none",
+                            .first_frame = p->frame->number,
+                            .first = p->frame->ts,
+                            .credits_min = METER_NONE,
+                            .credits_max = METER_NONE,
+                            .rnr_timer = METER_NONE,
+                            .pmtu_agreed = METER_NONE,
+                            .pmtu_seen = METER_NONE,
+                            .depth_agreed = METER_NONE,
+                            .timeout_agreed = METER_NONE,
+                            .timeout_seen = METER_NONE,
+                            .retry_agreed = METER_NONE,
+                            .rnr_retry_agreed = METER_NONE,
+                            .goodput = METER_NONE,
+                            .packets_per_ack = METER_NONE,
+                            .cnp_gap_min = METER_NONE,
+                            .cnp_gap_mean = METER_NONE};
+    conn_addr_of(p, &r->src, &r->dst);
+}
+
+bool row_is_of(const struct meter_row *r, const struct flow *f)
+{
+    return r->dqpn == f->dqpn && (r->file << 16 | r->iface) == f->tap && memcmp(&r->src, &f->src, sizeof f->src) == 0 &&
+           memcmp(&r->dst, &f->dst, sizeof f->dst) == 0;
+}
+
+void row_identify(struct meter_row *r, const struct flow *f)
+{
+    const struct conn_params *c = &f->params;
+
+    r->conn = f->conn;
+    r->peer = f->peer;
+    r->sqpn = f->have_sqpn ? f->sqpn : METER_NONE;
+    r->setup = pairing_str((enum pairing)f->paired_by);
+    r->certainty = f->paired_by == PAIR_NONE ? "none" : f->paired_by == PAIR_PSN ? "likely" : "sure";
+    r->upper = f->upper;
+    r->pmtu_agreed = f->pmtu ? f->pmtu : METER_NONE;
+    r->depth_agreed = c->have_depth ? c->depth : METER_NONE;
+    r->timeout_agreed = c->have_timeout ? (c->timeout ? (uint64_t)ack_timeout(c->timeout) : 0) : METER_NONE;
+    r->retry_agreed = c->have_timeout ? c->retry_cnt : METER_NONE;
+    r->rnr_retry_agreed = c->have_rnr ? c->rnr_retry : METER_NONE;
+}
+
+static struct meter_times times_of(const struct hist *h)
+{
+    if (!h || !h->n)
+        return (struct meter_times){0, METER_NONE, METER_NONE, METER_NONE, METER_NONE};
+    return (struct meter_times){h->n, (uint64_t)h->min, (uint64_t)hist_permille(h, 500), (uint64_t)hist_permille(h, 990),
+                                (uint64_t)h->max};
+}
+
+void row_finish(struct meter_row *r, const struct side *s)
+{
+    r->latency = times_of(s ? &s->latency : NULL);
+    r->ack_latency = times_of(s ? &s->ack_latency : NULL);
+    if (r->have_good && r->good_last > r->good_first)
+        r->goodput = (uint64_t)((double)r->message_bytes * 8e9 / (double)(r->good_last - r->good_first));
+    if (r->acks)
+        r->packets_per_ack = r->acked * 1000 / r->acks;
+    if (r->grams && r->missing != r->late)
+        r->missing = METER_NONE; /* the others may have gone to somebody else */
+    if (r->c.cnps > 1)
+        r->cnp_gap_mean = (uint64_t)(r->cnp_last - r->cnp_first) / (r->c.cnps - 1);
+}
+
+struct work_env meter_env(struct meter *m, uint32_t flow)
+{
+    return (struct work_env){m->watch, watch_half(m->watch, flow), &conn_flow_at(m->conns, flow)->params, &m->work, &m->next_id};
+}
+
+/* --- Intervals ------------------------------------------------------------------------------------------------------------------ */
+
+static void tick_row(struct meter *m, struct meter_row *r)
+{
+    const uint64_t *now = (const uint64_t *)&r->c, *before = (const uint64_t *)&r->before;
+    struct meter_counts added;
+    uint64_t *to = (uint64_t *)&added, any = 0;
+
+    for (size_t i = 0; i < sizeof added / sizeof *to; i++)
+        any |= to[i] = now[i] - before[i];
+    r->before = r->c;
+    r->active = false;
+    if (any)
+        m->o.tick(m->o.user, r, m->tick_start, m->tick_start - m->tick_origin, &added);
+}
+
+void meter_tick_all(struct meter *m)
+{
+    for (size_t i = 0; i < m->n_active; i++)
+        if (m->active[i]->active) {
+            struct meter_row *r = m->active[i];
+            if (r->conn) /* it may have been paired since */
+                row_identify(r, conn_flow_at(m->conns, (uint32_t)(r - m->rows)));
+            tick_row(m, r);
+        }
+    m->n_active = 0;
+}
+
+void meter_tick_to(struct meter *m, ns_t now)
+{
+    if (!m->o.interval)
+        return;
+    if (!m->ticking) {
+        m->ticking = true;
+        m->tick_origin = m->tick_start = now;
+    }
+    if (LIKELY(now - m->tick_start < m->o.interval))
+        return;
+    meter_tick_all(m);
+    m->tick_start += (now - m->tick_start) / m->o.interval * m->o.interval;
+}
+
+void meter_activate(struct meter *m, struct meter_row *r)
+{
+    if (r->active || !m->o.interval || m->n_active == METER_FLOWS * 2)
+        return;
+    r->active = true;
+    m->active[m->n_active++] = r;
+}
+
+/* --- The end of a row ----------------------------------------------------------------------------------------------------------- */
+
+void meter_retire(struct meter *m, uint32_t flow, enum work_reason why)
+{
+    struct meter_row *r = &m->rows[flow], *copy;
+
+    if (m->sides[flow]) {
+        struct work_env e = meter_env(m, flow);
+        work_flush(&m->sides[flow]->ring, &e, why, m->t.last);
+    }
+    row_finish(r, m->sides[flow]);
+    if (r->active)
+        tick_row(m, r);
+    copy = m->n_old < METER_OLD ? malloc(sizeof *copy) : NULL;
+    if (copy) {
+        *copy = *r;
+        m->old[m->n_old++] = copy;
+    } else {
+        m->t.lost_rows++;
+    }
+    for (size_t i = 0; i < m->n_active; i++)
+        if (m->active[i] == r)
+            m->active[i--] = m->active[--m->n_active];
+}
+
+/* --- Order ---------------------------------------------------------------------------------------------------------------------- */
+
+static int by_conn(const void *a, const void *b)
+{
+    const struct meter_row *x = *(struct meter_row *const *)a, *y = *(struct meter_row *const *)b;
+
+    if (!x->conn != !y->conn)
+        return x->conn ? -1 : 1; /* datagrams come last */
+    if (x->conn != y->conn)
+        return x->conn < y->conn ? -1 : 1;
+    if (x->first != y->first)
+        return x->first < y->first ? -1 : 1;
+    return x->first_frame < y->first_frame ? -1 : x->first_frame > y->first_frame;
+}
+
+struct meter_row **meter_rows(struct meter *m, size_t *n)
+{
+    size_t room = m->n_old + METER_FLOWS + m->n_ud;
+
+    *n = 0;
+    free(m->all);
+    m->all = calloc(room ? room : 1, sizeof(struct meter_row *));
+    if (!m->all)
+        return NULL;
+    for (size_t i = 0; i < m->n_old; i++)
+        m->all[(*n)++] = m->old[i];
+    for (size_t i = 0; i < METER_FLOWS; i++)
+        if (m->rows[i].used)
+            m->all[(*n)++] = &m->rows[i];
+    for (size_t i = 0; i < UD_SLOTS; i++)
+        if (m->ud[i])
+            m->all[(*n)++] = m->ud[i];
+    qsort(m->all, *n, sizeof(struct meter_row *), by_conn);
+    return m->all;
+}

@@ -1,0 +1,512 @@
+/* layer 3 (measure): work requests, put together from packets and their evidence. */
+#include "src/measure/wqe_impl.h"
+
+const char *work_op_str(enum work_op op)
+{
+    static const char *const names[] = {"SEND", "SEND_WITH_IMM", "SEND_WITH_INV", "RDMA_WRITE", "RDMA_WRITE_WITH_IMM",
+                                        "RDMA_READ", "ATOMIC_CMP_AND_SWP", "ATOMIC_FETCH_AND_ADD", "FLUSH", "ATOMIC_WRITE"};
+    return names[op];
+}
+
+const char *work_reason_str(enum work_reason r)
+{
+    static const char *const names[] = {"",
+                                        "nothing acknowledges it on this transport service",
+                                        "capture ends",
+                                        "no acknowledgement seen",
+                                        "acknowledged, but one before it has no answer",
+                                        "its responses were not all seen",
+                                        "receiver not ready and not sent again",
+                                        "queue pair set up anew",
+                                        "forgotten for want of room",
+                                        "still no answer after many later ones",
+                                        "disconnected before an answer came",
+                                        "acknowledged but repeated to the last try"};
+    return names[r];
+}
+
+/* --- The ring ------------------------------------------------------------------------------------------------------------------- */
+
+static struct work *at(struct work_ring *r, uint32_t i)
+{
+    return &r->slot[(r->head + i) % WORK_MAX];
+}
+
+uint32_t work_end(const struct half *h, const struct work *w)
+{
+    return w->op == WORK_READ ? psn_add(w->psn, h->pmtu ? psn_span(w->bytes, h->pmtu) : 1) : w->end;
+}
+
+/* The position of the last work request that begins at or before `psn`, counted from 1; 0: all are behind it. */
+static uint32_t place_of(struct work_ring *r, uint32_t psn)
+{
+    uint32_t i = r->n;
+
+    while (i > 0 && psn_diff(at(r, i - 1)->psn, psn) > 0)
+        i--;
+    return i;
+}
+
+static struct work *find(struct work_ring *r, const struct half *h, uint32_t psn)
+{
+    uint32_t i = place_of(r, psn);
+    struct work *w = i ? at(r, i - 1) : NULL;
+
+    return w && work_covers(h, w, psn) ? w : NULL;
+}
+
+static void pop(struct work_ring *r, const struct work_env *e, enum work_reason why, ns_t now)
+{
+    struct work *w = at(r, 0);
+
+    work_decide(r, e, w, why, now);
+    e->user->over(e->user->user, w, e->half->flow);
+    r->head = (r->head + 1) % WORK_MAX;
+    r->n--;
+    r->open -= r->open > 0;
+}
+
+void work_flush(struct work_ring *r, const struct work_env *e, enum work_reason why, ns_t now)
+{
+    while (r->n)
+        pop(r, e, why, now);
+    r->dead = r->blocked = r->stopped = r->left = r->unheeded = r->in_vain = false;
+    r->silence = r->closed = 0;
+    r->backs = 0;
+}
+
+/* --- Requests ------------------------------------------------------------------------------------------------------------------- */
+
+static enum work_op op_of(const struct pkt *p)
+{
+    uint32_t flags = p->op->flags;
+    unsigned op = p->bth.opcode & 31;
+
+    if (flags & OPF_SEND)
+        return p->have & H_IMMDT ? WORK_SEND_IMM : p->have & H_IETH ? WORK_SEND_INV : WORK_SEND;
+    if (flags & OPF_WRITE)
+        return p->have & H_IMMDT ? WORK_WRITE_IMM : WORK_WRITE;
+    if (flags & OPF_READ_REQ)
+        return WORK_READ;
+    if (flags & OPF_FLUSH)
+        return WORK_FLUSH;
+    if (flags & OPF_ATOMIC_WRITE)
+        return WORK_ATOMIC_WRITE;
+    return op == OP_COMPARE_SWAP ? WORK_CMP_SWAP : WORK_FETCH_ADD;
+}
+
+/* An immediate, or a key to invalidate, comes with the last packet, which may have overtaken the first. */
+static bool comes_last(enum work_op op)
+{
+    return op == WORK_SEND_IMM || op == WORK_SEND_INV || op == WORK_WRITE_IMM;
+}
+
+/* What the headers of one packet say about its work request. */
+static void take_headers(struct work *w, const struct pkt *p)
+{
+    enum work_op op = op_of(p);
+
+    if (comes_last(op) || (p->op->flags & OPF_START && !comes_last((enum work_op)w->op)))
+        w->op = (uint8_t)op;
+    if (p->have & H_IMMDT)
+        w->imm = p->immdt.data;
+    else if (p->have & H_IETH)
+        w->imm = p->ieth.rkey;
+    if (p->have & H_RETH && !w->have_remote) {
+        w->have_remote = true;
+        w->va = p->reth.va;
+        w->rkey = p->reth.rkey;
+        w->bytes = p->reth.dmalen;
+    } else if (p->have & H_ATOMICETH && !w->have_remote) {
+        w->have_remote = true;
+        w->va = p->atomiceth.va;
+        w->rkey = p->atomiceth.rkey;
+        w->bytes = 8;
+    }
+}
+
+/* A packet of `w` that was not seen before. */
+static void take_packet(struct work *w, const struct pkt *p)
+{
+    uint32_t flags = p->op->flags;
+
+    take_headers(w, p);
+    w->begun |= (flags & OPF_START) != 0;
+    w->ended |= (flags & OPF_END) != 0 || flags & (OPF_READ_REQ | OPF_ATOMIC_REQ);
+    if (!w->have_remote)
+        w->bytes += p->payload_len;
+}
+
+static struct work work_of(const struct pkt *p, uint64_t id)
+{
+    struct work w = {.id = id,
+                     .first_frame = p->frame->number,
+                     .start = p->frame->ts,
+                     .last = p->frame->ts,
+                     .psn = p->bth.psn,
+                     .end = psn_add(p->bth.psn, 1),
+                     .op = (uint8_t)op_of(p),
+                     .service = p->bth.opcode >> 5,
+                     .status = WORK_STATUS_UNKNOWN};
+
+    take_packet(&w, p);
+    return w;
+}
+
+/* A new work request at position `i`. */
+static struct work *insert(struct work_ring *r, const struct work_env *e, const struct work *w, uint32_t i)
+{
+    if (r->n == WORK_MAX) {
+        pop(r, e, WORK_TOO_MANY, w->last);
+        i -= i > 0;
+    }
+    for (uint32_t k = r->n++; k > i; k--)
+        *at(r, k) = *at(r, k - 1);
+    if (r->open > i)
+        r->open = i;
+    *at(r, i) = *w;
+    return at(r, i);
+}
+
+/* The operation before its last packet is seen. */
+static uint8_t plain_op(uint8_t op)
+{
+    return op == WORK_SEND_IMM || op == WORK_SEND_INV ? WORK_SEND : op == WORK_WRITE_IMM ? WORK_WRITE : op;
+}
+
+static bool is_start(const struct pkt *p)
+{
+    return p->op->flags & OPF_START || work_has_answer(&(struct work){.op = (uint8_t)op_of(p)});
+}
+
+/* Whether `w` cannot go on with `p`, which does not follow its packets: it is of another operation, or ends before by its length. */
+static bool is_other(const struct half *h, const struct work *w, const struct pkt *p)
+{
+    if (psn_diff(p->bth.psn, w->end) <= 0)
+        return false;
+    if (plain_op(w->op) != plain_op((uint8_t)op_of(p)))
+        return true;
+    return w->begun && w->have_remote && h->pmtu && !psn_in(p->bth.psn, w->psn, psn_span(w->bytes, h->pmtu));
+}
+
+/* The work request that a packet not seen before continues; NULL: it begins one. */
+static struct work *continued(struct work_ring *r, const struct work_env *e, const struct pkt *p, uint32_t i)
+{
+    struct work *w = i ? at(r, i - 1) : NULL;
+
+    if (!w || w->psn == p->bth.psn)
+        return w; /* its place was taken by mistake */
+    if (is_start(p) || (w->ended && !work_covers(e->half, w, p->bth.psn)) || work_has_answer(w) || is_other(e->half, w, p))
+        return NULL;
+    return w;
+}
+
+/* Packets from PSN `from` to before `to` were taken for those of a work request like `w`, but are one of their own: what is known of it. */
+static struct work known_of(const struct work_env *e, const struct work *w, uint32_t from, uint32_t to)
+{
+    uint32_t n = min_u32((to - from) & PSN_MASK, TRACK_SENT);
+    struct work k = *w;
+
+    k.packets = k.again = 0;
+    k.bytes = k.last_frame = 0;
+    k.begun = k.have_remote = false;
+    for (; n; n--) {
+        const struct sent *s = half_sent(e->half, (to - n) & PSN_MASK);
+        if (!s)
+            continue;
+        if (!k.packets) {
+            k.psn = s->psn;
+            k.start = s->ts_first;
+            k.first_frame = s->first;
+        }
+        k.first_frame = s->first < k.first_frame ? s->first : k.first_frame;
+        if (s->last > k.last_frame) {
+            k.last_frame = s->last;
+            k.last = s->ts;
+        }
+        k.packets += s->copies + s->same;
+        k.again += s->copies - 1u;
+        k.bytes += s->len;
+    }
+    return k;
+}
+
+/* `p` begins a work request, or ends `w`, amid what was taken for packets of `w`: those behind it are of a later one. */
+static void cut(struct work_ring *r, const struct work_env *e, const struct pkt *p, uint32_t i)
+{
+    struct work *w = i ? at(r, i - 1) : NULL, rest, kept;
+    bool start = is_start(p);
+
+    if (!w || work_has_answer(w) || w->psn == p->bth.psn || !(start || p->op->flags & OPF_END) || !work_covers(e->half, w, p->bth.psn))
+        return;
+    rest = known_of(e, w, psn_add(p->bth.psn, 1), w->end);
+    kept = known_of(e, w, w->psn, p->bth.psn);
+    w->end = start ? p->bth.psn : psn_add(p->bth.psn, 1);
+    if (!rest.packets)
+        return;
+    rest.id = ++*e->next_id;
+    w->packets -= min_u32(w->packets, rest.packets);
+    w->again -= min_u32(w->again, rest.again);
+    w->bytes -= w->have_remote ? 0 : rest.bytes;
+    if (kept.packets) {
+        w->first_frame = kept.psn == w->psn ? kept.first_frame : w->first_frame;
+        w->last_frame = kept.last_frame;
+        w->last = kept.last;
+    }
+    if (w->ended)
+        w->imm = 0;
+    w->op = plain_op(w->op);
+    w->ended = false;
+    insert(r, e, &rest, i);
+}
+
+static struct work *take_unseen(struct work_ring *r, const struct work_env *e, const struct pkt *p)
+{
+    uint32_t i = place_of(r, p->bth.psn);
+    struct work *w, *next, begun;
+
+    cut(r, e, p, i);
+    i = place_of(r, p->bth.psn);
+    w = continued(r, e, p, i);
+    if (w) {
+        take_packet(w, p);
+        if (p->op->flags & OPF_END || psn_diff(psn_add(p->bth.psn, 1), w->end) > 0)
+            w->end = psn_add(p->bth.psn, 1);
+        return w;
+    }
+    next = i < r->n ? at(r, i) : NULL;
+    if (UNLIKELY(next && !next->begun && p->op->flags & (OPF_FIRST | OPF_MIDDLE) && plain_op(next->op) == plain_op((uint8_t)op_of(p)))) {
+        uint64_t sum = next->bytes; /* what was seen of it was its middle or end */
+        next->psn = p->bth.psn;
+        next->start = p->frame->ts;
+        next->bytes = 0;
+        take_packet(next, p);
+        next->bytes += next->have_remote ? 0 : sum;
+        return next;
+    }
+    begun = work_of(p, ++*e->next_id);
+    return insert(r, e, &begun, i);
+}
+
+/* It was not complete: what seemed to show that may have been lost. */
+static void reopen(struct work *w)
+{
+    if (w->done_frame && !w->refused) {
+        w->proof_frame = w->done_frame;
+        w->proof = w->done;
+    }
+    w->done_frame = 0;
+}
+
+/* What is sent again was not completed for its sender, nor was anything behind it. */
+static struct work *take_again(struct work_ring *r, const struct half *h, const struct pkt *p, enum seen_as as)
+{
+    struct work *w = find(r, h, p->bth.psn);
+
+    if (!w || as == SEEN_COPY)
+        return w;
+    if (h->back_ts == p->frame->ts && h->back_psn == p->bth.psn) {
+        r->unheeded = (r->unheeded && r->unheeded_psn == p->bth.psn) || (w->done_frame && !w->refused);
+        r->unheeded_psn = p->bth.psn;
+        r->backs = r->backs && psn_diff(p->bth.psn, r->backs_psn) <= 0 ? r->backs + 1 : 1;
+        r->backs_psn = p->bth.psn;
+    }
+    w->again++;
+    w->refused = false;
+    w->status = WORK_STATUS_UNKNOWN;
+    if (r->dead && psn_diff(p->bth.psn, r->dead_psn) <= 0)
+        r->dead = false;
+    if (work_has_answer(w)) {
+        uint32_t from = (p->bth.psn - w->psn) & PSN_MASK;
+        w->got = min_u32(w->got, from);
+        w->missed |= h->have_una && psn_diff(h->una, work_end(h, w)) >= 0;
+    }
+    for (; r->open && psn_diff(at(r, r->open - 1)->psn, w->psn) >= 0; r->open--)
+        reopen(at(r, r->open - 1));
+    reopen(w);
+    w->proof_frame = 0;
+    return w;
+}
+
+void work_request(struct work_ring *r, const struct work_env *e, const struct pkt *p, enum seen_as as)
+{
+    struct work *w;
+
+    r->stopped = r->left = false;
+    if (as == SEEN_AGAIN || as == SEEN_COPY || as == SEEN_OLD) {
+        w = take_again(r, e->half, p, as);
+    } else {
+        w = take_unseen(r, e, p);
+        r->fresh = p->frame->ts;
+        r->fresh_frame = p->frame->number;
+    }
+    if (!w)
+        return;
+    w->packets++;
+    w->last_frame = p->frame->number;
+    w->last = p->frame->ts;
+    if (UNLIKELY(e->user->packet != NULL))
+        e->user->packet(e->user->user, w, p);
+}
+
+/* --- Responses ------------------------------------------------------------------------------------------------------------------ */
+
+static void complete(const struct work_env *e, struct work *w, const struct pkt *p)
+{
+    w->done_frame = p->frame->number;
+    w->done = p->frame->ts;
+    if (UNLIKELY(e->user->packet != NULL))
+        e->user->packet(e->user->user, w, p);
+}
+
+/* `w` was answered or acknowledged by `p`. A requester drops that when it still misses the answer to one before it (`early`), and asks for
+ * both again; but perhaps the answer was only missed here. */
+static void prove(const struct work_env *e, struct work *w, const struct pkt *p, bool early)
+{
+    if (!early) {
+        complete(e, w, p);
+        return;
+    }
+    if (!w->proof_frame) {
+        w->proof_frame = p->frame->number;
+        w->proof = p->frame->ts;
+    }
+    if (UNLIKELY(e->user->packet != NULL))
+        e->user->packet(e->user->user, w, p);
+}
+
+/* The next one is due. What came of its answer before, its requester has dropped, for want of that to the one before. */
+static void advance_open(struct work_ring *r)
+{
+    while (r->open < r->n && at(r, r->open)->done_frame)
+        if (++r->open < r->n)
+            at(r, r->open)->got = 0;
+}
+
+/* All before PSN `before` were delivered: SENDs and WRITEs among them are complete, the others when they are answered. */
+static void take_proof(struct work_ring *r, const struct work_env *e, const struct pkt *p, uint32_t before)
+{
+    struct half *h = e->half;
+    bool early = false;
+
+    if (!h->have_next || psn_diff(before, h->next) > 0)
+        return;
+    for (uint32_t i = r->open; i < r->n; i++) {
+        struct work *w = at(r, i);
+        if (psn_diff(work_end(h, w), before) > 0)
+            break;
+        if (!w->done_frame && work_has_answer(w))
+            early = true;
+        else if (!w->done_frame && (w->ended || i + 1 < r->n))
+            prove(e, w, p, early);
+    }
+    advance_open(r);
+}
+
+static void take_answer(struct work_ring *r, const struct work_env *e, const struct pkt *p)
+{
+    uint32_t i = place_of(r, p->bth.psn), span;
+    struct work *w = find(r, e->half, p->bth.psn);
+
+    if (!w || !work_has_answer(w))
+        return;
+    span = (work_end(e->half, w) - w->psn) & PSN_MASK;
+    if (p->bth.psn == psn_add(w->psn, w->got))
+        w->got++;
+    if (!w->done_frame && w->got >= span) {
+        advance_open(r);
+        prove(e, w, p, r->open + 1 < i);
+        advance_open(r);
+    } else if (UNLIKELY(e->user->packet != NULL)) {
+        e->user->packet(e->user->user, w, p);
+    }
+}
+
+static enum wc_status status_of_nak(unsigned code)
+{
+    switch (code) {
+    case NAK_INVALID_REQUEST:
+        return WC_REM_INV_REQ_ERR;
+    case NAK_REMOTE_ACCESS:
+        return WC_REM_ACCESS_ERR;
+    case NAK_REMOTE_OPERATIONAL:
+        return WC_REM_OP_ERR;
+    case NAK_INVALID_RD_REQUEST:
+        return WC_REM_INV_RD_REQ_ERR;
+    default:
+        return WC_BAD_RESP_ERR;
+    }
+}
+
+static void take_nak(struct work_ring *r, const struct work_env *e, const struct pkt *p)
+{
+    struct work *w = find(r, e->half, p->bth.psn);
+    unsigned code = p->aeth.syndrome & 31;
+
+    if (!w)
+        return;
+    if (aeth_type(p) == AETH_RNR) {
+        w->rnr_naks++;
+    } else if (code == NAK_PSN_SEQ) {
+        w->seq_naks++;
+    } else if (!w->refused) {
+        w->refused = true;
+        w->status = (uint8_t)status_of_nak(code);
+        r->dead = true;
+        r->dead_psn = w->psn;
+        complete(e, w, p);
+        return;
+    }
+    if (UNLIKELY(e->user->packet != NULL))
+        e->user->packet(e->user->user, w, p);
+}
+
+void work_response(struct work_ring *r, const struct work_env *e, const struct pkt *p)
+{
+    bool ack = p->op->flags & OPF_ACK;
+
+    if (!r->n || r->stopped || r->left || (ack && !(p->have & H_AETH)))
+        return;
+    if (ack && aeth_type(p) == AETH_ACK) {
+        struct work *w = find(r, e->half, p->bth.psn);
+        if (w && (w->op == WORK_FLUSH || w->op == WORK_ATOMIC_WRITE) && !w->proof_frame)
+            take_answer(r, e, p);
+        take_proof(r, e, p, psn_add(p->bth.psn, 1));
+        return;
+    }
+    take_proof(r, e, p, p->bth.psn);
+    if (ack)
+        take_nak(r, e, p);
+    else
+        take_answer(r, e, p);
+}
+
+void work_stop(struct work_ring *r)
+{
+    r->stopped = true;
+}
+
+void work_close(struct work_ring *r, const struct work_env *e, ns_t now, bool own)
+{
+    if (!r->closed)
+        r->closed = now;
+    if (!own || r->left)
+        return;
+    r->left = true;
+    r->gave_up = retries_gave_up(e->watch, e->half, e->params, r->silence, now) && now - e->half->back_ts >= r->silence - r->silence / 8;
+}
+
+/* --- Datagrams ------------------------------------------------------------------------------------------------------------------ */
+
+void work_datagram(const struct work_user *u, uint64_t *next_id, const struct pkt *p, uint32_t flow)
+{
+    struct work w = work_of(p, ++*next_id);
+
+    w.packets = 1;
+    w.last_frame = p->frame->number;
+    w.last = p->frame->ts;
+    w.reason = WORK_UNRELIABLE;
+    if (u->packet)
+        u->packet(u->user, &w, p);
+    u->over(u->user, &w, flow);
+}

@@ -1,0 +1,110 @@
+/* layer 3 (measure): work requests: their status when they are over. */
+#include "src/measure/wqe_impl.h"
+
+/* Whether `w`, sent once, had no answer until the timer ran out, and no retry is allowed. */
+static bool timed_out(const struct work_ring *r, const struct work_env *e, const struct work *w, ns_t now)
+{
+    const struct half *h = e->half;
+    ns_t since = h->have_una && h->una_ts > h->last_ts ? h->una_ts : h->last_ts;
+    bool closed = r->closed > since;
+
+    return w->ended && !w->again && retries_timed_out(e->params, (closed ? r->closed : now) - since, closed) && watch_heard(e->watch, h->flow);
+}
+
+/* Why `w`, which nothing completed, is not complete. */
+static void decide_open(struct work_ring *r, const struct work_env *e, struct work *w, enum work_reason why, ns_t now)
+{
+    const struct half *h = e->half;
+    const struct conn_params *c = e->params;
+    bool passed = h->have_una && psn_diff(work_end(h, w), h->una) <= 0, before = psn_diff(work_end(h, w), h->back_psn) <= 0;
+
+    w->reason = (uint8_t)(why == WORK_TOO_MANY && !h->rsp_packets ? WORK_NO_ACK : why);
+    if (why != WORK_CAPTURE_ENDS)
+        return;
+    if (work_has_answer(w) && passed && w->last <= h->una_ts && !r->left)
+        w->reason = WORK_NO_ANSWER;
+    else if (h->rnr.have && !h->rnr.resent && work_covers(h, w, h->rnr.psn)) {
+        w->reason = WORK_RNR_WAIT;
+        if (c->have_rnr && c->rnr_retry < RETRIES_MAX && h->rnr.times > c->rnr_retry)
+            w->status = WC_RNR_RETRY_EXC_ERR;
+    } else if ((r->left ? r->gave_up : retries_gave_up(e->watch, h, c, r->silence, now)) && !before)
+        w->status = WC_RETRY_EXC_ERR;
+    else if (!passed && timed_out(r, e, w, now))
+        w->status = WC_RETRY_EXC_ERR;
+    else if (!h->rsp_packets)
+        w->reason = WORK_NO_ACK;
+    else if (r->closed)
+        w->reason = WORK_LEFT;
+    if (w->status == WORK_STATUS_UNKNOWN)
+        return;
+    w->reason = WORK_KNOWN;
+    r->dead = true;
+    r->dead_psn = w->psn;
+}
+
+/* Whether nothing more was sent for as long as the latest timeout had taken: a requester with tries left would have asked again. */
+static bool fell_silent(const struct work_ring *r, const struct half *h, ns_t now)
+{
+    return r->silence > 0 && (r->closed ? r->closed : now) - h->back_ts >= r->silence - r->silence / 8;
+}
+
+/* Whether the requester sent something new behind what completed `w`, or would have. */
+static bool went_on(const struct work_ring *r, const struct work *w)
+{
+    ns_t done = w->done_frame ? w->done : w->proof;
+
+    return r->fresh > done || (r->fresh == done && r->fresh_frame > (w->done_frame ? w->done_frame : w->proof_frame));
+}
+
+/* Whether a READ or atomic was answered to the last try that its requester is known to have, and nothing new followed. */
+static bool is_last_try(const struct work_ring *r, const struct work_env *e, const struct work *w)
+{
+    const struct conn_params *c = e->params;
+
+    return work_has_answer(w) && (c->have_timeout || c->have_asked) && w->again && r->backs >= c->retry_cnt &&
+           psn_diff(work_end(e->half, w), r->backs_psn) > 0 && !went_on(r, w);
+}
+
+/* Whether `w` was answered, but perhaps in vain, as the times before: it was sent again to the last try. */
+static bool is_repeated(const struct work_ring *r, const struct work_env *e, const struct work *w, ns_t now)
+{
+    const struct half *h = e->half;
+    uint32_t psn = watch_tries(e->watch, h->flow)->psn;
+
+    if (is_last_try(r, e, w) || r->in_vain)
+        return true;
+    if (!w->again || psn_diff(work_end(h, w), psn) <= 0 || !retries_spent(e->watch, h, e->params))
+        return false;
+    return (r->unheeded && r->unheeded_psn == psn) || (work_has_answer(w) && fell_silent(r, h, now));
+}
+
+void work_decide(struct work_ring *r, const struct work_env *e, struct work *w, enum work_reason why, ns_t now)
+{
+    if (w->refused)
+        return;
+    if (why == WORK_CAPTURE_ENDS && (w->done_frame || w->proof_frame) && is_repeated(r, e, w, now)) {
+        w->done_frame = 0;
+        w->reason = r->in_vain && !w->again ? WORK_BEHIND : WORK_REPEATED;
+        r->in_vain = true;
+        return;
+    }
+    if (r->stopped && !w->done_frame) {
+        w->status = WC_WR_FLUSH_ERR;
+    } else if (w->done_frame) {
+        w->status = WC_SUCCESS;
+    } else if (w->service == SVC_UC) {
+        w->reason = WORK_UNRELIABLE;
+    } else if (r->dead && psn_diff(w->psn, r->dead_psn) > 0) {
+        w->status = WC_WR_FLUSH_ERR;
+    } else if (w->proof_frame && (!went_on(r, w) || (r->blocked && (w->again || r->blocked_at > w->proof)))) {
+        w->reason = WORK_BEHIND;
+    } else if (w->proof_frame) { /* the answer that was missed here did not miss its requester, which went on */
+        w->done_frame = w->proof_frame;
+        w->done = w->proof;
+        w->status = WC_SUCCESS;
+    } else {
+        decide_open(r, e, w, why, now);
+        r->blocked = w->missed;
+        r->blocked_at = w->last;
+    }
+}

@@ -1,0 +1,181 @@
+/* layer 3 (show): chosen fields as columns, as `tshark -T fields` prints them. */
+#include "src/show/print.h"
+
+void print_fields_header(const struct print_opts *o, struct buf *b)
+{
+    for (unsigned i = 0; i < o->n_columns; i++) {
+        if (i)
+            buf_char(b, o->separator);
+        buf_puts(b, o->columns[i].name);
+    }
+    buf_char(b, '\n');
+}
+
+/* Print a value of a column; the header itself prints its bytes. */
+static bool print_ref(struct buf *b, const struct pkt *p, const struct layer *l, const struct field_ref *r)
+{
+    struct value v;
+
+    if (!r->field) {
+        if (l->hdr->type == FT_BYTES)
+            buf_bytes(b, p->data + l->off, l->len, 0);
+        else if (strchr(l->hdr->abbrev, '.'))
+            buf_char(b, '1'); /* a part of a protocol */
+        else
+            buf_puts(b, strcmp(l->hdr->abbrev, l->hdr->proto) == 0 ? l->hdr->abbrev : "1"); /* a part of a protocol */
+        return true;
+    }
+    if (!field_value(r->field, p, l, &v))
+        return false;
+    if (v.type == FT_NONE)
+        buf_char(b, '1');
+    else
+        value_print(b, r->field, &v);
+    return true;
+}
+
+/* The values of column `c` in layer `l`. `n` counts those of the packet so far; `start` is where the column began. */
+static void print_layer(const struct print_opts *o, struct buf *b, const struct pkt *p, const struct layer *l,
+                        const struct print_column *c, unsigned *n, size_t start)
+{
+    for (unsigned r = 0; r < c->n_refs; r++) {
+        size_t before = b->len;
+        if (c->refs[r].hdr != l->hdr || (*n && o->occurrence == 'f'))
+            continue;
+        if (*n && o->occurrence == 'a')
+            buf_char(b, o->aggregator);
+        else if (*n)
+            b->len = start;
+        if (print_ref(b, p, l, &c->refs[r]))
+            ++*n;
+        else
+            b->len = before;
+    }
+}
+
+static void print_column(const struct print_opts *o, struct buf *b, const struct pkt *p, const struct print_column *c)
+{
+    const struct layer note = {&rdma_hdr, 0, 0};
+    size_t quote = b->len, start;
+    unsigned n = 0;
+
+    if (o->quote)
+        buf_char(b, o->quote);
+    start = b->len;
+    for (unsigned i = 0; i < p->n_layers; i++)
+        print_layer(o, b, p, &p->layers[i], c, &n, start);
+    if (p->note.have)
+        print_layer(o, b, p, &note, c, &n, start);
+    if (o->quote && n)
+        buf_char(b, o->quote);
+    else if (!n)
+        b->len = quote;
+}
+
+/* Enter column `n` for a header; false when there is no room. */
+static bool map_hdr(struct print_map *m, const struct hdr *h, unsigned n)
+{
+    unsigned g = 0;
+
+    while (g < m->n && m->group[g].hdr != h)
+        g++;
+    if (g == PRINT_GROUPS)
+        return false;
+    if (g == m->n)
+        m->group[m->n++] = (__typeof__(m->group[0])){.hdr = h};
+    m->group[g].columns |= UINT64_C(1) << n;
+    return true;
+}
+
+/* The usual column, an unsigned number that is in one place only, written at `q`; NULL if it is not so. */
+static char *plain_text(char *q, const struct pkt *p, const struct layer *l, const struct print_column *c)
+{
+    const struct field *f = c->refs[0].field;
+    uint64_t v;
+
+    if (c->n_refs != 1 || !f || !FIELD_PLAIN(f, p, l, &v))
+        return NULL;
+    return f->base == BASE_HEX ? fmt_hex(FMT_LITERAL(q, "0x"), v, ftype_digits(f->type)) : fmt_dec(q, v);
+}
+
+void print_fields_prepare(struct print_opts *o)
+{
+    o->map.n = 0;
+    for (unsigned i = 0; i < o->n_columns; i++)
+        for (unsigned r = 0; r < o->columns[i].n_refs; r++)
+            if (i >= 64 || !map_hdr(&o->map, o->columns[i].refs[r].hdr, i)) {
+                o->map.n = 0;
+                return;
+            }
+}
+
+/* Columns of which exactly one layer has a value: bits of the result, with the layer in `at`. Of columns in `many` several layers
+ * may have one. */
+static uint64_t find_layers(const struct print_map *m, const struct pkt *p, uint8_t at[64], uint64_t *many)
+{
+    uint64_t one = 0, more = 0;
+
+    for (unsigned g = 0; g < m->n; g++)
+        for (unsigned i = 0; i < p->n_layers; i++) {
+            if (LIKELY(m->group[g].hdr != p->layers[i].hdr))
+                continue;
+            more |= one & m->group[g].columns;
+            one |= m->group[g].columns;
+            for (uint64_t c = m->group[g].columns; c; c &= c - 1)
+                at[__builtin_ctzll(c)] = (uint8_t)i;
+        }
+    *many = more;
+    return one & ~more;
+}
+
+/* Room for a separator and a plain number in each of at most 64 columns. */
+#define MAPPED_ROOM (64 * (FMT_DEC_MAX + 1))
+
+/* A column that is not plain: of one layer `l`, or (NULL) of several. The end of the text. */
+static char *print_other(const struct print_opts *o, struct buf *b, char *q, const struct pkt *p, const struct layer *l,
+                         const struct print_column *c)
+{
+    unsigned n = 0;
+
+    b->len = (size_t)(q - b->p);
+    if (l)
+        print_layer(o, b, p, l, c, &n, b->len);
+    else
+        print_column(o, b, p, c);
+    return buf_need(b, MAPPED_ROOM) ? b->p + b->len : NULL;
+}
+
+/* Each column looks only at the layer that has it. The place in the buffer is kept in a register, not in b->len. */
+static void print_mapped(const struct print_opts *o, struct buf *b, const struct pkt *p)
+{
+    uint8_t at[64];
+    uint64_t many, one = find_layers(&o->map, p, at, &many);
+    char *q = buf_need(b, MAPPED_ROOM) ? b->p + b->len : NULL;
+
+    for (unsigned i = 0; i < o->n_columns && q; i++) {
+        const struct print_column *c = &o->columns[i];
+        char *end = q;
+        if (i)
+            *q++ = o->separator;
+        if (one >> i & 1 && (end = plain_text(q, p, &p->layers[at[i]], c)) != NULL)
+            q = end;
+        else if ((one | many) >> i & 1)
+            q = print_other(o, b, q, p, one >> i & 1 ? &p->layers[at[i]] : NULL, c);
+    }
+    if (q)
+        b->len = (size_t)(q - b->p);
+}
+
+void print_fields(const struct print_opts *o, struct buf *b, const struct pkt *p)
+{
+    if (o->map.n && !o->quote && !p->note.have) {
+        print_mapped(o, b, p);
+    } else {
+        for (unsigned i = 0; i < o->n_columns; i++) {
+            if (i)
+                buf_char(b, o->separator);
+            print_column(o, b, p, &o->columns[i]);
+        }
+    }
+    buf_char(b, '\n');
+}

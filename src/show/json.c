@@ -1,0 +1,175 @@
+/* layer 3 (show): a packet as a JSON object, shaped as tshark's: {"_source":{"layers":{"ip":{"ip.src":"..."}}}}. */
+#include "src/show/print.h"
+
+static void key(struct buf *b, const char *name, size_t len, unsigned occurrence)
+{
+    buf_char(b, '"');
+    buf_mem(b, name, len);
+    if (occurrence > 1) {
+        buf_char(b, '#');
+        buf_dec(b, occurrence);
+    }
+    buf_mem(b, "\":", 2);
+}
+
+static void json_value(struct buf *b, const struct field *f, const struct value *v)
+{
+    if (v->type == FT_STRING) {
+        buf_json(b, (const char *)v->p, v->len);
+        return;
+    }
+    buf_char(b, '"');
+    value_print(b, f, v);
+    buf_char(b, '"');
+}
+
+static bool same_name(const char *a, const char *b)
+{
+    return *a == *b && strcmp(a, b) == 0;
+}
+
+/* How many layers up to and including this one have its name. */
+static unsigned occurrence_of(const struct pkt *p, const struct layer *l)
+{
+    unsigned n = 0;
+
+    for (const struct layer *k = p->layers; k <= l; k++)
+        n += k->hdr == l->hdr || same_name(k->hdr->abbrev, l->hdr->abbrev);
+    return n;
+}
+
+/* Whether two of the fields that are shown have one name, as the entries of a table have. Remembers what it was asked last. */
+static bool has_repeated(const struct hdr *h)
+{
+    static struct {
+        const struct hdr *hdr;
+        bool yes;
+    } asked[64];
+    unsigned at = (unsigned)((uintptr_t)h / sizeof *h % ARRAY_LEN(asked));
+
+    if (asked[at].hdr != h) {
+        asked[at].hdr = h;
+        asked[at].yes = false;
+        for (unsigned i = 0; i < h->nfields; i++)
+            for (unsigned k = 0; k < i; k++)
+                asked[at].yes |= !((h->fields[i].flags | h->fields[k].flags) & FLD_HIDDEN) &&
+                                 same_name(h->fields[i].abbrev, h->fields[k].abbrev);
+    }
+    return asked[at].yes;
+}
+
+/* The next field from number `i` on that is shown, has a value and is called `name`; nfields if there is none. */
+static unsigned next_named(const struct pkt *p, const struct layer *l, unsigned i, const char *name, struct value *v)
+{
+    const struct field *f = l->hdr->fields;
+
+    while (i < l->hdr->nfields && (f[i].flags & FLD_HIDDEN || !same_name(f[i].abbrev, name) || !field_value(&f[i], p, l, v)))
+        i++;
+    return i;
+}
+
+/* The members of a layer's object when names repeat: their values, if there are several, make an array. */
+static void json_repeated_fields(struct buf *b, const struct pkt *p, const struct layer *l)
+{
+    bool first = true;
+    struct value v, next;
+
+    for (unsigned i = 0; i < l->hdr->nfields; i++) {
+        const struct field *f = &l->hdr->fields[i];
+        if (next_named(p, l, 0, f->abbrev, &v) != i)
+            continue; /* without a value, or already written with the first of its name */
+        if (!first)
+            buf_char(b, ',');
+        first = false;
+        key(b, f->abbrev, field_abbrev_len(f), 1);
+        unsigned k = next_named(p, l, i + 1, f->abbrev, &next);
+        bool several = k < l->hdr->nfields;
+        if (several)
+            buf_char(b, '[');
+        json_value(b, f, &v);
+        for (; k < l->hdr->nfields; k = next_named(p, l, k + 1, f->abbrev, &next)) {
+            buf_char(b, ',');
+            json_value(b, &l->hdr->fields[k], &next);
+        }
+        if (several)
+            buf_char(b, ']');
+    }
+}
+
+/* The members of a layer's object, without braces. */
+static void json_fields(struct buf *b, const struct pkt *p, const struct layer *l)
+{
+    bool first = true;
+    struct value v;
+
+    if (has_repeated(l->hdr)) {
+        json_repeated_fields(b, p, l);
+        return;
+    }
+    for (unsigned i = 0; i < l->hdr->nfields; i++) {
+        const struct field *f = &l->hdr->fields[i];
+        if (f->flags & FLD_HIDDEN || !field_value(f, p, l, &v))
+            continue;
+        if (!first)
+            buf_char(b, ',');
+        first = false;
+        key(b, f->abbrev, field_abbrev_len(f), 1);
+        json_value(b, f, &v);
+    }
+}
+
+/* One layer as a member of the object around it: bytes if it has no fields, else an object. */
+static void json_layer(struct buf *b, const struct pkt *p, const struct layer *l, unsigned occurrence)
+{
+    key(b, l->hdr->abbrev, strlen(l->hdr->abbrev), occurrence);
+    if (l->hdr->nfields == 0) {
+        buf_char(b, '"');
+        buf_bytes(b, p->data + l->off, l->len, 0);
+        buf_char(b, '"');
+        return;
+    }
+    buf_char(b, '{');
+    json_fields(b, p, l);
+    buf_char(b, '}');
+}
+
+/* All layers; those of the InfiniBand transport inside of one object. */
+static void json_layers(struct buf *b, const struct pkt *p)
+{
+    bool inside = false;
+    unsigned groups = 0;
+
+    for (unsigned i = 0; i < p->n_layers; i++) {
+        const struct layer *l = &p->layers[i];
+        bool ib = hdr_is_infiniband(l->hdr);
+        if (inside && !ib)
+            buf_char(b, '}');
+        if (i)
+            buf_char(b, ',');
+        if (ib && !inside) {
+            key(b, "infiniband", 10, ++groups);
+            buf_char(b, '{');
+        }
+        inside = ib;
+        json_layer(b, p, l, occurrence_of(p, l));
+    }
+    if (inside)
+        buf_char(b, '}');
+}
+
+void print_json(struct buf *b, const struct pkt *p)
+{
+    const struct layer note = {&rdma_hdr, 0, 0};
+
+    buf_puts(b, "{\"_source\":{\"layers\":{");
+    json_layers(b, p);
+    if (p->note.have) {
+        buf_char(b, ',');
+        json_layer(b, p, &note, 1);
+    }
+    if (p->flags & PKT_MALFORMED) {
+        buf_puts(b, ",\"rdma.malformed\":");
+        buf_json(b, p->why, strlen(p->why));
+    }
+    buf_puts(b, "}}}");
+}

@@ -1,0 +1,83 @@
+/* layer 3 (show): the printers' common part: which format, and the times. */
+#include "src/show/print.h"
+
+bool print_format_parse(const char *text, enum print_format *f)
+{
+    static const char *const names[] = {"text", "tree", "json", "ndjson", "fields"};
+
+    for (unsigned i = 0; i < ARRAY_LEN(names); i++)
+        if (strcmp(text, names[i]) == 0) {
+            *f = (enum print_format)i;
+            return true;
+        }
+    return false;
+}
+
+bool print_time_parse(const char *text, enum print_time *t)
+{
+    static const char *const names[] = {"r", "d", "dd", "e", "a", "ad", "u", "ud"};
+
+    for (unsigned i = 0; i < ARRAY_LEN(names); i++)
+        if (strcmp(text, names[i]) == 0) {
+            *t = (enum print_time)i;
+            return true;
+        }
+    return false;
+}
+
+void print_begin(struct printer *pr, struct buf *b)
+{
+    print_fields_prepare(&pr->opts);
+    if (pr->opts.format == PRINT_JSON)
+        buf_puts(b, "[\n");
+    else if (pr->opts.format == PRINT_FIELDS && pr->opts.header)
+        print_fields_header(&pr->opts, b);
+}
+
+void print_seen(struct printer *pr, struct pkt *p)
+{
+    ns_t ts = p->frame->ts;
+
+    if (UNLIKELY(pr->n_seen == 0))
+        pr->first = pr->before = ts;
+    p->since = ts - pr->first;
+    if (UNLIKELY(pr->n_shown == 0))
+        pr->shown = ts; /* the first that is shown comes after none */
+    pr->n_seen++;
+}
+
+void print_packet(struct printer *pr, struct buf *b, const struct pkt *p)
+{
+    switch (pr->opts.format) {
+    case PRINT_TEXT:
+        if (!pr->opts.tree)
+            print_line(pr, b, p);
+        else
+            print_tree(b, p);
+        break;
+    case PRINT_TREE:
+        print_tree(b, p);
+        break;
+    case PRINT_JSON:
+        buf_puts(b, pr->n_shown ? ",\n" : "");
+        print_json(b, p);
+        break;
+    case PRINT_NDJSON:
+        print_json(b, p);
+        buf_char(b, '\n');
+        break;
+    case PRINT_FIELDS:
+        print_fields(&pr->opts, b, p);
+        break;
+    }
+    if (pr->opts.hex && pr->opts.format <= PRINT_TREE)
+        print_hex(b, p->data, p->caplen);
+    pr->n_shown++;
+    pr->shown = p->frame->ts;
+}
+
+void print_end(struct printer *pr, struct buf *b)
+{
+    if (pr->opts.format == PRINT_JSON)
+        buf_puts(b, pr->n_shown ? "\n]\n" : "]\n");
+}

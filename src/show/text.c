@@ -1,0 +1,300 @@
+/* layer 3 (show): a packet as one line, as a tree, and as bytes. */
+#include "src/show/print.h"
+
+#include <time.h>
+
+#define RESET "\x1b[0m"
+
+/* What a line is coloured by: the first row that fits. */
+static const char *color_of(const struct pkt *p)
+{
+    if (p->flags & PKT_MALFORMED || p->icrc == CRC_BAD)
+        return "\x1b[1;31m";
+    if (p->have & H_AETH && p->aeth.syndrome >> 5)
+        return "\x1b[31m";
+    if (p->have & H_BTH && p->op->flags & OPF_CNP)
+        return "\x1b[33m";
+    if (p->have & H_MAD)
+        return "\x1b[36m";
+    if (p->have & H_BTH && p->op->flags & OPF_RESPONSE)
+        return "\x1b[32m";
+    return p->have & H_BTH ? "" : "\x1b[2m";
+}
+
+/* A length of time in seconds with `digits` (6 or 9) decimals, right-aligned as tshark does. */
+static void print_seconds(struct buf *b, ns_t t, unsigned digits)
+{
+    uint64_t v = t < 0 ? -(uint64_t)t : (uint64_t)t, s = v / (uint64_t)NS_PER_S;
+    uint32_t frac = (uint32_t)(v % (uint64_t)NS_PER_S);
+    char *q;
+
+    if (!buf_need(b, 3 * FMT_DEC_MAX))
+        return;
+    q = b->p + b->len;
+    if (UNLIKELY(t < 0)) {
+        q = s < 10 ? FMT_LITERAL(q, " -") : FMT_LITERAL(q, "-");
+        q = fmt_dec(q, s);
+    } else {
+        q = fmt_dec_pad(q, s, ' ', 3);
+    }
+    *q++ = '.';
+    q = digits == 6 ? fmt_digits(q, frac / 1000, 6) : fmt_dec_pad(q, frac, '0', 9);
+    b->len = (size_t)(q - b->p);
+}
+
+static void print_clock(struct buf *b, ns_t ts, enum print_time how, unsigned digits)
+{
+    time_t s = (time_t)(ts / NS_PER_S);
+    ns_t frac = ts % NS_PER_S;
+    struct tm tm = {0};
+    char text[64];
+
+    if (frac < 0) {
+        frac += NS_PER_S;
+        s--;
+    }
+    if (how == TIME_UTC || how == TIME_UTC_DATE)
+        gmtime_r(&s, &tm);
+    else
+        localtime_r(&s, &tm);
+    strftime(text, sizeof text, how == TIME_UTC_DATE || how == TIME_ABSOLUTE_DATE ? "%Y-%m-%d %H:%M:%S" : "%H:%M:%S", &tm);
+    buf_puts(b, text);
+    buf_char(b, '.');
+    buf_dec0(b, (uint64_t)(digits == 6 ? frac / 1000 : frac), digits);
+}
+
+static void print_time(struct printer *pr, struct buf *b, const struct pkt *p)
+{
+    ns_t ts = p->frame->ts;
+    unsigned digits = pr->digits ? pr->digits : 9;
+
+    if (!p->frame->has_ts) {
+        buf_fill(b, ' ', 4 + digits);
+        return;
+    }
+    switch (pr->opts.time) {
+    case TIME_RELATIVE:
+        print_seconds(b, p->since, digits);
+        break;
+    case TIME_DELTA:
+        print_seconds(b, ts - pr->before, digits);
+        break;
+    case TIME_DELTA_DISPLAYED:
+        print_seconds(b, ts - pr->shown, digits);
+        break;
+    case TIME_EPOCH:
+        print_seconds(b, ts, digits);
+        break;
+    default:
+        print_clock(b, ts, pr->opts.time, digits);
+    }
+}
+
+#define ADDRESS_WIDTH 12 /* columns that an address takes at least */
+
+#define SPACES "            " /* ADDRESS_WIDTH of them */
+#define ARROW " \xe2\x86\x92 "
+
+/* What an address of `n` columns lacks to ADDRESS_WIDTH. */
+static size_t lacking(size_t n)
+{
+    return n < ADDRESS_WIDTH ? ADDRESS_WIDTH - n : 0;
+}
+
+static void write_pair(struct print_pair *c, const struct pkt *p)
+{
+    char *q = memcpy(c->text, SPACES, ADDRESS_WIDTH), *dst;
+
+    q = fmt_ipv4(q + lacking(fmt_ipv4_len(p->src)), p->src);
+    dst = FMT_LITERAL(q, ARROW);
+    q = fmt_ipv4(dst, p->dst);
+    memcpy(q, SPACES, ADDRESS_WIDTH);
+    c->len = (uint32_t)(q + lacking((size_t)(q - dst)) - c->text);
+}
+
+/* IPv4 addresses, the most frequent ones: their text is kept for the packets that follow. */
+static void print_ipv4_pair(struct printer *pr, struct buf *b, const struct pkt *p)
+{
+    uint32_t src = load_be32(p->src), dst = load_be32(p->dst);
+    struct print_pair *c = &pr->pairs[(5 * src + dst) % PRINT_PAIRS];
+
+    if (UNLIKELY(c->src != src || c->dst != dst || !c->len)) {
+        c->src = src;
+        c->dst = dst;
+        write_pair(c, p);
+    }
+    memcpy(b->p + b->len, c->text, sizeof c->text);
+    b->len += c->len;
+}
+
+/* Source, right-aligned, and destination, left-aligned. */
+static void print_addresses(struct printer *pr, struct buf *b, const struct pkt *p)
+{
+    size_t start = b->len, n;
+
+    if (!buf_need(b, 2 * FMT_IPV4_MAX + 4 * ADDRESS_WIDTH))
+        return;
+    if (LIKELY(p->addr_len == 4)) {
+        print_ipv4_pair(pr, b, p);
+        return;
+    }
+    pkt_source(b, p);
+    n = b->len - start;
+    buf_fill(b, ' ', lacking(n));
+    memmove(b->p + start + lacking(n), b->p + start, n);
+    memset(b->p + start, ' ', lacking(n));
+    buf_mem(b, ARROW, sizeof ARROW - 1);
+    start = b->len;
+    pkt_destination(b, p);
+    buf_fill(b, ' ', lacking(b->len - start));
+}
+
+#define COLUMN_MAX 32 /* more of a Protocol column is cut off */
+
+static void print_column_and_length(struct buf *b, const struct pkt *p)
+{
+    const char *column = pkt_column(p);
+    char *q, *end;
+
+    if (!buf_need(b, COLUMN_MAX + FMT_DEC_MAX + 3))
+        return;
+    q = b->p + b->len;
+    *q++ = ' ';
+    for (end = q + COLUMN_MAX; *column && q < end; column++)
+        *q++ = *column;
+    *q++ = ' ';
+    q = fmt_dec(q, pkt_wire_len(p));
+    *q++ = ' ';
+    b->len = (size_t)(q - b->p);
+}
+
+void print_line(struct printer *pr, struct buf *b, const struct pkt *p)
+{
+    const char *color = pr->opts.color ? color_of(p) : "";
+
+    if (UNLIKELY(*color))
+        buf_puts(b, color);
+    buf_dec_pad(b, p->frame->number, 5);
+    buf_char(b, ' ');
+    print_time(pr, b, p);
+    buf_char(b, ' ');
+    print_addresses(pr, b, p);
+    print_column_and_length(b, p);
+    pkt_info(b, p);
+    if (*color)
+        buf_puts(b, RESET);
+    buf_char(b, '\n');
+}
+
+#define INDENT_MAX 16
+static void indent(struct buf *b, unsigned level)
+{
+    buf_mem(b, "                ", 4 * (level < INDENT_MAX / 4 ? level : INDENT_MAX / 4));
+}
+
+/* "    Label: value". Unsigned numbers without a meaning, the most frequent, are written in one go. */
+static void tree_field(struct buf *b, const struct field *f, const struct value *v, unsigned level)
+{
+    size_t n = field_label_len(f);
+    char *q;
+
+    if (!buf_need(b, n + INDENT_MAX + FMT_DEC_MAX + 4))
+        return;
+    memcpy(b->p + b->len, "                ", INDENT_MAX);
+    q = b->p + b->len + 4 * (size_t)level;
+    q = (char *)memcpy(q, f->label, n) + n;
+    if (v->type != FT_NONE)
+        q = FMT_LITERAL(q, ": ");
+    if (v->type > FT_BOOL && v->type <= FT_UINT64 && !f->desc) {
+        q = f->base == BASE_HEX ? fmt_hex(FMT_LITERAL(q, "0x"), v->u, ftype_digits(v->type)) : fmt_dec(q, v->u);
+    } else if (v->type != FT_NONE) {
+        b->len = (size_t)(q - b->p);
+        value_text(b, f, v);
+        buf_char(b, '\n');
+        return;
+    }
+    *q++ = '\n';
+    b->len = (size_t)(q - b->p);
+}
+
+/* The fields of one layer; bytes of a header without any. */
+static void tree_layer(struct buf *b, const struct pkt *p, const struct layer *l, unsigned level)
+{
+    struct value v;
+
+    indent(b, level);
+    buf_puts(b, l->hdr->name);
+    if (l->hdr->nfields == 0 && l->len) {
+        buf_mem(b, ": ", 2);
+        buf_dec(b, l->len);
+        buf_mem(b, " bytes: ", 8);
+        buf_bytes(b, p->data + l->off, l->len, 0);
+    } else if (l->len < l->hdr->len) {
+        buf_printf(b, " [%u of %u bytes]", l->len, l->hdr->len);
+    }
+    buf_char(b, '\n');
+    for (unsigned i = 0; i < l->hdr->nfields; i++) {
+        const struct field *f = &l->hdr->fields[i];
+        v.type = f->type;
+        if (FIELD_PLAIN(f, p, l, &v.u) || (!(f->flags & FLD_HIDDEN) && field_value(f, p, l, &v)))
+            tree_field(b, f, &v, level + 1);
+    }
+}
+
+/* What is wrong or missing. */
+static void tree_marks(struct buf *b, const struct pkt *p)
+{
+    if (p->flags & PKT_MALFORMED)
+        buf_printf(b, "[Malformed at byte %u: %s]\n", p->why_off, p->why);
+    if (p->flags & PKT_CUT)
+        buf_printf(b, "[Cut by the snap length: %u of %u bytes captured]\n", p->caplen, p->frame->len);
+    if (p->flags & PKT_GUESS)
+        buf_puts(b, "[Service 0x40-0x5f taken for DC on RoCE, RD on InfiniBand: a guess; --rd or --dc decides]\n");
+}
+
+void print_tree(struct buf *b, const struct pkt *p)
+{
+    const struct layer note = {&rdma_hdr, 0, 0};
+    bool inside = false;
+
+    buf_mem(b, "Frame ", 6);
+    buf_dec(b, p->frame->number);
+    buf_mem(b, ": ", 2);
+    buf_dec(b, pkt_wire_len(p));
+    buf_mem(b, " bytes on wire, ", 16);
+    buf_dec(b, pkt_wire_caplen(p));
+    buf_mem(b, " bytes captured\n", 16);
+    for (unsigned i = 0; i < p->n_layers; i++) {
+        const struct layer *l = &p->layers[i];
+        bool ib = hdr_is_infiniband(l->hdr);
+        if (ib && !inside)
+            buf_puts(b, "InfiniBand\n");
+        inside = ib;
+        tree_layer(b, p, l, ib);
+    }
+    if (p->note.have)
+        tree_layer(b, p, &note, 0);
+    tree_marks(b, p);
+    buf_char(b, '\n');
+}
+
+void print_hex(struct buf *b, const uint8_t *data, uint32_t len)
+{
+    for (uint32_t i = 0; i < len; i += 16) {
+        uint32_t n = min_u32(16, len - i);
+        buf_hex(b, i, 4);
+        buf_char(b, ' ');
+        for (uint32_t k = 0; k < 16; k++) {
+            buf_char(b, ' ');
+            if (k < n)
+                buf_hex(b, data[i + k], 2);
+            else
+                buf_mem(b, "  ", 2);
+        }
+        buf_mem(b, "  ", 2);
+        for (uint32_t k = 0; k < n; k++)
+            buf_char(b, data[i + k] >= 0x20 && data[i + k] < 0x7f ? (char)data[i + k] : '.');
+        buf_char(b, '\n');
+    }
+    buf_char(b, '\n');
+}
