@@ -32,10 +32,11 @@ bool vdesc_print(struct buf *b, const struct vdesc *desc, uint64_t value)
 
 const char *ftype_str(enum ftype t)
 {
-    static const char *const names[] = {
-        "FT_NONE",   "FT_BOOLEAN", "FT_UINT8", "FT_UINT16", "FT_UINT24", "FT_UINT32", "FT_UINT40",        "FT_UINT48",
-        "FT_UINT56", "FT_UINT64",  "FT_INT8",  "FT_INT16",  "FT_INT32",  "FT_INT64",  "FT_BYTES",         "FT_STRING",
-        "FT_ETHER",  "FT_IPv4",    "FT_IPv6",  "FT_EUI64",  "FT_ABSOLUTE_TIME", "FT_RELATIVE_TIME", "FT_FRAMENUM"};
+    static const char *const names[] = {"FT_NONE",          "FT_BOOLEAN",       "FT_UINT8",   "FT_UINT16", "FT_UINT24",
+                                        "FT_UINT32",        "FT_UINT40",        "FT_UINT48",  "FT_UINT56", "FT_UINT64",
+                                        "FT_INT8",          "FT_INT16",         "FT_INT32",   "FT_INT64",  "FT_BYTES",
+                                        "FT_STRING",        "FT_ETHER",         "FT_IPv4",    "FT_IPv6",   "FT_EUI64",
+                                        "FT_ABSOLUTE_TIME", "FT_RELATIVE_TIME", "FT_FRAMENUM"};
     return names[t];
 }
 

@@ -1,4 +1,5 @@
-/* layer 1 (wire): header descriptions. One table per header serves decode, encode, text, JSON, filter and generator scripts. */
+/* layer 1 (wire): header descriptions. One table per header serves decode, encode, text, JSON, filter and generator
+ * scripts. */
 #ifndef RDMATRACE_FIELD_H
 #define RDMATRACE_FIELD_H
 
@@ -26,11 +27,11 @@ enum ftype {
     FT_INT32,
     FT_INT64,
     FT_BYTES,
-    FT_STRING, /* text; not terminated */
-    FT_ETHER,  /* 6 bytes */
-    FT_IPV4,   /* 4 bytes */
-    FT_IPV6,   /* 16 bytes, also GIDs */
-    FT_EUI64,  /* 8 bytes */
+    FT_STRING,   /* text; not terminated */
+    FT_ETHER,    /* 6 bytes */
+    FT_IPV4,     /* 4 bytes */
+    FT_IPV6,     /* 16 bytes, also GIDs */
+    FT_EUI64,    /* 8 bytes */
     FT_ABS_TIME, /* ns since the epoch */
     FT_REL_TIME, /* ns */
     FT_FRAMENUM, /* number of another frame */
@@ -55,8 +56,10 @@ struct vdesc {
     unsigned n;
     void (*text)(struct buf *, uint64_t value); /* used when not NULL */
 };
+/* clang-format off */
 #define VDESC_NAMES(table) {table, ARRAY_LEN(table), NULL}
 #define VDESC_TEXT(function) {NULL, 0, function}
+/* clang-format on */
 
 /* A value of a field in a packet. */
 struct value {
@@ -71,16 +74,17 @@ struct field {
     const char *label;  /* name in the tree */
     const char *blurb;  /* one sentence: meaning, unit, source */
     const struct vdesc *desc;
-    /* For fields that are not bits of the header: compute the value; false if the packet has none. NULL for bit fields. */
+    /* For fields that are not bits of the header: compute the value; false if the packet has none. NULL for bit
+     * fields. */
     bool (*get)(const struct pkt *, const struct layer *, struct value *);
     /* The field is there only if this holds for the header at `p` (`len` bytes captured). NULL: always. */
     bool (*when)(const uint8_t *p, uint32_t len);
-    uint16_t bit;   /* first bit, 0 is the most significant of the header's first byte */
-    uint16_t width; /* bits; 0: from `bit` (a multiple of 8) to the end of the layer */
-    uint8_t type;   /* enum ftype */
-    uint8_t base;   /* enum fbase */
-    uint8_t flags;  /* FLD_* */
-    uint8_t label_len;  /* length of label and of abbrev, 0: not given, see field_label_len() */
+    uint16_t bit;      /* first bit, 0 is the most significant of the header's first byte */
+    uint16_t width;    /* bits; 0: from `bit` (a multiple of 8) to the end of the layer */
+    uint8_t type;      /* enum ftype */
+    uint8_t base;      /* enum fbase */
+    uint8_t flags;     /* FLD_* */
+    uint8_t label_len; /* length of label and of abbrev, 0: not given, see field_label_len() */
     uint8_t abbrev_len;
 };
 static inline size_t field_label_len(const struct field *f)
@@ -95,18 +99,19 @@ static inline size_t field_abbrev_len(const struct field *f)
 
 #define FLD_MEMBER 1 /* a member of the header proper; all members together tile it */
 #define FLD_HIDDEN 2 /* an alias for filters and -e, not shown in the tree (ip.addr) */
-#define FLD_LE 4     /* little-endian number; byte-aligned, 16, 32 or 64 bits */
-#define FLD_PLAIN 8  /* an unsigned number, always there, in at most 8 bytes: see FIELD_PLAIN() */
+#define FLD_LE     4 /* little-endian number; byte-aligned, 16, 32 or 64 bits */
+#define FLD_PLAIN  8 /* an unsigned number, always there, in at most 8 bytes: see FIELD_PLAIN() */
 
 struct hdr {
     const char *abbrev; /* filter name of the header as a whole, e.g. "infiniband.bth" */
     const char *name;   /* heading in the tree */
     const char *proto;  /* protocol that it belongs to: groups the tree and JSON, e.g. "infiniband" */
-    const char *column; /* what the Protocol column shows when this is the innermost layer; NULL: the layer before decides */
+    /* what the Protocol column shows when this is the innermost layer; NULL: the layer before decides */
+    const char *column;
     const struct field *fields;
     uint16_t nfields;
-    uint16_t len;  /* bytes of the fixed part */
-    uint8_t type;  /* FT_NONE or FT_BYTES: how tshark types the header itself */
+    uint16_t len; /* bytes of the fixed part */
+    uint8_t type; /* FT_NONE or FT_BYTES: how tshark types the header itself */
     /* Info column when this is the innermost layer that has one. NULL: the layer before decides. */
     void (*info)(struct buf *, const struct pkt *, const struct layer *);
 };
@@ -123,9 +128,10 @@ struct hdr {
  * V: another view of bits that U or A already cover, shown when its condition holds (NULL: always); no struct member.
  * U and A may end with a condition as well: then the member is always there, but shown only when it holds.
  *
- * HDR_STRUCT(foo, FOO_FIELDS) in the header file gives `struct foo` (host order), foo_get() and foo_put(), both branch-free
- * inline code; HDR_TABLE(foo, FOO_FIELDS) in the source file gives `foo_fields[]` for a `struct hdr`.
+ * HDR_STRUCT(foo, FOO_FIELDS) in the header file gives `struct foo` (host order), foo_get() and foo_put(), both
+ * branch-free inline code; HDR_TABLE(foo, FOO_FIELDS) in the source file gives `foo_fields[]` for a `struct hdr`.
  */
+/* clang-format off */
 #define HDR_MEMBER_U(ctype, member, bit, width, ...) ctype member;
 #define HDR_MEMBER_A(member, bit, width, ...) uint8_t member[(width) / 8];
 #define HDR_GET_U(ctype, member, bit, width, ...) h->member = (ctype)bits_get(p, bit, width);
@@ -136,11 +142,14 @@ struct hdr {
 #define HDR_WHEN(none, when, ...) when
 /* FLD_PLAIN for a row without a condition. */
 #define HDR_IS_PLAIN(bit, width, type, ...)                                                                            \
-    (sizeof(#__VA_ARGS__) == 1 && ((type) > FT_BOOL || ((type) == FT_BOOL && (width) == 1)) && (type) <= FT_UINT64 && (bit) % 8 + (width) <= 64 ? FLD_PLAIN : 0)
+    (sizeof(#__VA_ARGS__) == 1 && ((type) > FT_BOOL || ((type) == FT_BOOL && (width) == 1)) && (type) <= FT_UINT64 &&  \
+     (bit) % 8 + (width) <= 64 ? FLD_PLAIN : 0)
 #define HDR_FIELD_U(ctype, member, bit, width, type, base, desc, abbrev, label, blurb, ...)                            \
-    {abbrev, label, blurb, desc, NULL, HDR_WHEN(0, ##__VA_ARGS__, NULL), bit, width, type, base, FLD_MEMBER | HDR_IS_PLAIN(bit, width, type, ##__VA_ARGS__), FIELD_LENGTHS(label, abbrev)},
+    {abbrev, label, blurb, desc, NULL, HDR_WHEN(0, ##__VA_ARGS__, NULL), bit, width, type, base,                       \
+     FLD_MEMBER | HDR_IS_PLAIN(bit, width, type, ##__VA_ARGS__), FIELD_LENGTHS(label, abbrev)},
 #define HDR_FIELD_A(member, bit, width, type, abbrev, label, blurb, ...)                                               \
-    {abbrev, label, blurb, NULL, NULL, HDR_WHEN(0, ##__VA_ARGS__, NULL), bit, width, type, BASE_NONE, FLD_MEMBER, FIELD_LENGTHS(label, abbrev)},
+    {abbrev, label, blurb, NULL, NULL, HDR_WHEN(0, ##__VA_ARGS__, NULL), bit, width, type, BASE_NONE, FLD_MEMBER,      \
+     FIELD_LENGTHS(label, abbrev)},
 #define HDR_FIELD_V(when, bit, width, type, base, desc, abbrev, label, blurb)                                          \
     {abbrev, label, blurb, desc, NULL, when, bit, width, type, base, 0, FIELD_LENGTHS(label, abbrev)},
 
@@ -161,15 +170,18 @@ struct hdr {
 
 #define HDR_TABLE(name, LIST)                                                                                          \
     static const struct field name##_fields[] = {LIST(HDR_FIELD_U, HDR_FIELD_A, HDR_FIELD_V)};
-/* The same with further rows, for values that are computed and for aliases: HDR_TABLE_PLUS(ip4, IP4_FIELDS, {...}, {...}) */
+/* The same with further rows, for values that are computed and for aliases:
+ * HDR_TABLE_PLUS(ip4, IP4_FIELDS, {...}, {...}) */
 #define HDR_TABLE_PLUS(name, LIST, ...)                                                                                \
     static const struct field name##_fields[] = {LIST(HDR_FIELD_U, HDR_FIELD_A, HDR_FIELD_V) __VA_ARGS__};
+/* clang-format on */
 /* A row that gives bits under a second name for filters and -e only (ip.addr, udp.port). */
 #define FIELD_ALIAS(bit, width, type, base, abbrev, label, blurb)                                                      \
     {                                                                                                                  \
         abbrev, label, blurb, NULL, NULL, NULL, bit, width, type, base, FLD_HIDDEN                                     \
     }
-/* A row written by hand, for headers whose bits have different names in different cases (`when`) and that are never encoded. */
+/* A row written by hand, for headers whose bits have different names in different cases (`when`) and that are never
+ * encoded. */
 #define FIELD_ROW(when, bit, width, type, base, desc, flags, abbrev, label, blurb)                                     \
     {                                                                                                                  \
         abbrev, label, blurb, desc, NULL, when, bit, width, type, base, flags                                          \
@@ -177,7 +189,7 @@ struct hdr {
 /* A row whose value a function computes. */
 #define FIELD_GET(function, type, base, desc, flags, abbrev, label, blurb)                                             \
     {                                                                                                                  \
-        abbrev, label, blurb, desc, function, NULL, 0, 0, type, base, flags, FIELD_LENGTHS(label, abbrev)                                            \
+        abbrev, label, blurb, desc, function, NULL, 0, 0, type, base, flags, FIELD_LENGTHS(label, abbrev)              \
     }
 
 /* Name of `value`, NULL if it has none. */
@@ -198,11 +210,11 @@ static inline unsigned ftype_digits(enum ftype t)
 /* tshark's name of the type, e.g. "FT_UINT8". */
 const char *ftype_str(enum ftype t);
 
-/* The value of `f` in layer `l` of `p`; false if the packet does not hold it (cut short, condition false, nothing computed).
- * Bytes point into the frame. */
+/* The value of `f` in layer `l` of `p`; false if the packet does not hold it (cut short, condition false, nothing
+ * computed). Bytes point into the frame. */
 bool field_value(const struct field *f, const struct pkt *p, const struct layer *l, struct value *v);
-/* The fast path of field_value() for most fields: those with FLD_PLAIN, where 8 bytes can be loaded. false: ask field_value().
- * Uses struct pkt and struct layer, so include dissect/pkt.h. */
+/* The fast path of field_value() for most fields: those with FLD_PLAIN, where 8 bytes can be loaded. false: ask
+ * field_value(). Uses struct pkt and struct layer, so include dissect/pkt.h. */
 #define FIELD_PLAIN(f, p, l, u)                                                                                        \
     (LIKELY((f)->flags & FLD_PLAIN && ((unsigned)(f)->bit + (f)->width + 7) / 8 <= (l)->len &&                         \
             (l)->off + (f)->bit / 8u + 8 <= (p)->caplen) &&                                                            \
@@ -220,7 +232,8 @@ struct field_ref {
     const struct hdr *hdr;
     const struct field *field; /* NULL: the name is that of the header itself */
 };
-/* Fill `refs` with up to `max` places that define `abbrev` (`len` bytes); returns how many there are, 0 for an unknown name. */
+/* Fill `refs` with up to `max` places that define `abbrev` (`len` bytes); returns how many there are, 0 for an unknown
+ * name. */
 unsigned field_find(const char *abbrev, size_t len, struct field_ref *refs, unsigned max);
 /* The known name that differs least from `abbrev`, for error messages. */
 const char *field_nearest(const char *abbrev, size_t len);

@@ -1,4 +1,5 @@
-/* layer 1 (wire): fields that describe a packet as a whole: frame.*, the columns, and what context knows of it (rdma.*). */
+/* layer 1 (wire): fields that describe a packet as a whole: frame.*, the columns, and what context knows of it
+ * (rdma.*). */
 #include "dissect/pkt.h"
 
 #define GET(name, expr)                                                                                                \
@@ -67,15 +68,20 @@ static bool column_get(const struct pkt *p, const struct layer *l, struct value 
 static const struct field frame_fields[] = {
     FIELD_GET(number_get, FT_UINT32, BASE_DEC, NULL, 0, "frame.number", "Frame Number", "Number in its file, from 1."),
     FIELD_GET(epoch_get, FT_ABS_TIME, BASE_NONE, NULL, 0, "frame.time_epoch", "Epoch Time", "Seconds since 1970, UTC."),
-    FIELD_GET(relative_get, FT_REL_TIME, BASE_NONE, NULL, 0, "frame.time_relative", "Time since first frame", "Seconds since the first frame."),
+    FIELD_GET(relative_get, FT_REL_TIME, BASE_NONE, NULL, 0, "frame.time_relative", "Time since first frame",
+              "Seconds since the first frame."),
     FIELD_GET(len_get, FT_UINT32, BASE_DEC, NULL, 0, "frame.len", "Frame Length", "Bytes on the wire."),
     FIELD_GET(caplen_get, FT_UINT32, BASE_DEC, NULL, 0, "frame.cap_len", "Capture Length", "Bytes captured."),
-    FIELD_GET(iface_get, FT_UINT32, BASE_DEC, NULL, 0, "frame.interface_id", "Interface id", "Interface within its section of a pcapng file, or port of the card in the order of their first ERF records."),
+    FIELD_GET(
+        iface_get, FT_UINT32, BASE_DEC, NULL, 0, "frame.interface_id", "Interface id",
+        "Interface within its section of a pcapng file, or port of the card in the order of their first ERF records."),
     FIELD_GET(comment_get, FT_STRING, BASE_NONE, NULL, 0, "frame.comment", "Comment", "First comment of the packet."),
-    FIELD_GET(column_get, FT_STRING, BASE_NONE, NULL, FLD_HIDDEN, "_ws.col.Protocol", "Protocol", "The Protocol column."),
+    FIELD_GET(column_get, FT_STRING, BASE_NONE, NULL, FLD_HIDDEN, "_ws.col.Protocol", "Protocol",
+              "The Protocol column."),
     FIELD_GET(info_get, FT_STRING, BASE_NONE, NULL, FLD_HIDDEN, "_ws.col.Info", "Info", "The Info column."),
 };
-const struct hdr frame_hdr = {"frame", "Frame", "frame", "Unknown", frame_fields, ARRAY_LEN(frame_fields), 0, FT_NONE, NULL};
+const struct hdr frame_hdr = {"frame", "Frame", "frame", "Unknown", frame_fields, ARRAY_LEN(frame_fields),
+                              0,       FT_NONE, NULL};
 
 /* Values of pkt.note, present when their bit is. */
 #define NOTE(name, bit, member)                                                                                        \
@@ -118,17 +124,29 @@ static bool upper_get(const struct pkt *p, const struct layer *l, struct value *
 
 static const struct field rdma_fields[] = {
     FIELD_GET(conn_get, FT_UINT32, BASE_DEC, NULL, 0, "rdma.conn", "Connection", "Number of the connection, from 1."),
-    FIELD_GET(src_qpn_get, FT_UINT24, BASE_HEX, NULL, 0, "rdma.srcqp", "Source Queue Pair", "Queue pair that sent the packet."),
+    FIELD_GET(src_qpn_get, FT_UINT24, BASE_HEX, NULL, 0, "rdma.srcqp", "Source Queue Pair",
+              "Queue pair that sent the packet."),
     FIELD_GET(pmtu_get, FT_UINT32, BASE_DEC, NULL, 0, "rdma.pmtu", "Path MTU", "Path MTU of the connection, bytes."),
-    FIELD_GET(upper_get, FT_STRING, BASE_NONE, NULL, 0, "rdma.upper", "Upper protocol", "Protocol that the connection carries."),
-    FIELD_GET(msg_get, FT_UINT32, BASE_DEC, NULL, 0, "rdma.msg", "Message", "Number of the message in its direction, from 1."),
-    FIELD_GET(msg_packet_get, FT_UINT32, BASE_DEC, NULL, 0, "rdma.msg.packet", "Packet of the message", "Its position, from 1."),
-    FIELD_GET(msg_packets_get, FT_UINT32, BASE_DEC, NULL, 0, "rdma.msg.packets", "Packets in the message", "How many it has."),
-    FIELD_GET(msg_bytes_get, FT_UINT64, BASE_DEC, NULL, 0, "rdma.msg.bytes", "Bytes in the message", "Payload of the whole message."),
-    FIELD_GET(request_get, FT_FRAMENUM, BASE_DEC, NULL, 0, "rdma.request_in", "Request in frame", "Request that this responds to."),
-    FIELD_GET(acked_first_get, FT_FRAMENUM, BASE_DEC, NULL, 0, "rdma.acks.first", "Answers from frame", "First frame that this answers."),
-    FIELD_GET(acked_last_get, FT_FRAMENUM, BASE_DEC, NULL, 0, "rdma.acks.last", "Answers up to frame", "Last frame that this answers."),
-    FIELD_GET(retrans_get, FT_BOOL, BASE_NONE, NULL, 0, "rdma.retransmission", "Retransmission", "The PSN was seen before in this direction."),
-    FIELD_GET(twice_get, FT_BOOL, BASE_NONE, NULL, 0, "rdma.captured_twice", "Captured twice", "The same frame was captured before: same PSN, same IPv4 identification."),
+    FIELD_GET(upper_get, FT_STRING, BASE_NONE, NULL, 0, "rdma.upper", "Upper protocol",
+              "Protocol that the connection carries."),
+    FIELD_GET(msg_get, FT_UINT32, BASE_DEC, NULL, 0, "rdma.msg", "Message",
+              "Number of the message in its direction, from 1."),
+    FIELD_GET(msg_packet_get, FT_UINT32, BASE_DEC, NULL, 0, "rdma.msg.packet", "Packet of the message",
+              "Its position, from 1."),
+    FIELD_GET(msg_packets_get, FT_UINT32, BASE_DEC, NULL, 0, "rdma.msg.packets", "Packets in the message",
+              "How many it has."),
+    FIELD_GET(msg_bytes_get, FT_UINT64, BASE_DEC, NULL, 0, "rdma.msg.bytes", "Bytes in the message",
+              "Payload of the whole message."),
+    FIELD_GET(request_get, FT_FRAMENUM, BASE_DEC, NULL, 0, "rdma.request_in", "Request in frame",
+              "Request that this responds to."),
+    FIELD_GET(acked_first_get, FT_FRAMENUM, BASE_DEC, NULL, 0, "rdma.acks.first", "Answers from frame",
+              "First frame that this answers."),
+    FIELD_GET(acked_last_get, FT_FRAMENUM, BASE_DEC, NULL, 0, "rdma.acks.last", "Answers up to frame",
+              "Last frame that this answers."),
+    FIELD_GET(retrans_get, FT_BOOL, BASE_NONE, NULL, 0, "rdma.retransmission", "Retransmission",
+              "The PSN was seen before in this direction."),
+    FIELD_GET(twice_get, FT_BOOL, BASE_NONE, NULL, 0, "rdma.captured_twice", "Captured twice",
+              "The same frame was captured before: same PSN, same IPv4 identification."),
 };
-const struct hdr rdma_hdr = {"rdma", "RDMA context", "rdma", NULL, rdma_fields, ARRAY_LEN(rdma_fields), 0, FT_NONE, NULL};
+const struct hdr rdma_hdr = {"rdma", "RDMA context", "rdma", NULL, rdma_fields, ARRAY_LEN(rdma_fields),
+                             0,      FT_NONE,        NULL};

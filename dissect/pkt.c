@@ -3,8 +3,8 @@
 
 #include "dissect/ip/icmp.h"
 
-#include "dissect/link/eth.h"
 #include "dissect/ip/ip.h"
+#include "dissect/link/eth.h"
 
 void pkt_malformed(struct pkt *p, uint32_t off, const char *why)
 {
@@ -53,21 +53,24 @@ static void pkt_begin(struct pkt *p, const struct frame *frame)
 /* Ethernet, IPv4 without options, UDP, BTH. */
 enum { USUAL_IP = 14, USUAL_UDP = USUAL_IP + 20, USUAL_BTH = USUAL_UDP + 8, USUAL_MIN = USUAL_BTH + 12 };
 
-/* Whether the frame is the usual one: an Ethernet frame with a whole RoCEv2 packet over plain IPv4, all lengths in accord. */
+/* Whether the frame is the usual one: an Ethernet frame with a whole RoCEv2 packet over plain IPv4, all lengths in
+ * accord. */
 static bool is_usual(const struct pkt *p)
 {
     const uint8_t *d = p->data;
     uint32_t len, udp_len;
 
-    if (p->frame->linktype != LINK_ETHERNET || p->caplen < USUAL_MIN || load_be16(d + 12) != ETHERTYPE_IPV4 || d[USUAL_IP] != 0x45 ||
-        load_be16(d + USUAL_IP + 6) & 0x3fff || d[USUAL_IP + 9] != IPPROTO_UDP_ || load_be16(d + USUAL_UDP + 2) != UDP_PORT_ROCEV2)
+    if (p->frame->linktype != LINK_ETHERNET || p->caplen < USUAL_MIN || load_be16(d + 12) != ETHERTYPE_IPV4 ||
+        d[USUAL_IP] != 0x45 || load_be16(d + USUAL_IP + 6) & 0x3fff || d[USUAL_IP + 9] != IPPROTO_UDP_ ||
+        load_be16(d + USUAL_UDP + 2) != UDP_PORT_ROCEV2)
         return false;
     len = load_be16(d + USUAL_IP + 2);
     udp_len = load_be16(d + USUAL_UDP + 4);
     return udp_len >= USUAL_MIN - USUAL_UDP && len == udp_len + 20 && len <= p->end - USUAL_IP;
 }
 
-/* What the dissectors of Ethernet, IPv4 and UDP would do to the usual frame, one after another, without their checks. */
+/* What the dissectors of Ethernet, IPv4 and UDP would do to the usual frame, one after another, without their
+ * checks. */
 static void usual_decode(struct pkt *p, const struct decode_opts *o)
 {
     const uint8_t *ip = p->data + USUAL_IP;
@@ -129,7 +132,8 @@ static bool bth_speaks(const struct pkt *p)
 
 const char *pkt_column(const struct pkt *p)
 {
-    static const char *const bth[] = {[ENCAP_NONE] = "", [ENCAP_ROCEV2] = "RRoCE", [ENCAP_ROCEV1] = "RoCE", [ENCAP_IB] = "InfiniBand"};
+    static const char *const bth[] = {
+        [ENCAP_NONE] = "", [ENCAP_ROCEV2] = "RRoCE", [ENCAP_ROCEV1] = "RoCE", [ENCAP_IB] = "InfiniBand"};
 
     if (LIKELY(bth_speaks(p)))
         return bth[p->encap];
@@ -227,7 +231,8 @@ void pkt_info(struct buf *b, const struct pkt *p)
         mark_info(b, p);
 }
 
-/* An endpoint's address: `ip` if there is one, else the LID, else the MAC address `mac` bytes into the Ethernet header. */
+/* An endpoint's address: `ip` if there is one, else the LID, else the MAC address `mac` bytes into the Ethernet
+ * header. */
 static void address(struct buf *b, const struct pkt *p, const uint8_t *ip, uint16_t lid, unsigned mac)
 {
     if (p->addr_len == 4) {

@@ -18,7 +18,7 @@ struct layer {
 
 /* How the InfiniBand transport is carried. */
 enum encap {
-    ENCAP_NONE, /* no InfiniBand packet */
+    ENCAP_NONE,   /* no InfiniBand packet */
     ENCAP_ROCEV2, /* UDP over IPv4 or IPv6 */
     ENCAP_ROCEV1, /* EtherType 0x8915 and GRH */
     ENCAP_IB,     /* native: LRH */
@@ -41,7 +41,7 @@ enum rd_or_dc {
     RD_OR_DC_DC,
 };
 
-#define UDP_PORT_ROCEV2 4791
+#define UDP_PORT_ROCEV2  4791
 #define ETHERTYPE_ROCEV1 0x8915
 
 struct decode_opts {
@@ -49,11 +49,12 @@ struct decode_opts {
     unsigned n_udp_ports;  /* at most 8 */
     enum rd_or_dc rd_or_dc;
     bool verify; /* calculate ICRC and VCRC */
-    bool headers_only; /* leave out what lies behind the extended transport headers: payload, pad, ICRC, datagrams of management */
+    /* leave out what lies behind the extended transport headers: payload, pad, ICRC, datagrams of management */
+    bool headers_only;
 };
 
-/* What context across packets adds (filled by the trace layer when pkt_note.have is not 0). Frame numbers are those of the file;
- * 0: not known. */
+/* What context across packets adds (filled by the trace layer when pkt_note.have is not 0). Frame numbers are those of
+ * the file; 0: not known. */
 struct pkt_note {
     uint32_t have;          /* NOTE_* */
     uint32_t conn;          /* number of the connection, from 1 */
@@ -67,7 +68,7 @@ struct pkt_note {
     uint64_t request_frame; /* frame of the request that this responds to */
     uint64_t acked_first;   /* first and last frame that this answers */
     uint64_t acked_last;
-    bool retransmission;    /* the same PSN was seen before in this direction */
+    bool retransmission; /* the same PSN was seen before in this direction */
 };
 enum {
     NOTE_CONN = 1u << 0,
@@ -84,9 +85,9 @@ enum {
 };
 
 /*
- * A packet as pkt_decode() leaves it. It is never cleared: `have` says which headers are valid, and of the other members only
- * those stated to be always set may be read. Pointers and offsets refer to the frame's data.
- */
+ * A packet as pkt_decode() leaves it. It is never cleared: `have` says which headers are valid, and of the other
+ * members only those stated to be always set may be read. Pointers and offsets refer to the frame's
+ * data. */
 struct pkt {
     const struct frame *frame; /* always set */
     const uint8_t *data;       /* frame->data */
@@ -175,7 +176,7 @@ void pkt_info(struct buf *b, const struct pkt *p);
 void pkt_source(struct buf *b, const struct pkt *p);
 void pkt_destination(struct buf *b, const struct pkt *p);
 
-/* --- For the dissectors ------------------------------------------------------------------------------------------------ */
+/* --- For the dissectors ----------------------------------------------------------------------- */
 
 /* Note a header of `len` bytes at `off`; what of it was not captured, or lies beyond p->end, is left out. */
 static inline void pkt_layer(struct pkt *p, const struct hdr *hdr, uint32_t off, uint32_t len)
@@ -194,8 +195,8 @@ static inline void pkt_layer(struct pkt *p, const struct hdr *hdr, uint32_t off,
 /* Mark the packet as malformed at `off`; only the first reason is kept. */
 void pkt_malformed(struct pkt *p, uint32_t off, const char *why);
 
-/* The `n` bytes at `off`, or NULL if they are not all there. Then the packet is marked: PKT_CUT when they exist on the wire
- * (within p->end) but were not captured, else PKT_MALFORMED with `why`. */
+/* The `n` bytes at `off`, or NULL if they are not all there. Then the packet is marked: PKT_CUT when they exist on the
+ * wire (within p->end) but were not captured, else PKT_MALFORMED with `why`. */
 const uint8_t *pkt_need_slow(struct pkt *p, uint32_t off, uint32_t n, const char *why);
 static inline const uint8_t *pkt_need(struct pkt *p, uint32_t off, uint32_t n, const char *why)
 {
@@ -206,8 +207,8 @@ static inline const uint8_t *pkt_need(struct pkt *p, uint32_t off, uint32_t n, c
     return pkt_need_slow(p, off, n, why);
 }
 
-/* Add one layer (with as much of the header as is there) and say whether `n` bytes of it are there in full: the usual start of
- * a dissector. */
+/* Add one layer (with as much of the header as is there) and say whether `n` bytes of it are there in full: the usual
+ * start of a dissector. */
 static inline const uint8_t *pkt_header(struct pkt *p, const struct hdr *hdr, uint32_t off, uint32_t n, const char *why)
 {
     const uint8_t *q = pkt_need(p, off, n, why);
@@ -220,7 +221,8 @@ static inline const uint8_t *pkt_header(struct pkt *p, const struct hdr *hdr, ui
     return q;
 }
 
-/* Dissectors continue with each other. `off` is where their first header starts; they never read at or beyond p->end. */
+/* Dissectors continue with each other. `off` is where their first header starts; they never read at or beyond
+ * p->end. */
 void eth_decode(struct pkt *p, uint32_t off, const struct decode_opts *o);
 /* What an EtherType announces, at `off`. */
 void ethertype_decode(struct pkt *p, uint32_t off, uint16_t type, const struct decode_opts *o);
@@ -235,8 +237,8 @@ void rocev2_decode(struct pkt *p, uint32_t off, const struct decode_opts *o);
 void rocev1_decode(struct pkt *p, uint32_t off, const struct decode_opts *o);
 /* Native InfiniBand: the LRH at `off`. */
 void ib_decode(struct pkt *p, uint32_t off, const struct decode_opts *o);
-/* Layers of the BTH at `off` and of its extended headers, as far as they were captured, and nothing else: for packets that an ICMP
- * error quotes. */
+/* Layers of the BTH at `off` and of its extended headers, as far as they were captured, and nothing else: for packets
+ * that an ICMP error quotes. */
 void bth_layers(struct pkt *p, uint32_t off);
 /* Native InfiniBand link packet (flow control) at `off`. */
 void iblink_decode(struct pkt *p, uint32_t off, const struct decode_opts *o);
@@ -259,15 +261,16 @@ void icmp6_decode(struct pkt *p, uint32_t off);
 void tcp_decode(struct pkt *p, uint32_t off);
 /* An IPv6 extension header, or the authentication header of either IP version, and what follows it. */
 void ip6ext_decode(struct pkt *p, uint32_t off, uint8_t proto, const struct decode_opts *o);
-/* Protocols that are only named: whether `type` (an EtherType), `proto` (IP) or `sap` (LLC) is one of them; then noted as a layer. */
+/* Protocols that are only named: whether `type` (an EtherType), `proto` (IP) or `sap` (LLC) is one of them; then noted
+ * as a layer. */
 bool named_ethertype(struct pkt *p, uint32_t off, uint16_t type);
 bool named_ipproto(struct pkt *p, uint32_t off, uint8_t proto);
 bool named_sap(struct pkt *p, uint32_t off, uint8_t sap);
 
 /* Layers that encapsulation may use up; the rest is for the innermost packet. */
 #define PKT_NEST_MAX (PKT_LAYERS - 20)
-/* Whether one more header may be nested; if not, the packet is marked. Every dissector that can lead back to itself asks, which
- * bounds recursion. */
+/* Whether one more header may be nested; if not, the packet is marked. Every dissector that can lead back to itself
+ * asks, which bounds recursion. */
 bool pkt_nest(struct pkt *p, uint32_t off);
 /* The same at the start of a tunnel's inner packet: what was learned of the outer UDP header does not describe it. */
 static inline bool pkt_tunnel(struct pkt *p, uint32_t off)

@@ -1,11 +1,12 @@
-/* layer 0 (base): reading and writing bit ranges of a big-endian header. Bit 0 is the most significant bit of byte 0. */
+/* layer 0 (base): reading and writing bit ranges of a big-endian header. Bit 0 is the most significant bit of byte
+ * 0. */
 #ifndef RDMATRACE_BITS_H
 #define RDMATRACE_BITS_H
 
 #include "types.h"
 
-/* `width` bits (1 to 64; 1 to 57 when the range is not byte-aligned) at bit `bit` of `p`. All bytes that hold a part of the
- * range are read, none else. With constant arguments this compiles to one or two loads. */
+/* `width` bits (1 to 64; 1 to 57 when the range is not byte-aligned) at bit `bit` of `p`. All bytes that hold a part of
+ * the range are read, none else. With constant arguments this compiles to one or two loads. */
 ALWAYS_INLINE uint64_t bits_get(const uint8_t *p, unsigned bit, unsigned width)
 {
     const uint8_t *q = p + bit / 8;

@@ -19,8 +19,8 @@ void buf_free(struct buf *b);
 const char *buf_str(struct buf *b);
 void buf_printf(struct buf *b, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
-/* The same formats at a place that has room: each writes at `q` and returns the end. For the few places where appending piece
- * by piece would be slow: reserve with buf_need(), write, set b->len. */
+/* The same formats at a place that has room: each writes at `q` and returns the end. For the few places where appending
+ * piece by piece would be slow: reserve with buf_need(), write, set b->len. */
 #define FMT_DEC_MAX 20
 char *fmt_dec(char *q, uint64_t v);
 /* Right-aligned in `width` columns, filled with `pad`; at most FMT_DEC_MAX or `width` bytes, whichever is more. */
@@ -84,7 +84,8 @@ void buf_mac(struct buf *b, const uint8_t *p);
 void buf_time(struct buf *b, ns_t t);
 /* A length of time with the unit that suits it, for people: "4.096 us", "655.36 ms". */
 void buf_duration(struct buf *b, ns_t t);
-/* "1 packet", "2 packets", "0 packets": a number and the noun, to which an s is added; in one of eight buffers that take turns. */
+/* "1 packet", "2 packets", "0 packets": a number and the noun, to which an s is added; in one of eight buffers that
+ * take turns. */
 const char *count_str(uint64_t n, const char *noun);
 /* Bytes made printable for a terminal: control characters and invalid UTF-8 as \xNN. */
 void buf_printable(struct buf *b, const char *p, size_t n);

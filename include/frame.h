@@ -32,7 +32,8 @@ struct frame {
     uint64_t number;     /* number of the frame in its own file, from 1 */
     uint16_t linktype;   /* enum linktype, or any other registered value */
     uint16_t file;       /* index of the file among those given, from 0 */
-    uint32_t iface;      /* pcapng interface in its file, counted through all sections; ERF: port, by first records; 0 for other formats */
+    /* pcapng interface in its file, counted through all sections; ERF: port, by first records; 0 for other formats */
+    uint32_t iface;
     bool has_iface;      /* the format knows interfaces: pcapng, ERF, live capture */
     uint32_t iface_id;   /* number of the interface within its section of the file, from 0 */
     bool has_ts;         /* false: the format carried no time for this frame (Simple Packet Block), ts is 0 */

@@ -6,9 +6,11 @@
 
 /* One option of a command. A table of these ends with an all-zero row. */
 struct opt_def {
-    int key;          /* what opt_next() returns: the letter of the short form, or a number above 255 if there is none */
+    /* what opt_next() returns: the letter of the short form, or a number above 255 if there is none */
+    int key;
     const char *name; /* long name without dashes; NULL if there is none */
-    const char *arg;  /* name of the argument for --help; NULL if it takes none; "[=NAME]" (long options only): may be left out */
+    /* name of the argument for --help; NULL if it takes none; "[=NAME]" (long options only): may be left out */
+    const char *arg;
     const char *help; /* what it does; '\n' continues on the next line */
 };
 
@@ -23,7 +25,7 @@ struct opt_clash {
 struct opt_state {
     const struct opt_def *defs;
     bool *given; /* which of them were */
-    int argc; /* operands are moved behind the options: after the last option argv[optind..argc-1] */
+    int argc;    /* operands are moved behind the options: after the last option argv[optind..argc-1] */
     char **argv;
     char *short_opts; /* for getopt_long; freed by opt_end() */
     void *long_opts;
@@ -40,7 +42,8 @@ int opt_next(struct opt_state *s, const char **arg, int *operand);
 const char *opt_name(const struct opt_def *defs, int key, char name[OPT_NAME]);
 /* Whether the option with this key was given. */
 bool opt_given(const struct opt_state *s, int key);
-/* Refuse the first option of `table` (NULL: none) that was given although it has no meaning; `cases` hold. 0, or EXIT_BAD after a message. */
+/* Refuse the first option of `table` (NULL: none) that was given although it has no meaning; `cases` hold. 0, or
+ * EXIT_BAD after a message. */
 int opt_refuse(const struct opt_state *s, const struct opt_clash *table, unsigned cases);
 /* Release what opt_start() allocated. */
 void opt_end(struct opt_state *s);

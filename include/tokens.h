@@ -1,4 +1,5 @@
-/* layer 0 (base): words of event specifications and scenario lines: splitting, numbers with units, errors with a column. */
+/* layer 0 (base): words of event specifications and scenario lines: splitting, numbers with units, errors with a
+ * column. */
 #ifndef RDMATRACE_TOKENS_H
 #define RDMATRACE_TOKENS_H
 
@@ -22,12 +23,13 @@ struct text_error {
 /* Fill *e; returns false, so that parsers can end with it. */
 bool text_fail(struct text_error *e, const struct token *t, const char *fmt, ...) PRINTF_LIKE(3, 4);
 
-/* Split `line` at blanks into at most `max` words; a word that starts with # ends the line. Returns how many there are; more than `max`
- * count as max + 1. */
+/* Split `line` at blanks into at most `max` words; a word that starts with # ends the line. Returns how many there are;
+ * more than `max` count as max + 1. */
 unsigned text_split(const char *line, struct token *t, unsigned max);
 /* Whether the word is `s`. */
 bool token_is(const struct token *t, const char *s);
-/* Of "key=value": the part behind the '=' goes to *value and the part before it to *key; false (and *key is the whole word) without '='. */
+/* Of "key=value": the part behind the '=' goes to *value and the part before it to *key; false (and *key is the whole
+ * word) without '='. */
 bool token_key(const struct token *t, struct token *key, struct token *value);
 /* Split at the first `sep`; false if there is none. */
 bool token_cut(const struct token *t, char sep, struct token *before, struct token *after);

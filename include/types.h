@@ -12,14 +12,14 @@ typedef int64_t ns_t;
 
 #define NS_PER_US INT64_C(1000)
 #define NS_PER_MS INT64_C(1000000)
-#define NS_PER_S INT64_C(1000000000)
-#define NS_NEVER INT64_MAX
+#define NS_PER_S  INT64_C(1000000000)
+#define NS_NEVER  INT64_MAX
 
-#define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
-#define ALWAYS_INLINE static inline __attribute__((always_inline))
+#define ARRAY_LEN(a)           (sizeof(a) / sizeof((a)[0]))
+#define ALWAYS_INLINE          static inline __attribute__((always_inline))
 #define PRINTF_LIKE(fmt, args) __attribute__((format(printf, fmt, args)))
-#define LIKELY(x) __builtin_expect(!!(x), 1)
-#define UNLIKELY(x) __builtin_expect(!!(x), 0)
+#define LIKELY(x)              __builtin_expect(!!(x), 1)
+#define UNLIKELY(x)            __builtin_expect(!!(x), 0)
 
 /* Smaller and larger of two unsigned 32-bit numbers. */
 static inline uint32_t min_u32(uint32_t a, uint32_t b)

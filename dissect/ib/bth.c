@@ -4,13 +4,14 @@
 #include <stdio.h>
 
 #define ICRC_LEN 4
-#define CNP_LEN 16
+#define CNP_LEN  16
 
 HDR_TABLE(bth, BTH_FIELDS)
 
 static void bth_info(struct buf *b, const struct pkt *p, const struct layer *l);
-const struct hdr bth_hdr = {"infiniband.bth", "Base Transport Header", "infiniband", NULL, bth_fields, ARRAY_LEN(bth_fields), 12,
-                            FT_BYTES,         bth_info};
+const struct hdr bth_hdr = {"infiniband.bth", "Base Transport Header", "infiniband", NULL,
+                            bth_fields,       ARRAY_LEN(bth_fields),   12,           FT_BYTES,
+                            bth_info};
 
 /* What the extended headers say, behind "RC RDMA WRITE First QP 0x0001b4 PSN 10255594". */
 static void ext_info(struct buf *b, const struct pkt *p)
@@ -80,8 +81,9 @@ __attribute__((constructor)) static void op_texts_init(void)
         const char *service = i < 256 ? service_str((enum service)(i >> 5)) : "DC";
         char undefined[32];
         snprintf(undefined, sizeof undefined, "undefined opcode 0x%02x", i & 255);
-        op_texts[i].len = (uint32_t)snprintf(op_texts[i].text, sizeof op_texts[i].text, "%s%s%s QP 0x", i == OPCODE_CNP ? "" : service,
-                                             i == OPCODE_CNP ? "" : " ", op->name ? op->name : undefined);
+        op_texts[i].len = (uint32_t)snprintf(op_texts[i].text, sizeof op_texts[i].text, "%s%s%s QP 0x",
+                                             i == OPCODE_CNP ? "" : service, i == OPCODE_CNP ? "" : " ",
+                                             op->name ? op->name : undefined);
     }
 }
 
@@ -130,8 +132,9 @@ ALWAYS_INLINE uint32_t ext_one(struct pkt *p, uint32_t h, uint32_t off)
 /* The extended header that an H_* bit stands for. */
 static const struct hdr *ext_hdr(uint32_t bit)
 {
-    static const struct hdr *const hdrs[] = {&rdeth_hdr, &deth_hdr, &dcceth_hdr, &xrceth_hdr, &feth_hdr, &reth_hdr,
-                                             &atomiceth_hdr, &aeth_hdr, &atomicacketh_hdr, &immdt_hdr, &ieth_hdr};
+    static const struct hdr *const hdrs[] = {&rdeth_hdr,        &deth_hdr,  &dcceth_hdr,    &xrceth_hdr,
+                                             &feth_hdr,         &reth_hdr,  &atomiceth_hdr, &aeth_hdr,
+                                             &atomicacketh_hdr, &immdt_hdr, &ieth_hdr};
     return hdrs[__builtin_ctz(bit) - __builtin_ctz(H_RDETH)];
 }
 

@@ -17,7 +17,8 @@ static const struct vname lnh_names[] = {
     {0, "raw, Ethertype"}, {1, "raw, IPv6"}, {2, "BTH (local)"}, {3, "GRH (global)"}};
 const struct vdesc lnh_desc = VDESC_NAMES(lnh_names);
 
-static const struct vname aeth_types[] = {{AETH_ACK, "ACK"}, {AETH_RNR, "RNR NAK"}, {AETH_RESERVED, "reserved"}, {AETH_NAK, "NAK"}};
+static const struct vname aeth_types[] = {
+    {AETH_ACK, "ACK"}, {AETH_RNR, "RNR NAK"}, {AETH_RESERVED, "reserved"}, {AETH_NAK, "NAK"}};
 const struct vdesc aeth_opcode_desc = VDESC_NAMES(aeth_types);
 
 static const struct vname feth_sel_names[] = {{0, "memory region range"}, {1, "whole memory region"}};
@@ -43,8 +44,8 @@ const struct vdesc aeth_nak_desc = VDESC_TEXT(aeth_nak_text);
 ns_t rnr_time(unsigned code)
 {
     /* Microseconds, IBTA volume 1, table 45. */
-    static const uint32_t us[32] = {655360, 10,   20,   30,   40,    60,    80,    120,   160,   240,   320,
-                                    480,    640,  960,  1280, 1920,  2560,  3840,  5120,  7680,  10240, 15360,
+    static const uint32_t us[32] = {655360, 10,    20,    30,    40,    60,     80,     120,    160,    240,   320,
+                                    480,    640,   960,   1280,  1920,  2560,   3840,   5120,   7680,   10240, 15360,
                                     20480,  30720, 40960, 61440, 81920, 122880, 163840, 245760, 327680, 491520};
     return us[code & 31] * NS_PER_US;
 }
@@ -57,8 +58,9 @@ const struct vdesc aeth_timer_desc = VDESC_TEXT(aeth_timer_text);
 
 uint32_t aeth_credits(unsigned code)
 {
-    static const uint16_t credits[31] = {0,   1,   2,   3,   4,   6,    8,    12,   16,   24,   32,   48,    64,    96,    128,  192,
-                                         256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096, 6144, 8192, 12288, 16384, 24576, 32768};
+    static const uint16_t credits[31] = {0,    1,    2,    3,    4,    6,     8,     12,    16,   24,   32,
+                                         48,   64,   96,   128,  192,  256,   384,   512,   768,  1024, 1536,
+                                         2048, 3072, 4096, 6144, 8192, 12288, 16384, 24576, 32768};
     return code < ARRAY_LEN(credits) ? credits[code] : UINT32_MAX;
 }
 
@@ -95,8 +97,8 @@ bool aeth_is_nak(const uint8_t *p, uint32_t len)
 /* Tables of the headers, and their `struct hdr`. */
 #define IB_HDR(name, LIST, abbrev, title, len)                                                                         \
     HDR_TABLE(name, LIST)                                                                                              \
-    const struct hdr name##_hdr = {abbrev,      title,   "infiniband", NULL, name##_fields, ARRAY_LEN(name##_fields),  \
-                                   len,         FT_BYTES, NULL};
+    const struct hdr name##_hdr = {abbrev, title,    "infiniband", NULL, name##_fields, ARRAY_LEN(name##_fields),      \
+                                   len,    FT_BYTES, NULL};
 IB_HDR(lrh, LRH_FIELDS, "infiniband.lrh", "Local Route Header", 8)
 IB_HDR(grh, GRH_FIELDS, "infiniband.grh", "Global Route Header", 40)
 IB_HDR(rdeth, RDETH_FIELDS, "infiniband.rdeth", "RDETH - Reliable Datagram Extended Transport Header", 4)
@@ -106,7 +108,8 @@ IB_HDR(feth, FETH_FIELDS, "infiniband.feth", "FETH - FLUSH Extended Transport He
 IB_HDR(reth, RETH_FIELDS, "infiniband.reth", "RETH - RDMA Extended Transport Header", 16)
 IB_HDR(atomiceth, ATOMICETH_FIELDS, "infiniband.atomiceth", "AtomicETH - Atomic Extended Transport Header", 28)
 IB_HDR(aeth, AETH_FIELDS, "infiniband.aeth", "AETH - ACK Extended Transport Header", 4)
-IB_HDR(atomicacketh, ATOMICACKETH_FIELDS, "infiniband.atomicacketh", "AtomicAckETH - Atomic ACK Extended Transport Header", 8)
+IB_HDR(atomicacketh, ATOMICACKETH_FIELDS, "infiniband.atomicacketh",
+       "AtomicAckETH - Atomic ACK Extended Transport Header", 8)
 IB_HDR(immdt, IMMDT_FIELDS, "infiniband.immdt", "ImmDt - Immediate Data", 4)
 
 static void rwh_info(struct buf *b, const struct pkt *p, const struct layer *l)
@@ -115,18 +118,22 @@ static void rwh_info(struct buf *b, const struct pkt *p, const struct layer *l)
         buf_printf(b, "raw packet, Ethertype 0x%04x", load_be16(p->data + l->off + 2));
 }
 HDR_TABLE(rwh, RWH_FIELDS)
-const struct hdr rwh_hdr = {"infiniband.rwh",      "Raw Header", "infiniband", "InfiniBand", rwh_fields,
-                            ARRAY_LEN(rwh_fields), 4,            FT_BYTES,     rwh_info};
+const struct hdr rwh_hdr = {
+    "infiniband.rwh", "Raw Header", "infiniband", "InfiniBand", rwh_fields, ARRAY_LEN(rwh_fields), 4,
+    FT_BYTES,         rwh_info};
 IB_HDR(ieth, IETH_FIELDS, "infiniband.ieth", "IETH - Invalidate Extended Transport Header", 4)
 
-const struct hdr dcceth_hdr = {"rdma.dcceth", "DCCETH - Dynamically Connected (layout not public)", "infiniband", NULL, NULL, 0, 8, FT_BYTES, NULL};
+const struct hdr dcceth_hdr = {
+    "rdma.dcceth", "DCCETH - Dynamically Connected (layout not public)", "infiniband", NULL, NULL, 0, 8, FT_BYTES,
+    NULL};
 const struct hdr ib_payload_hdr = {"infiniband.payload", "Payload", "infiniband", NULL, NULL, 0, 0, FT_BYTES, NULL};
 const struct hdr ib_pad_hdr = {"rdma.pad", "Pad", "infiniband", NULL, NULL, 0, 0, FT_BYTES, NULL};
 
 /* CNP: 16 reserved bytes behind the BTH (annex A17). */
 static const struct field cnp_fields[] = {
     {"rdma.cnp.reserved", "Reserved", "Zero.", NULL, NULL, NULL, 0, 128, FT_BYTES, BASE_NONE, FLD_MEMBER}};
-const struct hdr cnp_hdr = {"rdma.cnp", "CNP - Congestion Notification Packet", "infiniband", NULL, cnp_fields, 1, 16, FT_BYTES, NULL};
+const struct hdr cnp_hdr = {
+    "rdma.cnp", "CNP - Congestion Notification Packet", "infiniband", NULL, cnp_fields, 1, 16, FT_BYTES, NULL};
 
 static bool status_value(enum crc_status s, struct value *v)
 {
@@ -170,16 +177,25 @@ static bool vcrc_want_get(const struct pkt *p, const struct layer *l, struct val
 
 /* The ICRC is written least significant byte first but shown, as tshark does, in the order of its bytes. */
 static const struct field icrc_fields[] = {
-    {"infiniband.invariant.crc", "Invariant CRC", "Invariant CRC as it stands in the packet.", NULL, NULL, NULL, 0, 32, FT_UINT32, BASE_HEX, FLD_MEMBER},
-    {"rdma.icrc.status", "ICRC status", "good, bad, or unknown.", NULL, icrc_status_get, NULL, 0, 0, FT_STRING, BASE_NONE, 0},
-    {"rdma.icrc.calculated", "ICRC calculated", "What the ICRC should be, when it is bad.", NULL, icrc_want_get, NULL, 0, 0, FT_UINT32, BASE_HEX, 0},
-    {"rdma.icrc.reason", "ICRC not verified", "Why the ICRC's status is unknown.", NULL, icrc_reason_get, NULL, 0, 0, FT_STRING, BASE_NONE, 0},
+    {"infiniband.invariant.crc", "Invariant CRC", "Invariant CRC as it stands in the packet.", NULL, NULL, NULL, 0, 32,
+     FT_UINT32, BASE_HEX, FLD_MEMBER},
+    {"rdma.icrc.status", "ICRC status", "good, bad, or unknown.", NULL, icrc_status_get, NULL, 0, 0, FT_STRING,
+     BASE_NONE, 0},
+    {"rdma.icrc.calculated", "ICRC calculated", "What the ICRC should be, when it is bad.", NULL, icrc_want_get, NULL,
+     0, 0, FT_UINT32, BASE_HEX, 0},
+    {"rdma.icrc.reason", "ICRC not verified", "Why the ICRC's status is unknown.", NULL, icrc_reason_get, NULL, 0, 0,
+     FT_STRING, BASE_NONE, 0},
 };
-const struct hdr icrc_hdr = {"rdma.icrc", "Invariant CRC", "infiniband", NULL, icrc_fields, ARRAY_LEN(icrc_fields), 4, FT_NONE, NULL};
+const struct hdr icrc_hdr = {"rdma.icrc", "Invariant CRC", "infiniband", NULL, icrc_fields, ARRAY_LEN(icrc_fields),
+                             4,           FT_NONE,         NULL};
 
 static const struct field vcrc_fields[] = {
-    {"infiniband.variant.crc", "Variant CRC", "Variant CRC as it stands in the packet.", NULL, NULL, NULL, 0, 16, FT_UINT16, BASE_HEX, FLD_MEMBER},
-    {"rdma.vcrc.status", "VCRC status", "good, bad, or unknown.", NULL, vcrc_status_get, NULL, 0, 0, FT_STRING, BASE_NONE, 0},
-    {"rdma.vcrc.calculated", "VCRC calculated", "What the VCRC should be, when it is bad.", NULL, vcrc_want_get, NULL, 0, 0, FT_UINT16, BASE_HEX, 0},
+    {"infiniband.variant.crc", "Variant CRC", "Variant CRC as it stands in the packet.", NULL, NULL, NULL, 0, 16,
+     FT_UINT16, BASE_HEX, FLD_MEMBER},
+    {"rdma.vcrc.status", "VCRC status", "good, bad, or unknown.", NULL, vcrc_status_get, NULL, 0, 0, FT_STRING,
+     BASE_NONE, 0},
+    {"rdma.vcrc.calculated", "VCRC calculated", "What the VCRC should be, when it is bad.", NULL, vcrc_want_get, NULL,
+     0, 0, FT_UINT16, BASE_HEX, 0},
 };
-const struct hdr vcrc_hdr = {"rdma.vcrc", "Variant CRC", "infiniband", NULL, vcrc_fields, ARRAY_LEN(vcrc_fields), 2, FT_NONE, NULL};
+const struct hdr vcrc_hdr = {"rdma.vcrc", "Variant CRC", "infiniband", NULL, vcrc_fields, ARRAY_LEN(vcrc_fields),
+                             2,           FT_NONE,       NULL};

@@ -1,4 +1,5 @@
-/* layer 1 (wire): headers of InfiniBand and RoCE packets, from the LRH to the payload (IBTA volume 1, chapters 7 to 9). */
+/* layer 1 (wire): headers of InfiniBand and RoCE packets, from the LRH to the payload (IBTA volume 1, chapters 7 to
+ * 9). */
 #ifndef RDMATRACE_DISSECT_IB_IB_H
 #define RDMATRACE_DISSECT_IB_IB_H
 
@@ -273,7 +274,8 @@ HDR_STRUCT(ieth, IETH_FIELDS)
     U(uint16_t, etype, 16, 16, FT_UINT16, BASE_HEX, NULL, "infiniband.rwh.etype", "Ethertype", "What follows.")
 HDR_STRUCT(rwh, RWH_FIELDS)
 
-extern const struct hdr lrh_hdr, grh_hdr, bth_hdr, rdeth_hdr, deth_hdr, xrceth_hdr, dcceth_hdr, feth_hdr, reth_hdr, atomiceth_hdr,
-    aeth_hdr, atomicacketh_hdr, immdt_hdr, ieth_hdr, ib_payload_hdr, ib_pad_hdr, icrc_hdr, vcrc_hdr, cnp_hdr, rwh_hdr;
+extern const struct hdr lrh_hdr, grh_hdr, bth_hdr, rdeth_hdr, deth_hdr, xrceth_hdr, dcceth_hdr, feth_hdr, reth_hdr,
+    atomiceth_hdr, aeth_hdr, atomicacketh_hdr, immdt_hdr, ieth_hdr, ib_payload_hdr, ib_pad_hdr, icrc_hdr, vcrc_hdr,
+    cnp_hdr, rwh_hdr;
 
 #endif

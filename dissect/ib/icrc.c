@@ -4,12 +4,12 @@
 #include <isa-l/crc.h>
 #include <libdeflate.h>
 
-#define BTH_LEN 12
+#define BTH_LEN       12
 #define BTH_FECN_BYTE 4 /* FECN, BECN and six reserved bits: not covered */
-#define UDP_LEN 8
-#define GRH_LEN 40
-#define LRH_LEN 8
-#define MASKED_MAX (8 + ICRC_IP_MAX + UDP_LEN + BTH_LEN) /* dummy LRH, IP, UDP, BTH */
+#define UDP_LEN       8
+#define GRH_LEN       40
+#define LRH_LEN       8
+#define MASKED_MAX    (8 + ICRC_IP_MAX + UDP_LEN + BTH_LEN) /* dummy LRH, IP, UDP, BTH */
 
 /* From this many bytes on ISA-L is the faster one (it has wider carry-less multiplication), below libdeflate. */
 #define LARGE 256
@@ -119,6 +119,7 @@ uint16_t vcrc_ib(const uint8_t *p, size_t n)
 
 const char *crc_status_str(enum crc_status s)
 {
-    static const char *const names[] = {[CRC_ABSENT] = "", [CRC_UNKNOWN] = "unknown", [CRC_GOOD] = "good", [CRC_BAD] = "bad"};
+    static const char *const names[] = {
+        [CRC_ABSENT] = "", [CRC_UNKNOWN] = "unknown", [CRC_GOOD] = "good", [CRC_BAD] = "bad"};
     return names[s];
 }

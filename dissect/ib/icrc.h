@@ -7,9 +7,9 @@
 /* Longest IP header, options and extension headers included, that icrc_rocev2() takes. */
 #define ICRC_IP_MAX 164
 
-/* ICRC of a RoCEv2 packet: `ip` is the IPv4 or IPv6 header (with options or extension headers) that ends where the UDP header
- * at `udp` starts, at most ICRC_IP_MAX bytes
- * later; `n` bytes from the start of the UDP header up to the ICRC, which is not included. */
+/* ICRC of a RoCEv2 packet: `ip` is the IPv4 or IPv6 header (with options or extension headers) that ends where the UDP
+ * header at `udp` starts, at most ICRC_IP_MAX bytes later; `n` bytes from the start of the UDP header up to the ICRC,
+ * which is not included. */
 uint32_t icrc_rocev2(const uint8_t *ip, const uint8_t *udp, size_t n);
 /* ICRC of a RoCEv1 packet: 40 bytes of GRH at `grh`, then `n` bytes from the BTH up to the ICRC. */
 uint32_t icrc_rocev1(const uint8_t *grh, size_t n);

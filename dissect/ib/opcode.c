@@ -15,11 +15,11 @@ enum {
      ((ext)&H_ATOMICACKETH ? 8 : 0) + ((ext)&H_IMMDT ? 4 : 0) + ((ext)&H_IETH ? 4 : 0))
 
 /* Headers that a service puts before those of the operation: in requests and in responses. */
-#define EXT_RC(flags) 0
-#define EXT_UC(flags) 0
-#define EXT_RD(flags) (H_RDETH | ((flags)&OPF_REQUEST ? H_DETH : 0))
-#define EXT_UD(flags) H_DETH
-#define EXT_DC(flags) H_DCCETH
+#define EXT_RC(flags)  0
+#define EXT_UC(flags)  0
+#define EXT_RD(flags)  (H_RDETH | ((flags)&OPF_REQUEST ? H_DETH : 0))
+#define EXT_UD(flags)  H_DETH
+#define EXT_DC(flags)  H_DCCETH
 #define EXT_XRC(flags) ((flags)&OPF_REQUEST ? H_XRCETH : 0)
 
 #define ENTRY(svc, prefix, name, ext, flags, services)                                                                 \
@@ -29,16 +29,20 @@ enum {
     }
 
 const struct opinfo opcode_table[256] = {
-#define OP(op, name, ext, flags, services) [OPCODE(SVC_RC, op)] = ENTRY(S_RC, EXT_RC(flags), name, ext, flags, services),
+#define OP(op, name, ext, flags, services)                                                                             \
+    [OPCODE(SVC_RC, op)] = ENTRY(S_RC, EXT_RC(flags), name, ext, flags, services),
 #include "dissect/ib/opcode.def"
 #undef OP
-#define OP(op, name, ext, flags, services) [OPCODE(SVC_UC, op)] = ENTRY(S_UC, EXT_UC(flags), name, ext, flags, services),
+#define OP(op, name, ext, flags, services)                                                                             \
+    [OPCODE(SVC_UC, op)] = ENTRY(S_UC, EXT_UC(flags), name, ext, flags, services),
 #include "dissect/ib/opcode.def"
 #undef OP
-#define OP(op, name, ext, flags, services) [OPCODE(SVC_RD, op)] = ENTRY(S_RD, EXT_RD(flags), name, ext, flags, services),
+#define OP(op, name, ext, flags, services)                                                                             \
+    [OPCODE(SVC_RD, op)] = ENTRY(S_RD, EXT_RD(flags), name, ext, flags, services),
 #include "dissect/ib/opcode.def"
 #undef OP
-#define OP(op, name, ext, flags, services) [OPCODE(SVC_UD, op)] = ENTRY(S_UD, EXT_UD(flags), name, ext, flags, services),
+#define OP(op, name, ext, flags, services)                                                                             \
+    [OPCODE(SVC_UD, op)] = ENTRY(S_UD, EXT_UD(flags), name, ext, flags, services),
 #include "dissect/ib/opcode.def"
 #undef OP
 #define OP(op, name, ext, flags, services)                                                                             \
@@ -56,8 +60,8 @@ const struct opinfo opcode_dc_table[32] = {
 
 const char *service_str(enum service s)
 {
-    static const char *const names[] = {"RC", "UC", "RD", "UD", "CNP", "XRC", "manufacturer specific",
-                                        "manufacturer specific"};
+    static const char *const names[] = {
+        "RC", "UC", "RD", "UD", "CNP", "XRC", "manufacturer specific", "manufacturer specific"};
     return names[s & 7];
 }
 

@@ -1,4 +1,5 @@
-/* layer 1 (wire): the opcode table: which headers an opcode carries, in order, and what it does (IBTA volume 1, 9.2). */
+/* layer 1 (wire): the opcode table: which headers an opcode carries, in order, and what it does (IBTA volume 1,
+ * 9.2). */
 #ifndef RDMATRACE_DISSECT_IB_OPCODE_H
 #define RDMATRACE_DISSECT_IB_OPCODE_H
 
@@ -47,7 +48,7 @@ enum operation {
 };
 
 #define OPCODE(service, operation) ((uint8_t)((service) << 5 | (operation)))
-#define OPCODE_CNP 0x81
+#define OPCODE_CNP                 0x81
 
 /* Headers of a packet, in the order in which they appear; masks of these bits. */
 enum {
@@ -74,10 +75,16 @@ enum {
 };
 /* Extended headers whose members are known: X(bit, name, bytes). A DCCETH is 8 opaque bytes. */
 #define EXT_HEADERS(X)                                                                                                 \
-    X(H_RDETH, rdeth, 4) X(H_DETH, deth, 8) X(H_XRCETH, xrceth, 4) X(H_FETH, feth, 4) X(H_RETH, reth, 16)              \
-    X(H_ATOMICETH, atomiceth, 28) X(H_AETH, aeth, 4) X(H_ATOMICACKETH, atomicacketh, 8) X(H_IMMDT, immdt, 4)           \
-    X(H_IETH, ieth, 4)
-#define H_EXT (H_RDETH | H_DETH | H_DCCETH | H_XRCETH | H_FETH | H_RETH | H_ATOMICETH | H_AETH | H_ATOMICACKETH | H_IMMDT | H_IETH)
+    X(H_RDETH, rdeth, 4)                                                                                               \
+    X(H_DETH, deth, 8)                                                                                                 \
+    X(H_XRCETH, xrceth, 4)                                                                                             \
+    X(H_FETH, feth, 4)                                                                                                 \
+    X(H_RETH, reth, 16)                                                                                                \
+    X(H_ATOMICETH, atomiceth, 28)                                                                                      \
+    X(H_AETH, aeth, 4) X(H_ATOMICACKETH, atomicacketh, 8) X(H_IMMDT, immdt, 4) X(H_IETH, ieth, 4)
+#define H_EXT                                                                                                          \
+    (H_RDETH | H_DETH | H_DCCETH | H_XRCETH | H_FETH | H_RETH | H_ATOMICETH | H_AETH | H_ATOMICACKETH | H_IMMDT |      \
+     H_IETH)
 
 /* What a packet is; masks of these bits. */
 enum {
@@ -101,7 +108,7 @@ enum {
     OPF_PAYLOAD = 1u << 17,  /* may carry payload */
 };
 #define OPF_START (OPF_FIRST | OPF_ONLY) /* begins a message */
-#define OPF_END (OPF_LAST | OPF_ONLY)    /* ends a message */
+#define OPF_END   (OPF_LAST | OPF_ONLY)  /* ends a message */
 
 struct opinfo {
     const char *name; /* "RDMA WRITE First"; NULL if the opcode is not defined */

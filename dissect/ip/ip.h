@@ -5,7 +5,7 @@
 #include "dissect/field.h"
 
 #define IPPROTO_IPIP_ 4
-#define IPPROTO_UDP_ 17
+#define IPPROTO_UDP_  17
 
 extern const struct vdesc ipproto_desc, ecn_desc;
 
@@ -31,7 +31,8 @@ extern const struct vdesc ipproto_desc, ecn_desc;
     U(uint8_t, ecn, 14, 2, FT_UINT8, BASE_DEC, &ecn_desc, "ip.dsfield.ecn", "ECN",                                     \
       "Explicit congestion notification.")                                                                             \
     U(uint16_t, len, 16, 16, FT_UINT16, BASE_DEC, NULL, "ip.len", "Total Length", "Header and payload, bytes.")        \
-    U(uint16_t, id, 32, 16, FT_UINT16, BASE_HEX, NULL, "ip.id", "Identification", "Identifies a datagram's fragments.") \
+    U(uint16_t, id, 32, 16, FT_UINT16, BASE_HEX, NULL, "ip.id", "Identification",                                      \
+      "Identifies a datagram's fragments.")                                                                            \
     V(NULL, 48, 3, FT_UINT8, BASE_HEX, NULL, "ip.flags", "Flags", "Fragmentation flags.")                              \
     U(uint8_t, rb, 48, 1, FT_BOOL, BASE_NONE, NULL, "ip.flags.rb", "Reserved bit", "Zero.")                            \
     U(uint8_t, df, 49, 1, FT_BOOL, BASE_NONE, NULL, "ip.flags.df", "Don't fragment", "Routers must not fragment.")     \
@@ -58,7 +59,8 @@ HDR_STRUCT(ip4, IP4_FIELDS)
 #define IP6_FIELDS(U, A, V)                                                                                            \
     U(uint8_t, version, 0, 4, FT_UINT8, BASE_DEC, NULL, "ipv6.version", "Version", "6.")                               \
     V(NULL, 4, 8, FT_UINT32, BASE_HEX, NULL, "ipv6.tclass", "Traffic Class", "DSCP and ECN.")                          \
-    U(uint8_t, dscp, 4, 6, FT_UINT32, BASE_DEC, NULL, "ipv6.tclass.dscp", "DSCP", "Differentiated services codepoint.") \
+    U(uint8_t, dscp, 4, 6, FT_UINT32, BASE_DEC, NULL, "ipv6.tclass.dscp", "DSCP",                                      \
+      "Differentiated services codepoint.")                                                                            \
     U(uint8_t, ecn, 10, 2, FT_UINT32, BASE_DEC, &ecn_desc, "ipv6.tclass.ecn", "ECN",                                   \
       "Explicit congestion notification.")                                                                             \
     U(uint32_t, flow, 12, 20, FT_UINT24, BASE_HEX, NULL, "ipv6.flow", "Flow Label", "Flow label.")                     \
@@ -70,8 +72,8 @@ HDR_STRUCT(ip4, IP4_FIELDS)
 HDR_STRUCT(ip6, IP6_FIELDS)
 
 /*
- * UDP header, 8 bytes (RFC 768): source port (2), destination port (2), length (2), checksum (2).
- */
+ * UDP header, 8 bytes (RFC 768): source port (2), destination port (2), length (2), checksum
+ * (2). */
 #define UDP_FIELDS(U, A, V)                                                                                            \
     U(uint16_t, sport, 0, 16, FT_UINT16, BASE_DEC, NULL, "udp.srcport", "Source Port",                                 \
       "On RoCEv2: entropy for load balancing.")                                                                        \

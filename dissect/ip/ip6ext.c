@@ -70,8 +70,8 @@ static const struct field ip6_opt_fields[] = {
     FIELD_ROW(has_length, 16, 0, FT_BYTES, BASE_NONE, NULL, 0, "rdma.ipv6.opt.data", "Data", "Data of the option."),
 };
 
-/* Authentication header: | next header (1) | length in words less 2 (1) | reserved (2) | SPI (4) | sequence (4) | ICV |
- */
+/* Authentication header: | next header (1) | length in words less 2 (1) | reserved (2) | SPI (4) | sequence (4) | ICV
+ * | */
 static const struct field ah_fields[] = {
     FIELD_ROW(NULL, 0, 8, FT_UINT8, BASE_DEC, &ipproto_desc, FLD_MEMBER, "ah.next_header", "Next header",
               "What follows."),

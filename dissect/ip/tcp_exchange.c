@@ -5,7 +5,10 @@
 
 static int hex_value(uint8_t c)
 {
-    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+    return c >= '0' && c <= '9'   ? c - '0'
+           : c >= 'a' && c <= 'f' ? c - 'a' + 10
+           : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                  : -1;
 }
 
 /* Hexadecimal words joined by colons. */
@@ -78,7 +81,8 @@ bool exchange_parse(struct exchange *e, const uint8_t *p, size_t len)
     if (w.n == 4 && w.len[0] == 4 && w.len[1] == 6 && w.len[2] == 6 && w.len[3] == 32) {
         qpn = 1;
         take_gid(e, &w, 3, p);
-    } else if (w.n >= 7 && w.len[0] == 4 && w.len[1] == 4 && w.len[2] == 6 && w.len[3] == 6 && w.len[4] == 8 && w.len[5] == 16) {
+    } else if (w.n >= 7 && w.len[0] == 4 && w.len[1] == 4 && w.len[2] == 6 && w.len[3] == 6 && w.len[4] == 8 &&
+               w.len[5] == 16) {
         qpn = 2;
         e->have_addr = false;
         if (w.n >= 22)

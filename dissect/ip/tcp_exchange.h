@@ -1,8 +1,8 @@
 /* layer 1 (wire): the TCP parameter exchange of test programs: what each side says about its queue pair, in text.
  *
  *   ibv_*_pingpong   "lid:qpn:psn:gid"                          (libibverbs/examples)
- *   perftest         "lid:reads:qpn:psn:rkey:va[:gid]:srqn"     (perftest_communication.c), gid as 16 bytes
- */
+ *   perftest         "lid:reads:qpn:psn:rkey:va[:gid]:srqn"     (perftest_communication.c), gid as 16
+ * bytes */
 #ifndef RDMATRACE_DISSECT_IP_TCP_EXCHANGE_H
 #define RDMATRACE_DISSECT_IP_TCP_EXCHANGE_H
 

@@ -63,8 +63,8 @@ static bool has_lctr(const uint8_t *h, uint32_t len)
 
 /*
  * Record header, 16 bytes; the timestamp is little-endian, 32.32 bits of seconds since 1970, all else big-endian.
- *   | timestamp (8) | type (1) | flags (1) | record length (2) | loss counter or colour (2) | wire length (2) |
- */
+ *   | timestamp (8) | type (1) | flags (1) | record length (2) | loss counter or colour (2) | wire length (2)
+ * | */
 static const struct field erf_fields[] = {
     FIELD_ROW(NULL, 0, 64, FT_UINT64, BASE_HEX, NULL, FLD_MEMBER | FLD_LE, "erf.ts", "Timestamp",
               "Seconds since 1970, 32.32 bits."),

@@ -4,18 +4,18 @@
 
 #include "dissect/field.h"
 
-#define ETHERTYPE_MIN 0x0600 /* below: the length of an 802.3 frame */
-#define ETHERTYPE_IPV4 0x0800
-#define ETHERTYPE_ARP 0x0806
-#define ETHERTYPE_RARP 0x8035
-#define ETHERTYPE_TEB 0x6558 /* transparent Ethernet bridging */
-#define ETHERTYPE_VLAN 0x8100
-#define ETHERTYPE_IPV6 0x86dd
-#define ETHERTYPE_MACC 0x8808 /* MAC control: pause frames */
-#define ETHERTYPE_MPLS 0x8847
+#define ETHERTYPE_MIN        0x0600 /* below: the length of an 802.3 frame */
+#define ETHERTYPE_IPV4       0x0800
+#define ETHERTYPE_ARP        0x0806
+#define ETHERTYPE_RARP       0x8035
+#define ETHERTYPE_TEB        0x6558 /* transparent Ethernet bridging */
+#define ETHERTYPE_VLAN       0x8100
+#define ETHERTYPE_IPV6       0x86dd
+#define ETHERTYPE_MACC       0x8808 /* MAC control: pause frames */
+#define ETHERTYPE_MPLS       0x8847
 #define ETHERTYPE_MPLS_MULTI 0x8848
-#define ETHERTYPE_QINQ 0x88a8
-#define ETHERTYPE_QINQ_OLD 0x9100
+#define ETHERTYPE_QINQ       0x88a8
+#define ETHERTYPE_QINQ_OLD   0x9100
 
 extern const struct vdesc ethertype_desc;
 
@@ -43,7 +43,8 @@ HDR_STRUCT(eth, ETH_FIELDS)
     U(uint16_t, type, 16, 16, FT_UINT16, BASE_HEX, &ethertype_desc, "vlan.etype", "Type", "What follows.")
 HDR_STRUCT(vlan, VLAN_FIELDS)
 
-/* eth_len, vlan_len: the same headers with a length (802.3) in place of the EtherType. vlan_ad: the tag of EtherType 0x88a8. */
+/* eth_len, vlan_len: the same headers with a length (802.3) in place of the EtherType. vlan_ad: the tag of EtherType
+ * 0x88a8. */
 extern const struct hdr eth_hdr, eth_len_hdr, vlan_hdr, vlan_len_hdr, vlan_ad_hdr;
 
 #endif

@@ -1,8 +1,8 @@
 /* layer 1 (wire): all link types but Ethernet; BSD loopback. */
 #include "dissect/link/link.h"
 
-#include "dissect/link/erf.h"
 #include "dissect/ib/ipoib.h"
+#include "dissect/link/erf.h"
 #include "dissect/link/sll.h"
 
 /* BSD loopback: the address family (4), in the byte order of the capturing host (NULL) or big-endian (LOOP). */

@@ -2,8 +2,8 @@
 #include "dissect/mad/cc.h"
 
 #include "dissect/mad/names.h"
-#include "dissect/mad/tables.h"
 #include "dissect/mad/notice.h"
+#include "dissect/mad/tables.h"
 #include "dissect/pkt.h"
 
 MAD_PART(cchdr, CCHDR_FIELDS, "rdma.cc", "CC - Congestion Control", 8, FT_NONE)

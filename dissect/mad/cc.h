@@ -165,8 +165,11 @@
 /* All headers of this file: NAME_hdr. */
 #define CC_HDRS(X)                                                                                                     \
     X(cchdr)                                                                                                           \
-    X(conginfo) X(congkey) X(conglog) X(conglogsw) X(conglogswent) X(conglogca) X(conglogcaent) X(swcong)              \
-        X(swportcong) X(cacong) X(cctable) X(cctimestamp)
+    X(conginfo)                                                                                                        \
+    X(congkey)                                                                                                         \
+    X(conglog)                                                                                                         \
+    X(conglogsw)                                                                                                       \
+    X(conglogswent) X(conglogca) X(conglogcaent) X(swcong) X(swportcong) X(cacong) X(cctable) X(cctimestamp)
 CC_HDRS(HDR_EXTERN)
 
 #endif

@@ -167,8 +167,8 @@ bool cm_msg_decode(struct cm_msg *m, const uint8_t *p, size_t len);
 void cm_msg_encode(uint8_t p[MAD_LEN], const struct cm_msg *m);
 /* The message in a decoded packet; false if it holds none, or not all of it. */
 bool cm_msg_of(struct cm_msg *m, const struct pkt *p);
-/* The communication ids with which every message but those of SIDR begins: that of its sender, and that of its receiver, which a REQ does
- * not know. 0: none. */
+/* The communication ids with which every message but those of SIDR begins: that of its sender, and that of its
+ * receiver, which a REQ does not know. 0: none. */
 void cm_msg_ids(const struct cm_msg *m, uint32_t *sender, uint32_t *receiver);
 
 /* The ECE vendor id, which REP and SIDR_REP hold in pieces. */

@@ -2,9 +2,9 @@
 #include "dissect/mad/mad.h"
 
 #include "dissect/mad/cm.h"
+#include "dissect/mad/notice.h"
 #include "dissect/mad/other.h"
 #include "dissect/mad/tables.h"
-#include "dissect/mad/notice.h"
 #include "dissect/pkt.h"
 
 /* One row per class; a class that is decoded further names its function or the table of its attributes here. */

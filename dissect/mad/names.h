@@ -1,4 +1,5 @@
-/* layer 1 (wire): names of values that several management classes share (OpenSM ib_types.h, kernel rdma/ib_mad.h, ib_smi.h). */
+/* layer 1 (wire): names of values that several management classes share (OpenSM ib_types.h, kernel rdma/ib_mad.h,
+ * ib_smi.h). */
 #ifndef RDMATRACE_DISSECT_MAD_NAMES_H
 #define RDMATRACE_DISSECT_MAD_NAMES_H
 

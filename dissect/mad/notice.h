@@ -233,8 +233,12 @@
 /* All headers of this file: NAME_hdr. */
 #define NOTICE_HDRS(X)                                                                                                 \
     X(notice)                                                                                                          \
-    X(details) X(issuergid) X(trap64) X(trap68) X(trap128) X(trap129) X(trap144) X(trap145) X(trap256) X(trap257)      \
-        X(trap259) X(trapbkey) X(trapcckey) X(classportinfo)
+    X(details)                                                                                                         \
+    X(issuergid)                                                                                                       \
+    X(trap64)                                                                                                          \
+    X(trap68)                                                                                                          \
+    X(trap128)                                                                                                         \
+    X(trap129) X(trap144) X(trap145) X(trap256) X(trap257) X(trap259) X(trapbkey) X(trapcckey) X(classportinfo)
 NOTICE_HDRS(HDR_EXTERN)
 
 #define NOTICE_LEN         10

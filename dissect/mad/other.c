@@ -1,8 +1,8 @@
 /* layer 1 (wire): management classes of vendors, and classes of which only the attributes' names are known. */
 #include "dissect/mad/other.h"
 
-#include "dissect/mad/tables.h"
 #include "dissect/mad/notice.h"
+#include "dissect/mad/tables.h"
 #include "dissect/pkt.h"
 
 MAD_PART(madbytes, MADBYTES_FIELDS, "rdma.mad.attr", "Attribute", 0, FT_NONE)

@@ -2,9 +2,9 @@
 #include "dissect/mad/perfmgt.h"
 
 #include "dissect/mad/names.h"
-#include "dissect/mad/tables.h"
 #include "dissect/mad/notice.h"
 #include "dissect/mad/perfmgt_vl.h"
+#include "dissect/mad/tables.h"
 
 MAD_PART(samplescontrol, SAMPLESCONTROL_FIELDS, "rdma.perf.portsamplescontrol", "PortSamplesControl", 80, FT_NONE)
 MAD_PART(samplesresult, SAMPLESRESULT_FIELDS, "rdma.perf.portsamplesresult", "PortSamplesResult", 64, FT_NONE)

@@ -278,8 +278,10 @@
 /* All headers of this file: NAME_hdr. */
 #define PERF_HDRS(X)                                                                                                   \
     X(samplescontrol)                                                                                                  \
-    X(samplesresult) X(samplesresultext) X(portcounters) X(portcountersext) X(rcverrordetails) X(xmitdiscarddetails)   \
-        X(oprcv) X(flowctl) X(rcvconctrl) X(xmitconctrl)
+    X(samplesresult)                                                                                                   \
+    X(samplesresultext)                                                                                                \
+    X(portcounters)                                                                                                    \
+    X(portcountersext) X(rcverrordetails) X(xmitdiscarddetails) X(oprcv) X(flowctl) X(rcvconctrl) X(xmitconctrl)
 PERF_HDRS(HDR_EXTERN)
 
 #endif

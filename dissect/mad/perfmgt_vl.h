@@ -168,8 +168,10 @@
 /* All headers of this file: NAME_hdr. */
 #define PERF_VL_HDRS(X)                                                                                                \
     X(vloppackets)                                                                                                     \
-    X(vlopdata) X(vlflowerrors) X(vlxmitwait) X(vlcongestion) X(slrcvfecn) X(slrcvbecn) X(vltimecong) X(xmitdatasl)    \
-        X(rcvdatasl) X(extspeeds) X(extspeedsrs)
+    X(vlopdata)                                                                                                        \
+    X(vlflowerrors)                                                                                                    \
+    X(vlxmitwait)                                                                                                      \
+    X(vlcongestion) X(slrcvfecn) X(slrcvbecn) X(vltimecong) X(xmitdatasl) X(rcvdatasl) X(extspeeds) X(extspeedsrs)
 PERF_VL_HDRS(HDR_EXTERN)
 
 #endif

@@ -3,6 +3,7 @@
 #define RDMATRACE_DISSECT_MAD_REPEAT_H
 
 /* ROWS(U, A, V, i) gives the rows of entry `i`, a literal decimal number; REPn gives those of entries 0 to n-1. */
+/* clang-format off */
 #define REP8(ROWS, U, A, V)                                                                                            \
     ROWS(U, A, V, 0) ROWS(U, A, V, 1) ROWS(U, A, V, 2) ROWS(U, A, V, 3)                                                \
     ROWS(U, A, V, 4) ROWS(U, A, V, 5) ROWS(U, A, V, 6) ROWS(U, A, V, 7)
@@ -33,5 +34,6 @@
     ROWS(U, A, V, 52) ROWS(U, A, V, 53) ROWS(U, A, V, 54) ROWS(U, A, V, 55)                                            \
     ROWS(U, A, V, 56) ROWS(U, A, V, 57) ROWS(U, A, V, 58) ROWS(U, A, V, 59)                                            \
     ROWS(U, A, V, 60) ROWS(U, A, V, 61) ROWS(U, A, V, 62) ROWS(U, A, V, 63)
+/* clang-format on */
 
 #endif

@@ -1,5 +1,5 @@
-/* layer 1 (wire): the reliable multi-packet protocol of management datagrams (OpenSM ib_types.h, kernel rdma/ib_mad.h).
- */
+/* layer 1 (wire): the reliable multi-packet protocol of management datagrams (OpenSM ib_types.h, kernel
+ * rdma/ib_mad.h). */
 #ifndef RDMATRACE_DISSECT_MAD_RMPP_H
 #define RDMATRACE_DISSECT_MAD_RMPP_H
 

@@ -1,20 +1,20 @@
 /* layer 1 (wire): subnet administration: headers, and the records in one datagram. */
 #include "dissect/mad/sa.h"
 
-#include "dissect/mad/other.h"
-#include "dissect/mad/tables.h"
 #include "dissect/mad/notice.h"
-#include "dissect/pkt.h"
+#include "dissect/mad/other.h"
 #include "dissect/mad/portinfo.h"
 #include "dissect/mad/rmpp.h"
 #include "dissect/mad/sa_paths.h"
 #include "dissect/mad/sa_records.h"
 #include "dissect/mad/smp.h"
+#include "dissect/mad/tables.h"
+#include "dissect/pkt.h"
 
 MAD_PART(sahdr, SAHDR_FIELDS, "infiniband.sa.drdlid", "SA - Subnet Administration", 20, FT_BYTES)
 
 #define ATTR_MULTIPATH 0x3a
-#define TAIL_LAYERS 8 /* room kept for one more record and what follows the payload */
+#define TAIL_LAYERS    8 /* room kept for one more record and what follows the payload */
 
 const struct mad_attr sa_attrs[] = {
     {ATTR_CLASSPORTINFO, "ClassPortInfo", {&classportinfo_hdr}},

@@ -125,8 +125,10 @@
 /* All headers of this file: NAME_hdr. */
 #define SA_RECORD_HDRS(X)                                                                                              \
     X(noderec)                                                                                                         \
-    X(portinforec) X(sl2vlrec) X(switchinforec) X(lftrec) X(mftrec) X(sminforec) X(guidinforec) X(pkeyrec) X(vlarbrec) \
-        X(informrec) X(informinfo) X(linkrec)
+    X(portinforec)                                                                                                     \
+    X(sl2vlrec)                                                                                                        \
+    X(switchinforec)                                                                                                   \
+    X(lftrec) X(mftrec) X(sminforec) X(guidinforec) X(pkeyrec) X(vlarbrec) X(informrec) X(informinfo) X(linkrec)
 SA_RECORD_HDRS(HDR_EXTERN)
 
 #endif

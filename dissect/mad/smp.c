@@ -2,10 +2,10 @@
 #include "dissect/mad/smp.h"
 
 #include "dissect/mad/names.h"
-#include "dissect/mad/tables.h"
 #include "dissect/mad/notice.h"
-#include "dissect/pkt.h"
 #include "dissect/mad/portinfo.h"
+#include "dissect/mad/tables.h"
+#include "dissect/pkt.h"
 
 #define SMP_DATA_OFF 64
 #define SMP_DATA_LEN 64

@@ -267,8 +267,14 @@
 /* All headers of this file: NAME_hdr. */
 #define SMP_HDRS(X)                                                                                                    \
     X(smplid)                                                                                                          \
-    X(smpdr) X(smppath) X(nodedesc) X(nodeinfo) X(switchinfo) X(guidinfo) X(pkeytable) X(sl2vl) X(vlarb) X(lft) X(rft) \
-        X(mft) X(lswp) X(sminfo) X(vendordiag) X(ledinfo) X(portinfoext) X(mlnxportinfo)
+    X(smpdr)                                                                                                           \
+    X(smppath)                                                                                                         \
+    X(nodedesc)                                                                                                        \
+    X(nodeinfo)                                                                                                        \
+    X(switchinfo)                                                                                                      \
+    X(guidinfo)                                                                                                        \
+    X(pkeytable)                                                                                                       \
+    X(sl2vl) X(vlarb) X(lft) X(rft) X(mft) X(lswp) X(sminfo) X(vendordiag) X(ledinfo) X(portinfoext) X(mlnxportinfo)
 SMP_HDRS(HDR_EXTERN)
 
 #endif

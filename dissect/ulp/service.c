@@ -7,8 +7,8 @@ const char *ulp_of_service(uint64_t service_id)
 {
     /* TCP port space of the RDMA IP CM service; ports from IANA's registry and the programs' sources. */
     static const struct vname ports[] = {
-        {987, "LNet"},       {3260, "iSER"},        {4420, "NVMe/RDMA"}, {5445, "SMB Direct"},
-        {18634, "RDS"},      {20049, "NFS/RDMA"},   {7174, "rping"},     {7471, "RDMA-CM test"},
+        {987, "LNet"},  {3260, "iSER"},      {4420, "NVMe/RDMA"}, {5445, "SMB Direct"},
+        {18634, "RDS"}, {20049, "NFS/RDMA"}, {7174, "rping"},     {7471, "RDMA-CM test"},
     };
     const char *name;
 

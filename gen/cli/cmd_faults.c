@@ -10,7 +10,8 @@ static const struct opt_def defs[] = {
 
 void cmd_faults_help(struct buf *b)
 {
-    buf_puts(b, "Usage: rdmagen faults [options]\n\nList the faults: rules that `rdmagen sim --fault RULE` can break, who breaks them and how.\n\n");
+    buf_puts(b, "Usage: rdmagen faults [options]\n\nList the faults: rules that `rdmagen sim --fault RULE` can break, "
+                "who breaks them and how.\n\n");
     opt_help(b, defs);
 }
 

@@ -1,6 +1,6 @@
 /* layer 4 (tool): `rdmagen inject`: options and the loop that forwards. */
-#include "gen/cli/live_run.h"
 #include "gen/cli/inject_cli.h"
+#include "gen/cli/live_run.h"
 #include "gen/live/host.h"
 
 #include <errno.h>
@@ -16,9 +16,11 @@
 enum { KEY_EVENT = 256, KEY_DURATION, KEY_COUNT, KEY_JSON, KEY_SEED };
 
 static const struct opt_def defs[] = {
-    {KEY_EVENT, "event", "SPEC", "an exact event, rdmagen-scenario(5): 'conn=1 dir=req psn=5 iter=2 drop';\nmay be repeated"},
-    {'w', "write", "FILE", "record both sides, with what was done as comments of the packets: pcapng, interface 0\n"
-                           "is the port of IF1, interface 1 that of IF2"},
+    {KEY_EVENT, "event", "SPEC",
+     "an exact event, rdmagen-scenario(5): 'conn=1 dir=req psn=5 iter=2 drop';\nmay be repeated"},
+    {'w', "write", "FILE",
+     "record both sides, with what was done as comments of the packets: pcapng, interface 0\n"
+     "is the port of IF1, interface 1 that of IF2"},
     {KEY_DURATION, "duration", "TIME", "end after TIME, seconds or such as 500ms (when interrupted)"},
     {KEY_COUNT, "count", "N", "end when N frames have come in"},
     {KEY_SEED, "seed", "N", "of the bits that corrupt flips (1)"},
@@ -37,11 +39,13 @@ void cmd_inject_help(struct buf *b)
                 "Forward all frames between two interfaces, and apply exact events to RDMA packets. IF1 and IF2 are\n"
                 "interfaces, or NAME:ARGS as in `rdmagen backends`, such as unix:OWN,PEER.\n\n");
     opt_help(b, defs);
-    buf_puts(b, "\nExit status: 0; 1 if an event never matched a packet, or could not be applied to any; 2 for usage, or an\n"
-                "interface or file that cannot be used.\n");
+    buf_puts(
+        b,
+        "\nExit status: 0; 1 if an event never matched a packet, or could not be applied to any; 2 for usage, or an\n"
+        "interface or file that cannot be used.\n");
 }
 
-/* --- The bridge's callbacks --- */
+/* --- The bridge's callbacks ------------------------------------------------------------------- */
 
 static bool send_frame(void *user, unsigned port, const uint8_t *data, uint32_t len)
 {
@@ -56,7 +60,8 @@ static bool send_frame(void *user, unsigned port, const uint8_t *data, uint32_t 
 static void record(void *user, unsigned port, bool in, const uint8_t *data, uint32_t len, const char *note)
 {
     struct inject *j = user;
-    struct frame f = {.data = data, .caplen = min_u32(len, FRAME_MAX), .len = len, .linktype = LINK_ETHERNET, .has_ts = true};
+    struct frame f = {
+        .data = data, .caplen = min_u32(len, FRAME_MAX), .len = len, .linktype = LINK_ETHERNET, .has_ts = true};
 
     if (!j->record || j->record_err)
         return;
@@ -79,7 +84,7 @@ static void told(void *user, unsigned port, const char *note)
     buf_free(&b);
 }
 
-/* --- Opening and closing --- */
+/* --- Opening and closing ---------------------------------------------------------------------- */
 
 static int open_port(struct inject *j, unsigned port)
 {
@@ -100,8 +105,10 @@ static void warn_of_port(const struct inject *j, unsigned port)
 
     if (k->ops->alone && k->ops->alone(k))
         cli_error("%s: nobody is there: what leaves at this port reaches no host", j->name[port]);
-    else if (!strchr(j->name[port], ':') && (host_address(j->name[port], false, NULL, gid) == 0 || host_address(j->name[port], true, NULL, gid) == 0))
-        cli_error("%s: this host has address %s there, and answers besides the hosts that are joined", j->name[port], live_addr_str(gid));
+    else if (!strchr(j->name[port], ':') &&
+             (host_address(j->name[port], false, NULL, gid) == 0 || host_address(j->name[port], true, NULL, gid) == 0))
+        cli_error("%s: this host has address %s there, and answers besides the hosts that are joined", j->name[port],
+                  live_addr_str(gid));
 }
 
 static int open_record(struct inject *j)
@@ -110,7 +117,8 @@ static int open_record(struct inject *j)
     struct cap_error e = {0};
 
     for (unsigned i = 0; i < NET_HOSTS; i++)
-        j->iface[i] = (struct cap_iface){.linktype = LINK_ETHERNET, .tsresol = 9, .name = (char *)(uintptr_t)j->name[i]};
+        j->iface[i] =
+            (struct cap_iface){.linktype = LINK_ETHERNET, .tsresol = 9, .name = (char *)(uintptr_t)j->name[i]};
     if (j->file && cap_writer_open(&j->record, j->file, &o, &e) < 0)
         return cli_error("%s: %s", j->file, e.msg);
     for (unsigned i = 0; i < NET_HOSTS && j->record; i++)
@@ -162,7 +170,7 @@ static int close_all(struct inject *j)
     return r;
 }
 
-/* --- The loop --- */
+/* --- The loop --------------------------------------------------------------------------------- */
 
 /* Take frames of a port: how many, or a negative errno. */
 static int take(struct inject *j, unsigned port)
@@ -251,7 +259,7 @@ static int forward(struct inject *j)
     return 0;
 }
 
-/* --- Options --- */
+/* --- Options ---------------------------------------------------------------------------------- */
 
 static int add_event(struct inject *j, const char *arg)
 {
@@ -310,7 +318,8 @@ static int operands(void *job, int n, char **argv)
 
 int cmd_inject(int argc, char **argv)
 {
-    static const struct live_cmd cmd = {.defs = defs, .help = cmd_inject_help, .option = option, .operands = operands, .clashes = clashes};
+    static const struct live_cmd cmd = {
+        .defs = defs, .help = cmd_inject_help, .option = option, .operands = operands, .clashes = clashes};
     struct inject j = {.count = UINT64_MAX, .seed = 1, .events = event_list_new()};
     int r, e;
 

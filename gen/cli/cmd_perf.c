@@ -71,13 +71,16 @@ static const struct opt_def defs[] = {
 
 void cmd_perf_help(struct buf *b)
 {
-    buf_puts(b, "Usage: rdmagen write|read|send|cas|faa HOST [options]\n\n"
-                "Send traffic to ib_write_bw, ib_read_bw, ib_send_bw, ib_atomic_bw (perftest), their kind with _lat, or "
-                "`rdmagen serve`\non another host, and measure it. Both sides must be told the same kind of test, size, number of "
-                "messages and queue pairs.\n\n");
+    buf_puts(b,
+             "Usage: rdmagen write|read|send|cas|faa HOST [options]\n\n"
+             "Send traffic to ib_write_bw, ib_read_bw, ib_send_bw, ib_atomic_bw (perftest), their kind with _lat, or "
+             "`rdmagen serve`\non another host, and measure it. Both sides must be told the same kind of test, size, "
+             "number of "
+             "messages and queue pairs.\n\n");
     opt_help(b, defs);
-    buf_puts(b, "\nExit status: 0 if all completed, 1 if not or if data differed, 2 for usage, or an interface or file that "
-                "cannot be used.\n");
+    buf_puts(
+        b, "\nExit status: 0 if all completed, 1 if not or if data differed, 2 for usage, or an interface or file that "
+           "cannot be used.\n");
 }
 
 enum { WRONG_SIZE = AS_OWN, ONE_WAY = 2 * AS_OWN, SENDS = 4 * AS_OWN };
@@ -103,7 +106,7 @@ static const struct opt_clash clashes[] = {
     {0, 0, 0, NULL},
 };
 
-/* --- Options --- */
+/* --- Options ---------------------------------------------------------------------------------- */
 
 static int option_size(struct load_config *c, const char *arg)
 {
@@ -146,8 +149,8 @@ static int option_psn(struct perf_client *p, const char *arg)
     char own[16];
     uint64_t v, w;
 
-    if (snprintf(own, sizeof own, "%.*s", (int)strcspn(arg, ":"), arg) >= (int)sizeof own || !opt_number(own, 0, 0xffffff, &v) ||
-        !opt_number(colon ? colon + 1 : own, 0, 0xffffff, &w))
+    if (snprintf(own, sizeof own, "%.*s", (int)strcspn(arg, ":"), arg) >= (int)sizeof own ||
+        !opt_number(own, 0, 0xffffff, &v) || !opt_number(colon ? colon + 1 : own, 0, 0xffffff, &w))
         return cli_error("--psn %s: expected a PSN, or two with a colon between", arg);
     p->psn_given = true;
     p->own_psn = (uint32_t)v;
@@ -176,8 +179,14 @@ static int option_hand(struct job *j, int key, const char *arg, bool *mine)
         j->perf.config.qpn = (uint32_t)v;
         return r;
     }
-    r = live_number(key == KEY_DEST_QP ? "--dest-qp" : key == KEY_RKEY ? "--rkey" : "--va", arg, 0,
-                    key == KEY_DEST_QP ? 0xffffff : key == KEY_RKEY ? UINT32_MAX : UINT64_MAX, &v);
+    r = live_number(key == KEY_DEST_QP ? "--dest-qp"
+                    : key == KEY_RKEY  ? "--rkey"
+                                       : "--va",
+                    arg, 0,
+                    key == KEY_DEST_QP ? 0xffffff
+                    : key == KEY_RKEY  ? UINT32_MAX
+                                       : UINT64_MAX,
+                    &v);
     if (key == KEY_DEST_QP)
         k->qpn = (uint32_t)v;
     else if (key == KEY_RKEY)
@@ -248,7 +257,8 @@ static unsigned cases(const void *job)
     const struct load_config *c = &((const struct job *)job)->perf.config;
     bool atomic = c->op == LOAD_CAS || c->op == LOAD_FAA;
 
-    return (atomic && c->size != 8 ? WRONG_SIZE : 0) | (atomic || c->op == LOAD_READ ? 0 : ONE_WAY) | (c->op == LOAD_SEND ? SENDS : 0);
+    return (atomic && c->size != 8 ? WRONG_SIZE : 0) | (atomic || c->op == LOAD_READ ? 0 : ONE_WAY) |
+           (c->op == LOAD_SEND ? SENDS : 0);
 }
 
 /* What does not go together; fills in defaults. 0 or the exit status. */
@@ -295,7 +305,7 @@ static int operands(void *job, int n, char **argv)
     return r ? r : live_cmd_host(&j->run, argv[0]);
 }
 
-/* --- Running --- */
+/* --- Running ---------------------------------------------------------------------------------- */
 
 static void show_progress(void *user, const struct load *l)
 {
@@ -359,7 +369,10 @@ static void judge(struct job *j, int r)
     if (r == -EINTR)
         failed(j, "interrupted: %s with %s was not over", p->step, p->host);
     else if (r < 0)
-        failed(j, "%s with %s failed: %s", p->step, p->host, *p->why ? p->why : r == -EPROTO ? "it does not speak as expected" : strerror(-r));
+        failed(j, "%s with %s failed: %s", p->step, p->host,
+               *p->why        ? p->why
+               : r == -EPROTO ? "it does not speak as expected"
+                              : strerror(-r));
     else if (p->interrupted)
         failed(j, "interrupted");
     if (p->load.failed)
@@ -432,7 +445,8 @@ static void defaults(void *job)
 
 int cmd_perf(int argc, char **argv)
 {
-    static const struct live_cmd cmd = LIVE_CMD(cmd_perf_help, .clashes = clashes, .cases = cases, .begin = begin, .fail = fail);
+    static const struct live_cmd cmd =
+        LIVE_CMD(cmd_perf_help, .clashes = clashes, .cases = cases, .begin = begin, .fail = fail);
 
     return live_cmd_main(&cmd, argc, argv);
 }

@@ -64,7 +64,7 @@ static const struct opt_clash clashes[] = {
     {0, 0, 0, NULL},
 };
 
-/* --- Connection manager's callbacks --- */
+/* --- Connection manager's callbacks ----------------------------------------------------------- */
 
 static void on_request(void *user, const struct cm_conn *c, struct cm_answer *a)
 {
@@ -112,7 +112,7 @@ static void on_event(void *user, int qp, enum cm_event e, const struct cm_conn *
     }
 }
 
-/* --- Output --- */
+/* --- Output ----------------------------------------------------------------------------------- */
 
 static void show(const struct job *p)
 {
@@ -156,7 +156,7 @@ static int summary(const struct job *p)
     return p->failed || p->mismatches ? EXIT_FOUND : EXIT_OK;
 }
 
-/* --- A connection --- */
+/* --- A connection ----------------------------------------------------------------------------- */
 
 /* One turn of the loop; 0 or a negative errno. */
 static int turn(struct job *p, ns_t deadline)
@@ -287,7 +287,8 @@ static int client(struct job *p)
     if (r == 0 && p->connected)
         r = converse(p);
     else if (r == 0 && !p->gone)
-        snprintf(p->why, sizeof p->why, "%s does not answer the request to connect within %.0f s: is rping -s running there?", p->run.host,
+        snprintf(p->why, sizeof p->why,
+                 "%s does not answer the request to connect within %.0f s: is rping -s running there?", p->run.host,
                  (double)p->timeout / 1e9);
     judge(p, r);
     leave(p);
@@ -316,7 +317,7 @@ static int server(struct job *p)
     return summary(p);
 }
 
-/* --- Options --- */
+/* --- Options ---------------------------------------------------------------------------------- */
 
 static int option(void *job, int key, const char *arg)
 {

@@ -1,7 +1,7 @@
 /* layer 4 (tool): `rdmagen pingpong`: both sides of ibv_rc_pingpong, ibv_uc_pingpong and ibv_ud_pingpong, against real
  * peers. */
-#include "gen/peers/oob_tcp.h"
 #include "gen/cli/live_run.h"
+#include "gen/peers/oob_tcp.h"
 #include "gen/peers/pingpong.h"
 
 #include <errno.h>
@@ -46,10 +46,11 @@ static const struct opt_def defs[] = {
 
 void cmd_pingpong_help(struct buf *b)
 {
-    buf_puts(b, "Usage: rdmagen pingpong HOST [options]\n       rdmagen pingpong -s [options]\n\n"
-                "Exchange messages with ibv_rc_pingpong, ibv_uc_pingpong, ibv_ud_pingpong or ibv_srq_pingpong on another "
-                "host, as\nclient or as server.\n"
-                "Both sides must be told the same size, number of messages and path MTU.\n\n");
+    buf_puts(b,
+             "Usage: rdmagen pingpong HOST [options]\n       rdmagen pingpong -s [options]\n\n"
+             "Exchange messages with ibv_rc_pingpong, ibv_uc_pingpong, ibv_ud_pingpong or ibv_srq_pingpong on another "
+             "host, as\nclient or as server.\n"
+             "Both sides must be told the same size, number of messages and path MTU.\n\n");
     opt_help(b, defs);
     buf_puts(b, "\nExit status: 0 if all messages went both ways, 1 if not or if data differed, 2 for usage, or an "
                 "interface or file\n"
@@ -64,7 +65,7 @@ static const struct opt_clash clashes[] = {
     {0, 0, 0, NULL},
 };
 
-/* --- Exchange of addresses --- */
+/* --- Exchange of addresses -------------------------------------------------------------------- */
 
 /* Addresses that are exchanged. */
 static unsigned addresses(const struct job *j)
@@ -150,7 +151,7 @@ static int exchange(struct job *j)
     return r;
 }
 
-/* --- Messages --- */
+/* --- Messages --------------------------------------------------------------------------------- */
 
 static int converse(struct job *j)
 {
@@ -225,8 +226,8 @@ static int run(void *job)
     if (r == -EINTR)
         status = live_cli_error(r, j->run.host);
     else if (r < 0)
-        status = (cli_error("no addresses were exchanged%s%s: %s", j->run.host ? " with " : "", j->run.host ? j->run.host : "",
-                            strerror(-r)),
+        status = (cli_error("no addresses were exchanged%s%s: %s", j->run.host ? " with " : "",
+                            j->run.host ? j->run.host : "", strerror(-r)),
                   EXIT_FOUND);
     else
         status = report(j, converse(j));
@@ -234,7 +235,7 @@ static int run(void *job)
     return status;
 }
 
-/* --- Options --- */
+/* --- Options ---------------------------------------------------------------------------------- */
 
 static int option_type(struct job *j, const char *arg)
 {

@@ -1,6 +1,6 @@
 /* layer 4 (tool): `rdmagen play`: scenario files against a live peer, and the other side of that. */
-#include "gen/cli/live_run.h"
 #include "gen/cli/gen_cli.h"
+#include "gen/cli/live_run.h"
 #include "gen/peers/pingpong.h"
 #include "gen/script/live.h"
 
@@ -29,8 +29,9 @@ enum { KEY_TCP = 256, KEY_TIMEOUT, KEY_TOLERANCE, KEY_EXCHANGE, KEY_RKEY, KEY_VA
 static const struct opt_def defs[] = {
     {'s', "server", NULL, "be host b: do what the rdmagen that plays a scenario says"},
     {'P', "persistent", NULL, "server: serve one client after another"},
-    {KEY_EXCHANGE, "exchange", "KIND", "who the peer is: rdmagen (default; `rdmagen play -s`), or pingpong:\n"
-                                       "ibv_rc_pingpong, ibv_uc_pingpong or ibv_ud_pingpong"},
+    {KEY_EXCHANGE, "exchange", "KIND",
+     "who the peer is: rdmagen (default; `rdmagen play -s`), or pingpong:\n"
+     "ibv_rc_pingpong, ibv_uc_pingpong or ibv_ud_pingpong"},
     {'p', "port", "PORT", "TCP port (18516; pingpong: 18515)"},
     {KEY_TCP, "tcp", "HOST", "speak TCP with HOST instead"},
     {KEY_TOLERANCE, "tolerance", "US", "microseconds by which times may be off (1000)"},
@@ -51,7 +52,8 @@ void cmd_play_help(struct buf *b)
     buf_puts(b, "Usage: rdmagen play HOST FILE... [options]\n       rdmagen play -s [options]\n\n"
                 "Play scenarios, rdmagen-scenario(5), against a live peer: host a is here, host b is HOST.\n\n");
     opt_help(b, defs);
-    buf_puts(b, "\nExit status: 0 if every expectation was met, 1 if not, 2 for usage, for a scenario that the peer cannot play, or "
+    buf_puts(b, "\nExit status: 0 if every expectation was met, 1 if not, 2 for usage, for a scenario that the peer "
+                "cannot play, or "
                 "an\ninterface or file that cannot be used.\n");
 }
 
@@ -154,7 +156,8 @@ static int play(struct job *j, const char *file)
     else if (r == -EINTR)
         cli_error("interrupted");
     else if (r < 0)
-        cli_error("%s, TCP port %llu: %s: is `rdmagen play -s` running there?", j->peer.host, (unsigned long long)j->port, strerror(-r));
+        cli_error("%s, TCP port %llu: %s: is `rdmagen play -s` running there?", j->peer.host,
+                  (unsigned long long)j->port, strerror(-r));
     if (r < 0)
         event_list_free(o.sim.events);
     else
@@ -210,7 +213,7 @@ static int serve(struct job *j)
     return r == 0 || r == -EINTR ? EXIT_OK : EXIT_FOUND;
 }
 
-/* --- Options --- */
+/* --- Options ---------------------------------------------------------------------------------- */
 
 static int option_exchange(struct job *j, const char *arg)
 {
@@ -318,7 +321,8 @@ static void stop(void *job)
 
 int cmd_play(int argc, char **argv)
 {
-    static const struct live_cmd cmd = LIVE_CMD(cmd_play_help, .sides = true, .clashes = clashes, .cases = cases, .stop = stop);
+    static const struct live_cmd cmd =
+        LIVE_CMD(cmd_play_help, .sides = true, .clashes = clashes, .cases = cases, .stop = stop);
 
     return live_cmd_main(&cmd, argc, argv);
 }

@@ -15,7 +15,7 @@ struct job {
     struct serve serve;
     struct serve_config options;
     uint8_t tcp[16]; /* that options.tcp points to */
-    uint64_t max; /* clients; 0: without end */
+    uint64_t max;    /* clients; 0: without end */
     uint64_t wrong;
 };
 
@@ -27,8 +27,10 @@ static const struct opt_def defs[] = {
     {KEY_RPING_PORT, "rping-port", "PORT", "port of RDMA-CM for rping (7174); 0: none"},
     {'c', "connection", "TYPE", "type of queue pairs that are exchanged by TCP: RC (default), UC or UD"},
     {'s', "size", "BYTES", "bytes of the messages of ib_write_lat, which does not tell them (2)"},
-    {KEY_ROOM, "room", "BYTES", "memory for each queue pair, and its largest message (1M); K, M and G are powers of 1024"},
-    {'L', "latency", NULL, "clients that SEND want answers, as ib_send_lat (that is found out otherwise, which takes 100 ms)"},
+    {KEY_ROOM, "room", "BYTES",
+     "memory for each queue pair, and its largest message (1M); K, M and G are powers of 1024"},
+    {'L', "latency", NULL,
+     "clients that SEND want answers, as ib_send_lat (that is found out otherwise, which takes 100 ms)"},
     {KEY_ONCE, "once", NULL, "end after one client"},
     {KEY_MAX, "max", "N", "end after N clients"},
     {'6', "ipv6", NULL, "use the interface's IPv6 address"},
@@ -43,10 +45,13 @@ static const struct opt_def defs[] = {
 void cmd_serve_help(struct buf *b)
 {
     buf_puts(b, "Usage: rdmagen serve [options]\n\n"
-                "Serve clients of perftest (ib_write_bw, ib_read_bw, ib_send_bw, ib_atomic_bw and their kind with _lat, with and "
-                "without -R),\nof ibv_rc_pingpong and its kind, of rping, and `rdmagen write` and its kind: whatever comes.\n\n");
+                "Serve clients of perftest (ib_write_bw, ib_read_bw, ib_send_bw, ib_atomic_bw and their kind with "
+                "_lat, with and "
+                "without -R),\nof ibv_rc_pingpong and its kind, of rping, and `rdmagen write` and its kind: whatever "
+                "comes.\n\n");
     opt_help(b, defs);
-    buf_puts(b, "\nExit status: 0 if all clients came to a good end, 1 if not or if data differed, 2 for usage, or an interface or "
+    buf_puts(b, "\nExit status: 0 if all clients came to a good end, 1 if not or if data differed, 2 for usage, or an "
+                "interface or "
                 "file that\ncannot be used.\n");
 }
 
@@ -68,8 +73,8 @@ static void on_over(void *user, const struct serve_session *s, uint64_t messages
         printf("%s: rping, %s\n", live_addr_str(s->gid), count_str(s->rping.done, "ping"));
     else
         printf("%s: %s%s, queue pairs %u, messages %llu, bytes received %llu, wrong %llu\n", live_addr_str(s->gid),
-               serve_kind_str((enum serve_kind)s->kind), s->answering ? " with answers" : "", s->n_qps, (unsigned long long)messages,
-               (unsigned long long)s->bytes, (unsigned long long)wrong);
+               serve_kind_str((enum serve_kind)s->kind), s->answering ? " with answers" : "", s->n_qps,
+               (unsigned long long)messages, (unsigned long long)s->bytes, (unsigned long long)wrong);
     fflush(stdout);
 }
 
@@ -84,7 +89,8 @@ static int run(void *job)
     int r = serve_open(&j->serve, &j->run.live, &j->options);
 
     if (r < 0)
-        return cli_error("port %u: %s%s", j->options.port, strerror(-r), r == -EADDRINUSE ? " (give another with -p, or the address with --tcp)" : "");
+        return cli_error("port %u: %s%s", j->options.port, strerror(-r),
+                         r == -EADDRINUSE ? " (give another with -p, or the address with --tcp)" : "");
     if (!j->run.quiet) {
         printf("serving at %s, port %u\n", live_addr_str(j->run.live.id.gid), j->options.port);
         fflush(stdout);

@@ -2,9 +2,9 @@
 #ifndef RDMATRACE_INJECT_CLI_H
 #define RDMATRACE_INJECT_CLI_H
 
-#include "gen/net/bridge.h"
 #include "gen/cli/live_options.h"
 #include "gen/cli/report_file.h"
+#include "gen/net/bridge.h"
 
 struct inject {
     const char *name[NET_HOSTS]; /* of the ports: operands */

@@ -54,14 +54,18 @@ static void complain(const struct inject *j)
                       "(ethtool -K IFACE gro off lro off tso off gso off, here and at the hosts)",
                       j->name[i], count_str(s.too_long, "frame"), NET_FRAME_MAX);
         if (s.too_short)
-            cli_error("%s: %s cut to less than an Ethernet header, and not sent", j->name[i], count_str(s.too_short, "frame"));
+            cli_error("%s: %s cut to less than an Ethernet header, and not sent", j->name[i],
+                      count_str(s.too_short, "frame"));
         if (s.overflow + k->unsent)
-            cli_error("%s: %s not sent: the queue was full, or nobody was there", j->name[i], count_str(s.overflow + k->unsent, "frame"));
+            cli_error("%s: %s not sent: the queue was full, or nobody was there", j->name[i],
+                      count_str(s.overflow + k->unsent, "frame"));
         if (k->dropped)
-            cli_error("%s: %s lost on the way in: this program was too slow", j->name[i], count_str(k->dropped, "frame"));
+            cli_error("%s: %s lost on the way in: this program was too slow", j->name[i],
+                      count_str(k->dropped, "frame"));
     }
     if (event_unlearnt(j->events))
-        cli_error("%s beyond the first %u without a number", count_str(event_unlearnt(j->events), "connection"), CONNS_LEARN_MAX);
+        cli_error("%s beyond the first %u without a number", count_str(event_unlearnt(j->events), "connection"),
+                  CONNS_LEARN_MAX);
 }
 
 static void text_ports(struct buf *b, const struct inject *j)
@@ -149,7 +153,8 @@ static void json(struct buf *b, const struct inject *j)
         buf_json(b, j->name[i], strlen(j->name[i]));
         for (unsigned c = 0; c < ARRAY_LEN(columns); c++)
             buf_printf(b, ",\"%s\":%llu", columns[c].name, (unsigned long long)value(&s, c));
-        buf_printf(b, ",\"unsent\":%llu,\"missed\":%llu}", (unsigned long long)k->unsent, (unsigned long long)k->dropped);
+        buf_printf(b, ",\"unsent\":%llu,\"missed\":%llu}", (unsigned long long)k->unsent,
+                   (unsigned long long)k->dropped);
     }
     buf_puts(b, "],\"events\":[");
     for (unsigned n = 1; n <= events_count(j->events); n++) {

@@ -1,8 +1,8 @@
 /* layer 4 (tool): options and messages of the live subcommands. */
 #include "gen/cli/live_options.h"
 #include "gen/cli/specs.h"
-#include "tokens.h"
 #include "src/transport/flow_label.h"
+#include "tokens.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -228,7 +228,8 @@ static void tell_strangers(struct live *l)
     if (b.len)
         cli_error("packets that were not taken:%s", buf_str(&b));
     if (refused || ignored)
-        cli_error("requests of the connection manager refused: %llu, other messages of it ignored: %llu", (unsigned long long)refused, (unsigned long long)ignored);
+        cli_error("requests of the connection manager refused: %llu, other messages of it ignored: %llu",
+                  (unsigned long long)refused, (unsigned long long)ignored);
     buf_free(&b);
 }
 

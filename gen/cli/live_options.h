@@ -25,10 +25,17 @@ enum {
 };
 
 /* Row for commands whose queue pairs may be told where to begin. */
-#define LIVE_PSN_OPT {LIVE_PSN, "psn", "N", "first PSN of this side's queue pairs (random)"}
+#define LIVE_PSN_OPT                                                                                                   \
+    {                                                                                                                  \
+        LIVE_PSN, "psn", "N", "first PSN of this side's queue pairs (random)"                                          \
+    }
 
 /* Row for commands whose queue pairs wait for a peer that may be slow. */
-#define LIVE_ACK_OPT {LIVE_ACK_TIMEOUT, "ack-timeout", "EXP", "wait 4.096 us times 2 to the EXP for an ACK (14; by RDMA-CM: as agreed)"}
+#define LIVE_ACK_OPT                                                                                                   \
+    {                                                                                                                  \
+        LIVE_ACK_TIMEOUT, "ack-timeout", "EXP",                                                                        \
+            "wait 4.096 us times 2 to the EXP for an ACK (14; by RDMA-CM: as agreed)"                                  \
+    }
 
 /* Rows for a command's option table. */
 #define LIVE_OPTS                                                                                                      \
@@ -36,10 +43,11 @@ enum {
         {LIVE_BACKEND, "backend", "NAME[:ARGS]", "how frames are sent and received: see `rdmagen backends` (packet)"}, \
         {LIVE_ADDR, "addr", "ADDR", "an IPv4 or IPv6 address of your own, which this host does not have"},             \
         {LIVE_MAC, "mac", "MAC", "with --addr: its MAC address (made from ADDR)"},                                     \
-        {LIVE_PEER_MAC, "peer-mac", "MAC", "the MAC address of all peers, or of the router to them (it is asked for)"},          \
+        {LIVE_PEER_MAC, "peer-mac", "MAC",                                                                             \
+         "the MAC address of all peers, or of the router to them (it is asked for)"},                                  \
         {LIVE_VLAN, "vlan", "ID[:PRIO]", "802.1Q tag"},                                                                \
         {LIVE_VIA, "via", "ADDR", "the router to HOST (none: HOST is a neighbour)"},                                   \
-        {'m', "mtu", "BYTES", "path MTU: 256, 512, 1024, 2048 or 4096 (the largest that the interface carries)"}, \
+        {'m', "mtu", "BYTES", "path MTU: 256, 512, 1024, 2048 or 4096 (the largest that the interface carries)"},      \
         {LIVE_TOS, "tos", "BYTE", "TOS or traffic class: DSCP in the upper 6 bits, ECN in the lower 2 (0)"},           \
         {LIVE_PROFILE, "profile", "NAME", "strict (default) or rxe: the habits of Linux soft-RoCE"},                   \
         {LIVE_SEED, "seed", "N", "of all random numbers (from the clock)"},                                            \
@@ -50,7 +58,8 @@ enum {
         'w', "write", "FILE", "record all frames; pcapng, or pcap if FILE ends in .pcap"                               \
     }
 
-/* Take an option: 0, or the exit status after a message. *mine: whether it was LIVE_PSN_OPT, LIVE_ACK_OPT or one of LIVE_OPTS. */
+/* Take an option: 0, or the exit status after a message. *mine: whether it was LIVE_PSN_OPT, LIVE_ACK_OPT or one of
+ * LIVE_OPTS. */
 int live_option(struct live_config *c, int key, const char *arg, bool *mine);
 /* Parse a number within bounds: 0, or the exit status after a message that names the option. */
 int live_number(const char *option, const char *arg, uint64_t min, uint64_t max, uint64_t *v);
@@ -66,8 +75,8 @@ int live_type(const char *arg, uint8_t *type);
 void live_cli_say(const char *line);
 /* Open, with a message on failure: 0, or the exit status. Catches signals. */
 int live_cli_open(struct live *l, const struct live_config *c);
-/* Close; says what was lost, and which events and faults never happened. `status`; EXIT_FOUND in place of EXIT_OK when there are such;
- * EXIT_BAD when the capture file is not whole. */
+/* Close; says what was lost, and which events and faults never happened. `status`; EXIT_FOUND in place of EXIT_OK when
+ * there are such; EXIT_BAD when the capture file is not whole. */
 int live_cli_close(struct live *l, const struct live_config *c, int status);
 /* Message for a failed live_step() or live_resolve() about `host`: the exit status. */
 int live_cli_error(int err, const char *host);

@@ -25,24 +25,29 @@ enum { AS_CLIENT = 1, AS_SERVER = 2, AS_OWN = 4 };
         .operands = operands, .run = run, __VA_ARGS__                                                                  \
     }
 
-/* A command. `job` is its state, which begins with a struct live_run (live_cmd_main()) or not (live_cmd_parse() alone). */
+/* A command. `job` is its state, which begins with a struct live_run (live_cmd_main()) or not (live_cmd_parse()
+ * alone). */
 struct live_cmd {
     size_t size; /* bytes of the state, for live_cmd_main() */
     const struct opt_def *defs;
     void (*help)(struct buf *b);
-    bool sides; /* it has -s, -q and -6, and live_cmd takes them: live_run.server, live_run.quiet, live_run.config.want6 */
+    /* it has -s, -q and -6, and live_cmd takes them: live_run.server, live_run.quiet, live_run.config.want6 */
+    bool sides;
     /* Set what is not zero before any option; NULL: nothing. For live_cmd_main(). */
     void (*defaults)(void *job);
     /* An option that is none of LIVE_OPTS nor of `sides`: 0, or the exit status after a message. */
     int (*option)(void *job, int key, const char *arg);
-    /* All options are known, and go together; open files for results: 0, or the exit status after a message. NULL: nothing. */
+    /* All options are known, and go together; open files for results: 0, or the exit status after a message. NULL:
+     * nothing. */
     int (*begin)(void *job);
     /* After begin() the exit status has become other than 0; NULL: nothing. For live_cmd_main(). */
     void (*fail)(void *job);
-    /* All options are known: take the `n` operands, check what must go together. 0, or the exit status after a message. */
+    /* All options are known: take the `n` operands, check what must go together. 0, or the exit status after a
+     * message. */
     int (*operands)(void *job, int n, char **argv);
     const struct opt_clash *clashes; /* options without a meaning, besides those of LIVE_OPTS; NULL: none */
-    /* The bits of struct opt_clash that hold once all options are known, besides AS_CLIENT and AS_SERVER; NULL: none. */
+    /* The bits of struct opt_clash that hold once all options are known, besides AS_CLIENT and AS_SERVER; NULL:
+     * none. */
     unsigned (*cases)(const void *job);
     /* Do it; everything is open: the exit status. For live_cmd_main(). */
     int (*run)(void *job);
@@ -50,13 +55,14 @@ struct live_cmd {
     void (*stop)(void *job);
 };
 
-/* Options and operands: -1: go on, else the exit status (after --help or a message). `run`: the beginning of `job`, whose
- * config LIVE_OPTS fill; NULL: the command has neither those nor `sides`. */
+/* Options and operands: -1: go on, else the exit status (after --help or a message). `run`: the beginning of `job`,
+ * whose config LIVE_OPTS fill; NULL: the command has neither those nor `sides`. */
 int live_cmd_parse(const struct live_cmd *cmd, struct live_run *run, void *job, int argc, char **argv);
 /* The whole command: state, options, open, run(), close. Returns the exit status. */
 int live_cmd_main(const struct live_cmd *cmd, int argc, char **argv);
 
-/* Take the operand of a command with `sides`: HOST, or none with -s. `job` begins with a struct live_run. As operands(). */
+/* Take the operand of a command with `sides`: HOST, or none with -s. `job` begins with a struct live_run. As
+ * operands(). */
 int live_cmd_peer(void *job, int n, char **argv);
 /* The peer is `host`: 0, or the exit status after a message. */
 int live_cmd_host(struct live_run *run, const char *host);

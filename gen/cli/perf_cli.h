@@ -6,8 +6,8 @@
 #include "gen/cli/live_options.h"
 #include "gen/peers/perf_client.h"
 
-/* The result for people, as perftest prints it, with a row for each queue pair if there are several; and as one JSON object, in
- * which `error` is what went wrong, "" if nothing did. */
+/* The result for people, as perftest prints it, with a row for each queue pair if there are several; and as one JSON
+ * object, in which `error` is what went wrong, "" if nothing did. */
 void perf_text(struct buf *b, struct perf_client *p);
 void perf_json(struct buf *b, struct perf_client *p, const char *error);
 

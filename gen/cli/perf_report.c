@@ -3,7 +3,7 @@
 
 #define MB (1 << 20)
 
-/* --- What was compared, and how it came out --- */
+/* --- What was compared, and how it came out --------------------------------------------------- */
 
 /* It told how many messages came, and how many of these were wrong. */
 static bool server_compares(const struct perf_client *p)
@@ -17,7 +17,8 @@ static const char *what_is_compared(const struct perf_client *p)
     case LOAD_WRITE:
         return "the memory written, at the end";
     case LOAD_READ:
-        return p->ours ? "every message, with the pattern of rdmagen serve" : "every message, with what the first READ brought";
+        return p->ours ? "every message, with the pattern of rdmagen serve"
+                       : "every message, with what the first READ brought";
     case LOAD_SEND:
         return p->config.latency ? "every message and its answer" : "every message, by the server";
     default:
@@ -30,7 +31,8 @@ static const char *why_nothing(const struct perf_client *p)
     if (!p->load.all.completed)
         return "no message was completed";
     if (p->config.op == LOAD_SEND)
-        return p->config.latency && !p->ours ? "of answers only the length is known" : "the receiver did not tell what came";
+        return p->config.latency && !p->ours ? "of answers only the length is known"
+                                             : "the receiver did not tell what came";
     if (!p->ours)
         return "what is in the peer's memory cannot be known";
     return p->config.latency ? "answers hold nothing but a counter" : "the memory written can be read over RC only";
@@ -71,36 +73,40 @@ static void describe_validation(struct buf *b, const struct perf_client *p, cons
     else if (!v->compared && !v->wrong)
         buf_printf(b, "nothing was compared: %s", server_compares(p) ? "no message arrived" : why_nothing(p));
     else
-        buf_printf(b, "%s: %llu compared, %llu wrong", what_is_compared(p), (unsigned long long)v->compared, (unsigned long long)v->wrong);
+        buf_printf(b, "%s: %llu compared, %llu wrong", what_is_compared(p), (unsigned long long)v->compared,
+                   (unsigned long long)v->wrong);
 }
 
-/* --- Results --- */
+/* --- Results ---------------------------------------------------------------------------------- */
 
 static void bandwidth(struct buf *b, const struct perf_client *p, const struct load_stats *s)
 {
     buf_puts(b, " #bytes     #iterations    BW peak[MB/sec]    BW average[MB/sec]   MsgRate[Mpps]\n");
-    buf_printf(b, " %-10u %-14llu %-18.2f %-20.2f %.6f\n", p->config.size, (unsigned long long)s->messages, s->peak / MB, s->average / MB,
-               s->rate / 1e6);
+    buf_printf(b, " %-10u %-14llu %-18.2f %-20.2f %.6f\n", p->config.size, (unsigned long long)s->messages,
+               s->peak / MB, s->average / MB, s->rate / 1e6);
 }
 
 static void latency(struct buf *b, const struct perf_client *p, const struct load_stats *s)
 {
-    buf_puts(b, " #bytes #iterations    t_min[usec]    t_max[usec]  t_typical[usec]    t_avg[usec]    t_stdev[usec]   99% percentile[usec]   "
+    buf_puts(b, " #bytes #iterations    t_min[usec]    t_max[usec]  t_typical[usec]    t_avg[usec]    t_stdev[usec]   "
+                "99% percentile[usec]   "
                 "99.9% percentile[usec]\n");
-    buf_printf(b, " %-7u %-14llu %-14.2f %-12.2f %-18.2f %-14.2f %-15.2f %-22.2f %.2f\n", p->config.size, (unsigned long long)s->messages,
-               s->min, s->max, s->typical, s->mean, s->deviation, s->p99, s->p999);
+    buf_printf(b, " %-7u %-14llu %-14.2f %-12.2f %-18.2f %-14.2f %-15.2f %-22.2f %.2f\n", p->config.size,
+               (unsigned long long)s->messages, s->min, s->max, s->typical, s->mean, s->deviation, s->p99, s->p999);
 }
 
 static void queue_pairs(struct buf *b, struct perf_client *p)
 {
-    buf_puts(b, "\n QP        peer      messages   BW average[MB/sec]   MsgRate[Mpps]   t_min[usec]   t_avg[usec]   t_max[usec]   again   wrong\n");
+    buf_puts(b, "\n QP        peer      messages   BW average[MB/sec]   MsgRate[Mpps]   t_min[usec]   t_avg[usec]   "
+                "t_max[usec]   again   wrong\n");
     for (unsigned i = 0; i < p->config.qps; i++) {
         const struct load_qp *q = &p->load.qp[i];
         struct load_stats s;
         load_result(&p->load, (int)i, &s);
-        buf_printf(b, " 0x%06x  0x%06x  %-10llu %-20.2f %-15.6f %-13.2f %-13.2f %-13.2f %-7llu %llu\n", q->own.qpn, q->peer.qpn,
-                   (unsigned long long)s.messages, s.average / MB, s.rate / 1e6, s.min, s.mean, s.max,
-                   (unsigned long long)ep_qp_stats(p->live->ep, q->qp)->retransmitted, (unsigned long long)s.mismatches);
+        buf_printf(b, " 0x%06x  0x%06x  %-10llu %-20.2f %-15.6f %-13.2f %-13.2f %-13.2f %-7llu %llu\n", q->own.qpn,
+                   q->peer.qpn, (unsigned long long)s.messages, s.average / MB, s.rate / 1e6, s.min, s.mean, s.max,
+                   (unsigned long long)ep_qp_stats(p->live->ep, q->qp)->retransmitted,
+                   (unsigned long long)s.mismatches);
     }
 }
 
@@ -127,11 +133,12 @@ void perf_text(struct buf *b, struct perf_client *p)
 
 static void json_stats(struct buf *b, const struct load_stats *s)
 {
-    buf_printf(b,
-               "\"messages\":%llu,\"bytes\":%llu,\"seconds\":%.9f,\"bw_peak\":%.0f,\"bw_average\":%.0f,\"msg_rate\":%.3f,"
-               "\"t_min\":%.3f,\"t_max\":%.3f,\"t_avg\":%.3f,\"mismatches\":%llu",
-               (unsigned long long)s->messages, (unsigned long long)s->bytes, s->seconds, s->peak, s->average, s->rate, s->min, s->max, s->mean,
-               (unsigned long long)s->mismatches);
+    buf_printf(
+        b,
+        "\"messages\":%llu,\"bytes\":%llu,\"seconds\":%.9f,\"bw_peak\":%.0f,\"bw_average\":%.0f,\"msg_rate\":%.3f,"
+        "\"t_min\":%.3f,\"t_max\":%.3f,\"t_avg\":%.3f,\"mismatches\":%llu",
+        (unsigned long long)s->messages, (unsigned long long)s->bytes, s->seconds, s->peak, s->average, s->rate, s->min,
+        s->max, s->mean, (unsigned long long)s->mismatches);
 }
 
 void perf_json(struct buf *b, struct perf_client *p, const char *error)
@@ -142,10 +149,11 @@ void perf_json(struct buf *b, struct perf_client *p, const char *error)
     struct load_stats s;
 
     load_result(&p->load, -1, &s);
-    buf_printf(b, "{\"op\":\"%s\",\"type\":\"%s\",\"latency\":%s,\"size\":%u,\"mtu\":%u,\"qps\":%u,", load_op_str(c->op), qp_type_str(c->type),
-               c->latency ? "true" : "false", c->size, c->mtu, c->qps);
+    buf_printf(b, "{\"op\":\"%s\",\"type\":\"%s\",\"latency\":%s,\"size\":%u,\"mtu\":%u,\"qps\":%u,",
+               load_op_str(c->op), qp_type_str(c->type), c->latency ? "true" : "false", c->size, c->mtu, c->qps);
     json_stats(b, &s);
-    buf_printf(b, ",\"t_typical\":%.3f,\"t_stdev\":%.3f,\"t_99\":%.3f,\"t_99_9\":%.3f", s.typical, s.deviation, s.p99, s.p999);
+    buf_printf(b, ",\"t_typical\":%.3f,\"t_stdev\":%.3f,\"t_99\":%.3f,\"t_99_9\":%.3f", s.typical, s.deviation, s.p99,
+               s.p999);
     describe_validation(&text, p, &v);
     buf_printf(b, ",\"arrived\":");
     if (p->counted)
@@ -155,7 +163,8 @@ void perf_json(struct buf *b, struct perf_client *p, const char *error)
     buf_printf(b, ",\"compared\":%llu,\"validation\":", (unsigned long long)v.compared);
     buf_json(b, buf_str(&text), text.len);
     buf_free(&text);
-    buf_printf(b, ",\"validated\":%s,\"peer_is_rdmagen\":%s,\"error\":", validated(p, &v, error), p->ours ? "true" : "false");
+    buf_printf(b, ",\"validated\":%s,\"peer_is_rdmagen\":%s,\"error\":", validated(p, &v, error),
+               p->ours ? "true" : "false");
     buf_json(b, error, strlen(error));
     buf_puts(b, ",\"queue_pairs\":[");
     for (unsigned i = 0; p->load.qp && i < c->qps && p->load.qp[i].qp >= 0; i++) {
@@ -164,7 +173,9 @@ void perf_json(struct buf *b, struct perf_client *p, const char *error)
         load_result(&p->load, (int)i, &s);
         buf_printf(b, "%s{\"qpn\":%u,\"peer_qpn\":%u,", i ? "," : "", q->own.qpn, q->peer.qpn);
         json_stats(b, &s);
-        buf_printf(b, ",\"retransmitted\":%llu,\"local_ack_timeout_err\":%llu,\"packet_seq_err\":%llu,\"rnr_nak_retry_err\":%llu}",
+        buf_printf(b,
+                   ",\"retransmitted\":%llu,\"local_ack_timeout_err\":%llu,\"packet_seq_err\":%llu,\"rnr_nak_retry_"
+                   "err\":%llu}",
                    (unsigned long long)st->retransmitted, (unsigned long long)st->local_ack_timeout_err,
                    (unsigned long long)st->packet_seq_err, (unsigned long long)st->rnr_nak_retry_err);
     }

@@ -38,7 +38,9 @@ int report_file_write(struct report_file *f, struct buf *b)
         good = false;
     f->fd = -1;
     f->written = true;
-    return good ? 0 : cli_error("%s: %s", f->name ? f->name : "standard output", b->err ? "out of memory" : strerror(errno));
+    return good
+               ? 0
+               : cli_error("%s: %s", f->name ? f->name : "standard output", b->err ? "out of memory" : strerror(errno));
 }
 
 void report_file_fail(struct report_file *f)

@@ -1,4 +1,5 @@
-/* layer 4 (tool): where a result goes that an option such as --json[=FILE] asks for: opened before anything is done, written at the end. */
+/* layer 4 (tool): where a result goes that an option such as --json[=FILE] asks for: opened before anything is done,
+ * written at the end. */
 #ifndef RDMATRACE_REPORT_FILE_H
 #define RDMATRACE_REPORT_FILE_H
 

@@ -64,7 +64,8 @@ static void qp_table(struct buf *b, const struct sim *s)
     for (unsigned n = 0; n < s->n_conns && n < TABLE_MAX; n++)
         for (unsigned h = 0; h < NET_HOSTS; h++) {
             const struct ep_stats *st = ep_qp_stats(s->ep[h], s->conn[n]->qp[h]);
-            buf_printf(b, "\n %-4u %-9s 0x%06x", s->conn[n]->number, host_name(h), ep_qp(s->ep[h], s->conn[n]->qp[h])->qpn);
+            buf_printf(b, "\n %-4u %-9s 0x%06x", s->conn[n]->number, host_name(h),
+                       ep_qp(s->ep[h], s->conn[n]->qp[h])->qpn);
             for (unsigned i = 0; i < ARRAY_LEN(columns); i++)
                 buf_printf(b, " %8llu", (unsigned long long)value_of(st, i));
         }
@@ -89,8 +90,8 @@ static void troubles(struct buf *b, const struct sim *s, const struct traffic_re
     for (unsigned h = 0; h < NET_HOSTS; h++) {
         struct net_counters c = net_total(&s->net, h);
         if (c.dropped || net_changed(&c))
-            buf_printf(b, " network, from the %s: %s, %llu lost, %llu changed\n", host_name(h), count_str(c.in, "frame"),
-                       (unsigned long long)c.dropped, (unsigned long long)net_changed(&c));
+            buf_printf(b, " network, from the %s: %s, %llu lost, %llu changed\n", host_name(h),
+                       count_str(c.in, "frame"), (unsigned long long)c.dropped, (unsigned long long)net_changed(&c));
         if (ep_stats(s->ep[h])->faults)
             buf_printf(b, " %s: %s committed\n", host_name(h), count_str(ep_stats(s->ep[h])->faults, "fault"));
     }
@@ -103,8 +104,8 @@ void report_text(struct buf *b, const struct sim_job *job, const struct sim *s, 
     buf_printf(b, " %s %s, %s, MTU %u, seed %llu\n", qp_type_str(job->traffic.type), traffic_op_str(job->traffic.op),
                count_str(job->traffic.qps, "connection"), job->traffic.conn.peer[0].path_mtu,
                (unsigned long long)job->sim.seed);
-    buf_printf(b, " %-10s %-12s %-21s %-17s %-12s %-12s %s\n", "#bytes", "#iterations", "BW average[MB/sec]", "MsgRate[Mpps]", "t_min[usec]",
-               "t_avg[usec]", "t_max[usec]");
+    buf_printf(b, " %-10s %-12s %-21s %-17s %-12s %-12s %s\n", "#bytes", "#iterations", "BW average[MB/sec]",
+               "MsgRate[Mpps]", "t_min[usec]", "t_avg[usec]", "t_max[usec]");
     buf_printf(b, " %-10u %-12llu ", job->traffic.size, (unsigned long long)r->completed);
     ratio(b, (unsigned __int128)r->bytes * NS_PER_S, ns << 20, 2, 18);
     ratio(b, (unsigned __int128)r->completed * 1000, ns, 6, 17);
@@ -143,8 +144,9 @@ static void json_network(struct buf *b, const struct sim *s, unsigned h)
         const char *name;
         uint64_t v;
     } counts[] = {
-        {"frames", c.in}, {"delivered", c.out}, {"lost", c.dropped}, {"changed", net_changed(&c)}, {"marked", c.marked},
-        {"damaged", c.damaged}, {"held_back", c.held}, {"doubled", c.doubled}, {"rewritten", c.rewritten},
+        {"frames", c.in},           {"delivered", c.out},   {"lost", c.dropped},   {"changed", net_changed(&c)},
+        {"marked", c.marked},       {"damaged", c.damaged}, {"held_back", c.held}, {"doubled", c.doubled},
+        {"rewritten", c.rewritten},
     };
 
     buf_printf(b, ",\"network_from_%s\":{", host_name(h));
@@ -159,12 +161,25 @@ void report_json(struct buf *b, const struct sim_job *job, const struct sim *s, 
         const char *name;
         uint64_t v;
     } results[] = {
-        {"seed", job->sim.seed}, {"size", job->traffic.size}, {"mtu", job->traffic.conn.peer[0].path_mtu},
-        {"qps", job->traffic.qps}, {"iters", job->traffic.iters}, {"posted", r->posted}, {"completed", r->completed},
-        {"failed", r->failed}, {"received", r->received}, {"recv_failed", r->recv_failed}, {"mismatches", r->mismatches},
-        {"conn_failed", r->conn_failed}, {"bytes", r->bytes}, {"start_ns", (uint64_t)r->start}, {"end_ns", (uint64_t)r->end},
-        {"lat_min_ns", (uint64_t)r->lat_min}, {"lat_max_ns", (uint64_t)r->lat_max},
-        {"lat_avg_ns", r->completed ? (uint64_t)(r->lat_sum / r->completed) : 0}, {"frames", s->frames},
+        {"seed", job->sim.seed},
+        {"size", job->traffic.size},
+        {"mtu", job->traffic.conn.peer[0].path_mtu},
+        {"qps", job->traffic.qps},
+        {"iters", job->traffic.iters},
+        {"posted", r->posted},
+        {"completed", r->completed},
+        {"failed", r->failed},
+        {"received", r->received},
+        {"recv_failed", r->recv_failed},
+        {"mismatches", r->mismatches},
+        {"conn_failed", r->conn_failed},
+        {"bytes", r->bytes},
+        {"start_ns", (uint64_t)r->start},
+        {"end_ns", (uint64_t)r->end},
+        {"lat_min_ns", (uint64_t)r->lat_min},
+        {"lat_max_ns", (uint64_t)r->lat_max},
+        {"lat_avg_ns", r->completed ? (uint64_t)(r->lat_sum / r->completed) : 0},
+        {"frames", s->frames},
     };
 
     buf_printf(b, "{\"op\":\"%s\",\"type\":\"%s\"", traffic_op_str(job->traffic.op), qp_type_str(job->traffic.type));

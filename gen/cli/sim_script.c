@@ -68,8 +68,9 @@ int sim_scenario(struct sim_job *job)
     if (status < 0) {
         event_list_free(job->sim.events);
         buf_free(&text);
-        return cli_error("sim: %s: %s (write, send, read, cas, faa and mixed are traffic, all else the file of a scenario)",
-                         job->scenario, strerror(-status));
+        return cli_error(
+            "sim: %s: %s (write, send, read, cas, faa and mixed are traffic, all else the file of a scenario)",
+            job->scenario, strerror(-status));
     }
     if (!says_something(buf_str(&text))) {
         event_list_free(job->sim.events);

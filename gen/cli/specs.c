@@ -4,7 +4,8 @@
 #include "program.h"
 
 /* Split; false after a message. *text is moved beyond "req:" or "rsp:" when `dirs` is given. */
-static int split(const char *option, const char *arg, const char **text, unsigned *dirs, struct token t[EVENT_WORDS], unsigned *n)
+static int split(const char *option, const char *arg, const char **text, unsigned *dirs, struct token t[EVENT_WORDS],
+                 unsigned *n)
 {
     *text = arg;
     if (dirs && (strncmp(arg, "req:", 4) == 0 || strncmp(arg, "rsp:", 4) == 0)) {
@@ -50,7 +51,8 @@ int words_fault(const char *arg, const char *id, enum rule *rule)
     if (*rule == RULE_NONE)
         return cli_error("--fault %s: there is no rule '%s'", arg, id);
     if (!fault_find(*rule))
-        return cli_error("--fault %s: this rule cannot be broken on purpose; `rdmagen faults` lists those that can", arg);
+        return cli_error("--fault %s: this rule cannot be broken on purpose; `rdmagen faults` lists those that can",
+                         arg);
     return 0;
 }
 

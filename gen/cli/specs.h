@@ -1,5 +1,5 @@
-/* layer 4 (tool): events, network nodes and faults as options give them. Each returns 0, or the exit status after a message
- * that names `option` and its argument. */
+/* layer 4 (tool): events, network nodes and faults as options give them. Each returns 0, or the exit status after a
+ * message that names `option` and its argument. */
 #ifndef RDMATRACE_GEN_CLI_SPECS_H
 #define RDMATRACE_GEN_CLI_SPECS_H
 

@@ -3,16 +3,16 @@
 
 #include <errno.h>
 
-#include "dissect/link/eth.h"
 #include "dissect/ip/ip.h"
+#include "dissect/link/eth.h"
 
-#define UDP_LEN 8
-#define IP4_LEN 20
-#define IP6_LEN 40
-#define BTH_LEN 12
+#define UDP_LEN  8
+#define IP4_LEN  20
+#define IP6_LEN  40
+#define BTH_LEN  12
 #define ICRC_LEN 4
 #define VCRC_LEN 2
-#define LRH_LEN 8
+#define LRH_LEN  8
 
 bool gid_is_ipv4(const uint8_t gid[16])
 {
@@ -47,7 +47,7 @@ void gid_group_mac(const uint8_t gid[16], uint8_t mac[6])
     }
 }
 
-/* --- Paths ------------------------------------------------------------------------------------------------------------------- */
+/* --- Paths ------------------------------------------------------------------------------------ */
 
 static uint8_t *put_ethernet(uint8_t *q, const struct link_addr *own, const struct av *to, uint16_t type)
 {
@@ -79,7 +79,13 @@ static uint8_t *put_udp(uint8_t *q, const struct av *to)
 
 static uint8_t *put_ip4(struct path *path, uint8_t *q, const struct link_addr *own, const struct av *to)
 {
-    struct ip4 h = {.version = 4, .ihl = 5, .dscp = to->tclass >> 2, .ecn = to->tclass & 3, .df = 1, .ttl = hop_limit(to), .proto = IPPROTO_UDP_};
+    struct ip4 h = {.version = 4,
+                    .ihl = 5,
+                    .dscp = to->tclass >> 2,
+                    .ecn = to->tclass & 3,
+                    .df = 1,
+                    .ttl = hop_limit(to),
+                    .proto = IPPROTO_UDP_};
 
     memcpy(h.src, own->gid + 12, 4);
     memcpy(h.dst, to->dgid + 12, 4);
@@ -93,7 +99,11 @@ static uint8_t *put_ip4(struct path *path, uint8_t *q, const struct link_addr *o
 
 static uint8_t *put_ip6(uint8_t *q, const struct link_addr *own, const struct av *to, uint8_t next)
 {
-    struct ip6 h = {.version = 6, .dscp = to->tclass >> 2, .ecn = to->tclass & 3, .flow = to->flow & 0xfffff, .nxt = next,
+    struct ip6 h = {.version = 6,
+                    .dscp = to->tclass >> 2,
+                    .ecn = to->tclass & 3,
+                    .flow = to->flow & 0xfffff,
+                    .nxt = next,
                     .hlim = hop_limit(to)};
 
     memcpy(h.src, own->gid, 16);
@@ -151,7 +161,7 @@ void path_set_sport(struct path *path, uint16_t sport)
         store_be16(path->head + path->head_len - UDP_LEN, sport);
 }
 
-/* --- Frames ------------------------------------------------------------------------------------------------------------------ */
+/* --- Frames ----------------------------------------------------------------------------------- */
 
 static const struct build_tweak no_tweak;
 
@@ -221,10 +231,10 @@ static void patch_head(const struct path *path, uint8_t *buf, uint32_t after, ui
 /* The extended headers that the opcode names, in their order. */
 static uint8_t *put_ext(uint8_t *q, const struct pkt *p)
 {
-#define EXT(bit, name, bytes)                                                                                                  \
-    case bit:                                                                                                                  \
-        name##_put(q, &p->name);                                                                                               \
-        q += bytes;                                                                                                            \
+#define EXT(bit, name, bytes)                                                                                          \
+    case bit:                                                                                                          \
+        name##_put(q, &p->name);                                                                                       \
+        q += bytes;                                                                                                    \
         break;
     for (uint32_t ext = p->op->ext; ext; ext &= ext - 1) {
         switch (ext & -ext) {
@@ -268,7 +278,8 @@ static uint32_t icrc_of(const struct path *path, const uint8_t *buf, uint32_t ic
     }
 }
 
-void build_end(struct frame_out *out, const struct path *path, const struct pkt *p, uint32_t payload_len, const struct build_tweak *tweak)
+void build_end(struct frame_out *out, const struct path *path, const struct pkt *p, uint32_t payload_len,
+               const struct build_tweak *tweak)
 {
     const struct build_tweak *t = tweak ? tweak : &no_tweak;
     uint32_t pad = -payload_len & 3, icrc_off = out->len - path->wire_extra - ICRC_LEN;

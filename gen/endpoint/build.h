@@ -1,4 +1,5 @@
-/* layer 3 (endpoint): building frames: from addresses and a struct pkt's headers to bytes with lengths, pad, checksums, ICRC, VCRC. */
+/* layer 3 (endpoint): building frames: from addresses and a struct pkt's headers to bytes with lengths, pad, checksums,
+ * ICRC, VCRC. */
 #ifndef RDMATRACE_GEN_ENDPOINT_BUILD_H
 #define RDMATRACE_GEN_ENDPOINT_BUILD_H
 
@@ -7,12 +8,12 @@
 
 /* How an endpoint is attached. */
 struct link_addr {
-    uint8_t encap;    /* enum encap: ENCAP_ROCEV2, ENCAP_ROCEV1, ENCAP_IB */
-    uint8_t mac[6];   /* Ethernet */
-    bool has_vlan;    /* every frame carries an 802.1Q tag; its priority is the av's `sl` */
-    uint16_t vlan;    /* VLAN id, 0 to 4095 */
-    uint8_t gid[16];  /* own address: IPv6, or IPv4-mapped */
-    uint16_t lid;     /* native InfiniBand */
+    uint8_t encap;   /* enum encap: ENCAP_ROCEV2, ENCAP_ROCEV1, ENCAP_IB */
+    uint8_t mac[6];  /* Ethernet */
+    bool has_vlan;   /* every frame carries an 802.1Q tag; its priority is the av's `sl` */
+    uint16_t vlan;   /* VLAN id, 0 to 4095 */
+    uint8_t gid[16]; /* own address: IPv6, or IPv4-mapped */
+    uint16_t lid;    /* native InfiniBand */
 };
 
 #define PATH_HEAD_MAX 72 /* Ethernet 14, tag 4, IPv6 or GRH 40, UDP 8; or LRH 8, GRH 40 */
@@ -21,10 +22,10 @@ struct link_addr {
 struct path {
     uint8_t head[PATH_HEAD_MAX]; /* bytes as sent, with lengths, IP identification and checksum left open */
     uint8_t head_len;
-    uint8_t encap;     /* enum encap */
-    uint8_t net_off;   /* of the IP header or GRH; 0: none (native InfiniBand without GRH) */
-    bool ip4;          /* IPv4, else IPv6 or GRH */
-    uint32_t ip_sum;   /* IPv4: sum of the header without length and identification */
+    uint8_t encap;      /* enum encap */
+    uint8_t net_off;    /* of the IP header or GRH; 0: none (native InfiniBand without GRH) */
+    bool ip4;           /* IPv4, else IPv6 or GRH */
+    uint32_t ip_sum;    /* IPv4: sum of the header without length and identification */
     uint8_t wire_extra; /* bytes from the end of the ICRC to the end of the frame: VCRC */
 };
 
@@ -45,16 +46,16 @@ void path_set_sport(struct path *path, uint16_t sport);
 
 /* Departures from the rules, for faults and hand-made packets; all zero: none. */
 struct build_tweak {
-    uint32_t icrc_xor;     /* the ICRC is XORed with this */
+    uint32_t icrc_xor; /* the ICRC is XORed with this */
     uint16_t vcrc_xor;
-    uint8_t pad_byte;      /* value of pad bytes */
-    bool keep_padcnt;      /* bth.padcnt is sent as it is; the pad bytes themselves stay right */
-    uint8_t trailing;      /* zero bytes between pad and ICRC */
-    int16_t ip_len_add;    /* added to the IP (or GRH) length, ICRC made over it */
+    uint8_t pad_byte;   /* value of pad bytes */
+    bool keep_padcnt;   /* bth.padcnt is sent as it is; the pad bytes themselves stay right */
+    uint8_t trailing;   /* zero bytes between pad and ICRC */
+    int16_t ip_len_add; /* added to the IP (or GRH) length, ICRC made over it */
     int16_t udp_len_add;
-    bool no_df;            /* IPv4 without don't-fragment */
-    uint16_t udp_csum;     /* UDP checksum */
-    uint16_t udp_dport;    /* UDP destination port, 0: 4791 */
+    bool no_df;         /* IPv4 without don't-fragment */
+    uint16_t udp_csum;  /* UDP checksum */
+    uint16_t udp_dport; /* UDP destination port, 0: 4791 */
     uint16_t udp_sport_xor;
     uint8_t tos_xor;
     uint8_t grh_nxthdr_xor; /* GRH: next header */
@@ -64,23 +65,24 @@ struct build_tweak {
 
 /* A frame being written. */
 struct frame_out {
-    uint8_t *buf;      /* start of the frame */
-    uint8_t *payload;  /* after build_begin(): where bth's payload goes */
-    uint32_t cap;      /* bytes at buf */
-    uint32_t len;      /* after build_end(): bytes of the frame */
+    uint8_t *buf;     /* start of the frame */
+    uint8_t *payload; /* after build_begin(): where bth's payload goes */
+    uint32_t cap;     /* bytes at buf */
+    uint32_t len;     /* after build_end(): bytes of the frame */
 };
 
 /* Bytes that a frame with opcode row `op` and `payload_len` bytes of payload takes on `path`. */
 uint32_t build_size(const struct path *path, const struct opinfo *op, uint32_t payload_len);
-/* Write the headers of `p` (bth, op, and the extended headers that op->ext names; bth.padcnt is set unless the tweak keeps it) to
- * `out`, whose payload pointer then tells where to put `payload_len` bytes. 0; -ENOSPC: `cap` is too small. `ip_id`: IPv4 identification. */
+/* Write the headers of `p` (bth, op, and the extended headers that op->ext names; bth.padcnt is set unless the tweak
+ * keeps it) to `out`, whose payload pointer then tells where to put `payload_len` bytes. 0; -ENOSPC: `cap` is too
+ * small. `ip_id`: IPv4 identification. */
 int build_begin(struct frame_out *out, const struct path *path, struct pkt *p, uint32_t payload_len, uint16_t ip_id,
                 const struct build_tweak *tweak);
 /* The payload is there: pad, ICRC, VCRC. */
 void build_end(struct frame_out *out, const struct path *path, const struct pkt *p, uint32_t payload_len,
                const struct build_tweak *tweak);
-/* Make the ICRC (and VCRC) of a whole frame right again after some of its bytes were changed. false: it holds no RoCE or InfiniBand
- * packet. `linktype`: LINK_ETHERNET or LINK_INFINIBAND. */
+/* Make the ICRC (and VCRC) of a whole frame right again after some of its bytes were changed. false: it holds no RoCE
+ * or InfiniBand packet. `linktype`: LINK_ETHERNET or LINK_INFINIBAND. */
 bool build_fix_crc(uint8_t *frame, uint32_t len, uint16_t linktype);
 /* The VCRC alone, as switches do. False if the frame has none. */
 bool build_fix_vcrc(uint8_t *frame, uint32_t len, uint16_t linktype);

@@ -1,5 +1,5 @@
-/* layer 3 (endpoint): a connection manager: the state machines of src/transport/cm.h over the GSI queue pair (QP 1) of an
- * endpoint. */
+/* layer 3 (endpoint): a connection manager: the state machines of src/transport/cm.h over the GSI queue pair (QP 1) of
+ * an endpoint. */
 #ifndef RDMATRACE_GEN_ENDPOINT_CM_AGENT_H
 #define RDMATRACE_GEN_ENDPOINT_CM_AGENT_H
 
@@ -24,8 +24,8 @@ struct cm_agent_config {
     bool (*path)(void *user, const uint8_t gid[16], struct av *av);
     uint64_t seed;
     uint32_t max_conns; /* 0: 65536; when all are in use the oldest that is over makes room */
-    /* Longest time that a REP of ours waits for the RTU, whatever the REQ says, and once a request has been refused for want of resources;
-     * 0: as long as the REQ says. Then CM_EV_UNREACHABLE is told. */
+    /* Longest time that a REP of ours waits for the RTU, whatever the REQ says, and once a request has been refused for
+     * want of resources; 0: as long as the REQ says. Then CM_EV_UNREACHABLE is told. */
     ns_t half_open, half_open_short;
     /* A request; *a is filled with the defaults, qp -1, reason: no such service. */
     void (*request)(void *user, const struct cm_conn *c, struct cm_answer *a);
@@ -57,8 +57,8 @@ ns_t cm_agent_next(const struct cm_agent *a);
 /* Messages sent, by kind (index: attribute id - 0x10), for statistics. */
 uint64_t cm_agent_sent(const struct cm_agent *a, enum cm_attr attr);
 
-/* Messages that were ignored: not decodable, for no connection, from another address than the peer's, or without room.
- */
+/* Messages that were ignored: not decodable, for no connection, from another address than the peer's, or without
+ * room. */
 uint64_t cm_agent_ignored(const struct cm_agent *a);
 
 #endif

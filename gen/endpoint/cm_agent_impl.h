@@ -2,8 +2,8 @@
 #ifndef RDMATRACE_GEN_ENDPOINT_CM_AGENT_IMPL_H
 #define RDMATRACE_GEN_ENDPOINT_CM_AGENT_IMPL_H
 
-#include "gen/endpoint/multimap.h"
 #include "gen/endpoint/cm_agent.h"
+#include "gen/endpoint/multimap.h"
 #include "gen/endpoint/timers.h"
 
 #define GSI_RECVS  64
@@ -17,9 +17,9 @@ enum { BY_LOCAL, BY_REMOTE, BY_QP, KEYS };
 
 /* A connection, or an attempt at one. */
 struct agent_conn {
-    uint32_t number;     /* in cm_agent.conn */
-    uint32_t key[KEYS];  /* under which it can be found */
-    bool found[KEYS];    /* whether it can be */
+    uint32_t number;    /* in cm_agent.conn */
+    uint32_t key[KEYS]; /* under which it can be found */
+    bool found[KEYS];   /* whether it can be */
     struct timer timer;
     struct cm_conn cm;
     int qp;              /* -1: not known yet (passive) */

@@ -94,9 +94,10 @@ static const struct {
     bool (*change)(struct cm_msg *);
     bool repeats; /* only messages sent again */
 } faults[] = {
-    {RULE_CM_01, out_of_order, false}, {RULE_CM_02, bad_version, false}, {RULE_CM_03, changed_retry, true}, {RULE_CM_05, bad_reason, false},
-    {RULE_CM_06, wrong_psn, false},    {RULE_CM_07, wrong_qpn, false},   {RULE_CM_09, too_deep, false},      {RULE_CM_15, wrong_sidr, false},
-    {RULE_CM_16, wrong_port, false},   {RULE_CM_17, wrong_gid, false},
+    {RULE_CM_01, out_of_order, false}, {RULE_CM_02, bad_version, false}, {RULE_CM_03, changed_retry, true},
+    {RULE_CM_05, bad_reason, false},   {RULE_CM_06, wrong_psn, false},   {RULE_CM_07, wrong_qpn, false},
+    {RULE_CM_09, too_deep, false},     {RULE_CM_15, wrong_sidr, false},  {RULE_CM_16, wrong_port, false},
+    {RULE_CM_17, wrong_gid, false},
 };
 
 bool cm_fault_apply(struct endpoint *ep, struct cm_msg *m, bool again)

@@ -1,4 +1,5 @@
-/* layer 3 (endpoint): connections of a connection manager found by their ids, their peers' ids and their queue pairs. */
+/* layer 3 (endpoint): connections of a connection manager found by their ids, their peers' ids and their queue
+ * pairs. */
 #include "gen/endpoint/cm_agent_impl.h"
 
 #include <stdlib.h>
@@ -82,14 +83,16 @@ struct agent_conn *agent_of_qp(const struct cm_agent *a, int qp)
 
     for (uint32_t i = chains_first(&a->by[BY_QP], (uint32_t)qp); i; i = chains_next(&a->by[BY_QP], i - 1)) {
         struct agent_conn *c = a->conn[i - 1];
-        if (c->qp == qp && (!best || agent_is_over(best) > agent_is_over(c) || (agent_is_over(best) == agent_is_over(c) && c->number > best->number)))
+        if (c->qp == qp && (!best || agent_is_over(best) > agent_is_over(c) ||
+                            (agent_is_over(best) == agent_is_over(c) && c->number > best->number)))
             best = c;
     }
     return best;
 }
 
 /* Of the connections with this number, the first that a message is for, if it comes before `best`. */
-static struct agent_conn *first_for(const struct cm_agent *a, unsigned k, uint32_t key, const struct cm_msg *m, struct agent_conn *best)
+static struct agent_conn *first_for(const struct cm_agent *a, unsigned k, uint32_t key, const struct cm_msg *m,
+                                    struct agent_conn *best)
 {
     struct cm_conn *hit;
 
@@ -101,8 +104,8 @@ static struct agent_conn *first_for(const struct cm_agent *a, unsigned k, uint32
     return best;
 }
 
-/* What begins something is known by its sender's id, and so is a REJ that knows no other; the rest by the id of the connection that it is
- * for. */
+/* What begins something is known by its sender's id, and so is a REJ that knows no other; the rest by the id of the
+ * connection that it is for. */
 struct agent_conn *agent_of_msg(const struct cm_agent *a, const struct cm_msg *m)
 {
     switch (m->mad.attr_id) {

@@ -9,10 +9,10 @@ static void fill_defaults(struct ep_config *c)
 {
     struct policies d = policies_default();
 
-#define DEFAULT(member)                                                                                                        \
-    if (!c->policies.member) {                                                                                                 \
-        c->policies.member = d.member;                                                                                         \
-        c->policies.member##_arg = d.member##_arg;                                                                             \
+#define DEFAULT(member)                                                                                                \
+    if (!c->policies.member) {                                                                                         \
+        c->policies.member = d.member;                                                                                 \
+        c->policies.member##_arg = d.member##_arg;                                                                     \
     }
     DEFAULT(ack)
     DEFAULT(window)
@@ -168,13 +168,40 @@ static const struct {
     const char *name;
     size_t at;
 } counters[] = {
-#define COUNTER(x) {#x, offsetof(struct ep_stats, x)}
-    COUNTER(tx_packets), COUNTER(tx_bytes), COUNTER(rx_packets), COUNTER(rx_bytes), COUNTER(tx_payload), COUNTER(rx_payload),
-    COUNTER(messages), COUNTER(served), COUNTER(retransmitted), COUNTER(out_of_sequence), COUNTER(packet_seq_err), COUNTER(duplicate_request),
-    COUNTER(implied_nak_seq_err), COUNTER(local_ack_timeout_err), COUNTER(rnr_nak_retry_err), COUNTER(out_of_buffer), COUNTER(nak_sent),
-    COUNTER(rnr_nak_sent), COUNTER(acks_sent), COUNTER(rp_cnp_handled), COUNTER(dropped), COUNTER(rx_icrc_encapsulated),
-    COUNTER(bad_qkey), COUNTER(bad_pkey), COUNTER(malformed), COUNTER(unknown_qp), COUNTER(other_source),
-    COUNTER(other_service), COUNTER(faults), COUNTER(own_check_failures),
+#define COUNTER(x)                                                                                                     \
+    {                                                                                                                  \
+#x, offsetof(struct ep_stats, x)                                                                               \
+    }
+    COUNTER(tx_packets),
+    COUNTER(tx_bytes),
+    COUNTER(rx_packets),
+    COUNTER(rx_bytes),
+    COUNTER(tx_payload),
+    COUNTER(rx_payload),
+    COUNTER(messages),
+    COUNTER(served),
+    COUNTER(retransmitted),
+    COUNTER(out_of_sequence),
+    COUNTER(packet_seq_err),
+    COUNTER(duplicate_request),
+    COUNTER(implied_nak_seq_err),
+    COUNTER(local_ack_timeout_err),
+    COUNTER(rnr_nak_retry_err),
+    COUNTER(out_of_buffer),
+    COUNTER(nak_sent),
+    COUNTER(rnr_nak_sent),
+    COUNTER(acks_sent),
+    COUNTER(rp_cnp_handled),
+    COUNTER(dropped),
+    COUNTER(rx_icrc_encapsulated),
+    COUNTER(bad_qkey),
+    COUNTER(bad_pkey),
+    COUNTER(malformed),
+    COUNTER(unknown_qp),
+    COUNTER(other_source),
+    COUNTER(other_service),
+    COUNTER(faults),
+    COUNTER(own_check_failures),
 #undef COUNTER
 };
 _Static_assert(ARRAY_LEN(counters) == EP_COUNTERS, "every counter has a name");

@@ -1,4 +1,5 @@
-/* layer 3 (endpoint): an endpoint: adapter, memory and queue pairs without any I/O: frames go in, frames come out, time is an argument.
+/* layer 3 (endpoint): an endpoint: adapter, memory and queue pairs without any I/O: frames go in, frames come out, time
+ * is an argument.
  *
  * The calls, in the shape of ngtcp2's:
  *
@@ -13,8 +14,8 @@
  *         while (ep_poll(ep, cq, wc, ARRAY_LEN(wc)) > 0) ...; while (ep_event(ep, &event)) ...;
  *     }
  *
- * Every call that can make a frame due says so by ep_tx() returning it; nothing is sent by itself. After any call ep_next_expiry()
- * may have changed. Handles are small indices; calls with a wrong handle return -EINVAL.
+ * Every call that can make a frame due says so by ep_tx() returning it; nothing is sent by itself. After any call
+ * ep_next_expiry() may have changed. Handles are small indices; calls with a wrong handle return -EINVAL.
  */
 #ifndef RDMATRACE_GEN_ENDPOINT_ENDPOINT_H
 #define RDMATRACE_GEN_ENDPOINT_ENDPOINT_H
@@ -22,16 +23,18 @@
 #include "gen/endpoint/build.h"
 #include "gen/endpoint/faults.h"
 #include "gen/endpoint/policy.h"
-#include "tokens.h"
 #include "src/transport/qp.h"
 #include "src/transport/ud.h"
+#include "tokens.h"
 
 struct endpoint;
 
 /* A habit that differs from the defaults. */
 enum ep_profile {
     EP_STRICT,
-    EP_RXE, /* soft-RoCE: no credits, MigReq 0, P_Key ffff, retry count 7 without end, re-ACK of every duplicate, see responder.h */
+    /* soft-RoCE: no credits, MigReq 0, P_Key ffff, retry count 7 without end, re-ACK of every duplicate, see
+       responder.h */
+    EP_RXE,
 };
 
 struct ep_config {
@@ -47,9 +50,9 @@ struct ep_config {
     const enum rule *faults;  /* rules to break; copied */
     unsigned n_faults;
     uint64_t seed;
-    uint8_t timeout;          /* local ACK timeout code of all queue pairs; 0: what each is told, see struct ep_peer */
-    uint32_t max_qp;          /* 0: 65536 */
-    uint32_t max_mr;          /* regions and windows, 0: 4096 */
+    uint8_t timeout; /* local ACK timeout code of all queue pairs; 0: what each is told, see struct ep_peer */
+    uint32_t max_qp; /* 0: 65536 */
+    uint32_t max_mr; /* regions and windows, 0: 4096 */
 };
 
 struct ep_qp_init {
@@ -59,28 +62,30 @@ struct ep_qp_init {
     uint32_t max_recv_wr;  /* 0: 16; ignored with an SRQ */
     uint16_t max_send_sge; /* 0: 1 */
     uint16_t max_recv_sge; /* 0: 1 */
-    uint32_t max_inline;   /* bytes of SEND_INLINE (whose SGEs hold pointers of the caller, not addresses of a region) */
-    uint16_t max_dest_rd;  /* RC: READs and atomics that can be remembered (limit of max_dest_rd_atomic), 1 to 128; 0: 16 */
-    bool sq_sig_all;       /* every send completes with an entry */
-    int send_cq, recv_cq;  /* handles */
-    int srq;               /* handle, or EP_NO_SRQ */
-    uint32_t pd;           /* from ep_pd_alloc() */
+    /* bytes of SEND_INLINE (whose SGEs hold pointers of the caller, not addresses of a region) */
+    uint32_t max_inline;
+    /* RC: READs and atomics that can be remembered (limit of max_dest_rd_atomic), 1 to 128; 0: 16 */
+    uint16_t max_dest_rd;
+    bool sq_sig_all;                 /* every send completes with an entry */
+    int send_cq, recv_cq;            /* handles */
+    int srq;                         /* handle, or EP_NO_SRQ */
+    uint32_t pd;                     /* from ep_pd_alloc() */
     const struct policies *policies; /* NULL: the endpoint's; copied */
 };
 #define EP_NO_SRQ (-1)
 
 /* What a connected queue pair needs to know to go from RESET to RTS. */
 struct ep_peer {
-    struct av av;          /* addresses; sport 0: policy */
-    uint32_t qpn;          /* the peer's queue pair */
-    uint32_t rq_psn;       /* first PSN that the peer sends */
-    uint32_t sq_psn;       /* first PSN to send: what the peer expects */
-    uint16_t path_mtu;     /* bytes */
-    uint8_t max_rd_atomic; /* initiator depth */
-    uint8_t max_dest_rd_atomic; /* responder resources */
+    struct av av;                                         /* addresses; sport 0: policy */
+    uint32_t qpn;                                         /* the peer's queue pair */
+    uint32_t rq_psn;                                      /* first PSN that the peer sends */
+    uint32_t sq_psn;                                      /* first PSN to send: what the peer expects */
+    uint16_t path_mtu;                                    /* bytes */
+    uint8_t max_rd_atomic;                                /* initiator depth */
+    uint8_t max_dest_rd_atomic;                           /* responder resources */
     uint8_t timeout, retry_cnt, rnr_retry, min_rnr_timer; /* codes, see struct qp_attr */
-    uint8_t access;        /* ACCESS_REMOTE_* granted to the peer */
-    uint32_t qkey;         /* UD */
+    uint8_t access;                                       /* ACCESS_REMOTE_* granted to the peer */
+    uint32_t qkey;                                        /* UD */
 };
 /* PMTU 1024, depths 16, timeout 14, retries 7, RNR timer 12, all remote access. */
 struct ep_peer ep_peer_default(void);
@@ -105,41 +110,43 @@ struct ep_event {
     ns_t when;
 };
 
-/* Counters of an endpoint, and of each queue pair. Names of the kernel's and mlx5's counters where they mean the same. */
+/* Counters of an endpoint, and of each queue pair. Names of the kernel's and mlx5's counters where they mean the
+ * same. */
 struct ep_stats {
-    uint64_t tx_packets, tx_bytes;     /* frames sent */
-    uint64_t rx_packets, rx_bytes;     /* frames taken */
-    uint64_t tx_payload, rx_payload;   /* payload bytes of new (not repeated) packets */
-    uint64_t messages;                 /* requests completed with success */
-    uint64_t served;                   /* requests of the peer's carried out to their last packet */
-    uint64_t retransmitted;            /* request packets sent again */
-    uint64_t out_of_sequence;          /* requests ahead of the expected PSN */
-    uint64_t packet_seq_err;           /* sequence NAKs received */
-    uint64_t duplicate_request;        /* requests received again */
-    uint64_t implied_nak_seq_err;      /* implied NAKs */
-    uint64_t local_ack_timeout_err;    /* transport timer expired */
-    uint64_t rnr_nak_retry_err;        /* RNR NAKs received */
-    uint64_t out_of_buffer;            /* requests that found no receive */
-    uint64_t nak_sent;                 /* all NAKs but RNR */
+    uint64_t tx_packets, tx_bytes;   /* frames sent */
+    uint64_t rx_packets, rx_bytes;   /* frames taken */
+    uint64_t tx_payload, rx_payload; /* payload bytes of new (not repeated) packets */
+    uint64_t messages;               /* requests completed with success */
+    uint64_t served;                 /* requests of the peer's carried out to their last packet */
+    uint64_t retransmitted;          /* request packets sent again */
+    uint64_t out_of_sequence;        /* requests ahead of the expected PSN */
+    uint64_t packet_seq_err;         /* sequence NAKs received */
+    uint64_t duplicate_request;      /* requests received again */
+    uint64_t implied_nak_seq_err;    /* implied NAKs */
+    uint64_t local_ack_timeout_err;  /* transport timer expired */
+    uint64_t rnr_nak_retry_err;      /* RNR NAKs received */
+    uint64_t out_of_buffer;          /* requests that found no receive */
+    uint64_t nak_sent;               /* all NAKs but RNR */
     uint64_t rnr_nak_sent;
-    uint64_t acks_sent;                /* plain ACKs */
-    uint64_t rp_cnp_handled;           /* CNPs received */
-    uint64_t dropped;                  /* frames ignored, all reasons */
-    uint64_t rx_icrc_encapsulated;     /* of these: wrong ICRC */
-    uint64_t bad_qkey, bad_pkey;       /* of these */
-    uint64_t malformed;                /* of these: RDMA packets that cannot be read, and what else came to UDP port 4791 */
-    uint64_t unknown_qp;               /* of these: for a queue pair that is not there, or takes nothing */
-    uint64_t other_source;             /* of these: from another address than the queue pair's peer */
-    uint64_t other_service;            /* packets of another service than the queue pair's */
-    uint64_t faults;                   /* times that a fault was committed */
-    uint64_t own_check_failures;       /* packets sent although a check forbade them: 0 unless faults are asked for */
+    uint64_t acks_sent;            /* plain ACKs */
+    uint64_t rp_cnp_handled;       /* CNPs received */
+    uint64_t dropped;              /* frames ignored, all reasons */
+    uint64_t rx_icrc_encapsulated; /* of these: wrong ICRC */
+    uint64_t bad_qkey, bad_pkey;   /* of these */
+    /* of these: RDMA packets that cannot be read, and what else came to UDP port 4791 */
+    uint64_t malformed;
+    uint64_t unknown_qp;         /* of these: for a queue pair that is not there, or takes nothing */
+    uint64_t other_source;       /* of these: from another address than the queue pair's peer */
+    uint64_t other_service;      /* packets of another service than the queue pair's */
+    uint64_t faults;             /* times that a fault was committed */
+    uint64_t own_check_failures; /* packets sent although a check forbade them: 0 unless faults are asked for */
 };
 
 /* NULL: out of memory. `config` is copied. */
 struct endpoint *ep_new(const struct ep_config *config);
 void ep_free(struct endpoint *ep);
 
-/* --- Resources; handles and keys, or a negative errno ------------------------------------------------------------------- */
+/* --- Resources; handles and keys, or a negative errno ----------------------------------------- */
 
 /* A protection domain; numbers from 1. */
 uint32_t ep_pd_alloc(struct endpoint *ep);
@@ -154,8 +161,8 @@ int ep_srq_create(struct endpoint *ep, uint32_t pd, uint32_t depth, uint16_t max
 /* EP_EV_SRQ_LIMIT once when fewer than `limit` receives are left; 0: off. */
 int ep_srq_limit(struct endpoint *ep, int srq, uint32_t limit);
 int ep_post_srq_recv(struct endpoint *ep, int srq, const struct recv_wr *wr, ns_t now);
-/* Register `len` bytes at `mem` under addresses from `iova` (SGEs and the peer use these). 0: success, *key is L_Key and R_Key.
- * -ENOMEM: table full; -EINVAL: rights or range. `mem` stays the caller's and must outlive the region. */
+/* Register `len` bytes at `mem` under addresses from `iova` (SGEs and the peer use these). 0: success, *key is L_Key
+ * and R_Key. -ENOMEM: table full; -EINVAL: rights or range. `mem` stays the caller's and must outlive the region. */
 int ep_mr_reg(struct endpoint *ep, uint32_t pd, void *mem, uint64_t len, uint64_t iova, uint8_t access, uint32_t *key);
 int ep_mr_dereg(struct endpoint *ep, uint32_t key);
 /* A window: MR_WINDOW1 or MR_WINDOW2. */
@@ -166,7 +173,7 @@ struct mr_table *ep_mr_table(struct endpoint *ep);
 int ep_ah_create(struct endpoint *ep, uint32_t pd, const struct av *av);
 int ep_ah_destroy(struct endpoint *ep, int ah);
 
-/* --- Queue pairs ----------------------------------------------------------------------------------------------------------- */
+/* --- Queue pairs ------------------------------------------------------------------------------ */
 
 /* Handle; -ENOMEM, -EINVAL (CQ, SRQ or PD unknown, QPN taken). The state is RESET. */
 int ep_qp_create(struct endpoint *ep, const struct ep_qp_init *init);
@@ -180,13 +187,15 @@ int ep_qp_connect(struct endpoint *ep, int qp, const struct ep_peer *peer, ns_t 
 /* RESET to RTR, and RTR to RTS, for connection managers: the passive side is RTR from REP on, and RTS from RTU on. */
 int ep_qp_to_rtr(struct endpoint *ep, int qp, const struct ep_peer *peer, ns_t now);
 int ep_qp_to_rts(struct endpoint *ep, int qp, const struct ep_peer *peer, ns_t now);
-/* The queue pair's state for reading: state, attr, req, rsp; NULL for a wrong handle. Valid until the next call with `ep`. */
+/* The queue pair's state for reading: state, attr, req, rsp; NULL for a wrong handle. Valid until the next call with
+ * `ep`. */
 const struct qp *ep_qp(const struct endpoint *ep, int qp);
 /* Handle of the queue pair number `qpn`, or -ENOENT. */
 int ep_qp_find(const struct endpoint *ep, uint32_t qpn);
 /* A starting PSN by the endpoint's policy. */
 uint32_t ep_pick_psn(struct endpoint *ep);
-/* Send no request before `until`: a requester may wait as long as it likes. NS_NEVER: what is posted is never sent (again). */
+/* Send no request before `until`: a requester may wait as long as it likes. NS_NEVER: what is posted is never sent
+ * (again). */
 void ep_qp_hold(struct endpoint *ep, int qp, ns_t until);
 /* The caller's pointer, for agents. */
 void ep_qp_set_user(struct endpoint *ep, int qp, void *user);
@@ -196,12 +205,13 @@ void *ep_qp_user(const struct endpoint *ep, int qp);
  * -EINVAL: not UD, or no group; -ENOMEM. */
 int ep_qp_attach(struct endpoint *ep, int qp, const uint8_t gid[16]);
 
-/* 0; -EINVAL: state or operation not allowed; -ENOMEM: queue full; -E2BIG: too many pieces, too much inline, or a message of
- * 2^23 packets and more (the limit of 2^31 bytes included). Errors of keys and lengths come as completions. */
+/* 0; -EINVAL: state or operation not allowed; -ENOMEM: queue full; -E2BIG: too many pieces, too much inline, or a
+ * message of 2^23 packets and more (the limit of 2^31 bytes included). Errors of keys and lengths come as
+ * completions. */
 int ep_post_send(struct endpoint *ep, int qp, const struct send_wr *wr, ns_t now);
 int ep_post_recv(struct endpoint *ep, int qp, const struct recv_wr *wr, ns_t now);
-/* The piece of memory that the receives of the refill policy use (all the same); without one they take empty messages only. Their
- * wr_ids count from 0. Call it before the queue pair becomes RTR. */
+/* The piece of memory that the receives of the refill policy use (all the same); without one they take empty messages
+ * only. Their wr_ids count from 0. Call it before the queue pair becomes RTR. */
 int ep_qp_set_refill(struct endpoint *ep, int qp, const struct sge *piece);
 /* Completions: at most `n` into `wc`; returns how many. */
 int ep_poll(struct endpoint *ep, int cq, struct wc *wc, int n);
@@ -210,10 +220,10 @@ int ep_cq_next(const struct endpoint *ep, int from);
 /* The oldest asynchronous event; false: none. */
 bool ep_event(struct endpoint *ep, struct ep_event *event);
 
-/* --- Frames and time ------------------------------------------------------------------------------------------------------- */
+/* --- Frames and time -------------------------------------------------------------------------- */
 
-/* A frame arrived: Ethernet, or from the LRH on for native InfiniBand (with or without VCRC). Whatever it holds, the endpoint
- * survives. Returns false if it was not for this endpoint or dropped. */
+/* A frame arrived: Ethernet, or from the LRH on for native InfiniBand (with or without VCRC). Whatever it holds, the
+ * endpoint survives. Returns false if it was not for this endpoint or dropped. */
 bool ep_rx(struct endpoint *ep, const uint8_t *frame, uint32_t len, ns_t now);
 /* The next frame due, at most `cap` bytes at `buf`: its length; 0: nothing is due now; -ENOSPC. */
 int ep_tx(struct endpoint *ep, uint8_t *buf, uint32_t cap, ns_t now);
@@ -244,14 +254,16 @@ uint64_t ep_counter(const struct ep_stats *s, unsigned i);
 const struct ep_stats *ep_stats(const struct endpoint *ep);
 /* Of one queue pair; NULL for a wrong handle. */
 const struct ep_stats *ep_qp_stats(const struct endpoint *ep, int qp);
-/* Verdict on the first packet that a check of the endpoint's own refused (with faults: as asked for); passes if there was none. */
+/* Verdict on the first packet that a check of the endpoint's own refused (with faults: as asked for); passes if there
+ * was none. */
 struct verdict ep_first_refused(const struct endpoint *ep);
 /* Whether `rule` is among the faults that this endpoint commits. */
 bool ep_has_fault(const struct endpoint *ep, enum rule rule);
 /* Called for every fault committed by an agent on top (connection manager), to count it. */
 void ep_count_fault(struct endpoint *ep, enum rule rule);
-/* Tell of each fault asked of the endpoint, which is called `who`, that was never committed; returns how many they are. A connection
- * manager's, asked of `partner` as well (or NULL), may have been committed there. */
-unsigned ep_faults_idle(const struct endpoint *ep, const struct endpoint *partner, const char *who, told_fn *told, void *user);
+/* Tell of each fault asked of the endpoint, which is called `who`, that was never committed; returns how many they are.
+ * A connection manager's, asked of `partner` as well (or NULL), may have been committed there. */
+unsigned ep_faults_idle(const struct endpoint *ep, const struct endpoint *partner, const char *who, told_fn *told,
+                        void *user);
 
 #endif

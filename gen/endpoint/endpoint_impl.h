@@ -18,7 +18,7 @@ struct ep_swqe {
     uint32_t mr_key;
     uint8_t opcode, flags, mw_access;
     uint8_t num_sge;
-    bool checked; /* its L_Keys were found good */
+    bool checked;   /* its L_Keys were found good */
     uint8_t status; /* local operations: how they ended */
 };
 
@@ -132,8 +132,8 @@ struct endpoint {
 
     struct ep_cq **cq;
     uint32_t n_cq;
-    uint8_t *cq_full;      /* n_cq: 1: it holds completions */
-    uint32_t cq_used;      /* those below are in use */
+    uint8_t *cq_full; /* n_cq: 1: it holds completions */
+    uint32_t cq_used; /* those below are in use */
     struct ep_srq **srq;
     uint32_t n_srq;
     struct ep_ah *ah;
@@ -153,8 +153,8 @@ struct endpoint {
 
     struct verdict refused;
     struct ep_sent sent;
-    struct pkt rx;        /* packet being received */
-    struct pkt tx;        /* packet being built */
+    struct pkt rx; /* packet being received */
+    struct pkt tx; /* packet being built */
 };
 
 static inline struct ep_qp *qp_of(const struct endpoint *ep, int handle)
@@ -181,13 +181,15 @@ void ep_raise(struct endpoint *ep, enum ep_event_type type, int handle, ns_t now
 int rq_init(struct ep_rq *rq, uint32_t depth, uint16_t max_sge);
 void rq_free(struct ep_rq *rq);
 int rq_post(struct ep_rq *rq, const struct recv_wr *wr);
-/* Copy `len` bytes between memory and the pieces, from `offset` of them on. false: a piece fails its L_Key check (`access`). */
-bool sge_copy(const struct endpoint *ep, uint32_t pd, const struct sge *sge, unsigned n, uint32_t offset, uint8_t *data, uint32_t len,
-              bool to_memory);
+/* Copy `len` bytes between memory and the pieces, from `offset` of them on. false: a piece fails its L_Key check
+ * (`access`). */
+bool sge_copy(const struct endpoint *ep, uint32_t pd, const struct sge *sge, unsigned n, uint32_t offset, uint8_t *data,
+              uint32_t len, bool to_memory);
 /* Whether all pieces are covered by their L_Keys. */
 bool sge_check(const struct endpoint *ep, uint32_t pd, const struct sge *sge, unsigned n, uint8_t access);
 /* Host memory behind `len` bytes at `va` under `rkey`; NULL: refused. */
-uint8_t *ep_remote_mem(const struct endpoint *ep, const struct ep_qp *q, uint32_t rkey, uint64_t va, uint64_t len, uint8_t access);
+uint8_t *ep_remote_mem(const struct endpoint *ep, const struct ep_qp *q, uint32_t rkey, uint64_t va, uint64_t len,
+                       uint8_t access);
 
 /* sched.c */
 void ep_ready(struct ep_qp *q);
@@ -201,7 +203,8 @@ void ep_unready(struct ep_qp *q);
 struct ep_qp *ep_lookup(const struct endpoint *ep, uint32_t qpn);
 /* Complete the `n` oldest send work requests with success. */
 void ep_send_done(struct ep_qp *q, uint32_t first, uint32_t n, ns_t now);
-/* The queue pair fails: its oldest send gets `status` (WC_SUCCESS: none of them is to blame), everything else is flushed. */
+/* The queue pair fails: its oldest send gets `status` (WC_SUCCESS: none of them is to blame), everything else is
+ * flushed. */
 void ep_qp_fail(struct ep_qp *q, enum wc_status status, ns_t now);
 void ep_recv_complete(struct ep_qp *q, struct wc *wc, ns_t now);
 /* Post what the refill policy wants. */

@@ -19,7 +19,8 @@ static bool is_set(const uint64_t *rules, enum rule r)
     return rules[r / 64] >> (r % 64) & 1;
 }
 
-unsigned ep_faults_idle(const struct endpoint *ep, const struct endpoint *partner, const char *who, told_fn *told, void *user)
+unsigned ep_faults_idle(const struct endpoint *ep, const struct endpoint *partner, const char *who, told_fn *told,
+                        void *user)
 {
     struct buf b = {0};
     unsigned n = 0;
@@ -29,8 +30,8 @@ unsigned ep_faults_idle(const struct endpoint *ep, const struct endpoint *partne
             (partner && rule_table[r].fault == F_CM && is_set(partner->fault_met, r)))
             continue;
         b.len = 0;
-        buf_printf(&b, "fault %s, %s, found no occasion: %s sent %s and never committed it", rule_str(r), fault_whose(r), who,
-                   count_str(ep->st.tx_packets, "packet"));
+        buf_printf(&b, "fault %s, %s, found no occasion: %s sent %s and never committed it", rule_str(r),
+                   fault_whose(r), who, count_str(ep->st.tx_packets, "packet"));
         told(user, buf_str(&b));
         n++;
     }
@@ -55,7 +56,9 @@ bool ep_fault_choice(struct ep_qp *q, enum rule rule)
 bool ep_one_more_try(struct ep_qp *q, const struct effects *e)
 {
     struct requester *r = &q->qp.req;
-    enum rule rule = e->status == WC_RNR_RETRY_EXC_ERR ? RULE_RTX_08 : e->status == WC_RETRY_EXC_ERR ? RULE_RTX_04 : RULE_NONE;
+    enum rule rule = e->status == WC_RNR_RETRY_EXC_ERR ? RULE_RTX_08
+                     : e->status == WC_RETRY_EXC_ERR   ? RULE_RTX_04
+                                                       : RULE_NONE;
 
     if (LIKELY(!rule || !ep_fault_choice(q, rule)))
         return false;

@@ -9,7 +9,7 @@ static bool is_rc(const struct fault_ctx *c)
     return c->p->bth.opcode >> 5 == SVC_RC;
 }
 
-/* --- Any packet ---------------------------------------------------------------------------------------------------------------- */
+/* --- Any packet ------------------------------------------------------------------------------- */
 
 bool fault_wrong_icrc(struct fault_ctx *c)
 {
@@ -136,7 +136,7 @@ bool fault_wrong_link_version(struct fault_ctx *c)
     return true;
 }
 
-/* --- Requests ------------------------------------------------------------------------------------------------------------------ */
+/* --- Requests --------------------------------------------------------------------------------- */
 
 bool fault_skipped_psn(struct fault_ctx *c)
 {
@@ -149,7 +149,9 @@ bool fault_skipped_psn(struct fault_ctx *c)
 /* A Middle or plain Last of the other operation. */
 static bool other_operation(struct fault_ctx *c)
 {
-    static const uint8_t swap[32] = {[OP_SEND_MIDDLE] = OP_WRITE_MIDDLE, [OP_SEND_LAST] = OP_WRITE_LAST, [OP_WRITE_MIDDLE] = OP_SEND_MIDDLE,
+    static const uint8_t swap[32] = {[OP_SEND_MIDDLE] = OP_WRITE_MIDDLE,
+                                     [OP_SEND_LAST] = OP_WRITE_LAST,
+                                     [OP_WRITE_MIDDLE] = OP_SEND_MIDDLE,
                                      [OP_WRITE_LAST] = OP_SEND_LAST};
 
     if (!swap[fault_op(c)])
@@ -165,7 +167,9 @@ bool fault_mixed_messages(struct fault_ctx *c)
 
 bool fault_no_first(struct fault_ctx *c)
 {
-    static const uint8_t later[32] = {[OP_SEND_FIRST] = OP_SEND_MIDDLE, [OP_SEND_ONLY] = OP_SEND_LAST, [OP_WRITE_FIRST] = OP_WRITE_MIDDLE,
+    static const uint8_t later[32] = {[OP_SEND_FIRST] = OP_SEND_MIDDLE,
+                                      [OP_SEND_ONLY] = OP_SEND_LAST,
+                                      [OP_WRITE_FIRST] = OP_WRITE_MIDDLE,
                                       [OP_WRITE_ONLY] = OP_WRITE_LAST};
 
     if (c->repeat || !later[fault_op(c)] || c->p->payload_len == 0 || c->p->bth.opcode >> 5 == SVC_UD)
@@ -302,7 +306,8 @@ bool fault_resume_too_late(struct fault_ctx *c)
 
 bool fault_reread_too_late(struct fault_ctx *c)
 {
-    if (!c->repeat || c->req->cause != WHY_IMPLIED_NAK || fault_op(c) != OP_READ_REQUEST || c->p->reth.dmalen <= c->req->p.pmtu)
+    if (!c->repeat || c->req->cause != WHY_IMPLIED_NAK || fault_op(c) != OP_READ_REQUEST ||
+        c->p->reth.dmalen <= c->req->p.pmtu)
         return false;
     c->p->bth.psn = psn_add(c->p->bth.psn, 1);
     c->p->reth.va += c->req->p.pmtu;

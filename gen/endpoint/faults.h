@@ -9,29 +9,31 @@
 enum fault_hook {
     FAULT_REQUEST,  /* change a request packet, or the frame, just before it is sent */
     FAULT_RESPONSE, /* the same for a response */
-    FAULT_CHOICE,   /* the chooser goes on where the named check would stop it: depth, credits, timers, retries, resumption */
-    FAULT_CM,       /* the connection manager; applied by its agent */
+    /* the chooser goes on where the named check would stop it: depth, credits, timers, retries, resumption */
+    FAULT_CHOICE,
+    FAULT_CM, /* the connection manager; applied by its agent */
 };
 
 /* What a fault may look at and change. */
 struct fault_ctx {
-    struct pkt *p;              /* the packet: headers, bth, op, payload_len */
-    struct build_tweak *tweak;  /* departures below the transport */
+    struct pkt *p;             /* the packet: headers, bth, op, payload_len */
+    struct build_tweak *tweak; /* departures below the transport */
     const struct requester *req;
     const struct responder *rsp;
     ns_t now;
-    bool repeat;                /* a request sent again */
-    bool again;                 /* set: the packet is sent a second time */
-    bool again_as_ack;          /* set: that time as a plain ACK */
-    uint8_t encap;              /* enum encap of the path */
-    bool ip4;                   /* RoCEv2 over IPv4 */
+    bool repeat;       /* a request sent again */
+    bool again;        /* set: the packet is sent a second time */
+    bool again_as_ack; /* set: that time as a plain ACK */
+    uint8_t encap;     /* enum encap of the path */
+    bool ip4;          /* RoCEv2 over IPv4 */
 };
 
 struct fault_info {
     enum rule rule;
     enum fault_hook hook;
     const char *what; /* one line: what the endpoint does wrong */
-    /* FAULT_REQUEST, FAULT_RESPONSE: change the packet or the tweak; false if this packet is not suited. NULL for the others. */
+    /* FAULT_REQUEST, FAULT_RESPONSE: change the packet or the tweak; false if this packet is not suited. NULL for the
+     * others. */
     bool (*change)(struct fault_ctx *c);
     bool mild; /* this way of breaking the rule is a warning, though the rule is an error */
 };

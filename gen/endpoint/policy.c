@@ -12,7 +12,7 @@ uint64_t prng_next(struct prng *r)
     return z ^ z >> 31;
 }
 
-/* --- ACK ------------------------------------------------------------------------------------------------------------------ */
+/* --- ACK -------------------------------------------------------------------------------------- */
 
 #define COALESCE_WAIT (10 * NS_PER_US)
 
@@ -38,7 +38,7 @@ static ns_t delay_due(struct policy_state *s, bool asks, ns_t now, const struct 
 }
 const struct ack_policy ack_delay = {"delay", delay_due, "ns"};
 
-/* --- Window, pacing -------------------------------------------------------------------------------------------------------- */
+/* --- Window, pacing --------------------------------------------------------------------------- */
 
 static uint32_t fixed_packets(const struct policy_state *s, uint64_t arg)
 {
@@ -62,7 +62,7 @@ static ns_t rate_sent(struct policy_state *s, uint32_t bytes, ns_t now, uint64_t
 }
 const struct pace_policy pace_rate = {"rate", rate_sent, NULL, "bit/s of frame bytes"};
 
-/* --- Refill ---------------------------------------------------------------------------------------------------------------- */
+/* --- Refill ----------------------------------------------------------------------------------- */
 
 static uint32_t none_post(uint32_t posted, uint32_t depth, ns_t now, ns_t *when, uint64_t arg)
 {
@@ -87,7 +87,7 @@ static uint32_t late_post(uint32_t posted, uint32_t depth, ns_t now, ns_t *when,
 }
 const struct refill_policy refill_late = {"late", late_post, "ns after the queue ran empty"};
 
-/* --- Numbers --------------------------------------------------------------------------------------------------------------- */
+/* --- Numbers ---------------------------------------------------------------------------------- */
 
 static uint32_t random_pick(struct prng *r, uint32_t n, uint64_t arg)
 {
@@ -158,13 +158,13 @@ struct policies policies_default(void)
 static const struct ack_policy *const ack_policies[] = {&ack_every, &ack_coalesce, &ack_delay, NULL};
 static const struct sport_policy *const sport_policies[] = {&sport_flow, &sport_fixed, &sport_random, NULL};
 
-#define FIND(type, table)                                                                                                      \
-    const struct type *type##_find(const char *name)                                                                           \
-    {                                                                                                                          \
-        for (unsigned i = 0; table[i]; i++)                                                                                    \
-            if (strcmp(table[i]->name, name) == 0)                                                                             \
-                return table[i];                                                                                               \
-        return NULL;                                                                                                           \
+#define FIND(type, table)                                                                                              \
+    const struct type *type##_find(const char *name)                                                                   \
+    {                                                                                                                  \
+        for (unsigned i = 0; table[i]; i++)                                                                            \
+            if (strcmp(table[i]->name, name) == 0)                                                                     \
+                return table[i];                                                                                       \
+        return NULL;                                                                                                   \
     }
 FIND(ack_policy, ack_policies)
 FIND(sport_policy, sport_policies)

@@ -21,10 +21,10 @@ static inline uint32_t prng_below(struct prng *r, uint32_t n)
 
 /* Per queue pair state of the policies: a few words that the modules share. */
 struct policy_state {
-    uint32_t unacked;   /* ACK policy: requests since the last response */
-    ns_t ack_due;       /* ACK policy: when a delayed ACK leaves; NS_NEVER: none waits */
-    ns_t answer_due;    /* when READs and atomics are answered again; NS_NEVER: they do not wait */
-    ns_t next_send;     /* pacing: no data before this */
+    uint32_t unacked;      /* ACK policy: requests since the last response */
+    ns_t ack_due;          /* ACK policy: when a delayed ACK leaves; NS_NEVER: none waits */
+    ns_t answer_due;       /* when READs and atomics are answered again; NS_NEVER: they do not wait */
+    ns_t next_send;        /* pacing: no data before this */
     uint32_t since_ackreq; /* packets since the last AckReq */
 };
 
@@ -33,7 +33,8 @@ struct policies;
 /* When a responder acknowledges a packet that asks for it. */
 struct ack_policy {
     const char *name;
-    /* A request was executed; `asks`: it carries AckReq. Returns when the ACK may leave: `now`, later, or NS_NEVER (not yet). */
+    /* A request was executed; `asks`: it carries AckReq. Returns when the ACK may leave: `now`, later, or NS_NEVER (not
+     * yet). */
     ns_t (*due)(struct policy_state *s, bool asks, ns_t now, const struct policies *p);
     const char *arg_help; /* what `ack_arg` means */
 };
@@ -68,14 +69,15 @@ struct refill_policy {
     uint32_t (*post)(uint32_t posted, uint32_t depth, ns_t now, ns_t *when, uint64_t arg);
     const char *arg_help;
 };
-extern const struct refill_policy refill_none;  /* the caller posts everything */
-extern const struct refill_policy refill_full;  /* back to depth at once */
-extern const struct refill_policy refill_late;  /* back to depth arg ns after the queue ran empty: provokes RNR NAKs */
+extern const struct refill_policy refill_none; /* the caller posts everything */
+extern const struct refill_policy refill_full; /* back to depth at once */
+extern const struct refill_policy refill_late; /* back to depth arg ns after the queue ran empty: provokes RNR NAKs */
 
 /* Choice of a 24-bit number: starting PSNs, QP numbers. */
 struct number_policy {
     const char *name;
-    /* The `n`-th number (from 0); QP numbers that are taken or reserved (below 2) are asked for again with a higher n. */
+    /* The `n`-th number (from 0); QP numbers that are taken or reserved (below 2) are asked for again with a higher
+     * n. */
     uint32_t (*pick)(struct prng *r, uint32_t n, uint64_t arg);
     const char *arg_help;
 };
@@ -89,13 +91,14 @@ struct sport_policy {
     uint16_t (*pick)(struct prng *r, uint32_t src_qpn, uint32_t dst_qpn, uint32_t flow, uint64_t arg);
     const char *arg_help;
 };
-/* 0xc000 | fold of the flow label; without one, of the product of the QPNs; UD: a hash of the QPN (all as Linux: rdma_flow_label_to_udp_sport(),
- * rdma_calc_flow_label(), rxe). */
+/* 0xc000 | fold of the flow label; without one, of the product of the QPNs; UD: a hash of the QPN (all as Linux:
+ * rdma_flow_label_to_udp_sport(), rdma_calc_flow_label(), rxe). */
 extern const struct sport_policy sport_flow;
-extern const struct sport_policy sport_fixed; /* arg */
+extern const struct sport_policy sport_fixed;  /* arg */
 extern const struct sport_policy sport_random; /* from the seed, 0xc000 to 0xffff */
 
-/* A set of choices; an endpoint has one, a queue pair may have its own. A NULL member takes the default of policies_default(). */
+/* A set of choices; an endpoint has one, a queue pair may have its own. A NULL member takes the default of
+ * policies_default(). */
 struct policies {
     const struct ack_policy *ack;
     const struct window_policy *window;
@@ -105,8 +108,8 @@ struct policies {
     const struct number_policy *qpn;
     const struct sport_policy *sport;
     uint64_t ack_arg, window_arg, pace_arg, refill_arg, psn_arg, qpn_arg, sport_arg;
-    ns_t ack_wait;    /* ack_coalesce: how long the first packet that asks waits for its ACK; 0: 10 us */
-    ns_t answer_wait; /* how long a READ or atomic waits for its answer when none else does; 0: not at all */
+    ns_t ack_wait;         /* ack_coalesce: how long the first packet that asks waits for its ACK; 0: 10 us */
+    ns_t answer_wait;      /* how long a READ or atomic waits for its answer when none else does; 0: not at all */
     uint32_t ackreq_every; /* AckReq at least every so many packets, besides every Last and Only; 0: 64 */
 };
 /* ack_every, window_fixed 128, no pacing, no refill, random PSNs, sequential QPNs from 17, sport_flow. */

@@ -4,7 +4,7 @@
 
 #include "gen/endpoint/endpoint_impl.h"
 
-/* --- QP numbers -------------------------------------------------------------------------------------------------------------- */
+/* --- QP numbers ------------------------------------------------------------------------------- */
 
 static uint32_t slot_of(const struct endpoint *ep, uint32_t qpn)
 {
@@ -75,7 +75,7 @@ int ep_qp_find(const struct endpoint *ep, uint32_t qpn)
     return q ? q->handle : -ENOENT;
 }
 
-/* --- Made and released ------------------------------------------------------------------------------------------------------- */
+/* --- Made and released ------------------------------------------------------------------------ */
 
 static uint32_t round_up(uint32_t n)
 {
@@ -98,8 +98,9 @@ static void qp_release(struct ep_qp *q)
 
 static bool init_ok(const struct endpoint *ep, const struct ep_qp_init *i)
 {
-    return i->type <= QPT_UD && i->pd >= 1 && i->pd <= ep->pds && i->send_cq >= 0 && (uint32_t)i->send_cq < ep->n_cq && i->recv_cq >= 0 &&
-           (uint32_t)i->recv_cq < ep->n_cq && (i->srq == EP_NO_SRQ || (i->srq >= 0 && (uint32_t)i->srq < ep->n_srq)) &&
+    return i->type <= QPT_UD && i->pd >= 1 && i->pd <= ep->pds && i->send_cq >= 0 && (uint32_t)i->send_cq < ep->n_cq &&
+           i->recv_cq >= 0 && (uint32_t)i->recv_cq < ep->n_cq &&
+           (i->srq == EP_NO_SRQ || (i->srq >= 0 && (uint32_t)i->srq < ep->n_srq)) &&
            i->max_send_wr <= UINT32_C(1) << 20 && i->max_send_sge <= 64 && i->max_dest_rd <= 128 && i->qpn <= PSN_MASK;
 }
 
@@ -172,7 +173,8 @@ size_t ep_qp_memory(uint32_t sends, uint16_t send_sge, uint32_t receives, uint16
 {
     return offsetof(struct ep_qp, qp) + qp_size(round_up(sends), RES_DEFAULT) + 8 +
            round_up(sends) * (sizeof(struct ep_swqe) + send_sge * sizeof(struct sge)) +
-           round_up(receives) * (sizeof(struct ep_rwqe) + recv_sge * sizeof(struct sge)) + recv_sge * sizeof(struct sge);
+           round_up(receives) * (sizeof(struct ep_rwqe) + recv_sge * sizeof(struct sge)) +
+           recv_sge * sizeof(struct sge);
 }
 
 static int slot_alloc(struct endpoint *ep)
@@ -243,13 +245,17 @@ int ep_qp_destroy(struct endpoint *ep, int qp)
     return 0;
 }
 
-/* --- Completions ------------------------------------------------------------------------------------------------------------- */
+/* --- Completions ------------------------------------------------------------------------------ */
 
 static void send_complete(struct ep_qp *q, uint32_t n, enum wc_status status, ns_t now)
 {
     const struct ep_swqe *w = swqe_of(q, n);
-    struct wc wc = {.wr_id = w->wr_id, .status = (uint8_t)status, .opcode = (uint8_t)wc_opcode_of((enum wr_opcode)w->opcode),
-                    .byte_len = w->len, .qpn = q->qp.qpn, .when = now};
+    struct wc wc = {.wr_id = w->wr_id,
+                    .status = (uint8_t)status,
+                    .opcode = (uint8_t)wc_opcode_of((enum wr_opcode)w->opcode),
+                    .byte_len = w->len,
+                    .qpn = q->qp.qpn,
+                    .when = now};
 
     if (status == WC_SUCCESS) {
         q->st.messages++;
@@ -324,7 +330,7 @@ void ep_qp_fail(struct ep_qp *q, enum wc_status status, ns_t now)
     ep_raise(q->ep, EP_EV_QP_FATAL, q->handle, now);
 }
 
-/* --- States ------------------------------------------------------------------------------------------------------------------ */
+/* --- States ----------------------------------------------------------------------------------- */
 
 static void forget_work(struct ep_qp *q)
 {
@@ -342,7 +348,8 @@ static void set_path(struct ep_qp *q)
 
     path_init(&q->path, &ep->cfg.addr, av);
     if (!av->sport)
-        path_set_sport(&q->path, q->pol.sport->pick(&ep->rng, q->qp.qpn, q->qp.attr.dest_qpn, av->flow, q->pol.sport_arg));
+        path_set_sport(&q->path,
+                       q->pol.sport->pick(&ep->rng, q->qp.qpn, q->qp.attr.dest_qpn, av->flow, q->pol.sport_arg));
 }
 
 int ep_qp_modify(struct endpoint *ep, int qp, const struct qp_attr *attr, uint32_t mask, ns_t now)
@@ -384,9 +391,16 @@ static int step(struct endpoint *ep, int qp, struct qp_attr *a, enum qp_state to
 int ep_qp_to_rtr(struct endpoint *ep, int qp, const struct ep_peer *peer, ns_t now)
 {
     const struct ep_qp *q = qp_of(ep, qp);
-    struct qp_attr a = {.access = peer->access, .port = 1, .pkey = ep->cfg.pkey, .qkey = peer->qkey, .dest_qpn = peer->qpn,
-                        .rq_psn = peer->rq_psn, .path_mtu = peer->path_mtu, .max_dest_rd_atomic = peer->max_dest_rd_atomic,
-                        .min_rnr_timer = peer->min_rnr_timer, .av = peer->av};
+    struct qp_attr a = {.access = peer->access,
+                        .port = 1,
+                        .pkey = ep->cfg.pkey,
+                        .qkey = peer->qkey,
+                        .dest_qpn = peer->qpn,
+                        .rq_psn = peer->rq_psn,
+                        .path_mtu = peer->path_mtu,
+                        .max_dest_rd_atomic = peer->max_dest_rd_atomic,
+                        .min_rnr_timer = peer->min_rnr_timer,
+                        .av = peer->av};
     uint32_t conn = QPA_AV | QPA_PATH_MTU | QPA_DEST_QPN | QPA_RQ_PSN;
     int err;
 
@@ -394,25 +408,33 @@ int ep_qp_to_rtr(struct endpoint *ep, int qp, const struct ep_peer *peer, ns_t n
         return -EINVAL;
     if (q->qp.qpn == 1)
         a.qkey = QKEY_GSI;
-    err = q->qp.state == QPS_INIT ? 0
-                                  : step(ep, qp, &a, QPS_INIT, QPA_PKEY_INDEX | QPA_PORT | (q->qp.type == QPT_UD ? QPA_QKEY : QPA_ACCESS_FLAGS), now);
+    err = q->qp.state == QPS_INIT
+              ? 0
+              : step(ep, qp, &a, QPS_INIT,
+                     QPA_PKEY_INDEX | QPA_PORT | (q->qp.type == QPT_UD ? QPA_QKEY : QPA_ACCESS_FLAGS), now);
     if (err)
         return err;
     if (q->qp.type == QPT_UD)
         return step(ep, qp, &a, QPS_RTR, 0, now);
-    return step(ep, qp, &a, QPS_RTR, conn | (q->qp.type == QPT_RC ? QPA_MAX_DEST_RD_ATOMIC | QPA_MIN_RNR_TIMER : 0), now);
+    return step(ep, qp, &a, QPS_RTR, conn | (q->qp.type == QPT_RC ? QPA_MAX_DEST_RD_ATOMIC | QPA_MIN_RNR_TIMER : 0),
+                now);
 }
 
 int ep_qp_to_rts(struct endpoint *ep, int qp, const struct ep_peer *peer, ns_t now)
 {
     const struct ep_qp *q = qp_of(ep, qp);
-    struct qp_attr a = {.sq_psn = peer->sq_psn, .timeout = ep->cfg.timeout ? ep->cfg.timeout : peer->timeout, .retry_cnt = peer->retry_cnt, .rnr_retry = peer->rnr_retry,
+    struct qp_attr a = {.sq_psn = peer->sq_psn,
+                        .timeout = ep->cfg.timeout ? ep->cfg.timeout : peer->timeout,
+                        .retry_cnt = peer->retry_cnt,
+                        .rnr_retry = peer->rnr_retry,
                         .max_rd_atomic = peer->max_rd_atomic};
 
     if (!q)
         return -EINVAL;
     return step(ep, qp, &a, QPS_RTS,
-                QPA_SQ_PSN | (q->qp.type == QPT_RC ? QPA_TIMEOUT | QPA_RETRY_CNT | QPA_RNR_RETRY | QPA_MAX_QP_RD_ATOMIC : 0), now);
+                QPA_SQ_PSN |
+                    (q->qp.type == QPT_RC ? QPA_TIMEOUT | QPA_RETRY_CNT | QPA_RNR_RETRY | QPA_MAX_QP_RD_ATOMIC : 0),
+                now);
 }
 
 int ep_qp_connect(struct endpoint *ep, int qp, const struct ep_peer *peer, ns_t now)
@@ -422,7 +444,7 @@ int ep_qp_connect(struct endpoint *ep, int qp, const struct ep_peer *peer, ns_t 
     return err ? err : ep_qp_to_rts(ep, qp, peer, now);
 }
 
-/* --- Posting ----------------------------------------------------------------------------------------------------------------- */
+/* --- Posting ---------------------------------------------------------------------------------- */
 
 static bool wr_allowed(const struct ep_qp *q, const struct send_wr *wr)
 {
@@ -430,7 +452,8 @@ static bool wr_allowed(const struct ep_qp *q, const struct send_wr *wr)
     case QPT_RC:
         return wr->opcode <= WR_LOCAL_INV;
     case QPT_UC:
-        return wr->opcode <= WR_SEND_WITH_IMM || wr->opcode == WR_RDMA_WRITE || wr->opcode == WR_RDMA_WRITE_WITH_IMM || wr->opcode >= WR_BIND_MW;
+        return wr->opcode <= WR_SEND_WITH_IMM || wr->opcode == WR_RDMA_WRITE || wr->opcode == WR_RDMA_WRITE_WITH_IMM ||
+               wr->opcode >= WR_BIND_MW;
     default:
         return wr->opcode <= WR_SEND_WITH_IMM && wr->ah < q->ep->n_ah && q->ep->ah[wr->ah].used;
     }
@@ -445,7 +468,8 @@ static int copy_pieces(struct ep_qp *q, struct ep_swqe *w, uint32_t slot, const 
         return -E2BIG;
     for (unsigned i = 0; i < wr->num_sge; i++)
         len += wr->sg_list[i].length;
-    if (len > UINT32_C(1) << 31 || (q->qp.type != QPT_UD && psn_span(len, q->qp.attr.path_mtu ? q->qp.attr.path_mtu : 256) >= PSN_HALF))
+    if (len > UINT32_C(1) << 31 ||
+        (q->qp.type != QPT_UD && psn_span(len, q->qp.attr.path_mtu ? q->qp.attr.path_mtu : 256) >= PSN_HALF))
         return -E2BIG;
     w->len = (uint32_t)len;
     w->num_sge = (uint8_t)wr->num_sge;
@@ -457,7 +481,8 @@ static int copy_pieces(struct ep_qp *q, struct ep_swqe *w, uint32_t slot, const 
     if (len > q->max_inline || wr->opcode == WR_RDMA_READ || wr->opcode >= WR_ATOMIC_CMP_AND_SWP)
         return -E2BIG;
     for (unsigned i = 0; i < wr->num_sge; i++) { /* inline: addresses are the caller's own pointers */
-        memcpy(q->inline_data + (size_t)slot * q->max_inline + off, (const void *)(uintptr_t)wr->sg_list[i].addr, wr->sg_list[i].length);
+        memcpy(q->inline_data + (size_t)slot * q->max_inline + off, (const void *)(uintptr_t)wr->sg_list[i].addr,
+               wr->sg_list[i].length);
         off += wr->sg_list[i].length;
     }
     return 0;

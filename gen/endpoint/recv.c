@@ -1,13 +1,14 @@
-/* layer 3 (endpoint): frames that arrive: whether they are for us, and what they do to memory, queues and completions. */
+/* layer 3 (endpoint): frames that arrive: whether they are for us, and what they do to memory, queues and
+ * completions. */
 #include "gen/endpoint/endpoint_impl.h"
 
-#define COUNT(q, counter)                                                                                                      \
-    do {                                                                                                                       \
-        (q)->st.counter++;                                                                                                     \
-        (q)->ep->st.counter++;                                                                                                 \
+#define COUNT(q, counter)                                                                                              \
+    do {                                                                                                               \
+        (q)->st.counter++;                                                                                             \
+        (q)->ep->st.counter++;                                                                                         \
     } while (0)
 
-/* --- Is it for us? In the order of 9.6 and of soft-RoCE; every failure is silent. --------------------------------------------- */
+/* --- Is it for us? In the order of 9.6 and of soft-RoCE; every failure is silent. ------------- */
 
 static bool is_multicast(const struct pkt *p)
 {
@@ -44,7 +45,8 @@ static bool from_peer(const struct ep_qp *q, const struct pkt *p)
 
 static bool is_sound(const struct endpoint *ep, const struct pkt *p)
 {
-    return p->have & H_BTH && !(p->flags & (PKT_MALFORMED | PKT_CUT)) && !p->bth.tver && p->op->name && is_addressed(ep, p);
+    return p->have & H_BTH && !(p->flags & (PKT_MALFORMED | PKT_CUT)) && !p->bth.tver && p->op->name &&
+           is_addressed(ep, p);
 }
 
 /* A packet that is not sound: whether it was meant for an endpoint here. */
@@ -85,7 +87,7 @@ static struct ep_qp *find_qp(struct endpoint *ep, const struct pkt *p)
     return q;
 }
 
-/* --- Responses ---------------------------------------------------------------------------------------------------------------- */
+/* --- Responses -------------------------------------------------------------------------------- */
 
 static bool deliver_read(struct ep_qp *q, const struct effects *e, const struct pkt *p)
 {
@@ -145,7 +147,7 @@ static void rx_response(struct ep_qp *q, const struct pkt *p, ns_t now)
         ep_timer(q, ep_qp_deadline(q));
 }
 
-/* --- Requests ----------------------------------------------------------------------------------------------------------------- */
+/* --- Requests --------------------------------------------------------------------------------- */
 
 static void take_receive(struct ep_qp *q, ns_t now)
 {
@@ -177,7 +179,9 @@ static void fail_receive(struct ep_qp *q, enum wc_status status, ns_t now)
 
 static void finish_receive(struct ep_qp *q, const struct effects *e, const struct pkt *p, ns_t now)
 {
-    struct wc wc = {.wr_id = q->cur.wr_id, .status = WC_SUCCESS, .opcode = p->op->flags & OPF_WRITE ? WC_RECV_RDMA_WITH_IMM : WC_RECV,
+    struct wc wc = {.wr_id = q->cur.wr_id,
+                    .status = WC_SUCCESS,
+                    .opcode = p->op->flags & OPF_WRITE ? WC_RECV_RDMA_WITH_IMM : WC_RECV,
                     .byte_len = e->offset + e->len};
 
     if (p->bth.se)
@@ -266,8 +270,8 @@ static bool do_memory(struct ep_qp *q, const struct effects *e, const struct pkt
     return true;
 }
 
-/* A local failure while executing: RC tells the requester, UC and UD just fail, and so does RC when a key cannot be invalidated (9.9.6.3,
- * class J). */
+/* A local failure while executing: RC tells the requester, UC and UD just fail, and so does RC when a key cannot be
+ * invalidated (9.9.6.3, class J). */
 static void execution_failed(struct ep_qp *q, const struct effects *e, enum wc_status status, ns_t now)
 {
     if (e->flags & (EFF_RECV_DATA | EFF_RECV_DONE))
@@ -301,13 +305,14 @@ static void refused(struct ep_qp *q, const struct effects *e, ns_t now)
     ep_ready(q);
 }
 
-/* A fault: after the first ACKs no answer at all, until the requester has tried again and half of the time that it waited is over once
- * more: longer than its timeout, also where its first try comes early. */
+/* A fault: after the first ACKs no answer at all, until the requester has tried again and half of the time that it
+ * waited is over once more: longer than its timeout, also where its first try comes early. */
 static void stay_mute(struct ep_qp *q, const struct effects *e, const struct pkt *p, ns_t now)
 {
     ns_t timeout = ack_timeout(q->qp.req.p.timeout);
 
-    if (!q->mute && q->st.acks_sent && p->bth.ackreq && !(e->flags & EFF_DUPLICATE) && ep_fault_choice(q, RULE_ACK_04)) {
+    if (!q->mute && q->st.acks_sent && p->bth.ackreq && !(e->flags & EFF_DUPLICATE) &&
+        ep_fault_choice(q, RULE_ACK_04)) {
         q->mute = true;
         q->mute_from = now;
         q->mute_until = NS_NEVER;
@@ -351,7 +356,8 @@ static void acknowledge_uc(struct ep_qp *q, const struct pkt *p)
 {
     if (!ep_fault_choice(q, RULE_SVC_03))
         return;
-    q->again = (struct rsp_owed){.kind = OWED_ACK, .opcode = OP_ACKNOWLEDGE, .syndrome = SYNDROME_ACK(AETH_CREDIT_INVALID), .psn = p->bth.psn};
+    q->again = (struct rsp_owed){
+        .kind = OWED_ACK, .opcode = OP_ACKNOWLEDGE, .syndrome = SYNDROME_ACK(AETH_CREDIT_INVALID), .psn = p->bth.psn};
     q->repeat_again = true;
     ep_ready(q);
 }
@@ -411,7 +417,8 @@ static void rx_cnp(struct ep_qp *q, ns_t now)
 
 static bool in_group(const struct pkt *p, const struct ep_group *g)
 {
-    return p->addr_len == 4 ? gid_is_ipv4(g->gid) && memcmp(p->dst, g->gid + 12, 4) == 0 : p->addr_len == 16 && memcmp(p->dst, g->gid, 16) == 0;
+    return p->addr_len == 4 ? gid_is_ipv4(g->gid) && memcmp(p->dst, g->gid + 12, 4) == 0
+                            : p->addr_len == 16 && memcmp(p->dst, g->gid, 16) == 0;
 }
 
 /* A packet to QP 0xffffff: to every member of the group. */

@@ -40,7 +40,7 @@ const char *ep_event_str(enum ep_event_type t)
     return (unsigned)t < ARRAY_LEN(names) ? names[t] : "?";
 }
 
-/* --- Completion queues ------------------------------------------------------------------------------------------------------ */
+/* --- Completion queues ------------------------------------------------------------------------ */
 
 /* A place for one more; those that were destroyed are used again. */
 static int free_cq(struct endpoint *ep)
@@ -92,7 +92,8 @@ void ep_cq_destroy(struct endpoint *ep, int cq)
 
 int ep_cq_next(const struct endpoint *ep, int from)
 {
-    const uint8_t *at = from >= 0 && (uint32_t)from < ep->n_cq ? memchr(ep->cq_full + from, 1, ep->n_cq - (uint32_t)from) : NULL;
+    const uint8_t *at =
+        from >= 0 && (uint32_t)from < ep->n_cq ? memchr(ep->cq_full + from, 1, ep->n_cq - (uint32_t)from) : NULL;
 
     return at ? (int)(at - ep->cq_full) : -ENOENT;
 }
@@ -138,7 +139,7 @@ int ep_poll(struct endpoint *ep, int handle, struct wc *wc, int n)
     return got;
 }
 
-/* --- Receive queues --------------------------------------------------------------------------------------------------------- */
+/* --- Receive queues --------------------------------------------------------------------------- */
 
 int rq_init(struct ep_rq *rq, uint32_t depth, uint16_t max_sge)
 {
@@ -225,7 +226,7 @@ int ep_post_srq_recv(struct endpoint *ep, int srq, const struct recv_wr *wr, ns_
     return rq_post(&ep->srq[srq]->rq, wr);
 }
 
-/* --- Memory ----------------------------------------------------------------------------------------------------------------- */
+/* --- Memory ----------------------------------------------------------------------------------- */
 
 int ep_mr_reg(struct endpoint *ep, uint32_t pd, void *mem, uint64_t len, uint64_t iova, uint8_t access, uint32_t *key)
 {
@@ -259,7 +260,8 @@ struct mr_table *ep_mr_table(struct endpoint *ep)
 }
 
 /* A local piece: a region, not a window. NULL: refused. */
-static uint8_t *local_mem(const struct endpoint *ep, uint32_t pd, uint32_t lkey, uint64_t addr, uint32_t len, uint8_t access)
+static uint8_t *local_mem(const struct endpoint *ep, uint32_t pd, uint32_t lkey, uint64_t addr, uint32_t len,
+                          uint8_t access)
 {
     struct mr_hit hit = mr_check(&ep->mrs, lkey, pd, 0, addr, len, access);
 
@@ -276,8 +278,8 @@ bool sge_check(const struct endpoint *ep, uint32_t pd, const struct sge *sge, un
     return true;
 }
 
-bool sge_copy(const struct endpoint *ep, uint32_t pd, const struct sge *sge, unsigned n, uint32_t offset, uint8_t *data, uint32_t len,
-              bool to_memory)
+bool sge_copy(const struct endpoint *ep, uint32_t pd, const struct sge *sge, unsigned n, uint32_t offset, uint8_t *data,
+              uint32_t len, bool to_memory)
 {
     for (unsigned i = 0; i < n && len; i++) {
         uint32_t part;
@@ -301,14 +303,15 @@ bool sge_copy(const struct endpoint *ep, uint32_t pd, const struct sge *sge, uns
     return len == 0;
 }
 
-uint8_t *ep_remote_mem(const struct endpoint *ep, const struct ep_qp *q, uint32_t rkey, uint64_t va, uint64_t len, uint8_t access)
+uint8_t *ep_remote_mem(const struct endpoint *ep, const struct ep_qp *q, uint32_t rkey, uint64_t va, uint64_t len,
+                       uint8_t access)
 {
     struct mr_hit hit = mr_check(&ep->mrs, rkey, q->pd, q->qp.qpn, va, len, access);
 
     return hit.status == MR_OK ? ep->mem[hit.index] + hit.offset : NULL;
 }
 
-/* --- Multicast groups ------------------------------------------------------------------------------------------------------- */
+/* --- Multicast groups ------------------------------------------------------------------------- */
 
 static uint32_t group_find(const struct endpoint *ep, int qp, const uint8_t gid[16])
 {
@@ -338,7 +341,7 @@ int ep_qp_attach(struct endpoint *ep, int qp, const uint8_t gid[16])
     return 0;
 }
 
-/* --- Address handles -------------------------------------------------------------------------------------------------------- */
+/* --- Address handles -------------------------------------------------------------------------- */
 
 int ep_ah_create(struct endpoint *ep, uint32_t pd, const struct av *av)
 {

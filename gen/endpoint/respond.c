@@ -69,8 +69,8 @@ static int send_response(struct ep_qp *q, const struct rsp_owed *o, uint8_t *buf
     struct frame_out out = {.buf = buf, .cap = cap};
     struct build_tweak tweak = {0};
     struct pkt *p = &ep->tx, honest;
-    struct fault_ctx c = {.p = p, .tweak = &tweak, .req = &q->qp.req, .rsp = r, .now = now,
-                          .encap = q->path.encap, .ip4 = q->path.ip4};
+    struct fault_ctx c = {
+        .p = p, .tweak = &tweak, .req = &q->qp.req, .rsp = r, .now = now, .encap = q->path.encap, .ip4 = q->path.ip4};
     const uint8_t *mem = NULL;
 
     if (o->kind == OWED_READ && o->len) {
@@ -122,8 +122,11 @@ static void overtake(struct ep_qp *q, struct rsp_owed *o)
 
     if (o->kind != OWED_READ || !r->ack_owed || r->last_is_res || !ep_fault_choice(q, RULE_RDA_11))
         return;
-    *o = (struct rsp_owed){.kind = OWED_ACK, .opcode = OP_ACKNOWLEDGE, .syndrome = SYNDROME_ACK(AETH_CREDIT_INVALID),
-                           .psn = psn_add(r->epsn_lo, PSN_MASK), .msn = r->msn_lo};
+    *o = (struct rsp_owed){.kind = OWED_ACK,
+                           .opcode = OP_ACKNOWLEDGE,
+                           .syndrome = SYNDROME_ACK(AETH_CREDIT_INVALID),
+                           .psn = psn_add(r->epsn_lo, PSN_MASK),
+                           .msn = r->msn_lo};
 }
 
 /* Whether READs and atomics, and so all that comes behind them, still wait for their answers. */

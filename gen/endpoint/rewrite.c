@@ -27,7 +27,8 @@ bool frame_field_find(struct frame_field *f, const char *name, size_t len)
     return false;
 }
 
-/* Offset of the header that holds the field in full, plus 1; 0 if there is none. A second header of the same layout (RETH, AtomicETH) counts. */
+/* Offset of the header that holds the field in full, plus 1; 0 if there is none. A second header of the same layout
+ * (RETH, AtomicETH) counts. */
 static uint32_t field_at(const struct frame_field *f, const struct pkt *p, const struct field **field)
 {
     struct field_ref refs[8];
@@ -44,7 +45,8 @@ static uint32_t field_at(const struct frame_field *f, const struct pkt *p, const
 }
 
 /* The same in a frame. */
-static uint32_t locate(const struct frame_field *f, const uint8_t *data, uint32_t len, uint16_t linktype, const struct field **x)
+static uint32_t locate(const struct frame_field *f, const uint8_t *data, uint32_t len, uint16_t linktype,
+                       const struct field **x)
 {
     struct frame frame;
     struct pkt p;
@@ -179,7 +181,8 @@ bool frame_mark_ce(uint8_t *data, uint32_t len, uint16_t linktype, bool if_capab
     return true;
 }
 
-bool frame_damage(uint8_t *data, uint32_t len, uint16_t linktype, enum frame_damage what, const struct frame_field *f, struct prng *r)
+bool frame_damage(uint8_t *data, uint32_t len, uint16_t linktype, enum frame_damage what, const struct frame_field *f,
+                  struct prng *r)
 {
     struct frame fr;
     struct pkt p;

@@ -13,20 +13,22 @@ struct frame_field {
 
 /* The number field named so (`len` bytes); false if there is none, or it cannot be written. */
 bool frame_field_find(struct frame_field *f, const char *name, size_t len);
-/* Write the low bits of `value` into the first header that has the field; false if the frame has none. Checksums are left alone. */
+/* Write the low bits of `value` into the first header that has the field; false if the frame has none. Checksums are
+ * left alone. */
 bool frame_field_set(const struct frame_field *f, uint8_t *data, uint32_t len, uint16_t linktype, uint64_t value);
 /* Its value; false if the frame does not have it. */
-bool frame_field_get(const struct frame_field *f, const uint8_t *data, uint32_t len, uint16_t linktype, uint64_t *value);
+bool frame_field_get(const struct frame_field *f, const uint8_t *data, uint32_t len, uint16_t linktype,
+                     uint64_t *value);
 /* Decode a frame that is all there, without verifying it. `f` must live as long as `p` is used. */
 void frame_decode(struct pkt *p, struct frame *f, const uint8_t *data, uint32_t len, uint16_t linktype);
 
-/* Mark as having met congestion: ECN CE in IPv4, IPv6 or GRH (unless `if_capable` and the packet is not ECN capable), FECN on native
- * InfiniBand without GRH. Checksums are kept right. Returns whether the frame is marked now. */
+/* Mark as having met congestion: ECN CE in IPv4, IPv6 or GRH (unless `if_capable` and the packet is not ECN capable),
+ * FECN on native InfiniBand without GRH. Checksums are kept right. Returns whether the frame is marked now. */
 bool frame_mark_ce(uint8_t *data, uint32_t len, uint16_t linktype, bool if_capable);
 /* Make the checksum of the IPv4 header right again. */
 void frame_fix_ip(uint8_t *data, uint32_t len, uint16_t linktype);
-/* Make the checksum of TCP or UDP right in an Ethernet frame, as hardware does for a host that leaves that to it. Fragments, and IPv6
- * with extension headers, are left alone. */
+/* Make the checksum of TCP or UDP right in an Ethernet frame, as hardware does for a host that leaves that to it.
+ * Fragments, and IPv6 with extension headers, are left alone. */
 void frame_fix_l4(uint8_t *data, uint32_t len);
 /* Make everything right again: IPv4 checksum, ICRC, VCRC. */
 void frame_fix(uint8_t *data, uint32_t len, uint16_t linktype);
@@ -38,6 +40,7 @@ enum frame_damage {
     DAMAGE_FIELD,   /* the lowest bit of a named field */
 };
 /* Flip one bit, chosen by `r`; the ICRC does not fit any more. False if the frame has nothing of the kind. */
-bool frame_damage(uint8_t *data, uint32_t len, uint16_t linktype, enum frame_damage what, const struct frame_field *f, struct prng *r);
+bool frame_damage(uint8_t *data, uint32_t len, uint16_t linktype, enum frame_damage what, const struct frame_field *f,
+                  struct prng *r);
 
 #endif

@@ -1,4 +1,5 @@
-/* layer 3 (endpoint): which queue pair is next: a list of those that may have something to send, and a heap of timers. */
+/* layer 3 (endpoint): which queue pair is next: a list of those that may have something to send, and a heap of
+ * timers. */
 #include "gen/endpoint/endpoint_impl.h"
 
 void ep_ready(struct ep_qp *q)
@@ -70,7 +71,7 @@ int ep_tx(struct endpoint *ep, uint8_t *buf, uint32_t cap, ns_t now)
     return 0;
 }
 
-/* --- Timers: the time of one may be earlier than what it stands for; then it is put off when its time comes. --------------------- */
+/* --- Timers: the time of one may be earlier than what it stands for; then it is put off when its time comes.  */
 
 void ep_timer_remove(struct ep_qp *q)
 {

@@ -7,11 +7,15 @@ void ep_fill_bth(struct ep_qp *q, struct pkt *p, uint8_t opcode, uint32_t psn)
 {
     p->op = &opcode_table[opcode];
     p->have = H_BTH | p->op->ext;
-    p->bth = (struct bth){.opcode = opcode, .migreq = q->ep->cfg.migreq, .pkey = q->qp.attr.pkey, .dqpn = q->qp.attr.dest_qpn, .psn = psn};
+    p->bth = (struct bth){.opcode = opcode,
+                          .migreq = q->ep->cfg.migreq,
+                          .pkey = q->qp.attr.pkey,
+                          .dqpn = q->qp.attr.dest_qpn,
+                          .psn = psn};
     p->payload_len = 0;
 }
 
-/* --- What is to be sent ------------------------------------------------------------------------------------------------------- */
+/* --- What is to be sent ----------------------------------------------------------------------- */
 
 static enum msg_kind wr_kind(uint8_t opcode)
 {
@@ -50,7 +54,10 @@ static uint8_t packet_op(const struct ep_swqe *w, bool first, bool last)
         [WR_ATOMIC_CMP_AND_SWP] = {0, 0, 0, OP_COMPARE_SWAP},
         [WR_ATOMIC_FETCH_AND_ADD] = {0, 0, 0, OP_FETCH_ADD},
     };
-    return first && last ? ops[w->opcode].only : first ? ops[w->opcode].first : last ? ops[w->opcode].last : ops[w->opcode].middle;
+    return first && last ? ops[w->opcode].only
+           : first       ? ops[w->opcode].first
+           : last        ? ops[w->opcode].last
+                         : ops[w->opcode].middle;
 }
 
 static uint32_t window_of(const struct ep_qp *q)
@@ -110,7 +117,7 @@ static bool next_place(struct ep_qp *q, uint32_t *n, uint32_t *off)
     return *n != q->sq_tail && may_begin(q, swqe_of(q, *n));
 }
 
-/* --- Local operations ----------------------------------------------------------------------------------------------------------- */
+/* --- Local operations ------------------------------------------------------------------------- */
 
 static void run_local(struct ep_qp *q, struct ep_swqe *w)
 {
@@ -122,8 +129,8 @@ static void run_local(struct ep_qp *q, struct ep_swqe *w)
         w->status = WC_MW_BIND_ERR;
 }
 
-/* The work requests at the head of what is not begun that need no packet, and those that fail before they are sent. Returns false
- * if the queue pair failed. */
+/* The work requests at the head of what is not begun that need no packet, and those that fail before they are sent.
+ * Returns false if the queue pair failed. */
 static bool settle_local(struct ep_qp *q, ns_t now)
 {
     struct requester *r = &q->qp.req;
@@ -161,7 +168,7 @@ static bool settle_local(struct ep_qp *q, ns_t now)
     return true;
 }
 
-/* --- Packets ---------------------------------------------------------------------------------------------------------------- */
+/* --- Packets ---------------------------------------------------------------------------------- */
 
 static bool wants_ackreq(struct ep_qp *q, bool last, uint32_t span)
 {
@@ -187,7 +194,9 @@ static void fill_ext(const struct ep_qp *q, struct pkt *p, const struct ep_swqe 
         p->reth = (struct reth){.va = w->remote_addr + skip, .rkey = w->rkey, .dmalen = w->len - skip};
     if (ext & H_ATOMICETH) {
         bool cas = w->opcode == WR_ATOMIC_CMP_AND_SWP;
-        p->atomiceth = (struct atomiceth){.va = w->remote_addr, .rkey = w->rkey, .swap = cas ? w->swap : w->compare_add,
+        p->atomiceth = (struct atomiceth){.va = w->remote_addr,
+                                          .rkey = w->rkey,
+                                          .swap = cas ? w->swap : w->compare_add,
                                           .cmp = cas ? w->compare_add : 0};
     }
     if (ext & H_IMMDT)
@@ -307,8 +316,14 @@ static int send_packet(struct ep_qp *q, uint32_t n, uint32_t off, uint8_t *buf, 
 
     fill_packet(q, p, n, off, &skip);
     if (UNLIKELY(ep->n_fault)) {
-        struct fault_ctx c = {.p = p, .tweak = &tweak, .req = r, .rsp = &q->qp.rsp, .now = now, .repeat = repeat,
-                              .encap = path->encap, .ip4 = path->ip4};
+        struct fault_ctx c = {.p = p,
+                              .tweak = &tweak,
+                              .req = r,
+                              .rsp = &q->qp.rsp,
+                              .now = now,
+                              .repeat = repeat,
+                              .encap = path->encap,
+                              .ip4 = path->ip4};
         honest = *p;
         ep_fault_packet(q, FAULT_REQUEST, &c);
     }
@@ -333,14 +348,15 @@ static int send_packet(struct ep_qp *q, uint32_t n, uint32_t off, uint8_t *buf, 
     return (int)out.len;
 }
 
-/* A fault: the oldest packet without an answer once more, although no timeout or NAK asks for it. Not before something was answered:
- * until then nobody can tell that answers would be seen. */
+/* A fault: the oldest packet without an answer once more, although no timeout or NAK asks for it. Not before something
+ * was answered: until then nobody can tell that answers would be seen. */
 static int send_spurious(struct ep_qp *q, uint8_t *buf, uint32_t cap, ns_t now)
 {
     struct requester *r = &q->qp.req, saved = *r;
     int n;
 
-    if (req_outstanding(r) == 0 || r->una_hi == r->p.psn || req_going_back(r) || r->una_hi != req_msg(r, r->msg_head)->psn || !ep_fault_choice(q, RULE_RTX_02))
+    if (req_outstanding(r) == 0 || r->una_hi == r->p.psn || req_going_back(r) ||
+        r->una_hi != req_msg(r, r->msg_head)->psn || !ep_fault_choice(q, RULE_RTX_02))
         return 0;
     r->psn_tx = r->una_hi;
     r->msg_tx = r->msg_head;

@@ -23,7 +23,7 @@ void timer_set(struct timers *t, struct timer *x, ns_t when);
 /* Stop it, if it runs. */
 void timer_stop(struct timers *t, struct timer *x);
 /* What the timer `t` is the `member` of, a `type`. */
-#define TIMER_OF(t, type, member) ((type *)(void *)((char *)(t) - offsetof(type, member)))
+#define TIMER_OF(t, type, member) ((type *)(void *)((char *)(t)-offsetof(type, member)))
 
 /* The earliest; NULL: none runs. */
 static inline struct timer *timers_first(const struct timers *t)

@@ -21,15 +21,16 @@ struct backend_frame {
     const uint8_t *data; /* Ethernet, with the VLAN tag in its place */
     uint32_t len;        /* bytes at data */
     uint32_t lost;       /* bytes of the frame that found no room, and are not at data */
-    ns_t ts;             /* when it arrived, since the epoch of the clock of `stamp`; 0: the backend has no time stamps */
-    uint8_t stamp;       /* with a ts: BACKEND_STAMPS_KERNEL or BACKEND_STAMPS_HARDWARE */
+    /* when it arrived, since the epoch of the clock of `stamp`; 0: the backend has no time stamps */
+    ns_t ts;
+    uint8_t stamp; /* with a ts: BACKEND_STAMPS_KERNEL or BACKEND_STAMPS_HARDWARE */
 };
 
 /* Counted since the backend was opened. */
 struct backend_stats {
     uint64_t sent, received;
-    uint64_t dropped; /* arrived and lost, because they were not taken in time */
-    uint64_t unsent;  /* not sent: the peer does not exist, or its queue was full */
+    uint64_t dropped;     /* arrived and lost, because they were not taken in time */
+    uint64_t unsent;      /* not sent: the peer does not exist, or its queue was full */
     uint64_t late_stamps; /* with BACKEND_STAMPS_HARDWARE: frames that the kernel had to stamp nevertheless */
 };
 
@@ -84,8 +85,8 @@ struct backend {
     uint8_t stamps; /* enum backend_stamps */
     char iface[16]; /* name of the interface, and its index: set by backend_on(); "" and 0: there is none below */
     int index;
-    uint8_t link;   /* enum backend_link, as it was seen last */
-    bool trouble;   /* there is reason to look again */
+    uint8_t link; /* enum backend_link, as it was seen last */
+    bool trouble; /* there is reason to look again */
     /* Told what becomes of the interface, in a line without a newline; NULL: nobody is. */
     void (*say)(const char *line);
     char note[200]; /* what was asked for and could not be had, in a line; "": nothing */
@@ -106,8 +107,9 @@ int backend_send(struct backend *b, const uint8_t *frame, uint32_t len);
 /* The statistics so far. */
 const struct backend_stats *backend_stats(struct backend *b);
 
-/* To be called before each turn: looks at the interface if there is reason to, and tells `say` when it goes down, comes up again or is
- * gone. 0: go on, even if it is down; -ENODEV: it is gone; another negative errno: the descriptor has failed. */
+/* To be called before each turn: looks at the interface if there is reason to, and tells `say` when it goes down, comes
+ * up again or is gone. 0: go on, even if it is down; -ENODEV: it is gone; another negative errno: the descriptor has
+ * failed. */
 int backend_check(struct backend *b);
 /* What poll() said of b->fd. */
 void backend_polled(struct backend *b, short revents);
@@ -116,8 +118,8 @@ int backend_why(struct backend *b, int error);
 
 /* For backends: frames go through this interface, which exists. */
 void backend_on(struct backend *b, const char *iface);
-/* For backends: whether a frame that was not sent, with this errno, is to be taken for lost: the queue of the interface has dropped it,
- * it is too long for it, or the interface is down or gone. */
+/* For backends: whether a frame that was not sent, with this errno, is to be taken for lost: the queue of the interface
+ * has dropped it, it is too long for it, or the interface is down or gone. */
 bool backend_lost(struct backend *b, int error);
 /* For backends: fill *err by a format and return `error` (negative errno). */
 int backend_fail(struct backend_error *err, int error, const char *fmt, ...) PRINTF_LIKE(3, 4);

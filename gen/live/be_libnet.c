@@ -16,8 +16,7 @@
 #define BUFFER  (4u << 20)
 #define HEADERS 18 /* Ethernet's, with a tag */
 /* What is for an endpoint, as in be_filter.h, behind a VLAN tag as well. */
-#define WORDS                                                                                                          \
-    "(arp or ether proto 0x8915 or udp dst port 4791 or (icmp6 and (ip6[40] = 135 or ip6[40] = 136)))"
+#define WORDS  "(arp or ether proto 0x8915 or udp dst port 4791 or (icmp6 and (ip6[40] = 135 or ip6[40] = 136)))"
 #define FILTER WORDS " or (vlan and " WORDS ")"
 
 struct libnet_backend {

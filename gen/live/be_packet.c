@@ -1,9 +1,9 @@
 /* layer 3 (live): backend: an interface of this host through AF_PACKET: a ring shared with the kernel for receiving,
  * batches for sending. The ring is of TPACKET_V2: version 3 hands out frames by the block, at the earliest after a
  * timer of 1 ms. */
+#include "gen/endpoint/rewrite.h"
 #include "gen/live/be_filter.h"
 #include "gen/live/be_ring.h"
-#include "gen/endpoint/rewrite.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -32,8 +32,9 @@ struct packet_backend {
     struct mmsghdr msg[BATCH];
     struct iovec iov[BATCH];
     uint8_t frame[BATCH][BACKEND_FRAME_MAX];
-    uint8_t tagged[65536 + 14 + TAG]; /* a frame whose tag the kernel had taken out, or that no slot has room for (from TAG on) */
-    bool bridge;                 /* every frame is taken, whomever it is for */
+    /* a frame whose tag the kernel had taken out, or that no slot has room for (from TAG on) */
+    uint8_t tagged[65536 + 14 + TAG];
+    bool bridge; /* every frame is taken, whomever it is for */
 };
 
 static int query(struct packet_backend *p, const char *iface, int *index, struct backend_error *err)
@@ -325,8 +326,9 @@ static void packet_count(struct backend *b)
 const struct backend_ops backend_packet = {
     .name = "packet",
     .args = "[:bypass,hw,bridge]",
-    .summary = "an interface through AF_PACKET; needs CAP_NET_RAW. bypass: past queueing disciplines and local captures; "
-               "hw: the interface's time stamps; bridge: takes every frame",
+    .summary =
+        "an interface through AF_PACKET; needs CAP_NET_RAW. bypass: past queueing disciplines and local captures; "
+        "hw: the interface's time stamps; bridge: takes every frame",
     .needs_iface = true,
     .open = packet_open,
     .room = packet_room,

@@ -7,13 +7,15 @@
 #include <linux/if_packet.h>
 
 struct ring {
-    uint8_t *mem;                               /* blocks, each of whole slots */
-    uint32_t block, slot, slots, per_block, at; /* bytes of a block, bytes of a slot, slots, slots of a block, next slot */
-    struct tpacket2_hdr *held;                  /* slot that the last ring_next() handed out */
+    uint8_t *mem; /* blocks, each of whole slots */
+    /* bytes of a block, bytes of a slot, slots, slots of a block, next slot */
+    uint32_t block, slot, slots, per_block, at;
+    struct tpacket2_hdr *held; /* slot that the last ring_next() handed out */
 };
 
-/* Give the last slot back to the kernel and take the next one: NULL if nothing has come. *f tells its frame: data, length, what found no
- * room, the time, and who stamped it: the kernel does where the interface has not. *status: TP_STATUS_*. */
+/* Give the last slot back to the kernel and take the next one: NULL if nothing has come. *f tells its frame: data,
+ * length, what found no room, the time, and who stamped it: the kernel does where the interface has not. *status:
+ * TP_STATUS_*. */
 struct tpacket2_hdr *ring_next(struct ring *r, struct backend_frame *f, uint32_t *status);
 
 #endif

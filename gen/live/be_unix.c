@@ -36,7 +36,8 @@ static int set_path(struct sockaddr_un *a, const char *path, size_t n)
     return 0;
 }
 
-/* A socket file that an earlier run left is in the way; one that somebody listens at is not ours to remove, nor is what is no socket. */
+/* A socket file that an earlier run left is in the way; one that somebody listens at is not ours to remove, nor is what
+ * is no socket. */
 static int bind_own(int fd, const struct sockaddr_un *own)
 {
     const struct sockaddr *a = (const struct sockaddr *)own;
@@ -83,7 +84,8 @@ static int unix_open(struct backend **out, const char *args, const char *iface, 
     u->b.fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     r = u->b.fd < 0 ? -errno : bind_own(u->b.fd, &u->own);
     if (r < 0) {
-        backend_fail(err, r, "%s: %s", u->own.sun_path, r == -ENOTSOCK ? "this file is there already, and is no socket" : strerror(-r));
+        backend_fail(err, r, "%s: %s", u->own.sun_path,
+                     r == -ENOTSOCK ? "this file is there already, and is no socket" : strerror(-r));
         if (u->b.fd >= 0)
             close(u->b.fd);
         free(u);

@@ -116,7 +116,8 @@ static int first_address(const struct ifaddrs *i, const char *iface, bool v6, bo
     uint8_t a[16];
 
     for (; i; i = i->ifa_next) {
-        if (strcmp(i->ifa_name, iface) != 0 || !host_gid(i->ifa_addr, a) || gid_is_ipv4(a) == v6 || (v6 && host_link_local(a) != local))
+        if (strcmp(i->ifa_name, iface) != 0 || !host_gid(i->ifa_addr, a) || gid_is_ipv4(a) == v6 ||
+            (v6 && host_link_local(a) != local))
             continue;
         memcpy(gid, a, 16);
         return 0;

@@ -11,14 +11,14 @@
 #include <time.h>
 #include <unistd.h>
 
-#define RX_BATCH     64
-#define TX_BATCH     256
-#define MAX_CONNS    4096
-#define BLOCKED_WAIT (100 * NS_PER_US)
-#define HEADERS      96 /* bytes of an IP packet that Linux sets aside for headers */
-#define ASK_AGAIN    (200 * NS_PER_MS)
-#define HALF_OPEN    (70 * NS_PER_S) /* a REP waits for the RTU: all tries of Linux's connection manager */
-#define HALF_OPEN_SHORT (2 * NS_PER_S) /* and when others were refused because of it */
+#define RX_BATCH        64
+#define TX_BATCH        256
+#define MAX_CONNS       4096
+#define BLOCKED_WAIT    (100 * NS_PER_US)
+#define HEADERS         96 /* bytes of an IP packet that Linux sets aside for headers */
+#define ASK_AGAIN       (200 * NS_PER_MS)
+#define HALF_OPEN       (70 * NS_PER_S) /* a REP waits for the RTU: all tries of Linux's connection manager */
+#define HALF_OPEN_SHORT (2 * NS_PER_S)  /* and when others were refused because of it */
 
 static volatile sig_atomic_t stopped;
 
@@ -78,7 +78,7 @@ static int __attribute__((format(printf, 3, 4))) fail(struct live_error *err, in
     return error;
 }
 
-/* --- Opening --- */
+/* --- Opening ---------------------------------------------------------------------------------- */
 
 /* The interface's own address: its kernel must not be a RoCE endpoint there, and must keep quiet about UDP 4791. */
 static int use_host_address(struct live *l, const struct live_config *c, const char *iface, struct live_error *err)
@@ -110,7 +110,8 @@ static int parse_mac(uint8_t mac[6], const char *text, struct live_error *err)
     unsigned m[6];
     int end = 0;
 
-    if (sscanf(text, "%2x:%2x:%2x:%2x:%2x:%2x%n", &m[0], &m[1], &m[2], &m[3], &m[4], &m[5], &end) != 6 || text[end] || m[0] & 1)
+    if (sscanf(text, "%2x:%2x:%2x:%2x:%2x:%2x%n", &m[0], &m[1], &m[2], &m[3], &m[4], &m[5], &end) != 6 || text[end] ||
+        m[0] & 1)
         return fail(err, -EINVAL, "%s is not the MAC address of one station", text);
     for (unsigned i = 0; i < 6; i++)
         mac[i] = (uint8_t)m[i];
@@ -123,8 +124,11 @@ static int use_own_address(struct live *l, const struct live_config *c, struct l
 
     if (!live_parse_host(c->addr, l->id.gid))
         return fail(err, -EINVAL, "%s is no address", c->addr);
-    if (l->backend->ops->needs_iface && host_owner(l->id.gid, owner, sizeof owner) == 0) /* two stations would claim it */
-        return fail(err, -EADDRINUSE, "%s is this host's own address, of interface %s: leave out --addr, or give one that nobody has", c->addr, owner);
+    /* two stations would claim it */
+    if (l->backend->ops->needs_iface && host_owner(l->id.gid, owner, sizeof owner) == 0)
+        return fail(err, -EADDRINUSE,
+                    "%s is this host's own address, of interface %s: leave out --addr, or give one that nobody has",
+                    c->addr, owner);
     identity_derive_mac(l->id.mac, l->id.gid);
     return c->mac ? parse_mac(l->id.mac, c->mac, err) : 0;
 }
@@ -156,8 +160,8 @@ static int open_identity(struct live *l, const struct live_config *c, const char
     return 0;
 }
 
-/* The connection manager's callbacks: after one the caller of live_step() gets its turn before anything is waited for.
- */
+/* The connection manager's callbacks: after one the caller of live_step() gets its turn before anything is waited
+ * for. */
 static void on_request(void *user, const struct cm_conn *c, struct cm_answer *a)
 {
     struct live *l = user;
@@ -183,11 +187,20 @@ static bool path_of(void *user, const uint8_t gid[16], struct av *av)
 
 static int open_endpoint(struct live *l, const struct live_config *c, uint64_t seed, struct live_error *err)
 {
-    struct ep_config e = {.mtu = l->mtu, .profile = c->profile, .policies = c->policies, .seed = seed, .timeout = c->ack_timeout,
-                          .faults = c->faults, .n_faults = c->n_faults};
-    struct cm_agent_config a = {
-        .path = path_of, .seed = seed + 1, .max_conns = MAX_CONNS, .half_open = HALF_OPEN, .half_open_short = HALF_OPEN_SHORT,
-        .request = on_request, .event = on_event};
+    struct ep_config e = {.mtu = l->mtu,
+                          .profile = c->profile,
+                          .policies = c->policies,
+                          .seed = seed,
+                          .timeout = c->ack_timeout,
+                          .faults = c->faults,
+                          .n_faults = c->n_faults};
+    struct cm_agent_config a = {.path = path_of,
+                                .seed = seed + 1,
+                                .max_conns = MAX_CONNS,
+                                .half_open = HALF_OPEN,
+                                .half_open_short = HALF_OPEN_SHORT,
+                                .request = on_request,
+                                .event = on_event};
 
     /* A peer may remember the queue pair of an earlier run for a while, and refuse its number as a stale connection. */
     if (!e.policies.qpn)
@@ -219,8 +232,10 @@ static int open_record(struct live *l, const struct live_config *c, const char *
         return 0;
     snprintf(times, sizeof times, "frames received are stamped with the time by %s, frames sent by the program",
              backend_stamps_str((enum backend_stamps)l->backend->stamps));
-    l->record_iface = (struct cap_iface){
-        .linktype = LINK_ETHERNET, .tsresol = 9, .name = strdup(*iface ? iface : l->backend->ops->name), .comment = strdup(times)};
+    l->record_iface = (struct cap_iface){.linktype = LINK_ETHERNET,
+                                         .tsresol = 9,
+                                         .name = strdup(*iface ? iface : l->backend->ops->name),
+                                         .comment = strdup(times)};
     r = cap_writer_open(&l->record, c->record, &opts, &e);
     return r < 0 ? fail(err, r, "%s: %s", c->record, e.msg) : 0;
 }
@@ -329,7 +344,7 @@ void live_close(struct live *l)
     l->udp = -1;
 }
 
-/* --- The loop --- */
+/* --- The loop --------------------------------------------------------------------------------- */
 
 bool live_can_send(struct live *l)
 {
@@ -384,7 +399,8 @@ const char *live_stamps_str(const struct live *l)
     static char text[160];
     uint64_t late = l->backend->stats.late_stamps;
 
-    snprintf(text, sizeof text, "%s%s", backend_stamps_str(by), stamps_in_step(&l->stamps) ? "" : ", whose clock is not this host's and was brought into step");
+    snprintf(text, sizeof text, "%s%s", backend_stamps_str(by),
+             stamps_in_step(&l->stamps) ? "" : ", whose clock is not this host's and was brought into step");
     if (late)
         snprintf(text + strlen(text), sizeof text - strlen(text), "; of %s by the kernel", count_str(late, "frame"));
     return text;
@@ -422,7 +438,8 @@ static void send_through_net(struct live *l, bool *busy)
 
     live_net_learn(l->net, l->ep);
     live_net_run(l->net, l, live_now());
-    for (unsigned i = 0; i < TX_BATCH && live_net_ready(l->net) && (len = ep_tx(l->ep, frame, sizeof frame, live_now())) > 0; i++) {
+    for (unsigned i = 0;
+         i < TX_BATCH && live_net_ready(l->net) && (len = ep_tx(l->ep, frame, sizeof frame, live_now())) > 0; i++) {
         live_net_pass(l->net, l, true, frame, (uint32_t)len, live_now());
         *busy = true;
     }
@@ -523,7 +540,7 @@ int live_step(struct live *l, ns_t deadline)
     return wait_until(l, next < deadline ? next : deadline);
 }
 
-/* --- Peers --- */
+/* --- Peers ------------------------------------------------------------------------------------ */
 
 /* The MAC address of a neighbour. Where nobody can be asked it is the one that rdmagen would have there. */
 static bool hop_mac(const struct live *l, const uint8_t gid[16], uint8_t mac[6])

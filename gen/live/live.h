@@ -1,13 +1,13 @@
-/* layer 3 (live): an endpoint on a real network: event loop around endpoint, connection manager, identity and backend.
- */
+/* layer 3 (live): an endpoint on a real network: event loop around endpoint, connection manager, identity and
+ * backend. */
 #ifndef RDMATRACE_GEN_LIVE_LIVE_H
 #define RDMATRACE_GEN_LIVE_LIVE_H
 
-#include "gen/live/backend.h"
 #include "gen/endpoint/cm_agent.h"
-#include "gen/live/neigh.h"
-#include "gen/live/impair.h"
+#include "gen/live/backend.h"
 #include "gen/live/clock_sync.h"
+#include "gen/live/impair.h"
+#include "gen/live/neigh.h"
 #include "src/cap/write.h"
 
 #include <poll.h>
@@ -22,7 +22,8 @@ struct live_config {
     const char *iface;   /* NULL: that of the route to `peer` */
     const char *addr;    /* own IPv4 or IPv6 address, not that of the host; NULL: the interface's */
     const char *mac;     /* own MAC address; NULL: the interface's, or derived from `addr` */
-    const char *peer_mac; /* MAC address of all peers, or of the router to them: nobody is asked for it; NULL: not known */
+    /* MAC address of all peers, or of the router to them: nobody is asked for it; NULL: not known */
+    const char *peer_mac;
     const char *via;     /* address of the router to all peers; NULL: they are neighbours */
     const char *record;  /* capture file to write; NULL: none */
     uint16_t vlan;       /* VLAN id; 0: no tag */
@@ -44,7 +45,8 @@ struct live_config {
     void (*request)(void *user, const struct cm_conn *c, struct cm_answer *a);
     void (*event)(void *user, int qp, enum cm_event event, const struct cm_conn *c);
     void *user; /* becomes live.user */
-    /* Gets the frames that arrive, at live_now() `when`, in place of an endpoint of the loop's; NULL: the endpoint gets them. */
+    /* Gets the frames that arrive, at live_now() `when`, in place of an endpoint of the loop's; NULL: the endpoint gets
+     * them. */
     void (*frame)(void *user, const uint8_t *data, uint32_t len, ns_t when);
 };
 
@@ -58,9 +60,9 @@ struct live {
     struct cap_writer *record;
     struct cap_iface record_iface;
     struct stamps stamps; /* the interface's clock beside ours */
-    int record_err;  /* first error of the capture file */
-    uint64_t frames; /* recorded */
-    uint8_t via[16]; /* next hop, when has_via */
+    int record_err;       /* first error of the capture file */
+    uint64_t frames;      /* recorded */
+    uint8_t via[16];      /* next hop, when has_via */
     bool has_via;
     uint8_t peer_mac[6]; /* of the next hop, when has_peer_mac */
     bool has_peer_mac;
@@ -68,10 +70,12 @@ struct live {
     uint16_t mtu; /* path MTU: the one asked for, or as much as the interface carries */
     int udp;      /* socket that holds UDP port 4791, or -1 */
     ns_t epoch;   /* time of the day at live_now() 0 */
-    unsigned burst; /* the caller's: frames that a step takes at most, so that it gets its turn before more come; 0: as many as usual */
-    bool blocked; /* the backend's queue is full */
+    /* the caller's: frames that a step takes at most, so that it gets its turn before more come; 0: as many as usual */
+    unsigned burst;
+    bool blocked;    /* the backend's queue is full */
     uint64_t unsent; /* frames given up because it stayed full */
-    bool told;    /* in this step a callback was called, or a frame came to the endpoint through `net`: there may be more to do */
+    /* in this step a callback was called, or a frame came to the endpoint through `net`: there may be more to do */
+    bool told;
     void (*request)(void *user, const struct cm_conn *c, struct cm_answer *a);
     void (*event)(void *user, int qp, enum cm_event event, const struct cm_conn *c);
     void *user; /* config's; callbacks of the connection manager are given the struct live */
@@ -87,17 +91,18 @@ void live_close(struct live *l);
 /* Monotonic time. */
 ns_t live_now(void);
 /* Take what has arrived, let timers act, send what is due. When there was nothing to do, wait until there is, or until
- * `deadline`. 0, also while the interface is down; -EINTR: live_stop() was called; -ENODEV: the interface is gone; another negative
- * errno: the backend failed. */
+ * `deadline`. 0, also while the interface is down; -EINTR: live_stop() was called; -ENODEV: the interface is gone;
+ * another negative errno: the backend failed. */
 int live_step(struct live *l, ns_t deadline);
-/* Wait until one of `n` descriptors is ready, or until `when`, at most a second. 0; -EINTR: live_stop() was called; another
- * negative errno. */
+/* Wait until one of `n` descriptors is ready, or until `when`, at most a second. 0; -EINTR: live_stop() was called;
+ * another negative errno. */
 int live_wait(struct pollfd *fds, unsigned n, ns_t when);
 /* With config's frame(): a frame leaves, soon. One that finds the queue full is lost. */
 void live_send(struct live *l, const uint8_t *data, uint32_t len);
 /* Whether live_send() has room for a frame now. */
 bool live_can_send(struct live *l);
-/* From now on live_step() and live_wait() return -EINTR, for a program that ends. live_catch_signals() makes SIGINT and SIGTERM do so.
+/* From now on live_step() and live_wait() return -EINTR, for a program that ends. live_catch_signals() makes SIGINT and
+ * SIGTERM do so.
  */
 void live_stop(void);
 void live_catch_signals(void);
@@ -107,11 +112,11 @@ void live_go_on(void);
 /* Who stamps the frames received, and how well, in words: "the kernel". Returns a static buffer. */
 const char *live_stamps_str(const struct live *l);
 
-/* Find the MAC address of the host at `gid`, or of the router to it: 0, -ETIMEDOUT after `timeout`, or as live_step().
- */
+/* Find the MAC address of the host at `gid`, or of the router to it: 0, -ETIMEDOUT after `timeout`, or as
+ * live_step(). */
 int live_resolve(struct live *l, const uint8_t gid[16], ns_t timeout);
-/* The same without waiting: whether it is known. If not, it is asked for whenever the time is *again (0 at first), which
- * is then set to when to ask next; live_step() takes the answer. */
+/* The same without waiting: whether it is known. If not, it is asked for whenever the time is *again (0 at first),
+ * which is then set to when to ask next; live_step() takes the answer. */
 bool live_ask(struct live *l, const uint8_t gid[16], ns_t *again);
 /* Path to a host that was resolved, or that has sent something. False: it is not known. */
 bool live_path(struct live *l, const uint8_t gid[16], struct av *av);

@@ -1,8 +1,8 @@
 /* layer 3 (live): ARP (RFC 826) and neighbour discovery (RFC 4861) for one address. */
 #include "gen/live/neigh.h"
 
-#include "dissect/link/eth.h"
 #include "dissect/ip/ip.h"
+#include "dissect/link/eth.h"
 #include "gen/endpoint/build.h"
 
 #define ARP_LEN     28
@@ -51,7 +51,7 @@ void identity_derive_mac(uint8_t mac[6], const uint8_t gid[16])
         mac[i] = (uint8_t)(h >> 8 * i);
 }
 
-/* --- Neighbours --- */
+/* --- Neighbours ------------------------------------------------------------------------------- */
 
 static struct neighbour *find_asked(struct identity *id, const uint8_t gid[16])
 {
@@ -115,7 +115,7 @@ bool identity_lookup(const struct identity *id, const uint8_t gid[16], uint8_t m
     return true;
 }
 
-/* --- Frames made --- */
+/* --- Frames made ------------------------------------------------------------------------------ */
 
 static uint8_t *put_link(const struct identity *id, uint8_t *q, const uint8_t dst[6], uint16_t type)
 {
@@ -215,7 +215,7 @@ uint32_t identity_announce(struct identity *id, uint8_t *out)
     return put_nd(id, out, mac, ALL_NODES, ND_ADVERT, NA_OVERRIDE, id->gid);
 }
 
-/* --- Frames taken --- */
+/* --- Frames taken ----------------------------------------------------------------------------- */
 
 static uint32_t rx_arp(struct identity *id, const uint8_t *p, uint32_t len, uint8_t *out)
 {

@@ -3,8 +3,8 @@
  *
  * No I/O: frames go in, frames come out. A neighbour is remembered when it was asked for with identity_ask(), and, in a
  * table of fixed size in which newer entries replace older ones, when it sent us RoCE packets. Nobody can push a
- * neighbour that was asked for and has answered out of its place; a later answer changes its MAC address.
- */
+ * neighbour that was asked for and has answered out of its place; a later answer changes its MAC
+ * address. */
 #ifndef RDMATRACE_GEN_LIVE_NEIGH_H
 #define RDMATRACE_GEN_LIVE_NEIGH_H
 
@@ -43,8 +43,8 @@ uint32_t identity_rx(struct identity *id, const uint8_t *frame, uint32_t len, ui
 /* Write a frame that asks for the MAC address of `gid` to `out`: its length. 0: nothing to ask, the address is
  * multicast, of another family, or too many were asked for. */
 uint32_t identity_ask(struct identity *id, const uint8_t gid[16], uint8_t *out);
-/* Write a frame that tells everybody our MAC address (gratuitous ARP, unsolicited neighbour advertisement): its length.
- */
+/* Write a frame that tells everybody our MAC address (gratuitous ARP, unsolicited neighbour advertisement): its
+ * length. */
 uint32_t identity_announce(struct identity *id, uint8_t *out);
 /* The MAC address of `gid`, as far as it is known; multicast addresses always are. */
 bool identity_lookup(const struct identity *id, const uint8_t gid[16], uint8_t mac[6]);

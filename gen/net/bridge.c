@@ -1,7 +1,7 @@
 /* layer 3 (net): a bridge between two hosts that applies exact events to what passes. */
 #include "gen/net/bridge.h"
-#include "gen/net/txq.h"
 #include "gen/net/tso_split.h"
+#include "gen/net/txq.h"
 
 #include <stdlib.h>
 
@@ -21,7 +21,7 @@ struct bridge {
     struct buf note;
 };
 
-/* --- Leaving --- */
+/* --- Leaving ---------------------------------------------------------------------------------- */
 
 static bool leave(struct bridge *b, unsigned port, const uint8_t *data, uint32_t len, const char *note)
 {
@@ -82,7 +82,7 @@ static void deliver(void *user, unsigned to, const uint8_t *data, uint32_t len, 
         b->port[to].stats.overflow += !outbox_put(&b->port[to].out, BRIDGE_QUEUE, data, len, note);
 }
 
-/* --- Arriving --- */
+/* --- Arriving --------------------------------------------------------------------------------- */
 
 static void record_arrival(struct bridge *b, unsigned port, const char *note)
 {
@@ -147,7 +147,7 @@ void bridge_rx(struct bridge *b, unsigned port, const uint8_t *data, uint32_t le
     }
 }
 
-/* --- The whole --- */
+/* --- The whole -------------------------------------------------------------------------------- */
 
 struct bridge *bridge_new(const struct bridge_config *c)
 {

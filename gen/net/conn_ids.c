@@ -22,7 +22,7 @@ unsigned pkt_class_find(const char *name, size_t len)
     return 0;
 }
 
-/* --- The index: chains of places, four for each connection: its two queue pairs and its two communication ids. --- */
+/* --- The index: chains of places, four for each connection: its two queue pairs and its two communication ids.  */
 
 enum { PLACE_QPN = 0, PLACE_CM = 2 }; /* plus the side */
 
@@ -141,9 +141,10 @@ void conns_set_cm(struct conns *t, unsigned number, unsigned side, uint32_t id)
     place_link(t, number - 1, PLACE_CM + side);
 }
 
-/* The newest connection with `v` at the place `kind` of `host`; of datagrams the one whose other side may be queue pair `source`. */
-static unsigned find(const struct conns *t, unsigned kind, unsigned host, uint32_t v, const uint8_t *own, const uint8_t *peer,
-                     const uint32_t *source)
+/* The newest connection with `v` at the place `kind` of `host`; of datagrams the one whose other side may be queue pair
+ * `source`. */
+static unsigned find(const struct conns *t, unsigned kind, unsigned host, uint32_t v, const uint8_t *own,
+                     const uint8_t *peer, const uint32_t *source)
 {
     uint32_t at = t->n_heads ? t->heads[chain_of(t, kind, host, v, own)] : 0;
 
@@ -186,7 +187,7 @@ void conns_addr(const struct pkt *p, uint8_t src[16], uint8_t dst[16])
     }
 }
 
-/* --- Packets --- */
+/* --- Packets ---------------------------------------------------------------------------------- */
 
 static uint16_t class_of(const struct pkt *p)
 {
@@ -213,8 +214,8 @@ static uint16_t class_of(const struct pkt *p)
     return PC_OTHER;
 }
 
-/* Connection of a CM message: its first word is the sender's id, the second the receiver's; the only one of a SIDR_REP is the
- * receiver's. */
+/* Connection of a CM message: its first word is the sender's id, the second the receiver's; the only one of a SIDR_REP
+ * is the receiver's. */
 static unsigned conn_of_cm(struct conns *t, unsigned from, const struct pkt *p, const uint8_t *src, const uint8_t *dst)
 {
     const uint8_t *m = p->data + p->payload_off + MAD_HDR_LEN;
@@ -242,8 +243,9 @@ void conns_view(struct conns *t, unsigned from, const struct pkt *p, struct conn
     v->request = (p->op->flags & OPF_REQUEST) != 0;
     if (t->by_addr)
         conns_addr(p, src, dst);
-    v->conn = v->class == PC_CM ? conn_of_cm(t, from, p, src, dst)
-                                : find(t, PLACE_QPN, from ^ 1, p->bth.dqpn, dst, src, p->have & H_DETH ? &p->deth.srcqp : NULL);
+    v->conn = v->class == PC_CM
+                  ? conn_of_cm(t, from, p, src, dst)
+                  : find(t, PLACE_QPN, from ^ 1, p->bth.dqpn, dst, src, p->have & H_DETH ? &p->deth.srcqp : NULL);
     if (!v->conn)
         return;
     const struct conn_id *c = &t->c[v->conn - 1];

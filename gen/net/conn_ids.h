@@ -1,5 +1,5 @@
-/* layer 3 (net): connections by number, and what a packet is in terms of them: for events, scripts and statistics. Host 0 and host 1 are
- * the simulated ones, or what lies behind the two ports of a bridge. */
+/* layer 3 (net): connections by number, and what a packet is in terms of them: for events, scripts and statistics. Host
+ * 0 and host 1 are the simulated ones, or what lies behind the two ports of a bridge. */
 #ifndef RDMATRACE_GEN_NET_CONN_IDS_H
 #define RDMATRACE_GEN_NET_CONN_IDS_H
 
@@ -18,7 +18,8 @@ struct conn_id {
     bool ud;
 };
 
-/* All connections; number n is c[n - 1]. Zero-initialise. Members but `psn`, `no_psn` and `newest` change through conns_set_*() only. */
+/* All connections; number n is c[n - 1]. Zero-initialise. Members but `psn`, `no_psn` and `newest` change through
+ * conns_set_*() only. */
 struct conns {
     struct conn_id *c;
     unsigned n, cap;
@@ -35,8 +36,8 @@ void conns_set_qpn(struct conns *t, unsigned number, unsigned side, uint32_t qpn
 void conns_set_cm(struct conns *t, unsigned number, unsigned side, uint32_t id);
 /* The queue pair number of a side is no longer known. */
 void conns_unset_qpn(struct conns *t, unsigned number, unsigned side);
-/* The newest connection with this queue pair number, or this communication id, at `host`; with addresses: `own` that of the host,
- * `peer` that of the other one (NULL: any). 0: there is none. */
+/* The newest connection with this queue pair number, or this communication id, at `host`; with addresses: `own` that of
+ * the host, `peer` that of the other one (NULL: any). 0: there is none. */
 unsigned conns_find_qpn(const struct conns *t, unsigned host, uint32_t qpn, const uint8_t *own, const uint8_t *peer);
 unsigned conns_find_cm(const struct conns *t, unsigned host, uint32_t id, const uint8_t *own, const uint8_t *peer);
 /* The addresses of a packet, IPv4 as ::ffff:a.b.c.d; zeros if it has none. */
@@ -51,8 +52,8 @@ enum {
     PC_ACK = 1u << 4,    /* plain ACKs */
     PC_NAK = 1u << 5,    /* all NAKs but RNR */
     PC_RNR = 1u << 6,
-    PC_RESP = 1u << 7,   /* READ responses and ATOMIC ACKs */
-    PC_CM = 1u << 8,     /* management datagrams */
+    PC_RESP = 1u << 7, /* READ responses and ATOMIC ACKs */
+    PC_CM = 1u << 8,   /* management datagrams */
     PC_CNP = 1u << 9,
     PC_OTHER = 1u << 10,
 };
@@ -64,13 +65,13 @@ extern const char pkt_class_names[];
 
 /* A packet in terms of the connections. */
 struct conns_view {
-    unsigned conn;   /* number, 0: of none */
-    uint8_t from;    /* side of the connection that sent it; of none: the host */
-    bool rdma;       /* an InfiniBand packet with a known opcode */
-    bool request;    /* sent by a requester */
-    bool has_psn;    /* psn is meaningful */
-    uint16_t class;  /* one of PC_* */
-    uint32_t psn;    /* relative: counted from the first PSN of the sequence that it belongs to */
+    unsigned conn;  /* number, 0: of none */
+    uint8_t from;   /* side of the connection that sent it; of none: the host */
+    bool rdma;      /* an InfiniBand packet with a known opcode */
+    bool request;   /* sent by a requester */
+    bool has_psn;   /* psn is meaningful */
+    uint16_t class; /* one of PC_* */
+    uint32_t psn;   /* relative: counted from the first PSN of the sequence that it belongs to */
 };
 void conns_view(struct conns *t, unsigned from, const struct pkt *p, struct conns_view *v);
 

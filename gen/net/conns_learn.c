@@ -1,7 +1,7 @@
 /* layer 3 (net): learning connections from what passes between two hosts. */
 #include "gen/net/conns_learn.h"
-#include "dissect/mad/cm.h"
 #include "dissect/ip/tcp.h"
+#include "dissect/mad/cm.h"
 #include "psn.h"
 
 #define QPN_MULTICAST 0xffffffu
@@ -15,7 +15,7 @@ static unsigned learnt(struct conns_learner *l, struct conns *t, const struct co
     return n;
 }
 
-/* --- Communication management --- */
+/* --- Communication management ----------------------------------------------------------------- */
 
 static void learn_req(struct conns_learner *l, struct conns *t, const struct conn_id *c)
 {
@@ -60,12 +60,12 @@ static void learn_cm(struct conns_learner *l, struct conns *t, unsigned host, co
     }
 }
 
-/* --- The TCP exchange --- */
+/* --- The TCP exchange ------------------------------------------------------------------------- */
 
 static bool same_end(const struct exchange_half *a, const struct exchange_half *b)
 {
-    return a->host == b->host && a->sport == b->sport && a->dport == b->dport && a->end.qpn == b->end.qpn && a->end.psn == b->end.psn &&
-           memcmp(a->src, b->src, 16) == 0 && memcmp(a->dst, b->dst, 16) == 0;
+    return a->host == b->host && a->sport == b->sport && a->dport == b->dport && a->end.qpn == b->end.qpn &&
+           a->end.psn == b->end.psn && memcmp(a->src, b->src, 16) == 0 && memcmp(a->dst, b->dst, 16) == 0;
 }
 
 static bool answers(const struct exchange_half *a, const struct exchange_half *b)
@@ -74,7 +74,8 @@ static bool answers(const struct exchange_half *a, const struct exchange_half *b
            memcmp(a->dst, b->src, 16) == 0;
 }
 
-static void learn_pair(struct conns_learner *l, struct conns *t, const struct exchange_half *first, const struct exchange_half *second)
+static void learn_pair(struct conns_learner *l, struct conns *t, const struct exchange_half *first,
+                       const struct exchange_half *second)
 {
     const struct exchange_half *h[2] = {first, second};
     struct conn_id c = {.host = first->host};
@@ -122,7 +123,7 @@ static void learn_exchange(struct conns_learner *l, struct conns *t, unsigned ho
     l->half[l->half_at++ % CONNS_LEARN_HALVES] = h;
 }
 
-/* --- Queue pairs that come from nowhere --- */
+/* --- Queue pairs that come from nowhere ------------------------------------------------------- */
 
 static void learn_unknown(struct conns_learner *l, struct conns *t, unsigned host, const struct pkt *p)
 {
@@ -142,8 +143,8 @@ static void learn_unknown(struct conns_learner *l, struct conns *t, unsigned hos
         l->open[l->open_at++ % CONNS_LEARN_HALVES] = n;
 }
 
-/* The connection of which only the requests are known so far, and that this response of `host` answers: the one whose newest request is
- * nearest. 0: there is none. */
+/* The connection of which only the requests are known so far, and that this response of `host` answers: the one whose
+ * newest request is nearest. 0: there is none. */
 static unsigned answered(const struct conns_learner *l, const struct conns *t, unsigned host, const struct pkt *p)
 {
     int32_t best = INT32_MAX;
@@ -154,7 +155,8 @@ static unsigned answered(const struct conns_learner *l, const struct conns *t, u
     for (unsigned i = 0; i < CONNS_LEARN_HALVES; i++) {
         const struct conn_id *c = l->open[i] ? &t->c[l->open[i] - 1] : NULL;
         int32_t behind;
-        if (!c || c->host == host || c->no_qpn != 1 || memcmp(c->addr[0], dst, 16) != 0 || memcmp(c->addr[1], src, 16) != 0)
+        if (!c || c->host == host || c->no_qpn != 1 || memcmp(c->addr[0], dst, 16) != 0 ||
+            memcmp(c->addr[1], src, 16) != 0)
             continue;
         behind = psn_diff(c->newest, p->bth.psn);
         if (behind < -READ_SPAN || psn_diff(p->bth.psn, c->psn[0]) < 0)
@@ -202,7 +204,8 @@ static void learn_known(struct conn_id *c, const struct pkt *p, const struct con
 }
 
 /* True: *v has to be made again. */
-static bool learn_packet_of_qp(struct conns_learner *l, struct conns *t, unsigned host, const struct pkt *p, const struct conns_view *v)
+static bool learn_packet_of_qp(struct conns_learner *l, struct conns *t, unsigned host, const struct pkt *p,
+                               const struct conns_view *v)
 {
     struct conn_id *c = v->conn ? &t->c[v->conn - 1] : NULL;
 

@@ -29,8 +29,8 @@ struct event {
     uint16_t classes;
     bool by_class, by_psn, by_iter, by_nth;
     struct range psn, iter, nth;
-    uint64_t matched; /* packets that matched all but nth */
-    uint64_t used, applied; /* packets that it was for; of these those on which all actions could be done */
+    uint64_t matched;           /* packets that matched all but nth */
+    uint64_t used, applied;     /* packets that it was for; of these those on which all actions could be done */
     uint64_t done[ACTIONS_MAX]; /* packets on which each could */
     struct action actions[ACTIONS_MAX];
     unsigned n_actions;
@@ -45,7 +45,7 @@ struct seen {
 struct event_list {
     struct event *first, **end;
     struct conns conns;
-    struct seen *seen; /* NULL: no event counts iterations */
+    struct seen *seen;             /* NULL: no event counts iterations */
     struct conns_learner *learner; /* NULL: the connections are given */
 };
 
@@ -95,7 +95,7 @@ struct conns *event_conns(struct event_list *l)
     return &l->conns;
 }
 
-/* --- Parsing ----------------------------------------------------------------------------------------------------------------- */
+/* --- Parsing ---------------------------------------------------------------------------------- */
 
 /* Numbers up to `max`. */
 static bool parse_range(const struct token *v, struct range *r, uint64_t max)
@@ -139,8 +139,9 @@ static int parse_select(struct event *ev, const struct token *key, const struct 
         bool psn = token_is(key, "psn"), iter = token_is(key, "iter");
         *(psn ? &ev->by_psn : iter ? &ev->by_iter : &ev->by_nth) = true;
         if (!parse_range(v, psn ? &ev->psn : iter ? &ev->iter : &ev->nth, psn ? PSN_MAX : UINT64_MAX))
-            return text_fail(e, v, "%.*s: expected N, N-M, N- or *%s, found '%.*s'", (int)key->len, key->p, psn ? " of 24 bits" : "",
-                             (int)v->len, v->p) - 1;
+            return text_fail(e, v, "%.*s: expected N, N-M, N- or *%s, found '%.*s'", (int)key->len, key->p,
+                             psn ? " of 24 bits" : "", (int)v->len, v->p) -
+                   1;
     } else {
         return 0;
     }
@@ -190,7 +191,9 @@ static unsigned parse_action(struct action *a, const struct token *t, unsigned n
         return parse_set(a, t, n, e);
     if (token_is(&key, "corrupt")) {
         a->kind = ACT_CORRUPT;
-        a->damage = !has_value || token_is(&v, "payload") ? DAMAGE_PAYLOAD : token_is(&v, "icrc") ? DAMAGE_ICRC : DAMAGE_FIELD;
+        a->damage = !has_value || token_is(&v, "payload") ? DAMAGE_PAYLOAD
+                    : token_is(&v, "icrc")                ? DAMAGE_ICRC
+                                                          : DAMAGE_FIELD;
         return a->damage != DAMAGE_FIELD || parse_field(&a->field, &v, e);
     }
     if (token_is(&key, "delay") && has_value) {
@@ -204,7 +207,8 @@ static unsigned parse_action(struct action *a, const struct token *t, unsigned n
         if (token_is(&key, counts[i].name)) {
             a->kind = (uint8_t)counts[i].kind;
             if (!token_u64(&v, &a->value) || a->value == 0 || a->value > 65535)
-                return text_fail(e, &v, "%s: expected a number from 1 to 65535, found '%.*s'", counts[i].name, (int)v.len, v.p);
+                return text_fail(e, &v, "%s: expected a number from 1 to 65535, found '%.*s'", counts[i].name,
+                                 (int)v.len, v.p);
             return 1;
         }
     return text_fail(e, t, "'%.*s' is neither a condition nor an action of an event", (int)t->len, t->p);
@@ -270,7 +274,7 @@ bool event_add(struct event_list *l, const struct token *t, unsigned n, const ch
     return true;
 }
 
-/* --- Applying ---------------------------------------------------------------------------------------------------------------- */
+/* --- Applying --------------------------------------------------------------------------------- */
 
 /* How often this PSN has passed in this direction, this time included. Old PSNs make way for new ones. */
 static uint32_t seen_count(struct event_list *l, const struct conns_view *v)
@@ -301,8 +305,8 @@ static bool event_matches(struct event *ev, const struct conns_view *v, uint32_t
 }
 
 /* Whether it could be done. */
-static bool action_apply(const struct action *a, struct event_result *r, uint8_t *data, uint32_t *len, uint16_t linktype,
-                         struct prng *prng)
+static bool action_apply(const struct action *a, struct event_result *r, uint8_t *data, uint32_t *len,
+                         uint16_t linktype, struct prng *prng)
 {
     bool done = true;
 
@@ -361,8 +365,8 @@ static bool changes(uint8_t kind)
     return kind == ACT_CE || kind == ACT_CORRUPT || kind == ACT_TRUNCATE || kind == ACT_SET;
 }
 
-static void event_apply(struct event *ev, unsigned number, struct event_result *r, uint8_t *data, uint32_t *len, uint16_t linktype,
-                        struct prng *prng)
+static void event_apply(struct event *ev, unsigned number, struct event_result *r, uint8_t *data, uint32_t *len,
+                        uint16_t linktype, struct prng *prng)
 {
     struct event_hit hit = {.event = (uint16_t)number};
 
@@ -392,12 +396,13 @@ static void settle(struct event_list *l, struct event_result *r)
         struct event *ev = event_at(l, r->hits[i].event);
         for (unsigned k = 0; k < ev->n_actions; k++)
             if (overruled(&ev->actions[k], r))
-                r->hits[i].done &= (uint8_t)~(1u << k);
+                r->hits[i].done &= (uint8_t) ~(1u << k);
         event_count(ev, r->hits[i].done);
     }
 }
 
-struct event_result events_apply(struct event_list *l, unsigned from, uint8_t *data, uint32_t *len, uint16_t linktype, struct prng *prng)
+struct event_result events_apply(struct event_list *l, unsigned from, uint8_t *data, uint32_t *len, uint16_t linktype,
+                                 struct prng *prng)
 {
     struct event_result r = {0};
     unsigned number = 0;
@@ -446,7 +451,7 @@ uint64_t event_applied(const struct event_list *l, unsigned number)
     return event_at(l, number)->applied;
 }
 
-/* --- Telling ----------------------------------------------------------------------------------------------------------------- */
+/* --- Telling ---------------------------------------------------------------------------------- */
 
 /* Held back less than was asked for: for how long. */
 static void describe_less(struct buf *b, const struct event_left *left)
@@ -455,7 +460,8 @@ static void describe_less(struct buf *b, const struct event_left *left)
     buf_duration(b, left->held);
 }
 
-static void describe_delay(struct buf *b, const struct action *a, const struct event_result *r, const struct event_left *left)
+static void describe_delay(struct buf *b, const struct action *a, const struct event_result *r,
+                           const struct event_left *left)
 {
     if (left && left->held < r->delay) {
         describe_less(b, left);
@@ -467,7 +473,8 @@ static void describe_delay(struct buf *b, const struct action *a, const struct e
     buf_duration(b, (ns_t)a->value);
 }
 
-static void describe_reorder(struct buf *b, const struct action *a, const struct event_result *r, const struct event_left *left)
+static void describe_reorder(struct buf *b, const struct action *a, const struct event_result *r,
+                             const struct event_left *left)
 {
     if (!left || left->passed >= r->reorder) {
         buf_printf(b, "held back behind %s", count_str(a->value, "other"));
@@ -478,7 +485,8 @@ static void describe_reorder(struct buf *b, const struct action *a, const struct
 }
 
 /* What an action did, will do, or could not do. */
-static void action_describe(struct buf *b, const struct action *a, bool done, const struct event_result *r, const struct event_left *left)
+static void action_describe(struct buf *b, const struct action *a, bool done, const struct event_result *r,
+                            const struct event_left *left)
 {
     bool later = (a->kind == ACT_DELAY || a->kind == ACT_REORDER) && done && !left;
     const char *could = done ? "" : "could not be ";
@@ -493,8 +501,10 @@ static void action_describe(struct buf *b, const struct action *a, bool done, co
         buf_puts(b, "marked with CE");
         break;
     case ACT_CORRUPT:
-        buf_printf(b, "corrupted in %s", a->damage == DAMAGE_PAYLOAD ? "the payload" : a->damage == DAMAGE_ICRC ? "the ICRC"
-                                                                                                  : a->field.field->abbrev);
+        buf_printf(b, "corrupted in %s",
+                   a->damage == DAMAGE_PAYLOAD ? "the payload"
+                   : a->damage == DAMAGE_ICRC  ? "the ICRC"
+                                               : a->field.field->abbrev);
         break;
     case ACT_DELAY:
         describe_delay(b, a, r, done ? left : NULL);
@@ -509,12 +519,14 @@ static void action_describe(struct buf *b, const struct action *a, bool done, co
         buf_printf(b, "truncated by %s", count_str(r && r->cut < a->value ? r->cut : a->value, "byte"));
         break;
     case ACT_SET:
-        buf_printf(b, "%s %sset to 0x%llx%s", a->field.field->abbrev, could, (unsigned long long)a->value, a->raw ? ", raw" : "");
+        buf_printf(b, "%s %sset to 0x%llx%s", a->field.field->abbrev, could, (unsigned long long)a->value,
+                   a->raw ? ", raw" : "");
         break;
     }
 }
 
-void events_describe(struct buf *b, const struct event_list *l, const struct event_result *r, const struct event_left *left)
+void events_describe(struct buf *b, const struct event_list *l, const struct event_result *r,
+                     const struct event_left *left)
 {
     for (unsigned i = 0; i < r->hit && i < EVENT_HITS; i++) {
         const struct event *ev = event_at(l, r->hits[i].event);

@@ -410,12 +410,13 @@ static void chain_config(struct net *net, const struct net_config *c, uint64_t s
     }
 }
 
-int net_build(struct net *net, const struct net_config *c, struct tap_set *const taps[3], struct event_list *events, uint16_t linktype,
-              uint64_t seed)
+int net_build(struct net *net, const struct net_config *c, struct tap_set *const taps[3], struct event_list *events,
+              uint16_t linktype, uint64_t seed)
 {
     struct net_node half = {.kind = NET_DELAY, .delay = c->delay / 2};
     struct net_node rest = {.kind = NET_DELAY, .delay = c->delay - c->delay / 2};
-    struct net_node exact = {.kind = NET_EVENTS, .delay = 10 * NS_PER_MS}; /* a frame held back leaves then at the latest */
+    /* a frame held back leaves then at the latest */
+    struct net_node exact = {.kind = NET_EVENTS, .delay = 10 * NS_PER_MS};
 
     *net = (struct net){.linktype = linktype, .events = events};
     prng_seed(&exact.prng, seed ^ 0xe7e27);

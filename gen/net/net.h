@@ -3,16 +3,16 @@
  *            from host 0                                                                    to host 1
  *            tap requester | before... | 1/2 delay | tap middle | events | after... | 1/2 delay | tap responder
  *
- * and the same the other way round for host 1. A node takes a frame and drops it, changes it, passes it on at once or holds it until
- * a time. Every node has its own random numbers, so adding one does not change what the others do. Frames held are bounded; what
- * does not fit is dropped and counted.
+ * and the same the other way round for host 1. A node takes a frame and drops it, changes it, passes it on at once or
+ * holds it until a time. Every node has its own random numbers, so adding one does not change what the others do.
+ * Frames held are bounded; what does not fit is dropped and counted.
  */
 #ifndef RDMATRACE_GEN_NET_NET_H
 #define RDMATRACE_GEN_NET_NET_H
 
 #include "gen/endpoint/endpoint.h"
-#include "gen/net/event.h"
 #include "gen/endpoint/rewrite.h"
+#include "gen/net/event.h"
 #include "gen/net/tap.h"
 #include "tokens.h"
 
@@ -21,15 +21,15 @@
 /* A frame on its way. */
 struct net_frame {
     struct net_frame *next;
-    ns_t due;       /* when the node that holds it lets it go */
-    uint64_t order; /* among frames due at the same time */
-    uint32_t left;  /* reorder: frames that have yet to pass it */
-    uint32_t passed; /* and that have passed it */
-    ns_t decided;    /* with event_done: when */
-    uint32_t len;   /* bytes at data */
-    uint8_t dir;    /* host that sent it: 0 or 1 */
-    bool event_done; /* the exact events have seen it */
-    uint32_t copy;   /* 0: the frame itself, else the number of a copy that events made of it */
+    ns_t due;                   /* when the node that holds it lets it go */
+    uint64_t order;             /* among frames due at the same time */
+    uint32_t left;              /* reorder: frames that have yet to pass it */
+    uint32_t passed;            /* and that have passed it */
+    ns_t decided;               /* with event_done: when */
+    uint32_t len;               /* bytes at data */
+    uint8_t dir;                /* host that sent it: 0 or 1 */
+    bool event_done;            /* the exact events have seen it */
+    uint32_t copy;              /* 0: the frame itself, else the number of a copy that events made of it */
     struct event_result result; /* with event_done: what they decided */
     uint8_t data[NET_FRAME_MAX];
 };
@@ -50,51 +50,52 @@ enum net_kind {
 };
 
 struct net_counters {
-    uint64_t in;       /* frames taken */
-    uint64_t out;      /* frames passed on */
-    uint64_t dropped;  /* of these lost on purpose */
-    uint64_t overflow; /* dropped because the queue was full */
-    uint64_t marked;   /* congestion experienced */
-    uint64_t damaged;  /* corrupted or cut */
-    uint64_t held;     /* held back, to be passed by others */
-    uint64_t doubled;  /* copies made */
+    uint64_t in;        /* frames taken */
+    uint64_t out;       /* frames passed on */
+    uint64_t dropped;   /* of these lost on purpose */
+    uint64_t overflow;  /* dropped because the queue was full */
+    uint64_t marked;    /* congestion experienced */
+    uint64_t damaged;   /* corrupted or cut */
+    uint64_t held;      /* held back, to be passed by others */
+    uint64_t doubled;   /* copies made */
     uint64_t rewritten; /* by exact events that neither lose, hold back nor copy */
 };
 
 /* Parameters and state of a node. Which are used depends on the kind. */
 struct net_node {
-    uint8_t kind;         /* enum net_kind */
-    uint8_t ecn;          /* NET_RATE: enum net_ecn */
-    uint8_t damage;       /* NET_CORRUPT: enum frame_damage */
-    bool bad;             /* NET_BURST: state */
+    uint8_t kind;   /* enum net_kind */
+    uint8_t ecn;    /* NET_RATE: enum net_ecn */
+    uint8_t damage; /* NET_CORRUPT: enum frame_damage */
+    bool bad;       /* NET_BURST: state */
     struct prng prng;
-    uint32_t ppb;         /* probability per frame, in 10^-9; NET_BURST: of going bad; RED: of a mark at kmax */
-    uint32_t ppb_back;    /* NET_BURST: of becoming good */
-    uint32_t n;           /* NET_EVERY: n; NET_REORDER: frames that pass; NET_TRUNCATE: bytes cut; NET_MTU: bytes of the longest frame */
-    uint32_t count;       /* NET_EVERY: frames since the last loss */
-    ns_t delay, jitter;   /* NET_DELAY; NET_REORDER: delay is the longest time held */
-    uint64_t rate;        /* NET_RATE: bit/s; 0: infinite */
-    uint64_t limit;       /* NET_RATE: bytes of the queue */
-    uint64_t kmin, kmax;  /* NET_RATE: marks begin, and reach ppb, at these lengths in bytes */
-    struct frame_field field; /* NET_CORRUPT */
-    struct tap_set *taps;     /* NET_TAP */
-    uint64_t backlog;     /* NET_RATE: bytes held */
-    ns_t free_at;         /* NET_RATE: when the line is free; NET_DELAY: when the last frame leaves */
+    uint32_t ppb;      /* probability per frame, in 10^-9; NET_BURST: of going bad; RED: of a mark at kmax */
+    uint32_t ppb_back; /* NET_BURST: of becoming good */
+    /* NET_EVERY: n; NET_REORDER: frames that pass; NET_TRUNCATE: bytes cut; NET_MTU: bytes of the longest frame */
+    uint32_t n;
+    uint32_t count;                /* NET_EVERY: frames since the last loss */
+    ns_t delay, jitter;            /* NET_DELAY; NET_REORDER: delay is the longest time held */
+    uint64_t rate;                 /* NET_RATE: bit/s; 0: infinite */
+    uint64_t limit;                /* NET_RATE: bytes of the queue */
+    uint64_t kmin, kmax;           /* NET_RATE: marks begin, and reach ppb, at these lengths in bytes */
+    struct frame_field field;      /* NET_CORRUPT */
+    struct tap_set *taps;          /* NET_TAP */
+    uint64_t backlog;              /* NET_RATE: bytes held */
+    ns_t free_at;                  /* NET_RATE: when the line is free; NET_DELAY: when the last frame leaves */
     struct net_frame *head, *tail; /* held, by time */
-    uint32_t held, held_max; /* held_max: frames held at most; 0: NET_HELD_MAX */
+    uint32_t held, held_max;       /* held_max: frames held at most; 0: NET_HELD_MAX */
     struct net_counters stat;
 };
 enum net_ecn { NET_ECN_OFF, NET_ECN_THRESHOLD, NET_ECN_RED };
 
-#define NET_CHAIN_MAX 40 /* nodes of a direction */
-#define NET_HELD_MAX 65536 /* frames that a node holds at most */
+#define NET_CHAIN_MAX 40    /* nodes of a direction */
+#define NET_HELD_MAX  65536 /* frames that a node holds at most */
 
 struct net {
     struct net_node chain[NET_HOSTS][NET_CHAIN_MAX];
     unsigned n[NET_HOSTS];
     uint16_t linktype;
     uint64_t order;
-    ns_t next_at;              /* when the next held frame is due, if `next_known` */
+    ns_t next_at; /* when the next held frame is due, if `next_known` */
     bool next_known;
     struct net_frame *spare;   /* unused frames */
     struct event_list *events; /* may be NULL */
@@ -105,28 +106,29 @@ struct net {
     void *user;
     bool learns;                   /* other than RDMA packets may come, which do not count as passing one held back */
     const struct net_frame *frame; /* the one that deliver() is being called for */
-    uint64_t lost_memory;      /* frames dropped because no memory was left */
+    uint64_t lost_memory;          /* frames dropped because no memory was left */
 };
 
 /* What a network is made of, collected before net_build(). */
 struct net_config {
-    ns_t delay;            /* one way */
+    ns_t delay;                                     /* one way */
     struct net_node node[NET_HOSTS][NET_CHAIN_MAX]; /* in the order in which they are passed */
     bool before[NET_HOSTS][NET_CHAIN_MAX];          /* between the sender and the middle tap */
     unsigned n[NET_HOSTS];
 };
 
-/* Add a node written as "loss=1%", "burst=0.001/0.3", "every=50", "delay=5us" (more delay), "jitter=2us", "rate=10G queue=64K
- * ecn=20K" or "red=5K/200K/1%" (one node), "reorder=1%/3", "dup=0.1%", "corrupt=0.1%[/icrc|/FIELD]", "truncate=0.1%/20", "mtu=1500";
- * `dirs`: bit 0 frames of host 0, bit 1 those of host 1. Words: `n` at `t`. "before" puts them before the middle tap. */
+/* Add a node written as "loss=1%", "burst=0.001/0.3", "every=50", "delay=5us" (more delay), "jitter=2us", "rate=10G
+ * queue=64K ecn=20K" or "red=5K/200K/1%" (one node), "reorder=1%/3", "dup=0.1%", "corrupt=0.1%[/icrc|/FIELD]",
+ * "truncate=0.1%/20", "mtu=1500"; `dirs`: bit 0 frames of host 0, bit 1 those of host 1. Words: `n` at `t`. "before"
+ * puts them before the middle tap. */
 bool net_parse(struct net_config *c, const struct token *t, unsigned n, unsigned dirs, struct text_error *e);
 
-/* Put the chains together. `taps[0..2]`: requester, middle, responder; members may be NULL; `seed`: of what happens by chance. 0;
- * -ENOSPC: too many nodes. */
-int net_build(struct net *net, const struct net_config *c, struct tap_set *const taps[3], struct event_list *events, uint16_t linktype,
-              uint64_t seed);
-/* A network of exact events alone, by which frames held back to be passed by others leave after `hold` at the latest; `held_max`
- * frames are held in each direction at most. */
+/* Put the chains together. `taps[0..2]`: requester, middle, responder; members may be NULL; `seed`: of what happens by
+ * chance. 0; -ENOSPC: too many nodes. */
+int net_build(struct net *net, const struct net_config *c, struct tap_set *const taps[3], struct event_list *events,
+              uint16_t linktype, uint64_t seed);
+/* A network of exact events alone, by which frames held back to be passed by others leave after `hold` at the latest;
+ * `held_max` frames are held in each direction at most. */
 void net_build_events(struct net *net, struct event_list *events, uint16_t linktype, uint64_t seed, ns_t hold,
                       uint32_t held_max);
 void net_free(struct net *net);

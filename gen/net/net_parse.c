@@ -112,12 +112,14 @@ static bool parse_word(struct net_config *c, const struct token *t, unsigned dir
         return text_fail(e, t, "expected a word like loss=1%%, found '%.*s'", (int)t->len, t->p);
     r = parse_rate_more(*rate, &key, &v);
     if (r)
-        return r > 0 || text_fail(e, *rate ? &v : t, *rate ? "'%.*s' is not understood" : "'%.*s' needs rate= before it",
-                                  (int)t->len, t->p);
+        return r > 0 ||
+               text_fail(e, *rate ? &v : t, *rate ? "'%.*s' is not understood" : "'%.*s' needs rate= before it",
+                         (int)t->len, t->p);
     if (c->n[dir] + 8 > NET_CHAIN_MAX)
         return text_fail(e, t, "more than %d nodes in one direction", NET_CHAIN_MAX - 8);
     if (token_is(&key, "jitter"))
-        return token_time(&v, &node_add(c, dir, before, NET_DELAY)->jitter) || text_fail(e, &v, "expected a time such as 5us");
+        return token_time(&v, &node_add(c, dir, before, NET_DELAY)->jitter) ||
+               text_fail(e, &v, "expected a time such as 5us");
     while (kind < NET_TAP && !token_is(&key, kinds[kind]))
         kind++;
     if (kind == NET_TAP)

@@ -32,10 +32,10 @@ struct tap {
     struct cap_iface iface;
     struct tap_opts opts;
     struct prng prng;
-    uint64_t frames;  /* written */
-    uint64_t missed;  /* dropped on purpose */
-    uint64_t since;   /* missed since the last one written */
-    int err;          /* first error of the writer */
+    uint64_t frames; /* written */
+    uint64_t missed; /* dropped on purpose */
+    uint64_t since;  /* missed since the last one written */
+    int err;         /* first error of the writer */
 };
 
 /* The files of one place. */
@@ -48,7 +48,8 @@ struct tap_set {
 };
 
 /* Add a file to a place. `path` must stay valid. 0, or a negative errno with *err filled. */
-int tap_open(struct tap_set *s, const char *path, uint16_t linktype, const struct tap_opts *opts, struct cap_error *err);
+int tap_open(struct tap_set *s, const char *path, uint16_t linktype, const struct tap_opts *opts,
+             struct cap_error *err);
 /* The link type of the frames to come, when it was not known at tap_open(). */
 void tap_linktype(struct tap_set *s, uint16_t linktype);
 /* A frame passes; `inbound`: towards the host at which the tap sits. */

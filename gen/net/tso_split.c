@@ -67,14 +67,15 @@ static void fix(uint8_t *p, const struct layout *l, unsigned n, uint32_t at, uin
     }
     store_be32(p + l->tcp + 4, load_be32(p + l->tcp + 4) + at);
     if (l->data + at + len < l->end)
-        p[l->tcp + 13] &= (uint8_t)~(TCP_FIN | TCP_PSH);
+        p[l->tcp + 13] &= (uint8_t) ~(TCP_FIN | TCP_PSH);
     if (n)
         p[l->tcp + 13] &= (uint8_t)~TCP_CWR;
     frame_fix_ip(p, end, LINK_ETHERNET);
     frame_fix_l4(p, end);
 }
 
-unsigned segment_tcp(const uint8_t *data, uint32_t len, uint32_t mtu, void (*each)(void *user, const uint8_t *data, uint32_t len), void *user)
+unsigned segment_tcp(const uint8_t *data, uint32_t len, uint32_t mtu,
+                     void (*each)(void *user, const uint8_t *data, uint32_t len), void *user)
 {
     uint8_t frame[NET_FRAME_MAX];
     struct layout l;

@@ -16,7 +16,8 @@ struct outbox {
     uint32_t n;                       /* frames */
 };
 
-/* A copy of the frame and of its note ("": none) goes to the end. False: there are `max` frames already, or no memory is left. */
+/* A copy of the frame and of its note ("": none) goes to the end. False: there are `max` frames already, or no memory
+ * is left. */
 bool outbox_put(struct outbox *o, uint32_t max, const uint8_t *data, uint32_t len, const char *note);
 /* The first one has left; there must be one. */
 void outbox_pop(struct outbox *o);

@@ -1,4 +1,5 @@
-/* layer 3 (peers): short messages to and fro by SEND on an RC queue pair of their own, as perftest -R exchanges its words. */
+/* layer 3 (peers): short messages to and fro by SEND on an RC queue pair of their own, as perftest -R exchanges its
+ * words. */
 #ifndef RDMATRACE_GEN_PEERS_OOB_RDMA_H
 #define RDMATRACE_GEN_PEERS_OOB_RDMA_H
 
@@ -14,10 +15,10 @@ struct rchan {
     uint8_t mem[2 * RCHAN_SLOTS][RCHAN_MAX]; /* received, sent */
     struct {
         uint8_t slot, len;
-    } got[RCHAN_SLOTS];        /* received and not taken, the oldest first */
+    } got[RCHAN_SLOTS];            /* received and not taken, the oldest first */
     unsigned n_got, sent, sending; /* sent: in all; sending: without a completion yet */
-    bool ready;                /* receives are posted */
-    bool failed;               /* a completion with an error */
+    bool ready;                    /* receives are posted */
+    bool failed;                   /* a completion with an error */
 };
 
 /* Make the queue pair (in RESET). 0 or a negative errno; rchan_free() in any case. */

@@ -122,7 +122,8 @@ int chan_dial(struct chan *c, struct live *l, const char *host, uint16_t port, n
 
 int chan_listen(const uint8_t *gid, uint16_t port)
 {
-    struct sockaddr_in6 at = {.sin6_family = AF_INET6, .sin6_port = htons(port)}; /* any address, IPv4 too: mapped, as in GIDs */
+    /* any address, IPv4 too: mapped, as in GIDs */
+    struct sockaddr_in6 at = {.sin6_family = AF_INET6, .sin6_port = htons(port)};
     int l = socket(AF_INET6, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), on = 1, off = 0, r;
 
     if (l < 0)

@@ -14,7 +14,7 @@
 #define DRAIN_WAIT    (2 * NS_PER_S)
 #define LINGER        (50 * NS_PER_MS) /* the peer may ask again for the last acknowledgement */
 
-/* --- Agreeing with perftest --- */
+/* --- Agreeing with perftest ------------------------------------------------------------------- */
 
 static int swap(struct perf_client *p, const char *step, const void *mine, void *theirs, size_t len)
 {
@@ -27,7 +27,8 @@ static int agree(struct perf_client *p)
 {
     static const uint8_t buffers[PERFTEST_INT] = {0, 0, 16, 0}, line[PERFTEST_INT] = {0, 0, 0, 64};
     uint8_t mine[PERFTEST_VERSION], theirs[PERFTEST_VERSION];
-    struct perftest_mark mark = {.latency = p->config.latency, .op = load_perftest_op(p->config.op), .size = p->config.size};
+    struct perftest_mark mark = {
+        .latency = p->config.latency, .op = load_perftest_op(p->config.op), .size = p->config.size};
     uint16_t mtu;
     int r;
 
@@ -129,7 +130,7 @@ static int join(struct perf_client *p)
     return r;
 }
 
-/* --- Connecting by RDMA-CM --- */
+/* --- Connecting by RDMA-CM -------------------------------------------------------------------- */
 
 void perf_client_event(void *live, int qp, enum cm_event event, const struct cm_conn *c)
 {
@@ -294,7 +295,8 @@ static int part_from_perftest(struct perf_client *p)
     if (p->config.latency && p->config.op == LOAD_WRITE)
         return 0;
     load_result(&p->load, -1, &s);
-    report = (struct perftest_report){p->config.size, s.messages, s.peak / (1 << 20), s.average / (1 << 20), s.rate / 1e6};
+    report =
+        (struct perftest_report){p->config.size, s.messages, s.peak / (1 << 20), s.average / (1 << 20), s.rate / 1e6};
     perftest_report_put(mine, &report);
     for (unsigned i = 0; reports && i < PERFTEST_REPORT && r == 0; i++)
         r = swap(p, "the exchange of reports", mine[i], theirs, PERFTEST_VALUE);
@@ -309,7 +311,7 @@ static int part_from_perftest(struct perf_client *p)
     return r;
 }
 
-/* --- The other ways to agree --- */
+/* --- The other ways to agree ------------------------------------------------------------------ */
 
 static int meet_pingpong(struct perf_client *p)
 {
@@ -351,7 +353,7 @@ static int meet_by_hand(struct perf_client *p)
     return join(p);
 }
 
-/* --- The load --- */
+/* --- The load --------------------------------------------------------------------------------- */
 
 static uint64_t progress_of(const struct load *l)
 {
@@ -402,7 +404,9 @@ int perf_client_run(struct perf_client *p)
     int r;
 
     p->chan.fd = -1;
-    r = p->exchange == PERF_PERFTEST ? meet_perftest(p) : p->exchange == PERF_PINGPONG ? meet_pingpong(p) : meet_by_hand(p);
+    r = p->exchange == PERF_PERFTEST   ? meet_perftest(p)
+        : p->exchange == PERF_PINGPONG ? meet_pingpong(p)
+                                       : meet_by_hand(p);
     if (r == 0)
         r = run(p);
     if (r == 0 && !p->load.failed && p->exchange == PERF_PERFTEST)

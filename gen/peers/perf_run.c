@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define WR_RECV  (UINT64_C(1) << 63) /* wr_id of receives: with queue pair and slot */
-#define RECVS    16                  /* receives posted for answers */
+#define WR_RECV (UINT64_C(1) << 63) /* wr_id of receives: with queue pair and slot */
+#define RECVS   16                  /* receives posted for answers */
 
 enum stage { STAGE_IDLE, STAGE_LEARN, STAGE_RUN, STAGE_CHECK, STAGE_DONE };
 
@@ -54,7 +54,7 @@ void load_fail(struct load *l, const char *fmt, ...)
     va_end(ap);
 }
 
-/* --- Data --- */
+/* --- Data ------------------------------------------------------------------------------------- */
 
 static bool is_atomic(const struct load *l)
 {
@@ -78,7 +78,7 @@ static uint8_t *answer_mem(const struct load *l, const struct load_qp *q, uint64
     return q->mem + (size_t)l->slots * l->slot + (n % l->recvs) * (l->slot + LOAD_GRH);
 }
 
-/* --- Resources --- */
+/* --- Resources -------------------------------------------------------------------------------- */
 
 static bool make_meter(struct load_meter *m, uint32_t window)
 {
@@ -235,7 +235,7 @@ void load_ready(struct load *l, ns_t now)
             post_recv(l, i, s, now);
 }
 
-/* --- Posting --- */
+/* --- Posting ---------------------------------------------------------------------------------- */
 
 struct send_wr load_wr(enum wr_opcode op, const struct sge *sge, const struct perftest_keys *peer, int ah)
 {
@@ -335,7 +335,7 @@ static ns_t post_all(struct load *l, ns_t now)
     return l->until < NS_NEVER && now < l->until ? l->until : NS_NEVER;
 }
 
-/* --- Completions --- */
+/* --- Completions ------------------------------------------------------------------------------ */
 
 static void meter_sample(struct load_meter *m, ns_t t)
 {
@@ -458,8 +458,8 @@ static void take(struct load *l, const struct wc *wc, ns_t now)
     }
     q = &l->qp[i];
     if (wc->status != WC_SUCCESS) {
-        load_fail(l, "%s %llu of queue pair 0x%06x completed with %s", load_op_str(l->config.op), (unsigned long long)q->m.completed + 1,
-                  q->own.qpn, wc_status_str(wc->status));
+        load_fail(l, "%s %llu of queue pair 0x%06x completed with %s", load_op_str(l->config.op),
+                  (unsigned long long)q->m.completed + 1, q->own.qpn, wc_status_str(wc->status));
     } else if (l->stage == STAGE_LEARN) {
         learned(l, q);
     } else if (l->stage == STAGE_CHECK) {
@@ -485,7 +485,7 @@ static void look_for_writes(struct load *l, ns_t now)
     }
 }
 
-/* --- Stages --- */
+/* --- Stages ----------------------------------------------------------------------------------- */
 
 void load_start(struct load *l, ns_t now)
 {
@@ -524,7 +524,8 @@ static bool run_done(const struct load *l, ns_t now)
 ns_t load_paced(const struct load *l)
 {
     for (unsigned i = 0; i < l->config.qps; i++)
-        if (under_way(l, &l->qp[i]) || (is_pong(l) && l->config.op == LOAD_WRITE && l->qp[i].answers == l->qp[i].m.posted))
+        if (under_way(l, &l->qp[i]) ||
+            (is_pong(l) && l->config.op == LOAD_WRITE && l->qp[i].answers == l->qp[i].m.posted))
             return 0;
     return l->config.rate && l->stage == STAGE_RUN ? l->next : 0;
 }
@@ -540,7 +541,7 @@ static void advance(struct load *l, ns_t now)
         all = all && (l->stage == STAGE_LEARN ? l->qp[i].learned : l->qp[i].checked || !l->qp[i].m.posted);
     if (l->stage == STAGE_LEARN && all) {
         l->stage = STAGE_RUN;
-            l->until = l->config.iters ? NS_NEVER : now + l->config.duration;
+        l->until = l->config.iters ? NS_NEVER : now + l->config.duration;
     } else if (l->stage == STAGE_RUN && run_done(l, now)) {
         l->stage = check ? STAGE_CHECK : STAGE_DONE;
         for (unsigned i = 0; check && i < l->config.qps; i++)

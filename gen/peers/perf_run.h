@@ -1,13 +1,14 @@
-/* layer 3 (peers): the active side of perftest-like traffic on a real network: so many messages of a kind and size on every queue pair,
- * a window of them under way, or one at a time and its answer; measured as perftest does, data compared where it can be known.
+/* layer 3 (peers): the active side of perftest-like traffic on a real network: so many messages of a kind and size on
+ * every queue pair, a window of them under way, or one at a time and its answer; measured as perftest does, data
+ * compared where it can be known.
  *
  * What is compared (with `validate`):
- *   READ    every message: with rdmagen's pattern if the peer is rdmagen; else with what the first READ brought, as nobody changes it
- *   WRITE   if the peer is rdmagen: at the end the memory written is READ, and must hold the last message
- *   SEND    nothing here: the receiver compares (rdmagen serve does, and tells)
- *   CAS     every answer: the value that the one before stored, as each comparison must succeed
- *   FAA     every answer: one more than that of the one before
- * With `latency` the peer's answer to a SEND is looked at: its length, and, if the peer is rdmagen, its data, which are those sent.
+ *   READ    every message: with rdmagen's pattern if the peer is rdmagen; else with what the first READ brought, as
+ * nobody changes it WRITE   if the peer is rdmagen: at the end the memory written is READ, and must hold the last
+ * message SEND    nothing here: the receiver compares (rdmagen serve does, and tells) CAS     every answer: the value
+ * that the one before stored, as each comparison must succeed FAA     every answer: one more than that of the one
+ * before With `latency` the peer's answer to a SEND is looked at: its length, and, if the peer is rdmagen, its data,
+ * which are those sent.
  */
 #ifndef RDMATRACE_GEN_PEERS_PERF_RUN_H
 #define RDMATRACE_GEN_PEERS_PERF_RUN_H
@@ -15,10 +16,10 @@
 #include "gen/endpoint/endpoint.h"
 #include "gen/peers/perftest.h"
 
-#define LOAD_MEMORY  (256u << 20) /* bytes at most for the messages of all queue pairs */
-#define LOAD_SAMPLES (1u << 22)   /* latencies kept at most */
+#define LOAD_MEMORY  (256u << 20)                 /* bytes at most for the messages of all queue pairs */
+#define LOAD_SAMPLES (1u << 22)                   /* latencies kept at most */
 #define LOAD_SEED    UINT64_C(0x52444d4147454e21) /* of the pattern in rdmagen's memory that READs find */
-#define LOAD_GRH     40           /* bytes in front of a datagram */
+#define LOAD_GRH     40                           /* bytes in front of a datagram */
 
 enum load_op { LOAD_WRITE, LOAD_READ, LOAD_SEND, LOAD_CAS, LOAD_FAA, LOAD_OPS };
 /* "write", "read", "send", "cas", "faa". */
@@ -33,25 +34,26 @@ void load_pattern(uint8_t *p, size_t n, uint64_t seed);
 /* Whether the bytes behind the first 8 follow from these. */
 bool load_pattern_ok(const uint8_t *p, size_t n);
 
-/* A request to a queue pair of which `peer` tells: `sge` is all its data, which may be empty; `ah`: UD. wr_id and flags are 0. */
+/* A request to a queue pair of which `peer` tells: `sge` is all its data, which may be empty; `ah`: UD. wr_id and flags
+ * are 0. */
 struct send_wr load_wr(enum wr_opcode op, const struct sge *sge, const struct perftest_keys *peer, int ah);
 
 struct load_config {
-    uint8_t op;      /* enum load_op */
-    uint8_t type;    /* enum qp_type */
-    uint32_t size;   /* bytes of a message; atomics: 8 */
+    uint8_t op;    /* enum load_op */
+    uint8_t type;  /* enum qp_type */
+    uint32_t size; /* bytes of a message; atomics: 8 */
     uint32_t qps;
-    uint32_t qpn;    /* number of the first queue pair; 0: the endpoint's choice */
-    uint64_t iters;  /* messages of each queue pair; 0: `duration` */
+    uint32_t qpn;   /* number of the first queue pair; 0: the endpoint's choice */
+    uint64_t iters; /* messages of each queue pair; 0: `duration` */
     ns_t duration;
-    uint32_t depth;  /* messages under way on each queue pair */
-    uint32_t batch;  /* posted at a time, with one completion; at most depth */
-    uint8_t outs;    /* READs and atomics outstanding: initiator depth */
-    uint64_t rate;   /* bit/s of payload, all queue pairs together; 0: as fast as possible */
-    bool latency;    /* one at a time; SEND and WRITE: the peer answers each with the same */
+    uint32_t depth; /* messages under way on each queue pair */
+    uint32_t batch; /* posted at a time, with one completion; at most depth */
+    uint8_t outs;   /* READs and atomics outstanding: initiator depth */
+    uint64_t rate;  /* bit/s of payload, all queue pairs together; 0: as fast as possible */
+    bool latency;   /* one at a time; SEND and WRITE: the peer answers each with the same */
     bool validate;
-    bool known;      /* the peer is rdmagen (may be set until load_start()) */
-    uint16_t mtu;    /* path MTU, bytes */
+    bool known;   /* the peer is rdmagen (may be set until load_start()) */
+    uint16_t mtu; /* path MTU, bytes */
 };
 
 /* Times of one queue pair's messages, or of all. */
@@ -82,9 +84,9 @@ struct load_qp {
 struct load_stats {
     uint64_t messages, bytes, compared, mismatches;
     double seconds;
-    double peak, average;                              /* bytes/s */
-    double rate;                                       /* messages/s */
-    uint64_t samples;                                  /* of what follows; microseconds */
+    double peak, average; /* bytes/s */
+    double rate;          /* messages/s */
+    uint64_t samples;     /* of what follows; microseconds */
     double min, max, typical, mean, deviation, p99, p999;
 };
 
@@ -97,12 +99,12 @@ struct load {
     uint32_t pd, key, slots, slot, recvs; /* slot: bytes from one message's memory to the next */
     uint8_t *mem;
     size_t mem_len;
-    uint8_t *sample;     /* READ: what a message must hold, `size` bytes */
-    uint32_t *latency;   /* in ns, at most LOAD_SAMPLES */
+    uint8_t *sample;   /* READ: what a message must hold, `size` bytes */
+    uint32_t *latency; /* in ns, at most LOAD_SAMPLES */
     uint32_t samples, room;
-    uint8_t stage;       /* internal */
-    ns_t until, next;    /* nothing is posted from `until` on; nor before `next`, because of `rate` */
-    unsigned turn;       /* queue pair that posts first */
+    uint8_t stage;    /* internal */
+    ns_t until, next; /* nothing is posted from `until` on; nor before `next`, because of `rate` */
+    unsigned turn;    /* queue pair that posts first */
     bool failed;
     char why[160];
 };
@@ -116,7 +118,8 @@ int load_connect(struct load *l, unsigned i, const struct av *av, ns_t now);
 void load_ready(struct load *l, ns_t now);
 /* Begin. */
 void load_start(struct load *l, ns_t now);
-/* Take completions, post what is due. Returns when it wants to be called again at the latest (NS_NEVER: when something arrives). */
+/* Take completions, post what is due. Returns when it wants to be called again at the latest (NS_NEVER: when something
+ * arrives). */
 ns_t load_poll(struct load *l, ns_t now);
 /* When the next message may be posted, if nothing but config.rate keeps it and none is under way; else 0. */
 ns_t load_paced(const struct load *l);

@@ -7,8 +7,8 @@
 
 void perftest_keys_put(char *text, const struct perftest_keys *k)
 {
-    int n = snprintf(text, PERFTEST_TEXT, "%04x:%04x:%06x:%06x:%08x:%016llx:", k->lid, k->out_reads & 0xffff, k->qpn & 0xffffff,
-                     k->psn & 0xffffff, k->rkey, (unsigned long long)k->vaddr);
+    int n = snprintf(text, PERFTEST_TEXT, "%04x:%04x:%06x:%06x:%08x:%016llx:", k->lid, k->out_reads & 0xffff,
+                     k->qpn & 0xffffff, k->psn & 0xffffff, k->rkey, (unsigned long long)k->vaddr);
 
     for (unsigned i = 0; i < 16; i++)
         n += snprintf(text + n, PERFTEST_TEXT - (size_t)n, "%02x:", k->gid[i]);
@@ -34,8 +34,8 @@ bool perftest_keys_get(struct perftest_keys *k, const char *text)
     uint64_t lid, reads, qpn, psn, rkey, byte, srqn;
     const char *p = text;
 
-    if (!get_hex(&p, 4, &lid) || !get_hex(&p, 4, &reads) || !get_hex(&p, 6, &qpn) || !get_hex(&p, 6, &psn) || !get_hex(&p, 8, &rkey) ||
-        !get_hex(&p, 16, &k->vaddr))
+    if (!get_hex(&p, 4, &lid) || !get_hex(&p, 4, &reads) || !get_hex(&p, 6, &qpn) || !get_hex(&p, 6, &psn) ||
+        !get_hex(&p, 8, &rkey) || !get_hex(&p, 16, &k->vaddr))
         return false;
     k->lid = (uint16_t)lid;
     k->out_reads = (uint32_t)reads;

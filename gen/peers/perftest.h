@@ -1,16 +1,16 @@
-/* layer 3 (peers): the words that perftest's programs (ib_write_bw, ib_send_lat, ...) exchange: coding and decoding, no I/O.
+/* layer 3 (peers): the words that perftest's programs (ib_write_bw, ib_send_lat, ...) exchange: coding and decoding, no
+ * I/O.
  *
- * Both sides say each word in turn, the client first; over TCP, or (-R) as SENDs on a connection of their own. Seen in captures of
- * perftest 4.5 (protocol 6.06) on Linux soft-RoCE:
+ * Both sides say each word in turn, the client first; over TCP, or (-R) as SENDs on a connection of their own. Seen in
+ * captures of perftest 4.5 (protocol 6.06) on Linux soft-RoCE:
  *
  *     version              16 bytes  text, zeros behind it
  *     size of buffers       4        4096, big-endian
  *     cache line            4        64, big-endian
  *     MTU                   2        digit of the MTU code, zero
- *     keys                108 or 56  of one queue pair, in rounds: see perftest_rounds(); TCP: text, -R: binary, big-endian
- *     report              5 x 8      bandwidth tests other than SEND: bytes, iterations, peak, average, message rate (doubles)
- *     keys                108 or 56  of the first queue pair
- *     "done"                5        TCP only
+ *     keys                108 or 56  of one queue pair, in rounds: see perftest_rounds(); TCP: text, -R: binary,
+ * big-endian report              5 x 8      bandwidth tests other than SEND: bytes, iterations, peak, average, message
+ * rate (doubles) keys                108 or 56  of the first queue pair "done"                5        TCP only
  *
  * ib_write_lat ends with the data: it says none of what would follow.
  */
@@ -24,12 +24,14 @@
 #define PERFTEST_INT     4     /* bytes of a number */
 #define PERFTEST_MTU     2     /* bytes of the MTU */
 #define PERFTEST_TEXT    108   /* bytes of keys over TCP, with the zero at their end */
-#define PERFTEST_REFUSAL "no: " /* a text of rdmagen's to rdmagen that is no keys begins with this; then it says why */
-#define PERFTEST_BINARY  56    /* bytes of keys over RDMA */
-#define PERFTEST_REPORT  5     /* values of a report */
-#define PERFTEST_VALUE   8     /* bytes of one */
-#define PERFTEST_DONE    5     /* bytes of "done" and its zero */
-#define PERFTEST_QKEY    0x11111111u
+#define PERFTEST_REFUSAL                                                                                               \
+    "no: "                 /* a text of rdmagen's to rdmagen that is no keys begins with this; then it says why        \
+                            */
+#define PERFTEST_BINARY 56 /* bytes of keys over RDMA */
+#define PERFTEST_REPORT 5  /* values of a report */
+#define PERFTEST_VALUE  8  /* bytes of one */
+#define PERFTEST_DONE   5  /* bytes of "done" and its zero */
+#define PERFTEST_QKEY   0x11111111u
 
 /* What one side says about a queue pair. */
 struct perftest_keys {
@@ -49,8 +51,8 @@ bool perftest_keys_get(struct perftest_keys *k, const char *text);
 void perftest_keys_put_binary(uint8_t *p, const struct perftest_keys *k);
 void perftest_keys_get_binary(struct perftest_keys *k, const uint8_t *p);
 
-/* After the data rdmagen tells rdmagen in `vaddr` how many messages it has sent, the server how many of them came, and in `rkey` how many of
- * these were not what they should be; `lid` marks such keys. */
+/* After the data rdmagen tells rdmagen in `vaddr` how many messages it has sent, the server how many of them came, and
+ * in `rkey` how many of these were not what they should be; `lid` marks such keys. */
 #define PERFTEST_COUNTS 0xffff
 
 enum perftest_op { PERFTEST_WRITE, PERFTEST_READ, PERFTEST_SEND, PERFTEST_ATOMIC };
@@ -78,8 +80,9 @@ struct perftest_report {
 void perftest_report_put(uint8_t p[PERFTEST_REPORT][PERFTEST_VALUE], const struct perftest_report *r);
 void perftest_report_get(struct perftest_report *r, const uint8_t p[PERFTEST_REPORT][PERFTEST_VALUE]);
 
-/* How keys are told before the data: a letter for each step, 'R' for every queue pair in turn, 'H' for the first one alone. The
- * queue pairs are connected after the first step. `latency`: the program is of the kind ib_*_lat, with one queue pair. */
+/* How keys are told before the data: a letter for each step, 'R' for every queue pair in turn, 'H' for the first one
+ * alone. The queue pairs are connected after the first step. `latency`: the program is of the kind ib_*_lat, with one
+ * queue pair. */
 const char *perftest_rounds(enum perftest_op op, bool latency);
 /* Whether a report follows the data. */
 bool perftest_reports(enum perftest_op op, bool latency);

@@ -6,7 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define WR_SENT (UINT64_C(1) << 32) /* wr_id of sends, plus the number of the queue pair; receives have that of their slot */
+/* wr_id of sends, plus the number of the queue pair; receives have that of their slot */
+#define WR_SENT (UINT64_C(1) << 32)
 
 enum { PENDING_RECV = 1, PENDING_SEND = 2 };
 

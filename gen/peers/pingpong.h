@@ -1,5 +1,6 @@
-/* layer 3 (peers): the conversation of ibv_rc_pingpong, ibv_uc_pingpong, ibv_ud_pingpong and ibv_srq_pingpong (libibverbs'
- * examples): messages of equal size go to and fro by SEND, the client begins. Addresses are exchanged over TCP as text.
+/* layer 3 (peers): the conversation of ibv_rc_pingpong, ibv_uc_pingpong, ibv_ud_pingpong and ibv_srq_pingpong
+ * (libibverbs' examples): messages of equal size go to and fro by SEND, the client begins. Addresses are exchanged over
+ * TCP as text.
  */
 #ifndef RDMATRACE_GEN_PEERS_PINGPONG_H
 #define RDMATRACE_GEN_PEERS_PINGPONG_H

@@ -123,7 +123,7 @@ static void send_info(struct rping *r, const void *mem, uint32_t key, ns_t now)
     post(r, WR_SEND, WR_INFO, &sge, 0, 0, now);
 }
 
-/* --- Client --- */
+/* --- Client ----------------------------------------------------------------------------------- */
 
 /* The text of ping number `done`: a heading, then characters that start one further each time, and a zero. */
 static void fill(struct rping *r)
@@ -168,7 +168,7 @@ static bool client_message(struct rping *r, ns_t now)
     return true;
 }
 
-/* --- Server --- */
+/* --- Server ----------------------------------------------------------------------------------- */
 
 /* Whether the data is of rping's pattern: a heading with a number, consecutive characters, and a zero. */
 static bool pattern_ok(const struct rping *r)
@@ -198,7 +198,8 @@ static void server_message(struct rping *r, const uint8_t *info, ns_t now)
     if (!reading && r->state != RPING_READ) {
         rping_fail(r, "the client sent a message out of turn");
     } else if (size == 0 || size > RPING_SIZE_MAX) {
-        rping_fail(r, "the client offers a buffer of %s; 1 to %u are possible", count_str(size, "byte"), RPING_SIZE_MAX);
+        rping_fail(r, "the client offers a buffer of %s; 1 to %u are possible", count_str(size, "byte"),
+                   RPING_SIZE_MAX);
     } else {
         r->state = reading ? RPING_READING : RPING_WRITING;
         if (reading)
@@ -221,7 +222,7 @@ static bool server_data_done(struct rping *r, ns_t now)
     return whole;
 }
 
-/* --- Both --- */
+/* --- Both ------------------------------------------------------------------------------------- */
 
 static bool take(struct rping *r, const struct wc *wc, ns_t now)
 {

@@ -2,8 +2,8 @@
  *
  * For each ping the client SENDs where its data is; the server READs it and SENDs that it has; the client SENDs where
  * it wants the data back; the server WRITEs it there and SENDs that it has. What is sent is struct rping_rdma_info:
- * address (8 bytes), R_Key (4), size (4), all big-endian; in the server's messages the content is not looked at.
- */
+ * address (8 bytes), R_Key (4), size (4), all big-endian; in the server's messages the content is not looked
+ * at. */
 #ifndef RDMATRACE_GEN_PEERS_RPING_H
 #define RDMATRACE_GEN_PEERS_RPING_H
 

@@ -1,6 +1,6 @@
 /* layer 3 (peers): the server's sessions. */
-#include "gen/live/live_cm.h"
 #include "gen/live/host.h"
+#include "gen/live/live_cm.h"
 #include "gen/peers/serve_impl.h"
 
 #include <errno.h>
@@ -9,12 +9,12 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define LOOK_BUSY (1 * NS_PER_MS)  /* how often TCP is looked at, with clients */
-#define LOOK_IDLE (20 * NS_PER_MS) /* and without */
-#define LINGER    (300 * NS_PER_MS)
+#define LOOK_BUSY      (1 * NS_PER_MS)  /* how often TCP is looked at, with clients */
+#define LOOK_IDLE      (20 * NS_PER_MS) /* and without */
+#define LINGER         (300 * NS_PER_MS)
 #define PINGPONG_QUIET (1 * NS_PER_S) /* after its last message a client of ibv_*_pingpong is done */
-#define CQ_DEPTH  65536
-#define WORDS     16 /* of one client at a time */
+#define CQ_DEPTH       65536
+#define WORDS          16 /* of one client at a time */
 
 const char *serve_kind_str(enum serve_kind k)
 {
@@ -50,7 +50,7 @@ uint64_t serve_wrong(const struct serve_session *s)
     return n;
 }
 
-/* --- Begin and end of a session --- */
+/* --- Begin and end of a session --------------------------------------------------------------- */
 
 static struct serve_session *session_new(struct serve *v, ns_t now)
 {
@@ -114,8 +114,8 @@ static void look_for_strangers(struct serve *v, struct serve_session *s)
     if (!n)
         return;
     s->done = false;
-    snprintf(s->why, sizeof s->why, "%s came that %s not for %s: both sides must have the same -c", count_str(n, "packet"), n == 1 ? "is" : "are",
-             qp_type_str(s->cm ? QPT_RC : (enum qp_type)v->config.type));
+    snprintf(s->why, sizeof s->why, "%s came that %s not for %s: both sides must have the same -c",
+             count_str(n, "packet"), n == 1 ? "is" : "are", qp_type_str(s->cm ? QPT_RC : (enum qp_type)v->config.type));
 }
 
 static void forget(struct serve *v, struct serve_session *s)
@@ -160,7 +160,7 @@ void serve_close(struct serve *v)
     v->listener = -1;
 }
 
-/* --- RDMA-CM --- */
+/* --- RDMA-CM ---------------------------------------------------------------------------------- */
 
 /* What we announce for queue pair `qp`; false: refuse, a->reason tells why. */
 static bool announce(struct live *l, const struct cm_conn *c, struct cm_answer *a, int qp, uint16_t port)
@@ -188,7 +188,8 @@ static void request_rping(struct serve *v, const struct cm_conn *c, struct cm_an
         return;
     memcpy(s->gid, c->peer.path.sgid, 16);
     s->stage = SERVE_RPING;
-    if (rping_init(&s->rping, v->live->ep, true, 0, true) < 0 || !announce(v->live, c, a, s->rping.qp, v->config.rping_port)) {
+    if (rping_init(&s->rping, v->live->ep, true, 0, true) < 0 ||
+        !announce(v->live, c, a, s->rping.qp, v->config.rping_port)) {
         rping_free(&s->rping);
         s->used = false;
     }
@@ -265,7 +266,7 @@ void serve_event(void *live, int qp, enum cm_event event, const struct cm_conn *
     }
 }
 
-/* --- TCP, and all together --- */
+/* --- TCP, and all together -------------------------------------------------------------------- */
 
 static void accept_clients(struct serve *v, ns_t now)
 {
@@ -367,7 +368,8 @@ static void blame(struct serve *v)
                 rping_fail(&s->rping, "%s", why);
             for (unsigned k = 0; s->used && k < s->n_qps; k++)
                 if (s->qp[k].qp == qp)
-                    session_fail(s, "%s; room for each queue pair: %s (--room)", why, count_str(v->config.room, "byte"));
+                    session_fail(s, "%s; room for each queue pair: %s (--room)", why,
+                                 count_str(v->config.room, "byte"));
         }
 }
 

@@ -1,4 +1,5 @@
-/* layer 3 (peers): what the parts of the server share: sessions (serve.c), words (serve_msg.c), queue pairs and data (serve_qp.c). */
+/* layer 3 (peers): what the parts of the server share: sessions (serve.c), words (serve_msg.c), queue pairs and data
+ * (serve_qp.c). */
 #ifndef RDMATRACE_GEN_PEERS_SERVE_IMPL_H
 #define RDMATRACE_GEN_PEERS_SERVE_IMPL_H
 
@@ -10,8 +11,8 @@ void session_over(struct serve_session *s, bool done, ns_t now);
 
 /* Bytes that the word has to which s->got bytes at s->in belong, as far as these tell. */
 size_t word_wanted(const struct serve_session *s);
-/* Whether the whole word at s->in may be taken: the way to the queue pair that it names, if it names one, is known, or has been asked
- * for in vain for long enough. */
+/* Whether the whole word at s->in may be taken: the way to the queue pair that it names, if it names one, is known, or
+ * has been asked for in vain for long enough. */
 bool word_ripe(struct serve *v, struct serve_session *s, ns_t now);
 /* A word of a client: answer it. */
 void word_take(struct serve *v, struct serve_session *s, const uint8_t *p, size_t len, ns_t now);
@@ -28,7 +29,8 @@ void sqp_connect(struct serve *v, struct serve_session *s, struct serve_qp *q, n
 void sqp_ready(struct serve *v, struct serve_session *s, struct serve_qp *q, ns_t now);
 /* Take completions of all sessions. */
 void sqp_poll(struct serve *v, ns_t now);
-/* Answer what is to be answered, and begin where the client waits for us; notes progress, and what it shows of the kind. */
+/* Answer what is to be answered, and begin where the client waits for us; notes progress, and what it shows of the
+ * kind. */
 void sqp_work(struct serve *v, struct serve_session *s, ns_t now);
 void sqp_free_all(struct serve *v, struct serve_session *s);
 /* Bytes of payload that arrived. */

@@ -9,7 +9,7 @@
 #define COUNTS_WAIT  (100 * NS_PER_MS) /* no packet has come for so long: none is under way */
 #define ADDRESS_WAIT (300 * NS_PER_MS) /* for a second address of ibv_*_pingpong: there is none */
 
-/* --- Words as they come over TCP --- */
+/* --- Words as they come over TCP -------------------------------------------------------------- */
 
 static bool is_hex(uint8_t c)
 {
@@ -30,7 +30,8 @@ size_t word_wanted(const struct serve_session *s)
         return PINGPONG_TEXT;
     case SERVE_PINGPONG:
         return PERFTEST_DONE;
-    default: /* keys begin with a digit, reports with a byte that is none, "done" with two letters of which one is none */
+    default: /* keys begin with a digit, reports with a byte that is none, "done" with two letters of which one is none
+              */
         if (s->got < 2)
             return 2;
         return s->in[0] == 'd' && s->in[1] == 'o' ? PERFTEST_DONE : is_hex(s->in[0]) ? PERFTEST_TEXT : PERFTEST_VALUE;
@@ -64,8 +65,9 @@ static bool awaits_messages(const struct serve *v, const struct serve_session *s
 {
     struct perftest_keys k;
 
-    return s->stage == SERVE_KEYS && s->got == PERFTEST_TEXT && perftest_keys_get(&k, (const char *)s->in) && asks_counts(s, &k) &&
-           serve_messages(v, s) < k.vaddr && now - (s->heard > s->asked ? s->heard : s->asked) < COUNTS_WAIT;
+    return s->stage == SERVE_KEYS && s->got == PERFTEST_TEXT && perftest_keys_get(&k, (const char *)s->in) &&
+           asks_counts(s, &k) && serve_messages(v, s) < k.vaddr &&
+           now - (s->heard > s->asked ? s->heard : s->asked) < COUNTS_WAIT;
 }
 
 bool word_ripe(struct serve *v, struct serve_session *s, ns_t now)
@@ -96,7 +98,7 @@ static void reply(struct serve_session *s, const void *data, size_t len, ns_t no
         session_fail(s, "it does not listen: %s", strerror(-r));
 }
 
-/* --- Before the data --- */
+/* --- Before the data -------------------------------------------------------------------------- */
 
 static void version(struct serve_session *s, const uint8_t *p, ns_t now)
 {
@@ -132,7 +134,8 @@ static struct serve_qp *find(struct serve_session *s, uint32_t peer_qpn)
 
 static enum serve_kind kind_of(const struct serve_session *s, const struct perftest_keys *k)
 {
-    bool reads = k->out_reads > 1 || s->mark.op == PERFTEST_READ || s->mark.op == PERFTEST_ATOMIC || s->kind == SERVE_READ;
+    bool reads =
+        k->out_reads > 1 || s->mark.op == PERFTEST_READ || s->mark.op == PERFTEST_ATOMIC || s->kind == SERVE_READ;
 
     return k->rkey == 0 ? SERVE_SEND : reads ? SERVE_READ : SERVE_WRITE;
 }
@@ -250,7 +253,7 @@ static void address(struct serve *v, struct serve_session *s, const uint8_t *p, 
         tell_addresses(s, PINGPONG_QPS, now);
 }
 
-/* --- All words --- */
+/* --- All words -------------------------------------------------------------------------------- */
 
 /* In SERVE_KEYS. */
 static void after_mtu(struct serve *v, struct serve_session *s, const uint8_t *p, size_t len, ns_t now)

@@ -61,7 +61,8 @@ static int make(struct serve *v, struct serve_session *s, struct serve_qp *q)
     q->pd = init.pd = ep_pd_alloc(ep);
     r = ep_mr_reg(ep, q->pd, q->mem, q->mem_len, (uintptr_t)q->mem, ACCESS_LOCAL_WRITE, &q->key);
     if (r == 0)
-        r = ep_mr_reg(ep, q->pd, q->mem, v->config.room, (uintptr_t)q->mem, ACCESS_LOCAL_WRITE | ACCESS_REMOTE, &q->rkey);
+        r = ep_mr_reg(ep, q->pd, q->mem, v->config.room, (uintptr_t)q->mem, ACCESS_LOCAL_WRITE | ACCESS_REMOTE,
+                      &q->rkey);
     if (r == 0)
         r = q->qp = ep_qp_create(ep, &init);
     return r < 0 ? r : 0;
@@ -166,7 +167,8 @@ void sqp_ready(struct serve *v, struct serve_session *s, struct serve_qp *q, ns_
     limit_burst(v);
 }
 
-static void answer(struct serve *v, struct serve_session *s, struct serve_qp *q, enum wr_opcode op, uint32_t size, ns_t now)
+static void answer(struct serve *v, struct serve_session *s, struct serve_qp *q, enum wr_opcode op, uint32_t size,
+                   ns_t now)
 {
     struct sge sge = {(uintptr_t)answer_mem(v, q), size, q->key};
     struct send_wr wr = load_wr(op, &sge, &q->peer, q->ah);
@@ -191,7 +193,8 @@ static uint32_t write_size(const struct serve *v, const struct serve_session *s)
 
 static void message(struct serve *v, struct serve_session *s, struct serve_qp *q, const struct wc *wc, ns_t now)
 {
-    uint32_t slot = wc->wr_id & 0xffffffff, grh = v->config.type == QPT_UD && !s->cm ? LOAD_GRH : 0, len = wc->byte_len - grh;
+    uint32_t slot = wc->wr_id & 0xffffffff, grh = v->config.type == QPT_UD && !s->cm ? LOAD_GRH : 0,
+             len = wc->byte_len - grh;
     const uint8_t *data = recv_mem(v, q, slot) + grh;
 
     q->received++;
@@ -247,8 +250,8 @@ uint64_t sqp_payload(const struct serve *v, const struct serve_session *s)
     return n;
 }
 
-/* Packets have come without payload: what was taken for WRITEs is READs or atomics, one at a time; unless payload follows, because the first
- * packets were lost or damaged. */
+/* Packets have come without payload: what was taken for WRITEs is READs or atomics, one at a time; unless payload
+ * follows, because the first packets were lost or damaged. */
 static void find_kind(struct serve_session *s)
 {
     if (s->kind == SERVE_WRITE && !s->answering && s->progress && s->bytes == 0) {
@@ -260,7 +263,8 @@ static void find_kind(struct serve_session *s)
     }
 }
 
-/* Whether a client that has told its keys waits for us. ib_write_bw and ib_read_bw have sent data when they tell them for the fourth time. */
+/* Whether a client that has told its keys waits for us. ib_write_bw and ib_read_bw have sent data when they tell them
+ * for the fourth time. */
 static bool waits_for_write(const struct serve *v, const struct serve_session *s, ns_t now)
 {
     ns_t guess = GUESS_SLOW * s->slowest;
@@ -279,8 +283,8 @@ static bool waits_for_write(const struct serve *v, const struct serve_session *s
 /* Whether a first message may be one that waits for an answer. */
 static bool may_wait_for_answer(const struct serve_session *s, const struct serve_qp *q, ns_t now)
 {
-    return s->kind == SERVE_SEND && !s->mark.ours && !s->answering && !s->trying && s->told == 4 && q->received == 1 && q->answered == 0 &&
-           now - q->arrived >= GUESS_WAIT;
+    return s->kind == SERVE_SEND && !s->mark.ours && !s->answering && !s->trying && s->told == 4 && q->received == 1 &&
+           q->answered == 0 && now - q->arrived >= GUESS_WAIT;
 }
 
 static void work_alone(struct serve *v, struct serve_session *s, struct serve_qp *q, ns_t now)

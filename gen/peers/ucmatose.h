@@ -10,8 +10,8 @@
 
 #include "gen/endpoint/endpoint.h"
 
-#define MATOSE_PORT    7471 /* ucmatose's */
-#define MATOSE_UD_PORT 7174 /* udaddy's */
+#define MATOSE_PORT    7471        /* ucmatose's */
+#define MATOSE_UD_PORT 7174        /* udaddy's */
 #define MATOSE_QKEY    0x01234567u /* of RDMA-CM's port space UDP */
 #define MATOSE_COUNT   10
 #define MATOSE_SIZE    100

@@ -5,7 +5,7 @@
 
 #define QUIET (100 * NS_PER_MS)
 
-/* --- Completions ------------------------------------------------------------------------------------------------------------------ */
+/* --- Completions ------------------------------------------------------------------------------ */
 
 struct wc_wait {
     struct endpoint *ep;
@@ -62,9 +62,10 @@ static bool wc_mismatch(struct script *s, unsigned host, const struct token *t, 
         buf_printf(&b, " %.*s", (int)t[i].len, t[i].p);
     script_fail(s, "expected  %c wc%s", 'a' + (int)host, buf_str(&b));
     if (wc)
-        script_fail(s, "actual    %c wc %.*s %s %s id=%llu len=%u%s%s  (at %.3f us)", 'a' + (int)host, (int)t->len, t->p,
-                    wc_status_str(wc->status), wc_opcode_str((enum wc_opcode)wc->opcode), (unsigned long long)wc->wr_id, wc->byte_len,
-                    wc->flags & WC_WITH_IMM ? " imm" : "", wc->flags & WC_WITH_INV ? " inv" : "", (double)wc->when / 1000);
+        script_fail(s, "actual    %c wc %.*s %s %s id=%llu len=%u%s%s  (at %.3f us)", 'a' + (int)host, (int)t->len,
+                    t->p, wc_status_str(wc->status), wc_opcode_str((enum wc_opcode)wc->opcode),
+                    (unsigned long long)wc->wr_id, wc->byte_len, wc->flags & WC_WITH_IMM ? " imm" : "",
+                    wc->flags & WC_WITH_INV ? " inv" : "", (double)wc->when / 1000);
     else
         script_fail(s, "actual    no completion until %.3f us", (double)s->sim.now / 1000);
     buf_free(&b);
@@ -102,7 +103,7 @@ static bool expect_wc(struct script *s, unsigned host, const struct token *t, un
     return true;
 }
 
-/* --- Events, states, memory, counters ------------------------------------------------------------------------------------------------ */
+/* --- Events, states, memory, counters --------------------------------------------------------- */
 
 static bool nothing(struct script *s, void *arg)
 {
@@ -157,7 +158,8 @@ static bool expect_event(struct script *s, unsigned host, const struct token *t,
     if (!script_until(s, event_there, &host, limit))
         return none || script_fail(s, "expected  %c event %.*s, but none comes", 'a' + (int)host, (int)t->len, t->p);
     name = ep_event_str((enum ep_event_type)s->events[host][s->ev_head[host]++ % SCRIPT_EVENTS].type);
-    return token_is(t, name) || script_fail(s, "expected  %c event %.*s, actual %s", 'a' + (int)host, (int)t->len, t->p, name);
+    return token_is(t, name) ||
+           script_fail(s, "expected  %c event %.*s, actual %s", 'a' + (int)host, (int)t->len, t->p, name);
 }
 
 static bool expect_state(struct script *s, unsigned host, const struct token *t, unsigned n)
@@ -170,8 +172,8 @@ static bool expect_state(struct script *s, unsigned host, const struct token *t,
     if (!script_conn_of(s, t, &c))
         return false;
     state = qp_state_str((enum qp_state)ep_qp(s->sim.ep[host], c->qp[host])->state);
-    return token_is(&t[1], state) ||
-           script_fail(s, "expected  %c state %.*s %.*s, actual %s", 'a' + (int)host, (int)t->len, t->p, (int)t[1].len, t[1].p, state);
+    return token_is(&t[1], state) || script_fail(s, "expected  %c state %.*s %.*s, actual %s", 'a' + (int)host,
+                                                 (int)t->len, t->p, (int)t[1].len, t[1].p, state);
 }
 
 static bool mem_differs(struct script *s, unsigned host, const struct token *t, uint64_t at, uint8_t want, uint8_t got)
@@ -196,7 +198,8 @@ static bool mem_compare(struct script *s, unsigned host, const struct token *t, 
     for (uint64_t i = 0; i < p->len; i++)
         if (a[i] != b[i])
             return !same || mem_differs(s, host, t, i, b[i], a[i]);
-    return same || script_fail(s, "%c mem %.*s is the same as %.*s", 'a' + (int)host, (int)t->len, t->p, (int)t[2].len, t[2].p);
+    return same ||
+           script_fail(s, "%c mem %.*s is the same as %.*s", 'a' + (int)host, (int)t->len, t->p, (int)t[2].len, t[2].p);
 }
 
 /* "mem PLACE == PLACE", "mem PLACE != PLACE", "mem PLACE = u64:N", "mem PLACE = fill:BYTE". */
@@ -207,7 +210,8 @@ static bool expect_mem(struct script *s, unsigned host, const struct token *t, u
     uint64_t u, got;
 
     if (n != 3)
-        return text_fail(&s->err, NULL, "mem: expected PLACE == PLACE, PLACE != PLACE, PLACE = u64:N or PLACE = fill:BYTE");
+        return text_fail(&s->err, NULL,
+                         "mem: expected PLACE == PLACE, PLACE != PLACE, PLACE = u64:N or PLACE = fill:BYTE");
     if (!script_place_of(s, host, t, &p))
         return false;
     if (!p.m->p || p.off + p.len > p.m->len)
@@ -259,7 +263,8 @@ static bool stat_limits(struct script *s, const struct token *t, unsigned n, str
             return text_fail(&s->err, &t[2], "stat: live= is for =");
         if (!script_num(s, &t[1], UINT64_MAX, &u))
             return false;
-        *l = *t->p == '<' ? (struct limits){u == 0, u ? u - 1 : 0} : (struct limits){u + 1, u == UINT64_MAX ? 0 : UINT64_MAX};
+        *l = *t->p == '<' ? (struct limits){u == 0, u ? u - 1 : 0}
+                          : (struct limits){u + 1, u == UINT64_MAX ? 0 : UINT64_MAX};
         return true;
     }
     if (!stat_range(s, &t[1], l))
@@ -290,8 +295,9 @@ static bool expect_stat(struct script *s, unsigned host, const struct token *t, 
             continue;
         got = ep_counter(ep_stats(s->sim.ep[host]), i);
         return (got >= want.min && got <= want.max) ||
-               script_fail(s, "%c stat %.*s is %llu, expected %c %.*s%s%.*s", 'a' + (int)host, (int)t->len, t->p, (unsigned long long)got,
-                           *t[1].p, (int)t[2].len, t[2].p, n == 4 ? " " : "", n == 4 ? (int)t[3].len : 0, n == 4 ? t[3].p : "");
+               script_fail(s, "%c stat %.*s is %llu, expected %c %.*s%s%.*s", 'a' + (int)host, (int)t->len, t->p,
+                           (unsigned long long)got, *t[1].p, (int)t[2].len, t[2].p, n == 4 ? " " : "",
+                           n == 4 ? (int)t[3].len : 0, n == 4 ? t[3].p : "");
     }
     return text_fail(&s->err, t, "there is no counter '%.*s'", (int)t->len, t->p);
 }
@@ -321,8 +327,8 @@ static bool expect_conn(struct script *s, unsigned host, const struct token *t, 
     if (!script_conn_of(s, &t[1], &w.c))
         return false;
     return script_until(s, conn_in_state, &w, script_patience(s)) ||
-           script_fail(s, "expected  %c %.*s %.*s, but the connection's state is %u", 'a' + (int)host, (int)t->len, t->p, (int)t[1].len,
-                       t[1].p, w.c->state[host]);
+           script_fail(s, "expected  %c %.*s %.*s, but the connection's state is %u", 'a' + (int)host, (int)t->len,
+                       t->p, (int)t[1].len, t[1].p, w.c->state[host]);
 }
 
 bool script_expect(struct script *s, unsigned host, const struct token *t, unsigned n)
@@ -330,7 +336,11 @@ bool script_expect(struct script *s, unsigned host, const struct token *t, unsig
     static const struct {
         const char *word;
         bool (*run)(struct script *, unsigned, const struct token *, unsigned);
-    } words[] = {{"wc", expect_wc}, {"event", expect_event}, {"state", expect_state}, {"mem", expect_mem}, {"stat", expect_stat}};
+    } words[] = {{"wc", expect_wc},
+                 {"event", expect_event},
+                 {"state", expect_state},
+                 {"mem", expect_mem},
+                 {"stat", expect_stat}};
 
     if (token_is(t, "up") || token_is(t, "down") || token_is(t, "failed"))
         return expect_conn(s, host, t, n);

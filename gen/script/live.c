@@ -1,8 +1,8 @@
 /* layer 3 (script): scenarios against a live peer: who plays which line, and what the two sides tell each other.
  *
- * Two rdmagen speak over TCP in messages of a length (4 bytes, big-endian) and so many bytes, of which the first is the kind. Host a
- * says HELLO and then SAY, MEM or END, host b answers each with GOOD, FAILED or BAD. Both keep an image of the other host that goes through
- * the same steps, so that numbers and keys need not be told. */
+ * Two rdmagen speak over TCP in messages of a length (4 bytes, big-endian) and so many bytes, of which the first is the
+ * kind. Host a says HELLO and then SAY, MEM or END, host b answers each with GOOD, FAILED or BAD. Both keep an image of
+ * the other host that goes through the same steps, so that numbers and keys need not be told. */
 #include "gen/script/script_impl.h"
 
 #include "gen/peers/pingpong.h"
@@ -12,17 +12,17 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 
-#define AGENT    "the scenario" /* what the other side calls the file, whose name it does not know */
-#define VERSION  1
-#define CALL_MAX (1u << 20)                 /* bytes of a message; MEM asks for less at a time */
-#define PIECE    (64u << 10)                /* bytes of memory asked for at a time */
-#define TICK     (500 * NS_PER_US)          /* how often the connection is looked at */
-#define RESOLVE  (3 * NS_PER_S)
+#define AGENT     "the scenario" /* what the other side calls the file, whose name it does not know */
+#define VERSION   1
+#define CALL_MAX  (1u << 20)        /* bytes of a message; MEM asks for less at a time */
+#define PIECE     (64u << 10)       /* bytes of memory asked for at a time */
+#define TICK      (500 * NS_PER_US) /* how often the connection is looked at */
+#define RESOLVE   (3 * NS_PER_S)
 #define HELLO_LEN (1 + 16 + 8 + 1 + 4) /* version, GID, seed, whether a PSN is given, PSN */
 
 enum { HELLO = 'h', SAY = 's', MEM = 'm', END = 'e', GOOD = 'g', FAILED = 'f', BAD = 'b' };
 
-/* --- Time and frames --- */
+/* --- Time and frames -------------------------------------------------------------------------- */
 
 void script_live_frame(void *user, const uint8_t *data, uint32_t len, ns_t when)
 {
@@ -79,7 +79,7 @@ const char *script_live_times(const struct script_live *v)
     return live_stamps_str(v->live);
 }
 
-/* --- Messages --- */
+/* --- Messages --------------------------------------------------------------------------------- */
 
 /* A message that arrives in pieces, while the endpoint goes on. */
 struct message {
@@ -245,7 +245,7 @@ bool script_fetch(struct script *s, const struct script_place *p)
     return true;
 }
 
-/* --- Whose line it is --- */
+/* --- Whose line it is ------------------------------------------------------------------------- */
 
 static bool is_one_of(const struct token *t, const char *const *words)
 {
@@ -291,7 +291,8 @@ static enum script_part part_of(struct script *s, const struct token *t, unsigne
     return part_of_host(s, t, n);
 }
 
-/* The link is what the options of the command make it: why a word of "host" is not true of it, NULL if it is, or is about something else. */
+/* The link is what the options of the command make it: why a word of "host" is not true of it, NULL if it is, or is
+ * about something else. */
 static const char *link_differs(const struct script *s, const struct token *t)
 {
     const struct identity *id = &s->o->live->live->id;
@@ -347,7 +348,7 @@ enum script_part script_part_of(struct script *s, const struct token *t, unsigne
     return s->o->live->control.fd < 0 ? foreign_part(s, t, n, part) : part;
 }
 
-/* --- Foreign peers --- */
+/* --- Foreign peers ---------------------------------------------------------------------------- */
 
 void script_adopt(struct script *s, struct script_mem *m)
 {
@@ -394,7 +395,8 @@ bool script_exchange(struct script *s, struct sim_conn *c)
     memcpy(own.gid, s->sim.addr[h].gid, 16);
     r = swap_addresses(v, &own, &theirs);
     if (r < 0)
-        return text_fail(&s->err, NULL, "no addresses were exchanged with %s, port %u: %s", v->host, v->port, strerror(-r));
+        return text_fail(&s->err, NULL, "no addresses were exchanged with %s, port %u: %s", v->host, v->port,
+                         strerror(-r));
     c->peer[h].qpn = c->remote_qpn[h] = theirs.qpn;
     c->peer[h].rq_psn = theirs.psn;
     t = event_conns(s->sim.events);
@@ -403,7 +405,7 @@ bool script_exchange(struct script *s, struct sim_conn *c)
     return true;
 }
 
-/* --- Beginning --- */
+/* --- Beginning -------------------------------------------------------------------------------- */
 
 static int set_addresses(struct script_live *v, struct script_opts *o)
 {
@@ -425,7 +427,8 @@ static int set_addresses(struct script_live *v, struct script_opts *o)
 
 static void init(struct script_live *v, struct script_opts *o)
 {
-    v->wire = (struct sim_wire){.local = v->agent, .ready = wire_ready, .send = wire_send, .wait = wire_wait, .clock = wire_clock, .user = v};
+    v->wire = (struct sim_wire){
+        .local = v->agent, .ready = wire_ready, .send = wire_send, .wait = wire_wait, .clock = wire_clock, .user = v};
     v->start = live_now();
     o->live = v;
     o->sim.wire = &v->wire;
@@ -453,7 +456,7 @@ int script_live_init(struct script_live *v, struct script_opts *o)
     return r;
 }
 
-/* --- The other side: doing as told --- */
+/* --- The other side: doing as told ------------------------------------------------------------ */
 
 static int greet(struct script_live *v, struct script_opts *o)
 {
@@ -499,10 +502,12 @@ static int answer_line(struct script *s, struct message *m)
     s->failed = false;
     s->err = (struct text_error){0};
     s->out->len = 0;
-    good = n > 0 && n <= SCRIPT_WORDS ? script_statement(s, t, n) : text_fail(&s->err, NULL, "this is no line of a scenario");
+    good = n > 0 && n <= SCRIPT_WORDS ? script_statement(s, t, n)
+                                      : text_fail(&s->err, NULL, "this is no line of a scenario");
     if (good)
         return say(m->c, GOOD, NULL, 0);
-    return s->failed ? say(m->c, FAILED, buf_str(s->out), (uint32_t)s->out->len) : say(m->c, BAD, s->err.msg, (uint32_t)strlen(s->err.msg));
+    return s->failed ? say(m->c, FAILED, buf_str(s->out), (uint32_t)s->out->len)
+                     : say(m->c, BAD, s->err.msg, (uint32_t)strlen(s->err.msg));
 }
 
 static int answer_end(struct script *s, const struct message *m)
@@ -527,7 +532,10 @@ static int serve_one(struct script *s, struct message *m)
         r = s->sim.wire_err ? s->sim.wire_err : -ETIMEDOUT;
     if (r < 0)
         return r;
-    return *m->body == SAY ? answer_line(s, m) : *m->body == MEM ? answer_memory(s, m) : *m->body == END ? answer_end(s, m) : -EPROTO;
+    return *m->body == SAY   ? answer_line(s, m)
+           : *m->body == MEM ? answer_memory(s, m)
+           : *m->body == END ? answer_end(s, m)
+                             : -EPROTO;
 }
 
 int script_live_serve(struct script_live *v, struct script_opts *o)

@@ -7,16 +7,23 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* --- Names ----------------------------------------------------------------------------------------------------------------------- */
+/* --- Names ------------------------------------------------------------------------------------ */
 
 /* Name of an opcode's operation: "SEND_FIRST", "WRITE_ONLY_IMM", "READ_RESP_LAST", "CAS" ... */
 static void op_name(char *out, size_t size, const char *name)
 {
     static const struct {
         const char *from, *to;
-    } words[] = {{"RDMA ", ""},          {"Request", "REQUEST"}, {"Response", "RESP"}, {" with Immediate", "_IMM"},
-                 {" with Invalidate", "_INV"}, {"COMPARE & SWAP", "CAS"}, {"FETCH & ADD", "FAA"}, {"ATOMIC Acknowledge", "ATOMIC_ACK"},
-                 {"Acknowledge", "ACK"}, {" ", "_"}};
+    } words[] = {{"RDMA ", ""},
+                 {"Request", "REQUEST"},
+                 {"Response", "RESP"},
+                 {" with Immediate", "_IMM"},
+                 {" with Invalidate", "_INV"},
+                 {"COMPARE & SWAP", "CAS"},
+                 {"FETCH & ADD", "FAA"},
+                 {"ATOMIC Acknowledge", "ATOMIC_ACK"},
+                 {"Acknowledge", "ACK"},
+                 {" ", "_"}};
     size_t n = 0;
 
     while (*name && n + 1 < size) {
@@ -50,21 +57,43 @@ static void packet_name(char *out, size_t size, const struct pkt *p)
         snprintf(out, size, "CM_%s", cm_attr_str(m.mad.attr_id));
     } else if (p->op->flags & OPF_ACK) {
         unsigned type = p->aeth.syndrome >> 5 & 3, code = p->aeth.syndrome & 31;
-        snprintf(out, size, "%s", type == AETH_RNR ? "RNR" : type == AETH_NAK ? (code < ARRAY_LEN(naks) ? naks[code] : "NAK") : "ACK");
+        snprintf(out, size, "%s",
+                 type == AETH_RNR   ? "RNR"
+                 : type == AETH_NAK ? (code < ARRAY_LEN(naks) ? naks[code] : "NAK")
+                                    : "ACK");
     } else {
         op_name(out, size, p->op->name);
     }
 }
 
-/* --- Values ------------------------------------------------------------------------------------------------------------------------ */
+/* --- Values ----------------------------------------------------------------------------------- */
 
-enum value_kind { VAL_CONN, VAL_PSN, VAL_LEN, VAL_FRAME, VAL_MSN, VAL_CREDIT, VAL_TIMER, VAL_ACKREQ, VAL_SE, VAL_VA, VAL_DMALEN, VAL_IMM, VAL_PAD,
-                  VAL_ORIG, VAL_ECN, VAL_DQPN, VAL_RKEY, VAL_COUNT };
-static const char *const value_names[] = {"conn", "psn", "len", "frame", "msn", "credit", "timer", "ackreq", "se", "va", "dmalen", "imm", "pad",
-                                          "orig", "ecn", "dqpn", "rkey"};
+enum value_kind {
+    VAL_CONN,
+    VAL_PSN,
+    VAL_LEN,
+    VAL_FRAME,
+    VAL_MSN,
+    VAL_CREDIT,
+    VAL_TIMER,
+    VAL_ACKREQ,
+    VAL_SE,
+    VAL_VA,
+    VAL_DMALEN,
+    VAL_IMM,
+    VAL_PAD,
+    VAL_ORIG,
+    VAL_ECN,
+    VAL_DQPN,
+    VAL_RKEY,
+    VAL_COUNT
+};
+static const char *const value_names[] = {"conn", "psn",    "len", "frame", "msn",  "credit", "timer", "ackreq", "se",
+                                          "va",   "dmalen", "imm", "pad",   "orig", "ecn",    "dqpn",  "rkey"};
 
 /* The value of a packet; false if it has none. */
-static bool packet_value(struct script *s, const struct pkt *p, const struct conns_view *v, enum value_kind k, uint64_t *u)
+static bool packet_value(struct script *s, const struct pkt *p, const struct conns_view *v, enum value_kind k,
+                         uint64_t *u)
 {
     bool aeth = (p->have & H_AETH) != 0;
 
@@ -152,7 +181,8 @@ void script_packet_text(struct script *s, struct buf *b, unsigned host, const ui
     if (!(p.have & H_BTH) || !p.op->name)
         return;
     for (enum value_kind k = 0; k < VAL_ORIG + 1; k++) {
-        bool quiet = k == VAL_FRAME || k == VAL_PAD || ((k == VAL_ACKREQ || k == VAL_SE) && !p.bth.ackreq && k == VAL_ACKREQ);
+        bool quiet =
+            k == VAL_FRAME || k == VAL_PAD || ((k == VAL_ACKREQ || k == VAL_SE) && !p.bth.ackreq && k == VAL_ACKREQ);
         if (quiet || (k == VAL_SE && !p.bth.se) || !packet_value(s, &p, &v, k, &u))
             continue;
         buf_printf(b, " %s=", value_names[k]);
@@ -161,7 +191,7 @@ void script_packet_text(struct script *s, struct buf *b, unsigned host, const ui
     }
 }
 
-/* --- Expecting ----------------------------------------------------------------------------------------------------------------------- */
+/* --- Expecting -------------------------------------------------------------------------------- */
 
 /* What a line expects of a packet. */
 struct expected {
@@ -278,7 +308,8 @@ static bool want_value(struct script *s, unsigned host, enum value_kind k, const
 }
 
 /* 1: the word holds for the packet, 0: it does not, -1: it is not understood. */
-static int word_holds(struct script *s, const struct expected *e, const struct token *t, const struct pkt *p, const struct conns_view *v)
+static int word_holds(struct script *s, const struct expected *e, const struct token *t, const struct pkt *p,
+                      const struct conns_view *v)
 {
     struct frame_field field;
     struct token key, val;
@@ -297,14 +328,17 @@ static int word_holds(struct script *s, const struct expected *e, const struct t
     }
     if (!frame_field_find(&field, key.p, key.len))
         return text_fail(&s->err, &key, "a packet has no '%.*s'; the nearest field is %s", (int)key.len, key.p,
-                         field_nearest(key.p, key.len)) - 1;
+                         field_nearest(key.p, key.len)) -
+               1;
     if (!script_num(s, &val, UINT64_MAX, &want))
         return -1;
     return frame_field_get(&field, p->data, p->caplen, p->frame->linktype, &got) && got == want;
 }
 
-/* 1: the packet is as expected, as number `i` of the line; 0: not; -1: error. *wrong: the word that does not hold, if one. */
-static int packet_matches(struct script *s, const struct expected *e, uint32_t i, const struct script_sent *x, const struct token **wrong)
+/* 1: the packet is as expected, as number `i` of the line; 0: not; -1: error. *wrong: the word that does not hold, if
+ * one. */
+static int packet_matches(struct script *s, const struct expected *e, uint32_t i, const struct script_sent *x,
+                          const struct token **wrong)
 {
     struct conns_view v;
     struct frame f;
@@ -333,7 +367,8 @@ static int packet_matches(struct script *s, const struct expected *e, uint32_t i
 }
 
 /* The expectation as written, and what came instead. */
-static bool mismatch(struct script *s, const struct expected *e, uint32_t i, const struct script_sent *x, const struct token *wrong)
+static bool mismatch(struct script *s, const struct expected *e, uint32_t i, const struct script_sent *x,
+                     const struct token *wrong)
 {
     struct buf want = {0}, got = {0};
 
@@ -351,8 +386,8 @@ static bool mismatch(struct script *s, const struct expected *e, uint32_t i, con
         buf_puts(&got, "nothing is sent");
     script_fail(s, "expected  %s", buf_str(&want));
     if (x)
-        script_fail(s, "actual    %s  (at %.3f us, %.3f us after the last packet matched)", buf_str(&got), (double)x->when / 1000,
-                    (double)(x->when - s->seen_at) / 1000);
+        script_fail(s, "actual    %s  (at %.3f us, %.3f us after the last packet matched)", buf_str(&got),
+                    (double)x->when / 1000, (double)(x->when - s->seen_at) / 1000);
     else
         script_fail(s, "actual    nothing is sent until %.3f us", (double)s->sim.now / 1000);
     if (wrong)
@@ -433,9 +468,10 @@ bool script_none(struct script *s, const struct token *t, unsigned n)
     return s->sent[1] ? expect_none(s, 1, t) : true;
 }
 
-/* --- Packets made by hand ----------------------------------------------------------------------------------------------------------- */
+/* --- Packets made by hand --------------------------------------------------------------------- */
 
-static bool find_op(struct script *s, const struct token *t, unsigned service, const struct opinfo **op, uint8_t *opcode)
+static bool find_op(struct script *s, const struct token *t, unsigned service, const struct opinfo **op,
+                    uint8_t *opcode)
 {
     char name[64];
 
@@ -461,8 +497,8 @@ struct handmade {
     unsigned n_fields;
 };
 
-static bool handmade_key(struct script *s, struct handmade *h, unsigned host, const struct conn_id *c, const struct token *key,
-                         const struct token *v)
+static bool handmade_key(struct script *s, struct handmade *h, unsigned host, const struct conn_id *c,
+                         const struct token *key, const struct token *v)
 {
     struct pkt *p = &h->p;
     enum value_kind k = 0;

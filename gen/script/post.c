@@ -166,7 +166,8 @@ static bool posted(struct script *s, int r, int fails)
     if (r == -fails)
         return true;
     if (fails)
-        return script_fail(s, "posting should fail with %s, but %s", strerror(fails), r == 0 ? "it works" : strerror(-r));
+        return script_fail(s, "posting should fail with %s, but %s", strerror(fails),
+                           r == 0 ? "it works" : strerror(-r));
     return script_fail(s, "posting fails: %s", strerror(-r));
 }
 
@@ -190,8 +191,9 @@ static bool post_recv(struct script *s, unsigned host, const struct token *t, un
     for (unsigned i = 2; i < n; i++) {
         if (!token_key(&t[i], &key, &v))
             return text_fail(&s->err, &t[i], "post: '%.*s' is not understood", (int)t[i].len, t[i].p);
-        if (token_is(&key, "fails") ? !take_error(s, &v, &fails)
-                                    : !token_is(&key, "lkey") && (!script_num(s, &v, UINT64_MAX, &id) || ((wr.wr_id = id), false)))
+        if (token_is(&key, "fails")
+                ? !take_error(s, &v, &fails)
+                : !token_is(&key, "lkey") && (!script_num(s, &v, UINT64_MAX, &id) || ((wr.wr_id = id), false)))
             return false;
         if (token_is(&key, "lkey") && !take_key(s, host, &v, &sge[0].lkey))
             return false;
@@ -229,14 +231,20 @@ bool script_post(struct script *s, unsigned host, const struct token *t, unsigne
     static const struct {
         const char *name;
         enum wr_opcode op;
-    } ops[] = {{"send", WR_SEND},           {"write", WR_RDMA_WRITE},           {"read", WR_RDMA_READ}, {"cas", WR_ATOMIC_CMP_AND_SWP},
-               {"faa", WR_ATOMIC_FETCH_AND_ADD}, {"inv", WR_LOCAL_INV}, {"bind", WR_BIND_MW}};
+    } ops[] = {{"send", WR_SEND},
+               {"write", WR_RDMA_WRITE},
+               {"read", WR_RDMA_READ},
+               {"cas", WR_ATOMIC_CMP_AND_SWP},
+               {"faa", WR_ATOMIC_FETCH_AND_ADD},
+               {"inv", WR_LOCAL_INV},
+               {"bind", WR_BIND_MW}};
     struct post_line l = {.host = host, .wr = {.wr_id = s->next_id, .flags = SEND_SIGNALED}};
     size_t i = 0;
     bool good;
 
     if (n < 2)
-        return text_fail(&s->err, NULL, "post: expected send, write, read, cas, faa, recv, srq, inv or bind and a connection");
+        return text_fail(&s->err, NULL,
+                         "post: expected send, write, read, cas, faa, recv, srq, inv or bind and a connection");
     if (token_is(t, "recv") || token_is(t, "srq"))
         return post_recv(s, host, t + 1, n - 1, token_is(t, "srq"));
     while (i < ARRAY_LEN(ops) && !token_is(t, ops[i].name))
@@ -291,10 +299,22 @@ bool script_modify(struct script *s, unsigned host, const struct token *t, unsig
     if (n > 2 && (!token_key(&t[2], &key, &v) || !token_is(&key, "fails") || !take_error(s, &v, &fails)))
         return text_fail(&s->err, &t[2], "modify: '%.*s' is not understood", (int)t[2].len, t[2].p);
     p = &c->peer[host];
-    a = (struct qp_attr){.state = (uint8_t)state, .access = p->access, .port = 1, .pkey = 0xffff, .qkey = p->qkey, .dest_qpn = p->qpn,
-                         .rq_psn = p->rq_psn, .sq_psn = p->sq_psn, .path_mtu = p->path_mtu, .max_rd_atomic = p->max_rd_atomic,
-                         .max_dest_rd_atomic = p->max_dest_rd_atomic, .min_rnr_timer = p->min_rnr_timer, .timeout = p->timeout,
-                         .retry_cnt = p->retry_cnt, .rnr_retry = p->rnr_retry, .av = p->av};
+    a = (struct qp_attr){.state = (uint8_t)state,
+                         .access = p->access,
+                         .port = 1,
+                         .pkey = 0xffff,
+                         .qkey = p->qkey,
+                         .dest_qpn = p->qpn,
+                         .rq_psn = p->rq_psn,
+                         .sq_psn = p->sq_psn,
+                         .path_mtu = p->path_mtu,
+                         .max_rd_atomic = p->max_rd_atomic,
+                         .max_dest_rd_atomic = p->max_dest_rd_atomic,
+                         .min_rnr_timer = p->min_rnr_timer,
+                         .timeout = p->timeout,
+                         .retry_cnt = p->retry_cnt,
+                         .rnr_retry = p->rnr_retry,
+                         .av = p->av};
     if (qp_transition(c->type, ep_qp(s->sim.ep[host], c->qp[host])->state, (enum qp_state)state, &required, &optional))
         mask |= required;
     int r = ep_qp_modify(s->sim.ep[host], c->qp[host], &a, mask, s->sim.now);

@@ -22,13 +22,14 @@ bool script_fail(struct script *s, const char *fmt, ...)
 bool script_host_of(struct script *s, const struct token *t, unsigned *host)
 {
     *host = token_is(t, "b");
-    return *host || token_is(t, "a") || text_fail(&s->err, t, "expected a host, a or b, found '%.*s'", (int)t->len, t->p);
+    return *host || token_is(t, "a") ||
+           text_fail(&s->err, t, "expected a host, a or b, found '%.*s'", (int)t->len, t->p);
 }
 
 bool script_num(struct script *s, const struct token *v, uint64_t max, uint64_t *out)
 {
-    return (token_size(v, out) && *out <= max) ||
-           text_fail(&s->err, v, "expected a number up to %llu, found '%.*s'", (unsigned long long)max, (int)v->len, v->p);
+    return (token_size(v, out) && *out <= max) || text_fail(&s->err, v, "expected a number up to %llu, found '%.*s'",
+                                                            (unsigned long long)max, (int)v->len, v->p);
 }
 
 bool script_conn_of(struct script *s, const struct token *t, struct sim_conn **c)
@@ -82,7 +83,8 @@ struct script_srq *script_srq_of(struct script *s, unsigned host, const struct t
 bool script_access(struct script *s, const struct token *v, uint8_t *access)
 {
     static const char letters[] = "wRWAb";
-    static const uint8_t bits[] = {ACCESS_LOCAL_WRITE, ACCESS_REMOTE_READ, ACCESS_REMOTE_WRITE, ACCESS_REMOTE_ATOMIC, ACCESS_MW_BIND};
+    static const uint8_t bits[] = {ACCESS_LOCAL_WRITE, ACCESS_REMOTE_READ, ACCESS_REMOTE_WRITE, ACCESS_REMOTE_ATOMIC,
+                                   ACCESS_MW_BIND};
 
     *access = 0;
     for (uint32_t i = 0; i < v->len && !token_is(v, "none"); i++) {
@@ -116,11 +118,11 @@ static const struct {
     script_fn *run;
     bool setup; /* allowed before the hosts exist, and only then */
 } statements[] = {
-    {"seed", script_seed, true},          {"host", script_host, true},       {"net", script_net, true},
-    {"event", script_event, true},        {"qp", script_qp, false},          {"mem", script_mem_add, false},
-    {"srq", script_srq_add, false},       {"mw", script_mw_add, false},      {"dereg", script_dereg, false},
-    {"join", script_join, false},         {"connect", script_connect, false}, {"disconnect", script_disconnect, false},
-    {"inject", script_inject, false},     {"none", script_none, false},      {"wait", script_wait, false},
+    {"seed", script_seed, true},      {"host", script_host, true},        {"net", script_net, true},
+    {"event", script_event, true},    {"qp", script_qp, false},           {"mem", script_mem_add, false},
+    {"srq", script_srq_add, false},   {"mw", script_mw_add, false},       {"dereg", script_dereg, false},
+    {"join", script_join, false},     {"connect", script_connect, false}, {"disconnect", script_disconnect, false},
+    {"inject", script_inject, false}, {"none", script_none, false},       {"wait", script_wait, false},
     {"run", script_run_all, false},
 };
 
@@ -353,7 +355,8 @@ static bool all_can_be_told(struct script *s, const char *text)
     return true;
 }
 
-/* The network came to an end in this line, and so nothing that was to be seen was missing: take back what was said of it. */
+/* The network came to an end in this line, and so nothing that was to be seen was missing: take back what was said of
+ * it. */
 static void report_wire(struct script *s, size_t mark)
 {
     s->out->len = mark;
@@ -379,7 +382,8 @@ enum script_result script_run(const char *name, const char *text, struct script_
     while (*text && r == SCRIPT_OK) {
         s->line++;
         mark = out->len;
-        if (take_line(&text, line, sizeof line) ? !run_line(s, line) : !text_fail(&s->err, NULL, "the line is too long")) {
+        if (take_line(&text, line, sizeof line) ? !run_line(s, line)
+                                                : !text_fail(&s->err, NULL, "the line is too long")) {
             if (s->sim.wire_err)
                 report_wire(s, mark);
             else if (!s->failed)

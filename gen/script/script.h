@@ -1,5 +1,5 @@
-/* layer 3 (script): scenario files: hosts, memory, work and network events in, expected packets, completions and memory out. See
- * rdmagen-scenario(5). */
+/* layer 3 (script): scenario files: hosts, memory, work and network events in, expected packets, completions and memory
+ * out. See rdmagen-scenario(5). */
 #ifndef RDMATRACE_GEN_SCRIPT_SCRIPT_H
 #define RDMATRACE_GEN_SCRIPT_SCRIPT_H
 
@@ -17,7 +17,7 @@ struct script_opts {
     struct sim_config sim; /* what the lines of the file begin from; `events` is taken over */
     bool has_psn;          /* `psn` replaces the random starting PSNs of queue pairs without psn= */
     uint32_t psn;
-    bool verbose;          /* report every packet */
+    bool verbose;             /* report every packet */
     struct script_live *live; /* the other host is a real one; NULL: both are simulated */
 };
 

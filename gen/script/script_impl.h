@@ -4,10 +4,10 @@
 
 #include "gen/script/live.h"
 
-#define SCRIPT_WORDS 48
-#define SCRIPT_MEMS  64
-#define SCRIPT_PDS   8
-#define SCRIPT_SRQS  8
+#define SCRIPT_WORDS  48
+#define SCRIPT_MEMS   64
+#define SCRIPT_PDS    8
+#define SCRIPT_SRQS   8
 #define SCRIPT_EVENTS 64
 
 /* A named region or window of a host. */
@@ -45,7 +45,7 @@ struct script {
     bool started;
     struct sim sim;
     struct text_error err;
-    bool failed; /* the line is well-formed, but what it expects did not happen */
+    bool failed;  /* the line is well-formed, but what it expects did not happen */
     ns_t seen_at; /* time of the last packet that a line matched */
     struct script_sent *sent[NET_HOSTS], *sent_last[NET_HOSTS];
     struct prng prng;
@@ -64,7 +64,8 @@ struct script {
 typedef bool script_fn(struct script *s, const struct token *t, unsigned n);
 
 /* Setting up (setup.c). */
-script_fn script_seed, script_host, script_net, script_event, script_qp, script_mem_add, script_srq_add, script_mw_add, script_dereg;
+script_fn script_seed, script_host, script_net, script_event, script_qp, script_mem_add, script_srq_add, script_mw_add,
+    script_dereg;
 script_fn script_join, script_connect, script_disconnect;
 /* Begin: from now on the hosts exist. */
 bool script_start(struct script *s);
@@ -108,7 +109,7 @@ void script_free(struct script *s);
 /* What is reported at the end although every line was met. */
 void script_last_words(struct script *s);
 
-/* --- Helpers ------------------------------------------------------------------------------------------------------------------- */
+/* --- Helpers ---------------------------------------------------------------------------------- */
 
 /* "a" is host 0, "b" host 1. */
 bool script_host_of(struct script *s, const struct token *t, unsigned *host);

@@ -27,7 +27,8 @@ bool script_net(struct script *s, const struct token *t, unsigned n)
         t++;
         n--;
     }
-    return n ? net_parse(&s->o->sim.net, t, n, dirs, &s->err) : text_fail(&s->err, NULL, "net: expected words such as loss=1%%");
+    return n ? net_parse(&s->o->sim.net, t, n, dirs, &s->err)
+             : text_fail(&s->err, NULL, "net: expected words such as loss=1%%");
 }
 
 bool script_event(struct script *s, const struct token *t, unsigned n)
@@ -60,8 +61,10 @@ static bool host_policy(struct script *s, struct ep_config *c, const struct toke
     memcpy(word, name.p, min_u32(name.len, sizeof word - 1));
     if (token_is(key, "ack")) {
         c->policies.ack = ack_policy_find(word);
-        return (c->policies.ack && token_size(&arg, &c->policies.ack_arg) && token_time(&wait, &c->policies.ack_wait)) ||
-               text_fail(&s->err, v, "ack: expected every, coalesce/N, coalesce/N/TIME or delay/NS, found '%.*s'", (int)v->len, v->p);
+        return (c->policies.ack && token_size(&arg, &c->policies.ack_arg) &&
+                token_time(&wait, &c->policies.ack_wait)) ||
+               text_fail(&s->err, v, "ack: expected every, coalesce/N, coalesce/N/TIME or delay/NS, found '%.*s'",
+                         (int)v->len, v->p);
     }
     if (token_is(key, "answer"))
         return token_time(v, &c->policies.answer_wait) ||
@@ -141,12 +144,12 @@ static bool take_pd(struct script *s, const struct token *v, unsigned *pd)
     return good;
 }
 
-/* --- Queue pairs ------------------------------------------------------------------------------------------------------------------ */
+/* --- Queue pairs ------------------------------------------------------------------------------ */
 
 /* What a "qp" line says besides the configuration. */
 struct qp_line {
-    bool fresh;  /* stay in RESET */
-    bool cm;     /* connect by the connection manager, later */
+    bool fresh; /* stay in RESET */
+    bool cm;    /* connect by the connection manager, later */
 };
 
 /* "A/B" for hosts a and b, or one value for both. */
@@ -350,7 +353,7 @@ bool script_disconnect(struct script *s, const struct token *t, unsigned n)
     return err == 0 || text_fail(&s->err, t, "disconnect: %s", strerror(-err));
 }
 
-/* --- Memory ------------------------------------------------------------------------------------------------------------------------- */
+/* --- Memory ----------------------------------------------------------------------------------- */
 
 /* "HOST.NAME" of something new. */
 static bool new_name(struct script *s, const struct token *t, unsigned *host, char name[24])
@@ -402,9 +405,10 @@ bool script_mem_add(struct script *s, const struct token *t, unsigned n)
     for (unsigned i = 2; i < n && m->p; i++) {
         if (!token_key(&t[i], &key, &v))
             return text_fail(&s->err, &t[i], "mem: '%.*s' is not understood", (int)t[i].len, t[i].p);
-        if (token_is(&key, "fill") ? !mem_fill(s, m, &v) : token_is(&key, "access") ? !script_access(s, &v, &access)
-            : token_is(&key, "pd") ? !take_pd(s, &v, &pd)
-            : token_is(&key, "at") ? !script_num(s, &v, UINT64_MAX, &m->iova)
+        if (token_is(&key, "fill")     ? !mem_fill(s, m, &v)
+            : token_is(&key, "access") ? !script_access(s, &v, &access)
+            : token_is(&key, "pd")     ? !take_pd(s, &v, &pd)
+            : token_is(&key, "at")     ? !script_num(s, &v, UINT64_MAX, &m->iova)
                                    : !text_fail(&s->err, &key, "mem: '%.*s' is not understood", (int)key.len, key.p))
             return false;
     }
@@ -425,8 +429,9 @@ bool script_srq_add(struct script *s, const struct token *t, unsigned n)
     if (!new_name(s, t, &q->host, q->name) || !script_num(s, &t[1], 65536, &depth))
         return false;
     for (unsigned i = 2; i < n; i++)
-        if (!token_key(&t[i], &key, &v) ||
-            (token_is(&key, "limit") ? !script_num(s, &v, 65536, &limit) : token_is(&key, "pd") ? !take_pd(s, &v, &pd) : true))
+        if (!token_key(&t[i], &key, &v) || (token_is(&key, "limit") ? !script_num(s, &v, 65536, &limit)
+                                            : token_is(&key, "pd")  ? !take_pd(s, &v, &pd)
+                                                                    : true))
             return text_fail(&s->err, &t[i], "srq: '%.*s' is not understood", (int)t[i].len, t[i].p);
     q->handle = ep_srq_create(s->sim.ep[q->host], pd_of(s, q->host, pd), (uint32_t)depth, 4);
     if (q->handle < 0)

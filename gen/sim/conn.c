@@ -10,8 +10,8 @@
 
 void sim_conn_config_init(struct sim_conn_config *c, enum qp_type type, uint16_t mtu)
 {
-    *c = (struct sim_conn_config){.type = (uint8_t)type, .max_send_wr = 128, .max_recv_wr = 128, .max_sge = 1,
-                                  .srq = {EP_NO_SRQ, EP_NO_SRQ}};
+    *c = (struct sim_conn_config){
+        .type = (uint8_t)type, .max_send_wr = 128, .max_recv_wr = 128, .max_sge = 1, .srq = {EP_NO_SRQ, EP_NO_SRQ}};
     for (unsigned h = 0; h < NET_HOSTS; h++) {
         c->peer[h] = ep_peer_default();
         c->peer[h].path_mtu = mtu;
@@ -22,9 +22,16 @@ void sim_conn_config_init(struct sim_conn_config *c, enum qp_type type, uint16_t
 static int create_qp(struct sim *s, struct sim_conn *c, const struct sim_conn_config *cfg, unsigned h)
 {
     uint32_t depth = cfg->cq_depth ? cfg->cq_depth : cfg->max_send_wr + cfg->max_recv_wr;
-    struct ep_qp_init init = {.type = cfg->type, .qpn = cfg->qpn[h], .max_send_wr = cfg->max_send_wr, .max_recv_wr = cfg->max_recv_wr,
-                              .max_send_sge = cfg->max_sge, .max_recv_sge = cfg->max_sge, .max_inline = cfg->max_inline,
-                              .sq_sig_all = cfg->sig_all, .srq = cfg->srq[h], .pd = cfg->pd[h]};
+    struct ep_qp_init init = {.type = cfg->type,
+                              .qpn = cfg->qpn[h],
+                              .max_send_wr = cfg->max_send_wr,
+                              .max_recv_wr = cfg->max_recv_wr,
+                              .max_send_sge = cfg->max_sge,
+                              .max_recv_sge = cfg->max_sge,
+                              .max_inline = cfg->max_inline,
+                              .sq_sig_all = cfg->sig_all,
+                              .srq = cfg->srq[h],
+                              .pd = cfg->pd[h]};
 
     c->cq[h] = init.send_cq = init.recv_cq = ep_cq_create(s->ep[h], depth);
     if (c->cq[h] < 0)
@@ -121,7 +128,7 @@ int sim_conn_join(struct sim *s, struct sim_conn *c)
     return 0;
 }
 
-/* --- With connection managers -------------------------------------------------------------------------------------------------- */
+/* --- With connection managers ----------------------------------------------------------------- */
 
 /* Code of an acknowledgement timeout that the other side arrives at: twice the packet life time. */
 static uint8_t life_of(uint8_t timeout)
@@ -146,8 +153,8 @@ static void own_params(const struct sim *s, const struct sim_conn *c, unsigned h
     const struct ep_peer *peer = &c->peer[h];
 
     cm_params_linux(p);
-    cm_params_ip(p, s->addr[h].gid, s->addr[h ^ 1].gid, c->type == QPT_UD ? CM_PS_UDP : CM_PS_TCP,
-                 port_of(c), cm_port(s));
+    cm_params_ip(p, s->addr[h].gid, s->addr[h ^ 1].gid, c->type == QPT_UD ? CM_PS_UDP : CM_PS_TCP, port_of(c),
+                 cm_port(s));
     p->qpn = qpn_of(s, c, h);
     p->psn = peer->rq_psn;
     p->qkey = peer->qkey;
@@ -185,7 +192,8 @@ static struct sim_conn *conn_of_qpn(const struct sim *s, unsigned h, uint32_t qp
 static struct sim_conn *conn_of_request(const struct sim *s, unsigned h, const struct cm_conn *cm)
 {
     struct sim_conn *c = conn_of_qpn(s, h ^ 1, cm->peer.qpn);
-    uint32_t first = (cm->peer.ip.sport + 2u * PORTS - FIRST_PORT) % PORTS; /* number of the first connection with this port */
+    /* number of the first connection with this port */
+    uint32_t first = (cm->peer.ip.sport + 2u * PORTS - FIRST_PORT) % PORTS;
 
     if (cm->state != CM_ST_SIDR_REQ_RCVD)
         return c && c->type != QPT_UD && c->state[h] == SIM_CONN_NEW ? c : NULL;
@@ -263,8 +271,12 @@ static void happened1(void *user, int qp, enum cm_event e, const struct cm_conn 
 int sim_cm_open(struct sim *s, const struct sim_config *c)
 {
     for (unsigned h = 0; h < NET_HOSTS; h++) {
-        struct cm_agent_config a = {.ep = s->ep[h], .peer = sim_path(s, h), .seed = c->seed * 2 + h + 77,
-                                    .request = h ? request1 : request0, .event = h ? happened1 : happened0, .user = s};
+        struct cm_agent_config a = {.ep = s->ep[h],
+                                    .peer = sim_path(s, h),
+                                    .seed = c->seed * 2 + h + 77,
+                                    .request = h ? request1 : request0,
+                                    .event = h ? happened1 : happened0,
+                                    .user = s};
         s->cm[h] = cm_agent_new(&a);
         if (!s->cm[h])
             return -ENOMEM;

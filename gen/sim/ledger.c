@@ -16,7 +16,8 @@ struct ledger {
     int err; /* first one, negative */
 };
 
-static const char head[] = "connection,host,qpn,destination_qpn,number,operation,bytes,remote_va,rkey,immediate,psn,posted,sent,completed,packets,"
+static const char head[] = "connection,host,qpn,destination_qpn,number,operation,bytes,remote_va,rkey,immediate,psn,"
+                           "posted,sent,completed,packets,"
                            "retransmitted_packets,status\n";
 
 static void flush(struct ledger *l)
@@ -60,8 +61,8 @@ void ledger_put(struct ledger *l, const struct ledger_row *r)
     struct buf *b = &l->b;
     bool imm = r->opcode == WR_SEND_WITH_IMM || r->opcode == WR_RDMA_WRITE_WITH_IMM;
 
-    buf_printf(b, "%u,%s,%u,%u,%llu,%s,%u,", r->conn, r->host ? "responder" : "requester", r->qpn, r->remote_qpn, (unsigned long long)r->number,
-               wr_opcode_str((enum wr_opcode)r->opcode), r->bytes);
+    buf_printf(b, "%u,%s,%u,%u,%llu,%s,%u,", r->conn, r->host ? "responder" : "requester", r->qpn, r->remote_qpn,
+               (unsigned long long)r->number, wr_opcode_str((enum wr_opcode)r->opcode), r->bytes);
     if (r->opcode >= WR_RDMA_WRITE)
         buf_printf(b, "%llu,%u,", (unsigned long long)r->va, r->rkey);
     else
@@ -74,7 +75,8 @@ void ledger_put(struct ledger *l, const struct ledger_row *r)
     put_time(b, r->posted);
     put_time(b, r->sent);
     put_time(b, r->completed);
-    buf_printf(b, ",%u,%u,%s\n", r->packets, r->again, r->status == LEDGER_OPEN ? "" : wc_status_str((enum wc_status)r->status));
+    buf_printf(b, ",%u,%u,%s\n", r->packets, r->again,
+               r->status == LEDGER_OPEN ? "" : wc_status_str((enum wc_status)r->status));
     if (b->len >= FLUSH_AT)
         flush(l);
 }

@@ -9,20 +9,20 @@
 
 /* A work request of a send queue. Times are NS_NEVER where nothing happened. */
 struct ledger_row {
-    unsigned conn;             /* number of the connection, from 1 */
-    unsigned host;             /* that posted it */
-    uint32_t qpn, remote_qpn;  /* of the host, and of the other one */
-    uint64_t number;           /* from 0, of those posted to the queue pair */
-    uint64_t va;               /* address and key of the other host's memory; SENDs: unused */
+    unsigned conn;            /* number of the connection, from 1 */
+    unsigned host;            /* that posted it */
+    uint32_t qpn, remote_qpn; /* of the host, and of the other one */
+    uint64_t number;          /* from 0, of those posted to the queue pair */
+    uint64_t va;              /* address and key of the other host's memory; SENDs: unused */
     uint32_t rkey;
-    uint32_t imm;              /* with immediate data */
+    uint32_t imm; /* with immediate data */
     uint32_t bytes;
-    uint32_t psn;              /* of the first packet, once that is sent */
-    uint32_t packets, again;   /* request packets sent; of them sent again */
-    uint8_t opcode;            /* enum wr_opcode */
-    uint8_t status;            /* enum wc_status, or LEDGER_OPEN */
-    ns_t posted, sent;         /* sent: the first packet */
-    ns_t completed;            /* when its completion came; NS_NEVER too when none was asked for */
+    uint32_t psn;            /* of the first packet, once that is sent */
+    uint32_t packets, again; /* request packets sent; of them sent again */
+    uint8_t opcode;          /* enum wr_opcode */
+    uint8_t status;          /* enum wc_status, or LEDGER_OPEN */
+    ns_t posted, sent;       /* sent: the first packet */
+    ns_t completed;          /* when its completion came; NS_NEVER too when none was asked for */
 };
 
 struct ledger;

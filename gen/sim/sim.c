@@ -108,7 +108,8 @@ static void sim_transmit(struct sim *s, unsigned h, unsigned most)
     uint8_t frame[EP_FRAME_MAX];
     int n;
 
-    while (most-- && s->port_free[h] <= s->now && (!s->wire || s->wire->ready(s->wire->user)) && (n = ep_tx(s->ep[h], frame, sizeof frame, s->now)) > 0) {
+    while (most-- && s->port_free[h] <= s->now && (!s->wire || s->wire->ready(s->wire->user)) &&
+           (n = ep_tx(s->ep[h], frame, sizeof frame, s->now)) > 0) {
         uint64_t bits = ((uint64_t)n + 24) * 8; /* with preamble, frame check sequence and gap */
         if (!s->wire)
             s->port_free[h] = s->now + (ns_t)((bits * NS_PER_S + s->port_rate - 1) / s->port_rate);

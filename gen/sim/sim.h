@@ -5,13 +5,15 @@
 #include "gen/endpoint/cm_agent.h"
 #include "gen/net/net.h"
 
-/* A real network in place of the simulated clock and of one host: host `local` is ours and lives in real time; of the other one
- * the simulation has an image that never sends, and knows what the real one has told. Exact events and nodes stay in between. */
+/* A real network in place of the simulated clock and of one host: host `local` is ours and lives in real time; of the
+ * other one the simulation has an image that never sends, and knows what the real one has told. Exact events and nodes
+ * stay in between. */
 struct sim_wire {
     unsigned local;
-    bool (*ready)(void *user); /* whether a frame can leave now */
+    bool (*ready)(void *user);                                   /* whether a frame can leave now */
     void (*send)(void *user, const uint8_t *data, uint32_t len); /* a frame leaves */
-    /* Hand what has arrived to sim_arrive(); when there was nothing, wait for it until `until`. 0, or a negative errno. */
+    /* Hand what has arrived to sim_arrive(); when there was nothing, wait for it until `until`. 0, or a negative
+     * errno. */
     int (*wait)(void *user, ns_t until);
     ns_t (*clock)(void *user); /* time now */
     void *user;
@@ -22,25 +24,25 @@ struct sim_config {
     uint64_t seed;
     struct ep_config ep[NET_HOSTS]; /* seeds are derived from `seed` */
     struct net_config net;
-    uint64_t port_rate;             /* bit/s at which a host puts frames on the wire; 0: 100 G */
-    bool no_cm;                     /* no connection manager */
-    struct event_list *events;      /* taken over by the simulation; NULL: none */
-    const struct sim_wire *wire;    /* NULL: everything is simulated */
-    uint16_t port;                  /* of RDMA-CM, on which the passive side listens; 0: 18515 */
+    uint64_t port_rate;               /* bit/s at which a host puts frames on the wire; 0: 100 G */
+    bool no_cm;                       /* no connection manager */
+    struct event_list *events;        /* taken over by the simulation; NULL: none */
+    const struct sim_wire *wire;      /* NULL: everything is simulated */
+    uint16_t port;                    /* of RDMA-CM, on which the passive side listens; 0: 18515 */
     struct tap_set *taps[TAP_PLACES]; /* NULL: no file there */
 };
 
 /* Parameters of a connection (or of a pair of datagram queue pairs) between the hosts; index: host. */
 struct sim_conn_config {
-    uint8_t type; /* enum qp_type */
-    uint32_t psn[NET_HOSTS];      /* first PSN that the host sends */
-    uint32_t qpn[NET_HOSTS];      /* 0: the policy chooses */
+    uint8_t type;            /* enum qp_type */
+    uint32_t psn[NET_HOSTS]; /* first PSN that the host sends */
+    uint32_t qpn[NET_HOSTS]; /* 0: the policy chooses */
     uint32_t max_send_wr, max_recv_wr;
     uint16_t max_sge;
     uint32_t max_inline;
-    uint32_t cq_depth;            /* 0: as many as work requests */
+    uint32_t cq_depth; /* 0: as many as work requests */
     bool sig_all;
-    int srq[NET_HOSTS];           /* or EP_NO_SRQ */
+    int srq[NET_HOSTS]; /* or EP_NO_SRQ */
     uint32_t pd[NET_HOSTS];
     struct ep_peer peer[NET_HOSTS]; /* as the host sees the other one; addresses, QPNs and PSNs are filled in */
 };
@@ -48,22 +50,22 @@ struct sim_conn_config {
 #define SIM_PASSES_MAX 10000000 /* steps without a frame sent: more are an endless loop */
 
 enum sim_conn_state {
-    SIM_CONN_NEW,      /* queue pairs in RESET */
-    SIM_CONN_PENDING,  /* the connection manager is at it */
+    SIM_CONN_NEW,     /* queue pairs in RESET */
+    SIM_CONN_PENDING, /* the connection manager is at it */
     SIM_CONN_UP,
-    SIM_CONN_FAILED,   /* refused, or no answer */
-    SIM_CONN_CLOSING,  /* disconnecting */
+    SIM_CONN_FAILED,  /* refused, or no answer */
+    SIM_CONN_CLOSING, /* disconnecting */
     SIM_CONN_DOWN,
 };
 
 struct sim_conn {
-    unsigned number;     /* from 1; what events call conn=N */
-    uint8_t type;        /* enum qp_type */
-    uint8_t state[NET_HOSTS]; /* enum sim_conn_state, as the host sees it */
-    int qp[NET_HOSTS];   /* handles */
-    int cq[NET_HOSTS];   /* sends and receives of the queue pair */
-    bool srq[NET_HOSTS]; /* it takes receives from a shared queue */
-    int ah[NET_HOSTS];   /* UD: address handle of the other host */
+    unsigned number;                /* from 1; what events call conn=N */
+    uint8_t type;                   /* enum qp_type */
+    uint8_t state[NET_HOSTS];       /* enum sim_conn_state, as the host sees it */
+    int qp[NET_HOSTS];              /* handles */
+    int cq[NET_HOSTS];              /* sends and receives of the queue pair */
+    bool srq[NET_HOSTS];            /* it takes receives from a shared queue */
+    int ah[NET_HOSTS];              /* UD: address handle of the other host */
     uint32_t remote_qpn[NET_HOSTS]; /* UD: queue pair to send to */
     uint32_t remote_qkey[NET_HOSTS];
     struct ep_peer peer[NET_HOSTS];
@@ -71,8 +73,8 @@ struct sim_conn {
 
 /* Who uses the simulation; each member may be NULL. */
 struct sim_app {
-    /* Time has come to `now`, everything due in the hosts was done: look at completions, post work. Returns when it wants to be
-     * called again at the latest; NS_NEVER: only when something happens. */
+    /* Time has come to `now`, everything due in the hosts was done: look at completions, post work. Returns when it
+     * wants to be called again at the latest; NS_NEVER: only when something happens. */
     ns_t (*run)(void *user, ns_t now);
     /* A host sends a frame. */
     void (*sent)(void *user, unsigned host, const uint8_t *data, uint32_t len, ns_t now);
@@ -91,15 +93,15 @@ struct sim {
     struct event_list *events;
     struct sim_app app;
     struct sim_conn **conn; /* by number - 1 */
-    uint8_t *news;           /* by number - 1: 1: new, or its state has changed; the app sets it to 0 */
+    uint8_t *news;          /* by number - 1: 1: new, or its state has changed; the app sets it to 0 */
     unsigned n_conns;
     uint64_t port_rate;
     ns_t port_free[NET_HOSTS];
-    uint64_t frames;        /* sent by both hosts */
-    uint32_t passes;        /* steps since the last frame was sent */
+    uint64_t frames; /* sent by both hosts */
+    uint32_t passes; /* steps since the last frame was sent */
     const struct sim_wire *wire;
-    int wire_err;           /* first error of the wire */
-    ns_t last_frame;        /* wire: when a frame was sent or arrived */
+    int wire_err;    /* first error of the wire */
+    ns_t last_frame; /* wire: when a frame was sent or arrived */
     uint16_t port;
 };
 
@@ -120,7 +122,8 @@ int sim_conn_connect(struct sim *s, struct sim_conn *c, unsigned from);
 /* Ask host `from` to disconnect. */
 int sim_conn_disconnect(struct sim *s, struct sim_conn *c, unsigned from);
 
-/* Tell of each event and fault asked for that never happened; `who`: what the hosts are called. Returns how many they are. */
+/* Tell of each event and fault asked for that never happened; `who`: what the hosts are called. Returns how many they
+ * are. */
 unsigned sim_idle(const struct sim *s, const char *const who[NET_HOSTS], told_fn *told, void *user);
 
 /* The path from host `from` to the other one. */

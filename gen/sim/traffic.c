@@ -23,7 +23,7 @@ enum traffic_op traffic_op_find(const char *name)
     return (enum traffic_op)i;
 }
 
-/* --- Setting up ---------------------------------------------------------------------------------------------------------------- */
+/* --- Setting up ------------------------------------------------------------------------------- */
 
 bool traffic_receives(const struct traffic_config *c)
 {
@@ -54,7 +54,8 @@ static int flow_init(struct traffic *t, struct flow *f, struct sim_conn *c, unsi
         return -ENOMEM;
     r = ep_mr_reg(t->s->ep[host], t->c.conn.pd[host], f->tx, tx, TX_IOVA, ACCESS_LOCAL_WRITE, &f->lkey);
     if (r == 0)
-        r = ep_mr_reg(t->s->ep[other], t->c.conn.pd[other], f->rx, rx, RX_IOVA, ACCESS_LOCAL_WRITE | ACCESS_REMOTE, &key);
+        r = ep_mr_reg(t->s->ep[other], t->c.conn.pd[other], f->rx, rx, RX_IOVA, ACCESS_LOCAL_WRITE | ACCESS_REMOTE,
+                      &key);
     f->rkey = f->rx_lkey = key;
     return r;
 }
@@ -105,7 +106,8 @@ struct traffic *traffic_new(struct sim *s, const struct traffic_config *c, int *
     t->c = *c;
     t->stride = (max_u32(c->size, 8) + 7) & ~7u;
     t->rx_slots = c->rx_depth ? c->rx_depth : 2 * c->tx_depth;
-    t->c.signal_every = min_u32(max_u32(c->signal_every, 1), c->tx_depth); /* or the queue would fill up without a completion */
+    /* or the queue would fill up without a completion */
+    t->c.signal_every = min_u32(max_u32(c->signal_every, 1), c->tx_depth);
     for (t->ring = c->type == QPT_RC ? 1 : RING_UNRELIABLE; t->ring < 4 * (t->c.tx_depth + t->rx_slots);)
         t->ring *= 2;
     t->c.conn.max_send_wr = c->tx_depth;
@@ -132,7 +134,7 @@ void traffic_free(struct traffic *t)
     free(t);
 }
 
-/* --- Going on ----------------------------------------------------------------------------------------------------------------------- */
+/* --- Going on --------------------------------------------------------------------------------- */
 
 struct flow *traffic_flow(struct traffic *t, unsigned conn, unsigned host)
 {
@@ -214,8 +216,8 @@ static unsigned next_news(const struct traffic *t, unsigned i)
     return at ? (unsigned)(at - t->s->news) : t->c.qps;
 }
 
-/* Completions, and the end of the time that arrivals are awaited, are news. The completion queues were made in the order of the
- * connections. */
+/* Completions, and the end of the time that arrivals are awaited, are news. The completion queues were made in the
+ * order of the connections. */
 static void find_news(struct traffic *t, ns_t now)
 {
     for (unsigned h = 0; h < NET_HOSTS; h++) {

@@ -1,4 +1,5 @@
-/* layer 3 (sim): perftest-like traffic in a simulation: so many operations of a kind and size on every connection, all data verified. */
+/* layer 3 (sim): perftest-like traffic in a simulation: so many operations of a kind and size on every connection, all
+ * data verified. */
 #ifndef RDMATRACE_GEN_SIM_TRAFFIC_H
 #define RDMATRACE_GEN_SIM_TRAFFIC_H
 
@@ -12,42 +13,42 @@ const char *traffic_op_str(enum traffic_op op);
 enum traffic_op traffic_op_find(const char *name);
 
 struct traffic_config {
-    uint8_t op;          /* enum traffic_op */
-    uint8_t type;        /* enum qp_type */
-    uint32_t size;       /* bytes of a message; atomics: 8 */
-    bool vary;           /* sizes from 0 to `size`, by chance */
-    uint64_t iters;      /* messages per connection and direction */
-    uint32_t qps;        /* connections */
-    uint32_t tx_depth;   /* messages under way per connection and direction */
-    uint32_t rx_depth;   /* receives posted; 0: twice tx_depth */
-    bool bidirectional;  /* host 1 does the same to host 0 */
-    bool with_imm;       /* SENDs and WRITEs carry immediate data */
+    uint8_t op;         /* enum traffic_op */
+    uint8_t type;       /* enum qp_type */
+    uint32_t size;      /* bytes of a message; atomics: 8 */
+    bool vary;          /* sizes from 0 to `size`, by chance */
+    uint64_t iters;     /* messages per connection and direction */
+    uint32_t qps;       /* connections */
+    uint32_t tx_depth;  /* messages under way per connection and direction */
+    uint32_t rx_depth;  /* receives posted; 0: twice tx_depth */
+    bool bidirectional; /* host 1 does the same to host 0 */
+    bool with_imm;      /* SENDs and WRITEs carry immediate data */
     bool solicited;
     uint32_t signal_every; /* ask for a completion every so many; 0: 1 */
     bool use_cm;
-    bool disconnect;     /* with use_cm: in the end */
+    bool disconnect; /* with use_cm: in the end */
     uint64_t seed;
-    bool srq;            /* receives are posted to a shared receive queue; with one connection only */
+    bool srq;                    /* receives are posted to a shared receive queue; with one connection only */
     struct sim_conn_config conn; /* for all connections; PSNs, QPNs and queue depths are filled in */
-    bool psn_given;      /* conn.psn is used as it is */
-    ns_t time_limit;     /* give up at this time; 0: never */
-    struct ledger *ledger; /* gets a row for each work request, when it is over; NULL: none */
+    bool psn_given;              /* conn.psn is used as it is */
+    ns_t time_limit;             /* give up at this time; 0: never */
+    struct ledger *ledger;       /* gets a row for each work request, when it is over; NULL: none */
 };
 
 struct traffic_result {
-    uint64_t posted;     /* requests */
-    uint64_t completed;  /* with success */
-    uint64_t failed;     /* with an error, flushed ones included */
-    uint64_t received;   /* receive completions with success */
-    uint64_t recv_failed; /* receives with an error other than flushed */
-    uint64_t mismatches; /* messages whose data was wrong, or that came out of order or twice */
-    uint64_t conn_failed; /* connections that did not come to be */
-    uint8_t first_error; /* enum wc_status of the first failure */
-    uint64_t bytes;      /* payload of messages completed */
-    ns_t start, end;     /* first request posted, last one completed */
+    uint64_t posted;       /* requests */
+    uint64_t completed;    /* with success */
+    uint64_t failed;       /* with an error, flushed ones included */
+    uint64_t received;     /* receive completions with success */
+    uint64_t recv_failed;  /* receives with an error other than flushed */
+    uint64_t mismatches;   /* messages whose data was wrong, or that came out of order or twice */
+    uint64_t conn_failed;  /* connections that did not come to be */
+    uint8_t first_error;   /* enum wc_status of the first failure */
+    uint64_t bytes;        /* payload of messages completed */
+    ns_t start, end;       /* first request posted, last one completed */
     ns_t lat_min, lat_max; /* from posting to completion */
     unsigned __int128 lat_sum;
-    bool gave_up;        /* time limit, or nothing happened any more */
+    bool gave_up; /* time limit, or nothing happened any more */
 };
 
 /* Whether such traffic needs receives: SENDs or immediate data. */

@@ -12,48 +12,48 @@
 
 /* A message under way. */
 struct slot {
-    ns_t posted;     /* when */
-    uint64_t expect; /* atomics: value to be found */
-    uint32_t len;    /* bytes */
-    uint8_t op;      /* enum traffic_op */
+    ns_t posted;           /* when */
+    uint64_t expect;       /* atomics: value to be found */
+    uint32_t len;          /* bytes */
+    uint8_t op;            /* enum traffic_op */
     struct ledger_row row; /* with a ledger */
 };
 
 /* A message that the other side has yet to receive. */
 struct awaited {
-    uint64_t k;      /* its number */
-    uint32_t len;    /* bytes */
+    uint64_t k;   /* its number */
+    uint32_t len; /* bytes */
 };
 
 /* One direction of one connection. */
 struct flow {
-    struct sim_conn *c;     /* connection */
-    unsigned host;          /* that posts */
-    uint64_t posted, done;  /* messages */
-    uint64_t told;          /* of the posted ones: in the ledger */
-    uint64_t counter[2];    /* atomics posted: FETCH & ADD, COMPARE & SWAP */
-    struct prng prng;       /* operations and sizes */
-    struct slot *slots;     /* tx_depth of them: message k in k % tx_depth */
-    uint8_t *tx, *rx;       /* memory at the posting host, and at the other one */
-    uint32_t lkey, rkey, rx_lkey; /* keys of tx, and of rx */
-    struct awaited *await;  /* ring */
+    struct sim_conn *c;              /* connection */
+    unsigned host;                   /* that posts */
+    uint64_t posted, done;           /* messages */
+    uint64_t told;                   /* of the posted ones: in the ledger */
+    uint64_t counter[2];             /* atomics posted: FETCH & ADD, COMPARE & SWAP */
+    struct prng prng;                /* operations and sizes */
+    struct slot *slots;              /* tx_depth of them: message k in k % tx_depth */
+    uint8_t *tx, *rx;                /* memory at the posting host, and at the other one */
+    uint32_t lkey, rkey, rx_lkey;    /* keys of tx, and of rx */
+    struct awaited *await;           /* ring */
     uint64_t await_head, await_tail; /* numbers in it, modulo its size */
     uint64_t rx_posted, rx_done;     /* receives */
-    bool dead;              /* failed: nothing more is posted */
+    bool dead;                       /* failed: nothing more is posted */
 };
 
 struct traffic {
     struct sim *s;
     struct traffic_config c; /* with PSNs, QPNs and depths filled in */
-    uint32_t stride;        /* bytes of a slot */
+    uint32_t stride;         /* bytes of a slot */
     uint32_t rx_slots, ring; /* receives of a flow; size of flow.await, a power of two */
-    struct flow *flows;     /* qps, times 2 if bidirectional */
+    struct flow *flows;      /* qps, times 2 if bidirectional */
     unsigned n_flows;
-    uint8_t *conn_done;     /* per connection: 1 counted as failed or closing */
-    bool *through;          /* per connection: nothing is left to do */
+    uint8_t *conn_done; /* per connection: 1 counted as failed or closing */
+    bool *through;      /* per connection: nothing is left to do */
     uint32_t n_through;
-    bool drained;           /* that time is over */
-    ns_t drain;             /* unreliable: until when arrivals are awaited */
+    bool drained; /* that time is over */
+    ns_t drain;   /* unreliable: until when arrivals are awaited */
     bool all_done;
     struct traffic_result r;
 };
@@ -65,8 +65,8 @@ bool traffic_post(struct traffic *t, struct flow *f, ns_t now);
 /* A completion of the flow's send queue, or of a receive of the other host's: verify the data, and count. */
 void traffic_send_completed(struct traffic *t, struct flow *f, const struct wc *wc);
 void traffic_recv_completed(struct traffic *t, struct flow *f, const struct wc *wc);
-/* Requests up to number `k` are over: only the last of them may have a completion, and one that says of the others that they succeeded.
- * They go to the ledger, if there is one; `wc` NULL: they did not complete. */
+/* Requests up to number `k` are over: only the last of them may have a completion, and one that says of the others that
+ * they succeeded. They go to the ledger, if there is one; `wc` NULL: they did not complete. */
 void traffic_tell(struct traffic *t, struct flow *f, uint64_t k, const struct wc *wc);
 /* sim_app.sent: which work request a frame belongs to. */
 /* The flow that `host` sends on a connection; NULL: it sends none. */

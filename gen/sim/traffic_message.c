@@ -1,7 +1,7 @@
 /* layer 3 (sim): the messages of perftest-like traffic: posted, completed, verified. */
 #include "gen/sim/traffic_impl.h"
 
-/* --- Data: every message has its own ------------------------------------------------------------------------------------------ */
+/* --- Data: every message has its own ---------------------------------------------------------- */
 
 static uint64_t pattern_start(const struct flow *f, uint64_t k)
 {
@@ -44,15 +44,15 @@ static uint8_t *recv_slot(const struct traffic *t, const struct flow *f, uint64_
     return f->rx + ATOMIC_AREA + (uint64_t)t->c.tx_depth * t->stride + (i % t->rx_slots) * (t->stride + GRH_BYTES);
 }
 
-/* --- Posting --------------------------------------------------------------------------------------------------------------------- */
+/* --- Posting ---------------------------------------------------------------------------------- */
 
 void traffic_post_recvs(struct traffic *t, struct flow *f, ns_t now)
 {
     unsigned other = f->host ^ 1;
 
     while (f->rx_posted - f->rx_done < t->rx_slots) {
-        struct sge sge = {RX_IOVA + (uint64_t)(recv_slot(t, f, f->rx_posted) - f->rx), t->stride + (f->c->type == QPT_UD ? GRH_BYTES : 0),
-                          f->rx_lkey};
+        struct sge sge = {RX_IOVA + (uint64_t)(recv_slot(t, f, f->rx_posted) - f->rx),
+                          t->stride + (f->c->type == QPT_UD ? GRH_BYTES : 0), f->rx_lkey};
         struct recv_wr wr = {.wr_id = RECV_ID | f->rx_posted, .sg_list = &sge, .num_sge = 1};
         int srq = t->c.conn.srq[other];
         if ((srq == EP_NO_SRQ ? ep_post_recv(t->s->ep[other], f->c->qp[other], &wr, now)
@@ -115,11 +115,23 @@ static uint32_t qpn_of(const struct traffic *t, const struct flow *f, unsigned h
 }
 
 /* A new row of the ledger. */
-static struct ledger_row row_of(const struct traffic *t, const struct flow *f, const struct slot *s, const struct send_wr *wr)
+static struct ledger_row row_of(const struct traffic *t, const struct flow *f, const struct slot *s,
+                                const struct send_wr *wr)
 {
-    return (struct ledger_row){.conn = f->c->number, .host = f->host, .qpn = qpn_of(t, f, f->host), .remote_qpn = qpn_of(t, f, f->host ^ 1),
-                               .number = wr->wr_id, .va = wr->remote_addr, .rkey = wr->rkey, .imm = wr->imm_data, .bytes = s->len,
-                               .opcode = wr->opcode, .status = LEDGER_OPEN, .posted = s->posted, .sent = NS_NEVER, .completed = NS_NEVER};
+    return (struct ledger_row){.conn = f->c->number,
+                               .host = f->host,
+                               .qpn = qpn_of(t, f, f->host),
+                               .remote_qpn = qpn_of(t, f, f->host ^ 1),
+                               .number = wr->wr_id,
+                               .va = wr->remote_addr,
+                               .rkey = wr->rkey,
+                               .imm = wr->imm_data,
+                               .bytes = s->len,
+                               .opcode = wr->opcode,
+                               .status = LEDGER_OPEN,
+                               .posted = s->posted,
+                               .sent = NS_NEVER,
+                               .completed = NS_NEVER};
 }
 
 bool traffic_post(struct traffic *t, struct flow *f, ns_t now)
@@ -133,7 +145,8 @@ bool traffic_post(struct traffic *t, struct flow *f, ns_t now)
     if (t->c.vary)
         s->len = prng_below(&f->prng, t->c.size + 1);
     wr.opcode = (uint8_t)opcode_of(s->op, t->c.with_imm);
-    wr.flags = (uint8_t)((k + 1) % t->c.signal_every == 0 || k + 1 == t->c.iters ? SEND_SIGNALED : 0) | (t->c.solicited ? SEND_SOLICITED : 0);
+    wr.flags = (uint8_t)((k + 1) % t->c.signal_every == 0 || k + 1 == t->c.iters ? SEND_SIGNALED : 0) |
+               (t->c.solicited ? SEND_SOLICITED : 0);
     fill_slot(t, f, k, s, &wr);
     sge.length = s->len;
     if (f->c->type == QPT_UD) {
@@ -157,7 +170,7 @@ bool traffic_post(struct traffic *t, struct flow *f, ns_t now)
     return true;
 }
 
-/* --- Completions ------------------------------------------------------------------------------------------------------------------ */
+/* --- Completions ------------------------------------------------------------------------------ */
 
 static bool slot_good(const struct traffic *t, const struct flow *f, uint64_t k)
 {
@@ -223,7 +236,8 @@ void traffic_send_completed(struct traffic *t, struct flow *f, const struct wc *
 }
 
 /* Whether the receive is the message awaited as number `n`. */
-static bool is_awaited(const struct traffic *t, const struct flow *f, uint64_t n, const struct wc *wc, const uint8_t *data, uint32_t len)
+static bool is_awaited(const struct traffic *t, const struct flow *f, uint64_t n, const struct wc *wc,
+                       const uint8_t *data, uint32_t len)
 {
     const struct awaited *a = &f->await[n % t->ring];
 

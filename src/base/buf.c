@@ -92,8 +92,9 @@ void buf_paragraph(struct buf *b, const char *s, unsigned indent, unsigned colum
 }
 
 /* Two digits at a time: "00" "01" ... "99". */
-static const char PAIRS[] = "0001020304050607080910111213141516171819202122232425262728293031323334353637383940414243444546474849"
-                            "5051525354555657585960616263646566676869707172737475767778798081828384858687888990919293949596979899";
+static const char PAIRS[] =
+    "0001020304050607080910111213141516171819202122232425262728293031323334353637383940414243444546474849"
+    "5051525354555657585960616263646566676869707172737475767778798081828384858687888990919293949596979899";
 
 /* Digits of `v` written to end before `end`; returns where they start. */
 static char *dec_back(char *end, uint64_t v)
@@ -124,11 +125,26 @@ static char *dec_back(char *end, uint64_t v)
     return end;
 }
 
-static const uint64_t POWERS[20] = {
-    UINT64_C(0), UINT64_C(10), UINT64_C(100), UINT64_C(1000), UINT64_C(10000), UINT64_C(100000), UINT64_C(1000000), UINT64_C(10000000),
-    UINT64_C(100000000), UINT64_C(1000000000), UINT64_C(10000000000), UINT64_C(100000000000), UINT64_C(1000000000000),
-    UINT64_C(10000000000000), UINT64_C(100000000000000), UINT64_C(1000000000000000), UINT64_C(10000000000000000),
-    UINT64_C(100000000000000000), UINT64_C(1000000000000000000), UINT64_C(10000000000000000000)};
+static const uint64_t POWERS[20] = {UINT64_C(0),
+                                    UINT64_C(10),
+                                    UINT64_C(100),
+                                    UINT64_C(1000),
+                                    UINT64_C(10000),
+                                    UINT64_C(100000),
+                                    UINT64_C(1000000),
+                                    UINT64_C(10000000),
+                                    UINT64_C(100000000),
+                                    UINT64_C(1000000000),
+                                    UINT64_C(10000000000),
+                                    UINT64_C(100000000000),
+                                    UINT64_C(1000000000000),
+                                    UINT64_C(10000000000000),
+                                    UINT64_C(100000000000000),
+                                    UINT64_C(1000000000000000),
+                                    UINT64_C(10000000000000000),
+                                    UINT64_C(100000000000000000),
+                                    UINT64_C(1000000000000000000),
+                                    UINT64_C(10000000000000000000)};
 
 /* Digits that `v` has: 1233 / 4096 is just above the decimal logarithm of 2. */
 static unsigned dec_len(uint64_t v)

@@ -71,12 +71,13 @@ static void complain(const struct opt_state *s, int c)
     bool is_long = strncmp(word, "--", 2) == 0;
     int len = is_long ? (int)strcspn(word, "=") : 2;
     const char shorts[] = {'-', (char)optopt, '\0'};
-    const char *what = c == ':'                                ? "needs an argument"
+    const char *what = c == ':'                                       ? "needs an argument"
                        : is_long && optopt && def_of(s->defs, optopt) ? "takes no argument"
-                       : is_long && candidates(s, word) > 1     ? "is short for more than one option"
-                                                                : "is no option";
+                       : is_long && candidates(s, word) > 1           ? "is short for more than one option"
+                                                                      : "is no option";
 
-    cli_error("%s: %.*s %s; `%s help %s` lists the options", s->argv[0], len, is_long ? word : shorts, what, cli_program(), s->argv[0]);
+    cli_error("%s: %.*s %s; `%s help %s` lists the options", s->argv[0], len, is_long ? word : shorts, what,
+              cli_program(), s->argv[0]);
 }
 
 int opt_next(struct opt_state *s, const char **arg, int *operand)

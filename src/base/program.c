@@ -75,7 +75,8 @@ static void program_help(struct buf *b)
     for (const struct command *c = program->commands; c->name; c++)
         buf_printf(b, "  %-10s %s\n", c->name, c->summary);
     buf_printf(b, "  %-10s %s\n", "help", "explain a subcommand");
-    buf_printf(b, "\n`%s help COMMAND` or `%s COMMAND --help` lists the options of a command.\n", program->name, program->name);
+    buf_printf(b, "\n`%s help COMMAND` or `%s COMMAND --help` lists the options of a command.\n", program->name,
+               program->name);
 }
 
 static int no_command(const char *name)

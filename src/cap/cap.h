@@ -22,8 +22,9 @@ enum cap_compression { CAP_PLAIN, CAP_GZIP, CAP_ZSTD };
 struct cap_opts {
     size_t window; /* bytes of a file that are mapped at once; 0: 4 MiB. Give less when many files are open at once */
     bool stream;   /* read() even from regular files, never map them */
-    /* Called, if not NULL, before bytes that were handed out move or vanish: until then the data of all frames read so far stay where
-     * they are, although `struct frame` promises it only until the next frame. Not called for comments and options. */
+    /* Called, if not NULL, before bytes that were handed out move or vanish: until then the data of all frames read so
+     * far stay where they are, although `struct frame` promises it only until the next frame. Not called for comments
+     * and options. */
     void (*moving)(void *user);
     void *user;
 };

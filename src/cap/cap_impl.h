@@ -33,8 +33,8 @@ int erf_begin(struct cap *c);
 
 /* Time stamp of the ERF record at `h` (8 bytes are read). */
 ns_t erf_time(const uint8_t *h);
-/* Interface of the ERF record at `h` (16 bytes are read): each port of the card is one, in the order of their first records. The first
- * interface must be there already. */
+/* Interface of the ERF record at `h` (16 bytes are read): each port of the card is one, in the order of their first
+ * records. The first interface must be there already. */
 uint32_t erf_iface(struct cap *c, const uint8_t *h);
 
 /* Remember why reading ends at byte `offset`, and return the negative errno for it. A file that shrank under the reader

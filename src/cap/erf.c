@@ -117,8 +117,8 @@ static bool erf_plausible(const uint8_t *h, size_t n, uint64_t *ts)
     if (n < e.rlen)
         return true;
     uint32_t lead = erf_lead(&e, h);
-    /* At most padding to 8 bytes and a check sequence may follow the packet; meta records count their length otherwise.
-     */
+    /* At most padding to 8 bytes and a check sequence may follow the packet; meta records count their length
+     * otherwise. */
     return lead <= e.rlen && (e.type == ERF_META || e.rlen - lead <= e.wlen + 16u);
 }
 

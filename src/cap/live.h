@@ -27,7 +27,8 @@ struct cap_live_stats {
  * for a wrong filter. */
 int cap_live_open(struct cap **out, const char *iface, uint16_t file_index, const struct cap_live_opts *opts,
                   struct cap_error *err);
-/* With no_wait, instead of cap_next(): 1 and the next frame; 0: none is there; a negative errno. *f as of cap_next(). */
+/* With no_wait, instead of cap_next(): 1 and the next frame; 0: none is there; a negative errno. *f as of
+ * cap_next(). */
 int cap_live_poll(struct cap *c, struct frame *f);
 /* Descriptor to wait for frames at; -1: there is none. */
 int cap_live_fd(const struct cap *c);

@@ -61,8 +61,8 @@ static int option_next(struct cap *c, const uint8_t **p, const uint8_t *end, uin
     if (*code == OPT_END)
         return 0;
     if ((size_t)(end - *val) < *len)
-        return cap_fail(c, source_offset(&c->src), "option %u of %s, only %td left in its block", *code, count_str(*len, "byte"),
-                        end - *val);
+        return cap_fail(c, source_offset(&c->src), "option %u of %s, only %td left in its block", *code,
+                        count_str(*len, "byte"), end - *val);
     *p = (size_t)(end - *val) < pad4(*len) ? end : *val + pad4(*len);
     return 1;
 }

@@ -5,10 +5,10 @@
 
 struct slot {
     struct frame f;
-    ns_t key; /* time, or that of the frame before it */
+    ns_t key;      /* time, or that of the frame before it */
     uint8_t *data; /* memory for a copy */
     uint32_t cap;
-    bool own;      /* f.data is that copy */
+    bool own; /* f.data is that copy */
 };
 
 /* The time of an interface. */
@@ -30,7 +30,7 @@ struct window {
     uint64_t bytes; /* of all slots' memory, and of the frames held of which there is no copy */
     ns_t key;       /* of the frame put in last */
     struct clock clock[CLOCKS];
-    uint16_t out;   /* slot taken out last, not yet free */
+    uint16_t out; /* slot taken out last, not yet free */
     bool has_out;
     bool failed; /* no memory for a copy */
 };

@@ -56,8 +56,8 @@ static inline size_t source_left(const struct source *s)
     return (size_t)(s->end - s->p);
 }
 
-/* So far behind the bytes being passed over others are fetched from memory, without regard for the end of those at hand: processors do
- * that by themselves, but not beyond a page. */
+/* So far behind the bytes being passed over others are fetched from memory, without regard for the end of those at
+ * hand: processors do that by themselves, but not beyond a page. */
 #define SOURCE_AHEAD 2048
 
 /* Pass over `n` bytes that were peeked at. */

@@ -6,8 +6,8 @@
 
 struct cap_writer;
 
-/* pcapng keeps interfaces, comments (of packets, interfaces and each input's first section), flags and drop counts; pcap
- * keeps time stamps (ns) and frames of one link type. */
+/* pcapng keeps interfaces, comments (of packets, interfaces and each input's first section), flags and drop counts;
+ * pcap keeps time stamps (ns) and frames of one link type. */
 enum cap_write_format {
     CAP_WRITE_BY_NAME, /* pcap if the path ends in ".pcap", else pcapng */
     CAP_WRITE_PCAPNG,
@@ -30,13 +30,13 @@ int cap_writer_open(struct cap_writer **out, const char *path, const struct cap_
                     struct cap_error *err);
 
 /* Append a frame: ts, data, caplen, len, flags, drops, comment, has_ts are written. `iface` describes the interface
- * (f->file, f->iface): of it linktype, snaplen, comment, name, description, filter, os, speed, fcs_len are written when its
- * first frame comes. 0, or a negative errno (then, and ever after): see cap_writer_error(). A time before 1970 becomes
- * 1970. Writing to a closed pipe raises SIGPIPE unless the program ignores it. */
+ * (f->file, f->iface): of it linktype, snaplen, comment, name, description, filter, os, speed, fcs_len are written when
+ * its first frame comes. 0, or a negative errno (then, and ever after): see cap_writer_error(). A time before 1970
+ * becomes 1970. Writing to a closed pipe raises SIGPIPE unless the program ignores it. */
 int cap_write(struct cap_writer *w, const struct frame *f, const struct cap_iface *iface);
 
-/* Describe interface `number` of input `file` before its first frame, so that interfaces have the order of these calls in the file
- * (pcapng; else nothing happens). As cap_write(). */
+/* Describe interface `number` of input `file` before its first frame, so that interfaces have the order of these calls
+ * in the file (pcapng; else nothing happens). As cap_write(). */
 int cap_write_iface(struct cap_writer *w, uint16_t file, uint32_t number, const struct cap_iface *iface);
 
 /* Append the statistics received, dropped and os_dropped of an interface that had frames (pcapng; else nothing

@@ -2,17 +2,17 @@
 #include "src/cli/capture_cmd.h"
 
 #include "src/cap/merge.h"
+#include "src/cap/reorder.h"
 #include "src/cli/cli.h"
 #include "src/conn/annotate.h"
 #include "src/filter/filter.h"
-#include "src/cap/reorder.h"
 
 #include <arpa/inet.h>
 #include <stdlib.h>
 
 #define FLUSH_AT 65536
 
-/* --- Options -------------------------------------------------------------------------------------------------------------------- */
+/* --- Options ---------------------------------------------------------------------------------- */
 
 bool trace_address(const char *text, struct conn_addr *a)
 {
@@ -126,7 +126,7 @@ static int take_arguments(const struct trace_cmd *cmd, struct trace *t, int argc
     return t->n_files ? EXIT_OK : cli_error("%s: no capture file; name one, or - for standard input", cmd->name);
 }
 
-/* --- Reading -------------------------------------------------------------------------------------------------------------------- */
+/* --- Reading ---------------------------------------------------------------------------------- */
 
 static void deliver(const struct trace_cmd *cmd, struct trace *t, const struct frame *f)
 {
@@ -201,7 +201,7 @@ static int say_errors(const struct cap_merge *m, int status)
     return status;
 }
 
-/* --- The command ---------------------------------------------------------------------------------------------------------------- */
+/* --- The command ------------------------------------------------------------------------------ */
 
 void trace_flush(struct trace *t)
 {
@@ -255,13 +255,15 @@ static bool pair_seen(struct conn_table *conns, const struct conn_known *k)
     return false;
 }
 
-/* What the user should know besides the results: flows that were forgotten, and pairs that there are not, for all that is known. */
+/* What the user should know besides the results: flows that were forgotten, and pairs that there are not, for all that
+ * is known. */
 static void say_notes(const struct trace_cmd *cmd, const struct trace *t, struct conn_table *conns)
 {
     uint64_t forgotten = conn_counts(conns).evicted;
 
     if (forgotten && !cmd->tells_forgotten)
-        cli_error("%s forgotten, unused for longest: there were more at a time than are kept", count_str(forgotten, "flow"));
+        cli_error("%s forgotten, unused for longest: there were more at a time than are kept",
+                  count_str(forgotten, "flow"));
     for (unsigned i = 0; i < t->n_pairs && !forgotten && !t->failed; i++)
         if (!pair_seen(conns, &t->pairs[i]))
             cli_error("--pair %s: no packet between these queue pairs was taken", t->pair_args[i]);
@@ -272,11 +274,12 @@ static int report(const struct trace_cmd *cmd, struct trace *t)
 {
     if (!t->conn || conn_exists(cmd->conns(t), t->conn))
         return cmd->end(t);
-    return t->failed ? EXIT_OK : cli_error("--conn %u: there is no such connection; `rdmatrace flows` lists them", t->conn);
+    return t->failed ? EXIT_OK
+                     : cli_error("--conn %u: there is no such connection; `rdmatrace flows` lists them", t->conn);
 }
 
-/* Read and report: what could be read is written first, then is said what could not be. Files of which nothing could be read have no
- * results. */
+/* Read and report: what could be read is written first, then is said what could not be. Files of which nothing could be
+ * read have no results. */
 static int run_files(const struct trace_cmd *cmd, struct trace *t, struct window *w)
 {
     const struct cap_opts opts = {.moving = files_moving, .user = w};

@@ -2,8 +2,8 @@
 #ifndef RDMATRACE_CLI_CAPTURE_CMD_H
 #define RDMATRACE_CLI_CAPTURE_CMD_H
 
-#include "opt.h"
 #include "dissect/pkt.h"
+#include "opt.h"
 #include "src/conn/conn.h"
 
 #define TRACE_PAIRS 64
@@ -11,14 +11,26 @@
 /* Options that every such command has; rows for its table. */
 #define TRACE_OPTIONS                                                                                                  \
     {'r', "read-file", "FILE", "read FILE; the same as naming it as an operand; - is standard input"},                 \
-    {TRACE_KEY_PAIR, "pair", "PAIR", "two queue pairs that are connected, ADDRESS:QPN,ADDRESS:QPN; may be repeated"},  \
-    {TRACE_KEY_UDP_PORT, "udp-port", "PORT", "a further UDP destination port of RoCEv2; may be repeated"}
+        {TRACE_KEY_PAIR, "pair", "PAIR",                                                                               \
+         "two queue pairs that are connected, ADDRESS:QPN,ADDRESS:QPN; may be repeated"},                              \
+    {                                                                                                                  \
+        TRACE_KEY_UDP_PORT, "udp-port", "PORT", "a further UDP destination port of RoCEv2; may be repeated"            \
+    }
 /* Two that a command may have; `what` is done to packets that match, `text` is the help for --conn. */
 #define TRACE_FILTER(what)                                                                                             \
-    {'Y', "display-filter", "FILTER", what " only packets that match this display filter (rdmatrace-filter(7))"}
-#define TRACE_CONN(text) {TRACE_KEY_CONN, "conn", "N", text}
+    {                                                                                                                  \
+        'Y', "display-filter", "FILTER", what " only packets that match this display filter (rdmatrace-filter(7))"     \
+    }
+#define TRACE_CONN(text)                                                                                               \
+    {                                                                                                                  \
+        TRACE_KEY_CONN, "conn", "N", text                                                                              \
+    }
 /* The end of its table. */
-#define TRACE_OPTIONS_END {'h', "help", NULL, "show this help"}, {0, NULL, NULL, NULL}
+#define TRACE_OPTIONS_END                                                                                              \
+    {'h', "help", NULL, "show this help"},                                                                             \
+    {                                                                                                                  \
+        0, NULL, NULL, NULL                                                                                            \
+    }
 enum {
     TRACE_KEY_PAIR = 1000,
     TRACE_KEY_UDP_PORT,
@@ -29,13 +41,14 @@ enum {
 struct trace {
     const char **files; /* as named */
     size_t n_files;
-    struct buf out;     /* for standard output; trace_flush() when it is large, and what is left is written at the end */
-    uint32_t conn;      /* --conn, 0: none; end() is called only if there is this connection */
-    bool answered;      /* by an option (--help): `out` is all, no file is read */
-    bool notes;         /* set by start(): packets are to have their pkt.note */
-    bool failed;        /* set before end(): a file could not be read to its end, which will be said */
-    uint64_t frames;    /* read */
-    uint32_t ifaces;    /* set before end(): interfaces of the file that has the most, at least 1 */
+    /* for standard output; trace_flush() when it is large, and what is left is written at the end */
+    struct buf out;
+    uint32_t conn;         /* --conn, 0: none; end() is called only if there is this connection */
+    bool answered;         /* by an option (--help): `out` is all, no file is read */
+    bool notes;            /* set by start(): packets are to have their pkt.note */
+    bool failed;           /* set before end(): a file could not be read to its end, which will be said */
+    uint64_t frames;       /* read */
+    uint32_t ifaces;       /* set before end(): interfaces of the file that has the most, at least 1 */
     uint32_t *file_ifaces; /* likewise of each file */
     /* Internal. */
     struct decode_opts decode;
@@ -67,9 +80,11 @@ struct trace_cmd {
     int (*end)(struct trace *t);
     /* Release what start() and option() made. */
     void (*stop)(struct trace *t);
-    const struct opt_clash *clashes;  /* options without a meaning; NULL: none */
-    unsigned (*cases)(struct trace *t); /* those of struct opt_clash that hold, once all options are known; NULL: none */
-    bool tells_forgotten; /* end() writes that flows were forgotten for want of room; else a line on standard error does */
+    const struct opt_clash *clashes; /* options without a meaning; NULL: none */
+    /* those of struct opt_clash that hold, once all options are known; NULL: none */
+    unsigned (*cases)(struct trace *t);
+    /* end() writes that flows were forgotten for want of room; else a line on standard error does */
+    bool tells_forgotten;
 };
 
 /* The whole command. Returns the exit status. */

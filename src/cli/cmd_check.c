@@ -1,7 +1,7 @@
 /* layer 4 (tool): `rdmatrace check`: captures judged by the rules of the transport. */
+#include "src/cli/capture_cmd.h"
 #include "src/cli/cli.h"
 #include "src/cli/counters.h"
-#include "src/cli/capture_cmd.h"
 #include "src/judge/judge.h"
 
 enum {
@@ -19,20 +19,24 @@ enum {
 
 static const struct opt_def defs[] = {
     TRACE_OPTIONS,
-    {KEY_PROFILE, "profile", "PROFILE", "strict (default), rxe (habits of Linux soft-RoCE) or nv (out-of-order placement,\n"
-                                        "adaptive retransmission)"},
-    {KEY_TAP, "tap", "SIDES", "SIDE or IFACE=SIDE,...: interface IFACE (0, 1, ...) was captured at the requester, responder,\n"
-                              "middle or unknown (default), with FILE:IFACE=SIDE that of the first file (1), the second ...;\n"
-                              "the requester is the end that opened a connection"},
+    {KEY_PROFILE, "profile", "PROFILE",
+     "strict (default), rxe (habits of Linux soft-RoCE) or nv (out-of-order placement,\n"
+     "adaptive retransmission)"},
+    {KEY_TAP, "tap", "SIDES",
+     "SIDE or IFACE=SIDE,...: interface IFACE (0, 1, ...) was captured at the requester, responder,\n"
+     "middle or unknown (default), with FILE:IFACE=SIDE that of the first file (1), the second ...;\n"
+     "the requester is the end that opened a connection"},
     {KEY_COMPLETE, "complete", NULL, "the capture lost no frame"},
     {KEY_RULE, "rule", "ID", "judge by this rule only; may be repeated"},
     {KEY_NO_RULE, "no-rule", "ID", "do not judge by this rule; may be repeated"},
     {KEY_SEVERITY, "severity", "LEVEL", "exit with status 1 for an error (default) or also for a warning"},
     {KEY_STRICT, "strict", NULL, "exit with status 1 also for an inconclusive verdict"},
-    {KEY_ACK_TIMEOUT, "ack-timeout", "N", "local ACK timeout of ends for which CM does not tell: 4.096 us x 2^N; 0: none"},
+    {KEY_ACK_TIMEOUT, "ack-timeout", "N",
+     "local ACK timeout of ends for which CM does not tell: 4.096 us x 2^N; 0: none"},
     {KEY_RETRY, "retry-count", "N", "likewise the retry count, 0 to 7"},
-    {KEY_COUNTERS, "counters", "HOST=FILES", "compare what the adapter of the host with this address has counted, FILE or BEFORE,AFTER, with\n"
-                                             "the trace; may be repeated"},
+    {KEY_COUNTERS, "counters", "HOST=FILES",
+     "compare what the adapter of the host with this address has counted, FILE or BEFORE,AFTER, with\n"
+     "the trace; may be repeated"},
     {'T', "format", "FORMAT", "text (default), json or junit"},
     {'v', "verbose", NULL, "with -T text: list inconclusive verdicts, too"},
     {'q', "quiet", NULL, "with -T text: print the totals only"},
@@ -42,7 +46,8 @@ static const struct opt_def defs[] = {
 void cmd_check_help(struct buf *b)
 {
     buf_puts(b, "Usage: rdmatrace check [options] FILE...\n\n"
-                "Judge captures by the rules of the transport: `rdmatrace rules` lists them, rdmatrace-rules(7) explains them.\n"
+                "Judge captures by the rules of the transport: `rdmatrace rules` lists them, rdmatrace-rules(7) "
+                "explains them.\n"
                 "What the capture does not show may explain a failure; then the verdict is inconclusive.\n\n");
     opt_help(b, defs);
     buf_puts(b, "\nExit status: 0, 1 if a rule of severity error failed, 2 for usage or input that cannot be read.\n");
@@ -55,10 +60,10 @@ struct job {
     struct judge_opts o;
     struct judge *judge;
     enum format format;
-    enum tap_side tap; /* where none is said of an interface */
+    enum tap_side tap;                    /* where none is said of an interface */
     bool tap_said, tap_iface[JUDGE_TAPS]; /* --tap: of all interfaces, of this one */
-    bool rule_said[RULE_COUNT]; /* by --rule or --no-rule */
-    bool only;         /* --rule was given */
+    bool rule_said[RULE_COUNT];           /* by --rule or --no-rule */
+    bool only;                            /* --rule was given */
     bool verbose, quiet, strict, warnings;
 };
 
@@ -148,12 +153,15 @@ static int parse_tap_item(struct job *job, const char *arg, char *item)
             return set_file_tap(job, arg, tap, side);
         if (!colon && (!eq || opt_number(item, 0, JUDGE_TAPS - 1, &iface))) {
             if (eq ? job->tap_iface[iface] : job->tap_said)
-                return cli_error("--tap %s: a second side of %s%s", arg, eq ? "interface " : "all interfaces", eq ? item : "");
+                return cli_error("--tap %s: a second side of %s%s", arg, eq ? "interface " : "all interfaces",
+                                 eq ? item : "");
             set_tap(job, eq ? (int)iface : -1, side);
             return EXIT_OK;
         }
     }
-    return cli_error("--tap %s: expected requester, responder, middle or unknown, IFACE=SIDE or FILE:IFACE=SIDE with IFACE below %d", arg, JUDGE_TAPS);
+    return cli_error(
+        "--tap %s: expected requester, responder, middle or unknown, IFACE=SIDE or FILE:IFACE=SIDE with IFACE below %d",
+        arg, JUDGE_TAPS);
 }
 
 /* Such items, joined by commas. */
@@ -205,7 +213,8 @@ static int option(struct trace *t, int key, const char *arg)
 
     switch (key) {
     case KEY_PROFILE:
-        return profile_parse(arg, &job->o.profile) ? EXIT_OK : cli_error("--profile %s: expected strict, rxe or nv", arg);
+        return profile_parse(arg, &job->o.profile) ? EXIT_OK
+                                                   : cli_error("--profile %s: expected strict, rxe or nv", arg);
     case KEY_TAP:
         return parse_tap(job, arg);
     case KEY_RULE:
@@ -214,7 +223,8 @@ static int option(struct trace *t, int key, const char *arg)
         return parse_rule(job, "--no-rule", arg, false);
     case KEY_SEVERITY:
         job->warnings = strcmp(arg, "warning") == 0;
-        return job->warnings || strcmp(arg, "error") == 0 ? EXIT_OK : cli_error("--severity %s: expected error or warning", arg);
+        return job->warnings || strcmp(arg, "error") == 0 ? EXIT_OK
+                                                          : cli_error("--severity %s: expected error or warning", arg);
     case KEY_ACK_TIMEOUT:
         return parse_small("--ack-timeout", arg, 31, &job->o.ack_timeout);
     case KEY_RETRY:
@@ -273,7 +283,8 @@ static void assumptions(const struct job *job, struct buf *b)
         if (job->o.tap[i] != job->tap)
             buf_printf(b, ", %u=%s", i, tap_str(job->o.tap[i]));
     for (unsigned i = 0; i < job->o.n_taps; i++)
-        buf_printf(b, ", %u:%u=%s", (job->o.taps[i].tap >> 16) + 1, job->o.taps[i].tap & 0xffff, tap_str(job->o.taps[i].side));
+        buf_printf(b, ", %u:%u=%s", (job->o.taps[i].tap >> 16) + 1, job->o.taps[i].tap & 0xffff,
+                   tap_str(job->o.taps[i].side));
     buf_puts(b, job->o.complete ? "; capture complete" : "; capture perhaps not complete");
 }
 
@@ -301,7 +312,8 @@ static int end(struct trace *t)
     const struct job *job = job_of(t);
     struct report *r = judge_report(job->judge);
     struct buf said = {0};
-    struct report_opts o = {.files = t->files, .n_files = t->n_files, .inconclusive = job->verbose, .quiet = job->quiet};
+    struct report_opts o = {
+        .files = t->files, .n_files = t->n_files, .inconclusive = job->verbose, .quiet = job->quiet};
     struct report_totals sums;
 
     if (!t->failed && !taps_exist(job))
@@ -327,7 +339,8 @@ static void stop(struct trace *t)
 
 int cmd_check(int argc, char **argv)
 {
-    static const struct trace_cmd cmd = {"check", defs, cmd_check_help, option, start, conns, packet, drops, end, stop, clashes, cases, true};
+    static const struct trace_cmd cmd = {"check", defs, cmd_check_help, option,  start, conns, packet,
+                                         drops,   end,  stop,           clashes, cases, true};
     struct job job = {.o = {.ack_timeout = -1, .retry_cnt = -1}};
 
     return trace_main(&cmd, &job.t, argc, argv);

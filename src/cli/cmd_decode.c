@@ -27,17 +27,20 @@ static const struct opt_def defs[] = {
     {'p', "no-promiscuous-mode", NULL, "with -i: do not switch IFACE to promiscuous mode"},
     {'Y', "display-filter", "FILTER", "show only packets that match this display filter (rdmatrace-filter(7))"},
     {'c', "count", "N", "stop after N frames"},
-    {'w', "write", "FILE", "write the packets shown to FILE: pcapng, or pcap if FILE ends in .pcap;\n"
-                            "with - to standard output, which then shows nothing else"},
+    {'w', "write", "FILE",
+     "write the packets shown to FILE: pcapng, or pcap if FILE ends in .pcap;\n"
+     "with - to standard output, which then shows nothing else"},
     {'T', "format", "FORMAT", "text (default), tree, json, ndjson or fields"},
     {'e', "field", "FIELD", "with -T fields: a column; may be repeated"},
-    {'E', "field-option", "KEY=VALUE", "with -T fields: header=y|n, separator=CHAR|/t|/s, occurrence=f|l|a,\n"
-                                       "aggregator=CHAR|/s, quote=d|s|n"},
+    {'E', "field-option", "KEY=VALUE",
+     "with -T fields: header=y|n, separator=CHAR|/t|/s, occurrence=f|l|a,\n"
+     "aggregator=CHAR|/s, quote=d|s|n"},
     {'G', "glossary", "WHAT", "list what rdmatrace knows: fields"},
     {'V', "details", NULL, "show every field of every packet"},
     {'x', "hex", NULL, "show the bytes of every packet as well"},
-    {'t', "time", "FORMAT", "r since the first frame (default), d since the frame before, dd since the frame\n"
-                            "shown before, e epoch, a or ad local time, u or ud UTC"},
+    {'t', "time", "FORMAT",
+     "r since the first frame (default), d since the frame before, dd since the frame\n"
+     "shown before, e epoch, a or ad local time, u or ud UTC"},
     {'n', "no-names", NULL, "do not look up names (never done: accepted for tshark's sake)"},
     {'q', "quiet", NULL, "decode and verify, print only a summary"},
     {KEY_UDP_PORT, "udp-port", "PORT", "a further UDP destination port of RoCEv2; may be repeated"},
@@ -54,7 +57,8 @@ static const struct opt_def defs[] = {
 void cmd_decode_help(struct buf *b)
 {
     buf_puts(b, "Usage: rdmatrace decode [options] FILE...\n\n"
-                "Show the packets of captures (pcap, pcapng or ERF; plain, gzip or zstd). Several files are merged by time.\n\n");
+                "Show the packets of captures (pcap, pcapng or ERF; plain, gzip or zstd). Several files are merged by "
+                "time.\n\n");
     opt_help(b, defs);
     buf_puts(b, "\nExit status: 0, 1 if --fail-on found something, 2 for usage or input that cannot be read.\n");
 }
@@ -239,7 +243,9 @@ static int parse_print(struct decode_job *job, int key, const char *arg)
 
     switch (key) {
     case 'T':
-        return print_format_parse(arg, &o->format) ? 0 : cli_error("-T %s: expected text, tree, json, ndjson or fields", arg);
+        return print_format_parse(arg, &o->format)
+                   ? 0
+                   : cli_error("-T %s: expected text, tree, json, ndjson or fields", arg);
     case 'e':
         return parse_column(o, arg);
     case 'E':
@@ -318,7 +324,10 @@ int cmd_decode(int argc, char **argv)
     struct decode_job job = {
         .files = calloc((size_t)argc + 1, sizeof *job.files),
         .decode.verify = true,
-        .print = {.separator = '\t', .aggregator = ',', .occurrence = 'a', .columns = calloc(DECODE_COLUMNS_MAX, sizeof *job.print.columns)},
+        .print = {.separator = '\t',
+                  .aggregator = ',',
+                  .occurrence = 'a',
+                  .columns = calloc(DECODE_COLUMNS_MAX, sizeof *job.print.columns)},
     };
     struct opt_state s;
     const char *arg;

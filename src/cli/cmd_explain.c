@@ -1,6 +1,6 @@
 /* layer 4 (tool): `rdmatrace explain`: what went wrong, in plain words. */
-#include "src/cli/cli.h"
 #include "src/cli/capture_cmd.h"
+#include "src/cli/cli.h"
 #include "src/explain/explain.h"
 
 enum {
@@ -17,9 +17,11 @@ static const struct opt_def defs[] = {
 
 void cmd_explain_help(struct buf *b)
 {
-    buf_puts(b, "Usage: rdmatrace explain [options] FILE...\n\n"
-                "Say what went wrong in captures, worst first: which packets were lost and where, who stopped answering, what\n"
-                "the recovery cost, and what to look at next.\n\n");
+    buf_puts(
+        b,
+        "Usage: rdmatrace explain [options] FILE...\n\n"
+        "Say what went wrong in captures, worst first: which packets were lost and where, who stopped answering, what\n"
+        "the recovery cost, and what to look at next.\n\n");
     opt_help(b, defs);
     buf_puts(b, "\nExit status: 0, 2 for usage or input that cannot be read.\n");
 }
@@ -86,7 +88,8 @@ static void stop(struct trace *t)
 
 int cmd_explain(int argc, char **argv)
 {
-    static const struct trace_cmd cmd = {"explain", defs, cmd_explain_help, option, start, conns, packet, NULL, end, stop};
+    static const struct trace_cmd cmd = {"explain", defs, cmd_explain_help, option, start, conns, packet, NULL,
+                                         end,       stop};
     struct job job = {.json = false};
 
     return trace_main(&cmd, &job.t, argc, argv);

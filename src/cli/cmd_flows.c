@@ -1,8 +1,8 @@
 /* layer 4 (tool): `rdmatrace flows`: what each connection did, and how well. */
-#include "src/cli/cli.h"
 #include "src/cli/capture_cmd.h"
-#include "src/measure/meter.h"
+#include "src/cli/cli.h"
 #include "src/measure/columns.h"
+#include "src/measure/meter.h"
 
 #include <stdlib.h>
 
@@ -14,8 +14,9 @@ enum {
 static const struct opt_def defs[] = {
     TRACE_OPTIONS,
     TRACE_FILTER("measure"),
-    {KEY_SORT, "sort", "FIELD", "order by this field, largest first: a name of -T csv, such as bytes, goodput_bps or\n"
-                                "message_latency_p99_ns; default connection"},
+    {KEY_SORT, "sort", "FIELD",
+     "order by this field, largest first: a name of -T csv, such as bytes, goodput_bps or\n"
+     "message_latency_p99_ns; default connection"},
     {KEY_INTERVAL, "interval", "TIME", "show what each interval added instead: a time such as 10ms, 500us or 1s"},
     {'T', "format", "FORMAT", "text (default), json or csv"},
     {'V', "details", NULL, "with -T text: every value that is not 0"},
@@ -24,9 +25,10 @@ static const struct opt_def defs[] = {
 
 void cmd_flows_help(struct buf *b)
 {
-    buf_puts(b, "Usage: rdmatrace flows [options] FILE...\n\n"
-                "Measure each connection and direction: packets, messages, goodput, retransmissions and what they cost,\n"
-                "congestion, latencies. Each interface of a pcapng file is a tap of its own.\n\n");
+    buf_puts(b,
+             "Usage: rdmatrace flows [options] FILE...\n\n"
+             "Measure each connection and direction: packets, messages, goodput, retransmissions and what they cost,\n"
+             "congestion, latencies. Each interface of a pcapng file is a tap of its own.\n\n");
     opt_help(b, defs);
     buf_puts(b, "\nExit status: 0, 2 for usage or input that cannot be read.\n");
 }
@@ -80,7 +82,8 @@ static int option(struct trace *t, int key, const char *arg)
     switch (key) {
     case KEY_SORT:
         job->sort = column_find(arg);
-        return job->sort ? EXIT_OK : cli_error("--sort %s: there is no such field; the first line of -T csv names them", arg);
+        return job->sort ? EXIT_OK
+                         : cli_error("--sort %s: there is no such field; the first line of -T csv names them", arg);
     case KEY_INTERVAL:
         return parse_interval(job, arg);
     case 'T':
@@ -156,7 +159,8 @@ static void stop(struct trace *t)
 
 int cmd_flows(int argc, char **argv)
 {
-    static const struct trace_cmd cmd = {"flows", defs, cmd_flows_help, option, start, conns, packet, NULL, end, stop, clashes, cases};
+    static const struct trace_cmd cmd = {"flows", defs, cmd_flows_help, option,  start, conns, packet,
+                                         NULL,    end,  stop,           clashes, cases};
     struct job job = {.format = ROWS_TEXT};
 
     return trace_main(&cmd, &job.t, argc, argv);

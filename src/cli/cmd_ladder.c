@@ -1,6 +1,6 @@
 /* layer 4 (tool): `rdmatrace ladder`: a connection as a sequence diagram. */
-#include "src/cli/cli.h"
 #include "src/cli/capture_cmd.h"
+#include "src/cli/cli.h"
 #include "src/ladder/ladder.h"
 
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #define WIDTH_DEFAULT 110
-#define WIDTH_MAX 400
+#define WIDTH_MAX     400
 
 enum {
     KEY_WIDTH = 256,
@@ -25,7 +25,8 @@ static const struct opt_def defs[] = {
 void cmd_ladder_help(struct buf *b)
 {
     buf_puts(b, "Usage: rdmatrace ladder [options] FILE...\n\n"
-                "Draw a connection as a sequence diagram: both ends, time, PSNs, what was lost and what was sent again (=).\n\n");
+                "Draw a connection as a sequence diagram: both ends, time, PSNs, what was lost and what was sent again "
+                "(=).\n\n");
     opt_help(b, defs);
     buf_puts(b, "\nExit status: 0, 2 for usage or input that cannot be read.\n");
 }
@@ -47,7 +48,9 @@ static int option(struct trace *t, int key, const char *arg)
 
     switch (key) {
     case 'c':
-        return opt_number(arg, 1, LADDER_ROWS_MAX, &job->count) ? EXIT_OK : cli_error("-c %s: expected a number from 1 to %d", arg, LADDER_ROWS_MAX);
+        return opt_number(arg, 1, LADDER_ROWS_MAX, &job->count)
+                   ? EXIT_OK
+                   : cli_error("-c %s: expected a number from 1 to %d", arg, LADDER_ROWS_MAX);
     default: /* KEY_WIDTH */
         return opt_number(arg, LADDER_WIDTH_MIN, WIDTH_MAX, &job->width)
                    ? EXIT_OK
@@ -106,7 +109,8 @@ static void stop(struct trace *t)
 
 int cmd_ladder(int argc, char **argv)
 {
-    static const struct trace_cmd cmd = {"ladder", defs, cmd_ladder_help, option, start, conns, packet, NULL, end, stop};
+    static const struct trace_cmd cmd = {"ladder", defs, cmd_ladder_help, option, start, conns, packet, NULL,
+                                         end,      stop};
     struct job job = {.count = 1000};
 
     return trace_main(&cmd, &job.t, argc, argv);

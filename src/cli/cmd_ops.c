@@ -1,8 +1,8 @@
 /* layer 4 (tool): `rdmatrace ops`: the work requests behind the packets. */
-#include "src/cli/cli.h"
 #include "src/cli/capture_cmd.h"
-#include "src/show/print.h"
+#include "src/cli/cli.h"
 #include "src/measure/wqe_print.h"
+#include "src/show/print.h"
 
 #include <stdlib.h>
 
@@ -55,7 +55,9 @@ static int option(struct trace *t, int key, const char *arg)
     struct job *job = job_of(t);
 
     if (key == KEY_FOLLOW)
-        return opt_number(arg, 1, UINT64_MAX, &job->follow) ? EXIT_OK : cli_error("--follow %s: expected the number of a work request", arg);
+        return opt_number(arg, 1, UINT64_MAX, &job->follow)
+                   ? EXIT_OK
+                   : cli_error("--follow %s: expected the number of a work request", arg);
     return rows_format_parse(arg, &job->format) ? EXIT_OK : cli_error("-T %s: expected text, json or csv", arg);
 }
 

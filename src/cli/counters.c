@@ -1,8 +1,8 @@
 /* layer 4 (tool): files with the counters of an adapter. */
 #include "src/cli/counters.h"
 
-#include "src/cli/cli.h"
 #include "src/cli/capture_cmd.h"
+#include "src/cli/cli.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -37,7 +37,10 @@ static int read_counters(struct judge_host *h, const char *path, bool before)
     any = judge_counters(h, text, n, before);
     fclose(f);
     free(text);
-    return any ? EXIT_OK : cli_error("--counters: %s: there is no counter in it; expected names followed by numbers, as `rdma statistic` prints them", path);
+    return any ? EXIT_OK
+               : cli_error("--counters: %s: there is no counter in it; expected names followed by numbers, as `rdma "
+                           "statistic` prints them",
+                           path);
 }
 
 int counters_option(struct judge_opts *o, const char *arg)
@@ -47,7 +50,8 @@ int counters_option(struct judge_opts *o, const char *arg)
     char before[4096];
     int status = EXIT_OK;
 
-    if (!eq || !parse_host(arg, (size_t)(eq - arg), &h->addr) || !eq[1] || (comma && (!comma[1] || (size_t)(comma - eq) > sizeof before)))
+    if (!eq || !parse_host(arg, (size_t)(eq - arg), &h->addr) || !eq[1] ||
+        (comma && (!comma[1] || (size_t)(comma - eq) > sizeof before)))
         return cli_error("--counters %s: expected ADDRESS=FILE, or ADDRESS=BEFORE,AFTER", arg);
     if (o->n_hosts == JUDGE_HOSTS)
         return cli_error("--counters: at most %d hosts", JUDGE_HOSTS);

@@ -1,8 +1,8 @@
 /* layer 4 (tool): `rdmatrace decode`: frames in, text out. */
 #include "src/cli/decode.h"
 
-#include "dissect/link/eth.h"
 #include "dissect/ip/ip.h"
+#include "dissect/link/eth.h"
 #include "src/cap/live.h"
 #include "src/cap/merge.h"
 #include "src/cap/write.h"
@@ -18,7 +18,8 @@
 #include <unistd.h>
 
 #define FLUSH_AT 65536
-#define WRITE_EVERY    (NS_PER_S / 10)     /* a live capture's file is at most so far behind when no packets are printed */
+/* a live capture's file is at most so far behind when no packets are printed */
+#define WRITE_EVERY    (NS_PER_S / 10)
 #define PROGRESS_EVERY (UINT64_C(1) << 18) /* frames between two looks at the progress */
 
 struct run {
@@ -242,8 +243,8 @@ static void report_live(struct run *r)
     struct cap_live_stats s;
 
     if (r->live && cap_live_stats(r->live, &s) == 0)
-        fprintf(stderr, "%s received, %llu dropped by the kernel, %llu by the interface\n", count_str(s.received, "frame"),
-                (unsigned long long)s.dropped, (unsigned long long)s.if_dropped);
+        fprintf(stderr, "%s received, %llu dropped by the kernel, %llu by the interface\n",
+                count_str(s.received, "frame"), (unsigned long long)s.dropped, (unsigned long long)s.if_dropped);
 }
 
 /* Hand on what the inputs state about their interfaces. */
@@ -307,12 +308,14 @@ static bool needs_context(const struct run *r)
 /* Whether the headers up to the extended transport headers hold all that is asked for. */
 static bool headers_suffice(const struct run *r)
 {
-    static const struct hdr *const hdrs[] = {&frame_hdr, &eth_hdr,  &vlan_hdr, &ip4_hdr,    &ip6_hdr,       &udp_hdr,  &lrh_hdr,
-                                             &grh_hdr,   &bth_hdr,  &rdeth_hdr, &deth_hdr,  &xrceth_hdr,    &feth_hdr, &reth_hdr,
-                                             &atomiceth_hdr, &aeth_hdr, &atomicacketh_hdr, &immdt_hdr, &ieth_hdr};
+    static const struct hdr *const hdrs[] = {&frame_hdr, &eth_hdr,          &vlan_hdr,  &ip4_hdr,  &ip6_hdr,
+                                             &udp_hdr,   &lrh_hdr,          &grh_hdr,   &bth_hdr,  &rdeth_hdr,
+                                             &deth_hdr,  &xrceth_hdr,       &feth_hdr,  &reth_hdr, &atomiceth_hdr,
+                                             &aeth_hdr,  &atomicacketh_hdr, &immdt_hdr, &ieth_hdr};
     const struct print_opts *o = &r->job->print;
 
-    if (r->job->quiet || o->format != PRINT_FIELDS || r->filter || r->context || r->job->fail_malformed || r->job->fail_bad_icrc)
+    if (r->job->quiet || o->format != PRINT_FIELDS || r->filter || r->context || r->job->fail_malformed ||
+        r->job->fail_bad_icrc)
         return false;
     for (unsigned i = 0; i < o->n_columns; i++)
         for (unsigned k = 0; k < o->columns[i].n_refs; k++) {

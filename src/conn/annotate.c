@@ -8,8 +8,8 @@
 #include <stdlib.h>
 
 #define IPOIB_QKEY 0x0b1b /* of the broadcast group unless the administrator chose another (RFC 4391) */
-#define RESTART 65536 /* a PSN further back than this is not a retransmission: the queue pair was set up anew */
-#define READS 16      /* READ and atomic requests that a flow remembers */
+#define RESTART    65536  /* a PSN further back than this is not a retransmission: the queue pair was set up anew */
+#define READS      16     /* READ and atomic requests that a flow remembers */
 
 /* A request packet, in the slot of its PSN. */
 struct sent {
@@ -30,14 +30,14 @@ struct asked {
 
 /* Requests of one flow. */
 struct requests {
-    uint32_t next;        /* PSN expected next, valid with have_next */
-    uint32_t acked;       /* PSN acknowledged last, valid with have_acked */
+    uint32_t next;  /* PSN expected next, valid with have_next */
+    uint32_t acked; /* PSN acknowledged last, valid with have_acked */
     bool have_next, have_acked, in_message;
-    uint32_t msg;         /* messages so far */
-    uint32_t packet;      /* position in the current one */
-    uint32_t packets;     /* of the current one, 0: not known */
-    uint64_t bytes;       /* likewise */
-    uint32_t first_len;   /* payload of its first packet */
+    uint32_t msg;       /* messages so far */
+    uint32_t packet;    /* position in the current one */
+    uint32_t packets;   /* of the current one, 0: not known */
+    uint64_t bytes;     /* likewise */
+    uint32_t first_len; /* payload of its first packet */
     uint32_t reads_at;
     struct asked reads[READS];
     struct sent sent[CONTEXT_WINDOW];
@@ -216,18 +216,18 @@ static void remember_read(struct requests *r, const struct pkt *p, uint32_t span
     const struct asked *before = again ? asked_for(r, p->bth.psn) : NULL;
     uint32_t msg = before ? before->msg : r->msg;
 
-    r->reads[r->reads_at++ % READS] =
-        (struct asked){p->bth.psn, span ? span : 1, frame_number(p), msg, asked_bytes(p)};
+    r->reads[r->reads_at++ % READS] = (struct asked){p->bth.psn, span ? span : 1, frame_number(p), msg, asked_bytes(p)};
 }
 
-/* A request that comes after later ones but was not seen before: it was overtaken, or its first copy was lost before the tap.
- * It belongs where its neighbour does. */
+/* A request that comes after later ones but was not seen before: it was overtaken, or its first copy was lost before
+ * the tap. It belongs where its neighbour does. */
 static void note_late(struct requests *r, struct pkt *p, struct sent *s)
 {
     const struct sent *before = slot(r, psn_add(p->bth.psn, (uint32_t)-1));
     bool known = before->psn == psn_add(p->bth.psn, (uint32_t)-1) && !(p->op->flags & OPF_START);
 
-    *s = (struct sent){p->bth.psn, frame_number(p), known ? before->msg : 0, known ? (uint16_t)(before->packet + 1) : 0, ip_id(p)};
+    *s = (struct sent){p->bth.psn, frame_number(p), known ? before->msg : 0, known ? (uint16_t)(before->packet + 1) : 0,
+                       ip_id(p)};
     note_message(p, s->msg, s->packet, s->msg == r->msg ? r->packets : 0, r->bytes, false);
 }
 

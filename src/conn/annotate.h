@@ -10,7 +10,7 @@ struct context;
 struct context *context_new(void);
 void context_free(struct context *c);
 
-#define CONTEXT_FLOWS 4096
+#define CONTEXT_FLOWS  4096
 #define CONTEXT_WINDOW 128 /* PSNs of a flow that are remembered */
 
 /* Learn from a packet and note what the packets before say about it. Frames must come in the order of their capture. */

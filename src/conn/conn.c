@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#define KNOWN_MAX 4096   /* connections learnt beforehand and kept */
+#define KNOWN_MAX  4096  /* connections learnt beforehand and kept */
 #define PAIR_LOOKS 32768 /* flows looked at for the peer of one, in all its searches, before it is left alone */
 
 struct conn_table {
@@ -74,8 +74,8 @@ void conn_addr_put(struct buf *b, const struct conn_addr *a)
 /* Hash of two addresses, of which the lower halves suffice, and a number. */
 static uint32_t hash_of(const struct conn_addr *src, const struct conn_addr *dst, uint32_t n)
 {
-    uint64_t h = load_le64(src->b + 8) * UINT64_C(0x9e3779b97f4a7c15) ^ load_le64(dst->b + 8) * UINT64_C(0xc2b2ae3d27d4eb4f) ^
-                 n * UINT64_C(0x165667b19e3779f9);
+    uint64_t h = load_le64(src->b + 8) * UINT64_C(0x9e3779b97f4a7c15) ^
+                 load_le64(dst->b + 8) * UINT64_C(0xc2b2ae3d27d4eb4f) ^ n * UINT64_C(0x165667b19e3779f9);
 
     return (uint32_t)(h >> 32 ^ h >> 12);
 }
@@ -158,7 +158,8 @@ static uint32_t flow_find(const struct conn_table *t, const struct key *k)
 
     for (uint32_t i = t->chains[hash & t->mask]; i != FLOW_NONE; i = t->flows[i].next) {
         const struct flow *f = &t->flows[i];
-        if (f->hash == hash && f->dqpn == k->dqpn && f->tap == k->tap && addr_eq(&f->src, &k->src) && addr_eq(&f->dst, &k->dst))
+        if (f->hash == hash && f->dqpn == k->dqpn && f->tap == k->tap && addr_eq(&f->src, &k->src) &&
+            addr_eq(&f->dst, &k->dst))
             return i;
     }
     return FLOW_NONE;
@@ -197,7 +198,8 @@ static void join(struct conn_table *t, uint32_t a, uint32_t b, enum pairing how)
     struct flow *fa = &t->flows[a], *fb = &t->flows[b];
     uint32_t low = min_u32(fa->conn, fb->conn), high = max_u32(fa->conn, fb->conn), conn = low ? low : high;
 
-    if (t->newest != FLOW_NONE && low && low != high && high == t->flows[t->newest].conn && (a == t->newest || b == t->newest))
+    if (t->newest != FLOW_NONE && low && low != high && high == t->flows[t->newest].conn &&
+        (a == t->newest || b == t->newest))
         t->conns--; /* nothing was said of this number yet: it is that of the next connection */
     else if (low && low != high)
         t->unused++;
@@ -313,7 +315,8 @@ bool conn_is_known(const struct conn_table *t, const struct pkt *p)
     return false;
 }
 
-uint32_t conn_flow_named(const struct conn_table *t, uint32_t tap, const struct conn_addr *src, const struct conn_addr *dst, uint32_t dqpn)
+uint32_t conn_flow_named(const struct conn_table *t, uint32_t tap, const struct conn_addr *src,
+                         const struct conn_addr *dst, uint32_t dqpn)
 {
     const struct key k = {*src, *dst, tap, dqpn};
 
@@ -365,14 +368,16 @@ static void learn_seen(struct conn_table *t, const struct conn_known *k, unsigne
         }
 }
 
-/* Whether the same was the last that was learnt of these queue pairs: exchanges are repeated. Another connection of theirs may begin
- * with the same PSNs, but not with the same communication ids. */
+/* Whether the same was the last that was learnt of these queue pairs: exchanges are repeated. Another connection of
+ * theirs may begin with the same PSNs, but not with the same communication ids. */
 static bool known_already(const struct conn_table *t, const struct conn_known *k)
 {
     for (uint32_t i = t->n_known; i-- > 0;) {
         const struct conn_known *o = &t->known[(t->known_at + i) % KNOWN_MAX];
-        if (o->qpn[0] == k->qpn[0] && o->qpn[1] == k->qpn[1] && addr_eq(&o->addr[0], &k->addr[0]) && addr_eq(&o->addr[1], &k->addr[1]))
-            return o->psn[0] == k->psn[0] && o->psn[1] == k->psn[1] && o->id[0] == k->id[0] && o->id[1] == k->id[1] && o->how == k->how;
+        if (o->qpn[0] == k->qpn[0] && o->qpn[1] == k->qpn[1] && addr_eq(&o->addr[0], &k->addr[0]) &&
+            addr_eq(&o->addr[1], &k->addr[1]))
+            return o->psn[0] == k->psn[0] && o->psn[1] == k->psn[1] && o->id[0] == k->id[0] && o->id[1] == k->id[1] &&
+                   o->how == k->how;
     }
     return false;
 }
@@ -430,7 +435,8 @@ void conn_pair_by_psn(struct conn_table *t, uint32_t flow, uint32_t psn)
         const struct flow *g = &t->flows[i];
         f->looks++;
         if (g->peer != FLOW_NONE || g->tap != f->tap || !addr_eq(&g->src, &f->dst) || !addr_eq(&g->dst, &f->src) ||
-            (f->have_sqpn && f->sqpn != g->dqpn) || (g->have_sqpn && g->sqpn != f->dqpn) || !t->has_psn(t->user, i, psn))
+            (f->have_sqpn && f->sqpn != g->dqpn) || (g->have_sqpn && g->sqpn != f->dqpn) ||
+            !t->has_psn(t->user, i, psn))
             continue;
         if (found != FLOW_NONE)
             return; /* more than one fits */

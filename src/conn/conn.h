@@ -1,9 +1,10 @@
 /* layer 2b (conn): which packets belong to which connection.
  *
- * The BTH names only the destination queue pair. A *flow* is what one node sends to one queue pair of another: it is known by
- * source address, destination address and destination QP, at one tap (file and interface). Two flows in opposite directions make a connection once they are
- * paired: by what was learnt beforehand (CM, TCP parameter exchange, the user), else because a response in one flow carries a
- * PSN that was requested in exactly one unpaired flow of the other direction. */
+ * The BTH names only the destination queue pair. A *flow* is what one node sends to one queue pair of another: it is
+ * known by source address, destination address and destination QP, at one tap (file and interface). Two flows in
+ * opposite directions make a connection once they are paired: by what was learnt beforehand (CM, TCP parameter
+ * exchange, the user), else because a response in one flow carries a PSN that was requested in exactly one unpaired
+ * flow of the other direction. */
 #ifndef RDMATRACE_CONN_CONN_H
 #define RDMATRACE_CONN_CONN_H
 
@@ -28,8 +29,8 @@ struct conn_addr {
 void conn_addr_of(const struct pkt *p, struct conn_addr *src, struct conn_addr *dst);
 /* Append an address: IPv4, IPv6, or "lid 5". */
 void conn_addr_put(struct buf *b, const struct conn_addr *a);
-/* Where a frame was captured: file and interface as one number. The ports of a card that wrote an ERF file are one tap: an optical
- * splitter gives it each direction of a link on a port of its own. */
+/* Where a frame was captured: file and interface as one number. The ports of a card that wrote an ERF file are one tap:
+ * an optical splitter gives it each direction of a link on a port of its own. */
 static inline uint32_t conn_tap_of(const struct frame *f)
 {
     return (uint32_t)f->file << 16 | (UNLIKELY(f->linktype == LINK_ERF) ? 0 : f->iface & 0xffff);
@@ -39,14 +40,15 @@ static inline uint32_t conn_tap_of(const struct frame *f)
 struct conn_params {
     bool have_depth;   /* depth is known */
     bool have_timeout; /* timeout and retry_cnt are known (nothing on the wire states the active side's) */
-    bool have_asked;   /* they are what this side's REQ asks of the other one, and as a rule its own too; not with have_timeout */
-    bool have_rnr;     /* rnr_retry is known */
-    bool no_credits;   /* the other end announced no flow control, or a shared receive queue */
-    uint8_t depth;     /* READs and atomics outstanding at most */
-    uint8_t timeout;   /* local ACK timeout, 4.096 us x 2^n; 0: none */
+    /* they are what this side's REQ asks of the other one, and as a rule its own too; not with have_timeout */
+    bool have_asked;
+    bool have_rnr;   /* rnr_retry is known */
+    bool no_credits; /* the other end announced no flow control, or a shared receive queue */
+    uint8_t depth;   /* READs and atomics outstanding at most */
+    uint8_t timeout; /* local ACK timeout, 4.096 us x 2^n; 0: none */
     uint8_t retry_cnt;
-    uint8_t rnr_retry; /* 7: for ever */
-    uint16_t pkey;     /* of the REQ; 0: not known */
+    uint8_t rnr_retry;             /* 7: for ever */
+    uint16_t pkey;                 /* of the REQ; 0: not known */
     uint64_t req_frame, rep_frame; /* frames that say so; 0: not CM */
 };
 
@@ -58,16 +60,16 @@ struct flow {
     uint32_t tap; /* where it was captured: file and interface; the same traffic seen at two taps is two flows */
     uint32_t dqpn;
     uint32_t hash;
-    uint32_t next;     /* in the hash chain */
+    uint32_t next;      /* in the hash chain */
     uint32_t pair_next; /* next flow between the same two addresses in this direction */
-    uint32_t peer;     /* flow of the other direction, FLOW_NONE while unpaired */
-    uint32_t conn;     /* number of the connection, from 1; 0: none yet, see conn_flow_unnumbered() */
-    uint32_t sqpn;     /* QP that sends, valid with have_sqpn */
-    uint32_t pmtu;     /* path MTU in bytes, 0: not known */
-    uint32_t looks;    /* flows looked at in searches for its peer that failed */
-    uint8_t paired_by; /* enum pairing */
+    uint32_t peer;      /* flow of the other direction, FLOW_NONE while unpaired */
+    uint32_t conn;      /* number of the connection, from 1; 0: none yet, see conn_flow_unnumbered() */
+    uint32_t sqpn;      /* QP that sends, valid with have_sqpn */
+    uint32_t pmtu;      /* path MTU in bytes, 0: not known */
+    uint32_t looks;     /* flows looked at in searches for its peer that failed */
+    uint8_t paired_by;  /* enum pairing */
     bool have_sqpn;
-    bool used; /* by a packet since the clock hand passed: set where a flow is known without conn_flow() */
+    bool used;         /* by a packet since the clock hand passed: set where a flow is known without conn_flow() */
     const char *upper; /* upper protocol, NULL: not known */
     bool have_psn;     /* psn is known: PSN of the first request */
     uint32_t psn;
@@ -83,7 +85,7 @@ struct conn_known {
     uint32_t pmtu;     /* bytes, 0: not known */
     const char *upper; /* NULL: not known */
     enum pairing how;
-    bool any_psn;      /* psn[] are not known */
+    bool any_psn;                 /* psn[] are not known */
     struct conn_params params[2]; /* of the requests that this end sends */
 };
 
@@ -93,15 +95,16 @@ struct conn_table;
 struct conn_table *conn_table_new(uint32_t max_flows);
 void conn_table_free(struct conn_table *t);
 
-/* Called when a flow is new (also when its place was taken from another one): the user's per-flow state is to be reset. */
+/* Called when a flow is new (also when its place was taken from another one): the user's per-flow state is to be
+ * reset. */
 typedef void conn_new_flow(void *user, uint32_t flow);
 /* Called to ask whether flow `flow`, of requests, has lately carried PSN `psn`. */
 typedef bool conn_has_psn(void *user, uint32_t flow, uint32_t psn);
 void conn_table_user(struct conn_table *t, void *user, conn_new_flow *fresh, conn_has_psn *has_psn);
 
-/* The flow of a packet with a BTH; it is made if it is new, and gets a number if it has none. Every reader of a capture calls
- * this for the same packets, so that all number its connections alike: those that are well-formed, have a defined opcode and no
- * bad ICRC, and are neither datagrams nor CNPs. */
+/* The flow of a packet with a BTH; it is made if it is new, and gets a number if it has none. Every reader of a capture
+ * calls this for the same packets, so that all number its connections alike: those that are well-formed, have a defined
+ * opcode and no bad ICRC, and are neither datagrams nor CNPs. */
 uint32_t conn_flow(struct conn_table *t, const struct pkt *p);
 /* The same for any other packet, which numbers no connection. */
 uint32_t conn_flow_unnumbered(struct conn_table *t, const struct pkt *p);
@@ -110,14 +113,16 @@ uint32_t conn_flow_find(const struct conn_table *t, const struct pkt *p);
 /* Whether the packet goes to a queue pair of a connection that was learnt of. Looks through all of them. */
 bool conn_is_known(const struct conn_table *t, const struct pkt *p);
 /* Likewise by name. */
-uint32_t conn_flow_named(const struct conn_table *t, uint32_t tap, const struct conn_addr *src, const struct conn_addr *dst, uint32_t dqpn);
+uint32_t conn_flow_named(const struct conn_table *t, uint32_t tap, const struct conn_addr *src,
+                         const struct conn_addr *dst, uint32_t dqpn);
 struct flow *conn_flow_at(struct conn_table *t, uint32_t flow);
 /* All flows, by index: an array that stays where it is. */
 struct flow *conn_flows(struct conn_table *t);
 
 /* Learn of a connection. Flows already seen are paired at once. At most a bounded number is kept. */
 void conn_learn(struct conn_table *t, const struct conn_known *k);
-/* What was learnt of `flow` and its peer is of an earlier connection of theirs, for all that is known: they remain a pair, no more. */
+/* What was learnt of `flow` and its peer is of an earlier connection of theirs, for all that is known: they remain a
+ * pair, no more. */
 void conn_unlearn(struct conn_table *t, uint32_t flow);
 /* Look for the peer of `flow`, by PSN agreement, for a response that carries `psn`. */
 void conn_pair_by_psn(struct conn_table *t, uint32_t flow, uint32_t psn);

@@ -4,10 +4,10 @@
 #include <stdlib.h>
 
 #define LONG_AFTER (40 * NS_PER_MS) /* an answer that passes over another is acted upon sooner, over any distance */
-#define NAKS 4 /* sequence NAKs that are remembered of a flow */
+#define NAKS       4                /* sequence NAKs that are remembered of a flow */
 
-/* A sequence NAK to which no request has gone back yet. That its PSN was seen since, in passing or for the first time, does not
- * answer it: the packet may have been overtaken. */
+/* A sequence NAK to which no request has gone back yet. That its PSN was seen since, in passing or for the first time,
+ * does not answer it: the packet may have been overtaken. */
 struct open_nak {
     bool open;
     uint32_t psn;
@@ -102,7 +102,8 @@ static bool is_talking(const struct watch *w, uint32_t tap, const struct conn_ad
 {
     for (unsigned i = 0; i < ENDS; i++) {
         const struct ends *e = &w->others[i];
-        if (e->used && e->tap == tap && memcmp(&e->src, src, sizeof *src) == 0 && memcmp(&e->dst, dst, sizeof *dst) == 0)
+        if (e->used && e->tap == tap && memcmp(&e->src, src, sizeof *src) == 0 &&
+            memcmp(&e->dst, dst, sizeof *dst) == 0)
             return true;
     }
     return false;
@@ -117,7 +118,8 @@ bool watch_heard(const struct watch *w, uint32_t flow)
     if (f->peer != FLOW_NONE)
         return w->seen[f->peer];
     for (uint32_t i = 0; i < conn_counts(w->conns).flows; i++)
-        if (w->seen[i] && flows[i].tap == f->tap && memcmp(&flows[i].src, &f->dst, 16) == 0 && memcmp(&flows[i].dst, &f->src, 16) == 0)
+        if (w->seen[i] && flows[i].tap == f->tap && memcmp(&flows[i].src, &f->dst, 16) == 0 &&
+            memcmp(&flows[i].dst, &f->src, 16) == 0)
             return true;
     return false;
 }

@@ -2,8 +2,8 @@
 #ifndef RDMATRACE_CONN_OBSERVER_H
 #define RDMATRACE_CONN_OBSERVER_H
 
-#include "src/conn/setup.h"
 #include "src/conn/requests.h"
+#include "src/conn/setup.h"
 
 #define WATCH_FLOWS 4096
 
@@ -19,25 +19,27 @@ struct tries {
 /* A packet of a connection. */
 struct watched {
     const struct pkt *p;
-    uint32_t own;    /* flow of the packet itself */
-    uint32_t flow;   /* of the requests: the packet's own, or for a response its peer */
-    struct half *h;  /* likewise; NULL: a response whose requests were not seen */
-    uint8_t as;      /* request: enum seen_as */
-    uint8_t why;     /* request that goes back: enum why_back; else BACK_NONE */
+    uint32_t own;   /* flow of the packet itself */
+    uint32_t flow;  /* of the requests: the packet's own, or for a response its peer */
+    struct half *h; /* likewise; NULL: a response whose requests were not seen */
+    uint8_t as;     /* request: enum seen_as */
+    uint8_t why;    /* request that goes back: enum why_back; else BACK_NONE */
 };
 
 /* What is to be told; any member but `request` and `response` may be NULL. */
 struct watch_user {
     void *user;
     void (*fresh)(void *user, uint32_t flow); /* what was known of the flow is about to be forgotten */
-    void (*packet)(void *user, const struct pkt *p, uint32_t flow); /* first of all: any request or response, and its own flow */
+    /* first of all: any request or response, and its own flow */
+    void (*packet)(void *user, const struct pkt *p, uint32_t flow);
     /* Before the packet changes the evidence, and behind it. */
     void (*request)(void *user, const struct watched *w);
     void (*requested)(void *user, const struct watched *w);
     void (*response)(void *user, const struct watched *w);
-    void (*responded)(void *user, const struct watched *w); /* not without w->h */
+    void (*responded)(void *user, const struct watched *w);           /* not without w->h */
     void (*bad_icrc)(void *user, const struct pkt *p, uint32_t flow); /* flow FLOW_NONE: not known */
-    void (*other)(void *user, const struct pkt *p, uint32_t flow);   /* all else; flow of a CNP's destination, or FLOW_NONE */
+    /* all else; flow of a CNP's destination, or FLOW_NONE */
+    void (*other)(void *user, const struct pkt *p, uint32_t flow);
 };
 
 /* NULL without memory. *u is copied. */
@@ -50,7 +52,8 @@ struct conn_table *watch_conns(struct watch *w);
 /* Evidence about the requests of a flow; NULL if it carried none. */
 struct half *watch_half(struct watch *w, uint32_t flow);
 const struct tries *watch_tries(const struct watch *w, uint32_t flow);
-/* Whether packets of the other direction are captured: of the connection, of its setup, or of others between the two ends. */
+/* Whether packets of the other direction are captured: of the connection, of its setup, or of others between the two
+ * ends. */
 bool watch_heard(const struct watch *w, uint32_t flow);
 
 #endif

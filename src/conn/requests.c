@@ -82,7 +82,8 @@ bool half_has_psn(struct half *h, uint32_t psn)
         return true;
     if (h->loose && latest->span && psn_in(psn, latest->psn, psn_span(latest->len, 256)))
         return true; /* it asks for as many responses at most */
-    return h->have_next && psn_in(psn, h->start, (h->next - h->start) & PSN_MASK) && psn_diff(h->next, psn) < TRACK_SENT;
+    return h->have_next && psn_in(psn, h->start, (h->next - h->start) & PSN_MASK) &&
+           psn_diff(h->next, psn) < TRACK_SENT;
 }
 
 uint32_t half_span(const struct half *h, const struct pkt *p)
@@ -123,9 +124,10 @@ void half_set_pmtu(struct half *h, uint32_t pmtu)
 
 uint32_t reth_hash(const struct pkt *p)
 {
-    uint64_t v = p->have & H_RETH        ? p->reth.va ^ (uint64_t)p->reth.rkey << 32 ^ (uint64_t)p->reth.dmalen << 13
-                 : p->have & H_ATOMICETH ? p->atomiceth.va ^ (uint64_t)p->atomiceth.rkey << 32 ^ p->atomiceth.swap ^ p->atomiceth.cmp << 7
-                                         : 0;
+    uint64_t v = p->have & H_RETH ? p->reth.va ^ (uint64_t)p->reth.rkey << 32 ^ (uint64_t)p->reth.dmalen << 13
+                 : p->have & H_ATOMICETH
+                     ? p->atomiceth.va ^ (uint64_t)p->atomiceth.rkey << 32 ^ p->atomiceth.swap ^ p->atomiceth.cmp << 7
+                     : 0;
     v *= UINT64_C(0x9e3779b97f4a7c15);
     return (uint32_t)(v >> 32);
 }
@@ -148,14 +150,15 @@ static bool was_answered(const struct half *h, uint32_t psn)
     return h->have_una && psn_diff(psn, h->una) < 0;
 }
 
-/* Whether a NAK that asks for `s` again has come since it was sent last, or `s` goes on what is being sent again, perhaps from a packet
- * that was lost before. */
+/* Whether a NAK that asks for `s` again has come since it was sent last, or `s` goes on what is being sent again,
+ * perhaps from a packet that was lost before. */
 static bool asked_again(struct half *h, const struct sent *s)
 {
     const struct ask *a = half_ask(h, s->psn, 0);
 
     return ((h->back || h->unsettled || h->vague) && s->psn == h->cursor) ||
-           (h->seq.have && (!h->seq.resent || psn_diff(s->psn, h->cursor) >= 0) && psn_diff(h->seq.psn, s->psn) <= 0 && h->seq.ts >= s->ts) ||
+           (h->seq.have && (!h->seq.resent || psn_diff(s->psn, h->cursor) >= 0) && psn_diff(h->seq.psn, s->psn) <= 0 &&
+            h->seq.ts >= s->ts) ||
            (h->rnr.have && !h->rnr.resent && psn_diff(h->rnr.psn, s->psn) <= 0 && h->rnr.ts >= s->ts) ||
            (a && !a->answered && h->have_una && psn_diff(h->una, s->psn) > 0 && h->una_ts >= s->ts);
 }
@@ -178,7 +181,8 @@ enum seen_as half_seen_as(struct half *h, const struct pkt *p)
         return SEEN_AGAIN; /* the rest of a READ */
     if (!s)
         return d < -TRACK_SENT ? SEEN_OLD : SEEN_LATE;
-    h->twin = s->opcode == p->bth.opcode && s->len == (uint16_t)p->payload_len && s->ip_id == frame_ip_id(p) && s->icrc == icrc_of(p);
+    h->twin = s->opcode == p->bth.opcode && s->len == (uint16_t)p->payload_len && s->ip_id == frame_ip_id(p) &&
+              s->icrc == icrc_of(p);
     if (h->twin && (s->ip_id || (p->frame->ts - s->ts < TWIN_WITHIN && !asked_again(h, s))))
         return SEEN_COPY;
     if (was_answered(h, p->bth.psn) && s->opcode != p->bth.opcode && !(p->op->flags & OPF_READ_REQ))
@@ -189,11 +193,12 @@ enum seen_as half_seen_as(struct half *h, const struct pkt *p)
 /* Whether a response has passed over `psn` of the answer to `a` since that was asked for last. */
 static bool passed_over(const struct half *h, const struct ask *a, uint32_t psn)
 {
-    return (h->una_rsps > a->rsps && psn_diff(h->una, psn) > 0) || (h->rsp_packets > a->rsps && psn_diff(h->proves, psn) > 0);
+    return (h->una_rsps > a->rsps && psn_diff(h->una, psn) > 0) ||
+           (h->rsp_packets > a->rsps && psn_diff(h->proves, psn) > 0);
 }
 
-/* Whether the requester has let pass all that it has heard: it acts at once on a response that passes over a READ or atomic, or, when
- * it does so no more because it is going back already, at the end of the timeout. */
+/* Whether the requester has let pass all that it has heard: it acts at once on a response that passes over a READ or
+ * atomic, or, when it does so no more because it is going back already, at the end of the timeout. */
 static bool let_pass(const struct half *h, ns_t now)
 {
     return now - h->rsp_ts >= ack_timeout(h->timeout) / 2;
@@ -205,7 +210,8 @@ static bool no_timer_since(const struct half *h, ns_t since, ns_t now)
     return now - since < ack_timeout(h->timeout ? h->timeout : 1) / 2;
 }
 
-/* Whether `psn` is of what is being sent again already, and was overtaken on its way: it has not come since its requester went back. */
+/* Whether `psn` is of what is being sent again already, and was overtaken on its way: it has not come since its
+ * requester went back. */
 static bool overtaken_again(struct half *h, uint32_t psn, ns_t now)
 {
     const struct sent *s = half_sent(h, psn);
@@ -217,15 +223,19 @@ enum why_back half_why_back(struct half *h, uint32_t psn, ns_t now)
 {
     const struct ask *a = half_ask(h, psn, 0);
 
-    if (h->rnr.have && !h->rnr.resent && (psn_in(h->rnr.psn, psn, TRACK_SENT) || (h->have_una && h->una == psn && psn_diff(psn, h->rnr.psn) > 0)))
-        return BACK_RNR; /* at its PSN, or at the start of its message; or behind it, if it has been acknowledged since */
-    if (h->seq.have && !h->seq.resent && (h->seq.psn == psn || h->seq_low == psn || (a && psn_diff(psn, h->seq.psn) < 0)))
+    if (h->rnr.have && !h->rnr.resent &&
+        (psn_in(h->rnr.psn, psn, TRACK_SENT) || (h->have_una && h->una == psn && psn_diff(psn, h->rnr.psn) > 0)))
+        return BACK_RNR; /* at its PSN, or at the start of its message; or behind it, if it has been acknowledged since
+                          */
+    if (h->seq.have && !h->seq.resent &&
+        (h->seq.psn == psn || h->seq_low == psn || (a && psn_diff(psn, h->seq.psn) < 0)))
         return BACK_SEQ_NAK;
     if (h->seq.have && !h->seq.resent && h->have_una && h->una == psn && psn_diff(psn, h->seq.psn) > 0)
         return BACK_SEQ_NAK; /* the NAK was for what has been acknowledged since */
     if (let_pass(h, now))
         return BACK_SILENCE;
-    if (h->seq.have && !h->seq.resent && psn_in(psn, h->seq.psn, TRACK_SENT) && !was_answered(h, h->seq.psn) && no_timer_since(h, h->seq.ts, now))
+    if (h->seq.have && !h->seq.resent && psn_in(psn, h->seq.psn, TRACK_SENT) && !was_answered(h, h->seq.psn) &&
+        no_timer_since(h, h->seq.ts, now))
         return BACK_SEQ_NAK; /* it has overtaken what the NAK asked for */
     if (a && !a->answered && h->have_una && passed_over(h, a, psn))
         return BACK_IMPLIED;
@@ -244,7 +254,11 @@ static void ask_put(struct half *h, const struct pkt *p, uint32_t span)
     bool late = latest->span && psn_diff(psn_add(p->bth.psn, span), h->next) < 0;
     struct ask *a = &h->asks[h->asks_at++ % TRACK_ASKS];
 
-    *a = (struct ask){.psn = p->bth.psn, .span = span, .frame = frame_u32(p), .ts = p->frame->ts, .rsps = h->rsp_packets,
+    *a = (struct ask){.psn = p->bth.psn,
+                      .span = span,
+                      .frame = frame_u32(p),
+                      .ts = p->frame->ts,
+                      .rsps = h->rsp_packets,
                       .opcode = p->bth.opcode & 31};
     a->replay = before != NULL && before != a && !before->again && before->answered;
     a->again = before != NULL && before != a;
@@ -416,8 +430,8 @@ static inline bool is_plain_next(const struct half *h, const struct pkt *p)
 {
     uint32_t psn = p->bth.psn;
 
-    return h->have_next && psn == h->contig && psn == h->gbn && psn == h->next && !h->loose && p->op->flags & (OPF_SEND | OPF_WRITE) &&
-           (h->pmtu || p->op->flags & OPF_END);
+    return h->have_next && psn == h->contig && psn == h->gbn && psn == h->next && !h->loose &&
+           p->op->flags & (OPF_SEND | OPF_WRITE) && (h->pmtu || p->op->flags & OPF_END);
 }
 
 static void take_plain_next(struct half *h, const struct pkt *p)

@@ -10,7 +10,8 @@ void half_advance_contig(struct half *h);
 /* Nothing is missing any more, and what a responder expects no longer depends on whether it keeps what comes ahead. */
 static inline void half_settle(struct half *h)
 {
-    if (UNLIKELY(h->unsettled) && h->contig == h->next && (h->gbn == h->next || (h->have_una && psn_diff(h->una, h->settles) >= 0)))
+    if (UNLIKELY(h->unsettled) && h->contig == h->next &&
+        (h->gbn == h->next || (h->have_una && psn_diff(h->una, h->settles) >= 0)))
         h->unsettled = false;
 }
 

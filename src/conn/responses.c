@@ -57,7 +57,8 @@ static void take_ack(struct half *h, const struct pkt *p)
     }
 }
 
-/* The answer to `a` is complete only after a later response. What was answered before and is behind it, its requester has dropped. */
+/* The answer to `a` is complete only after a later response. What was answered before and is behind it, its requester
+ * has dropped. */
 static void take_late(struct half *h, struct ask *a)
 {
     h->late_end = psn_add(a->psn, a->span);

@@ -10,12 +10,14 @@ uint32_t retries_used(const struct watch *w, const struct half *h)
     return min_u32(h->retries, watch_tries(w, h->flow)->n);
 }
 
-/* Whether a half without a single answer has none: the other direction was captured, and the timer may have run out, and nothing new followed. */
+/* Whether a half without a single answer has none: the other direction was captured, and the timer may have run out,
+ * and nothing new followed. */
 static bool is_unanswered(const struct watch *w, const struct half *h, const struct conn_params *c, ns_t silence)
 {
     bool known = (c->have_timeout || c->have_asked) && c->timeout;
 
-    return silence >= ack_timeout(known ? c->timeout : 1) / 8 * 7 && watch_tries(w, h->flow)->next == h->next && watch_heard(w, h->flow);
+    return silence >= ack_timeout(known ? c->timeout : 1) / 8 * 7 && watch_tries(w, h->flow)->next == h->next &&
+           watch_heard(w, h->flow);
 }
 
 bool retries_gave_up(const struct watch *w, const struct half *h, const struct conn_params *c, ns_t silence, ns_t now)
@@ -44,5 +46,6 @@ bool retries_timed_out(const struct conn_params *c, ns_t waited, bool closed)
 {
     ns_t timer = ack_timeout(c->timeout);
 
-    return (c->have_timeout || c->have_asked) && c->timeout && c->retry_cnt == 0 && waited >= (closed ? timer / 8 * 7 : timer * 4);
+    return (c->have_timeout || c->have_asked) && c->timeout && c->retry_cnt == 0 &&
+           waited >= (closed ? timer / 8 * 7 : timer * 4);
 }

@@ -1,8 +1,8 @@
 /* layer 2b (conn): learning connections from CM messages and from the TCP parameter exchange of test programs. */
 #include "src/conn/setup.h"
 
-#include "dissect/mad/cm.h"
 #include "dissect/ip/tcp.h"
+#include "dissect/mad/cm.h"
 #include "dissect/ulp/service.h"
 
 /* A place in a ring of pending halves; the oldest is given up. */
@@ -16,8 +16,8 @@ static struct pending *pending_find(struct pending *ring, uint32_t at, const str
 {
     for (uint32_t i = 0; i < LEARN_PENDING; i++) {
         struct pending *h = &ring[(at + i) % LEARN_PENDING];
-        if (h->used && h->id == answer->id && h->tap == answer->tap && memcmp(&h->src, &answer->dst, sizeof h->src) == 0 &&
-            memcmp(&h->dst, &answer->src, sizeof h->dst) == 0)
+        if (h->used && h->id == answer->id && h->tap == answer->tap &&
+            memcmp(&h->src, &answer->dst, sizeof h->src) == 0 && memcmp(&h->dst, &answer->src, sizeof h->dst) == 0)
             return h;
     }
     return NULL;
@@ -52,7 +52,7 @@ static void learn_req(struct learner *l, const struct pkt *p, const struct cm_re
                                   .req_frame = p->frame->number};
     old = pending_find(l->req, l->req_at, &(struct pending){.id = h.id, .tap = h.tap, .src = h.dst, .dst = h.src});
     if (old && old->end.qpn == h.end.qpn && old->end.psn == h.end.psn)
-        return; /* sent again */
+        return;                                         /* sent again */
     *(old ? old : pending_new(l->req, &l->req_at)) = h; /* its sender gives the id to another connection */
 }
 
@@ -108,7 +108,8 @@ static void learn_cm(struct learner *l, struct conn_table *t, const struct pkt *
         learn_rep(l, t, p, &m.rep);
 }
 
-static void learn_exchange(struct learner *l, struct conn_table *t, const struct pkt *p, const uint8_t *data, uint32_t len)
+static void learn_exchange(struct learner *l, struct conn_table *t, const struct pkt *p, const uint8_t *data,
+                           uint32_t len)
 {
     uint32_t ports = p->sport < p->dport ? (uint32_t)p->sport << 16 | p->dport : (uint32_t)p->dport << 16 | p->sport;
     struct pending h = pending_of(p, ports), *other;

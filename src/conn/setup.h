@@ -18,7 +18,8 @@ struct pending {
     const char *upper;
     struct conn_params peer; /* REQ: what it says about the requests of the passive side */
     uint8_t depth;           /* REQ: initiator depth asked for */
-    struct conn_addr gid[2]; /* REQ: of the primary path, local and remote: packets with a GRH carry them, though the REQ may have none */
+    /* REQ: of the primary path, local and remote: packets with a GRH carry them, though the REQ may have none */
+    struct conn_addr gid[2];
 };
 
 /* Zero-initialise. */

@@ -1,7 +1,7 @@
 /* layer 2b (conn): datagrams from one queue pair to another, at one tap: what their PSNs prove.
  *
- * A queue pair numbers all its datagrams in the order in which it sends them, whoever they are for. So a PSN that comes behind later ones was
- * overtaken, but one that does not come may have gone to somebody else. */
+ * A queue pair numbers all its datagrams in the order in which it sends them, whoever they are for. So a PSN that comes
+ * behind later ones was overtaken, but one that does not come may have gone to somebody else. */
 #ifndef RDMATRACE_CONN_UD_GAPS_H
 #define RDMATRACE_CONN_UD_GAPS_H
 
@@ -12,8 +12,9 @@
 struct datagrams {
     bool begun;
     uint32_t start, next; /* lowest PSN, and that behind the highest one */
-    uint32_t gap, passed; /* PSNs of which the latest datagram shows that they were passed over: how many, and the first of them */
-    ns_t begin;           /* of the first datagram */
+    /* PSNs of which the latest datagram shows that they were passed over: how many, and the first of them */
+    uint32_t gap, passed;
+    ns_t begin; /* of the first datagram */
     struct {
         bool used;
         uint16_t ip_id;

@@ -1,8 +1,7 @@
 /* layer 3 (explain): what went wrong in connection management: messages as they come, and refusals. */
 #include "src/explain/explain_impl.h"
 
-/* --- Messages that want an answer
- * ------------------------------------------------------------------------------------------------------ */
+/* --- Messages that want an answer ------------------------------------------------------------- */
 
 static struct cm_sent *cm_find(struct explainer *x, const struct pkt *p, uint16_t attr, uint32_t id, bool reverse)
 {
@@ -20,7 +19,8 @@ static struct cm_sent *cm_find(struct explainer *x, const struct pkt *p, uint16_
 
 static struct cm_seen cm_seen_of(const struct pkt *p, uint16_t attr)
 {
-    return (struct cm_seen){.attr = attr, .pkey = p->bth.pkey, .frame = frame_u32(p), .icrc = icrc_of(p), .ts = p->frame->ts};
+    return (struct cm_seen){
+        .attr = attr, .pkey = p->bth.pkey, .frame = frame_u32(p), .icrc = icrc_of(p), .ts = p->frame->ts};
 }
 
 /* What the tap saw between the copy before and this one tells which message did not arrive. */
@@ -40,8 +40,7 @@ static void note_evidence(struct explainer *x, struct cm_sent *c, const struct c
         c->used_frame = h->last_frame;
 }
 
-/* --- Messages as they come
- * ---------------------------------------------------------------------------------------------------------------- */
+/* --- Messages as they come -------------------------------------------------------------------- */
 
 /* The answer to a message; the first one to each copy counts. */
 static void cm_answered(struct explainer *x, const struct pkt *p, uint16_t to, uint16_t attr, uint32_t id)
@@ -150,15 +149,15 @@ static void cm_gave_up(struct explainer *x, const struct pkt *p, const struct cm
                   addr_text(&src), addr_text(&dst), frame_u32(p));
 }
 
-/* The statement about a refusal that was told of before: it came again, or passes another tap. Else it is remembered with the statement
- * that comes next, and NULL. */
+/* The statement about a refusal that was told of before: it came again, or passes another tap. Else it is remembered
+ * with the statement that comes next, and NULL. */
 static struct statement *refused_before(struct explainer *x, const struct pkt *p, const struct refusal *r)
 {
     for (unsigned i = 0; i < REFUSALS; i++) {
         struct refusal *o = &x->refusals[i];
         struct statement *st = statement_at(x, o->statement);
-        if (o->attr != r->attr || o->local != r->local || o->remote != r->remote || memcmp(&o->src, &r->src, sizeof r->src) != 0 ||
-            memcmp(&o->dst, &r->dst, sizeof r->dst) != 0)
+        if (o->attr != r->attr || o->local != r->local || o->remote != r->remote ||
+            memcmp(&o->src, &r->src, sizeof r->src) != 0 || memcmp(&o->dst, &r->dst, sizeof r->dst) != 0)
             continue;
         if (st && o->tap == r->tap)
             statement_frame(st, frame_u32(p));
@@ -180,7 +179,8 @@ static struct refusal refusal_of(const struct pkt *p, uint16_t attr, uint32_t lo
 
 static void cm_rejected(struct explainer *x, const struct pkt *p, const struct cm_rej *r)
 {
-    const struct cm_sent *c = cm_find(x, p, CM_REQ, r->remote_id, true), *own = cm_find(x, p, CM_REQ, r->local_id, false);
+    const struct cm_sent *c = cm_find(x, p, CM_REQ, r->remote_id, true),
+                         *own = cm_find(x, p, CM_REQ, r->local_id, false);
     const struct refusal ref = refusal_of(p, CM_REJ, r->local_id, r->remote_id);
     bool none = r->reason == CM_REJ_INVALID_SERVICE_ID;
     const char *why = cm_rej_reason_str(r->reason);
@@ -195,8 +195,8 @@ static void cm_rejected(struct explainer *x, const struct pkt *p, const struct c
     statement_frame(st, c ? c->copies[0].frame : 0);
     statement_frame(st, frame_u32(p));
     statement_say(x, st, "%s refuses the connection that %s %s: reason %u, %s (frame %u).", addr_text(&ref.src),
-                  c && c == own ? "it asked of" : addr_text(&ref.dst), c && c == own ? addr_text(&ref.dst) : "asks for", r->reason,
-                  why ? why : "not defined", frame_u32(p));
+                  c && c == own ? "it asked of" : addr_text(&ref.dst), c && c == own ? addr_text(&ref.dst) : "asks for",
+                  r->reason, why ? why : "not defined", frame_u32(p));
 }
 
 static struct told *closed(struct explainer *x, uint32_t flow, ns_t ts)
@@ -244,8 +244,8 @@ static void explain_sidr(struct explainer *x, const struct pkt *p, const struct 
     if (!st)
         return;
     statement_frame(st, frame_u32(p));
-    statement_say(x, st, "%s answers the SIDR_REQ of %s with status %u, %s (frame %u).", addr_text(&ref.src), addr_text(&ref.dst), r->status,
-                  why ? why : "not defined", frame_u32(p));
+    statement_say(x, st, "%s answers the SIDR_REQ of %s with status %u, %s (frame %u).", addr_text(&ref.src),
+                  addr_text(&ref.dst), r->status, why ? why : "not defined", frame_u32(p));
 }
 
 void explain_cm(struct explainer *x, const struct pkt *p)

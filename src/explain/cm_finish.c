@@ -5,7 +5,7 @@
 
 #define REPEATS_WITHIN 16 /* part of the CM timeout by which a repetition may be early or late */
 #define CM_RETRIES_MAX 15 /* the count has four bits */
-#define PROMPT 4          /* an answer within this part of the silence before it is one to the latest copy */
+#define PROMPT         4  /* an answer within this part of the silence before it is one to the latest copy */
 
 const struct cm_seen *cm_latest(const struct cm_sent *c)
 {
@@ -79,8 +79,8 @@ static const struct cm_seen *copy_missing(const struct explainer *x, const struc
     return NULL;
 }
 
-/* A REP that the other tap has no copy of, although it saw the REQ that the REP answers, and saw it again behind the REP:
- * that REQ there; else NULL. */
+/* A REP that the other tap has no copy of, although it saw the REQ that the REP answers, and saw it again behind the
+ * REP: that REQ there; else NULL. */
 static const struct cm_sent *unheard(struct explainer *x, const struct cm_sent *c)
 {
     const struct cm_sent *req = NULL;
@@ -90,8 +90,8 @@ static const struct cm_sent *unheard(struct explainer *x, const struct cm_sent *
             req = &x->cm[i];
     for (unsigned i = 0; req && i < CM_SENT; i++) {
         const struct cm_sent *o = &x->cm[i];
-        if (asks_for(o, c) && o->tap != c->tap && o->n >= req->n && cm_latest(req)->ts > c->copies[0].ts + CM_COPY_WITHIN &&
-            captured_then(x, req, o, &c->copies[0]))
+        if (asks_for(o, c) && o->tap != c->tap && o->n >= req->n &&
+            cm_latest(req)->ts > c->copies[0].ts + CM_COPY_WITHIN && captured_then(x, req, o, &c->copies[0]))
             return o;
     }
     return NULL;
@@ -153,7 +153,8 @@ static void answered_before(const struct explainer *x, struct cm_sent *c, struct
         buf_printf(b, "the %s of %s (frame %u) was under way already.", name, dst, c->between.frame);
     } else if (since < loop_of(x, c)) {
         buf_printf(b,
-                   "the %s of %s (frame %u) was most likely under way already, for it came %s before, and no answer of %s comes sooner "
+                   "the %s of %s (frame %u) was most likely under way already, for it came %s before, and no answer of "
+                   "%s comes sooner "
                    "than after %s.",
                    name, dst, c->between.frame, time_text(since), addr_text(&c->src), time_text(loop_of(x, c)));
     } else {
@@ -177,12 +178,16 @@ static void inferred(struct explainer *x, struct cm_sent *c, struct statement *s
     } else if (prompt && (c->copies[0].pkey ^ cm_latest(c)->pkey) & 0x7fff) {
         st->cause = CAUSE_PKEY_MISMATCH;
         st->where = WHERE_UNKNOWN;
-        buf_printf(b, "it carried P_Key 0x%04x, the copy that was answered 0x%04x: its receiver drops what is not of its partition.",
+        buf_printf(b,
+                   "it carried P_Key 0x%04x, the copy that was answered 0x%04x: its receiver drops what is not of its "
+                   "partition.",
                    c->copies[0].pkey, cm_latest(c)->pkey);
     } else if (c->answer.frame && c->answered >= c->n) {
         st->where = WHERE_UNKNOWN;
         statement_frame(st, c->answer.frame);
-        buf_printf(b, "most likely neither was lost, for as many answers came, the first in frame %u, but %s waits for less long than one takes.",
+        buf_printf(b,
+                   "most likely neither was lost, for as many answers came, the first in frame %u, but %s waits for "
+                   "less long than one takes.",
                    c->answer.frame, addr_text(&c->src));
     } else if (c->attr == CM_REP && c->used_frame) {
         st->where = WHERE_BEFORE;
@@ -194,10 +199,11 @@ static void inferred(struct explainer *x, struct cm_sent *c, struct statement *s
                    name);
         statement_frame(st, c->used_frame);
     } else if (c->attr == CM_REQ && prompt && c->silence > c->wait) {
-        buf_printf(b,
-                   "most likely it was lost behind the tap; had %s answered it, two answers would have been lost, for one "
-                   "comes again after %.3f s.",
-                   dst, (double)c->wait / 1e9);
+        buf_printf(
+            b,
+            "most likely it was lost behind the tap; had %s answered it, two answers would have been lost, for one "
+            "comes again after %.3f s.",
+            dst, (double)c->wait / 1e9);
     } else if (c->attr == CM_REP && prompt && h && h->have_next && h->first_ts >= cm_latest(c)->ts) {
         buf_printf(b,
                    "it was lost behind the tap, for %s sent its first request only after it had come again (frame %u).",
@@ -213,11 +219,13 @@ static void inferred(struct explainer *x, struct cm_sent *c, struct statement *s
     }
 }
 
-/* Whether a REQ, sent once, was answered as late as its receiver sends the REP again for want of an RTU: then this one is a repetition,
- * as a rule. An MRA would have asked for the time. Linux counts in units of 1.024 ms as if they were of 1 ms. */
+/* Whether a REQ, sent once, was answered as late as its receiver sends the REP again for want of an RTU: then this one
+ * is a repetition, as a rule. An MRA would have asked for the time. Linux counts in units of 1.024 ms as if they were
+ * of 1 ms. */
 static bool answered_by_repetition(const struct cm_sent *c)
 {
-    ns_t took = c->answer.ts - c->copies[0].ts, times = c->wait >= CM_COPY_WITHIN ? (took + c->wait / 2) / c->wait : 0, off = took - times * c->wait;
+    ns_t took = c->answer.ts - c->copies[0].ts, times = c->wait >= CM_COPY_WITHIN ? (took + c->wait / 2) / c->wait : 0,
+         off = took - times * c->wait;
 
     return c->n == 1 && c->attr == CM_REQ && c->answer.attr == CM_REP && times > 0 && times <= CM_RETRIES_MAX &&
            (off < 0 ? -off : off) <= times * c->wait / REPEATS_WITHIN;
@@ -237,9 +245,12 @@ static void cm_tell_late(struct explainer *x, struct cm_sent *c)
     statement_frame(st, c->copies[0].frame);
     statement_frame(st, c->answer.frame);
     statement_say(x, st,
-                  "The REP (frame %u) to the REQ of %s (frame %u) came after %.3f s. By the REQ, %s sends a REP again after %.3f s without an "
-                  "RTU: most likely it had sent one before, which was lost before the tap; or it was slow, and did not ask for the time (MRA).",
-                  c->answer.frame, addr_text(&c->src), c->copies[0].frame, (double)st->lost / 1e9, addr_text(&c->dst), (double)c->wait / 1e9);
+                  "The REP (frame %u) to the REQ of %s (frame %u) came after %.3f s. By the REQ, %s sends a REP again "
+                  "after %.3f s without an "
+                  "RTU: most likely it had sent one before, which was lost before the tap; or it was slow, and did not "
+                  "ask for the time (MRA).",
+                  c->answer.frame, addr_text(&c->src), c->copies[0].frame, (double)st->lost / 1e9, addr_text(&c->dst),
+                  (double)c->wait / 1e9);
 }
 
 /* The statement about an RTU that was not seen, although requests came behind the REP. */
@@ -247,7 +258,8 @@ static void cm_tell_rtu(struct explainer *x, struct cm_sent *c)
 {
     const struct half *h = c->n == 1 && c->attr == CM_REP && !c->answer.frame ? cm_requests_back(x, c) : NULL;
     const struct cm_sent *o = h ? elsewhere(x, c) : NULL;
-    struct statement *st = h && h->have_next && h->first_ts >= c->copies[0].ts ? statement_new(x, CAUSE_LOST_RTU, FLOW_NONE, NULL) : NULL;
+    struct statement *st =
+        h && h->have_next && h->first_ts >= c->copies[0].ts ? statement_new(x, CAUSE_LOST_RTU, FLOW_NONE, NULL) : NULL;
 
     if (!st)
         return;
@@ -259,11 +271,16 @@ static void cm_tell_rtu(struct explainer *x, struct cm_sent *c)
     statement_frame(st, h->first_frame);
     if (o && o->answer.attr == CM_RTU) {
         statement_frame_at(st, o->tap, o->answer.frame);
-        statement_say(x, st, "The RTU to the REP of %s (frame %u), frame %u %s, was lost between the two; frame %u, the first request, came instead.",
-                      addr_text(&c->src), c->copies[0].frame, o->answer.frame, tap_text(c->tap, o->tap), h->first_frame);
+        statement_say(x, st,
+                      "The RTU to the REP of %s (frame %u), frame %u %s, was lost between the two; frame %u, the first "
+                      "request, came instead.",
+                      addr_text(&c->src), c->copies[0].frame, o->answer.frame, tap_text(c->tap, o->tap),
+                      h->first_frame);
     } else {
-        statement_say(x, st, "The RTU to the REP of %s (frame %u) never passed the tap; frame %u, the first request, came instead.", addr_text(&c->src),
-                      c->copies[0].frame, h->first_frame);
+        statement_say(
+            x, st,
+            "The RTU to the REP of %s (frame %u) never passed the tap; frame %u, the first request, came instead.",
+            addr_text(&c->src), c->copies[0].frame, h->first_frame);
     }
 }
 
@@ -301,8 +318,8 @@ void cm_tell(struct explainer *x, struct cm_sent *c)
     buf_free(&b);
 }
 
-/* Two taps tell of the same message: the one that knows where it was lost remains, else the one nearer to its sender.
- */
+/* Two taps tell of the same message: the one that knows where it was lost remains, else the one nearer to its
+ * sender. */
 static void cm_merge(struct explainer *x, const struct cm_sent *c, const struct cm_sent *o)
 {
     struct statement *st = statement_at(x, c->statement), *other = statement_at(x, o->statement), *keep;
@@ -323,7 +340,8 @@ static void late_is_told(struct explainer *x, const struct cm_sent *c)
 
     for (unsigned i = 0; st && i < CM_SENT; i++) {
         const struct cm_sent *rep = &x->cm[i];
-        if (rep->n > 1 && rep->attr == CM_REP && rep->tap != c->tap && asks_for(c, rep) && statement_at(x, rep->statement))
+        if (rep->n > 1 && rep->attr == CM_REP && rep->tap != c->tap && asks_for(c, rep) &&
+            statement_at(x, rep->statement))
             st->moot = true;
     }
 }
@@ -331,7 +349,9 @@ static void late_is_told(struct explainer *x, const struct cm_sent *c)
 /* A REQ that came again for want of the REP, which came again itself, for it was lost: told of once, with the REP. */
 static void consequence(struct explainer *x, const struct cm_sent *c)
 {
-    struct statement *st = c->answer_lost && c->attr == CM_REQ && !c->gave_up.frame ? statement_at(x, c->statement) : NULL, *rep = NULL;
+    struct statement *st = c->answer_lost && c->attr == CM_REQ && !c->gave_up.frame ? statement_at(x, c->statement)
+                                                                                    : NULL,
+                     *rep = NULL;
     uint32_t tap = c->tap;
     char more[160];
 
@@ -345,8 +365,8 @@ static void consequence(struct explainer *x, const struct cm_sent *c)
     st->moot = true;
     statement_frame_at(rep, c->tap, c->again.frame);
     rep->again += st->again;
-    snprintf(more, sizeof more, "For want of it %s sent its REQ again (frame %u%s%s).", addr_text(&c->src), c->again.frame, tap == c->tap ? "" : " ",
-             tap == c->tap ? "" : tap_text(tap, c->tap));
+    snprintf(more, sizeof more, "For want of it %s sent its REQ again (frame %u%s%s).", addr_text(&c->src),
+             c->again.frame, tap == c->tap ? "" : " ", tap == c->tap ? "" : tap_text(tap, c->tap));
     statement_add(x, rep, more);
 }
 

@@ -1,12 +1,11 @@
 /* layer 3 (explain): what went wrong outside of connections: datagrams, congestion, pause frames. */
 #include "src/explain/explain_impl.h"
 
-/* --- Datagrams
- * ------------------------------------------------------------------------------------------------------------------------
- */
+/* --- Datagrams -------------------------------------------------------------------------------- */
 
 /* A datagram with a key other than that of the first one to its queue pair: told of once. */
-static void tell_other_key(struct explainer *x, const struct pkt *p, const struct qkey_seen *q, const struct conn_addr *dst, uint32_t *about, enum cause cause, uint32_t key, uint32_t first)
+static void tell_other_key(struct explainer *x, const struct pkt *p, const struct qkey_seen *q,
+                           const struct conn_addr *dst, uint32_t *about, enum cause cause, uint32_t key, uint32_t first)
 {
     struct statement *st = statement_at(x, *about);
     bool is_qkey = cause == CAUSE_QKEY_MISMATCH;
@@ -21,8 +20,11 @@ static void tell_other_key(struct explainer *x, const struct pkt *p, const struc
     *about = statement_number(x, st);
     statement_frame(st, frame_u32(p));
     statement_frame(st, q->frame);
-    statement_say(x, st, is_qkey ? "The datagram in frame %u for QP 0x%x of %s carries Q_Key 0x%08x, the one in frame %u carried 0x%08x: one of the two is dropped."
-                                 : "The datagram in frame %u for QP 0x%x of %s carries P_Key 0x%04x, the one in frame %u carried 0x%04x: one of the two is dropped.",
+    statement_say(x, st,
+                  is_qkey ? "The datagram in frame %u for QP 0x%x of %s carries Q_Key 0x%08x, the one in frame %u "
+                            "carried 0x%08x: one of the two is dropped."
+                          : "The datagram in frame %u for QP 0x%x of %s carries P_Key 0x%04x, the one in frame %u "
+                            "carried 0x%04x: one of the two is dropped.",
                   frame_u32(p), p->bth.dqpn, addr_text(dst), key, q->frame, first);
 }
 
@@ -50,9 +52,7 @@ static void check_keys(struct explainer *x, const struct pkt *p)
         tell_other_key(x, p, q, &dst, &q->p_statement, CAUSE_PKEY_MISMATCH, p->bth.pkey, q->pkey);
 }
 
-/* --- Congestion
- * ---------------------------------------------------------------------------------------------------------------------------
- */
+/* --- Congestion ------------------------------------------------------------------------------- */
 
 static void explain_cnp(struct explainer *x, const struct pkt *p, uint32_t flow)
 {

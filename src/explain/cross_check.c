@@ -7,7 +7,8 @@ bool explain_same_flow(struct explainer *x, uint32_t a, uint32_t b)
 {
     const struct flow *f = conn_flow_at(watch_conns(x->watch), a), *g = conn_flow_at(watch_conns(x->watch), b);
 
-    return g->tap != f->tap && g->dqpn == f->dqpn && memcmp(&g->src, &f->src, sizeof f->src) == 0 && memcmp(&g->dst, &f->dst, sizeof f->dst) == 0;
+    return g->tap != f->tap && g->dqpn == f->dqpn && memcmp(&g->src, &f->src, sizeof f->src) == 0 &&
+           memcmp(&g->dst, &f->dst, sizeof f->dst) == 0;
 }
 
 /* The same flow at another tap, from index `i` on; FLOW_NONE if there is none. */
@@ -62,8 +63,8 @@ static uint32_t answer_before(const struct told *t, const struct sent *o, unsign
 }
 
 /* The other tap has the request `s` as well, as `o`: what it says of the answer. */
-static void compare_answer(struct explainer *x, struct statement *st, const struct sent *s, const struct sent *o, uint32_t other, unsigned n,
-                           struct buf *text)
+static void compare_answer(struct explainer *x, struct statement *st, const struct sent *s, const struct sent *o,
+                           uint32_t other, unsigned n, struct buf *text)
 {
     uint32_t answer = answer_before(x->told[other], o, n), here = s ? answer_before(x->told[st->flow], s, n) : 0;
     const char *tap = other_tap(x, st, other);
@@ -87,12 +88,14 @@ static void compare_answer(struct explainer *x, struct statement *st, const stru
     }
 }
 
-/* A later copy than the first one was lost: whether the other tap has it, of which it remembers the first and the latest. */
+/* A later copy than the first one was lost: whether the other tap has it, of which it remembers the first and the
+ * latest. */
 static void compare_copy(struct explainer *x, struct statement *st, const struct sent *o, const char *tap)
 {
     char text[100];
 
-    if (!o || !st->icrc || !o->icrc_first || o->copies > 2 || o->same || st->icrc == o->icrc_first || st->icrc == o->icrc)
+    if (!o || !st->icrc || !o->icrc_first || o->copies > 2 || o->same || st->icrc == o->icrc_first ||
+        st->icrc == o->icrc)
         return;
     snprintf(text, sizeof text, "Frame %u is not there %s: it was lost between the two.", st->frames[0], tap);
     st->proved = true;
@@ -142,8 +145,8 @@ static void compare_loss(struct explainer *x, struct statement *st, uint32_t oth
     buf_free(&text);
 }
 
-/* Whether the first copy that came to `a` is the first one that `b` saw, and not one sent again: then it was only late. Senders whose
- * repetitions are the same to the last bit leave that open. */
+/* Whether the first copy that came to `a` is the first one that `b` saw, and not one sent again: then it was only late.
+ * Senders whose repetitions are the same to the last bit leave that open. */
 static bool same_copy(struct half *a, const struct sent *s, uint32_t psn)
 {
     const struct sent *o = half_sent(a, psn);
@@ -156,20 +159,23 @@ static struct statement *told_loss(struct explainer *x, const struct statement *
 {
     for (uint32_t i = 0; i < x->n; i++) {
         struct statement *o = &x->st[i];
-        if (o != st && o->flow == st->flow && o->cause == CAUSE_PACKET_LOSS && o->has_psn && o->is_request && o->psn == st->psn && o->where == WHERE_BEFORE)
+        if (o != st && o->flow == st->flow && o->cause == CAUSE_PACKET_LOSS && o->has_psn && o->is_request &&
+            o->psn == st->psn && o->where == WHERE_BEFORE)
             return o;
     }
     return NULL;
 }
 
 /* A packet that came late here is one sent again, if the other tap had another first copy, which never came here. */
-static void compare_late(struct explainer *x, struct statement *st, struct half *here, const struct sent *there, uint32_t other)
+static void compare_late(struct explainer *x, struct statement *st, struct half *here, const struct sent *there,
+                         uint32_t other)
 {
     const char *tap = other_tap(x, st, other);
     const struct sent *o = half_sent(here, st->psn);
     struct statement *loss = told_loss(x, st);
 
-    if (!o || !o->icrc_first || !there->icrc_first || o->icrc_first == there->icrc_first || o->icrc == there->icrc_first)
+    if (!o || !o->icrc_first || !there->icrc_first || o->icrc_first == there->icrc_first ||
+        o->icrc == there->icrc_first)
         return;
     st->cause = CAUSE_PACKET_LOSS;
     st->proved = true;
@@ -177,11 +183,14 @@ static void compare_late(struct explainer *x, struct statement *st, struct half 
     if (loss)
         loss->again += st->again;
     statement_frame_at(st, tap_of(x, other), there->first);
-    statement_say(x, st, "PSN %u came late, in frame %u, sent again: its first copy, frame %u %s, was lost between the two.", st->psn, o->first, there->first, tap);
+    statement_say(x, st,
+                  "PSN %u came late, in frame %u, sent again: its first copy, frame %u %s, was lost between the two.",
+                  st->psn, o->first, there->first, tap);
 }
 
 /* A packet never passed here, or not before it was sent again: whether it passed the other tap. */
-static void compare_missed(struct explainer *x, struct statement *st, struct half *here, const struct sent *there, uint32_t other)
+static void compare_missed(struct explainer *x, struct statement *st, struct half *here, const struct sent *there,
+                           uint32_t other)
 {
     const char *tap = other_tap(x, st, other);
     const struct sent *o = half_sent(here, st->psn);
@@ -219,7 +228,8 @@ static void compare_request(struct explainer *x, struct statement *st, uint32_t 
         statement_add(x, st, more);
         statement_frame_at(st, tap_of(x, other), s->first);
         st->proved = true;
-    } else if (st->where != WHERE_BEFORE && (st->cause == CAUSE_PACKET_LOSS || st->cause == CAUSE_LOST_LAST_PACKET || st->cause == CAUSE_CANNOT_TELL)) {
+    } else if (st->where != WHERE_BEFORE && (st->cause == CAUSE_PACKET_LOSS || st->cause == CAUSE_LOST_LAST_PACKET ||
+                                             st->cause == CAUSE_CANNOT_TELL)) {
         compare_loss(x, st, other, st->cause == CAUSE_LOST_LAST_PACKET ? 64 : 1);
     }
 }
@@ -235,7 +245,8 @@ static void compare_silence(struct explainer *x, struct statement *st, uint32_t 
     st->proved = true;
     st->moot = st->cause == CAUSE_SILENT_PEER;
     statement_frame_at(st, tap_of(x, other), b->una_frame);
-    snprintf(more, sizeof more, "The answer is frame %u %s: it was lost between the two.", b->una_frame, other_tap(x, st, other));
+    snprintf(more, sizeof more, "The answer is frame %u %s: it was lost between the two.", b->una_frame,
+             other_tap(x, st, other));
     statement_add(x, st, more);
 }
 
@@ -253,7 +264,8 @@ static void compare_response(struct explainer *x, struct statement *st, uint32_t
 {
     const char *tap = other_tap(x, st, other);
     const struct told *t = x->told[other];
-    uint32_t seen = t && t->rsp[st->psn % TOLD_RESPONSES].psn == st->psn ? t->rsp[st->psn % TOLD_RESPONSES].first : 0, again;
+    uint32_t seen = t && t->rsp[st->psn % TOLD_RESPONSES].psn == st->psn ? t->rsp[st->psn % TOLD_RESPONSES].first : 0,
+             again;
     char more[100];
 
     if (!seen || st->repeated || st->where != WHERE_BEFORE || st->cause == CAUSE_BAD_ICRC)
@@ -261,7 +273,8 @@ static void compare_response(struct explainer *x, struct statement *st, uint32_t
     again = asked_again(watch_half(x->watch, other), st->psn);
     st->proved = !again || seen < again;
     if (st->proved)
-        snprintf(more, sizeof more, "It is frame %u %s: it was %s between the two.", seen, tap, st->cause == CAUSE_REORDER ? "overtaken" : "lost");
+        snprintf(more, sizeof more, "It is frame %u %s: it was %s between the two.", seen, tap,
+                 st->cause == CAUSE_REORDER ? "overtaken" : "lost");
     else
         snprintf(more, sizeof more, "It is frame %u %s: it came no sooner there.", seen, tap);
     statement_frame_at(st, tap_of(x, other), seen);
@@ -282,7 +295,8 @@ void explain_taps(struct explainer *x)
 {
     for (uint32_t i = 0; i < x->n; i++) {
         struct statement *st = &x->st[i];
-        bool silent = st->cause == CAUSE_RETRY_EXCEEDED || st->cause == CAUSE_SILENT_PEER, open = st->flow != FLOW_NONE && (st->has_psn || silent);
+        bool silent = st->cause == CAUSE_RETRY_EXCEEDED || st->cause == CAUSE_SILENT_PEER,
+             open = st->flow != FLOW_NONE && (st->has_psn || silent);
         st->own = st->n_frames;
         if (st->cause == CAUSE_RETRY_EXCEEDED && st->flow != FLOW_NONE && st->has_psn)
             explain_unreached(x, st);

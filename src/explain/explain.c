@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* --- Requests ------------------------------------------------------------------------------------------------------------------------ */
+/* --- Requests --------------------------------------------------------------------------------- */
 
 /* The same packet twice: gathered in one statement. */
 static void tell_copy(struct explainer *x, const struct watched *e, struct told *t)
@@ -17,8 +17,11 @@ static void tell_copy(struct explainer *x, const struct watched *e, struct told 
             return;
         t->dup = statement_number(x, st);
         st->is_request = true;
-        statement_say(x, st, frame_ip_id(e->p) ? "Requests of %s are there twice, identical to the last bit."
-                                               : "Requests of %s are there twice, identical to the last bit: captured twice, doubled on their way, or sent again, for without an IP ID nothing tells these apart.",
+        statement_say(x, st,
+                      frame_ip_id(e->p)
+                          ? "Requests of %s are there twice, identical to the last bit."
+                          : "Requests of %s are there twice, identical to the last bit: captured twice, doubled on "
+                            "their way, or sent again, for without an IP ID nothing tells these apart.",
                       src_text(x, e->flow));
     }
     statement_frame(st, frame_u32(e->p));
@@ -82,7 +85,8 @@ static void note_depth(struct explainer *x, const struct watched *e, struct told
     struct ask *oldest;
     uint32_t out;
 
-    if (!c->have_depth || !(e->p->op->flags & (OPF_READ_REQ | OPF_ATOMIC_REQ)) || (e->as != SEEN_NEW && e->as != SEEN_GAP))
+    if (!c->have_depth || !(e->p->op->flags & (OPF_READ_REQ | OPF_ATOMIC_REQ)) ||
+        (e->as != SEEN_NEW && e->as != SEEN_GAP))
         return;
     out = half_outstanding(e->h, &oldest) + 1;
     if (out > c->depth) {
@@ -108,8 +112,8 @@ static void adopt_strays(struct explainer *x, uint32_t flow, struct told *t)
     for (unsigned i = 0; i < TOLD_BAD; i++) {
         struct stray *s = &x->strays[i];
         struct statement *st = statement_at(x, s->statement);
-        if (!s->frame || !st || s->tap != f->tap || s->dqpn != f->dqpn || memcmp(&s->src, &f->src, sizeof f->src) != 0 ||
-            memcmp(&s->dst, &f->dst, sizeof f->dst) != 0)
+        if (!s->frame || !st || s->tap != f->tap || s->dqpn != f->dqpn ||
+            memcmp(&s->src, &f->src, sizeof f->src) != 0 || memcmp(&s->dst, &f->dst, sizeof f->dst) != 0)
             continue;
         bad_put(t, s->psn, s->frame, s->statement);
         st->flow = flow;
@@ -128,7 +132,8 @@ static void note_keys(struct told *t, const struct pkt *p)
     t->keys[at].len = p->have & H_RETH ? p->reth.dmalen : 8;
 }
 
-/* A request that is sent again, or comes late. What goes on behind it is sent again for the same reason, answered or not. */
+/* A request that is sent again, or comes late. What goes on behind it is sent again for the same reason, answered or
+ * not. */
 static void note_again(struct explainer *x, const struct watched *e, struct told *t)
 {
     struct statement *st;
@@ -141,7 +146,8 @@ static void note_again(struct explainer *x, const struct watched *e, struct told
         st->again++;
 }
 
-/* A request like the copy before to the last bit. Where no IP ID tells them apart, one that goes on what is sent again is sent again too. */
+/* A request like the copy before to the last bit. Where no IP ID tells them apart, one that goes on what is sent again
+ * is sent again too. */
 static void on_copy(struct explainer *x, const struct watched *e, struct told *t)
 {
     if (e->p->bth.psn == t->follows && !(e->p->have & H_IP4 && frame_ip_id(e->p)))
@@ -206,7 +212,7 @@ static void on_request(void *user, const struct watched *e)
         t->follows = UINT32_MAX;
 }
 
-/* --- Responses ---------------------------------------------------------------------------------------------------------------------- */
+/* --- Responses -------------------------------------------------------------------------------- */
 
 /* The memory that the request with this PSN is for, if one of the latest requests is for any. */
 static const char *place_text(const struct told *t, uint32_t psn, char *to, size_t size)
@@ -214,11 +220,13 @@ static const char *place_text(const struct told *t, uint32_t psn, char *to, size
     uint32_t best = TOLD_KEYS;
 
     for (uint32_t i = 0; i < TOLD_KEYS; i++)
-        if (t->keys[i].len && psn_diff(psn, t->keys[i].psn) >= 0 && psn_diff(psn, t->keys[i].psn) < TRACK_SENT && (best == TOLD_KEYS || psn_diff(t->keys[i].psn, t->keys[best].psn) >= 0))
+        if (t->keys[i].len && psn_diff(psn, t->keys[i].psn) >= 0 && psn_diff(psn, t->keys[i].psn) < TRACK_SENT &&
+            (best == TOLD_KEYS || psn_diff(t->keys[i].psn, t->keys[best].psn) >= 0))
             best = i;
     if (best == TOLD_KEYS)
         return "";
-    snprintf(to, size, " (R_Key 0x%x, address 0x%llx, %s)", t->keys[best].rkey, (unsigned long long)t->keys[best].va, count_str(t->keys[best].len, "byte"));
+    snprintf(to, size, " (R_Key 0x%x, address 0x%llx, %s)", t->keys[best].rkey, (unsigned long long)t->keys[best].va,
+             count_str(t->keys[best].len, "byte"));
     return to;
 }
 
@@ -229,7 +237,9 @@ static void tell_refusal(struct explainer *x, const struct watched *e, const str
     const struct sent *s = half_sent(e->h, e->p->bth.psn);
     unsigned code = e->p->aeth.syndrome & 31;
     char place[80];
-    enum cause cause = code == NAK_REMOTE_ACCESS ? CAUSE_ACCESS_ERROR : code == NAK_INVALID_REQUEST ? CAUSE_INVALID_REQUEST : CAUSE_OPERATION_ERROR;
+    enum cause cause = code == NAK_REMOTE_ACCESS     ? CAUSE_ACCESS_ERROR
+                       : code == NAK_INVALID_REQUEST ? CAUSE_INVALID_REQUEST
+                                                     : CAUSE_OPERATION_ERROR;
     struct statement *st;
 
     if (cause == CAUSE_INVALID_REQUEST && t->deep && t->deep_psn == e->p->bth.psn)
@@ -242,12 +252,16 @@ static void tell_refusal(struct explainer *x, const struct watched *e, const str
     statement_frame(st, s ? s->last : 0);
     statement_frame(st, frame_u32(e->p));
     if (cause == CAUSE_DEPTH_EXCEEDED)
-        statement_say(x, st, "%s refused the %s of frame %u (NAK in frame %u): READs and atomics outstanding: %u, agreed on: %u.", dst_text(x, e->flow),
-                      request_name(s), s ? s->last : 0, frame_u32(e->p), t->deep, c->depth);
+        statement_say(
+            x, st, "%s refused the %s of frame %u (NAK in frame %u): READs and atomics outstanding: %u, agreed on: %u.",
+            dst_text(x, e->flow), request_name(s), s ? s->last : 0, frame_u32(e->p), t->deep, c->depth);
     else
-        statement_say(x, st, "%s refused the %s%s with PSN %u%s: NAK, %s, in frame %u. The queue pair fails, and what was posted behind it is flushed.",
+        statement_say(x, st,
+                      "%s refused the %s%s with PSN %u%s: NAK, %s, in frame %u. The queue pair fails, and what was "
+                      "posted behind it is flushed.",
                       dst_text(x, e->flow), request_name(s), s ? "" : " (not captured)", e->p->bth.psn,
-                      cause == CAUSE_ACCESS_ERROR ? place_text(t, e->p->bth.psn, place, sizeof place) : "", nak_code_str(code), frame_u32(e->p));
+                      cause == CAUSE_ACCESS_ERROR ? place_text(t, e->p->bth.psn, place, sizeof place) : "",
+                      nak_code_str(code), frame_u32(e->p));
 }
 
 static void tell_rnr(struct explainer *x, const struct watched *e, struct told *t)
@@ -265,8 +279,11 @@ static void tell_rnr(struct explainer *x, const struct watched *e, struct told *
         statement_frame(st, s ? s->first : 0);
         if (s)
             st->start = s->ts_first;
-        statement_say(x, st, "%s was not ready for the %s with PSN %u: it asks to wait %.3f ms (timer code %u) before each further try.", dst_text(x, e->flow),
-                      request_name(s), e->p->bth.psn, (double)rnr_time(e->p->aeth.syndrome & 31) / 1e6, e->p->aeth.syndrome & 31);
+        statement_say(
+            x, st,
+            "%s was not ready for the %s with PSN %u: it asks to wait %.3f ms (timer code %u) before each further try.",
+            dst_text(x, e->flow), request_name(s), e->p->bth.psn, (double)rnr_time(e->p->aeth.syndrome & 31) / 1e6,
+            e->p->aeth.syndrome & 31);
     }
     statement_frame(st, frame_u32(e->p));
 }
@@ -280,7 +297,8 @@ static void settle(struct explainer *x, const struct watched *e, struct told *t)
     if (!st)
         return;
     psn = st->has_psn ? st->psn : t->rnr_psn;
-    if (psn_diff(proves, psn) <= 0 || (e->p->op->flags & OPF_ACK && aeth_type(e->p) != AETH_ACK && st->cause == CAUSE_RNR))
+    if (psn_diff(proves, psn) <= 0 ||
+        (e->p->op->flags & OPF_ACK && aeth_type(e->p) != AETH_ACK && st->cause == CAUSE_RNR))
         return;
     st->lost = e->p->frame->ts - st->start;
     if (st->has_psn && st->is_request && half_sent(e->h, st->psn)) {
@@ -325,7 +343,8 @@ static void tell_answer_copy(struct explainer *x, const struct watched *e, struc
     statement_frame(st, frame_u32(e->p));
 }
 
-/* The responses of READs and atomics come in the order of their PSNs, from anew each time that they are asked for again. */
+/* The responses of READs and atomics come in the order of their PSNs, from anew each time that they are asked for
+ * again. */
 static void note_run(struct told *t, const struct pkt *p)
 {
     if (t->run_last != UINT32_MAX && psn_diff(p->bth.psn, t->run_last) <= 0) {
@@ -393,7 +412,12 @@ static void stray_put(struct explainer *x, const struct pkt *p, uint32_t stateme
 {
     struct stray *s = &x->strays[x->strays_at++ % TOLD_BAD];
 
-    *s = (struct stray){.tap = conn_tap_of(p->frame), .dqpn = p->bth.dqpn, .psn = p->bth.psn, .frame = frame_u32(p), .statement = statement, .answer = !(p->op->flags & OPF_REQUEST)};
+    *s = (struct stray){.tap = conn_tap_of(p->frame),
+                        .dqpn = p->bth.dqpn,
+                        .psn = p->bth.psn,
+                        .frame = frame_u32(p),
+                        .statement = statement,
+                        .answer = !(p->op->flags & OPF_REQUEST)};
     conn_addr_of(p, &s->src, &s->dst);
 }
 
@@ -406,8 +430,10 @@ static void on_bad_icrc(void *user, const struct pkt *p, uint32_t flow)
     if (st) {
         statement_frame(st, frame_u32(p));
         st->where = WHERE_BEFORE;
-        statement_say(x, st, "Frame %u carries ICRC 0x%08x where 0x%08x is right: it was damaged before the tap, and is dropped by its receiver.", frame_u32(p),
-                      p->icrc_got, p->icrc_want);
+        statement_say(x, st,
+                      "Frame %u carries ICRC 0x%08x where 0x%08x is right: it was damaged before the tap, and is "
+                      "dropped by its receiver.",
+                      frame_u32(p), p->icrc_got, p->icrc_want);
     }
     if (t && p->have & H_BTH)
         bad_put(t, p->bth.psn, frame_u32(p), statement_number(x, st));
@@ -442,12 +468,18 @@ static void on_fresh(void *user, uint32_t flow)
     x->told[flow] = NULL;
 }
 
-/* --- From start to end ------------------------------------------------------------------------------------------------------------------ */
+/* --- From start to end ------------------------------------------------------------------------ */
 
 struct explainer *explain_new(void)
 {
     struct explainer *x = calloc(1, sizeof *x);
-    struct watch_user u = {.user = x, .fresh = on_fresh, .packet = on_packet, .request = on_request, .response = on_response, .bad_icrc = on_bad_icrc, .other = on_other};
+    struct watch_user u = {.user = x,
+                           .fresh = on_fresh,
+                           .packet = on_packet,
+                           .request = on_request,
+                           .response = on_response,
+                           .bad_icrc = on_bad_icrc,
+                           .other = on_other};
 
     if (!x)
         return NULL;

@@ -29,31 +29,31 @@ enum where {
 const char *where_str(enum where w);
 
 #define STATEMENT_FRAMES 8
-#define STATEMENTS_MAX 10000 /* kept; further ones are counted */
+#define STATEMENTS_MAX   10000 /* kept; further ones are counted */
 
 /* One thing that went wrong. */
 struct statement {
-    uint8_t cause;      /* enum cause */
-    uint8_t where;      /* enum where */
-    uint16_t n_frames;  /* in `frames` */
-    uint16_t own;       /* of those, how many its own tap tells of */
-    uint32_t conn;      /* number of the connection; 0: none */
-    uint32_t flow;      /* of the requests, FLOW_NONE: none */
-    uint32_t tap;       /* conn_tap_of() */
-    uint32_t by;        /* ICRC of the packet that brought it up, 0: none; other taps saw the same packet */
-    uint32_t event;     /* statements with the same number, of several taps, tell of one event; 0: of no other */
+    uint8_t cause;     /* enum cause */
+    uint8_t where;     /* enum where */
+    uint16_t n_frames; /* in `frames` */
+    uint16_t own;      /* of those, how many its own tap tells of */
+    uint32_t conn;     /* number of the connection; 0: none */
+    uint32_t flow;     /* of the requests, FLOW_NONE: none */
+    uint32_t tap;      /* conn_tap_of() */
+    uint32_t by;       /* ICRC of the packet that brought it up, 0: none; other taps saw the same packet */
+    uint32_t event;    /* statements with the same number, of several taps, tell of one event; 0: of no other */
     uint32_t frames[STATEMENT_FRAMES]; /* the one concerned first, then those that tell of it */
     uint16_t files[STATEMENT_FRAMES];  /* in which these are, from 0 */
-    uint32_t times;     /* further occurrences, not in `frames` */
-    uint64_t again;     /* packets sent again because of it */
-    ns_t start, lost;   /* when it began; time without progress */
-    ns_t silence;       /* before the first repetition for want of an answer; 0: none */
-    uint32_t psn, icrc; /* packet concerned, for the comparison with other taps */
-    uint32_t end;       /* PSN behind what had been sent by then; with has_psn */
-    uint32_t missing;   /* packets that have not come; of an unreliable connection */
-    uint32_t back;      /* frame in which it was sent again first for want of an answer; 0: none */
-    uint32_t arrived;   /* the answer that proves its arrival */
-    ns_t arrival;       /* its time since the packet was sent last */
+    uint32_t times;                    /* further occurrences, not in `frames` */
+    uint64_t again;                    /* packets sent again because of it */
+    ns_t start, lost;                  /* when it began; time without progress */
+    ns_t silence;                      /* before the first repetition for want of an answer; 0: none */
+    uint32_t psn, icrc;                /* packet concerned, for the comparison with other taps */
+    uint32_t end;                      /* PSN behind what had been sent by then; with has_psn */
+    uint32_t missing;                  /* packets that have not come; of an unreliable connection */
+    uint32_t back;                     /* frame in which it was sent again first for want of an answer; 0: none */
+    uint32_t arrived;                  /* the answer that proves its arrival */
+    ns_t arrival;                      /* its time since the packet was sent last */
     bool has_psn;
     bool once;       /* it had been seen once when a NAK asked for it again */
     bool unanswered; /* a READ or atomic of which no answer was seen */

@@ -7,37 +7,42 @@
 #include "src/explain/explain.h"
 
 #define TOLD_RESPONSES 512
-#define TOLD_BAD 8
-#define TOLD_GAPS 8
-#define TOLD_ODD 8
-#define TOLD_KEYS 64
-#define AT_ONCE 4 /* what comes within this part of the shortest round trip does not answer what was sent just before */
+#define TOLD_BAD       8
+#define TOLD_GAPS      8
+#define TOLD_ODD       8
+#define TOLD_KEYS      64
+#define AT_ONCE                                                                                                        \
+    4 /* what comes within this part of the shortest round trip does not answer what was sent just before              \
+       */
 #define NO_STATEMENT UINT32_MAX
 
-#define PASS_RUNS 3
+#define PASS_RUNS  3
 #define PASS_ASKED 8
 
-/* When requests passed the tap: which copies since their sender went back last, and since it had gone back the time before. That tells
- * which copy of a packet its receiver asks for again, for it had taken all that came before that one in order. */
+/* When requests passed the tap: which copies since their sender went back last, and since it had gone back the time
+ * before. That tells which copy of a packet its receiver asks for again, for it had taken all that came before that one
+ * in order. */
 struct passes {
     struct {
         uint32_t psn; /* UINT32_MAX: empty */
-        uint32_t frame[2], at[2]; /* of its latest copies, the latest one first: frame, and number among the requests of the flow; at 0: none */
+        /* of its latest copies, the latest one first: frame, and number among the requests of the flow; at 0: none */
+        uint32_t frame[2], at[2];
     } seen[TRACK_SENT];
     uint32_t n; /* requests so far */
     struct {
-        uint32_t at, psn; /* its first request, at 0: the first one of the flow; the PSN asked for, or else its first one */
+        /* its first request, at 0: the first one of the flow; the PSN asked for, or else its first one */
+        uint32_t at, psn;
         uint32_t resume; /* the PSN that would have followed, had its sender not gone back */
         bool asked;      /* a NAK asked for it */
-    } runs[PASS_RUNS]; /* what was sent without going back, the latest one first */
+    } runs[PASS_RUNS];   /* what was sent without going back, the latest one first */
     struct asked {
         uint32_t psn, nak, at; /* frame of the NAK, 0: empty; requests seen by then */
-        uint32_t copy;    /* the copy that was lost behind the tap; 0: it did not pass */
-        uint32_t instead; /* the first packet behind it in that run; 0: none was seen */
-        uint32_t dropped; /* a copy of a run before, if none passed in that one; 0: none */
-        bool late;        /* that packet came before the copy */
-        bool answered;    /* the requester has gone back to the PSN since */
-    } asked[PASS_ASKED]; /* what sequence NAKs asked for, as things were when they passed */
+        uint32_t copy;         /* the copy that was lost behind the tap; 0: it did not pass */
+        uint32_t instead;      /* the first packet behind it in that run; 0: none was seen */
+        uint32_t dropped;      /* a copy of a run before, if none passed in that one; 0: none */
+        bool late;             /* that packet came before the copy */
+        bool answered;         /* the requester has gone back to the PSN since */
+    } asked[PASS_ASKED];       /* what sequence NAKs asked for, as things were when they passed */
     uint32_t asked_at;
 };
 
@@ -67,32 +72,41 @@ struct told {
     uint32_t bad_at;
     struct {
         uint32_t psn, frame; /* frame 0: none */
-    } gaps[TOLD_GAPS]; /* PSNs that were not seen when a later one came first: the first one of each gap, and what came instead */
+    } gaps[TOLD_GAPS]; /* PSNs that were not seen when a later one came first: the first one of each gap, and what came
+                          instead */
     uint32_t gaps_at;
-    uint32_t open;   /* statement about what is not answered yet */
-    uint32_t cost;   /* statement because of which packets are being sent again */
+    uint32_t open;                        /* statement about what is not answered yet */
+    uint32_t cost;                        /* statement because of which packets are being sent again */
     uint32_t dup, reorder, rnr, ce, soon; /* statements that gather further frames */
-    uint32_t late;   /* statement about a PSN first seen behind later ones and after a NAK: what comes next tells whether it was sent again */
-    uint32_t late_alone; /* statement about the request before, if it was overtaken */
-    uint32_t follows;    /* PSN behind the request before, if that was sent again; else UINT32_MAX */
-    uint32_t dup_rsp;    /* like dup, of answers */
+    /* statement about a PSN first seen behind later ones and after a NAK: what comes next tells whether it was sent
+     * again */
+    uint32_t late;
+    uint32_t late_alone;  /* statement about the request before, if it was overtaken */
+    uint32_t follows;     /* PSN behind the request before, if that was sent again; else UINT32_MAX */
+    uint32_t dup_rsp;     /* like dup, of answers */
     uint32_t reorder_end; /* PSN behind what had been sent when a packet was overtaken: its receiver dropped all that */
     uint32_t silent;      /* statement about the latest time that something was sent again for want of an answer */
     uint32_t unheard;     /* statement about an answer that was lost behind the tap */
     uint32_t rsp_next;    /* PSN behind the latest READ response that was not late; UINT32_MAX: none was seen */
-    uint32_t rsp_late;    /* PSN of the latest READ response, which was asked for again and comes behind later ones; else UINT32_MAX */
+    /* PSN of the latest READ response, which was asked for again and comes behind later ones; else UINT32_MAX */
+    uint32_t rsp_late;
     uint32_t rsp_missing; /* statement about a READ response that was lost before the tap, it seems */
     uint32_t rsp_lost;    /* statement about the answer to a READ or atomic that was asked for again last */
-    ns_t rsp_lost_ts, rsp_loop; /* when that was, and how long after the answer had passed the tap; 0: its requester waited */
-    uint32_t rsp_reorder, rsp_reorder_end; /* statement about one that was overtaken, and the PSN behind what its receiver dropped */
-    uint32_t run_frame, run_psn; /* response of READs and atomics with which they went back last; frame 0: they never did */
-    uint32_t run_last;           /* PSN of the latest one; UINT32_MAX: none was seen */
-    ns_t loop;                   /* the shortest time after which a response that was lost behind the tap was asked for again; 0: not known */
-    bool rests;                  /* its READs are asked for again from the response on that is missing */
+    /* when that was, and how long after the answer had passed the tap; 0: its requester waited */
+    ns_t rsp_lost_ts, rsp_loop;
+    /* statement about one that was overtaken, and the PSN behind what its receiver dropped */
+    uint32_t rsp_reorder, rsp_reorder_end;
+    /* response of READs and atomics with which they went back last; frame 0: they never did */
+    uint32_t run_frame, run_psn;
+    uint32_t run_last; /* PSN of the latest one; UINT32_MAX: none was seen */
+    /* the shortest time after which a response that was lost behind the tap was asked for again; 0: not known */
+    ns_t loop;
+    bool rests;      /* its READs are asked for again from the response on that is missing */
     ns_t round_trip; /* the shortest time from a request sent once to its answer; negative: not known */
     ns_t least_trip; /* and from the latest copy of any: the answer may be to one before */
     uint32_t rnr_psn;
-    uint32_t deep_psn, deep; /* READ or atomic that went beyond what was agreed on, and how many were outstanding with it; 0: none */
+    /* READ or atomic that went beyond what was agreed on, and how many were outstanding with it; 0: none */
+    uint32_t deep_psn, deep;
     bool seen, migreq, have_dscp, have_sl;
     uint16_t pkey;
     uint8_t dscp, sl;        /* of the first packet, if it has IP, or an LRH */
@@ -112,12 +126,12 @@ struct told {
     struct {
         uint32_t psn, frame; /* frame 0: none */
         ns_t ts;
-    } wanted; /* the oldest request that asks for an answer, and has none as far as seen */
-    uint32_t psn; /* of its first packet */
+    } wanted;                     /* the oldest request that asks for an answer, and has none as far as seen */
+    uint32_t psn;                 /* of its first packet */
     struct odd_key odd[TOLD_ODD]; /* the first packets with a P_Key other than that of the first one */
     uint32_t n_odd;
-    bool asked;      /* a request asked for an answer; the last one by its PSN is asked_psn */
-    bool owed;       /* that had none yet as something was sent again last */
+    bool asked; /* a request asked for an answer; the last one by its PSN is asked_psn */
+    bool owed;  /* that had none yet as something was sent again last */
     uint32_t asked_psn;
     uint32_t last_rsp_frame;
     ns_t last_rsp_ts;
@@ -151,8 +165,8 @@ struct cm_sent {
     uint32_t
         used_frame; /* before the latest copy the receiver sent this request, which tells what became of the message */
     bool answer_lost; /* that is why it came again */
-    ns_t silence;   /* before the latest copy */
-    ns_t wait;      /* REQ: its receiver would send the REP again after this time */
+    ns_t silence;     /* before the latest copy */
+    ns_t wait;        /* REQ: its receiver would send the REP again after this time */
 };
 #define CM_SENT 128
 /* A message again this soon is a copy made on the way; an answer this late crosses a repetition. */
@@ -186,7 +200,7 @@ struct datagram_flow {
         uint32_t psn, end, frame; /* PSNs, and the datagram that came first behind them */
         uint32_t missing;         /* how many of them have not come; 0: the place is free */
     } gaps[STATEMENT_FRAMES];
-    uint64_t missing;             /* in all gaps */
+    uint64_t missing; /* in all gaps */
     struct datagrams seen;
 };
 #define DATAGRAM_FLOWS 256 /* of further ones nothing is told */
@@ -205,7 +219,8 @@ struct stray_nak {
 };
 #define STRAY_NAKS 8
 
-/* A packet of no connection, as a tap saw it; the same one at two taps, the latest of each way. frame 0: the place is free. */
+/* A packet of no connection, as a tap saw it; the same one at two taps, the latest of each way. frame 0: the place is
+ * free. */
 struct passed {
     uint32_t hash, tap, frame;
     struct conn_addr src, dst;
@@ -216,7 +231,7 @@ struct way {
     struct conn_addr src, dst;
 };
 #define PASSED 256
-#define WAYS 16
+#define WAYS   16
 
 #define EXPLAIN_FILES 64 /* of which the beginning is remembered */
 
@@ -295,8 +310,9 @@ ns_t silence_before(const struct watched *e, const struct sent *s);
 ns_t longest_timer(const struct conn_params *c);
 /* "SEND Middle"; "packet" for NULL. */
 const char *request_name(const struct sent *s);
-/* When requests passed (rounds.c): begin anew; take a request; take a sequence NAK, with told.least_trip and told.round_trip: the
- * first tells on which side of the tap the packet was lost, the second which copy it was, if several passed. */
+/* When requests passed (rounds.c): begin anew; take a request; take a sequence NAK, with told.least_trip and
+ * told.round_trip: the first tells on which side of the tap the packet was lost, the second which copy it was, if
+ * several passed. */
 void passes_init(struct passes *s);
 void passes_request(struct passes *s, const struct watched *e);
 void passes_nak(struct passes *s, const struct watched *e, ns_t least, ns_t round_trip);
@@ -321,12 +337,13 @@ void explain_datagrams_end(struct explainer *x);
  * NULL without room. And a READ response, before it is taken. */
 struct statement *explain_read(struct explainer *x, const struct watched *e, struct told *t, struct ask *a);
 void explain_read_response(struct explainer *x, const struct watched *e, struct told *t);
-/* A READ or atomic comes again: its requester misses the answer. Later responses that seemed to be lost behind the tap were dropped there, for
- * it had asked for this one as well when it asked for those again. */
+/* A READ or atomic comes again: its requester misses the answer. Later responses that seemed to be lost behind the tap
+ * were dropped there, for it had asked for this one as well when it asked for those again. */
 void explain_misses(struct explainer *x, const struct watched *e);
 /* A READ request in the midst of an earlier one, whose path MTU is not known; false if it is none. */
 bool explain_rest(struct explainer *x, const struct watched *e, struct told *t);
-/* A response to a READ or atomic of which no answer was seen, and that was asked for again: the MSN may tell that it had been executed. */
+/* A response to a READ or atomic of which no answer was seen, and that was asked for again: the MSN may tell that it
+ * had been executed. */
 void explain_repeated_answer(struct explainer *x, const struct watched *e, const struct told *t);
 /* Connection management (cm.c, cm_finish.c): a message, and the end of the capture. */
 void explain_cm(struct explainer *x, const struct pkt *p);
@@ -345,10 +362,11 @@ bool explain_same_flow(struct explainer *x, uint32_t a, uint32_t b);
 void explain_once(struct explainer *x);
 /* Whether the other tap of the flow lacks the first copy of its request `psn`: nobody behind that one got it. */
 bool explain_lost_between(struct explainer *x, uint32_t flow, uint32_t psn);
-/* What connections without any packet, or without any answer, leave open (unused_conns.c): sentences with `sep` in between; nothing if there
- * is none. */
+/* What connections without any packet, or without any answer, leave open (unused_conns.c): sentences with `sep` in
+ * between; nothing if there is none. */
 void explain_remarks(struct explainer *x, const char *sep, struct buf *b);
-/* Taps on the same way (shared_path.c): a packet of no connection; and a request that was given up, and reached one of two taps only. */
+/* Taps on the same way (shared_path.c): a packet of no connection; and a request that was given up, and reached one of
+ * two taps only. */
 void explain_way(struct explainer *x, const struct pkt *p);
 void explain_unreached(struct explainer *x, struct statement *st);
 /* All that is no request or response (congestion.c). */

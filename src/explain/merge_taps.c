@@ -4,10 +4,11 @@
 #define SAME_TIME NS_PER_S /* an event lies within this time of what another interface of the file tells of it */
 
 enum {
-    GATHERS = 1u << 0,  /* one statement tells of all that a flow has of it */
+    GATHERS = 1u << 0,   /* one statement tells of all that a flow has of it */
     BOTH_WAYS = 1u << 1, /* and is about both directions */
-    REPEATS = 1u << 2,  /* a packet was sent again: what one tap takes for this cause may be another one of these at the next */
-    VAGUE = 1u << 3,    /* a failure at another tap says more */
+    /* a packet was sent again: what one tap takes for this cause may be another one of these at the next */
+    REPEATS = 1u << 2,
+    VAGUE = 1u << 3, /* a failure at another tap says more */
 };
 
 static const uint8_t kinds[CAUSE_COUNT] = {
@@ -39,7 +40,8 @@ static bool causes_agree(const struct statement *a, const struct statement *b)
 {
     unsigned ka = kinds[a->cause], kb = kinds[b->cause];
 
-    return a->cause == b->cause || (ka & kb & REPEATS) || (is_failure(a) && kb & VAGUE) || (is_failure(b) && ka & VAGUE);
+    return a->cause == b->cause || (ka & kb & REPEATS) || (is_failure(a) && kb & VAGUE) ||
+           (is_failure(b) && ka & VAGUE);
 }
 
 /* The flow of the requests: of a damaged answer it is the other one. */
@@ -50,7 +52,8 @@ static uint32_t requests_of(struct explainer *x, const struct statement *s)
     return s->cause == CAUSE_BAD_ICRC && s->has_psn && !s->is_request && peer != FLOW_NONE ? peer : s->flow;
 }
 
-/* Both are about the same flow, or the same datagrams, at different taps. Connection management has its own way (cm_finish.c). */
+/* Both are about the same flow, or the same datagrams, at different taps. Connection management has its own way
+ * (cm_finish.c). */
 static bool at_two_taps(struct explainer *x, const struct statement *a, const struct statement *b)
 {
     uint32_t peer;
@@ -58,7 +61,8 @@ static bool at_two_taps(struct explainer *x, const struct statement *a, const st
     if (a->tap == b->tap || (a->flow == FLOW_NONE) != (b->flow == FLOW_NONE))
         return false;
     if (a->flow == FLOW_NONE)
-        return a->cause == b->cause && (a->cause == CAUSE_QKEY_MISMATCH || a->cause == CAUSE_PKEY_MISMATCH || a->cause == CAUSE_BAD_ICRC);
+        return a->cause == b->cause &&
+               (a->cause == CAUSE_QKEY_MISMATCH || a->cause == CAUSE_PKEY_MISMATCH || a->cause == CAUSE_BAD_ICRC);
     peer = conn_flow_at(watch_conns(x->watch), b->flow)->peer;
     return explain_same_flow(x, requests_of(x, a), requests_of(x, b)) ||
            (kinds[a->cause] & BOTH_WAYS && peer != FLOW_NONE && explain_same_flow(x, a->flow, peer));
@@ -67,7 +71,8 @@ static bool at_two_taps(struct explainer *x, const struct statement *a, const st
 /* The clocks of two files may differ. */
 static bool at_one_time(const struct statement *a, const struct statement *b)
 {
-    return a->tap >> 16 != b->tap >> 16 || (a->start <= b->start + b->lost + SAME_TIME && b->start <= a->start + a->lost + SAME_TIME);
+    return a->tap >> 16 != b->tap >> 16 ||
+           (a->start <= b->start + b->lost + SAME_TIME && b->start <= a->start + a->lost + SAME_TIME);
 }
 
 /* The same packet brought both up; or they concern the same packet. */
@@ -91,7 +96,8 @@ static bool is_told_at(const struct explainer *x, uint32_t event, uint32_t tap)
     return false;
 }
 
-/* Statements that `same` holds for become one event, in the order of time: the first of one tap with the first of another. */
+/* Statements that `same` holds for become one event, in the order of time: the first of one tap with the first of
+ * another. */
 static void join(struct explainer *x, bool (*same)(const struct statement *a, const struct statement *b))
 {
     for (uint32_t j = 1; j < x->n; j++) {
@@ -100,7 +106,8 @@ static void join(struct explainer *x, bool (*same)(const struct statement *a, co
             struct statement *a = &x->st[i];
             if (!same(a, b) || (a->event && a->event == b->event) || (a->event && b->event))
                 continue;
-            if (!causes_agree(a, b) || !at_two_taps(x, a, b) || is_told_at(x, a->event, b->tap) || is_told_at(x, b->event, a->tap))
+            if (!causes_agree(a, b) || !at_two_taps(x, a, b) || is_told_at(x, a->event, b->tap) ||
+                is_told_at(x, b->event, a->tap))
                 continue;
             a->event = b->event = a->event ? a->event : b->event ? b->event : i + 1;
         }
@@ -110,9 +117,11 @@ static void join(struct explainer *x, bool (*same)(const struct statement *a, co
 /* How much a statement says of its event. */
 static unsigned precision(const struct statement *s)
 {
-    bool proved = s->proved || s->cause == CAUSE_EARLY_TIMEOUT || s->cause == CAUSE_BAD_ICRC, vague = kinds[s->cause] & VAGUE;
+    bool proved = s->proved || s->cause == CAUSE_EARLY_TIMEOUT || s->cause == CAUSE_BAD_ICRC,
+         vague = kinds[s->cause] & VAGUE;
 
-    return 16u * is_failure(s) + 8u * proved + 4u * !vague + 2u * (s->where != WHERE_UNKNOWN) + (s->where == WHERE_AFTER);
+    return 16u * is_failure(s) + 8u * proved + 4u * !vague + 2u * (s->where != WHERE_UNKNOWN) +
+           (s->where == WHERE_AFTER);
 }
 
 static bool says_more(const struct statement *a, const struct statement *b)

@@ -1,6 +1,6 @@
 /* layer 3 (explain): which settings of the two ends and of the network made it so. */
-#include "src/explain/explain_impl.h"
 #include "src/conn/retries.h"
+#include "src/explain/explain_impl.h"
 
 #define TIMEOUT_UNIT 4096 /* ns: a timeout code n means this times 2^n */
 
@@ -10,7 +10,7 @@ enum {
     BY_RNR = 1u << 1,     /* RNR timer of the responder, RNR retry count of the requester */
     BY_DEPTH = 1u << 2,   /* responder resources */
     BY_PMTU = 1u << 3,
-    BY_CLASS = 1u << 4,   /* DSCP or service level, which choose queues and flow control */
+    BY_CLASS = 1u << 4, /* DSCP or service level, which choose queues and flow control */
 };
 
 static const uint8_t depends[CAUSE_COUNT] = {
@@ -37,8 +37,8 @@ static void sep(struct buf *b, size_t start)
         buf_puts(b, "; ");
 }
 
-/* The timeout that CM agreed on; else those codes that fit the silence seen: the timer may run up to four times as long, and in
- * software it counts in ticks of some milliseconds, so that it may run out a little early. */
+/* The timeout that CM agreed on; else those codes that fit the silence seen: the timer may run up to four times as
+ * long, and in software it counts in ticks of some milliseconds, so that it may run out a little early. */
 static void put_timeout(struct buf *b, const struct conn_params *c, const struct statement *st, uint32_t tries)
 {
     unsigned low = 1, high = 1;
@@ -71,7 +71,8 @@ static void put_rnr(struct buf *b, const struct conn_params *c, const struct hal
         buf_duration(b, rnr_time(h->rnr.syndrome & 31));
     }
     if (c->have_rnr)
-        buf_printf(b, c->rnr_retry == 7 ? "; RNR retry count 7, for ever, by CM" : "; RNR retry count %u, by CM", c->rnr_retry);
+        buf_printf(b, c->rnr_retry == 7 ? "; RNR retry count 7, for ever, by CM" : "; RNR retry count %u, by CM",
+                   c->rnr_retry);
 }
 
 static void put_class(struct buf *b, const struct told *t)

@@ -116,7 +116,8 @@ void explain_text(struct explainer *x, const struct explain_opts *o, struct buf 
     if (x->more)
         buf_printf(b, "%llu more were not kept.\n", (unsigned long long)x->more);
     if (!shown)
-        buf_puts(b, x->rdma_packets ? "Nothing went wrong that this capture shows.\n" : "There is no RDMA traffic in this capture.\n");
+        buf_puts(b, x->rdma_packets ? "Nothing went wrong that this capture shows.\n"
+                                    : "There is no RDMA traffic in this capture.\n");
     if (!o->conn)
         remarks_print(x, b);
     buf_printf(b, "%s, %llu of them RDMA, ", count_str(x->packets, "packet"), (unsigned long long)x->rdma_packets);
@@ -171,7 +172,8 @@ void explain_json(struct explainer *x, const struct explain_opts *o, struct buf 
     const char *sep = "\n";
     struct buf setting = {0};
 
-    buf_printf(b, "{\"packets\":%llu,\"rdma_packets\":%llu,\"statements\":[", (unsigned long long)x->packets, (unsigned long long)x->rdma_packets);
+    buf_printf(b, "{\"packets\":%llu,\"rdma_packets\":%llu,\"statements\":[", (unsigned long long)x->packets,
+               (unsigned long long)x->rdma_packets);
     for (uint32_t i = 0; i < x->n; i++) {
         const struct statement *s = &x->st[i];
         if (!is_shown(s, o->conn))
@@ -186,7 +188,8 @@ void explain_json(struct explainer *x, const struct explain_opts *o, struct buf 
         files_json(b, o, s);
         also_json(x, o, s, b);
         json_string(b, "where", where_str((enum where)s->where));
-        buf_printf(b, "\"packets_again\":%llu,\"ns_without_progress\":%lld,", (unsigned long long)s->again, (long long)(s->lost > 0 ? s->lost : 0));
+        buf_printf(b, "\"packets_again\":%llu,\"ns_without_progress\":%lld,", (unsigned long long)s->again,
+                   (long long)(s->lost > 0 ? s->lost : 0));
         json_string(b, "text", explain_text_of(x, s));
         setting.len = 0;
         explain_setting(x, s, &setting);

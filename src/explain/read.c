@@ -1,19 +1,22 @@
-/* layer 3 (explain): READs and atomics that are asked for again: which part of the answer was lost, damaged or overtaken. */
+/* layer 3 (explain): READs and atomics that are asked for again: which part of the answer was lost, damaged or
+ * overtaken. */
 #include "src/explain/explain_impl.h"
 #include "src/transport/verbs.h"
 
 #include <stdio.h>
 
 #define SHORT_TIMER NS_PER_MS /* an ACK timeout that is not stated is no shorter */
-#define LATEST 32               /* statements to look at again */
+#define LATEST      32        /* statements to look at again */
 
 /* What became of the response with PSN `psn`, which its requester misses, since it was asked for last. */
 struct fate {
     const struct ask *ask; /* the latest one for it */
     uint32_t psn;
-    uint32_t seen;    /* frame in which it passed the tap in its turn, 0: it did not */
-    uint32_t dropped; /* latest frame in which it passed the tap ahead of others that were missing, or before it was asked for again; 0: none */
-    uint8_t where;    /* enum where it was lost */
+    uint32_t seen; /* frame in which it passed the tap in its turn, 0: it did not */
+    /* latest frame in which it passed the tap ahead of others that were missing, or before it was asked for again; 0:
+     * none */
+    uint32_t dropped;
+    uint8_t where; /* enum where it was lost */
 };
 
 /* The first answer to a READ was lost behind the tap: so long does it take its requester to ask again, at least. */
@@ -31,8 +34,8 @@ static bool is_silent(const struct watched *e)
     return e->p->frame->ts - e->h->rsp_ts >= (e->h->timeout ? ack_timeout(e->h->timeout) / 2 : SHORT_TIMER);
 }
 
-/* Whether the responder has sent `psn` in answer to `a`, as what came behind it shows. Answers to what was asked for before come first: one
- * to a repetition is known by the responses' going back. */
+/* Whether the responder has sent `psn` in answer to `a`, as what came behind it shows. Answers to what was asked for
+ * before come first: one to a repetition is known by the responses' going back. */
 static bool was_sent(const struct watched *e, const struct told *t, const struct ask *a, uint32_t psn)
 {
     if (!a->again)
@@ -40,15 +43,17 @@ static bool was_sent(const struct watched *e, const struct told *t, const struct
     return t->run_frame > a->frame && a->rsp_last >= t->run_frame && (psn_diff(t->run_last, psn) > 0 || is_silent(e));
 }
 
-/* Whether the repeated answer in frame `seen` may have come to the requester all the same, or before it wanted it: an earlier ACK or NAK made
- * that go back to `psn`, it did so too soon to have missed the answer, or the response before has not passed since it was asked for again. */
+/* Whether the repeated answer in frame `seen` may have come to the requester all the same, or before it wanted it: an
+ * earlier ACK or NAK made that go back to `psn`, it did so too soon to have missed the answer, or the response before
+ * has not passed since it was asked for again. */
 static bool in_doubt(const struct watched *e, const struct told *t, uint32_t psn, uint32_t seen)
 {
     uint32_t last = psn_add(psn, PSN_MASK);
     const struct ask *before = half_ask(e->h, last, 0);
     bool soon = e->p->frame->ts - t->rsp[psn % TOLD_RESPONSES].ts < t->loop / 2;
 
-    return soon || t->rsp[psn % TOLD_RESPONSES].acked || (e->h->seq.have && e->h->seq.psn == psn && e->h->seq.frame < seen) ||
+    return soon || t->rsp[psn % TOLD_RESPONSES].acked ||
+           (e->h->seq.have && e->h->seq.psn == psn && e->h->seq.frame < seen) ||
            (before && before->again && before->frame < seen && told_answer_frame(t, last) < before->frame);
 }
 
@@ -56,17 +61,25 @@ static struct fate fate_of(const struct watched *e, const struct told *t, const 
 {
     const struct ask *latest = half_ask(e->h, psn, 0), *a = latest ? latest : oldest;
     uint32_t frame = told_answer_frame(t, psn), before = told_answer_frame(t, psn_add(psn, PSN_MASK));
-    bool behind = before > frame || (t->run_frame > frame && psn_diff(t->run_psn, psn) < 0); /* what comes before it came once more */
+    /* what comes before it came once more */
+    bool behind = before > frame || (t->run_frame > frame && psn_diff(t->run_psn, psn) < 0);
     bool seen = frame > a->frame && !behind;
     bool forgotten = !frame && psn_diff(psn, psn_add(oldest->psn, oldest->got)) < 0;
-    bool lost = !forgotten && (a->again || !frame) && was_sent(e, t, a, psn), doubt = seen && a->again && in_doubt(e, t, psn, frame);
+    bool lost = !forgotten && (a->again || !frame) && was_sent(e, t, a, psn),
+         doubt = seen && a->again && in_doubt(e, t, psn, frame);
 
-    return (struct fate){.ask = a, .psn = psn, .seen = seen ? frame : 0, .dropped = seen ? 0 : frame,
-                         .where = doubt ? WHERE_UNKNOWN : seen ? WHERE_AFTER : lost ? WHERE_BEFORE : WHERE_UNKNOWN};
+    return (struct fate){.ask = a,
+                         .psn = psn,
+                         .seen = seen ? frame : 0,
+                         .dropped = seen ? 0 : frame,
+                         .where = doubt  ? WHERE_UNKNOWN
+                                  : seen ? WHERE_AFTER
+                                  : lost ? WHERE_BEFORE
+                                         : WHERE_UNKNOWN};
 }
 
-/* What is missing of `a`, which is asked for again: that from which it is asked for, or, if this came in its turn and the requester is not
- * known to ask for a part, the first that is known to be lost. */
+/* What is missing of `a`, which is asked for again: that from which it is asked for, or, if this came in its turn and
+ * the requester is not known to ask for a part, the first that is known to be lost. */
 static struct fate missing_of(const struct watched *e, const struct told *t, const struct ask *a)
 {
     uint32_t psn = e->p->bth.psn;
@@ -84,7 +97,8 @@ static struct fate missing_of(const struct watched *e, const struct told *t, con
     return first;
 }
 
-/* No answer to a READ or atomic was seen. An answer to a later request proves that it was executed: RC knows no gaps. */
+/* No answer to a READ or atomic was seen. An answer to a later request proves that it was executed: RC knows no
+ * gaps. */
 static struct statement *tell_unanswered(struct explainer *x, const struct watched *e, const struct fate *f)
 {
     const struct ask *a = f->ask;
@@ -104,16 +118,21 @@ static struct statement *tell_unanswered(struct explainer *x, const struct watch
     st->where = f->where;
     st->unanswered = !executed;
     if (executed)
-        statement_say(x, st, "The answer to the %s with PSN %u (frame %u) was lost or overtaken before the tap: frame %u, which answers a later request, shows that it was executed. It was asked for again in frame %u.",
+        statement_say(x, st,
+                      "The answer to the %s with PSN %u (frame %u) was lost or overtaken before the tap: frame %u, "
+                      "which answers a later request, shows that it was executed. It was asked for again in frame %u.",
                       name, a->psn, a->frame, e->h->una_frame, frame_u32(e->p));
     else
-        statement_say(x, st, "No answer to the %s with PSN %u (frame %u) was seen: it was lost behind the tap, or its answer before it. It was asked for again in frame %u.",
+        statement_say(x, st,
+                      "No answer to the %s with PSN %u (frame %u) was seen: it was lost behind the tap, or its answer "
+                      "before it. It was asked for again in frame %u.",
                       name, a->psn, a->frame, frame_u32(e->p));
     return st;
 }
 
 /* The response with PSN `missing` was damaged before the tap, in frame `bad`. */
-static struct statement *tell_bad_response(struct explainer *x, const struct watched *e, const struct told *own, uint32_t missing, uint32_t bad)
+static struct statement *tell_bad_response(struct explainer *x, const struct watched *e, const struct told *own,
+                                           uint32_t missing, uint32_t bad)
 {
     struct statement *st = told_about_bad(x, own, bad, e->p);
 
@@ -121,8 +140,10 @@ static struct statement *tell_bad_response(struct explainer *x, const struct wat
         return NULL;
     statement_frame(st, frame_u32(e->p));
     statement_concerns(st, missing, 0, false);
-    statement_say(x, st, "The response with PSN %u (frame %u) reached %s damaged and was dropped; it was asked for again in frame %u.", missing, bad,
-                  src_text(x, e->flow), frame_u32(e->p));
+    statement_say(
+        x, st,
+        "The response with PSN %u (frame %u) reached %s damaged and was dropped; it was asked for again in frame %u.",
+        missing, bad, src_text(x, e->flow), frame_u32(e->p));
     return st;
 }
 
@@ -131,7 +152,8 @@ static const char *dropped_text(const struct fate *f, char *to, size_t size)
 {
     to[0] = '\0';
     if (f->dropped > f->ask->frame)
-        snprintf(to, size, " PSN %u passed the tap in frame %u, but was dropped, for what comes before it was missing.", f->psn, f->dropped);
+        snprintf(to, size, " PSN %u passed the tap in frame %u, but was dropped, for what comes before it was missing.",
+                 f->psn, f->dropped);
     return to;
 }
 
@@ -152,23 +174,34 @@ static struct statement *tell_lost_response(struct explainer *x, const struct wa
     st->where = f->where;
     st->repeated = a->again;
     if (f->seen && !known)
-        statement_say(x, st, "The answer with PSN %u (frame %u) passed the tap; %s asked for it again in frame %u. It was lost, damaged or overtaken behind the tap, dropped there for want of an earlier one, or still on its way when an earlier response made its requester go back.",
+        statement_say(x, st,
+                      "The answer with PSN %u (frame %u) passed the tap; %s asked for it again in frame %u. It was "
+                      "lost, damaged or overtaken behind the tap, dropped there for want of an earlier one, or still "
+                      "on its way when an earlier response made its requester go back.",
                       f->psn, f->seen, src_text(x, e->flow), frame_u32(e->p));
     else if (f->seen)
-        statement_say(x, st, "The answer with PSN %u (frame %u) passed the tap and was lost, damaged or overtaken behind it: %s asked for it again in frame %u.",
+        statement_say(x, st,
+                      "The answer with PSN %u (frame %u) passed the tap and was lost, damaged or overtaken behind it: "
+                      "%s asked for it again in frame %u.",
                       f->psn, f->seen, src_text(x, e->flow), frame_u32(e->p));
     else if (known)
-        statement_say(x, st, "The response with PSN %u to the READ in frame %u%s never passed the tap (frame %u is the last one of the answer): %s asked for it again in frame %u.%s",
-                      f->psn, a->frame, a->again ? ", which asks for it again," : "", a->rsp_last, src_text(x, e->flow), frame_u32(e->p), dropped_text(f, dropped, sizeof dropped));
+        statement_say(x, st,
+                      "The response with PSN %u to the READ in frame %u%s never passed the tap (frame %u is the last "
+                      "one of the answer): %s asked for it again in frame %u.%s",
+                      f->psn, a->frame, a->again ? ", which asks for it again," : "", a->rsp_last, src_text(x, e->flow),
+                      frame_u32(e->p), dropped_text(f, dropped, sizeof dropped));
     else
-        statement_say(x, st, "The answer with PSN %u was not seen in its turn since it was asked for in frame %u: that request was lost behind the tap, or its answer before it. It was asked for again in frame %u.%s",
+        statement_say(x, st,
+                      "The answer with PSN %u was not seen in its turn since it was asked for in frame %u: that "
+                      "request was lost behind the tap, or its answer before it. It was asked for again in frame %u.%s",
                       f->psn, a->frame, frame_u32(e->p), dropped_text(f, dropped, sizeof dropped));
     return st;
 }
 
-/* What is asked for again, from `missing` or from the start of its READ on, because a response was overtaken: its receiver dropped
- * what came before it. */
-static struct statement *about_late_response(struct explainer *x, const struct watched *e, const struct told *t, uint32_t missing)
+/* What is asked for again, from `missing` or from the start of its READ on, because a response was overtaken: its
+ * receiver dropped what came before it. */
+static struct statement *about_late_response(struct explainer *x, const struct watched *e, const struct told *t,
+                                             uint32_t missing)
 {
     struct statement *st = statement_at(x, t->rsp_reorder);
     uint32_t dropped = st ? (t->rsp_reorder_end - st->psn) & PSN_MASK : 0;
@@ -179,8 +212,10 @@ static struct statement *about_late_response(struct explainer *x, const struct w
     return st;
 }
 
-/* The answer was asked for before for want of it, and came no better: the statement about that goes on; NULL if there is none. */
-static struct statement *lost_once_more(struct explainer *x, const struct watched *e, const struct told *t, const struct fate *f)
+/* The answer was asked for before for want of it, and came no better: the statement about that goes on; NULL if there
+ * is none. */
+static struct statement *lost_once_more(struct explainer *x, const struct watched *e, const struct told *t,
+                                        const struct fate *f)
 {
     struct statement *st = statement_at(x, t->rsp_lost);
     uint32_t seen = f->seen;
@@ -191,13 +226,15 @@ static struct statement *lost_once_more(struct explainer *x, const struct watche
     if (seen && seen < st->frames[st->n_frames - 1])
         return NULL;
     if (seen && st->n_frames < STATEMENT_FRAMES)
-        statement_say(x, st, "%s It came again (frame %u), and was asked for once more in frame %u.", explain_text_of(x, st), seen, frame_u32(e->p));
+        statement_say(x, st, "%s It came again (frame %u), and was asked for once more in frame %u.",
+                      explain_text_of(x, st), seen, frame_u32(e->p));
     statement_frame(st, seen);
     statement_frame(st, frame_u32(e->p));
     return st;
 }
 
-/* How long after an answer had passed the tap its requester asked again; 0 if the ACK timeout may have run out meanwhile. */
+/* How long after an answer had passed the tap its requester asked again; 0 if the ACK timeout may have run out
+ * meanwhile. */
 static ns_t loop_behind(const struct watched *e, ns_t answer)
 {
     ns_t took = e->p->frame->ts - answer, timer = e->h->timeout ? ack_timeout(e->h->timeout) / 2 : SHORT_TIMER;
@@ -205,13 +242,14 @@ static ns_t loop_behind(const struct watched *e, ns_t answer)
     return took < timer ? took : 0;
 }
 
-/* What is asked for now lies right behind what was asked for before, and no answer to that can have come so soon: the response that seemed lost
- * has come meanwhile. */
+/* What is asked for now lies right behind what was asked for before, and no answer to that can have come so soon: the
+ * response that seemed lost has come meanwhile. */
 static struct statement *had_meanwhile(struct explainer *x, const struct watched *e, struct told *t, uint32_t missing)
 {
     struct statement *st = statement_at(x, t->rsp_lost);
 
-    if (!st || st->moot || st->cause != CAUSE_LOST_READ_RESPONSE || st->where != WHERE_AFTER || st->n_frames != 2 || missing != psn_add(st->psn, 1))
+    if (!st || st->moot || st->cause != CAUSE_LOST_READ_RESPONSE || st->where != WHERE_AFTER || st->n_frames != 2 ||
+        missing != psn_add(st->psn, 1))
         return NULL;
     if (e->p->frame->ts - t->rsp_lost_ts >= t->rsp_loop / AT_ONCE)
         return NULL;
@@ -219,8 +257,11 @@ static struct statement *had_meanwhile(struct explainer *x, const struct watched
     statement_frame(st, frame_u32(e->p));
     t->rsp_reorder = statement_number(x, st);
     t->rsp_reorder_end = t->rsp_next;
-    statement_say(x, st, "The READ response with PSN %u (frame %u) passed the tap and was most likely overtaken behind it: %s asked for it again in frame %u, but only from PSN %u on in frame %u, before an answer to frame %u can have come.",
-                  st->psn, st->frames[0], src_text(x, e->flow), st->frames[1], missing, st->frames[2], st->frames[1]);
+    statement_say(
+        x, st,
+        "The READ response with PSN %u (frame %u) passed the tap and was most likely overtaken behind it: %s asked for "
+        "it again in frame %u, but only from PSN %u on in frame %u, before an answer to frame %u can have come.",
+        st->psn, st->frames[0], src_text(x, e->flow), st->frames[1], missing, st->frames[2], st->frames[1]);
     return st;
 }
 
@@ -229,7 +270,8 @@ void explain_misses(struct explainer *x, const struct watched *e)
     for (uint32_t i = x->n; i > 0 && x->n - i < LATEST; i--) {
         struct statement *st = &x->st[i - 1];
         bool lost = st->cause == CAUSE_LOST_READ_RESPONSE || st->cause == CAUSE_LOST_ACK;
-        if (lost && st->flow == e->flow && st->where == WHERE_AFTER && st->has_psn && !st->is_request && psn_diff(st->psn, e->p->bth.psn) > 0)
+        if (lost && st->flow == e->flow && st->where == WHERE_AFTER && st->has_psn && !st->is_request &&
+            psn_diff(st->psn, e->p->bth.psn) > 0)
             st->moot = true;
     }
 }
@@ -275,7 +317,8 @@ static const struct ask *read_of_rest(const struct half *h, const struct pkt *p)
 {
     for (unsigned i = 0; i < TRACK_ASKS; i++) {
         const struct ask *a = &h->asks[i];
-        if (a->span && a->opcode == OP_READ_REQUEST && a->rkey == p->reth.rkey && a->va < p->reth.va && a->va + a->len == p->reth.va + p->reth.dmalen)
+        if (a->span && a->opcode == OP_READ_REQUEST && a->rkey == p->reth.rkey && a->va < p->reth.va &&
+            a->va + a->len == p->reth.va + p->reth.dmalen)
             return a;
     }
     return NULL;
@@ -293,13 +336,16 @@ bool explain_rest(struct explainer *x, const struct watched *e, struct told *t)
     statement_concerns(st, e->p->bth.psn, 0, false);
     st->start = a->ts;
     t->open = statement_number(x, st);
-    statement_say(x, st, "%s asks in frame %u for the rest of the READ in frame %u, from byte %llu on: the response there was lost or overtaken. The capture has no answers to this READ.",
+    statement_say(x, st,
+                  "%s asks in frame %u for the rest of the READ in frame %u, from byte %llu on: the response there was "
+                  "lost or overtaken. The capture has no answers to this READ.",
                   src_text(x, e->flow), frame_u32(e->p), a->frame, (unsigned long long)(e->p->reth.va - a->va));
     return true;
 }
 
 /* A response was overtaken: it came in frame `came`, behind that with the PSN before `end`. */
-static void tell_late_response(struct explainer *x, const struct watched *e, struct told *t, uint32_t late, uint32_t came, struct statement *st)
+static void tell_late_response(struct explainer *x, const struct watched *e, struct told *t, uint32_t late,
+                               uint32_t came, struct statement *st)
 {
     uint32_t asked = st ? st->frames[st->n_frames - 1] : 0;
 
@@ -314,8 +360,10 @@ static void tell_late_response(struct explainer *x, const struct watched *e, str
     statement_frame(st, asked);
     statement_concerns(st, late, 0, false);
     if (asked)
-        statement_say(x, st, "The READ response with PSN %u (frame %u) was overtaken by later ones; %s had asked for it again before it came (frame %u).", late, came,
-                      src_text(x, e->flow), asked);
+        statement_say(x, st,
+                      "The READ response with PSN %u (frame %u) was overtaken by later ones; %s had asked for it again "
+                      "before it came (frame %u).",
+                      late, came, src_text(x, e->flow), asked);
     else
         statement_say(x, st, "The READ response with PSN %u (frame %u) was overtaken by later ones.", late, came);
     t->rsp_reorder = statement_number(x, st);
@@ -327,7 +375,8 @@ static bool comes_late(const struct told *t, const struct watched *e)
 {
     uint32_t psn = e->p->bth.psn;
 
-    return t->rsp_next != UINT32_MAX && psn_in(psn, psn_add(t->rsp_next, PSN_MASK + 1 - TOLD_RESPONSES), TOLD_RESPONSES) && !told_rsp_frame(t, psn);
+    return t->rsp_next != UINT32_MAX &&
+           psn_in(psn, psn_add(t->rsp_next, PSN_MASK + 1 - TOLD_RESPONSES), TOLD_RESPONSES) && !told_rsp_frame(t, psn);
 }
 
 void explain_read_response(struct explainer *x, const struct watched *e, struct told *t)
@@ -337,7 +386,8 @@ void explain_read_response(struct explainer *x, const struct watched *e, struct 
     struct ask *a;
 
     t->rsp_late = UINT32_MAX;
-    if (late != UINT32_MAX && psn == t->rsp_next && psn != psn_add(late, 1) && st && st->cause == CAUSE_LOST_READ_RESPONSE && st->psn == late) {
+    if (late != UINT32_MAX && psn == t->rsp_next && psn != psn_add(late, 1) && st &&
+        st->cause == CAUSE_LOST_READ_RESPONSE && st->psn == late) {
         t->rsp_next = psn_add(psn, 1);
         tell_late_response(x, e, t, late, t->last_rsp_frame, st);
     }
@@ -361,15 +411,21 @@ static bool is_counted(const struct half *h)
 void explain_repeated_answer(struct explainer *x, const struct watched *e, const struct told *t)
 {
     struct statement *st = statement_at(x, t->open);
-    const struct ask *a = st && st->unanswered && st->has_psn && st->cause == CAUSE_PACKET_LOSS ? half_ask(e->h, st->psn, 0) : NULL;
+    const struct ask *a =
+        st && st->unanswered && st->has_psn && st->cause == CAUSE_PACKET_LOSS ? half_ask(e->h, st->psn, 0) : NULL;
     const struct sent *s = a && e->p->bth.psn == st->psn ? half_sent(e->h, st->psn) : NULL;
 
-    if (!s || e->p->op->flags & OPF_ACK || !s->msg || !is_counted(e->h) || psn_diff(e->p->aeth.msn, s->msg & PSN_MASK) <= 0)
+    if (!s || e->p->op->flags & OPF_ACK || !s->msg || !is_counted(e->h) ||
+        psn_diff(e->p->aeth.msn, s->msg & PSN_MASK) <= 0)
         return;
     st->cause = a->opcode != OP_READ_REQUEST ? CAUSE_LOST_ACK : CAUSE_LOST_READ_RESPONSE;
     st->where = WHERE_BEFORE;
     st->is_request = false;
     statement_frame(st, frame_u32(e->p));
-    statement_say(x, st, "The answer to the %s with PSN %u (frame %u) was lost or overtaken before the tap: the answer to its repetition (frame %u) has MSN %u, so a later request had been executed as well. It was asked for again in frame %u.",
-                  a->opcode != OP_READ_REQUEST ? "atomic" : "READ", st->psn, s->first, frame_u32(e->p), e->p->aeth.msn, st->frames[st->n_frames - 2]);
+    statement_say(x, st,
+                  "The answer to the %s with PSN %u (frame %u) was lost or overtaken before the tap: the answer to its "
+                  "repetition (frame %u) has MSN %u, so a later request had been executed as well. It was asked for "
+                  "again in frame %u.",
+                  a->opcode != OP_READ_REQUEST ? "atomic" : "READ", st->psn, s->first, frame_u32(e->p), e->p->aeth.msn,
+                  st->frames[st->n_frames - 2]);
 }

@@ -6,11 +6,13 @@
 
 #define OVERTAKEN_WITHIN (4 * NS_PER_MS) /* a packet that comes behind later ones by more was sent again */
 
-#define SHORTEST_TIMER 1                 /* code of the shortest ACK timeout */
-#define SHORT_LOOP (100 * NS_PER_US)     /* an answer may be on its way to the requester, and what that had sent on its way to the tap, for so long */
-#define RNR_TICKS (10 * NS_PER_MS)       /* software waits for so long instead of an RNR timer that is shorter */
+#define SHORTEST_TIMER 1 /* code of the shortest ACK timeout */
+/* an answer may be on its way to the requester, and what that had sent on its way to the tap, for so long */
+#define SHORT_LOOP (100 * NS_PER_US)
+#define RNR_TICKS  (10 * NS_PER_MS) /* software waits for so long instead of an RNR timer that is shorter */
 
-/* What is sent again because a packet was overtaken: its receiver dropped what came before it, and asked for it as it came. */
+/* What is sent again because a packet was overtaken: its receiver dropped what came before it, and asked for it as it
+ * came. */
 static struct statement *about_overtaken(struct explainer *x, const struct watched *e, const struct told *t)
 {
     struct statement *st = statement_at(x, t->reorder);
@@ -38,7 +40,10 @@ static uint32_t came_instead(const struct half *h, uint32_t psn)
 static void say_never_passed(struct explainer *x, struct statement *st, uint32_t psn, uint32_t hole, uint32_t before)
 {
     if (hole && before)
-        statement_say(x, st, "PSN %u (frame %u) was lost or dropped behind a gap; sent again it never passed the tap: frame %u came instead.", psn, before, hole);
+        statement_say(x, st,
+                      "PSN %u (frame %u) was lost or dropped behind a gap; sent again it never passed the tap: frame "
+                      "%u came instead.",
+                      psn, before, hole);
     else if (hole)
         statement_say(x, st, "PSN %u never passed the tap: frame %u came instead.", psn, hole);
     else
@@ -50,23 +55,27 @@ static struct statement *loss_before(struct explainer *x, uint32_t flow, uint32_
 {
     for (uint32_t i = x->n; i > 0 && x->n - i < 16; i--) {
         struct statement *st = &x->st[i - 1];
-        if (st->flow == flow && st->cause == CAUSE_PACKET_LOSS && st->where == WHERE_BEFORE && st->has_psn && st->is_request && st->psn == psn)
+        if (st->flow == flow && st->cause == CAUSE_PACKET_LOSS && st->where == WHERE_BEFORE && st->has_psn &&
+            st->is_request && st->psn == psn)
             return st;
     }
     return NULL;
 }
 
 /* Later packets of what went by behind the gap at `psn`, for which `hole` came, were missing as well. */
-static void tell_further_gaps(struct explainer *x, struct statement *st, const struct told *t, uint32_t psn, uint32_t hole)
+static void tell_further_gaps(struct explainer *x, struct statement *st, const struct told *t, uint32_t psn,
+                              uint32_t hole)
 {
     char more[120];
 
     for (unsigned i = 0; hole && i < TOLD_GAPS; i++) {
         const unsigned at = (t->gaps_at + i) % TOLD_GAPS;
-        if (t->gaps[at].frame <= hole || psn_diff(t->gaps[at].psn, psn) <= 0 || !psn_in(t->gaps[at].psn, psn, (st->end - psn) & PSN_MASK))
+        if (t->gaps[at].frame <= hole || psn_diff(t->gaps[at].psn, psn) <= 0 ||
+            !psn_in(t->gaps[at].psn, psn, (st->end - psn) & PSN_MASK))
             continue;
         statement_frame(st, t->gaps[at].frame);
-        snprintf(more, sizeof more, "PSN %u was missing as well: frame %u came instead.", t->gaps[at].psn, t->gaps[at].frame);
+        snprintf(more, sizeof more, "PSN %u was missing as well: frame %u came instead.", t->gaps[at].psn,
+                 t->gaps[at].frame);
         statement_add(x, st, more);
     }
 }
@@ -79,8 +88,10 @@ static const struct asked *nak_answered(const struct watched *e, struct told *t)
     return q && !q->answered ? q : passes_asked(&t->passes, e->h->seq.psn);
 }
 
-/* The responder asked for `psn`, and then for one behind it, before anything was sent again: so the packet had arrived meanwhile. */
-static struct statement *tell_overtaken(struct explainer *x, const struct watched *e, struct told *t, uint32_t psn, const struct sent *s)
+/* The responder asked for `psn`, and then for one behind it, before anything was sent again: so the packet had arrived
+ * meanwhile. */
+static struct statement *tell_overtaken(struct explainer *x, const struct watched *e, struct told *t, uint32_t psn,
+                                        const struct sent *s)
 {
     struct statement *st = statement_new(x, CAUSE_REORDER, e->flow, e->p);
     uint32_t nak = told_rsp_frame(t, psn);
@@ -96,8 +107,11 @@ static struct statement *tell_overtaken(struct explainer *x, const struct watche
     statement_concerns(st, psn, s->icrc_first, true);
     t->reorder = statement_number(x, st);
     t->reorder_end = e->h->next;
-    statement_say(x, st, "%s with PSN %u (frame %u) passed the tap and was overtaken behind it: %s asked for it with a NAK (frame %u), and had it before it was sent again in frame %u, for its next NAK (frame %u) asks for PSN %u.",
-                  request_name(s), psn, s->first, dst_text(x, e->flow), nak, frame_u32(e->p), e->h->seq.frame, e->h->seq.psn);
+    statement_say(
+        x, st,
+        "%s with PSN %u (frame %u) passed the tap and was overtaken behind it: %s asked for it with a NAK (frame %u), "
+        "and had it before it was sent again in frame %u, for its next NAK (frame %u) asks for PSN %u.",
+        request_name(s), psn, s->first, dst_text(x, e->flow), nak, frame_u32(e->p), e->h->seq.frame, e->h->seq.psn);
     return st;
 }
 
@@ -111,15 +125,19 @@ static uint32_t icrc_of_copy(const struct sent *s, uint32_t frame)
 static struct statement *tell_loss(struct explainer *x, const struct watched *e, struct told *t)
 {
     const struct asked *q = nak_answered(e, t);
-    uint32_t psn = q ? q->psn : e->h->seq.psn, hole = q && q->instead ? q->instead : came_instead(e->h, psn), bad = told_bad_frame(t, psn);
+    uint32_t psn = q ? q->psn : e->h->seq.psn, hole = q && q->instead ? q->instead : came_instead(e->h, psn),
+             bad = told_bad_frame(t, psn);
     const struct sent *s = half_sent(e->h, psn);
     uint32_t copy = q ? q->copy : 0, nak = q ? q->nak : e->h->seq.frame;
     bool passed = copy != 0;
     bool late = s && s->late && q && (q->late || passes_since(&t->passes, q));
     enum cause cause = bad ? CAUSE_BAD_ICRC : late ? CAUSE_REORDER : CAUSE_PACKET_LOSS;
-    struct statement *st = bad ? told_about_bad(x, t, bad, e->p) : cause == CAUSE_REORDER ? statement_at(x, t->reorder) : NULL;
+    struct statement *st = bad                      ? told_about_bad(x, t, bad, e->p)
+                           : cause == CAUSE_REORDER ? statement_at(x, t->reorder)
+                                                    : NULL;
 
-    if (cause == CAUSE_PACKET_LOSS && passed && s && s->copies == 1 && psn_diff(e->h->seq.psn, psn) > 0 && told_rsp_frame(t, psn))
+    if (cause == CAUSE_PACKET_LOSS && passed && s && s->copies == 1 && psn_diff(e->h->seq.psn, psn) > 0 &&
+        told_rsp_frame(t, psn))
         return tell_overtaken(x, e, t, psn, s);
     if (!st || (cause == CAUSE_REORDER && st->psn != psn))
         st = cause == CAUSE_REORDER ? loss_before(x, e->flow, psn) : NULL;
@@ -138,13 +156,19 @@ static struct statement *tell_loss(struct explainer *x, const struct watched *e,
     st->end = e->h->next;
     statement_concerns(st, psn, s ? icrc_of_copy(s, copy) : 0, true);
     if (bad)
-        statement_say(x, st, "PSN %u (frame %u) reached %s damaged and was dropped; a NAK (frame %u) asked for it, and it was sent again in frame %u.", psn, bad,
-                      dst_text(x, e->flow), nak, frame_u32(e->p));
+        statement_say(x, st,
+                      "PSN %u (frame %u) reached %s damaged and was dropped; a NAK (frame %u) asked for it, and it was "
+                      "sent again in frame %u.",
+                      psn, bad, dst_text(x, e->flow), nak, frame_u32(e->p));
     else if (cause == CAUSE_REORDER)
-        statement_say(x, st, "PSN %u (frame %u) came behind later packets; %s dropped those, asked for it with a NAK (frame %u), and all was sent again from frame %u on.",
+        statement_say(x, st,
+                      "PSN %u (frame %u) came behind later packets; %s dropped those, asked for it with a NAK (frame "
+                      "%u), and all was sent again from frame %u on.",
                       psn, s->first, dst_text(x, e->flow), nak, frame_u32(e->p));
     else if (passed)
-        statement_say(x, st, "%s with PSN %u (frame %u) passed the tap and was lost, damaged or overtaken behind it: %s asked for it with a NAK (frame %u), and it was sent again in frame %u.",
+        statement_say(x, st,
+                      "%s with PSN %u (frame %u) passed the tap and was lost, damaged or overtaken behind it: %s asked "
+                      "for it with a NAK (frame %u), and it was sent again in frame %u.",
                       request_name(s), psn, copy, dst_text(x, e->flow), nak, frame_u32(e->p));
     else {
         say_never_passed(x, st, psn, hole, q ? q->dropped : 0);
@@ -159,27 +183,35 @@ static struct statement *tell_loss(struct explainer *x, const struct watched *e,
     return st;
 }
 
-/* A damaged answer to one of `n` requests from `psn` on, in a frame behind `since`, that came before any good one; NULL for none. */
-static const struct stray *stray_answer(const struct explainer *x, const struct flow *f, uint32_t psn, uint32_t n, uint32_t since)
+/* A damaged answer to one of `n` requests from `psn` on, in a frame behind `since`, that came before any good one; NULL
+ * for none. */
+static const struct stray *stray_answer(const struct explainer *x, const struct flow *f, uint32_t psn, uint32_t n,
+                                        uint32_t since)
 {
     for (unsigned i = 0; i < TOLD_BAD; i++) {
         const struct stray *s = &x->strays[i];
-        if (s->answer && s->frame > since && s->tap == f->tap && psn_in(s->psn, psn, n) && memcmp(&s->src, &f->dst, sizeof s->src) == 0 &&
-            memcmp(&s->dst, &f->src, sizeof s->dst) == 0)
+        if (s->answer && s->frame > since && s->tap == f->tap && psn_in(s->psn, psn, n) &&
+            memcmp(&s->src, &f->dst, sizeof s->src) == 0 && memcmp(&s->dst, &f->src, sizeof s->dst) == 0)
             return s;
     }
     return NULL;
 }
 
 /* A packet behind what is sent again after a silence, or an answer to it, was damaged before the tap: that is why. */
-static struct statement *tell_bad_silence(struct explainer *x, const struct watched *e, const struct told *t, const struct sent *s)
+static struct statement *tell_bad_silence(struct explainer *x, const struct watched *e, const struct told *t,
+                                          const struct sent *s)
 {
     const struct flow *f = conn_flow_at(watch_conns(x->watch), e->flow);
     uint32_t psn = e->p->bth.psn, n = ((e->h->next - psn) & PSN_MASK) + 1, peer = f->peer;
     const struct stray *stray = s && !t->last_rsp_frame ? stray_answer(x, f, psn, n, s->first) : NULL;
     uint32_t bad = s ? told_bad_since(t, psn, n, s->first) : 0;
-    uint32_t answer = stray ? stray->frame : s && peer != FLOW_NONE && x->told[peer] ? told_bad_since(x->told[peer], psn, n, s->first) : 0;
-    struct statement *st = bad ? told_about_bad(x, t, bad, e->p) : stray ? statement_at(x, stray->statement) : answer ? told_about_bad(x, x->told[peer], answer, e->p) : NULL;
+    uint32_t answer = stray                                     ? stray->frame
+                      : s && peer != FLOW_NONE && x->told[peer] ? told_bad_since(x->told[peer], psn, n, s->first)
+                                                                : 0;
+    struct statement *st = bad      ? told_about_bad(x, t, bad, e->p)
+                           : stray  ? statement_at(x, stray->statement)
+                           : answer ? told_about_bad(x, x->told[peer], answer, e->p)
+                                    : NULL;
 
     if (!st)
         return NULL;
@@ -188,12 +220,16 @@ static struct statement *tell_bad_silence(struct explainer *x, const struct watc
     st->start = s->ts_first;
     st->silence = silence_before(e, s);
     statement_concerns(st, psn, 0, bad != 0);
-    statement_say(x, st, "%s of %s (frame %u) was damaged before the tap and is dropped by its receiver; %s sent again from frame %u on when the ACK timeout had run out.",
-                  bad ? "A request" : "An answer", bad ? src_text(x, e->flow) : dst_text(x, e->flow), bad ? bad : answer, src_text(x, e->flow), frame_u32(e->p));
+    statement_say(x, st,
+                  "%s of %s (frame %u) was damaged before the tap and is dropped by its receiver; %s sent again from "
+                  "frame %u on when the ACK timeout had run out.",
+                  bad ? "A request" : "An answer", bad ? src_text(x, e->flow) : dst_text(x, e->flow),
+                  bad ? bad : answer, src_text(x, e->flow), frame_u32(e->p));
     return st;
 }
 
-/* What is sent again after a silence was asked for with a NAK, which was lost behind the tap or came too late; NULL if it was not. */
+/* What is sent again after a silence was asked for with a NAK, which was lost behind the tap or came too late; NULL if
+ * it was not. */
 static struct statement *tell_lost_nak(struct explainer *x, const struct watched *e)
 {
     const struct nak *n = &e->h->seq;
@@ -213,10 +249,13 @@ static struct statement *tell_lost_nak(struct explainer *x, const struct watched
     st->end = e->h->next;
     statement_concerns(st, n->psn, passed ? s->icrc_first : 0, true);
     if (passed)
-        statement_say(x, st, "%s with PSN %u (frame %u) passed the tap and was lost, damaged or overtaken behind it:", request_name(s), n->psn, s->first);
+        statement_say(x, st, "%s with PSN %u (frame %u) passed the tap and was lost, damaged or overtaken behind it:",
+                      request_name(s), n->psn, s->first);
     else
         say_never_passed(x, st, n->psn, hole, 0);
-    statement_say(x, st, "%s %s asked for it with a NAK (frame %u), which was lost behind the tap or came too late, for %s sent again from frame %u on only after a silence.",
+    statement_say(x, st,
+                  "%s %s asked for it with a NAK (frame %u), which was lost behind the tap or came too late, for %s "
+                  "sent again from frame %u on only after a silence.",
                   explain_text_of(x, st), dst_text(x, e->flow), n->frame, src_text(x, e->flow), frame_u32(e->p));
     return st;
 }
@@ -229,18 +268,23 @@ static bool came_too_late(const struct watched *e, const struct sent *s)
     return s && (since < SHORT_LOOP || since < (e->p->frame->ts - s->ts_first) / 2);
 }
 
-/* All had been answered, and nothing was sent for longer than any timer runs: rather than sent again, a queue pair has begun anew with the same PSN. */
+/* All had been answered, and nothing was sent for longer than any timer runs: rather than sent again, a queue pair has
+ * begun anew with the same PSN. */
 static bool tell_anew(struct explainer *x, const struct watched *e)
 {
-    ns_t since = e->p->frame->ts - e->h->una_ts, quiet = e->h->last_ts > e->h->una_ts ? e->p->frame->ts - e->h->last_ts : since;
-    bool anew = e->h->have_una && e->h->una == e->h->next && quiet > longest_timer(&conn_flow_at(watch_conns(x->watch), e->flow)->params);
+    ns_t since = e->p->frame->ts - e->h->una_ts,
+         quiet = e->h->last_ts > e->h->una_ts ? e->p->frame->ts - e->h->last_ts : since;
+    bool anew = e->h->have_una && e->h->una == e->h->next &&
+                quiet > longest_timer(&conn_flow_at(watch_conns(x->watch), e->flow)->params);
     struct statement *st = anew ? statement_new(x, CAUSE_CANNOT_TELL, e->flow, e->p) : NULL;
 
     if (!st)
         return false;
     statement_frame(st, frame_u32(e->p));
     statement_frame(st, e->h->una_frame);
-    statement_say(x, st, "Frame %u has PSN %u once more, %s after frame %u, which answers it: the queue pair was most likely set up anew with the same PSN, or the answer was lost behind the tap.",
+    statement_say(x, st,
+                  "Frame %u has PSN %u once more, %s after frame %u, which answers it: the queue pair was most likely "
+                  "set up anew with the same PSN, or the answer was lost behind the tap.",
                   frame_u32(e->p), e->p->bth.psn, time_text(since), e->h->una_frame);
     return true;
 }
@@ -251,7 +295,9 @@ static struct statement *tell_silence(struct explainer *x, const struct watched 
     bool answered = e->h->have_una && psn_diff(e->h->una, e->p->bth.psn) > 0;
     enum cause cause = answered ? CAUSE_LOST_ACK : t->closed_frame ? CAUSE_HALF_OPEN : CAUSE_LOST_LAST_PACKET;
     const struct sent *last = half_sent(e->h, psn_add(e->h->next, PSN_MASK));
-    struct statement *st = answered ? tell_lost_nak(x, e) : cause == CAUSE_LOST_LAST_PACKET ? tell_bad_silence(x, e, t, s) : NULL;
+    struct statement *st = answered                          ? tell_lost_nak(x, e)
+                           : cause == CAUSE_LOST_LAST_PACKET ? tell_bad_silence(x, e, t, s)
+                                                             : NULL;
 
     if (st)
         return st;
@@ -273,18 +319,25 @@ static struct statement *tell_silence(struct explainer *x, const struct watched 
     statement_concerns(st, e->p->bth.psn, s ? s->icrc_first : 0, true);
     if (cause == CAUSE_LOST_LAST_PACKET && !t->owed)
         statement_say(x, st,
-                      "%s sent from PSN %u (frame %u) on again in frame %u when the ACK timeout had run out: what passed the tap asks for no "
+                      "%s sent from PSN %u (frame %u) on again in frame %u when the ACK timeout had run out: what "
+                      "passed the tap asks for no "
                       "answer, so a packet that does was lost before the tap.",
                       src_text(x, e->flow), e->p->bth.psn, s ? s->first : 0, frame_u32(e->p));
     else if (answered)
-        statement_say(x, st, "Frame %u answers PSN %u, but was lost or damaged behind the tap%s: %s sent the packet again in frame %u after a silence.", e->h->una_frame,
-                      e->p->bth.psn, came_too_late(e, s) ? ", or came too late" : "", src_text(x, e->flow),
-                      frame_u32(e->p));
+        statement_say(x, st,
+                      "Frame %u answers PSN %u, but was lost or damaged behind the tap%s: %s sent the packet again in "
+                      "frame %u after a silence.",
+                      e->h->una_frame, e->p->bth.psn, came_too_late(e, s) ? ", or came too late" : "",
+                      src_text(x, e->flow), frame_u32(e->p));
     else if (cause == CAUSE_HALF_OPEN)
-        statement_say(x, st, "%s closed the connection in frame %u; requests to it go unanswered since.", dst_text(x, e->flow), t->closed_frame);
+        statement_say(x, st, "%s closed the connection in frame %u; requests to it go unanswered since.",
+                      dst_text(x, e->flow), t->closed_frame);
     else
-        statement_say(x, st, "%s with PSN %u (frame %u)%s was not answered, and %s sent it again from frame %u on when the ACK timeout had run out: a packet was lost behind the tap, or the answer before the tap.",
-                      request_name(s), e->p->bth.psn, s ? s->first : 0, last && last != s ? ", or what follows it," : "", src_text(x, e->flow), frame_u32(e->p));
+        statement_say(x, st,
+                      "%s with PSN %u (frame %u)%s was not answered, and %s sent it again from frame %u on when the "
+                      "ACK timeout had run out: a packet was lost behind the tap, or the answer before the tap.",
+                      request_name(s), e->p->bth.psn, s ? s->first : 0,
+                      last && last != s ? ", or what follows it," : "", src_text(x, e->flow), frame_u32(e->p));
     return st;
 }
 
@@ -323,9 +376,12 @@ static struct statement *tell_lost_again(struct explainer *x, const struct watch
         statement_concerns(st, gap, 0, true);
         statement_frame(st, s ? s->last : hole);
         if (s)
-            statement_say(x, st, "PSN %u (frame %u) was sent again, but did not pass the tap then: frame %u came instead.", gap, s->last, frame_u32(e->p));
+            statement_say(x, st,
+                          "PSN %u (frame %u) was sent again, but did not pass the tap then: frame %u came instead.",
+                          gap, s->last, frame_u32(e->p));
         else
-            statement_say(x, st, "PSN %u never passed the tap: frame %u came instead, and frame %u when %s sent again.", gap, hole, frame_u32(e->p), src_text(x, e->flow));
+            statement_say(x, st, "PSN %u never passed the tap: frame %u came instead, and frame %u when %s sent again.",
+                          gap, hole, frame_u32(e->p), src_text(x, e->flow));
     } else if (st->n_frames < STATEMENT_FRAMES) {
         statement_say(x, st, "%s Sent again it was lost once more: frame %u came instead.", explain_text_of(x, st),
                       frame_u32(e->p));
@@ -334,8 +390,8 @@ static struct statement *tell_lost_again(struct explainer *x, const struct watch
     return st;
 }
 
-/* A NAK tells what was lost: that its sender went back before, for want of an answer, is no further loss, and the NAK itself
- * was not lost. */
+/* A NAK tells what was lost: that its sender went back before, for want of an answer, is no further loss, and the NAK
+ * itself was not lost. */
 static void tell_once(struct explainer *x, struct told *t, struct statement *st)
 {
     struct statement *before[] = {statement_at(x, t->silent), statement_at(x, t->unheard)};
@@ -343,8 +399,9 @@ static void tell_once(struct explainer *x, struct told *t, struct statement *st)
     for (unsigned i = 0; i < ARRAY_LEN(before); i++) {
         struct statement *o = before[i];
         bool same = o && o != st && !o->moot &&
-                    (o->cause == CAUSE_LOST_LAST_PACKET ? psn_in(st->psn, o->psn, (o->end - o->psn) & PSN_MASK)
-                                                        : o->cause == CAUSE_LOST_ACK && st->n_frames > 1 && o->frames[0] == st->frames[1]);
+                    (o->cause == CAUSE_LOST_LAST_PACKET
+                         ? psn_in(st->psn, o->psn, (o->end - o->psn) & PSN_MASK)
+                         : o->cause == CAUSE_LOST_ACK && st->n_frames > 1 && o->frames[0] == st->frames[1]);
         if (!same)
             continue;
         o->moot = true;
@@ -358,19 +415,22 @@ static void tell_once(struct explainer *x, struct told *t, struct statement *st)
 /* What was to be tried again after an RNR NAK is, but only when the ACK timeout had run out. */
 static void tell_late_try(struct explainer *x, const struct watched *e, const struct told *t)
 {
-    ns_t waited = e->p->frame->ts - e->h->rnr.ts, asked = rnr_time(e->h->rnr.syndrome & 31), timer = ack_timeout(e->h->timeout);
+    ns_t waited = e->p->frame->ts - e->h->rnr.ts, asked = rnr_time(e->h->rnr.syndrome & 31),
+         timer = ack_timeout(e->h->timeout);
     struct statement *st = statement_at(x, t->rnr);
 
     if (!st || waited < timer / 8 * 7 || waited < RNR_TICKS + 4 * asked)
         return;
     if (st->n_frames < STATEMENT_FRAMES)
-        statement_say(x, st, "%s It came again only in frame %u, %.3f ms later, when the ACK timeout had run out: the RNR NAK in frame %u was most likely lost behind the tap.",
+        statement_say(x, st,
+                      "%s It came again only in frame %u, %.3f ms later, when the ACK timeout had run out: the RNR NAK "
+                      "in frame %u was most likely lost behind the tap.",
                       explain_text_of(x, st), frame_u32(e->p), (double)waited / 1e6, e->h->rnr.frame);
     statement_frame(st, frame_u32(e->p));
 }
 
-/* A copy so soon after the one before that no ACK timeout can have run out, and no NAK asked for it. With READs and atomics an implied NAK
- * may have. */
+/* A copy so soon after the one before that no ACK timeout can have run out, and no NAK asked for it. With READs and
+ * atomics an implied NAK may have. */
 static bool too_soon(const struct watched *e, const struct told *t)
 {
     const struct sent *s = half_sent(e->h, e->p->bth.psn);
@@ -391,7 +451,10 @@ static void tell_too_soon(struct explainer *x, const struct watched *e, struct t
             return;
         t->soon = statement_number(x, st);
         st->where = WHERE_BEFORE;
-        statement_say(x, st, "PSN %u (frame %u) came behind later packets, %s after its copy before (frame %u): sooner than any ACK timeout runs out, and no NAK that asks for it was captured. Most likely what %s had sent again was overtaken.",
+        statement_say(x, st,
+                      "PSN %u (frame %u) came behind later packets, %s after its copy before (frame %u): sooner than "
+                      "any ACK timeout runs out, and no NAK that asks for it was captured. Most likely what %s had "
+                      "sent again was overtaken.",
                       s->psn, frame_u32(e->p), time_text(e->p->frame->ts - s->ts), s->last, src_text(x, e->flow));
     }
     statement_frame(st, frame_u32(e->p));
@@ -416,9 +479,15 @@ void explain_back(struct explainer *x, const struct watched *e, struct told *t)
     }
     st = tell_lost_again(x, e, t);
     if (!st)
-        st = e->why == BACK_SEQ_NAK || (e->why == BACK_SILENCE && (!t->last_rsp_frame || psn_diff(e->p->bth.psn, e->h->start) < 0)) ? about_overtaken(x, e, t) : NULL;
+        st = e->why == BACK_SEQ_NAK ||
+                     (e->why == BACK_SILENCE && (!t->last_rsp_frame || psn_diff(e->p->bth.psn, e->h->start) < 0))
+                 ? about_overtaken(x, e, t)
+                 : NULL;
     if (!st)
-        st = e->why == BACK_SEQ_NAK ? tell_loss(x, e, t) : tell_anew(x, e) ? NULL : a ? explain_read(x, e, t, a) : tell_silence(x, e, t);
+        st = e->why == BACK_SEQ_NAK ? tell_loss(x, e, t)
+             : tell_anew(x, e)      ? NULL
+             : a                    ? explain_read(x, e, t, a)
+                                    : tell_silence(x, e, t);
     if (st && e->why == BACK_SEQ_NAK)
         tell_once(x, t, st);
     t->open = statement_number(x, st);
@@ -427,8 +496,8 @@ void explain_back(struct explainer *x, const struct watched *e, struct told *t)
     t->unheard = st && st->cause == CAUSE_LOST_ACK && e->why == BACK_SILENCE ? t->open : NO_STATEMENT;
 }
 
-/* A request that goes on right behind what was answered before something was sent again, and not since: its sender has that answer by
- * now, which had only been too late for its timer. */
+/* A request that goes on right behind what was answered before something was sent again, and not since: its sender has
+ * that answer by now, which had only been too late for its timer. */
 void explain_skips(struct explainer *x, const struct watched *e, struct told *t)
 {
     struct statement *st = statement_at(x, t->unheard);
@@ -436,7 +505,8 @@ void explain_skips(struct explainer *x, const struct watched *e, struct told *t)
 
     if (!st || psn_diff(psn, e->h->cursor) <= 0 || !answer || answer >= st->back || e->h->back_psn != st->psn)
         return;
-    if (e->p->frame->ts - t->rsp[psn_add(psn, PSN_MASK) % TOLD_RESPONSES].ts >= SHORT_LOOP || e->h->seq.have || e->h->late || e->h->gaps || e->h->disorder)
+    if (e->p->frame->ts - t->rsp[psn_add(psn, PSN_MASK) % TOLD_RESPONSES].ts >= SHORT_LOOP || e->h->seq.have ||
+        e->h->late || e->h->gaps || e->h->disorder)
         return; /* what is skipped may have been overtaken or lost */
     t->unheard = NO_STATEMENT;
     st->cause = CAUSE_EARLY_TIMEOUT;
@@ -444,7 +514,10 @@ void explain_skips(struct explainer *x, const struct watched *e, struct told *t)
     st->silence = 0; /* its sender heard nothing for longer than the tap */
     statement_frame(st, answer);
     statement_frame(st, frame_u32(e->p));
-    statement_say(x, st, "Frame %u answers up to PSN %u, and was not lost: %s had sent again from PSN %u on (frame %u) when the ACK timeout had run out, and goes on with PSN %u in frame %u, as it can only with that answer. The ACK timeout was too short for it.",
+    statement_say(x, st,
+                  "Frame %u answers up to PSN %u, and was not lost: %s had sent again from PSN %u on (frame %u) when "
+                  "the ACK timeout had run out, and goes on with PSN %u in frame %u, as it can only with that answer. "
+                  "The ACK timeout was too short for it.",
                   answer, psn_add(psn, PSN_MASK), src_text(x, e->flow), st->psn, st->back, psn, frame_u32(e->p));
 }
 
@@ -460,8 +533,8 @@ static uint32_t stray_nak(const struct explainer *x, const struct flow *f, uint3
     return 0;
 }
 
-/* A PSN before all that was seen, and no NAK is known to ask for it: whose NAK it was is often not known that early. It was sent
- * again, or overtaken; explain_overtaken() finds out. */
+/* A PSN before all that was seen, and no NAK is known to ask for it: whose NAK it was is often not known that early. It
+ * was sent again, or overtaken; explain_overtaken() finds out. */
 static void tell_missed(struct explainer *x, const struct watched *e, struct told *t)
 {
     const struct flow *c = conn_flow_at(watch_conns(x->watch), e->flow);
@@ -483,14 +556,21 @@ static void tell_missed(struct explainer *x, const struct watched *e, struct tol
     statement_concerns(st, psn, 0, true);
     t->open = t->late = statement_number(x, st);
     if (bad)
-        statement_say(x, st, "PSN %u (frame %u) reached %s damaged and was dropped; it was sent again in frame %u.", psn, bad, dst_text(x, e->flow), frame);
+        statement_say(x, st, "PSN %u (frame %u) reached %s damaged and was dropped; it was sent again in frame %u.",
+                      psn, bad, dst_text(x, e->flow), frame);
     else if (nak)
-        statement_say(x, st, "PSN %u was not seen before frame %u and what follows it; %s asked for it with a NAK (frame %u), and it was sent again in frame %u: it was lost%s.",
-                      psn, e->h->first_frame, dst_text(x, e->flow), nak, frame, certain ? " before the tap" : " before the tap, or behind it before the capture began");
+        statement_say(x, st,
+                      "PSN %u was not seen before frame %u and what follows it; %s asked for it with a NAK (frame %u), "
+                      "and it was sent again in frame %u: it was lost%s.",
+                      psn, e->h->first_frame, dst_text(x, e->flow), nak, frame,
+                      certain ? " before the tap" : " before the tap, or behind it before the capture began");
     else
-        statement_say(x, st, certain ? "PSN %u never passed the tap: frame %u came instead. It was sent again from frame %u on."
-                                     : "PSN %u was not seen before frame %u and what follows it, and is sent again from frame %u on: it was lost "
-                                       "before the tap, or passed before the capture began.",
+        statement_say(x, st,
+                      certain
+                          ? "PSN %u never passed the tap: frame %u came instead. It was sent again from frame %u on."
+                          : "PSN %u was not seen before frame %u and what follows it, and is sent again from frame %u "
+                            "on: it was lost "
+                            "before the tap, or passed before the capture began.",
                       psn, e->h->first_frame, frame);
 }
 
@@ -543,7 +623,8 @@ void explain_late(struct explainer *x, const struct watched *e, struct told *t)
     tell_late(x, e, t);
 }
 
-/* What follows a packet that came late is sent again as well, and no NAK asks for that: the packet was not overtaken, but sent again. */
+/* What follows a packet that came late is sent again as well, and no NAK asks for that: the packet was not overtaken,
+ * but sent again. */
 void explain_resent(struct explainer *x, const struct watched *e, struct told *t)
 {
     struct statement *st = statement_at(x, t->late_alone);
@@ -557,12 +638,14 @@ void explain_resent(struct explainer *x, const struct watched *e, struct told *t
     t->open = statement_number(x, st);
     t->reorder = NO_STATEMENT;
     statement_frame(st, frame_u32(e->p));
-    statement_say(x, st, "PSN %u was not there before frame %u, to which %s went back: what follows it is sent again as well, from frame %u on. It was lost before the tap, and no NAK was captured.",
+    statement_say(x, st,
+                  "PSN %u was not there before frame %u, to which %s went back: what follows it is sent again as well, "
+                  "from frame %u on. It was lost before the tap, and no NAK was captured.",
                   st->psn, st->frames[0], src_text(x, e->flow), frame_u32(e->p));
 }
 
-/* Its sender did not go back with the PSN that came late: it goes on where it was, or comes back to that PSN. So the packet was
- * overtaken, and the NAK came before it. */
+/* Its sender did not go back with the PSN that came late: it goes on where it was, or comes back to that PSN. So the
+ * packet was overtaken, and the NAK came before it. */
 void explain_overtaken(struct explainer *x, const struct watched *e, struct told *t)
 {
     struct statement *st = statement_at(x, t->late);
@@ -576,8 +659,9 @@ void explain_overtaken(struct explainer *x, const struct watched *e, struct told
     t->reorder = statement_number(x, st);
     t->reorder_end = e->h->next;
     if (e->h->seq.have && e->h->seq.psn == st->psn)
-        statement_say(x, st, "PSN %u (frame %u) was overtaken by later packets; %s had asked for it before it came (frame %u).", st->psn,
-                      e->h->last_frame, dst_text(x, e->flow), e->h->seq.frame);
+        statement_say(
+            x, st, "PSN %u (frame %u) was overtaken by later packets; %s had asked for it before it came (frame %u).",
+            st->psn, e->h->last_frame, dst_text(x, e->flow), e->h->seq.frame);
     else
         statement_say(x, st, "PSN %u (frame %u) was overtaken by later packets.", st->psn, e->h->last_frame);
 }

@@ -1,4 +1,5 @@
-/* layer 3 (explain): when requests passed the tap, and so which copy of a packet was lost that its receiver asks for again. */
+/* layer 3 (explain): when requests passed the tap, and so which copy of a packet was lost that its receiver asks for
+ * again. */
 #include "src/explain/explain_impl.h"
 
 #define OVERTAKING 8 /* requests that may come between one that was overtaken and the next in order */
@@ -102,8 +103,8 @@ static struct copy behind_in(const struct passes *s, unsigned run, uint32_t psn,
     return first;
 }
 
-/* The run to which the packet belongs for which a NAK asks for `psn`: it came behind that one, and a round trip before the NAK; or,
- * while that is not known, its run was asked for or answered. */
+/* The run to which the packet belongs for which a NAK asks for `psn`: it came behind that one, and a round trip before
+ * the NAK; or, while that is not known, its run was asked for or answered. */
 static unsigned run_of_nak(const struct passes *s, const struct watched *e, ns_t round_trip)
 {
     uint32_t psn = e->p->bth.psn;
@@ -111,7 +112,8 @@ static unsigned run_of_nak(const struct passes *s, const struct watched *e, ns_t
     const struct sent *o = behind.frame ? half_sent(e->h, behind.psn) : NULL;
     bool unheard = !s->runs[0].asked && e->h->rsp_packets == e->h->back_rsps;
     bool early = !o || (round_trip < 0 ? unheard : e->p->frame->ts - o->ts < round_trip / 4 * 3);
-    bool whole = s->runs[1].at || psn_diff(psn, e->h->start) >= 0; /* else what is missing of it may have passed before the capture began */
+    /* else what is missing of it may have passed before the capture began */
+    bool whole = s->runs[1].at || psn_diff(psn, e->h->start) >= 0;
 
     return early && whole && behind_in(s, 1, psn, e->h->next).frame;
 }

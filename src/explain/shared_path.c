@@ -1,4 +1,5 @@
-/* layer 3 (explain): taps on the same way, as other packets that both have show: requests that reached only one of them. */
+/* layer 3 (explain): taps on the same way, as other packets that both have show: requests that reached only one of
+ * them. */
 #include "src/explain/explain_impl.h"
 
 #include <stdio.h>
@@ -32,21 +33,26 @@ void explain_way(struct explainer *x, const struct pkt *p)
     if (!hash)
         return;
     conn_addr_of(p, &src, &dst);
-    if (q->hash != hash || q->tap == tap || memcmp(&q->src, &src, sizeof src) != 0 || memcmp(&q->dst, &dst, sizeof dst) != 0) {
+    if (q->hash != hash || q->tap == tap || memcmp(&q->src, &src, sizeof src) != 0 ||
+        memcmp(&q->dst, &dst, sizeof dst) != 0) {
         *q = (struct passed){hash, tap, frame_u32(p), src, dst};
         return;
     }
-    while (w < &x->ways[WAYS - 1] && w->frame[0] && (w->taps[0] != q->tap || w->taps[1] != tap || memcmp(&w->src, &src, sizeof src) != 0 || memcmp(&w->dst, &dst, sizeof dst) != 0))
+    while (w < &x->ways[WAYS - 1] && w->frame[0] &&
+           (w->taps[0] != q->tap || w->taps[1] != tap || memcmp(&w->src, &src, sizeof src) != 0 ||
+            memcmp(&w->dst, &dst, sizeof dst) != 0))
         w++;
     *w = (struct way){{q->tap, tap}, {q->frame, frame_u32(p)}, p->frame->ts, src, dst};
 }
 
-/* Another tap on the way of the flow, with a packet that both had after `since`; `here` is the place of the flow's tap in it; NULL for none. */
+/* Another tap on the way of the flow, with a packet that both had after `since`; `here` is the place of the flow's tap
+ * in it; NULL for none. */
 static const struct way *way_beyond(const struct explainer *x, const struct flow *f, ns_t since, unsigned *here)
 {
     for (const struct way *w = x->ways; w < &x->ways[WAYS]; w++) {
         *here = w->taps[1] == f->tap;
-        if (w->frame[0] && w->taps[*here] == f->tap && w->ts >= since && memcmp(&w->src, &f->src, sizeof f->src) == 0 && memcmp(&w->dst, &f->dst, sizeof f->dst) == 0)
+        if (w->frame[0] && w->taps[*here] == f->tap && w->ts >= since && memcmp(&w->src, &f->src, sizeof f->src) == 0 &&
+            memcmp(&w->dst, &f->dst, sizeof f->dst) == 0)
             return w;
     }
     return NULL;
@@ -56,7 +62,9 @@ static const struct way *way_beyond(const struct explainer *x, const struct flow
 static bool is_seen_at(struct explainer *x, uint32_t flow, uint32_t tap, uint32_t psn)
 {
     for (uint32_t i = 0; i < conn_counts(watch_conns(x->watch)).flows; i++) {
-        struct half *h = explain_same_flow(x, flow, i) && conn_flow_at(watch_conns(x->watch), i)->tap == tap ? watch_half(x->watch, i) : NULL;
+        struct half *h = explain_same_flow(x, flow, i) && conn_flow_at(watch_conns(x->watch), i)->tap == tap
+                             ? watch_half(x->watch, i)
+                             : NULL;
         if (h && h->have_next && psn_diff(psn, h->next) < 0)
             return true;
     }
@@ -74,7 +82,9 @@ void explain_unreached(struct explainer *x, struct statement *st)
         return;
     st->where = WHERE_AFTER;
     st->proved = true;
-    snprintf(more, sizeof more, "None of them is there %s, though a later packet of %s was (frame %u, here %u): they were lost between the two, or went another way.",
+    snprintf(more, sizeof more,
+             "None of them is there %s, though a later packet of %s was (frame %u, here %u): they were lost between "
+             "the two, or went another way.",
              tap_text(f->tap, w->taps[!here]), addr_text(&f->src), w->frame[!here], w->frame[here]);
     statement_add(x, st, more);
     for (uint32_t i = 0; i < x->n; i++)

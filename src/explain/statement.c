@@ -17,7 +17,7 @@ const char *where_str(enum where w)
     return names[w];
 }
 
-/* --- Statements ----------------------------------------------------------------------------------------------------------------- */
+/* --- Statements ------------------------------------------------------------------------------- */
 
 struct statement *statement_new(struct explainer *x, enum cause cause, uint32_t flow, const struct pkt *p)
 {
@@ -185,7 +185,8 @@ struct told *told_of(struct explainer *x, uint32_t flow)
         t->rsp[i].psn = UINT32_MAX;
     for (unsigned i = 0; i < TOLD_BAD; i++)
         t->bad[i].psn = UINT32_MAX;
-    t->open = t->cost = t->soon = t->dup = t->dup_rsp = t->late_alone = t->reorder = t->rnr = t->ce = t->late = t->unheard = t->silent = t->rsp_missing = t->rsp_lost = t->rsp_reorder = NO_STATEMENT;
+    t->open = t->cost = t->soon = t->dup = t->dup_rsp = t->late_alone = t->reorder = t->rnr = t->ce = t->late =
+        t->unheard = t->silent = t->rsp_missing = t->rsp_lost = t->rsp_reorder = NO_STATEMENT;
     t->rsp_late = t->rsp_next = t->run_last = t->follows = UINT32_MAX;
     t->round_trip = t->least_trip = -1;
     return x->told[flow] = t;

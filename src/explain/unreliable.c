@@ -1,4 +1,5 @@
-/* layer 3 (explain): what went wrong where nothing is acknowledged: a gap, and what fills it late, is all there is to see. */
+/* layer 3 (explain): what went wrong where nothing is acknowledged: a gap, and what fills it late, is all there is to
+ * see. */
 #include "src/explain/explain_impl.h"
 
 #include <stdlib.h>
@@ -28,8 +29,8 @@ static void say_missing(struct explainer *x, struct statement *st)
     const char *lost = "This is an unreliable connection: what is lost is not sent again.";
 
     if (st->missing > 1)
-        statement_say(x, st, "PSN %u and %s behind it never passed the tap: frame %u came instead. %s", st->psn, count_str(st->missing - 1, "packet"),
-                      st->frames[0], lost);
+        statement_say(x, st, "PSN %u and %s behind it never passed the tap: frame %u came instead. %s", st->psn,
+                      count_str(st->missing - 1, "packet"), st->frames[0], lost);
     else
         statement_say(x, st, "PSN %u never passed the tap: frame %u came instead. %s", st->psn, st->frames[0], lost);
 }
@@ -54,7 +55,8 @@ static struct statement *about_gap(struct explainer *x, uint32_t flow, uint32_t 
 {
     for (uint32_t i = x->n; i > 0 && x->n - i < GAP_LOOK; i--) {
         struct statement *st = &x->st[i - 1];
-        if (st->flow == flow && st->cause == CAUSE_PACKET_LOSS && !st->moot && psn_in(psn, st->psn, (st->end - st->psn) & PSN_MASK))
+        if (st->flow == flow && st->cause == CAUSE_PACKET_LOSS && !st->moot &&
+            psn_in(psn, st->psn, (st->end - st->psn) & PSN_MASK))
             return st;
     }
     return NULL;
@@ -74,7 +76,9 @@ static void tell_overtaken(struct explainer *x, const struct watched *e, const s
     st = statement_overtaken(x, e);
     if (!st)
         return;
-    statement_say(x, st, "PSN %u (frame %u) was overtaken by later packets. This is an unreliable connection: a message out of order is dropped.",
+    statement_say(x, st,
+                  "PSN %u (frame %u) was overtaken by later packets. This is an unreliable connection: a message out "
+                  "of order is dropped.",
                   e->p->bth.psn, frame_u32(e->p));
 }
 
@@ -86,18 +90,19 @@ void explain_unreliable(struct explainer *x, const struct watched *e, const stru
         tell_overtaken(x, e, t);
 }
 
-/* --- Datagrams --------------------------------------------------------------------------------------------------------------------- */
+/* --- Datagrams -------------------------------------------------------------------------------- */
 
 static bool same_ends(const struct datagram_flow *a, const struct datagram_flow *b)
 {
-    return a->tap == b->tap && a->sqpn == b->sqpn && a->dqpn == b->dqpn && memcmp(&a->src, &b->src, sizeof a->src) == 0 &&
-           memcmp(&a->dst, &b->dst, sizeof a->dst) == 0;
+    return a->tap == b->tap && a->sqpn == b->sqpn && a->dqpn == b->dqpn &&
+           memcmp(&a->src, &b->src, sizeof a->src) == 0 && memcmp(&a->dst, &b->dst, sizeof a->dst) == 0;
 }
 
 /* NULL without room. */
 static struct datagram_flow *datagram_flow_of(struct explainer *x, const struct pkt *p)
 {
-    struct datagram_flow k = {.sqpn = p->deth.srcqp, .dqpn = p->bth.dqpn, .dup = NO_STATEMENT, .late = NO_STATEMENT}, *f;
+    struct datagram_flow k = {.sqpn = p->deth.srcqp, .dqpn = p->bth.dqpn, .dup = NO_STATEMENT, .late = NO_STATEMENT},
+                         *f;
 
     k.tap = conn_tap_of(p->frame);
     conn_addr_of(p, &k.src, &k.dst);
@@ -115,7 +120,8 @@ static struct datagram_flow *datagram_flow_of(struct explainer *x, const struct 
 }
 
 /* A frame for a statement that gathers them; `what` happened to the datagrams. */
-static void gather(struct explainer *x, const struct datagram_flow *f, const struct pkt *p, uint32_t *about, enum cause cause, const char *what)
+static void gather(struct explainer *x, const struct datagram_flow *f, const struct pkt *p, uint32_t *about,
+                   enum cause cause, const char *what)
 {
     struct statement *st = statement_at(x, *about);
 
@@ -125,7 +131,8 @@ static void gather(struct explainer *x, const struct datagram_flow *f, const str
             return;
         *about = statement_number(x, st);
         st->where = cause == CAUSE_REORDER ? WHERE_BEFORE : WHERE_UNKNOWN;
-        statement_say(x, st, "Datagrams of QP 0x%x of %s for QP 0x%x of %s %s.", f->sqpn, addr_text(&f->src), f->dqpn, addr_text(&f->dst), what);
+        statement_say(x, st, "Datagrams of QP 0x%x of %s for QP 0x%x of %s %s.", f->sqpn, addr_text(&f->src), f->dqpn,
+                      addr_text(&f->dst), what);
     }
     statement_frame(st, frame_u32(p));
 }
@@ -191,8 +198,9 @@ static void end_datagrams(struct explainer *x, const struct datagram_flow *f)
     st->tap = f->tap;
     for (unsigned i = 0; i < ARRAY_LEN(f->gaps); i++)
         statement_frame(st, f->gaps[i].missing ? f->gaps[i].frame : 0);
-    statement_say(x, st, "QP 0x%x of %s used %s that did not pass the tap, and %u that did, all for QP 0x%x of %s: "
-                         "those missing were lost before the tap, or went elsewhere.",
+    statement_say(x, st,
+                  "QP 0x%x of %s used %s that did not pass the tap, and %u that did, all for QP 0x%x of %s: "
+                  "those missing were lost before the tap, or went elsewhere.",
                   f->sqpn, addr_text(&f->src), count_str(f->missing, "PSN"), f->packets, f->dqpn, addr_text(&f->dst));
 }
 

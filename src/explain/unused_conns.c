@@ -6,7 +6,8 @@ static bool is_used(struct explainer *x, const struct conn_addr *src, const stru
 {
     for (uint32_t i = 0; i < conn_counts(watch_conns(x->watch)).flows; i++) {
         const struct flow *f = conn_flow_at(watch_conns(x->watch), i);
-        if (x->told[i] && x->told[i]->packets && f->dqpn == qpn && memcmp(&f->src, src, sizeof *src) == 0 && memcmp(&f->dst, dst, sizeof *dst) == 0)
+        if (x->told[i] && x->told[i]->packets && f->dqpn == qpn && memcmp(&f->src, src, sizeof *src) == 0 &&
+            memcmp(&f->dst, dst, sizeof *dst) == 0)
             return true;
     }
     return false;
@@ -17,8 +18,8 @@ static const struct cm_sent *req_of(const struct explainer *x, const struct cm_s
 {
     for (unsigned i = 0; i < CM_SENT; i++) {
         const struct cm_sent *c = &x->cm[i];
-        if (c->n && c->attr == CM_REQ && c->tap == rep->tap && c->id == rep->answers && memcmp(&c->src, &rep->dst, sizeof c->src) == 0 &&
-            memcmp(&c->dst, &rep->src, sizeof c->dst) == 0)
+        if (c->n && c->attr == CM_REQ && c->tap == rep->tap && c->id == rep->answers &&
+            memcmp(&c->src, &rep->dst, sizeof c->src) == 0 && memcmp(&c->dst, &rep->src, sizeof c->dst) == 0)
             return c;
     }
     return NULL;
@@ -28,7 +29,8 @@ static const struct cm_sent *req_of(const struct explainer *x, const struct cm_s
 static bool is_told_before(const struct explainer *x, const struct cm_sent *c)
 {
     for (const struct cm_sent *o = x->cm; o < c; o++)
-        if (o->n && o->attr == c->attr && o->id == c->id && o->tap != c->tap && memcmp(&o->src, &c->src, sizeof c->src) == 0)
+        if (o->n && o->attr == c->attr && o->id == c->id && o->tap != c->tap &&
+            memcmp(&o->src, &c->src, sizeof c->src) == 0)
             return true;
     return false;
 }
@@ -36,9 +38,12 @@ static bool is_told_before(const struct explainer *x, const struct cm_sent *c)
 /* A REP of which the RTU was seen, and on whose connection no tap saw a packet. */
 static bool is_empty(struct explainer *x, const struct cm_sent *rep)
 {
-    const struct cm_sent *req = rep->n && rep->attr == CM_REP && (rep->answer.attr == CM_RTU || rep->between.attr == CM_RTU) ? req_of(x, rep) : NULL;
+    const struct cm_sent *req =
+        rep->n && rep->attr == CM_REP && (rep->answer.attr == CM_RTU || rep->between.attr == CM_RTU) ? req_of(x, rep)
+                                                                                                     : NULL;
 
-    return req && !is_told_before(x, rep) && !is_used(x, &rep->dst, &rep->src, rep->qpn) && !is_used(x, &req->dst, &req->src, req->qpn);
+    return req && !is_told_before(x, rep) && !is_used(x, &rep->dst, &rep->src, rep->qpn) &&
+           !is_used(x, &req->dst, &req->src, req->qpn);
 }
 
 /* Whether any statement is about a flow, or any tap saw an answer in it. */
@@ -59,7 +64,8 @@ static bool is_deaf(struct explainer *x, uint32_t flow)
     const struct told *t = x->told[flow];
     const struct half *h = watch_half(x->watch, flow);
 
-    return t && t->wanted.frame && !t->last_rsp_frame && h && h->have_next && (h->service == SVC_RC || h->service == SVC_XRC) && !is_told(x, flow);
+    return t && t->wanted.frame && !t->last_rsp_frame && h && h->have_next &&
+           (h->service == SVC_RC || h->service == SVC_XRC) && !is_told(x, flow);
 }
 
 /* Connections of one kind. */
@@ -84,11 +90,15 @@ void explain_remarks(struct explainer *x, const char *sep, struct buf *b)
         if (is_deaf(x, i))
             count(&deaf, x->told[i]->wanted.frame);
     if (empty.n)
-        buf_printf(b, "No packet was captured of %s that CM set up (first: frame %u): nothing was sent, or it was lost before the tap or "
-                      "passed elsewhere.",
+        buf_printf(b,
+                   "No packet was captured of %s that CM set up (first: frame %u): nothing was sent, or it was lost "
+                   "before the tap or "
+                   "passed elsewhere.",
                    count_str(empty.n, "connection"), empty.first);
     if (deaf.n)
-        buf_printf(b, "%sNo answer was captured to the requests of %s (first: frame %u): the capture ends too early, or the answers were lost "
-                      "or passed elsewhere.",
+        buf_printf(b,
+                   "%sNo answer was captured to the requests of %s (first: frame %u): the capture ends too early, or "
+                   "the answers were lost "
+                   "or passed elsewhere.",
                    empty.n ? sep : "", count_str(deaf.n, "connection"), deaf.first);
 }

@@ -209,7 +209,8 @@ static bool check_cmp(struct parser *ps, struct node *n)
 /* What other packets tell of this one is no part of it: "rdma" is there or not, and has no bytes. */
 static bool has_bytes(struct parser *ps, const struct node *n)
 {
-    return n->kind != N_FIELD || !n->proto || !n->uses_note || fail_at(ps, n, "has no bytes; text stands in double quotes");
+    return n->kind != N_FIELD || !n->proto || !n->uses_note ||
+           fail_at(ps, n, "has no bytes; text stands in double quotes");
 }
 
 static bool check_contains(struct parser *ps, struct node *n)

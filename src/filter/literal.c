@@ -37,8 +37,7 @@ static bool is_text(const struct literal *l, const char *text)
     return strlen(text) == l->len && memcmp(text, l->s, l->len) == 0;
 }
 
-/* --- Numbers
- * ---------------------------------------------------------------------------------------------------------- */
+/* --- Numbers ---------------------------------------------------------------------------------- */
 
 /* The value of `f` that has the name of the literal. */
 static bool value_named(const struct literal *l, const struct field *f, __int128 *out)
@@ -153,8 +152,7 @@ static bool convert_number(const struct literal *l, struct fval *v)
     return true;
 }
 
-/* --- Times
- * ------------------------------------------------------------------------------------------------------------ */
+/* --- Times ------------------------------------------------------------------------------------ */
 
 /* ".123456789": decimals of a second at `*s`, in ns. */
 static int64_t decimals(const char **s)
@@ -251,8 +249,7 @@ static bool convert_time(const struct literal *l, struct fval *v)
     return true;
 }
 
-/* --- Bytes and addresses
- * ---------------------------------------------------------------------------------------------- */
+/* --- Bytes and addresses ---------------------------------------------------------------------- */
 
 static unsigned hex_digit(char c)
 {

@@ -74,8 +74,7 @@ static bool expect(struct parser *ps, enum tok kind)
     return !ps->lx.failed;
 }
 
-/* --- Names
- * ------------------------------------------------------------------------------------------------------------ */
+/* --- Names ------------------------------------------------------------------------------------ */
 
 static unsigned needs_of(const struct field_ref *r)
 {
@@ -131,8 +130,7 @@ static bool field_resolve(struct parser *ps, struct node *n, const char *name, u
     return true;
 }
 
-/* --- Operands
- * --------------------------------------------------------------------------------------------------------- */
+/* --- Operands --------------------------------------------------------------------------------- */
 
 /* Function call; the word is its name, "(" is next. */
 static struct node *parse_call(struct parser *ps, const struct token *name)
@@ -339,8 +337,7 @@ static struct node *parse_operand(struct parser *ps)
     return n;
 }
 
-/* --- Tests
- * ------------------------------------------------------------------------------------------------------------ */
+/* --- Tests ------------------------------------------------------------------------------------ */
 
 /* { a, b .. c }: the elements become operands of `in`. */
 static bool parse_set(struct parser *ps, struct node *in)

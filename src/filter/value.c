@@ -3,8 +3,7 @@
 
 #include <ctype.h>
 
-/* --- Comparing two values
- * --------------------------------------------------------------------------------------------- */
+/* --- Comparing two values --------------------------------------------------------------------- */
 
 /* The first `prefix` bits of two addresses of `len` bytes: below 0, 0 or above, like memcmp(). */
 static int prefix_cmp(const uint8_t *a, const uint8_t *b, uint32_t len, unsigned prefix)
@@ -54,8 +53,7 @@ bool eval_compare(enum cmp op, const struct fval *a, const struct fval *b)
     return eval_holds(op, a->is_num ? (a->n > b->n) - (a->n < b->n) : bytes_cmp(a, b));
 }
 
-/* --- Values of operands
- * ----------------------------------------------------------------------------------------------- */
+/* --- Values of operands ----------------------------------------------------------------------- */
 
 static void push(struct eval *e, const struct fval *v)
 {

@@ -1,5 +1,6 @@
-/* layer 3 (judge): the judge: rules about communication management. What is wrong with a message, and whether it may come now, the
- * transport's checks say (src/transport/cm.h); here are the exchanges that they are asked about, and the frames. */
+/* layer 3 (judge): the judge: rules about communication management. What is wrong with a message, and whether it may
+ * come now, the transport's checks say (src/transport/cm.h); here are the exchanges that they are asked about, and the
+ * frames. */
 #include "src/judge/judge_impl.h"
 
 #define COPY_WITHIN (10 * NS_PER_MS) /* a message again this soon is a copy made on the way */
@@ -12,7 +13,7 @@ static void found(struct judge *j, const struct pkt *p, struct found f)
     judge_found(j, p, f);
 }
 
-/* --- Verdicts in words ---------------------------------------------------------------------------------------------------------- */
+/* --- Verdicts in words ------------------------------------------------------------------------ */
 
 static const char *text_of(struct verdict v)
 {
@@ -22,23 +23,33 @@ static const char *text_of(struct verdict v)
         const char *text;
     } texts[] = {
         {RULE_CM_01, CM_WRONG_SIDE, "Of two ends only the other one sends this message."},
-        {RULE_CM_01, "message", "Its receiver can be in no state in which this message means anything: what it answers was never sent."},
-        {RULE_CM_01, NULL, "Messages of an exchange carry the communication ids that its ends have given it; this one belongs to no connection."},
+        {RULE_CM_01, "message",
+         "Its receiver can be in no state in which this message means anything: what it answers was never sent."},
+        {RULE_CM_01, NULL,
+         "Messages of an exchange carry the communication ids that its ends have given it; this one belongs to no "
+         "connection."},
         {RULE_CM_02, "MAD bytes", "Every MAD is 256 bytes long."},
-        {RULE_CM_02, "transaction id", "A message that is sent again, and an answer, keep the transaction id of the first."},
+        {RULE_CM_02, "transaction id",
+         "A message that is sent again, and an answer, keep the transaction id of the first."},
         {RULE_CM_02, NULL, "The receiver does not understand the message."},
         {RULE_CM_03, CM_COPY_DIFFERS, "A message that is sent again is the same message."},
         {RULE_CM_03, CM_COPY_EARLY, "The receiver was not given the time to answer that the REQ grants it."},
         {RULE_CM_03, NULL, "The REQ itself says how often a message may be sent again."},
         {RULE_CM_05, NULL, "Its receiver cannot tell why the connection was refused. (There are no LIDs on RoCE.)"},
-        {RULE_CM_07, NULL, "The DREQ names a queue pair other than the one that the REQ or REP of its receiver named, which ignores it."},
-        {RULE_CM_09, NULL, "The passive side announces that it will have more READs and atomics outstanding than the active side serves."},
+        {RULE_CM_07, NULL,
+         "The DREQ names a queue pair other than the one that the REQ or REP of its receiver named, which ignores it."},
+        {RULE_CM_09, NULL,
+         "The passive side announces that it will have more READs and atomics outstanding than the active side "
+         "serves."},
         {RULE_CM_14, NULL, "Its receiver cannot tell what became of the alternate path. (There are no LIDs on RoCE.)"},
         {RULE_CM_15, NULL, "Its receiver cannot tell what became of its question."},
         {RULE_CM_16, "version", "The passive side cannot read the header of the RDMA-CM service and rejects the REQ."},
-        {RULE_CM_16, "IP version", "The passive side cannot read the header of the RDMA-CM service and rejects the REQ."},
-        {RULE_CM_16, NULL, "The header of the RDMA-CM service names other addresses than those that the packet travels between."},
-        {RULE_CM_17, NULL, "The passive side answers to the GID that the REQ names, which may lead elsewhere, or rejects it."},
+        {RULE_CM_16, "IP version",
+         "The passive side cannot read the header of the RDMA-CM service and rejects the REQ."},
+        {RULE_CM_16, NULL,
+         "The header of the RDMA-CM service names other addresses than those that the packet travels between."},
+        {RULE_CM_17, NULL,
+         "The passive side answers to the GID that the REQ names, which may lead elsewhere, or rejects it."},
     };
 
     for (unsigned i = 0; i < ARRAY_LEN(texts); i++)
@@ -58,7 +69,8 @@ static struct found words(struct judge *j, const struct cm_msg *m, struct verdic
     struct found f = {.rule = (enum rule)v.rule, .cause = cause, .text = text_of(v)};
 
     if (v.rule == RULE_CM_01 && v.expected == 0) {
-        f.expected = strcmp(v.about, CM_WRONG_SIDE) == 0 ? "a message of this side" : "a message that fits the state of its receiver";
+        f.expected = strcmp(v.about, CM_WRONG_SIDE) == 0 ? "a message of this side"
+                                                         : "a message that fits the state of its receiver";
         f.seen = cm_attr_str(m->mad.attr_id);
     } else if (strcmp(v.about, CM_COPY_DIFFERS) == 0) {
         f.expected = say(j, "the %s of the first time", cm_attr_str(m->mad.attr_id));
@@ -76,7 +88,7 @@ static struct found words(struct judge *j, const struct cm_msg *m, struct verdic
     return f;
 }
 
-/* --- Exchanges ------------------------------------------------------------------------------------------------------------------ */
+/* --- Exchanges -------------------------------------------------------------------------------- */
 
 static uint64_t mix(uint64_t h, const struct conn_addr *a)
 {
@@ -88,7 +100,8 @@ static uint64_t mix(uint64_t h, const struct conn_addr *a)
     return h;
 }
 
-static uint64_t key_of(const struct pkt *p, const struct conn_addr *active, const struct conn_addr *passive, uint32_t id)
+static uint64_t key_of(const struct pkt *p, const struct conn_addr *active, const struct conn_addr *passive,
+                       uint32_t id)
 {
     uint64_t h = mix(mix(conn_tap_of(p->frame), active), passive);
 
@@ -111,7 +124,8 @@ struct cm_seen {
     struct conn_addr src, dst;
 };
 
-/* The exchange that a message other than a REQ belongs to, and whether the active side sent it; false if its REQ was not seen. */
+/* The exchange that a message other than a REQ belongs to, and whether the active side sent it; false if its REQ was
+ * not seen. */
 static bool exchange_of(struct judge *j, struct cm_seen *c)
 {
     const struct cm_rtu *ids = &c->m->rtu; /* every message but REQ and those of SIDR begins with the two ids */
@@ -123,8 +137,9 @@ static bool exchange_of(struct judge *j, struct cm_seen *c)
     return c->s != NULL;
 }
 
-/* What an exchange lacks of proof that nothing went before its REQ: that may be a late copy of one from before the capture, and its answers
- * not captured either. Copies by timer are one response timeout apart, and no packet is under way for longer. */
+/* What an exchange lacks of proof that nothing went before its REQ: that may be a late copy of one from before the
+ * capture, and its answers not captured either. Copies by timer are one response timeout apart, and no packet is under
+ * way for longer. */
 static unsigned lacks_of(const struct judge *j, const struct cm_exchange *s)
 {
     ns_t timeout = cm_time(s->req.m.req.remote_timeout), doubt = timeout > COPY_WITHIN ? timeout : COPY_WITHIN;
@@ -140,7 +155,7 @@ static bool tap_at(const struct judge *j, const struct pkt *p, bool from_active,
     return side == (from_active == at_sender ? TAP_REQUESTER : TAP_RESPONDER);
 }
 
-/* --- Messages that come again ----------------------------------------------------------------------------------------------------- */
+/* --- Messages that come again ----------------------------------------------------------------- */
 
 static void once_take(struct cm_once *o, const struct cm_seen *c)
 {
@@ -151,7 +166,8 @@ static void once_take(struct cm_once *o, const struct cm_seen *c)
 static void once_or_again(struct judge *j, struct cm_once *o, const struct cm_seen *c)
 {
     const struct cm_req *req = &c->s->req.m.req;
-    ns_t gap = c->p->frame->ts - o->ts, tolerance = judge_step(j, c->p) + (j->o.profile == PROFILE_RXE ? 4 * NS_PER_MS : CLOCK_SLACK);
+    ns_t gap = c->p->frame->ts - o->ts,
+         tolerance = judge_step(j, c->p) + (j->o.profile == PROFILE_RXE ? 4 * NS_PER_MS : CLOCK_SLACK);
     struct verdict v;
     struct found f;
 
@@ -166,7 +182,8 @@ static void once_or_again(struct judge *j, struct cm_once *o, const struct cm_se
         gap = INT64_MAX / 2; /* one of the two may answer a copy of the REQ, and then waits for no timer */
     if (!answers || !c->s->asked)
         o->copies += o->copies < UINT8_MAX;
-    v = cm_retry_check(&o->m, c->m, o->copies, req->max_retries, c->from_active ? req->remote_timeout : req->local_timeout, gap + tolerance);
+    v = cm_retry_check(&o->m, c->m, o->copies, req->max_retries,
+                       c->from_active ? req->remote_timeout : req->local_timeout, gap + tolerance);
     o->ts = c->p->frame->ts;
     if (verdict_ok(v))
         return;
@@ -178,7 +195,7 @@ static void once_or_again(struct judge *j, struct cm_once *o, const struct cm_se
     found(j, c->p, f);
 }
 
-/* --- One function a message ------------------------------------------------------------------------------------------------------- */
+/* --- One function a message ------------------------------------------------------------------- */
 
 static void take_req(struct judge *j, struct cm_seen *c)
 {
@@ -192,7 +209,8 @@ static void take_req(struct judge *j, struct cm_seen *c)
         return;
     }
     c->s = &j->cm[key >> 54];
-    *c->s = (struct cm_exchange){.key = key, .file = c->p->frame->file, .iface = c->p->frame->iface, .begun = c->p->frame->ts};
+    *c->s = (struct cm_exchange){
+        .key = key, .file = c->p->frame->file, .iface = c->p->frame->iface, .begun = c->p->frame->ts};
     cm_watch_start(&c->s->watch);
     once_take(&c->s->req, c);
 }
@@ -297,7 +315,12 @@ static void take_apr(struct judge *j, struct cm_seen *c)
         }
     if (!any)
         found(j, c->p,
-              (struct found){.rule = RULE_CM_14, .needs = N_COMPLETE, .lacks = lacks_of(j, c->s), .cause = c->s->req.frame, .expected = "a LAP first", .seen = "APR",
+              (struct found){.rule = RULE_CM_14,
+                             .needs = N_COMPLETE,
+                             .lacks = lacks_of(j, c->s),
+                             .cause = c->s->req.frame,
+                             .expected = "a LAP first",
+                             .seen = "APR",
                              .text = "The message answers another one, which was never sent."});
 }
 
@@ -313,7 +336,7 @@ static void take_sidr_rep(struct judge *j, const struct cm_seen *c)
     d->frame = frame_u32(c->p);
 }
 
-/* --- Any message -------------------------------------------------------------------------------------------------------------------- */
+/* --- Any message ------------------------------------------------------------------------------ */
 
 static void check_alone(struct judge *j, const struct pkt *p, const struct cm_msg *m, unsigned checks)
 {
@@ -327,8 +350,8 @@ static void check_alone(struct judge *j, const struct pkt *p, const struct cm_ms
     }
 }
 
-/* A message that came too soon: what it answers may have been recorded behind it, if the times of both are the same. `now`: the next
- * message of the exchange is of this time, or there is none (NS_NEVER). */
+/* A message that came too soon: what it answers may have been recorded behind it, if the times of both are the same.
+ * `now`: the next message of the exchange is of this time, or there is none (NS_NEVER). */
 static void settle(struct judge *j, struct cm_exchange *s, ns_t now)
 {
     struct verdict v = s->soon.frame ? cm_watch_check(&s->watch, &s->soon.m, s->soon.from_active) : verdict_pass();
@@ -352,7 +375,8 @@ static void settle(struct judge *j, struct cm_exchange *s, ns_t now)
 static void check_place(struct judge *j, const struct cm_seen *c)
 {
     struct verdict v = cm_watch_check(&c->s->watch, c->m, c->from_active);
-    bool wrong_side = !verdict_ok(v) && strcmp(v.about, CM_WRONG_SIDE) == 0, out_of_order = !verdict_ok(v) && !wrong_side;
+    bool wrong_side = !verdict_ok(v) && strcmp(v.about, CM_WRONG_SIDE) == 0,
+         out_of_order = !verdict_ok(v) && !wrong_side;
     uint32_t active = c->s->req.m.req.local_id, passive = c->s->passive_id;
     struct found f;
 
@@ -434,16 +458,18 @@ void judge_cm(struct judge *j, const struct pkt *p)
     settle(j, c.s, p->frame->ts);
 }
 
-/* --- Data before its time ------------------------------------------------------------------------------------------------------------ */
+/* --- Data before its time --------------------------------------------------------------------- */
 
 /* Requests for queue pair `qpn` from PSN `psn` on, before the REP: neither end can know yet that the other is ready. */
-static void check_early(struct judge *j, const struct cm_seen *c, const struct conn_addr *src, const struct conn_addr *dst, uint32_t qpn, uint32_t psn)
+static void check_early(struct judge *j, const struct cm_seen *c, const struct conn_addr *src,
+                        const struct conn_addr *dst, uint32_t qpn, uint32_t psn)
 {
     uint32_t flow = conn_flow_named(j->conns, conn_tap_of(c->p->frame), src, dst, qpn);
     const struct half *h = flow == FLOW_NONE ? NULL : j->flows[flow].half;
     struct found f = found_of(RULE_CM_12, flow);
 
-    if (!h || !h->have_next || h->start != psn || j->flows[flow].first_ts >= c->p->frame->ts || conn_flow_at(j->conns, flow)->paired_by >= PAIR_EXCHANGE || j->flows[flow].first_frame < c->s->req.frame)
+    if (!h || !h->have_next || h->start != psn || j->flows[flow].first_ts >= c->p->frame->ts ||
+        conn_flow_at(j->conns, flow)->paired_by >= PAIR_EXCHANGE || j->flows[flow].first_frame < c->s->req.frame)
         return;
     f.has = N_CM;
     f.lacks = lacks_of(j, c->s);
@@ -451,7 +477,8 @@ static void check_early(struct judge *j, const struct cm_seen *c, const struct c
     f.cause = frame_u32(c->p);
     f.expected = "no requests before the REP";
     f.seen = say(j, "a request to QP 0x%06x from PSN %u on", qpn, psn);
-    f.text = "Before the REP the active side does not know the queue pair, and the passive side's peer is not ready to receive.";
+    f.text = "Before the REP the active side does not know the queue pair, and the passive side's peer is not ready to "
+             "receive.";
     judge_found(j, NULL, f);
 }
 
@@ -469,7 +496,7 @@ void judge_cm_early(struct judge *j, const struct pkt *p)
     check_early(j, &c, &c.src, &c.dst, c.s->req.m.req.qpn, c.s->req.m.req.psn);
 }
 
-/* --- A path that was not agreed on ----------------------------------------------------------------------------------------------------- */
+/* --- A path that was not agreed on ------------------------------------------------------------ */
 
 void judge_cm_path(struct judge *j, const struct pkt *p, uint32_t flow)
 {
@@ -480,7 +507,8 @@ void judge_cm_path(struct judge *j, const struct pkt *p, uint32_t flow)
         if (!l->frame || l->accepted || l->tap != c->tap)
             continue;
         for (unsigned from = 0; from < 2; from++) {
-            if (memcmp(&c->src, &l->addr[from], 16) != 0 || memcmp(&c->dst, &l->addr[!from], 16) != 0 || c->dqpn != l->qpn[!from])
+            if (memcmp(&c->src, &l->addr[from], 16) != 0 || memcmp(&c->dst, &l->addr[!from], 16) != 0 ||
+                c->dqpn != l->qpn[!from])
                 continue;
             struct found f = found_of(RULE_CM_14, flow);
             f.has = N_CM;
@@ -494,7 +522,7 @@ void judge_cm_path(struct judge *j, const struct pkt *p, uint32_t flow)
     }
 }
 
-/* --- The end ---------------------------------------------------------------------------------------------------------------------------- */
+/* --- The end ---------------------------------------------------------------------------------- */
 
 /* A DREQ that was sent again, and no DREP at all. */
 static void check_unanswered(struct judge *j, const struct cm_exchange *s, bool from_active)
@@ -506,9 +534,17 @@ static void check_unanswered(struct judge *j, const struct cm_exchange *s, bool 
         return;
     j->file = s->file;
     found(j, NULL,
-          (struct found){.rule = RULE_CM_13, .frame = o->frame, .cause = s->req.frame, .expected = "a DREP", .seen = say(j, "DREQ sent %s, and no DREP", count_str(o->copies, "time")),
-                         .needs = N_COMPLETE | (from_active ? N_TAP_RSP : N_TAP_REQ), .has = side == TAP_RESPONDER ? N_TAP_RSP : side == TAP_REQUESTER ? N_TAP_REQ : 0,
-                         .text = "A DREQ is answered whenever it comes: without the DREP its sender waits until its retries are used up."});
+          (struct found){.rule = RULE_CM_13,
+                         .frame = o->frame,
+                         .cause = s->req.frame,
+                         .expected = "a DREP",
+                         .seen = say(j, "DREQ sent %s, and no DREP", count_str(o->copies, "time")),
+                         .needs = N_COMPLETE | (from_active ? N_TAP_RSP : N_TAP_REQ),
+                         .has = side == TAP_RESPONDER   ? N_TAP_RSP
+                                : side == TAP_REQUESTER ? N_TAP_REQ
+                                                        : 0,
+                         .text = "A DREQ is answered whenever it comes: without the DREP its sender waits until its "
+                                 "retries are used up."});
 }
 
 void judge_cm_end(struct judge *j)

@@ -17,7 +17,8 @@ static void check_first_psn(struct judge *j, const struct pkt *p, uint32_t flow,
     g.cause = c->params.rep_frame;
     g.expected = say(j, "PSN %u", c->psn);
     g.seen = say(j, "PSN %u", p->bth.psn);
-    g.text = "The starting PSN of a REQ or REP is the one from which its receiver sends. The peer expects that PSN and refuses this packet.";
+    g.text = "The starting PSN of a REQ or REP is the one from which its receiver sends. The peer expects that PSN and "
+             "refuses this packet.";
     judge_found(j, p, g);
 }
 
@@ -76,12 +77,13 @@ void judge_agreed_answer(struct judge *j, const struct pkt *p, uint32_t flow)
     g.cause = c->params.rep_frame;
     g.expected = say(j, "PSN %u, which this end announced,", c->psn);
     g.seen = say(j, "PSN %u", p->bth.psn);
-    g.text = "The NAK tells which PSN its sender expects: not the one that its own REQ or REP gave the peer to start from.";
+    g.text =
+        "The NAK tells which PSN its sender expects: not the one that its own REQ or REP gave the peer to start from.";
     judge_found(j, p, g);
 }
 
-/* Packets for a queue pair of which nothing else is known, which carry the PSN that a connection between the same ends skips at
- * that moment: they belong to that connection. */
+/* Packets for a queue pair of which nothing else is known, which carry the PSN that a connection between the same ends
+ * skips at that moment: they belong to that connection. */
 static void check_stray(struct judge *j, uint32_t flow, const struct jflow *f)
 {
     const struct flow *c = conn_flow_at(j->conns, flow);
@@ -91,15 +93,17 @@ static void check_stray(struct judge *j, uint32_t flow, const struct jflow *f)
         const struct flow *o = conn_flow_at(j->conns, i);
         const struct half *h = j->flows[i].half;
         struct found g = found_of(RULE_CM_07, i);
-        if (i == flow || o->paired_by != PAIR_CM || !h || o->tap != c->tap || memcmp(&o->src, &c->src, 16) != 0 || memcmp(&o->dst, &c->dst, 16) != 0 ||
-            !half_was_hole(h, f->half->start, &hole) || f->first_frame >= hole)
+        if (i == flow || o->paired_by != PAIR_CM || !h || o->tap != c->tap || memcmp(&o->src, &c->src, 16) != 0 ||
+            memcmp(&o->dst, &c->dst, 16) != 0 || !half_was_hole(h, f->half->start, &hole) || f->first_frame >= hole)
             continue;
-        g.needs = N_COMPLETE | N_TAP_REQ; /* else a connection that nothing is known of, and a loss, would look the same */
+        /* else a connection that nothing is known of, and a loss, would look the same */
+        g.needs = N_COMPLETE | N_TAP_REQ;
         g.frame = f->first_frame;
         g.cause = o->params.rep_frame;
         g.expected = say(j, "QP 0x%06x for PSN %u", o->dqpn, f->half->start);
         g.seen = say(j, "QP 0x%06x", c->dqpn);
-        g.text = "The connection passes over this PSN, which a packet for another queue pair carries: it was meant for the one that CM has named.";
+        g.text = "The connection passes over this PSN, which a packet for another queue pair carries: it was meant for "
+                 "the one that CM has named.";
         judge_found(j, NULL, g);
         return;
     }

@@ -3,11 +3,13 @@
 
 #include <stdlib.h>
 
-#define CNP_LATE (10 * NS_PER_MS) /* a mark leads to a CNP within microseconds: so much later nobody answers what came before the capture */
+/* a mark leads to a CNP within microseconds: so much later nobody answers what came before the capture */
+#define CNP_LATE (10 * NS_PER_MS)
 
-#define CNP_WITHIN (10 * NS_PER_MS) /* a CNP so long before or after a mark answers it: adapters wait some 4 ms at most between two CNPs */
+/* a CNP so long before or after a mark answers it: adapters wait some 4 ms at most between two CNPs */
+#define CNP_WITHIN (10 * NS_PER_MS)
 
-/* --- Marks and the CNPs of their receivers ------------------------------------------------------------------------------------------- */
+/* --- Marks and the CNPs of their receivers ---------------------------------------------------- */
 
 static struct notifier *notifier_of(struct judge *j, uint32_t tap, const struct conn_addr *addr)
 {
@@ -40,7 +42,8 @@ void judge_mark(struct judge *j, const struct pkt *p, uint32_t flow, uint32_t of
         missed(n);
     if (n->wait.frame || (n->cnps && p->frame->ts - n->cnp_ts <= CNP_WITHIN))
         return;
-    n->wait = (struct ce_mark){.frame = frame_u32(p), .psn = p->bth.psn, .of = of, .request = p->op->flags & OPF_REQUEST, .ts = p->frame->ts};
+    n->wait = (struct ce_mark){
+        .frame = frame_u32(p), .psn = p->bth.psn, .of = of, .request = p->op->flags & OPF_REQUEST, .ts = p->frame->ts};
 }
 
 static void notified(struct judge *j, const struct pkt *p)
@@ -57,8 +60,8 @@ static void notified(struct judge *j, const struct pkt *p)
     n->cnp_ts = p->frame->ts;
 }
 
-/* Whether the marked packet was certainly delivered: it was sent once, and what was answered since lies behind it. Of a READ response only
- * a tap at its receiver tells. */
+/* Whether the marked packet was certainly delivered: it was sent once, and what was answered since lies behind it. Of a
+ * READ response only a tap at its receiver tells. */
 static bool was_delivered(const struct judge *j, const struct ce_mark *m)
 {
     struct half *h = j->flows[m->of].half;
@@ -79,10 +82,15 @@ void judge_marks_end(struct judge *j)
             continue;
         j->file = (uint16_t)(n->tap >> 16);
         judge_found(j, NULL,
-                    (struct found){.rule = RULE_CC_03, .severity = SEV_W, .flow = n->missed.of, .frame = n->missed.frame,
-                                   .needs = N_COMPLETE | (n->missed.request ? N_TAP_RSP : N_TAP_REQ), .expected = "a CNP within 10 ms of the mark",
+                    (struct found){.rule = RULE_CC_03,
+                                   .severity = SEV_W,
+                                   .flow = n->missed.of,
+                                   .frame = n->missed.frame,
+                                   .needs = N_COMPLETE | (n->missed.request ? N_TAP_RSP : N_TAP_REQ),
+                                   .expected = "a CNP within 10 ms of the mark",
                                    .seen = say(j, "none; so with %s", count_str(n->missed_n, "mark")),
-                                   .text = "The receiver of this packet sends CNPs, but none for this mark, neither shortly before nor after it."});
+                                   .text = "The receiver of this packet sends CNPs, but none for this mark, neither "
+                                           "shortly before nor after it."});
     }
 }
 
@@ -95,10 +103,11 @@ static bool sends_cnps(struct judge *j, uint32_t flow)
     return n->cnps || n->shared;
 }
 
-/* --- CNPs ------------------------------------------------------------------------------------------------------------------------------ */
+/* --- CNPs ------------------------------------------------------------------------------------- */
 
 /* A CNP that is not what it should be. */
-static void cnp_bad(struct judge *j, const struct pkt *p, uint32_t flow, const char *expected, const char *seen, const char *text)
+static void cnp_bad(struct judge *j, const struct pkt *p, uint32_t flow, const char *expected, const char *seen,
+                    const char *text)
 {
     struct found f = found_of(RULE_CC_01, flow);
 
@@ -144,13 +153,15 @@ void judge_cnp(struct judge *j, const struct pkt *p)
         sum |= p->data[p->payload_off + i];
     if (p->bth.psn || p->bth.se || sum || (p->bth.migreq && j->o.profile != PROFILE_NV))
         cnp_bad(j, p, flow, "PSN 0, no SE, no MigReq, 16 zero bytes",
-            say(j, "PSN %u, SE %u, MigReq %u%s", p->bth.psn, p->bth.se, p->bth.migreq, sum ? ", other bytes" : ""), "A CNP is empty but for the queue pair it is for.");
+                say(j, "PSN %u, SE %u, MigReq %u%s", p->bth.psn, p->bth.se, p->bth.migreq, sum ? ", other bytes" : ""),
+                "A CNP is empty but for the queue pair it is for.");
     if (!f) {
         stranger(j, p);
         return;
     }
     if (f->pkey.have && !f->pkey.pending && ((f->pkey.value ^ p->bth.pkey) & 0x7fff))
-        cnp_bad(j, p, flow, say(j, "P_Key 0x%04x", f->pkey.value), say(j, "0x%04x", p->bth.pkey), "A CNP carries the P_Key of the packet that was marked.");
+        cnp_bad(j, p, flow, say(j, "P_Key 0x%04x", f->pkey.value), say(j, "0x%04x", p->bth.pkey),
+                "A CNP carries the P_Key of the packet that was marked.");
     if (f->cnps && (!f->cnp_gap || p->frame->ts - f->cnp_ts < f->cnp_gap))
         f->cnp_gap = p->frame->ts - f->cnp_ts;
     if (f->cnps++ == 0)
@@ -159,7 +170,7 @@ void judge_cnp(struct judge *j, const struct pkt *p)
     mark_rate(j, p, conn_flow_at(j->conns, flow)->peer);
 }
 
-/* --- CNPs for nobody known ------------------------------------------------------------------------------------------------------- */
+/* --- CNPs for nobody known -------------------------------------------------------------------- */
 
 static void tell_stranger(struct judge *j, const struct stranger *c, unsigned lacks)
 {
@@ -180,7 +191,8 @@ static bool is_known(struct judge *j, const struct stranger *c, unsigned *lacks)
 {
     struct conn_counts n = conn_counts(j->conns);
 
-    if (conn_flow_named(j->conns, c->tap, &c->src, &c->dst, c->qpn) != FLOW_NONE || ud_source_seen(j, c->tap, &c->dst, c->qpn))
+    if (conn_flow_named(j->conns, c->tap, &c->src, &c->dst, c->qpn) != FLOW_NONE ||
+        ud_source_seen(j, c->tap, &c->dst, c->qpn))
         return true;
     if (n.evicted || j->ud_from_lost)
         *lacks |= N_RSP;
@@ -205,7 +217,7 @@ void judge_strangers(struct judge *j)
     }
 }
 
-/* --- Rates --------------------------------------------------------------------------------------------------------------------------- */
+/* --- Rates ------------------------------------------------------------------------------------ */
 
 static double gbps(uint64_t bytes, ns_t time)
 {
@@ -224,7 +236,8 @@ static void note_rate(struct judge *j, uint32_t flow, const struct jflow *f)
     during = gbps(b->bytes - a->bytes, b->ts - a->ts);
     after = gbps(h->bytes - b->bytes, h->last_ts - b->ts);
     judge_note(j, RULE_CC_06, flow, a->frame,
-               b->ts > a->ts ? say(j, "%.6f Gbit/s before the first CNP, %.6f between CNPs, %.6f after the last", before, during, after)
+               b->ts > a->ts ? say(j, "%.6f Gbit/s before the first CNP, %.6f between CNPs, %.6f after the last",
+                                   before, during, after)
                              : say(j, "%.6f Gbit/s before the CNP, %.6f after it", before, after),
                "Payload of the queue pair that the CNPs are for: it should fall, and recover.");
 }
@@ -272,7 +285,9 @@ static void note_shares(struct judge *j, const struct share *s, uint32_t n)
     if (count < 2)
         return;
     j->file = (uint16_t)(s->tap >> 16);
-    judge_note(j, RULE_CC_08, FLOW_NONE, 0, say(j, "Jain's index %.3f of %u queue pairs to one destination, %.6f to %.6f Gbit/s", sum * sum / (count * squares), count, low, high),
+    judge_note(j, RULE_CC_08, FLOW_NONE, 0,
+               say(j, "Jain's index %.3f of %u queue pairs to one destination, %.6f to %.6f Gbit/s",
+                   sum * sum / (count * squares), count, low, high),
                "1 is perfectly fair, 1/n is all for one. Payload, of queue pairs that send at the same time.");
 }
 
@@ -286,7 +301,8 @@ void judge_fairness(struct judge *j)
         const struct half *h = j->flows[i].half;
         const struct flow *f = conn_flow_at(j->conns, i);
         if (h && h->bytes && h->last_ts > h->first_ts)
-            s[n++] = (struct share){.tap = f->tap, .dst = f->dst, .first = h->first_ts, .last = h->last_ts, .bytes = h->bytes};
+            s[n++] = (struct share){
+                .tap = f->tap, .dst = f->dst, .first = h->first_ts, .last = h->last_ts, .bytes = h->bytes};
     }
     if (n)
         qsort(s, n, sizeof *s, by_destination);
@@ -298,7 +314,7 @@ void judge_fairness(struct judge *j)
     free(s);
 }
 
-/* --- At the end ----------------------------------------------------------------------------------------------------------------- */
+/* --- At the end ------------------------------------------------------------------------------- */
 
 void judge_congestion(struct judge *j, uint32_t flow)
 {
@@ -308,13 +324,19 @@ void judge_congestion(struct judge *j, uint32_t flow)
 
     if (f->ce_data && g && (g->has_rsp || g->half) && !sends_cnps(j, flow))
         judge_found(j, NULL,
-                    (struct found){.rule = RULE_CC_03, .severity = SEV_W, .flow = f->half ? flow : peer, .frame = f->ce_frame, .expected = "CNPs",
+                    (struct found){.rule = RULE_CC_03,
+                                   .severity = SEV_W,
+                                   .flow = f->half ? flow : peer,
+                                   .frame = f->ce_frame,
+                                   .expected = "CNPs",
                                    .seen = say(j, "%s marked CE and no CNP", count_str(f->ce_data, "packet")),
                                    .text = "Its receiver does not tell the sender of congestion."});
     if (f->cnps > 1)
-        judge_note(j, RULE_CC_04, flow, f->cnp_frame, say(j, "%.3f us", (double)f->cnp_gap / 1e3), "The shortest time between two CNPs for this queue pair.");
+        judge_note(j, RULE_CC_04, flow, f->cnp_frame, say(j, "%.3f us", (double)f->cnp_gap / 1e3),
+                   "The shortest time between two CNPs for this queue pair.");
     if (f->cnps && g && !g->ce)
         judge_note(j, RULE_CC_05, flow, f->cnp_frame, count_str(f->cnps, "CNP"),
-                   "No packet marked CE was seen: the mark was set behind the tap, or something else made its receiver send CNPs.");
+                   "No packet marked CE was seen: the mark was set behind the tap, or something else made its receiver "
+                   "send CNPs.");
     note_rate(j, flow, f);
 }

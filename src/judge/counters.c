@@ -20,7 +20,8 @@ _Static_assert((int)C_COUNT == JUDGE_COUNTS, "struct judge_host has room for eac
 
 static const struct {
     const char *noun, *what; /* "packet", "sent" */
-    bool sent; /* the host cannot have counted fewer than the wire shows; of what it received it may have ignored some */
+    /* the host cannot have counted fewer than the wire shows; of what it received it may have ignored some */
+    bool sent;
 } counts[C_COUNT] = {
     [C_SENT] = {"packet", "sent", true},
     [C_RECEIVED] = {"packet", "received", false},
@@ -61,7 +62,7 @@ static const struct {
     {"requester_oos_nak", C_SEQ_NAK_RECEIVED},
 };
 
-/* --- Files of counters ------------------------------------------------------------------------------------------------------------ */
+/* --- Files of counters ------------------------------------------------------------------------ */
 
 static bool is_name(char c)
 {
@@ -105,7 +106,7 @@ bool judge_counters(struct judge_host *h, const char *text, size_t len, bool bef
     return any;
 }
 
-/* --- The trace ---------------------------------------------------------------------------------------------------------------------- */
+/* --- The trace -------------------------------------------------------------------------------- */
 
 static void count_sent(struct judge_host *h, const struct pkt *p)
 {
@@ -173,7 +174,8 @@ static void compare(struct judge *j, const struct judge_host *h, unsigned i, boo
     f.has = there ? N_TAP_REQ : 0;
     f.expected = say(j, "%s %s, as the trace shows", count_str(h->seen[i], counts[i].noun), counts[i].what);
     f.seen = say(j, "%llu by the adapter's counters", (unsigned long long)h->value[i]);
-    f.text = "The trace does not hold all that this host sent or received between the two readings, or the adapter counts wrongly.";
+    f.text = "The trace does not hold all that this host sent or received between the two readings, or the adapter "
+             "counts wrongly.";
     judge_found(j, NULL, f);
 }
 

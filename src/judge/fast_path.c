@@ -1,22 +1,23 @@
 /* layer 3 (judge): the judge: values that a flow keeps, and packets that keep them. */
 #include "src/judge/judge_impl.h"
 
-/* --- Usual packets ---------------------------------------------------------------------------------------------------------------- */
+/* --- Usual packets ---------------------------------------------------------------------------- */
 
-/* The bits of IPv4, UDP and base transport header by which a packet is known to be like an earlier one: all but lengths, IPv4
- * identification, TTL and checksum, operation, solicited event, pad count, AckReq and PSN. */
+/* The bits of IPv4, UDP and base transport header by which a packet is known to be like an earlier one: all but
+ * lengths, IPv4 identification, TTL and checksum, operation, solicited event, pad count, AckReq and PSN. */
 static const uint8_t usual_bits[8 * USUAL_WORDS] = {
-    0xff, 0xff, 0, 0, 0, 0, 0xff, 0xff,               /* version, IHL, TOS; fragment */
-    0, 0xff, 0, 0, 0xff, 0xff, 0xff, 0xff,            /* protocol, source */
-    0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,   /* destination, ports */
-    0, 0, 0xff, 0xff, 0xe0, 0x4f, 0xff, 0xff,         /* UDP checksum; service, MigReq, version, P_Key */
-    0xff, 0xff, 0xff, 0xff, 0x7f, 0, 0, 0,            /* FECN, BECN, reserved, destination QP; reserved */
+    0xff, 0xff, 0,    0,    0,    0,    0xff, 0xff, /* version, IHL, TOS; fragment */
+    0,    0xff, 0,    0,    0xff, 0xff, 0xff, 0xff, /* protocol, source */
+    0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, /* destination, ports */
+    0,    0,    0xff, 0xff, 0xe0, 0x4f, 0xff, 0xff, /* UDP checksum; service, MigReq, version, P_Key */
+    0xff, 0xff, 0xff, 0xff, 0x7f, 0,    0,    0,    /* FECN, BECN, reserved, destination QP; reserved */
 };
 
 /* False: the packet has other headers. */
 static inline bool usual_words(const struct pkt *p, uint64_t w[USUAL_WORDS])
 {
-    if (UNLIKELY((p->have & (H_IP4 | H_UDP | H_BTH)) != (H_IP4 | H_UDP | H_BTH) || p->flags || p->icrc == CRC_BAD || p->bth_off != p->ip_off + 28))
+    if (UNLIKELY((p->have & (H_IP4 | H_UDP | H_BTH)) != (H_IP4 | H_UDP | H_BTH) || p->flags || p->icrc == CRC_BAD ||
+                 p->bth_off != p->ip_off + 28))
         return false;
     for (unsigned i = 0; i < USUAL_WORDS; i++)
         w[i] = load_le64(p->data + p->ip_off + 8 * i) & load_le64(usual_bits + 8 * i);
@@ -69,7 +70,8 @@ uint32_t judge_usual_flow(struct judge *j, const struct pkt *p)
     return flow;
 }
 
-/* Usual packets leave it at that: before another one is looked at, the values get the frames in which they were seen last. */
+/* Usual packets leave it at that: before another one is looked at, the values get the frames in which they were seen
+ * last. */
 static void catch_up(struct jflow *f)
 {
     struct steady *all[] = {&f->service, &f->pkey, &f->migreq};
@@ -102,7 +104,8 @@ static bool is_settled(const struct jflow *f)
     return !pending && f->ends_compared && f->service.value == SVC_RC;
 }
 
-/* `p` was judged, and broke no rule if `clean`: further ones like it will not either, as long as nothing changes in between. */
+/* `p` was judged, and broke no rule if `clean`: further ones like it will not either, as long as nothing changes in
+ * between. */
 static void learn_usual(struct judge *j, const struct pkt *p, uint32_t flow, bool clean)
 {
     struct jflow *f = &j->flows[flow];
@@ -111,7 +114,8 @@ static void learn_usual(struct judge *j, const struct pkt *p, uint32_t flow, boo
 
     if (UNLIKELY(!is_settled(f)))
         forget_usual(f);
-    else if (clean && (!request || f->dscp_compared) && (p->tos & 3) != 3 && usual_words(p, k->usual) && !load_be16(p->data + p->udp_off + 6)) {
+    else if (clean && (!request || f->dscp_compared) && (p->tos & 3) != 3 && usual_words(p, k->usual) &&
+             !load_be16(p->data + p->udp_off + 6)) {
         k->tap = conn_tap_of(p->frame);
         *usual_place(j, k->usual) = (uint16_t)flow;
     } else {
@@ -119,11 +123,12 @@ static void learn_usual(struct judge *j, const struct pkt *p, uint32_t flow, boo
     }
 }
 
-/* --- Values ----------------------------------------------------------------------------------------------------------------------- */
+/* --- Values ----------------------------------------------------------------------------------- */
 
-/* A deviation: the value changed in s->other_frame, and is back now, or the packet is the next one of its queue pair. */
-static void deviated(struct judge *j, const struct pkt *p, uint32_t flow, enum rule rule, const struct steady *s, const char *expected,
-                     const char *seen, const char *text)
+/* A deviation: the value changed in s->other_frame, and is back now, or the packet is the next one of its queue
+ * pair. */
+static void deviated(struct judge *j, const struct pkt *p, uint32_t flow, enum rule rule, const struct steady *s,
+                     const char *expected, const char *seen, const char *text)
 {
     judge_found(j, p,
                 (struct found){.rule = rule,
@@ -137,8 +142,8 @@ static void deviated(struct judge *j, const struct pkt *p, uint32_t flow, enum r
                                .text = text});
 }
 
-static void deviation(struct judge *j, const struct pkt *p, uint32_t flow, enum rule rule, const struct steady *s, const char *what,
-                      const char *text)
+static void deviation(struct judge *j, const struct pkt *p, uint32_t flow, enum rule rule, const struct steady *s,
+                      const char *what, const char *text)
 {
     deviated(j, p, flow, rule, s, say(j, "%s 0x%x", what, s->value), say(j, "0x%x", s->other), text);
 }
@@ -157,21 +162,28 @@ static bool may_be_anew(const struct judge *j, const struct pkt *p, uint32_t flo
     return as == SEEN_RESTART || as == SEEN_GAP || as == SEEN_OLD;
 }
 
-/* A packet was longer than the path MTU. That alone may be another queue pair of the same number whose PSN fits by chance; the path MTU of
- * before, seen again, proves that it is not. */
+/* A packet was longer than the path MTU. That alone may be another queue pair of the same number whose PSN fits by
+ * chance; the path MTU of before, seen again, proves that it is not. */
 static void check_long(struct judge *j, const struct pkt *p, uint32_t flow)
 {
     struct jflow *f = &j->flows[flow];
 
     if (p->payload_len == f->mtu.value && !may_be_anew(j, p, flow))
-        judge_found(j, p,
-                    (struct found){.rule = RULE_FMT_20, .severity = SEV_W, .flow = flow, .frame = f->long_frame, .cause = frame_u32(p),
-                                   .expected = say(j, "at most %u bytes", f->mtu.value), .seen = say(j, "%u", f->long_len),
-                                   .text = "First and Middle packets of this flow show a smaller path MTU, before and after."});
+        judge_found(
+            j, p,
+            (struct found){.rule = RULE_FMT_20,
+                           .severity = SEV_W,
+                           .flow = flow,
+                           .frame = f->long_frame,
+                           .cause = frame_u32(p),
+                           .expected = say(j, "at most %u bytes", f->mtu.value),
+                           .seen = say(j, "%u", f->long_len),
+                           .text = "First and Middle packets of this flow show a smaller path MTU, before and after."});
     f->long_frame = 0;
 }
 
-/* First and Middle packets are as long as the path MTU; requests are compared with what CM states, if it does, by the transport. */
+/* First and Middle packets are as long as the path MTU; requests are compared with what CM states, if it does, by the
+ * transport. */
 static void check_mtu(struct judge *j, const struct pkt *p, uint32_t flow)
 {
     struct jflow *f = &j->flows[flow];
@@ -182,14 +194,23 @@ static void check_mtu(struct judge *j, const struct pkt *p, uint32_t flow)
         if (UNLIKELY(f->long_frame))
             check_long(j, p, flow);
         if (LIKELY(is_pmtu(len))) {
-            if (UNLIKELY(steady_put(s, len, frame_u32(p), false)) && !(p->op->flags & OPF_REQUEST && conn_flow_at(j->conns, flow)->pmtu))
+            if (UNLIKELY(steady_put(s, len, frame_u32(p), false)) &&
+                !(p->op->flags & OPF_REQUEST && conn_flow_at(j->conns, flow)->pmtu))
                 judge_found(j, p,
-                            (struct found){.rule = RULE_SEQ_05, .severity = SEV_E, .flow = flow, .frame = s->other_frame, .cause = p->frame->number,
-                                           .expected = say(j, "path MTU %u", s->value), .seen = say(j, "%u", s->other),
-                                           .text = "First and Middle packets before and after have another length: the path MTU of a queue pair does not change."});
+                            (struct found){.rule = RULE_SEQ_05,
+                                           .severity = SEV_E,
+                                           .flow = flow,
+                                           .frame = s->other_frame,
+                                           .cause = p->frame->number,
+                                           .expected = say(j, "path MTU %u", s->value),
+                                           .seen = say(j, "%u", s->other),
+                                           .text = "First and Middle packets before and after have another length: the "
+                                                   "path MTU of a queue pair does not change."});
         } else if (p->bth.opcode >> 5 == SVC_XRC && is_pmtu(p->op->flags & OPF_REQUEST ? len + 4 : len - 4)) {
-            judge_bad(j, p, RULE_SVC_04, p->op->flags & OPF_REQUEST ? "an XRCETH and a path MTU of payload" : "a path MTU of payload and no XRCETH",
-                count_str(len, "byte"), "XRC requests, and they alone, have four bytes more behind the BTH.");
+            judge_bad(j, p, RULE_SVC_04,
+                      p->op->flags & OPF_REQUEST ? "an XRCETH and a path MTU of payload"
+                                                 : "a path MTU of payload and no XRCETH",
+                      count_str(len, "byte"), "XRC requests, and they alone, have four bytes more behind the BTH.");
         } else if (len > MTU_MAX) {
             judge_warn(j, p, RULE_SEQ_05, "at most 4096 bytes", say(j, "%u", len), "A path MTU of its vendor's own.");
         }
@@ -215,12 +236,16 @@ void judge_service(struct judge *j, const struct pkt *p, uint32_t flow)
         forget_usual(&j->flows[flow]);
     if (LIKELY(!news) || s->others > 8)
         return; /* so many may be another queue pair of the same number */
-    judge_found(j, p,
-                (struct found){.rule = (s->other == SVC_UD) != (s->value == SVC_UD) ? RULE_SVC_02 : RULE_FMT_03, .severity = SEV_E, .flow = flow,
-                               .frame = s->other_frame, .cause = p->frame->number,
-                               .expected = say(j, "service %s", service_str((enum service)s->value)),
-                               .seen = service_str((enum service)s->other),
-                               .text = "The queue pair speaks another service before and after; it drops this packet."});
+    judge_found(
+        j, p,
+        (struct found){.rule = (s->other == SVC_UD) != (s->value == SVC_UD) ? RULE_SVC_02 : RULE_FMT_03,
+                       .severity = SEV_E,
+                       .flow = flow,
+                       .frame = s->other_frame,
+                       .cause = p->frame->number,
+                       .expected = say(j, "service %s", service_str((enum service)s->value)),
+                       .seen = service_str((enum service)s->other),
+                       .text = "The queue pair speaks another service before and after; it drops this packet."});
 }
 
 static const char *ect_str(uint32_t capable)
@@ -234,7 +259,8 @@ static void check_marks(struct judge *j, const struct pkt *p, uint32_t flow, str
 
     k->seen = true;
     if (UNLIKELY(steady_put(&k->dscp, p->tos >> 2, frame_u32(p), same)))
-        deviation(j, p, flow, RULE_FMT_11, &k->dscp, "DSCP", "The packet may have travelled in another queue than its neighbours, and out of order.");
+        deviation(j, p, flow, RULE_FMT_11, &k->dscp, "DSCP",
+                  "The packet may have travelled in another queue than its neighbours, and out of order.");
     if (UNLIKELY(steady_put(&k->ect, ecn != 0, frame_u32(p), same)))
         deviated(j, p, flow, RULE_FMT_12, &k->ect, ect_str(k->ect.value), ect_str(k->ect.other),
                  "Packets before and after state the opposite: switches mark some and drop others.");
@@ -245,18 +271,25 @@ static void check_marks(struct judge *j, const struct pkt *p, uint32_t flow, str
             f->ce_frame = frame_u32(p);
         if (p->op->flags & (OPF_REQUEST | OPF_READ_RESP))
             judge_mark(j, p, flow, of);
-        if (of != FLOW_NONE && conn_flow_at(j->conns, of)->paired_by > PAIR_PSN && judge_have(j, of, p) & (p->op->flags & OPF_REQUEST ? N_TAP_REQ : N_TAP_RSP))
+        if (of != FLOW_NONE && conn_flow_at(j->conns, of)->paired_by > PAIR_PSN &&
+            judge_have(j, of, p) & (p->op->flags & OPF_REQUEST ? N_TAP_REQ : N_TAP_RSP))
             judge_found(j, p,
-                        (struct found){.rule = RULE_FMT_12, .severity = SEV_W, .flow = of, .expected = "ECT or Not-ECT", .seen = "CE",
+                        (struct found){.rule = RULE_FMT_12,
+                                       .severity = SEV_W,
+                                       .flow = of,
+                                       .expected = "ECT or Not-ECT",
+                                       .seen = "CE",
                                        .text = "The tap is at its sender: no switch has marked the packet."});
     }
     if (!(p->have & H_UDP))
         return;
     if (UNLIKELY(steady_put(&k->sport, p->sport, frame_u32(p), same)))
-        deviation(j, p, flow, RULE_FMT_10, &k->sport, "UDP source port", "Packets of one queue pair with several source ports take several paths, and overtake each other.");
+        deviation(j, p, flow, RULE_FMT_10, &k->sport, "UDP source port",
+                  "Packets of one queue pair with several source ports take several paths, and overtake each other.");
     if (UNLIKELY(p->sport < 0xc000 && !j->flows[flow].noted_port)) {
         j->flows[flow].noted_port = true;
-        judge_note(j, RULE_FMT_10, flow, p->frame->number, say(j, "UDP source port %u", p->sport), "Source ports of RoCEv2 customarily lie in 49152-65535.");
+        judge_note(j, RULE_FMT_10, flow, p->frame->number, say(j, "UDP source port %u", p->sport),
+                   "Source ports of RoCEv2 customarily lie in 49152-65535.");
     }
 }
 
@@ -273,16 +306,28 @@ static void compare_ends(struct judge *j, const struct pkt *p, uint32_t flow, st
     catch_up(g);
     b = g->pkey.value;
     if ((a ^ b) & 0x7fff || !((a | b) & 0x8000))
-        judge_found(j, p,
-                    (struct found){.rule = RULE_FMT_15, .severity = SEV_E, .flow = g->half ? peer : flow, .cause = g->pkey.value_frame,
-                                   .expected = say(j, "P_Key 0x%04x as in the other direction", b), .seen = say(j, "0x%04x", a),
-                                   .text = (a ^ b) & 0x7fff ? "The ends are in different partitions: each drops what the other sends."
-                                                            : "Two limited members of a partition may not talk to each other."});
+        judge_found(
+            j, p,
+            (struct found){.rule = RULE_FMT_15,
+                           .severity = SEV_E,
+                           .flow = g->half ? peer : flow,
+                           .cause = g->pkey.value_frame,
+                           .expected = say(j, "P_Key 0x%04x as in the other direction", b),
+                           .seen = say(j, "0x%04x", a),
+                           .text = (a ^ b) & 0x7fff
+                                       ? "The ends are in different partitions: each drops what the other sends."
+                                       : "Two limited members of a partition may not talk to each other."});
     if (f->migreq.value != g->migreq.value)
-        judge_found(j, p,
-                    (struct found){.rule = RULE_FMT_17, .severity = SEV_W, .flow = g->half ? peer : flow, .cause = g->migreq.value_frame,
-                                   .expected = say(j, "MigReq %u as in the other direction", g->migreq.value), .seen = say(j, "%u", f->migreq.value),
-                                   .text = "Some adapters handle every packet whose MigReq differs from their own on a slow path."});
+        judge_found(
+            j, p,
+            (struct found){
+                .rule = RULE_FMT_17,
+                .severity = SEV_W,
+                .flow = g->half ? peer : flow,
+                .cause = g->migreq.value_frame,
+                .expected = say(j, "MigReq %u as in the other direction", g->migreq.value),
+                .seen = say(j, "%u", f->migreq.value),
+                .text = "Some adapters handle every packet whose MigReq differs from their own on a slow path."});
 }
 
 void judge_flow_silent(struct judge *j, uint32_t flow)
@@ -291,15 +336,16 @@ void judge_flow_silent(struct judge *j, uint32_t flow)
     struct jflow *f = &j->flows[flow];
     struct found g = found_of(RULE_FMT_15, flow);
 
-    if (LIKELY(!f->pkey.have || (c->peer != FLOW_NONE && j->flows[c->peer].pkey.have)) || c->paired_by != PAIR_CM || !c->params.pkey ||
-        !((c->params.pkey ^ f->pkey.value) & 0x7fff))
+    if (LIKELY(!f->pkey.have || (c->peer != FLOW_NONE && j->flows[c->peer].pkey.have)) || c->paired_by != PAIR_CM ||
+        !c->params.pkey || !((c->params.pkey ^ f->pkey.value) & 0x7fff))
         return;
     catch_up(f);
     g.frame = f->pkey.value_frame;
     g.cause = c->params.req_frame;
     g.expected = say(j, "P_Key 0x%04x as in the REQ", c->params.pkey);
     g.seen = say(j, "0x%04x", f->pkey.value);
-    g.text = "The REQ names the partition of the connection: its other end drops what comes from another one. No packet of that end was seen.";
+    g.text = "The REQ names the partition of the connection: its other end drops what comes from another one. No "
+             "packet of that end was seen.";
     judge_found(j, NULL, g);
 }
 
@@ -315,8 +361,13 @@ static void compare_dscp(struct judge *j, const struct pkt *p, uint32_t flow, st
     catch_up(&j->flows[peer]);
     if (req->dscp.value != rsp->dscp.value)
         judge_found(j, p,
-                    (struct found){.rule = RULE_FMT_11, .severity = SEV_W, .flow = flow, .frame = rsp->dscp.value_frame, .cause = req->dscp.value_frame,
-                                   .expected = say(j, "DSCP %u as in the requests", req->dscp.value), .seen = say(j, "%u in the responses", rsp->dscp.value),
+                    (struct found){.rule = RULE_FMT_11,
+                                   .severity = SEV_W,
+                                   .flow = flow,
+                                   .frame = rsp->dscp.value_frame,
+                                   .cause = req->dscp.value_frame,
+                                   .expected = say(j, "DSCP %u as in the requests", req->dscp.value),
+                                   .seen = say(j, "%u in the responses", rsp->dscp.value),
                                    .text = "Requests and responses are treated differently on their way."});
 }
 
@@ -337,13 +388,14 @@ void judge_flow(struct judge *j, const struct pkt *p, uint32_t flow, bool clean)
     if (LIKELY(p->addr_len))
         check_marks(j, p, flow, &f->kind[kind], same);
     if (UNLIKELY(steady_put(&f->pkey, p->bth.pkey, frame_u32(p), same)))
-        deviation(j, p, flow, RULE_FMT_15, &f->pkey, "P_Key", "Packets of this queue pair before and after carry another P_Key.");
+        deviation(j, p, flow, RULE_FMT_15, &f->pkey, "P_Key",
+                  "Packets of this queue pair before and after carry another P_Key.");
     if (UNLIKELY(steady_put(&f->migreq, p->bth.migreq, frame_u32(p), same)))
-        deviation(j, p, flow, RULE_FMT_17, &f->migreq, "MigReq", "Packets of this queue pair before and after carry the opposite.");
+        deviation(j, p, flow, RULE_FMT_17, &f->migreq, "MigReq",
+                  "Packets of this queue pair before and after carry the opposite.");
     if (UNLIKELY(!f->ends_compared))
         compare_ends(j, p, flow, f);
     if (UNLIKELY(!f->dscp_compared && kind == KIND_REQ))
         compare_dscp(j, p, flow, f);
     learn_usual(j, p, flow, clean && j->found == found);
 }
-

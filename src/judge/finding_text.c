@@ -92,7 +92,8 @@ static const char *response_name(const struct pkt *p)
 static const char *write_length(struct judge *j, const struct pkt *p, uint64_t n, bool limit)
 {
     if (p->op->flags & OPF_FIRST)
-        return limit ? say(j, "a RETH length above the %s of this first packet", count_str(p->payload_len, "byte")) : say(j, "RETH length %u", p->reth.dmalen);
+        return limit ? say(j, "a RETH length above the %s of this first packet", count_str(p->payload_len, "byte"))
+                     : say(j, "RETH length %u", p->reth.dmalen);
     if (limit)
         return say(j, "%s, as announced", count_str(n, "byte"));
     return say(j, p->op->flags & OPF_END ? "%s" : "%s, and more to follow", count_str(n, "byte"));

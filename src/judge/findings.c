@@ -1,8 +1,8 @@
 /* layer 3 (judge): findings and counts. */
 #include "src/judge/findings.h"
 
-#include "src/judge/rule_docs.h"
 #include "src/conn/conn.h"
+#include "src/judge/rule_docs.h"
 
 #include <stdlib.h>
 
@@ -60,7 +60,8 @@ void report_judged(struct report *r, enum rule rule)
 /* The tally of findings like `f`; NULL when there is no room for another. */
 static struct tally *tally_of(struct report *r, const struct finding *f)
 {
-    uint64_t key = UINT64_C(1) << 63 | (uint64_t)f->conn << 24 | (uint64_t)f->severity << 16 | (uint64_t)f->result << 8 | f->rule;
+    uint64_t key =
+        UINT64_C(1) << 63 | (uint64_t)f->conn << 24 | (uint64_t)f->severity << 16 | (uint64_t)f->result << 8 | f->rule;
     uint32_t i = (uint32_t)(key * UINT64_C(0x9e3779b97f4a7c15) >> 48) & (TALLIES - 1);
 
     while (r->tallies[i].key && r->tallies[i].key != key)
@@ -171,7 +172,7 @@ const char *report_string(const struct report *r, uint32_t offset)
     return offset < r->strings.len ? r->strings.p + offset : "";
 }
 
-/* --- Text --------------------------------------------------------------------------------------------------------------------- */
+/* --- Text ------------------------------------------------------------------------------------- */
 
 /* The interfaces of a set: a tap may be there at another one, but not where it was seen. */
 static void ifaces_text(struct buf *b, uint64_t ifaces)
@@ -189,7 +190,7 @@ static void ifaces_text(struct buf *b, uint64_t ifaces)
 }
 
 #define COLUMNS 100
-#define INDENT 4
+#define INDENT  4
 
 static void frames_text(struct buf *b, const uint64_t *frames, unsigned n)
 {
@@ -270,11 +271,12 @@ void report_text(const struct report *r, const struct report_opts *o, struct buf
         unsure_print(r, b);
     buf_printf(b, "%s, ", count_str(t.packets, "packet"));
     conn_number_put(b, t.connections, t.highest);
-    buf_printf(b, "; %s judged: %u pass, %u inconclusive, %u fail, %s\n", count_str(t.rules, "rule"), t.pass, t.inconclusive, t.fail, count_str(t.warnings, "warning"));
+    buf_printf(b, "; %s judged: %u pass, %u inconclusive, %u fail, %s\n", count_str(t.rules, "rule"), t.pass,
+               t.inconclusive, t.fail, count_str(t.warnings, "warning"));
     buf_printf(b, "(%s)\n", o->assumptions);
 }
 
-/* --- JSON --------------------------------------------------------------------------------------------------------------------- */
+/* --- JSON ------------------------------------------------------------------------------------- */
 
 static void json_member(struct buf *b, const char *key, const char *value)
 {
@@ -293,7 +295,8 @@ static void json_finding(const struct report *r, const struct report_opts *o, co
 {
     const char *sep = "";
 
-    buf_printf(b, "{\"rule\":\"%s\",\"severity\":\"%s\",\"verdict\":", rule_table[f->rule].id, severity_str(f->severity));
+    buf_printf(b, "{\"rule\":\"%s\",\"severity\":\"%s\",\"verdict\":", rule_table[f->rule].id,
+               severity_str(f->severity));
     if (f->severity == SEV_I)
         buf_puts(b, "null");
     else
@@ -320,8 +323,11 @@ void report_json(const struct report *r, const struct report_opts *o, struct buf
 {
     struct report_totals t = report_totals(r);
 
-    buf_printf(b, "{\"summary\":{\"packets\":%llu,\"connections\":%u,\"highest_connection\":%u,\"rules\":%u,\"pass\":%u,\"inconclusive\":%u,\"fail\":%u,\"warnings\":%u},",
-               (unsigned long long)t.packets, t.connections, t.highest, t.rules, t.pass, t.inconclusive, t.fail, t.warnings);
+    buf_printf(b,
+               "{\"summary\":{\"packets\":%llu,\"connections\":%u,\"highest_connection\":%u,\"rules\":%u,\"pass\":%u,"
+               "\"inconclusive\":%u,\"fail\":%u,\"warnings\":%u},",
+               (unsigned long long)t.packets, t.connections, t.highest, t.rules, t.pass, t.inconclusive, t.fail,
+               t.warnings);
     buf_puts(b, "\"assumptions\":");
     buf_json(b, o->assumptions, strlen(o->assumptions));
     buf_puts(b, ",\"findings\":[");
@@ -332,7 +338,7 @@ void report_json(const struct report *r, const struct report_opts *o, struct buf
     buf_puts(b, "]}\n");
 }
 
-/* --- JUnit -------------------------------------------------------------------------------------------------------------------- */
+/* --- JUnit ------------------------------------------------------------------------------------ */
 
 static void xml(struct buf *b, const char *s)
 {
@@ -381,7 +387,9 @@ void report_junit(const struct report *r, const struct report_opts *o, struct bu
 {
     struct report_totals t = report_totals(r);
 
-    buf_printf(b, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"rdmatrace check\" tests=\"%u\" failures=\"%u\" skipped=\"%u\">\n",
+    buf_printf(b,
+               "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"rdmatrace check\" tests=\"%u\" "
+               "failures=\"%u\" skipped=\"%u\">\n",
                t.rules, t.fail + t.warnings, t.inconclusive);
     for (unsigned i = 1; i < RULE_COUNT; i++)
         if (worst_of(r, i) != WORST_NONE)

@@ -5,9 +5,9 @@
 #include "buf.h"
 #include "src/transport/rules.h"
 
-#define REPORT_FRAMES 8 /* frames, and causes, that a finding names */
-#define REPORT_EACH 5   /* findings alike (rule, verdict, connection) that are kept; the rest is counted */
-#define REPORT_MAX 20000 /* findings kept in all */
+#define REPORT_FRAMES 8     /* frames, and causes, that a finding names */
+#define REPORT_EACH   5     /* findings alike (rule, verdict, connection) that are kept; the rest is counted */
+#define REPORT_MAX    20000 /* findings kept in all */
 
 /* One finding. Texts are offsets into the report's strings; 0: none. */
 struct finding {
@@ -15,10 +15,10 @@ struct finding {
     uint8_t severity; /* enum severity: the rule's, or a milder one */
     uint8_t result;   /* enum result: V_FAIL or V_INCONCLUSIVE; of an observation V_PASS */
     uint8_t n_frames, n_causes;
-    uint16_t missing; /* N_* that would be needed */
-    uint16_t file;    /* index of the file that the frame numbers are of */
-    uint64_t iface;   /* 1 << the interface where it was seen, if that tells more; else 0 */
-    uint32_t conn;    /* number of the connection, 0: none */
+    uint16_t missing;               /* N_* that would be needed */
+    uint16_t file;                  /* index of the file that the frame numbers are of */
+    uint64_t iface;                 /* 1 << the interface where it was seen, if that tells more; else 0 */
+    uint32_t conn;                  /* number of the connection, 0: none */
     uint64_t frames[REPORT_FRAMES]; /* that prove it */
     uint64_t causes[REPORT_FRAMES]; /* what they violate: the earlier frames */
     uint32_t expected, seen, text;
@@ -42,12 +42,13 @@ void report_judged(struct report *r, enum rule rule);
 bool report_count(struct report *r, const struct finding *f);
 void report_add(struct report *r, const struct finding *f, const struct finding_text *t);
 
-/* Totals. Of the rules looked at each is in exactly one of pass, inconclusive, fail, warnings: its worst verdict; observations are
- * in none. */
+/* Totals. Of the rules looked at each is in exactly one of pass, inconclusive, fail, warnings: its worst verdict;
+ * observations are in none. */
 struct report_totals {
     uint64_t packets;
     uint32_t connections;
-    uint32_t highest; /* number given to a connection: more than there are, where two turned out to be the two directions of one */
+    /* number given to a connection: more than there are, where two turned out to be the two directions of one */
+    uint32_t highest;
     uint32_t rules; /* pass + inconclusive + fail + warnings */
     uint32_t pass, inconclusive, fail, warnings;
 };

@@ -2,7 +2,7 @@
 #include "dissect/link/eth.h"
 #include "src/judge/judge_impl.h"
 
-/* --- Packets that are not what they should be --------------------------------------------------------------------------------- */
+/* --- Packets that are not what they should be ------------------------------------------------- */
 
 /* Whether a malformed XRC packet lacks exactly the XRCETH, or has exactly that too much. */
 static bool xrceth_amiss(const struct pkt *p)
@@ -18,8 +18,9 @@ void judge_malformed(struct judge *j, const struct pkt *p)
 {
     if (p->icrc == CRC_BAD) {
         judge_bad(j, p, RULE_FMT_01, say(j, "ICRC 0x%08x", p->icrc_want), say(j, "0x%08x", p->icrc_got),
-            "The packet was damaged on its way, or its sender calculates the ICRC wrongly. Its receiver drops it without a word; nothing "
-            "else in it was judged.");
+                  "The packet was damaged on its way, or its sender calculates the ICRC wrongly. Its receiver drops it "
+                  "without a word; nothing "
+                  "else in it was judged.");
         return;
     }
     if (!(p->flags & PKT_MALFORMED)) {
@@ -27,20 +28,25 @@ void judge_malformed(struct judge *j, const struct pkt *p)
     }
     j->malformed++;
     if (!(p->have & H_BTH) || p->why_off < p->bth_off)
-        judge_bad(j, p, p->have & H_LRH ? RULE_FMT_19 : p->have & H_GRH ? RULE_FMT_18 : RULE_FMT_07, "lengths that agree", p->why,
-            "The lengths that the headers state contradict the packet.");
+        judge_bad(j, p,
+                  p->have & H_LRH   ? RULE_FMT_19
+                  : p->have & H_GRH ? RULE_FMT_18
+                                    : RULE_FMT_07,
+                  "lengths that agree", p->why, "The lengths that the headers state contradict the packet.");
     else if (p->op->flags & OPF_CNP)
         judge_bad(j, p, RULE_CC_01, "16 reserved bytes", p->why, "A CNP is a BTH and 16 bytes.");
     else if (p->op->ext & (H_IMMDT | H_IETH) && p->payload_off + 4 > p->end)
         judge_bad(j, p, RULE_SEQ_12, "the header that carries the immediate data or the key", p->why,
-            "The opcode announces a header for which the packet has no room.");
+                  "The opcode announces a header for which the packet has no room.");
     else if (xrceth_amiss(p))
-        judge_bad(j, p, RULE_SVC_04, p->op->flags & OPF_REQUEST ? "an XRCETH" : "no XRCETH", p->why, "XRC requests, and they alone, have four bytes more behind the BTH.");
+        judge_bad(j, p, RULE_SVC_04, p->op->flags & OPF_REQUEST ? "an XRCETH" : "no XRCETH", p->why,
+                  "XRC requests, and they alone, have four bytes more behind the BTH.");
     else
-        judge_bad(j, p, RULE_FMT_06, "the headers of the opcode", p->why, "Opcode and length of the packet do not fit together.");
+        judge_bad(j, p, RULE_FMT_06, "the headers of the opcode", p->why,
+                  "Opcode and length of the packet do not fit together.");
 }
 
-/* --- IP, UDP ------------------------------------------------------------------------------------------------------------------ */
+/* --- IP, UDP ---------------------------------------------------------------------------------- */
 
 /* Sum of 16-bit words, not folded. */
 static uint64_t sum16(const uint8_t *p, uint32_t n)
@@ -55,7 +61,8 @@ static uint64_t sum16(const uint8_t *p, uint32_t n)
 /* Whether the UDP checksum is right; all of the datagram was captured. */
 static bool udp_sum_ok(const struct pkt *p, uint32_t len)
 {
-    uint64_t sum = 17u + len + sum16(p->src, p->addr_len) + sum16(p->dst, p->addr_len) + sum16(p->data + p->udp_off, len);
+    uint64_t sum =
+        17u + len + sum16(p->src, p->addr_len) + sum16(p->dst, p->addr_len) + sum16(p->data + p->udp_off, len);
 
     while (sum >> 16)
         sum = (sum & 0xffff) + (sum >> 16);
@@ -68,13 +75,17 @@ static void check_ip4(struct judge *j, const struct pkt *p)
     uint32_t ihl = (q[0] & 15) * 4u, len = load_be16(q + 2), udp = load_be16(p->data + p->udp_off + 4);
 
     if (UNLIKELY(ihl != 20))
-        judge_bad(j, p, RULE_FMT_08, "a header of 20 bytes", count_str(ihl, "byte"), "RoCEv2 packets carry no IPv4 options.");
+        judge_bad(j, p, RULE_FMT_08, "a header of 20 bytes", count_str(ihl, "byte"),
+                  "RoCEv2 packets carry no IPv4 options.");
     if (UNLIKELY(load_be16(q + 6) & 0x3fff))
-        judge_bad(j, p, RULE_FMT_08, "a whole datagram", "a fragment", "RoCEv2 packets are not fragmented; their receiver drops fragments.");
+        judge_bad(j, p, RULE_FMT_08, "a whole datagram", "a fragment",
+                  "RoCEv2 packets are not fragmented; their receiver drops fragments.");
     else if (UNLIKELY(!(q[6] & 0x40)))
-        judge_warn(j, p, RULE_FMT_08, "don't-fragment set", "clear", "A router on the way might fragment the packet, and its receiver would drop the pieces.");
+        judge_warn(j, p, RULE_FMT_08, "don't-fragment set", "clear",
+                   "A router on the way might fragment the packet, and its receiver would drop the pieces.");
     if (UNLIKELY(len != ihl + udp))
-        judge_bad(j, p, RULE_FMT_07, say(j, "UDP length %u", len - ihl), say(j, "%u", udp), "The IP packet and the UDP datagram in it differ in length.");
+        judge_bad(j, p, RULE_FMT_07, say(j, "UDP length %u", len - ihl), say(j, "%u", udp),
+                  "The IP packet and the UDP datagram in it differ in length.");
 }
 
 static void check_udp(struct judge *j, const struct pkt *p)
@@ -86,36 +97,42 @@ static void check_udp(struct judge *j, const struct pkt *p)
         check_ip4(j, p);
     else if (UNLIKELY(load_be16(p->data + p->ip_off + 4) != len + (p->udp_off - p->ip_off - 40)))
         judge_bad(j, p, RULE_FMT_07, say(j, "UDP length %u", load_be16(p->data + p->ip_off + 4)), say(j, "%u", len),
-            "The IP packet and the UDP datagram in it differ in length.");
+                  "The IP packet and the UDP datagram in it differ in length.");
     if (UNLIKELY(p->dport != UDP_PORT_ROCEV2))
         judge_warn(j, p, RULE_FMT_09, "UDP port 4791", say(j, "%u", p->dport), "This is not the port of RoCEv2.");
     if (UNLIKELY(sum && p->udp_off + len <= p->caplen && !(p->flags & PKT_FRAGMENT) && !udp_sum_ok(p, len)))
         judge_warn(j, p, RULE_FMT_09, "checksum 0, or a right one", say(j, "0x%04x", sum),
-             "A receiver whose IP stack verifies checksums drops the packet. (A capture at its sender may show it before the adapter filled it in.)");
+                   "A receiver whose IP stack verifies checksums drops the packet. (A capture at its sender may show "
+                   "it before the adapter filled it in.)");
 }
 
-/* --- Link layers of InfiniBand ------------------------------------------------------------------------------------------------- */
+/* --- Link layers of InfiniBand ---------------------------------------------------------------- */
 
 static void check_link(struct judge *j, const struct pkt *p)
 {
     if (p->have & H_GRH && p->grh.ipver != 6)
-        judge_bad(j, p, RULE_FMT_18, "IP version 6", say(j, "%u", p->grh.ipver), "A GRH is laid out as an IPv6 header.");
+        judge_bad(j, p, RULE_FMT_18, "IP version 6", say(j, "%u", p->grh.ipver),
+                  "A GRH is laid out as an IPv6 header.");
     if (p->have & H_GRH && p->ip_off + 40u + p->grh.paylen != p->end)
         judge_bad(j, p, RULE_FMT_18, say(j, "payload length %u", p->end - p->ip_off - 40), say(j, "%u", p->grh.paylen),
-            "The GRH's payload reaches from behind it to the end of the ICRC.");
+                  "The GRH's payload reaches from behind it to the end of the ICRC.");
     if (!(p->have & H_LRH))
         return;
     if (p->lrh.lver)
-        judge_bad(j, p, RULE_FMT_19, "link version 0", say(j, "%u", p->lrh.lver), "There is one version of the link layer only.");
+        judge_bad(j, p, RULE_FMT_19, "link version 0", say(j, "%u", p->lrh.lver),
+                  "There is one version of the link layer only.");
     if ((p->lrh.lnh == 3) != !!(p->have & H_GRH))
-        judge_bad(j, p, RULE_FMT_19, "a next header that is there", say(j, "%u", p->lrh.lnh), "The LRH says whether a GRH follows.");
+        judge_bad(j, p, RULE_FMT_19, "a next header that is there", say(j, "%u", p->lrh.lnh),
+                  "The LRH says whether a GRH follows.");
     if (p->lrh.vl == 15 && p->bth.dqpn != 0)
-        judge_bad(j, p, RULE_FMT_19, "QP 0", say(j, "QP 0x%x", p->bth.dqpn), "Virtual lane 15 is for subnet management only.");
+        judge_bad(j, p, RULE_FMT_19, "QP 0", say(j, "QP 0x%x", p->bth.dqpn),
+                  "Virtual lane 15 is for subnet management only.");
     if (p->vcrc == CRC_BAD)
-        judge_bad(j, p, RULE_FMT_19, say(j, "VCRC 0x%04x", p->vcrc_want), say(j, "0x%04x", p->vcrc_got), "The packet was damaged on this link.");
+        judge_bad(j, p, RULE_FMT_19, say(j, "VCRC 0x%04x", p->vcrc_want), say(j, "0x%04x", p->vcrc_got),
+                  "The packet was damaged on this link.");
 }
 
-/* --- BTH ----------------------------------------------------------------------------------------------------------------------- */
+/* --- BTH -------------------------------------------------------------------------------------- */
 
 static uint32_t reserved_bits(const struct pkt *p)
 {
@@ -143,10 +160,12 @@ static void check_pad(struct judge *j, const struct pkt *p)
     unsigned pad = p->bth.padcnt;
 
     if (UNLIKELY((p->payload_len + pad) & 3))
-        judge_bad(j, p, RULE_FMT_05, say(j, "pad count %u for %s", -p->payload_len & 3, count_str(p->payload_len, "byte")), say(j, "%u", pad),
-            "Payload and pad must fill a multiple of 4 bytes.");
+        judge_bad(j, p, RULE_FMT_05,
+                  say(j, "pad count %u for %s", -p->payload_len & 3, count_str(p->payload_len, "byte")),
+                  say(j, "%u", pad), "Payload and pad must fill a multiple of 4 bytes.");
     else if (UNLIKELY(pad && p->op->flags & (OPF_FIRST | OPF_MIDDLE)))
-        judge_bad(j, p, RULE_FMT_05, "pad count 0", say(j, "%u", pad), "First and Middle packets are full and need no pad.");
+        judge_bad(j, p, RULE_FMT_05, "pad count 0", say(j, "%u", pad),
+                  "First and Middle packets are full and need no pad.");
     else if (UNLIKELY(pad && !pad_is_zero(p)))
         judge_warn(j, p, RULE_FMT_05, "pad bytes of 0", "others", "The bytes that fill the payload up are not zero.");
 }
@@ -159,29 +178,38 @@ static void check_bth(struct judge *j, const struct pkt *p)
         judge_bad(j, p, RULE_FMT_02, "transport version 0", say(j, "%u", h->tver), "The receiver drops the packet.");
     if (UNLIKELY(!p->op->name)) {
         if (h->opcode >= 0xc0)
-            judge_note(j, RULE_FMT_03, FLOW_NONE, p->frame->number, say(j, "opcode 0x%02x", h->opcode), "A manufacturer's own opcode.");
+            judge_note(j, RULE_FMT_03, FLOW_NONE, p->frame->number, say(j, "opcode 0x%02x", h->opcode),
+                       "A manufacturer's own opcode.");
         else
-            judge_bad(j, p, RULE_FMT_03, "a defined opcode", say(j, "0x%02x", h->opcode), "No such opcode exists; the receiver drops the packet.");
+            judge_bad(j, p, RULE_FMT_03, "a defined opcode", say(j, "0x%02x", h->opcode),
+                      "No such opcode exists; the receiver drops the packet.");
     }
     if (UNLIKELY(reserved_bits(p)))
-        judge_bad(j, p, RULE_FMT_04, "0", say(j, "0x%x", reserved_bits(p)), "Reserved bits are sent as zero, and ignored when received.");
+        judge_bad(j, p, RULE_FMT_04, "0", say(j, "0x%x", reserved_bits(p)),
+                  "Reserved bits are sent as zero, and ignored when received.");
     check_pad(j, p);
     if (UNLIKELY(h->dqpn == 0 && p->encap != ENCAP_IB))
-        judge_bad(j, p, RULE_FMT_14, "another queue pair", "QP 0", "There is no subnet management on RoCE: the receiver drops the packet.");
+        judge_bad(j, p, RULE_FMT_14, "another queue pair", "QP 0",
+                  "There is no subnet management on RoCE: the receiver drops the packet.");
     if (UNLIKELY(h->dqpn == 0xffffff && !(p->op->ext & H_DETH)))
-        judge_bad(j, p, RULE_FMT_14, "a datagram", "another packet for QP 0xffffff", "QP 0xffffff stands for the members of a multicast group, which take datagrams only.");
+        judge_bad(j, p, RULE_FMT_14, "a datagram", "another packet for QP 0xffffff",
+                  "QP 0xffffff stands for the members of a multicast group, which take datagrams only.");
     if (UNLIKELY((h->fecn || h->becn) && p->encap == ENCAP_ROCEV2 && !(p->op->flags & OPF_CNP)))
-        judge_note(j, RULE_FMT_13, conn_flow_find(j->conns, p), p->frame->number, h->fecn ? "FECN" : "BECN", "RoCEv2 signals congestion in the IP header; these bits are ignored.");
+        judge_note(j, RULE_FMT_13, conn_flow_find(j->conns, p), p->frame->number, h->fecn ? "FECN" : "BECN",
+                   "RoCEv2 signals congestion in the IP header; these bits are ignored.");
 }
 
 static void check_aeth(struct judge *j, const struct pkt *p)
 {
     unsigned s = p->aeth.syndrome;
 
-    if (UNLIKELY(s & 0x80 || (s >> 5 & 3) == AETH_RESERVED || ((s >> 5 & 3) == AETH_NAK && (s & 31) > NAK_INVALID_RD_REQUEST)))
-        judge_bad(j, p, RULE_ACK_01, "a defined syndrome", say(j, "0x%02x", s), "The requester cannot tell what the responder means.");
+    if (UNLIKELY(s & 0x80 || (s >> 5 & 3) == AETH_RESERVED ||
+                 ((s >> 5 & 3) == AETH_NAK && (s & 31) > NAK_INVALID_RD_REQUEST)))
+        judge_bad(j, p, RULE_ACK_01, "a defined syndrome", say(j, "0x%02x", s),
+                  "The requester cannot tell what the responder means.");
     else if (UNLIKELY(s == (AETH_NAK << 5 | NAK_INVALID_RD_REQUEST) && p->bth.opcode >> 5 != SVC_RD))
-        judge_bad(j, p, RULE_NAK_06, "a NAK code below 4", "4, invalid RD request", "This code belongs to reliable datagrams.");
+        judge_bad(j, p, RULE_NAK_06, "a NAK code below 4", "4, invalid RD request",
+                  "This code belongs to reliable datagrams.");
 }
 
 static void check_request_header(struct judge *j, const struct pkt *p)
@@ -189,15 +217,18 @@ static void check_request_header(struct judge *j, const struct pkt *p)
     uint32_t flags = p->op->flags;
 
     if (UNLIKELY(flags & OPF_ATOMIC_WRITE && p->payload_len != 8))
-        judge_bad(j, p, RULE_RDA_12, "8 bytes of payload", say(j, "%u", p->payload_len), "An ATOMIC WRITE carries 8 bytes.");
+        judge_bad(j, p, RULE_RDA_12, "8 bytes of payload", say(j, "%u", p->payload_len),
+                  "An ATOMIC WRITE carries 8 bytes.");
     if (UNLIKELY(flags & OPF_FLUSH && (p->feth.sel > 1 || !(p->feth.plt & 3) || p->feth.plt > 3)))
-        judge_bad(j, p, RULE_RDA_12, "a defined placement type and selectivity", say(j, "%u, %u", p->feth.plt, p->feth.sel), "What the FLUSH is to do is not defined.");
+        judge_bad(j, p, RULE_RDA_12, "a defined placement type and selectivity",
+                  say(j, "%u, %u", p->feth.plt, p->feth.sel), "What the FLUSH is to do is not defined.");
 }
 
 void judge_headers(struct judge *j, const struct pkt *p)
 {
     if (p->icrc == CRC_UNKNOWN && UNLIKELY(p->flags & PKT_CUT))
-        judge_bad(j, p, RULE_FMT_01, "the ICRC", "a packet that was cut", "The ICRC covers bytes that were not captured.");
+        judge_bad(j, p, RULE_FMT_01, "the ICRC", "a packet that was cut",
+                  "The ICRC covers bytes that were not captured.");
     if (LIKELY(p->have & H_UDP))
         check_udp(j, p);
     else
@@ -209,7 +240,7 @@ void judge_headers(struct judge *j, const struct pkt *p)
         check_request_header(j, p);
 }
 
-/* --- Datagrams -------------------------------------------------------------------------------------------------------------- */
+/* --- Datagrams -------------------------------------------------------------------------------- */
 
 static uint64_t qp_key(uint32_t tap, const struct conn_addr *at, uint32_t qpn)
 {
@@ -268,7 +299,8 @@ static bool mac_fits(const struct pkt *p)
     if (!(p->have & H_ETH) || p->flags & PKT_TUNNEL || p->frame->linktype != LINK_ETHERNET)
         return true;
     if (p->addr_len == 4)
-        return mac[0] == 1 && mac[1] == 0 && mac[2] == 0x5e && mac[3] == (ip[1] & 0x7f) && mac[4] == ip[2] && mac[5] == ip[3];
+        return mac[0] == 1 && mac[1] == 0 && mac[2] == 0x5e && mac[3] == (ip[1] & 0x7f) && mac[4] == ip[2] &&
+               mac[5] == ip[3];
     return mac[0] == 0x33 && mac[1] == 0x33 && memcmp(mac + 2, ip + 12, 4) == 0;
 }
 
@@ -278,9 +310,10 @@ static void check_multicast(struct judge *j, const struct pkt *p)
 
     if (UNLIKELY(group != (p->bth.dqpn == 0xffffff) && p->addr_len))
         judge_bad(j, p, RULE_SVC_05, group ? "QP 0xffffff" : "a multicast address", say(j, "QP 0x%06x", p->bth.dqpn),
-            "Datagrams to a group go to QP 0xffffff of a multicast address, and no others do.");
+                  "Datagrams to a group go to QP 0xffffff of a multicast address, and no others do.");
     else if (UNLIKELY(group && !mac_fits(p)))
-        judge_bad(j, p, RULE_SVC_05, "the MAC address of the group", "another", "The MAC address of a multicast packet is made from its IP address.");
+        judge_bad(j, p, RULE_SVC_05, "the MAC address of the group", "another",
+                  "The MAC address of a multicast packet is made from its IP address.");
 }
 
 static void check_qkey(struct judge *j, const struct pkt *p)
@@ -290,17 +323,26 @@ static void check_qkey(struct judge *j, const struct pkt *p)
 
     if (p->bth.dqpn == 1) {
         if (UNLIKELY(p->deth.qkey != UINT32_C(0x80010000)))
-            judge_bad(j, p, RULE_FMT_16, "Q_Key 0x80010000", say(j, "0x%08x", p->deth.qkey), "QP 1 drops datagrams with another key.");
+            judge_bad(j, p, RULE_FMT_16, "Q_Key 0x80010000", say(j, "0x%08x", p->deth.qkey),
+                      "QP 1 drops datagrams with another key.");
         return;
     }
     conn_addr_of(p, &src, &dst);
     d = ud_dest(j, conn_tap_of(p->frame), &dst, p->bth.dqpn);
     if (d->have && UNLIKELY(d->qkey != p->deth.qkey))
-        judge_found(j, p,
-                    (struct found){.rule = d->from_sidr ? RULE_CM_15 : RULE_FMT_16, .severity = SEV_W, .flow = FLOW_NONE, .has = N_CM, .cause = d->frame,
-                                   .expected = say(j, "Q_Key 0x%08x", d->qkey), .seen = say(j, "0x%08x", p->deth.qkey),
-                                   .text = d->from_sidr ? "The SIDR_REP named another Q_Key for this queue pair, which drops the datagram."
-                                                        : "Datagrams to this queue pair carried another Q_Key before; one of them is dropped."});
+        judge_found(
+            j, p,
+            (struct found){
+                .rule = d->from_sidr ? RULE_CM_15 : RULE_FMT_16,
+                .severity = SEV_W,
+                .flow = FLOW_NONE,
+                .has = N_CM,
+                .cause = d->frame,
+                .expected = say(j, "Q_Key 0x%08x", d->qkey),
+                .seen = say(j, "0x%08x", p->deth.qkey),
+                .text = d->from_sidr
+                            ? "The SIDR_REP named another Q_Key for this queue pair, which drops the datagram."
+                            : "Datagrams to this queue pair carried another Q_Key before; one of them is dropped."});
     if (d->from_sidr)
         return;
     d->have = true;
@@ -308,8 +350,8 @@ static void check_qkey(struct judge *j, const struct pkt *p)
     d->frame = frame_u32(p);
 }
 
-/* The flow of a datagram to a connected queue pair; FLOW_NONE if it is for another one. One that CM has told of need not have carried
- * anything yet. */
+/* The flow of a datagram to a connected queue pair; FLOW_NONE if it is for another one. One that CM has told of need
+ * not have carried anything yet. */
 static uint32_t connected_flow(struct judge *j, const struct pkt *p)
 {
     uint32_t flow = conn_flow_find(j->conns, p);
@@ -317,11 +359,13 @@ static uint32_t connected_flow(struct judge *j, const struct pkt *p)
     struct steady *s;
 
     conn_addr_of(p, &src, &dst);
-    if (LIKELY(flow != FLOW_NONE || ud_dest(j, conn_tap_of(p->frame), &dst, p->bth.dqpn)->have || !conn_is_known(j->conns, p)))
+    if (LIKELY(flow != FLOW_NONE || ud_dest(j, conn_tap_of(p->frame), &dst, p->bth.dqpn)->have ||
+               !conn_is_known(j->conns, p)))
         return flow;
     flow = conn_flow_unnumbered(j->conns, p);
     s = &j->flows[flow].service;
-    *s = (struct steady){.value = SVC_RC, .value_frame = (uint32_t)conn_flow_at(j->conns, flow)->params.rep_frame, .have = true};
+    *s = (struct steady){
+        .value = SVC_RC, .value_frame = (uint32_t)conn_flow_at(j->conns, flow)->params.rep_frame, .have = true};
     j->flows[flow].psn_checked = true; /* this packet may have had the first PSN */
     return flow;
 }
@@ -342,7 +386,8 @@ void judge_datagram(struct judge *j, const struct pkt *p)
     uint32_t flow;
 
     if (UNLIKELY(p->payload_len > MTU_MAX))
-        judge_bad(j, p, RULE_SVC_01, "at most 4096 bytes", say(j, "%u", p->payload_len), "A datagram is one packet, and no path MTU is larger.");
+        judge_bad(j, p, RULE_SVC_01, "at most 4096 bytes", say(j, "%u", p->payload_len),
+                  "A datagram is one packet, and no path MTU is larger.");
     check_multicast(j, p);
     judge_ud_source(j, p);
     flow = p->bth.dqpn > 1 ? connected_flow(j, p) : FLOW_NONE;

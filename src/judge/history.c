@@ -16,7 +16,7 @@ bool past_begin(struct jflow *f)
     return true;
 }
 
-/* --- RDA-10: READs asked for again ----------------------------------------------------------------------------------------------- */
+/* --- RDA-10: READs asked for again ------------------------------------------------------------ */
 
 /* Four lanes, as each step of one waits for the step before. */
 static uint32_t payload_hash(const struct pkt *p)
@@ -57,7 +57,7 @@ static void compare_answer(const struct judged *a)
     *old = now;
 }
 
-/* --- RDA-13: R_Keys that were invalidated ----------------------------------------------------------------------------------------- */
+/* --- RDA-13: R_Keys that were invalidated ----------------------------------------------------- */
 
 static void forget_keys(struct past *t)
 {
@@ -92,7 +92,8 @@ static void take_keys(const struct judged *a, enum seen_as as)
     if (as != SEEN_NEW)
         return;
     if (p->have & H_IETH && p->op->flags & OPF_SEND)
-        t->keys[t->keys_at++ % PAST_KEYS] = (struct past_key){.rkey = p->ieth.rkey, .psn = p->bth.psn, .frame = frame_u32(p)};
+        t->keys[t->keys_at++ % PAST_KEYS] =
+            (struct past_key){.rkey = p->ieth.rkey, .psn = p->bth.psn, .frame = frame_u32(p)};
     else if (p->have & H_RETH && p->op->flags & (OPF_WRITE | OPF_READ_REQ) && p->reth.dmalen)
         use_key(t, p, p->reth.rkey); /* without bytes no key is looked at */
     else if (p->have & H_ATOMICETH)
@@ -114,22 +115,26 @@ static void check_key(struct judge *j, const struct judged *a, struct past_key *
     bool asks = opcode_table[k->use_opcode].flags & (OPF_READ_REQ | OPF_ATOMIC_REQ);
     struct found f = found_of(RULE_RDA_13, a->flow);
 
-    if (aeth_type(p) != AETH_ACK || (asks ? p->op->flags & OPF_ACK || p->bth.psn != k->use_psn : psn_diff(p->bth.psn, k->use_psn) < 0))
+    if (aeth_type(p) != AETH_ACK ||
+        (asks ? p->op->flags & OPF_ACK || p->bth.psn != k->use_psn : psn_diff(p->bth.psn, k->use_psn) < 0))
         return;
     f.cause = k->frame;
     f.lacks = j->backwards || a->h->disorder ? N_COMPLETE : 0;
     f.expected = "NAK, remote access error";
     f.seen = say(j, "%s of PSN %u", p->op->name, p->bth.psn);
-    f.text = say(j, "R_Key 0x%x was invalidated, and %s in frame %u uses it with success. Nothing that its responder sent on this connection in between could have told of a new registration.",
+    f.text = say(j,
+                 "R_Key 0x%x was invalidated, and %s in frame %u uses it with success. Nothing that its responder sent "
+                 "on this connection in between could have told of a new registration.",
                  k->rkey, opcode_name(k->use_opcode), k->use_frame);
     if (!may_have_told(j, a, k->frame))
         judge_found(j, p, f);
     *k = (struct past_key){0};
 }
 
-/* --- RTX-10: the order of duplicates ---------------------------------------------------------------------------------------------- */
+/* --- RTX-10: the order of duplicates ---------------------------------------------------------- */
 
-/* Whether `k` is the only repetition of a READ or atomic that had been answered, so that a response can but be for it. */
+/* Whether `k` is the only repetition of a READ or atomic that had been answered, so that a response can but be for
+ * it. */
 static bool is_sole_replay(struct half *h, const struct ask *k)
 {
     const struct sent *s = half_sent(h, k->psn);
@@ -137,7 +142,8 @@ static bool is_sole_replay(struct half *h, const struct ask *k)
     return k->replay && half_ask(h, k->psn, 0) == k && !half_ask(h, k->psn, 2) && s && !s->same;
 }
 
-/* The first response to a READ or atomic asked for again: none asked for again behind it, of a later PSN, was answered before. */
+/* The first response to a READ or atomic asked for again: none asked for again behind it, of a later PSN, was answered
+ * before. */
 static void check_duplicates(struct judge *j, const struct judged *a)
 {
     struct half *h = a->h;
@@ -157,11 +163,14 @@ static void check_duplicates(struct judge *j, const struct judged *a)
     f.cause = b->rsp_first;
     f.expected = say(j, "this response before that of PSN %u", b->psn);
     f.seen = say(j, "%s of PSN %u behind it", a->p->op->name, a->p->bth.psn);
-    f.text = say(j, "Duplicates are answered in the order of their PSNs. Both had been answered before, and were asked for again once, in frames %u and %u.", k->frame, b->frame);
+    f.text = say(j,
+                 "Duplicates are answered in the order of their PSNs. Both had been answered before, and were asked "
+                 "for again once, in frames %u and %u.",
+                 k->frame, b->frame);
     judge_found(j, a->p, f);
 }
 
-/* --- ACK-06: the MSN behind a gap ------------------------------------------------------------------------------------------------- */
+/* --- ACK-06: the MSN behind a gap ------------------------------------------------------------- */
 
 /* Messages that end from `psn` to `last`; false if one of the packets is not known. */
 static bool count_ends(struct half *h, uint32_t psn, uint32_t last, uint32_t *ends)
@@ -178,7 +187,8 @@ static bool count_ends(struct half *h, uint32_t psn, uint32_t last, uint32_t *en
     return true;
 }
 
-/* Where a gap has made the replicas doubt what they count, two ACKs tell: the messages between them were completed between them. */
+/* Where a gap has made the replicas doubt what they count, two ACKs tell: the messages between them were completed
+ * between them. */
 static void check_count(struct judge *j, const struct judged *a)
 {
     const struct pkt *p = a->p;
@@ -186,16 +196,22 @@ static void check_count(struct judge *j, const struct judged *a)
     struct found f = found_of(RULE_ACK_06, a->flow);
     uint32_t ends;
 
-    if (LIKELY(a->f->replay->rsp.counted) || !t->counted.have || psn_diff(p->bth.psn, t->counted.psn) <= 0 || psn_diff(p->aeth.msn, t->counted.msn) < 0 ||
-        !count_ends(a->h, psn_add(t->counted.psn, 1), p->bth.psn, &ends) || psn_diff(p->aeth.msn, psn_add(t->counted.msn, ends)) >= 0)
+    if (LIKELY(a->f->replay->rsp.counted) || !t->counted.have || psn_diff(p->bth.psn, t->counted.psn) <= 0 ||
+        psn_diff(p->aeth.msn, t->counted.msn) < 0 || !count_ends(a->h, psn_add(t->counted.psn, 1), p->bth.psn, &ends) ||
+        psn_diff(p->aeth.msn, psn_add(t->counted.msn, ends)) >= 0)
         return;
     f.cause = t->counted.frame;
     f.needs = N_COMPLETE | N_TAP_RSP; /* else it may have taken what was not seen */
-    f.lacks = j->backwards || a->h->disorder || a->h->copies || a->h->loose || a->h->vague || t->reordered || j->o.profile == PROFILE_NV ? N_TAP_RSP : 0;
+    f.lacks = j->backwards || a->h->disorder || a->h->copies || a->h->loose || a->h->vague || t->reordered ||
+                      j->o.profile == PROFILE_NV
+                  ? N_TAP_RSP
+                  : 0;
     f.expected = say(j, "MSN %u at least", psn_add(t->counted.msn, ends));
     f.seen = say(j, "MSN %u", p->aeth.msn);
-    f.text = say(j, "The ACK in frame %u has MSN %u, and %s behind it until this one. The MSN of one of the two is wrong.", t->counted.frame, t->counted.msn,
-                 ends == 1 ? "a message was completed" : say(j, "%u messages were completed", ends));
+    f.text =
+        say(j, "The ACK in frame %u has MSN %u, and %s behind it until this one. The MSN of one of the two is wrong.",
+            t->counted.frame, t->counted.msn,
+            ends == 1 ? "a message was completed" : say(j, "%u messages were completed", ends));
     judge_found(j, p, f);
 }
 
@@ -215,7 +231,7 @@ static void take_count(struct judge *j, const struct judged *a)
     t->counted.frame = frame_u32(p);
 }
 
-/* --- RTX-13, ACK-09: notes ---------------------------------------------------------------------------------------------------------- */
+/* --- RTX-13, ACK-09: notes -------------------------------------------------------------------- */
 
 static void take_order(const struct judged *a, enum seen_as as)
 {
@@ -249,7 +265,8 @@ static void settle_order(struct judge *j, const struct judged *a)
     t->at_responder = (judge_have(j, a->flow, a->p) & (N_TAP_RSP | N_COMPLETE)) == (N_TAP_RSP | N_COMPLETE);
 }
 
-/* Each copy of a request may be answered, and copies of the answer look the same: until a PSN is acknowledged that came behind them all. */
+/* Each copy of a request may be answered, and copies of the answer look the same: until a PSN is acknowledged that came
+ * behind them all. */
 static void take_repeated(const struct judged *a)
 {
     struct past *t = a->f->past;
@@ -277,7 +294,7 @@ static void take_credits(const struct judged *a)
     t->syndrome = a->p->aeth.syndrome;
 }
 
-/* --- All of it ------------------------------------------------------------------------------------------------------------------------ */
+/* --- All of it -------------------------------------------------------------------------------- */
 
 void past_request(const struct judged *a, enum seen_as as)
 {
@@ -312,14 +329,20 @@ void past_end(struct judge *j, uint32_t flow)
     if (t->replayed)
         judge_note(j, RULE_RDA_10, flow, t->differ ? t->differ_frame : t->replayed_frame,
                    say(j, "%llu of %s differ", (unsigned long long)t->differ, count_str(t->replayed, "packet")),
-                   t->differ ? "READs asked for again are compared with their first answer: the memory has changed in between, or the responder reads something else."
+                   t->differ ? "READs asked for again are compared with their first answer: the memory has changed in "
+                               "between, or the responder reads something else."
                              : "READs asked for again have the same data as their first answer.");
     if (t->unasked)
-        judge_note(j, RULE_ACK_09, flow, t->unasked_frame,
-                   say(j, "%s, %llu with other credits", count_str(t->unasked, "ACK"), (unsigned long long)t->unasked_news),
-                   "No request seen since the ACK before asks for them, and they acknowledge nothing new.");
+        judge_note(
+            j, RULE_ACK_09, flow, t->unasked_frame,
+            say(j, "%s, %llu with other credits", count_str(t->unasked, "ACK"), (unsigned long long)t->unasked_news),
+            "No request seen since the ACK before asks for them, and they acknowledge nothing new.");
     if (t->reordered)
-        judge_note(j, RULE_RTX_13, flow, t->reordered_frame, count_str(t->reordered, "time"),
-                   t->at_responder ? "A packet came behind later ones, and was taken without a NAK: the responder puts packets in order by itself (--profile nv), or they were recorded out of order."
-                                   : "A packet came behind later ones, and was taken without a NAK: the responder puts packets in order by itself (--profile nv), the network did so behind this tap, or they were recorded out of order.");
+        judge_note(
+            j, RULE_RTX_13, flow, t->reordered_frame, count_str(t->reordered, "time"),
+            t->at_responder
+                ? "A packet came behind later ones, and was taken without a NAK: the responder puts packets in order "
+                  "by itself (--profile nv), or they were recorded out of order."
+                : "A packet came behind later ones, and was taken without a NAK: the responder puts packets in order "
+                  "by itself (--profile nv), the network did so behind this tap, or they were recorded out of order.");
 }

@@ -113,14 +113,15 @@ const char *say(struct judge *j, const char *fmt, ...)
     return to;
 }
 
-/* --- Findings ----------------------------------------------------------------------------------------------------------------- */
+/* --- Findings --------------------------------------------------------------------------------- */
 
 #define SPOILED_NEAR 64 /* frames within which a packet that could not be read may be the one that is missed */
 
 /* Whether a packet that is missing breaks the rule. */
 static bool misses_a_packet(enum rule rule)
 {
-    static const uint8_t rules[] = {RULE_SEQ_01, RULE_SVC_06, RULE_RTX_01, RULE_RTX_11, RULE_RDA_01, RULE_RDA_02, RULE_RDA_11};
+    static const uint8_t rules[] = {RULE_SEQ_01, RULE_SVC_06, RULE_RTX_01, RULE_RTX_11,
+                                    RULE_RDA_01, RULE_RDA_02, RULE_RDA_11};
 
     return memchr(rules, rule, sizeof rules) != NULL;
 }
@@ -155,7 +156,8 @@ static void found_one(struct judge *j, const struct pkt *p, struct found f)
         return;
     if (spoiled_near(j, p, &f))
         have &= ~(unsigned)N_COMPLETE;
-    if (f.flow != FLOW_NONE && (rule_table[f.rule].needs | f.needs) & (N_RSP | N_TAP_REQ | N_TAP_RSP) && judge_pairing_doubtful(j, f.flow)) {
+    if (f.flow != FLOW_NONE && (rule_table[f.rule].needs | f.needs) & (N_RSP | N_TAP_REQ | N_TAP_RSP) &&
+        judge_pairing_doubtful(j, f.flow)) {
         have &= ~(unsigned)(N_RSP | N_TAP_REQ | N_TAP_RSP);
         if (p && p->op->flags & OPF_RESPONSE)
             j->flows[f.flow].doubted = j->flows[f.flow].half->rsp_packets + 1;
@@ -184,7 +186,9 @@ static bool breaks_agreement(const struct judge *j, enum rule rule, uint32_t flo
 
     if (!f || f->paired_by != PAIR_CM)
         return false;
-    return rule == RULE_RTX_08 ? f->params.have_rnr : f->params.have_timeout && (rule == RULE_RTX_02 || rule == RULE_RTX_03 || rule == RULE_RTX_04);
+    return rule == RULE_RTX_08
+               ? f->params.have_rnr
+               : f->params.have_timeout && (rule == RULE_RTX_02 || rule == RULE_RTX_03 || rule == RULE_RTX_04);
 }
 
 void judge_found(struct judge *j, const struct pkt *p, struct found f)
@@ -202,7 +206,8 @@ void judge_found(struct judge *j, const struct pkt *p, struct found f)
     found_one(j, p, f);
 }
 
-void judge_bad(struct judge *j, const struct pkt *p, enum rule rule, const char *expected, const char *seen, const char *text)
+void judge_bad(struct judge *j, const struct pkt *p, enum rule rule, const char *expected, const char *seen,
+               const char *text)
 {
     judge_found(j, p,
                 (struct found){.rule = rule,
@@ -213,10 +218,16 @@ void judge_bad(struct judge *j, const struct pkt *p, enum rule rule, const char 
                                .text = text});
 }
 
-void judge_warn(struct judge *j, const struct pkt *p, enum rule rule, const char *expected, const char *seen, const char *text)
+void judge_warn(struct judge *j, const struct pkt *p, enum rule rule, const char *expected, const char *seen,
+                const char *text)
 {
     judge_found(j, p,
-                (struct found){.rule = rule, .severity = SEV_W, .flow = conn_flow_find(j->conns, p), .expected = expected, .seen = seen, .text = text});
+                (struct found){.rule = rule,
+                               .severity = SEV_W,
+                               .flow = conn_flow_find(j->conns, p),
+                               .expected = expected,
+                               .seen = seen,
+                               .text = text});
 }
 
 /* Which of the two flows of a connection is meant. */
@@ -268,18 +279,22 @@ static void judged(struct judge *j, unsigned group, const uint8_t *rules, unsign
 }
 
 static const uint8_t rules_bth[] = {RULE_FMT_01, RULE_FMT_02, RULE_FMT_03, RULE_FMT_04, RULE_FMT_05, RULE_FMT_06};
-static const uint8_t rules_udp[] = {RULE_FMT_07, RULE_FMT_08, RULE_FMT_09, RULE_FMT_10, RULE_FMT_11, RULE_FMT_12, RULE_FMT_14};
-static const uint8_t rules_connected[] = {RULE_FMT_15, RULE_FMT_17, RULE_FMT_20, RULE_SEQ_01, RULE_SEQ_02, RULE_SEQ_03, RULE_SEQ_04,
-                                          RULE_SEQ_05, RULE_SEQ_06, RULE_SEQ_07, RULE_SEQ_08, RULE_SEQ_12, RULE_SVC_02};
+static const uint8_t rules_udp[] = {RULE_FMT_07, RULE_FMT_08, RULE_FMT_09, RULE_FMT_10,
+                                    RULE_FMT_11, RULE_FMT_12, RULE_FMT_14};
+static const uint8_t rules_connected[] = {RULE_FMT_15, RULE_FMT_17, RULE_FMT_20, RULE_SEQ_01, RULE_SEQ_02,
+                                          RULE_SEQ_03, RULE_SEQ_04, RULE_SEQ_05, RULE_SEQ_06, RULE_SEQ_07,
+                                          RULE_SEQ_08, RULE_SEQ_12, RULE_SVC_02};
 static const uint8_t rules_reliable[] = {
-    RULE_SEQ_10, RULE_SEQ_11, RULE_RDA_01, RULE_RDA_02, RULE_RDA_03, RULE_RDA_04, RULE_RDA_05, RULE_RDA_06, RULE_RDA_07, RULE_RDA_08, RULE_RDA_09,
-    RULE_RDA_11, RULE_RDA_12, RULE_RDA_13, RULE_ACK_01, RULE_ACK_02, RULE_ACK_03, RULE_ACK_04, RULE_ACK_05, RULE_ACK_06, RULE_ACK_07, RULE_ACK_08,
-    RULE_NAK_01, RULE_NAK_02, RULE_NAK_03, RULE_NAK_04, RULE_NAK_06, RULE_NAK_07, RULE_RTX_01, RULE_RTX_02, RULE_RTX_03, RULE_RTX_04,
+    RULE_SEQ_10, RULE_SEQ_11, RULE_RDA_01, RULE_RDA_02, RULE_RDA_03, RULE_RDA_04, RULE_RDA_05, RULE_RDA_06,
+    RULE_RDA_07, RULE_RDA_08, RULE_RDA_09, RULE_RDA_11, RULE_RDA_12, RULE_RDA_13, RULE_ACK_01, RULE_ACK_02,
+    RULE_ACK_03, RULE_ACK_04, RULE_ACK_05, RULE_ACK_06, RULE_ACK_07, RULE_ACK_08, RULE_NAK_01, RULE_NAK_02,
+    RULE_NAK_03, RULE_NAK_04, RULE_NAK_06, RULE_NAK_07, RULE_RTX_01, RULE_RTX_02, RULE_RTX_03, RULE_RTX_04,
     RULE_RTX_05, RULE_RTX_08, RULE_RTX_09, RULE_RTX_10, RULE_RTX_11, RULE_CC_03};
 static const uint8_t rules_uc[] = {RULE_SVC_03, RULE_SVC_06};
 static const uint8_t rules_ud[] = {RULE_FMT_16, RULE_SVC_01, RULE_SVC_05};
-static const uint8_t rules_cm[] = {RULE_CM_01, RULE_CM_02, RULE_CM_03, RULE_CM_05, RULE_CM_06, RULE_CM_07, RULE_CM_08, RULE_CM_09,
-                                   RULE_CM_10, RULE_CM_11, RULE_CM_12, RULE_CM_13, RULE_CM_14, RULE_CM_15, RULE_CM_16, RULE_CM_17};
+static const uint8_t rules_cm[] = {RULE_CM_01, RULE_CM_02, RULE_CM_03, RULE_CM_05, RULE_CM_06, RULE_CM_07,
+                                   RULE_CM_08, RULE_CM_09, RULE_CM_10, RULE_CM_11, RULE_CM_12, RULE_CM_13,
+                                   RULE_CM_14, RULE_CM_15, RULE_CM_16, RULE_CM_17};
 static const uint8_t rules_link[] = {RULE_FMT_18, RULE_FMT_19};
 
 static void mark_judged(struct judge *j, const struct pkt *p)
@@ -306,7 +321,7 @@ static void mark_judged(struct judge *j, const struct pkt *p)
         judged(j, 7, rules_reliable, ARRAY_LEN(rules_reliable));
 }
 
-/* --- Packets ------------------------------------------------------------------------------------------------------------------ */
+/* --- Packets ---------------------------------------------------------------------------------- */
 
 /* Something is not known of the capture from now on, as if frames were missing. */
 static void doubt_all(struct judge *j)
@@ -446,19 +461,21 @@ void judge_packet(struct judge *j, const struct pkt *p)
     judge_transport(j, p, flow);
 }
 
-/* --- The end ------------------------------------------------------------------------------------------------------------------ */
+/* --- The end ---------------------------------------------------------------------------------- */
 
 static void note_capture_end(struct judge *j)
 {
     if (j->cut)
         judge_note(j, RULE_CAP_01, FLOW_NONE, j->cut_frame, count_str(j->cut, "packet"),
-                   "The snap length cut packets, first this one: their ICRC and what lies in the missing bytes was not judged.");
+                   "The snap length cut packets, first this one: their ICRC and what lies in the missing bytes was not "
+                   "judged.");
     if (j->drops)
         judge_note(j, RULE_CAP_02, FLOW_NONE, 0, say(j, "%s dropped", count_str(j->drops, "frame")),
                    "The capture says that it lost frames: what is missing in it may have been on the wire.");
     if (j->backwards)
         judge_note(j, RULE_CAP_03, FLOW_NONE, j->backwards_frame, count_str(j->backwards, "frame"),
-                   "Time runs backwards at frames of one interface: what depends on time, or on the order of frames, is not decided from there on.");
+                   "Time runs backwards at frames of one interface: what depends on time, or on the order of frames, "
+                   "is not decided from there on.");
     if (j->untimed)
         judge_note(j, RULE_CAP_03, FLOW_NONE, 0, count_str(j->untimed, "frame"),
                    "Frames carry no time: nothing that depends on time can be decided.");

@@ -1,8 +1,9 @@
 /* layer 3 (judge): the judge: packets in, findings out.
  *
- * Seen is not delivered: a captured packet may have been lost behind the tap, and a packet that was not captured may have been
- * delivered. A rule is broken only if no history that agrees with what was seen keeps it; and where a rule needs more than the
- * capture gives (both directions, a complete capture, a tap at one end ...), a failure is inconclusive. */
+ * Seen is not delivered: a captured packet may have been lost behind the tap, and a packet that was not captured may
+ * have been delivered. A rule is broken only if no history that agrees with what was seen keeps it; and where a rule
+ * needs more than the capture gives (both directions, a complete capture, a tap at one end ...), a failure is
+ * inconclusive. */
 #ifndef RDMATRACE_JUDGE_JUDGE_H
 #define RDMATRACE_JUDGE_JUDGE_H
 
@@ -20,8 +21,8 @@ enum profile {
 const char *profile_str(enum profile p);
 bool profile_parse(const char *s, enum profile *p);
 
-/* Where a tap is, seen from a connection: its requester is the end that opened it (the active side of CM, else whoever sent the
- * first request). Requests of the other end are judged with the sides swapped. */
+/* Where a tap is, seen from a connection: its requester is the end that opened it (the active side of CM, else whoever
+ * sent the first request). Requests of the other end are judged with the sides swapped. */
 enum tap_side {
     TAP_UNKNOWN,
     TAP_REQUESTER,
@@ -33,9 +34,9 @@ const char *tap_str(enum tap_side t);
 bool tap_parse(const char *s, enum tap_side *t);
 
 #define JUDGE_FLOWS 4096 /* flows kept at a time */
-#define JUDGE_TAPS 64    /* interfaces whose tap can be told apart */
+#define JUDGE_TAPS  64   /* interfaces whose tap can be told apart */
 
-#define JUDGE_HOSTS 8
+#define JUDGE_HOSTS  8
 #define JUDGE_COUNTS 11 /* what is counted of a host */
 
 /* What an adapter has counted during the capture; and what the trace shows (the judge's own copy). */
@@ -45,8 +46,9 @@ struct judge_host {
     uint64_t seen[JUDGE_COUNTS];
     bool have[JUDGE_COUNTS]; /* value is given */
 };
-/* Take the counters that a text names, each followed by its number: the output of `rdma statistic`, of `ethtool -S`, lines "name:value".
- * Names that are not known are passed over. `before`: values at the start, which are subtracted. False if there is no counter. */
+/* Take the counters that a text names, each followed by its number: the output of `rdma statistic`, of `ethtool -S`,
+ * lines "name:value". Names that are not known are passed over. `before`: values at the start, which are subtracted.
+ * False if there is no counter. */
 bool judge_counters(struct judge_host *h, const char *text, size_t len, bool before);
 
 /* The side of one interface of one file. */
@@ -59,14 +61,15 @@ struct judge_opts {
     enum profile profile;
     struct judge_tap taps[JUDGE_TAPS]; /* interfaces of single files; for all others: */
     unsigned n_taps;
-    enum tap_side tap[JUDGE_TAPS]; /* by interface; further ones are TAP_UNKNOWN */
-    bool complete;                 /* the capture lost no frame */
-    bool off[RULE_COUNT];          /* rules that are not judged */
-    int ack_timeout;               /* exponent of the local ACK timeout where CM does not say; -1: not known */
-    int retry_cnt;                 /* likewise the retry count */
+    enum tap_side tap[JUDGE_TAPS];        /* by interface; further ones are TAP_UNKNOWN */
+    bool complete;                        /* the capture lost no frame */
+    bool off[RULE_COUNT];                 /* rules that are not judged */
+    int ack_timeout;                      /* exponent of the local ACK timeout where CM does not say; -1: not known */
+    int retry_cnt;                        /* likewise the retry count */
     struct judge_host hosts[JUDGE_HOSTS]; /* whose counters are known */
     unsigned n_hosts;
-    bool thorough;                 /* every packet is judged by every rule, also one that is like those before: for tests, which compare */
+    /* every packet is judged by every rule, also one that is like those before: for tests, which compare */
+    bool thorough;
 };
 
 struct judge;

@@ -1,8 +1,8 @@
 /* layer 3 (judge): the judge: what a capture gives of what a rule needs. */
 #include "src/judge/judge_impl.h"
 
-#define PAIRING_PROVED 16  /* responses that fit before a pairing by PSN agreement in mid-stream counts */
-#define SIMILAR_PSNS 65536 /* queue pairs whose PSNs are closer than this may be taken for each other */
+#define PAIRING_PROVED 16    /* responses that fit before a pairing by PSN agreement in mid-stream counts */
+#define SIMILAR_PSNS   65536 /* queue pairs whose PSNs are closer than this may be taken for each other */
 
 enum opener { OPENER_UNKNOWN, OPENER_THIS, OPENER_PEER };
 
@@ -14,8 +14,8 @@ static bool began_here(const struct judge *j, uint32_t flow, uint32_t peer)
     return h->began == BEGAN_SEEN && !(j->flows[peer].has_rsp && j->flows[peer].rsp_frame < h->first_frame);
 }
 
-/* Whether the only requests of a connection are those in `flow`, which are from its opener; who answers requests that were not captured
- * has not opened it. */
+/* Whether the only requests of a connection are those in `flow`, which are from its opener; who answers requests that
+ * were not captured has not opened it. */
 static bool opens(const struct judge *j, uint32_t flow, uint32_t peer)
 {
     const struct half *h = j->flows[flow].half;
@@ -25,8 +25,9 @@ static bool opens(const struct judge *j, uint32_t flow, uint32_t peer)
     return h->service == SVC_UC || (peer != FLOW_NONE && began_here(j, flow, peer));
 }
 
-/* Which end opened the connection: the sender of the requests in `flow`, or its peer. Without CM it is the end that sent requests
- * first, if the capture shows how that began, and if the other one had answered before it sent its own. */
+/* Which end opened the connection: the sender of the requests in `flow`, or its peer. Without CM it is the end that
+ * sent requests first, if the capture shows how that began, and if the other one had answered before it sent its
+ * own. */
 static enum opener opener(const struct judge *j, uint32_t flow)
 {
     const struct flow *f = conn_flow_at(j->conns, flow);
@@ -89,7 +90,8 @@ unsigned judge_have(const struct judge *j, uint32_t flow, const struct pkt *p)
     have |= have_tap(j, flow);
     have |= j->flows[flow].packets ? N_REQ : 0;
     have |= h && h->from_start ? N_START : 0;
-    have |= (f->peer != FLOW_NONE && j->flows[f->peer].packets) || (have & N_COMPLETE && f->params.rep_frame) ? N_RSP : 0;
+    have |=
+        (f->peer != FLOW_NONE && j->flows[f->peer].packets) || (have & N_COMPLETE && f->params.rep_frame) ? N_RSP : 0;
     have |= f->paired_by == PAIR_CM ? N_CM : 0;
     return have;
 }
@@ -113,13 +115,15 @@ bool judge_pairing_doubtful(const struct judge *j, uint32_t flow)
     for (uint32_t i = 0; i < n; i++) {
         const struct flow *g = conn_flow_at(j->conns, i);
         const struct half *o = j->flows[i].half;
-        if (i != flow && o && o->have_next && g->tap == f->tap && memcmp(&g->src, &f->src, 16) == 0 && memcmp(&g->dst, &f->dst, 16) == 0 &&
+        if (i != flow && o && o->have_next && g->tap == f->tap && memcmp(&g->src, &f->src, 16) == 0 &&
+            memcmp(&g->dst, &f->dst, 16) == 0 &&
             psn_in(o->next, psn_add(h->next, (uint32_t)-SIMILAR_PSNS), 2 * SIMILAR_PSNS))
             return true;
-        if (i != flow && g->peer == FLOW_NONE && j->flows[i].has_rsp && g->tap == f->tap && memcmp(&g->src, &f->src, 16) == 0 &&
-            memcmp(&g->dst, &f->dst, 16) == 0)
+        if (i != flow && g->peer == FLOW_NONE && j->flows[i].has_rsp && g->tap == f->tap &&
+            memcmp(&g->src, &f->src, 16) == 0 && memcmp(&g->dst, &f->dst, 16) == 0)
             return true; /* the peer of the one that sends these may be what was taken for the peer of this one */
-        if (g->peer == FLOW_NONE && j->flows[i].has_rsp && g->tap == f->tap && memcmp(&g->src, &f->dst, 16) == 0 && memcmp(&g->dst, &f->src, 16) == 0)
+        if (g->peer == FLOW_NONE && j->flows[i].has_rsp && g->tap == f->tap && memcmp(&g->src, &f->dst, 16) == 0 &&
+            memcmp(&g->dst, &f->src, 16) == 0)
             return true;
     }
     return false;

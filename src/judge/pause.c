@@ -2,14 +2,15 @@
 #include "dissect/link/eth.h"
 #include "src/judge/judge_impl.h"
 
-/* A pause is given in quanta of 512 bit times. Nothing in a capture says how fast the link is: the fastest one (800 Gbit/s) makes the
- * shortest pause, 0.64 ns a quantum, the slowest that RDMA is used on (1 Gbit/s) the longest. */
-#define PAUSE_MIN(quanta) ((ns_t)(quanta) * 64 / 100)
-#define PAUSE_MAX (65535 * INT64_C(512))   /* ns at 1 Gbit/s */
-#define REACTION (10 * NS_PER_US)          /* what is on its way, and what the neighbour has handed to its port */
-#define STORM (200 * NS_PER_MS)            /* so long no class is paused in a network that works; switches' watchdogs think so, too */
-#define MACC_PAUSE 0x0001
-#define MACC_PFC 0x0101
+/* A pause is given in quanta of 512 bit times. Nothing in a capture says how fast the link is: the fastest one (800
+ * Gbit/s) makes the shortest pause, 0.64 ns a quantum, the slowest that RDMA is used on (1 Gbit/s) the longest. */
+#define PAUSE_MIN(quanta) ((ns_t)(quanta)*64 / 100)
+#define PAUSE_MAX         (65535 * INT64_C(512)) /* ns at 1 Gbit/s */
+#define REACTION          (10 * NS_PER_US)       /* what is on its way, and what the neighbour has handed to its port */
+/* so long no class is paused in a network that works; switches' watchdogs think so, too */
+#define STORM       (200 * NS_PER_MS)
+#define MACC_PAUSE  0x0001
+#define MACC_PFC    0x0101
 #define ALL_CLASSES 0xff
 
 static void bad_pause(struct judge *j, const struct pkt *p, const char *expected, const char *seen)
@@ -33,7 +34,8 @@ static bool check_form(struct judge *j, const struct pkt *p, unsigned opcode)
         return false;
     }
     if (memcmp(q, group, 6) != 0)
-        bad_pause(j, p, "destination 01:80:c2:00:00:01", say(j, "%02x:%02x:%02x:%02x:%02x:%02x", q[0], q[1], q[2], q[3], q[4], q[5]));
+        bad_pause(j, p, "destination 01:80:c2:00:00:01",
+                  say(j, "%02x:%02x:%02x:%02x:%02x:%02x", q[0], q[1], q[2], q[3], q[4], q[5]));
     if (opcode == MACC_PFC && p->caplen >= 18 && q[16])
         bad_pause(j, p, "a class-enable vector of 8 bits", say(j, "0x%04x", load_be16(q + 16)));
     return true;
@@ -158,7 +160,8 @@ void judge_while_paused(struct judge *j, const struct pkt *p, uint32_t flow)
     f.cause = c->frame;
     f.expected = say(j, "silence for at least %.1f us", (double)(c->until - c->from) / 1e3);
     f.seen = say(j, "a packet after %.1f us", (double)(p->frame->ts - c->from) / 1e3);
-    f.text = "The destination of this packet has asked its neighbour for silence, for longer than this even on the fastest link.";
+    f.text = "The destination of this packet has asked its neighbour for silence, for longer than this even on the "
+             "fastest link.";
     judge_found(j, p, f);
 }
 
@@ -168,8 +171,9 @@ void judge_pause_end(struct judge *j)
         const struct pauser *s = &j->pauser[i];
         j->file = (uint16_t)(s->tap >> 16);
         judge_note(j, RULE_CC_07, FLOW_NONE, s->first_frame,
-                   say(j, "%s of %02x:%02x:%02x:%02x:%02x:%02x, quanta: %llu", count_str(s->frames, "pause frame"), s->mac[0], s->mac[1], s->mac[2], s->mac[3],
-                       s->mac[4], s->mac[5], (unsigned long long)s->quanta),
-                   "A quantum is 512 bit times: 5.12 ns at 100 Gbit/s. Times that a later frame cut short are counted in full.");
+                   say(j, "%s of %02x:%02x:%02x:%02x:%02x:%02x, quanta: %llu", count_str(s->frames, "pause frame"),
+                       s->mac[0], s->mac[1], s->mac[2], s->mac[3], s->mac[4], s->mac[5], (unsigned long long)s->quanta),
+                   "A quantum is 512 bit times: 5.12 ns at 100 Gbit/s. Times that a later frame cut short are counted "
+                   "in full.");
     }
 }

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-/* --- The transport's verdicts -------------------------------------------------------------------------------------------------- */
+/* --- The transport's verdicts ----------------------------------------------------------------- */
 
 static bool is_complete(const struct judge *j)
 {
@@ -14,9 +14,11 @@ static bool is_complete(const struct judge *j)
 static void begin(struct judge *j, const struct pkt *p, uint32_t flow, struct jflow *f, bool anew)
 {
     const struct flow *c = conn_flow_at(j->conns, flow);
-    bool from_start = !anew && c->have_psn && psn_in(p->bth.psn, c->psn, TRACK_SENT); /* the first packets may have been lost before the tap */
+    /* the first packets may have been lost before the tap */
+    bool from_start = !anew && c->have_psn && psn_in(p->bth.psn, c->psn, TRACK_SENT);
     const struct conn_params *k = &c->params;
-    int timeout = k->have_timeout ? k->timeout : j->o.ack_timeout, retries = k->have_timeout ? k->retry_cnt : j->o.retry_cnt;
+    int timeout = k->have_timeout ? k->timeout : j->o.ack_timeout,
+        retries = k->have_timeout ? k->retry_cnt : j->o.retry_cnt;
     const struct replay_params r = {
         .service = p->bth.opcode >> 5,
         .timeout = timeout > 0 ? (uint8_t)timeout : 0,
@@ -40,8 +42,8 @@ static bool is_void(const struct judge *j, enum rule rule)
     return j->o.profile == PROFILE_NV && (rule == RULE_RTX_01 || rule == RULE_RTX_02 || rule == RULE_RTX_11);
 }
 
-/* Whether another check says more of it: a gap waits for packets recorded late, lengths are compared with the path MTU that CM states
- * (CM-08) or that packets show (FMT-20). */
+/* Whether another check says more of it: a gap waits for packets recorded late, lengths are compared with the path MTU
+ * that CM states (CM-08) or that packets show (FMT-20). */
 static bool said_elsewhere(const struct judge *j, const struct judged *a, const struct verdict *v, enum seen_as as)
 {
     bool agreed = conn_flow_at(j->conns, a->flow)->pmtu, ends = a->p->op->flags & OPF_END;
@@ -56,13 +58,15 @@ static bool said_elsewhere(const struct judge *j, const struct judged *a, const 
     case RULE_SEQ_05:
         return !agreed;
     case RULE_ACK_08:
-        return conn_flow_at(j->conns, a->flow)->params.no_credits; /* CM-11: credits that nobody is to give or to heed */
+        return conn_flow_at(j->conns, a->flow)
+            ->params.no_credits; /* CM-11: credits that nobody is to give or to heed */
     default:
         return false;
     }
 }
 
-/* Whether request `a->p`, or some before it, may be a copy or be taken for one: without an IP identification both look the same. */
+/* Whether request `a->p`, or some before it, may be a copy or be taken for one: without an IP identification both look
+ * the same. */
 static bool may_be_copy(const struct judged *a)
 {
     return a->h->twin || (a->h->copies && !frame_ip_id(a->p));
@@ -74,7 +78,8 @@ bool judge_has_timeout(const struct judge *j, uint32_t flow)
 }
 
 /* N_* that are given, or lacking, for rule `v->rule` in this case. */
-static void weigh(const struct judge *j, const struct judged *a, const struct verdict *v, enum seen_as as, unsigned *has, unsigned *lacks)
+static void weigh(const struct judge *j, const struct judged *a, const struct verdict *v, enum seen_as as,
+                  unsigned *has, unsigned *lacks)
 {
     bool timer = judge_has_timeout(j, a->flow);
 
@@ -88,7 +93,8 @@ static void weigh(const struct judge *j, const struct judged *a, const struct ve
         *has = timer ? N_CM : 0;
         *lacks = !timer && v->rule != RULE_RTX_11 ? N_CM : 0;
         /* It may be a copy, packets or responses were recorded out of order. */
-        *lacks |= may_be_copy(a) || a->h->disorder || as != SEEN_AGAIN || half_is_unknown_read(a->h, a->p) ? N_COMPLETE : 0;
+        *lacks |=
+            may_be_copy(a) || a->h->disorder || as != SEEN_AGAIN || half_is_unknown_read(a->h, a->p) ? N_COMPLETE : 0;
         break;
     case RULE_RTX_05:
     case RULE_SEQ_01:
@@ -105,7 +111,8 @@ static void check_transport(struct judge *j, const struct judged *a, enum seen_a
     unsigned n = replay_check_request(a->f->replay, a->p, v), has, lacks;
 
     for (unsigned i = 0; i < n; i++) {
-        if (!judge_explains((enum rule)v[i].rule) || is_void(j, (enum rule)v[i].rule) || said_elsewhere(j, a, &v[i], as))
+        if (!judge_explains((enum rule)v[i].rule) || is_void(j, (enum rule)v[i].rule) ||
+            said_elsewhere(j, a, &v[i], as))
             continue;
         weigh(j, a, &v[i], as, &has, &lacks);
         v[i].needs |= a->h->heard_pmtu ? N_RSP : 0; /* and that was no response of another queue pair */
@@ -113,7 +120,7 @@ static void check_transport(struct judge *j, const struct judged *a, enum seen_a
     }
 }
 
-/* --- All of it -------------------------------------------------------------------------------------------------------------------- */
+/* --- All of it -------------------------------------------------------------------------------- */
 
 /* What a packet sent again tells beside its rules. */
 static void note_again(const struct pkt *p, struct jflow *f)
@@ -122,7 +129,8 @@ static void note_again(const struct pkt *p, struct jflow *f)
 
     if (h->have_una && psn_diff(p->bth.psn, h->una) < 0 && !half_ask(h, p->bth.psn, 0) && f->spurious++ == 0)
         f->spurious_frame = frame_u32(p);
-    if (psn_diff(p->bth.psn, h->cursor) < 0 && half_why_back(h, p->bth.psn, p->frame->ts) == BACK_SEQ_NAK && p->frame->ts - h->seq.ts > f->nak_reaction)
+    if (psn_diff(p->bth.psn, h->cursor) < 0 && half_why_back(h, p->bth.psn, p->frame->ts) == BACK_SEQ_NAK &&
+        p->frame->ts - h->seq.ts > f->nak_reaction)
         f->nak_reaction = p->frame->ts - h->seq.ts;
 }
 
@@ -153,27 +161,30 @@ static struct half *half_of(struct judge *j, const struct pkt *p, uint32_t flow)
     return h;
 }
 
-/* A request that asks for an answer, and that the responder expects, whether it keeps what comes ahead or not: it had answered before, all
- * since then was seen, and nothing is wrong with this one. */
+/* A request that asks for an answer, and that the responder expects, whether it keeps what comes ahead or not: it had
+ * answered before, all since then was seen, and nothing is wrong with this one. */
 static void begin_to_wait(const struct judge *j, const struct judged *a, enum seen_as as)
 {
     const struct replay *r = a->f->replay;
 
-    if (as != SEEN_NEW || !a->h->have_una || a->h->vague || a->h->unsettled || a->h->gbn != a->p->bth.psn || a->h->service == SVC_UC || a->p->bth.psn != r->rsp.epsn_hi ||
-        psn_diff(r->rsp.epsn_lo, r->start) <= 0 || r->rsp.told || r->rsp.refused || j->objected == a->p->frame->number || a->f->pkey.pending ||
+    if (as != SEEN_NEW || !a->h->have_una || a->h->vague || a->h->unsettled || a->h->gbn != a->p->bth.psn ||
+        a->h->service == SVC_UC || a->p->bth.psn != r->rsp.epsn_hi || psn_diff(r->rsp.epsn_lo, r->start) <= 0 ||
+        r->rsp.told || r->rsp.refused || j->objected == a->p->frame->number || a->f->pkey.pending ||
         a->f->service.pending)
         return;
     a->f->asked = (struct asked){a->p->bth.psn, frame_u32(a->p), a->p->frame->ts};
 }
 
-/* Whether a PSN so far from those remembered may be the first one of another connection of these queue pairs: nothing else tells where
- * CM was not captured. What is known of them proves nothing about this packet then, whichever it is. */
+/* Whether a PSN so far from those remembered may be the first one of another connection of these queue pairs: nothing
+ * else tells where CM was not captured. What is known of them proves nothing about this packet then, whichever it
+ * is. */
 static bool may_begin_anew(const struct judge *j, uint32_t flow, const struct pkt *p, enum seen_as as)
 {
     const struct half *h = j->flows[flow].half;
     unsigned how = is_complete(j) ? j->flow[flow].paired_by : PAIR_NONE;
 
-    return as == SEEN_OLD ? how <= PAIR_PSN : as == SEEN_GAP && how != PAIR_CM && psn_diff(p->bth.psn, h->next) > TRACK_SENT;
+    return as == SEEN_OLD ? how <= PAIR_PSN
+                          : as == SEEN_GAP && how != PAIR_CM && psn_diff(p->bth.psn, h->next) > TRACK_SENT;
 }
 
 /* Request `p` begins a connection, for all that is known. */
@@ -234,7 +245,8 @@ void judge_request(struct judge *j, const struct pkt *p, uint32_t flow)
         note_again(p, f);
     f->ackreq_run = p->bth.ackreq ? 0 : f->ackreq_run + 1;
     f->ackreq_run_max = max_u32(f->ackreq_run_max, f->ackreq_run);
-    if (UNLIKELY(as != SEEN_NEW || f->past->keys_at || p->have & H_IETH)) /* else there is nothing to compare or to remember */
+    /* else there is nothing to compare or to remember */
+    if (UNLIKELY(as != SEEN_NEW || f->past->keys_at || p->have & H_IETH))
         past_request(&a, as);
     if (p->bth.ackreq && !f->asked.frame)
         begin_to_wait(j, &a, as);

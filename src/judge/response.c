@@ -6,7 +6,7 @@ static struct found about(const struct judged *a, enum rule rule)
     return (struct found){.rule = rule, .severity = rule_table[rule].severity, .flow = a->flow};
 }
 
-/* --- The transport's verdicts -------------------------------------------------------------------------------------------------- */
+/* --- The transport's verdicts ----------------------------------------------------------------- */
 
 /* Whether the READ that is answered may be the rest of one that was sent before the capture began. */
 static bool may_be_rest(struct half *h, const struct pkt *p)
@@ -30,7 +30,8 @@ static void weigh(const struct judged *a, struct verdict *v, unsigned *has, unsi
     case RULE_NAK_03:
         *lacks = h->vague ? N_COMPLETE : 0;
         break;
-    case RULE_RDA_02: /* where READs and the path MTU were learnt from the capture, it may be the rest of one READ that was asked for again */
+    case RULE_RDA_02: /* where READs and the path MTU were learnt from the capture, it may be the rest of one READ that
+                         was asked for again */
         *lacks = may_be_rest(h, a->p) || (h->heard_pmtu && half_ask(h, a->p->bth.psn, 1)) ? N_REQ : 0;
         break;
     case RULE_RDA_08:
@@ -65,7 +66,8 @@ static bool tap_at_responder(const struct judge *j, uint32_t flow, const struct 
     return j->o.complete && (judge_have(j, flow, p) & (N_TAP_RSP | N_COMPLETE)) == (N_TAP_RSP | N_COMPLETE);
 }
 
-/* Everything is seen in the order in which the responder took and sent it, and no packet is missing that it may have got. */
+/* Everything is seen in the order in which the responder took and sent it, and no packet is missing that it may have
+ * got. */
 static bool at_responder(const struct judge *j, const struct judged *a)
 {
     const struct half *h = a->h;
@@ -86,7 +88,7 @@ static void check_transport(struct judge *j, const struct judged *a)
     }
 }
 
-/* --- What the transport does not judge ------------------------------------------------------------------------------------------ */
+/* --- What the transport does not judge -------------------------------------------------------- */
 
 static void check_credits(struct judge *j, const struct judged *a)
 {
@@ -109,14 +111,15 @@ static bool answers(const struct pkt *p, uint32_t psn)
     return p->op->flags & OPF_ACK && aeth_type(p) != AETH_ACK ? p->bth.psn == psn : psn_diff(p->bth.psn, psn) >= 0;
 }
 
-/* While a lost packet and what followed it are sent again: an ACK of what came only before that packet, which a responder ignores, unless
- * it puts packets in order itself, or got the lost one in another way. */
+/* While a lost packet and what followed it are sent again: an ACK of what came only before that packet, which a
+ * responder ignores, unless it puts packets in order itself, or got the lost one in another way. */
 static void check_ignored(struct judge *j, const struct judged *a)
 {
     const struct half *h = a->h;
     struct found f = found_of(RULE_ACK_02, a->flow);
 
-    if (LIKELY(!h->unsettled) || psn_diff(a->p->bth.psn, h->gbn) < 0 || h->vague || h->loose || j->o.profile == PROFILE_NV || !tap_at_responder(j, a->flow, a->p))
+    if (LIKELY(!h->unsettled) || psn_diff(a->p->bth.psn, h->gbn) < 0 || h->vague || h->loose ||
+        j->o.profile == PROFILE_NV || !tap_at_responder(j, a->flow, a->p))
         return;
     f.lacks = N_COMPLETE;
     f.expected = say(j, "PSN %u at most", psn_add(h->gbn, PSN_MASK));
@@ -125,18 +128,21 @@ static void check_ignored(struct judge *j, const struct judged *a)
     judge_found(j, a->p, f);
 }
 
-/* The first response since a request asked for one. Silence alone proves nothing: that the responder goes on, and answers this one, does. */
+/* The first response since a request asked for one. Silence alone proves nothing: that the responder goes on, and
+ * answers this one, does. */
 static void check_wait(struct judge *j, const struct judged *a)
 {
     const struct asked k = a->f->asked;
     const struct requester *r = &a->f->replay->req;
     uint32_t peer = conn_flow_at(j->conns, a->flow)->peer;
     ns_t wait = ack_timeout(r->p.timeout), elapsed = a->p->frame->ts - k.ts;
-    ns_t slack = judge_slack(j, a->p) + (a->h->back_ts > k.ts ? 0 : CLOCK_SLACK); /* the requester, too, says that the time was over */
+    /* the requester, too, says that the time was over */
+    ns_t slack = judge_slack(j, a->p) + (a->h->back_ts > k.ts ? 0 : CLOCK_SLACK);
     struct found f = about(a, RULE_ACK_04);
 
     a->f->asked.frame = 0;
-    if (LIKELY(wait == NS_NEVER || elapsed <= wait + slack) || !answers(a->p, k.psn) || a->f->closed || j->flows[peer].closed)
+    if (LIKELY(wait == NS_NEVER || elapsed <= wait + slack) || !answers(a->p, k.psn) || a->f->closed ||
+        j->flows[peer].closed)
         return;
     f.has = N_CM; /* or the user told the timeout */
     f.lacks = a->h->unsettled || a->h->disorder || j->backwards || j->n_pauser ? N_COMPLETE : 0;
@@ -144,7 +150,8 @@ static void check_wait(struct judge *j, const struct judged *a)
     f.cause = a->p->frame->number;
     f.expected = say(j, "an answer within %.6f ms", (double)wait / 1e6);
     f.seen = say(j, "silence for %.6f ms", (double)elapsed / 1e6);
-    f.text = "The packet asks for an acknowledgement and is the one that its receiver expected. Nothing at all was answered on this connection for longer than its sender waits.";
+    f.text = "The packet asks for an acknowledgement and is the one that its receiver expected. Nothing at all was "
+             "answered on this connection for longer than its sender waits.";
     judge_found(j, a->p, f);
 }
 
@@ -164,8 +171,9 @@ static void check_gap(struct judge *j, const struct judged *a)
     judge_found(j, a->p, f);
 }
 
-/* A READ or atomic refused as invalid, though nothing is wrong with it and the depth agreed on was kept. An endpoint knows whether it
- * has a reason; what a capture does not show is whether the queue pair permits READs or atomics at all, unless one has succeeded. */
+/* A READ or atomic refused as invalid, though nothing is wrong with it and the depth agreed on was kept. An endpoint
+ * knows whether it has a reason; what a capture does not show is whether the queue pair permits READs or atomics at
+ * all, unless one has succeeded. */
 static void check_refused_ask(struct judge *j, const struct judged *a)
 {
     const struct conn_params *c = &conn_flow_at(j->conns, a->flow)->params;
@@ -175,17 +183,21 @@ static void check_refused_ask(struct judge *j, const struct judged *a)
     bool served = false;
 
     if ((a->p->aeth.syndrome & 31) != NAK_INVALID_REQUEST || !k || k->psn != a->p->bth.psn || !c->have_depth ||
-        c->depth >= TRACK_ASKS || half_outstanding_at(a->h, k) > c->depth || (before && !(opcode_table[before->opcode].flags & OPF_END)) || k->len > UINT32_C(1) << 31 ||
-        !(opcode_table[k->opcode].flags & (OPF_READ_REQ | OPF_ATOMIC_REQ)) || (k->opcode != OP_READ_REQUEST && k->va % 8))
+        c->depth >= TRACK_ASKS || half_outstanding_at(a->h, k) > c->depth ||
+        (before && !(opcode_table[before->opcode].flags & OPF_END)) || k->len > UINT32_C(1) << 31 ||
+        !(opcode_table[k->opcode].flags & (OPF_READ_REQ | OPF_ATOMIC_REQ)) ||
+        (k->opcode != OP_READ_REQUEST && k->va % 8))
         return;
     for (unsigned i = 0; i < TRACK_ASKS; i++)
-        served |= a->h->asks[i].span && a->h->asks[i].answered && (a->h->asks[i].opcode == OP_READ_REQUEST) == (k->opcode == OP_READ_REQUEST);
+        served |= a->h->asks[i].span && a->h->asks[i].answered &&
+                  (a->h->asks[i].opcode == OP_READ_REQUEST) == (k->opcode == OP_READ_REQUEST);
     f.severity = served ? SEV_E : SEV_W;
     f.cause = k->frame;
     f.expected = say(j, "an answer: at most %u outstanding", c->depth);
     f.seen = "NAK, invalid request";
     f.text = served ? "REQ and REP agreed on as many READs and atomics, and others like this one were answered."
-                    : "REQ and REP agreed on as many READs and atomics; either the queue pair does not permit them, or the responder refuses what it promised.";
+                    : "REQ and REP agreed on as many READs and atomics; either the queue pair does not permit them, or "
+                      "the responder refuses what it promised.";
     judge_found(j, a->p, f);
 }
 
@@ -205,11 +217,12 @@ static void note_rnr_nak(struct judge *j, const struct judged *a)
 
     if (a->f->rnr_code && a->f->rnr_code != code && !a->f->rnr_codes_differ) {
         a->f->rnr_codes_differ = true;
-        judge_note(j, RULE_RTX_07, a->flow, a->p->frame->number, say(j, "code %u after %u", code - 1, a->f->rnr_code - 1),
-                   "The responder's RNR timer has changed.");
+        judge_note(j, RULE_RTX_07, a->flow, a->p->frame->number,
+                   say(j, "code %u after %u", code - 1, a->f->rnr_code - 1), "The responder's RNR timer has changed.");
     }
     a->f->rnr_code = code;
-    if (s && (flags & (OPF_READ_REQ | OPF_ATOMIC_REQ) || (flags & OPF_WRITE && !(opcode_table[s->opcode].ext & H_IMMDT))))
+    if (s &&
+        (flags & (OPF_READ_REQ | OPF_ATOMIC_REQ) || (flags & OPF_WRITE && !(opcode_table[s->opcode].ext & H_IMMDT))))
         judge_note(j, RULE_RTX_06, a->flow, a->p->frame->number, opcode_name(s->opcode),
                    "This request takes no receive: its memory was not ready (a page fault at the responder).");
 }
@@ -241,15 +254,16 @@ static void check_acknowledge(struct judge *j, const struct judged *a)
     }
 }
 
-/* --- All of it ------------------------------------------------------------------------------------------------------------------------ */
+/* --- All of it -------------------------------------------------------------------------------- */
 
 /* Whether the response is the one before it once more: captured twice, or doubled by the network. */
 static bool is_twin(const struct judged *a)
 {
     const struct pkt *p = a->p;
-    const struct twin now = {true, p->bth.opcode, frame_ip_id(p), p->bth.psn, icrc_of(p), p->frame->ts}, *t = &a->f->rsp;
-    bool same = t->have && t->psn == now.psn && t->icrc == now.icrc && t->opcode == now.opcode && t->ip_id == now.ip_id &&
-                (now.ip_id || now.ts - t->ts < TWIN_WITHIN);
+    const struct twin now = {true, p->bth.opcode, frame_ip_id(p), p->bth.psn, icrc_of(p), p->frame->ts},
+                      *t = &a->f->rsp;
+    bool same = t->have && t->psn == now.psn && t->icrc == now.icrc && t->opcode == now.opcode &&
+                t->ip_id == now.ip_id && (now.ip_id || now.ts - t->ts < TWIN_WITHIN);
 
     a->f->rsp = now;
     return same;
@@ -304,8 +318,10 @@ void judge_response(struct judge *j, const struct pkt *p, uint32_t flow)
     early = psn_diff(p->bth.psn, a.h->next) >= 0 && !(p->op->flags & OPF_ACK && aeth_type(p) != AETH_ACK);
     if (UNLIKELY(early && a.h->service != SVC_UC)) {
         early_begins(&a);
-        a.h->disorder |= a.h->loose; /* it may answer the READ whose PSNs are not known yet, behind a response that is still to come */
-    } else if (UNLIKELY(psn_diff(response_proves(p), a.f->replay->start) < 0 && a.h->service != SVC_UC && !half_sent(a.h, p->bth.psn))) {
+        /* it may answer the READ whose PSNs are not known yet, behind a response that is still to come */
+        a.h->disorder |= a.h->loose;
+    } else if (UNLIKELY(psn_diff(response_proves(p), a.f->replay->start) < 0 && a.h->service != SVC_UC &&
+                        !half_sent(a.h, p->bth.psn))) {
         a.h->began = BEGAN_BEFORE;
         return; /* it answers what was sent before the capture began */
     } else if (LIKELY(!twin) || a.h->service == SVC_UC) {
@@ -325,7 +341,7 @@ void judge_response(struct judge *j, const struct pkt *p, uint32_t flow)
         replay_settle(a.f->replay);
 }
 
-/* --- What a packet recorded late would refute ------------------------------------------------------------------------------------------ */
+/* --- What a packet recorded late would refute ------------------------------------------------- */
 
 /* Whether the packets of either direction that may still refute it have passed. */
 static bool has_waited(const struct jflow *f, const struct pending_fail *w, bool now)
@@ -345,11 +361,12 @@ static void gap_report(struct judge *j, const struct pkt *p, uint32_t flow, stru
     judge_found(j, p, f);
 }
 
-/* A response to what had not been sent yet. At the responder an ACK of what had not arrived is false whatever happened to the request;
- * elsewhere it passed the tap before the request did. */
+/* A response to what had not been sent yet. At the responder an ACK of what had not arrived is false whatever happened
+ * to the request; elsewhere it passed the tap before the request did. */
 static struct found early_found(struct judge *j, const struct pkt *p, uint32_t flow, const struct pending_fail *w)
 {
-    struct found f = found_of(w->rule == RULE_ACK_02 && !tap_at_responder(j, flow, p) ? RULE_ACK_03 : (enum rule)w->rule, flow);
+    struct found f =
+        found_of(w->rule == RULE_ACK_02 && !tap_at_responder(j, flow, p) ? RULE_ACK_03 : (enum rule)w->rule, flow);
 
     f.frame = w->frame;
     f.needs = N_START; /* else it may be of a request before the capture, of which the rest is sent again */
@@ -363,14 +380,15 @@ static void early_report(struct judge *j, const struct pkt *p, uint32_t flow, st
     struct found f = early_found(j, p, flow, w);
 
     w->have = false;
-    if (!has_waited(&j->flows[flow], w, false) && j->last_ts[conn_flow_at(j->conns, flow)->tap % JUDGE_TAPS] - w->ts < CLOCK_SLACK)
+    if (!has_waited(&j->flows[flow], w, false) &&
+        j->last_ts[conn_flow_at(j->conns, flow)->tap % JUDGE_TAPS] - w->ts < CLOCK_SLACK)
         f.lacks = N_COMPLETE; /* its request may be recorded behind the end of the capture */
     f.text = "No such request was seen.";
     judge_found(j, p, f);
 }
 
-/* The request, or a later one, came only behind its ACK, with `p`. What is sent and what is received have time stamps and queues of
- * their own, so that the two may have changed places in the capture if they are close together. */
+/* The request, or a later one, came only behind its ACK, with `p`. What is sent and what is received have time stamps
+ * and queues of their own, so that the two may have changed places in the capture if they are close together. */
 static void early_arrives(struct judge *j, const struct pkt *p, uint32_t flow, struct pending_fail *w)
 {
     struct found f = early_found(j, p, flow, w);
@@ -383,8 +401,10 @@ static void early_arrives(struct judge *j, const struct pkt *p, uint32_t flow, s
     f.cause = frame_u32(p);
     f.needs |= N_CLOCK;
     f.lacks = later <= CLOCK_SLACK + judge_step(j, p) || j->backwards || h->copies || h->loose ? N_CLOCK : 0;
-    f.lacks |= half_sent(h, w->psn) || half_ask(h, w->psn, 0) ? 0 : N_COMPLETE; /* another one came: that one may have taken another path */
-    f.text = f.rule == RULE_ACK_02 ? "What it acknowledges had not arrived then." : "What it acknowledges was sent only later.";
+    /* another one came: that one may have taken another path */
+    f.lacks |= half_sent(h, w->psn) || half_ask(h, w->psn, 0) ? 0 : N_COMPLETE;
+    f.text = f.rule == RULE_ACK_02 ? "What it acknowledges had not arrived then."
+                                   : "What it acknowledges was sent only later.";
     judge_found(j, p, f);
 }
 
@@ -412,7 +432,7 @@ void judge_pending(struct judge *j, const struct pkt *p, uint32_t flow, bool now
     pending_look(j, p, flow, now);
 }
 
-/* --- Notes at the end ------------------------------------------------------------------------------------------------------------------- */
+/* --- Notes at the end ------------------------------------------------------------------------- */
 
 static void note_requests(struct judge *j, uint32_t flow, const struct jflow *f)
 {
@@ -425,11 +445,14 @@ static void note_requests(struct judge *j, uint32_t flow, const struct jflow *f)
         judge_note(j, RULE_RTX_12, flow, h->seq.frame, say(j, "%.3f us", (double)f->nak_reaction / 1e3),
                    "The longest time from a sequence NAK to the packet sent again.");
     if (h->service == SVC_RC && f->ackreq_run_max > 1)
-        judge_note(j, RULE_SEQ_09, flow, 0, count_str(f->ackreq_run_max, "packet"), "The longest run of requests without AckReq.");
+        judge_note(j, RULE_SEQ_09, flow, 0, count_str(f->ackreq_run_max, "packet"),
+                   "The longest run of requests without AckReq.");
     if (h->acks)
-        judge_note(j, RULE_ACK_10, flow, 0, say(j, "%.1f packets", (double)h->packets / (double)h->acks), "Requests for each ACK, on average.");
+        judge_note(j, RULE_ACK_10, flow, 0, say(j, "%.1f packets", (double)h->packets / (double)h->acks),
+                   "Requests for each ACK, on average.");
     if (f->mid_stream)
-        judge_note(j, RULE_CAP_04, flow, h->first_frame, say(j, "PSN %u", h->start), "How this queue pair began was not captured: its state is learnt as far as packets show it.");
+        judge_note(j, RULE_CAP_04, flow, h->first_frame, say(j, "PSN %u", h->start),
+                   "How this queue pair began was not captured: its state is learnt as far as packets show it.");
 }
 
 void judge_flow_end(struct judge *j, uint32_t flow)

@@ -11,11 +11,16 @@ const struct rule_doc rule_docs[RULE_COUNT] = {
 static const struct {
     const char *prefix, *title;
 } groups[] = {
-    {"FMT", "Formats, links, headers"}, {"SEQ", "Opcodes and lengths of requests"},
-    {"RDA", "READ, atomics, memory"},   {"ACK", "Acknowledgements, message sequence numbers, credits"},
-    {"NAK", "Negative acknowledgements"}, {"RTX", "Retransmission and timers"},
-    {"CC", "Congestion"},               {"CM", "Connection management"},
-    {"SVC", "UD, UC, XRC, multicast"},  {"CAP", "Captures"},
+    {"FMT", "Formats, links, headers"},
+    {"SEQ", "Opcodes and lengths of requests"},
+    {"RDA", "READ, atomics, memory"},
+    {"ACK", "Acknowledgements, message sequence numbers, credits"},
+    {"NAK", "Negative acknowledgements"},
+    {"RTX", "Retransmission and timers"},
+    {"CC", "Congestion"},
+    {"CM", "Connection management"},
+    {"SVC", "UD, UC, XRC, multicast"},
+    {"CAP", "Captures"},
 };
 
 static bool in_group(unsigned rule, const char *prefix)
@@ -79,7 +84,8 @@ void catalog_rule(struct buf *b, enum rule rule)
     const struct rule_info *r = &rule_table[rule];
     const struct rule_doc *d = &rule_docs[rule];
 
-    buf_printf(b, "%s: %s\n\n  severity  %s\n  source    %s\n  needs     ", r->id, r->meaning, severity_str(r->severity), r->anchor);
+    buf_printf(b, "%s: %s\n\n  severity  %s\n  source    %s\n  needs     ", r->id, r->meaning,
+               severity_str(r->severity), r->anchor);
     needs_text(b, r->needs);
     buf_printf(b, "\n\n%s\n", d->how);
     if (*d->example)
@@ -157,7 +163,8 @@ static const char man_head[] =
     ".Nd the rules that captures of RDMA traffic are judged by\n.Sh DESCRIPTION\n"
     "These are the rules of\n.Xr rdmatrace-check 1 .\n"
     "A rule has a severity: a failure of an\n.Em error\nproves that an end misbehaves;\na\n.Em warning\n"
-    "rests on a recommendation, a heuristic or on timing;\na\n.Em note\nis an observation, which has a value and no verdict.\n"
+    "rests on a recommendation, a heuristic or on timing;\na\n.Em note\nis an observation, which has a value and no "
+    "verdict.\n"
     ".Pp\nA verdict is pass, fail or inconclusive.\n"
     "A rule states what it needs; a failure for which a need is missing is\ninconclusive, "
     "because what the capture does not show may explain it.\n"
@@ -165,7 +172,8 @@ static const char man_head[] =
 static const char man_middle[] =
     ".El\n.Pp\nA capture is complete, and its tap is at an end, if\n.Xr rdmatrace-check 1\nis told so.\n"
     "Sources named C9-, C10-, C13-, CA17- and the like are compliance statements of\n"
-    "the InfiniBand Architecture Specification, volume 1, numbers with dots its\nsections, A11, A14, A16, A17 and A19 its annexes.\n"
+    "the InfiniBand Architecture Specification, volume 1, numbers with dots its\nsections, A11, A14, A16, A17 and A19 "
+    "its annexes.\n"
     "The list says of each rule what holds when it is kept, how it is judged, and\nwhat breaks it.\n";
 
 void catalog_man(struct buf *b)

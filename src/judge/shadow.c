@@ -48,15 +48,16 @@ unsigned replay_check_request(const struct replay *r, const struct pkt *p, struc
     return req_tx_check_all(&r->req, p, p->frame->ts, out, REPLAY_FOUND);
 }
 
-/* Whether the requester is about to send `p` again: not seen before, it is no packet overtaken, but one lost on the way to the tap. */
+/* Whether the requester is about to send `p` again: not seen before, it is no packet overtaken, but one lost on the way
+ * to the tap. */
 static bool is_due_again(const struct requester *q, const struct pkt *p)
 {
     return (q->alt && psn_diff(p->bth.psn, q->alt_low) >= 0 && psn_diff(p->bth.psn, q->una_hi) <= 0) ||
            (req_going_back(q) && p->bth.psn == q->psn_tx);
 }
 
-/* A request is first seen behind later ones, maybe in a place that a READ of unknown length was thought to fill: as long as it was
- * missed, no count was right, and the responder's packets do not come as they left. */
+/* A request is first seen behind later ones, maybe in a place that a READ of unknown length was thought to fill: as
+ * long as it was missed, no count was right, and the responder's packets do not come as they left. */
 static void take_late(struct replay *r, const struct pkt *p)
 {
     r->req.counted = false;
@@ -95,7 +96,9 @@ unsigned replay_check_response(struct replay *r, const struct pkt *p, bool at_re
     unsigned n;
 
     r->rsp.p.all_seen = at_responder;
-    n = LIKELY(rsp_tx_is_usual(&r->rsp, p) && !r->thorough) ? 0 : rsp_tx_check_all(&r->rsp, p, p->frame->ts, out, REPLAY_FOUND - 1);
+    n = LIKELY(rsp_tx_is_usual(&r->rsp, p) && !r->thorough)
+            ? 0
+            : rsp_tx_check_all(&r->rsp, p, p->frame->ts, out, REPLAY_FOUND - 1);
     out[n] = req_rx_check_msn(&r->req, p);
     return n + !verdict_ok(out[n]);
 }

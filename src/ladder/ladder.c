@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define CM_RECENT 64    /* messages of connection management among which one that is sent again is looked for */
+#define CM_RECENT    64 /* messages of connection management among which one that is sent again is looked for */
 #define CM_EXCHANGES 64 /* pairs of communication ids that one connection may have */
 
 /* A packet in short. */
@@ -20,9 +20,9 @@ struct rung {
     bool again, bad, aeth;
     struct conn_addr dst;
     uint32_t dqpn;
-    uint32_t id, peer_id;  /* of a CM message: communication ids of its sender and its receiver; 0: none */
-    uint32_t qpn, to_qpn;  /* likewise: queue pairs that it names, 0: none */
-    const char *what;      /* became of it; NULL: nothing that is known */
+    uint32_t id, peer_id; /* of a CM message: communication ids of its sender and its receiver; 0: none */
+    uint32_t qpn, to_qpn; /* likewise: queue pairs that it names, 0: none */
+    const char *what;     /* became of it; NULL: nothing that is known */
 };
 
 /* The communication ids of an exchange of CM messages: of the end on the left, and of the other; 0: not known. */
@@ -36,7 +36,7 @@ struct ladder {
     uint32_t n, cap, max;
     uint64_t left_out;
     uint32_t conn;
-    uint32_t cm[CM_RECENT], cm_at; /* latest rungs of connection management */
+    uint32_t cm[CM_RECENT], cm_at;         /* latest rungs of connection management */
     struct cm_ids exchanges[CM_EXCHANGES]; /* of the connection that is drawn */
     uint32_t n_exchanges;
 };
@@ -139,8 +139,15 @@ void ladder_packet(struct ladder *l, const struct pkt *p)
     r = rung_new(l);
     if (!r)
         return;
-    *r = (struct rung){.ts = p->frame->ts, .frame = frame_u32(p), .psn = p->bth.psn, .tap = conn_tap_of(p->frame), .len = (uint16_t)p->payload_len,
-                       .opcode = p->bth.opcode, .again = again, .bad = p->icrc == CRC_BAD, .aeth = p->have & H_AETH};
+    *r = (struct rung){.ts = p->frame->ts,
+                       .frame = frame_u32(p),
+                       .psn = p->bth.psn,
+                       .tap = conn_tap_of(p->frame),
+                       .len = (uint16_t)p->payload_len,
+                       .opcode = p->bth.opcode,
+                       .again = again,
+                       .bad = p->icrc == CRC_BAD,
+                       .aeth = p->have & H_AETH};
     conn_addr_of(p, &r->src, &r->dst);
     r->syndrome = r->aeth ? p->aeth.syndrome : 0;
     r->flow = p->op->ext & H_DETH ? FLOW_NONE : conn_flow_find(ladder_conns(l), p);
@@ -151,7 +158,7 @@ void ladder_packet(struct ladder *l, const struct pkt *p)
     }
 }
 
-/* --- Drawing ------------------------------------------------------------------------------------------------------------------------ */
+/* --- Drawing ---------------------------------------------------------------------------------- */
 
 /* The connection to be drawn when none was named. */
 static uint32_t choose(struct ladder *l)
@@ -399,7 +406,8 @@ static const char *state_behind(struct ladder *l, const struct rung *r)
                : r->attr == CM_REJ  ? "refused, or given up: there is no connection"
                : r->attr == CM_DREP ? "disconnected"
                                     : NULL;
-    if (r->aeth && (r->syndrome >> 5 & 3) == AETH_NAK && (r->syndrome & 31) != NAK_PSN_SEQ && (r->syndrome & 31) <= NAK_REMOTE_OPERATIONAL)
+    if (r->aeth && (r->syndrome >> 5 & 3) == AETH_NAK && (r->syndrome & 31) != NAK_PSN_SEQ &&
+        (r->syndrome & 31) <= NAK_REMOTE_OPERATIONAL)
         return "the queue pair goes into the error state";
     for (size_t i = 0; h && r->frame == h->last_frame && i < explain_n(l->explain); i++)
         if (explain_at(l->explain, i)->flow == r->flow && explain_at(l->explain, i)->cause == CAUSE_RETRY_EXCEEDED)
@@ -407,7 +415,8 @@ static const char *state_behind(struct ladder *l, const struct rung *r)
     return NULL;
 }
 
-static void rung_draw(struct ladder *l, const struct rung *r, const struct flow *f, const struct columns *c, struct buf *b)
+static void rung_draw(struct ladder *l, const struct rung *r, const struct flow *f, const struct columns *c,
+                      struct buf *b)
 {
     const char *state = state_behind(l, r);
 
@@ -461,7 +470,8 @@ static void head_draw(const struct flow *f, const struct columns *c, struct buf 
     end_name(&right, &f->dst, true, f->dqpn);
     buf_printf(b, "connection %u, interface %u\n", f->conn, f->tap & 0xffff);
     if (left.len + 1 + right.len <= c->arrow) {
-        buf_printf(b, "%*s %*s %s%*s\n", (int)c->frame, "frame", (int)c->seconds, "seconds", buf_str(&left), (int)(c->arrow - left.len), buf_str(&right));
+        buf_printf(b, "%*s %*s %s%*s\n", (int)c->frame, "frame", (int)c->seconds, "seconds", buf_str(&left),
+                   (int)(c->arrow - left.len), buf_str(&right));
     } else {
         head_end(b, buf_str(&left), c->left, to);
         head_end(b, buf_str(&right), to, to);

@@ -5,12 +5,12 @@
 #include "src/explain/explain.h"
 
 #define LADDER_WIDTH_MIN 40
-#define LADDER_ROWS_MAX 100000
+#define LADDER_ROWS_MAX  100000
 
 struct ladder;
 
-/* A diagram of connection `conn` (0: of the one that something went wrong with most, else of the first one), of at most `rows`
- * packets. NULL without memory. */
+/* A diagram of connection `conn` (0: of the one that something went wrong with most, else of the first one), of at most
+ * `rows` packets. NULL without memory. */
 struct ladder *ladder_new(uint32_t conn, uint32_t rows);
 void ladder_free(struct ladder *l);
 struct conn_table *ladder_conns(struct ladder *l);

@@ -3,9 +3,18 @@
 
 #include <stdlib.h>
 
-#define N(member, name, help) {name, COL_NUMBER, offsetof(struct meter_row, member), help}
-#define T(member, name, help) {name, COL_NS, offsetof(struct meter_row, member), help}
-#define COLUMN(kind, member, name, help) {name, kind, offsetof(struct meter_row, member), help}
+#define N(member, name, help)                                                                                          \
+    {                                                                                                                  \
+        name, COL_NUMBER, offsetof(struct meter_row, member), help                                                     \
+    }
+#define T(member, name, help)                                                                                          \
+    {                                                                                                                  \
+        name, COL_NS, offsetof(struct meter_row, member), help                                                         \
+    }
+#define COLUMN(kind, member, name, help)                                                                               \
+    {                                                                                                                  \
+        name, kind, offsetof(struct meter_row, member), help                                                           \
+    }
 #define TIMES(member, name, what)                                                                                      \
     N(member.n, name "_count", what ": number of values"), T(member.min, name "_min_ns", what ": shortest"),           \
         T(member.median, name "_median_ns", what ": median"), T(member.p99, name "_p99_ns", what ": 99th percentile"), \
@@ -65,7 +74,8 @@ const struct column row_columns[] = {
     N(duplicate_requests, "duplicate_request", "request packets whose delivery had been shown before"),
     N(out_of_sequence, "out_of_sequence", "request packets beyond the PSN that is expected next"),
     N(late, "out_of_order", "request packets seen first after later ones"),
-    N(missing, "missing_psns", "PSNs passed over when later ones came first; null for datagrams if not all came: they may be for others"),
+    N(missing, "missing_psns",
+      "PSNs passed over when later ones came first; null for datagrams if not all came: they may be for others"),
     N(bad_icrc, "rx_icrc_encapsulated", "packets with a wrong ICRC (not counted elsewhere)"),
     N(restarts, "restarts", "times the queue pair was set up anew"),
     N(acks, "acks", "ACKs of this direction's requests"),
@@ -134,7 +144,7 @@ static const char *text_at(const struct meter_row *r, const struct column *c)
     return s;
 }
 
-/* --- Sorting -------------------------------------------------------------------------------------------------------------------- */
+/* --- Sorting ---------------------------------------------------------------------------------- */
 
 static int compare_by(const struct meter_row *x, const struct meter_row *y, const struct column *by)
 {
@@ -173,7 +183,7 @@ void rows_sort(struct meter_row **rows, size_t n, const struct column *by)
     free(tmp);
 }
 
-/* --- Values --------------------------------------------------------------------------------------------------------------------- */
+/* --- Values ----------------------------------------------------------------------------------- */
 
 static void put_milli(struct buf *b, uint64_t v)
 {
@@ -230,7 +240,9 @@ static void print_json_row(struct buf *b, const struct meter_row *r)
 
 static void print_totals(struct buf *b, const struct meter_totals *t)
 {
-    buf_printf(b, "\"totals\":{\"packets\":%llu,\"counted\":%llu,\"not_counted\":%llu,\"lost_rows\":%llu,\"forgotten_flows\":%llu}}\n",
+    buf_printf(b,
+               "\"totals\":{\"packets\":%llu,\"counted\":%llu,\"not_counted\":%llu,\"lost_rows\":%llu,\"forgotten_"
+               "flows\":%llu}}\n",
                (unsigned long long)t->packets, (unsigned long long)t->counted, (unsigned long long)t->malformed,
                (unsigned long long)t->lost_rows, (unsigned long long)t->forgotten);
 }
@@ -261,7 +273,7 @@ static void print_csv(struct buf *b, struct meter_row *const *rows, size_t n)
     }
 }
 
-/* --- Text ----------------------------------------------------------------------------------------------------------------------- */
+/* --- Text ------------------------------------------------------------------------------------- */
 
 static void put_rate(struct buf *b, uint64_t bps)
 {
@@ -387,7 +399,8 @@ static void print_text_row(struct buf *b, const struct meter_row *r)
     buf_char(b, '\n');
 }
 
-static void print_text(struct buf *b, bool details, struct meter_row *const *rows, size_t n, const struct meter_totals *t)
+static void print_text(struct buf *b, bool details, struct meter_row *const *rows, size_t n,
+                       const struct meter_totals *t)
 {
     size_t at = b->len;
 
@@ -405,7 +418,8 @@ static void print_text(struct buf *b, bool details, struct meter_row *const *row
         buf_printf(b, "%s left out: too many queue pairs\n", count_str(t->lost_rows, "row or datagram"));
 }
 
-void rows_print(struct buf *b, enum rows_format format, bool details, struct meter_row *const *rows, size_t n, const struct meter_totals *t)
+void rows_print(struct buf *b, enum rows_format format, bool details, struct meter_row *const *rows, size_t n,
+                const struct meter_totals *t)
 {
     if (format == ROWS_JSON)
         print_json(b, rows, n, t);
@@ -415,7 +429,7 @@ void rows_print(struct buf *b, enum rows_format format, bool details, struct met
         print_text(b, details, rows, n, t);
 }
 
-/* --- Intervals ------------------------------------------------------------------------------------------------------------------ */
+/* --- Intervals -------------------------------------------------------------------------------- */
 
 static const struct {
     const char *name, *title;
@@ -434,7 +448,8 @@ static const struct {
     {"np_cnp_sent", "CNP", offsetof(struct meter_counts, cnps)},
 };
 
-static const char *const tick_ids[] = {"file", "interface", "connection", "source", "source_qpn", "destination", "destination_qpn", "service"};
+static const char *const tick_ids[] = {"file",       "interface",   "connection",      "source",
+                                       "source_qpn", "destination", "destination_qpn", "service"};
 
 static uint64_t tick_value(const struct meter_counts *c, unsigned i)
 {
@@ -501,7 +516,8 @@ void ticks_add(struct ticks *t, const struct meter_row *r, ns_t start, ns_t sinc
             buf_puts(t->b, "null");
     }
     for (unsigned i = 0; i < ARRAY_LEN(tick_columns); i++)
-        buf_printf(t->b, json ? ",\"%s\":%llu" : ",%s%llu", json ? tick_columns[i].name : "", (unsigned long long)tick_value(c, i));
+        buf_printf(t->b, json ? ",\"%s\":%llu" : ",%s%llu", json ? tick_columns[i].name : "",
+                   (unsigned long long)tick_value(c, i));
     buf_puts(t->b, json ? "}" : "\n");
 }
 

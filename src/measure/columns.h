@@ -29,16 +29,16 @@ extern const struct column row_columns[];
 /* The column of that name; NULL if there is none. */
 const struct column *column_find(const char *name);
 
-
 /* Sort rows by a column, larger numbers first (texts and addresses ascending); equal ones keep their order. */
 void rows_sort(struct meter_row **rows, size_t n, const struct column *by);
 /* All rows. `details`: with ROWS_TEXT every value that is known, below each row. */
-void rows_print(struct buf *b, enum rows_format format, bool details, struct meter_row *const *rows, size_t n, const struct meter_totals *t);
+void rows_print(struct buf *b, enum rows_format format, bool details, struct meter_row *const *rows, size_t n,
+                const struct meter_totals *t);
 
 /* Intervals as they come: what is before the first, one, what is behind the last. */
 struct ticks {
     enum rows_format format;
-    uint64_t n;  /* printed so far */
+    uint64_t n; /* printed so far */
     struct buf *b;
 };
 void ticks_begin(struct ticks *t);

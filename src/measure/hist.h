@@ -4,11 +4,12 @@
 
 #include "types.h"
 
-/* Each power of two is cut into 2^HIST_BITS buckets, so a bucket is at most 1/32 of its values wide and hist_permille() is wrong by
- * at most half of that: HIST_ERROR_PERCENT. Values from 2^HIST_TOP ns (9.8 hours) on share the last bucket. */
-#define HIST_BITS 5
-#define HIST_TOP 45
-#define HIST_BUCKETS ((HIST_TOP - HIST_BITS + 1) << HIST_BITS)
+/* Each power of two is cut into 2^HIST_BITS buckets, so a bucket is at most 1/32 of its values wide and hist_permille()
+ * is wrong by at most half of that: HIST_ERROR_PERCENT. Values from 2^HIST_TOP ns (9.8 hours) on share the last
+ * bucket. */
+#define HIST_BITS          5
+#define HIST_TOP           45
+#define HIST_BUCKETS       ((HIST_TOP - HIST_BITS + 1) << HIST_BITS)
 #define HIST_ERROR_PERCENT 1.6
 
 /* Zero-initialise. */
@@ -20,8 +21,8 @@ struct hist {
 
 /* Count a value; negative ones count as 0. */
 void hist_add(struct hist *h, ns_t v);
-/* The value below or at which `permille` of 1000 values lie, by the nearest rank: the middle of its bucket, but exact for the
- * smallest and the largest value. 0 without values. */
+/* The value below or at which `permille` of 1000 values lie, by the nearest rank: the middle of its bucket, but exact
+ * for the smallest and the largest value. 0 without values. */
 ns_t hist_permille(const struct hist *h, unsigned permille);
 
 #endif

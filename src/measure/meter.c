@@ -15,7 +15,7 @@ static void on_fresh(void *user, uint32_t flow)
     m->rows[flow].used = false;
 }
 
-/* --- Work requests -------------------------------------------------------------------------------------------------------------- */
+/* --- Work requests ---------------------------------------------------------------------------- */
 
 static void on_over(void *user, const struct work *w, uint32_t flow)
 {
@@ -48,7 +48,7 @@ static void on_work_packet(void *user, const struct work *w, const struct pkt *p
     m->o.work.packet(m->o.work.user, w, p);
 }
 
-/* --- Packets -------------------------------------------------------------------------------------------------------------------- */
+/* --- Packets ---------------------------------------------------------------------------------- */
 
 /* What any packet adds to its row. */
 static void count_packet(struct meter *m, struct meter_row *r, const struct pkt *p)
@@ -94,7 +94,8 @@ static void count_timeout(struct meter_row *r, struct side *s, const struct watc
 
 static void count_again(struct meter_row *r, struct side *s, const struct watched *e)
 {
-    bool delivered = e->h->have_una && psn_diff(e->p->bth.psn, e->h->una) < 0, again = e->as == SEEN_AGAIN || e->as == SEEN_OLD;
+    bool delivered = e->h->have_una && psn_diff(e->p->bth.psn, e->h->una) < 0,
+         again = e->as == SEEN_AGAIN || e->as == SEEN_OLD;
 
     r->duplicates += e->as == SEEN_COPY;
     r->duplicate_requests += e->as == SEEN_COPY || (again && delivered);
@@ -119,7 +120,8 @@ static void count_request(struct meter_row *r, struct side *s, const struct watc
     r->request_bytes += p->payload_len;
     if (p->op->flags & (OPF_FIRST | OPF_MIDDLE))
         raise(&r->pmtu_seen, p->payload_len);
-    if (UNLIKELY(h->rnr.have && !h->rnr.resent && h->rnr.psn == p->bth.psn) && as != SEEN_COPY && p->frame->ts > h->rnr.ts)
+    if (UNLIKELY(h->rnr.have && !h->rnr.resent && h->rnr.psn == p->bth.psn) && as != SEEN_COPY &&
+        p->frame->ts > h->rnr.ts)
         r->rnr_wait += (uint64_t)(p->frame->ts - h->rnr.ts);
     if (UNLIKELY((h->have_next || h->gbn_known) && psn_diff(p->bth.psn, h->gbn) > 0 && as != SEEN_RESTART))
         r->out_of_sequence++;
@@ -233,7 +235,9 @@ static void on_responded(void *user, const struct watched *w)
     if (h->rnr.have && h->rnr.times > r->rnr_retry_seen)
         r->rnr_retry_seen = h->rnr.times;
     work_response(&m->sides[w->flow]->ring, &e, w->p);
-    if (UNLIKELY(w->p->op->flags & OPF_ACK && aeth_type(w->p) == AETH_NAK && (w->p->aeth.syndrome & 31) != NAK_PSN_SEQ) && m->sides[w->own])
+    if (UNLIKELY(w->p->op->flags & OPF_ACK && aeth_type(w->p) == AETH_NAK &&
+                 (w->p->aeth.syndrome & 31) != NAK_PSN_SEQ) &&
+        m->sides[w->own])
         work_stop(&m->sides[w->own]->ring);
 }
 
@@ -376,12 +380,13 @@ void meter_packet(struct meter *m, const struct pkt *p, bool count)
     (count ? watch_packet : watch_learn)(m->watch, p);
 }
 
-/* --- Life ----------------------------------------------------------------------------------------------------------------------- */
+/* --- Life ------------------------------------------------------------------------------------- */
 
 struct meter *meter_new(const struct meter_opts *o)
 {
     struct meter *m = calloc(1, sizeof *m);
-    struct watch_user u = {m, on_fresh, on_packet, on_request, on_requested, on_response, on_responded, on_bad_icrc, on_other};
+    struct watch_user u = {m,           on_fresh,     on_packet,   on_request, on_requested,
+                           on_response, on_responded, on_bad_icrc, on_other};
 
     if (!m)
         return NULL;
@@ -445,7 +450,7 @@ struct meter_totals meter_totals(const struct meter *m)
     return t;
 }
 
-/* --- The end -------------------------------------------------------------------------------------------------------------------- */
+/* --- The end ---------------------------------------------------------------------------------- */
 
 void meter_end(struct meter *m)
 {

@@ -1,7 +1,8 @@
 /* layer 3 (measure): measurements of each connection and direction.
  *
- * Packets are taken in the order of time. A *row* is what one end sends to one queue pair of another, at one tap, and what became of it:
- * the requests, the answers to them, the work requests behind them. Datagrams have a row for each source and destination queue pair. */
+ * Packets are taken in the order of time. A *row* is what one end sends to one queue pair of another, at one tap, and
+ * what became of it: the requests, the answers to them, the work requests behind them. Datagrams have a row for each
+ * source and destination queue pair. */
 #ifndef RDMATRACE_MEASURE_METER_H
 #define RDMATRACE_MEASURE_METER_H
 
@@ -9,22 +10,22 @@
 #include "src/conn/ud_gaps.h"
 #include "src/measure/wqe.h"
 
-#define METER_FLOWS 4096  /* rows of connected queue pairs kept open at a time, and as many of datagrams */
-#define METER_OLD 16384   /* rows that are over: their queue pairs were set up anew, or made room for others */
-#define METER_NONE UINT64_MAX /* a value that is not known */
+#define METER_FLOWS 4096       /* rows of connected queue pairs kept open at a time, and as many of datagrams */
+#define METER_OLD   16384      /* rows that are over: their queue pairs were set up anew, or made room for others */
+#define METER_NONE  UINT64_MAX /* a value that is not known */
 
 /* What `--interval` shows: counts that grow with packets. */
 struct meter_counts {
-    uint64_t packets;       /* all packets of the row */
-    uint64_t bytes;         /* of them, on the wire with all headers */
-    uint64_t payload;       /* of them, InfiniBand payload without pad */
-    uint64_t again;         /* request packets sent again */
-    uint64_t seq_naks;      /* sequence NAKs that answer the row's requests */
-    uint64_t rnr_naks;      /* RNR NAKs, likewise */
-    uint64_t timeouts;      /* sent again for want of an answer */
-    uint64_t ce;            /* packets of the row marked CE in their IP header */
-    uint64_t fecn, becn;    /* and those with these bits, which mean nothing on RoCEv2, in their BTH */
-    uint64_t cnps;          /* CNPs in the row */
+    uint64_t packets;    /* all packets of the row */
+    uint64_t bytes;      /* of them, on the wire with all headers */
+    uint64_t payload;    /* of them, InfiniBand payload without pad */
+    uint64_t again;      /* request packets sent again */
+    uint64_t seq_naks;   /* sequence NAKs that answer the row's requests */
+    uint64_t rnr_naks;   /* RNR NAKs, likewise */
+    uint64_t timeouts;   /* sent again for want of an answer */
+    uint64_t ce;         /* packets of the row marked CE in their IP header */
+    uint64_t fecn, becn; /* and those with these bits, which mean nothing on RoCEv2, in their BTH */
+    uint64_t cnps;       /* CNPs in the row */
 };
 
 /* A distribution in five numbers (ns), all METER_NONE without values. */
@@ -35,43 +36,43 @@ struct meter_times {
 /* Numbers are METER_NONE where nothing is known. */
 struct meter_row {
     struct conn_addr src, dst;
-    uint64_t file, iface;     /* where it was captured, from 0 */
-    uint64_t conn;            /* as in decode and check; 0: datagrams */
+    uint64_t file, iface; /* where it was captured, from 0 */
+    uint64_t conn;        /* as in decode and check; 0: datagrams */
     uint64_t sqpn, dqpn;
-    const char *service;      /* "RC", ... */
-    const char *setup;        /* how the directions were paired: pairing_str() */
-    const char *certainty;    /* how sure that is: "none", "likely", "sure" */
-    const char *upper;        /* upper protocol or NULL */
+    const char *service;   /* "RC", ... */
+    const char *setup;     /* how the directions were paired: pairing_str() */
+    const char *certainty; /* how sure that is: "none", "likely", "sure" */
+    const char *upper;     /* upper protocol or NULL */
     uint64_t first_frame, last_frame;
     ns_t first, last;
     struct meter_counts c;
     /* Requests. */
     uint64_t requests, request_bytes; /* packets and payload, repetitions included */
     uint64_t responses;
-    uint64_t naks_sent;       /* of them NAKs of any kind */
-    uint64_t ops[WORK_OPS];   /* messages by operation */
+    uint64_t naks_sent;                   /* of them NAKs of any kind */
+    uint64_t ops[WORK_OPS];               /* messages by operation */
     uint64_t messages, completed, failed; /* work requests; with status SUCCESS; with another */
-    uint64_t message_bytes;   /* of completed ones, and of all where nothing is acknowledged */
-    uint64_t goodput;         /* bits per second: message_bytes over the time from the first start to the last end */
+    uint64_t message_bytes;               /* of completed ones, and of all where nothing is acknowledged */
+    uint64_t goodput; /* bits per second: message_bytes over the time from the first start to the last end */
     uint64_t again_bytes;
-    uint64_t duplicates;      /* identical copies of a packet */
+    uint64_t duplicates;         /* identical copies of a packet */
     uint64_t duplicate_requests; /* copies, and what was sent again although its delivery had been shown */
-    uint64_t out_of_sequence; /* requests beyond the PSN that a responder expects which drops what is out of order */
-    uint64_t late;            /* requests behind later ones, not seen before */
+    uint64_t out_of_sequence;    /* requests beyond the PSN that a responder expects which drops what is out of order */
+    uint64_t late;               /* requests behind later ones, not seen before */
     uint64_t implied_naks;
-    uint64_t missing;         /* PSNs passed over when later ones came first; of datagrams only if all of them came */
+    uint64_t missing; /* PSNs passed over when later ones came first; of datagrams only if all of them came */
     uint64_t bad_icrc;
     uint64_t restarts;
     /* Answers to them. */
-    uint64_t acks, naks;      /* naks: other than sequence and RNR */
+    uint64_t acks, naks;                /* naks: other than sequence and RNR */
     uint64_t naks_invalid, naks_access; /* of them: invalid request; remote access error */
-    uint64_t acked;           /* PSNs that ACKs newly acknowledged */
-    uint64_t packets_per_ack; /* in thousandths */
-    uint64_t credits_min, credits_max; /* of ACKs; METER_NONE: no end-to-end flow control */
-    uint64_t rnr_wait;        /* ns from RNR NAKs to the request's next copy */
-    uint64_t rnr_timer;       /* ns that the latest RNR NAK asked to wait */
-    uint64_t timeout_wait;    /* ns without progress before timeouts */
-    uint64_t cnps_received;   /* in the other direction */
+    uint64_t acked;                     /* PSNs that ACKs newly acknowledged */
+    uint64_t packets_per_ack;           /* in thousandths */
+    uint64_t credits_min, credits_max;  /* of ACKs; METER_NONE: no end-to-end flow control */
+    uint64_t rnr_wait;                  /* ns from RNR NAKs to the request's next copy */
+    uint64_t rnr_timer;                 /* ns that the latest RNR NAK asked to wait */
+    uint64_t timeout_wait;              /* ns without progress before timeouts */
+    uint64_t cnps_received;             /* in the other direction */
     uint64_t cnp_gap_min, cnp_gap_mean; /* ns between CNPs of the row */
     /* Agreed on, and seen. */
     uint64_t pmtu_agreed, pmtu_seen;
@@ -79,24 +80,25 @@ struct meter_row {
     uint64_t timeout_agreed, timeout_seen; /* ns; seen: the shortest silence before a timeout */
     uint64_t retry_agreed, retry_seen;     /* seen: timeouts without progress in between, at most */
     uint64_t rnr_retry_agreed, rnr_retry_seen;
-    uint64_t in_flight;       /* PSNs not acknowledged, at most */
+    uint64_t in_flight; /* PSNs not acknowledged, at most */
     struct meter_times latency, ack_latency;
     /* Internal. */
     struct meter_counts before; /* at the start of the interval */
     ns_t good_first, good_last, cnp_first, cnp_last;
-    uint32_t peer; /* flow of the other direction when the row was identified */
+    uint32_t peer;           /* flow of the other direction when the row was identified */
     struct datagrams *grams; /* of a row of datagrams, or NULL */
     bool active, have_good, used;
 };
 
 /* One interval of a row: what was added in it. `start` is its time, `since` counts from the first frame of all. */
-typedef void meter_tick(void *user, const struct meter_row *row, ns_t start, ns_t since, const struct meter_counts *added);
+typedef void meter_tick(void *user, const struct meter_row *row, ns_t start, ns_t since,
+                        const struct meter_counts *added);
 
 struct meter_opts {
-    ns_t interval;        /* 0: none */
-    meter_tick *tick;     /* called in the order of time, for rows with packets in the interval */
+    ns_t interval;         /* 0: none */
+    meter_tick *tick;      /* called in the order of time, for rows with packets in the interval */
     struct work_user work; /* work.over and work.packet may be NULL */
-    void *user;           /* of tick */
+    void *user;            /* of tick */
 };
 
 struct meter;
@@ -110,9 +112,11 @@ struct conn_table *meter_conns(struct meter *m);
 void meter_packet(struct meter *m, const struct pkt *p, bool count);
 /* No more packets: hands over what is open. */
 void meter_end(struct meter *m);
-/* After meter_end(): the rows, in the order of connections; NULL without memory or rows. *n is set. They live as long as `m`. */
+/* After meter_end(): the rows, in the order of connections; NULL without memory or rows. *n is set. They live as long
+ * as `m`. */
 struct meter_row **meter_rows(struct meter *m, size_t *n);
-/* Connection (0: datagrams) and queue pairs of a flow that work_user.over() names; *row is valid until the next packet. */
+/* Connection (0: datagrams) and queue pairs of a flow that work_user.over() names; *row is valid until the next
+ * packet. */
 const struct meter_row *meter_row_of(struct meter *m, uint32_t flow);
 
 struct meter_totals {

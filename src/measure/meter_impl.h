@@ -2,11 +2,11 @@
 #ifndef RDMATRACE_MEASURE_METER_IMPL_H
 #define RDMATRACE_MEASURE_METER_IMPL_H
 
+#include "src/conn/observer.h"
 #include "src/measure/hist.h"
 #include "src/measure/meter.h"
-#include "src/conn/observer.h"
 
-#define UD_SLOTS (METER_FLOWS * 2) /* of the table of datagram rows, a power of two */
+#define UD_SLOTS      (METER_FLOWS * 2) /* of the table of datagram rows, a power of two */
 #define UD_FLOW(slot) (UINT32_C(0x80000000) | (slot))
 
 /* What only rows with requests need. */
@@ -20,7 +20,7 @@ struct meter {
     struct work_user work; /* what the ring calls */
     struct watch *watch;
     struct conn_table *conns; /* of `watch` */
-    struct meter_row *rows; /* METER_FLOWS, by flow */
+    struct meter_row *rows;   /* METER_FLOWS, by flow */
     struct side **sides;
     struct meter_row **ud; /* UD_SLOTS */
     uint32_t n_ud;
@@ -28,7 +28,7 @@ struct meter {
     size_t n_old;
     struct meter_row **active;
     size_t n_active;
-    struct meter_row **all; /* made by meter_rows() */
+    struct meter_row **all;       /* made by meter_rows() */
     ns_t tick_origin, tick_start; /* of the first interval, and of this one */
     bool ticking;
     uint32_t una_before; /* half.una before the response that is being taken */

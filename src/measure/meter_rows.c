@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-/* --- Rows ----------------------------------------------------------------------------------------------------------------------- */
+/* --- Rows ------------------------------------------------------------------------------------- */
 
 void row_init(struct meter_row *r, const struct pkt *p)
 {
@@ -62,8 +62,8 @@ static struct meter_times times_of(const struct hist *h)
 {
     if (!h || !h->n)
         return (struct meter_times){0, METER_NONE, METER_NONE, METER_NONE, METER_NONE};
-    return (struct meter_times){h->n, (uint64_t)h->min, (uint64_t)hist_permille(h, 500), (uint64_t)hist_permille(h, 990),
-                                (uint64_t)h->max};
+    return (struct meter_times){h->n, (uint64_t)h->min, (uint64_t)hist_permille(h, 500),
+                                (uint64_t)hist_permille(h, 990), (uint64_t)h->max};
 }
 
 void row_finish(struct meter_row *r, const struct side *s)
@@ -82,10 +82,11 @@ void row_finish(struct meter_row *r, const struct side *s)
 
 struct work_env meter_env(struct meter *m, uint32_t flow)
 {
-    return (struct work_env){m->watch, watch_half(m->watch, flow), &conn_flow_at(m->conns, flow)->params, &m->work, &m->next_id};
+    return (struct work_env){m->watch, watch_half(m->watch, flow), &conn_flow_at(m->conns, flow)->params, &m->work,
+                             &m->next_id};
 }
 
-/* --- Intervals ------------------------------------------------------------------------------------------------------------------ */
+/* --- Intervals -------------------------------------------------------------------------------- */
 
 static void tick_row(struct meter *m, struct meter_row *r)
 {
@@ -135,7 +136,7 @@ void meter_activate(struct meter *m, struct meter_row *r)
     m->active[m->n_active++] = r;
 }
 
-/* --- The end of a row ----------------------------------------------------------------------------------------------------------- */
+/* --- The end of a row ------------------------------------------------------------------------- */
 
 void meter_retire(struct meter *m, uint32_t flow, enum work_reason why)
 {
@@ -160,7 +161,7 @@ void meter_retire(struct meter *m, uint32_t flow, enum work_reason why)
             m->active[i--] = m->active[--m->n_active];
 }
 
-/* --- Order ---------------------------------------------------------------------------------------------------------------------- */
+/* --- Order ------------------------------------------------------------------------------------ */
 
 static int by_conn(const void *a, const void *b)
 {

@@ -3,8 +3,9 @@
 
 const char *work_op_str(enum work_op op)
 {
-    static const char *const names[] = {"SEND", "SEND_WITH_IMM", "SEND_WITH_INV", "RDMA_WRITE", "RDMA_WRITE_WITH_IMM",
-                                        "RDMA_READ", "ATOMIC_CMP_AND_SWP", "ATOMIC_FETCH_AND_ADD", "FLUSH", "ATOMIC_WRITE"};
+    static const char *const names[] = {
+        "SEND",      "SEND_WITH_IMM",      "SEND_WITH_INV",        "RDMA_WRITE", "RDMA_WRITE_WITH_IMM",
+        "RDMA_READ", "ATOMIC_CMP_AND_SWP", "ATOMIC_FETCH_AND_ADD", "FLUSH",      "ATOMIC_WRITE"};
     return names[op];
 }
 
@@ -25,7 +26,7 @@ const char *work_reason_str(enum work_reason r)
     return names[r];
 }
 
-/* --- The ring ------------------------------------------------------------------------------------------------------------------- */
+/* --- The ring --------------------------------------------------------------------------------- */
 
 static struct work *at(struct work_ring *r, uint32_t i)
 {
@@ -75,7 +76,7 @@ void work_flush(struct work_ring *r, const struct work_env *e, enum work_reason 
     r->backs = 0;
 }
 
-/* --- Requests ------------------------------------------------------------------------------------------------------------------- */
+/* --- Requests --------------------------------------------------------------------------------- */
 
 static enum work_op op_of(const struct pkt *p)
 {
@@ -179,7 +180,8 @@ static bool is_start(const struct pkt *p)
     return p->op->flags & OPF_START || work_has_answer(&(struct work){.op = (uint8_t)op_of(p)});
 }
 
-/* Whether `w` cannot go on with `p`, which does not follow its packets: it is of another operation, or ends before by its length. */
+/* Whether `w` cannot go on with `p`, which does not follow its packets: it is of another operation, or ends before by
+ * its length. */
 static bool is_other(const struct half *h, const struct work *w, const struct pkt *p)
 {
     if (psn_diff(p->bth.psn, w->end) <= 0)
@@ -196,12 +198,14 @@ static struct work *continued(struct work_ring *r, const struct work_env *e, con
 
     if (!w || w->psn == p->bth.psn)
         return w; /* its place was taken by mistake */
-    if (is_start(p) || (w->ended && !work_covers(e->half, w, p->bth.psn)) || work_has_answer(w) || is_other(e->half, w, p))
+    if (is_start(p) || (w->ended && !work_covers(e->half, w, p->bth.psn)) || work_has_answer(w) ||
+        is_other(e->half, w, p))
         return NULL;
     return w;
 }
 
-/* Packets from PSN `from` to before `to` were taken for those of a work request like `w`, but are one of their own: what is known of it. */
+/* Packets from PSN `from` to before `to` were taken for those of a work request like `w`, but are one of their own:
+ * what is known of it. */
 static struct work known_of(const struct work_env *e, const struct work *w, uint32_t from, uint32_t to)
 {
     uint32_t n = min_u32((to - from) & PSN_MASK, TRACK_SENT);
@@ -231,13 +235,15 @@ static struct work known_of(const struct work_env *e, const struct work *w, uint
     return k;
 }
 
-/* `p` begins a work request, or ends `w`, amid what was taken for packets of `w`: those behind it are of a later one. */
+/* `p` begins a work request, or ends `w`, amid what was taken for packets of `w`: those behind it are of a later
+ * one. */
 static void cut(struct work_ring *r, const struct work_env *e, const struct pkt *p, uint32_t i)
 {
     struct work *w = i ? at(r, i - 1) : NULL, rest, kept;
     bool start = is_start(p);
 
-    if (!w || work_has_answer(w) || w->psn == p->bth.psn || !(start || p->op->flags & OPF_END) || !work_covers(e->half, w, p->bth.psn))
+    if (!w || work_has_answer(w) || w->psn == p->bth.psn || !(start || p->op->flags & OPF_END) ||
+        !work_covers(e->half, w, p->bth.psn))
         return;
     rest = known_of(e, w, psn_add(p->bth.psn, 1), w->end);
     kept = known_of(e, w, w->psn, p->bth.psn);
@@ -275,7 +281,8 @@ static struct work *take_unseen(struct work_ring *r, const struct work_env *e, c
         return w;
     }
     next = i < r->n ? at(r, i) : NULL;
-    if (UNLIKELY(next && !next->begun && p->op->flags & (OPF_FIRST | OPF_MIDDLE) && plain_op(next->op) == plain_op((uint8_t)op_of(p)))) {
+    if (UNLIKELY(next && !next->begun && p->op->flags & (OPF_FIRST | OPF_MIDDLE) &&
+                 plain_op(next->op) == plain_op((uint8_t)op_of(p)))) {
         uint64_t sum = next->bytes; /* what was seen of it was its middle or end */
         next->psn = p->bth.psn;
         next->start = p->frame->ts;
@@ -349,7 +356,7 @@ void work_request(struct work_ring *r, const struct work_env *e, const struct pk
         e->user->packet(e->user->user, w, p);
 }
 
-/* --- Responses ------------------------------------------------------------------------------------------------------------------ */
+/* --- Responses -------------------------------------------------------------------------------- */
 
 static void complete(const struct work_env *e, struct work *w, const struct pkt *p)
 {
@@ -359,8 +366,8 @@ static void complete(const struct work_env *e, struct work *w, const struct pkt 
         e->user->packet(e->user->user, w, p);
 }
 
-/* `w` was answered or acknowledged by `p`. A requester drops that when it still misses the answer to one before it (`early`), and asks for
- * both again; but perhaps the answer was only missed here. */
+/* `w` was answered or acknowledged by `p`. A requester drops that when it still misses the answer to one before it
+ * (`early`), and asks for both again; but perhaps the answer was only missed here. */
 static void prove(const struct work_env *e, struct work *w, const struct pkt *p, bool early)
 {
     if (!early) {
@@ -375,7 +382,8 @@ static void prove(const struct work_env *e, struct work *w, const struct pkt *p,
         e->user->packet(e->user->user, w, p);
 }
 
-/* The next one is due. What came of its answer before, its requester has dropped, for want of that to the one before. */
+/* The next one is due. What came of its answer before, its requester has dropped, for want of that to the one
+ * before. */
 static void advance_open(struct work_ring *r)
 {
     while (r->open < r->n && at(r, r->open)->done_frame)
@@ -383,7 +391,8 @@ static void advance_open(struct work_ring *r)
             at(r, r->open)->got = 0;
 }
 
-/* All before PSN `before` were delivered: SENDs and WRITEs among them are complete, the others when they are answered. */
+/* All before PSN `before` were delivered: SENDs and WRITEs among them are complete, the others when they are
+ * answered. */
 static void take_proof(struct work_ring *r, const struct work_env *e, const struct pkt *p, uint32_t before)
 {
     struct half *h = e->half;
@@ -493,10 +502,11 @@ void work_close(struct work_ring *r, const struct work_env *e, ns_t now, bool ow
     if (!own || r->left)
         return;
     r->left = true;
-    r->gave_up = retries_gave_up(e->watch, e->half, e->params, r->silence, now) && now - e->half->back_ts >= r->silence - r->silence / 8;
+    r->gave_up = retries_gave_up(e->watch, e->half, e->params, r->silence, now) &&
+                 now - e->half->back_ts >= r->silence - r->silence / 8;
 }
 
-/* --- Datagrams ------------------------------------------------------------------------------------------------------------------ */
+/* --- Datagrams -------------------------------------------------------------------------------- */
 
 void work_datagram(const struct work_user *u, uint64_t *next_id, const struct pkt *p, uint32_t flow)
 {

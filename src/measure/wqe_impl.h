@@ -7,7 +7,8 @@
 /* Whether a response of its own completes it, not an ACK. */
 static inline bool work_has_answer(const struct work *w)
 {
-    return w->op == WORK_READ || w->op == WORK_CMP_SWAP || w->op == WORK_FETCH_ADD || w->op == WORK_FLUSH || w->op == WORK_ATOMIC_WRITE;
+    return w->op == WORK_READ || w->op == WORK_CMP_SWAP || w->op == WORK_FETCH_ADD || w->op == WORK_FLUSH ||
+           w->op == WORK_ATOMIC_WRITE;
 }
 /* Whether its requests or responses have `psn`. */
 static inline bool work_covers(const struct half *h, const struct work *w, uint32_t psn)
@@ -15,7 +16,8 @@ static inline bool work_covers(const struct half *h, const struct work *w, uint3
     return psn_in(psn, w->psn, (work_end(h, w) - w->psn) & PSN_MASK);
 }
 
-/* What becomes of `w`, the oldest of its ring, which is to be handed over: its status, or the reason why that is not known. */
+/* What becomes of `w`, the oldest of its ring, which is to be handed over: its status, or the reason why that is not
+ * known. */
 void work_decide(struct work_ring *r, const struct work_env *e, struct work *w, enum work_reason why, ns_t now);
 
 #endif

@@ -11,7 +11,7 @@ static bool has_imm(const struct work *w)
     return w->op == WORK_SEND_IMM || w->op == WORK_WRITE_IMM;
 }
 
-/* --- For programs --------------------------------------------------------------------------------------------------------------- */
+/* --- For programs ----------------------------------------------------------------------------- */
 
 /* A row is written value by value, with keys in JSON and without in CSV. */
 struct writer {
@@ -98,11 +98,12 @@ static void write_row(struct writer *to, const struct work *w, const struct mete
     put_text(to, "reason", work_reason_str((enum work_reason)w->reason));
 }
 
-static const char csv_head[] = "number,file,interface,connection,source,source_qpn,destination,destination_qpn,service,operation,bytes,remote_va,"
-                               "rkey,immediate,invalidated_rkey,psn,first_frame,last_frame,done_frame,start,completed,latency_ns,packets,"
-                               "retransmitted_packets,packet_seq_err,rnr_nak_retry_err,status,reason\n";
+static const char csv_head[] =
+    "number,file,interface,connection,source,source_qpn,destination,destination_qpn,service,operation,bytes,remote_va,"
+    "rkey,immediate,invalidated_rkey,psn,first_frame,last_frame,done_frame,start,completed,latency_ns,packets,"
+    "retransmitted_packets,packet_seq_err,rnr_nak_retry_err,status,reason\n";
 
-/* --- For people ----------------------------------------------------------------------------------------------------------------- */
+/* --- For people ------------------------------------------------------------------------------- */
 
 static void pad(struct buf *b, size_t at, unsigned width)
 {
@@ -168,7 +169,8 @@ static void print_text(struct buf *b, const struct work *w, const struct meter_r
         buf_char(b, '-');
     pad(b, at, 14);
     buf_dec_pad(b, w->again, 5);
-    buf_printf(b, "  %s%s%s\n", work_status_str(w), w->reason ? ": " : "", work_reason_str((enum work_reason)w->reason));
+    buf_printf(b, "  %s%s%s\n", work_status_str(w), w->reason ? ": " : "",
+               work_reason_str((enum work_reason)w->reason));
 }
 
 void work_print_head(struct buf *b, enum rows_format format)
@@ -176,8 +178,9 @@ void work_print_head(struct buf *b, enum rows_format format)
     if (format == ROWS_CSV)
         buf_puts(b, csv_head);
     else if (format == ROWS_TEXT)
-        buf_printf(b, "%6s%13s  %-5s%-42s%-21s%9s  %-32s%-18s%-14s%5s  %s\n", "number", "start", "conn", "source > destination", "operation",
-                   "bytes", "remote address, key, immediate", "frames (done)", "latency", "again", "status");
+        buf_printf(b, "%6s%13s  %-5s%-42s%-21s%9s  %-32s%-18s%-14s%5s  %s\n", "number", "start", "conn",
+                   "source > destination", "operation", "bytes", "remote address, key, immediate", "frames (done)",
+                   "latency", "again", "status");
 }
 
 void work_print(struct buf *b, enum rows_format format, const struct work *w, const struct meter_row *row, ns_t origin)

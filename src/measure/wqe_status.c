@@ -8,7 +8,8 @@ static bool timed_out(const struct work_ring *r, const struct work_env *e, const
     ns_t since = h->have_una && h->una_ts > h->last_ts ? h->una_ts : h->last_ts;
     bool closed = r->closed > since;
 
-    return w->ended && !w->again && retries_timed_out(e->params, (closed ? r->closed : now) - since, closed) && watch_heard(e->watch, h->flow);
+    return w->ended && !w->again && retries_timed_out(e->params, (closed ? r->closed : now) - since, closed) &&
+           watch_heard(e->watch, h->flow);
 }
 
 /* Why `w`, which nothing completed, is not complete. */
@@ -16,7 +17,8 @@ static void decide_open(struct work_ring *r, const struct work_env *e, struct wo
 {
     const struct half *h = e->half;
     const struct conn_params *c = e->params;
-    bool passed = h->have_una && psn_diff(work_end(h, w), h->una) <= 0, before = psn_diff(work_end(h, w), h->back_psn) <= 0;
+    bool passed = h->have_una && psn_diff(work_end(h, w), h->una) <= 0,
+         before = psn_diff(work_end(h, w), h->back_psn) <= 0;
 
     w->reason = (uint8_t)(why == WORK_TOO_MANY && !h->rsp_packets ? WORK_NO_ACK : why);
     if (why != WORK_CAPTURE_ENDS)
@@ -42,7 +44,8 @@ static void decide_open(struct work_ring *r, const struct work_env *e, struct wo
     r->dead_psn = w->psn;
 }
 
-/* Whether nothing more was sent for as long as the latest timeout had taken: a requester with tries left would have asked again. */
+/* Whether nothing more was sent for as long as the latest timeout had taken: a requester with tries left would have
+ * asked again. */
 static bool fell_silent(const struct work_ring *r, const struct half *h, ns_t now)
 {
     return r->silence > 0 && (r->closed ? r->closed : now) - h->back_ts >= r->silence - r->silence / 8;
@@ -56,7 +59,8 @@ static bool went_on(const struct work_ring *r, const struct work *w)
     return r->fresh > done || (r->fresh == done && r->fresh_frame > (w->done_frame ? w->done_frame : w->proof_frame));
 }
 
-/* Whether a READ or atomic was answered to the last try that its requester is known to have, and nothing new followed. */
+/* Whether a READ or atomic was answered to the last try that its requester is known to have, and nothing new
+ * followed. */
 static bool is_last_try(const struct work_ring *r, const struct work_env *e, const struct work *w)
 {
     const struct conn_params *c = e->params;

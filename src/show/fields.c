@@ -109,8 +109,8 @@ void print_fields_prepare(struct print_opts *o)
             }
 }
 
-/* Columns of which exactly one layer has a value: bits of the result, with the layer in `at`. Of columns in `many` several layers
- * may have one. */
+/* Columns of which exactly one layer has a value: bits of the result, with the layer in `at`. Of columns in `many`
+ * several layers may have one. */
 static uint64_t find_layers(const struct print_map *m, const struct pkt *p, uint8_t at[64], uint64_t *many)
 {
     uint64_t one = 0, more = 0;

@@ -38,7 +38,8 @@ static unsigned occurrence_of(const struct pkt *p, const struct layer *l)
     return n;
 }
 
-/* Whether two of the fields that are shown have one name, as the entries of a table have. Remembers what it was asked last. */
+/* Whether two of the fields that are shown have one name, as the entries of a table have. Remembers what it was asked
+ * last. */
 static bool has_repeated(const struct hdr *h)
 {
     static struct {
@@ -63,7 +64,8 @@ static unsigned next_named(const struct pkt *p, const struct layer *l, unsigned 
 {
     const struct field *f = l->hdr->fields;
 
-    while (i < l->hdr->nfields && (f[i].flags & FLD_HIDDEN || !same_name(f[i].abbrev, name) || !field_value(&f[i], p, l, v)))
+    while (i < l->hdr->nfields &&
+           (f[i].flags & FLD_HIDDEN || !same_name(f[i].abbrev, name) || !field_value(&f[i], p, l, v)))
         i++;
     return i;
 }

@@ -53,11 +53,11 @@ struct print_opts {
     /* PRINT_FIELDS: */
     struct print_column *columns;
     unsigned n_columns;
-    char separator;  /* between columns, default tab */
-    char aggregator; /* between occurrences of a field, default comma */
-    char occurrence; /* 'f' first, 'l' last, 'a' all (default) */
-    char quote;      /* '"', '\\'' or 0 */
-    bool header;     /* a first line with the names of the fields */
+    char separator;       /* between columns, default tab */
+    char aggregator;      /* between occurrences of a field, default comma */
+    char occurrence;      /* 'f' first, 'l' last, 'a' all (default) */
+    char quote;           /* '"', '\\'' or 0 */
+    bool header;          /* a first line with the names of the fields */
     struct print_map map; /* made by print_begin() */
 };
 
@@ -76,7 +76,7 @@ struct printer {
     ns_t shown;      /* of the frame displayed before */
     uint64_t n_seen; /* frames read */
     uint64_t n_shown;
-    unsigned digits; /* of fractions of a second in the time column: 6 or 9 */
+    unsigned digits;                      /* of fractions of a second in the time column: 6 or 9 */
     struct print_pair pairs[PRINT_PAIRS]; /* texts of latest packets */
 };
 

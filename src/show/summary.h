@@ -13,12 +13,12 @@ struct summary {
     uint64_t icrc[4];     /* by enum crc_status */
     uint64_t vcrc[4];
     uint64_t malformed;
-    uint64_t cut;        /* by the snap length */
-    uint64_t naks;       /* AETH with a NAK code */
-    uint64_t rnr_naks;   /* AETH with an RNR NAK */
-    uint64_t ce;         /* packets that carry IP congestion experienced */
-    ns_t first, last;    /* earliest and latest time stamp */
-    bool timed;          /* first and last are valid */
+    uint64_t cut;      /* by the snap length */
+    uint64_t naks;     /* AETH with a NAK code */
+    uint64_t rnr_naks; /* AETH with an RNR NAK */
+    uint64_t ce;       /* packets that carry IP congestion experienced */
+    ns_t first, last;  /* earliest and latest time stamp */
+    bool timed;        /* first and last are valid */
 };
 
 void summary_add(struct summary *s, const struct pkt *p);

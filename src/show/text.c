@@ -57,7 +57,8 @@ static void print_clock(struct buf *b, ns_t ts, enum print_time how, unsigned di
         gmtime_r(&s, &tm);
     else
         localtime_r(&s, &tm);
-    strftime(text, sizeof text, how == TIME_UTC_DATE || how == TIME_ABSOLUTE_DATE ? "%Y-%m-%d %H:%M:%S" : "%H:%M:%S", &tm);
+    strftime(text, sizeof text, how == TIME_UTC_DATE || how == TIME_ABSOLUTE_DATE ? "%Y-%m-%d %H:%M:%S" : "%H:%M:%S",
+             &tm);
     buf_puts(b, text);
     buf_char(b, '.');
     buf_dec0(b, (uint64_t)(digits == 6 ? frac / 1000 : frac), digits);
@@ -93,7 +94,7 @@ static void print_time(struct printer *pr, struct buf *b, const struct pkt *p)
 #define ADDRESS_WIDTH 12 /* columns that an address takes at least */
 
 #define SPACES "            " /* ADDRESS_WIDTH of them */
-#define ARROW " \xe2\x86\x92 "
+#define ARROW  " \xe2\x86\x92 "
 
 /* What an address of `n` columns lacks to ADDRESS_WIDTH. */
 static size_t lacking(size_t n)

@@ -3,7 +3,7 @@
 
 #include "src/transport/flow_label.h"
 
-/* --- Helpers --- */
+/* --- Helpers ---------------------------------------------------------------------------------- */
 
 static void raise(struct cm_conn *c, enum cm_event e)
 {
@@ -61,7 +61,7 @@ static void ready(struct cm_conn *c)
     raise(c, CM_EV_CONNECTED);
 }
 
-/* --- What the caller asks for --- */
+/* --- What the caller asks for ----------------------------------------------------------------- */
 
 static bool private_fits(const struct cm_params *p, unsigned attr)
 {
@@ -232,7 +232,7 @@ bool cm_abort(struct cm_conn *c)
     return true;
 }
 
-/* --- What arrives --- */
+/* --- What arrives ----------------------------------------------------------------------------- */
 
 static void on_req(struct cm_conn *c, const struct cm_msg *m)
 {
@@ -412,7 +412,7 @@ bool cm_tx(struct cm_conn *c, struct cm_msg *out)
     return true;
 }
 
-/* --- Time --- */
+/* --- Time ------------------------------------------------------------------------------------- */
 
 ns_t cm_next_expiry(const struct cm_conn *c)
 {
@@ -467,7 +467,7 @@ enum cm_event cm_poll(struct cm_conn *c)
     return (enum cm_event)e;
 }
 
-/* --- What has been agreed --- */
+/* --- What has been agreed --------------------------------------------------------------------- */
 
 /* Local ACK timeout for a peer that takes `delay` to acknowledge, over a path with this life time; all of them
  * exponents. Twice the life time plus the delay, rounded to the next exponent only where both are about as long (kernel

@@ -168,7 +168,7 @@ enum cm_event cm_poll(struct cm_conn *c);
  * already after cm_accept()). State, access, port, Q_Key, RNR timer and MAC address are left zero. */
 void cm_qp_attr(const struct cm_conn *c, struct qp_attr *a);
 
-/* --- Many connections --- */
+/* --- Many connections ------------------------------------------------------------------------- */
 
 /* Whom a message is for. */
 enum cm_route {
@@ -182,15 +182,15 @@ enum cm_route cm_route(struct cm_conn *conns, unsigned n, const struct cm_msg *m
 /* Refuse a REQ or a SIDR_REQ without a connection, e.g. for want of a listener. `reason`: enum cm_rej_reason, for a
  * SIDR_REQ enum cm_sidr_status. */
 void cm_refuse(const struct cm_msg *m, unsigned reason, const void *info, unsigned info_len, struct cm_msg *out);
-/* The answer to a message that belongs to no connection: DREP to a DREQ, REJ (invalid id) to a REP; false: none is due.
- */
+/* The answer to a message that belongs to no connection: DREP to a DREQ, REJ (invalid id) to a REP; false: none is
+ * due. */
 bool cm_stray(const struct cm_msg *m, struct cm_msg *out);
 /* Why a listener with these parameters must refuse the REQ that `c` has received: 0 (it need not), or enum
  * cm_rej_reason: no such service, not its GID, not its partition, MTU too large, another transport, RDMA-CM header
  * missing or wrong (as Linux: 28). */
 unsigned cm_refusal(const struct cm_conn *c, const struct cm_params *listener);
 
-/* --- Checks without a connection --- */
+/* --- Checks without a connection -------------------------------------------------------------- */
 
 /* How a message was carried. */
 struct cm_wire {
@@ -224,7 +224,7 @@ uint64_t cm_msg_hash(const struct cm_msg *m);
 struct verdict cm_retry_check(const struct cm_msg *first, const struct cm_msg *again, unsigned copies,
                               unsigned max_retries, unsigned timeout, ns_t gap);
 
-/* --- Both ends, as an observer knows them --- */
+/* --- Both ends, as an observer knows them ----------------------------------------------------- */
 
 /* States in which the two ends of an exchange may be, by the messages seen between them: what was seen need not have
  * arrived. Begins with a REQ. */

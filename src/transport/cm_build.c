@@ -16,16 +16,24 @@ static void mad_init(struct cm_msg *m, unsigned attr, uint64_t tid)
 #define REQ_SAME(X)                                                                                                    \
     X(service_id)                                                                                                      \
     X(ca_guid)                                                                                                         \
-    X(qkey) X(qpn) X(psn) X(vendor_id) X(pkey) X(transport) X(ext_transport) X(mtu) X(resp_res) X(init_depth)          \
-        X(retry_count) X(rnr_retry) X(max_retries) X(local_timeout) X(remote_timeout) X(flow_ctrl) X(srq)
+    X(qkey)                                                                                                            \
+    X(qpn)                                                                                                             \
+    X(psn)                                                                                                             \
+    X(vendor_id)                                                                                                       \
+    X(pkey)                                                                                                            \
+    X(transport)                                                                                                       \
+    X(ext_transport)                                                                                                   \
+    X(mtu)                                                                                                             \
+    X(resp_res)                                                                                                        \
+    X(init_depth) X(retry_count) X(rnr_retry) X(max_retries) X(local_timeout) X(remote_timeout) X(flow_ctrl) X(srq)
 #define REP_SAME(X)                                                                                                    \
     X(ca_guid) X(qkey) X(qpn) X(psn) X(resp_res) X(init_depth) X(rnr_retry) X(ack_delay) X(flow_ctrl) X(srq)
 /* Members of struct cm_path and of a REQ. */
 #define REQ_PATH(X)                                                                                                    \
     X(slid, prim_llid)                                                                                                 \
     X(dlid, prim_rlid)                                                                                                 \
-    X(flow, prim_flow) X(tclass, prim_tclass) X(hop, prim_hop) X(sl, prim_sl) X(rate, prim_rate)                       \
-        X(subnet_local, prim_subnet_local)
+    X(flow, prim_flow)                                                                                                 \
+    X(tclass, prim_tclass) X(hop, prim_hop) X(sl, prim_sl) X(rate, prim_rate) X(subnet_local, prim_subnet_local)
 
 /* Private data of a REQ or SIDR_REQ: the RDMA-CM header, if there is one, and the data of the consumer. */
 static void private_put(uint8_t *p, const struct cm_params *own)

@@ -1,12 +1,12 @@
-/* layer 2 (transport): Communication Management: what may come when, for whom a message is, and what is wrong with it.
- */
+/* layer 2 (transport): Communication Management: what may come when, for whom a message is, and what is wrong with
+ * it. */
 #include "src/transport/cm_impl.h"
 
 #include "dissect/pkt.h"
 
 #define GSI_QKEY UINT32_C(0x80010000)
 
-/* --- States and messages --- */
+/* --- States and messages ---------------------------------------------------------------------- */
 
 #define ROW(...)                                                                                                       \
     {                                                                                                                  \
@@ -187,7 +187,7 @@ struct verdict cm_rx_check(const struct cm_conn *c, const struct cm_msg *m)
     return verdict_ok(w) ? v : w;
 }
 
-/* --- Messages by themselves --- */
+/* --- Messages by themselves ------------------------------------------------------------------- */
 
 static struct verdict header_check(const struct cm_msg *m, const struct cm_wire *w)
 {
@@ -336,7 +336,7 @@ struct verdict cm_retry_check(const struct cm_msg *first, const struct cm_msg *a
     return v;
 }
 
-/* --- Both ends, as an observer knows them --- */
+/* --- Both ends, as an observer knows them ----------------------------------------------------- */
 
 #define BIT(s) (1u << (s))
 
@@ -363,11 +363,14 @@ static const struct {
     M(CM_REQ) = {.sender = {0, BIT(CM_ST_REQ_SENT)}, .receiver = {BIT(CM_ST_REQ_RCVD), 0}},
     M(CM_MRA) = {.sender = {BIT(CM_ST_MRA_REQ_SENT), BIT(CM_ST_MRA_REP_SENT)},
                  .receiver = {BIT(CM_ST_MRA_REP_RCVD), BIT(CM_ST_MRA_REQ_RCVD)}},
-    M(CM_REJ) = {.sender = {BIT(CM_ST_TIMEWAIT), BIT(CM_ST_TIMEWAIT)}, .receiver = {BIT(CM_ST_TIMEWAIT), BIT(CM_ST_TIMEWAIT)}},
+    M(CM_REJ) = {.sender = {BIT(CM_ST_TIMEWAIT), BIT(CM_ST_TIMEWAIT)},
+                 .receiver = {BIT(CM_ST_TIMEWAIT), BIT(CM_ST_TIMEWAIT)}},
     M(CM_REP) = {.sender = {BIT(CM_ST_REP_SENT), 0}, .receiver = {0, BIT(CM_ST_REP_RCVD) | BIT(CM_ST_ESTABLISHED)}},
     M(CM_RTU) = {.sender = {0, BIT(CM_ST_ESTABLISHED)}, .receiver = {BIT(CM_ST_ESTABLISHED), 0}},
-    M(CM_DREQ) = {.sender = {BIT(CM_ST_DREQ_SENT), BIT(CM_ST_DREQ_SENT)}, .receiver = {BIT(CM_ST_TIMEWAIT), BIT(CM_ST_TIMEWAIT)}},
-    M(CM_DREP) = {.sender = {BIT(CM_ST_TIMEWAIT), BIT(CM_ST_TIMEWAIT)}, .receiver = {BIT(CM_ST_TIMEWAIT), BIT(CM_ST_TIMEWAIT)}},
+    M(CM_DREQ) = {.sender = {BIT(CM_ST_DREQ_SENT), BIT(CM_ST_DREQ_SENT)},
+                  .receiver = {BIT(CM_ST_TIMEWAIT), BIT(CM_ST_TIMEWAIT)}},
+    M(CM_DREP) = {.sender = {BIT(CM_ST_TIMEWAIT), BIT(CM_ST_TIMEWAIT)},
+                  .receiver = {BIT(CM_ST_TIMEWAIT), BIT(CM_ST_TIMEWAIT)}},
 };
 
 void cm_watch_start(struct cm_watch *w)
@@ -403,7 +406,7 @@ void cm_watch_take(struct cm_watch *w, const struct cm_msg *m, bool from_active)
     w->may[!from_active] |= (uint16_t)closure(leads[attr - CM_REQ].receiver[!from_active]);
 }
 
-/* --- Many connections --- */
+/* --- Many connections ------------------------------------------------------------------------- */
 
 /* Whether `c` is the connection that a message is for. */
 static bool is_for(const struct cm_conn *c, const struct cm_msg *m)

@@ -6,8 +6,8 @@
 
 /* Masks. */
 enum {
-    EFF_DROP = 1u << 0,       /* the packet has no effect; `reason` says why */
-    EFF_DUPLICATE = 1u << 1,  /* it repeats an earlier one */
+    EFF_DROP = 1u << 0,      /* the packet has no effect; `reason` says why */
+    EFF_DUPLICATE = 1u << 1, /* it repeats an earlier one */
     /* At a responder */
     EFF_RECV_START = 1u << 2, /* take the next receive work request */
     EFF_RECV_DATA = 1u << 3,  /* put `len` bytes of payload at `offset` of the receive's pieces */
@@ -19,8 +19,8 @@ enum {
     EFF_RECV_FAIL = 1u << 9,  /* the receive in progress fails with `status` */
     EFF_MESSAGE = 1u << 10,   /* a message is complete (MSN went up) */
     /* At a requester */
-    EFF_ACKED = 1u << 11,     /* progress: the oldest unacknowledged PSN moved */
-    EFF_READ_DATA = 1u << 12, /* put `len` bytes of payload at `offset` of message `msg`'s pieces */
+    EFF_ACKED = 1u << 11,       /* progress: the oldest unacknowledged PSN moved */
+    EFF_READ_DATA = 1u << 12,   /* put `len` bytes of payload at `offset` of message `msg`'s pieces */
     EFF_ATOMIC_DATA = 1u << 13, /* put the original value into message `msg`'s piece */
     EFF_RETRANSMIT = 1u << 14,  /* it goes back to r->psn_tx; `reason` says why */
     EFF_WAIT = 1u << 15,        /* RNR: nothing is sent before r->rnr_until */
@@ -32,19 +32,19 @@ enum {
 /* Why something was dropped or is sent again. */
 enum eff_reason {
     WHY_NONE,
-    WHY_STALE,         /* an old response, or a duplicate that needs no answer */
-    WHY_GHOST,         /* a response to nothing that was sent */
-    WHY_GAP,           /* a PSN ahead of the expected one */
-    WHY_SILENT,        /* ahead, and the NAK was sent already */
-    WHY_STATE,         /* the queue pair is not ready for it */
-    WHY_NOT_READY,     /* no receive posted (UC, UD) */
-    WHY_INVALID,       /* malformed, or of another service */
-    WHY_ACCESS,        /* refused by a key or an access right (UC) */
-    WHY_NO_RESOURCE,   /* a duplicate READ or atomic that is no longer remembered */
-    WHY_SEQUENCE_NAK,  /* sent again because of a sequence NAK */
-    WHY_IMPLIED_NAK,   /* because a response passed over a READ or atomic, or over a part of its answer */
-    WHY_RNR_NAK,       /* because of an RNR NAK */
-    WHY_TIMEOUT,       /* because nothing was heard */
+    WHY_STALE,        /* an old response, or a duplicate that needs no answer */
+    WHY_GHOST,        /* a response to nothing that was sent */
+    WHY_GAP,          /* a PSN ahead of the expected one */
+    WHY_SILENT,       /* ahead, and the NAK was sent already */
+    WHY_STATE,        /* the queue pair is not ready for it */
+    WHY_NOT_READY,    /* no receive posted (UC, UD) */
+    WHY_INVALID,      /* malformed, or of another service */
+    WHY_ACCESS,       /* refused by a key or an access right (UC) */
+    WHY_NO_RESOURCE,  /* a duplicate READ or atomic that is no longer remembered */
+    WHY_SEQUENCE_NAK, /* sent again because of a sequence NAK */
+    WHY_IMPLIED_NAK,  /* because a response passed over a READ or atomic, or over a part of its answer */
+    WHY_RNR_NAK,      /* because of an RNR NAK */
+    WHY_TIMEOUT,      /* because nothing was heard */
     WHY_COUNT
 };
 

@@ -4,11 +4,12 @@
 #include <errno.h>
 
 #define KEY(index, variant) ((index) << 8 | (variant))
-#define KEY_INDEX(key) ((key) >> 8)
+#define KEY_INDEX(key)      ((key) >> 8)
 
 const char *mr_status_str(enum mr_status s)
 {
-    static const char *const names[] = {"ok", "bad key", "other protection domain", "other queue pair", "out of range", "right not granted"};
+    static const char *const names[] = {
+        "ok", "bad key", "other protection domain", "other queue pair", "out of range", "right not granted"};
     return (unsigned)s < ARRAY_LEN(names) ? names[s] : "?";
 }
 
@@ -57,8 +58,14 @@ uint32_t mr_register(struct mr_table *t, uint32_t pd, uint64_t iova, uint64_t le
     if (!i)
         return 0;
     variant = (uint8_t)(t->mr[i].variant + 1);
-    t->mr[i] = (struct mr){.iova = zero_based ? 0 : iova, .len = len, .pd = pd, .kind = MR_REGION, .access = access, .variant = variant,
-                           .valid = true, .zero_based = zero_based};
+    t->mr[i] = (struct mr){.iova = zero_based ? 0 : iova,
+                           .len = len,
+                           .pd = pd,
+                           .kind = MR_REGION,
+                           .access = access,
+                           .variant = variant,
+                           .valid = true,
+                           .zero_based = zero_based};
     return KEY(i, variant);
 }
 
@@ -98,7 +105,8 @@ uint32_t mw_alloc(struct mr_table *t, uint32_t pd, enum mr_kind kind)
     return KEY(i, variant);
 }
 
-int mw_bind(struct mr_table *t, uint32_t key, uint32_t new_key, uint32_t mr_key, uint64_t va, uint64_t len, uint8_t access, uint32_t qpn)
+int mw_bind(struct mr_table *t, uint32_t key, uint32_t new_key, uint32_t mr_key, uint64_t va, uint64_t len,
+            uint8_t access, uint32_t qpn)
 {
     struct mr *w = entry_of(t, key), *m = entry_of(t, mr_key);
 
@@ -115,7 +123,8 @@ int mw_bind(struct mr_table *t, uint32_t key, uint32_t new_key, uint32_t mr_key,
         return -EINVAL;
     if (va < m->iova || va - m->iova > m->len || len > m->len - (va - m->iova))
         return -EINVAL;
-    if (access & ~ACCESS_REMOTE || (access & (ACCESS_REMOTE_WRITE | ACCESS_REMOTE_ATOMIC) && !(m->access & ACCESS_LOCAL_WRITE)))
+    if (access & ~ACCESS_REMOTE ||
+        (access & (ACCESS_REMOTE_WRITE | ACCESS_REMOTE_ATOMIC) && !(m->access & ACCESS_LOCAL_WRITE)))
         return -EINVAL;
     unbind(t, w);
     w->iova = va;
@@ -147,7 +156,8 @@ enum mr_status mr_invalidate(struct mr_table *t, uint32_t key, uint32_t pd, uint
     return MR_OK;
 }
 
-struct mr_hit mr_check(const struct mr_table *t, uint32_t key, uint32_t pd, uint32_t qpn, uint64_t va, uint64_t len, uint8_t access)
+struct mr_hit mr_check(const struct mr_table *t, uint32_t key, uint32_t pd, uint32_t qpn, uint64_t va, uint64_t len,
+                       uint8_t access)
 {
     struct mr_hit hit = {MR_OK, 0, 0};
     const struct mr *m;

@@ -1,4 +1,5 @@
-/* layer 2 (transport): memory regions and windows: keys, ranges, access rights (IBTA volume 1, 10.6). Knows no memory itself. */
+/* layer 2 (transport): memory regions and windows: keys, ranges, access rights (IBTA volume 1, 10.6). Knows no memory
+ * itself. */
 #ifndef RDMATRACE_MR_H
 #define RDMATRACE_MR_H
 
@@ -14,21 +15,22 @@ enum mr_kind {
 
 /* One region or window. Its key is index << 8 | variant. */
 struct mr {
-    uint64_t iova;     /* first address in the space that work requests and R_Keys use */
-    uint64_t len;      /* bytes; a window that is not bound has none and fails every check but those of length 0 */
-    uint32_t pd;       /* protection domain */
-    uint32_t qpn;      /* MR_WINDOW2, bound: the queue pair it belongs to */
-    uint32_t parent;   /* bound window: index of the region */
-    uint32_t windows;  /* region: windows bound to it */
-    uint8_t kind;      /* enum mr_kind */
-    uint8_t access;    /* ACCESS_* */
-    uint8_t variant;   /* low byte of the key: owned by the consumer for type 2 windows */
-    bool valid;        /* region: not invalidated; window: bound */
-    bool zero_based;   /* addresses count from the start of the region or window */
+    uint64_t iova;    /* first address in the space that work requests and R_Keys use */
+    uint64_t len;     /* bytes; a window that is not bound has none and fails every check but those of length 0 */
+    uint32_t pd;      /* protection domain */
+    uint32_t qpn;     /* MR_WINDOW2, bound: the queue pair it belongs to */
+    uint32_t parent;  /* bound window: index of the region */
+    uint32_t windows; /* region: windows bound to it */
+    uint8_t kind;     /* enum mr_kind */
+    uint8_t access;   /* ACCESS_* */
+    uint8_t variant;  /* low byte of the key: owned by the consumer for type 2 windows */
+    bool valid;       /* region: not invalidated; window: bound */
+    bool zero_based;  /* addresses count from the start of the region or window */
 };
 
 struct mr_table {
-    struct mr *mr; /* `n` entries, the caller's; shared by all queue pairs of an adapter, so not part of any state copied */
+    /* `n` entries, the caller's; shared by all queue pairs of an adapter, so not part of any state copied */
+    struct mr *mr;
     uint32_t n;
     uint32_t used;   /* entries handed out so far (those freed are found again by a scan) */
     uint32_t n_free; /* freed entries below `used` */
@@ -55,22 +57,24 @@ struct mr_hit {
 
 /* An empty table over `n` entries at `mr`. */
 void mr_table_init(struct mr_table *t, struct mr *mr, uint32_t n);
-/* Register a region of `len` bytes at `iova`; returns its key, 0 when the table is full, the range wraps, or remote write or atomic
- * is asked for without local write (10.6.3.1). */
+/* Register a region of `len` bytes at `iova`; returns its key, 0 when the table is full, the range wraps, or remote
+ * write or atomic is asked for without local write (10.6.3.1). */
 uint32_t mr_register(struct mr_table *t, uint32_t pd, uint64_t iova, uint64_t len, uint8_t access, bool zero_based);
 /* Free a region or window; -EINVAL: no such key; -EBUSY: windows are bound to the region. */
 int mr_deregister(struct mr_table *t, uint32_t key);
 /* Allocate an unbound window of `kind`; returns its key or 0. */
 uint32_t mw_alloc(struct mr_table *t, uint32_t pd, enum mr_kind kind);
-/* Bind window `key` to `len` bytes at `va` of the region `mr_key`, for `qpn`, under `new_key` (which may differ from `key` in its low
- * 8 bits). -EINVAL if the protection domains differ, the region lacks ACCESS_MW_BIND, the range is not inside, a right is not the
- * region's, or a type 2 window is bound already. Length 0 unbinds a type 1 window. */
-int mw_bind(struct mr_table *t, uint32_t key, uint32_t new_key, uint32_t mr_key, uint64_t va, uint64_t len, uint8_t access,
-            uint32_t qpn);
-/* Invalidate `key` on behalf of `qpn` in `pd` (local, or SEND with Invalidate): a type 2 window of that queue pair is unbound, a
- * region becomes invalid (if `remote`, only a region that gives remote access). MR_OK or why not. */
+/* Bind window `key` to `len` bytes at `va` of the region `mr_key`, for `qpn`, under `new_key` (which may differ from
+ * `key` in its low 8 bits). -EINVAL if the protection domains differ, the region lacks ACCESS_MW_BIND, the range is not
+ * inside, a right is not the region's, or a type 2 window is bound already. Length 0 unbinds a type 1 window. */
+int mw_bind(struct mr_table *t, uint32_t key, uint32_t new_key, uint32_t mr_key, uint64_t va, uint64_t len,
+            uint8_t access, uint32_t qpn);
+/* Invalidate `key` on behalf of `qpn` in `pd` (local, or SEND with Invalidate): a type 2 window of that queue pair is
+ * unbound, a region becomes invalid (if `remote`, only a region that gives remote access). MR_OK or why not. */
 enum mr_status mr_invalidate(struct mr_table *t, uint32_t key, uint32_t pd, uint32_t qpn, bool remote);
-/* Whether `key` gives `access` to `len` bytes at `va`; with `len` 0 nothing is checked at all (C9-88). `qpn` matters for windows. */
-struct mr_hit mr_check(const struct mr_table *t, uint32_t key, uint32_t pd, uint32_t qpn, uint64_t va, uint64_t len, uint8_t access);
+/* Whether `key` gives `access` to `len` bytes at `va`; with `len` 0 nothing is checked at all (C9-88). `qpn` matters
+ * for windows. */
+struct mr_hit mr_check(const struct mr_table *t, uint32_t key, uint32_t pd, uint32_t qpn, uint64_t va, uint64_t len,
+                       uint8_t access);
 
 #endif

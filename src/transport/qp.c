@@ -10,7 +10,8 @@ size_t qp_size(uint32_t n_msg, uint32_t n_res)
     return sizeof(struct qp) + n_msg * sizeof(struct req_msg) + n_res * sizeof(struct rsp_res);
 }
 
-void qp_init(struct qp *qp, enum qp_type type, uint32_t qpn, uint32_t n_msg, uint32_t n_res, const struct qp_options *opt)
+void qp_init(struct qp *qp, enum qp_type type, uint32_t qpn, uint32_t n_msg, uint32_t n_res,
+             const struct qp_options *opt)
 {
     memset(qp, 0, sizeof *qp);
     qp->type = (uint8_t)type;
@@ -21,28 +22,32 @@ void qp_init(struct qp *qp, enum qp_type type, uint32_t qpn, uint32_t n_msg, uin
     qp->opt = *opt;
 }
 
-/* One row a transition: attributes required and optional, for RC, UC, UD. Beside these, QPA_STATE always is required. */
+/* One row a transition: attributes required and optional, for RC, UC, UD. Beside these, QPA_STATE always is
+ * required. */
 struct transition {
     uint8_t from, to;
     uint32_t required[3], optional[3];
 };
 
 #define INIT_CONN (QPA_PKEY_INDEX | QPA_PORT | QPA_ACCESS_FLAGS)
-#define INIT_UD (QPA_PKEY_INDEX | QPA_PORT | QPA_QKEY)
-#define RTR_UC (QPA_AV | QPA_PATH_MTU | QPA_DEST_QPN | QPA_RQ_PSN)
-#define RTR_RC (RTR_UC | QPA_MAX_DEST_RD_ATOMIC | QPA_MIN_RNR_TIMER)
-#define RTS_RC (QPA_TIMEOUT | QPA_RETRY_CNT | QPA_RNR_RETRY | QPA_SQ_PSN | QPA_MAX_QP_RD_ATOMIC)
-#define RUN_UC (QPA_CUR_STATE | QPA_ACCESS_FLAGS)
-#define RUN_RC (RUN_UC | QPA_MIN_RNR_TIMER)
-#define RUN_UD (QPA_CUR_STATE | QPA_QKEY)
-#define SQD_RC                                                                                                                    \
-    (QPA_PORT | QPA_AV | QPA_TIMEOUT | QPA_RETRY_CNT | QPA_RNR_RETRY | QPA_MAX_QP_RD_ATOMIC | QPA_MAX_DEST_RD_ATOMIC |           \
+#define INIT_UD   (QPA_PKEY_INDEX | QPA_PORT | QPA_QKEY)
+#define RTR_UC    (QPA_AV | QPA_PATH_MTU | QPA_DEST_QPN | QPA_RQ_PSN)
+#define RTR_RC    (RTR_UC | QPA_MAX_DEST_RD_ATOMIC | QPA_MIN_RNR_TIMER)
+#define RTS_RC    (QPA_TIMEOUT | QPA_RETRY_CNT | QPA_RNR_RETRY | QPA_SQ_PSN | QPA_MAX_QP_RD_ATOMIC)
+#define RUN_UC    (QPA_CUR_STATE | QPA_ACCESS_FLAGS)
+#define RUN_RC    (RUN_UC | QPA_MIN_RNR_TIMER)
+#define RUN_UD    (QPA_CUR_STATE | QPA_QKEY)
+#define SQD_RC                                                                                                         \
+    (QPA_PORT | QPA_AV | QPA_TIMEOUT | QPA_RETRY_CNT | QPA_RNR_RETRY | QPA_MAX_QP_RD_ATOMIC | QPA_MAX_DEST_RD_ATOMIC | \
      QPA_ACCESS_FLAGS | QPA_PKEY_INDEX | QPA_MIN_RNR_TIMER)
 
 static const struct transition transitions[] = {
     {QPS_RESET, QPS_INIT, {INIT_CONN, INIT_CONN, INIT_UD}, {0}},
     {QPS_INIT, QPS_INIT, {0}, {INIT_CONN, INIT_CONN, INIT_UD}},
-    {QPS_INIT, QPS_RTR, {RTR_RC, RTR_UC, 0}, {QPA_ACCESS_FLAGS | QPA_PKEY_INDEX, QPA_ACCESS_FLAGS | QPA_PKEY_INDEX, QPA_PKEY_INDEX | QPA_QKEY}},
+    {QPS_INIT,
+     QPS_RTR,
+     {RTR_RC, RTR_UC, 0},
+     {QPA_ACCESS_FLAGS | QPA_PKEY_INDEX, QPA_ACCESS_FLAGS | QPA_PKEY_INDEX, QPA_PKEY_INDEX | QPA_QKEY}},
     {QPS_RTR, QPS_RTS, {RTS_RC, QPA_SQ_PSN, QPA_SQ_PSN}, {RUN_RC, RUN_UC, RUN_UD}},
     {QPS_RTS, QPS_RTS, {0}, {RUN_RC, RUN_UC, RUN_UD}},
     {QPS_RTS, QPS_SQD, {0}, {QPA_EN_SQD_ASYNC_NOTIFY, QPA_EN_SQD_ASYNC_NOTIFY, QPA_EN_SQD_ASYNC_NOTIFY}},
@@ -72,17 +77,17 @@ static bool values_ok(const struct qp_attr *a, uint32_t mask)
 {
     bool mtu = a->path_mtu >= 256 && a->path_mtu <= 4096 && (a->path_mtu & (a->path_mtu - 1)) == 0;
 
-    return !((mask & QPA_PATH_MTU && !mtu) || (mask & QPA_TIMEOUT && a->timeout > 31) || (mask & QPA_RETRY_CNT && a->retry_cnt > 7) ||
-             (mask & QPA_RNR_RETRY && a->rnr_retry > 7) || (mask & QPA_MIN_RNR_TIMER && a->min_rnr_timer > 31) ||
-             (mask & QPA_DEST_QPN && a->dest_qpn > PSN_MASK) || (mask & QPA_PORT && a->port != 1) ||
-             (mask & QPA_ACCESS_FLAGS && a->access & ~ACCESS_REMOTE) || (mask & QPA_RQ_PSN && a->rq_psn > PSN_MASK) ||
-             (mask & QPA_SQ_PSN && a->sq_psn > PSN_MASK));
+    return !((mask & QPA_PATH_MTU && !mtu) || (mask & QPA_TIMEOUT && a->timeout > 31) ||
+             (mask & QPA_RETRY_CNT && a->retry_cnt > 7) || (mask & QPA_RNR_RETRY && a->rnr_retry > 7) ||
+             (mask & QPA_MIN_RNR_TIMER && a->min_rnr_timer > 31) || (mask & QPA_DEST_QPN && a->dest_qpn > PSN_MASK) ||
+             (mask & QPA_PORT && a->port != 1) || (mask & QPA_ACCESS_FLAGS && a->access & ~ACCESS_REMOTE) ||
+             (mask & QPA_RQ_PSN && a->rq_psn > PSN_MASK) || (mask & QPA_SQ_PSN && a->sq_psn > PSN_MASK));
 }
 
 static void take_values(struct qp *qp, const struct qp_attr *a, uint32_t mask)
 {
-#define TAKE(bit, member)                                                                                                      \
-    if (mask & (bit))                                                                                                          \
+#define TAKE(bit, member)                                                                                              \
+    if (mask & (bit))                                                                                                  \
     qp->attr.member = a->member
     TAKE(QPA_ACCESS_FLAGS, access);
     TAKE(QPA_PKEY_INDEX, pkey);

@@ -7,10 +7,10 @@
 
 /* Choices that the verbs do not make. */
 struct qp_options {
-    bool credits_rx;    /* announce end-to-end credits to the peer */
-    bool credits_tx;    /* obey the peer's */
-    bool rxe;           /* soft-RoCE's habits */
-    uint16_t port_mtu;  /* UD: largest payload, bytes */
+    bool credits_rx;   /* announce end-to-end credits to the peer */
+    bool credits_tx;   /* obey the peer's */
+    bool rxe;          /* soft-RoCE's habits */
+    uint16_t port_mtu; /* UD: largest payload, bytes */
 };
 
 /* Plain data; the two rings lie behind it in the same block, so that memcpy() of the block copies everything. */
@@ -30,9 +30,11 @@ struct qp {
 /* Bytes of a queue pair with rings of `n_msg` and `n_res` entries. */
 size_t qp_size(uint32_t n_msg, uint32_t n_res);
 /* Begin in RESET; `qp` is a block of qp_size(n_msg, n_res) bytes, aligned to 8. */
-void qp_init(struct qp *qp, enum qp_type type, uint32_t qpn, uint32_t n_msg, uint32_t n_res, const struct qp_options *opt);
-/* Change state and attributes. 0; -EINVAL: the transition does not exist for this type, a required attribute is missing, one is
- * not allowed, or a value is out of range (nothing is changed then). Tables as in 10.3.1 and 11.2.5.2. */
+void qp_init(struct qp *qp, enum qp_type type, uint32_t qpn, uint32_t n_msg, uint32_t n_res,
+             const struct qp_options *opt);
+/* Change state and attributes. 0; -EINVAL: the transition does not exist for this type, a required attribute is
+ * missing, one is not allowed, or a value is out of range (nothing is changed then). Tables as in 10.3.1 and
+ * 11.2.5.2. */
 int qp_modify(struct qp *qp, const struct qp_attr *attr, uint32_t mask);
 /* Whether `from` to `to` exists for `type`, and which attributes it needs and takes. */
 bool qp_transition(enum qp_type type, enum qp_state from, enum qp_state to, uint32_t *required, uint32_t *optional);

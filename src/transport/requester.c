@@ -36,7 +36,7 @@ uint32_t req_find(const struct requester *r, uint32_t psn)
     return psn_in(psn, req_msg(r, lo)->psn, req_msg(r, lo)->span) ? lo : r->msg_tail;
 }
 
-/* --- Sending --------------------------------------------------------------------------------------------------------------- */
+/* --- Sending ---------------------------------------------------------------------------------- */
 
 /* A validator's ring is full: the oldest message is taken for complete, and forgotten. */
 static void forget_oldest(struct requester *r)
@@ -130,7 +130,8 @@ static inline bool in_sequence(const struct requester *r, const struct req_msg *
     return flags & OPF_START ? !last->open : last->open && last->kind == kind_of(flags) && r->msg_tail != r->msg_head;
 }
 
-/* A validator has not seen what was sent before `p`. Returns whether a message begins with it, of which *holes may be missing. */
+/* A validator has not seen what was sent before `p`. Returns whether a message begins with it, of which *holes may be
+ * missing. */
 static bool pass_over(struct requester *r, const struct pkt *p, bool *holes)
 {
     bool starts = p->op->flags & OPF_START || r->msg_tail == r->msg_head, gap = p->bth.psn != r->psn_next;

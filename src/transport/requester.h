@@ -19,20 +19,20 @@ enum msg_kind {
 
 /* A message that was begun. Kept in a ring; message number n is at n modulo the ring's size. */
 struct req_msg {
-    uint64_t va;      /* READ, WRITE, atomic: remote address */
+    uint64_t va; /* READ, WRITE, atomic: remote address */
     uint32_t rkey;
-    uint32_t len;     /* READ, WRITE: bytes as in the RETH; SEND: bytes sent so far */
-    uint32_t psn;     /* first PSN */
-    uint32_t span;    /* PSNs used so far; a READ's are all used by its request */
-    uint32_t sent;    /* SEND, WRITE: payload bytes in these PSNs */
-    uint32_t got;     /* READ, atomic: responses received in order */
-    uint32_t ssn;     /* send sequence number, 24 bits */
-    uint8_t kind;     /* enum msg_kind */
-    uint8_t opcode;   /* of its first packet */
+    uint32_t len;        /* READ, WRITE: bytes as in the RETH; SEND: bytes sent so far */
+    uint32_t psn;        /* first PSN */
+    uint32_t span;       /* PSNs used so far; a READ's are all used by its request */
+    uint32_t sent;       /* SEND, WRITE: payload bytes in these PSNs */
+    uint32_t got;        /* READ, atomic: responses received in order */
+    uint32_t ssn;        /* send sequence number, 24 bits */
+    uint8_t kind;        /* enum msg_kind */
+    uint8_t opcode;      /* of its first packet */
     uint8_t last_opcode; /* of its last packet, when not open */
-    bool open;        /* Last not sent yet */
-    bool holes;       /* validator: packets of it were not seen, so its lengths are not known */
-    bool credit;      /* counts against the end-to-end credits: SEND, WRITE with immediate (known at its Last) */
+    bool open;           /* Last not sent yet */
+    bool holes;          /* validator: packets of it were not seen, so its lengths are not known */
+    bool credit;         /* counts against the end-to-end credits: SEND, WRITE with immediate (known at its Last) */
 };
 
 /* Parameters of a requester, constant while it sends. */
@@ -43,16 +43,19 @@ struct req_params {
     uint8_t rnr_retry; /* 0 to 7; 7: for ever */
     uint8_t max_rd;    /* initiator depth */
     bool credits;      /* end-to-end flow control is in use */
-    bool certain;      /* the state is an endpoint's own: every response given to req_rx() did arrive. false: a response seen may
-                          have been lost behind the tap, so req_rx() widens the ranges and keeps the alternatives */
-    bool rxe;          /* profile rxe: habits of soft-RoCE (retry count 7 has no end; an endpoint leaves a hole in the answer of a READ to
-                          the timeout, a validator permits both) */
-    bool complete;     /* not certain, but no response was missed: a READ of whose answer a part was not seen lacks that part */
-    bool from_start;   /* not certain: `psn` is the first one of the queue pair, so its messages can be counted */
-    bool guess;        /* not certain: the path MTU is not known; `pmtu` is the largest possible */
-    uint16_t pmtu;     /* bytes */
-    uint32_t psn;      /* first PSN */
-    ns_t slack;        /* not certain: a timer may run out so much early, or late: the tick of the clock behind it, the step of time stamps */
+    bool certain; /* the state is an endpoint's own: every response given to req_rx() did arrive. false: a response seen
+                     may have been lost behind the tap, so req_rx() widens the ranges and keeps the alternatives */
+    bool rxe; /* profile rxe: habits of soft-RoCE (retry count 7 has no end; an endpoint leaves a hole in the answer of
+                 a READ to the timeout, a validator permits both) */
+    /* not certain, but no response was missed: a READ of whose answer a part was not seen lacks that part */
+    bool complete;
+    bool from_start; /* not certain: `psn` is the first one of the queue pair, so its messages can be counted */
+    bool guess;      /* not certain: the path MTU is not known; `pmtu` is the largest possible */
+    uint16_t pmtu;   /* bytes */
+    uint32_t psn;    /* first PSN */
+    /* not certain: a timer may run out so much early, or late: the tick of the clock behind it, the step of time
+     * stamps */
+    ns_t slack;
 };
 
 /* Plain data: copy it together with the ring (one block) and the copy works. */
@@ -68,30 +71,33 @@ struct requester {
     uint32_t ssn;      /* send sequence number of the message begun last (0: none) */
     uint32_t rd_out;   /* READs and atomics begun and not complete */
 
-    /* What is acknowledged: every PSN before una_lo for certain, none from una_hi on. An endpoint has una_lo == una_hi. */
+    /* What is acknowledged: every PSN before una_lo for certain, none from una_hi on. An endpoint has una_lo ==
+     * una_hi. */
     uint32_t una_lo;
     uint32_t una_hi;
-    uint32_t limit;    /* end-to-end credits: last SSN that may be sent, 24 bits */
-    bool unlimited;    /* no credits in use, or code 31 was seen */
-    bool probing;      /* the one packet without credit is on its way */
+    uint32_t limit; /* end-to-end credits: last SSN that may be sent, 24 bits */
+    bool unlimited; /* no credits in use, or code 31 was seen */
+    bool probing;   /* the one packet without credit is on its way */
 
     /* Sending again. */
-    bool went_back;    /* una has not moved since it last went back because of a NAK or an implied NAK */
-    bool rnr_wait;     /* an RNR NAK's time runs until rnr_until */
-    bool dead;         /* failed; nothing more is sent */
-    uint8_t cause;     /* enum eff_reason: why it went back last */
+    bool went_back; /* una has not moved since it last went back because of a NAK or an implied NAK */
+    bool rnr_wait;  /* an RNR NAK's time runs until rnr_until */
+    bool dead;      /* failed; nothing more is sent */
+    uint8_t cause;  /* enum eff_reason: why it went back last */
     uint8_t retry_left;
     uint8_t rnr_left;
-    uint32_t rtx_end;  /* PSNs before this were sent at least once when it last went back */
-    ns_t timer;        /* when the transport timer was (re)started; NS_NEVER: not running */
+    uint32_t rtx_end; /* PSNs before this were sent at least once when it last went back */
+    ns_t timer;       /* when the transport timer was (re)started; NS_NEVER: not running */
     ns_t rnr_until;
 
     /* Validator: a resumption that the requester may or may not know to be due. */
-    bool alt;          /* alt_* are set */
-    bool alt_moved;    /* a response since has acknowledged more: an RNR NAK's wait is over, the timer was started anew by it */
-    uint8_t alt_why;   /* enum eff_reason */
+    bool alt; /* alt_* are set */
+    /* a response since has acknowledged more: an RNR NAK's wait is over, the timer was started anew by it */
+    bool alt_moved;
+    uint8_t alt_why; /* enum eff_reason */
     uint32_t alt_psn;
-    uint32_t alt_low;  /* alt_psn of the first such response since something was sent again: it may not have read the others yet */
+    /* alt_psn of the first such response since something was sent again: it may not have read the others yet */
+    uint32_t alt_low;
     ns_t alt_from;     /* not before this time (RNR) */
     ns_t alt_at;       /* RNR: when the NAK was seen */
     uint32_t back_psn; /* where it resumed when it went back last */
@@ -140,16 +146,16 @@ uint32_t req_find(const struct requester *r, uint32_t psn);
 struct verdict req_tx_check(const struct requester *r, const struct pkt *p, ns_t now);
 /* All rules that `p` breaks, at most `max`; returns how many. */
 unsigned req_tx_check_all(const struct requester *r, const struct pkt *p, ns_t now, struct verdict *out, unsigned max);
-/* Whether `p` is nothing unusual: the next packet of the message in progress, or the first of the next one, of SEND or WRITE, while
- * nothing is sent again, waits or lacks credit. No rule is broken then: the checks need not be asked. */
+/* Whether `p` is nothing unusual: the next packet of the message in progress, or the first of the next one, of SEND or
+ * WRITE, while nothing is sent again, waits or lacks credit. No rule is broken then: the checks need not be asked. */
 bool req_tx_is_usual(const struct requester *r, const struct pkt *p);
-/* It did. Also to be called for a packet that the check refused (a validator goes on); never asserts. An endpoint begins a message
- * only if req_has_room(); a validator's ring that is full forgets its oldest message. */
+/* It did. Also to be called for a packet that the check refused (a validator goes on); never asserts. An endpoint
+ * begins a message only if req_has_room(); a validator's ring that is full forgets its oldest message. */
 struct effects req_tx(struct requester *r, const struct pkt *p, ns_t now);
 /* The same for a packet of which req_tx_is_usual() said so before it. */
 void req_tx_usual(struct requester *r, const struct pkt *p, ns_t now);
-/* Does its MSN agree with the messages sent? At least those that its PSN completes, at most those whose last packet was sent; that of
- * a NAK counts those before the message that it refuses. Passes where messages could not be counted. */
+/* Does its MSN agree with the messages sent? At least those that its PSN completes, at most those whose last packet was
+ * sent; that of a NAK counts those before the message that it refuses. Passes where messages could not be counted. */
 struct verdict req_rx_check_msn(const struct requester *r, const struct pkt *p);
 /* A validator has learnt the path MTU: READs are given the PSNs that they take. */
 void req_learn_pmtu(struct requester *r, uint16_t pmtu);

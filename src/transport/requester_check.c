@@ -12,9 +12,11 @@ bool breaks_format(const struct pkt *p, struct verdict *v)
     if (UNLIKELY(h->resv6 | h->resv7))
         return fail(v, RULE_FMT_04, "reserved bits", 0, h->resv6 ? h->resv6 : h->resv7);
     if (UNLIKELY((p->have & p->op->ext) != p->op->ext))
-        return fail(v, p->op->ext & (H_IMMDT | H_IETH) & ~p->have ? RULE_SEQ_12 : RULE_FMT_06, "headers", p->op->ext, p->have & H_EXT);
+        return fail(v, p->op->ext & (H_IMMDT | H_IETH) & ~p->have ? RULE_SEQ_12 : RULE_FMT_06, "headers", p->op->ext,
+                    p->have & H_EXT);
     if (UNLIKELY(p->op->flags & (OPF_FIRST | OPF_MIDDLE) ? h->padcnt != 0 : h->padcnt != (-p->payload_len & 3)))
-        return fail(v, RULE_FMT_05, "pad count", p->op->flags & (OPF_FIRST | OPF_MIDDLE) ? 0 : -p->payload_len & 3, h->padcnt);
+        return fail(v, RULE_FMT_05, "pad count", p->op->flags & (OPF_FIRST | OPF_MIDDLE) ? 0 : -p->payload_len & 3,
+                    h->padcnt);
     return false;
 }
 
@@ -68,21 +70,25 @@ static bool breaks_silence(const struct tx_view *t, struct verdict *v)
     return false;
 }
 
-/* Whether an end keeps to the answers before `psn`: they lack nothing that could be seen, and the queue pair may be used anew. */
+/* Whether an end keeps to the answers before `psn`: they lack nothing that could be seen, and the queue pair may be
+ * used anew. */
 static bool is_answered(const struct tx_view *t)
 {
     return !t->r->p.certain && psn_diff(psn_add(t->m->psn, t->m->span), t->r->una_hi) <= 0;
 }
 
-/* Whether `psn` is where a NAK, which the requester may have received, tells it to resume: there, or behind what it heard since. */
+/* Whether `psn` is where a NAK, which the requester may have received, tells it to resume: there, or behind what it
+ * heard since. */
 static bool is_alternative(const struct tx_view *t)
 {
     const struct requester *r = t->r;
 
-    if (r->alt && t->now >= r->alt_from && psn_diff(t->p->bth.psn, r->alt_low) >= 0 && psn_diff(t->p->bth.psn, r->una_hi) <= 0)
+    if (r->alt && t->now >= r->alt_from && psn_diff(t->p->bth.psn, r->alt_low) >= 0 &&
+        psn_diff(t->p->bth.psn, r->una_hi) <= 0)
         return true;
     /* While it sends again, an acknowledgement, the last seen or an earlier one, makes it skip what arrived. */
-    return !r->p.certain && req_going_back(r) && psn_diff(t->p->bth.psn, r->una_hi) <= 0 && psn_diff(t->p->bth.psn, r->psn_tx) > 0;
+    return !r->p.certain && req_going_back(r) && psn_diff(t->p->bth.psn, r->una_hi) <= 0 &&
+           psn_diff(t->p->bth.psn, r->psn_tx) > 0;
 }
 
 static bool breaks_psn(const struct tx_view *t, struct verdict *v)
@@ -92,16 +98,19 @@ static bool breaks_psn(const struct tx_view *t, struct verdict *v)
 
     if (LIKELY(psn == r->psn_tx))
         return false;
-    if (t->repeat && t->m && t->m->kind == MSG_READ && t->off && !(t->flags & OPF_READ_REQ) && !is_answered(t) && !r->p.guess)
+    if (t->repeat && t->m && t->m->kind == MSG_READ && t->off && !(t->flags & OPF_READ_REQ) && !is_answered(t) &&
+        !r->p.guess)
         return fail(v, RULE_RDA_01, "PSN", psn_add(t->m->psn, t->m->span), psn);
-    if (t->repeat && r->alt && r->alt_why == WHY_RNR_NAK && psn == r->alt_psn && t->now >= r->alt_from && r->rnr_left == 0 &&
-        r->p.rnr_retry != 7 && !r->p.certain)
+    if (t->repeat && r->alt && r->alt_why == WHY_RNR_NAK && psn == r->alt_psn && t->now >= r->alt_from &&
+        r->rnr_left == 0 && r->p.rnr_retry != 7 && !r->p.certain)
         return fail(v, RULE_RTX_08, "RNR retries", r->p.rnr_retry, r->p.rnr_retry + 1u);
-    if (is_alternative(t) || (!t->repeat && may_follow(r, psn)) || (t->repeat && r->p.guess && psn_diff(psn, r->psn_tx) > 0))
+    if (is_alternative(t) || (!t->repeat && may_follow(r, psn)) ||
+        (t->repeat && r->p.guess && psn_diff(psn, r->psn_tx) > 0))
         return false;
     if (t->repeat && t->r->alt && t->now < t->r->alt_from && psn == r->alt_psn)
         return fail(v, RULE_RTX_05, "ns", (uint64_t)(r->alt_from - r->alt_at), (uint64_t)(t->now - r->alt_at));
-    if (t->repeat && r->alt && r->alt_why != WHY_RNR_NAK && psn_diff(psn, r->una_hi) > 0 && psn_diff(psn, r->psn_tx) < 0)
+    if (t->repeat && r->alt && r->alt_why != WHY_RNR_NAK && psn_diff(psn, r->una_hi) > 0 &&
+        psn_diff(psn, r->psn_tx) < 0)
         return fail(v, r->alt_why == WHY_IMPLIED_NAK ? RULE_RTX_11 : RULE_RTX_01, "PSN", r->una_hi, psn);
     if (!t->repeat || psn_diff(psn, r->psn_tx) > 0)
         return fail(v, req_going_back(r) && r->p.certain ? resume_rule(r) : RULE_SEQ_01, "PSN", r->psn_tx, psn);
@@ -130,8 +139,8 @@ bool breaks_order(const struct tx_view *t, struct verdict *v)
     if (!m)
         return LIKELY(t->flags & OPF_START) ? false : fail(v, RULE_SEQ_03, "opcode", 0, t->p->bth.opcode);
     if (t->flags & OPF_START)
-        return fail(v, t->flags & (OPF_SEND | OPF_WRITE) && kind_of(t->flags) == m->kind ? RULE_SEQ_03 : RULE_SEQ_02, "opcode", m->opcode,
-                    t->p->bth.opcode);
+        return fail(v, t->flags & (OPF_SEND | OPF_WRITE) && kind_of(t->flags) == m->kind ? RULE_SEQ_03 : RULE_SEQ_02,
+                    "opcode", m->opcode, t->p->bth.opcode);
     return kind_of(t->flags) == m->kind ? false : fail(v, RULE_SEQ_02, "opcode", m->opcode, t->p->bth.opcode);
 }
 
@@ -282,14 +291,16 @@ static bool breaks_repeat(const struct tx_view *t, struct verdict *v)
         return fail(v, RULE_SEQ_11, "address", m->va, t->p->reth.va);
     if (t->p->op->ext & H_ATOMICETH && (t->p->atomiceth.va != m->va || t->p->atomiceth.rkey != m->rkey))
         return fail(v, RULE_SEQ_11, "address", m->va, t->p->atomiceth.va);
-    len = m->kind == MSG_ATOMIC ? 0 : !m->open && t->off + 1 == m->span ? m->sent - t->off * t->r->p.pmtu : t->r->p.pmtu;
+    len = m->kind == MSG_ATOMIC               ? 0
+          : !m->open && t->off + 1 == m->span ? m->sent - t->off * t->r->p.pmtu
+                                              : t->r->p.pmtu;
     return t->len == len ? false : fail(v, RULE_SEQ_11, "payload bytes", len, t->len);
 }
 
 /* Both what is new and what is sent again; the order decides which rule is named first. */
-static const tx_rule rc_rules[] = {breaks_service, breaks_psn,       breaks_rnr,    breaks_repeat, breaks_order,     breaks_length,
-                                   breaks_reth,    breaks_tx_format, breaks_solicited, breaks_window, breaks_depth, breaks_alignment,
-                                   breaks_credit};
+static const tx_rule rc_rules[] = {breaks_service, breaks_psn,       breaks_rnr,       breaks_repeat,    breaks_order,
+                                   breaks_length,  breaks_reth,      breaks_tx_format, breaks_solicited, breaks_window,
+                                   breaks_depth,   breaks_alignment, breaks_credit};
 
 static void view(struct tx_view *t, const struct requester *r, const struct pkt *p, ns_t now)
 {
@@ -323,7 +334,8 @@ static bool is_usual_write(const struct pkt *p, const struct req_msg *m)
     uint32_t len = p->payload_len;
 
     if (p->op->flags & OPF_START)
-        return p->op->flags & OPF_ONLY ? p->reth.dmalen == len : p->reth.dmalen > len && p->reth.dmalen <= UINT32_C(1) << 31;
+        return p->op->flags & OPF_ONLY ? p->reth.dmalen == len
+                                       : p->reth.dmalen > len && p->reth.dmalen <= UINT32_C(1) << 31;
     return m->holes || (p->op->flags & OPF_LAST ? m->sent + len == m->len : m->sent + len < m->len);
 }
 
@@ -333,10 +345,12 @@ bool req_tx_is_usual(const struct requester *r, const struct pkt *p)
     const struct bth *h = &p->bth;
     uint32_t flags = p->op->flags, len = p->payload_len;
 
-    if (UNLIKELY(h->psn != r->psn_next || h->psn != r->psn_tx || r->rnr_wait || !r->unlimited || req_outstanding(r) + 1 >= PSN_HALF))
+    if (UNLIKELY(h->psn != r->psn_next || h->psn != r->psn_tx || r->rnr_wait || !r->unlimited ||
+                 req_outstanding(r) + 1 >= PSN_HALF))
         return false;
-    if (UNLIKELY(h->opcode >> 5 != SVC_RC || r->p.service != SVC_RC || h->tver | h->resv6 | h->resv7 | h->padcnt | h->se || len & 3 ||
-                 !(flags & (OPF_SEND | OPF_WRITE)) || p->op->ext & ~p->have))
+    if (UNLIKELY(h->opcode >> 5 != SVC_RC || r->p.service != SVC_RC ||
+                 h->tver | h->resv6 | h->resv7 | h->padcnt | h->se || len & 3 || !(flags & (OPF_SEND | OPF_WRITE)) ||
+                 p->op->ext & ~p->have))
         return false;
     if (r->msg_tail && m->open ? flags & OPF_START || m->kind != kind_of(flags) : !(flags & OPF_START))
         return false;

@@ -3,7 +3,7 @@
 
 #include "src/transport/tx_check.h"
 
-/* --- Acknowledgement --------------------------------------------------------------------------------------------------------- */
+/* --- Acknowledgement -------------------------------------------------------------------------- */
 
 /* Responses may have been missed: those before `to` count as received. */
 static void take_for_heard(struct req_msg *m, uint32_t to)
@@ -14,7 +14,8 @@ static void take_for_heard(struct req_msg *m, uint32_t to)
         m->got = max_u32(m->got, min_u32((uint32_t)n, m->span));
 }
 
-/* Acknowledge everything before `to`, as far as no READ or atomic still lacks its answer. Returns whether it got there. */
+/* Acknowledge everything before `to`, as far as no READ or atomic still lacks its answer. Returns whether it got
+ * there. */
 static bool advance(struct requester *r, uint32_t to, struct effects *e)
 {
     uint32_t start = r->una_hi;
@@ -124,7 +125,8 @@ static void go_back(struct requester *r, enum eff_reason why, struct effects *e)
     e->flags |= EFF_RETRANSMIT;
 }
 
-/* A response passed over a READ or atomic without answer. Once per episode: responses on their way say the same again. */
+/* A response passed over a READ or atomic without answer. Once per episode: responses on their way say the same
+ * again. */
 static void implied_nak(struct requester *r, struct effects *e, ns_t now)
 {
     progress(r, e, now);
@@ -161,7 +163,7 @@ static void take_credits(struct requester *r, const struct pkt *p, struct effect
     }
 }
 
-/* --- Responses --------------------------------------------------------------------------------------------------------------- */
+/* --- Responses -------------------------------------------------------------------------------- */
 
 static void rx_rnr(struct requester *r, const struct pkt *p, struct effects *e, ns_t now)
 {
@@ -260,7 +262,8 @@ static bool is_answered_by(const struct req_msg *m, const struct pkt *p)
 }
 
 /* Whether a READ response is what its place demands; `m` is its message, whose next response it is. */
-static bool bad_read_response(const struct requester *r, const struct req_msg *m, const struct pkt *p, struct verdict *v)
+static bool bad_read_response(const struct requester *r, const struct req_msg *m, const struct pkt *p,
+                              struct verdict *v)
 {
     bool last = m->got + 1 == m->span;
     uint32_t want = last ? m->len - m->got * r->p.pmtu : r->p.pmtu;
@@ -276,7 +279,8 @@ static void rx_data(struct requester *r, const struct pkt *p, struct effects *e,
     struct verdict v;
 
     if (!advance(r, p->bth.psn, e)) {
-        if (r->p.rxe && r->p.certain && psn_in(p->bth.psn, req_msg(r, r->msg_head)->psn, req_msg(r, r->msg_head)->span)) {
+        if (r->p.rxe && r->p.certain &&
+            psn_in(p->bth.psn, req_msg(r, r->msg_head)->psn, req_msg(r, r->msg_head)->span)) {
             progress(r, e, now);
             e->flags |= EFF_DROP;
             e->reason = WHY_GAP;
@@ -312,7 +316,8 @@ struct effects req_rx(struct requester *r, const struct pkt *p, ns_t now)
 {
     struct effects e = {0};
 
-    if (UNLIKELY(r->dead || p->op->name == NULL || !(p->op->flags & OPF_RESPONSE) || p->bth.opcode >> 5 != r->p.service)) {
+    if (UNLIKELY(r->dead || p->op->name == NULL || !(p->op->flags & OPF_RESPONSE) ||
+                 p->bth.opcode >> 5 != r->p.service)) {
         e.flags = EFF_DROP;
         e.reason = r->dead ? WHY_STATE : WHY_INVALID;
         return e;
@@ -323,11 +328,13 @@ struct effects req_rx(struct requester *r, const struct pkt *p, ns_t now)
         return e;
     }
     if (!r->p.certain) {
-        uint32_t heard = p->op->flags & OPF_ACK && p->aeth.syndrome >> 5 != AETH_ACK ? p->bth.psn : psn_add(p->bth.psn, 1);
+        uint32_t heard =
+            p->op->flags & OPF_ACK && p->aeth.syndrome >> 5 != AETH_ACK ? p->bth.psn : psn_add(p->bth.psn, 1);
         if (psn_diff(heard, r->heard) > 0)
             r->heard = heard;
         if (req_going_back(r) && psn_diff(heard, r->back_psn) > 0)
-            r->retry_left = r->p.retry_cnt; /* it answers the last try, and may have been lost behind the tap the times before */
+            r->retry_left =
+                r->p.retry_cnt; /* it answers the last try, and may have been lost behind the tap the times before */
     }
     if (UNLIKELY(psn_diff(p->bth.psn, r->una_hi) < 0)) {
         e.flags = EFF_DROP;
@@ -362,7 +369,8 @@ struct verdict req_rx_check_msn(const struct requester *r, const struct pkt *p)
     high = open ? psn_add(r->ssn, PSN_MASK) : r->ssn;
     if (nak)
         high = low;
-    else if (!(p->op->flags & OPF_READ_RESP) && !m->open && (req_takes_response(m) || p->bth.psn == psn_add(m->psn, m->span - 1)))
+    else if (!(p->op->flags & OPF_READ_RESP) && !m->open &&
+             (req_takes_response(m) || p->bth.psn == psn_add(m->psn, m->span - 1)))
         low = m->ssn;
     if (LIKELY(psn_diff(msn, low) >= 0 && psn_diff(msn, high) <= 0))
         return verdict_pass();
@@ -386,7 +394,7 @@ struct effects req_settle(struct requester *r)
     return e;
 }
 
-/* --- Time -------------------------------------------------------------------------------------------------------------------- */
+/* --- Time ------------------------------------------------------------------------------------- */
 
 ns_t req_expiry(const struct requester *r)
 {

@@ -51,7 +51,7 @@ static void find_next_due(struct responder *r)
         r->res_next++;
 }
 
-/* --- Requests --------------------------------------------------------------------------------------------------------------- */
+/* --- Requests --------------------------------------------------------------------------------- */
 
 /* Answer `res` from its PSN number `from` on, `len` bytes (READ). */
 static void answer_set(const struct responder *r, struct rsp_res *res, uint32_t from, uint32_t len)
@@ -177,7 +177,8 @@ static void refuse(struct responder *r, struct effects *e, uint8_t code, enum wc
 /* A SEND that begins and is too long for the receive that it would take: that receive fails. */
 static void waste_receive(const struct responder *r, const struct rsp_env *env, const struct pkt *p, struct effects *e)
 {
-    if (env && env->rq_avail && !r->recv_taken && (p->op->flags & OPF_SEND) && (p->op->flags & OPF_START) && p->payload_len > env->rq_len)
+    if (env && env->rq_avail && !r->recv_taken && (p->op->flags & OPF_SEND) && (p->op->flags & OPF_START) &&
+        p->payload_len > env->rq_len)
         e->flags |= EFF_RECV_START | EFF_RECV_FAIL;
 }
 
@@ -205,8 +206,8 @@ static void pass_by(struct responder *r, const struct pkt *p, uint32_t behind)
     r->epsn_hi = behind;
 }
 
-/* Answers of READs and atomics behind number `n` that had begun start again: for a validator, they may. In its ring one that was seen
- * late stands behind those of later PSNs. */
+/* Answers of READs and atomics behind number `n` that had begun start again: for a validator, they may. In its ring one
+ * that was seen late stands behind those of later PSNs. */
 static void restart_behind(struct responder *r, uint32_t n)
 {
     uint32_t psn = rsp_res(r, n)->psn;
@@ -222,7 +223,8 @@ static void restart_behind(struct responder *r, uint32_t n)
     }
 }
 
-/* A READ or atomic again. Answers of later ones that had begun start again behind it: the requester may have gone back (C9-110). */
+/* A READ or atomic again. Answers of later ones that had begun start again behind it: the requester may have gone back
+ * (C9-110). */
 static void replay(struct responder *r, const struct pkt *p, struct effects *e)
 {
     uint32_t n = rsp_find(r, p->bth.psn);
@@ -283,10 +285,13 @@ static void drop(struct responder *r, const struct pkt *p, const struct verdict 
     else if (v->rule == RULE_FMT_03 || v->rule == RULE_SVC_02)
         e->reason = WHY_INVALID;
     else
-        e->reason = psn_diff(p->bth.psn, r->epsn_hi) > 0 ? WHY_SILENT : p->op->flags & (OPF_SEND | OPF_WRITE) ? WHY_STALE : WHY_NO_RESOURCE;
+        e->reason = psn_diff(p->bth.psn, r->epsn_hi) > 0    ? WHY_SILENT
+                    : p->op->flags & (OPF_SEND | OPF_WRITE) ? WHY_STALE
+                                                            : WHY_NO_RESOURCE;
 }
 
-/* What rsp_rx_check() would let pass: all that a validator can say of the expected request is that it is of this service. */
+/* What rsp_rx_check() would let pass: all that a validator can say of the expected request is that it is of this
+ * service. */
 static bool is_expected(const struct responder *r, const struct pkt *p)
 {
     return !r->p.certain && !r->dead && p->bth.psn == r->epsn_hi;
@@ -397,7 +402,7 @@ void rsp_fail(struct responder *r, uint8_t syndrome)
     }
 }
 
-/* --- Responses -------------------------------------------------------------------------------------------------------------- */
+/* --- Responses -------------------------------------------------------------------------------- */
 
 static void owed_res(const struct responder *r, struct rsp_owed *o)
 {
@@ -415,7 +420,10 @@ static void owed_res(const struct responder *r, struct rsp_owed *o)
         return;
     }
     o->kind = OWED_READ;
-    o->opcode = first && last ? OP_READ_RESP_ONLY : first ? OP_READ_RESP_FIRST : last ? OP_READ_RESP_LAST : OP_READ_RESP_MIDDLE;
+    o->opcode = first && last ? OP_READ_RESP_ONLY
+                : first       ? OP_READ_RESP_FIRST
+                : last        ? OP_READ_RESP_LAST
+                              : OP_READ_RESP_MIDDLE;
     o->va = res->va + (uint64_t)res->next * r->p.pmtu;
     o->len = last ? res->tail : r->p.pmtu;
 }
@@ -503,7 +511,8 @@ static void proved_by_nak(struct responder *r, const struct pkt *p)
             r->epsn_lo = p->bth.psn;
         return;
     }
-    /* What is before it was executed. What is behind was not when the NAK was made; if it was seen by now, it may have been since. */
+    /* What is before it was executed. What is behind was not when the NAK was made; if it was seen by now, it may have
+     * been since. */
     if (psn_diff(p->bth.psn, r->epsn_lo) > 0)
         r->epsn_lo = p->bth.psn;
     rsp_may_expect(r, p->bth.psn);

@@ -1,4 +1,5 @@
-/* layer 2 (transport): the responder: how requests are validated, and what may be answered (IBTA volume 1, 9.7, 9.8). */
+/* layer 2 (transport): the responder: how requests are validated, and what may be answered (IBTA volume 1, 9.7,
+ * 9.8). */
 #ifndef RDMATRACE_RESPONDER_H
 #define RDMATRACE_RESPONDER_H
 
@@ -10,34 +11,37 @@
 
 /* What the responder does with a request. */
 enum rsp_answer {
-    ANS_EXECUTE,    /* it is the expected one and is carried out */
-    ANS_DUPLICATE,  /* repeats an executed one: acknowledged, replayed or answered from the saved result */
-    ANS_DROP,       /* silence */
-    ANS_NAK_SEQ,    /* ahead of the expected PSN */
-    ANS_RNR,        /* no receive posted */
+    ANS_EXECUTE,   /* it is the expected one and is carried out */
+    ANS_DUPLICATE, /* repeats an executed one: acknowledged, replayed or answered from the saved result */
+    ANS_DROP,      /* silence */
+    ANS_NAK_SEQ,   /* ahead of the expected PSN */
+    ANS_RNR,       /* no receive posted */
     ANS_NAK_INVALID,
     ANS_NAK_ACCESS,
     ANS_NAK_OPERATIONAL,
 };
 
-/* A READ or atomic that is remembered: owed, or answered and kept for duplicates. Ring; number n is at n modulo its size. */
+/* A READ or atomic that is remembered: owed, or answered and kept for duplicates. Ring; number n is at n modulo its
+ * size. */
 struct rsp_res {
-    uint64_t va;      /* of the request */
-    uint64_t orig;    /* atomic: value found (ATOMIC ACK) */
+    uint64_t va;   /* of the request */
+    uint64_t orig; /* atomic: value found (ATOMIC ACK) */
     uint32_t rkey;
-    uint32_t len;     /* READ: bytes */
-    uint32_t psn;     /* first PSN of the request */
-    uint32_t span;    /* PSNs it takes */
-    uint32_t from;    /* answer in progress: its first PSN, counted from `psn` (more than 0 after a READ asked for again) */
-    uint32_t next;    /* the PSN due next, counted from `psn` */
-    uint32_t end;     /* PSN behind its last, counted from `psn`; next == end: nothing is due */
-    uint32_t tail;    /* payload bytes of its last packet */
-    uint8_t opcode;   /* of the request, lower five bits */
-    uint8_t rereads;  /* times that it was asked for again, at other places: `from` and `end` are of the latest one */
-    uint8_t more;     /* validator: copies of the request seen, each of which may be answered once more, from `from` on */
-    bool doubtful;    /* validator: seen, but by a NAK seen since it may not have been executed then */
-    bool executed;    /* atomic: `orig` is valid */
-    bool replay;      /* this answer repeats an earlier one */
+    uint32_t len;  /* READ: bytes */
+    uint32_t psn;  /* first PSN of the request */
+    uint32_t span; /* PSNs it takes */
+    /* answer in progress: its first PSN, counted from `psn` (more than 0 after a READ asked for again) */
+    uint32_t from;
+    uint32_t next;   /* the PSN due next, counted from `psn` */
+    uint32_t end;    /* PSN behind its last, counted from `psn`; next == end: nothing is due */
+    uint32_t tail;   /* payload bytes of its last packet */
+    uint8_t opcode;  /* of the request, lower five bits */
+    uint8_t rereads; /* times that it was asked for again, at other places: `from` and `end` are of the latest one */
+    /* validator: copies of the request seen, each of which may be answered once more, from `from` on */
+    uint8_t more;
+    bool doubtful; /* validator: seen, but by a NAK seen since it may not have been executed then */
+    bool executed; /* atomic: `orig` is valid */
+    bool replay;   /* this answer repeats an earlier one */
 };
 
 struct rsp_params {
@@ -46,21 +50,21 @@ struct rsp_params {
     uint8_t max_rd;    /* responder resources */
     uint8_t rnr_timer; /* 5-bit code of RNR NAKs */
     bool credits;      /* advertises end-to-end credits (no shared receive queue, flow control agreed) */
-    bool certain;      /* an endpoint's own: every packet given to rsp_rx() did arrive. false: a request seen may have been lost behind
-                          the tap; only the responder's own packets prove what arrived */
-    bool all_seen;     /* not certain, but the tap is at the responder: its packets are seen as it sends them, none is lost before, and
-                          none changes places */
-    bool rxe;          /* profile rxe: habits of soft-RoCE (sequence NAK after RNR NAK; NAK 63 for a message too long; every
-                          duplicate acknowledged; the answer of a READ asked for again begins with a Middle or Last) */
-    bool from_start;   /* not certain: `psn` is the first one of the queue pair, so its messages can be counted */
-    bool guess;        /* not certain: the path MTU is not known; `pmtu` is the largest possible */
+    bool certain;  /* an endpoint's own: every packet given to rsp_rx() did arrive. false: a request seen may have been
+                      lost behind  the tap; only the responder's own packets prove what arrived */
+    bool all_seen; /* not certain, but the tap is at the responder: its packets are seen as it sends them, none is lost
+                      before, and none changes places */
+    bool rxe;      /* profile rxe: habits of soft-RoCE (sequence NAK after RNR NAK; NAK 63 for a message too long; every
+                      duplicate acknowledged; the answer of a READ asked for again begins with a Middle or Last) */
+    bool from_start; /* not certain: `psn` is the first one of the queue pair, so its messages can be counted */
+    bool guess;      /* not certain: the path MTU is not known; `pmtu` is the largest possible */
     uint16_t pmtu;
-    uint32_t psn;      /* first PSN expected */
-    uint32_t qkey;     /* UD */
+    uint32_t psn;  /* first PSN expected */
+    uint32_t qkey; /* UD */
 };
 
-/* What the responder knows at the moment of its memory and receive queue. NULL in the functions below: nothing is known of them
- * (a validator), and their checks pass. */
+/* What the responder knows at the moment of its memory and receive queue. NULL in the functions below: nothing is known
+ * of them (a validator), and their checks pass. */
 struct rsp_env {
     const struct mr_table *mrs;
     uint32_t pd;
@@ -84,38 +88,38 @@ struct responder {
     uint32_t msn_lo, msn_hi;   /* messages completed, 24 bits */
 
     /* Message in progress. */
-    uint8_t open;      /* enum rsp_open */
-    bool recv_taken;   /* it holds a receive */
-    bool resync;       /* UC: dropping until a First or Only */
-    uint32_t offset;   /* bytes received of it */
-    uint32_t rkey;     /* WRITE */
-    uint64_t va;       /* WRITE: where the next payload goes */
-    uint32_t left;     /* WRITE: bytes that the RETH announced and that are still to come */
+    uint8_t open;    /* enum rsp_open */
+    bool recv_taken; /* it holds a receive */
+    bool resync;     /* UC: dropping until a First or Only */
+    uint32_t offset; /* bytes received of it */
+    uint32_t rkey;   /* WRITE */
+    uint64_t va;     /* WRITE: where the next payload goes */
+    uint32_t left;   /* WRITE: bytes that the RETH announced and that are still to come */
 
     /* Answers. */
-    bool hush;         /* a NAK was given for epsn: nothing more about what is ahead until it arrives */
-    bool rnr_given;    /* the NAK was an RNR NAK */
-    uint32_t seen_hi;  /* PSN behind the furthest request that arrived or was seen */
-    bool dead;         /* a fatal NAK was given or is owed */
-    bool ack_owed;     /* an ACK was asked for, or is due for a duplicate */
-    bool nak_owed;     /* nak_syndrome for nak_psn is to be sent */
-    bool started;      /* a request was executed */
-    bool last_is_res;  /* the message executed last was a READ or atomic */
-    bool acked;        /* ack_psn is valid */
+    bool hush;        /* a NAK was given for epsn: nothing more about what is ahead until it arrives */
+    bool rnr_given;   /* the NAK was an RNR NAK */
+    uint32_t seen_hi; /* PSN behind the furthest request that arrived or was seen */
+    bool dead;        /* a fatal NAK was given or is owed */
+    bool ack_owed;    /* an ACK was asked for, or is due for a duplicate */
+    bool nak_owed;    /* nak_syndrome for nak_psn is to be sent */
+    bool started;     /* a request was executed */
+    bool last_is_res; /* the message executed last was a READ or atomic */
+    bool acked;       /* ack_psn is valid */
     uint8_t nak_syndrome;
     uint32_t nak_psn;
-    uint32_t ack_psn;  /* PSN of the last plain ACK sent; not all_seen: of the furthest one */
-    uint32_t unacked;  /* packets executed since the last response: for coalescing */
-    uint32_t msn_sent; /* MSN of the last response */
+    uint32_t ack_psn;    /* PSN of the last plain ACK sent; not all_seen: of the furthest one */
+    uint32_t unacked;    /* packets executed since the last response: for coalescing */
+    uint32_t msn_sent;   /* MSN of the last response */
     uint32_t avail_sent; /* credits advertised last, as a number of messages; UINT32_MAX: none yet */
 
     /* Validator: what its responses said, each true whatever the others were. */
-    bool told;         /* a NAK was seen for told_psn, which was not seen to arrive since */
-    bool told_rnr;     /* it was an RNR NAK */
-    bool refused;      /* a fatal NAK was seen for dead_psn */
-    bool counted;      /* msn_hi counts every message since the first: no request was missed */
+    bool told;     /* a NAK was seen for told_psn, which was not seen to arrive since */
+    bool told_rnr; /* it was an RNR NAK */
+    bool refused;  /* a fatal NAK was seen for dead_psn */
+    bool counted;  /* msn_hi counts every message since the first: no request was missed */
     uint32_t told_psn, dead_psn;
-    uint32_t ack_msn;  /* MSN of the ACK of ack_psn */
+    uint32_t ack_msn; /* MSN of the ACK of ack_psn */
 
     /* READs and atomics. */
     uint32_t res_head; /* oldest remembered */
@@ -128,16 +132,16 @@ struct responder {
 
 /* The response that is due next. */
 struct rsp_owed {
-    uint8_t kind;      /* enum owed_kind */
-    uint8_t opcode;    /* operation (lower five bits) */
-    uint8_t syndrome;  /* of the AETH, if it has one; credits are the caller's to fill in when p.credits */
+    uint8_t kind;     /* enum owed_kind */
+    uint8_t opcode;   /* operation (lower five bits) */
+    uint8_t syndrome; /* of the AETH, if it has one; credits are the caller's to fill in when p.credits */
     uint32_t psn;
     uint32_t msn;
-    uint32_t res;      /* OWED_READ, OWED_ATOMIC: number of the resource */
-    uint64_t va;       /* OWED_READ: where the data is */
+    uint32_t res; /* OWED_READ, OWED_ATOMIC: number of the resource */
+    uint64_t va;  /* OWED_READ: where the data is */
     uint32_t rkey;
-    uint32_t len;      /* OWED_READ: payload bytes */
-    uint64_t orig;     /* OWED_ATOMIC */
+    uint32_t len;  /* OWED_READ: payload bytes */
+    uint64_t orig; /* OWED_ATOMIC */
 };
 enum owed_kind {
     OWED_NOTHING,
@@ -147,7 +151,8 @@ enum owed_kind {
     OWED_ACK,
 };
 
-/* Begin with parameters `p` and a ring of `n` entries (a power of two, at least p->max_rd) in the same allocation as `r`. */
+/* Begin with parameters `p` and a ring of `n` entries (a power of two, at least p->max_rd) in the same allocation as
+ * `r`. */
 void rsp_init(struct responder *r, const struct rsp_params *p, struct rsp_res *ring, uint32_t n);
 
 /* Resource number `n`; valid from res_head to res_tail. */
@@ -156,30 +161,34 @@ static inline struct rsp_res *rsp_res(const struct responder *r, uint32_t n)
     return (struct rsp_res *)(uintptr_t)((const char *)r + r->res_off) + (n & r->res_mask);
 }
 
-/* How does it take the request `p`? A failure blames the requester; `answer` is what the responder does. The order is the
- * specification's: PSN, opcode sequence, opcode, resources, length, R_Key. */
+/* How does it take the request `p`? A failure blames the requester; `answer` is what the responder does. The order is
+ * the specification's: PSN, opcode sequence, opcode, resources, length, R_Key. */
 struct verdict rsp_rx_check(const struct responder *r, const struct rsp_env *env, const struct pkt *p, ns_t now);
 /* The request `p` arrived (or, when not certain, was seen on its way). */
 struct effects rsp_rx(struct responder *r, const struct rsp_env *env, const struct pkt *p, ns_t now);
 /* The atomic of resource `res` was executed and found `orig`. */
 void rsp_atomic_done(struct responder *r, uint32_t res, uint64_t orig);
-/* The request just given to rsp_rx(), with effects `e`, could not be carried out (local memory): it counts as not executed. */
+/* The request just given to rsp_rx(), with effects `e`, could not be carried out (local memory): it counts as not
+ * executed. */
 void rsp_undo(struct responder *r, const struct effects *e);
-/* The data of a READ, or the execution of an atomic, failed: a NAK with `syndrome` takes the place of the answer that was due. */
+/* The data of a READ, or the execution of an atomic, failed: a NAK with `syndrome` takes the place of the answer that
+ * was due. */
 void rsp_fail(struct responder *r, uint8_t syndrome);
-/* What is due next, in the order that 9.5 and C9-27 demand: READs and atomics, then a NAK, then an ACK. `ack` false: ACKs wait. */
+/* What is due next, in the order that 9.5 and C9-27 demand: READs and atomics, then a NAK, then an ACK. `ack` false:
+ * ACKs wait. */
 struct rsp_owed rsp_owed(const struct responder *r, bool ack);
 /* May the response `p` be sent now? */
 struct verdict rsp_tx_check(const struct responder *r, const struct pkt *p, ns_t now);
-/* Whether `p` is nothing unusual: a plain ACK of what is behind the last ACK and not behind what was seen, while no answer is due.
- * No rule is broken then. For a validator; false at an endpoint. */
+/* Whether `p` is nothing unusual: a plain ACK of what is behind the last ACK and not behind what was seen, while no
+ * answer is due. No rule is broken then. For a validator; false at an endpoint. */
 bool rsp_tx_is_usual(const struct responder *r, const struct pkt *p);
 unsigned rsp_tx_check_all(const struct responder *r, const struct pkt *p, ns_t now, struct verdict *out, unsigned max);
 /* It was. When not certain this is what proves which requests arrived. */
 struct effects rsp_tx(struct responder *r, const struct pkt *p, ns_t now);
 /* A validator has seen every request before `psn`, in whatever order: they may all have arrived. */
 void rsp_may_expect(struct responder *r, uint32_t psn);
-/* A validator does not know which of the READs and atomics seen were dropped when they came first: no answer is due, though one may come. */
+/* A validator does not know which of the READs and atomics seen were dropped when they came first: no answer is due,
+ * though one may come. */
 void rsp_settle(struct responder *r);
 /* A validator has learnt the path MTU: READs are given the PSNs that they take. */
 void rsp_learn_pmtu(struct responder *r, uint16_t pmtu);
@@ -188,7 +197,7 @@ void rsp_learn_pmtu(struct responder *r, uint16_t pmtu);
 uint8_t credit_code(uint32_t n);
 
 #define SYNDROME_ACK(credit) ((uint8_t)(AETH_ACK << 5 | (credit)))
-#define SYNDROME_RNR(timer) ((uint8_t)(AETH_RNR << 5 | (timer)))
-#define SYNDROME_NAK(code) ((uint8_t)(AETH_NAK << 5 | (code)))
+#define SYNDROME_RNR(timer)  ((uint8_t)(AETH_RNR << 5 | (timer)))
+#define SYNDROME_NAK(code)   ((uint8_t)(AETH_NAK << 5 | (code)))
 
 #endif

@@ -16,7 +16,8 @@ struct rx_view {
 /* A predicate: true, and *v filled with rule and answer, if the request fails it. */
 typedef bool (*rx_rule)(const struct rx_view *, struct verdict *v);
 
-static bool refuse(struct verdict *v, enum rsp_answer answer, enum rule rule, const char *about, uint64_t expected, uint64_t seen)
+static bool refuse(struct verdict *v, enum rsp_answer answer, enum rule rule, const char *about, uint64_t expected,
+                   uint64_t seen)
 {
     *v = rule ? verdict_fail(rule, about, expected, seen) : verdict_pass();
     v->answer = (uint8_t)answer;
@@ -39,10 +40,12 @@ static bool bad_sequence(const struct rx_view *t, struct verdict *v)
     unsigned kind = t->flags & OPF_SEND ? OPEN_SEND : t->flags & OPF_WRITE ? OPEN_WRITE : OPEN_NONE;
 
     if (t->flags & OPF_START)
-        return LIKELY(t->r->open == OPEN_NONE) ? false : refuse(v, ANS_NAK_INVALID, RULE_SEQ_03, "opcode", 0, t->p->bth.opcode);
+        return LIKELY(t->r->open == OPEN_NONE) ? false
+                                               : refuse(v, ANS_NAK_INVALID, RULE_SEQ_03, "opcode", 0, t->p->bth.opcode);
     if (LIKELY(t->r->open == kind))
         return false;
-    return refuse(v, ANS_NAK_INVALID, t->r->open == OPEN_NONE ? RULE_SEQ_03 : RULE_SEQ_02, "opcode", 0, t->p->bth.opcode);
+    return refuse(v, ANS_NAK_INVALID, t->r->open == OPEN_NONE ? RULE_SEQ_03 : RULE_SEQ_02, "opcode", 0,
+                  t->p->bth.opcode);
 }
 
 static bool not_supported(const struct rx_view *t, struct verdict *v)
@@ -50,7 +53,8 @@ static bool not_supported(const struct rx_view *t, struct verdict *v)
     uint8_t access = t->r->p.access;
 
     if (t->flags & (OPF_FLUSH | OPF_ATOMIC_WRITE) || (t->flags & OPF_WRITE && !(access & ACCESS_REMOTE_WRITE)) ||
-        (t->flags & OPF_READ_REQ && !(access & ACCESS_REMOTE_READ)) || (t->flags & OPF_ATOMIC_REQ && !(access & ACCESS_REMOTE_ATOMIC)))
+        (t->flags & OPF_READ_REQ && !(access & ACCESS_REMOTE_READ)) ||
+        (t->flags & OPF_ATOMIC_REQ && !(access & ACCESS_REMOTE_ATOMIC)))
         return refuse(v, ANS_NAK_INVALID, RULE_NONE, NULL, 0, 0);
     return false;
 }
@@ -60,7 +64,8 @@ static bool no_resource(const struct rx_view *t, struct verdict *v)
     if (t->flags & (OPF_READ_REQ | OPF_ATOMIC_REQ)) {
         if (LIKELY(rsp_pending(t->r) < t->r->p.max_rd))
             return false;
-        return refuse(v, ANS_NAK_INVALID, RULE_RDA_06, "READs and atomics outstanding", t->r->p.max_rd, rsp_pending(t->r) + 1u);
+        return refuse(v, ANS_NAK_INVALID, RULE_RDA_06, "READs and atomics outstanding", t->r->p.max_rd,
+                      rsp_pending(t->r) + 1u);
     }
     if (!t->env || t->r->recv_taken || t->env->rq_avail)
         return false;
@@ -73,7 +78,8 @@ static bool bad_length(const struct rx_view *t, struct verdict *v)
 {
     uint32_t pmtu = t->r->p.pmtu, pad = t->p->bth.padcnt;
 
-    if (t->flags & (OPF_FIRST | OPF_MIDDLE) ? t->len != pmtu || pad : t->len > pmtu || (t->flags & OPF_LAST && t->len == 0))
+    if (t->flags & (OPF_FIRST | OPF_MIDDLE) ? t->len != pmtu || pad
+                                            : t->len > pmtu || (t->flags & OPF_LAST && t->len == 0))
         return refuse(v, ANS_NAK_INVALID, RULE_SEQ_04, "payload bytes", pmtu, t->len);
     if (UNLIKELY(pad != (-t->len & 3)))
         return refuse(v, ANS_NAK_INVALID, RULE_FMT_05, "pad count", -t->len & 3, pad);
@@ -108,7 +114,9 @@ static bool receive_too_short(const struct rx_view *t, struct verdict *v)
 static bool bad_key(const struct rx_view *t, struct verdict *v)
 {
     const struct pkt *p = t->p;
-    uint8_t access = t->flags & OPF_WRITE ? ACCESS_REMOTE_WRITE : t->flags & OPF_READ_REQ ? ACCESS_REMOTE_READ : ACCESS_REMOTE_ATOMIC;
+    uint8_t access = t->flags & OPF_WRITE      ? ACCESS_REMOTE_WRITE
+                     : t->flags & OPF_READ_REQ ? ACCESS_REMOTE_READ
+                                               : ACCESS_REMOTE_ATOMIC;
     struct mr_hit hit;
 
     if (!t->env)
@@ -123,7 +131,7 @@ static bool bad_key(const struct rx_view *t, struct verdict *v)
 }
 
 /* In the order in which the specification validates a request, behind its PSN. */
-static const rx_rule validation[] = {bad_sequence, not_supported,    no_resource,       bad_length,
+static const rx_rule validation[] = {bad_sequence,     not_supported,     no_resource, bad_length,
                                      bad_write_length, receive_too_short, bad_key};
 
 void rsp_validate(const struct responder *r, const struct rsp_env *env, const struct pkt *p, struct verdict *v)
@@ -161,7 +169,8 @@ static struct verdict duplicate(const struct responder *r, const struct pkt *p)
     }
     n = rsp_find(r, p->bth.psn);
     res = rsp_res(r, n);
-    if (n == r->res_tail || !(p->op->flags & OPF_READ_REQ ? (res->opcode == OP_READ_REQUEST) : res->opcode == (p->bth.opcode & 31)))
+    if (n == r->res_tail ||
+        !(p->op->flags & OPF_READ_REQ ? (res->opcode == OP_READ_REQUEST) : res->opcode == (p->bth.opcode & 31)))
         v.answer = ANS_DROP;
     else if (p->op->flags & OPF_READ_REQ)
         bad_reread(r, res, p, &v);

@@ -56,7 +56,8 @@ static bool breaks_syndrome(const struct re_view *t, struct verdict *v)
         return false;
     if (UNLIKELY(t->p->aeth.syndrome & 0x80))
         return fail(v, RULE_FMT_04, "syndrome", t->p->aeth.syndrome & 0x7f, t->p->aeth.syndrome);
-    if (t->type == AETH_RESERVED || (t->type == AETH_NAK && t->code > NAK_INVALID_RD_REQUEST) || (is_data(t) && t->type != AETH_ACK))
+    if (t->type == AETH_RESERVED || (t->type == AETH_NAK && t->code > NAK_INVALID_RD_REQUEST) ||
+        (is_data(t) && t->type != AETH_ACK))
         return fail(v, RULE_ACK_01, "syndrome", 0x1f, t->p->aeth.syndrome);
     if (t->type == AETH_NAK && t->code == NAK_INVALID_RD_REQUEST)
         return fail(v, RULE_NAK_06, "NAK code", 1, t->code);
@@ -93,9 +94,11 @@ static bool breaks_ghost(const struct re_view *t, struct verdict *v)
     if (!is_data(t) || (!t->res && is_forgotten(t->r, t->p->bth.psn)))
         return false;
     if (UNLIKELY(!t->res))
-        return fail(v, RULE_RDA_05, "PSN", t->r->res_next == t->r->res_tail ? 0 : rsp_res(t->r, t->r->res_next)->psn, t->p->bth.psn);
+        return fail(v, RULE_RDA_05, "PSN", t->r->res_next == t->r->res_tail ? 0 : rsp_res(t->r, t->r->res_next)->psn,
+                    t->p->bth.psn);
     if (UNLIKELY(is_atomic(t->res) != !!(t->flags & OPF_ATOMIC_ACK)))
-        return fail(v, RULE_RDA_08, "opcode", is_atomic(t->res) ? OP_ATOMIC_ACKNOWLEDGE : OP_READ_RESP_ONLY, t->p->bth.opcode & 31);
+        return fail(v, RULE_RDA_08, "opcode", is_atomic(t->res) ? OP_ATOMIC_ACKNOWLEDGE : OP_READ_RESP_ONLY,
+                    t->p->bth.opcode & 31);
     return false;
 }
 
@@ -105,21 +108,26 @@ struct shape {
     bool late_start; /* the first may be a Middle or Last: rxe, for a READ asked for again */
 };
 
-/* Rule that a READ response breaks if `s` is what it belongs to; RULE_NONE: none. *want is the opcode or the bytes then expected. */
+/* Rule that a READ response breaks if `s` is what it belongs to; RULE_NONE: none. *want is the opcode or the bytes then
+ * expected. */
 static enum rule misfit(const struct re_view *t, const struct shape *s, uint32_t *want)
 {
     uint32_t off = (t->p->bth.psn - t->res->psn) & PSN_MASK, op = t->p->bth.opcode & 31;
     bool last = off + 1 == s->end, first = off == s->from;
 
-    *want = first && last ? OP_READ_RESP_ONLY : first ? OP_READ_RESP_FIRST : last ? OP_READ_RESP_LAST : OP_READ_RESP_MIDDLE;
-    if (off < s->from || off >= s->end || (op != *want && !(first && s->late_start && op == (last ? OP_READ_RESP_LAST : OP_READ_RESP_MIDDLE))))
+    *want = first && last ? OP_READ_RESP_ONLY
+            : first       ? OP_READ_RESP_FIRST
+            : last        ? OP_READ_RESP_LAST
+                          : OP_READ_RESP_MIDDLE;
+    if (off < s->from || off >= s->end ||
+        (op != *want && !(first && s->late_start && op == (last ? OP_READ_RESP_LAST : OP_READ_RESP_MIDDLE))))
         return RULE_RDA_02;
     *want = last ? s->tail : t->r->p.pmtu;
     return t->p->payload_len == *want ? RULE_NONE : RULE_RDA_03;
 }
 
-/* Whatever else arrived, a response has the form that its place in the answer demands: to the READ as it was, or as it was asked
- * for again. Where it was asked for again more than once, any form may be right. */
+/* Whatever else arrived, a response has the form that its place in the answer demands: to the READ as it was, or as it
+ * was asked for again. Where it was asked for again more than once, any form may be right. */
 static bool breaks_form(const struct re_view *t, struct verdict *v)
 {
     const struct rsp_res *res = t->res;
@@ -130,7 +138,7 @@ static bool breaks_form(const struct re_view *t, struct verdict *v)
     if (!(t->flags & OPF_READ_RESP) || !res || is_atomic(res) || t->r->p.certain || (t->r->p.guess && res->len > 256))
         return false;
     whole = (struct shape){0, res->span, res->opcode == OP_READ_REQUEST ? res->len - (res->span - 1) * t->r->p.pmtu : 0,
-                            t->r->p.rxe && !t->r->p.from_start};
+                           t->r->p.rxe && !t->r->p.from_start};
     again = (struct shape){res->from, res->end, res->tail, t->r->p.rxe};
     rule = misfit(t, &whole, &want);
     if (LIKELY(rule == RULE_NONE) || res->rereads > 1)
@@ -142,7 +150,8 @@ static bool breaks_form(const struct re_view *t, struct verdict *v)
         rule = rule2;
         want = other;
     }
-    return fail(v, res->opcode == OP_READ_REQUEST ? rule : RULE_RDA_12, rule == RULE_RDA_02 ? "opcode" : "payload bytes", want,
+    return fail(v, res->opcode == OP_READ_REQUEST ? rule : RULE_RDA_12,
+                rule == RULE_RDA_02 ? "opcode" : "payload bytes", want,
                 rule == RULE_RDA_02 ? t->p->bth.opcode & 31u : t->p->payload_len);
 }
 
@@ -157,7 +166,8 @@ static bool breaks_answer_order(const struct re_view *t, struct verdict *v)
         return false;
     off = (t->p->bth.psn - res->psn) & PSN_MASK;
     if (!t->r->p.certain) { /* the form is judged below */
-        if (LIKELY((off == res->next && res->next != res->end) || (res->more && (off == res->from || res->rereads > 1)) || res->doubtful))
+        if (LIKELY((off == res->next && res->next != res->end) ||
+                   (res->more && (off == res->from || res->rereads > 1)) || res->doubtful))
             return false;
         return fail(v, RULE_RDA_02, "PSN", psn_add(res->psn, res->next), t->p->bth.psn);
     }
@@ -196,8 +206,8 @@ static bool breaks_answer_first(const struct re_view *t, struct verdict *v)
         return false;
     due = rsp_res(t->r, t->r->res_next);
     if (is_plain_ack(t) && t->p->bth.psn == due->psn && due->opcode != OP_READ_REQUEST && !due->replay)
-        return fail(v, is_atomic(due) ? RULE_RDA_08 : RULE_RDA_12, "opcode", is_atomic(due) ? OP_ATOMIC_ACKNOWLEDGE : OP_READ_RESP_ONLY,
-                    t->p->bth.opcode & 31);
+        return fail(v, is_atomic(due) ? RULE_RDA_08 : RULE_RDA_12, "opcode",
+                    is_atomic(due) ? OP_ATOMIC_ACKNOWLEDGE : OP_READ_RESP_ONLY, t->p->bth.opcode & 31);
     if (is_data(t) && t->n == t->r->res_next)
         return false;
     if (!t->r->p.certain && (due->replay || (is_nak(t) && psn_diff(t->p->bth.psn, psn_add(due->psn, due->next)) <= 0)))
@@ -217,7 +227,8 @@ static bool breaks_baseless_nak(const struct re_view *t, struct verdict *v)
     return fail(v, RULE_RDA_07, "syndrome", SYNDROME_ACK(AETH_CREDIT_INVALID), t->p->aeth.syndrome);
 }
 
-/* Whether PSN `psn` was, for all that a validator knows, the last one executed when the READ or atomic `res` had been. */
+/* Whether PSN `psn` was, for all that a validator knows, the last one executed when the READ or atomic `res` had
+ * been. */
 static bool ends_answer(const struct responder *r, const struct rsp_res *res, uint32_t psn)
 {
     return !r->p.certain && (psn == psn_add(res->psn, res->span - 1) || psn == psn_add(res->psn, res->end - 1));
@@ -239,7 +250,8 @@ static bool breaks_ack(const struct re_view *t, struct verdict *v)
     if (UNLIKELY(r->acked && in_order(t) && psn_diff(t->p->bth.psn, r->ack_psn) < 0))
         return fail(v, RULE_ACK_02, "PSN", r->ack_psn, t->p->bth.psn);
     n = r->res_tail != r->res_head ? rsp_find(r, t->p->bth.psn) : r->res_tail;
-    if (UNLIKELY(n != r->res_tail && t->p->bth.psn != psn_add(r->epsn_lo, PSN_MASK) && !ends_answer(r, rsp_res(r, n), t->p->bth.psn)))
+    if (UNLIKELY(n != r->res_tail && t->p->bth.psn != psn_add(r->epsn_lo, PSN_MASK) &&
+                 !ends_answer(r, rsp_res(r, n), t->p->bth.psn)))
         return fail(v, RULE_ACK_05, "PSN", rsp_res(r, n)->psn, t->p->bth.psn);
     return false;
 }
@@ -253,7 +265,8 @@ static bool breaks_nak(const struct re_view *t, struct verdict *v)
     if (LIKELY(!is_nak(t)))
         return false;
     if (!r->p.certain && t->type == AETH_NAK && !sequence)
-        return r->acked && psn_diff(psn, r->ack_psn) <= 0 ? fail(v, RULE_RTX_09, "PSN", psn_add(r->ack_psn, 1), psn) : false;
+        return r->acked && psn_diff(psn, r->ack_psn) <= 0 ? fail(v, RULE_RTX_09, "PSN", psn_add(r->ack_psn, 1), psn)
+                                                          : false;
     if (!r->p.certain && !sequence)
         return false;
     if (sequence && (r->p.certain ? r->hush && psn == r->epsn_lo && !r->nak_owed : r->told && psn == r->told_psn)) {
@@ -303,22 +316,27 @@ static bool breaks_msn(const struct re_view *t, struct verdict *v)
     return true;
 }
 
-static const re_rule re_rules[] = {breaks_service_of,    breaks_syndrome, breaks_silence_after_fatal, breaks_ghost,      breaks_baseless_nak,
-                                   breaks_answer_first,  breaks_answer_order, breaks_form, breaks_answer_length, breaks_atomic, breaks_ack,
-                                   breaks_nak,           breaks_msn,      breaks_re_format};
+static const re_rule re_rules[] = {breaks_service_of,   breaks_syndrome,     breaks_silence_after_fatal,
+                                   breaks_ghost,        breaks_baseless_nak, breaks_answer_first,
+                                   breaks_answer_order, breaks_form,         breaks_answer_length,
+                                   breaks_atomic,       breaks_ack,          breaks_nak,
+                                   breaks_msn,          breaks_re_format};
 
 bool rsp_tx_is_usual(const struct responder *r, const struct pkt *p)
 {
     const struct bth *h = &p->bth;
     uint32_t psn = h->psn, msn = p->aeth.msn;
 
-    if (UNLIKELY(h->opcode != OPCODE(SVC_RC, OP_ACKNOWLEDGE) || r->p.service != SVC_RC || h->tver | h->resv6 | h->resv7 | h->padcnt || p->payload_len ||
-                 !(p->have & H_AETH) || p->aeth.syndrome >> 5 != AETH_ACK || !(r->p.credits || p->aeth.syndrome == AETH_CREDIT_INVALID)))
+    if (UNLIKELY(h->opcode != OPCODE(SVC_RC, OP_ACKNOWLEDGE) || r->p.service != SVC_RC ||
+                 h->tver | h->resv6 | h->resv7 | h->padcnt || p->payload_len || !(p->have & H_AETH) ||
+                 p->aeth.syndrome >> 5 != AETH_ACK || !(r->p.credits || p->aeth.syndrome == AETH_CREDIT_INVALID)))
         return false;
-    if (UNLIKELY(r->p.certain || r->refused || r->res_next != r->res_tail || !r->acked || psn_diff(psn, r->ack_psn) <= 0 ||
-                 psn_diff(psn, r->epsn_hi) >= 0 || (r->res_tail != r->res_head && psn_diff(psn, r->res_end) < 0)))
+    if (UNLIKELY(r->p.certain || r->refused || r->res_next != r->res_tail || !r->acked ||
+                 psn_diff(psn, r->ack_psn) <= 0 || psn_diff(psn, r->epsn_hi) >= 0 ||
+                 (r->res_tail != r->res_head && psn_diff(psn, r->res_end) < 0)))
         return false;
-    return psn_diff(msn, r->ack_msn) >= 0 && (!r->counted || (psn_diff(msn, r->msn_lo) >= 0 && psn_diff(msn, r->msn_hi) <= 0));
+    return psn_diff(msn, r->ack_msn) >= 0 &&
+           (!r->counted || (psn_diff(msn, r->msn_lo) >= 0 && psn_diff(msn, r->msn_hi) <= 0));
 }
 
 unsigned rsp_tx_check_all(const struct responder *r, const struct pkt *p, ns_t now, struct verdict *out, unsigned max)

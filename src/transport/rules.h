@@ -20,10 +20,10 @@ enum {
 /* Who can break a rule on purpose; masks of these bits. */
 enum {
     F_NONE = 0,
-    F_REQ = 1u << 0,      /* a requester */
-    F_RSP = 1u << 1,      /* a responder */
+    F_REQ = 1u << 0,       /* a requester */
+    F_RSP = 1u << 1,       /* a responder */
     F_ANY = F_REQ | F_RSP, /* whoever sends packets */
-    F_CM = 1u << 2,       /* a connection manager */
+    F_CM = 1u << 2,        /* a connection manager */
 };
 
 enum severity {
@@ -71,14 +71,14 @@ const char *result_str(enum result r);
 
 /* What a check half says. A passing verdict has the rule RULE_NONE. */
 struct verdict {
-    uint8_t rule;        /* enum rule: the first one that is broken */
-    uint8_t result;      /* enum result */
-    uint8_t answer;      /* from rsp_rx_check() only: enum rsp_answer, what the responder does with the packet */
-    uint16_t needs;      /* N_* that this failure needs beside those of its rule */
-    uint16_t missing;    /* with V_INCONCLUSIVE: N_* that would be needed */
-    uint64_t expected;   /* value that would have been permitted (the nearest, where there are many) */
-    uint64_t seen;       /* value found */
-    const char *about;   /* what the two values are: "PSN", "payload bytes"; NULL if there are none */
+    uint8_t rule;      /* enum rule: the first one that is broken */
+    uint8_t result;    /* enum result */
+    uint8_t answer;    /* from rsp_rx_check() only: enum rsp_answer, what the responder does with the packet */
+    uint16_t needs;    /* N_* that this failure needs beside those of its rule */
+    uint16_t missing;  /* with V_INCONCLUSIVE: N_* that would be needed */
+    uint64_t expected; /* value that would have been permitted (the nearest, where there are many) */
+    uint64_t seen;     /* value found */
+    const char *about; /* what the two values are: "PSN", "payload bytes"; NULL if there are none */
 };
 
 /* The verdict of a check that found nothing. */
@@ -88,7 +88,8 @@ static inline struct verdict verdict_pass(void)
 }
 static inline struct verdict verdict_fail(enum rule rule, const char *about, uint64_t expected, uint64_t seen)
 {
-    return (struct verdict){.rule = (uint8_t)rule, .result = V_FAIL, .expected = expected, .seen = seen, .about = about};
+    return (struct verdict){
+        .rule = (uint8_t)rule, .result = V_FAIL, .expected = expected, .seen = seen, .about = about};
 }
 static inline bool verdict_ok(struct verdict v)
 {

@@ -1,4 +1,5 @@
-/* layer 2 (transport): internal: the predicates that RC, UC and UD share when they judge what a requester or responder sends. */
+/* layer 2 (transport): internal: the predicates that RC, UC and UD share when they judge what a requester or responder
+ * sends. */
 #ifndef RDMATRACE_TX_CHECK_H
 #define RDMATRACE_TX_CHECK_H
 
@@ -10,11 +11,11 @@ struct tx_view {
     const struct pkt *p;
     const struct req_msg *m; /* message that the PSN belongs to, or the open one that it continues; NULL: none */
     ns_t now;
-    uint32_t flags;          /* OPF_* */
-    uint32_t len;            /* payload bytes */
-    uint32_t span;           /* PSNs that it takes */
-    uint32_t off;            /* repeat: PSNs from the message's first one */
-    bool repeat;             /* the PSN was used before */
+    uint32_t flags; /* OPF_* */
+    uint32_t len;   /* payload bytes */
+    uint32_t span;  /* PSNs that it takes */
+    uint32_t off;   /* repeat: PSNs from the message's first one */
+    bool repeat;    /* the PSN was used before */
 };
 
 /* A predicate: true, and *v filled, if the rule is broken. */
@@ -34,7 +35,8 @@ bool breaks_reth(const struct tx_view *t, struct verdict *v);
 bool breaks_solicited(const struct tx_view *t, struct verdict *v);
 
 /* Run `rules`; the failures, at most `max`, to `out`; returns how many. */
-static inline unsigned tx_run(const tx_rule *rules, unsigned n, const struct tx_view *t, struct verdict *out, unsigned max)
+static inline unsigned tx_run(const tx_rule *rules, unsigned n, const struct tx_view *t, struct verdict *out,
+                              unsigned max)
 {
     unsigned found = 0;
 
@@ -49,7 +51,8 @@ static inline uint32_t request_span(const struct pkt *p, uint32_t pmtu)
 {
     return p->op->flags & OPF_READ_REQ && p->have & H_RETH ? psn_span(p->reth.dmalen, pmtu) : 1;
 }
-/* Whether `psn` may be the next one, because the latest request is a READ and for want of a path MTU its PSNs are not known. */
+/* Whether `psn` may be the next one, because the latest request is a READ and for want of a path MTU its PSNs are not
+ * known. */
 static inline bool may_follow(const struct requester *r, uint32_t psn)
 {
     const struct req_msg *m = req_msg(r, r->msg_tail - 1);

@@ -15,7 +15,8 @@ static bool breaks_uc_format(const struct tx_view *t, struct verdict *v)
     return breaks_format(t->p, v);
 }
 
-static const tx_rule uc_rules[] = {breaks_service, breaks_count, breaks_order, breaks_length, breaks_reth, breaks_uc_format, breaks_solicited};
+static const tx_rule uc_rules[] = {breaks_service, breaks_count,     breaks_order,    breaks_length,
+                                   breaks_reth,    breaks_uc_format, breaks_solicited};
 
 unsigned uc_tx_check(const struct requester *r, const struct pkt *p, struct verdict *out, unsigned max)
 {

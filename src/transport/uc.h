@@ -1,11 +1,13 @@
-/* layer 2 (transport): unreliable connections: no answers, no repeats; a gap loses the message (IBTA volume 1, 9.8.2). */
+/* layer 2 (transport): unreliable connections: no answers, no repeats; a gap loses the message (IBTA volume 1,
+ * 9.8.2). */
 #ifndef RDMATRACE_UC_H
 #define RDMATRACE_UC_H
 
 #include "src/transport/requester.h"
 #include "src/transport/responder.h"
 
-/* The same halves as for RC; req_tx_check() and the others call these for SVC_UC. A UC requester's messages complete when sent. */
+/* The same halves as for RC; req_tx_check() and the others call these for SVC_UC. A UC requester's messages complete
+ * when sent. */
 unsigned uc_tx_check(const struct requester *r, const struct pkt *p, struct verdict *out, unsigned max);
 struct effects uc_tx(struct requester *r, const struct pkt *p);
 struct verdict uc_rx_check(const struct responder *r, const struct rsp_env *env, const struct pkt *p);

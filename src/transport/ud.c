@@ -33,7 +33,8 @@ static bool breaks_qkey(const struct tx_view *t, struct verdict *v)
     return false;
 }
 
-static const tx_rule ud_rules[] = {breaks_service, breaks_count, breaks_datagram, breaks_ud_format, breaks_solicited, breaks_qkey};
+static const tx_rule ud_rules[] = {breaks_service,   breaks_count,     breaks_datagram,
+                                   breaks_ud_format, breaks_solicited, breaks_qkey};
 
 unsigned ud_tx_check(const struct requester *r, const struct pkt *p, struct verdict *out, unsigned max)
 {

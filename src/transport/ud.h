@@ -5,10 +5,11 @@
 #include "src/transport/requester.h"
 #include "src/transport/responder.h"
 
-#define QKEY_GSI UINT32_C(0x80010000) /* of QP 1 */
-#define UD_GRH_BYTES 40               /* the network header in front of every UD receive */
+#define QKEY_GSI     UINT32_C(0x80010000) /* of QP 1 */
+#define UD_GRH_BYTES 40                   /* the network header in front of every UD receive */
 
-/* The same halves as for RC; req_tx_check() and the others call these for SVC_UD. One sequence of PSNs over all destinations. */
+/* The same halves as for RC; req_tx_check() and the others call these for SVC_UD. One sequence of PSNs over all
+ * destinations. */
 unsigned ud_tx_check(const struct requester *r, const struct pkt *p, struct verdict *out, unsigned max);
 struct effects ud_tx(struct requester *r, const struct pkt *p);
 struct verdict ud_rx_check(const struct responder *r, const struct rsp_env *env, const struct pkt *p);

@@ -19,18 +19,21 @@ const char *qp_state_str(enum qp_state s)
 
 const char *wr_opcode_str(enum wr_opcode op)
 {
-    static const char *const names[] = {"SEND",       "SEND_WITH_IMM",       "SEND_WITH_INV",        "RDMA_WRITE", "RDMA_WRITE_WITH_IMM",
-                                        "RDMA_READ",  "ATOMIC_CMP_AND_SWP",  "ATOMIC_FETCH_AND_ADD", "BIND_MW",    "LOCAL_INV"};
+    static const char *const names[] = {
+        "SEND",      "SEND_WITH_IMM",      "SEND_WITH_INV",        "RDMA_WRITE", "RDMA_WRITE_WITH_IMM",
+        "RDMA_READ", "ATOMIC_CMP_AND_SWP", "ATOMIC_FETCH_AND_ADD", "BIND_MW",    "LOCAL_INV"};
     return NAME_OF(names, op);
 }
 
 const char *wc_status_str(enum wc_status s)
 {
     static const char *const names[] = {
-        "SUCCESS",        "LOC_LEN_ERR",        "LOC_QP_OP_ERR",     "LOC_EEC_OP_ERR",     "LOC_PROT_ERR",  "WR_FLUSH_ERR",
-        "MW_BIND_ERR",    "BAD_RESP_ERR",       "LOC_ACCESS_ERR",    "REM_INV_REQ_ERR",    "REM_ACCESS_ERR", "REM_OP_ERR",
-        "RETRY_EXC_ERR",  "RNR_RETRY_EXC_ERR",  "LOC_RDD_VIOL_ERR",  "REM_INV_RD_REQ_ERR", "REM_ABORT_ERR", "INV_EECN_ERR",
-        "INV_EEC_STATE_ERR", "FATAL_ERR",       "RESP_TIMEOUT_ERR",  "GENERAL_ERR",
+        "SUCCESS",          "LOC_LEN_ERR",       "LOC_QP_OP_ERR",     "LOC_EEC_OP_ERR",
+        "LOC_PROT_ERR",     "WR_FLUSH_ERR",      "MW_BIND_ERR",       "BAD_RESP_ERR",
+        "LOC_ACCESS_ERR",   "REM_INV_REQ_ERR",   "REM_ACCESS_ERR",    "REM_OP_ERR",
+        "RETRY_EXC_ERR",    "RNR_RETRY_EXC_ERR", "LOC_RDD_VIOL_ERR",  "REM_INV_RD_REQ_ERR",
+        "REM_ABORT_ERR",    "INV_EECN_ERR",      "INV_EEC_STATE_ERR", "FATAL_ERR",
+        "RESP_TIMEOUT_ERR", "GENERAL_ERR",
     };
     return NAME_OF(names, s);
 }
@@ -63,4 +66,3 @@ ns_t ack_timeout(unsigned n)
 {
     return n == 0 || n > 31 ? NS_NEVER : INT64_C(4096) << n;
 }
-

@@ -1,4 +1,5 @@
-/* layer 2 (transport): the verbs' vocabulary: queue pair attributes, work requests, completions (IBTA volume 1, chapters 10, 11). */
+/* layer 2 (transport): the verbs' vocabulary: queue pair attributes, work requests, completions (IBTA volume 1,
+ * chapters 10, 11). */
 #ifndef RDMATRACE_VERBS_H
 #define RDMATRACE_VERBS_H
 
@@ -34,7 +35,8 @@ enum {
 };
 #define ACCESS_REMOTE (ACCESS_REMOTE_WRITE | ACCESS_REMOTE_READ | ACCESS_REMOTE_ATOMIC)
 
-/* Attributes named in qp_modify(); masks. The values are the kernel's (uapi/rdma/ib_user_verbs.h), so a trace of them can be read. */
+/* Attributes named in qp_modify(); masks. The values are the kernel's (uapi/rdma/ib_user_verbs.h), so a trace of them
+ * can be read. */
 enum {
     QPA_STATE = 1u << 0,
     QPA_CUR_STATE = 1u << 1,
@@ -58,15 +60,15 @@ enum {
 
 /* The path to a peer: what goes into the headers below the BTH. */
 struct av {
-    uint8_t dgid[16];   /* IPv6 address, or IPv4-mapped (::ffff:a.b.c.d) */
-    uint8_t dmac[6];    /* Ethernet: the next hop */
-    uint16_t dlid;      /* native InfiniBand */
-    uint16_t sport;     /* RoCEv2: UDP source port; 0: chosen by the endpoint's policy */
-    uint32_t flow;      /* flow label of IPv6 and GRH, 20 bits */
-    uint8_t tclass;     /* TOS or traffic class: DSCP in the upper 6 bits, ECN in the lower 2 */
-    uint8_t hop_limit;  /* TTL or hop limit; 0: 64 */
-    uint8_t sl;         /* native InfiniBand: service level; RoCE: VLAN priority */
-    bool grh;           /* native InfiniBand: with a GRH (RoCE always has its network header) */
+    uint8_t dgid[16];  /* IPv6 address, or IPv4-mapped (::ffff:a.b.c.d) */
+    uint8_t dmac[6];   /* Ethernet: the next hop */
+    uint16_t dlid;     /* native InfiniBand */
+    uint16_t sport;    /* RoCEv2: UDP source port; 0: chosen by the endpoint's policy */
+    uint32_t flow;     /* flow label of IPv6 and GRH, 20 bits */
+    uint8_t tclass;    /* TOS or traffic class: DSCP in the upper 6 bits, ECN in the lower 2 */
+    uint8_t hop_limit; /* TTL or hop limit; 0: 64 */
+    uint8_t sl;        /* native InfiniBand: service level; RoCE: VLAN priority */
+    bool grh;          /* native InfiniBand: with a GRH (RoCE always has its network header) */
 };
 
 /* Attributes of a queue pair (11.2.5). Which are read depends on the mask given with them. */
@@ -149,20 +151,20 @@ struct recv_wr {
 /* How a work request ended (11.6.2). Values as in ibverbs, so that they can be compared. */
 enum wc_status {
     WC_SUCCESS = 0,
-    WC_LOC_LEN_ERR = 1,     /* message longer than the receive buffer, or than a path allows */
-    WC_LOC_QP_OP_ERR = 2,   /* the queue pair cannot do this */
-    WC_LOC_EEC_OP_ERR = 3,  /* reliable datagram: not used */
-    WC_LOC_PROT_ERR = 4,    /* a piece of local memory is not covered by its L_Key */
-    WC_WR_FLUSH_ERR = 5,    /* the queue pair was in error */
-    WC_MW_BIND_ERR = 6,     /* a window cannot be bound like this */
-    WC_BAD_RESP_ERR = 7,    /* the responder's answer makes no sense */
-    WC_LOC_ACCESS_ERR = 8,  /* the responder's own buffer failed (WRITE with immediate) */
-    WC_REM_INV_REQ_ERR = 9, /* the peer refused: invalid request */
-    WC_REM_ACCESS_ERR = 10, /* the peer refused: remote access */
-    WC_REM_OP_ERR = 11,     /* the peer refused: it cannot complete the operation */
-    WC_RETRY_EXC_ERR = 12,  /* no answer after all retries */
-    WC_RNR_RETRY_EXC_ERR = 13, /* not ready after all retries */
-    WC_LOC_RDD_VIOL_ERR = 14,  /* reliable datagram: not used */
+    WC_LOC_LEN_ERR = 1,         /* message longer than the receive buffer, or than a path allows */
+    WC_LOC_QP_OP_ERR = 2,       /* the queue pair cannot do this */
+    WC_LOC_EEC_OP_ERR = 3,      /* reliable datagram: not used */
+    WC_LOC_PROT_ERR = 4,        /* a piece of local memory is not covered by its L_Key */
+    WC_WR_FLUSH_ERR = 5,        /* the queue pair was in error */
+    WC_MW_BIND_ERR = 6,         /* a window cannot be bound like this */
+    WC_BAD_RESP_ERR = 7,        /* the responder's answer makes no sense */
+    WC_LOC_ACCESS_ERR = 8,      /* the responder's own buffer failed (WRITE with immediate) */
+    WC_REM_INV_REQ_ERR = 9,     /* the peer refused: invalid request */
+    WC_REM_ACCESS_ERR = 10,     /* the peer refused: remote access */
+    WC_REM_OP_ERR = 11,         /* the peer refused: it cannot complete the operation */
+    WC_RETRY_EXC_ERR = 12,      /* no answer after all retries */
+    WC_RNR_RETRY_EXC_ERR = 13,  /* not ready after all retries */
+    WC_LOC_RDD_VIOL_ERR = 14,   /* reliable datagram: not used */
     WC_REM_INV_RD_REQ_ERR = 15, /* reliable datagram: not used */
     WC_REM_ABORT_ERR = 16,      /* the peer aborted */
     WC_INV_EECN_ERR = 17,       /* reliable datagram: not used */

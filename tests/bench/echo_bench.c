@@ -1,5 +1,5 @@
-/* layer 4 (tool) bench: a UDP echo between the ends of a veth pair, each in a process, on a core and in a network namespace of its own:
- * what the kernel's own round trip takes. tests/bench/wire makes the pair and calls this. */
+/* layer 4 (tool) bench: a UDP echo between the ends of a veth pair, each in a process, on a core and in a network
+ * namespace of its own: what the kernel's own round trip takes. tests/bench/wire makes the pair and calls this. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>

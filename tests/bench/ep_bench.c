@@ -5,8 +5,8 @@
 
 #include "gen/endpoint/endpoint.h"
 
-#define IOVA UINT64_C(0x10000000)
-#define MEM (UINT32_C(1) << 20)
+#define IOVA  UINT64_C(0x10000000)
+#define MEM   (UINT32_C(1) << 20)
 #define DEPTH 64u
 
 struct end {
@@ -96,7 +96,8 @@ static double run(uint32_t size, double secs)
         took = seconds() - start;
     } while (took < secs);
     if (ep_stats(e[0].ep)->messages + 2 * DEPTH < posted || ep_stats(e[0].ep)->own_check_failures)
-        printf("bench: %llu of %llu messages\n", (unsigned long long)ep_stats(e[0].ep)->messages, (unsigned long long)posted);
+        printf("bench: %llu of %llu messages\n", (unsigned long long)ep_stats(e[0].ep)->messages,
+               (unsigned long long)posted);
     for (int i = 0; i < 2; i++) {
         ep_free(e[i].ep);
         free(e[i].mem);

@@ -1,7 +1,7 @@
-/* layer 4 (test): writes a pcap file of RoCEv2 WRITE traffic with acknowledgements and right ICRCs, for the benchmark.
- */
-#include "dissect/link/eth.h"
+/* layer 4 (test): writes a pcap file of RoCEv2 WRITE traffic with acknowledgements and right ICRCs, for the
+ * benchmark. */
 #include "dissect/ip/ip.h"
+#include "dissect/link/eth.h"
 #include "dissect/pkt.h"
 
 #include <stdio.h>
@@ -142,7 +142,8 @@ int main(int argc, char **argv)
         perror(argv[3]);
         return 2;
     }
-    setvbuf(m.out, buffer, _IOFBF, sizeof buffer); /* the system then caches the file in large pieces, as one that was read from disk */
+    /* the system then caches the file in large pieces, as one that was read from disk */
+    setvbuf(m.out, buffer, _IOFBF, sizeof buffer);
     for (unsigned q = 0; q < QPS; q++)
         m.qp[q].psn = (0x1000 * q + 0xfff000) & 0xffffff;
     fwrite(header, sizeof header, 1, m.out);

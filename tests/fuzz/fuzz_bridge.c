@@ -1,8 +1,8 @@
-/* layer 3 (gen) fuzz: the bridge between two hosts that send anything: learning connections, exact events, queues. Nothing may leave that
- * did not come, and nothing is lost uncounted.
+/* layer 3 (gen) fuzz: the bridge between two hosts that send anything: learning connections, exact events, queues.
+ * Nothing may leave that did not come, and nothing is lost uncounted.
  *
- * Input: a byte of options, then records: two bytes (bit 15: port; bit 14: a port is full, or takes frames again, first; bit 13: time goes
- * on first; the rest: length), that many bytes of a frame. */
+ * Input: a byte of options, then records: two bytes (bit 15: port; bit 14: a port is full, or takes frames again,
+ * first; bit 13: time goes on first; the rest: length), that many bytes of a frame. */
 #include <assert.h>
 #include <stdlib.h>
 

@@ -1,12 +1,14 @@
-/* layer 3 (gen) fuzz: an endpoint whose peer sends anything, with right ICRCs; it must survive and keep the rules itself.
+/* layer 3 (gen) fuzz: an endpoint whose peer sends anything, with right ICRCs; it must survive and keep the rules
+ * itself.
  *
- * Input: a byte of options, then records: a length byte, that many bytes from the BTH on. A length of 0 lets time pass. */
+ * Input: a byte of options, then records: a length byte, that many bytes from the BTH on. A length of 0 lets time
+ * pass. */
 #include <assert.h>
 #include <stdlib.h>
 
 #include "gen/endpoint/endpoint.h"
 
-#define MEM 4096
+#define MEM  4096
 #define IOVA UINT64_C(0x1000)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -23,7 +25,8 @@ static struct link_addr own_addr(unsigned side)
 
 static struct endpoint *set_up(unsigned options, int *qp, uint32_t *key)
 {
-    struct ep_config c = {.addr = own_addr(1), .profile = options & 4 ? EP_RXE : EP_STRICT, .credits = options & 8, .seed = 1};
+    struct ep_config c = {
+        .addr = own_addr(1), .profile = options & 4 ? EP_RXE : EP_STRICT, .credits = options & 8, .seed = 1};
     struct ep_qp_init init = {.type = (uint8_t)(options & 3 ? (options & 3) - 1 : 0), .qpn = 17, .srq = EP_NO_SRQ};
     struct ep_peer peer = ep_peer_default();
     struct endpoint *ep = ep_new(&c);
@@ -51,7 +54,12 @@ static struct endpoint *set_up(unsigned options, int *qp, uint32_t *key)
 static void post(struct endpoint *ep, int qp, uint32_t key, unsigned what)
 {
     struct sge sge = {IOVA, 8 + 300 * (what & 1), key};
-    struct send_wr wr = {.opcode = (uint8_t)(what % 8), .sg_list = &sge, .num_sge = 1, .remote_addr = IOVA, .rkey = 0x100, .remote_qpn = 18,
+    struct send_wr wr = {.opcode = (uint8_t)(what % 8),
+                         .sg_list = &sge,
+                         .num_sge = 1,
+                         .remote_addr = IOVA,
+                         .rkey = 0x100,
+                         .remote_qpn = 18,
                          .remote_qkey = 0x11111111};
 
     ep_post_send(ep, qp, &wr, 0);

@@ -1,6 +1,6 @@
-/* layer 3 (gen) fuzz: a hostile peer on the TCP connection over which perftest, ibv_*_pingpong and their like tell each other their queue
- * pairs: as a client of the server, and as a server of the client. Whatever it says, memory stays bounded and is given back, and the
- * endpoint keeps its own rules.
+/* layer 3 (gen) fuzz: a hostile peer on the TCP connection over which perftest, ibv_*_pingpong and their like tell each
+ * other their queue pairs: as a client of the server, and as a server of the client. Whatever it says, memory stays
+ * bounded and is given back, and the endpoint keeps its own rules.
  *
  * Input: a byte of options, then the bytes that the peer says. */
 #include <arpa/inet.h>
@@ -17,7 +17,8 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static struct live near, far; /* near serves, far is the client; each is the other's router, so that every address is known */
+/* near serves, far is the client; each is the other's router, so that every address is known */
+static struct live near, far;
 static struct serve server;
 static int listener;
 static uint16_t port;
@@ -117,8 +118,16 @@ static void be_client(unsigned options, const uint8_t *data, size_t size)
 {
     struct peer peer = {.data = data, .size = size};
     struct perf_client p = {.live = &far,
-                            .config = {.op = (uint8_t)(options % LOAD_OPS), .type = QPT_RC, .size = 8, .qps = 1, .iters = 3, .depth = 2,
-                                       .batch = 1, .outs = 1, .latency = options & 8, .validate = true},
+                            .config = {.op = (uint8_t)(options % LOAD_OPS),
+                                       .type = QPT_RC,
+                                       .size = 8,
+                                       .qps = 1,
+                                       .iters = 3,
+                                       .depth = 2,
+                                       .batch = 1,
+                                       .outs = 1,
+                                       .latency = options & 8,
+                                       .validate = true},
                             .exchange = options & 16 ? PERF_PINGPONG : PERF_PERFTEST,
                             .host = "127.0.0.1",
                             .port = port,

@@ -1,5 +1,5 @@
-/* layer 4 (test): decodes a frame and prints all that there is to it, for the fuzz targets and the hostile-input test.
- */
+/* layer 4 (test): decodes a frame and prints all that there is to it, for the fuzz targets and the hostile-input
+ * test. */
 #ifndef RDMATRACE_TESTS_PRINT_H
 #define RDMATRACE_TESTS_PRINT_H
 

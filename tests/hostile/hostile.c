@@ -63,8 +63,7 @@ static void keep(const struct frame *f)
     state.n_bytes += f->caplen;
 }
 
-/* --- Frames
- * ------------------------------------------------------------------------------------------------------------ */
+/* --- Frames ----------------------------------------------------------------------------------- */
 
 /* `n` bytes at `bytes`, of which the wire carried `len`, in memory of exactly that size. */
 static void decode(const struct kept *k, const uint8_t *bytes, uint32_t n, uint32_t len)
@@ -119,8 +118,7 @@ static void disturb_all(void)
     }
 }
 
-/* --- Files
- * ------------------------------------------------------------------------------------------------------------- */
+/* --- Files ------------------------------------------------------------------------------------ */
 
 /* Frames that the file gives; `offsets` (if not NULL) receives the offset of each, up to `max`. */
 static uint64_t count_frames(const char *name, bool stream, uint64_t *offsets, uint64_t max, bool keep_them)

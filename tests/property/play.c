@@ -7,9 +7,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define PLAY_PACKETS 120 /* of payload, about, in a conversation */
-#define PLAY_LARGE 100 /* of so many one is large */
-#define PLAY_BYTES (8u << 20) /* of payload in it, at most */
+#define PLAY_PACKETS 120        /* of payload, about, in a conversation */
+#define PLAY_LARGE   100        /* of so many one is large */
+#define PLAY_BYTES   (8u << 20) /* of payload in it, at most */
 
 static void *fail(const char *what, const char *words)
 {
@@ -33,7 +33,7 @@ void play_init(struct play *p, uint64_t seed)
     p->traffic.time_limit = 1000 * NS_PER_S;
 }
 
-/* --- By chance -------------------------------------------------------------------------------------------------------------------- */
+/* --- By chance -------------------------------------------------------------------------------- */
 
 static uint32_t pick(struct prng *r, const uint32_t *of, unsigned n)
 {
@@ -103,15 +103,17 @@ static void random_service(struct play *p, struct prng *r)
     t->signal_every = PICK(r, 1, 1, 4);
     if (percent(r, 30))
         t->rx_depth = 1 + prng_below(r, 3); /* RNR NAKs */
-    about(p, "%s%s size=%u%s n=%u q=%u mtu=%u%s%s rx=%u", p->xrc ? "XRC as " : "", qp_type_str((enum qp_type)t->type), t->size, t->vary ? "-" : "",
-          (unsigned)t->iters, t->qps, mtu, t->bidirectional ? " both" : "", t->with_imm ? " imm" : "", t->rx_depth);
+    about(p, "%s%s size=%u%s n=%u q=%u mtu=%u%s%s rx=%u", p->xrc ? "XRC as " : "", qp_type_str((enum qp_type)t->type),
+          t->size, t->vary ? "-" : "", (unsigned)t->iters, t->qps, mtu, t->bidirectional ? " both" : "",
+          t->with_imm ? " imm" : "", t->rx_depth);
     about(p, " op=%s", traffic_op_str((enum traffic_op)t->op));
 }
 
 static void random_connection(struct play *p, struct prng *r)
 {
     struct sim_conn_config *c = &p->traffic.conn;
-    uint8_t timeout = (uint8_t)PICK(r, 8, 10, 14, 18), rnr = (uint8_t)PICK(r, 1, 5, 12), depth = (uint8_t)PICK(r, 1, 2, 4, 16);
+    uint8_t timeout = (uint8_t)PICK(r, 8, 10, 14, 18), rnr = (uint8_t)PICK(r, 1, 5, 12),
+            depth = (uint8_t)PICK(r, 1, 2, 4, 16);
     uint8_t retry = (uint8_t)PICK(r, 1, 3, 7, 7), rnr_retry = (uint8_t)PICK(r, 7, 7, 7, 3);
 
     for (unsigned h = 0; h < NET_HOSTS; h++) {
@@ -131,8 +133,8 @@ static void random_connection(struct play *p, struct prng *r)
     p->traffic.disconnect = percent(r, 80);
     if (p->traffic.qps == 1 && p->traffic.type == QPT_RC && percent(r, 10))
         p->traffic.srq = true;
-    about(p, " timeout=%u retry=%u rnr=%u/%u depth=%u%s%s%s", timeout, retry, rnr, rnr_retry, depth, p->traffic.psn_given ? " wrap" : "",
-          p->sim.no_cm ? " no-cm" : "", p->traffic.srq ? " srq" : "");
+    about(p, " timeout=%u retry=%u rnr=%u/%u depth=%u%s%s%s", timeout, retry, rnr, rnr_retry, depth,
+          p->traffic.psn_given ? " wrap" : "", p->sim.no_cm ? " no-cm" : "", p->traffic.srq ? " srq" : "");
 }
 
 static void random_hosts(struct play *p, struct prng *r)
@@ -161,14 +163,30 @@ static void random_hosts(struct play *p, struct prng *r)
     if (encap >= 95)
         for (unsigned h = 0; h < NET_HOSTS; h++)
             p->sim.ep[h].addr.has_vlan = false;
-    about(p, "%s %s%s ack=%s,%u window=%u every=%u%s", p->rxe ? " rxe" : "", encap >= 95 ? "IB" : encap >= 90 ? "v1" : encap >= 65 ? "v2/6" : "v2",
+    about(p, "%s %s%s ack=%s,%u window=%u every=%u%s", p->rxe ? " rxe" : "",
+          encap >= 95   ? "IB"
+          : encap >= 90 ? "v1"
+          : encap >= 65 ? "v2/6"
+                        : "v2",
           vlan ? " vlan" : "", p->sim.ep[0].policies.ack->name, arg, window, every, credits ? " credits" : "");
 }
 
 static void random_net(struct play *p, struct prng *r)
 {
-    static const char *const nodes[] = {"loss=0.5%", "loss=3%", "loss=10%", "burst=1%/40%", "dup=1%", "dup=5%", "reorder=1%/3", "reorder=5%/1",
-                                        "reorder=5%/8", "jitter=3us", "rate=10G queue=64K ecn=4K", "corrupt=1%", "corrupt=1%/icrc", "truncate=1%/5"};
+    static const char *const nodes[] = {"loss=0.5%",
+                                        "loss=3%",
+                                        "loss=10%",
+                                        "burst=1%/40%",
+                                        "dup=1%",
+                                        "dup=5%",
+                                        "reorder=1%/3",
+                                        "reorder=5%/1",
+                                        "reorder=5%/8",
+                                        "jitter=3us",
+                                        "rate=10G queue=64K ecn=4K",
+                                        "corrupt=1%",
+                                        "corrupt=1%/icrc",
+                                        "truncate=1%/5"};
 
     p->sim.net.delay = (ns_t)PICK(r, 200, 1000, 5000, 50000);
     about(p, " delay=%u", (unsigned)p->sim.net.delay);
@@ -215,7 +233,7 @@ void play_random(struct play *p, uint64_t seed)
         random_large(p, &r);
 }
 
-/* --- Playing ---------------------------------------------------------------------------------------------------------------------- */
+/* --- Playing ---------------------------------------------------------------------------------- */
 
 static void on_frame(void *user, const uint8_t *data, uint32_t len, ns_t now)
 {
@@ -293,7 +311,12 @@ static int send_to_group(struct sim *s, const struct sim_conn *c, uint32_t pd)
     static uint8_t data[64];
     struct av av = sim_path(s, 0);
     struct sge sge = {0, sizeof data, 0};
-    struct send_wr wr = {.opcode = WR_SEND, .flags = SEND_SIGNALED, .sg_list = &sge, .num_sge = 1, .remote_qpn = 0xffffff, .remote_qkey = c->remote_qkey[0]};
+    struct send_wr wr = {.opcode = WR_SEND,
+                         .flags = SEND_SIGNALED,
+                         .sg_list = &sge,
+                         .num_sge = 1,
+                         .remote_qpn = 0xffffff,
+                         .remote_qkey = c->remote_qkey[0]};
     int r = ep_mr_reg(s->ep[0], pd, data, sizeof data, 0, ACCESS_LOCAL_WRITE, &sge.lkey);
 
     gid_from_ipv4(av.dgid, 0xe0010203);
@@ -337,7 +360,8 @@ bool play_multicast(struct play *p)
 
 struct judge_opts play_judge_opts(const struct play *p, enum tap_place place)
 {
-    static const enum tap_side sides[] = {[TAP_AT_REQUESTER] = TAP_REQUESTER, [TAP_AT_MIDDLE] = TAP_MIDDLE, [TAP_AT_RESPONDER] = TAP_RESPONDER};
+    static const enum tap_side sides[] = {
+        [TAP_AT_REQUESTER] = TAP_REQUESTER, [TAP_AT_MIDDLE] = TAP_MIDDLE, [TAP_AT_RESPONDER] = TAP_RESPONDER};
     struct judge_opts o = {.profile = p->rxe ? PROFILE_RXE : PROFILE_STRICT, .ack_timeout = -1, .retry_cnt = -1};
 
     for (unsigned i = 0; i < JUDGE_TAPS; i++)

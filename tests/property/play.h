@@ -9,16 +9,16 @@
 struct play {
     struct sim_config sim;
     struct traffic_config traffic;
-    bool xrc;          /* played as RC, then made XRC */
-    bool rxe;          /* habits of soft-RoCE */
-    bool corrupts;     /* the network damages packets: bad ICRCs */
-    bool truncates;    /* and cuts packets: lengths do not agree */
+    bool xrc;       /* played as RC, then made XRC */
+    bool rxe;       /* habits of soft-RoCE */
+    bool corrupts;  /* the network damages packets: bad ICRCs */
+    bool truncates; /* and cuts packets: lengths do not agree */
     struct store store;
     struct trace tap[TAP_PLACES];
     struct traffic_result result;
     uint64_t own_failures; /* of the endpoints' own checks */
     uint64_t faults;       /* committed */
-    char about[400];   /* what it is, for messages */
+    char about[400];       /* what it is, for messages */
 };
 
 /* Defaults: one RC connection with CM, RoCEv2 over IPv4, nothing lost. */

@@ -1,7 +1,7 @@
 /* layer 4 (test) property: endpoints that keep the rules are never accused: seeded conversations in one process.
  *
- *     property [--seed N] [--count N]     play conversations N, N + 1, ... and judge each at three taps, with what captures lack
- *     property --seed N --write DIR       the same for one conversation, and write what was judged to DIR
+ *     property [--seed N] [--count N]     play conversations N, N + 1, ... and judge each at three taps, with what
+ * captures lack property --seed N --write DIR       the same for one conversation, and write what was judged to DIR
  *     property --matrix [--write DIR]     commit every fault, and print what is found of it at which tap */
 #include "tests/property/play.h"
 #include "tests/property/sweep.h"
@@ -25,12 +25,14 @@ struct options {
     bool progress;
 };
 
-/* Findings that are no accusation: what the network damaged; that marks lead to no CNP, which the simulated hosts do not send. */
+/* Findings that are no accusation: what the network damaged; that marks lead to no CNP, which the simulated hosts do
+ * not send. */
 static bool permitted(const struct play *p, const struct finding *f)
 {
     if (f->result != V_FAIL || f->severity == SEV_I)
         return true;
-    if (p->truncates && (f->rule == RULE_FMT_06 || f->rule == RULE_FMT_07 || f->rule == RULE_FMT_18 || f->rule == RULE_FMT_19))
+    if (p->truncates &&
+        (f->rule == RULE_FMT_06 || f->rule == RULE_FMT_07 || f->rule == RULE_FMT_18 || f->rule == RULE_FMT_19))
         return true;
     return (f->rule == RULE_FMT_01 && p->corrupts) || f->rule == RULE_CC_03;
 }
@@ -42,7 +44,8 @@ static void show(const struct play *p, const struct report *r, const struct find
         printf(" %llu", (unsigned long long)f->frames[i]);
     for (unsigned i = 0; i < f->n_causes; i++)
         printf("%s %llu", i ? "," : " because of", (unsigned long long)f->causes[i]);
-    printf(": expected %s, seen %s. %s\n  %s\n", report_string(r, f->expected), report_string(r, f->seen), report_string(r, f->text), p->about);
+    printf(": expected %s, seen %s. %s\n  %s\n", report_string(r, f->expected), report_string(r, f->seen),
+           report_string(r, f->text), p->about);
 }
 
 /* The short ways that usual packets take lead to the same report as the long way. */
@@ -66,7 +69,8 @@ static bool is_same_thoroughly(const struct trace *t, const struct judge_opts *o
 }
 
 /* Judge one trace. */
-static void judge_one(const struct play *p, const struct trace *t, const struct judge_opts *o, const char *how, struct totals *n)
+static void judge_one(const struct play *p, const struct trace *t, const struct judge_opts *o, const char *how,
+                      struct totals *n)
 {
     struct judge *j = trace_judge(t, o);
     const struct report *r = judge_report(j);
@@ -82,14 +86,16 @@ static void judge_one(const struct play *p, const struct trace *t, const struct 
         bad = true;
     }
     if (p->sim.seed % 4 == 0 && !is_same_thoroughly(t, o, r)) {
-        printf("FAILED: seed %llu, %s: the report is another when every packet is judged thoroughly\n  %s\n", (unsigned long long)p->sim.seed, how, p->about);
+        printf("FAILED: seed %llu, %s: the report is another when every packet is judged thoroughly\n  %s\n",
+               (unsigned long long)p->sim.seed, how, p->about);
         bad = true;
     }
     n->accused += bad;
     judge_free(j);
 }
 
-/* The capture as if only the first bytes of its frames had been kept. Without their ICRCs nobody knows which ones were damaged. */
+/* The capture as if only the first bytes of its frames had been kept. Without their ICRCs nobody knows which ones were
+ * damaged. */
 static void judge_snapped(const struct play *p, struct trace *t, const struct judge_opts *o, struct totals *n)
 {
     char how[100];
@@ -97,15 +103,18 @@ static void judge_snapped(const struct play *p, struct trace *t, const struct ju
     if (p->sim.seed % 8 || p->corrupts || p->truncates)
         return;
     t->snap = 40 + p->sim.seed / 8 % 81;
-    snprintf(how, sizeof how, "%u bytes of each frame, --tap %s%s", t->snap, tap_str(o->tap[0]), o->complete ? " --complete" : "");
+    snprintf(how, sizeof how, "%u bytes of each frame, --tap %s%s", t->snap, tap_str(o->tap[0]),
+             o->complete ? " --complete" : "");
     judge_one(p, t, o, how, n);
     t->snap = 0;
 }
 
-/* Where connection management was not captured, the requester is the end whose request was captured first; here it may be either. */
+/* Where connection management was not captured, the requester is the end whose request was captured first; here it may
+ * be either. */
 static bool either_opens(const struct play *p, enum mutation first, enum mutation second)
 {
-    return p->traffic.bidirectional && (!p->traffic.use_cm || first == CUT || second == CUT || (p->traffic.type == QPT_UC && first));
+    return p->traffic.bidirectional &&
+           (!p->traffic.use_cm || first == CUT || second == CUT || (p->traffic.type == QPT_UC && first));
 }
 
 /* One tap: the capture is changed, and judged as taken there and as taken anywhere. */
@@ -121,13 +130,14 @@ static void judge_tap(const struct options *opt, const struct play *p, unsigned 
     for (unsigned i = 0; i < 2 && prng_below(r, 100) < (i ? 30 : 70); i++) {
         m[i] = (enum mutation)(1 + prng_below(r, MUTATIONS - 1));
         trace_mutate(&t, m[i], r);
-        o.complete &= mutation_is_complete(m[i]) && !(m[0] == DISORDERED && m[i] == CUT); /* which cuts through the disorder */
+        /* which cuts through the disorder */
+        o.complete &= mutation_is_complete(m[i]) && !(m[0] == DISORDERED && m[i] == CUT);
     }
     for (unsigned unknown = either_opens(p, m[0], m[1]); unknown < 2; unknown++) {
         for (unsigned i = 0; i < JUDGE_TAPS && unknown; i++)
             o.tap[i] = TAP_UNKNOWN;
-        snprintf(how, sizeof how, "tap %s, %s, %s, --tap %s%s", tap_place_str((enum tap_place)place), mutation_str(m[0]), mutation_str(m[1]),
-                 tap_str(o.tap[0]), o.complete ? " --complete" : "");
+        snprintf(how, sizeof how, "tap %s, %s, %s, --tap %s%s", tap_place_str((enum tap_place)place),
+                 mutation_str(m[0]), mutation_str(m[1]), tap_str(o.tap[0]), o.complete ? " --complete" : "");
         judge_one(p, &t, &o, how, n);
         judge_snapped(p, &t, &o, n);
     }
@@ -140,7 +150,8 @@ static void judge_tap(const struct options *opt, const struct play *p, unsigned 
 }
 
 /* Judge a capture as `o` says, and, with a tap named there, as taken anywhere. */
-static void judge_capture(const struct options *opt, const struct play *p, const struct trace *t, struct judge_opts o, bool complete, const char *how, struct totals *n)
+static void judge_capture(const struct options *opt, const struct play *p, const struct trace *t, struct judge_opts o,
+                          bool complete, const char *how, struct totals *n)
 {
     char path[300];
 
@@ -199,7 +210,8 @@ static void judge_times(const struct options *opt, const struct play *p, struct 
     if (step)
         trace_round(&t, step); /* those of copies, too */
     forget_taps(&o, either_opens(p, m, AS_IT_WAS));
-    snprintf(how, sizeof how, "times of %llu ns, %s, tap %s", (unsigned long long)step, mutation_str(m), tap_place_str(place));
+    snprintf(how, sizeof how, "times of %llu ns, %s, tap %s", (unsigned long long)step, mutation_str(m),
+             tap_place_str(place));
     judge_capture(opt, p, &t, o, mutation_is_complete(m), how, n);
     trace_free(&t);
 }
@@ -222,7 +234,8 @@ static void judge_set_back(const struct options *opt, const struct play *p, stru
 }
 
 /* The three taps as interfaces of one capture, which is changed if `change`. */
-static void judge_all_taps(const struct options *opt, const struct play *p, bool change, struct prng *r, struct totals *n)
+static void judge_all_taps(const struct options *opt, const struct play *p, bool change, struct prng *r,
+                           struct totals *n)
 {
     enum mutation m = change ? (enum mutation)(1 + prng_below(r, MUTATIONS - 1)) : AS_IT_WAS;
     char how[100];
@@ -257,8 +270,8 @@ static struct judge_opts opts_of_both(const struct play *p, const struct play *q
     return o;
 }
 
-/* Whether something tells that the queue pair numbers are used anew: CM, whose communication ids a host does not use again so soon, or PSNs
- * that are far from the old ones. */
+/* Whether something tells that the queue pair numbers are used anew: CM, whose communication ids a host does not use
+ * again so soon, or PSNs that are far from the old ones. */
 static bool can_be_told(const struct play *p, const struct play *q, enum tap_place place, enum mutation m)
 {
     if (mutation_is_complete(m) && (p->traffic.use_cm || q->traffic.use_cm))
@@ -266,9 +279,10 @@ static bool can_be_told(const struct play *p, const struct play *q, enum tap_pla
     return trace_psns_differ(&p->tap[place], &q->tap[place]);
 }
 
-/* Another conversation of the same hosts: at the same time, or (`later`) behind the first one with the same queue pair numbers; the capture
- * is changed if `change`. */
-static void judge_two(const struct options *opt, struct play *p, bool later, bool change, struct prng *r, struct totals *n)
+/* Another conversation of the same hosts: at the same time, or (`later`) behind the first one with the same queue pair
+ * numbers; the capture is changed if `change`. */
+static void judge_two(const struct options *opt, struct play *p, bool later, bool change, struct prng *r,
+                      struct totals *n)
 {
     enum mutation m = change ? (enum mutation)(1 + prng_below(r, MUTATIONS - 1)) : AS_IT_WAS;
     char how[100];
@@ -356,8 +370,9 @@ static void converse(const struct options *opt, uint64_t seed, struct totals *n)
     n->gave_up += p->result.gave_up;
     n->unfinished += p->result.gave_up || p->result.failed || p->result.conn_failed;
     if (p->own_failures || p->result.mismatches) {
-        printf("FAILED: seed %llu: %llu checks of the endpoints' own failed, %llu mismatches\n  %s\n", (unsigned long long)seed,
-               (unsigned long long)p->own_failures, (unsigned long long)p->result.mismatches, p->about);
+        printf("FAILED: seed %llu: %llu checks of the endpoints' own failed, %llu mismatches\n  %s\n",
+               (unsigned long long)seed, (unsigned long long)p->own_failures, (unsigned long long)p->result.mismatches,
+               p->about);
         n->accused++;
     }
     if (opt->dir)
@@ -383,13 +398,17 @@ static uint64_t number(const char *s)
 
 int main(int argc, char **argv)
 {
-    static const struct option longs[] = {
-        {"seed", required_argument, NULL, 's'}, {"count", required_argument, NULL, 'n'}, {"write", required_argument, NULL, 'w'}, {"matrix", no_argument, NULL, 'm'}, {0}};
+    static const struct option longs[] = {{"seed", required_argument, NULL, 's'},
+                                          {"count", required_argument, NULL, 'n'},
+                                          {"write", required_argument, NULL, 'w'},
+                                          {"matrix", no_argument, NULL, 'm'},
+                                          {0}};
     struct options opt = {.seed = 1, .count = 1, .progress = isatty(STDERR_FILENO)};
     struct totals n = {0};
     int c;
 
-    mallopt(M_MMAP_MAX, 0); /* judges come and go: let them keep their pages, which the kernel would have to clear each time */
+    /* judges come and go: let them keep their pages, which the kernel would have to clear each time */
+    mallopt(M_MMAP_MAX, 0);
     mallopt(M_TRIM_THRESHOLD, INT_MAX);
     while ((c = getopt_long(argc, argv, "", longs, NULL)) != -1) {
         if (c == '?')
@@ -407,12 +426,13 @@ int main(int argc, char **argv)
     for (uint64_t i = 0; i < opt.count; i++) {
         converse(&opt, opt.seed + i, &n);
         if (opt.progress && i % 100 == 0)
-            fprintf(stderr, "\r%llu conversations, %llu accused ", (unsigned long long)n.conversations, (unsigned long long)n.accused);
+            fprintf(stderr, "\r%llu conversations, %llu accused ", (unsigned long long)n.conversations,
+                    (unsigned long long)n.accused);
     }
     if (opt.progress)
         fputs("\r\33[K", stderr);
-    printf("%llu conversations (%llu not finished, %llu given up), %llu traces of %llu frames judged, %llu wrongly\n", (unsigned long long)n.conversations,
-           (unsigned long long)n.unfinished, (unsigned long long)n.gave_up, (unsigned long long)n.traces, (unsigned long long)n.frames,
-           (unsigned long long)n.accused);
+    printf("%llu conversations (%llu not finished, %llu given up), %llu traces of %llu frames judged, %llu wrongly\n",
+           (unsigned long long)n.conversations, (unsigned long long)n.unfinished, (unsigned long long)n.gave_up,
+           (unsigned long long)n.traces, (unsigned long long)n.frames, (unsigned long long)n.accused);
     return n.accused || !n.conversations ? 1 : 0;
 }

@@ -11,8 +11,8 @@ struct stage {
     const char *name;
     const char *scenario; /* in place of traffic */
     const char *net, *event;
-    uint16_t op;          /* enum traffic_op + 1 */
-    uint8_t type;         /* enum qp_type */
+    uint16_t op;  /* enum traffic_op + 1 */
+    uint8_t type; /* enum qp_type */
     uint16_t mtu, iters, rx;
     uint32_t size;
     uint8_t depth, retry, encap;
@@ -31,12 +31,16 @@ static const struct stage stages[] = {
     {"SENDs, few receives", .op = TRAFFIC_SEND + 1, .rx = 1},
     {"SENDs, few receives, credits", .op = TRAFFIC_SEND + 1, .rx = 2, .credits = true, .size = 100},
     {"WRITEs, the network fails", .op = TRAFFIC_WRITE + 1, .event = "dir=req psn=6- iter=* drop", .retry = 2},
-    {"a SEND without a receive", "qp 1 rc cm timeout=10 rnr_timer=1 rnr_retry=2\nmem a.src 64 fill=seq\nconnect 1\na up 1\nb up 1\na post send 1 src\na wc 1 RNR_RETRY_EXC_ERR\n"},
-    {"a WRITE with a wrong R_Key", "qp 1 rc cm timeout=10\nmem a.src 64\nmem b.dst 64\nconnect 1\na up 1\nb up 1\na post write 1 src to dst\na wc 1 SUCCESS\n"
+    {"a SEND without a receive", "qp 1 rc cm timeout=10 rnr_timer=1 rnr_retry=2\nmem a.src 64 fill=seq\nconnect 1\na "
+                                 "up 1\nb up 1\na post send 1 src\na wc 1 RNR_RETRY_EXC_ERR\n"},
+    {"a WRITE with a wrong R_Key", "qp 1 rc cm timeout=10\nmem a.src 64\nmem b.dst 64\nconnect 1\na up 1\nb up 1\na "
+                                   "post write 1 src to dst\na wc 1 SUCCESS\n"
                                    "a post write 1 src to dst rkey=0x777700\na wc 1 REM_ACCESS_ERR\n"},
-    {"a SEND before its receive", "qp 1 rc cm timeout=10 rnr_timer=5\nmem a.src 64 fill=seq\nconnect 1\na up 1\nb up 1\na post send 1 src\na > b SEND_ONLY psn=0\n"
+    {"a SEND before its receive", "qp 1 rc cm timeout=10 rnr_timer=5\nmem a.src 64 fill=seq\nconnect 1\na up 1\nb up "
+                                  "1\na post send 1 src\na > b SEND_ONLY psn=0\n"
                                   "b > a RNR psn=0\nb post recv 1 dst\na wc 1 SUCCESS\n"},
-    {"a SEND behind a long READ", "qp 1 rc cm timeout=10\nmem a.src 64\nmem a.to 20000\nmem b.from 20000\nmem b.dst 64\nconnect 1\na up 1\nb up 1\nb post recv 1 dst\n"
+    {"a SEND behind a long READ", "qp 1 rc cm timeout=10\nmem a.src 64\nmem a.to 20000\nmem b.from 20000\nmem b.dst "
+                                  "64\nconnect 1\na up 1\nb up 1\nb post recv 1 dst\n"
                                   "a post read 1 to from from\na post send 1 src\na wc 1 SUCCESS\na wc 1 SUCCESS\n"},
     {"the REQ is lost", .event = "class=cm nth=1 drop"},
     {"the REP is lost", .event = "class=cm nth=2 drop"},
@@ -92,7 +96,7 @@ static bool play_stage(struct play *p, const struct stage *s)
     return play_run(p);
 }
 
-/* --- What is found ---------------------------------------------------------------------------------------------------------------- */
+/* --- What is found ---------------------------------------------------------------------------- */
 
 /* The worst verdict on a rule at a tap. */
 struct cell {
@@ -124,7 +128,8 @@ static void look(const struct play *p, unsigned place, struct cell cells[RULE_CO
 
 static void print_cell(const struct cell *c)
 {
-    static const char *const needs[] = {"requests", "responses", "start", "complete", "payload", "CM", "requester's tap", "responder's tap", "clock"};
+    static const char *const needs[] = {"requests", "responses",       "start",           "complete", "payload",
+                                        "CM",       "requester's tap", "responder's tap", "clock"};
     char text[80] = "-";
     size_t n = 0;
 
@@ -136,7 +141,7 @@ static void print_cell(const struct cell *c)
     printf("\t%s", text);
 }
 
-/* --- All faults -------------------------------------------------------------------------------------------------------------------- */
+/* --- All faults ------------------------------------------------------------------------------- */
 
 static bool same_trace(const struct trace *a, const struct trace *b)
 {
@@ -180,7 +185,8 @@ static unsigned sweep_clean(struct play *clean[])
             look(clean[i], place, cells);
             for (unsigned r = 1; r < RULE_COUNT; r++)
                 if (cells[r].result == V_FAIL && rule_table[r].severity != SEV_I && ++wrong)
-                    fprintf(stderr, "%s: %s is broken without a fault, at the %s\n", stages[i].name, rule_str((enum rule)r), taps[place]);
+                    fprintf(stderr, "%s: %s is broken without a fault, at the %s\n", stages[i].name,
+                            rule_str((enum rule)r), taps[place]);
         }
     }
     return wrong;
@@ -205,7 +211,8 @@ static void write_captures(const struct play *p, const char *dir, enum rule rule
     }
 }
 
-/* How well a fault is found in a stage: 0 not committed, 1 not reported, 2 inconclusive, 3 to 5: failed at so many taps. */
+/* How well a fault is found in a stage: 0 not committed, 1 not reported, 2 inconclusive, 3 to 5: failed at so many
+ * taps. */
 static unsigned grade(const struct cell cells[TAP_PLACES][RULE_COUNT], enum rule rule)
 {
     unsigned fails = 0, doubts = 0;
@@ -221,7 +228,8 @@ static void print_row(enum rule rule, const struct stage *s, struct cell cells[T
 {
     bool any = false;
 
-    printf("%s\t%s\t%s", rule_str(rule), severity_str((enum severity)rule_table[rule].severity), s ? s->name : "never committed");
+    printf("%s\t%s\t%s", rule_str(rule), severity_str((enum severity)rule_table[rule].severity),
+           s ? s->name : "never committed");
     for (unsigned place = 0; place < TAP_PLACES; place++)
         print_cell(&cells[place][rule]);
     putchar('\t');

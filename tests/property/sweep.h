@@ -4,8 +4,9 @@
 
 #include <stdbool.h>
 
-/* Print the matrix of rules and taps, a line for each rule that has a fault. Returns the number of complaints, which were printed to
- * standard error: rules broken by the same traffic without a fault. `dir`: write the captures there, NULL: nowhere. */
+/* Print the matrix of rules and taps, a line for each rule that has a fault. Returns the number of complaints, which
+ * were printed to standard error: rules broken by the same traffic without a fault. `dir`: write the captures there,
+ * NULL: nowhere. */
 unsigned sweep(const char *dir);
 
 #endif

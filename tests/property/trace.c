@@ -10,8 +10,8 @@
 #include <stdlib.h>
 
 #define SWAP_WINDOW 8
-#define PSNS_NEAR 2048 /* twice what the judge remembers, which is more than a conversation sends */
-#define SWAP_TIME (20 * NS_PER_US)
+#define PSNS_NEAR   2048 /* twice what the judge remembers, which is more than a conversation sends */
+#define SWAP_TIME   (20 * NS_PER_US)
 
 static void *grown(void *p, size_t size)
 {
@@ -63,9 +63,10 @@ void trace_free(struct trace *t)
     *t = (struct trace){0};
 }
 
-/* --- Mutations ------------------------------------------------------------------------------------------------------------------ */
+/* --- Mutations -------------------------------------------------------------------------------- */
 
-static const char *const names[MUTATIONS] = {"as it was", "frames dropped", "one direction", "cut", "doubled", "directions swapped", "disordered"};
+static const char *const names[MUTATIONS] = {"as it was", "frames dropped",     "one direction", "cut",
+                                             "doubled",   "directions swapped", "disordered"};
 
 const char *mutation_str(enum mutation m)
 {
@@ -113,7 +114,8 @@ static void one_way(struct trace *t, struct prng *r)
 static void cut(struct trace *t, struct prng *r)
 {
     uint32_t what = prng_below(r, 3);
-    size_t a = what == 0 ? 0 : prng_below(r, (uint32_t)t->n + 1), b = what == 1 ? t->n : prng_below(r, (uint32_t)t->n + 1), swap = a;
+    size_t a = what == 0 ? 0 : prng_below(r, (uint32_t)t->n + 1),
+           b = what == 1 ? t->n : prng_below(r, (uint32_t)t->n + 1), swap = a;
 
     if (a > b) {
         a = b;
@@ -252,7 +254,8 @@ bool trace_psns_differ(const struct trace *t, const struct trace *later)
         uint64_t from = 0;
         uint32_t qpn = 0, first = request_psn(later, i, &from, &qpn), old;
         for (size_t k = 0; k < t->n && first != UINT32_MAX; k++)
-            if ((old = request_psn(t, k, &from, &qpn)) != UINT32_MAX && psn_in(first, psn_add(old, (uint32_t)-PSNS_NEAR), 2 * PSNS_NEAR))
+            if ((old = request_psn(t, k, &from, &qpn)) != UINT32_MAX &&
+                psn_in(first, psn_add(old, (uint32_t)-PSNS_NEAR), 2 * PSNS_NEAR))
                 return false;
     }
     return true;
@@ -307,7 +310,7 @@ void trace_merge(struct trace *t, struct store *store, const struct trace *const
     }
 }
 
-/* --- XRC ------------------------------------------------------------------------------------------------------------------------ */
+/* --- XRC -------------------------------------------------------------------------------------- */
 
 /* One frame; RoCEv2 over Ethernet with IPv4 or IPv6. */
 static bool frame_to_xrc(struct trace *t, struct shot *s)
@@ -347,14 +350,20 @@ bool trace_to_xrc(struct trace *t)
     return true;
 }
 
-/* --- Judging, writing ------------------------------------------------------------------------------------------------------------ */
+/* --- Judging, writing ------------------------------------------------------------------------- */
 
 static struct frame frame_of(const struct trace *t, size_t i)
 {
     const struct shot *s = &t->shot[i];
 
-    return (struct frame){.ts = t->untimed ? 0 : TAP_EPOCH + s->ts, .data = trace_data(t, i), .caplen = t->snap ? min_u32(t->snap, s->len) : s->len, .len = s->len, .number = i + 1,
-                          .linktype = t->linktype, .has_ts = !t->untimed, .iface = s->iface};
+    return (struct frame){.ts = t->untimed ? 0 : TAP_EPOCH + s->ts,
+                          .data = trace_data(t, i),
+                          .caplen = t->snap ? min_u32(t->snap, s->len) : s->len,
+                          .len = s->len,
+                          .number = i + 1,
+                          .linktype = t->linktype,
+                          .has_ts = !t->untimed,
+                          .iface = s->iface};
 }
 
 static void judge_frame(struct judge *j, const struct frame *f)

@@ -1,4 +1,5 @@
-/* layer 4 (test) property: recordings of taps in memory: changed as captures differ from the wire, judged, written to files. */
+/* layer 4 (test) property: recordings of taps in memory: changed as captures differ from the wire, judged, written to
+ * files. */
 #ifndef RDMATRACE_PROPERTY_TRACE_H
 #define RDMATRACE_PROPERTY_TRACE_H
 
@@ -51,16 +52,17 @@ enum mutation {
 };
 /* "as it was", ... */
 const char *mutation_str(enum mutation m);
-/* Whether the capture still lacks no frame between its first and its last, and tells their order: what --complete says. */
+/* Whether the capture still lacks no frame between its first and its last, and tells their order: what --complete
+ * says. */
 bool mutation_is_complete(enum mutation m);
 void trace_mutate(struct trace *t, enum mutation m, struct prng *r);
 /* Connection management was not captured. */
 void trace_drop_cm(struct trace *t);
-/* The frames of `n` captures of one link type as one, in the order of time, captures later in the list behind those of the same time;
- * their bytes are put into `store`. `taps`: each is an interface of its own. */
+/* The frames of `n` captures of one link type as one, in the order of time, captures later in the list behind those of
+ * the same time; their bytes are put into `store`. `taps`: each is an interface of its own. */
 void trace_merge(struct trace *t, struct store *store, const struct trace *const in[], unsigned n, bool taps);
-/* Whether no queue pair of `later` begins with a PSN of which it may be thought that it goes on with, or repeats, what the same queue pair
- * has sent in `t`. */
+/* Whether no queue pair of `later` begins with a PSN of which it may be thought that it goes on with, or repeats, what
+ * the same queue pair has sent in `t`. */
 bool trace_psns_differ(const struct trace *t, const struct trace *later);
 /* The communication ids of the one whose REQ comes first count from this number; 0: there is none. */
 uint32_t trace_cm_ids(const struct trace *t);

@@ -41,7 +41,8 @@ static void rig_note(struct rig_frame *o, unsigned port, bool in, const uint8_t 
     struct pkt p;
 
     pkt_decode(&p, &f, &verify);
-    *o = (struct rig_frame){.port = port, .in = in, .when = when, .len = len, .psn = UINT32_MAX, .good = p.icrc == CRC_GOOD};
+    *o = (struct rig_frame){
+        .port = port, .in = in, .when = when, .len = len, .psn = UINT32_MAX, .good = p.icrc == CRC_GOOD};
     memcpy(o->head, data, min_u32(len, sizeof o->head));
     if (p.have & H_BTH) {
         o->psn = p.bth.psn;
@@ -86,7 +87,8 @@ static void rig_told(void *user, unsigned port, const char *note)
 /* Events by their specifications; NULL ends them. */
 static inline void rig_open(struct rig *r, const char *const *specs)
 {
-    struct bridge_config c = {.seed = 1, .hold = 100 * NS_PER_MS, .send = rig_send, .record = rig_record, .told = rig_told, .user = r};
+    struct bridge_config c = {
+        .seed = 1, .hold = 100 * NS_PER_MS, .send = rig_send, .record = rig_record, .told = rig_told, .user = r};
     struct token t[EVENT_WORDS];
     struct text_error e;
 
@@ -163,11 +165,16 @@ static inline void rig_packet(struct rig *r, const struct rig_packet *k)
 }
 
 /* A REQ or REP (`rep`) of the host: local id, the peer's id, queue pair, starting PSN. */
-static inline uint32_t rig_build_cm(uint8_t *buf, unsigned from, bool rep, uint32_t id, uint32_t peer, uint32_t qpn, uint32_t psn)
+static inline uint32_t rig_build_cm(uint8_t *buf, unsigned from, bool rep, uint32_t id, uint32_t peer, uint32_t qpn,
+                                    uint32_t psn)
 {
-    struct cm_msg m = {.mad = {.base_version = 1, .mgmt_class = CM_CLASS, .class_version = CM_CLASS_VERSION, .method = CM_METHOD_SEND}};
+    struct cm_msg m = {
+        .mad = {
+            .base_version = 1, .mgmt_class = CM_CLASS, .class_version = CM_CLASS_VERSION, .method = CM_METHOD_SEND}};
     uint8_t mad[MAD_LEN];
-    uint32_t len = rig_build(buf, &(struct rig_packet){.from = from, .opcode = (SVC_UD << 5 | OP_SEND_ONLY), .dqpn = 1, .srcqp = 1, .len = MAD_LEN});
+    uint32_t len = rig_build(
+        buf, &(struct rig_packet){
+                 .from = from, .opcode = (SVC_UD << 5 | OP_SEND_ONLY), .dqpn = 1, .srcqp = 1, .len = MAD_LEN});
 
     m.mad.attr_id = rep ? CM_REP : CM_REQ;
     if (rep)
@@ -180,7 +187,8 @@ static inline uint32_t rig_build_cm(uint8_t *buf, unsigned from, bool rep, uint3
     return len;
 }
 
-static inline void rig_cm(struct rig *r, unsigned from, bool rep, uint32_t id, uint32_t peer, uint32_t qpn, uint32_t psn)
+static inline void rig_cm(struct rig *r, unsigned from, bool rep, uint32_t id, uint32_t peer, uint32_t qpn,
+                          uint32_t psn)
 {
     uint8_t buf[EP_FRAME_MAX];
 
@@ -202,7 +210,8 @@ static inline void rig_request(struct rig *r, uint32_t psn)
 
 static inline void rig_ack(struct rig *r, uint32_t psn)
 {
-    rig_packet(r, &(struct rig_packet){.from = 1, .opcode = OP_ACKNOWLEDGE, .dqpn = 0x11, .psn = psn, .syndrome = 0x1f});
+    rig_packet(r,
+               &(struct rig_packet){.from = 1, .opcode = OP_ACKNOWLEDGE, .dqpn = 0x11, .psn = psn, .syndrome = 0x1f});
 }
 
 #endif

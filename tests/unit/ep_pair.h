@@ -7,9 +7,9 @@
 
 #include "gen/endpoint/endpoint.h"
 
-#define PAIR_MEM (1u << 20)
-#define PAIR_QKEY 0x11111111
-#define PAIR_DELAY 1000 /* ns one way */
+#define PAIR_MEM        (1u << 20)
+#define PAIR_QKEY       0x11111111
+#define PAIR_DELAY      1000 /* ns one way */
 #define PAIR_IOVA(side) (UINT64_C(0x10000000) * ((side) + 1))
 
 struct pair_frame {
@@ -74,8 +74,13 @@ static inline struct pair_opts pair_defaults(void)
 
     o.cfg[0] = pair_config(0);
     o.cfg[1] = pair_config(1);
-    o.init = (struct ep_qp_init){.max_send_wr = 64, .max_recv_wr = 64, .max_send_sge = 4, .max_recv_sge = 4, .srq = EP_NO_SRQ,
-                                 .sq_sig_all = true, .max_inline = 256};
+    o.init = (struct ep_qp_init){.max_send_wr = 64,
+                                 .max_recv_wr = 64,
+                                 .max_send_sge = 4,
+                                 .max_recv_sge = 4,
+                                 .srq = EP_NO_SRQ,
+                                 .sq_sig_all = true,
+                                 .max_inline = 256};
     o.peer = ep_peer_default();
     return o;
 }
@@ -101,7 +106,8 @@ static inline struct pair *pair_new(const struct pair_opts *o)
         p->pd[i] = ep_pd_alloc(p->ep[i]);
         p->cq[i] = ep_cq_create(p->ep[i], 4096);
         p->mem[i] = calloc(1, PAIR_MEM);
-        ep_mr_reg(p->ep[i], p->pd[i], p->mem[i], PAIR_MEM, PAIR_IOVA(i), ACCESS_LOCAL_WRITE | ACCESS_REMOTE | ACCESS_MW_BIND, &p->key[i]);
+        ep_mr_reg(p->ep[i], p->pd[i], p->mem[i], PAIR_MEM, PAIR_IOVA(i),
+                  ACCESS_LOCAL_WRITE | ACCESS_REMOTE | ACCESS_MW_BIND, &p->key[i]);
         init.type = o->type;
         init.pd = p->pd[i];
         init.send_cq = init.recv_cq = p->cq[i];
@@ -298,7 +304,8 @@ static inline unsigned pair_count(const struct pair *p, int side, unsigned op)
 static inline void no_own_failures(const struct pair *p)
 {
     for (int i = 0; i < 2; i++)
-        cr_expect_eq(ep_stats(p->ep[i])->own_check_failures, 0, "side %d broke %s", i, rule_str(ep_first_refused(p->ep[i]).rule));
+        cr_expect_eq(ep_stats(p->ep[i])->own_check_failures, 0, "side %d broke %s", i,
+                     rule_str(ep_first_refused(p->ep[i]).rule));
 }
 
 /* Connected queue pairs with the defaults. */

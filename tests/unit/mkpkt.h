@@ -20,7 +20,8 @@ static inline struct pkt mk(uint8_t opcode, uint32_t psn, uint32_t len)
     return p;
 }
 
-static inline struct pkt mk_reth(uint8_t opcode, uint32_t psn, uint32_t len, uint64_t va, uint32_t rkey, uint32_t dmalen)
+static inline struct pkt mk_reth(uint8_t opcode, uint32_t psn, uint32_t len, uint64_t va, uint32_t rkey,
+                                 uint32_t dmalen)
 {
     struct pkt p = mk(opcode, psn, len);
 

@@ -8,14 +8,14 @@
 #include <criterion/criterion.h>
 
 #define TALK_WORK 64
-#define US NS_PER_US
+#define US        NS_PER_US
 
 /* What the measurements say, and the time that the next packet has. */
 struct talk {
     struct meter *meter;
     struct work work[TALK_WORK]; /* in the order in which they were over */
     unsigned n_work;
-    unsigned follow;             /* work_user.packet() counts packets of this work request */
+    unsigned follow; /* work_user.packet() counts packets of this work request */
     unsigned followed;
     ns_t now;
     uint64_t frame;
@@ -42,8 +42,18 @@ static inline void talk_packet(void *user, const struct work *w, const struct pk
 /* Both queue pairs have number 0x11, as they may; the first host's requests begin with PSN 100. */
 static inline void talk_start(struct talk *t, bool paired)
 {
-    static const struct conn_known k = {.addr = {{{[15] = 1}}, {{[15] = 2}}}, .qpn = {0x11, 0x11}, .psn = {100, 900}, .pmtu = 1024, .how = PAIR_CM,
-                                        .params = {{.have_depth = true, .depth = 2, .have_timeout = true, .timeout = 10, .retry_cnt = 2, .have_rnr = true, .rnr_retry = 1}}};
+    static const struct conn_known k = {.addr = {{{[15] = 1}}, {{[15] = 2}}},
+                                        .qpn = {0x11, 0x11},
+                                        .psn = {100, 900},
+                                        .pmtu = 1024,
+                                        .how = PAIR_CM,
+                                        .params = {{.have_depth = true,
+                                                    .depth = 2,
+                                                    .have_timeout = true,
+                                                    .timeout = 10,
+                                                    .retry_cnt = 2,
+                                                    .have_rnr = true,
+                                                    .rnr_retry = 1}}};
 
     t->o.work = (struct work_user){t, talk_packet, talk_over};
     t->now = NS_PER_S;
@@ -58,7 +68,13 @@ static inline uint64_t talk(struct talk *t, int from, ns_t after, struct pkt p)
 {
     static const uint8_t addr[2][16] = {{[15] = 1}, {[15] = 2}};
     static const uint8_t none[64];
-    struct frame f = {.ts = t->now += after, .number = ++t->frame, .len = 60 + p.payload_len, .caplen = 60, .has_ts = true, .linktype = LINK_ETHERNET, .data = none};
+    struct frame f = {.ts = t->now += after,
+                      .number = ++t->frame,
+                      .len = 60 + p.payload_len,
+                      .caplen = 60,
+                      .has_ts = true,
+                      .linktype = LINK_ETHERNET,
+                      .data = none};
 
     p.frame = &f;
     p.data = none;
@@ -78,7 +94,8 @@ static inline uint64_t talk(struct talk *t, int from, ns_t after, struct pkt p)
 static inline void talk_end(struct talk *t, ns_t after)
 {
     static const uint8_t none[64];
-    struct frame f = {.ts = t->now += after, .number = ++t->frame, .len = 60, .caplen = 60, .has_ts = true, .data = none};
+    struct frame f = {
+        .ts = t->now += after, .number = ++t->frame, .len = 60, .caplen = 60, .has_ts = true, .data = none};
     struct pkt p = {.frame = &f, .data = none};
 
     p.op = &opcode_table[0];

@@ -11,8 +11,8 @@
 #include <net/if.h>
 #include <poll.h>
 #include <sched.h>
-#include <stdio.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
@@ -243,7 +243,7 @@ Test(backend, file_holds_what_was_sent)
     unlink(path);
 }
 
-/* --- The kernel's filter, run by the kernel on a pair of sockets --- */
+/* --- The kernel's filter, run by the kernel on a pair of sockets ------------------------------ */
 
 static int filtered[2];
 
@@ -298,7 +298,7 @@ Test(backend, kernel_filter_passes_what_libpcap_passes_for_the_same_words)
     cr_assert_gt(dropped, 1000);
 }
 
-/* --- AF_PACKET, between the ends of a veth pair in a namespace of its own --- */
+/* --- AF_PACKET, between the ends of a veth pair in a namespace of its own --------------------- */
 
 static bool own_namespace(void)
 {

@@ -119,7 +119,8 @@ Test(bridge, directions_and_classes_are_told_apart)
     rig_ack(&rig, 100);
     rig_request(&rig, 101);
     rig_ack(&rig, 101);
-    rig_packet(&rig, &(struct rig_packet){.from = 1, .opcode = OP_ACKNOWLEDGE, .dqpn = 0x11, .psn = 102, .syndrome = 0x60});
+    rig_packet(&rig,
+               &(struct rig_packet){.from = 1, .opcode = OP_ACKNOWLEDGE, .dqpn = 0x11, .psn = 102, .syndrome = 0x60});
     rig_ack(&rig, 102);
     cr_expect_str_eq(psns(0, 1), "100 102");
     rig_close(&rig);
@@ -243,11 +244,12 @@ Test(bridge, an_event_that_could_not_be_applied_is_idle)
     static const struct {
         const char *spec;
         char says[80];
-    } cases[] = {{"psn=1 set infiniband.reth.r_key=5", "matched 1 packet, but infiniband.reth.r_key could not be set to 0x5"},
-                 {"psn=0-1 corrupt=arp.opcode", "matched 2 packets, but they could not be corrupted in arp.opcode"},
-                 {"psn=1 drop delay=5ms", "matched 1 packet, but it could not be delayed by 5 ms"},
-                 {"psn=1 delay=5ms dup=2", "matched 1 packet, but it could not be duplicated 2 times"},
-                 {"psn=9 drop", "never matched a packet"}};
+    } cases[] = {
+        {"psn=1 set infiniband.reth.r_key=5", "matched 1 packet, but infiniband.reth.r_key could not be set to 0x5"},
+        {"psn=0-1 corrupt=arp.opcode", "matched 2 packets, but they could not be corrupted in arp.opcode"},
+        {"psn=1 drop delay=5ms", "matched 1 packet, but it could not be delayed by 5 ms"},
+        {"psn=1 delay=5ms dup=2", "matched 1 packet, but it could not be duplicated 2 times"},
+        {"psn=9 drop", "never matched a packet"}};
 
     for (unsigned i = 0; i < ARRAY_LEN(cases); i++) {
         play(cases[i].spec, 2);
@@ -341,11 +343,15 @@ Test(bridge, survives_frames_that_lie)
     uint8_t frame[EP_FRAME_MAX], copy[EP_FRAME_MAX];
     uint32_t x = 1, len;
 
-    RIG(&rig, "class=any nth=* set ip.ttl=9", "class=any nth=* ce corrupt", "nth=* corrupt=infiniband.bth.psn truncate=3 dup=1");
+    RIG(&rig, "class=any nth=* set ip.ttl=9", "class=any nth=* ce corrupt",
+        "nth=* corrupt=infiniband.bth.psn truncate=3 dup=1");
     for (unsigned round = 0; round < 3000; round++, rig.n = rig.n_recorded = 0) {
         len = round % 3 == 0 ? rig_build_cm(frame, round & 1, round & 2, round, round - 1, round % 7, round)
-                             : rig_build(frame, &(struct rig_packet){.from = round & 1, .opcode = (uint8_t)(round % 0x18), .dqpn = round % 9,
-                                                                     .psn = round, .len = round % 200});
+                             : rig_build(frame, &(struct rig_packet){.from = round & 1,
+                                                                     .opcode = (uint8_t)(round % 0x18),
+                                                                     .dqpn = round % 9,
+                                                                     .psn = round,
+                                                                     .len = round % 200});
         for (unsigned k = 0; k < 4; k++) {
             memcpy(copy, frame, len);
             for (unsigned i = 0; i < k; i++) {

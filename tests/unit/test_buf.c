@@ -44,7 +44,8 @@ Test(buf, ipv6_follows_rfc_5952)
 Test(buf, a_gid_of_ipv4_is_an_ipv4_address)
 {
     EXPECT_TEXT(buf_gid(&b, (const uint8_t[16]){[10] = 0xff, [11] = 0xff, 192, 168, 77, 1}), "192.168.77.1");
-    EXPECT_TEXT(buf_gid(&b, (const uint8_t[16]){0xfe, 0x80, [10] = 0xff, [11] = 0xff, 1, 2, 3, 4}), "fe80::ffff:102:304");
+    EXPECT_TEXT(buf_gid(&b, (const uint8_t[16]){0xfe, 0x80, [10] = 0xff, [11] = 0xff, 1, 2, 3, 4}),
+                "fe80::ffff:102:304");
 }
 
 Test(buf, one_is_singular)

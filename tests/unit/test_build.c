@@ -9,12 +9,13 @@
 static const struct decode_opts verify = {.verify = true};
 
 /* Build a SEND Only of `len` bytes into `buf` and decode it. */
-static void build(struct pkt *got, struct frame *f, uint8_t *buf, const struct link_addr *own, const struct av *to, uint32_t len,
-                  const struct build_tweak *t)
+static void build(struct pkt *got, struct frame *f, uint8_t *buf, const struct link_addr *own, const struct av *to,
+                  uint32_t len, const struct build_tweak *t)
 {
     struct frame_out out = {.buf = buf, .cap = EP_FRAME_MAX};
     struct path path;
-    struct pkt p = {.op = &opcode_table[OP_SEND_ONLY], .bth = {.opcode = OP_SEND_ONLY, .pkey = 0xffff, .dqpn = 0x123456, .psn = 0xabcdef, .ackreq = 1}};
+    struct pkt p = {.op = &opcode_table[OP_SEND_ONLY],
+                    .bth = {.opcode = OP_SEND_ONLY, .pkey = 0xffff, .dqpn = 0x123456, .psn = 0xabcdef, .ackreq = 1}};
 
     cr_assert_eq(path_init(&path, own, to), 0);
     cr_assert_eq(build_begin(&out, &path, &p, len, 0x4321, t), 0);
@@ -23,7 +24,10 @@ static void build(struct pkt *got, struct frame *f, uint8_t *buf, const struct l
     build_end(&out, &path, &p, len, t);
     if (!t || !t->trailing)
         cr_expect_eq(out.len, build_size(&path, p.op, len));
-    *f = (struct frame){.data = buf, .caplen = out.len, .len = out.len, .linktype = own->encap == ENCAP_IB ? LINK_INFINIBAND : LINK_ETHERNET};
+    *f = (struct frame){.data = buf,
+                        .caplen = out.len,
+                        .len = out.len,
+                        .linktype = own->encap == ENCAP_IB ? LINK_INFINIBAND : LINK_ETHERNET};
     pkt_decode(got, f, &verify);
 }
 
@@ -51,8 +55,9 @@ Test(build, every_encapsulation_and_length_decodes_with_good_crcs)
     static const struct {
         enum encap encap;
         bool v6, vlan, grh;
-    } t[] = {{ENCAP_ROCEV2, false, false, false}, {ENCAP_ROCEV2, true, false, false}, {ENCAP_ROCEV2, false, true, false},
-             {ENCAP_ROCEV2, true, true, false},   {ENCAP_ROCEV1, true, false, true},  {ENCAP_ROCEV1, false, true, true},
+    } t[] = {{ENCAP_ROCEV2, false, false, false}, {ENCAP_ROCEV2, true, false, false},
+             {ENCAP_ROCEV2, false, true, false},  {ENCAP_ROCEV2, true, true, false},
+             {ENCAP_ROCEV1, true, false, true},   {ENCAP_ROCEV1, false, true, true},
              {ENCAP_IB, true, false, false},      {ENCAP_IB, true, false, true}};
 
     for (unsigned i = 0; i < ARRAY_LEN(t); i++)
@@ -71,7 +76,8 @@ Test(build, every_encapsulation_and_length_decodes_with_good_crcs)
             cr_assert_eq(p.icrc, CRC_GOOD, "row %u, %u bytes", i, len);
             cr_assert_eq(p.vcrc, t[i].encap == ENCAP_IB ? CRC_GOOD : CRC_ABSENT);
             cr_assert_eq(p.encap, t[i].encap);
-            cr_assert(p.payload_len == len && p.bth.padcnt == (-len & 3) && p.bth.dqpn == 0x123456 && p.bth.psn == 0xabcdef);
+            cr_assert(p.payload_len == len && p.bth.padcnt == (-len & 3) && p.bth.dqpn == 0x123456 &&
+                      p.bth.psn == 0xabcdef);
             cr_assert(t[i].encap == ENCAP_IB || p.tos == 0x6a);
             if (t[i].vlan)
                 cr_assert_eq(p.vlan, 3 << 13 | 5);
@@ -92,7 +98,8 @@ Test(build, ipv4_header_is_as_the_annex_demands)
 
     build(&p, &f, buf, &own, &av, 33, NULL);
     ip4_get(&ip, buf + 14);
-    cr_expect(ip.version == 4 && ip.ihl == 5 && ip.df && !ip.mf && !ip.frag && ip.proto == 17 && ip.ttl == 64 && ip.id == 0x4321);
+    cr_expect(ip.version == 4 && ip.ihl == 5 && ip.df && !ip.mf && !ip.frag && ip.proto == 17 && ip.ttl == 64 &&
+              ip.id == 0x4321);
     cr_expect_eq(ip.len, f.len - 14);
     for (int i = 0; i < 20; i += 2)
         sum += load_be16(buf + 14 + i);

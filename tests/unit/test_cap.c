@@ -260,7 +260,8 @@ Test(cap, ports_of_an_erf_card_are_interfaces_in_the_order_of_their_first_record
         struct cap *c = open_made(k ? &pcap : &native, NULL);
         for (unsigned i = 0; i < ARRAY_LEN(ports); i++) {
             cr_assert_eq(cap_next(c, &f), 1);
-            cr_expect(f.has_iface && f.iface == want[i] && f.iface_id == want[i], "record %u: interface %u", i, f.iface);
+            cr_expect(f.has_iface && f.iface == want[i] && f.iface_id == want[i], "record %u: interface %u", i,
+                      f.iface);
             cr_expect_eq(cap_info(c)->ifaces[f.iface].linktype, LINK_ERF);
         }
         expect_end(c);

@@ -10,8 +10,8 @@
 
 enum { PCAP, PCAPNG, ERF, FORMATS };
 
-/* A file of `n` frames, of which frame k is of `size(k)` bytes; at[k] is where its record begins, at[n] the file's end.
- */
+/* A file of `n` frames, of which frame k is of `size(k)` bytes; at[k] is where its record begins, at[n] the file's
+ * end. */
 static void make(struct made *m, int format, unsigned n, uint32_t (*size)(unsigned), size_t *at)
 {
     if (format == PCAP)
@@ -264,8 +264,8 @@ Test(cap_source, too_many_interfaces_are_an_error)
     unlink(name);
 }
 
-/* What the second frame of a file fails with after 32 bits at `where` of its record (or of a block's end) are changed.
- */
+/* What the second frame of a file fails with after 32 bits at `where` of its record (or of a block's end) are
+ * changed. */
 static void expect_lie(int format, long where, uint32_t value, const char *want)
 {
     struct made m = {0};

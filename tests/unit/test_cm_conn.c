@@ -1,4 +1,5 @@
-/* layer 2 tests: the connection manager's state machine: what is agreed upon, messages as real ones, datagram services. */
+/* layer 2 tests: the connection manager's state machine: what is agreed upon, messages as real ones, datagram
+ * services. */
 #include "src/transport/flow_label.h"
 #include "tests/unit/cm_pair.h"
 

@@ -1,7 +1,7 @@
-/* layer 3 (gen) tests: learning connections from what passes: by frames made here, and by captures of real programs, for which the queue
- * pairs and PSNs were read with tshark. */
-#include "tests/unit/bridge_rig.h"
+/* layer 3 (gen) tests: learning connections from what passes: by frames made here, and by captures of real programs,
+ * for which the queue pairs and PSNs were read with tshark. */
 #include "psn.h"
+#include "tests/unit/bridge_rig.h"
 
 static struct rig rig;
 
@@ -44,7 +44,8 @@ Test(conns_learn, from_req_and_rep)
     rig_cm(&rig, 0, false, 0x1000, 0, 0x11, 200);
     cr_assert_eq(conns()->n, 1, "it was the same again");
     const struct conn_id *c = &conns()->c[0];
-    cr_expect(c->qpn[0] == 0x11 && c->qpn[1] == 0x22 && c->psn[0] == 100 && c->psn[1] == 200 && !c->no_qpn && !c->no_psn && c->host == 0);
+    cr_expect(c->qpn[0] == 0x11 && c->qpn[1] == 0x22 && c->psn[0] == 100 && c->psn[1] == 200 && !c->no_qpn &&
+              !c->no_psn && c->host == 0);
     rig_cm(&rig, 0, false, 0x1001, 0, 0x12, 300);
     rig_cm(&rig, 1, false, 0x2001, 0, 0x23, 400);
     rig_cm(&rig, 0, true, 0x1002, 0x2001, 0x13, 500);
@@ -129,11 +130,14 @@ Test(conns_learn, a_queue_pair_from_nowhere_counts_from_its_first_packet)
 {
     RIG(&rig, "conn=1 dir=req psn=2 drop", "conn=1 dir=rsp class=ack psn=1 drop", "conn=2 drop");
     rig_packet(&rig, &(struct rig_packet){.from = 1, .opcode = OP_SEND_ONLY, .dqpn = 0x11, .psn = 0xffffff, .len = 5});
-    rig_packet(&rig, &(struct rig_packet){.from = 0, .opcode = OP_ACKNOWLEDGE, .dqpn = 0x22, .psn = 0xffffff, .syndrome = 0x1f});
+    rig_packet(&rig, &(struct rig_packet){
+                         .from = 0, .opcode = OP_ACKNOWLEDGE, .dqpn = 0x22, .psn = 0xffffff, .syndrome = 0x1f});
     cr_assert_eq(conns()->n, 1);
-    cr_expect(conns()->c[0].host == 1 && conns()->c[0].no_qpn == 0 && conns()->c[0].qpn[0] == 0x22 && conns()->c[0].qpn[1] == 0x11);
+    cr_expect(conns()->c[0].host == 1 && conns()->c[0].no_qpn == 0 && conns()->c[0].qpn[0] == 0x22 &&
+              conns()->c[0].qpn[1] == 0x11);
     rig_packet(&rig, &(struct rig_packet){.from = 1, .opcode = OP_SEND_ONLY, .dqpn = 0x11, .psn = 0});
-    rig_packet(&rig, &(struct rig_packet){.from = 0, .opcode = OP_ACKNOWLEDGE, .dqpn = 0x22, .psn = 0, .syndrome = 0x1f});
+    rig_packet(&rig,
+               &(struct rig_packet){.from = 0, .opcode = OP_ACKNOWLEDGE, .dqpn = 0x22, .psn = 0, .syndrome = 0x1f});
     rig_packet(&rig, &(struct rig_packet){.from = 1, .opcode = OP_SEND_ONLY, .dqpn = 0x11, .psn = 1});
     cr_expect_eq(event_used(rig.events, 1), 1);
     cr_expect_eq(event_used(rig.events, 2), 1);
@@ -149,7 +153,8 @@ Test(conns_learn, two_directions_from_nowhere_are_joined_by_a_response)
     cr_expect_eq(conns()->n, 2);
     rig_ack(&rig, 1000);
     const struct conn_id *c = &conns()->c[0];
-    cr_expect(c->no_qpn == 0 && c->no_psn == 0 && c->qpn[0] == 0x11 && c->qpn[1] == 0x22 && c->psn[0] == 1000 && c->psn[1] == 5000);
+    cr_expect(c->no_qpn == 0 && c->no_psn == 0 && c->qpn[0] == 0x11 && c->qpn[1] == 0x22 && c->psn[0] == 1000 &&
+              c->psn[1] == 5000);
     cr_expect_eq(conns_find_qpn(conns(), 0, 0x11, c->addr[0], c->addr[1]), 1);
     cr_expect_eq(conns_find_qpn(conns(), 1, 0x22, c->addr[1], c->addr[0]), 1);
     rig_close(&rig);
@@ -160,11 +165,16 @@ Test(conns_learn, datagrams_are_told_apart_by_their_source)
     RIG(&rig, "conn=2 psn=1 drop");
     for (unsigned i = 0; i < 2; i++)
         for (uint32_t source = 0x31; source <= 0x32; source++)
-            rig_packet(&rig, &(struct rig_packet){.from = 0, .opcode = (SVC_UD << 5 | OP_SEND_ONLY), .dqpn = 0x22, .srcqp = source, .psn = source * 10 + i});
+            rig_packet(&rig, &(struct rig_packet){.from = 0,
+                                                  .opcode = (SVC_UD << 5 | OP_SEND_ONLY),
+                                                  .dqpn = 0x22,
+                                                  .srcqp = source,
+                                                  .psn = source * 10 + i});
     cr_assert_eq(conns()->n, 2);
     cr_expect(conns()->c[0].qpn[0] == 0x31 && conns()->c[1].qpn[0] == 0x32 && conns()->c[1].ud);
     cr_expect_eq(event_used(rig.events, 1), 1);
-    rig_packet(&rig, &(struct rig_packet){.from = 1, .opcode = (SVC_UD << 5 | OP_SEND_ONLY), .dqpn = 0x32, .srcqp = 0x22, .psn = 9});
+    rig_packet(&rig, &(struct rig_packet){
+                         .from = 1, .opcode = (SVC_UD << 5 | OP_SEND_ONLY), .dqpn = 0x32, .srcqp = 0x22, .psn = 9});
     cr_expect_eq(conns()->n, 2, "the answer goes the other way of the same");
     rig_close(&rig);
 }
@@ -179,8 +189,8 @@ Test(conns_learn, the_number_of_connections_is_bounded)
     rig_close(&rig);
 }
 
-/* Frames of a capture between two hosts, the one of the first frame behind port 0; the number of packets that got no PSN though they
- * belong to a queue pair other than 0 and 1. */
+/* Frames of a capture between two hosts, the one of the first frame behind port 0; the number of packets that got no
+ * PSN though they belong to a queue pair other than 0 and 1. */
 static unsigned feed(const char *path)
 {
     struct cap_error err;

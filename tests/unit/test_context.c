@@ -9,14 +9,22 @@ static uint64_t frame_no;
 static uint16_t ip_id; /* IPv4 identification of the packets made */
 
 /* A RoCEv2 packet from node `from` (1 or 2) to the other, decoded. `ext` is what follows the BTH. */
-static struct pkt *packet(unsigned from, uint8_t opcode, uint32_t dqpn, uint32_t psn, const void *ext, unsigned ext_len, unsigned payload)
+static struct pkt *packet(unsigned from, uint8_t opcode, uint32_t dqpn, uint32_t psn, const void *ext, unsigned ext_len,
+                          unsigned payload)
 {
     static uint8_t bytes[8192];
     static struct frame f;
     static struct pkt p;
     const struct decode_opts opts = {0};
     unsigned ib = 12 + ext_len + payload + 4;
-    struct ip4 ip = {.version = 4, .ihl = 5, .len = (uint16_t)(28 + ib), .id = ip_id, .ttl = 64, .proto = 17, .src = {10, 0, 0, (uint8_t)from}, .dst = {10, 0, 0, (uint8_t)(3 - from)}};
+    struct ip4 ip = {.version = 4,
+                     .ihl = 5,
+                     .len = (uint16_t)(28 + ib),
+                     .id = ip_id,
+                     .ttl = 64,
+                     .proto = 17,
+                     .src = {10, 0, 0, (uint8_t)from},
+                     .dst = {10, 0, 0, (uint8_t)(3 - from)}};
     struct udp udp = {.sport = 49152, .dport = 4791, .len = (uint16_t)(8 + ib)};
     struct bth bth = {.opcode = opcode, .pkey = 0xffff, .dqpn = dqpn, .psn = psn};
 
@@ -26,7 +34,8 @@ static struct pkt *packet(unsigned from, uint8_t opcode, uint32_t dqpn, uint32_t
     bth_put(bytes + 28, &bth);
     if (ext_len)
         memcpy(bytes + 40, ext, ext_len);
-    f = (struct frame){.data = bytes, .caplen = 28 + ib, .len = 28 + ib, .number = ++frame_no, .linktype = LINK_IPV4, .has_ts = true};
+    f = (struct frame){
+        .data = bytes, .caplen = 28 + ib, .len = 28 + ib, .number = ++frame_no, .linktype = LINK_IPV4, .has_ts = true};
     pkt_decode(&p, &f, &opts);
     cr_assert_not(p.flags & PKT_MALFORMED, "%s", p.why);
     return &p;

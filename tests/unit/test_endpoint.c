@@ -32,7 +32,8 @@ Test(endpoint, write_reaches_remote_memory_without_a_receive)
     struct pair *p = rc_pair();
 
     pair_fill(p, 0, 100, 5000, 2);
-    pair_post(p, 0, (struct send_wr){.opcode = WR_RDMA_WRITE, .remote_addr = PAIR_IOVA(1) + 300, .rkey = p->key[1]}, 100, 5000);
+    pair_post(p, 0, (struct send_wr){.opcode = WR_RDMA_WRITE, .remote_addr = PAIR_IOVA(1) + 300, .rkey = p->key[1]},
+              100, 5000);
     pair_run(p, NS_NEVER);
     cr_expect_arr_eq(p->mem[0] + 100, p->mem[1] + 300, 5000);
     cr_expect_eq(pair_wc(p, 0).status, WC_SUCCESS);
@@ -47,7 +48,8 @@ Test(endpoint, read_brings_remote_memory_home)
     struct wc wc;
 
     pair_fill(p, 1, 64, 8192, 3);
-    pair_post(p, 0, (struct send_wr){.opcode = WR_RDMA_READ, .remote_addr = PAIR_IOVA(1) + 64, .rkey = p->key[1]}, 0, 8192);
+    pair_post(p, 0, (struct send_wr){.opcode = WR_RDMA_READ, .remote_addr = PAIR_IOVA(1) + 64, .rkey = p->key[1]}, 0,
+              8192);
     pair_run(p, NS_NEVER);
     cr_expect_arr_eq(p->mem[0], p->mem[1] + 64, 8192);
     cr_expect_eq(pair_count(p, 0, OP_READ_REQUEST), 1);
@@ -67,9 +69,25 @@ Test(endpoint, atomics_change_memory_and_return_the_original)
     uint64_t v = 40, got;
 
     memcpy(p->mem[1] + 8, &v, 8);
-    pair_post(p, 0, (struct send_wr){.opcode = WR_ATOMIC_FETCH_AND_ADD, .remote_addr = PAIR_IOVA(1) + 8, .rkey = p->key[1], .compare_add = 2}, 0, 8);
-    pair_post(p, 0, (struct send_wr){.opcode = WR_ATOMIC_CMP_AND_SWP, .remote_addr = PAIR_IOVA(1) + 8, .rkey = p->key[1], .compare_add = 42, .swap = 7}, 8, 8);
-    pair_post(p, 0, (struct send_wr){.opcode = WR_ATOMIC_CMP_AND_SWP, .remote_addr = PAIR_IOVA(1) + 8, .rkey = p->key[1], .compare_add = 1, .swap = 9}, 16, 8);
+    pair_post(
+        p, 0,
+        (struct send_wr){
+            .opcode = WR_ATOMIC_FETCH_AND_ADD, .remote_addr = PAIR_IOVA(1) + 8, .rkey = p->key[1], .compare_add = 2},
+        0, 8);
+    pair_post(p, 0,
+              (struct send_wr){.opcode = WR_ATOMIC_CMP_AND_SWP,
+                               .remote_addr = PAIR_IOVA(1) + 8,
+                               .rkey = p->key[1],
+                               .compare_add = 42,
+                               .swap = 7},
+              8, 8);
+    pair_post(p, 0,
+              (struct send_wr){.opcode = WR_ATOMIC_CMP_AND_SWP,
+                               .remote_addr = PAIR_IOVA(1) + 8,
+                               .rkey = p->key[1],
+                               .compare_add = 1,
+                               .swap = 9},
+              16, 8);
     pair_run(p, NS_NEVER);
     memcpy(&got, p->mem[0], 8);
     cr_expect_eq(got, 40);
@@ -85,7 +103,7 @@ Test(endpoint, atomics_change_memory_and_return_the_original)
     pair_free(p);
 }
 
-/* --- Work requests --------------------------------------------------------------------------------------------------------------- */
+/* --- Work requests ---------------------------------------------------------------------------- */
 
 Test(endpoint, pieces_are_gathered_and_scattered)
 {
@@ -193,7 +211,8 @@ Test(endpoint, initiator_depth_is_obeyed)
     o.peer.max_rd_atomic = 3;
     p = pair_new(&o);
     for (int i = 0; i < 10; i++)
-        pair_post(p, 0, (struct send_wr){.opcode = WR_RDMA_READ, .remote_addr = PAIR_IOVA(1), .rkey = p->key[1]}, 0, 100);
+        pair_post(p, 0, (struct send_wr){.opcode = WR_RDMA_READ, .remote_addr = PAIR_IOVA(1), .rkey = p->key[1]}, 0,
+                  100);
     pair_run(p, NS_NEVER);
     for (unsigned i = 0; i < p->n_log; i++) {
         open += p->log[i].opcode == OP_READ_REQUEST;
@@ -237,7 +256,7 @@ Test(endpoint, work_is_refused_where_the_state_forbids_it)
     pair_free(p);
 }
 
-/* --- Policies, reproducibility ----------------------------------------------------------------------------------------------------------- */
+/* --- Policies, reproducibility ---------------------------------------------------------------- */
 
 Test(endpoint, coalescing_spares_acks_and_delay_holds_them_back)
 {
@@ -369,7 +388,7 @@ Test(endpoint, many_queue_pairs_take_turns)
     pair_free(p);
 }
 
-/* --- Handles ------------------------------------------------------------------------------------------------------------------------------ */
+/* --- Handles ---------------------------------------------------------------------------------- */
 
 Test(endpoint, handles_and_numbers_of_destroyed_queue_pairs_serve_again)
 {
@@ -411,7 +430,10 @@ Test(endpoint, responder_resources_are_what_was_asked_for)
     o.init.max_dest_rd = 40;
     p = pair_new(&o);
     for (int i = 0; i < 60; i++)
-        cr_assert_eq(pair_post(p, 0, (struct send_wr){.opcode = WR_RDMA_READ, .remote_addr = PAIR_IOVA(1), .rkey = p->key[1]}, 0, 10), 0);
+        cr_assert_eq(pair_post(p, 0,
+                               (struct send_wr){.opcode = WR_RDMA_READ, .remote_addr = PAIR_IOVA(1), .rkey = p->key[1]},
+                               0, 10),
+                     0);
     pair_run(p, NS_NEVER);
     for (int i = 0; i < 60; i++)
         cr_expect_eq(status(p, 0), WC_SUCCESS);

@@ -3,7 +3,7 @@
 
 #include <criterion/criterion.h>
 
-/* --- Errors ------------------------------------------------------------------------------------------------------------------------ */
+/* --- Errors ----------------------------------------------------------------------------------- */
 
 Test(ep_errors, failure_flushes_everything_behind_it_in_order)
 {
@@ -66,7 +66,8 @@ Test(ep_errors, atomic_needs_eight_bytes)
 {
     struct pair *p = rc_pair();
 
-    pair_post(p, 0, (struct send_wr){.opcode = WR_ATOMIC_FETCH_AND_ADD, .remote_addr = PAIR_IOVA(1), .rkey = p->key[1]}, 0, 4);
+    pair_post(p, 0, (struct send_wr){.opcode = WR_ATOMIC_FETCH_AND_ADD, .remote_addr = PAIR_IOVA(1), .rkey = p->key[1]},
+              0, 4);
     pair_run(p, NS_NEVER);
     cr_expect_eq(status(p, 0), WC_LOC_LEN_ERR);
     pair_free(p);
@@ -107,7 +108,9 @@ Test(ep_errors, other_protection_domain_is_refused)
     struct pair *p = rc_pair();
     struct send_wr wr = write_wr(p, 0);
 
-    cr_assert_eq(ep_mr_reg(p->ep[1], ep_pd_alloc(p->ep[1]), p->mem[1], 100, PAIR_IOVA(1), ACCESS_LOCAL_WRITE | ACCESS_REMOTE, &wr.rkey), 0);
+    cr_assert_eq(ep_mr_reg(p->ep[1], ep_pd_alloc(p->ep[1]), p->mem[1], 100, PAIR_IOVA(1),
+                           ACCESS_LOCAL_WRITE | ACCESS_REMOTE, &wr.rkey),
+                 0);
     pair_post(p, 0, wr, 0, 10);
     pair_run(p, NS_NEVER);
     cr_expect_eq(status(p, 0), WC_REM_ACCESS_ERR);
@@ -178,7 +181,7 @@ Test(ep_errors, refill_policy_posts_late_and_provokes_rnr)
     pair_free(p);
 }
 
-/* --- States ------------------------------------------------------------------------------------------------------------------------- */
+/* --- States ----------------------------------------------------------------------------------- */
 
 static int modify(struct pair *p, int side, enum qp_state to)
 {

@@ -1,10 +1,11 @@
-/* layer 3 tests: two endpoints: shared receive queues, completion queues, windows, datagrams, multicast, encapsulations. */
+/* layer 3 tests: two endpoints: shared receive queues, completion queues, windows, datagrams, multicast,
+ * encapsulations. */
 #include "tests/unit/ep_pair.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>
 
-/* --- Shared receive queues, completion queues --------------------------------------------------------------------------------------- */
+/* --- Shared receive queues, completion queues ------------------------------------------------- */
 
 Test(ep_services, shared_receive_queue_serves_and_warns)
 {
@@ -72,7 +73,7 @@ Test(ep_services, overflow_of_a_completion_queue_is_told_once)
     pair_free(p);
 }
 
-/* --- Windows --------------------------------------------------------------------------------------------------------------------------- */
+/* --- Windows ---------------------------------------------------------------------------------- */
 
 Test(ep_services, bad_bind_fails_its_queue_pair)
 {
@@ -81,7 +82,9 @@ Test(ep_services, bad_bind_fails_its_queue_pair)
 
     ep_mw_alloc(p->ep[0], p->pd[0], MR_WINDOW2, &mw);
     pair_post(p, 0, write_wr(p, 0), 0, 10);
-    pair_post(p, 0, (struct send_wr){.opcode = WR_BIND_MW, .inv_rkey = mw, .rkey = mw + 1, .mr_key = 0xbad, .mw_length = 10}, 0, 0);
+    pair_post(p, 0,
+              (struct send_wr){.opcode = WR_BIND_MW, .inv_rkey = mw, .rkey = mw + 1, .mr_key = 0xbad, .mw_length = 10},
+              0, 0);
     pair_run(p, NS_NEVER);
     cr_expect_eq(status(p, 0), WC_SUCCESS);
     cr_expect_eq(status(p, 0), WC_MW_BIND_ERR);
@@ -103,7 +106,7 @@ Test(ep_services, window_of_another_queue_pair_cannot_be_invalidated_by_a_send)
     pair_free(p);
 }
 
-/* --- UD, UC, multicast, encapsulations ------------------------------------------------------------------------------------------------- */
+/* --- UD, UC, multicast, encapsulations -------------------------------------------------------- */
 
 Test(ep_services, datagram_arrives_behind_its_network_header)
 {
@@ -115,7 +118,12 @@ Test(ep_services, datagram_arrives_behind_its_network_header)
     p = pair_new(&o);
     pair_fill(p, 0, 0, 100, 6);
     pair_recv(p, 1, 3, 0, 140);
-    pair_post(p, 0, (struct send_wr){.opcode = WR_SEND_WITH_IMM, .imm_data = 77, .remote_qpn = ep_qp(p->ep[1], p->qp[1])->qpn, .remote_qkey = PAIR_QKEY}, 0, 100);
+    pair_post(p, 0,
+              (struct send_wr){.opcode = WR_SEND_WITH_IMM,
+                               .imm_data = 77,
+                               .remote_qpn = ep_qp(p->ep[1], p->qp[1])->qpn,
+                               .remote_qkey = PAIR_QKEY},
+              0, 100);
     pair_run(p, NS_NEVER);
     wc = pair_wc(p, 1);
     cr_expect(wc.status == WC_SUCCESS && wc.byte_len == 140 && wc.flags == (WC_GRH | WC_WITH_IMM) && wc.imm_data == 77);
@@ -157,7 +165,10 @@ Test(ep_services, multicast_reaches_the_members_of_its_group)
     for (int i = 0; i < 2; i++)
         pair_recv(p, 1, 0, 0, 200);
     for (int i = 0; i < 2; i++) {
-        pair_post(p, 0, (struct send_wr){.opcode = WR_SEND, .ah = (uint32_t)ah, .remote_qpn = 0xffffff, .remote_qkey = PAIR_QKEY}, 0, 100);
+        pair_post(
+            p, 0,
+            (struct send_wr){.opcode = WR_SEND, .ah = (uint32_t)ah, .remote_qpn = 0xffffff, .remote_qkey = PAIR_QKEY},
+            0, 100);
         pair_run(p, NS_NEVER);
         cr_expect_eq(status(p, 1), i ? WC_SUCCESS : 0xff, "only once it has joined");
         cr_assert_eq(ep_qp_attach(p->ep[1], p->qp[1], av.dgid), 0);
@@ -179,7 +190,10 @@ Test(ep_services, datagrams_and_connected_packets_do_not_meet)
     pair_post(p, 0, (struct send_wr){.opcode = WR_SEND}, 0, 10);
     len = ep_tx(p->ep[0], buf, sizeof buf, 0);
     cr_expect(!ep_rx(d->ep[1], buf, (uint32_t)len, 0));
-    pair_post(d, 0, (struct send_wr){.opcode = WR_SEND, .remote_qpn = ep_qp(p->ep[1], p->qp[1])->qpn, .remote_qkey = PAIR_QKEY}, 0, 10);
+    pair_post(
+        d, 0,
+        (struct send_wr){.opcode = WR_SEND, .remote_qpn = ep_qp(p->ep[1], p->qp[1])->qpn, .remote_qkey = PAIR_QKEY}, 0,
+        10);
     len = ep_tx(d->ep[0], buf, sizeof buf, 0);
     cr_expect(!ep_rx(p->ep[1], buf, (uint32_t)len, 0));
     cr_expect_eq(status(p, 1), 0xff);
@@ -205,7 +219,8 @@ Test(ep_services, every_encapsulation_carries_the_same_conversation)
         pair_fill(p, 0, 0, 3000, 8);
         pair_recv(p, 1, 0, 0, 3000);
         pair_post(p, 0, (struct send_wr){.opcode = WR_SEND}, 0, 3000);
-        pair_post(p, 0, (struct send_wr){.opcode = WR_RDMA_READ, .remote_addr = PAIR_IOVA(1), .rkey = p->key[1]}, 4096, 3000);
+        pair_post(p, 0, (struct send_wr){.opcode = WR_RDMA_READ, .remote_addr = PAIR_IOVA(1), .rkey = p->key[1]}, 4096,
+                  3000);
         pair_run(p, NS_NEVER);
         cr_expect_arr_eq(p->mem[0] + 4096, p->mem[0], 3000, "kind %d", i);
         cr_expect_eq(status(p, 0), WC_SUCCESS);

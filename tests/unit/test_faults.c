@@ -13,11 +13,11 @@ static int lossy(struct pair *p, int from, uint8_t *frame, uint32_t len, ns_t *e
 enum variant {
     CLEAN,
     LOSSY,
-    FATAL,      /* ends with a WRITE that is refused */
-    NOT_READY,  /* receives are posted late */
+    FATAL,     /* ends with a WRITE that is refused */
+    NOT_READY, /* receives are posted late */
     PMTU_256,
     CREDITS,
-    RETRIES,    /* nothing arrives */
+    RETRIES,     /* nothing arrives */
     RNR_RETRIES, /* no receive at all */
     V_UC,
     V_UD,
@@ -65,7 +65,10 @@ static void rc_work(struct pair *p, int round)
     pair_post(p, 0, (struct send_wr){.opcode = WR_RDMA_WRITE, .remote_addr = remote, .rkey = rkey}, 0, 99);
     for (int i = 0; i < 4; i++)
         pair_post(p, 0, (struct send_wr){.opcode = WR_RDMA_READ, .remote_addr = remote, .rkey = rkey}, 0, 4000);
-    pair_post(p, 0, (struct send_wr){.opcode = WR_ATOMIC_FETCH_AND_ADD, .remote_addr = remote, .rkey = rkey, .compare_add = 1}, 0, 8);
+    pair_post(
+        p, 0,
+        (struct send_wr){.opcode = WR_ATOMIC_FETCH_AND_ADD, .remote_addr = remote, .rkey = rkey, .compare_add = 1}, 0,
+        8);
     pair_post(p, 0, (struct send_wr){.opcode = WR_SEND_WITH_IMM, .imm_data = (uint32_t)round}, 0, 100);
 }
 
@@ -78,7 +81,8 @@ static void play(struct pair *p, enum variant v)
         if (v == V_UC || v == V_UD || v == V_MULTICAST) {
             uint32_t qpn = v == V_MULTICAST ? 0xffffff : ep_qp(p->ep[1], p->qp[1])->qpn;
             for (int i = 0; i < 3; i++)
-                pair_post(p, 0, (struct send_wr){.opcode = WR_SEND, .remote_qpn = qpn, .remote_qkey = PAIR_QKEY}, 0, v == V_UC ? 3000 : 100);
+                pair_post(p, 0, (struct send_wr){.opcode = WR_SEND, .remote_qpn = qpn, .remote_qkey = PAIR_QKEY}, 0,
+                          v == V_UC ? 3000 : 100);
             if (v == V_UC)
                 pair_post(p, 0, (struct send_wr){.opcode = WR_SEND}, 0, 100);
         } else {
@@ -99,10 +103,10 @@ static void play(struct pair *p, enum variant v)
 /* What only the bytes of the frame show, or only time: the transport's checks do not see it. */
 static bool below_the_transport(enum rule rule)
 {
-    static const enum rule rules[] = {RULE_FMT_01, RULE_FMT_06, RULE_FMT_07, RULE_FMT_08, RULE_FMT_09, RULE_FMT_10, RULE_FMT_11,
-                                      RULE_FMT_12, RULE_FMT_14, RULE_FMT_15, RULE_FMT_16, RULE_FMT_17, RULE_FMT_18, RULE_FMT_19,
-                                      RULE_SEQ_12, RULE_SVC_05, RULE_CC_01,  RULE_CC_02,  RULE_RTX_04, RULE_RTX_08,
-                                      RULE_ACK_04};
+    static const enum rule rules[] = {RULE_FMT_01, RULE_FMT_06, RULE_FMT_07, RULE_FMT_08, RULE_FMT_09, RULE_FMT_10,
+                                      RULE_FMT_11, RULE_FMT_12, RULE_FMT_14, RULE_FMT_15, RULE_FMT_16, RULE_FMT_17,
+                                      RULE_FMT_18, RULE_FMT_19, RULE_SEQ_12, RULE_SVC_05, RULE_CC_01,  RULE_CC_02,
+                                      RULE_RTX_04, RULE_RTX_08, RULE_ACK_04};
 
     for (unsigned i = 0; i < ARRAY_LEN(rules); i++)
         if (rules[i] == rule)
@@ -125,9 +129,11 @@ Test(faults, each_is_committed_and_breaks_the_rule_that_it_names)
                 uint64_t n = ep_stats(p->ep[side])->faults;
                 enum rule seen = (enum rule)ep_first_refused(p->ep[side]).rule;
                 committed += n;
-                cr_expect_eq(ep_stats(p->ep[side])->own_check_failures, 0, "%s, variant %d: %s", rule_str(rule), v, rule_str(seen));
+                cr_expect_eq(ep_stats(p->ep[side])->own_check_failures, 0, "%s, variant %d: %s", rule_str(rule), v,
+                             rule_str(seen));
                 if (n && !below_the_transport(rule))
-                    cr_expect_eq(seen, rule, "fault %s, variant %d: the check says %s", rule_str(rule), v, rule_str(seen));
+                    cr_expect_eq(seen, rule, "fault %s, variant %d: the check says %s", rule_str(rule), v,
+                                 rule_str(seen));
                 if (seen == rule)
                     found = rule;
             }
@@ -151,6 +157,7 @@ Test(faults, each_fault_is_allowed_by_its_rule)
     for (unsigned i = 0; i < fault_count; i++) {
         unsigned who = rule_table[fault_table[i].rule].fault;
         cr_expect(who != F_NONE, "%s", rule_str(fault_table[i].rule));
-        cr_expect((fault_table[i].hook == FAULT_CHOICE || fault_table[i].hook == FAULT_CM) == (fault_table[i].change == NULL));
+        cr_expect((fault_table[i].hook == FAULT_CHOICE || fault_table[i].hook == FAULT_CM) ==
+                  (fault_table[i].change == NULL));
     }
 }

@@ -1,8 +1,8 @@
 /* layer 1 tests: properties that hold for every described header. */
-#include "dissect/link/eth.h"
 #include "dissect/ip/ip.h"
-#include "dissect/pkt.h"
 #include "dissect/ip/tcp.h"
+#include "dissect/link/eth.h"
+#include "dissect/pkt.h"
 
 #include <criterion/criterion.h>
 
@@ -40,7 +40,8 @@ Test(field, every_field_is_documented_and_sane)
             const struct field *f = &(*h)->fields[i];
             cr_expect(f->abbrev && f->label && f->blurb && *f->blurb, "%s field %u", (*h)->abbrev, i);
             cr_expect(f->get || f->width <= 64 || !ftype_is_number(f->type), "%s: too wide for a number", f->abbrev);
-            cr_expect(f->get || f->width % 8 == 0 || ftype_is_number(f->type), "%s: bytes that are not aligned", f->abbrev);
+            cr_expect(f->get || f->width % 8 == 0 || ftype_is_number(f->type), "%s: bytes that are not aligned",
+                      f->abbrev);
             cr_expect(f->get || f->type != FT_ETHER || f->width == 48, "%s", f->abbrev);
             cr_expect(f->get || f->type != FT_IPV4 || f->width == 32, "%s", f->abbrev);
             cr_expect(f->get || f->type != FT_IPV6 || f->width == 128, "%s", f->abbrev);

@@ -47,8 +47,8 @@ Test(hist, percentiles_keep_the_stated_error)
     for (unsigned permille = 1; permille <= 1000; permille++) {
         ns_t want = v[(N * permille + 999) / 1000 - 1], got = hist_permille(&h, permille);
         double error = want ? (double)(got - want) / (double)want : (double)got;
-        cr_assert(error <= HIST_ERROR_PERCENT / 100 && error >= -HIST_ERROR_PERCENT / 100, "%u: %lld instead of %lld", permille,
-                  (long long)got, (long long)want);
+        cr_assert(error <= HIST_ERROR_PERCENT / 100 && error >= -HIST_ERROR_PERCENT / 100, "%u: %lld instead of %lld",
+                  permille, (long long)got, (long long)want);
     }
 }
 

@@ -19,16 +19,11 @@ static const struct {
     bool registered;
     uint8_t fill;
 } places[PLACES] = {
-    [GAP0] = {GAP, 0, false, 0xd0},
-    [READ_WRITE] = {REGION, ACCESS_LOCAL_WRITE | ACCESS_REMOTE, true, 0x11},
-    [GAP1] = {GAP, 0, false, 0xd1},
-    [READ_ONLY] = {REGION, ACCESS_REMOTE_READ, true, 0x22},
-    [GAP2] = {GAP, 0, false, 0xd2},
-    [WRITE_ONLY] = {REGION, ACCESS_LOCAL_WRITE | ACCESS_REMOTE_WRITE, true, 0xd3},
-    [GAP3] = {GAP, 0, false, 0xd4},
-    [LOCAL] = {REGION, ACCESS_LOCAL_WRITE, true, 0xd5},
-    [GAP4] = {GAP, 0, false, 0xd6},
-    [OTHER_PD] = {REGION, ACCESS_LOCAL_WRITE | ACCESS_REMOTE, true, 0xd7},
+    [GAP0] = {GAP, 0, false, 0xd0}, [READ_WRITE] = {REGION, ACCESS_LOCAL_WRITE | ACCESS_REMOTE, true, 0x11},
+    [GAP1] = {GAP, 0, false, 0xd1}, [READ_ONLY] = {REGION, ACCESS_REMOTE_READ, true, 0x22},
+    [GAP2] = {GAP, 0, false, 0xd2}, [WRITE_ONLY] = {REGION, ACCESS_LOCAL_WRITE | ACCESS_REMOTE_WRITE, true, 0xd3},
+    [GAP3] = {GAP, 0, false, 0xd4}, [LOCAL] = {REGION, ACCESS_LOCAL_WRITE, true, 0xd5},
+    [GAP4] = {GAP, 0, false, 0xd6}, [OTHER_PD] = {REGION, ACCESS_LOCAL_WRITE | ACCESS_REMOTE, true, 0xd7},
     [GAP5] = {GAP, 0, false, 0xd8},
 };
 #define SECRET 0xd0 /* high half of a byte that must not get out */
@@ -43,7 +38,8 @@ static int qp, cq;
 static uint32_t pd;
 static unsigned connections;
 
-static const uint8_t OWN[16] = {[10] = 0xff, [11] = 0xff, 10, 0, 0, 2}, PEER[16] = {[10] = 0xff, [11] = 0xff, 10, 0, 0, 1},
+static const uint8_t OWN[16] = {[10] = 0xff, [11] = 0xff, 10, 0, 0, 2},
+                     PEER[16] = {[10] = 0xff, [11] = 0xff, 10, 0, 0, 1},
                      STRANGER[16] = {[10] = 0xff, [11] = 0xff, 10, 0, 0, 9};
 
 static struct link_addr address(const uint8_t gid[16])
@@ -78,7 +74,8 @@ static unsigned changed(unsigned place)
 /* A fresh connection: the last one has died of an error. */
 static void reconnect(enum qp_type type)
 {
-    struct ep_qp_init init = {.type = (uint8_t)type, .qpn = QPN, .send_cq = cq, .recv_cq = cq, .srq = EP_NO_SRQ, .pd = pd};
+    struct ep_qp_init init = {
+        .type = (uint8_t)type, .qpn = QPN, .send_cq = cq, .recv_cq = cq, .srq = EP_NO_SRQ, .pd = pd};
     struct ep_peer peer = ep_peer_default();
     struct sge sge = {(uintptr_t)at[READ_WRITE], 1000, key[READ_WRITE]};
     struct recv_wr wr = {.sg_list = &sge, .num_sge = 1};
@@ -130,7 +127,8 @@ static void close_endpoint(void)
 /* An address in or near a region, a key that may be its, a length that may fit. */
 static void attack_memory(uint8_t reth[16])
 {
-    static const uint32_t sizes[] = {0, 1, 8, 255, 256, 257, 1000, 4095, 4096, 4097, 0x7fffffff, 0x80000000, 0xffffffff};
+    static const uint32_t sizes[] = {0,    1,    8,    255,        256,        257,       1000,
+                                     4095, 4096, 4097, 0x7fffffff, 0x80000000, 0xffffffff};
     unsigned place = prng_below(&rng, PLACES), of = prng_below(&rng, 3) ? place : prng_below(&rng, PLACES);
     uint64_t va = (uintptr_t)at[place] + prng_below(&rng, places[place].len);
     uint32_t size = sizes[prng_below(&rng, ARRAY_LEN(sizes))];
@@ -178,7 +176,8 @@ static uint32_t attack(uint8_t *frame, enum qp_type type)
 
     for (uint32_t i = 0; i < n; i++)
         body[i] = 0x33;
-    body[0] = prng_below(&rng, 8) ? (uint8_t)((type == QPT_UC ? 0x20 : 0) + prng_below(&rng, 24)) : (uint8_t)prng_next(&rng);
+    body[0] =
+        prng_below(&rng, 8) ? (uint8_t)((type == QPT_UC ? 0x20 : 0) + prng_below(&rng, 24)) : (uint8_t)prng_next(&rng);
     body[1] = (uint8_t)((0u - (n - 12)) & 3) << 4;
     store_be16(body + 2, 0xffff);
     store_be32(body + 4, prng_below(&rng, 32) ? QPN : (uint32_t)prng_next(&rng) & 0xffffff);
@@ -229,7 +228,9 @@ static void besiege(enum ep_profile profile, enum qp_type type)
     cr_assert_gt(connections, 1000);
     cr_assert_eq(ep_stats(ep)->rx_packets, PACKETS);
     cr_assert_gt(ep_stats(ep)->dropped, PACKETS / 100);
-    cr_assert_leq(ep_stats(ep)->malformed + ep_stats(ep)->unknown_qp + ep_stats(ep)->other_source + ep_stats(ep)->bad_pkey, ep_stats(ep)->dropped);
+    cr_assert_leq(ep_stats(ep)->malformed + ep_stats(ep)->unknown_qp + ep_stats(ep)->other_source +
+                      ep_stats(ep)->bad_pkey,
+                  ep_stats(ep)->dropped);
     cr_assert_gt(ep_stats(ep)->unknown_qp, 0);
     cr_assert(type != QPT_RC || ep_stats(ep)->nak_sent > PACKETS / 100);
     cr_assert_eq(ep_stats(ep)->own_check_failures, 0);
@@ -252,7 +253,7 @@ Test(hostile_peer, writes_only_what_it_was_given_over_uc)
     besiege(EP_STRICT, QPT_UC);
 }
 
-/* --- Answers that are none --- */
+/* --- Answers that are none -------------------------------------------------------------------- */
 
 /* Write an answer with `n` bytes of data to the queue pair's request; its length. */
 static uint32_t answer(uint8_t *frame, const uint8_t from[16], uint32_t qpn, uint8_t opcode, uint32_t psn, uint32_t n)
@@ -272,7 +273,7 @@ Test(hostile_peer, takes_answers_only_from_its_peer_to_its_queue_pair_within_its
     static const struct {
         const uint8_t *from;
         uint32_t qpn, psn;
-    } wrong[] = {{STRANGER, QPN, PSN},  {PEER, QPN ^ 1, PSN},        {PEER, QPN, PSN - 1},     {PEER, QPN, PSN + 2},
+    } wrong[] = {{STRANGER, QPN, PSN},  {PEER, QPN ^ 1, PSN},        {PEER, QPN, PSN - 1},      {PEER, QPN, PSN + 2},
                  {PEER, QPN, PSN + 64}, {PEER, QPN, PSN + 0x7fffff}, {PEER, QPN, PSN - 0x7fff}, {PEER, 1, PSN}};
     static uint8_t frame[EP_FRAME_MAX];
     struct send_wr wr = {.opcode = WR_RDMA_READ, .flags = SEND_SIGNALED, .num_sge = 1, .rkey = 1};
@@ -285,8 +286,8 @@ Test(hostile_peer, takes_answers_only_from_its_peer_to_its_queue_pair_within_its
     cr_assert_eq(ep_post_send(ep, qp, &wr, 0), 0);
     cr_assert_gt(ep_tx(ep, frame, sizeof frame, 0), 0);
     for (unsigned i = 0; i < 2 * ARRAY_LEN(wrong); i++) {
-        uint32_t len = answer(frame, wrong[i / 2].from, wrong[i / 2].qpn, i % 2 ? ACK : READ_ONLY_RESPONSE, wrong[i / 2].psn,
-                              i % 2 ? 0 : 256);
+        uint32_t len = answer(frame, wrong[i / 2].from, wrong[i / 2].qpn, i % 2 ? ACK : READ_ONLY_RESPONSE,
+                              wrong[i / 2].psn, i % 2 ? 0 : 256);
         ep_rx(ep, frame, len, 1000);
         cr_assert_eq(ep_poll(ep, cq, &wc, 1), 0, "%u", i);
         cr_assert_eq(ep_qp(ep, qp)->state, QPS_RTS, "%u", i);
@@ -300,7 +301,7 @@ Test(hostile_peer, takes_answers_only_from_its_peer_to_its_queue_pair_within_its
     close_endpoint();
 }
 
-/* --- Connection management --- */
+/* --- Connection management -------------------------------------------------------------------- */
 
 static bool path_to(void *user, const uint8_t gid[16], struct av *av)
 {
@@ -417,7 +418,8 @@ static void on_request(void *user, const struct cm_conn *c, struct cm_answer *a)
     taken = true;
 }
 
-/* A peer's first message: its connection, of which `n` tells one from another; it waits for an answer for as long as it may say. */
+/* A peer's first message: its connection, of which `n` tells one from another; it waits for an answer for as long as it
+ * may say. */
 static void ask(struct cm_conn *c, struct cm_agent *a, uint32_t n, ns_t now)
 {
     static uint8_t frame[EP_FRAME_MAX];
@@ -461,8 +463,13 @@ static void listen_for(struct cm_conn *c, struct cm_agent *a, ns_t now)
 /* Open an agent with such limits, and flood it with `n` requests, at time 0. */
 static struct cm_agent *flooded(ns_t half_open, ns_t half_open_short, uint32_t n)
 {
-    struct cm_agent_config c = {.path = path_to, .request = on_request, .event = on_event, .seed = 3, .max_conns = 64,
-                                .half_open = half_open, .half_open_short = half_open_short};
+    struct cm_agent_config c = {.path = path_to,
+                                .request = on_request,
+                                .event = on_event,
+                                .seed = 3,
+                                .max_conns = 64,
+                                .half_open = half_open,
+                                .half_open_short = half_open_short};
     struct cm_conn lost;
     struct cm_agent *a;
 

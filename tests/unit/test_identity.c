@@ -1,6 +1,6 @@
 /* layer 3 tests: ARP and neighbour discovery, against frames made by scapy. */
-#include "gen/live/neigh.h"
 #include "gen/endpoint/policy.h"
+#include "gen/live/neigh.h"
 
 #include <criterion/criterion.h>
 #include <stdlib.h>

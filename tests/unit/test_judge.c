@@ -1,5 +1,6 @@
-/* layer 3 (gen) tests: the transport's checks as a judge of endpoints that keep the rules, over a bad network and from three taps.
- * What a tap saw may have been lost behind it, and what it did not see may have arrived: no check may ever accuse. */
+/* layer 3 (gen) tests: the transport's checks as a judge of endpoints that keep the rules, over a bad network and from
+ * three taps. What a tap saw may have been lost behind it, and what it did not see may have arrived: no check may ever
+ * accuse. */
 #include "tests/unit/ep_pair.h"
 
 #include <criterion/criterion.h>
@@ -13,7 +14,7 @@ struct seen {
 };
 
 enum tap {
-    TAP_0,      /* at side 0 */
+    TAP_0, /* at side 0 */
     TAP_MIDDLE,
     TAP_1,
     TAPS
@@ -96,8 +97,9 @@ static void accuse(struct verdict v, unsigned have, uint64_t seed, int tap, uint
     if (expecting && v.result == V_FAIL)
         accused[v.rule] = true;
     else if (v.result == V_FAIL && rule_table[v.rule].severity == SEV_E)
-        cr_assert_fail("seed %llu, tap %d, frame %u: %s at opcode %u PSN %u: expected %llu, seen %llu", (unsigned long long)seed, tap, n,
-                       rule_str((enum rule)v.rule), k->bth.opcode, k->bth.psn, (unsigned long long)v.expected, (unsigned long long)v.seen);
+        cr_assert_fail("seed %llu, tap %d, frame %u: %s at opcode %u PSN %u: expected %llu, seen %llu",
+                       (unsigned long long)seed, tap, n, rule_str((enum rule)v.rule), k->bth.opcode, k->bth.psn,
+                       (unsigned long long)v.expected, (unsigned long long)v.seen);
 }
 
 static void judge(const struct pair *p, const uint32_t psn[2], enum tap tap, uint64_t seed)
@@ -143,11 +145,13 @@ static void judge(const struct pair *p, const uint32_t psn[2], enum tap tap, uin
 
 static void work(struct pair *p, struct prng *r, int side)
 {
-    static const uint8_t ops[] = {WR_SEND, WR_RDMA_WRITE, WR_RDMA_WRITE_WITH_IMM, WR_RDMA_READ, WR_ATOMIC_FETCH_AND_ADD};
+    static const uint8_t ops[] = {WR_SEND, WR_RDMA_WRITE, WR_RDMA_WRITE_WITH_IMM, WR_RDMA_READ,
+                                  WR_ATOMIC_FETCH_AND_ADD};
     uint8_t op = ops[prng_below(r, 5)];
     uint32_t len = op == WR_ATOMIC_FETCH_AND_ADD ? 8 : prng_below(r, 3000);
 
-    pair_post(p, side, (struct send_wr){.opcode = op, .remote_addr = PAIR_IOVA(!side) + 4096, .rkey = p->key[!side]}, 0, len);
+    pair_post(p, side, (struct send_wr){.opcode = op, .remote_addr = PAIR_IOVA(!side) + 4096, .rkey = p->key[!side]}, 0,
+              len);
 }
 
 static void conversation(uint64_t seed, const enum rule *fault)
@@ -202,12 +206,13 @@ Test(judge, endpoints_that_keep_the_rules_are_never_accused)
         conversation(seed, NULL);
 }
 
-/* Faults that the checks of RC requests and responses can see; the others are below the transport, or another service's. */
+/* Faults that the checks of RC requests and responses can see; the others are below the transport, or another
+ * service's. */
 static const enum rule visible[] = {
-    RULE_FMT_02, RULE_FMT_03, RULE_FMT_04, RULE_FMT_05, RULE_SEQ_01, RULE_SEQ_02, RULE_SEQ_03, RULE_SEQ_04, RULE_SEQ_06, RULE_SEQ_07,
-    RULE_SEQ_08, RULE_SEQ_10, RULE_SEQ_11, RULE_RDA_01, RULE_RDA_02, RULE_RDA_03, RULE_RDA_04, RULE_RDA_05, RULE_RDA_06, RULE_RDA_08,
-    RULE_RDA_09, RULE_RDA_11, RULE_ACK_01, RULE_ACK_02, RULE_ACK_06, RULE_NAK_01, RULE_NAK_02, RULE_RTX_01, RULE_RTX_02, RULE_RTX_05,
-    RULE_RTX_11, RULE_CM_08,  RULE_CM_11,
+    RULE_FMT_02, RULE_FMT_03, RULE_FMT_04, RULE_FMT_05, RULE_SEQ_01, RULE_SEQ_02, RULE_SEQ_03, RULE_SEQ_04, RULE_SEQ_06,
+    RULE_SEQ_07, RULE_SEQ_08, RULE_SEQ_10, RULE_SEQ_11, RULE_RDA_01, RULE_RDA_02, RULE_RDA_03, RULE_RDA_04, RULE_RDA_05,
+    RULE_RDA_06, RULE_RDA_08, RULE_RDA_09, RULE_RDA_11, RULE_ACK_01, RULE_ACK_02, RULE_ACK_06, RULE_NAK_01, RULE_NAK_02,
+    RULE_RTX_01, RULE_RTX_02, RULE_RTX_05, RULE_RTX_11, RULE_CM_08,  RULE_CM_11,
 };
 
 Test(judge, faults_are_found_from_some_tap)

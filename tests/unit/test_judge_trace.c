@@ -1,4 +1,5 @@
-/* layer 3 (gen) tests: the judge of captures, over short captures made packet by packet: what it must not take for a mistake of an end. */
+/* layer 3 (gen) tests: the judge of captures, over short captures made packet by packet: what it must not take for a
+ * mistake of an end. */
 #include "gen/endpoint/build.h"
 #include "src/judge/judge_impl.h"
 #include "src/transport/responder.h"
@@ -7,8 +8,8 @@
 #include <criterion/criterion.h>
 
 #define MAX_LINES 64
-#define US NS_PER_US
-#define MS NS_PER_MS
+#define US        NS_PER_US
+#define MS        NS_PER_MS
 
 /* A packet: from end 0 (queue pair 0x11) to end 1 (0x12), or back. */
 struct line {
@@ -18,16 +19,34 @@ struct line {
     uint32_t psn;
     uint8_t syndrome; /* of an Acknowledge */
     uint32_t msn;
-    uint16_t id;      /* IPv4 identification */
-    uint32_t qp;      /* destination queue pair, if not that of the end */
-    uint16_t pkey;    /* if not ffff */
+    uint16_t id;   /* IPv4 identification */
+    uint32_t qp;   /* destination queue pair, if not that of the end */
+    uint16_t pkey; /* if not ffff */
 };
-#define SEND(ts, psn, id)           {ts, 0, OP_SEND_ONLY, psn, 0, 0, id, 0, 0}
-#define SEND_BACK(ts, psn, id)      {ts, 1, OP_SEND_ONLY, psn, 0, 0, id, 0, 0}
-#define ACK(ts, psn, msn, id)       {ts, 1, OP_ACKNOWLEDGE, psn, SYNDROME_ACK(AETH_CREDIT_INVALID), msn, id, 0, 0}
-#define ACK_BACK(ts, psn, msn, id)  {ts, 0, OP_ACKNOWLEDGE, psn, SYNDROME_ACK(AETH_CREDIT_INVALID), msn, id, 0, 0}
-#define NAK(ts, psn, msn, id)       {ts, 1, OP_ACKNOWLEDGE, psn, SYNDROME_NAK(NAK_PSN_SEQ), msn, id, 0, 0}
-#define RNR(ts, psn, msn, code, id) {ts, 1, OP_ACKNOWLEDGE, psn, SYNDROME_RNR(code), msn, id, 0, 0}
+#define SEND(ts, psn, id)                                                                                              \
+    {                                                                                                                  \
+        ts, 0, OP_SEND_ONLY, psn, 0, 0, id, 0, 0                                                                       \
+    }
+#define SEND_BACK(ts, psn, id)                                                                                         \
+    {                                                                                                                  \
+        ts, 1, OP_SEND_ONLY, psn, 0, 0, id, 0, 0                                                                       \
+    }
+#define ACK(ts, psn, msn, id)                                                                                          \
+    {                                                                                                                  \
+        ts, 1, OP_ACKNOWLEDGE, psn, SYNDROME_ACK(AETH_CREDIT_INVALID), msn, id, 0, 0                                   \
+    }
+#define ACK_BACK(ts, psn, msn, id)                                                                                     \
+    {                                                                                                                  \
+        ts, 0, OP_ACKNOWLEDGE, psn, SYNDROME_ACK(AETH_CREDIT_INVALID), msn, id, 0, 0                                   \
+    }
+#define NAK(ts, psn, msn, id)                                                                                          \
+    {                                                                                                                  \
+        ts, 1, OP_ACKNOWLEDGE, psn, SYNDROME_NAK(NAK_PSN_SEQ), msn, id, 0, 0                                           \
+    }
+#define RNR(ts, psn, msn, code, id)                                                                                    \
+    {                                                                                                                  \
+        ts, 1, OP_ACKNOWLEDGE, psn, SYNDROME_RNR(code), msn, id, 0, 0                                                  \
+    }
 
 static struct link_addr end_addr(int end)
 {
@@ -69,7 +88,13 @@ static void judge_line(struct judge *j, const struct line *l, uint64_t number)
     cr_assert_eq(build_begin(&out, &path, &made, made.payload_len, l->id, NULL), 0);
     memset(out.payload, 0, made.payload_len);
     build_end(&out, &path, &made, made.payload_len, NULL);
-    struct frame f = {.ts = NS_PER_S + l->ts, .has_ts = true, .data = buf, .caplen = out.len, .len = out.len, .number = number, .linktype = LINK_ETHERNET};
+    struct frame f = {.ts = NS_PER_S + l->ts,
+                      .has_ts = true,
+                      .data = buf,
+                      .caplen = out.len,
+                      .len = out.len,
+                      .number = number,
+                      .linktype = LINK_ETHERNET};
     static const struct decode_opts verify = {.verify = true};
     pkt_decode(&p, &f, &verify);
     cr_assert_eq(p.icrc, CRC_GOOD);
@@ -105,9 +130,11 @@ static enum result verdict(const struct line *l, size_t n, enum tap_side tap, bo
 
 Test(judge_trace, a_nak_that_is_there_twice_is_one_nak_where_everything_is_there_twice)
 {
-    static const struct line lines[] = {SEND(0, 10, 1), ACK(0, 10, 1, 1), SEND(US, 12, 3), NAK(2 * US, 11, 1, 2), SEND(9 * US, 11, 4), SEND(9 * US, 12, 5)};
-    static const struct line twice[] = {SEND(0, 10, 1), ACK(0, 10, 1, 1),        SEND(US, 12, 3),    NAK(2 * US, 11, 1, 2),
-                                        NAK(2 * US, 11, 1, 3), SEND(9 * US, 11, 4), SEND(9 * US, 12, 5)};
+    static const struct line lines[] = {SEND(0, 10, 1),        ACK(0, 10, 1, 1),    SEND(US, 12, 3),
+                                        NAK(2 * US, 11, 1, 2), SEND(9 * US, 11, 4), SEND(9 * US, 12, 5)};
+    static const struct line twice[] = {SEND(0, 10, 1),        ACK(0, 10, 1, 1),      SEND(US, 12, 3),
+                                        NAK(2 * US, 11, 1, 2), NAK(2 * US, 11, 1, 3), SEND(9 * US, 11, 4),
+                                        SEND(9 * US, 12, 5)};
 
     cr_expect_neq(VERDICT(lines, TAP_RESPONDER, true, true, RULE_NAK_02), V_FAIL);
     cr_expect_eq(VERDICT(twice, TAP_RESPONDER, true, false, RULE_NAK_02), V_FAIL);
@@ -115,14 +142,19 @@ Test(judge_trace, a_nak_that_is_there_twice_is_one_nak_where_everything_is_there
 
 Test(judge_trace, an_ack_before_its_request_is_false_unless_clocks_may_explain_it)
 {
-    static const struct line late[] = {SEND(0, 10, 1), ACK(US, 10, 1, 1), ACK(2 * US, 11, 2, 2), SEND(300 * US, 11, 2), SEND(301 * US, 12, 3)};
-    static const struct line close[] = {SEND(0, 10, 1), ACK(US, 10, 1, 1), ACK(2 * US, 11, 2, 2), SEND(80 * US, 11, 2), SEND(301 * US, 12, 3)};
-    static const struct line other[] = {SEND(0, 10, 1), ACK(US, 10, 1, 1), ACK(2 * US, 11, 2, 2), SEND(300 * US, 12, 2), SEND(301 * US, 13, 3)};
-    static const struct line good[] = {SEND(0, 10, 1), ACK(US, 10, 1, 1), SEND(2 * US, 11, 2), ACK(2 * US, 11, 2, 2), SEND(301 * US, 12, 3)};
+    static const struct line late[] = {SEND(0, 10, 1), ACK(US, 10, 1, 1), ACK(2 * US, 11, 2, 2), SEND(300 * US, 11, 2),
+                                       SEND(301 * US, 12, 3)};
+    static const struct line close[] = {SEND(0, 10, 1), ACK(US, 10, 1, 1), ACK(2 * US, 11, 2, 2), SEND(80 * US, 11, 2),
+                                        SEND(301 * US, 12, 3)};
+    static const struct line other[] = {SEND(0, 10, 1), ACK(US, 10, 1, 1), ACK(2 * US, 11, 2, 2), SEND(300 * US, 12, 2),
+                                        SEND(301 * US, 13, 3)};
+    static const struct line good[] = {SEND(0, 10, 1), ACK(US, 10, 1, 1), SEND(2 * US, 11, 2), ACK(2 * US, 11, 2, 2),
+                                       SEND(301 * US, 12, 3)};
 
     cr_expect_eq(VERDICT(late, TAP_RESPONDER, true, false, RULE_ACK_02), V_FAIL);
     cr_expect_eq(VERDICT(close, TAP_RESPONDER, true, false, RULE_ACK_02), V_INCONCLUSIVE);
-    cr_expect_eq(VERDICT(other, TAP_RESPONDER, true, false, RULE_ACK_02), V_INCONCLUSIVE, "the request may have taken another path");
+    cr_expect_eq(VERDICT(other, TAP_RESPONDER, true, false, RULE_ACK_02), V_INCONCLUSIVE,
+                 "the request may have taken another path");
     cr_expect_eq(VERDICT(good, TAP_RESPONDER, true, false, RULE_ACK_02), V_PASS);
     for (enum tap_side tap = TAP_UNKNOWN; tap <= TAP_MIDDLE; tap++) {
         if (tap == TAP_RESPONDER)
@@ -144,7 +176,8 @@ Test(judge_trace, a_loss_before_the_responder_hides_its_faults_only_until_all_ha
     static const struct line under_way[] = {LOSS, NAK(10 * US, 10, 2, 3), SEND(11 * US, 12, 4)};
     static const struct line late_nak[] = {LOSS, SEND(10 * US, 12, 4), ACK(11 * US, 12, 3, 3), NAK(12 * US, 11, 3, 4)};
     static const struct line no_gap[] = {LOSS, SEND(10 * US, 12, 4), NAK(12 * US, 13, 3, 3)};
-    static const struct line good[] = {LOSS, SEND(10 * US, 12, 4), ACK(11 * US, 12, 3, 3), SEND(12 * US, 14, 5), NAK(12 * US, 13, 3, 4)};
+    static const struct line good[] = {LOSS, SEND(10 * US, 12, 4), ACK(11 * US, 12, 3, 3), SEND(12 * US, 14, 5),
+                                       NAK(12 * US, 13, 3, 4)};
 
     cr_expect_neq(VERDICT(under_way, TAP_RESPONDER, true, false, RULE_NAK_01), V_FAIL);
     cr_expect_eq(VERDICT(late_nak, TAP_RESPONDER, true, false, RULE_NAK_01), V_FAIL);
@@ -160,24 +193,29 @@ Test(judge_trace, an_ack_of_what_a_responder_ignores_is_doubtful)
     static const struct line good[] = {LOSS, ACK(10 * US, 11, 2, 3), SEND(11 * US, 12, 4), ACK(12 * US, 12, 3, 4)};
 
     cr_expect_eq(VERDICT(ignored, TAP_RESPONDER, true, false, RULE_ACK_02), V_INCONCLUSIVE);
-    cr_expect_eq(VERDICT(ignored, TAP_MIDDLE, true, false, RULE_ACK_02), V_PASS, "elsewhere 12 may have come behind 11");
+    cr_expect_eq(VERDICT(ignored, TAP_MIDDLE, true, false, RULE_ACK_02), V_PASS,
+                 "elsewhere 12 may have come behind 11");
     cr_expect_eq(VERDICT(good, TAP_RESPONDER, true, false, RULE_ACK_02), V_PASS);
 }
 
 Test(judge_trace, retries_count_only_while_nothing_answers)
 {
-    static const struct line answered[] = {SEND(0, 10, 1), SEND(5 * MS, 10, 2), ACK(6 * MS, 10, 1, 1), SEND(12 * MS, 10, 3), ACK(13 * MS, 10, 1, 2),
-                                           SEND(20 * MS, 10, 4)};
-    static const struct line silent[] = {SEND(0, 10, 1), ACK(US, 10, 1, 1), SEND(US, 11, 2), SEND(5 * MS, 11, 3), SEND(10 * MS, 11, 4), SEND(15 * MS, 11, 5)};
+    static const struct line answered[] = {SEND(0, 10, 1),       SEND(5 * MS, 10, 2),    ACK(6 * MS, 10, 1, 1),
+                                           SEND(12 * MS, 10, 3), ACK(13 * MS, 10, 1, 2), SEND(20 * MS, 10, 4)};
+    static const struct line silent[] = {SEND(0, 10, 1),      ACK(US, 10, 1, 1),    SEND(US, 11, 2),
+                                         SEND(5 * MS, 11, 3), SEND(10 * MS, 11, 4), SEND(15 * MS, 11, 5)};
 
-    cr_expect_neq(VERDICT(answered, TAP_MIDDLE, true, false, RULE_RTX_04), V_FAIL, "the answers may have been lost behind the tap");
+    cr_expect_neq(VERDICT(answered, TAP_MIDDLE, true, false, RULE_RTX_04), V_FAIL,
+                  "the answers may have been lost behind the tap");
     cr_expect_eq(VERDICT(silent, TAP_REQUESTER, true, false, RULE_RTX_04), V_FAIL);
-    cr_expect_eq(VERDICT(silent, TAP_MIDDLE, true, false, RULE_RTX_04), V_INCONCLUSIVE, "a duplicate may have been held back on the way");
+    cr_expect_eq(VERDICT(silent, TAP_MIDDLE, true, false, RULE_RTX_04), V_INCONCLUSIVE,
+                 "a duplicate may have been held back on the way");
 }
 
 Test(judge_trace, the_wait_after_an_rnr_nak_begins_with_its_first_copy)
 {
-    static const struct line right[] = {SEND(0, 10, 1), RNR(10 * US, 10, 0, 12, 1), RNR(60 * US, 10, 0, 12, 1), SEND(650 * US, 10, 2)};
+    static const struct line right[] = {SEND(0, 10, 1), RNR(10 * US, 10, 0, 12, 1), RNR(60 * US, 10, 0, 12, 1),
+                                        SEND(650 * US, 10, 2)};
     static const struct line early[] = {SEND(0, 10, 1), RNR(10 * US, 10, 0, 12, 1), SEND(600 * US, 10, 2)};
 
     cr_expect_eq(VERDICT(right, TAP_REQUESTER, true, false, RULE_RTX_05), V_PASS);
@@ -186,8 +224,10 @@ Test(judge_trace, the_wait_after_an_rnr_nak_begins_with_its_first_copy)
 
 Test(judge_trace, an_ack_on_the_heels_of_a_nak_moves_the_place_to_resume)
 {
-    static const struct line lines[] = {SEND(0, 10, 1), SEND(1, 11, 2), SEND(2, 12, 3), NAK(10 * US, 11, 1, 1), ACK(10 * US, 11, 2, 2), SEND(10 * US, 12, 4)};
-    static const struct line none[] = {SEND(0, 10, 1), SEND(1, 11, 2), SEND(2, 12, 3), ACK(10 * US, 11, 2, 2), SEND(20 * US, 12, 4)};
+    static const struct line lines[] = {SEND(0, 10, 1),         SEND(1, 11, 2),         SEND(2, 12, 3),
+                                        NAK(10 * US, 11, 1, 1), ACK(10 * US, 11, 2, 2), SEND(10 * US, 12, 4)};
+    static const struct line none[] = {SEND(0, 10, 1), SEND(1, 11, 2), SEND(2, 12, 3), ACK(10 * US, 11, 2, 2),
+                                       SEND(20 * US, 12, 4)};
 
     cr_expect_eq(VERDICT(lines, TAP_REQUESTER, true, false, RULE_RTX_02), V_PASS);
     cr_expect_eq(VERDICT(none, TAP_REQUESTER, true, false, RULE_RTX_02), V_FAIL);
@@ -198,7 +238,8 @@ Test(judge_trace, ends_are_told_apart_only_where_the_capture_shows_how_they_bega
 {
     static const struct line start[] = {SEND(0, 10, 1), ACK(US, 10, 1, 1), SEND(2 * US, 12, 2), NAK(3 * US, 11, 1, 2)};
     static const struct line later[] = {SEND(0, 10, 1), ACK(US, 10, 7, 1), SEND(2 * US, 12, 2), NAK(3 * US, 11, 7, 2)};
-    static const struct line answers[] = {ACK_BACK(0, 10, 4, 1), SEND(0, 10, 1), ACK(US, 10, 1, 1), SEND(2 * US, 12, 2), NAK(3 * US, 11, 1, 2)};
+    static const struct line answers[] = {ACK_BACK(0, 10, 4, 1), SEND(0, 10, 1), ACK(US, 10, 1, 1), SEND(2 * US, 12, 2),
+                                          NAK(3 * US, 11, 1, 2)};
 
     cr_expect_eq(VERDICT(start, TAP_REQUESTER, false, false, RULE_SEQ_01), V_FAIL);
     cr_expect_eq(VERDICT(later, TAP_REQUESTER, false, false, RULE_SEQ_01), V_INCONCLUSIVE);
@@ -209,8 +250,11 @@ Test(judge_trace, ends_are_told_apart_only_where_the_capture_shows_how_they_bega
 Test(judge_trace, a_pairing_by_psn_is_doubtful_where_another_queue_pair_waits_for_its_peer)
 {
     static const struct line alone[] = {SEND(0, 10, 1), ACK(US, 10, 1, 1), SEND(2 * US, 12, 2), NAK(3 * US, 11, 1, 2)};
-    static const struct line two[] = {SEND(0, 10, 1), ACK(US, 10, 1, 1), {US, 0, OP_ACKNOWLEDGE, 50, SYNDROME_ACK(AETH_CREDIT_INVALID), 1, 1, 0x13, 0},
-                                      SEND(2 * US, 12, 2), NAK(3 * US, 11, 1, 2)};
+    static const struct line two[] = {SEND(0, 10, 1),
+                                      ACK(US, 10, 1, 1),
+                                      {US, 0, OP_ACKNOWLEDGE, 50, SYNDROME_ACK(AETH_CREDIT_INVALID), 1, 1, 0x13, 0},
+                                      SEND(2 * US, 12, 2),
+                                      NAK(3 * US, 11, 1, 2)};
 
     cr_expect_eq(VERDICT(alone, TAP_REQUESTER, false, false, RULE_SEQ_01), V_FAIL);
     cr_expect_eq(VERDICT(two, TAP_REQUESTER, false, false, RULE_SEQ_01), V_INCONCLUSIVE);
@@ -260,22 +304,30 @@ Test(judge_trace, a_queue_pair_used_again_has_the_path_mtu_of_its_new_connection
     cr_expect_eq(conn_flow_at(t, flow[0])->paired_by, PAIR_CM);
     conn_unlearn(t, flow[0]);
     for (int i = 0; i < 2; i++)
-        cr_expect(conn_flow_at(t, flow[i])->pmtu == 0 && !conn_flow_at(t, flow[i])->have_psn && conn_flow_at(t, flow[i])->paired_by == PAIR_PSN &&
-                  conn_flow_at(t, flow[i])->peer == flow[!i]);
+        cr_expect(conn_flow_at(t, flow[i])->pmtu == 0 && !conn_flow_at(t, flow[i])->have_psn &&
+                  conn_flow_at(t, flow[i])->paired_by == PAIR_PSN && conn_flow_at(t, flow[i])->peer == flow[!i]);
     conn_table_free(t);
 }
 
 Test(judge_trace, what_is_far_from_all_that_is_remembered_may_be_another_connection)
 {
-#define SEND_FIRST(ts, psn, id) {ts, 0, OP_SEND_FIRST, psn, 0, 0, id, 0, 0}
-    static const struct line ahead[] = {SEND(0, 5000, 1), ACK(US, 5000, 1, 1), SEND_FIRST(2 * US, 5001, 2), SEND(NS_PER_S, 9000, 3)};
-    static const struct line behind[] = {SEND(0, 5000, 1), ACK(US, 5000, 1, 1), SEND_FIRST(2 * US, 5001, 2), SEND(NS_PER_S, 100, 3), SEND(NS_PER_S, 101, 4)};
-    static const struct line anew[] = {SEND(0, 5000, 1), SEND(NS_PER_S, 100, 3), SEND_FIRST(NS_PER_S, 101, 3), SEND(NS_PER_S, 102, 4)};
-    static const struct line near[] = {SEND(0, 5000, 1), SEND(NS_PER_S, 5001, 3), SEND_FIRST(NS_PER_S, 5002, 3), SEND(NS_PER_S, 5003, 4)};
+#define SEND_FIRST(ts, psn, id)                                                                                        \
+    {                                                                                                                  \
+        ts, 0, OP_SEND_FIRST, psn, 0, 0, id, 0, 0                                                                      \
+    }
+    static const struct line ahead[] = {SEND(0, 5000, 1), ACK(US, 5000, 1, 1), SEND_FIRST(2 * US, 5001, 2),
+                                        SEND(NS_PER_S, 9000, 3)};
+    static const struct line behind[] = {SEND(0, 5000, 1), ACK(US, 5000, 1, 1), SEND_FIRST(2 * US, 5001, 2),
+                                         SEND(NS_PER_S, 100, 3), SEND(NS_PER_S, 101, 4)};
+    static const struct line anew[] = {SEND(0, 5000, 1), SEND(NS_PER_S, 100, 3), SEND_FIRST(NS_PER_S, 101, 3),
+                                       SEND(NS_PER_S, 102, 4)};
+    static const struct line near[] = {SEND(0, 5000, 1), SEND(NS_PER_S, 5001, 3), SEND_FIRST(NS_PER_S, 5002, 3),
+                                       SEND(NS_PER_S, 5003, 4)};
 
     cr_expect_eq(VERDICT(ahead, TAP_REQUESTER, false, false, RULE_SEQ_03), V_PASS);
     cr_expect_eq(VERDICT(behind, TAP_REQUESTER, false, false, RULE_SEQ_03), V_PASS);
-    cr_expect_eq(VERDICT(anew, TAP_REQUESTER, false, false, RULE_SEQ_03), V_FAIL, "the new one is judged like the old one");
+    cr_expect_eq(VERDICT(anew, TAP_REQUESTER, false, false, RULE_SEQ_03), V_FAIL,
+                 "the new one is judged like the old one");
     cr_expect_eq(VERDICT(near, TAP_REQUESTER, false, false, RULE_SEQ_03), V_FAIL);
 }
 
@@ -297,23 +349,35 @@ Test(judge_trace, a_flow_whose_peer_cm_knows_is_not_paired_with_another)
 
 Test(judge_trace, progress_behind_a_nak_ends_its_wait_and_starts_the_timer_anew)
 {
-    static const struct line lifted[] = {SEND(0, 10, 1), SEND(1, 11, 2), SEND(2, 12, 3), RNR(10 * US, 11, 1, 12, 1), ACK(20 * US, 11, 2, 2), SEND(20 * US, 12, 4)};
-    static const struct line waits[] = {SEND(0, 10, 1), SEND(1, 11, 2), SEND(2, 12, 3), RNR(10 * US, 11, 1, 12, 1), SEND(20 * US, 11, 4)};
-    static const struct line again[] = {SEND(0, 10, 1),           SEND(1, 11, 2),      SEND(2, 12, 3), NAK(10 * US, 10, 0, 1), ACK(10 * US, 10, 1, 2),
-                                        SEND(60 * US, 11, 4), SEND(61 * US, 12, 5), SEND(10 * US + 4194304, 11, 6)};
-    static const struct line early[] = {SEND(0, 10, 1),           SEND(1, 11, 2),      SEND(2, 12, 3), NAK(10 * US, 11, 1, 1),
-                                        SEND(60 * US, 11, 4), SEND(61 * US, 12, 5), SEND(10 * US + 4194304, 11, 6)};
+    static const struct line lifted[] = {SEND(0, 10, 1),         SEND(1, 11, 2),
+                                         SEND(2, 12, 3),         RNR(10 * US, 11, 1, 12, 1),
+                                         ACK(20 * US, 11, 2, 2), SEND(20 * US, 12, 4)};
+    static const struct line waits[] = {SEND(0, 10, 1), SEND(1, 11, 2), SEND(2, 12, 3), RNR(10 * US, 11, 1, 12, 1),
+                                        SEND(20 * US, 11, 4)};
+    static const struct line again[] = {
+        SEND(0, 10, 1),         SEND(1, 11, 2),       SEND(2, 12, 3),       NAK(10 * US, 10, 0, 1),
+        ACK(10 * US, 10, 1, 2), SEND(60 * US, 11, 4), SEND(61 * US, 12, 5), SEND(10 * US + 4194304, 11, 6)};
+    static const struct line early[] = {SEND(0, 10, 1),
+                                        SEND(1, 11, 2),
+                                        SEND(2, 12, 3),
+                                        NAK(10 * US, 11, 1, 1),
+                                        SEND(60 * US, 11, 4),
+                                        SEND(61 * US, 12, 5),
+                                        SEND(10 * US + 4194304, 11, 6)};
 
     cr_expect_eq(VERDICT(lifted, TAP_REQUESTER, true, false, RULE_RTX_02), V_PASS);
     cr_expect_eq(VERDICT(waits, TAP_REQUESTER, true, false, RULE_RTX_05), V_FAIL);
-    cr_expect_eq(VERDICT(again, TAP_REQUESTER, true, false, RULE_RTX_02), V_PASS, "an endpoint's timer may run since the ACK");
-    cr_expect_eq(VERDICT(early, TAP_REQUESTER, true, false, RULE_RTX_02), V_FAIL, "it runs since the first packet that was sent again");
+    cr_expect_eq(VERDICT(again, TAP_REQUESTER, true, false, RULE_RTX_02), V_PASS,
+                 "an endpoint's timer may run since the ACK");
+    cr_expect_eq(VERDICT(early, TAP_REQUESTER, true, false, RULE_RTX_02), V_FAIL,
+                 "it runs since the first packet that was sent again");
 }
 
 Test(judge_trace, time_stamps_may_be_rounded_to_what_all_of_them_are_multiples_of)
 {
     static const struct line rounded[] = {SEND(0, 10, 1), ACK(US, 10, 1, 1), SEND(US, 11, 2), SEND(4195 * US, 11, 3)};
-    static const struct line precise[] = {SEND(0, 10, 1), ACK(US - 1, 10, 1, 1), SEND(US, 11, 2), SEND(4195 * US, 11, 3)};
+    static const struct line precise[] = {SEND(0, 10, 1), ACK(US - 1, 10, 1, 1), SEND(US, 11, 2),
+                                          SEND(4195 * US, 11, 3)};
     static const struct line early[] = {SEND(0, 10, 1), ACK(US, 10, 1, 1), SEND(US, 11, 2), SEND(4194 * US, 11, 3)};
 
     cr_expect_eq(VERDICT(rounded, TAP_REQUESTER, true, false, RULE_RTX_02), V_PASS);
@@ -341,32 +405,52 @@ Test(judge_trace, how_fine_time_stamps_are_is_known_of_each_file_though_two_are_
 
 Test(judge_trace, silence_is_judged_once_the_responder_goes_on)
 {
-    static const struct line late[] = {SEND(0, 10, 1), ACK(US, 10, 1, 1), SEND(2 * US, 11, 2), SEND(5 * MS, 11, 3), ACK(5 * MS, 11, 2, 2)};
+    static const struct line late[] = {SEND(0, 10, 1), ACK(US, 10, 1, 1), SEND(2 * US, 11, 2), SEND(5 * MS, 11, 3),
+                                       ACK(5 * MS, 11, 2, 2)};
     static const struct line gone[] = {SEND(0, 10, 1), ACK(US, 10, 1, 1), SEND(2 * US, 11, 2), SEND(5 * MS, 11, 3)};
     static const struct line first[] = {SEND(0, 10, 1), SEND(5 * MS, 10, 2), ACK(5 * MS, 10, 1, 1)};
-    static const struct line ahead[] = {SEND(0, 10, 1), ACK(US, 10, 1, 1), SEND(2 * US, 12, 2), SEND(5 * MS, 11, 3), ACK(5 * MS, 11, 2, 2), SEND(6 * MS, 12, 3), ACK(6 * MS, 12, 3, 3)};
-    static const struct line settled[] = {SEND(0, 10, 1), ACK(US, 10, 1, 1), SEND(2 * US, 12, 2), SEND(3 * US, 11, 3), SEND(4 * US, 12, 4),
-                                          ACK(5 * US, 12, 3, 2), SEND(6 * US, 13, 5), SEND(5 * MS, 13, 6), ACK(5 * MS, 13, 4, 3)};
-    static const struct line unsettled[] = {SEND(0, 10, 1), ACK(US, 10, 1, 1), SEND(2 * US, 12, 2), SEND(3 * US, 11, 3), SEND(4 * US, 13, 4),
-                                            SEND(5 * MS, 13, 5), ACK(5 * MS, 13, 4, 2)};
-    static const struct line in_time[] = {SEND(0, 10, 1), ACK(US, 10, 1, 1), SEND(2 * US, 11, 2), ACK(4 * MS, 11, 2, 2)};
-    static const struct line other_key[] = {SEND(0, 10, 1), ACK(US, 10, 1, 1), {2 * US, 0, OP_SEND_ONLY, 11, 0, 0, 2, 0, 0x8001}, SEND(5 * MS, 11, 3), ACK(5 * MS, 11, 2, 2)};
+    static const struct line ahead[] = {SEND(0, 10, 1),       ACK(US, 10, 1, 1),     SEND(2 * US, 12, 2),
+                                        SEND(5 * MS, 11, 3),  ACK(5 * MS, 11, 2, 2), SEND(6 * MS, 12, 3),
+                                        ACK(6 * MS, 12, 3, 3)};
+    static const struct line settled[] = {SEND(0, 10, 1),      ACK(US, 10, 1, 1),   SEND(2 * US, 12, 2),
+                                          SEND(3 * US, 11, 3), SEND(4 * US, 12, 4), ACK(5 * US, 12, 3, 2),
+                                          SEND(6 * US, 13, 5), SEND(5 * MS, 13, 6), ACK(5 * MS, 13, 4, 3)};
+    static const struct line unsettled[] = {SEND(0, 10, 1),       ACK(US, 10, 1, 1),   SEND(2 * US, 12, 2),
+                                            SEND(3 * US, 11, 3),  SEND(4 * US, 13, 4), SEND(5 * MS, 13, 5),
+                                            ACK(5 * MS, 13, 4, 2)};
+    static const struct line in_time[] = {SEND(0, 10, 1), ACK(US, 10, 1, 1), SEND(2 * US, 11, 2),
+                                          ACK(4 * MS, 11, 2, 2)};
+    static const struct line other_key[] = {SEND(0, 10, 1),
+                                            ACK(US, 10, 1, 1),
+                                            {2 * US, 0, OP_SEND_ONLY, 11, 0, 0, 2, 0, 0x8001},
+                                            SEND(5 * MS, 11, 3),
+                                            ACK(5 * MS, 11, 2, 2)};
 
     cr_expect_eq(VERDICT(late, TAP_RESPONDER, true, false, RULE_ACK_04), V_FAIL);
-    cr_expect_eq(VERDICT(late, TAP_REQUESTER, true, false, RULE_ACK_04), V_INCONCLUSIVE, "the packet may have been lost");
+    cr_expect_eq(VERDICT(late, TAP_REQUESTER, true, false, RULE_ACK_04), V_INCONCLUSIVE,
+                 "the packet may have been lost");
     cr_expect_eq(VERDICT(gone, TAP_RESPONDER, true, false, RULE_ACK_04), V_PASS, "the responder may be gone");
     cr_expect_eq(VERDICT(first, TAP_RESPONDER, true, false, RULE_ACK_04), V_PASS, "it may not have been ready");
     cr_expect_eq(VERDICT(ahead, TAP_RESPONDER, true, false, RULE_ACK_04), V_PASS, "what comes before it is missing");
-    cr_expect_eq(VERDICT(settled, TAP_RESPONDER, true, false, RULE_ACK_04), V_FAIL, "what was missing has come, and what followed it came again");
-    cr_expect_eq(VERDICT(unsettled, TAP_RESPONDER, true, false, RULE_ACK_04), V_PASS, "by what came in order 12 is expected, and it never came again");
+    cr_expect_eq(VERDICT(settled, TAP_RESPONDER, true, false, RULE_ACK_04), V_FAIL,
+                 "what was missing has come, and what followed it came again");
+    cr_expect_eq(VERDICT(unsettled, TAP_RESPONDER, true, false, RULE_ACK_04), V_PASS,
+                 "by what came in order 12 is expected, and it never came again");
     cr_expect_eq(VERDICT(in_time, TAP_RESPONDER, true, false, RULE_ACK_04), V_PASS);
-    cr_expect_eq(VERDICT(other_key, TAP_RESPONDER, true, false, RULE_ACK_04), V_PASS, "the responder drops it without a word");
+    cr_expect_eq(VERDICT(other_key, TAP_RESPONDER, true, false, RULE_ACK_04), V_PASS,
+                 "the responder drops it without a word");
 }
 
 Test(judge_trace, a_queue_pair_that_begins_anew_may_have_other_values)
 {
-    static const struct line anew[] = {SEND(0, 10, 1), SEND(US, 11, 2), {2 * US, 0, OP_SEND_ONLY, 5000000, 0, 0, 3, 0, 0x8001}, {3 * US, 0, OP_SEND_ONLY, 5000001, 0, 0, 4, 0, 0x8001}};
-    static const struct line same[] = {SEND(0, 10, 1), SEND(US, 11, 2), {2 * US, 0, OP_SEND_ONLY, 12, 0, 0, 3, 0, 0x8001}, {3 * US, 0, OP_SEND_ONLY, 13, 0, 0, 4, 0, 0x8001}};
+    static const struct line anew[] = {SEND(0, 10, 1),
+                                       SEND(US, 11, 2),
+                                       {2 * US, 0, OP_SEND_ONLY, 5000000, 0, 0, 3, 0, 0x8001},
+                                       {3 * US, 0, OP_SEND_ONLY, 5000001, 0, 0, 4, 0, 0x8001}};
+    static const struct line same[] = {SEND(0, 10, 1),
+                                       SEND(US, 11, 2),
+                                       {2 * US, 0, OP_SEND_ONLY, 12, 0, 0, 3, 0, 0x8001},
+                                       {3 * US, 0, OP_SEND_ONLY, 13, 0, 0, 4, 0, 0x8001}};
 
     cr_expect_eq(VERDICT(anew, TAP_MIDDLE, false, false, RULE_FMT_15), V_PASS);
     cr_expect_eq(VERDICT(same, TAP_MIDDLE, false, false, RULE_FMT_15), V_FAIL);

@@ -27,7 +27,9 @@ Test(learn, perftest_line)
     static const uint8_t gid[16] = {[10] = 0xff, [11] = 0xff, 192, 168, 77, 2};
     struct exchange e;
 
-    cr_assert(parse(&e, "0000:0001:00001f:cc1722:0000130a:000055988c254000:00:00:00:00:00:00:00:00:00:00:ff:ff:c0:a8:4d:02:00000000:"));
+    cr_assert(parse(
+        &e,
+        "0000:0001:00001f:cc1722:0000130a:000055988c254000:00:00:00:00:00:00:00:00:00:00:ff:ff:c0:a8:4d:02:00000000:"));
     cr_expect_eq(e.qpn, 0x1f);
     cr_expect_eq(e.psn, 0xcc1722);
     cr_expect_arr_eq(e.addr, gid, 16);
@@ -48,7 +50,8 @@ Test(learn, other_text_is_not_an_exchange)
     cr_expect_not(parse(&e, "GET / HTTP/1.1\r\nHost: example.org\r\n\r\n"));
     cr_expect_not(parse(&e, "0000:000014:656571"));
     cr_expect_not(parse(&e, ""));
-    cr_expect_not(parse(&e, "0:0:0:0:0:0:0:0:0:0:0:0:0:0:0:0:0:0:0:0:0:0:0:0:0:0:0:0:0:0:0:0:0:0:0:0:0:0:0:0:0:0:0:0:0:0:0"));
+    cr_expect_not(
+        parse(&e, "0:0:0:0:0:0:0:0:0:0:0:0:0:0:0:0:0:0:0:0:0:0:0:0:0:0:0:0:0:0:0:0:0:0:0:0:0:0:0:0:0:0:0:0:0:0:0"));
 }
 
 Test(learn, service_ids_name_upper_protocols)

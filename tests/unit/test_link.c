@@ -1,8 +1,8 @@
 /* layer 1 tests: link types, tunnels and the neighbours of RDMA. Frames are assembled here from published layouts. */
 #include "dissect/ip/icmp.h"
 #include "dissect/ip/ip.h"
-#include "dissect/link/link.h"
 #include "dissect/ip/tcp.h"
+#include "dissect/link/link.h"
 
 #include <criterion/criterion.h>
 #include <stdlib.h>

@@ -274,7 +274,7 @@ Test(live, garbage_from_the_network_is_survived, .init = open_both, .fini = clos
     cr_assert(client.gone || client.r.state == RPING_IDLE, "%s", client.r.why);
 }
 
-/* --- What the host knows --- */
+/* --- What the host knows ---------------------------------------------------------------------- */
 
 Test(live, path_mtu_leaves_room_for_headers)
 {

@@ -66,7 +66,8 @@ Test(meter, what_the_other_end_was_promised_is_not_known)
     talk(&t, 0, 0, mk(OP_SEND_ONLY, 100, 10));
     talk_end(&t, 0);
     const struct meter_row *r = talk_row(&t, 0);
-    cr_expect(r->depth_agreed == METER_NONE && r->timeout_agreed == METER_NONE && r->retry_agreed == METER_NONE && r->pmtu_agreed == METER_NONE);
+    cr_expect(r->depth_agreed == METER_NONE && r->timeout_agreed == METER_NONE && r->retry_agreed == METER_NONE &&
+              r->pmtu_agreed == METER_NONE);
 }
 
 Test(meter, rnr_wait_runs_from_the_nak_to_the_next_copy)
@@ -319,7 +320,8 @@ Test(meter, responses_without_their_requests_are_counted)
 
 Test(meter, queue_pair_agreed_on_anew_gets_a_new_row)
 {
-    struct conn_known k = {.addr = {{{[15] = 1}}, {{[15] = 2}}}, .qpn = {0x11, 0x11}, .psn = {7000, 8000}, .how = PAIR_CM};
+    struct conn_known k = {
+        .addr = {{{[15] = 1}}, {{[15] = 2}}}, .qpn = {0x11, 0x11}, .psn = {7000, 8000}, .how = PAIR_CM};
     size_t n;
 
     talk_start(&t, true);
@@ -333,7 +335,7 @@ Test(meter, queue_pair_agreed_on_anew_gets_a_new_row)
     cr_expect_eq(meter_totals(t.meter).lost_rows, 0);
 }
 
-/* --- Intervals ------------------------------------------------------------------------------------------------------------------- */
+/* --- Intervals -------------------------------------------------------------------------------- */
 
 static struct {
     ns_t since;

@@ -88,7 +88,8 @@ static void play(const char *text, const char *spec, unsigned n, ns_t gap)
     if (text)
         words(text);
     if (spec)
-        cr_assert(event_add(events, t, text_split(spec, t, EVENT_WORDS), spec, &e), "%s: column %u: %s", spec, e.col, e.msg);
+        cr_assert(event_add(events, t, text_split(spec, t, EVENT_WORDS), spec, &e), "%s: column %u: %s", spec, e.col,
+                  e.msg);
     cr_assert_eq(net_build(&net, &config, no_taps, events, LINK_ETHERNET, 42), 0);
     net.deliver = arrive;
     for (unsigned i = 0; i < n; i++, now += gap) {
@@ -248,14 +249,16 @@ Test(event, psns_have_24_bits)
     static const struct {
         const char *spec;
         bool good;
-    } cases[] = {{"psn=16777215 drop", true}, {"psn=3-16777215 drop", true}, {"psn=16777216 drop", false}, {"psn=3-99999999999 drop", false},
-                 {"psn=99999999999 drop", false}, {"psn=16777216- drop", false}, {"nth=99999999999 drop", true}};
+    } cases[] = {{"psn=16777215 drop", true},       {"psn=3-16777215 drop", true},   {"psn=16777216 drop", false},
+                 {"psn=3-99999999999 drop", false}, {"psn=99999999999 drop", false}, {"psn=16777216- drop", false},
+                 {"nth=99999999999 drop", true}};
     struct token t[EVENT_WORDS];
     struct text_error e;
 
     for (unsigned i = 0; i < ARRAY_LEN(cases); i++) {
         struct event_list *l = event_list_new();
-        cr_expect_eq(event_add(l, t, text_split(cases[i].spec, t, EVENT_WORDS), cases[i].spec, &e), cases[i].good, "%s", cases[i].spec);
+        cr_expect_eq(event_add(l, t, text_split(cases[i].spec, t, EVENT_WORDS), cases[i].spec, &e), cases[i].good, "%s",
+                     cases[i].spec);
         event_list_free(l);
     }
 }

@@ -23,7 +23,8 @@ static void compare(struct frame f, const uint8_t *data, uint32_t caplen, const 
     print_tree(&a, &p);
     print_tree(&b, &q);
     cr_assert_str_eq(buf_str(&a), buf_str(&b), "%s frame %llu", name, (unsigned long long)f.number);
-    cr_assert(p.have == q.have && p.flags == q.flags && p.n_layers == q.n_layers && p.encap == q.encap && p.end == q.end);
+    cr_assert(p.have == q.have && p.flags == q.flags && p.n_layers == q.n_layers && p.encap == q.encap &&
+              p.end == q.end);
     cr_assert_eq(p.addr_len, q.addr_len);
     if (p.addr_len)
         cr_assert(p.ip_off == q.ip_off && p.src == q.src && p.dst == q.dst && p.tos == q.tos && p.ttl == q.ttl);

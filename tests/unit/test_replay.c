@@ -12,8 +12,15 @@ static struct verdict found[REPLAY_FOUND];
 
 static void start_as(uint16_t pmtu, bool rxe)
 {
-    const struct replay_params k = {.timeout = 14, .retry_cnt = 7, .rnr_retry = 7, .depth = 4, .complete = true, .from_start = true, .pmtu = pmtu,
-                                    .psn = 100, .rxe = rxe};
+    const struct replay_params k = {.timeout = 14,
+                                    .retry_cnt = 7,
+                                    .rnr_retry = 7,
+                                    .depth = 4,
+                                    .complete = true,
+                                    .from_start = true,
+                                    .pmtu = pmtu,
+                                    .psn = 100,
+                                    .rxe = rxe};
 
     memset(&half, 0, sizeof half);
     half_init(&half, 0);
@@ -71,7 +78,8 @@ Test(replay, a_read_lost_before_the_tap_is_known_when_it_is_sent_again)
 {
     start(0);
     request(mk_read(100, 0x1000, 2048));
-    cr_expect_eq(request(mk_read(104, 0x3000, 2048)), RULE_NONE, "the READ of 102 was lost: this seems to take four PSNs");
+    cr_expect_eq(request(mk_read(104, 0x3000, 2048)), RULE_NONE,
+                 "the READ of 102 was lost: this seems to take four PSNs");
     cr_expect_eq(request(mk_read(106, 0x4000, 2048)), RULE_NONE);
     replay_learn_pmtu(&replay, 1024);
     half_set_pmtu(&half, 1024);

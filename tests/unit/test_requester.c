@@ -6,7 +6,7 @@
 #include "tests/unit/mkpkt.h"
 
 #define ACK31 0x1f
-#define T_TR (4096 << 5) /* timeout code 5 */
+#define T_TR  (4096 << 5) /* timeout code 5 */
 
 struct block {
     struct requester r;
@@ -15,7 +15,14 @@ struct block {
 
 static void start(struct block *b, uint32_t psn)
 {
-    struct req_params p = {.service = SVC_RC, .timeout = 5, .retry_cnt = 2, .rnr_retry = 1, .max_rd = 2, .certain = true, .pmtu = 256, .psn = psn};
+    struct req_params p = {.service = SVC_RC,
+                           .timeout = 5,
+                           .retry_cnt = 2,
+                           .rnr_retry = 1,
+                           .max_rd = 2,
+                           .certain = true,
+                           .pmtu = 256,
+                           .psn = psn};
 
     memset(b, 0, sizeof *b);
     req_init(&b->r, &p, b->ring, 32);
@@ -401,7 +408,7 @@ Test(requester, local_operation_completes_in_its_turn)
     cr_expect_eq(rx(&b, mk_ack(1, ACK31, 2), 0).completed, 1);
 }
 
-/* --- The same engine as a judge: a response seen may not have arrived -------------------------------------------------------------- */
+/* --- The same engine as a judge: a response seen may not have arrived ------------------------- */
 
 static void watch(struct block *b, uint32_t psn)
 {

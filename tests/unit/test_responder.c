@@ -5,7 +5,7 @@
 
 #include "tests/unit/mkpkt.h"
 
-#define ALL ACCESS_REMOTE
+#define ALL   ACCESS_REMOTE
 #define ACK31 0x1f
 
 /* A responder and its ring in one block. */
@@ -16,7 +16,8 @@ struct block {
 
 static struct rsp_params params(uint32_t psn)
 {
-    return (struct rsp_params){.service = SVC_RC, .access = ALL, .max_rd = 4, .rnr_timer = 12, .certain = true, .pmtu = 256, .psn = psn};
+    return (struct rsp_params){
+        .service = SVC_RC, .access = ALL, .max_rd = 4, .rnr_timer = 12, .certain = true, .pmtu = 256, .psn = psn};
 }
 
 static void start(struct block *b, uint32_t psn)
@@ -164,7 +165,8 @@ Test(responder, read_answers_first_to_last_in_its_own_psns)
     rx(&b, mk_read(0xffffff, 4096, 600));
     for (uint32_t i = 0; i < 3; i++) {
         struct rsp_owed o = sent(&b);
-        cr_expect(o.kind == OWED_READ && o.opcode == ops[i] && o.psn == psn_add(0xffffff, i) && o.va == 4096 + i * 256, "answer %u", i);
+        cr_expect(o.kind == OWED_READ && o.opcode == ops[i] && o.psn == psn_add(0xffffff, i) && o.va == 4096 + i * 256,
+                  "answer %u", i);
         cr_expect_eq(o.len, i < 2 ? 256 : 88);
     }
     cr_expect_eq(sent(&b).kind, OWED_NOTHING);
@@ -333,7 +335,8 @@ Test(responder, message_longer_than_its_receive_is_refused)
 
 Test(responder, right_that_the_queue_pair_does_not_grant_is_an_invalid_request)
 {
-    static const uint8_t rights[] = {ALL & ~ACCESS_REMOTE_WRITE, ALL & ~ACCESS_REMOTE_READ, ALL & ~ACCESS_REMOTE_ATOMIC};
+    static const uint8_t rights[] = {ALL & ~ACCESS_REMOTE_WRITE, ALL & ~ACCESS_REMOTE_READ,
+                                     ALL & ~ACCESS_REMOTE_ATOMIC};
     struct pkt p[3] = {mk_reth(OP_WRITE_ONLY, 0, 4, 0, 0, 4), mk_read(0, 0, 4), mk_atomic(OP_FETCH_ADD, 0, 8)};
     struct block b;
 
@@ -449,7 +452,7 @@ Test(responder, checks_name_the_rule_that_a_wrong_response_breaks)
     cr_expect_eq(judged(&b, mk_ack(11, 0x60, 1)), RULE_NAK_02);
 }
 
-/* --- The same engine as a judge: a request seen may have been lost ---------------------------------------------------------------- */
+/* --- The same engine as a judge: a request seen may have been lost ---------------------------- */
 
 static void watch(struct block *b, uint32_t psn)
 {
@@ -467,8 +470,12 @@ Test(responder_seen, nothing_is_proved_by_a_request_and_everything_by_its_ack)
     cr_expect(b.r.epsn_lo == 20 && b.r.epsn_hi == 25);
     cr_expect(b.r.msn_lo == 0 && b.r.msn_hi == 5);
     cr_expect_eq(judged(&b, mk_ack(22, ACK31, 3)), RULE_NONE);
-    rsp_tx(&b.r, &(struct pkt){.op = &opcode_table[OP_ACKNOWLEDGE], .have = H_BTH | H_AETH, .bth = {.opcode = OP_ACKNOWLEDGE, .psn = 22},
-                               .aeth = {ACK31, 3}}, 0);
+    rsp_tx(&b.r,
+           &(struct pkt){.op = &opcode_table[OP_ACKNOWLEDGE],
+                         .have = H_BTH | H_AETH,
+                         .bth = {.opcode = OP_ACKNOWLEDGE, .psn = 22},
+                         .aeth = {ACK31, 3}},
+           0);
     cr_expect(b.r.epsn_lo == 23 && b.r.epsn_hi == 25);
 }
 

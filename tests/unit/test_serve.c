@@ -1,4 +1,5 @@
-/* layer 3 tests: the server of perftest's clients: hostile words over TCP, and the limits of what one client can take. */
+/* layer 3 tests: the server of perftest's clients: hostile words over TCP, and the limits of what one client can
+ * take. */
 #include "gen/peers/perf_client.h"
 #include "gen/peers/pingpong.h"
 #include "gen/peers/serve_impl.h"
@@ -18,8 +19,12 @@ static uint16_t port;
 
 static void open_live(struct live *l, const char *addr, void *user)
 {
-    struct live_config c = {
-        .backend = "memory:serve", .addr = addr, .seed = 1, .request = serve_request, .event = serve_event, .user = user};
+    struct live_config c = {.backend = "memory:serve",
+                            .addr = addr,
+                            .seed = 1,
+                            .request = serve_request,
+                            .event = serve_event,
+                            .user = user};
     struct live_error err = {""};
 
     cr_assert_eq(live_open(l, &c, &err), 0, "%s", err.msg);
@@ -87,7 +92,8 @@ static size_t hear(int s, void *p, size_t len)
 /* All that comes before the keys. */
 static void introduce(int s)
 {
-    static const uint8_t words[] = {'6', '.', '0', '6', 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 16, 0, 0, 0, 0, 64, '3', 0};
+    static const uint8_t words[] = {'6', '.', '0', '6', 0, 0,  0, 0, 0, 0, 0,  0,   0,
+                                    0,   0,   0,   0,   0, 16, 0, 0, 0, 0, 64, '3', 0};
     uint8_t got[64];
     size_t n = 0;
 
@@ -112,7 +118,12 @@ static void finish(void)
 
 static struct perftest_keys keys_of(uint32_t qpn)
 {
-    struct perftest_keys k = {.out_reads = 1, .qpn = qpn, .psn = 7, .rkey = 5, .vaddr = 0x1000, .gid = {[10] = 0xff, [11] = 0xff, 10, 0, 0, 1}};
+    struct perftest_keys k = {.out_reads = 1,
+                              .qpn = qpn,
+                              .psn = 7,
+                              .rkey = 5,
+                              .vaddr = 0x1000,
+                              .gid = {[10] = 0xff, [11] = 0xff, 10, 0, 0, 1}};
 
     return k;
 }
@@ -244,7 +255,8 @@ Test(serve, more_clients_than_there_is_room_for_wait, .init = open_server, .fini
     cr_assert_eq(server.failed, ARRAY_LEN(s));
 }
 
-/* Random bytes, random words in the right order, true words with a byte changed: all are survived, and the next client is served. */
+/* Random bytes, random words in the right order, true words with a byte changed: all are survived, and the next client
+ * is served. */
 Test(serve, any_bytes_are_survived, .init = open_server, .fini = close_server, .timeout = 60)
 {
     struct perftest_keys k = keys_of(0x77);
@@ -262,7 +274,8 @@ Test(serve, any_bytes_are_survived, .init = open_server, .fini = close_server, .
                 text[i] = (char)rand();
             if (n % 3 == 2) {
                 perftest_keys_put(text, &k);
-                text[rand() % 60] = (char)rand(); /* not in the address: nobody would answer there, which takes its time */
+                /* not in the address: nobody would answer there, which takes its time */
+                text[rand() % 60] = (char)rand();
             }
             say(s, text, len);
             (void)!recv(s, got, sizeof got, MSG_DONTWAIT);
@@ -290,12 +303,19 @@ Test(load, results_are_those_of_the_samples)
 
     for (unsigned i = 0; i < 1000; i++) /* 1 to 1000 us in any order */
         ns[i] = (i * 7 % 1000 + 1) * 1000;
-    l.all = (struct load_meter){.completed = 1000, .first = 0, .last = NS_PER_S / 2, .best = NS_PER_MS, .best_n = 10,
-                                .samples = 1000, .min = 1000, .max = 1000000, .sum = 500500000};
+    l.all = (struct load_meter){.completed = 1000,
+                                .first = 0,
+                                .last = NS_PER_S / 2,
+                                .best = NS_PER_MS,
+                                .best_n = 10,
+                                .samples = 1000,
+                                .min = 1000,
+                                .max = 1000000,
+                                .sum = 500500000};
     load_result(&l, -1, &s);
     cr_assert_eq(s.messages, 1000);
-    cr_assert_float_eq(s.average, 200000, 1e-6);   /* 100000 bytes in half a second */
-    cr_assert_float_eq(s.peak, 1000000, 1e-6);     /* 10 messages in a millisecond */
+    cr_assert_float_eq(s.average, 200000, 1e-6); /* 100000 bytes in half a second */
+    cr_assert_float_eq(s.peak, 1000000, 1e-6);   /* 10 messages in a millisecond */
     cr_assert_float_eq(s.rate, 2000, 1e-6);
     cr_assert_float_eq(s.mean, 500.5, 1e-6);
     cr_assert_float_eq(s.typical, 500, 1e-6);

@@ -3,10 +3,10 @@
 
 #include <criterion/criterion.h>
 
-#define SLOT 16384u   /* bytes of memory that one operation uses */
-#define SLOTS 32u     /* operations that may be under way */
+#define SLOT      16384u /* bytes of memory that one operation uses */
+#define SLOTS     32u    /* operations that may be under way */
 #define ATOMIC_AT (SLOT * 62)
-#define CONST_AT (SLOT * 40) /* never written: what READs fetch */
+#define CONST_AT  (SLOT * 40) /* never written: what READs fetch */
 
 /* One percent and a half of everything that can go wrong. */
 static int bad_pipe(struct pair *p, int from, uint8_t *frame, uint32_t len, ns_t *extra)
@@ -38,9 +38,9 @@ struct soak {
     uint64_t seed;
     uint32_t receives; /* posted at a time: few of them provoke RNR NAKs */
     uint64_t posted[2], done[2], recv_done[2], recv_due[2];
-    struct op op[2][SLOTS];    /* by wr_id modulo SLOTS */
-    struct op due[2][4096];    /* messages that side's receives must bring, in order */
-    uint64_t sum[2];           /* what FETCH & ADDs of side i have added */
+    struct op op[2][SLOTS]; /* by wr_id modulo SLOTS */
+    struct op due[2][4096]; /* messages that side's receives must bring, in order */
+    uint64_t sum[2];        /* what FETCH & ADDs of side i have added */
     uint64_t expect_atomic[2];
 };
 
@@ -71,7 +71,8 @@ static void check_message(struct pair *p, int from, uint64_t id, int at, uint32_
 
 static uint8_t pick_opcode(struct soak *s, uint8_t type)
 {
-    static const uint8_t rc[] = {WR_SEND, WR_SEND_WITH_IMM, WR_RDMA_WRITE, WR_RDMA_WRITE_WITH_IMM, WR_RDMA_READ, WR_ATOMIC_FETCH_AND_ADD};
+    static const uint8_t rc[] = {WR_SEND,      WR_SEND_WITH_IMM,       WR_RDMA_WRITE, WR_RDMA_WRITE_WITH_IMM,
+                                 WR_RDMA_READ, WR_ATOMIC_FETCH_AND_ADD};
 
     return rc[prng_below(&s->rng, type == QPT_UC ? 4 : type == QPT_UD ? 2 : 6)];
 }
@@ -81,7 +82,10 @@ static void post(struct soak *s, int side, uint8_t type)
     struct pair *p = s->p;
     uint64_t id = s->posted[side];
     struct op *o = &s->op[side][id % SLOTS];
-    struct send_wr wr = {.wr_id = id, .rkey = p->key[!side], .remote_qkey = PAIR_QKEY, .remote_qpn = ep_qp(p->ep[!side], p->qp[!side])->qpn};
+    struct send_wr wr = {.wr_id = id,
+                         .rkey = p->key[!side],
+                         .remote_qkey = PAIR_QKEY,
+                         .remote_qpn = ep_qp(p->ep[!side], p->qp[!side])->qpn};
 
     o->opcode = wr.opcode = pick_opcode(s, type);
     o->slot = (uint32_t)(id % 16);
@@ -145,10 +149,13 @@ static void reap(struct soak *s, int side, bool reliable)
                 cr_assert_eq(wc.imm_data, o->imm);
         } else if (wc.opcode == WC_RECV && wc.flags & WC_WITH_IMM) {
             uint32_t head = wc.flags & WC_GRH ? 40 : 0;
-            check_message(p, !side, wc.imm_data, side, SLOT * 44 + SLOT * (uint32_t)(wc.wr_id % 16) + head, wc.byte_len - head);
+            check_message(p, !side, wc.imm_data, side, SLOT * 44 + SLOT * (uint32_t)(wc.wr_id % 16) + head,
+                          wc.byte_len - head);
         }
         s->recv_done[side]++;
-        cr_assert_eq(pair_recv(p, side, wc.wr_id + s->receives, SLOT * 44 + SLOT * (uint32_t)((wc.wr_id + s->receives) % 16), SLOT), 0);
+        cr_assert_eq(pair_recv(p, side, wc.wr_id + s->receives,
+                               SLOT * 44 + SLOT * (uint32_t)((wc.wr_id + s->receives) % 16), SLOT),
+                     0);
     }
 }
 
@@ -203,8 +210,8 @@ static void soak(uint64_t seed, uint8_t type, uint32_t operations)
     reap(s, 0, reliable);
     reap(s, 1, reliable);
     for (int side = 0; side < 2; side++) {
-        cr_assert_eq(ep_stats(s->p->ep[side])->own_check_failures, 0, "seed %llu: side %d broke %s", (unsigned long long)seed, side,
-                     rule_str(ep_first_refused(s->p->ep[side]).rule));
+        cr_assert_eq(ep_stats(s->p->ep[side])->own_check_failures, 0, "seed %llu: side %d broke %s",
+                     (unsigned long long)seed, side, rule_str(ep_first_refused(s->p->ep[side]).rule));
         if (reliable)
             cr_assert_eq(s->recv_done[side], s->recv_due[side]);
         cr_assert_eq(word(s->p->mem[side] + ATOMIC_AT), s->sum[!side]);
@@ -239,7 +246,7 @@ Test(soak, ud_never_delivers_a_broken_message)
         soak(seed, QPT_UD, 150);
 }
 
-/* --- A peer that sends whatever it likes, with right ICRCs ------------------------------------------------------------------------- */
+/* --- A peer that sends whatever it likes, with right ICRCs ------------------------------------ */
 
 static uint32_t near_psn(struct prng *r, const struct qp *q)
 {
@@ -255,10 +262,15 @@ static void random_packet(struct prng *r, const struct pair *p, struct pkt *k, u
 
     memset(k, 0, sizeof *k);
     k->op = &opcode_table[opcode];
-    k->bth = (struct bth){.opcode = opcode, .pkey = 0xffff, .dqpn = q->qpn, .psn = near_psn(r, q), .ackreq = (uint8_t)prng_below(r, 2),
+    k->bth = (struct bth){.opcode = opcode,
+                          .pkey = 0xffff,
+                          .dqpn = q->qpn,
+                          .psn = near_psn(r, q),
+                          .ackreq = (uint8_t)prng_below(r, 2),
                           .se = (uint8_t)prng_below(r, 2)};
     *len = !(k->op->flags & OPF_PAYLOAD) ? 0 : prng_below(r, 2) ? q->attr.path_mtu : prng_below(r, 1500);
-    k->reth = (struct reth){PAIR_IOVA(1) + prng_below(r, PAIR_MEM), prng_below(r, 4) ? p->key[1] : prng_below(r, 1024), prng_below(r, 3) ? *len : prng_below(r, 100000)};
+    k->reth = (struct reth){PAIR_IOVA(1) + prng_below(r, PAIR_MEM), prng_below(r, 4) ? p->key[1] : prng_below(r, 1024),
+                            prng_below(r, 3) ? *len : prng_below(r, 100000)};
     k->atomiceth = (struct atomiceth){PAIR_IOVA(1) + prng_below(r, 1000) * 4, p->key[1], 1, 2};
     k->aeth = (struct aeth){(uint8_t)prng_below(r, 256), prng_below(r, 10)};
     k->ieth.rkey = prng_below(r, 2) ? p->key[1] : prng_below(r, 2000);
@@ -285,12 +297,19 @@ static void harass(uint64_t seed, uint8_t type)
     path_init(&path, &o.cfg[0].addr, &av);
     for (int i = 0; i < 40; i++) {
         pair_recv(p, 1, 0, 0, 1000);
-        pair_post(p, 1, (struct send_wr){.opcode = (uint8_t)(type == QPT_RC ? prng_below(&r, 8) : 0), .remote_addr = PAIR_IOVA(0), .rkey = p->key[0],
-                                         .remote_qpn = 17, .remote_qkey = PAIR_QKEY}, 0, 8 + 600 * prng_below(&r, 2) * (type != QPT_UD));
+        pair_post(p, 1,
+                  (struct send_wr){.opcode = (uint8_t)(type == QPT_RC ? prng_below(&r, 8) : 0),
+                                   .remote_addr = PAIR_IOVA(0),
+                                   .rkey = p->key[0],
+                                   .remote_qpn = 17,
+                                   .remote_qkey = PAIR_QKEY},
+                  0, 8 + 600 * prng_below(&r, 2) * (type != QPT_UD));
         for (unsigned n = prng_below(&r, 6); n-- > 0;) {
             struct frame_out out = {.buf = buf, .cap = sizeof buf};
             uint32_t len;
-            random_packet(&r, p, &k, (const uint8_t[]){SVC_RC, SVC_UC, SVC_UD}[prng_below(&r, 8) ? type : prng_below(&r, 3)], &len);
+            random_packet(&r, p, &k,
+                          (const uint8_t[]){SVC_RC, SVC_UC, SVC_UD}[prng_below(&r, 8) ? type : prng_below(&r, 3)],
+                          &len);
             if (build_begin(&out, &path, &k, len, 0, NULL))
                 continue;
             memset(out.payload, 0x33, len);
@@ -302,8 +321,8 @@ static void harass(uint64_t seed, uint8_t type)
         p->now += 5000;
         ep_expire(p->ep[1], p->now);
     }
-    cr_expect_eq(ep_stats(p->ep[1])->own_check_failures, 0, "seed %llu: a peer made it break %s", (unsigned long long)seed,
-                 rule_str(ep_first_refused(p->ep[1]).rule));
+    cr_expect_eq(ep_stats(p->ep[1])->own_check_failures, 0, "seed %llu: a peer made it break %s",
+                 (unsigned long long)seed, rule_str(ep_first_refused(p->ep[1]).rule));
     pair_free(p);
 }
 

@@ -1,7 +1,8 @@
-/* layer 3 (gen) tests: the packets of real soft-RoCE conversations (Linux 6.1, captured), and those of our endpoints for the same work.
+/* layer 3 (gen) tests: the packets of real soft-RoCE conversations (Linux 6.1, captured), and those of our endpoints
+ * for the same work.
  *
- * Where they differ: soft-RoCE resends a whole WRITE with immediate after an RNR NAK of its last packet; ours resumes at that packet,
- * as the rules have it. */
+ * Where they differ: soft-RoCE resends a whole WRITE with immediate after an RNR NAK of its last packet; ours resumes
+ * at that packet, as the rules have it. */
 #include "tests/unit/ep_pair.h"
 
 #include <criterion/criterion.h>
@@ -34,8 +35,8 @@ static void compare(const struct pair *p, uint32_t psn, const struct row *rows, 
     char want[80], got[80];
 
     for (unsigned i = 0; i < n && i < p->n_log; i++) {
-        snprintf(want, sizeof want, "from %u op %u psn %u a %u syndrome %u msn %u", rows[i].from, rows[i].opcode, rows[i].psn, rows[i].ackreq,
-                 rows[i].syndrome, rows[i].msn);
+        snprintf(want, sizeof want, "from %u op %u psn %u a %u syndrome %u msn %u", rows[i].from, rows[i].opcode,
+                 rows[i].psn, rows[i].ackreq, rows[i].syndrome, rows[i].msn);
         snprintf(got, sizeof got, "from %d op %u psn %u a %u syndrome %u msn %u", p->log[i].from, p->log[i].opcode,
                  (p->log[i].psn - psn) & PSN_MASK, p->log[i].ackreq, p->log[i].syndrome, p->log[i].msn);
         cr_expect_str_eq(got, want, "packet %u", i);
@@ -58,21 +59,35 @@ static void act(struct pair *p, struct send_wr wr, uint32_t len)
 Test(softroce, all_kinds_of_requests_look_alike)
 {
     static const struct row rows[] = {
-        {0, 4, 0, 1, 0, 0},   {1, 17, 0, 0, 31, 1},   {0, 5, 1, 1, 0, 0},    {1, 17, 1, 0, 31, 2},   {0, 0, 2, 0, 0, 0},   {0, 1, 3, 0, 0, 0},
-        {0, 3, 4, 1, 0, 0},   {1, 17, 4, 0, 31, 3},   {0, 4, 5, 1, 0, 0},    {1, 17, 5, 0, 31, 4},   {0, 11, 6, 1, 0, 0},  {1, 17, 6, 0, 31, 5},
-        {0, 11, 7, 1, 0, 0},  {1, 17, 7, 0, 31, 6},   {0, 6, 8, 0, 0, 0},    {0, 7, 9, 0, 0, 0},     {0, 7, 10, 0, 0, 0},  {0, 7, 11, 0, 0, 0},
-        {0, 9, 12, 1, 0, 0},  {1, 17, 12, 0, 31, 7},  {0, 10, 13, 1, 0, 0},  {1, 17, 13, 0, 31, 8},  {0, 12, 14, 1, 0, 0}, {1, 16, 14, 0, 31, 9},
-        {0, 12, 15, 1, 0, 0}, {1, 16, 15, 0, 31, 10}, {0, 10, 16, 1, 0, 0},  {1, 17, 16, 0, 31, 11}, {0, 6, 17, 0, 0, 0},  {0, 8, 18, 1, 0, 0},
-        {1, 17, 18, 0, 31, 12}, {0, 0, 19, 0, 0, 0},  {0, 1, 20, 0, 0, 0},   {0, 2, 21, 1, 0, 0},    {1, 17, 21, 0, 31, 13}, {0, 20, 22, 1, 0, 0},
-        {1, 18, 22, 0, 31, 14}, {0, 19, 23, 1, 0, 0}, {1, 18, 23, 0, 31, 15},
+        {0, 4, 0, 1, 0, 0},     {1, 17, 0, 0, 31, 1},   {0, 5, 1, 1, 0, 0},     {1, 17, 1, 0, 31, 2},
+        {0, 0, 2, 0, 0, 0},     {0, 1, 3, 0, 0, 0},     {0, 3, 4, 1, 0, 0},     {1, 17, 4, 0, 31, 3},
+        {0, 4, 5, 1, 0, 0},     {1, 17, 5, 0, 31, 4},   {0, 11, 6, 1, 0, 0},    {1, 17, 6, 0, 31, 5},
+        {0, 11, 7, 1, 0, 0},    {1, 17, 7, 0, 31, 6},   {0, 6, 8, 0, 0, 0},     {0, 7, 9, 0, 0, 0},
+        {0, 7, 10, 0, 0, 0},    {0, 7, 11, 0, 0, 0},    {0, 9, 12, 1, 0, 0},    {1, 17, 12, 0, 31, 7},
+        {0, 10, 13, 1, 0, 0},   {1, 17, 13, 0, 31, 8},  {0, 12, 14, 1, 0, 0},   {1, 16, 14, 0, 31, 9},
+        {0, 12, 15, 1, 0, 0},   {1, 16, 15, 0, 31, 10}, {0, 10, 16, 1, 0, 0},   {1, 17, 16, 0, 31, 11},
+        {0, 6, 17, 0, 0, 0},    {0, 8, 18, 1, 0, 0},    {1, 17, 18, 0, 31, 12}, {0, 0, 19, 0, 0, 0},
+        {0, 1, 20, 0, 0, 0},    {0, 2, 21, 1, 0, 0},    {1, 17, 21, 0, 31, 13}, {0, 20, 22, 1, 0, 0},
+        {1, 18, 22, 0, 31, 14}, {0, 19, 23, 1, 0, 0},   {1, 18, 23, 0, 31, 15},
     };
     static const struct {
         uint8_t opcode, flags;
         uint32_t len;
-    } ops[] = {{WR_SEND, 0, 64}, {WR_SEND_WITH_IMM, 0, 100}, {WR_SEND_WITH_IMM, 0, 3000}, {WR_SEND, 0, 0}, {WR_RDMA_WRITE_WITH_IMM, 0, 0},
-               {WR_RDMA_WRITE_WITH_IMM, 0, 513}, {WR_RDMA_WRITE_WITH_IMM, SEND_SOLICITED, 5000}, {WR_RDMA_WRITE, 0, 0}, {WR_RDMA_READ, 0, 0},
-               {WR_RDMA_READ, 0, 5}, {WR_RDMA_WRITE, 0, 1023}, {WR_RDMA_WRITE, 0, 1025}, {WR_SEND, SEND_SOLICITED, 2049},
-               {WR_ATOMIC_FETCH_AND_ADD, 0, 8}, {WR_ATOMIC_CMP_AND_SWP, 0, 8}};
+    } ops[] = {{WR_SEND, 0, 64},
+               {WR_SEND_WITH_IMM, 0, 100},
+               {WR_SEND_WITH_IMM, 0, 3000},
+               {WR_SEND, 0, 0},
+               {WR_RDMA_WRITE_WITH_IMM, 0, 0},
+               {WR_RDMA_WRITE_WITH_IMM, 0, 513},
+               {WR_RDMA_WRITE_WITH_IMM, SEND_SOLICITED, 5000},
+               {WR_RDMA_WRITE, 0, 0},
+               {WR_RDMA_READ, 0, 0},
+               {WR_RDMA_READ, 0, 5},
+               {WR_RDMA_WRITE, 0, 1023},
+               {WR_RDMA_WRITE, 0, 1025},
+               {WR_SEND, SEND_SOLICITED, 2049},
+               {WR_ATOMIC_FETCH_AND_ADD, 0, 8},
+               {WR_ATOMIC_CMP_AND_SWP, 0, 8}};
     struct pair *p = soft_pair(FIRST_PSN);
 
     for (int i = 0; i < 10; i++)
@@ -86,10 +101,10 @@ Test(softroce, all_kinds_of_requests_look_alike)
 Test(softroce, wrap_of_the_psn_looks_alike)
 {
     static const struct row rows[] = {
-        {0, 0, 0, 0, 0, 0},  {0, 1, 1, 0, 0, 0},   {0, 1, 2, 0, 0, 0},    {0, 1, 3, 0, 0, 0},  {0, 2, 4, 1, 0, 0},
-        {1, 17, 4, 0, 31, 1}, {0, 12, 5, 1, 0, 0}, {1, 13, 5, 0, 31, 2},  {1, 14, 6, 0, 0, 0}, {1, 14, 7, 0, 0, 0},
-        {1, 14, 8, 0, 0, 0}, {1, 14, 9, 0, 0, 0},  {1, 15, 10, 0, 31, 2}, {0, 6, 11, 0, 0, 0}, {0, 7, 12, 0, 0, 0},
-        {0, 8, 13, 1, 0, 0}, {1, 17, 13, 0, 31, 3}, {0, 5, 14, 1, 0, 0},  {1, 17, 14, 0, 31, 4},
+        {0, 0, 0, 0, 0, 0},   {0, 1, 1, 0, 0, 0},    {0, 1, 2, 0, 0, 0},    {0, 1, 3, 0, 0, 0},    {0, 2, 4, 1, 0, 0},
+        {1, 17, 4, 0, 31, 1}, {0, 12, 5, 1, 0, 0},   {1, 13, 5, 0, 31, 2},  {1, 14, 6, 0, 0, 0},   {1, 14, 7, 0, 0, 0},
+        {1, 14, 8, 0, 0, 0},  {1, 14, 9, 0, 0, 0},   {1, 15, 10, 0, 31, 2}, {0, 6, 11, 0, 0, 0},   {0, 7, 12, 0, 0, 0},
+        {0, 8, 13, 1, 0, 0},  {1, 17, 13, 0, 31, 3}, {0, 5, 14, 1, 0, 0},   {1, 17, 14, 0, 31, 4},
     };
     struct pair *p = soft_pair(0xfffffd);
 
@@ -115,8 +130,9 @@ static int drop_one(struct pair *p, int from, uint8_t *frame, uint32_t len, ns_t
 Test(softroce, lost_middle_is_recovered_alike)
 {
     static const struct row rows[] = {
-        {0, 0, 0, 0, 0, 0}, {0, 1, 1, 0, 0, 0}, {0, 1, 2, 0, 0, 0}, {0, 1, 3, 0, 0, 0}, {0, 1, 4, 0, 0, 0}, {0, 2, 5, 1, 0, 0}, {1, 17, 2, 0, 96, 0},
-        {0, 1, 2, 0, 0, 0}, {0, 1, 3, 0, 0, 0}, {0, 1, 4, 0, 0, 0}, {0, 2, 5, 1, 0, 0}, {1, 17, 5, 0, 31, 1}, {0, 4, 6, 1, 0, 0}, {1, 17, 6, 0, 31, 2},
+        {0, 0, 0, 0, 0, 0}, {0, 1, 1, 0, 0, 0},   {0, 1, 2, 0, 0, 0}, {0, 1, 3, 0, 0, 0},   {0, 1, 4, 0, 0, 0},
+        {0, 2, 5, 1, 0, 0}, {1, 17, 2, 0, 96, 0}, {0, 1, 2, 0, 0, 0}, {0, 1, 3, 0, 0, 0},   {0, 1, 4, 0, 0, 0},
+        {0, 2, 5, 1, 0, 0}, {1, 17, 5, 0, 31, 1}, {0, 4, 6, 1, 0, 0}, {1, 17, 6, 0, 31, 2},
     };
     struct pair *p = soft_pair(FIRST_PSN);
 
@@ -134,9 +150,10 @@ Test(softroce, lost_middle_is_recovered_alike)
 Test(softroce, lost_read_answer_is_recovered_alike)
 {
     static const struct row rows[] = {
-        {0, 12, 0, 1, 0, 0}, {1, 13, 0, 0, 31, 1}, {1, 14, 1, 0, 0, 0}, {1, 14, 2, 0, 0, 0}, {1, 14, 3, 0, 0, 0}, {1, 14, 4, 0, 0, 0},
-        {1, 14, 5, 0, 0, 0}, {1, 14, 6, 0, 0, 0},  {1, 15, 7, 0, 31, 1}, {0, 12, 2, 1, 0, 0}, {1, 14, 2, 0, 0, 0}, {1, 14, 3, 0, 0, 0},
-        {1, 14, 4, 0, 0, 0}, {1, 14, 5, 0, 0, 0},  {1, 14, 6, 0, 0, 0}, {1, 15, 7, 0, 31, 1}, {0, 4, 8, 1, 0, 0},  {1, 17, 8, 0, 31, 2},
+        {0, 12, 0, 1, 0, 0},  {1, 13, 0, 0, 31, 1}, {1, 14, 1, 0, 0, 0},  {1, 14, 2, 0, 0, 0},  {1, 14, 3, 0, 0, 0},
+        {1, 14, 4, 0, 0, 0},  {1, 14, 5, 0, 0, 0},  {1, 14, 6, 0, 0, 0},  {1, 15, 7, 0, 31, 1}, {0, 12, 2, 1, 0, 0},
+        {1, 14, 2, 0, 0, 0},  {1, 14, 3, 0, 0, 0},  {1, 14, 4, 0, 0, 0},  {1, 14, 5, 0, 0, 0},  {1, 14, 6, 0, 0, 0},
+        {1, 15, 7, 0, 31, 1}, {0, 4, 8, 1, 0, 0},   {1, 17, 8, 0, 31, 2},
     };
     struct pair *p = soft_pair(FIRST_PSN);
 
@@ -218,7 +235,8 @@ Test(softroce, receive_posted_late_looks_alike)
 
 Test(softroce, message_too_long_looks_alike)
 {
-    static const struct row rows[] = {{0, 4, 0, 1, 0, 0}, {1, 17, 0, 0, 31, 1}, {0, 0, 1, 0, 0, 0}, {0, 1, 2, 0, 0, 0}, {0, 2, 3, 1, 0, 0}, {1, 17, 1, 0, 99, 1}};
+    static const struct row rows[] = {{0, 4, 0, 1, 0, 0}, {1, 17, 0, 0, 31, 1}, {0, 0, 1, 0, 0, 0},
+                                      {0, 1, 2, 0, 0, 0}, {0, 2, 3, 1, 0, 0},   {1, 17, 1, 0, 99, 1}};
     struct pair *p = soft_pair(FIRST_PSN);
 
     pair_recv(p, 1, 0, 0, 1000);
@@ -231,14 +249,22 @@ Test(softroce, message_too_long_looks_alike)
 
 Test(softroce, window_invalidated_by_a_send_refuses_the_next_write_alike)
 {
-    static const struct row rows[] = {{0, 10, 0, 1, 0, 0}, {1, 17, 0, 0, 31, 1}, {0, 23, 1, 1, 0, 0}, {1, 17, 1, 0, 31, 2}, {0, 10, 2, 1, 0, 0}, {1, 17, 2, 0, 98, 2}};
+    static const struct row rows[] = {{0, 10, 0, 1, 0, 0},  {1, 17, 0, 0, 31, 1}, {0, 23, 1, 1, 0, 0},
+                                      {1, 17, 1, 0, 31, 2}, {0, 10, 2, 1, 0, 0},  {1, 17, 2, 0, 98, 2}};
     struct pair *p = soft_pair(FIRST_PSN);
     uint32_t mw;
 
     ep_mw_alloc(p->ep[1], p->pd[1], MR_WINDOW2, &mw);
     pair_recv(p, 1, 0, 0, 1000);
-    pair_post(p, 1, (struct send_wr){.opcode = WR_BIND_MW, .inv_rkey = mw, .rkey = mw + 1, .mr_key = p->key[1], .remote_addr = PAIR_IOVA(1),
-                                     .mw_length = 100, .mw_access = ACCESS_REMOTE_WRITE}, 0, 0);
+    pair_post(p, 1,
+              (struct send_wr){.opcode = WR_BIND_MW,
+                               .inv_rkey = mw,
+                               .rkey = mw + 1,
+                               .mr_key = p->key[1],
+                               .remote_addr = PAIR_IOVA(1),
+                               .mw_length = 100,
+                               .mw_access = ACCESS_REMOTE_WRITE},
+              0, 0);
     pair_run(p, NS_PER_MS);
     cr_assert_eq(pair_wc(p, 1).opcode, WC_BIND_MW);
     act(p, (struct send_wr){.opcode = WR_RDMA_WRITE, .rkey = mw + 1, .remote_addr = PAIR_IOVA(1)}, 10);

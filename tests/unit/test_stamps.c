@@ -1,5 +1,5 @@
-/* layer 3 tests: time stamps of received frames: a ring made by hand, with the interface's stamps and without; clocks that have nothing in
- * common. */
+/* layer 3 tests: time stamps of received frames: a ring made by hand, with the interface's stamps and without; clocks
+ * that have nothing in common. */
 #include "gen/live/be_ring.h"
 #include "gen/live/clock_sync.h"
 
@@ -26,7 +26,12 @@ static void arrive(unsigned i, uint32_t status, uint32_t sec, uint32_t nsec)
 {
     struct tpacket2_hdr *h = slot_at(i);
 
-    *h = (struct tpacket2_hdr){.tp_status = TP_STATUS_USER | status, .tp_len = 100, .tp_snaplen = 60, .tp_mac = 80, .tp_sec = sec, .tp_nsec = nsec};
+    *h = (struct tpacket2_hdr){.tp_status = TP_STATUS_USER | status,
+                               .tp_len = 100,
+                               .tp_snaplen = 60,
+                               .tp_mac = 80,
+                               .tp_sec = sec,
+                               .tp_nsec = nsec};
     ((uint8_t *)h)[80] = (uint8_t)(0xa0 + i);
 }
 
@@ -92,11 +97,13 @@ Test(stamps, any_other_clock_is_brought_into_step)
     for (int sign = -1; sign <= 1; sign += 2) {
         struct stamps s = {0};
         for (unsigned i = 0; i < 20000; i++) {
-            ns_t since = i * NS_PER_MS, real = start + since, ts = 100 + since + sign * since / 20000, delay = (5 + i % 50) * NS_PER_US;
+            ns_t since = i * NS_PER_MS, real = start + since, ts = 100 + since + sign * since / 20000,
+                 delay = (5 + i % 50) * NS_PER_US;
             ns_t t = stamps_time(&s, ts, real + delay);
             cr_assert(!stamps_in_step(&s));
             if (i > 50)
-                cr_assert(t - real >= 5 * NS_PER_US - drift && t - real <= 5 * NS_PER_US + drift, "frame %u: off by %lld ns", i, (long long)(t - real));
+                cr_assert(t - real >= 5 * NS_PER_US - drift && t - real <= 5 * NS_PER_US + drift,
+                          "frame %u: off by %lld ns", i, (long long)(t - real));
         }
     }
 }

@@ -18,8 +18,18 @@ static struct qp *make(enum qp_type type)
 
 static struct qp_attr attr(enum qp_state s)
 {
-    return (struct qp_attr){.state = (uint8_t)s, .port = 1, .path_mtu = 1024, .timeout = 14, .retry_cnt = 7, .rnr_retry = 7, .max_rd_atomic = 4,
-                            .max_dest_rd_atomic = 4, .min_rnr_timer = 12, .sq_psn = 77, .rq_psn = 88, .dest_qpn = 9};
+    return (struct qp_attr){.state = (uint8_t)s,
+                            .port = 1,
+                            .path_mtu = 1024,
+                            .timeout = 14,
+                            .retry_cnt = 7,
+                            .rnr_retry = 7,
+                            .max_rd_atomic = 4,
+                            .max_dest_rd_atomic = 4,
+                            .min_rnr_timer = 12,
+                            .sq_psn = 77,
+                            .rq_psn = 88,
+                            .dest_qpn = 9};
 }
 
 static uint32_t needed(enum qp_type type, enum qp_state from, enum qp_state to)
@@ -62,9 +72,10 @@ Test(qp, transitions_are_those_of_the_specification)
     for (int type = QPT_RC; type <= QPT_UD; type++)
         for (int from = QPS_RESET; from <= QPS_ERR; from++)
             for (int to = QPS_RESET; to <= QPS_ERR; to++)
-                cr_expect_eq(qp_transition((enum qp_type)type, (enum qp_state)from, (enum qp_state)to, &required, &optional),
-                             (type == QPT_RC ? rc : ud)[from][to] == '1', "%s: %s to %s", qp_type_str((enum qp_type)type),
-                             qp_state_str((enum qp_state)from), qp_state_str((enum qp_state)to));
+                cr_expect_eq(
+                    qp_transition((enum qp_type)type, (enum qp_state)from, (enum qp_state)to, &required, &optional),
+                    (type == QPT_RC ? rc : ud)[from][to] == '1', "%s: %s to %s", qp_type_str((enum qp_type)type),
+                    qp_state_str((enum qp_state)from), qp_state_str((enum qp_state)to));
 }
 
 Test(qp, each_required_attribute_is_required)
@@ -78,8 +89,8 @@ Test(qp, each_required_attribute_is_required)
             struct qp_attr a = attr(steps[i]);
             for (uint32_t bit = 1; bit; bit <<= 1)
                 if (mask & bit && bit != QPA_STATE)
-                    cr_expect_eq(qp_modify(q, &a, mask & ~bit), -EINVAL, "%s to %s without %x", qp_type_str((enum qp_type)type),
-                                 qp_state_str(steps[i]), bit);
+                    cr_expect_eq(qp_modify(q, &a, mask & ~bit), -EINVAL, "%s to %s without %x",
+                                 qp_type_str((enum qp_type)type), qp_state_str(steps[i]), bit);
             go(q, steps[i]);
         }
         free(q);

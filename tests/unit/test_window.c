@@ -52,8 +52,11 @@ Test(window, equal_and_missing_times_keep_their_order)
 
 Test(window, the_order_of_the_file_is_kept_where_the_clock_of_an_interface_was_set_back)
 {
-    static const struct { ns_t ts; uint32_t iface; } in[] = {
-        {NS_PER_S * 100, 0}, {NS_PER_S * 100 + 5, 1}, {NS_PER_S * 90, 0}, {NS_PER_S * 100 + 20, 1},
+    static const struct {
+        ns_t ts;
+        uint32_t iface;
+    } in[] = {
+        {NS_PER_S * 100, 0},     {NS_PER_S * 100 + 5, 1}, {NS_PER_S * 90, 0}, {NS_PER_S * 100 + 20, 1},
         {NS_PER_S * 90 + 30, 0}, {NS_PER_S * 90 + 10, 0}, {NS_PER_S * 89, 0}, {NS_PER_S * 100 + 40, 1},
     };
     static const uint64_t order[] = {1, 3, 2, 6, 4, 5, 7, 8};
@@ -61,7 +64,8 @@ Test(window, the_order_of_the_file_is_kept_where_the_clock_of_an_interface_was_s
     const struct frame *f;
 
     for (unsigned i = 0; i < ARRAY_LEN(in); i++) {
-        struct frame g = {.ts = in[i].ts, .has_ts = true, .iface = in[i].iface, .data = (const uint8_t *)"", .number = i + 1};
+        struct frame g = {
+            .ts = in[i].ts, .has_ts = true, .iface = in[i].iface, .data = (const uint8_t *)"", .number = i + 1};
         cr_assert(window_put(w, &g));
         window_own(w);
     }
@@ -101,7 +105,8 @@ Test(window, frames_are_not_copied_until_their_bytes_move)
     const struct frame *f;
 
     for (unsigned i = 0; i < 3; i++)
-        cr_assert(window_put(w, &(struct frame){.has_ts = true, .caplen = 1, .len = 1, .ts = i, .number = i + 1, .data = &bytes[i]}));
+        cr_assert(window_put(
+            w, &(struct frame){.has_ts = true, .caplen = 1, .len = 1, .ts = i, .number = i + 1, .data = &bytes[i]}));
     cr_assert_not_null(f = window_get(w));
     cr_assert_eq(f->data, &bytes[0]);
     window_own(w);

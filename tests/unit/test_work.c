@@ -124,7 +124,8 @@ Test(work, refused_work_request_has_the_status_of_its_nak_and_those_behind_are_f
 {
     static const struct {
         uint8_t syndrome, status;
-    } rows[] = {{0x61, WC_REM_INV_REQ_ERR}, {0x62, WC_REM_ACCESS_ERR}, {0x63, WC_REM_OP_ERR}, {0x64, WC_REM_INV_RD_REQ_ERR}};
+    } rows[] = {
+        {0x61, WC_REM_INV_REQ_ERR}, {0x62, WC_REM_ACCESS_ERR}, {0x63, WC_REM_OP_ERR}, {0x64, WC_REM_INV_RD_REQ_ERR}};
 
     for (unsigned i = 0; i < ARRAY_LEN(rows); i++) {
         t = (struct talk){0};
