@@ -41,7 +41,6 @@ enum rd_or_dc {
     RD_OR_DC_DC,
 };
 
-#define UDP_PORT_ROCEV2  4791
 #define ETHERTYPE_ROCEV1 0x8915
 
 struct decode_opts {

@@ -5,6 +5,9 @@
 
 #include "types.h"
 
+/* Odd multiplier of the hash tables: 2^64 divided by the golden ratio (Knuth, volume 3, 6.4). */
+#define HASH_MULTIPLIER UINT64_C(0x9e3779b97f4a7c15)
+
 /* `width` bits (1 to 64; 1 to 57 when the range is not byte-aligned) at bit `bit` of `p`. All bytes that hold a part of
  * the range are read, none else. With constant arguments this compiles to one or two loads. */
 ALWAYS_INLINE uint64_t bits_get(const uint8_t *p, unsigned bit, unsigned width)

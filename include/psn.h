@@ -15,6 +15,12 @@ static inline uint32_t psn_add(uint32_t psn, uint32_t n)
     return (psn + n) & PSN_MASK;
 }
 
+/* The PSN before `psn`. */
+static inline uint32_t psn_prev(uint32_t psn)
+{
+    return (psn - 1) & PSN_MASK;
+}
+
 /* Signed distance from `b` to `a` on the 24-bit circle, in -2^23 .. 2^23-1: positive when `a` comes after `b`. */
 static inline int32_t psn_diff(uint32_t a, uint32_t b)
 {

@@ -41,9 +41,9 @@ static void ext_info(struct buf *b, const struct pkt *p)
 
 static void aeth_info(struct buf *b, const struct aeth *a)
 {
-    unsigned value = a->syndrome & 31;
+    unsigned value = aeth_value(a->syndrome);
 
-    switch (a->syndrome >> 5 & 3) {
+    switch (aeth_type(a->syndrome)) {
     case AETH_ACK:
         buf_mem(b, " ACK", 4);
         if (value != AETH_CREDIT_INVALID) {

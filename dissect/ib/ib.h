@@ -5,6 +5,8 @@
 
 #include "dissect/field.h"
 
+#define UDP_PORT_ROCEV2 4791 /* UDP destination port of RoCEv2 (annex A17; IANA) */
+
 extern const struct vdesc opcode_desc, aeth_opcode_desc, aeth_credit_desc, aeth_timer_desc, aeth_nak_desc, lnh_desc,
     feth_plt_desc, feth_sel_desc;
 
@@ -197,13 +199,23 @@ HDR_STRUCT(reth, RETH_FIELDS)
       "Value that COMPARE & SWAP expects to find.")
 HDR_STRUCT(atomiceth, ATOMICETH_FIELDS)
 
-/* Types of an AETH: bits 6 and 5 of the syndrome (9.7.5.1.1). */
+/* Classes of an AETH: bits 6 and 5 of the syndrome (9.7.5.1.1). */
 enum aeth_type {
     AETH_ACK = 0,
     AETH_RNR = 1,
     AETH_RESERVED = 2,
     AETH_NAK = 3,
 };
+/* Class of an AETH (enum aeth_type) by its syndrome. Bit 7 of the syndrome is reserved and not looked at. */
+static inline unsigned aeth_type(uint8_t syndrome)
+{
+    return syndrome >> 5 & 3u;
+}
+/* Low five bits of a syndrome: credit code of an ACK, timer code of an RNR NAK, enum nak_code of a NAK. */
+static inline unsigned aeth_value(uint8_t syndrome)
+{
+    return syndrome & 31u;
+}
 /* Codes of a NAK: the low five bits of the syndrome (9.7.5.2). */
 enum nak_code {
     NAK_PSN_SEQ = 0,
@@ -219,6 +231,12 @@ ns_t rnr_time(unsigned code);
 /* Credits of an ACK's credit code (0 to 30); 31 means that there is no limit and gives UINT32_MAX. */
 uint32_t aeth_credits(unsigned code);
 #define AETH_CREDIT_INVALID 31
+
+/* Whether `n` bytes are a path MTU: 256, 512, 1024, 2048 or 4096. */
+static inline bool is_path_mtu(uint32_t n)
+{
+    return n >= 256 && n <= 4096 && (n & (n - 1)) == 0;
+}
 
 bool aeth_is_ack(const uint8_t *p, uint32_t len);
 bool aeth_is_rnr(const uint8_t *p, uint32_t len);

@@ -372,6 +372,6 @@ bool fault_unreliable_repeat(struct fault_ctx *c)
 {
     if (is_rc(c) || c->req->msg_tail == 0)
         return false;
-    c->p->bth.psn = psn_add(c->p->bth.psn, PSN_MASK);
+    c->p->bth.psn = psn_prev(c->p->bth.psn);
     return true;
 }

@@ -5,7 +5,7 @@
 
 static bool is_ack(const struct fault_ctx *c)
 {
-    return c->p->op->flags & OPF_ACK && c->p->aeth.syndrome >> 5 == AETH_ACK;
+    return c->p->op->flags & OPF_ACK && aeth_type(c->p->aeth.syndrome) == AETH_ACK;
 }
 
 static bool is_sequence_nak(const struct fault_ctx *c)
@@ -15,7 +15,7 @@ static bool is_sequence_nak(const struct fault_ctx *c)
 
 static bool is_fatal_nak(const struct fault_ctx *c)
 {
-    return c->p->op->flags & OPF_ACK && c->p->aeth.syndrome >> 5 == AETH_NAK && !is_sequence_nak(c);
+    return c->p->op->flags & OPF_ACK && aeth_type(c->p->aeth.syndrome) == AETH_NAK && !is_sequence_nak(c);
 }
 
 bool fault_answer_out_of_order(struct fault_ctx *c)

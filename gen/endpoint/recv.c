@@ -105,9 +105,10 @@ static bool deliver_read(struct ep_qp *q, const struct effects *e, const struct 
 
 static void count_retry(struct ep_qp *q, const struct effects *e, const struct pkt *p)
 {
-    if (p->op->flags & OPF_ACK && p->aeth.syndrome >> 5 == AETH_NAK && (p->aeth.syndrome & 31) == NAK_PSN_SEQ)
+    if (p->op->flags & OPF_ACK && aeth_type(p->aeth.syndrome) == AETH_NAK &&
+        aeth_value(p->aeth.syndrome) == NAK_PSN_SEQ)
         COUNT(q, packet_seq_err);
-    if (p->op->flags & OPF_ACK && p->aeth.syndrome >> 5 == AETH_RNR)
+    if (p->op->flags & OPF_ACK && aeth_type(p->aeth.syndrome) == AETH_RNR)
         COUNT(q, rnr_nak_retry_err);
     if (e->reason == WHY_IMPLIED_NAK)
         COUNT(q, implied_nak_seq_err);

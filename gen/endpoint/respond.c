@@ -19,7 +19,7 @@ static void fill_response(struct ep_qp *q, struct pkt *p, const struct rsp_owed 
     p->bth.padcnt = -o->len & 3;
     if (p->op->ext & H_AETH) {
         p->aeth = (struct aeth){.syndrome = o->syndrome, .msn = o->msn};
-        if (q->qp.rsp.p.credits && o->syndrome >> 5 == AETH_ACK)
+        if (q->qp.rsp.p.credits && aeth_type(o->syndrome) == AETH_ACK)
             p->aeth.syndrome = SYNDROME_ACK(credits_now(q));
     }
     if (p->op->ext & H_ATOMICACKETH)
@@ -37,7 +37,7 @@ static void count_response(struct ep_qp *q, const struct rsp_owed *o)
         b->acks_sent++;
         break;
     case OWED_NAK:
-        if (o->syndrome >> 5 == AETH_RNR) {
+        if (aeth_type(o->syndrome) == AETH_RNR) {
             a->rnr_nak_sent++;
             b->rnr_nak_sent++;
         } else {
@@ -125,7 +125,7 @@ static void overtake(struct ep_qp *q, struct rsp_owed *o)
     *o = (struct rsp_owed){.kind = OWED_ACK,
                            .opcode = OP_ACKNOWLEDGE,
                            .syndrome = SYNDROME_ACK(AETH_CREDIT_INVALID),
-                           .psn = psn_add(r->epsn_lo, PSN_MASK),
+                           .psn = psn_prev(r->epsn_lo),
                            .msn = r->msn_lo};
 }
 

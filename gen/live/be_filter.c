@@ -1,13 +1,14 @@
 /* layer 3 (live): the filter program of the AF_PACKET backend. */
 #include "gen/live/be_filter.h"
 
+#include "dissect/ib/ib.h"
+
 #include <linux/filter.h>
 #include <linux/if_ether.h>
 #include <linux/if_packet.h>
 #include <netinet/in.h>
 
 #define ETHERTYPE_ROCEV1 0x8915
-#define PORT_ROCEV2      4791
 #define ND_SOLICIT       135
 #define ND_ADVERT        136
 
@@ -30,14 +31,14 @@ const struct sock_filter be_filter[] = {
     /* 9 */ JEQ(IPPROTO_UDP, 9, 10, DROP),
     /* 10 */ BPF_STMT(BPF_LDX | BPF_B | BPF_MSH, 14),
     /* 11 */ BPF_STMT(BPF_LD | BPF_H | BPF_IND, 14 + 2),
-    /* 12 */ JEQ(PORT_ROCEV2, 12, PASS, DROP),
+    /* 12 */ JEQ(UDP_PORT_ROCEV2, 12, PASS, DROP),
     /* NOT_IPV4 */
     /* 13 */ JEQ(ETH_P_IPV6, 13, IPV6, DROP),
     /* IPV6, without extension headers */
     /* 14 */ LOAD(BPF_B, 14 + 6),
     /* 15 */ JEQ(IPPROTO_UDP, 15, 16, ICMP6),
     /* 16 */ LOAD(BPF_H, 14 + 40 + 2),
-    /* 17 */ JEQ(PORT_ROCEV2, 17, PASS, DROP),
+    /* 17 */ JEQ(UDP_PORT_ROCEV2, 17, PASS, DROP),
     /* ICMP6 */
     /* 18 */ JEQ(IPPROTO_ICMPV6, 18, 19, DROP),
     /* 19 */ LOAD(BPF_B, 14 + 40),

@@ -1,6 +1,8 @@
 /* layer 3 (live): questions to this host. */
 #include "gen/live/host.h"
 
+#include "dissect/ib/ib.h"
+
 #include <arpa/inet.h>
 #include <dirent.h>
 #include <errno.h>
@@ -15,8 +17,6 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-
-#define ROCE_PORT 4791
 
 bool live_parse_host(const char *text, uint8_t gid[16])
 {
@@ -93,7 +93,7 @@ int host_owner(const uint8_t gid[16], char *iface, size_t size)
 int host_route(const uint8_t peer[16], char *iface, size_t size)
 {
     struct sockaddr_storage to, own;
-    socklen_t n = to_sockaddr(&to, peer, ROCE_PORT, 0), own_len = sizeof own;
+    socklen_t n = to_sockaddr(&to, peer, UDP_PORT_ROCEV2, 0), own_len = sizeof own;
     int s = socket(to.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0), r = 0;
     uint8_t gid[16];
 
@@ -144,7 +144,7 @@ int host_hold_port(const uint8_t gid[16], const char *iface)
     struct sock_filter nothing[] = {BPF_STMT(BPF_RET | BPF_K, 0)};
     struct sock_fprog prog = {.len = ARRAY_LEN(nothing), .filter = nothing};
     struct sockaddr_storage at;
-    socklen_t n = to_sockaddr(&at, gid, ROCE_PORT, host_link_local(gid) ? if_nametoindex(iface) : 0);
+    socklen_t n = to_sockaddr(&at, gid, UDP_PORT_ROCEV2, host_link_local(gid) ? if_nametoindex(iface) : 0);
     int s = socket(at.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0), r;
 
     if (s < 0)

@@ -1,6 +1,7 @@
 /* layer 3 (live): ARP (RFC 826) and neighbour discovery (RFC 4861) for one address. */
 #include "gen/live/neigh.h"
 
+#include "dissect/ib/ib.h"
 #include "dissect/ip/ip.h"
 #include "dissect/link/eth.h"
 #include "gen/endpoint/build.h"
@@ -16,7 +17,6 @@
 #define ND_TARGET   2
 #define ND_HOP      255
 #define IP6_LEN     40
-#define UDP_ROCE    4791
 
 /* Flags of a neighbour advertisement. */
 enum { NA_SOLICITED = 0x40, NA_OVERRIDE = 0x20 };
@@ -276,7 +276,7 @@ static uint32_t rx_nd(struct identity *id, const uint8_t src_mac[6], const uint8
 static void see_udp(struct identity *id, const uint8_t src_mac[6], const uint8_t src[16], const uint8_t dst[16],
                     const uint8_t *udp, uint32_t n)
 {
-    if (n >= 8 && load_be16(udp + 2) == UDP_ROCE && memcmp(dst, id->gid, 16) == 0)
+    if (n >= 8 && load_be16(udp + 2) == UDP_PORT_ROCEV2 && memcmp(dst, id->gid, 16) == 0)
         learn_seen(id, src, src_mac);
 }
 

@@ -37,7 +37,7 @@ static unsigned chain_of(const struct conns *t, unsigned kind, unsigned host, ui
 
     if (t->by_addr)
         h ^= load_le64(addr + 8) * UINT64_C(0xc2b2ae3d27d4eb4f);
-    return (unsigned)((h * UINT64_C(0x9e3779b97f4a7c15)) >> 40) & (t->n_heads - 1);
+    return (unsigned)((h * HASH_MULTIPLIER) >> 40) & (t->n_heads - 1);
 }
 
 /* The chain in which a place of a connection belongs. */
@@ -208,7 +208,7 @@ static uint16_t class_of(const struct pkt *p)
     if (f & OPF_CNP)
         return PC_CNP;
     if (f & OPF_ACK) {
-        unsigned type = p->aeth.syndrome >> 5 & 3;
+        unsigned type = aeth_type(p->aeth.syndrome);
         return type == AETH_RNR ? PC_RNR : type == AETH_NAK ? PC_NAK : PC_ACK;
     }
     return PC_OTHER;

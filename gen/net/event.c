@@ -280,7 +280,7 @@ bool event_add(struct event_list *l, const struct token *t, unsigned n, const ch
 static uint32_t seen_count(struct event_list *l, const struct conns_view *v)
 {
     uint64_t key = (uint64_t)(v->conn * 4 + v->from * 2u + v->request) << 24 | v->psn;
-    struct seen *s = &l->seen[(key * UINT64_C(0x9e3779b97f4a7c15)) >> 48 & (SEEN_SIZE - 1)];
+    struct seen *s = &l->seen[(key * HASH_MULTIPLIER) >> 48 & (SEEN_SIZE - 1)];
 
     if (s->key != key + 1)
         *s = (struct seen){key + 1, 0};

@@ -75,7 +75,7 @@ static uint8_t *slot_mem(const struct load *l, const struct load_qp *q, uint64_t
 /* Where answers arrive. */
 static uint8_t *answer_mem(const struct load *l, const struct load_qp *q, uint64_t n)
 {
-    return q->mem + (size_t)l->slots * l->slot + (n % l->recvs) * (l->slot + LOAD_GRH);
+    return q->mem + (size_t)l->slots * l->slot + (n % l->recvs) * (l->slot + UD_GRH_BYTES);
 }
 
 /* --- Resources -------------------------------------------------------------------------------- */
@@ -101,7 +101,7 @@ static int make_memory(struct load *l)
     if (l->config.batch > l->config.depth)
         l->config.batch = l->config.depth;
     l->recvs = !is_pong(l) ? 1 : c->op == LOAD_SEND ? RECVS : 1;
-    of_qp = (size_t)l->slots * l->slot + (size_t)l->recvs * (l->slot + LOAD_GRH);
+    of_qp = (size_t)l->slots * l->slot + (size_t)l->recvs * (l->slot + UD_GRH_BYTES);
     l->mem_len = of_qp * c->qps;
     l->mem = calloc(1, l->mem_len);
     l->sample = calloc(1, l->slot + 8u);
@@ -220,7 +220,7 @@ int load_connect(struct load *l, unsigned i, const struct av *av, ns_t now)
 static void post_recv(struct load *l, unsigned i, uint64_t slot, ns_t now)
 {
     struct load_qp *q = &l->qp[i];
-    struct sge sge = {(uintptr_t)answer_mem(l, q, slot), l->slot + LOAD_GRH, l->key};
+    struct sge sge = {(uintptr_t)answer_mem(l, q, slot), l->slot + UD_GRH_BYTES, l->key};
     struct recv_wr wr = {.wr_id = WR_RECV | (uint64_t)i << 32 | slot, .sg_list = &sge, .num_sge = 1};
     int r = ep_post_recv(l->ep, q->qp, &wr, now);
 
@@ -435,7 +435,7 @@ static void compare_answer(const struct load *l, struct load_qp *q, const uint8_
 static void take_answer(struct load *l, const struct wc *wc, ns_t now)
 {
     unsigned i = (unsigned)(wc->wr_id >> 32 & 0x7fffffff);
-    uint32_t grh = l->config.type == QPT_UD ? LOAD_GRH : 0;
+    uint32_t grh = l->config.type == QPT_UD ? UD_GRH_BYTES : 0;
 
     if (wc->status != WC_SUCCESS) {
         load_fail(l, "a receive completed with %s", wc_status_str(wc->status));

@@ -19,7 +19,6 @@
 #define LOAD_MEMORY  (256u << 20)                 /* bytes at most for the messages of all queue pairs */
 #define LOAD_SAMPLES (1u << 22)                   /* latencies kept at most */
 #define LOAD_SEED    UINT64_C(0x52444d4147454e21) /* of the pattern in rdmagen's memory that READs find */
-#define LOAD_GRH     40                           /* bytes in front of a datagram */
 
 enum load_op { LOAD_WRITE, LOAD_READ, LOAD_SEND, LOAD_CAS, LOAD_FAA, LOAD_OPS };
 /* "write", "read", "send", "cas", "faa". */

@@ -23,7 +23,7 @@ static bool lay_out(struct serve *v, struct serve_session *s, struct serve_qp *q
     bool receives = s->cm || q->peer.rkey == 0; /* by RDMA-CM the keys come later */
     uint32_t largest = v->config.type == QPT_UD && !s->cm ? min_u32(v->config.room, v->live->mtu) : v->config.room;
 
-    q->slot = largest + LOAD_GRH;
+    q->slot = largest + UD_GRH_BYTES;
     q->slots = RECV_BYTES / q->slot;
     q->slots = !receives ? 0 : q->slots < RECVS_MIN ? RECVS_MIN : min_u32(q->slots, RECVS_MAX);
     q->mem_len = 2 * (size_t)v->config.room + (size_t)q->slots * q->slot;
@@ -193,7 +193,7 @@ static uint32_t write_size(const struct serve *v, const struct serve_session *s)
 
 static void message(struct serve *v, struct serve_session *s, struct serve_qp *q, const struct wc *wc, ns_t now)
 {
-    uint32_t slot = wc->wr_id & 0xffffffff, grh = v->config.type == QPT_UD && !s->cm ? LOAD_GRH : 0,
+    uint32_t slot = wc->wr_id & 0xffffffff, grh = v->config.type == QPT_UD && !s->cm ? UD_GRH_BYTES : 0,
              len = wc->byte_len - grh;
     const uint8_t *data = recv_mem(v, q, slot) + grh;
 

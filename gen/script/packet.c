@@ -56,7 +56,7 @@ static void packet_name(char *out, size_t size, const struct pkt *p)
     } else if ((p->have & H_MAD) && cm_msg_of(&m, p) && cm_attr_str(m.mad.attr_id)) {
         snprintf(out, size, "CM_%s", cm_attr_str(m.mad.attr_id));
     } else if (p->op->flags & OPF_ACK) {
-        unsigned type = p->aeth.syndrome >> 5 & 3, code = p->aeth.syndrome & 31;
+        unsigned type = aeth_type(p->aeth.syndrome), code = aeth_value(p->aeth.syndrome);
         snprintf(out, size, "%s",
                  type == AETH_RNR   ? "RNR"
                  : type == AETH_NAK ? (code < ARRAY_LEN(naks) ? naks[code] : "NAK")
@@ -116,8 +116,8 @@ static bool packet_value(struct script *s, const struct pkt *p, const struct con
         return aeth;
     case VAL_CREDIT:
     case VAL_TIMER:
-        *u = p->aeth.syndrome & 31;
-        return aeth && (p->aeth.syndrome >> 5 & 3) == (k == VAL_CREDIT ? AETH_ACK : AETH_RNR);
+        *u = aeth_value(p->aeth.syndrome);
+        return aeth && aeth_type(p->aeth.syndrome) == (k == VAL_CREDIT ? AETH_ACK : AETH_RNR);
     case VAL_ACKREQ:
         *u = p->bth.ackreq;
         return v->request;

@@ -38,7 +38,7 @@ bool traffic_is_atomic(enum traffic_op op)
 static int flow_init(struct traffic *t, struct flow *f, struct sim_conn *c, unsigned host)
 {
     size_t tx = (size_t)t->c.tx_depth * t->stride;
-    size_t rx = ATOMIC_AREA + tx + (size_t)t->rx_slots * (t->stride + GRH_BYTES);
+    size_t rx = ATOMIC_AREA + tx + (size_t)t->rx_slots * (t->stride + UD_GRH_BYTES);
     unsigned other = host ^ 1;
     uint32_t key = 0;
     int r;

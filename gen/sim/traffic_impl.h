@@ -4,7 +4,6 @@
 
 #include "gen/sim/traffic.h"
 
-#define GRH_BYTES   40
 #define RECV_ID     (UINT64_C(1) << 63)
 #define TX_IOVA     UINT64_C(0x10000000)
 #define RX_IOVA     UINT64_C(0x20000000)

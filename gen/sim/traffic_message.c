@@ -5,7 +5,7 @@
 
 static uint64_t pattern_start(const struct flow *f, uint64_t k)
 {
-    uint64_t v = (k + 1) * UINT64_C(0x9e3779b97f4a7c15) ^ ((uint64_t)f->c->number << 40 | (uint64_t)f->host << 32);
+    uint64_t v = (k + 1) * HASH_MULTIPLIER ^ ((uint64_t)f->c->number << 40 | (uint64_t)f->host << 32);
 
     return v ^ v >> 29;
 }
@@ -41,7 +41,7 @@ static uint8_t *remote_slot(const struct traffic *t, const struct flow *f, uint6
 
 static uint8_t *recv_slot(const struct traffic *t, const struct flow *f, uint64_t i)
 {
-    return f->rx + ATOMIC_AREA + (uint64_t)t->c.tx_depth * t->stride + (i % t->rx_slots) * (t->stride + GRH_BYTES);
+    return f->rx + ATOMIC_AREA + (uint64_t)t->c.tx_depth * t->stride + (i % t->rx_slots) * (t->stride + UD_GRH_BYTES);
 }
 
 /* --- Posting ---------------------------------------------------------------------------------- */
@@ -52,7 +52,7 @@ void traffic_post_recvs(struct traffic *t, struct flow *f, ns_t now)
 
     while (f->rx_posted - f->rx_done < t->rx_slots) {
         struct sge sge = {RX_IOVA + (uint64_t)(recv_slot(t, f, f->rx_posted) - f->rx),
-                          t->stride + (f->c->type == QPT_UD ? GRH_BYTES : 0), f->rx_lkey};
+                          t->stride + (f->c->type == QPT_UD ? UD_GRH_BYTES : 0), f->rx_lkey};
         struct recv_wr wr = {.wr_id = RECV_ID | f->rx_posted, .sg_list = &sge, .num_sge = 1};
         int srq = t->c.conn.srq[other];
         if ((srq == EP_NO_SRQ ? ep_post_recv(t->s->ep[other], f->c->qp[other], &wr, now)
@@ -265,7 +265,7 @@ static bool was_sent(const struct traffic *t, struct flow *f, const struct wc *w
 void traffic_recv_completed(struct traffic *t, struct flow *f, const struct wc *wc)
 {
     uint64_t i = f->rx_done++;
-    uint32_t skip = f->c->type == QPT_UD ? GRH_BYTES : 0, len = wc->byte_len - skip;
+    uint32_t skip = f->c->type == QPT_UD ? UD_GRH_BYTES : 0, len = wc->byte_len - skip;
     const uint8_t *data = recv_slot(t, f, i) + skip;
     bool good;
 

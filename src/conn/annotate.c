@@ -325,7 +325,7 @@ static void note_answer(struct requests *r, struct pkt *p, uint32_t pmtu)
 /* An acknowledgement of `psn`: the frames from the first one not yet acknowledged. A NAK answers one frame. */
 static void note_acked(struct requests *r, struct pkt *p)
 {
-    bool ack = p->aeth.syndrome >> 5 == AETH_ACK;
+    bool ack = aeth_type(p->aeth.syndrome) == AETH_ACK;
     uint32_t psn = p->bth.psn, first = ack && r->have_acked ? psn_add(r->acked, 1) : psn;
     const struct sent *last = slot(r, psn), *from = slot(r, first);
 

@@ -74,8 +74,8 @@ void conn_addr_put(struct buf *b, const struct conn_addr *a)
 /* Hash of two addresses, of which the lower halves suffice, and a number. */
 static uint32_t hash_of(const struct conn_addr *src, const struct conn_addr *dst, uint32_t n)
 {
-    uint64_t h = load_le64(src->b + 8) * UINT64_C(0x9e3779b97f4a7c15) ^
-                 load_le64(dst->b + 8) * UINT64_C(0xc2b2ae3d27d4eb4f) ^ n * UINT64_C(0x165667b19e3779f9);
+    uint64_t h = load_le64(src->b + 8) * HASH_MULTIPLIER ^ load_le64(dst->b + 8) * UINT64_C(0xc2b2ae3d27d4eb4f) ^
+                 n * UINT64_C(0x165667b19e3779f9);
 
     return (uint32_t)(h >> 32 ^ h >> 12);
 }

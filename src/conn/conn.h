@@ -27,6 +27,10 @@ struct conn_addr {
 };
 /* Source and destination of a packet that carries InfiniBand. */
 void conn_addr_of(const struct pkt *p, struct conn_addr *src, struct conn_addr *dst);
+static inline bool conn_addr_eq(const struct conn_addr *a, const struct conn_addr *b)
+{
+    return memcmp(a->b, b->b, sizeof a->b) == 0;
+}
 /* Append an address: IPv4, IPv6, or "lid 5". */
 void conn_addr_put(struct buf *b, const struct conn_addr *a);
 /* Where a frame was captured: file and interface as one number. The ports of a card that wrote an ERF file are one tap:

@@ -25,7 +25,7 @@ struct ends {
 struct watch {
     struct conn_table *conns;
     struct learner learner;
-    struct half *halves[WATCH_FLOWS];
+    struct req_dir *halves[WATCH_FLOWS];
     struct open_nak naks[WATCH_FLOWS][NAKS];
     uint32_t naks_at[WATCH_FLOWS];
     struct tries tries[WATCH_FLOWS];
@@ -51,9 +51,9 @@ static void fresh_flow(void *user, uint32_t flow)
 
 static bool has_psn(void *user, uint32_t flow, uint32_t psn)
 {
-    struct half *h = ((struct watch *)user)->halves[flow];
+    struct req_dir *h = ((struct watch *)user)->halves[flow];
 
-    return h && half_has_psn(h, psn);
+    return h && req_dir_has_psn(h, psn);
 }
 
 struct watch *watch_new(const struct watch_user *u)
@@ -87,7 +87,7 @@ struct conn_table *watch_conns(struct watch *w)
     return w->conns;
 }
 
-struct half *watch_half(struct watch *w, uint32_t flow)
+struct req_dir *watch_half(struct watch *w, uint32_t flow)
 {
     return w->halves[flow];
 }
@@ -102,8 +102,7 @@ static bool is_talking(const struct watch *w, uint32_t tap, const struct conn_ad
 {
     for (unsigned i = 0; i < ENDS; i++) {
         const struct ends *e = &w->others[i];
-        if (e->used && e->tap == tap && memcmp(&e->src, src, sizeof *src) == 0 &&
-            memcmp(&e->dst, dst, sizeof *dst) == 0)
+        if (e->used && e->tap == tap && conn_addr_eq(&e->src, src) && conn_addr_eq(&e->dst, dst))
             return true;
     }
     return false;
@@ -118,24 +117,24 @@ bool watch_heard(const struct watch *w, uint32_t flow)
     if (f->peer != FLOW_NONE)
         return w->seen[f->peer];
     for (uint32_t i = 0; i < conn_counts(w->conns).flows; i++)
-        if (w->seen[i] && flows[i].tap == f->tap && memcmp(&flows[i].src, &f->dst, 16) == 0 &&
-            memcmp(&flows[i].dst, &f->src, 16) == 0)
+        if (w->seen[i] && flows[i].tap == f->tap && conn_addr_eq(&flows[i].src, &f->dst) &&
+            conn_addr_eq(&flows[i].dst, &f->src))
             return true;
     return false;
 }
 
-static struct half *half_of(struct watch *w, const struct pkt *p, uint32_t flow)
+static struct req_dir *req_dir_of(struct watch *w, const struct pkt *p, uint32_t flow)
 {
     const struct flow *c = conn_flow_at(w->conns, flow);
-    struct half *h = w->halves[flow];
+    struct req_dir *h = w->halves[flow];
 
     if (LIKELY(h != NULL))
         return h;
     h = w->halves[flow] = calloc(1, sizeof *h);
     if (!h)
         return NULL;
-    half_init(h, flow);
-    half_set_pmtu(h, c->pmtu);
+    req_dir_init(h, flow);
+    req_dir_set_pmtu(h, c->pmtu);
     h->from_start = c->have_psn && c->psn == p->bth.psn;
     h->gbn_known = c->have_psn && psn_in(p->bth.psn, c->psn, TRACK_SENT);
     h->gbn = h->gbn_known ? c->psn : 0;
@@ -158,7 +157,7 @@ static bool nak_take(struct watch *w, uint32_t flow, uint32_t psn)
     return false;
 }
 
-static void count_try(struct tries *t, const struct half *h, uint32_t psn, bool silence)
+static void count_try(struct tries *t, const struct req_dir *h, uint32_t psn, bool silence)
 {
     t->n = !silence ? 0 : t->n && t->psn == psn ? t->n + 1 : 1;
     t->psn = psn;
@@ -167,16 +166,16 @@ static void count_try(struct tries *t, const struct half *h, uint32_t psn, bool 
 
 static void watch_request(struct watch *w, const struct pkt *p, uint32_t flow)
 {
-    struct watched e = {.p = p, .own = flow, .flow = flow, .h = half_of(w, p, flow)};
+    struct watched e = {.p = p, .own = flow, .flow = flow, .h = req_dir_of(w, p, flow)};
 
     if (!e.h)
         return;
-    e.as = (uint8_t)half_seen_as(e.h, p);
+    e.as = (uint8_t)req_dir_classify(e.h, p);
     if (UNLIKELY(e.as == SEEN_AGAIN) && psn_diff(p->bth.psn, e.h->cursor) < 0) {
         bool nak = nak_take(w, flow, p->bth.psn);
         const struct conn_params *c = &conn_flow_at(w->conns, flow)->params;
         e.h->timeout = c->have_timeout || c->have_asked ? c->timeout : 0;
-        e.why = (uint8_t)half_why_back(e.h, p->bth.psn, p->frame->ts);
+        e.why = (uint8_t)req_dir_why_back(e.h, p->bth.psn, p->frame->ts);
         if (nak && (e.why == BACK_SILENCE || e.why == BACK_NONE))
             e.why = BACK_SEQ_NAK;
         if (e.why == BACK_IMPLIED && !e.h->timeout && p->frame->ts - e.h->rsp_ts >= LONG_AFTER)
@@ -185,7 +184,7 @@ static void watch_request(struct watch *w, const struct pkt *p, uint32_t flow)
     }
     w->u.request(w->u.user, &e);
     e.h->told = e.why; /* a NAK for an earlier PSN is known here only */
-    half_request(e.h, p, (enum seen_as)e.as);
+    req_dir_request(e.h, p, (enum seen_as)e.as);
     if (w->u.requested)
         w->u.requested(w->u.user, &e);
 }
@@ -202,11 +201,11 @@ static void watch_response(struct watch *w, const struct pkt *p, uint32_t flow)
     e.flow = c->peer;
     e.h = w->halves[e.flow];
     if (e.h && p->op->flags & OPF_READ_RESP && p->op->flags & (OPF_FIRST | OPF_MIDDLE))
-        half_set_pmtu(e.h, p->payload_len);
+        req_dir_set_pmtu(e.h, p->payload_len);
     w->u.response(w->u.user, &e);
     if (!e.h)
         return;
-    half_response(e.h, p);
+    req_dir_response(e.h, p);
     if (UNLIKELY(p->op->flags & OPF_ACK && p->aeth.syndrome == (AETH_NAK << 5 | NAK_PSN_SEQ)))
         nak_put(w, e.flow, p->bth.psn);
     if (w->u.responded)

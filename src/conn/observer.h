@@ -19,11 +19,11 @@ struct tries {
 /* A packet of a connection. */
 struct watched {
     const struct pkt *p;
-    uint32_t own;   /* flow of the packet itself */
-    uint32_t flow;  /* of the requests: the packet's own, or for a response its peer */
-    struct half *h; /* likewise; NULL: a response whose requests were not seen */
-    uint8_t as;     /* request: enum seen_as */
-    uint8_t why;    /* request that goes back: enum why_back; else BACK_NONE */
+    uint32_t own;      /* flow of the packet itself */
+    uint32_t flow;     /* of the requests: the packet's own, or for a response its peer */
+    struct req_dir *h; /* likewise; NULL: a response whose requests were not seen */
+    uint8_t as;        /* request: enum seen_as */
+    uint8_t why;       /* request that goes back: enum why_back; else BACK_NONE */
 };
 
 /* What is to be told; any member but `request` and `response` may be NULL. */
@@ -50,7 +50,7 @@ void watch_packet(struct watch *w, const struct pkt *p);
 void watch_learn(struct watch *w, const struct pkt *p);
 struct conn_table *watch_conns(struct watch *w);
 /* Evidence about the requests of a flow; NULL if it carried none. */
-struct half *watch_half(struct watch *w, uint32_t flow);
+struct req_dir *watch_half(struct watch *w, uint32_t flow);
 const struct tries *watch_tries(const struct watch *w, uint32_t flow);
 /* Whether packets of the other direction are captured: of the connection, of its setup, or of others between the two
  * ends. */

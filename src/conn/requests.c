@@ -10,21 +10,21 @@ const char *why_back_str(enum why_back w)
     return names[w];
 }
 
-void half_init(struct half *h, uint32_t flow)
+void req_dir_init(struct req_dir *h, uint32_t flow)
 {
     uint64_t restarts = h->restarts;
 
-    memset(h, 0, offsetof(struct half, sent));
+    memset(h, 0, offsetof(struct req_dir, sent));
     for (unsigned i = 0; i < TRACK_SENT; i++)
         h->sent[i].psn = UINT32_MAX;
     h->flow = flow;
     h->restarts = restarts;
 }
 
-struct ask *half_ask(struct half *h, uint32_t psn, unsigned nth)
+struct read_req *req_dir_ask(struct req_dir *h, uint32_t psn, unsigned nth)
 {
     for (unsigned i = 1; i <= TRACK_ASKS; i++) {
-        struct ask *a = &h->asks[(h->asks_at - i) % TRACK_ASKS];
+        struct read_req *a = &h->asks[(h->asks_at - i) % TRACK_ASKS];
         if (!a->span)
             return NULL;
         if (psn_in(psn, a->psn, a->span) && nth-- == 0)
@@ -35,13 +35,13 @@ struct ask *half_ask(struct half *h, uint32_t psn, unsigned nth)
     return NULL;
 }
 
-uint32_t half_outstanding(struct half *h, struct ask **oldest)
+uint32_t req_dir_outstanding(struct req_dir *h, struct read_req **oldest)
 {
     uint32_t n = 0;
 
     *oldest = NULL;
     for (unsigned i = 1; i <= TRACK_ASKS; i++) {
-        struct ask *a = &h->asks[(h->asks_at - i) % TRACK_ASKS];
+        struct read_req *a = &h->asks[(h->asks_at - i) % TRACK_ASKS];
         if (!a->span)
             break;
         if (a->again || a->answered || (h->have_una && psn_diff(psn_add(a->psn, a->span), h->una) <= 0))
@@ -52,18 +52,18 @@ uint32_t half_outstanding(struct half *h, struct ask **oldest)
     return n;
 }
 
-uint32_t half_outstanding_at(const struct half *h, const struct ask *a)
+uint32_t req_dir_outstanding_at(const struct req_dir *h, const struct read_req *a)
 {
     uint32_t n = 0;
 
     for (unsigned i = 0; i < TRACK_ASKS; i++) {
-        const struct ask *o = &h->asks[i];
+        const struct read_req *o = &h->asks[i];
         n += o->span && psn_diff(o->psn, a->psn) <= 0 && !(o->answered && o->done <= a->rsps);
     }
     return n;
 }
 
-bool half_was_hole(const struct half *h, uint32_t psn, uint32_t *frame)
+bool req_dir_was_hole(const struct req_dir *h, uint32_t psn, uint32_t *frame)
 {
     for (uint32_t i = 0; i < TRACK_HOLES && i < h->holes_at; i++)
         if (h->holes[(h->holes_at - 1 - i) % TRACK_HOLES] == psn) {
@@ -74,11 +74,11 @@ bool half_was_hole(const struct half *h, uint32_t psn, uint32_t *frame)
     return false;
 }
 
-bool half_has_psn(struct half *h, uint32_t psn)
+bool req_dir_has_psn(struct req_dir *h, uint32_t psn)
 {
-    const struct ask *latest = &h->asks[(h->asks_at - 1) % TRACK_ASKS];
+    const struct read_req *latest = &h->asks[(h->asks_at - 1) % TRACK_ASKS];
 
-    if (half_sent(h, psn) || half_ask(h, psn, 0))
+    if (req_dir_sent(h, psn) || req_dir_ask(h, psn, 0))
         return true;
     if (h->loose && latest->span && psn_in(psn, latest->psn, psn_span(latest->len, 256)))
         return true; /* it asks for as many responses at most */
@@ -86,16 +86,16 @@ bool half_has_psn(struct half *h, uint32_t psn)
            psn_diff(h->next, psn) < TRACK_SENT;
 }
 
-uint32_t half_span(const struct half *h, const struct pkt *p)
+uint32_t req_dir_span(const struct req_dir *h, const struct pkt *p)
 {
     if (!(p->op->flags & OPF_READ_REQ) || !(p->have & H_RETH) || !h->pmtu)
         return 1;
     return psn_span(p->reth.dmalen, h->pmtu);
 }
 
-void half_set_pmtu(struct half *h, uint32_t pmtu)
+void req_dir_set_pmtu(struct req_dir *h, uint32_t pmtu)
 {
-    const struct ask *last;
+    const struct read_req *last;
     bool at_cursor;
 
     if (h->pmtu || pmtu < 256 || pmtu > UINT16_MAX || pmtu & (pmtu - 1))
@@ -105,7 +105,7 @@ void half_set_pmtu(struct half *h, uint32_t pmtu)
     h->pmtu = (uint16_t)pmtu;
     h->loose = false;
     for (unsigned i = TRACK_ASKS; i > 0; i--) {
-        struct ask *a = &h->asks[(h->asks_at - i) % TRACK_ASKS];
+        struct read_req *a = &h->asks[(h->asks_at - i) % TRACK_ASKS];
         uint32_t end;
         if (!a->span || a->opcode != OP_READ_REQUEST)
             continue;
@@ -128,7 +128,7 @@ uint32_t reth_hash(const struct pkt *p)
                  : p->have & H_ATOMICETH
                      ? p->atomiceth.va ^ (uint64_t)p->atomiceth.rkey << 32 ^ p->atomiceth.swap ^ p->atomiceth.cmp << 7
                      : 0;
-    v *= UINT64_C(0x9e3779b97f4a7c15);
+    v *= HASH_MULTIPLIER;
     return (uint32_t)(v >> 32);
 }
 
@@ -145,16 +145,16 @@ uint32_t icrc_of(const struct pkt *p)
 }
 
 /* Whether every PSN up to and with `psn` was answered. */
-static bool was_answered(const struct half *h, uint32_t psn)
+static bool was_answered(const struct req_dir *h, uint32_t psn)
 {
     return h->have_una && psn_diff(psn, h->una) < 0;
 }
 
 /* Whether a NAK that asks for `s` again has come since it was sent last, or `s` goes on what is being sent again,
  * perhaps from a packet that was lost before. */
-static bool asked_again(struct half *h, const struct sent *s)
+static bool asked_again(struct req_dir *h, const struct sent *s)
 {
-    const struct ask *a = half_ask(h, s->psn, 0);
+    const struct read_req *a = req_dir_ask(h, s->psn, 0);
 
     return ((h->back || h->unsettled || h->vague) && s->psn == h->cursor) ||
            (h->seq.have && (!h->seq.resent || psn_diff(s->psn, h->cursor) >= 0) && psn_diff(h->seq.psn, s->psn) <= 0 &&
@@ -163,7 +163,7 @@ static bool asked_again(struct half *h, const struct sent *s)
            (a && !a->answered && h->have_una && psn_diff(h->una, s->psn) > 0 && h->una_ts >= s->ts);
 }
 
-enum seen_as half_seen_as(struct half *h, const struct pkt *p)
+enum seen_as req_dir_classify(struct req_dir *h, const struct pkt *p)
 {
     int32_t d = psn_diff(p->bth.psn, h->next);
     const struct sent *s;
@@ -176,8 +176,8 @@ enum seen_as half_seen_as(struct half *h, const struct pkt *p)
         return SEEN_RESTART;
     if (d > 0)
         return h->loose && d < (1 << 16) ? SEEN_NEW : SEEN_GAP;
-    s = half_sent(h, p->bth.psn);
-    if (!s && p->op->flags & OPF_READ_REQ && half_ask(h, p->bth.psn, 0))
+    s = req_dir_sent(h, p->bth.psn);
+    if (!s && p->op->flags & OPF_READ_REQ && req_dir_ask(h, p->bth.psn, 0))
         return SEEN_AGAIN; /* the rest of a READ */
     if (!s)
         return d < -TRACK_SENT ? SEEN_OLD : SEEN_LATE;
@@ -191,7 +191,7 @@ enum seen_as half_seen_as(struct half *h, const struct pkt *p)
 }
 
 /* Whether a response has passed over `psn` of the answer to `a` since that was asked for last. */
-static bool passed_over(const struct half *h, const struct ask *a, uint32_t psn)
+static bool passed_over(const struct req_dir *h, const struct read_req *a, uint32_t psn)
 {
     return (h->una_rsps > a->rsps && psn_diff(h->una, psn) > 0) ||
            (h->rsp_packets > a->rsps && psn_diff(h->proves, psn) > 0);
@@ -199,29 +199,29 @@ static bool passed_over(const struct half *h, const struct ask *a, uint32_t psn)
 
 /* Whether the requester has let pass all that it has heard: it acts at once on a response that passes over a READ or
  * atomic, or, when it does so no more because it is going back already, at the end of the timeout. */
-static bool let_pass(const struct half *h, ns_t now)
+static bool let_pass(const struct req_dir *h, ns_t now)
 {
     return now - h->rsp_ts >= ack_timeout(h->timeout) / 2;
 }
 
 /* Whether the requester's timer, of which the shortest has the code 1, cannot have run out since. */
-static bool no_timer_since(const struct half *h, ns_t since, ns_t now)
+static bool no_timer_since(const struct req_dir *h, ns_t since, ns_t now)
 {
     return now - since < ack_timeout(h->timeout ? h->timeout : 1) / 2;
 }
 
 /* Whether `psn` is of what is being sent again already, and was overtaken on its way: it has not come since its
  * requester went back. */
-static bool overtaken_again(struct half *h, uint32_t psn, ns_t now)
+static bool overtaken_again(struct req_dir *h, uint32_t psn, ns_t now)
 {
-    const struct sent *s = half_sent(h, psn);
+    const struct sent *s = req_dir_sent(h, psn);
 
     return s && s->ts < h->back_ts && no_timer_since(h, h->back_ts, now);
 }
 
-enum why_back half_why_back(struct half *h, uint32_t psn, ns_t now)
+enum why_back req_dir_why_back(struct req_dir *h, uint32_t psn, ns_t now)
 {
-    const struct ask *a = half_ask(h, psn, 0);
+    const struct read_req *a = req_dir_ask(h, psn, 0);
 
     if (h->rnr.have && !h->rnr.resent &&
         (psn_in(h->rnr.psn, psn, TRACK_SENT) || (h->have_una && h->una == psn && psn_diff(psn, h->rnr.psn) > 0)))
@@ -248,18 +248,18 @@ enum why_back half_why_back(struct half *h, uint32_t psn, ns_t now)
     return overtaken_again(h, psn, now) ? BACK_NONE : BACK_SILENCE;
 }
 
-static void ask_put(struct half *h, const struct pkt *p, uint32_t span)
+static void ask_put(struct req_dir *h, const struct pkt *p, uint32_t span)
 {
-    const struct ask *before = half_ask(h, p->bth.psn, 0), *latest = &h->asks[(h->asks_at - 1) % TRACK_ASKS];
+    const struct read_req *before = req_dir_ask(h, p->bth.psn, 0), *latest = &h->asks[(h->asks_at - 1) % TRACK_ASKS];
     bool late = latest->span && psn_diff(psn_add(p->bth.psn, span), h->next) < 0;
-    struct ask *a = &h->asks[h->asks_at++ % TRACK_ASKS];
+    struct read_req *a = &h->asks[h->asks_at++ % TRACK_ASKS];
 
-    *a = (struct ask){.psn = p->bth.psn,
-                      .span = span,
-                      .frame = frame_u32(p),
-                      .ts = p->frame->ts,
-                      .rsps = h->rsp_packets,
-                      .opcode = p->bth.opcode & 31};
+    *a = (struct read_req){.psn = p->bth.psn,
+                           .span = span,
+                           .frame = frame_u32(p),
+                           .ts = p->frame->ts,
+                           .rsps = h->rsp_packets,
+                           .opcode = p->bth.opcode & 31};
     a->replay = before != NULL && before != a && !before->again && before->answered;
     a->again = before != NULL && before != a;
     a->late = late;
@@ -275,12 +275,12 @@ static void ask_put(struct half *h, const struct pkt *p, uint32_t span)
 }
 
 /* The message that a packet not seen before belongs to. */
-static uint32_t message_of(struct half *h, const struct pkt *p, enum seen_as as)
+static uint32_t message_of(struct req_dir *h, const struct pkt *p, enum seen_as as)
 {
     uint32_t flags = p->op->flags;
 
     if (as == SEEN_LATE) {
-        const struct sent *before = half_sent(h, psn_add(p->bth.psn, PSN_MASK));
+        const struct sent *before = req_dir_sent(h, psn_prev(p->bth.psn));
         return before && !(flags & OPF_START) ? before->msg : 0;
     }
     if (flags & OPF_START || as != SEEN_NEW || !h->msgs)
@@ -290,7 +290,7 @@ static uint32_t message_of(struct half *h, const struct pkt *p, enum seen_as as)
     return h->msgs;
 }
 
-static void sent_put(struct half *h, const struct pkt *p, uint32_t msg)
+static void sent_put(struct req_dir *h, const struct pkt *p, uint32_t msg)
 {
     h->sent[p->bth.psn % TRACK_SENT] = (struct sent){.psn = p->bth.psn,
                                                      .first = frame_u32(p),
@@ -307,30 +307,30 @@ static void sent_put(struct half *h, const struct pkt *p, uint32_t msg)
                                                      .copies = 1};
 }
 
-void half_advance_contig(struct half *h)
+void req_dir_advance_contig(struct req_dir *h)
 {
     if (((h->next - h->contig) & PSN_MASK) > TRACK_SENT)
         h->contig = h->next; /* more than is remembered */
     for (unsigned i = 0; i < TRACK_SENT && h->contig != h->next; i++) {
-        const struct sent *s = half_sent(h, h->contig);
-        const struct ask *a;
+        const struct sent *s = req_dir_sent(h, h->contig);
+        const struct read_req *a;
         if (!s)
             return;
-        a = half_ask(h, h->contig, 0);
+        a = req_dir_ask(h, h->contig, 0);
         h->contig = a && a->psn == h->contig ? psn_add(h->contig, a->span) : psn_add(h->contig, 1);
     }
 }
 
-static void hole_put(struct half *h, const struct pkt *p)
+static void hole_put(struct req_dir *h, const struct pkt *p)
 {
-    if (half_was_hole(h, h->gbn, NULL))
+    if (req_dir_was_hole(h, h->gbn, NULL))
         return;
     h->holes[h->holes_at % TRACK_HOLES] = h->gbn;
     h->hole_frames[h->holes_at++ % TRACK_HOLES] = frame_u32(p);
 }
 
 /* A PSN that was not seen before, at or beyond `next`. */
-static void take_new(struct half *h, const struct pkt *p, uint32_t span, enum seen_as as)
+static void take_new(struct req_dir *h, const struct pkt *p, uint32_t span, enum seen_as as)
 {
     uint32_t psn = p->bth.psn;
     bool at_edge = h->contig == psn || (as == SEEN_NEW && h->contig == h->next);
@@ -357,7 +357,7 @@ static void take_new(struct half *h, const struct pkt *p, uint32_t span, enum se
 }
 
 /* What a responder that drops all out of order makes of it. */
-static void advance_gbn(struct half *h, const struct pkt *p, uint32_t span)
+static void advance_gbn(struct req_dir *h, const struct pkt *p, uint32_t span)
 {
     if (LIKELY(p->bth.psn == h->gbn))
         h->gbn = psn_add(p->bth.psn, span);
@@ -366,7 +366,7 @@ static void advance_gbn(struct half *h, const struct pkt *p, uint32_t span)
 }
 
 /* An episode of sending again begins. */
-static void go_back(struct half *h, const struct pkt *p, enum why_back why)
+static void go_back(struct req_dir *h, const struct pkt *p, enum why_back why)
 {
     h->why = (uint8_t)why;
     h->backs[why]++;
@@ -377,13 +377,13 @@ static void go_back(struct half *h, const struct pkt *p, enum why_back why)
 }
 
 /* A PSN sent again, or for the first time although later ones were seen. */
-static void take_behind(struct half *h, const struct pkt *p, uint32_t span, enum seen_as as)
+static void take_behind(struct req_dir *h, const struct pkt *p, uint32_t span, enum seen_as as)
 {
     uint32_t psn = p->bth.psn;
-    struct sent *s = half_sent(h, psn);
+    struct sent *s = req_dir_sent(h, psn);
 
     if (psn_diff(psn, h->cursor) < 0 && as == SEEN_AGAIN) {
-        enum why_back why = h->told ? (enum why_back)h->told : half_why_back(h, psn, p->frame->ts);
+        enum why_back why = h->told ? (enum why_back)h->told : req_dir_why_back(h, psn, p->frame->ts);
         h->back = true;
         if (why != BACK_NONE)
             go_back(h, p, why);
@@ -404,10 +404,10 @@ static void take_behind(struct half *h, const struct pkt *p, uint32_t span, enum
         h->back = false;
         h->cursor = h->next;
     }
-    half_advance_contig(h);
+    req_dir_advance_contig(h);
 }
 
-static void count_request(struct half *h, const struct pkt *p, enum seen_as as)
+static void count_request(struct req_dir *h, const struct pkt *p, enum seen_as as)
 {
     h->packets++;
     h->bytes += p->payload_len;
@@ -426,7 +426,7 @@ static void count_request(struct half *h, const struct pkt *p, enum seen_as as)
 }
 
 /* Whether `p`, which is SEEN_NEW, follows what was seen without a gap: no more than counts and ends move. */
-static inline bool is_plain_next(const struct half *h, const struct pkt *p)
+static inline bool is_plain_next(const struct req_dir *h, const struct pkt *p)
 {
     uint32_t psn = p->bth.psn;
 
@@ -434,7 +434,7 @@ static inline bool is_plain_next(const struct half *h, const struct pkt *p)
            p->op->flags & (OPF_SEND | OPF_WRITE) && (h->pmtu || p->op->flags & OPF_END);
 }
 
-static void take_plain_next(struct half *h, const struct pkt *p)
+static void take_plain_next(struct req_dir *h, const struct pkt *p)
 {
     h->packets++;
     h->bytes += p->payload_len;
@@ -447,7 +447,7 @@ static void take_plain_next(struct half *h, const struct pkt *p)
 }
 
 /* What was asked for again is sent again. */
-static inline void settle_naks(struct half *h, uint32_t psn)
+static inline void settle_naks(struct req_dir *h, uint32_t psn)
 {
     if (UNLIKELY(h->seq.have && psn == h->seq.psn))
         h->seq.resent = true;
@@ -455,7 +455,7 @@ static inline void settle_naks(struct half *h, uint32_t psn)
         h->rnr.resent = true;
 }
 
-void half_request(struct half *h, const struct pkt *p, enum seen_as as)
+void req_dir_request(struct req_dir *h, const struct pkt *p, enum seen_as as)
 {
     uint32_t span, psn = p->bth.psn;
     bool was_loose = h->loose;
@@ -468,20 +468,20 @@ void half_request(struct half *h, const struct pkt *p, enum seen_as as)
     if (UNLIKELY(as == SEEN_RESTART)) {
         uint16_t pmtu = h->pmtu;
         h->restarts++;
-        half_init(h, h->flow);
+        req_dir_init(h, h->flow);
         h->pmtu = pmtu;
         as = SEEN_NEW;
     }
     h->service = p->bth.opcode >> 5;
     if (UNLIKELY(!h->pmtu && p->op->flags & (OPF_FIRST | OPF_MIDDLE)))
-        half_set_pmtu(h, p->payload_len);
-    span = half_span(h, p);
-    h->loose = half_is_unknown_read(h, p);
+        req_dir_set_pmtu(h, p->payload_len);
+    span = req_dir_span(h, p);
+    h->loose = req_dir_is_unknown_read(h, p);
     count_request(h, p, as);
     h->last_frame = frame_u32(p);
     h->last_ts = p->frame->ts;
     if (as == SEEN_COPY) {
-        struct sent *s = half_sent(h, psn);
+        struct sent *s = req_dir_sent(h, psn);
         s->same += s->same < UINT8_MAX;
         s->last = frame_u32(p);
         if (p->frame->ts - s->ts >= TWIN_WITHIN)
@@ -501,5 +501,5 @@ void half_request(struct half *h, const struct pkt *p, enum seen_as as)
     if (p->op->flags & (OPF_READ_REQ | OPF_ATOMIC_REQ | OPF_ATOMIC_WRITE | OPF_FLUSH) && as != SEEN_COPY)
         ask_put(h, p, span);
     settle_naks(h, psn);
-    half_settle(h);
+    req_dir_settle(h);
 }

@@ -34,7 +34,7 @@ struct sent {
 };
 
 /* A READ or atomic asked for; a READ asked for again in part is a further one. */
-struct ask {
+struct read_req {
     uint32_t psn, span; /* PSNs of its answer; span 0: empty */
     uint32_t len;       /* bytes */
     uint32_t rkey;
@@ -94,7 +94,7 @@ enum seen_as {
     SEEN_OLD, /* behind what is remembered */
 };
 
-struct half {
+struct req_dir {
     uint32_t flow;   /* requests */
     uint8_t service; /* enum service */
     uint16_t pmtu;   /* bytes, 0: not known */
@@ -121,10 +121,10 @@ struct half {
     bool loose;      /* the latest request is a READ whose PSNs are not known for want of a path MTU */
     /* a READ's PSNs were guessed from the request behind it, or the first packets came late: a gap may be unknown */
     bool vague;
-    bool twin;   /* half_seen_as(): the packet is identical to the copy before, but SEEN_AGAIN */
+    bool twin;   /* req_dir_classify(): the packet is identical to the copy before, but SEEN_AGAIN */
     bool back;   /* cursor is behind next because something is being sent again */
     uint8_t why; /* enum why_back of the latest episode */
-    /* enum why_back of the next request, by who knows better than half_why_back(); BACK_NONE: nobody */
+    /* enum why_back of the next request, by who knows better than req_dir_why_back(); BACK_NONE: nobody */
     uint8_t told;
     uint8_t timeout;   /* the requester's local ACK timeout, 4.096 us x 2^n; 0: not known */
     uint32_t back_psn; /* where it resumed */
@@ -172,15 +172,15 @@ struct half {
     uint32_t holes_at;
 
     uint32_t asks_at;
-    struct ask asks[TRACK_ASKS];
+    struct read_req asks[TRACK_ASKS];
     struct sent sent[TRACK_SENT];
 };
 
 /* Begin anew for `flow`. */
-void half_init(struct half *h, uint32_t flow);
+void req_dir_init(struct req_dir *h, uint32_t flow);
 
 /* What is remembered of a PSN; NULL for nothing. */
-static inline struct sent *half_sent(struct half *h, uint32_t psn)
+static inline struct sent *req_dir_sent(struct req_dir *h, uint32_t psn)
 {
     struct sent *s = &h->sent[psn % TRACK_SENT];
 
@@ -188,39 +188,39 @@ static inline struct sent *half_sent(struct half *h, uint32_t psn)
 }
 /* The READ or atomic whose answer takes `psn`: the one asked for last (`nth` 0), or the one before (1, 2, ...); NULL
  * for none. */
-struct ask *half_ask(struct half *h, uint32_t psn, unsigned nth);
+struct read_req *req_dir_ask(struct req_dir *h, uint32_t psn, unsigned nth);
 /* READs and atomics of whose answer the end was not seen, nor a response beyond it, repetitions not counted; *oldest is
  * set to the oldest of them, or NULL. */
-uint32_t half_outstanding(struct half *h, struct ask **oldest);
+uint32_t req_dir_outstanding(struct req_dir *h, struct read_req **oldest);
 /* READs and atomics that may have waited for their answer when `a` was asked for, itself and repetitions counted. */
-uint32_t half_outstanding_at(const struct half *h, const struct ask *a);
+uint32_t req_dir_outstanding_at(const struct req_dir *h, const struct read_req *a);
 /* Whether `psn` was expected (half.gbn) when a later PSN came; *frame (may be NULL) is the frame that came first. */
-bool half_was_hole(const struct half *h, uint32_t psn, uint32_t *frame);
+bool req_dir_was_hole(const struct req_dir *h, uint32_t psn, uint32_t *frame);
 
 /* Whether a response may carry `psn`: it was seen, or is a gap among those seen lately. */
-bool half_has_psn(struct half *h, uint32_t psn);
-/* What request `p` is, judged before half_request(). */
-enum seen_as half_seen_as(struct half *h, const struct pkt *p);
+bool req_dir_has_psn(struct req_dir *h, uint32_t psn);
+/* What request `p` is, judged before req_dir_request(). */
+enum seen_as req_dir_classify(struct req_dir *h, const struct pkt *p);
 /* The path MTU became known: READs are given the PSNs that they take. Does nothing if it is no path MTU, or one is
  * known. */
-void half_set_pmtu(struct half *h, uint32_t pmtu);
+void req_dir_set_pmtu(struct req_dir *h, uint32_t pmtu);
 /* Hash of a packet's RETH or AtomicETH, 0 without one. */
 uint32_t reth_hash(const struct pkt *p);
 /* PSNs that request `p` takes; 1 if that needs a path MTU which is not known. */
-uint32_t half_span(const struct half *h, const struct pkt *p);
+uint32_t req_dir_span(const struct req_dir *h, const struct pkt *p);
 /* Whether `p` is a READ request whose PSNs are not known for want of a path MTU: responses to it may not be known as
  * such. */
-static inline bool half_is_unknown_read(const struct half *h, const struct pkt *p)
+static inline bool req_dir_is_unknown_read(const struct req_dir *h, const struct pkt *p)
 {
     return p->op->flags & OPF_READ_REQ && !h->pmtu && p->reth.dmalen > 256;
 }
 /* Why the requester would go back to `psn` at `now`, by what was seen; BACK_NONE: `psn` is of what is sent again
  * already, and was overtaken. */
-enum why_back half_why_back(struct half *h, uint32_t psn, ns_t now);
+enum why_back req_dir_why_back(struct req_dir *h, uint32_t psn, ns_t now);
 /* Take request `p`, which is `as`. */
-void half_request(struct half *h, const struct pkt *p, enum seen_as as);
+void req_dir_request(struct req_dir *h, const struct pkt *p, enum seen_as as);
 /* Take response `p`. */
-void half_response(struct half *h, const struct pkt *p);
+void req_dir_response(struct req_dir *h, const struct pkt *p);
 
 /* A packet without an IP identification looks the same when it is sent again; one this young is taken for a copy. */
 #define TWIN_WITHIN NS_PER_MS
@@ -233,7 +233,7 @@ uint32_t icrc_of(const struct pkt *p);
 uint32_t response_proves(const struct pkt *p);
 
 /* PSNs that the answer to a READ of `len` bytes takes, as far as the path MTU is known by now. */
-static inline uint32_t half_read_span(const struct half *h, uint64_t len)
+static inline uint32_t req_dir_read_span(const struct req_dir *h, uint64_t len)
 {
     return h->pmtu ? psn_span(len, h->pmtu) : 1;
 }
@@ -242,10 +242,10 @@ static inline uint32_t frame_u32(const struct pkt *p)
 {
     return p->frame->number <= UINT32_MAX ? (uint32_t)p->frame->number : 0;
 }
-/* Type of a response's AETH (enum aeth_type), AETH_ACK if it has none. */
-static inline unsigned aeth_type(const struct pkt *p)
+/* Class of a response's AETH (enum aeth_type), AETH_ACK if it has none. */
+static inline unsigned response_type(const struct pkt *p)
 {
-    return p->have & H_AETH ? p->aeth.syndrome >> 5 & 3u : AETH_ACK;
+    return p->have & H_AETH ? aeth_type(p->aeth.syndrome) : AETH_ACK;
 }
 
 #endif

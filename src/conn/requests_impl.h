@@ -1,14 +1,14 @@
-/* layer 2b (conn): what the two files of struct half share. */
+/* layer 2b (conn): what the two files of struct req_dir share. */
 #ifndef RDMATRACE_CONN_REQUESTS_IMPL_H
 #define RDMATRACE_CONN_REQUESTS_IMPL_H
 
 #include "src/conn/requests.h"
 
 /* The first PSN not seen moves on over all that were. */
-void half_advance_contig(struct half *h);
+void req_dir_advance_contig(struct req_dir *h);
 
 /* Nothing is missing any more, and what a responder expects no longer depends on whether it keeps what comes ahead. */
-static inline void half_settle(struct half *h)
+static inline void req_dir_settle(struct req_dir *h)
 {
     if (UNLIKELY(h->unsettled) && h->contig == h->next &&
         (h->gbn == h->next || (h->have_una && psn_diff(h->una, h->settles) >= 0)))

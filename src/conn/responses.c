@@ -3,7 +3,7 @@
 
 uint32_t response_proves(const struct pkt *p)
 {
-    return p->op->flags & OPF_ACK && aeth_type(p) != AETH_ACK ? p->bth.psn : psn_add(p->bth.psn, 1);
+    return p->op->flags & OPF_ACK && response_type(p) != AETH_ACK ? p->bth.psn : psn_add(p->bth.psn, 1);
 }
 
 static void nak_put(struct nak *n, const struct pkt *p)
@@ -25,16 +25,16 @@ static void nak_put(struct nak *n, const struct pkt *p)
     n->ts = p->frame->ts;
 }
 
-static void take_nak(struct half *h, const struct pkt *p)
+static void take_nak(struct req_dir *h, const struct pkt *p)
 {
     if (!h->seq.have || h->seq.resent || psn_diff(p->bth.psn, h->seq_low) < 0)
         h->seq_low = p->bth.psn;
     if (h->have_next && psn_in(h->gbn, p->bth.psn, TRACK_SENT))
         h->gbn = p->bth.psn; /* that is what it expects */
-    if (aeth_type(p) == AETH_RNR) {
+    if (response_type(p) == AETH_RNR) {
         h->rnr_naks++;
         nak_put(&h->rnr, p);
-    } else if ((p->aeth.syndrome & 31) == NAK_PSN_SEQ) {
+    } else if (aeth_value(p->aeth.syndrome) == NAK_PSN_SEQ) {
         h->seq_naks++;
         nak_put(&h->seq, p);
     } else {
@@ -43,9 +43,9 @@ static void take_nak(struct half *h, const struct pkt *p)
     }
 }
 
-static void take_ack(struct half *h, const struct pkt *p)
+static void take_ack(struct req_dir *h, const struct pkt *p)
 {
-    const struct ask *a = half_ask(h, p->bth.psn, 0);
+    const struct read_req *a = req_dir_ask(h, p->bth.psn, 0);
 
     h->plain = a && !a->answered;
     h->acks++;
@@ -59,24 +59,24 @@ static void take_ack(struct half *h, const struct pkt *p)
 
 /* The answer to `a` is complete only after a later response. What was answered before and is behind it, its requester
  * has dropped. */
-static void take_late(struct half *h, struct ask *a)
+static void take_late(struct req_dir *h, struct read_req *a)
 {
     h->late_end = psn_add(a->psn, a->span);
     h->late_rsps = h->rsp_packets;
     a->early = false;
     for (unsigned i = 0; i < TRACK_ASKS; i++) {
-        struct ask *b = &h->asks[i];
+        struct read_req *b = &h->asks[i];
         b->early |= b->span && b->answered && psn_diff(b->psn, a->psn) > 0;
     }
 }
 
-static void take_answer(struct half *h, const struct pkt *p)
+static void take_answer(struct req_dir *h, const struct pkt *p)
 {
     bool behind = h->have_una && psn_diff(h->proves, h->una) < 0;
     uint32_t psn = p->bth.psn;
 
     for (unsigned n = 0; n < 8; n++) {
-        struct ask *a = half_ask(h, psn, n);
+        struct read_req *a = req_dir_ask(h, psn, n);
         if (!a)
             return;
         if (!a->rsp_first)
@@ -98,15 +98,15 @@ static void take_answer(struct half *h, const struct pkt *p)
 }
 
 /* READs that were asked for again from where their answer broke off: both halves together are the answer. */
-static void settle_asks(struct half *h)
+static void settle_asks(struct req_dir *h)
 {
     for (unsigned i = 1; i <= TRACK_ASKS; i++) {
-        struct ask *a = &h->asks[(h->asks_at - i) % TRACK_ASKS], *rest;
+        struct read_req *a = &h->asks[(h->asks_at - i) % TRACK_ASKS], *rest;
         if (!a->span)
             return;
         if (a->answered || !a->got)
             continue;
-        rest = half_ask(h, psn_add(a->psn, a->got), 0);
+        rest = req_dir_ask(h, psn_add(a->psn, a->got), 0);
         if (rest && rest != a && rest->again && rest->answered && rest->psn == psn_add(a->psn, a->got)) {
             a->answered = true;
             a->done = rest->done;
@@ -115,15 +115,15 @@ static void settle_asks(struct half *h)
 }
 
 /* Whether the first response counts no more messages than were seen up to its PSN. */
-static bool begins_here(struct half *h, const struct pkt *p)
+static bool begins_here(struct req_dir *h, const struct pkt *p)
 {
-    const struct ask *a = half_ask(h, p->bth.psn, 0);
-    const struct sent *s = half_sent(h, a ? a->psn : p->bth.psn);
+    const struct read_req *a = req_dir_ask(h, p->bth.psn, 0);
+    const struct sent *s = req_dir_sent(h, a ? a->psn : p->bth.psn);
 
     return h->first_is_start && s && p->aeth.msn <= s->msg;
 }
 
-void half_response(struct half *h, const struct pkt *p)
+void req_dir_response(struct req_dir *h, const struct pkt *p)
 {
     uint32_t proves = response_proves(p);
 
@@ -146,7 +146,7 @@ void half_response(struct half *h, const struct pkt *p)
     if (p->op->flags & OPF_ACK) {
         if (!(p->have & H_AETH))
             return;
-        if (aeth_type(p) == AETH_ACK)
+        if (response_type(p) == AETH_ACK)
             take_ack(h, p);
         else
             take_nak(h, p);
@@ -162,13 +162,13 @@ void half_response(struct half *h, const struct pkt *p)
         h->una_rsps = h->rsp_packets;
         h->una_ts = p->frame->ts;
         h->retries = 0;
-        h->plain = h->plain && p->op->flags & OPF_ACK && aeth_type(p) == AETH_ACK;
+        h->plain = h->plain && p->op->flags & OPF_ACK && response_type(p) == AETH_ACK;
         if (UNLIKELY(psn_diff(h->una, h->contig) > 0)) {
             h->contig = h->una;
-            half_advance_contig(h);
+            req_dir_advance_contig(h);
         }
         if (UNLIKELY(psn_diff(h->una, h->gbn) > 0))
             h->gbn = h->una;
     }
-    half_settle(h);
+    req_dir_settle(h);
 }

@@ -5,22 +5,23 @@
 
 #define STOPPED_AFTER 3 /* a requester that was silent for so many times its last timeout has given up */
 
-uint32_t retries_used(const struct watch *w, const struct half *h)
+uint32_t retries_used(const struct watch *w, const struct req_dir *h)
 {
     return min_u32(h->retries, watch_tries(w, h->flow)->n);
 }
 
 /* Whether a half without a single answer has none: the other direction was captured, and the timer may have run out,
  * and nothing new followed. */
-static bool is_unanswered(const struct watch *w, const struct half *h, const struct conn_params *c, ns_t silence)
+static bool is_unanswered(const struct watch *w, const struct req_dir *h, const struct conn_params *c, ns_t silence)
 {
     bool known = (c->have_timeout || c->have_asked) && c->timeout;
 
-    return silence >= ack_timeout(known ? c->timeout : 1) / 8 * 7 && watch_tries(w, h->flow)->next == h->next &&
+    return silence >= timer_earliest(ack_timeout(known ? c->timeout : 1)) && watch_tries(w, h->flow)->next == h->next &&
            watch_heard(w, h->flow);
 }
 
-bool retries_gave_up(const struct watch *w, const struct half *h, const struct conn_params *c, ns_t silence, ns_t now)
+bool retries_gave_up(const struct watch *w, const struct req_dir *h, const struct conn_params *c, ns_t silence,
+                     ns_t now)
 {
     uint32_t tries = retries_used(w, h);
 
@@ -30,12 +31,12 @@ bool retries_gave_up(const struct watch *w, const struct half *h, const struct c
         return true;
     if (silence <= 0)
         return false;
-    if (c->have_asked && tries >= c->retry_cnt && now - h->last_ts >= silence - silence / 8)
+    if (c->have_asked && tries >= c->retry_cnt && now - h->last_ts >= timer_earliest(silence))
         return true; /* the timer ran out once more */
     return now - h->last_ts > STOPPED_AFTER * silence;
 }
 
-bool retries_spent(const struct watch *w, const struct half *h, const struct conn_params *c)
+bool retries_spent(const struct watch *w, const struct req_dir *h, const struct conn_params *c)
 {
     const struct tries *t = watch_tries(w, h->flow);
 
@@ -47,5 +48,5 @@ bool retries_timed_out(const struct conn_params *c, ns_t waited, bool closed)
     ns_t timer = ack_timeout(c->timeout);
 
     return (c->have_timeout || c->have_asked) && c->timeout && c->retry_cnt == 0 &&
-           waited >= (closed ? timer / 8 * 7 : timer * 4);
+           waited >= (closed ? timer_earliest(timer) : timer * 4);
 }

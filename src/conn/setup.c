@@ -16,8 +16,8 @@ static struct pending *pending_find(struct pending *ring, uint32_t at, const str
 {
     for (uint32_t i = 0; i < LEARN_PENDING; i++) {
         struct pending *h = &ring[(at + i) % LEARN_PENDING];
-        if (h->used && h->id == answer->id && h->tap == answer->tap &&
-            memcmp(&h->src, &answer->dst, sizeof h->src) == 0 && memcmp(&h->dst, &answer->src, sizeof h->dst) == 0)
+        if (h->used && h->id == answer->id && h->tap == answer->tap && conn_addr_eq(&h->src, &answer->dst) &&
+            conn_addr_eq(&h->dst, &answer->src))
             return h;
     }
     return NULL;

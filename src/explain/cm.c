@@ -26,7 +26,7 @@ static struct cm_seen cm_seen_of(const struct pkt *p, uint16_t attr)
 /* What the tap saw between the copy before and this one tells which message did not arrive. */
 static void note_evidence(struct explainer *x, struct cm_sent *c, const struct cm_seen *again)
 {
-    const struct half *h = cm_requests_back(x, c);
+    const struct req_dir *h = cm_requests_back(x, c);
     ns_t since = cm_latest(c)->ts;
 
     if (!c->between.frame || (c->between.attr == CM_MRA && c->answer.frame))
@@ -156,8 +156,8 @@ static struct statement *refused_before(struct explainer *x, const struct pkt *p
     for (unsigned i = 0; i < REFUSALS; i++) {
         struct refusal *o = &x->refusals[i];
         struct statement *st = statement_at(x, o->statement);
-        if (o->attr != r->attr || o->local != r->local || o->remote != r->remote ||
-            memcmp(&o->src, &r->src, sizeof r->src) != 0 || memcmp(&o->dst, &r->dst, sizeof r->dst) != 0)
+        if (o->attr != r->attr || o->local != r->local || o->remote != r->remote || !conn_addr_eq(&o->src, &r->src) ||
+            !conn_addr_eq(&o->dst, &r->dst))
             continue;
         if (st && o->tap == r->tap)
             statement_frame(st, frame_u32(p));

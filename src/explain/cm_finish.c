@@ -12,7 +12,7 @@ const struct cm_seen *cm_latest(const struct cm_sent *c)
     return &c->copies[min_u32(c->n, CM_COPIES) - 1];
 }
 
-const struct half *cm_requests_back(struct explainer *x, const struct cm_sent *c)
+const struct req_dir *cm_requests_back(struct explainer *x, const struct cm_sent *c)
 {
     struct conn_table *t = watch_conns(x->watch);
     uint32_t flow;
@@ -33,8 +33,8 @@ static struct cm_sent *elsewhere(struct explainer *x, const struct cm_sent *c)
 {
     for (unsigned i = 0; i < CM_SENT; i++) {
         struct cm_sent *o = &x->cm[i];
-        if (o->n && o->tap != c->tap && o->attr == c->attr && o->id == c->id && memcmp(&o->src, &c->src, 16) == 0 &&
-            memcmp(&o->dst, &c->dst, 16) == 0)
+        if (o->n && o->tap != c->tap && o->attr == c->attr && o->id == c->id && conn_addr_eq(&o->src, &c->src) &&
+            conn_addr_eq(&o->dst, &c->dst))
             return o;
     }
     return NULL;
@@ -43,8 +43,8 @@ static struct cm_sent *elsewhere(struct explainer *x, const struct cm_sent *c)
 /* Whether `q` is the REQ that the REP `c` answers. */
 static bool asks_for(const struct cm_sent *q, const struct cm_sent *c)
 {
-    return q->n && q->attr == CM_REQ && q->id == c->answers && memcmp(&q->src, &c->dst, 16) == 0 &&
-           memcmp(&q->dst, &c->src, 16) == 0;
+    return q->n && q->attr == CM_REQ && q->id == c->answers && conn_addr_eq(&q->src, &c->dst) &&
+           conn_addr_eq(&q->dst, &c->src);
 }
 
 static const struct cm_seen *copy_at(const struct cm_sent *o, uint32_t icrc)
@@ -131,7 +131,7 @@ static ns_t loop_of(const struct explainer *x, const struct cm_sent *c)
     for (unsigned i = 0; i < CM_SENT; i++) {
         const struct cm_sent *m = &x->cm[i];
         ns_t took = m->n == 1 && m->answer.frame ? m->answer.ts - m->copies[0].ts : 0;
-        if (took > 0 && m->tap == c->tap && memcmp(&m->dst, &c->src, sizeof m->dst) == 0 && (!least || took < least))
+        if (took > 0 && m->tap == c->tap && conn_addr_eq(&m->dst, &c->src) && (!least || took < least))
             least = took;
     }
     return least;
@@ -168,7 +168,7 @@ static void answered_before(const struct explainer *x, struct cm_sent *c, struct
 static void inferred(struct explainer *x, struct cm_sent *c, struct statement *st, struct buf *b)
 {
     const char *dst = addr_text(&c->dst), *name = cm_attr_str(c->attr);
-    const struct half *h = cm_requests_back(x, c);
+    const struct req_dir *h = cm_requests_back(x, c);
     bool prompt = c->answer.frame && c->answer.ts - cm_latest(c)->ts < c->silence / PROMPT;
 
     st->where = WHERE_AFTER;
@@ -256,7 +256,7 @@ static void cm_tell_late(struct explainer *x, struct cm_sent *c)
 /* The statement about an RTU that was not seen, although requests came behind the REP. */
 static void cm_tell_rtu(struct explainer *x, struct cm_sent *c)
 {
-    const struct half *h = c->n == 1 && c->attr == CM_REP && !c->answer.frame ? cm_requests_back(x, c) : NULL;
+    const struct req_dir *h = c->n == 1 && c->attr == CM_REP && !c->answer.frame ? cm_requests_back(x, c) : NULL;
     const struct cm_sent *o = h ? elsewhere(x, c) : NULL;
     struct statement *st =
         h && h->have_next && h->first_ts >= c->copies[0].ts ? statement_new(x, CAUSE_LOST_RTU, FLOW_NONE, NULL) : NULL;

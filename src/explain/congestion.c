@@ -38,9 +38,7 @@ static void check_keys(struct explainer *x, const struct pkt *p)
         return;
     conn_addr_of(p, &src, &dst);
     memcpy(a, dst.b, 16);
-    key = ((((key ^ a[0]) * UINT64_C(0x9e3779b97f4a7c15)) ^ a[1]) * UINT64_C(0x9e3779b97f4a7c15) ^ p->bth.dqpn) *
-              UINT64_C(0x9e3779b97f4a7c15) |
-          1;
+    key = ((((key ^ a[0]) * HASH_MULTIPLIER) ^ a[1]) * HASH_MULTIPLIER ^ p->bth.dqpn) * HASH_MULTIPLIER | 1;
     q = &x->qkeys[key >> 56];
     if (q->key != key) {
         *q = (struct qkey_seen){key, p->deth.qkey, frame_u32(p), p->bth.pkey, NO_STATEMENT, NO_STATEMENT};

@@ -7,8 +7,7 @@ bool explain_same_flow(struct explainer *x, uint32_t a, uint32_t b)
 {
     const struct flow *f = conn_flow_at(watch_conns(x->watch), a), *g = conn_flow_at(watch_conns(x->watch), b);
 
-    return g->tap != f->tap && g->dqpn == f->dqpn && memcmp(&g->src, &f->src, sizeof f->src) == 0 &&
-           memcmp(&g->dst, &f->dst, sizeof f->dst) == 0;
+    return g->tap != f->tap && g->dqpn == f->dqpn && conn_addr_eq(&g->src, &f->src) && conn_addr_eq(&g->dst, &f->dst);
 }
 
 /* The same flow at another tap, from index `i` on; FLOW_NONE if there is none. */
@@ -38,9 +37,9 @@ struct lone {
     bool other;     /* the other one has it */
 };
 
-static struct lone lost_between(struct half *a, struct half *b, uint32_t psn)
+static struct lone lost_between(struct req_dir *a, struct req_dir *b, uint32_t psn)
 {
-    const struct sent *s = half_sent(a, psn), *o = half_sent(b, psn);
+    const struct sent *s = req_dir_sent(a, psn), *o = req_dir_sent(b, psn);
 
     if (!s || !s->icrc_first)
         return (struct lone){0};
@@ -106,13 +105,13 @@ static void compare_copy(struct explainer *x, struct statement *st, const struct
 static void compare_loss(struct explainer *x, struct statement *st, uint32_t other, unsigned n)
 {
     const char *tap = other_tap(x, st, other);
-    struct half *a = watch_half(x->watch, st->flow), *b = watch_half(x->watch, other);
+    struct req_dir *a = watch_half(x->watch, st->flow), *b = watch_half(x->watch, other);
     const struct told *t = x->told[other];
     struct buf text = {0};
     struct lone lone = {0};
 
     if (st->repeated) {
-        compare_copy(x, st, half_sent(b, st->psn), tap);
+        compare_copy(x, st, req_dir_sent(b, st->psn), tap);
         return;
     }
     for (unsigned i = 0; i < n && !lone.frame; i++)
@@ -137,8 +136,8 @@ static void compare_loss(struct explainer *x, struct statement *st, uint32_t oth
         st->cause = st->cause == CAUSE_CANNOT_TELL ? CAUSE_PACKET_LOSS : st->cause;
         statement_frame_at(st, tap_of(x, lone.other ? other : st->flow), lone.frame);
         st->proved = true;
-    } else if (text.len == 0 && half_sent(b, st->psn)) {
-        compare_answer(x, st, half_sent(a, st->psn), half_sent(b, st->psn), other, n, &text);
+    } else if (text.len == 0 && req_dir_sent(b, st->psn)) {
+        compare_answer(x, st, req_dir_sent(a, st->psn), req_dir_sent(b, st->psn), other, n, &text);
     }
     if (text.len)
         statement_add(x, st, buf_str(&text));
@@ -147,9 +146,9 @@ static void compare_loss(struct explainer *x, struct statement *st, uint32_t oth
 
 /* Whether the first copy that came to `a` is the first one that `b` saw, and not one sent again: then it was only late.
  * Senders whose repetitions are the same to the last bit leave that open. */
-static bool same_copy(struct half *a, const struct sent *s, uint32_t psn)
+static bool same_copy(struct req_dir *a, const struct sent *s, uint32_t psn)
 {
-    const struct sent *o = half_sent(a, psn);
+    const struct sent *o = req_dir_sent(a, psn);
 
     return o && o->icrc_first && o->icrc_first == s->icrc_first && !s->same && (s->copies == 1 || o->ts_first < s->ts);
 }
@@ -167,11 +166,11 @@ static struct statement *told_loss(struct explainer *x, const struct statement *
 }
 
 /* A packet that came late here is one sent again, if the other tap had another first copy, which never came here. */
-static void compare_late(struct explainer *x, struct statement *st, struct half *here, const struct sent *there,
+static void compare_late(struct explainer *x, struct statement *st, struct req_dir *here, const struct sent *there,
                          uint32_t other)
 {
     const char *tap = other_tap(x, st, other);
-    const struct sent *o = half_sent(here, st->psn);
+    const struct sent *o = req_dir_sent(here, st->psn);
     struct statement *loss = told_loss(x, st);
 
     if (!o || !o->icrc_first || !there->icrc_first || o->icrc_first == there->icrc_first ||
@@ -189,11 +188,11 @@ static void compare_late(struct explainer *x, struct statement *st, struct half 
 }
 
 /* A packet never passed here, or not before it was sent again: whether it passed the other tap. */
-static void compare_missed(struct explainer *x, struct statement *st, struct half *here, const struct sent *there,
+static void compare_missed(struct explainer *x, struct statement *st, struct req_dir *here, const struct sent *there,
                            uint32_t other)
 {
     const char *tap = other_tap(x, st, other);
-    const struct sent *o = half_sent(here, st->psn);
+    const struct sent *o = req_dir_sent(here, st->psn);
     bool late = same_copy(here, there, st->psn), neither = there->late && o && o->icrc_first == there->icrc_first;
     char more[100];
 
@@ -212,9 +211,9 @@ static void compare_missed(struct explainer *x, struct statement *st, struct hal
 
 static void compare_request(struct explainer *x, struct statement *st, uint32_t other)
 {
-    struct half *a = watch_half(x->watch, st->flow), *b = watch_half(x->watch, other);
+    struct req_dir *a = watch_half(x->watch, st->flow), *b = watch_half(x->watch, other);
     const char *tap = other_tap(x, st, other);
-    const struct sent *s = b ? half_sent(b, st->psn) : NULL;
+    const struct sent *s = b ? req_dir_sent(b, st->psn) : NULL;
     char more[100];
 
     if (!a || !b || !b->have_next || (st->repeated && st->where == WHERE_BEFORE))
@@ -237,7 +236,7 @@ static void compare_request(struct explainer *x, struct statement *st, uint32_t 
 /* A peer that seems silent here has answered, as the other tap saw. */
 static void compare_silence(struct explainer *x, struct statement *st, uint32_t other)
 {
-    const struct half *a = watch_half(x->watch, st->flow), *b = watch_half(x->watch, other);
+    const struct req_dir *a = watch_half(x->watch, st->flow), *b = watch_half(x->watch, other);
     char more[120];
 
     if (!a || !b || !b->have_una || (a->have_una && psn_diff(b->una, a->una) <= 0))
@@ -251,10 +250,10 @@ static void compare_silence(struct explainer *x, struct statement *st, uint32_t 
 }
 
 /* The frame in which the answer with a PSN was asked for again; 0 if it was not. */
-static uint32_t asked_again(struct half *h, uint32_t psn)
+static uint32_t asked_again(struct req_dir *h, uint32_t psn)
 {
-    const struct ask *a = h ? half_ask(h, psn, 0) : NULL;
-    const struct sent *s = a ? half_sent(h, a->psn) : NULL;
+    const struct read_req *a = h ? req_dir_ask(h, psn, 0) : NULL;
+    const struct sent *s = a ? req_dir_sent(h, a->psn) : NULL;
 
     return !s ? 0 : a->again ? s->first : s->copies > 1 ? s->last : 0;
 }

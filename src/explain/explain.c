@@ -59,7 +59,7 @@ static void forget(struct told *t)
     passes_init(&t->passes);
 }
 
-static bool is_answered(const struct half *h, uint32_t psn)
+static bool is_answered(const struct req_dir *h, uint32_t psn)
 {
     return h->have_una && psn_diff(h->una, psn) > 0;
 }
@@ -82,13 +82,13 @@ static void note_wanted(const struct watched *e, struct told *t)
 static void note_depth(struct explainer *x, const struct watched *e, struct told *t)
 {
     const struct conn_params *c = &conn_flow_at(watch_conns(x->watch), e->flow)->params;
-    struct ask *oldest;
+    struct read_req *oldest;
     uint32_t out;
 
     if (!c->have_depth || !(e->p->op->flags & (OPF_READ_REQ | OPF_ATOMIC_REQ)) ||
         (e->as != SEEN_NEW && e->as != SEEN_GAP))
         return;
-    out = half_outstanding(e->h, &oldest) + 1;
+    out = req_dir_outstanding(e->h, &oldest) + 1;
     if (out > c->depth) {
         t->deep_psn = e->p->bth.psn;
         t->deep = out;
@@ -112,8 +112,8 @@ static void adopt_strays(struct explainer *x, uint32_t flow, struct told *t)
     for (unsigned i = 0; i < TOLD_BAD; i++) {
         struct stray *s = &x->strays[i];
         struct statement *st = statement_at(x, s->statement);
-        if (!s->frame || !st || s->tap != f->tap || s->dqpn != f->dqpn ||
-            memcmp(&s->src, &f->src, sizeof f->src) != 0 || memcmp(&s->dst, &f->dst, sizeof f->dst) != 0)
+        if (!s->frame || !st || s->tap != f->tap || s->dqpn != f->dqpn || !conn_addr_eq(&s->src, &f->src) ||
+            !conn_addr_eq(&s->dst, &f->dst))
             continue;
         bad_put(t, s->psn, s->frame, s->statement);
         st->flow = flow;
@@ -141,7 +141,7 @@ static void note_again(struct explainer *x, const struct watched *e, struct told
     if (t->open != NO_STATEMENT || e->why != BACK_NONE)
         t->cost = t->open;
     st = statement_at(x, t->cost);
-    t->follows = psn_add(e->p->bth.psn, half_span(e->h, e->p));
+    t->follows = psn_add(e->p->bth.psn, req_dir_span(e->h, e->p));
     if (st)
         st->again++;
 }
@@ -234,8 +234,8 @@ static void tell_refusal(struct explainer *x, const struct watched *e, const str
 {
     const struct conn_params *c = &conn_flow_at(watch_conns(x->watch), e->flow)->params;
     uint32_t pmtu = conn_flow_at(watch_conns(x->watch), e->flow)->pmtu;
-    const struct sent *s = half_sent(e->h, e->p->bth.psn);
-    unsigned code = e->p->aeth.syndrome & 31;
+    const struct sent *s = req_dir_sent(e->h, e->p->bth.psn);
+    unsigned code = aeth_value(e->p->aeth.syndrome);
     char place[80];
     enum cause cause = code == NAK_REMOTE_ACCESS     ? CAUSE_ACCESS_ERROR
                        : code == NAK_INVALID_REQUEST ? CAUSE_INVALID_REQUEST
@@ -267,7 +267,7 @@ static void tell_refusal(struct explainer *x, const struct watched *e, const str
 static void tell_rnr(struct explainer *x, const struct watched *e, struct told *t)
 {
     struct statement *st = t->rnr_psn == e->p->bth.psn ? statement_at(x, t->rnr) : NULL;
-    const struct sent *s = half_sent(e->h, e->p->bth.psn);
+    const struct sent *s = req_dir_sent(e->h, e->p->bth.psn);
 
     if (!st) {
         st = statement_new(x, CAUSE_RNR, e->flow, e->p);
@@ -282,8 +282,8 @@ static void tell_rnr(struct explainer *x, const struct watched *e, struct told *
         statement_say(
             x, st,
             "%s was not ready for the %s with PSN %u: it asks to wait %.3f ms (timer code %u) before each further try.",
-            dst_text(x, e->flow), request_name(s), e->p->bth.psn, (double)rnr_time(e->p->aeth.syndrome & 31) / 1e6,
-            e->p->aeth.syndrome & 31);
+            dst_text(x, e->flow), request_name(s), e->p->bth.psn,
+            (double)rnr_time(aeth_value(e->p->aeth.syndrome)) / 1e6, aeth_value(e->p->aeth.syndrome));
     }
     statement_frame(st, frame_u32(e->p));
 }
@@ -298,12 +298,12 @@ static void settle(struct explainer *x, const struct watched *e, struct told *t)
         return;
     psn = st->has_psn ? st->psn : t->rnr_psn;
     if (psn_diff(proves, psn) <= 0 ||
-        (e->p->op->flags & OPF_ACK && aeth_type(e->p) != AETH_ACK && st->cause == CAUSE_RNR))
+        (e->p->op->flags & OPF_ACK && response_type(e->p) != AETH_ACK && st->cause == CAUSE_RNR))
         return;
     st->lost = e->p->frame->ts - st->start;
-    if (st->has_psn && st->is_request && half_sent(e->h, st->psn)) {
+    if (st->has_psn && st->is_request && req_dir_sent(e->h, st->psn)) {
         st->arrived = frame_u32(e->p);
-        st->arrival = e->p->frame->ts - half_sent(e->h, st->psn)->ts;
+        st->arrival = e->p->frame->ts - req_dir_sent(e->h, st->psn)->ts;
     }
     t->open = NO_STATEMENT;
 }
@@ -317,8 +317,8 @@ static void shorten(ns_t *shortest, ns_t took)
 /* A NAK for a packet sent once takes no longer than one, until something is sent again. */
 static void note_round_trip(const struct watched *e, struct told *t)
 {
-    const struct sent *s = half_sent(e->h, e->p->bth.psn);
-    bool ack = aeth_type(e->p) == AETH_ACK;
+    const struct sent *s = req_dir_sent(e->h, e->p->bth.psn);
+    bool ack = response_type(e->p) == AETH_ACK;
 
     if (!s || s->same)
         return;
@@ -399,11 +399,11 @@ static void on_response(void *user, const struct watched *e)
         settle(x, e, t);
     if (!(e->p->op->flags & OPF_ACK))
         return;
-    if (aeth_type(e->p) == AETH_RNR)
+    if (response_type(e->p) == AETH_RNR)
         tell_rnr(x, e, t);
-    else if (aeth_type(e->p) == AETH_NAK && (e->p->aeth.syndrome & 31) != NAK_PSN_SEQ)
+    else if (response_type(e->p) == AETH_NAK && aeth_value(e->p->aeth.syndrome) != NAK_PSN_SEQ)
         tell_refusal(x, e, t);
-    else if (aeth_type(e->p) == AETH_NAK)
+    else if (response_type(e->p) == AETH_NAK)
         passes_nak(&t->passes, e, t->least_trip, t->round_trip);
 }
 
@@ -512,7 +512,7 @@ struct conn_table *explain_conns(struct explainer *x)
     return watch_conns(x->watch);
 }
 
-struct half *explain_half(struct explainer *x, uint32_t flow)
+struct req_dir *explain_half(struct explainer *x, uint32_t flow)
 {
     return watch_half(x->watch, flow);
 }

@@ -72,7 +72,7 @@ struct explainer *explain_new(void);
 void explain_free(struct explainer *x);
 struct conn_table *explain_conns(struct explainer *x);
 /* Evidence about the requests of a flow; NULL if it carried none. */
-struct half *explain_half(struct explainer *x, uint32_t flow);
+struct req_dir *explain_half(struct explainer *x, uint32_t flow);
 void explain_packet(struct explainer *x, const struct pkt *p);
 /* After the last packet: what is open is settled, taps are compared, statements are put in order, worst first. */
 void explain_end(struct explainer *x);

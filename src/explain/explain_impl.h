@@ -335,7 +335,7 @@ void explain_datagram(struct explainer *x, const struct pkt *p);
 void explain_datagrams_end(struct explainer *x);
 /* READs and atomics (read.c): one of them is asked for again, by request `e`, in whole or from a missing response on;
  * NULL without room. And a READ response, before it is taken. */
-struct statement *explain_read(struct explainer *x, const struct watched *e, struct told *t, struct ask *a);
+struct statement *explain_read(struct explainer *x, const struct watched *e, struct told *t, struct read_req *a);
 void explain_read_response(struct explainer *x, const struct watched *e, struct told *t);
 /* A READ or atomic comes again: its requester misses the answer. Later responses that seemed to be lost behind the tap
  * were dropped there, for it had asked for this one as well when it asked for those again. */
@@ -351,7 +351,7 @@ void explain_cm_end(struct explainer *x);
 /* The latest copy of a message. */
 const struct cm_seen *cm_latest(const struct cm_sent *c);
 /* What is known of the requests that the receiver of a message sends to its sender's queue pair; NULL for nothing. */
-const struct half *cm_requests_back(struct explainer *x, const struct cm_sent *c);
+const struct req_dir *cm_requests_back(struct explainer *x, const struct cm_sent *c);
 /* The statement about a message that came again, that its sender gave up, or whose answer is missing. */
 void cm_tell(struct explainer *x, struct cm_sent *c);
 /* What other taps tell of the statements (cross_check.c), at the end of the capture. */

@@ -14,7 +14,7 @@
 /* --- What is left ----------------------------------------------------------------------------- */
 
 /* A packet was sent as often as is allowed. */
-static void say_tries(struct explainer *x, struct statement *st, const struct flow *c, const struct half *h,
+static void say_tries(struct explainer *x, struct statement *st, const struct flow *c, const struct req_dir *h,
                       const struct sent *s)
 {
     statement_say(
@@ -37,8 +37,7 @@ static void say_cut(struct explainer *x, struct statement *st, const struct flow
                   "the last that passed the tap, "
                   "nothing asks for an answer, so %s owed none: what does was lost before the tap. The retries were "
                   "used up: completion RETRY_EXC_ERR.",
-                  addr_text(&c->src), st->psn, s->copies, s->first, s->last, psn_add(next, PSN_MASK),
-                  addr_text(&c->dst));
+                  addr_text(&c->src), st->psn, s->copies, s->first, s->last, psn_prev(next), addr_text(&c->dst));
 }
 
 /* The DREP by which the receiver of a flow answered its sender, if any: its host is alive. */
@@ -49,7 +48,7 @@ static void say_host(struct explainer *x, struct statement *st, const struct flo
     for (unsigned i = 0; i < CM_SENT; i++) {
         const struct cm_sent *m = &x->cm[i];
         if (!m->n || m->attr != CM_DREQ || m->answer.attr != CM_DREP || m->tap != c->tap || m->qpn != c->dqpn ||
-            memcmp(&m->src, &c->src, sizeof m->src) != 0)
+            !conn_addr_eq(&m->src, &c->src))
             continue;
         snprintf(more, sizeof more, "Its host still answered the DREQ (frame %u).", m->answer.frame);
         statement_frame(st, m->answer.frame);
@@ -59,11 +58,11 @@ static void say_host(struct explainer *x, struct statement *st, const struct flo
 }
 
 /* A silence without end. */
-static void end_silence(struct explainer *x, uint32_t flow, struct told *t, struct half *h)
+static void end_silence(struct explainer *x, uint32_t flow, struct told *t, struct req_dir *h)
 {
     struct statement *st = statement_at(x, t->open), *more;
     const struct flow *c = conn_flow_at(watch_conns(x->watch), flow);
-    const struct sent *s = st ? half_sent(h, st->psn) : NULL, *burst = half_sent(h, psn_add(h->next, PSN_MASK));
+    const struct sent *s = st ? req_dir_sent(h, st->psn) : NULL, *burst = req_dir_sent(h, psn_prev(h->next));
 
     if (!st || h->why != BACK_SILENCE || !st->has_psn || (h->have_una && psn_diff(h->una, h->back_psn) > 0) ||
         st->cause == CAUSE_LOST_ACK)
@@ -107,9 +106,9 @@ static void end_silence(struct explainer *x, uint32_t flow, struct told *t, stru
 
 /* Whether so long after an RNR NAK the next try is overdue: four times what was asked for, or what the tries before
  * took. */
-static bool is_overdue(const struct half *h, ns_t waited)
+static bool is_overdue(const struct req_dir *h, ns_t waited)
 {
-    ns_t asked = rnr_time(h->rnr.syndrome & 31),
+    ns_t asked = rnr_time(aeth_value(h->rnr.syndrome)),
          took = h->rnr.times > 1 ? (h->rnr.ts - h->rnr.ts_first) / (h->rnr.times - 1) : 0;
 
     return waited > RNR_OVERDUE + 4 * (asked > took ? asked : took);
@@ -117,7 +116,7 @@ static bool is_overdue(const struct half *h, ns_t waited)
 
 /* An RNR NAK without a further try: the retries were used up, unless more were allowed; then its sender stopped, or the
  * capture. */
-static void end_rnr(struct explainer *x, uint32_t flow, struct told *t, struct half *h)
+static void end_rnr(struct explainer *x, uint32_t flow, struct told *t, struct req_dir *h)
 {
     const struct conn_params *c = &conn_flow_at(watch_conns(x->watch), flow)->params;
     struct statement *st = statement_at(x, t->rnr);
@@ -258,7 +257,7 @@ ns_t longest_timer(const struct conn_params *c)
 
 /* For how long nothing followed the request that asked for an answer and has none; 0 if there is none, or if others may
  * tell why. One who goes on beyond the longest timer has answers that were not captured. */
-static ns_t unanswered(struct explainer *x, const struct told *t, struct half *h, struct half *back, ns_t longest)
+static ns_t unanswered(struct explainer *x, const struct told *t, struct req_dir *h, struct req_dir *back, ns_t longest)
 {
     ns_t end = t->closed_ts > t->wanted.ts ? t->closed_ts : x->last;
 
@@ -302,7 +301,7 @@ static void end_unanswered(struct explainer *x, uint32_t flow, const struct told
 }
 
 /* Why a request has no answer, and was not sent again. */
-static void end_unheard(struct explainer *x, uint32_t flow, const struct told *t, struct half *h)
+static void end_unheard(struct explainer *x, uint32_t flow, const struct told *t, struct req_dir *h)
 {
     const struct flow *f = conn_flow_at(watch_conns(x->watch), flow);
     const struct told *o = f->peer == FLOW_NONE ? NULL : x->told[f->peer];
@@ -386,7 +385,7 @@ static bool is_early(const struct statement *st, const struct told *t)
 }
 
 /* Whether each request that asks for an answer has one of its own: nothing was lost on either side of the tap. */
-static bool is_each_answered(const struct told *t, const struct half *h)
+static bool is_each_answered(const struct told *t, const struct req_dir *h)
 {
     return t->asks == t->answers && (h->from_start || h->began == BEGAN_SEEN) && !h->seq_naks && !h->rnr_naks &&
            !h->fatal_naks;
@@ -403,7 +402,7 @@ static bool is_slower(const struct statement *st, const struct told *t)
 
 /* The timer is shorter than the round trip: every copy is answered, and the first answer comes behind some repetitions.
  * Those that follow it at a tap between the ends are part of that. */
-static void end_slower(struct explainer *x, uint32_t flow, struct told *t, const struct half *h)
+static void end_slower(struct explainer *x, uint32_t flow, struct told *t, const struct req_dir *h)
 {
     struct statement *early = NULL;
     bool lost;
@@ -434,12 +433,12 @@ static void end_slower(struct explainer *x, uint32_t flow, struct told *t, const
 
 /* What was sent again to the last try though the tap saw answers: whether the last one arrived is not known; or all of
  * them came when the connection was closed. */
-static void end_spent(struct explainer *x, uint32_t flow, const struct told *t, struct half *h)
+static void end_spent(struct explainer *x, uint32_t flow, const struct told *t, struct req_dir *h)
 {
     const struct flow *f = conn_flow_at(watch_conns(x->watch), flow);
     const struct tries *tries = watch_tries(x->watch, flow);
     struct statement *st = statement_at(x, t->unheard), *dead;
-    const struct sent *s = half_sent(h, tries->psn);
+    const struct sent *s = req_dir_sent(h, tries->psn);
     char more[200];
 
     if (!s || !retries_spent(x->watch, h, &f->params))
@@ -455,7 +454,7 @@ static void end_spent(struct explainer *x, uint32_t flow, const struct told *t, 
     for (uint32_t i = 0; i < x->n; i++) {
         st = &x->st[i];
         if (st->flow != flow || st->moot || !st->arrived || st->psn != s->psn || !t->left_frame ||
-            st->arrived < t->left_frame || t->left_ts - h->back_ts < st->silence / 8 * 7 ||
+            st->arrived < t->left_frame || t->left_ts - h->back_ts < timer_earliest(st->silence) ||
             !(dead = statement_new(x, CAUSE_RETRY_EXCEEDED, flow, NULL)))
             continue;
         st = &x->st[i];
@@ -519,13 +518,13 @@ static void end_early(struct explainer *x, uint32_t flow, const struct told *t)
 }
 
 /* What is sent again last, whose answers are not captured, may not have had any. */
-static void say_unheard(struct explainer *x, struct statement *st, struct half *h)
+static void say_unheard(struct explainer *x, struct statement *st, struct req_dir *h)
 {
-    const struct sent *s = half_sent(h, st->psn);
+    const struct sent *s = req_dir_sent(h, st->psn);
     char more[160];
 
     if (!s || s->copies < 3 || watch_tries(x->watch, h->flow)->next != h->next ||
-        (s->ts - s->ts_first) / (s->copies - 1) < ack_timeout(1) / 8 * 7)
+        (s->ts - s->ts_first) / (s->copies - 1) < timer_earliest(ack_timeout(1)))
         return;
     snprintf(more, sizeof more,
              "It was sent %u times, last in frame %u, and nothing follows: its retries may have been used up.",
@@ -534,7 +533,7 @@ static void say_unheard(struct explainer *x, struct statement *st, struct half *
 }
 
 /* Not one answer was captured. */
-static void cannot_tell(struct explainer *x, struct statement *st, struct half *h)
+static void cannot_tell(struct explainer *x, struct statement *st, struct req_dir *h)
 {
     bool last = h && st == statement_at(x, x->told[st->flow]->open);
 
@@ -552,7 +551,7 @@ static void end_flow(struct explainer *x, uint32_t flow)
 {
     uint32_t peer = conn_flow_at(watch_conns(x->watch), flow)->peer;
     struct told *t = x->told[flow], *o = peer == FLOW_NONE ? NULL : x->told[peer];
-    struct half *h = watch_half(x->watch, flow);
+    struct req_dir *h = watch_half(x->watch, flow);
 
     if (!t)
         return;

@@ -1,6 +1,7 @@
 /* layer 3 (explain): which settings of the two ends and of the network made it so. */
 #include "src/conn/retries.h"
 #include "src/explain/explain_impl.h"
+#include "src/transport/verbs.h"
 
 #define TIMEOUT_UNIT 4096 /* ns: a timeout code n means this times 2^n */
 
@@ -49,9 +50,9 @@ static void put_timeout(struct buf *b, const struct conn_params *c, const struct
         buf_printf(b, ", retry count %u, by CM", c->retry_cnt);
         return;
     }
-    if (st->silence < TIMEOUT_UNIT * 2 / 8 * 7)
+    if (st->silence < timer_earliest(TIMEOUT_UNIT * 2))
         return;
-    while (high < 31 && ((ns_t)TIMEOUT_UNIT << (high + 1)) / 8 * 7 <= st->silence)
+    while (high < 31 && timer_earliest((ns_t)TIMEOUT_UNIT << (high + 1)) <= st->silence)
         high++;
     while (low < high && (ns_t)(TIMEOUT_UNIT * UINT64_C(4)) << low < st->silence)
         low++;
@@ -64,11 +65,11 @@ static void put_timeout(struct buf *b, const struct conn_params *c, const struct
         buf_printf(b, tries < RETRIES_MAX ? ", retry count %u or more" : ", retry count %u", tries);
 }
 
-static void put_rnr(struct buf *b, const struct conn_params *c, const struct half *h)
+static void put_rnr(struct buf *b, const struct conn_params *c, const struct req_dir *h)
 {
     if (h && h->rnr.have) {
-        buf_printf(b, "RNR timer code %u of the responder, ", h->rnr.syndrome & 31);
-        buf_duration(b, rnr_time(h->rnr.syndrome & 31));
+        buf_printf(b, "RNR timer code %u of the responder, ", aeth_value(h->rnr.syndrome));
+        buf_duration(b, rnr_time(aeth_value(h->rnr.syndrome)));
     }
     if (c->have_rnr)
         buf_printf(b, c->rnr_retry == 7 ? "; RNR retry count 7, for ever, by CM" : "; RNR retry count %u, by CM",
@@ -87,7 +88,7 @@ void explain_setting(struct explainer *x, const struct statement *st, struct buf
 {
     unsigned by = depends[st->cause];
     const struct flow *f = st->flow == FLOW_NONE ? NULL : conn_flow_at(watch_conns(x->watch), st->flow);
-    const struct half *h = f ? watch_half(x->watch, st->flow) : NULL;
+    const struct req_dir *h = f ? watch_half(x->watch, st->flow) : NULL;
     size_t start = b->len;
 
     if (!f || !by)

@@ -10,7 +10,7 @@
 
 /* What became of the response with PSN `psn`, which its requester misses, since it was asked for last. */
 struct fate {
-    const struct ask *ask; /* the latest one for it */
+    const struct read_req *ask; /* the latest one for it */
     uint32_t psn;
     uint32_t seen; /* frame in which it passed the tap in its turn, 0: it did not */
     /* latest frame in which it passed the tap ahead of others that were missing, or before it was asked for again; 0:
@@ -36,7 +36,7 @@ static bool is_silent(const struct watched *e)
 
 /* Whether the responder has sent `psn` in answer to `a`, as what came behind it shows. Answers to what was asked for
  * before come first: one to a repetition is known by the responses' going back. */
-static bool was_sent(const struct watched *e, const struct told *t, const struct ask *a, uint32_t psn)
+static bool was_sent(const struct watched *e, const struct told *t, const struct read_req *a, uint32_t psn)
 {
     if (!a->again)
         return (e->h->have_una && psn_diff(e->h->una, psn) > 0) || (a->rsp_first && is_silent(e));
@@ -48,8 +48,8 @@ static bool was_sent(const struct watched *e, const struct told *t, const struct
  * has not passed since it was asked for again. */
 static bool in_doubt(const struct watched *e, const struct told *t, uint32_t psn, uint32_t seen)
 {
-    uint32_t last = psn_add(psn, PSN_MASK);
-    const struct ask *before = half_ask(e->h, last, 0);
+    uint32_t last = psn_prev(psn);
+    const struct read_req *before = req_dir_ask(e->h, last, 0);
     bool soon = e->p->frame->ts - t->rsp[psn % TOLD_RESPONSES].ts < t->loop / 2;
 
     return soon || t->rsp[psn % TOLD_RESPONSES].acked ||
@@ -57,10 +57,10 @@ static bool in_doubt(const struct watched *e, const struct told *t, uint32_t psn
            (before && before->again && before->frame < seen && told_answer_frame(t, last) < before->frame);
 }
 
-static struct fate fate_of(const struct watched *e, const struct told *t, const struct ask *oldest, uint32_t psn)
+static struct fate fate_of(const struct watched *e, const struct told *t, const struct read_req *oldest, uint32_t psn)
 {
-    const struct ask *latest = half_ask(e->h, psn, 0), *a = latest ? latest : oldest;
-    uint32_t frame = told_answer_frame(t, psn), before = told_answer_frame(t, psn_add(psn, PSN_MASK));
+    const struct read_req *latest = req_dir_ask(e->h, psn, 0), *a = latest ? latest : oldest;
+    uint32_t frame = told_answer_frame(t, psn), before = told_answer_frame(t, psn_prev(psn));
     /* what comes before it came once more */
     bool behind = before > frame || (t->run_frame > frame && psn_diff(t->run_psn, psn) < 0);
     bool seen = frame > a->frame && !behind;
@@ -80,7 +80,7 @@ static struct fate fate_of(const struct watched *e, const struct told *t, const 
 
 /* What is missing of `a`, which is asked for again: that from which it is asked for, or, if this came in its turn and
  * the requester is not known to ask for a part, the first that is known to be lost. */
-static struct fate missing_of(const struct watched *e, const struct told *t, const struct ask *a)
+static struct fate missing_of(const struct watched *e, const struct told *t, const struct read_req *a)
 {
     uint32_t psn = e->p->bth.psn;
     struct fate first = fate_of(e, t, a, psn);
@@ -101,11 +101,11 @@ static struct fate missing_of(const struct watched *e, const struct told *t, con
  * gaps. */
 static struct statement *tell_unanswered(struct explainer *x, const struct watched *e, const struct fate *f)
 {
-    const struct ask *a = f->ask;
+    const struct read_req *a = f->ask;
     bool atomic = a->opcode != OP_READ_REQUEST, executed = f->where == WHERE_BEFORE;
     enum cause cause = !executed ? CAUSE_PACKET_LOSS : atomic ? CAUSE_LOST_ACK : CAUSE_LOST_READ_RESPONSE;
     const char *name = atomic ? "atomic" : "READ";
-    const struct sent *s = half_sent(e->h, a->psn);
+    const struct sent *s = req_dir_sent(e->h, a->psn);
     struct statement *st = statement_new(x, cause, e->flow, e->p);
 
     if (!st)
@@ -160,7 +160,7 @@ static const char *dropped_text(const struct fate *f, char *to, size_t size)
 /* A response is missing in the answer, of which others were seen, or it was seen. */
 static struct statement *tell_lost_response(struct explainer *x, const struct watched *e, const struct fate *f)
 {
-    const struct ask *a = f->ask;
+    const struct read_req *a = f->ask;
     bool known = f->where != WHERE_UNKNOWN;
     enum cause answer = a->opcode != OP_READ_REQUEST ? CAUSE_LOST_ACK : CAUSE_LOST_READ_RESPONSE;
     struct statement *st = statement_new(x, known || f->seen ? answer : CAUSE_PACKET_LOSS, e->flow, e->p);
@@ -277,14 +277,14 @@ void explain_misses(struct explainer *x, const struct watched *e)
 }
 
 /* A READ or atomic is asked for again, in whole or from a missing response on. */
-struct statement *explain_read(struct explainer *x, const struct watched *e, struct told *t, struct ask *a)
+struct statement *explain_read(struct explainer *x, const struct watched *e, struct told *t, struct read_req *a)
 {
     uint32_t psn = e->p->bth.psn, peer = conn_flow_at(watch_conns(x->watch), e->flow)->peer;
     const struct told *own = peer == FLOW_NONE ? NULL : x->told[peer];
     struct fate f;
     uint32_t bad;
     struct statement *st;
-    const struct sent *before = half_sent(e->h, psn), *s = before ? before : half_sent(e->h, a->psn);
+    const struct sent *before = req_dir_sent(e->h, psn), *s = before ? before : req_dir_sent(e->h, a->psn);
 
     t->rests |= psn != a->psn;
     f = missing_of(e, t, a);
@@ -313,10 +313,10 @@ struct statement *explain_read(struct explainer *x, const struct watched *e, str
 }
 
 /* The READ of which request `p` asks for the rest; NULL for none. */
-static const struct ask *read_of_rest(const struct half *h, const struct pkt *p)
+static const struct read_req *read_of_rest(const struct req_dir *h, const struct pkt *p)
 {
     for (unsigned i = 0; i < TRACK_ASKS; i++) {
-        const struct ask *a = &h->asks[i];
+        const struct read_req *a = &h->asks[i];
         if (a->span && a->opcode == OP_READ_REQUEST && a->rkey == p->reth.rkey && a->va < p->reth.va &&
             a->va + a->len == p->reth.va + p->reth.dmalen)
             return a;
@@ -326,7 +326,7 @@ static const struct ask *read_of_rest(const struct half *h, const struct pkt *p)
 
 bool explain_rest(struct explainer *x, const struct watched *e, struct told *t)
 {
-    const struct ask *a = read_of_rest(e->h, e->p);
+    const struct read_req *a = read_of_rest(e->h, e->p);
     struct statement *st = a ? statement_new(x, CAUSE_LOST_READ_RESPONSE, e->flow, e->p) : NULL;
 
     if (!st)
@@ -383,7 +383,7 @@ void explain_read_response(struct explainer *x, const struct watched *e, struct 
 {
     uint32_t psn = e->p->bth.psn, late = t->rsp_late;
     struct statement *st = statement_at(x, t->rsp_missing);
-    struct ask *a;
+    struct read_req *a;
 
     t->rsp_late = UINT32_MAX;
     if (late != UINT32_MAX && psn == t->rsp_next && psn != psn_add(late, 1) && st &&
@@ -395,7 +395,7 @@ void explain_read_response(struct explainer *x, const struct watched *e, struct 
         t->rsp_next = psn_add(psn, 1);
         return;
     }
-    a = half_ask(e->h, psn, 0);
+    a = req_dir_ask(e->h, psn, 0);
     if (a && !a->again && a->opcode == OP_READ_REQUEST)
         tell_late_response(x, e, t, psn, frame_u32(e->p), NULL);
     else if (a && a->span > 1)
@@ -403,7 +403,7 @@ void explain_read_response(struct explainer *x, const struct watched *e, struct 
 }
 
 /* Whether messages are counted from the first one of the queue pair on: message n completes with MSN n. */
-static bool is_counted(const struct half *h)
+static bool is_counted(const struct req_dir *h)
 {
     return h->counted || (h->began == BEGAN_SEEN && !h->gaps);
 }
@@ -411,9 +411,9 @@ static bool is_counted(const struct half *h)
 void explain_repeated_answer(struct explainer *x, const struct watched *e, const struct told *t)
 {
     struct statement *st = statement_at(x, t->open);
-    const struct ask *a =
-        st && st->unanswered && st->has_psn && st->cause == CAUSE_PACKET_LOSS ? half_ask(e->h, st->psn, 0) : NULL;
-    const struct sent *s = a && e->p->bth.psn == st->psn ? half_sent(e->h, st->psn) : NULL;
+    const struct read_req *a =
+        st && st->unanswered && st->has_psn && st->cause == CAUSE_PACKET_LOSS ? req_dir_ask(e->h, st->psn, 0) : NULL;
+    const struct sent *s = a && e->p->bth.psn == st->psn ? req_dir_sent(e->h, st->psn) : NULL;
 
     if (!s || e->p->op->flags & OPF_ACK || !s->msg || !is_counted(e->h) ||
         psn_diff(e->p->aeth.msn, s->msg & PSN_MASK) <= 0)

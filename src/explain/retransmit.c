@@ -26,13 +26,13 @@ static struct statement *about_overtaken(struct explainer *x, const struct watch
 }
 
 /* The frame that came instead of a PSN: of one before all that was seen, the first; 0: not known. */
-static uint32_t came_instead(const struct half *h, uint32_t psn)
+static uint32_t came_instead(const struct req_dir *h, uint32_t psn)
 {
     uint32_t hole = 0;
 
     if (psn_diff(psn, h->start) < 0)
         return h->first_frame;
-    half_was_hole(h, psn, &hole);
+    req_dir_was_hole(h, psn, &hole);
     return hole;
 }
 
@@ -127,7 +127,7 @@ static struct statement *tell_loss(struct explainer *x, const struct watched *e,
     const struct asked *q = nak_answered(e, t);
     uint32_t psn = q ? q->psn : e->h->seq.psn, hole = q && q->instead ? q->instead : came_instead(e->h, psn),
              bad = told_bad_frame(t, psn);
-    const struct sent *s = half_sent(e->h, psn);
+    const struct sent *s = req_dir_sent(e->h, psn);
     uint32_t copy = q ? q->copy : 0, nak = q ? q->nak : e->h->seq.frame;
     bool passed = copy != 0;
     bool late = s && s->late && q && (q->late || passes_since(&t->passes, q));
@@ -191,7 +191,7 @@ static const struct stray *stray_answer(const struct explainer *x, const struct 
     for (unsigned i = 0; i < TOLD_BAD; i++) {
         const struct stray *s = &x->strays[i];
         if (s->answer && s->frame > since && s->tap == f->tap && psn_in(s->psn, psn, n) &&
-            memcmp(&s->src, &f->dst, sizeof s->src) == 0 && memcmp(&s->dst, &f->src, sizeof s->dst) == 0)
+            conn_addr_eq(&s->src, &f->dst) && conn_addr_eq(&s->dst, &f->src))
             return s;
     }
     return NULL;
@@ -234,9 +234,9 @@ static struct statement *tell_lost_nak(struct explainer *x, const struct watched
 {
     const struct nak *n = &e->h->seq;
     bool asked = n->have && !n->resent && n->frame == e->h->una_frame && psn_diff(n->psn, e->p->bth.psn) >= 0;
-    const struct sent *s = asked ? half_sent(e->h, n->psn) : NULL;
+    const struct sent *s = asked ? req_dir_sent(e->h, n->psn) : NULL;
     uint32_t hole = asked ? came_instead(e->h, n->psn) : 0;
-    bool passed = s && !s->late && s->ts_first <= n->ts && !half_was_hole(e->h, n->psn, NULL);
+    bool passed = s && !s->late && s->ts_first <= n->ts && !req_dir_was_hole(e->h, n->psn, NULL);
     struct statement *st = passed || (asked && !s && hole) ? statement_new(x, CAUSE_PACKET_LOSS, e->flow, e->p) : NULL;
 
     if (!st)
@@ -291,10 +291,10 @@ static bool tell_anew(struct explainer *x, const struct watched *e)
 
 static struct statement *tell_silence(struct explainer *x, const struct watched *e, struct told *t)
 {
-    const struct sent *s = half_sent(e->h, e->p->bth.psn);
+    const struct sent *s = req_dir_sent(e->h, e->p->bth.psn);
     bool answered = e->h->have_una && psn_diff(e->h->una, e->p->bth.psn) > 0;
     enum cause cause = answered ? CAUSE_LOST_ACK : t->closed_frame ? CAUSE_HALF_OPEN : CAUSE_LOST_LAST_PACKET;
-    const struct sent *last = half_sent(e->h, psn_add(e->h->next, PSN_MASK));
+    const struct sent *last = req_dir_sent(e->h, psn_prev(e->h->next));
     struct statement *st = answered                          ? tell_lost_nak(x, e)
                            : cause == CAUSE_LOST_LAST_PACKET ? tell_bad_silence(x, e, t, s)
                                                              : NULL;
@@ -363,10 +363,10 @@ static bool goes_on(struct explainer *x, const struct watched *e, struct told *t
 static struct statement *tell_lost_again(struct explainer *x, const struct watched *e, struct told *t)
 {
     uint32_t gap = e->h->gbn, hole = 0;
-    const struct sent *s = half_sent(e->h, gap);
+    const struct sent *s = req_dir_sent(e->h, gap);
     struct statement *st = statement_at(x, t->open);
 
-    if (psn_diff(e->p->bth.psn, gap) <= 0 || !half_was_hole(e->h, gap, &hole))
+    if (psn_diff(e->p->bth.psn, gap) <= 0 || !req_dir_was_hole(e->h, gap, &hole))
         return NULL;
     if (!st || !st->has_psn || st->psn != gap || st->cause != CAUSE_PACKET_LOSS) {
         st = statement_new(x, CAUSE_PACKET_LOSS, e->flow, e->p);
@@ -415,11 +415,11 @@ static void tell_once(struct explainer *x, struct told *t, struct statement *st)
 /* What was to be tried again after an RNR NAK is, but only when the ACK timeout had run out. */
 static void tell_late_try(struct explainer *x, const struct watched *e, const struct told *t)
 {
-    ns_t waited = e->p->frame->ts - e->h->rnr.ts, asked = rnr_time(e->h->rnr.syndrome & 31),
+    ns_t waited = e->p->frame->ts - e->h->rnr.ts, asked = rnr_time(aeth_value(e->h->rnr.syndrome)),
          timer = ack_timeout(e->h->timeout);
     struct statement *st = statement_at(x, t->rnr);
 
-    if (!st || waited < timer / 8 * 7 || waited < RNR_TICKS + 4 * asked)
+    if (!st || waited < timer_earliest(timer) || waited < RNR_TICKS + 4 * asked)
         return;
     if (st->n_frames < STATEMENT_FRAMES)
         statement_say(x, st,
@@ -433,7 +433,7 @@ static void tell_late_try(struct explainer *x, const struct watched *e, const st
  * atomics an implied NAK may have. */
 static bool too_soon(const struct watched *e, const struct told *t)
 {
-    const struct sent *s = half_sent(e->h, e->p->bth.psn);
+    const struct sent *s = req_dir_sent(e->h, e->p->bth.psn);
 
     return e->why == BACK_SILENCE && t->last_rsp_frame && s && !e->h->asks_at && psn_diff(s->psn, e->h->start) >= 0 &&
            e->p->frame->ts - s->ts < ack_timeout(SHORTEST_TIMER);
@@ -442,7 +442,7 @@ static bool too_soon(const struct watched *e, const struct told *t)
 /* So it was overtaken; gathered in one statement. */
 static void tell_too_soon(struct explainer *x, const struct watched *e, struct told *t)
 {
-    const struct sent *s = half_sent(e->h, e->p->bth.psn);
+    const struct sent *s = req_dir_sent(e->h, e->p->bth.psn);
     struct statement *st = statement_at(x, t->soon);
 
     if (!st) {
@@ -462,10 +462,10 @@ static void tell_too_soon(struct explainer *x, const struct watched *e, struct t
 
 void explain_back(struct explainer *x, const struct watched *e, struct told *t)
 {
-    struct ask *a = half_ask(e->h, e->p->bth.psn, 0), *older;
+    struct read_req *a = req_dir_ask(e->h, e->p->bth.psn, 0), *older;
     struct statement *st;
 
-    for (unsigned n = 1; a && n < 8 && (older = half_ask(e->h, e->p->bth.psn, n)) != NULL; n++)
+    for (unsigned n = 1; a && n < 8 && (older = req_dir_ask(e->h, e->p->bth.psn, n)) != NULL; n++)
         a = older;
     if (e->why == BACK_RNR)
         tell_late_try(x, e, t);
@@ -501,12 +501,12 @@ void explain_back(struct explainer *x, const struct watched *e, struct told *t)
 void explain_skips(struct explainer *x, const struct watched *e, struct told *t)
 {
     struct statement *st = statement_at(x, t->unheard);
-    uint32_t psn = e->p->bth.psn, answer = told_rsp_frame(t, psn_add(psn, PSN_MASK));
+    uint32_t psn = e->p->bth.psn, answer = told_rsp_frame(t, psn_prev(psn));
 
     if (!st || psn_diff(psn, e->h->cursor) <= 0 || !answer || answer >= st->back || e->h->back_psn != st->psn)
         return;
-    if (e->p->frame->ts - t->rsp[psn_add(psn, PSN_MASK) % TOLD_RESPONSES].ts >= SHORT_LOOP || e->h->seq.have ||
-        e->h->late || e->h->gaps || e->h->disorder)
+    if (e->p->frame->ts - t->rsp[psn_prev(psn) % TOLD_RESPONSES].ts >= SHORT_LOOP || e->h->seq.have || e->h->late ||
+        e->h->gaps || e->h->disorder)
         return; /* what is skipped may have been overtaken or lost */
     t->unheard = NO_STATEMENT;
     st->cause = CAUSE_EARLY_TIMEOUT;
@@ -518,7 +518,7 @@ void explain_skips(struct explainer *x, const struct watched *e, struct told *t)
                   "Frame %u answers up to PSN %u, and was not lost: %s had sent again from PSN %u on (frame %u) when "
                   "the ACK timeout had run out, and goes on with PSN %u in frame %u, as it can only with that answer. "
                   "The ACK timeout was too short for it.",
-                  answer, psn_add(psn, PSN_MASK), src_text(x, e->flow), st->psn, st->back, psn, frame_u32(e->p));
+                  answer, psn_prev(psn), src_text(x, e->flow), st->psn, st->back, psn, frame_u32(e->p));
 }
 
 /* The NAK for the first packets of a flow, which came before it was known whose requests it is about; 0 for none. */
@@ -526,8 +526,8 @@ static uint32_t stray_nak(const struct explainer *x, const struct flow *f, uint3
 {
     for (unsigned i = 0; i < STRAY_NAKS; i++) {
         const struct stray_nak *n = &x->naks[i];
-        if (n->frame > since && n->tap == f->tap && n->psn == psn && memcmp(&n->src, &f->dst, sizeof n->src) == 0 &&
-            memcmp(&n->dst, &f->src, sizeof n->dst) == 0)
+        if (n->frame > since && n->tap == f->tap && n->psn == psn && conn_addr_eq(&n->src, &f->dst) &&
+            conn_addr_eq(&n->dst, &f->src))
             return n->frame;
     }
     return 0;
@@ -609,7 +609,7 @@ static bool follows_read(const struct watched *e)
     const struct sent *s = NULL;
 
     for (uint32_t n = 1, psn = e->p->bth.psn; !s && n < TRACK_SENT && psn_diff(psn, e->h->start) > 0; n++)
-        s = half_sent(e->h, psn = psn_add(psn, PSN_MASK));
+        s = req_dir_sent(e->h, psn = psn_prev(psn));
     return s && (s->opcode & 31) == OP_READ_REQUEST;
 }
 

@@ -109,7 +109,7 @@ static unsigned run_of_nak(const struct passes *s, const struct watched *e, ns_t
 {
     uint32_t psn = e->p->bth.psn;
     struct copy behind = behind_in(s, 0, psn, e->h->next);
-    const struct sent *o = behind.frame ? half_sent(e->h, behind.psn) : NULL;
+    const struct sent *o = behind.frame ? req_dir_sent(e->h, behind.psn) : NULL;
     bool unheard = !s->runs[0].asked && e->h->rsp_packets == e->h->back_rsps;
     bool early = !o || (round_trip < 0 ? unheard : e->p->frame->ts - o->ts < round_trip / 4 * 3);
     /* else what is missing of it may have passed before the capture began */

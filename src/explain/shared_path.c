@@ -19,7 +19,7 @@ static uint32_t way_hash(const struct pkt *p)
         return 0;
     h = load_be32(p->data + at + 2) ^ (uint64_t)p->data[at + 9] << 32;
     for (unsigned i = 0; i < WAY_BYTES; i += 4)
-        h = (h ^ load_be32(p->data + at + len + i)) * UINT64_C(0x9e3779b97f4a7c15);
+        h = (h ^ load_be32(p->data + at + len + i)) * HASH_MULTIPLIER;
     return (uint32_t)(h >> 32) | 1;
 }
 
@@ -33,14 +33,12 @@ void explain_way(struct explainer *x, const struct pkt *p)
     if (!hash)
         return;
     conn_addr_of(p, &src, &dst);
-    if (q->hash != hash || q->tap == tap || memcmp(&q->src, &src, sizeof src) != 0 ||
-        memcmp(&q->dst, &dst, sizeof dst) != 0) {
+    if (q->hash != hash || q->tap == tap || !conn_addr_eq(&q->src, &src) || !conn_addr_eq(&q->dst, &dst)) {
         *q = (struct passed){hash, tap, frame_u32(p), src, dst};
         return;
     }
     while (w < &x->ways[WAYS - 1] && w->frame[0] &&
-           (w->taps[0] != q->tap || w->taps[1] != tap || memcmp(&w->src, &src, sizeof src) != 0 ||
-            memcmp(&w->dst, &dst, sizeof dst) != 0))
+           (w->taps[0] != q->tap || w->taps[1] != tap || !conn_addr_eq(&w->src, &src) || !conn_addr_eq(&w->dst, &dst)))
         w++;
     *w = (struct way){{q->tap, tap}, {q->frame, frame_u32(p)}, p->frame->ts, src, dst};
 }
@@ -51,8 +49,8 @@ static const struct way *way_beyond(const struct explainer *x, const struct flow
 {
     for (const struct way *w = x->ways; w < &x->ways[WAYS]; w++) {
         *here = w->taps[1] == f->tap;
-        if (w->frame[0] && w->taps[*here] == f->tap && w->ts >= since && memcmp(&w->src, &f->src, sizeof f->src) == 0 &&
-            memcmp(&w->dst, &f->dst, sizeof f->dst) == 0)
+        if (w->frame[0] && w->taps[*here] == f->tap && w->ts >= since && conn_addr_eq(&w->src, &f->src) &&
+            conn_addr_eq(&w->dst, &f->dst))
             return w;
     }
     return NULL;
@@ -62,9 +60,9 @@ static const struct way *way_beyond(const struct explainer *x, const struct flow
 static bool is_seen_at(struct explainer *x, uint32_t flow, uint32_t tap, uint32_t psn)
 {
     for (uint32_t i = 0; i < conn_counts(watch_conns(x->watch)).flows; i++) {
-        struct half *h = explain_same_flow(x, flow, i) && conn_flow_at(watch_conns(x->watch), i)->tap == tap
-                             ? watch_half(x->watch, i)
-                             : NULL;
+        struct req_dir *h = explain_same_flow(x, flow, i) && conn_flow_at(watch_conns(x->watch), i)->tap == tap
+                                ? watch_half(x->watch, i)
+                                : NULL;
         if (h && h->have_next && psn_diff(psn, h->next) < 0)
             return true;
     }

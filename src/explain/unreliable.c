@@ -9,7 +9,7 @@
 /* The first PSN from `psn` to before `end` of which no copy came, if `now` comes just now; `end` if there is none. */
 static uint32_t missing_from(const struct watched *e, const struct told *t, uint32_t psn, uint32_t end)
 {
-    while (psn != end && (psn == e->p->bth.psn || half_sent(e->h, psn) || told_bad_frame(t, psn)))
+    while (psn != end && (psn == e->p->bth.psn || req_dir_sent(e->h, psn) || told_bad_frame(t, psn)))
         psn = psn_add(psn, 1);
     return psn;
 }
@@ -94,8 +94,8 @@ void explain_unreliable(struct explainer *x, const struct watched *e, const stru
 
 static bool same_ends(const struct datagram_flow *a, const struct datagram_flow *b)
 {
-    return a->tap == b->tap && a->sqpn == b->sqpn && a->dqpn == b->dqpn &&
-           memcmp(&a->src, &b->src, sizeof a->src) == 0 && memcmp(&a->dst, &b->dst, sizeof a->dst) == 0;
+    return a->tap == b->tap && a->sqpn == b->sqpn && a->dqpn == b->dqpn && conn_addr_eq(&a->src, &b->src) &&
+           conn_addr_eq(&a->dst, &b->dst);
 }
 
 /* NULL without room. */
@@ -181,7 +181,7 @@ static bool has_others(const struct explainer *x, const struct datagram_flow *f)
 {
     for (uint32_t i = 0; i < x->n_datagrams; i++) {
         const struct datagram_flow *o = x->datagrams[i];
-        if (o != f && o->tap == f->tap && o->sqpn == f->sqpn && memcmp(&o->src, &f->src, sizeof o->src) == 0)
+        if (o != f && o->tap == f->tap && o->sqpn == f->sqpn && conn_addr_eq(&o->src, &f->src))
             return true;
     }
     return x->more_datagrams;

@@ -6,8 +6,8 @@ static bool is_used(struct explainer *x, const struct conn_addr *src, const stru
 {
     for (uint32_t i = 0; i < conn_counts(watch_conns(x->watch)).flows; i++) {
         const struct flow *f = conn_flow_at(watch_conns(x->watch), i);
-        if (x->told[i] && x->told[i]->packets && f->dqpn == qpn && memcmp(&f->src, src, sizeof *src) == 0 &&
-            memcmp(&f->dst, dst, sizeof *dst) == 0)
+        if (x->told[i] && x->told[i]->packets && f->dqpn == qpn && conn_addr_eq(&f->src, src) &&
+            conn_addr_eq(&f->dst, dst))
             return true;
     }
     return false;
@@ -19,7 +19,7 @@ static const struct cm_sent *req_of(const struct explainer *x, const struct cm_s
     for (unsigned i = 0; i < CM_SENT; i++) {
         const struct cm_sent *c = &x->cm[i];
         if (c->n && c->attr == CM_REQ && c->tap == rep->tap && c->id == rep->answers &&
-            memcmp(&c->src, &rep->dst, sizeof c->src) == 0 && memcmp(&c->dst, &rep->src, sizeof c->dst) == 0)
+            conn_addr_eq(&c->src, &rep->dst) && conn_addr_eq(&c->dst, &rep->src))
             return c;
     }
     return NULL;
@@ -29,8 +29,7 @@ static const struct cm_sent *req_of(const struct explainer *x, const struct cm_s
 static bool is_told_before(const struct explainer *x, const struct cm_sent *c)
 {
     for (const struct cm_sent *o = x->cm; o < c; o++)
-        if (o->n && o->attr == c->attr && o->id == c->id && o->tap != c->tap &&
-            memcmp(&o->src, &c->src, sizeof c->src) == 0)
+        if (o->n && o->attr == c->attr && o->id == c->id && o->tap != c->tap && conn_addr_eq(&o->src, &c->src))
             return true;
     return false;
 }
@@ -62,7 +61,7 @@ static bool is_told(struct explainer *x, uint32_t flow)
 static bool is_deaf(struct explainer *x, uint32_t flow)
 {
     const struct told *t = x->told[flow];
-    const struct half *h = watch_half(x->watch, flow);
+    const struct req_dir *h = watch_half(x->watch, flow);
 
     return t && t->wanted.frame && !t->last_rsp_frame && h && h->have_next &&
            (h->service == SVC_RC || h->service == SVC_XRC) && !is_told(x, flow);

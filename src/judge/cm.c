@@ -96,7 +96,7 @@ static uint64_t mix(uint64_t h, const struct conn_addr *a)
 
     memcpy(v, a->b, 16);
     for (unsigned i = 0; i < 2; i++)
-        h = (h ^ v[i]) * UINT64_C(0x9e3779b97f4a7c15), h ^= h >> 31;
+        h = (h ^ v[i]) * HASH_MULTIPLIER, h ^= h >> 31;
     return h;
 }
 
@@ -105,7 +105,7 @@ static uint64_t key_of(const struct pkt *p, const struct conn_addr *active, cons
 {
     uint64_t h = mix(mix(conn_tap_of(p->frame), active), passive);
 
-    return (h ^ id) * UINT64_C(0x9e3779b97f4a7c15) | 1;
+    return (h ^ id) * HASH_MULTIPLIER | 1;
 }
 
 static struct cm_exchange *state_find(struct judge *j, uint64_t key)
@@ -465,7 +465,7 @@ static void check_early(struct judge *j, const struct cm_seen *c, const struct c
                         const struct conn_addr *dst, uint32_t qpn, uint32_t psn)
 {
     uint32_t flow = conn_flow_named(j->conns, conn_tap_of(c->p->frame), src, dst, qpn);
-    const struct half *h = flow == FLOW_NONE ? NULL : j->flows[flow].half;
+    const struct req_dir *h = flow == FLOW_NONE ? NULL : j->flows[flow].half;
     struct found f = found_of(RULE_CM_12, flow);
 
     if (!h || !h->have_next || h->start != psn || j->flows[flow].first_ts >= c->p->frame->ts ||
@@ -507,7 +507,7 @@ void judge_cm_path(struct judge *j, const struct pkt *p, uint32_t flow)
         if (!l->frame || l->accepted || l->tap != c->tap)
             continue;
         for (unsigned from = 0; from < 2; from++) {
-            if (memcmp(&c->src, &l->addr[from], 16) != 0 || memcmp(&c->dst, &l->addr[!from], 16) != 0 ||
+            if (!conn_addr_eq(&c->src, &l->addr[from]) || !conn_addr_eq(&c->dst, &l->addr[!from]) ||
                 c->dqpn != l->qpn[!from])
                 continue;
             struct found f = found_of(RULE_CM_14, flow);

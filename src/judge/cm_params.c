@@ -67,7 +67,7 @@ void judge_agreed_answer(struct judge *j, const struct pkt *p, uint32_t flow)
 
     if (!c || LIKELY(j->flows[of].answered))
         return;
-    if (!(p->have & H_AETH) || aeth_type(p) != AETH_NAK || (p->aeth.syndrome & 31) != NAK_PSN_SEQ) {
+    if (!(p->have & H_AETH) || response_type(p) != AETH_NAK || aeth_value(p->aeth.syndrome) != NAK_PSN_SEQ) {
         j->flows[of].answered = true;
         return;
     }
@@ -91,10 +91,10 @@ static void check_stray(struct judge *j, uint32_t flow, const struct jflow *f)
 
     for (uint32_t i = 0; i < n; i++) {
         const struct flow *o = conn_flow_at(j->conns, i);
-        const struct half *h = j->flows[i].half;
+        const struct req_dir *h = j->flows[i].half;
         struct found g = found_of(RULE_CM_07, i);
-        if (i == flow || o->paired_by != PAIR_CM || !h || o->tap != c->tap || memcmp(&o->src, &c->src, 16) != 0 ||
-            memcmp(&o->dst, &c->dst, 16) != 0 || !half_was_hole(h, f->half->start, &hole) || f->first_frame >= hole)
+        if (i == flow || o->paired_by != PAIR_CM || !h || o->tap != c->tap || !conn_addr_eq(&o->src, &c->src) ||
+            !conn_addr_eq(&o->dst, &c->dst) || !req_dir_was_hole(h, f->half->start, &hole) || f->first_frame >= hole)
             continue;
         /* else a connection that nothing is known of, and a loss, would look the same */
         g.needs = N_COMPLETE | N_TAP_REQ;

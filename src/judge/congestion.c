@@ -13,12 +13,12 @@
 
 static struct notifier *notifier_of(struct judge *j, uint32_t tap, const struct conn_addr *addr)
 {
-    uint64_t key = (load_le64(addr->b) ^ load_le64(addr->b + 8) ^ tap) * UINT64_C(0x9e3779b97f4a7c15);
+    uint64_t key = (load_le64(addr->b) ^ load_le64(addr->b + 8) ^ tap) * HASH_MULTIPLIER;
     struct notifier *n = &j->notifier[(key >> 32) % NOTIFIERS];
 
     if (!n->used)
         *n = (struct notifier){.used = true, .tap = tap, .addr = *addr};
-    n->shared |= n->tap != tap || memcmp(&n->addr, addr, sizeof *addr) != 0;
+    n->shared |= n->tap != tap || !conn_addr_eq(&n->addr, addr);
     return n;
 }
 
@@ -64,8 +64,8 @@ static void notified(struct judge *j, const struct pkt *p)
  * READ response only a tap at its receiver tells. */
 static bool was_delivered(const struct judge *j, const struct ce_mark *m)
 {
-    struct half *h = j->flows[m->of].half;
-    const struct sent *s = h && m->request ? half_sent(h, m->psn) : NULL;
+    struct req_dir *h = j->flows[m->of].half;
+    const struct sent *s = h && m->request ? req_dir_sent(h, m->psn) : NULL;
 
     return !m->request || (s && s->copies == 1 && s->first == m->frame && h->have_una && psn_diff(h->una, m->psn) > 0);
 }
@@ -198,7 +198,7 @@ static bool is_known(struct judge *j, const struct stranger *c, unsigned *lacks)
         *lacks |= N_RSP;
     for (uint32_t i = 0; i < n.flows; i++) {
         const struct flow *f = conn_flow_at(j->conns, i);
-        if (f->tap != c->tap || memcmp(&f->src, &c->dst, 16) != 0 || memcmp(&f->dst, &c->src, 16) != 0)
+        if (f->tap != c->tap || !conn_addr_eq(&f->src, &c->dst) || !conn_addr_eq(&f->dst, &c->src))
             continue;
         if (f->have_sqpn && f->sqpn == c->qpn)
             return true;
@@ -226,7 +226,7 @@ static double gbps(uint64_t bytes, ns_t time)
 
 static void note_rate(struct judge *j, uint32_t flow, const struct jflow *f)
 {
-    const struct half *h = f->half;
+    const struct req_dir *h = f->half;
     const struct rate_mark *a = &f->cnp_first, *b = &f->cnp_last;
     double before, during, after;
 
@@ -298,7 +298,7 @@ void judge_fairness(struct judge *j)
     uint32_t n = 0;
 
     for (uint32_t i = 0; s && i < c.flows; i++) {
-        const struct half *h = j->flows[i].half;
+        const struct req_dir *h = j->flows[i].half;
         const struct flow *f = conn_flow_at(j->conns, i);
         if (h && h->bytes && h->last_ts > h->first_ts)
             s[n++] = (struct share){
@@ -307,7 +307,7 @@ void judge_fairness(struct judge *j)
     if (n)
         qsort(s, n, sizeof *s, by_destination);
     for (uint32_t i = 0, k; i < n; i = k) {
-        for (k = i + 1; k < n && s[k].tap == s[i].tap && memcmp(&s[k].dst, &s[i].dst, 16) == 0; k++)
+        for (k = i + 1; k < n && s[k].tap == s[i].tap && conn_addr_eq(&s[k].dst, &s[i].dst); k++)
             ;
         note_shares(j, s + i, k - i);
     }

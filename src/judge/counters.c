@@ -112,7 +112,7 @@ static void count_sent(struct judge_host *h, const struct pkt *p)
 {
     h->seen[C_SENT]++;
     h->seen[C_CNP_SENT] += !!(p->op->flags & OPF_CNP);
-    h->seen[C_RNR_NAK_SENT] += p->have & H_AETH && aeth_type(p) == AETH_RNR;
+    h->seen[C_RNR_NAK_SENT] += p->have & H_AETH && response_type(p) == AETH_RNR;
 }
 
 static void count_received(struct judge_host *h, const struct pkt *p)
@@ -128,8 +128,8 @@ static void count_received(struct judge_host *h, const struct pkt *p)
     h->seen[C_ATOMIC_RECEIVED] += !!(p->op->flags & OPF_ATOMIC_REQ);
     if (!(p->have & H_AETH))
         return;
-    h->seen[C_RNR_NAK_RECEIVED] += aeth_type(p) == AETH_RNR;
-    h->seen[C_SEQ_NAK_RECEIVED] += aeth_type(p) == AETH_NAK && (p->aeth.syndrome & 31) == NAK_PSN_SEQ;
+    h->seen[C_RNR_NAK_RECEIVED] += response_type(p) == AETH_RNR;
+    h->seen[C_SEQ_NAK_RECEIVED] += response_type(p) == AETH_NAK && aeth_value(p->aeth.syndrome) == NAK_PSN_SEQ;
 }
 
 void judge_count(struct judge *j, const struct pkt *p)
@@ -139,9 +139,9 @@ void judge_count(struct judge *j, const struct pkt *p)
     conn_addr_of(p, &src, &dst);
     for (unsigned i = 0; i < j->o.n_hosts; i++) {
         struct judge_host *h = &j->o.hosts[i];
-        if (memcmp(&h->addr, &src, sizeof src) == 0)
+        if (conn_addr_eq(&h->addr, &src))
             count_sent(h, p);
-        if (memcmp(&h->addr, &dst, sizeof dst) == 0)
+        if (conn_addr_eq(&h->addr, &dst))
             count_received(h, p);
     }
 }
@@ -154,7 +154,7 @@ static bool tap_is_there(const struct judge *j, const struct judge_host *h)
 
     for (uint32_t i = 0; i < n; i++) {
         const struct flow *f = conn_flow_at(j->conns, i);
-        bool from = memcmp(&f->src, &h->addr, sizeof f->src) == 0, to = memcmp(&f->dst, &h->addr, sizeof f->dst) == 0;
+        bool from = conn_addr_eq(&f->src, &h->addr), to = conn_addr_eq(&f->dst, &h->addr);
         if (!(from || to) || !j->flows[i].half)
             continue;
         if (!(judge_have(j, i, NULL) & (from ? N_TAP_REQ : N_TAP_RSP)))

@@ -27,7 +27,7 @@ static inline bool usual_words(const struct pkt *p, uint64_t w[USUAL_WORDS])
 /* Where to look for the flow of such a packet: by source, and destination QP. */
 static inline uint16_t *usual_place(struct judge *j, const uint64_t w[USUAL_WORDS])
 {
-    return &j->usual[((w[1] ^ w[4] << 8) * UINT64_C(0x9e3779b97f4a7c15)) >> 52];
+    return &j->usual[((w[1] ^ w[4] << 8) * HASH_MULTIPLIER) >> 52];
 }
 
 /* What of the headers is not compared keeps the rules as well. */
@@ -39,7 +39,7 @@ static inline bool is_plain(const struct pkt *p, const struct jflow *f)
     if (UNLIKELY(!(flags & (OPF_REQUEST | OPF_RESPONSE)) || flags & (OPF_FLUSH | OPF_ATOMIC_WRITE) || pad || len & 3 ||
                  load_be16(ip + 2) != load_be16(ip + 24) + 20u || f->mtu.pending || f->long_frame))
         return false;
-    if (p->have & H_AETH && UNLIKELY(p->aeth.syndrome >> 5 != AETH_ACK))
+    if (p->have & H_AETH && UNLIKELY(aeth_type(p->aeth.syndrome) != AETH_ACK))
         return false;
     return flags & (OPF_FIRST | OPF_MIDDLE) ? len == mtu : len <= mtu || !f->mtu.have;
 }
@@ -148,16 +148,11 @@ static void deviation(struct judge *j, const struct pkt *p, uint32_t flow, enum 
     deviated(j, p, flow, rule, s, say(j, "%s 0x%x", what, s->value), say(j, "0x%x", s->other), text);
 }
 
-static bool is_pmtu(uint32_t n)
-{
-    return n >= 256 && n <= MTU_MAX && (n & (n - 1)) == 0;
-}
-
 /* Whether the queue pair may have been used anew since the packet before. */
 static bool may_be_anew(const struct judge *j, const struct pkt *p, uint32_t flow)
 {
-    struct half *h = j->flows[flow].half;
-    enum seen_as as = h && p->op->flags & OPF_REQUEST ? half_seen_as(h, p) : SEEN_RESTART;
+    struct req_dir *h = j->flows[flow].half;
+    enum seen_as as = h && p->op->flags & OPF_REQUEST ? req_dir_classify(h, p) : SEEN_RESTART;
 
     return as == SEEN_RESTART || as == SEEN_GAP || as == SEEN_OLD;
 }
@@ -193,7 +188,7 @@ static void check_mtu(struct judge *j, const struct pkt *p, uint32_t flow)
     if (p->op->flags & (OPF_FIRST | OPF_MIDDLE)) {
         if (UNLIKELY(f->long_frame))
             check_long(j, p, flow);
-        if (LIKELY(is_pmtu(len))) {
+        if (LIKELY(is_path_mtu(len))) {
             if (UNLIKELY(steady_put(s, len, frame_u32(p), false)) &&
                 !(p->op->flags & OPF_REQUEST && conn_flow_at(j->conns, flow)->pmtu))
                 judge_found(j, p,
@@ -206,7 +201,7 @@ static void check_mtu(struct judge *j, const struct pkt *p, uint32_t flow)
                                            .seen = say(j, "%u", s->other),
                                            .text = "First and Middle packets before and after have another length: the "
                                                    "path MTU of a queue pair does not change."});
-        } else if (p->bth.opcode >> 5 == SVC_XRC && is_pmtu(p->op->flags & OPF_REQUEST ? len + 4 : len - 4)) {
+        } else if (p->bth.opcode >> 5 == SVC_XRC && is_path_mtu(p->op->flags & OPF_REQUEST ? len + 4 : len - 4)) {
             judge_bad(j, p, RULE_SVC_04,
                       p->op->flags & OPF_REQUEST ? "an XRCETH and a path MTU of payload"
                                                  : "a path MTU of payload and no XRCETH",

@@ -81,11 +81,11 @@ const char *opcode_name(uint8_t opcode)
 static const char *response_name(const struct pkt *p)
 {
     static const char *const types[] = {[AETH_ACK] = "ACK", [AETH_RNR] = "RNR NAK", [AETH_NAK] = "NAK"};
-    unsigned type = aeth_type(p);
+    unsigned type = response_type(p);
 
     if (!(p->op->flags & OPF_ACK) || type == AETH_RESERVED)
         return p->op->name;
-    return type == AETH_NAK && (p->aeth.syndrome & 31) == NAK_PSN_SEQ ? "sequence NAK" : types[type];
+    return type == AETH_NAK && aeth_value(p->aeth.syndrome) == NAK_PSN_SEQ ? "sequence NAK" : types[type];
 }
 
 /* Bytes of a WRITE against what its RETH announces. */
@@ -142,27 +142,27 @@ static uint32_t message_frame(const struct judged *a, uint32_t psn)
 {
     const struct requester *r = &a->f->replay->req;
     uint32_t n = req_find(r, psn);
-    const struct sent *s = half_sent(a->h, n != r->msg_tail ? req_msg(r, n)->psn
-                                           : r->msg_tail    ? req_msg(r, r->msg_tail - 1)->psn
-                                                            : psn);
+    const struct sent *s = req_dir_sent(a->h, n != r->msg_tail ? req_msg(r, n)->psn
+                                              : r->msg_tail    ? req_msg(r, r->msg_tail - 1)->psn
+                                                               : psn);
 
     return s ? s->first : 0;
 }
 
 static uint32_t oldest_ask(const struct judged *a)
 {
-    struct ask *oldest;
+    struct read_req *oldest;
 
-    half_outstanding(a->h, &oldest);
+    req_dir_outstanding(a->h, &oldest);
     return oldest ? oldest->frame : 0;
 }
 
 /* The READ or atomic whose answer takes the packet's PSN: as it was asked for first. */
 static uint32_t original_ask(const struct judged *a)
 {
-    struct ask *k = half_ask(a->h, a->p->bth.psn, 0), *older;
+    struct read_req *k = req_dir_ask(a->h, a->p->bth.psn, 0), *older;
 
-    for (unsigned n = 1; k && n < 8 && (older = half_ask(a->h, a->p->bth.psn, n)) != NULL; n++)
+    for (unsigned n = 1; k && n < 8 && (older = req_dir_ask(a->h, a->p->bth.psn, n)) != NULL; n++)
         k = older;
     return k ? k->frame : 0;
 }
@@ -170,10 +170,10 @@ static uint32_t original_ask(const struct judged *a)
 /* The frame that stands against this one. */
 static uint32_t cause_of(const struct judged *a, enum rule rule)
 {
-    struct half *h = a->h;
+    struct req_dir *h = a->h;
     uint32_t psn = a->p->bth.psn;
-    const struct sent *s = half_sent(h, psn), *before = half_sent(h, psn_add(psn, PSN_MASK));
-    const struct ask *k = half_ask(h, psn, 0);
+    const struct sent *s = req_dir_sent(h, psn), *before = req_dir_sent(h, psn_prev(psn));
+    const struct read_req *k = req_dir_ask(h, psn, 0);
 
     switch (rule) {
     case RULE_SEQ_02:

@@ -62,7 +62,7 @@ static struct tally *tally_of(struct report *r, const struct finding *f)
 {
     uint64_t key =
         UINT64_C(1) << 63 | (uint64_t)f->conn << 24 | (uint64_t)f->severity << 16 | (uint64_t)f->result << 8 | f->rule;
-    uint32_t i = (uint32_t)(key * UINT64_C(0x9e3779b97f4a7c15) >> 48) & (TALLIES - 1);
+    uint32_t i = (uint32_t)(key * HASH_MULTIPLIER >> 48) & (TALLIES - 1);
 
     while (r->tallies[i].key && r->tallies[i].key != key)
         i = (i + 1) & (TALLIES - 1);

@@ -248,8 +248,8 @@ static uint64_t qp_key(uint32_t tap, const struct conn_addr *at, uint32_t qpn)
 
     memcpy(a, at->b, 16);
     for (unsigned i = 0; i < 2; i++)
-        key = (key ^ a[i]) * UINT64_C(0x9e3779b97f4a7c15), key ^= key >> 31;
-    return (key ^ qpn) * UINT64_C(0x9e3779b97f4a7c15) | 1;
+        key = (key ^ a[i]) * HASH_MULTIPLIER, key ^= key >> 31;
+    return (key ^ qpn) * HASH_MULTIPLIER | 1;
 }
 
 struct ud_dest *ud_dest_find(struct judge *j, uint32_t tap, const struct conn_addr *dst, uint32_t qpn)

@@ -21,7 +21,7 @@ bool past_begin(struct jflow *f)
 /* Four lanes, as each step of one waits for the step before. */
 static uint32_t payload_hash(const struct pkt *p)
 {
-    const uint64_t k = UINT64_C(0x9e3779b97f4a7c15);
+    const uint64_t k = HASH_MULTIPLIER;
     const uint8_t *d = p->data + p->payload_off;
     uint64_t h[4] = {p->payload_len, 1, 2, 3}, all = 0;
     uint32_t i = 0;
@@ -41,14 +41,14 @@ static void compare_answer(const struct judged *a)
     const struct pkt *p = a->p;
     struct past *t = a->f->past;
     struct past_answer now = {p->bth.psn, frame_u32(p), 0}, *old = &t->answers[p->bth.psn % PAST_ANSWERS];
-    const struct ask *k = half_ask(a->h, p->bth.psn, 0), *first = k;
+    const struct read_req *k = req_dir_ask(a->h, p->bth.psn, 0), *first = k;
 
     if (!(p->op->flags & OPF_READ_RESP) || !k || p->payload_cap < p->payload_len || p->flags & PKT_CUT || !now.frame)
         return;
-    for (unsigned n = 1; n < 8 && (k = half_ask(a->h, p->bth.psn, n)) != NULL; n++)
+    for (unsigned n = 1; n < 8 && (k = req_dir_ask(a->h, p->bth.psn, n)) != NULL; n++)
         first = k;
     now.hash = payload_hash(p);
-    if (UNLIKELY(old->frame && old->psn == now.psn && old->frame >= first->frame && half_ask(a->h, p->bth.psn, 1))) {
+    if (UNLIKELY(old->frame && old->psn == now.psn && old->frame >= first->frame && req_dir_ask(a->h, p->bth.psn, 1))) {
         t->replayed++;
         if (old->hash != now.hash && t->differ++ == 0)
             t->differ_frame = now.frame;
@@ -104,7 +104,7 @@ static void take_keys(const struct judged *a, enum seen_as as)
 static bool may_have_told(const struct judge *j, const struct judged *a, uint32_t since)
 {
     uint32_t peer = conn_flow_at(j->conns, a->flow)->peer;
-    const struct half *o = peer == FLOW_NONE ? NULL : j->flows[peer].half;
+    const struct req_dir *o = peer == FLOW_NONE ? NULL : j->flows[peer].half;
 
     return peer == FLOW_NONE || (o && o->have_next && (!o->last_frame || o->last_frame >= since));
 }
@@ -115,7 +115,7 @@ static void check_key(struct judge *j, const struct judged *a, struct past_key *
     bool asks = opcode_table[k->use_opcode].flags & (OPF_READ_REQ | OPF_ATOMIC_REQ);
     struct found f = found_of(RULE_RDA_13, a->flow);
 
-    if (aeth_type(p) != AETH_ACK ||
+    if (response_type(p) != AETH_ACK ||
         (asks ? p->op->flags & OPF_ACK || p->bth.psn != k->use_psn : psn_diff(p->bth.psn, k->use_psn) < 0))
         return;
     f.cause = k->frame;
@@ -135,19 +135,19 @@ static void check_key(struct judge *j, const struct judged *a, struct past_key *
 
 /* Whether `k` is the only repetition of a READ or atomic that had been answered, so that a response can but be for
  * it. */
-static bool is_sole_replay(struct half *h, const struct ask *k)
+static bool is_sole_replay(struct req_dir *h, const struct read_req *k)
 {
-    const struct sent *s = half_sent(h, k->psn);
+    const struct sent *s = req_dir_sent(h, k->psn);
 
-    return k->replay && half_ask(h, k->psn, 0) == k && !half_ask(h, k->psn, 2) && s && !s->same;
+    return k->replay && req_dir_ask(h, k->psn, 0) == k && !req_dir_ask(h, k->psn, 2) && s && !s->same;
 }
 
 /* The first response to a READ or atomic asked for again: none asked for again behind it, of a later PSN, was answered
  * before. */
 static void check_duplicates(struct judge *j, const struct judged *a)
 {
-    struct half *h = a->h;
-    const struct ask *k = half_ask(h, a->p->bth.psn, 0), *b = NULL;
+    struct req_dir *h = a->h;
+    const struct read_req *k = req_dir_ask(h, a->p->bth.psn, 0), *b = NULL;
     struct found f = found_of(RULE_RTX_10, a->flow);
 
     if (!k || k->rsp_first || !(a->p->op->flags & (OPF_READ_RESP | OPF_ATOMIC_ACK)) || !is_sole_replay(h, k))
@@ -173,13 +173,13 @@ static void check_duplicates(struct judge *j, const struct judged *a)
 /* --- ACK-06: the MSN behind a gap ------------------------------------------------------------- */
 
 /* Messages that end from `psn` to `last`; false if one of the packets is not known. */
-static bool count_ends(struct half *h, uint32_t psn, uint32_t last, uint32_t *ends)
+static bool count_ends(struct req_dir *h, uint32_t psn, uint32_t last, uint32_t *ends)
 {
     *ends = 0;
     if (psn_diff(last, psn) >= TRACK_SENT)
         return false;
     for (; psn_diff(psn, last) <= 0; psn = psn_add(psn, 1)) {
-        const struct sent *s = half_sent(h, psn);
+        const struct sent *s = req_dir_sent(h, psn);
         if (!s || !(opcode_table[s->opcode].flags & (OPF_SEND | OPF_WRITE)))
             return false;
         *ends += !!(opcode_table[s->opcode].flags & OPF_END);
@@ -220,7 +220,7 @@ static void take_count(struct judge *j, const struct judged *a)
     const struct pkt *p = a->p;
     struct past *t = a->f->past;
 
-    if (!(p->op->flags & OPF_ACK) || aeth_type(p) != AETH_ACK || !(p->have & H_AETH))
+    if (!(p->op->flags & OPF_ACK) || response_type(p) != AETH_ACK || !(p->have & H_AETH))
         return;
     check_count(j, a);
     if (psn_add(p->bth.psn, 1) != a->h->gbn)
@@ -235,13 +235,13 @@ static void take_count(struct judge *j, const struct judged *a)
 
 static void take_order(const struct judged *a, enum seen_as as)
 {
-    struct half *h = a->h;
+    struct req_dir *h = a->h;
     struct past *t = a->f->past;
     uint32_t psn = a->p->bth.psn;
 
     if (as == SEEN_AGAIN || as == SEEN_OLD)
         t->overtaken.have = false;
-    if (as != SEEN_LATE || h->service == SVC_UC || h->back || t->overtaken.have || !half_was_hole(h, psn, NULL) ||
+    if (as != SEEN_LATE || h->service == SVC_UC || h->back || t->overtaken.have || !req_dir_was_hole(h, psn, NULL) ||
         (h->seq.have && h->seq.psn == psn) || (h->rnr.have && !h->rnr.resent))
         return;
     t->overtaken.have = true;
@@ -253,7 +253,7 @@ static void settle_order(struct judge *j, const struct judged *a)
 {
     struct past *t = a->f->past;
 
-    if (a->p->op->flags & OPF_ACK && aeth_type(a->p) != AETH_ACK) {
+    if (a->p->op->flags & OPF_ACK && response_type(a->p) != AETH_ACK) {
         t->overtaken.have = false;
         return;
     }
@@ -277,11 +277,11 @@ static void take_repeated(const struct judged *a)
 
 static void take_credits(const struct judged *a)
 {
-    const struct half *h = a->h;
+    const struct req_dir *h = a->h;
     struct past *t = a->f->past;
     bool other = t->have_syndrome && t->syndrome != a->p->aeth.syndrome;
 
-    if (!(a->p->op->flags & OPF_ACK) || aeth_type(a->p) != AETH_ACK || !(a->p->have & H_AETH))
+    if (!(a->p->op->flags & OPF_ACK) || response_type(a->p) != AETH_ACK || !(a->p->have & H_AETH))
         return;
     if (UNLIKELY(h->have_ack && h->ack_psn == a->p->bth.psn && h->last_frame < h->ack_frame && !t->repeated.have)) {
         if (t->unasked++ == 0)

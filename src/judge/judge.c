@@ -55,9 +55,9 @@ static void fresh_flow(void *user, uint32_t flow)
 
 static bool has_psn(void *user, uint32_t flow, uint32_t psn)
 {
-    struct half *h = ((struct judge *)user)->flows[flow].half;
+    struct req_dir *h = ((struct judge *)user)->flows[flow].half;
 
-    return h && half_has_psn(h, psn);
+    return h && req_dir_has_psn(h, psn);
 }
 
 struct judge *judge_new(const struct judge_opts *o)

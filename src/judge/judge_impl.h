@@ -117,7 +117,7 @@ struct past {
 
 struct jflow {
     /* What every packet touches comes first. */
-    struct half *half;     /* of the requests in this flow: what packets prove, with their frames; NULL: none seen */
+    struct req_dir *half;  /* of the requests in this flow: what packets prove, with their frames; NULL: none seen */
     struct replay *replay; /* their requester and responder: what is permitted; there with `half` */
     struct past *past;     /* likewise */
     uint64_t packets;      /* all of the flow */
@@ -373,7 +373,7 @@ struct judged {
     const struct pkt *p;
     uint32_t flow;   /* of the requests */
     struct jflow *f; /* likewise */
-    struct half *h;
+    struct req_dir *h;
 };
 /* Whether a failure of this rule, as the transport's checks report it, is explained by judge_verdict(). */
 bool judge_explains(enum rule rule);
@@ -430,8 +430,8 @@ void judge_datagram(struct judge *j, const struct pkt *p);
 void judge_cnp(struct judge *j, const struct pkt *p);
 void judge_request(struct judge *j, const struct pkt *p, uint32_t flow);
 void judge_response(struct judge *j, const struct pkt *p, uint32_t flow);
-/* The past of the requests `f`: make it, or begin anew; false without memory. Packets before half_request() and
- * half_response(); responses only if they are no copies and their requests were seen. At the end: notes. */
+/* The past of the requests `f`: make it, or begin anew; false without memory. Packets before req_dir_request() and
+ * req_dir_response(); responses only if they are no copies and their requests were seen. At the end: notes. */
 bool past_begin(struct jflow *f);
 void past_request(const struct judged *a, enum seen_as as);
 void past_response(struct judge *j, const struct judged *a);

@@ -9,7 +9,7 @@ enum opener { OPENER_UNKNOWN, OPENER_THIS, OPENER_PEER };
 /* Whether the capture shows the first of the requests in `flow`; `peer` carries the answers. */
 static bool began_here(const struct judge *j, uint32_t flow, uint32_t peer)
 {
-    const struct half *h = j->flows[flow].half;
+    const struct req_dir *h = j->flows[flow].half;
 
     return h->began == BEGAN_SEEN && !(j->flows[peer].has_rsp && j->flows[peer].rsp_frame < h->first_frame);
 }
@@ -18,7 +18,7 @@ static bool began_here(const struct judge *j, uint32_t flow, uint32_t peer)
  * were not captured has not opened it. */
 static bool opens(const struct judge *j, uint32_t flow, uint32_t peer)
 {
-    const struct half *h = j->flows[flow].half;
+    const struct req_dir *h = j->flows[flow].half;
 
     if (!h || !h->have_next || j->flows[flow].has_rsp)
         return false;
@@ -31,7 +31,7 @@ static bool opens(const struct judge *j, uint32_t flow, uint32_t peer)
 static enum opener opener(const struct judge *j, uint32_t flow)
 {
     const struct flow *f = conn_flow_at(j->conns, flow);
-    const struct half *a = j->flows[flow].half, *b = f->peer == FLOW_NONE ? NULL : j->flows[f->peer].half;
+    const struct req_dir *a = j->flows[flow].half, *b = f->peer == FLOW_NONE ? NULL : j->flows[f->peer].half;
 
     if (f->paired_by == PAIR_CM)
         return f->params.have_timeout ? OPENER_PEER : OPENER_THIS;
@@ -75,7 +75,7 @@ unsigned judge_have(const struct judge *j, uint32_t flow, const struct pkt *p)
 {
     unsigned have = j->o.complete && !j->drops && !j->blind ? N_COMPLETE : 0;
     const struct flow *f;
-    const struct half *h;
+    const struct req_dir *h;
 
     if (!p || !(p->flags & PKT_CUT))
         have |= N_PAYLOAD;
@@ -99,7 +99,7 @@ unsigned judge_have(const struct judge *j, uint32_t flow, const struct pkt *p)
 bool judge_pairing_doubtful(const struct judge *j, uint32_t flow)
 {
     const struct flow *f = conn_flow_at(j->conns, flow);
-    const struct half *h = j->flows[flow].half;
+    const struct req_dir *h = j->flows[flow].half;
     uint32_t n = conn_counts(j->conns).flows;
     uint64_t fit;
 
@@ -114,16 +114,16 @@ bool judge_pairing_doubtful(const struct judge *j, uint32_t flow)
         return true; /* responses had come before the two were known to belong together */
     for (uint32_t i = 0; i < n; i++) {
         const struct flow *g = conn_flow_at(j->conns, i);
-        const struct half *o = j->flows[i].half;
-        if (i != flow && o && o->have_next && g->tap == f->tap && memcmp(&g->src, &f->src, 16) == 0 &&
-            memcmp(&g->dst, &f->dst, 16) == 0 &&
+        const struct req_dir *o = j->flows[i].half;
+        if (i != flow && o && o->have_next && g->tap == f->tap && conn_addr_eq(&g->src, &f->src) &&
+            conn_addr_eq(&g->dst, &f->dst) &&
             psn_in(o->next, psn_add(h->next, (uint32_t)-SIMILAR_PSNS), 2 * SIMILAR_PSNS))
             return true;
         if (i != flow && g->peer == FLOW_NONE && j->flows[i].has_rsp && g->tap == f->tap &&
-            memcmp(&g->src, &f->src, 16) == 0 && memcmp(&g->dst, &f->dst, 16) == 0)
+            conn_addr_eq(&g->src, &f->src) && conn_addr_eq(&g->dst, &f->dst))
             return true; /* the peer of the one that sends these may be what was taken for the peer of this one */
-        if (g->peer == FLOW_NONE && j->flows[i].has_rsp && g->tap == f->tap && memcmp(&g->src, &f->dst, 16) == 0 &&
-            memcmp(&g->dst, &f->src, 16) == 0)
+        if (g->peer == FLOW_NONE && j->flows[i].has_rsp && g->tap == f->tap && conn_addr_eq(&g->src, &f->dst) &&
+            conn_addr_eq(&g->dst, &f->src))
             return true;
     }
     return false;

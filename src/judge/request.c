@@ -93,8 +93,9 @@ static void weigh(const struct judge *j, const struct judged *a, const struct ve
         *has = timer ? N_CM : 0;
         *lacks = !timer && v->rule != RULE_RTX_11 ? N_CM : 0;
         /* It may be a copy, packets or responses were recorded out of order. */
-        *lacks |=
-            may_be_copy(a) || a->h->disorder || as != SEEN_AGAIN || half_is_unknown_read(a->h, a->p) ? N_COMPLETE : 0;
+        *lacks |= may_be_copy(a) || a->h->disorder || as != SEEN_AGAIN || req_dir_is_unknown_read(a->h, a->p)
+                      ? N_COMPLETE
+                      : 0;
         break;
     case RULE_RTX_05:
     case RULE_SEQ_01:
@@ -125,20 +126,20 @@ static void check_transport(struct judge *j, const struct judged *a, enum seen_a
 /* What a packet sent again tells beside its rules. */
 static void note_again(const struct pkt *p, struct jflow *f)
 {
-    struct half *h = f->half;
+    struct req_dir *h = f->half;
 
-    if (h->have_una && psn_diff(p->bth.psn, h->una) < 0 && !half_ask(h, p->bth.psn, 0) && f->spurious++ == 0)
+    if (h->have_una && psn_diff(p->bth.psn, h->una) < 0 && !req_dir_ask(h, p->bth.psn, 0) && f->spurious++ == 0)
         f->spurious_frame = frame_u32(p);
-    if (psn_diff(p->bth.psn, h->cursor) < 0 && half_why_back(h, p->bth.psn, p->frame->ts) == BACK_SEQ_NAK &&
+    if (psn_diff(p->bth.psn, h->cursor) < 0 && req_dir_why_back(h, p->bth.psn, p->frame->ts) == BACK_SEQ_NAK &&
         p->frame->ts - h->seq.ts > f->nak_reaction)
         f->nak_reaction = p->frame->ts - h->seq.ts;
 }
 
-static struct half *half_of(struct judge *j, const struct pkt *p, uint32_t flow)
+static struct req_dir *req_dir_of(struct judge *j, const struct pkt *p, uint32_t flow)
 {
     const struct flow *c = &j->flow[flow];
     struct jflow *f = &j->flows[flow];
-    struct half *h = f->half;
+    struct req_dir *h = f->half;
 
     if (LIKELY(h != NULL))
         return h;
@@ -153,8 +154,8 @@ static struct half *half_of(struct judge *j, const struct pkt *p, uint32_t flow)
     }
     if (!is_complete(j) && c->have_psn && !psn_in(p->bth.psn, c->psn, TRACK_SENT))
         conn_unlearn(j->conns, flow); /* another connection, whose CM was not captured */
-    half_init(h, flow);
-    half_set_pmtu(h, c->pmtu);
+    req_dir_init(h, flow);
+    req_dir_set_pmtu(h, c->pmtu);
     h->from_start = c->have_psn && c->psn == p->bth.psn;
     f->mid_stream = !h->from_start;
     begin(j, p, flow, f, false);
@@ -180,7 +181,7 @@ static void begin_to_wait(const struct judge *j, const struct judged *a, enum se
  * is. */
 static bool may_begin_anew(const struct judge *j, uint32_t flow, const struct pkt *p, enum seen_as as)
 {
-    const struct half *h = j->flows[flow].half;
+    const struct req_dir *h = j->flows[flow].half;
     unsigned how = is_complete(j) ? j->flow[flow].paired_by : PAIR_NONE;
 
     return as == SEEN_OLD ? how <= PAIR_PSN
@@ -200,7 +201,7 @@ static void begin_anew(struct judge *j, const struct pkt *p, uint32_t flow, stru
     f->mtu.have = f->mtu.pending = false;
 }
 
-static void gap_begins(struct jflow *f, const struct pkt *p, const struct half *h)
+static void gap_begins(struct jflow *f, const struct pkt *p, const struct req_dir *h)
 {
     if (f->gap.have)
         return;
@@ -215,7 +216,7 @@ static void gap_begins(struct jflow *f, const struct pkt *p, const struct half *
 void judge_request(struct judge *j, const struct pkt *p, uint32_t flow)
 {
     struct jflow *f = &j->flows[flow];
-    struct half *h = half_of(j, p, flow);
+    struct req_dir *h = req_dir_of(j, p, flow);
     struct judged a = {p, flow, f, h};
     enum seen_as as;
     bool usual, unsettled;
@@ -223,8 +224,8 @@ void judge_request(struct judge *j, const struct pkt *p, uint32_t flow)
     if (UNLIKELY(!h))
         return;
     if (UNLIKELY(!h->pmtu && p->op->flags & (OPF_FIRST | OPF_MIDDLE)))
-        half_set_pmtu(h, p->payload_len);
-    as = half_seen_as(h, p);
+        req_dir_set_pmtu(h, p->payload_len);
+    as = req_dir_classify(h, p);
     if (UNLIKELY(as != SEEN_NEW && may_begin_anew(j, flow, p, as)))
         as = SEEN_RESTART;
     if (UNLIKELY(as == SEEN_RESTART)) {
@@ -251,7 +252,7 @@ void judge_request(struct judge *j, const struct pkt *p, uint32_t flow)
     if (p->bth.ackreq && !f->asked.frame)
         begin_to_wait(j, &a, as);
     unsettled = h->unsettled;
-    half_request(h, p, as);
+    req_dir_request(h, p, as);
     if (LIKELY(usual))
         replay_usual_request(f->replay, p, h);
     else

@@ -9,9 +9,9 @@ static struct found about(const struct judged *a, enum rule rule)
 /* --- The transport's verdicts ----------------------------------------------------------------- */
 
 /* Whether the READ that is answered may be the rest of one that was sent before the capture began. */
-static bool may_be_rest(struct half *h, const struct pkt *p)
+static bool may_be_rest(struct req_dir *h, const struct pkt *p)
 {
-    const struct ask *first = half_ask(h, p->bth.psn, 0);
+    const struct read_req *first = req_dir_ask(h, p->bth.psn, 0);
 
     return first && psn_diff(first->psn, h->start) <= 0 && !h->from_start;
 }
@@ -19,7 +19,7 @@ static bool may_be_rest(struct half *h, const struct pkt *p)
 /* N_* that are given, or lacking, for rule `v->rule` in this case. */
 static void weigh(const struct judged *a, struct verdict *v, unsigned *has, unsigned *lacks)
 {
-    struct half *h = a->h;
+    struct req_dir *h = a->h;
 
     *has = *lacks = 0;
     switch (v->rule) {
@@ -32,7 +32,7 @@ static void weigh(const struct judged *a, struct verdict *v, unsigned *has, unsi
         break;
     case RULE_RDA_02: /* where READs and the path MTU were learnt from the capture, it may be the rest of one READ that
                          was asked for again */
-        *lacks = may_be_rest(h, a->p) || (h->heard_pmtu && half_ask(h, a->p->bth.psn, 1)) ? N_REQ : 0;
+        *lacks = may_be_rest(h, a->p) || (h->heard_pmtu && req_dir_ask(h, a->p->bth.psn, 1)) ? N_REQ : 0;
         break;
     case RULE_RDA_08:
     case RULE_RDA_12:
@@ -47,10 +47,11 @@ static void weigh(const struct judged *a, struct verdict *v, unsigned *has, unsi
         *lacks = h->vague || h->late || h->gaps ? N_COMPLETE : 0; /* what is missing may have taken another path */
         break;
     case RULE_RDA_05:
-        *lacks = half_sent(h, a->p->bth.psn) ? 0 : N_COMPLETE;
+        *lacks = req_dir_sent(h, a->p->bth.psn) ? 0 : N_COMPLETE;
         break;
     case RULE_SVC_03:
-        v->needs |= half_sent(h, a->p->bth.psn) ? 0 : N_COMPLETE; /* or the queue pair is another connection's by now */
+        v->needs |=
+            req_dir_sent(h, a->p->bth.psn) ? 0 : N_COMPLETE; /* or the queue pair is another connection's by now */
         break;
     case RULE_ACK_02:
         *lacks = h->again || h->copies || h->late ? N_TAP_RSP : 0; /* an acknowledgement of what was sent again */
@@ -70,7 +71,7 @@ static bool tap_at_responder(const struct judge *j, uint32_t flow, const struct 
  * got. */
 static bool at_responder(const struct judge *j, const struct judged *a)
 {
-    const struct half *h = a->h;
+    const struct req_dir *h = a->h;
 
     return !h->unsettled && h->copies * 4 < h->packets && tap_at_responder(j, a->flow, a->p);
 }
@@ -93,7 +94,7 @@ static void check_transport(struct judge *j, const struct judged *a)
 static void check_credits(struct judge *j, const struct judged *a)
 {
     const struct conn_params *c = &conn_flow_at(j->conns, a->flow)->params;
-    unsigned code = a->p->aeth.syndrome & 31;
+    unsigned code = aeth_value(a->p->aeth.syndrome);
     struct found f = about(a, RULE_CM_11);
 
     if (LIKELY(code == AETH_CREDIT_INVALID || !c->no_credits))
@@ -108,21 +109,21 @@ static void check_credits(struct judge *j, const struct judged *a)
 /* Whether a response answers the request of `psn`. */
 static bool answers(const struct pkt *p, uint32_t psn)
 {
-    return p->op->flags & OPF_ACK && aeth_type(p) != AETH_ACK ? p->bth.psn == psn : psn_diff(p->bth.psn, psn) >= 0;
+    return p->op->flags & OPF_ACK && response_type(p) != AETH_ACK ? p->bth.psn == psn : psn_diff(p->bth.psn, psn) >= 0;
 }
 
 /* While a lost packet and what followed it are sent again: an ACK of what came only before that packet, which a
  * responder ignores, unless it puts packets in order itself, or got the lost one in another way. */
 static void check_ignored(struct judge *j, const struct judged *a)
 {
-    const struct half *h = a->h;
+    const struct req_dir *h = a->h;
     struct found f = found_of(RULE_ACK_02, a->flow);
 
     if (LIKELY(!h->unsettled) || psn_diff(a->p->bth.psn, h->gbn) < 0 || h->vague || h->loose ||
         j->o.profile == PROFILE_NV || !tap_at_responder(j, a->flow, a->p))
         return;
     f.lacks = N_COMPLETE;
-    f.expected = say(j, "PSN %u at most", psn_add(h->gbn, PSN_MASK));
+    f.expected = say(j, "PSN %u at most", psn_prev(h->gbn));
     f.seen = say(j, "%s of PSN %u", a->p->op->name, a->p->bth.psn);
     f.text = "By what has come in order a responder still expects an earlier packet, and ignores those ahead of it.";
     judge_found(j, a->p, f);
@@ -177,13 +178,13 @@ static void check_gap(struct judge *j, const struct judged *a)
 static void check_refused_ask(struct judge *j, const struct judged *a)
 {
     const struct conn_params *c = &conn_flow_at(j->conns, a->flow)->params;
-    const struct sent *before = half_sent(a->h, psn_add(a->p->bth.psn, PSN_MASK));
-    const struct ask *k = half_ask(a->h, a->p->bth.psn, 0);
+    const struct sent *before = req_dir_sent(a->h, psn_prev(a->p->bth.psn));
+    const struct read_req *k = req_dir_ask(a->h, a->p->bth.psn, 0);
     struct found f = about(a, RULE_RDA_07);
     bool served = false;
 
-    if ((a->p->aeth.syndrome & 31) != NAK_INVALID_REQUEST || !k || k->psn != a->p->bth.psn || !c->have_depth ||
-        c->depth >= TRACK_ASKS || half_outstanding_at(a->h, k) > c->depth ||
+    if (aeth_value(a->p->aeth.syndrome) != NAK_INVALID_REQUEST || !k || k->psn != a->p->bth.psn || !c->have_depth ||
+        c->depth >= TRACK_ASKS || req_dir_outstanding_at(a->h, k) > c->depth ||
         (before && !(opcode_table[before->opcode].flags & OPF_END)) || k->len > UINT32_C(1) << 31 ||
         !(opcode_table[k->opcode].flags & (OPF_READ_REQ | OPF_ATOMIC_REQ)) ||
         (k->opcode != OP_READ_REQUEST && k->va % 8))
@@ -203,17 +204,17 @@ static void check_refused_ask(struct judge *j, const struct judged *a)
 
 static void note_refusal(struct judge *j, const struct judged *a)
 {
-    const struct sent *s = half_sent(a->h, a->p->bth.psn);
+    const struct sent *s = req_dir_sent(a->h, a->p->bth.psn);
 
-    judge_note(j, RULE_NAK_05, a->flow, a->p->frame->number, nak_code_str(a->p->aeth.syndrome & 31),
+    judge_note(j, RULE_NAK_05, a->flow, a->p->frame->number, nak_code_str(aeth_value(a->p->aeth.syndrome)),
                s ? say(j, "It refuses the %s in frame %u. The connection ends here.", opcode_name(s->opcode), s->last)
                  : "The request that it refuses was not captured. The connection ends here.");
 }
 
 static void note_rnr_nak(struct judge *j, const struct judged *a)
 {
-    const struct sent *s = half_sent(a->h, a->p->bth.psn);
-    uint32_t code = (a->p->aeth.syndrome & 31) + 1, flags = s ? opcode_table[s->opcode].flags : 0;
+    const struct sent *s = req_dir_sent(a->h, a->p->bth.psn);
+    uint32_t code = aeth_value(a->p->aeth.syndrome) + 1, flags = s ? opcode_table[s->opcode].flags : 0;
 
     if (a->f->rnr_code && a->f->rnr_code != code && !a->f->rnr_codes_differ) {
         a->f->rnr_codes_differ = true;
@@ -235,7 +236,7 @@ static void check_refusal(struct judge *j, const struct judged *a)
 
 static void check_acknowledge(struct judge *j, const struct judged *a)
 {
-    switch (aeth_type(a->p)) {
+    switch (response_type(a->p)) {
     case AETH_ACK:
         check_credits(j, a);
         check_ignored(j, a);
@@ -244,7 +245,7 @@ static void check_acknowledge(struct judge *j, const struct judged *a)
         note_rnr_nak(j, a);
         break;
     case AETH_NAK:
-        if ((a->p->aeth.syndrome & 31) == NAK_PSN_SEQ)
+        if (aeth_value(a->p->aeth.syndrome) == NAK_PSN_SEQ)
             check_gap(j, a);
         else
             check_refusal(j, a);
@@ -282,7 +283,7 @@ static void early_begins(const struct judged *a)
                                      .conn_packets = (uint32_t)f->packets,
                                      .rule = a->p->op->flags & OPF_ACK ? RULE_ACK_02 : RULE_RDA_05,
                                      .opcode = a->p->bth.opcode,
-                                     .other = psn_add(a->h->next, PSN_MASK),
+                                     .other = psn_prev(a->h->next),
                                      .ts = a->p->frame->ts};
 }
 
@@ -307,7 +308,7 @@ void judge_response(struct judge *j, const struct pkt *p, uint32_t flow)
     if (UNLIKELY(p->have & H_AETH && p->aeth.msn > a.h->msgs))
         a.h->began = BEGAN_BEFORE;
     if (UNLIKELY(!a.h->pmtu && p->op->flags & OPF_READ_RESP && p->op->flags & (OPF_FIRST | OPF_MIDDLE))) {
-        half_set_pmtu(a.h, p->payload_len);
+        req_dir_set_pmtu(a.h, p->payload_len);
         a.h->heard_pmtu = a.h->pmtu != 0;
     }
     if (UNLIKELY(a.f->replay->req.p.guess && a.h->pmtu))
@@ -315,13 +316,13 @@ void judge_response(struct judge *j, const struct pkt *p, uint32_t flow)
     twin = is_twin(&a);
     if (UNLIKELY(a.f->asked.frame))
         check_wait(j, &a);
-    early = psn_diff(p->bth.psn, a.h->next) >= 0 && !(p->op->flags & OPF_ACK && aeth_type(p) != AETH_ACK);
+    early = psn_diff(p->bth.psn, a.h->next) >= 0 && !(p->op->flags & OPF_ACK && response_type(p) != AETH_ACK);
     if (UNLIKELY(early && a.h->service != SVC_UC)) {
         early_begins(&a);
         /* it may answer the READ whose PSNs are not known yet, behind a response that is still to come */
         a.h->disorder |= a.h->loose;
     } else if (UNLIKELY(psn_diff(response_proves(p), a.f->replay->start) < 0 && a.h->service != SVC_UC &&
-                        !half_sent(a.h, p->bth.psn))) {
+                        !req_dir_sent(a.h, p->bth.psn))) {
         a.h->began = BEGAN_BEFORE;
         return; /* it answers what was sent before the capture began */
     } else if (LIKELY(!twin) || a.h->service == SVC_UC) {
@@ -332,7 +333,7 @@ void judge_response(struct judge *j, const struct pkt *p, uint32_t flow)
     if (LIKELY(!early && !twin))
         past_response(j, &a);
     unsettled = a.h->unsettled;
-    half_response(a.h, p);
+    req_dir_response(a.h, p);
     if (LIKELY(!early && !twin)) {
         a.f->replay->req.p.slack = judge_slack(j, p);
         replay_response(a.f->replay, p);
@@ -392,7 +393,7 @@ static void early_report(struct judge *j, const struct pkt *p, uint32_t flow, st
 static void early_arrives(struct judge *j, const struct pkt *p, uint32_t flow, struct pending_fail *w)
 {
     struct found f = early_found(j, p, flow, w);
-    struct half *h = j->flows[flow].half;
+    struct req_dir *h = j->flows[flow].half;
     ns_t later = p->frame->ts - w->ts;
 
     w->have = false;
@@ -402,7 +403,7 @@ static void early_arrives(struct judge *j, const struct pkt *p, uint32_t flow, s
     f.needs |= N_CLOCK;
     f.lacks = later <= CLOCK_SLACK + judge_step(j, p) || j->backwards || h->copies || h->loose ? N_CLOCK : 0;
     /* another one came: that one may have taken another path */
-    f.lacks |= half_sent(h, w->psn) || half_ask(h, w->psn, 0) ? 0 : N_COMPLETE;
+    f.lacks |= req_dir_sent(h, w->psn) || req_dir_ask(h, w->psn, 0) ? 0 : N_COMPLETE;
     f.text = f.rule == RULE_ACK_02 ? "What it acknowledges had not arrived then."
                                    : "What it acknowledges was sent only later.";
     judge_found(j, p, f);
@@ -414,7 +415,7 @@ static void pending_look(struct judge *j, const struct pkt *p, uint32_t flow, bo
 
     if (!f->half)
         return;
-    if (f->gap.have && half_sent(f->half, f->gap.psn))
+    if (f->gap.have && req_dir_sent(f->half, f->gap.psn))
         f->gap.have = false;
     if (f->gap.have && has_waited(f, &f->gap, now))
         gap_report(j, p, flow, &f->gap);
@@ -436,7 +437,7 @@ void judge_pending(struct judge *j, const struct pkt *p, uint32_t flow, bool now
 
 static void note_requests(struct judge *j, uint32_t flow, const struct jflow *f)
 {
-    const struct half *h = f->half;
+    const struct req_dir *h = f->half;
 
     if (f->spurious)
         judge_note(j, RULE_RTX_14, flow, f->spurious_frame, count_str(f->spurious, "packet"),

@@ -67,7 +67,7 @@ static void take_late(struct replay *r, const struct pkt *p)
 }
 
 /* A request reaches the responder, for all that is known. */
-static inline void arrive(struct replay *r, const struct pkt *p, enum seen_as as, const struct half *h)
+static inline void arrive(struct replay *r, const struct pkt *p, enum seen_as as, const struct req_dir *h)
 {
     if (UNLIKELY(r->rsp.p.guess && as == SEEN_NEW && psn_diff(p->bth.psn, r->rsp.epsn_hi) > 0))
         r->rsp.epsn_hi = p->bth.psn; /* the READ before it takes so many PSNs, for all that is known */
@@ -76,7 +76,7 @@ static inline void arrive(struct replay *r, const struct pkt *p, enum seen_as as
         rsp_may_expect(&r->rsp, h->contig);
 }
 
-void replay_request(struct replay *r, const struct pkt *p, enum seen_as as, const struct half *h)
+void replay_request(struct replay *r, const struct pkt *p, enum seen_as as, const struct req_dir *h)
 {
     if (UNLIKELY(as == SEEN_LATE))
         take_late(r, p);
@@ -85,7 +85,7 @@ void replay_request(struct replay *r, const struct pkt *p, enum seen_as as, cons
     arrive(r, p, as, h);
 }
 
-void replay_usual_request(struct replay *r, const struct pkt *p, const struct half *h)
+void replay_usual_request(struct replay *r, const struct pkt *p, const struct req_dir *h)
 {
     req_tx_usual(&r->req, p, p->frame->ts);
     arrive(r, p, SEEN_NEW, h);

@@ -56,10 +56,10 @@ static inline bool replay_is_usual(const struct replay *r, const struct pkt *p)
 }
 /* What the checks say of request `p`: the failures, at most REPLAY_FOUND, to `out`; returns how many. */
 unsigned replay_check_request(const struct replay *r, const struct pkt *p, struct verdict *out);
-/* Take request `p`, which is `as` to half `h`; after half_request(). */
-void replay_request(struct replay *r, const struct pkt *p, enum seen_as as, const struct half *h);
+/* Take request `p`, which is `as` to half `h`; after req_dir_request(). */
+void replay_request(struct replay *r, const struct pkt *p, enum seen_as as, const struct req_dir *h);
 /* The same for one that replay_is_usual(). */
-void replay_usual_request(struct replay *r, const struct pkt *p, const struct half *h);
+void replay_usual_request(struct replay *r, const struct pkt *p, const struct req_dir *h);
 /* Likewise for response `p`. `at_responder`: the capture is complete and its tap at the responder, so that everything
  * is seen in the order in which the responder took and sent it. */
 unsigned replay_check_response(struct replay *r, const struct pkt *p, bool at_responder, struct verdict *out);

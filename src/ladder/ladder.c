@@ -91,9 +91,9 @@ static struct rung *rung_new(struct ladder *l)
 /* Whether the packet is a request that was seen before. */
 static bool is_again(struct ladder *l, const struct pkt *p, uint32_t flow)
 {
-    struct half *h = flow == FLOW_NONE || !(p->op->flags & OPF_REQUEST) ? NULL : explain_half(l->explain, flow);
+    struct req_dir *h = flow == FLOW_NONE || !(p->op->flags & OPF_REQUEST) ? NULL : explain_half(l->explain, flow);
 
-    return h && h->have_next && half_seen_as(h, p) == SEEN_AGAIN;
+    return h && h->have_next && req_dir_classify(h, p) == SEEN_AGAIN;
 }
 
 /* The ids and queue pairs that a CM message names. */
@@ -107,7 +107,7 @@ static void cm_fill(struct rung *r, const struct cm_msg *m)
 
 static bool same_ends(const struct rung *a, const struct rung *b)
 {
-    return a->tap == b->tap && memcmp(&a->src, &b->src, 16) == 0 && memcmp(&a->dst, &b->dst, 16) == 0;
+    return a->tap == b->tap && conn_addr_eq(&a->src, &b->src) && conn_addr_eq(&a->dst, &b->dst);
 }
 
 /* Whether the same CM message was seen before; it is remembered. */
@@ -177,9 +177,9 @@ static unsigned end_of(const struct rung *r, const struct flow *c)
 {
     if (r->tap != c->tap)
         return 2;
-    if (memcmp(&r->src, &c->src, 16) == 0 && memcmp(&r->dst, &c->dst, 16) == 0)
+    if (conn_addr_eq(&r->src, &c->src) && conn_addr_eq(&r->dst, &c->dst))
         return 0;
-    return memcmp(&r->src, &c->dst, 16) == 0 && memcmp(&r->dst, &c->src, 16) == 0 ? 1 : 2;
+    return conn_addr_eq(&r->src, &c->dst) && conn_addr_eq(&r->dst, &c->src) ? 1 : 2;
 }
 
 /* Whether a message from end `end` names a queue pair of the connection. */
@@ -245,7 +245,7 @@ static double seconds_of(const struct ladder *l, const struct rung *r)
 static void label(struct buf *b, const struct rung *r, bool numbers)
 {
     const struct opinfo *op = &opcode_table[r->opcode];
-    unsigned type = r->syndrome >> 5 & 3;
+    unsigned type = aeth_type(r->syndrome);
 
     if (r->attr) {
         buf_printf(b, "CM %s%s", cm_attr_str(r->attr) ? cm_attr_str(r->attr) : "message", r->again ? " (again)" : "");
@@ -259,9 +259,9 @@ static void label(struct buf *b, const struct rung *r, bool numbers)
     } else if (type == AETH_RNR) {
         buf_puts(b, numbers ? "RNR NAK " : "RNR NAK");
         if (numbers)
-            buf_duration(b, rnr_time(r->syndrome & 31));
+            buf_duration(b, rnr_time(aeth_value(r->syndrome)));
     } else if (type == AETH_NAK) {
-        buf_printf(b, "NAK %s", nak_code_str(r->syndrome & 31));
+        buf_printf(b, "NAK %s", nak_code_str(aeth_value(r->syndrome)));
     } else {
         buf_puts(b, "ACK");
     }
@@ -399,15 +399,15 @@ static void arrow(struct buf *b, const struct rung *r, bool right, unsigned widt
 /* What becomes of the queue pairs with this packet; NULL: nothing. */
 static const char *state_behind(struct ladder *l, const struct rung *r)
 {
-    const struct half *h = r->flow == FLOW_NONE ? NULL : explain_half(l->explain, r->flow);
+    const struct req_dir *h = r->flow == FLOW_NONE ? NULL : explain_half(l->explain, r->flow);
 
     if (r->attr)
         return r->attr == CM_RTU    ? "connected: both queue pairs are ready to send"
                : r->attr == CM_REJ  ? "refused, or given up: there is no connection"
                : r->attr == CM_DREP ? "disconnected"
                                     : NULL;
-    if (r->aeth && (r->syndrome >> 5 & 3) == AETH_NAK && (r->syndrome & 31) != NAK_PSN_SEQ &&
-        (r->syndrome & 31) <= NAK_REMOTE_OPERATIONAL)
+    if (r->aeth && aeth_type(r->syndrome) == AETH_NAK && aeth_value(r->syndrome) != NAK_PSN_SEQ &&
+        aeth_value(r->syndrome) <= NAK_REMOTE_OPERATIONAL)
         return "the queue pair goes into the error state";
     for (size_t i = 0; h && r->frame == h->last_frame && i < explain_n(l->explain); i++)
         if (explain_at(l->explain, i)->flow == r->flow && explain_at(l->explain, i)->cause == CAUSE_RETRY_EXCEEDED)
@@ -421,7 +421,7 @@ static void rung_draw(struct ladder *l, const struct rung *r, const struct flow 
     const char *state = state_behind(l, r);
 
     buf_printf(b, "%*u %*.6f ", (int)c->frame, r->frame, (int)c->seconds, seconds_of(l, r));
-    arrow(b, r, memcmp(&r->src, &f->src, 16) == 0, c->arrow);
+    arrow(b, r, conn_addr_eq(&r->src, &f->src), c->arrow);
     if (r->what && c->what)
         buf_printf(b, " %s", r->what);
     buf_char(b, '\n');

@@ -79,7 +79,7 @@ static void lower(uint64_t *to, uint64_t v)
 /* Sent again for want of an answer: what that cost. */
 static void count_timeout(struct meter_row *r, struct side *s, const struct watched *e)
 {
-    const struct sent *before = half_sent(e->h, e->p->bth.psn);
+    const struct sent *before = req_dir_sent(e->h, e->p->bth.psn);
     ns_t since = before ? before->ts : e->h->last_ts;
 
     r->c.timeouts++;
@@ -112,7 +112,7 @@ static void count_again(struct meter_row *r, struct side *s, const struct watche
 static void count_request(struct meter_row *r, struct side *s, const struct watched *e)
 {
     const struct pkt *p = e->p;
-    struct half *h = e->h;
+    struct req_dir *h = e->h;
     enum seen_as as = (enum seen_as)e->as;
 
     r->service = service_str(p->bth.opcode >> 5); /* a CNP may have been first */
@@ -130,8 +130,8 @@ static void count_request(struct meter_row *r, struct side *s, const struct watc
     else if (UNLIKELY(as != SEEN_NEW && as != SEEN_RESTART))
         count_again(r, s, e);
     if (p->op->flags & (OPF_READ_REQ | OPF_ATOMIC_REQ) && (as == SEEN_NEW || as == SEEN_GAP)) {
-        struct ask *oldest;
-        raise(&r->depth_seen, half_outstanding(h, &oldest) + 1);
+        struct read_req *oldest;
+        raise(&r->depth_seen, req_dir_outstanding(h, &oldest) + 1);
     }
 }
 
@@ -162,7 +162,7 @@ static void on_requested(void *user, const struct watched *w)
 {
     struct meter *m = user;
     struct meter_row *r = &m->rows[w->flow];
-    const struct half *h = w->h;
+    const struct req_dir *h = w->h;
     struct work_env e = meter_env(m, w->flow);
 
     if (!m->sides[w->flow])
@@ -176,12 +176,12 @@ static void on_requested(void *user, const struct watched *w)
 }
 
 /* An ACK or NAK of `r`'s requests, of which none may have been seen (`h` is NULL). */
-static void count_acknowledge(struct meter_row *r, struct side *s, struct half *h, const struct pkt *p)
+static void count_acknowledge(struct meter_row *r, struct side *s, struct req_dir *h, const struct pkt *p)
 {
-    const struct sent *sent = s && h ? half_sent(h, p->bth.psn) : NULL;
-    unsigned code = p->aeth.syndrome & 31;
+    const struct sent *sent = s && h ? req_dir_sent(h, p->bth.psn) : NULL;
+    unsigned code = aeth_value(p->aeth.syndrome);
 
-    switch (aeth_type(p)) {
+    switch (response_type(p)) {
     case AETH_ACK:
         r->acks++;
         if (code != AETH_CREDIT_INVALID) {
@@ -225,18 +225,19 @@ static void on_responded(void *user, const struct watched *w)
 {
     struct meter *m = user;
     struct meter_row *r = &m->rows[w->flow];
-    const struct half *h = w->h;
+    const struct req_dir *h = w->h;
     struct work_env e = meter_env(m, w->flow);
 
     if (!r->used || !m->sides[w->flow])
         return;
-    if (w->p->op->flags & OPF_ACK && aeth_type(w->p) == AETH_ACK && h->have_una && psn_diff(h->una, m->una_before) > 0)
+    if (w->p->op->flags & OPF_ACK && response_type(w->p) == AETH_ACK && h->have_una &&
+        psn_diff(h->una, m->una_before) > 0)
         r->acked += (uint32_t)psn_diff(h->una, m->una_before);
     if (h->rnr.have && h->rnr.times > r->rnr_retry_seen)
         r->rnr_retry_seen = h->rnr.times;
     work_response(&m->sides[w->flow]->ring, &e, w->p);
-    if (UNLIKELY(w->p->op->flags & OPF_ACK && aeth_type(w->p) == AETH_NAK &&
-                 (w->p->aeth.syndrome & 31) != NAK_PSN_SEQ) &&
+    if (UNLIKELY(w->p->op->flags & OPF_ACK && response_type(w->p) == AETH_NAK &&
+                 aeth_value(w->p->aeth.syndrome) != NAK_PSN_SEQ) &&
         m->sides[w->own])
         work_stop(&m->sides[w->own]->ring);
 }
@@ -272,7 +273,7 @@ static void on_packet(void *user, const struct pkt *p, uint32_t flow)
     if (p->op->flags & OPF_REQUEST)
         return;
     r->responses++;
-    r->naks_sent += p->op->flags & OPF_ACK && aeth_type(p) != AETH_ACK;
+    r->naks_sent += p->op->flags & OPF_ACK && response_type(p) != AETH_ACK;
 }
 
 /* The slot of a datagram's row; UD_SLOTS if there is no room for a new one. */
@@ -285,11 +286,11 @@ static uint32_t ud_slot(struct meter *m, const struct pkt *p)
     conn_addr_of(p, &k.src, &k.dst);
     hash = (load_le64(k.src.b + 8) ^ load_le64(k.dst.b + 8) * 3 ^ load_le64(k.dst.b) ^ (k.dqpn << 24 | k.sqpn) ^
             (uint64_t)conn_tap_of(p->frame) << 40) *
-           UINT64_C(0x9e3779b97f4a7c15);
+           HASH_MULTIPLIER;
     for (i = hash >> 48 & (UD_SLOTS - 1); m->ud[i]; i = (i + 1) & (UD_SLOTS - 1)) {
         const struct meter_row *r = m->ud[i];
         if (r->dqpn == k.dqpn && r->sqpn == k.sqpn && (r->file << 16 | r->iface) == conn_tap_of(p->frame) &&
-            memcmp(&r->src, &k.src, sizeof k.src) == 0 && memcmp(&r->dst, &k.dst, sizeof k.dst) == 0)
+            conn_addr_eq(&r->src, &k.src) && conn_addr_eq(&r->dst, &k.dst))
             return i;
     }
     if (m->n_ud == METER_FLOWS || !(m->ud[i] = malloc(sizeof k)))

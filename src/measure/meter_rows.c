@@ -37,8 +37,8 @@ void row_init(struct meter_row *r, const struct pkt *p)
 
 bool row_is_of(const struct meter_row *r, const struct flow *f)
 {
-    return r->dqpn == f->dqpn && (r->file << 16 | r->iface) == f->tap && memcmp(&r->src, &f->src, sizeof f->src) == 0 &&
-           memcmp(&r->dst, &f->dst, sizeof f->dst) == 0;
+    return r->dqpn == f->dqpn && (r->file << 16 | r->iface) == f->tap && conn_addr_eq(&r->src, &f->src) &&
+           conn_addr_eq(&r->dst, &f->dst);
 }
 
 void row_identify(struct meter_row *r, const struct flow *f)

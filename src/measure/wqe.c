@@ -33,7 +33,7 @@ static struct work *at(struct work_ring *r, uint32_t i)
     return &r->slot[(r->head + i) % WORK_MAX];
 }
 
-uint32_t work_end(const struct half *h, const struct work *w)
+uint32_t work_end(const struct req_dir *h, const struct work *w)
 {
     return w->op == WORK_READ ? psn_add(w->psn, h->pmtu ? psn_span(w->bytes, h->pmtu) : 1) : w->end;
 }
@@ -48,7 +48,7 @@ static uint32_t place_of(struct work_ring *r, uint32_t psn)
     return i;
 }
 
-static struct work *find(struct work_ring *r, const struct half *h, uint32_t psn)
+static struct work *find(struct work_ring *r, const struct req_dir *h, uint32_t psn)
 {
     uint32_t i = place_of(r, psn);
     struct work *w = i ? at(r, i - 1) : NULL;
@@ -182,7 +182,7 @@ static bool is_start(const struct pkt *p)
 
 /* Whether `w` cannot go on with `p`, which does not follow its packets: it is of another operation, or ends before by
  * its length. */
-static bool is_other(const struct half *h, const struct work *w, const struct pkt *p)
+static bool is_other(const struct req_dir *h, const struct work *w, const struct pkt *p)
 {
     if (psn_diff(p->bth.psn, w->end) <= 0)
         return false;
@@ -215,7 +215,7 @@ static struct work known_of(const struct work_env *e, const struct work *w, uint
     k.bytes = k.last_frame = 0;
     k.begun = k.have_remote = false;
     for (; n; n--) {
-        const struct sent *s = half_sent(e->half, (to - n) & PSN_MASK);
+        const struct sent *s = req_dir_sent(e->half, (to - n) & PSN_MASK);
         if (!s)
             continue;
         if (!k.packets) {
@@ -306,7 +306,7 @@ static void reopen(struct work *w)
 }
 
 /* What is sent again was not completed for its sender, nor was anything behind it. */
-static struct work *take_again(struct work_ring *r, const struct half *h, const struct pkt *p, enum seen_as as)
+static struct work *take_again(struct work_ring *r, const struct req_dir *h, const struct pkt *p, enum seen_as as)
 {
     struct work *w = find(r, h, p->bth.psn);
 
@@ -395,7 +395,7 @@ static void advance_open(struct work_ring *r)
  * answered. */
 static void take_proof(struct work_ring *r, const struct work_env *e, const struct pkt *p, uint32_t before)
 {
-    struct half *h = e->half;
+    struct req_dir *h = e->half;
     bool early = false;
 
     if (!h->have_next || psn_diff(before, h->next) > 0)
@@ -450,11 +450,11 @@ static enum wc_status status_of_nak(unsigned code)
 static void take_nak(struct work_ring *r, const struct work_env *e, const struct pkt *p)
 {
     struct work *w = find(r, e->half, p->bth.psn);
-    unsigned code = p->aeth.syndrome & 31;
+    unsigned code = aeth_value(p->aeth.syndrome);
 
     if (!w)
         return;
-    if (aeth_type(p) == AETH_RNR) {
+    if (response_type(p) == AETH_RNR) {
         w->rnr_naks++;
     } else if (code == NAK_PSN_SEQ) {
         w->seq_naks++;
@@ -476,7 +476,7 @@ void work_response(struct work_ring *r, const struct work_env *e, const struct p
 
     if (!r->n || r->stopped || r->left || (ack && !(p->have & H_AETH)))
         return;
-    if (ack && aeth_type(p) == AETH_ACK) {
+    if (ack && response_type(p) == AETH_ACK) {
         struct work *w = find(r, e->half, p->bth.psn);
         if (w && (w->op == WORK_FLUSH || w->op == WORK_ATOMIC_WRITE) && !w->proof_frame)
             take_answer(r, e, p);
@@ -503,7 +503,7 @@ void work_close(struct work_ring *r, const struct work_env *e, ns_t now, bool ow
         return;
     r->left = true;
     r->gave_up = retries_gave_up(e->watch, e->half, e->params, r->silence, now) &&
-                 now - e->half->back_ts >= r->silence - r->silence / 8;
+                 now - e->half->back_ts >= timer_earliest(r->silence);
 }
 
 /* --- Datagrams -------------------------------------------------------------------------------- */

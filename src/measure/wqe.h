@@ -117,18 +117,18 @@ struct work_ring {
 /* The rest of what a decision needs. */
 struct work_env {
     const struct watch *watch;
-    struct half *half;
+    struct req_dir *half;
     const struct conn_params *params; /* of the half's requests */
     const struct work_user *user;
     uint64_t *next_id;
 };
 
 /* Behind the last PSN of `w`. */
-uint32_t work_end(const struct half *h, const struct work *w);
-/* The request `p`, which is `as`; after half_request(), or before it for SEEN_RESTART (then call work_flush()
+uint32_t work_end(const struct req_dir *h, const struct work *w);
+/* The request `p`, which is `as`; after req_dir_request(), or before it for SEEN_RESTART (then call work_flush()
  * first). */
 void work_request(struct work_ring *r, const struct work_env *e, const struct pkt *p, enum seen_as as);
-/* The response `p`; after half_response(). */
+/* The response `p`; after req_dir_response(). */
 void work_response(struct work_ring *r, const struct work_env *e, const struct pkt *p);
 /* The requester has sent a NAK that ends its own queue pair: what is not complete is flushed, and what comes for it
  * dropped. */

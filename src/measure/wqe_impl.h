@@ -11,7 +11,7 @@ static inline bool work_has_answer(const struct work *w)
            w->op == WORK_ATOMIC_WRITE;
 }
 /* Whether its requests or responses have `psn`. */
-static inline bool work_covers(const struct half *h, const struct work *w, uint32_t psn)
+static inline bool work_covers(const struct req_dir *h, const struct work *w, uint32_t psn)
 {
     return psn_in(psn, w->psn, (work_end(h, w) - w->psn) & PSN_MASK);
 }

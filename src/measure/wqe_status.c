@@ -4,7 +4,7 @@
 /* Whether `w`, sent once, had no answer until the timer ran out, and no retry is allowed. */
 static bool timed_out(const struct work_ring *r, const struct work_env *e, const struct work *w, ns_t now)
 {
-    const struct half *h = e->half;
+    const struct req_dir *h = e->half;
     ns_t since = h->have_una && h->una_ts > h->last_ts ? h->una_ts : h->last_ts;
     bool closed = r->closed > since;
 
@@ -15,7 +15,7 @@ static bool timed_out(const struct work_ring *r, const struct work_env *e, const
 /* Why `w`, which nothing completed, is not complete. */
 static void decide_open(struct work_ring *r, const struct work_env *e, struct work *w, enum work_reason why, ns_t now)
 {
-    const struct half *h = e->half;
+    const struct req_dir *h = e->half;
     const struct conn_params *c = e->params;
     bool passed = h->have_una && psn_diff(work_end(h, w), h->una) <= 0,
          before = psn_diff(work_end(h, w), h->back_psn) <= 0;
@@ -46,9 +46,9 @@ static void decide_open(struct work_ring *r, const struct work_env *e, struct wo
 
 /* Whether nothing more was sent for as long as the latest timeout had taken: a requester with tries left would have
  * asked again. */
-static bool fell_silent(const struct work_ring *r, const struct half *h, ns_t now)
+static bool fell_silent(const struct work_ring *r, const struct req_dir *h, ns_t now)
 {
-    return r->silence > 0 && (r->closed ? r->closed : now) - h->back_ts >= r->silence - r->silence / 8;
+    return r->silence > 0 && (r->closed ? r->closed : now) - h->back_ts >= timer_earliest(r->silence);
 }
 
 /* Whether the requester sent something new behind what completed `w`, or would have. */
@@ -72,7 +72,7 @@ static bool is_last_try(const struct work_ring *r, const struct work_env *e, con
 /* Whether `w` was answered, but perhaps in vain, as the times before: it was sent again to the last try. */
 static bool is_repeated(const struct work_ring *r, const struct work_env *e, const struct work *w, ns_t now)
 {
-    const struct half *h = e->half;
+    const struct req_dir *h = e->half;
     uint32_t psn = watch_tries(e->watch, h->flow)->psn;
 
     if (is_last_try(r, e, w) || r->in_vain)

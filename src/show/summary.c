@@ -32,8 +32,8 @@ void summary_add(struct summary *s, const struct pkt *p)
     s->opcode[p->bth.opcode]++;
     s->ce += p->addr_len && (p->tos & 3) == 3;
     if (p->have & H_AETH) {
-        s->naks += (p->aeth.syndrome >> 5 & 3) == AETH_NAK;
-        s->rnr_naks += (p->aeth.syndrome >> 5 & 3) == AETH_RNR;
+        s->naks += aeth_type(p->aeth.syndrome) == AETH_NAK;
+        s->rnr_naks += aeth_type(p->aeth.syndrome) == AETH_RNR;
     }
 }
 

@@ -10,7 +10,7 @@ static const char *color_of(const struct pkt *p)
 {
     if (p->flags & PKT_MALFORMED || p->icrc == CRC_BAD)
         return "\x1b[1;31m";
-    if (p->have & H_AETH && p->aeth.syndrome >> 5)
+    if (p->have & H_AETH && aeth_type(p->aeth.syndrome))
         return "\x1b[31m";
     if (p->have & H_BTH && p->op->flags & OPF_CNP)
         return "\x1b[33m";

@@ -75,7 +75,7 @@ bool qp_transition(enum qp_type type, enum qp_state from, enum qp_state to, uint
 
 static bool values_ok(const struct qp_attr *a, uint32_t mask)
 {
-    bool mtu = a->path_mtu >= 256 && a->path_mtu <= 4096 && (a->path_mtu & (a->path_mtu - 1)) == 0;
+    bool mtu = is_path_mtu(a->path_mtu);
 
     return !((mask & QPA_PATH_MTU && !mtu) || (mask & QPA_TIMEOUT && a->timeout > 31) ||
              (mask & QPA_RETRY_CNT && a->retry_cnt > 7) || (mask & QPA_RNR_RETRY && a->rnr_retry > 7) ||

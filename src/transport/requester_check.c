@@ -144,21 +144,20 @@ bool breaks_order(const struct tx_view *t, struct verdict *v)
     return kind_of(t->flags) == m->kind ? false : fail(v, RULE_SEQ_02, "opcode", m->opcode, t->p->bth.opcode);
 }
 
-static bool is_pmtu(uint32_t n)
-{
-    return n >= 256 && n <= 4096 && (n & (n - 1)) == 0;
-}
-
 bool breaks_length(const struct tx_view *t, struct verdict *v)
 {
     uint32_t pmtu = t->r->p.pmtu, len = t->len;
 
-    if (UNLIKELY(t->r->p.guess && is_pmtu(len)))
+    if (UNLIKELY(t->r->p.guess && is_path_mtu(len)))
         return false;
     if (t->flags & (OPF_FIRST | OPF_MIDDLE)) {
         if (LIKELY(len == pmtu))
             return false;
-        return fail(v, !is_pmtu(len) ? RULE_SEQ_04 : len > pmtu ? RULE_CM_08 : RULE_SEQ_05, "payload bytes", pmtu, len);
+        return fail(v,
+                    !is_path_mtu(len) ? RULE_SEQ_04
+                    : len > pmtu      ? RULE_CM_08
+                                      : RULE_SEQ_05,
+                    "payload bytes", pmtu, len);
     }
     if (UNLIKELY(len > pmtu))
         return fail(v, RULE_SEQ_04, "payload bytes", pmtu, len);

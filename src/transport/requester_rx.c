@@ -140,14 +140,14 @@ static void implied_nak(struct requester *r, struct effects *e, ns_t now)
 
 static void take_credits(struct requester *r, const struct pkt *p, struct effects *e)
 {
-    unsigned code = p->aeth.syndrome & 31;
+    unsigned code = aeth_value(p->aeth.syndrome);
     uint32_t limit;
 
-    if (!r->p.certain && r->p.credits && !r->credited && p->aeth.syndrome >> 5 == AETH_ACK) {
+    if (!r->p.certain && r->p.credits && !r->credited && aeth_type(p->aeth.syndrome) == AETH_ACK) {
         r->credited = true; /* from here on, its credits are known */
         r->unlimited = code == AETH_CREDIT_INVALID;
     }
-    if (LIKELY(r->unlimited) || p->aeth.syndrome >> 5 != AETH_ACK)
+    if (LIKELY(r->unlimited) || aeth_type(p->aeth.syndrome) != AETH_ACK)
         return;
     if (code == AETH_CREDIT_INVALID) {
         r->unlimited = true;
@@ -183,7 +183,7 @@ static void rx_rnr(struct requester *r, const struct pkt *p, struct effects *e, 
         r->rnr_left--;
     }
     go_back(r, WHY_RNR_NAK, e);
-    r->rnr_until = now + rnr_time(p->aeth.syndrome & 31);
+    r->rnr_until = now + rnr_time(aeth_value(p->aeth.syndrome));
     if (r->p.certain)
         r->rnr_wait = true;
     else
@@ -212,7 +212,7 @@ static void rx_nak(struct requester *r, const struct pkt *p, struct effects *e, 
         [NAK_REMOTE_OPERATIONAL] = WC_REM_OP_ERR,
         [NAK_INVALID_RD_REQUEST] = WC_REM_INV_RD_REQ_ERR,
     };
-    unsigned type = p->aeth.syndrome >> 5 & 3, code = p->aeth.syndrome & 31;
+    unsigned type = aeth_type(p->aeth.syndrome), code = aeth_value(p->aeth.syndrome);
 
     if (type == AETH_NAK && code >= ARRAY_LEN(status)) {
         e->flags |= EFF_DROP;
@@ -236,7 +236,7 @@ static void rx_ack(struct requester *r, const struct pkt *p, struct effects *e, 
 {
     bool there;
 
-    switch (p->aeth.syndrome >> 5 & 3) {
+    switch (aeth_type(p->aeth.syndrome)) {
     case AETH_ACK:
         there = advance(r, psn_add(p->bth.psn, 1), e);
         take_credits(r, p, e);
@@ -329,7 +329,7 @@ struct effects req_rx(struct requester *r, const struct pkt *p, ns_t now)
     }
     if (!r->p.certain) {
         uint32_t heard =
-            p->op->flags & OPF_ACK && p->aeth.syndrome >> 5 != AETH_ACK ? p->bth.psn : psn_add(p->bth.psn, 1);
+            p->op->flags & OPF_ACK && aeth_type(p->aeth.syndrome) != AETH_ACK ? p->bth.psn : psn_add(p->bth.psn, 1);
         if (psn_diff(heard, r->heard) > 0)
             r->heard = heard;
         if (req_going_back(r) && psn_diff(heard, r->back_psn) > 0)
@@ -339,7 +339,7 @@ struct effects req_rx(struct requester *r, const struct pkt *p, ns_t now)
     if (UNLIKELY(psn_diff(p->bth.psn, r->una_hi) < 0)) {
         e.flags = EFF_DROP;
         e.reason = WHY_STALE;
-        if (p->op->flags & OPF_ACK && p->bth.psn == psn_add(r->una_hi, PSN_MASK))
+        if (p->op->flags & OPF_ACK && p->bth.psn == psn_prev(r->una_hi))
             take_credits(r, p, &e);
         return e;
     }
@@ -352,7 +352,7 @@ struct effects req_rx(struct requester *r, const struct pkt *p, ns_t now)
 
 struct verdict req_rx_check_msn(const struct requester *r, const struct pkt *p)
 {
-    bool nak = p->op->flags & OPF_ACK && p->aeth.syndrome >> 5 != AETH_ACK, open;
+    bool nak = p->op->flags & OPF_ACK && aeth_type(p->aeth.syndrome) != AETH_ACK, open;
     uint32_t n, low, high, msn = p->aeth.msn;
     const struct req_msg *m;
     struct verdict v;
@@ -365,8 +365,8 @@ struct verdict req_rx_check_msn(const struct requester *r, const struct pkt *p)
         return verdict_pass();
     m = req_msg(r, n);
     open = req_msg(r, r->msg_tail - 1)->open;
-    low = psn_add(m->ssn, PSN_MASK);
-    high = open ? psn_add(r->ssn, PSN_MASK) : r->ssn;
+    low = psn_prev(m->ssn);
+    high = open ? psn_prev(r->ssn) : r->ssn;
     if (nak)
         high = low;
     else if (!(p->op->flags & OPF_READ_RESP) && !m->open &&

@@ -162,7 +162,7 @@ static void owe_nak(struct responder *r, uint8_t syndrome, struct effects *e)
     r->nak_syndrome = syndrome;
     r->nak_psn = r->epsn_hi;
     r->hush = true;
-    r->rnr_given = syndrome >> 5 == AETH_RNR;
+    r->rnr_given = aeth_type(syndrome) == AETH_RNR;
     e->flags |= EFF_RESPOND;
 }
 
@@ -384,9 +384,9 @@ void rsp_atomic_done(struct responder *r, uint32_t res, uint64_t orig)
 
 void rsp_undo(struct responder *r, const struct effects *e)
 {
-    r->epsn_lo = r->epsn_hi = psn_add(r->epsn_hi, PSN_MASK);
+    r->epsn_lo = r->epsn_hi = psn_prev(r->epsn_hi);
     if (e->flags & EFF_MESSAGE)
-        r->msn_lo = r->msn_hi = psn_add(r->msn_hi, PSN_MASK);
+        r->msn_lo = r->msn_hi = psn_prev(r->msn_hi);
     r->open = OPEN_NONE;
 }
 
@@ -444,7 +444,7 @@ struct rsp_owed rsp_owed(const struct responder *r, bool ack)
         o.kind = OWED_ACK;
         o.opcode = OP_ACKNOWLEDGE;
         o.syndrome = SYNDROME_ACK(AETH_CREDIT_INVALID);
-        o.psn = psn_add(r->epsn_lo, PSN_MASK);
+        o.psn = psn_prev(r->epsn_lo);
     }
     return o;
 }
@@ -497,9 +497,9 @@ static void doubt_answer(struct rsp_res *res)
 /* A validator learns from a NAK what arrived: everything before its PSN. */
 static void proved_by_nak(struct responder *r, const struct pkt *p)
 {
-    unsigned type = p->aeth.syndrome >> 5;
+    unsigned type = aeth_type(p->aeth.syndrome);
 
-    r->told = type == AETH_RNR || (p->aeth.syndrome & 31) == NAK_PSN_SEQ;
+    r->told = type == AETH_RNR || aeth_value(p->aeth.syndrome) == NAK_PSN_SEQ;
     r->told_rnr = type == AETH_RNR;
     r->told_psn = p->bth.psn;
     if (type == AETH_NAK && !r->told && !r->refused) {
@@ -525,7 +525,7 @@ static void sent_ack(struct responder *r, const struct pkt *p)
 {
     uint32_t behind = psn_add(p->bth.psn, 1);
 
-    if (p->aeth.syndrome >> 5 == AETH_ACK) {
+    if (aeth_type(p->aeth.syndrome) == AETH_ACK) {
         r->ack_owed = false;
         if (r->p.certain || r->p.all_seen || !r->acked || psn_diff(p->bth.psn, r->ack_psn) >= 0) {
             r->ack_psn = p->bth.psn;

@@ -71,7 +71,7 @@ static bool breaks_silence_after_fatal(const struct re_view *t, struct verdict *
     if (!t->r->p.certain) {
         if (LIKELY(!t->r->refused) || is_nak(t) || psn_diff(t->p->bth.psn, t->r->dead_psn) < 0)
             return false;
-        return fail(v, RULE_NAK_04, "PSN", psn_add(t->r->dead_psn, PSN_MASK), t->p->bth.psn);
+        return fail(v, RULE_NAK_04, "PSN", psn_prev(t->r->dead_psn), t->p->bth.psn);
     }
     if (LIKELY(!t->r->dead) || is_data(t) || (is_nak(t) && t->r->nak_owed))
         return false;
@@ -241,16 +241,16 @@ static bool breaks_ack(const struct re_view *t, struct verdict *v)
 
     if (!is_plain_ack(t))
         return false;
-    if (UNLIKELY(r->p.from_start && !r->acked && !r->p.rxe && t->p->bth.psn == psn_add(r->p.psn, PSN_MASK)))
+    if (UNLIKELY(r->p.from_start && !r->acked && !r->p.rxe && t->p->bth.psn == psn_prev(r->p.psn)))
         return fail(v, RULE_ACK_02, "PSN", r->p.psn, t->p->bth.psn); /* nothing has been completed yet */
     if (UNLIKELY(psn_diff(t->p->bth.psn, r->epsn_hi) >= 0 && (in_order(t) || psn_diff(t->p->bth.psn, r->seen_hi) >= 0)))
-        return fail(v, RULE_ACK_02, "PSN", psn_add(r->epsn_hi, PSN_MASK), t->p->bth.psn);
+        return fail(v, RULE_ACK_02, "PSN", psn_prev(r->epsn_hi), t->p->bth.psn);
     if (UNLIKELY(psn_diff(t->p->bth.psn, r->epsn_hi) >= 0))
-        return fail(v, RULE_ACK_03, "PSN", psn_add(r->epsn_hi, PSN_MASK), t->p->bth.psn);
+        return fail(v, RULE_ACK_03, "PSN", psn_prev(r->epsn_hi), t->p->bth.psn);
     if (UNLIKELY(r->acked && in_order(t) && psn_diff(t->p->bth.psn, r->ack_psn) < 0))
         return fail(v, RULE_ACK_02, "PSN", r->ack_psn, t->p->bth.psn);
     n = r->res_tail != r->res_head ? rsp_find(r, t->p->bth.psn) : r->res_tail;
-    if (UNLIKELY(n != r->res_tail && t->p->bth.psn != psn_add(r->epsn_lo, PSN_MASK) &&
+    if (UNLIKELY(n != r->res_tail && t->p->bth.psn != psn_prev(r->epsn_lo) &&
                  !ends_answer(r, rsp_res(r, n), t->p->bth.psn)))
         return fail(v, RULE_ACK_05, "PSN", rsp_res(r, n)->psn, t->p->bth.psn);
     return false;
@@ -329,7 +329,7 @@ bool rsp_tx_is_usual(const struct responder *r, const struct pkt *p)
 
     if (UNLIKELY(h->opcode != OPCODE(SVC_RC, OP_ACKNOWLEDGE) || r->p.service != SVC_RC ||
                  h->tver | h->resv6 | h->resv7 | h->padcnt || p->payload_len || !(p->have & H_AETH) ||
-                 p->aeth.syndrome >> 5 != AETH_ACK || !(r->p.credits || p->aeth.syndrome == AETH_CREDIT_INVALID)))
+                 aeth_type(p->aeth.syndrome) != AETH_ACK || !(r->p.credits || p->aeth.syndrome == AETH_CREDIT_INVALID)))
         return false;
     if (UNLIKELY(r->p.certain || r->refused || r->res_next != r->res_tail || !r->acked ||
                  psn_diff(psn, r->ack_psn) <= 0 || psn_diff(psn, r->epsn_hi) >= 0 ||
@@ -346,8 +346,8 @@ unsigned rsp_tx_check_all(const struct responder *r, const struct pkt *p, ns_t n
 
     (void)now;
     if (p->have & H_AETH) {
-        t.type = p->aeth.syndrome >> 5 & 3;
-        t.code = p->aeth.syndrome & 31;
+        t.type = aeth_type(p->aeth.syndrome);
+        t.code = aeth_value(p->aeth.syndrome);
     }
     if (is_data(&t)) {
         t.n = r->res_next;

@@ -216,5 +216,11 @@ struct wc {
 
 /* 4.096 us x 2^n, the code of all InfiniBand timeouts (9.7.6.1.3); n 1 to 31, else NS_NEVER. */
 ns_t ack_timeout(unsigned n);
+/* The earliest time at which a timer of `t` is seen to expire: an eighth sooner, for hosts count in ticks and a tap's
+ * clock is not theirs. */
+static inline ns_t timer_earliest(ns_t t)
+{
+    return t - t / 8;
+}
 
 #endif

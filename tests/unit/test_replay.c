@@ -6,7 +6,7 @@
 #include "tests/unit/mkpkt.h"
 
 static struct replay replay;
-static struct half half;
+static struct req_dir half;
 static struct frame frame;
 static struct verdict found[REPLAY_FOUND];
 
@@ -23,7 +23,7 @@ static void start_as(uint16_t pmtu, bool rxe)
                                     .rxe = rxe};
 
     memset(&half, 0, sizeof half);
-    half_init(&half, 0);
+    req_dir_init(&half, 0);
     replay_begin(&replay, &k);
 }
 
@@ -41,9 +41,9 @@ static enum rule request(struct pkt p)
     frame.number++;
     frame.ts += 1000;
     p.frame = &frame;
-    as = half_seen_as(&half, &p);
+    as = req_dir_classify(&half, &p);
     n = replay_check_request(&replay, &p, found);
-    half_request(&half, &p, as);
+    req_dir_request(&half, &p, as);
     replay_request(&replay, &p, as, &half);
     return n ? (enum rule)found[0].rule : RULE_NONE;
 }
@@ -56,7 +56,7 @@ static enum rule response(struct pkt p, bool at_responder)
     frame.ts += 1000;
     p.frame = &frame;
     n = replay_check_response(&replay, &p, at_responder, found);
-    half_response(&half, &p);
+    req_dir_response(&half, &p);
     replay_response(&replay, &p);
     return n ? (enum rule)found[0].rule : RULE_NONE;
 }
@@ -67,7 +67,7 @@ Test(replay, a_path_mtu_learnt_late_gives_reads_their_psns)
     cr_expect_eq(request(mk_read(100, 0x1000, 3000)), RULE_NONE);
     cr_expect_eq(request(mk_read(103, 0x2000, 100)), RULE_NONE, "where the READ ends is not known");
     replay_learn_pmtu(&replay, 1024);
-    half_set_pmtu(&half, 1024);
+    req_dir_set_pmtu(&half, 1024);
     cr_expect_eq(response(mk_aeth(OP_READ_RESP_FIRST, 100, 1024, 0x1f, 1), true), RULE_NONE);
     cr_expect_eq(response(mk(OP_READ_RESP_MIDDLE, 101, 1024), true), RULE_NONE);
     cr_expect_eq(response(mk_aeth(OP_READ_RESP_LAST, 102, 900, 0x1f, 1), true), RULE_RDA_03);
@@ -82,7 +82,7 @@ Test(replay, a_read_lost_before_the_tap_is_known_when_it_is_sent_again)
                  "the READ of 102 was lost: this seems to take four PSNs");
     cr_expect_eq(request(mk_read(106, 0x4000, 2048)), RULE_NONE);
     replay_learn_pmtu(&replay, 1024);
-    half_set_pmtu(&half, 1024);
+    req_dir_set_pmtu(&half, 1024);
     cr_expect_eq(response(mk_aeth(OP_READ_RESP_FIRST, 100, 1024, 0x1f, 1), true), RULE_NONE);
     cr_expect_eq(response(mk_aeth(OP_READ_RESP_LAST, 101, 1024, 0x1f, 1), true), RULE_NONE);
     cr_expect_eq(response(mk_ack(102, 0x60, 1), true), RULE_NONE);
@@ -105,7 +105,7 @@ Test(replay, a_path_mtu_learnt_while_reads_are_sent_again_leaves_the_next_one_du
     cr_expect_eq(request(mk_read(100, 0x1000, 2048)), RULE_NONE);
     cr_expect_eq(request(mk_read(102, 0x1000, 2048)), RULE_NONE);
     replay_learn_pmtu(&replay, 1024);
-    half_set_pmtu(&half, 1024);
+    req_dir_set_pmtu(&half, 1024);
     cr_expect_eq(response(mk_aeth(OP_READ_RESP_FIRST, 100, 1024, 0x1f, 1), true), RULE_NONE);
     cr_expect_eq(request(mk_read(104, 0x1000, 2048)), RULE_NONE);
     cr_expect_eq(replay.req.psn_next, 106);
@@ -118,7 +118,7 @@ Test(replay, a_read_whose_psns_are_not_known_may_be_all_that_lies_before_the_nex
     request(mk_read(102, 0x2000, 400));
     cr_expect_eq(request(mk_read(105, 0x3000, 400)), RULE_SEQ_01, "103 and 104 were lost");
     replay_learn_pmtu(&replay, 512);
-    half_set_pmtu(&half, 512);
+    req_dir_set_pmtu(&half, 512);
     cr_expect_eq(response(mk_aeth(OP_READ_RESP_FIRST, 100, 512, 0x1f, 2), true), RULE_NONE);
     cr_expect_eq(response(mk_aeth(OP_READ_RESP_LAST, 101, 388, 0x1f, 2), true), RULE_NONE);
     cr_expect_eq(response(mk_aeth(OP_READ_RESP_ONLY, 102, 400, 0x1f, 2), true), RULE_NONE);
