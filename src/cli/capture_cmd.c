@@ -131,12 +131,17 @@ static int take_arguments(const struct trace_cmd *cmd, struct trace *t, int argc
 static void deliver(const struct trace_cmd *cmd, struct trace *t, const struct frame *f)
 {
     struct pkt p;
+    bool match;
 
     t->frames++;
     pkt_decode(&p, f, &t->decode);
     if (t->context)
         context_note(t->context, &p);
-    cmd->packet(t, &p, !t->filter || filter_match(t->filter, &p));
+    match = !t->filter || filter_match(t->filter, &p);
+    if (cmd->packet)
+        cmd->packet(t, &p, match);
+    if (t->observer)
+        (match ? observer_packet : observer_teach)(t->observer, &p);
 }
 
 /* All frames through the window. */
@@ -213,17 +218,24 @@ void trace_flush(struct trace *t)
         t->broken = cli_show(&t->out) != EXIT_OK;
 }
 
+static struct conn_table *conns_of(const struct trace_cmd *cmd, struct trace *t)
+{
+    return cmd->conns ? cmd->conns(t) : observer_conns(t->observer);
+}
+
 static int prepare(const struct trace_cmd *cmd, struct trace *t)
 {
     if (t->filter_text && cli_filter(&t->filter, t->filter_text) != EXIT_OK)
         return EXIT_BAD;
+    if (!cmd->conns && !(t->observer = observer_new(NULL)))
+        return cli_error("out of memory");
     if (cmd->start && cmd->start(t) != EXIT_OK)
         return EXIT_BAD;
     t->notes |= t->filter && filter_needs(t->filter) & (FILTER_NEEDS_NOTE | FILTER_NEEDS_COLUMN);
     if (t->notes && !(t->context = context_new()))
         return cli_error("out of memory");
     for (unsigned i = 0; i < t->n_pairs; i++) {
-        conn_learn(cmd->conns(t), &t->pairs[i]);
+        conn_learn(conns_of(cmd, t), &t->pairs[i]);
         if (t->context)
             conn_learn(context_conns(t->context), &t->pairs[i]);
     }
@@ -272,7 +284,7 @@ static void say_notes(const struct trace_cmd *cmd, const struct trace *t, struct
 /* The results; none of a connection that there is not. */
 static int report(const struct trace_cmd *cmd, struct trace *t)
 {
-    if (!t->conn || conn_exists(cmd->conns(t), t->conn))
+    if (!t->conn || conn_exists(conns_of(cmd, t), t->conn))
         return cmd->end(t);
     return t->failed ? EXIT_OK
                      : cli_error("--conn %u: there is no such connection; `rdmatrace flows` lists them", t->conn);
@@ -298,7 +310,7 @@ static int run_files(const struct trace_cmd *cmd, struct trace *t, struct window
         status = end;
     write_out(t);
     if (end == EXIT_OK || end == EXIT_FOUND)
-        say_notes(cmd, t, cmd->conns(t));
+        say_notes(cmd, t, conns_of(cmd, t));
     status = say_errors(m, status);
     cap_merge_close(m);
     return status;
@@ -313,6 +325,7 @@ static int run(const struct trace_cmd *cmd, struct trace *t)
         status = w ? run_files(cmd, t, w) : cli_error("out of memory");
     if (cmd->stop)
         cmd->stop(t);
+    observer_free(t->observer);
     window_free(w);
     context_free(t->context);
     filter_free(t->filter);

@@ -4,7 +4,7 @@
 
 #include "dissect/pkt.h"
 #include "opt.h"
-#include "src/conn/conn.h"
+#include "src/conn/observer.h"
 
 #define TRACE_PAIRS 64
 
@@ -50,6 +50,9 @@ struct trace {
     uint64_t frames;       /* read */
     uint32_t ifaces;       /* set before end(): interfaces of the file that has the most, at least 1 */
     uint32_t *file_ifaces; /* likewise of each file */
+    /* hands out the event of each packet that passes -Y; others only teach it. Made before start(), which subscribes.
+     * NULL: the command has an order of its own, see trace_cmd.conns. */
+    struct observer *observer;
     /* Internal. */
     struct decode_opts decode;
     struct conn_known pairs[TRACE_PAIRS]; /* --pair */
@@ -61,7 +64,7 @@ struct trace {
     bool broken;             /* standard output cannot be written */
 };
 
-/* A command; `t` is its state. Any of start, drops and stop may be NULL. */
+/* A command; `t` is its state. Any of start, packet, drops and stop may be NULL. */
 struct trace_cmd {
     const char *name; /* of the subcommand */
     const struct opt_def *defs;
@@ -70,9 +73,9 @@ struct trace_cmd {
     int (*option)(struct trace *t, int key, const char *arg);
     /* All options are known: prepare. EXIT_OK, or EXIT_BAD after a message (then only stop() follows). */
     int (*start)(struct trace *t);
-    /* The table that --pair teaches and --conn means. */
+    /* The table that --pair teaches and --conn means; NULL: that of t->observer, which is made only then. */
     struct conn_table *(*conns)(struct trace *t);
-    /* Each packet, in the order of time; `match`: it passes -Y. */
+    /* Each packet, in the order of time, before t->observer gets it; `match`: it passes -Y. */
     void (*packet)(struct trace *t, struct pkt *p, bool match);
     /* What a file says it dropped; after the packets. */
     void (*drops)(struct trace *t, uint16_t file, uint64_t drops);

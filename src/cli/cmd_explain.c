@@ -56,19 +56,8 @@ static int start(struct trace *t)
 {
     struct job *job = job_of(t);
 
-    job->explainer = explain_new();
+    job->explainer = explain_new(t->observer);
     return job->explainer ? EXIT_OK : cli_error("out of memory");
-}
-
-static struct conn_table *conns(struct trace *t)
-{
-    return explain_conns(job_of(t)->explainer);
-}
-
-static void packet(struct trace *t, struct pkt *p, bool match)
-{
-    (void)match; /* no -Y */
-    explain_packet(job_of(t)->explainer, p);
 }
 
 static int end(struct trace *t)
@@ -88,8 +77,13 @@ static void stop(struct trace *t)
 
 int cmd_explain(int argc, char **argv)
 {
-    static const struct trace_cmd cmd = {"explain", defs, cmd_explain_help, option, start, conns, packet, NULL,
-                                         end,       stop};
+    static const struct trace_cmd cmd = {.name = "explain",
+                                         .defs = defs,
+                                         .help = cmd_explain_help,
+                                         .option = option,
+                                         .start = start,
+                                         .end = end,
+                                         .stop = stop};
     struct job job = {.json = false};
 
     return trace_main(&cmd, &job.t, argc, argv);

@@ -113,23 +113,13 @@ static int start(struct trace *t)
 
     job->o.user = job;
     job->o.tick = on_tick;
-    job->meter = meter_new(&job->o);
+    job->meter = meter_new(t->observer, &job->o);
     if (!job->meter)
         return cli_error("out of memory");
     job->ticks = (struct ticks){.format = job->format, .b = &t->out};
     if (job->o.interval)
         ticks_begin(&job->ticks);
     return EXIT_OK;
-}
-
-static struct conn_table *conns(struct trace *t)
-{
-    return meter_conns(job_of(t)->meter);
-}
-
-static void packet(struct trace *t, struct pkt *p, bool match)
-{
-    meter_packet(job_of(t)->meter, p, match);
 }
 
 static int end(struct trace *t)
@@ -159,8 +149,15 @@ static void stop(struct trace *t)
 
 int cmd_flows(int argc, char **argv)
 {
-    static const struct trace_cmd cmd = {"flows", defs, cmd_flows_help, option,  start, conns, packet,
-                                         NULL,    end,  stop,           clashes, cases};
+    static const struct trace_cmd cmd = {.name = "flows",
+                                         .defs = defs,
+                                         .help = cmd_flows_help,
+                                         .option = option,
+                                         .start = start,
+                                         .end = end,
+                                         .stop = stop,
+                                         .clashes = clashes,
+                                         .cases = cases};
     struct job job = {.format = ROWS_TEXT};
 
     return trace_main(&cmd, &job.t, argc, argv);

@@ -79,19 +79,8 @@ static int start(struct trace *t)
 {
     struct job *job = job_of(t);
 
-    job->ladder = ladder_new(t->conn, (uint32_t)job->count);
+    job->ladder = ladder_new(t->observer, t->conn, (uint32_t)job->count);
     return job->ladder ? EXIT_OK : cli_error("out of memory");
-}
-
-static struct conn_table *conns(struct trace *t)
-{
-    return ladder_conns(job_of(t)->ladder);
-}
-
-static void packet(struct trace *t, struct pkt *p, bool match)
-{
-    (void)match; /* no -Y */
-    ladder_packet(job_of(t)->ladder, p);
 }
 
 static int end(struct trace *t)
@@ -109,8 +98,13 @@ static void stop(struct trace *t)
 
 int cmd_ladder(int argc, char **argv)
 {
-    static const struct trace_cmd cmd = {"ladder", defs, cmd_ladder_help, option, start, conns, packet, NULL,
-                                         end,      stop};
+    static const struct trace_cmd cmd = {.name = "ladder",
+                                         .defs = defs,
+                                         .help = cmd_ladder_help,
+                                         .option = option,
+                                         .start = start,
+                                         .end = end,
+                                         .stop = stop};
     struct job job = {.count = 1000};
 
     return trace_main(&cmd, &job.t, argc, argv);

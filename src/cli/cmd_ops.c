@@ -126,7 +126,7 @@ static int start(struct trace *t)
     struct job *job = job_of(t);
     struct meter_opts o = {.work = {job, job->follow ? on_work_packet : NULL, on_over}};
 
-    job->meter = meter_new(&o);
+    job->meter = meter_new(t->observer, &o);
     if (!job->meter)
         return cli_error("out of memory");
     t->notes = job->follow != 0;
@@ -137,15 +137,11 @@ static int start(struct trace *t)
     return EXIT_OK;
 }
 
-static struct conn_table *conns(struct trace *t)
-{
-    return meter_conns(job_of(t)->meter);
-}
-
 static void packet(struct trace *t, struct pkt *p, bool match)
 {
     struct job *job = job_of(t);
 
+    (void)match;
     if (!job->have_origin) {
         job->have_origin = true;
         job->origin = p->frame->ts;
@@ -154,7 +150,6 @@ static void packet(struct trace *t, struct pkt *p, bool match)
         job->printer.digits = 9;
         print_seen(&job->printer, p);
     }
-    meter_packet(job->meter, p, match);
 }
 
 static int by_id(const void *a, const void *b)
@@ -196,7 +191,14 @@ static void stop(struct trace *t)
 
 int cmd_ops(int argc, char **argv)
 {
-    static const struct trace_cmd cmd = {"ops", defs, cmd_ops_help, option, start, conns, packet, NULL, end, stop};
+    static const struct trace_cmd cmd = {.name = "ops",
+                                         .defs = defs,
+                                         .help = cmd_ops_help,
+                                         .option = option,
+                                         .start = start,
+                                         .packet = packet,
+                                         .end = end,
+                                         .stop = stop};
     struct job job = {.format = ROWS_TEXT};
 
     return trace_main(&cmd, &job.t, argc, argv);

@@ -1,4 +1,4 @@
-/* layer 2b (conn): connections as they pass by. */
+/* layer 2b (conn): the observer: what each packet is to its connection. */
 #include "src/conn/observer.h"
 
 #include <stdlib.h>
@@ -15,124 +15,159 @@ struct open_nak {
 
 #define ENDS 16 /* pairs of hosts that are remembered */
 
-/* Who sent what is no RDMA to whom. */
+/* Two addresses that exchange packets other than RDMA. */
 struct ends {
     struct conn_addr src, dst;
     uint32_t tap;
     bool used;
 };
 
-struct watch {
+struct observer {
     struct conn_table *conns;
     struct learner learner;
-    struct req_dir *halves[WATCH_FLOWS];
-    struct open_nak naks[WATCH_FLOWS][NAKS];
-    uint32_t naks_at[WATCH_FLOWS];
-    struct tries tries[WATCH_FLOWS];
-    bool seen[WATCH_FLOWS]; /* a request or response came in the flow */
-    bool partial;           /* packets were not to be told */
+    struct req_dir *dirs[OBSERVER_FLOWS]; /* by flow of the requests; NULL: none seen */
+    struct open_nak naks[OBSERVER_FLOWS][NAKS];
+    uint32_t naks_at[OBSERVER_FLOWS];
+    struct tries tries[OBSERVER_FLOWS];
+    bool seen[OBSERVER_FLOWS]; /* a request or response came in the flow */
+    bool partial;              /* packets only taught */
     struct ends others[ENDS];
     uint32_t others_at;
-    struct watch_user u;
+    struct observer_opts opts;
+    struct observer_sub subs[OBSERVER_SUBS];
+    unsigned n_subs;
+    uint64_t packets;
 };
 
 static void fresh_flow(void *user, uint32_t flow)
 {
-    struct watch *w = user;
+    struct observer *o = user;
 
-    if (w->u.fresh)
-        w->u.fresh(w->u.user, flow);
-    free(w->halves[flow]);
-    w->halves[flow] = NULL;
-    memset(w->naks[flow], 0, sizeof w->naks[flow]);
-    w->tries[flow].n = 0;
-    w->seen[flow] = false;
+    for (unsigned i = 0; i < o->n_subs; i++)
+        if (o->subs[i].fresh)
+            o->subs[i].fresh(o->subs[i].user, flow);
+    free(o->dirs[flow]);
+    o->dirs[flow] = NULL;
+    memset(o->naks[flow], 0, sizeof o->naks[flow]);
+    o->tries[flow].n = 0;
+    o->seen[flow] = false;
 }
 
 static bool has_psn(void *user, uint32_t flow, uint32_t psn)
 {
-    struct req_dir *h = ((struct watch *)user)->halves[flow];
+    struct req_dir *h = ((struct observer *)user)->dirs[flow];
 
     return h && req_dir_has_psn(h, psn);
 }
 
-struct watch *watch_new(const struct watch_user *u)
+struct observer *observer_new(const struct observer_opts *opts)
 {
-    struct watch *w = calloc(1, sizeof *w);
+    struct observer *o = calloc(1, sizeof *o);
 
-    if (!w)
+    if (!o)
         return NULL;
-    w->u = *u;
-    w->conns = conn_table_new(WATCH_FLOWS);
-    if (!w->conns) {
-        free(w);
+    if (opts)
+        o->opts = *opts;
+    o->conns = conn_table_new(OBSERVER_FLOWS);
+    if (!o->conns) {
+        free(o);
         return NULL;
     }
-    conn_table_user(w->conns, w, fresh_flow, has_psn);
-    return w;
+    conn_table_user(o->conns, o, fresh_flow, has_psn);
+    return o;
 }
 
-void watch_free(struct watch *w)
+void observer_free(struct observer *o)
 {
-    if (!w)
+    if (!o)
         return;
-    for (unsigned i = 0; i < WATCH_FLOWS; i++)
-        free(w->halves[i]);
-    conn_table_free(w->conns);
-    free(w);
+    for (unsigned i = 0; i < OBSERVER_FLOWS; i++)
+        free(o->dirs[i]);
+    conn_table_free(o->conns);
+    free(o);
 }
 
-struct conn_table *watch_conns(struct watch *w)
+bool observer_subscribe(struct observer *o, const struct observer_sub *s)
 {
-    return w->conns;
+    if (o->n_subs == OBSERVER_SUBS)
+        return false;
+    o->subs[o->n_subs++] = *s;
+    return true;
 }
 
-struct req_dir *watch_half(struct watch *w, uint32_t flow)
+void observer_incomplete(struct observer *o)
 {
-    return w->halves[flow];
+    o->opts.complete = false;
 }
 
-const struct tries *watch_tries(const struct watch *w, uint32_t flow)
+uint64_t observer_packets(const struct observer *o)
 {
-    return &w->tries[flow];
+    return o->packets;
+}
+
+struct conn_table *observer_conns(struct observer *o)
+{
+    return o->conns;
+}
+
+struct req_dir *observer_req_dir(struct observer *o, uint32_t flow)
+{
+    return o->dirs[flow];
+}
+
+const struct tries *observer_tries(const struct observer *o, uint32_t flow)
+{
+    return &o->tries[flow];
 }
 
 /* Whether `src` sent `dst` anything that is no RDMA. */
-static bool is_talking(const struct watch *w, uint32_t tap, const struct conn_addr *src, const struct conn_addr *dst)
+static bool is_talking(const struct observer *o, uint32_t tap, const struct conn_addr *src, const struct conn_addr *dst)
 {
     for (unsigned i = 0; i < ENDS; i++) {
-        const struct ends *e = &w->others[i];
+        const struct ends *e = &o->others[i];
         if (e->used && e->tap == tap && conn_addr_eq(&e->src, src) && conn_addr_eq(&e->dst, dst))
             return true;
     }
     return false;
 }
 
-bool watch_heard(const struct watch *w, uint32_t flow)
+bool observer_heard(const struct observer *o, uint32_t flow)
 {
-    const struct flow *flows = conn_flows(w->conns), *f = &flows[flow];
+    const struct flow *flows = conn_flows(o->conns), *f = &flows[flow];
 
-    if (!w->partial && (f->params.rep_frame || is_talking(w, f->tap, &f->dst, &f->src)))
+    if (!o->partial && (f->params.rep_frame || is_talking(o, f->tap, &f->dst, &f->src)))
         return true;
     if (f->peer != FLOW_NONE)
-        return w->seen[f->peer];
-    for (uint32_t i = 0; i < conn_counts(w->conns).flows; i++)
-        if (w->seen[i] && flows[i].tap == f->tap && conn_addr_eq(&flows[i].src, &f->dst) &&
+        return o->seen[f->peer];
+    for (uint32_t i = 0; i < conn_counts(o->conns).flows; i++)
+        if (o->seen[i] && flows[i].tap == f->tap && conn_addr_eq(&flows[i].src, &f->dst) &&
             conn_addr_eq(&flows[i].dst, &f->src))
             return true;
     return false;
 }
 
-static struct req_dir *req_dir_of(struct watch *w, const struct pkt *p, uint32_t flow)
+/* --- Requests --------------------------------------------------------------------------------- */
+
+/* The first request of a flow: what was learnt of the connection is of an earlier one if it states PSNs far away. */
+static void distrust_setup(struct observer *o, const struct pkt *p, uint32_t flow)
 {
-    const struct flow *c = conn_flow_at(w->conns, flow);
-    struct req_dir *h = w->halves[flow];
+    const struct flow *c = conn_flow_at(o->conns, flow);
+
+    if (o->opts.cautious && !o->opts.complete && c->have_psn && !psn_in(p->bth.psn, c->psn, TRACK_SENT))
+        conn_unlearn(o->conns, flow);
+}
+
+static struct req_dir *dir_of(struct observer *o, const struct pkt *p, uint32_t flow)
+{
+    const struct flow *c = conn_flow_at(o->conns, flow);
+    struct req_dir *h = o->dirs[flow];
 
     if (LIKELY(h != NULL))
         return h;
-    h = w->halves[flow] = calloc(1, sizeof *h);
+    h = o->dirs[flow] = calloc(1, sizeof *h);
     if (!h)
         return NULL;
+    distrust_setup(o, p, flow);
     req_dir_init(h, flow);
     req_dir_set_pmtu(h, c->pmtu);
     h->from_start = c->have_psn && c->psn == p->bth.psn;
@@ -141,17 +176,17 @@ static struct req_dir *req_dir_of(struct watch *w, const struct pkt *p, uint32_t
     return h;
 }
 
-static void nak_put(struct watch *w, uint32_t flow, uint32_t psn)
+static void nak_put(struct observer *o, uint32_t flow, uint32_t psn)
 {
-    w->naks[flow][w->naks_at[flow]++ % NAKS] = (struct open_nak){true, psn};
+    o->naks[flow][o->naks_at[flow]++ % NAKS] = (struct open_nak){true, psn};
 }
 
 /* Whether a NAK asked to go back to `psn`; it is answered now. */
-static bool nak_take(struct watch *w, uint32_t flow, uint32_t psn)
+static bool nak_take(struct observer *o, uint32_t flow, uint32_t psn)
 {
     for (unsigned i = 0; i < NAKS; i++)
-        if (w->naks[flow][i].open && w->naks[flow][i].psn == psn) {
-            w->naks[flow][i].open = false;
+        if (o->naks[flow][i].open && o->naks[flow][i].psn == psn) {
+            o->naks[flow][i].open = false;
             return true;
         }
     return false;
@@ -164,99 +199,168 @@ static void count_try(struct tries *t, const struct req_dir *h, uint32_t psn, bo
     t->next = h->next;
 }
 
-static void watch_request(struct watch *w, const struct pkt *p, uint32_t flow)
+/* Whether a PSN so far from those remembered may be the first one of another connection of these queue pairs: without
+ * CM nothing else tells. */
+static bool may_begin_anew(const struct observer *o, const struct event *e)
 {
-    struct watched e = {.p = p, .own = flow, .flow = flow, .h = req_dir_of(w, p, flow)};
+    unsigned how = o->opts.complete ? conn_flow_at(o->conns, e->flow)->paired_by : PAIR_NONE;
 
-    if (!e.h)
-        return;
-    e.as = (uint8_t)req_dir_classify(e.h, p);
-    if (UNLIKELY(e.as == SEEN_AGAIN) && psn_diff(p->bth.psn, e.h->cursor) < 0) {
-        bool nak = nak_take(w, flow, p->bth.psn);
-        const struct conn_params *c = &conn_flow_at(w->conns, flow)->params;
-        e.h->timeout = c->have_timeout || c->have_asked ? c->timeout : 0;
-        e.why = (uint8_t)req_dir_why_back(e.h, p->bth.psn, p->frame->ts);
-        if (nak && (e.why == BACK_SILENCE || e.why == BACK_NONE))
-            e.why = BACK_SEQ_NAK;
-        if (e.why == BACK_IMPLIED && !e.h->timeout && p->frame->ts - e.h->rsp_ts >= LONG_AFTER)
-            e.why = BACK_SILENCE; /* its timer, which is not stated, ran out */
-        count_try(&w->tries[flow], e.h, p->bth.psn, e.why == BACK_SILENCE);
-    }
-    w->u.request(w->u.user, &e);
-    e.h->told = e.why; /* a NAK for an earlier PSN is known here only */
-    req_dir_request(e.h, p, (enum seen_as)e.as);
-    if (w->u.requested)
-        w->u.requested(w->u.user, &e);
+    return e->as == SEEN_OLD ? how <= PAIR_PSN
+                             : e->as == SEEN_GAP && how != PAIR_CM && psn_diff(e->p->bth.psn, e->h->next) > TRACK_SENT;
 }
 
-static void watch_response(struct watch *w, const struct pkt *p, uint32_t flow)
+/* The queue pair begins anew: neither what CM agreed on nor the path MTU that packets have shown holds any more. */
+static void begin_anew(struct observer *o, const struct event *e)
 {
-    struct flow *c = conn_flow_at(w->conns, flow);
-    struct watched e = {.p = p, .own = flow};
+    const struct flow *c = conn_flow_at(o->conns, e->flow);
 
-    if (UNLIKELY(c->peer == FLOW_NONE))
-        conn_pair_by_psn(w->conns, flow, p->bth.psn);
+    if (!o->opts.complete && c->paired_by > PAIR_PSN)
+        conn_unlearn(o->conns, e->flow);
+    e->h->pmtu = (uint16_t)c->pmtu;
+}
+
+/* Why the requester goes back to the PSN of `e`. */
+static enum why_back why_back(struct observer *o, const struct event *e)
+{
+    const struct pkt *p = e->p;
+    const struct conn_params *c = &conn_flow_at(o->conns, e->flow)->params;
+    bool nak = nak_take(o, e->flow, p->bth.psn);
+    enum why_back why;
+
+    e->h->timeout = c->have_timeout || c->have_asked ? c->timeout : 0;
+    why = req_dir_why_back(e->h, p->bth.psn, p->frame->ts);
+    if (nak && (why == BACK_SILENCE || why == BACK_NONE))
+        why = BACK_SEQ_NAK;
+    if (why == BACK_IMPLIED && !e->h->timeout && p->frame->ts - e->h->rsp_ts >= LONG_AFTER)
+        why = BACK_SILENCE; /* its timer, which is not stated, ran out */
+    count_try(&o->tries[e->flow], e->h, p->bth.psn, why == BACK_SILENCE);
+    return why;
+}
+
+void observer_request(struct observer *o, const struct pkt *p, uint32_t flow, struct event *e)
+{
+    *e = (struct event){.p = p, .kind = EVENT_REQUEST, .own = flow, .flow = flow, .h = dir_of(o, p, flow)};
+    if (UNLIKELY(!e->h))
+        return;
+    if (UNLIKELY(!e->h->pmtu && p->op->flags & (OPF_FIRST | OPF_MIDDLE)))
+        req_dir_set_pmtu(e->h, p->payload_len);
+    e->as = (uint8_t)req_dir_classify(e->h, p);
+    if (LIKELY(e->as == SEEN_NEW))
+        return;
+    if (o->opts.cautious && may_begin_anew(o, e))
+        e->as = SEEN_RESTART;
+    if (o->opts.cautious && e->as == SEEN_RESTART)
+        begin_anew(o, e);
+    else if (e->as == SEEN_AGAIN && psn_diff(p->bth.psn, e->h->cursor) < 0)
+        e->why = (uint8_t)why_back(o, e);
+}
+
+/* --- Responses -------------------------------------------------------------------------------- */
+
+void observer_response(struct observer *o, const struct pkt *p, uint32_t flow, struct event *e)
+{
+    struct flow *c = conn_flow_at(o->conns, flow);
+
+    *e = (struct event){
+        .p = p, .kind = EVENT_RESPONSE, .own = flow, .flow = FLOW_NONE, .unpaired = c->peer == FLOW_NONE};
+    if (UNLIKELY(e->unpaired))
+        conn_pair_by_psn(o->conns, flow, p->bth.psn);
     if (c->peer == FLOW_NONE || (p->op->flags & OPF_ACK && !(p->have & H_AETH)))
         return; /* cut before its AETH it may be anything */
-    e.flow = c->peer;
-    e.h = w->halves[e.flow];
-    if (e.h && p->op->flags & OPF_READ_RESP && p->op->flags & (OPF_FIRST | OPF_MIDDLE))
-        req_dir_set_pmtu(e.h, p->payload_len);
-    w->u.response(w->u.user, &e);
-    if (!e.h)
-        return;
-    req_dir_response(e.h, p);
-    if (UNLIKELY(p->op->flags & OPF_ACK && p->aeth.syndrome == (AETH_NAK << 5 | NAK_PSN_SEQ)))
-        nak_put(w, e.flow, p->bth.psn);
-    if (w->u.responded)
-        w->u.responded(w->u.user, &e);
+    e->flow = c->peer;
+    e->h = o->dirs[e->flow];
+    if (UNLIKELY(e->h && !e->h->pmtu && p->op->flags & OPF_READ_RESP && p->op->flags & (OPF_FIRST | OPF_MIDDLE))) {
+        req_dir_set_pmtu(e->h, p->payload_len);
+        e->h->heard_pmtu = e->h->pmtu != 0;
+    }
 }
 
-static void note_other(struct watch *w, const struct pkt *p)
+/* --- Packets ---------------------------------------------------------------------------------- */
+
+void observer_take(struct observer *o, const struct event *e)
+{
+    const struct pkt *p = e->p;
+
+    if (e->kind == EVENT_REQUEST) {
+        e->h->why_now = e->why; /* a NAK for an earlier PSN is known here only */
+        req_dir_request(e->h, p, (enum seen_as)e->as);
+        return;
+    }
+    req_dir_response(e->h, p);
+    if (UNLIKELY(p->op->flags & OPF_ACK && p->aeth.syndrome == (AETH_NAK << 5 | NAK_PSN_SEQ)))
+        nak_put(o, e->flow, p->bth.psn);
+}
+
+static void note_other(struct observer *o, const struct pkt *p)
 {
     struct ends e = {.tap = conn_tap_of(p->frame), .used = true};
 
     conn_addr_of(p, &e.src, &e.dst);
-    if (!is_talking(w, e.tap, &e.src, &e.dst))
-        w->others[w->others_at++ % ENDS] = e;
+    if (!is_talking(o, e.tap, &e.src, &e.dst))
+        o->others[o->others_at++ % ENDS] = e;
 }
 
-static void learn(struct watch *w, const struct pkt *p)
+void observer_learn(struct observer *o, const struct pkt *p)
 {
     if (UNLIKELY(!(p->have & H_BTH)) && p->addr_len)
-        note_other(w, p);
+        note_other(o, p);
     if (UNLIKELY(p->have & H_MAD || !(p->have & H_BTH)))
-        learn_packet(&w->learner, w->conns, p);
+        learn_packet(&o->learner, o->conns, p);
 }
 
-void watch_learn(struct watch *w, const struct pkt *p)
+static void hand_out_early(struct observer *o, const struct pkt *p)
 {
-    w->partial |= (p->have & (H_BTH | H_MAD)) == H_BTH;
-    learn(w, p);
+    for (unsigned i = 0; i < o->n_subs; i++)
+        if (o->subs[i].early)
+            o->subs[i].early(o->subs[i].user, p);
 }
 
-void watch_packet(struct watch *w, const struct pkt *p)
+void observer_teach(struct observer *o, const struct pkt *p)
 {
-    bool bth = p->have & H_BTH, usable = bth && !(p->flags & PKT_MALFORMED) && p->op->name;
+    hand_out_early(o, p);
+    o->partial |= (p->have & (H_BTH | H_MAD)) == H_BTH;
+    observer_learn(o, p);
+}
+
+/* What `p` is. */
+static void see(struct observer *o, const struct pkt *p, struct event *e)
+{
+    bool usable = p->have & H_BTH && !(p->flags & PKT_MALFORMED) && p->op->name;
     uint32_t flow;
 
-    learn(w, p);
+    *e = (struct event){.p = p, .kind = EVENT_OTHER, .own = FLOW_NONE, .flow = FLOW_NONE};
     if (UNLIKELY(p->icrc == CRC_BAD)) {
-        if (w->u.bad_icrc)
-            w->u.bad_icrc(w->u.user, p, usable && !(p->op->ext & H_DETH) ? conn_flow_find(w->conns, p) : FLOW_NONE);
+        e->kind = EVENT_BAD_ICRC;
+        e->own = usable && !(p->op->ext & H_DETH) ? conn_flow_find(o->conns, p) : FLOW_NONE;
         return;
     }
-    if (!usable || p->op->ext & H_DETH || p->op->flags & OPF_CNP) {
-        if (w->u.other)
-            w->u.other(w->u.user, p, usable && p->op->flags & OPF_CNP ? conn_flow_find(w->conns, p) : FLOW_NONE);
+    if (!usable || p->op->ext & H_DETH)
+        return;
+    if (UNLIKELY(p->op->flags & OPF_CNP)) {
+        e->kind = EVENT_CNP;
+        e->own = conn_flow_find(o->conns, p);
         return;
     }
-    flow = conn_flow(w->conns, p);
-    w->seen[flow] = true;
-    if (w->u.packet)
-        w->u.packet(w->u.user, p, flow);
-    if (p->op->flags & OPF_REQUEST)
-        watch_request(w, p, flow);
-    else
-        watch_response(w, p, flow);
+    flow = conn_flow(o->conns, p);
+    o->seen[flow] = true;
+    (p->op->flags & OPF_REQUEST ? observer_request : observer_response)(o, p, flow, e);
+}
+
+void observer_packet(struct observer *o, const struct pkt *p)
+{
+    struct event e;
+
+    o->packets++;
+    hand_out_early(o, p);
+    observer_learn(o, p);
+    see(o, p, &e);
+    for (unsigned i = 0; i < o->n_subs; i++)
+        if (o->subs[i].before)
+            o->subs[i].before(o->subs[i].user, &e);
+    if (!e.h)
+        return;
+    observer_take(o, &e);
+    for (unsigned i = 0; i < o->n_subs; i++)
+        if (o->subs[i].after)
+            o->subs[i].after(o->subs[i].user, &e);
 }

@@ -1,59 +1,99 @@
-/* layer 2b (conn): connections as they pass by: each packet with the half of a connection that it belongs to. */
+/* layer 2b (conn): the observer: what each packet is to its connection, decided once and handed out as an event.
+ *
+ * For every packet one place decides its kind, its flow, whose requests it belongs to or answers, whether it was seen
+ * before and why its requester went back. Subscribers get the event before the packet changes the evidence about its
+ * requests, and after it:
+ *
+ *     observer_packet(o, p):   early(p)  learn  see -> event   before(event)   take -> evidence   after(event)
+ *
+ * A caller with an order of its own (the judge) uses the steps: observer_learn(), observer_request() or
+ * observer_response(), observer_take(). */
 #ifndef RDMATRACE_CONN_OBSERVER_H
 #define RDMATRACE_CONN_OBSERVER_H
 
 #include "src/conn/requests.h"
 #include "src/conn/setup.h"
 
-#define WATCH_FLOWS 4096
+#define OBSERVER_FLOWS 4096 /* flows kept at a time; the one unused for longest is given up */
+#define OBSERVER_SUBS  4    /* subscribers of one observer at most */
 
-struct watch;
+struct observer;
 
-/* The latest requests that were sent again for want of an answer, whatever answers the tap has seen. */
+enum event_kind {
+    EVENT_OTHER,    /* of no connection: no BTH, malformed, an opcode without a name, a datagram */
+    EVENT_BAD_ICRC, /* its receiver drops it */
+    EVENT_CNP,
+    EVENT_REQUEST,
+    EVENT_RESPONSE,
+};
+
+/* A packet, and what it is to its connection. */
+struct event {
+    const struct pkt *p;
+    uint8_t kind;      /* enum event_kind */
+    uint8_t as;        /* of a request: enum seen_as */
+    uint8_t why;       /* of a request that goes back: enum why_back; else BACK_NONE */
+    bool unpaired;     /* its flow had no peer before this packet */
+    uint32_t own;      /* flow of the packet itself; FLOW_NONE: none, or not known */
+    uint32_t flow;     /* flow of the requests: `own`, or for a response its peer; FLOW_NONE: not known */
+    struct req_dir *h; /* evidence about the requests in `flow`; NULL: none were seen */
+};
+
+/* The latest requests that were retransmitted after an ACK timeout, whatever responses the tap has seen. */
 struct tries {
     uint32_t psn;  /* where they began */
     uint32_t n;    /* times in a row; 0: the latest had another reason */
-    uint32_t next; /* half.next at the latest */
+    uint32_t next; /* req_dir.next at the latest */
 };
 
-/* A packet of a connection. */
-struct watched {
-    const struct pkt *p;
-    uint32_t own;      /* flow of the packet itself */
-    uint32_t flow;     /* of the requests: the packet's own, or for a response its peer */
-    struct req_dir *h; /* likewise; NULL: a response whose requests were not seen */
-    uint8_t as;        /* request: enum seen_as */
-    uint8_t why;       /* request that goes back: enum why_back; else BACK_NONE */
-};
-
-/* What is to be told; any member but `request` and `response` may be NULL. */
-struct watch_user {
+/* A subscriber; any function may be NULL. */
+struct observer_sub {
     void *user;
-    void (*fresh)(void *user, uint32_t flow); /* what was known of the flow is about to be forgotten */
-    /* first of all: any request or response, and its own flow */
-    void (*packet)(void *user, const struct pkt *p, uint32_t flow);
-    /* Before the packet changes the evidence, and behind it. */
-    void (*request)(void *user, const struct watched *w);
-    void (*requested)(void *user, const struct watched *w);
-    void (*response)(void *user, const struct watched *w);
-    void (*responded)(void *user, const struct watched *w);           /* not without w->h */
-    void (*bad_icrc)(void *user, const struct pkt *p, uint32_t flow); /* flow FLOW_NONE: not known */
-    /* all else; flow of a CNP's destination, or FLOW_NONE */
-    void (*other)(void *user, const struct pkt *p, uint32_t flow);
+    /* the place of a flow is about to be given to another one: forget what is kept of it */
+    void (*fresh)(void *user, uint32_t flow);
+    /* any packet, also one that only teaches, before anything is learnt from it */
+    void (*early)(void *user, const struct pkt *p);
+    void (*before)(void *user, const struct event *e); /* before the packet changes the evidence */
+    void (*after)(void *user, const struct event *e);  /* a request or response with `h`, after it has */
 };
 
-/* NULL without memory. *u is copied. */
-struct watch *watch_new(const struct watch_user *u);
-void watch_free(struct watch *w);
-void watch_packet(struct watch *w, const struct pkt *p);
-/* Take a packet that is not to be told: it only teaches which queue pairs belong together. */
-void watch_learn(struct watch *w, const struct pkt *p);
-struct conn_table *watch_conns(struct watch *w);
+struct observer_opts {
+    /* Assume no more of a connection than is proved: a PSN far from those remembered begins the queue pair anew unless
+     * CM says that it is the same one, and what CM agreed on holds only for PSNs near those that it states. Otherwise
+     * such PSNs are taken for retransmitted, or for skipped. */
+    bool cautious;
+    bool complete; /* the capture lacks no frame, see observer_incomplete() */
+};
+
+/* NULL without memory. `opts` NULL: all false. */
+struct observer *observer_new(const struct observer_opts *opts);
+void observer_free(struct observer *o);
+/* *s is copied. At most OBSERVER_SUBS, before the first packet; false if there are more. */
+bool observer_subscribe(struct observer *o, const struct observer_sub *s);
+/* Frames may be missing in the capture from now on. */
+void observer_incomplete(struct observer *o);
+
+/* Take a packet and hand out its event. */
+void observer_packet(struct observer *o, const struct pkt *p);
+/* Use a packet only to learn which queue pairs belong together: subscribers get early() and no event. */
+void observer_teach(struct observer *o, const struct pkt *p);
+/* Packets taken by observer_packet() so far. */
+uint64_t observer_packets(const struct observer *o);
+
+/* The steps. What `p` teaches about the setup of connections. */
+void observer_learn(struct observer *o, const struct pkt *p);
+/* Fill the event of a request or of a response whose flow is `flow`. */
+void observer_request(struct observer *o, const struct pkt *p, uint32_t flow, struct event *e);
+void observer_response(struct observer *o, const struct pkt *p, uint32_t flow, struct event *e);
+/* The packet changes the evidence; only if e->h is not NULL. */
+void observer_take(struct observer *o, const struct event *e);
+
+struct conn_table *observer_conns(struct observer *o);
 /* Evidence about the requests of a flow; NULL if it carried none. */
-struct req_dir *watch_half(struct watch *w, uint32_t flow);
-const struct tries *watch_tries(const struct watch *w, uint32_t flow);
+struct req_dir *observer_req_dir(struct observer *o, uint32_t flow);
+const struct tries *observer_tries(const struct observer *o, uint32_t flow);
 /* Whether packets of the other direction are captured: of the connection, of its setup, or of others between the two
  * ends. */
-bool watch_heard(const struct watch *w, uint32_t flow);
+bool observer_heard(const struct observer *o, uint32_t flow);
 
 #endif

@@ -383,7 +383,7 @@ static void take_behind(struct req_dir *h, const struct pkt *p, uint32_t span, e
     struct sent *s = req_dir_sent(h, psn);
 
     if (psn_diff(psn, h->cursor) < 0 && as == SEEN_AGAIN) {
-        enum why_back why = h->told ? (enum why_back)h->told : req_dir_why_back(h, psn, p->frame->ts);
+        enum why_back why = h->why_now ? (enum why_back)h->why_now : req_dir_why_back(h, psn, p->frame->ts);
         h->back = true;
         if (why != BACK_NONE)
             go_back(h, p, why);

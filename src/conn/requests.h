@@ -124,8 +124,9 @@ struct req_dir {
     bool twin;   /* req_dir_classify(): the packet is identical to the copy before, but SEEN_AGAIN */
     bool back;   /* cursor is behind next because something is being sent again */
     uint8_t why; /* enum why_back of the latest episode */
-    /* enum why_back of the next request, by who knows better than req_dir_why_back(); BACK_NONE: nobody */
-    uint8_t told;
+    /* enum why_back of the next request, set by the observer, which remembers older NAKs; BACK_NONE: as
+     * req_dir_why_back() says */
+    uint8_t why_now;
     uint8_t timeout;   /* the requester's local ACK timeout, 4.096 us x 2^n; 0: not known */
     uint32_t back_psn; /* where it resumed */
     uint32_t retries;  /* episodes of silence without progress in between */

@@ -5,22 +5,22 @@
 
 #define STOPPED_AFTER 3 /* a requester that was silent for so many times its last timeout has given up */
 
-uint32_t retries_used(const struct watch *w, const struct req_dir *h)
+uint32_t retries_used(const struct observer *w, const struct req_dir *h)
 {
-    return min_u32(h->retries, watch_tries(w, h->flow)->n);
+    return min_u32(h->retries, observer_tries(w, h->flow)->n);
 }
 
 /* Whether a half without a single answer has none: the other direction was captured, and the timer may have run out,
  * and nothing new followed. */
-static bool is_unanswered(const struct watch *w, const struct req_dir *h, const struct conn_params *c, ns_t silence)
+static bool is_unanswered(const struct observer *w, const struct req_dir *h, const struct conn_params *c, ns_t silence)
 {
     bool known = (c->have_timeout || c->have_asked) && c->timeout;
 
-    return silence >= timer_earliest(ack_timeout(known ? c->timeout : 1)) && watch_tries(w, h->flow)->next == h->next &&
-           watch_heard(w, h->flow);
+    return silence >= timer_earliest(ack_timeout(known ? c->timeout : 1)) &&
+           observer_tries(w, h->flow)->next == h->next && observer_heard(w, h->flow);
 }
 
-bool retries_gave_up(const struct watch *w, const struct req_dir *h, const struct conn_params *c, ns_t silence,
+bool retries_gave_up(const struct observer *w, const struct req_dir *h, const struct conn_params *c, ns_t silence,
                      ns_t now)
 {
     uint32_t tries = retries_used(w, h);
@@ -36,9 +36,9 @@ bool retries_gave_up(const struct watch *w, const struct req_dir *h, const struc
     return now - h->last_ts > STOPPED_AFTER * silence;
 }
 
-bool retries_spent(const struct watch *w, const struct req_dir *h, const struct conn_params *c)
+bool retries_spent(const struct observer *w, const struct req_dir *h, const struct conn_params *c)
 {
-    const struct tries *t = watch_tries(w, h->flow);
+    const struct tries *t = observer_tries(w, h->flow);
 
     return t->n && t->n >= (c->have_timeout || c->have_asked ? c->retry_cnt : RETRIES_MAX) && t->next == h->next;
 }

@@ -211,7 +211,7 @@ static struct told *closed(struct explainer *x, uint32_t flow, ns_t ts)
 /* A DREQ: the requests of its receiver to the sender will find nobody. */
 static void cm_closed(struct explainer *x, const struct pkt *p, uint32_t qpn)
 {
-    struct conn_table *t = watch_conns(x->watch);
+    struct conn_table *t = observer_conns(x->observer);
     struct conn_addr src, dst;
     uint32_t flow;
     struct told *told;

@@ -14,7 +14,7 @@ const struct cm_seen *cm_latest(const struct cm_sent *c)
 
 const struct req_dir *cm_requests_back(struct explainer *x, const struct cm_sent *c)
 {
-    struct conn_table *t = watch_conns(x->watch);
+    struct conn_table *t = observer_conns(x->observer);
     uint32_t flow;
 
     if (c->attr == CM_REP)
@@ -25,7 +25,7 @@ const struct req_dir *cm_requests_back(struct explainer *x, const struct cm_sent
         return NULL;
     if (flow != FLOW_NONE && c->attr == CM_DREQ)
         flow = conn_flow_at(t, flow)->peer;
-    return flow == FLOW_NONE ? NULL : watch_half(x->watch, flow);
+    return flow == FLOW_NONE ? NULL : observer_req_dir(x->observer, flow);
 }
 
 /* The same message at another tap; NULL if none. */

@@ -54,7 +54,7 @@ static void check_keys(struct explainer *x, const struct pkt *p)
 
 static void explain_cnp(struct explainer *x, const struct pkt *p, uint32_t flow)
 {
-    uint32_t peer = flow == FLOW_NONE ? FLOW_NONE : conn_flow_at(watch_conns(x->watch), flow)->peer;
+    uint32_t peer = flow == FLOW_NONE ? FLOW_NONE : conn_flow_at(observer_conns(x->observer), flow)->peer;
     struct told *t = peer == FLOW_NONE ? NULL : told_of(x, peer);
 
     if (!t)

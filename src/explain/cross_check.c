@@ -5,7 +5,8 @@
 
 bool explain_same_flow(struct explainer *x, uint32_t a, uint32_t b)
 {
-    const struct flow *f = conn_flow_at(watch_conns(x->watch), a), *g = conn_flow_at(watch_conns(x->watch), b);
+    const struct flow *f = conn_flow_at(observer_conns(x->observer), a),
+                      *g = conn_flow_at(observer_conns(x->observer), b);
 
     return g->tap != f->tap && g->dqpn == f->dqpn && conn_addr_eq(&g->src, &f->src) && conn_addr_eq(&g->dst, &f->dst);
 }
@@ -13,7 +14,7 @@ bool explain_same_flow(struct explainer *x, uint32_t a, uint32_t b)
 /* The same flow at another tap, from index `i` on; FLOW_NONE if there is none. */
 static uint32_t same_elsewhere(struct explainer *x, uint32_t flow, uint32_t i)
 {
-    for (; i < conn_counts(watch_conns(x->watch)).flows; i++)
+    for (; i < conn_counts(observer_conns(x->observer)).flows; i++)
         if (explain_same_flow(x, flow, i))
             return i;
     return FLOW_NONE;
@@ -21,12 +22,12 @@ static uint32_t same_elsewhere(struct explainer *x, uint32_t flow, uint32_t i)
 
 static uint32_t tap_of(struct explainer *x, uint32_t flow)
 {
-    return conn_flow_at(watch_conns(x->watch), flow)->tap;
+    return conn_flow_at(observer_conns(x->observer), flow)->tap;
 }
 
 static const char *other_tap(struct explainer *x, const struct statement *st, uint32_t other)
 {
-    struct conn_table *t = watch_conns(x->watch);
+    struct conn_table *t = observer_conns(x->observer);
 
     return tap_text(conn_flow_at(t, st->flow)->tap, conn_flow_at(t, other)->tap);
 }
@@ -105,7 +106,7 @@ static void compare_copy(struct explainer *x, struct statement *st, const struct
 static void compare_loss(struct explainer *x, struct statement *st, uint32_t other, unsigned n)
 {
     const char *tap = other_tap(x, st, other);
-    struct req_dir *a = watch_half(x->watch, st->flow), *b = watch_half(x->watch, other);
+    struct req_dir *a = observer_req_dir(x->observer, st->flow), *b = observer_req_dir(x->observer, other);
     const struct told *t = x->told[other];
     struct buf text = {0};
     struct lone lone = {0};
@@ -211,7 +212,7 @@ static void compare_missed(struct explainer *x, struct statement *st, struct req
 
 static void compare_request(struct explainer *x, struct statement *st, uint32_t other)
 {
-    struct req_dir *a = watch_half(x->watch, st->flow), *b = watch_half(x->watch, other);
+    struct req_dir *a = observer_req_dir(x->observer, st->flow), *b = observer_req_dir(x->observer, other);
     const char *tap = other_tap(x, st, other);
     const struct sent *s = b ? req_dir_sent(b, st->psn) : NULL;
     char more[100];
@@ -236,7 +237,7 @@ static void compare_request(struct explainer *x, struct statement *st, uint32_t 
 /* A peer that seems silent here has answered, as the other tap saw. */
 static void compare_silence(struct explainer *x, struct statement *st, uint32_t other)
 {
-    const struct req_dir *a = watch_half(x->watch, st->flow), *b = watch_half(x->watch, other);
+    const struct req_dir *a = observer_req_dir(x->observer, st->flow), *b = observer_req_dir(x->observer, other);
     char more[120];
 
     if (!a || !b || !b->have_una || (a->have_una && psn_diff(b->una, a->una) <= 0))
@@ -269,7 +270,7 @@ static void compare_response(struct explainer *x, struct statement *st, uint32_t
 
     if (!seen || st->repeated || st->where != WHERE_BEFORE || st->cause == CAUSE_BAD_ICRC)
         return;
-    again = asked_again(watch_half(x->watch, other), st->psn);
+    again = asked_again(observer_req_dir(x->observer, other), st->psn);
     st->proved = !again || seen < again;
     if (st->proved)
         snprintf(more, sizeof more, "It is frame %u %s: it was %s between the two.", seen, tap,
@@ -283,7 +284,7 @@ static void compare_response(struct explainer *x, struct statement *st, uint32_t
 bool explain_lost_between(struct explainer *x, uint32_t flow, uint32_t psn)
 {
     for (uint32_t k = 0; (k = same_elsewhere(x, flow, k)) != FLOW_NONE; k++) {
-        struct lone lone = lost_between(watch_half(x->watch, flow), watch_half(x->watch, k), psn);
+        struct lone lone = lost_between(observer_req_dir(x->observer, flow), observer_req_dir(x->observer, k), psn);
         if (lone.frame && !lone.other)
             return true;
     }

@@ -7,7 +7,7 @@
 /* --- Requests --------------------------------------------------------------------------------- */
 
 /* The same packet twice: gathered in one statement. */
-static void tell_copy(struct explainer *x, const struct watched *e, struct told *t)
+static void tell_copy(struct explainer *x, const struct event *e, struct told *t)
 {
     struct statement *st = statement_at(x, t->dup);
 
@@ -64,7 +64,7 @@ static bool is_answered(const struct req_dir *h, uint32_t psn)
     return h->have_una && psn_diff(h->una, psn) > 0;
 }
 
-static void note_wanted(const struct watched *e, struct told *t)
+static void note_wanted(const struct event *e, struct told *t)
 {
     if (!t->asked || psn_diff(e->p->bth.psn, t->asked_psn) > 0)
         t->asked_psn = e->p->bth.psn;
@@ -79,9 +79,9 @@ static void note_wanted(const struct watched *e, struct told *t)
 }
 
 /* A READ or atomic that goes beyond the depth agreed on. */
-static void note_depth(struct explainer *x, const struct watched *e, struct told *t)
+static void note_depth(struct explainer *x, const struct event *e, struct told *t)
 {
-    const struct conn_params *c = &conn_flow_at(watch_conns(x->watch), e->flow)->params;
+    const struct conn_params *c = &conn_flow_at(observer_conns(x->observer), e->flow)->params;
     struct read_req *oldest;
     uint32_t out;
 
@@ -107,7 +107,7 @@ static void bad_put(struct told *t, uint32_t psn, uint32_t frame, uint32_t state
 /* Damaged packets that came before the first good one of their flow. */
 static void adopt_strays(struct explainer *x, uint32_t flow, struct told *t)
 {
-    const struct flow *f = conn_flow_at(watch_conns(x->watch), flow);
+    const struct flow *f = conn_flow_at(observer_conns(x->observer), flow);
 
     for (unsigned i = 0; i < TOLD_BAD; i++) {
         struct stray *s = &x->strays[i];
@@ -134,7 +134,7 @@ static void note_keys(struct told *t, const struct pkt *p)
 
 /* A request that is sent again, or comes late. What goes on behind it is sent again for the same reason, answered or
  * not. */
-static void note_again(struct explainer *x, const struct watched *e, struct told *t)
+static void note_again(struct explainer *x, const struct event *e, struct told *t)
 {
     struct statement *st;
 
@@ -148,7 +148,7 @@ static void note_again(struct explainer *x, const struct watched *e, struct told
 
 /* A request like the copy before to the last bit. Where no IP ID tells them apart, one that goes on what is sent again
  * is sent again too. */
-static void on_copy(struct explainer *x, const struct watched *e, struct told *t)
+static void on_copy(struct explainer *x, const struct event *e, struct told *t)
 {
     if (e->p->bth.psn == t->follows && !(e->p->have & H_IP4 && frame_ip_id(e->p)))
         note_again(x, e, t);
@@ -156,9 +156,8 @@ static void on_copy(struct explainer *x, const struct watched *e, struct told *t
         tell_copy(x, e, t);
 }
 
-static void on_request(void *user, const struct watched *e)
+static void on_request(struct explainer *x, const struct event *e)
 {
-    struct explainer *x = user;
     struct told *t = told_of(x, e->flow);
 
     if (!t)
@@ -230,10 +229,10 @@ static const char *place_text(const struct told *t, uint32_t psn, char *to, size
     return to;
 }
 
-static void tell_refusal(struct explainer *x, const struct watched *e, const struct told *t)
+static void tell_refusal(struct explainer *x, const struct event *e, const struct told *t)
 {
-    const struct conn_params *c = &conn_flow_at(watch_conns(x->watch), e->flow)->params;
-    uint32_t pmtu = conn_flow_at(watch_conns(x->watch), e->flow)->pmtu;
+    const struct conn_params *c = &conn_flow_at(observer_conns(x->observer), e->flow)->params;
+    uint32_t pmtu = conn_flow_at(observer_conns(x->observer), e->flow)->pmtu;
     const struct sent *s = req_dir_sent(e->h, e->p->bth.psn);
     unsigned code = aeth_value(e->p->aeth.syndrome);
     char place[80];
@@ -264,7 +263,7 @@ static void tell_refusal(struct explainer *x, const struct watched *e, const str
                       nak_code_str(code), frame_u32(e->p));
 }
 
-static void tell_rnr(struct explainer *x, const struct watched *e, struct told *t)
+static void tell_rnr(struct explainer *x, const struct event *e, struct told *t)
 {
     struct statement *st = t->rnr_psn == e->p->bth.psn ? statement_at(x, t->rnr) : NULL;
     const struct sent *s = req_dir_sent(e->h, e->p->bth.psn);
@@ -289,7 +288,7 @@ static void tell_rnr(struct explainer *x, const struct watched *e, struct told *
 }
 
 /* Progress beyond what was being sent again ends the episode. */
-static void settle(struct explainer *x, const struct watched *e, struct told *t)
+static void settle(struct explainer *x, const struct event *e, struct told *t)
 {
     struct statement *st = statement_at(x, t->open);
     uint32_t psn, proves = response_proves(e->p);
@@ -315,7 +314,7 @@ static void shorten(ns_t *shortest, ns_t took)
 }
 
 /* A NAK for a packet sent once takes no longer than one, until something is sent again. */
-static void note_round_trip(const struct watched *e, struct told *t)
+static void note_round_trip(const struct event *e, struct told *t)
 {
     const struct sent *s = req_dir_sent(e->h, e->p->bth.psn);
     bool ack = response_type(e->p) == AETH_ACK;
@@ -329,7 +328,7 @@ static void note_round_trip(const struct watched *e, struct told *t)
 }
 
 /* The same answer twice: gathered in one statement. Without an IP ID it may have been sent twice. */
-static void tell_answer_copy(struct explainer *x, const struct watched *e, struct told *t)
+static void tell_answer_copy(struct explainer *x, const struct event *e, struct told *t)
 {
     struct statement *st = statement_at(x, t->dup_rsp);
 
@@ -354,7 +353,7 @@ static void note_run(struct told *t, const struct pkt *p)
     t->run_last = p->bth.psn;
 }
 
-static void note_answer(struct explainer *x, const struct watched *e, struct told *t)
+static void note_answer(struct explainer *x, const struct event *e, struct told *t)
 {
     uint32_t psn = e->p->bth.psn, icrc = icrc_of(e->p), at = psn % TOLD_RESPONSES;
 
@@ -375,9 +374,8 @@ static void note_answer(struct explainer *x, const struct watched *e, struct tol
     t->rsp[at].ts = e->p->frame->ts;
 }
 
-static void on_response(void *user, const struct watched *e)
+static void on_response(struct explainer *x, const struct event *e)
 {
-    struct explainer *x = user;
     struct told *t = e->h ? told_of(x, e->flow) : NULL, *own = told_of(x, e->own);
 
     if (!t)
@@ -421,9 +419,8 @@ static void stray_put(struct explainer *x, const struct pkt *p, uint32_t stateme
     conn_addr_of(p, &s->src, &s->dst);
 }
 
-static void on_bad_icrc(void *user, const struct pkt *p, uint32_t flow)
+static void on_bad_icrc(struct explainer *x, const struct pkt *p, uint32_t flow)
 {
-    struct explainer *x = user;
     struct statement *st = statement_new(x, CAUSE_BAD_ICRC, flow, p);
     struct told *t = flow == FLOW_NONE ? NULL : told_of(x, flow);
 
@@ -442,22 +439,15 @@ static void on_bad_icrc(void *user, const struct pkt *p, uint32_t flow)
 }
 
 /* A NAK for the very first packets, which did not pass, comes before it is known whose requests it is about. */
-static void on_packet(void *user, const struct pkt *p, uint32_t flow)
+static void on_unpaired(struct explainer *x, const struct pkt *p)
 {
-    struct explainer *x = user;
     struct stray_nak *n;
 
-    if (LIKELY(!(p->op->flags & OPF_ACK)) || !(p->have & H_AETH) || p->aeth.syndrome != (AETH_NAK << 5 | NAK_PSN_SEQ) ||
-        conn_flow_at(watch_conns(x->watch), flow)->peer != FLOW_NONE)
+    if (LIKELY(!(p->op->flags & OPF_ACK)) || !(p->have & H_AETH) || p->aeth.syndrome != (AETH_NAK << 5 | NAK_PSN_SEQ))
         return;
     n = &x->naks[x->naks_at++ % STRAY_NAKS];
     *n = (struct stray_nak){.tap = conn_tap_of(p->frame), .psn = p->bth.psn, .frame = frame_u32(p)};
     conn_addr_of(p, &n->src, &n->dst);
-}
-
-static void on_other(void *user, const struct pkt *p, uint32_t flow)
-{
-    explain_other(user, p, flow);
 }
 
 static void on_fresh(void *user, uint32_t flow)
@@ -468,25 +458,56 @@ static void on_fresh(void *user, uint32_t flow)
     x->told[flow] = NULL;
 }
 
+static void on_early(void *user, const struct pkt *p)
+{
+    struct explainer *x = user;
+
+    x->packets++;
+    x->rdma_packets += (p->have & H_BTH) != 0;
+    if (p->frame->has_ts && p->frame->ts > x->last)
+        x->last = p->frame->ts;
+    if (UNLIKELY(p->frame->file < EXPLAIN_FILES && !x->begun[p->frame->file])) {
+        x->begun[p->frame->file] = true;
+        x->began[p->frame->file] = p->frame->ts;
+    }
+}
+
+static void on_event(void *user, const struct event *e)
+{
+    struct explainer *x = user;
+
+    switch (e->kind) {
+    case EVENT_REQUEST:
+        if (e->h)
+            on_request(x, e);
+        break;
+    case EVENT_RESPONSE:
+        if (UNLIKELY(e->unpaired))
+            on_unpaired(x, e->p);
+        if (e->flow != FLOW_NONE)
+            on_response(x, e);
+        break;
+    case EVENT_BAD_ICRC:
+        on_bad_icrc(x, e->p, e->own);
+        break;
+    default:
+        explain_other(x, e->p, e->own);
+    }
+}
+
 /* --- From start to end ------------------------------------------------------------------------ */
 
-struct explainer *explain_new(void)
+struct explainer *explain_new(struct observer *o)
 {
     struct explainer *x = calloc(1, sizeof *x);
-    struct watch_user u = {.user = x,
-                           .fresh = on_fresh,
-                           .packet = on_packet,
-                           .request = on_request,
-                           .response = on_response,
-                           .bad_icrc = on_bad_icrc,
-                           .other = on_other};
+    const struct observer_sub s = {.user = x, .fresh = on_fresh, .early = on_early, .before = on_event};
 
     if (!x)
         return NULL;
-    x->watch = watch_new(&u);
+    x->observer = o;
     x->pause = NO_STATEMENT;
     buf_char(&x->strings, '\0');
-    if (!x->watch || x->strings.err) {
+    if (x->strings.err || !observer_subscribe(o, &s)) {
         explain_free(x);
         return NULL;
     }
@@ -497,37 +518,13 @@ void explain_free(struct explainer *x)
 {
     if (!x)
         return;
-    for (unsigned i = 0; i < WATCH_FLOWS; i++)
+    for (unsigned i = 0; i < OBSERVER_FLOWS; i++)
         free(x->told[i]);
     for (unsigned i = 0; i < x->n_datagrams; i++)
         free(x->datagrams[i]);
-    watch_free(x->watch);
     free(x->st);
     buf_free(&x->strings);
     free(x);
-}
-
-struct conn_table *explain_conns(struct explainer *x)
-{
-    return watch_conns(x->watch);
-}
-
-struct req_dir *explain_half(struct explainer *x, uint32_t flow)
-{
-    return watch_half(x->watch, flow);
-}
-
-void explain_packet(struct explainer *x, const struct pkt *p)
-{
-    x->packets++;
-    x->rdma_packets += (p->have & H_BTH) != 0;
-    if (p->frame->has_ts && p->frame->ts > x->last)
-        x->last = p->frame->ts;
-    if (UNLIKELY(p->frame->file < EXPLAIN_FILES && !x->begun[p->frame->file])) {
-        x->begun[p->frame->file] = true;
-        x->began[p->frame->file] = p->frame->ts;
-    }
-    watch_packet(x->watch, p);
 }
 
 size_t explain_n(const struct explainer *x)

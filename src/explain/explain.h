@@ -67,13 +67,9 @@ struct statement {
 
 struct explainer;
 
-/* NULL without memory. */
-struct explainer *explain_new(void);
+/* Subscribes to `o`, which must live as long. NULL without memory. */
+struct explainer *explain_new(struct observer *o);
 void explain_free(struct explainer *x);
-struct conn_table *explain_conns(struct explainer *x);
-/* Evidence about the requests of a flow; NULL if it carried none. */
-struct req_dir *explain_half(struct explainer *x, uint32_t flow);
-void explain_packet(struct explainer *x, const struct pkt *p);
 /* After the last packet: what is open is settled, taps are compared, statements are put in order, worst first. */
 void explain_end(struct explainer *x);
 size_t explain_n(const struct explainer *x);

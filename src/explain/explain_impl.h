@@ -236,8 +236,8 @@ struct way {
 #define EXPLAIN_FILES 64 /* of which the beginning is remembered */
 
 struct explainer {
-    struct watch *watch;
-    struct told *told[WATCH_FLOWS];
+    struct observer *observer;
+    struct told *told[OBSERVER_FLOWS];
     struct statement *st;
     uint32_t n, cap;
     uint64_t more; /* statements that found no room */
@@ -297,7 +297,7 @@ struct statement *told_about_bad(struct explainer *x, const struct told *t, uint
 /* The packet that a statement is about. */
 void statement_concerns(struct statement *st, uint32_t psn, uint32_t icrc, bool is_request);
 /* A statement that request `e->p` came behind later ones; NULL: no room. */
-struct statement *statement_overtaken(struct explainer *x, const struct watched *e);
+struct statement *statement_overtaken(struct explainer *x, const struct event *e);
 struct told *told_of(struct explainer *x, uint32_t flow);
 /* "at interface 1", or "in file 2" (with its interface unless 0) if the other tap is in another file; in one of two
  * buffers that take turns. */
@@ -305,7 +305,7 @@ const char *tap_text(uint32_t tap, uint32_t other);
 /* Append to the paragraph of a statement, with a space in between. */
 void statement_add(struct explainer *x, struct statement *s, const char *more);
 /* Time without progress before a request is sent again, that was sent as `s` before. */
-ns_t silence_before(const struct watched *e, const struct sent *s);
+ns_t silence_before(const struct event *e, const struct sent *s);
 /* The longest that the ACK timer may run: four times what its code says. */
 ns_t longest_timer(const struct conn_params *c);
 /* "SEND Middle"; "packet" for NULL. */
@@ -314,37 +314,37 @@ const char *request_name(const struct sent *s);
  * told.round_trip: the first tells on which side of the tap the packet was lost, the second which copy it was, if
  * several passed. */
 void passes_init(struct passes *s);
-void passes_request(struct passes *s, const struct watched *e);
-void passes_nak(struct passes *s, const struct watched *e, ns_t least, ns_t round_trip);
+void passes_request(struct passes *s, const struct event *e);
+void passes_nak(struct passes *s, const struct event *e, ns_t least, ns_t round_trip);
 /* What is known of the latest sequence NAK for a PSN; NULL for nothing. */
 struct asked *passes_asked(struct passes *s, uint32_t psn);
 /* Whether that PSN passed between the NAK and the latest request. */
 bool passes_since(const struct passes *s, const struct asked *a);
 /* Requests that go back (retransmit.c); that come for the first time behind later ones; and any behind such a one. */
-void explain_back(struct explainer *x, const struct watched *e, struct told *t);
-void explain_late(struct explainer *x, const struct watched *e, struct told *t);
-void explain_overtaken(struct explainer *x, const struct watched *e, struct told *t);
+void explain_back(struct explainer *x, const struct event *e, struct told *t);
+void explain_late(struct explainer *x, const struct event *e, struct told *t);
+void explain_overtaken(struct explainer *x, const struct event *e, struct told *t);
 /* The request behind one that seemed to be overtaken. */
-void explain_resent(struct explainer *x, const struct watched *e, struct told *t);
+void explain_resent(struct explainer *x, const struct event *e, struct told *t);
 /* A request that goes on behind what is being sent again. */
-void explain_skips(struct explainer *x, const struct watched *e, struct told *t);
+void explain_skips(struct explainer *x, const struct event *e, struct told *t);
 /* Any request of an unreliable connection that is not SEEN_NEW (unreliable.c). */
-void explain_unreliable(struct explainer *x, const struct watched *e, const struct told *t);
+void explain_unreliable(struct explainer *x, const struct event *e, const struct told *t);
 /* A datagram; and the end of the capture. */
 void explain_datagram(struct explainer *x, const struct pkt *p);
 void explain_datagrams_end(struct explainer *x);
 /* READs and atomics (read.c): one of them is asked for again, by request `e`, in whole or from a missing response on;
  * NULL without room. And a READ response, before it is taken. */
-struct statement *explain_read(struct explainer *x, const struct watched *e, struct told *t, struct read_req *a);
-void explain_read_response(struct explainer *x, const struct watched *e, struct told *t);
+struct statement *explain_read(struct explainer *x, const struct event *e, struct told *t, struct read_req *a);
+void explain_read_response(struct explainer *x, const struct event *e, struct told *t);
 /* A READ or atomic comes again: its requester misses the answer. Later responses that seemed to be lost behind the tap
  * were dropped there, for it had asked for this one as well when it asked for those again. */
-void explain_misses(struct explainer *x, const struct watched *e);
+void explain_misses(struct explainer *x, const struct event *e);
 /* A READ request in the midst of an earlier one, whose path MTU is not known; false if it is none. */
-bool explain_rest(struct explainer *x, const struct watched *e, struct told *t);
+bool explain_rest(struct explainer *x, const struct event *e, struct told *t);
 /* A response to a READ or atomic of which no answer was seen, and that was asked for again: the MSN may tell that it
  * had been executed. */
-void explain_repeated_answer(struct explainer *x, const struct watched *e, const struct told *t);
+void explain_repeated_answer(struct explainer *x, const struct event *e, const struct told *t);
 /* Connection management (cm.c, cm_finish.c): a message, and the end of the capture. */
 void explain_cm(struct explainer *x, const struct pkt *p);
 void explain_cm_end(struct explainer *x);

@@ -61,13 +61,13 @@ static void say_host(struct explainer *x, struct statement *st, const struct flo
 static void end_silence(struct explainer *x, uint32_t flow, struct told *t, struct req_dir *h)
 {
     struct statement *st = statement_at(x, t->open), *more;
-    const struct flow *c = conn_flow_at(watch_conns(x->watch), flow);
+    const struct flow *c = conn_flow_at(observer_conns(x->observer), flow);
     const struct sent *s = st ? req_dir_sent(h, st->psn) : NULL, *burst = req_dir_sent(h, psn_prev(h->next));
 
     if (!st || h->why != BACK_SILENCE || !st->has_psn || (h->have_una && psn_diff(h->una, h->back_psn) > 0) ||
         st->cause == CAUSE_LOST_ACK)
         return;
-    if (!retries_gave_up(x->watch, h, &c->params, st->silence, x->last))
+    if (!retries_gave_up(x->observer, h, &c->params, st->silence, x->last))
         return; /* the capture may have ended before the next try */
     if (st->cause != CAUSE_HALF_OPEN)
         st->cause = CAUSE_RETRY_EXCEEDED;
@@ -118,7 +118,7 @@ static bool is_overdue(const struct req_dir *h, ns_t waited)
  * capture. */
 static void end_rnr(struct explainer *x, uint32_t flow, struct told *t, struct req_dir *h)
 {
-    const struct conn_params *c = &conn_flow_at(watch_conns(x->watch), flow)->params;
+    const struct conn_params *c = &conn_flow_at(observer_conns(x->observer), flow)->params;
     struct statement *st = statement_at(x, t->rnr);
     bool closed = st && t->closed_ts > h->rnr.ts,
          left = c->have_rnr && (c->rnr_retry == RNR_FOR_EVER || h->rnr.times <= c->rnr_retry);
@@ -182,7 +182,7 @@ static bool is_loss_of(const struct statement *st, uint32_t flow, uint32_t peer,
 /* The loss of a packet with another P_Key is no loss: its receiver dropped it. */
 static void moot_loss(struct explainer *x, uint32_t flow, const struct odd_key *k, uint32_t odd)
 {
-    uint32_t peer = conn_flow_at(watch_conns(x->watch), flow)->peer;
+    uint32_t peer = conn_flow_at(observer_conns(x->observer), flow)->peer;
 
     for (uint32_t i = 0; i < x->n; i++) {
         struct statement *st = &x->st[i];
@@ -210,7 +210,7 @@ static void end_odd_key(struct explainer *x, uint32_t flow, struct told *t, cons
 
     if (!st)
         return;
-    if (first_is_odd(t, o, &conn_flow_at(watch_conns(x->watch), flow)->params)) {
+    if (first_is_odd(t, o, &conn_flow_at(observer_conns(x->observer), flow)->params)) {
         right = t->odd[0];
         t->pkey = right.pkey;
         t->frame = right.frame;
@@ -232,7 +232,7 @@ static void end_odd_key(struct explainer *x, uint32_t flow, struct told *t, cons
 /* A P_Key other than that in the REQ, and no packet of the other direction. */
 static bool end_req_key(struct explainer *x, uint32_t flow, const struct told *t)
 {
-    const struct conn_params *c = &conn_flow_at(watch_conns(x->watch), flow)->params;
+    const struct conn_params *c = &conn_flow_at(observer_conns(x->observer), flow)->params;
     struct statement *st;
 
     if (!t->seen || !c->pkey || !((c->pkey ^ t->pkey) & 0x7fff))
@@ -273,7 +273,7 @@ static ns_t unanswered(struct explainer *x, const struct told *t, struct req_dir
 /* A request that asks for an answer, was sent once and had none. */
 static void end_unanswered(struct explainer *x, uint32_t flow, const struct told *t, ns_t waited)
 {
-    const struct flow *f = conn_flow_at(watch_conns(x->watch), flow);
+    const struct flow *f = conn_flow_at(observer_conns(x->observer), flow);
     const struct conn_params *c = &f->params;
     bool was_closed = t->closed_ts > t->wanted.ts, once = retries_timed_out(c, waited, was_closed);
     ns_t longest = longest_timer(c);
@@ -303,14 +303,14 @@ static void end_unanswered(struct explainer *x, uint32_t flow, const struct told
 /* Why a request has no answer, and was not sent again. */
 static void end_unheard(struct explainer *x, uint32_t flow, const struct told *t, struct req_dir *h)
 {
-    const struct flow *f = conn_flow_at(watch_conns(x->watch), flow);
+    const struct flow *f = conn_flow_at(observer_conns(x->observer), flow);
     const struct told *o = f->peer == FLOW_NONE ? NULL : x->told[f->peer];
     ns_t waited;
 
     if (!t->last_rsp_frame && !(o && o->seen) && end_req_key(x, flow, t))
         return;
-    waited = unanswered(x, t, h, o ? watch_half(x->watch, f->peer) : NULL, longest_timer(&f->params));
-    if (waited && watch_heard(x->watch, flow))
+    waited = unanswered(x, t, h, o ? observer_req_dir(x->observer, f->peer) : NULL, longest_timer(&f->params));
+    if (waited && observer_heard(x->observer, flow))
         end_unanswered(x, flow, t, waited);
 }
 
@@ -327,7 +327,8 @@ static void end_congestion(struct explainer *x, uint32_t flow, const struct told
             statement_frame(st, t->ce_frames[i]);
         st->times = t->ce_packets > STATEMENT_FRAMES ? (uint32_t)t->ce_packets - STATEMENT_FRAMES : 0;
         statement_say(x, st, "%s with the mark of a congested switch (CE), and %s sent no CNP.",
-                      count_str(t->ce_packets, "packet"), addr_text(&conn_flow_at(watch_conns(x->watch), flow)->dst));
+                      count_str(t->ce_packets, "packet"),
+                      addr_text(&conn_flow_at(observer_conns(x->observer), flow)->dst));
     }
     if (t->cnps && t->before_cnp >= 16 && t->after_cnp >= t->before_cnp) {
         st = statement_new(x, CAUSE_CNP_WITHOUT_SLOWDOWN, flow, NULL);
@@ -435,13 +436,13 @@ static void end_slower(struct explainer *x, uint32_t flow, struct told *t, const
  * them came when the connection was closed. */
 static void end_spent(struct explainer *x, uint32_t flow, const struct told *t, struct req_dir *h)
 {
-    const struct flow *f = conn_flow_at(watch_conns(x->watch), flow);
-    const struct tries *tries = watch_tries(x->watch, flow);
+    const struct flow *f = conn_flow_at(observer_conns(x->observer), flow);
+    const struct tries *tries = observer_tries(x->observer, flow);
     struct statement *st = statement_at(x, t->unheard), *dead;
     const struct sent *s = req_dir_sent(h, tries->psn);
     char more[200];
 
-    if (!s || !retries_spent(x->watch, h, &f->params))
+    if (!s || !retries_spent(x->observer, h, &f->params))
         return;
     if (st && st->psn == s->psn) {
         snprintf(more, sizeof more,
@@ -523,7 +524,7 @@ static void say_unheard(struct explainer *x, struct statement *st, struct req_di
     const struct sent *s = req_dir_sent(h, st->psn);
     char more[160];
 
-    if (!s || s->copies < 3 || watch_tries(x->watch, h->flow)->next != h->next ||
+    if (!s || s->copies < 3 || observer_tries(x->observer, h->flow)->next != h->next ||
         (s->ts - s->ts_first) / (s->copies - 1) < timer_earliest(ack_timeout(1)))
         return;
     snprintf(more, sizeof more,
@@ -549,9 +550,9 @@ static void cannot_tell(struct explainer *x, struct statement *st, struct req_di
 
 static void end_flow(struct explainer *x, uint32_t flow)
 {
-    uint32_t peer = conn_flow_at(watch_conns(x->watch), flow)->peer;
+    uint32_t peer = conn_flow_at(observer_conns(x->observer), flow)->peer;
     struct told *t = x->told[flow], *o = peer == FLOW_NONE ? NULL : x->told[peer];
-    struct req_dir *h = watch_half(x->watch, flow);
+    struct req_dir *h = observer_req_dir(x->observer, flow);
 
     if (!t)
         return;
@@ -602,7 +603,7 @@ static void drop_moot(struct explainer *x)
 
 void explain_end(struct explainer *x)
 {
-    uint32_t flows = conn_counts(watch_conns(x->watch)).flows;
+    uint32_t flows = conn_counts(observer_conns(x->observer)).flows;
 
     for (uint32_t i = 0; i < flows; i++)
         end_flow(x, i);

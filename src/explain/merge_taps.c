@@ -47,7 +47,7 @@ static bool causes_agree(const struct statement *a, const struct statement *b)
 /* The flow of the requests: of a damaged answer it is the other one. */
 static uint32_t requests_of(struct explainer *x, const struct statement *s)
 {
-    uint32_t peer = conn_flow_at(watch_conns(x->watch), s->flow)->peer;
+    uint32_t peer = conn_flow_at(observer_conns(x->observer), s->flow)->peer;
 
     return s->cause == CAUSE_BAD_ICRC && s->has_psn && !s->is_request && peer != FLOW_NONE ? peer : s->flow;
 }
@@ -63,7 +63,7 @@ static bool at_two_taps(struct explainer *x, const struct statement *a, const st
     if (a->flow == FLOW_NONE)
         return a->cause == b->cause &&
                (a->cause == CAUSE_QKEY_MISMATCH || a->cause == CAUSE_PKEY_MISMATCH || a->cause == CAUSE_BAD_ICRC);
-    peer = conn_flow_at(watch_conns(x->watch), b->flow)->peer;
+    peer = conn_flow_at(observer_conns(x->observer), b->flow)->peer;
     return explain_same_flow(x, requests_of(x, a), requests_of(x, b)) ||
            (kinds[a->cause] & BOTH_WAYS && peer != FLOW_NONE && explain_same_flow(x, a->flow, peer));
 }

@@ -87,14 +87,14 @@ static void put_class(struct buf *b, const struct told *t)
 void explain_setting(struct explainer *x, const struct statement *st, struct buf *b)
 {
     unsigned by = depends[st->cause];
-    const struct flow *f = st->flow == FLOW_NONE ? NULL : conn_flow_at(watch_conns(x->watch), st->flow);
-    const struct req_dir *h = f ? watch_half(x->watch, st->flow) : NULL;
+    const struct flow *f = st->flow == FLOW_NONE ? NULL : conn_flow_at(observer_conns(x->observer), st->flow);
+    const struct req_dir *h = f ? observer_req_dir(x->observer, st->flow) : NULL;
     size_t start = b->len;
 
     if (!f || !by)
         return;
     if (by & BY_TIMEOUT)
-        put_timeout(b, &f->params, st, h ? retries_used(x->watch, h) : 0);
+        put_timeout(b, &f->params, st, h ? retries_used(x->observer, h) : 0);
     if (by & BY_RNR)
         put_rnr(b, &f->params, h);
     if (by & BY_DEPTH && f->params.have_depth)

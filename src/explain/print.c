@@ -121,7 +121,7 @@ void explain_text(struct explainer *x, const struct explain_opts *o, struct buf 
     if (!o->conn)
         remarks_print(x, b);
     buf_printf(b, "%s, %llu of them RDMA, ", count_str(x->packets, "packet"), (unsigned long long)x->rdma_packets);
-    conn_number_put(b, conn_number(watch_conns(x->watch)), conn_counts(watch_conns(x->watch)).conns);
+    conn_number_put(b, conn_number(observer_conns(x->observer)), conn_counts(observer_conns(x->observer)).conns);
     buf_printf(b, "; %s\n", count_str(shown, "statement"));
 }
 
@@ -202,7 +202,7 @@ void explain_json(struct explainer *x, const struct explain_opts *o, struct buf 
     setting.len = 0;
     explain_remarks(x, " ", &setting);
     json_string(b, "remarks", buf_str(&setting));
-    buf_printf(b, "\"forgotten_flows\":%llu}\n", (unsigned long long)conn_counts(watch_conns(x->watch)).evicted);
+    buf_printf(b, "\"forgotten_flows\":%llu}\n", (unsigned long long)conn_counts(observer_conns(x->observer)).evicted);
     buf_free(&setting);
 }
 

@@ -20,7 +20,7 @@ struct fate {
 };
 
 /* The first answer to a READ was lost behind the tap: so long does it take its requester to ask again, at least. */
-static void note_loop(const struct watched *e, struct told *t, const struct fate *f)
+static void note_loop(const struct event *e, struct told *t, const struct fate *f)
 {
     ns_t took = e->p->frame->ts - t->rsp[f->psn % TOLD_RESPONSES].ts;
 
@@ -29,14 +29,14 @@ static void note_loop(const struct watched *e, struct told *t, const struct fate
 }
 
 /* Nothing has come for so long that more of an answer is not on its way. */
-static bool is_silent(const struct watched *e)
+static bool is_silent(const struct event *e)
 {
     return e->p->frame->ts - e->h->rsp_ts >= (e->h->timeout ? ack_timeout(e->h->timeout) / 2 : SHORT_TIMER);
 }
 
 /* Whether the responder has sent `psn` in answer to `a`, as what came behind it shows. Answers to what was asked for
  * before come first: one to a repetition is known by the responses' going back. */
-static bool was_sent(const struct watched *e, const struct told *t, const struct read_req *a, uint32_t psn)
+static bool was_sent(const struct event *e, const struct told *t, const struct read_req *a, uint32_t psn)
 {
     if (!a->again)
         return (e->h->have_una && psn_diff(e->h->una, psn) > 0) || (a->rsp_first && is_silent(e));
@@ -46,7 +46,7 @@ static bool was_sent(const struct watched *e, const struct told *t, const struct
 /* Whether the repeated answer in frame `seen` may have come to the requester all the same, or before it wanted it: an
  * earlier ACK or NAK made that go back to `psn`, it did so too soon to have missed the answer, or the response before
  * has not passed since it was asked for again. */
-static bool in_doubt(const struct watched *e, const struct told *t, uint32_t psn, uint32_t seen)
+static bool in_doubt(const struct event *e, const struct told *t, uint32_t psn, uint32_t seen)
 {
     uint32_t last = psn_prev(psn);
     const struct read_req *before = req_dir_ask(e->h, last, 0);
@@ -57,7 +57,7 @@ static bool in_doubt(const struct watched *e, const struct told *t, uint32_t psn
            (before && before->again && before->frame < seen && told_answer_frame(t, last) < before->frame);
 }
 
-static struct fate fate_of(const struct watched *e, const struct told *t, const struct read_req *oldest, uint32_t psn)
+static struct fate fate_of(const struct event *e, const struct told *t, const struct read_req *oldest, uint32_t psn)
 {
     const struct read_req *latest = req_dir_ask(e->h, psn, 0), *a = latest ? latest : oldest;
     uint32_t frame = told_answer_frame(t, psn), before = told_answer_frame(t, psn_prev(psn));
@@ -80,7 +80,7 @@ static struct fate fate_of(const struct watched *e, const struct told *t, const 
 
 /* What is missing of `a`, which is asked for again: that from which it is asked for, or, if this came in its turn and
  * the requester is not known to ask for a part, the first that is known to be lost. */
-static struct fate missing_of(const struct watched *e, const struct told *t, const struct read_req *a)
+static struct fate missing_of(const struct event *e, const struct told *t, const struct read_req *a)
 {
     uint32_t psn = e->p->bth.psn;
     struct fate first = fate_of(e, t, a, psn);
@@ -99,7 +99,7 @@ static struct fate missing_of(const struct watched *e, const struct told *t, con
 
 /* No answer to a READ or atomic was seen. An answer to a later request proves that it was executed: RC knows no
  * gaps. */
-static struct statement *tell_unanswered(struct explainer *x, const struct watched *e, const struct fate *f)
+static struct statement *tell_unanswered(struct explainer *x, const struct event *e, const struct fate *f)
 {
     const struct read_req *a = f->ask;
     bool atomic = a->opcode != OP_READ_REQUEST, executed = f->where == WHERE_BEFORE;
@@ -131,7 +131,7 @@ static struct statement *tell_unanswered(struct explainer *x, const struct watch
 }
 
 /* The response with PSN `missing` was damaged before the tap, in frame `bad`. */
-static struct statement *tell_bad_response(struct explainer *x, const struct watched *e, const struct told *own,
+static struct statement *tell_bad_response(struct explainer *x, const struct event *e, const struct told *own,
                                            uint32_t missing, uint32_t bad)
 {
     struct statement *st = told_about_bad(x, own, bad, e->p);
@@ -158,7 +158,7 @@ static const char *dropped_text(const struct fate *f, char *to, size_t size)
 }
 
 /* A response is missing in the answer, of which others were seen, or it was seen. */
-static struct statement *tell_lost_response(struct explainer *x, const struct watched *e, const struct fate *f)
+static struct statement *tell_lost_response(struct explainer *x, const struct event *e, const struct fate *f)
 {
     const struct read_req *a = f->ask;
     bool known = f->where != WHERE_UNKNOWN;
@@ -200,7 +200,7 @@ static struct statement *tell_lost_response(struct explainer *x, const struct wa
 
 /* What is asked for again, from `missing` or from the start of its READ on, because a response was overtaken: its
  * receiver dropped what came before it. */
-static struct statement *about_late_response(struct explainer *x, const struct watched *e, const struct told *t,
+static struct statement *about_late_response(struct explainer *x, const struct event *e, const struct told *t,
                                              uint32_t missing)
 {
     struct statement *st = statement_at(x, t->rsp_reorder);
@@ -214,7 +214,7 @@ static struct statement *about_late_response(struct explainer *x, const struct w
 
 /* The answer was asked for before for want of it, and came no better: the statement about that goes on; NULL if there
  * is none. */
-static struct statement *lost_once_more(struct explainer *x, const struct watched *e, const struct told *t,
+static struct statement *lost_once_more(struct explainer *x, const struct event *e, const struct told *t,
                                         const struct fate *f)
 {
     struct statement *st = statement_at(x, t->rsp_lost);
@@ -235,7 +235,7 @@ static struct statement *lost_once_more(struct explainer *x, const struct watche
 
 /* How long after an answer had passed the tap its requester asked again; 0 if the ACK timeout may have run out
  * meanwhile. */
-static ns_t loop_behind(const struct watched *e, ns_t answer)
+static ns_t loop_behind(const struct event *e, ns_t answer)
 {
     ns_t took = e->p->frame->ts - answer, timer = e->h->timeout ? ack_timeout(e->h->timeout) / 2 : SHORT_TIMER;
 
@@ -244,7 +244,7 @@ static ns_t loop_behind(const struct watched *e, ns_t answer)
 
 /* What is asked for now lies right behind what was asked for before, and no answer to that can have come so soon: the
  * response that seemed lost has come meanwhile. */
-static struct statement *had_meanwhile(struct explainer *x, const struct watched *e, struct told *t, uint32_t missing)
+static struct statement *had_meanwhile(struct explainer *x, const struct event *e, struct told *t, uint32_t missing)
 {
     struct statement *st = statement_at(x, t->rsp_lost);
 
@@ -265,7 +265,7 @@ static struct statement *had_meanwhile(struct explainer *x, const struct watched
     return st;
 }
 
-void explain_misses(struct explainer *x, const struct watched *e)
+void explain_misses(struct explainer *x, const struct event *e)
 {
     for (uint32_t i = x->n; i > 0 && x->n - i < LATEST; i--) {
         struct statement *st = &x->st[i - 1];
@@ -277,9 +277,9 @@ void explain_misses(struct explainer *x, const struct watched *e)
 }
 
 /* A READ or atomic is asked for again, in whole or from a missing response on. */
-struct statement *explain_read(struct explainer *x, const struct watched *e, struct told *t, struct read_req *a)
+struct statement *explain_read(struct explainer *x, const struct event *e, struct told *t, struct read_req *a)
 {
-    uint32_t psn = e->p->bth.psn, peer = conn_flow_at(watch_conns(x->watch), e->flow)->peer;
+    uint32_t psn = e->p->bth.psn, peer = conn_flow_at(observer_conns(x->observer), e->flow)->peer;
     const struct told *own = peer == FLOW_NONE ? NULL : x->told[peer];
     struct fate f;
     uint32_t bad;
@@ -324,7 +324,7 @@ static const struct read_req *read_of_rest(const struct req_dir *h, const struct
     return NULL;
 }
 
-bool explain_rest(struct explainer *x, const struct watched *e, struct told *t)
+bool explain_rest(struct explainer *x, const struct event *e, struct told *t)
 {
     const struct read_req *a = read_of_rest(e->h, e->p);
     struct statement *st = a ? statement_new(x, CAUSE_LOST_READ_RESPONSE, e->flow, e->p) : NULL;
@@ -344,8 +344,8 @@ bool explain_rest(struct explainer *x, const struct watched *e, struct told *t)
 }
 
 /* A response was overtaken: it came in frame `came`, behind that with the PSN before `end`. */
-static void tell_late_response(struct explainer *x, const struct watched *e, struct told *t, uint32_t late,
-                               uint32_t came, struct statement *st)
+static void tell_late_response(struct explainer *x, const struct event *e, struct told *t, uint32_t late, uint32_t came,
+                               struct statement *st)
 {
     uint32_t asked = st ? st->frames[st->n_frames - 1] : 0;
 
@@ -371,7 +371,7 @@ static void tell_late_response(struct explainer *x, const struct watched *e, str
 }
 
 /* Whether a READ response that was missed comes behind later ones. */
-static bool comes_late(const struct told *t, const struct watched *e)
+static bool comes_late(const struct told *t, const struct event *e)
 {
     uint32_t psn = e->p->bth.psn;
 
@@ -379,7 +379,7 @@ static bool comes_late(const struct told *t, const struct watched *e)
            psn_in(psn, psn_add(t->rsp_next, PSN_MASK + 1 - TOLD_RESPONSES), TOLD_RESPONSES) && !told_rsp_frame(t, psn);
 }
 
-void explain_read_response(struct explainer *x, const struct watched *e, struct told *t)
+void explain_read_response(struct explainer *x, const struct event *e, struct told *t)
 {
     uint32_t psn = e->p->bth.psn, late = t->rsp_late;
     struct statement *st = statement_at(x, t->rsp_missing);
@@ -408,7 +408,7 @@ static bool is_counted(const struct req_dir *h)
     return h->counted || (h->began == BEGAN_SEEN && !h->gaps);
 }
 
-void explain_repeated_answer(struct explainer *x, const struct watched *e, const struct told *t)
+void explain_repeated_answer(struct explainer *x, const struct event *e, const struct told *t)
 {
     struct statement *st = statement_at(x, t->open);
     const struct read_req *a =

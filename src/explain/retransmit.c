@@ -13,7 +13,7 @@
 
 /* What is sent again because a packet was overtaken: its receiver dropped what came before it, and asked for it as it
  * came. */
-static struct statement *about_overtaken(struct explainer *x, const struct watched *e, const struct told *t)
+static struct statement *about_overtaken(struct explainer *x, const struct event *e, const struct told *t)
 {
     struct statement *st = statement_at(x, t->reorder);
 
@@ -81,7 +81,7 @@ static void tell_further_gaps(struct explainer *x, struct statement *st, const s
 }
 
 /* What the requester has got with which it goes back: the NAK for where it goes back to, or else the latest one. */
-static const struct asked *nak_answered(const struct watched *e, struct told *t)
+static const struct asked *nak_answered(const struct event *e, struct told *t)
 {
     const struct asked *q = passes_asked(&t->passes, e->p->bth.psn);
 
@@ -90,7 +90,7 @@ static const struct asked *nak_answered(const struct watched *e, struct told *t)
 
 /* The responder asked for `psn`, and then for one behind it, before anything was sent again: so the packet had arrived
  * meanwhile. */
-static struct statement *tell_overtaken(struct explainer *x, const struct watched *e, struct told *t, uint32_t psn,
+static struct statement *tell_overtaken(struct explainer *x, const struct event *e, struct told *t, uint32_t psn,
                                         const struct sent *s)
 {
     struct statement *st = statement_new(x, CAUSE_REORDER, e->flow, e->p);
@@ -122,7 +122,7 @@ static uint32_t icrc_of_copy(const struct sent *s, uint32_t frame)
 }
 
 /* A sequence NAK brought it back. */
-static struct statement *tell_loss(struct explainer *x, const struct watched *e, struct told *t)
+static struct statement *tell_loss(struct explainer *x, const struct event *e, struct told *t)
 {
     const struct asked *q = nak_answered(e, t);
     uint32_t psn = q ? q->psn : e->h->seq.psn, hole = q && q->instead ? q->instead : came_instead(e->h, psn),
@@ -198,10 +198,10 @@ static const struct stray *stray_answer(const struct explainer *x, const struct 
 }
 
 /* A packet behind what is sent again after a silence, or an answer to it, was damaged before the tap: that is why. */
-static struct statement *tell_bad_silence(struct explainer *x, const struct watched *e, const struct told *t,
+static struct statement *tell_bad_silence(struct explainer *x, const struct event *e, const struct told *t,
                                           const struct sent *s)
 {
-    const struct flow *f = conn_flow_at(watch_conns(x->watch), e->flow);
+    const struct flow *f = conn_flow_at(observer_conns(x->observer), e->flow);
     uint32_t psn = e->p->bth.psn, n = ((e->h->next - psn) & PSN_MASK) + 1, peer = f->peer;
     const struct stray *stray = s && !t->last_rsp_frame ? stray_answer(x, f, psn, n, s->first) : NULL;
     uint32_t bad = s ? told_bad_since(t, psn, n, s->first) : 0;
@@ -230,7 +230,7 @@ static struct statement *tell_bad_silence(struct explainer *x, const struct watc
 
 /* What is sent again after a silence was asked for with a NAK, which was lost behind the tap or came too late; NULL if
  * it was not. */
-static struct statement *tell_lost_nak(struct explainer *x, const struct watched *e)
+static struct statement *tell_lost_nak(struct explainer *x, const struct event *e)
 {
     const struct nak *n = &e->h->seq;
     bool asked = n->have && !n->resent && n->frame == e->h->una_frame && psn_diff(n->psn, e->p->bth.psn) >= 0;
@@ -261,7 +261,7 @@ static struct statement *tell_lost_nak(struct explainer *x, const struct watched
 }
 
 /* Whether the answer seen may have come to the requester when it had sent the packet again already. */
-static bool came_too_late(const struct watched *e, const struct sent *s)
+static bool came_too_late(const struct event *e, const struct sent *s)
 {
     ns_t since = e->p->frame->ts - e->h->una_ts;
 
@@ -270,12 +270,12 @@ static bool came_too_late(const struct watched *e, const struct sent *s)
 
 /* All had been answered, and nothing was sent for longer than any timer runs: rather than sent again, a queue pair has
  * begun anew with the same PSN. */
-static bool tell_anew(struct explainer *x, const struct watched *e)
+static bool tell_anew(struct explainer *x, const struct event *e)
 {
     ns_t since = e->p->frame->ts - e->h->una_ts,
          quiet = e->h->last_ts > e->h->una_ts ? e->p->frame->ts - e->h->last_ts : since;
     bool anew = e->h->have_una && e->h->una == e->h->next &&
-                quiet > longest_timer(&conn_flow_at(watch_conns(x->watch), e->flow)->params);
+                quiet > longest_timer(&conn_flow_at(observer_conns(x->observer), e->flow)->params);
     struct statement *st = anew ? statement_new(x, CAUSE_CANNOT_TELL, e->flow, e->p) : NULL;
 
     if (!st)
@@ -289,7 +289,7 @@ static bool tell_anew(struct explainer *x, const struct watched *e)
     return true;
 }
 
-static struct statement *tell_silence(struct explainer *x, const struct watched *e, struct told *t)
+static struct statement *tell_silence(struct explainer *x, const struct event *e, struct told *t)
 {
     const struct sent *s = req_dir_sent(e->h, e->p->bth.psn);
     bool answered = e->h->have_una && psn_diff(e->h->una, e->p->bth.psn) > 0;
@@ -342,7 +342,7 @@ static struct statement *tell_silence(struct explainer *x, const struct watched 
 }
 
 /* A repetition that goes on with the silence of the one before. */
-static bool goes_on(struct explainer *x, const struct watched *e, struct told *t)
+static bool goes_on(struct explainer *x, const struct event *e, struct told *t)
 {
     uint32_t number = t->open == NO_STATEMENT ? t->unheard : t->open;
     struct statement *st = statement_at(x, number);
@@ -360,7 +360,7 @@ static bool goes_on(struct explainer *x, const struct watched *e, struct told *t
 
 /* Its sender went back, but the packet that is missing was lost again before the tap: what comes first is one behind
  * it. */
-static struct statement *tell_lost_again(struct explainer *x, const struct watched *e, struct told *t)
+static struct statement *tell_lost_again(struct explainer *x, const struct event *e, struct told *t)
 {
     uint32_t gap = e->h->gbn, hole = 0;
     const struct sent *s = req_dir_sent(e->h, gap);
@@ -413,7 +413,7 @@ static void tell_once(struct explainer *x, struct told *t, struct statement *st)
 }
 
 /* What was to be tried again after an RNR NAK is, but only when the ACK timeout had run out. */
-static void tell_late_try(struct explainer *x, const struct watched *e, const struct told *t)
+static void tell_late_try(struct explainer *x, const struct event *e, const struct told *t)
 {
     ns_t waited = e->p->frame->ts - e->h->rnr.ts, asked = rnr_time(aeth_value(e->h->rnr.syndrome)),
          timer = ack_timeout(e->h->timeout);
@@ -431,7 +431,7 @@ static void tell_late_try(struct explainer *x, const struct watched *e, const st
 
 /* A copy so soon after the one before that no ACK timeout can have run out, and no NAK asked for it. With READs and
  * atomics an implied NAK may have. */
-static bool too_soon(const struct watched *e, const struct told *t)
+static bool too_soon(const struct event *e, const struct told *t)
 {
     const struct sent *s = req_dir_sent(e->h, e->p->bth.psn);
 
@@ -440,7 +440,7 @@ static bool too_soon(const struct watched *e, const struct told *t)
 }
 
 /* So it was overtaken; gathered in one statement. */
-static void tell_too_soon(struct explainer *x, const struct watched *e, struct told *t)
+static void tell_too_soon(struct explainer *x, const struct event *e, struct told *t)
 {
     const struct sent *s = req_dir_sent(e->h, e->p->bth.psn);
     struct statement *st = statement_at(x, t->soon);
@@ -460,7 +460,7 @@ static void tell_too_soon(struct explainer *x, const struct watched *e, struct t
     statement_frame(st, frame_u32(e->p));
 }
 
-void explain_back(struct explainer *x, const struct watched *e, struct told *t)
+void explain_back(struct explainer *x, const struct event *e, struct told *t)
 {
     struct read_req *a = req_dir_ask(e->h, e->p->bth.psn, 0), *older;
     struct statement *st;
@@ -498,7 +498,7 @@ void explain_back(struct explainer *x, const struct watched *e, struct told *t)
 
 /* A request that goes on right behind what was answered before something was sent again, and not since: its sender has
  * that answer by now, which had only been too late for its timer. */
-void explain_skips(struct explainer *x, const struct watched *e, struct told *t)
+void explain_skips(struct explainer *x, const struct event *e, struct told *t)
 {
     struct statement *st = statement_at(x, t->unheard);
     uint32_t psn = e->p->bth.psn, answer = told_rsp_frame(t, psn_prev(psn));
@@ -535,9 +535,9 @@ static uint32_t stray_nak(const struct explainer *x, const struct flow *f, uint3
 
 /* A PSN before all that was seen, and no NAK is known to ask for it: whose NAK it was is often not known that early. It
  * was sent again, or overtaken; explain_overtaken() finds out. */
-static void tell_missed(struct explainer *x, const struct watched *e, struct told *t)
+static void tell_missed(struct explainer *x, const struct event *e, struct told *t)
 {
-    const struct flow *c = conn_flow_at(watch_conns(x->watch), e->flow);
+    const struct flow *c = conn_flow_at(observer_conns(x->observer), e->flow);
     struct statement *st = statement_at(x, t->open);
     uint32_t psn = e->p->bth.psn, bad = told_bad_frame(t, psn), frame = frame_u32(e->p);
     uint32_t nak = stray_nak(x, c, psn, e->h->first_frame);
@@ -574,7 +574,7 @@ static void tell_missed(struct explainer *x, const struct watched *e, struct tol
                       psn, e->h->first_frame, frame);
 }
 
-static void tell_late(struct explainer *x, const struct watched *e, struct told *t)
+static void tell_late(struct explainer *x, const struct event *e, struct told *t)
 {
     bool nak = e->h->seq.have && !e->h->seq.resent && e->h->seq.psn == e->p->bth.psn;
     struct statement *st = statement_at(x, t->open);
@@ -604,7 +604,7 @@ static void tell_late(struct explainer *x, const struct watched *e, struct told 
 }
 
 /* Whether the request seen with the PSN next below is a READ. */
-static bool follows_read(const struct watched *e)
+static bool follows_read(const struct event *e)
 {
     const struct sent *s = NULL;
 
@@ -614,7 +614,7 @@ static bool follows_read(const struct watched *e)
 }
 
 /* A PSN that comes for the first time behind later ones. */
-void explain_late(struct explainer *x, const struct watched *e, struct told *t)
+void explain_late(struct explainer *x, const struct event *e, struct told *t)
 {
     if (e->p->op->flags & OPF_READ_REQ && !(e->p->have & H_RETH) && follows_read(e))
         return; /* most likely it asks for the rest of the READ before, but how long that is was not captured */
@@ -625,7 +625,7 @@ void explain_late(struct explainer *x, const struct watched *e, struct told *t)
 
 /* What follows a packet that came late is sent again as well, and no NAK asks for that: the packet was not overtaken,
  * but sent again. */
-void explain_resent(struct explainer *x, const struct watched *e, struct told *t)
+void explain_resent(struct explainer *x, const struct event *e, struct told *t)
 {
     struct statement *st = statement_at(x, t->late_alone);
     bool asked = e->h->seq.have && !e->h->seq.resent && e->h->seq.psn == e->p->bth.psn;
@@ -646,7 +646,7 @@ void explain_resent(struct explainer *x, const struct watched *e, struct told *t
 
 /* Its sender did not go back with the PSN that came late: it goes on where it was, or comes back to that PSN. So the
  * packet was overtaken, and the NAK came before it. */
-void explain_overtaken(struct explainer *x, const struct watched *e, struct told *t)
+void explain_overtaken(struct explainer *x, const struct event *e, struct told *t)
 {
     struct statement *st = statement_at(x, t->late);
 

@@ -54,7 +54,7 @@ static void run_goes_on(struct passes *s)
         a->answered = true;
 }
 
-void passes_request(struct passes *s, const struct watched *e)
+void passes_request(struct passes *s, const struct event *e)
 {
     uint32_t psn = e->p->bth.psn, at = psn % TRACK_SENT;
     int32_t ahead = e->h->have_next ? psn_diff(psn, e->h->cursor) : 0;
@@ -105,7 +105,7 @@ static struct copy behind_in(const struct passes *s, unsigned run, uint32_t psn,
 
 /* The run to which the packet belongs for which a NAK asks for `psn`: it came behind that one, and a round trip before
  * the NAK; or, while that is not known, its run was asked for or answered. */
-static unsigned run_of_nak(const struct passes *s, const struct watched *e, ns_t round_trip)
+static unsigned run_of_nak(const struct passes *s, const struct event *e, ns_t round_trip)
 {
     uint32_t psn = e->p->bth.psn;
     struct copy behind = behind_in(s, 0, psn, e->h->next);
@@ -118,7 +118,7 @@ static unsigned run_of_nak(const struct passes *s, const struct watched *e, ns_t
     return early && whole && behind_in(s, 1, psn, e->h->next).frame;
 }
 
-void passes_nak(struct passes *s, const struct watched *e, ns_t least, ns_t round_trip)
+void passes_nak(struct passes *s, const struct event *e, ns_t least, ns_t round_trip)
 {
     uint32_t psn = e->p->bth.psn, at = psn % TRACK_SENT;
     unsigned run = run_of_nak(s, e, least), other = run_of_nak(s, e, round_trip);

@@ -59,9 +59,9 @@ static const struct way *way_beyond(const struct explainer *x, const struct flow
 /* Whether a request of the flow was seen at the tap. */
 static bool is_seen_at(struct explainer *x, uint32_t flow, uint32_t tap, uint32_t psn)
 {
-    for (uint32_t i = 0; i < conn_counts(watch_conns(x->watch)).flows; i++) {
-        struct req_dir *h = explain_same_flow(x, flow, i) && conn_flow_at(watch_conns(x->watch), i)->tap == tap
-                                ? watch_half(x->watch, i)
+    for (uint32_t i = 0; i < conn_counts(observer_conns(x->observer)).flows; i++) {
+        struct req_dir *h = explain_same_flow(x, flow, i) && conn_flow_at(observer_conns(x->observer), i)->tap == tap
+                                ? observer_req_dir(x->observer, i)
                                 : NULL;
         if (h && h->have_next && psn_diff(psn, h->next) < 0)
             return true;
@@ -71,7 +71,7 @@ static bool is_seen_at(struct explainer *x, uint32_t flow, uint32_t tap, uint32_
 
 void explain_unreached(struct explainer *x, struct statement *st)
 {
-    const struct flow *f = conn_flow_at(watch_conns(x->watch), st->flow);
+    const struct flow *f = conn_flow_at(observer_conns(x->observer), st->flow);
     unsigned here = 0;
     const struct way *w = way_beyond(x, f, st->start, &here);
     char more[200];

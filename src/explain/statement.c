@@ -43,8 +43,8 @@ struct statement *statement_new(struct explainer *x, enum cause cause, uint32_t 
         s->by = p->have & H_BTH ? icrc_of(p) : 0;
     }
     if (flow != FLOW_NONE) {
-        s->conn = conn_flow_at(watch_conns(x->watch), flow)->conn;
-        s->tap = conn_flow_at(watch_conns(x->watch), flow)->tap;
+        s->conn = conn_flow_at(observer_conns(x->observer), flow)->conn;
+        s->tap = conn_flow_at(observer_conns(x->observer), flow)->tap;
     }
     return s;
 }
@@ -148,11 +148,11 @@ const char *time_text(ns_t t)
 
 const char *src_text(struct explainer *x, uint32_t flow)
 {
-    return addr_text(&conn_flow_at(watch_conns(x->watch), flow)->src);
+    return addr_text(&conn_flow_at(observer_conns(x->observer), flow)->src);
 }
 const char *dst_text(struct explainer *x, uint32_t flow)
 {
-    return addr_text(&conn_flow_at(watch_conns(x->watch), flow)->dst);
+    return addr_text(&conn_flow_at(observer_conns(x->observer), flow)->dst);
 }
 
 const char *tap_text(uint32_t tap, uint32_t other)
@@ -226,7 +226,7 @@ void statement_concerns(struct statement *st, uint32_t psn, uint32_t icrc, bool 
     st->is_request = is_request;
 }
 
-struct statement *statement_overtaken(struct explainer *x, const struct watched *e)
+struct statement *statement_overtaken(struct explainer *x, const struct event *e)
 {
     struct statement *st = statement_new(x, CAUSE_REORDER, e->flow, e->p);
 
@@ -251,7 +251,7 @@ struct statement *told_about_bad(struct explainer *x, const struct told *t, uint
     return st;
 }
 
-ns_t silence_before(const struct watched *e, const struct sent *s)
+ns_t silence_before(const struct event *e, const struct sent *s)
 {
     return e->p->frame->ts - (e->h->have_una && e->h->una_ts > s->ts ? e->h->una_ts : s->ts);
 }

@@ -7,7 +7,7 @@
 #define GAP_LOOK 1024 /* statements among which that about a gap is looked for */
 
 /* The first PSN from `psn` to before `end` of which no copy came, if `now` comes just now; `end` if there is none. */
-static uint32_t missing_from(const struct watched *e, const struct told *t, uint32_t psn, uint32_t end)
+static uint32_t missing_from(const struct event *e, const struct told *t, uint32_t psn, uint32_t end)
 {
     while (psn != end && (psn == e->p->bth.psn || req_dir_sent(e->h, psn) || told_bad_frame(t, psn)))
         psn = psn_add(psn, 1);
@@ -35,7 +35,7 @@ static void say_missing(struct explainer *x, struct statement *st)
         statement_say(x, st, "PSN %u never passed the tap: frame %u came instead. %s", st->psn, st->frames[0], lost);
 }
 
-static void tell_gap(struct explainer *x, const struct watched *e, const struct told *t)
+static void tell_gap(struct explainer *x, const struct event *e, const struct told *t)
 {
     uint32_t end = e->p->bth.psn, n = (end - e->h->next) & PSN_MASK, bad = damaged(t, e->h->next, end);
     struct statement *st = n <= bad ? NULL : statement_new(x, CAUSE_PACKET_LOSS, e->flow, e->p);
@@ -63,7 +63,7 @@ static struct statement *about_gap(struct explainer *x, uint32_t flow, uint32_t 
 }
 
 /* A packet that was taken for lost comes behind later ones: nothing is ever sent again here, so it was overtaken. */
-static void tell_overtaken(struct explainer *x, const struct watched *e, const struct told *t)
+static void tell_overtaken(struct explainer *x, const struct event *e, const struct told *t)
 {
     struct statement *st = about_gap(x, e->flow, e->p->bth.psn);
 
@@ -82,7 +82,7 @@ static void tell_overtaken(struct explainer *x, const struct watched *e, const s
                   e->p->bth.psn, frame_u32(e->p));
 }
 
-void explain_unreliable(struct explainer *x, const struct watched *e, const struct told *t)
+void explain_unreliable(struct explainer *x, const struct event *e, const struct told *t)
 {
     if (e->as == SEEN_GAP)
         tell_gap(x, e, t);

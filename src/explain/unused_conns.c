@@ -4,8 +4,8 @@
 /* Whether a packet of any tap goes from `src` to queue pair `qpn` of `dst`. */
 static bool is_used(struct explainer *x, const struct conn_addr *src, const struct conn_addr *dst, uint32_t qpn)
 {
-    for (uint32_t i = 0; i < conn_counts(watch_conns(x->watch)).flows; i++) {
-        const struct flow *f = conn_flow_at(watch_conns(x->watch), i);
+    for (uint32_t i = 0; i < conn_counts(observer_conns(x->observer)).flows; i++) {
+        const struct flow *f = conn_flow_at(observer_conns(x->observer), i);
         if (x->told[i] && x->told[i]->packets && f->dqpn == qpn && conn_addr_eq(&f->src, src) &&
             conn_addr_eq(&f->dst, dst))
             return true;
@@ -51,7 +51,7 @@ static bool is_told(struct explainer *x, uint32_t flow)
     for (uint32_t i = 0; i < x->n; i++)
         if (x->st[i].flow == flow)
             return true;
-    for (uint32_t i = 0; i < conn_counts(watch_conns(x->watch)).flows; i++)
+    for (uint32_t i = 0; i < conn_counts(observer_conns(x->observer)).flows; i++)
         if ((i < flow || (x->told[i] && x->told[i]->last_rsp_frame)) && explain_same_flow(x, flow, i))
             return true;
     return false;
@@ -61,7 +61,7 @@ static bool is_told(struct explainer *x, uint32_t flow)
 static bool is_deaf(struct explainer *x, uint32_t flow)
 {
     const struct told *t = x->told[flow];
-    const struct req_dir *h = watch_half(x->watch, flow);
+    const struct req_dir *h = observer_req_dir(x->observer, flow);
 
     return t && t->wanted.frame && !t->last_rsp_frame && h && h->have_next &&
            (h->service == SVC_RC || h->service == SVC_XRC) && !is_told(x, flow);
@@ -85,7 +85,7 @@ void explain_remarks(struct explainer *x, const char *sep, struct buf *b)
     for (unsigned i = 0; i < CM_SENT; i++)
         if (is_empty(x, &x->cm[i]))
             count(&empty, x->cm[i].copies[0].frame);
-    for (uint32_t i = 0; i < conn_counts(watch_conns(x->watch)).flows; i++)
+    for (uint32_t i = 0; i < conn_counts(observer_conns(x->observer)).flows; i++)
         if (is_deaf(x, i))
             count(&deaf, x->told[i]->wanted.frame);
     if (empty.n)

@@ -42,7 +42,6 @@ bool tap_parse(const char *s, enum tap_side *t)
 
 static void flow_reset(struct jflow *f)
 {
-    free(f->half);
     free(f->replay);
     free(f->past);
     memset(f, 0, sizeof *f);
@@ -53,29 +52,23 @@ static void fresh_flow(void *user, uint32_t flow)
     flow_reset(&((struct judge *)user)->flows[flow]);
 }
 
-static bool has_psn(void *user, uint32_t flow, uint32_t psn)
-{
-    struct req_dir *h = ((struct judge *)user)->flows[flow].half;
-
-    return h && req_dir_has_psn(h, psn);
-}
-
 struct judge *judge_new(const struct judge_opts *o)
 {
     struct judge *j = calloc(1, sizeof *j);
+    const struct observer_sub s = {.user = j, .fresh = fresh_flow};
 
     if (!j)
         return NULL;
     j->o = *o;
-    j->conns = conn_table_new(JUDGE_FLOWS);
+    j->observer = observer_new(&(struct observer_opts){.cautious = true, .complete = o->complete});
     j->flows = calloc(JUDGE_FLOWS, sizeof *j->flows);
     j->report = report_new();
-    if (!j->conns || !j->flows || !j->report) {
+    if (!j->observer || !j->flows || !j->report || !observer_subscribe(j->observer, &s)) {
         judge_free(j);
         return NULL;
     }
+    j->conns = observer_conns(j->observer);
     j->flow = conn_flows(j->conns);
-    conn_table_user(j->conns, j, fresh_flow, has_psn);
     for (unsigned i = 0; i < JUDGE_TAPS; i++)
         j->last_ts[i] = INT64_MIN;
     return j;
@@ -88,7 +81,7 @@ void judge_free(struct judge *j)
     for (unsigned i = 0; j->flows && i < JUDGE_FLOWS; i++)
         flow_reset(&j->flows[i]);
     free(j->flows);
-    conn_table_free(j->conns);
+    observer_free(j->observer);
     report_free(j->report);
     free(j);
 }
@@ -330,6 +323,7 @@ static void doubt_all(struct judge *j)
         if (j->flows[i].replay)
             j->flows[i].replay->req.p.complete = false;
     j->blind = true;
+    observer_incomplete(j->observer);
 }
 
 static void note_capture(struct judge *j, const struct pkt *p)
@@ -339,6 +333,8 @@ static void note_capture(struct judge *j, const struct pkt *p)
     if (UNLIKELY(p->flags & PKT_CUT) && j->cut++ == 0)
         j->cut_frame = frame_u32(p);
     j->drops += f->drops;
+    if (UNLIKELY(f->drops))
+        observer_incomplete(j->observer);
     if (UNLIKELY(!f->has_ts)) {
         j->untimed++;
         return;
@@ -409,8 +405,7 @@ static void judge_any(struct judge *j, const struct pkt *p)
     if (UNLIKELY(p->have & H_MAD))
         judge_cm_early(j, p);
     j->said_cm |= p->have & H_MAD || (p->have & H_BTH && p->bth.dqpn == 1); /* be it cut behind its BTH */
-    if (UNLIKELY(p->have & H_MAD || !(p->have & H_BTH)))
-        learn_packet(&j->learner, j->conns, p);
+    observer_learn(j->observer, p);
     if (p->encap == ENCAP_NONE) {
         judge_pause(j, p);
         return;

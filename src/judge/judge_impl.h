@@ -2,7 +2,7 @@
 #ifndef RDMATRACE_JUDGE_JUDGE_IMPL_H
 #define RDMATRACE_JUDGE_JUDGE_IMPL_H
 
-#include "src/conn/setup.h"
+#include "src/conn/observer.h"
 #include "src/judge/judge.h"
 #include "src/judge/shadow.h"
 #include "src/transport/cm.h"
@@ -117,7 +117,7 @@ struct past {
 
 struct jflow {
     /* What every packet touches comes first. */
-    struct req_dir *half;  /* of the requests in this flow: what packets prove, with their frames; NULL: none seen */
+    struct req_dir *half;  /* the observer's, of the requests in this flow: what packets prove; NULL: none seen */
     struct replay *replay; /* their requester and responder: what is permitted; there with `half` */
     struct past *past;     /* likewise */
     uint64_t packets;      /* all of the flow */
@@ -268,9 +268,9 @@ struct lap {
 
 struct judge {
     struct judge_opts o;
-    struct conn_table *conns;
-    struct flow *flow; /* those of `conns`, by index */
-    struct learner learner;
+    struct observer *observer;
+    struct conn_table *conns; /* of `observer` */
+    struct flow *flow;        /* those of `conns`, by index */
     struct report *report;
     struct jflow *flows;         /* JUDGE_FLOWS */
     uint16_t usual[JUDGE_FLOWS]; /* flows of usual packets, by a hash of their headers */

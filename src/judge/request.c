@@ -124,42 +124,30 @@ static void check_transport(struct judge *j, const struct judged *a, enum seen_a
 /* --- All of it -------------------------------------------------------------------------------- */
 
 /* What a packet sent again tells beside its rules. */
-static void note_again(const struct pkt *p, struct jflow *f)
+static void note_again(const struct event *e, struct jflow *f)
 {
+    const struct pkt *p = e->p;
     struct req_dir *h = f->half;
 
     if (h->have_una && psn_diff(p->bth.psn, h->una) < 0 && !req_dir_ask(h, p->bth.psn, 0) && f->spurious++ == 0)
         f->spurious_frame = frame_u32(p);
-    if (psn_diff(p->bth.psn, h->cursor) < 0 && req_dir_why_back(h, p->bth.psn, p->frame->ts) == BACK_SEQ_NAK &&
-        p->frame->ts - h->seq.ts > f->nak_reaction)
+    if (e->why == BACK_SEQ_NAK && p->frame->ts - h->seq.ts > f->nak_reaction)
         f->nak_reaction = p->frame->ts - h->seq.ts;
 }
 
-static struct req_dir *req_dir_of(struct judge *j, const struct pkt *p, uint32_t flow)
+/* The first request of a flow; false without memory. */
+static bool begin_flow(struct judge *j, const struct event *e, struct jflow *f)
 {
-    const struct flow *c = &j->flow[flow];
-    struct jflow *f = &j->flows[flow];
-    struct req_dir *h = f->half;
-
-    if (LIKELY(h != NULL))
-        return h;
-    h = f->half = calloc(1, sizeof *h);
     f->replay = calloc(1, sizeof *f->replay);
-    if (!h || !f->replay || !past_begin(f)) {
-        free(h);
+    if (!f->replay || !past_begin(f)) {
         free(f->replay);
-        f->half = NULL;
         f->replay = NULL;
-        return NULL;
+        return false;
     }
-    if (!is_complete(j) && c->have_psn && !psn_in(p->bth.psn, c->psn, TRACK_SENT))
-        conn_unlearn(j->conns, flow); /* another connection, whose CM was not captured */
-    req_dir_init(h, flow);
-    req_dir_set_pmtu(h, c->pmtu);
-    h->from_start = c->have_psn && c->psn == p->bth.psn;
-    f->mid_stream = !h->from_start;
-    begin(j, p, flow, f, false);
-    return h;
+    f->half = e->h;
+    f->mid_stream = !e->h->from_start;
+    begin(j, e->p, e->flow, f, false);
+    return true;
 }
 
 /* A request that asks for an answer, and that the responder expects, whether it keeps what comes ahead or not: it had
@@ -176,24 +164,9 @@ static void begin_to_wait(const struct judge *j, const struct judged *a, enum se
     a->f->asked = (struct asked){a->p->bth.psn, frame_u32(a->p), a->p->frame->ts};
 }
 
-/* Whether a PSN so far from those remembered may be the first one of another connection of these queue pairs: nothing
- * else tells where CM was not captured. What is known of them proves nothing about this packet then, whichever it
- * is. */
-static bool may_begin_anew(const struct judge *j, uint32_t flow, const struct pkt *p, enum seen_as as)
-{
-    const struct req_dir *h = j->flows[flow].half;
-    unsigned how = is_complete(j) ? j->flow[flow].paired_by : PAIR_NONE;
-
-    return as == SEEN_OLD ? how <= PAIR_PSN
-                          : as == SEEN_GAP && how != PAIR_CM && psn_diff(p->bth.psn, h->next) > TRACK_SENT;
-}
-
 /* Request `p` begins a connection, for all that is known. */
 static void begin_anew(struct judge *j, const struct pkt *p, uint32_t flow, struct jflow *f)
 {
-    if (!is_complete(j) && j->flow[flow].paired_by > PAIR_PSN)
-        conn_unlearn(j->conns, flow);
-    f->half->pmtu = (uint16_t)j->flow[flow].pmtu; /* what packets have shown was that of another connection */
     begin(j, p, flow, f, true);
     past_begin(f);
     f->asked.frame = 0;
@@ -216,18 +189,17 @@ static void gap_begins(struct jflow *f, const struct pkt *p, const struct req_di
 void judge_request(struct judge *j, const struct pkt *p, uint32_t flow)
 {
     struct jflow *f = &j->flows[flow];
-    struct req_dir *h = req_dir_of(j, p, flow);
-    struct judged a = {p, flow, f, h};
+    struct judged a = {p, flow, f, NULL};
+    struct req_dir *h;
+    struct event e;
     enum seen_as as;
     bool usual, unsettled;
 
-    if (UNLIKELY(!h))
+    observer_request(j->observer, p, flow, &e);
+    if (UNLIKELY(!e.h || (!f->half && !begin_flow(j, &e, f))))
         return;
-    if (UNLIKELY(!h->pmtu && p->op->flags & (OPF_FIRST | OPF_MIDDLE)))
-        req_dir_set_pmtu(h, p->payload_len);
-    as = req_dir_classify(h, p);
-    if (UNLIKELY(as != SEEN_NEW && may_begin_anew(j, flow, p, as)))
-        as = SEEN_RESTART;
+    h = a.h = e.h;
+    as = (enum seen_as)e.as;
     if (UNLIKELY(as == SEEN_RESTART)) {
         begin_anew(j, p, flow, f);
     } else if (UNLIKELY(f->replay->req.p.guess && h->pmtu)) {
@@ -243,7 +215,7 @@ void judge_request(struct judge *j, const struct pkt *p, uint32_t flow)
     if (UNLIKELY(as == SEEN_GAP))
         gap_begins(f, p, h);
     else if (UNLIKELY(as == SEEN_AGAIN))
-        note_again(p, f);
+        note_again(&e, f);
     f->ackreq_run = p->bth.ackreq ? 0 : f->ackreq_run + 1;
     f->ackreq_run_max = max_u32(f->ackreq_run_max, f->ackreq_run);
     /* else there is nothing to compare or to remember */
@@ -252,7 +224,7 @@ void judge_request(struct judge *j, const struct pkt *p, uint32_t flow)
     if (p->bth.ackreq && !f->asked.frame)
         begin_to_wait(j, &a, as);
     unsettled = h->unsettled;
-    req_dir_request(h, p, as);
+    observer_take(j->observer, &e);
     if (LIKELY(usual))
         replay_usual_request(f->replay, p, h);
     else

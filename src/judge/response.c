@@ -290,27 +290,22 @@ static void early_begins(const struct judged *a)
 void judge_response(struct judge *j, const struct pkt *p, uint32_t flow)
 {
     struct judged a = {.p = p};
-    struct flow *c = &j->flow[flow];
+    struct event e;
     bool early, twin, unsettled;
 
     if (UNLIKELY(!j->flows[flow].has_rsp))
         j->flows[flow].rsp_frame = frame_u32(p);
     j->flows[flow].has_rsp = true;
-    if (UNLIKELY(c->peer == FLOW_NONE))
-        conn_pair_by_psn(j->conns, flow, p->bth.psn);
-    if (c->peer == FLOW_NONE)
+    observer_response(j->observer, p, flow, &e);
+    if (e.flow == FLOW_NONE)
         return;
-    a.flow = c->peer;
+    a.flow = e.flow;
     a.f = &j->flows[a.flow];
     a.h = a.f->half;
     if (!a.h || !a.h->have_next)
         return;
     if (UNLIKELY(p->have & H_AETH && p->aeth.msn > a.h->msgs))
         a.h->began = BEGAN_BEFORE;
-    if (UNLIKELY(!a.h->pmtu && p->op->flags & OPF_READ_RESP && p->op->flags & (OPF_FIRST | OPF_MIDDLE))) {
-        req_dir_set_pmtu(a.h, p->payload_len);
-        a.h->heard_pmtu = a.h->pmtu != 0;
-    }
     if (UNLIKELY(a.f->replay->req.p.guess && a.h->pmtu))
         replay_learn_pmtu(a.f->replay, a.h->pmtu);
     twin = is_twin(&a);
@@ -333,7 +328,7 @@ void judge_response(struct judge *j, const struct pkt *p, uint32_t flow)
     if (LIKELY(!early && !twin))
         past_response(j, &a);
     unsettled = a.h->unsettled;
-    req_dir_response(a.h, p);
+    observer_take(j->observer, &e);
     if (LIKELY(!early && !twin)) {
         a.f->replay->req.p.slack = judge_slack(j, p);
         replay_response(a.f->replay, p);

@@ -31,6 +31,7 @@ struct cm_ids {
 };
 
 struct ladder {
+    struct observer *observer;
     struct explainer *explain;
     struct rung *rungs;
     uint32_t n, cap, max;
@@ -41,22 +42,6 @@ struct ladder {
     uint32_t n_exchanges;
 };
 
-struct ladder *ladder_new(uint32_t conn, uint32_t rows)
-{
-    struct ladder *l = calloc(1, sizeof *l);
-
-    if (!l)
-        return NULL;
-    l->explain = explain_new();
-    l->conn = conn;
-    l->max = rows;
-    if (!l->explain) {
-        free(l);
-        return NULL;
-    }
-    return l;
-}
-
 void ladder_free(struct ladder *l)
 {
     if (!l)
@@ -64,11 +49,6 @@ void ladder_free(struct ladder *l)
     explain_free(l->explain);
     free(l->rungs);
     free(l);
-}
-
-struct conn_table *ladder_conns(struct ladder *l)
-{
-    return explain_conns(l->explain);
 }
 
 static struct rung *rung_new(struct ladder *l)
@@ -88,12 +68,15 @@ static struct rung *rung_new(struct ladder *l)
     return &l->rungs[l->n++];
 }
 
-/* Whether the packet is a request that was seen before. */
-static bool is_again(struct ladder *l, const struct pkt *p, uint32_t flow)
+/* Whether the packet is a request that was seen before; one that is damaged, for all that can be read of it. */
+static bool is_again(struct ladder *l, const struct event *e)
 {
-    struct req_dir *h = flow == FLOW_NONE || !(p->op->flags & OPF_REQUEST) ? NULL : explain_half(l->explain, flow);
+    struct req_dir *h =
+        e->own == FLOW_NONE || !(e->p->op->flags & OPF_REQUEST) ? NULL : observer_req_dir(l->observer, e->own);
 
-    return h && h->have_next && req_dir_classify(h, p) == SEEN_AGAIN;
+    if (e->kind != EVENT_BAD_ICRC)
+        return e->kind == EVENT_REQUEST && e->as == SEEN_AGAIN;
+    return h && h->have_next && req_dir_classify(h, e->p) == SEEN_AGAIN;
 }
 
 /* The ids and queue pairs that a CM message names. */
@@ -123,16 +106,14 @@ static bool cm_is_again(struct ladder *l, const struct rung *r)
     return again;
 }
 
-void ladder_packet(struct ladder *l, const struct pkt *p)
+static void on_event(void *user, const struct event *e)
 {
-    bool usable = p->have & H_BTH && p->op->name && !(p->flags & PKT_MALFORMED);
-    uint32_t flow = usable && !(p->op->ext & H_DETH) ? conn_flow_find(ladder_conns(l), p) : FLOW_NONE;
-    bool again = usable && is_again(l, p, flow);
+    struct ladder *l = user;
+    const struct pkt *p = e->p;
     struct cm_msg m;
     struct rung *r;
 
-    explain_packet(l->explain, p);
-    if (!usable)
+    if (!(p->have & H_BTH) || !p->op->name || p->flags & PKT_MALFORMED)
         return;
     if (p->op->ext & H_DETH && !(p->have & H_MAD && cm_msg_of(&m, p)))
         return;
@@ -145,17 +126,35 @@ void ladder_packet(struct ladder *l, const struct pkt *p)
                        .tap = conn_tap_of(p->frame),
                        .len = (uint16_t)p->payload_len,
                        .opcode = p->bth.opcode,
-                       .again = again,
+                       .again = is_again(l, e),
                        .bad = p->icrc == CRC_BAD,
                        .aeth = p->have & H_AETH};
     conn_addr_of(p, &r->src, &r->dst);
     r->syndrome = r->aeth ? p->aeth.syndrome : 0;
-    r->flow = p->op->ext & H_DETH ? FLOW_NONE : conn_flow_find(ladder_conns(l), p);
+    r->flow = e->own;
     r->dqpn = p->bth.dqpn;
     if (p->op->ext & H_DETH) {
         cm_fill(r, &m);
         r->again = cm_is_again(l, r);
     }
+}
+
+struct ladder *ladder_new(struct observer *o, uint32_t conn, uint32_t rows)
+{
+    struct ladder *l = calloc(1, sizeof *l);
+    const struct observer_sub s = {.user = l, .before = on_event};
+
+    if (!l)
+        return NULL;
+    l->observer = o;
+    l->explain = explain_new(o);
+    l->conn = conn;
+    l->max = rows;
+    if (!l->explain || !observer_subscribe(o, &s)) {
+        ladder_free(l);
+        return NULL;
+    }
+    return l;
 }
 
 /* --- Drawing ---------------------------------------------------------------------------------- */
@@ -168,7 +167,7 @@ static uint32_t choose(struct ladder *l)
             return explain_at(l->explain, i)->conn;
     for (uint32_t i = 0; i < l->n; i++)
         if (l->rungs[i].flow != FLOW_NONE)
-            return conn_flow_at(ladder_conns(l), l->rungs[i].flow)->conn;
+            return conn_flow_at(observer_conns(l->observer), l->rungs[i].flow)->conn;
     return 0;
 }
 
@@ -226,8 +225,8 @@ static bool belongs(struct ladder *l, const struct rung *r, const struct flow *c
 
     if (!r->attr) {
         if (flow == FLOW_NONE) /* a CNP or a damaged packet, before the others */
-            flow = conn_flow_named(ladder_conns(l), r->tap, &r->src, &r->dst, r->dqpn);
-        return flow != FLOW_NONE && conn_flow_at(ladder_conns(l), flow)->conn == c->conn;
+            flow = conn_flow_named(observer_conns(l->observer), r->tap, &r->src, &r->dst, r->dqpn);
+        return flow != FLOW_NONE && conn_flow_at(observer_conns(l->observer), flow)->conn == c->conn;
     }
     for (uint32_t i = 0; end < 2 && i < l->n_exchanges; i++)
         if (ids_fit(r, &l->exchanges[i], end))
@@ -399,7 +398,7 @@ static void arrow(struct buf *b, const struct rung *r, bool right, unsigned widt
 /* What becomes of the queue pairs with this packet; NULL: nothing. */
 static const char *state_behind(struct ladder *l, const struct rung *r)
 {
-    const struct req_dir *h = r->flow == FLOW_NONE ? NULL : explain_half(l->explain, r->flow);
+    const struct req_dir *h = r->flow == FLOW_NONE ? NULL : observer_req_dir(l->observer, r->flow);
 
     if (r->attr)
         return r->attr == CM_RTU    ? "connected: both queue pairs are ready to send"
@@ -485,8 +484,8 @@ static void head_draw(const struct flow *f, const struct columns *c, struct buf 
 static const struct flow *left_flow(struct ladder *l, uint32_t conn)
 {
     for (uint32_t i = 0; i < l->n; i++)
-        if (l->rungs[i].flow != FLOW_NONE && conn_flow_at(ladder_conns(l), l->rungs[i].flow)->conn == conn)
-            return conn_flow_at(ladder_conns(l), l->rungs[i].flow);
+        if (l->rungs[i].flow != FLOW_NONE && conn_flow_at(observer_conns(l->observer), l->rungs[i].flow)->conn == conn)
+            return conn_flow_at(observer_conns(l->observer), l->rungs[i].flow);
     return NULL;
 }
 

@@ -9,12 +9,10 @@
 
 struct ladder;
 
-/* A diagram of connection `conn` (0: of the one that something went wrong with most, else of the first one), of at most
- * `rows` packets. NULL without memory. */
-struct ladder *ladder_new(uint32_t conn, uint32_t rows);
+/* Subscribes to `o`, which must live as long. A diagram of connection `conn` (0: of the one that something went wrong
+ * with most, else of the first one), of at most `rows` packets. NULL without memory. */
+struct ladder *ladder_new(struct observer *o, uint32_t conn, uint32_t rows);
 void ladder_free(struct ladder *l);
-struct conn_table *ladder_conns(struct ladder *l);
-void ladder_packet(struct ladder *l, const struct pkt *p);
 /* After the last packet: draw it; no line is longer than `width`, which is at least LADDER_WIDTH_MIN. */
 void ladder_draw(struct ladder *l, unsigned width, struct buf *b);
 

@@ -77,7 +77,7 @@ static void lower(uint64_t *to, uint64_t v)
 }
 
 /* Sent again for want of an answer: what that cost. */
-static void count_timeout(struct meter_row *r, struct side *s, const struct watched *e)
+static void count_timeout(struct meter_row *r, struct side *s, const struct event *e)
 {
     const struct sent *before = req_dir_sent(e->h, e->p->bth.psn);
     ns_t since = before ? before->ts : e->h->last_ts;
@@ -92,7 +92,7 @@ static void count_timeout(struct meter_row *r, struct side *s, const struct watc
     lower(&r->timeout_seen, (uint64_t)s->ring.silence);
 }
 
-static void count_again(struct meter_row *r, struct side *s, const struct watched *e)
+static void count_again(struct meter_row *r, struct side *s, const struct event *e)
 {
     bool delivered = e->h->have_una && psn_diff(e->p->bth.psn, e->h->una) < 0,
          again = e->as == SEEN_AGAIN || e->as == SEEN_OLD;
@@ -109,7 +109,7 @@ static void count_again(struct meter_row *r, struct side *s, const struct watche
         count_timeout(r, s, e);
 }
 
-static void count_request(struct meter_row *r, struct side *s, const struct watched *e)
+static void count_request(struct meter_row *r, struct side *s, const struct event *e)
 {
     const struct pkt *p = e->p;
     struct req_dir *h = e->h;
@@ -142,9 +142,8 @@ static struct side *side_of(struct meter *m, uint32_t flow)
     return LIKELY(s != NULL) ? s : (m->sides[flow] = calloc(1, sizeof *s));
 }
 
-static void on_request(void *user, const struct watched *w)
+static void on_request(struct meter *m, const struct event *w)
 {
-    struct meter *m = user;
     struct side *s = side_of(m, w->flow);
     struct work_env e;
 
@@ -158,9 +157,8 @@ static void on_request(void *user, const struct watched *w)
     }
 }
 
-static void on_requested(void *user, const struct watched *w)
+static void on_requested(struct meter *m, const struct event *w)
 {
-    struct meter *m = user;
     struct meter_row *r = &m->rows[w->flow];
     const struct req_dir *h = w->h;
     struct work_env e = meter_env(m, w->flow);
@@ -205,9 +203,8 @@ static void count_acknowledge(struct meter_row *r, struct side *s, struct req_di
     }
 }
 
-static void on_response(void *user, const struct watched *w)
+static void on_response(struct meter *m, const struct event *w)
 {
-    struct meter *m = user;
     struct meter_row *r = &m->rows[w->flow];
     const struct pkt *p = w->p;
 
@@ -221,9 +218,8 @@ static void on_response(void *user, const struct watched *w)
     m->una_before = !w->h ? 0 : w->h->have_una ? w->h->una : w->h->start;
 }
 
-static void on_responded(void *user, const struct watched *w)
+static void on_responded(struct meter *m, const struct event *w)
 {
-    struct meter *m = user;
     struct meter_row *r = &m->rows[w->flow];
     const struct req_dir *h = w->h;
     struct work_env e = meter_env(m, w->flow);
@@ -266,9 +262,9 @@ static struct meter_row *count_connected(struct meter *m, const struct pkt *p, u
     return r;
 }
 
-static void on_packet(void *user, const struct pkt *p, uint32_t flow)
+static void on_packet(struct meter *m, const struct pkt *p, uint32_t flow)
 {
-    struct meter_row *r = count_connected(user, p, flow);
+    struct meter_row *r = count_connected(m, p, flow);
 
     if (p->op->flags & OPF_REQUEST)
         return;
@@ -326,11 +322,8 @@ static void on_datagram(struct meter *m, const struct pkt *p)
 }
 
 /* A packet that its receiver drops without a word. */
-static void on_bad_icrc(void *user, const struct pkt *p, uint32_t flow)
+static void on_bad_icrc(struct meter *m, uint32_t flow)
 {
-    struct meter *m = user;
-
-    (void)p;
     if (flow == FLOW_NONE || !m->rows[flow].used)
         m->t.malformed++;
     else
@@ -356,51 +349,79 @@ static void on_cm(struct meter *m, const struct pkt *p)
         }
 }
 
-static void on_other(void *user, const struct pkt *p, uint32_t flow)
+/* A packet that is no request or response. */
+static void on_other(struct meter *m, const struct pkt *p)
 {
-    struct meter *m = user;
-
     if (p->have & H_MAD)
         on_cm(m, p);
     if (!(p->have & H_BTH) || p->flags & PKT_MALFORMED || !p->op->name)
         m->t.malformed += p->encap != ENCAP_NONE;
-    else if (p->op->ext & H_DETH)
-        on_datagram(m, p);
     else
-        on_cnp(count_connected(m, p, flow == FLOW_NONE ? conn_flow_unnumbered(m->conns, p) : flow), p);
+        on_datagram(m, p);
 }
 
-void meter_packet(struct meter *m, const struct pkt *p, bool count)
+static void on_early(void *user, const struct pkt *p)
 {
+    struct meter *m = user;
+
     m->t.packets++;
     if (LIKELY(p->frame->has_ts)) {
         m->t.first = m->t.packets == 1 || p->frame->ts < m->t.first ? p->frame->ts : m->t.first;
         m->t.last = p->frame->ts > m->t.last ? p->frame->ts : m->t.last;
         meter_tick_to(m, p->frame->ts);
     }
-    (count ? watch_packet : watch_learn)(m->watch, p);
+}
+
+static void on_event(void *user, const struct event *e)
+{
+    struct meter *m = user;
+
+    switch (e->kind) {
+    case EVENT_REQUEST:
+        on_packet(m, e->p, e->own);
+        if (e->h)
+            on_request(m, e);
+        break;
+    case EVENT_RESPONSE:
+        on_packet(m, e->p, e->own);
+        if (e->flow != FLOW_NONE)
+            on_response(m, e);
+        break;
+    case EVENT_BAD_ICRC:
+        on_bad_icrc(m, e->own);
+        break;
+    case EVENT_CNP:
+        on_cnp(count_connected(m, e->p, e->own == FLOW_NONE ? conn_flow_unnumbered(m->conns, e->p) : e->own), e->p);
+        break;
+    default:
+        on_other(m, e->p);
+    }
+}
+
+static void on_taken(void *user, const struct event *e)
+{
+    (e->kind == EVENT_REQUEST ? on_requested : on_responded)(user, e);
 }
 
 /* --- Life ------------------------------------------------------------------------------------- */
 
-struct meter *meter_new(const struct meter_opts *o)
+struct meter *meter_new(struct observer *observer, const struct meter_opts *o)
 {
     struct meter *m = calloc(1, sizeof *m);
-    struct watch_user u = {m,           on_fresh,     on_packet,   on_request, on_requested,
-                           on_response, on_responded, on_bad_icrc, on_other};
+    const struct observer_sub s = {m, on_fresh, on_early, on_event, on_taken};
 
     if (!m)
         return NULL;
     m->o = *o;
     m->work = (struct work_user){m, o->work.packet ? on_work_packet : NULL, on_over};
-    m->watch = watch_new(&u);
-    m->conns = m->watch ? watch_conns(m->watch) : NULL;
+    m->observer = observer;
+    m->conns = observer_conns(observer);
     m->rows = calloc(METER_FLOWS, sizeof *m->rows);
     m->sides = calloc(METER_FLOWS, sizeof(struct side *));
     m->ud = calloc(UD_SLOTS, sizeof(struct meter_row *));
     m->old = calloc(METER_OLD, sizeof(struct meter_row *));
     m->active = calloc(METER_FLOWS * 2, sizeof(struct meter_row *));
-    if (!m->conns || !m->rows || !m->sides || !m->ud || !m->old || !m->active) {
+    if (!m->rows || !m->sides || !m->ud || !m->old || !m->active || !observer_subscribe(observer, &s)) {
         meter_free(m);
         return NULL;
     }
@@ -425,13 +446,7 @@ void meter_free(struct meter *m)
     free(m->old);
     free(m->active);
     free(m->all);
-    watch_free(m->watch);
     free(m);
-}
-
-struct conn_table *meter_conns(struct meter *m)
-{
-    return m->conns;
 }
 
 const struct meter_row *meter_row_of(struct meter *m, uint32_t flow)

@@ -103,13 +103,9 @@ struct meter_opts {
 
 struct meter;
 
-/* NULL without memory. */
-struct meter *meter_new(const struct meter_opts *o);
+/* Subscribes to `observer`, which must live as long. NULL without memory. */
+struct meter *meter_new(struct observer *observer, const struct meter_opts *o);
 void meter_free(struct meter *m);
-/* For conn_learn(). */
-struct conn_table *meter_conns(struct meter *m);
-/* Take a packet; one that does not `count` (it is filtered out) only teaches which queue pairs belong together. */
-void meter_packet(struct meter *m, const struct pkt *p, bool count);
 /* No more packets: hands over what is open. */
 void meter_end(struct meter *m);
 /* After meter_end(): the rows, in the order of connections; NULL without memory or rows. *n is set. They live as long

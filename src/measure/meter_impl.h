@@ -18,8 +18,8 @@ struct side {
 struct meter {
     struct meter_opts o;
     struct work_user work; /* what the ring calls */
-    struct watch *watch;
-    struct conn_table *conns; /* of `watch` */
+    struct observer *observer;
+    struct conn_table *conns; /* of `observer` */
     struct meter_row *rows;   /* METER_FLOWS, by flow */
     struct side **sides;
     struct meter_row **ud; /* UD_SLOTS */

@@ -82,8 +82,8 @@ void row_finish(struct meter_row *r, const struct side *s)
 
 struct work_env meter_env(struct meter *m, uint32_t flow)
 {
-    return (struct work_env){m->watch, watch_half(m->watch, flow), &conn_flow_at(m->conns, flow)->params, &m->work,
-                             &m->next_id};
+    return (struct work_env){m->observer, observer_req_dir(m->observer, flow), &conn_flow_at(m->conns, flow)->params,
+                             &m->work, &m->next_id};
 }
 
 /* --- Intervals -------------------------------------------------------------------------------- */

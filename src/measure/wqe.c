@@ -502,7 +502,7 @@ void work_close(struct work_ring *r, const struct work_env *e, ns_t now, bool ow
     if (!own || r->left)
         return;
     r->left = true;
-    r->gave_up = retries_gave_up(e->watch, e->half, e->params, r->silence, now) &&
+    r->gave_up = retries_gave_up(e->observer, e->half, e->params, r->silence, now) &&
                  now - e->half->back_ts >= timer_earliest(r->silence);
 }
 

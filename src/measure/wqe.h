@@ -116,7 +116,7 @@ struct work_ring {
 
 /* The rest of what a decision needs. */
 struct work_env {
-    const struct watch *watch;
+    const struct observer *observer;
     struct req_dir *half;
     const struct conn_params *params; /* of the half's requests */
     const struct work_user *user;

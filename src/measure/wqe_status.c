@@ -9,7 +9,7 @@ static bool timed_out(const struct work_ring *r, const struct work_env *e, const
     bool closed = r->closed > since;
 
     return w->ended && !w->again && retries_timed_out(e->params, (closed ? r->closed : now) - since, closed) &&
-           watch_heard(e->watch, h->flow);
+           observer_heard(e->observer, h->flow);
 }
 
 /* Why `w`, which nothing completed, is not complete. */
@@ -29,7 +29,7 @@ static void decide_open(struct work_ring *r, const struct work_env *e, struct wo
         w->reason = WORK_RNR_WAIT;
         if (c->have_rnr && c->rnr_retry < RETRIES_MAX && h->rnr.times > c->rnr_retry)
             w->status = WC_RNR_RETRY_EXC_ERR;
-    } else if ((r->left ? r->gave_up : retries_gave_up(e->watch, h, c, r->silence, now)) && !before)
+    } else if ((r->left ? r->gave_up : retries_gave_up(e->observer, h, c, r->silence, now)) && !before)
         w->status = WC_RETRY_EXC_ERR;
     else if (!passed && timed_out(r, e, w, now))
         w->status = WC_RETRY_EXC_ERR;
@@ -73,11 +73,11 @@ static bool is_last_try(const struct work_ring *r, const struct work_env *e, con
 static bool is_repeated(const struct work_ring *r, const struct work_env *e, const struct work *w, ns_t now)
 {
     const struct req_dir *h = e->half;
-    uint32_t psn = watch_tries(e->watch, h->flow)->psn;
+    uint32_t psn = observer_tries(e->observer, h->flow)->psn;
 
     if (is_last_try(r, e, w) || r->in_vain)
         return true;
-    if (!w->again || psn_diff(work_end(h, w), psn) <= 0 || !retries_spent(e->watch, h, e->params))
+    if (!w->again || psn_diff(work_end(h, w), psn) <= 0 || !retries_spent(e->observer, h, e->params))
         return false;
     return (r->unheeded && r->unheeded_psn == psn) || (work_has_answer(w) && fell_silent(r, h, now));
 }

@@ -12,6 +12,7 @@
 
 /* What the measurements say, and the time that the next packet has. */
 struct talk {
+    struct observer *observer;
     struct meter *meter;
     struct work work[TALK_WORK]; /* in the order in which they were over */
     unsigned n_work;
@@ -57,10 +58,12 @@ static inline void talk_start(struct talk *t, bool paired)
 
     t->o.work = (struct work_user){t, talk_packet, talk_over};
     t->now = NS_PER_S;
-    t->meter = meter_new(&t->o);
+    t->observer = observer_new(NULL);
+    cr_assert_not_null(t->observer);
+    t->meter = meter_new(t->observer, &t->o);
     cr_assert_not_null(t->meter);
     if (paired)
-        conn_learn(meter_conns(t->meter), &k);
+        conn_learn(observer_conns(t->observer), &k);
 }
 
 /* Packet `p` from host 0 or 1, which passes `after` ns after the one before. Returns its frame number. */
@@ -86,7 +89,7 @@ static inline uint64_t talk(struct talk *t, int from, ns_t after, struct pkt p)
     p.encap = ENCAP_ROCEV2;
     p.icrc = p.icrc == CRC_BAD ? CRC_BAD : CRC_GOOD;
     p.icrc_got = (uint32_t)t->frame; /* no two packets are the same, unless told */
-    meter_packet(t->meter, &p, true);
+    observer_packet(t->observer, &p);
     return t->frame;
 }
 
@@ -99,8 +102,15 @@ static inline void talk_end(struct talk *t, ns_t after)
     struct pkt p = {.frame = &f, .data = none};
 
     p.op = &opcode_table[0];
-    meter_packet(t->meter, &p, true);
+    observer_packet(t->observer, &p);
     meter_end(t->meter);
+}
+
+/* Release everything. */
+static inline void talk_stop(struct talk *t)
+{
+    meter_free(t->meter);
+    observer_free(t->observer);
 }
 
 /* The row of what host `from` sent. */

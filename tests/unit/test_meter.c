@@ -34,7 +34,7 @@ Test(meter, row_says_how_the_directions_were_paired)
     cr_expect_str_eq(talk_row(&t, 0)->setup, "CM");
     cr_expect_str_eq(talk_row(&t, 0)->certainty, "sure");
     cr_expect_eq(talk_row(&t, 0)->sqpn, 0x11);
-    meter_free(t.meter);
+    talk_stop(&t);
     t = (struct talk){0};
     talk_start(&t, false);
     talk(&t, 0, 0, mk(OP_SEND_ONLY, 100, 10));
@@ -326,7 +326,7 @@ Test(meter, queue_pair_agreed_on_anew_gets_a_new_row)
 
     talk_start(&t, true);
     talk(&t, 0, 0, mk(OP_SEND_ONLY, 100, 10));
-    conn_learn(meter_conns(t.meter), &k);
+    conn_learn(observer_conns(t.observer), &k);
     talk(&t, 0, US, mk(OP_SEND_ONLY, 7000, 10));
     talk_end(&t, 0);
     meter_rows(t.meter, &n);

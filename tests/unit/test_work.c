@@ -139,7 +139,7 @@ Test(work, refused_work_request_has_the_status_of_its_nak_and_those_behind_are_f
         cr_expect_eq(over(1).status, rows[i].status);
         cr_expect_eq(over(1).done_frame, 4);
         cr_expect_eq(over(2).status, WC_WR_FLUSH_ERR);
-        meter_free(t.meter);
+        talk_stop(&t);
     }
 }
 
@@ -322,7 +322,7 @@ Test(work, more_than_are_remembered_are_handed_over_with_a_reason)
     cr_expect_eq(many->n_work, 5);
     cr_expect_eq(many->work[4].reason, WORK_TOO_MANY);
     cr_expect_eq(many->work[4].id, 5);
-    meter_free(many->meter);
+    talk_stop(many);
     free(many);
 }
 
