@@ -22,6 +22,19 @@ struct ends {
     bool used;
 };
 
+/* One function of the subscribers, of those that have it. */
+struct listeners {
+    unsigned n;
+    struct listener {
+        void *user;
+        union {
+            void (*flow)(void *user, uint32_t flow);
+            void (*packet)(void *user, const struct pkt *p);
+            void (*event)(void *user, const struct event *e);
+        };
+    } to[OBSERVER_SUBS];
+};
+
 struct observer {
     struct conn_table *conns;
     struct learner learner;
@@ -34,7 +47,7 @@ struct observer {
     struct ends others[ENDS];
     uint32_t others_at;
     struct observer_opts opts;
-    struct observer_sub subs[OBSERVER_SUBS];
+    struct listeners fresh, early, before, after;
     unsigned n_subs;
     uint64_t packets;
 };
@@ -43,9 +56,8 @@ static void fresh_flow(void *user, uint32_t flow)
 {
     struct observer *o = user;
 
-    for (unsigned i = 0; i < o->n_subs; i++)
-        if (o->subs[i].fresh)
-            o->subs[i].fresh(o->subs[i].user, flow);
+    for (unsigned i = 0; i < o->fresh.n; i++)
+        o->fresh.to[i].flow(o->fresh.to[i].user, flow);
     free(o->dirs[flow]);
     o->dirs[flow] = NULL;
     memset(o->naks[flow], 0, sizeof o->naks[flow]);
@@ -91,7 +103,15 @@ bool observer_subscribe(struct observer *o, const struct observer_sub *s)
 {
     if (o->n_subs == OBSERVER_SUBS)
         return false;
-    o->subs[o->n_subs++] = *s;
+    o->n_subs++;
+    if (s->fresh)
+        o->fresh.to[o->fresh.n++] = (struct listener){.user = s->user, .flow = s->fresh};
+    if (s->early)
+        o->early.to[o->early.n++] = (struct listener){.user = s->user, .packet = s->early};
+    if (s->before)
+        o->before.to[o->before.n++] = (struct listener){.user = s->user, .event = s->before};
+    if (s->after)
+        o->after.to[o->after.n++] = (struct listener){.user = s->user, .event = s->after};
     return true;
 }
 
@@ -300,19 +320,23 @@ static void note_other(struct observer *o, const struct pkt *p)
         o->others[o->others_at++ % ENDS] = e;
 }
 
-void observer_learn(struct observer *o, const struct pkt *p)
+void observer_learn_setup(struct observer *o, const struct pkt *p)
 {
-    if (UNLIKELY(!(p->have & H_BTH)) && p->addr_len)
+    if (!(p->have & H_BTH) && p->addr_len)
         note_other(o, p);
-    if (UNLIKELY(p->have & H_MAD || !(p->have & H_BTH)))
-        learn_packet(&o->learner, o->conns, p);
+    learn_packet(&o->learner, o->conns, p);
 }
 
-static void hand_out_early(struct observer *o, const struct pkt *p)
+static void hand_out_early(const struct observer *o, const struct pkt *p)
 {
-    for (unsigned i = 0; i < o->n_subs; i++)
-        if (o->subs[i].early)
-            o->subs[i].early(o->subs[i].user, p);
+    for (unsigned i = 0; i < o->early.n; i++)
+        o->early.to[i].packet(o->early.to[i].user, p);
+}
+
+static inline void hand_out(const struct listeners *l, const struct event *e)
+{
+    for (unsigned i = 0; i < l->n; i++)
+        l->to[i].event(l->to[i].user, e);
 }
 
 void observer_teach(struct observer *o, const struct pkt *p)
@@ -328,22 +352,22 @@ static void see(struct observer *o, const struct pkt *p, struct event *e)
     bool usable = p->have & H_BTH && !(p->flags & PKT_MALFORMED) && p->op->name;
     uint32_t flow;
 
+    if (LIKELY(usable && p->icrc != CRC_BAD && !(p->op->ext & H_DETH || p->op->flags & OPF_CNP))) {
+        flow = conn_flow(o->conns, p);
+        o->seen[flow] = true;
+        if (p->op->flags & OPF_REQUEST)
+            observer_request(o, p, flow, e);
+        else
+            observer_response(o, p, flow, e);
+        return;
+    }
     *e = (struct event){.p = p, .kind = EVENT_OTHER, .own = FLOW_NONE, .flow = FLOW_NONE};
-    if (UNLIKELY(p->icrc == CRC_BAD)) {
+    if (p->icrc == CRC_BAD)
         e->kind = EVENT_BAD_ICRC;
-        e->own = usable && !(p->op->ext & H_DETH) ? conn_flow_find(o->conns, p) : FLOW_NONE;
-        return;
-    }
-    if (!usable || p->op->ext & H_DETH)
-        return;
-    if (UNLIKELY(p->op->flags & OPF_CNP)) {
+    else if (usable && p->op->flags & OPF_CNP)
         e->kind = EVENT_CNP;
+    if (usable && !(p->op->ext & H_DETH) && e->kind != EVENT_OTHER)
         e->own = conn_flow_find(o->conns, p);
-        return;
-    }
-    flow = conn_flow(o->conns, p);
-    o->seen[flow] = true;
-    (p->op->flags & OPF_REQUEST ? observer_request : observer_response)(o, p, flow, e);
 }
 
 void observer_packet(struct observer *o, const struct pkt *p)
@@ -354,13 +378,9 @@ void observer_packet(struct observer *o, const struct pkt *p)
     hand_out_early(o, p);
     observer_learn(o, p);
     see(o, p, &e);
-    for (unsigned i = 0; i < o->n_subs; i++)
-        if (o->subs[i].before)
-            o->subs[i].before(o->subs[i].user, &e);
+    hand_out(&o->before, &e);
     if (!e.h)
         return;
     observer_take(o, &e);
-    for (unsigned i = 0; i < o->n_subs; i++)
-        if (o->subs[i].after)
-            o->subs[i].after(o->subs[i].user, &e);
+    hand_out(&o->after, &e);
 }

@@ -80,8 +80,13 @@ void observer_teach(struct observer *o, const struct pkt *p);
 /* Packets taken by observer_packet() so far. */
 uint64_t observer_packets(const struct observer *o);
 
-/* The steps. What `p` teaches about the setup of connections. */
-void observer_learn(struct observer *o, const struct pkt *p);
+/* The steps. What `p` teaches about the setup of connections: only packets without a BTH, and MADs, do. */
+void observer_learn_setup(struct observer *o, const struct pkt *p);
+static inline void observer_learn(struct observer *o, const struct pkt *p)
+{
+    if (UNLIKELY(p->have & H_MAD || !(p->have & H_BTH)))
+        observer_learn_setup(o, p);
+}
 /* Fill the event of a request or of a response whose flow is `flow`. */
 void observer_request(struct observer *o, const struct pkt *p, uint32_t flow, struct event *e);
 void observer_response(struct observer *o, const struct pkt *p, uint32_t flow, struct event *e);

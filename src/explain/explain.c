@@ -458,10 +458,9 @@ static void on_fresh(void *user, uint32_t flow)
     x->told[flow] = NULL;
 }
 
-static void on_early(void *user, const struct pkt *p)
+/* What any packet adds: counts, and the times of the capture. */
+static inline void count_packet(struct explainer *x, const struct pkt *p)
 {
-    struct explainer *x = user;
-
     x->packets++;
     x->rdma_packets += (p->have & H_BTH) != 0;
     if (p->frame->has_ts && p->frame->ts > x->last)
@@ -476,6 +475,7 @@ static void on_event(void *user, const struct event *e)
 {
     struct explainer *x = user;
 
+    count_packet(x, e->p);
     switch (e->kind) {
     case EVENT_REQUEST:
         if (e->h)
@@ -500,7 +500,7 @@ static void on_event(void *user, const struct event *e)
 struct explainer *explain_new(struct observer *o)
 {
     struct explainer *x = calloc(1, sizeof *x);
-    const struct observer_sub s = {.user = x, .fresh = on_fresh, .early = on_early, .before = on_event};
+    const struct observer_sub s = {.user = x, .fresh = on_fresh, .before = on_event};
 
     if (!x)
         return NULL;
