@@ -212,10 +212,14 @@ void trace_flush(struct trace *t)
 {
     if (t->out.len < FLUSH_AT)
         return;
-    if (t->broken)
+    if (t->spool && !t->broken) {
+        t->broken = fwrite(t->out.p, 1, t->out.len, t->spool) != t->out.len;
         t->out.len = 0;
-    else
+    } else if (t->broken) {
+        t->out.len = 0;
+    } else {
         t->broken = cli_show(&t->out) != EXIT_OK;
+    }
 }
 
 static struct conn_table *conns_of(const struct trace_cmd *cmd, struct trace *t)
@@ -332,20 +336,35 @@ static int run(const struct trace_cmd *cmd, struct trace *t)
     return status;
 }
 
-int trace_main(const struct trace_cmd *cmd, struct trace *t, int argc, char **argv)
+struct trace *trace_new(const struct trace_cmd *cmd)
 {
+    struct trace *t = calloc(1, cmd->size);
+
+    if (t && cmd->init)
+        cmd->init(t);
+    return t;
+}
+
+int trace_main(const struct trace_cmd *cmd, int argc, char **argv)
+{
+    struct trace *t = trace_new(cmd);
     int status;
 
+    if (!t)
+        return cli_error("out of memory");
     t->decode.verify = true;
     t->files = calloc((size_t)argc + 1, sizeof *t->files);
     t->file_ifaces = calloc((size_t)argc + 1, sizeof *t->file_ifaces);
     if (!t->files || !t->file_ifaces)
-        return cli_error("out of memory");
-    status = take_arguments(cmd, t, argc, argv);
+        status = cli_error("out of memory");
+    else
+        status = take_arguments(cmd, t, argc, argv);
     if (status == EXIT_OK && !t->answered)
         status = run(cmd, t);
     write_out(t);
+    status = t->broken ? EXIT_BAD : status;
     free(t->files);
     free(t->file_ifaces);
-    return t->broken ? EXIT_BAD : status;
+    free(t);
+    return status;
 }

@@ -6,6 +6,8 @@
 #include "opt.h"
 #include "src/conn/observer.h"
 
+#include <stdio.h>
+
 #define TRACE_PAIRS 64
 
 /* Options that every such command has; rows for its table. */
@@ -37,12 +39,13 @@ enum {
     TRACE_KEY_CONN,
 };
 
-/* One run of a command. The first member of the command's own state, which is otherwise zero. */
+/* One run of a command: the first member of the command's own state. */
 struct trace {
     const char **files; /* as named */
     size_t n_files;
     /* for standard output; trace_flush() when it is large, and what is left is written at the end */
     struct buf out;
+    FILE *spool;           /* where trace_flush() writes in place of standard output; NULL: standard output */
     uint32_t conn;         /* --conn, 0: none; end() is called only if there is this connection */
     bool answered;         /* by an option (--help): `out` is all, no file is read */
     bool notes;            /* set by start(): packets are to have their pkt.note */
@@ -66,7 +69,9 @@ struct trace {
 
 /* A command; `t` is its state. Any of start, packet, drops and stop may be NULL. */
 struct trace_cmd {
-    const char *name; /* of the subcommand */
+    const char *name;              /* of the subcommand */
+    size_t size;                   /* of its state, which begins as zero, */
+    void (*init)(struct trace *t); /* and is changed by this; NULL: not */
     const struct opt_def *defs;
     void (*help)(struct buf *b);
     /* An option that is not one of the above; NULL if there is none. EXIT_OK, or EXIT_BAD after a message. */
@@ -91,7 +96,13 @@ struct trace_cmd {
 };
 
 /* The whole command. Returns the exit status. */
-int trace_main(const struct trace_cmd *cmd, struct trace *t, int argc, char **argv);
+int trace_main(const struct trace_cmd *cmd, int argc, char **argv);
+/* The state of a command, to be released by free(); NULL without memory. */
+struct trace *trace_new(const struct trace_cmd *cmd);
+
+/* The commands whose output `rdmatrace all` joins. */
+extern const struct trace_cmd check_cmd, explain_cmd, flows_cmd, ops_cmd;
+
 /* An IPv4 (mapped) or IPv6 address; false if it is neither. */
 bool trace_address(const char *text, struct conn_addr *a);
 /* Write t->out if it is large. */

@@ -5,6 +5,8 @@
 #include "program.h"
 #include "src/cap/cap.h"
 
+int cmd_all(int argc, char **argv);
+void cmd_all_help(struct buf *b);
 int cmd_decode(int argc, char **argv);
 void cmd_decode_help(struct buf *b);
 int cmd_check(int argc, char **argv);

@@ -337,11 +337,28 @@ static void stop(struct trace *t)
     judge_free(job_of(t)->judge);
 }
 
+static void init(struct trace *t)
+{
+    job_of(t)->o.ack_timeout = job_of(t)->o.retry_cnt = -1;
+}
+
+const struct trace_cmd check_cmd = {.name = "check",
+                                    .size = sizeof(struct job),
+                                    .init = init,
+                                    .defs = defs,
+                                    .help = cmd_check_help,
+                                    .option = option,
+                                    .start = start,
+                                    .conns = conns,
+                                    .packet = packet,
+                                    .drops = drops,
+                                    .end = end,
+                                    .stop = stop,
+                                    .clashes = clashes,
+                                    .cases = cases,
+                                    .tells_forgotten = true};
+
 int cmd_check(int argc, char **argv)
 {
-    static const struct trace_cmd cmd = {"check", defs, cmd_check_help, option,  start, conns, packet,
-                                         drops,   end,  stop,           clashes, cases, true};
-    struct job job = {.o = {.ack_timeout = -1, .retry_cnt = -1}};
-
-    return trace_main(&cmd, &job.t, argc, argv);
+    return trace_main(&check_cmd, argc, argv);
 }

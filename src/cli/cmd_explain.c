@@ -75,16 +75,16 @@ static void stop(struct trace *t)
     explain_free(job_of(t)->explainer);
 }
 
+const struct trace_cmd explain_cmd = {.name = "explain",
+                                      .size = sizeof(struct job),
+                                      .defs = defs,
+                                      .help = cmd_explain_help,
+                                      .option = option,
+                                      .start = start,
+                                      .end = end,
+                                      .stop = stop};
+
 int cmd_explain(int argc, char **argv)
 {
-    static const struct trace_cmd cmd = {.name = "explain",
-                                         .defs = defs,
-                                         .help = cmd_explain_help,
-                                         .option = option,
-                                         .start = start,
-                                         .end = end,
-                                         .stop = stop};
-    struct job job = {.json = false};
-
-    return trace_main(&cmd, &job.t, argc, argv);
+    return trace_main(&explain_cmd, argc, argv);
 }

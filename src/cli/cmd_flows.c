@@ -147,18 +147,18 @@ static void stop(struct trace *t)
     meter_free(job_of(t)->meter);
 }
 
+const struct trace_cmd flows_cmd = {.name = "flows",
+                                    .size = sizeof(struct job),
+                                    .defs = defs,
+                                    .help = cmd_flows_help,
+                                    .option = option,
+                                    .start = start,
+                                    .end = end,
+                                    .stop = stop,
+                                    .clashes = clashes,
+                                    .cases = cases};
+
 int cmd_flows(int argc, char **argv)
 {
-    static const struct trace_cmd cmd = {.name = "flows",
-                                         .defs = defs,
-                                         .help = cmd_flows_help,
-                                         .option = option,
-                                         .start = start,
-                                         .end = end,
-                                         .stop = stop,
-                                         .clashes = clashes,
-                                         .cases = cases};
-    struct job job = {.format = ROWS_TEXT};
-
-    return trace_main(&cmd, &job.t, argc, argv);
+    return trace_main(&flows_cmd, argc, argv);
 }

@@ -96,16 +96,22 @@ static void stop(struct trace *t)
     ladder_free(job_of(t)->ladder);
 }
 
+static void init(struct trace *t)
+{
+    job_of(t)->count = 1000;
+}
+
+static const struct trace_cmd ladder_cmd = {.name = "ladder",
+                                            .size = sizeof(struct job),
+                                            .init = init,
+                                            .defs = defs,
+                                            .help = cmd_ladder_help,
+                                            .option = option,
+                                            .start = start,
+                                            .end = end,
+                                            .stop = stop};
+
 int cmd_ladder(int argc, char **argv)
 {
-    static const struct trace_cmd cmd = {.name = "ladder",
-                                         .defs = defs,
-                                         .help = cmd_ladder_help,
-                                         .option = option,
-                                         .start = start,
-                                         .end = end,
-                                         .stop = stop};
-    struct job job = {.count = 1000};
-
-    return trace_main(&cmd, &job.t, argc, argv);
+    return trace_main(&ladder_cmd, argc, argv);
 }

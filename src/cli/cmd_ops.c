@@ -189,17 +189,17 @@ static void stop(struct trace *t)
     buf_free(&job->frames);
 }
 
+const struct trace_cmd ops_cmd = {.name = "ops",
+                                  .size = sizeof(struct job),
+                                  .defs = defs,
+                                  .help = cmd_ops_help,
+                                  .option = option,
+                                  .start = start,
+                                  .packet = packet,
+                                  .end = end,
+                                  .stop = stop};
+
 int cmd_ops(int argc, char **argv)
 {
-    static const struct trace_cmd cmd = {.name = "ops",
-                                         .defs = defs,
-                                         .help = cmd_ops_help,
-                                         .option = option,
-                                         .start = start,
-                                         .packet = packet,
-                                         .end = end,
-                                         .stop = stop};
-    struct job job = {.format = ROWS_TEXT};
-
-    return trace_main(&cmd, &job.t, argc, argv);
+    return trace_main(&ops_cmd, argc, argv);
 }

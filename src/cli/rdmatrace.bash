@@ -20,6 +20,7 @@ _rdmatrace() {
         -T | --format)
             case $command in
                 check) _rdmatrace_words "text json junit" ;;
+                all | explain) _rdmatrace_words "text json" ;;
                 flows | ops) _rdmatrace_words "text json csv" ;;
                 *) _rdmatrace_words "text tree json ndjson fields" ;;
             esac

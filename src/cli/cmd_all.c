@@ -1,0 +1,169 @@
+/* layer 4 (tool): `rdmatrace all`: check, explain, flows and ops in one reading of the files. */
+#include "src/cli/capture_cmd.h"
+#include "src/cli/cli.h"
+
+#include <stdlib.h>
+
+static const struct opt_def defs[] = {
+    TRACE_OPTIONS,
+    {'T', "format", "FORMAT", "text (default) or json"},
+    TRACE_OPTIONS_END,
+};
+
+void cmd_all_help(struct buf *b)
+{
+    buf_puts(b,
+             "Usage: rdmatrace all [options] FILE...\n\n"
+             "Print what check, explain, flows and ops print, but read the files once: captures from a pipe and large\n"
+             "ones take the time of one command. With -T json: one object with a member for each.\n\n");
+    opt_help(b, defs);
+    buf_puts(b, "\nExit status: 0, 1 if a rule of severity error failed, 2 for usage or input that cannot be read.\n");
+}
+
+static const struct trace_cmd *const parts[] = {&check_cmd, &explain_cmd, &flows_cmd, &ops_cmd};
+#define PARTS ARRAY_LEN(parts)
+
+struct job {
+    struct trace t;
+    struct trace *part[PARTS];
+    bool started[PARTS];
+    bool json;
+};
+
+static struct job *job_of(struct trace *t)
+{
+    return (struct job *)t;
+}
+
+static int option(struct trace *t, int key, const char *arg)
+{
+    struct job *job = job_of(t);
+
+    (void)key; /* -T alone */
+    job->json = strcmp(arg, "json") == 0;
+    return job->json || strcmp(arg, "text") == 0 ? EXIT_OK : cli_error("-T %s: expected text or json", arg);
+}
+
+/* Start one command on the files and the observer of `t`. */
+static int start_part(struct trace *t, unsigned i)
+{
+    struct job *job = job_of(t);
+    struct trace *p = job->part[i] = trace_new(parts[i]);
+
+    if (!p || !(p->spool = tmpfile()))
+        return cli_error("%s: cannot keep its output: no memory, or no temporary file", parts[i]->name);
+    p->files = t->files;
+    p->n_files = t->n_files;
+    p->observer = t->observer;
+    if (job->json && parts[i]->option(p, 'T', "json") != EXIT_OK)
+        return EXIT_BAD;
+    if (parts[i]->start(p) != EXIT_OK)
+        return EXIT_BAD;
+    job->started[i] = true;
+    for (unsigned k = 0; parts[i]->conns && k < t->n_pairs; k++)
+        conn_learn(parts[i]->conns(p), &t->pairs[k]);
+    return EXIT_OK;
+}
+
+static int start(struct trace *t)
+{
+    int status = EXIT_OK;
+
+    for (unsigned i = 0; i < PARTS && status == EXIT_OK; i++)
+        status = start_part(t, i);
+    return status;
+}
+
+static void packet(struct trace *t, struct pkt *p, bool match)
+{
+    for (unsigned i = 0; i < PARTS; i++)
+        if (parts[i]->packet)
+            parts[i]->packet(job_of(t)->part[i], p, match);
+}
+
+static void drops(struct trace *t, uint16_t file, uint64_t n)
+{
+    for (unsigned i = 0; i < PARTS; i++)
+        if (parts[i]->drops)
+            parts[i]->drops(job_of(t)->part[i], file, n);
+}
+
+/* What a part has written to its temporary file, then what it still holds. */
+static void join(struct trace *t, struct trace *p)
+{
+    char piece[16384];
+    size_t n;
+
+    rewind(p->spool);
+    while ((n = fread(piece, 1, sizeof piece, p->spool)) > 0) {
+        buf_mem(&t->out, piece, n);
+        trace_flush(t);
+    }
+    t->broken |= p->broken || ferror(p->spool);
+    buf_mem(&t->out, p->out.p, p->out.len);
+}
+
+/* The results of one command. */
+static int end_part(struct trace *t, unsigned i)
+{
+    struct job *job = job_of(t);
+    struct trace *p = job->part[i];
+    int status;
+
+    p->failed = t->failed;
+    p->frames = t->frames;
+    p->ifaces = t->ifaces;
+    p->file_ifaces = t->file_ifaces;
+    status = parts[i]->end(p);
+    if (job->json)
+        buf_printf(&t->out, "%s\"%s\": ", i ? "," : "{", parts[i]->name);
+    else
+        buf_printf(&t->out, "%s=== %s\n", i ? "\n" : "", parts[i]->name);
+    join(t, p);
+    return status;
+}
+
+/* The worst of the exit statuses. */
+static int end(struct trace *t)
+{
+    int worst = EXIT_OK;
+
+    for (unsigned i = 0; i < PARTS; i++) {
+        int status = end_part(t, i);
+        worst = status > worst ? status : worst;
+    }
+    if (job_of(t)->json)
+        buf_puts(&t->out, "}\n");
+    return worst;
+}
+
+static void stop(struct trace *t)
+{
+    struct job *job = job_of(t);
+
+    for (unsigned i = 0; i < PARTS && job->part[i]; i++) {
+        if (job->started[i])
+            parts[i]->stop(job->part[i]);
+        if (job->part[i]->spool)
+            fclose(job->part[i]->spool);
+        buf_free(&job->part[i]->out);
+        free(job->part[i]);
+    }
+}
+
+static const struct trace_cmd all_cmd = {.name = "all",
+                                         .size = sizeof(struct job),
+                                         .defs = defs,
+                                         .help = cmd_all_help,
+                                         .option = option,
+                                         .start = start,
+                                         .packet = packet,
+                                         .drops = drops,
+                                         .end = end,
+                                         .stop = stop,
+                                         .tells_forgotten = true};
+
+int cmd_all(int argc, char **argv)
+{
+    return trace_main(&all_cmd, argc, argv);
+}

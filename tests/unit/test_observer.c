@@ -1,0 +1,147 @@
+/* layer 5: tests: the observer: one event for each packet, for every subscriber, before and after the evidence. */
+#include "tests/unit/talk.h"
+
+struct heard {
+    struct observer *o;
+    unsigned early, before, after, fresh;
+    struct event last;   /* the latest event before the packet changed the evidence */
+    uint32_t next;       /* req_dir.next then */
+    uint32_t next_after; /* and after it */
+};
+
+static void on_early(void *user, const struct pkt *p)
+{
+    (void)p;
+    ((struct heard *)user)->early++;
+}
+
+static void on_before(void *user, const struct event *e)
+{
+    struct heard *h = user;
+
+    h->before++;
+    h->last = *e;
+    h->next = e->h ? e->h->next : 0;
+}
+
+static void on_after(void *user, const struct event *e)
+{
+    struct heard *h = user;
+
+    h->after++;
+    h->next_after = e->h->next;
+}
+
+static void listen(struct heard *h, struct talk *t)
+{
+    const struct observer_sub s = {.user = h, .early = on_early, .before = on_before, .after = on_after};
+
+    h->o = t->observer;
+    cr_assert(observer_subscribe(t->observer, &s));
+}
+
+static struct pkt send_only(uint32_t psn)
+{
+    return mk(OP_SEND_ONLY, psn, 100);
+}
+
+Test(observer, every_subscriber_gets_one_event_for_each_packet)
+{
+    struct talk t = {0};
+    struct heard a = {0}, b = {0};
+
+    talk_start(&t, true);
+    listen(&a, &t);
+    listen(&b, &t);
+    talk(&t, 0, US, send_only(100));
+    talk(&t, 0, US, send_only(101));
+    cr_assert_eq(a.last.kind, EVENT_REQUEST);
+    cr_assert_eq(a.last.as, SEEN_NEW);
+    cr_assert_eq(a.next, 101);
+    cr_assert_eq(a.next_after, 102);
+    talk_end(&t, US);
+    cr_assert_eq(a.early, 3);
+    cr_assert_eq(a.before, 3);
+    cr_assert_eq(a.after, 2, "the last frame is of no connection");
+    cr_assert_eq(a.last.kind, EVENT_OTHER);
+    cr_assert_eq(b.before, a.before);
+    cr_assert_eq(b.after, a.after);
+    cr_assert_eq(observer_packets(t.observer), 3);
+    talk_stop(&t);
+}
+
+Test(observer, a_retransmission_after_silence_names_the_timeout)
+{
+    struct talk t = {0};
+    struct heard a = {0};
+
+    talk_start(&t, true);
+    listen(&a, &t);
+    talk(&t, 0, US, send_only(100));
+    talk(&t, 0, 10 * NS_PER_MS, send_only(100));
+    cr_assert_eq(a.last.as, SEEN_AGAIN);
+    cr_assert_eq(a.last.why, BACK_SILENCE);
+    cr_assert_eq(a.next_after, 101);
+    talk_stop(&t);
+}
+
+Test(observer, a_damaged_packet_changes_no_evidence)
+{
+    struct talk t = {0};
+    struct heard a = {0};
+    struct pkt bad = send_only(101);
+
+    talk_start(&t, true);
+    listen(&a, &t);
+    talk(&t, 0, US, send_only(100));
+    bad.icrc = CRC_BAD;
+    talk(&t, 0, US, bad);
+    cr_assert_eq(a.last.kind, EVENT_BAD_ICRC);
+    cr_assert_neq(a.last.own, FLOW_NONE);
+    cr_assert_null(a.last.h);
+    cr_assert_eq(a.after, 1);
+    talk_stop(&t);
+}
+
+Test(observer, a_packet_that_only_teaches_has_no_event)
+{
+    struct talk t = {0};
+    struct heard a = {0};
+    struct frame f = {.ts = NS_PER_S, .number = 1, .len = 60, .caplen = 60, .has_ts = true};
+    struct pkt p = send_only(100);
+
+    talk_start(&t, true);
+    listen(&a, &t);
+    p.frame = &f;
+    observer_teach(t.observer, &p);
+    cr_assert_eq(a.early, 1);
+    cr_assert_eq(a.before, 0);
+    cr_assert_eq(observer_packets(t.observer), 0);
+    talk_stop(&t);
+}
+
+/* Far behind what is remembered: another connection for a cautious observer, retransmitted for others. */
+Test(observer, a_cautious_one_begins_anew_where_nothing_is_proved)
+{
+    for (unsigned cautious = 0; cautious < 2; cautious++) {
+        struct observer *o = observer_new(&(struct observer_opts){.cautious = cautious});
+        struct frame f = {.ts = NS_PER_S, .number = 1, .len = 60, .caplen = 60, .has_ts = true};
+        static const uint8_t addr[16] = {1};
+        struct pkt p = send_only(5000);
+        struct event e;
+        uint32_t flow;
+
+        p.frame = &f;
+        p.src = p.dst = addr;
+        p.addr_len = 16;
+        p.encap = ENCAP_ROCEV2;
+        flow = conn_flow(observer_conns(o), &p);
+        observer_request(o, &p, flow, &e);
+        cr_assert_eq(e.as, SEEN_NEW);
+        observer_take(o, &e);
+        p.bth.psn = 5000 - 2 * TRACK_SENT;
+        observer_request(o, &p, flow, &e);
+        cr_assert_eq(e.as, cautious ? SEEN_RESTART : SEEN_OLD);
+        observer_free(o);
+    }
+}
