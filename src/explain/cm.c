@@ -146,7 +146,7 @@ static void cm_gave_up(struct explainer *x, const struct pkt *p, const struct cm
     conn_addr_of(p, &src, &dst);
     statement_frame(st, frame_u32(p));
     statement_say(x, st, "%s gives up the connection with %s, which did not answer in time (REJ, timeout, frame %u).",
-                  addr_text(&src), addr_text(&dst), frame_u32(p));
+                  addr_text(x, &src), addr_text(x, &dst), frame_u32(p));
 }
 
 /* The statement about a refusal that was told of before: it came again, or passes another tap. Else it is remembered
@@ -194,9 +194,10 @@ static void cm_rejected(struct explainer *x, const struct pkt *p, const struct c
     c = c ? c : own;
     statement_frame(st, c ? c->copies[0].frame : 0);
     statement_frame(st, frame_u32(p));
-    statement_say(x, st, "%s refuses the connection that %s %s: reason %u, %s (frame %u).", addr_text(&ref.src),
-                  c && c == own ? "it asked of" : addr_text(&ref.dst), c && c == own ? addr_text(&ref.dst) : "asks for",
-                  r->reason, why ? why : "not defined", frame_u32(p));
+    statement_say(x, st, "%s refuses the connection that %s %s: reason %u, %s (frame %u).", addr_text(x, &ref.src),
+                  c && c == own ? "it asked of" : addr_text(x, &ref.dst),
+                  c && c == own ? addr_text(x, &ref.dst) : "asks for", r->reason, why ? why : "not defined",
+                  frame_u32(p));
 }
 
 static struct told *closed(struct explainer *x, uint32_t flow, ns_t ts)
@@ -244,8 +245,8 @@ static void explain_sidr(struct explainer *x, const struct pkt *p, const struct 
     if (!st)
         return;
     statement_frame(st, frame_u32(p));
-    statement_say(x, st, "%s answers the SIDR_REQ of %s with status %u, %s (frame %u).", addr_text(&ref.src),
-                  addr_text(&ref.dst), r->status, why ? why : "not defined", frame_u32(p));
+    statement_say(x, st, "%s answers the SIDR_REQ of %s with status %u, %s (frame %u).", addr_text(x, &ref.src),
+                  addr_text(x, &ref.dst), r->status, why ? why : "not defined", frame_u32(p));
 }
 
 void explain_cm(struct explainer *x, const struct pkt *p)

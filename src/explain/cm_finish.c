@@ -105,17 +105,17 @@ static bool proved(struct explainer *x, struct cm_sent *c, struct statement *st,
 
     if (missing) {
         buf_printf(b, "frame %u is not there %s, it was lost between the two.", missing->frame,
-                   tap_text(c->tap, (o ? o : deaf)->tap));
+                   tap_text(x, c->tap, (o ? o : deaf)->tap));
         st->where = WHERE_AFTER;
     } else if (o && o->between.frame && !c->between.frame) {
         buf_printf(b, "the %s to it, frame %u %s, was lost between the two.", cm_attr_str(o->between.attr),
-                   o->between.frame, tap_text(c->tap, o->tap));
+                   o->between.frame, tap_text(x, c->tap, o->tap));
         c->answer_lost = true;
         statement_frame_at(st, o->tap, o->between.frame);
         st->where = WHERE_BEFORE;
     } else if (o && c->between.frame && !o->between.frame) {
         buf_printf(b, "the %s to it (frame %u) is not there %s, it was lost between the two.",
-                   cm_attr_str(c->between.attr), c->between.frame, tap_text(c->tap, o->tap));
+                   cm_attr_str(c->between.attr), c->between.frame, tap_text(x, c->tap, o->tap));
         c->answer_lost = true;
         statement_frame(st, c->between.frame);
         st->where = WHERE_AFTER;
@@ -138,9 +138,9 @@ static ns_t loop_of(const struct explainer *x, const struct cm_sent *c)
 }
 
 /* An answer was seen before the message came again. */
-static void answered_before(const struct explainer *x, struct cm_sent *c, struct statement *st, struct buf *b)
+static void answered_before(struct explainer *x, struct cm_sent *c, struct statement *st, struct buf *b)
 {
-    const char *dst = addr_text(&c->dst), *name = cm_attr_str(c->between.attr);
+    const char *dst = addr_text(x, &c->dst), *name = cm_attr_str(c->between.attr);
     ns_t since = (c->gave_up.frame ? &c->gave_up : cm_latest(c))->ts - c->between.ts;
 
     statement_frame(st, c->between.frame);
@@ -156,7 +156,8 @@ static void answered_before(const struct explainer *x, struct cm_sent *c, struct
                    "the %s of %s (frame %u) was most likely under way already, for it came %s before, and no answer of "
                    "%s comes sooner "
                    "than after %s.",
-                   name, dst, c->between.frame, time_text(since), addr_text(&c->src), time_text(loop_of(x, c)));
+                   name, dst, c->between.frame, time_text(x, since), addr_text(x, &c->src),
+                   time_text(x, loop_of(x, c)));
     } else {
         buf_printf(b, "the %s of %s (frame %u) passed the tap and was lost behind it.", name, dst, c->between.frame);
         c->answer_lost = true;
@@ -167,7 +168,7 @@ static void answered_before(const struct explainer *x, struct cm_sent *c, struct
 /* What one tap tells: how both ends went on. */
 static void inferred(struct explainer *x, struct cm_sent *c, struct statement *st, struct buf *b)
 {
-    const char *dst = addr_text(&c->dst), *name = cm_attr_str(c->attr);
+    const char *dst = addr_text(x, &c->dst), *name = cm_attr_str(c->attr);
     const struct req_dir *h = cm_requests_back(x, c);
     bool prompt = c->answer.frame && c->answer.ts - cm_latest(c)->ts < c->silence / PROMPT;
 
@@ -188,7 +189,7 @@ static void inferred(struct explainer *x, struct cm_sent *c, struct statement *s
         buf_printf(b,
                    "most likely neither was lost, for as many answers came, the first in frame %u, but %s waits for "
                    "less long than one takes.",
-                   c->answer.frame, addr_text(&c->src));
+                   c->answer.frame, addr_text(x, &c->src));
     } else if (c->attr == CM_REP && c->used_frame) {
         st->where = WHERE_BEFORE;
         buf_printf(b, "%s had received it, for it sent requests (frame %u), so its RTU was lost before the tap.", dst,
@@ -249,8 +250,8 @@ static void cm_tell_late(struct explainer *x, struct cm_sent *c)
                   "after %.3f s without an "
                   "RTU: most likely it had sent one before, which was lost before the tap; or it was slow, and did not "
                   "ask for the time (MRA).",
-                  c->answer.frame, addr_text(&c->src), c->copies[0].frame, (double)st->lost / 1e9, addr_text(&c->dst),
-                  (double)c->wait / 1e9);
+                  c->answer.frame, addr_text(x, &c->src), c->copies[0].frame, (double)st->lost / 1e9,
+                  addr_text(x, &c->dst), (double)c->wait / 1e9);
 }
 
 /* The statement about an RTU that was not seen, although requests came behind the REP. */
@@ -274,13 +275,13 @@ static void cm_tell_rtu(struct explainer *x, struct cm_sent *c)
         statement_say(x, st,
                       "The RTU to the REP of %s (frame %u), frame %u %s, was lost between the two; frame %u, the first "
                       "request, came instead.",
-                      addr_text(&c->src), c->copies[0].frame, o->answer.frame, tap_text(c->tap, o->tap),
+                      addr_text(x, &c->src), c->copies[0].frame, o->answer.frame, tap_text(x, c->tap, o->tap),
                       h->first_frame);
     } else {
         statement_say(
             x, st,
             "The RTU to the REP of %s (frame %u) never passed the tap; frame %u, the first request, came instead.",
-            addr_text(&c->src), c->copies[0].frame, h->first_frame);
+            addr_text(x, &c->src), c->copies[0].frame, h->first_frame);
     }
 }
 
@@ -303,7 +304,7 @@ void cm_tell(struct explainer *x, struct cm_sent *c)
     for (unsigned i = 1; i < copies; i++)
         statement_frame(st, c->copies[i].frame);
     st->times = c->n > st->n_frames ? c->n - st->n_frames : 0;
-    buf_printf(&b, "%s sent its %s (frame %u) ", addr_text(&c->src), cm_attr_str(c->attr), c->copies[0].frame);
+    buf_printf(&b, "%s sent its %s (frame %u) ", addr_text(x, &c->src), cm_attr_str(c->attr), c->copies[0].frame);
     if (c->again.frame)
         buf_printf(&b, "again in frame %u, %.3f s later: ", c->again.frame,
                    (double)(c->again.ts - c->copies[0].ts) / 1e9);
@@ -365,8 +366,8 @@ static void consequence(struct explainer *x, const struct cm_sent *c)
     st->moot = true;
     statement_frame_at(rep, c->tap, c->again.frame);
     rep->again += st->again;
-    snprintf(more, sizeof more, "For want of it %s sent its REQ again (frame %u%s%s).", addr_text(&c->src),
-             c->again.frame, tap == c->tap ? "" : " ", tap == c->tap ? "" : tap_text(tap, c->tap));
+    snprintf(more, sizeof more, "For want of it %s sent its REQ again (frame %u%s%s).", addr_text(x, &c->src),
+             c->again.frame, tap == c->tap ? "" : " ", tap == c->tap ? "" : tap_text(x, tap, c->tap));
     statement_add(x, rep, more);
 }
 

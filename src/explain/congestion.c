@@ -25,7 +25,7 @@ static void tell_other_key(struct explainer *x, const struct pkt *p, const struc
                             "carried 0x%08x: one of the two is dropped."
                           : "The datagram in frame %u for QP 0x%x of %s carries P_Key 0x%04x, the one in frame %u "
                             "carried 0x%04x: one of the two is dropped.",
-                  frame_u32(p), p->bth.dqpn, addr_text(dst), key, q->frame, first);
+                  frame_u32(p), p->bth.dqpn, addr_text(x, dst), key, q->frame, first);
 }
 
 static void check_keys(struct explainer *x, const struct pkt *p)

@@ -29,7 +29,7 @@ static const char *other_tap(struct explainer *x, const struct statement *st, ui
 {
     struct conn_table *t = observer_conns(x->observer);
 
-    return tap_text(conn_flow_at(t, st->flow)->tap, conn_flow_at(t, other)->tap);
+    return tap_text(x, conn_flow_at(t, st->flow)->tap, conn_flow_at(t, other)->tap);
 }
 
 /* A copy that one of two taps has and the other does not. */

@@ -235,8 +235,12 @@ struct way {
 
 #define EXPLAIN_FILES 64 /* of which the beginning is remembered */
 
+#define WORDS 8 /* addresses and times in one sentence, at most */
+
 struct explainer {
     struct observer *observer;
+    char words[WORDS][48]; /* of addr_text() and its kind, in turn */
+    unsigned words_at;
     struct told *told[OBSERVER_FLOWS];
     struct statement *st;
     uint32_t n, cap;
@@ -278,10 +282,10 @@ void statement_unframe(struct statement *s, uint32_t frame);
 /* Number of a statement, and it; NULL for NO_STATEMENT. */
 uint32_t statement_number(const struct explainer *x, const struct statement *s);
 struct statement *statement_at(struct explainer *x, uint32_t n);
-/* "192.168.77.1" and so on, in one of four buffers that take turns. */
-const char *addr_text(const struct conn_addr *a);
+/* "192.168.77.1" and so on, in one of WORDS buffers of the explainer that take turns. */
+const char *addr_text(struct explainer *x, const struct conn_addr *a);
 /* "1.25 ms", likewise. */
-const char *time_text(ns_t t);
+const char *time_text(struct explainer *x, ns_t t);
 /* Source and destination of a flow, likewise. */
 const char *src_text(struct explainer *x, uint32_t flow);
 const char *dst_text(struct explainer *x, uint32_t flow);
@@ -299,9 +303,8 @@ void statement_concerns(struct statement *st, uint32_t psn, uint32_t icrc, bool 
 /* A statement that request `e->p` came behind later ones; NULL: no room. */
 struct statement *statement_overtaken(struct explainer *x, const struct event *e);
 struct told *told_of(struct explainer *x, uint32_t flow);
-/* "at interface 1", or "in file 2" (with its interface unless 0) if the other tap is in another file; in one of two
- * buffers that take turns. */
-const char *tap_text(uint32_t tap, uint32_t other);
+/* "at interface 1", or "in file 2" (with its interface unless 0) if the other tap is in another file; likewise. */
+const char *tap_text(struct explainer *x, uint32_t tap, uint32_t other);
 /* Append to the paragraph of a statement, with a space in between. */
 void statement_add(struct explainer *x, struct statement *s, const char *more);
 /* Time without progress before a request is sent again, that was sent as `s` before. */

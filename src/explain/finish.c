@@ -22,7 +22,7 @@ static void say_tries(struct explainer *x, struct statement *st, const struct fl
         "%s sent the packet with PSN %u %u times from frame %u to frame %u, about %.3f ms apart, and had no "
         "answer; nothing follows. "
         "%s: completion RETRY_EXC_ERR.",
-        addr_text(&c->src), st->psn, s ? s->copies : h->retries + 1, s ? s->first : st->frames[0],
+        addr_text(x, &c->src), st->psn, s ? s->copies : h->retries + 1, s ? s->first : st->frames[0],
         s ? s->last : h->last_frame, s && s->copies > 1 ? (double)(s->ts - s->ts_first) / 1e6 / (s->copies - 1) : 0.0,
         st->cause == CAUSE_HALF_OPEN ? "The other end had closed the connection" : "The retries were used up");
 }
@@ -37,7 +37,7 @@ static void say_cut(struct explainer *x, struct statement *st, const struct flow
                   "the last that passed the tap, "
                   "nothing asks for an answer, so %s owed none: what does was lost before the tap. The retries were "
                   "used up: completion RETRY_EXC_ERR.",
-                  addr_text(&c->src), st->psn, s->copies, s->first, s->last, psn_prev(next), addr_text(&c->dst));
+                  addr_text(x, &c->src), st->psn, s->copies, s->first, s->last, psn_prev(next), addr_text(x, &c->dst));
 }
 
 /* The DREP by which the receiver of a flow answered its sender, if any: its host is alive. */
@@ -85,7 +85,7 @@ static void end_silence(struct explainer *x, uint32_t flow, struct told *t, stru
         statement_say(x, st,
                       "%s %s asked for it %s from frame %u on and had no more of it; nothing follows. The retries were "
                       "used up: completion RETRY_EXC_ERR.",
-                      explain_text_of(x, st), addr_text(&c->src), count_str(h->retries, "time"),
+                      explain_text_of(x, st), addr_text(x, &c->src), count_str(h->retries, "time"),
                       s ? s->first : st->frames[0]);
     if (st->cause == CAUSE_HALF_OPEN)
         return;
@@ -94,12 +94,12 @@ static void end_silence(struct explainer *x, uint32_t flow, struct told *t, stru
         return;
     if (t->last_rsp_frame) {
         statement_frame(more, t->last_rsp_frame);
-        statement_say(x, more, "%s (QP 0x%x) answered for the last time in frame %u.", addr_text(&c->dst), c->dqpn,
+        statement_say(x, more, "%s (QP 0x%x) answered for the last time in frame %u.", addr_text(x, &c->dst), c->dqpn,
                       t->last_rsp_frame);
     } else {
         statement_frame(more, h->first_frame);
         statement_say(x, more, "%s (QP 0x%x) never answered a request, of which frame %u is the first.",
-                      addr_text(&c->dst), c->dqpn, h->first_frame);
+                      addr_text(x, &c->dst), c->dqpn, h->first_frame);
     }
     say_host(x, more, c);
 }
@@ -290,13 +290,13 @@ static void end_unanswered(struct explainer *x, uint32_t flow, const struct told
         if (i)
             statement_say(x, st,
                           "Frame %u (PSN %u) asks for an answer; nothing came from %s (QP 0x%x) in %.3f ms, until %s.",
-                          t->wanted.frame, t->wanted.psn, addr_text(&f->dst), f->dqpn, (double)waited / 1e6,
+                          t->wanted.frame, t->wanted.psn, addr_text(x, &f->dst), f->dqpn, (double)waited / 1e6,
                           was_closed ? "the connection was closed" : "the capture ended");
         else
             statement_say(x, st,
                           "%s sent the packet with PSN %u once, in frame %u, and had no answer; the retry count in the "
                           "REQ is 0: completion RETRY_EXC_ERR.",
-                          addr_text(&f->src), t->wanted.psn, t->wanted.frame);
+                          addr_text(x, &f->src), t->wanted.psn, t->wanted.frame);
     }
 }
 
@@ -328,7 +328,7 @@ static void end_congestion(struct explainer *x, uint32_t flow, const struct told
         st->times = t->ce_packets > STATEMENT_FRAMES ? (uint32_t)t->ce_packets - STATEMENT_FRAMES : 0;
         statement_say(x, st, "%s with the mark of a congested switch (CE), and %s sent no CNP.",
                       count_str(t->ce_packets, "packet"),
-                      addr_text(&conn_flow_at(observer_conns(x->observer), flow)->dst));
+                      addr_text(x, &conn_flow_at(observer_conns(x->observer), flow)->dst));
     }
     if (t->cnps && t->before_cnp >= 16 && t->after_cnp >= t->before_cnp) {
         st = statement_new(x, CAUSE_CNP_WITHOUT_SLOWDOWN, flow, NULL);
@@ -426,8 +426,8 @@ static void end_slower(struct explainer *x, uint32_t flow, struct told *t, const
                           "PSN %u (frame %u) was answered in frame %u, %s after it was sent first, as was every copy "
                           "of what asks for an "
                           "answer: the ACK timeout of %s, which ran out after %s, was too short for it.",
-                          st->psn, st->frames[0], st->arrived, time_text(st->lost), src_text(x, flow),
-                          time_text(st->silence));
+                          st->psn, st->frames[0], st->arrived, time_text(x, st->lost), src_text(x, flow),
+                          time_text(x, st->silence));
         }
     }
 }
@@ -509,8 +509,8 @@ static void end_early(struct explainer *x, uint32_t flow, const struct told *t)
                       "PSN %u (frame %u) was answered in frame %u, %s after it was sent, but %s had sent it again %s "
                       "before that, sooner than an answer can come (%s at least): the answer was on its way, nothing "
                       "was lost, and the ACK timeout, which ran out after %s without an answer, was too short for it.",
-                      st->psn, st->frames[0], st->arrived, time_text(st->lost), src_text(x, flow),
-                      time_text(st->arrival), time_text(t->round_trip), time_text(st->silence));
+                      st->psn, st->frames[0], st->arrived, time_text(x, st->lost), src_text(x, flow),
+                      time_text(x, st->arrival), time_text(x, t->round_trip), time_text(x, st->silence));
     }
     if (times == 1)
         return;
@@ -543,7 +543,7 @@ static void cannot_tell(struct explainer *x, struct statement *st, struct req_di
         x, st,
         "PSN %u (frame %u), and what follows it, was sent again by %s from frame %u on, %s after it had been sent: the "
         "capture has no answer of %s, so whether a NAK or the ACK timeout brought it back cannot be told.",
-        st->psn, st->frames[0], src_text(x, st->flow), st->back, time_text(st->silence), dst_text(x, st->flow));
+        st->psn, st->frames[0], src_text(x, st->flow), st->back, time_text(x, st->silence), dst_text(x, st->flow));
     if (last)
         say_unheard(x, st, h);
 }

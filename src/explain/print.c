@@ -39,7 +39,7 @@ static void also_print(struct explainer *x, const struct statement *s, struct bu
     for (uint32_t i = UINT32_MAX; (o = explain_also(x, s, &i)) != NULL;) {
         struct buf frames = {0};
         if (also_frames(s, o, &frames)) {
-            buf_printf(b, "    The same %s", tap_text(s->tap, o->tap));
+            buf_printf(b, "    The same %s", tap_text(x, s->tap, o->tap));
             if (o->conn)
                 buf_printf(b, ", connection %u", o->conn);
             buf_printf(b, ": frame%s %s.\n", strchr(buf_str(&frames), ',') ? "s" : "", buf_str(&frames));

@@ -285,7 +285,7 @@ static bool tell_anew(struct explainer *x, const struct event *e)
     statement_say(x, st,
                   "Frame %u has PSN %u once more, %s after frame %u, which answers it: the queue pair was most likely "
                   "set up anew with the same PSN, or the answer was lost behind the tap.",
-                  frame_u32(e->p), e->p->bth.psn, time_text(since), e->h->una_frame);
+                  frame_u32(e->p), e->p->bth.psn, time_text(x, since), e->h->una_frame);
     return true;
 }
 
@@ -455,7 +455,7 @@ static void tell_too_soon(struct explainer *x, const struct event *e, struct tol
                       "PSN %u (frame %u) came behind later packets, %s after its copy before (frame %u): sooner than "
                       "any ACK timeout runs out, and no NAK that asks for it was captured. Most likely what %s had "
                       "sent again was overtaken.",
-                      s->psn, frame_u32(e->p), time_text(e->p->frame->ts - s->ts), s->last, src_text(x, e->flow));
+                      s->psn, frame_u32(e->p), time_text(x, e->p->frame->ts - s->ts), s->last, src_text(x, e->flow));
     }
     statement_frame(st, frame_u32(e->p));
 }

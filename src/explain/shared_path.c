@@ -83,7 +83,7 @@ void explain_unreached(struct explainer *x, struct statement *st)
     snprintf(more, sizeof more,
              "None of them is there %s, though a later packet of %s was (frame %u, here %u): they were lost between "
              "the two, or went another way.",
-             tap_text(f->tap, w->taps[!here]), addr_text(&f->src), w->frame[!here], w->frame[here]);
+             tap_text(x, f->tap, w->taps[!here]), addr_text(x, &f->src), w->frame[!here], w->frame[here]);
     statement_add(x, st, more);
     for (uint32_t i = 0; i < x->n; i++)
         if (x->st[i].flow == st->flow && x->st[i].cause == CAUSE_SILENT_PEER)

@@ -120,54 +120,54 @@ const char *explain_text_of(const struct explainer *x, const struct statement *s
     return s->text < x->strings.len ? x->strings.p + s->text : "";
 }
 
-const char *addr_text(const struct conn_addr *a)
+/* A short text of the explainer's own, kept until WORDS more were made. */
+static char *word(struct explainer *x)
 {
-    static char text[4][48];
-    static unsigned at;
+    return x->words[x->words_at++ % ARRAY_LEN(x->words)];
+}
+
+const char *addr_text(struct explainer *x, const struct conn_addr *a)
+{
     struct buf b = {0};
-    char *to = text[at++ % 4];
+    char *to = word(x);
 
     conn_addr_put(&b, a);
-    snprintf(to, sizeof text[0], "%s", buf_str(&b));
+    snprintf(to, sizeof x->words[0], "%s", buf_str(&b));
     buf_free(&b);
     return to;
 }
 
-const char *time_text(ns_t t)
+const char *time_text(struct explainer *x, ns_t t)
 {
-    static char text[4][32];
-    static unsigned at;
     struct buf b = {0};
-    char *to = text[at++ % 4];
+    char *to = word(x);
 
     buf_duration(&b, t);
-    snprintf(to, sizeof text[0], "%s", buf_str(&b));
+    snprintf(to, sizeof x->words[0], "%s", buf_str(&b));
     buf_free(&b);
     return to;
 }
 
 const char *src_text(struct explainer *x, uint32_t flow)
 {
-    return addr_text(&conn_flow_at(observer_conns(x->observer), flow)->src);
+    return addr_text(x, &conn_flow_at(observer_conns(x->observer), flow)->src);
 }
 const char *dst_text(struct explainer *x, uint32_t flow)
 {
-    return addr_text(&conn_flow_at(observer_conns(x->observer), flow)->dst);
+    return addr_text(x, &conn_flow_at(observer_conns(x->observer), flow)->dst);
 }
 
-const char *tap_text(uint32_t tap, uint32_t other)
+const char *tap_text(struct explainer *x, uint32_t tap, uint32_t other)
 {
-    static char text[2][40];
-    static unsigned at;
-    char *to = text[at++ % 2];
+    char *to = word(x);
     unsigned iface = other & 0xffff, file = other >> 16;
 
     if (file == tap >> 16)
-        snprintf(to, sizeof text[0], "at interface %u", iface);
+        snprintf(to, sizeof x->words[0], "at interface %u", iface);
     else if (iface)
-        snprintf(to, sizeof text[0], "at interface %u of file %u", iface, file + 1);
+        snprintf(to, sizeof x->words[0], "at interface %u of file %u", iface, file + 1);
     else
-        snprintf(to, sizeof text[0], "in file %u", file + 1);
+        snprintf(to, sizeof x->words[0], "in file %u", file + 1);
     return to;
 }
 

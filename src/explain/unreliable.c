@@ -131,8 +131,8 @@ static void gather(struct explainer *x, const struct datagram_flow *f, const str
             return;
         *about = statement_number(x, st);
         st->where = cause == CAUSE_REORDER ? WHERE_BEFORE : WHERE_UNKNOWN;
-        statement_say(x, st, "Datagrams of QP 0x%x of %s for QP 0x%x of %s %s.", f->sqpn, addr_text(&f->src), f->dqpn,
-                      addr_text(&f->dst), what);
+        statement_say(x, st, "Datagrams of QP 0x%x of %s for QP 0x%x of %s %s.", f->sqpn, addr_text(x, &f->src),
+                      f->dqpn, addr_text(x, &f->dst), what);
     }
     statement_frame(st, frame_u32(p));
 }
@@ -201,7 +201,8 @@ static void end_datagrams(struct explainer *x, const struct datagram_flow *f)
     statement_say(x, st,
                   "QP 0x%x of %s used %s that did not pass the tap, and %u that did, all for QP 0x%x of %s: "
                   "those missing were lost before the tap, or went elsewhere.",
-                  f->sqpn, addr_text(&f->src), count_str(f->missing, "PSN"), f->packets, f->dqpn, addr_text(&f->dst));
+                  f->sqpn, addr_text(x, &f->src), count_str(f->missing, "PSN"), f->packets, f->dqpn,
+                  addr_text(x, &f->dst));
 }
 
 void explain_datagrams_end(struct explainer *x)
