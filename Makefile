@@ -98,7 +98,7 @@ reproducible: ## build rdmagen with gcc and clang, optimised or not, and compare
 asan: ## run the tests under AddressSanitizer, LeakSanitizer and UBSan
 	@rm -rf build/asan/log && mkdir -p build/asan/log
 	@ASAN_LOG=$(CURDIR)/build/asan/log/report \
-	 ASAN_OPTIONS=detect_leaks=1:handle_sigbus=0:log_path=$(CURDIR)/build/asan/log/report \
+	 ASAN_OPTIONS=detect_leaks=1:log_path=$(CURDIR)/build/asan/log/report \
 	 UBSAN_OPTIONS=print_stacktrace=1:log_path=$(CURDIR)/build/asan/log/report \
 	 $(MAKE) --no-print-directory BUILD=build/asan SANFLAGS="$(SANITIZE)" CFLAGS="-O1 -g" check
 
