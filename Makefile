@@ -58,6 +58,8 @@ $(BUILD)/property: $(call obj,$(CORE) $(TRACE) $(GEN) $(PROPERTY))
 	$(LINK)
 $(BUILD)/mkcap: $(call obj,$(BASE) $(WIRE)) $(BUILD)/tests/bench/mkcap.o
 	$(LINK)
+$(BUILD)/bare: $(call obj,$(BASE) $(WIRE)) $(BUILD)/tests/bench/bare.o
+	$(LINK)
 $(BUILD)/ep_bench: $(call obj,$(CORE) $(GEN)) $(BUILD)/tests/bench/ep_bench.o
 	$(LINK)
 $(BUILD)/echo_bench: $(BUILD)/tests/bench/echo_bench.o
@@ -107,7 +109,7 @@ fuzz: ## fuzz each target for FUZZ_SECONDS (60) with libFuzzer; needs clang
 	 $(FUZZ:tests/fuzz/%.c=build/fuzz/%)
 	@FUZZ_SECONDS=$(FUZZ_SECONDS) tests/fuzz/run $(FUZZ:tests/fuzz/%.c=build/fuzz/%)
 
-bench: all $(BUILD)/mkcap $(BUILD)/ep_bench $(BUILD)/echo_bench ## compare our speed with that of tshark, tcpdump and trafgen; the endpoints' own
+bench: all $(BUILD)/mkcap $(BUILD)/bare $(BUILD)/ep_bench $(BUILD)/echo_bench ## compare our speed with that of tshark, tcpdump and trafgen; the endpoints' own
 	@$(BUILD)/ep_bench
 	@BUILD=$(BUILD) tests/bench/wire
 	@BUILD=$(BUILD) tests/bench/run
