@@ -13,6 +13,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 struct outcome {
     uint64_t frames, sum, offset;
     int end;
+    bool damaged; /* packed, and not to be unpacked or read to its end: how far it is depends on the buffer */
 };
 
 static struct outcome read_all(const char *path, const struct cap_opts *opts, struct cap_writer *w)
@@ -25,6 +26,7 @@ static struct outcome read_all(const char *path, const struct cap_opts *opts, st
     o.end = cap_open(&c, path, 0, opts, &e);
     if (o.end < 0) {
         o.offset = e.offset;
+        o.damaged = e.unpacked;
         return o;
     }
     while ((o.end = cap_next(c, &f)) == 1) {
@@ -39,6 +41,7 @@ static struct outcome read_all(const char *path, const struct cap_opts *opts, st
         o.frames++;
     }
     o.offset = o.end < 0 ? cap_error(c)->offset : 0;
+    o.damaged = o.end < 0 && cap_error(c)->unpacked;
     cap_close(c);
     return o;
 }
@@ -56,8 +59,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     assert(cap_writer_open(&w, out_path, NULL, &e) == 0);
     struct outcome whole = read_all(in_path, NULL, w),
                    small = read_all(in_path, &(struct cap_opts){.buffer = 16}, NULL);
-    assert(whole.frames == small.frames && whole.sum == small.sum);
-    assert(whole.end == small.end && whole.offset == small.offset);
+    assert(whole.damaged || (whole.frames == small.frames && whole.sum == small.sum));
+    assert(whole.damaged || (whole.end == small.end && whole.offset == small.offset));
     /* What was written is read again whole. */
     assert(cap_writer_close(w, &e) == 0);
     struct outcome again = read_all(out_path, NULL, NULL);
