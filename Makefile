@@ -112,6 +112,7 @@ fuzz: ## fuzz each target for FUZZ_SECONDS (60) with libFuzzer; needs clang
 bench: all $(BUILD)/mkcap $(BUILD)/bare $(BUILD)/ep_bench $(BUILD)/echo_bench ## compare our speed with that of tshark, tcpdump and trafgen; the endpoints' own
 	@$(BUILD)/ep_bench
 	@BUILD=$(BUILD) tests/bench/wire
+	@BUILD=$(BUILD) tests/bench/live
 	@BUILD=$(BUILD) tests/bench/run
 
 install: all ## install into DESTDIR and PREFIX (/usr/local)
