@@ -36,6 +36,8 @@ ssize_t source_read_fd(struct source *s, void *p, size_t n)
         got = source_ended(s);
     } else {
         s->raw += (uint64_t)got;
+        if (s->size && s->raw > s->size)
+            s->size = s->raw; /* it grows */
     }
     return got;
 }

@@ -22,7 +22,7 @@ struct source {
     int fd;
     bool own_fd;                      /* close fd at the end */
     enum cap_compression compression; /* as found by content */
-    uint64_t size;              /* bytes of a regular file, from where reading began, when it was opened; 0: unknown */
+    uint64_t size;              /* bytes of a regular file, from where reading began: at least so many; 0: unknown */
     uint64_t raw;               /* bytes read from fd */
     uint8_t *buf;               /* allocated buffer */
     size_t buf_cap;             /* its size */
