@@ -60,6 +60,8 @@ $(BUILD)/property: $(call obj,$(CORE) $(TRACE) $(GEN) $(PROPERTY))
 	$(LINK)
 $(BUILD)/mkcap: $(call obj,$(BASE) $(WIRE)) $(BUILD)/tests/bench/mkcap.o
 	$(LINK)
+$(BUILD)/bare: $(call obj,$(BASE) $(WIRE)) $(BUILD)/tests/bench/bare.o
+	$(LINK)
 $(BUILD)/ep_bench: $(call obj,$(CORE) $(GEN)) $(BUILD)/tests/bench/ep_bench.o
 	$(LINK)
 $(BUILD)/echo_bench: $(BUILD)/tests/bench/echo_bench.o
@@ -100,7 +102,7 @@ reproducible: ## build rdmagen with gcc and clang, optimised or not, and compare
 asan: ## run the tests under AddressSanitizer, LeakSanitizer and UBSan
 	@rm -rf build/asan/log && mkdir -p build/asan/log
 	@ASAN_LOG=$(CURDIR)/build/asan/log/report \
-	 ASAN_OPTIONS=detect_leaks=1:handle_sigbus=0:log_path=$(CURDIR)/build/asan/log/report \
+	 ASAN_OPTIONS=detect_leaks=1:log_path=$(CURDIR)/build/asan/log/report \
 	 UBSAN_OPTIONS=print_stacktrace=1:log_path=$(CURDIR)/build/asan/log/report \
 	 $(MAKE) --no-print-directory BUILD=build/asan SANFLAGS="$(SANITIZE)" CFLAGS="-O1 -g" check
 
@@ -109,9 +111,10 @@ fuzz: ## fuzz each target for FUZZ_SECONDS (60) with libFuzzer; needs clang
 	 $(FUZZ:tests/fuzz/%.c=build/fuzz/%)
 	@FUZZ_SECONDS=$(FUZZ_SECONDS) tests/fuzz/run $(FUZZ:tests/fuzz/%.c=build/fuzz/%)
 
-bench: all $(BUILD)/mkcap $(BUILD)/ep_bench $(BUILD)/echo_bench ## compare our speed with that of tshark, tcpdump and trafgen; the endpoints' own
+bench: all $(BUILD)/mkcap $(BUILD)/bare $(BUILD)/ep_bench $(BUILD)/echo_bench ## compare our speed with that of tshark, tcpdump and trafgen; the endpoints' own
 	@$(BUILD)/ep_bench
 	@BUILD=$(BUILD) tests/bench/wire
+	@BUILD=$(BUILD) tests/bench/live
 	@BUILD=$(BUILD) tests/bench/run
 
 install: all ## install into DESTDIR and PREFIX (/usr/local)

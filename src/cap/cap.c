@@ -41,7 +41,7 @@ int cap_fail(struct cap *c, uint64_t offset, const char *fmt, ...)
     va_start(ap, fmt);
     vsnprintf(e->msg, sizeof e->msg, fmt, ap);
     va_end(ap);
-    if (!source_intact(&c->src) || c->src.err) {
+    if (c->src.err) {
         e->err = c->src.err;
         snprintf(e->msg, sizeof e->msg, "%s", c->src.why);
     }
@@ -52,7 +52,7 @@ int cap_short(struct cap *c, bool end_is_fine, const char *what, uint64_t need)
 {
     uint64_t left = source_left(&c->src);
 
-    if (left == 0 && end_is_fine && source_intact(&c->src) && !c->src.err)
+    if (left == 0 && end_is_fine && !c->src.err)
         return 0;
     return cap_fail(c, source_offset(&c->src), "%s of %llu bytes, the file ends after %llu", what,
                     (unsigned long long)need, (unsigned long long)left);
@@ -145,10 +145,6 @@ int cap_next(struct cap *c, struct frame *f)
 {
     if (UNLIKELY(c->error.err))
         return c->error.err;
-    if (UNLIKELY(c->src.gone)) {
-        source_intact(&c->src);
-        return cap_fail(c, c->src.size, "the file shrank");
-    }
     return c->next(c, f);
 }
 

@@ -18,10 +18,12 @@ enum cap_format {
 /* How a file is packed. */
 enum cap_compression { CAP_PLAIN, CAP_GZIP, CAP_ZSTD };
 
+/* Bytes of a file that are read at once where nothing else is asked for. */
+#define CAP_BUFFER ((size_t)256 << 10)
+
 /* Choices at cap_open(); all zero is the default. */
 struct cap_opts {
-    size_t window; /* bytes of a file that are mapped at once; 0: 4 MiB. Give less when many files are open at once */
-    bool stream;   /* read() even from regular files, never map them */
+    size_t buffer; /* bytes read at once, at least 4; 0: CAP_BUFFER. Give less when many files are open at once */
     /* Called, if not NULL, before bytes that were handed out move or vanish: until then the data of all frames read so
      * far stay where they are, although `struct frame` promises it only until the next frame. Not called for comments
      * and options. */

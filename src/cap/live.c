@@ -4,11 +4,14 @@
 
 #include <errno.h>
 #include <pcap/pcap.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
-/* Waiting for a frame ends after this long, to look for cap_live_break(). */
+/* The kernel holds frames back until it has filled a block of the ring with them, at most for this long. */
 #define WAIT_MS 100
 /* Link types for which one filter is compiled. */
 #define FILTER_PROGRAMS 8
@@ -18,7 +21,13 @@
 struct live {
     pcap_t *pcap;
     bool nano;
-    int ended; /* not 0: cap_live_break() was called */
+    bool polls;               /* libpcap returns at once where there is no frame, and we wait; else it waits itself */
+    void (*idle)(void *user); /* as in struct cap_live_opts */
+    void *user;
+    volatile sig_atomic_t stop; /* cap_live_break() was called */
+    ns_t last;                  /* then: when that was noticed, by the clock of the frames' times; 0 before */
+    ns_t deadline;              /* and by when all frames before have come, by the monotonic clock */
+    bool ended;                 /* cap_next() returns 0 from now on */
 };
 
 static int dlt_of(uint16_t linktype)
@@ -33,8 +42,10 @@ int cap_live_poll(struct cap *c, struct frame *f)
     const u_char *data;
     int rc = pcap_next_ex(l->pcap, &h, &data);
 
-    if (rc == 0 || rc == PCAP_ERROR_BREAK)
-        return l->ended = rc, 0;
+    if (rc == 0)
+        return 0;
+    if (rc == PCAP_ERROR_BREAK)
+        return l->ended = true, 0;
     if (rc != 1) {
         cap_fail(c, 0, "%s", pcap_geterr(l->pcap));
         return c->error.err = -EIO;
@@ -53,15 +64,54 @@ int cap_live_poll(struct cap *c, struct frame *f)
     return 1;
 }
 
+static ns_t live_clock(clockid_t id)
+{
+    struct timespec t;
+
+    clock_gettime(id, &t);
+    return t.tv_sec * NS_PER_S + t.tv_nsec;
+}
+
+static void live_idle(struct live *l)
+{
+    if (l->idle)
+        l->idle(l->user);
+}
+
+/* There is no frame: wait for some. */
+static void live_wait(struct live *l)
+{
+    struct pollfd p = {.fd = pcap_get_selectable_fd(l->pcap), .events = POLLIN};
+
+    l->ended |= l->last && live_clock(CLOCK_MONOTONIC) >= l->deadline;
+    if (!l->ended && l->polls) {
+        live_idle(l);
+        poll(&p, 1, WAIT_MS); /* not for ever: cap_live_break() may come just before */
+    }
+}
+
+/* All frames that came before cap_live_break() are delivered. */
 static int live_next(struct cap *c, struct frame *f)
 {
     struct live *l = c->live;
-    int r;
+    int r = 0;
 
-    do
+    while (r == 0 && !l->ended) {
+        if (UNLIKELY(l->stop && !l->last)) {
+            l->last = live_clock(CLOCK_REALTIME);
+            l->deadline = live_clock(CLOCK_MONOTONIC) + 2 * WAIT_MS * NS_PER_MS;
+        }
+        if (!l->polls)
+            live_idle(l);
         r = cap_live_poll(c, f);
-    while (r == 0 && !l->ended);
-    return r;
+        if (r == 0)
+            live_wait(l);
+        l->ended |= r > 0 && l->last && f->ts > l->last;
+    }
+    if (!l->ended || r < 0)
+        return r;
+    c->frames -= r == 1;
+    return 0;
 }
 
 int cap_live_fd(const struct cap *c)
@@ -136,7 +186,8 @@ static int live_activate(struct cap *c, const char *iface, const struct cap_live
     pcap_set_snaplen(l->pcap, (int)(o->snaplen && o->snaplen < FRAME_MAX ? o->snaplen : FRAME_MAX));
     pcap_set_promisc(l->pcap, !o->no_promisc);
     pcap_set_timeout(l->pcap, WAIT_MS);
-    pcap_set_immediate_mode(l->pcap, 1);
+    /* Immediate mode has a slot of the snap length for each frame, which are few; else frames lie behind each other. */
+    pcap_set_immediate_mode(l->pcap, o->no_wait);
     if (o->buffer)
         pcap_set_buffer_size(l->pcap, (int)min_u32(o->buffer, INT32_MAX));
     pcap_set_tstamp_precision(l->pcap, PCAP_TSTAMP_PRECISION_NANO);
@@ -151,7 +202,9 @@ static int live_activate(struct cap *c, const char *iface, const struct cap_live
     l->nano = pcap_get_tstamp_precision(l->pcap) == PCAP_TSTAMP_PRECISION_NANO;
     if (o->inbound && pcap_setdirection(l->pcap, PCAP_D_IN) < 0)
         return live_fail(c, -EIO, pcap_geterr(l->pcap));
-    if (o->no_wait && pcap_setnonblock(l->pcap, 1, text) < 0)
+    if (!live_is_rdma(iface) && pcap_get_selectable_fd(l->pcap) >= 0)
+        l->polls = pcap_setnonblock(l->pcap, 1, text) == 0;
+    if (o->no_wait && !l->polls)
         return live_fail(c, -EIO, text);
     return o->filter ? live_filter(c, l->pcap, o->filter) : 0;
 }
@@ -191,6 +244,8 @@ int cap_live_open(struct cap **out, const char *iface, uint16_t file_index, cons
     c->info.format = CAP_LIVE;
     c->file = file_index;
     c->error.file = iface;
+    ((struct live *)c->live)->idle = o->idle;
+    ((struct live *)c->live)->user = o->user;
     c->next = live_next;
     c->close = live_close;
     int rc = live_activate(c, iface, o);
@@ -209,7 +264,10 @@ int cap_live_open(struct cap **out, const char *iface, uint16_t file_index, cons
 void cap_live_break(struct cap *c)
 {
     struct live *l = c->live;
-    pcap_breakloop(l->pcap);
+
+    l->stop = 1;
+    if (!l->polls)
+        pcap_breakloop(l->pcap);
 }
 
 int cap_live_stats(struct cap *c, struct cap_live_stats *out)

@@ -11,7 +11,11 @@ struct cap_live_opts {
     uint32_t buffer;    /* bytes of the kernel's buffer, 0: libpcap's default */
     const char *filter; /* capture filter, NULL: everything */
     bool inbound;       /* not what this host sends */
-    bool no_wait;       /* for cap_live_poll() */
+    bool no_wait;       /* for cap_live_poll(); frames are not held back to be handed over together */
+    /* Called, if not NULL, whenever cap_next() is about to wait: the time to write what was held back. May call
+     * cap_live_break(). */
+    void (*idle)(void *user);
+    void *user;
 };
 
 /* What the kernel counted since the capture began. */
@@ -21,10 +25,10 @@ struct cap_live_stats {
     uint64_t if_dropped; /* by the interface or its driver */
 };
 
-/* Capture from an interface of this host. The result works with cap_next() (which waits for a frame), cap_info(),
- * cap_error() and cap_close(). 0 with *out set, or a negative errno with *err filled: -EPERM without the permission,
- * -ENODEV if there is no such interface, -ENOTSUP for an RDMA device if libpcap was built without rdmasniff, -EINVAL
- * for a wrong filter. */
+/* Capture from an interface of this host. The result works with cap_next() (which waits for a frame, and has it at most
+ * 0.1 s after it came), cap_info(), cap_error() and cap_close(). 0 with *out set, or a negative errno with *err filled:
+ * -EPERM without the permission, -ENODEV if there is no such interface, -ENOTSUP for an RDMA device if libpcap was
+ * built without rdmasniff, -EINVAL for a wrong filter. */
 int cap_live_open(struct cap **out, const char *iface, uint16_t file_index, const struct cap_live_opts *opts,
                   struct cap_error *err);
 /* With no_wait, instead of cap_next(): 1 and the next frame; 0: none is there; a negative errno. *f as of
@@ -32,7 +36,7 @@ int cap_live_open(struct cap **out, const char *iface, uint16_t file_index, cons
 int cap_live_poll(struct cap *c, struct frame *f);
 /* Descriptor to wait for frames at; -1: there is none. */
 int cap_live_fd(const struct cap *c);
-/* Let cap_next() return 0 soon. May be called from a signal handler. */
+/* Let cap_next() return 0 soon, after the frames that came before. May be called from a signal handler. */
 void cap_live_break(struct cap *c);
 /* What was dropped so far; its interface in cap_info() tells it from then on as well. 0 or a negative errno. */
 int cap_live_stats(struct cap *c, struct cap_live_stats *out);

@@ -5,8 +5,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define WINDOWS_TOTAL ((size_t)4 << 20)
-#define WINDOW_LEAST  ((size_t)64 << 10)
+/* Bytes of the buffers of many files together, unless each has the least. */
+#define BUFFERS_TOTAL (16 * CAP_BUFFER)
+#define BUFFER_LEAST  ((size_t)16 << 10)
 
 struct input {
     struct cap *cap;
@@ -108,6 +109,14 @@ int cap_merge_caps(struct cap_merge **out, struct cap *const *caps, size_t n)
     return 0;
 }
 
+/* Of each of `n` files. */
+static size_t buffer_size(size_t n)
+{
+    size_t size = BUFFERS_TOTAL / n;
+
+    return size > CAP_BUFFER ? CAP_BUFFER : size < BUFFER_LEAST ? BUFFER_LEAST : size;
+}
+
 int cap_merge_open(struct cap_merge **out, const char *const *paths, size_t n, const struct cap_opts *opts,
                    struct cap_error *err)
 {
@@ -120,8 +129,8 @@ int cap_merge_open(struct cap_merge **out, const char *const *paths, size_t n, c
     if (n < 1 || n > UINT16_MAX)
         return -EINVAL;
     caps = calloc(n, sizeof *caps);
-    if (!each.window && n > 1)
-        each.window = WINDOWS_TOTAL / n > WINDOW_LEAST ? WINDOWS_TOTAL / n : WINDOW_LEAST;
+    if (!each.buffer)
+        each.buffer = buffer_size(n);
     for (i = 0; caps && i < n && rc == 0; i++)
         rc = cap_open(&caps[i], paths[i], (uint16_t)i, &each, err);
     if (caps && rc == 0) {

@@ -8,7 +8,7 @@ struct cap_merge;
 
 /* Open `n` files (1 to 65535). frame.file is the index in `paths`, which must stay valid. 0 with *out set, or a
  * negative errno with *err filled if any of them cannot be opened. `opts` may be NULL. Where it
- * gives no window, several files share 4 MiB. */
+ * gives no size of buffers, those of more than 16 files become smaller, down to 16 KiB. */
 int cap_merge_open(struct cap_merge **out, const char *const *paths, size_t n, const struct cap_opts *opts,
                    struct cap_error *err);
 

@@ -9,14 +9,6 @@
 #define MAGIC_NANO     UINT32_C(0xa1b23c4d)
 #define MAGIC_MODIFIED UINT32_C(0xa1b2cd34)
 
-/* A record claims more than any frame has, or none at all: is it the file that vanished? */
-static int pcap_doubt(struct cap *c, uint32_t caplen)
-{
-    if (caplen > FRAME_MAX)
-        return cap_fail(c, source_offset(&c->src), "captured length of %u bytes, at most %u can be", caplen, FRAME_MAX);
-    return source_intact(&c->src) ? 0 : cap_fail(c, source_offset(&c->src), "empty record");
-}
-
 static int pcap_next(struct cap *c, struct frame *f)
 {
     struct source *s = &c->src;
@@ -30,11 +22,8 @@ static int pcap_next(struct cap *c, struct frame *f)
         caplen = len;
         len = t;
     }
-    if (UNLIKELY(caplen - 1 >= FRAME_MAX)) {
-        int rc = pcap_doubt(c, caplen);
-        if (rc < 0)
-            return rc;
-    }
+    if (UNLIKELY(caplen > FRAME_MAX))
+        return cap_fail(c, source_offset(s), "captured length of %u bytes, at most %u can be", caplen, FRAME_MAX);
     h = source_peek(s, c->record_head + caplen);
     if (UNLIKELY(!h))
         return cap_short(c, false, "packet record", c->record_head + caplen);

@@ -1,11 +1,11 @@
-/* layer 1 (io): the bytes of a file in order: a sliding mapped window, or a buffer over a pipe or a decompressor. */
+/* layer 1 (io): the bytes of a file in order: a buffer that read() or a decompressor fills. */
 #ifndef RDMATRACE_SOURCE_H
 #define RDMATRACE_SOURCE_H
 
 #include "src/cap/cap.h"
 #include "types.h"
 
-#include <signal.h>
+#include <sys/types.h>
 
 /* Most bytes that source_peek() can be asked for: the largest record or block that is looked into. */
 #define SOURCE_PEEK_MAX (UINT32_C(2) << 20)
@@ -14,25 +14,21 @@ struct unpacker;
 
 /* Readers look at the bytes at hand with source_peek() and leave them behind with source_skip(). */
 struct source {
-    const uint8_t *p;     /* next byte to read */
-    const uint8_t *end;   /* end of the bytes at hand */
-    const uint8_t *bytes; /* first byte at hand */
-    uint64_t base;        /* offset of bytes[0] in the uncompressed file */
-    int err;              /* negative errno once reading failed, see `why` */
-    char why[120];        /* the failure in words */
+    const uint8_t *p;   /* next byte to read */
+    const uint8_t *end; /* end of the bytes at hand */
+    uint64_t base;      /* offset of buf[0] in the uncompressed file */
+    int err;            /* negative errno once reading failed, see `why` */
+    char why[120];      /* the failure in words */
     int fd;
     bool own_fd;                      /* close fd at the end */
     enum cap_compression compression; /* as found by content */
-    uint64_t size;                    /* size of the file when last looked at, 0 if it is not a regular file */
-    uint64_t raw;                     /* bytes read from fd (streams only) */
-    uint8_t *area;                    /* mapped files: address range that holds the window */
-    size_t area_len, window;          /* its size; what is mapped at once at least */
-    volatile sig_atomic_t gone;       /* a mapped page vanished under a reader: zeros were read in its place */
-    uint8_t *buf;                     /* streams: allocated buffer */
-    size_t buf_cap;                   /* its size */
-    bool eof;                         /* streams: nothing more will come */
-    struct unpacker *unpacker;        /* decompressor, NULL for plain streams */
-    void (*moving)(void *user);       /* as in struct cap_opts */
+    uint64_t size;              /* bytes of a regular file, from where reading began: at least so many; 0: unknown */
+    uint64_t raw;               /* bytes read from fd */
+    uint8_t *buf;               /* allocated buffer */
+    size_t buf_cap;             /* its size */
+    bool eof;                   /* nothing more will come */
+    struct unpacker *unpacker;  /* decompressor, NULL for plain files */
+    void (*moving)(void *user); /* as in struct cap_opts */
     void *user;
 };
 
@@ -56,15 +52,9 @@ static inline size_t source_left(const struct source *s)
     return (size_t)(s->end - s->p);
 }
 
-/* So far behind the bytes being passed over others are fetched from memory, without regard for the end of those at
- * hand: processors do that by themselves, but not beyond a page. */
-#define SOURCE_AHEAD 2048
-
 /* Pass over `n` bytes that were peeked at. */
 static inline void source_skip(struct source *s, size_t n)
 {
-    for (size_t i = 0; i < n; i += 64)
-        __builtin_prefetch(s->p + SOURCE_AHEAD + i);
     s->p += n;
 }
 
@@ -74,21 +64,19 @@ uint64_t source_skip_far(struct source *s, uint64_t n);
 /* Offset of the next byte in the uncompressed file. */
 static inline uint64_t source_offset(const struct source *s)
 {
-    return s->base + (uint64_t)(s->p - s->bytes);
+    return s->base + (uint64_t)(s->p - s->buf);
 }
-
-/* Whether a mapped file still has every byte that was read; if not, s->err and s->why are set and false is returned. */
-bool source_intact(struct source *s);
 
 /* Bytes of the (packed) file consumed so far. */
 uint64_t source_consumed(const struct source *s);
 
-/* Decompressors (unpack.c). Take over the `n` bytes already read from fd; 0 or a negative errno. */
+/* Decompressors (unpack.c). Take over the `n` bytes already read from fd, at most s->buf_cap; 0 or a negative errno. */
 int unpack_start(struct source *s, const uint8_t *first, size_t n);
 /* Up to `cap` more uncompressed bytes to `out`: their number, 0 at the end, negative errno with s->why set. */
 ssize_t unpack_read(struct source *s, uint8_t *out, size_t cap);
 void unpack_stop(struct source *s);
-/* read() that repeats when interrupted by a signal. */
+/* read() that repeats when interrupted by a signal. Negative errno with s->why set, also for a file that ends before
+ * the size that it had. */
 ssize_t source_read_fd(struct source *s, void *p, size_t n);
 
 #endif

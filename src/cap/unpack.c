@@ -7,17 +7,17 @@
 #include <zlib.h>
 #include <zstd.h>
 
-#define PACKED_SIZE 131072
 /* A larger window than zstd --long=27 asks for is refused: the memory is ours. */
 #define ZSTD_WINDOW_LOG_MAX 27
 
 struct unpacker {
-    uint8_t in[PACKED_SIZE]; /* packed bytes */
-    size_t pos, len;         /* of which pos to len are unread */
-    bool in_eof;             /* fd has ended */
-    bool inside;             /* in the middle of a member or frame */
+    size_t pos, len; /* the bytes of `in` from pos to len are unread */
+    bool in_eof;     /* fd has ended */
+    bool inside;     /* in the middle of a member or frame */
     z_stream gz;
     ZSTD_DStream *zstd;
+    size_t in_cap;
+    uint8_t in[]; /* packed bytes */
 };
 
 static int unpack_fail(struct source *s, const char *what, const char *why)
@@ -28,10 +28,11 @@ static int unpack_fail(struct source *s, const char *what, const char *why)
 
 int unpack_start(struct source *s, const uint8_t *first, size_t n)
 {
-    struct unpacker *u = calloc(1, sizeof *u);
+    struct unpacker *u = calloc(1, sizeof *u + s->buf_cap);
 
     if (!u)
         return -ENOMEM;
+    u->in_cap = s->buf_cap;
     memcpy(u->in, first, n);
     u->len = n;
     s->unpacker = u;
@@ -60,7 +61,7 @@ static int unpack_more(struct source *s, struct unpacker *u)
     memmove(u->in, u->in + u->pos, u->len - u->pos);
     u->len -= u->pos;
     u->pos = 0;
-    ssize_t got = source_read_fd(s, u->in + u->len, sizeof u->in - u->len);
+    ssize_t got = source_read_fd(s, u->in + u->len, u->in_cap - u->len);
     if (got < 0)
         return (int)got;
     u->in_eof = got == 0;

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#define BUFFER_SIZE (UINT32_C(16) << 20) /* of -B */
+
 enum {
     KEY_UDP_PORT = 256,
     KEY_RD,
@@ -24,6 +26,7 @@ static const struct opt_def defs[] = {
     {'D', "list-interfaces", NULL, "list the interfaces that -i takes"},
     {'f', "capture-filter", "EXPR", "keep only frames that match this capture filter (pcap-filter(7))"},
     {'s', "snapshot-length", "N", "with -i: capture at most N bytes of a frame"},
+    {'B', "buffer-size", "KIB", "with -i: size of the kernel's buffer in KiB (16384)"},
     {'p', "no-promiscuous-mode", NULL, "with -i: do not switch IFACE to promiscuous mode"},
     {'Y', "display-filter", "FILTER", "show only packets that match this display filter (rdmatrace-filter(7))"},
     {'c', "count", "N", "stop after N frames"},
@@ -209,6 +212,10 @@ static int parse_simple(struct decode_job *job, int key, const char *arg)
         r = parse_number("-s", arg, 1, FRAME_MAX, &v);
         job->snaplen = (uint32_t)v;
         break;
+    case 'B':
+        r = parse_number("-B", arg, 1, INT32_MAX >> 10, &v);
+        job->buffer = (uint32_t)v << 10;
+        break;
     case 'c':
         r = parse_number("-c", arg, 1, UINT64_MAX, &v);
         job->count = v;
@@ -289,6 +296,7 @@ static const struct opt_clash clashes[] = {
     {'e', 0, NO_FIELDS, "needs -T fields"},
     {'E', 0, NO_FIELDS, "needs -T fields"},
     {'s', -'i', 0, NULL},
+    {'B', -'i', 0, NULL},
     {'p', -'i', 0, NULL},
     {'V', 0, ONLY_FIELDS, "shows every field, -T fields those of -e"},
     {'x', 0, NO_BYTES, "is for -T text and tree"},
@@ -324,6 +332,7 @@ int cmd_decode(int argc, char **argv)
     struct decode_job job = {
         .files = calloc((size_t)argc + 1, sizeof *job.files),
         .decode.verify = true,
+        .buffer = BUFFER_SIZE,
         .print = {.separator = '\t',
                   .aggregator = ',',
                   .occurrence = 'a',

@@ -16,6 +16,7 @@ struct decode_job {
     const char *display_filter; /* -Y */
     const char *write;          /* -w */
     uint32_t snaplen;           /* -s, live capture */
+    uint32_t buffer;            /* -B, live capture: bytes of the kernel's buffer */
     bool no_promisc;            /* -p */
     uint64_t count;             /* -c: stop after so many frames, 0: all */
     bool quiet;                 /* -q: only a summary at the end */

@@ -17,9 +17,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define FLUSH_AT 65536
-/* a live capture's file is at most so far behind when no packets are printed */
-#define WRITE_EVERY    (NS_PER_S / 10)
+#define FLUSH_AT       65536
 #define PROGRESS_EVERY (UINT64_C(1) << 18) /* frames between two looks at the progress */
 
 struct run {
@@ -37,8 +35,7 @@ struct run {
     uint64_t n; /* frames read */
     uint16_t digits_file;
     uint32_t digits_iface;
-    ns_t written;    /* time of the frame after which a live capture's file was brought up to date */
-    bool flush_each; /* someone is watching */
+    bool flush_each; /* someone is watching; a live capture's output is written whenever it waits */
     bool silent;     /* the packets themselves are written to stdout, so nothing else is */
     bool progress;   /* stderr is a terminal and stdout is not being written to it */
     bool found;      /* what --fail-on asks about */
@@ -54,10 +51,42 @@ static void on_interrupt(int sig)
     cap_live_break(live_capture);
 }
 
+static void flush_text(struct run *r)
+{
+    if (!r->broken && !cli_flush(&r->text, STDOUT_FILENO)) {
+        if (errno != EPIPE)
+            cli_error("standard output: %s", strerror(errno));
+        r->broken = true;
+    }
+}
+
+static void write_failed(struct run *r)
+{
+    r->status = cli_cap_error(cap_writer_error(r->out));
+    r->broken = true;
+}
+
+/* A live capture waits for frames: show what came so far, and bring its file up to date. */
+static void on_idle(void *user)
+{
+    struct run *r = user;
+
+    if (r->text.len)
+        flush_text(r);
+    if (r->out && !r->broken && cap_writer_flush(r->out) < 0)
+        write_failed(r);
+    if (r->broken)
+        cap_live_break(r->live);
+}
+
 static int open_live(struct run *r)
 {
-    struct cap_live_opts o = {
-        .snaplen = r->job->snaplen, .no_promisc = r->job->no_promisc, .filter = r->job->capture_filter};
+    struct cap_live_opts o = {.snaplen = r->job->snaplen,
+                              .buffer = r->job->buffer,
+                              .no_promisc = r->job->no_promisc,
+                              .filter = r->job->capture_filter,
+                              .idle = on_idle,
+                              .user = r};
     struct sigaction sa = {.sa_handler = on_interrupt};
     struct cap_error err;
 
@@ -130,37 +159,13 @@ static void choose_digits(struct run *r, const struct frame *f)
     r->printer.digits = iface && iface->tsresol == 6 ? 6 : 9;
 }
 
-static void flush_text(struct run *r)
-{
-    if (!r->broken && !cli_flush(&r->text, STDOUT_FILENO)) {
-        if (errno != EPIPE)
-            cli_error("standard output: %s", strerror(errno));
-        r->broken = true;
-    }
-}
-
-/* Write a frame that is shown to the file of -w. */
-static void write_frame(struct run *r, const struct frame *f)
-{
-    int rc = cap_write(r->out, f, iface_of(r, f));
-
-    if (rc == 0 && r->live && (!r->job->quiet || f->ts < r->written || f->ts - r->written >= WRITE_EVERY)) {
-        rc = cap_writer_flush(r->out);
-        r->written = f->ts;
-    }
-    if (rc < 0) {
-        r->status = cli_cap_error(cap_writer_error(r->out));
-        r->broken = true;
-    }
-}
-
 static void show(struct run *r, struct pkt *p)
 {
     const struct frame *f = p->frame;
 
     r->found |= (r->job->fail_bad_icrc && p->icrc == CRC_BAD) || (r->job->fail_malformed && p->flags & PKT_MALFORMED);
-    if (r->out)
-        write_frame(r, f);
+    if (r->out && cap_write(r->out, f, iface_of(r, f)) < 0)
+        write_failed(r);
     if (r->silent)
         return;
     if (r->job->quiet) {
@@ -238,13 +243,22 @@ static void report_errors(struct run *r)
     }
 }
 
+/* What the kernel counted; the last word is a warning if frames are missing. */
 static void report_live(struct run *r)
 {
     struct cap_live_stats s;
 
-    if (r->live && cap_live_stats(r->live, &s) == 0)
-        fprintf(stderr, "%s received, %llu dropped by the kernel, %llu by the interface\n",
-                count_str(s.received, "frame"), (unsigned long long)s.dropped, (unsigned long long)s.if_dropped);
+    if (!r->live || cap_live_stats(r->live, &s) < 0)
+        return;
+    fprintf(stderr, "%s received, %llu dropped by the kernel, %llu by the interface\n", count_str(s.received, "frame"),
+            (unsigned long long)s.dropped, (unsigned long long)s.if_dropped);
+    if (s.dropped)
+        cli_error(
+            "WARNING: THE CAPTURE IS INCOMPLETE: the kernel dropped %s, for which its buffer of %u KiB had no room; "
+            "try a larger one (-B), a capture filter (-f) or a shorter snap length (-s)",
+            count_str(s.dropped, "frame"), r->job->buffer >> 10);
+    else if (s.if_dropped)
+        cli_error("WARNING: THE CAPTURE IS INCOMPLETE: the interface dropped %s", count_str(s.if_dropped, "frame"));
 }
 
 /* Hand on what the inputs state about their interfaces. */
@@ -347,7 +361,7 @@ int decode_run(const struct decode_job *job)
     r.job = job;
     r.printer.opts = job->print;
     r.decode = job->decode;
-    r.flush_each = job->iface || isatty(STDOUT_FILENO);
+    r.flush_each = !job->iface && isatty(STDOUT_FILENO);
     r.silent = job->write && strcmp(job->write, "-") == 0;
     r.progress = isatty(STDERR_FILENO) && !job->iface && (job->quiet || !isatty(STDOUT_FILENO));
     r.status = job->display_filter ? cli_filter(&r.filter, job->display_filter) : EXIT_OK;

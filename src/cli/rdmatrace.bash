@@ -33,7 +33,7 @@ _rdmatrace() {
         --fail-on) _rdmatrace_words "bad-icrc malformed" ;;
         --color) _rdmatrace_words "auto always never" ;;
         -i | --interface) _rdmatrace_words "$(ls /sys/class/net 2>/dev/null)" ;;
-        -f | --capture-filter | -Y | --display-filter | -c | --count | -s | --snapshot-length | --udp-port | --interval) ;;
+        -f | --capture-filter | -Y | --display-filter | -c | --count | -s | --snapshot-length | -B | --buffer-size | --udp-port | --interval) ;;
         *)
             if [[ $cur == -* ]]; then
                 _rdmatrace_words "$("$program" "$command" --help 2>/dev/null | grep -oE '^ +(-[A-Za-z0-9], )?--[a-z][a-z-]*' | tr -d ' ,' | sed 's/^-[A-Za-z0-9]-/-/')"

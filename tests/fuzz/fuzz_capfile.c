@@ -1,4 +1,4 @@
-/* layer 1 (io) fuzzing: any bytes as a capture file; the mapped and the streaming reader must agree. */
+/* layer 1 (io) fuzzing: any bytes as a capture file; it reads the same through a buffer that is full at every frame. */
 #include "src/cap/cap.h"
 #include "src/cap/write.h"
 
@@ -13,6 +13,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 struct outcome {
     uint64_t frames, sum, offset;
     int end;
+    bool damaged; /* packed, and not to be unpacked or read to its end: how far it is depends on the buffer */
 };
 
 static struct outcome read_all(const char *path, const struct cap_opts *opts, struct cap_writer *w)
@@ -25,6 +26,7 @@ static struct outcome read_all(const char *path, const struct cap_opts *opts, st
     o.end = cap_open(&c, path, 0, opts, &e);
     if (o.end < 0) {
         o.offset = e.offset;
+        o.damaged = e.unpacked;
         return o;
     }
     while ((o.end = cap_next(c, &f)) == 1) {
@@ -39,6 +41,7 @@ static struct outcome read_all(const char *path, const struct cap_opts *opts, st
         o.frames++;
     }
     o.offset = o.end < 0 ? cap_error(c)->offset : 0;
+    o.damaged = o.end < 0 && cap_error(c)->unpacked;
     cap_close(c);
     return o;
 }
@@ -54,14 +57,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     snprintf(in_path, sizeof in_path, "/proc/self/fd/%d", in);
     snprintf(out_path, sizeof out_path, "/proc/self/fd/%d", out);
     assert(cap_writer_open(&w, out_path, NULL, &e) == 0);
-    struct outcome mapped = read_all(in_path, &(struct cap_opts){.window = 4096}, w);
-    struct outcome stream = read_all(in_path, &(struct cap_opts){.stream = true}, NULL);
-    assert(mapped.frames == stream.frames && mapped.sum == stream.sum);
-    assert(mapped.end == stream.end && mapped.offset == stream.offset);
+    struct outcome whole = read_all(in_path, NULL, w),
+                   small = read_all(in_path, &(struct cap_opts){.buffer = 16}, NULL);
+    assert(whole.damaged || (whole.frames == small.frames && whole.sum == small.sum));
+    assert(whole.damaged || (whole.end == small.end && whole.offset == small.offset));
     /* What was written is read again whole. */
     assert(cap_writer_close(w, &e) == 0);
     struct outcome again = read_all(out_path, NULL, NULL);
-    assert(again.end == 0 && again.frames == mapped.frames && again.sum == mapped.sum);
+    assert(again.end == 0 && again.frames == whole.frames && again.sum == whole.sum);
     close(in);
     close(out);
     return 0;

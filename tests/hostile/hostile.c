@@ -120,10 +120,11 @@ static void disturb_all(void)
 
 /* --- Files ------------------------------------------------------------------------------------ */
 
-/* Frames that the file gives; `offsets` (if not NULL) receives the offset of each, up to `max`. */
-static uint64_t count_frames(const char *name, bool stream, uint64_t *offsets, uint64_t max, bool keep_them)
+/* Frames that the file gives, read so many bytes at once (0: as many as usual); `offsets` (if not NULL) receives the
+ * offset of each, up to `max`. */
+static uint64_t count_frames(const char *name, size_t buffer, uint64_t *offsets, uint64_t max, bool keep_them)
 {
-    struct cap_opts o = {.stream = stream};
+    struct cap_opts o = {.buffer = buffer};
     struct cap_error e;
     struct cap *c;
     struct frame f;
@@ -168,7 +169,7 @@ static void read_cut(const char *scratch, int fd, const char *name, uint64_t siz
         perror(scratch);
         exit(2);
     }
-    uint64_t got = count_frames(scratch, size % 2, NULL, 0, false);
+    uint64_t got = count_frames(scratch, size % 2 ? 64 : 0, NULL, 0, false);
     if ((got < min || got > max) && state.failed++ < 20)
         printf("%s cut after %llu bytes: %llu frames, %llu lie before the cut\n", name, (unsigned long long)size,
                (unsigned long long)got, (unsigned long long)max);
@@ -181,7 +182,7 @@ static void cut_file(const char *name, const char *scratch, int fd)
     enum { MAX = 4096 };
     static uint64_t offsets[MAX];
     struct stat st;
-    uint64_t n = count_frames(name, false, offsets, MAX, true);
+    uint64_t n = count_frames(name, 0, offsets, MAX, true);
 
     state.n_files++;
     if (n == 0 || n > MAX || !copy_file(name, fd) || fstat(fd, &st) < 0 || offsets[n - 1] >= (uint64_t)st.st_size)

@@ -413,6 +413,42 @@ Test(cap_live, a_datagram_on_the_loopback_interface_is_captured, .timeout = 20)
     cap_close(c);
 }
 
+static void count_idle(void *user)
+{
+    ++*(unsigned *)user;
+}
+
+Test(cap_live, frames_that_came_before_the_break_are_delivered, .timeout = 20)
+{
+    unsigned idle = 0;
+    struct cap_live_opts o = {.filter = "udp dst port 47912", .idle = count_idle, .user = &idle};
+    struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(47912)};
+    struct cap_error e;
+    struct cap *c;
+    struct frame f;
+    int rc = cap_live_open(&c, "lo", 0, &o, &e);
+    if (rc == -EPERM || rc == -ENODEV || rc == -ENETDOWN)
+        cr_skip_test("no permission to capture, or no loopback interface");
+    cr_assert_eq(rc, 0, "%s", e.msg);
+    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    int fd = socket(AF_INET, SOCK_DGRAM, 0);
+    for (uint8_t k = 0; k < 50; k++)
+        cr_assert_eq(sendto(fd, &k, 1, 0, (struct sockaddr *)&to, sizeof to), 1);
+    cap_live_break(c);
+    for (uint8_t k = 0; k < 50; k++) {
+        cr_assert_eq(cap_next(c, &f), 1, "%s", cap_error(c)->msg);
+        cr_assert_eq(f.data[42], k);
+    }
+    cr_expect_geq(idle, 1);
+    /* What comes later is not. */
+    cr_assert_eq(sendto(fd, "late", 4, 0, (struct sockaddr *)&to, sizeof to), 4);
+    cr_expect_eq(cap_next(c, &f), 0);
+    cr_expect_eq(cap_next(c, &f), 0);
+    cr_expect_eq(cap_info(c)->frames, 50);
+    close(fd);
+    cap_close(c);
+}
+
 Test(cap_live, a_wrong_filter_is_explained)
 {
     struct cap_error e;
