@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # Sourced by tests/run and .ci/run: what tests/budget allows, and how fast this machine is just now. Limits of time follow that, so that
 # tests are slow on a busy machine, and not red.
 
