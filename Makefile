@@ -78,11 +78,11 @@ demo: ## install the packages to build with, build, decode a real capture
 	@$(MAKE) --no-print-directory -s all
 	@tests/demo $(BUILD)/rdmatrace
 
-test: ## install the packages to test with, then `make check` and `make interop`
+test: ## install the packages to test with, then `make check`, and what runs behind it: `make interop`
 	@tests/deps test
-	@INTEROP=1 $(MAKE) --no-print-directory check
+	@TEST_PARTS="main behind" $(MAKE) --no-print-directory check
 
-check: all $(TEST_PROGRAMS) ## run the tests (everything they need must be installed)
+check: all $(TEST_PROGRAMS) ## run the tests, in five minutes on two cores (everything they need must be installed; tests/budget)
 	@BUILD=$(BUILD) tests/run
 
 interop: all ## test against Linux soft-RoCE in virtual machines (without root; packages are fetched once)
@@ -91,7 +91,8 @@ interop: all ## test against Linux soft-RoCE in virtual machines (without root; 
 interop-image: ## fetch the packages of the virtual machines and build their image
 	@tests/interop/image.py
 
-soak: all $(BUILD)/property ## play SOAK_PACKETS (100 million), judge SOAK_CONVERSATIONS (a million), move 1 GiB each way with a soft-RoCE guest
+soak: all $(TEST_PROGRAMS) ## run the tests in full, play SOAK_PACKETS (100 million), judge SOAK_CONVERSATIONS (a million), move 1 GiB each way with a guest
+	@TEST_FULL=1 BUILD=$(BUILD) tests/run
 	@BUILD=$(BUILD) tests/soak $(SOAK_PACKETS)
 	@$(BUILD)/property --count $(SOAK_CONVERSATIONS)
 	@BUILD=$(BUILD) BULK_MIB=1024 tests/interop/run.py 'bulk_.*' || [ $$? -eq 77 ]

@@ -6,6 +6,8 @@ import struct
 import subprocess
 import zlib
 
+import shared
+
 BUILD = os.environ.get("BUILD", "build")
 
 
@@ -92,10 +94,29 @@ def write_pcap(path, packets):
             f.write(struct.pack("<IIII", p.ts // 10 ** 9, p.ts % 10 ** 9, len(data), len(p.data)) + data)
 
 
+checked = {}
+
+
 def check(path, *options):
-    """Exit status and JSON of `rdmatrace check`."""
-    r = subprocess.run([BUILD + "/rdmatrace", "check", "-T", "json", *options, path], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    return r.returncode, json.loads(r.stdout) if r.stdout else None
+    """Exit status and JSON of `rdmatrace check`, which is asked once for the same packets and options."""
+    with open(path, "rb") as f:
+        key = shared.digest(f.read(), *options)
+    if key not in checked or "--counters" in options:  # those are in files of their own
+        r = subprocess.run([BUILD + "/rdmatrace", "check", "-T", "json", *options, path], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        checked[key] = r.returncode, r.stdout
+    status, out = checked[key]
+    return status, json.loads(out) if out else None
+
+
+def judged():
+    """What tests/judge.test has found, which is run once for itself and for tests/matrix.test: a folder with its output, its exit status, and in the
+    files "matrix" and "matrix.notes" what the taps say."""
+    def run(folder):
+        r = subprocess.run(["tests/judge.test"], env=dict(os.environ, MATRIX=folder + "/matrix"), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        for name, text in (("output", r.stdout), ("status", str(r.returncode))):
+            with open(folder + "/" + name, "w", encoding="utf-8") as f:
+                f.write(text)
+    return shared.once("judge", run)
 
 
 def failed(result, causes=False):

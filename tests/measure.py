@@ -1,9 +1,14 @@
 """What packets say about connections, computed from tshark's fields alone. Knows nothing of the project's own code.
 
 A stream is what one address sends to one queue pair of another at one interface. PSNs are unwrapped to numbers that grow."""
+import functools
 import ipaddress
 import os
+import struct
 import subprocess
+
+import shared
+from tally import sample
 
 FIELDS = ["frame.number", "frame.time_epoch", "frame.interface_id", "frame.len", "ip.src", "ip.dst", "ipv6.src", "ipv6.dst", "ip.id",
           "ip.dsfield.ecn", "ipv6.tclass.ecn", "udp.length", "infiniband.grh.sgid", "infiniband.grh.dgid", "infiniband.grh.paylen",
@@ -11,7 +16,7 @@ FIELDS = ["frame.number", "frame.time_epoch", "frame.interface_id", "frame.len",
           "infiniband.bth.padcnt", "infiniband.aeth.syndrome", "infiniband.reth.dmalen", "infiniband.reth.va", "infiniband.reth.r_key", "infiniband.immdt", "infiniband.ieth",
           "infiniband.deth.srcqp",
           "infiniband.invariant.crc", "infiniband.mad.transactionid", "infiniband.cm.req.localqpn", "infiniband.cm.rep.localqpn", "infiniband.cm.req.prim_localacktout",
-          "erf.flags.cap"]
+          "erf.flags.cap", "icmp.type", "icmpv6.type"]
 UNDEFINED = {0x18, 0x19, 0x1a, 0x1b, 0x1e, 0x1f}  # operations
 # Bytes of the extended headers, by the lower five bits of a connected opcode.
 EXTENDED = {3: 4, 5: 4, 6: 16, 9: 4, 10: 16, 11: 20, 12: 16, 13: 4, 15: 4, 16: 4, 17: 4, 18: 12, 19: 28, 20: 28, 22: 4, 23: 4}
@@ -83,45 +88,102 @@ GENERATED = {
 
 
 def generated():
-    """Writes these captures into $OUT."""
-    for name, argv in GENERATED.items():
-        path = "%s/%s.pcap" % (os.environ.get("OUT", "/tmp"), name)
+    """These captures, written once."""
+    def write(folder):
         rdmagen = os.environ.get("BUILD", "build") + "/rdmagen"
-        argv = argv if "PATH" in argv else argv + " -w PATH"
-        subprocess.run([rdmagen, "sim"] + argv.replace("PATH", path).split() + ["--seed", "7"], check=True, stdout=subprocess.DEVNULL)
-        yield path
+        for name, argv in GENERATED.items():
+            argv = argv if "PATH" in argv else argv + " -w PATH"
+            subprocess.run([rdmagen, "sim"] + argv.replace("PATH", "%s/%s.pcap" % (folder, name)).split() + ["--seed", "7"], check=True, stdout=subprocess.DEVNULL)
+
+    folder = shared.once("generated", write)
+    return ["%s/%s.pcap" % (folder, name) for name in GENERATED]
 
 
+@functools.cache
 def captures():
-    """Names of the capture files to test with."""
-    found = []
-    for d in ["captures"] + [d for d in os.environ.get("RDMATRACE_CAPTURES", "").split(":") if d]:
-        found += sorted(os.path.join(d, f) for f in os.listdir(d) if f.endswith((".pcap", ".pcapng")))
+    """Names of the capture files to test with: all of captures/, and a sample of what RDMATRACE_CAPTURES has besides."""
+    def found(*folders):
+        return [os.path.join(d, f) for d in folders for f in sorted(os.listdir(d)) if f.endswith((".pcap", ".pcapng"))]
+    more = found(*[d for d in os.environ.get("RDMATRACE_CAPTURES", "").split(":") if d])
+    return found("captures") + (sample("captures of RDMATRACE_CAPTURES", more, 60) if more else [])
+
+
+def tshark(data):
+    """The fields of each frame of a capture, as text. Link type 247 (InfiniBand), which tshark 4.0 does not know, is shown to it as a type of the
+    user's."""
+    if link_type(data) == 247:
+        data = data[:20] + b"\x93" + data[21:]
+    argv = ["tshark", "-n", "-o", 'uat:user_dlts:"User 0 (DLT=147)","infiniband","0","","0",""', "-r", "-", "-T", "fields", "-E", "separator=/t", "-E", "occurrence=a"]
+    argv += [word for f in FIELDS for word in ("-e", f)]
+    return subprocess.run(argv, input=data, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False).stdout.decode().splitlines()
+
+
+def link_type(data):
+    """That of a pcap file with times of either kind; else None."""
+    return data[20] if data[:4] in (b"\xd4\xc3\xb2\xa1", b"\x4d\x3c\xb2\xa1") else None
+
+
+def records(data):
+    """The records of a pcap file as one with times in nanoseconds has them."""
+    at, found, scale = 24, [], 1000 if data[0] == 0xd4 else 1
+    while at + 16 <= len(data):
+        sec, part, caught, length = struct.unpack_from("<IIII", data, at)
+        found.append(struct.pack("<IIII", sec, part * scale, caught, length) + data[at + 16:at + 16 + caught])
+        at += 16 + caught
     return found
 
 
-def tshark(path, *options):
-    """Lines of output. Link type 247 (InfiniBand), which tshark 4.0 does not know, is shown to it as a type of the user's."""
-    data = open(path, "rb").read()
-    if data[:4] in (b"\xd4\xc3\xb2\xa1", b"\x4d\x3c\xb2\xa1") and data[20] == 247:
-        data = data[:20] + b"\x93" + data[21:]
-    argv = ["tshark", "-n", "-o", 'uat:user_dlts:"User 0 (DLT=147)","infiniband","0","","0",""', "-r", "-", *options]
-    return subprocess.run(argv, input=data, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False).stdout.decode().splitlines()
+def keep(data, lines):
+    """For all tests: what tshark says of this capture."""
+    def write(folder):
+        with open(folder + "/fields", "w", encoding="utf-8") as f:
+            f.write("".join(line + "\n" for line in lines()))
+    return shared.once("tshark/" + shared.digest(data), write) + "/fields"
+
+
+def dissect(paths):
+    """Have tshark, which takes long to start, read many captures at once: those of a link type as one file."""
+    together = {}
+    for data in sorted({open(path, "rb").read() for path in paths}):
+        if link_type(data) not in (None, 197):  # the interfaces of ERF are counted in a file
+            together.setdefault(link_type(data), []).append(data)
+
+    def read_all(_):
+        for link, files in together.items():
+            parts = [records(data) for data in files]
+            lines = tshark(struct.pack("<IHHiIII", 0xa1b23c4d, 2, 4, 0, 0, 262144, link) + b"".join(r for part in parts for r in part))
+            if len(lines) != sum(map(len, parts)):
+                continue  # each by itself, when it is asked for
+            for data, part in zip(files, parts):
+                mine, lines = lines[:len(part)], lines[len(part):]
+                keep(data, lambda mine=mine: ["%d\t%s" % (n, line.split("\t", 1)[1]) for n, line in enumerate(mine, 1)])
+
+    shared.once("dissected/" + shared.digest(*sum(together.values(), [])), read_all)
+
+
+def fields(path):
+    """What tshark says of each frame."""
+    with open(path, "rb") as f:
+        data = f.read()
+    with open(keep(data, lambda: tshark(data)), encoding="utf-8") as f:
+        return [dict(zip(FIELDS, line.rstrip("\n").split("\t"))) for line in f]
+
+
+def is_shown(f):
+    """What SHOWN says."""
+    return f["infiniband.bth.opcode"] and (f["infiniband.lrh.slid"] or not (f["icmp.type"] or f["icmpv6.type"]))
 
 
 def read(path):
     """RDMA packets in the order of time."""
-    argv = ["-Y", SHOWN, "-T", "fields", "-E", "separator=/t", "-E", "occurrence=a"]
-    for f in FIELDS:
-        argv += ["-e", f]
-    packets = [Packet(dict(zip(FIELDS, line.split("\t")))) for line in tshark(path, *argv) if line]
+    packets = [Packet(f) for f in fields(path) if is_shown(f)]
     packets = [p for p in packets if p.op not in UNDEFINED]
     return sorted(packets, key=lambda p: p.ts)  # stable: equal times keep the order of the file
 
 
 def first_time(path):
     """Of the earliest frame of all, in nanoseconds."""
-    return min([int(s) * 10**9 + int((ns + "000000000")[:9]) for s, ns in (t.split(".") for t in tshark(path, "-T", "fields", "-e", "frame.time_epoch") if "." in t)] or [0])
+    return min([int(s) * 10**9 + int((ns + "000000000")[:9]) for s, ns in (f["frame.time_epoch"].split(".") for f in fields(path) if "." in f["frame.time_epoch"])] or [0])
 
 
 def plain(op):

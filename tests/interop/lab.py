@@ -16,6 +16,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import image  # noqa: E402
 
 PR_SET_PDEATHSIG = 1
+SLOW = int(os.environ.get("TIME_SCALE", "1"))  # limits of time are multiplied by it (tests/run)
 PATIENCE = 4000  # times half a millisecond that a frame waits for a guest, or for rdmagen, whose queue is full
 
 
@@ -131,7 +132,7 @@ class Job:
 
     def wait(self, timeout=20):
         """Exit status and output."""
-        end = time.time() + timeout
+        end = time.time() + timeout * SLOW
         while time.time() < end:
             status, out = self.guest.run("cat /tmp/%s.rc" % self.tag)
             if status == 0 and out.strip():
@@ -186,7 +187,7 @@ class Guest:
     def ready(self, timeout=120):
         """Wait until it has booted; seconds since its start."""
         while "READY" not in self.console():
-            if self.process.poll() is not None or time.time() > self.started + timeout:
+            if self.process.poll() is not None or time.time() > self.started + timeout * SLOW:
                 with open(self.lab.path(self.name + ".qemu")) as f:
                     raise Failure("%s did not boot\n%s%s" % (self.name, f.read(), self.console()))
             time.sleep(0.05)
@@ -201,7 +202,7 @@ class Guest:
         """Run a shell command: its exit status and output."""
         with self.lock:
             self.count += 1
-            end, got, deadline = b"@@END %d " % self.count, b"", time.time() + timeout
+            end, got, deadline = b"@@END %d " % self.count, b"", time.time() + timeout * SLOW
             self.serial.sendall(b"%d %s\n" % (self.count, command.replace("\n", ";").encode()))
             while True:
                 if not select.select([self.serial], [], [], max(0, deadline - time.time()))[0]:
@@ -223,7 +224,7 @@ class Guest:
         """Wait until a program that waits for connections shows up in `rdma resource` (or, "tcp:PORT", in netstat)."""
         ask = "netstat -ltn | grep -q ':%s '" % pattern[4:] if pattern.startswith("tcp:") else \
               "rdma resource show cm_id | grep -q 'state LISTEN.*comm %s\\|comm %s.*state LISTEN'" % (pattern, pattern)
-        end = time.time() + timeout
+        end = time.time() + timeout * SLOW
         while self.run(ask)[0] != 0:
             if time.time() > end:
                 raise Failure("%s: %s does not listen: %s" % (self.name, pattern, self.run("rdma resource show cm_id; netstat -ltn")[1]))
