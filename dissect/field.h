@@ -132,7 +132,9 @@ struct hdr {
  * branch-free inline code; HDR_TABLE(foo, FOO_FIELDS) in the source file gives `foo_fields[]` for a `struct hdr`.
  */
 /* clang-format off */
-#define HDR_MEMBER_U(ctype, member, bit, width, ...) ctype member;
+#define HDR_MEMBER_U(ctype, member, bit, width, ...)                                                                   \
+    ctype member;                                                                                                      \
+    _Static_assert((width) <= 8 * sizeof(ctype), #member ": " #ctype " does not hold its " #width " bits");
 #define HDR_MEMBER_A(member, bit, width, ...) uint8_t member[(width) / 8];
 #define HDR_GET_U(ctype, member, bit, width, ...) h->member = (ctype)bits_get(p, bit, width);
 #define HDR_GET_A(member, bit, width, ...) memcpy(h->member, p + (bit) / 8, (width) / 8);

@@ -80,8 +80,14 @@ static const struct field frame_fields[] = {
               "The Protocol column."),
     FIELD_GET(info_get, FT_STRING, BASE_NONE, NULL, FLD_HIDDEN, "_ws.col.Info", "Info", "The Info column."),
 };
-const struct hdr frame_hdr = {"frame", "Frame", "frame", "Unknown", frame_fields, ARRAY_LEN(frame_fields),
-                              0,       FT_NONE, NULL};
+const struct hdr frame_hdr = {
+    .abbrev = "frame",
+    .name = "Frame",
+    .proto = "frame",
+    .column = "Unknown",
+    .fields = frame_fields,
+    .nfields = ARRAY_LEN(frame_fields),
+};
 
 /* Values of pkt.note, present when their bit is. */
 #define NOTE(name, bit, member)                                                                                        \
@@ -148,5 +154,10 @@ static const struct field rdma_fields[] = {
     FIELD_GET(twice_get, FT_BOOL, BASE_NONE, NULL, 0, "rdma.captured_twice", "Captured twice",
               "The same frame was captured before: same PSN, same IPv4 identification."),
 };
-const struct hdr rdma_hdr = {"rdma", "RDMA context", "rdma", NULL, rdma_fields, ARRAY_LEN(rdma_fields),
-                             0,      FT_NONE,        NULL};
+const struct hdr rdma_hdr = {
+    .abbrev = "rdma",
+    .name = "RDMA context",
+    .proto = "rdma",
+    .fields = rdma_fields,
+    .nfields = ARRAY_LEN(rdma_fields),
+};

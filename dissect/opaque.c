@@ -16,8 +16,14 @@ enum kind {
     KIND_SAP,
 };
 
-#define NAMED_HDR(kind, number, id, name, column)                                                                      \
-    const struct hdr named_##id = {#id, name, #id, column, NULL, 0, 0, FT_NONE, named_info};
+#define NAMED_HDR(kind, number, id, title, shown)                                                                      \
+    const struct hdr named_##id = {                                                                                    \
+        .abbrev = #id,                                                                                                 \
+        .name = title,                                                                                                 \
+        .proto = #id,                                                                                                  \
+        .column = shown,                                                                                               \
+        .info = named_info,                                                                                            \
+    };
 NAMED(NAMED_HDR)
 
 static const struct {

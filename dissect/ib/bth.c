@@ -9,9 +9,16 @@
 HDR_TABLE(bth, BTH_FIELDS)
 
 static void bth_info(struct buf *b, const struct pkt *p, const struct layer *l);
-const struct hdr bth_hdr = {"infiniband.bth", "Base Transport Header", "infiniband", NULL,
-                            bth_fields,       ARRAY_LEN(bth_fields),   12,           FT_BYTES,
-                            bth_info};
+const struct hdr bth_hdr = {
+    .abbrev = "infiniband.bth",
+    .name = "Base Transport Header",
+    .proto = "infiniband",
+    .fields = bth_fields,
+    .nfields = ARRAY_LEN(bth_fields),
+    .len = 12,
+    .type = FT_BYTES,
+    .info = bth_info,
+};
 
 /* What the extended headers say, behind "RC RDMA WRITE First QP 0x0001b4 PSN 10255594". */
 static void ext_info(struct buf *b, const struct pkt *p)

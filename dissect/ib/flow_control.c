@@ -54,15 +54,16 @@ static void iblink_info(struct buf *b, const struct pkt *p, const struct layer *
     if (p->vcrc == CRC_BAD)
         buf_puts(b, " [bad LPCRC]");
 }
-const struct hdr iblink_hdr = {"infiniband_link",
-                               "InfiniBand Link",
-                               "infiniband_link",
-                               "InfiniBand Link",
-                               iblink_fields,
-                               ARRAY_LEN(iblink_fields),
-                               6,
-                               FT_NONE,
-                               iblink_info};
+const struct hdr iblink_hdr = {
+    .abbrev = "infiniband_link",
+    .name = "InfiniBand Link",
+    .proto = "infiniband_link",
+    .column = "InfiniBand Link",
+    .fields = iblink_fields,
+    .nfields = ARRAY_LEN(iblink_fields),
+    .len = 6,
+    .info = iblink_info,
+};
 
 void iblink_decode(struct pkt *p, uint32_t off, const struct decode_opts *o)
 {

@@ -95,10 +95,17 @@ bool aeth_is_nak(const uint8_t *p, uint32_t len)
 }
 
 /* Tables of the headers, and their `struct hdr`. */
-#define IB_HDR(name, LIST, abbrev, title, len)                                                                         \
-    HDR_TABLE(name, LIST)                                                                                              \
-    const struct hdr name##_hdr = {abbrev, title,    "infiniband", NULL, name##_fields, ARRAY_LEN(name##_fields),      \
-                                   len,    FT_BYTES, NULL};
+#define IB_HDR(id, LIST, filter_name, title, bytes)                                                                    \
+    HDR_TABLE(id, LIST)                                                                                                \
+    const struct hdr id##_hdr = {                                                                                      \
+        .abbrev = filter_name,                                                                                         \
+        .name = title,                                                                                                 \
+        .proto = "infiniband",                                                                                         \
+        .fields = id##_fields,                                                                                         \
+        .nfields = ARRAY_LEN(id##_fields),                                                                             \
+        .len = bytes,                                                                                                  \
+        .type = FT_BYTES,                                                                                              \
+    };
 IB_HDR(lrh, LRH_FIELDS, "infiniband.lrh", "Local Route Header", 8)
 IB_HDR(grh, GRH_FIELDS, "infiniband.grh", "Global Route Header", 40)
 IB_HDR(rdeth, RDETH_FIELDS, "infiniband.rdeth", "RDETH - Reliable Datagram Extended Transport Header", 4)
@@ -119,21 +126,50 @@ static void rwh_info(struct buf *b, const struct pkt *p, const struct layer *l)
 }
 HDR_TABLE(rwh, RWH_FIELDS)
 const struct hdr rwh_hdr = {
-    "infiniband.rwh", "Raw Header", "infiniband", "InfiniBand", rwh_fields, ARRAY_LEN(rwh_fields), 4,
-    FT_BYTES,         rwh_info};
+    .abbrev = "infiniband.rwh",
+    .name = "Raw Header",
+    .proto = "infiniband",
+    .column = "InfiniBand",
+    .fields = rwh_fields,
+    .nfields = ARRAY_LEN(rwh_fields),
+    .len = 4,
+    .type = FT_BYTES,
+    .info = rwh_info,
+};
 IB_HDR(ieth, IETH_FIELDS, "infiniband.ieth", "IETH - Invalidate Extended Transport Header", 4)
 
 const struct hdr dcceth_hdr = {
-    "rdma.dcceth", "DCCETH - Dynamically Connected (layout not public)", "infiniband", NULL, NULL, 0, 8, FT_BYTES,
-    NULL};
-const struct hdr ib_payload_hdr = {"infiniband.payload", "Payload", "infiniband", NULL, NULL, 0, 0, FT_BYTES, NULL};
-const struct hdr ib_pad_hdr = {"rdma.pad", "Pad", "infiniband", NULL, NULL, 0, 0, FT_BYTES, NULL};
+    .abbrev = "rdma.dcceth",
+    .name = "DCCETH - Dynamically Connected (layout not public)",
+    .proto = "infiniband",
+    .len = 8,
+    .type = FT_BYTES,
+};
+const struct hdr ib_payload_hdr = {
+    .abbrev = "infiniband.payload",
+    .name = "Payload",
+    .proto = "infiniband",
+    .type = FT_BYTES,
+};
+const struct hdr ib_pad_hdr = {
+    .abbrev = "rdma.pad",
+    .name = "Pad",
+    .proto = "infiniband",
+    .type = FT_BYTES,
+};
 
 /* CNP: 16 reserved bytes behind the BTH (annex A17). */
 static const struct field cnp_fields[] = {
     {"rdma.cnp.reserved", "Reserved", "Zero.", NULL, NULL, NULL, 0, 128, FT_BYTES, BASE_NONE, FLD_MEMBER}};
 const struct hdr cnp_hdr = {
-    "rdma.cnp", "CNP - Congestion Notification Packet", "infiniband", NULL, cnp_fields, 1, 16, FT_BYTES, NULL};
+    .abbrev = "rdma.cnp",
+    .name = "CNP - Congestion Notification Packet",
+    .proto = "infiniband",
+    .fields = cnp_fields,
+    .nfields = 1,
+    .len = 16,
+    .type = FT_BYTES,
+};
 
 static bool status_value(enum crc_status s, struct value *v)
 {
@@ -186,8 +222,14 @@ static const struct field icrc_fields[] = {
     {"rdma.icrc.reason", "ICRC not verified", "Why the ICRC's status is unknown.", NULL, icrc_reason_get, NULL, 0, 0,
      FT_STRING, BASE_NONE, 0},
 };
-const struct hdr icrc_hdr = {"rdma.icrc", "Invariant CRC", "infiniband", NULL, icrc_fields, ARRAY_LEN(icrc_fields),
-                             4,           FT_NONE,         NULL};
+const struct hdr icrc_hdr = {
+    .abbrev = "rdma.icrc",
+    .name = "Invariant CRC",
+    .proto = "infiniband",
+    .fields = icrc_fields,
+    .nfields = ARRAY_LEN(icrc_fields),
+    .len = 4,
+};
 
 static const struct field vcrc_fields[] = {
     {"infiniband.variant.crc", "Variant CRC", "Variant CRC as it stands in the packet.", NULL, NULL, NULL, 0, 16,
@@ -197,5 +239,11 @@ static const struct field vcrc_fields[] = {
     {"rdma.vcrc.calculated", "VCRC calculated", "What the VCRC should be, when it is bad.", NULL, vcrc_want_get, NULL,
      0, 0, FT_UINT16, BASE_HEX, 0},
 };
-const struct hdr vcrc_hdr = {"rdma.vcrc", "Variant CRC", "infiniband", NULL, vcrc_fields, ARRAY_LEN(vcrc_fields),
-                             2,           FT_NONE,       NULL};
+const struct hdr vcrc_hdr = {
+    .abbrev = "rdma.vcrc",
+    .name = "Variant CRC",
+    .proto = "infiniband",
+    .fields = vcrc_fields,
+    .nfields = ARRAY_LEN(vcrc_fields),
+    .len = 2,
+};

@@ -18,15 +18,14 @@ static const struct field ipoib_dst_fields[] = {
     FIELD_ROW(NULL, 192, 128, FT_IPV6, BASE_NONE, NULL, FLD_MEMBER, "ipoib.dgid", "Destination GID",
               "Destination port."),
 };
-const struct hdr ipoib_dst_hdr = {"ipoib.daddr",
-                                  "Destination address",
-                                  "ipoib",
-                                  NULL,
-                                  ipoib_dst_fields,
-                                  ARRAY_LEN(ipoib_dst_fields),
-                                  PSEUDO_LEN,
-                                  FT_NONE,
-                                  NULL};
+const struct hdr ipoib_dst_hdr = {
+    .abbrev = "ipoib.daddr",
+    .name = "Destination address",
+    .proto = "ipoib",
+    .fields = ipoib_dst_fields,
+    .nfields = ARRAY_LEN(ipoib_dst_fields),
+    .len = PSEUDO_LEN,
+};
 
 static const struct field ipoib_grh_fields[] = {
     FIELD_ROW(NULL, 0, 4, FT_UINT8, BASE_DEC, NULL, FLD_MEMBER, "ipoib.grh.ipver", "IP Version", "6."),
@@ -39,15 +38,14 @@ static const struct field ipoib_grh_fields[] = {
     FIELD_ROW(NULL, 192, 128, FT_IPV6, BASE_NONE, NULL, FLD_MEMBER, "ipoib.dgid", "Destination GID",
               "Destination port."),
 };
-const struct hdr ipoib_grh_hdr = {"ipoib.grh",
-                                  "Global Route Header",
-                                  "ipoib",
-                                  NULL,
-                                  ipoib_grh_fields,
-                                  ARRAY_LEN(ipoib_grh_fields),
-                                  PSEUDO_LEN,
-                                  FT_NONE,
-                                  NULL};
+const struct hdr ipoib_grh_hdr = {
+    .abbrev = "ipoib.grh",
+    .name = "Global Route Header",
+    .proto = "ipoib",
+    .fields = ipoib_grh_fields,
+    .nfields = ARRAY_LEN(ipoib_grh_fields),
+    .len = PSEUDO_LEN,
+};
 
 /* | EtherType (2) | reserved (2) | */
 static const struct field ipoib_fields[] = {
@@ -60,7 +58,15 @@ static void ipoib_info(struct buf *b, const struct pkt *p, const struct layer *l
         buf_printf(b, "IP over InfiniBand, type 0x%04x", load_be16(p->data + l->off));
 }
 const struct hdr ipoib_hdr = {
-    "ipoib", "IP over Infiniband", "ipoib", "IPoIB", ipoib_fields, ARRAY_LEN(ipoib_fields), 4, FT_NONE, ipoib_info};
+    .abbrev = "ipoib",
+    .name = "IP over Infiniband",
+    .proto = "ipoib",
+    .column = "IPoIB",
+    .fields = ipoib_fields,
+    .nfields = ARRAY_LEN(ipoib_fields),
+    .len = 4,
+    .info = ipoib_info,
+};
 
 /* A file that keeps to the letter of the registry starts with the header of RFC 4391: a type of IP and the reserved
  * zero. */

@@ -211,17 +211,25 @@ static void icmp6_info(struct buf *b, const struct pkt *p, const struct layer *l
     }
 }
 const struct hdr icmp_hdr = {
-    "icmp",   "Internet Control Message Protocol", "icmp", "ICMP", icmp_fields, ARRAY_LEN(icmp_fields), 4, FT_NONE,
-    icmp_info};
-const struct hdr icmp6_hdr = {"icmpv6",
-                              "Internet Control Message Protocol v6",
-                              "icmpv6",
-                              "ICMPv6",
-                              icmp6_fields,
-                              ARRAY_LEN(icmp6_fields),
-                              4,
-                              FT_NONE,
-                              icmp6_info};
+    .abbrev = "icmp",
+    .name = "Internet Control Message Protocol",
+    .proto = "icmp",
+    .column = "ICMP",
+    .fields = icmp_fields,
+    .nfields = ARRAY_LEN(icmp_fields),
+    .len = 4,
+    .info = icmp_info,
+};
+const struct hdr icmp6_hdr = {
+    .abbrev = "icmpv6",
+    .name = "Internet Control Message Protocol v6",
+    .proto = "icmpv6",
+    .column = "ICMPv6",
+    .fields = icmp6_fields,
+    .nfields = ARRAY_LEN(icmp6_fields),
+    .len = 4,
+    .info = icmp6_info,
+};
 
 /* The quoted transport header, which is often all that there is; short ones are normal. */
 static void quoted_transport(struct pkt *p, uint32_t off, uint32_t limit, uint8_t proto)

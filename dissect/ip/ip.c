@@ -73,13 +73,29 @@ HDR_TABLE_PLUS(ip4, IP4_FIELDS,
                FIELD_ALIAS(96, 32, FT_IPV4, BASE_NONE, "ip.addr", "Address", ADDR_BLURB),
                FIELD_ALIAS(128, 32, FT_IPV4, BASE_NONE, "ip.addr", "Address", ADDR_BLURB))
 const struct hdr ip4_hdr = {
-    "ip", "Internet Protocol Version 4", "ip", "IPv4", ip4_fields, ARRAY_LEN(ip4_fields), 20, FT_NONE, ip4_info};
+    .abbrev = "ip",
+    .name = "Internet Protocol Version 4",
+    .proto = "ip",
+    .column = "IPv4",
+    .fields = ip4_fields,
+    .nfields = ARRAY_LEN(ip4_fields),
+    .len = 20,
+    .info = ip4_info,
+};
 
 HDR_TABLE_PLUS(ip6, IP6_FIELDS, FIELD_ALIAS(0, 4, FT_UINT8, BASE_DEC, "ip.version", "Version", "6."),
                FIELD_ALIAS(64, 128, FT_IPV6, BASE_NONE, "ipv6.addr", "Address", ADDR_BLURB),
                FIELD_ALIAS(192, 128, FT_IPV6, BASE_NONE, "ipv6.addr", "Address", ADDR_BLURB))
 const struct hdr ip6_hdr = {
-    "ipv6", "Internet Protocol Version 6", "ipv6", "IPv6", ip6_fields, ARRAY_LEN(ip6_fields), 40, FT_NONE, ip6_info};
+    .abbrev = "ipv6",
+    .name = "Internet Protocol Version 6",
+    .proto = "ipv6",
+    .column = "IPv6",
+    .fields = ip6_fields,
+    .nfields = ARRAY_LEN(ip6_fields),
+    .len = 40,
+    .info = ip6_info,
+};
 
 void ipproto_decode(struct pkt *p, uint32_t off, uint8_t proto, const struct decode_opts *o)
 {

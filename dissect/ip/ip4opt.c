@@ -27,8 +27,13 @@ static const struct field ip4_opt_fields[] = {
     FIELD_ROW(has_length, 8, 8, FT_UINT8, BASE_DEC, NULL, 0, "ip.opt.len", "Length", "Bytes, with type and length."),
     FIELD_ROW(has_length, 16, 0, FT_BYTES, BASE_NONE, NULL, 0, "rdma.ip.opt.data", "Data", "Data of the option."),
 };
-const struct hdr ip4_opt_hdr = {"rdma.ip.opt", "IPv4 Option", "ip", NULL, ip4_opt_fields, ARRAY_LEN(ip4_opt_fields), 0,
-                                FT_NONE,       NULL};
+const struct hdr ip4_opt_hdr = {
+    .abbrev = "rdma.ip.opt",
+    .name = "IPv4 Option",
+    .proto = "ip",
+    .fields = ip4_opt_fields,
+    .nfields = ARRAY_LEN(ip4_opt_fields),
+};
 
 void ip4_options_decode(struct pkt *p, uint32_t off, uint32_t end)
 {

@@ -98,9 +98,16 @@ static void next_info(struct buf *b, const struct pkt *p, const struct layer *l)
     buf_printf(b, "%s, next header %u ", l->hdr->name, p->data[l->off]);
     vdesc_print(b, &ipproto_desc, p->data[l->off]);
 }
-#define EXT_HDR(name, abbrev, title, proto, len, info)                                                                 \
-    const struct hdr name##_hdr = {abbrev, title,   proto, NULL, name##_fields, ARRAY_LEN(name##_fields),              \
-                                   len,    FT_NONE, info};
+#define EXT_HDR(id, filter_name, title, group, bytes, to_info)                                                         \
+    const struct hdr id##_hdr = {                                                                                      \
+        .abbrev = filter_name,                                                                                         \
+        .name = title,                                                                                                 \
+        .proto = group,                                                                                                \
+        .fields = id##_fields,                                                                                         \
+        .nfields = ARRAY_LEN(id##_fields),                                                                             \
+        .len = bytes,                                                                                                  \
+        .info = to_info,                                                                                               \
+    };
 EXT_HDR(ip6_hopopts, "ipv6.hopopts", "IPv6 Hop-by-Hop Option", "ipv6", 2, next_info)
 EXT_HDR(ip6_dstopts, "ipv6.dstopts", "Destination Options for IPv6", "ipv6", 2, next_info)
 EXT_HDR(ip6_routing, "ipv6.routing", "Routing Header for IPv6", "ipv6", 2, next_info)

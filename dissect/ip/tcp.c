@@ -55,7 +55,15 @@ static void tcp_info(struct buf *b, const struct pkt *p, const struct layer *l)
     buf_printf(b, " win %u len %u", load_be16(h + 14), (unsigned)v.u);
 }
 const struct hdr tcp_hdr = {
-    "tcp", "Transmission Control Protocol", "tcp", "TCP", tcp_fields, ARRAY_LEN(tcp_fields), 20, FT_NONE, tcp_info};
+    .abbrev = "tcp",
+    .name = "Transmission Control Protocol",
+    .proto = "tcp",
+    .column = "TCP",
+    .fields = tcp_fields,
+    .nfields = ARRAY_LEN(tcp_fields),
+    .len = 20,
+    .info = tcp_info,
+};
 
 void tcp_decode(struct pkt *p, uint32_t off)
 {

@@ -17,7 +17,15 @@ HDR_TABLE_PLUS(udp, UDP_FIELDS,
                FIELD_ALIAS(0, 16, FT_UINT16, BASE_DEC, "udp.port", "Port", "Source or destination port."),
                FIELD_ALIAS(16, 16, FT_UINT16, BASE_DEC, "udp.port", "Port", "Source or destination port."))
 const struct hdr udp_hdr = {
-    "udp", "User Datagram Protocol", "udp", "UDP", udp_fields, ARRAY_LEN(udp_fields), 8, FT_NONE, udp_info};
+    .abbrev = "udp",
+    .name = "User Datagram Protocol",
+    .proto = "udp",
+    .column = "UDP",
+    .fields = udp_fields,
+    .nfields = ARRAY_LEN(udp_fields),
+    .len = 8,
+    .info = udp_info,
+};
 
 static bool is_rocev2_port(uint16_t port, const struct decode_opts *o)
 {

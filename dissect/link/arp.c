@@ -113,7 +113,15 @@ static void arp_info(struct buf *b, const struct pkt *p, const struct layer *l)
     }
 }
 const struct hdr arp_hdr = {
-    "arp", "Address Resolution Protocol", "arp", "ARP", arp_fields, ARRAY_LEN(arp_fields), 8, FT_NONE, arp_info};
+    .abbrev = "arp",
+    .name = "Address Resolution Protocol",
+    .proto = "arp",
+    .column = "ARP",
+    .fields = arp_fields,
+    .nfields = ARRAY_LEN(arp_fields),
+    .len = 8,
+    .info = arp_info,
+};
 
 void arp_decode(struct pkt *p, uint32_t off)
 {

@@ -97,7 +97,15 @@ static void erf_info(struct buf *b, const struct pkt *p, const struct layer *l)
     vdesc_print(b, &type_desc, ERF_TYPE(p->data + l->off));
 }
 const struct hdr erf_hdr = {
-    "erf", "Extensible Record Format", "erf", "ERF", erf_fields, ARRAY_LEN(erf_fields), 16, FT_NONE, erf_info};
+    .abbrev = "erf",
+    .name = "Extensible Record Format",
+    .proto = "erf",
+    .column = "ERF",
+    .fields = erf_fields,
+    .nfields = ARRAY_LEN(erf_fields),
+    .len = 16,
+    .info = erf_info,
+};
 
 /* Extension header, 8 bytes: | more (1 bit) | type (7 bits) | as the type says (7) | */
 static const struct vname ehdr_types[] = {
@@ -110,15 +118,14 @@ static const struct field erf_ehdr_fields[] = {
               "Kind of extension header."),
     FIELD_ROW(NULL, 8, 56, FT_BYTES, BASE_NONE, NULL, FLD_MEMBER, "rdma.erf.ehdr.data", "Data", "As the type says."),
 };
-const struct hdr erf_ehdr_hdr = {"rdma.erf.ehdr",
-                                 "ERF extension header",
-                                 "erf",
-                                 NULL,
-                                 erf_ehdr_fields,
-                                 ARRAY_LEN(erf_ehdr_fields),
-                                 8,
-                                 FT_NONE,
-                                 NULL};
+const struct hdr erf_ehdr_hdr = {
+    .abbrev = "rdma.erf.ehdr",
+    .name = "ERF extension header",
+    .proto = "erf",
+    .fields = erf_ehdr_fields,
+    .nfields = ARRAY_LEN(erf_ehdr_fields),
+    .len = 8,
+};
 
 /* In front of an Ethernet frame: | offset (1) | pad (1) | */
 static const struct field erf_eth_fields[] = {
@@ -126,8 +133,14 @@ static const struct field erf_eth_fields[] = {
               "Bytes of the frame that were left out at its start."),
     FIELD_ROW(NULL, 8, 8, FT_UINT8, BASE_HEX, NULL, FLD_MEMBER, "erf.eth.pad", "Padding", "Zero."),
 };
-const struct hdr erf_eth_hdr = {"erf.eth", "Ethernet Header", "erf", NULL, erf_eth_fields, ARRAY_LEN(erf_eth_fields),
-                                2,         FT_NONE,           NULL};
+const struct hdr erf_eth_hdr = {
+    .abbrev = "erf.eth",
+    .name = "Ethernet Header",
+    .proto = "erf",
+    .fields = erf_eth_fields,
+    .nfields = ARRAY_LEN(erf_eth_fields),
+    .len = 2,
+};
 
 /* Behind the extension headers that start at `off`; 0 if they are not all there. */
 static uint32_t extensions_decode(struct pkt *p, uint32_t off, bool more)

@@ -68,8 +68,16 @@ static void vlan_info(struct buf *b, const struct pkt *p, const struct layer *l)
 }
 
 HDR_TABLE_PLUS(eth, ETH_FIELDS, ETH_ALIASES)
-const struct hdr eth_hdr = {"eth", "Ethernet II", "eth",   "Ethernet", eth_fields, ARRAY_LEN(eth_fields),
-                            14,    FT_NONE,       eth_info};
+const struct hdr eth_hdr = {
+    .abbrev = "eth",
+    .name = "Ethernet II",
+    .proto = "eth",
+    .column = "Ethernet",
+    .fields = eth_fields,
+    .nfields = ARRAY_LEN(eth_fields),
+    .len = 14,
+    .info = eth_info,
+};
 
 static const struct field eth_len_fields[] = {
     FIELD_ROW(NULL, 0, 48, FT_ETHER, BASE_NONE, NULL, FLD_MEMBER, "eth.dst", "Destination", "Destination MAC address."),
@@ -78,11 +86,26 @@ static const struct field eth_len_fields[] = {
     ETH_ALIASES,
 };
 const struct hdr eth_len_hdr = {
-    "eth", "IEEE 802.3 Ethernet", "eth", "Ethernet", eth_len_fields, ARRAY_LEN(eth_len_fields), 14, FT_NONE, NULL};
+    .abbrev = "eth",
+    .name = "IEEE 802.3 Ethernet",
+    .proto = "eth",
+    .column = "Ethernet",
+    .fields = eth_len_fields,
+    .nfields = ARRAY_LEN(eth_len_fields),
+    .len = 14,
+};
 
 HDR_TABLE(vlan, VLAN_FIELDS)
 const struct hdr vlan_hdr = {
-    "vlan", "802.1Q Virtual LAN", "vlan", "VLAN", vlan_fields, ARRAY_LEN(vlan_fields), 4, FT_NONE, vlan_info};
+    .abbrev = "vlan",
+    .name = "802.1Q Virtual LAN",
+    .proto = "vlan",
+    .column = "VLAN",
+    .fields = vlan_fields,
+    .nfields = ARRAY_LEN(vlan_fields),
+    .len = 4,
+    .info = vlan_info,
+};
 
 /* The same bits under the names that tshark has for other tags. */
 #define TAG_ROWS(proto)                                                                                                \
@@ -96,7 +119,14 @@ static const struct field vlan_len_fields[] = {
     FIELD_ROW(NULL, 16, 16, FT_UINT16, BASE_DEC, NULL, FLD_MEMBER, "vlan.len", "Length", "Bytes behind this tag."),
 };
 const struct hdr vlan_len_hdr = {
-    "vlan", "802.1Q Virtual LAN", "vlan", "VLAN", vlan_len_fields, ARRAY_LEN(vlan_len_fields), 4, FT_NONE, NULL};
+    .abbrev = "vlan",
+    .name = "802.1Q Virtual LAN",
+    .proto = "vlan",
+    .column = "VLAN",
+    .fields = vlan_len_fields,
+    .nfields = ARRAY_LEN(vlan_len_fields),
+    .len = 4,
+};
 
 /* The outer tag of QinQ, EtherType 0x88a8. */
 static const struct field vlan_ad_fields[] = {
@@ -105,8 +135,15 @@ static const struct field vlan_ad_fields[] = {
               "What follows."),
 };
 const struct hdr vlan_ad_hdr = {
-    "ieee8021ad", "IEEE 802.1ad", "ieee8021ad", "802.1ad", vlan_ad_fields, ARRAY_LEN(vlan_ad_fields), 4,
-    FT_NONE,      vlan_info};
+    .abbrev = "ieee8021ad",
+    .name = "IEEE 802.1ad",
+    .proto = "ieee8021ad",
+    .column = "802.1ad",
+    .fields = vlan_ad_fields,
+    .nfields = ARRAY_LEN(vlan_ad_fields),
+    .len = 4,
+    .info = vlan_info,
+};
 
 /* An 802.3 frame: `len` bytes of LLC at `off`. */
 static void len_decode(struct pkt *p, uint32_t off, uint16_t len, const struct decode_opts *o)

@@ -30,8 +30,15 @@ static void null_info(struct buf *b, const struct pkt *p, const struct layer *l)
     if (l->len >= 4)
         buf_printf(b, "address family %u", family(p->data + l->off));
 }
-const struct hdr null_hdr = {"null", "Null/Loopback", "null",   "NULL", null_fields, ARRAY_LEN(null_fields),
-                             0,      FT_NONE,         null_info};
+const struct hdr null_hdr = {
+    .abbrev = "null",
+    .name = "Null/Loopback",
+    .proto = "null",
+    .column = "NULL",
+    .fields = null_fields,
+    .nfields = ARRAY_LEN(null_fields),
+    .info = null_info,
+};
 
 static void null_decode(struct pkt *p, const struct decode_opts *o)
 {
@@ -67,9 +74,15 @@ static void linktype_info(struct buf *b, const struct pkt *p, const struct layer
     if (vname_find(linktypes, ARRAY_LEN(linktypes), p->frame->linktype))
         buf_printf(b, " (%s)", vname_find(linktypes, ARRAY_LEN(linktypes), p->frame->linktype));
 }
-const struct hdr linktype_hdr = {"rdma.link",     "Link that is not decoded", "rdma", "Unknown",
-                                 linktype_fields, ARRAY_LEN(linktype_fields), 0,      FT_NONE,
-                                 linktype_info};
+const struct hdr linktype_hdr = {
+    .abbrev = "rdma.link",
+    .name = "Link that is not decoded",
+    .proto = "rdma",
+    .column = "Unknown",
+    .fields = linktype_fields,
+    .nfields = ARRAY_LEN(linktype_fields),
+    .info = linktype_info,
+};
 
 #define LINK_PACKET_LEN 6 /* no other InfiniBand packet is that short */
 

@@ -30,7 +30,14 @@ static void llc_info(struct buf *b, const struct pkt *p, const struct layer *l)
         buf_printf(b, "LLC, DSAP 0x%02x, SSAP 0x%02x", p->data[l->off], p->data[l->off + 1]);
 }
 const struct hdr llc_hdr = {
-    "llc", "Logical-Link Control", "llc", "LLC", llc_fields, ARRAY_LEN(llc_fields), 0, FT_NONE, llc_info};
+    .abbrev = "llc",
+    .name = "Logical-Link Control",
+    .proto = "llc",
+    .column = "LLC",
+    .fields = llc_fields,
+    .nfields = ARRAY_LEN(llc_fields),
+    .info = llc_info,
+};
 
 static bool snap_is_ethertype(const uint8_t *h, uint32_t len)
 {
@@ -53,9 +60,16 @@ static void snap_info(struct buf *b, const struct pkt *p, const struct layer *l)
     if (l->len >= 5)
         buf_printf(b, "SNAP, OUI 0x%06x, PID 0x%04x", load_be24(p->data + l->off), load_be16(p->data + l->off + 3));
 }
-const struct hdr snap_hdr = {"rdma.snap", "Subnetwork Access Protocol", "llc", "SNAP",
-                             snap_fields, ARRAY_LEN(snap_fields),       5,     FT_NONE,
-                             snap_info};
+const struct hdr snap_hdr = {
+    .abbrev = "rdma.snap",
+    .name = "Subnetwork Access Protocol",
+    .proto = "llc",
+    .column = "SNAP",
+    .fields = snap_fields,
+    .nfields = ARRAY_LEN(snap_fields),
+    .len = 5,
+    .info = snap_info,
+};
 
 void llc_decode(struct pkt *p, uint32_t off, const struct decode_opts *o)
 {

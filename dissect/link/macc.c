@@ -70,9 +70,17 @@ static void pfc_info(struct buf *b, const struct pkt *p, const struct layer *l)
             buf_printf(b, " class %u %u quanta", i, load_be16(h + 4 + 2 * i));
 }
 
-#define MACC_HDR(name, len, info)                                                                                      \
-    const struct hdr name##_hdr = {"macc", "MAC Control", "macc", "MAC CTRL", name##_fields, ARRAY_LEN(name##_fields), \
-                                   len,    FT_NONE,       info};
+#define MACC_HDR(id, bytes, to_info)                                                                                   \
+    const struct hdr id##_hdr = {                                                                                      \
+        .abbrev = "macc",                                                                                              \
+        .name = "MAC Control",                                                                                         \
+        .proto = "macc",                                                                                               \
+        .column = "MAC CTRL",                                                                                          \
+        .fields = id##_fields,                                                                                         \
+        .nfields = ARRAY_LEN(id##_fields),                                                                             \
+        .len = bytes,                                                                                                  \
+        .info = to_info,                                                                                               \
+    };
 MACC_HDR(macc, 2, macc_info)
 MACC_HDR(macc_pause, 4, pause_info)
 MACC_HDR(macc_pfc, 20, pfc_info)

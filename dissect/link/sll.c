@@ -105,9 +105,25 @@ static void sll_info(struct buf *b, const struct pkt *p, const struct layer *l)
     buf_printf(b, "Linux cooked capture v%u, protocol 0x%04x", v1 ? 1 : 2, load_be16(p->data + l->off + (v1 ? 14 : 0)));
 }
 const struct hdr sll_hdr = {
-    "sll", "Linux cooked capture v1", "sll", "SLL", sll_fields, ARRAY_LEN(sll_fields), 16, FT_NONE, sll_info};
+    .abbrev = "sll",
+    .name = "Linux cooked capture v1",
+    .proto = "sll",
+    .column = "SLL",
+    .fields = sll_fields,
+    .nfields = ARRAY_LEN(sll_fields),
+    .len = 16,
+    .info = sll_info,
+};
 const struct hdr sll2_hdr = {
-    "sll", "Linux cooked capture v2", "sll", "SLL", sll2_fields, ARRAY_LEN(sll2_fields), 20, FT_NONE, sll_info};
+    .abbrev = "sll",
+    .name = "Linux cooked capture v2",
+    .proto = "sll",
+    .column = "SLL",
+    .fields = sll2_fields,
+    .nfields = ARRAY_LEN(sll2_fields),
+    .len = 20,
+    .info = sll_info,
+};
 
 static void proto_decode(struct pkt *p, uint32_t off, uint16_t proto, const struct decode_opts *o)
 {

@@ -141,8 +141,16 @@ HDR_TABLE(cm_ip, CM_IP_FIELDS)
 HDR_TABLE(cm_sidr_ip, CM_SIDR_IP_FIELDS)
 
 #define CM_HDR(var, abbr, title)                                                                                       \
-    const struct hdr var##_hdr = {"rdma.cm." abbr,         title,       "infiniband", "CM",   var##_fields,            \
-                                  ARRAY_LEN(var##_fields), CM_BODY_LEN, FT_NONE,      cm_info};
+    const struct hdr var##_hdr = {                                                                                     \
+        .abbrev = "rdma.cm." abbr,                                                                                     \
+        .name = title,                                                                                                 \
+        .proto = "infiniband",                                                                                         \
+        .column = "CM",                                                                                                \
+        .fields = var##_fields,                                                                                        \
+        .nfields = ARRAY_LEN(var##_fields),                                                                            \
+        .len = CM_BODY_LEN,                                                                                            \
+        .info = cm_info,                                                                                               \
+    };
 CM_HDR(cm_req, "req", "CM ConnectRequest (REQ)")
 CM_HDR(cm_mra, "mra", "CM MsgRcptAck (MRA)")
 CM_HDR(cm_rej, "rej", "CM ConnectReject (REJ)")
@@ -155,24 +163,24 @@ CM_HDR(cm_sidr_rep, "sidr_rep", "CM ServiceIDResReqResp (SIDR_REP)")
 CM_HDR(cm_lap, "lap", "CM LoadAlternatePath (LAP)")
 CM_HDR(cm_apr, "apr", "CM AlternatePathResponse (APR)")
 
-const struct hdr cm_ip_hdr = {"infiniband.cm.req.ip_cm",
-                              "IP CM Private Data",
-                              "infiniband",
-                              NULL,
-                              cm_ip_fields,
-                              ARRAY_LEN(cm_ip_fields),
-                              CM_IP_LEN,
-                              FT_BYTES,
-                              NULL};
-const struct hdr cm_sidr_ip_hdr = {"rdma.cm.sidr_req.ip_cm",
-                                   "IP CM Private Data",
-                                   "infiniband",
-                                   NULL,
-                                   cm_sidr_ip_fields,
-                                   ARRAY_LEN(cm_sidr_ip_fields),
-                                   CM_IP_LEN,
-                                   FT_BYTES,
-                                   NULL};
+const struct hdr cm_ip_hdr = {
+    .abbrev = "infiniband.cm.req.ip_cm",
+    .name = "IP CM Private Data",
+    .proto = "infiniband",
+    .fields = cm_ip_fields,
+    .nfields = ARRAY_LEN(cm_ip_fields),
+    .len = CM_IP_LEN,
+    .type = FT_BYTES,
+};
+const struct hdr cm_sidr_ip_hdr = {
+    .abbrev = "rdma.cm.sidr_req.ip_cm",
+    .name = "IP CM Private Data",
+    .proto = "infiniband",
+    .fields = cm_sidr_ip_fields,
+    .nfields = ARRAY_LEN(cm_sidr_ip_fields),
+    .len = CM_IP_LEN,
+    .type = FT_BYTES,
+};
 
 /* One row per message: its table, where its private data starts, and the header that this data begins with when the
  * service id is one of the RDMA IP CM service. */

@@ -201,9 +201,17 @@ HDR_TABLE_PLUS(mad, MAD_FIELDS,
                          "Name of the attribute."),
                FIELD_GET(get_data, FT_BYTES, BASE_NONE, NULL, FLD_HIDDEN, "infiniband.mad.data", "MAD Data Payload",
                          "All behind the header."))
-const struct hdr mad_hdr = {"infiniband.mad", "MAD - Management Datagram", "infiniband", "MAD",
-                            mad_fields,       ARRAY_LEN(mad_fields),       MAD_HDR_LEN,  FT_BYTES,
-                            mad_info};
+const struct hdr mad_hdr = {
+    .abbrev = "infiniband.mad",
+    .name = "MAD - Management Datagram",
+    .proto = "infiniband",
+    .column = "MAD",
+    .fields = mad_fields,
+    .nfields = ARRAY_LEN(mad_fields),
+    .len = MAD_HDR_LEN,
+    .type = FT_BYTES,
+    .info = mad_info,
+};
 
 void mad_attr_decode(struct pkt *p, uint32_t off, uint32_t len, const struct mad_attr *a)
 {

@@ -93,10 +93,17 @@ const struct mad_attr *mad_attr_find(const struct mad_attr *table, uint16_t id);
 void mad_attr_decode(struct pkt *p, uint32_t off, uint32_t len, const struct mad_attr *a);
 
 /* Table and header of a part of a datagram, from its list of fields. */
-#define MAD_PART(name, LIST, abbrev, title, len, type)                                                                 \
-    HDR_TABLE(name, LIST)                                                                                              \
-    const struct hdr name##_hdr = {abbrev, title, "infiniband", NULL, name##_fields, ARRAY_LEN(name##_fields),         \
-                                   len,    type,  NULL};
+#define MAD_PART(id, LIST, filter_name, title, bytes, tshark_type)                                                     \
+    HDR_TABLE(id, LIST)                                                                                                \
+    const struct hdr id##_hdr = {                                                                                      \
+        .abbrev = filter_name,                                                                                         \
+        .name = title,                                                                                                 \
+        .proto = "infiniband",                                                                                         \
+        .fields = id##_fields,                                                                                         \
+        .nfields = ARRAY_LEN(id##_fields),                                                                             \
+        .len = bytes,                                                                                                  \
+        .type = tshark_type,                                                                                           \
+    };
 /* Used with the lists of headers that the files of the classes end with. */
 #define HDR_EXTERN(name) extern const struct hdr name##_hdr;
 #define HDR_REF(name)    &name##_hdr,

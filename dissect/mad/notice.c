@@ -22,15 +22,14 @@ MAD_PART(trapcckey, TRAPCCKEY_FIELDS, "rdma.trapcckey", "Trap 0: bad CC_Key", 40
 HDR_TABLE_PLUS(classportinfo, CLASSPORTINFO_FIELDS,
                FIELD_ALIAS(512, 8, FT_UINT8, BASE_HEX, "infiniband.classportinfo.reserved", "Reserved",
                            "TrapHL under the name that it has in Wireshark."))
-const struct hdr classportinfo_hdr = {"infiniband.classportinfo",
-                                      "ClassPortInfo",
-                                      "infiniband",
-                                      NULL,
-                                      classportinfo_fields,
-                                      ARRAY_LEN(classportinfo_fields),
-                                      72,
-                                      FT_NONE,
-                                      NULL};
+const struct hdr classportinfo_hdr = {
+    .abbrev = "infiniband.classportinfo",
+    .name = "ClassPortInfo",
+    .proto = "infiniband",
+    .fields = classportinfo_fields,
+    .nfields = ARRAY_LEN(classportinfo_fields),
+    .len = 72,
+};
 
 /* Details by trap number. */
 static const struct {

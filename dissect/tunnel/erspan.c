@@ -94,22 +94,41 @@ static void erspan_info(struct buf *b, const struct pkt *p, const struct layer *
 }
 #define ERSPAN_TITLE "Encapsulated Remote Switch Packet ANalysis "
 /* Type I has no header of its own: its layer is empty. */
-const struct hdr erspan1_hdr = {"erspan", ERSPAN_TITLE "Type I", "erspan", "ERSPAN", NULL, 0, 0, FT_NONE, erspan_info};
-const struct hdr erspan2_hdr = {"erspan",       ERSPAN_TITLE "Type II",    "erspan", "ERSPAN",
-                                erspan2_fields, ARRAY_LEN(erspan2_fields), 8,        FT_NONE,
-                                erspan_info};
-const struct hdr erspan3_hdr = {"erspan",       ERSPAN_TITLE "Type III",   "erspan", "ERSPAN",
-                                erspan3_fields, ARRAY_LEN(erspan3_fields), 12,       FT_NONE,
-                                erspan_info};
-const struct hdr erspan_platform_hdr = {"rdma.erspan.platform",
-                                        "ERSPAN platform specific subheader",
-                                        "erspan",
-                                        NULL,
-                                        erspan_platform_fields,
-                                        ARRAY_LEN(erspan_platform_fields),
-                                        8,
-                                        FT_NONE,
-                                        NULL};
+const struct hdr erspan1_hdr = {
+    .abbrev = "erspan",
+    .name = ERSPAN_TITLE "Type I",
+    .proto = "erspan",
+    .column = "ERSPAN",
+    .info = erspan_info,
+};
+const struct hdr erspan2_hdr = {
+    .abbrev = "erspan",
+    .name = ERSPAN_TITLE "Type II",
+    .proto = "erspan",
+    .column = "ERSPAN",
+    .fields = erspan2_fields,
+    .nfields = ARRAY_LEN(erspan2_fields),
+    .len = 8,
+    .info = erspan_info,
+};
+const struct hdr erspan3_hdr = {
+    .abbrev = "erspan",
+    .name = ERSPAN_TITLE "Type III",
+    .proto = "erspan",
+    .column = "ERSPAN",
+    .fields = erspan3_fields,
+    .nfields = ARRAY_LEN(erspan3_fields),
+    .len = 12,
+    .info = erspan_info,
+};
+const struct hdr erspan_platform_hdr = {
+    .abbrev = "rdma.erspan.platform",
+    .name = "ERSPAN platform specific subheader",
+    .proto = "erspan",
+    .fields = erspan_platform_fields,
+    .nfields = ARRAY_LEN(erspan_platform_fields),
+    .len = 8,
+};
 
 void erspan_decode(struct pkt *p, uint32_t off, unsigned type, const struct decode_opts *o)
 {

@@ -41,15 +41,16 @@ static void geneve_info(struct buf *b, const struct pkt *p, const struct layer *
     if (!vdesc_print(b, &ethertype_desc, load_be16(p->data + l->off + 2)))
         buf_0x(b, load_be16(p->data + l->off + 2), 4);
 }
-const struct hdr geneve_hdr = {"geneve",
-                               "Generic Network Virtualization Encapsulation",
-                               "geneve",
-                               "Geneve",
-                               geneve_fields,
-                               ARRAY_LEN(geneve_fields),
-                               8,
-                               FT_NONE,
-                               geneve_info};
+const struct hdr geneve_hdr = {
+    .abbrev = "geneve",
+    .name = "Generic Network Virtualization Encapsulation",
+    .proto = "geneve",
+    .column = "Geneve",
+    .fields = geneve_fields,
+    .nfields = ARRAY_LEN(geneve_fields),
+    .len = 8,
+    .info = geneve_info,
+};
 
 /* Option: class (2), type (1, upper bit: critical), flags (3 bits), length in words (5 bits), data. */
 static bool geneve_opt_len_get(const struct pkt *p, const struct layer *l, struct value *v)
@@ -71,7 +72,14 @@ static const struct field geneve_opt_fields[] = {
     FIELD_ROW(NULL, 32, 0, FT_BYTES, BASE_NONE, NULL, 0, "geneve.option.unknown.data", "Data", "Data of the option."),
 };
 const struct hdr geneve_opt_hdr = {
-    "geneve.option", "Option", "geneve", NULL, geneve_opt_fields, ARRAY_LEN(geneve_opt_fields), 4, FT_BYTES, NULL};
+    .abbrev = "geneve.option",
+    .name = "Option",
+    .proto = "geneve",
+    .fields = geneve_opt_fields,
+    .nfields = ARRAY_LEN(geneve_opt_fields),
+    .len = 4,
+    .type = FT_BYTES,
+};
 
 /* Options from `off` to `end`; those beyond the room for layers are skipped. */
 static bool options_decode(struct pkt *p, uint32_t off, uint32_t end)

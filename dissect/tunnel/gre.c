@@ -101,7 +101,15 @@ static void gre_info(struct buf *b, const struct pkt *p, const struct layer *l)
         buf_0x(b, load_be16(p->data + l->off + 2), 4);
 }
 const struct hdr gre_hdr = {
-    "gre", "Generic Routing Encapsulation", "gre", "GRE", gre_fields, ARRAY_LEN(gre_fields), 4, FT_NONE, gre_info};
+    .abbrev = "gre",
+    .name = "Generic Routing Encapsulation",
+    .proto = "gre",
+    .column = "GRE",
+    .fields = gre_fields,
+    .nfields = ARRAY_LEN(gre_fields),
+    .len = 4,
+    .info = gre_info,
+};
 
 void gre_decode(struct pkt *p, uint32_t off, const struct decode_opts *o)
 {

@@ -33,8 +33,15 @@ static void mpls_info(struct buf *b, const struct pkt *p, const struct layer *l)
         buf_printf(b, "MPLS label %u", load_be32(p->data + l->off) >> 12);
 }
 const struct hdr mpls_hdr = {
-    "mpls",   "MultiProtocol Label Switching Header", "mpls", "MPLS", mpls_fields, ARRAY_LEN(mpls_fields), 4, FT_NONE,
-    mpls_info};
+    .abbrev = "mpls",
+    .name = "MultiProtocol Label Switching Header",
+    .proto = "mpls",
+    .column = "MPLS",
+    .fields = mpls_fields,
+    .nfields = ARRAY_LEN(mpls_fields),
+    .len = 4,
+    .info = mpls_info,
+};
 
 /* Pseudowire control word, 4 bytes: 0 (4 bits), reserved (12 bits), sequence number (16 bits). */
 static const struct field mpls_cw_fields[] = {
@@ -43,8 +50,13 @@ static const struct field mpls_cw_fields[] = {
               "0: not used."),
 };
 const struct hdr mpls_cw_hdr = {
-    "pwethcw", "PW Ethernet Control Word", "pwethcw", NULL, mpls_cw_fields, ARRAY_LEN(mpls_cw_fields), 4, FT_NONE,
-    NULL};
+    .abbrev = "pwethcw",
+    .name = "PW Ethernet Control Word",
+    .proto = "pwethcw",
+    .fields = mpls_cw_fields,
+    .nfields = ARRAY_LEN(mpls_cw_fields),
+    .len = 4,
+};
 
 static bool known_ethertype(const struct pkt *p, uint32_t eth)
 {

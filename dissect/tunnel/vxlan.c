@@ -48,24 +48,26 @@ static void vxlan_info(struct buf *b, const struct pkt *p, const struct layer *l
     if (l->len >= 8)
         buf_printf(b, "VXLAN VNI %u", load_be24(p->data + l->off + 4));
 }
-const struct hdr vxlan_hdr = {"vxlan",
-                              "Virtual eXtensible Local Area Network",
-                              "vxlan",
-                              "VXLAN",
-                              vxlan_fields,
-                              ARRAY_LEN(vxlan_fields),
-                              8,
-                              FT_NONE,
-                              vxlan_info};
-const struct hdr vxlan_gpe_hdr = {"vxlan",
-                                  "Virtual eXtensible Local Area Network, GPE",
-                                  "vxlan",
-                                  "VXLAN",
-                                  vxlan_gpe_fields,
-                                  ARRAY_LEN(vxlan_gpe_fields),
-                                  8,
-                                  FT_NONE,
-                                  vxlan_info};
+const struct hdr vxlan_hdr = {
+    .abbrev = "vxlan",
+    .name = "Virtual eXtensible Local Area Network",
+    .proto = "vxlan",
+    .column = "VXLAN",
+    .fields = vxlan_fields,
+    .nfields = ARRAY_LEN(vxlan_fields),
+    .len = 8,
+    .info = vxlan_info,
+};
+const struct hdr vxlan_gpe_hdr = {
+    .abbrev = "vxlan",
+    .name = "Virtual eXtensible Local Area Network, GPE",
+    .proto = "vxlan",
+    .column = "VXLAN",
+    .fields = vxlan_gpe_fields,
+    .nfields = ARRAY_LEN(vxlan_gpe_fields),
+    .len = 8,
+    .info = vxlan_info,
+};
 
 void vxlan_decode(struct pkt *p, uint32_t off, bool gpe, const struct decode_opts *o)
 {
