@@ -1,6 +1,6 @@
 /* layer 1 (wire): fields that describe a packet as a whole: frame.*, the columns, and what context knows of it
  * (rdma.*). */
-#include "dissect/pkt.h"
+#include "dissect/columns.h"
 
 #define GET(name, expr)                                                                                                \
     static bool name(const struct pkt *p, const struct layer *l, struct value *v)                                      \

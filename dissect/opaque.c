@@ -1,7 +1,7 @@
 /* layer 1 (wire): protocols that are named in one line and not taken apart. */
 #include "dissect/opaque.h"
 
-#include "dissect/pkt.h"
+#include "dissect/dissectors.h"
 
 static void named_info(struct buf *b, const struct pkt *p, const struct layer *l)
 {

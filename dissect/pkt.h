@@ -24,17 +24,17 @@ enum encap {
     ENCAP_IB,     /* native: LRH */
 };
 
-/* What is remarkable about a packet; masks of these bits. */
+/* Flags of a packet; masks of these bits. */
 enum {
     PKT_MALFORMED = 1u << 0, /* lengths or values contradict each other; pkt.why says how */
-    PKT_CUT = 1u << 1,       /* the snap length cut it: pkt.why is not set, what is there is right */
-    PKT_GUESS = 1u << 2,     /* service 0x40-0x5f was taken for RD or DC without being told which */
+    PKT_CUT = 1u << 1,       /* the snap length cut it: the captured bytes are right; pkt.why is not set */
+    PKT_GUESS = 1u << 2,     /* an opcode 0x40-0x5f was read as RD or DC without decode_opts.rd_or_dc saying which */
     PKT_FRAGMENT = 1u << 3,  /* an IP fragment other than a whole datagram */
     PKT_TUNNEL = 1u << 4,    /* the addresses in pkt are those inside of a tunnel */
-    PKT_QUOTED = 1u << 5,    /* the layers behind the ICMP header describe the packet that an ICMP error quotes */
+    PKT_QUOTED = 1u << 5,    /* the layers after the ICMP header describe the packet that the ICMP error quotes */
 };
 
-/* How 0x40-0x5f is read. */
+/* How opcodes 0x40-0x5f are read. */
 enum rd_or_dc {
     RD_OR_DC_GUESS, /* DC on RoCE, RD on native InfiniBand */
     RD_OR_DC_RD,
@@ -48,12 +48,12 @@ struct decode_opts {
     unsigned n_udp_ports;  /* at most 8 */
     enum rd_or_dc rd_or_dc;
     bool verify; /* calculate ICRC and VCRC */
-    /* leave out what lies behind the extended transport headers: payload, pad, ICRC, datagrams of management */
+    /* stop after the extended transport headers: no payload, pad, ICRC, management datagram */
     bool headers_only;
 };
 
-/* What context across packets adds (filled by the trace layer when pkt_note.have is not 0). Frame numbers are those of
- * the file; 0: not known. */
+/* What earlier packets say about this one. src/conn/annotate.c fills it; the wire layer only names its fields and
+ * prints them. Frame numbers are those of the file; 0: not known. */
 struct pkt_note {
     uint32_t have;          /* NOTE_* */
     uint32_t conn;          /* number of the connection, from 1 */
@@ -97,8 +97,9 @@ struct pkt {
     uint8_t encap;             /* always set: enum encap */
     uint8_t icrc;              /* always set: enum crc_status; CRC_UNKNOWN without opts.verify */
     uint8_t vcrc;              /* always set, likewise */
-    const char *why;           /* with PKT_MALFORMED: what is wrong, a constant text */
+    const char *why;           /* with PKT_MALFORMED: what is wrong, or the name of a header that is cut short */
     uint32_t why_off;          /* and at which offset in the frame */
+    uint32_t why_need;         /* bytes of the header named by `why`; 0: `why` says what is wrong */
     uint32_t end;              /* end, as an offset, of what the headers so far declare; never beyond frame->len */
     const char *unverified;    /* with icrc == CRC_UNKNOWN: why */
 
@@ -167,122 +168,7 @@ void pkt_decode(struct pkt *p, const struct frame *frame, const struct decode_op
 /* The same without the short cut that pkt_decode() takes for the usual packet; the tests compare the two. */
 void pkt_decode_general(struct pkt *p, const struct frame *frame, const struct decode_opts *opts);
 
-/* Protocol column: "RRoCE", "RoCE", "InfiniBand", "CM", "ARP", "TCP" ... */
-const char *pkt_column(const struct pkt *p);
-/* Info column: one line for people. */
-void pkt_info(struct buf *b, const struct pkt *p);
-/* Source and destination column: the address that the innermost layer with one has (IP, GID, LID, MAC). */
-void pkt_source(struct buf *b, const struct pkt *p);
-void pkt_destination(struct buf *b, const struct pkt *p);
-
-/* --- For the dissectors ----------------------------------------------------------------------- */
-
-/* Note a header of `len` bytes at `off`; what of it was not captured, or lies beyond p->end, is left out. */
-static inline void pkt_layer(struct pkt *p, const struct hdr *hdr, uint32_t off, uint32_t len)
-{
-    struct layer *l = &p->layers[p->n_layers];
-    uint32_t room = p->caplen > off ? p->caplen - off : 0;
-
-    if (UNLIKELY(p->n_layers >= PKT_LAYERS))
-        return;
-    l->hdr = hdr;
-    l->off = off;
-    l->len = len < room ? len : room;
-    p->n_layers++;
-}
-
-/* Mark the packet as malformed at `off`; only the first reason is kept. */
-void pkt_malformed(struct pkt *p, uint32_t off, const char *why);
-
-/* The `n` bytes at `off`, or NULL if they are not all there. Then the packet is marked: PKT_CUT when they exist on the
- * wire (within p->end) but were not captured, else PKT_MALFORMED with `why`. */
-const uint8_t *pkt_need_slow(struct pkt *p, uint32_t off, uint32_t n, const char *why);
-static inline const uint8_t *pkt_need(struct pkt *p, uint32_t off, uint32_t n, const char *why)
-{
-    uint32_t limit = p->end < p->caplen ? p->end : p->caplen;
-
-    if (LIKELY(off <= limit && n <= limit - off))
-        return p->data + off;
-    return pkt_need_slow(p, off, n, why);
-}
-
-/* Add one layer (with as much of the header as is there) and say whether `n` bytes of it are there in full: the usual
- * start of a dissector. */
-static inline const uint8_t *pkt_header(struct pkt *p, const struct hdr *hdr, uint32_t off, uint32_t n, const char *why)
-{
-    const uint8_t *q = pkt_need(p, off, n, why);
-    uint32_t end = p->end;
-
-    if (LIKELY(q != NULL))
-        pkt_layer(p, hdr, off, n);
-    else if (off < end && off < p->caplen)
-        pkt_layer(p, hdr, off, n < end - off ? n : end - off);
-    return q;
-}
-
-/* Dissectors continue with each other. `off` is where their first header starts; they never read at or beyond
- * p->end. */
-void eth_decode(struct pkt *p, uint32_t off, const struct decode_opts *o);
-/* What an EtherType announces, at `off`. */
-void ethertype_decode(struct pkt *p, uint32_t off, uint16_t type, const struct decode_opts *o);
-/* IPv4 or IPv6, told apart by the version nibble. */
-void ip_decode(struct pkt *p, uint32_t off, const struct decode_opts *o);
-/* What an IP protocol number announces, at `off`. */
-void ipproto_decode(struct pkt *p, uint32_t off, uint8_t proto, const struct decode_opts *o);
-void udp_decode(struct pkt *p, uint32_t off, const struct decode_opts *o);
-/* RoCEv2: the BTH at `off`, behind the UDP header at p->udp_off. */
-void rocev2_decode(struct pkt *p, uint32_t off, const struct decode_opts *o);
-/* RoCEv1: the GRH at `off`. */
-void rocev1_decode(struct pkt *p, uint32_t off, const struct decode_opts *o);
-/* Native InfiniBand: the LRH at `off`. */
-void ib_decode(struct pkt *p, uint32_t off, const struct decode_opts *o);
-/* Layers of the BTH at `off` and of its extended headers, as far as they were captured, and nothing else: for packets
- * that an ICMP error quotes. */
-void bth_layers(struct pkt *p, uint32_t off);
-/* Native InfiniBand link packet (flow control) at `off`. */
-void iblink_decode(struct pkt *p, uint32_t off, const struct decode_opts *o);
-/* All link types but Ethernet. */
-void link_decode(struct pkt *p, const struct decode_opts *o);
-/* LLC header of an 802.3 frame at `off`. */
-void llc_decode(struct pkt *p, uint32_t off, const struct decode_opts *o);
-void arp_decode(struct pkt *p, uint32_t off);
-/* MAC control: pause and priority-based flow control. */
-void macc_decode(struct pkt *p, uint32_t off);
-void mpls_decode(struct pkt *p, uint32_t off, const struct decode_opts *o);
-void gre_decode(struct pkt *p, uint32_t off, const struct decode_opts *o);
-/* ERSPAN type I (no header), II or III: `type` is 1, 2 or 3. */
-void erspan_decode(struct pkt *p, uint32_t off, unsigned type, const struct decode_opts *o);
-/* VXLAN, or with `gpe` its generic protocol extension. */
-void vxlan_decode(struct pkt *p, uint32_t off, bool gpe, const struct decode_opts *o);
-void geneve_decode(struct pkt *p, uint32_t off, const struct decode_opts *o);
-void icmp_decode(struct pkt *p, uint32_t off);
-void icmp6_decode(struct pkt *p, uint32_t off);
-void tcp_decode(struct pkt *p, uint32_t off);
-/* An IPv6 extension header, or the authentication header of either IP version, and what follows it. */
-void ip6ext_decode(struct pkt *p, uint32_t off, uint8_t proto, const struct decode_opts *o);
-/* Protocols that are only named: whether `type` (an EtherType), `proto` (IP) or `sap` (LLC) is one of them; then noted
- * as a layer. */
-bool named_ethertype(struct pkt *p, uint32_t off, uint16_t type);
-bool named_ipproto(struct pkt *p, uint32_t off, uint8_t proto);
-bool named_sap(struct pkt *p, uint32_t off, uint8_t sap);
-
-/* Layers that encapsulation may use up; the rest is for the innermost packet. */
-#define PKT_NEST_MAX (PKT_LAYERS - 20)
-/* Whether one more header may be nested; if not, the packet is marked. Every dissector that can lead back to itself
- * asks, which bounds recursion. */
-bool pkt_nest(struct pkt *p, uint32_t off);
-/* The same at the start of a tunnel's inner packet: what was learned of the outer UDP header does not describe it. */
-static inline bool pkt_tunnel(struct pkt *p, uint32_t off)
-{
-    p->flags |= PKT_TUNNEL;
-    p->have &= ~(uint32_t)H_UDP;
-    return pkt_nest(p, off);
-}
-
-/* Management datagram in the payload of a UD packet to QP 0 or 1: p->payload_off, p->payload_len. */
-void mad_decode(struct pkt *p);
-
-/* frame.* and the columns; rdma.* of pkt_note, which printing adds as a last layer when note.have is not 0. */
+/* frame.* and the columns; rdma.*, the members of pkt_note: printers add this layer last when note.have is not 0. */
 extern const struct hdr frame_hdr, rdma_hdr;
 
 #endif

@@ -1,5 +1,5 @@
 /* layer 1 (wire): the fast decoding of InfiniBand packets, from LRH, GRH or BTH to the ICRC. */
-#include "dissect/pkt.h"
+#include "dissect/dissectors.h"
 
 #include <stdio.h>
 
@@ -122,16 +122,16 @@ static void bth_info(struct buf *b, const struct pkt *p, const struct layer *l)
 /* Decode one extended header, all of which is there, and note its layer. Returns its length. */
 ALWAYS_INLINE uint32_t ext_one(struct pkt *p, uint32_t h, uint32_t off)
 {
-#define EXT(bit, name, len)                                                                                            \
+#define EXT(bit, name, len, arg)                                                                                       \
     case bit:                                                                                                          \
         name##_get(&p->name, p->data + off);                                                                           \
         pkt_layer(p, &name##_hdr, off, len);                                                                           \
         return len;
     switch (h) {
-        EXT_HEADERS(EXT)
+        EXT_HEADERS(EXT, )
     default:
-        pkt_layer(p, &dcceth_hdr, off, 8);
-        return 8;
+        pkt_layer(p, &dcceth_hdr, off, DCCETH_LEN);
+        return DCCETH_LEN;
     }
 #undef EXT
 }
@@ -154,7 +154,7 @@ void bth_layers(struct pkt *p, uint32_t off)
     pkt_layer(p, &bth_hdr, off, 12);
     ext = opcode_table[p->data[off]].ext;
     for (off += 12; ext; ext &= ext - 1) {
-        uint32_t len = header_len(ext & -ext);
+        uint32_t len = ext_hdr(ext & -ext)->len;
         if (off > limit || limit - off < len)
             return;
         pkt_layer(p, ext_hdr(ext & -ext), off, len);
@@ -167,7 +167,7 @@ static void ext_partial(struct pkt *p, uint32_t off)
 {
     for (uint32_t ext = p->op->ext; ext; ext &= ext - 1) {
         uint32_t bit = ext & -ext;
-        if (!pkt_header(p, ext_hdr(bit), off, header_len(bit), "extended transport header"))
+        if (!pkt_header(p, ext_hdr(bit), off, ext_hdr(bit)->len, "extended transport header"))
             return;
         p->n_layers--;
         off += ext_one(p, bit, off);
@@ -241,7 +241,7 @@ static const struct opinfo *opinfo_of(struct pkt *p, const struct decode_opts *o
 /* From the BTH at `off` to the ICRC, which ends at p->end. */
 ALWAYS_INLINE void bth_decode(struct pkt *p, uint32_t off, const struct decode_opts *o)
 {
-    const uint8_t *q = pkt_header(p, &bth_hdr, off, 12, "BTH of 12 bytes");
+    const uint8_t *q = pkt_header(p, &bth_hdr, off, 12, "BTH");
     uint32_t limit = min_u32(p->end, p->caplen), ext;
 
     if (!q)
@@ -312,7 +312,7 @@ void rocev2_decode(struct pkt *p, uint32_t off, const struct decode_opts *o)
 /* The GRH at `off`, and what its payload length says about the end; the offset behind it, 0 if it is not all there. */
 static uint32_t grh_decode(struct pkt *p, uint32_t off)
 {
-    const uint8_t *q = pkt_header(p, &grh_hdr, off, 40, "GRH of 40 bytes");
+    const uint8_t *q = pkt_header(p, &grh_hdr, off, 40, "GRH");
     uint32_t end;
 
     if (!q)
@@ -361,7 +361,7 @@ static void raw_decode(struct pkt *p, uint32_t off, const struct decode_opts *o)
         ip_decode(p, off, o);
         return;
     }
-    q = pkt_header(p, &rwh_hdr, off, 4, "raw header of 4 bytes");
+    q = pkt_header(p, &rwh_hdr, off, 4, "raw header");
     if (q)
         ethertype_decode(p, off + 4, load_be16(q + 2), o);
 }
@@ -388,7 +388,7 @@ void ib_decode(struct pkt *p, uint32_t off, const struct decode_opts *o)
 
     p->encap = ENCAP_IB;
     p->ib_off = off;
-    q = pkt_header(p, &lrh_hdr, off, 8, "LRH of 8 bytes");
+    q = pkt_header(p, &lrh_hdr, off, 8, "LRH");
     if (!q)
         return;
     lrh_get(&p->lrh, q);

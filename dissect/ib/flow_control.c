@@ -1,4 +1,5 @@
 /* layer 1 (wire): InfiniBand link packets, that is flow control (IBTA volume 1, 7.9). */
+#include "dissect/dissectors.h"
 #include "dissect/link/link.h"
 
 static const struct vname ops[] = {{0, "Normal Flow Control"}, {1, "Flow Control Init"}};
@@ -67,7 +68,7 @@ const struct hdr iblink_hdr = {
 
 void iblink_decode(struct pkt *p, uint32_t off, const struct decode_opts *o)
 {
-    const uint8_t *q = pkt_header(p, &iblink_hdr, off, 6, "InfiniBand link packet of 6 bytes");
+    const uint8_t *q = pkt_header(p, &iblink_hdr, off, 6, "InfiniBand link packet");
 
     p->vcrc = CRC_UNKNOWN;
     if (!q || !o->verify)

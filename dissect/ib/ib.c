@@ -108,16 +108,17 @@ bool aeth_is_nak(const uint8_t *p, uint32_t len)
     };
 IB_HDR(lrh, LRH_FIELDS, "infiniband.lrh", "Local Route Header", 8)
 IB_HDR(grh, GRH_FIELDS, "infiniband.grh", "Global Route Header", 40)
-IB_HDR(rdeth, RDETH_FIELDS, "infiniband.rdeth", "RDETH - Reliable Datagram Extended Transport Header", 4)
-IB_HDR(deth, DETH_FIELDS, "infiniband.deth", "DETH - Datagram Extended Transport Header", 8)
-IB_HDR(xrceth, XRCETH_FIELDS, "rdma.xrceth", "XRCETH - XRC Extended Transport Header", 4)
-IB_HDR(feth, FETH_FIELDS, "infiniband.feth", "FETH - FLUSH Extended Transport Header", 4)
-IB_HDR(reth, RETH_FIELDS, "infiniband.reth", "RETH - RDMA Extended Transport Header", 16)
-IB_HDR(atomiceth, ATOMICETH_FIELDS, "infiniband.atomiceth", "AtomicETH - Atomic Extended Transport Header", 28)
-IB_HDR(aeth, AETH_FIELDS, "infiniband.aeth", "AETH - ACK Extended Transport Header", 4)
+IB_HDR(rdeth, RDETH_FIELDS, "infiniband.rdeth", "RDETH - Reliable Datagram Extended Transport Header", EXT_LEN(H_RDETH))
+IB_HDR(deth, DETH_FIELDS, "infiniband.deth", "DETH - Datagram Extended Transport Header", EXT_LEN(H_DETH))
+IB_HDR(xrceth, XRCETH_FIELDS, "rdma.xrceth", "XRCETH - XRC Extended Transport Header", EXT_LEN(H_XRCETH))
+IB_HDR(feth, FETH_FIELDS, "infiniband.feth", "FETH - FLUSH Extended Transport Header", EXT_LEN(H_FETH))
+IB_HDR(reth, RETH_FIELDS, "infiniband.reth", "RETH - RDMA Extended Transport Header", EXT_LEN(H_RETH))
+IB_HDR(atomiceth, ATOMICETH_FIELDS, "infiniband.atomiceth", "AtomicETH - Atomic Extended Transport Header",
+       EXT_LEN(H_ATOMICETH))
+IB_HDR(aeth, AETH_FIELDS, "infiniband.aeth", "AETH - ACK Extended Transport Header", EXT_LEN(H_AETH))
 IB_HDR(atomicacketh, ATOMICACKETH_FIELDS, "infiniband.atomicacketh",
-       "AtomicAckETH - Atomic ACK Extended Transport Header", 8)
-IB_HDR(immdt, IMMDT_FIELDS, "infiniband.immdt", "ImmDt - Immediate Data", 4)
+       "AtomicAckETH - Atomic ACK Extended Transport Header", EXT_LEN(H_ATOMICACKETH))
+IB_HDR(immdt, IMMDT_FIELDS, "infiniband.immdt", "ImmDt - Immediate Data", EXT_LEN(H_IMMDT))
 
 static void rwh_info(struct buf *b, const struct pkt *p, const struct layer *l)
 {
@@ -136,13 +137,13 @@ const struct hdr rwh_hdr = {
     .type = FT_BYTES,
     .info = rwh_info,
 };
-IB_HDR(ieth, IETH_FIELDS, "infiniband.ieth", "IETH - Invalidate Extended Transport Header", 4)
+IB_HDR(ieth, IETH_FIELDS, "infiniband.ieth", "IETH - Invalidate Extended Transport Header", EXT_LEN(H_IETH))
 
 const struct hdr dcceth_hdr = {
     .abbrev = "rdma.dcceth",
     .name = "DCCETH - Dynamically Connected (layout not public)",
     .proto = "infiniband",
-    .len = 8,
+    .len = DCCETH_LEN,
     .type = FT_BYTES,
 };
 const struct hdr ib_payload_hdr = {

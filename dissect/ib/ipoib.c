@@ -1,6 +1,6 @@
 /* layer 1 (wire): IP over InfiniBand as capture files hold it (LINKTYPE_IPOIB; RFC 4391). */
-#include "dissect/ib/ipoib.h"
 
+#include "dissect/dissectors.h"
 #include "dissect/link/eth.h"
 #include "dissect/link/link.h"
 
@@ -85,13 +85,12 @@ void ipoib_decode(struct pkt *p, const struct decode_opts *o)
     uint32_t off = 0;
 
     if (!starts_with_header(p)) {
-        q = pkt_need(p, 0, 1, "IPoIB pseudo-header of 40 bytes");
-        if (!q ||
-            !pkt_header(p, q[0] ? &ipoib_grh_hdr : &ipoib_dst_hdr, 0, PSEUDO_LEN, "IPoIB pseudo-header of 40 bytes"))
+        q = pkt_need(p, 0, 1, "IPoIB pseudo-header");
+        if (!q || !pkt_header(p, q[0] ? &ipoib_grh_hdr : &ipoib_dst_hdr, 0, PSEUDO_LEN, "IPoIB pseudo-header"))
             return;
         off = PSEUDO_LEN;
     }
-    q = pkt_header(p, &ipoib_hdr, off, 4, "IPoIB header of 4 bytes");
+    q = pkt_header(p, &ipoib_hdr, off, 4, "IPoIB header");
     if (q)
         ethertype_decode(p, off + 4, load_be16(q), o);
 }

@@ -9,11 +9,6 @@ enum {
     S_XRC = 1 << SVC_XRC,
 };
 
-#define LEN_OF(ext)                                                                                                    \
-    (((ext)&H_RDETH ? 4 : 0) + ((ext)&H_DETH ? 8 : 0) + ((ext)&H_DCCETH ? 8 : 0) + ((ext)&H_XRCETH ? 4 : 0) +          \
-     ((ext)&H_FETH ? 4 : 0) + ((ext)&H_RETH ? 16 : 0) + ((ext)&H_ATOMICETH ? 28 : 0) + ((ext)&H_AETH ? 4 : 0) +        \
-     ((ext)&H_ATOMICACKETH ? 8 : 0) + ((ext)&H_IMMDT ? 4 : 0) + ((ext)&H_IETH ? 4 : 0))
-
 /* Headers that a service puts before those of the operation: in requests and in responses. */
 #define EXT_RC(flags)  0
 #define EXT_UC(flags)  0
@@ -25,7 +20,7 @@ enum {
 #define ENTRY(svc, prefix, name, ext, flags, services)                                                                 \
     {                                                                                                                  \
         (services) & (svc) ? name : NULL, (services) & (svc) ? (prefix | (ext)) : 0, (services) & (svc) ? (flags) : 0, \
-            (services) & (svc) ? LEN_OF((prefix | (ext))) : 0                                                          \
+            (services) & (svc) ? EXT_LEN(prefix | (ext)) : 0                                                           \
     }
 
 const struct opinfo opcode_table[256] = {
@@ -63,9 +58,4 @@ const char *service_str(enum service s)
     static const char *const names[] = {
         "RC", "UC", "RD", "UD", "CNP", "XRC", "manufacturer specific", "manufacturer specific"};
     return names[s & 7];
-}
-
-unsigned header_len(uint32_t h)
-{
-    return h == H_LRH ? 8 : h == H_GRH ? 40 : h == H_BTH ? 12 : (unsigned)LEN_OF(h);
 }

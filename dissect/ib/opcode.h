@@ -73,18 +73,25 @@ enum {
     H_VLAN = 1u << 20,
     H_MAD = 1u << 21,
 };
-/* Extended headers whose members are known: X(bit, name, bytes). A DCCETH is 8 opaque bytes. */
-#define EXT_HEADERS(X)                                                                                                 \
-    X(H_RDETH, rdeth, 4)                                                                                               \
-    X(H_DETH, deth, 8)                                                                                                 \
-    X(H_XRCETH, xrceth, 4)                                                                                             \
-    X(H_FETH, feth, 4)                                                                                                 \
-    X(H_RETH, reth, 16)                                                                                                \
-    X(H_ATOMICETH, atomiceth, 28)                                                                                      \
-    X(H_AETH, aeth, 4) X(H_ATOMICACKETH, atomicacketh, 8) X(H_IMMDT, immdt, 4) X(H_IETH, ieth, 4)
-#define H_EXT                                                                                                          \
-    (H_RDETH | H_DETH | H_DCCETH | H_XRCETH | H_FETH | H_RETH | H_ATOMICETH | H_AETH | H_ATOMICACKETH | H_IMMDT |      \
-     H_IETH)
+/* Extended headers whose members are known: X(bit, name, bytes, arg). The only place that knows their lengths. */
+#define EXT_HEADERS(X, arg)                                                                                            \
+    X(H_RDETH, rdeth, 4, arg)                                                                                          \
+    X(H_DETH, deth, 8, arg)                                                                                            \
+    X(H_XRCETH, xrceth, 4, arg)                                                                                        \
+    X(H_FETH, feth, 4, arg)                                                                                            \
+    X(H_RETH, reth, 16, arg)                                                                                           \
+    X(H_ATOMICETH, atomiceth, 28, arg)                                                                                 \
+    X(H_AETH, aeth, 4, arg)                                                                                            \
+    X(H_ATOMICACKETH, atomicacketh, 8, arg)                                                                            \
+    X(H_IMMDT, immdt, 4, arg)                                                                                          \
+    X(H_IETH, ieth, 4, arg)
+#define DCCETH_LEN 8 /* bytes; the layout is not public */
+/* All of them, H_* bits. */
+#define EXT_HEADER_BIT(bit, name, bytes, arg) | (bit)
+#define H_EXT                                 (H_DCCETH EXT_HEADERS(EXT_HEADER_BIT, ))
+/* Bytes of the extended headers `ext` (H_* bits); constant if `ext` is. */
+#define EXT_HEADER_LEN(bit, name, bytes, ext) +((ext) & (bit) ? (bytes) : 0)
+#define EXT_LEN(ext)                          (((ext)&H_DCCETH ? DCCETH_LEN : 0)EXT_HEADERS(EXT_HEADER_LEN, ext))
 
 /* What a packet is; masks of these bits. */
 enum {
@@ -124,7 +131,5 @@ extern const struct opinfo opcode_dc_table[32];
 
 /* "RC", "UC", "RD", "UD", "CNP", "XRC", "manufacturer specific". */
 const char *service_str(enum service s);
-/* Bytes of one header H_* (one bit set). */
-unsigned header_len(uint32_t h);
 
 #endif

@@ -1,8 +1,8 @@
 /* layer 1 (wire): ICMP (RFC 792) and ICMPv6 (RFC 4443, RFC 4861), and the packets that their errors quote. */
 #include "dissect/ip/icmp.h"
 
+#include "dissect/dissectors.h"
 #include "dissect/ip/ip.h"
-#include "dissect/pkt.h"
 
 enum {
     ICMP_ECHO_REPLY = 0,
@@ -263,7 +263,7 @@ static void quote_decode(struct pkt *p, uint32_t off)
 
 void icmp_decode(struct pkt *p, uint32_t off)
 {
-    const uint8_t *q = pkt_header(p, &icmp_hdr, off, 8, "ICMP header of 8 bytes");
+    const uint8_t *q = pkt_header(p, &icmp_hdr, off, 8, "ICMP header");
 
     if (q && (q[0] == ICMP_UNREACHABLE || q[0] == ICMP_TIME_EXCEEDED || q[0] == ICMP_PARAMETER ||
               q[0] == ICMP_REDIRECT || q[0] == 4))
@@ -272,7 +272,7 @@ void icmp_decode(struct pkt *p, uint32_t off)
 
 void icmp6_decode(struct pkt *p, uint32_t off)
 {
-    const uint8_t *q = pkt_need(p, off, 8, "ICMPv6 header of 8 bytes");
+    const uint8_t *q = pkt_need(p, off, 8, "ICMPv6 header");
     bool nd = q && (q[0] == ICMP6_NS || q[0] == ICMP6_NA);
 
     q = pkt_header(p, &icmp6_hdr, off, nd ? 24 : 8, "ICMPv6 header");

@@ -1,8 +1,7 @@
 /* layer 1 (wire): IPv4 and IPv6; what an IP protocol number announces. */
 #include "dissect/ip/ip.h"
 
-#include "dissect/ip/ip4opt.h"
-#include "dissect/pkt.h"
+#include "dissect/dissectors.h"
 
 static const struct vname ipprotos[] = {
     {0, "IPv6 Hop-by-Hop Option"},
@@ -149,7 +148,7 @@ static void ip_addresses(struct pkt *p, uint32_t off, uint8_t addr_len, const ui
 
 static void ip4_decode(struct pkt *p, uint32_t off, const struct decode_opts *o)
 {
-    const uint8_t *q = pkt_header(p, &ip4_hdr, off, 20, "IPv4 header of 20 bytes");
+    const uint8_t *q = pkt_header(p, &ip4_hdr, off, 20, "IPv4 header");
     uint32_t len, ihl;
 
     if (!q)
@@ -180,7 +179,7 @@ static void ip4_decode(struct pkt *p, uint32_t off, const struct decode_opts *o)
 
 static void ip6_decode(struct pkt *p, uint32_t off, const struct decode_opts *o)
 {
-    const uint8_t *q = pkt_header(p, &ip6_hdr, off, 40, "IPv6 header of 40 bytes");
+    const uint8_t *q = pkt_header(p, &ip6_hdr, off, 40, "IPv6 header");
     uint32_t len;
 
     if (!q)

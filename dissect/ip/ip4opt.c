@@ -1,6 +1,6 @@
 /* layer 1 (wire): options of IPv4 (RFC 791). */
-#include "dissect/ip/ip4opt.h"
 
+#include "dissect/dissectors.h"
 #include "dissect/link/link.h"
 
 static const struct vname opts[] = {{0, "End of Options List"}, {1, "No-Operation"},

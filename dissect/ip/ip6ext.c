@@ -1,4 +1,5 @@
 /* layer 1 (wire): IPv6 extension headers (RFC 8200) and the authentication header (RFC 4302). */
+#include "dissect/dissectors.h"
 #include "dissect/ip/ip.h"
 #include "dissect/link/link.h"
 
@@ -132,7 +133,7 @@ static void options_decode(struct pkt *p, uint32_t off, uint32_t end)
 
 void ip6ext_decode(struct pkt *p, uint32_t off, uint8_t proto, const struct decode_opts *o)
 {
-    const uint8_t *q = pkt_need(p, off, 8, "IPv6 extension header of 8 bytes");
+    const uint8_t *q = pkt_need(p, off, 8, "IPv6 extension header");
     const struct hdr *hdr;
     uint32_t n;
 

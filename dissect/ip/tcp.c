@@ -1,7 +1,7 @@
 /* layer 1 (wire): TCP, in one line. */
 #include "dissect/ip/tcp.h"
 
-#include "dissect/pkt.h"
+#include "dissect/dissectors.h"
 
 static uint32_t header_bytes(const struct pkt *p, const struct layer *l)
 {
@@ -67,12 +67,12 @@ const struct hdr tcp_hdr = {
 
 void tcp_decode(struct pkt *p, uint32_t off)
 {
-    const uint8_t *q = pkt_need(p, off, 20, "TCP header of 20 bytes");
+    const uint8_t *q = pkt_need(p, off, 20, "TCP header");
     uint32_t n = q ? (q[12] >> 4) * 4u : 20;
 
     if (n < 20)
         pkt_malformed(p, off + 12, "TCP header length below 20");
-    pkt_header(p, &tcp_hdr, off, n < 20 ? 20 : n, "TCP header with its options");
+    pkt_header(p, &tcp_hdr, off, n < 20 ? 20 : n, "TCP header with options");
     if (!q)
         return;
     p->sport = load_be16(q);

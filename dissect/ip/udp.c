@@ -1,6 +1,6 @@
 /* layer 1 (wire): UDP, and which of its ports is RoCEv2. */
+#include "dissect/dissectors.h"
 #include "dissect/ip/ip.h"
-#include "dissect/pkt.h"
 
 static void udp_info(struct buf *b, const struct pkt *p, const struct layer *l)
 {
@@ -37,28 +37,29 @@ static bool is_rocev2_port(uint16_t port, const struct decode_opts *o)
     return false;
 }
 
-/* Ports of tunnels. */
-static void udp_tunnel(struct pkt *p, uint32_t off, const struct decode_opts *o)
+/* What other destination ports carry. A protocol over UDP is added here. */
+static const struct {
+    uint16_t port;
+    void (*decode)(struct pkt *p, uint32_t off, const struct decode_opts *o);
+} udp_ports[] = {
+    {4789, vxlan_decode},
+    {8472, vxlan_decode}, /* Linux before the assignment of 4789 */
+    {4790, vxlan_gpe_decode},
+    {6081, geneve_decode},
+};
+
+static void udp_port_decode(struct pkt *p, uint32_t off, const struct decode_opts *o)
 {
-    switch (p->dport) {
-    case 4789:
-    case 8472: /* Linux's first choice */
-        vxlan_decode(p, off, false, o);
-        break;
-    case 4790:
-        vxlan_decode(p, off, true, o);
-        break;
-    case 6081:
-        geneve_decode(p, off, o);
-        break;
-    default:
-        break;
-    }
+    for (unsigned i = 0; i < ARRAY_LEN(udp_ports); i++)
+        if (udp_ports[i].port == p->dport) {
+            udp_ports[i].decode(p, off, o);
+            return;
+        }
 }
 
 void udp_decode(struct pkt *p, uint32_t off, const struct decode_opts *o)
 {
-    const uint8_t *q = pkt_header(p, &udp_hdr, off, 8, "UDP header of 8 bytes");
+    const uint8_t *q = pkt_header(p, &udp_hdr, off, 8, "UDP header");
     uint32_t len;
 
     if (!q)
@@ -77,5 +78,5 @@ void udp_decode(struct pkt *p, uint32_t off, const struct decode_opts *o)
     if (is_rocev2_port(p->dport, o))
         rocev2_decode(p, off + 8, o);
     else
-        udp_tunnel(p, off + 8, o);
+        udp_port_decode(p, off + 8, o);
 }

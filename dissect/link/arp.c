@@ -1,4 +1,5 @@
 /* layer 1 (wire): ARP (RFC 826). */
+#include "dissect/dissectors.h"
 #include "dissect/link/link.h"
 
 #include "dissect/link/eth.h"
@@ -125,7 +126,7 @@ const struct hdr arp_hdr = {
 
 void arp_decode(struct pkt *p, uint32_t off)
 {
-    const uint8_t *q = pkt_need(p, off, 8, "ARP header of 8 bytes");
+    const uint8_t *q = pkt_need(p, off, 8, "ARP header");
 
-    pkt_header(p, &arp_hdr, off, q ? 8 + 2 * (q[4] + q[5]) : 8, "ARP packet with its addresses");
+    pkt_header(p, &arp_hdr, off, q ? 8 + 2 * (q[4] + q[5]) : 8, "ARP packet with addresses");
 }

@@ -1,6 +1,6 @@
 /* layer 1 (wire): records of Endace's Extensible Record Format (ERF types specification, EDM11-01). */
-#include "dissect/link/erf.h"
 
+#include "dissect/dissectors.h"
 #include "dissect/link/link.h"
 
 enum {
@@ -146,7 +146,7 @@ const struct hdr erf_eth_hdr = {
 static uint32_t extensions_decode(struct pkt *p, uint32_t off, bool more)
 {
     for (; more; off += 8) {
-        const uint8_t *q = pkt_header(p, &erf_ehdr_hdr, off, 8, "ERF extension header of 8 bytes");
+        const uint8_t *q = pkt_header(p, &erf_ehdr_hdr, off, 8, "ERF extension header");
         if (!q || !pkt_nest(p, off))
             return 0;
         more = q[0] & ERF_MORE;
@@ -196,7 +196,7 @@ uint32_t erf_lead(const struct pkt *p)
  * frame ends. */
 void erf_decode(struct pkt *p, const struct decode_opts *o)
 {
-    const uint8_t *q = pkt_header(p, &erf_hdr, 0, 16, "ERF record header of 16 bytes");
+    const uint8_t *q = pkt_header(p, &erf_hdr, 0, 16, "ERF record header");
     unsigned type;
     uint32_t off, rlen, wlen;
 

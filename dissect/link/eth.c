@@ -1,7 +1,7 @@
 /* layer 1 (wire): Ethernet, 802.3, 802.1Q and QinQ; what an EtherType announces. */
 #include "dissect/link/eth.h"
 
-#include "dissect/pkt.h"
+#include "dissect/dissectors.h"
 
 static const struct vname ethertypes[] = {
     {ETHERTYPE_IPV4, "IPv4"},
@@ -157,7 +157,7 @@ static void len_decode(struct pkt *p, uint32_t off, uint16_t len, const struct d
 
 static void vlan_decode(struct pkt *p, const struct hdr *hdr, uint32_t off, const struct decode_opts *o)
 {
-    const uint8_t *q = pkt_header(p, hdr, off, 4, "VLAN tag of 4 bytes");
+    const uint8_t *q = pkt_header(p, hdr, off, 4, "VLAN tag");
     uint16_t type;
 
     if (!q || !pkt_nest(p, off))
@@ -213,7 +213,7 @@ void ethertype_decode(struct pkt *p, uint32_t off, uint16_t type, const struct d
 
 void eth_decode(struct pkt *p, uint32_t off, const struct decode_opts *o)
 {
-    const uint8_t *q = pkt_header(p, &eth_hdr, off, 14, "Ethernet header of 14 bytes");
+    const uint8_t *q = pkt_header(p, &eth_hdr, off, 14, "Ethernet header");
     uint16_t type;
 
     if (!q)

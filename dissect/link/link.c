@@ -1,9 +1,6 @@
 /* layer 1 (wire): all link types but Ethernet; BSD loopback. */
 #include "dissect/link/link.h"
-
-#include "dissect/ib/ipoib.h"
-#include "dissect/link/erf.h"
-#include "dissect/link/sll.h"
+#include "dissect/dissectors.h"
 
 /* BSD loopback: the address family (4), in the byte order of the capturing host (NULL) or big-endian (LOOP). */
 static uint32_t family(const uint8_t *h)
@@ -42,7 +39,7 @@ const struct hdr null_hdr = {
 
 static void null_decode(struct pkt *p, const struct decode_opts *o)
 {
-    const uint8_t *q = pkt_header(p, &null_hdr, 0, 4, "address family of 4 bytes");
+    const uint8_t *q = pkt_header(p, &null_hdr, 0, 4, "address family");
 
     if (q && vname_find(families, ARRAY_LEN(families), family(q)))
         ip_decode(p, 4, o);

@@ -1,8 +1,8 @@
-/* layer 1 (wire): what the dissectors below RDMA share. */
+/* layer 1 (wire): the headers below RDMA that no other file declares. */
 #ifndef RDMATRACE_DISSECT_LINK_LINK_H
 #define RDMATRACE_DISSECT_LINK_LINK_H
 
-#include "dissect/pkt.h"
+#include "dissect/field.h"
 
 extern const struct hdr llc_hdr, snap_hdr, null_hdr, sll_hdr, sll2_hdr, ipoib_dst_hdr, ipoib_grh_hdr, ipoib_hdr,
     iblink_hdr, erf_hdr, erf_ehdr_hdr, erf_eth_hdr, linktype_hdr, ip4_opt_hdr, ip6_hopopts_hdr, ip6_dstopts_hdr,

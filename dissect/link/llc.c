@@ -1,4 +1,5 @@
 /* layer 1 (wire): LLC and SNAP headers of 802.3 frames (IEEE 802.2). */
+#include "dissect/dissectors.h"
 #include "dissect/link/link.h"
 
 #include "dissect/link/eth.h"
@@ -73,20 +74,20 @@ const struct hdr snap_hdr = {
 
 void llc_decode(struct pkt *p, uint32_t off, const struct decode_opts *o)
 {
-    const uint8_t *q = pkt_need(p, off, 3, "LLC header of 3 bytes");
+    const uint8_t *q = pkt_need(p, off, 3, "LLC header");
     uint32_t n;
 
     if (!q)
         return;
     n = (q[2] & 3) == 3 ? 3 : 4;
-    q = pkt_header(p, &llc_hdr, off, n, "LLC header of 4 bytes");
+    q = pkt_header(p, &llc_hdr, off, n, "LLC header");
     if (!q)
         return;
     if (q[0] != SAP_SNAP || n != 3) {
         named_sap(p, off + n, q[0]);
         return;
     }
-    q = pkt_header(p, &snap_hdr, off + 3, 5, "SNAP header of 5 bytes");
+    q = pkt_header(p, &snap_hdr, off + 3, 5, "SNAP header");
     if (q && pkt_nest(p, off) && snap_is_ethertype(q, 5))
         ethertype_decode(p, off + 8, load_be16(q + 3), o);
 }

@@ -1,4 +1,5 @@
 /* layer 1 (wire): MAC control frames: 802.3x pause and 802.1Qbb priority-based flow control. */
+#include "dissect/dissectors.h"
 #include "dissect/link/link.h"
 
 #define OPCODE_PAUSE 0x0001
@@ -87,14 +88,14 @@ MACC_HDR(macc_pfc, 20, pfc_info)
 
 void macc_decode(struct pkt *p, uint32_t off)
 {
-    const uint8_t *q = pkt_need(p, off, 2, "MAC control opcode of 2 bytes");
+    const uint8_t *q = pkt_need(p, off, 2, "MAC control opcode");
 
     if (!q)
         return;
     if (load_be16(q) == OPCODE_PAUSE)
-        pkt_header(p, &macc_pause_hdr, off, 4, "pause frame of 4 bytes");
+        pkt_header(p, &macc_pause_hdr, off, 4, "pause frame");
     else if (load_be16(q) == OPCODE_PFC)
-        pkt_header(p, &macc_pfc_hdr, off, 20, "priority-based flow control frame of 20 bytes");
+        pkt_header(p, &macc_pfc_hdr, off, 20, "priority-based flow control frame");
     else
         pkt_layer(p, &macc_hdr, off, 2);
 }

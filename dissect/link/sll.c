@@ -1,6 +1,6 @@
 /* layer 1 (wire): Linux cooked captures, versions 1 and 2 (LINKTYPE_LINUX_SLL, LINKTYPE_LINUX_SLL2). */
-#include "dissect/link/sll.h"
 
+#include "dissect/dissectors.h"
 #include "dissect/link/eth.h"
 #include "dissect/link/link.h"
 
@@ -135,7 +135,7 @@ static void proto_decode(struct pkt *p, uint32_t off, uint16_t proto, const stru
 
 void sll_decode(struct pkt *p, const struct decode_opts *o)
 {
-    const uint8_t *q = pkt_header(p, &sll_hdr, 0, 16, "cooked header of 16 bytes");
+    const uint8_t *q = pkt_header(p, &sll_hdr, 0, 16, "cooked header");
 
     if (q)
         proto_decode(p, 16, load_be16(q + 14), o);
@@ -143,7 +143,7 @@ void sll_decode(struct pkt *p, const struct decode_opts *o)
 
 void sll2_decode(struct pkt *p, const struct decode_opts *o)
 {
-    const uint8_t *q = pkt_header(p, &sll2_hdr, 0, 20, "cooked header of 20 bytes");
+    const uint8_t *q = pkt_header(p, &sll2_hdr, 0, 20, "cooked header");
 
     if (q)
         proto_decode(p, 20, load_be16(q), o);

@@ -1,10 +1,10 @@
 /* layer 1 (wire): congestion control. */
 #include "dissect/mad/cc.h"
 
+#include "dissect/dissectors.h"
 #include "dissect/mad/names.h"
 #include "dissect/mad/notice.h"
 #include "dissect/mad/tables.h"
-#include "dissect/pkt.h"
 
 MAD_PART(cchdr, CCHDR_FIELDS, "rdma.cc", "CC - Congestion Control", 8, FT_NONE)
 MAD_PART(conginfo, CONGINFO_FIELDS, "rdma.cc.congestioninfo", "CongestionInfo", 3, FT_NONE)
@@ -61,13 +61,13 @@ static void log_decode(struct pkt *p, uint32_t off)
     if (!pkt_header(p, head, off, head->len, "CongestionLog"))
         return;
     for (off += head->len; n; n--, off += entry->len)
-        if (!pkt_header(p, entry, off, entry->len, "entry of a CongestionLog"))
+        if (!pkt_header(p, entry, off, entry->len, "CongestionLog entry"))
             return;
 }
 
 void cc_decode(struct pkt *p, uint32_t off, const struct mad *m)
 {
-    if (!pkt_header(p, &cchdr_hdr, off + MAD_HDR_LEN, cchdr_hdr.len, "CC_Key of 8 bytes"))
+    if (!pkt_header(p, &cchdr_hdr, off + MAD_HDR_LEN, cchdr_hdr.len, "CC_Key"))
         return;
     if (m->attr_id == ATTR_CONGESTIONLOG)
         log_decode(p, off + CC_LOG_OFF);

@@ -1,7 +1,7 @@
 /* layer 1 (wire): decoding of Communication Management: the tables of its messages, and which fields a message has. */
 #include "dissect/mad/cm.h"
 
-#include "dissect/pkt.h"
+#include "dissect/dissectors.h"
 
 /* Whether the service id at byte `off` of a message is one of the RDMA IP CM service. */
 static bool service_ip_at(const uint8_t *p, uint32_t len, uint32_t off)
@@ -221,7 +221,7 @@ void cm_decode(struct pkt *p, uint32_t off, const struct mad *m)
 
     if (!c)
         return;
-    pkt_header(p, c->hdr, at, CM_BODY_LEN, "CM message of 232 bytes");
+    pkt_header(p, c->hdr, at, CM_BODY_LEN, "CM message");
     /* Its service id is at the same place in both messages that have one to look at. */
     if (c->ip && min_u32(p->end, p->caplen) > at + c->private_off && service_ip_at(p->data + at, c->private_off, 8))
         pkt_layer(p, c->ip, at + c->private_off, min_u32(CM_BODY_LEN, p->end - at) - c->private_off);

@@ -1,11 +1,11 @@
 /* layer 1 (wire): management datagrams: the common header, and which class continues. */
 #include "dissect/mad/mad.h"
 
+#include "dissect/dissectors.h"
 #include "dissect/mad/cm.h"
 #include "dissect/mad/notice.h"
 #include "dissect/mad/other.h"
 #include "dissect/mad/tables.h"
-#include "dissect/pkt.h"
 
 /* One row per class; a class that is decoded further names its function or the table of its attributes here. */
 static const struct mad_class mad_classes[] = {
@@ -224,7 +224,7 @@ void mad_attr_decode(struct pkt *p, uint32_t off, uint32_t len, const struct mad
     }
     for (; i < MAD_PARTS && a->parts[i] && len; i++) {
         uint32_t n = min_u32(a->parts[i]->len, len);
-        if (!pkt_header(p, a->parts[i], off, n, "attribute cut short"))
+        if (!pkt_header(p, a->parts[i], off, n, "attribute"))
             return;
         off += n;
         len -= n;
@@ -247,7 +247,7 @@ static void class_decode(struct pkt *p, uint32_t off, const struct mad *m, const
 
 void mad_decode(struct pkt *p)
 {
-    const uint8_t *q = pkt_header(p, &mad_hdr, p->payload_off, MAD_HDR_LEN, "MAD header of 24 bytes");
+    const uint8_t *q = pkt_header(p, &mad_hdr, p->payload_off, MAD_HDR_LEN, "MAD header");
     const struct mad_class *c;
     struct mad m;
 

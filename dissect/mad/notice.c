@@ -1,9 +1,9 @@
 /* layer 1 (wire): notices and traps, and ClassPortInfo. */
 #include "dissect/mad/notice.h"
 
+#include "dissect/dissectors.h"
 #include "dissect/mad/names.h"
 #include "dissect/mad/tables.h"
-#include "dissect/pkt.h"
 
 MAD_PART(notice, NOTICE_FIELDS, "rdma.notice", "Notice", 10, FT_NONE)
 MAD_PART(details, DETAILS_FIELDS, "rdma.notice.details", "DataDetails", 54, FT_NONE)
@@ -61,7 +61,7 @@ static const struct hdr *details_of(const struct notice *n, uint8_t class)
 
 void notice_decode(struct pkt *p, uint32_t off, uint32_t len, uint8_t class)
 {
-    const uint8_t *q = pkt_header(p, &notice_hdr, off, NOTICE_LEN, "notice of 64 bytes");
+    const uint8_t *q = pkt_header(p, &notice_hdr, off, NOTICE_LEN, "notice");
     const struct hdr *hdr;
     struct notice n;
 
@@ -71,11 +71,11 @@ void notice_decode(struct pkt *p, uint32_t off, uint32_t len, uint8_t class)
     off += NOTICE_LEN;
     hdr = details_of(&n, class);
     if (hdr)
-        pkt_header(p, hdr, off, hdr->len, "details of a notice");
-    if (!pkt_header(p, &details_hdr, off, NOTICE_DETAILS_LEN, "details of a notice of 54 bytes"))
+        pkt_header(p, hdr, off, hdr->len, "notice details");
+    if (!pkt_header(p, &details_hdr, off, NOTICE_DETAILS_LEN, "notice details"))
         return;
     if (len >= NOTICE_LEN + NOTICE_DETAILS_LEN + 16)
-        pkt_header(p, &issuergid_hdr, off + NOTICE_DETAILS_LEN, 16, "issuer GID of a notice");
+        pkt_header(p, &issuergid_hdr, off + NOTICE_DETAILS_LEN, 16, "issuer GID of the notice");
 }
 
 void notice_info(struct buf *b, const struct pkt *p)

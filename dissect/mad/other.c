@@ -1,9 +1,9 @@
 /* layer 1 (wire): management classes of vendors, and classes of which only the attributes' names are known. */
 #include "dissect/mad/other.h"
 
+#include "dissect/dissectors.h"
 #include "dissect/mad/notice.h"
 #include "dissect/mad/tables.h"
-#include "dissect/pkt.h"
 
 MAD_PART(madbytes, MADBYTES_FIELDS, "rdma.mad.attr", "Attribute", 0, FT_NONE)
 MAD_PART(vendoroui, VENDOROUI_FIELDS, "rdma.mad.vendor", "Vendor class", 4, FT_NONE)
@@ -61,6 +61,6 @@ bool mad_has_oui(uint8_t class)
 
 void vendor_decode(struct pkt *p, uint32_t off)
 {
-    if (rmpp_decode(p, off + MAD_HDR_LEN) && pkt_header(p, &vendoroui_hdr, off + OUI_OFF, 4, "OUI of a vendor class"))
+    if (rmpp_decode(p, off + MAD_HDR_LEN) && pkt_header(p, &vendoroui_hdr, off + OUI_OFF, 4, "OUI of the vendor class"))
         mad_attr_decode(p, off + OUI_DATA_OFF, MAD_LEN - OUI_DATA_OFF, NULL);
 }

@@ -1,9 +1,9 @@
 /* layer 1 (wire): the RMPP header of management datagrams. */
 #include "dissect/mad/rmpp.h"
 
+#include "dissect/dissectors.h"
 #include "dissect/mad/names.h"
 #include "dissect/mad/tables.h"
-#include "dissect/pkt.h"
 
 static uint8_t type_of(const uint8_t *p, uint32_t len)
 {
@@ -24,5 +24,5 @@ MAD_PART(rmpp, RMPP_FIELDS, "infiniband.rmpp", "RMPP - Reliable Multi-Packet Tra
 
 const uint8_t *rmpp_decode(struct pkt *p, uint32_t off)
 {
-    return pkt_header(p, &rmpp_hdr, off, RMPP_LEN, "RMPP header of 12 bytes");
+    return pkt_header(p, &rmpp_hdr, off, RMPP_LEN, "RMPP header");
 }

@@ -1,6 +1,7 @@
 /* layer 1 (wire): subnet administration: headers, and the records in one datagram. */
 #include "dissect/mad/sa.h"
 
+#include "dissect/dissectors.h"
 #include "dissect/mad/notice.h"
 #include "dissect/mad/other.h"
 #include "dissect/mad/portinfo.h"
@@ -9,7 +10,6 @@
 #include "dissect/mad/sa_records.h"
 #include "dissect/mad/smp.h"
 #include "dissect/mad/tables.h"
-#include "dissect/pkt.h"
 
 MAD_PART(sahdr, SAHDR_FIELDS, "infiniband.sa.drdlid", "SA - Subnet Administration", 20, FT_BYTES)
 
@@ -58,7 +58,7 @@ static void record_decode(struct pkt *p, uint32_t off, uint32_t len, uint16_t id
         return;
     q = pkt_need(p, off, multipath_hdr.len, "MultiPathRecord");
     for (unsigned n = q ? q[15] + q[16] : 0; n && gids + 16 <= end; n--, gids += 16)
-        if (!pkt_header(p, &multipathgid_hdr, gids, 16, "GID of a MultiPathRecord"))
+        if (!pkt_header(p, &multipathgid_hdr, gids, 16, "MultiPathRecord GID"))
             return;
 }
 
@@ -69,7 +69,7 @@ static void table_decode(struct pkt *p, uint32_t off, uint32_t len, uint32_t str
     uint32_t skip = min_u32(before ? stride - before : 0, len);
 
     if (skip)
-        pkt_header(p, &madbytes_hdr, off, skip, "end of a record");
+        pkt_header(p, &madbytes_hdr, off, skip, "record");
     for (; skip < len; skip += stride) {
         if (p->n_layers > PKT_LAYERS - TAIL_LAYERS) {
             pkt_malformed(p, off + skip, "more records than can be shown");
@@ -102,7 +102,7 @@ void sa_decode(struct pkt *p, uint32_t off, const struct mad *m)
     if (!q)
         return;
     rmpp_get(&r, q);
-    q = pkt_header(p, &sahdr_hdr, off + SA_HDR_OFF, SA_HDR_LEN, "SA header of 20 bytes");
+    q = pkt_header(p, &sahdr_hdr, off + SA_HDR_OFF, SA_HDR_LEN, "SA header");
     if (!q)
         return;
     sahdr_get(&h, q);

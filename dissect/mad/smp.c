@@ -1,11 +1,11 @@
 /* layer 1 (wire): subnet management packets. */
 #include "dissect/mad/smp.h"
 
+#include "dissect/dissectors.h"
 #include "dissect/mad/names.h"
 #include "dissect/mad/notice.h"
 #include "dissect/mad/portinfo.h"
 #include "dissect/mad/tables.h"
-#include "dissect/pkt.h"
 
 #define SMP_DATA_OFF 64
 #define SMP_DATA_LEN 64
@@ -60,13 +60,12 @@ void smp_decode(struct pkt *p, uint32_t off, const struct mad *m)
 {
     bool dr = m->mgmt_class == 0x81;
 
-    if (!pkt_header(p, dr ? &smpdr_hdr : &smplid_hdr, off + MAD_HDR_LEN, SMP_DATA_OFF - MAD_HDR_LEN,
-                    "SMP header of 40 bytes"))
+    if (!pkt_header(p, dr ? &smpdr_hdr : &smplid_hdr, off + MAD_HDR_LEN, SMP_DATA_OFF - MAD_HDR_LEN, "SMP header"))
         return;
     if (m->attr_id == ATTR_NOTICE)
         notice_decode(p, off + SMP_DATA_OFF, SMP_DATA_LEN, m->mgmt_class);
     else
         mad_attr_decode(p, off + SMP_DATA_OFF, SMP_DATA_LEN, mad_attr_find(smp_attrs, m->attr_id));
     if (dr)
-        pkt_header(p, &smppath_hdr, off + SMP_PATH_OFF, SMP_PATH_LEN, "paths of a directed-route SMP of 128 bytes");
+        pkt_header(p, &smppath_hdr, off + SMP_PATH_OFF, SMP_PATH_LEN, "paths of the directed-route SMP");
 }

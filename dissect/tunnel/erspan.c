@@ -1,11 +1,17 @@
 /* layer 1 (wire): ERSPAN types I, II and III: frames that a switch mirrors through GRE. */
+#include "dissect/dissectors.h"
 #include "dissect/link/link.h"
+
+#define ERSPAN_SESSION 0x3ff                 /* of the second 16 bits */
+#define ERSPAN3_FT(q)  ((q)[10] >> 2 & 0x1f) /* what type III mirrors */
+#define FRAME_TYPE_IP  2
+#define ERSPAN3_O      0x01 /* of the last byte of type III: a platform subheader follows */
 
 static const struct vname versions[] = {{1, "Type II"}, {2, "Type III"}};
 static const struct vdesc version_desc = VDESC_NAMES(versions);
 static const struct vname encaps[] = {{0, "no VLAN tag"}, {1, "ISL"}, {2, "802.1Q"}, {3, "VLAN tag preserved"}};
 static const struct vdesc encap_desc = VDESC_NAMES(encaps);
-static const struct vname frame_types[] = {{0, "Ethernet"}, {2, "IP"}};
+static const struct vname frame_types[] = {{0, "Ethernet"}, {FRAME_TYPE_IP, "IP"}};
 static const struct vdesc frame_type_desc = VDESC_NAMES(frame_types);
 static const struct vname granularities[] = {{0, "100 us"}, {1, "100 ns"}, {2, "IEEE 1588"}, {3, "user configurable"}};
 static const struct vdesc granularity_desc = VDESC_NAMES(granularities);
@@ -90,7 +96,7 @@ static void erspan_info(struct buf *b, const struct pkt *p, const struct layer *
 {
     buf_puts(b, "ERSPAN");
     if (l->len >= 4)
-        buf_printf(b, " session %u", load_be16(p->data + l->off + 2) & 0x3ff);
+        buf_printf(b, " session %u", load_be16(p->data + l->off + 2) & ERSPAN_SESSION);
 }
 #define ERSPAN_TITLE "Encapsulated Remote Switch Packet ANalysis "
 /* Type I has no header of its own: its layer is empty. */
@@ -140,20 +146,20 @@ void erspan_decode(struct pkt *p, uint32_t off, unsigned type, const struct deco
         return;
     }
     if (type == 2) {
-        if (pkt_header(p, &erspan2_hdr, off, 8, "ERSPAN type II header of 8 bytes"))
+        if (pkt_header(p, &erspan2_hdr, off, 8, "ERSPAN type II header"))
             eth_decode(p, off + 8, o);
         return;
     }
-    q = pkt_header(p, &erspan3_hdr, off, 12, "ERSPAN type III header of 12 bytes");
+    q = pkt_header(p, &erspan3_hdr, off, 12, "ERSPAN type III header");
     if (!q)
         return;
     off += 12;
-    if (q[11] & 1) {
-        if (!pkt_header(p, &erspan_platform_hdr, off, 8, "ERSPAN platform subheader of 8 bytes"))
+    if (q[11] & ERSPAN3_O) {
+        if (!pkt_header(p, &erspan_platform_hdr, off, 8, "ERSPAN platform subheader"))
             return;
         off += 8;
     }
-    if ((q[10] >> 2 & 31) == 2)
+    if (ERSPAN3_FT(q) == FRAME_TYPE_IP)
         ip_decode(p, off, o);
     else
         eth_decode(p, off, o);

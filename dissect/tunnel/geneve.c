@@ -1,10 +1,29 @@
 /* layer 1 (wire): GENEVE (RFC 8926). */
+#include "dissect/dissectors.h"
 #include "dissect/link/eth.h"
 #include "dissect/link/link.h"
 
+#define GENEVE_LEN          8 /* bytes of the header without options */
+#define GENEVE_VERSION(q)   ((q)[0] >> 6)
+#define GENEVE_OPT_WORDS    0x3f /* of the first byte: length of all options, in 4-byte words */
+#define GENEVE_OPT_LEN      4    /* bytes of an option without its data */
+#define GENEVE_OPT_DATA     0x1f /* of an option's fourth byte: length of its data, in 4-byte words */
+#define GENEVE_INNER_LAYERS 8    /* layers left for the inner packet, however many options there are */
+
+/* Bytes of all options, from the header at `q`. */
+static uint32_t geneve_options_len(const uint8_t *q)
+{
+    return (q[0] & GENEVE_OPT_WORDS) * 4u;
+}
+/* Bytes of the option at `q`, with its data. */
+static uint32_t geneve_option_len(const uint8_t *q)
+{
+    return GENEVE_OPT_LEN + (q[3] & GENEVE_OPT_DATA) * 4u;
+}
+
 static bool geneve_optlen_get(const struct pkt *p, const struct layer *l, struct value *v)
 {
-    v->u = l->len ? (p->data[l->off] & 63) * 4u : 0;
+    v->u = l->len ? geneve_options_len(p->data + l->off) : 0;
     return l->len > 0;
 }
 
@@ -35,7 +54,7 @@ static const struct field geneve_fields[] = {
 };
 static void geneve_info(struct buf *b, const struct pkt *p, const struct layer *l)
 {
-    if (l->len < 8)
+    if (l->len < GENEVE_LEN)
         return;
     buf_printf(b, "GENEVE VNI %u, encapsulated ", load_be24(p->data + l->off + 4));
     if (!vdesc_print(b, &ethertype_desc, load_be16(p->data + l->off + 2)))
@@ -48,15 +67,23 @@ const struct hdr geneve_hdr = {
     .column = "Geneve",
     .fields = geneve_fields,
     .nfields = ARRAY_LEN(geneve_fields),
-    .len = 8,
+    .len = GENEVE_LEN,
     .info = geneve_info,
 };
 
-/* Option: class (2), type (1, upper bit: critical), flags (3 bits), length in words (5 bits), data. */
+/*
+ * Option, 4 bytes and data.
+ *   0                              16 17           24    27        32
+ *   +------------------------------+--+------------+-----+----------+
+ *   |            class             |C |    type    |flags| length   |
+ *   +------------------------------+--+------------+-----+----------+
+ *   |                  data, `length` 4-byte words                  |
+ *   +---------------------------------------------------------------+
+ */
 static bool geneve_opt_len_get(const struct pkt *p, const struct layer *l, struct value *v)
 {
-    v->u = l->len >= 4 ? 4 + (p->data[l->off + 3] & 31) * 4u : 0;
-    return l->len >= 4;
+    v->u = l->len >= GENEVE_OPT_LEN ? geneve_option_len(p->data + l->off) : 0;
+    return l->len >= GENEVE_OPT_LEN;
 }
 static const struct field geneve_opt_fields[] = {
     FIELD_ROW(NULL, 0, 16, FT_UINT16, BASE_HEX, NULL, FLD_MEMBER, "geneve.option.class", "Class",
@@ -77,7 +104,7 @@ const struct hdr geneve_opt_hdr = {
     .proto = "geneve",
     .fields = geneve_opt_fields,
     .nfields = ARRAY_LEN(geneve_opt_fields),
-    .len = 4,
+    .len = GENEVE_OPT_LEN,
     .type = FT_BYTES,
 };
 
@@ -85,16 +112,17 @@ const struct hdr geneve_opt_hdr = {
 static bool options_decode(struct pkt *p, uint32_t off, uint32_t end)
 {
     while (off < end) {
-        const uint8_t *q = pkt_need(p, off, 4, "GENEVE option of 4 bytes");
+        const uint8_t *q = pkt_need(p, off, GENEVE_OPT_LEN, "GENEVE option");
         uint32_t n;
         if (!q)
             return false;
-        n = 4 + (q[3] & 31) * 4u;
+        n = geneve_option_len(q);
         if (n > end - off) {
             pkt_malformed(p, off + 3, "GENEVE option exceeds the options' length");
             return true;
         }
-        if (p->n_layers < PKT_NEST_MAX - 8 && !pkt_header(p, &geneve_opt_hdr, off, n, "GENEVE option"))
+        if (p->n_layers < PKT_NEST_MAX - GENEVE_INNER_LAYERS &&
+            !pkt_header(p, &geneve_opt_hdr, off, n, "GENEVE option"))
             return false;
         off += n;
     }
@@ -103,13 +131,13 @@ static bool options_decode(struct pkt *p, uint32_t off, uint32_t end)
 
 void geneve_decode(struct pkt *p, uint32_t off, const struct decode_opts *o)
 {
-    const uint8_t *q = pkt_header(p, &geneve_hdr, off, 8, "GENEVE header of 8 bytes");
+    const uint8_t *q = pkt_header(p, &geneve_hdr, off, GENEVE_LEN, "GENEVE header");
     uint32_t inner;
 
-    if (!q || !pkt_tunnel(p, off) || q[0] >> 6 != 0)
+    if (!q || !pkt_tunnel(p, off) || GENEVE_VERSION(q) != 0)
         return;
-    inner = off + 8 + (q[0] & 63) * 4u;
-    if (!options_decode(p, off + 8, inner))
+    inner = off + GENEVE_LEN + geneve_options_len(q);
+    if (!options_decode(p, off + GENEVE_LEN, inner))
         return;
     if (load_be16(q + 2) == ETHERTYPE_TEB)
         eth_decode(p, inner, o);

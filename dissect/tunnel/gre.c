@@ -1,4 +1,5 @@
 /* layer 1 (wire): GRE (RFC 2784, RFC 2890; version 1: RFC 2637) and ERSPAN in it. */
+#include "dissect/dissectors.h"
 #include "dissect/link/eth.h"
 #include "dissect/link/link.h"
 
@@ -7,8 +8,9 @@
 #define GRE_KEY     0x2000
 #define GRE_SEQ     0x1000
 #define GRE_ACK     0x0080 /* version 1 */
-#define GRE_ERSPAN  0x88be
-#define GRE_ERSPAN3 0x22eb
+#define GRE_VERSION 0x0007
+#define GRE_ERSPAN  0x88be /* protocol type: ERSPAN type I or II */
+#define GRE_ERSPAN3 0x22eb /* ERSPAN type III */
 
 /*
  * 4 bytes, then the optional words that the flags announce, in this order.
@@ -19,6 +21,7 @@
  *   | checksum (C or R)                      | offset (C or R)      |
  *   | key (K)                                                       |
  *   | sequence number (S)                                           |
+ *   | acknowledgement number (version 1, bit 8 set)                 |
  *   +---------------------------------------------------------------+
  */
 static uint32_t gre_flags(const uint8_t *h)
@@ -41,7 +44,7 @@ static uint32_t gre_offset(const uint8_t *h, uint32_t flag)
     off += f & GRE_SEQ ? 4 : 0;
     if (flag == GRE_ACK)
         return off;
-    return off + ((f & 7) == 1 && f & GRE_ACK ? 4 : 0);
+    return off + ((f & GRE_VERSION) == 1 && f & GRE_ACK ? 4 : 0);
 }
 static bool gre_word(const struct pkt *p, const struct layer *l, uint32_t flags, uint32_t flag, uint32_t *word)
 {
@@ -113,7 +116,7 @@ const struct hdr gre_hdr = {
 
 void gre_decode(struct pkt *p, uint32_t off, const struct decode_opts *o)
 {
-    const uint8_t *q = pkt_need(p, off, 4, "GRE header of 4 bytes");
+    const uint8_t *q = pkt_need(p, off, 4, "GRE header");
     uint32_t n, flags, type;
 
     if (!q || !pkt_tunnel(p, off))
@@ -121,7 +124,8 @@ void gre_decode(struct pkt *p, uint32_t off, const struct decode_opts *o)
     flags = gre_flags(q);
     type = load_be16(q + 2);
     n = gre_offset(q, 0);
-    if (!pkt_header(p, &gre_hdr, off, n, "GRE header with its optional words") || flags & GRE_ROUTING || flags & 7)
+    if (!pkt_header(p, &gre_hdr, off, n, "GRE header with optional words") || flags & GRE_ROUTING ||
+        flags & GRE_VERSION)
         return;
     if (type == ETHERTYPE_TEB)
         eth_decode(p, off + n, o);

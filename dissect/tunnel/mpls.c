@@ -1,9 +1,11 @@
 /* layer 1 (wire): MPLS label stacks (RFC 3032) and Ethernet pseudowires in them (RFC 4448). */
+#include "dissect/dissectors.h"
 #include "dissect/link/eth.h"
 #include "dissect/link/link.h"
 
-#define LABEL_IPV4 0 /* explicit null */
-#define LABEL_IPV6 2
+#define LABEL_IPV4  0 /* explicit null */
+#define LABEL_IPV6  2
+#define MPLS_BOTTOM 1 /* of the third byte: the last entry */
 
 static const struct vname labels[] = {{LABEL_IPV4, "IPv4 Explicit-Null"},
                                       {1, "Router Alert"},
@@ -68,7 +70,7 @@ static bool known_ethertype(const struct pkt *p, uint32_t eth)
 /* Behind the last label nothing says what follows: the first nibble tells IP; else it is an Ethernet pseudowire. */
 static void bottom_decode(struct pkt *p, uint32_t off, uint32_t label, const struct decode_opts *o)
 {
-    const uint8_t *q = pkt_need(p, off, 1, "packet behind the MPLS labels");
+    const uint8_t *q = pkt_need(p, off, 1, "payload of the MPLS label stack");
     unsigned nibble;
 
     if (!q)
@@ -77,7 +79,7 @@ static void bottom_decode(struct pkt *p, uint32_t off, uint32_t label, const str
     if (nibble == 4 || nibble == 6 || label == LABEL_IPV4 || label == LABEL_IPV6) {
         ip_decode(p, off, o);
     } else if (nibble == 0 && (known_ethertype(p, off + 4) || !known_ethertype(p, off))) {
-        if (pkt_header(p, &mpls_cw_hdr, off, 4, "pseudowire control word of 4 bytes"))
+        if (pkt_header(p, &mpls_cw_hdr, off, 4, "pseudowire control word"))
             eth_decode(p, off + 4, o);
     } else if (nibble != 1) { /* 1: associated channel */
         eth_decode(p, off, o);
@@ -89,10 +91,10 @@ void mpls_decode(struct pkt *p, uint32_t off, const struct decode_opts *o)
     const uint8_t *q;
 
     for (; pkt_nest(p, off); off += 4) {
-        q = pkt_header(p, &mpls_hdr, off, 4, "MPLS label of 4 bytes");
+        q = pkt_header(p, &mpls_hdr, off, 4, "MPLS label");
         if (!q)
             return;
-        if (q[2] & 1) {
+        if (q[2] & MPLS_BOTTOM) {
             bottom_decode(p, off + 4, load_be32(q) >> 12, o);
             return;
         }

@@ -1,13 +1,17 @@
 /* layer 1 (wire): VXLAN (RFC 7348, with the group policy bits) and its generic protocol extension. */
+#include "dissect/dissectors.h"
 #include "dissect/link/link.h"
 
 #include "dissect/link/eth.h"
+
+#define VXLAN_LEN 8 /* also with the generic protocol extension */
 
 /*
  * VXLAN header, 8 bytes.
  *   0                              16                     24       32
  *   +------------------------------+------------------------------+
  *   | flags: G...I...|..D..A..     |        group policy id       |
+ *   +------------------------------+-----------------+------------+
  *   |                VNI                             |  reserved  |
  *   +------------------------------------------------+------------+
  */
@@ -25,10 +29,23 @@ static const struct field vxlan_fields[] = {
     FIELD_ROW(NULL, 56, 8, FT_UINT8, BASE_DEC, NULL, FLD_MEMBER, "vxlan.reserved8", "Reserved", "Zero."),
 };
 
-/* VXLAN-GPE: flags (..VVIPBO), reserved (2 bytes), next protocol (1), VNI (3), reserved (1). */
-static const struct vname next_protos[] = {
-    {1, "IPv4"}, {2, "IPv6"}, {3, "Ethernet"}, {4, "Network Service Header"}, {5, "MPLS"}};
+/* Next protocol of VXLAN-GPE. */
+enum { GPE_IPV4 = 1, GPE_IPV6 = 2, GPE_ETHERNET = 3, GPE_NSH = 4, GPE_MPLS = 5 };
+static const struct vname next_protos[] = {{GPE_IPV4, "IPv4"},
+                                           {GPE_IPV6, "IPv6"},
+                                           {GPE_ETHERNET, "Ethernet"},
+                                           {GPE_NSH, "Network Service Header"},
+                                           {GPE_MPLS, "MPLS"}};
 static const struct vdesc next_proto_desc = VDESC_NAMES(next_protos);
+/*
+ * VXLAN-GPE header, 8 bytes.
+ *   0   2   4  5  6  7  8                          24              32
+ *   +---+---+--+--+--+--+--------------------------+---------------+
+ *   |0 0|ver| I| P| B| O|         reserved         | next protocol |
+ *   +---+---+--+--+--+--+--------------------------+---------------+
+ *   |                     VNI                      |   reserved    |
+ *   +----------------------------------------------+---------------+
+ */
 static const struct field vxlan_gpe_fields[] = {
     FIELD_ROW(NULL, 0, 8, FT_UINT8, BASE_HEX, NULL, FLD_MEMBER, "vxlan.flags", "Flags", "Which fields are valid."),
     FIELD_ROW(NULL, 2, 2, FT_UINT8, BASE_DEC, NULL, 0, "vxlan.ver", "Version", "0."),
@@ -45,7 +62,7 @@ static const struct field vxlan_gpe_fields[] = {
 
 static void vxlan_info(struct buf *b, const struct pkt *p, const struct layer *l)
 {
-    if (l->len >= 8)
+    if (l->len >= VXLAN_LEN)
         buf_printf(b, "VXLAN VNI %u", load_be24(p->data + l->off + 4));
 }
 const struct hdr vxlan_hdr = {
@@ -55,7 +72,7 @@ const struct hdr vxlan_hdr = {
     .column = "VXLAN",
     .fields = vxlan_fields,
     .nfields = ARRAY_LEN(vxlan_fields),
-    .len = 8,
+    .len = VXLAN_LEN,
     .info = vxlan_info,
 };
 const struct hdr vxlan_gpe_hdr = {
@@ -65,20 +82,35 @@ const struct hdr vxlan_gpe_hdr = {
     .column = "VXLAN",
     .fields = vxlan_gpe_fields,
     .nfields = ARRAY_LEN(vxlan_gpe_fields),
-    .len = 8,
+    .len = VXLAN_LEN,
     .info = vxlan_info,
 };
 
-void vxlan_decode(struct pkt *p, uint32_t off, bool gpe, const struct decode_opts *o)
+void vxlan_decode(struct pkt *p, uint32_t off, const struct decode_opts *o)
 {
-    const uint8_t *q = pkt_header(p, gpe ? &vxlan_gpe_hdr : &vxlan_hdr, off, 8, "VXLAN header of 8 bytes");
+    if (pkt_header(p, &vxlan_hdr, off, VXLAN_LEN, "VXLAN header") && pkt_tunnel(p, off))
+        eth_decode(p, off + VXLAN_LEN, o);
+}
+
+void vxlan_gpe_decode(struct pkt *p, uint32_t off, const struct decode_opts *o)
+{
+    const uint8_t *q = pkt_header(p, &vxlan_gpe_hdr, off, VXLAN_LEN, "VXLAN-GPE header");
 
     if (!q || !pkt_tunnel(p, off))
         return;
-    if (!gpe || q[3] == 3)
-        eth_decode(p, off + 8, o);
-    else if (q[3] == 1 || q[3] == 2)
-        ip_decode(p, off + 8, o);
-    else if (q[3] == 5)
-        mpls_decode(p, off + 8, o);
+    off += VXLAN_LEN;
+    switch (q[3]) {
+    case GPE_IPV4:
+    case GPE_IPV6:
+        ip_decode(p, off, o);
+        break;
+    case GPE_ETHERNET:
+        eth_decode(p, off, o);
+        break;
+    case GPE_MPLS:
+        mpls_decode(p, off, o);
+        break;
+    default:
+        break;
+    }
 }

@@ -231,17 +231,17 @@ static void patch_head(const struct path *path, uint8_t *buf, uint32_t after, ui
 /* The extended headers that the opcode names, in their order. */
 static uint8_t *put_ext(uint8_t *q, const struct pkt *p)
 {
-#define EXT(bit, name, bytes)                                                                                          \
+#define EXT(bit, name, bytes, arg)                                                                                     \
     case bit:                                                                                                          \
         name##_put(q, &p->name);                                                                                       \
         q += bytes;                                                                                                    \
         break;
     for (uint32_t ext = p->op->ext; ext; ext &= ext - 1) {
         switch (ext & -ext) {
-            EXT_HEADERS(EXT)
+            EXT_HEADERS(EXT, )
         default:
-            memset(q, 0, 8);
-            q += 8;
+            memset(q, 0, DCCETH_LEN);
+            q += DCCETH_LEN;
         }
     }
     return q;

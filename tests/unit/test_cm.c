@@ -1,5 +1,5 @@
 /* layer 1 tests: messages of Communication Management: layout, names, private data, and lying input. */
-#include "dissect/pkt.h"
+#include "dissect/columns.h"
 #include "tests/unit/cm_frames.h"
 
 #include <criterion/criterion.h>

@@ -1,4 +1,5 @@
 /* layer 1 tests: link types, tunnels and the neighbours of RDMA. Frames are assembled here from published layouts. */
+#include "dissect/columns.h"
 #include "dissect/ip/icmp.h"
 #include "dissect/ip/ip.h"
 #include "dissect/ip/tcp.h"

@@ -1,9 +1,9 @@
 /* layer 1 tests: management datagrams other than Communication Management. Layouts: OpenSM, libibmad and kernel
  * headers. */
+#include "dissect/columns.h"
 #include "dissect/mad/rmpp.h"
 #include "dissect/mad/sa.h"
 #include "dissect/mad/tables.h"
-#include "dissect/pkt.h"
 
 #include <criterion/criterion.h>
 

@@ -1,0 +1,159 @@
+/* layer 1 (wire): the columns of a packet list: protocol, information, addresses. */
+#include "dissect/columns.h"
+
+#include "dissect/ip/icmp.h"
+#include "dissect/link/eth.h"
+
+/* Layers that the columns describe: all, but for an ICMP error those up to the ICMP header. */
+static unsigned column_layers(const struct pkt *p)
+{
+    unsigned n = p->n_layers;
+
+    if (UNLIKELY(p->flags & PKT_QUOTED))
+        while (n > 0 && p->layers[n - 1].hdr != &icmp_hdr && p->layers[n - 1].hdr != &icmp6_hdr)
+            n--;
+    return n;
+}
+
+/* An InfiniBand packet that is no MAD: its innermost header with a text of its own is the BTH. */
+static bool bth_speaks(const struct pkt *p)
+{
+    return (p->have & (H_BTH | H_MAD)) == H_BTH && !(p->flags & PKT_QUOTED);
+}
+
+const char *pkt_column(const struct pkt *p)
+{
+    static const char *const bth[] = {
+        [ENCAP_NONE] = "", [ENCAP_ROCEV2] = "RRoCE", [ENCAP_ROCEV1] = "RoCE", [ENCAP_IB] = "InfiniBand"};
+
+    if (LIKELY(bth_speaks(p)))
+        return bth[p->encap];
+    for (unsigned i = column_layers(p); i-- > 0;) {
+        if (p->layers[i].hdr->column)
+            return p->layers[i].hdr->column;
+        if (p->layers[i].hdr == &bth_hdr)
+            return bth[p->encap];
+    }
+    return "";
+}
+
+/* "message 7, packet 3 of 8, 8192 bytes", for messages of several packets. */
+static void message_info(struct buf *b, const struct pkt_note *n)
+{
+    buf_mem(b, " [message ", 10);
+    buf_dec(b, n->msg);
+    buf_mem(b, ", packet ", 9);
+    buf_dec(b, n->msg_packet);
+    if (n->have & NOTE_MSG_PACKETS) {
+        buf_mem(b, " of ", 4);
+        buf_dec(b, n->msg_packets);
+    }
+    if (n->have & NOTE_MSG_BYTES) {
+        buf_mem(b, ", ", 2);
+        buf_dec(b, n->msg_bytes);
+        buf_mem(b, " bytes", 6);
+    }
+    buf_char(b, ']');
+}
+
+/* The notes that the Info column shows. */
+#define NOTE_INFO (NOTE_RETRANS | NOTE_TWICE | NOTE_MSG | NOTE_REQUEST | NOTE_ACKED)
+
+/* What earlier packets add to the Info column. */
+static void note_info(struct buf *b, const struct pkt_note *n)
+{
+    if (n->have & NOTE_RETRANS)
+        buf_mem(b, " [retransmission]", 17);
+    if (n->have & NOTE_TWICE)
+        buf_mem(b, " [captured twice]", 17);
+    if (n->have & NOTE_MSG && (n->msg_packet > 1 || !(n->have & NOTE_MSG_PACKETS) || n->msg_packets > 1))
+        message_info(b, n);
+    if (n->have & NOTE_REQUEST) {
+        buf_mem(b, " [request in ", 13);
+        buf_dec(b, n->request_frame);
+        buf_char(b, ']');
+    }
+    if (n->have & NOTE_ACKED) {
+        buf_mem(b, " [answers ", 10);
+        buf_dec(b, n->acked_first);
+        if (n->acked_last != n->acked_first) {
+            buf_char(b, '-');
+            buf_dec(b, n->acked_last);
+        }
+        buf_char(b, ']');
+    }
+}
+
+/* The text of the innermost layer that has one. */
+static void layer_info(struct buf *b, const struct pkt *p)
+{
+    for (unsigned i = column_layers(p); i-- > 0;)
+        if (p->layers[i].hdr->info) {
+            p->layers[i].hdr->info(b, p, &p->layers[i]);
+            return;
+        }
+}
+
+/* Why the packet is malformed. */
+static void why_info(struct buf *b, const struct pkt *p)
+{
+    if (p->why_need)
+        buf_printf(b, " [malformed: truncated %s, %s needed]", p->why, count_str(p->why_need, "byte"));
+    else
+        buf_printf(b, " [malformed: %s]", p->why);
+}
+
+/* What is wrong or missing. */
+static void mark_info(struct buf *b, const struct pkt *p)
+{
+    if (p->flags & PKT_MALFORMED)
+        why_info(b, p);
+    if (p->flags & PKT_FRAGMENT && p->have & H_BTH)
+        buf_puts(b, " [IP fragment]");
+    if (p->flags & PKT_CUT)
+        buf_puts(b, " [cut by the snap length]");
+    if (p->icrc == CRC_BAD)
+        buf_puts(b, " [bad ICRC]");
+}
+
+void pkt_info(struct buf *b, const struct pkt *p)
+{
+    if (LIKELY(bth_speaks(p)))
+        bth_hdr.info(b, p, NULL);
+    else
+        layer_info(b, p);
+    if (p->note.have & NOTE_INFO)
+        note_info(b, &p->note);
+    if (UNLIKELY(p->flags & (PKT_MALFORMED | PKT_FRAGMENT | PKT_CUT) || p->icrc == CRC_BAD))
+        mark_info(b, p);
+}
+
+/* An endpoint's address: `ip` if there is one, else the LID, else the MAC address `mac` bytes into the Ethernet
+ * header. */
+static void address(struct buf *b, const struct pkt *p, const uint8_t *ip, uint16_t lid, unsigned mac)
+{
+    if (p->addr_len == 4) {
+        buf_ipv4(b, ip);
+    } else if (p->addr_len == 16) {
+        buf_ipv6(b, ip);
+    } else if (p->have & H_LRH) {
+        buf_mem(b, "LID: ", 5);
+        buf_dec(b, lid);
+    } else if (p->have & H_ETH) {
+        for (unsigned i = 0; i < p->n_layers; i++)
+            if (p->layers[i].hdr == &eth_hdr || p->layers[i].hdr == &eth_len_hdr) {
+                buf_mac(b, p->data + p->layers[i].off + mac);
+                return;
+            }
+    }
+}
+
+void pkt_source(struct buf *b, const struct pkt *p)
+{
+    address(b, p, p->src, p->lrh.slid, 6);
+}
+
+void pkt_destination(struct buf *b, const struct pkt *p)
+{
+    address(b, p, p->dst, p->lrh.dlid, 0);
+}
