@@ -49,6 +49,9 @@ int opt_refuse(const struct opt_state *s, const struct opt_clash *table, unsigne
 void opt_end(struct opt_state *s);
 /* Append the list of options, aligned. */
 void opt_help(struct buf *b, const struct opt_def *defs);
+/* Find `arg`, the argument of `option` ("-T"), among `names`, which end with NULL; *choice: its index, so that an enum
+ * with members in the order of the names may stand there. 0, or EXIT_BAD after a message that lists the names. */
+int opt_choice(const char *option, const char *arg, const char *const names[], unsigned *choice);
 /* Parse an unsigned number (decimal, 0x hexadecimal) between `min` and `max`, all of `text`. */
 bool opt_number(const char *text, uint64_t min, uint64_t max, uint64_t *value);
 

@@ -179,6 +179,26 @@ void opt_help(struct buf *b, const struct opt_def *defs)
     }
 }
 
+int opt_choice(const char *option, const char *arg, const char *const names[], unsigned *choice)
+{
+    char list[160] = "";
+    size_t len = 0;
+
+    for (unsigned i = 0; names[i]; i++) {
+        if (strcmp(arg, names[i]) == 0) {
+            *choice = i;
+            return EXIT_OK;
+        }
+        if (len < sizeof list)
+            len += (size_t)snprintf(list + len, sizeof list - len, "%s%s",
+                                    !i             ? ""
+                                    : names[i + 1] ? ", "
+                                                   : " or ",
+                                    names[i]);
+    }
+    return cli_error("%s %s: expected %s", option, arg, list);
+}
+
 bool opt_number(const char *text, uint64_t min, uint64_t max, uint64_t *value)
 {
     char *end;

@@ -250,15 +250,13 @@ static int parse_print(struct decode_job *job, int key, const char *arg)
 
     switch (key) {
     case 'T':
-        return print_format_parse(arg, &o->format)
-                   ? 0
-                   : cli_error("-T %s: expected text, tree, json, ndjson or fields", arg);
+        return opt_choice("-T", arg, print_formats, &o->format);
     case 'e':
         return parse_column(o, arg);
     case 'E':
         return parse_field_option(o, arg);
     case 't':
-        return print_time_parse(arg, &o->time) ? 0 : cli_error("-t %s: expected r, d, dd, e, a, ad, u or ud", arg);
+        return opt_choice("-t", arg, print_times, &o->time);
     case 'V':
         o->tree = true;
         return 0;

@@ -29,7 +29,7 @@ void cmd_explain_help(struct buf *b)
 struct job {
     struct trace t;
     struct explainer *explainer;
-    bool json;
+    enum { FORMAT_TEXT, FORMAT_JSON } format;
 };
 
 static struct job *job_of(struct trace *t)
@@ -37,14 +37,15 @@ static struct job *job_of(struct trace *t)
     return (struct job *)t;
 }
 
+static const char *const formats[] = {"text", "json", NULL};
+
 static int option(struct trace *t, int key, const char *arg)
 {
     struct job *job = job_of(t);
 
     switch (key) {
     case 'T':
-        job->json = strcmp(arg, "json") == 0;
-        return job->json || strcmp(arg, "text") == 0 ? EXIT_OK : cli_error("-T %s: expected text or json", arg);
+        return opt_choice("-T", arg, formats, &job->format);
     default: /* KEY_CAUSES */
         explain_causes(&t->out);
         t->answered = true;
@@ -66,7 +67,7 @@ static int end(struct trace *t)
     const struct explain_opts o = {.conn = t->conn, .files = t->files, .n_files = t->n_files};
 
     explain_end(job->explainer);
-    (job->json ? explain_json : explain_text)(job->explainer, &o, &t->out);
+    (job->format == FORMAT_JSON ? explain_json : explain_text)(job->explainer, &o, &t->out);
     return EXIT_OK;
 }
 

@@ -87,7 +87,7 @@ static int option(struct trace *t, int key, const char *arg)
     case KEY_INTERVAL:
         return parse_interval(job, arg);
     case 'T':
-        return rows_format_parse(arg, &job->format) ? EXIT_OK : cli_error("-T %s: expected text, json or csv", arg);
+        return opt_choice("-T", arg, rows_formats, &job->format);
     default: /* -V */
         job->details = true;
         return EXIT_OK;

@@ -58,7 +58,7 @@ static int option(struct trace *t, int key, const char *arg)
         return opt_number(arg, 1, UINT64_MAX, &job->follow)
                    ? EXIT_OK
                    : cli_error("--follow %s: expected the number of a work request", arg);
-    return rows_format_parse(arg, &job->format) ? EXIT_OK : cli_error("-T %s: expected text, json or csv", arg);
+    return opt_choice("-T", arg, rows_formats, &job->format);
 }
 
 static void put_row(struct job *job, const char *p, size_t n)

@@ -105,17 +105,7 @@ const struct column row_columns[] = {
     {NULL, COL_NUMBER, 0, NULL},
 };
 
-bool rows_format_parse(const char *text, enum rows_format *f)
-{
-    static const char *const names[] = {"text", "json", "csv"};
-
-    for (unsigned i = 0; i < ARRAY_LEN(names); i++)
-        if (strcmp(text, names[i]) == 0) {
-            *f = (enum rows_format)i;
-            return true;
-        }
-    return false;
-}
+const char *const rows_formats[] = {"text", "json", "csv", NULL};
 
 const struct column *column_find(const char *name)
 {

@@ -6,8 +6,8 @@
 #include "src/measure/meter.h"
 
 enum rows_format { ROWS_TEXT, ROWS_JSON, ROWS_CSV };
-/* "text", "json" or "csv"; false for anything else. */
-bool rows_format_parse(const char *text, enum rows_format *f);
+/* Their names, in this order; NULL-terminated. */
+extern const char *const rows_formats[];
 
 /* How a column's value is read and written. */
 enum column_kind {

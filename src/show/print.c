@@ -1,29 +1,8 @@
 /* layer 3 (show): the printers' common part: which format, and the times. */
 #include "src/show/print.h"
 
-bool print_format_parse(const char *text, enum print_format *f)
-{
-    static const char *const names[] = {"text", "tree", "json", "ndjson", "fields"};
-
-    for (unsigned i = 0; i < ARRAY_LEN(names); i++)
-        if (strcmp(text, names[i]) == 0) {
-            *f = (enum print_format)i;
-            return true;
-        }
-    return false;
-}
-
-bool print_time_parse(const char *text, enum print_time *t)
-{
-    static const char *const names[] = {"r", "d", "dd", "e", "a", "ad", "u", "ud"};
-
-    for (unsigned i = 0; i < ARRAY_LEN(names); i++)
-        if (strcmp(text, names[i]) == 0) {
-            *t = (enum print_time)i;
-            return true;
-        }
-    return false;
-}
+const char *const print_formats[] = {"text", "tree", "json", "ndjson", "fields", NULL};
+const char *const print_times[] = {"r", "d", "dd", "e", "a", "ad", "u", "ud", NULL};
 
 void print_begin(struct printer *pr, struct buf *b)
 {

@@ -80,17 +80,16 @@ struct printer {
     struct print_pair pairs[PRINT_PAIRS]; /* texts of latest packets */
 };
 
-/* The tshark names of the formats and times; false for an unknown one. */
-bool print_format_parse(const char *text, enum print_format *f);
-bool print_time_parse(const char *text, enum print_time *t);
+/* The names of the formats and times, tshark's, in the order of their enums; NULL-terminated. */
+extern const char *const print_formats[], *const print_times[];
 
-/* What comes before the first packet. */
+/* Print what stands before the first packet. */
 void print_begin(struct printer *pr, struct buf *b);
-/* Tell of a frame that was read, shown or not: it is what relative and delta times refer to. Sets p->since. */
+/* Count a frame that was read, shown or not: relative and delta times refer to it. Sets p->since. */
 void print_seen(struct printer *pr, struct pkt *p);
 /* Print one packet. */
 void print_packet(struct printer *pr, struct buf *b, const struct pkt *p);
-/* What comes after the last one. */
+/* Print what stands after the last packet. */
 void print_end(struct printer *pr, struct buf *b);
 
 /* The parts, for the formats' own files. */
