@@ -4,7 +4,7 @@
 #include "dissect/ip/icmp.h"
 #include "dissect/link/eth.h"
 
-/* Layers that the columns describe: all, but for an ICMP error those up to the ICMP header. */
+/* Number of layers that the columns describe: all of them; of an ICMP error, those up to the ICMP header. */
 static unsigned column_layers(const struct pkt *p)
 {
     unsigned n = p->n_layers;
@@ -15,7 +15,7 @@ static unsigned column_layers(const struct pkt *p)
     return n;
 }
 
-/* An InfiniBand packet that is no MAD: its innermost header with a text of its own is the BTH. */
+/* True if the BTH gives the Info column its text: an InfiniBand packet other than a MAD. */
 static bool bth_speaks(const struct pkt *p)
 {
     return (p->have & (H_BTH | H_MAD)) == H_BTH && !(p->flags & PKT_QUOTED);
@@ -94,20 +94,11 @@ static void layer_info(struct buf *b, const struct pkt *p)
         }
 }
 
-/* Why the packet is malformed. */
-static void why_info(struct buf *b, const struct pkt *p)
-{
-    if (p->why_need)
-        buf_printf(b, " [malformed: truncated %s, %s needed]", p->why, count_str(p->why_need, "byte"));
-    else
-        buf_printf(b, " [malformed: %s]", p->why);
-}
-
-/* What is wrong or missing. */
+/* Marks of malformed, fragmented and cut packets, and of a bad ICRC. */
 static void mark_info(struct buf *b, const struct pkt *p)
 {
     if (p->flags & PKT_MALFORMED)
-        why_info(b, p);
+        buf_printf(b, " [malformed: %s]", p->why);
     if (p->flags & PKT_FRAGMENT && p->have & H_BTH)
         buf_puts(b, " [IP fragment]");
     if (p->flags & PKT_CUT)

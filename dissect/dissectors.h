@@ -24,8 +24,8 @@ static inline void pkt_layer(struct pkt *p, const struct hdr *hdr, uint32_t off,
 void pkt_malformed(struct pkt *p, uint32_t off, const char *why);
 
 /* The `n` bytes at `off`, or NULL if they are not all there. Then the packet is marked: PKT_CUT if they were on the
- * wire (they end within p->end) but were not captured, else PKT_MALFORMED. `what` names the bytes, e.g. "UDP header";
- * the Info column then says "truncated UDP header, 8 bytes needed". */
+ * wire (they end within p->end) but were not captured, else PKT_MALFORMED. `what` names the bytes, e.g. "UDP header":
+ * p->why then says "truncated UDP header, 8 bytes needed". */
 const uint8_t *pkt_need_slow(struct pkt *p, uint32_t off, uint32_t n, const char *what);
 static inline const uint8_t *pkt_need(struct pkt *p, uint32_t off, uint32_t n, const char *what)
 {
@@ -55,14 +55,14 @@ static inline const uint8_t *pkt_header(struct pkt *p, const struct hdr *hdr, ui
 /* The dissectors. Each decodes the header at `off` and then calls the dissector of what follows; none reads at or
  * beyond p->end. A new one is declared here. */
 void eth_decode(struct pkt *p, uint32_t off, const struct decode_opts *o);
-/* What an EtherType announces, at `off`. */
+/* The header that the EtherType `type` announces. */
 void ethertype_decode(struct pkt *p, uint32_t off, uint16_t type, const struct decode_opts *o);
-/* IPv4 or IPv6, told apart by the version nibble. */
+/* IPv4 or IPv6, by the version nibble. */
 void ip_decode(struct pkt *p, uint32_t off, const struct decode_opts *o);
-/* What an IP protocol number announces, at `off`. */
+/* The header that the IP protocol number `proto` announces. */
 void ipproto_decode(struct pkt *p, uint32_t off, uint8_t proto, const struct decode_opts *o);
 void udp_decode(struct pkt *p, uint32_t off, const struct decode_opts *o);
-/* RoCEv2: the BTH at `off`, behind the UDP header at p->udp_off. */
+/* RoCEv2: the BTH at `off`, after the UDP header at p->udp_off. */
 void rocev2_decode(struct pkt *p, uint32_t off, const struct decode_opts *o);
 /* RoCEv1: the GRH at `off`. */
 void rocev1_decode(struct pkt *p, uint32_t off, const struct decode_opts *o);
@@ -102,8 +102,8 @@ void tcp_decode(struct pkt *p, uint32_t off);
 void ip4_options_decode(struct pkt *p, uint32_t off, uint32_t end);
 /* An IPv6 extension header, or the authentication header of either IP version, and what follows it. */
 void ip6ext_decode(struct pkt *p, uint32_t off, uint8_t proto, const struct decode_opts *o);
-/* Protocols that are only named: whether `type` (an EtherType), `proto` (IP) or `sap` (LLC) is one of them; then noted
- * as a layer. */
+/* Protocols of which only the name is shown (opaque.h): true, and a layer is added, if `type` (an EtherType), `proto`
+ * (IP) or `sap` (LLC) is one of them. */
 bool named_ethertype(struct pkt *p, uint32_t off, uint16_t type);
 bool named_ipproto(struct pkt *p, uint32_t off, uint8_t proto);
 bool named_sap(struct pkt *p, uint32_t off, uint8_t sap);
@@ -113,7 +113,7 @@ bool named_sap(struct pkt *p, uint32_t off, uint8_t sap);
 /* Whether one more header may be nested; if not, the packet is marked. Every dissector that can lead back to itself
  * asks, which bounds recursion. */
 bool pkt_nest(struct pkt *p, uint32_t off);
-/* The same at the start of a tunnel's inner packet: what was learned of the outer UDP header does not describe it. */
+/* The same at the start of a tunnel's inner packet; forgets the outer UDP header. */
 static inline bool pkt_tunnel(struct pkt *p, uint32_t off)
 {
     p->flags |= PKT_TUNNEL;

@@ -50,7 +50,7 @@ struct vname {
     const char *name;
 };
 
-/* What values mean: names for some or all of them, or a text computed from the value ("0.64 ms"). */
+/* The meaning of values: names for some or all of them, or a text computed from the value ("0.64 ms"). */
 struct vdesc {
     const struct vname *names;
     unsigned n;
@@ -77,7 +77,7 @@ struct field {
     /* For fields that are not bits of the header: compute the value; false if the packet has none. NULL for bit
      * fields. */
     bool (*get)(const struct pkt *, const struct layer *, struct value *);
-    /* The field is there only if this holds for the header at `p` (`len` bytes captured). NULL: always. */
+    /* True if the header at `p` (`len` bytes captured) has this field. NULL: every header has it. */
     bool (*when)(const uint8_t *p, uint32_t len);
     uint16_t bit;      /* first bit, 0 is the most significant of the header's first byte */
     uint16_t width;    /* bits; 0: from `bit` (a multiple of 8) to the end of the layer */
@@ -104,14 +104,16 @@ static inline size_t field_abbrev_len(const struct field *f)
 
 struct hdr {
     const char *abbrev; /* filter name of the header as a whole, e.g. "infiniband.bth" */
-    const char *name;   /* heading in the tree */
+    const char *name;   /* heading in the tree, tshark's where it has one */
     const char *proto;  /* protocol that it belongs to: groups the tree and JSON, e.g. "infiniband" */
-    /* what the Protocol column shows when this is the innermost layer; NULL: the layer before decides */
+    /* Protocol column of a packet whose innermost layer this is; NULL: the layer before decides */
     const char *column;
     const struct field *fields;
     uint16_t nfields;
     uint16_t len; /* bytes of the fixed part */
-    uint8_t type; /* FT_NONE or FT_BYTES: how tshark types the header itself */
+    /* type of `abbrev` in `-G fields`, as tshark has it: FT_NONE for a protocol (the filter "udp"), FT_BYTES for a
+     * header whose bytes `-e` prints (infiniband.bth) */
+    uint8_t type;
     /* Info column when this is the innermost layer that has one. NULL: the layer before decides. */
     void (*info)(struct buf *, const struct pkt *, const struct layer *);
 };
@@ -196,7 +198,7 @@ struct hdr {
 
 /* Name of `value`, NULL if it has none. */
 const char *vname_find(const struct vname *table, unsigned n, uint64_t value);
-/* Append what `value` means; false, and nothing appended, if it has no name. */
+/* Append the meaning of `value`; false, and nothing appended, if it has none. */
 bool vdesc_print(struct buf *b, const struct vdesc *desc, uint64_t value);
 
 /* Whether the values of this type are numbers (then value.u counts). */

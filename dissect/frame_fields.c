@@ -1,4 +1,4 @@
-/* layer 1 (wire): fields that describe a packet as a whole: frame.*, the columns, and what context knows of it
+/* layer 1 (wire): fields that describe a packet as a whole: frame.*, the columns, and what earlier packets say about it
  * (rdma.*). */
 #include "dissect/columns.h"
 

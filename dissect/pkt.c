@@ -3,6 +3,8 @@
 #include "dissect/ip/ip.h"
 #include "dissect/link/eth.h"
 
+#include <stdio.h>
+
 void pkt_malformed(struct pkt *p, uint32_t off, const char *why)
 {
     if (p->flags & PKT_MALFORMED)
@@ -10,7 +12,6 @@ void pkt_malformed(struct pkt *p, uint32_t off, const char *why)
     p->flags |= PKT_MALFORMED;
     p->why = why;
     p->why_off = off;
-    p->why_need = 0;
 }
 
 const uint8_t *pkt_need_slow(struct pkt *p, uint32_t off, uint32_t n, const char *what)
@@ -18,8 +19,8 @@ const uint8_t *pkt_need_slow(struct pkt *p, uint32_t off, uint32_t n, const char
     if (off <= p->end && n <= p->end - off) {
         p->flags |= PKT_CUT;
     } else if (!(p->flags & PKT_MALFORMED)) {
-        pkt_malformed(p, off, what);
-        p->why_need = n;
+        snprintf(p->why_text, sizeof p->why_text, "truncated %s, %s needed", what, count_str(n, "byte"));
+        pkt_malformed(p, off, p->why_text);
     }
     return NULL;
 }
@@ -52,25 +53,28 @@ static void pkt_begin(struct pkt *p, const struct frame *frame)
 
 /* Ethernet, IPv4 without options, UDP, BTH. */
 enum { USUAL_IP = 14, USUAL_UDP = USUAL_IP + 20, USUAL_BTH = USUAL_UDP + 8, USUAL_MIN = USUAL_BTH + 12 };
+#define USUAL_IHL    0x45   /* IPv4, header of five words */
+#define IP4_FRAGMENT 0x3fff /* flag "more fragments" and fragment offset */
 
-/* Whether the frame is the usual one: an Ethernet frame with a whole RoCEv2 packet over plain IPv4, all lengths in
- * accord. */
+/* True if the frame is the usual one: Ethernet, IPv4 without options or fragments, UDP to port 4791, lengths that
+ * agree. */
 static bool is_usual(const struct pkt *p)
 {
-    const uint8_t *d = p->data;
+    const uint8_t *d = p->data, *ip = d + USUAL_IP;
     uint32_t len, udp_len;
 
-    if (p->frame->linktype != LINK_ETHERNET || p->caplen < USUAL_MIN || load_be16(d + 12) != ETHERTYPE_IPV4 ||
-        d[USUAL_IP] != 0x45 || load_be16(d + USUAL_IP + 6) & 0x3fff || d[USUAL_IP + 9] != IPPROTO_UDP_ ||
-        load_be16(d + USUAL_UDP + 2) != UDP_PORT_ROCEV2)
+    if (p->frame->linktype != LINK_ETHERNET || p->caplen < USUAL_MIN || load_be16(d + 12) != ETHERTYPE_IPV4)
+        return false;
+    if (ip[0] != USUAL_IHL || load_be16(ip + 6) & IP4_FRAGMENT || ip[9] != IPPROTO_UDP_)
+        return false;
+    if (load_be16(d + USUAL_UDP + 2) != UDP_PORT_ROCEV2)
         return false;
     len = load_be16(d + USUAL_IP + 2);
     udp_len = load_be16(d + USUAL_UDP + 4);
     return udp_len >= USUAL_MIN - USUAL_UDP && len == udp_len + 20 && len <= p->end - USUAL_IP;
 }
 
-/* What the dissectors of Ethernet, IPv4 and UDP would do to the usual frame, one after another, without their
- * checks. */
+/* Does to the usual frame what the dissectors of Ethernet, IPv4 and UDP would do, without their checks. */
 static void usual_decode(struct pkt *p, const struct decode_opts *o)
 {
     const uint8_t *ip = p->data + USUAL_IP;

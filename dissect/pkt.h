@@ -97,10 +97,10 @@ struct pkt {
     uint8_t encap;             /* always set: enum encap */
     uint8_t icrc;              /* always set: enum crc_status; CRC_UNKNOWN without opts.verify */
     uint8_t vcrc;              /* always set, likewise */
-    const char *why;           /* with PKT_MALFORMED: what is wrong, or the name of a header that is cut short */
+    const char *why;           /* with PKT_MALFORMED: what is wrong, a constant text or why_text */
     uint32_t why_off;          /* and at which offset in the frame */
-    uint32_t why_need;         /* bytes of the header named by `why`; 0: `why` says what is wrong */
-    uint32_t end;              /* end, as an offset, of what the headers so far declare; never beyond frame->len */
+    char why_text[80];         /* "truncated UDP header, 8 bytes needed" */
+    uint32_t end;              /* offset at which the packet ends by the headers decoded so far; at most frame->len */
     const char *unverified;    /* with icrc == CRC_UNKNOWN: why */
 
     /* Innermost IP header, or the GRH of RoCEv1 and native InfiniBand; set with H_IP4, H_IP6 or H_GRH. */
@@ -135,7 +135,7 @@ struct pkt {
     const struct opinfo *op; /* row of the opcode table; op->name NULL for an undefined opcode */
     uint32_t ib_off;         /* offset of the LRH, the GRH or (RoCEv2) the BTH */
     uint32_t bth_off;        /* offset of the BTH */
-    uint32_t payload_off;    /* offset behind the last extended header */
+    uint32_t payload_off;    /* offset after the last extended header */
     uint32_t payload_len;    /* bytes of payload on the wire, without pad */
     uint32_t payload_cap;    /* bytes of them that were captured */
     uint32_t icrc_off;       /* offset of the ICRC; it is there if icrc_off + 4 <= caplen */
@@ -152,7 +152,7 @@ struct pkt {
 
 /* Bytes in front of a packet of LINK_ERF that were never on the wire: its record and extension headers. */
 uint32_t erf_lead(const struct pkt *p);
-/* Bytes of the packet on the wire, without what a capture format puts in front. */
+/* Bytes of the packet on the wire, without the ERF record in front of it. */
 static inline uint32_t pkt_wire_len(const struct pkt *p)
 {
     return p->frame->len - (UNLIKELY(p->frame->linktype == LINK_ERF) ? min_u32(erf_lead(p), p->frame->len) : 0);

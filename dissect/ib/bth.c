@@ -20,7 +20,7 @@ const struct hdr bth_hdr = {
     .info = bth_info,
 };
 
-/* What the extended headers say, behind "RC RDMA WRITE First QP 0x0001b4 PSN 10255594". */
+/* The extended headers, after "RC RDMA WRITE First QP 0x0001b4 PSN 10255594". */
 static void ext_info(struct buf *b, const struct pkt *p)
 {
     if (p->have & H_DETH)
@@ -162,7 +162,7 @@ void bth_layers(struct pkt *p, uint32_t off)
     }
 }
 
-/* Extended headers that are not all there: as many as there are. */
+/* A packet that ends within its extended headers: decode those that are there in full. */
 static void ext_partial(struct pkt *p, uint32_t off)
 {
     for (uint32_t ext = p->op->ext; ext; ext &= ext - 1) {
@@ -179,7 +179,7 @@ static void ext_partial(struct pkt *p, uint32_t off)
 static void cnp_decode(struct pkt *p)
 {
     if (p->payload_len != CNP_LEN)
-        pkt_malformed(p, p->payload_off, "a CNP has 16 reserved bytes behind its BTH");
+        pkt_malformed(p, p->payload_off, "a CNP has 16 reserved bytes after its BTH");
     if (p->payload_cap)
         pkt_layer(p, &cnp_hdr, p->payload_off, min_u32(p->payload_len, CNP_LEN));
 }
@@ -213,7 +213,7 @@ static void payload_decode(struct pkt *p)
         cnp_decode(p);
     } else if (p->payload_cap) {
         if (UNLIKELY(p->op->name && !(p->op->flags & OPF_PAYLOAD)))
-            pkt_malformed(p, p->payload_off, "bytes behind the headers of an opcode that has no payload");
+            pkt_malformed(p, p->payload_off, "bytes after the headers of an opcode that has no payload");
         if (UNLIKELY(p->bth.opcode >> 5 == SVC_UD && p->bth.dqpn <= 1))
             mad_payload(p);
         else

@@ -7,6 +7,7 @@
 enum {
     ICMP_ECHO_REPLY = 0,
     ICMP_UNREACHABLE = 3,
+    ICMP_SOURCE_QUENCH = 4,
     ICMP_REDIRECT = 5,
     ICMP_ECHO = 8,
     ICMP_EXT_ECHO = 42,
@@ -29,7 +30,7 @@ enum {
 static const struct vname icmp_types[] = {
     {ICMP_ECHO_REPLY, "Echo (ping) reply"},
     {ICMP_UNREACHABLE, "Destination unreachable"},
-    {4, "Source quench"},
+    {ICMP_SOURCE_QUENCH, "Source quench"},
     {ICMP_REDIRECT, "Redirect"},
     {ICMP_ECHO, "Echo (ping) request"},
     {9, "Router advertisement"},
@@ -261,12 +262,18 @@ static void quote_decode(struct pkt *p, uint32_t off)
     }
 }
 
+/* True for the ICMP errors, which quote the packet that caused them. */
+static bool is_error(uint8_t type)
+{
+    return type == ICMP_UNREACHABLE || type == ICMP_TIME_EXCEEDED || type == ICMP_PARAMETER || type == ICMP_REDIRECT ||
+           type == ICMP_SOURCE_QUENCH;
+}
+
 void icmp_decode(struct pkt *p, uint32_t off)
 {
     const uint8_t *q = pkt_header(p, &icmp_hdr, off, 8, "ICMP header");
 
-    if (q && (q[0] == ICMP_UNREACHABLE || q[0] == ICMP_TIME_EXCEEDED || q[0] == ICMP_PARAMETER ||
-              q[0] == ICMP_REDIRECT || q[0] == 4))
+    if (q && is_error(q[0]))
         quote_decode(p, off + 8);
 }
 

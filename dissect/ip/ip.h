@@ -64,7 +64,7 @@ HDR_STRUCT(ip4, IP4_FIELDS)
     U(uint8_t, ecn, 10, 2, FT_UINT32, BASE_DEC, &ecn_desc, "ipv6.tclass.ecn", "ECN",                                   \
       "Explicit congestion notification.")                                                                             \
     U(uint32_t, flow, 12, 20, FT_UINT24, BASE_HEX, NULL, "ipv6.flow", "Flow Label", "Flow label.")                     \
-    U(uint16_t, plen, 32, 16, FT_UINT16, BASE_DEC, NULL, "ipv6.plen", "Payload Length", "Bytes behind this header.")   \
+    U(uint16_t, plen, 32, 16, FT_UINT16, BASE_DEC, NULL, "ipv6.plen", "Payload Length", "Bytes after this header.")    \
     U(uint8_t, nxt, 48, 8, FT_UINT8, BASE_DEC, &ipproto_desc, "ipv6.nxt", "Next Header", "What follows.")              \
     U(uint8_t, hlim, 56, 8, FT_UINT8, BASE_DEC, NULL, "ipv6.hlim", "Hop Limit", "Hops left.")                          \
     A(src, 64, 128, FT_IPV6, "ipv6.src", "Source Address", "Source address.")                                          \
@@ -72,8 +72,14 @@ HDR_STRUCT(ip4, IP4_FIELDS)
 HDR_STRUCT(ip6, IP6_FIELDS)
 
 /*
- * UDP header, 8 bytes (RFC 768): source port (2), destination port (2), length (2), checksum
- * (2). */
+ * UDP header, 8 bytes (RFC 768).
+ *   0                              16                              32
+ *   +------------------------------+------------------------------+
+ *   |         source port          |       destination port       |
+ *   +------------------------------+------------------------------+
+ *   |            length            |           checksum           |
+ *   +------------------------------+------------------------------+
+ */
 #define UDP_FIELDS(U, A, V)                                                                                            \
     U(uint16_t, sport, 0, 16, FT_UINT16, BASE_DEC, NULL, "udp.srcport", "Source Port",                                 \
       "On RoCEv2: entropy for load balancing.")                                                                        \

@@ -71,18 +71,27 @@ static void take_lid(struct exchange *e, uint32_t lid)
     e->have_addr = true;
 }
 
+/* True if the first words have these lengths, `n` of them. */
+static bool has_lengths(const struct words *w, const uint8_t *lengths, unsigned n)
+{
+    for (unsigned i = 0; i < n; i++)
+        if (i >= w->n || w->len[i] != lengths[i])
+            return false;
+    return true;
+}
+
 bool exchange_parse(struct exchange *e, const uint8_t *p, size_t len)
 {
+    static const uint8_t pingpong[] = {4, 6, 6, 32}, perftest[] = {4, 4, 6, 6, 8, 16};
     struct words w;
     unsigned qpn;
 
     if (len < 24 || len > 256 || !words_split(&w, p, len))
         return false;
-    if (w.n == 4 && w.len[0] == 4 && w.len[1] == 6 && w.len[2] == 6 && w.len[3] == 32) {
+    if (w.n == ARRAY_LEN(pingpong) && has_lengths(&w, pingpong, ARRAY_LEN(pingpong))) {
         qpn = 1;
         take_gid(e, &w, 3, p);
-    } else if (w.n >= 7 && w.len[0] == 4 && w.len[1] == 4 && w.len[2] == 6 && w.len[3] == 6 && w.len[4] == 8 &&
-               w.len[5] == 16) {
+    } else if (w.n > ARRAY_LEN(perftest) && has_lengths(&w, perftest, ARRAY_LEN(perftest))) {
         qpn = 2;
         e->have_addr = false;
         if (w.n >= 22)

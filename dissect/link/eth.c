@@ -82,7 +82,7 @@ const struct hdr eth_hdr = {
 static const struct field eth_len_fields[] = {
     FIELD_ROW(NULL, 0, 48, FT_ETHER, BASE_NONE, NULL, FLD_MEMBER, "eth.dst", "Destination", "Destination MAC address."),
     FIELD_ROW(NULL, 48, 48, FT_ETHER, BASE_NONE, NULL, FLD_MEMBER, "eth.src", "Source", "Source MAC address."),
-    FIELD_ROW(NULL, 96, 16, FT_UINT16, BASE_DEC, NULL, FLD_MEMBER, "eth.len", "Length", "Bytes behind this header."),
+    FIELD_ROW(NULL, 96, 16, FT_UINT16, BASE_DEC, NULL, FLD_MEMBER, "eth.len", "Length", "Bytes after this header."),
     ETH_ALIASES,
 };
 const struct hdr eth_len_hdr = {
@@ -116,7 +116,7 @@ const struct hdr vlan_hdr = {
 
 static const struct field vlan_len_fields[] = {
     TAG_ROWS("vlan"),
-    FIELD_ROW(NULL, 16, 16, FT_UINT16, BASE_DEC, NULL, FLD_MEMBER, "vlan.len", "Length", "Bytes behind this tag."),
+    FIELD_ROW(NULL, 16, 16, FT_UINT16, BASE_DEC, NULL, FLD_MEMBER, "vlan.len", "Length", "Bytes after this tag."),
 };
 const struct hdr vlan_len_hdr = {
     .abbrev = "vlan",

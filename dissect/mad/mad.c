@@ -200,7 +200,7 @@ HDR_TABLE_PLUS(mad, MAD_FIELDS,
                FIELD_GET(get_attribute, FT_STRING, BASE_NONE, NULL, 0, "rdma.mad.attribute", "Attribute",
                          "Name of the attribute."),
                FIELD_GET(get_data, FT_BYTES, BASE_NONE, NULL, FLD_HIDDEN, "infiniband.mad.data", "MAD Data Payload",
-                         "All behind the header."))
+                         "All bytes after the header."))
 const struct hdr mad_hdr = {
     .abbrev = "infiniband.mad",
     .name = "MAD - Management Datagram",

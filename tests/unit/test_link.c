@@ -425,6 +425,15 @@ Test(link, infiniband_length_that_lies_is_reported)
     cr_expect(p.flags & PKT_MALFORMED);
 }
 
+Test(link, truncated_header_is_reported_with_its_length)
+{
+    start(ETH "0800 45000018 00000000 40110000 c0a84d01 c0a84d02 000112b7");
+    decode(LINK_ETHERNET);
+    cr_expect(p.flags & PKT_MALFORMED);
+    cr_expect_str_eq(p.why, "truncated UDP header, 8 bytes needed");
+    cr_expect_not_null(strstr(info(), " [malformed: truncated UDP header, 8 bytes needed]"), "%s", info());
+}
+
 Test(neighbour, options_that_lie_are_reported)
 {
     start(ETH "0800 46000018 00000000 40060000 c0a84d01 c0a84d02 82ff0000");
