@@ -161,7 +161,7 @@ static int read_frames(const struct trace_cmd *cmd, struct trace *t, struct cap_
     return ok ? EXIT_OK : cli_error("out of memory");
 }
 
-/* What the interfaces of a file dropped, as the file says. */
+/* Packets that the interfaces of a file dropped, as the file says. */
 static uint64_t file_drops(struct cap *c)
 {
     const struct cap_info *info = cap_info(c);
@@ -177,7 +177,7 @@ static void files_moving(void *window)
     window_own(window);
 }
 
-/* All frames of the open files, and what these say they dropped. */
+/* Deliver all frames of the open files, and the drops that these state. */
 static int read_files(const struct trace_cmd *cmd, struct trace *t, struct cap_merge *m, struct window *w)
 {
     int status = read_frames(cmd, t, m, w);
@@ -259,7 +259,7 @@ static bool same_addr(const struct conn_addr *a, const struct conn_addr *b)
     return memcmp(a, b, sizeof *a) == 0;
 }
 
-/* Whether a flow goes from one of the two queue pairs to the other. */
+/* True if a flow goes from one of the two queue pairs to the other. */
 static bool pair_seen(struct conn_table *conns, const struct conn_known *k)
 {
     uint32_t n = conn_counts(conns).flows;
@@ -271,21 +271,20 @@ static bool pair_seen(struct conn_table *conns, const struct conn_known *k)
     return false;
 }
 
-/* What the user should know besides the results: flows that were forgotten, and pairs that there are not, for all that
- * is known. */
+/* Lines on standard error about evicted flows, and about each --pair without a packet. */
 static void say_notes(const struct trace_cmd *cmd, const struct trace *t, struct conn_table *conns)
 {
-    uint64_t forgotten = conn_counts(conns).evicted;
+    uint64_t evicted = conn_counts(conns).evicted;
 
-    if (forgotten && !cmd->tells_forgotten)
-        cli_error("%s forgotten, unused for longest: there were more at a time than are kept",
-                  count_str(forgotten, "flow"));
-    for (unsigned i = 0; i < t->n_pairs && !forgotten && !t->failed; i++)
+    if (evicted && !cmd->tells_forgotten)
+        cli_error("%s evicted, the longest unused: more were active at a time than are kept",
+                  count_str(evicted, "flow"));
+    for (unsigned i = 0; i < t->n_pairs && !evicted && !t->failed; i++)
         if (!pair_seen(conns, &t->pairs[i]))
-            cli_error("--pair %s: no packet between these queue pairs was taken", t->pair_args[i]);
+            cli_error("--pair %s: no packet between these queue pairs in the capture", t->pair_args[i]);
 }
 
-/* The results; none of a connection that there is not. */
+/* The results; a message if there is no connection --conn. */
 static int report(const struct trace_cmd *cmd, struct trace *t)
 {
     if (!t->conn || conn_exists(conns_of(cmd, t), t->conn))
@@ -294,8 +293,8 @@ static int report(const struct trace_cmd *cmd, struct trace *t)
                      : cli_error("--conn %u: there is no such connection; `rdmatrace flows` lists them", t->conn);
 }
 
-/* Read and report: what could be read is written first, then is said what could not be. Files of which nothing could be
- * read have no results. */
+/* Read and report: first the results of what could be read, then the errors. If no frame could be read there are no
+ * results. */
 static int run_files(const struct trace_cmd *cmd, struct trace *t, struct window *w)
 {
     const struct cap_opts opts = {.moving = files_moving, .user = w};

@@ -10,7 +10,7 @@
 
 #define TRACE_PAIRS 64
 
-/* Options that every such command has; rows for its table. */
+/* Rows of the options that all these commands have. */
 #define TRACE_OPTIONS                                                                                                  \
     {'r', "read-file", "FILE", "read FILE; the same as naming it as an operand; - is standard input"},                 \
         {TRACE_KEY_PAIR, "pair", "PAIR",                                                                               \
@@ -18,7 +18,7 @@
     {                                                                                                                  \
         TRACE_KEY_UDP_PORT, "udp-port", "PORT", "a further UDP destination port of RoCEv2; may be repeated"            \
     }
-/* Two that a command may have; `what` is done to packets that match, `text` is the help for --conn. */
+/* Two options that a command may have. `what`: its verb for packets that match; `text`: help for --conn. */
 #define TRACE_FILTER(what)                                                                                             \
     {                                                                                                                  \
         'Y', "display-filter", "FILTER", what " only packets that match this display filter (rdmatrace-filter(7))"     \
@@ -43,13 +43,13 @@ enum {
 struct trace {
     const char **files; /* as named */
     size_t n_files;
-    /* for standard output; trace_flush() when it is large, and what is left is written at the end */
+    /* for standard output: call trace_flush() now and then; the rest is written at the end */
     struct buf out;
     FILE *spool;           /* where trace_flush() writes in place of standard output; NULL: standard output */
     uint32_t conn;         /* --conn, 0: none; end() is called only if there is this connection */
-    bool answered;         /* by an option (--help): `out` is all, no file is read */
-    bool notes;            /* set by start(): packets are to have their pkt.note */
-    bool failed;           /* set before end(): a file could not be read to its end, which will be said */
+    bool answered;         /* by an option (--help): only `out` is written, no file is read */
+    bool notes;            /* set by start(): fill pkt.note */
+    bool failed;           /* set before end(): a file could not be read to its end; a message follows */
     uint64_t frames;       /* read */
     uint32_t ifaces;       /* set before end(): interfaces of the file that has the most, at least 1 */
     uint32_t *file_ifaces; /* likewise of each file */
@@ -78,20 +78,20 @@ struct trace_cmd {
     int (*option)(struct trace *t, int key, const char *arg);
     /* All options are known: prepare. EXIT_OK, or EXIT_BAD after a message (then only stop() follows). */
     int (*start)(struct trace *t);
-    /* The table that --pair teaches and --conn means; NULL: that of t->observer, which is made only then. */
+    /* The connections: --pair adds to them, --conn names one. NULL: those of t->observer, which is made only then. */
     struct conn_table *(*conns)(struct trace *t);
     /* Each packet, in the order of time, before t->observer gets it; `match`: it passes -Y. */
     void (*packet)(struct trace *t, struct pkt *p, bool match);
-    /* What a file says it dropped; after the packets. */
+    /* Drops that a file states; after the packets. */
     void (*drops)(struct trace *t, uint16_t file, uint64_t drops);
     /* After the last packet: write to t->out. An exit status; that of reading files that failed comes first. */
     int (*end)(struct trace *t);
     /* Release what start() and option() made. */
     void (*stop)(struct trace *t);
     const struct opt_clash *clashes; /* options without a meaning; NULL: none */
-    /* those of struct opt_clash that hold, once all options are known; NULL: none */
+    /* the cases of struct opt_clash that hold, asked once all options are known; NULL: none */
     unsigned (*cases)(struct trace *t);
-    /* end() writes that flows were forgotten for want of room; else a line on standard error does */
+    /* end() reports evicted flows itself; else a line on standard error does */
     bool tells_forgotten;
 };
 

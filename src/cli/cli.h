@@ -22,7 +22,7 @@ void cmd_ladder_help(struct buf *b);
 int cmd_rules(int argc, char **argv);
 void cmd_rules_help(struct buf *b);
 
-/* One line on stderr with what a capture file's reader or writer said. Returns EXIT_BAD. */
+/* Print the error of a capture file's reader or writer in one line on stderr. Returns EXIT_BAD. */
 int cli_cap_error(const struct cap_error *e);
 /* Compile a display filter (-Y). EXIT_BAD after a message with a caret below what is wrong; then *f is NULL. */
 struct filter;

@@ -270,7 +270,7 @@ static int parse_print(struct decode_job *job, int key, const char *arg)
     }
 }
 
-/* Options that answer by themselves: -1 if `key` is none of them, else the exit status. */
+/* Options that print something instead of packets: -1 if `key` is none of them, else the exit status. */
 static int answer(int key, const char *arg)
 {
     struct buf b = {0};
@@ -311,7 +311,7 @@ static unsigned cases(const struct decode_job *job)
     return (f == PRINT_FIELDS ? ONLY_FIELDS : NO_FIELDS) | (f > PRINT_TREE ? NO_BYTES : 0);
 }
 
-/* What the options must not contradict. */
+/* Refuse options that contradict each other. */
 static int check_job(const struct decode_job *job)
 {
     if (!job->n_files && !job->iface)

@@ -10,7 +10,7 @@ enum {
 static const struct opt_def defs[] = {
     TRACE_OPTIONS,
     TRACE_CONN("only connection N (its number is that of `rdmatrace decode` and `rdmatrace flows`)"),
-    {KEY_CAUSES, "causes", NULL, "list the causes that are told apart"},
+    {KEY_CAUSES, "causes", NULL, "list the causes"},
     {'T', "format", "FORMAT", "text (default) or json"},
     TRACE_OPTIONS_END,
 };

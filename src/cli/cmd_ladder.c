@@ -25,7 +25,7 @@ static const struct opt_def defs[] = {
 void cmd_ladder_help(struct buf *b)
 {
     buf_puts(b, "Usage: rdmatrace ladder [options] FILE...\n\n"
-                "Draw a connection as a sequence diagram: both ends, time, PSNs, what was lost and what was sent again "
+                "Draw a connection as a sequence diagram: both ends, time, PSNs, lost and retransmitted packets "
                 "(=).\n\n");
     opt_help(b, defs);
     buf_puts(b, "\nExit status: 0, 2 for usage or input that cannot be read.\n");

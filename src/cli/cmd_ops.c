@@ -26,7 +26,7 @@ void cmd_ops_help(struct buf *b)
     buf_puts(b, "\nExit status: 0, 2 for usage or input that cannot be read.\n");
 }
 
-/* A row that waits for its turn at the end. */
+/* A row kept back to the end. */
 struct late_row {
     uint64_t id;
     size_t off, len; /* in job.late_text */
@@ -70,7 +70,7 @@ static void put_row(struct job *job, const char *p, size_t n)
     trace_flush(&job->t);
 }
 
-/* Remember a row of the end, so that these come in the order of their numbers. */
+/* Keep a row back to the end, where rows are sorted by their numbers. */
 static void put_late(struct job *job, uint64_t id, size_t off)
 {
     if (job->n_late == job->cap_late) {
@@ -108,7 +108,7 @@ static void on_over(void *user, const struct work *w, uint32_t flow)
         put_row(job, job->late_text.p, job->late_text.len);
 }
 
-/* A packet of the work request that is followed. */
+/* A packet of the work request of --follow. */
 static void on_work_packet(void *user, const struct work *w, const struct pkt *p)
 {
     struct job *job = user;

@@ -1,4 +1,4 @@
-/* layer 3 (ladder): sequence diagrams: packets are kept in short, and drawn when it is known what became of them. */
+/* layer 3 (ladder): sequence diagrams: keep a short record of each packet, draw all when explain has its statements. */
 #include "src/ladder/ladder.h"
 
 #include "dissect/mad/cm.h"
@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define CM_RECENT    64 /* messages of connection management among which one that is sent again is looked for */
+#define CM_RECENT    64 /* latest CM messages in which a repeated one is looked up */
 #define CM_EXCHANGES 64 /* pairs of communication ids that one connection may have */
 
 /* A packet in short. */
@@ -22,7 +22,7 @@ struct rung {
     uint32_t dqpn;
     uint32_t id, peer_id; /* of a CM message: communication ids of its sender and its receiver; 0: none */
     uint32_t qpn, to_qpn; /* likewise: queue pairs that it names, 0: none */
-    const char *what;     /* became of it; NULL: nothing that is known */
+    const char *what;     /* what explain says about it, or NULL */
 };
 
 /* The communication ids of an exchange of CM messages: of the end on the left, and of the other; 0: not known. */
@@ -38,7 +38,7 @@ struct ladder {
     uint64_t left_out;
     uint32_t conn;
     uint32_t cm[CM_RECENT], cm_at;         /* latest rungs of connection management */
-    struct cm_ids exchanges[CM_EXCHANGES]; /* of the connection that is drawn */
+    struct cm_ids exchanges[CM_EXCHANGES]; /* of the connection drawn */
     uint32_t n_exchanges;
 };
 
@@ -189,13 +189,14 @@ static bool names_qp(const struct rung *r, const struct flow *c, unsigned end)
     return (r->qpn && r->qpn == qpn[end]) || (r->to_qpn && r->to_qpn == qpn[!end]);
 }
 
-/* Whether the ids of a message from end `end` are those of the exchange `e`. */
+/* True if the ids of a message from end `end` are those of the exchange `e`. */
 static bool ids_fit(const struct rung *r, const struct cm_ids *e, unsigned end)
 {
     uint32_t own = e->id[end], other = e->id[!end];
+    bool own_matches = r->id && r->id == own, other_matches = r->peer_id && r->peer_id == other;
+    bool own_differs = r->id && own && r->id != own, other_differs = r->peer_id && other && r->peer_id != other;
 
-    return ((r->id && r->id == own) || (r->peer_id && r->peer_id == other)) && (!r->id || !own || r->id == own) &&
-           (!r->peer_id || !other || r->peer_id == other);
+    return (own_matches || other_matches) && !own_differs && !other_differs;
 }
 
 /* Find the exchanges that made and closed the connection: their messages name its queue pairs. */
@@ -240,7 +241,7 @@ static double seconds_of(const struct ladder *l, const struct rung *r)
     return (double)(r->ts - l->rungs[0].ts) / 1e9;
 }
 
-/* What a rung says; `numbers`: with its length or the time of its RNR NAK. */
+/* The label of a rung; `numbers`: with its length or the time of its RNR NAK. */
 static void label(struct buf *b, const struct rung *r, bool numbers)
 {
     const struct opinfo *op = &opcode_table[r->opcode];
@@ -268,7 +269,7 @@ static void label(struct buf *b, const struct rung *r, bool numbers)
         buf_puts(b, " (again)");
 }
 
-/* What may be shortened where there is little room, in this order. */
+/* Abbreviations for narrow diagrams, in the order in which they are applied. */
 static const struct {
     const char *word, *by;
 } shorter[] = {
@@ -318,7 +319,7 @@ static void label_fit(struct buf *b, const struct rung *r, size_t room)
     buf_puts(b, "..");
 }
 
-/* What is known of a frame: the worst statement whose first frame it is. */
+/* The worst statement whose first frame this is. */
 static const char *fate(struct ladder *l, const struct rung *r)
 {
     for (size_t i = 0; i < explain_n(l->explain); i++) {
@@ -335,19 +336,19 @@ static const char *fate(struct ladder *l, const struct rung *r)
     return NULL;
 }
 
-#define ARROW_MIN 40 /* columns that arrows have at least, or what became of packets stands in lines of its own */
-#define BELOW_MIN 24 /* columns that such lines have at least, for the longest name of a cause and "| " */
+#define ARROW_MIN 40 /* least columns for arrows; with fewer, statements get lines of their own */
+#define BELOW_MIN 24 /* least columns for such a line: the longest name of a cause and "| " */
 
 /* Columns of a diagram. */
 struct columns {
     unsigned width;
-    unsigned frame, seconds; /* numbers, to the right of their column; a space behind each */
-    unsigned left;           /* those two */
+    unsigned frame, seconds; /* widths of the numbers, each with a space after it */
+    unsigned left;           /* both together */
     unsigned arrow;          /* with its ends */
-    unsigned what;           /* what became of a packet, and the space before; 0: in a line of its own */
+    unsigned what;           /* width of the statement, with the space before it; 0: in a line of its own */
 };
 
-/* The columns that the rungs need, and what they leave for arrows: at LADDER_WIDTH_MIN still more than `|- .. >|`. */
+/* The columns that the rungs need, and those left for arrows: at LADDER_WIDTH_MIN still more than `|- .. >|`. */
 static struct columns columns_of(const struct ladder *l, unsigned width)
 {
     struct columns c = {.width = width, .frame = strlen("frame"), .seconds = strlen("seconds")};
@@ -395,8 +396,8 @@ static void arrow(struct buf *b, const struct rung *r, bool right, unsigned widt
     buf_free(&text);
 }
 
-/* What becomes of the queue pairs with this packet; NULL: nothing. */
-static const char *state_behind(struct ladder *l, const struct rung *r)
+/* The change of state of the queue pairs with this packet: "disconnected", ...; NULL: none. */
+static const char *state_after(struct ladder *l, const struct rung *r)
 {
     const struct req_dir *h = r->flow == FLOW_NONE ? NULL : observer_req_dir(l->observer, r->flow);
 
@@ -417,7 +418,7 @@ static const char *state_behind(struct ladder *l, const struct rung *r)
 static void rung_draw(struct ladder *l, const struct rung *r, const struct flow *f, const struct columns *c,
                       struct buf *b)
 {
-    const char *state = state_behind(l, r);
+    const char *state = state_after(l, r);
 
     buf_printf(b, "%*u %*.6f ", (int)c->frame, r->frame, (int)c->seconds, seconds_of(l, r));
     arrow(b, r, conn_addr_eq(&r->src, &f->src), c->arrow);
@@ -459,7 +460,7 @@ static void head_end(struct buf *b, const char *name, unsigned from, unsigned to
     head_line(b, qp + 1, strlen(qp + 1), from, to);
 }
 
-/* Both ends stand over those of the arrows; where they have no room beside each other, below each other. */
+/* The names of both ends above the ends of the arrows; in two lines if one is too short. */
 static void head_draw(const struct flow *f, const struct columns *c, struct buf *b)
 {
     unsigned to = c->left + c->arrow;

@@ -30,8 +30,8 @@ const struct column row_columns[] = {
     N(dqpn, "destination_qpn", "its queue pair"),
     COLUMN(COL_TEXT, service, "service", "transport service"),
     COLUMN(COL_TEXT, upper, "upper", "upper protocol"),
-    COLUMN(COL_TEXT, setup, "setup", "how the two directions were found to belong together"),
-    COLUMN(COL_TEXT, certainty, "certainty", "how sure that is: none, likely or sure"),
+    COLUMN(COL_TEXT, setup, "setup", "how the two directions were paired"),
+    COLUMN(COL_TEXT, certainty, "certainty", "certainty of the pairing: none, likely or sure"),
     N(first_frame, "first_frame", "first frame"),
     N(last_frame, "last_frame", "last frame"),
     COLUMN(COL_TIME, first, "first_time", "time of the first frame"),
@@ -39,10 +39,10 @@ const struct column row_columns[] = {
     N(c.packets, "packets", "packets of this direction: requests, responses and CNPs"),
     N(c.bytes, "bytes", "their bytes on the wire"),
     N(c.payload, "payload", "their bytes of InfiniBand payload"),
-    N(requests, "request_packets", "request packets, repetitions included"),
+    N(requests, "request_packets", "request packets, retransmissions included"),
     N(request_bytes, "request_bytes", "their payload"),
     N(responses, "response_packets", "responses to requests of the other direction"),
-    N(naks_sent, "naks_sent", "NAKs among them, of any kind"),
+    N(naks_sent, "naks_sent", "NAKs among them"),
     N(messages, "messages", "messages (work requests) of this direction"),
     N(ops[WORK_SEND], "send", "SEND messages"),
     N(ops[WORK_SEND_IMM], "send_with_imm", "SEND messages with immediate"),
@@ -58,33 +58,34 @@ const struct column row_columns[] = {
     N(failed, "failed", "messages that ended with an error"),
     N(message_bytes, "message_bytes", "bytes of completed messages (of all, for UC and UD)"),
     N(goodput, "goodput_bps", "those, in bits per second from the first start to the last end"),
-    N(c.again, "retransmitted_packets", "request packets sent again"),
+    N(c.again, "retransmitted_packets", "retransmitted request packets"),
     N(again_bytes, "retransmitted_bytes", "their payload"),
     N(c.seq_naks, "packet_seq_err", "sequence NAKs that answer this direction's requests"),
-    N(implied_naks, "implied_nak_seq_err", "requests sent again because a response passed over a READ or atomic"),
-    N(c.timeouts, "local_ack_timeout_err", "requests sent again after silence"),
-    T(timeout_wait, "timeout_ns", "time lost by silence before them"),
+    N(implied_naks, "implied_nak_seq_err", "retransmissions on an implied NAK: a response skipped a READ or atomic"),
+    N(c.timeouts, "local_ack_timeout_err", "retransmissions on ACK timeout"),
+    T(timeout_wait, "timeout_ns", "time without a packet before them"),
     N(c.rnr_naks, "rnr_nak_retry_err", "RNR NAKs that answer this direction's requests"),
     T(rnr_wait, "rnr_ns", "time from RNR NAKs to the next copy of the request"),
-    T(rnr_timer, "rnr_timer_ns", "time that the latest RNR NAK asked to wait"),
+    T(rnr_timer, "rnr_timer_ns", "RNR timer of the latest RNR NAK"),
     N(naks, "remote_errors", "NAKs that end a connection: invalid request, access, operation"),
     N(naks_invalid, "req_remote_invalid_request", "of them, invalid request"),
     N(naks_access, "req_remote_access_errors", "of them, remote access error"),
-    N(duplicates, "duplicates", "packets identical to the copy before, to the last bit"),
-    N(duplicate_requests, "duplicate_request", "request packets whose delivery had been shown before"),
-    N(out_of_sequence, "out_of_sequence", "request packets beyond the PSN that is expected next"),
-    N(late, "out_of_order", "request packets seen first after later ones"),
+    N(duplicates, "duplicates", "packets identical to the copy before"),
+    N(duplicate_requests, "duplicate_request", "request packets that were acknowledged before"),
+    N(out_of_sequence, "out_of_sequence", "request packets ahead of the expected PSN"),
+    N(late, "out_of_order", "new request packets that came after later ones"),
     N(missing, "missing_psns",
-      "PSNs passed over when later ones came first; null for datagrams if not all came: they may be for others"),
+      "PSNs skipped when later ones came first; null for datagrams if not all came: others may have received them"),
     N(bad_icrc, "rx_icrc_encapsulated", "packets with a wrong ICRC (not counted elsewhere)"),
-    N(restarts, "restarts", "times the queue pair was set up anew"),
+    N(restarts, "restarts", "times the queue pair was reconnected"),
     N(acks, "acks", "ACKs of this direction's requests"),
     COLUMN(COL_MILLI, packets_per_ack, "packets_per_ack", "PSNs newly acknowledged by an ACK, on average"),
     N(credits_min, "credits_min", "fewest credits in an ACK; null without end-to-end flow control"),
     N(credits_max, "credits_max", "most credits in an ACK"),
     N(c.ce, "np_ecn_marked_roce_packets", "packets of this direction marked congestion experienced in their IP header"),
-    N(c.fecn, "fecn", "packets of this direction that met congestion by the FECN of their BTH (not RoCEv2)"),
-    N(c.becn, "becn", "packets of this direction that tell of congestion in the other one by BECN (not RoCEv2)"),
+    N(c.fecn, "fecn", "packets of this direction with FECN in their BTH (not RoCEv2)"),
+    N(c.becn, "becn",
+      "packets of this direction with BECN in their BTH: congestion in the other direction (not RoCEv2)"),
     N(c.cnps, "np_cnp_sent", "CNPs sent in this direction"),
     N(cnps_received, "rp_cnp_handled", "CNPs that came in the other direction"),
     T(cnp_gap_min, "cnp_gap_min_ns", "shortest time between two CNPs of this direction"),
@@ -92,12 +93,12 @@ const struct column row_columns[] = {
     N(pmtu_agreed, "pmtu_negotiated", "path MTU by CM"),
     N(pmtu_seen, "pmtu_observed", "payload of First and Middle packets"),
     N(depth_agreed, "depth_negotiated", "READs and atomics outstanding at most, by CM"),
-    N(depth_seen, "depth_observed", "and as seen"),
+    N(depth_seen, "depth_observed", "READs and atomics outstanding at most, observed"),
     T(timeout_agreed, "timeout_negotiated_ns", "local ACK timeout by CM; 0 is none"),
     T(timeout_seen, "timeout_observed_ns", "shortest silence before a timeout"),
     N(retry_agreed, "retry_negotiated", "retry count by CM"),
     N(retry_seen, "retry_observed", "most timeouts without progress in between"),
-    N(rnr_retry_agreed, "rnr_retry_negotiated", "RNR retry count by CM; 7 is for ever"),
+    N(rnr_retry_agreed, "rnr_retry_negotiated", "RNR retry count by CM; 7 is unlimited"),
     N(rnr_retry_seen, "rnr_retry_observed", "most RNR NAKs in a row for a PSN"),
     N(in_flight, "in_flight_psns", "most PSNs not acknowledged at a time"),
     TIMES(latency, "message_latency", "first packet to completion of a message"),
@@ -180,7 +181,7 @@ static void put_milli(struct buf *b, uint64_t v)
     buf_printf(b, "%llu.%03llu", (unsigned long long)(v / 1000), (unsigned long long)(v % 1000));
 }
 
-/* A value for programs; false if there is none. */
+/* A value for JSON or CSV; false if there is none. */
 static bool put_value(struct buf *b, const struct meter_row *r, const struct column *c, bool json)
 {
     const char *s;
@@ -278,7 +279,7 @@ static void put_rate(struct buf *b, uint64_t bps)
     buf_printf(b, u ? "%.2f %s" : "%.0f %s", v, units[u]);
 }
 
-/* Pad what was written since `at` to `width` columns. */
+/* Pad the text written since `at` to `width` columns. */
 static void pad(struct buf *b, size_t at, unsigned width)
 {
     size_t len = b->len - at;
@@ -325,7 +326,7 @@ static void put_latency(struct buf *b, uint64_t v, unsigned width)
     pad(b, at, width);
 }
 
-/* A value for people. */
+/* A value for text. */
 static void put_for_people(struct buf *b, const struct meter_row *r, const struct column *c)
 {
     if (c->off == offsetof(struct meter_row, goodput))
@@ -336,7 +337,7 @@ static void put_for_people(struct buf *b, const struct meter_row *r, const struc
         put_value(b, r, c, false);
 }
 
-/* Whether a value says anything: known and not 0. */
+/* True if a value is known and not 0. */
 static bool worth_showing(const struct meter_row *r, const struct column *c)
 {
     if (c->kind == COL_TEXT)

@@ -22,7 +22,7 @@ struct column {
     const char *name; /* key in JSON and CSV, --sort FIELD */
     enum column_kind kind;
     size_t off;       /* in struct meter_row */
-    const char *help; /* what it is, a phrase */
+    const char *help; /* its meaning, a phrase */
 };
 /* Ends with a NULL name. */
 extern const struct column row_columns[];
@@ -35,7 +35,7 @@ void rows_sort(struct meter_row **rows, size_t n, const struct column *by);
 void rows_print(struct buf *b, enum rows_format format, bool details, struct meter_row *const *rows, size_t n,
                 const struct meter_totals *t);
 
-/* Intervals as they come: what is before the first, one, what is behind the last. */
+/* Intervals, printed as they come: the head, one interval, the totals. */
 struct ticks {
     enum rows_format format;
     uint64_t n; /* printed so far */

@@ -50,7 +50,7 @@ static void on_work_packet(void *user, const struct work *w, const struct pkt *p
 
 /* --- Packets ---------------------------------------------------------------------------------- */
 
-/* What any packet adds to its row. */
+/* Counts of every packet. */
 static void count_packet(struct meter *m, struct meter_row *r, const struct pkt *p)
 {
     r->last_frame = p->frame->number;
@@ -76,7 +76,7 @@ static void lower(uint64_t *to, uint64_t v)
         *to = v;
 }
 
-/* Sent again for want of an answer: what that cost. */
+/* A retransmission on ACK timeout: count it and the time it cost. */
 static void count_timeout(struct meter_row *r, struct side *s, const struct event *e)
 {
     const struct sent *before = req_dir_sent(e->h, e->p->bth.psn);
@@ -173,7 +173,7 @@ static void on_requested(struct meter *m, const struct event *w)
     }
 }
 
-/* An ACK or NAK of `r`'s requests, of which none may have been seen (`h` is NULL). */
+/* An ACK or NAK of `r`'s requests; `h` is NULL if none of these was seen. */
 static void count_acknowledge(struct meter_row *r, struct side *s, struct req_dir *h, const struct pkt *p)
 {
     const struct sent *sent = s && h ? req_dir_sent(h, p->bth.psn) : NULL;
@@ -317,11 +317,11 @@ static void on_datagram(struct meter *m, const struct pkt *p)
     r->missing += r->grams ? r->grams->gap : 0;
     r->duplicates += as == SEEN_COPY;
     if (as == SEEN_COPY)
-        return; /* made on the way: its sender posted one */
+        return; /* a copy made by the network: its sender posted one */
     work_datagram(&m->work, &m->next_id, p, UD_FLOW(slot));
 }
 
-/* A packet that its receiver drops without a word. */
+/* A packet that its receiver drops silently. */
 static void on_bad_icrc(struct meter *m, uint32_t flow)
 {
     if (flow == FLOW_NONE || !m->rows[flow].used)

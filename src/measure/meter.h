@@ -1,8 +1,8 @@
 /* layer 3 (measure): measurements of each connection and direction.
  *
- * Packets are taken in the order of time. A *row* is what one end sends to one queue pair of another, at one tap, and
- * what became of it: the requests, the answers to them, the work requests behind them. Datagrams have a row for each
- * source and destination queue pair. */
+ * Packets come in the order of time. A *row* measures one direction of a connection at one tap: the requests that one
+ * end sends to a queue pair of the other, the responses to them, and their work requests. Datagrams have a row for each
+ * pair of source and destination queue pair. */
 #ifndef RDMATRACE_MEASURE_METER_H
 #define RDMATRACE_MEASURE_METER_H
 
@@ -11,7 +11,7 @@
 #include "src/measure/wqe.h"
 
 #define METER_FLOWS 4096       /* rows of connected queue pairs kept open at a time, and as many of datagrams */
-#define METER_OLD   16384      /* rows that are over: their queue pairs were set up anew, or made room for others */
+#define METER_OLD   16384      /* finished rows: the queue pair was reconnected, or the flow evicted */
 #define METER_NONE  UINT64_MAX /* a value that is not known */
 
 /* What `--interval` shows: counts that grow with packets. */
@@ -19,10 +19,10 @@ struct meter_counts {
     uint64_t packets;    /* all packets of the row */
     uint64_t bytes;      /* of them, on the wire with all headers */
     uint64_t payload;    /* of them, InfiniBand payload without pad */
-    uint64_t again;      /* request packets sent again */
+    uint64_t again;      /* retransmitted request packets */
     uint64_t seq_naks;   /* sequence NAKs that answer the row's requests */
     uint64_t rnr_naks;   /* RNR NAKs, likewise */
-    uint64_t timeouts;   /* sent again for want of an answer */
+    uint64_t timeouts;   /* retransmissions on ACK timeout */
     uint64_t ce;         /* packets of the row marked CE in their IP header */
     uint64_t fecn, becn; /* and those with these bits, which mean nothing on RoCEv2, in their BTH */
     uint64_t cnps;       /* CNPs in the row */
@@ -41,13 +41,13 @@ struct meter_row {
     uint64_t sqpn, dqpn;
     const char *service;   /* "RC", ... */
     const char *setup;     /* how the directions were paired: pairing_str() */
-    const char *certainty; /* how sure that is: "none", "likely", "sure" */
+    const char *certainty; /* of the pairing: "none", "likely", "sure" */
     const char *upper;     /* upper protocol or NULL */
     uint64_t first_frame, last_frame;
     ns_t first, last;
     struct meter_counts c;
     /* Requests. */
-    uint64_t requests, request_bytes; /* packets and payload, repetitions included */
+    uint64_t requests, request_bytes; /* packets and payload, retransmissions included */
     uint64_t responses;
     uint64_t naks_sent;                   /* of them NAKs of any kind */
     uint64_t ops[WORK_OPS];               /* messages by operation */
@@ -56,25 +56,25 @@ struct meter_row {
     uint64_t goodput; /* bits per second: message_bytes over the time from the first start to the last end */
     uint64_t again_bytes;
     uint64_t duplicates;         /* identical copies of a packet */
-    uint64_t duplicate_requests; /* copies, and what was sent again although its delivery had been shown */
-    uint64_t out_of_sequence;    /* requests beyond the PSN that a responder expects which drops what is out of order */
-    uint64_t late;               /* requests behind later ones, not seen before */
+    uint64_t duplicate_requests; /* copies, and retransmissions of requests that were acknowledged before */
+    uint64_t out_of_sequence; /* requests ahead of the expected PSN, for a responder that drops out-of-order packets */
+    uint64_t late;            /* new requests that came after later ones: out of order */
     uint64_t implied_naks;
-    uint64_t missing; /* PSNs passed over when later ones came first; of datagrams only if all of them came */
+    uint64_t missing; /* PSNs skipped when later ones came first; of datagrams only if all of them came later */
     uint64_t bad_icrc;
     uint64_t restarts;
-    /* Answers to them. */
+    /* Responses to them. */
     uint64_t acks, naks;                /* naks: other than sequence and RNR */
     uint64_t naks_invalid, naks_access; /* of them: invalid request; remote access error */
     uint64_t acked;                     /* PSNs that ACKs newly acknowledged */
     uint64_t packets_per_ack;           /* in thousandths */
     uint64_t credits_min, credits_max;  /* of ACKs; METER_NONE: no end-to-end flow control */
     uint64_t rnr_wait;                  /* ns from RNR NAKs to the request's next copy */
-    uint64_t rnr_timer;                 /* ns that the latest RNR NAK asked to wait */
-    uint64_t timeout_wait;              /* ns without progress before timeouts */
+    uint64_t rnr_timer;                 /* RNR timer of the latest RNR NAK, ns */
+    uint64_t timeout_wait;              /* ns without a packet before retransmissions on ACK timeout */
     uint64_t cnps_received;             /* in the other direction */
     uint64_t cnp_gap_min, cnp_gap_mean; /* ns between CNPs of the row */
-    /* Agreed on, and seen. */
+    /* Negotiated by CM, and observed. */
     uint64_t pmtu_agreed, pmtu_seen;
     uint64_t depth_agreed, depth_seen;     /* READs and atomics outstanding */
     uint64_t timeout_agreed, timeout_seen; /* ns; seen: the shortest silence before a timeout */
@@ -90,7 +90,7 @@ struct meter_row {
     bool active, have_good, used;
 };
 
-/* One interval of a row: what was added in it. `start` is its time, `since` counts from the first frame of all. */
+/* One interval of a row: `added` has its counts, `start` is its time, `since` its time after the first frame. */
 typedef void meter_tick(void *user, const struct meter_row *row, ns_t start, ns_t since,
                         const struct meter_counts *added);
 
@@ -106,7 +106,7 @@ struct meter;
 /* Subscribes to `observer`, which must live as long. NULL without memory. */
 struct meter *meter_new(struct observer *observer, const struct meter_opts *o);
 void meter_free(struct meter *m);
-/* No more packets: hands over what is open. */
+/* No more packets: hand over the open work requests. */
 void meter_end(struct meter *m);
 /* After meter_end(): the rows, in the order of connections; NULL without memory or rows. *n is set. They live as long
  * as `m`. */
@@ -119,8 +119,8 @@ struct meter_totals {
     uint64_t packets;   /* all */
     uint64_t counted;   /* InfiniBand packets that are in rows */
     uint64_t malformed; /* not in rows: malformed, or a bad ICRC in no row */
-    uint64_t lost_rows; /* rows given up for want of room */
-    uint64_t forgotten; /* flows: what came later in them is in rows of its own */
+    uint64_t lost_rows; /* rows evicted */
+    uint64_t forgotten; /* evicted flows; their later packets are in rows of their own */
     ns_t first, last;   /* times of all frames */
 };
 struct meter_totals meter_totals(const struct meter *m);

@@ -9,7 +9,7 @@
 #define UD_SLOTS      (METER_FLOWS * 2) /* of the table of datagram rows, a power of two */
 #define UD_FLOW(slot) (UINT32_C(0x80000000) | (slot))
 
-/* What only rows with requests need. */
+/* State of rows with requests. */
 struct side {
     struct hist latency, ack_latency;
     struct work_ring ring;
@@ -17,7 +17,7 @@ struct side {
 
 struct meter {
     struct meter_opts o;
-    struct work_user work; /* what the ring calls */
+    struct work_user work; /* callbacks of the ring */
     struct observer *observer;
     struct conn_table *conns; /* of `observer` */
     struct meter_row *rows;   /* METER_FLOWS, by flow */
@@ -31,16 +31,16 @@ struct meter {
     struct meter_row **all;       /* made by meter_rows() */
     ns_t tick_origin, tick_start; /* of the first interval, and of this one */
     bool ticking;
-    uint32_t una_before; /* half.una before the response that is being taken */
+    uint32_t una_before; /* req_dir.una before the current response */
     uint64_t next_id;
     struct meter_totals t;
 };
 
 /* A new row, begun by `p`. */
 void row_init(struct meter_row *r, const struct pkt *p);
-/* Whether the row is that of the flow, whose place may since have been given to another. */
+/* True if the row is that of the flow; false if the flow was evicted and another has its place. */
 bool row_is_of(const struct meter_row *r, const struct flow *f);
-/* What is known of the connection by now. */
+/* Copy what is known of the connection by now into the row. */
 void row_identify(struct meter_row *r, const struct flow *f);
 /* Values that are computed from others; `s` is NULL for rows without requests. */
 void row_finish(struct meter_row *r, const struct side *s);
@@ -50,9 +50,9 @@ struct work_env meter_env(struct meter *m, uint32_t flow);
 /* The row of a flow is over, for reason `why` of its open work requests: keep a copy. */
 void meter_retire(struct meter *m, uint32_t flow, enum work_reason why);
 
-/* The row has something to tell at the end of the interval. */
+/* The row has packets in this interval. */
 void meter_activate(struct meter *m, struct meter_row *r);
-/* Time goes on to `now`: what was added up to now belongs to the interval that ends. */
+/* Time has come to `now`: report the intervals that end before it. */
 void meter_tick_to(struct meter *m, ns_t now);
 /* The last interval ends. */
 void meter_tick_all(struct meter *m);

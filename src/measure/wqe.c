@@ -12,17 +12,17 @@ const char *work_op_str(enum work_op op)
 const char *work_reason_str(enum work_reason r)
 {
     static const char *const names[] = {"",
-                                        "nothing acknowledges it on this transport service",
+                                        "this transport service has no acknowledgements",
                                         "capture ends",
-                                        "no acknowledgement seen",
-                                        "acknowledged, but one before it has no answer",
-                                        "its responses were not all seen",
-                                        "receiver not ready and not sent again",
-                                        "queue pair set up anew",
-                                        "forgotten for want of room",
-                                        "still no answer after many later ones",
-                                        "disconnected before an answer came",
-                                        "acknowledged but repeated to the last try"};
+                                        "no response seen",
+                                        "acknowledged, but an earlier request has no response",
+                                        "responses missing from the capture",
+                                        "RNR NAK, not retransmitted",
+                                        "queue pair reconnected",
+                                        "evicted, too many flows at a time",
+                                        "no response, although 256 later requests were seen",
+                                        "disconnected before the response",
+                                        "acknowledged, but the requester used its last retry"};
     return names[r];
 }
 
@@ -38,7 +38,7 @@ uint32_t work_end(const struct req_dir *h, const struct work *w)
     return w->op == WORK_READ ? psn_add(w->psn, h->pmtu ? psn_span(w->bytes, h->pmtu) : 1) : w->end;
 }
 
-/* The position of the last work request that begins at or before `psn`, counted from 1; 0: all are behind it. */
+/* The position, from 1, of the last work request that begins at or before `psn`; 0: all begin after it. */
 static uint32_t place_of(struct work_ring *r, uint32_t psn)
 {
     uint32_t i = r->n;
@@ -96,13 +96,14 @@ static enum work_op op_of(const struct pkt *p)
     return op == OP_COMPARE_SWAP ? WORK_CMP_SWAP : WORK_FETCH_ADD;
 }
 
-/* An immediate, or a key to invalidate, comes with the last packet, which may have overtaken the first. */
+/* True for operations that only the last packet shows: immediate data or the key to invalidate. It may come first, out
+ * of order. */
 static bool comes_last(enum work_op op)
 {
     return op == WORK_SEND_IMM || op == WORK_SEND_INV || op == WORK_WRITE_IMM;
 }
 
-/* What the headers of one packet say about its work request. */
+/* Take what the headers of one packet say about its work request. */
 static void take_headers(struct work *w, const struct pkt *p)
 {
     enum work_op op = op_of(p);
@@ -169,7 +170,7 @@ static struct work *insert(struct work_ring *r, const struct work_env *e, const 
     return at(r, i);
 }
 
-/* The operation before its last packet is seen. */
+/* The operation as the First and Middle packets show it. */
 static uint8_t plain_op(uint8_t op)
 {
     return op == WORK_SEND_IMM || op == WORK_SEND_INV ? WORK_SEND : op == WORK_WRITE_IMM ? WORK_WRITE : op;
@@ -180,8 +181,8 @@ static bool is_start(const struct pkt *p)
     return p->op->flags & OPF_START || work_has_answer(&(struct work){.op = (uint8_t)op_of(p)});
 }
 
-/* Whether `w` cannot go on with `p`, which does not follow its packets: it is of another operation, or ends before by
- * its length. */
+/* True if `p`, which does not directly follow the packets of `w`, belongs to another work request: its operation
+ * differs, or `w` ends before it by its length. */
 static bool is_other(const struct req_dir *h, const struct work *w, const struct pkt *p)
 {
     if (psn_diff(p->bth.psn, w->end) <= 0)
@@ -191,7 +192,7 @@ static bool is_other(const struct req_dir *h, const struct work *w, const struct
     return w->begun && w->have_remote && h->pmtu && !psn_in(p->bth.psn, w->psn, psn_span(w->bytes, h->pmtu));
 }
 
-/* The work request that a packet not seen before continues; NULL: it begins one. */
+/* The work request that the new packet `p` continues; NULL: it begins one. */
 static struct work *continued(struct work_ring *r, const struct work_env *e, const struct pkt *p, uint32_t i)
 {
     struct work *w = i ? at(r, i - 1) : NULL;
@@ -204,8 +205,8 @@ static struct work *continued(struct work_ring *r, const struct work_env *e, con
     return w;
 }
 
-/* Packets from PSN `from` to before `to` were taken for those of a work request like `w`, but are one of their own:
- * what is known of it. */
+/* The PSNs from `from` up to, not including, `to` were counted to `w` but are a work request of their own: build it
+ * from the requests that are remembered. */
 static struct work known_of(const struct work_env *e, const struct work *w, uint32_t from, uint32_t to)
 {
     uint32_t n = min_u32((to - from) & PSN_MASK, TRACK_SENT);
@@ -235,15 +236,15 @@ static struct work known_of(const struct work_env *e, const struct work *w, uint
     return k;
 }
 
-/* `p` begins a work request, or ends `w`, amid what was taken for packets of `w`: those behind it are of a later
- * one. */
+/* `p` begins a work request, or ends `w`, in the middle of the PSNs that were counted to `w`: split `w`. */
 static void cut(struct work_ring *r, const struct work_env *e, const struct pkt *p, uint32_t i)
 {
     struct work *w = i ? at(r, i - 1) : NULL, rest, kept;
-    bool start = is_start(p);
+    bool start = is_start(p), boundary = start || p->op->flags & OPF_END;
 
-    if (!w || work_has_answer(w) || w->psn == p->bth.psn || !(start || p->op->flags & OPF_END) ||
-        !work_covers(e->half, w, p->bth.psn))
+    if (!w || !boundary || work_has_answer(w))
+        return;
+    if (w->psn == p->bth.psn || !work_covers(e->half, w, p->bth.psn))
         return;
     rest = known_of(e, w, psn_add(p->bth.psn, 1), w->end);
     kept = known_of(e, w, w->psn, p->bth.psn);
@@ -295,7 +296,7 @@ static struct work *take_unseen(struct work_ring *r, const struct work_env *e, c
     return insert(r, e, &begun, i);
 }
 
-/* It was not complete: what seemed to show that may have been lost. */
+/* The work request was not complete: the response that completed it may have been lost. Keep it as the proof. */
 static void reopen(struct work *w)
 {
     if (w->done_frame && !w->refused) {
@@ -305,7 +306,7 @@ static void reopen(struct work *w)
     w->done_frame = 0;
 }
 
-/* What is sent again was not completed for its sender, nor was anything behind it. */
+/* The requester retransmits `p`: for it neither this work request nor a later one is complete. */
 static struct work *take_again(struct work_ring *r, const struct req_dir *h, const struct pkt *p, enum seen_as as)
 {
     struct work *w = find(r, h, p->bth.psn);
@@ -366,8 +367,8 @@ static void complete(const struct work_env *e, struct work *w, const struct pkt 
         e->user->packet(e->user->user, w, p);
 }
 
-/* `w` was answered or acknowledged by `p`. A requester drops that when it still misses the answer to one before it
- * (`early`), and asks for both again; but perhaps the answer was only missed here. */
+/* `p` responds to or acknowledges `w`. With `early` the response to an earlier READ or atomic is missing: then the
+ * requester drops `p` and retransmits both, unless only the capture lacks that response. */
 static void prove(const struct work_env *e, struct work *w, const struct pkt *p, bool early)
 {
     if (!early) {
@@ -382,8 +383,8 @@ static void prove(const struct work_env *e, struct work *w, const struct pkt *p,
         e->user->packet(e->user->user, w, p);
 }
 
-/* The next one is due. What came of its answer before, its requester has dropped, for want of that to the one
- * before. */
+/* The next work request is the oldest open one. Its requester has dropped the responses that came before those to the
+ * request before it. */
 static void advance_open(struct work_ring *r)
 {
     while (r->open < r->n && at(r, r->open)->done_frame)
@@ -391,8 +392,8 @@ static void advance_open(struct work_ring *r)
             at(r, r->open)->got = 0;
 }
 
-/* All before PSN `before` were delivered: SENDs and WRITEs among them are complete, the others when they are
- * answered. */
+/* All requests before PSN `before` were delivered: SENDs and WRITEs are complete; READs and atomics are when their
+ * response arrives. */
 static void take_proof(struct work_ring *r, const struct work_env *e, const struct pkt *p, uint32_t before)
 {
     struct req_dir *h = e->half;

@@ -4,20 +4,19 @@
 
 #include "src/measure/wqe.h"
 
-/* Whether a response of its own completes it, not an ACK. */
+/* True if a response of its own completes it, not an ACK. */
 static inline bool work_has_answer(const struct work *w)
 {
     return w->op == WORK_READ || w->op == WORK_CMP_SWAP || w->op == WORK_FETCH_ADD || w->op == WORK_FLUSH ||
            w->op == WORK_ATOMIC_WRITE;
 }
-/* Whether its requests or responses have `psn`. */
+/* True if `psn` is one of its requests or responses. */
 static inline bool work_covers(const struct req_dir *h, const struct work *w, uint32_t psn)
 {
     return psn_in(psn, w->psn, (work_end(h, w) - w->psn) & PSN_MASK);
 }
 
-/* What becomes of `w`, the oldest of its ring, which is to be handed over: its status, or the reason why that is not
- * known. */
+/* Set the status of `w`, the oldest of its ring, or the reason why the status is unknown. */
 void work_decide(struct work_ring *r, const struct work_env *e, struct work *w, enum work_reason why, ns_t now);
 
 #endif

@@ -4,7 +4,7 @@
 
 #include "src/measure/columns.h"
 
-/* What stands before the first row ("" for JSON, whose array is the caller's). */
+/* The head before the first row ("" for JSON, whose array the caller writes). */
 void work_print_head(struct buf *b, enum rows_format format);
 /* One row; `row` names connection and ends, `origin` is the time that counts as 0 in text. No newline at the end of
  * JSON's object. */

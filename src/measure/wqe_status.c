@@ -1,7 +1,7 @@
 /* layer 3 (measure): work requests: their status when they are over. */
 #include "src/measure/wqe_impl.h"
 
-/* Whether `w`, sent once, had no answer until the timer ran out, and no retry is allowed. */
+/* True if `w` was sent once, its ACK timeout passed without a response, and the retry count is 0. */
 static bool timed_out(const struct work_ring *r, const struct work_env *e, const struct work *w, ns_t now)
 {
     const struct req_dir *h = e->half;
@@ -12,7 +12,7 @@ static bool timed_out(const struct work_ring *r, const struct work_env *e, const
            observer_heard(e->observer, h->flow);
 }
 
-/* Why `w`, which nothing completed, is not complete. */
+/* Status or reason of `w`, which no response completed. */
 static void decide_open(struct work_ring *r, const struct work_env *e, struct work *w, enum work_reason why, ns_t now)
 {
     const struct req_dir *h = e->half;
@@ -44,14 +44,14 @@ static void decide_open(struct work_ring *r, const struct work_env *e, struct wo
     r->dead_psn = w->psn;
 }
 
-/* Whether nothing more was sent for as long as the latest timeout had taken: a requester with tries left would have
- * asked again. */
+/* True if the requester sent nothing for as long as its latest ACK timeout: with retries left it would have
+ * retransmitted. */
 static bool fell_silent(const struct work_ring *r, const struct req_dir *h, ns_t now)
 {
     return r->silence > 0 && (r->closed ? r->closed : now) - h->back_ts >= timer_earliest(r->silence);
 }
 
-/* Whether the requester sent something new behind what completed `w`, or would have. */
+/* True if the requester sent a new request after the response that completed `w`, or would have completed it. */
 static bool went_on(const struct work_ring *r, const struct work *w)
 {
     ns_t done = w->done_frame ? w->done : w->proof;
@@ -59,17 +59,21 @@ static bool went_on(const struct work_ring *r, const struct work *w)
     return r->fresh > done || (r->fresh == done && r->fresh_frame > (w->done_frame ? w->done_frame : w->proof_frame));
 }
 
-/* Whether a READ or atomic was answered to the last try that its requester is known to have, and nothing new
- * followed. */
+/* True if the READ or atomic `w` was answered only after the requester's last known retry, and the requester sent
+ * nothing new. */
 static bool is_last_try(const struct work_ring *r, const struct work_env *e, const struct work *w)
 {
     const struct conn_params *c = e->params;
+    bool retries_known = c->have_timeout || c->have_asked;
+    bool in_last_go_back = w->again && psn_diff(work_end(e->half, w), r->backs_psn) > 0;
 
-    return work_has_answer(w) && (c->have_timeout || c->have_asked) && w->again && r->backs >= c->retry_cnt &&
-           psn_diff(work_end(e->half, w), r->backs_psn) > 0 && !went_on(r, w);
+    if (!work_has_answer(w) || !retries_known || r->backs < c->retry_cnt)
+        return false;
+    return in_last_go_back && !went_on(r, w);
 }
 
-/* Whether `w` was answered, but perhaps in vain, as the times before: it was sent again to the last try. */
+/* True if `w` was answered, but the response may not have reached the requester: it retransmitted up to its last
+ * retry. */
 static bool is_repeated(const struct work_ring *r, const struct work_env *e, const struct work *w, ns_t now)
 {
     const struct req_dir *h = e->half;
@@ -102,7 +106,7 @@ void work_decide(struct work_ring *r, const struct work_env *e, struct work *w, 
         w->status = WC_WR_FLUSH_ERR;
     } else if (w->proof_frame && (!went_on(r, w) || (r->blocked && (w->again || r->blocked_at > w->proof)))) {
         w->reason = WORK_BEHIND;
-    } else if (w->proof_frame) { /* the answer that was missed here did not miss its requester, which went on */
+    } else if (w->proof_frame) { /* only the capture lacks the earlier response: the requester continued */
         w->done_frame = w->proof_frame;
         w->done = w->proof;
         w->status = WC_SUCCESS;
