@@ -33,7 +33,7 @@ void opt_start(struct opt_state *s, const struct opt_def *defs, int argc, char *
     *s = (struct opt_state){defs, calloc(n + 1, sizeof *s->given), argc, argv, shorts, l, 1};
     if (!l || !shorts || !s->given)
         return;
-    *q++ = ':'; /* a missing argument is told apart from a wrong option */
+    *q++ = ':'; /* getopt_long() returns ':' for a missing argument, '?' for a wrong option */
     for (unsigned i = 0; i < n; i++) {
         if (defs[i].key < 256) {
             *q++ = (char)defs[i].key;
@@ -64,7 +64,7 @@ static unsigned candidates(const struct opt_state *s, const char *word)
     return n;
 }
 
-/* What is wrong with the option that getopt_long() refused with `c`. */
+/* A message about the option that getopt_long() refused with `c`. */
 static void complain(const struct opt_state *s, int c)
 {
     const char *word = s->argv[optind - 1];

@@ -139,17 +139,32 @@ static bool check_func(struct parser *ps, struct node *n)
     return true;
 }
 
+/* True if arithmetic of this kind can be done with operands of type n->type. */
+static bool arith_allowed(const struct node *n)
+{
+    bool mask = n->kind == N_ARITH && n->op == AR_AND;
+
+    switch (n->type) {
+    case VT_NUM:
+    case VT_NONE:
+        return true;
+    case VT_BYTES:
+        return mask;
+    case VT_TIME:
+        return n->kind == N_NEG || n->op == AR_ADD || n->op == AR_SUB;
+    default:
+        return false;
+    }
+}
+
 static bool check_arith(struct parser *ps, struct node *n)
 {
     struct node *a = n->kid, *b = a->next;
-    bool ok;
 
     if (!check_operand(ps, a) || (b && (!check_operand(ps, b) || !unify(ps, a, b, n->op != AR_AND))))
         return false;
     n->type = a->type;
-    ok = n->type == VT_NUM || n->type == VT_NONE || (n->type == VT_BYTES && n->kind == N_ARITH && n->op == AR_AND) ||
-         (n->type == VT_TIME && (n->kind == N_NEG || n->op == AR_ADD || n->op == AR_SUB));
-    return ok || fail_at(ps, n, "is no arithmetic that its operands allow");
+    return arith_allowed(n) || fail_at(ps, n, "is no arithmetic that its operands allow");
 }
 
 static bool check_operand(struct parser *ps, struct node *n)
@@ -170,13 +185,14 @@ static bool check_operand(struct parser *ps, struct node *n)
     }
 }
 
-/* A comparison of a number field with a constant, the commonest of all, is made fast: bits of known layers. */
+/* Make the most frequent comparison fast: a number field, whose bits are in known layers, with a constant. */
 static void make_fast(struct node *n)
 {
     const struct node *field = n->kid, *value = field->next;
 
-    if (field->kind != N_FIELD || field->proto || field->layers || field->uses_note || field->type != VT_NUM ||
-        value->kind != N_CONST || value->val.n < 0 || value->val.n > UINT64_MAX)
+    if (field->kind != N_FIELD || field->type != VT_NUM || field->proto || field->layers || field->uses_note)
+        return;
+    if (value->kind != N_CONST || value->val.n < 0 || value->val.n > UINT64_MAX)
         return;
     for (uint32_t i = 0; i < field->n_refs; i++)
         if (!field->refs[i].field || field->refs[i].field->type < FT_BOOL || field->refs[i].field->type > FT_UINT64)

@@ -34,7 +34,8 @@ static bool print_ref(struct buf *b, const struct pkt *p, const struct layer *l,
     return true;
 }
 
-/* The values of column `c` in layer `l`. `n` counts those of the packet so far; `start` is where the column began. */
+/* Print the values of column `c` in layer `l`. `n` counts its values in the packet so far; the column starts at
+ * `start`. */
 static void print_layer(const struct print_opts *o, struct buf *b, const struct pkt *p, const struct layer *l,
                         const struct print_column *c, unsigned *n, size_t start)
 {
@@ -87,7 +88,7 @@ static bool map_hdr(struct print_map *m, const struct hdr *h, unsigned n)
     return true;
 }
 
-/* The usual column, an unsigned number that is in one place only, written at `q`; NULL if it is not so. */
+/* Write a plain column at `q`: an unsigned number that one header defines. NULL if the column is not plain. */
 static char *plain_text(char *q, const struct pkt *p, const struct layer *l, const struct print_column *c)
 {
     const struct field *f = c->refs[0].field;
@@ -109,8 +110,8 @@ void print_fields_prepare(struct print_opts *o)
             }
 }
 
-/* Columns of which exactly one layer has a value: bits of the result, with the layer in `at`. Of columns in `many`
- * several layers may have one. */
+/* The columns of which exactly one layer has a value, as bits, with the index of that layer in `at`; in `many` those of
+ * which several layers may have one. */
 static uint64_t find_layers(const struct print_map *m, const struct pkt *p, uint8_t at[64], uint64_t *many)
 {
     uint64_t one = 0, more = 0;
@@ -131,7 +132,7 @@ static uint64_t find_layers(const struct print_map *m, const struct pkt *p, uint
 /* Room for a separator and a plain number in each of at most 64 columns. */
 #define MAPPED_ROOM (64 * (FMT_DEC_MAX + 1))
 
-/* A column that is not plain: of one layer `l`, or (NULL) of several. The end of the text. */
+/* Write a column that is not plain, of layer `l`, or of several layers (NULL). Returns the end of the text. */
 static char *print_other(const struct print_opts *o, struct buf *b, char *q, const struct pkt *p, const struct layer *l,
                          const struct print_column *c)
 {
@@ -145,7 +146,7 @@ static char *print_other(const struct print_opts *o, struct buf *b, char *q, con
     return buf_need(b, MAPPED_ROOM) ? b->p + b->len : NULL;
 }
 
-/* Each column looks only at the layer that has it. The place in the buffer is kept in a register, not in b->len. */
+/* Print all columns, each from the layer that has it. Keeps the position in the buffer in a register, not in b->len. */
 static void print_mapped(const struct print_opts *o, struct buf *b, const struct pkt *p)
 {
     uint8_t at[64];

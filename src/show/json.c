@@ -28,7 +28,7 @@ static bool same_name(const char *a, const char *b)
     return *a == *b && strcmp(a, b) == 0;
 }
 
-/* How many layers up to and including this one have its name. */
+/* Number of layers, up to and including this one, that have its name. */
 static unsigned occurrence_of(const struct pkt *p, const struct layer *l)
 {
     unsigned n = 0;
@@ -38,8 +38,7 @@ static unsigned occurrence_of(const struct pkt *p, const struct layer *l)
     return n;
 }
 
-/* Whether two of the fields that are shown have one name, as the entries of a table have. Remembers what it was asked
- * last. */
+/* True if two of the fields shown have the same name, as the entries of a table have. Caches its last answer. */
 static bool has_repeated(const struct hdr *h)
 {
     static struct {
@@ -59,7 +58,7 @@ static bool has_repeated(const struct hdr *h)
     return asked[at].yes;
 }
 
-/* The next field from number `i` on that is shown, has a value and is called `name`; nfields if there is none. */
+/* Index of the next field, from `i` on, that is shown, has a value and is called `name`; nfields if there is none. */
 static unsigned next_named(const struct pkt *p, const struct layer *l, unsigned i, const char *name, struct value *v)
 {
     const struct field *f = l->hdr->fields;
@@ -70,7 +69,7 @@ static unsigned next_named(const struct pkt *p, const struct layer *l, unsigned 
     return i;
 }
 
-/* The members of a layer's object when names repeat: their values, if there are several, make an array. */
+/* The members of a layer's object when names repeat: several values of one name become an array. */
 static void json_repeated_fields(struct buf *b, const struct pkt *p, const struct layer *l)
 {
     bool first = true;
@@ -135,7 +134,7 @@ static void json_layer(struct buf *b, const struct pkt *p, const struct layer *l
     buf_char(b, '}');
 }
 
-/* All layers; those of the InfiniBand transport inside of one object. */
+/* All layers; those of the InfiniBand transport within one object. */
 static void json_layers(struct buf *b, const struct pkt *p)
 {
     bool inside = false;

@@ -6,7 +6,7 @@
 
 #define RESET "\x1b[0m"
 
-/* What a line is coloured by: the first row that fits. */
+/* The colour of a line: the first row that fits. */
 static const char *color_of(const struct pkt *p)
 {
     if (p->flags & PKT_MALFORMED || p->icrc == CRC_BAD)
@@ -97,7 +97,7 @@ static void print_time(struct printer *pr, struct buf *b, const struct pkt *p)
 #define SPACES "            " /* ADDRESS_WIDTH of them */
 #define ARROW  " \xe2\x86\x92 "
 
-/* What an address of `n` columns lacks to ADDRESS_WIDTH. */
+/* Columns that an address of `n` columns is short of ADDRESS_WIDTH. */
 static size_t lacking(size_t n)
 {
     return n < ADDRESS_WIDTH ? ADDRESS_WIDTH - n : 0;
@@ -243,7 +243,7 @@ static void tree_layer(struct buf *b, const struct pkt *p, const struct layer *l
     }
 }
 
-/* What is wrong or missing. */
+/* Marks of malformed and cut packets, and of opcodes read by guess. */
 static void tree_marks(struct buf *b, const struct pkt *p)
 {
     if (p->flags & PKT_MALFORMED)
