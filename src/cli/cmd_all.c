@@ -27,7 +27,7 @@ struct job {
     struct trace t;
     struct trace *part[PARTS];
     bool started[PARTS];
-    bool json;
+    enum { FORMAT_TEXT, FORMAT_JSON } format;
 };
 
 static struct job *job_of(struct trace *t)
@@ -35,13 +35,14 @@ static struct job *job_of(struct trace *t)
     return (struct job *)t;
 }
 
+static const char *const formats[] = {"text", "json", NULL};
+
 static int option(struct trace *t, int key, const char *arg)
 {
     struct job *job = job_of(t);
 
     (void)key; /* -T alone */
-    job->json = strcmp(arg, "json") == 0;
-    return job->json || strcmp(arg, "text") == 0 ? EXIT_OK : cli_error("-T %s: expected text or json", arg);
+    return opt_choice("-T", arg, formats, &job->format);
 }
 
 /* Start one command on the files and the observer of `t`. */
@@ -55,7 +56,7 @@ static int start_part(struct trace *t, unsigned i)
     p->files = t->files;
     p->n_files = t->n_files;
     p->observer = t->observer;
-    if (job->json && parts[i]->option(p, 'T', "json") != EXIT_OK)
+    if (job->format == FORMAT_JSON && parts[i]->option(p, 'T', "json") != EXIT_OK)
         return EXIT_BAD;
     if (parts[i]->start(p) != EXIT_OK)
         return EXIT_BAD;
@@ -115,7 +116,7 @@ static int end_part(struct trace *t, unsigned i)
     p->ifaces = t->ifaces;
     p->file_ifaces = t->file_ifaces;
     status = parts[i]->end(p);
-    if (job->json)
+    if (job->format == FORMAT_JSON)
         buf_printf(&t->out, "%s\"%s\": ", i ? "," : "{", parts[i]->name);
     else
         buf_printf(&t->out, "%s=== %s\n", i ? "\n" : "", parts[i]->name);
