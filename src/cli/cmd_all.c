@@ -133,7 +133,7 @@ static int end(struct trace *t)
         int status = end_part(t, i);
         worst = status > worst ? status : worst;
     }
-    if (job_of(t)->json)
+    if (job_of(t)->format == FORMAT_JSON)
         buf_puts(&t->out, "}\n");
     return worst;
 }
