@@ -140,8 +140,8 @@ static const char *permitted(struct judge *j, const struct judged *a, const stru
 /* First frame of the message that request `psn` belongs to. */
 static uint32_t message_frame(const struct judged *a, uint32_t psn)
 {
-    const struct requester *r = &a->f->replay->req;
-    uint32_t n = req_find(r, psn);
+    const struct requester *r = &a->f->replay->req.r;
+    uint32_t n = req_find_remembered(r, psn);
     const struct sent *s = req_dir_sent(a->h, n != r->msg_tail ? req_msg(r, n)->psn
                                               : r->msg_tail    ? req_msg(r, r->msg_tail - 1)->psn
                                                                : psn);

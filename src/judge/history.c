@@ -196,7 +196,7 @@ static void check_count(struct judge *j, const struct judged *a)
     struct found f = found_of(RULE_ACK_06, a->flow);
     uint32_t ends;
 
-    if (LIKELY(a->f->replay->rsp.counted) || !t->counted.have || psn_diff(p->bth.psn, t->counted.psn) <= 0 ||
+    if (LIKELY(a->f->replay->rsp.u.counted) || !t->counted.have || psn_diff(p->bth.psn, t->counted.psn) <= 0 ||
         psn_diff(p->aeth.msn, t->counted.msn) < 0 || !count_ends(a->h, psn_add(t->counted.psn, 1), p->bth.psn, &ends) ||
         psn_diff(p->aeth.msn, psn_add(t->counted.msn, ends)) >= 0)
         return;

@@ -321,7 +321,7 @@ static void doubt_all(struct judge *j)
 {
     for (unsigned i = 0; i < JUDGE_FLOWS && !j->blind; i++)
         if (j->flows[i].replay)
-            j->flows[i].replay->req.p.complete = false;
+            j->flows[i].replay->req.u.complete = false;
     j->blind = true;
     observer_incomplete(j->observer);
 }

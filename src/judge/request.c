@@ -157,8 +157,8 @@ static void begin_to_wait(const struct judge *j, const struct judged *a, enum se
     const struct replay *r = a->f->replay;
 
     if (as != SEEN_NEW || !a->h->have_una || a->h->vague || a->h->unsettled || a->h->gbn != a->p->bth.psn ||
-        a->h->service == SVC_UC || a->p->bth.psn != r->rsp.epsn_hi || psn_diff(r->rsp.epsn_lo, r->start) <= 0 ||
-        r->rsp.told || r->rsp.refused || j->objected == a->p->frame->number || a->f->pkey.pending ||
+        a->h->service == SVC_UC || a->p->bth.psn != r->rsp.r.epsn_hi || psn_diff(r->rsp.r.epsn_lo, r->start) <= 0 ||
+        r->rsp.u.nak_seen || r->rsp.u.fatal_seen || j->objected == a->p->frame->number || a->f->pkey.pending ||
         a->f->service.pending)
         return;
     a->f->asked = (struct asked){a->p->bth.psn, frame_u32(a->p), a->p->frame->ts};
@@ -202,14 +202,14 @@ void judge_request(struct judge *j, const struct pkt *p, uint32_t flow)
     as = (enum seen_as)e.as;
     if (UNLIKELY(as == SEEN_RESTART)) {
         begin_anew(j, p, flow, f);
-    } else if (UNLIKELY(f->replay->req.p.guess && h->pmtu)) {
+    } else if (UNLIKELY(f->replay->req.u.pmtu_unknown && h->pmtu)) {
         replay_learn_pmtu(f->replay, h->pmtu);
     }
     if (UNLIKELY(!judge_agrees(f, &j->flow[flow], p)))
         judge_agreed(j, p, flow, as);
     usual = as == SEEN_NEW && replay_is_usual(f->replay, p);
     if (UNLIKELY(!usual && as != SEEN_COPY)) {
-        f->replay->req.p.slack = judge_slack(j, p);
+        f->replay->req.u.slack = judge_slack(j, p);
         check_transport(j, &a, as);
     }
     if (UNLIKELY(as == SEEN_GAP))

@@ -134,7 +134,7 @@ static void check_ignored(struct judge *j, const struct judged *a)
 static void check_wait(struct judge *j, const struct judged *a)
 {
     const struct asked k = a->f->asked;
-    const struct requester *r = &a->f->replay->req;
+    const struct requester *r = &a->f->replay->req.r;
     uint32_t peer = conn_flow_at(j->conns, a->flow)->peer;
     ns_t wait = ack_timeout(r->p.timeout), elapsed = a->p->frame->ts - k.ts;
     /* the requester, too, says that the time was over */
@@ -306,7 +306,7 @@ void judge_response(struct judge *j, const struct pkt *p, uint32_t flow)
         return;
     if (UNLIKELY(p->have & H_AETH && p->aeth.msn > a.h->msgs))
         a.h->began = BEGAN_BEFORE;
-    if (UNLIKELY(a.f->replay->req.p.guess && a.h->pmtu))
+    if (UNLIKELY(a.f->replay->req.u.pmtu_unknown && a.h->pmtu))
         replay_learn_pmtu(a.f->replay, a.h->pmtu);
     twin = is_twin(&a);
     if (UNLIKELY(a.f->asked.frame))
@@ -330,7 +330,7 @@ void judge_response(struct judge *j, const struct pkt *p, uint32_t flow)
     unsettled = a.h->unsettled;
     observer_take(j->observer, &e);
     if (LIKELY(!early && !twin)) {
-        a.f->replay->req.p.slack = judge_slack(j, p);
+        a.f->replay->req.u.slack = judge_slack(j, p);
         replay_response(a.f->replay, p);
     }
     if (UNLIKELY(unsettled && !a.h->unsettled))

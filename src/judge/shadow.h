@@ -1,10 +1,10 @@
 /* layer 3 (judge): replicas of both ends of a connection, driven by what a tap saw.
  *
- * A replica is the transport's own state machine, not certain of what was delivered: each packet is first checked, by
- * the very checks that an endpoint of ours must pass, and then applied. It begins with what CM, a parameter exchange or
- * the user told, or in mid-stream with the first request seen; what is not known is learnt. One replay is for one
- * direction of requests: their requester, and the responder at the other end. Plain data of constant size, about 24
- * KiB; made when a direction is first used.
+ * A replica is made of the transport's own parts, and of what is not known (src/transport/unknown.h): each packet is
+ * first checked, by the very checks that an endpoint of ours must pass, and then applied. It begins with what CM, a
+ * parameter exchange or the user told, or in mid-stream with the first request seen; what is not known is learnt. One
+ * replay is for one direction of requests: their requester, and the responder at the other end. Plain data of constant
+ * size, about 24 KiB; made when a direction is first used.
  *
  * Kept beside it, because evidence about packets (requests.h) is better there: gaps in PSNs (SEQ-01, SVC-06) and
  * responses that come before their requests (ACK-02, ACK-03, RDA-05), which wait for packets recorded late; a path MTU
@@ -14,8 +14,8 @@
 #define RDMATRACE_JUDGE_SHADOW_H
 
 #include "src/conn/requests.h"
-#include "src/transport/requester.h"
-#include "src/transport/responder.h"
+#include "src/judge/shadow_req.h"
+#include "src/judge/shadow_rsp.h"
 
 #define REPLAY_MSGS  256 /* messages remembered */
 #define REPLAY_RES   128 /* READs and atomics remembered */
@@ -39,8 +39,8 @@ struct replay_params {
 struct replay {
     bool thorough;  /* every check is asked, also where nothing is unusual */
     uint32_t start; /* first PSN that the replicas know of */
-    struct requester req;
-    struct responder rsp;
+    struct shadow_req req;
+    struct shadow_rsp rsp;
     struct req_msg msgs[REPLAY_MSGS];
     struct rsp_res res[REPLAY_RES];
 };
@@ -52,7 +52,7 @@ void replay_learn_pmtu(struct replay *r, uint16_t pmtu);
 /* Whether nothing about request `p`, which is SEEN_NEW, is unusual: no check fails. */
 static inline bool replay_is_usual(const struct replay *r, const struct pkt *p)
 {
-    return req_tx_is_usual(&r->req, p) && !r->thorough;
+    return shadow_req_tx_is_usual(&r->req, p) && !r->thorough;
 }
 /* What the checks say of request `p`: the failures, at most REPLAY_FOUND, to `out`; returns how many. */
 unsigned replay_check_request(const struct replay *r, const struct pkt *p, struct verdict *out);

@@ -7,6 +7,8 @@
 #include "src/transport/effects.h"
 #include "src/transport/rules.h"
 
+struct req_unknown;
+
 /* Kind of a message. */
 enum msg_kind {
     MSG_SEND,
@@ -43,19 +45,10 @@ struct req_params {
     uint8_t rnr_retry; /* 0 to 7; 7: for ever */
     uint8_t max_rd;    /* initiator depth */
     bool credits;      /* end-to-end flow control is in use */
-    bool certain; /* the state is an endpoint's own: every response given to req_rx() did arrive. false: a response seen
-                     may have been lost behind the tap, so req_rx() widens the ranges and keeps the alternatives */
-    bool rxe; /* profile rxe: habits of soft-RoCE (retry count 7 has no end; an endpoint leaves a hole in the answer of
-                 a READ to the timeout, a validator permits both) */
-    /* not certain, but no response was missed: a READ of whose answer a part was not seen lacks that part */
-    bool complete;
-    bool from_start; /* not certain: `psn` is the first one of the queue pair, so its messages can be counted */
-    bool guess;      /* not certain: the path MTU is not known; `pmtu` is the largest possible */
-    uint16_t pmtu;   /* bytes */
-    uint32_t psn;    /* first PSN */
-    /* not certain: a timer may run out so much early, or late: the tick of the clock behind it, the step of time
-     * stamps */
-    ns_t slack;
+    bool rxe;      /* profile rxe: habits of soft-RoCE (retry count 7 has no end; a hole in the answer of a READ is left
+                      to the timeout) */
+    uint16_t pmtu; /* bytes */
+    uint32_t psn;  /* first PSN */
 };
 
 /* Plain data: copy it together with the ring (one block) and the copy works. */
@@ -75,9 +68,10 @@ struct requester {
      * una_hi. */
     uint32_t una_lo;
     uint32_t una_hi;
-    uint32_t limit; /* end-to-end credits: last SSN that may be sent, 24 bits */
-    bool unlimited; /* no credits in use, or code 31 was seen */
-    bool probing;   /* the one packet without credit is on its way */
+    uint32_t limit;     /* end-to-end credits: last SSN that may be sent, 24 bits */
+    bool unlimited;     /* no credits in use, or code 31 was seen */
+    bool learn_credits; /* the first ACK tells whether credits are in use: not known yet to a validator */
+    bool probing;       /* the one packet without credit is on its way */
 
     /* Sending again. */
     bool went_back; /* una has not moved since it last went back because of a NAK or an implied NAK */
@@ -89,21 +83,6 @@ struct requester {
     uint32_t rtx_end; /* PSNs before this were sent at least once when it last went back */
     ns_t timer;       /* when the transport timer was (re)started; NS_NEVER: not running */
     ns_t rnr_until;
-
-    /* Validator: a resumption that the requester may or may not know to be due. */
-    bool alt; /* alt_* are set */
-    /* a response since has acknowledged more: an RNR NAK's wait is over, the timer was started anew by it */
-    bool alt_moved;
-    uint8_t alt_why; /* enum eff_reason */
-    uint32_t alt_psn;
-    /* alt_psn of the first such response since something was sent again: it may not have read the others yet */
-    uint32_t alt_low;
-    ns_t alt_from;     /* not before this time (RNR) */
-    ns_t alt_at;       /* RNR: when the NAK was seen */
-    uint32_t back_psn; /* where it resumed when it went back last */
-    uint32_t heard;    /* PSN behind the furthest that a response seen answers or acknowledges */
-    bool credited;     /* an ACK with credits was seen; before it, how many an end has is not known */
-    bool counted;      /* `ssn` counts every message since the first: none was missed, none remained open */
 
     /* The ring, relative to this structure, so that a block copied as a whole needs no fix-up. */
     int32_t msg_off;   /* bytes from this structure to the first struct req_msg */
@@ -139,26 +118,24 @@ static inline bool req_has_credit(const struct requester *r, uint32_t ssn)
 {
     return r->unlimited || psn_diff(ssn, r->limit) <= (r->probing ? 0 : 1);
 }
-/* The message that PSN `psn` belongs to, by bisection; r->msg_tail if it was not sent or is forgotten. */
+/* The message that PSN `psn` belongs to, by bisection; r->msg_tail if it was not sent or is complete. */
 uint32_t req_find(const struct requester *r, uint32_t psn);
+/* The same among complete messages, too, as far as the ring remembers them. */
+uint32_t req_find_remembered(const struct requester *r, uint32_t psn);
 
 /* May it send `p` now? The packet need only have `have`, `bth`, `op`, `payload_len` and the headers announced set. */
 struct verdict req_tx_check(const struct requester *r, const struct pkt *p, ns_t now);
-/* All rules that `p` breaks, at most `max`; returns how many. */
-unsigned req_tx_check_all(const struct requester *r, const struct pkt *p, ns_t now, struct verdict *out, unsigned max);
-/* Whether `p` is nothing unusual: the next packet of the message in progress, or the first of the next one, of SEND or
- * WRITE, while nothing is sent again, waits or lacks credit. No rule is broken then: the checks need not be asked. */
-bool req_tx_is_usual(const struct requester *r, const struct pkt *p);
-/* It did. Also to be called for a packet that the check refused (a validator goes on); never asserts. An endpoint
- * begins a message only if req_has_room(); a validator's ring that is full forgets its oldest message. */
+/* All rules that `p` breaks, at most `max`; returns how many. `u`: what a validator does not know, NULL at an
+ * endpoint. */
+unsigned req_tx_check_all(const struct requester *r, const struct req_unknown *u, const struct pkt *p, ns_t now,
+                          struct verdict *out, unsigned max);
+/* It did. Also to be called for a packet that the check refused; never asserts. An endpoint begins a message only if
+ * req_has_room(). */
 struct effects req_tx(struct requester *r, const struct pkt *p, ns_t now);
-/* The same for a packet of which req_tx_is_usual() said so before it. */
-void req_tx_usual(struct requester *r, const struct pkt *p, ns_t now);
-/* Does its MSN agree with the messages sent? At least those that its PSN completes, at most those whose last packet was
- * sent; that of a NAK counts those before the message that it refuses. Passes where messages could not be counted. */
-struct verdict req_rx_check_msn(const struct requester *r, const struct pkt *p);
-/* A validator has learnt the path MTU: READs are given the PSNs that they take. */
-void req_learn_pmtu(struct requester *r, uint16_t pmtu);
+/* For a validator: does the MSN of response `p` agree with the messages sent? At least those that its PSN completes, at
+ * most those whose last packet was sent; that of a NAK counts those before the message that it refuses. Passes where
+ * messages could not be counted. */
+struct verdict req_rx_check_msn(const struct requester *r, const struct req_unknown *u, const struct pkt *p);
 /* The response `p` arrived. */
 struct effects req_rx(struct requester *r, const struct pkt *p, ns_t now);
 /* Begin a local message (bind, invalidate): it takes its place in the order of completions. */

@@ -1,5 +1,5 @@
 /* layer 2 (transport): the check half of a requester's sending: one predicate a rule. */
-#include "src/transport/tx_check.h"
+#include "src/transport/transport_impl.h"
 #include "src/transport/uc.h"
 #include "src/transport/ud.h"
 
@@ -20,7 +20,7 @@ bool breaks_format(const struct pkt *p, struct verdict *v)
     return false;
 }
 
-static bool breaks_tx_format(const struct tx_view *t, struct verdict *v)
+bool breaks_tx_format(const struct tx_view *t, struct verdict *v)
 {
     return breaks_format(t->p, v);
 }
@@ -36,6 +36,81 @@ bool breaks_service(const struct tx_view *t, struct verdict *v)
     return fail(v, RULE_FMT_03, "opcode", want << 5, t->p->bth.opcode);
 }
 
+bool breaks_count(const struct tx_view *t, struct verdict *v)
+{
+    return LIKELY(t->p->bth.psn == t->r->psn_next) ? false : fail(v, RULE_SVC_06, "PSN", t->r->psn_next, t->p->bth.psn);
+}
+
+/* --- What is not known ------------------------------------------------------------------------ */
+
+/* Whether packets before this new one may not have been seen. */
+static bool may_follow_missed(const struct tx_view *t)
+{
+    return t->watched && t->p->bth.psn != t->r->psn_next;
+}
+
+/* Whether the message was completely acknowledged in the capture; a request inside it may then belong to a new
+ * connection. */
+static bool is_answered(const struct tx_view *t)
+{
+    return t->watched && psn_diff(psn_add(t->m->psn, t->m->span), t->r->una_hi) <= 0;
+}
+
+/* Whether the packet is where a NAK demands that the requester resumes, or after that place, but not after what is
+ * acknowledged since. The requester may not have received the NAK. */
+static bool may_resume_here(const struct tx_view *t)
+{
+    uint32_t psn = t->p->bth.psn;
+
+    return t->u->may_resume && psn_diff(psn, t->u->resume_psn_lo) >= 0 && psn_diff(psn, t->r->una_hi) <= 0;
+}
+
+/* Whether the requester, while it retransmits, may skip to the packet: an acknowledgement seen, the last one or an
+ * earlier one, told it what arrived. */
+static bool may_skip_to(const struct tx_view *t)
+{
+    uint32_t psn = t->p->bth.psn;
+
+    return t->watched && req_going_back(t->r) && psn_diff(psn, t->r->una_hi) <= 0 && psn_diff(psn, t->r->psn_tx) > 0;
+}
+
+/* Whether the place of the packet is right for want of knowledge: what was received, or how many PSNs a READ takes. */
+static bool may_come_here(const struct tx_view *t)
+{
+    if ((may_resume_here(t) && t->now >= t->u->resume_from) || may_skip_to(t))
+        return true;
+    return t->repeat ? t->u->pmtu_unknown && psn_diff(t->p->bth.psn, t->r->psn_tx) > 0
+                     : may_follow(t->r, t->u, t->p->bth.psn);
+}
+
+/* READs and atomics that no response seen answers, nor any after them: those which a requester certainly waits for. */
+static uint32_t unanswered(const struct tx_view *t)
+{
+    uint32_t count = 0;
+
+    for (uint32_t n = t->r->msg_tail; n != t->r->msg_head; n--) {
+        const struct req_msg *m = req_msg(t->r, n - 1);
+        if (psn_diff(psn_add(m->psn, m->span), t->u->answered) <= 0)
+            break;
+        count += req_takes_depth(m);
+    }
+    return count;
+}
+
+/* Whether the requester may have received answers to some of the READs and atomics that count as outstanding. */
+static bool may_have_room(const struct tx_view *t)
+{
+    return t->watched && unanswered(t) < t->r->p.max_rd;
+}
+
+/* Whether credits permit message `ssn`, or may: a validator may not have counted every message. */
+static bool may_have_credit(const struct tx_view *t, uint32_t ssn)
+{
+    return t->watched ? !t->u->counted || psn_diff(ssn, t->r->limit) <= 1 : req_has_credit(t->r, ssn);
+}
+
+/* --- Place ------------------------------------------------------------------------------------ */
+
 /* Which rule forbids sending anything but r->psn_tx. */
 static enum rule resume_rule(const struct requester *r)
 {
@@ -49,46 +124,70 @@ static enum rule resume_rule(const struct requester *r)
     }
 }
 
-/* Sent again without a NAK: a timeout must explain it. */
+/* An RNR NAK was seen that demands the packet, and what it demands is the packet of the wait or of the retry. */
+static bool resumes_after_rnr(const struct tx_view *t)
+{
+    return t->u->may_resume && t->u->resume_why == WHY_RNR_NAK && t->p->bth.psn == t->u->resume_psn;
+}
+
+/* Whether the packet lies before the one that a sequence NAK demands, and a READ's hole does not explain it. */
+static bool ignores_sequence_nak(const struct tx_view *t)
+{
+    return t->u->may_resume && t->u->resume_why == WHY_SEQUENCE_NAK && t->m &&
+           (t->m->kind == MSG_SEND || t->m->kind == MSG_WRITE) && psn_diff(t->p->bth.psn, t->u->resume_psn_lo) < 0;
+}
+
+/* Sent again without a NAK: an ACK timeout must explain it. */
 static bool breaks_silence(const struct tx_view *t, struct verdict *v)
 {
     const struct requester *r = t->r;
     ns_t wait = ack_timeout(r->p.timeout), elapsed = r->timer == NS_NEVER ? 0 : t->now - r->timer;
 
-    if (r->timer == NS_NEVER || wait == NS_NEVER || elapsed < wait - r->p.slack) {
-        if (r->alt && r->alt_why == WHY_SEQUENCE_NAK && t->m && (t->m->kind == MSG_SEND || t->m->kind == MSG_WRITE) &&
-            psn_diff(t->p->bth.psn, r->alt_low) < 0)
-            return fail(v, RULE_RTX_01, "PSN", r->alt_psn, t->p->bth.psn);
+    if (r->timer == NS_NEVER || wait == NS_NEVER || elapsed < wait - t->u->slack) {
+        if (ignores_sequence_nak(t))
+            return fail(v, RULE_RTX_01, "PSN", t->u->resume_psn, t->p->bth.psn);
         return fail(v, RULE_RTX_02, "ns", wait == NS_NEVER ? 0 : (uint64_t)wait, (uint64_t)elapsed);
     }
     if (psn_diff(t->p->bth.psn, r->una_lo) < 0 || psn_diff(t->p->bth.psn, r->una_hi) > 0)
         return fail(v, RULE_RTX_01, "PSN", r->una_hi, t->p->bth.psn);
-    if (r->retry_left == 0 && !(r->p.rxe && r->p.retry_cnt == 7))
+    if (req_no_retry_left(r))
         return fail(v, RULE_RTX_04, "retries", r->p.retry_cnt, r->p.retry_cnt + 1u);
-    if (!r->p.certain && (elapsed - r->p.slack) / 4 > wait)
+    if (t->watched && (elapsed - t->u->slack) / 4 > wait)
         return fail(v, RULE_RTX_03, "ns", (uint64_t)wait * 4, (uint64_t)elapsed);
     return false;
 }
 
-/* Whether an end keeps to the answers before `psn`: they lack nothing that could be seen, and the queue pair may be
- * used anew. */
-static bool is_answered(const struct tx_view *t)
+/* Whether a READ is asked for again with another opcode inside its PSNs. */
+static bool breaks_into_read(const struct tx_view *t)
 {
-    return !t->r->p.certain && psn_diff(psn_add(t->m->psn, t->m->span), t->r->una_hi) <= 0;
+    return t->m && t->m->kind == MSG_READ && t->off && !(t->flags & OPF_READ_REQ) && !is_answered(t) &&
+           !t->u->pmtu_unknown;
 }
 
-/* Whether `psn` is where a NAK, which the requester may have received, tells it to resume: there, or behind what it
- * heard since. */
-static bool is_alternative(const struct tx_view *t)
+/* Whether the packet goes back, but not as far as a sequence NAK or an implied one demands. */
+static bool resumes_too_late(const struct tx_view *t)
+{
+    uint32_t psn = t->p->bth.psn;
+
+    return t->u->may_resume && t->u->resume_why != WHY_RNR_NAK && psn_diff(psn, t->r->una_hi) > 0 &&
+           psn_diff(psn, t->r->psn_tx) < 0;
+}
+
+static bool breaks_psn_again(const struct tx_view *t, struct verdict *v)
 {
     const struct requester *r = t->r;
+    const struct req_unknown *u = t->u;
+    uint32_t psn = t->p->bth.psn;
 
-    if (r->alt && t->now >= r->alt_from && psn_diff(t->p->bth.psn, r->alt_low) >= 0 &&
-        psn_diff(t->p->bth.psn, r->una_hi) <= 0)
-        return true;
-    /* While it sends again, an acknowledgement, the last seen or an earlier one, makes it skip what arrived. */
-    return !r->p.certain && req_going_back(r) && psn_diff(t->p->bth.psn, r->una_hi) <= 0 &&
-           psn_diff(t->p->bth.psn, r->psn_tx) > 0;
+    if (u->may_resume && t->now < u->resume_from && psn == u->resume_psn)
+        return fail(v, RULE_RTX_05, "ns", (uint64_t)(u->resume_from - u->rnr_seen), (uint64_t)(t->now - u->rnr_seen));
+    if (resumes_too_late(t))
+        return fail(v, u->resume_why == WHY_IMPLIED_NAK ? RULE_RTX_11 : RULE_RTX_01, "PSN", r->una_hi, psn);
+    if (psn_diff(psn, r->psn_tx) > 0)
+        return fail(v, req_going_back(r) && !t->watched ? resume_rule(r) : RULE_SEQ_01, "PSN", r->psn_tx, psn);
+    if (!t->watched && psn_diff(psn, r->una_lo) < 0)
+        return fail(v, RULE_RTX_01, "PSN", r->psn_tx, psn);
+    return breaks_silence(t, v);
 }
 
 static bool breaks_psn(const struct tx_view *t, struct verdict *v)
@@ -98,35 +197,25 @@ static bool breaks_psn(const struct tx_view *t, struct verdict *v)
 
     if (LIKELY(psn == r->psn_tx))
         return false;
-    if (t->repeat && t->m && t->m->kind == MSG_READ && t->off && !(t->flags & OPF_READ_REQ) && !is_answered(t) &&
-        !r->p.guess)
+    if (t->repeat && breaks_into_read(t))
         return fail(v, RULE_RDA_01, "PSN", psn_add(t->m->psn, t->m->span), psn);
-    if (t->repeat && r->alt && r->alt_why == WHY_RNR_NAK && psn == r->alt_psn && t->now >= r->alt_from &&
-        r->rnr_left == 0 && r->p.rnr_retry != 7 && !r->p.certain)
+    if (t->repeat && resumes_after_rnr(t) && t->now >= t->u->resume_from && r->rnr_left == 0 && r->p.rnr_retry != 7)
         return fail(v, RULE_RTX_08, "RNR retries", r->p.rnr_retry, r->p.rnr_retry + 1u);
-    if (is_alternative(t) || (!t->repeat && may_follow(r, psn)) ||
-        (t->repeat && r->p.guess && psn_diff(psn, r->psn_tx) > 0))
+    if (may_come_here(t))
         return false;
-    if (t->repeat && t->r->alt && t->now < t->r->alt_from && psn == r->alt_psn)
-        return fail(v, RULE_RTX_05, "ns", (uint64_t)(r->alt_from - r->alt_at), (uint64_t)(t->now - r->alt_at));
-    if (t->repeat && r->alt && r->alt_why != WHY_RNR_NAK && psn_diff(psn, r->una_hi) > 0 &&
-        psn_diff(psn, r->psn_tx) < 0)
-        return fail(v, r->alt_why == WHY_IMPLIED_NAK ? RULE_RTX_11 : RULE_RTX_01, "PSN", r->una_hi, psn);
-    if (!t->repeat || psn_diff(psn, r->psn_tx) > 0)
-        return fail(v, req_going_back(r) && r->p.certain ? resume_rule(r) : RULE_SEQ_01, "PSN", r->psn_tx, psn);
-    if (r->p.certain && psn_diff(psn, r->una_lo) < 0)
-        return fail(v, RULE_RTX_01, "PSN", r->psn_tx, psn);
-    return breaks_silence(t, v);
+    if (t->repeat)
+        return breaks_psn_again(t, v);
+    return fail(v, req_going_back(r) && !t->watched ? resume_rule(r) : RULE_SEQ_01, "PSN", r->psn_tx, psn);
 }
 
 static bool breaks_rnr(const struct tx_view *t, struct verdict *v)
 {
-    const struct requester *r = t->r;
-
-    if (UNLIKELY(r->rnr_wait && t->now < r->rnr_until && r->p.certain))
-        return fail(v, RULE_RTX_05, "ns", (uint64_t)r->rnr_until, (uint64_t)t->now);
+    if (UNLIKELY(t->r->rnr_wait && t->now < t->r->rnr_until))
+        return fail(v, RULE_RTX_05, "ns", (uint64_t)t->r->rnr_until, (uint64_t)t->now);
     return false;
 }
+
+/* --- Message ---------------------------------------------------------------------------------- */
 
 bool breaks_order(const struct tx_view *t, struct verdict *v)
 {
@@ -134,7 +223,7 @@ bool breaks_order(const struct tx_view *t, struct verdict *v)
 
     if (t->repeat)
         return false;
-    if (!t->r->p.certain && (t->p->bth.psn != t->r->psn_next || (t->r->msg_tail == 0 && !t->r->p.from_start)))
+    if (may_follow_missed(t) || (t->watched && t->r->msg_tail == 0 && !t->u->from_start))
         return false; /* the packet before it was not seen */
     if (!m)
         return LIKELY(t->flags & OPF_START) ? false : fail(v, RULE_SEQ_03, "opcode", 0, t->p->bth.opcode);
@@ -148,7 +237,7 @@ bool breaks_length(const struct tx_view *t, struct verdict *v)
 {
     uint32_t pmtu = t->r->p.pmtu, len = t->len;
 
-    if (UNLIKELY(t->r->p.guess && is_path_mtu(len)))
+    if (UNLIKELY(t->u->pmtu_unknown && is_path_mtu(len)))
         return false;
     if (t->flags & (OPF_FIRST | OPF_MIDDLE)) {
         if (LIKELY(len == pmtu))
@@ -178,7 +267,7 @@ bool breaks_reth(const struct tx_view *t, struct verdict *v)
         return LIKELY(t->flags & OPF_ONLY ? t->p->reth.dmalen == t->len : t->p->reth.dmalen > t->len)
                    ? false
                    : fail(v, RULE_SEQ_06, "bytes", t->p->reth.dmalen, t->len);
-    if (!t->m || t->m->holes || (!t->repeat && t->p->bth.psn != t->r->psn_next && !t->r->p.certain))
+    if (!t->m || t->m->holes || (!t->repeat && may_follow_missed(t)))
         return false;
     total = t->repeat ? (uint64_t)t->off * t->r->p.pmtu + t->len : (uint64_t)t->m->sent + t->len;
     if (LIKELY(t->flags & OPF_LAST ? total == t->m->len : total < t->m->len) || total - t->len >= t->m->len)
@@ -202,25 +291,11 @@ static bool breaks_window(const struct tx_view *t, struct verdict *v)
     return fail(v, RULE_SEQ_10, "outstanding PSNs", PSN_HALF - 1, after);
 }
 
-/* READs and atomics that no response seen answers, nor any behind them: those which a requester certainly waits for. */
-static uint32_t unanswered(const struct requester *r)
-{
-    uint32_t count = 0;
-
-    for (uint32_t n = r->msg_tail; n != r->msg_head; n--) {
-        const struct req_msg *m = req_msg(r, n - 1);
-        if (psn_diff(psn_add(m->psn, m->span), r->heard) <= 0)
-            break;
-        count += m->kind == MSG_READ || m->kind == MSG_ATOMIC;
-    }
-    return count;
-}
-
 static bool breaks_depth(const struct tx_view *t, struct verdict *v)
 {
     if (LIKELY(t->repeat || !(t->flags & (OPF_READ_REQ | OPF_ATOMIC_REQ)) || t->r->rd_out < t->r->p.max_rd))
         return false;
-    if (!t->r->p.certain && unanswered(t->r) < t->r->p.max_rd)
+    if (may_have_room(t))
         return false;
     return fail(v, RULE_RDA_06, "READs and atomics outstanding", t->r->p.max_rd, t->r->rd_out + 1u);
 }
@@ -242,10 +317,10 @@ static bool breaks_credit(const struct tx_view *t, struct verdict *v)
     if (!(t->flags & OPF_SEND && t->flags & OPF_START) && !(t->flags & OPF_WRITE && t->p->op->ext & H_IMMDT))
         return false;
     ssn = t->flags & OPF_START ? psn_add(r->ssn, 1) : r->ssn;
-    if (r->p.certain ? req_has_credit(r, ssn) : !r->counted || psn_diff(ssn, r->limit) <= 1)
+    if (may_have_credit(t, ssn))
         return false;
     fail(v, RULE_ACK_08, "SSN", psn_add(r->limit, 1), ssn);
-    v->needs = r->p.certain ? 0 : N_TAP_REQ; /* else it may have been on its way before the ACK */
+    v->needs = t->watched ? N_TAP_REQ : 0; /* else it may have been on its way before the ACK */
     return true;
 }
 
@@ -264,7 +339,7 @@ static bool breaks_reread(const struct tx_view *t, struct verdict *v)
     uint64_t skip = (uint64_t)t->off * t->r->p.pmtu;
     const struct reth *h = &t->p->reth;
 
-    if (UNLIKELY(t->off && t->r->p.guess))
+    if (UNLIKELY(t->off && t->u->pmtu_unknown))
         return false;
     if (h->va != t->m->va + skip)
         return fail(v, RULE_RDA_04, "address", t->m->va + skip, h->va);
@@ -301,72 +376,60 @@ static const tx_rule rc_rules[] = {breaks_service, breaks_psn,       breaks_rnr,
                                    breaks_length,  breaks_reth,      breaks_tx_format, breaks_solicited, breaks_window,
                                    breaks_depth,   breaks_alignment, breaks_credit};
 
-static void view(struct tx_view *t, const struct requester *r, const struct pkt *p, ns_t now)
+struct tx_view tx_view_of(const struct requester *r, const struct req_unknown *u, const struct pkt *p)
 {
+    static const struct req_unknown nothing;
+
+    return (struct tx_view){.r = r,
+                            .u = u ? u : &nothing,
+                            .p = p,
+                            .flags = p->op->flags,
+                            .len = p->payload_len,
+                            .span = 1,
+                            .watched = u != NULL};
+}
+
+/* Number of the message that the retransmitted packet belongs to. */
+static uint32_t message_of(const struct tx_view *t)
+{
+    uint32_t psn = t->p->bth.psn;
+
+    if (t->watched)
+        return req_find_remembered(t->r, psn);
+    return psn == t->r->psn_tx ? t->r->msg_tx : req_find(t->r, psn);
+}
+
+static void view_rc(struct tx_view *t, ns_t now)
+{
+    const struct requester *r = t->r;
     uint32_t n;
 
-    t->r = r;
-    t->p = p;
     t->now = now;
-    t->flags = p->op->flags;
-    t->len = p->payload_len;
-    t->span = request_span(p, r->p.pmtu);
-    t->repeat = psn_diff(p->bth.psn, r->psn_next) < 0;
-    t->m = NULL;
-    t->off = 0;
+    t->span = request_span(t->p, r->p.pmtu);
+    t->repeat = psn_diff(t->p->bth.psn, r->psn_next) < 0;
     if (LIKELY(!t->repeat)) {
         const struct req_msg *m = req_msg(r, r->msg_tail - 1);
         if (r->msg_tail && m->kind != MSG_LOCAL && m->open)
             t->m = m;
         return;
     }
-    n = r->p.certain && p->bth.psn == r->psn_tx ? r->msg_tx : req_find(r, p->bth.psn);
+    n = message_of(t);
     if (n != r->msg_tail) {
         t->m = req_msg(r, n);
-        t->off = (p->bth.psn - t->m->psn) & PSN_MASK;
+        t->off = (t->p->bth.psn - t->m->psn) & PSN_MASK;
     }
 }
 
-/* What a packet carries beside its place in the message: RETH and payload of a WRITE agree. `sent`: bytes before it. */
-static bool is_usual_write(const struct pkt *p, const struct req_msg *m)
+unsigned req_tx_check_all(const struct requester *r, const struct req_unknown *u, const struct pkt *p, ns_t now,
+                          struct verdict *out, unsigned max)
 {
-    uint32_t len = p->payload_len;
-
-    if (p->op->flags & OPF_START)
-        return p->op->flags & OPF_ONLY ? p->reth.dmalen == len
-                                       : p->reth.dmalen > len && p->reth.dmalen <= UINT32_C(1) << 31;
-    return m->holes || (p->op->flags & OPF_LAST ? m->sent + len == m->len : m->sent + len < m->len);
-}
-
-bool req_tx_is_usual(const struct requester *r, const struct pkt *p)
-{
-    const struct req_msg *m = req_msg(r, r->msg_tail - 1);
-    const struct bth *h = &p->bth;
-    uint32_t flags = p->op->flags, len = p->payload_len;
-
-    if (UNLIKELY(h->psn != r->psn_next || h->psn != r->psn_tx || r->rnr_wait || !r->unlimited ||
-                 req_outstanding(r) + 1 >= PSN_HALF))
-        return false;
-    if (UNLIKELY(h->opcode >> 5 != SVC_RC || r->p.service != SVC_RC ||
-                 h->tver | h->resv6 | h->resv7 | h->padcnt | h->se || len & 3 || !(flags & (OPF_SEND | OPF_WRITE)) ||
-                 p->op->ext & ~p->have))
-        return false;
-    if (r->msg_tail && m->open ? flags & OPF_START || m->kind != kind_of(flags) : !(flags & OPF_START))
-        return false;
-    if (flags & (OPF_FIRST | OPF_MIDDLE) ? len != r->p.pmtu : len > r->p.pmtu || (flags & OPF_LAST && !len))
-        return false;
-    return flags & OPF_SEND || is_usual_write(p, m);
-}
-
-unsigned req_tx_check_all(const struct requester *r, const struct pkt *p, ns_t now, struct verdict *out, unsigned max)
-{
-    struct tx_view t;
+    struct tx_view t = tx_view_of(r, u, p);
 
     if (r->p.service == SVC_UC)
-        return uc_tx_check(r, p, out, max);
+        return uc_tx_check(&t, out, max);
     if (r->p.service == SVC_UD)
-        return ud_tx_check(r, p, out, max);
-    view(&t, r, p, now);
+        return ud_tx_check(&t, out, max);
+    view_rc(&t, now);
     return tx_run(rc_rules, ARRAY_LEN(rc_rules), &t, out, max);
 }
 
@@ -374,5 +437,34 @@ struct verdict req_tx_check(const struct requester *r, const struct pkt *p, ns_t
 {
     struct verdict v;
 
-    return req_tx_check_all(r, p, now, &v, 1) ? v : verdict_pass();
+    return req_tx_check_all(r, NULL, p, now, &v, 1) ? v : verdict_pass();
+}
+
+struct verdict req_rx_check_msn(const struct requester *r, const struct req_unknown *u, const struct pkt *p)
+{
+    bool nak = p->op->flags & OPF_ACK && aeth_type(p->aeth.syndrome) != AETH_ACK, open;
+    uint32_t n, low, high, msn = p->aeth.msn;
+    const struct req_msg *m;
+    struct verdict v;
+    enum rule rule = p->op->flags & OPF_READ_RESP ? RULE_ACK_07 : RULE_ACK_06;
+
+    if (!u->counted || !(p->have & H_AETH) || r->msg_tail == r->msg_head)
+        return verdict_pass();
+    n = req_find_remembered(r, p->bth.psn);
+    if (n == r->msg_tail)
+        return verdict_pass();
+    m = req_msg(r, n);
+    open = req_msg(r, r->msg_tail - 1)->open;
+    low = psn_prev(m->ssn);
+    high = open ? psn_prev(r->ssn) : r->ssn;
+    if (nak)
+        high = low;
+    else if (!(p->op->flags & OPF_READ_RESP) && !m->open &&
+             (req_takes_response(m) || p->bth.psn == psn_add(m->psn, m->span - 1)))
+        low = m->ssn;
+    if (LIKELY(psn_diff(msn, low) >= 0 && psn_diff(msn, high) <= 0))
+        return verdict_pass();
+    v = verdict_fail(rule, "MSN", psn_diff(msn, low) < 0 ? low : high, msn);
+    v.needs = psn_diff(msn, low) < 0 ? 0 : N_COMPLETE; /* requests that were not seen count, too */
+    return v;
 }

@@ -1,12 +1,20 @@
-/* layer 2 (transport): the apply half of a requester that waits: acknowledgements, responses, timers. */
-#include "src/transport/req_apply.h"
-
-#include "src/transport/tx_check.h"
+/* layer 2 (transport): the apply half of a requester that waits: acknowledgements, responses, timers.
+ *
+ * Go-back-N, a sequence NAK (S is a SEND):
+ *     requester  S0 S1 S2 S3 ............ S1 S2 S3        una 0 -> 1, psn_tx back to 1
+ *     responder        x  NAK 1 (S2); S3 is dropped silently, ePSN is still 1
+ * Implied NAK (9.7.5.1.5), R is a READ: a response that passes over a READ or atomic, or over a part of its answer,
+ * proves that this answer was lost:
+ *     requester  R0 S4 ............... R0 S4              una stays 0
+ *     responder        (READ responses 0 to 3 are lost) ACK 4
+ * Responses already on their way demand the same again, so the requester goes back once (went_back) until una moves.
+ * READ restart: response 2 of 0 to 3 is lost, response 3 demands a READ of what is missing, from PSN 2 on. */
+#include "src/transport/transport_impl.h"
 
 /* --- Acknowledgement -------------------------------------------------------------------------- */
 
 /* Responses may have been missed: those before `to` count as received. */
-static void take_for_heard(struct req_msg *m, uint32_t to)
+static void take_as_received(struct req_msg *m, uint32_t to)
 {
     int32_t n = psn_diff(to, m->psn);
 
@@ -14,22 +22,22 @@ static void take_for_heard(struct req_msg *m, uint32_t to)
         m->got = max_u32(m->got, min_u32((uint32_t)n, m->span));
 }
 
-/* Acknowledge everything before `to`, as far as no READ or atomic still lacks its answer. Returns whether it got
- * there. */
-static bool advance(struct requester *r, uint32_t to, struct effects *e)
+/* Acknowledge everything before `to`, as far as no READ or atomic still lacks its answer. Returns whether it got as
+ * far. `missed`: responses may have been missed. */
+static bool advance(struct requester *r, uint32_t to, bool missed, struct effects *e)
 {
     uint32_t start = r->una_hi;
-    bool there = true;
+    bool reached = true;
 
     while (r->msg_head != r->msg_tail) {
         struct req_msg *m = req_msg(r, r->msg_head);
         uint32_t end;
-        if (UNLIKELY(!r->p.certain && !r->p.complete && req_takes_response(m)))
-            take_for_heard(m, to);
+        if (UNLIKELY(missed && req_takes_response(m)))
+            take_as_received(m, to);
         end = psn_add(m->psn, req_takes_response(m) ? m->got : m->span);
         if (req_takes_response(m) && m->got < m->span) {
             r->una_hi = end;
-            there = psn_diff(to, end) <= 0;
+            reached = psn_diff(to, end) <= 0;
             break;
         }
         if (m->kind != MSG_LOCAL && (m->open || psn_diff(to, end) < 0)) {
@@ -44,10 +52,16 @@ static bool advance(struct requester *r, uint32_t to, struct effects *e)
     }
     if (r->una_hi != start)
         e->flags |= EFF_ACKED;
-    return there;
+    return reached;
 }
 
-/* The transport timer, the retry counters and the point of resumption after progress. */
+/* Whether the one message sent without credit, the probe, is acknowledged or needs none any more. */
+static bool probe_is_over(const struct requester *r)
+{
+    return r->unlimited || r->msg_head == r->msg_tail || r->una_hi != req_msg(r, r->msg_tail - 1)->psn;
+}
+
+/* The transport timer and the retry counters after progress. */
 static void progress(struct requester *r, struct effects *e, ns_t now)
 {
     if (!(e->flags & EFF_ACKED))
@@ -57,85 +71,10 @@ static void progress(struct requester *r, struct effects *e, ns_t now)
     r->went_back = false;
     r->rnr_wait = false;
     r->timer = r->una_hi == r->psn_next ? NS_NEVER : now;
-    if (r->probing && (r->unlimited || r->msg_head == r->msg_tail || r->una_hi != req_msg(r, r->msg_tail - 1)->psn)) {
+    if (r->probing && probe_is_over(r)) {
         r->probing = false;
         e->flags |= EFF_CREDITS;
     }
-    if (!r->p.certain) {
-        if (UNLIKELY(r->alt)) {
-            r->alt_moved = true;
-            r->alt_from = INT64_MIN;
-        }
-        return;
-    }
-    r->una_lo = r->una_hi;
-    if (UNLIKELY(psn_diff(r->psn_tx, r->una_hi) < 0)) {
-        r->psn_tx = r->una_hi;
-        r->msg_tx = r->msg_head;
-        req_skip_local(r);
-    }
-}
-
-static void die(struct requester *r, struct effects *e, enum wc_status status)
-{
-    e->flags |= EFF_ERROR;
-    e->status = (uint8_t)status;
-    e->msg = r->msg_head;
-    if (!r->p.certain) /* the response may have been lost behind the tap */
-        return;
-    r->dead = true;
-    r->timer = NS_NEVER;
-    r->rnr_wait = false;
-}
-
-static bool no_retry_left(const struct requester *r)
-{
-    return r->retry_left == 0 && !(r->p.rxe && r->p.retry_cnt == 7);
-}
-
-/* Send again from the oldest PSN without an answer. */
-static void go_back(struct requester *r, enum eff_reason why, struct effects *e)
-{
-    e->reason = (uint8_t)why;
-    if (!r->p.certain) {
-        if (!r->alt || psn_diff(r->una_hi, r->alt_low) < 0)
-            r->alt_low = r->una_hi;
-        r->alt = true;
-        r->alt_moved = false;
-        r->alt_why = (uint8_t)why;
-        r->alt_psn = r->una_hi;
-        r->alt_from = INT64_MIN;
-        return;
-    }
-    if (why != WHY_RNR_NAK) {
-        if (no_retry_left(r)) {
-            die(r, e, WC_RETRY_EXC_ERR);
-            return;
-        }
-        if (r->retry_left)
-            r->retry_left--;
-    }
-    r->cause = (uint8_t)why;
-    r->went_back = why == WHY_SEQUENCE_NAK || why == WHY_IMPLIED_NAK;
-    r->rtx_end = r->psn_next;
-    r->psn_tx = r->una_hi;
-    r->msg_tx = r->msg_head;
-    req_skip_local(r);
-    r->timer = NS_NEVER;
-    e->flags |= EFF_RETRANSMIT;
-}
-
-/* A response passed over a READ or atomic without answer. Once per episode: responses on their way say the same
- * again. */
-static void implied_nak(struct requester *r, struct effects *e, ns_t now)
-{
-    progress(r, e, now);
-    if (r->went_back) {
-        e->flags |= EFF_DROP;
-        e->reason = WHY_STALE;
-        return;
-    }
-    go_back(r, WHY_IMPLIED_NAK, e);
 }
 
 static void take_credits(struct requester *r, const struct pkt *p, struct effects *e)
@@ -143,11 +82,13 @@ static void take_credits(struct requester *r, const struct pkt *p, struct effect
     unsigned code = aeth_value(p->aeth.syndrome);
     uint32_t limit;
 
-    if (!r->p.certain && r->p.credits && !r->credited && aeth_type(p->aeth.syndrome) == AETH_ACK) {
-        r->credited = true; /* from here on, its credits are known */
+    if (aeth_type(p->aeth.syndrome) != AETH_ACK)
+        return;
+    if (UNLIKELY(r->learn_credits)) {
+        r->learn_credits = false;
         r->unlimited = code == AETH_CREDIT_INVALID;
     }
-    if (LIKELY(r->unlimited) || aeth_type(p->aeth.syndrome) != AETH_ACK)
+    if (LIKELY(r->unlimited))
         return;
     if (code == AETH_CREDIT_INVALID) {
         r->unlimited = true;
@@ -163,48 +104,22 @@ static void take_credits(struct requester *r, const struct pkt *p, struct effect
     }
 }
 
-/* --- Responses -------------------------------------------------------------------------------- */
+/* --- Responses: what they say ----------------------------------------------------------------- */
 
-static void rx_rnr(struct requester *r, const struct pkt *p, struct effects *e, ns_t now)
+static void drop(struct effects *e, enum eff_reason why)
 {
-    bool again = r->alt && r->alt_why == WHY_RNR_NAK && r->alt_psn == r->una_hi; /* a copy: the earlier one may count */
-    ns_t from = r->alt_from;
-
-    if (r->rnr_wait) {
-        e->flags |= EFF_DROP;
-        e->reason = WHY_STALE;
-        return;
-    }
-    if (r->p.rnr_retry != 7 && r->p.certain) {
-        if (r->rnr_left == 0) {
-            die(r, e, WC_RNR_RETRY_EXC_ERR);
-            return;
-        }
-        r->rnr_left--;
-    }
-    go_back(r, WHY_RNR_NAK, e);
-    r->rnr_until = now + rnr_time(aeth_value(p->aeth.syndrome));
-    if (r->p.certain)
-        r->rnr_wait = true;
-    else
-        r->alt_from = again ? from : r->rnr_until - r->p.slack;
-    r->alt_at = again ? r->alt_at : now;
-    e->flags |= EFF_WAIT;
+    e->flags |= EFF_DROP;
+    e->reason = (uint8_t)why;
 }
 
-static void rx_sequence_nak(struct requester *r, struct effects *e, ns_t now)
+static void demand_failure(const struct requester *r, struct effects *e, enum wc_status status)
 {
-    bool waits = !r->p.certain && r->alt && r->alt_why == WHY_RNR_NAK && r->alt_psn == r->una_hi && now < r->alt_from;
-
-    if (r->went_back || r->rnr_wait || waits) {
-        e->flags |= EFF_DROP;
-        e->reason = WHY_STALE;
-        return;
-    }
-    go_back(r, WHY_SEQUENCE_NAK, e);
+    e->flags |= EFF_ERROR;
+    e->status = (uint8_t)status;
+    e->msg = r->msg_head;
 }
 
-static void rx_nak(struct requester *r, const struct pkt *p, struct effects *e, ns_t now)
+static void take_nak(struct requester *r, const struct pkt *p, bool missed, struct effects *e)
 {
     static const uint8_t status[] = {
         [NAK_INVALID_REQUEST] = WC_REM_INV_REQ_ERR,
@@ -214,44 +129,32 @@ static void rx_nak(struct requester *r, const struct pkt *p, struct effects *e, 
     };
     unsigned type = aeth_type(p->aeth.syndrome), code = aeth_value(p->aeth.syndrome);
 
-    if (type == AETH_NAK && code >= ARRAY_LEN(status)) {
-        e->flags |= EFF_DROP;
-        e->reason = WHY_INVALID;
-        return;
-    }
-    if (!advance(r, p->bth.psn, e)) {
-        implied_nak(r, e, now);
-        return;
-    }
-    progress(r, e, now);
-    if (type == AETH_RNR)
-        rx_rnr(r, p, e, now);
+    if (type == AETH_NAK && code >= ARRAY_LEN(status))
+        drop(e, WHY_INVALID);
+    else if (!advance(r, p->bth.psn, missed, e))
+        e->reason = WHY_IMPLIED_NAK;
+    else if (type == AETH_RNR)
+        e->reason = WHY_RNR_NAK;
     else if (code == NAK_PSN_SEQ)
-        rx_sequence_nak(r, e, now);
+        e->reason = WHY_SEQUENCE_NAK;
     else
-        die(r, e, (enum wc_status)status[code]);
+        demand_failure(r, e, (enum wc_status)status[code]);
 }
 
-static void rx_ack(struct requester *r, const struct pkt *p, struct effects *e, ns_t now)
+static void take_ack(struct requester *r, const struct pkt *p, bool missed, struct effects *e)
 {
-    bool there;
-
     switch (aeth_type(p->aeth.syndrome)) {
     case AETH_ACK:
-        there = advance(r, psn_add(p->bth.psn, 1), e);
+        if (!advance(r, psn_add(p->bth.psn, 1), missed, e))
+            e->reason = WHY_IMPLIED_NAK;
         take_credits(r, p, e);
-        if (there)
-            progress(r, e, now);
-        else
-            implied_nak(r, e, now);
         break;
     case AETH_RNR:
     case AETH_NAK:
-        rx_nak(r, p, e, now);
+        take_nak(r, p, missed, e);
         break;
     default:
-        e->flags |= EFF_DROP;
-        e->reason = WHY_INVALID;
+        drop(e, WHY_INVALID);
     }
 }
 
@@ -261,44 +164,29 @@ static bool is_answered_by(const struct req_msg *m, const struct pkt *p)
     return p->op->flags & OPF_ATOMIC_ACK ? m->kind == MSG_ATOMIC : m->kind == MSG_READ || m->kind == MSG_PLACE;
 }
 
-/* Whether a READ response is what its place demands; `m` is its message, whose next response it is. */
-static bool bad_read_response(const struct requester *r, const struct req_msg *m, const struct pkt *p,
-                              struct verdict *v)
+/* Whether a READ response is what its place demands (RDA-02, RDA-03); `m` is its message, whose next response it is. */
+static bool is_bad_read_response(const struct requester *r, const struct req_msg *m, const struct pkt *p)
 {
     bool last = m->got + 1 == m->span;
-    uint32_t want = last ? m->len - m->got * r->p.pmtu : r->p.pmtu;
 
-    if (last != !!(p->op->flags & OPF_END))
-        return fail(v, RULE_RDA_02, "opcode", last ? OP_READ_RESP_LAST : OP_READ_RESP_MIDDLE, p->bth.opcode & 31);
-    return p->payload_len == want ? false : fail(v, RULE_RDA_03, "payload bytes", want, p->payload_len);
+    return last != !!(p->op->flags & OPF_END) || p->payload_len != (last ? m->len - m->got * r->p.pmtu : r->p.pmtu);
 }
 
-static void rx_data(struct requester *r, const struct pkt *p, struct effects *e, ns_t now)
+static void take_data(struct requester *r, const struct pkt *p, bool missed, struct effects *e)
 {
     struct req_msg *m;
-    struct verdict v;
 
-    if (!advance(r, p->bth.psn, e)) {
-        if (r->p.rxe && r->p.certain &&
-            psn_in(p->bth.psn, req_msg(r, r->msg_head)->psn, req_msg(r, r->msg_head)->span)) {
-            progress(r, e, now);
-            e->flags |= EFF_DROP;
-            e->reason = WHY_GAP;
-        } else {
-            implied_nak(r, e, now);
-        }
+    if (!advance(r, p->bth.psn, missed, e)) {
+        e->reason = WHY_IMPLIED_NAK;
         return;
     }
     m = r->msg_head != r->msg_tail ? req_msg(r, r->msg_head) : NULL;
     if (!m || r->una_hi != p->bth.psn || !is_answered_by(m, p)) {
-        progress(r, e, now);
-        e->flags |= EFF_DROP;
-        e->reason = WHY_GHOST;
+        drop(e, WHY_GHOST);
         return;
     }
-    if (m->kind == MSG_READ && UNLIKELY(bad_read_response(r, m, p, &v))) {
-        progress(r, e, now);
-        die(r, e, WC_BAD_RESP_ERR);
+    if (m->kind == MSG_READ && UNLIKELY(is_bad_read_response(r, m, p))) {
+        demand_failure(r, e, WC_BAD_RESP_ERR);
         return;
     }
     e->flags |= m->kind == MSG_READ ? EFF_READ_DATA : EFF_ATOMIC_DATA;
@@ -306,77 +194,138 @@ static void rx_data(struct requester *r, const struct pkt *p, struct effects *e,
     e->offset = m->got * r->p.pmtu;
     e->len = m->kind == MSG_READ ? p->payload_len : 8;
     m->got++;
-    advance(r, psn_add(p->bth.psn, 1), e);
+    advance(r, psn_add(p->bth.psn, 1), missed, e);
     if (p->have & H_AETH)
         take_credits(r, p, e);
+}
+
+bool req_rx_ignores(const struct requester *r, const struct pkt *p, struct effects *e)
+{
+    if (UNLIKELY(r->dead || p->op->name == NULL || !(p->op->flags & OPF_RESPONSE) ||
+                 p->bth.opcode >> 5 != r->p.service))
+        drop(e, r->dead ? WHY_STATE : WHY_INVALID);
+    else if (UNLIKELY(psn_diff(p->bth.psn, r->psn_next) >= 0))
+        drop(e, WHY_GHOST);
+    return e->flags & EFF_DROP;
+}
+
+void req_rx_take(struct requester *r, const struct pkt *p, bool missed, ns_t now, struct effects *e)
+{
+    if (UNLIKELY(psn_diff(p->bth.psn, r->una_hi) < 0)) {
+        drop(e, WHY_STALE);
+        if (p->op->flags & OPF_ACK && p->bth.psn == psn_prev(r->una_hi))
+            take_credits(r, p, e);
+        return;
+    }
+    if (p->op->flags & OPF_ACK)
+        take_ack(r, p, missed, e);
+    else
+        take_data(r, p, missed, e);
     progress(r, e, now);
+}
+
+/* --- Responses: what the requester does ------------------------------------------------------- */
+
+static void fail_queue(struct requester *r, struct effects *e, enum wc_status status)
+{
+    demand_failure(r, e, status);
+    r->dead = true;
+    r->timer = NS_NEVER;
+    r->rnr_wait = false;
+}
+
+/* Go-back-N: send again from the oldest PSN without an answer. */
+static void go_back(struct requester *r, enum eff_reason why, struct effects *e)
+{
+    e->reason = (uint8_t)why;
+    if (why != WHY_RNR_NAK) {
+        if (req_no_retry_left(r)) {
+            fail_queue(r, e, WC_RETRY_EXC_ERR);
+            return;
+        }
+        if (r->retry_left)
+            r->retry_left--;
+    }
+    r->cause = (uint8_t)why;
+    r->went_back = why == WHY_SEQUENCE_NAK || why == WHY_IMPLIED_NAK;
+    r->rtx_end = r->psn_next;
+    r->psn_tx = r->una_hi;
+    r->msg_tx = r->msg_head;
+    req_skip_local(r);
+    r->timer = NS_NEVER;
+    e->flags |= EFF_RETRANSMIT;
+}
+
+static void obey_rnr_nak(struct requester *r, const struct pkt *p, struct effects *e, ns_t now)
+{
+    if (r->p.rnr_retry != 7) {
+        if (r->rnr_left == 0) {
+            e->reason = WHY_NONE;
+            fail_queue(r, e, WC_RNR_RETRY_EXC_ERR);
+            return;
+        }
+        r->rnr_left--;
+    }
+    go_back(r, WHY_RNR_NAK, e);
+    r->rnr_until = now + rnr_time(aeth_value(p->aeth.syndrome));
+    r->rnr_wait = true;
+    e->flags |= EFF_WAIT;
+}
+
+/* Whether a hole in the answer of a READ is left to the timeout, as soft-RoCE does. */
+static bool leaves_hole_to_timeout(const struct requester *r, const struct pkt *p)
+{
+    const struct req_msg *m = req_msg(r, r->msg_head);
+
+    return r->p.rxe && !(p->op->flags & OPF_ACK) && psn_in(p->bth.psn, m->psn, m->span);
+}
+
+/* Responses already on their way demand the same again. */
+static bool is_demanded_again(const struct requester *r, enum eff_reason why)
+{
+    return (r->went_back && why != WHY_RNR_NAK) || (r->rnr_wait && why != WHY_IMPLIED_NAK);
+}
+
+/* A NAK, explicit or implied. */
+static void obey_nak(struct requester *r, const struct pkt *p, struct effects *e, ns_t now)
+{
+    enum eff_reason why = (enum eff_reason)e->reason;
+
+    if (why == WHY_IMPLIED_NAK && leaves_hole_to_timeout(r, p))
+        drop(e, WHY_GAP);
+    else if (is_demanded_again(r, why))
+        drop(e, WHY_STALE);
+    else if (why == WHY_RNR_NAK)
+        obey_rnr_nak(r, p, e, now);
+    else
+        go_back(r, why, e);
+}
+
+/* Progress of an endpoint: it knows that the response arrived, and does not send again what was acknowledged. */
+static void catch_up(struct requester *r)
+{
+    r->una_lo = r->una_hi;
+    if (UNLIKELY(psn_diff(r->psn_tx, r->una_hi) < 0)) {
+        r->psn_tx = r->una_hi;
+        r->msg_tx = r->msg_head;
+        req_skip_local(r);
+    }
 }
 
 struct effects req_rx(struct requester *r, const struct pkt *p, ns_t now)
 {
     struct effects e = {0};
 
-    if (UNLIKELY(r->dead || p->op->name == NULL || !(p->op->flags & OPF_RESPONSE) ||
-                 p->bth.opcode >> 5 != r->p.service)) {
-        e.flags = EFF_DROP;
-        e.reason = r->dead ? WHY_STATE : WHY_INVALID;
+    if (req_rx_ignores(r, p, &e))
         return e;
-    }
-    if (UNLIKELY(psn_diff(p->bth.psn, r->psn_next) >= 0)) {
-        e.flags = EFF_DROP;
-        e.reason = WHY_GHOST;
-        return e;
-    }
-    if (!r->p.certain) {
-        uint32_t heard =
-            p->op->flags & OPF_ACK && aeth_type(p->aeth.syndrome) != AETH_ACK ? p->bth.psn : psn_add(p->bth.psn, 1);
-        if (psn_diff(heard, r->heard) > 0)
-            r->heard = heard;
-        if (req_going_back(r) && psn_diff(heard, r->back_psn) > 0)
-            r->retry_left =
-                r->p.retry_cnt; /* it answers the last try, and may have been lost behind the tap the times before */
-    }
-    if (UNLIKELY(psn_diff(p->bth.psn, r->una_hi) < 0)) {
-        e.flags = EFF_DROP;
-        e.reason = WHY_STALE;
-        if (p->op->flags & OPF_ACK && p->bth.psn == psn_prev(r->una_hi))
-            take_credits(r, p, &e);
-        return e;
-    }
-    if (p->op->flags & OPF_ACK)
-        rx_ack(r, p, &e, now);
-    else
-        rx_data(r, p, &e, now);
+    req_rx_take(r, p, false, now, &e);
+    if (e.flags & EFF_ACKED)
+        catch_up(r);
+    if (UNLIKELY(e.flags & EFF_ERROR))
+        fail_queue(r, &e, (enum wc_status)e.status);
+    else if (UNLIKELY(req_rx_demands(&e)))
+        obey_nak(r, p, &e, now);
     return e;
-}
-
-struct verdict req_rx_check_msn(const struct requester *r, const struct pkt *p)
-{
-    bool nak = p->op->flags & OPF_ACK && aeth_type(p->aeth.syndrome) != AETH_ACK, open;
-    uint32_t n, low, high, msn = p->aeth.msn;
-    const struct req_msg *m;
-    struct verdict v;
-    enum rule rule = p->op->flags & OPF_READ_RESP ? RULE_ACK_07 : RULE_ACK_06;
-
-    if (!r->counted || !(p->have & H_AETH) || r->msg_tail == r->msg_head)
-        return verdict_pass();
-    n = req_find(r, p->bth.psn);
-    if (n == r->msg_tail)
-        return verdict_pass();
-    m = req_msg(r, n);
-    open = req_msg(r, r->msg_tail - 1)->open;
-    low = psn_prev(m->ssn);
-    high = open ? psn_prev(r->ssn) : r->ssn;
-    if (nak)
-        high = low;
-    else if (!(p->op->flags & OPF_READ_RESP) && !m->open &&
-             (req_takes_response(m) || p->bth.psn == psn_add(m->psn, m->span - 1)))
-        low = m->ssn;
-    if (LIKELY(psn_diff(msn, low) >= 0 && psn_diff(msn, high) <= 0))
-        return verdict_pass();
-    v = verdict_fail(rule, "MSN", psn_diff(msn, low) < 0 ? low : high, msn);
-    v.needs = psn_diff(msn, low) < 0 || r->p.certain ? 0 : N_COMPLETE; /* requests that were not seen count, too */
-    return v;
 }
 
 struct effects req_settle(struct requester *r)
@@ -384,7 +333,7 @@ struct effects req_settle(struct requester *r)
     struct effects e = {0};
 
     if (r->p.service == SVC_RC) {
-        advance(r, r->una_hi, &e);
+        advance(r, r->una_hi, false, &e);
         return e;
     }
     while (r->msg_head != r->msg_tail && !req_msg(r, r->msg_head)->open) {

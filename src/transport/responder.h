@@ -8,6 +8,7 @@
 #include "src/transport/effects.h"
 #include "src/transport/mr.h"
 #include "src/transport/rules.h"
+#include "src/transport/unknown.h"
 
 /* What the responder does with a request. */
 enum rsp_answer {
@@ -32,16 +33,13 @@ struct rsp_res {
     uint32_t span; /* PSNs it takes */
     /* answer in progress: its first PSN, counted from `psn` (more than 0 after a READ asked for again) */
     uint32_t from;
-    uint32_t next;   /* the PSN due next, counted from `psn` */
-    uint32_t end;    /* PSN behind its last, counted from `psn`; next == end: nothing is due */
-    uint32_t tail;   /* payload bytes of its last packet */
-    uint8_t opcode;  /* of the request, lower five bits */
-    uint8_t rereads; /* times that it was asked for again, at other places: `from` and `end` are of the latest one */
-    /* validator: copies of the request seen, each of which may be answered once more, from `from` on */
-    uint8_t more;
-    bool doubtful; /* validator: seen, but by a NAK seen since it may not have been executed then */
-    bool executed; /* atomic: `orig` is valid */
-    bool replay;   /* this answer repeats an earlier one */
+    uint32_t next;            /* the PSN due next, counted from `psn` */
+    uint32_t end;             /* PSN behind its last, counted from `psn`; next == end: nothing is due */
+    uint32_t tail;            /* payload bytes of its last packet */
+    uint8_t opcode;           /* of the request, lower five bits */
+    bool executed;            /* atomic: `orig` is valid */
+    bool replay;              /* this answer repeats an earlier one */
+    struct rsp_res_unknown u; /* a validator's; zero at an endpoint */
 };
 
 struct rsp_params {
@@ -50,14 +48,8 @@ struct rsp_params {
     uint8_t max_rd;    /* responder resources */
     uint8_t rnr_timer; /* 5-bit code of RNR NAKs */
     bool credits;      /* advertises end-to-end credits (no shared receive queue, flow control agreed) */
-    bool certain;  /* an endpoint's own: every packet given to rsp_rx() did arrive. false: a request seen may have been
-                      lost behind  the tap; only the responder's own packets prove what arrived */
-    bool all_seen; /* not certain, but the tap is at the responder: its packets are seen as it sends them, none is lost
-                      before, and none changes places */
-    bool rxe;      /* profile rxe: habits of soft-RoCE (sequence NAK after RNR NAK; NAK 63 for a message too long; every
-                      duplicate acknowledged; the answer of a READ asked for again begins with a Middle or Last) */
-    bool from_start; /* not certain: `psn` is the first one of the queue pair, so its messages can be counted */
-    bool guess;      /* not certain: the path MTU is not known; `pmtu` is the largest possible */
+    bool rxe; /* profile rxe: habits of soft-RoCE (sequence NAK after RNR NAK; NAK 63 for a message too long; every
+             duplicate acknowledged; the answer of a READ asked for again begins with a Middle or Last) */
     uint16_t pmtu;
     uint32_t psn;  /* first PSN expected */
     uint32_t qkey; /* UD */
@@ -97,9 +89,9 @@ struct responder {
     uint32_t left;   /* WRITE: bytes that the RETH announced and that are still to come */
 
     /* Answers. */
-    bool hush;        /* a NAK was given for epsn: nothing more about what is ahead until it arrives */
-    bool rnr_given;   /* the NAK was an RNR NAK */
-    uint32_t seen_hi; /* PSN behind the furthest request that arrived or was seen */
+    bool nak_sent;    /* a NAK was sent for epsn: requests ahead are dropped silently until it arrives */
+    bool rnr_sent;    /* the NAK was an RNR NAK */
+    uint32_t seen_hi; /* PSN after the furthest request that arrived or was seen */
     bool dead;        /* a fatal NAK was given or is owed */
     bool ack_owed;    /* an ACK was asked for, or is due for a duplicate */
     bool nak_owed;    /* nak_syndrome for nak_psn is to be sent */
@@ -108,18 +100,9 @@ struct responder {
     bool acked;       /* ack_psn is valid */
     uint8_t nak_syndrome;
     uint32_t nak_psn;
-    uint32_t ack_psn;    /* PSN of the last plain ACK sent; not all_seen: of the furthest one */
-    uint32_t unacked;    /* packets executed since the last response: for coalescing */
+    uint32_t ack_psn;    /* PSN of the last plain ACK sent; at a validator that misses responses, of the furthest one */
     uint32_t msn_sent;   /* MSN of the last response */
     uint32_t avail_sent; /* credits advertised last, as a number of messages; UINT32_MAX: none yet */
-
-    /* Validator: what its responses said, each true whatever the others were. */
-    bool told;     /* a NAK was seen for told_psn, which was not seen to arrive since */
-    bool told_rnr; /* it was an RNR NAK */
-    bool refused;  /* a fatal NAK was seen for dead_psn */
-    bool counted;  /* msn_hi counts every message since the first: no request was missed */
-    uint32_t told_psn, dead_psn;
-    uint32_t ack_msn; /* MSN of the ACK of ack_psn */
 
     /* READs and atomics. */
     uint32_t res_head; /* oldest remembered */
@@ -164,7 +147,7 @@ static inline struct rsp_res *rsp_res(const struct responder *r, uint32_t n)
 /* How does it take the request `p`? A failure blames the requester; `answer` is what the responder does. The order is
  * the specification's: PSN, opcode sequence, opcode, resources, length, R_Key. */
 struct verdict rsp_rx_check(const struct responder *r, const struct rsp_env *env, const struct pkt *p, ns_t now);
-/* The request `p` arrived (or, when not certain, was seen on its way). */
+/* The request `p` arrived. */
 struct effects rsp_rx(struct responder *r, const struct rsp_env *env, const struct pkt *p, ns_t now);
 /* The atomic of resource `res` was executed and found `orig`. */
 void rsp_atomic_done(struct responder *r, uint32_t res, uint64_t orig);
@@ -179,20 +162,12 @@ void rsp_fail(struct responder *r, uint8_t syndrome);
 struct rsp_owed rsp_owed(const struct responder *r, bool ack);
 /* May the response `p` be sent now? */
 struct verdict rsp_tx_check(const struct responder *r, const struct pkt *p, ns_t now);
-/* Whether `p` is nothing unusual: a plain ACK of what is behind the last ACK and not behind what was seen, while no
- * answer is due. No rule is broken then. For a validator; false at an endpoint. */
-bool rsp_tx_is_usual(const struct responder *r, const struct pkt *p);
-unsigned rsp_tx_check_all(const struct responder *r, const struct pkt *p, ns_t now, struct verdict *out, unsigned max);
-/* It was. When not certain this is what proves which requests arrived. */
+/* All rules that `p` breaks, at most `max`; returns how many. `u`: what a validator does not know, NULL at an
+ * endpoint. */
+unsigned rsp_tx_check_all(const struct responder *r, const struct rsp_unknown *u, const struct pkt *p, ns_t now,
+                          struct verdict *out, unsigned max);
+/* It was. */
 struct effects rsp_tx(struct responder *r, const struct pkt *p, ns_t now);
-/* A validator has seen every request before `psn`, in whatever order: they may all have arrived. */
-void rsp_may_expect(struct responder *r, uint32_t psn);
-/* A validator does not know which of the READs and atomics seen were dropped when they came first: no answer is due,
- * though one may come. */
-void rsp_settle(struct responder *r);
-/* A validator has learnt the path MTU: READs are given the PSNs that they take. */
-void rsp_learn_pmtu(struct responder *r, uint16_t pmtu);
-
 /* Credit code (0 to 30) for `n` receives: the largest whose number does not exceed it. */
 uint8_t credit_code(uint32_t n);
 

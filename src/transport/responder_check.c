@@ -1,6 +1,5 @@
 /* layer 2 (transport): the check half of a responder: requests received. */
-#include "src/transport/rsp_check.h"
-#include "src/transport/tx_check.h"
+#include "src/transport/transport_impl.h"
 #include "src/transport/uc.h"
 #include "src/transport/ud.h"
 
@@ -195,14 +194,11 @@ struct verdict rsp_rx_check(const struct responder *r, const struct rsp_env *env
     }
     ahead = psn_diff(p->bth.psn, r->epsn_hi);
     if (UNLIKELY(ahead > 0)) {
-        v.answer = r->hush && !r->p.rxe ? ANS_DROP : ANS_NAK_SEQ;
-        if (r->hush && r->p.rxe && !r->rnr_given)
-            v.answer = ANS_DROP;
+        v.answer = r->nak_sent && !(r->p.rxe && r->rnr_sent) ? ANS_DROP : ANS_NAK_SEQ;
         return v;
     }
     if (UNLIKELY(ahead < 0))
         return duplicate(r, p);
-    if (r->p.certain)
-        rsp_validate(r, env, p, &v);
+    rsp_validate(r, env, p, &v);
     return v;
 }

@@ -1,24 +1,24 @@
 /* layer 2 (transport): the check half of a responder: responses sent. */
-#include "src/transport/responder.h"
-#include "src/transport/rsp_check.h"
-#include "src/transport/tx_check.h"
+#include "src/transport/transport_impl.h"
 
 /* A response as the predicates see it. */
 struct re_view {
     const struct responder *r;
+    const struct rsp_unknown *u; /* never NULL; all zero at an endpoint */
     const struct pkt *p;
     const struct rsp_res *res; /* READ or atomic that it answers; NULL: none, or a plain ACK */
     uint32_t n;                /* its number */
     uint32_t flags;            /* OPF_* */
     unsigned type;             /* AETH: enum aeth_type, if there is one */
     unsigned code;             /* AETH: low five bits */
+    bool watched;              /* a validator asks: requests seen may have been lost, responses may have been missed */
 };
 typedef bool (*re_rule)(const struct re_view *, struct verdict *v);
 
 /* Whether the responses come in the order in which they left, each of them once. */
 static bool in_order(const struct re_view *t)
 {
-    return t->r->p.certain || t->r->p.all_seen;
+    return !t->watched || t->u->all_seen;
 }
 
 static bool is_nak(const struct re_view *t)
@@ -66,22 +66,27 @@ static bool breaks_syndrome(const struct re_view *t, struct verdict *v)
     return false;
 }
 
-static bool breaks_silence_after_fatal(const struct re_view *t, struct verdict *v)
+/* Whether a fatal NAK precedes the response: at an endpoint its own, which may still be owed, else one seen. */
+static bool follows_fatal(const struct re_view *t)
 {
-    if (!t->r->p.certain) {
-        if (LIKELY(!t->r->refused) || is_nak(t) || psn_diff(t->p->bth.psn, t->r->dead_psn) < 0)
-            return false;
-        return fail(v, RULE_NAK_04, "PSN", psn_prev(t->r->dead_psn), t->p->bth.psn);
-    }
-    if (LIKELY(!t->r->dead) || is_data(t) || (is_nak(t) && t->r->nak_owed))
-        return false;
-    return fail(v, RULE_NAK_04, "PSN", t->r->nak_psn, t->p->bth.psn);
+    if (t->watched)
+        return t->u->fatal_seen && !is_nak(t) && psn_diff(t->p->bth.psn, t->u->fatal_psn) >= 0;
+    return t->r->dead && !is_data(t) && !(is_nak(t) && t->r->nak_owed);
 }
 
-/* Whether the READ or atomic of `psn` may be one that a validator's ring has forgotten. */
-static bool is_forgotten(const struct responder *r, uint32_t psn)
+static bool breaks_silence_after_fatal(const struct re_view *t, struct verdict *v)
 {
-    return !r->p.certain && r->res_head && psn_diff(psn, rsp_res(r, r->res_head)->psn) < 0;
+    if (LIKELY(!follows_fatal(t)))
+        return false;
+    return fail(v, RULE_NAK_04, "PSN", t->watched ? psn_prev(t->u->fatal_psn) : t->r->nak_psn, t->p->bth.psn);
+}
+
+/* Whether the READ or atomic of the packet's PSN may be one that a validator's ring has forgotten. */
+static bool may_be_forgotten(const struct re_view *t)
+{
+    const struct responder *r = t->r;
+
+    return t->watched && r->res_head && psn_diff(t->p->bth.psn, rsp_res(r, r->res_head)->psn) < 0;
 }
 
 static bool is_atomic(const struct rsp_res *res)
@@ -91,7 +96,7 @@ static bool is_atomic(const struct rsp_res *res)
 
 static bool breaks_ghost(const struct re_view *t, struct verdict *v)
 {
-    if (!is_data(t) || (!t->res && is_forgotten(t->r, t->p->bth.psn)))
+    if (!is_data(t) || (!t->res && may_be_forgotten(t)))
         return false;
     if (UNLIKELY(!t->res))
         return fail(v, RULE_RDA_05, "PSN", t->r->res_next == t->r->res_tail ? 0 : rsp_res(t->r, t->r->res_next)->psn,
@@ -126,6 +131,12 @@ static enum rule misfit(const struct re_view *t, const struct shape *s, uint32_t
     return t->p->payload_len == *want ? RULE_NONE : RULE_RDA_03;
 }
 
+/* Whether it answers a READ, or with a READ response without data an ATOMIC WRITE or FLUSH. */
+static bool answers_read(const struct re_view *t)
+{
+    return t->flags & OPF_READ_RESP && t->res && !is_atomic(t->res);
+}
+
 /* Whatever else arrived, a response has the form that its place in the answer demands: to the READ as it was, or as it
  * was asked for again. Where it was asked for again more than once, any form may be right. */
 static bool breaks_form(const struct re_view *t, struct verdict *v)
@@ -135,15 +146,15 @@ static bool breaks_form(const struct re_view *t, struct verdict *v)
     uint32_t want, other;
     enum rule rule, rule2;
 
-    if (!(t->flags & OPF_READ_RESP) || !res || is_atomic(res) || t->r->p.certain || (t->r->p.guess && res->len > 256))
+    if (!t->watched || !answers_read(t) || (t->u->pmtu_unknown && res->len > 256))
         return false;
     whole = (struct shape){0, res->span, res->opcode == OP_READ_REQUEST ? res->len - (res->span - 1) * t->r->p.pmtu : 0,
-                           t->r->p.rxe && !t->r->p.from_start};
+                           t->r->p.rxe && !t->u->from_start};
     again = (struct shape){res->from, res->end, res->tail, t->r->p.rxe};
     rule = misfit(t, &whole, &want);
-    if (LIKELY(rule == RULE_NONE) || res->rereads > 1)
+    if (LIKELY(rule == RULE_NONE) || res->u.rereads > 1)
         return false;
-    rule2 = res->rereads ? misfit(t, &again, &other) : rule;
+    rule2 = res->u.rereads ? misfit(t, &again, &other) : rule;
     if (rule2 == RULE_NONE)
         return false;
     if (rule2 == RULE_RDA_03 && rule == RULE_RDA_02) {
@@ -153,6 +164,13 @@ static bool breaks_form(const struct re_view *t, struct verdict *v)
     return fail(v, res->opcode == OP_READ_REQUEST ? rule : RULE_RDA_12,
                 rule == RULE_RDA_02 ? "opcode" : "payload bytes", want,
                 rule == RULE_RDA_02 ? t->p->bth.opcode & 31u : t->p->payload_len);
+}
+
+/* Whether an answer may begin at PSN number `off` of the READ, though another one is due: for a copy of the request, or
+ * because it was executed only when it came again. Never at an endpoint. */
+static bool may_begin_again(const struct rsp_res *res, uint32_t off)
+{
+    return (res->u.copies && (off == res->from || res->u.rereads > 1)) || res->u.doubtful;
 }
 
 /* In the order of the PSNs, First to Last. */
@@ -165,14 +183,10 @@ static bool breaks_answer_order(const struct re_view *t, struct verdict *v)
     if (!(t->flags & OPF_READ_RESP) || !res || !in_order(t))
         return false;
     off = (t->p->bth.psn - res->psn) & PSN_MASK;
-    if (!t->r->p.certain) { /* the form is judged below */
-        if (LIKELY((off == res->next && res->next != res->end) ||
-                   (res->more && (off == res->from || res->rereads > 1)) || res->doubtful))
-            return false;
+    if (UNLIKELY(off != res->next || res->next == res->end) && !may_begin_again(res, off))
         return fail(v, RULE_RDA_02, "PSN", psn_add(res->psn, res->next), t->p->bth.psn);
-    }
-    if (UNLIKELY(off != res->next || res->next == res->end))
-        return fail(v, RULE_RDA_02, "PSN", psn_add(res->psn, res->next), t->p->bth.psn);
+    if (t->watched) /* breaks_form() judges its form */
+        return false;
     first = off == res->from && !(t->r->p.rxe && res->from);
     last = off + 1 == res->end;
     if (LIKELY(first == !!(t->flags & OPF_START) && last == !!(t->flags & OPF_END)))
@@ -184,7 +198,7 @@ static bool breaks_answer_length(const struct re_view *t, struct verdict *v)
 {
     uint32_t want;
 
-    if (!(t->flags & OPF_READ_RESP) || !t->res || !t->r->p.certain)
+    if (!(t->flags & OPF_READ_RESP) || !t->res || t->watched)
         return false;
     want = t->flags & OPF_END ? t->res->tail : t->r->p.pmtu;
     return LIKELY(t->p->payload_len == want) ? false : fail(v, RULE_RDA_03, "payload bytes", want, t->p->payload_len);
@@ -195,6 +209,12 @@ static bool breaks_atomic(const struct re_view *t, struct verdict *v)
     if (!(t->flags & OPF_ATOMIC_ACK) || !t->res || !t->res->executed || LIKELY(t->p->atomicacketh.orig == t->res->orig))
         return false;
     return fail(v, RULE_RDA_09, "original value", t->res->orig, t->p->atomicacketh.orig);
+}
+
+/* Whether the answer `due` may be none after all: its request was a copy, or was lost and this NAK asks for it. */
+static bool may_be_withheld(const struct re_view *t, const struct rsp_res *due)
+{
+    return t->watched && (due->replay || (is_nak(t) && psn_diff(t->p->bth.psn, psn_add(due->psn, due->next)) <= 0));
 }
 
 /* An answer that is due stands before what is about to be sent. */
@@ -210,10 +230,10 @@ static bool breaks_answer_first(const struct re_view *t, struct verdict *v)
                     is_atomic(due) ? OP_ATOMIC_ACKNOWLEDGE : OP_READ_RESP_ONLY, t->p->bth.opcode & 31);
     if (is_data(t) && t->n == t->r->res_next)
         return false;
-    if (!t->r->p.certain && (due->replay || (is_nak(t) && psn_diff(t->p->bth.psn, psn_add(due->psn, due->next)) <= 0)))
+    if (may_be_withheld(t, due))
         return false;
     if (psn_diff(t->p->bth.psn, due->psn) < 0)
-        return is_data(t) && t->r->p.certain ? fail(v, RULE_RTX_10, "PSN", due->psn, t->p->bth.psn) : false;
+        return is_data(t) && !t->watched ? fail(v, RULE_RTX_10, "PSN", due->psn, t->p->bth.psn) : false;
     return fail(v, RULE_RDA_11, "PSN", psn_add(due->psn, due->next), t->p->bth.psn);
 }
 
@@ -222,16 +242,17 @@ static bool breaks_baseless_nak(const struct re_view *t, struct verdict *v)
 {
     const struct responder *r = t->r;
 
-    if (LIKELY(!is_nak(t) || !r->p.certain) || t->type != AETH_NAK || t->code == NAK_PSN_SEQ || r->nak_owed)
+    if (LIKELY(!is_nak(t) || t->watched) || t->type != AETH_NAK || t->code == NAK_PSN_SEQ || r->nak_owed)
         return false;
     return fail(v, RULE_RDA_07, "syndrome", SYNDROME_ACK(AETH_CREDIT_INVALID), t->p->aeth.syndrome);
 }
 
-/* Whether PSN `psn` was, for all that a validator knows, the last one executed when the READ or atomic `res` had
- * been. */
-static bool ends_answer(const struct responder *r, const struct rsp_res *res, uint32_t psn)
+/* Whether the packet's PSN may be the last one executed when the READ or atomic was. */
+static bool may_end_answer(const struct re_view *t, const struct rsp_res *res)
 {
-    return !r->p.certain && (psn == psn_add(res->psn, res->span - 1) || psn == psn_add(res->psn, res->end - 1));
+    uint32_t psn = t->p->bth.psn;
+
+    return t->watched && (psn == psn_add(res->psn, res->span - 1) || psn == psn_add(res->psn, res->end - 1));
 }
 
 static bool breaks_ack(const struct re_view *t, struct verdict *v)
@@ -241,7 +262,7 @@ static bool breaks_ack(const struct re_view *t, struct verdict *v)
 
     if (!is_plain_ack(t))
         return false;
-    if (UNLIKELY(r->p.from_start && !r->acked && !r->p.rxe && t->p->bth.psn == psn_prev(r->p.psn)))
+    if (UNLIKELY(t->u->from_start && !r->acked && !r->p.rxe && t->p->bth.psn == psn_prev(r->p.psn)))
         return fail(v, RULE_ACK_02, "PSN", r->p.psn, t->p->bth.psn); /* nothing has been completed yet */
     if (UNLIKELY(psn_diff(t->p->bth.psn, r->epsn_hi) >= 0 && (in_order(t) || psn_diff(t->p->bth.psn, r->seen_hi) >= 0)))
         return fail(v, RULE_ACK_02, "PSN", psn_prev(r->epsn_hi), t->p->bth.psn);
@@ -250,40 +271,58 @@ static bool breaks_ack(const struct re_view *t, struct verdict *v)
     if (UNLIKELY(r->acked && in_order(t) && psn_diff(t->p->bth.psn, r->ack_psn) < 0))
         return fail(v, RULE_ACK_02, "PSN", r->ack_psn, t->p->bth.psn);
     n = r->res_tail != r->res_head ? rsp_find(r, t->p->bth.psn) : r->res_tail;
-    if (UNLIKELY(n != r->res_tail && t->p->bth.psn != psn_prev(r->epsn_lo) &&
-                 !ends_answer(r, rsp_res(r, n), t->p->bth.psn)))
+    if (UNLIKELY(n != r->res_tail && t->p->bth.psn != psn_prev(r->epsn_lo) && !may_end_answer(t, rsp_res(r, n))))
         return fail(v, RULE_ACK_05, "PSN", rsp_res(r, n)->psn, t->p->bth.psn);
     return false;
+}
+
+/* Whether a NAK for the packet's PSN was sent, or seen, before, and the PSN has not arrived since. *rnr: it was an RNR
+ * NAK. */
+static bool was_naked(const struct re_view *t, bool *rnr)
+{
+    *rnr = t->watched ? t->u->nak_is_rnr : t->r->rnr_sent;
+    if (t->watched)
+        return t->u->nak_seen && t->p->bth.psn == t->u->nak_psn;
+    return t->r->nak_sent && t->p->bth.psn == t->r->epsn_lo && !t->r->nak_owed;
+}
+
+/* One sequence NAK for a PSN, and at strict responders none after an RNR NAK. */
+static bool breaks_single_nak(const struct re_view *t, bool rnr, struct verdict *v)
+{
+    if (rnr && t->r->p.rxe)
+        return false;
+    fail(v, rnr ? RULE_NAK_07 : RULE_NAK_02, "sequence NAKs for this PSN", 1, 2);
+    v->needs = rnr || in_order(t) ? 0 : N_TAP_RSP; /* else it may be a copy of the first one */
+    return true;
+}
+
+/* A NAK that is no sequence NAK, seen by a validator: whether there was a reason for it is not known. */
+static bool breaks_acked(const struct re_view *t, struct verdict *v)
+{
+    const struct responder *r = t->r;
+
+    if (t->type != AETH_NAK || !r->acked || psn_diff(t->p->bth.psn, r->ack_psn) > 0)
+        return false;
+    return fail(v, RULE_RTX_09, "PSN", psn_add(r->ack_psn, 1), t->p->bth.psn);
 }
 
 static bool breaks_nak(const struct re_view *t, struct verdict *v)
 {
     const struct responder *r = t->r;
     uint32_t psn = t->p->bth.psn;
-    bool sequence = t->type == AETH_NAK && t->code == NAK_PSN_SEQ;
+    bool sequence = t->type == AETH_NAK && t->code == NAK_PSN_SEQ, rnr;
 
     if (LIKELY(!is_nak(t)))
         return false;
-    if (!r->p.certain && t->type == AETH_NAK && !sequence)
-        return r->acked && psn_diff(psn, r->ack_psn) <= 0 ? fail(v, RULE_RTX_09, "PSN", psn_add(r->ack_psn, 1), psn)
-                                                          : false;
-    if (!r->p.certain && !sequence)
-        return false;
-    if (sequence && (r->p.certain ? r->hush && psn == r->epsn_lo && !r->nak_owed : r->told && psn == r->told_psn)) {
-        bool rnr = r->p.certain ? r->rnr_given : r->told_rnr;
-        if (rnr && r->p.rxe)
-            return false;
-        fail(v, rnr ? RULE_NAK_07 : RULE_NAK_02, "sequence NAKs for this PSN", 1, 2);
-        v->needs = rnr || in_order(t) ? 0 : N_TAP_RSP; /* else it may be a copy of the first one */
-        return true;
-    }
+    if (t->watched && !sequence)
+        return breaks_acked(t, v);
+    if (sequence && was_naked(t, &rnr))
+        return breaks_single_nak(t, rnr, v);
     if (!in_order(t) && psn_diff(psn, r->epsn_lo) <= 0)
         return false;
     if (psn_diff(psn, r->epsn_lo) < 0 || psn_diff(psn, r->epsn_hi) > 0)
-        return r->p.certain && r->dead ? false : fail(v, RULE_NAK_01, "PSN", r->epsn_lo, psn);
-    if (t->type != AETH_NAK || (r->p.certain && r->nak_owed))
-        return false;
-    if (t->code == NAK_PSN_SEQ && psn_diff(r->seen_hi, psn_add(psn, 1)) <= 0)
+        return r->dead ? false : fail(v, RULE_NAK_01, "PSN", r->epsn_lo, psn);
+    if (sequence && !r->nak_owed && psn_diff(r->seen_hi, psn_add(psn, 1)) <= 0)
         return fail(v, RULE_NAK_03, "PSN", psn, r->seen_hi);
     return false;
 }
@@ -292,12 +331,12 @@ static bool breaks_nak(const struct re_view *t, struct verdict *v)
 static bool breaks_msn_order(const struct re_view *t, struct verdict *v)
 {
     const struct responder *r = t->r;
-    int32_t later = psn_diff(t->p->bth.psn, r->ack_psn), more = psn_diff(t->p->aeth.msn, r->ack_msn);
+    int32_t later = psn_diff(t->p->bth.psn, r->ack_psn), more = psn_diff(t->p->aeth.msn, t->u->ack_msn);
 
     v->rule = RULE_NONE;
     if (!r->acked || is_nak(t) || (later > 0 ? more >= 0 : later == 0 || more <= 0 || is_data(t)))
         return false;
-    return fail(v, t->flags & OPF_READ_RESP ? RULE_ACK_07 : RULE_ACK_06, "MSN", r->ack_msn, t->p->aeth.msn);
+    return fail(v, t->flags & OPF_READ_RESP ? RULE_ACK_07 : RULE_ACK_06, "MSN", t->u->ack_msn, t->p->aeth.msn);
 }
 
 static bool breaks_msn(const struct re_view *t, struct verdict *v)
@@ -307,7 +346,7 @@ static bool breaks_msn(const struct re_view *t, struct verdict *v)
 
     if (!(t->p->have & H_AETH) || LIKELY(msn == r->msn_lo))
         return false;
-    if (!r->p.certain && (breaks_msn_order(t, v) || !r->counted))
+    if (t->watched && (breaks_msn_order(t, v) || !t->u->counted))
         return v->rule != RULE_NONE;
     if (LIKELY((psn_diff(msn, r->msn_lo) >= 0 || !in_order(t)) && psn_diff(msn, r->msn_hi) <= 0))
         return false;
@@ -322,26 +361,12 @@ static const re_rule re_rules[] = {breaks_service_of,   breaks_syndrome,     bre
                                    breaks_atomic,       breaks_ack,          breaks_nak,
                                    breaks_msn,          breaks_re_format};
 
-bool rsp_tx_is_usual(const struct responder *r, const struct pkt *p)
+unsigned rsp_tx_check_all(const struct responder *r, const struct rsp_unknown *u, const struct pkt *p, ns_t now,
+                          struct verdict *out, unsigned max)
 {
-    const struct bth *h = &p->bth;
-    uint32_t psn = h->psn, msn = p->aeth.msn;
-
-    if (UNLIKELY(h->opcode != OPCODE(SVC_RC, OP_ACKNOWLEDGE) || r->p.service != SVC_RC ||
-                 h->tver | h->resv6 | h->resv7 | h->padcnt || p->payload_len || !(p->have & H_AETH) ||
-                 aeth_type(p->aeth.syndrome) != AETH_ACK || !(r->p.credits || p->aeth.syndrome == AETH_CREDIT_INVALID)))
-        return false;
-    if (UNLIKELY(r->p.certain || r->refused || r->res_next != r->res_tail || !r->acked ||
-                 psn_diff(psn, r->ack_psn) <= 0 || psn_diff(psn, r->epsn_hi) >= 0 ||
-                 (r->res_tail != r->res_head && psn_diff(psn, r->res_end) < 0)))
-        return false;
-    return psn_diff(msn, r->ack_msn) >= 0 &&
-           (!r->counted || (psn_diff(msn, r->msn_lo) >= 0 && psn_diff(msn, r->msn_hi) <= 0));
-}
-
-unsigned rsp_tx_check_all(const struct responder *r, const struct pkt *p, ns_t now, struct verdict *out, unsigned max)
-{
-    struct re_view t = {.r = r, .p = p, .flags = p->op->flags, .n = r->res_tail};
+    static const struct rsp_unknown nothing;
+    struct re_view t = {
+        .r = r, .u = u ? u : &nothing, .p = p, .flags = p->op->flags, .n = r->res_tail, .watched = u != NULL};
     unsigned found = 0;
 
     (void)now;
@@ -365,5 +390,5 @@ struct verdict rsp_tx_check(const struct responder *r, const struct pkt *p, ns_t
 {
     struct verdict v;
 
-    return rsp_tx_check_all(r, p, now, &v, 1) ? v : verdict_pass();
+    return rsp_tx_check_all(r, NULL, p, now, &v, 1) ? v : verdict_pass();
 }

@@ -1,40 +1,18 @@
 /* layer 2 (transport): unreliable connections. */
 #include "src/transport/uc.h"
 
-#include "src/transport/rsp_check.h"
-#include "src/transport/tx_check.h"
-
-/* One PSN after the other, none twice. */
-static bool breaks_count(const struct tx_view *t, struct verdict *v)
-{
-    return LIKELY(t->p->bth.psn == t->r->psn_next) ? false : fail(v, RULE_SVC_06, "PSN", t->r->psn_next, t->p->bth.psn);
-}
-
-static bool breaks_uc_format(const struct tx_view *t, struct verdict *v)
-{
-    return breaks_format(t->p, v);
-}
+#include "src/transport/transport_impl.h"
 
 static const tx_rule uc_rules[] = {breaks_service, breaks_count,     breaks_order,    breaks_length,
-                                   breaks_reth,    breaks_uc_format, breaks_solicited};
+                                   breaks_reth,    breaks_tx_format, breaks_solicited};
 
-unsigned uc_tx_check(const struct requester *r, const struct pkt *p, struct verdict *out, unsigned max)
+unsigned uc_tx_check(struct tx_view *t, struct verdict *out, unsigned max)
 {
-    struct tx_view t = {.r = r, .p = p, .flags = p->op->flags, .len = p->payload_len, .span = 1};
+    const struct requester *r = t->r;
 
     if (r->msg_tail != r->msg_head && req_msg(r, r->msg_tail - 1)->open)
-        t.m = req_msg(r, r->msg_tail - 1);
-    return tx_run(uc_rules, ARRAY_LEN(uc_rules), &t, out, max);
-}
-
-struct effects uc_tx(struct requester *r, const struct pkt *p)
-{
-    struct effects e;
-
-    req_append(r, p);
-    e = req_settle(r);
-    r->una_lo = r->una_hi = r->psn_next;
-    return e;
+        t->m = req_msg(r, r->msg_tail - 1);
+    return tx_run(uc_rules, ARRAY_LEN(uc_rules), t, out, max);
 }
 
 /* The state as it would be if `p` were the expected packet: what a gap leaves of the message in progress. */
@@ -79,9 +57,7 @@ struct effects uc_rx(struct responder *r, const struct rsp_env *env, const struc
     }
     if ((lost_its_place(r, p) || starts) && r->open != OPEN_NONE)
         r->open = OPEN_NONE; /* the receive in progress, if any, is used for the next message */
-    r->epsn_hi = psn_add(p->bth.psn, 1);
-    if (r->p.certain)
-        r->epsn_lo = r->epsn_hi;
+    r->epsn_lo = r->epsn_hi = psn_add(p->bth.psn, 1);
     if (v.answer != ANS_EXECUTE) {
         r->open = OPEN_NONE;
         r->resync = true;

@@ -6,10 +6,10 @@
 #include "src/transport/requester.h"
 #include "src/transport/responder.h"
 
-/* The same halves as for RC; req_tx_check() and the others call these for SVC_UC. A UC requester's messages complete
- * when sent. */
-unsigned uc_tx_check(const struct requester *r, const struct pkt *p, struct verdict *out, unsigned max);
-struct effects uc_tx(struct requester *r, const struct pkt *p);
+struct tx_view;
+
+/* The same halves as for RC; req_tx_check_all() and the others call these for SVC_UC. */
+unsigned uc_tx_check(struct tx_view *t, struct verdict *out, unsigned max);
 struct verdict uc_rx_check(const struct responder *r, const struct rsp_env *env, const struct pkt *p);
 /* A packet ahead of the expected one drops the message in progress; the next First or Only begins anew. */
 struct effects uc_rx(struct responder *r, const struct rsp_env *env, const struct pkt *p);

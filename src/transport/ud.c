@@ -1,13 +1,7 @@
 /* layer 2 (transport): unreliable datagrams. */
 #include "src/transport/ud.h"
 
-#include "src/transport/rsp_check.h"
-#include "src/transport/tx_check.h"
-
-static bool breaks_count(const struct tx_view *t, struct verdict *v)
-{
-    return LIKELY(t->p->bth.psn == t->r->psn_next) ? false : fail(v, RULE_SVC_06, "PSN", t->r->psn_next, t->p->bth.psn);
-}
+#include "src/transport/transport_impl.h"
 
 static bool breaks_datagram(const struct tx_view *t, struct verdict *v)
 {
@@ -20,11 +14,6 @@ static bool breaks_datagram(const struct tx_view *t, struct verdict *v)
     return false;
 }
 
-static bool breaks_ud_format(const struct tx_view *t, struct verdict *v)
-{
-    return breaks_format(t->p, v);
-}
-
 /* The GSI answers to one Q_Key only; QP 0 does not exist on RoCE; 0xffffff is for multicast. */
 static bool breaks_qkey(const struct tx_view *t, struct verdict *v)
 {
@@ -34,23 +23,11 @@ static bool breaks_qkey(const struct tx_view *t, struct verdict *v)
 }
 
 static const tx_rule ud_rules[] = {breaks_service,   breaks_count,     breaks_datagram,
-                                   breaks_ud_format, breaks_solicited, breaks_qkey};
+                                   breaks_tx_format, breaks_solicited, breaks_qkey};
 
-unsigned ud_tx_check(const struct requester *r, const struct pkt *p, struct verdict *out, unsigned max)
+unsigned ud_tx_check(struct tx_view *t, struct verdict *out, unsigned max)
 {
-    struct tx_view t = {.r = r, .p = p, .flags = p->op->flags, .len = p->payload_len, .span = 1};
-
-    return tx_run(ud_rules, ARRAY_LEN(ud_rules), &t, out, max);
-}
-
-struct effects ud_tx(struct requester *r, const struct pkt *p)
-{
-    struct effects e;
-
-    req_append(r, p);
-    e = req_settle(r);
-    r->una_lo = r->una_hi = r->psn_next;
-    return e;
+    return tx_run(ud_rules, ARRAY_LEN(ud_rules), t, out, max);
 }
 
 struct verdict ud_rx_check(const struct responder *r, const struct rsp_env *env, const struct pkt *p)

@@ -8,10 +8,11 @@
 #define QKEY_GSI     UINT32_C(0x80010000) /* of QP 1 */
 #define UD_GRH_BYTES 40                   /* the network header in front of every UD receive */
 
-/* The same halves as for RC; req_tx_check() and the others call these for SVC_UD. One sequence of PSNs over all
+struct tx_view;
+
+/* The same halves as for RC; req_tx_check_all() and the others call these for SVC_UD. One sequence of PSNs over all
  * destinations. */
-unsigned ud_tx_check(const struct requester *r, const struct pkt *p, struct verdict *out, unsigned max);
-struct effects ud_tx(struct requester *r, const struct pkt *p);
+unsigned ud_tx_check(struct tx_view *t, struct verdict *out, unsigned max);
 struct verdict ud_rx_check(const struct responder *r, const struct rsp_env *env, const struct pkt *p);
 /* Dropped without a word: a wrong Q_Key, no receive, or one too small (that receive is kept). */
 struct effects ud_rx(struct responder *r, const struct rsp_env *env, const struct pkt *p);

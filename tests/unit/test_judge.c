@@ -1,6 +1,8 @@
 /* layer 3 (gen) tests: the transport's checks as a judge of endpoints that keep the rules, over a bad network and from
  * three taps. What a tap saw may have been lost behind it, and what it did not see may have arrived: no check may ever
  * accuse. */
+#include "src/judge/shadow_req.h"
+#include "src/judge/shadow_rsp.h"
 #include "tests/unit/ep_pair.h"
 
 #include <criterion/criterion.h>
@@ -69,9 +71,9 @@ static int by_time(const void *a, const void *b)
 
 /* The requester of one side and the responder of the other. */
 struct flow {
-    struct requester req;
+    struct shadow_req req;
     struct req_msg msgs[256];
-    struct responder rsp;
+    struct shadow_rsp rsp;
     struct rsp_res res[32];
 };
 
@@ -79,13 +81,12 @@ static void flow_init(struct flow *f, const struct qp *requester, const struct q
 {
     struct req_params p = requester->req.p;
     struct rsp_params q = responder->rsp.p;
+    const struct req_unknown u = {.complete = true, .from_start = true};
+    const struct rsp_unknown w = {.from_start = true, .all_seen = at_responder};
 
     memset(f, 0, sizeof *f);
-    p.certain = q.certain = false;
-    p.complete = p.from_start = q.from_start = true;
-    q.all_seen = at_responder;
-    req_init(&f->req, &p, f->msgs, 256);
-    rsp_init(&f->rsp, &q, f->res, 32);
+    shadow_req_init(&f->req, &p, &u, f->msgs, 256);
+    shadow_rsp_init(&f->rsp, &q, &w, f->res, 32);
 }
 
 /* With a fault: which rules were found broken. Else nothing may be. */
@@ -112,7 +113,7 @@ static void judge(const struct pair *p, const uint32_t psn[2], enum tap tap, uin
 
     for (int i = 0; i < 2; i++) {
         flow_init(&flow[i], ep_qp(p->ep[i], p->qp[i]), ep_qp(p->ep[!i], p->qp[!i]), tap == (i ? TAP_0 : TAP_1));
-        cr_assert(flow[i].req.psn_next == psn[i] && flow[i].rsp.epsn_hi == psn[i]);
+        cr_assert(flow[i].req.r.psn_next == psn[i] && flow[i].rsp.r.epsn_hi == psn[i]);
     }
     qsort(r->s, r->n, sizeof *r->s, by_time);
     for (uint32_t i = 0; i < r->n; i++) {
@@ -129,16 +130,16 @@ static void judge(const struct pair *p, const uint32_t psn[2], enum tap tap, uin
         requester = k.op->flags & OPF_RESPONSE ? !s->from : s->from;
         have = base | (tap == TAP_MIDDLE ? 0 : (int)(tap == TAP_1) == requester ? N_TAP_REQ : N_TAP_RSP);
         w = &flow[requester];
-        n = k.op->flags & OPF_RESPONSE ? rsp_tx_check_all(&w->rsp, &k, s->at, v, ARRAY_LEN(v))
-                                       : req_tx_check_all(&w->req, &k, s->at, v, ARRAY_LEN(v));
+        n = k.op->flags & OPF_RESPONSE ? rsp_tx_check_all(&w->rsp.r, &w->rsp.u, &k, s->at, v, ARRAY_LEN(v))
+                                       : req_tx_check_all(&w->req.r, &w->req.u, &k, s->at, v, ARRAY_LEN(v));
         for (unsigned m = 0; m < n; m++)
             accuse(v[m], have, seed, tap, i, &k);
         if (!(k.op->flags & OPF_RESPONSE)) {
-            req_tx(&w->req, &k, s->at);
-            rsp_rx(&w->rsp, NULL, &k, s->at);
+            shadow_req_tx(&w->req, &k, s->at);
+            shadow_rsp_rx(&w->rsp, &k, s->at);
         } else {
-            rsp_tx(&w->rsp, &k, s->at);
-            req_rx(&w->req, &k, s->at);
+            shadow_rsp_tx(&w->rsp, &k);
+            shadow_req_rx(&w->req, &k, s->at);
         }
     }
 }

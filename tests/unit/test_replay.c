@@ -108,7 +108,7 @@ Test(replay, a_path_mtu_learnt_while_reads_are_sent_again_leaves_the_next_one_du
     req_dir_set_pmtu(&half, 1024);
     cr_expect_eq(response(mk_aeth(OP_READ_RESP_FIRST, 100, 1024, 0x1f, 1), true), RULE_NONE);
     cr_expect_eq(request(mk_read(104, 0x1000, 2048)), RULE_NONE);
-    cr_expect_eq(replay.req.psn_next, 106);
+    cr_expect_eq(replay.req.r.psn_next, 106);
 }
 
 Test(replay, a_read_whose_psns_are_not_known_may_be_all_that_lies_before_the_next_one)

@@ -15,14 +15,8 @@ struct block {
 
 static void start(struct block *b, uint32_t psn)
 {
-    struct req_params p = {.service = SVC_RC,
-                           .timeout = 5,
-                           .retry_cnt = 2,
-                           .rnr_retry = 1,
-                           .max_rd = 2,
-                           .certain = true,
-                           .pmtu = 256,
-                           .psn = psn};
+    struct req_params p = {
+        .service = SVC_RC, .timeout = 5, .retry_cnt = 2, .rnr_retry = 1, .max_rd = 2, .pmtu = 256, .psn = psn};
 
     memset(b, 0, sizeof *b);
     req_init(&b->r, &p, b->ring, 32);
@@ -406,64 +400,4 @@ Test(requester, local_operation_completes_in_its_turn)
     cr_expect_eq(req_settle(&b.r).completed, 0);
     cr_expect_eq(rx(&b, mk_ack(0, ACK31, 1), 0).completed, 2);
     cr_expect_eq(rx(&b, mk_ack(1, ACK31, 2), 0).completed, 1);
-}
-
-/* --- The same engine as a judge: a response seen may not have arrived ------------------------- */
-
-static void watch(struct block *b, uint32_t psn)
-{
-    start(b, psn);
-    b->r.p.certain = false;
-}
-
-Test(requester_seen, after_a_nak_it_may_go_on_or_resume)
-{
-    struct block b;
-
-    watch(&b, 0);
-    sends(&b, 0, 4);
-    rx(&b, mk_ack(2, 0x60, 2), 0);
-    cr_expect_eq(judged(&b, mk(OP_SEND_ONLY, 4, 4), 1), RULE_NONE, "the NAK is still on its way, or lost");
-    cr_expect_eq(judged(&b, mk(OP_SEND_ONLY, 2, 4), 1), RULE_NONE, "the NAK arrived");
-    cr_expect_neq(judged(&b, mk(OP_SEND_ONLY, 3, 4), 1), RULE_NONE);
-    tx(&b, mk(OP_SEND_ONLY, 2, 4), 1);
-    cr_expect_eq(b.r.una_lo, 2, "which proves that it arrived");
-    cr_expect_eq(judged(&b, mk(OP_SEND_ONLY, 3, 4), 1), RULE_NONE);
-}
-
-Test(requester_seen, lost_ack_permits_an_old_packet_after_the_timeout)
-{
-    struct block b;
-
-    watch(&b, 0);
-    sends(&b, 0, 3);
-    rx(&b, mk_ack(2, ACK31, 3), 10);
-    sends(&b, 3, 1);
-    cr_expect_eq(judged(&b, mk(OP_SEND_ONLY, 0, 4), 20), RULE_RTX_02);
-    cr_expect_eq(judged(&b, mk(OP_SEND_ONLY, 0, 4), 2 * T_TR), RULE_NONE);
-    cr_expect_eq(judged(&b, mk(OP_SEND_ONLY, 3, 4), 2 * T_TR), RULE_NONE);
-}
-
-Test(requester_seen, full_ring_forgets_the_oldest_message)
-{
-    struct block b;
-
-    watch(&b, 0);
-    sends(&b, 0, 100);
-    cr_expect_eq(b.r.msg_tail - b.r.msg_head, 32);
-    cr_expect_eq(req_outstanding(&b.r), 32);
-    cr_expect_eq(req_find(&b.r, 99), 99);
-    cr_expect_eq(req_find(&b.r, 10), b.r.msg_tail, "unknown");
-    cr_expect_eq(rx(&b, mk_ack(99, ACK31, 100), 0).completed, 32);
-}
-
-Test(requester_seen, rnr_retry_before_its_time_fails)
-{
-    struct block b;
-
-    watch(&b, 0);
-    sends(&b, 0, 1);
-    rx(&b, mk_ack(0, 0x20 | 12, 0), 0);
-    cr_expect_eq(judged(&b, mk(OP_SEND_ONLY, 0, 4), 100 * NS_PER_US), RULE_RTX_05);
-    cr_expect_eq(judged(&b, mk(OP_SEND_ONLY, 0, 4), 640 * NS_PER_US), RULE_NONE);
 }

@@ -16,8 +16,7 @@ struct block {
 
 static struct rsp_params params(uint32_t psn)
 {
-    return (struct rsp_params){
-        .service = SVC_RC, .access = ALL, .max_rd = 4, .rnr_timer = 12, .certain = true, .pmtu = 256, .psn = psn};
+    return (struct rsp_params){.service = SVC_RC, .access = ALL, .max_rd = 4, .rnr_timer = 12, .pmtu = 256, .psn = psn};
 }
 
 static void start(struct block *b, uint32_t psn)
@@ -450,104 +449,4 @@ Test(responder, checks_name_the_rule_that_a_wrong_response_breaks)
     cr_expect_eq(judged(&b, mk_ack(12, 0x60, 1)), RULE_NAK_01);
     cr_expect_eq(sent(&b).psn, 11);
     cr_expect_eq(judged(&b, mk_ack(11, 0x60, 1)), RULE_NAK_02);
-}
-
-/* --- The same engine as a judge: a request seen may have been lost ---------------------------- */
-
-static void watch(struct block *b, uint32_t psn)
-{
-    start(b, psn);
-    b->r.p.certain = false;
-}
-
-Test(responder_seen, nothing_is_proved_by_a_request_and_everything_by_its_ack)
-{
-    struct block b;
-
-    watch(&b, 20);
-    for (uint32_t i = 0; i < 5; i++)
-        rx(&b, mk(OP_SEND_ONLY, 20 + i, 4));
-    cr_expect(b.r.epsn_lo == 20 && b.r.epsn_hi == 25);
-    cr_expect(b.r.msn_lo == 0 && b.r.msn_hi == 5);
-    cr_expect_eq(judged(&b, mk_ack(22, ACK31, 3)), RULE_NONE);
-    rsp_tx(&b.r,
-           &(struct pkt){.op = &opcode_table[OP_ACKNOWLEDGE],
-                         .have = H_BTH | H_AETH,
-                         .bth = {.opcode = OP_ACKNOWLEDGE, .psn = 22},
-                         .aeth = {ACK31, 3}},
-           0);
-    cr_expect(b.r.epsn_lo == 23 && b.r.epsn_hi == 25);
-}
-
-Test(responder_seen, nak_is_possible_for_any_packet_that_may_have_been_lost)
-{
-    struct block b;
-    struct pkt nak = mk_ack(22, 0x60, 2);
-
-    watch(&b, 20);
-    b.r.p.all_seen = true;
-    for (uint32_t i = 0; i < 5; i++)
-        rx(&b, mk(OP_SEND_ONLY, 20 + i, 4));
-    cr_expect_eq(judged(&b, nak), RULE_NONE, "22 may have been lost behind the tap");
-    cr_expect_eq(judged(&b, mk_ack(26, 0x60, 2)), RULE_NAK_01);
-    cr_expect_eq(judged(&b, mk_ack(24, 0x60, 4)), RULE_NAK_03, "nothing was sent after 24");
-    rsp_tx(&b.r, &nak, 0);
-    cr_expect(b.r.epsn_lo == 22 && b.r.msn_lo == 2, "what is before 22 was executed");
-    cr_expect(b.r.epsn_hi == 25 && b.r.msn_hi == 5, "22 may have arrived since the NAK was made");
-    cr_expect_eq(judged(&b, nak), RULE_NAK_02);
-    rx(&b, mk(OP_SEND_ONLY, 22, 4));
-    rx(&b, mk(OP_SEND_ONLY, 23, 4));
-    cr_expect_eq(b.r.epsn_hi, 25);
-}
-
-Test(responder_seen, a_read_seen_again_takes_all_of_its_psns)
-{
-    struct block b;
-    uint32_t pmtu;
-
-    watch(&b, 20);
-    pmtu = b.r.p.pmtu;
-    rsp_may_expect(&b.r, 21); /* all that was left to know of it */
-    rx(&b, mk_reth(OP_READ_REQUEST, 20, 0, 0x1000, 1, 4 * pmtu));
-    cr_expect_eq(b.r.epsn_hi, 24);
-    rx(&b, mk(OP_SEND_ONLY, 24, 4));
-    cr_expect_eq(b.r.epsn_hi, 25);
-}
-
-Test(responder_seen, nak_that_may_be_old_lowers_nothing)
-{
-    struct block b;
-    struct pkt nak = mk_ack(22, 0x60, 2);
-
-    watch(&b, 20);
-    for (uint32_t i = 0; i < 5; i++)
-        rx(&b, mk(OP_SEND_ONLY, 20 + i, 4));
-    rsp_tx(&b.r, &nak, 0);
-    cr_expect(b.r.epsn_lo == 22 && b.r.epsn_hi == 25);
-    cr_expect_eq(judged(&b, nak), RULE_NAK_02);
-    cr_expect_eq(rsp_tx_check(&b.r, &nak, 0).needs, N_TAP_RSP, "elsewhere it may be a copy made by the network");
-}
-
-Test(responder_seen, ack_beyond_all_that_was_sent_fails)
-{
-    struct block b;
-
-    watch(&b, 20);
-    rx(&b, mk(OP_SEND_ONLY, 20, 4));
-    cr_expect_eq(judged(&b, mk_ack(21, ACK31, 1)), RULE_ACK_02);
-    cr_expect_eq(judged(&b, mk_ack(20, ACK31, 2)), RULE_ACK_06);
-}
-
-Test(responder_seen, copy_of_the_block_is_a_state_of_its_own)
-{
-    struct block a, b;
-
-    watch(&a, 0);
-    rx(&a, mk_read(0, 64, 600));
-    memcpy(&b, &a, sizeof a);
-    rx(&b, mk_read(3, 64, 600));
-    cr_expect_eq(rsp_res(&b.r, 0), &b.ring[0]);
-    cr_expect(a.r.res_tail == 1 && b.r.res_tail == 2);
-    cr_expect_eq(b.ring[1].psn, 3);
-    cr_expect_eq(a.ring[1].psn, 0);
 }

@@ -16,8 +16,8 @@ struct block {
 
 static void start(struct block *b, uint32_t psn)
 {
-    struct req_params p = {.service = SVC_UC, .certain = true, .pmtu = 256, .psn = psn};
-    struct rsp_params q = {.service = SVC_UC, .access = ACCESS_REMOTE, .certain = true, .pmtu = 256, .psn = psn};
+    struct req_params p = {.service = SVC_UC, .pmtu = 256, .psn = psn};
+    struct rsp_params q = {.service = SVC_UC, .access = ACCESS_REMOTE, .pmtu = 256, .psn = psn};
 
     memset(b, 0, sizeof *b);
     req_init(&b->r, &p, b->msgs, 8);

@@ -16,8 +16,8 @@ struct block {
 
 static void start(struct block *b)
 {
-    struct req_params p = {.service = SVC_UD, .certain = true, .pmtu = 1024, .psn = 0xffffff};
-    struct rsp_params q = {.service = SVC_UD, .certain = true, .pmtu = 1024, .qkey = 0x1234};
+    struct req_params p = {.service = SVC_UD, .pmtu = 1024, .psn = 0xffffff};
+    struct rsp_params q = {.service = SVC_UD, .pmtu = 1024, .qkey = 0x1234};
 
     memset(b, 0, sizeof *b);
     req_init(&b->r, &p, b->msgs, 8);

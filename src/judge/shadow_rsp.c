@@ -1,0 +1,263 @@
+/* layer 3 (judge): the replica of a responder. */
+#include "src/judge/shadow_rsp.h"
+
+#include "src/transport/transport_impl.h"
+
+void shadow_rsp_init(struct shadow_rsp *s, const struct rsp_params *p, const struct rsp_unknown *u,
+                     struct rsp_res *ring, uint32_t n)
+{
+    memset(s, 0, sizeof *s);
+    rsp_init(&s->r, p, ring, n);
+    s->u = *u;
+    s->u.counted = u->from_start;
+}
+
+void shadow_rsp_learn_pmtu(struct shadow_rsp *s, uint16_t pmtu)
+{
+    struct responder *r = &s->r;
+
+    s->u.pmtu_unknown = false;
+    r->p.pmtu = pmtu;
+    for (uint32_t n = r->res_head; n != r->res_tail; n++) {
+        struct rsp_res *res = rsp_res(r, n);
+        uint32_t end;
+        if (res->opcode != OP_READ_REQUEST)
+            continue;
+        res->span = psn_span(res->len, pmtu);
+        if (rsp_is_due(res))
+            rsp_set_answer(r, res, 0, res->len);
+        end = psn_add(res->psn, res->span);
+        if (psn_in(r->epsn_hi, res->psn, res->span))
+            r->epsn_hi = end;
+        if (psn_diff(end, r->seen_hi) > 0)
+            r->seen_hi = end;
+        if (psn_diff(end, r->res_end) > 0)
+            r->res_end = end;
+    }
+}
+
+void shadow_rsp_may_expect(struct shadow_rsp *s, uint32_t psn)
+{
+    if (LIKELY(psn_diff(psn, s->r.epsn_hi) <= 0))
+        return;
+    s->r.epsn_hi = psn;
+    s->u.counted = false;
+}
+
+/* --- Requests --------------------------------------------------------------------------------- */
+
+/* The answers of later READs and atomics may come once more. In the ring one that was seen late stands after those of
+ * later PSNs. */
+static void may_answer_again_after(struct responder *r, uint32_t psn)
+{
+    for (uint32_t i = r->res_head; i != r->res_tail; i++) {
+        struct rsp_res *later = rsp_res(r, i);
+        if (psn_diff(later->psn, psn) > 0)
+            later->u.copies += later->u.copies < UINT8_MAX;
+    }
+}
+
+/* The READ or atomic `p` repeats number `n`, whose answer may be under way: it may go on, or begin again. */
+static void answer_again(struct responder *r, const struct pkt *p, uint32_t n)
+{
+    struct rsp_res *res = rsp_res(r, n);
+    uint32_t from = res->from, end = res->end, under_way = rsp_is_due(res) ? res->next : UINT32_MAX;
+
+    rsp_answer_again(r, p, n);
+    if (res->from != from || res->end != end)
+        res->u.rereads += res->opcode == OP_READ_REQUEST && res->u.rereads < UINT8_MAX;
+    res->u.copies += res->u.copies < UINT8_MAX;
+    if (under_way < res->end)
+        res->next = under_way;
+    may_answer_again_after(r, res->psn);
+}
+
+/* Requests before `p` may have arrived without being seen, or may be seen late: the READ or atomic may be answered. */
+static void remember_ahead(struct responder *r, const struct pkt *p)
+{
+    struct effects e = {0};
+    uint32_t n;
+
+    if (p->op->flags & (OPF_SEND | OPF_WRITE))
+        return;
+    n = rsp_find(r, p->bth.psn);
+    if (n == r->res_tail)
+        rsp_remember(r, p, &e);
+    else if (rsp_res(r, n)->opcode == (p->bth.opcode & 31))
+        answer_again(r, p, n);
+}
+
+/* The request that may be the expected one. */
+static inline void take_expected(struct responder *r, const struct pkt *p, uint32_t end)
+{
+    struct effects e = {0};
+
+    rsp_note_seen(r, end);
+    if (UNLIKELY(!(p->op->flags & (OPF_SEND | OPF_WRITE))))
+        rsp_remember(r, p, &e);
+    r->started = true;
+    r->msn_hi = psn_add(r->msn_hi, !!(p->op->flags & OPF_END));
+    r->epsn_hi = end;
+}
+
+/* A request of another PSN: a duplicate, one after a gap, or none of this service. */
+static void take_other(struct shadow_rsp *s, const struct pkt *p, uint32_t end, ns_t now)
+{
+    struct responder *r = &s->r;
+    struct verdict v = rsp_rx_check(r, NULL, p, now);
+
+    if (psn_diff(p->bth.psn, r->epsn_hi) < 0)
+        shadow_rsp_may_expect(s, end); /* a READ whose length was forgotten: all of its PSNs are taken at once */
+    rsp_note_seen(r, end);
+    if (v.answer == ANS_DUPLICATE && !(p->op->flags & (OPF_SEND | OPF_WRITE)))
+        answer_again(r, p, rsp_find(r, p->bth.psn));
+    else if (v.answer != ANS_DUPLICATE && !s->u.all_seen && rsp_right_service(r, p))
+        remember_ahead(r, p);
+    if (v.answer == ANS_NAK_SEQ && !s->u.all_seen)
+        s->u.counted = false;
+}
+
+static void rc_rx(struct shadow_rsp *s, const struct pkt *p, ns_t now)
+{
+    struct responder *r = &s->r;
+    uint32_t psn = p->bth.psn, end = psn_add(psn, p->op->name ? request_span(p, r->p.pmtu) : 1);
+
+    if (UNLIKELY(s->u.nak_seen && psn == s->u.nak_psn))
+        s->u.nak_seen = false;
+    if (LIKELY(psn == r->epsn_hi && rsp_right_service(r, p)))
+        take_expected(r, p, end);
+    else
+        take_other(s, p, end, now);
+}
+
+void shadow_rsp_rx(struct shadow_rsp *s, const struct pkt *p, ns_t now)
+{
+    uint32_t epsn_lo = s->r.epsn_lo, msn_lo = s->r.msn_lo;
+
+    if (LIKELY(!is_unreliable(s->r.p.service))) {
+        rc_rx(s, p, now);
+        return;
+    }
+    rsp_rx(&s->r, NULL, p, now);
+    s->r.epsn_lo = epsn_lo; /* nothing proves that it arrived */
+    s->r.msn_lo = msn_lo;
+}
+
+/* --- Responses -------------------------------------------------------------------------------- */
+
+bool shadow_rsp_tx_is_usual(const struct shadow_rsp *s, const struct pkt *p)
+{
+    const struct responder *r = &s->r;
+    const struct bth *h = &p->bth;
+    uint32_t psn = h->psn, msn = p->aeth.msn;
+
+    if (UNLIKELY(h->opcode != OPCODE(SVC_RC, OP_ACKNOWLEDGE) || r->p.service != SVC_RC ||
+                 h->tver | h->resv6 | h->resv7 | h->padcnt || p->payload_len || !(p->have & H_AETH) ||
+                 aeth_type(p->aeth.syndrome) != AETH_ACK || !(r->p.credits || p->aeth.syndrome == AETH_CREDIT_INVALID)))
+        return false;
+    if (UNLIKELY(s->u.fatal_seen || r->res_next != r->res_tail || !r->acked || psn_diff(psn, r->ack_psn) <= 0 ||
+                 psn_diff(psn, r->epsn_hi) >= 0 || (r->res_tail != r->res_head && psn_diff(psn, r->res_end) < 0)))
+        return false;
+    return psn_diff(msn, s->u.ack_msn) >= 0 &&
+           (!s->u.counted || (psn_diff(msn, r->msn_lo) >= 0 && psn_diff(msn, r->msn_hi) <= 0));
+}
+
+/* Every request before `psn` was executed. */
+static inline void prove(struct shadow_rsp *s, uint32_t psn)
+{
+    if (psn_diff(psn, s->r.epsn_lo) > 0)
+        s->r.epsn_lo = psn;
+}
+
+/* A READ response or ATOMIC ACK: answers before it were given, though they were not seen. */
+static void take_answer(struct shadow_rsp *s, const struct pkt *p)
+{
+    struct responder *r = &s->r;
+    uint32_t n = rsp_answered(r, p), off, end;
+    struct rsp_res *res = rsp_res(r, n);
+
+    if (n == r->res_tail)
+        return;
+    for (; r->res_next != r->res_tail && (int32_t)(r->res_next - n) < 0; r->res_next++)
+        rsp_res(r, r->res_next)->next = rsp_res(r, r->res_next)->end;
+    off = (p->bth.psn - res->psn) & PSN_MASK;
+    if (off == res->from && off != res->next && res->u.copies && !res->u.doubtful)
+        res->u.copies--;
+    res->u.doubtful = false;
+    rsp_advance_answer(r, res, p);
+    end = psn_add(res->psn, res->span);
+    if (psn_diff(end, r->epsn_lo) > 0) {
+        prove(s, end);
+        shadow_rsp_may_expect(s, end);
+    }
+}
+
+/* Its request may have been dropped when it came: no answer is due, but one may come. */
+static void doubt_answer(struct rsp_res *res)
+{
+    res->u.doubtful = true;
+    res->next = res->end;
+}
+
+void shadow_rsp_settle(struct shadow_rsp *s)
+{
+    struct responder *r = &s->r;
+
+    for (; r->res_next != r->res_tail; r->res_next++)
+        if (rsp_is_due(rsp_res(r, r->res_next)))
+            doubt_answer(rsp_res(r, r->res_next));
+}
+
+/* A NAK proves that everything before its PSN arrived. What is after it was not executed when the NAK was made; if it
+ * was seen by now, it may have been since. */
+static void take_nak(struct shadow_rsp *s, const struct pkt *p)
+{
+    struct responder *r = &s->r;
+    unsigned type = aeth_type(p->aeth.syndrome);
+    uint32_t psn = p->bth.psn;
+
+    s->u.nak_seen = type == AETH_RNR || aeth_value(p->aeth.syndrome) == NAK_PSN_SEQ;
+    s->u.nak_is_rnr = type == AETH_RNR;
+    s->u.nak_psn = psn;
+    if (type == AETH_NAK && !s->u.nak_seen && !s->u.fatal_seen) {
+        s->u.fatal_seen = true;
+        s->u.fatal_psn = psn;
+    }
+    prove(s, psn);
+    if (!s->u.all_seen)
+        return;
+    shadow_rsp_may_expect(s, psn);
+    for (uint32_t n = r->res_tail; n != r->res_head && psn_diff(rsp_res(r, n - 1)->psn, psn) >= 0; n--)
+        doubt_answer(rsp_res(r, n - 1));
+    rsp_find_next_due(r);
+}
+
+static void take_ack(struct shadow_rsp *s, const struct pkt *p)
+{
+    struct responder *r = &s->r;
+    uint32_t psn = p->bth.psn, end = psn_add(psn, 1);
+
+    if (s->u.all_seen || !r->acked || psn_diff(psn, r->ack_psn) >= 0) {
+        r->ack_psn = psn;
+        s->u.ack_msn = p->aeth.msn;
+    }
+    r->acked = true;
+    prove(s, end);
+    shadow_rsp_may_expect(s, end);
+}
+
+void shadow_rsp_tx(struct shadow_rsp *s, const struct pkt *p)
+{
+    struct responder *r = &s->r;
+
+    if (p->have & H_AETH) {
+        if (psn_diff(p->aeth.msn, r->msn_lo) > 0)
+            r->msn_lo = p->aeth.msn;
+        if (psn_diff(r->msn_lo, r->msn_hi) > 0)
+            r->msn_hi = r->msn_lo;
+    }
+    if (p->op->flags & OPF_ACK)
+        (aeth_type(p->aeth.syndrome) == AETH_ACK ? take_ack : take_nak)(s, p);
+    else if (p->op->flags & (OPF_READ_RESP | OPF_ATOMIC_ACK))
+        take_answer(s, p);
+}

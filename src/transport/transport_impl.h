@@ -1,0 +1,207 @@
+/* layer 2 (transport): internal: the parts from which requesters and responders of all services are made, and a
+ * validator's replicas of them (src/judge/shadow*.c). */
+#ifndef RDMATRACE_TRANSPORT_IMPL_H
+#define RDMATRACE_TRANSPORT_IMPL_H
+
+#include "src/transport/requester.h"
+#include "src/transport/responder.h"
+#include "src/transport/unknown.h"
+
+/* --- Checks of what a requester or responder sends -------------------------------------------- */
+
+/* A request about to be sent, as the predicates see it. */
+struct tx_view {
+    const struct requester *r;
+    const struct req_unknown *u; /* never NULL; all zero at an endpoint */
+    const struct pkt *p;
+    const struct req_msg *m; /* message that the PSN belongs to, or the open one that it continues; NULL: none */
+    ns_t now;
+    uint32_t flags; /* OPF_* */
+    uint32_t len;   /* payload bytes */
+    uint32_t span;  /* PSNs that it takes */
+    uint32_t off;   /* repeat: PSNs from the message's first one */
+    bool repeat;    /* the PSN was used before */
+    bool watched;   /* a validator asks: packets before this one may have been missed, responses may have been lost */
+};
+
+/* A predicate: true, and *v filled, if the rule is broken. */
+typedef bool (*tx_rule)(const struct tx_view *, struct verdict *v);
+
+/* View of packet `p` for predicates that need no message; `u` NULL: at an endpoint. */
+struct tx_view tx_view_of(const struct requester *r, const struct req_unknown *u, const struct pkt *p);
+/* BTH and its fields: FMT-02, FMT-04, FMT-05, FMT-06. */
+bool breaks_format(const struct pkt *p, struct verdict *v);
+/* The same of a request. */
+bool breaks_tx_format(const struct tx_view *t, struct verdict *v);
+/* Opcode not of this service, not a request: FMT-03, SVC-02. */
+bool breaks_service(const struct tx_view *t, struct verdict *v);
+/* UC and UD: one PSN after the other, none twice: SVC-06. */
+bool breaks_count(const struct tx_view *t, struct verdict *v);
+/* First, Middle, Last of one operation: SEQ-02, SEQ-03 (new packets). */
+bool breaks_order(const struct tx_view *t, struct verdict *v);
+/* Payload against path MTU: SEQ-04, SEQ-05, CM-08. */
+bool breaks_length(const struct tx_view *t, struct verdict *v);
+/* RETH against payload: SEQ-06, SEQ-07. */
+bool breaks_reth(const struct tx_view *t, struct verdict *v);
+/* Solicited Event: SEQ-08. */
+bool breaks_solicited(const struct tx_view *t, struct verdict *v);
+
+/* Run `rules`; the failures, at most `max`, to `out`; returns how many. */
+static inline unsigned tx_run(const tx_rule *rules, unsigned n, const struct tx_view *t, struct verdict *out,
+                              unsigned max)
+{
+    unsigned found = 0;
+
+    for (unsigned i = 0; i < n && found < max; i++)
+        if (UNLIKELY(rules[i](t, &out[found])))
+            found++;
+    return found;
+}
+static inline bool fail(struct verdict *v, enum rule rule, const char *about, uint64_t expected, uint64_t seen)
+{
+    *v = verdict_fail(rule, about, expected, seen);
+    return true;
+}
+/* PSNs that request `p` takes at `pmtu`. */
+static inline uint32_t request_span(const struct pkt *p, uint32_t pmtu)
+{
+    return p->op->flags & OPF_READ_REQ && p->have & H_RETH ? psn_span(p->reth.dmalen, pmtu) : 1;
+}
+/* Whether `psn` may be the next one, because the latest request is a READ and its PSNs are not known without the path
+ * MTU. */
+static inline bool may_follow(const struct requester *r, const struct req_unknown *u, uint32_t psn)
+{
+    const struct req_msg *m = req_msg(r, r->msg_tail - 1);
+
+    return u->pmtu_unknown && r->msg_tail && m->kind == MSG_READ && psn_in(psn, m->psn, psn_span(m->len, 256) + 1);
+}
+
+/* --- A requester's messages ------------------------------------------------------------------- */
+
+/* Kind of the message that an opcode belongs to. */
+static inline enum msg_kind kind_of(uint32_t flags)
+{
+    if (flags & (OPF_SEND | OPF_WRITE))
+        return flags & OPF_SEND ? MSG_SEND : MSG_WRITE;
+    return flags & OPF_READ_REQ ? MSG_READ : flags & OPF_ATOMIC_REQ ? MSG_ATOMIC : MSG_PLACE;
+}
+/* Whether the message takes one of the responder's resources: READs and atomics. */
+static inline bool req_takes_depth(const struct req_msg *m)
+{
+    return m->kind == MSG_READ || m->kind == MSG_ATOMIC;
+}
+/* Whether only a response of its own completes the message. */
+static inline bool req_takes_response(const struct req_msg *m)
+{
+    return req_takes_depth(m) || m->kind == MSG_PLACE;
+}
+/* msg_tx is the message of psn_tx: local ones, which have no PSN, are passed over. */
+static inline void req_skip_local(struct requester *r)
+{
+    while (r->msg_tx != r->msg_tail && (req_msg(r, r->msg_tx)->kind == MSG_LOCAL || req_msg(r, r->msg_tx)->span == 0))
+        r->msg_tx++;
+}
+/* Whether `p` begins a message: it says so, or there is none that it could continue. */
+static inline bool req_starts(const struct requester *r, const struct pkt *p)
+{
+    return p->op->flags & OPF_START || r->msg_tail == r->msg_head;
+}
+/* Begin a message with `p`, without its PSNs: req_extend() adds them. A full ring forgets its oldest message. */
+struct req_msg *req_begin(struct requester *r, const struct pkt *p);
+/* Packet `p` with `span` PSNs is the next one of message `m`, the latest. */
+static inline void req_extend(struct requester *r, struct req_msg *m, const struct pkt *p, uint32_t span)
+{
+    m->span += span;
+    m->sent += p->payload_len;
+    if (m->kind == MSG_SEND)
+        m->len = m->sent;
+    m->last_opcode = p->bth.opcode;
+    m->open = !(p->op->flags & OPF_END);
+    if (p->op->ext & H_IMMDT)
+        m->credit = true;
+    r->psn_next = psn_add(p->bth.psn, span);
+    r->psn_tx = r->psn_next;
+    r->msg_tx = m->open ? r->msg_tail - 1 : r->msg_tail;
+}
+/* Whether the retries after a timeout, a sequence NAK or an implied one are used up. Seven have no end at soft-RoCE. */
+static inline bool req_no_retry_left(const struct requester *r)
+{
+    return r->retry_left == 0 && !(r->p.rxe && r->p.retry_cnt == 7);
+}
+/* RC: message `m` was begun or continued with `p`: READs and atomics outstanding, end-to-end credits. */
+void req_count(struct requester *r, const struct req_msg *m, const struct pkt *p);
+/* RC: `p`, of message number `n` (msg_tail: none), is retransmitted: what is due after it. */
+void req_resent(struct requester *r, const struct pkt *p, uint32_t n);
+/* UC and UD: nothing is acknowledged. RC and XRC are reliable. */
+static inline bool is_unreliable(unsigned service)
+{
+    return service == SVC_UC || service == SVC_UD;
+}
+/* UC, UD: what was sent is complete and needs no acknowledgement. */
+struct effects req_unreliable_sent(struct requester *r);
+
+/* --- A requester's responses ------------------------------------------------------------------ */
+
+/* Whether the response `p` means nothing to the requester: not a response of its service, or to no PSN sent. Fills
+ * *e. */
+bool req_rx_ignores(const struct requester *r, const struct pkt *p, struct effects *e);
+/* What response `p`, not one to be ignored, acknowledges, completes and carries. What it demands beyond that is in *e,
+ * and the caller's to do: a retransmission from una_hi on (`reason` WHY_SEQUENCE_NAK, WHY_IMPLIED_NAK, WHY_RNR_NAK,
+ * without EFF_DROP), or that the queue pair fails (EFF_ERROR). `missed`: responses may have been missed, so that a READ
+ * is complete when a later request is acknowledged. */
+void req_rx_take(struct requester *r, const struct pkt *p, bool missed, ns_t now, struct effects *e);
+/* Whether *e demands a retransmission. */
+static inline bool req_rx_demands(const struct effects *e)
+{
+    return !(e->flags & EFF_DROP) && e->reason >= WHY_SEQUENCE_NAK && e->reason <= WHY_RNR_NAK;
+}
+
+/* --- A responder ------------------------------------------------------------------------------ */
+
+/* Whether the packet is a request of this service. */
+static inline bool rsp_right_service(const struct responder *r, const struct pkt *p)
+{
+    return r->p.service == p->bth.opcode >> 5 && p->op->name && p->op->flags & OPF_REQUEST &&
+           (p->have & p->op->ext) == p->op->ext;
+}
+/* If it is not, *v says FMT-03 or SVC-02, answer ANS_DROP. */
+bool rsp_wrong_service(const struct responder *r, const struct pkt *p, struct verdict *v);
+/* The predicates behind the PSN: opcode sequence, opcode, resources, length, R_Key. v->answer becomes ANS_EXECUTE or
+ * what the first failing one demands. */
+void rsp_validate(const struct responder *r, const struct rsp_env *env, const struct pkt *p, struct verdict *v);
+/* Carry out the expected request: message state, MSN, resources, effects. epsn is the caller's. */
+void rsp_execute(struct responder *r, const struct pkt *p, struct effects *e);
+/* Remember the READ or atomic `p`, and that its answer is due. */
+void rsp_remember(struct responder *r, const struct pkt *p, struct effects *e);
+/* The answer of `res` is due from its PSN number `from` on, `len` bytes (READ). */
+void rsp_set_answer(const struct responder *r, struct rsp_res *res, uint32_t from, uint32_t len);
+/* The READ or atomic `p` repeats number `n`: it is answered again. */
+void rsp_answer_again(struct responder *r, const struct pkt *p, uint32_t n);
+/* Number of the READ or atomic that response `p` answers: the one due, else as rsp_find(). */
+uint32_t rsp_answered(const struct responder *r, const struct pkt *p);
+/* The response `p` of READ or atomic `res` left. */
+void rsp_advance_answer(struct responder *r, struct rsp_res *res, const struct pkt *p);
+/* A request whose last PSN is before `end` arrived or was seen. */
+static inline void rsp_note_seen(struct responder *r, uint32_t end)
+{
+    if (psn_diff(end, r->epsn_hi) > 0 && (psn_diff(end, r->seen_hi) > 0 || psn_diff(r->seen_hi, r->epsn_hi) < 0))
+        r->seen_hi = end;
+}
+/* Whether a response of `res` is due. */
+static inline bool rsp_is_due(const struct rsp_res *res)
+{
+    return res->next != res->end;
+}
+/* res_next is the oldest resource with an answer due. */
+static inline void rsp_find_next_due(struct responder *r)
+{
+    while (r->res_next != r->res_tail && !rsp_is_due(rsp_res(r, r->res_next)))
+        r->res_next++;
+}
+/* Number of the remembered READ or atomic whose PSNs include `psn`; r->res_tail if there is none. */
+uint32_t rsp_find(const struct responder *r, uint32_t psn);
+/* READs and atomics not answered yet. One that is answered again does not count: its requester may have its answer, and
+ * go on. */
+uint32_t rsp_pending(const struct responder *r);
+
+#endif
