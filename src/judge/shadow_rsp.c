@@ -65,7 +65,7 @@ static void answer_again(struct responder *r, const struct pkt *p, uint32_t n)
 
     rsp_answer_again(r, p, n);
     if (res->from != from || res->end != end)
-        res->u.rereads += res->opcode == OP_READ_REQUEST && res->u.rereads < UINT8_MAX;
+        res->u.restarts += res->opcode == OP_READ_REQUEST && res->u.restarts < UINT8_MAX;
     res->u.copies += res->u.copies < UINT8_MAX;
     if (under_way < res->end)
         res->next = under_way;
@@ -145,18 +145,29 @@ void shadow_rsp_rx(struct shadow_rsp *s, const struct pkt *p, ns_t now)
 
 /* --- Responses -------------------------------------------------------------------------------- */
 
+/* Whether the headers of `p` are those of an ACK, without anything special. */
+static inline bool has_usual_headers(const struct responder *r, const struct pkt *p)
+{
+    const struct bth *h = &p->bth;
+
+    return h->opcode == OPCODE(SVC_RC, OP_ACKNOWLEDGE) && r->p.service == SVC_RC && p->have & H_AETH &&
+           !(h->tver | h->resv6 | h->resv7 | h->padcnt | p->payload_len) && aeth_type(p->aeth.syndrome) == AETH_ACK &&
+           (r->p.credits || p->aeth.syndrome == AETH_CREDIT_INVALID);
+}
+
+/* Whether an ACK of `psn` comes after the last one, and after all answers of READs and atomics. */
+static inline bool is_next_ack(const struct responder *r, uint32_t psn)
+{
+    return r->acked && psn_diff(psn, r->ack_psn) > 0 && psn_diff(psn, r->epsn_hi) < 0 && r->res_next == r->res_tail &&
+           (r->res_tail == r->res_head || psn_diff(psn, r->res_end) >= 0);
+}
+
 bool shadow_rsp_tx_is_usual(const struct shadow_rsp *s, const struct pkt *p)
 {
     const struct responder *r = &s->r;
-    const struct bth *h = &p->bth;
-    uint32_t psn = h->psn, msn = p->aeth.msn;
+    uint32_t msn = p->aeth.msn;
 
-    if (UNLIKELY(h->opcode != OPCODE(SVC_RC, OP_ACKNOWLEDGE) || r->p.service != SVC_RC ||
-                 h->tver | h->resv6 | h->resv7 | h->padcnt || p->payload_len || !(p->have & H_AETH) ||
-                 aeth_type(p->aeth.syndrome) != AETH_ACK || !(r->p.credits || p->aeth.syndrome == AETH_CREDIT_INVALID)))
-        return false;
-    if (UNLIKELY(s->u.fatal_seen || r->res_next != r->res_tail || !r->acked || psn_diff(psn, r->ack_psn) <= 0 ||
-                 psn_diff(psn, r->epsn_hi) >= 0 || (r->res_tail != r->res_head && psn_diff(psn, r->res_end) < 0)))
+    if (UNLIKELY(!has_usual_headers(r, p) || s->u.fatal_seen || !is_next_ack(r, p->bth.psn)))
         return false;
     return psn_diff(msn, s->u.ack_msn) >= 0 &&
            (!s->u.counted || (psn_diff(msn, r->msn_lo) >= 0 && psn_diff(msn, r->msn_hi) <= 0));

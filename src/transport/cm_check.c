@@ -356,7 +356,7 @@ static unsigned closure(unsigned may)
     return may;
 }
 
-/* Where a message may take its sender, and its receiver. */
+/* State transitions that a message causes at its sender and receiver. */
 static const struct {
     uint16_t sender[2], receiver[2]; /* of the passive and of the active side */
 } leads[CM_APR - CM_REQ + 1] = {

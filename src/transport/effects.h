@@ -29,7 +29,7 @@ enum {
     EFF_ERROR = 1u << 17, /* the queue pair fails: for a requester the oldest incomplete message with `status` */
 };
 
-/* Why something was dropped or is sent again. */
+/* Why a packet was dropped, or why requests are retransmitted. */
 enum eff_reason {
     WHY_NONE,
     WHY_STALE,        /* an old response, or a duplicate that needs no answer */
@@ -41,10 +41,10 @@ enum eff_reason {
     WHY_INVALID,      /* malformed, or of another service */
     WHY_ACCESS,       /* refused by a key or an access right (UC) */
     WHY_NO_RESOURCE,  /* a duplicate READ or atomic that is no longer remembered */
-    WHY_SEQUENCE_NAK, /* sent again because of a sequence NAK */
+    WHY_SEQUENCE_NAK, /* retransmitted because of a sequence NAK */
     WHY_IMPLIED_NAK,  /* because a response passed over a READ or atomic, or over a part of its answer */
     WHY_RNR_NAK,      /* because of an RNR NAK */
-    WHY_TIMEOUT,      /* because nothing was heard */
+    WHY_TIMEOUT,      /* because the ACK timeout expired without a response */
     WHY_COUNT
 };
 

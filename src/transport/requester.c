@@ -1,4 +1,4 @@
-/* layer 2 (transport): the apply half of a requester that sends: messages begun, continued and sent again. */
+/* layer 2 (transport): the apply half of a requester that sends: messages begun, continued and retransmitted. */
 #include "src/transport/transport_impl.h"
 
 void req_init(struct requester *r, const struct req_params *p, struct req_msg *ring, uint32_t n)

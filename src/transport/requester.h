@@ -33,7 +33,7 @@ struct req_msg {
     uint8_t opcode;      /* of its first packet */
     uint8_t last_opcode; /* of its last packet, when not open */
     bool open;           /* Last not sent yet */
-    bool holes;          /* validator: packets of it were not seen, so its lengths are not known */
+    bool holes;          /* at a validator: packets of it were not seen, so its lengths are not known */
     bool credit;         /* counts against the end-to-end credits: SEND, WRITE with immediate (known at its Last) */
 };
 
@@ -57,15 +57,15 @@ struct requester {
 
     /* What is sent. Message numbers count from 0 and wrap at 2^32. */
     uint32_t psn_next; /* first PSN never used */
-    uint32_t psn_tx;   /* next PSN due: psn_next, or an earlier one while it sends again */
+    uint32_t psn_tx;   /* next PSN due: psn_next, or an earlier one while it retransmits */
     uint32_t msg_head; /* oldest message not complete */
     uint32_t msg_tx;   /* message of psn_tx; msg_tail when that begins a new message */
     uint32_t msg_tail; /* number of the next message to be begun */
     uint32_t ssn;      /* send sequence number of the message begun last (0: none) */
     uint32_t rd_out;   /* READs and atomics begun and not complete */
 
-    /* What is acknowledged: every PSN before una_lo for certain, none from una_hi on. An endpoint has una_lo ==
-     * una_hi. */
+    /* What is acknowledged: every PSN before una_lo, none from una_hi on; what lies between may be. An endpoint has
+     * una_lo == una_hi. */
     uint32_t una_lo;
     uint32_t una_hi;
     uint32_t limit;     /* end-to-end credits: last SSN that may be sent, 24 bits */
@@ -73,7 +73,7 @@ struct requester {
     bool learn_credits; /* the first ACK tells whether credits are in use: not known yet to a validator */
     bool probing;       /* the one packet without credit is on its way */
 
-    /* Sending again. */
+    /* Retransmission: go-back-N. */
     bool went_back; /* una has not moved since it last went back because of a NAK or an implied NAK */
     bool rnr_wait;  /* an RNR NAK's time runs until rnr_until */
     bool dead;      /* failed; nothing more is sent */
@@ -103,7 +103,7 @@ static inline uint32_t req_outstanding(const struct requester *r)
 {
     return (r->psn_next - r->una_hi) & PSN_MASK;
 }
-/* Whether it is sending again what was sent before. */
+/* Whether it retransmits. */
 static inline bool req_going_back(const struct requester *r)
 {
     return r->psn_tx != r->psn_next;

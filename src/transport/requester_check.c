@@ -74,7 +74,8 @@ static bool may_skip_to(const struct tx_view *t)
     return t->watched && req_going_back(t->r) && psn_diff(psn, t->r->una_hi) <= 0 && psn_diff(psn, t->r->psn_tx) > 0;
 }
 
-/* Whether the place of the packet is right for want of knowledge: what was received, or how many PSNs a READ takes. */
+/* Whether the PSN of the packet may be right: which NAKs the requester received is not known, nor how many PSNs a READ
+ * takes while the path MTU is unknown. */
 static bool may_come_here(const struct tx_view *t)
 {
     if ((may_resume_here(t) && t->now >= t->u->resume_from) || may_skip_to(t))
@@ -111,10 +112,12 @@ static bool may_have_credit(const struct tx_view *t, uint32_t ssn)
 
 /* --- Place ------------------------------------------------------------------------------------ */
 
-/* Which rule forbids sending anything but r->psn_tx. */
-static enum rule resume_rule(const struct requester *r)
+/* Which rule forbids sending anything but r->psn_tx: an endpoint knows why it went back. */
+static enum rule resume_rule(const struct tx_view *t)
 {
-    switch (r->cause) {
+    if (t->watched || !req_going_back(t->r))
+        return RULE_SEQ_01;
+    switch (t->r->cause) {
     case WHY_IMPLIED_NAK:
         return RULE_RTX_11;
     case WHY_RNR_NAK:
@@ -124,20 +127,20 @@ static enum rule resume_rule(const struct requester *r)
     }
 }
 
-/* An RNR NAK was seen that demands the packet, and what it demands is the packet of the wait or of the retry. */
-static bool resumes_after_rnr(const struct tx_view *t)
+/* Whether the packet is the one that an RNR NAK refused. */
+static bool is_rnr_retry(const struct tx_view *t)
 {
     return t->u->may_resume && t->u->resume_why == WHY_RNR_NAK && t->p->bth.psn == t->u->resume_psn;
 }
 
-/* Whether the packet lies before the one that a sequence NAK demands, and a READ's hole does not explain it. */
+/* Whether a SEND or WRITE before the PSN that a sequence NAK demands is retransmitted. */
 static bool ignores_sequence_nak(const struct tx_view *t)
 {
     return t->u->may_resume && t->u->resume_why == WHY_SEQUENCE_NAK && t->m &&
            (t->m->kind == MSG_SEND || t->m->kind == MSG_WRITE) && psn_diff(t->p->bth.psn, t->u->resume_psn_lo) < 0;
 }
 
-/* Sent again without a NAK: an ACK timeout must explain it. */
+/* Retransmitted without a NAK: an ACK timeout must explain it. */
 static bool breaks_silence(const struct tx_view *t, struct verdict *v)
 {
     const struct requester *r = t->r;
@@ -157,7 +160,7 @@ static bool breaks_silence(const struct tx_view *t, struct verdict *v)
     return false;
 }
 
-/* Whether a READ is asked for again with another opcode inside its PSNs. */
+/* Whether another request than a READ has a PSN inside those of a READ. */
 static bool breaks_into_read(const struct tx_view *t)
 {
     return t->m && t->m->kind == MSG_READ && t->off && !(t->flags & OPF_READ_REQ) && !is_answered(t) &&
@@ -173,7 +176,7 @@ static bool resumes_too_late(const struct tx_view *t)
            psn_diff(psn, t->r->psn_tx) < 0;
 }
 
-static bool breaks_psn_again(const struct tx_view *t, struct verdict *v)
+static bool breaks_psn_of_retransmission(const struct tx_view *t, struct verdict *v)
 {
     const struct requester *r = t->r;
     const struct req_unknown *u = t->u;
@@ -184,7 +187,7 @@ static bool breaks_psn_again(const struct tx_view *t, struct verdict *v)
     if (resumes_too_late(t))
         return fail(v, u->resume_why == WHY_IMPLIED_NAK ? RULE_RTX_11 : RULE_RTX_01, "PSN", r->una_hi, psn);
     if (psn_diff(psn, r->psn_tx) > 0)
-        return fail(v, req_going_back(r) && !t->watched ? resume_rule(r) : RULE_SEQ_01, "PSN", r->psn_tx, psn);
+        return fail(v, resume_rule(t), "PSN", r->psn_tx, psn);
     if (!t->watched && psn_diff(psn, r->una_lo) < 0)
         return fail(v, RULE_RTX_01, "PSN", r->psn_tx, psn);
     return breaks_silence(t, v);
@@ -199,13 +202,13 @@ static bool breaks_psn(const struct tx_view *t, struct verdict *v)
         return false;
     if (t->repeat && breaks_into_read(t))
         return fail(v, RULE_RDA_01, "PSN", psn_add(t->m->psn, t->m->span), psn);
-    if (t->repeat && resumes_after_rnr(t) && t->now >= t->u->resume_from && r->rnr_left == 0 && r->p.rnr_retry != 7)
+    if (t->repeat && is_rnr_retry(t) && t->now >= t->u->resume_from && r->rnr_left == 0 && r->p.rnr_retry != 7)
         return fail(v, RULE_RTX_08, "RNR retries", r->p.rnr_retry, r->p.rnr_retry + 1u);
     if (may_come_here(t))
         return false;
     if (t->repeat)
-        return breaks_psn_again(t, v);
-    return fail(v, req_going_back(r) && !t->watched ? resume_rule(r) : RULE_SEQ_01, "PSN", r->psn_tx, psn);
+        return breaks_psn_of_retransmission(t, v);
+    return fail(v, resume_rule(t), "PSN", r->psn_tx, psn);
 }
 
 static bool breaks_rnr(const struct tx_view *t, struct verdict *v)
@@ -371,7 +374,7 @@ static bool breaks_repeat(const struct tx_view *t, struct verdict *v)
     return t->len == len ? false : fail(v, RULE_SEQ_11, "payload bytes", len, t->len);
 }
 
-/* Both what is new and what is sent again; the order decides which rule is named first. */
+/* Both for new packets and for retransmitted ones; the order decides which rule is named first. */
 static const tx_rule rc_rules[] = {breaks_service, breaks_psn,       breaks_rnr,       breaks_repeat,    breaks_order,
                                    breaks_length,  breaks_reth,      breaks_tx_format, breaks_solicited, breaks_window,
                                    breaks_depth,   breaks_alignment, breaks_credit};

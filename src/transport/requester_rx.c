@@ -1,14 +1,14 @@
 /* layer 2 (transport): the apply half of a requester that waits: acknowledgements, responses, timers.
  *
  * Go-back-N, a sequence NAK (S is a SEND):
- *     requester  S0 S1 S2 S3 ............ S1 S2 S3        una 0 -> 1, psn_tx back to 1
- *     responder        x  NAK 1 (S2); S3 is dropped silently, ePSN is still 1
- * Implied NAK (9.7.5.1.5), R is a READ: a response that passes over a READ or atomic, or over a part of its answer,
+ *     requester  S0  S1  S2  S3 ....... S1  S2  S3     the NAK acknowledges S0: una is 1; psn_tx goes back to 1
+ *     responder      lost    NAK 1                     ePSN is 1 until S1 arrives; S3 is dropped silently
+ * Implied NAK (9.7.5), R is a READ: a response that passes over a READ or atomic, or over a part of its answer,
  * proves that this answer was lost:
- *     requester  R0 S4 ............... R0 S4              una stays 0
- *     responder        (READ responses 0 to 3 are lost) ACK 4
- * Responses already on their way demand the same again, so the requester goes back once (went_back) until una moves.
- * READ restart: response 2 of 0 to 3 is lost, response 3 demands a READ of what is missing, from PSN 2 on. */
+ *     requester  R0  S4 ................ R0  S4         una stays 0
+ *     responder         r0 r1 r2 r3 A4                  responses r0 to r3 are lost, ACK 4 arrives
+ * Responses on their way demand the same again, so the requester goes back once (went_back) until una moves.
+ * READ restart: r2 is lost; r3 demands a READ of the rest, from PSN 2 on. */
 #include "src/transport/transport_impl.h"
 
 /* --- Acknowledgement -------------------------------------------------------------------------- */
@@ -234,7 +234,7 @@ static void fail_queue(struct requester *r, struct effects *e, enum wc_status st
     r->rnr_wait = false;
 }
 
-/* Go-back-N: send again from the oldest PSN without an answer. */
+/* Go-back-N: retransmit from the oldest PSN without an answer. */
 static void go_back(struct requester *r, enum eff_reason why, struct effects *e)
 {
     e->reason = (uint8_t)why;
@@ -280,7 +280,7 @@ static bool leaves_hole_to_timeout(const struct requester *r, const struct pkt *
     return r->p.rxe && !(p->op->flags & OPF_ACK) && psn_in(p->bth.psn, m->psn, m->span);
 }
 
-/* Responses already on their way demand the same again. */
+/* Responses on their way when it went back demand the same again. */
 static bool is_demanded_again(const struct requester *r, enum eff_reason why)
 {
     return (r->went_back && why != WHY_RNR_NAK) || (r->rnr_wait && why != WHY_IMPLIED_NAK);
@@ -301,7 +301,7 @@ static void obey_nak(struct requester *r, const struct pkt *p, struct effects *e
         go_back(r, why, e);
 }
 
-/* Progress of an endpoint: it knows that the response arrived, and does not send again what was acknowledged. */
+/* Progress of an endpoint: it knows that the response arrived, and does not retransmit what was acknowledged. */
 static void catch_up(struct requester *r)
 {
     r->una_lo = r->una_hi;

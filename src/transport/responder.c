@@ -1,10 +1,12 @@
 /* layer 2 (transport): the apply half of a responder: requests.
  *
  * One sequence NAK for a gap (C9-114), S is a SEND:
- *     requester  S0 S1 S2 S3 ........... S1 S2 S3
- *     responder     x  NAK 1, nak_sent; S3 is dropped silently; S1 is the expected one: nak_sent ends
- * A READ whose PSNs 4 to 7 are its responses is asked for again from 6 on: `from` = 2, and the responses of later READs
- * start again after it, because the requester has gone back (C9-110). */
+ *     requester  S0  S1  S2  S3 ....... S1  S2  S3
+ *     responder      lost    NAK 1      S1 is expected: nak_sent ends
+ *                            nak_sent; S3 is dropped silently
+ * READ restart (C9-110), R4 is a READ whose responses are r4 to r7, R8 one of a single response:
+ *     requester  R4  R8 ............... R6  R8          r6 was lost: it asks for the rest, and goes back
+ *     responder         r4 r5 r6 r7 r8      r6 r7 r8    `from` of R4 is 2; the answer of R8 starts again after it */
 #include "src/transport/responder.h"
 
 #include "src/transport/transport_impl.h"
@@ -58,7 +60,7 @@ void rsp_remember(struct responder *r, const struct pkt *p, struct effects *e)
 {
     struct rsp_res *res = rsp_res(r, r->res_tail);
     bool read = p->op->flags & OPF_READ_REQ, atomic = p->op->flags & OPF_ATOMIC_REQ;
-    int32_t behind;
+    int32_t further;
 
     if (r->res_tail - r->res_head > r->res_mask) {
         if (r->res_next == r->res_head)
@@ -75,8 +77,8 @@ void rsp_remember(struct responder *r, const struct pkt *p, struct effects *e)
     res->executed = res->replay = false;
     res->u = (struct rsp_res_unknown){0};
     rsp_set_answer(r, res, 0, res->len);
-    behind = psn_diff(psn_add(res->psn, res->span), r->res_end);
-    if (r->res_tail == 0 || behind > 0 || behind < -(1 << 20))
+    further = psn_diff(psn_add(res->psn, res->span), r->res_end);
+    if (r->res_tail == 0 || further > 0 || further < -(1 << 20))
         r->res_end = psn_add(res->psn, res->span);
     e->msg = r->res_tail++;
     e->flags |= EFF_RESPOND;

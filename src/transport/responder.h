@@ -31,10 +31,10 @@ struct rsp_res {
     uint32_t len;  /* READ: bytes */
     uint32_t psn;  /* first PSN of the request */
     uint32_t span; /* PSNs it takes */
-    /* answer in progress: its first PSN, counted from `psn` (more than 0 after a READ asked for again) */
+    /* answer in progress: its first PSN, counted from `psn` (more than 0 after a READ restart) */
     uint32_t from;
     uint32_t next;            /* the PSN due next, counted from `psn` */
-    uint32_t end;             /* PSN behind its last, counted from `psn`; next == end: nothing is due */
+    uint32_t end;             /* PSN after its last, counted from `psn`; next == end: nothing is due */
     uint32_t tail;            /* payload bytes of its last packet */
     uint8_t opcode;           /* of the request, lower five bits */
     bool executed;            /* atomic: `orig` is valid */
@@ -49,7 +49,7 @@ struct rsp_params {
     uint8_t rnr_timer; /* 5-bit code of RNR NAKs */
     bool credits;      /* advertises end-to-end credits (no shared receive queue, flow control agreed) */
     bool rxe; /* profile rxe: habits of soft-RoCE (sequence NAK after RNR NAK; NAK 63 for a message too long; every
-             duplicate acknowledged; the answer of a READ asked for again begins with a Middle or Last) */
+             duplicate acknowledged; the answer of a READ restart begins with a Middle or Last) */
     uint16_t pmtu;
     uint32_t psn;  /* first PSN expected */
     uint32_t qkey; /* UD */
@@ -75,7 +75,7 @@ enum rsp_open {
 struct responder {
     struct rsp_params p;
 
-    /* Range proved to possible; equal for an endpoint. */
+    /* From what is proved to what is possible; equal at an endpoint. */
     uint32_t epsn_lo, epsn_hi; /* expected PSN */
     uint32_t msn_lo, msn_hi;   /* messages completed, 24 bits */
 
@@ -89,7 +89,7 @@ struct responder {
     uint32_t left;   /* WRITE: bytes that the RETH announced and that are still to come */
 
     /* Answers. */
-    bool nak_sent;    /* a NAK was sent for epsn: requests ahead are dropped silently until it arrives */
+    bool nak_sent;    /* a NAK was sent for epsn: requests ahead are dropped silently until epsn arrives (C9-114) */
     bool rnr_sent;    /* the NAK was an RNR NAK */
     uint32_t seen_hi; /* PSN after the furthest request that arrived or was seen */
     bool dead;        /* a fatal NAK was given or is owed */
@@ -108,7 +108,7 @@ struct responder {
     uint32_t res_head; /* oldest remembered */
     uint32_t res_next; /* oldest with an answer due; res_tail: none */
     uint32_t res_tail; /* number of the next one */
-    uint32_t res_end;  /* PSN behind the furthest of them; valid once there was one */
+    uint32_t res_end;  /* PSN after the furthest of them; valid once there was one */
     int32_t res_off;   /* bytes from this structure to the first struct rsp_res */
     uint32_t res_mask; /* entries - 1 */
 };

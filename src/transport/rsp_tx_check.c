@@ -110,7 +110,7 @@ static bool breaks_ghost(const struct re_view *t, struct verdict *v)
 /* One way to answer: from PSN number `from` of the READ to before `end`, with `tail` bytes in the last response. */
 struct shape {
     uint32_t from, end, tail;
-    bool late_start; /* the first may be a Middle or Last: rxe, for a READ asked for again */
+    bool late_start; /* the first may be a Middle or Last: rxe, for a READ restart */
 };
 
 /* Rule that a READ response breaks if `s` is what it belongs to; RULE_NONE: none. *want is the opcode or the bytes then
@@ -138,13 +138,13 @@ static bool answers_read(const struct re_view *t)
 }
 
 /* Whatever else arrived, a response has the form that its place in the answer demands: to the READ as it was, or as it
- * was asked for again. Where it was asked for again more than once, any form may be right. */
+ * was restarted. Where it was restarted more than once, any form may be right. */
 static bool breaks_form(const struct re_view *t, struct verdict *v)
 {
     const struct rsp_res *res = t->res;
     struct shape whole, again;
     uint32_t want, other;
-    enum rule rule, rule2;
+    enum rule rule, rule_again;
 
     if (!t->watched || !answers_read(t) || (t->u->pmtu_unknown && res->len > 256))
         return false;
@@ -152,13 +152,13 @@ static bool breaks_form(const struct re_view *t, struct verdict *v)
                            t->r->p.rxe && !t->u->from_start};
     again = (struct shape){res->from, res->end, res->tail, t->r->p.rxe};
     rule = misfit(t, &whole, &want);
-    if (LIKELY(rule == RULE_NONE) || res->u.rereads > 1)
+    if (LIKELY(rule == RULE_NONE) || res->u.restarts > 1)
         return false;
-    rule2 = res->u.rereads ? misfit(t, &again, &other) : rule;
-    if (rule2 == RULE_NONE)
+    rule_again = res->u.restarts ? misfit(t, &again, &other) : rule;
+    if (rule_again == RULE_NONE)
         return false;
-    if (rule2 == RULE_RDA_03 && rule == RULE_RDA_02) {
-        rule = rule2;
+    if (rule_again == RULE_RDA_03 && rule == RULE_RDA_02) {
+        rule = rule_again;
         want = other;
     }
     return fail(v, res->opcode == OP_READ_REQUEST ? rule : RULE_RDA_12,
@@ -167,10 +167,10 @@ static bool breaks_form(const struct re_view *t, struct verdict *v)
 }
 
 /* Whether an answer may begin at PSN number `off` of the READ, though another one is due: for a copy of the request, or
- * because it was executed only when it came again. Never at an endpoint. */
+ * because it was executed only when it was retransmitted. Never at an endpoint. */
 static bool may_begin_again(const struct rsp_res *res, uint32_t off)
 {
-    return (res->u.copies && (off == res->from || res->u.rereads > 1)) || res->u.doubtful;
+    return (res->u.copies && (off == res->from || res->u.restarts > 1)) || res->u.doubtful;
 }
 
 /* In the order of the PSNs, First to Last. */
@@ -296,8 +296,8 @@ static bool breaks_single_nak(const struct re_view *t, bool rnr, struct verdict 
     return true;
 }
 
-/* A NAK that is no sequence NAK, seen by a validator: whether there was a reason for it is not known. */
-static bool breaks_acked(const struct re_view *t, struct verdict *v)
+/* A fatal NAK, seen by a validator, which does not know its reason, of a request that was acknowledged. */
+static bool breaks_fatal_of_acked(const struct re_view *t, struct verdict *v)
 {
     const struct responder *r = t->r;
 
@@ -315,7 +315,7 @@ static bool breaks_nak(const struct re_view *t, struct verdict *v)
     if (LIKELY(!is_nak(t)))
         return false;
     if (t->watched && !sequence)
-        return breaks_acked(t, v);
+        return breaks_fatal_of_acked(t, v);
     if (sequence && was_naked(t, &rnr))
         return breaks_single_nak(t, rnr, v);
     if (!in_order(t) && psn_diff(psn, r->epsn_lo) <= 0)

@@ -30,8 +30,8 @@ struct req_unknown {
 
 /* Of a responder. */
 struct rsp_unknown {
-    bool all_seen; /* the tap is at the responder: its packets are seen as it sends them, none is lost before, and none
-                      changes places */
+    /* the tap is at the responder: its packets are seen as it sends them, none is lost before, none changes places */
+    bool all_seen;
     bool from_start;   /* p.psn is the first PSN of the queue pair, so its messages can be counted */
     bool pmtu_unknown; /* p.pmtu is the largest possible path MTU */
     bool counted;      /* msn_hi counts every message since the first: no request was missed */
@@ -46,9 +46,9 @@ struct rsp_unknown {
 
 /* Of a READ or atomic that the responder remembers. */
 struct rsp_res_unknown {
-    uint8_t rereads; /* times that it was asked for again, at other places: `from` and `end` are of the latest one */
-    uint8_t copies;  /* of the request seen, each of which may be answered once more, from `from` on */
-    bool doubtful;   /* seen, but by a NAK seen since it may not have been executed then */
+    uint8_t restarts; /* READ restarts at other PSNs: `from` and `end` are of the latest one */
+    uint8_t copies;   /* of the request seen, each of which may be answered once more, from `from` on */
+    bool doubtful;    /* a NAK seen since says that it may not have been executed when it was seen */
 };
 
 #endif
