@@ -147,8 +147,7 @@ void judge_cnp(struct judge *j, const struct pkt *p)
     struct jflow *f = flow == FLOW_NONE ? NULL : &j->flows[flow];
 
     notified(j, p);
-    report_judged(j->report, RULE_CC_01);
-    report_judged(j->report, RULE_CC_02);
+    judge_applies(j, ON_CNP);
     for (uint32_t i = 0; i < p->payload_cap; i++)
         sum |= p->data[p->payload_off + i];
     if (p->bth.psn || p->bth.se || sum || (p->bth.migreq && j->o.profile != PROFILE_NV))

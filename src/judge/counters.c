@@ -184,7 +184,7 @@ void judge_counters_end(struct judge *j)
     for (unsigned k = 0; k < j->o.n_hosts; k++) {
         const struct judge_host *h = &j->o.hosts[k];
         bool there = tap_is_there(j, h);
-        report_judged(j->report, RULE_CAP_05);
+        judge_applies(j, ON_COUNTERS);
         for (unsigned i = 0; i < C_COUNT; i++)
             compare(j, h, i, there);
     }

@@ -110,21 +110,13 @@ const char *say(struct judge *j, const char *fmt, ...)
 
 #define SPOILED_NEAR 64 /* frames within which a packet that could not be read may be the one that is missed */
 
-/* Whether a packet that is missing breaks the rule. */
-static bool misses_a_packet(enum rule rule)
-{
-    static const uint8_t rules[] = {RULE_SEQ_01, RULE_SVC_06, RULE_RTX_01, RULE_RTX_11,
-                                    RULE_RDA_01, RULE_RDA_02, RULE_RDA_11};
-
-    return memchr(rules, rule, sizeof rules) != NULL;
-}
-
 /* Whether what a PSN was passed over for may be a packet that was damaged, or that is no packet at all. */
 static bool spoiled_near(const struct judge *j, const struct pkt *p, const struct found *f)
 {
     uint64_t at = f->frame ? f->frame : p ? p->frame->number : 0;
 
-    return j->spoiled && misses_a_packet(f->rule) && at < j->spoiled + SPOILED_NEAR && j->spoiled < at + SPOILED_NEAR;
+    return j->spoiled && rule_table[f->rule].traits & T_GAP && at < j->spoiled + SPOILED_NEAR &&
+           j->spoiled < at + SPOILED_NEAR;
 }
 
 /* 1 << the interface of the flow, where the user has told the interfaces apart; else 0. */
@@ -179,9 +171,8 @@ static bool breaks_agreement(const struct judge *j, enum rule rule, uint32_t flo
 
     if (!f || f->paired_by != PAIR_CM)
         return false;
-    return rule == RULE_RTX_08
-               ? f->params.have_rnr
-               : f->params.have_timeout && (rule == RULE_RTX_02 || rule == RULE_RTX_03 || rule == RULE_RTX_04);
+    return (rule_table[rule].traits & T_CM_RNR && f->params.have_rnr) ||
+           (rule_table[rule].traits & T_CM_TIMEOUT && f->params.have_timeout);
 }
 
 void judge_found(struct judge *j, const struct pkt *p, struct found f)
@@ -260,58 +251,31 @@ void judge_note(struct judge *j, enum rule rule, uint32_t flow, uint64_t frame, 
     buf_free(&b);
 }
 
-/* Mark the rules that a kind of packet is judged by, once. */
-static void judged(struct judge *j, unsigned group, const uint8_t *rules, unsigned n)
+/* What a packet with a BTH lets rules be judged by: ON_*. */
+static unsigned applies_to(const struct pkt *p)
 {
-    if (LIKELY(j->judged_any[group]))
-        return;
-    j->judged_any[group] = true;
-    for (unsigned i = 0; i < n; i++)
-        if (judge_wants(j, (enum rule)rules[i]))
-            report_judged(j->report, (enum rule)rules[i]);
+    unsigned service = p->bth.opcode >> 5, on = ON_BTH | (p->have & H_UDP ? ON_UDP : ON_LINK);
+
+    switch (service) {
+    case SVC_UD:
+        return on | ON_UD | (p->have & H_MAD ? ON_CM : 0);
+    case SVC_UC:
+        return on | ON_CONN | ON_UC;
+    case SVC_XRC:
+        return on | ON_CONN | ON_RC | ON_XRC;
+    default:
+        return on | ON_CONN | ON_RC;
+    }
 }
 
-static const uint8_t rules_bth[] = {RULE_FMT_01, RULE_FMT_02, RULE_FMT_03, RULE_FMT_04, RULE_FMT_05, RULE_FMT_06};
-static const uint8_t rules_udp[] = {RULE_FMT_07, RULE_FMT_08, RULE_FMT_09, RULE_FMT_10,
-                                    RULE_FMT_11, RULE_FMT_12, RULE_FMT_14};
-static const uint8_t rules_connected[] = {RULE_FMT_15, RULE_FMT_17, RULE_FMT_20, RULE_SEQ_01, RULE_SEQ_02,
-                                          RULE_SEQ_03, RULE_SEQ_04, RULE_SEQ_05, RULE_SEQ_06, RULE_SEQ_07,
-                                          RULE_SEQ_08, RULE_SEQ_12, RULE_SVC_02};
-static const uint8_t rules_reliable[] = {
-    RULE_SEQ_10, RULE_SEQ_11, RULE_RDA_01, RULE_RDA_02, RULE_RDA_03, RULE_RDA_04, RULE_RDA_05, RULE_RDA_06,
-    RULE_RDA_07, RULE_RDA_08, RULE_RDA_09, RULE_RDA_11, RULE_RDA_12, RULE_RDA_13, RULE_ACK_01, RULE_ACK_02,
-    RULE_ACK_03, RULE_ACK_04, RULE_ACK_05, RULE_ACK_06, RULE_ACK_07, RULE_ACK_08, RULE_NAK_01, RULE_NAK_02,
-    RULE_NAK_03, RULE_NAK_04, RULE_NAK_06, RULE_NAK_07, RULE_RTX_01, RULE_RTX_02, RULE_RTX_03, RULE_RTX_04,
-    RULE_RTX_05, RULE_RTX_08, RULE_RTX_09, RULE_RTX_10, RULE_RTX_11, RULE_CC_03};
-static const uint8_t rules_uc[] = {RULE_SVC_03, RULE_SVC_06};
-static const uint8_t rules_ud[] = {RULE_FMT_16, RULE_SVC_01, RULE_SVC_05};
-static const uint8_t rules_cm[] = {RULE_CM_01, RULE_CM_02, RULE_CM_03, RULE_CM_05, RULE_CM_06, RULE_CM_07,
-                                   RULE_CM_08, RULE_CM_09, RULE_CM_10, RULE_CM_11, RULE_CM_12, RULE_CM_13,
-                                   RULE_CM_14, RULE_CM_15, RULE_CM_16, RULE_CM_17};
-static const uint8_t rules_link[] = {RULE_FMT_18, RULE_FMT_19};
-
-static void mark_judged(struct judge *j, const struct pkt *p)
+void judge_applies(struct judge *j, unsigned on)
 {
-    unsigned service = p->bth.opcode >> 5;
-
-    judged(j, 0, rules_bth, ARRAY_LEN(rules_bth));
-    if (p->have & H_UDP)
-        judged(j, 1, rules_udp, ARRAY_LEN(rules_udp));
-    else
-        judged(j, 2, rules_link, ARRAY_LEN(rules_link));
-    if (service == SVC_UD) {
-        judged(j, 3, rules_ud, ARRAY_LEN(rules_ud));
-        if (p->have & H_MAD)
-            judged(j, 4, rules_cm, ARRAY_LEN(rules_cm));
+    if (LIKELY(!(on & ~j->applied)))
         return;
-    }
-    judged(j, 5, rules_connected, ARRAY_LEN(rules_connected));
-    if (UNLIKELY(service == SVC_XRC))
-        report_judged(j->report, RULE_SVC_04);
-    if (service == SVC_UC)
-        judged(j, 6, rules_uc, ARRAY_LEN(rules_uc));
-    else
-        judged(j, 7, rules_reliable, ARRAY_LEN(rules_reliable));
+    for (unsigned i = 1; i < RULE_COUNT; i++)
+        if (rule_table[i].applies & on & ~j->applied && judge_wants(j, (enum rule)i))
+            report_judged(j->report, (enum rule)i);
+    j->applied |= on;
 }
 
 /* --- Packets ---------------------------------------------------------------------------------- */
@@ -415,7 +379,7 @@ static void judge_any(struct judge *j, const struct pkt *p)
         judge_malformed(j, p);
         return;
     }
-    mark_judged(j, p);
+    judge_applies(j, applies_to(p));
     if (UNLIKELY(j->o.n_hosts))
         judge_count(j, p);
     if (UNLIKELY(p->icrc == CRC_BAD || p->flags & PKT_MALFORMED)) {
@@ -480,6 +444,7 @@ void judge_end(struct judge *j)
 {
     struct conn_counts n = conn_counts(j->conns);
 
+    judge_applies(j, ON_CAPTURE);
     for (uint32_t i = 0; i < n.flows; i++) {
         if (j->flows[i].packets) {
             judge_pending(j, NULL, i, true);

@@ -293,9 +293,9 @@ struct judge {
     struct notifier notifier[NOTIFIERS];
     uint32_t n_stranger;
     uint16_t file;
-    bool blind;         /* packets were cut within their headers, or time ran backwards */
-    bool said_cm;       /* there was connection management, or what may have been it */
-    bool judged_any[8]; /* which groups of rules were marked as judged */
+    bool blind;       /* packets were cut within their headers, or time ran backwards */
+    bool said_cm;     /* there was connection management, or what may have been it */
+    unsigned applied; /* ON_*: the rules that apply to these count as judged */
     char said[6][256];
     unsigned said_at;
 };
@@ -322,6 +322,8 @@ static inline struct found found_of(enum rule rule, uint32_t flow)
 }
 /* Weigh it and report it. */
 void judge_found(struct judge *j, const struct pkt *p, struct found f);
+/* Something was seen that rules are judged by, ON_*: they count as judged from now on. */
+void judge_applies(struct judge *j, unsigned on);
 /* A note: frame 0 means none. */
 void judge_note(struct judge *j, enum rule rule, uint32_t flow, uint64_t frame, const char *seen, const char *text);
 /* The side of a tap, as the user told it. */

@@ -111,7 +111,7 @@ void judge_pause(struct judge *j, const struct pkt *p)
     opcode = load_be16(q + 14);
     if (opcode != MACC_PAUSE && opcode != MACC_PFC)
         return;
-    report_judged(j->report, RULE_CC_07);
+    judge_applies(j, ON_PAUSE);
     if (!check_form(j, p, opcode) || p->caplen < (opcode == MACC_PFC ? 34 : 18) || !(s = pauser_of(j, p)))
         return;
     s->frames++;

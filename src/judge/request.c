@@ -39,7 +39,7 @@ static void begin(struct judge *j, const struct pkt *p, uint32_t flow, struct jf
 /* Whether out-of-order placement and adaptive retransmission make the rule void. */
 static bool is_void(const struct judge *j, enum rule rule)
 {
-    return j->o.profile == PROFILE_NV && (rule == RULE_RTX_01 || rule == RULE_RTX_02 || rule == RULE_RTX_11);
+    return j->o.profile == PROFILE_NV && rule_table[rule].traits & T_NOT_NV;
 }
 
 /* Whether another check says more of it: a gap waits for packets recorded late, lengths are compared with the path MTU

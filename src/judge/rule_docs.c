@@ -1,12 +1,6 @@
 /* layer 3 (judge): the rule catalogue for people. */
 #include "src/judge/rule_docs.h"
 
-const struct rule_doc rule_docs[RULE_COUNT] = {
-#define TEXT(name, how_text, example_text) [RULE_##name] = {how_text, example_text},
-#include "src/judge/rule_text.def"
-#undef TEXT
-};
-
 /* Groups of rules, by the beginning of their ids. */
 static const struct {
     const char *prefix, *title;
@@ -69,8 +63,8 @@ void catalog_json(struct buf *b)
         json_pair(b, "severity", severity_str(r->severity));
         json_pair(b, "source", r->anchor);
         json_pair(b, "meaning", r->meaning);
-        json_pair(b, "how", rule_docs[i].how);
-        json_pair(b, "example", rule_docs[i].example);
+        json_pair(b, "how", r->how);
+        json_pair(b, "example", r->example);
         buf_puts(b, "\"needs\":[");
         for (unsigned bits = r->needs; bits; bits &= bits - 1, sep = ",")
             buf_printf(b, "%s\"%s\"", sep, need_str(bits & -bits));
@@ -82,14 +76,12 @@ void catalog_json(struct buf *b)
 void catalog_rule(struct buf *b, enum rule rule)
 {
     const struct rule_info *r = &rule_table[rule];
-    const struct rule_doc *d = &rule_docs[rule];
 
     buf_printf(b, "%s: %s\n\n  severity  %s\n  source    %s\n  needs     ", r->id, r->meaning,
                severity_str(r->severity), r->anchor);
     needs_text(b, r->needs);
-    buf_printf(b, "\n\n%s\n", d->how);
-    if (*d->example)
-        buf_printf(b, "\nExample: %s\n", d->example);
+    buf_printf(b, "\n\n%s\n", r->how);
+    buf_printf(b, "\nExample: %s\n", r->example);
     if (r->severity == SEV_I)
         buf_puts(b, "\nThis is an observation: it is shown as a note and never fails.\n");
     else
@@ -149,11 +141,9 @@ static void man_rule(struct buf *b, unsigned i)
     needs_text(&t, r->needs);
     buf_char(&t, '.');
     man_text(b, buf_str(&t));
-    man_text(b, rule_docs[i].how);
-    if (*rule_docs[i].example) {
-        buf_puts(b, "For example:\n");
-        man_text(b, rule_docs[i].example);
-    }
+    man_text(b, r->how);
+    buf_puts(b, "For example:\n");
+    man_text(b, r->example);
     buf_free(&t);
 }
 

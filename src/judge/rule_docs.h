@@ -5,13 +5,6 @@
 #include "buf.h"
 #include "src/transport/rules.h"
 
-struct rule_doc {
-    const char *how;     /* how it is judged, or what is noted */
-    const char *example; /* what breaks it (of an observation: what it looks like); "" if there is nothing to show */
-};
-/* By enum rule. */
-extern const struct rule_doc rule_docs[RULE_COUNT];
-
 /* The needs in `needs` (N_*), joined by ", "; "nothing but the packet" for none. */
 void needs_text(struct buf *b, unsigned needs);
 

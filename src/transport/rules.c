@@ -5,10 +5,27 @@
 
 _Static_assert(RULE_COUNT <= 256, "struct verdict holds a rule in 8 bits");
 
+/* No row without its texts. */
+#define RULE(name, id, severity, anchor, needs, fault, applies, traits, meaning, wrong, reason, how, example)          \
+    _Static_assert(sizeof(anchor) > 1 && sizeof(meaning) > 1, id ": an anchor and what holds");                        \
+    _Static_assert(sizeof(wrong) > 1, id ": the headline of a finding");                                               \
+    _Static_assert(sizeof(how) > 1 && sizeof(example) > 1, id ": how it is judged, and an example");                   \
+    _Static_assert((applies) != 0, id ": what it is judged by");
+#include "src/transport/rules.def"
+#undef RULE
+
 const struct rule_info rule_table[RULE_COUNT] = {
-    [RULE_NONE] = {"", "", "", 0, SEV_I, F_NONE},
-#define RULE(name, id, severity, anchor, needs, fault, meaning)                                                        \
-    [RULE_##name] = {id, anchor, meaning, needs, SEV_##severity, fault},
+    [RULE_NONE] = {"", "", "", "", "", "", {CAUSE_NONE}, 0, 0, SEV_I, F_NONE, 0},
+#define NO_REASON                                                                                                      \
+    {                                                                                                                  \
+        CAUSE_NONE                                                                                                     \
+    }
+#define REASON(...)                                                                                                    \
+    {                                                                                                                  \
+        __VA_ARGS__                                                                                                    \
+    }
+#define RULE(name, id, severity, anchor, needs, fault, applies, traits, meaning, wrong, reason, how, example)          \
+    [RULE_##name] = {id, anchor, meaning, wrong, how, example, reason, needs, applies, SEV_##severity, fault, traits},
 #include "src/transport/rules.def"
 #undef RULE
 };

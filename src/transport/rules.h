@@ -17,6 +17,61 @@ enum {
     N_CLOCK = 1u << 8,    /* time stamps can be trusted */
 };
 
+/* The packets that a rule is judged by; masks of these bits. A rule counts as judged, and as passed unless something is
+ * found, once one of its packets was seen. */
+enum {
+    ON_BTH = 1u << 0,       /* any packet with a BTH */
+    ON_UDP = 1u << 1,       /* of RoCEv2 */
+    ON_LINK = 1u << 2,      /* of RoCEv1 or InfiniBand: GRH or LRH */
+    ON_CONN = 1u << 3,      /* of any service but UD */
+    ON_RC = 1u << 4,        /* of any service but UD and UC */
+    ON_UC = 1u << 5,        /* of the service UC */
+    ON_XRC = 1u << 6,       /* of the service XRC */
+    ON_UD = 1u << 7,        /* a datagram */
+    ON_CM = 1u << 8,        /* a datagram with a MAD */
+    ON_CNP = 1u << 9,       /* a CNP */
+    ON_PAUSE = 1u << 10,    /* an Ethernet pause frame */
+    ON_COUNTERS = 1u << 11, /* the counters of an adapter, at the end */
+    ON_CAPTURE = 1u << 12,  /* the capture as a whole, at the end */
+};
+
+/* What else is peculiar to a rule; masks of these bits. */
+enum {
+    T_GAP = 1u << 0,        /* a packet that is missing breaks it */
+    T_NOT_NV = 1u << 1,     /* profile nv does not judge it: out-of-order placement, adaptive retransmission */
+    T_TIMEOUT = 1u << 2,    /* it needs the ACK timeout or the retry count, which the user may tell */
+    T_CM_TIMEOUT = 1u << 3, /* a failure is one of CM-10, too, if CM states the ACK timeout and retry count */
+    T_CM_RNR = 1u << 4,     /* likewise the RNR retry count */
+};
+
+/* The frame that stands against the one in which a check of the transport failed. */
+enum rule_cause {
+    CAUSE_NONE,
+    CAUSE_REQUEST_BEFORE, /* the request of the PSN before */
+    CAUSE_MESSAGE,        /* the first request of its message */
+    CAUSE_FIRST_COPY,     /* the first transmission of this PSN */
+    CAUSE_LAST_COPY,      /* the latest one */
+    CAUSE_LAST_REQUEST,   /* the latest request */
+    CAUSE_READ,           /* the READ or atomic of this PSN, as it was sent first */
+    CAUSE_OLDEST_READ,    /* the oldest READ or atomic outstanding */
+    CAUSE_READ_PROGRESS,  /* the latest response to the READ of this PSN, else that READ */
+    CAUSE_FIRST_RESPONSE, /* the first response to the READ or atomic of this PSN */
+    CAUSE_ACK,            /* the latest ACK, else the first transmission of this PSN */
+    CAUSE_ACKED,          /* the response that acknowledged most */
+    CAUSE_SEQ_NAK,        /* the latest sequence NAK */
+    CAUSE_RNR_NAK,        /* the latest RNR NAK */
+    CAUSE_FATAL_NAK,      /* the latest NAK that ends the connection */
+    CAUSE_COUNT
+};
+
+/* What is said of a failure that a check of the transport has found. */
+struct rule_reason {
+    enum rule_cause cause;
+    const char *text;    /* what it means; NULL: src/judge/ has the check, which says it */
+    const char *limit;   /* stands before the value permitted, e.g. "at most "; NULL: nothing */
+    const char *instead; /* stands in place of the value permitted; NULL: the value does */
+};
+
 /* Who can break a rule on purpose; masks of these bits. */
 enum {
     F_NONE = 0,
@@ -34,7 +89,7 @@ enum severity {
 
 enum rule {
     RULE_NONE, /* no rule: the verdict of a check that found nothing */
-#define RULE(name, id, severity, anchor, needs, fault, meaning) RULE_##name,
+#define RULE(name, ...) RULE_##name,
 #include "src/transport/rules.def"
 #undef RULE
     RULE_COUNT
@@ -44,12 +99,18 @@ struct rule_info {
     const char *id;      /* "NAK-02" */
     const char *anchor;  /* compliance statement, section or other source */
     const char *meaning; /* one line: what holds when the rule is kept */
-    uint16_t needs;      /* N_* */
-    uint8_t severity;    /* enum severity */
-    uint8_t fault;       /* F_*: who can break it on purpose */
+    const char *wrong;   /* one line: what is wrong when it is broken, with "{seen}" and "{expected}" for the values */
+    const char *how;     /* how it is judged, or what is noted */
+    const char *example; /* what breaks it (of an observation: what it looks like) */
+    struct rule_reason reason;
+    uint16_t needs;   /* N_* */
+    uint16_t applies; /* ON_*: not 0 */
+    uint8_t severity; /* enum severity */
+    uint8_t fault;    /* F_*: who can break it on purpose */
+    uint8_t traits;   /* T_* */
 };
 
-/* One row a rule, indexed by enum rule; row 0 (RULE_NONE) has the id "". */
+/* One row a rule, indexed by enum rule; row 0 (RULE_NONE) has the id "" and no other text. */
 extern const struct rule_info rule_table[RULE_COUNT];
 
 /* The id, e.g. "NAK-02"; "" for RULE_NONE. */
