@@ -285,7 +285,7 @@ static void assumptions(const struct job *job, struct buf *b)
     for (unsigned i = 0; i < job->o.n_taps; i++)
         buf_printf(b, ", %u:%u=%s", (job->o.taps[i].tap >> 16) + 1, job->o.taps[i].tap & 0xffff,
                    tap_str(job->o.taps[i].side));
-    buf_puts(b, job->o.complete ? "; capture complete" : "; capture perhaps not complete");
+    buf_puts(b, job->o.complete ? "; capture complete" : "; capture not declared complete");
 }
 
 /* Whether all interfaces of --tap are there; else after a message. */
@@ -312,8 +312,11 @@ static int end(struct trace *t)
     const struct job *job = job_of(t);
     struct report *r = judge_report(job->judge);
     struct buf said = {0};
-    struct report_opts o = {
-        .files = t->files, .n_files = t->n_files, .inconclusive = job->verbose, .quiet = job->quiet};
+    struct report_opts o = {.files = t->files,
+                            .n_files = t->n_files,
+                            .complete = job->o.complete,
+                            .inconclusive = job->verbose,
+                            .quiet = job->quiet};
     struct report_totals sums;
 
     if (!t->failed && !taps_exist(job))

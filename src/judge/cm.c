@@ -73,9 +73,11 @@ static struct found words(struct judge *j, const struct cm_msg *m, struct verdic
                                                          : "a message that fits the state of its receiver";
         f.seen = cm_attr_str(m->mad.attr_id);
     } else if (strcmp(v.about, CM_COPY_DIFFERS) == 0) {
+        f.wrong = "the retransmitted CM message differs: {seen}, expected {expected}";
         f.expected = say(j, "the %s of the first time", cm_attr_str(m->mad.attr_id));
         f.seen = "another one";
     } else if (strcmp(v.about, CM_COPY_EARLY) == 0) {
+        f.wrong = "the CM message was retransmitted after {seen}, expected {expected}";
         f.expected = say(j, "a wait of %.0f ms", (double)v.expected / 1e6);
         f.seen = say(j, "%.0f ms", (double)v.seen / 1e6);
     } else if (v.rule == RULE_CM_05 || v.rule == RULE_CM_14 || v.rule == RULE_CM_15) {
@@ -537,6 +539,7 @@ static void check_unanswered(struct judge *j, const struct cm_exchange *s, bool 
           (struct found){.rule = RULE_CM_13,
                          .frame = o->frame,
                          .cause = s->req.frame,
+                         .wrong = "a DREQ was not answered: {seen}",
                          .expected = "a DREP",
                          .seen = say(j, "DREQ sent %s, and no DREP", count_str(o->copies, "time")),
                          .needs = N_COMPLETE | (from_active ? N_TAP_RSP : N_TAP_REQ),

@@ -75,7 +75,8 @@ void judge_agreed_answer(struct judge *j, const struct pkt *p, uint32_t flow)
         return;
     g = found_of(RULE_CM_06, of);
     g.cause = c->params.rep_frame;
-    g.expected = say(j, "PSN %u, which this end announced,", c->psn);
+    g.wrong = "the NAK expects PSN {seen}, announced was {expected}";
+    g.expected = say(j, "PSN %u", c->psn);
     g.seen = say(j, "PSN %u", p->bth.psn);
     g.text =
         "The NAK tells which PSN its sender expects: not the one that its own REQ or REP gave the peer to start from.";

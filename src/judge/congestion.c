@@ -106,11 +106,12 @@ static bool sends_cnps(struct judge *j, uint32_t flow)
 /* --- CNPs ------------------------------------------------------------------------------------- */
 
 /* A CNP that is not what it should be. */
-static void cnp_bad(struct judge *j, const struct pkt *p, uint32_t flow, const char *expected, const char *seen,
-                    const char *text)
+static void cnp_bad(struct judge *j, const struct pkt *p, uint32_t flow, const char *wrong, const char *expected,
+                    const char *seen, const char *text)
 {
     struct found f = found_of(RULE_CC_01, flow);
 
+    f.wrong = wrong;
     f.expected = expected;
     f.seen = seen;
     f.text = text;
@@ -151,7 +152,7 @@ void judge_cnp(struct judge *j, const struct pkt *p)
     for (uint32_t i = 0; i < p->payload_cap; i++)
         sum |= p->data[p->payload_off + i];
     if (p->bth.psn || p->bth.se || sum || (p->bth.migreq && j->o.profile != PROFILE_NV))
-        cnp_bad(j, p, flow, "PSN 0, no SE, no MigReq, 16 zero bytes",
+        cnp_bad(j, p, flow, NULL, "PSN 0, no SE, no MigReq, 16 zero bytes",
                 say(j, "PSN %u, SE %u, MigReq %u%s", p->bth.psn, p->bth.se, p->bth.migreq, sum ? ", other bytes" : ""),
                 "A CNP is empty but for the queue pair it is for.");
     if (!f) {
@@ -159,8 +160,8 @@ void judge_cnp(struct judge *j, const struct pkt *p)
         return;
     }
     if (f->pkey.have && !f->pkey.pending && ((f->pkey.value ^ p->bth.pkey) & 0x7fff))
-        cnp_bad(j, p, flow, say(j, "P_Key 0x%04x", f->pkey.value), say(j, "0x%04x", p->bth.pkey),
-                "A CNP carries the P_Key of the packet that was marked.");
+        cnp_bad(j, p, flow, "the CNP has P_Key {seen}, expected {expected}", say(j, "P_Key 0x%04x", f->pkey.value),
+                say(j, "0x%04x", p->bth.pkey), "A CNP carries the P_Key of the packet that was marked.");
     if (f->cnps && (!f->cnp_gap || p->frame->ts - f->cnp_ts < f->cnp_gap))
         f->cnp_gap = p->frame->ts - f->cnp_ts;
     if (f->cnps++ == 0)
@@ -331,8 +332,7 @@ void judge_congestion(struct judge *j, uint32_t flow)
                                    .seen = say(j, "%s marked CE and no CNP", count_str(f->ce_data, "packet")),
                                    .text = "Its receiver does not tell the sender of congestion."});
     if (f->cnps > 1)
-        judge_note(j, RULE_CC_04, flow, f->cnp_frame, say(j, "%.3f us", (double)f->cnp_gap / 1e3),
-                   "The shortest time between two CNPs for this queue pair.");
+        judge_note(j, RULE_CC_04, flow, f->cnp_frame, say(j, "%.3f us", (double)f->cnp_gap / 1e3), "");
     if (f->cnps && g && !g->ce)
         judge_note(j, RULE_CC_05, flow, f->cnp_frame, count_str(f->cnps, "CNP"),
                    "No packet marked CE was seen: the mark was set behind the tap, or something else made its receiver "

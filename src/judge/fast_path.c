@@ -1,26 +1,53 @@
 /* layer 3 (judge): the judge: values that a flow keeps, and packets that keep them. */
 #include "src/judge/judge_impl.h"
 
+static uint64_t value_reads(void);
+
 /* --- Usual packets ---------------------------------------------------------------------------- */
 
-/* The bits of IPv4, UDP and base transport header by which a packet is known to be like an earlier one: all but
- * lengths, IPv4 identification, TTL and checksum, operation, solicited event, pad count, AckReq and PSN. */
-static const uint8_t usual_bits[8 * USUAL_WORDS] = {
-    0xff, 0xff, 0,    0,    0,    0,    0xff, 0xff, /* version, IHL, TOS; fragment */
-    0,    0xff, 0,    0,    0xff, 0xff, 0xff, 0xff, /* protocol, source */
-    0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, /* destination, ports */
-    0,    0,    0xff, 0xff, 0xe0, 0x4f, 0xff, 0xff, /* UDP checksum; service, MigReq, version, P_Key */
-    0xff, 0xff, 0xff, 0xff, 0x7f, 0,    0,    0,    /* FECN, BECN, reserved, destination QP; reserved */
+/* What a packet is found by: its flow, and the layout of its headers. */
+#define FLOW_KEY                                                                                                       \
+    (READS(IP_VERSION) | READS(IP_IHL) | READS(IP_PROTO) | READS(IP_SRC) | READS(IP_DST) | READS(UDP_DPORT) |          \
+     READS(BTH_DQPN))
+
+/* What the packets are that may be usual ones. */
+#define ON_FAST_PATH (ON_BTH | ON_UDP | ON_CONN | ON_RC)
+
+static const struct {
+    uint16_t bit;
+    uint8_t bits;
+} fields[HEADER_INSIDE] = {
+#define X(name, bit, bits) [FIELD_##name] = {bit, bits},
+    HEADER_FIELDS(X)
+#undef X
 };
 
+void judge_use_header_rules(struct judge *j, const struct header_rule *rules, unsigned n)
+{
+    uint64_t reads = FLOW_KEY | value_reads();
+    uint8_t bits[HEADER_BYTES] = {0};
+
+    j->header_rules = rules;
+    j->n_header_rules = n;
+    for (unsigned i = 0; i < n; i++)
+        if (rule_table[rules[i].rule].applies & ON_FAST_PATH)
+            reads |= rules[i].reads & ~rules[i].plain;
+    j->no_usual = reads >> HEADER_INSIDE != 0;
+    for (unsigned f = 0; f < HEADER_INSIDE; f++)
+        for (unsigned at = fields[f].bit; reads >> f & 1 && at < fields[f].bit + fields[f].bits; at++)
+            bits[at / 8] |= (uint8_t)(0x80 >> at % 8);
+    for (unsigned i = 0; i < USUAL_WORDS; i++)
+        j->usual_bits[i] = load_le64(bits + 8 * i);
+}
+
 /* False: the packet has other headers. */
-static inline bool usual_words(const struct pkt *p, uint64_t w[USUAL_WORDS])
+static inline bool usual_words(const struct judge *j, const struct pkt *p, uint64_t w[USUAL_WORDS])
 {
     if (UNLIKELY((p->have & (H_IP4 | H_UDP | H_BTH)) != (H_IP4 | H_UDP | H_BTH) || p->flags || p->icrc == CRC_BAD ||
                  p->bth_off != p->ip_off + 28))
         return false;
     for (unsigned i = 0; i < USUAL_WORDS; i++)
-        w[i] = load_le64(p->data + p->ip_off + 8 * i) & load_le64(usual_bits + 8 * i);
+        w[i] = load_le64(p->data + p->ip_off + 8 * i) & j->usual_bits[i];
     return true;
 }
 
@@ -30,7 +57,9 @@ static inline uint16_t *usual_place(struct judge *j, const uint64_t w[USUAL_WORD
     return &j->usual[((w[1] ^ w[4] << 8) * HASH_MULTIPLIER) >> 52];
 }
 
-/* What of the headers is not compared keeps the rules as well. */
+/* Header rules state as `plain` what is checked here instead of being compared: the ICRC and the length of what was
+ * captured (by usual_words()), the operation, the lengths of IP, UDP, payload and pad, the AETH's syndrome and, as the
+ * service is RC (by learn_usual()), the extended headers. */
 static inline bool is_plain(const struct pkt *p, const struct jflow *f)
 {
     const uint8_t *ip = p->data + p->ip_off;
@@ -39,7 +68,7 @@ static inline bool is_plain(const struct pkt *p, const struct jflow *f)
     if (UNLIKELY(!(flags & (OPF_REQUEST | OPF_RESPONSE)) || flags & (OPF_FLUSH | OPF_ATOMIC_WRITE) || pad || len & 3 ||
                  load_be16(ip + 2) != load_be16(ip + 24) + 20u || f->mtu.pending || f->long_frame))
         return false;
-    if (p->have & H_AETH && UNLIKELY(aeth_type(p->aeth.syndrome) != AETH_ACK))
+    if (p->have & H_AETH && UNLIKELY(p->aeth.syndrome >> 5 != AETH_ACK)) /* bit 7 is reserved: ACK-01 */
         return false;
     return flags & (OPF_FIRST | OPF_MIDDLE) ? len == mtu : len <= mtu || !f->mtu.have;
 }
@@ -51,7 +80,7 @@ uint32_t judge_usual_flow(struct judge *j, const struct pkt *p)
     struct jflow *f;
     uint32_t flow, frame = frame_u32(p);
 
-    if (UNLIKELY(!usual_words(p, w)))
+    if (UNLIKELY(!usual_words(j, p, w)))
         return FLOW_NONE;
     flow = *usual_place(j, w);
     f = &j->flows[flow];
@@ -114,7 +143,7 @@ static void learn_usual(struct judge *j, const struct pkt *p, uint32_t flow, boo
 
     if (UNLIKELY(!is_settled(f)))
         forget_usual(f);
-    else if (clean && (!request || f->dscp_compared) && (p->tos & 3) != 3 && usual_words(p, k->usual) &&
+    else if (clean && (!request || f->dscp_compared) && (p->tos & 3) != 3 && usual_words(j, p, k->usual) &&
              !load_be16(p->data + p->udp_off + 6)) {
         k->tap = conn_tap_of(p->frame);
         *usual_place(j, k->usual) = (uint16_t)flow;
@@ -179,12 +208,16 @@ static void check_long(struct judge *j, const struct pkt *p, uint32_t flow)
 
 /* First and Middle packets are as long as the path MTU; requests are compared with what CM states, if it does, by the
  * transport. */
-static void check_mtu(struct judge *j, const struct pkt *p, uint32_t flow)
+static void check_mtu(struct judge *j, const struct pkt *p, uint32_t flow, struct kind_state *k, bool same)
 {
     struct jflow *f = &j->flows[flow];
     struct steady *s = &f->mtu;
     uint32_t len = p->payload_len;
 
+    (void)k;
+    (void)same;
+    if (!(p->op->flags & OPF_PAYLOAD))
+        return;
     if (p->op->flags & (OPF_FIRST | OPF_MIDDLE)) {
         if (UNLIKELY(f->long_frame))
             check_long(j, p, flow);
@@ -207,7 +240,12 @@ static void check_mtu(struct judge *j, const struct pkt *p, uint32_t flow)
                                                  : "a path MTU of payload and no XRCETH",
                       count_str(len, "byte"), "XRC requests, and they alone, have four bytes more behind the BTH.");
         } else if (len > MTU_MAX) {
-            judge_warn(j, p, RULE_SEQ_05, "at most 4096 bytes", say(j, "%u", len), "A path MTU of its vendor's own.");
+            judge_bad_as(j, p,
+                         (struct found){RULE_SEQ_05, SEV_W,
+                                        .wrong = "the packet is longer than any path MTU: {seen} bytes, expected "
+                                                 "{expected}",
+                                        .expected = "at most 4096 bytes", .seen = say(j, "%u", len),
+                                        .text = "A path MTU of its vendor's own."});
         }
         return;
     }
@@ -238,6 +276,7 @@ void judge_service(struct judge *j, const struct pkt *p, uint32_t flow)
                        .flow = flow,
                        .frame = s->other_frame,
                        .cause = p->frame->number,
+                       .wrong = "the packet has service {seen}, expected {expected}",
                        .expected = say(j, "service %s", service_str((enum service)s->value)),
                        .seen = service_str((enum service)s->other),
                        .text = "The queue pair speaks another service before and after; it drops this packet."});
@@ -248,44 +287,114 @@ static const char *ect_str(uint32_t capable)
     return capable ? "ECN-capable (ECT or CE)" : "not ECN-capable (Not-ECT)";
 }
 
-static void check_marks(struct judge *j, const struct pkt *p, uint32_t flow, struct kind_state *k, bool same)
+/* A packet marked CE: its receiver is to send a CNP. */
+static void take_ce(struct judge *j, const struct pkt *p, uint32_t flow)
 {
-    unsigned ecn = p->tos & 3;
+    struct jflow *f = &j->flows[flow];
+    uint32_t of = p->op->flags & OPF_REQUEST ? flow : conn_flow_at(j->conns, flow)->peer;
 
+    if (f->ce++ == 0)
+        f->ce_frame = frame_u32(p);
+    if (p->op->flags & (OPF_REQUEST | OPF_READ_RESP))
+        judge_mark(j, p, flow, of);
+    if (of != FLOW_NONE && conn_flow_at(j->conns, of)->paired_by > PAIR_PSN &&
+        judge_have(j, of, p) & (p->op->flags & OPF_REQUEST ? N_TAP_REQ : N_TAP_RSP))
+        judge_found(j, p,
+                    (struct found){.rule = RULE_FMT_12,
+                                   .severity = SEV_W,
+                                   .flow = of,
+                                   .wrong = "the packet is marked CE at its sender",
+                                   .expected = "ECT or Not-ECT",
+                                   .seen = "CE",
+                                   .text = "The tap is at its sender: no switch has marked the packet."});
+}
+
+static void check_dscp(struct judge *j, const struct pkt *p, uint32_t flow, struct kind_state *k, bool same)
+{
+    if (UNLIKELY(!p->addr_len))
+        return;
     k->seen = true;
     if (UNLIKELY(steady_put(&k->dscp, p->tos >> 2, frame_u32(p), same)))
         deviation(j, p, flow, RULE_FMT_11, &k->dscp, "DSCP",
                   "The packet may have travelled in another queue than its neighbours, and out of order.");
+}
+
+static void check_ecn(struct judge *j, const struct pkt *p, uint32_t flow, struct kind_state *k, bool same)
+{
+    unsigned ecn = p->tos & 3;
+
+    if (UNLIKELY(!p->addr_len))
+        return;
     if (UNLIKELY(steady_put(&k->ect, ecn != 0, frame_u32(p), same)))
         deviated(j, p, flow, RULE_FMT_12, &k->ect, ect_str(k->ect.value), ect_str(k->ect.other),
                  "Packets before and after state the opposite: switches mark some and drop others.");
-    if (UNLIKELY(ecn == 3)) {
-        struct jflow *f = &j->flows[flow];
-        uint32_t of = p->op->flags & OPF_REQUEST ? flow : conn_flow_at(j->conns, flow)->peer;
-        if (f->ce++ == 0)
-            f->ce_frame = frame_u32(p);
-        if (p->op->flags & (OPF_REQUEST | OPF_READ_RESP))
-            judge_mark(j, p, flow, of);
-        if (of != FLOW_NONE && conn_flow_at(j->conns, of)->paired_by > PAIR_PSN &&
-            judge_have(j, of, p) & (p->op->flags & OPF_REQUEST ? N_TAP_REQ : N_TAP_RSP))
-            judge_found(j, p,
-                        (struct found){.rule = RULE_FMT_12,
-                                       .severity = SEV_W,
-                                       .flow = of,
-                                       .expected = "ECT or Not-ECT",
-                                       .seen = "CE",
-                                       .text = "The tap is at its sender: no switch has marked the packet."});
-    }
-    if (!(p->have & H_UDP))
+    if (UNLIKELY(ecn == 3))
+        take_ce(j, p, flow);
+}
+
+static void check_sport(struct judge *j, const struct pkt *p, uint32_t flow, struct kind_state *k, bool same)
+{
+    if (!p->addr_len || !(p->have & H_UDP))
         return;
     if (UNLIKELY(steady_put(&k->sport, p->sport, frame_u32(p), same)))
         deviation(j, p, flow, RULE_FMT_10, &k->sport, "UDP source port",
                   "Packets of one queue pair with several source ports take several paths, and overtake each other.");
     if (UNLIKELY(p->sport < 0xc000 && !j->flows[flow].noted_port)) {
         j->flows[flow].noted_port = true;
-        judge_note(j, RULE_FMT_10, flow, p->frame->number, say(j, "UDP source port %u", p->sport),
-                   "Source ports of RoCEv2 customarily lie in 49152-65535.");
+        judge_note_as(j, RULE_FMT_10, flow, p->frame->number, "{seen} lies below 49152",
+                      say(j, "UDP source port %u", p->sport), "Source ports of RoCEv2 customarily lie in 49152-65535.");
     }
+}
+
+static void check_pkey(struct judge *j, const struct pkt *p, uint32_t flow, struct kind_state *k, bool same)
+{
+    struct steady *s = &j->flows[flow].pkey;
+
+    (void)k;
+    if (UNLIKELY(steady_put(s, p->bth.pkey, frame_u32(p), same)))
+        deviation(j, p, flow, RULE_FMT_15, s, "P_Key",
+                  "Packets of this queue pair before and after carry another P_Key.");
+}
+
+static void check_migreq(struct judge *j, const struct pkt *p, uint32_t flow, struct kind_state *k, bool same)
+{
+    struct steady *s = &j->flows[flow].migreq;
+
+    (void)k;
+    if (UNLIKELY(steady_put(s, p->bth.migreq, frame_u32(p), same)))
+        deviation(j, p, flow, RULE_FMT_17, s, "MigReq",
+                  "Packets of this queue pair before and after carry the opposite.");
+}
+
+static void check_service(struct judge *j, const struct pkt *p, uint32_t flow, struct kind_state *k, bool same)
+{
+    (void)k;
+    (void)same;
+    judge_service(j, p, flow);
+}
+
+/* Values that a flow keeps: which fields of the headers each is, and which of them may change as is_plain() looks at
+ * them. In the order of their findings. */
+static const struct {
+    uint64_t reads, plain;
+    void (*check)(struct judge *j, const struct pkt *p, uint32_t flow, struct kind_state *k, bool same);
+} values[] = {
+    {READS(BTH_SERVICE), 0, check_service},                                                    /* FMT-03, SVC-02 */
+    {READS(BTH_OPERATION) | READS(PAYLOAD), READS(BTH_OPERATION) | READS(PAYLOAD), check_mtu}, /* FMT-20, SEQ-05 */
+    {READS(IP_DSCP), 0, check_dscp},                                                           /* FMT-11 */
+    {READS(IP_ECN), 0, check_ecn},                                                             /* FMT-12, CC-03 */
+    {READS(UDP_SPORT), 0, check_sport},                                                        /* FMT-10 */
+    {READS(BTH_PKEY), 0, check_pkey},                                                          /* FMT-15 */
+    {READS(BTH_MIGREQ), 0, check_migreq},                                                      /* FMT-17 */
+};
+
+static uint64_t value_reads(void)
+{
+    uint64_t reads = 0;
+
+    for (unsigned i = 0; i < ARRAY_LEN(values); i++)
+        reads |= values[i].reads & ~values[i].plain;
+    return reads;
 }
 
 /* P_Key and MigReq against the other direction, once both were seen. */
@@ -361,6 +470,7 @@ static void compare_dscp(struct judge *j, const struct pkt *p, uint32_t flow, st
                                    .flow = flow,
                                    .frame = rsp->dscp.value_frame,
                                    .cause = req->dscp.value_frame,
+                                   .wrong = "the DSCP is {seen}, expected {expected}",
                                    .expected = say(j, "DSCP %u as in the requests", req->dscp.value),
                                    .seen = say(j, "%u in the responses", rsp->dscp.value),
                                    .text = "Requests and responses are treated differently on their way."});
@@ -377,17 +487,8 @@ void judge_flow(struct judge *j, const struct pkt *p, uint32_t flow, bool clean)
         f->have_after = !(p->op->flags & OPF_READ_REQ); /* how many PSNs a READ takes depends on the path MTU */
         f->after = psn_add(p->bth.psn, 1);
     }
-    judge_service(j, p, flow);
-    if (p->op->flags & OPF_PAYLOAD)
-        check_mtu(j, p, flow);
-    if (LIKELY(p->addr_len))
-        check_marks(j, p, flow, &f->kind[kind], same);
-    if (UNLIKELY(steady_put(&f->pkey, p->bth.pkey, frame_u32(p), same)))
-        deviation(j, p, flow, RULE_FMT_15, &f->pkey, "P_Key",
-                  "Packets of this queue pair before and after carry another P_Key.");
-    if (UNLIKELY(steady_put(&f->migreq, p->bth.migreq, frame_u32(p), same)))
-        deviation(j, p, flow, RULE_FMT_17, &f->migreq, "MigReq",
-                  "Packets of this queue pair before and after carry the opposite.");
+    for (unsigned i = 0; i < ARRAY_LEN(values); i++)
+        values[i].check(j, p, flow, &f->kind[kind], same);
     if (UNLIKELY(!f->ends_compared))
         compare_ends(j, p, flow, f);
     if (UNLIKELY(!f->dscp_compared && kind == KIND_REQ))

@@ -2,7 +2,6 @@
 #include "src/judge/findings.h"
 
 #include "src/conn/conn.h"
-#include "src/judge/rule_docs.h"
 
 #include <stdlib.h>
 
@@ -122,6 +121,7 @@ void report_add(struct report *r, const struct finding *f, const struct finding_
     to = &r->findings[r->n++];
     *to = *f;
     to->times = 1;
+    to->wrong = string_put(r, t->wrong);
     to->expected = string_put(r, t->expected);
     to->seen = string_put(r, t->seen);
     to->text = string_put(r, t->text);
@@ -172,21 +172,132 @@ const char *report_string(const struct report *r, uint32_t offset)
     return offset < r->strings.len ? r->strings.p + offset : "";
 }
 
+/* --- Headlines -------------------------------------------------------------------------------- */
+
+#define SEEN     "{seen}"
+#define EXPECTED "{expected}"
+
+/* The words in front of the first value of a headline: "wrong ICRC". */
+static size_t subject_len(const char *wrong)
+{
+    size_t n = strcspn(wrong, "{");
+
+    while (n && strchr(" :", wrong[n - 1]))
+        n--;
+    return n;
+}
+
+/* How long the words are that `value` begins with and `subject` (of `n` characters) ends with, and a space. */
+static size_t repeated(const char *subject, size_t n, const char *value)
+{
+    for (size_t at = 0; at < n; at++) {
+        size_t len = n - at;
+        if ((at == 0 || subject[at - 1] == ' ') && strncmp(value, subject + at, len) == 0 && value[len] == ' ')
+            return len + 1;
+    }
+    return 0;
+}
+
+/* A value, without the words that the headline has said: of "ICRC 0x1" behind "wrong ICRC", "0x1". */
+static void put_value(struct buf *b, const char *wrong, const char *value)
+{
+    static const char *const limits[] = {"at most ", "at least "};
+
+    for (unsigned i = 0; i < ARRAY_LEN(limits); i++) {
+        size_t n = strlen(limits[i]);
+        if (strncmp(value, limits[i], n) == 0) {
+            buf_puts(b, limits[i]);
+            value += n;
+            break;
+        }
+    }
+    buf_puts(b, value + repeated(wrong, subject_len(wrong), value));
+}
+
+static const char *wrong_of(const struct report *r, const struct finding *f)
+{
+    return f->wrong ? report_string(r, f->wrong) : rule_table[f->rule].wrong;
+}
+
+void report_headline(const struct report *r, const struct finding *f, struct buf *b)
+{
+    const char *wrong = wrong_of(r, f);
+
+    for (const char *s = wrong; *s;)
+        if (strncmp(s, SEEN, strlen(SEEN)) == 0) {
+            put_value(b, wrong, report_string(r, f->seen));
+            s += strlen(SEEN);
+        } else if (strncmp(s, EXPECTED, strlen(EXPECTED)) == 0) {
+            put_value(b, wrong, report_string(r, f->expected));
+            s += strlen(EXPECTED);
+        } else {
+            buf_char(b, *s++);
+        }
+}
+
+/* Whether the headline names a value. */
+static bool names_value(const struct report *r, const struct finding *f)
+{
+    return strchr(wrong_of(r, f), '{') != NULL;
+}
+
 /* --- Text ------------------------------------------------------------------------------------- */
 
 /* The interfaces of a set: a tap may be there at another one, but not where it was seen. */
 static void ifaces_text(struct buf *b, uint64_t ifaces)
 {
-    const char *sep = " (seen at interface ";
+    const char *sep = ", seen at interface ";
 
     if (!ifaces)
         return;
     for (unsigned i = 0; ifaces; i++, ifaces >>= 1)
         if (ifaces & 1) {
             buf_printf(b, "%s%u", sep, i);
-            sep = ", ";
+            sep = " and ";
         }
-    buf_char(b, ')');
+}
+
+/* What is missing, and which option gives it. */
+static const char *lack_str(unsigned need, enum rule rule, bool complete)
+{
+    switch (need) {
+    case N_REQ:
+        return "the requester's direction was not captured";
+    case N_RSP:
+        return "the responder's direction was not captured";
+    case N_START:
+        return "the start of the connection was not captured";
+    case N_COMPLETE:
+        return complete ? "frames near it are missing, doubled or out of order"
+                        : "the capture may be incomplete (--complete)";
+    case N_PAYLOAD:
+        return "packets were cut by the snap length";
+    case N_CM:
+        return rule_table[rule].traits & T_TIMEOUT
+                   ? "the ACK timeout and retry count are not known (--ack-timeout, --retry-count)"
+                   : "the connection's parameters are not known: CM was not captured";
+    case N_TAP_REQ:
+        return "the tap is not known to be at the requester (--tap)";
+    case N_TAP_RSP:
+        return "the tap is not known to be at the responder (--tap)";
+    case N_CLOCK:
+        return "the time stamps cannot be trusted";
+    default:
+        return "";
+    }
+}
+
+/* All that is missing: `unpaired` of it as the two directions were paired by PSN only. */
+static void lacks_text(struct buf *b, enum rule rule, unsigned missing, unsigned unpaired, bool complete)
+{
+    const char *sep = "";
+
+    if (unpaired) {
+        buf_puts(b, "the two directions were paired by PSN only (--pair)");
+        sep = "; ";
+    }
+    for (unsigned bits = missing & ~unpaired; bits; bits &= bits - 1, sep = "; ")
+        buf_printf(b, "%s%s", sep, lack_str(bits & -bits, rule, complete));
 }
 
 #define COLUMNS 100
@@ -221,21 +332,26 @@ static void finding_print(const struct report *r, const struct report_opts *o, c
         frames_text(b, f->causes, f->n_causes);
         buf_char(b, ')');
     }
+    buf_puts(b, ": ");
+    report_headline(r, f, b);
+    buf_char(b, '\n');
     if (f->severity == SEV_I) {
-        buf_printf(b, ": %s\n", report_string(r, f->seen));
         buf_paragraph(b, report_string(r, f->text), INDENT, COLUMNS);
         return;
     }
-    buf_printf(b, ": %s [%s]\n", rule->meaning, rule->anchor);
-    if (f->expected)
+    buf_printf(b, "    rule: %s [%s]\n", rule->meaning, rule->anchor);
+    if (f->expected && !names_value(r, f))
         buf_printf(b, "    expected %s, seen %s\n", report_string(r, f->expected), report_string(r, f->seen));
     if (f->text)
         buf_paragraph(b, report_string(r, f->text), INDENT, COLUMNS);
     if (f->missing) {
-        buf_puts(b, "    It cannot be decided without ");
-        needs_text(b, f->missing);
-        ifaces_text(b, f->iface);
-        buf_puts(b, ".\n");
+        struct buf t = {0};
+        buf_puts(&t, "Undecided: ");
+        lacks_text(&t, (enum rule)f->rule, f->missing, f->unpaired, o->complete);
+        ifaces_text(&t, f->iface);
+        buf_char(&t, '.');
+        buf_paragraph(b, buf_str(&t), INDENT, COLUMNS);
+        buf_free(&t);
     }
     if (f->times > 1)
         buf_printf(b, "    (%llu more like this)\n", (unsigned long long)f->times - 1);
@@ -243,18 +359,19 @@ static void finding_print(const struct report *r, const struct report_opts *o, c
 }
 
 /* Rules that are inconclusive, a line each. */
-static void unsure_print(const struct report *r, struct buf *b)
+static void unsure_print(const struct report *r, const struct report_opts *o, struct buf *b)
 {
     for (unsigned i = 1; i < RULE_COUNT; i++)
         if (worst_of(r, i) == WORST_UNSURE) {
-            unsigned missing = 0;
+            unsigned missing = 0, unpaired = 0;
             uint64_t ifaces = 0;
             for (size_t k = 0; k < r->n; k++) {
                 missing |= r->findings[k].rule == i ? r->findings[k].missing : 0;
+                unpaired |= r->findings[k].rule == i ? r->findings[k].unpaired : 0;
                 ifaces |= r->findings[k].rule == i ? r->findings[k].iface : 0;
             }
-            buf_printf(b, "%s inconclusive %s; it needs ", rule_table[i].id, count_str(r->unsure[i], "time"));
-            needs_text(b, missing);
+            buf_printf(b, "%s undecided %s: ", rule_table[i].id, count_str(r->unsure[i], "time"));
+            lacks_text(b, (enum rule)i, missing, unpaired, o->complete);
             ifaces_text(b, ifaces);
             buf_char(b, '\n');
         }
@@ -268,7 +385,7 @@ void report_text(const struct report *r, const struct report_opts *o, struct buf
         if (r->findings[i].result != V_INCONCLUSIVE || o->inconclusive)
             finding_print(r, o, &r->findings[i], b);
     if (!o->quiet && !o->inconclusive)
-        unsure_print(r, b);
+        unsure_print(r, o, b);
     buf_printf(b, "%s, ", count_str(t.packets, "packet"));
     conn_number_put(b, t.connections, t.highest);
     buf_printf(b, "; %s judged: %u pass, %u inconclusive, %u fail, %s\n", count_str(t.rules, "rule"), t.pass,
@@ -289,6 +406,15 @@ static void json_frames(struct buf *b, const char *key, const uint64_t *frames, 
     buf_printf(b, ",\"%s\":[", key);
     frames_text(b, frames, n);
     buf_char(b, ']');
+}
+
+static void json_headline(const struct report *r, const struct finding *f, struct buf *b)
+{
+    struct buf t = {0};
+
+    report_headline(r, f, &t);
+    json_member(b, "headline", buf_str(&t));
+    buf_free(&t);
 }
 
 static void json_finding(const struct report *r, const struct report_opts *o, const struct finding *f, struct buf *b)
@@ -313,6 +439,7 @@ static void json_finding(const struct report *r, const struct report_opts *o, co
     for (unsigned bits = f->missing; bits; bits &= bits - 1, sep = ",")
         buf_printf(b, "%s\"%s\"", sep, need_str(bits & -bits));
     buf_char(b, ']');
+    json_headline(r, f, b);
     json_member(b, "expected", report_string(r, f->expected));
     json_member(b, "seen", report_string(r, f->seen));
     json_member(b, "text", report_string(r, f->text));
@@ -361,6 +488,28 @@ static void xml(struct buf *b, const char *s)
         }
 }
 
+/* The start of the element that says of a rule what is wrong: the headline of its first finding of the worst verdict.
+ */
+static void junit_message(const struct report *r, unsigned rule, enum worst w, struct buf *b)
+{
+    enum severity severity = w == WORST_FAIL ? SEV_E : SEV_W;
+    struct buf t = {0};
+
+    for (size_t i = 0; i < r->n && !t.len; i++) {
+        const struct finding *f = &r->findings[i];
+        if (f->rule == rule && f->severity != SEV_I &&
+            (w == WORST_UNSURE ? f->result == V_INCONCLUSIVE : f->result == V_FAIL && f->severity == severity))
+            report_headline(r, f, &t);
+    }
+    if (w == WORST_UNSURE)
+        buf_puts(b, "\"><skipped message=\"inconclusive: ");
+    else
+        buf_printf(b, "\"><failure type=\"%s\" message=\"%s: ", severity_str(severity), severity_str(severity));
+    xml(b, buf_str(&t));
+    buf_puts(b, w == WORST_UNSURE ? "\"/><system-out>" : "\">");
+    buf_free(&t);
+}
+
 static void junit_case(const struct report *r, const struct report_opts *o, unsigned rule, struct buf *b)
 {
     enum worst w = worst_of(r, rule);
@@ -372,12 +521,10 @@ static void junit_case(const struct report *r, const struct report_opts *o, unsi
         buf_puts(b, "\"/>\n");
         return;
     }
+    junit_message(r, rule, w, b);
     for (size_t i = 0; i < r->n; i++)
         if (r->findings[i].rule == rule && r->findings[i].severity != SEV_I)
             finding_print(r, o, &r->findings[i], &t);
-    buf_puts(b, w == WORST_UNSURE ? "\"><skipped message=\"inconclusive\"/><system-out>" : "\"><failure message=\"");
-    if (w != WORST_UNSURE)
-        buf_puts(b, w == WORST_FAIL ? "error\">" : "warning\">");
     xml(b, buf_str(&t));
     buf_puts(b, w == WORST_UNSURE ? "</system-out></testcase>\n" : "</failure></testcase>\n");
     buf_free(&t);

@@ -21,12 +21,15 @@ struct finding {
     uint32_t conn;                  /* number of the connection, 0: none */
     uint64_t frames[REPORT_FRAMES]; /* that prove it */
     uint64_t causes[REPORT_FRAMES]; /* what they violate: the earlier frames */
+    uint16_t unpaired;              /* those of `missing` that lack only as the two directions were paired by PSN */
+    uint32_t wrong;                 /* the headline, in place of that of the rule; 0: the rule's */
     uint32_t expected, seen, text;
     uint64_t times; /* how often, those not listed included */
 };
 
 /* What is to be told about one finding. */
 struct finding_text {
+    const char *wrong; /* like that of struct rule_info; NULL: the rule's */
     const char *expected, *seen;
     const char *text; /* a paragraph */
 };
@@ -58,11 +61,15 @@ void report_set(struct report *r, uint64_t packets, uint32_t connections, uint32
 size_t report_n(const struct report *r);
 const struct finding *report_at(const struct report *r, size_t i);
 const char *report_string(const struct report *r, uint32_t offset);
+/* What is wrong, in a line without its end: "wrong ICRC 0x59e9525c, expected 0xcfd9552b"; of an observation its value.
+ */
+void report_headline(const struct report *r, const struct finding *f, struct buf *b);
 
 struct report_opts {
     const char *const *files; /* names, for findings of several files */
     size_t n_files;
     const char *assumptions; /* "profile strict; tap unknown; ..." */
+    bool complete;           /* the user says that the capture lost no frame */
     bool inconclusive;       /* list inconclusive findings in text, too */
     bool quiet;              /* text: totals only */
 };

@@ -28,11 +28,13 @@ void judge_malformed(struct judge *j, const struct pkt *p)
     }
     j->malformed++;
     if (!(p->have & H_BTH) || p->why_off < p->bth_off)
-        judge_bad(j, p,
-                  p->have & H_LRH   ? RULE_FMT_19
-                  : p->have & H_GRH ? RULE_FMT_18
-                                    : RULE_FMT_07,
-                  "lengths that agree", p->why, "The lengths that the headers state contradict the packet.");
+        judge_bad_as(j, p,
+                     (struct found){p->have & H_LRH   ? RULE_FMT_19
+                                    : p->have & H_GRH ? RULE_FMT_18
+                                                      : RULE_FMT_07,
+                                    .wrong = "the lengths in the headers contradict the packet: {seen}",
+                                    .expected = "lengths that agree", .seen = p->why,
+                                    .text = "The lengths that the headers state contradict the packet."});
     else if (p->op->flags & OPF_CNP)
         judge_bad(j, p, RULE_CC_01, "16 reserved bytes", p->why, "A CNP is a BTH and 16 bytes.");
     else if (p->op->ext & (H_IMMDT | H_IETH) && p->payload_off + 4 > p->end)
@@ -72,20 +74,36 @@ static bool udp_sum_ok(const struct pkt *p, uint32_t len)
 static void check_ip4(struct judge *j, const struct pkt *p)
 {
     const uint8_t *q = p->data + p->ip_off;
-    uint32_t ihl = (q[0] & 15) * 4u, len = load_be16(q + 2), udp = load_be16(p->data + p->udp_off + 4);
+    uint32_t ihl = (q[0] & 15) * 4u;
 
+    if (!(p->have & H_IP4))
+        return;
     if (UNLIKELY(ihl != 20))
         judge_bad(j, p, RULE_FMT_08, "a header of 20 bytes", count_str(ihl, "byte"),
                   "RoCEv2 packets carry no IPv4 options.");
     if (UNLIKELY(load_be16(q + 6) & 0x3fff))
-        judge_bad(j, p, RULE_FMT_08, "a whole datagram", "a fragment",
-                  "RoCEv2 packets are not fragmented; their receiver drops fragments.");
+        judge_bad_as(j, p,
+                     (struct found){RULE_FMT_08, .wrong = "the packet is a fragment", .expected = "a whole datagram",
+                                    .seen = "a fragment",
+                                    .text = "RoCEv2 packets are not fragmented; their receiver drops fragments."});
     else if (UNLIKELY(!(q[6] & 0x40)))
-        judge_warn(j, p, RULE_FMT_08, "don't-fragment set", "clear",
-                   "A router on the way might fragment the packet, and its receiver would drop the pieces.");
-    if (UNLIKELY(len != ihl + udp))
-        judge_bad(j, p, RULE_FMT_07, say(j, "UDP length %u", len - ihl), say(j, "%u", udp),
-                  "The IP packet and the UDP datagram in it differ in length.");
+        judge_bad_as(j, p,
+                     (struct found){RULE_FMT_08, SEV_W,
+                                    .wrong = "the packet may be fragmented: don't-fragment is clear",
+                                    .expected = "don't-fragment set", .seen = "clear",
+                                    .text = "A router on the way might fragment the packet, and its receiver would "
+                                            "drop the pieces."});
+}
+
+static void check_lengths(struct judge *j, const struct pkt *p)
+{
+    const uint8_t *q = p->data + p->ip_off;
+    uint32_t udp = load_be16(p->data + p->udp_off + 4), ihl = (q[0] & 15) * 4u,
+             ip = p->have & H_IP4 ? load_be16(q + 2) - ihl : load_be16(q + 4) - (p->udp_off - p->ip_off - 40);
+
+    if (UNLIKELY(ip != udp))
+        judge_bad(j, p, RULE_FMT_07, say(j, "UDP length %u", p->have & H_IP4 ? ip : load_be16(q + 4)),
+                  say(j, "%u", udp), "The IP packet and the UDP datagram in it differ in length.");
 }
 
 static void check_udp(struct judge *j, const struct pkt *p)
@@ -93,43 +111,67 @@ static void check_udp(struct judge *j, const struct pkt *p)
     const uint8_t *q = p->data + p->udp_off;
     uint32_t len = load_be16(q + 4), sum = load_be16(q + 6);
 
-    if (LIKELY(p->have & H_IP4))
-        check_ip4(j, p);
-    else if (UNLIKELY(load_be16(p->data + p->ip_off + 4) != len + (p->udp_off - p->ip_off - 40)))
-        judge_bad(j, p, RULE_FMT_07, say(j, "UDP length %u", load_be16(p->data + p->ip_off + 4)), say(j, "%u", len),
-                  "The IP packet and the UDP datagram in it differ in length.");
     if (UNLIKELY(p->dport != UDP_PORT_ROCEV2))
         judge_warn(j, p, RULE_FMT_09, "UDP port 4791", say(j, "%u", p->dport), "This is not the port of RoCEv2.");
     if (UNLIKELY(sum && p->udp_off + len <= p->caplen && !(p->flags & PKT_FRAGMENT) && !udp_sum_ok(p, len)))
-        judge_warn(j, p, RULE_FMT_09, "checksum 0, or a right one", say(j, "0x%04x", sum),
-                   "A receiver whose IP stack verifies checksums drops the packet. (A capture at its sender may show "
-                   "it before the adapter filled it in.)");
+        judge_bad_as(j, p,
+                     (struct found){RULE_FMT_09, SEV_W, .wrong = "wrong UDP checksum {seen}",
+                                    .expected = "checksum 0, or a right one", .seen = say(j, "0x%04x", sum),
+                                    .text = "A receiver whose IP stack verifies checksums drops the packet. (A capture "
+                                            "at its sender may show it before the adapter filled it in.)"});
 }
 
 /* --- Link layers of InfiniBand ---------------------------------------------------------------- */
 
-static void check_link(struct judge *j, const struct pkt *p)
+static void check_grh(struct judge *j, const struct pkt *p)
 {
     if (p->have & H_GRH && p->grh.ipver != 6)
-        judge_bad(j, p, RULE_FMT_18, "IP version 6", say(j, "%u", p->grh.ipver),
-                  "A GRH is laid out as an IPv6 header.");
+        judge_bad_as(j, p,
+                     (struct found){RULE_FMT_18, .wrong = "the GRH has IP version {seen}, expected {expected}",
+                                    .expected = "IP version 6", .seen = say(j, "%u", p->grh.ipver),
+                                    .text = "A GRH is laid out as an IPv6 header."});
     if (p->have & H_GRH && p->ip_off + 40u + p->grh.paylen != p->end)
-        judge_bad(j, p, RULE_FMT_18, say(j, "payload length %u", p->end - p->ip_off - 40), say(j, "%u", p->grh.paylen),
-                  "The GRH's payload reaches from behind it to the end of the ICRC.");
+        judge_bad_as(j, p,
+                     (struct found){RULE_FMT_18, .wrong = "the GRH has payload length {seen}, expected {expected}",
+                                    .expected = say(j, "payload length %u", p->end - p->ip_off - 40),
+                                    .seen = say(j, "%u", p->grh.paylen),
+                                    .text = "The GRH's payload reaches from behind it to the end of the ICRC."});
+}
+
+static void check_lrh(struct judge *j, const struct pkt *p)
+{
+    struct found f = {RULE_FMT_19};
+
     if (!(p->have & H_LRH))
         return;
-    if (p->lrh.lver)
-        judge_bad(j, p, RULE_FMT_19, "link version 0", say(j, "%u", p->lrh.lver),
-                  "There is one version of the link layer only.");
-    if ((p->lrh.lnh == 3) != !!(p->have & H_GRH))
-        judge_bad(j, p, RULE_FMT_19, "a next header that is there", say(j, "%u", p->lrh.lnh),
-                  "The LRH says whether a GRH follows.");
-    if (p->lrh.vl == 15 && p->bth.dqpn != 0)
-        judge_bad(j, p, RULE_FMT_19, "QP 0", say(j, "QP 0x%x", p->bth.dqpn),
-                  "Virtual lane 15 is for subnet management only.");
-    if (p->vcrc == CRC_BAD)
-        judge_bad(j, p, RULE_FMT_19, say(j, "VCRC 0x%04x", p->vcrc_want), say(j, "0x%04x", p->vcrc_got),
-                  "The packet was damaged on this link.");
+    if (p->lrh.lver) {
+        f.wrong = "the LRH has link version {seen}, expected {expected}";
+        f.expected = "link version 0";
+        f.seen = say(j, "%u", p->lrh.lver);
+        f.text = "There is one version of the link layer only.";
+        judge_bad_as(j, p, f);
+    }
+    if ((p->lrh.lnh == 3) != !!(p->have & H_GRH)) {
+        f.wrong = "the LRH has next header {seen}, expected {expected}";
+        f.expected = "a next header that is there";
+        f.seen = say(j, "%u", p->lrh.lnh);
+        f.text = "The LRH says whether a GRH follows.";
+        judge_bad_as(j, p, f);
+    }
+    if (p->lrh.vl == 15 && p->bth.dqpn != 0) {
+        f.wrong = "virtual lane 15 carries a packet for {seen}, expected {expected}";
+        f.expected = "QP 0";
+        f.seen = say(j, "QP 0x%x", p->bth.dqpn);
+        f.text = "Virtual lane 15 is for subnet management only.";
+        judge_bad_as(j, p, f);
+    }
+    if (p->vcrc == CRC_BAD) {
+        f.wrong = "wrong VCRC {seen}, expected {expected}";
+        f.expected = say(j, "VCRC 0x%04x", p->vcrc_want);
+        f.seen = say(j, "0x%04x", p->vcrc_got);
+        f.text = "The packet was damaged on this link.";
+        judge_bad_as(j, p, f);
+    }
 }
 
 /* --- BTH -------------------------------------------------------------------------------------- */
@@ -167,77 +209,136 @@ static void check_pad(struct judge *j, const struct pkt *p)
         judge_bad(j, p, RULE_FMT_05, "pad count 0", say(j, "%u", pad),
                   "First and Middle packets are full and need no pad.");
     else if (UNLIKELY(pad && !pad_is_zero(p)))
-        judge_warn(j, p, RULE_FMT_05, "pad bytes of 0", "others", "The bytes that fill the payload up are not zero.");
+        judge_bad_as(j, p,
+                     (struct found){RULE_FMT_05, SEV_W, .wrong = "pad bytes are not zero", .expected = "pad bytes of 0",
+                                    .seen = "others", .text = "The bytes that fill the payload up are not zero."});
 }
 
-static void check_bth(struct judge *j, const struct pkt *p)
+static void check_version(struct judge *j, const struct pkt *p)
 {
-    const struct bth *h = &p->bth;
+    if (UNLIKELY(p->bth.tver))
+        judge_bad(j, p, RULE_FMT_02, "transport version 0", say(j, "%u", p->bth.tver),
+                  "The receiver drops the packet.");
+}
 
-    if (UNLIKELY(h->tver))
-        judge_bad(j, p, RULE_FMT_02, "transport version 0", say(j, "%u", h->tver), "The receiver drops the packet.");
-    if (UNLIKELY(!p->op->name)) {
-        if (h->opcode >= 0xc0)
-            judge_note(j, RULE_FMT_03, FLOW_NONE, p->frame->number, say(j, "opcode 0x%02x", h->opcode),
-                       "A manufacturer's own opcode.");
-        else
-            judge_bad(j, p, RULE_FMT_03, "a defined opcode", say(j, "0x%02x", h->opcode),
-                      "No such opcode exists; the receiver drops the packet.");
-    }
+static void check_opcode(struct judge *j, const struct pkt *p)
+{
+    if (LIKELY(p->op->name))
+        return;
+    if (p->bth.opcode >= 0xc0)
+        judge_note_as(j, RULE_FMT_03, FLOW_NONE, p->frame->number, "manufacturer specific {seen}",
+                      say(j, "opcode 0x%02x", p->bth.opcode), "A manufacturer's own opcode.");
+    else
+        judge_bad(j, p, RULE_FMT_03, "a defined opcode", say(j, "0x%02x", p->bth.opcode),
+                  "No such opcode exists; the receiver drops the packet.");
+}
+
+static void check_reserved(struct judge *j, const struct pkt *p)
+{
     if (UNLIKELY(reserved_bits(p)))
         judge_bad(j, p, RULE_FMT_04, "0", say(j, "0x%x", reserved_bits(p)),
                   "Reserved bits are sent as zero, and ignored when received.");
-    check_pad(j, p);
-    if (UNLIKELY(h->dqpn == 0 && p->encap != ENCAP_IB))
+}
+
+static void check_qpn(struct judge *j, const struct pkt *p)
+{
+    if (UNLIKELY(p->bth.dqpn == 0 && p->encap != ENCAP_IB))
         judge_bad(j, p, RULE_FMT_14, "another queue pair", "QP 0",
                   "There is no subnet management on RoCE: the receiver drops the packet.");
-    if (UNLIKELY(h->dqpn == 0xffffff && !(p->op->ext & H_DETH)))
-        judge_bad(j, p, RULE_FMT_14, "a datagram", "another packet for QP 0xffffff",
-                  "QP 0xffffff stands for the members of a multicast group, which take datagrams only.");
-    if (UNLIKELY((h->fecn || h->becn) && p->encap == ENCAP_ROCEV2 && !(p->op->flags & OPF_CNP)))
-        judge_note(j, RULE_FMT_13, conn_flow_find(j->conns, p), p->frame->number, h->fecn ? "FECN" : "BECN",
+    if (UNLIKELY(p->bth.dqpn == 0xffffff && !(p->op->ext & H_DETH)))
+        judge_bad_as(j, p,
+                     (struct found){RULE_FMT_14, .wrong = "a packet for QP 0xffffff is no datagram",
+                                    .expected = "a datagram", .seen = "another packet for QP 0xffffff",
+                                    .text = "QP 0xffffff stands for the members of a multicast group, which take "
+                                            "datagrams only."});
+}
+
+static void note_fecn(struct judge *j, const struct pkt *p)
+{
+    if (UNLIKELY((p->bth.fecn || p->bth.becn) && p->encap == ENCAP_ROCEV2 && !(p->op->flags & OPF_CNP)))
+        judge_note(j, RULE_FMT_13, conn_flow_find(j->conns, p), p->frame->number, p->bth.fecn ? "FECN" : "BECN",
                    "RoCEv2 signals congestion in the IP header; these bits are ignored.");
 }
 
-static void check_aeth(struct judge *j, const struct pkt *p)
+static void check_syndrome(struct judge *j, const struct pkt *p)
 {
     unsigned s = p->aeth.syndrome;
 
-    if (UNLIKELY(s & 0x80 || (s >> 5 & 3) == AETH_RESERVED ||
-                 ((s >> 5 & 3) == AETH_NAK && (s & 31) > NAK_INVALID_RD_REQUEST)))
+    if (p->have & H_AETH && UNLIKELY(s & 0x80 || aeth_type(p->aeth.syndrome) == AETH_RESERVED ||
+                                     (aeth_type(p->aeth.syndrome) == AETH_NAK && (s & 31) > NAK_INVALID_RD_REQUEST)))
         judge_bad(j, p, RULE_ACK_01, "a defined syndrome", say(j, "0x%02x", s),
                   "The requester cannot tell what the responder means.");
-    else if (UNLIKELY(s == (AETH_NAK << 5 | NAK_INVALID_RD_REQUEST) && p->bth.opcode >> 5 != SVC_RD))
+}
+
+static void check_nak_code(struct judge *j, const struct pkt *p)
+{
+    if (p->have & H_AETH &&
+        UNLIKELY(p->aeth.syndrome == (AETH_NAK << 5 | NAK_INVALID_RD_REQUEST) && p->bth.opcode >> 5 != SVC_RD))
         judge_bad(j, p, RULE_NAK_06, "a NAK code below 4", "4, invalid RD request",
                   "This code belongs to reliable datagrams.");
 }
 
-static void check_request_header(struct judge *j, const struct pkt *p)
+static void check_placement(struct judge *j, const struct pkt *p)
 {
     uint32_t flags = p->op->flags;
 
+    if (!(flags & OPF_REQUEST))
+        return;
     if (UNLIKELY(flags & OPF_ATOMIC_WRITE && p->payload_len != 8))
-        judge_bad(j, p, RULE_RDA_12, "8 bytes of payload", say(j, "%u", p->payload_len),
-                  "An ATOMIC WRITE carries 8 bytes.");
+        judge_bad_as(j, p,
+                     (struct found){RULE_RDA_12, SEV_W,
+                                    .wrong = "the ATOMIC WRITE carries {seen} bytes, expected {expected}",
+                                    .expected = "8 bytes of payload", .seen = say(j, "%u", p->payload_len),
+                                    .text = "An ATOMIC WRITE carries 8 bytes."});
     if (UNLIKELY(flags & OPF_FLUSH && (p->feth.sel > 1 || !(p->feth.plt & 3) || p->feth.plt > 3)))
-        judge_bad(j, p, RULE_RDA_12, "a defined placement type and selectivity",
-                  say(j, "%u, %u", p->feth.plt, p->feth.sel), "What the FLUSH is to do is not defined.");
+        judge_bad_as(j, p,
+                     (struct found){RULE_RDA_12, SEV_W,
+                                    .wrong = "the FLUSH has placement type and selectivity {seen}, expected {expected}",
+                                    .expected = "a defined placement type and selectivity",
+                                    .seen = say(j, "%u, %u", p->feth.plt, p->feth.sel),
+                                    .text = "What the FLUSH is to do is not defined."});
 }
 
-void judge_headers(struct judge *j, const struct pkt *p)
+static void check_cut(struct judge *j, const struct pkt *p)
 {
     if (p->icrc == CRC_UNKNOWN && UNLIKELY(p->flags & PKT_CUT))
-        judge_bad(j, p, RULE_FMT_01, "the ICRC", "a packet that was cut",
-                  "The ICRC covers bytes that were not captured.");
-    if (LIKELY(p->have & H_UDP))
-        check_udp(j, p);
-    else
-        check_link(j, p);
-    check_bth(j, p);
-    if (p->have & H_AETH)
-        check_aeth(j, p);
-    if (p->op->flags & OPF_REQUEST)
-        check_request_header(j, p);
+        judge_bad_as(j, p,
+                     (struct found){RULE_FMT_01, .wrong = "the ICRC cannot be verified: the packet was cut",
+                                    .expected = "the ICRC", .seen = "a packet that was cut",
+                                    .text = "The ICRC covers bytes that were not captured."});
+}
+
+/* --- All of them ------------------------------------------------------------------------------ */
+
+/* In the order of their findings. CONTRIBUTING.md says how to add one. */
+const struct header_rule header_rules[] = {
+    {RULE_FMT_01, READS(ICRC), READS(ICRC), check_cut},
+    {RULE_FMT_08, READS(IP_IHL) | READS(IP_DF) | READS(IP_FRAGMENT), 0, check_ip4},
+    {RULE_FMT_07, READS(IP_IHL) | READS(IP_LEN) | READS(UDP_LEN), READS(IP_LEN) | READS(UDP_LEN), check_lengths},
+    /* the fast path takes packets without a checksum only: it covers nothing then */
+    {RULE_FMT_09, READS(UDP_DPORT) | READS(UDP_SUM), 0, check_udp},
+    {RULE_FMT_18, READS(LINK), 0, check_grh},
+    {RULE_FMT_19, READS(LINK) | READS(BTH_DQPN), 0, check_lrh},
+    {RULE_FMT_02, READS(BTH_TVER), 0, check_version},
+    {RULE_FMT_03, READS(BTH_SERVICE) | READS(BTH_OPERATION), READS(BTH_OPERATION), check_opcode},
+    {RULE_FMT_04, READS(BTH_RESV6) | READS(BTH_RESV7) | READS(EXT), READS(EXT), check_reserved},
+    {RULE_FMT_05, READS(BTH_OPERATION) | READS(BTH_PAD) | READS(PAYLOAD),
+     READS(BTH_OPERATION) | READS(BTH_PAD) | READS(PAYLOAD), check_pad},
+    {RULE_FMT_14, READS(BTH_DQPN) | READS(BTH_SERVICE) | READS(BTH_OPERATION), READS(BTH_OPERATION), check_qpn},
+    {RULE_FMT_13, READS(BTH_FECN) | READS(BTH_BECN) | READS(BTH_SERVICE) | READS(BTH_OPERATION), READS(BTH_OPERATION),
+     note_fecn},
+    {RULE_ACK_01, READS(AETH), READS(AETH), check_syndrome},
+    {RULE_NAK_06, READS(AETH) | READS(BTH_SERVICE), READS(AETH), check_nak_code},
+    {RULE_RDA_12, READS(BTH_OPERATION) | READS(PAYLOAD) | READS(EXT),
+     READS(BTH_OPERATION) | READS(PAYLOAD) | READS(EXT), check_placement},
+};
+const unsigned n_header_rules = ARRAY_LEN(header_rules);
+
+void judge_headers(struct judge *j, const struct pkt *p, unsigned on)
+{
+    for (unsigned i = 0; i < j->n_header_rules; i++)
+        if (rule_table[j->header_rules[i].rule].applies & on)
+            j->header_rules[i].check(j, p);
 }
 
 /* --- Datagrams -------------------------------------------------------------------------------- */
@@ -312,8 +413,10 @@ static void check_multicast(struct judge *j, const struct pkt *p)
         judge_bad(j, p, RULE_SVC_05, group ? "QP 0xffffff" : "a multicast address", say(j, "QP 0x%06x", p->bth.dqpn),
                   "Datagrams to a group go to QP 0xffffff of a multicast address, and no others do.");
     else if (UNLIKELY(group && !mac_fits(p)))
-        judge_bad(j, p, RULE_SVC_05, "the MAC address of the group", "another",
-                  "The MAC address of a multicast packet is made from its IP address.");
+        judge_bad_as(j, p,
+                     (struct found){RULE_SVC_05, .wrong = "the multicast packet has the MAC address of another group",
+                                    .expected = "the MAC address of the group", .seen = "another",
+                                    .text = "The MAC address of a multicast packet is made from its IP address."});
 }
 
 static void check_qkey(struct judge *j, const struct pkt *p)
@@ -338,6 +441,7 @@ static void check_qkey(struct judge *j, const struct pkt *p)
                 .flow = FLOW_NONE,
                 .has = N_CM,
                 .cause = d->frame,
+                .wrong = "the datagram has Q_Key {seen}, expected {expected}",
                 .expected = say(j, "Q_Key 0x%08x", d->qkey),
                 .seen = say(j, "0x%08x", p->deth.qkey),
                 .text = d->from_sidr

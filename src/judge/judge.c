@@ -69,6 +69,7 @@ struct judge *judge_new(const struct judge_opts *o)
     }
     j->conns = observer_conns(j->observer);
     j->flow = conn_flows(j->conns);
+    judge_use_header_rules(j, header_rules, n_header_rules);
     for (unsigned i = 0; i < JUDGE_TAPS; i++)
         j->last_ts[i] = INT64_MIN;
     return j;
@@ -135,7 +136,8 @@ static void found_one(struct judge *j, const struct pkt *p, struct found f)
     struct verdict v = verdict_fail(f.rule, NULL, 0, 0);
     struct finding g = {.rule = (uint8_t)f.rule, .severity = (uint8_t)f.severity, .file = p ? p->frame->file : j->file};
     unsigned have = (judge_have(j, f.flow, p) | f.has) & ~f.lacks;
-    struct finding_text t = {f.expected, f.seen, f.text};
+    struct finding_text t = {f.wrong, f.expected, f.seen, f.text};
+    unsigned doubtful = 0;
 
     if (!judge_wants(j, f.rule))
         return;
@@ -143,12 +145,14 @@ static void found_one(struct judge *j, const struct pkt *p, struct found f)
         have &= ~(unsigned)N_COMPLETE;
     if (f.flow != FLOW_NONE && (rule_table[f.rule].needs | f.needs) & (N_RSP | N_TAP_REQ | N_TAP_RSP) &&
         judge_pairing_doubtful(j, f.flow)) {
-        have &= ~(unsigned)(N_RSP | N_TAP_REQ | N_TAP_RSP);
+        doubtful = have & (N_RSP | N_TAP_REQ | N_TAP_RSP);
+        have &= ~doubtful;
         if (p && p->op->flags & OPF_RESPONSE)
             j->flows[f.flow].doubted = j->flows[f.flow].half->rsp_packets + 1;
     }
     v = verdict_weigh(v, have);
     g.missing = (uint16_t)(v.missing | (f.needs & ~have));
+    g.unpaired = (uint16_t)(g.missing & doubtful);
     g.result = g.missing ? V_INCONCLUSIVE : V_FAIL;
     g.conn = f.flow == FLOW_NONE ? 0 : conn_flow_at(j->conns, f.flow)->conn;
     if (f.flow != FLOW_NONE) {
@@ -190,28 +194,23 @@ void judge_found(struct judge *j, const struct pkt *p, struct found f)
     found_one(j, p, f);
 }
 
+void judge_bad_as(struct judge *j, const struct pkt *p, struct found f)
+{
+    f.flow = p->have & H_BTH ? conn_flow_find(j->conns, p) : FLOW_NONE;
+    judge_found(j, p, f);
+}
+
 void judge_bad(struct judge *j, const struct pkt *p, enum rule rule, const char *expected, const char *seen,
                const char *text)
 {
-    judge_found(j, p,
-                (struct found){.rule = rule,
-                               .severity = rule_table[rule].severity,
-                               .flow = p->have & H_BTH ? conn_flow_find(j->conns, p) : FLOW_NONE,
-                               .expected = expected,
-                               .seen = seen,
-                               .text = text});
+    judge_bad_as(j, p,
+                 (struct found){rule, rule_table[rule].severity, .expected = expected, .seen = seen, .text = text});
 }
 
 void judge_warn(struct judge *j, const struct pkt *p, enum rule rule, const char *expected, const char *seen,
                 const char *text)
 {
-    judge_found(j, p,
-                (struct found){.rule = rule,
-                               .severity = SEV_W,
-                               .flow = conn_flow_find(j->conns, p),
-                               .expected = expected,
-                               .seen = seen,
-                               .text = text});
+    judge_bad_as(j, p, (struct found){rule, SEV_W, .expected = expected, .seen = seen, .text = text});
 }
 
 /* Which of the two flows of a connection is meant. */
@@ -219,17 +218,18 @@ static void put_direction(struct judge *j, uint32_t flow, struct buf *b)
 {
     const struct flow *f = conn_flow_at(j->conns, flow);
 
-    buf_puts(b, " Direction: ");
+    buf_puts(b, b->len ? " Direction: " : "Direction: ");
     conn_addr_put(b, &f->src);
     buf_puts(b, " > ");
     conn_addr_put(b, &f->dst);
     buf_printf(b, " QP 0x%x.", f->dqpn);
 }
 
-void judge_note(struct judge *j, enum rule rule, uint32_t flow, uint64_t frame, const char *seen, const char *text)
+void judge_note_as(struct judge *j, enum rule rule, uint32_t flow, uint64_t frame, const char *wrong, const char *seen,
+                   const char *text)
 {
     struct finding g = {.rule = (uint8_t)rule, .severity = SEV_I, .result = V_PASS, .file = j->file};
-    struct finding_text t = {.expected = "", .seen = seen};
+    struct finding_text t = {.wrong = wrong, .expected = "", .seen = seen};
     struct buf b = {0};
 
     j->found++;
@@ -249,6 +249,11 @@ void judge_note(struct judge *j, enum rule rule, uint32_t flow, uint64_t frame, 
     g.n_frames = frame != 0;
     report_add(j->report, &g, &t);
     buf_free(&b);
+}
+
+void judge_note(struct judge *j, enum rule rule, uint32_t flow, uint64_t frame, const char *seen, const char *text)
+{
+    judge_note_as(j, rule, flow, frame, rule_table[rule].severity == SEV_I ? NULL : "{seen}", seen, text);
 }
 
 /* What a packet with a BTH lets rules be judged by: ON_*. */
@@ -365,6 +370,7 @@ static void judge_connected(struct judge *j, const struct pkt *p, bool clean)
 static void judge_any(struct judge *j, const struct pkt *p)
 {
     uint64_t found = j->found;
+    unsigned on;
 
     if (UNLIKELY(p->have & H_MAD))
         judge_cm_early(j, p);
@@ -379,7 +385,8 @@ static void judge_any(struct judge *j, const struct pkt *p)
         judge_malformed(j, p);
         return;
     }
-    judge_applies(j, applies_to(p));
+    on = applies_to(p);
+    judge_applies(j, on);
     if (UNLIKELY(j->o.n_hosts))
         judge_count(j, p);
     if (UNLIKELY(p->icrc == CRC_BAD || p->flags & PKT_MALFORMED)) {
@@ -387,7 +394,7 @@ static void judge_any(struct judge *j, const struct pkt *p)
         judge_malformed(j, p);
         return;
     }
-    judge_headers(j, p);
+    judge_headers(j, p, on);
     if (UNLIKELY(!p->op->name || p->bth.dqpn == 0))
         j->spoiled = p->frame->number;
     if (UNLIKELY(!p->op->name))
@@ -404,7 +411,7 @@ static void judge_any(struct judge *j, const struct pkt *p)
 
 void judge_packet(struct judge *j, const struct pkt *p)
 {
-    bool told_all = j->n_pauser || j->o.n_hosts || j->o.thorough; /* they look at every packet */
+    bool told_all = j->n_pauser || j->o.n_hosts || j->o.thorough || j->no_usual; /* they look at every packet */
     uint32_t flow;
 
     j->packets++;
@@ -429,15 +436,16 @@ static void note_capture_end(struct judge *j)
                    "The snap length cut packets, first this one: their ICRC and what lies in the missing bytes was not "
                    "judged.");
     if (j->drops)
-        judge_note(j, RULE_CAP_02, FLOW_NONE, 0, say(j, "%s dropped", count_str(j->drops, "frame")),
-                   "The capture says that it lost frames: what is missing in it may have been on the wire.");
+        judge_note_as(j, RULE_CAP_02, FLOW_NONE, 0, "the capture lost frames: {seen}",
+                      say(j, "%s dropped", count_str(j->drops, "frame")),
+                      "The capture says that it lost frames: what is missing in it may have been on the wire.");
     if (j->backwards)
         judge_note(j, RULE_CAP_03, FLOW_NONE, j->backwards_frame, count_str(j->backwards, "frame"),
                    "Time runs backwards at frames of one interface: what depends on time, or on the order of frames, "
                    "is not decided from there on.");
     if (j->untimed)
-        judge_note(j, RULE_CAP_03, FLOW_NONE, 0, count_str(j->untimed, "frame"),
-                   "Frames carry no time: nothing that depends on time can be decided.");
+        judge_note_as(j, RULE_CAP_03, FLOW_NONE, 0, "{seen} without a time stamp", count_str(j->untimed, "frame"),
+                      "Frames carry no time: nothing that depends on time can be decided.");
 }
 
 void judge_end(struct judge *j)
@@ -460,7 +468,7 @@ void judge_end(struct judge *j)
     judge_cm_end(j);
     note_capture_end(j);
     if (n.evicted)
-        judge_note(j, RULE_CAP_02, FLOW_NONE, 0, count_str(n.evicted, "flow"),
-                   "There were more flows at a time than are kept: those unused for longest were forgotten.");
+        judge_note_as(j, RULE_CAP_02, FLOW_NONE, 0, "{seen} evicted", count_str(n.evicted, "flow"),
+                      "There were more flows at a time than are kept: those unused for longest were forgotten.");
     report_set(j->report, j->packets, conn_number(j->conns), n.conns);
 }

@@ -3,6 +3,7 @@
 #define RDMATRACE_JUDGE_JUDGE_IMPL_H
 
 #include "src/conn/observer.h"
+#include "src/judge/header.h"
 #include "src/judge/judge.h"
 #include "src/judge/shadow.h"
 #include "src/transport/cm.h"
@@ -26,7 +27,7 @@ struct steady {
 #define STEADY_MOVED 64 /* after so many the other value is the value */
 
 /* Requests, and responses, of one flow. */
-#define USUAL_WORDS 5
+#define USUAL_WORDS (HEADER_BYTES / 8)
 struct kind_state {
     uint64_t usual[USUAL_WORDS]; /* headers of a packet that broke no rule (fast_path.c); usual[0] 0: none */
     uint32_t tap;                /* with usual[] */
@@ -272,9 +273,13 @@ struct judge {
     struct conn_table *conns; /* of `observer` */
     struct flow *flow;        /* those of `conns`, by index */
     struct report *report;
-    struct jflow *flows;         /* JUDGE_FLOWS */
-    uint16_t usual[JUDGE_FLOWS]; /* flows of usual packets, by a hash of their headers */
-    uint64_t found;              /* findings and notes so far */
+    struct jflow *flows; /* JUDGE_FLOWS */
+    const struct header_rule *header_rules;
+    unsigned n_header_rules;
+    bool no_usual;                    /* a header rule reads what the fast path does not compare: no packet is usual */
+    uint64_t usual_bits[USUAL_WORDS]; /* the bits of the headers that are compared, as load_le64() gives them */
+    uint16_t usual[JUDGE_FLOWS];      /* flows of usual packets, by a hash of their headers */
+    uint64_t found;                   /* findings and notes so far */
     struct ud_dest ud[UD_DESTS];
     uint64_t ud_from[UD_DESTS]; /* keys of queue pairs that have sent datagrams */
     bool ud_from_lost;
@@ -313,6 +318,7 @@ struct found {
     unsigned has;           /* N_* that are given in this case */
     uint64_t frame;         /* 0: the packet's */
     uint64_t cause;         /* 0: none */
+    const char *wrong;      /* the headline, in place of that of the rule; NULL: the rule's */
     const char *expected, *seen, *text;
 };
 /* The common start of a finding about the requests of a flow. */
@@ -324,8 +330,11 @@ static inline struct found found_of(enum rule rule, uint32_t flow)
 void judge_found(struct judge *j, const struct pkt *p, struct found f);
 /* Something was seen that rules are judged by, ON_*: they count as judged from now on. */
 void judge_applies(struct judge *j, unsigned on);
-/* A note: frame 0 means none. */
+/* A note: frame 0 means none; `text` may be "". */
 void judge_note(struct judge *j, enum rule rule, uint32_t flow, uint64_t frame, const char *seen, const char *text);
+/* Likewise under a headline that is not the rule's, with "{seen}" for the value. */
+void judge_note_as(struct judge *j, enum rule rule, uint32_t flow, uint64_t frame, const char *wrong, const char *seen,
+                   const char *text);
 /* The side of a tap, as the user told it. */
 enum tap_side judge_side(const struct judge *j, uint32_t tap);
 /* N_* that are given for the requests of `flow`; `p` may be NULL. */
@@ -411,13 +420,13 @@ static inline ns_t judge_slack(const struct judge *j, const struct pkt *p)
     return judge_step(j, p) + (j->o.profile == PROFILE_RXE ? 4 * NS_PER_MS : 0);
 }
 /* The parts. `flow` is that of the packet. */
-void judge_headers(struct judge *j, const struct pkt *p);
-void judge_malformed(struct judge *j, const struct pkt *p);
 /* A failure that the packet alone proves; a warning likewise. */
 void judge_bad(struct judge *j, const struct pkt *p, enum rule rule, const char *expected, const char *seen,
                const char *text);
 void judge_warn(struct judge *j, const struct pkt *p, enum rule rule, const char *expected, const char *seen,
                 const char *text);
+/* Likewise under a headline that is not the rule's: rule, severity, wrong, expected, seen and text are given. */
+void judge_bad_as(struct judge *j, const struct pkt *p, struct found f);
 /* Values that the flow keeps, once its headers were judged; `clean`: they broke no rule. */
 void judge_flow(struct judge *j, const struct pkt *p, uint32_t flow, bool clean);
 /* At the end: a flow whose other direction stayed silent, against the REQ of its connection. */

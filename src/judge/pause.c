@@ -17,6 +17,7 @@ static void bad_pause(struct judge *j, const struct pkt *p, const char *expected
 {
     struct found f = found_of(RULE_CC_07, FLOW_NONE);
 
+    f.wrong = "the pause frame is not well-formed: {seen}, expected {expected}";
     f.expected = expected;
     f.seen = seen;
     f.text = "Its receiver ignores a pause frame that is not well-formed.";
@@ -72,6 +73,7 @@ static void check_storm(struct judge *j, const struct pkt *p, struct pauser *s, 
     c->storm = true;
     f.needs = N_CLOCK;
     f.cause = c->since_frame;
+    f.wrong = "the station pauses its neighbour for {seen}, expected {expected}";
     f.expected = "pauses that end";
     f.seen = say(j, "%.1f ms without an end", (double)(p->frame->ts - c->since) / 1e6);
     f.text = "A pause storm: this station keeps its neighbour silent, which fills the queues behind it and spreads.";

@@ -438,14 +438,11 @@ static void note_requests(struct judge *j, uint32_t flow, const struct jflow *f)
         judge_note(j, RULE_RTX_14, flow, f->spurious_frame, count_str(f->spurious, "packet"),
                    "They were sent again although an answer to them had passed the tap: it was lost, or came late.");
     if (f->nak_reaction)
-        judge_note(j, RULE_RTX_12, flow, h->seq.frame, say(j, "%.3f us", (double)f->nak_reaction / 1e3),
-                   "The longest time from a sequence NAK to the packet sent again.");
+        judge_note(j, RULE_RTX_12, flow, h->seq.frame, say(j, "%.3f us", (double)f->nak_reaction / 1e3), "");
     if (h->service == SVC_RC && f->ackreq_run_max > 1)
-        judge_note(j, RULE_SEQ_09, flow, 0, count_str(f->ackreq_run_max, "packet"),
-                   "The longest run of requests without AckReq.");
+        judge_note(j, RULE_SEQ_09, flow, 0, count_str(f->ackreq_run_max, "packet"), "");
     if (h->acks)
-        judge_note(j, RULE_ACK_10, flow, 0, say(j, "%.1f packets", (double)h->packets / (double)h->acks),
-                   "Requests for each ACK, on average.");
+        judge_note(j, RULE_ACK_10, flow, 0, say(j, "%.1f packets", (double)h->packets / (double)h->acks), "");
     if (f->mid_stream)
         judge_note(j, RULE_CAP_04, flow, h->first_frame, say(j, "PSN %u", h->start),
                    "How this queue pair began was not captured: its state is learnt as far as packets show it.");
@@ -463,8 +460,9 @@ void judge_flow_end(struct judge *j, uint32_t flow)
     note_requests(j, flow, f);
     past_end(j, flow);
     if (f->half->service == SVC_RC && (peer == FLOW_NONE || !j->flows[peer].packets))
-        judge_note(j, RULE_CAP_02, flow, f->first_frame, "one direction", "No packet of the other direction was seen.");
+        judge_note_as(j, RULE_CAP_02, flow, f->first_frame, "only {seen} was captured", "one direction",
+                      "No packet of the other direction was seen.");
     if (f->half->copies)
-        judge_note(j, RULE_CAP_02, flow, 0, count_str(f->half->copies, "packet"),
-                   "They are there twice, to the last bit: captured, or duplicated on their way.");
+        judge_note_as(j, RULE_CAP_02, flow, 0, "{seen} captured twice", count_str(f->half->copies, "packet"),
+                      "They are there twice, to the last bit: captured, or duplicated on their way.");
 }

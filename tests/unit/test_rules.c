@@ -19,6 +19,16 @@ Test(rules, an_observation_cannot_be_broken_on_purpose)
             cr_expect_eq(rule_table[i].fault, F_NONE, "%s", rule_table[i].id);
 }
 
+Test(rules, what_a_check_of_the_transport_finds_has_a_text_and_a_known_cause)
+{
+    cr_expect(rule_table[RULE_SEQ_01].reason.text && rule_table[RULE_SVC_06].reason.text);
+    for (int i = 1; i < RULE_COUNT; i++) {
+        const struct rule_reason *r = &rule_table[i].reason;
+        cr_expect(r->cause < CAUSE_COUNT, "%s", rule_table[i].id);
+        cr_expect(r->text || (!r->cause && !r->limit && !r->instead), "%s: a cause, and no text", rule_table[i].id);
+    }
+}
+
 Test(rules, a_failure_without_its_needs_is_inconclusive)
 {
     struct verdict v = verdict_fail(RULE_NAK_02, "PSN", 1, 2), w;
