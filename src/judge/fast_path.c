@@ -1,4 +1,5 @@
-/* layer 3 (judge): the judge: values that a flow keeps, and packets that keep them. */
+/* layer 3 (judge): values that a flow keeps; packets whose headers need no check, as they are those of an earlier one.
+ */
 #include "src/judge/judge_impl.h"
 
 static uint64_t value_reads(void);
@@ -99,8 +100,7 @@ uint32_t judge_usual_flow(struct judge *j, const struct pkt *p)
     return flow;
 }
 
-/* Usual packets leave it at that: before another one is looked at, the values get the frames in which they were seen
- * last. */
+/* The fast path does not update value_frame: do it now, before the slow path reads it. */
 static void catch_up(struct jflow *f)
 {
     struct steady *all[] = {&f->service, &f->pkey, &f->migreq};
@@ -133,8 +133,8 @@ static bool is_settled(const struct jflow *f)
     return !pending && f->ends_compared && f->service.value == SVC_RC;
 }
 
-/* `p` was judged, and broke no rule if `clean`: further ones like it will not either, as long as nothing changes in
- * between. */
+/* `p` was judged on the slow path, and broke no rule if `clean`: packets with the same headers may take the fast path
+ * from now on, until one takes the slow path. */
 static void learn_usual(struct judge *j, const struct pkt *p, uint32_t flow, bool clean)
 {
     struct jflow *f = &j->flows[flow];

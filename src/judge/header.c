@@ -1,4 +1,4 @@
-/* layer 3 (judge): the judge: rules about the headers of one packet. */
+/* layer 3 (judge): rules about the headers of one packet, and about datagrams. */
 #include "dissect/link/eth.h"
 #include "src/judge/judge_impl.h"
 

@@ -111,7 +111,7 @@ const char *say(struct judge *j, const char *fmt, ...)
 
 #define SPOILED_NEAR 64 /* frames within which a packet that could not be read may be the one that is missed */
 
-/* Whether what a PSN was passed over for may be a packet that was damaged, or that is no packet at all. */
+/* True if the missing PSN may be that of a packet nearby that was damaged or could not be decoded. */
 static bool spoiled_near(const struct judge *j, const struct pkt *p, const struct found *f)
 {
     uint64_t at = f->frame ? f->frame : p ? p->frame->number : 0;
@@ -285,7 +285,7 @@ void judge_applies(struct judge *j, unsigned on)
 
 /* --- Packets ---------------------------------------------------------------------------------- */
 
-/* Something is not known of the capture from now on, as if frames were missing. */
+/* From here on treat the capture as incomplete. */
 static void doubt_all(struct judge *j)
 {
     for (unsigned i = 0; i < JUDGE_FLOWS && !j->blind; i++)
@@ -335,7 +335,7 @@ static void judge_blind(struct judge *j, const struct pkt *p)
     doubt_all(j);
 }
 
-/* What follows the headers and values of a flow. */
+/* The rules of the transport, once the headers of the packet and the values of its flow were judged. */
 static void judge_transport(struct judge *j, const struct pkt *p, uint32_t flow)
 {
     struct jflow *f = &j->flows[flow];
@@ -366,7 +366,7 @@ static void judge_connected(struct judge *j, const struct pkt *p, bool clean)
     judge_transport(j, p, flow);
 }
 
-/* A packet of which nothing is known beforehand. */
+/* The slow path: all rules. */
 static void judge_any(struct judge *j, const struct pkt *p)
 {
     uint64_t found = j->found;
