@@ -268,8 +268,7 @@ static const char *lack_str(unsigned need, enum rule rule, bool complete)
     case N_START:
         return "the start of the connection was not captured";
     case N_COMPLETE:
-        return complete ? "frames near it are missing, doubled or out of order"
-                        : "the capture may be incomplete (--complete)";
+        return complete ? "frames are missing, doubled or out of order" : "the capture may be incomplete (--complete)";
     case N_PAYLOAD:
         return "packets were cut by the snap length";
     case N_CM:
