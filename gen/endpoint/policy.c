@@ -3,15 +3,6 @@
 
 #include "psn.h"
 
-uint64_t prng_next(struct prng *r)
-{
-    uint64_t z = r->state += UINT64_C(0x9e3779b97f4a7c15);
-
-    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-    return z ^ z >> 31;
-}
-
 /* --- ACK -------------------------------------------------------------------------------------- */
 
 #define COALESCE_WAIT (10 * NS_PER_US)

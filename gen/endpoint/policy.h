@@ -2,22 +2,8 @@
 #ifndef RDMATRACE_GEN_ENDPOINT_POLICY_H
 #define RDMATRACE_GEN_ENDPOINT_POLICY_H
 
+#include "prng.h"
 #include "types.h"
-
-/* Seeded random numbers: the same seed gives the same numbers everywhere (splitmix64). */
-struct prng {
-    uint64_t state;
-};
-static inline void prng_seed(struct prng *r, uint64_t seed)
-{
-    r->state = seed;
-}
-uint64_t prng_next(struct prng *r);
-/* 0 to n - 1; n at least 1. */
-static inline uint32_t prng_below(struct prng *r, uint32_t n)
-{
-    return (uint32_t)(((prng_next(r) >> 32) * n) >> 32);
-}
 
 /* Per queue pair state of the policies: a few words that the modules share. */
 struct policy_state {

@@ -1,5 +1,6 @@
 /* layer 3 (peers): the bytes of messages that rdmagen knows again. */
 #include "gen/peers/perf_run.h"
+#include "prng.h"
 
 #include <endian.h>
 

@@ -1,0 +1,29 @@
+/* layer 0 (base): seeded random numbers: the same seed gives the same numbers everywhere (splitmix64). */
+#ifndef RDMATRACE_PRNG_H
+#define RDMATRACE_PRNG_H
+
+#include "types.h"
+
+struct prng {
+    uint64_t state;
+};
+static inline void prng_seed(struct prng *r, uint64_t seed)
+{
+    r->state = seed;
+}
+/* The next number, all 64 bits of it random. */
+static inline uint64_t prng_next(struct prng *r)
+{
+    uint64_t z = r->state += UINT64_C(0x9e3779b97f4a7c15);
+
+    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
+    return z ^ z >> 31;
+}
+/* 0 to n - 1; n at least 1. */
+static inline uint32_t prng_below(struct prng *r, uint32_t n)
+{
+    return (uint32_t)(((prng_next(r) >> 32) * n) >> 32);
+}
+
+#endif
