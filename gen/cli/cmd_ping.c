@@ -77,7 +77,7 @@ static void on_request(void *user, const struct cm_conn *c, struct cm_answer *a)
     a->reason = CM_REJ_NO_QP;
     if (p->busy || !live_cm_peer(l, &a->peer, c->peer.path.sgid, ACCESS_REMOTE_READ | ACCESS_REMOTE_WRITE))
         return;
-    if (rping_init(&p->rping, l->ep, true, 0, p->validate) < 0) {
+    if (rping_init(&p->rping, ep_verbs(l->ep), true, 0, p->validate) < 0) {
         rping_free(&p->rping);
         return;
     }
@@ -207,7 +207,7 @@ static int start_client(struct job *p)
 
     if (r < 0)
         return live_cli_error(r, p->run.host);
-    r = rping_init(&p->rping, l->ep, false, p->size, p->validate);
+    r = rping_init(&p->rping, ep_verbs(l->ep), false, p->size, p->validate);
     p->busy = true;
     live_cm_peer(l, &peer, p->run.gid, ACCESS_REMOTE_READ | ACCESS_REMOTE_WRITE);
     if (r == 0) {

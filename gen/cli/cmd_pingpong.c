@@ -213,7 +213,7 @@ static int run(void *job)
         j->talk.size = j->talk.type == QPT_UD ? min_u32(2048, l->mtu) : 4096;
     if (j->talk.type == QPT_UD && j->talk.size > l->mtu)
         return cli_error("-S %u: a datagram has at most %u bytes here", j->talk.size, l->mtu);
-    r = pingpong_init(&j->pp, l->ep, &j->talk);
+    r = pingpong_init(&j->pp, ep_verbs(l->ep), &j->talk);
     if (r < 0) {
         pingpong_free(&j->pp);
         return cli_error("%s", strerror(-r));

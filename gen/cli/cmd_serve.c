@@ -69,7 +69,7 @@ static void on_over(void *user, const struct serve_session *s, uint64_t messages
         cli_error("%s: %s not what was expected", live_addr_str(s->gid), count_str(wrong, "message"));
     if (j->run.quiet || !s->done)
         return;
-    if (s->rping.ep)
+    if (s->rping.verbs)
         printf("%s: rping, %s\n", live_addr_str(s->gid), count_str(s->rping.done, "ping"));
     else
         printf("%s: %s%s, queue pairs %u, messages %llu, bytes received %llu, wrong %llu\n", live_addr_str(s->gid),

@@ -78,7 +78,7 @@ static void take(struct connect_job *j, struct connect_node *n, const struct cm_
     struct live *l = &j->run.live;
 
     gid_of(n->gid, c, j->talk.ud);
-    if ((!j->talk.ud && !live_cm_peer(l, &a->peer, n->gid, 0)) || matose_init(&n->m, l->ep, &j->talk) < 0) {
+    if ((!j->talk.ud && !live_cm_peer(l, &a->peer, n->gid, 0)) || matose_init(&n->m, ep_verbs(l->ep), &j->talk) < 0) {
         matose_free(&n->m);
         return;
     }
@@ -167,7 +167,7 @@ int connect_start(struct connect_job *j, struct connect_node *n)
     struct live *l = &j->run.live;
     struct cm_params own;
     struct ep_peer peer;
-    int r = matose_init(&n->m, l->ep, &j->talk);
+    int r = matose_init(&n->m, ep_verbs(l->ep), &j->talk);
 
     n->used = true;
     n->began = live_now();

@@ -14,20 +14,6 @@
 #define VCRC_LEN 2
 #define LRH_LEN  8
 
-bool gid_is_ipv4(const uint8_t gid[16])
-{
-    static const uint8_t mapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
-
-    return memcmp(gid, mapped, sizeof mapped) == 0;
-}
-
-void gid_from_ipv4(uint8_t gid[16], uint32_t a)
-{
-    memset(gid, 0, 10);
-    gid[10] = gid[11] = 0xff;
-    store_be32(gid + 12, a);
-}
-
 bool gid_is_group(const uint8_t gid[16])
 {
     return gid_is_ipv4(gid) ? gid[12] >> 4 == 14 : gid[0] == 0xff;

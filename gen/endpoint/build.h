@@ -4,7 +4,7 @@
 #define RDMATRACE_GEN_ENDPOINT_BUILD_H
 
 #include "dissect/pkt.h"
-#include "src/transport/verbs.h"
+#include "gen/verbs/verbs.h"
 
 /* How an endpoint is attached. */
 struct link_addr {
@@ -28,11 +28,6 @@ struct path {
     uint32_t ip_sum;    /* IPv4: sum of the header without length and identification */
     uint8_t wire_extra; /* bytes from the end of the ICRC to the end of the frame: VCRC */
 };
-
-/* Whether `gid` is ::ffff:a.b.c.d. */
-bool gid_is_ipv4(const uint8_t gid[16]);
-/* ::ffff:`a`, `a` in host order (0x32323201 is 50.50.50.1). */
-void gid_from_ipv4(uint8_t gid[16], uint32_t a);
 
 /* Whether `gid` is a multicast group: ff00::/8, or IPv4-mapped 224.0.0.0/4. */
 bool gid_is_group(const uint8_t gid[16]);

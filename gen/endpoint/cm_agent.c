@@ -7,14 +7,6 @@
 
 #define LOOK_AGAIN (100 * NS_PER_MS) /* for room: a flood comes faster */
 
-static void post_recv(struct cm_agent *a, uint64_t slot, ns_t now)
-{
-    struct sge sge = {RECV_IOVA + slot * RECV_BYTES, RECV_BYTES, a->lkey};
-    struct recv_wr wr = {.wr_id = slot, .sg_list = &sge, .num_sge = 1};
-
-    ep_post_recv(a->cfg.ep, a->gsi, &wr, now);
-}
-
 static bool gsi_open(struct cm_agent *a)
 {
     struct endpoint *ep = a->cfg.ep;
@@ -37,8 +29,17 @@ static bool gsi_open(struct cm_agent *a)
     peer.sq_psn = (uint32_t)prng_next(&a->prng) & 0xffffff;
     if (a->gsi < 0 || a->ah < 0 || ep_qp_connect(ep, a->gsi, &peer, 0) < 0)
         return false;
-    for (uint64_t i = 0; i < GSI_RECVS; i++)
-        post_recv(a, i, 0);
+    a->receives = (struct receives){.verbs = ep_verbs(ep),
+                                    .qp = a->gsi,
+                                    .srq = EP_NO_SRQ,
+                                    .mem = a->mem[0],
+                                    .iova = RECV_IOVA,
+                                    .lkey = a->lkey,
+                                    .pitch = RECV_BYTES,
+                                    .bytes = RECV_BYTES,
+                                    .grh = UD_GRH_BYTES,
+                                    .slots = GSI_RECVS};
+    receives_post_all(&a->receives, 0);
     return true;
 }
 
@@ -419,13 +420,13 @@ static void poll_gsi(struct cm_agent *a, ns_t now)
             send_done(a, wc.wr_id);
             continue;
         }
-        ep_grh_source(a->mem[wc.wr_id], gid);
+        receives_source(a->mem[wc.wr_id], gid);
         if (wc.status == WC_SUCCESS && wc.byte_len >= UD_GRH_BYTES &&
             cm_msg_decode(&m, a->mem[wc.wr_id] + UD_GRH_BYTES, wc.byte_len - UD_GRH_BYTES))
             take_msg(a, &m, gid, now);
         else
             a->ignored++;
-        post_recv(a, wc.wr_id, now);
+        receives_post(&a->receives, wc.wr_id, now);
     }
 }
 

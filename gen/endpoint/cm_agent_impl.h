@@ -5,6 +5,7 @@
 #include "gen/endpoint/cm_agent.h"
 #include "gen/endpoint/multimap.h"
 #include "gen/endpoint/timers.h"
+#include "gen/verbs/receives.h"
 
 #define GSI_RECVS  64
 #define GSI_SENDS  64
@@ -65,6 +66,7 @@ struct cm_agent {
     unsigned n_answers;
     uint64_t sent[16];
     uint8_t mem[GSI_RECVS][RECV_BYTES];
+    struct receives receives; /* in mem */
 };
 
 /* Room for connections: a->cap is set. False: out of memory, and agent_tables_free() is still due. */

@@ -57,6 +57,7 @@ struct endpoint *ep_new(const struct ep_config *config)
 
     if (!ep)
         return NULL;
+    ep->verbs.ops = &ep_verbs_ops;
     ep->cfg = *config;
     fill_defaults(&ep->cfg);
     take_faults(ep);
@@ -103,20 +104,6 @@ void ep_free(struct endpoint *ep)
     free(ep->mem);
     free(ep->mrs.mr);
     free(ep);
-}
-
-struct ep_peer ep_peer_default(void)
-{
-    return (struct ep_peer){
-        .path_mtu = 1024,
-        .max_rd_atomic = 16,
-        .max_dest_rd_atomic = 16,
-        .timeout = 14,
-        .retry_cnt = 7,
-        .rnr_retry = 7,
-        .min_rnr_timer = 12,
-        .access = ACCESS_REMOTE,
-    };
 }
 
 const struct qp *ep_qp(const struct endpoint *ep, int qp)

@@ -23,6 +23,7 @@
 #include "gen/endpoint/build.h"
 #include "gen/endpoint/faults.h"
 #include "gen/endpoint/policy.h"
+#include "gen/verbs/verbs.h"
 #include "src/transport/qp.h"
 #include "src/transport/ud.h"
 #include "tokens.h"
@@ -72,23 +73,6 @@ struct ep_qp_init {
     uint32_t pd;                     /* from ep_pd_alloc() */
     const struct policies *policies; /* NULL: the endpoint's; copied */
 };
-#define EP_NO_SRQ (-1)
-
-/* What a connected queue pair needs to know to go from RESET to RTS. */
-struct ep_peer {
-    struct av av;                                         /* addresses; sport 0: policy */
-    uint32_t qpn;                                         /* the peer's queue pair */
-    uint32_t rq_psn;                                      /* first PSN that the peer sends */
-    uint32_t sq_psn;                                      /* first PSN to send: what the peer expects */
-    uint16_t path_mtu;                                    /* bytes */
-    uint8_t max_rd_atomic;                                /* initiator depth */
-    uint8_t max_dest_rd_atomic;                           /* responder resources */
-    uint8_t timeout, retry_cnt, rnr_retry, min_rnr_timer; /* codes, see struct qp_attr */
-    uint8_t access;                                       /* ACCESS_REMOTE_* granted to the peer */
-    uint32_t qkey;                                        /* UD */
-};
-/* PMTU 1024, depths 16, timeout 14, retries 7, RNR timer 12, all remote access. */
-struct ep_peer ep_peer_default(void);
 
 /* Asynchronous events. */
 enum ep_event_type {
@@ -145,6 +129,9 @@ struct ep_stats {
 /* NULL: out of memory. `config` is copied. */
 struct endpoint *ep_new(const struct ep_config *config);
 void ep_free(struct endpoint *ep);
+
+/* The endpoint as a provider of the verbs, for programs that run over any; it lives as long as the endpoint. */
+struct verbs *ep_verbs(struct endpoint *ep);
 
 /* --- Resources; handles and keys, or a negative errno ----------------------------------------- */
 
@@ -241,8 +228,6 @@ ns_t ep_next_expiry(struct endpoint *ep);
 void ep_expire(struct endpoint *ep, ns_t now);
 /* Link type of the frames: LINK_ETHERNET or LINK_INFINIBAND. */
 uint16_t ep_linktype(const struct endpoint *ep);
-/* UD: source address of a datagram, from the bytes in front of it in its receive; IPv4 as IPv4-mapped. */
-void ep_grh_source(const uint8_t grh[UD_GRH_BYTES], uint8_t gid[16]);
 /* Space for the largest frame. */
 #define EP_FRAME_MAX 4352
 

@@ -114,6 +114,7 @@ struct ep_qp {
 #define EP_EVENTS 1024
 
 struct endpoint {
+    struct verbs verbs; /* the endpoint as a provider */
     struct ep_config cfg;
     struct ep_stats st;
     struct prng rng;
@@ -156,6 +157,8 @@ struct endpoint {
     struct pkt rx; /* packet being received */
     struct pkt tx; /* packet being built */
 };
+
+extern const struct verbs_ops ep_verbs_ops; /* of endpoint.verbs */
 
 static inline struct ep_qp *qp_of(const struct endpoint *ep, int handle)
 {

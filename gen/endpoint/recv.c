@@ -203,14 +203,6 @@ static void finish_receive(struct ep_qp *q, const struct effects *e, const struc
     ep_recv_complete(q, &wc, now);
 }
 
-void ep_grh_source(const uint8_t grh[UD_GRH_BYTES], uint8_t gid[16])
-{
-    if (grh[0] >> 4 == 6)
-        memcpy(gid, grh + 8, 16);
-    else
-        gid_from_ipv4(gid, load_be32(grh + 20 + 12));
-}
-
 /* UD: the 40 bytes in front of the payload hold the GRH or IPv6 header, or an IPv4 header in their last 20. */
 static bool put_network_header(struct ep_qp *q, const struct pkt *p)
 {

@@ -5,56 +5,55 @@
 
 #define WR_SENT 1000 /* wr_id of sends; receives have the number of their slot */
 
-int rchan_init(struct rchan *c, struct endpoint *ep)
+int rchan_init(struct rchan *c, struct verbs *verbs)
 {
-    struct ep_qp_init init = {
+    struct verbs_qp_init init = {
         .type = QPT_RC, .max_send_wr = RCHAN_SLOTS, .max_recv_wr = RCHAN_SLOTS, .sq_sig_all = true, .srq = EP_NO_SRQ};
     int r;
 
     memset(c, 0, sizeof *c);
-    c->ep = ep;
+    c->verbs = verbs;
     c->qp = c->cq = -1;
-    init.pd = ep_pd_alloc(ep);
-    r = ep_mr_reg(ep, init.pd, c->mem, sizeof c->mem, (uintptr_t)c->mem, ACCESS_LOCAL_WRITE, &c->key);
+    init.pd = verbs_pd_alloc(verbs);
+    r = verbs_mr_reg(verbs, init.pd, c->mem, sizeof c->mem, ACCESS_LOCAL_WRITE, &c->key);
     if (r < 0)
         return r;
-    c->cq = init.send_cq = init.recv_cq = ep_cq_create(ep, 4 * RCHAN_SLOTS);
+    c->cq = init.send_cq = init.recv_cq = verbs_cq_create(verbs, 4 * RCHAN_SLOTS);
     if (c->cq < 0)
         return c->cq;
-    c->qp = ep_qp_create(ep, &init);
+    c->qp = verbs_qp_create(verbs, &init);
+    c->receives = (struct receives){.verbs = verbs,
+                                    .qp = c->qp,
+                                    .srq = EP_NO_SRQ,
+                                    .mem = c->mem[0],
+                                    .iova = (uintptr_t)c->mem,
+                                    .lkey = c->key,
+                                    .pitch = RCHAN_MAX,
+                                    .bytes = RCHAN_MAX,
+                                    .slots = RCHAN_SLOTS};
     return c->qp < 0 ? c->qp : 0;
 }
 
 void rchan_free(struct rchan *c)
 {
-    if (c->ep && c->qp >= 0)
-        ep_qp_destroy(c->ep, c->qp);
-    if (c->ep)
-        ep_cq_destroy(c->ep, c->cq);
-    if (c->ep && c->key)
-        ep_mr_dereg(c->ep, c->key);
-    c->ep = NULL;
-}
-
-static void post_recv(struct rchan *c, unsigned slot, ns_t now)
-{
-    struct sge sge = {(uintptr_t)c->mem[slot], RCHAN_MAX, c->key};
-    struct recv_wr wr = {.wr_id = slot, .sg_list = &sge, .num_sge = 1};
-
-    c->failed = c->failed || ep_post_recv(c->ep, c->qp, &wr, now) < 0;
+    if (c->verbs && c->qp >= 0)
+        verbs_qp_destroy(c->verbs, c->qp);
+    if (c->verbs)
+        verbs_cq_destroy(c->verbs, c->cq);
+    if (c->verbs && c->key)
+        verbs_mr_dereg(c->verbs, c->key);
+    c->verbs = NULL;
 }
 
 void rchan_poll(struct rchan *c, ns_t now)
 {
-    const struct qp *qp = ep_qp(c->ep, c->qp);
     struct wc wc;
 
-    if (!c->ready && qp->state >= QPS_RTR && qp->state <= QPS_RTS) {
+    if (!c->ready && verbs_qp_takes_receives(c->verbs, c->qp)) {
         c->ready = true;
-        for (unsigned i = 0; i < RCHAN_SLOTS; i++)
-            post_recv(c, i, now);
+        c->failed |= receives_post_all(&c->receives, now) < 0;
     }
-    while (ep_poll(c->ep, c->cq, &wc, 1) == 1) {
+    while (verbs_poll(c->verbs, c->cq, &wc, 1) == 1) {
         if (wc.status != WC_SUCCESS) {
             c->failed = true;
         } else if (wc.wr_id == WR_SENT) {
@@ -76,7 +75,7 @@ int rchan_take(struct rchan *c, void *data, ns_t now)
     len = c->got[0].len;
     memcpy(data, c->mem[slot], len);
     memmove(c->got, c->got + 1, --c->n_got * sizeof c->got[0]);
-    post_recv(c, slot, now);
+    c->failed |= receives_post(&c->receives, slot, now) < 0;
     return (int)len;
 }
 
@@ -91,7 +90,7 @@ int rchan_send(struct rchan *c, const void *data, size_t len, ns_t now)
     if (c->sending == RCHAN_SLOTS)
         return -EAGAIN;
     memcpy(mem, data, len);
-    if (ep_post_send(c->ep, c->qp, &wr, now) < 0)
+    if (verbs_post_send(c->verbs, c->qp, &wr, now) < 0)
         return -EIO;
     c->sending++;
     c->sent++;

@@ -3,15 +3,16 @@
 #ifndef RDMATRACE_GEN_PEERS_OOB_RDMA_H
 #define RDMATRACE_GEN_PEERS_OOB_RDMA_H
 
-#include "gen/endpoint/endpoint.h"
+#include "gen/verbs/receives.h"
 
 #define RCHAN_MAX   64 /* bytes of a message */
 #define RCHAN_SLOTS 8  /* messages that wait to be taken, and that are on their way */
 
 struct rchan {
-    struct endpoint *ep;
+    struct verbs *verbs;
     int qp, cq; /* handles */
     uint32_t key;
+    struct receives receives;                /* the first half of mem */
     uint8_t mem[2 * RCHAN_SLOTS][RCHAN_MAX]; /* received, sent */
     struct {
         uint8_t slot, len;
@@ -22,7 +23,7 @@ struct rchan {
 };
 
 /* Make the queue pair (in RESET). 0 or a negative errno; rchan_free() in any case. */
-int rchan_init(struct rchan *c, struct endpoint *ep);
+int rchan_init(struct rchan *c, struct verbs *verbs);
 void rchan_free(struct rchan *c);
 /* Post the receives once the queue pair has left RESET, take completions. */
 void rchan_poll(struct rchan *c, ns_t now);

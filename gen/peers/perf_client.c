@@ -94,7 +94,7 @@ static int make(struct perf_client *p)
     int r;
 
     p->step = "memory and queue pairs";
-    r = load_init(&p->load, p->live->ep, &p->config);
+    r = load_init(&p->load, ep_verbs(p->live->ep), &p->config);
     if (r < 0)
         return r;
     for (unsigned i = 0; i < p->config.qps; i++) {
@@ -162,7 +162,7 @@ static int try_qp(struct perf_client *p, int qp)
     p->connected = p->gone = false;
     if (!live_cm_peer(p->live, &peer, p->gid, ACCESS_REMOTE_WRITE))
         return -EHOSTUNREACH;
-    live_cm_params(p->live, &own, qp, ep_pick_psn(p->live->ep), p->gid, p->port);
+    live_cm_params(p->live, &own, qp, verbs_pick_psn(p->control.verbs), p->gid, p->port);
     own.init_depth = own.resp_res = depth;
     own.mtu = (uint8_t)cm_mtu_code(p->config.mtu ? p->config.mtu : p->live->mtu);
     if (!cm_agent_connect(p->live->cm, qp, &own, &peer, live_now()))
@@ -198,7 +198,7 @@ static int call(struct perf_client *p)
     p->step = "the search for the peer's MAC address";
     r = live_resolve(p->live, p->gid, RESOLVE_WAIT);
     if (r == 0)
-        r = rchan_init(&p->control, p->live->ep);
+        r = rchan_init(&p->control, ep_verbs(p->live->ep));
     if (r == 0)
         r = connect_qp(p, p->control.qp);
     if (r == 0)
@@ -411,7 +411,7 @@ int perf_client_run(struct perf_client *p)
         r = run(p);
     if (r == 0 && !p->load.failed && p->exchange == PERF_PERFTEST)
         r = part_from_perftest(p);
-    if (p->control.ep)
+    if (p->control.verbs)
         hang_up(p);
     for (ns_t end = live_now() + LINGER; r == 0 && live_now() < end;)
         r = live_step(p->live, end);
@@ -422,6 +422,6 @@ void perf_client_free(struct perf_client *p)
 {
     chan_close(&p->chan);
     load_free(&p->load);
-    if (p->control.ep)
+    if (p->control.verbs)
         rchan_free(&p->control);
 }

@@ -72,10 +72,10 @@ static uint8_t *slot_mem(const struct load *l, const struct load_qp *q, uint64_t
     return q->mem + (n % l->slots) * l->slot;
 }
 
-/* Where answers arrive. */
-static uint8_t *answer_mem(const struct load *l, const struct load_qp *q, uint64_t n)
+/* Where the first answer arrives. */
+static uint8_t *answer_mem(const struct load_qp *q)
 {
-    return q->mem + (size_t)l->slots * l->slot + (n % l->recvs) * (l->slot + UD_GRH_BYTES);
+    return q->recvs.mem;
 }
 
 /* --- Resources -------------------------------------------------------------------------------- */
@@ -88,9 +88,25 @@ static bool make_meter(struct load_meter *m, uint32_t window)
     return m->when != NULL;
 }
 
+static void lay_out_receives(struct load *l, unsigned i, uint32_t n)
+{
+    struct load_qp *q = &l->qp[i];
+
+    q->recvs = (struct receives){.verbs = l->verbs,
+                                 .srq = EP_NO_SRQ,
+                                 .mem = q->mem + (size_t)l->slots * l->slot,
+                                 .pitch = l->slot + UD_GRH_BYTES,
+                                 .bytes = l->slot + UD_GRH_BYTES,
+                                 .grh = l->config.type == QPT_UD ? UD_GRH_BYTES : 0,
+                                 .slots = n,
+                                 .id = WR_RECV | (uint64_t)i << 32};
+    q->recvs.iova = (uintptr_t)q->recvs.mem;
+}
+
 static int make_memory(struct load *l)
 {
     const struct load_config *c = &l->config;
+    uint32_t recvs;
     size_t of_qp;
 
     l->slot = (c->size + 7) & ~7u;
@@ -100,8 +116,8 @@ static int make_memory(struct load *l)
         l->config.depth = l->slots; /* each answer has its own place */
     if (l->config.batch > l->config.depth)
         l->config.batch = l->config.depth;
-    l->recvs = !is_pong(l) ? 1 : c->op == LOAD_SEND ? RECVS : 1;
-    of_qp = (size_t)l->slots * l->slot + (size_t)l->recvs * (l->slot + UD_GRH_BYTES);
+    recvs = is_pong(l) && c->op == LOAD_SEND ? RECVS : 1;
+    of_qp = (size_t)l->slots * l->slot + (size_t)recvs * (l->slot + UD_GRH_BYTES);
     l->mem_len = of_qp * c->qps;
     l->mem = calloc(1, l->mem_len);
     l->sample = calloc(1, l->slot + 8u);
@@ -112,6 +128,7 @@ static int make_memory(struct load *l)
         struct load_qp *q = &l->qp[i];
         q->qp = q->ah = -1;
         q->mem = l->mem + i * of_qp;
+        lay_out_receives(l, i, recvs);
         if (!make_meter(&q->m, l->config.depth))
             return -ENOMEM;
         for (uint32_t s = 0; s < l->slots && c->op <= LOAD_SEND; s++)
@@ -124,36 +141,39 @@ static int make_qp(struct load *l, unsigned i)
 {
     const struct load_config *c = &l->config;
     struct load_qp *q = &l->qp[i];
-    struct ep_qp_init init = {.type = c->type,
-                              .qpn = i == 0 ? c->qpn : 0,
-                              .max_send_wr = c->depth + 1,
-                              .max_recv_wr = RECVS,
-                              .max_dest_rd = 16,
-                              .srq = EP_NO_SRQ,
-                              .pd = l->pd,
-                              .send_cq = l->cq,
-                              .recv_cq = l->cq};
+    struct verbs_qp_init init = {.type = c->type,
+                                 .qpn = i == 0 ? c->qpn : 0,
+                                 .max_send_wr = c->depth + 1,
+                                 .max_recv_wr = RECVS,
+                                 .max_dest_rd = 16,
+                                 .srq = EP_NO_SRQ,
+                                 .pd = l->pd,
+                                 .send_cq = l->cq,
+                                 .recv_cq = l->cq};
 
-    q->qp = ep_qp_create(l->ep, &init);
+    q->qp = verbs_qp_create(l->verbs, &init);
     if (q->qp < 0)
         return q->qp;
-    q->own = (struct perftest_keys){.out_reads = 1, .qpn = ep_qp(l->ep, q->qp)->qpn, .psn = ep_pick_psn(l->ep)};
+    q->recvs.qp = q->qp;
+    q->recvs.lkey = l->key;
+    q->own =
+        (struct perftest_keys){.out_reads = 1, .qpn = verbs_qp_num(l->verbs, q->qp), .psn = verbs_pick_psn(l->verbs)};
     if (c->op == LOAD_READ || is_atomic(l))
         q->own.out_reads = c->outs;
     if (c->op != LOAD_SEND) {
         q->own.rkey = l->key;
-        q->own.vaddr = (uintptr_t)answer_mem(l, q, 0);
+        q->own.vaddr = (uintptr_t)answer_mem(q);
     }
     return 0;
 }
 
-int load_init(struct load *l, struct endpoint *ep, const struct load_config *config)
+int load_init(struct load *l, struct verbs *verbs, const struct load_config *config)
 {
     uint8_t access = ACCESS_LOCAL_WRITE;
     int r;
 
     memset(l, 0, sizeof *l);
-    l->ep = ep;
+    l->verbs = verbs;
     l->cq = -1;
     l->config = *config;
     if (l->config.latency)
@@ -163,11 +183,11 @@ int load_init(struct load *l, struct endpoint *ep, const struct load_config *con
         return r;
     if (config->op == LOAD_WRITE && config->latency)
         access |= ACCESS_REMOTE_WRITE;
-    l->pd = ep_pd_alloc(ep);
-    r = ep_mr_reg(ep, l->pd, l->mem, l->mem_len, (uintptr_t)l->mem, access, &l->key);
+    l->pd = verbs_pd_alloc(verbs);
+    r = verbs_mr_reg(verbs, l->pd, l->mem, l->mem_len, access, &l->key);
     if (r < 0)
         return r;
-    l->cq = ep_cq_create(ep, config->qps * (l->config.depth + 1 + RECVS));
+    l->cq = verbs_cq_create(verbs, config->qps * (l->config.depth + 1 + RECVS));
     if (l->cq < 0)
         return l->cq;
     for (unsigned i = 0; i < config->qps && r == 0; i++)
@@ -179,15 +199,15 @@ void load_free(struct load *l)
 {
     for (unsigned i = 0; l->qp && i < l->config.qps; i++) {
         if (l->qp[i].qp >= 0)
-            ep_qp_destroy(l->ep, l->qp[i].qp);
+            verbs_qp_destroy(l->verbs, l->qp[i].qp);
         if (l->qp[i].ah >= 0)
-            ep_ah_destroy(l->ep, l->qp[i].ah);
+            verbs_ah_destroy(l->verbs, l->qp[i].ah);
         free(l->qp[i].m.when);
     }
-    if (l->ep)
-        ep_cq_destroy(l->ep, l->cq);
-    if (l->ep && l->key)
-        ep_mr_dereg(l->ep, l->key);
+    if (l->verbs)
+        verbs_cq_destroy(l->verbs, l->cq);
+    if (l->verbs && l->key)
+        verbs_mr_dereg(l->verbs, l->key);
     free(l->qp);
     free(l->mem);
     free(l->sample);
@@ -210,29 +230,24 @@ int load_connect(struct load *l, unsigned i, const struct av *av, ns_t now)
     e.max_rd_atomic = l->config.outs;
     e.access = is_pong(l) ? ACCESS_REMOTE_WRITE : 0;
     if (l->config.type == QPT_UD) {
-        q->ah = ep_ah_create(l->ep, l->pd, av);
+        q->ah = verbs_ah_create(l->verbs, l->pd, av);
         if (q->ah < 0)
             return q->ah;
     }
-    return ep_qp_connect(l->ep, q->qp, &e, now);
+    return verbs_qp_connect(l->verbs, q->qp, &e, now);
 }
 
-static void post_recv(struct load *l, unsigned i, uint64_t slot, ns_t now)
+/* Receives were posted, with result `err`. */
+static void posted(struct load *l, int err)
 {
-    struct load_qp *q = &l->qp[i];
-    struct sge sge = {(uintptr_t)answer_mem(l, q, slot), l->slot + UD_GRH_BYTES, l->key};
-    struct recv_wr wr = {.wr_id = WR_RECV | (uint64_t)i << 32 | slot, .sg_list = &sge, .num_sge = 1};
-    int r = ep_post_recv(l->ep, q->qp, &wr, now);
-
-    if (r < 0)
-        load_fail(l, "a receive could not be posted: %s", strerror(-r));
+    if (err < 0)
+        load_fail(l, "a receive could not be posted: %s", strerror(-err));
 }
 
 void load_ready(struct load *l, ns_t now)
 {
     for (unsigned i = 0; i < l->config.qps && is_pong(l) && l->config.op == LOAD_SEND; i++)
-        for (unsigned s = 0; s < RECVS; s++)
-            post_recv(l, i, s, now);
+        posted(l, receives_post_all(&l->qp[i].recvs, now));
 }
 
 /* --- Posting ---------------------------------------------------------------------------------- */
@@ -262,7 +277,7 @@ static bool post(struct load *l, unsigned i, enum wr_opcode op, bool signaled, u
         wr.compare_add = l->stage == STAGE_RUN;
     else if (op == WR_ATOMIC_CMP_AND_SWP && l->stage == STAGE_RUN)
         wr.compare_add = q->expect + q->m.posted, wr.swap = q->expect + q->m.posted + 1;
-    r = ep_post_send(l->ep, q->qp, &wr, now);
+    r = verbs_post_send(l->verbs, q->qp, &wr, now);
     if (r < 0)
         load_fail(l, "%s could not be posted: %s", wr_opcode_str(op), strerror(-r));
     return r == 0;
@@ -386,7 +401,7 @@ static void compare(struct load *l, struct load_qp *q, uint64_t n)
         memcpy(&got, mem, sizeof got);
         q->mismatches += got != q->expect + n;
     } else if (l->config.op == LOAD_READ) {
-        q->mismatches += memcmp(mem, l->config.known ? l->sample : answer_mem(l, q, 0), l->config.size) != 0;
+        q->mismatches += memcmp(mem, l->config.known ? l->sample : answer_mem(q), l->config.size) != 0;
     }
 }
 
@@ -408,7 +423,7 @@ static void learned(struct load *l, struct load_qp *q)
     if (is_atomic(l))
         memcpy(&q->expect, q->mem, sizeof q->expect);
     else if (!l->config.known)
-        memcpy(answer_mem(l, q, 0), q->mem, l->config.size);
+        memcpy(answer_mem(q), q->mem, l->config.size);
 }
 
 static void answer(struct load *l, unsigned i, ns_t now)
@@ -435,16 +450,18 @@ static void compare_answer(const struct load *l, struct load_qp *q, const uint8_
 static void take_answer(struct load *l, const struct wc *wc, ns_t now)
 {
     unsigned i = (unsigned)(wc->wr_id >> 32 & 0x7fffffff);
-    uint32_t grh = l->config.type == QPT_UD ? UD_GRH_BYTES : 0;
+    uint32_t n = wc->wr_id & 0xffffffff, len;
+    struct load_qp *q = &l->qp[i];
+    const uint8_t *data = receives_data(&q->recvs, n, wc, &len);
 
     if (wc->status != WC_SUCCESS) {
         load_fail(l, "a receive completed with %s", wc_status_str(wc->status));
         return;
     }
     if (l->config.validate)
-        compare_answer(l, &l->qp[i], answer_mem(l, &l->qp[i], wc->wr_id & 0xffffffff) + grh, wc->byte_len - grh);
+        compare_answer(l, q, data, len);
     answer(l, i, now);
-    post_recv(l, i, wc->wr_id & 0xffffffff, now);
+    posted(l, receives_post(&q->recvs, n, now));
 }
 
 static void take(struct load *l, const struct wc *wc, ns_t now)
@@ -465,7 +482,7 @@ static void take(struct load *l, const struct wc *wc, ns_t now)
     } else if (l->stage == STAGE_CHECK) {
         q->checked = true;
         q->compared++;
-        q->mismatches += memcmp(answer_mem(l, q, 0), slot_mem(l, q, q->m.posted - 1), l->config.size) != 0;
+        q->mismatches += memcmp(answer_mem(q), slot_mem(l, q, q->m.posted - 1), l->config.size) != 0;
     } else {
         for (uint64_t n = wc->wr_id & 0xffffffff; n && q->m.completed < q->m.posted; n--)
             message_done(l, q, now);
@@ -479,7 +496,7 @@ static void look_for_writes(struct load *l, ns_t now)
         return;
     for (unsigned i = 0; i < l->config.qps; i++) {
         struct load_qp *q = &l->qp[i];
-        const volatile uint8_t *last = answer_mem(l, q, 0) + l->config.size - 1;
+        const volatile uint8_t *last = answer_mem(q) + l->config.size - 1;
         if (q->answers <= q->m.posted && *last == (uint8_t)(q->answers + 1))
             answer(l, i, now);
     }
@@ -546,7 +563,7 @@ static void advance(struct load *l, ns_t now)
         l->stage = check ? STAGE_CHECK : STAGE_DONE;
         for (unsigned i = 0; check && i < l->config.qps; i++)
             if (l->qp[i].m.posted)
-                post(l, i, WR_RDMA_READ, true, 1, answer_mem(l, &l->qp[i], 0), now);
+                post(l, i, WR_RDMA_READ, true, 1, answer_mem(&l->qp[i]), now);
     } else if (l->stage == STAGE_CHECK && all) {
         l->stage = STAGE_DONE;
     }
@@ -558,7 +575,7 @@ ns_t load_poll(struct load *l, ns_t now)
     struct wc wc[32];
     int n;
 
-    while (!l->failed && (n = ep_poll(l->ep, l->cq, wc, ARRAY_LEN(wc))) > 0)
+    while (!l->failed && (n = verbs_poll(l->verbs, l->cq, wc, ARRAY_LEN(wc))) > 0)
         for (int i = 0; i < n && !l->failed; i++)
             take(l, &wc[i], now);
     if (!l->failed)

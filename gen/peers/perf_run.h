@@ -13,8 +13,8 @@
 #ifndef RDMATRACE_GEN_PEERS_PERF_RUN_H
 #define RDMATRACE_GEN_PEERS_PERF_RUN_H
 
-#include "gen/endpoint/endpoint.h"
 #include "gen/peers/perftest.h"
+#include "gen/verbs/receives.h"
 
 #define LOAD_MEMORY  (256u << 20)                 /* bytes at most for the messages of all queue pairs */
 #define LOAD_SAMPLES (1u << 22)                   /* latencies kept at most */
@@ -73,6 +73,7 @@ struct load_qp {
     struct perftest_keys own, peer; /* own.rkey and .vaddr: where the peer may write its answers */
     struct load_meter m;
     uint8_t *mem;          /* slots of messages, then those of receives */
+    struct receives recvs; /* in mem: where answers arrive */
     uint64_t answers;      /* of the peer, with latency */
     uint64_t compared;     /* messages, answers, or the memory written */
     uint64_t mismatches;   /* of these, or answers of a wrong length */
@@ -90,12 +91,12 @@ struct load_stats {
 };
 
 struct load {
-    struct endpoint *ep;
+    struct verbs *verbs;
     struct load_config config;
     struct load_qp *qp;
     struct load_meter all;
     int cq;
-    uint32_t pd, key, slots, slot, recvs; /* slot: bytes from one message's memory to the next */
+    uint32_t pd, key, slots, slot; /* slot: bytes from one message's memory to the next */
     uint8_t *mem;
     size_t mem_len;
     uint8_t *sample;   /* READ: what a message must hold, `size` bytes */
@@ -109,7 +110,7 @@ struct load {
 };
 
 /* Make queue pairs (in RESET) and memory. 0, or a negative errno; load_free() in any case. */
-int load_init(struct load *l, struct endpoint *ep, const struct load_config *config);
+int load_init(struct load *l, struct verbs *verbs, const struct load_config *config);
 void load_free(struct load *l);
 /* Connect queue pair `i`: RESET to RTS. `av`: the path. 0 or a negative errno. l->qp[i].peer is filled in. */
 int load_connect(struct load *l, unsigned i, const struct av *av, ns_t now);

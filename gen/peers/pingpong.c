@@ -64,76 +64,86 @@ static void __attribute__((format(printf, 2, 3))) fail(struct pingpong *p, const
 
 static int make_qps(struct pingpong *p)
 {
-    struct ep_qp_init init = {.type = p->cfg.type,
-                              .max_send_wr = 4,
-                              .max_recv_wr = p->cfg.recvs,
-                              .sq_sig_all = true,
-                              .srq = EP_NO_SRQ,
-                              .send_cq = p->cq,
-                              .recv_cq = p->cq,
-                              .pd = p->pd};
+    struct verbs_qp_init init = {.type = p->cfg.type,
+                                 .max_send_wr = 4,
+                                 .max_recv_wr = p->cfg.recvs,
+                                 .sq_sig_all = true,
+                                 .srq = EP_NO_SRQ,
+                                 .send_cq = p->cq,
+                                 .recv_cq = p->cq,
+                                 .pd = p->pd};
 
     if (p->cfg.srq) {
-        p->srq = init.srq = ep_srq_create(p->ep, p->pd, p->cfg.recvs, 1);
+        p->srq = init.srq = verbs_srq_create(p->verbs, p->pd, p->cfg.recvs, 1);
         if (p->srq < 0)
             return p->srq;
     }
     for (unsigned i = 0; i < p->cfg.qps; i++) {
-        p->q[i].qp = ep_qp_create(p->ep, &init);
+        p->q[i].qp = verbs_qp_create(p->verbs, &init);
         if (p->q[i].qp < 0)
             return p->q[i].qp;
+        p->q[i].qpn = verbs_qp_num(p->verbs, p->q[i].qp);
     }
     return 0;
 }
 
-int pingpong_init(struct pingpong *p, struct endpoint *ep, const struct pingpong_config *cfg)
+static struct receives receives_of(const struct pingpong *p)
+{
+    uint32_t grh = p->cfg.type == QPT_UD ? UD_GRH_BYTES : 0, bytes = p->cfg.size + grh;
+
+    return (struct receives){.verbs = p->verbs,
+                             .qp = p->q[0].qp,
+                             .srq = p->srq,
+                             .mem = p->mem + p->cfg.size,
+                             .iova = (uintptr_t)p->mem + p->cfg.size,
+                             .lkey = p->key,
+                             .pitch = bytes,
+                             .bytes = bytes,
+                             .grh = grh,
+                             .slots = p->cfg.recvs};
+}
+
+int pingpong_init(struct pingpong *p, struct verbs *verbs, const struct pingpong_config *cfg)
 {
     size_t bytes;
     int r;
 
-    *p = (struct pingpong){.ep = ep, .cfg = *cfg, .srq = -1, .ah = -1};
+    *p = (struct pingpong){.verbs = verbs, .cfg = *cfg, .srq = EP_NO_SRQ, .ah = -1};
     for (unsigned i = 0; i < PINGPONG_QPS; i++)
         p->q[i] = (struct pingpong_qp){.qp = -1, .pending = PENDING_RECV};
-    p->pd = ep_pd_alloc(ep);
-    p->slot = cfg->size + (cfg->type == QPT_UD ? UD_GRH_BYTES : 0);
-    bytes = cfg->size + (size_t)cfg->recvs * p->slot;
+    p->pd = verbs_pd_alloc(verbs);
+    bytes = cfg->size + (size_t)cfg->recvs * receives_of(p).pitch;
     p->mem = calloc(1, bytes + 1);
     if (!p->mem)
         return -ENOMEM;
     memset(p->mem, PINGPONG_FILL, cfg->size);
-    r = ep_mr_reg(ep, p->pd, p->mem, bytes + 1, (uintptr_t)p->mem, ACCESS_LOCAL_WRITE, &p->key);
+    r = verbs_mr_reg(verbs, p->pd, p->mem, bytes + 1, ACCESS_LOCAL_WRITE, &p->key);
     if (r < 0)
         return r;
-    p->cq = ep_cq_create(ep, cfg->recvs + 4 * cfg->qps + 32);
-    return p->cq < 0 ? p->cq : make_qps(p);
+    p->cq = verbs_cq_create(verbs, cfg->recvs + 4 * cfg->qps + 32);
+    r = p->cq < 0 ? p->cq : make_qps(p);
+    p->receives = receives_of(p);
+    return r;
 }
 
 void pingpong_free(struct pingpong *p)
 {
-    for (unsigned i = 0; p->ep && i < p->cfg.qps; i++)
+    for (unsigned i = 0; p->verbs && i < p->cfg.qps; i++)
         if (p->q[i].qp >= 0)
-            ep_qp_destroy(p->ep, p->q[i].qp);
-    if (p->ep && p->ah >= 0)
-        ep_ah_destroy(p->ep, p->ah);
-    if (p->ep && p->key)
-        ep_mr_dereg(p->ep, p->key);
+            verbs_qp_destroy(p->verbs, p->q[i].qp);
+    if (p->verbs && p->ah >= 0)
+        verbs_ah_destroy(p->verbs, p->ah);
+    if (p->verbs && p->key)
+        verbs_mr_dereg(p->verbs, p->key);
     free(p->mem);
     memset(p, 0, sizeof *p);
 }
 
-static uint8_t *slot_mem(struct pingpong *p, uint64_t slot)
+/* Receives were posted, with result `err`. */
+static void posted(struct pingpong *p, int err)
 {
-    return p->mem + p->cfg.size + slot * p->slot;
-}
-
-static void post_recv(struct pingpong *p, uint64_t slot, ns_t now)
-{
-    struct sge sge = {(uintptr_t)slot_mem(p, slot), p->slot, p->key};
-    struct recv_wr wr = {.wr_id = slot, .sg_list = &sge, .num_sge = p->slot ? 1 : 0};
-    int r = p->cfg.srq ? ep_post_srq_recv(p->ep, p->srq, &wr, now) : ep_post_recv(p->ep, p->q[0].qp, &wr, now);
-
-    if (r < 0)
-        fail(p, "a receive could not be posted: %s", strerror(-r));
+    if (err < 0)
+        fail(p, "a receive could not be posted: %s", strerror(-err));
 }
 
 static void post_send(struct pingpong *p, unsigned i, ns_t now)
@@ -147,7 +157,7 @@ static void post_send(struct pingpong *p, unsigned i, ns_t now)
                          .remote_qpn = p->peer_qpn,
                          .remote_qkey = PINGPONG_QKEY,
                          .ah = (uint32_t)p->ah};
-    int r = ep_post_send(p->ep, p->q[i].qp, &wr, now);
+    int r = verbs_post_send(p->verbs, p->q[i].qp, &wr, now);
 
     if (r < 0)
         fail(p, "a message could not be posted: %s", strerror(-r));
@@ -168,17 +178,16 @@ int pingpong_connect(struct pingpong *p, unsigned i, const struct pingpong_addr 
     e.qkey = PINGPONG_QKEY;
     e.access = 0;
     if (p->cfg.type == QPT_UD) {
-        p->ah = ep_ah_create(p->ep, p->pd, av);
+        p->ah = verbs_ah_create(p->verbs, p->pd, av);
         if (p->ah < 0)
             return p->ah;
     }
-    return ep_qp_connect(p->ep, p->q[i].qp, &e, now);
+    return verbs_qp_connect(p->verbs, p->q[i].qp, &e, now);
 }
 
 void pingpong_ready(struct pingpong *p, ns_t now)
 {
-    for (uint64_t i = 0; i < p->cfg.recvs; i++)
-        post_recv(p, i, now);
+    posted(p, receives_post_all(&p->receives, now));
 }
 
 void pingpong_start(struct pingpong *p, ns_t now)
@@ -201,24 +210,22 @@ static bool is_right(const struct pingpong *p, const uint8_t *data)
 
 static void take_message(struct pingpong *p, const struct wc *wc, ns_t now)
 {
-    uint32_t grh = p->cfg.type == QPT_UD ? UD_GRH_BYTES : 0;
-    bool same = wc->byte_len == p->cfg.size + grh;
+    uint32_t len;
+    const uint8_t *data = receives_data(&p->receives, wc->wr_id, wc, &len);
 
-    p->mismatches += p->cfg.validate && !(same && is_right(p, slot_mem(p, wc->wr_id) + grh));
+    p->mismatches += p->cfg.validate && !(len == p->cfg.size && is_right(p, data));
     p->received++;
-    post_recv(p, wc->wr_id, now);
+    posted(p, receives_post(&p->receives, wc->wr_id, now));
 }
 
 /* Number of the queue pair that a completion is of; PINGPONG_QPS: none. */
 static unsigned qp_of(const struct pingpong *p, const struct wc *wc)
 {
-    int qp;
     unsigned i = 0;
 
     if (wc->wr_id >= WR_SENT)
         return (unsigned)(wc->wr_id - WR_SENT);
-    qp = ep_qp_find(p->ep, wc->qpn);
-    while (i < p->cfg.qps && p->q[i].qp != qp)
+    while (i < p->cfg.qps && p->q[i].qpn != wc->qpn)
         i++;
     return i < p->cfg.qps ? i : PINGPONG_QPS;
 }
@@ -227,7 +234,7 @@ void pingpong_poll(struct pingpong *p, ns_t now)
 {
     struct wc wc;
 
-    while (!p->failed && ep_poll(p->ep, p->cq, &wc, 1) == 1) {
+    while (!p->failed && verbs_poll(p->verbs, p->cq, &wc, 1) == 1) {
         bool send = wc.wr_id >= WR_SENT;
         unsigned i = qp_of(p, &wc);
         if (wc.status != WC_SUCCESS)

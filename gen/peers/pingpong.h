@@ -5,7 +5,7 @@
 #ifndef RDMATRACE_GEN_PEERS_PINGPONG_H
 #define RDMATRACE_GEN_PEERS_PINGPONG_H
 
-#include "gen/endpoint/endpoint.h"
+#include "gen/verbs/receives.h"
 
 #define PINGPONG_PORT  18515
 #define PINGPONG_QKEY  0x11111111u
@@ -41,11 +41,12 @@ struct pingpong_config {
 /* One of the queue pairs. */
 struct pingpong_qp {
     int qp;
+    uint32_t qpn;
     uint8_t pending; /* what the next message waits for: its predecessor's end, the peer's message */
 };
 
 struct pingpong {
-    struct endpoint *ep;
+    struct verbs *verbs;
     struct pingpong_config cfg;
     struct pingpong_qp q[PINGPONG_QPS];
     int cq, srq, ah;
@@ -54,12 +55,12 @@ struct pingpong {
     bool failed;
     char why[120]; /* of the failure */
     uint32_t peer_qpn, key, pd;
-    uint32_t slot; /* bytes of a receive */
-    uint8_t *mem;  /* the message sent, then the receives */
+    struct receives receives; /* in mem, behind the message sent */
+    uint8_t *mem;             /* the message sent, then the receives */
 };
 
 /* Make queue pairs (in RESET) and buffers. 0, or a negative errno; pingpong_free() in any case. */
-int pingpong_init(struct pingpong *p, struct endpoint *ep, const struct pingpong_config *cfg);
+int pingpong_init(struct pingpong *p, struct verbs *verbs, const struct pingpong_config *cfg);
 void pingpong_free(struct pingpong *p);
 /* Connect queue pair number `i`: RESET to RTS. `own`: what was told to the peer. 0, or a negative errno. */
 int pingpong_connect(struct pingpong *p, unsigned i, const struct pingpong_addr *own, const struct pingpong_addr *peer,

@@ -12,39 +12,41 @@
 /* Work requests are told apart by these; receives by their slot. */
 enum { WR_INFO = 100, WR_DATA };
 
-static int reg(struct rping *r, uint32_t pd, void *mem, uint64_t len, uint8_t access, uint32_t *key)
+/* Receives were posted, with result `err`. */
+static void posted(struct rping *r, int err)
 {
-    return ep_mr_reg(r->ep, pd, mem, len, (uintptr_t)mem, access, key);
-}
-
-static void post_recv(struct rping *r, uint64_t slot, ns_t now)
-{
-    struct sge sge = {(uintptr_t)r->info[1 + slot], RPING_INFO, r->info_key};
-    struct recv_wr wr = {.wr_id = slot, .sg_list = &sge, .num_sge = 1};
-
-    if (ep_post_recv(r->ep, r->qp, &wr, now) < 0)
+    if (err < 0)
         rping_fail(r, "a receive could not be posted");
 }
 
 static int make_qp(struct rping *r, uint32_t pd)
 {
-    struct ep_qp_init init = {
+    struct verbs_qp_init init = {
         .type = QPT_RC, .max_send_wr = 8, .max_recv_wr = 8, .sq_sig_all = true, .srq = EP_NO_SRQ, .pd = pd};
 
-    r->cq = init.send_cq = init.recv_cq = ep_cq_create(r->ep, 32);
+    r->cq = init.send_cq = init.recv_cq = verbs_cq_create(r->verbs, 32);
     if (r->cq < 0)
         return r->cq;
-    r->qp = ep_qp_create(r->ep, &init);
+    r->qp = verbs_qp_create(r->verbs, &init);
+    r->receives = (struct receives){.verbs = r->verbs,
+                                    .qp = r->qp,
+                                    .srq = EP_NO_SRQ,
+                                    .mem = r->info[1],
+                                    .iova = (uintptr_t)r->info[1],
+                                    .lkey = r->info_key,
+                                    .pitch = RPING_INFO,
+                                    .bytes = RPING_INFO,
+                                    .slots = RPING_RECVS};
     return r->qp < 0 ? r->qp : 0;
 }
 
-int rping_init(struct rping *r, struct endpoint *ep, bool server, uint32_t size, bool validate)
+int rping_init(struct rping *r, struct verbs *verbs, bool server, uint32_t size, bool validate)
 {
-    uint32_t room = server ? RPING_SIZE_MAX : size, pd = ep_pd_alloc(ep);
+    uint32_t room = server ? RPING_SIZE_MAX : size, pd = verbs_pd_alloc(verbs);
     int err;
 
     memset(r, 0, sizeof *r);
-    r->ep = ep;
+    r->verbs = verbs;
     r->server = server;
     r->size = size;
     r->validate = validate;
@@ -54,11 +56,12 @@ int rping_init(struct rping *r, struct endpoint *ep, bool server, uint32_t size,
     r->sink = calloc(1, room);
     err = r->data && r->sink ? 0 : -ENOMEM;
     if (err == 0)
-        err = reg(r, pd, r->data, room, ACCESS_REMOTE_READ, &r->data_key);
+        err = verbs_mr_reg(verbs, pd, r->data, room, ACCESS_REMOTE_READ, &r->data_key);
     if (err == 0)
-        err = reg(r, pd, r->sink, room, ACCESS_LOCAL_WRITE | (server ? 0 : ACCESS_REMOTE_WRITE), &r->sink_key);
+        err = verbs_mr_reg(verbs, pd, r->sink, room, ACCESS_LOCAL_WRITE | (server ? 0 : ACCESS_REMOTE_WRITE),
+                           &r->sink_key);
     if (err == 0)
-        err = reg(r, pd, r->info, sizeof r->info, ACCESS_LOCAL_WRITE, &r->info_key);
+        err = verbs_mr_reg(verbs, pd, r->info, sizeof r->info, ACCESS_LOCAL_WRITE, &r->info_key);
     if (err == 0)
         err = make_qp(r, pd);
     return err;
@@ -66,18 +69,17 @@ int rping_init(struct rping *r, struct endpoint *ep, bool server, uint32_t size,
 
 void rping_ready(struct rping *r, ns_t now)
 {
-    for (uint64_t i = 0; i < RPING_RECVS; i++)
-        post_recv(r, i, now);
+    posted(r, receives_post_all(&r->receives, now));
 }
 
 void rping_free(struct rping *r)
 {
-    if (r->ep && r->qp >= 0) {
-        ep_qp_destroy(r->ep, r->qp);
-        ep_cq_destroy(r->ep, r->cq);
-        ep_mr_dereg(r->ep, r->data_key);
-        ep_mr_dereg(r->ep, r->sink_key);
-        ep_mr_dereg(r->ep, r->info_key);
+    if (r->verbs && r->qp >= 0) {
+        verbs_qp_destroy(r->verbs, r->qp);
+        verbs_cq_destroy(r->verbs, r->cq);
+        verbs_mr_dereg(r->verbs, r->data_key);
+        verbs_mr_dereg(r->verbs, r->sink_key);
+        verbs_mr_dereg(r->verbs, r->info_key);
     }
     free(r->data);
     free(r->sink);
@@ -107,7 +109,7 @@ static void post(struct rping *r, enum wr_opcode op, uint64_t id, const struct s
                          .sg_list = sge,
                          .remote_addr = va,
                          .rkey = rkey};
-    int err = ep_post_send(r->ep, r->qp, &wr, now);
+    int err = verbs_post_send(r->verbs, r->qp, &wr, now);
 
     if (err < 0)
         rping_fail(r, "%s could not be posted: %s", wr_opcode_str(op), strerror(-err));
@@ -241,7 +243,7 @@ static bool take(struct rping *r, const struct wc *wc, ns_t now)
         return false;
     }
     memcpy(info, r->info[1 + wc->wr_id], RPING_INFO);
-    post_recv(r, wc->wr_id, now);
+    posted(r, receives_post(&r->receives, wc->wr_id, now));
     if (!r->server)
         return client_message(r, now);
     server_message(r, info, now);
@@ -253,7 +255,7 @@ bool rping_poll(struct rping *r, ns_t now)
     bool done = false;
     struct wc wc;
 
-    while (!done && r->state != RPING_FAILED && ep_poll(r->ep, r->cq, &wc, 1) == 1)
+    while (!done && r->state != RPING_FAILED && verbs_poll(r->verbs, r->cq, &wc, 1) == 1)
         done = take(r, &wc, now);
     return done;
 }

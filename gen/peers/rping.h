@@ -1,4 +1,4 @@
-/* layer 3 (peers): both sides of rping's conversation (rdmacm-utils) over a connected RC queue pair of an endpoint.
+/* layer 3 (peers): both sides of rping's conversation (rdmacm-utils) over a connected RC queue pair.
  *
  * For each ping the client SENDs where its data is; the server READs it and SENDs that it has; the client SENDs where
  * it wants the data back; the server WRITEs it there and SENDs that it has. What is sent is struct rping_rdma_info:
@@ -7,7 +7,7 @@
 #ifndef RDMATRACE_GEN_PEERS_RPING_H
 #define RDMATRACE_GEN_PEERS_RPING_H
 
-#include "gen/endpoint/endpoint.h"
+#include "gen/verbs/receives.h"
 
 #define RPING_PORT     7174
 #define RPING_SIZE_MIN 26 /* room for "rdma-ping-2147483647: " */
@@ -26,7 +26,7 @@ enum rping_state {
 };
 
 struct rping {
-    struct endpoint *ep;
+    struct verbs *verbs;
     bool server;
     bool validate; /* compare the data: client, with what was sent; server, with rping's pattern */
     uint32_t size; /* client: bytes of a ping */
@@ -39,13 +39,14 @@ struct rping {
     char why[120];       /* in RPING_FAILED */
     uint8_t first;       /* first character of the pattern */
     uint32_t data_key, sink_key, info_key;
+    struct receives receives;                  /* info[1] and up */
     uint8_t info[1 + RPING_RECVS][RPING_INFO]; /* sent, received */
     uint8_t *data;                             /* client: what the server reads */
     uint8_t *sink; /* client: where the server writes; server: where it reads to and writes from */
 };
 
 /* Make queue pair (in RESET) and buffers. 0, or a negative errno; rping_free() in any case. */
-int rping_init(struct rping *r, struct endpoint *ep, bool server, uint32_t size, bool validate);
+int rping_init(struct rping *r, struct verbs *verbs, bool server, uint32_t size, bool validate);
 /* Post the receives: the queue pair has left RESET. */
 void rping_ready(struct rping *r, ns_t now);
 void rping_free(struct rping *r);

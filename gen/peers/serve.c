@@ -37,7 +37,7 @@ uint64_t serve_messages(const struct serve *v, const struct serve_session *s)
     uint64_t n = 0;
 
     for (unsigned i = 0; i < s->n_qps; i++)
-        n += s->kind == SERVE_SEND ? s->qp[i].received : ep_qp_stats(v->live->ep, s->qp[i].qp)->served;
+        n += s->kind == SERVE_SEND ? s->qp[i].received : verbs_qp_counters(v->verbs, s->qp[i].qp).served;
     return n;
 }
 
@@ -98,7 +98,7 @@ void session_over(struct serve_session *s, bool done, ns_t now)
     s->done = done && !*s->why;
     tell_why(s);
     s->stage = SERVE_OVER;
-    s->until = now + (s->n_qps || s->cm || s->rping.ep ? LINGER : 0);
+    s->until = now + (s->n_qps || s->cm || s->rping.verbs ? LINGER : 0);
     if (s->fd >= 0)
         close(s->fd);
     s->fd = -1;
@@ -110,7 +110,7 @@ static void look_for_strangers(struct serve *v, struct serve_session *s)
     uint64_t n = 0;
 
     for (unsigned i = 0; i < s->n_qps; i++)
-        n += ep_qp_stats(v->live->ep, s->qp[i].qp)->other_service;
+        n += verbs_qp_counters(v->verbs, s->qp[i].qp).other_service;
     if (!n)
         return;
     s->done = false;
@@ -129,9 +129,9 @@ static void forget(struct serve *v, struct serve_session *s)
     if (s->fd >= 0)
         close(s->fd);
     sqp_free_all(v, s);
-    if (s->control.ep)
+    if (s->control.verbs)
         rchan_free(&s->control);
-    if (s->rping.ep)
+    if (s->rping.verbs)
         rping_free(&s->rping);
     s->used = false;
 }
@@ -139,11 +139,12 @@ static void forget(struct serve *v, struct serve_session *s)
 int serve_open(struct serve *v, struct live *l, const struct serve_config *config)
 {
     v->live = l;
+    v->verbs = ep_verbs(l->ep);
     v->config = *config;
     v->listener = config->port ? chan_listen(config->tcp, config->port) : -1;
     if (config->port && v->listener < 0)
         return v->listener;
-    v->cq = ep_cq_create(l->ep, CQ_DEPTH);
+    v->cq = verbs_cq_create(v->verbs, CQ_DEPTH);
     return v->cq < 0 ? v->cq : 0;
 }
 
@@ -167,7 +168,7 @@ static bool announce(struct live *l, const struct cm_conn *c, struct cm_answer *
 {
     struct cm_params own;
 
-    live_cm_params(l, &own, qp, ep_pick_psn(l->ep), c->peer.path.sgid, port);
+    live_cm_params(l, &own, qp, verbs_pick_psn(ep_verbs(l->ep)), c->peer.path.sgid, port);
     own.resp_res = own.init_depth = 128;
     a->reason = (unsigned)cm_refusal(c, &own);
     if (a->reason)
@@ -188,7 +189,7 @@ static void request_rping(struct serve *v, const struct cm_conn *c, struct cm_an
         return;
     memcpy(s->gid, c->peer.path.sgid, 16);
     s->stage = SERVE_RPING;
-    if (rping_init(&s->rping, v->live->ep, true, 0, true) < 0 ||
+    if (rping_init(&s->rping, v->verbs, true, 0, true) < 0 ||
         !announce(v->live, c, a, s->rping.qp, v->config.rping_port)) {
         rping_free(&s->rping);
         s->used = false;
@@ -204,7 +205,7 @@ static void request_control(struct serve *v, const struct cm_conn *c, struct cm_
         return;
     s->cm = true;
     memcpy(s->gid, c->peer.path.sgid, 16);
-    if (rchan_init(&s->control, v->live->ep) < 0 || !announce(v->live, c, a, s->control.qp, v->config.port)) {
+    if (rchan_init(&s->control, v->verbs) < 0 || !announce(v->live, c, a, s->control.qp, v->config.port)) {
         rchan_free(&s->control);
         s->used = false;
     }
@@ -259,7 +260,7 @@ void serve_event(void *live, int qp, enum cm_event event, const struct cm_conn *
         struct serve_session *s = &v->session[i];
         if (!s->used)
             continue;
-        if ((s->control.ep && qp == s->control.qp) || (s->rping.ep && qp == s->rping.qp))
+        if ((s->control.verbs && qp == s->control.qp) || (s->rping.verbs && qp == s->rping.qp))
             session_over(s, at_good_end(s), live_now());
         for (unsigned k = 0; k < s->n_qps; k++)
             s->qp[k].gone |= s->qp[k].qp == qp;
@@ -319,9 +320,7 @@ static void hear_rdma(struct serve *v, struct serve_session *s, ns_t now)
 
 static void work_rping(struct serve *v, struct serve_session *s, ns_t now)
 {
-    const struct qp *qp = ep_qp(v->live->ep, s->rping.qp);
-
-    if (!s->rping_ready && qp->state >= QPS_RTR && qp->state <= QPS_RTS) {
+    if (!s->rping_ready && verbs_qp_takes_receives(v->verbs, s->rping.qp)) {
         rping_ready(&s->rping, now);
         s->rping_ready = true;
     }
@@ -364,7 +363,7 @@ static void blame(struct serve *v)
     while ((qp = live_failed_qp(v->live, &why)) >= 0)
         for (unsigned i = 0; i < SERVE_SESSIONS; i++) {
             struct serve_session *s = &v->session[i];
-            if (s->used && s->rping.ep && s->rping.qp == qp)
+            if (s->used && s->rping.verbs && s->rping.qp == qp)
                 rping_fail(&s->rping, "%s", why);
             for (unsigned k = 0; s->used && k < s->n_qps; k++)
                 if (s->qp[k].qp == qp)

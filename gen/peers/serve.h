@@ -53,8 +53,8 @@ struct serve_qp {
     struct perftest_keys own, peer;
     uint8_t *mem; /* room, answer, receives */
     size_t mem_len;
-    /* key: for all of mem; rkey: the client's, for the room; slot: bytes of a receive */
-    uint32_t pd, key, rkey, slot, slots;
+    struct receives recvs;              /* in mem */
+    uint32_t pd, key, rkey;             /* key: for all of mem; rkey: the client's, for the room */
     bool ready;                         /* receives are posted */
     bool gone;                          /* RDMA-CM: disconnected */
     uint64_t received, answered, wrong; /* messages */
@@ -92,6 +92,7 @@ struct serve_session {
 
 struct serve {
     struct live *live;
+    struct verbs *verbs; /* of `live` */
     struct serve_config config;
     int listener, cq;
     size_t memory; /* bytes in use */

@@ -13,25 +13,40 @@
 #define GUESS_SLOW 10                  /* times the longest that it took for a word, if that is more */
 #define WR_SENT    (UINT64_C(1) << 63) /* wr_ids: session, queue pair, slot */
 
-static uint64_t wr_id(const struct serve *v, const struct serve_session *s, const struct serve_qp *q, uint32_t slot)
+static uint64_t wr_id(const struct serve *v, const struct serve_session *s, const struct serve_qp *q)
 {
-    return (uint64_t)(s - v->session) << 48 | (uint64_t)(q - s->qp) << 32 | slot;
+    return (uint64_t)(s - v->session) << 48 | (uint64_t)(q - s->qp) << 32;
+}
+
+static bool is_ud(const struct serve *v, const struct serve_session *s)
+{
+    return v->config.type == QPT_UD && !s->cm;
 }
 
 static bool lay_out(struct serve *v, struct serve_session *s, struct serve_qp *q)
 {
     bool receives = s->cm || q->peer.rkey == 0; /* by RDMA-CM the keys come later */
-    uint32_t largest = v->config.type == QPT_UD && !s->cm ? min_u32(v->config.room, v->live->mtu) : v->config.room;
+    uint32_t largest = is_ud(v, s) ? min_u32(v->config.room, v->live->mtu) : v->config.room;
+    uint32_t bytes = largest + UD_GRH_BYTES, slots = RECV_BYTES / bytes;
 
-    q->slot = largest + UD_GRH_BYTES;
-    q->slots = RECV_BYTES / q->slot;
-    q->slots = !receives ? 0 : q->slots < RECVS_MIN ? RECVS_MIN : min_u32(q->slots, RECVS_MAX);
-    q->mem_len = 2 * (size_t)v->config.room + (size_t)q->slots * q->slot;
+    slots = !receives ? 0 : slots < RECVS_MIN ? RECVS_MIN : min_u32(slots, RECVS_MAX);
+    q->mem_len = 2 * (size_t)v->config.room + (size_t)slots * bytes;
     if (v->memory + q->mem_len > SERVE_MEMORY)
         return false;
     q->mem = calloc(1, q->mem_len);
-    v->memory += q->mem ? q->mem_len : 0;
-    return q->mem != NULL;
+    if (!q->mem)
+        return false;
+    v->memory += q->mem_len;
+    q->recvs = (struct receives){.verbs = v->verbs,
+                                 .srq = EP_NO_SRQ,
+                                 .mem = q->mem + 2 * (size_t)v->config.room,
+                                 .iova = (uintptr_t)q->mem + 2 * (size_t)v->config.room,
+                                 .pitch = bytes,
+                                 .bytes = bytes,
+                                 .grh = is_ud(v, s) ? UD_GRH_BYTES : 0,
+                                 .slots = slots,
+                                 .id = wr_id(v, s, q)};
+    return true;
 }
 
 /* What is sent as an answer. */
@@ -40,44 +55,40 @@ static uint8_t *answer_mem(const struct serve *v, const struct serve_qp *q)
     return q->mem + v->config.room;
 }
 
-static uint8_t *recv_mem(const struct serve *v, const struct serve_qp *q, uint32_t slot)
-{
-    return q->mem + 2 * (size_t)v->config.room + (size_t)slot * q->slot;
-}
-
 static int make(struct serve *v, struct serve_session *s, struct serve_qp *q)
 {
-    struct endpoint *ep = v->live->ep;
-    struct ep_qp_init init = {.type = s->cm ? QPT_RC : v->config.type,
-                              .max_send_wr = 16,
-                              .max_recv_wr = q->slots,
-                              .max_dest_rd = READS,
-                              .sq_sig_all = true,
-                              .srq = EP_NO_SRQ,
-                              .send_cq = v->cq,
-                              .recv_cq = v->cq};
+    struct verbs *verbs = v->verbs;
+    struct verbs_qp_init init = {.type = s->cm ? QPT_RC : v->config.type,
+                                 .max_send_wr = 16,
+                                 .max_recv_wr = q->recvs.slots,
+                                 .max_dest_rd = READS,
+                                 .sq_sig_all = true,
+                                 .srq = EP_NO_SRQ,
+                                 .send_cq = v->cq,
+                                 .recv_cq = v->cq};
     int r;
 
-    q->pd = init.pd = ep_pd_alloc(ep);
-    r = ep_mr_reg(ep, q->pd, q->mem, q->mem_len, (uintptr_t)q->mem, ACCESS_LOCAL_WRITE, &q->key);
+    q->pd = init.pd = verbs_pd_alloc(verbs);
+    r = verbs_mr_reg(verbs, q->pd, q->mem, q->mem_len, ACCESS_LOCAL_WRITE, &q->key);
     if (r == 0)
-        r = ep_mr_reg(ep, q->pd, q->mem, v->config.room, (uintptr_t)q->mem, ACCESS_LOCAL_WRITE | ACCESS_REMOTE,
-                      &q->rkey);
+        r = verbs_mr_reg(verbs, q->pd, q->mem, v->config.room, ACCESS_LOCAL_WRITE | ACCESS_REMOTE, &q->rkey);
     if (r == 0)
-        r = q->qp = ep_qp_create(ep, &init);
+        r = q->qp = verbs_qp_create(verbs, &init);
+    q->recvs.qp = q->qp;
+    q->recvs.lkey = q->key;
     return r < 0 ? r : 0;
 }
 
 static void release(struct serve *v, struct serve_qp *q)
 {
     if (q->qp >= 0)
-        ep_qp_destroy(v->live->ep, q->qp);
+        verbs_qp_destroy(v->verbs, q->qp);
     if (q->ah >= 0)
-        ep_ah_destroy(v->live->ep, q->ah);
+        verbs_ah_destroy(v->verbs, q->ah);
     if (q->key)
-        ep_mr_dereg(v->live->ep, q->key);
+        verbs_mr_dereg(v->verbs, q->key);
     if (q->rkey)
-        ep_mr_dereg(v->live->ep, q->rkey);
+        verbs_mr_dereg(v->verbs, q->rkey);
     v->memory -= q->mem ? q->mem_len : 0;
     free(q->mem);
 }
@@ -101,8 +112,8 @@ struct serve_qp *sqp_new(struct serve *v, struct serve_session *s, const struct 
     }
     s->n_qps++;
     q->own = (struct perftest_keys){.out_reads = min_u32(peer->out_reads ? peer->out_reads : 1, READS),
-                                    .qpn = ep_qp(v->live->ep, q->qp)->qpn,
-                                    .psn = ep_pick_psn(v->live->ep),
+                                    .qpn = verbs_qp_num(v->verbs, q->qp),
+                                    .psn = verbs_pick_psn(v->verbs),
                                     .vaddr = (uintptr_t)q->mem};
     memcpy(q->own.gid, v->live->id.gid, 16);
     return q;
@@ -124,18 +135,16 @@ void sqp_connect(struct serve *v, struct serve_session *s, struct serve_qp *q, n
     e.qkey = PERFTEST_QKEY;
     e.max_dest_rd_atomic = READS;
     if (v->config.type == QPT_UD)
-        q->ah = ep_ah_create(v->live->ep, q->pd, &e.av);
-    r = ep_qp_connect(v->live->ep, q->qp, &e, now);
+        q->ah = verbs_ah_create(v->verbs, q->pd, &e.av);
+    r = verbs_qp_connect(v->verbs, q->qp, &e, now);
     if (r < 0)
         session_fail(s, "its queue pair cannot be connected: %s", strerror(-r));
 }
 
-static void post_recv(struct serve *v, struct serve_session *s, struct serve_qp *q, uint32_t slot, ns_t now)
+/* Receives were posted, with result `err`. */
+static void posted(struct serve_session *s, int err)
 {
-    struct sge sge = {(uintptr_t)recv_mem(v, q, slot), q->slot, q->key};
-    struct recv_wr wr = {.wr_id = wr_id(v, s, q, slot), .sg_list = &sge, .num_sge = 1};
-
-    if (ep_post_recv(v->live->ep, q->qp, &wr, now) < 0)
+    if (err < 0)
         session_fail(s, "a receive could not be posted");
 }
 
@@ -147,8 +156,8 @@ static void limit_burst(struct serve *v)
     for (unsigned i = 0; i < SERVE_SESSIONS; i++) {
         const struct serve_session *s = &v->session[i];
         for (unsigned k = 0; s->used && s->kind == SERVE_SEND && k < s->n_qps; k++)
-            if (!least || s->qp[k].slots < least)
-                least = s->qp[k].slots;
+            if (!least || s->qp[k].recvs.slots < least)
+                least = s->qp[k].recvs.slots;
     }
     v->live->burst = least;
 }
@@ -162,8 +171,8 @@ void sqp_ready(struct serve *v, struct serve_session *s, struct serve_qp *q, ns_
         q->own.rkey = q->rkey;
     if (s->kind == SERVE_READ)
         load_pattern(q->mem, v->config.room, LOAD_SEED);
-    for (uint32_t i = 0; i < q->slots && s->kind == SERVE_SEND; i++)
-        post_recv(v, s, q, i, now);
+    if (s->kind == SERVE_SEND)
+        posted(s, receives_post_all(&q->recvs, now));
     limit_burst(v);
 }
 
@@ -174,11 +183,11 @@ static void answer(struct serve *v, struct serve_session *s, struct serve_qp *q,
     struct send_wr wr = load_wr(op, &sge, &q->peer, q->ah);
     int r;
 
-    wr.wr_id = WR_SENT | wr_id(v, s, q, 0);
+    wr.wr_id = WR_SENT | wr_id(v, s, q);
     q->answered++;
     if (op == WR_RDMA_WRITE)
         answer_mem(v, q)[size - 1] = (uint8_t)q->answered;
-    r = ep_post_send(v->live->ep, q->qp, &wr, now);
+    r = verbs_post_send(v->verbs, q->qp, &wr, now);
     if (r < 0)
         session_fail(s, "an answer could not be posted: %s", strerror(-r));
 }
@@ -193,9 +202,8 @@ static uint32_t write_size(const struct serve *v, const struct serve_session *s)
 
 static void message(struct serve *v, struct serve_session *s, struct serve_qp *q, const struct wc *wc, ns_t now)
 {
-    uint32_t slot = wc->wr_id & 0xffffffff, grh = v->config.type == QPT_UD && !s->cm ? UD_GRH_BYTES : 0,
-             len = wc->byte_len - grh;
-    const uint8_t *data = recv_mem(v, q, slot) + grh;
+    uint32_t slot = wc->wr_id & 0xffffffff, len;
+    const uint8_t *data = receives_data(&q->recvs, slot, wc, &len);
 
     q->received++;
     q->arrived = now;
@@ -203,7 +211,7 @@ static void message(struct serve *v, struct serve_session *s, struct serve_qp *q
         q->wrong++;
     if (len <= v->config.room)
         memcpy(answer_mem(v, q), data, len);
-    post_recv(v, s, q, slot, now);
+    posted(s, receives_post(&q->recvs, slot, now));
     if (v->config.latency || s->mark.latency)
         s->answering = true;
     q->len = len;
@@ -226,11 +234,11 @@ void sqp_poll(struct serve *v, ns_t now)
 {
     struct wc wc;
 
-    while (ep_poll(v->live->ep, v->cq, &wc, 1) == 1) {
+    while (verbs_poll(v->verbs, v->cq, &wc, 1) == 1) {
         struct serve_session *s = &v->session[wc.wr_id >> 48 & (SERVE_SESSIONS - 1)];
         unsigned i = (unsigned)(wc.wr_id >> 32 & 0xffff);
         bool sent = wc.wr_id & WR_SENT;
-        if (!s->used || i >= s->n_qps || s->stage == SERVE_OVER || ep_qp(v->live->ep, s->qp[i].qp)->qpn != wc.qpn)
+        if (!s->used || i >= s->n_qps || s->stage == SERVE_OVER || verbs_qp_num(v->verbs, s->qp[i].qp) != wc.qpn)
             continue; /* of a session that is over */
         if (sent && s->trying)
             tried(v, s, &s->qp[i], wc.status == WC_SUCCESS, now);
@@ -246,7 +254,7 @@ uint64_t sqp_payload(const struct serve *v, const struct serve_session *s)
     uint64_t n = 0;
 
     for (unsigned i = 0; i < s->n_qps; i++)
-        n += ep_qp_stats(v->live->ep, s->qp[i].qp)->rx_payload;
+        n += verbs_qp_counters(v->verbs, s->qp[i].qp).rx_payload;
     return n;
 }
 
@@ -301,9 +309,9 @@ static void work_alone(struct serve *v, struct serve_session *s, struct serve_qp
     } else if (may_wait_for_answer(s, q, now)) {
         s->trying = true;
         answer(v, s, q, WR_SEND, q->len, now);
-    } else if (s->trying && ep_qp_stats(v->live->ep, q->qp)->rnr_nak_retry_err) {
+    } else if (s->trying && verbs_qp_counters(v->verbs, q->qp).rnr_nak_retry_err) {
         s->trying = false; /* who waits for an answer has a receive for it: this client only sends */
-        ep_qp_hold(v->live->ep, q->qp, NS_NEVER);
+        verbs_qp_hold(v->verbs, q->qp, NS_NEVER);
     }
 }
 
@@ -312,7 +320,7 @@ void sqp_work(struct serve *v, struct serve_session *s, ns_t now)
     uint64_t progress = 0;
 
     for (unsigned i = 0; i < s->n_qps; i++)
-        progress += ep_qp_stats(v->live->ep, s->qp[i].qp)->rx_packets;
+        progress += verbs_qp_counters(v->verbs, s->qp[i].qp).rx_packets;
     s->bytes = sqp_payload(v, s);
     if (progress != s->progress) {
         s->progress = progress;

@@ -36,65 +36,71 @@ static uint32_t slots(const struct matose *m)
     return m->cfg.recvs && m->cfg.recvs < m->cfg.count ? m->cfg.recvs : m->cfg.count;
 }
 
-static uint8_t *slot_mem(const struct matose *m, uint64_t slot)
+static struct receives receives_of(const struct matose *m)
 {
-    return m->mem + m->cfg.size + slot * m->slot;
+    uint32_t bytes = m->cfg.size + (m->cfg.ud ? UD_GRH_BYTES : 0);
+
+    return (struct receives){.verbs = m->verbs,
+                             .qp = m->qp,
+                             .srq = EP_NO_SRQ,
+                             .mem = m->mem + m->cfg.size,
+                             .iova = (uintptr_t)m->mem + m->cfg.size,
+                             .lkey = m->key,
+                             .pitch = bytes,
+                             .bytes = bytes,
+                             .slots = slots(m)};
 }
 
-int matose_init(struct matose *m, struct endpoint *ep, const struct matose_config *cfg)
+int matose_init(struct matose *m, struct verbs *verbs, const struct matose_config *cfg)
 {
-    struct ep_qp_init init = {
+    struct verbs_qp_init init = {
         .type = cfg->ud ? QPT_UD : QPT_RC, .max_send_wr = cfg->count, .sq_sig_all = true, .srq = EP_NO_SRQ};
     size_t bytes;
     int r;
 
-    *m = (struct matose){.cfg = *cfg, .ep = ep, .qp = -1, .cq = -1, .ah = -1};
-    m->slot = cfg->size + (cfg->ud ? UD_GRH_BYTES : 0);
-    bytes = (size_t)cfg->size + (size_t)slots(m) * m->slot;
+    *m = (struct matose){.cfg = *cfg, .verbs = verbs, .qp = -1, .cq = -1, .ah = -1};
+    bytes = (size_t)cfg->size + (size_t)slots(m) * receives_of(m).pitch;
     m->mem = calloc(1, bytes);
     if (!m->mem)
         return -ENOMEM;
     for (uint32_t i = 0; i < cfg->size; i++)
         m->mem[i] = pattern(i);
-    m->pd = init.pd = ep_pd_alloc(ep);
+    m->pd = init.pd = verbs_pd_alloc(verbs);
     init.max_recv_wr = slots(m);
-    m->cq = init.send_cq = init.recv_cq = ep_cq_create(ep, cfg->count + slots(m));
+    m->cq = init.send_cq = init.recv_cq = verbs_cq_create(verbs, cfg->count + slots(m));
     if (m->cq < 0)
         return m->cq;
-    r = ep_mr_reg(ep, m->pd, m->mem, bytes, (uintptr_t)m->mem, ACCESS_LOCAL_WRITE, &m->key);
+    r = verbs_mr_reg(verbs, m->pd, m->mem, bytes, ACCESS_LOCAL_WRITE, &m->key);
     if (r < 0)
         return r;
-    m->qp = ep_qp_create(ep, &init);
+    m->qp = verbs_qp_create(verbs, &init);
+    m->receives = receives_of(m);
     return m->qp < 0 ? m->qp : 0;
 }
 
 void matose_free(struct matose *m)
 {
-    if (m->qp >= 0 && m->ep)
-        ep_qp_destroy(m->ep, m->qp);
-    if (m->ah >= 0 && m->ep)
-        ep_ah_destroy(m->ep, m->ah);
+    if (m->qp >= 0 && m->verbs)
+        verbs_qp_destroy(m->verbs, m->qp);
+    if (m->ah >= 0 && m->verbs)
+        verbs_ah_destroy(m->verbs, m->ah);
     if (m->key)
-        ep_mr_dereg(m->ep, m->key);
+        verbs_mr_dereg(m->verbs, m->key);
     free(m->mem);
     *m = (struct matose){.qp = -1, .cq = -1, .ah = -1};
 }
 
-static void post_recv(struct matose *m, uint64_t slot, ns_t now)
+/* `n` receives were posted, with result `err`. */
+static void posted(struct matose *m, uint32_t n, int err)
 {
-    struct sge sge = {(uintptr_t)slot_mem(m, slot), m->slot, m->key};
-    struct recv_wr wr = {.wr_id = slot, .sg_list = &sge, .num_sge = 1};
-    int r = ep_post_recv(m->ep, m->qp, &wr, now);
-
-    if (r < 0)
-        fail(m, "a receive could not be posted: %s", strerror(-r));
-    m->recvs++;
+    if (err < 0)
+        fail(m, "a receive could not be posted: %s", strerror(-err));
+    m->recvs += n;
 }
 
 void matose_ready(struct matose *m, ns_t now)
 {
-    for (uint32_t i = 0; i < slots(m); i++)
-        post_recv(m, i, now);
+    posted(m, m->receives.slots, receives_post_all(&m->receives, now));
 }
 
 int matose_open_ud(struct matose *m, uint32_t sq_psn, ns_t now)
@@ -104,7 +110,7 @@ int matose_open_ud(struct matose *m, uint32_t sq_psn, ns_t now)
 
     p.qkey = MATOSE_QKEY;
     p.sq_psn = sq_psn;
-    r = ep_qp_connect(m->ep, m->qp, &p, now);
+    r = verbs_qp_connect(m->verbs, m->qp, &p, now);
     if (r == 0)
         matose_ready(m, now);
     return r;
@@ -114,7 +120,7 @@ int matose_peer(struct matose *m, const struct av *av, uint32_t qpn, uint32_t qk
 {
     m->peer_qpn = qpn;
     m->peer_qkey = qkey;
-    m->ah = ep_ah_create(m->ep, m->pd, av);
+    m->ah = verbs_ah_create(m->verbs, m->pd, av);
     return m->ah < 0 ? m->ah : 0;
 }
 
@@ -127,14 +133,14 @@ static void send_all(struct matose *m, const uint8_t *data, ns_t now)
                          .flags = SEND_SIGNALED,
                          .num_sge = 1,
                          .sg_list = &sge,
-                         .imm_data = ep_qp(m->ep, m->qp)->qpn,
+                         .imm_data = verbs_qp_num(m->verbs, m->qp),
                          .remote_qpn = m->peer_qpn,
                          .remote_qkey = m->peer_qkey,
                          .ah = (uint32_t)m->ah};
 
     m->begun = true;
     while (m->posted < m->cfg.count && !m->failed) {
-        int r = ep_post_send(m->ep, m->qp, &wr, now);
+        int r = verbs_post_send(m->verbs, m->qp, &wr, now);
         if (r < 0)
             fail(m, "a message could not be posted: %s", strerror(-r));
         m->posted++;
@@ -152,7 +158,7 @@ static bool is_own(const struct matose *m, const uint8_t *data, uint32_t len)
 {
     uint32_t from = m->cfg.ud ? 2 * UD_GRH_BYTES : 0; /* the header in front of it, and the one that came back */
 
-    if (len != m->slot)
+    if (len != m->receives.bytes)
         return false;
     for (uint32_t i = from; i < len; i++)
         if (data[i] != pattern(i - from))
@@ -166,14 +172,14 @@ static void learn_peer(struct matose *m, const struct wc *wc, const uint8_t *dat
     uint8_t gid[16];
     struct av av;
 
-    ep_grh_source(data, gid);
+    receives_source(data, gid);
     if (!m->cfg.path || !m->cfg.path(m->cfg.user, gid, &av) || matose_peer(m, &av, wc->imm_data, MATOSE_QKEY) < 0)
         fail(m, "there is no way back to the sender of a datagram");
 }
 
 static void take_message(struct matose *m, const struct wc *wc, ns_t now)
 {
-    const uint8_t *data = slot_mem(m, wc->wr_id);
+    const uint8_t *data = receives_mem(&m->receives, wc->wr_id);
 
     m->received++;
     if (m->cfg.validate && is_first(m))
@@ -183,14 +189,14 @@ static void take_message(struct matose *m, const struct wc *wc, ns_t now)
     if (!m->failed && !is_first(m) && m->received == m->cfg.count)
         send_all(m, data, now);
     if (!m->failed && m->recvs < m->cfg.count)
-        post_recv(m, wc->wr_id, now);
+        posted(m, 1, receives_post(&m->receives, wc->wr_id, now));
 }
 
 void matose_poll(struct matose *m, ns_t now)
 {
     struct wc wc;
 
-    while (!m->failed && ep_poll(m->ep, m->cq, &wc, 1) == 1) {
+    while (!m->failed && verbs_poll(m->verbs, m->cq, &wc, 1) == 1) {
         bool send = wc.wr_id == WR_SENT;
         if (wc.status != WC_SUCCESS)
             fail(m, "%s completed with %s", send ? "a message" : "a receive", wc_status_str(wc.status));

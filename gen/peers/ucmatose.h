@@ -1,4 +1,4 @@
-/* layer 3 (peers): the conversations of ucmatose and udaddy (rdmacm-utils) over one connection of an endpoint.
+/* layer 3 (peers): the conversations of ucmatose and udaddy (rdmacm-utils) over one connection.
  *
  * Over RC (ucmatose) the passive side SENDs all its messages; when the active side has them all it SENDs as many back.
  * Over UD (udaddy) the active side begins, with its queue pair number as immediate data, to which the answers go. The
@@ -8,7 +8,7 @@
 #ifndef RDMATRACE_GEN_PEERS_UCMATOSE_H
 #define RDMATRACE_GEN_PEERS_UCMATOSE_H
 
-#include "gen/endpoint/endpoint.h"
+#include "gen/verbs/receives.h"
 
 #define MATOSE_PORT    7471        /* ucmatose's */
 #define MATOSE_UD_PORT 7174        /* udaddy's */
@@ -30,11 +30,11 @@ struct matose_config {
 
 struct matose {
     struct matose_config cfg;
-    struct endpoint *ep;
+    struct verbs *verbs;
     int qp, cq, ah;
     uint32_t pd, key;
     uint32_t peer_qpn, peer_qkey; /* UD */
-    uint32_t slot;                /* bytes of a receive */
+    struct receives receives;     /* in mem, behind the message sent */
     uint32_t recvs;               /* receives posted so far */
     uint32_t posted;              /* messages posted */
     uint64_t sent, received;      /* completed */
@@ -46,7 +46,7 @@ struct matose {
 };
 
 /* Make queue pair (in RESET) and buffers. 0, or a negative errno; matose_free() in any case. */
-int matose_init(struct matose *m, struct endpoint *ep, const struct matose_config *cfg);
+int matose_init(struct matose *m, struct verbs *verbs, const struct matose_config *cfg);
 void matose_free(struct matose *m);
 /* Post the receives: the queue pair has left RESET. */
 void matose_ready(struct matose *m, ns_t now);

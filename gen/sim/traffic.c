@@ -35,12 +35,30 @@ bool traffic_is_atomic(enum traffic_op op)
     return op == TRAFFIC_CAS || op == TRAFFIC_FAA;
 }
 
+/* The receives of a flow lie `at` bytes into its memory at the other host. */
+static void lay_out_receives(const struct traffic *t, struct flow *f, size_t at)
+{
+    uint32_t grh = f->c->type == QPT_UD ? UD_GRH_BYTES : 0;
+    unsigned other = f->host ^ 1;
+
+    f->recvs = (struct receives){.verbs = ep_verbs(t->s->ep[other]),
+                                 .qp = f->c->qp[other],
+                                 .srq = t->c.conn.srq[other],
+                                 .mem = f->rx + at,
+                                 .iova = RX_IOVA + at,
+                                 .lkey = f->rkey,
+                                 .pitch = t->stride + UD_GRH_BYTES,
+                                 .bytes = t->stride + grh,
+                                 .grh = grh,
+                                 .slots = t->rx_slots,
+                                 .id = RECV_ID};
+}
+
 static int flow_init(struct traffic *t, struct flow *f, struct sim_conn *c, unsigned host)
 {
     size_t tx = (size_t)t->c.tx_depth * t->stride;
     size_t rx = ATOMIC_AREA + tx + (size_t)t->rx_slots * (t->stride + UD_GRH_BYTES);
-    unsigned other = host ^ 1;
-    uint32_t key = 0;
+    struct verbs *verbs = ep_verbs(t->s->ep[host]), *other = ep_verbs(t->s->ep[host ^ 1]);
     int r;
 
     f->c = c;
@@ -52,11 +70,11 @@ static int flow_init(struct traffic *t, struct flow *f, struct sim_conn *c, unsi
     f->rx = calloc(1, rx);
     if (!f->slots || !f->await || !f->tx || !f->rx)
         return -ENOMEM;
-    r = ep_mr_reg(t->s->ep[host], t->c.conn.pd[host], f->tx, tx, TX_IOVA, ACCESS_LOCAL_WRITE, &f->lkey);
+    r = verbs_mr_reg_iova(verbs, t->c.conn.pd[host], f->tx, tx, TX_IOVA, ACCESS_LOCAL_WRITE, &f->lkey);
     if (r == 0)
-        r = ep_mr_reg(t->s->ep[other], t->c.conn.pd[other], f->rx, rx, RX_IOVA, ACCESS_LOCAL_WRITE | ACCESS_REMOTE,
-                      &key);
-    f->rkey = f->rx_lkey = key;
+        r = verbs_mr_reg_iova(other, t->c.conn.pd[host ^ 1], f->rx, rx, RX_IOVA, ACCESS_LOCAL_WRITE | ACCESS_REMOTE,
+                              &f->rkey);
+    lay_out_receives(t, f, ATOMIC_AREA + tx);
     return r;
 }
 
@@ -75,8 +93,9 @@ static int traffic_open(struct traffic *t)
 
     prng_seed(&prng, t->c.seed ^ 0x7e57);
     for (unsigned h = 0; h < NET_HOSTS; h++) {
-        t->c.conn.pd[h] = ep_pd_alloc(t->s->ep[h]);
-        if (t->c.srq && (r = t->c.conn.srq[h] = ep_srq_create(t->s->ep[h], t->c.conn.pd[h], t->rx_slots, 1)) < 0)
+        t->c.conn.pd[h] = verbs_pd_alloc(ep_verbs(t->s->ep[h]));
+        if (t->c.srq &&
+            (r = t->c.conn.srq[h] = verbs_srq_create(ep_verbs(t->s->ep[h]), t->c.conn.pd[h], t->rx_slots, 1)) < 0)
             return r;
     }
     for (uint32_t i = 0; i < t->c.qps; i++) {
@@ -149,7 +168,7 @@ static void poll_cq(struct traffic *t, unsigned i, unsigned h)
     struct wc wc[16];
     int n;
 
-    while ((n = ep_poll(t->s->ep[h], c->cq[h], wc, ARRAY_LEN(wc))) > 0)
+    while ((n = verbs_poll(ep_verbs(t->s->ep[h]), c->cq[h], wc, ARRAY_LEN(wc))) > 0)
         for (int k = 0; k < n; k++) {
             if ((wc[k].wr_id & RECV_ID) && rx)
                 traffic_recv_completed(t, rx, &wc[k]);

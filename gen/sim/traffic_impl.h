@@ -3,6 +3,7 @@
 #define RDMATRACE_GEN_SIM_TRAFFIC_IMPL_H
 
 #include "gen/sim/traffic.h"
+#include "gen/verbs/receives.h"
 
 #define RECV_ID     (UINT64_C(1) << 63)
 #define TX_IOVA     UINT64_C(0x10000000)
@@ -34,10 +35,11 @@ struct flow {
     struct prng prng;                /* operations and sizes */
     struct slot *slots;              /* tx_depth of them: message k in k % tx_depth */
     uint8_t *tx, *rx;                /* memory at the posting host, and at the other one */
-    uint32_t lkey, rkey, rx_lkey;    /* keys of tx, and of rx */
+    uint32_t lkey, rkey;             /* keys of tx, and of rx */
     struct awaited *await;           /* ring */
     uint64_t await_head, await_tail; /* numbers in it, modulo its size */
-    uint64_t rx_posted, rx_done;     /* receives */
+    struct receives recvs;           /* in rx, at the other host */
+    uint64_t rx_posted, rx_done;     /* of them */
     bool dead;                       /* failed: nothing more is posted */
 };
 

@@ -39,27 +39,12 @@ static uint8_t *remote_slot(const struct traffic *t, const struct flow *f, uint6
     return f->rx + ATOMIC_AREA + (k % t->c.tx_depth) * t->stride;
 }
 
-static uint8_t *recv_slot(const struct traffic *t, const struct flow *f, uint64_t i)
-{
-    return f->rx + ATOMIC_AREA + (uint64_t)t->c.tx_depth * t->stride + (i % t->rx_slots) * (t->stride + UD_GRH_BYTES);
-}
-
 /* --- Posting ---------------------------------------------------------------------------------- */
 
 void traffic_post_recvs(struct traffic *t, struct flow *f, ns_t now)
 {
-    unsigned other = f->host ^ 1;
-
-    while (f->rx_posted - f->rx_done < t->rx_slots) {
-        struct sge sge = {RX_IOVA + (uint64_t)(recv_slot(t, f, f->rx_posted) - f->rx),
-                          t->stride + (f->c->type == QPT_UD ? UD_GRH_BYTES : 0), f->rx_lkey};
-        struct recv_wr wr = {.wr_id = RECV_ID | f->rx_posted, .sg_list = &sge, .num_sge = 1};
-        int srq = t->c.conn.srq[other];
-        if ((srq == EP_NO_SRQ ? ep_post_recv(t->s->ep[other], f->c->qp[other], &wr, now)
-                              : ep_post_srq_recv(t->s->ep[other], srq, &wr, now)) < 0)
-            return;
+    while (f->rx_posted - f->rx_done < t->rx_slots && receives_post(&f->recvs, f->rx_posted, now) == 0)
         f->rx_posted++;
-    }
 }
 
 static enum traffic_op pick_op(const struct traffic *t, struct flow *f)
@@ -111,7 +96,7 @@ static void fill_slot(struct traffic *t, struct flow *f, uint64_t k, struct slot
 
 static uint32_t qpn_of(const struct traffic *t, const struct flow *f, unsigned host)
 {
-    return ep_qp(t->s->ep[host], f->c->qp[host])->qpn;
+    return verbs_qp_num(ep_verbs(t->s->ep[host]), f->c->qp[host]);
 }
 
 /* A new row of the ledger. */
@@ -159,7 +144,7 @@ bool traffic_post(struct traffic *t, struct flow *f, ns_t now)
             f->await_head++; /* never received: only unreliable services come here */
         f->await[f->await_tail % t->ring] = (struct awaited){k, s->len};
     }
-    if (ep_post_send(t->s->ep[f->host], f->c->qp[f->host], &wr, now) < 0)
+    if (verbs_post_send(ep_verbs(t->s->ep[f->host]), f->c->qp[f->host], &wr, now) < 0)
         return false;
     s->row = row_of(t, f, s, &wr);
     if (s->op == TRAFFIC_SEND || wr.opcode == WR_RDMA_WRITE_WITH_IMM)
@@ -265,8 +250,8 @@ static bool was_sent(const struct traffic *t, struct flow *f, const struct wc *w
 void traffic_recv_completed(struct traffic *t, struct flow *f, const struct wc *wc)
 {
     uint64_t i = f->rx_done++;
-    uint32_t skip = f->c->type == QPT_UD ? UD_GRH_BYTES : 0, len = wc->byte_len - skip;
-    const uint8_t *data = recv_slot(t, f, i) + skip;
+    uint32_t len;
+    const uint8_t *data = receives_data(&f->recvs, i, wc, &len);
     bool good;
 
     if (wc->status != WC_SUCCESS) {

@@ -39,7 +39,7 @@ static void request(void *user, const struct cm_conn *c, struct cm_answer *a)
 
     if (!s->listens || s->busy)
         return;
-    cr_assert_eq(rping_init(&s->r, l->ep, true, 0, true), 0);
+    cr_assert_eq(rping_init(&s->r, ep_verbs(l->ep), true, 0, true), 0);
     s->busy = true;
     params(s, &a->own, c->peer.path.sgid);
     a->own.has_ip = 0;
@@ -93,12 +93,12 @@ static void turn(void)
     for (unsigned i = 0; i < 2; i++) {
         struct side *s = all[i];
         cr_assert_eq(live_step(&s->l, 0), 0);
-        const struct qp *qp = s->r.ep ? ep_qp(s->l.ep, s->r.qp) : NULL;
+        const struct qp *qp = s->r.verbs ? ep_qp(s->l.ep, s->r.qp) : NULL;
         if (qp && !s->ready && qp->state >= QPS_RTR && qp->state <= QPS_RTS) {
             rping_ready(&s->r, live_now());
             s->ready = true;
         }
-        while (s->r.ep && rping_poll(&s->r, live_now()))
+        while (s->r.verbs && rping_poll(&s->r, live_now()))
             s->done++;
     }
 }
@@ -114,7 +114,7 @@ static void connect_client(uint32_t size)
         cr_assert_eq(backend_send(client.l.backend, ask, identity_ask(&client.l.id, SERVER, ask)), 0);
         turn();
     }
-    cr_assert_eq(rping_init(&client.r, client.l.ep, false, size, true), 0);
+    cr_assert_eq(rping_init(&client.r, ep_verbs(client.l.ep), false, size, true), 0);
     params(&client, &own, SERVER);
     cr_assert(live_path(&client.l, SERVER, &peer.av));
     cr_assert(cm_agent_connect(client.l.cm, client.r.qp, &own, &peer, live_now()));
