@@ -255,10 +255,10 @@ static int option(void *job, int key, const char *arg)
 static unsigned cases(const void *job)
 {
     const struct load_config *c = &((const struct job *)job)->perf.config;
-    bool atomic = c->op == LOAD_CAS || c->op == LOAD_FAA;
+    bool atomic = traffic_is_atomic(c->op);
 
-    return (atomic && c->size != 8 ? WRONG_SIZE : 0) | (atomic || c->op == LOAD_READ ? 0 : ONE_WAY) |
-           (c->op == LOAD_SEND ? SENDS : 0);
+    return (atomic && c->size != 8 ? WRONG_SIZE : 0) | (atomic || c->op == TRAFFIC_READ ? 0 : ONE_WAY) |
+           (c->op == TRAFFIC_SEND ? SENDS : 0);
 }
 
 /* What does not go together; fills in defaults. 0 or the exit status. */
@@ -266,23 +266,23 @@ static int settle(struct job *j)
 {
     struct perf_client *p = &j->perf;
     struct load_config *c = &p->config;
-    bool atomic = c->op == LOAD_CAS || c->op == LOAD_FAA;
+    bool atomic = traffic_is_atomic(c->op);
 
     if (!c->duration && !c->iters)
         c->iters = 1000;
-    if (p->exchange == PERF_PINGPONG && c->op != LOAD_SEND)
+    if (p->exchange == PERF_PINGPONG && c->op != TRAFFIC_SEND)
         return cli_error("--exchange pingpong is for `rdmagen send`");
     if (p->exchange == PERF_PINGPONG)
         c->latency = true;
-    if (c->type != QPT_RC && (c->op == LOAD_READ || atomic))
+    if (c->type != QPT_RC && (c->op == TRAFFIC_READ || atomic))
         return cli_error("-c %s: READs and atomics need RC", qp_type_str(c->type));
-    if (c->type == QPT_UD && c->op != LOAD_SEND)
+    if (c->type == QPT_UD && c->op != TRAFFIC_SEND)
         return cli_error("-c UD: datagrams are for `rdmagen send`");
     if (c->qps > 1 && (c->latency || p->exchange == PERF_BY_HAND))
         return cli_error("-q %u: one queue pair only with %s", c->qps, c->latency ? "--latency" : "--dest-qp");
-    if (p->exchange == PERF_BY_HAND && c->latency && c->op == LOAD_WRITE)
+    if (p->exchange == PERF_BY_HAND && c->latency && c->op == TRAFFIC_WRITE)
         return cli_error("--latency needs an exchange for write: the peer must know where to answer");
-    if (p->exchange == PERF_BY_HAND && c->op != LOAD_SEND && !(j->memory[0] && j->memory[1]))
+    if (p->exchange == PERF_BY_HAND && c->op != TRAFFIC_SEND && !(j->memory[0] && j->memory[1]))
         return cli_error("--dest-qp needs --rkey and --va for this");
     if (p->rdma_cm && p->exchange != PERF_PERFTEST)
         return cli_error("-R excludes --exchange pingpong");
@@ -435,8 +435,8 @@ static void defaults(void *job)
 {
     struct job *j = job;
 
-    j->perf.config =
-        (struct load_config){.op = (uint8_t)load_op_find(j->run.name), .qps = 1, .depth = 128, .batch = 1, .outs = 16};
+    j->perf.config = (struct load_config){
+        .op = (uint8_t)traffic_op_find(j->run.name), .qps = 1, .depth = 128, .batch = 1, .outs = 16};
     j->perf.port = PERFTEST_PORT;
     j->perf.timeout = 10 * NS_PER_S;
     j->run.config.event = perf_client_event;

@@ -8,18 +8,18 @@
 /* It told how many messages came, and how many of these were wrong. */
 static bool server_compares(const struct perf_client *p)
 {
-    return p->config.op == LOAD_SEND && p->counted;
+    return p->config.op == TRAFFIC_SEND && p->counted;
 }
 
 static const char *what_is_compared(const struct perf_client *p)
 {
-    switch ((enum load_op)p->config.op) {
-    case LOAD_WRITE:
+    switch ((enum traffic_op)p->config.op) {
+    case TRAFFIC_WRITE:
         return "the memory written, at the end";
-    case LOAD_READ:
+    case TRAFFIC_READ:
         return p->ours ? "every message, with the pattern of rdmagen serve"
                        : "every message, with what the first READ brought";
-    case LOAD_SEND:
+    case TRAFFIC_SEND:
         return p->config.latency ? "every message and its answer" : "every message, by the server";
     default:
         return "every answer, with the one before";
@@ -30,7 +30,7 @@ static const char *why_nothing(const struct perf_client *p)
 {
     if (!p->load.all.completed)
         return "no message was completed";
-    if (p->config.op == LOAD_SEND)
+    if (p->config.op == TRAFFIC_SEND)
         return p->config.latency && !p->ours ? "of answers only the length is known"
                                              : "the receiver did not tell what came";
     if (!p->ours)
@@ -150,7 +150,7 @@ void perf_json(struct buf *b, struct perf_client *p, const char *error)
 
     load_result(&p->load, -1, &s);
     buf_printf(b, "{\"op\":\"%s\",\"type\":\"%s\",\"latency\":%s,\"size\":%u,\"mtu\":%u,\"qps\":%u,",
-               load_op_str(c->op), qp_type_str(c->type), c->latency ? "true" : "false", c->size, c->mtu, c->qps);
+               traffic_op_str(c->op), qp_type_str(c->type), c->latency ? "true" : "false", c->size, c->mtu, c->qps);
     json_stats(b, &s);
     buf_printf(b, ",\"t_typical\":%.3f,\"t_stdev\":%.3f,\"t_99\":%.3f,\"t_99_9\":%.3f", s.typical, s.deviation, s.p99,
                s.p999);

@@ -109,9 +109,9 @@ void report_text(struct buf *b, const struct sim_job *job, const struct sim *s, 
     buf_printf(b, " %-10u %-12llu ", job->traffic.size, (unsigned long long)r->completed);
     ratio(b, (unsigned __int128)r->bytes * NS_PER_S, ns << 20, 2, 18);
     ratio(b, (unsigned __int128)r->completed * 1000, ns, 6, 17);
-    ratio(b, (unsigned __int128)r->lat_min, 1000, 3, 16);
-    ratio(b, r->lat_sum, (unsigned __int128)r->completed * 1000, 3, 13);
-    ratio(b, (unsigned __int128)r->lat_max, 1000, 3, 13);
+    ratio(b, (unsigned __int128)r->took.min, 1000, 3, 16);
+    ratio(b, r->took.sum, (unsigned __int128)r->completed * 1000, 3, 13);
+    ratio(b, (unsigned __int128)r->took.max, 1000, 3, 13);
     buf_char(b, '\n');
     qp_table(b, s);
     troubles(b, s, r);
@@ -176,9 +176,9 @@ void report_json(struct buf *b, const struct sim_job *job, const struct sim *s, 
         {"bytes", r->bytes},
         {"start_ns", (uint64_t)r->start},
         {"end_ns", (uint64_t)r->end},
-        {"lat_min_ns", (uint64_t)r->lat_min},
-        {"lat_max_ns", (uint64_t)r->lat_max},
-        {"lat_avg_ns", r->completed ? (uint64_t)(r->lat_sum / r->completed) : 0},
+        {"lat_min_ns", (uint64_t)r->took.min},
+        {"lat_max_ns", (uint64_t)r->took.max},
+        {"lat_avg_ns", r->completed ? (uint64_t)(r->took.sum / r->completed) : 0},
         {"frames", s->frames},
     };
 

@@ -150,7 +150,7 @@ void perf_client_event(void *live, int qp, enum cm_event event, const struct cm_
 /* Try to connect a queue pair: 0, -ECONNREFUSED with p->why, or as live_step(). */
 static int try_qp(struct perf_client *p, int qp)
 {
-    bool reads = p->config.op != LOAD_SEND && p->config.op != LOAD_WRITE;
+    bool reads = p->config.op != TRAFFIC_SEND && p->config.op != TRAFFIC_WRITE;
     uint8_t depth = reads ? p->config.outs : p->config.known && p->config.validate; /* what was written is read again */
     ns_t end = live_now() + p->timeout;
     struct cm_params own;
@@ -292,7 +292,7 @@ static int part_from_perftest(struct perf_client *p)
     struct perftest_report report;
     int r = reports ? tell(p, 0, false) : 0;
 
-    if (p->config.latency && p->config.op == LOAD_WRITE)
+    if (p->config.latency && p->config.op == TRAFFIC_WRITE)
         return 0;
     load_result(&p->load, -1, &s);
     report =
@@ -357,7 +357,7 @@ static int meet_by_hand(struct perf_client *p)
 
 static uint64_t progress_of(const struct load *l)
 {
-    return l->all.completed + l->all.samples;
+    return l->all.completed + l->all.took.n;
 }
 
 static int run(struct perf_client *p)

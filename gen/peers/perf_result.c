@@ -51,10 +51,10 @@ void load_result(struct load *l, int i, struct load_stats *s)
         s->peak = (double)m->best_n * l->config.size * 1e9 / (double)m->best;
     if (s->peak < s->average)
         s->peak = s->average;
-    s->samples = m->samples;
-    s->min = (double)m->min / 1e3;
-    s->max = (double)m->max / 1e3;
-    s->mean = m->samples ? (double)m->sum / 1e3 / (double)m->samples : 0;
+    s->samples = m->took.n;
+    s->min = (double)m->took.min / 1e3;
+    s->max = (double)m->took.max / 1e3;
+    s->mean = m->took.n ? (double)m->took.sum / 1e3 / (double)m->took.n : 0;
     for (unsigned q = 0; l->qp && q < l->config.qps; q++)
         if (i < 0 || q == (unsigned)i) {
             s->compared += l->qp[q].compared;

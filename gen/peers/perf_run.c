@@ -11,35 +11,15 @@
 
 enum stage { STAGE_IDLE, STAGE_LEARN, STAGE_RUN, STAGE_CHECK, STAGE_DONE };
 
-static const struct {
-    const char *name;
-    uint8_t wr;       /* enum wr_opcode */
-    uint8_t perftest; /* enum perftest_op */
-} ops[LOAD_OPS] = {
-    [LOAD_WRITE] = {"write", WR_RDMA_WRITE, PERFTEST_WRITE},
-    [LOAD_READ] = {"read", WR_RDMA_READ, PERFTEST_READ},
-    [LOAD_SEND] = {"send", WR_SEND, PERFTEST_SEND},
-    [LOAD_CAS] = {"cas", WR_ATOMIC_CMP_AND_SWP, PERFTEST_ATOMIC},
-    [LOAD_FAA] = {"faa", WR_ATOMIC_FETCH_AND_ADD, PERFTEST_ATOMIC},
-};
-
-const char *load_op_str(enum load_op op)
+enum perftest_op load_perftest_op(enum traffic_op op)
 {
-    return op < LOAD_OPS ? ops[op].name : "?";
-}
+    static const uint8_t of[] = {[TRAFFIC_WRITE] = PERFTEST_WRITE,
+                                 [TRAFFIC_SEND] = PERFTEST_SEND,
+                                 [TRAFFIC_READ] = PERFTEST_READ,
+                                 [TRAFFIC_CAS] = PERFTEST_ATOMIC,
+                                 [TRAFFIC_FAA] = PERFTEST_ATOMIC};
 
-enum load_op load_op_find(const char *name)
-{
-    enum load_op op = LOAD_WRITE;
-
-    while (op < LOAD_OPS && strcmp(name, ops[op].name) != 0)
-        op++;
-    return op;
-}
-
-enum perftest_op load_perftest_op(enum load_op op)
-{
-    return (enum perftest_op)ops[op].perftest;
+    return (enum perftest_op)of[op];
 }
 
 void load_fail(struct load *l, const char *fmt, ...)
@@ -58,13 +38,13 @@ void load_fail(struct load *l, const char *fmt, ...)
 
 static bool is_atomic(const struct load *l)
 {
-    return l->config.op == LOAD_CAS || l->config.op == LOAD_FAA;
+    return traffic_is_atomic(l->config.op);
 }
 
 /* SEND and WRITE with `latency`: the peer answers. */
 static bool is_pong(const struct load *l)
 {
-    return l->config.latency && (l->config.op == LOAD_SEND || l->config.op == LOAD_WRITE);
+    return l->config.latency && (l->config.op == TRAFFIC_SEND || l->config.op == TRAFFIC_WRITE);
 }
 
 static uint8_t *slot_mem(const struct load *l, const struct load_qp *q, uint64_t n)
@@ -112,11 +92,11 @@ static int make_memory(struct load *l)
     l->slot = (c->size + 7) & ~7u;
     l->slots = (uint32_t)(LOAD_MEMORY / c->qps / (l->slot ? l->slot : 8));
     l->slots = l->slots < 1 ? 1 : l->slots > c->depth ? c->depth : l->slots;
-    if ((c->op == LOAD_READ && c->validate) || is_atomic(l))
+    if ((c->op == TRAFFIC_READ && c->validate) || is_atomic(l))
         l->config.depth = l->slots; /* each answer has its own place */
     if (l->config.batch > l->config.depth)
         l->config.batch = l->config.depth;
-    recvs = is_pong(l) && c->op == LOAD_SEND ? RECVS : 1;
+    recvs = is_pong(l) && c->op == TRAFFIC_SEND ? RECVS : 1;
     of_qp = (size_t)l->slots * l->slot + (size_t)recvs * (l->slot + UD_GRH_BYTES);
     l->mem_len = of_qp * c->qps;
     l->mem = calloc(1, l->mem_len);
@@ -131,7 +111,7 @@ static int make_memory(struct load *l)
         lay_out_receives(l, i, recvs);
         if (!make_meter(&q->m, l->config.depth))
             return -ENOMEM;
-        for (uint32_t s = 0; s < l->slots && c->op <= LOAD_SEND; s++)
+        for (uint32_t s = 0; s < l->slots && !is_atomic(l); s++)
             load_pattern(q->mem + s * l->slot, c->size, (uint64_t)i << 32 | s);
     }
     return 0;
@@ -158,9 +138,9 @@ static int make_qp(struct load *l, unsigned i)
     q->recvs.lkey = l->key;
     q->own =
         (struct perftest_keys){.out_reads = 1, .qpn = verbs_qp_num(l->verbs, q->qp), .psn = verbs_pick_psn(l->verbs)};
-    if (c->op == LOAD_READ || is_atomic(l))
+    if (c->op == TRAFFIC_READ || is_atomic(l))
         q->own.out_reads = c->outs;
-    if (c->op != LOAD_SEND) {
+    if (c->op != TRAFFIC_SEND) {
         q->own.rkey = l->key;
         q->own.vaddr = (uintptr_t)answer_mem(q);
     }
@@ -181,7 +161,7 @@ int load_init(struct load *l, struct verbs *verbs, const struct load_config *con
     r = make_memory(l);
     if (r < 0)
         return r;
-    if (config->op == LOAD_WRITE && config->latency)
+    if (config->op == TRAFFIC_WRITE && config->latency)
         access |= ACCESS_REMOTE_WRITE;
     l->pd = verbs_pd_alloc(verbs);
     r = verbs_mr_reg(verbs, l->pd, l->mem, l->mem_len, access, &l->key);
@@ -246,7 +226,7 @@ static void posted(struct load *l, int err)
 
 void load_ready(struct load *l, ns_t now)
 {
-    for (unsigned i = 0; i < l->config.qps && is_pong(l) && l->config.op == LOAD_SEND; i++)
+    for (unsigned i = 0; i < l->config.qps && is_pong(l) && l->config.op == TRAFFIC_SEND; i++)
         posted(l, receives_post_all(&l->qp[i].recvs, now));
 }
 
@@ -291,7 +271,7 @@ static uint64_t may_post(const struct load *l, const struct load_qp *q, ns_t now
 
     if (now >= l->until)
         return 0;
-    if (is_pong(l) && q->answers + (c->op == LOAD_SEND) <= q->m.posted)
+    if (is_pong(l) && q->answers + (c->op == TRAFFIC_SEND) <= q->m.posted)
         return 0; /* WRITE: the peer begins; SEND: we do */
     if (left > c->batch)
         left = c->batch;
@@ -311,10 +291,10 @@ static uint8_t *prepare(const struct load *l, const struct load_qp *q, uint64_t 
     const struct load_config *c = &l->config;
     uint8_t *mem = slot_mem(l, q, n);
 
-    if (c->op == LOAD_READ && c->validate) /* every byte must change */
+    if (c->op == TRAFFIC_READ && c->validate) /* every byte must change */
         for (uint32_t k = 0; k < c->size; k++)
             mem[k] = (uint8_t)~mem[k];
-    if (is_pong(l) && c->op == LOAD_WRITE)
+    if (is_pong(l) && c->op == TRAFFIC_WRITE)
         mem[c->size - 1] = (uint8_t)(n + 1);
     return mem;
 }
@@ -324,7 +304,7 @@ static void post_batch(struct load *l, unsigned i, uint64_t n, ns_t now)
     struct load_qp *q = &l->qp[i];
 
     for (uint64_t k = 1; k <= n; k++) {
-        if (!post(l, i, ops[l->config.op].wr, k == n, n, prepare(l, q, q->m.posted), now))
+        if (!post(l, i, traffic_opcode(l->config.op, false), k == n, n, prepare(l, q, q->m.posted), now))
             return;
         meter_posted(&q->m, now);
         meter_posted(&l->all, now);
@@ -352,18 +332,10 @@ static ns_t post_all(struct load *l, ns_t now)
 
 /* --- Completions ------------------------------------------------------------------------------ */
 
-static void meter_sample(struct load_meter *m, ns_t t)
-{
-    m->min = m->samples && m->min < t ? m->min : t;
-    m->max = m->max > t ? m->max : t;
-    m->sum += t;
-    m->samples++;
-}
-
 static void keep_sample(struct load *l, struct load_qp *q, ns_t t)
 {
-    meter_sample(&q->m, t);
-    meter_sample(&l->all, t);
+    traffic_times_add(&q->m.took, t);
+    traffic_times_add(&l->all.took, t);
     if (l->samples == l->room && l->room < LOAD_SAMPLES) {
         uint32_t room = l->room ? 2 * l->room : 1024;
         uint32_t *p = realloc(l->latency, room * sizeof *p);
@@ -396,11 +368,11 @@ static void compare(struct load *l, struct load_qp *q, uint64_t n)
 
     if (!l->config.validate)
         return;
-    q->compared += is_atomic(l) || l->config.op == LOAD_READ;
+    q->compared += is_atomic(l) || l->config.op == TRAFFIC_READ;
     if (is_atomic(l)) {
         memcpy(&got, mem, sizeof got);
         q->mismatches += got != q->expect + n;
-    } else if (l->config.op == LOAD_READ) {
+    } else if (l->config.op == TRAFFIC_READ) {
         q->mismatches += memcmp(mem, l->config.known ? l->sample : answer_mem(q), l->config.size) != 0;
     }
 }
@@ -475,7 +447,7 @@ static void take(struct load *l, const struct wc *wc, ns_t now)
     }
     q = &l->qp[i];
     if (wc->status != WC_SUCCESS) {
-        load_fail(l, "%s %llu of queue pair 0x%06x completed with %s", load_op_str(l->config.op),
+        load_fail(l, "%s %llu of queue pair 0x%06x completed with %s", traffic_op_str(l->config.op),
                   (unsigned long long)q->m.completed + 1, q->own.qpn, wc_status_str(wc->status));
     } else if (l->stage == STAGE_LEARN) {
         learned(l, q);
@@ -492,7 +464,7 @@ static void take(struct load *l, const struct wc *wc, ns_t now)
 /* WRITE with latency: the peer's next message shows in the last byte of our memory. */
 static void look_for_writes(struct load *l, ns_t now)
 {
-    if (!is_pong(l) || l->config.op != LOAD_WRITE)
+    if (!is_pong(l) || l->config.op != TRAFFIC_WRITE)
         return;
     for (unsigned i = 0; i < l->config.qps; i++) {
         struct load_qp *q = &l->qp[i];
@@ -506,14 +478,14 @@ static void look_for_writes(struct load *l, ns_t now)
 
 void load_start(struct load *l, ns_t now)
 {
-    bool learn = is_atomic(l) || (l->config.op == LOAD_READ && l->config.validate && !l->config.known);
+    bool learn = is_atomic(l) || (l->config.op == TRAFFIC_READ && l->config.validate && !l->config.known);
 
     l->until = l->next = 0;
     l->stage = learn ? STAGE_LEARN : STAGE_RUN;
     if (l->config.known)
         load_pattern(l->sample, l->config.size, LOAD_SEED);
     for (unsigned i = 0; learn && i < l->config.qps; i++)
-        post(l, i, ops[l->config.op].wr, true, 1, l->qp[i].mem, now);
+        post(l, i, traffic_opcode(l->config.op, false), true, 1, l->qp[i].mem, now);
     l->until = l->config.iters ? NS_NEVER : now + l->config.duration;
 }
 
@@ -542,7 +514,7 @@ ns_t load_paced(const struct load *l)
 {
     for (unsigned i = 0; i < l->config.qps; i++)
         if (under_way(l, &l->qp[i]) ||
-            (is_pong(l) && l->config.op == LOAD_WRITE && l->qp[i].answers == l->qp[i].m.posted))
+            (is_pong(l) && l->config.op == TRAFFIC_WRITE && l->qp[i].answers == l->qp[i].m.posted))
             return 0;
     return l->config.rate && l->stage == STAGE_RUN ? l->next : 0;
 }
@@ -550,7 +522,7 @@ ns_t load_paced(const struct load *l)
 /* Go to the next stage when this one is over. */
 static void advance(struct load *l, ns_t now)
 {
-    bool check = l->config.op == LOAD_WRITE && l->config.validate && l->config.known && l->config.type == QPT_RC &&
+    bool check = l->config.op == TRAFFIC_WRITE && l->config.validate && l->config.known && l->config.type == QPT_RC &&
                  !l->config.latency && l->config.size;
     bool all = true;
 

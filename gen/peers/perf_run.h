@@ -15,18 +15,14 @@
 
 #include "gen/peers/perftest.h"
 #include "gen/verbs/receives.h"
+#include "gen/verbs/traffic_ops.h"
 
 #define LOAD_MEMORY  (256u << 20)                 /* bytes at most for the messages of all queue pairs */
 #define LOAD_SAMPLES (1u << 22)                   /* latencies kept at most */
 #define LOAD_SEED    UINT64_C(0x52444d4147454e21) /* of the pattern in rdmagen's memory that READs find */
 
-enum load_op { LOAD_WRITE, LOAD_READ, LOAD_SEND, LOAD_CAS, LOAD_FAA, LOAD_OPS };
-/* "write", "read", "send", "cas", "faa". */
-const char *load_op_str(enum load_op op);
-/* LOAD_OPS: none of this name. */
-enum load_op load_op_find(const char *name);
-/* As perftest calls them. */
-enum perftest_op load_perftest_op(enum load_op op);
+/* As perftest calls `op`, which is not TRAFFIC_MIXED. */
+enum perftest_op load_perftest_op(enum traffic_op op);
 
 /* `n` bytes that follow from `seed`, of which the first 8 are the little-endian number; the same for all lengths. */
 void load_pattern(uint8_t *p, size_t n, uint64_t seed);
@@ -38,7 +34,7 @@ bool load_pattern_ok(const uint8_t *p, size_t n);
 struct send_wr load_wr(enum wr_opcode op, const struct sge *sge, const struct perftest_keys *peer, int ah);
 
 struct load_config {
-    uint8_t op;    /* enum load_op */
+    uint8_t op;    /* enum traffic_op, not TRAFFIC_MIXED */
     uint8_t type;  /* enum qp_type */
     uint32_t size; /* bytes of a message; atomics: 8 */
     uint32_t qps;
@@ -64,8 +60,7 @@ struct load_meter {
     ns_t first, last;           /* first posted, last completed */
     ns_t best;                  /* shortest time that `best_n` messages took, first posting to last completion */
     uint64_t best_n;            /* window, or all if there are fewer; 0: none yet */
-    uint64_t samples;           /* latencies in what follows */
-    ns_t min, max, sum;         /* from posting to completion; half the time to the peer's answer */
+    struct traffic_times took;  /* from posting to completion; half the time to the peer's answer */
 };
 
 struct load_qp {

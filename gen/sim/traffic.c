@@ -7,32 +7,11 @@
 #define DRAIN_TIME      (2 * NS_PER_MS)
 #define RING_UNRELIABLE 16384 /* datagrams that may be under way at a time: the network's queues hold many */
 
-static const char *const op_names[] = {"write", "send", "read", "cas", "faa", "mixed"};
-
-const char *traffic_op_str(enum traffic_op op)
-{
-    return op_names[op];
-}
-
-enum traffic_op traffic_op_find(const char *name)
-{
-    unsigned i = 0;
-
-    while (i < TRAFFIC_OPS && strcmp(op_names[i], name) != 0)
-        i++;
-    return (enum traffic_op)i;
-}
-
 /* --- Setting up ------------------------------------------------------------------------------- */
 
 bool traffic_receives(const struct traffic_config *c)
 {
     return c->op == TRAFFIC_SEND || c->op == TRAFFIC_MIXED || c->with_imm;
-}
-
-bool traffic_is_atomic(enum traffic_op op)
-{
-    return op == TRAFFIC_CAS || op == TRAFFIC_FAA;
 }
 
 /* The receives of a flow lie `at` bytes into its memory at the other host. */

@@ -5,12 +5,7 @@
 
 #include "gen/sim/ledger.h"
 #include "gen/sim/sim.h"
-
-enum traffic_op { TRAFFIC_WRITE, TRAFFIC_SEND, TRAFFIC_READ, TRAFFIC_CAS, TRAFFIC_FAA, TRAFFIC_MIXED, TRAFFIC_OPS };
-/* "write", "send", "read", "cas", "faa", "mixed". */
-const char *traffic_op_str(enum traffic_op op);
-/* TRAFFIC_OPS: none of this name. */
-enum traffic_op traffic_op_find(const char *name);
+#include "gen/verbs/traffic_ops.h"
 
 struct traffic_config {
     uint8_t op;         /* enum traffic_op */
@@ -36,25 +31,22 @@ struct traffic_config {
 };
 
 struct traffic_result {
-    uint64_t posted;       /* requests */
-    uint64_t completed;    /* with success */
-    uint64_t failed;       /* with an error, flushed ones included */
-    uint64_t received;     /* receive completions with success */
-    uint64_t recv_failed;  /* receives with an error other than flushed */
-    uint64_t mismatches;   /* messages whose data was wrong, or that came out of order or twice */
-    uint64_t conn_failed;  /* connections that did not come to be */
-    uint8_t first_error;   /* enum wc_status of the first failure */
-    uint64_t bytes;        /* payload of messages completed */
-    ns_t start, end;       /* first request posted, last one completed */
-    ns_t lat_min, lat_max; /* from posting to completion */
-    unsigned __int128 lat_sum;
-    bool gave_up; /* time limit, or nothing happened any more */
+    uint64_t posted;           /* requests */
+    uint64_t completed;        /* with success */
+    uint64_t failed;           /* with an error, flushed ones included */
+    uint64_t received;         /* receive completions with success */
+    uint64_t recv_failed;      /* receives with an error other than flushed */
+    uint64_t mismatches;       /* messages whose data was wrong, or that came out of order or twice */
+    uint64_t conn_failed;      /* connections that did not come to be */
+    uint8_t first_error;       /* enum wc_status of the first failure */
+    uint64_t bytes;            /* payload of messages completed */
+    ns_t start, end;           /* first request posted, last one completed */
+    struct traffic_times took; /* from posting to completion */
+    bool gave_up;              /* time limit, or nothing happened any more */
 };
 
 /* Whether such traffic needs receives: SENDs or immediate data. */
 bool traffic_receives(const struct traffic_config *c);
-/* Whether these are atomics, whose messages have 8 bytes. */
-bool traffic_is_atomic(enum traffic_op op);
 
 struct traffic;
 /* Prepare for `s`, whose app becomes traffic_app(). NULL with *err set. */

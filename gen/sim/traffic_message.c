@@ -58,22 +58,6 @@ static enum traffic_op pick_op(const struct traffic *t, struct flow *f)
     return reliable[prng_below(&f->prng, t->c.type == QPT_RC ? 5 : 2)];
 }
 
-static enum wr_opcode opcode_of(enum traffic_op op, bool imm)
-{
-    switch (op) {
-    case TRAFFIC_WRITE:
-        return imm ? WR_RDMA_WRITE_WITH_IMM : WR_RDMA_WRITE;
-    case TRAFFIC_READ:
-        return WR_RDMA_READ;
-    case TRAFFIC_CAS:
-        return WR_ATOMIC_CMP_AND_SWP;
-    case TRAFFIC_FAA:
-        return WR_ATOMIC_FETCH_AND_ADD;
-    default:
-        return imm ? WR_SEND_WITH_IMM : WR_SEND;
-    }
-}
-
 /* Prepare the memory of message k, and what to find when it is done. */
 static void fill_slot(struct traffic *t, struct flow *f, uint64_t k, struct slot *s, struct send_wr *wr)
 {
@@ -129,7 +113,7 @@ bool traffic_post(struct traffic *t, struct flow *f, ns_t now)
     *s = (struct slot){.posted = now, .op = (uint8_t)pick_op(t, f), .len = t->c.size};
     if (t->c.vary)
         s->len = prng_below(&f->prng, t->c.size + 1);
-    wr.opcode = (uint8_t)opcode_of(s->op, t->c.with_imm);
+    wr.opcode = (uint8_t)traffic_opcode(s->op, t->c.with_imm);
     wr.flags = (uint8_t)((k + 1) % t->c.signal_every == 0 || k + 1 == t->c.iters ? SEND_SIGNALED : 0) |
                (t->c.solicited ? SEND_SOLICITED : 0);
     fill_slot(t, f, k, s, &wr);
@@ -181,17 +165,12 @@ static bool slot_good(const struct traffic *t, const struct flow *f, uint64_t k)
 static void message_done(struct traffic *t, struct flow *f, uint64_t k, ns_t when)
 {
     const struct slot *s = &f->slots[k % t->c.tx_depth];
-    ns_t lat = when - s->posted;
 
     t->r.mismatches += !slot_good(t, f, k);
     t->r.completed++;
     t->r.bytes += s->len;
     t->r.end = when;
-    if (lat < t->r.lat_min || t->r.completed == 1)
-        t->r.lat_min = lat;
-    if (lat > t->r.lat_max)
-        t->r.lat_max = lat;
-    t->r.lat_sum += (unsigned __int128)lat;
+    traffic_times_add(&t->r.took, when - s->posted);
 }
 
 void traffic_tell(struct traffic *t, struct flow *f, uint64_t k, const struct wc *wc)

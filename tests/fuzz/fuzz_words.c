@@ -118,7 +118,7 @@ static void be_client(unsigned options, const uint8_t *data, size_t size)
 {
     struct peer peer = {.data = data, .size = size};
     struct perf_client p = {.live = &far,
-                            .config = {.op = (uint8_t)(options % LOAD_OPS),
+                            .config = {.op = (uint8_t)(options % TRAFFIC_MIXED),
                                        .type = QPT_RC,
                                        .size = 8,
                                        .qps = 1,

@@ -331,10 +331,10 @@ static int open_server(uint8_t *mem, uint32_t *key)
     return at_server.qp;
 }
 
-static void play_load(enum load_op op)
+static void play_load(enum traffic_op op)
 {
     static uint8_t mem[SIZE * (RECVS + 1)] __attribute__((aligned(8)));
-    bool atomic = op == LOAD_CAS || op == LOAD_FAA;
+    bool atomic = op == TRAFFIC_CAS || op == TRAFFIC_FAA;
     struct load_config c = {.op = (uint8_t)op,
                             .type = QPT_RC,
                             .size = atomic ? 8 : SIZE,
@@ -353,7 +353,7 @@ static void play_load(enum load_op op)
     int qp = open_server(mem, &key);
 
     cr_assert_geq(qp, 0);
-    if (op == LOAD_READ)
+    if (op == TRAFFIC_READ)
         load_pattern(mem, SIZE, LOAD_SEED);
     cr_assert_eq(load_init(&load, verbs(0), &c), 0);
     load.qp[0].peer =
@@ -373,9 +373,9 @@ static void play_load(enum load_op op)
     load_result(&load, -1, &s);
     cr_expect_eq(s.messages, ITERS);
     cr_expect_eq(s.mismatches, 0);
-    cr_expect_eq(s.compared, op == LOAD_SEND ? 0 : op == LOAD_WRITE ? 1 : ITERS);
+    cr_expect_eq(s.compared, op == TRAFFIC_SEND ? 0 : op == TRAFFIC_WRITE ? 1 : ITERS);
     cr_expect_geq(s.min, 2.0, "a microsecond there and one back");
-    cr_expect_eq(arrived, op == LOAD_SEND ? ITERS : 0);
+    cr_expect_eq(arrived, op == TRAFFIC_SEND ? ITERS : 0);
     cr_expect_eq(wrong, 0);
     load_free(&load);
     verbs_qp_destroy(verbs(1), qp);
@@ -384,25 +384,25 @@ static void play_load(enum load_op op)
 
 Test(provider, perftest_client_sends, .init = open_hosts, .fini = close_hosts)
 {
-    play_load(LOAD_SEND);
+    play_load(TRAFFIC_SEND);
 }
 
 Test(provider, perftest_client_writes_and_reads_back, .init = open_hosts, .fini = close_hosts)
 {
-    play_load(LOAD_WRITE);
+    play_load(TRAFFIC_WRITE);
 }
 
 Test(provider, perftest_client_reads, .init = open_hosts, .fini = close_hosts)
 {
-    play_load(LOAD_READ);
+    play_load(TRAFFIC_READ);
 }
 
 Test(provider, perftest_client_compares_and_swaps, .init = open_hosts, .fini = close_hosts)
 {
-    play_load(LOAD_CAS);
+    play_load(TRAFFIC_CAS);
 }
 
 Test(provider, perftest_client_fetches_and_adds, .init = open_hosts, .fini = close_hosts)
 {
-    play_load(LOAD_FAA);
+    play_load(TRAFFIC_FAA);
 }

@@ -308,10 +308,7 @@ Test(load, results_are_those_of_the_samples)
                                 .last = NS_PER_S / 2,
                                 .best = NS_PER_MS,
                                 .best_n = 10,
-                                .samples = 1000,
-                                .min = 1000,
-                                .max = 1000000,
-                                .sum = 500500000};
+                                .took = {.n = 1000, .min = 1000, .max = 1000000, .sum = 500500000}};
     load_result(&l, -1, &s);
     cr_assert_eq(s.messages, 1000);
     cr_assert_float_eq(s.average, 200000, 1e-6); /* 100000 bytes in half a second */

@@ -1,0 +1,41 @@
+/* layer 3 (verbs): what all perftest-like traffic has. */
+#include "gen/verbs/traffic_ops.h"
+
+static const struct {
+    const char *name;
+    uint8_t opcode, with_imm; /* enum wr_opcode */
+} ops[TRAFFIC_OPS] = {
+    [TRAFFIC_WRITE] = {"write", WR_RDMA_WRITE, WR_RDMA_WRITE_WITH_IMM},
+    [TRAFFIC_SEND] = {"send", WR_SEND, WR_SEND_WITH_IMM},
+    [TRAFFIC_READ] = {"read", WR_RDMA_READ, WR_RDMA_READ},
+    [TRAFFIC_CAS] = {"cas", WR_ATOMIC_CMP_AND_SWP, WR_ATOMIC_CMP_AND_SWP},
+    [TRAFFIC_FAA] = {"faa", WR_ATOMIC_FETCH_AND_ADD, WR_ATOMIC_FETCH_AND_ADD},
+    [TRAFFIC_MIXED] = {.name = "mixed"},
+};
+
+const char *traffic_op_str(enum traffic_op op)
+{
+    return op < TRAFFIC_OPS ? ops[op].name : "?";
+}
+
+enum traffic_op traffic_op_find(const char *name)
+{
+    unsigned i = 0;
+
+    while (i < TRAFFIC_OPS && strcmp(ops[i].name, name) != 0)
+        i++;
+    return (enum traffic_op)i;
+}
+
+enum wr_opcode traffic_opcode(enum traffic_op op, bool imm)
+{
+    return (enum wr_opcode)(imm ? ops[op].with_imm : ops[op].opcode);
+}
+
+void traffic_times_add(struct traffic_times *w, ns_t t)
+{
+    w->min = w->n && w->min < t ? w->min : t;
+    w->max = w->max > t ? w->max : t;
+    w->sum += t;
+    w->n++;
+}

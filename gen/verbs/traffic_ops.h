@@ -1,0 +1,37 @@
+/* layer 3 (verbs): what all perftest-like traffic has, simulated or live: kinds of operations, and times that they
+ * took. */
+#ifndef RDMATRACE_GEN_VERBS_TRAFFIC_OPS_H
+#define RDMATRACE_GEN_VERBS_TRAFFIC_OPS_H
+
+#include "src/transport/verbs.h"
+
+enum traffic_op {
+    TRAFFIC_WRITE,
+    TRAFFIC_SEND,
+    TRAFFIC_READ,
+    TRAFFIC_CAS,
+    TRAFFIC_FAA,
+    TRAFFIC_MIXED, /* each message one of the others, by chance */
+    TRAFFIC_OPS
+};
+/* "write", "send", "read", "cas", "faa", "mixed". */
+const char *traffic_op_str(enum traffic_op op);
+/* TRAFFIC_OPS: none of this name. */
+enum traffic_op traffic_op_find(const char *name);
+/* COMPARE & SWAP or FETCH & ADD, whose messages have 8 bytes. */
+static inline bool traffic_is_atomic(enum traffic_op op)
+{
+    return op == TRAFFIC_CAS || op == TRAFFIC_FAA;
+}
+/* The work request for `op`, which is not TRAFFIC_MIXED; SEND and WRITE: with immediate data if `imm`. */
+enum wr_opcode traffic_opcode(enum traffic_op op, bool imm);
+
+/* Times that messages took; all zero: none yet. */
+struct traffic_times {
+    uint64_t n;            /* messages */
+    ns_t min, max;         /* shortest and longest */
+    unsigned __int128 sum; /* of all */
+};
+void traffic_times_add(struct traffic_times *w, ns_t t);
+
+#endif
