@@ -1,15 +1,18 @@
-/* layer 3 (peers): the active side of perftest-like traffic on a real network: so many messages of a kind and size on
- * every queue pair, a window of them under way, or one at a time and its answer; measured as perftest does, data
- * compared where it can be known.
+/* layer 3 (peers): the active side of perftest-like traffic with a peer in another process: so many messages of a kind
+ * and size on every queue pair, a window of them under way, or one at a time and its answer; measured as perftest does,
+ * data compared where it can be known.
  *
  * What is compared (with `validate`):
- *   READ    every message: with rdmagen's pattern if the peer is rdmagen; else with what the first READ brought, as
- * nobody changes it WRITE   if the peer is rdmagen: at the end the memory written is READ, and must hold the last
- * message SEND    nothing here: the receiver compares (rdmagen serve does, and tells) CAS     every answer: the value
- * that the one before stored, as each comparison must succeed FAA     every answer: one more than that of the one
- * before With `latency` the peer's answer to a SEND is looked at: its length, and, if the peer is rdmagen, its data,
- * which are those sent.
- */
+ * - READ: every message: with rdmagen's pattern if the peer is rdmagen; else with what the first READ brought, as
+ * nobody changes it.
+ * - WRITE: if the peer is rdmagen: at the end the memory written is READ, and must hold the last message.
+ * - SEND: nothing here: the receiver compares (rdmagen serve does, and tells). With `latency` the peer's answer is
+ * looked at: its length, and, if the peer is rdmagen, its data, which are those sent.
+ * - CAS: every answer: the value that the one before stored, as each comparison must succeed.
+ * - FAA: every answer: one more than that of the one before.
+ *
+ * The traffic of a simulation (gen/sim/traffic.h) is another program over the same verbs: it has the memory and the
+ * completions of both hosts at hand, so that each message has content of its own and both ends are compared. */
 #ifndef RDMATRACE_GEN_PEERS_PERF_RUN_H
 #define RDMATRACE_GEN_PEERS_PERF_RUN_H
 
@@ -38,7 +41,7 @@ struct load_config {
     uint8_t type;  /* enum qp_type */
     uint32_t size; /* bytes of a message; atomics: 8 */
     uint32_t qps;
-    uint32_t qpn;   /* number of the first queue pair; 0: the endpoint's choice */
+    uint32_t qpn;   /* number of the first queue pair; 0: the provider's choice */
     uint64_t iters; /* messages of each queue pair; 0: `duration` */
     ns_t duration;
     uint32_t depth; /* messages under way on each queue pair */

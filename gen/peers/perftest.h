@@ -8,9 +8,10 @@
  *     size of buffers       4        4096, big-endian
  *     cache line            4        64, big-endian
  *     MTU                   2        digit of the MTU code, zero
- *     keys                108 or 56  of one queue pair, in rounds: see perftest_rounds(); TCP: text, -R: binary,
- * big-endian report              5 x 8      bandwidth tests other than SEND: bytes, iterations, peak, average, message
- * rate (doubles) keys                108 or 56  of the first queue pair "done"                5        TCP only
+ *     keys                108 or 56  of one queue pair, in rounds, see perftest_rounds(); as text or (-R) big-endian
+ *     report              5 x 8      not SEND, not latency: bytes, iterations, peak, average, message rate (doubles)
+ *     keys                108 or 56  of the first queue pair
+ *     "done"                5        TCP only
  *
  * ib_write_lat ends with the data: it says none of what would follow.
  */
@@ -24,14 +25,13 @@
 #define PERFTEST_INT     4     /* bytes of a number */
 #define PERFTEST_MTU     2     /* bytes of the MTU */
 #define PERFTEST_TEXT    108   /* bytes of keys over TCP, with the zero at their end */
-#define PERFTEST_REFUSAL                                                                                               \
-    "no: "                 /* a text of rdmagen's to rdmagen that is no keys begins with this; then it says why        \
-                            */
-#define PERFTEST_BINARY 56 /* bytes of keys over RDMA */
-#define PERFTEST_REPORT 5  /* values of a report */
-#define PERFTEST_VALUE  8  /* bytes of one */
-#define PERFTEST_DONE   5  /* bytes of "done" and its zero */
-#define PERFTEST_QKEY   0x11111111u
+/* a text of rdmagen's to rdmagen that is no keys begins with this; then it says why */
+#define PERFTEST_REFUSAL "no: "
+#define PERFTEST_BINARY  56 /* bytes of keys over RDMA */
+#define PERFTEST_REPORT  5  /* values of a report */
+#define PERFTEST_VALUE   8  /* bytes of one */
+#define PERFTEST_DONE    5  /* bytes of "done" and its zero */
+#define PERFTEST_QKEY    0x11111111u
 
 /* What one side says about a queue pair. */
 struct perftest_keys {

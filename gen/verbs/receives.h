@@ -16,7 +16,7 @@ struct receives {
     uint32_t pitch; /* bytes from one slot to the next */
     uint32_t bytes; /* of a slot that a receive covers, the network header included; 0: receives have no memory */
     uint32_t grh;   /* UD: UD_GRH_BYTES of network header in front of the data; else 0 */
-    uint32_t slots; /* 1 and up */
+    uint32_t slots; /* 0: there are none, and none may be posted one by one */
     uint64_t id;    /* wr_id of receive 0 */
 };
 
