@@ -2,6 +2,7 @@
 #include "gen/cli/gen_cli.h"
 #include "gen/cli/inject_cli.h"
 #include "gen/cli/specs.h"
+#include "gen/net/conns_learn.h"
 
 #include <unistd.h>
 
@@ -95,7 +96,7 @@ static void text_conns(struct buf *b, const struct inject *j)
         buf_printf(b, "connection %u, requester at %s:", n + 1, j->name[c->host]);
         for (unsigned i = 0; i < 2; i++) {
             buf_puts(b, i ? " > " : " ");
-            buf_gid(b, c->addr[i]);
+            buf_gid(b, c->addr[i].b);
             if (!(c->no_qpn >> i & 1))
                 buf_printf(b, " QP 0x%06x", c->qpn[i]);
             if (!(c->no_psn >> i & 1))
@@ -130,7 +131,7 @@ static void json_conn(struct buf *b, const struct conn_id *c)
     buf_printf(b, "\"requester_port\":%u,\"ud\":%s", c->host, c->ud ? "true" : "false");
     for (unsigned i = 0; i < 2; i++) {
         buf_printf(b, ",\"%s\":{\"addr\":\"", i ? "responder" : "requester");
-        buf_gid(b, c->addr[i]);
+        buf_gid(b, c->addr[i].b);
         buf_char(b, '"');
         if (!(c->no_qpn >> i & 1))
             buf_printf(b, ",\"qpn\":%u", c->qpn[i]);

@@ -31,12 +31,12 @@ static uint32_t *value_at(struct conn_id *c, unsigned place)
     return place < PLACE_CM ? &c->qpn[place] : &c->cm_id[place - PLACE_CM];
 }
 
-static unsigned chain_of(const struct conns *t, unsigned kind, unsigned host, uint32_t v, const uint8_t *addr)
+static unsigned chain_of(const struct conns *t, unsigned kind, unsigned host, uint32_t v, const struct conn_addr *addr)
 {
     uint64_t h = (uint64_t)v << 2 | (kind + host);
 
     if (t->by_addr)
-        h ^= load_le64(addr + 8) * UINT64_C(0xc2b2ae3d27d4eb4f);
+        h ^= load_le64(addr->b + 8) * UINT64_C(0xc2b2ae3d27d4eb4f);
     return (unsigned)((h * HASH_MULTIPLIER) >> 40) & (t->n_heads - 1);
 }
 
@@ -46,7 +46,7 @@ static uint32_t *place_chain(struct conns *t, unsigned i, unsigned place)
     struct conn_id *c = &t->c[i];
     unsigned side = place & 1;
 
-    return &t->heads[chain_of(t, place & PLACE_CM, c->host ^ side, *value_at(c, place), c->addr[side])];
+    return &t->heads[chain_of(t, place & PLACE_CM, c->host ^ side, *value_at(c, place), &c->addr[side])];
 }
 
 static bool place_used(const struct conn_id *c, unsigned place)
@@ -143,8 +143,8 @@ void conns_set_cm(struct conns *t, unsigned number, unsigned side, uint32_t id)
 
 /* The newest connection with `v` at the place `kind` of `host`; of datagrams the one whose other side may be queue pair
  * `source`. */
-static unsigned find(const struct conns *t, unsigned kind, unsigned host, uint32_t v, const uint8_t *own,
-                     const uint8_t *peer, const uint32_t *source)
+static unsigned find(const struct conns *t, unsigned kind, unsigned host, uint32_t v, const struct conn_addr *own,
+                     const struct conn_addr *peer, const uint32_t *source)
 {
     uint32_t at = t->n_heads ? t->heads[chain_of(t, kind, host, v, own)] : 0;
 
@@ -153,7 +153,7 @@ static unsigned find(const struct conns *t, unsigned kind, unsigned host, uint32
         unsigned place = (at - 1) & 3, side = place & 1;
         if ((place & PLACE_CM) != kind || (c->host ^ side) != host || *value_at(c, place) != v)
             continue;
-        if (t->by_addr && (memcmp(c->addr[side], own, 16) != 0 || (peer && memcmp(c->addr[side ^ 1], peer, 16) != 0)))
+        if (t->by_addr && (!conn_addr_eq(&c->addr[side], own) || (peer && !conn_addr_eq(&c->addr[side ^ 1], peer))))
             continue;
         if (source && t->by_addr && c->ud && !(c->no_qpn >> (side ^ 1) & 1) && c->qpn[side ^ 1] != *source)
             continue;
@@ -162,29 +162,16 @@ static unsigned find(const struct conns *t, unsigned kind, unsigned host, uint32
     return 0;
 }
 
-unsigned conns_find_qpn(const struct conns *t, unsigned host, uint32_t qpn, const uint8_t *own, const uint8_t *peer)
+unsigned conns_find_qpn(const struct conns *t, unsigned host, uint32_t qpn, const struct conn_addr *own,
+                        const struct conn_addr *peer)
 {
     return find(t, PLACE_QPN, host, qpn, own, peer, NULL);
 }
 
-unsigned conns_find_cm(const struct conns *t, unsigned host, uint32_t id, const uint8_t *own, const uint8_t *peer)
+unsigned conns_find_cm(const struct conns *t, unsigned host, uint32_t id, const struct conn_addr *own,
+                       const struct conn_addr *peer)
 {
     return id ? find(t, PLACE_CM, host, id, own, peer, NULL) : 0;
-}
-
-void conns_addr(const struct pkt *p, uint8_t src[16], uint8_t dst[16])
-{
-    static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
-    const uint8_t *from[2] = {p->src, p->dst};
-    uint8_t *to[2] = {src, dst};
-
-    for (unsigned i = 0; i < 2; i++) {
-        memset(to[i], 0, 16);
-        if (p->addr_len == 4)
-            memcpy(to[i], mapped, 12);
-        if (p->addr_len)
-            memcpy(to[i] + 16 - p->addr_len, from[i], p->addr_len);
-    }
 }
 
 /* --- Packets ---------------------------------------------------------------------------------- */
@@ -216,7 +203,8 @@ static uint16_t class_of(const struct pkt *p)
 
 /* Connection of a CM message: its first word is the sender's id, the second the receiver's; the only one of a SIDR_REP
  * is the receiver's. */
-static unsigned conn_of_cm(struct conns *t, unsigned from, const struct pkt *p, const uint8_t *src, const uint8_t *dst)
+static unsigned conn_of_cm(struct conns *t, unsigned from, const struct pkt *p, const struct conn_addr *src,
+                           const struct conn_addr *dst)
 {
     const uint8_t *m = p->data + p->payload_off + MAD_HDR_LEN;
     unsigned n;
@@ -233,7 +221,7 @@ static unsigned conn_of_cm(struct conns *t, unsigned from, const struct pkt *p, 
 
 void conns_view(struct conns *t, unsigned from, const struct pkt *p, struct conns_view *v)
 {
-    uint8_t src[16], dst[16];
+    struct conn_addr src, dst;
 
     *v = (struct conns_view){.from = (uint8_t)from, .class = PC_OTHER};
     if (!(p->have & H_BTH) || !p->op->name)
@@ -242,10 +230,10 @@ void conns_view(struct conns *t, unsigned from, const struct pkt *p, struct conn
     v->class = class_of(p);
     v->request = (p->op->flags & OPF_REQUEST) != 0;
     if (t->by_addr)
-        conns_addr(p, src, dst);
+        conn_addr_of(p, &src, &dst);
     v->conn = v->class == PC_CM
-                  ? conn_of_cm(t, from, p, src, dst)
-                  : find(t, PLACE_QPN, from ^ 1, p->bth.dqpn, dst, src, p->have & H_DETH ? &p->deth.srcqp : NULL);
+                  ? conn_of_cm(t, from, p, &src, &dst)
+                  : find(t, PLACE_QPN, from ^ 1, p->bth.dqpn, &dst, &src, p->have & H_DETH ? &p->deth.srcqp : NULL);
     if (!v->conn)
         return;
     const struct conn_id *c = &t->c[v->conn - 1];

@@ -3,18 +3,18 @@
 #ifndef RDMATRACE_GEN_NET_CONN_IDS_H
 #define RDMATRACE_GEN_NET_CONN_IDS_H
 
-#include "dissect/pkt.h"
+#include "src/conn/addr.h"
 
 /* What is known of a connection; index 0: at its requester or active side, 1: at the other one. */
 struct conn_id {
     uint32_t qpn[2];
-    uint32_t psn[2];     /* first PSN that the side sends */
-    uint32_t cm_id[2];   /* communication id in CM messages; 0: none */
-    uint8_t addr[2][16]; /* in a table with addresses: those of the two sides, IPv4 as ::ffff:a.b.c.d */
-    uint32_t newest;     /* for who learns: PSN of the newest request of side 0 */
-    uint8_t host;        /* that index 0 stands for: 0 or 1 */
-    uint8_t no_qpn;      /* bit i: qpn[i] is not known (yet) */
-    uint8_t no_psn;      /* bit i: psn[i] is not known (yet) */
+    uint32_t psn[2];          /* first PSN that the side sends */
+    uint32_t cm_id[2];        /* communication id in CM messages; 0: none */
+    struct conn_addr addr[2]; /* by_addr: of the two sides */
+    uint32_t newest;          /* conns_learn.c: PSN of the newest request of side 0 */
+    uint8_t host;             /* that index 0 stands for: 0 or 1 */
+    uint8_t no_qpn;           /* bit i: qpn[i] is not known (yet) */
+    uint8_t no_psn;           /* bit i: psn[i] is not known (yet) */
     bool ud;
 };
 
@@ -38,10 +38,10 @@ void conns_set_cm(struct conns *t, unsigned number, unsigned side, uint32_t id);
 void conns_unset_qpn(struct conns *t, unsigned number, unsigned side);
 /* The newest connection with this queue pair number, or this communication id, at `host`; with addresses: `own` that of
  * the host, `peer` that of the other one (NULL: any). 0: there is none. */
-unsigned conns_find_qpn(const struct conns *t, unsigned host, uint32_t qpn, const uint8_t *own, const uint8_t *peer);
-unsigned conns_find_cm(const struct conns *t, unsigned host, uint32_t id, const uint8_t *own, const uint8_t *peer);
-/* The addresses of a packet, IPv4 as ::ffff:a.b.c.d; zeros if it has none. */
-void conns_addr(const struct pkt *p, uint8_t src[16], uint8_t dst[16]);
+unsigned conns_find_qpn(const struct conns *t, unsigned host, uint32_t qpn, const struct conn_addr *own,
+                        const struct conn_addr *peer);
+unsigned conns_find_cm(const struct conns *t, unsigned host, uint32_t id, const struct conn_addr *own,
+                       const struct conn_addr *peer);
 
 /* Classes of packets; masks. */
 enum {

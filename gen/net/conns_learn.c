@@ -1,7 +1,5 @@
 /* layer 3 (net): learning connections from what passes between two hosts. */
 #include "gen/net/conns_learn.h"
-#include "dissect/ip/tcp.h"
-#include "dissect/mad/cm.h"
 #include "psn.h"
 
 #define QPN_MULTICAST 0xffffffu
@@ -15,112 +13,82 @@ static unsigned learnt(struct conns_learner *l, struct conns *t, const struct co
     return n;
 }
 
-/* --- Communication management ----------------------------------------------------------------- */
+/* --- Connections that are set up: the halves of src/conn/setup.h ------------------------------- */
 
-static void learn_req(struct conns_learner *l, struct conns *t, const struct conn_id *c)
+/* A REQ or SIDR_REQ begins a connection, unless it is retransmitted. */
+static void learn_first(struct conns_learner *l, struct conns *t, unsigned host, const struct setup_half *h)
 {
-    unsigned n = conns_find_cm(t, c->host, c->cm_id[0], c->addr[0], c->addr[1]);
+    unsigned n = conns_find_cm(t, host, h->id, &h->src, &h->dst);
+    bool ud = h->kind == SETUP_SIDR_REQ;
 
-    if (n && t->c[n - 1].host == c->host && t->c[n - 1].ud == c->ud && (c->ud || t->c[n - 1].qpn[0] == c->qpn[0]))
-        return; /* sent again */
-    learnt(l, t, c);
-}
-
-/* The starting PSN of a message is the one from which its receiver sends. */
-static void learn_cm(struct conns_learner *l, struct conns *t, unsigned host, const struct pkt *p)
-{
-    struct conn_id c = {.host = (uint8_t)host, .no_psn = 1, .no_qpn = 2};
-    struct cm_msg m;
-    unsigned n = 0;
-
-    if (!cm_msg_of(&m, p))
+    if (n && t->c[n - 1].host == host && t->c[n - 1].ud == ud && (ud || t->c[n - 1].qpn[0] == h->qpn))
         return;
-    conns_addr(p, c.addr[0], c.addr[1]);
-    if (m.mad.attr_id == CM_REQ) {
-        c.cm_id[0] = m.req.local_id;
-        c.qpn[0] = m.req.qpn;
-        c.psn[1] = m.req.psn;
-        learn_req(l, t, &c);
-    } else if (m.mad.attr_id == CM_SIDR_REQ) {
-        c.cm_id[0] = m.sidr_req.request_id;
-        c.no_psn = c.no_qpn = 3;
-        c.ud = true;
-        learn_req(l, t, &c);
-    } else if (m.mad.attr_id == CM_REP || (m.mad.attr_id == CM_SIDR_REP && m.sidr_rep.status == CM_SIDR_SUCCESS)) {
-        bool sidr = m.mad.attr_id == CM_SIDR_REP;
-        n = conns_find_cm(t, host ^ 1, sidr ? m.sidr_rep.request_id : m.rep.remote_id, c.addr[1], c.addr[0]);
-        if (!n || t->c[n - 1].host == host || t->c[n - 1].ud != sidr)
-            return;
-        conns_set_qpn(t, n, 1, sidr ? m.sidr_rep.qpn : m.rep.qpn);
-        if (sidr)
-            return;
-        conns_set_cm(t, n, 1, m.rep.local_id);
-        t->c[n - 1].psn[0] = m.rep.psn;
-        t->c[n - 1].no_psn &= 2;
-    }
+    learnt(l, t,
+           &(struct conn_id){.host = (uint8_t)host,
+                             .cm_id = {h->id},
+                             .addr = {h->src, h->dst},
+                             .qpn = {h->qpn},
+                             .psn = {0, h->psn},
+                             .no_psn = ud ? 3 : 1,
+                             .no_qpn = ud ? 3 : 2,
+                             .ud = ud});
 }
 
-/* --- The TCP exchange ------------------------------------------------------------------------- */
-
-static bool same_end(const struct exchange_half *a, const struct exchange_half *b)
+/* A REP or SIDR_REP completes the connection of its REQ or SIDR_REQ. */
+static void learn_answer(struct conns *t, unsigned host, const struct setup_half *h)
 {
-    return a->host == b->host && a->sport == b->sport && a->dport == b->dport && a->end.qpn == b->end.qpn &&
-           a->end.psn == b->end.psn && memcmp(a->src, b->src, 16) == 0 && memcmp(a->dst, b->dst, 16) == 0;
+    unsigned n = conns_find_cm(t, host ^ 1, h->peer_id, &h->dst, &h->src);
+    bool ud = h->kind == SETUP_SIDR_REP;
+
+    if (!n || t->c[n - 1].host == host || t->c[n - 1].ud != ud)
+        return;
+    conns_set_qpn(t, n, 1, h->qpn);
+    if (ud)
+        return;
+    conns_set_cm(t, n, 1, h->id);
+    t->c[n - 1].psn[0] = h->psn;
+    t->c[n - 1].no_psn &= 2;
 }
 
-static bool answers(const struct exchange_half *a, const struct exchange_half *b)
+/* The address of the queue pair of an exchange: a LID, which is none on Ethernet, stands for the address of TCP. */
+static struct conn_addr end_of(const struct setup_half *h)
 {
-    return a->host != b->host && a->sport == b->dport && a->dport == b->sport && memcmp(a->src, b->dst, 16) == 0 &&
-           memcmp(a->dst, b->src, 16) == 0;
+    return load_be64(h->end.b) == 0 && load_be32(h->end.b + 8) == 0 ? h->src : h->end;
 }
 
-static void learn_pair(struct conns_learner *l, struct conns *t, const struct exchange_half *first,
-                       const struct exchange_half *second)
+static void learn_exchange(struct conns_learner *l, struct conns *t, unsigned host, const struct setup_half *h)
 {
-    const struct exchange_half *h[2] = {first, second};
-    struct conn_id c = {.host = first->host};
+    struct setup_half first;
+    struct conn_id c;
     unsigned n;
 
-    for (unsigned i = 0; i < 2; i++) {
-        c.qpn[i] = h[i]->end.qpn;
-        c.psn[i] = h[i]->end.psn;
-        memcpy(c.addr[i], h[i]->end.addr, 16);
-    }
-    n = conns_find_qpn(t, c.host, c.qpn[0], c.addr[0], c.addr[1]);
-    if (n && n == conns_find_qpn(t, c.host ^ 1u, c.qpn[1], c.addr[1], c.addr[0]) && t->c[n - 1].psn[0] == c.psn[0] &&
-        t->c[n - 1].psn[1] == c.psn[1])
+    if (!setup_exchange_join(&l->exchanges, h, &first))
+        return;
+    c = (struct conn_id){.host = (uint8_t)(host ^ 1),
+                         .addr = {end_of(&first), end_of(h)},
+                         .qpn = {first.qpn, h->qpn},
+                         .psn = {first.psn, h->psn}};
+    n = conns_find_qpn(t, c.host, c.qpn[0], &c.addr[0], &c.addr[1]);
+    if (n && n == conns_find_qpn(t, host, c.qpn[1], &c.addr[1], &c.addr[0]) &&
+        memcmp(t->c[n - 1].psn, c.psn, sizeof c.psn) == 0)
         return; /* exchanged again, as perftest does at its end */
     learnt(l, t, &c);
 }
 
-/* A half that was seen before teaches nothing: it was sent again, by TCP or by the program. */
-static void learn_exchange(struct conns_learner *l, struct conns *t, unsigned host, const struct pkt *p)
+static void learn_setup(struct conns_learner *l, struct conns *t, unsigned host, const struct pkt *p)
 {
-    struct exchange_half h = {.used = true, .host = (uint8_t)host, .sport = p->sport, .dport = p->dport}, *other = NULL;
-    const uint8_t *data;
-    struct tcp tcp;
-    uint32_t len;
+    struct setup_msg m;
 
-    data = tcp_payload(p, &tcp, &len);
-    if (!data || !exchange_parse(&h.end, data, len))
+    if (!setup_msg_of(&m, p))
         return;
-    conns_addr(p, h.src, h.dst);
-    if (!h.end.have_addr || (load_be64(h.end.addr) == 0 && load_be32(h.end.addr + 8) == 0))
-        memcpy(h.end.addr, h.src, 16); /* a LID says nothing on Ethernet */
-    for (unsigned i = 0; i < CONNS_LEARN_HALVES; i++) {
-        struct exchange_half *x = &l->half[(l->half_at + i) % CONNS_LEARN_HALVES];
-        if (!x->used)
-            continue;
-        if (same_end(x, &h))
-            return;
-        if (!other && !x->paired && answers(x, &h))
-            other = x;
-    }
-    if (other) {
-        other->paired = h.paired = true;
-        learn_pair(l, t, other, &h);
-    }
-    l->half[l->half_at++ % CONNS_LEARN_HALVES] = h;
+    m.half.tap = host; /* the other half comes from the other host */
+    m.half.peer_tap = host ^ 1;
+    if (m.half.kind == SETUP_EXCHANGE)
+        learn_exchange(l, t, host, &m.half);
+    else if (m.half.kind == SETUP_REQ || m.half.kind == SETUP_SIDR_REQ)
+        learn_first(l, t, host, &m.half);
+    else
+        learn_answer(t, host, &m.half);
 }
 
 /* --- Queue pairs that come from nowhere ------------------------------------------------------- */
@@ -130,7 +98,7 @@ static void learn_unknown(struct conns_learner *l, struct conns *t, unsigned hos
     struct conn_id c = {.host = (uint8_t)host, .no_psn = 2, .no_qpn = 1, .newest = p->bth.psn};
     unsigned n;
 
-    conns_addr(p, c.addr[0], c.addr[1]);
+    conn_addr_of(p, &c.addr[0], &c.addr[1]);
     c.qpn[1] = p->bth.dqpn;
     c.psn[0] = p->bth.psn;
     if (p->have & H_DETH) {
@@ -140,7 +108,7 @@ static void learn_unknown(struct conns_learner *l, struct conns *t, unsigned hos
     }
     n = learnt(l, t, &c);
     if (n && c.no_qpn)
-        l->open[l->open_at++ % CONNS_LEARN_HALVES] = n;
+        l->open[l->open_at++ % CONNS_LEARN_OPEN] = n;
 }
 
 /* The connection of which only the requests are known so far, and that this response of `host` answers: the one whose
@@ -148,15 +116,15 @@ static void learn_unknown(struct conns_learner *l, struct conns *t, unsigned hos
 static unsigned answered(const struct conns_learner *l, const struct conns *t, unsigned host, const struct pkt *p)
 {
     int32_t best = INT32_MAX;
-    uint8_t src[16], dst[16];
+    struct conn_addr src, dst;
     unsigned found = 0;
 
-    conns_addr(p, src, dst);
-    for (unsigned i = 0; i < CONNS_LEARN_HALVES; i++) {
+    conn_addr_of(p, &src, &dst);
+    for (unsigned i = 0; i < CONNS_LEARN_OPEN; i++) {
         const struct conn_id *c = l->open[i] ? &t->c[l->open[i] - 1] : NULL;
         int32_t behind;
-        if (!c || c->host == host || c->no_qpn != 1 || memcmp(c->addr[0], dst, 16) != 0 ||
-            memcmp(c->addr[1], src, 16) != 0)
+        if (!c || c->host == host || c->no_qpn != 1 || !conn_addr_eq(&c->addr[0], &dst) ||
+            !conn_addr_eq(&c->addr[1], &src))
             continue;
         behind = psn_diff(c->newest, p->bth.psn);
         if (behind < -READ_SPAN || psn_diff(p->bth.psn, c->psn[0]) < 0)
@@ -227,10 +195,7 @@ static bool learn_packet_of_qp(struct conns_learner *l, struct conns *t, unsigne
 
 void conns_learn(struct conns_learner *l, struct conns *t, unsigned host, const struct pkt *p, struct conns_view *v)
 {
-    if (p->have & H_MAD)
-        learn_cm(l, t, host, p);
-    else if (!(p->have & H_BTH))
-        learn_exchange(l, t, host, p);
+    learn_setup(l, t, host, p);
     conns_view(t, host, p, v);
     if (v->rdma && v->class != PC_CM && learn_packet_of_qp(l, t, host, p, v))
         conns_view(t, host, p, v);

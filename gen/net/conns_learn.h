@@ -8,31 +8,21 @@
 #ifndef RDMATRACE_GEN_NET_CONNS_LEARN_H
 #define RDMATRACE_GEN_NET_CONNS_LEARN_H
 
-#include "dissect/ip/tcp_exchange.h"
 #include "gen/net/conn_ids.h"
+#include "src/conn/setup.h"
 
-#define CONNS_LEARN_MAX 65536 /* connections learnt; further ones are counted only */
-/* halves of an exchange, and connections of which a queue pair is not known, that are remembered */
-#define CONNS_LEARN_HALVES 256
-
-/* One side's half of a parameter exchange. */
-struct exchange_half {
-    bool used, paired;
-    uint8_t host;             /* that sent it */
-    uint16_t sport, dport;    /* of TCP */
-    uint8_t src[16], dst[16]; /* addresses of the packet that brought it */
-    struct exchange end;
-};
+#define CONNS_LEARN_MAX  65536 /* connections learnt; further ones are counted only */
+#define CONNS_LEARN_OPEN 256   /* connections of which the queue pair of side 0 is not known that are remembered */
 
 /* Zero-initialise. */
 struct conns_learner {
-    struct exchange_half half[CONNS_LEARN_HALVES];
-    uint32_t open[CONNS_LEARN_HALVES]; /* numbers of connections whose side 0 has an unknown queue pair; 0: none */
-    uint32_t half_at, open_at;
-    uint64_t too_many; /* connections not learnt for lack of room */
+    struct setup_exchanges exchanges;
+    uint32_t open[CONNS_LEARN_OPEN]; /* numbers of connections whose side 0 has an unknown queue pair; 0: none */
+    uint32_t open_at;                /* open[open_at % CONNS_LEARN_OPEN] is the oldest */
+    uint64_t too_many;               /* connections not learnt: CONNS_LEARN_MAX reached, or no memory */
 };
 
-/* A packet of `host` passes: what it teaches goes to `t` (which must be by_addr), what it is then to *v. */
+/* `host` sends a packet: add to `t` (which must be by_addr) what the packet teaches, then set *v to what it is. */
 void conns_learn(struct conns_learner *l, struct conns *t, unsigned host, const struct pkt *p, struct conns_view *v);
 
 #endif

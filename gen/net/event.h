@@ -19,7 +19,7 @@
 
 #include "buf.h"
 #include "gen/endpoint/rewrite.h"
-#include "gen/net/conns_learn.h"
+#include "gen/net/conn_ids.h"
 #include "tokens.h"
 
 #define EVENT_WORDS 32 /* of a specification at most */

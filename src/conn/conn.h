@@ -8,7 +8,7 @@
 #ifndef RDMATRACE_CONN_CONN_H
 #define RDMATRACE_CONN_CONN_H
 
-#include "dissect/pkt.h"
+#include "src/conn/addr.h"
 
 /* How sure a pairing is: the higher, the surer. */
 enum pairing {
@@ -21,18 +21,6 @@ enum pairing {
 /* "none", "PSN agreement", "TCP exchange", "CM", "user". */
 const char *pairing_str(enum pairing p);
 
-/* An address of 16 bytes: IPv6 or GID as they are, IPv4 mapped (::ffff:a.b.c.d), a LID as ::lid. */
-struct conn_addr {
-    uint8_t b[16];
-};
-/* Source and destination of a packet that carries InfiniBand. */
-void conn_addr_of(const struct pkt *p, struct conn_addr *src, struct conn_addr *dst);
-static inline bool conn_addr_eq(const struct conn_addr *a, const struct conn_addr *b)
-{
-    return memcmp(a->b, b->b, sizeof a->b) == 0;
-}
-/* Append an address: IPv4, IPv6, or "lid 5". */
-void conn_addr_put(struct buf *b, const struct conn_addr *a);
 /* Where a frame was captured: file and interface as one number. The ports of a card that wrote an ERF file are one tap:
  * an optical splitter gives it each direction of a link on a port of its own. */
 static inline uint32_t conn_tap_of(const struct frame *f)

@@ -2,76 +2,174 @@
 #include "src/conn/setup.h"
 
 #include "dissect/ip/tcp.h"
-#include "dissect/mad/cm.h"
 #include "dissect/ulp/service.h"
 
-/* A place in a ring of pending halves; the oldest is given up. */
-static struct pending *pending_new(struct pending *ring, uint32_t *at)
+/* --- One half --------------------------------------------------------------------------------- */
+
+static void half_cm(struct setup_half *h, const struct cm_msg *m)
 {
-    return &ring[(*at)++ % LEARN_PENDING];
+    if (m->mad.attr_id == CM_REQ) {
+        h->kind = SETUP_REQ;
+        h->id = m->req.local_id;
+        h->qpn = m->req.qpn;
+        h->psn = m->req.psn;
+    } else if (m->mad.attr_id == CM_REP) {
+        h->kind = SETUP_REP;
+        h->id = m->rep.local_id;
+        h->peer_id = m->rep.remote_id;
+        h->qpn = m->rep.qpn;
+        h->psn = m->rep.psn;
+    } else if (m->mad.attr_id == CM_SIDR_REQ) {
+        h->kind = SETUP_SIDR_REQ;
+        h->id = m->sidr_req.request_id;
+    } else if (m->mad.attr_id == CM_SIDR_REP && m->sidr_rep.status == CM_SIDR_SUCCESS) {
+        h->kind = SETUP_SIDR_REP;
+        h->peer_id = m->sidr_rep.request_id;
+        h->qpn = m->sidr_rep.qpn;
+    }
 }
 
-/* The oldest pending half that `p`, in the opposite direction, answers. */
-static struct pending *pending_find(struct pending *ring, uint32_t at, const struct pending *answer)
+static void half_exchange(struct setup_half *h, const struct pkt *p, const struct exchange *e)
+{
+    h->kind = SETUP_EXCHANGE;
+    h->id = (uint32_t)p->sport << 16 | p->dport;
+    h->peer_id = (uint32_t)p->dport << 16 | p->sport;
+    h->qpn = e->qpn;
+    h->psn = e->psn;
+    if (e->have_addr)
+        memcpy(h->end.b, e->addr, sizeof h->end.b);
+}
+
+static bool exchange_of(struct exchange *e, const struct pkt *p)
+{
+    const uint8_t *data;
+    struct tcp tcp;
+    uint32_t len;
+
+    data = tcp_payload(p, &tcp, &len);
+    return data && exchange_parse(e, data, len);
+}
+
+bool setup_msg_of(struct setup_msg *m, const struct pkt *p)
+{
+    bool cm = (p->have & H_MAD) != 0;
+    struct setup_half *h = &m->half;
+    struct exchange e;
+
+    if (cm ? p->icrc == CRC_BAD || !cm_msg_of(&m->cm, p) : p->have & H_BTH || !exchange_of(&e, p))
+        return false;
+    *h = (struct setup_half){.tap = conn_tap_of(p->frame), .peer_tap = conn_tap_of(p->frame)};
+    conn_addr_of(p, &h->src, &h->dst);
+    h->end = h->src;
+    if (cm)
+        half_cm(h, &m->cm);
+    else
+        half_exchange(h, p, &e);
+    return h->kind != SETUP_NONE;
+}
+
+/* --- Two halves ------------------------------------------------------------------------------- */
+
+bool setup_answers(const struct setup_half *answer, const struct setup_half *first)
+{
+    static const uint8_t answered_by[] = {
+        [SETUP_REQ] = SETUP_REP, [SETUP_SIDR_REQ] = SETUP_SIDR_REP, [SETUP_EXCHANGE] = SETUP_EXCHANGE};
+
+    return answered_by[first->kind] == answer->kind && answer->peer_id == first->id && answer->peer_tap == first->tap &&
+           conn_addr_eq(&answer->src, &first->dst) && conn_addr_eq(&answer->dst, &first->src);
+}
+
+/* True if `b` comes from the sender of `a`, to the same receiver, with the same id. */
+static bool same_id(const struct setup_half *a, const struct setup_half *b)
+{
+    return a->kind == b->kind && a->id == b->id && a->tap == b->tap && conn_addr_eq(&a->src, &b->src) &&
+           conn_addr_eq(&a->dst, &b->dst);
+}
+
+bool setup_exchange_join(struct setup_exchanges *x, const struct setup_half *h, struct setup_half *first)
+{
+    struct setup_half *other = NULL;
+
+    for (uint32_t i = 0; i < LEARN_PENDING; i++) {
+        struct setup_half *old = &x->half[(x->at + i) % LEARN_PENDING];
+        if (same_id(old, h) && old->qpn == h->qpn && old->psn == h->psn)
+            return false;
+        if (!other && !old->answered && setup_answers(h, old))
+            other = old;
+    }
+    if (other) {
+        other->answered = true;
+        *first = *other;
+    }
+    x->half[x->at % LEARN_PENDING] = *h;
+    x->half[x->at++ % LEARN_PENDING].answered = other != NULL;
+    return other != NULL;
+}
+
+/* --- Captures --------------------------------------------------------------------------------- */
+
+/* The place of a new REQ: that of the REQ whose sender now gives its id to another connection, else the oldest one.
+ * NULL: the REQ is there already: it was retransmitted. */
+static struct setup_req *req_place(struct learner *l, const struct setup_half *h)
 {
     for (uint32_t i = 0; i < LEARN_PENDING; i++) {
-        struct pending *h = &ring[(at + i) % LEARN_PENDING];
-        if (h->used && h->id == answer->id && h->tap == answer->tap && conn_addr_eq(&h->src, &answer->dst) &&
-            conn_addr_eq(&h->dst, &answer->src))
-            return h;
+        struct setup_req *old = &l->req[(l->req_at + i) % LEARN_PENDING];
+        if (same_id(&old->half, h))
+            return old->half.qpn == h->qpn && old->half.psn == h->psn ? NULL : old;
+    }
+    return &l->req[l->req_at++ % LEARN_PENDING];
+}
+
+static void learn_req(struct learner *l, const struct pkt *p, const struct setup_msg *msg)
+{
+    struct setup_req *r = req_place(l, &msg->half);
+    const struct cm_req *m = &msg->cm.req;
+
+    if (!r)
+        return;
+    *r = (struct setup_req){.half = msg->half,
+                            .pmtu = cm_mtu_bytes(m->mtu),
+                            .upper = ulp_of_service(m->service_id),
+                            .depth = m->init_depth};
+    memcpy(r->gid[0].b, m->prim_lgid, sizeof r->gid[0].b);
+    memcpy(r->gid[1].b, m->prim_rgid, sizeof r->gid[1].b);
+    r->peer = (struct conn_params){.have_timeout = true,
+                                   .have_rnr = true,
+                                   .no_credits = !m->flow_ctrl || m->srq,
+                                   .timeout = m->prim_ack_timeout,
+                                   .retry_cnt = m->retry_count,
+                                   .rnr_retry = m->rnr_retry,
+                                   .pkey = m->pkey,
+                                   .req_frame = p->frame->number};
+}
+
+/* The oldest REQ that `rep` answers; NULL: none. */
+static const struct setup_req *req_of(const struct learner *l, const struct setup_half *rep)
+{
+    for (uint32_t i = 0; i < LEARN_PENDING; i++) {
+        const struct setup_req *r = &l->req[(l->req_at + i) % LEARN_PENDING];
+        if (setup_answers(rep, &r->half))
+            return r;
     }
     return NULL;
 }
 
-static struct pending pending_of(const struct pkt *p, uint32_t id)
+static void learn_rep(struct learner *l, struct conn_table *t, const struct pkt *p, const struct setup_msg *msg)
 {
-    struct pending h = {.used = true, .id = id, .tap = conn_tap_of(p->frame)};
-
-    conn_addr_of(p, &h.src, &h.dst);
-    return h;
-}
-
-static void learn_req(struct learner *l, const struct pkt *p, const struct cm_req *m)
-{
-    struct pending h = pending_of(p, m->local_id), *old;
-
-    h.end.qpn = m->qpn;
-    h.end.psn = m->psn;
-    h.pmtu = cm_mtu_bytes(m->mtu);
-    h.upper = ulp_of_service(m->service_id);
-    h.depth = m->init_depth;
-    memcpy(h.gid[0].b, m->prim_lgid, sizeof h.gid[0].b);
-    memcpy(h.gid[1].b, m->prim_rgid, sizeof h.gid[1].b);
-    h.peer = (struct conn_params){.have_timeout = true,
-                                  .have_rnr = true,
-                                  .no_credits = !m->flow_ctrl || m->srq,
-                                  .timeout = m->prim_ack_timeout,
-                                  .retry_cnt = m->retry_count,
-                                  .rnr_retry = m->rnr_retry,
-                                  .pkey = m->pkey,
-                                  .req_frame = p->frame->number};
-    old = pending_find(l->req, l->req_at, &(struct pending){.id = h.id, .tap = h.tap, .src = h.dst, .dst = h.src});
-    if (old && old->end.qpn == h.end.qpn && old->end.psn == h.end.psn)
-        return;                                         /* sent again */
-    *(old ? old : pending_new(l->req, &l->req_at)) = h; /* its sender gives the id to another connection */
-}
-
-/* The starting PSN of a message is the one from which its receiver sends. */
-static void learn_rep(struct learner *l, struct conn_table *t, const struct pkt *p, const struct cm_rep *m)
-{
-    struct pending rep = pending_of(p, m->remote_id), *req = pending_find(l->req, l->req_at, &rep);
+    const struct setup_req *req = req_of(l, &msg->half);
     struct conn_known k = {.how = PAIR_CM};
+    const struct cm_rep *m = &msg->cm.rep;
 
     if (!req)
         return;
-    k.addr[0] = req->src;
-    k.addr[1] = req->dst;
-    k.qpn[0] = req->end.qpn;
-    k.qpn[1] = m->qpn;
-    k.psn[0] = m->psn;
-    k.psn[1] = req->end.psn;
-    k.id[0] = m->remote_id;
-    k.id[1] = m->local_id;
+    k.addr[0] = req->half.src;
+    k.addr[1] = req->half.dst;
+    k.qpn[0] = req->half.qpn;
+    k.qpn[1] = msg->half.qpn;
+    k.psn[0] = msg->half.psn;
+    k.psn[1] = req->half.psn;
+    k.id[0] = req->half.id;
+    k.id[1] = msg->half.id;
     k.pmtu = req->pmtu;
     k.upper = req->upper;
     k.params[1] = req->peer;
@@ -96,52 +194,27 @@ static void learn_rep(struct learner *l, struct conn_table *t, const struct pkt 
     }
 }
 
-static void learn_cm(struct learner *l, struct conn_table *t, const struct pkt *p)
+static void learn_exchange(struct learner *l, struct conn_table *t, const struct setup_half *h)
 {
-    struct cm_msg m;
+    struct setup_half first;
 
-    if (!cm_msg_of(&m, p))
-        return;
-    if (m.mad.attr_id == CM_REQ)
-        learn_req(l, p, &m.req);
-    else if (m.mad.attr_id == CM_REP)
-        learn_rep(l, t, p, &m.rep);
-}
-
-static void learn_exchange(struct learner *l, struct conn_table *t, const struct pkt *p, const uint8_t *data,
-                           uint32_t len)
-{
-    uint32_t ports = p->sport < p->dport ? (uint32_t)p->sport << 16 | p->dport : (uint32_t)p->dport << 16 | p->sport;
-    struct pending h = pending_of(p, ports), *other;
-    struct conn_known k = {.how = PAIR_EXCHANGE};
-
-    if (!exchange_parse(&h.end, data, len))
-        return;
-    if (!h.end.have_addr)
-        memcpy(h.end.addr, h.src.b, sizeof h.end.addr);
-    other = pending_find(l->exchange, l->exchange_at, &h);
-    if (!other) {
-        *pending_new(l->exchange, &l->exchange_at) = h;
-        return;
-    }
-    memcpy(k.addr[0].b, other->end.addr, sizeof k.addr[0].b);
-    memcpy(k.addr[1].b, h.end.addr, sizeof k.addr[1].b);
-    k.qpn[0] = other->end.qpn;
-    k.qpn[1] = h.end.qpn;
-    k.psn[0] = other->end.psn;
-    k.psn[1] = h.end.psn;
-    other->used = false;
-    conn_learn(t, &k);
+    if (setup_exchange_join(&l->exchanges, h, &first))
+        conn_learn(t, &(struct conn_known){.how = PAIR_EXCHANGE,
+                                           .addr = {first.end, h->end},
+                                           .qpn = {first.qpn, h->qpn},
+                                           .psn = {first.psn, h->psn}});
 }
 
 void learn_packet(struct learner *l, struct conn_table *t, const struct pkt *p)
 {
-    struct tcp tcp;
-    const uint8_t *data;
-    uint32_t len;
+    struct setup_msg m;
 
-    if (p->have & H_MAD && p->icrc != CRC_BAD)
-        learn_cm(l, t, p);
-    else if (!(p->have & H_BTH) && (data = tcp_payload(p, &tcp, &len)) != NULL)
-        learn_exchange(l, t, p, data, len);
+    if (!setup_msg_of(&m, p))
+        return;
+    if (m.half.kind == SETUP_REQ)
+        learn_req(l, p, &m);
+    else if (m.half.kind == SETUP_REP)
+        learn_rep(l, t, p, &m);
+    else if (m.half.kind == SETUP_EXCHANGE)
+        learn_exchange(l, t, &m.half);
 }

@@ -1,35 +1,82 @@
-/* layer 2b (conn): what set a connection up: CM messages and the TCP parameter exchange of test programs. */
+/* layer 2b (conn): what set a connection up: CM messages and the TCP parameter exchange of test programs.
+ *
+ * A connection is learnt from two halves, one of each end: REQ and REP, SIDR_REQ and SIDR_REP, or the two lines of a
+ * TCP exchange. setup_msg_of() recognises a half, setup_answers() says which half answers which. learn_packet() joins
+ * the halves of captures; the bridge of `rdmagen inject` (gen/net/conns_learn.c) numbers its connections by the same
+ * halves.
+ */
 #ifndef RDMATRACE_CONN_SETUP_H
 #define RDMATRACE_CONN_SETUP_H
 
 #include "dissect/ip/tcp_exchange.h"
+#include "dissect/mad/cm.h"
 #include "src/conn/conn.h"
 
-#define LEARN_PENDING 256 /* REQs, and halves of an exchange, that wait for their answer */
+#define LEARN_PENDING 256 /* REQs, and halves of an exchange, that are remembered */
 
-/* A half that waits for the other. */
-struct pending {
-    bool used;
-    uint32_t tap;
-    struct conn_addr src, dst; /* of the packet that brought it */
-    uint32_t id;               /* REQ: local communication id; exchange: the two TCP ports */
-    struct exchange end;
-    uint32_t pmtu;
-    const char *upper;
-    struct conn_params peer; /* REQ: what it says about the requests of the passive side */
-    uint8_t depth;           /* REQ: initiator depth asked for */
-    /* REQ: of the primary path, local and remote: packets with a GRH carry them, though the REQ may have none */
+enum setup_kind {
+    SETUP_NONE,
+    SETUP_REQ,
+    SETUP_REP,
+    SETUP_SIDR_REQ,
+    SETUP_SIDR_REP, /* with status success */
+    SETUP_EXCHANGE,
+};
+
+/* One half: what its sender says about its own queue pair. */
+struct setup_half {
+    enum setup_kind kind;      /* SETUP_NONE: unused */
+    bool answered;             /* exchange: the other half has come */
+    uint32_t tap, peer_tap;    /* where it was captured, and where the other half is: the same tap, or the other port */
+    struct conn_addr src, dst; /* of the packet that carried it */
+    /* CM: communication id that its sender chose; SIDR_REQ: request id; exchange: source and destination port */
+    uint32_t id;
+    uint32_t peer_id; /* `id` of the half that it answers; a REQ or SIDR_REQ answers none: 0 */
+    uint32_t qpn;     /* of its sender; SIDR_REQ: 0, not known */
+    /* exchange: first PSN that its sender sends; REQ, REP: first PSN that its receiver sends (starting PSN); SIDR: 0 */
+    uint32_t psn;
+    struct conn_addr end; /* exchange: address of the queue pair, a LID as ::lid; CM: src */
+};
+
+/* A half, and the CM message that it is. */
+struct setup_msg {
+    struct setup_half half;
+    struct cm_msg cm; /* not for SETUP_EXCHANGE */
+};
+
+/* Recognise a half; false: the packet sets up nothing, or is a CM message with a bad ICRC. */
+bool setup_msg_of(struct setup_msg *m, const struct pkt *p);
+/* True if `answer` is the other half of `first`, which came before it. */
+bool setup_answers(const struct setup_half *answer, const struct setup_half *first);
+
+/* The halves of exchanges seen last. Zero-initialise. */
+struct setup_exchanges {
+    struct setup_half half[LEARN_PENDING];
+    uint32_t at; /* half[at % LEARN_PENDING] is the oldest */
+};
+/* A half of an exchange: remember it, and copy the oldest unanswered half that it answers to *first. False: there is
+ * none, or the half was seen before: TCP or the program sent it again. */
+bool setup_exchange_join(struct setup_exchanges *x, const struct setup_half *h, struct setup_half *first);
+
+/* A REQ that waits for its REP. */
+struct setup_req {
+    struct setup_half half;
+    uint32_t pmtu;           /* bytes */
+    const char *upper;       /* upper protocol, by service id; NULL: not known */
+    struct conn_params peer; /* what the REQ says about the requests of the passive side */
+    uint8_t depth;           /* initiator depth asked for */
+    /* of the primary path, local and remote: packets with a GRH carry them, though the REQ may have none */
     struct conn_addr gid[2];
 };
 
 /* Zero-initialise. */
 struct learner {
-    struct pending req[LEARN_PENDING];
-    struct pending exchange[LEARN_PENDING];
-    uint32_t req_at, exchange_at;
+    struct setup_req req[LEARN_PENDING];
+    uint32_t req_at; /* req[req_at % LEARN_PENDING] is the oldest */
+    struct setup_exchanges exchanges;
 };
 
-/* Look at any packet; what it teaches goes to `t`. */
+/* Look at any packet of a capture; a connection whose two halves are known goes to `t`. */
 void learn_packet(struct learner *l, struct conn_table *t, const struct pkt *p);
 
 #endif

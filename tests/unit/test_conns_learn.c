@@ -1,5 +1,6 @@
 /* layer 3 (gen) tests: learning connections from what passes: by frames made here, and by captures of real programs,
  * for which the queue pairs and PSNs were read with tshark. */
+#include "gen/net/conns_learn.h"
 #include "psn.h"
 #include "tests/unit/bridge_rig.h"
 
@@ -155,8 +156,8 @@ Test(conns_learn, two_directions_from_nowhere_are_joined_by_a_response)
     const struct conn_id *c = &conns()->c[0];
     cr_expect(c->no_qpn == 0 && c->no_psn == 0 && c->qpn[0] == 0x11 && c->qpn[1] == 0x22 && c->psn[0] == 1000 &&
               c->psn[1] == 5000);
-    cr_expect_eq(conns_find_qpn(conns(), 0, 0x11, c->addr[0], c->addr[1]), 1);
-    cr_expect_eq(conns_find_qpn(conns(), 1, 0x22, c->addr[1], c->addr[0]), 1);
+    cr_expect_eq(conns_find_qpn(conns(), 0, 0x11, &c->addr[0], &c->addr[1]), 1);
+    cr_expect_eq(conns_find_qpn(conns(), 1, 0x22, &c->addr[1], &c->addr[0]), 1);
     rig_close(&rig);
 }
 

@@ -62,3 +62,45 @@ Test(learn, service_ids_name_upper_protocols)
     cr_expect_str_eq(ulp_of_service(UINT64_C(0x1000000000000404)), "IPoIB connected mode");
     cr_expect_null(ulp_of_service(UINT64_C(0x0002c90300a0b0c0)));
 }
+
+/* The half of an exchange that host 0 or 1 sends over one TCP connection. */
+static struct setup_half half(unsigned host, uint32_t qpn)
+{
+    struct setup_half h = {.kind = SETUP_EXCHANGE, .qpn = qpn, .psn = qpn * 16};
+
+    h.src.b[15] = (uint8_t)(1 + host);
+    h.dst.b[15] = (uint8_t)(2 - host);
+    h.id = host ? 18515u << 16 | 5000 : 5000u << 16 | 18515;
+    h.peer_id = host ? 5000u << 16 | 18515 : 18515u << 16 | 5000;
+    return h;
+}
+
+Test(learn, a_half_sent_again_is_no_new_half)
+{
+    static const struct {
+        unsigned host;
+        uint32_t qpn, first; /* first: queue pair of the half that it answers; 0: none */
+    } steps[] = {
+        {0, 0x11, 0}, {0, 0x11, 0}, {1, 0x21, 0x11}, {1, 0x21, 0}, {0, 0x12, 0}, {1, 0x22, 0x12}, {0, 0x11, 0},
+    };
+    struct setup_exchanges x = {0};
+
+    for (unsigned i = 0; i < ARRAY_LEN(steps); i++) {
+        struct setup_half h = half(steps[i].host, steps[i].qpn), first = {0};
+        cr_expect_eq(setup_exchange_join(&x, &h, &first), steps[i].first != 0, "step %u", i);
+        cr_expect_eq(first.qpn, steps[i].first, "step %u: 0x%x", i, first.qpn);
+    }
+}
+
+Test(learn, the_other_half_comes_from_the_other_port)
+{
+    struct setup_half first = half(0, 0x11), second = half(1, 0x21);
+
+    cr_expect(setup_answers(&second, &first));
+    first.tap = 1;
+    cr_expect_not(setup_answers(&second, &first));
+    second.peer_tap = 1;
+    cr_expect(setup_answers(&second, &first));
+    second.kind = SETUP_REP;
+    cr_expect_not(setup_answers(&second, &first));
+}
