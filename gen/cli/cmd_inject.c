@@ -73,7 +73,7 @@ static void record(void *user, unsigned port, bool in, const uint8_t *data, uint
     j->record_err = cap_write(j->record, &f, &j->iface[port]);
 }
 
-static void told(void *user, unsigned port, const char *note)
+static void print_match(void *user, unsigned port, const char *note)
 {
     struct inject *j = user;
     struct buf b = {0};
@@ -141,7 +141,7 @@ static int open_all(struct inject *j)
     host_drop_capabilities();
     c.mtu = min_u32(j->backend[0]->mtu, j->backend[1]->mtu);
     c.record = j->record ? record : NULL;
-    c.told = j->verbose ? told : NULL;
+    c.matched = j->verbose ? print_match : NULL;
     warn_of_port(j, 0);
     warn_of_port(j, 1);
     j->bridge = bridge_new(&c);

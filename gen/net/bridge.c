@@ -14,7 +14,7 @@ struct bridge {
     struct bridge_config config;
     struct net net;
     struct port port[NET_HOSTS];
-    const uint8_t *data; /* frame that is arriving, as it came */
+    const uint8_t *data; /* frame that is arriving, unchanged */
     uint32_t len;
     unsigned from; /* port at which it is arriving */
     ns_t now;
@@ -41,13 +41,14 @@ static void waiting_leave(struct bridge *b, unsigned port)
         outbox_pop(o);
 }
 
-/* An event has cut it to what cannot be sent. */
+/* True if an event truncated the frame to less than an Ethernet header: it cannot be sent. */
 static bool cut_away(const struct net_frame *f)
 {
     return f->result.cut && f->len < BRIDGE_FRAME_MIN;
 }
 
-/* What was done to a frame, or, as long as it has not left, what will be: a comment of the capture file. */
+/* The comment of a frame in the capture file: what the events did to it or, before it leaves (`left` is NULL), will do.
+ */
 static const char *note_of(struct bridge *b, const struct net_frame *f, const struct event_left *left)
 {
     const struct event_result *r = &f->result;
@@ -101,11 +102,11 @@ static void decided(void *user, const struct net_frame *f, ns_t now)
     s->matched += f->result.hit != 0;
     s->dropped += f->result.drop || cut_away(f);
     record_arrival(b, f->dir, note);
-    if (*note && b->config.told)
-        b->config.told(b->config.user, f->dir, note);
+    if (*note && b->config.matched)
+        b->config.matched(b->config.user, f->dir, note);
 }
 
-/* A frame that may pass, or a segment of one. */
+/* Forward a frame, or one segment of a joined frame. */
 static void pass(void *user, const uint8_t *data, uint32_t len)
 {
     struct bridge *b = user;
@@ -118,7 +119,7 @@ static void pass(void *user, const uint8_t *data, uint32_t len)
     }
 }
 
-/* Take joined segments apart. False: it is something else. */
+/* Split TCP segments that an offload joined. False: the frame holds no such segments. */
 static bool take_apart(struct bridge *b, const uint8_t *data, uint32_t len)
 {
     return segment_needed(data, len, b->config.mtu) && segment_tcp(data, len, b->config.mtu, pass, b);

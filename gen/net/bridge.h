@@ -3,35 +3,34 @@
  *
  *   port 0 >  record | learn, events: drop, change, hold back, double | queue | record  > port 1
  *
- * and the same the other way round. Frames leave in the order in which they came, but for those held back. What a port
- * cannot take at once waits in its queue, and bridge_ready() asks that nothing further be read for it
- * meanwhile. */
+ * and likewise from port 1 to port 0. Frames leave in the order in which they came, except those held by an event. A
+ * frame that a port cannot send at once waits in the queue of the port; bridge_ready() is false meanwhile. */
 #ifndef RDMATRACE_GEN_NET_BRIDGE_H
 #define RDMATRACE_GEN_NET_BRIDGE_H
 
 #include "gen/net/net.h"
 
 #define BRIDGE_QUEUE     4096 /* frames that wait for a port at most; more are dropped and counted */
-#define BRIDGE_HELD      8192 /* frames of a direction that are held back by events at most; likewise */
+#define BRIDGE_HELD      8192 /* frames held by events at most, per direction; more are dropped and counted */
 #define BRIDGE_FRAME_MIN 14   /* bytes of an Ethernet header: events may cut a frame to less, which cannot be sent */
 
 struct bridge_config {
-    struct event_list *events; /* set up to learn; stays the caller's */
-    uint64_t seed;             /* of the bits that are flipped */
-    /* bytes of the largest IP packet that both ports carry; TCP that an offload has joined to more is taken apart */
+    struct event_list *events; /* after event_learn(); not freed by the bridge */
+    uint64_t seed;             /* of the choice of flipped bits */
+    /* bytes of the largest IP packet that both ports carry; longer TCP packets, joined by an offload, are split */
     uint32_t mtu;
-    ns_t hold; /* frames held back to be passed by others leave then at the latest */
-    /* A frame leaves at `port`. False: not now. */
+    ns_t hold; /* longest time that a frame is held for reorder=N */
+    /* Send a frame at `port`. False: the port is busy; the frame is queued and tried again. */
     bool (*send)(void *user, unsigned port, const uint8_t *data, uint32_t len);
-    /* A frame has arrived at `port` (`in`) or is leaving; `note` says what was done to it, "" if nothing. NULL: not
-     * wanted. */
+    /* Called for each frame that arrives at `port` (`in`) or leaves there; `note`: what the events did to it, "" if
+     * nothing. May be NULL. */
     void (*record)(void *user, unsigned port, bool in, const uint8_t *data, uint32_t len, const char *note);
-    /* Events matched a frame that came in at `port`. NULL: not wanted. */
-    void (*told)(void *user, unsigned port, const char *note);
+    /* Called for each frame from `port` that matched an event. May be NULL. */
+    void (*matched)(void *user, unsigned port, const char *note);
     void *user;
 };
 
-/* Counted for each port. */
+/* Counters of one port, in frames unless they say bytes. */
 struct bridge_stats {
     uint64_t received, bytes; /* came in */
     uint64_t rdma;            /* of these InfiniBand packets */
@@ -50,17 +49,17 @@ struct bridge;
 /* NULL: no memory. */
 struct bridge *bridge_new(const struct bridge_config *c);
 void bridge_free(struct bridge *b);
-/* Whether the next frame from `port` should be read. */
+/* True if the next frame from `port` may be read: no frame waits for the other port. */
 bool bridge_ready(const struct bridge *b, unsigned port);
-/* A frame arrives at `port`; `lost` bytes of it are not there. */
+/* A frame arrives at `port`; the receive buffer was too small for its last `lost` bytes. */
 void bridge_rx(struct bridge *b, unsigned port, const uint8_t *data, uint32_t len, uint32_t lost, ns_t now);
-/* When bridge_run() wants to be called for the sake of frames held back; NS_NEVER: there are none. */
+/* When bridge_run() must be called next to release a held frame; NS_NEVER: no frame is held. */
 ns_t bridge_next(struct bridge *b);
-/* Let go what is due, and try to send what waits. */
+/* Release the held frames that are due, and try to send the queued frames. */
 void bridge_run(struct bridge *b, ns_t now);
-/* The end: let all go that is held back, and try to send what waits. */
+/* At the end: release all held frames, and try to send the queued frames. */
 void bridge_end(struct bridge *b, ns_t now);
-/* Whether frames wait for a port. */
+/* True if frames are queued for either port. */
 bool bridge_blocked(const struct bridge *b);
 void bridge_stats(const struct bridge *b, unsigned port, struct bridge_stats *s);
 

@@ -141,8 +141,8 @@ void conns_set_cm(struct conns *t, unsigned number, unsigned side, uint32_t id)
     place_link(t, number - 1, PLACE_CM + side);
 }
 
-/* The newest connection with `v` at the place `kind` of `host`; of datagrams the one whose other side may be queue pair
- * `source`. */
+/* The newest connection of which side `host` has the number `v` at the place `kind`. UD: the other side must be queue
+ * pair `source`, or not known yet. */
 static unsigned find(const struct conns *t, unsigned kind, unsigned host, uint32_t v, const struct conn_addr *own,
                      const struct conn_addr *peer, const uint32_t *source)
 {
@@ -201,8 +201,8 @@ static uint16_t class_of(const struct pkt *p)
     return PC_OTHER;
 }
 
-/* Connection of a CM message: its first word is the sender's id, the second the receiver's; the only one of a SIDR_REP
- * is the receiver's. */
+/* Connection of a CM message. Its first word is the communication id of the sender, its second word that of the
+ * receiver; the first word of a SIDR_REP is the request id, which its receiver chose. */
 static unsigned conn_of_cm(struct conns *t, unsigned from, const struct pkt *p, const struct conn_addr *src,
                            const struct conn_addr *dst)
 {

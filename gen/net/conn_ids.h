@@ -1,18 +1,19 @@
-/* layer 3 (net): connections by number, and what a packet is in terms of them: for events, scripts and statistics. Host
- * 0 and host 1 are the simulated ones, or what lies behind the two ports of a bridge. */
+/* layer 3 (net): connections by number, and the view of a packet: its connection, side, class and relative PSN, for
+ * events, scripts and statistics. Hosts 0 and 1 are the simulated hosts, or the hosts behind the two ports of a bridge.
+ */
 #ifndef RDMATRACE_GEN_NET_CONN_IDS_H
 #define RDMATRACE_GEN_NET_CONN_IDS_H
 
 #include "src/conn/addr.h"
 
-/* What is known of a connection; index 0: at its requester or active side, 1: at the other one. */
+/* A connection; index 0: requester or active side, 1: the other side. */
 struct conn_id {
     uint32_t qpn[2];
     uint32_t psn[2];          /* first PSN that the side sends */
     uint32_t cm_id[2];        /* communication id in CM messages; 0: none */
     struct conn_addr addr[2]; /* by_addr: of the two sides */
     uint32_t newest;          /* conns_learn.c: PSN of the newest request of side 0 */
-    uint8_t host;             /* that index 0 stands for: 0 or 1 */
+    uint8_t host;             /* host of side 0: 0 or 1 */
     uint8_t no_qpn;           /* bit i: qpn[i] is not known (yet) */
     uint8_t no_psn;           /* bit i: psn[i] is not known (yet) */
     bool ud;
@@ -23,21 +24,21 @@ struct conn_id {
 struct conns {
     struct conn_id *c;
     unsigned n, cap;
-    bool by_addr;        /* packets must have the connection's addresses, too */
+    bool by_addr;        /* a packet belongs to a connection only if the addresses match, too */
     uint32_t *heads;     /* index: first place of a chain, plus 1 */
     uint32_t (*next)[4]; /* by connection: its four places, each the next place of its chain, plus 1 */
     unsigned n_heads;    /* a power of two, or 0 */
 };
-/* Add one; its number, or 0 without memory. */
+/* Add a connection. Returns its number; 0: out of memory. */
 unsigned conns_add(struct conns *t, const struct conn_id *c);
 void conns_free(struct conns *t);
-/* Now known: queue pair number, communication id of a side. */
+/* Set the queue pair number, or the communication id, of a side. */
 void conns_set_qpn(struct conns *t, unsigned number, unsigned side, uint32_t qpn);
 void conns_set_cm(struct conns *t, unsigned number, unsigned side, uint32_t id);
 /* The queue pair number of a side is no longer known. */
 void conns_unset_qpn(struct conns *t, unsigned number, unsigned side);
-/* The newest connection with this queue pair number, or this communication id, at `host`; with addresses: `own` that of
- * the host, `peer` that of the other one (NULL: any). 0: there is none. */
+/* The newest connection with this queue pair number, or this communication id, at `host`; by_addr: `own` is the address
+ * of `host`, `peer` that of the other host (NULL: any). 0: none. */
 unsigned conns_find_qpn(const struct conns *t, unsigned host, uint32_t qpn, const struct conn_addr *own,
                         const struct conn_addr *peer);
 unsigned conns_find_cm(const struct conns *t, unsigned host, uint32_t id, const struct conn_addr *own,
@@ -63,15 +64,16 @@ unsigned pkt_class_find(const char *name, size_t len);
 /* The names, for messages. */
 extern const char pkt_class_names[];
 
-/* A packet in terms of the connections. */
+/* What a packet is in its connection. */
 struct conns_view {
-    unsigned conn;  /* number, 0: of none */
-    uint8_t from;   /* side of the connection that sent it; of none: the host */
+    unsigned conn;  /* number; 0: no known connection */
+    uint8_t from;   /* side that sent the packet; conn 0: host that sent it */
     bool rdma;      /* an InfiniBand packet with a known opcode */
     bool request;   /* sent by a requester */
     bool has_psn;   /* psn is meaningful */
     uint16_t class; /* one of PC_* */
-    uint32_t psn;   /* relative: counted from the first PSN of the sequence that it belongs to */
+    uint32_t
+        psn; /* relative: a request's PSN minus the first PSN of its requester; a response likewise, of its requests */
 };
 void conns_view(struct conns *t, unsigned from, const struct pkt *p, struct conns_view *v);
 

@@ -1,9 +1,9 @@
-/* layer 3 (net): learning connections from what passes between two hosts. */
+/* layer 3 (net): learning connections from the packets between two hosts. */
 #include "gen/net/conns_learn.h"
 #include "psn.h"
 
 #define QPN_MULTICAST 0xffffffu
-#define READ_SPAN     16384 /* PSNs by which responses may run ahead of the newest request: those of one large READ */
+#define READ_SPAN     16384 /* PSNs by which responses may be ahead of the newest request: one large READ */
 
 static unsigned learnt(struct conns_learner *l, struct conns *t, const struct conn_id *c)
 {
@@ -91,7 +91,7 @@ static void learn_setup(struct conns_learner *l, struct conns *t, unsigned host,
         learn_answer(t, host, &m.half);
 }
 
-/* --- Queue pairs that come from nowhere ------------------------------------------------------- */
+/* --- Queue pairs whose setup was not seen ------------------------------------------------------- */
 
 static void learn_unknown(struct conns_learner *l, struct conns *t, unsigned host, const struct pkt *p)
 {
@@ -111,8 +111,8 @@ static void learn_unknown(struct conns_learner *l, struct conns *t, unsigned hos
         l->open[l->open_at++ % CONNS_LEARN_OPEN] = n;
 }
 
-/* The connection of which only the requests are known so far, and that this response of `host` answers: the one whose
- * newest request is nearest. 0: there is none. */
+/* The connection that this response of `host` belongs to, among the connections whose requester has an unknown queue
+ * pair: the connection whose newest request has the nearest PSN. 0: none. */
 static unsigned answered(const struct conns_learner *l, const struct conns *t, unsigned host, const struct pkt *p)
 {
     int32_t best = INT32_MAX;
@@ -138,7 +138,7 @@ static unsigned answered(const struct conns_learner *l, const struct conns *t, u
     return found;
 }
 
-/* Connections `a` and `b` are the two directions of one, which keeps the lower number. */
+/* Connections `a` and `b` are the two directions of one connection: it keeps the lower number. */
 static void join(struct conns *t, unsigned a, unsigned b)
 {
     unsigned keep = a < b ? a : b, drop = a < b ? b : a;
@@ -171,7 +171,7 @@ static void learn_known(struct conn_id *c, const struct pkt *p, const struct con
         c->newest = p->bth.psn;
 }
 
-/* True: *v has to be made again. */
+/* Learn from a packet of a queue pair. True: the table changed, and *v must be made again. */
 static bool learn_packet_of_qp(struct conns_learner *l, struct conns *t, unsigned host, const struct pkt *p,
                                const struct conns_view *v)
 {

@@ -1,5 +1,5 @@
-/* layer 3 (net): learning connections from what passes between two hosts: CM messages, the TCP parameter exchange of
- * test programs, and, where neither was seen, the first packets of a queue pair.
+/* layer 3 (net): learning connections from the packets between two hosts: from CM messages, from the TCP parameter
+ * exchange of test programs and, if neither was seen, from the first packets of a queue pair.
  *
  * Connections are numbered in the order in which they begin to be set up: by the first REQ or SIDR_REQ, by the second
  * half of an exchange, by the first packet to an unknown queue pair. Side 0 is the active side: the sender of the REQ,

@@ -30,14 +30,15 @@ struct event {
     uint16_t classes;
     bool by_class, by_psn, by_iter, by_nth;
     struct range psn, iter, nth;
-    uint64_t matched;           /* packets that matched all but nth */
-    uint64_t used, applied;     /* packets that it was for; of these those on which all actions could be done */
-    uint64_t done[ACTIONS_MAX]; /* packets on which each could */
+    uint64_t matched; /* packets that matched all but nth */
+    uint64_t used,
+        applied; /* packets that matched everything; of these the packets to which all actions could be done */
+    uint64_t done[ACTIONS_MAX]; /* by action: packets to which it could be done */
     struct action actions[ACTIONS_MAX];
     unsigned n_actions;
 };
 
-/* How often a PSN has passed. */
+/* How many times a PSN has passed: its iterations. */
 struct seen {
     uint64_t key; /* connection, direction, kind, PSN; 0: unused */
     uint32_t count;
@@ -277,7 +278,9 @@ bool event_add(struct event_list *l, const struct token *t, unsigned n, const ch
 
 /* --- Applying --------------------------------------------------------------------------------- */
 
-/* How often this PSN has passed in this direction, this time included. Old PSNs make way for new ones. */
+/* The iteration of this PSN in this direction: 1 for the first transmission, 2 for the first retransmission ... The
+ * table is direct-mapped: a PSN that falls on the place of another one takes it, and the other one counts from 1 again.
+ */
 static uint32_t seen_count(struct event_list *l, const struct conns_view *v)
 {
     uint64_t key = (uint64_t)(v->conn * 4 + v->from * 2u + v->request) << 24 | v->psn;
@@ -305,7 +308,7 @@ static bool event_matches(struct event *ev, const struct conns_view *v, uint32_t
     return !ev->by_nth || in_range(&ev->nth, ev->matched);
 }
 
-/* Whether it could be done. */
+/* True if the action could be done. */
 static bool action_apply(const struct action *a, struct event_result *r, uint8_t *data, uint32_t *len,
                          uint16_t linktype, struct prng *prng)
 {
@@ -360,7 +363,7 @@ static void event_count(struct event *ev, uint8_t done)
         ev->done[i] += done >> i & 1;
 }
 
-/* Whether it is the frame's bytes that an action is about. */
+/* True if the action changes bytes of the frame. */
 static bool changes(uint8_t kind)
 {
     return kind == ACT_CE || kind == ACT_CORRUPT || kind == ACT_TRUNCATE || kind == ACT_SET;
@@ -383,14 +386,14 @@ static void event_apply(struct event *ev, unsigned number, struct event_result *
     r->hit++;
 }
 
-/* Whether what another action wants of the frame leaves no room for this one. */
+/* True if another action on the same frame prevents this one. */
 static bool overruled(const struct action *a, const struct event_result *r)
 {
     return (a->kind == ACT_REORDER && r->drop) || (a->kind == ACT_DELAY && (r->drop || r->reorder)) ||
            (a->kind == ACT_DUP && (r->drop || r->reorder || r->delay));
 }
 
-/* All events have spoken: take down what could be done. */
+/* All events are applied: count the actions that could be done. */
 static void settle(struct event_list *l, struct event_result *r)
 {
     for (unsigned i = 0; i < r->hit && i < EVENT_HITS; i++) {
@@ -454,7 +457,7 @@ uint64_t event_applied(const struct event_list *l, unsigned number)
 
 /* --- Telling ---------------------------------------------------------------------------------- */
 
-/* Held back less than was asked for: for how long. */
+/* The frame was held for a shorter time than the event asked for. */
 static void describe_less(struct buf *b, const struct event_left *left)
 {
     buf_puts(b, "delayed by ");
@@ -485,7 +488,7 @@ static void describe_reorder(struct buf *b, const struct action *a, const struct
     describe_less(b, left);
 }
 
-/* What an action did, will do, or could not do. */
+/* What an action did, will do (`left` is NULL), or could not do. */
 static void action_describe(struct buf *b, const struct action *a, bool done, const struct event_result *r,
                             const struct event_left *left)
 {
@@ -540,7 +543,7 @@ void events_describe(struct buf *b, const struct event_list *l, const struct eve
     }
 }
 
-/* What this event never did, if anything: its line. */
+/* The line that reports the event as idle; nothing if all of its actions were done. */
 static bool describe_idle(struct buf *b, const struct event *ev)
 {
     unsigned n = 0;

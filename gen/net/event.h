@@ -3,17 +3,26 @@
  *
  *   [conn=N] [dir=req|rsp] [class=CLASS] [psn=RANGE] [iter=RANGE | nth=RANGE] ACTION...
  *
- *   conn   number of the connection, from 1; without it any
- *   dir    req: from the connection's requester (host 0) to its responder, rsp: the other way;
- *          without it req, or both if a class is given
+ *   conn   number of the connection, from 1; default: any
+ *   dir    req: from the connection's requester (host 0) to its responder, rsp: from the responder;
+ *          default: req, or both directions if a class is given
  *   class  send write read atomic ack nak rnr resp cm cnp any
- *   psn    counted from the first PSN of the sequence: a request from its sender's first one, a response from that of
- * the requests iter   how often this PSN has passed in this direction, from 1 nth    how many packets that match all of
- * the above have passed, from 1 RANGE  N, N-M, N- or *
+ *   psn    relative PSN: of a request counted from the first PSN of its requester,
+ *          of a response from the first PSN of the requests that it answers
+ *   iter   how many times this PSN has passed in this direction, from 1
+ *   nth    how many packets that match conn, dir, class and psn have passed, from 1
+ *   RANGE  N, N-M, N- or *
  *
- * Without iter and nth an event with psn means iter=1, any other nth=1. Actions: drop, ce, corrupt, corrupt=icrc,
- * corrupt=FIELD, delay=TIME, reorder=N, dup=N, truncate=N, set FIELD=VALUE [raw].
- */
+ * Without iter and nth, an event with psn means iter=1, any other event nth=1. Actions: drop, ce, corrupt,
+ * corrupt=icrc, corrupt=FIELD, delay=TIME, reorder=N, dup=N, truncate=N, set FIELD=VALUE [raw].
+ *
+ * Iterations of a go-back-N retransmission after PSN 1 was lost:
+ *
+ *   time ->   PSN   0  1  2  3   1  2  3
+ *             iter  1  1  1  1   2  2  2
+ *
+ * "psn=1 drop" is "psn=1 iter=1 drop": it drops PSN 1 once, the retransmission passes. "psn=1 iter=1-2 drop" drops the
+ * first retransmission as well. */
 #ifndef RDMATRACE_GEN_NET_EVENT_H
 #define RDMATRACE_GEN_NET_EVENT_H
 
@@ -31,12 +40,12 @@ struct event_list *event_list_new(void);
 void event_list_free(struct event_list *l);
 /* Add an event of `n` words; `label` is what a report calls it (copied). False with *e filled. */
 bool event_add(struct event_list *l, const struct token *t, unsigned n, const char *label, struct text_error *e);
-/* The connections that events speak of; filled by the simulation as they come to be. */
+/* The connections that conn= selects; the simulation adds each connection when it begins. */
 struct conns *event_conns(struct event_list *l);
 /* From now on connections are learnt from the packets themselves, and `iteration` is always counted. False: no
  * memory. */
 bool event_learn(struct event_list *l);
-/* Connections that were not learnt for lack of room. */
+/* Connections not learnt: CONNS_LEARN_MAX reached, or no memory. */
 uint64_t event_unlearnt(const struct event_list *l);
 
 /* An event that matched a packet. */
@@ -45,39 +54,39 @@ struct event_hit {
     uint8_t done;   /* bit i: its i-th action could be done */
 };
 
-/* What the network has to do with a frame. Changes of the bytes are made already. */
+/* What the network does with a frame; the bytes of the frame are changed already. */
 struct event_result {
     uint32_t hit; /* events that matched */
     bool drop;
-    bool changed; /* bytes are others than before */
+    bool changed; /* bytes of the frame were changed */
     ns_t delay;
-    uint32_t reorder;       /* hold back until so many others have passed */
+    uint32_t reorder;       /* hold the frame until so many later frames have passed it */
     uint32_t dup;           /* further copies */
     uint32_t cut;           /* bytes cut off */
-    uint32_t iteration;     /* how often this PSN has passed; 0: not counted */
+    uint32_t iteration;     /* how many times this PSN has passed, this time included; 0: not counted */
     struct conns_view view; /* what the packet is; not set without events, unless connections are learnt */
     struct event_hit hits[EVENT_HITS];
 };
-/* A frame of host `from` passes; *len may shrink. */
+/* Apply all events to a frame of host `from`; *len may shrink. */
 struct event_result events_apply(struct event_list *l, unsigned from, uint8_t *data, uint32_t *len, uint16_t linktype,
                                  struct prng *r);
-/* Tell of each event that never matched, or that could not be applied to any packet that it matched; returns how many
- * they are. */
+/* Report each event that never matched a packet, or of which an action could be done to none of the packets that
+ * matched. Returns the number of events reported. */
 unsigned events_idle(const struct event_list *l, told_fn *told, void *user);
-/* How many events there are; of event `number`: its label, how many packets it was for, and on how many of these all
- * that it says could be done. */
+/* Number of events; of event `number`, from 1: its label, the packets that matched, and of these the packets to which
+ * all of its actions could be done. */
 unsigned events_count(const struct event_list *l);
 const char *event_label(const struct event_list *l, unsigned number);
 uint64_t event_used(const struct event_list *l, unsigned number);
 uint64_t event_applied(const struct event_list *l, unsigned number);
 
-/* A packet that leaves: what became of what was to be done. */
+/* A packet that leaves after it was held: the delay and reordering that it really had. */
 struct event_left {
     ns_t held;       /* how long it was held back */
-    uint32_t passed; /* how many others have passed it meanwhile */
+    uint32_t passed; /* frames that passed it meanwhile */
 };
 /* Append what was done to a packet, for people: "dropped by event 1 (psn=3 drop)"; of several events joined by "; ".
- * `left`: NULL while it has not left yet. */
+ * `left`: NULL while the packet is still held. */
 void events_describe(struct buf *b, const struct event_list *l, const struct event_result *r,
                      const struct event_left *left);
 

@@ -6,7 +6,7 @@
 
 #define PPB 1000000000u
 
-/* A node hands a frame to the one behind it. */
+/* A node passes a frame to the next node. */
 static void net_forward(struct net *net, struct net_node *node, struct net_frame *f, ns_t now);
 
 static struct net_frame *frame_new(struct net *net, const uint8_t *data, uint32_t len)
@@ -42,7 +42,7 @@ static void node_drop(struct net *net, struct net_node *node, struct net_frame *
     frame_free(net, f);
 }
 
-/* Keep the frame until `due`; among equals the order of arrival is kept. */
+/* Hold the frame until `due`; frames due at the same time leave in the order of arrival. */
 static void node_hold(struct net *net, struct net_node *node, struct net_frame *f, ns_t due)
 {
     struct net_frame **at = &node->head;
@@ -67,7 +67,7 @@ static void node_hold(struct net *net, struct net_node *node, struct net_frame *
         net->next_known = false;
 }
 
-/* Take the first frame held. */
+/* Remove and return the held frame that is due first. */
 static struct net_frame *node_release(struct net_node *node)
 {
     struct net_frame *f = node->head;
@@ -87,7 +87,7 @@ static bool chance(struct net_node *node, uint32_t ppb)
     return ppb && prng_below(&node->prng, PPB) < ppb;
 }
 
-/* A copy that goes the same way on from `node`; its number if events made it. */
+/* Pass a copy of the frame on from `node`, with its number if an event made it. */
 static void node_copy(struct net *net, struct net_node *node, const struct net_frame *f, uint32_t number, ns_t now)
 {
     struct net_frame *copy = frame_new(net, f->data, f->len);
@@ -119,7 +119,7 @@ static void delay_take(struct net *net, struct net_node *node, struct net_frame 
         node_hold(net, node, f, due);
 }
 
-/* Whether the queue's length asks for a mark. */
+/* True if the queue is long enough for an ECN mark. */
 static bool rate_marks(struct net_node *node)
 {
     uint64_t p;
@@ -147,7 +147,7 @@ static void rate_take(struct net *net, struct net_node *node, struct net_frame *
     node_hold(net, node, f, node->free_at);
 }
 
-/* A frame has passed those held back: let go those that were passed by enough. */
+/* A frame passes the frames held for reordering: release those that enough frames have passed. */
 static void reorder_passed(struct net *net, struct net_node *node, ns_t now)
 {
     for (struct net_frame **at = &node->head; *at;) {
@@ -194,7 +194,7 @@ static void truncate_take(struct net *net, struct net_node *node, struct net_fra
     net_forward(net, node, f, now);
 }
 
-/* The exact events decide about this frame. */
+/* Apply the exact events to the frame. */
 static void events_take(struct net *net, struct net_node *node, struct net_frame *f, ns_t now)
 {
     struct event_result *r = &f->result;
@@ -216,7 +216,7 @@ static void events_take(struct net *net, struct net_node *node, struct net_frame
         node_drop(net, node, f);
     } else if (r->reorder) {
         reorder_hold(net, node, f, r->reorder, now);
-        return; /* it does not pass itself */
+        return; /* a frame does not pass itself */
     } else if (r->delay) {
         node_hold(net, node, f, now + r->delay);
     } else {
@@ -335,7 +335,7 @@ bool net_send(struct net *net, unsigned from, const uint8_t *data, uint32_t len,
     return true;
 }
 
-/* The node whose first held frame is due first. */
+/* The node that holds the frame due next. */
 static struct net_node *net_due(struct net *net)
 {
     struct net_node *best = NULL;
@@ -398,7 +398,7 @@ static void chain_tap(struct net *net, unsigned dir, struct tap_set *taps)
         chain_add(net, dir, &(struct net_node){.kind = NET_TAP, .taps = taps});
 }
 
-/* Nodes are seeded by their places among those of the configuration. */
+/* A node is seeded by its place in the configuration. */
 static void chain_config(struct net *net, const struct net_config *c, uint64_t seed, unsigned dir, bool before)
 {
     for (unsigned i = 0; i < c->n[dir]; i++) {
@@ -415,7 +415,7 @@ int net_build(struct net *net, const struct net_config *c, struct tap_set *const
 {
     struct net_node half = {.kind = NET_DELAY, .delay = c->delay / 2};
     struct net_node rest = {.kind = NET_DELAY, .delay = c->delay - c->delay / 2};
-    /* a frame held back leaves then at the latest */
+    /* longest time that a frame is held for reordering */
     struct net_node exact = {.kind = NET_EVENTS, .delay = 10 * NS_PER_MS};
 
     *net = (struct net){.linktype = linktype, .events = events};

@@ -3,9 +3,9 @@
  *            from host 0                                                                    to host 1
  *            tap requester | before... | 1/2 delay | tap middle | events | after... | 1/2 delay | tap responder
  *
- * and the same the other way round for host 1. A node takes a frame and drops it, changes it, passes it on at once or
- * holds it until a time. Every node has its own random numbers, so adding one does not change what the others do.
- * Frames held are bounded; what does not fit is dropped and counted.
+ * and likewise from host 1 to host 0. A node takes a frame and drops it, changes it, passes it on at once or holds it
+ * for a time. Every node has its own random numbers: adding a node does not change what the other nodes do. A node
+ * holds a bounded number of frames; more are dropped and counted.
  */
 #ifndef RDMATRACE_GEN_NET_NET_H
 #define RDMATRACE_GEN_NET_NET_H
@@ -23,12 +23,12 @@ struct net_frame {
     struct net_frame *next;
     ns_t due;                   /* when the node that holds it lets it go */
     uint64_t order;             /* among frames due at the same time */
-    uint32_t left;              /* reorder: frames that have yet to pass it */
-    uint32_t passed;            /* and that have passed it */
-    ns_t decided;               /* with event_done: when */
+    uint32_t left;              /* reorder: frames that must still pass it */
+    uint32_t passed;            /* reorder: frames that have passed it */
+    ns_t decided;               /* with event_done: when the events were applied */
     uint32_t len;               /* bytes at data */
     uint8_t dir;                /* host that sent it: 0 or 1 */
-    bool event_done;            /* the exact events have seen it */
+    bool event_done;            /* the exact events were applied to it */
     uint32_t copy;              /* 0: the frame itself, else the number of a copy that events made of it */
     struct event_result result; /* with event_done: what they decided */
     uint8_t data[NET_FRAME_MAX];
@@ -38,30 +38,30 @@ enum net_kind {
     NET_DELAY,    /* a constant delay, and a jitter that keeps the order */
     NET_RATE,     /* a rate, a queue with tail drop, ECN marks by threshold or RED */
     NET_LOSS,     /* single frames, by chance */
-    NET_BURST,    /* Gilbert: a good and a bad state, in the bad one everything is lost */
+    NET_BURST,    /* Gilbert model: all frames are lost in the bad state */
     NET_EVERY,    /* every n-th frame is lost */
     NET_REORDER,  /* a frame is held back until some others have passed */
     NET_DUP,      /* a frame is sent twice */
     NET_CORRUPT,  /* a bit is flipped */
     NET_TRUNCATE, /* the end of the frame is cut off */
     NET_MTU,      /* frames that are too long are dropped */
-    NET_TAP,      /* writes what passes to capture files */
+    NET_TAP,      /* writes frames to capture files */
     NET_EVENTS,   /* the exact events */
 };
 
 struct net_counters {
-    uint64_t in;        /* frames taken */
+    uint64_t in;        /* frames received */
     uint64_t out;       /* frames passed on */
-    uint64_t dropped;   /* of these lost on purpose */
+    uint64_t dropped;   /* frames lost on purpose */
     uint64_t overflow;  /* dropped because the queue was full */
-    uint64_t marked;    /* congestion experienced */
+    uint64_t marked;    /* frames marked: ECN CE or FECN */
     uint64_t damaged;   /* corrupted or cut */
     uint64_t held;      /* held back, to be passed by others */
     uint64_t doubled;   /* copies made */
-    uint64_t rewritten; /* by exact events that neither lose, hold back nor copy */
+    uint64_t rewritten; /* frames changed by exact events that neither drop, hold nor copy them */
 };
 
-/* Parameters and state of a node. Which are used depends on the kind. */
+/* Parameters and state of a node; the kind says which members are used. */
 struct net_node {
     uint8_t kind;   /* enum net_kind */
     uint8_t ecn;    /* NET_RATE: enum net_ecn */
@@ -101,15 +101,15 @@ struct net {
     struct event_list *events; /* may be NULL */
     /* A frame arrives at host `to`. */
     void (*deliver)(void *user, unsigned to, const uint8_t *data, uint32_t len, ns_t now);
-    /* The exact events have decided about a frame, which has gone nowhere yet. NULL: nobody wants to know. */
+    /* Called when the exact events were applied to a frame, before the frame goes on. May be NULL. */
     void (*decided)(void *user, const struct net_frame *f, ns_t now);
     void *user;
-    bool learns;                   /* other than RDMA packets may come, which do not count as passing one held back */
-    const struct net_frame *frame; /* the one that deliver() is being called for */
+    bool learns;                   /* a bridge: only RDMA packets count as passing a held frame */
+    const struct net_frame *frame; /* during deliver(): the frame */
     uint64_t lost_memory;          /* frames dropped because no memory was left */
 };
 
-/* What a network is made of, collected before net_build(). */
+/* The nodes of a network, collected for net_build(). */
 struct net_config {
     ns_t delay;                                     /* one way */
     struct net_node node[NET_HOSTS][NET_CHAIN_MAX]; /* in the order in which they are passed */
@@ -123,22 +123,22 @@ struct net_config {
  * puts them before the middle tap. */
 bool net_parse(struct net_config *c, const struct token *t, unsigned n, unsigned dirs, struct text_error *e);
 
-/* Put the chains together. `taps[0..2]`: requester, middle, responder; members may be NULL; `seed`: of what happens by
- * chance. 0; -ENOSPC: too many nodes. */
+/* Build the chains. `taps[0..2]`: requester, middle, responder; each may be NULL; `seed`: of the random numbers. 0;
+ * -ENOSPC: too many nodes. */
 int net_build(struct net *net, const struct net_config *c, struct tap_set *const taps[3], struct event_list *events,
               uint16_t linktype, uint64_t seed);
-/* A network of exact events alone, by which frames held back to be passed by others leave after `hold` at the latest;
- * `held_max` frames are held in each direction at most. */
+/* Build a network that only applies exact events. reorder=N holds a frame for `hold` at most; each direction holds
+ * `held_max` frames at most. */
 void net_build_events(struct net *net, struct event_list *events, uint16_t linktype, uint64_t seed, ns_t hold,
                       uint32_t held_max);
 void net_free(struct net *net);
 /* Host `from` sends a frame; false if there is no memory for it, or it is longer than NET_FRAME_MAX. */
 bool net_send(struct net *net, unsigned from, const uint8_t *data, uint32_t len, ns_t now);
-/* When net_run() wants to be called; NS_NEVER: nothing is under way. */
+/* When net_run() must be called next; NS_NEVER: no frame is held. */
 ns_t net_next(struct net *net);
-/* Let everything pass that is due. */
+/* Pass on all frames that are due. */
 void net_run(struct net *net, ns_t now);
-/* Let everything pass, due or not: the end. */
+/* At the end: pass on all frames, due or not. */
 void net_end(struct net *net, ns_t now);
 /* Counters of all nodes of one direction; in and out: of the first and the last. */
 struct net_counters net_total(const struct net *net, unsigned dir);

@@ -4,7 +4,7 @@
 static const char *const kinds[] = {"delay", "rate",    "loss",     "burst", "every", "reorder",
                                     "dup",   "corrupt", "truncate", "mtu",   "tap",   "events"};
 
-/* The node that `kind` of this line has, if `join`; else a new one. */
+/* With `join` the node of this kind that the line has already, else a new node. */
 static struct net_node *node_add(struct net_config *c, unsigned dir, bool before, enum net_kind kind)
 {
     unsigned i = c->n[dir]++;
@@ -57,7 +57,7 @@ static bool parse_corrupt(struct net_node *n, const struct token *v)
     return token_ppb(&p, &n->ppb);
 }
 
-/* The value of a node that stands alone. */
+/* A word that is a node by itself. */
 static bool parse_value(struct net_node *n, const struct token *v)
 {
     struct token a = *v, b = *v;
@@ -86,7 +86,7 @@ static bool parse_value(struct net_node *n, const struct token *v)
     }
 }
 
-/* Words that add to the rate node before them: 1 done, 0 not such a word, -1 wrong. */
+/* A parameter of the preceding rate node: 1: taken; 0: the word is none; -1: wrong. */
 static int parse_rate_more(struct net_node *rate, const struct token *key, const struct token *v)
 {
     bool good;

@@ -1,4 +1,4 @@
-/* layer 3 (net): taps of the simulated network: they write what passes to capture files, or hand it to a function. */
+/* layer 3 (net): taps of the simulated network: they write frames to capture files, or pass them to a function. */
 #ifndef RDMATRACE_GEN_NET_TAP_H
 #define RDMATRACE_GEN_NET_TAP_H
 
@@ -19,8 +19,8 @@ const char *tap_place_str(enum tap_place p);
 struct tap_opts {
     uint32_t drop_ppb; /* frames that the capture misses, in 10^-9 */
     uint32_t snaplen;  /* bytes kept of a frame; 0: all */
-    ns_t offset;       /* the clock is ahead by so much */
-    int32_t skew_ppb;  /* and runs faster by so much, in 10^-9 */
+    ns_t offset;       /* the clock is ahead by this */
+    int32_t skew_ppb;  /* and runs faster by this, in 10^-9 */
     bool erf;          /* native InfiniBand in ERF records (link type 197) instead of link type 247 */
     uint64_t seed;
 };
@@ -42,7 +42,7 @@ struct tap {
 struct tap_set {
     struct tap *first;
     uint8_t place; /* enum tap_place */
-    /* Gets every frame, too; NULL: nobody does. */
+    /* Called for every frame; may be NULL. */
     void (*frame)(void *user, const uint8_t *data, uint32_t len, ns_t now);
     void *user;
 };
@@ -50,7 +50,7 @@ struct tap_set {
 /* Add a file to a place. `path` must stay valid. 0, or a negative errno with *err filled. */
 int tap_open(struct tap_set *s, const char *path, uint16_t linktype, const struct tap_opts *opts,
              struct cap_error *err);
-/* The link type of the frames to come, when it was not known at tap_open(). */
+/* Set the link type, if it was not known at tap_open(); before the first frame. */
 void tap_linktype(struct tap_set *s, uint16_t linktype);
 /* A frame passes; `inbound`: towards the host at which the tap sits. */
 void tap_frame(struct tap_set *s, const uint8_t *data, uint32_t len, bool inbound, ns_t now);

@@ -1,4 +1,4 @@
-/* layer 3 (net): joined TCP segments, taken apart. */
+/* layer 3 (net): splitting joined TCP segments. */
 #include "gen/net/tso_split.h"
 #include "gen/endpoint/rewrite.h"
 #include "gen/net/tap.h"

@@ -1,4 +1,4 @@
-/* layer 3 (net): frames that found no room at a port, in their order, until it takes them. */
+/* layer 3 (net): a transmit queue: frames that wait, in order, until a port can send them. */
 #ifndef RDMATRACE_GEN_NET_TXQ_H
 #define RDMATRACE_GEN_NET_TXQ_H
 
@@ -6,7 +6,7 @@
 
 struct outbox_frame {
     struct outbox_frame *next;
-    char *note;   /* a text that goes with it; NULL: none */
+    char *note;   /* the comment of the frame; NULL: none */
     uint32_t len; /* bytes at data */
     uint8_t data[];
 };
@@ -16,12 +16,11 @@ struct outbox {
     uint32_t n;                       /* frames */
 };
 
-/* A copy of the frame and of its note ("": none) goes to the end. False: there are `max` frames already, or no memory
- * is left. */
+/* Append a copy of the frame and of its note ("": none). False: `max` frames are queued already, or no memory. */
 bool outbox_put(struct outbox *o, uint32_t max, const uint8_t *data, uint32_t len, const char *note);
-/* The first one has left; there must be one. */
+/* Remove the first frame; there must be one. */
 void outbox_pop(struct outbox *o);
-/* Drop all. */
+/* Remove all frames. */
 void outbox_clear(struct outbox *o);
 
 #endif

@@ -29,7 +29,7 @@ struct rig {
     struct event_list *events;
     ns_t now;
     long room[2];
-    unsigned n, n_recorded, told;
+    unsigned n, n_recorded, matched;
     struct rig_frame out[RIG_MAX], recorded[RIG_MAX];
 };
 
@@ -77,18 +77,18 @@ static void rig_record(void *user, unsigned port, bool in, const uint8_t *data, 
     snprintf(o->note, sizeof o->note, "%s", note);
 }
 
-static void rig_told(void *user, unsigned port, const char *note)
+static void rig_matched(void *user, unsigned port, const char *note)
 {
     (void)port;
     (void)note;
-    ((struct rig *)user)->told++;
+    ((struct rig *)user)->matched++;
 }
 
 /* Events by their specifications; NULL ends them. */
 static inline void rig_open(struct rig *r, const char *const *specs)
 {
     struct bridge_config c = {
-        .seed = 1, .hold = 100 * NS_PER_MS, .send = rig_send, .record = rig_record, .told = rig_told, .user = r};
+        .seed = 1, .hold = 100 * NS_PER_MS, .send = rig_send, .record = rig_record, .matched = rig_matched, .user = r};
     struct token t[EVENT_WORDS];
     struct text_error e;
 

@@ -47,7 +47,7 @@ Test(bridge, all_frames_pass_both_ways_in_order_and_unchanged)
         cr_assert_arr_eq(rig.out[rig.n - 1].head, frame, min_u32(len, 64));
     }
     cr_expect_eq(rig.n, rig.n_recorded / 2);
-    cr_expect_eq(rig.told, 0);
+    cr_expect_eq(rig.matched, 0);
     rig_close(&rig);
 }
 
@@ -214,7 +214,7 @@ Test(bridge, both_sides_are_recorded_with_what_was_done)
         cr_expect_str_eq(rig.recorded[i].note, "");
         cr_expect_eq(rig.recorded[i].in, !(i & 1));
     }
-    cr_expect_eq(rig.told, 1);
+    cr_expect_eq(rig.matched, 1);
     rig_close(&rig);
     play("psn=1 corrupt=icrc dup=1", 2);
     cr_assert_eq(rig.n_recorded, 2 * 3 + 3);
