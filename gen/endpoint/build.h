@@ -6,7 +6,7 @@
 #include "dissect/pkt.h"
 #include "gen/verbs/verbs.h"
 
-/* How an endpoint is attached. */
+/* The addresses of an endpoint. */
 struct link_addr {
     uint8_t encap;   /* enum encap: ENCAP_ROCEV2, ENCAP_ROCEV1, ENCAP_IB */
     uint8_t mac[6];  /* Ethernet */
@@ -18,7 +18,7 @@ struct link_addr {
 
 #define PATH_HEAD_MAX 72 /* Ethernet 14, tag 4, IPv6 or GRH 40, UDP 8; or LRH 8, GRH 40 */
 
-/* Everything below the BTH for one destination, prepared once. */
+/* The headers below the BTH for one destination, prepared once. */
 struct path {
     uint8_t head[PATH_HEAD_MAX]; /* bytes as sent, with lengths, IP identification and checksum left open */
     uint8_t head_len;
@@ -39,7 +39,7 @@ int path_init(struct path *path, const struct link_addr *own, const struct av *t
 /* Change the UDP source port (RoCEv2). */
 void path_set_sport(struct path *path, uint16_t sport);
 
-/* Departures from the rules, for faults and hand-made packets; all zero: none. */
+/* Deliberate errors, for faults and hand-made packets; all zero: none. */
 struct build_tweak {
     uint32_t icrc_xor; /* the ICRC is XORed with this */
     uint16_t vcrc_xor;
@@ -73,13 +73,13 @@ uint32_t build_size(const struct path *path, const struct opinfo *op, uint32_t p
  * small. `ip_id`: IPv4 identification. */
 int build_begin(struct frame_out *out, const struct path *path, struct pkt *p, uint32_t payload_len, uint16_t ip_id,
                 const struct build_tweak *tweak);
-/* The payload is there: pad, ICRC, VCRC. */
+/* After the payload was written: append pad, ICRC, VCRC. */
 void build_end(struct frame_out *out, const struct path *path, const struct pkt *p, uint32_t payload_len,
                const struct build_tweak *tweak);
-/* Make the ICRC (and VCRC) of a whole frame right again after some of its bytes were changed. false: it holds no RoCE
- * or InfiniBand packet. `linktype`: LINK_ETHERNET or LINK_INFINIBAND. */
+/* Recalculate the ICRC (and VCRC) of a whole frame after bytes were changed. False: it holds no RoCE or InfiniBand
+ * packet. `linktype`: LINK_ETHERNET or LINK_INFINIBAND. */
 bool build_fix_crc(uint8_t *frame, uint32_t len, uint16_t linktype);
-/* The VCRC alone, as switches do. False if the frame has none. */
+/* Recalculate the VCRC alone, as a switch does. False: the frame has none. */
 bool build_fix_vcrc(uint8_t *frame, uint32_t len, uint16_t linktype);
 
 #endif

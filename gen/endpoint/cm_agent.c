@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#define LOOK_AGAIN (100 * NS_PER_MS) /* for room: a flood comes faster */
+#define LOOK_AGAIN (100 * NS_PER_MS) /* between two searches for a connection to evict, during a flood of REQs */
 
 static bool gsi_open(struct cm_agent *a)
 {
@@ -70,14 +70,14 @@ void cm_agent_free(struct cm_agent *a)
     free(a);
 }
 
-/* It may have something to send or to tell. */
+/* Mark a connection that may have a message to send or an event to report. */
 static void wake(struct cm_agent *a, struct agent_conn *c)
 {
     a->news[c->number] = 1;
     a->dirty = true;
 }
 
-/* Room for one more, cleared. */
+/* A free connection, cleared; NULL: none. */
 static struct agent_conn *conn_room(struct cm_agent *a)
 {
     struct agent_conn *c;
@@ -96,7 +96,7 @@ static struct agent_conn *conn_room(struct cm_agent *a)
     return a->conn[a->n++] = c;
 }
 
-/* A connection with an id of its own; the caller starts it. */
+/* A connection with a new communication id; the caller starts it. */
 static struct agent_conn *conn_new(struct cm_agent *a, int qp, const struct ep_peer *peer, const uint8_t gid[16])
 {
     struct agent_conn *c = conn_room(a);
@@ -199,7 +199,7 @@ uint64_t cm_agent_sent(const struct cm_agent *a, enum cm_attr attr)
     return attr >= CM_REQ && attr < CM_REQ + ARRAY_LEN(a->sent) ? a->sent[attr - CM_REQ] : 0;
 }
 
-/* What the endpoint needs: the caller's choices and what was negotiated. */
+/* Attributes of the queue pair: the caller's, and those that the CM negotiated. */
 static struct ep_peer negotiated(const struct agent_conn *c)
 {
     struct ep_peer p = c->peer;
@@ -222,7 +222,7 @@ static struct ep_peer negotiated(const struct agent_conn *c)
     return p;
 }
 
-/* A request found no room: connections whose peers have begun and say no more are to make some. */
+/* No connection is free for a REQ: end passive connections whose peers send no RTU. */
 static void make_room(struct cm_agent *a, ns_t now)
 {
     if (!a->cfg.half_open_short || now < a->look_again)
@@ -237,7 +237,7 @@ static void make_room(struct cm_agent *a, ns_t now)
     }
 }
 
-/* A request: ask the caller, then answer. */
+/* A REQ or SIDR_REQ: ask the caller, then reply. */
 static void take_request(struct cm_agent *a, struct agent_conn *c, bool sidr, ns_t now)
 {
     struct cm_answer ans = {
@@ -315,7 +315,7 @@ static void conn_events(struct cm_agent *a, struct agent_conn *c, ns_t now)
     }
 }
 
-/* Address handle for a host; negative: there is no way to it now. */
+/* Address handle of a host; negative: no path to the host is known now. */
 static int path_to(struct cm_agent *a, const uint8_t gid[16])
 {
     struct agent_path *p;
@@ -344,7 +344,7 @@ static int path_to(struct cm_agent *a, const uint8_t gid[16])
     return p->ah;
 }
 
-/* Hand a message to the endpoint; `id`: number of its connection, 0: of none; `again`: it was sent before. */
+/* Hand a message to the endpoint; `id`: number of its connection, 0: none; `again`: the message is retransmitted. */
 static void send_msg(struct cm_agent *a, struct cm_msg *m, const uint8_t gid[16], uint64_t id, bool again, ns_t now)
 {
     uint8_t mad[MAD_LEN];
@@ -430,7 +430,7 @@ static void poll_gsi(struct cm_agent *a, ns_t now)
     }
 }
 
-/* A connection's turn. */
+/* Report the events of a connection, and send its messages. */
 static void run_conn(struct cm_agent *a, struct agent_conn *c, ns_t now)
 {
     struct cm_msg m;
@@ -447,7 +447,7 @@ static void run_conn(struct cm_agent *a, struct agent_conn *c, ns_t now)
     agent_settle(a, c);
 }
 
-/* The connections whose timers have run out. */
+/* Expire the timers of connections. */
 static void take_timers(struct cm_agent *a, ns_t now)
 {
     struct timer *t;
@@ -466,7 +466,7 @@ static uint32_t next_of(const uint8_t *set, uint32_t i, uint32_t n)
     return at ? (uint32_t)(at - set) : n;
 }
 
-/* The next connection from `i` on that has something to do, and can do it; a->n: none. */
+/* The next connection from `i` on that has an event to report, or a message that can be sent now; a->n: none. */
 static uint32_t next_busy(const struct cm_agent *a, uint32_t i)
 {
     uint32_t next = next_of(a->news, i, a->n);

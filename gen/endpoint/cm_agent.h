@@ -8,7 +8,7 @@
 
 struct cm_agent;
 
-/* What a passive side answers to a request. */
+/* The reply of a passive side to a REQ or SIDR_REQ. */
 struct cm_answer {
     int qp;               /* queue pair to connect, its state RESET; negative: refuse */
     unsigned reason;      /* with a refusal: enum cm_rej_reason, or enum cm_sidr_status */
@@ -19,17 +19,17 @@ struct cm_answer {
 struct cm_agent_config {
     struct endpoint *ep;
     struct av peer; /* path to the other host, when there is only one (`path` is NULL) */
-    /* Path to the host with this address: fill *av; false: there is none (yet). Messages of a connection are then taken
-     * from its own peer's address only, and answers go where the question came from. */
+    /* Fill *av with the path to the host with this address; false: none is known (yet). May be NULL; if set, a
+     * connection takes messages from the address of its peer only, and replies go to the source of the message. */
     bool (*path)(void *user, const uint8_t gid[16], struct av *av);
     uint64_t seed;
-    uint32_t max_conns; /* 0: 65536; when all are in use the oldest that is over makes room */
-    /* Longest time that a REP of ours waits for the RTU, whatever the REQ says, and once a request has been refused for
-     * want of resources; 0: as long as the REQ says. Then CM_EV_UNREACHABLE is told. */
+    uint32_t max_conns; /* 0: 65536; when all are in use, the oldest connection that has ended is reused */
+    /* Longest time from our REP to the RTU, also if the REQ allows more; 0: as the REQ says. After it the connection
+     * ends with CM_EV_UNREACHABLE. It applies once a REQ was rejected for lack of resources. */
     ns_t half_open, half_open_short;
-    /* A request; *a is filled with the defaults, qp -1, reason: no such service. */
+    /* Called for a REQ or SIDR_REQ: fill *a, which holds qp -1 and the reason "no such service". */
     void (*request)(void *user, const struct cm_conn *c, struct cm_answer *a);
-    /* Something happened to the connection of `qp`: CM_EV_CONNECTED, REJECTED, UNREACHABLE, DISCONNECTED,
+    /* Called for an event of the connection of `qp`: CM_EV_CONNECTED, REJECTED, UNREACHABLE, DISCONNECTED,
      * TIMEWAIT_EXIT, SIDR_RESPONSE. */
     void (*event)(void *user, int qp, enum cm_event event, const struct cm_conn *c);
     void *user;
@@ -38,21 +38,21 @@ struct cm_agent_config {
 /* NULL: out of memory, or QP 1 is taken. */
 struct cm_agent *cm_agent_new(const struct cm_agent_config *config);
 void cm_agent_free(struct cm_agent *a);
-/* Connect `qp` (in RESET) with `own`, whose qpn and psn are set; `peer` gives what the CM does not negotiate. Returns
- * the communication id; 0: no room, or the private data is too long. */
+/* Connect `qp` (in RESET) with `own`, whose qpn and psn are set; `peer` gives the attributes that the CM does not
+ * negotiate. Returns the communication id; 0: no room, or the private data is too long. */
 uint32_t cm_agent_connect(struct cm_agent *a, int qp, const struct cm_params *own, const struct ep_peer *peer,
                           ns_t now);
 /* Resolve a datagram service (SIDR). */
 uint32_t cm_agent_resolve(struct cm_agent *a, int qp, const struct cm_params *own, ns_t now);
 /* Send a DREQ. 0; -ENOTCONN. */
 int cm_agent_disconnect(struct cm_agent *a, int qp, ns_t now);
-/* Data came before the RTU. */
+/* A request arrived on the queue pair before the RTU: the connection is established. */
 void cm_agent_established(struct cm_agent *a, int qp);
 /* The connection of a queue pair; NULL: none. */
 const struct cm_conn *cm_agent_conn(const struct cm_agent *a, int qp);
-/* Take what arrived, let timers act, hand messages to the endpoint. */
+/* Process received messages and expired timers, and post messages to the endpoint. */
 void cm_agent_run(struct cm_agent *a, ns_t now);
-/* When cm_agent_run() wants to be called at the latest. */
+/* When cm_agent_run() must be called next. */
 ns_t cm_agent_next(const struct cm_agent *a);
 /* Messages sent, by kind (index: attribute id - 0x10), for statistics. */
 uint64_t cm_agent_sent(const struct cm_agent *a, enum cm_attr attr);

@@ -13,25 +13,25 @@
 #define RECV_IOVA  0x100000
 #define PATHS      256
 
-/* What connections are found by: their own id, the peer's if the peer began, and the queue pair. */
+/* Keys of a connection: its own communication id, the communication id of the peer (passive side), its queue pair. */
 enum { BY_LOCAL, BY_REMOTE, BY_QP, KEYS };
 
 /* A connection, or an attempt at one. */
 struct agent_conn {
     uint32_t number;    /* in cm_agent.conn */
-    uint32_t key[KEYS]; /* under which it can be found */
-    bool found[KEYS];   /* whether it can be */
+    uint32_t key[KEYS]; /* values of its keys */
+    bool found[KEYS];   /* the key is in the map */
     struct timer timer;
     struct cm_conn cm;
     int qp;              /* -1: not known yet (passive) */
     uint8_t gid[16];     /* the peer's address, with cfg.path */
     ns_t replied;        /* passive: when the REP was sent first */
-    ns_t limit;          /* and until when the RTU is waited for */
-    bool tell_connected; /* CONNECTED is told when the RTU has left */
-    struct ep_peer peer; /* what the CM does not negotiate */
+    ns_t limit;          /* passive: when waiting for the RTU ends */
+    bool tell_connected; /* report CONNECTED when the RTU has been sent */
+    struct ep_peer peer; /* attributes that the CM does not negotiate */
 };
 
-/* An answer that belongs to no connection, and where it goes. */
+/* A reply that belongs to no connection, and its destination. */
 struct answer {
     struct cm_msg m;
     uint8_t gid[16];
@@ -49,11 +49,11 @@ struct cm_agent {
     uint32_t last_id; /* communication id given last */
     struct agent_conn **conn;
     uint32_t n, cap;
-    uint32_t reuse; /* where to look next for a connection that is over, once all are in use */
+    uint32_t reuse; /* all in use: where the search for an ended connection continues */
     struct chains by[KEYS];
     struct timers timers;
-    uint8_t *news;   /* of each connection: 1 if it may have something to send or to tell */
-    uint8_t *unsent; /* of each: 1 if it waits for room to send */
+    uint8_t *news;   /* by connection: 1 if it may have a message to send or an event to report */
+    uint8_t *unsent; /* by connection: 1 if its message waits for a free send */
     struct agent_path paths[PATHS];
     unsigned n_paths;
     uint64_t ignored;
@@ -72,15 +72,15 @@ struct cm_agent {
 /* Room for connections: a->cap is set. False: out of memory, and agent_tables_free() is still due. */
 bool agent_tables(struct cm_agent *a);
 void agent_tables_free(struct cm_agent *a);
-/* Whether nothing will come of a connection any more. */
+/* True if a connection has ended or will never be established. */
 bool agent_is_over(const struct agent_conn *c);
-/* Whether our REP waits for the RTU. */
+/* True if a passive connection sent its REP and waits for the RTU. */
 bool agent_half_open(const struct agent_conn *c);
-/* Something was done to a connection: its numbers may be others now, and its timer. */
+/* A connection was changed: update its keys and its timer. */
 void agent_settle(struct cm_agent *a, struct agent_conn *c);
-/* All zero, not to be found, without a timer; qp is -1. */
+/* Clear a connection: no keys, no timer, qp -1. */
 void agent_clear(struct cm_agent *a, struct agent_conn *c);
-/* The connection of a queue pair, the newest if there are several, and one that is over only if all are; NULL: none. */
+/* The newest connection of a queue pair; one that has ended only if all of them have. NULL: none. */
 struct agent_conn *agent_of_qp(const struct cm_agent *a, int qp);
 /* The connection that a message is for; NULL: none. */
 struct agent_conn *agent_of_msg(const struct cm_agent *a, const struct cm_msg *m);

@@ -1,10 +1,10 @@
 /* layer 3 (endpoint): deliberate mistakes of a connection manager. */
 #include "gen/endpoint/cm_faults.h"
 
-/* Each changes a message; false if the message is none that the fault is about. */
+/* Each changes a message; false if the fault does not apply to this message. */
 static bool out_of_order(struct cm_msg *m)
 {
-    /* A REP where the RTU is due. */
+    /* A REP in place of the RTU. */
     struct cm_rtu rtu = m->rtu;
 
     if (m->mad.attr_id != CM_RTU)
@@ -92,7 +92,7 @@ static bool wrong_sidr(struct cm_msg *m)
 static const struct {
     enum rule rule;
     bool (*change)(struct cm_msg *);
-    bool repeats; /* only messages sent again */
+    bool repeats; /* only retransmitted messages */
 } faults[] = {
     {RULE_CM_01, out_of_order, false}, {RULE_CM_02, bad_version, false}, {RULE_CM_03, changed_retry, true},
     {RULE_CM_05, bad_reason, false},   {RULE_CM_06, wrong_psn, false},   {RULE_CM_07, wrong_qpn, false},
@@ -107,7 +107,7 @@ bool cm_fault_apply(struct endpoint *ep, struct cm_msg *m, bool again)
             ep_count_fault(ep, faults[i].rule);
     if (m->mad.attr_id == CM_DREP && ep_has_fault(ep, RULE_CM_13)) {
         ep_count_fault(ep, RULE_CM_13);
-        return false; /* a disconnect without an answer */
+        return false; /* the DREP is not sent */
     }
     return true;
 }

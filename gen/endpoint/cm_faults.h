@@ -5,7 +5,7 @@
 #include "dissect/mad/cm.h"
 #include "gen/endpoint/endpoint.h"
 
-/* Break the rules asked of `ep` in a message about to be sent, perhaps `again`. False: it is not to be sent at all. */
+/* Apply the faults of `ep` to a message about to be sent; `again`: retransmitted. False: do not send the message. */
 bool cm_fault_apply(struct endpoint *ep, struct cm_msg *m, bool again);
 
 #endif

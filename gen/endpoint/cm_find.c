@@ -32,7 +32,7 @@ bool agent_is_over(const struct agent_conn *c)
     return c->cm.state == CM_ST_CLOSED && !c->cm.pending && !c->cm.events;
 }
 
-/* Let it be found by this number, or by none any more. */
+/* Set or remove one key of a connection. */
 static void find_by(struct cm_agent *a, struct agent_conn *c, unsigned k, uint32_t key, bool found)
 {
     if (c->found[k] == found && c->key[k] == key)
@@ -79,7 +79,7 @@ void agent_clear(struct cm_agent *a, struct agent_conn *c)
 
 struct agent_conn *agent_of_qp(const struct cm_agent *a, int qp)
 {
-    struct agent_conn *best = NULL; /* handles are used again */
+    struct agent_conn *best = NULL; /* queue pair handles are reused */
 
     for (uint32_t i = chains_first(&a->by[BY_QP], (uint32_t)qp); i; i = chains_next(&a->by[BY_QP], i - 1)) {
         struct agent_conn *c = a->conn[i - 1];
@@ -104,8 +104,8 @@ static struct agent_conn *first_for(const struct cm_agent *a, unsigned k, uint32
     return best;
 }
 
-/* What begins something is known by its sender's id, and so is a REJ that knows no other; the rest by the id of the
- * connection that it is for. */
+/* A REQ or SIDR_REQ, and a REJ without a remote communication id, are found by the id of their sender; all other
+ * messages by the id of the receiver's connection. */
 struct agent_conn *agent_of_msg(const struct cm_agent *a, const struct cm_msg *m)
 {
     switch (m->mad.attr_id) {

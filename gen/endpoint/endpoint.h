@@ -14,8 +14,8 @@
  *         while (ep_poll(ep, cq, wc, ARRAY_LEN(wc)) > 0) ...; while (ep_event(ep, &event)) ...;
  *     }
  *
- * Every call that can make a frame due says so by ep_tx() returning it; nothing is sent by itself. After any call
- * ep_next_expiry() may have changed. Handles are small indices; calls with a wrong handle return -EINVAL.
+ * The endpoint sends nothing by itself: after any call ep_tx() may return frames, and ep_next_expiry() may have
+ * changed. Handles are small indices; calls with a wrong handle return -EINVAL.
  */
 #ifndef RDMATRACE_GEN_ENDPOINT_ENDPOINT_H
 #define RDMATRACE_GEN_ENDPOINT_ENDPOINT_H
@@ -46,12 +46,12 @@ struct ep_config {
     bool migreq;              /* MigReq bit of packets sent */
     bool credits;             /* end-to-end flow control on queue pairs without SRQ: advertised and obeyed */
     bool no_verify;           /* do not verify ICRCs (they are made always) */
-    bool no_self_check;       /* do not run the check half on what is sent (benchmarks measure both) */
+    bool no_self_check;       /* do not check sent packets against the rules (benchmarks measure with and without) */
     struct policies policies; /* NULL members: defaults */
     const enum rule *faults;  /* rules to break; copied */
     unsigned n_faults;
     uint64_t seed;
-    uint8_t timeout; /* local ACK timeout code of all queue pairs; 0: what each is told, see struct ep_peer */
+    uint8_t timeout; /* local ACK timeout code of all queue pairs; 0: that of struct ep_peer */
     uint32_t max_qp; /* 0: 65536 */
     uint32_t max_mr; /* regions and windows, 0: 4096 */
 };
@@ -80,7 +80,7 @@ enum ep_event_type {
     EP_EV_QP_REQ_ERR,    /* a peer's request was invalid */
     EP_EV_QP_ACCESS_ERR, /* a peer's request violated a key or a right */
     EP_EV_COMM_EST,      /* first request arrived in RTR */
-    EP_EV_SQ_DRAINED,    /* SQD: all that was begun is complete */
+    EP_EV_SQ_DRAINED,    /* SQD: all sends that had begun are complete */
     EP_EV_SRQ_LIMIT,     /* fewer receives than the limit are left */
     EP_EV_LAST_WQE,      /* the queue pair with an SRQ is in error and takes no more receives */
     EP_EV_CQ_ERR,        /* a completion queue overflowed */
@@ -98,18 +98,18 @@ struct ep_event {
  * same. */
 struct ep_stats {
     uint64_t tx_packets, tx_bytes;   /* frames sent */
-    uint64_t rx_packets, rx_bytes;   /* frames taken */
-    uint64_t tx_payload, rx_payload; /* payload bytes of new (not repeated) packets */
+    uint64_t rx_packets, rx_bytes;   /* frames received */
+    uint64_t tx_payload, rx_payload; /* payload bytes, without retransmissions and duplicates */
     uint64_t messages;               /* requests completed with success */
-    uint64_t served;                 /* requests of the peer's carried out to their last packet */
-    uint64_t retransmitted;          /* request packets sent again */
+    uint64_t served;                 /* requests of the peer executed up to their last packet */
+    uint64_t retransmitted;          /* request packets retransmitted */
     uint64_t out_of_sequence;        /* requests ahead of the expected PSN */
     uint64_t packet_seq_err;         /* sequence NAKs received */
-    uint64_t duplicate_request;      /* requests received again */
+    uint64_t duplicate_request;      /* duplicate requests received */
     uint64_t implied_nak_seq_err;    /* implied NAKs */
     uint64_t local_ack_timeout_err;  /* transport timer expired */
     uint64_t rnr_nak_retry_err;      /* RNR NAKs received */
-    uint64_t out_of_buffer;          /* requests that found no receive */
+    uint64_t out_of_buffer;          /* requests for which no receive was posted */
     uint64_t nak_sent;               /* all NAKs but RNR */
     uint64_t rnr_nak_sent;
     uint64_t acks_sent;            /* plain ACKs */
@@ -117,13 +117,13 @@ struct ep_stats {
     uint64_t dropped;              /* frames ignored, all reasons */
     uint64_t rx_icrc_encapsulated; /* of these: wrong ICRC */
     uint64_t bad_qkey, bad_pkey;   /* of these */
-    /* of these: RDMA packets that cannot be read, and what else came to UDP port 4791 */
+    /* of these: malformed RDMA packets, and other packets to UDP port 4791 */
     uint64_t malformed;
-    uint64_t unknown_qp;         /* of these: for a queue pair that is not there, or takes nothing */
+    uint64_t unknown_qp;         /* of these: to a queue pair that does not exist, or cannot receive in its state */
     uint64_t other_source;       /* of these: from another address than the queue pair's peer */
     uint64_t other_service;      /* packets of another service than the queue pair's */
-    uint64_t faults;             /* times that a fault was committed */
-    uint64_t own_check_failures; /* packets sent although a check forbade them: 0 unless faults are asked for */
+    uint64_t faults;             /* faults committed */
+    uint64_t own_check_failures; /* packets sent although a check forbade them: 0 without faults */
 };
 
 /* NULL: out of memory. `config` is copied. */
@@ -141,7 +141,7 @@ uint32_t ep_pd_alloc(struct endpoint *ep);
 int ep_cq_create(struct endpoint *ep, uint32_t depth);
 /* Destroy it: no queue pair uses it any more. */
 void ep_cq_destroy(struct endpoint *ep, int cq);
-/* One EP_EV_CQ_NOTIFY at the next completion, or at the next solicited or failed one. */
+/* Request one EP_EV_CQ_NOTIFY at the next completion or, with `solicited_only`, at the next solicited or failed one. */
 int ep_cq_arm(struct endpoint *ep, int cq, bool solicited_only);
 /* A shared receive queue of `depth` receives with up to `max_sge` pieces. */
 int ep_srq_create(struct endpoint *ep, uint32_t pd, uint32_t depth, uint16_t max_sge);
@@ -149,7 +149,7 @@ int ep_srq_create(struct endpoint *ep, uint32_t pd, uint32_t depth, uint16_t max
 int ep_srq_limit(struct endpoint *ep, int srq, uint32_t limit);
 int ep_post_srq_recv(struct endpoint *ep, int srq, const struct recv_wr *wr, ns_t now);
 /* Register `len` bytes at `mem` under addresses from `iova` (SGEs and the peer use these). 0: success, *key is L_Key
- * and R_Key. -ENOMEM: table full; -EINVAL: rights or range. `mem` stays the caller's and must outlive the region. */
+ * and R_Key. -ENOMEM: table full; -EINVAL: rights or range. The caller frees `mem`, after the region. */
 int ep_mr_reg(struct endpoint *ep, uint32_t pd, void *mem, uint64_t len, uint64_t iova, uint8_t access, uint32_t *key);
 int ep_mr_dereg(struct endpoint *ep, uint32_t key);
 /* A window: MR_WINDOW1 or MR_WINDOW2. */
@@ -181,15 +181,15 @@ const struct qp *ep_qp(const struct endpoint *ep, int qp);
 int ep_qp_find(const struct endpoint *ep, uint32_t qpn);
 /* A starting PSN by the endpoint's policy. */
 uint32_t ep_pick_psn(struct endpoint *ep);
-/* Send no request before `until`: a requester may wait as long as it likes. NS_NEVER: what is posted is never sent
- * (again). */
+/* Send no request of this queue pair before `until`; NS_NEVER: never. A requester may delay its requests as long as it
+ * likes. */
 void ep_qp_hold(struct endpoint *ep, int qp, ns_t until);
 /* The caller's pointer, for agents. */
 void ep_qp_set_user(struct endpoint *ep, int qp, void *user);
 void *ep_qp_user(const struct endpoint *ep, int qp);
 
-/* A UD queue pair joins the multicast group `gid` (IPv4-mapped or ff00::/8): it gets what is sent there to QP 0xffffff.
- * -EINVAL: not UD, or no group; -ENOMEM. */
+/* A UD queue pair joins the multicast group `gid` (IPv4-mapped or ff00::/8): it receives the datagrams to QP 0xffffff
+ * of that group. -EINVAL: not UD, or no group; -ENOMEM. */
 int ep_qp_attach(struct endpoint *ep, int qp, const uint8_t gid[16]);
 
 /* 0; -EINVAL: state or operation not allowed; -ENOMEM: queue full; -E2BIG: too many pieces, too much inline, or a
@@ -197,7 +197,7 @@ int ep_qp_attach(struct endpoint *ep, int qp, const uint8_t gid[16]);
  * completions. */
 int ep_post_send(struct endpoint *ep, int qp, const struct send_wr *wr, ns_t now);
 int ep_post_recv(struct endpoint *ep, int qp, const struct recv_wr *wr, ns_t now);
-/* The piece of memory that the receives of the refill policy use (all the same); without one they take empty messages
+/* The SGE that all receives of the refill policy share; without it they have no memory and can take empty messages
  * only. Their wr_ids count from 0. Call it before the queue pair becomes RTR. */
 int ep_qp_set_refill(struct endpoint *ep, int qp, const struct sge *piece);
 /* Completions: at most `n` into `wc`; returns how many. */
@@ -209,21 +209,21 @@ bool ep_event(struct endpoint *ep, struct ep_event *event);
 
 /* --- Frames and time -------------------------------------------------------------------------- */
 
-/* A frame arrived: Ethernet, or from the LRH on for native InfiniBand (with or without VCRC). Whatever it holds, the
- * endpoint survives. Returns false if it was not for this endpoint or dropped. */
+/* Receive a frame: Ethernet, or from the LRH on for native InfiniBand (with or without VCRC); its bytes may be hostile.
+ * False: the frame was dropped, or not addressed to this endpoint. */
 bool ep_rx(struct endpoint *ep, const uint8_t *frame, uint32_t len, ns_t now);
 /* The next frame due, at most `cap` bytes at `buf`: its length; 0: nothing is due now; -ENOSPC. */
 int ep_tx(struct endpoint *ep, uint8_t *buf, uint32_t cap, ns_t now);
-/* What the last frame of ep_tx() was. */
+/* The last frame of ep_tx(). */
 struct ep_sent {
     int qp;         /* handle of the queue pair */
     bool request;   /* not a response */
-    bool repeat;    /* request: sent again */
+    bool repeat;    /* request: retransmitted */
     uint64_t wr_id; /* request: of its work request */
     uint32_t psn;   /* request */
 };
 struct ep_sent ep_tx_last(const struct endpoint *ep);
-/* When ep_expire() wants to be called; NS_NEVER: no timer runs. Never later than needed, perhaps earlier. */
+/* When ep_expire() must be called next; may be earlier than the next timeout. NS_NEVER: no timer runs. */
 ns_t ep_next_expiry(struct endpoint *ep);
 void ep_expire(struct endpoint *ep, ns_t now);
 /* Link type of the frames: LINK_ETHERNET or LINK_INFINIBAND. */
@@ -239,15 +239,14 @@ uint64_t ep_counter(const struct ep_stats *s, unsigned i);
 const struct ep_stats *ep_stats(const struct endpoint *ep);
 /* Of one queue pair; NULL for a wrong handle. */
 const struct ep_stats *ep_qp_stats(const struct endpoint *ep, int qp);
-/* Verdict on the first packet that a check of the endpoint's own refused (with faults: as asked for); passes if there
- * was none. */
+/* Verdict on the first sent packet that broke a rule (with faults: perhaps deliberately); passes if there was none. */
 struct verdict ep_first_refused(const struct endpoint *ep);
 /* Whether `rule` is among the faults that this endpoint commits. */
 bool ep_has_fault(const struct endpoint *ep, enum rule rule);
 /* Called for every fault committed by an agent on top (connection manager), to count it. */
 void ep_count_fault(struct endpoint *ep, enum rule rule);
-/* Tell of each fault asked of the endpoint, which is called `who`, that was never committed; returns how many they are.
- * A connection manager's, asked of `partner` as well (or NULL), may have been committed there. */
+/* Report each fault of the endpoint, which the report calls `who`, that was never committed; returns their number. A
+ * fault of the connection manager counts as committed if `partner` (may be NULL) committed it. */
 unsigned ep_faults_idle(const struct endpoint *ep, const struct endpoint *partner, const char *who, told_fn *told,
                         void *user);
 

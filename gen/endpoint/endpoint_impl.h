@@ -1,4 +1,4 @@
-/* layer 3 (endpoint): internal: what the endpoint's source files share. */
+/* layer 3 (endpoint): internal: structs and functions shared by the files of the endpoint. */
 #ifndef RDMATRACE_GEN_ENDPOINT_ENDPOINT_IMPL_H
 #define RDMATRACE_GEN_ENDPOINT_ENDPOINT_IMPL_H
 
@@ -19,7 +19,7 @@ struct ep_swqe {
     uint8_t opcode, flags, mw_access;
     uint8_t num_sge;
     bool checked;   /* its L_Keys were found good */
-    uint8_t status; /* local operations: how they ended */
+    uint8_t status; /* local operations: enum wc_status */
 };
 
 /* A posted receive. */
@@ -70,7 +70,7 @@ struct ep_qp {
     struct policies pol;
     struct policy_state ps;
 
-    /* Send queue. Message numbers: req.msg_head is the oldest not complete, req.msg_tail the next to be started. */
+    /* Send queue. Message numbers: req.msg_head is the oldest incomplete one, req.msg_tail the next to begin. */
     struct ep_swqe *swqe;
     struct sge *ssge;
     uint8_t *inline_data;
@@ -96,14 +96,14 @@ struct ep_qp {
     struct ep_qp *next_ready;
     bool ready;        /* in the list */
     bool paced;        /* waits for ps.next_send */
-    bool comm_est;     /* event was given */
-    bool last_wqe;     /* likewise */
-    bool draining;     /* SQD: event is still to be given */
-    bool repeat_again; /* fault: the packet in `again` goes out once more */
-    bool spurious;     /* fault: the packet being sent has no cause */
-    bool mute;         /* fault: nothing is answered */
+    bool comm_est;     /* EP_EV_COMM_EST was raised */
+    bool last_wqe;     /* EP_EV_LAST_WQE was raised */
+    bool draining;     /* SQD: EP_EV_SQ_DRAINED is not raised yet */
+    bool repeat_again; /* fault: send the response in `again` */
+    bool spurious;     /* fault: the packet being sent is a retransmission without cause */
+    bool mute;         /* fault: no response is sent */
     struct rsp_owed again;
-    ns_t mute_from, mute_until; /* NS_NEVER: until a request comes again */
+    ns_t mute_from, mute_until; /* mute_until NS_NEVER: no duplicate request has come yet */
     struct timer timer;
 
     uint64_t faults_done; /* bits of ep->fault */
@@ -149,7 +149,7 @@ struct endpoint {
 
     const struct fault_info *fault[FAULTS_MAX];
     unsigned n_fault;
-    uint64_t fault_rules[RULE_COUNT / 64 + 1]; /* asked for */
+    uint64_t fault_rules[RULE_COUNT / 64 + 1]; /* faults of the configuration */
     uint64_t fault_met[RULE_COUNT / 64 + 1];   /* committed */
 
     struct verdict refused;
@@ -184,11 +184,12 @@ void ep_raise(struct endpoint *ep, enum ep_event_type type, int handle, ns_t now
 int rq_init(struct ep_rq *rq, uint32_t depth, uint16_t max_sge);
 void rq_free(struct ep_rq *rq);
 int rq_post(struct ep_rq *rq, const struct recv_wr *wr);
-/* Copy `len` bytes between memory and the pieces, from `offset` of them on. false: a piece fails its L_Key check
+/* Copy `len` bytes between a buffer and the SGEs, from byte `offset` of the SGEs on. False: an SGE fails its L_Key
+ * check
  * (`access`). */
 bool sge_copy(const struct endpoint *ep, uint32_t pd, const struct sge *sge, unsigned n, uint32_t offset, uint8_t *data,
               uint32_t len, bool to_memory);
-/* Whether all pieces are covered by their L_Keys. */
+/* True if all SGEs pass their L_Key check. */
 bool sge_check(const struct endpoint *ep, uint32_t pd, const struct sge *sge, unsigned n, uint8_t access);
 /* Host memory behind `len` bytes at `va` under `rkey`; NULL: refused. */
 uint8_t *ep_remote_mem(const struct endpoint *ep, const struct ep_qp *q, uint32_t rkey, uint64_t va, uint64_t len,
@@ -197,7 +198,7 @@ uint8_t *ep_remote_mem(const struct endpoint *ep, const struct ep_qp *q, uint32_
 /* sched.c */
 void ep_ready(struct ep_qp *q);
 void ep_timer(struct ep_qp *q, ns_t when);
-/* When `q` next wants ep_expire(). */
+/* When ep_expire() must next be called for `q`; NS_NEVER: never. */
 ns_t ep_qp_deadline(const struct ep_qp *q);
 void ep_timer_remove(struct ep_qp *q);
 void ep_unready(struct ep_qp *q);
@@ -206,11 +207,11 @@ void ep_unready(struct ep_qp *q);
 struct ep_qp *ep_lookup(const struct endpoint *ep, uint32_t qpn);
 /* Complete the `n` oldest send work requests with success. */
 void ep_send_done(struct ep_qp *q, uint32_t first, uint32_t n, ns_t now);
-/* The queue pair fails: its oldest send gets `status` (WC_SUCCESS: none of them is to blame), everything else is
- * flushed. */
+/* Move the queue pair to the error state: its oldest send completes with `status` (WC_SUCCESS: no send failed), all
+ * other work requests are flushed. */
 void ep_qp_fail(struct ep_qp *q, enum wc_status status, ns_t now);
 void ep_recv_complete(struct ep_qp *q, struct wc *wc, ns_t now);
-/* Post what the refill policy wants. */
+/* Post the receives that the refill policy asks for. */
 void ep_refill(struct ep_qp *q, ns_t now);
 
 /* send.c, respond.c: the next frame of `q`; 0: none; -ENOSPC. */
@@ -222,13 +223,14 @@ static inline bool ep_faulty(const struct endpoint *ep, enum rule rule)
 {
     return UNLIKELY(ep->n_fault) && ep->fault_rules[rule / 64] >> (rule % 64) & 1;
 }
-/* A choice that breaks `rule`: true if it is asked for and `q` has not made it yet; it is counted then. */
+/* True if `q` should break `rule` now: the fault is configured and `q` has not committed it yet; counts it. */
 bool ep_fault_choice(struct ep_qp *q, enum rule rule);
-/* The retries are used up (`e`): true if a fault grants one more; the event that used them up is to be given again. */
+/* The retries are exhausted (`e`): true if a fault allows one more retry; pass the event that exhausted them again. */
 bool ep_one_more_try(struct ep_qp *q, const struct effects *e);
-/* Let the faults of `hook` at the packet; returns the rule broken, or RULE_NONE. */
+/* Apply the first fault of `hook` that suits the packet; returns the rule broken, or RULE_NONE. */
 enum rule ep_fault_packet(struct ep_qp *q, enum fault_hook hook, struct fault_ctx *c);
-/* The check's verdict on what is about to be sent: counted as a failure of the endpoint unless a fault explains it. */
+/* Take the verdict on a packet about to be sent: a violation counts as a failure of the endpoint, unless it commits
+ * faults. */
 void ep_self_check(struct ep_qp *q, struct verdict v);
 
 /* Fill the BTH for `q` in ep->tx. */

@@ -4,8 +4,8 @@
 
 #include "gen/endpoint/faults.h"
 
-/* Each changes the packet, or the tweak, as its line of fault_table says; false if this packet is not suited: it is
- * left as it is. */
+/* Each changes the packet, or the tweak, as its line of fault_table says; false if the packet does not suit and is
+ * unchanged. */
 
 /* Of any packet. */
 bool fault_wrong_icrc(struct fault_ctx *c);

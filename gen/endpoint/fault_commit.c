@@ -1,4 +1,4 @@
-/* layer 3 (endpoint): committing faults, each once for every queue pair, and judging what is sent. */
+/* layer 3 (endpoint): committing faults, each once for every queue pair, and checking the packets sent. */
 #include "gen/endpoint/endpoint_impl.h"
 
 void ep_count_fault(struct endpoint *ep, enum rule rule)
@@ -30,8 +30,8 @@ unsigned ep_faults_idle(const struct endpoint *ep, const struct endpoint *partne
             (partner && rule_table[r].fault == F_CM && is_set(partner->fault_met, r)))
             continue;
         b.len = 0;
-        buf_printf(&b, "fault %s, %s, found no occasion: %s sent %s and never committed it", rule_str(r),
-                   fault_whose(r), who, count_str(ep->st.tx_packets, "packet"));
+        buf_printf(&b, "fault %s, %s, never triggered: %s sent %s", rule_str(r), fault_whose(r), who,
+                   count_str(ep->st.tx_packets, "packet"));
         told(user, buf_str(&b));
         n++;
     }
@@ -65,7 +65,7 @@ bool ep_one_more_try(struct ep_qp *q, const struct effects *e)
     r->dead = false;
     r->retry_left = r->rnr_left = 1;
     if (r->timer == NS_NEVER)
-        r->timer = INT64_MIN / 2; /* it had expired */
+        r->timer = INT64_MIN / 2; /* the timer had expired: expire again at once */
     return true;
 }
 

@@ -81,7 +81,7 @@ bool fault_wrong_udp_checksum(struct fault_ctx *c)
 bool fault_other_source_port(struct fault_ctx *c)
 {
     if (c->encap != ENCAP_ROCEV2 || c->req->msg_tail < 3)
-        return false; /* from the first packet on it would be the port of the queue pair */
+        return false; /* in the first packet it would simply be the port of the queue pair */
     c->tweak->udp_sport_xor = 1;
     return true;
 }
@@ -234,7 +234,7 @@ bool fault_solicited_write(struct fault_ctx *c)
     return true;
 }
 
-/* 2^23 PSNs for one READ: only at a path MTU of 256 is that not too long as well. */
+/* A READ of 2^23 PSNs; at a path MTU above 256 its length would break the length rule, too. */
 bool fault_window_too_large(struct fault_ctx *c)
 {
     if (c->repeat || fault_op(c) != OP_READ_REQUEST || c->req->p.pmtu != 256)
@@ -258,7 +258,7 @@ bool fault_changed_repeat(struct fault_ctx *c)
     return other_operation(c);
 }
 
-/* The opcode promises an immediate, but neither it nor anything else follows. */
+/* An opcode with immediate, but without the ImmDt header and without payload. */
 bool fault_missing_immediate(struct fault_ctx *c)
 {
     if (!(c->p->op->ext & H_IMMDT) || fault_op(c) == OP_WRITE_ONLY_IMM)
@@ -328,7 +328,7 @@ bool fault_unannounced_qkey(struct fault_ctx *c)
     return c->p->bth.dqpn != 1 && fault_wrong_qkey(c);
 }
 
-/* In mid-stream, so that the packets around it show whose it is. */
+/* Not the first packet: the packets around it show which connection it belongs to. */
 bool fault_other_queue_pair(struct fault_ctx *c)
 {
     if (c->repeat || !is_rc(c) || c->req->msg_tail < 2)

@@ -147,7 +147,7 @@ bool fault_rd_nak_code(struct fault_ctx *c)
     return true;
 }
 
-/* An ACK gives way to a congestion notification. */
+/* A CNP in place of an ACK. */
 static bool make_cnp(struct fault_ctx *c)
 {
     if (!is_ack(c) || c->encap != ENCAP_ROCEV2)

@@ -40,7 +40,7 @@ const struct fault_info fault_table[] = {
     {RULE_RDA_02, FAULT_RESPONSE, "a READ response that skips a PSN", fault_answer_out_of_order},
     {RULE_RDA_03, FAULT_RESPONSE, "a READ response 4 bytes too short", fault_short_answer},
     {RULE_RDA_04, FAULT_REQUEST, "a READ asked for again at the wrong address", fault_wrong_reread},
-    {RULE_RDA_05, FAULT_RESPONSE, "a READ response that nobody asked for, in place of an ACK", fault_ghost_answer},
+    {RULE_RDA_05, FAULT_RESPONSE, "a READ response without a READ request, in place of an ACK", fault_ghost_answer},
     {RULE_RDA_06, FAULT_CHOICE, "one READ or atomic more than the depth allows", NULL},
     {RULE_RDA_07, FAULT_RESPONSE, "NAK Invalid Request for a READ or atomic within the depth", fault_refused_read},
     {RULE_RDA_08, FAULT_REQUEST, "an atomic at an address that is no multiple of 8", fault_unaligned_atomic},

@@ -5,25 +5,25 @@
 #include "gen/endpoint/build.h"
 #include "src/transport/rules.h"
 
-/* Where a fault takes hold of the endpoint. */
+/* Where a fault acts. */
 enum fault_hook {
     FAULT_REQUEST,  /* change a request packet, or the frame, just before it is sent */
     FAULT_RESPONSE, /* the same for a response */
-    /* the chooser goes on where the named check would stop it: depth, credits, timers, retries, resumption */
+    /* the endpoint sends although the rule forbids it: depth, credits, timers, retries, resumption */
     FAULT_CHOICE,
     FAULT_CM, /* the connection manager; applied by its agent */
 };
 
-/* What a fault may look at and change. */
+/* The packet, and the state that a fault may look at. */
 struct fault_ctx {
     struct pkt *p;             /* the packet: headers, bth, op, payload_len */
     struct build_tweak *tweak; /* departures below the transport */
     const struct requester *req;
     const struct responder *rsp;
     ns_t now;
-    bool repeat;       /* a request sent again */
+    bool repeat;       /* a retransmitted request */
     bool again;        /* set: the packet is sent a second time */
-    bool again_as_ack; /* set: that time as a plain ACK */
+    bool again_as_ack; /* set: the second time as a plain ACK */
     uint8_t encap;     /* enum encap of the path */
     bool ip4;          /* RoCEv2 over IPv4 */
 };
@@ -32,8 +32,8 @@ struct fault_info {
     enum rule rule;
     enum fault_hook hook;
     const char *what; /* one line: what the endpoint does wrong */
-    /* FAULT_REQUEST, FAULT_RESPONSE: change the packet or the tweak; false if this packet is not suited. NULL for the
-     * others. */
+    /* FAULT_REQUEST, FAULT_RESPONSE: change the packet or the tweak; false if the packet does not suit. NULL for other
+     * hooks. */
     bool (*change)(struct fault_ctx *c);
     bool mild; /* this way of breaking the rule is a warning, though the rule is an error */
 };
@@ -46,7 +46,7 @@ extern const struct fault_info fault_table[];
 extern const unsigned fault_count;
 /* The first fault that breaks `rule`; NULL if none can. */
 const struct fault_info *fault_find(enum rule rule);
-/* Whose mistake it is: "a requester's", "a responder's", "either end's" or "the connection manager's". */
+/* Who commits it: "a requester's", "a responder's", "either end's" or "the connection manager's". */
 const char *fault_whose(enum rule rule);
 
 #endif

@@ -1,4 +1,4 @@
-/* layer 3 (endpoint): things found by a number that each has: chains of a hash table. */
+/* layer 3 (endpoint): a multimap from keys to things: a hash table with chains. */
 #include "gen/endpoint/multimap.h"
 
 #include <stdlib.h>

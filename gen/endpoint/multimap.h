@@ -1,4 +1,5 @@
-/* layer 3 (endpoint): things found by a number that each has: chains of a hash table. Several may have the same. */
+/* layer 3 (endpoint): a multimap from keys to things: a hash table with chains. Several things may have the same key.
+ */
 #ifndef RDMATRACE_GEN_ENDPOINT_MULTIMAP_H
 #define RDMATRACE_GEN_ENDPOINT_MULTIMAP_H
 
@@ -17,12 +18,13 @@ void chains_free(struct chains *c);
 void chains_put(struct chains *c, uint32_t key, uint32_t thing);
 /* Take out a thing that was put in with this key. */
 void chains_drop(struct chains *c, uint32_t key, uint32_t thing);
-/* The first thing + 1 that may have this key; 0: there is none. Others that have it, and some that have not, follow. */
+/* The first thing + 1 of the chain of this key; 0: the chain is empty. The chain holds all things with the key, and
+ * some with other keys. */
 static inline uint32_t chains_first(const struct chains *c, uint32_t key)
 {
     return c->first[(key * UINT32_C(2654435761)) >> 8 & c->mask];
 }
-/* The thing + 1 behind `thing`; 0: none. */
+/* The next thing + 1 of the chain after `thing`; 0: none. */
 static inline uint32_t chains_next(const struct chains *c, uint32_t thing)
 {
     return c->next[thing];

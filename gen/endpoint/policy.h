@@ -9,8 +9,8 @@
 struct policy_state {
     uint32_t unacked;      /* ACK policy: requests since the last response */
     ns_t ack_due;          /* ACK policy: when a delayed ACK leaves; NS_NEVER: none waits */
-    ns_t answer_due;       /* when READs and atomics are answered again; NS_NEVER: they do not wait */
-    ns_t next_send;        /* pacing: no data before this */
+    ns_t answer_due;       /* when the delayed response to a READ or atomic may leave; NS_NEVER: none is delayed */
+    ns_t next_send;        /* pacing: no request before this */
     uint32_t since_ackreq; /* packets since the last AckReq */
 };
 
@@ -36,7 +36,7 @@ struct window_policy {
 };
 extern const struct window_policy window_fixed; /* arg packets (0: 128) */
 
-/* How fast a queue pair sends. Congestion control fits here: it is told of CNPs and changes its rate. */
+/* How fast a queue pair sends. Congestion control fits here: it receives CNPs and changes its rate. */
 struct pace_policy {
     const char *name;
     /* `bytes` of frame are sent now; returns when the next may leave. */
@@ -48,7 +48,7 @@ struct pace_policy {
 extern const struct pace_policy pace_none;
 extern const struct pace_policy pace_rate; /* arg bit/s of frame bytes, evenly */
 
-/* What an endpoint posts to a receive queue by itself, after receives were consumed. */
+/* Receives that the endpoint posts by itself after receives were consumed. */
 struct refill_policy {
     const char *name;
     /* Receives to post when `posted` are there of `depth`; `*when`: not before this time. 0: none. */
@@ -95,7 +95,7 @@ struct policies {
     const struct sport_policy *sport;
     uint64_t ack_arg, window_arg, pace_arg, refill_arg, psn_arg, qpn_arg, sport_arg;
     ns_t ack_wait;         /* ack_coalesce: how long the first packet that asks waits for its ACK; 0: 10 us */
-    ns_t answer_wait;      /* how long a READ or atomic waits for its answer when none else does; 0: not at all */
+    ns_t answer_wait;      /* delay of the response to a READ or atomic while no other one is outstanding; 0: none */
     uint32_t ackreq_every; /* AckReq at least every so many packets, besides every Last and Only; 0: 64 */
 };
 /* ack_every, window_fixed 128, no pacing, no refill, random PSNs, sequential QPNs from 17, sport_flow. */

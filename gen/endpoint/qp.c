@@ -28,7 +28,7 @@ static void map_put(struct endpoint *ep, const struct ep_qp *q)
     ep->map[i] = (uint32_t)q->handle + 1;
 }
 
-/* Take `q` out; what stands behind it in its run moves up. */
+/* Remove `q` from the map; the entries after it in its probe sequence move up. */
 static void map_drop(struct endpoint *ep, const struct ep_qp *q)
 {
     uint32_t i = slot_of(ep, q->qp.qpn), k;
@@ -133,7 +133,7 @@ static int qp_queues(struct ep_qp *q, const struct ep_qp_init *init)
     return init->srq == EP_NO_SRQ ? rq_init(&q->rq, init->max_recv_wr ? init->max_recv_wr : 16, init->max_recv_sge) : 0;
 }
 
-/* READs and atomics that a queue pair remembers unless told otherwise. */
+/* READs and atomics that a queue pair can remember, if the caller does not say. */
 #define RES_DEFAULT 16
 
 static struct ep_qp *qp_alloc(struct endpoint *ep, const struct ep_qp_init *init, uint32_t qpn)

@@ -1,4 +1,4 @@
-/* layer 3 (endpoint): frames that arrive: whether they are for us, and what they do to memory, queues and
+/* layer 3 (endpoint): received frames: which queue pair they are for, and their effects on memory, queues and
  * completions. */
 #include "gen/endpoint/endpoint_impl.h"
 
@@ -49,7 +49,7 @@ static bool is_sound(const struct endpoint *ep, const struct pkt *p)
            is_addressed(ep, p);
 }
 
-/* A packet that is not sound: whether it was meant for an endpoint here. */
+/* True if a packet that is_sound() refused is an RDMA packet addressed to this endpoint: it is counted. */
 static bool is_rubbish(const struct endpoint *ep, const struct pkt *p)
 {
     bool rdma = p->have & H_BTH || (p->have & H_UDP && p->dport == UDP_PORT_ROCEV2);
@@ -169,7 +169,8 @@ static void take_receive(struct ep_qp *q, ns_t now)
     }
 }
 
-/* An error found only while a request was carried out: the receive fails, and so does the queue pair. */
+/* A request failed while it was executed: complete its receive with an error, and move the queue pair to the error
+ * state. */
 static void fail_receive(struct ep_qp *q, enum wc_status status, ns_t now)
 {
     struct wc wc = {.wr_id = q->cur.wr_id, .status = (uint8_t)status, .opcode = WC_RECV};
@@ -263,7 +264,7 @@ static bool do_memory(struct ep_qp *q, const struct effects *e, const struct pkt
     return true;
 }
 
-/* A local failure while executing: RC tells the requester, UC and UD just fail, and so does RC when a key cannot be
+/* A local error while a request was executed: RC sends a NAK, UC and UD only fail, and so does RC if an R_Key cannot be
  * invalidated (9.9.6.3, class J). */
 static void execution_failed(struct ep_qp *q, const struct effects *e, enum wc_status status, ns_t now)
 {
@@ -298,9 +299,14 @@ static void refused(struct ep_qp *q, const struct effects *e, ns_t now)
     ep_ready(q);
 }
 
-/* A fault: after the first ACKs no answer at all, until the requester has tried again and half of the time that it
- * waited is over once more: longer than its timeout, also where its first try comes early. */
-static void stay_mute(struct ep_qp *q, const struct effects *e, const struct pkt *p, ns_t now)
+/* Fault ACK-04: after its first ACKs the responder sends nothing. T is the ACK timeout:
+ *
+ *   mute_from              first retransmission                       mute_until
+ *   |<---------- w ---------->|<---------------- w / 2 ---------------->|
+ *
+ * and mute_until is at least 1.5 T after mute_from: the silence outlasts the timeout even if the requester retransmits
+ * early. */
+static void suppress_responses(struct ep_qp *q, const struct effects *e, const struct pkt *p, ns_t now)
 {
     ns_t timeout = ack_timeout(q->qp.req.p.timeout);
 
@@ -318,8 +324,8 @@ static void stay_mute(struct ep_qp *q, const struct effects *e, const struct pkt
     ep_timer(q, q->mute_until);
 }
 
-/* The only READ or atomic without an answer: it has to wait. */
-static void hold_answer(struct ep_qp *q, ns_t now)
+/* With a policy's answer_wait: delay the response to a READ or atomic if no other one is outstanding. */
+static void delay_read_response(struct ep_qp *q, ns_t now)
 {
     const struct responder *r = &q->qp.rsp;
 
@@ -329,22 +335,23 @@ static void hold_answer(struct ep_qp *q, ns_t now)
     ep_timer(q, q->ps.answer_due);
 }
 
-static void owe(struct ep_qp *q, const struct effects *e, const struct pkt *p, ns_t now)
+/* A request asks for a response: set when it leaves, by the ACK policy; a duplicate is answered at once. */
+static void schedule_response(struct ep_qp *q, const struct effects *e, const struct pkt *p, ns_t now)
 {
     ns_t due = e->flags & EFF_DUPLICATE ? now : q->pol.ack->due(&q->ps, p->bth.ackreq, now, &q->pol);
 
     if (UNLIKELY(ep_faulty(q->ep, RULE_ACK_04)))
-        stay_mute(q, e, p, now);
+        suppress_responses(q, e, p, now);
     if (due < q->ps.ack_due)
         q->ps.ack_due = due;
     if (q->ps.ack_due > now && q->ps.ack_due != NS_NEVER)
         ep_timer(q, q->ps.ack_due);
     if (UNLIKELY(q->pol.answer_wait))
-        hold_answer(q, now);
+        delay_read_response(q, now);
     ep_ready(q);
 }
 
-/* A fault: an answer where none may be. */
+/* Fault SVC-03: an ACK on a UC queue pair. */
 static void acknowledge_uc(struct ep_qp *q, const struct pkt *p)
 {
     if (!ep_fault_choice(q, RULE_SVC_03))
@@ -394,13 +401,13 @@ static bool rx_request(struct ep_qp *q, const struct pkt *p, ns_t now)
             ep_refill(q, now);
     }
     if (e.flags & EFF_RESPOND)
-        owe(q, &e, p, now);
+        schedule_response(q, &e, p, now);
     if (UNLIKELY(q->qp.type == QPT_UC && ep_faulty(ep, RULE_SVC_03)))
         acknowledge_uc(q, p);
     return !(e.flags & EFF_DROP) || e.flags & EFF_RESPOND;
 }
 
-/* A congestion notification: the pacing policy is told. */
+/* A CNP: pass it to the pacing policy. */
 static void rx_cnp(struct ep_qp *q, ns_t now)
 {
     COUNT(q, rp_cnp_handled);

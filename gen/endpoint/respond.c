@@ -1,4 +1,13 @@
-/* layer 3 (endpoint): the chooser's responder side: acknowledgements, READ responses, NAKs. */
+/* layer 3 (endpoint): the responder: sends ACKs, READ and atomic responses, and NAKs.
+ *
+ * Responses leave in the order of the requests; rsp_owed() of src/transport names the next one. An ACK acknowledges all
+ * requests up to its PSN, so the ACK policy may delay it (coalescing). With a policy of one ACK for three requests:
+ *
+ *   requests    SEND 10   SEND 11   SEND 12           SEND 14 (13 is lost)           SEND 13   SEND 14
+ *   responses                                ACK 12              sequence NAK 13
+ *
+ * After a sequence or RNR NAK, requests ahead of its PSN get no response until the requester has gone back to that PSN.
+ * A fatal NAK moves the queue pair to the error state. */
 #include <errno.h>
 
 #include "gen/endpoint/endpoint_impl.h"
@@ -51,8 +60,8 @@ static void count_response(struct ep_qp *q, const struct rsp_owed *o)
     }
 }
 
-/* A fault: the same response once more, or an ACK in its place. */
-static void again_set(struct ep_qp *q, const struct rsp_owed *o, bool as_ack)
+/* A fault: send the same response a second time, or a plain ACK after it. */
+static void repeat_response(struct ep_qp *q, const struct rsp_owed *o, bool as_ack)
 {
     q->again = *o;
     if (as_ack) {
@@ -99,7 +108,7 @@ static int send_response(struct ep_qp *q, const struct rsp_owed *o, uint8_t *buf
         rsp_tx(r, UNLIKELY(ep->n_fault) ? &honest : p, now);
     q->repeat_again = c.again;
     if (c.again)
-        again_set(q, o, c.again_as_ack);
+        repeat_response(q, o, c.again_as_ack);
     if (!r->ack_owed) {
         q->ps.unacked = 0;
         q->ps.ack_due = NS_NEVER;
@@ -108,15 +117,19 @@ static int send_response(struct ep_qp *q, const struct rsp_owed *o, uint8_t *buf
     return (int)out.len;
 }
 
-/* After a fatal NAK left: the queue pair is dead. */
+/* A fatal NAK was sent: move the queue pair to the error state. */
 static void after_nak(struct ep_qp *q, ns_t now)
 {
     if (q->qp.rsp.dead && !q->qp.rsp.nak_owed && q->qp.state != QPS_ERR)
         ep_qp_fail(q, WC_SUCCESS, now);
 }
 
-/* A fault: the ACK that is owed although a READ has not been answered. */
-static void overtake(struct ep_qp *q, struct rsp_owed *o)
+/* Fault RDA-11: send the ACK of a later request before the READ response that is still due:
+ *
+ *   requests    READ(10-12)  SEND(13)
+ *   correct     responses 10, 11, 12, then ACK 13
+ *   fault       ACK 13, then responses 10, 11, 12 */
+static void ack_before_read_response(struct ep_qp *q, struct rsp_owed *o)
 {
     const struct responder *r = &q->qp.rsp;
 
@@ -129,8 +142,8 @@ static void overtake(struct ep_qp *q, struct rsp_owed *o)
                            .msn = r->msn_lo};
 }
 
-/* Whether READs and atomics, and so all that comes behind them, still wait for their answers. */
-static bool answers_wait(struct ep_qp *q, const struct rsp_owed *o, ns_t now)
+/* True while the policy delays the response to the oldest READ or atomic; later responses wait behind it. */
+static bool read_response_waits(struct ep_qp *q, const struct rsp_owed *o, ns_t now)
 {
     if (q->ps.answer_due == NS_NEVER || (o->kind != OWED_READ && o->kind != OWED_ATOMIC))
         return false;
@@ -140,7 +153,7 @@ static bool answers_wait(struct ep_qp *q, const struct rsp_owed *o, ns_t now)
     return false;
 }
 
-/* A fault: whether it answers nothing for now. */
+/* Fault ACK-04: true while the responder sends nothing. */
 static bool is_mute(struct ep_qp *q, ns_t now)
 {
     q->mute = q->mute && q->mute_until > now;
@@ -159,10 +172,10 @@ int ep_tx_response(struct ep_qp *q, uint8_t *buf, uint32_t cap, ns_t now)
         return 0;
     for (int tries = 0; tries < 2; tries++) {
         o = q->repeat_again ? q->again : rsp_owed(r, q->ps.ack_due <= now);
-        if (o.kind == OWED_NOTHING || answers_wait(q, &o, now))
+        if (o.kind == OWED_NOTHING || read_response_waits(q, &o, now))
             return 0;
         if (UNLIKELY(ep_faulty(q->ep, RULE_RDA_11)))
-            overtake(q, &o);
+            ack_before_read_response(q, &o);
         n = send_response(q, &o, buf, cap, now);
         if (n) {
             after_nak(q, now);

@@ -1,4 +1,4 @@
-/* layer 3 (endpoint): changing frames on their way. */
+/* layer 3 (endpoint): changing frames in transit. */
 #include "gen/endpoint/rewrite.h"
 #include "gen/endpoint/build.h"
 

@@ -1,4 +1,4 @@
-/* layer 3 (endpoint): changing frames on their way: congestion marks, named fields, damage. */
+/* layer 3 (endpoint): changing frames in transit: congestion marks, named fields, damage. */
 #ifndef RDMATRACE_GEN_ENDPOINT_REWRITE_H
 #define RDMATRACE_GEN_ENDPOINT_REWRITE_H
 
@@ -22,24 +22,24 @@ bool frame_field_get(const struct frame_field *f, const uint8_t *data, uint32_t 
 /* Decode a frame that is all there, without verifying it. `f` must live as long as `p` is used. */
 void frame_decode(struct pkt *p, struct frame *f, const uint8_t *data, uint32_t len, uint16_t linktype);
 
-/* Mark as having met congestion: ECN CE in IPv4, IPv6 or GRH (unless `if_capable` and the packet is not ECN capable),
- * FECN on native InfiniBand without GRH. Checksums are kept right. Returns whether the frame is marked now. */
+/* Mark congestion: ECN CE in IPv4, IPv6 or GRH (unless `if_capable` and the packet is not ECN capable),
+ * FECN on native InfiniBand without GRH. Checksums are updated. Returns true if the frame is marked now. */
 bool frame_mark_ce(uint8_t *data, uint32_t len, uint16_t linktype, bool if_capable);
-/* Make the checksum of the IPv4 header right again. */
+/* Recalculate the checksum of the IPv4 header. */
 void frame_fix_ip(uint8_t *data, uint32_t len, uint16_t linktype);
-/* Make the checksum of TCP or UDP right in an Ethernet frame, as hardware does for a host that leaves that to it.
- * Fragments, and IPv6 with extension headers, are left alone. */
+/* Calculate the TCP or UDP checksum in an Ethernet frame, as checksum offload does. Fragments, and IPv6 with extension
+ * headers, are left alone. */
 void frame_fix_l4(uint8_t *data, uint32_t len);
-/* Make everything right again: IPv4 checksum, ICRC, VCRC. */
+/* Recalculate the IPv4 checksum, ICRC and VCRC. */
 void frame_fix(uint8_t *data, uint32_t len, uint16_t linktype);
 
-/* What is damaged. */
+/* Which bytes are damaged. */
 enum frame_damage {
     DAMAGE_PAYLOAD, /* one bit of the payload; of the transport headers if there is none */
     DAMAGE_ICRC,    /* one bit of the ICRC */
     DAMAGE_FIELD,   /* the lowest bit of a named field */
 };
-/* Flip one bit, chosen by `r`; the ICRC does not fit any more. False if the frame has nothing of the kind. */
+/* Flip one bit, chosen by `r`; the ICRC is then wrong. False: the frame has no such bytes. */
 bool frame_damage(uint8_t *data, uint32_t len, uint16_t linktype, enum frame_damage what, const struct frame_field *f,
                   struct prng *r);
 

@@ -1,5 +1,4 @@
-/* layer 3 (endpoint): which queue pair is next: a list of those that may have something to send, and a heap of
- * timers. */
+/* layer 3 (endpoint): scheduling: a list of queue pairs that may have something to send, and a heap of timers. */
 #include "gen/endpoint/endpoint_impl.h"
 
 void ep_ready(struct ep_qp *q)
@@ -90,7 +89,7 @@ static ns_t earlier(ns_t a, ns_t b)
     return a < b ? a : b;
 }
 
-/* When the responder has something to send that waits. */
+/* When the responder sends its next delayed response; NS_NEVER: none is delayed. */
 static ns_t answer_deadline(const struct ep_qp *q)
 {
     ns_t t = q->qp.rsp.ack_owed ? q->ps.ack_due : NS_NEVER;
@@ -114,7 +113,7 @@ ns_t ep_qp_deadline(const struct ep_qp *q)
     return earlier(t, q->refill_at);
 }
 
-/* The first of them whose time is true. NULL: none. */
+/* The queue pair whose deadline is earliest; a timer that is set too early is moved to the deadline. NULL: none. */
 static struct ep_qp *first_due(struct endpoint *ep)
 {
     struct timer *first;

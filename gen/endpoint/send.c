@@ -1,4 +1,4 @@
-/* layer 3 (endpoint): the chooser's requester side: which request packet is next, built, checked, sent. */
+/* layer 3 (endpoint): the requester: chooses the next request packet, builds, checks and sends it. */
 #include <errno.h>
 
 #include "gen/endpoint/endpoint_impl.h"
@@ -70,7 +70,8 @@ static bool has_depth(struct ep_qp *q)
     return q->qp.req.rd_out < q->qp.req.p.max_rd || ep_fault_choice(q, RULE_RDA_06);
 }
 
-/* Whether work request `w` may begin; false also when it never may, until what is before it is done. */
+/* True if work request `w` may begin now. A work request that failed, or needs no packet, never begins: settle_local()
+ * completes it. */
 static bool may_begin(struct ep_qp *q, const struct ep_swqe *w)
 {
     const struct requester *r = &q->qp.req;
@@ -79,7 +80,7 @@ static bool may_begin(struct ep_qp *q, const struct ep_swqe *w)
 
     if (!req_has_room(r) || q->qp.state != QPS_RTS)
         return false;
-    if (UNLIKELY(w->status != WC_SUCCESS || kind == MSG_LOCAL)) /* settle_local() sees to it */
+    if (UNLIKELY(w->status != WC_SUCCESS || kind == MSG_LOCAL))
         return false;
     if (w->flags & SEND_FENCE && r->rd_out)
         return false;
@@ -90,10 +91,19 @@ static bool may_begin(struct ep_qp *q, const struct ep_swqe *w)
         return false;
     if (LIKELY(r->unlimited) || !wr_uses_receive(w->opcode) || req_has_credit(r, psn_add(r->ssn, 1)))
         return true;
-    return r->limit && ep_fault_choice(q, RULE_ACK_08); /* the first ACK tells how many there are */
+    return r->limit && ep_fault_choice(q, RULE_ACK_08); /* no credit count is known before the first ACK */
 }
 
-/* The next packet's place: message number and PSNs from its start. false: nothing may be sent. */
+/* The next request packet: number of its message, and its PSN counted from the first PSN of the message. False: nothing
+ * may be sent.
+ *
+ * Go-back-N: PSN 11 is lost, and una_hi is the PSN after the newest acknowledged one:
+ *
+ *   psn_tx      10 11 12 13  |  sequence NAK 11, or ACK timeout: psn_tx = una_hi = 11  |  11 12 13  |  14
+ *               new packets  |                                                         |  going back  new packets
+ *
+ * While req_going_back(), the packets from (msg_tx, psn_tx) on are retransmitted from their work requests; then the
+ * newest message continues if it is open, else the next work request begins. */
 static bool next_place(struct ep_qp *q, uint32_t *n, uint32_t *off)
 {
     const struct requester *r = &q->qp.req;
@@ -129,8 +139,8 @@ static void run_local(struct ep_qp *q, struct ep_swqe *w)
         w->status = WC_MW_BIND_ERR;
 }
 
-/* The work requests at the head of what is not begun that need no packet, and those that fail before they are sent.
- * Returns false if the queue pair failed. */
+/* Carry out the next work requests as long as they need no packet (local operations) or fail before their first packet.
+ * False: the queue pair failed. */
 static bool settle_local(struct ep_qp *q, ns_t now)
 {
     struct requester *r = &q->qp.req;
@@ -155,7 +165,7 @@ static bool settle_local(struct ep_qp *q, ns_t now)
         }
         if (UNLIKELY(w->status != WC_SUCCESS)) {
             if (r->msg_head != r->msg_tail)
-                return true; /* what is before it first */
+                return true; /* the work requests before it complete first */
             ep_qp_fail(q, (enum wc_status)w->status, now);
             return false;
         }
@@ -185,7 +195,7 @@ static bool wants_ackreq(struct ep_qp *q, bool last, uint32_t span)
     return false;
 }
 
-/* Headers behind the BTH. */
+/* Extended transport headers. */
 static void fill_ext(const struct ep_qp *q, struct pkt *p, const struct ep_swqe *w, uint32_t skip)
 {
     uint32_t ext = p->op->ext;
@@ -257,7 +267,7 @@ static void count_request(struct ep_qp *q, uint32_t n, const struct pkt *p, bool
     }
 }
 
-/* UD messages that no frame can carry vanish with success (C10-93.1.1). */
+/* A UD message that is too long for a frame completes with success but is not sent (C10-93.1.1). */
 static bool vanishes(const struct ep_qp *q, uint32_t n)
 {
     return q->qp.type == QPT_UD && swqe_of(q, n)->len > q->qp.req.p.pmtu;
@@ -274,7 +284,7 @@ static void swallow(struct ep_qp *q, ns_t now)
     ep_send_done(q, first, e.completed, now);
 }
 
-/* Where message `n` goes. */
+/* Path of message `n`. */
 static const struct path *path_of(struct ep_qp *q, uint32_t n)
 {
     struct ep_ah *ah;
@@ -287,7 +297,7 @@ static const struct path *path_of(struct ep_qp *q, uint32_t n)
     return &ah->path;
 }
 
-/* The check half, on the state as it is without a spurious packet's pretence that it is due. */
+/* Check the packet; a spurious packet (fault RTX-02) against the state in which it is not due. */
 static void judge(struct ep_qp *q, const struct pkt *p, ns_t now)
 {
     struct requester *r = &q->qp.req;
@@ -348,15 +358,21 @@ static int send_packet(struct ep_qp *q, uint32_t n, uint32_t off, uint8_t *buf, 
     return (int)out.len;
 }
 
-/* A fault: the oldest packet without an answer once more, although no timeout or NAK asks for it. Not before something
- * was answered: until then nobody can tell that answers would be seen. */
+/* Fault RTX-02: retransmit the oldest unacknowledged packet without a timeout or NAK. Only after the first response:
+ * before it a capture does not show whether responses are captured at all. */
+static bool spurious_possible(const struct requester *r)
+{
+    bool acknowledged_any = r->una_hi != r->p.psn;
+
+    return req_outstanding(r) && acknowledged_any && !req_going_back(r) && r->una_hi == req_msg(r, r->msg_head)->psn;
+}
+
 static int send_spurious(struct ep_qp *q, uint8_t *buf, uint32_t cap, ns_t now)
 {
     struct requester *r = &q->qp.req, saved = *r;
     int n;
 
-    if (req_outstanding(r) == 0 || r->una_hi == r->p.psn || req_going_back(r) ||
-        r->una_hi != req_msg(r, r->msg_head)->psn || !ep_fault_choice(q, RULE_RTX_02))
+    if (!spurious_possible(r) || !ep_fault_choice(q, RULE_RTX_02))
         return 0;
     r->psn_tx = r->una_hi;
     r->msg_tx = r->msg_head;

@@ -1,4 +1,4 @@
-/* layer 3 (endpoint): timers: a heap of those that run. */
+/* layer 3 (endpoint): timers: a heap of running timers. */
 #include "gen/endpoint/timers.h"
 
 static void put(struct timers *t, uint32_t i, struct timer *x)

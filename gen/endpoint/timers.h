@@ -1,4 +1,4 @@
-/* layer 3 (endpoint): timers: a heap of those that run. */
+/* layer 3 (endpoint): timers: a heap of running timers. */
 #ifndef RDMATRACE_GEN_ENDPOINT_TIMERS_H
 #define RDMATRACE_GEN_ENDPOINT_TIMERS_H
 
@@ -6,15 +6,15 @@
 
 #include <stddef.h>
 
-/* A timer, as a member of what it is for. All zero: it does not run. */
+/* A timer, a member of the object that it belongs to. All zero: not running. */
 struct timer {
     ns_t when;
     uint32_t pos; /* in the heap, from 1; 0: it does not run */
 };
 
-/* Those that run; all zero: none. */
+/* The running timers; all zero: none. */
 struct timers {
-    struct timer **heap; /* from 1 on, the earliest first: room for all of them and one more is the caller's */
+    struct timer **heap; /* from 1 on, the earliest first; the caller provides room for all timers and one more */
     uint32_t n;
 };
 
@@ -22,7 +22,7 @@ struct timers {
 void timer_set(struct timers *t, struct timer *x, ns_t when);
 /* Stop it, if it runs. */
 void timer_stop(struct timers *t, struct timer *x);
-/* What the timer `t` is the `member` of, a `type`. */
+/* The object of this `type` whose `member` is the timer `t`. */
 #define TIMER_OF(t, type, member) ((type *)(void *)((char *)(t)-offsetof(type, member)))
 
 /* The earliest; NULL: none runs. */
