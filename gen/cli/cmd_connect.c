@@ -17,7 +17,7 @@ static const struct opt_def defs[] = {
     {'c', "connections", "N", "connections at once (1)"},
     {'C', "count", "N", "messages each way and connection (10); 0: none"},
     {'S', "size", "BYTES", "bytes of a message (100)"},
-    {'V', "validate", NULL, "compare what comes back"},
+    {'V', "validate", NULL, "compare the data echoed"},
     {'d', "disconnect", NULL, "client: disconnect when done, without waiting for the server"},
     {KEY_HOLD, "hold", "TIME", "keep the connections for so long after the messages (0)"},
     {KEY_RECVS, "recvs", "N", "receives posted at a time (-C)"},

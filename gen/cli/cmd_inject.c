@@ -97,17 +97,17 @@ static int open_port(struct inject *j, unsigned port)
     return 0;
 }
 
-/* Whoever is at a port besides the host that it leads to. */
+/* Warn of a port without a peer, and of a port on which this host has an address itself. */
 static void warn_of_port(const struct inject *j, unsigned port)
 {
     const struct backend *k = j->backend[port];
     uint8_t gid[16];
 
     if (k->ops->alone && k->ops->alone(k))
-        cli_error("%s: nobody is there: what leaves at this port reaches no host", j->name[port]);
+        cli_error("%s: no peer on this port", j->name[port]);
     else if (!strchr(j->name[port], ':') &&
              (host_address(j->name[port], false, NULL, gid) == 0 || host_address(j->name[port], true, NULL, gid) == 0))
-        cli_error("%s: this host has address %s there, and answers besides the hosts that are joined", j->name[port],
+        cli_error("%s: this host has address %s on this port, and answers besides the two bridged hosts", j->name[port],
                   live_addr_str(gid));
 }
 
@@ -248,7 +248,7 @@ static int forward(struct inject *j)
 
     while (r == 0 && j->now < end && j->received < j->count)
         r = step(j, end);
-    /* What is held back at the end is let go. */
+    /* Release the held frames at the end. */
     j->now = live_now();
     bridge_end(j->bridge, j->now);
     flush(j, &blocked);

@@ -74,7 +74,7 @@ void cmd_perf_help(struct buf *b)
     buf_puts(b,
              "Usage: rdmagen write|read|send|cas|faa HOST [options]\n\n"
              "Send traffic to ib_write_bw, ib_read_bw, ib_send_bw, ib_atomic_bw (perftest), their kind with _lat, or "
-             "`rdmagen serve`\non another host, and measure it. Both sides must be told the same kind of test, size, "
+             "`rdmagen serve`\non another host, and measure it. Both sides must be given the same kind of test, size, "
              "number of "
              "messages and queue pairs.\n\n");
     opt_help(b, defs);
@@ -316,7 +316,7 @@ static void show_progress(void *user, const struct load *l)
         fprintf(stderr, "\r%llu", (unsigned long long)l->all.completed);
 }
 
-/* What a peer that is told by hand must be told about us. */
+/* Print the values that the user must enter at a peer without an exchange. */
 static void show_keys(void *user, const struct load *l)
 {
     const struct job *j = user;

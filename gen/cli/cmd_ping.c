@@ -34,7 +34,7 @@ static const struct opt_def defs[] = {
     {'p', "port", "PORT", "port of RDMA-CM (7174)"},
     {'C', "count", "N", "end after N pings (client: without end)"},
     {'S', "size", "BYTES", "bytes of a ping, 26 to 65536 (64)"},
-    {'V', "validate", NULL, "compare the data: what comes back; server: what rping sends"},
+    {'V', "validate", NULL, "compare the data echoed; server: the data of rping"},
     {'v', "verbose", NULL, "show the data"},
     {'q', "quiet", NULL, "show nothing but errors"},
     {'P', "persistent", NULL, "server: serve one client after another"},

@@ -50,7 +50,7 @@ void cmd_pingpong_help(struct buf *b)
              "Usage: rdmagen pingpong HOST [options]\n       rdmagen pingpong -s [options]\n\n"
              "Exchange messages with ibv_rc_pingpong, ibv_uc_pingpong, ibv_ud_pingpong or ibv_srq_pingpong on another "
              "host, as\nclient or as server.\n"
-             "Both sides must be told the same size, number of messages and path MTU.\n\n");
+             "Both sides must be given the same size, number of messages and path MTU.\n\n");
     opt_help(b, defs);
     buf_puts(b, "\nExit status: 0 if all messages went both ways, 1 if not or if data differed, 2 for usage, or an "
                 "interface or file\n"

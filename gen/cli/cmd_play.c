@@ -14,7 +14,7 @@
 
 struct job {
     struct live_run run;
-    struct live_config meant; /* what the options said; its events, nodes and faults are the scenario's */
+    struct live_config given; /* by the options; its events, nodes and faults go to the scenario */
     struct script_live peer;
     const char *tcp;
     char **files;
@@ -27,7 +27,7 @@ struct job {
 enum { KEY_TCP = 256, KEY_TIMEOUT, KEY_TOLERANCE, KEY_EXCHANGE, KEY_RKEY, KEY_VA, KEY_PSN };
 
 static const struct opt_def defs[] = {
-    {'s', "server", NULL, "be host b: do what the rdmagen that plays a scenario says"},
+    {'s', "server", NULL, "be host b of the scenario that the other rdmagen plays"},
     {'P', "persistent", NULL, "server: serve one client after another"},
     {KEY_EXCHANGE, "exchange", "KIND",
      "who the peer is: rdmagen (default; `rdmagen play -s`), or pingpong:\n"
@@ -35,7 +35,7 @@ static const struct opt_def defs[] = {
     {'p', "port", "PORT", "TCP port (18516; pingpong: 18515)"},
     {KEY_TCP, "tcp", "HOST", "speak TCP with HOST instead"},
     {KEY_TOLERANCE, "tolerance", "US", "microseconds by which times may be off (1000)"},
-    {KEY_TIMEOUT, "timeout", "SECONDS", "how long to wait for what is expected (10)"},
+    {KEY_TIMEOUT, "timeout", "SECONDS", "longest wait of an expectation (10)"},
     {KEY_PSN, "psn", "N", "first PSN of queue pairs without psn= (random)"},
     {KEY_RKEY, "rkey", "KEY", "pingpong: R_Key of the peer's memory"},
     {KEY_VA, "va", "ADDRESS", "pingpong: its address"},
@@ -70,21 +70,21 @@ static const struct opt_clash clashes[] = {
     {0, 0, 0, NULL},
 };
 
-/* What a scenario begins from. */
+/* Configuration of a scenario before its first line. */
 static void begin(struct job *j, struct script_opts *o)
 {
     *o = (struct script_opts){.has_psn = j->has_psn, .psn = (uint32_t)j->psn, .verbose = j->verbose};
-    sim_config_init(&o->sim, j->meant.seed ? j->meant.seed : 1);
-    o->sim.events = j->meant.events;
-    j->meant.events = NULL;
-    if (j->meant.net)
-        o->sim.net = *j->meant.net;
+    sim_config_init(&o->sim, j->given.seed ? j->given.seed : 1);
+    o->sim.events = j->given.events;
+    j->given.events = NULL;
+    if (j->given.net)
+        o->sim.net = *j->given.net;
     for (unsigned h = 0; h < NET_HOSTS; h++) {
-        o->sim.ep[h].profile = j->meant.profile;
+        o->sim.ep[h].profile = j->given.profile;
         o->sim.ep[h].mtu = j->run.live.mtu < 1024 ? j->run.live.mtu : 1024;
     }
-    o->sim.ep[j->run.server].faults = j->meant.faults;
-    o->sim.ep[j->run.server].n_faults = j->meant.n_faults;
+    o->sim.ep[j->run.server].faults = j->given.faults;
+    o->sim.ep[j->run.server].n_faults = j->given.n_faults;
     if (!o->sim.events)
         o->sim.events = event_list_new();
     j->peer.live = &j->run.live;
@@ -261,7 +261,7 @@ static void hand_over(struct job *j)
 {
     struct live_config *c = &j->run.config;
 
-    j->meant = *c;
+    j->given = *c;
     c->events = NULL;
     c->net = NULL;
     c->n_faults = 0;
@@ -316,7 +316,7 @@ static int run(void *job)
 
 static void stop(void *job)
 {
-    event_list_free(((struct job *)job)->meant.events);
+    event_list_free(((struct job *)job)->given.events);
 }
 
 int cmd_play(int argc, char **argv)

@@ -9,9 +9,10 @@ void cmd_sim_help(struct buf *b)
                 "       rdmagen sim FILE.rdma [options]\n\n"
                 "Play conversations between two hosts in virtual time, or a scenario file, rdmagen-scenario(5).\n\n");
     opt_help(b, sim_options);
-    buf_puts(b, "\nExit status: 0 if all completed, 1 if not or if an event or fault found no occasion, 2 for usage or "
-                "files that cannot be\n"
-                "read or written.\n");
+    buf_puts(b,
+             "\nExit status: 0 if all completed, 1 if not or if an event or fault was never triggered, 2 for usage or "
+             "files that cannot be\n"
+             "read or written.\n");
 }
 
 static void job_init(struct sim_job *job)
@@ -77,8 +78,9 @@ int cmd_sim(int argc, char **argv)
         }
     }
     if (status < 0 && operand + 1 != s.argc)
-        status = operand == s.argc ? cli_error("sim: what? write, send, read, cas, faa, mixed or a scenario file")
-                                   : cli_error("sim: unexpected '%s'", s.argv[operand + 1]);
+        status = operand == s.argc
+                     ? cli_error("sim: expected an operation (write, send, read, cas, faa, mixed) or a scenario file")
+                     : cli_error("sim: unexpected '%s'", s.argv[operand + 1]);
     if (status < 0 && job_settle(job, &s, argv[operand]) != EXIT_OK)
         status = EXIT_BAD;
     opt_end(&s);

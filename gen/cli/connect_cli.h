@@ -13,11 +13,11 @@ struct connect_node {
     bool ready;      /* receives are posted */
     bool open;       /* it stands, or stood */
     bool over;       /* refused, not answered, or disconnected */
-    bool told;       /* its failure was reported */
+    bool reported;   /* its failure was reported */
     ns_t began;      /* when its request came or was sent */
 };
 
-/* What `rdmagen connect` was asked to do, and how far it is. */
+/* Options and state of `rdmagen connect`. */
 struct connect_job {
     struct live_run run;
     struct matose_config talk;  /* of all connections */

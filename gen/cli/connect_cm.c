@@ -15,9 +15,9 @@ struct connect_node *connect_find(struct connect_job *j, int qp)
 
 void connect_fail(struct connect_job *j, struct connect_node *n, const char *why)
 {
-    if (n->told)
+    if (n->reported)
         return;
-    n->told = true;
+    n->reported = true;
     j->failed++;
     cli_error("connection %u: %s", (unsigned)(n - j->nodes), why);
 }

@@ -28,7 +28,7 @@ struct inject {
 
 /* Say that frames are forwarded from now on. */
 void inject_begin(const struct inject *j);
-/* Tell what happened: 0, EXIT_FOUND if an event never matched or could never be applied, or EXIT_BAD. */
+/* Print the result: 0, EXIT_FOUND if an event never matched or could never be applied, or EXIT_BAD. */
 int inject_report(struct inject *j);
 
 #endif

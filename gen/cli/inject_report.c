@@ -43,7 +43,7 @@ void inject_begin(const struct inject *j)
     buf_free(&b);
 }
 
-/* Losses that nobody asked for. */
+/* Frames lost other than by events. */
 static void complain(const struct inject *j)
 {
     for (unsigned i = 0; i < NET_HOSTS; i++) {
@@ -58,11 +58,10 @@ static void complain(const struct inject *j)
             cli_error("%s: %s cut to less than an Ethernet header, and not sent", j->name[i],
                       count_str(s.too_short, "frame"));
         if (s.overflow + k->unsent)
-            cli_error("%s: %s not sent: the queue was full, or nobody was there", j->name[i],
+            cli_error("%s: %s not sent: the queue was full, or no peer was on the port", j->name[i],
                       count_str(s.overflow + k->unsent, "frame"));
         if (k->dropped)
-            cli_error("%s: %s lost on the way in: this program was too slow", j->name[i],
-                      count_str(k->dropped, "frame"));
+            cli_error("%s: %s lost on receive: this program was too slow", j->name[i], count_str(k->dropped, "frame"));
     }
     if (event_unlearnt(j->events))
         cli_error("%s beyond the first %u without a number", count_str(event_unlearnt(j->events), "connection"),

@@ -100,26 +100,26 @@ static struct {
     struct event_list *events; /* until live_open() takes them over */
     enum rule faults[FAULTS_MAX];
     unsigned n_faults;
-} meant;
+} given;
 
 static int option_event(struct live_config *c, const char *arg)
 {
-    if (!meant.events)
-        meant.events = event_list_new();
-    if (!meant.events)
+    if (!given.events)
+        given.events = event_list_new();
+    if (!given.events)
         return cli_error("out of memory");
-    c->events = meant.events;
+    c->events = given.events;
     return words_event(c->events, "--event", arg);
 }
 
 static int option_fault(struct live_config *c, const char *arg)
 {
-    if (meant.n_faults == FAULTS_MAX)
+    if (given.n_faults == FAULTS_MAX)
         return cli_error("--fault %s: at most %d rules", arg, FAULTS_MAX);
-    if (words_fault(arg, arg, &meant.faults[meant.n_faults]))
+    if (words_fault(arg, arg, &given.faults[given.n_faults]))
         return EXIT_BAD;
-    c->faults = meant.faults;
-    c->n_faults = ++meant.n_faults;
+    c->faults = given.faults;
+    c->n_faults = ++given.n_faults;
     return 0;
 }
 
@@ -160,8 +160,8 @@ int live_option(struct live_config *c, int key, const char *arg, bool *mine)
     case LIVE_EVENT:
         return option_event(c, arg);
     case LIVE_NET:
-        c->net = &meant.net;
-        return words_net(&meant.net, "--net", arg);
+        c->net = &given.net;
+        return words_net(&given.net, "--net", arg);
     case LIVE_FAULT:
         return option_fault(c, arg);
     case LIVE_TOS:
@@ -195,7 +195,7 @@ int live_cli_open(struct live *l, const struct live_config *c)
     struct live_error err;
 
     live_catch_signals();
-    meant.events = NULL;
+    given.events = NULL;
     if (live_open(l, c, &err) < 0)
         return cli_error("%s", err.msg);
     l->backend->say = live_cli_say;
@@ -204,7 +204,7 @@ int live_cli_open(struct live *l, const struct live_config *c)
     return 0;
 }
 
-/* What came that was not taken. */
+/* Report received frames that were lost. */
 static void tell_strangers(struct live *l)
 {
     const struct ep_stats *s = ep_stats(l->ep);

@@ -24,7 +24,7 @@ enum {
     LIVE_KEYS,
 };
 
-/* Row for commands whose queue pairs may be told where to begin. */
+/* Row for commands whose first PSN can be given. */
 #define LIVE_PSN_OPT                                                                                                   \
     {                                                                                                                  \
         LIVE_PSN, "psn", "N", "first PSN of this side's queue pairs (random)"                                          \
@@ -75,8 +75,8 @@ int live_type(const char *arg, uint8_t *type);
 void live_cli_say(const char *line);
 /* Open, with a message on failure: 0, or the exit status. Catches signals. */
 int live_cli_open(struct live *l, const struct live_config *c);
-/* Close; says what was lost, and which events and faults never happened. `status`; EXIT_FOUND in place of EXIT_OK when
- * there are such; EXIT_BAD when the capture file is not whole. */
+/* Close; says what was lost, and which events and faults were never triggered. `status`; EXIT_FOUND in place of EXIT_OK
+ * when there are such; EXIT_BAD when the capture file is not whole. */
 int live_cli_close(struct live *l, const struct live_config *c, int status);
 /* Message for a failed live_step() or live_resolve() about `host`: the exit status. */
 int live_cli_error(int err, const char *host);

@@ -5,7 +5,7 @@
 
 /* --- What was compared, and how it came out --------------------------------------------------- */
 
-/* It told how many messages came, and how many of these were wrong. */
+/* True if the receiver reported how many messages came, and how many of these were wrong. */
 static bool server_compares(const struct perf_client *p)
 {
     return p->config.op == TRAFFIC_SEND && p->counted;
@@ -32,9 +32,9 @@ static const char *why_nothing(const struct perf_client *p)
         return "no message was completed";
     if (p->config.op == TRAFFIC_SEND)
         return p->config.latency && !p->ours ? "of answers only the length is known"
-                                             : "the receiver did not tell what came";
+                                             : "the receiver did not report its counts";
     if (!p->ours)
-        return "what is in the peer's memory cannot be known";
+        return "the memory of the peer cannot be read";
     return p->config.latency ? "answers hold nothing but a counter" : "the memory written can be read over RC only";
 }
 

@@ -20,7 +20,7 @@ bool report_file_alone(const struct report_file *f);
 int report_file_open(struct report_file *f);
 /* Write `b`, if it is wanted, and empty `b`: 0, or the exit status after a message. */
 int report_file_write(struct report_file *f, struct buf *b);
-/* It came to nothing: write {"error": the last message of cli_error()}, if a report is wanted and none was written. */
+/* The command failed: write {"error": the last message of cli_error()}, if a report is wanted and none was written. */
 void report_file_fail(struct report_file *f);
 
 #endif

@@ -14,7 +14,7 @@ struct sim_file {
     uint8_t place;    /* enum tap_place */
 };
 
-/* What `rdmagen sim` was asked to do. */
+/* Options of `rdmagen sim`. */
 struct sim_job {
     const char *scenario; /* file of a scenario; NULL: traffic */
     struct traffic_config traffic;

@@ -91,7 +91,7 @@ const struct opt_def sim_options[] = {
     {KEY_CLOCK_SKEW, "clock-skew", "PPB", "and runs faster by PPB parts per billion"},
     {'v', "verbose", NULL, "with a scenario: show every packet"},
     {KEY_JSON, "json", "[=FILE]", "the result as JSON"},
-    {KEY_COMPLETIONS, "completions", "FILE", "what became of each work request, as CSV"},
+    {KEY_COMPLETIONS, "completions", "FILE", "status of each work request, as CSV"},
     {'h', "help", NULL, "show this help"},
     {0, NULL, NULL, NULL},
 };

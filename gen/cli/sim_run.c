@@ -50,7 +50,7 @@ int sim_close_taps(struct tap_set sets[TAP_PLACES])
     return status;
 }
 
-/* How far it is, now and then. */
+/* Show the progress from time to time. */
 static void progress(void *user)
 {
     static ns_t next;

@@ -16,7 +16,7 @@ static int split(const char *option, const char *arg, const char **text, unsigne
     return *n > EVENT_WORDS ? cli_error("%s '%s': too many words", option, arg) : 0;
 }
 
-static int told(bool good, const char *option, const char *arg, const char *text, const struct text_error *e)
+static int result(bool good, const char *option, const char *arg, const char *text, const struct text_error *e)
 {
     return good ? 0 : cli_error("%s '%s': column %u: %s", option, arg, e->col + (unsigned)(text - arg), e->msg);
 }
@@ -29,7 +29,7 @@ int words_event(struct event_list *l, const char *option, const char *arg)
     unsigned n;
     int r = split(option, arg, &text, NULL, t, &n);
 
-    return r ? r : told(event_add(l, t, n, arg, &e), option, arg, text, &e);
+    return r ? r : result(event_add(l, t, n, arg, &e), option, arg, text, &e);
 }
 
 int words_net(struct net_config *c, const char *option, const char *arg)
@@ -41,8 +41,8 @@ int words_net(struct net_config *c, const char *option, const char *arg)
     int r = split(option, arg, &text, &dirs, t, &n);
 
     if (r == 0 && n == 0)
-        return cli_error("%s '%s': no word says what the network does", option, arg);
-    return r ? r : told(net_parse(c, t, n, dirs, &e), option, arg, text, &e);
+        return cli_error("%s '%s': expected a node, such as loss=1%% or delay=5us", option, arg);
+    return r ? r : result(net_parse(c, t, n, dirs, &e), option, arg, text, &e);
 }
 
 int words_fault(const char *arg, const char *id, enum rule *rule)

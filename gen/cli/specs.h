@@ -11,7 +11,7 @@ int words_event(struct event_list *l, const char *option, const char *arg);
 int words_net(struct net_config *c, const char *option, const char *arg);
 /* The rule `id` of --fault `arg`. */
 int words_fault(const char *arg, const char *id, enum rule *rule);
-/* Says `line` on stderr; for events_idle() and its kind. */
+/* Prints `line` on stderr: the callback of events_idle() and ep_faults_idle(). */
 void words_told(void *user, const char *line);
 
 #endif

@@ -7,10 +7,10 @@
 /* Bytes that a frame to be sent may take: a jumbo frame, Ethernet header and tag included. */
 #define BACKEND_FRAME_MAX 9234
 
-/* Who stamps the frames received with the time. */
+/* Source of the time stamps of received frames. */
 enum backend_stamps {
-    BACKEND_STAMPS_NONE,     /* nobody: the time at which the program takes them has to do */
-    BACKEND_STAMPS_KERNEL,   /* the kernel, when its driver hands them over: some microseconds late */
+    BACKEND_STAMPS_NONE,     /* none: the time at which the program reads them is used */
+    BACKEND_STAMPS_KERNEL,   /* the kernel, when the driver delivers them: some microseconds late */
     BACKEND_STAMPS_HARDWARE, /* the interface, by its own clock */
 };
 /* "the program", "the kernel", "the interface". */
@@ -20,7 +20,7 @@ const char *backend_stamps_str(enum backend_stamps s);
 struct backend_frame {
     const uint8_t *data; /* Ethernet, with the VLAN tag in its place */
     uint32_t len;        /* bytes at data */
-    uint32_t lost;       /* bytes of the frame that found no room, and are not at data */
+    uint32_t lost;       /* bytes at the end of the frame that did not fit into the buffer */
     /* when it arrived, since the epoch of the clock of `stamp`; 0: the backend has no time stamps */
     ns_t ts;
     uint8_t stamp; /* with a ts: BACKEND_STAMPS_KERNEL or BACKEND_STAMPS_HARDWARE */
@@ -29,16 +29,16 @@ struct backend_frame {
 /* Counted since the backend was opened. */
 struct backend_stats {
     uint64_t sent, received;
-    uint64_t dropped;     /* arrived and lost, because they were not taken in time */
+    uint64_t dropped;     /* received frames lost because they were not read in time */
     uint64_t unsent;      /* not sent: the peer does not exist, or its queue was full */
     uint64_t late_stamps; /* with BACKEND_STAMPS_HARDWARE: frames that the kernel had to stamp nevertheless */
 };
 
-/* What an interface is. */
+/* State of an interface. */
 enum backend_link {
     BACKEND_UP,
     BACKEND_DOWN, /* frames are lost both ways, as if the cable were out */
-    BACKEND_GONE, /* it will not come back: another of the same name is another */
+    BACKEND_GONE, /* removed; a new interface of the same name is another one */
 };
 
 /* Why a backend could not be opened. */
@@ -53,7 +53,7 @@ struct backend_ops {
     const char *name;
     const char *args;    /* what follows the name, for help: ":PATH"; in brackets if it may be left out */
     const char *summary; /* one line */
-    bool needs_iface;    /* -I has to be given */
+    bool needs_iface;    /* -I is required */
     /* `args` is the text behind "NAME:", "" if there was none; `iface` the interface, or NULL. *err is filled on
      * failure. */
     int (*open)(struct backend **out, const char *args, const char *iface, struct backend_error *err);
@@ -61,20 +61,20 @@ struct backend_ops {
     uint8_t *(*room)(struct backend *b);
     /* Queue the frame of `len` bytes that was written there. */
     void (*push)(struct backend *b, uint32_t len);
-    /* Hand what is queued to the system. -EAGAIN: not all was taken, try again when the descriptor is writable. */
+    /* Pass the queued frames to the system. -EAGAIN: some are left, try again when the descriptor is writable. */
     int (*flush)(struct backend *b);
-    /* The next frame received: 1; 0: none is there. */
+    /* The next received frame: 1; 0: none. */
     int (*rx)(struct backend *b, struct backend_frame *f);
-    /* Whether nobody is there who could answer now; NULL: somebody may be. */
+    /* True if no peer is connected now; NULL: not known, a peer may be there. */
     bool (*alone)(const struct backend *b);
-    /* Take frames to this MAC address, too, and all multicast frames; NULL: every frame comes anyway. */
+    /* Receive frames to this MAC address, too, and all multicast frames; NULL: the backend receives every frame. */
     int (*join)(struct backend *b, const uint8_t mac[6]);
-    /* Bring b->stats up to date; NULL if they always are. */
+    /* Update b->stats; NULL: they are always up to date. */
     void (*count)(struct backend *b);
     void (*close)(struct backend *b);
 };
 
-/* The part that all backends have in common; each continues it. */
+/* The members that all backends share, at the beginning of the struct of each. */
 struct backend {
     const struct backend_ops *ops;
     struct backend_stats stats;
@@ -86,10 +86,10 @@ struct backend {
     char iface[16]; /* name of the interface, and its index: set by backend_on(); "" and 0: there is none below */
     int index;
     uint8_t link; /* enum backend_link, as it was seen last */
-    bool trouble; /* there is reason to look again */
-    /* Told what becomes of the interface, in a line without a newline; NULL: nobody is. */
+    bool trouble; /* an error occurred: look at the interface again */
+    /* Called with a line (no newline) when the state of the interface changes; may be NULL. */
     void (*say)(const char *line);
-    char note[200]; /* what was asked for and could not be had, in a line; "": nothing */
+    char note[200]; /* a requested feature that is not available, in one line; "": none */
 };
 
 /* All kinds, the default of this system first; ends with NULL. */
@@ -107,11 +107,11 @@ int backend_send(struct backend *b, const uint8_t *frame, uint32_t len);
 /* The statistics so far. */
 const struct backend_stats *backend_stats(struct backend *b);
 
-/* To be called before each turn: looks at the interface if there is reason to, and tells `say` when it goes down, comes
- * up again or is gone. 0: go on, even if it is down; -ENODEV: it is gone; another negative errno: the descriptor has
- * failed. */
+/* Call it before each turn of the loop: after an error it looks at the interface, and reports to `say` that it went
+ * down, came up or is gone. 0: go on, even if it is down; -ENODEV: it is gone; another negative errno: the descriptor
+ * has failed. */
 int backend_check(struct backend *b);
-/* What poll() said of b->fd. */
+/* Pass on the result of poll() for b->fd. */
 void backend_polled(struct backend *b, short revents);
 /* rx() or flush() has failed with `error`: -ENODEV if the reason is that the interface is gone, else `error`. */
 int backend_why(struct backend *b, int error);

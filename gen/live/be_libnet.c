@@ -15,7 +15,7 @@
 #define QUEUE   64
 #define BUFFER  (4u << 20)
 #define HEADERS 18 /* Ethernet's, with a tag */
-/* What is for an endpoint, as in be_filter.h, behind a VLAN tag as well. */
+/* Frames for an endpoint, as in be_filter.h, also with a VLAN tag. */
 #define WORDS  "(arp or ether proto 0x8915 or udp dst port 4791 or (icmp6 and (ip6[40] = 135 or ip6[40] = 136)))"
 #define FILTER WORDS " or (vlan and " WORDS ")"
 
@@ -42,7 +42,7 @@ static int query_mtu(struct libnet_backend *n, const char *iface)
     return ok ? 0 : -ENETDOWN;
 }
 
-/* libnet's socket takes frames as well, which nobody will ever read. */
+/* The socket of libnet receives frames, too, which are never read. */
 static void keep_deaf(int fd)
 {
     int least = 1;

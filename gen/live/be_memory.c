@@ -8,9 +8,9 @@
 #define QUEUE      256
 #define MEMORY_MTU 9000
 
-/* Frames on their way in one direction. */
+/* Frames in transit in one direction. */
 struct queue {
-    unsigned head, n; /* n from head are on their way */
+    unsigned head, n; /* n from head are in transit */
     uint32_t len[QUEUE];
     uint8_t frame[QUEUE][BACKEND_FRAME_MAX];
 };

@@ -34,7 +34,7 @@ struct packet_backend {
     uint8_t frame[BATCH][BACKEND_FRAME_MAX];
     /* a frame whose tag the kernel had taken out, or that no slot has room for (from TAG on) */
     uint8_t tagged[65536 + 14 + TAG];
-    bool bridge; /* every frame is taken, whomever it is for */
+    bool bridge; /* receive every frame, whatever its destination */
 };
 
 static int query(struct packet_backend *p, const char *iface, int *index, struct backend_error *err)
@@ -156,7 +156,7 @@ static bool parse(struct choices *c, const char *args)
     return true;
 }
 
-/* The filter is set before the socket is bound, so nothing else is ever received. */
+/* The filter is set before the socket is bound: no other frame is ever received. */
 static int setup(struct packet_backend *p, const char *iface, const struct choices *c, struct backend_error *err)
 {
     struct sockaddr_ll at = {.sll_family = AF_PACKET, .sll_protocol = htons(ETH_P_ALL)};
@@ -319,7 +319,7 @@ static void packet_count(struct backend *b)
     struct tpacket_stats s;
     socklen_t n = sizeof s;
 
-    if (getsockopt(b->fd, SOL_PACKET, PACKET_STATISTICS, &s, &n) == 0) /* the kernel counts from its last answer on */
+    if (getsockopt(b->fd, SOL_PACKET, PACKET_STATISTICS, &s, &n) == 0) /* each call resets the counters of the kernel */
         b->stats.dropped += s.tp_drops;
 }
 

@@ -13,9 +13,8 @@ struct ring {
     struct tpacket2_hdr *held; /* slot that the last ring_next() handed out */
 };
 
-/* Give the last slot back to the kernel and take the next one: NULL if nothing has come. *f tells its frame: data,
- * length, what found no room, the time, and who stamped it: the kernel does where the interface has not. *status:
- * TP_STATUS_*. */
+/* Give the last slot back to the kernel and take the next one; NULL: no frame has come. *f: its frame, stamped by the
+ * interface or else by the kernel. *status: TP_STATUS_*. */
 struct tpacket2_hdr *ring_next(struct ring *r, struct backend_frame *f, uint32_t *status);
 
 #endif

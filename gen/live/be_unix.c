@@ -36,8 +36,8 @@ static int set_path(struct sockaddr_un *a, const char *path, size_t n)
     return 0;
 }
 
-/* A socket file that an earlier run left is in the way; one that somebody listens at is not ours to remove, nor is what
- * is no socket. */
+/* Remove the socket file of an earlier run, but neither a socket on which a program listens nor another kind of file.
+ */
 static int bind_own(int fd, const struct sockaddr_un *own)
 {
     const struct sockaddr *a = (const struct sockaddr *)own;
@@ -123,7 +123,7 @@ static int unix_flush(struct backend *b)
             return -EAGAIN;
         if (errno != ENOENT && errno != ECONNREFUSED)
             return -errno;
-        b->stats.unsent++; /* nobody is there: as with a cable that leads nowhere */
+        b->stats.unsent++; /* no peer: lost, as on an unplugged cable */
     }
     return 0;
 }

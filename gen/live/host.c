@@ -24,7 +24,7 @@ bool live_parse_host(const char *text, uint8_t gid[16])
     struct addrinfo hints = {.ai_socktype = SOCK_DGRAM}, *a = NULL;
     bool ok = true;
 
-    if (text[strspn(text, letters)]) /* do not ask name servers for what cannot be a name */
+    if (text[strspn(text, letters)]) /* not a host name: do not query name servers */
         return false;
     if (getaddrinfo(text, NULL, &hints, &a) != 0)
         return false;

@@ -16,7 +16,7 @@ int host_owner(const uint8_t gid[16], char *iface, size_t size);
 /* GID of a socket address; false: of neither family. */
 struct sockaddr;
 bool host_gid(const struct sockaddr *s, uint8_t gid[16]);
-/* Bind UDP port 4791 of an address, and let all that comes there be dropped in silence: the descriptor, or a negative
+/* Bind UDP port 4791 of an address; datagrams to it are dropped without an ICMP error. The descriptor, or a negative
  * errno. */
 int host_hold_port(const uint8_t gid[16], const char *iface);
 /* Give up all capabilities. */

@@ -5,14 +5,14 @@
 
 #include <stdlib.h>
 
-#define QPS_MAX 4096 /* queue pairs that events can speak of */
-#define OUT_MAX 4096 /* frames that wait for room on their way out */
+#define QPS_MAX 4096 /* queue pairs that conn= of an event can name */
+#define OUT_MAX 4096 /* frames that wait for the backend */
 
 struct live_net {
     struct net net;
     struct event_list *events;
     struct live *live; /* whose frame is under way */
-    struct outbox out; /* frames that the backend had no room for */
+    struct outbox out; /* frames that the backend could not queue */
     unsigned side;
     unsigned number[QPS_MAX]; /* of the connection, by handle; 0: none yet */
 };
@@ -53,7 +53,7 @@ void live_net_free(struct live_net *n)
     free(n);
 }
 
-/* Enter the connection of the queue pair with handle `h`, or what is known of it by now. */
+/* Add the connection of the queue pair with handle `h`, or update what is known of it. */
 static void learn(struct live_net *n, const struct qp *q, unsigned h)
 {
     struct conns *t = event_conns(n->events);

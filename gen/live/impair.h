@@ -8,23 +8,23 @@ struct live;
 
 struct live_net;
 
-/* `side`: number of the endpoint's host, 0 (requester) or 1; `conf` may be NULL. The events stay the caller's. `seed`:
- * of what happens by chance. NULL: out of memory, or too many nodes. */
+/* `side`: number of the endpoint's host, 0 (requester) or 1; `conf` may be NULL. The caller frees the events. `seed`:
+ * of the random numbers. NULL: out of memory, or too many nodes. */
 struct live_net *live_net_new(const struct net_config *conf, struct event_list *events, unsigned side, uint64_t seed);
 /* NULL is allowed. */
 void live_net_free(struct live_net *n);
-/* Tell the events of the endpoint's connections: those that have come about are found by themselves. */
+/* Pass the endpoint's new connections to the events. */
 void live_net_learn(struct live_net *n, const struct endpoint *ep);
-/* A frame of this host (`out`) or of the peer sets out; live_net_out() and live_net_in() are called for what is left of
- * it, now or in live_net_run(). */
+/* Pass a frame of this host (`out`) or of the peer through the nodes, which call live_net_out() or live_net_in() for
+ * each frame that comes out, now or in live_net_run(). */
 void live_net_pass(struct live_net *n, struct live *l, bool out, const uint8_t *data, uint32_t len, ns_t now);
 void live_net_run(struct live_net *n, struct live *l, ns_t now);
-/* Whether all that is to leave has left: while the backend has no room for it, the endpoint is not to send more. */
+/* True if no frame waits for the backend; the endpoint sends nothing while one does. */
 bool live_net_ready(const struct live_net *n);
-/* When live_net_run() wants to be called; NS_NEVER: nothing is under way. */
+/* When live_net_run() must be called next; NS_NEVER: no frame is held. */
 ns_t live_net_next(struct live_net *n);
 
-/* Of the loop: a frame goes to the wire (false: there is no room for it now), or to the endpoint. */
+/* Defined by the loop: a frame goes to the wire (false: the queue is full), or to the endpoint. */
 bool live_net_out(struct live *l, const uint8_t *data, uint32_t len);
 void live_net_in(struct live *l, const uint8_t *data, uint32_t len, ns_t now);
 

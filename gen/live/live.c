@@ -80,7 +80,7 @@ static int __attribute__((format(printf, 3, 4))) fail(struct live_error *err, in
 
 /* --- Opening ---------------------------------------------------------------------------------- */
 
-/* The interface's own address: its kernel must not be a RoCE endpoint there, and must keep quiet about UDP 4791. */
+/* Use the interface's own address: the kernel must not be a RoCE endpoint there, nor send ICMP errors for UDP 4791. */
 static int use_host_address(struct live *l, const struct live_config *c, const char *iface, struct live_error *err)
 {
     bool v6 = c->peer ? !gid_is_ipv4(c->peer) : c->want6;
@@ -166,7 +166,7 @@ static void on_request(void *user, const struct cm_conn *c, struct cm_answer *a)
 {
     struct live *l = user;
 
-    l->told = true;
+    l->progressed = true;
     if (l->request)
         l->request(l, c, a);
 }
@@ -175,7 +175,7 @@ static void on_event(void *user, int qp, enum cm_event e, const struct cm_conn *
 {
     struct live *l = user;
 
-    l->told = true;
+    l->progressed = true;
     if (l->event)
         l->event(l, qp, e, c);
 }
@@ -287,7 +287,7 @@ static void record(struct live *l, const uint8_t *data, uint32_t len, ns_t ts, b
     l->record_err = cap_write(l->record, &f, &l->record_iface);
 }
 
-/* Send a frame of our own; when the queue is full it is lost, and will be asked for again. */
+/* Send an ARP or neighbour discovery frame; if the queue is full it is lost, and the next request repeats it. */
 static void send_frame(struct live *l, const uint8_t *frame, uint32_t len)
 {
     if (len && backend_send(l->backend, frame, len) == 0)
@@ -379,7 +379,7 @@ void live_send(struct live *l, const uint8_t *data, uint32_t len)
 void live_net_in(struct live *l, const uint8_t *data, uint32_t len, ns_t now)
 {
     ep_rx(l->ep, data, len, now);
-    l->told = true;
+    l->progressed = true;
 }
 
 /* Let the frame's time of arrival be of the time of day, whoever stamped it. Returns it on the clock of live_now(). */
@@ -430,7 +430,7 @@ static int take_frames(struct live *l, bool *busy)
     return r < 0 ? r : 0;
 }
 
-/* What the endpoint has to send meets events and nodes first; those hold what is not due. */
+/* Frames of the endpoint pass the events and nodes first, which may hold them. */
 static void send_through_net(struct live *l, bool *busy)
 {
     uint8_t frame[EP_FRAME_MAX];
@@ -511,7 +511,7 @@ int live_step(struct live *l, ns_t deadline)
     ns_t next, now;
     int r;
 
-    l->told = false;
+    l->progressed = false;
     if (stopped)
         return -EINTR;
     if ((r = backend_check(l->backend)) < 0)
@@ -528,7 +528,7 @@ int live_step(struct live *l, ns_t deadline)
     cm_agent_run(l->cm, now);
     if ((r = send_frames(l, &busy)) < 0)
         return backend_why(l->backend, r);
-    if (busy || l->told)
+    if (busy || l->progressed)
         return 0;
     next = ep_next_expiry(l->ep);
     if (cm_agent_next(l->cm) < next)
@@ -542,7 +542,7 @@ int live_step(struct live *l, ns_t deadline)
 
 /* --- Peers ------------------------------------------------------------------------------------ */
 
-/* The MAC address of a neighbour. Where nobody can be asked it is the one that rdmagen would have there. */
+/* The MAC address of a neighbour; while no peer is on the link, the address that rdmagen derives from the GID. */
 static bool hop_mac(const struct live *l, const uint8_t gid[16], uint8_t mac[6])
 {
     if (l->has_peer_mac) {

@@ -22,7 +22,7 @@ struct live_config {
     const char *iface;   /* NULL: that of the route to `peer` */
     const char *addr;    /* own IPv4 or IPv6 address, not that of the host; NULL: the interface's */
     const char *mac;     /* own MAC address; NULL: the interface's, or derived from `addr` */
-    /* MAC address of all peers, or of the router to them: nobody is asked for it; NULL: not known */
+    /* MAC address of all peers, or of the router to them, which needs no ARP then; NULL: not known */
     const char *peer_mac;
     const char *via;     /* address of the router to all peers; NULL: they are neighbours */
     const char *record;  /* capture file to write; NULL: none */
@@ -38,10 +38,10 @@ struct live_config {
     struct policies policies;
     const enum rule *faults; /* rules that the endpoint breaks on purpose, n_faults of them */
     unsigned n_faults;
-    const struct net_config *net; /* what frames meet on their way out and in; NULL: nothing */
+    const struct net_config *net; /* nodes of the network for sent and received frames; NULL: none */
     struct event_list *events;    /* exact events; taken over; NULL: none */
     unsigned side;                /* number of this host to them: 0 the active side, 1 the passive one */
-    /* As in struct cm_agent_config, but `user` is the struct live. */
+    /* Callbacks as in struct cm_agent_config, but `user` is the struct live. */
     void (*request)(void *user, const struct cm_conn *c, struct cm_answer *a);
     void (*event)(void *user, int qp, enum cm_event event, const struct cm_conn *c);
     void *user; /* becomes live.user */
@@ -55,7 +55,7 @@ struct live {
     struct identity id;
     struct endpoint *ep;
     struct cm_agent *cm;
-    struct live_net *net; /* NULL: nothing is in the way */
+    struct live_net *net; /* NULL: neither events nor nodes */
     struct event_list *events;
     struct cap_writer *record;
     struct cap_iface record_iface;
@@ -70,12 +70,11 @@ struct live {
     uint16_t mtu; /* path MTU: the one asked for, or as much as the interface carries */
     int udp;      /* socket that holds UDP port 4791, or -1 */
     ns_t epoch;   /* time of the day at live_now() 0 */
-    /* the caller's: frames that a step takes at most, so that it gets its turn before more come; 0: as many as usual */
+    /* set by the caller: frames that a step receives at most; 0: the default */
     unsigned burst;
     bool blocked;    /* the backend's queue is full */
-    uint64_t unsent; /* frames given up because it stayed full */
-    /* in this step a callback was called, or a frame came to the endpoint through `net`: there may be more to do */
-    bool told;
+    uint64_t unsent; /* frames dropped because it stayed full */
+    bool progressed; /* this step called a callback, or `net` delivered a frame: return before waiting */
     void (*request)(void *user, const struct cm_conn *c, struct cm_answer *a);
     void (*event)(void *user, int qp, enum cm_event event, const struct cm_conn *c);
     void *user; /* config's; callbacks of the connection manager are given the struct live */
@@ -106,7 +105,7 @@ bool live_can_send(struct live *l);
  */
 void live_stop(void);
 void live_catch_signals(void);
-/* Forget live_stop(), so as to take leave of the peer. */
+/* Undo live_stop(), to disconnect from the peer. */
 void live_go_on(void);
 
 /* Who stamps the frames received, and how well, in words: "the kernel". Returns a static buffer. */

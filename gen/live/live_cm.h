@@ -11,7 +11,7 @@ void live_cm_params(struct live *l, struct cm_params *p, int qp, uint32_t psn, c
 /* What the connection manager does not negotiate: path to `gid`, and the rights `access`. False: the host is not
  * known. */
 bool live_cm_peer(struct live *l, struct ep_peer *p, const uint8_t gid[16], uint8_t access);
-/* The next queue pair that went into error because of what arrived for it, its handle, and *why in words; -1: none. */
+/* The handle of the next queue pair that a received packet moved to the error state, and the reason, *why; -1: none. */
 int live_failed_qp(struct live *l, const char **why);
 /* Why a connection did not come about, in words. Returns a static buffer. */
 const char *live_cm_why(enum cm_event e, const struct cm_conn *c);

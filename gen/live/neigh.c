@@ -69,7 +69,7 @@ static void set_mac(struct neighbour *n, const uint8_t mac[6])
     n->known = true;
 }
 
-/* An answer, or a request from a neighbour that was asked for, told its MAC address. */
+/* Learn the MAC address of a requested neighbour from its answer, or from a request of its own. */
 static void learn_told(struct identity *id, const uint8_t gid[16], const uint8_t mac[6])
 {
     struct neighbour *n = find_asked(id, gid);
@@ -193,7 +193,7 @@ uint32_t identity_ask(struct identity *id, const uint8_t gid[16], uint8_t *out)
         if (!id->asked[i].used)
             n = &id->asked[i];
     for (unsigned i = 0; i < IDENTITY_ASKED && !n; i++)
-        if (!id->asked[i].known) /* it never answered: it makes room */
+        if (!id->asked[i].known) /* it never answered: reuse its entry */
             n = &id->asked[i];
     if (!n)
         return 0;

@@ -1,10 +1,9 @@
 /* layer 3 (live): an identity on a network: own addresses, answers to ARP and neighbour discovery, the neighbours' MAC
  * addresses.
  *
- * No I/O: frames go in, frames come out. A neighbour is remembered when it was asked for with identity_ask(), and, in a
- * table of fixed size in which newer entries replace older ones, when it sent us RoCE packets. Nobody can push a
- * neighbour that was asked for and has answered out of its place; a later answer changes its MAC
- * address. */
+ * No I/O: frames go in, frames come out. Neighbours requested with identity_ask() are in a table from which no other
+ * station can evict a neighbour that has answered; a later answer changes its MAC address. Senders of RoCE packets are
+ * in a second table of fixed size, in which newer entries replace older ones. */
 #ifndef RDMATRACE_GEN_LIVE_NEIGH_H
 #define RDMATRACE_GEN_LIVE_NEIGH_H
 
@@ -37,13 +36,13 @@ struct identity {
 void identity_init(struct identity *id, const uint8_t mac[6], const uint8_t gid[16]);
 /* A locally administered unicast MAC address that depends on `gid` alone. */
 void identity_derive_mac(uint8_t mac[6], const uint8_t gid[16]);
-/* A frame arrived: learn from it, and if it asks for us write the answer to `out` (IDENTITY_FRAME_MAX bytes). Length of
- * the answer, 0 for none. Whatever the frame holds does no harm. */
+/* Receive a frame, which may be hostile: learn MAC addresses, and answer a request for our address into `out`
+ * (IDENTITY_FRAME_MAX bytes). Returns the length of the answer; 0: none. */
 uint32_t identity_rx(struct identity *id, const uint8_t *frame, uint32_t len, uint8_t *out);
 /* Write a frame that asks for the MAC address of `gid` to `out`: its length. 0: nothing to ask, the address is
  * multicast, of another family, or too many were asked for. */
 uint32_t identity_ask(struct identity *id, const uint8_t gid[16], uint8_t *out);
-/* Write a frame that tells everybody our MAC address (gratuitous ARP, unsolicited neighbour advertisement): its
+/* Write a broadcast frame that announces our MAC address (gratuitous ARP, unsolicited neighbour advertisement): its
  * length. */
 uint32_t identity_announce(struct identity *id, uint8_t *out);
 /* The MAC address of `gid`, as far as it is known; multicast addresses always are. */

@@ -21,7 +21,7 @@ static bool wc_there(struct script *s, void *arg)
     return ep_poll(w->ep, w->cq, &w->wc, 1) == 1;
 }
 
-/* 1: the word holds, 0: it does not, -1: it is not understood. */
+/* 1: the word matches, 0: it does not, -1: syntax error. */
 static int wc_word(struct script *s, const struct token *t, unsigned host, const struct wc *wc)
 {
     struct script_place p;
@@ -302,7 +302,7 @@ static bool expect_stat(struct script *s, unsigned host, const struct token *t, 
     return text_fail(&s->err, t, "there is no counter '%.*s'", (int)t->len, t->p);
 }
 
-/* "up CONN", "down CONN", "failed CONN": what the connection manager arrives at. */
+/* "up CONN", "down CONN", "failed CONN": final states of the connection manager. */
 struct conn_wait {
     struct sim_conn *c;
     unsigned host;

@@ -2,7 +2,7 @@
  *
  * Two rdmagen speak over TCP in messages of a length (4 bytes, big-endian) and so many bytes, of which the first is the
  * kind. Host a says HELLO and then SAY, MEM or END, host b answers each with GOOD, FAILED or BAD. Both keep an image of
- * the other host that goes through the same steps, so that numbers and keys need not be told. */
+ * the other host that goes through the same steps, so that numbers and keys need not be sent. */
 #include "gen/script/script_impl.h"
 
 #include "gen/peers/pingpong.h"
@@ -12,11 +12,11 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 
-#define AGENT     "the scenario" /* what the other side calls the file, whose name it does not know */
+#define AGENT     "the scenario" /* name of the file in messages of the other side */
 #define VERSION   1
 #define CALL_MAX  (1u << 20)        /* bytes of a message; MEM asks for less at a time */
 #define PIECE     (64u << 10)       /* bytes of memory asked for at a time */
-#define TICK      (500 * NS_PER_US) /* how often the connection is looked at */
+#define TICK      (500 * NS_PER_US) /* between two looks at the connection */
 #define RESOLVE   (3 * NS_PER_S)
 #define HELLO_LEN (1 + 16 + 8 + 1 + 4) /* version, GID, seed, whether a PSN is given, PSN */
 
@@ -31,7 +31,7 @@ void script_live_frame(void *user, const uint8_t *data, uint32_t len, ns_t when)
     struct pkt p;
 
     frame_decode(&p, &f, data, len, LINK_ETHERNET);
-    if (v->sim && p.have & H_BTH) /* ARP is not the scenario's */
+    if (v->sim && p.have & H_BTH) /* not ARP: scenarios do not see it */
         sim_arrive(v->sim, data, len, when - v->start);
 }
 
@@ -103,7 +103,7 @@ static bool take_bytes(struct message *m, void *to, uint32_t n)
     return got > 0;
 }
 
-/* Whether the message is there, or will never be. */
+/* True if the message is complete, or the connection failed. */
 static bool message_there(struct script *s, void *arg)
 {
     struct message *m = arg;
@@ -155,7 +155,7 @@ static int receive(struct chan *c, struct message *m)
     return m->body ? chan_recv(c, m->body, m->len) : -ENOMEM;
 }
 
-/* Say something and wait for the answer; m->body is the caller's to free. False with s->err set. */
+/* Send a message and wait for the answer; the caller frees m->body. False with s->err set. */
 static bool call(struct script *s, uint8_t kind, const void *data, uint32_t len, struct message *m)
 {
     struct script_live *v = s->o->live;
@@ -183,8 +183,8 @@ static void put_report(struct script *s, const char *text)
     }
 }
 
-/* The same when the answer is no more than how it went. */
-static bool told(struct script *s, uint8_t kind, const void *data, uint32_t len)
+/* Send a message of which the answer is only GOOD, FAILED or BAD. */
+static bool request(struct script *s, uint8_t kind, const void *data, uint32_t len)
 {
     struct message m = {0};
     bool good = call(s, kind, data, len, &m);
@@ -211,12 +211,12 @@ bool script_tell(struct script *s, const struct token *t)
         return true;
     store_be32(data, s->line);
     memcpy(data + 4, t->p, n);
-    return told(s, SAY, data, (uint32_t)n + 4);
+    return request(s, SAY, data, (uint32_t)n + 4);
 }
 
 bool script_end(struct script *s)
 {
-    return !s->o->live || s->o->live->agent || s->o->live->control.fd < 0 || told(s, END, NULL, 0);
+    return !s->o->live || s->o->live->agent || s->o->live->control.fd < 0 || request(s, END, NULL, 0);
 }
 
 bool script_fetch(struct script *s, const struct script_place *p)
@@ -314,7 +314,7 @@ static enum script_part refuse(struct script *s, const struct token *t, const ch
     return PART_NOBODYS;
 }
 
-/* A foreign peer cannot be told what to do. */
+/* A foreign peer carries out no statements. */
 static enum script_part foreign_part(struct script *s, const struct token *t, unsigned n, enum script_part part)
 {
     static const char *const places[] = {"to", "from", "at", NULL};
@@ -322,18 +322,18 @@ static enum script_part foreign_part(struct script *s, const struct token *t, un
 
     for (unsigned i = 3; i + 1 < n && token_is(&t[1], "post") && part == PART_OURS; i++)
         if (is_one_of(&t[i], places) && !s->o->live->has_memory)
-            return refuse(s, &t[i + 1], "where the live peer's memory is has to be told, by --rkey and --va");
+            return refuse(s, &t[i + 1], "the memory of the live peer is not known: give --rkey and --va");
     if (token_is(t, "host") && n > 1 && token_is(&t[1], other(s)))
         return refuse(s, &t[1], "host b is a live peer: its habits are its own");
     if (is_one_of(t, theirs) && n > 1 && t[1].len > 1 && t[1].p[0] == *other(s))
-        return refuse(s, &t[1], "host b is a live peer: what it registers is its own");
+        return refuse(s, &t[1], "host b is a live peer: it registers its memory itself");
     if (token_is(t, other(s)) && n > 1 && token_is(&t[1], "mem"))
         return refuse(s, t, "host b is a live peer: its memory cannot be seen");
     if (part != PART_THEIRS)
         return part;
     if (n > 2 && token_is(&t[1], "post") && (token_is(&t[2], "recv") || token_is(&t[2], "srq")))
-        return PART_NOBODYS; /* it does so by itself */
-    return refuse(s, t, "host b is a live peer: it cannot be told what to do, nor asked what it sees");
+        return PART_NOBODYS; /* the peer does it by itself */
+    return refuse(s, t, "host b is a live peer: rdmagen can neither control it nor see its state");
 }
 
 enum script_part script_part_of(struct script *s, const struct token *t, unsigned n)
@@ -360,7 +360,7 @@ void script_adopt(struct script *s, struct script_mem *m)
     m->key = v->rkey;
 }
 
-/* Addresses as ibv_rc_pingpong and its sisters tell them: ours first. */
+/* The TCP exchange of ibv_*_pingpong: our half first. */
 static int swap_addresses(struct script_live *v, const struct pingpong_addr *own, struct pingpong_addr *theirs)
 {
     char text[PINGPONG_TEXT], done[] = "done";
@@ -456,7 +456,7 @@ int script_live_init(struct script_live *v, struct script_opts *o)
     return r;
 }
 
-/* --- The other side: doing as told ------------------------------------------------------------ */
+/* --- The other side: host b ------------------------------------------------------------ */
 
 static int greet(struct script_live *v, struct script_opts *o)
 {

@@ -202,7 +202,7 @@ struct expected {
     bool skip;             /* other packets may come first */
     uint32_t first, count; /* psn=FROM-TO: so many packets */
     bool has_psn;
-    ns_t after_min, after_max, at_min, at_max; /* since the packet matched before; virtual time */
+    ns_t after_min, after_max, at_min, at_max; /* since the packet matched last; virtual time */
 };
 
 static bool queue_has(struct script *s, void *arg)
@@ -285,7 +285,7 @@ static bool parse_expected(struct script *s, struct expected *e, const struct to
     return true;
 }
 
-/* Name with a * at its end: any that begins so. */
+/* A name; with a * at its end, all names with this beginning. */
 static bool name_matches(const struct token *want, const char *name)
 {
     if (want->len && want->p[want->len - 1] == '*')
@@ -307,7 +307,7 @@ static bool want_value(struct script *s, unsigned host, enum value_kind k, const
     return script_num(s, v, UINT64_MAX, u);
 }
 
-/* 1: the word holds for the packet, 0: it does not, -1: it is not understood. */
+/* 1: the word matches the packet, 0: it does not, -1: syntax error. */
 static int word_holds(struct script *s, const struct expected *e, const struct token *t, const struct pkt *p,
                       const struct conns_view *v)
 {
@@ -335,8 +335,8 @@ static int word_holds(struct script *s, const struct expected *e, const struct t
     return frame_field_get(&field, p->data, p->caplen, p->frame->linktype, &got) && got == want;
 }
 
-/* 1: the packet is as expected, as number `i` of the line; 0: not; -1: error. *wrong: the word that does not hold, if
- * one. */
+/* 1: the packet matches as number `i` of the line, 0: it does not, -1: error. *wrong: the word that does not match, or
+ * NULL. */
 static int packet_matches(struct script *s, const struct expected *e, uint32_t i, const struct script_sent *x,
                           const struct token **wrong)
 {
@@ -366,7 +366,7 @@ static int packet_matches(struct script *s, const struct expected *e, uint32_t i
     return x->when + slack >= e->at_min && x->when - slack <= e->at_max;
 }
 
-/* The expectation as written, and what came instead. */
+/* Report the expectation as written, and the packet found. */
 static bool mismatch(struct script *s, const struct expected *e, uint32_t i, const struct script_sent *x,
                      const struct token *wrong)
 {
@@ -581,7 +581,7 @@ static bool handmade_send(struct script *s, struct handmade *h, unsigned host, c
     return true;
 }
 
-/* "inject a > b NAME conn=N psn=N ...": a packet that the host's endpoint knows nothing of. */
+/* "inject a > b NAME conn=N psn=N ...": a packet that bypasses the endpoint of the host. */
 bool script_inject(struct script *s, const struct token *t, unsigned n)
 {
     static const uint8_t services[] = {SVC_RC, SVC_UC, SVC_UD};

@@ -5,7 +5,7 @@
 
 #define SGE_MAX 8
 
-/* Everything that a "post" line may say. */
+/* The words of a "post" line. */
 struct post_line {
     struct sim_conn *c;
     unsigned host;
@@ -160,7 +160,7 @@ static bool post_words(struct script *s, struct post_line *l, const struct token
     return true;
 }
 
-/* Whether posting ended as the line says. */
+/* True if posting ended as the line expects. */
 static bool posted(struct script *s, int r, int fails)
 {
     if (r == -fails)
@@ -204,7 +204,7 @@ static bool post_recv(struct script *s, unsigned host, const struct token *t, un
     return posted(s, r, fails);
 }
 
-/* Work that stays at home: "inv CONN KEY", "bind CONN WINDOW MR+OFF:LEN access=.. [rkey=..]". */
+/* Local operations: "inv CONN KEY", "bind CONN WINDOW MR+OFF:LEN access=.. [rkey=..]". */
 static bool post_local(struct script *s, struct post_line *l, const struct token *t, unsigned n)
 {
     struct script_place w, m;

@@ -134,7 +134,7 @@ static bool host_line(struct script *s, const struct token *t, unsigned n)
     if (!script_host_of(s, t, &host) || !script_start(s))
         return false;
     if (n < 2)
-        return text_fail(&s->err, t, "what about host %c?", 'a' + (int)host);
+        return text_fail(&s->err, t, "host %c: expected post, wc, up, > PACKET or another operation", 'a' + (int)host);
     if (token_is(&t[1], ">"))
         return script_packet(s, host, t + 2, n - 2);
     if (token_is(&t[1], "post"))
@@ -150,7 +150,7 @@ static bool never(struct script *s, void *arg)
     return false;
 }
 
-/* "+5us" and "@5us" before a statement: let time go on. */
+/* "+5us" and "@5us" before a statement: advance the time. */
 static bool take_time(struct script *s, const struct token *t)
 {
     struct token v = {t->p + 1, t->len - 1, t->col + 1};
@@ -180,7 +180,7 @@ bool script_statement(struct script *s, const struct token *t, unsigned n)
     return host_line(s, t, n);
 }
 
-/* Each plays its part; the peer first, so that it is ready for ours. */
+/* Both hosts carry out the statement; the peer first, so that it is ready for ours. */
 static bool live_statement(struct script *s, const struct token *t, unsigned n)
 {
     enum script_part part = script_part_of(s, t, n);
@@ -216,7 +216,7 @@ static bool run_line(struct script *s, const char *line)
     return statement(s, t, n);
 }
 
-/* A host sends: kept for the lines to come. */
+/* A host sends a frame: keep it for later lines. */
 static void note_sent(void *user, unsigned host, const uint8_t *data, uint32_t len, ns_t now)
 {
     struct script *s = user;
@@ -333,7 +333,7 @@ static void report_line(struct script *s)
     buf_printf(s->out, "%s:%u:%u: %s\n", s->name, s->line, s->err.col, s->err.msg);
 }
 
-/* Before anything is sent: whether a live peer can be made to play its part in all lines. */
+/* Before a packet is sent: true if a live peer can carry out all lines. */
 static bool all_can_be_told(struct script *s, const char *text)
 {
     struct token t[SCRIPT_WORDS];

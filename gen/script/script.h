@@ -14,11 +14,11 @@ enum script_result {
 struct script_live;
 
 struct script_opts {
-    struct sim_config sim; /* what the lines of the file begin from; `events` is taken over */
+    struct sim_config sim; /* configuration before the first line; `events` is freed by the run */
     bool has_psn;          /* `psn` replaces the random starting PSNs of queue pairs without psn= */
     uint32_t psn;
     bool verbose;             /* report every packet */
-    struct script_live *live; /* the other host is a real one; NULL: both are simulated */
+    struct script_live *live; /* the other host is real; NULL: both are simulated */
 };
 
 /* Run the scenario in `text` (terminated), called `name` in messages, which are appended to *out. */

@@ -26,7 +26,7 @@ struct script_srq {
     int handle;
 };
 
-/* A frame that a host has sent and no line has looked at yet. */
+/* A frame that a host has sent and that no line has matched or skipped yet. */
 struct script_sent {
     struct script_sent *next;
     ns_t when;
@@ -45,7 +45,7 @@ struct script {
     bool started;
     struct sim sim;
     struct text_error err;
-    bool failed;  /* the line is well-formed, but what it expects did not happen */
+    bool failed;  /* the line is well-formed, but its expectation was not met */
     ns_t seen_at; /* time of the last packet that a line matched */
     struct script_sent *sent[NET_HOSTS], *sent_last[NET_HOSTS];
     struct prng prng;
@@ -77,7 +77,7 @@ bool script_packet(struct script *s, unsigned host, const struct token *t, unsig
 script_fn script_inject;
 /* A packet in the notation of the scenarios. */
 void script_packet_text(struct script *s, struct buf *b, unsigned host, const uint8_t *data, uint32_t len);
-/* Everything else that is expected (expect.c): words after the host. */
+/* All other expectations (expect.c): words after the host. */
 bool script_expect(struct script *s, unsigned host, const struct token *t, unsigned n);
 script_fn script_none, script_wait, script_run_all;
 
@@ -86,20 +86,20 @@ enum script_part {
     PART_OURS,
     PART_THEIRS,
     PART_BOTH,
-    PART_NOBODYS, /* the peer does so by itself, or s->err says why it cannot be told */
+    PART_NOBODYS, /* the peer does it by itself, or s->err says why the peer cannot be asked to */
 };
 enum script_part script_part_of(struct script *s, const struct token *t, unsigned n);
-/* Tell the peer to play the statement. */
+/* Ask the peer to carry out the statement. */
 bool script_tell(struct script *s, const struct token *t);
 /* Bring our image of the other host's memory up to date. */
 bool script_fetch(struct script *s, const struct script_place *p);
-/* The other side's last words are asked for. */
+/* Ask the other side for its final result. */
 bool script_end(struct script *s);
-/* With a foreign peer: host b's memory is where it was said to be. */
+/* With a foreign peer: the memory of host b is at --va under --rkey. */
 void script_adopt(struct script *s, struct script_mem *m);
-/* A foreign peer is told our queue pair, and tells its own. */
+/* Exchange queue pairs with a foreign peer. */
 bool script_exchange(struct script *s, struct sim_conn *c);
-/* How long an expectation waits, and how much later or earlier than said something may happen. */
+/* How long an expectation waits, and the tolerance of times. */
 ns_t script_patience(const struct script *s);
 ns_t script_tolerance(const struct script *s);
 /* A statement, of which nobody is asked whose it is. */

@@ -146,7 +146,7 @@ static bool take_pd(struct script *s, const struct token *v, unsigned *pd)
 
 /* --- Queue pairs ------------------------------------------------------------------------------ */
 
-/* What a "qp" line says besides the configuration. */
+/* Words of a "qp" line besides the configuration. */
 struct qp_line {
     bool fresh; /* stay in RESET */
     bool cm;    /* connect by the connection manager, later */
