@@ -96,12 +96,22 @@ static void qp_release(struct ep_qp *q)
     free(q);
 }
 
-static bool init_ok(const struct endpoint *ep, const struct ep_qp_init *i)
+static bool handle_ok(int handle, uint32_t n)
 {
-    return i->type <= QPT_UD && i->pd >= 1 && i->pd <= ep->pds && i->send_cq >= 0 && (uint32_t)i->send_cq < ep->n_cq &&
-           i->recv_cq >= 0 && (uint32_t)i->recv_cq < ep->n_cq &&
-           (i->srq == EP_NO_SRQ || (i->srq >= 0 && (uint32_t)i->srq < ep->n_srq)) &&
-           i->max_send_wr <= UINT32_C(1) << 20 && i->max_send_sge <= 64 && i->max_dest_rd <= 128 && i->qpn <= PSN_MASK;
+    return handle >= 0 && (uint32_t)handle < n;
+}
+
+/* True if the PD, the CQs and the SRQ exist. */
+static bool init_resources_ok(const struct endpoint *ep, const struct ep_qp_init *i)
+{
+    return i->pd >= 1 && i->pd <= ep->pds && handle_ok(i->send_cq, ep->n_cq) && handle_ok(i->recv_cq, ep->n_cq) &&
+           (i->srq == EP_NO_SRQ || handle_ok(i->srq, ep->n_srq));
+}
+
+static bool init_limits_ok(const struct ep_qp_init *i)
+{
+    return i->type <= QPT_UD && i->max_send_wr <= UINT32_C(1) << 20 && i->max_send_sge <= 64 && i->max_dest_rd <= 128 &&
+           i->qpn <= PSN_MASK;
 }
 
 static int pick_qpn(struct endpoint *ep, uint32_t *qpn)
@@ -209,7 +219,7 @@ int ep_qp_create(struct endpoint *ep, const struct ep_qp_init *init)
     struct ep_qp *q;
     int err;
 
-    if (!init_ok(ep, init))
+    if (!init_resources_ok(ep, init) || !init_limits_ok(init))
         return -EINVAL;
     err = pick_qpn(ep, &qpn);
     if (!err && !ep->n_free_qp)

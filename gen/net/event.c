@@ -389,8 +389,16 @@ static void event_apply(struct event *ev, unsigned number, struct event_result *
 /* True if another action on the same frame prevents this one. */
 static bool overruled(const struct action *a, const struct event_result *r)
 {
-    return (a->kind == ACT_REORDER && r->drop) || (a->kind == ACT_DELAY && (r->drop || r->reorder)) ||
-           (a->kind == ACT_DUP && (r->drop || r->reorder || r->delay));
+    switch (a->kind) {
+    case ACT_REORDER:
+        return r->drop;
+    case ACT_DELAY:
+        return r->drop || r->reorder;
+    case ACT_DUP:
+        return r->drop || r->reorder || r->delay;
+    default:
+        return false;
+    }
 }
 
 /* All events are applied: count the actions that could be done. */

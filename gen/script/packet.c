@@ -181,9 +181,8 @@ void script_packet_text(struct script *s, struct buf *b, unsigned host, const ui
     if (!(p.have & H_BTH) || !p.op->name)
         return;
     for (enum value_kind k = 0; k < VAL_ORIG + 1; k++) {
-        bool quiet =
-            k == VAL_FRAME || k == VAL_PAD || ((k == VAL_ACKREQ || k == VAL_SE) && !p.bth.ackreq && k == VAL_ACKREQ);
-        if (quiet || (k == VAL_SE && !p.bth.se) || !packet_value(s, &p, &v, k, &u))
+        bool unset = (k == VAL_ACKREQ && !p.bth.ackreq) || (k == VAL_SE && !p.bth.se);
+        if (k == VAL_FRAME || k == VAL_PAD || unset || !packet_value(s, &p, &v, k, &u))
             continue;
         buf_printf(b, " %s=", value_names[k]);
         if (k != VAL_VA || !address_text(s, b, host ^ 1, u))
