@@ -1,5 +1,5 @@
-/* layer 3 (endpoint): a multimap from keys to things: a hash table with chains. Several things may have the same key.
- */
+/* layer 3 (endpoint): a multimap from keys to things: a hash table with chains. Several things may have the same
+ * key. */
 #ifndef RDMATRACE_GEN_ENDPOINT_MULTIMAP_H
 #define RDMATRACE_GEN_ENDPOINT_MULTIMAP_H
 

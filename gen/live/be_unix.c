@@ -36,8 +36,8 @@ static int set_path(struct sockaddr_un *a, const char *path, size_t n)
     return 0;
 }
 
-/* Remove the socket file of an earlier run, but neither a socket on which a program listens nor another kind of file.
- */
+/* Remove the socket file of an earlier run, but neither a socket on which a program listens nor another kind of
+ * file. */
 static int bind_own(int fd, const struct sockaddr_un *own)
 {
     const struct sockaddr *a = (const struct sockaddr *)own;

@@ -47,8 +47,8 @@ static bool cut_away(const struct net_frame *f)
     return f->result.cut && f->len < BRIDGE_FRAME_MIN;
 }
 
-/* The comment of a frame in the capture file: what the events did to it or, before it leaves (`left` is NULL), will do.
- */
+/* The comment of a frame in the capture file: what the events did to it or, before it leaves (`left` is NULL), will
+ * do. */
 static const char *note_of(struct bridge *b, const struct net_frame *f, const struct event_left *left)
 {
     const struct event_result *r = &f->result;

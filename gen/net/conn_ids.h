@@ -1,6 +1,6 @@
 /* layer 3 (net): connections by number, and the view of a packet: its connection, side, class and relative PSN, for
- * events, scripts and statistics. Hosts 0 and 1 are the simulated hosts, or the hosts behind the two ports of a bridge.
- */
+ * events, scripts and statistics. Hosts 0 and 1 are the simulated hosts, or the hosts behind the two ports of a
+ * bridge. */
 #ifndef RDMATRACE_GEN_NET_CONN_IDS_H
 #define RDMATRACE_GEN_NET_CONN_IDS_H
 

@@ -279,8 +279,8 @@ bool event_add(struct event_list *l, const struct token *t, unsigned n, const ch
 /* --- Applying --------------------------------------------------------------------------------- */
 
 /* The iteration of this PSN in this direction: 1 for the first transmission, 2 for the first retransmission ... The
- * table is direct-mapped: a PSN that falls on the place of another one takes it, and the other one counts from 1 again.
- */
+ * table is direct-mapped: a PSN that falls on the place of another one takes it, and the other one counts from 1
+ * again. */
 static uint32_t seen_count(struct event_list *l, const struct conns_view *v)
 {
     uint64_t key = (uint64_t)(v->conn * 4 + v->from * 2u + v->request) << 24 | v->psn;

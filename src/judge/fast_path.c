@@ -1,5 +1,5 @@
-/* layer 3 (judge): values that a flow keeps; packets whose headers need no check, as they are those of an earlier one.
- */
+/* layer 3 (judge): values that a flow keeps; packets whose headers need no check, as they are those of an earlier
+ * one. */
 #include "src/judge/judge_impl.h"
 
 static uint64_t value_reads(void);

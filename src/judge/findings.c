@@ -487,8 +487,8 @@ static void xml(struct buf *b, const char *s)
         }
 }
 
-/* The start of the element that says of a rule what is wrong: the headline of its first finding of the worst verdict.
- */
+/* The start of the element that says of a rule what is wrong: the headline of its first finding of the worst
+ * verdict. */
 static void junit_message(const struct report *r, unsigned rule, enum worst w, struct buf *b)
 {
     enum severity severity = w == WORST_FAIL ? SEV_E : SEV_W;

@@ -61,8 +61,8 @@ void report_set(struct report *r, uint64_t packets, uint32_t connections, uint32
 size_t report_n(const struct report *r);
 const struct finding *report_at(const struct report *r, size_t i);
 const char *report_string(const struct report *r, uint32_t offset);
-/* What is wrong, in a line without its end: "wrong ICRC 0x59e9525c, expected 0xcfd9552b"; of an observation its value.
- */
+/* What is wrong, in a line without its end: "wrong ICRC 0x59e9525c, expected 0xcfd9552b"; of an observation its
+ * value. */
 void report_headline(const struct report *r, const struct finding *f, struct buf *b);
 
 struct report_opts {
