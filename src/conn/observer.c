@@ -191,7 +191,7 @@ static struct req_dir *dir_of(struct observer *o, const struct pkt *p, uint32_t 
     req_dir_init(h, flow);
     req_dir_set_pmtu(h, c->pmtu);
     h->from_start = c->have_psn && c->psn == p->bth.psn;
-    h->gbn_known = c->have_psn && psn_in(p->bth.psn, c->psn, TRACK_SENT);
+    h->gbn_known = !o->opts.cautious && c->have_psn && psn_in(p->bth.psn, c->psn, TRACK_SENT);
     h->gbn = h->gbn_known ? c->psn : 0;
     return h;
 }
