@@ -2,7 +2,7 @@
 #include "src/conn/requests_impl.h"
 #include "src/transport/verbs.h"
 
-#define FAR INT32_C(0x100000) /* PSNs further away than this are not of the same conversation */
+#define FAR INT32_C(0x100000) /* a PSN further away than this belongs to another connection */
 
 const char *why_back_str(enum why_back w)
 {
@@ -30,7 +30,7 @@ struct read_req *req_dir_ask(struct req_dir *h, uint32_t psn, unsigned nth)
         if (psn_in(psn, a->psn, a->span) && nth-- == 0)
             return a;
         if (!a->again && !a->late && psn_diff(psn, a->psn) >= 0 && !psn_in(psn, a->psn, a->span))
-            return NULL; /* older ones lie before this one */
+            return NULL; /* older requests have earlier PSNs */
     }
     return NULL;
 }
@@ -81,7 +81,7 @@ bool req_dir_has_psn(struct req_dir *h, uint32_t psn)
     if (req_dir_sent(h, psn) || req_dir_ask(h, psn, 0))
         return true;
     if (h->loose && latest->span && psn_in(psn, latest->psn, psn_span(latest->len, 256)))
-        return true; /* it asks for as many responses at most */
+        return true; /* a READ has at most one response for each 256 bytes */
     return h->have_next && psn_in(psn, h->start, (h->next - h->start) & PSN_MASK) &&
            psn_diff(h->next, psn) < TRACK_SENT;
 }
@@ -119,7 +119,7 @@ void req_dir_set_pmtu(struct req_dir *h, uint32_t pmtu)
             h->gbn = end;
     }
     if (at_cursor)
-        h->cursor = psn_add(last->psn, last->span); /* of one sent again too */
+        h->cursor = psn_add(last->psn, last->span); /* also if it is a retransmission */
 }
 
 uint32_t reth_hash(const struct pkt *p)
@@ -144,14 +144,14 @@ uint32_t icrc_of(const struct pkt *p)
                                                      : 0;
 }
 
-/* Whether every PSN up to and with `psn` was answered. */
+/* Whether every PSN up to and including `psn` is proved delivered. */
 static bool was_answered(const struct req_dir *h, uint32_t psn)
 {
     return h->have_una && psn_diff(psn, h->una) < 0;
 }
 
-/* Whether a NAK that asks for `s` again has come since it was sent last, or `s` goes on what is being sent again,
- * perhaps from a packet that was lost before. */
+/* Whether a retransmission of `s` is due: a NAK that covers it came after its latest copy, or it continues a go-back-N
+ * that is in progress, perhaps after a packet that was lost before the tap. */
 static bool asked_again(struct req_dir *h, const struct sent *s)
 {
     const struct read_req *a = req_dir_ask(h, s->psn, 0);
@@ -178,7 +178,7 @@ enum seen_as req_dir_classify(struct req_dir *h, const struct pkt *p)
         return h->loose && d < (1 << 16) ? SEEN_NEW : SEEN_GAP;
     s = req_dir_sent(h, p->bth.psn);
     if (!s && p->op->flags & OPF_READ_REQ && req_dir_ask(h, p->bth.psn, 0))
-        return SEEN_AGAIN; /* the rest of a READ */
+        return SEEN_AGAIN; /* the rest of a READ is requested again */
     if (!s)
         return d < -TRACK_SENT ? SEEN_OLD : SEEN_LATE;
     h->twin = s->opcode == p->bth.opcode && s->len == (uint16_t)p->payload_len && s->ip_id == frame_ip_id(p) &&
@@ -190,28 +190,28 @@ enum seen_as req_dir_classify(struct req_dir *h, const struct pkt *p)
     return SEEN_AGAIN;
 }
 
-/* Whether a response has passed over `psn` of the answer to `a` since that was asked for last. */
+/* Whether a response skipped response PSN `psn` of READ or atomic `a` after its latest request. */
 static bool passed_over(const struct req_dir *h, const struct read_req *a, uint32_t psn)
 {
     return (h->una_rsps > a->rsps && psn_diff(h->una, psn) > 0) ||
            (h->rsp_packets > a->rsps && psn_diff(h->proves, psn) > 0);
 }
 
-/* Whether the requester has let pass all that it has heard: it acts at once on a response that passes over a READ or
- * atomic, or, when it does so no more because it is going back already, at the end of the timeout. */
+/* Whether the requester ignored the latest response. It acts on an implied NAK at once; so after half an ACK timeout
+ * only the timeout itself explains a retransmission. */
 static bool let_pass(const struct req_dir *h, ns_t now)
 {
     return now - h->rsp_ts >= ack_timeout(h->timeout) / 2;
 }
 
-/* Whether the requester's timer, of which the shortest has the code 1, cannot have run out since. */
+/* Whether the ACK timer cannot have expired since; without a known timeout the shortest one (code 1) counts. */
 static bool no_timer_since(const struct req_dir *h, ns_t since, ns_t now)
 {
     return now - since < ack_timeout(h->timeout ? h->timeout : 1) / 2;
 }
 
-/* Whether `psn` is of what is being sent again already, and was overtaken on its way: it has not come since its
- * requester went back. */
+/* Whether `psn` belongs to the go-back-N in progress and was reordered: it was not seen since the requester went
+ * back. */
 static bool overtaken_again(struct req_dir *h, uint32_t psn, ns_t now)
 {
     const struct sent *s = req_dir_sent(h, psn);
@@ -225,26 +225,25 @@ enum why_back req_dir_why_back(struct req_dir *h, uint32_t psn, ns_t now)
 
     if (h->rnr.have && !h->rnr.resent &&
         (psn_in(h->rnr.psn, psn, TRACK_SENT) || (h->have_una && h->una == psn && psn_diff(psn, h->rnr.psn) > 0)))
-        return BACK_RNR; /* at its PSN, or at the start of its message; or behind it, if it has been acknowledged since
-                          */
+        return BACK_RNR; /* at its PSN or at the start of its message; or after it, if it has been acknowledged since */
     if (h->seq.have && !h->seq.resent &&
         (h->seq.psn == psn || h->seq_low == psn || (a && psn_diff(psn, h->seq.psn) < 0)))
         return BACK_SEQ_NAK;
     if (h->seq.have && !h->seq.resent && h->have_una && h->una == psn && psn_diff(psn, h->seq.psn) > 0)
-        return BACK_SEQ_NAK; /* the NAK was for what has been acknowledged since */
+        return BACK_SEQ_NAK; /* the NAK was for a PSN that has been acknowledged since */
     if (let_pass(h, now))
         return BACK_SILENCE;
     if (h->seq.have && !h->seq.resent && psn_in(psn, h->seq.psn, TRACK_SENT) && !was_answered(h, h->seq.psn) &&
         no_timer_since(h, h->seq.ts, now))
-        return BACK_SEQ_NAK; /* it has overtaken what the NAK asked for */
+        return BACK_SEQ_NAK; /* it was captured before the retransmission of the NAK's own PSN */
     if (a && !a->answered && h->have_una && passed_over(h, a, psn))
         return BACK_IMPLIED;
     if (a && a->early && psn_diff(h->proves, psn) > 0)
-        return BACK_IMPLIED; /* the answer that it has dropped did not come again, but one behind it */
+        return BACK_IMPLIED; /* the response that the requester dropped did not come again, but a later one did */
     if (h->plain && h->have_una && h->una == psn && h->rsp_packets > h->back_rsps)
         return BACK_IMPLIED;
     if (psn == h->late_end && h->late_rsps > h->back_rsps)
-        return BACK_IMPLIED; /* its requester dropped what came before that answer */
+        return BACK_IMPLIED; /* the requester dropped the responses that came before that one */
     return overtaken_again(h, psn, now) ? BACK_NONE : BACK_SILENCE;
 }
 
@@ -274,7 +273,7 @@ static void ask_put(struct req_dir *h, const struct pkt *p, uint32_t span)
     }
 }
 
-/* The message that a packet not seen before belongs to. */
+/* Number of the message that a packet not seen before belongs to. */
 static uint32_t message_of(struct req_dir *h, const struct pkt *p, enum seen_as as)
 {
     uint32_t flags = p->op->flags;
@@ -310,7 +309,7 @@ static void sent_put(struct req_dir *h, const struct pkt *p, uint32_t msg)
 void req_dir_advance_contig(struct req_dir *h)
 {
     if (((h->next - h->contig) & PSN_MASK) > TRACK_SENT)
-        h->contig = h->next; /* more than is remembered */
+        h->contig = h->next; /* the gap is older than what is remembered */
     for (unsigned i = 0; i < TRACK_SENT && h->contig != h->next; i++) {
         const struct sent *s = req_dir_sent(h, h->contig);
         const struct read_req *a;
@@ -329,7 +328,7 @@ static void hole_put(struct req_dir *h, const struct pkt *p)
     h->hole_frames[h->holes_at++ % TRACK_HOLES] = frame_u32(p);
 }
 
-/* A PSN that was not seen before, at or beyond `next`. */
+/* A PSN at or after `next`, seen for the first time. */
 static void take_new(struct req_dir *h, const struct pkt *p, uint32_t span, enum seen_as as)
 {
     uint32_t psn = p->bth.psn;
@@ -356,7 +355,7 @@ static void take_new(struct req_dir *h, const struct pkt *p, uint32_t span, enum
         h->contig = h->next;
 }
 
-/* What a responder that drops all out of order makes of it. */
+/* What a go-back-N responder expects after it. */
 static void advance_gbn(struct req_dir *h, const struct pkt *p, uint32_t span)
 {
     if (LIKELY(p->bth.psn == h->gbn))
@@ -365,7 +364,7 @@ static void advance_gbn(struct req_dir *h, const struct pkt *p, uint32_t span)
         hole_put(h, p);
 }
 
-/* An episode of sending again begins. */
+/* The requester goes back: an episode begins. */
 static void go_back(struct req_dir *h, const struct pkt *p, enum why_back why)
 {
     h->why = (uint8_t)why;
@@ -376,7 +375,7 @@ static void go_back(struct req_dir *h, const struct pkt *p, enum why_back why)
     h->back_rsps = h->rsp_packets;
 }
 
-/* A PSN sent again, or for the first time although later ones were seen. */
+/* A PSN before `next`: retransmitted, or seen for the first time after later ones. */
 static void take_behind(struct req_dir *h, const struct pkt *p, uint32_t span, enum seen_as as)
 {
     uint32_t psn = p->bth.psn;
@@ -425,7 +424,7 @@ static void count_request(struct req_dir *h, const struct pkt *p, enum seen_as a
     }
 }
 
-/* Whether `p`, which is SEEN_NEW, follows what was seen without a gap: no more than counts and ends move. */
+/* Whether `p`, which is SEEN_NEW, continues without a gap: only counts and the last PSNs change. */
 static inline bool is_plain_next(const struct req_dir *h, const struct pkt *p)
 {
     uint32_t psn = p->bth.psn;
@@ -446,7 +445,7 @@ static void take_plain_next(struct req_dir *h, const struct pkt *p)
     h->back = false;
 }
 
-/* What was asked for again is sent again. */
+/* The PSN of a NAK is retransmitted. */
 static inline void settle_naks(struct req_dir *h, uint32_t psn)
 {
     if (UNLIKELY(h->seq.have && psn == h->seq.psn))
@@ -485,14 +484,14 @@ void req_dir_request(struct req_dir *h, const struct pkt *p, enum seen_as as)
         s->same += s->same < UINT8_MAX;
         s->last = frame_u32(p);
         if (p->frame->ts - s->ts >= TWIN_WITHIN)
-            s->ts = p->frame->ts; /* else it left when the first one did */
+            s->ts = p->frame->ts; /* else it is a duplicate and was sent with the first one */
     } else if (LIKELY(as == SEEN_NEW || as == SEEN_GAP)) {
         take_new(h, p, span, as);
     } else {
         take_behind(h, p, span, as);
     }
     if (UNLIKELY(as != SEEN_NEW && psn_diff(psn, h->start) < 0))
-        h->vague = true; /* the responder may have dropped all that came before it */
+        h->vague = true; /* the responder may have dropped all requests seen so far */
     if (UNLIKELY(was_loose && as == SEEN_NEW)) {
         h->gbn = psn;
         h->vague = true;

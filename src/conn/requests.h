@@ -1,18 +1,26 @@
 /* layer 2b (conn): what the packets of a connection prove.
  *
- * A *half* is one direction of requests: those that flow f carries, and the responses to them in its peer flow. Nothing
- * seen is taken for delivered. What is kept is evidence about PSNs, each with its frame: requests seen (and seen
- * again), READs and atomics asked for and how much of their answer was seen, and what responses prove. Memory is
- * bounded by halves. */
+ * struct req_dir is one direction of requests: those that a flow carries, and the responses to them in its peer flow. A
+ * packet that was seen is not taken for delivered. What is kept is evidence about PSNs, each with its frame: requests
+ * seen, and retransmitted; READs and atomics, and how many of their responses were seen; what responses prove.
+ *
+ *     start        una          gbn       contig        next
+ *       |-----------|------------|----------|------------|
+ *        delivered,  in flight;   (a gap at  later PSNs   PSN of the next new request
+ *        proved      gbn: what a  contig)    were seen
+ *                    go-back-N
+ *                    responder expects
+ *
+ * Memory is bounded for each direction. */
 #ifndef RDMATRACE_CONN_REQUESTS_H
 #define RDMATRACE_CONN_REQUESTS_H
 
 #include "psn.h"
 #include "src/conn/conn.h"
 
-#define TRACK_SENT  1024 /* request packets remembered in a half */
-#define TRACK_ASKS  128  /* READs and atomics remembered in a half */
-#define TRACK_HOLES 16   /* gaps remembered in a half */
+#define TRACK_SENT  1024 /* request packets remembered in a direction */
+#define TRACK_ASKS  128  /* READ and atomic requests remembered in a direction */
+#define TRACK_HOLES 16   /* gaps remembered in a direction */
 
 /* A request packet seen. */
 struct sent {
@@ -24,42 +32,43 @@ struct sent {
     uint32_t reth;       /* hash of its RETH or AtomicETH, 0 without one */
     ns_t ts;             /* of the latest copy */
     ns_t ts_first;
-    uint32_t msg;   /* number of its message, see half.msgs; 0: not known */
+    uint32_t msg;   /* number of its message, see req_dir.msgs; 0: not known */
     uint16_t len;   /* payload bytes */
     uint16_t ip_id; /* of the latest copy; 0 for IPv6 */
     uint8_t opcode;
-    uint8_t copies; /* 1 to 255; identical ones not counted */
-    uint8_t same;   /* identical copies of the latest: captured or delivered twice */
-    bool late;      /* later PSNs came before its first copy */
+    uint8_t copies; /* times sent, 1 to 255; identical copies not counted */
+    uint8_t same;   /* identical copies of the latest one: captured twice, or duplicated by the network */
+    bool late;      /* its first copy was captured after later PSNs */
 };
 
-/* A READ or atomic asked for; a READ asked for again in part is a further one. */
+/* A READ or atomic request; the retransmission of the rest of a READ is an entry of its own. */
 struct read_req {
-    uint32_t psn, span; /* PSNs of its answer; span 0: empty */
+    uint32_t psn, span; /* PSNs of its responses; span 0: empty */
     uint32_t len;       /* bytes */
     uint32_t rkey;
     uint64_t va;
-    uint64_t orig;      /* atomic: original value in the first answer, with `answered` */
+    uint64_t orig;      /* atomic: original value in the first response, with `answered` */
     uint32_t frame;     /* request */
     uint32_t rsp_first; /* frame of the first response seen, 0: none */
-    uint32_t rsp_last;  /* and of the last one seen */
-    uint32_t got;       /* responses seen in order, from the start */
+    uint32_t rsp_last;  /* frame of the last response seen */
+    uint32_t got;       /* responses seen in order, from the first */
     ns_t ts;
-    uint64_t rsps;  /* half.rsp_packets when it was asked for */
-    uint64_t done;  /* half.rsp_packets when all of its answer had been seen, with `answered` */
-    uint8_t opcode; /* lower five bits of the request's */
-    bool again;     /* inside the PSNs of an earlier one */
-    bool late;      /* behind one seen earlier: its first copy was lost before the tap, or it was overtaken */
-    bool answered;  /* all of its answer was seen */
-    /* that was before the answer to an earlier one was complete: its requester drops it and may get another */
+    uint64_t rsps;  /* req_dir.rsp_packets when it was sent */
+    uint64_t done;  /* req_dir.rsp_packets when its last response had been seen, with `answered` */
+    uint8_t opcode; /* lower five bits of the request's opcode */
+    bool again;     /* retransmitted: inside the PSNs of an earlier one */
+    bool late;      /* captured after a later request: its first copy was lost before the tap, or it was reordered */
+    bool answered;  /* all of its responses were seen */
+    /* they came before the responses to an earlier request were complete: the requester drops them and may get
+     * others */
     bool early;
-    bool replay; /* asked for again when all of the answer to the original had been seen */
+    bool replay; /* retransmitted although all responses to the original had been seen */
 };
 
 /* A NAK seen. */
 struct nak {
     bool have;
-    bool resent; /* the PSN has been seen sent again since */
+    bool resent; /* its PSN has been retransmitted since */
     uint8_t syndrome;
     uint32_t psn, msn;
     uint32_t frame;
@@ -72,9 +81,9 @@ struct nak {
 enum why_back {
     BACK_NONE,
     BACK_SEQ_NAK,
-    BACK_IMPLIED, /* a response passed over a READ or atomic, or over part of its answer */
+    BACK_IMPLIED, /* a response skipped a READ or atomic, or part of its responses */
     BACK_RNR,
-    BACK_SILENCE, /* no NAK seen: a timeout, or a NAK that was not captured */
+    BACK_SILENCE, /* no NAK was seen: an ACK timeout, or a NAK that was not captured */
 };
 /* "sequence NAK", "implied NAK", "RNR NAK", "no answer". */
 const char *why_back_str(enum why_back w);
@@ -82,16 +91,17 @@ const char *why_back_str(enum why_back w);
 /* Whether the first request seen is the first one of its queue pair, as the MSN of the first response tells. */
 enum began { BEGAN_UNKNOWN, BEGAN_SEEN, BEGAN_BEFORE };
 
-/* What a request packet is to its half. */
+/* What a request packet is to the requests before it. */
 enum seen_as {
     SEEN_NEW,   /* the PSN expected next */
     SEEN_GAP,   /* ahead: PSNs before it were not seen */
-    SEEN_LATE,  /* behind, and not seen before: overtaken, or its first copy was lost before the tap */
-    SEEN_AGAIN, /* behind, and seen before: sent again */
-    SEEN_COPY,  /* identical to the copy before, to the last bit: sent, delivered or captured twice */
-    /* far away, of another service, or a PSN that was answered comes with another opcode: the queue pair begins anew */
+    SEEN_LATE,  /* behind `next`, and not seen before: reordered, or its first copy was lost before the tap */
+    SEEN_AGAIN, /* behind `next`, and seen before: retransmitted */
+    SEEN_COPY,  /* identical to the copy before, to the last bit: captured twice, or duplicated by the network */
+    /* the queue pair was set up anew: the PSN is far away, the service is another one, or an acknowledged PSN comes
+       with another opcode */
     SEEN_RESTART,
-    SEEN_OLD, /* behind what is remembered */
+    SEEN_OLD, /* before all that is remembered */
 };
 
 struct req_dir {
@@ -106,58 +116,60 @@ struct req_dir {
     uint8_t began;       /* enum began */
     bool counted;        /* from_start, and no gap since: msgs and ends are exact */
     uint32_t next;       /* highest PSN used, plus 1; valid with have_next, as all below */
-    uint32_t cursor;     /* the PSN that would follow the packet seen last */
+    uint32_t cursor;     /* PSN that would follow the latest packet */
     uint32_t start;      /* first PSN seen */
     uint32_t msgs;       /* messages begun, from 1 */
     uint32_t ends;       /* messages whose last packet was seen (READ, atomic: their request) */
     uint32_t contig;     /* every PSN from `start` to before this one was seen */
-    uint32_t gbn;   /* PSN that a responder which drops what is out of order expects, if it got all that was seen */
-    bool gbn_known; /* so before the first request: what was agreed on */
+    uint32_t gbn;   /* PSN that a responder without reordering (go-back-N) expects if it received all that was seen */
+    bool gbn_known; /* `gbn` was known before the first request, from connection setup */
     uint32_t last_frame; /* of the latest request */
     ns_t last_ts;
 
     /* Going back. */
-    bool heard_pmtu; /* what is known of the path MTU is what a response has shown */
-    bool loose;      /* the latest request is a READ whose PSNs are not known for want of a path MTU */
-    /* a READ's PSNs were guessed from the request behind it, or the first packets came late: a gap may be unknown */
+    bool heard_pmtu; /* the path MTU is known from a response only */
+    bool loose;      /* the latest request is a READ whose PSNs are not known because the path MTU is not */
+    /* a READ's PSNs were guessed from the next request, or the first packets were reordered: there may be a gap that
+     * was not seen */
     bool vague;
     bool twin;   /* req_dir_classify(): the packet is identical to the copy before, but SEEN_AGAIN */
-    bool back;   /* cursor is behind next because something is being sent again */
+    bool back;   /* go-back-N in progress: cursor is behind next */
     uint8_t why; /* enum why_back of the latest episode */
     /* enum why_back of the next request, set by the observer, which remembers older NAKs; BACK_NONE: as
      * req_dir_why_back() says */
     uint8_t why_now;
     uint8_t timeout;   /* the requester's local ACK timeout, 4.096 us x 2^n; 0: not known */
-    uint32_t back_psn; /* where it resumed */
-    uint32_t retries;  /* episodes of silence without progress in between */
+    uint32_t back_psn; /* PSN where the latest episode resumed */
+    uint32_t retries;  /* ACK timeouts in a row without progress */
     ns_t back_ts;
 
     /* Responses. */
-    /* the latest progress is an ACK for a READ or atomic whose own answer was not seen before it: an implied NAK */
+    /* the latest progress is an ACK that covers a READ or atomic whose response was not seen before it: an implied
+     * NAK */
     bool plain;
-    /* a request came late, and what had been sent by then neither came once more in order nor was answered yet */
+    /* after a reordered request: what had been sent by then was neither retransmitted in order nor acknowledged yet */
     bool unsettled;
-    bool disorder;    /* a response came behind a later one: what the requester made of either is not certain */
+    bool disorder;    /* responses were reordered: which of them the requester accepted is not certain */
     uint32_t settles; /* with `unsettled`: `next` when that request came */
     uint32_t una;     /* PSNs before this one were certainly delivered; valid with have_una */
     bool have_una;
     bool have_ack; /* ack_*: the plain ACK of the highest PSN */
     uint32_t ack_psn, ack_msn, ack_frame;
     uint32_t una_frame;
-    /* behind the READ or atomic whose answer was complete only after a later response: where its requester goes on */
+    /* PSN after the READ or atomic that was complete only after a later response: its requester resumes there */
     uint32_t late_end;
     uint64_t late_rsps; /* rsp_packets then; 0: never */
-    uint32_t proves;    /* of the latest response; responses of what is asked for again are behind una */
-    uint64_t una_rsps;  /* rsp_packets at the latest response that proved as much as una */
-    uint64_t back_rsps; /* rsp_packets when something was sent again last */
+    uint32_t proves;    /* response_proves() of the latest response; responses to retransmitted READs are behind una */
+    uint64_t una_rsps;  /* rsp_packets at the latest response that proved una */
+    uint64_t back_rsps; /* rsp_packets at the latest retransmission */
     ns_t una_ts;        /* of the latest progress */
-    uint32_t seq_low;   /* PSN of the first sequence NAK since something was sent again last */
+    uint32_t seq_low;   /* PSN of the first sequence NAK since the latest retransmission */
     struct nak seq, rnr, fatal;
 
     /* Counters. */
-    uint64_t packets, bytes;     /* requests: packets, payload bytes; repetitions included */
-    uint64_t again, again_bytes; /* packets sent again */
-    uint64_t copies, late, gaps; /* SEEN_COPY, SEEN_LATE packets; PSNs skipped at first */
+    uint64_t packets, bytes;     /* requests: packets, payload bytes; retransmissions included */
+    uint64_t again, again_bytes; /* retransmitted packets, and their payload bytes */
+    uint64_t copies, late, gaps; /* packets that were SEEN_COPY, SEEN_LATE; PSNs skipped when they were first due */
     uint64_t rsp_packets, rsp_bytes;
     uint64_t acks, seq_naks, rnr_naks, fatal_naks;
     uint64_t backs[BACK_SILENCE + 1]; /* episodes */
@@ -169,7 +181,7 @@ struct req_dir {
 
     /* Gaps. */
     uint32_t holes[TRACK_HOLES];       /* values of gbn when later PSNs came, latest at holes_at - 1 */
-    uint32_t hole_frames[TRACK_HOLES]; /* the frame that came instead */
+    uint32_t hole_frames[TRACK_HOLES]; /* frame that came instead */
     uint32_t holes_at;
 
     uint32_t asks_at;
@@ -177,7 +189,7 @@ struct req_dir {
     struct sent sent[TRACK_SENT];
 };
 
-/* Begin anew for `flow`. */
+/* Forget everything and begin with `flow`. */
 void req_dir_init(struct req_dir *h, uint32_t flow);
 
 /* What is remembered of a PSN; NULL for nothing. */
@@ -187,53 +199,55 @@ static inline struct sent *req_dir_sent(struct req_dir *h, uint32_t psn)
 
     return s->psn == psn ? s : NULL;
 }
-/* The READ or atomic whose answer takes `psn`: the one asked for last (`nth` 0), or the one before (1, 2, ...); NULL
- * for none. */
+/* The READ or atomic request with a response of PSN `psn`: the latest (`nth` 0), or the one before it (1, 2, ...);
+ * NULL: none. */
 struct read_req *req_dir_ask(struct req_dir *h, uint32_t psn, unsigned nth);
-/* READs and atomics of whose answer the end was not seen, nor a response beyond it, repetitions not counted; *oldest is
- * set to the oldest of them, or NULL. */
+/* Number of outstanding READs and atomics: neither the last response nor a later one was seen; retransmissions are not
+ * counted. *oldest is set to the oldest of them, or NULL. */
 uint32_t req_dir_outstanding(struct req_dir *h, struct read_req **oldest);
-/* READs and atomics that may have waited for their answer when `a` was asked for, itself and repetitions counted. */
+/* READs and atomics that may have been outstanding when `a` was sent, itself and retransmissions counted. */
 uint32_t req_dir_outstanding_at(const struct req_dir *h, const struct read_req *a);
-/* Whether `psn` was expected (half.gbn) when a later PSN came; *frame (may be NULL) is the frame that came first. */
+/* Whether `psn` was expected (req_dir.gbn) when a later PSN came; *frame (may be NULL) is set to the frame that came
+ * instead. */
 bool req_dir_was_hole(const struct req_dir *h, uint32_t psn, uint32_t *frame);
 
-/* Whether a response may carry `psn`: it was seen, or is a gap among those seen lately. */
+/* Whether a response may carry `psn`: the PSN was seen in a request, or is a gap among the latest ones. */
 bool req_dir_has_psn(struct req_dir *h, uint32_t psn);
-/* What request `p` is, judged before req_dir_request(). */
+/* What request `p` is; call it before req_dir_request(). */
 enum seen_as req_dir_classify(struct req_dir *h, const struct pkt *p);
-/* The path MTU became known: READs are given the PSNs that they take. Does nothing if it is no path MTU, or one is
- * known. */
+/* The path MTU became known: the spans of the remembered READs follow from it. Does nothing if `pmtu` is no path MTU,
+ * or one is known. */
 void req_dir_set_pmtu(struct req_dir *h, uint32_t pmtu);
 /* Hash of a packet's RETH or AtomicETH, 0 without one. */
 uint32_t reth_hash(const struct pkt *p);
-/* PSNs that request `p` takes; 1 if that needs a path MTU which is not known. */
+/* Number of PSNs that request `p` takes; 1 if that depends on a path MTU which is not known. */
 uint32_t req_dir_span(const struct req_dir *h, const struct pkt *p);
-/* Whether `p` is a READ request whose PSNs are not known for want of a path MTU: responses to it may not be known as
- * such. */
+/* Whether `p` is a READ request whose PSNs are not known because the path MTU is not: its responses may not be
+ * recognised. */
 static inline bool req_dir_is_unknown_read(const struct req_dir *h, const struct pkt *p)
 {
     return p->op->flags & OPF_READ_REQ && !h->pmtu && p->reth.dmalen > 256;
 }
-/* Why the requester would go back to `psn` at `now`, by what was seen; BACK_NONE: `psn` is of what is sent again
- * already, and was overtaken. */
+/* Why the requester goes back to `psn` at `now`, by what was seen. BACK_NONE: it does not; `psn` belongs to a
+ * retransmission already under way and was reordered. */
 enum why_back req_dir_why_back(struct req_dir *h, uint32_t psn, ns_t now);
-/* Take request `p`, which is `as`. */
+/* Request `p`, classified `as`, changes the evidence. */
 void req_dir_request(struct req_dir *h, const struct pkt *p, enum seen_as as);
-/* Take response `p`. */
+/* Response `p` changes the evidence. */
 void req_dir_response(struct req_dir *h, const struct pkt *p);
 
-/* A packet without an IP identification looks the same when it is sent again; one this young is taken for a copy. */
+/* A retransmission without an IP identification is identical to the original; one that follows within this time is
+ * taken for a duplicate. */
 #define TWIN_WITHIN NS_PER_MS
 /* IPv4 identification, 0 for other packets. */
 uint16_t frame_ip_id(const struct pkt *p);
 /* ICRC as it stands in the packet, 0 if it was not captured. */
 uint32_t icrc_of(const struct pkt *p);
 
-/* PSN in which a response's request certainly arrived: everything before the returned one was delivered. */
+/* First PSN that response `p` does not prove delivered: every request before it arrived. */
 uint32_t response_proves(const struct pkt *p);
 
-/* PSNs that the answer to a READ of `len` bytes takes, as far as the path MTU is known by now. */
+/* Number of response PSNs of a READ of `len` bytes; 1 while the path MTU is not known. */
 static inline uint32_t req_dir_read_span(const struct req_dir *h, uint64_t len)
 {
     return h->pmtu ? psn_span(len, h->pmtu) : 1;

@@ -11,7 +11,7 @@ static void nak_put(struct nak *n, const struct pkt *p)
     bool again = n->have && n->psn == p->bth.psn;
 
     if (again && !n->resent && n->icrc == icrc_of(p) && p->frame->ts - n->ts < TWIN_WITHIN)
-        return; /* a copy: its receiver acted on the first one */
+        return; /* a duplicate: its receiver acted on the first one */
     n->times = again ? n->times + 1 : 1;
     if (!again)
         n->ts_first = p->frame->ts;
@@ -30,7 +30,7 @@ static void take_nak(struct req_dir *h, const struct pkt *p)
     if (!h->seq.have || h->seq.resent || psn_diff(p->bth.psn, h->seq_low) < 0)
         h->seq_low = p->bth.psn;
     if (h->have_next && psn_in(h->gbn, p->bth.psn, TRACK_SENT))
-        h->gbn = p->bth.psn; /* that is what it expects */
+        h->gbn = p->bth.psn; /* the responder says that it expects this PSN */
     if (response_type(p) == AETH_RNR) {
         h->rnr_naks++;
         nak_put(&h->rnr, p);
@@ -57,8 +57,8 @@ static void take_ack(struct req_dir *h, const struct pkt *p)
     }
 }
 
-/* The answer to `a` is complete only after a later response. What was answered before and is behind it, its requester
- * has dropped. */
+/* `a` is complete only after a later response came. Responses to later requests that came before this one were dropped
+ * by the requester. */
 static void take_late(struct req_dir *h, struct read_req *a)
 {
     h->late_end = psn_add(a->psn, a->span);
@@ -97,7 +97,7 @@ static void take_answer(struct req_dir *h, const struct pkt *p)
     }
 }
 
-/* READs that were asked for again from where their answer broke off: both halves together are the answer. */
+/* A READ whose rest was requested again is complete when both parts are. */
 static void settle_asks(struct req_dir *h)
 {
     for (unsigned i = 1; i <= TRACK_ASKS; i++) {
@@ -114,7 +114,8 @@ static void settle_asks(struct req_dir *h)
     }
 }
 
-/* Whether the first response counts no more messages than were seen up to its PSN. */
+/* Whether the MSN of the first response counts no more messages than were seen up to its PSN: the capture has the first
+ * request. */
 static bool begins_here(struct req_dir *h, const struct pkt *p)
 {
     const struct read_req *a = req_dir_ask(h, p->bth.psn, 0);
@@ -130,7 +131,7 @@ void req_dir_response(struct req_dir *h, const struct pkt *p)
     if (UNLIKELY(h->began == BEGAN_UNKNOWN && p->have & H_AETH))
         h->began = begins_here(h, p) ? BEGAN_SEEN : BEGAN_BEFORE;
     if (h->retries && psn_diff(proves, h->back_psn) > 0)
-        h->retries = 0; /* the answer to the last try; it may have been lost behind the tap the times before */
+        h->retries = 0; /* the response to the latest retry; those to earlier ones may have been lost after the tap */
     h->rsp_packets++;
     h->rsp_bytes += p->payload_len;
     h->rsp_ts = p->frame->ts;

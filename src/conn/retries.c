@@ -3,15 +3,15 @@
 
 #include "src/transport/verbs.h"
 
-#define STOPPED_AFTER 3 /* a requester that was silent for so many times its last timeout has given up */
+#define STOPPED_AFTER 3 /* a requester that sends nothing for so many times its last timeout has given up */
 
 uint32_t retries_used(const struct observer *w, const struct req_dir *h)
 {
     return min_u32(h->retries, observer_tries(w, h->flow)->n);
 }
 
-/* Whether a half without a single answer has none: the other direction was captured, and the timer may have run out,
- * and nothing new followed. */
+/* Whether requests without a single response in the capture had none: the other direction was captured, the silence was
+ * long enough for an ACK timeout, and no new request followed. */
 static bool is_unanswered(const struct observer *w, const struct req_dir *h, const struct conn_params *c, ns_t silence)
 {
     bool known = (c->have_timeout || c->have_asked) && c->timeout;
@@ -32,7 +32,7 @@ bool retries_gave_up(const struct observer *w, const struct req_dir *h, const st
     if (silence <= 0)
         return false;
     if (c->have_asked && tries >= c->retry_cnt && now - h->last_ts >= timer_earliest(silence))
-        return true; /* the timer ran out once more */
+        return true; /* the ACK timer expired once more */
     return now - h->last_ts > STOPPED_AFTER * silence;
 }
 

@@ -6,19 +6,20 @@
 
 #define RETRIES_MAX 7 /* largest retry count: it has three bits, so after so many ACK timeouts no requester goes on */
 
-/* How often a half has sent the same again in a row for want of an answer, up to now and without progress. */
+/* ACK timeouts in a row without progress, up to now. */
 uint32_t retries_used(const struct observer *w, const struct req_dir *h);
-/* Whether the requester of a half has run out of retries at `now`: as many timeouts without progress as were agreed on
- * or can be, as many as it asked the other end for and then nothing for as long as the `silence` (0: not known) before
- * one of them, or nothing for much longer. Not if the answers may only not have been captured. */
+/* Whether the requester has given up at `now`: its timeouts without progress reached the retry count that CM states (or
+ * the largest possible one); or the count that it asked of its peer, and nothing followed for as long as the `silence`
+ * before one of them (0: not known); or nothing followed for several times that. False if the capture may only lack the
+ * responses. */
 bool retries_gave_up(const struct observer *w, const struct req_dir *h, const struct conn_params *c, ns_t silence,
                      ns_t now);
-/* Whether a half has sent the same again as often as is allowed, and nothing behind it: whatever answers the tap has
- * seen meanwhile, its requester had none of them before the last time. */
+/* Whether the requester used its last retry and sent nothing new: responses that the tap saw meanwhile did not reach it
+ * before that retry. */
 bool retries_spent(const struct observer *w, const struct req_dir *h, const struct conn_params *c);
-/* Whether a requester without retries has given up a request after so long without an answer: the ACK timer may run up
- * to four times as long as its code says, but not shorter by more than the ticks in which software counts it, which
- * shows if it `closed` the connection. */
+/* Whether a requester with retry count 0 has given up a request that had no response for `waited`: the ACK timer may
+ * run for up to four times the time of its code (9.7.6.1.3), so that much must have passed; if the requester `closed`
+ * the connection, the time itself is enough. */
 bool retries_timed_out(const struct conn_params *c, ns_t waited, bool closed);
 
 #endif

@@ -1,9 +1,9 @@
 /* layer 2b (conn): datagrams from one queue pair to another. */
 #include "src/conn/ud_gaps.h"
 
-#define FIRST_OVERTAKEN (4 * NS_PER_MS) /* so soon the first datagrams may come behind later ones */
+#define FIRST_OVERTAKEN (4 * NS_PER_MS) /* within this time the first datagrams may be reordered */
 
-/* Whether a PSN before all that was seen was overtaken by them, and does not begin anew. */
+/* Whether a PSN before all that were seen was reordered; otherwise the queue pair was set up anew. */
 static bool is_before_all(const struct datagrams *d, const struct pkt *p)
 {
     return psn_diff(d->start, p->bth.psn) <= DATAGRAMS_SEEN && p->frame->ts - d->begin < FIRST_OVERTAKEN;
