@@ -349,9 +349,11 @@ static bool needs_crc(const struct run *r)
 
     if (!job->decode.verify)
         return false;
-    return job->quiet || job->print.format != PRINT_FIELDS || job->fail_bad_icrc || needs_context(r) ||
-           (r->filter && filter_needs(r->filter) & (FILTER_NEEDS_CRC | FILTER_NEEDS_COLUMN)) ||
-           columns_show(&job->print, &icrc_hdr) || columns_show(&job->print, &vcrc_hdr);
+    if (job->quiet || job->fail_bad_icrc || needs_context(r) || job->print.format != PRINT_FIELDS)
+        return true;
+    if (r->filter && filter_needs(r->filter) & (FILTER_NEEDS_CRC | FILTER_NEEDS_COLUMN))
+        return true;
+    return columns_show(&job->print, &icrc_hdr) || columns_show(&job->print, &vcrc_hdr);
 }
 
 int decode_run(const struct decode_job *job)

@@ -368,14 +368,19 @@ static void learn_seen(struct conn_table *t, const struct conn_known *k, unsigne
         }
 }
 
-/* Whether the same was the last that was learnt of these queue pairs: exchanges are repeated. Another connection of
+static bool same_ends(const struct conn_known *a, const struct conn_known *b)
+{
+    return a->qpn[0] == b->qpn[0] && a->qpn[1] == b->qpn[1] && addr_eq(&a->addr[0], &b->addr[0]) &&
+           addr_eq(&a->addr[1], &b->addr[1]);
+}
+
+/* Whether the latest that was learnt of these queue pairs is the same: exchanges are repeated. Another connection of
  * theirs may begin with the same PSNs, but not with the same communication ids. */
 static bool known_already(const struct conn_table *t, const struct conn_known *k)
 {
     for (uint32_t i = t->n_known; i-- > 0;) {
         const struct conn_known *o = &t->known[(t->known_at + i) % KNOWN_MAX];
-        if (o->qpn[0] == k->qpn[0] && o->qpn[1] == k->qpn[1] && addr_eq(&o->addr[0], &k->addr[0]) &&
-            addr_eq(&o->addr[1], &k->addr[1]))
+        if (same_ends(o, k))
             return o->psn[0] == k->psn[0] && o->psn[1] == k->psn[1] && o->id[0] == k->id[0] && o->id[1] == k->id[1] &&
                    o->how == k->how;
     }
@@ -424,6 +429,16 @@ void conn_unlearn(struct conn_table *t, uint32_t flow)
         unlearn(&t->flows[peer]);
 }
 
+/* Whether `g` may be the other direction of `f`: unpaired, between the same addresses, and no known QPN speaks against
+ * it. */
+static bool may_be_peer(const struct flow *f, const struct flow *g)
+{
+    bool reverse = g->tap == f->tap && addr_eq(&g->src, &f->dst) && addr_eq(&g->dst, &f->src);
+
+    return g->peer == FLOW_NONE && reverse && !(f->have_sqpn && f->sqpn != g->dqpn) &&
+           !(g->have_sqpn && g->sqpn != f->dqpn);
+}
+
 void conn_pair_by_psn(struct conn_table *t, uint32_t flow, uint32_t psn)
 {
     struct flow *f = &t->flows[flow];
@@ -432,11 +447,8 @@ void conn_pair_by_psn(struct conn_table *t, uint32_t flow, uint32_t psn)
     if (f->peer != FLOW_NONE || f->looks >= PAIR_LOOKS || !t->has_psn)
         return;
     for (uint32_t i = *pair_chain(t, &f->dst, &f->src); i != FLOW_NONE; i = t->flows[i].pair_next) {
-        const struct flow *g = &t->flows[i];
         f->looks++;
-        if (g->peer != FLOW_NONE || g->tap != f->tap || !addr_eq(&g->src, &f->dst) || !addr_eq(&g->dst, &f->src) ||
-            (f->have_sqpn && f->sqpn != g->dqpn) || (g->have_sqpn && g->sqpn != f->dqpn) ||
-            !t->has_psn(t->user, i, psn))
+        if (!may_be_peer(f, &t->flows[i]) || !t->has_psn(t->user, i, psn))
             continue;
         if (found != FLOW_NONE)
             return; /* more than one fits */

@@ -150,17 +150,29 @@ static bool was_answered(const struct req_dir *h, uint32_t psn)
     return h->have_una && psn_diff(psn, h->una) < 0;
 }
 
+/* Whether `n` came after the latest copy of `s` and asks for it, or for a PSN before it. */
+static bool nak_covers(const struct nak *n, const struct sent *s)
+{
+    return n->have && psn_diff(n->psn, s->psn) <= 0 && n->ts >= s->ts;
+}
+
+/* Whether a later response skipped READ or atomic `s` after its latest copy: an implied NAK. */
+static bool was_skipped(struct req_dir *h, const struct sent *s)
+{
+    const struct read_req *a = req_dir_ask(h, s->psn, 0);
+
+    return a && !a->answered && h->have_una && psn_diff(h->una, s->psn) > 0 && h->una_ts >= s->ts;
+}
+
 /* Whether a retransmission of `s` is due: a NAK that covers it came after its latest copy, or it continues a go-back-N
  * that is in progress, perhaps after a packet that was lost before the tap. */
 static bool asked_again(struct req_dir *h, const struct sent *s)
 {
-    const struct read_req *a = req_dir_ask(h, s->psn, 0);
+    bool resumes = (h->back || h->unsettled || h->vague) && s->psn == h->cursor;
+    bool seq_open = !h->seq.resent || psn_diff(s->psn, h->cursor) >= 0;
 
-    return ((h->back || h->unsettled || h->vague) && s->psn == h->cursor) ||
-           (h->seq.have && (!h->seq.resent || psn_diff(s->psn, h->cursor) >= 0) && psn_diff(h->seq.psn, s->psn) <= 0 &&
-            h->seq.ts >= s->ts) ||
-           (h->rnr.have && !h->rnr.resent && psn_diff(h->rnr.psn, s->psn) <= 0 && h->rnr.ts >= s->ts) ||
-           (a && !a->answered && h->have_una && psn_diff(h->una, s->psn) > 0 && h->una_ts >= s->ts);
+    return resumes || (seq_open && nak_covers(&h->seq, s)) || (!h->rnr.resent && nak_covers(&h->rnr, s)) ||
+           was_skipped(h, s);
 }
 
 enum seen_as req_dir_classify(struct req_dir *h, const struct pkt *p)
@@ -427,10 +439,10 @@ static void count_request(struct req_dir *h, const struct pkt *p, enum seen_as a
 /* Whether `p`, which is SEEN_NEW, continues without a gap: only counts and the last PSNs change. */
 static inline bool is_plain_next(const struct req_dir *h, const struct pkt *p)
 {
-    uint32_t psn = p->bth.psn;
+    uint32_t psn = p->bth.psn, flags = p->op->flags;
+    bool no_gap = psn == h->contig && psn == h->gbn && psn == h->next;
 
-    return h->have_next && psn == h->contig && psn == h->gbn && psn == h->next && !h->loose &&
-           p->op->flags & (OPF_SEND | OPF_WRITE) && (h->pmtu || p->op->flags & OPF_END);
+    return h->have_next && no_gap && !h->loose && flags & (OPF_SEND | OPF_WRITE) && (h->pmtu || flags & OPF_END);
 }
 
 static void take_plain_next(struct req_dir *h, const struct pkt *p)

@@ -1,8 +1,8 @@
 /* layer 3 (judge): the judge: how fine time stamps are. */
 #include "src/judge/judge_impl.h"
 
-#define STEP_MAX    NS_PER_MS /* the coarsest that is looked for */
-#define STEP_STAMPS 1024      /* so many time stamps tell */
+#define STEP_MAX    NS_PER_MS /* coarsest step that is recognised */
+#define STEP_STAMPS 1024      /* number of time stamps that are enough to tell */
 
 void judge_step_learn_more(struct judge *j, const struct frame *f)
 {

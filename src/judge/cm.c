@@ -3,7 +3,7 @@
  * frames. */
 #include "src/judge/judge_impl.h"
 
-#define COPY_WITHIN (10 * NS_PER_MS) /* a message again this soon is a copy made on the way */
+#define COPY_WITHIN (10 * NS_PER_MS) /* a message repeated within this time is a duplicate made by the network */
 
 static void found(struct judge *j, const struct pkt *p, struct found f)
 {
@@ -63,7 +63,7 @@ static const char *number(struct judge *j, const char *about, uint64_t n)
     return say(j, n > 0xffff ? "%s 0x%llx" : "%s %llu", about, (unsigned long long)n);
 }
 
-/* What a failed check says, in words. */
+/* The text of a failed check. */
 static struct found words(struct judge *j, const struct cm_msg *m, struct verdict v, uint32_t cause)
 {
     struct found f = {.rule = (enum rule)v.rule, .cause = cause, .text = text_of(v)};
@@ -117,7 +117,7 @@ static struct cm_exchange *state_find(struct judge *j, uint64_t key)
     return s->key == key ? s : NULL;
 }
 
-/* A message with what it belongs to. */
+/* A message and its exchange. */
 struct cm_seen {
     const struct pkt *p;
     const struct cm_msg *m;
@@ -139,9 +139,9 @@ static bool exchange_of(struct judge *j, struct cm_seen *c)
     return c->s != NULL;
 }
 
-/* What an exchange lacks of proof that nothing went before its REQ: that may be a late copy of one from before the
- * capture, and its answers not captured either. Copies by timer are one response timeout apart, and no packet is under
- * way for longer. */
+/* The needs that are not met for the claim that nothing preceded the exchange's REQ: the REQ may be a retransmission of
+ * one from before the capture, whose replies were not captured. Retransmissions are one response timeout apart, and no
+ * packet is in flight for longer. */
 static unsigned lacks_of(const struct judge *j, const struct cm_exchange *s)
 {
     ns_t timeout = cm_time(s->req.m.req.remote_timeout), doubt = timeout > COPY_WITHIN ? timeout : COPY_WITHIN;
@@ -149,7 +149,7 @@ static unsigned lacks_of(const struct judge *j, const struct cm_exchange *s)
     return s->iface >= JUDGE_TAPS || s->begun - j->first_ts[s->iface] <= doubt ? N_COMPLETE : 0;
 }
 
-/* Whether the tap is at the end that sent the message (`at_sender`), or that it is for. */
+/* Whether the tap is at the message's sender (`at_sender`), or at its receiver. */
 static bool tap_at(const struct judge *j, const struct pkt *p, bool from_active, bool at_sender)
 {
     enum tap_side side = judge_side(j, conn_tap_of(p->frame));
@@ -181,7 +181,7 @@ static void once_or_again(struct judge *j, struct cm_once *o, const struct cm_se
         return;
     bool answers = c->m->mad.attr_id == CM_REP && (c->s->asked || o->copies == 1);
     if (answers)
-        gap = INT64_MAX / 2; /* one of the two may answer a copy of the REQ, and then waits for no timer */
+        gap = INT64_MAX / 2; /* one of the two may answer a duplicate of the REQ, and then no timer is involved */
     if (!answers || !c->s->asked)
         o->copies += o->copies < UINT8_MAX;
     v = cm_retry_check(&o->m, c->m, o->copies, req->max_retries,
@@ -191,9 +191,9 @@ static void once_or_again(struct judge *j, struct cm_once *o, const struct cm_se
         return;
     f = words(j, c->m, v, o->frame);
     if (strcmp(v.about, CM_COPY_EARLY) == 0 && !tap_at(j, c->p, c->from_active, true))
-        f.needs = c->from_active ? N_TAP_REQ : N_TAP_RSP; /* the one before may have been late */
+        f.needs = c->from_active ? N_TAP_REQ : N_TAP_RSP; /* the one before may have been delayed */
     if (strcmp(v.about, CM_COPY_EARLY) == 0 && c->m->mad.attr_id == CM_REP)
-        f.needs |= N_COMPLETE; /* it may answer a copy of the REQ that was not captured */
+        f.needs |= N_COMPLETE; /* it may answer a duplicate of the REQ that was not captured */
     found(j, c->p, f);
 }
 
@@ -268,7 +268,7 @@ static void take_dreq(struct judge *j, struct cm_seen *c)
     take_close(j, c);
 }
 
-/* The sender of an MRA announces how long its answer takes at most. */
+/* An MRA announces how long its sender's reply will take at most. */
 static void take_mra(struct judge *j, struct cm_seen *c)
 {
     (void)j;
@@ -352,8 +352,8 @@ static void check_alone(struct judge *j, const struct pkt *p, const struct cm_ms
     }
 }
 
-/* A message that came too soon: what it answers may have been recorded behind it, if the times of both are the same.
- * `now`: the next message of the exchange is of this time, or there is none (NS_NEVER). */
+/* A message that came too early: the message that it answers may be captured after it, if both have the same time
+ * stamp. `now`: time of the exchange's next message; NS_NEVER: there is none. */
 static void settle(struct judge *j, struct cm_exchange *s, ns_t now)
 {
     struct verdict v = s->soon.frame ? cm_watch_check(&s->watch, &s->soon.m, s->soon.from_active) : verdict_pass();
@@ -462,7 +462,7 @@ void judge_cm(struct judge *j, const struct pkt *p)
 
 /* --- Data before its time --------------------------------------------------------------------- */
 
-/* Requests for queue pair `qpn` from PSN `psn` on, before the REP: neither end can know yet that the other is ready. */
+/* Requests to queue pair `qpn` from PSN `psn` on, before the REP: neither end can know yet that the other is ready. */
 static void check_early(struct judge *j, const struct cm_seen *c, const struct conn_addr *src,
                         const struct conn_addr *dst, uint32_t qpn, uint32_t psn)
 {
@@ -526,7 +526,7 @@ void judge_cm_path(struct judge *j, const struct pkt *p, uint32_t flow)
 
 /* --- The end ---------------------------------------------------------------------------------- */
 
-/* A DREQ that was sent again, and no DREP at all. */
+/* A DREQ that was retransmitted, without any DREP. */
 static void check_unanswered(struct judge *j, const struct cm_exchange *s, bool from_active)
 {
     const struct cm_once *o = &s->dreq[from_active];

@@ -11,9 +11,9 @@ static void check_first_psn(struct judge *j, const struct pkt *p, uint32_t flow,
     if (!c->have_psn || c->paired_by != PAIR_CM || d == 0)
         return;
     g.needs = d > 0 ? N_TAP_REQ : 0; /* the first packets may have been lost before the tap */
-    g.lacks = j->spoiled > c->params.rep_frame ? N_COMPLETE : 0; /* that may have been the first */
+    g.lacks = j->spoiled > c->params.rep_frame ? N_COMPLETE : 0; /* the unreadable packet may have been the first one */
     if (c->peer != FLOW_NONE && j->flows[c->peer].has_rsp)
-        g.lacks |= N_COMPLETE; /* to what was not captured: the REP came again, after the capture had begun */
+        g.lacks |= N_COMPLETE; /* the REP was retransmitted after the capture had begun */
     g.cause = c->params.rep_frame;
     g.expected = say(j, "PSN %u", c->psn);
     g.seen = say(j, "PSN %u", p->bth.psn);
@@ -37,7 +37,7 @@ static void not_silent(struct judge *j, const struct pkt *p, uint32_t flow)
 {
     struct found g = found_of(RULE_CM_13, flow);
 
-    g.needs = N_TAP_REQ; /* else it may have been overtaken */
+    g.needs = N_TAP_REQ; /* else the packet may have been reordered */
     g.cause = j->flows[flow].closed_frame;
     g.expected = "silence";
     g.seen = p->op->name;
@@ -83,8 +83,8 @@ void judge_agreed_answer(struct judge *j, const struct pkt *p, uint32_t flow)
     judge_found(j, p, g);
 }
 
-/* Packets for a queue pair of which nothing else is known, which carry the PSN that a connection between the same ends
- * skips at that moment: they belong to that connection. */
+/* Packets for a queue pair that nothing else is known of, with the PSN that a connection between the same ends skips at
+ * that moment: they belong to that connection. */
 static void check_stray(struct judge *j, uint32_t flow, const struct jflow *f)
 {
     const struct flow *c = conn_flow_at(j->conns, flow);
@@ -94,10 +94,12 @@ static void check_stray(struct judge *j, uint32_t flow, const struct jflow *f)
         const struct flow *o = conn_flow_at(j->conns, i);
         const struct req_dir *h = j->flows[i].half;
         struct found g = found_of(RULE_CM_07, i);
-        if (i == flow || o->paired_by != PAIR_CM || !h || o->tap != c->tap || !conn_addr_eq(&o->src, &c->src) ||
-            !conn_addr_eq(&o->dst, &c->dst) || !req_dir_was_hole(h, f->half->start, &hole) || f->first_frame >= hole)
+        bool same_way = o->tap == c->tap && conn_addr_eq(&o->src, &c->src) && conn_addr_eq(&o->dst, &c->dst);
+        if (i == flow || o->paired_by != PAIR_CM || !h || !same_way)
             continue;
-        /* else a connection that nothing is known of, and a loss, would look the same */
+        if (!req_dir_was_hole(h, f->half->start, &hole) || f->first_frame >= hole)
+            continue;
+        /* else an unknown connection and a lost packet would look the same */
         g.needs = N_COMPLETE | N_TAP_REQ;
         g.frame = f->first_frame;
         g.cause = o->params.rep_frame;

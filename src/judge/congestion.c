@@ -3,10 +3,10 @@
 
 #include <stdlib.h>
 
-/* a mark leads to a CNP within microseconds: so much later nobody answers what came before the capture */
+/* a CE mark leads to a CNP within microseconds: a CNP this much later does not answer a mark from before the capture */
 #define CNP_LATE (10 * NS_PER_MS)
 
-/* a CNP so long before or after a mark answers it: adapters wait some 4 ms at most between two CNPs */
+/* a CNP within this time before or after a mark answers it: adapters wait some 4 ms at most between two CNPs */
 #define CNP_WITHIN (10 * NS_PER_MS)
 
 /* --- Marks and the CNPs of their receivers ---------------------------------------------------- */
@@ -22,7 +22,7 @@ static struct notifier *notifier_of(struct judge *j, uint32_t tap, const struct 
     return n;
 }
 
-/* No CNP came for the mark that waits. */
+/* No CNP came for the oldest unanswered mark. */
 static void missed(struct notifier *n)
 {
     if (n->missed_n++ == 0)
@@ -60,8 +60,8 @@ static void notified(struct judge *j, const struct pkt *p)
     n->cnp_ts = p->frame->ts;
 }
 
-/* Whether the marked packet was certainly delivered: it was sent once, and what was answered since lies behind it. Of a
- * READ response only a tap at its receiver tells. */
+/* Whether the marked packet was certainly delivered: it was sent once, and a later PSN was acknowledged. For a READ
+ * response only a tap at its receiver proves it. */
 static bool was_delivered(const struct judge *j, const struct ce_mark *m)
 {
     struct req_dir *h = j->flows[m->of].half;
@@ -105,7 +105,7 @@ static bool sends_cnps(struct judge *j, uint32_t flow)
 
 /* --- CNPs ------------------------------------------------------------------------------------- */
 
-/* A CNP that is not what it should be. */
+/* A malformed CNP. */
 static void cnp_bad(struct judge *j, const struct pkt *p, uint32_t flow, const char *wrong, const char *expected,
                     const char *seen, const char *text)
 {
@@ -118,7 +118,7 @@ static void cnp_bad(struct judge *j, const struct pkt *p, uint32_t flow, const c
     judge_found(j, p, f);
 }
 
-/* A CNP for a queue pair to which nothing else went yet: whether it has sent is looked at in the end. */
+/* A CNP for a queue pair without traffic so far: whether it has sent is checked at the end. */
 static void stranger(struct judge *j, const struct pkt *p)
 {
     struct stranger *c = &j->stranger[j->n_stranger % STRANGERS];
@@ -130,7 +130,7 @@ static void stranger(struct judge *j, const struct pkt *p)
     conn_addr_of(p, &c->src, &c->dst);
 }
 
-/* How much the queue pair has sent that a CNP is for. */
+/* What the queue pair that a CNP is for has sent. */
 static void mark_rate(struct judge *j, const struct pkt *p, uint32_t flow)
 {
     struct jflow *f = flow == FLOW_NONE ? NULL : &j->flows[flow];
@@ -202,7 +202,7 @@ static bool is_known(struct judge *j, const struct stranger *c, unsigned *lacks)
             continue;
         if (f->have_sqpn && f->sqpn == c->qpn)
             return true;
-        *lacks |= f->have_sqpn ? 0 : N_RSP; /* nobody knows who sent these */
+        *lacks |= f->have_sqpn ? 0 : N_RSP; /* the sender of these packets is not known */
     }
     return false;
 }

@@ -20,7 +20,7 @@ _Static_assert((int)C_COUNT == JUDGE_COUNTS, "struct judge_host has room for eac
 
 static const struct {
     const char *noun, *what; /* "packet", "sent" */
-    /* the host cannot have counted fewer than the wire shows; of what it received it may have ignored some */
+    /* true: the host cannot have counted fewer than the capture shows; false: it may have ignored received packets */
     bool sent;
 } counts[C_COUNT] = {
     [C_SENT] = {"packet", "sent", true},
@@ -36,7 +36,7 @@ static const struct {
     [C_ATOMIC_RECEIVED] = {"atomic request", "received", false},
 };
 
-/* Names of Linux's drivers: mlx5, rxe, irdma, mana. Those that mean the same are added up. */
+/* Names of Linux drivers (mlx5, rxe, irdma, mana); counters with the same meaning are added up. */
 static const struct {
     const char *name;
     uint8_t count;
@@ -69,7 +69,7 @@ static bool is_name(char c)
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
 
-/* False: the name is not known. */
+/* False: unknown name. */
 static bool take_counter(struct judge_host *h, const char *name, size_t len, uint64_t value, bool before)
 {
     for (unsigned i = 0; i < ARRAY_LEN(names); i++)
@@ -146,7 +146,7 @@ void judge_count(struct judge *j, const struct pkt *p)
     }
 }
 
-/* Whether all that passed the tap to or from the host did so at the host itself. */
+/* Whether every tap with packets of the host is at the host itself. */
 static bool tap_is_there(const struct judge *j, const struct judge_host *h)
 {
     uint32_t n = conn_counts(j->conns).flows;

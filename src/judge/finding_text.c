@@ -32,7 +32,7 @@ static const char *write_length(struct judge *j, const struct pkt *p, uint64_t n
     return say(j, p->op->flags & OPF_END ? "%s" : "%s, and more to follow", count_str(n, "byte"));
 }
 
-/* A time. A limit of 0 is none. */
+/* A time; a limit of 0 means that there is none. */
 static const char *time_value(struct judge *j, const struct judged *a, uint64_t n, bool limit)
 {
     if (!limit || n)
@@ -90,7 +90,7 @@ static uint32_t oldest_ask(const struct judged *a)
     return oldest ? oldest->frame : 0;
 }
 
-/* The READ or atomic whose answer takes the packet's PSN: as it was asked for first. */
+/* The READ or atomic that the packet's PSN answers: its first request. */
 static uint32_t original_ask(const struct judged *a)
 {
     struct read_req *k = req_dir_ask(a->h, a->p->bth.psn, 0), *older;
@@ -100,7 +100,7 @@ static uint32_t original_ask(const struct judged *a)
     return k ? k->frame : 0;
 }
 
-/* The frame that stands against this one, 0: none. */
+/* The frame that contradicts this one; 0: none. */
 static uint32_t cause_of(const struct judged *a, enum rule_cause cause)
 {
     struct req_dir *h = a->h;

@@ -18,7 +18,7 @@ bool past_begin(struct jflow *f)
 
 /* --- RDA-10: READs asked for again ------------------------------------------------------------ */
 
-/* Four lanes, as each step of one waits for the step before. */
+/* Four independent sums, so that the processor need not wait for each multiplication. */
 static uint32_t payload_hash(const struct pkt *p)
 {
     const uint64_t k = HASH_MULTIPLIER;
@@ -64,7 +64,7 @@ static void forget_keys(struct past *t)
     memset(t->keys, 0, sizeof t->keys);
 }
 
-/* A request that uses `rkey`, or by which its sender may learn of new keys. */
+/* A request with R_Key `rkey`. */
 static void use_key(struct past *t, const struct pkt *p, uint32_t rkey)
 {
     bool known = false;
@@ -81,7 +81,7 @@ static void use_key(struct past *t, const struct pkt *p, uint32_t rkey)
         k->use_opcode = p->bth.opcode;
     }
     if (!known && p->op->flags & (OPF_READ_REQ | OPF_ATOMIC_REQ))
-        forget_keys(t); /* what it fetches may be a new key */
+        forget_keys(t); /* the data that it reads may be a new R_Key */
 }
 
 static void take_keys(const struct judged *a, enum seen_as as)
@@ -95,12 +95,12 @@ static void take_keys(const struct judged *a, enum seen_as as)
         t->keys[t->keys_at++ % PAST_KEYS] =
             (struct past_key){.rkey = p->ieth.rkey, .psn = p->bth.psn, .frame = frame_u32(p)};
     else if (p->have & H_RETH && p->op->flags & (OPF_WRITE | OPF_READ_REQ) && p->reth.dmalen)
-        use_key(t, p, p->reth.rkey); /* without bytes no key is looked at */
+        use_key(t, p, p->reth.rkey); /* a request of length 0 is not checked for its R_Key */
     else if (p->have & H_ATOMICETH)
         use_key(t, p, p->atomiceth.rkey);
 }
 
-/* Whether the responder has sent anything of its own since, which may have told of a new registration. */
+/* Whether the responder has sent requests of its own since: they may have carried a new R_Key. */
 static bool may_have_told(const struct judge *j, const struct judged *a, uint32_t since)
 {
     uint32_t peer = conn_flow_at(j->conns, a->flow)->peer;
@@ -133,7 +133,7 @@ static void check_key(struct judge *j, const struct judged *a, struct past_key *
 
 /* --- RTX-10: the order of duplicates ---------------------------------------------------------- */
 
-/* Whether `k` is the only repetition of a READ or atomic that had been answered, so that a response can but be for
+/* Whether `k` is the only retransmission of a READ or atomic that had been answered, so that a response must answer
  * it. */
 static bool is_sole_replay(struct req_dir *h, const struct read_req *k)
 {
@@ -142,8 +142,8 @@ static bool is_sole_replay(struct req_dir *h, const struct read_req *k)
     return k->replay && req_dir_ask(h, k->psn, 0) == k && !req_dir_ask(h, k->psn, 2) && s && !s->same;
 }
 
-/* The first response to a READ or atomic asked for again: none asked for again behind it, of a later PSN, was answered
- * before. */
+/* The first response to a retransmitted READ or atomic: none that was retransmitted after it, with a later PSN, may
+ * have been answered before. */
 static void check_duplicates(struct judge *j, const struct judged *a)
 {
     struct req_dir *h = a->h;
@@ -187,7 +187,16 @@ static bool count_ends(struct req_dir *h, uint32_t psn, uint32_t last, uint32_t 
     return true;
 }
 
-/* Where a gap has made the replicas doubt what they count, two ACKs tell: the messages between them were completed
+/* Whether packets were captured in the order in which the responder received and sent them, as far as is known. */
+static bool order_is_certain(const struct judge *j, const struct judged *a)
+{
+    const struct req_dir *h = a->h;
+    bool seen_disorder = h->disorder || h->copies || h->loose || h->vague || a->f->past->reordered;
+
+    return !seen_disorder && !j->backwards && j->o.profile != PROFILE_NV;
+}
+
+/* After a gap the replicas do not know the MSN. Two ACKs do: the MSN must have advanced by the messages that end
  * between them. */
 static void check_count(struct judge *j, const struct judged *a)
 {
@@ -201,11 +210,8 @@ static void check_count(struct judge *j, const struct judged *a)
         psn_diff(p->aeth.msn, psn_add(t->counted.msn, ends)) >= 0)
         return;
     f.cause = t->counted.frame;
-    f.needs = N_COMPLETE | N_TAP_RSP; /* else it may have taken what was not seen */
-    f.lacks = j->backwards || a->h->disorder || a->h->copies || a->h->loose || a->h->vague || t->reordered ||
-                      j->o.profile == PROFILE_NV
-                  ? N_TAP_RSP
-                  : 0;
+    f.needs = N_COMPLETE | N_TAP_RSP; /* else the responder may have received packets that were not captured */
+    f.lacks = order_is_certain(j, a) ? 0 : N_TAP_RSP;
     f.expected = say(j, "MSN %u at least", psn_add(t->counted.msn, ends));
     f.seen = say(j, "MSN %u", p->aeth.msn);
     f.text =
@@ -233,6 +239,12 @@ static void take_count(struct judge *j, const struct judged *a)
 
 /* --- RTX-13, ACK-09: notes -------------------------------------------------------------------- */
 
+/* Whether `psn` belongs to a retransmission: the requester went back, or a NAK asked it to. */
+static bool is_retransmission_due(const struct req_dir *h, uint32_t psn)
+{
+    return h->back || (h->seq.have && h->seq.psn == psn) || (h->rnr.have && !h->rnr.resent);
+}
+
 static void take_order(const struct judged *a, enum seen_as as)
 {
     struct req_dir *h = a->h;
@@ -241,8 +253,9 @@ static void take_order(const struct judged *a, enum seen_as as)
 
     if (as == SEEN_AGAIN || as == SEEN_OLD)
         t->overtaken.have = false;
-    if (as != SEEN_LATE || h->service == SVC_UC || h->back || t->overtaken.have || !req_dir_was_hole(h, psn, NULL) ||
-        (h->seq.have && h->seq.psn == psn) || (h->rnr.have && !h->rnr.resent))
+    if (as != SEEN_LATE || h->service == SVC_UC || t->overtaken.have || is_retransmission_due(h, psn))
+        return;
+    if (!req_dir_was_hole(h, psn, NULL))
         return;
     t->overtaken.have = true;
     t->overtaken.frame = frame_u32(a->p);
@@ -265,8 +278,8 @@ static void settle_order(struct judge *j, const struct judged *a)
     t->at_responder = (judge_have(j, a->flow, a->p) & (N_TAP_RSP | N_COMPLETE)) == (N_TAP_RSP | N_COMPLETE);
 }
 
-/* Each copy of a request may be answered, and copies of the answer look the same: until a PSN is acknowledged that came
- * behind them all. */
+/* Each duplicate of a request may be answered, and the answers look the same, until a PSN is acknowledged that was sent
+ * after all of them. */
 static void take_repeated(const struct judged *a)
 {
     struct past *t = a->f->past;

@@ -1,8 +1,8 @@
 /* layer 3 (judge): the judge: what a capture gives of what a rule needs. */
 #include "src/judge/judge_impl.h"
 
-#define PAIRING_PROVED 16    /* responses that fit before a pairing by PSN agreement in mid-stream counts */
-#define SIMILAR_PSNS   65536 /* queue pairs whose PSNs are closer than this may be taken for each other */
+#define PAIRING_PROVED 16    /* responses with a fitting PSN that prove a pairing by PSN agreement in mid-stream */
+#define SIMILAR_PSNS   65536 /* queue pairs whose PSNs are closer than this may be confused */
 
 enum opener { OPENER_UNKNOWN, OPENER_THIS, OPENER_PEER };
 
@@ -14,8 +14,8 @@ static bool began_here(const struct judge *j, uint32_t flow, uint32_t peer)
     return h->began == BEGAN_SEEN && !(j->flows[peer].has_rsp && j->flows[peer].rsp_frame < h->first_frame);
 }
 
-/* Whether the only requests of a connection are those in `flow`, which are from its opener; who answers requests that
- * were not captured has not opened it. */
+/* Whether only `flow` carries requests of the connection: then its sender opened it, unless it answers requests that
+ * were not captured. */
 static bool opens(const struct judge *j, uint32_t flow, uint32_t peer)
 {
     const struct req_dir *h = j->flows[flow].half;
@@ -42,7 +42,7 @@ static enum opener opener(const struct judge *j, uint32_t flow)
     if (!b || !b->have_next)
         return opens(j, flow, f->peer) ? OPENER_THIS : OPENER_UNKNOWN;
     if (j->malformed || j->said_cm)
-        return OPENER_UNKNOWN; /* connection management tells, but was not understood */
+        return OPENER_UNKNOWN; /* CM states it, but could not be read */
     if (!began_here(j, flow, f->peer) || !began_here(j, f->peer, flow))
         return OPENER_UNKNOWN;
     if (a->first_rsp_ts <= b->first_ts)
@@ -96,6 +96,16 @@ unsigned judge_have(const struct judge *j, uint32_t flow, const struct pkt *p)
     return have;
 }
 
+static bool same_way(const struct flow *a, const struct flow *b)
+{
+    return a->tap == b->tap && conn_addr_eq(&a->src, &b->src) && conn_addr_eq(&a->dst, &b->dst);
+}
+
+static bool opposite_way(const struct flow *a, const struct flow *b)
+{
+    return a->tap == b->tap && conn_addr_eq(&a->src, &b->dst) && conn_addr_eq(&a->dst, &b->src);
+}
+
 bool judge_pairing_doubtful(const struct judge *j, uint32_t flow)
 {
     const struct flow *f = conn_flow_at(j->conns, flow);
@@ -107,23 +117,21 @@ bool judge_pairing_doubtful(const struct judge *j, uint32_t flow)
         return false;
     fit = h->rsp_packets > j->flows[flow].doubted ? h->rsp_packets - j->flows[flow].doubted : 0;
     if (fit < (h->began != BEGAN_SEEN ? PAIRING_PROVED : j->o.complete && !j->blind ? 1 : 3))
-        return true; /* the only response that fits may be the one that is judged */
+        return true; /* the only fitting response may be the one that is judged */
     if (fit < PAIRING_PROVED && j->said_cm)
-        return true; /* CM was captured, but not that of this connection: others have begun before, too */
+        return true; /* CM was captured, but not this connection's: other connections began before the capture, too */
     if (fit < PAIRING_PROVED && f->peer != FLOW_NONE && j->flows[f->peer].rsp_frame < h->first_rsp_frame)
-        return true; /* responses had come before the two were known to belong together */
+        return true; /* responses came before the two flows were paired */
     for (uint32_t i = 0; i < n; i++) {
         const struct flow *g = conn_flow_at(j->conns, i);
         const struct req_dir *o = j->flows[i].half;
-        if (i != flow && o && o->have_next && g->tap == f->tap && conn_addr_eq(&g->src, &f->src) &&
-            conn_addr_eq(&g->dst, &f->dst) &&
-            psn_in(o->next, psn_add(h->next, (uint32_t)-SIMILAR_PSNS), 2 * SIMILAR_PSNS))
-            return true;
-        if (i != flow && g->peer == FLOW_NONE && j->flows[i].has_rsp && g->tap == f->tap &&
-            conn_addr_eq(&g->src, &f->src) && conn_addr_eq(&g->dst, &f->dst))
-            return true; /* the peer of the one that sends these may be what was taken for the peer of this one */
-        if (g->peer == FLOW_NONE && j->flows[i].has_rsp && g->tap == f->tap && conn_addr_eq(&g->src, &f->dst) &&
-            conn_addr_eq(&g->dst, &f->src))
+        bool unpaired =
+            g->peer == FLOW_NONE && j->flows[i].has_rsp; /* carries responses to requests that are not known */
+        bool similar =
+            o && o->have_next && psn_in(o->next, psn_add(h->next, (uint32_t)-SIMILAR_PSNS), 2 * SIMILAR_PSNS);
+        if (i != flow && (similar || unpaired) && same_way(g, f))
+            return true; /* the peer of this flow may be that of `g` */
+        if (unpaired && opposite_way(g, f))
             return true;
     }
     return false;

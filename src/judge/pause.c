@@ -6,8 +6,8 @@
  * Gbit/s) makes the shortest pause, 0.64 ns a quantum, the slowest that RDMA is used on (1 Gbit/s) the longest. */
 #define PAUSE_MIN(quanta) ((ns_t)(quanta)*64 / 100)
 #define PAUSE_MAX         (65535 * INT64_C(512)) /* ns at 1 Gbit/s */
-#define REACTION          (10 * NS_PER_US)       /* what is on its way, and what the neighbour has handed to its port */
-/* so long no class is paused in a network that works; switches' watchdogs think so, too */
+#define REACTION          (10 * NS_PER_US) /* time for packets in flight, and for those already handed to the port */
+/* no class is paused for this long in a working network; the PFC watchdogs of switches use similar limits */
 #define STORM       (200 * NS_PER_MS)
 #define MACC_PAUSE  0x0001
 #define MACC_PFC    0x0101
@@ -24,7 +24,7 @@ static void bad_pause(struct judge *j, const struct pkt *p, const char *expected
     judge_found(j, p, f);
 }
 
-/* False if the frame says nothing that can be used. */
+/* False if the frame is no pause frame that can be read. */
 static bool check_form(struct judge *j, const struct pkt *p, unsigned opcode)
 {
     static const uint8_t group[6] = {1, 0x80, 0xc2, 0, 0, 1};
@@ -50,7 +50,7 @@ static struct pauser *pauser_find(struct judge *j, uint32_t tap, const uint8_t *
     return NULL;
 }
 
-/* NULL: there are more stations than are kept. */
+/* NULL: PAUSERS stations are known already. */
 static struct pauser *pauser_of(struct judge *j, const struct pkt *p)
 {
     struct pauser *s = pauser_find(j, conn_tap_of(p->frame), p->data + 6);
@@ -80,7 +80,7 @@ static void check_storm(struct judge *j, const struct pkt *p, struct pauser *s, 
     judge_found(j, p, f);
 }
 
-/* Class `class` is to be silent for `quanta`; 0: it may go on. */
+/* Class `class` is paused for `quanta`; 0: it may send again. */
 static void take_pause(struct judge *j, const struct pkt *p, struct pauser *s, unsigned class, unsigned quanta)
 {
     struct pause *c = &s->class[class];
@@ -126,7 +126,7 @@ void judge_pause(struct judge *j, const struct pkt *p)
     }
 }
 
-/* Whether all that may carry the packet is paused: its class, or all of them if it has no tag. */
+/* Whether every class that the packet may belong to is paused: its own, or all of them if it has no tag. */
 static const struct pause *paused_by(const struct judge *j, const struct pkt *p, const struct pauser *s)
 {
     ns_t step = judge_step(j, p);

@@ -36,14 +36,14 @@ static void begin(struct judge *j, const struct pkt *p, uint32_t flow, struct jf
     replay_begin(f->replay, &r);
 }
 
-/* Whether out-of-order placement and adaptive retransmission make the rule void. */
+/* Whether the rule does not apply to adapters with out-of-order placement and adaptive retransmission. */
 static bool is_void(const struct judge *j, enum rule rule)
 {
     return j->o.profile == PROFILE_NV && rule_table[rule].traits & T_NOT_NV;
 }
 
-/* Whether another check says more of it: a gap waits for packets recorded late, lengths are compared with the path MTU
- * that CM states (CM-08) or that packets show (FMT-20). */
+/* Whether another check reports the same failure better: a gap is reported once packets captured out of order had time
+ * to arrive; lengths are compared with the path MTU that CM states (CM-08) or that packets show (FMT-20). */
 static bool said_elsewhere(const struct judge *j, const struct judged *a, const struct verdict *v, enum seen_as as)
 {
     bool agreed = conn_flow_at(j->conns, a->flow)->pmtu, ends = a->p->op->flags & OPF_END;
@@ -59,14 +59,14 @@ static bool said_elsewhere(const struct judge *j, const struct judged *a, const 
         return !agreed;
     case RULE_ACK_08:
         return conn_flow_at(j->conns, a->flow)
-            ->params.no_credits; /* CM-11: credits that nobody is to give or to heed */
+            ->params.no_credits; /* CM-11 reports credits where end-to-end flow control was not agreed on */
     default:
         return false;
     }
 }
 
-/* Whether request `a->p`, or some before it, may be a copy or be taken for one: without an IP identification both look
- * the same. */
+/* Whether request `a->p` or an earlier one may be a duplicate made by the network: without an IP identification a
+ * duplicate and a retransmission look the same. */
 static bool may_be_copy(const struct judged *a)
 {
     return a->h->twin || (a->h->copies && !frame_ip_id(a->p));
@@ -77,7 +77,7 @@ bool judge_has_timeout(const struct judge *j, uint32_t flow)
     return conn_flow_at(j->conns, flow)->params.have_timeout || j->o.ack_timeout >= 0;
 }
 
-/* N_* that are given, or lacking, for rule `v->rule` in this case. */
+/* The needs (N_*) that are met, or not met, for rule `v->rule` in this case. */
 static void weigh(const struct judge *j, const struct judged *a, const struct verdict *v, enum seen_as as,
                   unsigned *has, unsigned *lacks)
 {
@@ -92,7 +92,7 @@ static void weigh(const struct judge *j, const struct judged *a, const struct ve
     case RULE_RTX_11:
         *has = timer ? N_CM : 0;
         *lacks = !timer && v->rule != RULE_RTX_11 ? N_CM : 0;
-        /* It may be a copy, packets or responses were recorded out of order. */
+        /* the packet may be a duplicate, or packets were captured out of order */
         *lacks |= may_be_copy(a) || a->h->disorder || as != SEEN_AGAIN || req_dir_is_unknown_read(a->h, a->p)
                       ? N_COMPLETE
                       : 0;
@@ -116,14 +116,14 @@ static void check_transport(struct judge *j, const struct judged *a, enum seen_a
             said_elsewhere(j, a, &v[i], as))
             continue;
         weigh(j, a, &v[i], as, &has, &lacks);
-        v[i].needs |= a->h->heard_pmtu ? N_RSP : 0; /* and that was no response of another queue pair */
+        v[i].needs |= a->h->heard_pmtu ? N_RSP : 0; /* and that response must not be another queue pair's */
         judge_verdict(j, a, &v[i], has, lacks);
     }
 }
 
 /* --- All of it -------------------------------------------------------------------------------- */
 
-/* What a packet sent again tells beside its rules. */
+/* Notes about a retransmitted packet. */
 static void note_again(const struct event *e, struct jflow *f)
 {
     const struct pkt *p = e->p;
@@ -150,21 +150,31 @@ static bool begin_flow(struct judge *j, const struct event *e, struct jflow *f)
     return true;
 }
 
-/* A request that asks for an answer, and that the responder expects, whether it keeps what comes ahead or not: it had
- * answered before, all since then was seen, and nothing is wrong with this one. */
-static void begin_to_wait(const struct judge *j, const struct judged *a, enum seen_as as)
+/* Whether the responder certainly expects request `a->p`, whether it reorders packets or not: it has acknowledged
+ * something, all requests since then were seen, and no NAK is open. */
+static bool is_expected(const struct judged *a, enum seen_as as)
 {
     const struct replay *r = a->f->replay;
+    const struct req_dir *h = a->h;
+    uint32_t psn = a->p->bth.psn;
+    bool all_seen = h->have_una && !h->vague && !h->unsettled && h->gbn == psn;
+    bool epsn_known = psn == r->rsp.r.epsn_hi && psn_diff(r->rsp.r.epsn_lo, r->start) > 0;
 
-    if (as != SEEN_NEW || !a->h->have_una || a->h->vague || a->h->unsettled || a->h->gbn != a->p->bth.psn ||
-        a->h->service == SVC_UC || a->p->bth.psn != r->rsp.r.epsn_hi || psn_diff(r->rsp.r.epsn_lo, r->start) <= 0 ||
-        r->rsp.u.nak_seen || r->rsp.u.fatal_seen || j->objected == a->p->frame->number || a->f->pkey.pending ||
-        a->f->service.pending)
+    return as == SEEN_NEW && all_seen && epsn_known && !r->rsp.u.nak_seen && !r->rsp.u.fatal_seen;
+}
+
+/* A request with AckReq: from now on the responder owes an ACK, if it expects the request and nothing is wrong with
+ * it. */
+static void begin_to_wait(const struct judge *j, const struct judged *a, enum seen_as as)
+{
+    bool sound = j->objected != a->p->frame->number && !a->f->pkey.pending && !a->f->service.pending;
+
+    if (a->h->service == SVC_UC || !is_expected(a, as) || !sound)
         return;
     a->f->asked = (struct asked){a->p->bth.psn, frame_u32(a->p), a->p->frame->ts};
 }
 
-/* Request `p` begins a connection, for all that is known. */
+/* Request `p` may be the first one of a new connection: what was kept of the old one no longer counts. */
 static void begin_anew(struct judge *j, const struct pkt *p, uint32_t flow, struct jflow *f)
 {
     begin(j, p, flow, f, true);
@@ -218,7 +228,7 @@ void judge_request(struct judge *j, const struct pkt *p, uint32_t flow)
         note_again(&e, f);
     f->ackreq_run = p->bth.ackreq ? 0 : f->ackreq_run + 1;
     f->ackreq_run_max = max_u32(f->ackreq_run_max, f->ackreq_run);
-    /* else there is nothing to compare or to remember */
+    /* other requests have nothing to compare or to remember */
     if (UNLIKELY(as != SEEN_NEW || f->past->keys_at || p->have & H_IETH))
         past_request(&a, as);
     if (p->bth.ackreq && !f->asked.frame)

@@ -172,6 +172,16 @@ static void check_gap(struct judge *j, const struct judged *a)
     judge_found(j, a->p, f);
 }
 
+/* Whether READ or atomic `k` is a valid request after the message that ends at `before` (NULL: not known). */
+static bool is_valid_ask(const struct read_req *k, const struct sent *before)
+{
+    bool inside_message = before && !(opcode_table[before->opcode].flags & OPF_END);
+    bool aligned = k->opcode == OP_READ_REQUEST || k->va % 8 == 0;
+
+    return !inside_message && aligned && k->len <= UINT32_C(1) << 31 &&
+           opcode_table[k->opcode].flags & (OPF_READ_REQ | OPF_ATOMIC_REQ);
+}
+
 /* A READ or atomic refused as invalid, though nothing is wrong with it and the depth agreed on was kept. An endpoint
  * knows whether it has a reason; what a capture does not show is whether the queue pair permits READs or atomics at
  * all, unless one has succeeded. */
@@ -181,13 +191,11 @@ static void check_refused_ask(struct judge *j, const struct judged *a)
     const struct sent *before = req_dir_sent(a->h, psn_prev(a->p->bth.psn));
     const struct read_req *k = req_dir_ask(a->h, a->p->bth.psn, 0);
     struct found f = about(a, RULE_RDA_07);
-    bool served = false;
+    bool depth_known = c->have_depth && c->depth < TRACK_ASKS, served = false;
 
-    if (aeth_value(a->p->aeth.syndrome) != NAK_INVALID_REQUEST || !k || k->psn != a->p->bth.psn || !c->have_depth ||
-        c->depth >= TRACK_ASKS || req_dir_outstanding_at(a->h, k) > c->depth ||
-        (before && !(opcode_table[before->opcode].flags & OPF_END)) || k->len > UINT32_C(1) << 31 ||
-        !(opcode_table[k->opcode].flags & (OPF_READ_REQ | OPF_ATOMIC_REQ)) ||
-        (k->opcode != OP_READ_REQUEST && k->va % 8))
+    if (aeth_value(a->p->aeth.syndrome) != NAK_INVALID_REQUEST || !k || k->psn != a->p->bth.psn || !depth_known)
+        return;
+    if (req_dir_outstanding_at(a->h, k) > c->depth || !is_valid_ask(k, before))
         return;
     for (unsigned i = 0; i < TRACK_ASKS; i++)
         served |= a->h->asks[i].span && a->h->asks[i].answered &&
@@ -257,7 +265,7 @@ static void check_acknowledge(struct judge *j, const struct judged *a)
 
 /* --- All of it -------------------------------------------------------------------------------- */
 
-/* Whether the response is the one before it once more: captured twice, or doubled by the network. */
+/* Whether the response is identical to the one before it: captured twice, or duplicated by the network. */
 static bool is_twin(const struct judged *a)
 {
     const struct pkt *p = a->p;
@@ -339,7 +347,7 @@ void judge_response(struct judge *j, const struct pkt *p, uint32_t flow)
 
 /* --- What a packet recorded late would refute ------------------------------------------------- */
 
-/* Whether the packets of either direction that may still refute it have passed. */
+/* Whether enough packets have passed since: a packet captured out of order would have refuted the failure by now. */
 static bool has_waited(const struct jflow *f, const struct pending_fail *w, bool now)
 {
     return now || (uint32_t)f->packets - w->conn_packets > PENDING_PACKETS;
@@ -357,15 +365,15 @@ static void gap_report(struct judge *j, const struct pkt *p, uint32_t flow, stru
     judge_found(j, p, f);
 }
 
-/* A response to what had not been sent yet. At the responder an ACK of what had not arrived is false whatever happened
- * to the request; elsewhere it passed the tap before the request did. */
+/* A response that was captured before its request. At the responder's tap an ACK for a PSN that had not arrived breaks
+ * ACK-02; at other taps it breaks ACK-03. */
 static struct found early_found(struct judge *j, const struct pkt *p, uint32_t flow, const struct pending_fail *w)
 {
     struct found f =
         found_of(w->rule == RULE_ACK_02 && !tap_at_responder(j, flow, p) ? RULE_ACK_03 : (enum rule)w->rule, flow);
 
     f.frame = w->frame;
-    f.needs = N_START; /* else it may be of a request before the capture, of which the rest is sent again */
+    f.needs = N_START; /* else its request may be from before the capture, and only the rest is retransmitted */
     f.expected = say(j, "PSN %u at most", w->other);
     f.seen = say(j, "%s of PSN %u", opcode_table[w->opcode].name, w->psn);
     return f;
@@ -378,13 +386,13 @@ static void early_report(struct judge *j, const struct pkt *p, uint32_t flow, st
     w->have = false;
     if (!has_waited(&j->flows[flow], w, false) &&
         j->last_ts[conn_flow_at(j->conns, flow)->tap % JUDGE_TAPS] - w->ts < CLOCK_SLACK)
-        f.lacks = N_COMPLETE; /* its request may be recorded behind the end of the capture */
+        f.lacks = N_COMPLETE; /* its request may be captured after the end of the file */
     f.text = "No such request was seen.";
     judge_found(j, p, f);
 }
 
-/* The request, or a later one, came only behind its ACK, with `p`. What is sent and what is received have time stamps
- * and queues of their own, so that the two may have changed places in the capture if they are close together. */
+/* Request `p`, or a later one, was captured after its ACK. Sent and received packets have time stamps and queues of
+ * their own, so two packets close together may have changed places in the capture. */
 static void early_arrives(struct judge *j, const struct pkt *p, uint32_t flow, struct pending_fail *w)
 {
     struct found f = early_found(j, p, flow, w);
@@ -397,7 +405,7 @@ static void early_arrives(struct judge *j, const struct pkt *p, uint32_t flow, s
     f.cause = frame_u32(p);
     f.needs |= N_CLOCK;
     f.lacks = later <= CLOCK_SLACK + judge_step(j, p) || j->backwards || h->copies || h->loose ? N_CLOCK : 0;
-    /* another one came: that one may have taken another path */
+    /* another request came: this one may have taken another path */
     f.lacks |= req_dir_sent(h, w->psn) || req_dir_ask(h, w->psn, 0) ? 0 : N_COMPLETE;
     f.text = f.rule == RULE_ACK_02 ? "What it acknowledges had not arrived then."
                                    : "What it acknowledges was sent only later.";

@@ -75,13 +75,26 @@ bool qp_transition(enum qp_type type, enum qp_state from, enum qp_state to, uint
 
 static bool values_ok(const struct qp_attr *a, uint32_t mask)
 {
-    bool mtu = is_path_mtu(a->path_mtu);
+    const struct {
+        uint32_t bit;
+        bool ok;
+    } values[] = {
+        {QPA_PATH_MTU, is_path_mtu(a->path_mtu)},
+        {QPA_TIMEOUT, a->timeout <= 31},
+        {QPA_RETRY_CNT, a->retry_cnt <= 7},
+        {QPA_RNR_RETRY, a->rnr_retry <= 7},
+        {QPA_MIN_RNR_TIMER, a->min_rnr_timer <= 31},
+        {QPA_DEST_QPN, a->dest_qpn <= PSN_MASK},
+        {QPA_PORT, a->port == 1},
+        {QPA_ACCESS_FLAGS, !(a->access & ~ACCESS_REMOTE)},
+        {QPA_RQ_PSN, a->rq_psn <= PSN_MASK},
+        {QPA_SQ_PSN, a->sq_psn <= PSN_MASK},
+    };
 
-    return !((mask & QPA_PATH_MTU && !mtu) || (mask & QPA_TIMEOUT && a->timeout > 31) ||
-             (mask & QPA_RETRY_CNT && a->retry_cnt > 7) || (mask & QPA_RNR_RETRY && a->rnr_retry > 7) ||
-             (mask & QPA_MIN_RNR_TIMER && a->min_rnr_timer > 31) || (mask & QPA_DEST_QPN && a->dest_qpn > PSN_MASK) ||
-             (mask & QPA_PORT && a->port != 1) || (mask & QPA_ACCESS_FLAGS && a->access & ~ACCESS_REMOTE) ||
-             (mask & QPA_RQ_PSN && a->rq_psn > PSN_MASK) || (mask & QPA_SQ_PSN && a->sq_psn > PSN_MASK));
+    for (unsigned i = 0; i < ARRAY_LEN(values); i++)
+        if (mask & values[i].bit && !values[i].ok)
+            return false;
+    return true;
 }
 
 static void take_values(struct qp *qp, const struct qp_attr *a, uint32_t mask)
