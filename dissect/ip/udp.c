@@ -42,10 +42,10 @@ static const struct {
     uint16_t port;
     void (*decode)(struct pkt *p, uint32_t off, const struct decode_opts *o);
 } udp_ports[] = {
-    {4789, vxlan_decode},
-    {8472, vxlan_decode}, /* Linux before the assignment of 4789 */
-    {4790, vxlan_gpe_decode},
-    {6081, geneve_decode},
+    {4789, vxlan_decode},     /* IANA */
+    {8472, vxlan_decode},     /* Linux before the assignment of 4789 */
+    {4790, vxlan_gpe_decode}, /* IANA */
+    {6081, geneve_decode},    /* IANA */
 };
 
 static void udp_port_decode(struct pkt *p, uint32_t off, const struct decode_opts *o)

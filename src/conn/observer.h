@@ -60,8 +60,8 @@ struct observer_sub {
 struct observer_opts {
     /* Assume no more of a connection than is proved: a PSN far from those remembered begins the queue pair anew unless
      * CM says that it is the same one, and what CM agreed on holds only for PSNs near those that it states, and does
-     * not tell which PSN the responder expects first. Otherwise
-     * such PSNs are taken for retransmitted, or for skipped. */
+     * not tell which PSN the responder expects first. If false, a PSN far from those remembered is taken for a
+     * retransmission, or for a gap. */
     bool cautious;
     bool complete; /* the capture lacks no frame, see observer_incomplete() */
 };

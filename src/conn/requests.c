@@ -164,8 +164,8 @@ static bool was_skipped(struct req_dir *h, const struct sent *s)
     return a && !a->answered && h->have_una && psn_diff(h->una, s->psn) > 0 && h->una_ts >= s->ts;
 }
 
-/* Whether a retransmission of `s` is due: a NAK that covers it came after its latest copy, or it continues a go-back-N
- * that is in progress, perhaps after a packet that was lost before the tap. */
+/* Whether a retransmission of `s` is due: a NAK that covers it came after its latest copy, or `s` continues a
+ * go-back-N in progress, whose first packet may have been lost before the tap. */
 static bool asked_again(struct req_dir *h, const struct sent *s)
 {
     bool resumes = (h->back || h->unsettled || h->vague) && s->psn == h->cursor;

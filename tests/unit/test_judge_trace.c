@@ -474,12 +474,13 @@ Test(judge_trace, a_queue_pair_that_begins_anew_may_have_other_values)
 
 #define MID_FRAMES 16
 
-static bool hop_limit_is_checked;
+/* The added rule is about the reserved flag of IPv4: no rule of ours reads it. */
+static bool flag_is_checked;
 
-static void check_hop_limit(struct judge *j, const struct pkt *p)
+static void check_flag(struct judge *j, const struct pkt *p)
 {
-    if (hop_limit_is_checked && p->data[p->ip_off + 8] <= 1)
-        judge_bad(j, p, RULE_FMT_08, "a hop limit above 1", "1", "");
+    if (flag_is_checked && p->data[p->ip_off + 6] & 0x80)
+        judge_bad(j, p, RULE_FMT_08, "the reserved flag clear", "set", "");
 }
 
 /* A judge that has seen some SENDs and their ACKs; with a rule of its own that states to read `reads`. */
@@ -491,7 +492,7 @@ static struct judge *mid_flow(uint64_t reads)
 
     cr_assert(n_header_rules < ARRAY_LEN(rules));
     memcpy(rules, header_rules, n_header_rules * sizeof *rules);
-    rules[n_header_rules] = (struct header_rule){RULE_FMT_08, reads, 0, check_hop_limit};
+    rules[n_header_rules] = (struct header_rule){RULE_FMT_08, reads, 0, check_flag};
     judge_use_header_rules(j, rules, n_header_rules + 1);
     for (unsigned i = 0; i < MID_FRAMES; i += 2) {
         judge_line(j, &(struct line)SEND(i * US, 10 + i / 2, (uint16_t)(i + 1)), i + 1);
@@ -547,7 +548,7 @@ Test(judge_trace, a_changed_bit_that_a_header_rule_reads_ends_the_fast_path)
         }
     cr_expect_eq(plain & lengths, lengths);
     reads |= lengths;
-    cr_expect(reads & READS(UDP_SUM) && !(reads & READS(IP_TTL)));
+    cr_expect(reads & READS(UDP_SUM) && !(reads & READS(IP_RESV)));
     for (unsigned i = 0; i < ARRAY_LEN(fields); i++)
         for (int bit = fields[i].bit; bit < fields[i].bit + fields[i].bits && reads >> i & 1; bit++) {
             struct judge *j = mid_flow(0);
@@ -559,19 +560,19 @@ Test(judge_trace, a_changed_bit_that_a_header_rule_reads_ends_the_fast_path)
 
 Test(judge_trace, what_no_rule_reads_leaves_a_packet_on_the_fast_path_until_one_does)
 {
-    struct judge *j = mid_flow(0), *k = mid_flow(READS(IP_TTL));
+    struct judge *j = mid_flow(0), *k = mid_flow(READS(IP_RESV));
 
     for (unsigned i = 0; i < ARRAY_LEN(fields); i++)
-        if (i == FIELD_IP_ID || i == FIELD_IP_TTL || i == FIELD_IP_SUM)
+        if (i == FIELD_IP_ID || i == FIELD_IP_RESV || i == FIELD_IP_SUM)
             cr_expect(is_usual(j, fields[i].bit), "%s", fields[i].name);
     cr_expect(is_usual(k, -1));
-    cr_expect(!is_usual(k, fields[FIELD_IP_TTL].bit));
+    cr_expect(!is_usual(k, fields[FIELD_IP_RESV].bit));
     judge_free(j);
     judge_free(k);
 }
 
-/* Findings of the added rule about a SEND in mid-flow whose TTL is 1. */
-static size_t ttl_findings(uint64_t reads)
+/* Findings of the added rule about a SEND in mid-flow with the flag set. */
+static size_t flag_findings(uint64_t reads)
 {
     struct judge *j = mid_flow(reads);
     uint8_t buf[256];
@@ -580,12 +581,13 @@ static size_t ttl_findings(uint64_t reads)
     struct pkt p;
     size_t n = 0;
 
-    buf[14 + 8] = 1;
+    buf[14 + 6] |= 0x80;
+    store_le32(buf + len - 4, icrc_rocev2(buf + 14, buf + 34, len - 34 - 4));
     decode_line(&p, &f, &next_send, buf, len, MID_FRAMES + 1, true);
     cr_assert_eq(p.icrc, CRC_GOOD);
-    hop_limit_is_checked = true;
+    flag_is_checked = true;
     judge_packet(j, &p);
-    hop_limit_is_checked = false;
+    flag_is_checked = false;
     for (size_t i = 0; i < report_n(judge_report(j)); i++)
         n += report_at(judge_report(j), i)->rule == RULE_FMT_08;
     judge_free(j);
@@ -594,9 +596,9 @@ static size_t ttl_findings(uint64_t reads)
 
 Test(judge_trace, an_added_header_rule_fires_in_mid_flow_by_what_it_states_to_read)
 {
-    cr_expect_eq(ttl_findings(READS(IP_TTL)), 1);
-    cr_expect_eq(ttl_findings(READS(LINK)), 1, "outside of the bytes compared: no fast path");
-    cr_expect_eq(ttl_findings(READS(IP_IHL)), 0, "it states to read something else");
+    cr_expect_eq(flag_findings(READS(IP_RESV)), 1);
+    cr_expect_eq(flag_findings(READS(LINK)), 1, "outside of the bytes compared: no fast path");
+    cr_expect_eq(flag_findings(READS(IP_IHL)), 0, "it states to read something else");
 }
 
 Test(judge_trace, a_reserved_bit_of_a_syndrome_is_found_in_mid_flow)
