@@ -4,12 +4,12 @@
 
 # budget STEP [COLUMN]: its seconds in tests/budget (COLUMN 4: under ASan); nothing where it has none.
 budget() {
-    awk -v step="$1" -v column="${2:-3}" '$2 == step { print $column }' "${TEST_BUDGET:-tests/budget}"
+    awk -v step="$1" -v column="${2:-3}" '!/^#/ && $2 == step { print $column }' "${TEST_BUDGET:-tests/budget}"
 }
 
 # steps PART [COLUMN]: the steps of a part, those with the largest budgets first.
 steps() {
-    awk -v part="$1" -v column="${2:-3}" '$1 == part && $column != "-" { print $column, $2 }' "${TEST_BUDGET:-tests/budget}" |
+    awk -v part="$1" -v column="${2:-3}" '!/^#/ && $1 == part && $column != "-" { print $column, $2 }' "${TEST_BUDGET:-tests/budget}" |
         sort -k1,1rn -k2 | cut -d ' ' -f 2
 }
 
