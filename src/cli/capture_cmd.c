@@ -254,11 +254,6 @@ static void write_out(struct trace *t)
         t->broken = cli_show(&t->out) != EXIT_OK;
 }
 
-static bool same_addr(const struct conn_addr *a, const struct conn_addr *b)
-{
-    return memcmp(a, b, sizeof *a) == 0;
-}
-
 /* True if a flow goes from one of the two queue pairs to the other. */
 static bool pair_seen(struct conn_table *conns, const struct conn_known *k)
 {
@@ -266,7 +261,7 @@ static bool pair_seen(struct conn_table *conns, const struct conn_known *k)
 
     for (const struct flow *f = conn_flows(conns), *end = f + n; f < end; f++)
         for (unsigned to = 0; to < 2; to++)
-            if (f->dqpn == k->qpn[to] && same_addr(&f->dst, &k->addr[to]) && same_addr(&f->src, &k->addr[!to]))
+            if (f->dqpn == k->qpn[to] && conn_addr_eq(&f->dst, &k->addr[to]) && conn_addr_eq(&f->src, &k->addr[!to]))
                 return true;
     return false;
 }
