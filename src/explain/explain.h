@@ -2,22 +2,8 @@
 #ifndef RDMATRACE_EXPLAIN_EXPLAIN_H
 #define RDMATRACE_EXPLAIN_EXPLAIN_H
 
+#include "src/conn/account.h"
 #include "src/conn/observer.h"
-
-enum cause {
-#define CAUSE(name, text, weight, meaning, next) CAUSE_##name,
-#include "src/explain/causes.def"
-#undef CAUSE
-    CAUSE_COUNT
-};
-
-struct cause_info {
-    const char *name;    /* "packet-loss" */
-    int weight;          /* the heavier, the worse; from 100 on a connection failed */
-    const char *meaning; /* a sentence */
-    const char *next;    /* what to look at next */
-};
-extern const struct cause_info cause_table[CAUSE_COUNT];
 
 /* On which side of the tap something was lost. */
 enum where {

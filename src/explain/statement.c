@@ -5,12 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-const struct cause_info cause_table[CAUSE_COUNT] = {
-#define CAUSE(name, text, weight, meaning, next) [CAUSE_##name] = {text, weight, meaning, next},
-#include "src/explain/causes.def"
-#undef CAUSE
-};
-
 const char *where_str(enum where w)
 {
     static const char *const names[] = {"", "before the tap", "after the tap"};

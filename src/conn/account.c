@@ -1,0 +1,124 @@
+/* layer 2b (conn): names of states, causes and roles; accounts and incidents as JSON. */
+#include "src/conn/account.h"
+
+#include "bits.h"
+
+const struct cause_info cause_table[CAUSE_COUNT] = {
+#define CAUSE(name, text, weight, meaning, next) [CAUSE_##name] = {text, weight, meaning, next},
+#include "src/conn/causes.def"
+#undef CAUSE
+};
+
+static const struct {
+    const char *name;
+    bool costs;
+} states[TIME_STATES] = {
+#define TIME_STATE(name, text, costs) [TIME_##name] = {text, costs},
+#include "src/conn/time_states.def"
+#undef TIME_STATE
+};
+
+const char *time_state_str(enum time_state s)
+{
+    return states[s].name;
+}
+
+bool time_state_costs(enum time_state s)
+{
+    return states[s].costs;
+}
+
+const char *certainty_str(enum certainty c)
+{
+    static const char *const names[] = {[CERTAIN] = "certain", [PROBABLE] = "likely", [POSSIBLE] = "possible"};
+
+    return names[c];
+}
+
+const char *frame_role_str(enum frame_role r)
+{
+    static const char *const names[FRAME_ROLES] = {[ROLE_LOST] = "lost",     [ROLE_INSTEAD] = "instead",
+                                                   [ROLE_NAK] = "nak",       [ROLE_RETRANSMISSION] = "retransmission",
+                                                   [ROLE_ANSWER] = "answer", [ROLE_EVIDENCE] = "evidence"};
+
+    return names[r];
+}
+
+static void member_text(struct buf *b, const char *name, const char *text)
+{
+    buf_printf(b, ",\"%s\":", name);
+    if (text)
+        buf_json(b, text, strlen(text));
+    else
+        buf_puts(b, "null");
+}
+
+void states_json(struct buf *b, const ns_t of[TIME_STATES])
+{
+    const char *sep = "";
+
+    buf_char(b, '{');
+    for (unsigned i = 0; i < TIME_STATES; i++)
+        if (of[i]) {
+            buf_printf(b, "%s\"%s\":%lld", sep, states[i].name, (long long)of[i]);
+            sep = ",";
+        }
+    buf_char(b, '}');
+}
+
+void account_json(struct buf *b, const struct account *a)
+{
+    buf_printf(b, "{\"connection\":%u", a->conn);
+    member_text(b, "tap", a->tap);
+    member_text(b, "requester", a->from);
+    member_text(b, "responder", a->to);
+    buf_printf(b, ",\"first_ns\":%lld,\"last_ns\":%lld,\"states\":", (long long)a->first, (long long)a->last);
+    states_json(b, a->states);
+    buf_char(b, '}');
+}
+
+void request_account_json(struct buf *b, const struct request_account *r)
+{
+    buf_printf(b, "{\"connection\":%u", r->conn);
+    member_text(b, "requester", r->from);
+    buf_printf(b, ",\"number\":%llu,\"start_ns\":%lld,\"end_ns\":%lld,\"states\":", (unsigned long long)r->number,
+               (long long)r->start, (long long)r->end);
+    states_json(b, r->states);
+    buf_char(b, '}');
+}
+
+/* `"frames":{"lost":[12],"nak":[14]}`: each role with its frames. */
+static void frames_json(struct buf *b, const struct incident_row *i)
+{
+    const char *sep = "";
+
+    buf_puts(b, ",\"frames\":{");
+    for (unsigned role = 0; role < FRAME_ROLES; role++) {
+        unsigned n = 0;
+        for (unsigned k = 0; k < i->n_frames; k++)
+            if (i->roles[k] == role) {
+                if (n++)
+                    buf_printf(b, ",%u", i->frames[k]);
+                else
+                    buf_printf(b, "%s\"%s\":[%u", sep, frame_role_str((enum frame_role)role), i->frames[k]);
+            }
+        if (n) {
+            buf_char(b, ']');
+            sep = ",";
+        }
+    }
+    buf_char(b, '}');
+}
+
+void incident_json_open(struct buf *b, const struct incident_row *i)
+{
+    buf_printf(b, "{\"number\":%u,\"cause\":\"%s\",\"certainty\":\"%s\",\"connection\":%u", i->number,
+               cause_table[i->cause].name, certainty_str((enum certainty)i->certainty), i->conn);
+    member_text(b, "place", i->place);
+    buf_printf(b, ",\"start_ns\":%lld,\"end_ns\":%lld,\"bill_ns\":%lld", (long long)i->start, (long long)i->end,
+               (long long)i->bill);
+    frames_json(b, i);
+    member_text(b, "text", i->text);
+    member_text(b, "setting", i->setting);
+    member_text(b, "next", i->next);
+}

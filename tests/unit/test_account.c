@@ -1,0 +1,64 @@
+/* tests: states of accounts, and the JSON of accounts and incidents. */
+#include <criterion/criterion.h>
+
+#include "src/conn/account.h"
+
+Test(account, states_have_names_and_tell_whether_time_is_lost)
+{
+    cr_assert_str_eq(time_state_str(TIME_IDLE), "idle");
+    cr_assert_str_eq(time_state_str(TIME_NOT_KNOWN), "not_known");
+    cr_assert(time_state_costs(TIME_ACK_TIMEOUT));
+    cr_assert_not(time_state_costs(TIME_RESPONSE));
+    for (unsigned i = 0; i < TIME_STATES; i++)
+        cr_assert_not_null(time_state_str((enum time_state)i));
+}
+
+Test(account, json_of_an_account_names_the_states_that_are_not_empty)
+{
+    struct account a = {.conn = 3, .first = 5, .last = 15, .from = "10.0.0.1 0x000011", .to = "10.0.0.2 0x000012"};
+    struct buf b = {0};
+
+    a.states[TIME_TRANSFER] = 9;
+    a.states[TIME_RNR] = 1;
+    account_json(&b, &a);
+    cr_assert_str_eq(buf_str(&b), "{\"connection\":3,\"tap\":null,\"requester\":\"10.0.0.1 0x000011\","
+                                  "\"responder\":\"10.0.0.2 0x000012\",\"first_ns\":5,\"last_ns\":15,"
+                                  "\"states\":{\"transfer\":9,\"rnr\":1}}");
+    buf_free(&b);
+}
+
+Test(account, json_of_a_request)
+{
+    struct request_account r = {.conn = 1, .number = 7, .from = "a 0x000001", .start = 1, .end = 2};
+    struct buf b = {0};
+
+    r.states[TIME_RESPONSE] = 1;
+    request_account_json(&b, &r);
+    cr_assert_str_eq(buf_str(&b), "{\"connection\":1,\"requester\":\"a 0x000001\",\"number\":7,\"start_ns\":1,"
+                                  "\"end_ns\":2,\"states\":{\"response\":1}}");
+    buf_free(&b);
+}
+
+Test(account, json_of_an_incident_lists_frames_by_role)
+{
+    struct incident_row i = {.number = 1,
+                             .conn = 2,
+                             .cause = CAUSE_PACKET_LOSS,
+                             .certainty = PROBABLE,
+                             .place = "after the tap",
+                             .start = 10,
+                             .end = 30,
+                             .bill = 20,
+                             .frames = {12, 14, 13},
+                             .roles = {ROLE_LOST, ROLE_NAK, ROLE_LOST},
+                             .n_frames = 3,
+                             .text = "it was \"lost\""};
+    struct buf b = {0};
+
+    incident_json_open(&b, &i);
+    cr_assert_str_eq(buf_str(&b), "{\"number\":1,\"cause\":\"packet-loss\",\"certainty\":\"likely\",\"connection\":2,"
+                                  "\"place\":\"after the tap\",\"start_ns\":10,\"end_ns\":30,\"bill_ns\":20,"
+                                  "\"frames\":{\"lost\":[12,13],\"nak\":[14]},\"text\":\"it was \\\"lost\\\"\","
+                                  "\"setting\":null,\"next\":null");
+    buf_free(&b);
+}
