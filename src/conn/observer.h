@@ -15,7 +15,7 @@
 #include "src/conn/setup.h"
 
 #define OBSERVER_FLOWS 4096 /* flows kept at a time; the one unused for longest is given up */
-#define OBSERVER_SUBS  4    /* subscribers of one observer at most */
+#define OBSERVER_SUBS  8    /* subscribers of one observer at most */
 
 struct observer;
 

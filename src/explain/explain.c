@@ -506,8 +506,9 @@ struct explainer *explain_new(struct observer *o)
         return NULL;
     x->observer = o;
     x->pause = NO_STATEMENT;
+    x->timeline = timeline_new(o);
     buf_char(&x->strings, '\0');
-    if (x->strings.err || !observer_subscribe(o, &s)) {
+    if (!x->timeline || x->strings.err || !observer_subscribe(o, &s)) {
         explain_free(x);
         return NULL;
     }
@@ -523,6 +524,7 @@ void explain_free(struct explainer *x)
     for (unsigned i = 0; i < x->n_datagrams; i++)
         free(x->datagrams[i]);
     free(x->st);
+    timeline_free(x->timeline);
     buf_free(&x->strings);
     free(x);
 }

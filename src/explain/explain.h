@@ -2,8 +2,7 @@
 #ifndef RDMATRACE_EXPLAIN_EXPLAIN_H
 #define RDMATRACE_EXPLAIN_EXPLAIN_H
 
-#include "src/conn/account.h"
-#include "src/conn/observer.h"
+#include "src/conn/timeline.h"
 
 /* On which side of the tap something was lost. */
 enum where {

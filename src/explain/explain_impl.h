@@ -239,6 +239,7 @@ struct way {
 
 struct explainer {
     struct observer *observer;
+    struct timeline *timeline;
     char words[WORDS][48]; /* of addr_text() and its kind, in turn */
     unsigned words_at;
     struct told *told[OBSERVER_FLOWS];
@@ -374,5 +375,8 @@ void explain_way(struct explainer *x, const struct pkt *p);
 void explain_unreached(struct explainer *x, struct statement *st);
 /* All that is no request or response (congestion.c). */
 void explain_other(struct explainer *x, const struct pkt *p, uint32_t flow);
+
+/* account.c: the objects of the JSON list `account`. */
+void explain_account_json(const struct explainer *x, const struct explain_opts *o, struct buf *b);
 
 #endif

@@ -605,6 +605,7 @@ void explain_end(struct explainer *x)
 {
     uint32_t flows = conn_counts(observer_conns(x->observer)).flows;
 
+    timeline_end(x->timeline);
     for (uint32_t i = 0; i < flows; i++)
         end_flow(x, i);
     explain_taps(x);

@@ -172,8 +172,10 @@ void explain_json(struct explainer *x, const struct explain_opts *o, struct buf 
     const char *sep = "\n";
     struct buf setting = {0};
 
-    buf_printf(b, "{\"packets\":%llu,\"rdma_packets\":%llu,\"statements\":[", (unsigned long long)x->packets,
+    buf_printf(b, "{\"packets\":%llu,\"rdma_packets\":%llu,\"account\":[", (unsigned long long)x->packets,
                (unsigned long long)x->rdma_packets);
+    explain_account_json(x, o, b);
+    buf_puts(b, "],\n\"statements\":[");
     for (uint32_t i = 0; i < x->n; i++) {
         const struct statement *s = &x->st[i];
         if (!is_shown(s, o->conn))

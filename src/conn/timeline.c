@@ -1,0 +1,631 @@
+/* layer 2b (conn): where the time of each direction of requests went: requests and responses as they pass. */
+#include "src/conn/timeline_impl.h"
+
+#include <stdlib.h>
+
+/* --- Episodes --------------------------------------------------------------------------------- */
+
+static void on_bill(void *user, uint32_t episode, enum time_state state, ns_t ns)
+{
+    struct timeline *t = user;
+
+    (void)state;
+    t->episodes[episode].bill += ns;
+}
+
+struct episode *episode_at(struct timeline *t, uint32_t n)
+{
+    return n == NO_EPISODE ? NULL : &t->episodes[n];
+}
+
+/* Room for one more; false if there is none, or no memory. */
+static bool make_room(struct timeline *t)
+{
+    uint32_t cap = t->cap ? t->cap * 2 : 256;
+    struct episode *more;
+
+    if (t->n < t->cap)
+        return true;
+    if (t->n >= EPISODES_MAX)
+        return false;
+    more = realloc(t->episodes, cap * sizeof *more);
+    if (!more)
+        return false;
+    t->episodes = more;
+    t->cap = cap;
+    return true;
+}
+
+uint32_t episode_new(struct timeline *t, uint32_t flow, enum trouble why, uint32_t psn, ns_t now)
+{
+    const struct flow *f = conn_flow_at(observer_conns(t->observer), flow);
+
+    if (!make_room(t)) /* the time goes to the last one of its kind, if there is one */
+        return t->latest[why];
+    t->episodes[t->n] = (struct episode){.why = (uint8_t)why,
+                                         .flow = flow,
+                                         .conn = f->conn,
+                                         .tap = f->tap,
+                                         .psn = psn,
+                                         .root = t->n,
+                                         .start = now,
+                                         .end = now};
+    t->latest[why] = t->n;
+    return t->n++;
+}
+
+void timeline_claim(struct timeline *t, struct direction *d, ns_t from, ns_t to, uint32_t over, enum time_state state,
+                    uint32_t ep)
+{
+    struct episode *e = episode_at(t, ep);
+
+    if (!e)
+        return;
+    spans_change(&d->spans, from, to, over, state, ep);
+    if (from < e->start)
+        e->start = from;
+    if (to > e->end)
+        e->end = to;
+}
+
+void timeline_bill(struct timeline *t, struct direction *d, ns_t to, enum time_state state, uint32_t ep)
+{
+    struct episode *e = episode_at(t, ep);
+    ns_t from = d->spans.at;
+
+    spans_add(&d->spans, to, e ? state : TIME_NOT_KNOWN, ep);
+    if (!e)
+        return;
+    if (from < e->start)
+        e->start = from;
+    if (to > e->end)
+        e->end = to;
+}
+
+/* --- Directions ------------------------------------------------------------------------------- */
+
+static struct direction *direction_of(struct timeline *t, uint32_t flow, ns_t now)
+{
+    struct direction *d = t->dirs[flow];
+
+    if (LIKELY(d != NULL))
+        return d;
+    d = t->dirs[flow] = malloc(sizeof *d);
+    if (!d)
+        return NULL;
+    spans_init(&d->spans, now, on_bill, t);
+    direction_reset(d);
+    d->usual = 0;
+    return d;
+}
+
+void direction_reset(struct direction *d)
+{
+    struct spans *s = &d->spans;
+
+    memset((char *)d + sizeof *s, 0, sizeof *d - sizeof *s);
+    d->nak.ep = d->rnr.ep = d->resend.ep = d->row = d->refused = NO_EPISODE;
+    d->pause_ep = d->cnp.ep = d->depth.ep = d->credit.ep = NO_EPISODE;
+}
+
+static void keep_row(struct timeline *t, uint32_t flow)
+{
+    const struct flow *f = conn_flow_at(observer_conns(t->observer), flow);
+    const struct direction *d = t->dirs[flow];
+    struct timeline_row *r;
+
+    if (t->n_rows == t->rows_cap) {
+        size_t cap = t->rows_cap ? t->rows_cap * 2 : 64;
+        struct timeline_row *more = realloc(t->rows, cap * sizeof *more);
+        if (!more)
+            return;
+        t->rows = more;
+        t->rows_cap = cap;
+    }
+    r = &t->rows[t->n_rows++];
+    *r = (struct timeline_row){.conn = f->conn,
+                               .tap = f->tap,
+                               .flow = flow,
+                               .src = f->src,
+                               .dst = f->dst,
+                               .dqpn = f->dqpn,
+                               .sqpn = f->sqpn,
+                               .have_sqpn = f->have_sqpn,
+                               .first = d->spans.first,
+                               .last = d->spans.at};
+    if (!r->have_sqpn && f->peer != FLOW_NONE) {
+        r->sqpn = conn_flow_at(observer_conns(t->observer), f->peer)->dqpn;
+        r->have_sqpn = true;
+    }
+    spans_total(&d->spans, r->states);
+}
+
+static void on_fresh(void *user, uint32_t flow)
+{
+    struct timeline *t = user;
+
+    if (t->dirs[flow])
+        keep_row(t, flow);
+    free(t->dirs[flow]);
+    t->dirs[flow] = NULL;
+    t->seen[flow] = (struct flow_times){0};
+}
+
+static void note_seen(struct timeline *t, uint32_t flow, ns_t now)
+{
+    struct flow_times *s = &t->seen[flow];
+
+    if (!s->any)
+        *s = (struct flow_times){true, now, now};
+    else if (now > s->last)
+        s->last = now;
+}
+
+/* --- What the time up to a packet was --------------------------------------------------------- */
+
+bool timeline_outstanding(const struct req_dir *h)
+{
+    return h->have_next && h->service != SVC_UC && (!h->have_una || psn_diff(h->next, h->una) > 0);
+}
+
+static bool is_resending(const struct direction *d)
+{
+    return d->resend.requests || d->resend.responses;
+}
+
+void timeline_pass(struct timeline *t, struct direction *d, const struct req_dir *h, ns_t now, bool response)
+{
+    if (UNLIKELY(is_resending(d)))
+        timeline_bill(t, d, now, TIME_LOSS_RESEND, d->resend.ep);
+    else if (!timeline_outstanding(h) && (h->service != SVC_UC || d->between))
+        spans_add(&d->spans, now, TIME_IDLE, NO_EPISODE);
+    else
+        spans_add(&d->spans, now, response && d->waits ? TIME_RESPONSE : TIME_TRANSFER, NO_EPISODE);
+}
+
+/* The usual time to a response follows the median: up for a longer one, down for a shorter one, by an eighth. */
+static void note_usual(struct direction *d, ns_t took)
+{
+    if (!d->usual)
+        d->usual = took;
+    else if (took > d->usual)
+        d->usual += d->usual / 8 + 1;
+    else if (took < d->usual)
+        d->usual -= d->usual / 8;
+    d->waited += d->waited < UINT16_MAX;
+}
+
+#define SLOW_TIMES 20                /* a response is slow that takes so many times the usual time, */
+#define SLOW_LEAST (200 * NS_PER_US) /* and at least this */
+#define SLOW_AFTER 8                 /* and is not among the first ones */
+
+/* A response came without a retransmission: what it took above the usual time. */
+static void pass_response(struct timeline *t, struct direction *d, const struct event *e, ns_t now)
+{
+    ns_t took = now - d->spans.at;
+    bool slow = d->waits && !is_resending(d) && timeline_outstanding(e->h) && d->waited >= SLOW_AFTER &&
+                took > SLOW_TIMES * d->usual && took > SLOW_LEAST;
+    uint32_t ep;
+
+    if (UNLIKELY(slow)) {
+        ep = episode_new(t, e->flow, TROUBLE_SLOW, e->p->bth.psn, d->spans.at + d->usual);
+        spans_add(&d->spans, d->spans.at + d->usual, TIME_RESPONSE, NO_EPISODE);
+        timeline_bill(t, d, now, TIME_PEER_SLOW, ep);
+        if (ep != NO_EPISODE) {
+            t->episodes[ep].answer = frame_u32(e->p);
+            t->episodes[ep].sent = e->h->last_frame;
+        }
+        return;
+    }
+    timeline_pass(t, d, e->h, now, true);
+    if (d->waits && took > 0)
+        note_usual(d, took);
+}
+
+/* --- Going back ------------------------------------------------------------------------------- */
+
+/* Episode `ep` is about the packet of the episode before: it is one row of trouble. */
+static void chain(struct timeline *t, struct direction *d, uint32_t ep)
+{
+    struct episode *e = episode_at(t, ep), *before = episode_at(t, d->row);
+
+    if (!e)
+        return;
+    if (before && d->row != ep && before->psn == e->psn) {
+        e->root = before->root;
+        e->tries = before->tries;
+    }
+    d->row = ep;
+}
+
+static void resend_from(struct timeline *t, struct direction *d, const struct event *e, uint32_t ep)
+{
+    struct episode *ep_at = episode_at(t, ep);
+    const struct pkt *p = e->p;
+
+    if (ep_at && !ep_at->back)
+        ep_at->back = frame_u32(p);
+    d->resend.ep = ep;
+    d->resend.psn = e->h->next;
+    d->resend.requests = psn_diff(e->h->next, psn_add(p->bth.psn, req_dir_span(e->h, p))) > 0;
+    d->resend.responses = p->op->flags & OPF_READ_REQ && d->have_rsp && psn_diff(d->rsp_high, p->bth.psn) > 0;
+    d->resend.rsp = d->rsp_high;
+    d->nak.open = d->rnr.open = d->stuck.open = false;
+}
+
+/* The ACK timer of the requester ran out. */
+static void back_by_timeout(struct timeline *t, struct direction *d, const struct event *e, ns_t now)
+{
+    const struct sent *s = req_dir_sent(e->h, e->p->bth.psn);
+    uint32_t ep;
+    struct episode *x;
+
+    if (!e->h->rsp_packets && !observer_heard(t->observer, e->flow)) {
+        spans_add(&d->spans, now, TIME_NOT_KNOWN, NO_EPISODE); /* a NAK may not have been captured */
+        return;
+    }
+    ep = episode_new(t, e->flow, TROUBLE_TIMEOUT, e->p->bth.psn, d->spans.at);
+    chain(t, d, ep);
+    x = episode_at(t, ep);
+    d->wait = now - d->spans.at;
+    d->tail++;
+    if (x) {
+        x->tries++;
+        x->wait = d->wait;
+        x->sent = s ? s->last : 0;
+    }
+    timeline_bill(t, d, now, TIME_ACK_TIMEOUT, ep);
+    resend_from(t, d, e, ep);
+}
+
+/* A NAK asked for it: the wait for the retransmission. `state`: of that wait. */
+static void back_by_nak(struct timeline *t, struct direction *d, const struct event *e, ns_t now, struct asked *n,
+                        enum time_state state)
+{
+    uint32_t ep = n->open ? n->ep : NO_EPISODE;
+
+    timeline_pass(t, d, e->h, now, false);
+    if (n->open)
+        timeline_claim(t, d, n->ts, now, SPANS_GOOD, state, ep);
+    if (ep == NO_EPISODE)
+        ep = episode_new(t, e->flow, state == TIME_RNR ? TROUBLE_RNR : TROUBLE_SEQ_NAK, e->p->bth.psn, now);
+    if (state == TIME_RNR && ep != NO_EPISODE)
+        t->episodes[ep].wait += n->open ? now - n->ts : 0;
+    resend_from(t, d, e, ep);
+}
+
+/* A response had skipped the response that is asked for again. */
+static void back_by_skip(struct timeline *t, struct direction *d, const struct event *e, ns_t now)
+{
+    uint32_t ep = episode_new(t, e->flow, TROUBLE_IMPLIED, e->p->bth.psn, now);
+    struct episode *x = episode_at(t, ep);
+    const struct sent *s = req_dir_sent(e->h, e->p->bth.psn);
+
+    chain(t, d, ep);
+    timeline_pass(t, d, e->h, now, false);
+    if (d->stuck.open)
+        timeline_claim(t, d, d->stuck.ts, now, SPANS_GOOD, TIME_LOSS_RETRANSMISSION, ep);
+    if (x) {
+        x->sent = s ? s->last : 0;
+        x->instead = d->stuck.open ? d->stuck.frame : 0;
+    }
+    resend_from(t, d, e, ep);
+}
+
+static void go_back(struct timeline *t, struct direction *d, const struct event *e, ns_t now)
+{
+    switch (e->why) {
+    case BACK_SEQ_NAK:
+        back_by_nak(t, d, e, now, &d->nak, TIME_LOSS_RETRANSMISSION);
+        break;
+    case BACK_RNR:
+        back_by_nak(t, d, e, now, &d->rnr, TIME_RNR);
+        break;
+    case BACK_IMPLIED:
+        back_by_skip(t, d, e, now);
+        break;
+    default:
+        back_by_timeout(t, d, e, now);
+    }
+}
+
+/* --- Requests --------------------------------------------------------------------------------- */
+
+/* What had been sent before has been sent again. */
+static void settle_requests(struct direction *d, const struct event *e)
+{
+    uint32_t end = psn_add(e->p->bth.psn, req_dir_span(e->h, e->p));
+
+    if (psn_diff(end, d->resend.psn) >= 0)
+        d->resend.requests = false;
+}
+
+static void note_gap(struct direction *d, const struct event *e, ns_t now)
+{
+    d->gap.psn = e->h->next;
+    d->gap.ts = now;
+    d->gap.frame = frame_u32(e->p);
+}
+
+static void on_request(struct timeline *t, const struct event *e)
+{
+    struct direction *d = direction_of(t, e->flow, e->p->frame->ts);
+    ns_t now = e->p->frame->ts;
+    bool late_answer;
+    ns_t from;
+
+    if (!d)
+        return;
+    from = d->spans.at;
+    if (UNLIKELY(e->as == SEEN_RESTART)) {
+        spans_add(&d->spans, now, TIME_IDLE, NO_EPISODE);
+        direction_reset(d);
+    }
+    late_answer = e->as == SEEN_LATE && d->nak.open && d->nak.psn == e->p->bth.psn;
+    if (UNLIKELY(late_answer))
+        back_by_nak(t, d, e, now, &d->nak, TIME_LOSS_RETRANSMISSION);
+    else if (UNLIKELY(e->why != BACK_NONE))
+        go_back(t, d, e, now);
+    else
+        timeline_request(t, d, e, now);
+    if (UNLIKELY(t->n_pauses))
+        timeline_paused(t, d, e->flow, from, now);
+    if (UNLIKELY(e->as == SEEN_GAP))
+        note_gap(d, e, now);
+    if (UNLIKELY(d->resend.requests))
+        settle_requests(d, e);
+    d->waits = true;
+    d->between = e->p->op->flags & OPF_END;
+}
+
+/* --- Responses -------------------------------------------------------------------------------- */
+
+/* A sequence NAK: what was sent from the lost packet on was in vain. */
+static void take_seq_nak(struct timeline *t, struct direction *d, const struct event *e, ns_t now)
+{
+    uint32_t psn = e->p->bth.psn;
+    const struct sent *s = req_dir_sent(e->h, psn);
+    bool gap = d->gap.frame && d->gap.psn == psn;
+    ns_t from = s && !s->late ? s->ts : gap ? d->gap.ts : now;
+    struct episode *x;
+    uint32_t ep;
+
+    if (d->nak.open && d->nak.psn == psn)
+        return;
+    ep = episode_new(t, e->flow, TROUBLE_SEQ_NAK, psn, from);
+    d->nak = (struct asked){.open = true, .psn = psn, .ts = now, .ep = ep};
+    chain(t, d, ep);
+    x = episode_at(t, ep);
+    if (!x)
+        return;
+    x->nak = frame_u32(e->p);
+    x->sent = s ? s->last : 0;
+    x->instead = gap ? d->gap.frame : 0;
+    timeline_claim(t, d, from, now, SPANS_GOOD, TIME_LOSS_NAK, ep);
+}
+
+static void take_rnr(struct timeline *t, struct direction *d, const struct event *e, ns_t now)
+{
+    uint32_t psn = e->p->bth.psn;
+    struct episode *x = episode_at(t, d->rnr.ep);
+    const struct sent *s = req_dir_sent(e->h, psn);
+
+    if (!x || d->rnr.psn != psn) {
+        d->rnr.ep = episode_new(t, e->flow, TROUBLE_RNR, psn, now);
+        chain(t, d, d->rnr.ep);
+        x = episode_at(t, d->rnr.ep);
+        if (x) {
+            x->nak = frame_u32(e->p);
+            x->sent = s ? s->last : 0;
+        }
+    }
+    d->rnr.open = true;
+    d->rnr.psn = psn;
+    d->rnr.ts = now;
+    if (x)
+        x->count++;
+}
+
+/* The queue pair of the requester goes into the error state. */
+static void take_fatal_nak(struct timeline *t, struct direction *d, const struct event *e, ns_t now)
+{
+    const struct sent *s = req_dir_sent(e->h, e->p->bth.psn);
+    struct episode *x;
+
+    d->refused = episode_new(t, e->flow, TROUBLE_REFUSED, e->p->bth.psn, now);
+    x = episode_at(t, d->refused);
+    if (!x)
+        return;
+    x->nak = frame_u32(e->p);
+    x->sent = s ? s->last : 0;
+}
+
+/* The first response that skips one to a READ or atomic. */
+static void note_skip(struct direction *d, const struct event *e, ns_t now)
+{
+    const struct read_req *a;
+
+    if (!d->have_rsp || d->stuck.open || psn_diff(e->p->bth.psn, d->rsp_next) <= 0)
+        return;
+    a = req_dir_ask(e->h, d->rsp_next, 0);
+    if (!a || a->answered || psn_diff(e->p->bth.psn, a->psn) < 0)
+        return;
+    d->stuck.open = true;
+    d->stuck.ts = now;
+    d->stuck.frame = frame_u32(e->p);
+}
+
+static void note_read_response(struct direction *d, const struct event *e)
+{
+    uint32_t behind = psn_add(e->p->bth.psn, 1);
+
+    if (!d->have_rsp || !d->stuck.open || psn_diff(behind, d->rsp_next) <= 0)
+        d->rsp_next = behind;
+    if (!d->have_rsp || psn_diff(behind, d->rsp_high) > 0)
+        d->rsp_high = behind;
+    d->have_rsp = true;
+    if (d->resend.responses && psn_diff(behind, d->resend.rsp) >= 0)
+        d->resend.responses = false;
+}
+
+/* Progress beyond the packet that was sent again ends the row of trouble about it. */
+static void end_row(struct timeline *t, struct direction *d, const struct event *e)
+{
+    struct episode *x = episode_at(t, d->row);
+
+    if (psn_diff(response_proves(e->p), x->psn) <= 0)
+        return;
+    x->answer = x->answer ? x->answer : frame_u32(e->p);
+    d->row = NO_EPISODE;
+}
+
+static void on_response(struct timeline *t, const struct event *e)
+{
+    struct direction *d = t->dirs[e->flow];
+    ns_t now = e->p->frame->ts;
+    unsigned type;
+    ns_t from;
+
+    if (!d)
+        return;
+    from = d->spans.at;
+    pass_response(t, d, e, now);
+    if (UNLIKELY(t->n_pauses))
+        timeline_paused(t, d, e->flow, from, now);
+    timeline_response(t, d, e, from, now);
+    d->waits = false;
+    d->tail = 0;
+    d->last_rsp = d->spans.at;
+    if (e->h->asks_at)
+        note_skip(d, e, now);
+    if (UNLIKELY(d->row != NO_EPISODE))
+        end_row(t, d, e);
+    if (!(e->p->op->flags & OPF_ACK)) {
+        note_read_response(d, e);
+        return;
+    }
+    type = response_type(e->p);
+    if (type == AETH_RNR)
+        take_rnr(t, d, e, now);
+    else if (type == AETH_NAK && aeth_value(e->p->aeth.syndrome) == NAK_PSN_SEQ)
+        take_seq_nak(t, d, e, now);
+    else if (type == AETH_NAK && d->refused == NO_EPISODE)
+        take_fatal_nak(t, d, e, now);
+}
+
+/* --- Packets ---------------------------------------------------------------------------------- */
+
+static void on_before(void *user, const struct event *e)
+{
+    struct timeline *t = user;
+    ns_t now = e->p->frame->ts;
+
+    if (now > t->last)
+        t->last = now;
+    if (LIKELY(e->own != FLOW_NONE))
+        note_seen(t, e->own, now);
+    if (e->kind == EVENT_REQUEST && e->h)
+        on_request(t, e);
+    else if (e->kind == EVENT_RESPONSE && e->h)
+        on_response(t, e);
+    else if (e->kind == EVENT_CNP)
+        timeline_cnp(t, e);
+    else if (e->kind == EVENT_OTHER)
+        timeline_pause(t, e->p);
+}
+
+static void on_after(void *user, const struct event *e)
+{
+    struct timeline *t = user;
+    struct direction *d = t->dirs[e->flow];
+
+    if (UNLIKELY(d && d->resend.requests && e->h->have_una && psn_diff(e->h->una, d->resend.psn) >= 0))
+        d->resend.requests = false;
+    if (UNLIKELY(d && is_resending(d) && !timeline_outstanding(e->h)))
+        d->resend.requests = d->resend.responses = false;
+}
+
+/* --- From start to end ------------------------------------------------------------------------ */
+
+struct timeline *timeline_new(struct observer *o)
+{
+    struct timeline *t = calloc(1, sizeof *t);
+    const struct observer_sub s = {.user = t, .fresh = on_fresh, .before = on_before, .after = on_after};
+
+    if (!t)
+        return NULL;
+    t->observer = o;
+    for (unsigned i = 0; i < TROUBLES; i++)
+        t->latest[i] = NO_EPISODE;
+    if (!observer_subscribe(o, &s)) {
+        free(t);
+        return NULL;
+    }
+    return t;
+}
+
+void timeline_free(struct timeline *t)
+{
+    if (!t)
+        return;
+    for (unsigned i = 0; i < OBSERVER_FLOWS; i++)
+        free(t->dirs[i]);
+    free(t->episodes);
+    free(t->rows);
+    free(t);
+}
+
+static int by_number(const void *a, const void *b)
+{
+    const struct timeline_row *x = a, *y = b;
+
+    if (x->conn != y->conn)
+        return x->conn < y->conn ? -1 : 1;
+    if (x->tap != y->tap)
+        return x->tap < y->tap ? -1 : 1;
+    return x->first != y->first ? (x->first < y->first ? -1 : 1) : 0;
+}
+
+void timeline_end(struct timeline *t)
+{
+    for (uint32_t i = 0; i < OBSERVER_FLOWS; i++)
+        if (t->dirs[i]) {
+            timeline_finish(t, i);
+            keep_row(t, i);
+        }
+    if (t->n_rows)
+        qsort(t->rows, t->n_rows, sizeof *t->rows, by_number);
+}
+
+size_t timeline_n(const struct timeline *t)
+{
+    return t->n_rows;
+}
+const struct timeline_row *timeline_row(const struct timeline *t, size_t i)
+{
+    return &t->rows[i];
+}
+uint32_t timeline_episodes(const struct timeline *t)
+{
+    return t->n;
+}
+const struct episode *timeline_episode(const struct timeline *t, uint32_t i)
+{
+    return &t->episodes[i];
+}
+ns_t timeline_last(const struct timeline *t)
+{
+    return t->last;
+}
+
+void timeline_between(const struct timeline *t, uint32_t flow, ns_t from, ns_t to, ns_t states[TIME_STATES])
+{
+    const struct direction *d = t->dirs[flow];
+
+    if (d) {
+        spans_between(&d->spans, from, to, states);
+        return;
+    }
+    memset(states, 0, TIME_STATES * sizeof *states);
+    states[TIME_NOT_KNOWN] = to > from ? to - from : 0;
+}

@@ -1,0 +1,86 @@
+/* layer 2b (conn): the accounts of a capture: where the time of each direction of requests went, and the episodes of
+ * trouble to which lost time is billed.
+ *
+ * Subscribes to the observer. Time gets its state when the packet that ends it passes; a NAK, a retransmission or the
+ * end of a pause change the state of the time before. One lost request, as a tap at the requester sees it:
+ *
+ *     request 7   8   9          NAK 7       7'  8'  9'  10          ACK
+ *     |-----------|---|-----------|----------|---|---|---|------------|
+ *     loss_nak                    |loss_     |loss_resend|transfer    response
+ *                                 |retransmission
+ *
+ * The states are those of account.h. Memory is bounded by the number of connections, and EPISODES_MAX. */
+#ifndef RDMATRACE_CONN_TIMELINE_H
+#define RDMATRACE_CONN_TIMELINE_H
+
+#include "src/conn/observer.h"
+#include "src/conn/spans.h"
+
+#define EPISODES_MAX 200000 /* the time of further ones is billed to the last one of their kind */
+
+/* What an episode is, as far as packets show it. */
+enum trouble {
+    TROUBLE_SEQ_NAK,   /* a sequence NAK asked for a request again */
+    TROUBLE_IMPLIED,   /* a response skipped the response to a READ or atomic, or a part of it */
+    TROUBLE_RNR,       /* RNR NAK */
+    TROUBLE_TIMEOUT,   /* the ACK timeout brought a retransmission about */
+    TROUBLE_DEAD,      /* no response ever again */
+    TROUBLE_REFUSED,   /* a NAK that puts the requester's queue pair into the error state */
+    TROUBLE_SLOW,      /* a response came far later than usual */
+    TROUBLE_PAUSE,     /* pause frames */
+    TROUBLE_THROTTLED, /* CNPs */
+    TROUBLE_CREDIT,    /* no end-to-end credits */
+    TROUBLE_DEPTH,     /* as many READs and atomics outstanding as agreed on */
+    TROUBLES
+};
+
+/* One time of trouble of a direction of requests. Frames are 0 if there is none. */
+struct episode {
+    uint8_t why;        /* enum trouble */
+    uint32_t flow;      /* of the requests; its place may have been given to another flow since */
+    uint32_t conn, tap; /* number of the connection; conn_tap_of() */
+    uint32_t psn;       /* of the packet that was asked for or sent again */
+    uint32_t root;      /* the first of a row of episodes about one packet: lost, lost again, ...; it may be itself */
+    uint32_t tries;     /* TIMEOUT: how many there were in the row so far */
+    ns_t start, end;    /* of the time that is billed to it */
+    ns_t bill;          /* all time billed to it */
+    ns_t wait;          /* TIMEOUT: silence before the retransmission; RNR: time waited */
+    uint32_t sent;      /* frame of the copy that was sent before */
+    uint32_t instead;   /* frame that showed the gap */
+    uint32_t nak;       /* frame of the NAK; PAUSE, THROTTLED: of the pause frame, the CNP */
+    uint32_t back;      /* frame of the retransmission */
+    uint32_t answer;    /* frame of the response that ended it */
+    uint32_t count;     /* RNR NAKs, CNPs or waits in it */
+};
+
+/* The account of one direction at one tap. */
+struct timeline_row {
+    uint32_t conn, tap, flow;
+    struct conn_addr src, dst;
+    uint32_t sqpn, dqpn;
+    bool have_sqpn;
+    ns_t first, last;
+    ns_t states[TIME_STATES]; /* add up to last - first */
+};
+
+struct timeline;
+
+/* Subscribes to `o`, which must live as long. NULL without memory. */
+struct timeline *timeline_new(struct observer *o);
+void timeline_free(struct timeline *t);
+/* After the last packet: what is open gets its states. */
+void timeline_end(struct timeline *t);
+
+/* The accounts, by number of connection; after timeline_end(). */
+size_t timeline_n(const struct timeline *t);
+const struct timeline_row *timeline_row(const struct timeline *t, size_t i);
+/* The episodes in the order in which they began. */
+uint32_t timeline_episodes(const struct timeline *t);
+const struct episode *timeline_episode(const struct timeline *t, uint32_t i);
+/* How the time of a flow of requests between two points was spent, as far as it is known so far; adds up to to - from.
+ */
+void timeline_between(const struct timeline *t, uint32_t flow, ns_t from, ns_t to, ns_t states[TIME_STATES]);
+/* Time of the latest packet of the capture. */
+ns_t timeline_last(const struct timeline *t);
+
+#endif

@@ -1,0 +1,126 @@
+/* layer 2b (conn): internal: what is kept of each direction of requests for its account. */
+#ifndef RDMATRACE_CONN_TIMELINE_IMPL_H
+#define RDMATRACE_CONN_TIMELINE_IMPL_H
+
+#include "src/conn/timeline.h"
+
+/* A NAK that was not yet answered by a retransmission. */
+struct asked {
+    bool open;
+    uint32_t psn;
+    uint32_t ep; /* episode */
+    ns_t ts;
+};
+
+/* A wait of the requester that a response ended: the next request tells whether it was held back. */
+struct held {
+    ns_t from, to; /* to 0: none */
+    uint32_t ep;   /* episode of all such waits */
+};
+
+struct direction {
+    struct spans spans; /* first: direction_reset() leaves it as it is */
+    struct asked nak, rnr;
+    /* A READ or atomic whose response was skipped. */
+    struct {
+        bool open;
+        uint32_t frame; /* of the response that came instead */
+        ns_t ts;
+    } stuck;
+    /* The latest gap in the requests. */
+    struct {
+        uint32_t psn, frame; /* first PSN of the gap; frame that came instead, 0: none */
+        ns_t ts;
+    } gap;
+    /* A retransmission under way. */
+    struct {
+        bool requests;  /* until `psn` has been sent again */
+        bool responses; /* until response `rsp` has come again */
+        uint32_t psn, rsp;
+        uint32_t ep;
+    } resend;
+    /* CNPs to the requester. */
+    struct {
+        uint32_t ep, frame;
+        ns_t ts; /* of the latest; 0: none */
+    } cnp;
+    struct held depth, credit;
+    uint32_t reads;     /* READs and atomics outstanding, as far as known */
+    bool have_limit;    /* limit */
+    uint32_t limit;     /* number of the last message that the credits permit, 24 bits */
+    uint32_t msn_ahead; /* what the MSN counts more than the messages seen */
+    uint32_t row;       /* episode of the latest trouble, until a response shows progress beyond its PSN */
+    uint32_t refused;   /* episode of the NAK that put the queue pair into the error state */
+    uint32_t pause_ep;  /* episode of the latest pause */
+    ns_t pause_since;   /* of that pause */
+    bool waits;         /* the latest packet is a request */
+    bool between;       /* UC: the latest packet ends a message */
+    bool have_rsp;      /* rsp_next, rsp_high */
+    uint32_t rsp_next;  /* PSN behind the latest response to a READ or atomic that came in order */
+    uint32_t rsp_high;  /* PSN behind the highest one */
+    uint32_t tail;      /* ACK timeouts since the latest response */
+    ns_t wait;          /* silence before the latest of them */
+    ns_t last_rsp;      /* time of the latest response; 0: none */
+    ns_t usual;         /* usual time from a request to the response that follows it; 0: not known */
+    uint16_t waited;    /* how many went into it */
+    ns_t pace;          /* usual time between two new requests; 0: not known */
+    ns_t last_new;      /* time of the latest new request */
+};
+
+/* When a flow was seen. */
+struct flow_times {
+    bool any;
+    ns_t first, last;
+};
+
+/* Pause frames of one station. */
+struct paused {
+    uint32_t tap, frame; /* frame: first one of the pause */
+    uint8_t mac[6];
+    ns_t since, until; /* until: as the latest pause frame says; at most */
+};
+#define PAUSES 16
+
+struct timeline {
+    struct observer *observer;
+    struct direction *dirs[OBSERVER_FLOWS];
+    struct flow_times seen[OBSERVER_FLOWS];
+    struct episode *episodes;
+    uint32_t n, cap;
+    uint32_t latest[TROUBLES]; /* the latest episode of each kind */
+    struct timeline_row *rows;
+    size_t n_rows, rows_cap;
+    struct paused pauses[PAUSES];
+    unsigned n_pauses;
+    ns_t last;
+};
+
+/* timeline.c. An episode begins; NO_EPISODE if there is no room and none before it. */
+uint32_t episode_new(struct timeline *t, uint32_t flow, enum trouble why, uint32_t psn, ns_t now);
+struct episode *episode_at(struct timeline *t, uint32_t n);
+/* Forget what is known of the queue pair but its spans. */
+void direction_reset(struct direction *d);
+/* The time between `from` and `to`, as far as its states are in the set `over` (1 << state), is billed to `ep`. */
+void timeline_claim(struct timeline *t, struct direction *d, ns_t from, ns_t to, uint32_t over, enum time_state state,
+                    uint32_t ep);
+/* The time up to `to` is billed to `ep`; without one it is not known. */
+void timeline_bill(struct timeline *t, struct direction *d, ns_t to, enum time_state state, uint32_t ep);
+/* The time up to `now` has no trouble of its own; that of a retransmission under way is on the bill of that one. */
+void timeline_pass(struct timeline *t, struct direction *d, const struct req_dir *h, ns_t now, bool response);
+/* Whether requests are outstanding, as far as the tap has seen. */
+bool timeline_outstanding(const struct req_dir *h);
+
+/* timeline_waits.c. The time up to request `e`, with which the requester does not go back. */
+void timeline_request(struct timeline *t, struct direction *d, const struct event *e, ns_t now);
+/* Response `e` after nothing since `from`: whether what it brings was waited for. */
+void timeline_response(struct timeline *t, struct direction *d, const struct event *e, ns_t from, ns_t now);
+void timeline_cnp(struct timeline *t, const struct event *e);
+/* A packet that may be a pause frame. */
+void timeline_pause(struct timeline *t, const struct pkt *p);
+/* What pause frames explain of the time between `from` and `now`, in which nothing of the direction passed. */
+void timeline_paused(struct timeline *t, struct direction *d, uint32_t flow, ns_t from, ns_t now);
+
+/* timeline_end.c. The time from the latest packet of a direction to the end of the capture. */
+void timeline_finish(struct timeline *t, uint32_t flow);
+
+#endif

@@ -1,0 +1,262 @@
+/* layer 2b (conn): where the time of each direction of requests went: waits without a loss: pauses, CNPs, credits, the
+ * depth of READs. */
+#include "bits.h"
+#include "dissect/link/eth.h"
+#include "src/conn/timeline_impl.h"
+
+/* --- Pause frames ----------------------------------------------------------------------------- */
+
+#define MACC_PAUSE 0x0001
+#define MACC_PFC   0x0101
+
+/* A quantum is 512 bit times, of a link whose rate a capture does not tell: at 1 Gbit/s, the slowest that carries RDMA,
+ * it is the longest. */
+#define QUANTUM_MOST   512
+#define PAUSE_LEAST    (2 * NS_PER_US)  /* shorter waits are not explained by pauses */
+#define PAUSE_REACTION (20 * NS_PER_US) /* who may send again does so within this time */
+
+static struct paused *pauser_of(struct timeline *t, const struct pkt *p)
+{
+    uint32_t tap = conn_tap_of(p->frame);
+    struct paused *x;
+
+    for (unsigned i = 0; i < t->n_pauses; i++)
+        if (t->pauses[i].tap == tap && memcmp(t->pauses[i].mac, p->data + 6, 6) == 0)
+            return &t->pauses[i];
+    if (t->n_pauses == PAUSES)
+        return NULL;
+    x = &t->pauses[t->n_pauses++];
+    *x = (struct paused){.tap = tap};
+    memcpy(x->mac, p->data + 6, 6);
+    return x;
+}
+
+/* The longest time that the frame asks for, of all classes; 0: it ends a pause. */
+static unsigned quanta_of(const struct pkt *p, unsigned opcode)
+{
+    unsigned most = 0;
+
+    if (opcode == MACC_PAUSE)
+        return load_be16(p->data + 16);
+    for (unsigned i = 0; i < 8; i++)
+        if (p->data[17] >> i & 1 && load_be16(p->data + 18 + 2 * i) > most)
+            most = load_be16(p->data + 18 + 2 * i);
+    return most;
+}
+
+void timeline_pause(struct timeline *t, const struct pkt *p)
+{
+    ns_t now = p->frame->ts;
+    struct paused *x;
+    unsigned opcode, quanta;
+
+    if (p->frame->linktype != LINK_ETHERNET || p->caplen < 18 || load_be16(p->data + 12) != ETHERTYPE_MACC)
+        return;
+    opcode = load_be16(p->data + 14);
+    if ((opcode != MACC_PAUSE && opcode != MACC_PFC) || p->caplen < (opcode == MACC_PFC ? 34 : 18))
+        return;
+    x = pauser_of(t, p);
+    if (!x)
+        return;
+    quanta = quanta_of(p, opcode);
+    if (quanta && now > x->until) {
+        x->since = now;
+        x->frame = frame_u32(p);
+    }
+    x->until = now + (ns_t)quanta * QUANTUM_MOST;
+}
+
+/* Time may go to a pause that other causes explain as well: nothing could pass. */
+#define MAY_BE_PAUSED                                                                                                  \
+    (1u << TIME_TRANSFER | 1u << TIME_ACK_TIMEOUT | 1u << TIME_PEER_SLOW | 1u << TIME_LOSS_RETRANSMISSION |            \
+     1u << TIME_LOSS_RESEND | 1u << TIME_NOT_KNOWN)
+
+static void claim_pause(struct timeline *t, struct direction *d, uint32_t flow, const struct paused *x, ns_t from,
+                        ns_t to, ns_t now)
+{
+    uint32_t over = MAY_BE_PAUSED | (now - to < PAUSE_REACTION ? 1u << TIME_IDLE : 0);
+
+    if (d->pause_ep == NO_EPISODE || d->pause_since != x->since) {
+        d->pause_ep = episode_new(t, flow, TROUBLE_PAUSE, 0, from);
+        d->pause_since = x->since;
+        if (d->pause_ep != NO_EPISODE)
+            t->episodes[d->pause_ep].nak = x->frame;
+    }
+    timeline_claim(t, d, from, to, over, TIME_PAUSED, d->pause_ep);
+}
+
+void timeline_paused(struct timeline *t, struct direction *d, uint32_t flow, ns_t from, ns_t now)
+{
+    uint32_t tap = conn_flow_at(observer_conns(t->observer), flow)->tap;
+
+    for (unsigned i = 0; i < t->n_pauses; i++) {
+        const struct paused *x = &t->pauses[i];
+        ns_t a = x->since > from ? x->since : from, b = x->until < now ? x->until : now;
+        if (x->tap == tap && x->frame && b - a >= PAUSE_LEAST)
+            claim_pause(t, d, flow, x, a, b, now);
+    }
+}
+
+/* --- CNPs ------------------------------------------------------------------------------------- */
+
+#define CNP_LASTS  (50 * NS_PER_MS) /* so long after a CNP a slow requester may still be slow because of it */
+#define CNP_SERIES (10 * NS_PER_MS) /* CNPs that follow each other within this time are one episode */
+
+void timeline_cnp(struct timeline *t, const struct event *e)
+{
+    ns_t now = e->p->frame->ts;
+    uint32_t peer = e->own == FLOW_NONE ? FLOW_NONE : conn_flow_at(observer_conns(t->observer), e->own)->peer;
+    struct direction *d = peer == FLOW_NONE ? NULL : t->dirs[peer];
+
+    if (!d)
+        return;
+    if (d->cnp.ep == NO_EPISODE || now - d->cnp.ts > CNP_SERIES) {
+        d->cnp.ep = NO_EPISODE;
+        d->cnp.frame = frame_u32(e->p);
+    } else {
+        t->episodes[d->cnp.ep].count++;
+    }
+    d->cnp.ts = now;
+}
+
+/* What a new request comes later than usual, after CNPs. */
+static void claim_throttled(struct timeline *t, struct direction *d, const struct event *e, ns_t from, ns_t now)
+{
+    ns_t excess = now - d->last_new - d->pace;
+
+    if (d->cnp.ep == NO_EPISODE) {
+        d->cnp.ep = episode_new(t, e->flow, TROUBLE_THROTTLED, e->p->bth.psn, from);
+        if (d->cnp.ep != NO_EPISODE) {
+            t->episodes[d->cnp.ep].nak = d->cnp.frame;
+            t->episodes[d->cnp.ep].count = 1;
+        }
+    }
+    timeline_claim(t, d, now - (excess < now - from ? excess : now - from), now, SPANS_GOOD, TIME_THROTTLED, d->cnp.ep);
+}
+
+static void note_pace(struct direction *d, ns_t took)
+{
+    if (!d->pace)
+        d->pace = took + 1;
+    else if (took > d->pace)
+        d->pace += d->pace / 8 + 1;
+    else if (took < d->pace)
+        d->pace -= d->pace / 8;
+}
+
+static void watch_pace(struct timeline *t, struct direction *d, const struct event *e, ns_t from, ns_t now)
+{
+    ns_t took = now - d->last_new;
+    bool goes_on = !(e->p->op->flags & OPF_START) || timeline_outstanding(e->h);
+    bool after_cnp = d->cnp.ts && now - d->cnp.ts < CNP_LASTS;
+
+    if (d->last_new && goes_on && after_cnp && d->pace && took > 2 * d->pace)
+        claim_throttled(t, d, e, from, now);
+    else if (d->last_new && goes_on && !after_cnp)
+        note_pace(d, took);
+    d->last_new = now;
+}
+
+/* --- Credits and the depth of READs ----------------------------------------------------------- */
+
+/* A requester that may go on does so within this time. */
+static ns_t reaction(const struct direction *d)
+{
+    ns_t half = d->usual / 2;
+
+    return half > 5 * NS_PER_US ? half : 5 * NS_PER_US;
+}
+
+/* A wait that response `e` ended, and that the request sent at `now` shows to have held it back. */
+static void claim_wait(struct timeline *t, struct direction *d, const struct event *e, struct held *w, ns_t now,
+                       enum trouble why, enum time_state state)
+{
+    bool at_once = w->to && now - w->to <= reaction(d);
+    struct episode *x;
+
+    if (!at_once || w->to <= w->from) {
+        w->to = 0;
+        return;
+    }
+    if (w->ep == NO_EPISODE)
+        w->ep = episode_new(t, e->flow, why, e->p->bth.psn, w->from);
+    timeline_claim(t, d, w->from, w->to, SPANS_GOOD, state, w->ep);
+    x = episode_at(t, w->ep);
+    if (x)
+        x->count++;
+    w->to = 0;
+}
+
+static bool uses_depth(const struct pkt *p)
+{
+    return p->op->flags & (OPF_READ_REQ | OPF_ATOMIC_REQ);
+}
+
+/* Whether a message takes a receive, and with it a credit. */
+static bool uses_credit(const struct pkt *p)
+{
+    return p->op->flags & OPF_SEND && p->op->flags & OPF_START;
+}
+
+void timeline_request(struct timeline *t, struct direction *d, const struct event *e, ns_t now)
+{
+    ns_t from = d->spans.at;
+
+    timeline_pass(t, d, e->h, now, false);
+    if (e->as != SEEN_NEW)
+        return;
+    if (UNLIKELY(d->depth.to && uses_depth(e->p)))
+        claim_wait(t, d, e, &d->depth, now, TROUBLE_DEPTH, TIME_READ_DEPTH);
+    if (UNLIKELY(d->credit.to && uses_credit(e->p)))
+        claim_wait(t, d, e, &d->credit, now, TROUBLE_CREDIT, TIME_CREDIT);
+    d->reads += uses_depth(e->p);
+    watch_pace(t, d, e, from, now);
+}
+
+/* A READ or atomic is done: was it one of as many as may be outstanding, and did nothing arrive for long? */
+static void watch_depth(const struct timeline *t, struct direction *d, const struct event *e, ns_t from, ns_t now)
+{
+    const struct conn_params *c = &conn_flow_at(observer_conns(t->observer), e->flow)->params;
+    bool done = !(e->p->op->flags & OPF_ACK && !(e->p->have & H_ATOMICACKETH)) && e->p->op->flags & OPF_END;
+
+    if (!done || !d->reads)
+        return;
+    if (c->have_depth && d->reads >= c->depth && now - from >= d->usual / 2) {
+        d->depth.from = from;
+        d->depth.to = now;
+    }
+    d->reads--;
+}
+
+#define MSN_MASK 0xffffff
+
+/* Which message may be sent at most is told by each ACK: its MSN, plus the credits. */
+static void watch_credits(struct direction *d, const struct event *e, ns_t now)
+{
+    unsigned code = aeth_value(e->p->aeth.syndrome);
+    bool all = e->h->have_next && psn_add(e->p->bth.psn, 1) == e->h->next;
+    uint32_t limit = e->p->aeth.msn + aeth_credits(code), sent = (e->h->msgs + d->msn_ahead) & MSN_MASK;
+
+    if (code == AETH_CREDIT_INVALID || response_type(e->p) != AETH_ACK)
+        return;
+    if (all) {
+        d->msn_ahead = e->p->aeth.msn - e->h->msgs;
+        sent = e->p->aeth.msn;
+    }
+    if (d->have_limit && !psn_in(sent, d->limit - 1, 1 << 20) && psn_in(limit, sent + 1, 1 << 20) && d->last_new) {
+        d->credit.from = d->last_new;
+        d->credit.to = now;
+    }
+    d->limit = limit & MSN_MASK;
+    d->have_limit = all || d->have_limit;
+}
+
+void timeline_response(struct timeline *t, struct direction *d, const struct event *e, ns_t from, ns_t now)
+{
+    if (d->reads)
+        watch_depth(t, d, e, from, now);
+    if (!timeline_outstanding(e->h))
+        d->reads = 0;
+    if (e->p->have & H_AETH && e->p->op->flags & OPF_ACK)
+        watch_credits(d, e, now);
+}
