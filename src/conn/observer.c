@@ -48,6 +48,8 @@ struct observer {
     uint32_t others_at;
     struct observer_opts opts;
     struct listeners fresh, early, before, after;
+    struct timeline *timeline;
+    void (*release_timeline)(struct timeline *t);
     unsigned n_subs;
     uint64_t packets;
 };
@@ -93,6 +95,8 @@ void observer_free(struct observer *o)
 {
     if (!o)
         return;
+    if (o->timeline)
+        o->release_timeline(o->timeline);
     for (unsigned i = 0; i < OBSERVER_FLOWS; i++)
         free(o->dirs[i]);
     conn_table_free(o->conns);
@@ -113,6 +117,17 @@ bool observer_subscribe(struct observer *o, const struct observer_sub *s)
     if (s->after)
         o->after.to[o->after.n++] = (struct listener){.user = s->user, .event = s->after};
     return true;
+}
+
+struct timeline *observer_timeline(const struct observer *o)
+{
+    return o->timeline;
+}
+
+void observer_set_timeline(struct observer *o, struct timeline *t, void (*release)(struct timeline *t))
+{
+    o->timeline = t;
+    o->release_timeline = release;
 }
 
 void observer_incomplete(struct observer *o)

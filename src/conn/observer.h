@@ -18,6 +18,7 @@
 #define OBSERVER_SUBS  8    /* subscribers of one observer at most */
 
 struct observer;
+struct timeline;
 
 enum event_kind {
     EVENT_OTHER,    /* of no connection: no BTH, malformed, an opcode without a name, a datagram */
@@ -71,6 +72,10 @@ struct observer *observer_new(const struct observer_opts *opts);
 void observer_free(struct observer *o);
 /* *s is copied. At most OBSERVER_SUBS, before the first packet; false if there are more. */
 bool observer_subscribe(struct observer *o, const struct observer_sub *s);
+/* One subscriber that others ask, and that lives as long as the observer: its accounts (timeline_of()). */
+struct timeline *observer_timeline(const struct observer *o);
+/* `release` frees it. */
+void observer_set_timeline(struct observer *o, struct timeline *t, void (*release)(struct timeline *t));
 /* Frames may be missing in the capture from now on. */
 void observer_incomplete(struct observer *o);
 

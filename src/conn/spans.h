@@ -7,7 +7,7 @@
 
 #include "src/conn/account.h"
 
-#define SPANS_MAX  128
+#define SPANS_MAX  256
 #define NO_EPISODE UINT32_MAX
 
 struct span {

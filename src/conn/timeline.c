@@ -283,10 +283,15 @@ static void back_by_nak(struct timeline *t, struct direction *d, const struct ev
                         enum time_state state)
 {
     uint32_t ep = n->open ? n->ep : NO_EPISODE;
+    bool nothing_since = n->open && n->ts >= d->spans.at && !is_resending(d);
 
-    timeline_pass(t, d, e->h, now, false);
-    if (n->open)
-        timeline_claim(t, d, n->ts, now, SPANS_GOOD, state, ep);
+    if (nothing_since) {
+        timeline_bill(t, d, now, state, ep);
+    } else {
+        timeline_pass(t, d, e->h, now, false);
+        if (n->open)
+            timeline_claim(t, d, n->ts, now, SPANS_GOOD, state, ep);
+    }
     if (ep == NO_EPISODE)
         ep = episode_new(t, e->flow, state == TIME_RNR ? TROUBLE_RNR : TROUBLE_SEQ_NAK, e->p->bth.psn, now);
     if (state == TIME_RNR && ep != NO_EPISODE)
@@ -547,11 +552,23 @@ static void on_after(void *user, const struct event *e)
 
 /* --- From start to end ------------------------------------------------------------------------ */
 
-struct timeline *timeline_new(struct observer *o)
+static void release(struct timeline *t)
 {
-    struct timeline *t = calloc(1, sizeof *t);
-    const struct observer_sub s = {.user = t, .fresh = on_fresh, .before = on_before, .after = on_after};
+    for (unsigned i = 0; i < OBSERVER_FLOWS; i++)
+        free(t->dirs[i]);
+    free(t->episodes);
+    free(t->rows);
+    free(t);
+}
 
+struct timeline *timeline_of(struct observer *o)
+{
+    struct timeline *t = observer_timeline(o);
+    struct observer_sub s = {.fresh = on_fresh, .before = on_before, .after = on_after};
+
+    if (t)
+        return t;
+    t = s.user = calloc(1, sizeof *t);
     if (!t)
         return NULL;
     t->observer = o;
@@ -561,18 +578,8 @@ struct timeline *timeline_new(struct observer *o)
         free(t);
         return NULL;
     }
+    observer_set_timeline(o, t, release);
     return t;
-}
-
-void timeline_free(struct timeline *t)
-{
-    if (!t)
-        return;
-    for (unsigned i = 0; i < OBSERVER_FLOWS; i++)
-        free(t->dirs[i]);
-    free(t->episodes);
-    free(t->rows);
-    free(t);
 }
 
 static int by_number(const void *a, const void *b)
@@ -588,6 +595,9 @@ static int by_number(const void *a, const void *b)
 
 void timeline_end(struct timeline *t)
 {
+    if (t->ended)
+        return;
+    t->ended = true;
     for (uint32_t i = 0; i < OBSERVER_FLOWS; i++)
         if (t->dirs[i]) {
             timeline_finish(t, i);

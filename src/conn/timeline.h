@@ -65,10 +65,10 @@ struct timeline_row {
 
 struct timeline;
 
-/* Subscribes to `o`, which must live as long. NULL without memory. */
-struct timeline *timeline_new(struct observer *o);
-void timeline_free(struct timeline *t);
-/* After the last packet: what is open gets its states. */
+/* The timeline of `o`, which it subscribes to: made when it is asked for first, before the first packet; it lives as
+ * long as `o`. NULL without memory. */
+struct timeline *timeline_of(struct observer *o);
+/* After the last packet: what is open gets its states. May be called again. */
 void timeline_end(struct timeline *t);
 
 /* The accounts, by number of connection; after timeline_end(). */

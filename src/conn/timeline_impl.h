@@ -93,6 +93,7 @@ struct timeline {
     struct paused pauses[PAUSES];
     unsigned n_pauses;
     ns_t last;
+    bool ended;
 };
 
 /* timeline.c. An episode begins; NO_EPISODE if there is no room and none before it. */

@@ -506,7 +506,7 @@ struct explainer *explain_new(struct observer *o)
         return NULL;
     x->observer = o;
     x->pause = NO_STATEMENT;
-    x->timeline = timeline_new(o);
+    x->timeline = timeline_of(o);
     buf_char(&x->strings, '\0');
     if (!x->timeline || x->strings.err || !observer_subscribe(o, &s)) {
         explain_free(x);
@@ -524,7 +524,6 @@ void explain_free(struct explainer *x)
     for (unsigned i = 0; i < x->n_datagrams; i++)
         free(x->datagrams[i]);
     free(x->st);
-    timeline_free(x->timeline);
     buf_free(&x->strings);
     free(x);
 }

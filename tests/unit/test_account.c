@@ -1,4 +1,4 @@
-/* tests: states of accounts, and the JSON of accounts and incidents. */
+/* layer 2b (conn) tests: states of accounts, and the JSON of accounts and incidents. */
 #include <criterion/criterion.h>
 
 #include "src/conn/account.h"

@@ -1,4 +1,4 @@
-/* tests: the time of one direction, in spans. */
+/* layer 2b (conn) tests: the time of one direction, in spans. */
 #include <criterion/criterion.h>
 
 #include "src/conn/spans.h"

@@ -1,0 +1,145 @@
+/* layer 2b (conn) tests: where the time of a direction of requests went; each expectation is added up by hand. */
+#include "src/conn/timeline.h"
+#include "tests/unit/talk.h"
+
+static struct talk t;
+
+static void start(void)
+{
+    talk_start(&t, true);
+    cr_assert_not_null(timeline_of(t.observer));
+}
+
+/* The account of the first host's requests; its sum is checked. */
+static const struct timeline_row *account(void)
+{
+    struct timeline *l = timeline_of(t.observer);
+    const struct timeline_row *r;
+    ns_t sum = 0;
+
+    timeline_end(l);
+    cr_assert_geq(timeline_n(l), 1);
+    r = timeline_row(l, 0);
+    for (unsigned i = 0; i < TIME_STATES; i++)
+        sum += r->states[i];
+    cr_assert_eq(sum, r->last - r->first, "%lld is not %lld", (long long)sum, (long long)(r->last - r->first));
+    return r;
+}
+
+static const struct episode *only_episode(void)
+{
+    struct timeline *l = timeline_of(t.observer);
+
+    cr_assert_eq(timeline_episodes(l), 1, "%u episodes", timeline_episodes(l));
+    return timeline_episode(l, 0);
+}
+
+Test(timeline, requests_and_their_responses_cost_nothing)
+{
+    start();
+    talk(&t, 0, 0, mk_reth(OP_WRITE_FIRST, 100, 1024, 0, 1, 2000));
+    talk(&t, 0, US, mk(OP_WRITE_LAST, 101, 976));
+    talk(&t, 1, 7 * US, mk_ack(101, 0x1f, 1));
+    talk(&t, 0, 90 * US, mk(OP_SEND_ONLY, 102, 10));
+    talk(&t, 1, 7 * US, mk_ack(102, 0x1f, 2));
+    const struct timeline_row *r = account();
+    cr_expect_eq(r->states[TIME_TRANSFER], 1 * US);
+    cr_expect_eq(r->states[TIME_RESPONSE], 14 * US);
+    cr_expect_eq(r->states[TIME_IDLE], 90 * US);
+    cr_expect_eq(timeline_episodes(timeline_of(t.observer)), 0);
+}
+
+Test(timeline, a_lost_request_costs_from_its_sending_until_all_is_sent_again)
+{
+    start();
+    talk(&t, 0, 0, mk(OP_SEND_ONLY, 100, 10));
+    talk(&t, 0, 2 * US, mk(OP_SEND_ONLY, 101, 10)); /* is lost behind the tap */
+    talk(&t, 0, 3 * US, mk(OP_SEND_ONLY, 102, 10));
+    talk(&t, 1, 5 * US, mk_ack(101, 0x60, 1));
+    talk(&t, 0, 7 * US, mk(OP_SEND_ONLY, 101, 10));
+    talk(&t, 0, 11 * US, mk(OP_SEND_ONLY, 102, 10));
+    talk(&t, 1, 13 * US, mk_ack(102, 0x1f, 3));
+    const struct timeline_row *r = account();
+    cr_expect_eq(r->states[TIME_TRANSFER] + r->states[TIME_RESPONSE], 15 * US);
+    cr_expect_eq(r->states[TIME_LOSS_NAK], 8 * US);
+    cr_expect_eq(r->states[TIME_LOSS_RETRANSMISSION], 7 * US);
+    cr_expect_eq(r->states[TIME_LOSS_RESEND], 11 * US);
+    const struct episode *e = only_episode();
+    cr_expect_eq(e->why, TROUBLE_SEQ_NAK);
+    cr_expect_eq(e->bill, 26 * US);
+    cr_expect_eq(e->psn, 101);
+    cr_expect(e->sent == 2 && e->nak == 4 && e->back == 5 && e->answer == 7);
+}
+
+Test(timeline, an_ack_timeout_is_told_once_and_a_second_one_about_the_same_packet_belongs_to_it)
+{
+    start();
+    talk(&t, 0, 0, mk(OP_SEND_ONLY, 100, 10));
+    talk(&t, 1, 7 * US, mk_ack(100, 0x1f, 1));
+    talk(&t, 0, 0, mk(OP_SEND_ONLY, 101, 10));
+    talk(&t, 0, 8 * NS_PER_MS, mk(OP_SEND_ONLY, 101, 10));
+    talk(&t, 0, 9 * NS_PER_MS, mk(OP_SEND_ONLY, 101, 10));
+    talk(&t, 1, 7 * US, mk_ack(101, 0x1f, 2));
+    const struct timeline_row *r = account();
+    cr_expect_eq(r->states[TIME_ACK_TIMEOUT], 17 * NS_PER_MS);
+    cr_expect_eq(r->states[TIME_RESPONSE], 14 * US);
+    struct timeline *l = timeline_of(t.observer);
+    cr_assert_eq(timeline_episodes(l), 2);
+    cr_expect_eq(timeline_episode(l, 1)->root, 0);
+    cr_expect_eq(timeline_episode(l, 1)->tries, 2);
+    cr_expect_eq(timeline_episode(l, 0)->bill, 8 * NS_PER_MS);
+    cr_expect_eq(timeline_episode(l, 1)->wait, 9 * NS_PER_MS);
+}
+
+Test(timeline, a_peer_that_never_answers_again_is_dead_from_the_first_silence_on)
+{
+    start();
+    talk(&t, 0, 0, mk(OP_SEND_ONLY, 100, 10));
+    talk(&t, 1, 7 * US, mk_ack(100, 0x1f, 1));
+    talk(&t, 0, US, mk(OP_SEND_ONLY, 101, 10));
+    talk(&t, 0, 8 * NS_PER_MS, mk(OP_SEND_ONLY, 101, 10));
+    talk(&t, 0, 8 * NS_PER_MS, mk(OP_SEND_ONLY, 101, 10));
+    const struct timeline_row *r = account();
+    cr_expect_eq(r->states[TIME_PEER_DEAD], 16 * NS_PER_MS);
+    cr_expect_eq(r->states[TIME_ACK_TIMEOUT], 0);
+    cr_expect_eq(r->states[TIME_IDLE], US);
+}
+
+Test(timeline, an_rnr_wait_runs_from_the_nak_to_the_retransmission)
+{
+    start();
+    talk(&t, 0, 0, mk(OP_SEND_ONLY, 100, 10));
+    talk(&t, 1, 5 * US, mk_ack(100, 0x2c, 0));
+    talk(&t, 0, 700 * US, mk(OP_SEND_ONLY, 100, 10));
+    talk(&t, 1, 5 * US, mk_ack(100, 0x1f, 1));
+    const struct timeline_row *r = account();
+    cr_expect_eq(r->states[TIME_RNR], 700 * US);
+    cr_expect_eq(r->states[TIME_RESPONSE], 10 * US);
+    cr_expect_eq(only_episode()->count, 1);
+}
+
+Test(timeline, reads_beyond_the_depth_wait)
+{
+    start(); /* depth 2 */
+    talk(&t, 0, 0, mk_read(100, 0, 10));
+    talk(&t, 0, 0, mk_read(101, 0, 10));
+    for (unsigned i = 0; i < 4; i++) {
+        talk(&t, 1, 10 * US, mk_aeth(OP_READ_RESP_ONLY, 100 + i, 10, 0x1f, i + 1));
+        if (i < 2)
+            talk(&t, 0, 100, mk_read(102 + i, 0, 10));
+    }
+    const struct timeline_row *r = account();
+    cr_expect_eq(r->states[TIME_READ_DEPTH], 20 * US);
+    cr_expect_eq(only_episode()->why, TROUBLE_DEPTH);
+    cr_expect_eq(only_episode()->count, 2);
+}
+
+Test(timeline, one_direction_alone_cannot_tell_a_timeout)
+{
+    start();
+    talk(&t, 0, 0, mk(OP_SEND_ONLY, 100, 10));
+    talk(&t, 0, 8 * NS_PER_MS, mk(OP_SEND_ONLY, 100, 10));
+    const struct timeline_row *r = account();
+    cr_expect_eq(r->states[TIME_NOT_KNOWN], 8 * NS_PER_MS);
+    cr_expect_eq(r->states[TIME_ACK_TIMEOUT], 0);
+}
