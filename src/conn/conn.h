@@ -42,6 +42,7 @@ struct conn_params {
     uint8_t rnr_retry;             /* 7: for ever */
     uint16_t pkey;                 /* of the REQ; 0: not known */
     uint64_t req_frame, rep_frame; /* frames that say so; 0: not CM */
+    ns_t req_ts, rep_ts;           /* their times */
 };
 
 /* Index of a flow in its table; FLOW_NONE for none. */

@@ -84,6 +84,19 @@ void timeline_bill(struct timeline *t, struct direction *d, ns_t to, enum time_s
 
 /* --- Directions ------------------------------------------------------------------------------- */
 
+/* Time begins with the REQ, if there was one, else with the first request. */
+static void begin(struct timeline *t, struct direction *d, uint32_t flow, ns_t now)
+{
+    const struct conn_params *c = &conn_flow_at(observer_conns(t->observer), flow)->params;
+    bool setup = c->req_frame && c->req_ts <= c->rep_ts && c->rep_ts <= now;
+
+    spans_init(&d->spans, setup ? c->req_ts : now, on_bill, t);
+    if (!setup)
+        return;
+    spans_add(&d->spans, c->rep_ts, TIME_CM, NO_EPISODE);
+    spans_add(&d->spans, now, TIME_IDLE, NO_EPISODE);
+}
+
 static struct direction *direction_of(struct timeline *t, uint32_t flow, ns_t now)
 {
     struct direction *d = t->dirs[flow];
@@ -93,9 +106,8 @@ static struct direction *direction_of(struct timeline *t, uint32_t flow, ns_t no
     d = t->dirs[flow] = malloc(sizeof *d);
     if (!d)
         return NULL;
-    spans_init(&d->spans, now, on_bill, t);
+    begin(t, d, flow, now);
     direction_reset(d);
-    d->usual = 0;
     return d;
 }
 
