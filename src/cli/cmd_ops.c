@@ -1,6 +1,7 @@
 /* layer 4 (tool): `rdmatrace ops`: the work requests behind the packets. */
 #include "src/cli/capture_cmd.h"
 #include "src/cli/cli.h"
+#include "src/conn/timeline.h"
 #include "src/measure/wqe_print.h"
 #include "src/show/print.h"
 
@@ -8,12 +9,14 @@
 
 enum {
     KEY_FOLLOW = 256,
+    KEY_WHY,
 };
 
 static const struct opt_def defs[] = {
     TRACE_OPTIONS,
     TRACE_FILTER("take"),
     {KEY_FOLLOW, "follow", "N", "show work request N with all its packets"},
+    {KEY_WHY, "why", "N", "say where the time of work request N went"},
     {'T', "format", "FORMAT", "text (default), json or csv"},
     TRACE_OPTIONS_END,
 };
@@ -36,7 +39,8 @@ struct job {
     struct trace t;
     struct meter *meter;
     struct printer printer; /* of --follow */
-    uint64_t follow, n;     /* n: rows written */
+    uint64_t follow, why;   /* the work request asked for; 0: none */
+    uint64_t n;             /* rows written */
     struct late_row *late;
     size_t n_late, cap_late;
     struct buf late_text, frames;
@@ -54,6 +58,10 @@ static int option(struct trace *t, int key, const char *arg)
 {
     struct job *job = job_of(t);
 
+    if (key == KEY_WHY)
+        return opt_number(arg, 1, UINT64_MAX, &job->why)
+                   ? EXIT_OK
+                   : cli_error("--why %s: expected the number of a work request", arg);
     if (key == KEY_FOLLOW)
         return opt_number(arg, 1, UINT64_MAX, &job->follow)
                    ? EXIT_OK
@@ -86,18 +94,48 @@ static void put_late(struct job *job, uint64_t id, size_t off)
     job->late[job->n_late++] = (struct late_row){id, off, job->late_text.len - off};
 }
 
+/* Where its time went, from its first packet to the response that completed it, or to its last packet. */
+static void put_states(struct job *job, const struct work *w, uint32_t flow)
+{
+    ns_t states[TIME_STATES], end = w->done_frame ? w->done : w->last;
+    struct buf *b = &job->late_text;
+
+    timeline_between(timeline_of(job->t.observer), flow, w->start, end > w->start ? end : w->start, states);
+    if (job->format == ROWS_JSON) {
+        b->len -= 1; /* the brace: the states are one more member */
+        buf_puts(b, ",\"states\":");
+        states_json(b, states);
+        buf_char(b, '}');
+        return;
+    }
+    for (unsigned i = 0; i < TIME_STATES; i++)
+        if (states[i]) {
+            buf_printf(b, "%28s  ", time_state_str((enum time_state)i));
+            buf_duration(b, states[i]);
+            buf_printf(b, ", %.3g %%\n", 100.0 * (double)states[i] / (double)(end - w->start));
+        }
+}
+
+/* Whether the row of request `id` is written. */
+static bool is_asked(const struct job *job, uint64_t id)
+{
+    return (!job->follow || id == job->follow) && (!job->why || id == job->why);
+}
+
 static void on_over(void *user, const struct work *w, uint32_t flow)
 {
     struct job *job = user;
     const struct meter_row *row = meter_row_of(job->meter, flow);
     size_t off;
 
-    if (job->follow && w->id != job->follow)
+    if (!is_asked(job, w->id))
         return;
     if (!job->ending)
         job->late_text.len = 0;
     off = job->late_text.len;
     work_print(&job->late_text, job->format, w, row, job->origin);
+    if (job->format == ROWS_JSON || (job->why && job->format == ROWS_TEXT))
+        put_states(job, w, flow);
     if (job->follow && job->format == ROWS_JSON) {
         job->late_text.len -= 1; /* the brace: the frames are one more member */
         buf_printf(&job->late_text, ",\"frames\":[%s]}", buf_str(&job->frames));
@@ -126,6 +164,9 @@ static int start(struct trace *t)
     struct job *job = job_of(t);
     struct meter_opts o = {.work = {job, job->follow ? on_work_packet : NULL, on_over}};
 
+    /* before the meter: when that tells of a request, its time has states */
+    if ((job->why || job->format == ROWS_JSON) && !timeline_of(t->observer))
+        return cli_error("out of memory");
     job->meter = meter_new(t->observer, &o);
     if (!job->meter)
         return cli_error("out of memory");
@@ -174,6 +215,8 @@ static int end(struct trace *t)
         buf_puts(&t->out, "\n]\n");
     if (job->no_memory)
         return cli_error("out of memory");
+    if (job->why && !job->n && !t->failed)
+        return cli_error("--why %llu: there is no such work request", (unsigned long long)job->why);
     if (job->follow && !job->n && !t->failed)
         return cli_error("--follow %llu: there is no such work request", (unsigned long long)job->follow);
     return EXIT_OK;

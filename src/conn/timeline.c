@@ -642,7 +642,7 @@ ns_t timeline_last(const struct timeline *t)
 
 void timeline_between(const struct timeline *t, uint32_t flow, ns_t from, ns_t to, ns_t states[TIME_STATES])
 {
-    const struct direction *d = t->dirs[flow];
+    const struct direction *d = flow < OBSERVER_FLOWS ? t->dirs[flow] : NULL;
 
     if (d) {
         spans_between(&d->spans, from, to, states);
