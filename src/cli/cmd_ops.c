@@ -206,6 +206,8 @@ static int end(struct trace *t)
 
     job->ending = true;
     job->late_text.len = 0;
+    if (observer_timeline(t->observer))
+        timeline_end(observer_timeline(t->observer));
     meter_end(job->meter);
     if (job->n_late)
         qsort(job->late, job->n_late, sizeof *job->late, by_id);
