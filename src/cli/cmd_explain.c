@@ -2,6 +2,7 @@
 #include "src/cli/capture_cmd.h"
 #include "src/cli/cli.h"
 #include "src/explain/explain.h"
+#include "src/measure/meter.h"
 
 enum {
     KEY_CAUSES = 256,
@@ -29,6 +30,9 @@ void cmd_explain_help(struct buf *b)
 struct job {
     struct trace t;
     struct explainer *explainer;
+    struct meter *meter; /* of JSON: the work requests */
+    FILE *requests;      /* their objects, as they are over */
+    struct buf row;
     enum { FORMAT_TEXT, FORMAT_JSON } format;
 };
 
@@ -53,27 +57,88 @@ static int option(struct trace *t, int key, const char *arg)
     }
 }
 
+/* A work request is over: where its time went. */
+static void on_over(void *user, const struct work *w, uint32_t flow)
+{
+    struct job *job = user;
+    const struct meter_row *m = meter_row_of(job->meter, flow);
+    struct request_account r = {.conn = (uint32_t)m->conn, .number = w->id, .start = w->start};
+    struct buf from = {0};
+
+    if (!r.conn || (job->t.conn && job->t.conn != r.conn))
+        return;
+    r.end = w->done_frame && w->done > w->start ? w->done : w->last > w->start ? w->last : w->start;
+    timeline_between(timeline_of(job->t.observer), flow, r.start, r.end, r.states);
+    conn_end_put(&from, &m->src, m->sqpn != METER_NONE, (uint32_t)m->sqpn);
+    r.from = buf_str(&from);
+    job->row.len = 0;
+    buf_puts(&job->row, ftello(job->requests) ? ",\n" : "\n");
+    request_account_json(&job->row, &r);
+    fwrite(job->row.p, 1, job->row.len, job->requests);
+    buf_free(&from);
+}
+
+/* The work requests are told as they end, and written to a file until then: there may be any number of them. */
+static int watch_requests(struct job *job)
+{
+    const struct meter_opts o = {.work = {job, NULL, on_over}};
+
+    job->requests = tmpfile();
+    if (!job->requests)
+        return cli_error("cannot keep the work requests: no temporary file");
+    job->meter = meter_new(job->t.observer, &o);
+    return job->meter ? EXIT_OK : cli_error("out of memory");
+}
+
 static int start(struct trace *t)
 {
     struct job *job = job_of(t);
 
     job->explainer = explain_new(t->observer);
-    return job->explainer ? EXIT_OK : cli_error("out of memory");
+    if (!job->explainer)
+        return cli_error("out of memory");
+    return job->format == FORMAT_JSON ? watch_requests(job) : EXIT_OK;
+}
+
+/* The member `requests`, in place of the end of the object. */
+static int put_requests(struct job *job)
+{
+    struct buf *b = &job->t.out;
+    char part[65536];
+    size_t n;
+
+    meter_end(job->meter);
+    b->len -= strlen("}\n");
+    buf_puts(b, ",\"requests\":[");
+    rewind(job->requests);
+    while ((n = fread(part, 1, sizeof part, job->requests)) > 0) {
+        buf_mem(b, part, n);
+        trace_flush(&job->t);
+    }
+    buf_puts(b, "]}\n");
+    return ferror(job->requests) ? cli_error("the work requests could not be kept: the temporary file is full")
+                                 : EXIT_OK;
 }
 
 static int end(struct trace *t)
 {
-    const struct job *job = job_of(t);
+    struct job *job = job_of(t);
     const struct explain_opts o = {.conn = t->conn, .files = t->files, .n_files = t->n_files};
 
     explain_end(job->explainer);
     (job->format == FORMAT_JSON ? explain_json : explain_text)(job->explainer, &o, &t->out);
-    return EXIT_OK;
+    return job->format == FORMAT_JSON ? put_requests(job) : EXIT_OK;
 }
 
 static void stop(struct trace *t)
 {
-    explain_free(job_of(t)->explainer);
+    struct job *job = job_of(t);
+
+    explain_free(job->explainer);
+    meter_free(job->meter);
+    buf_free(&job->row);
+    if (job->requests)
+        fclose(job->requests);
 }
 
 const struct trace_cmd explain_cmd = {.name = "explain",

@@ -16,5 +16,7 @@ static inline bool conn_addr_eq(const struct conn_addr *a, const struct conn_add
 }
 /* Append an address: IPv4, IPv6, or "lid 5". */
 void conn_addr_put(struct buf *b, const struct conn_addr *a);
+/* Append an end of a connection: "10.0.0.1 0x000011", address and QPN; the address alone without a QPN. */
+void conn_end_put(struct buf *b, const struct conn_addr *a, bool have_qpn, uint32_t qpn);
 
 #endif

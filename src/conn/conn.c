@@ -71,6 +71,15 @@ void conn_addr_put(struct buf *b, const struct conn_addr *a)
         buf_gid(b, a->b);
 }
 
+void conn_end_put(struct buf *b, const struct conn_addr *a, bool have_qpn, uint32_t qpn)
+{
+    conn_addr_put(b, a);
+    if (!have_qpn)
+        return;
+    buf_char(b, ' ');
+    buf_0x(b, qpn, 6);
+}
+
 /* Hash of two addresses, of which the lower halves suffice, and a number. */
 static uint32_t hash_of(const struct conn_addr *src, const struct conn_addr *dst, uint32_t n)
 {

@@ -1,5 +1,6 @@
 /* layer 2b (conn): where the time of each direction of requests went: requests and responses as they pass. */
 #include "src/conn/timeline_impl.h"
+#include "src/transport/verbs.h"
 
 #include <stdlib.h>
 
@@ -329,9 +330,28 @@ static void back_by_skip(struct timeline *t, struct direction *d, const struct e
     resend_from(t, d, e, ep);
 }
 
+#define TIMER_LEAST (40 * NS_PER_MS) /* where the ACK timeout is not known: after so much silence it ran out */
+
+bool timeline_is_silence(const struct flow *f, ns_t silence)
+{
+    const struct conn_params *c = &f->params;
+    bool known = (c->have_timeout || c->have_asked) && c->timeout;
+
+    return silence >= (known ? ack_timeout(c->timeout) / 2 : TIMER_LEAST);
+}
+
+/* A requester acts on a NAK at once: after a silence as long as its ACK timeout only that explains a retransmission. */
+static unsigned why_back(const struct timeline *t, const struct direction *d, const struct event *e, ns_t now)
+{
+    const struct flow *f = conn_flow_at(observer_conns(t->observer), e->flow);
+    bool asked = e->why == BACK_SEQ_NAK || e->why == BACK_IMPLIED;
+
+    return asked && timeline_is_silence(f, now - d->spans.at) ? BACK_SILENCE : e->why;
+}
+
 static void go_back(struct timeline *t, struct direction *d, const struct event *e, ns_t now)
 {
-    switch (e->why) {
+    switch (why_back(t, d, e, now)) {
     case BACK_SEQ_NAK:
         back_by_nak(t, d, e, now, &d->nak, TIME_LOSS_RETRANSMISSION);
         break;
@@ -379,7 +399,9 @@ static void on_request(struct timeline *t, const struct event *e)
         direction_reset(d);
     }
     late_answer = e->as == SEEN_LATE && d->nak.open && d->nak.psn == e->p->bth.psn;
-    if (UNLIKELY(late_answer))
+    if (UNLIKELY(late_answer && timeline_is_silence(conn_flow_at(observer_conns(t->observer), e->flow), now - from)))
+        back_by_timeout(t, d, e, now);
+    else if (UNLIKELY(late_answer))
         back_by_nak(t, d, e, now, &d->nak, TIME_LOSS_RETRANSMISSION);
     else if (UNLIKELY(e->why != BACK_NONE))
         go_back(t, d, e, now);
@@ -403,12 +425,14 @@ static void take_seq_nak(struct timeline *t, struct direction *d, const struct e
     uint32_t psn = e->p->bth.psn;
     const struct sent *s = req_dir_sent(e->h, psn);
     bool gap = d->gap.frame && d->gap.psn == psn;
-    ns_t from = s && !s->late ? s->ts : gap ? d->gap.ts : now;
+    ns_t from = gap ? d->gap.ts : s && !s->late ? s->ts : now;
     struct episode *x;
     uint32_t ep;
 
     if (d->nak.open && d->nak.psn == psn)
         return;
+    if (timeline_is_silence(conn_flow_at(observer_conns(t->observer), e->flow), now - from))
+        from = now; /* that copy is too old: another one was lost before the tap */
     ep = episode_new(t, e->flow, TROUBLE_SEQ_NAK, psn, from);
     d->nak = (struct asked){.open = true, .psn = psn, .ts = now, .ep = ep};
     chain(t, d, ep);

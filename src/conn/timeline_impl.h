@@ -110,6 +110,8 @@ void timeline_bill(struct timeline *t, struct direction *d, ns_t to, enum time_s
 void timeline_pass(struct timeline *t, struct direction *d, const struct req_dir *h, ns_t now, bool response);
 /* Whether requests are outstanding, as far as the tap has seen. */
 bool timeline_outstanding(const struct req_dir *h);
+/* Whether a silence is so long that the ACK timer of the requests in `f` may have run out. */
+bool timeline_is_silence(const struct flow *f, ns_t silence);
 
 /* timeline_waits.c. The time up to request `e`, with which the requester does not go back. */
 void timeline_request(struct timeline *t, struct direction *d, const struct event *e, ns_t now);

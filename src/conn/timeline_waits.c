@@ -198,11 +198,19 @@ static bool uses_credit(const struct pkt *p)
     return p->op->flags & OPF_SEND && p->op->flags & OPF_START;
 }
 
+static const struct flow *flow_of(const struct timeline *t, const struct event *e)
+{
+    return conn_flow_at(observer_conns(t->observer), e->flow);
+}
+
 void timeline_request(struct timeline *t, struct direction *d, const struct event *e, ns_t now)
 {
     ns_t from = d->spans.at;
 
-    timeline_pass(t, d, e->h, now, false);
+    if (UNLIKELY(timeline_outstanding(e->h) && timeline_is_silence(flow_of(t, e), now - from)))
+        spans_add(&d->spans, now, TIME_NOT_KNOWN, NO_EPISODE); /* or its first copy was lost before the tap */
+    else
+        timeline_pass(t, d, e->h, now, false);
     if (e->as != SEEN_NEW)
         return;
     if (UNLIKELY(d->depth.to && uses_depth(e->p)))

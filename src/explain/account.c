@@ -1,16 +1,6 @@
 /* layer 3 (explain): the accounts of the connections, as JSON. */
 #include "src/explain/explain_impl.h"
 
-/* "10.0.0.1 0x000011"; the address alone while the queue pair is not known. */
-static void end_text(struct buf *b, const struct conn_addr *a, bool have_qpn, uint32_t qpn)
-{
-    conn_addr_put(b, a);
-    if (have_qpn) {
-        buf_char(b, ' ');
-        buf_0x(b, qpn, 6);
-    }
-}
-
 /* The file, and its interface if it is not the first one. */
 static void tap_name(struct buf *b, const struct explain_opts *o, uint32_t tap)
 {
@@ -28,8 +18,8 @@ static void row_json(struct buf *b, const struct explain_opts *o, const struct t
 
     memcpy(a.states, r->states, sizeof a.states);
     tap_name(&tap, o, r->tap);
-    end_text(&from, &r->src, r->have_sqpn, r->sqpn);
-    end_text(&to, &r->dst, true, r->dqpn);
+    conn_end_put(&from, &r->src, r->have_sqpn, r->sqpn);
+    conn_end_put(&to, &r->dst, true, r->dqpn);
     a.tap = buf_str(&tap);
     a.from = buf_str(&from);
     a.to = buf_str(&to);
