@@ -58,13 +58,13 @@ static void cm_answered(struct explainer *x, const struct pkt *p, uint16_t to, u
 /* There is something to tell of a message; false without room. */
 static bool cm_trouble(struct explainer *x, struct cm_sent *c, const struct pkt *p)
 {
-    struct statement *st = statement_at(x, c->statement);
+    struct incident *st = incident_at(x, c->incident);
 
     if (!st) {
-        st = statement_new(x, CAUSE_CM_TIMEOUT, FLOW_NONE, p);
+        st = incident_new(x, CAUSE_CM_TIMEOUT, FLOW_NONE, p);
         if (!st)
             return false;
-        c->statement = statement_number(x, st);
+        c->incident = incident_number(x, st);
         st->start = c->copies[0].ts;
     }
     return true;
@@ -104,7 +104,7 @@ static struct cm_sent *cm_sent(struct explainer *x, const struct pkt *p, uint16_
     *c = (struct cm_sent){.attr = attr,
                           .id = id,
                           .tap = conn_tap_of(p->frame),
-                          .statement = NO_STATEMENT,
+                          .incident = NO_INCIDENT,
                           .n = 1,
                           .copies = {cm_seen_of(p, attr)}};
     conn_addr_of(p, &c->src, &c->dst);
@@ -130,8 +130,7 @@ static void cm_gave_up(struct explainer *x, const struct pkt *p, const struct cm
 {
     struct cm_sent *rep = cm_find(x, p, CM_REP, r->local_id, false);
     struct cm_sent *c = rep ? rep : cm_find(x, p, CM_REQ, r->local_id, false);
-    struct conn_addr src, dst;
-    struct statement *st;
+    struct incident *st;
 
     if (c && cm_trouble(x, c, p)) {
         if (!c->between.frame)
@@ -140,31 +139,29 @@ static void cm_gave_up(struct explainer *x, const struct pkt *p, const struct cm
             c->gave_up = cm_seen_of(p, CM_REJ);
         return;
     }
-    st = c ? NULL : statement_new(x, CAUSE_CM_TIMEOUT, FLOW_NONE, p);
+    st = c ? NULL : incident_new(x, CAUSE_CM_TIMEOUT, FLOW_NONE, p);
     if (!st)
         return;
-    conn_addr_of(p, &src, &dst);
-    statement_frame(st, frame_u32(p));
-    statement_say(x, st, "%s gives up the connection with %s, which did not answer in time (REJ, timeout, frame %u).",
-                  addr_text(x, &src), addr_text(x, &dst), frame_u32(p));
+    incident_frame(st, ROLE_EVIDENCE, frame_u32(p));
+    incident_is(st, SAY(CM_GAVE_UP, .other = frame_u32(p)));
 }
 
-/* The statement about a refusal that was told of before: it came again, or passes another tap. Else it is remembered
- * with the statement that comes next, and NULL. */
-static struct statement *refused_before(struct explainer *x, const struct pkt *p, const struct refusal *r)
+/* The incident about a refusal that was told of before: it came again, or passes another tap. Else it is remembered
+ * with the incident that comes next, and NULL. */
+static struct incident *refused_before(struct explainer *x, const struct pkt *p, const struct refusal *r)
 {
     for (unsigned i = 0; i < REFUSALS; i++) {
         struct refusal *o = &x->refusals[i];
-        struct statement *st = statement_at(x, o->statement);
+        struct incident *st = incident_at(x, o->incident);
         if (o->attr != r->attr || o->local != r->local || o->remote != r->remote || !conn_addr_eq(&o->src, &r->src) ||
             !conn_addr_eq(&o->dst, &r->dst))
             continue;
         if (st && o->tap == r->tap)
-            statement_frame(st, frame_u32(p));
+            incident_frame(st, ROLE_EVIDENCE, frame_u32(p));
         return st;
     }
     x->refusals[x->refusals_at] = *r;
-    x->refusals[x->refusals_at++].statement = x->n;
+    x->refusals[x->refusals_at++].incident = x->n;
     x->refusals_at %= REFUSALS;
     return NULL;
 }
@@ -183,29 +180,28 @@ static void cm_rejected(struct explainer *x, const struct pkt *p, const struct c
                          *own = cm_find(x, p, CM_REQ, r->local_id, false);
     const struct refusal ref = refusal_of(p, CM_REJ, r->local_id, r->remote_id);
     bool none = r->reason == CM_REJ_INVALID_SERVICE_ID;
-    const char *why = cm_rej_reason_str(r->reason);
-    struct statement *st;
+    struct incident *st;
 
     if (refused_before(x, p, &ref))
         return;
-    st = statement_new(x, none ? CAUSE_NO_SUCH_SERVICE : CAUSE_CM_REJECT, FLOW_NONE, p);
+    st = incident_new(x, none ? CAUSE_NO_SUCH_SERVICE : CAUSE_CM_REJECT, FLOW_NONE, p);
     if (!st)
         return;
     c = c ? c : own;
-    statement_frame(st, c ? c->copies[0].frame : 0);
-    statement_frame(st, frame_u32(p));
-    statement_say(x, st, "%s refuses the connection that %s %s: reason %u, %s (frame %u).", addr_text(x, &ref.src),
-                  c && c == own ? "it asked of" : addr_text(x, &ref.dst),
-                  c && c == own ? addr_text(x, &ref.dst) : "asks for", r->reason, why ? why : "not defined",
-                  frame_u32(p));
+    incident_frame(st, ROLE_EVIDENCE, c ? c->copies[0].frame : 0);
+    incident_frame(st, ROLE_ANSWER, frame_u32(p));
+    if (c && c == own)
+        incident_is(st, SAY(CM_WITHDRAWN, .n = r->reason, .other = frame_u32(p)));
+    else
+        incident_is(st, SAY(CM_REFUSED, .n = r->reason, .other = frame_u32(p)));
 }
 
-static struct told *closed(struct explainer *x, uint32_t flow, ns_t ts)
+static struct flow_notes *closed(struct explainer *x, uint32_t flow, ns_t ts)
 {
-    struct told *t = told_of(x, flow);
+    struct flow_notes *t = notes_of(x, flow);
 
-    if (t && t->closed_ts <= t->wanted.ts)
-        t->closed_ts = ts;
+    if (t && t->closing.closed_ts <= t->requests.wanted.ts)
+        t->closing.closed_ts = ts;
     return t;
 }
 
@@ -215,38 +211,36 @@ static void cm_closed(struct explainer *x, const struct pkt *p, uint32_t qpn)
     struct conn_table *t = observer_conns(x->observer);
     struct conn_addr src, dst;
     uint32_t flow;
-    struct told *told;
+    struct flow_notes *notes;
 
     conn_addr_of(p, &src, &dst);
     flow = conn_flow_named(t, conn_tap_of(p->frame), &src, &dst, qpn);
     if (flow == FLOW_NONE)
         return;
-    told = closed(x, flow, p->frame->ts);
-    if (told && !told->left_frame) {
-        told->left_frame = frame_u32(p);
-        told->left_ts = p->frame->ts;
+    notes = closed(x, flow, p->frame->ts);
+    if (notes && !notes->closing.left_frame) {
+        notes->closing.left_frame = frame_u32(p);
+        notes->closing.left_ts = p->frame->ts;
     }
     if (conn_flow_at(t, flow)->peer == FLOW_NONE)
         return;
-    told = closed(x, conn_flow_at(t, flow)->peer, p->frame->ts);
-    if (told)
-        told->closed_frame = frame_u32(p);
+    notes = closed(x, conn_flow_at(t, flow)->peer, p->frame->ts);
+    if (notes)
+        notes->closing.closed_frame = frame_u32(p);
 }
 
 static void explain_sidr(struct explainer *x, const struct pkt *p, const struct cm_sidr_rep *r)
 {
     const struct refusal ref = refusal_of(p, CM_SIDR_REP, 0, r->request_id);
-    const char *why = cm_sidr_status_str(r->status);
-    struct statement *st;
+    struct incident *st;
 
     if (r->status == CM_SIDR_SUCCESS || refused_before(x, p, &ref))
         return;
-    st = statement_new(x, r->status == CM_SIDR_UNSUPPORTED ? CAUSE_NO_SUCH_SERVICE : CAUSE_CM_REJECT, FLOW_NONE, p);
+    st = incident_new(x, r->status == CM_SIDR_UNSUPPORTED ? CAUSE_NO_SUCH_SERVICE : CAUSE_CM_REJECT, FLOW_NONE, p);
     if (!st)
         return;
-    statement_frame(st, frame_u32(p));
-    statement_say(x, st, "%s answers the SIDR_REQ of %s with status %u, %s (frame %u).", addr_text(x, &ref.src),
-                  addr_text(x, &ref.dst), r->status, why ? why : "not defined", frame_u32(p));
+    incident_frame(st, ROLE_ANSWER, frame_u32(p));
+    incident_is(st, SAY(SIDR_REFUSED, .n = r->status, .other = frame_u32(p)));
 }
 
 void explain_cm(struct explainer *x, const struct pkt *p)

@@ -1,8 +1,6 @@
 /* layer 3 (explain): what another tap tells of what went wrong: which packet was lost, and where. */
 #include "src/explain/explain_impl.h"
 
-#include <stdio.h>
-
 bool explain_same_flow(struct explainer *x, uint32_t a, uint32_t b)
 {
     const struct flow *f = conn_flow_at(observer_conns(x->observer), a),
@@ -25,13 +23,6 @@ static uint32_t tap_of(struct explainer *x, uint32_t flow)
     return conn_flow_at(observer_conns(x->observer), flow)->tap;
 }
 
-static const char *other_tap(struct explainer *x, const struct statement *st, uint32_t other)
-{
-    struct conn_table *t = observer_conns(x->observer);
-
-    return tap_text(x, conn_flow_at(t, st->flow)->tap, conn_flow_at(t, other)->tap);
-}
-
 /* A copy that one of two taps has and the other does not. */
 struct lone {
     uint32_t frame; /* 0: they agree */
@@ -52,97 +43,104 @@ static struct lone lost_between(struct req_dir *a, struct req_dir *b, uint32_t p
 }
 
 /* The answer to one of `n` requests, that the other tap saw before its latest copy; 0 for none. */
-static uint32_t answer_before(const struct told *t, const struct sent *o, unsigned n)
+static uint32_t answer_before(const struct flow_notes *t, const struct sent *o, unsigned n)
 {
     for (unsigned i = 0; t && o->copies > 1 && i < n; i++) {
-        uint32_t psn = psn_add(o->psn, i), at = psn % TOLD_RESPONSES;
-        if (t->rsp[at].psn == psn && t->rsp[at].first < o->last)
-            return t->rsp[at].first;
+        uint32_t psn = psn_add(o->psn, i), at = psn % NOTED_RESPONSES;
+        if (t->responses.by_psn[at].psn == psn && t->responses.by_psn[at].first < o->last)
+            return t->responses.by_psn[at].first;
     }
     return 0;
 }
 
 /* The other tap has the request `s` as well, as `o`: what it says of the answer. */
-static void compare_answer(struct explainer *x, struct statement *st, const struct sent *s, const struct sent *o,
-                           uint32_t other, unsigned n, struct buf *text)
+static void compare_answer(struct explainer *x, struct incident *st, const struct sent *s, const struct sent *o,
+                           uint32_t other, unsigned n)
 {
-    uint32_t answer = answer_before(x->told[other], o, n), here = s ? answer_before(x->told[st->flow], s, n) : 0;
-    const char *tap = other_tap(x, st, other);
+    uint32_t answer = answer_before(x->notes[other], o, n), here = s ? answer_before(x->notes[st->flow], s, n) : 0;
+    uint32_t there = tap_of(x, other), tap = fact_tap(there);
 
-    statement_frame_at(st, tap_of(x, other), o->first);
+    incident_frame_at(st, ROLE_EVIDENCE, there, o->first);
     if (o->late) {
-        buf_printf(text, "It is frame %u %s, overtaken by later ones.", o->first, tap);
+        incident_add(st, SAY(TAP_OVERTAKEN_COPY, .other = o->first, .tap = tap));
         st->cause = CAUSE_REORDER;
         st->proved = true;
     } else if (here) {
-        buf_printf(text, "It is frame %u %s, too.", o->first, tap);
+        incident_add(st, SAY(TAP_TOO, .other = o->first, .tap = tap));
     } else if (answer) {
-        buf_printf(text, "It is frame %u %s, and was answered in frame %u: the answer was lost between the two.",
-                   o->first, tap, answer);
-        statement_frame_at(st, tap_of(x, other), answer);
+        incident_add(st, SAY(TAP_ANSWERED, .other = o->first, .tap = tap, .answer = answer));
+        incident_frame_at(st, ROLE_ANSWER, there, answer);
         st->proved = true;
         st->cause = CAUSE_LOST_ACK;
-        st->where = WHERE_BEFORE;
+        st->place = PLACE_BEFORE;
     } else {
-        buf_printf(text, "It is frame %u %s, and no answer was seen there either.", o->first, tap);
+        incident_add(st, SAY(TAP_UNANSWERED, .other = o->first, .tap = tap));
     }
 }
 
 /* A later copy than the first one was lost: whether the other tap has it, of which it remembers the first and the
  * latest. */
-static void compare_copy(struct explainer *x, struct statement *st, const struct sent *o, const char *tap)
+static void compare_copy(struct incident *st, const struct sent *o, uint32_t tap)
 {
-    char text[100];
-
     if (!o || !st->icrc || !o->icrc_first || o->copies > 2 || o->same || st->icrc == o->icrc_first ||
         st->icrc == o->icrc)
         return;
-    snprintf(text, sizeof text, "Frame %u is not there %s: it was lost between the two.", st->frames[0], tap);
     st->proved = true;
-    statement_add(x, st, text);
+    incident_add(st, SAY(TAP_LACKS, .lost = st->frames[0], .tap = tap));
+}
+
+/* The other tap saw one of the `n` packets damaged. */
+static bool compare_damaged(struct explainer *x, struct incident *st, uint32_t other, unsigned n)
+{
+    const struct flow_notes *t = x->notes[other];
+    bool found = false;
+
+    for (unsigned i = 0; t && i < NOTED_BAD; i++)
+        if (t->requests.bad[i].psn != UINT32_MAX && psn_in(t->requests.bad[i].psn, st->psn, n)) {
+            struct incident *o = incident_at(x, t->requests.bad[i].incident);
+            if (o && !o->has_psn)
+                incident_concerns(o, st->psn, 0, true);
+            incident_add(st, SAY(TAP_DAMAGED, .psn = t->requests.bad[i].psn, .other = t->requests.bad[i].frame,
+                                 .tap = fact_tap(tap_of(x, other))));
+            incident_frame_at(st, ROLE_LOST, tap_of(x, other), t->requests.bad[i].frame);
+            st->cause = CAUSE_BAD_ICRC;
+            st->place = PLACE_AFTER;
+            st->proved = found = true;
+        }
+    return found;
+}
+
+/* One of the two taps has a copy that the other lacks. */
+static void found_between(struct explainer *x, struct incident *st, uint32_t other, struct lone lone)
+{
+    uint32_t tap = fact_tap(tap_of(x, other));
+
+    incident_add(st, lone.other ? SAY(TAP_HAS, .lost = lone.frame, .tap = tap)
+                                : SAY(TAP_LACKS, .lost = lone.frame, .tap = tap));
+    st->place = lone.other ? PLACE_BEFORE : PLACE_AFTER;
+    st->cause = st->cause == CAUSE_CANNOT_TELL ? CAUSE_PACKET_LOSS : st->cause;
+    incident_frame_at(st, ROLE_LOST, tap_of(x, lone.other ? other : st->flow), lone.frame);
+    st->proved = true;
 }
 
 /* A request was lost, or its answer: the other tap may know which packet it was. */
-static void compare_loss(struct explainer *x, struct statement *st, uint32_t other, unsigned n)
+static void compare_loss(struct explainer *x, struct incident *st, uint32_t other, unsigned n)
 {
-    const char *tap = other_tap(x, st, other);
     struct req_dir *a = observer_req_dir(x->observer, st->flow), *b = observer_req_dir(x->observer, other);
-    const struct told *t = x->told[other];
-    struct buf text = {0};
     struct lone lone = {0};
 
     if (st->repeated) {
-        compare_copy(x, st, req_dir_sent(b, st->psn), tap);
+        compare_copy(st, req_dir_sent(b, st->psn), fact_tap(tap_of(x, other)));
         return;
     }
     for (unsigned i = 0; i < n && !lone.frame; i++)
         lone = lost_between(a, b, psn_add(st->psn, i));
-    for (unsigned i = 0; t && i < TOLD_BAD; i++)
-        if (t->bad[i].psn != UINT32_MAX && psn_in(t->bad[i].psn, st->psn, n)) {
-            struct statement *o = statement_at(x, t->bad[i].statement);
-            if (o && !o->has_psn)
-                statement_concerns(o, st->psn, 0, true);
-            buf_printf(&text, "PSN %u is frame %u %s, damaged.", t->bad[i].psn, t->bad[i].frame, tap);
-            statement_frame_at(st, tap_of(x, other), t->bad[i].frame);
-            st->cause = CAUSE_BAD_ICRC;
-            st->where = WHERE_AFTER;
-            st->proved = true;
-        }
-    if (text.len == 0 && lone.frame) {
-        if (lone.other)
-            buf_printf(&text, "Frame %u %s is missing at this tap: it was lost between the two.", lone.frame, tap);
-        else
-            buf_printf(&text, "Frame %u is not there %s: it was lost between the two.", lone.frame, tap);
-        st->where = lone.other ? WHERE_BEFORE : WHERE_AFTER;
-        st->cause = st->cause == CAUSE_CANNOT_TELL ? CAUSE_PACKET_LOSS : st->cause;
-        statement_frame_at(st, tap_of(x, lone.other ? other : st->flow), lone.frame);
-        st->proved = true;
-    } else if (text.len == 0 && req_dir_sent(b, st->psn)) {
-        compare_answer(x, st, req_dir_sent(a, st->psn), req_dir_sent(b, st->psn), other, n, &text);
-    }
-    if (text.len)
-        statement_add(x, st, buf_str(&text));
-    buf_free(&text);
+    if (compare_damaged(x, st, other, n))
+        return;
+    if (lone.frame)
+        found_between(x, st, other, lone);
+    else if (req_dir_sent(b, st->psn))
+        compare_answer(x, st, req_dir_sent(a, st->psn), req_dir_sent(b, st->psn), other, n);
 }
 
 /* Whether the first copy that came to `a` is the first one that `b` saw, and not one sent again: then it was only late.
@@ -154,25 +152,24 @@ static bool same_copy(struct req_dir *a, const struct sent *s, uint32_t psn)
     return o && o->icrc_first && o->icrc_first == s->icrc_first && !s->same && (s->copies == 1 || o->ts_first < s->ts);
 }
 
-/* The statement about the loss of the packet that `st` is about; NULL if there is none. */
-static struct statement *told_loss(struct explainer *x, const struct statement *st)
+/* The incident about the loss of the packet that `st` is about; NULL if there is none. */
+static struct incident *known_loss(struct explainer *x, const struct incident *st)
 {
     for (uint32_t i = 0; i < x->n; i++) {
-        struct statement *o = &x->st[i];
+        struct incident *o = &x->incidents[i];
         if (o != st && o->flow == st->flow && o->cause == CAUSE_PACKET_LOSS && o->has_psn && o->is_request &&
-            o->psn == st->psn && o->where == WHERE_BEFORE)
+            o->psn == st->psn && o->place == PLACE_BEFORE)
             return o;
     }
     return NULL;
 }
 
 /* A packet that came late here is one sent again, if the other tap had another first copy, which never came here. */
-static void compare_late(struct explainer *x, struct statement *st, struct req_dir *here, const struct sent *there,
+static void compare_late(struct explainer *x, struct incident *st, struct req_dir *here, const struct sent *there,
                          uint32_t other)
 {
-    const char *tap = other_tap(x, st, other);
     const struct sent *o = req_dir_sent(here, st->psn);
-    struct statement *loss = told_loss(x, st);
+    struct incident *loss = known_loss(x, st);
 
     if (!o || !o->icrc_first || !there->icrc_first || o->icrc_first == there->icrc_first ||
         o->icrc == there->icrc_first)
@@ -182,72 +179,60 @@ static void compare_late(struct explainer *x, struct statement *st, struct req_d
     st->moot = loss != NULL;
     if (loss)
         loss->again += st->again;
-    statement_frame_at(st, tap_of(x, other), there->first);
-    statement_say(x, st,
-                  "PSN %u came late, in frame %u, sent again: its first copy, frame %u %s, was lost between the two.",
-                  st->psn, o->first, there->first, tap);
+    incident_frame_at(st, ROLE_LOST, tap_of(x, other), there->first);
+    incident_is(st, SAY(RESENT_LATE, .psn = st->psn, .again = o->first, .other = there->first,
+                        .tap = fact_tap(tap_of(x, other))));
 }
 
 /* A packet never passed here, or not before it was sent again: whether it passed the other tap. */
-static void compare_missed(struct explainer *x, struct statement *st, struct req_dir *here, const struct sent *there,
+static void compare_missed(struct explainer *x, struct incident *st, struct req_dir *here, const struct sent *there,
                            uint32_t other)
 {
-    const char *tap = other_tap(x, st, other);
     const struct sent *o = req_dir_sent(here, st->psn);
     bool late = same_copy(here, there, st->psn), neither = there->late && o && o->icrc_first == there->icrc_first;
-    char more[100];
+    struct fact f = {.other = there->first, .tap = fact_tap(tap_of(x, other))};
 
-    snprintf(more, sizeof more,
-             neither ? "It is frame %u %s: it came no sooner there."
-             : late  ? "The same packet is frame %u %s: it was not lost, but overtaken between the two."
-                     : "It is frame %u %s: it was lost between the two.",
-             there->first, tap);
-    statement_add(x, st, more);
+    f.sentence = neither ? SENTENCE_TAP_NO_SOONER : late ? SENTENCE_TAP_NOT_LOST : SENTENCE_TAP_LOST;
+    incident_add(st, &f);
     if (neither)
         return;
-    statement_frame_at(st, tap_of(x, other), there->first);
+    incident_frame_at(st, ROLE_LOST, tap_of(x, other), there->first);
     st->cause = late ? CAUSE_REORDER : st->cause;
     st->proved = true;
 }
 
-static void compare_request(struct explainer *x, struct statement *st, uint32_t other)
+static void compare_request(struct explainer *x, struct incident *st, uint32_t other)
 {
     struct req_dir *a = observer_req_dir(x->observer, st->flow), *b = observer_req_dir(x->observer, other);
-    const char *tap = other_tap(x, st, other);
     const struct sent *s = b ? req_dir_sent(b, st->psn) : NULL;
-    char more[100];
 
-    if (!a || !b || !b->have_next || (st->repeated && st->where == WHERE_BEFORE))
+    if (!a || !b || !b->have_next || (st->repeated && st->place == PLACE_BEFORE))
         return;
-    if (st->where == WHERE_BEFORE && s && st->cause == CAUSE_PACKET_LOSS) {
+    if (st->place == PLACE_BEFORE && s && st->cause == CAUSE_PACKET_LOSS) {
         compare_missed(x, st, a, s, other);
-    } else if (st->where == WHERE_BEFORE && s && st->cause == CAUSE_REORDER) {
+    } else if (st->place == PLACE_BEFORE && s && st->cause == CAUSE_REORDER) {
         compare_late(x, st, a, s, other);
-    } else if (st->where == WHERE_AFTER && s && s->late && st->cause == CAUSE_REORDER) {
-        snprintf(more, sizeof more, "It is frame %u %s: it was overtaken between the two.", s->first, tap);
-        statement_add(x, st, more);
-        statement_frame_at(st, tap_of(x, other), s->first);
+    } else if (st->place == PLACE_AFTER && s && s->late && st->cause == CAUSE_REORDER) {
+        incident_add(st, SAY(TAP_OVERTAKEN, .other = s->first, .tap = fact_tap(tap_of(x, other))));
+        incident_frame_at(st, ROLE_LOST, tap_of(x, other), s->first);
         st->proved = true;
-    } else if (st->where != WHERE_BEFORE && (st->cause == CAUSE_PACKET_LOSS || st->cause == CAUSE_LOST_LAST_PACKET ||
+    } else if (st->place != PLACE_BEFORE && (st->cause == CAUSE_PACKET_LOSS || st->cause == CAUSE_LOST_LAST_PACKET ||
                                              st->cause == CAUSE_CANNOT_TELL)) {
         compare_loss(x, st, other, st->cause == CAUSE_LOST_LAST_PACKET ? 64 : 1);
     }
 }
 
 /* A peer that seems silent here has answered, as the other tap saw. */
-static void compare_silence(struct explainer *x, struct statement *st, uint32_t other)
+static void compare_silence(struct explainer *x, struct incident *st, uint32_t other)
 {
     const struct req_dir *a = observer_req_dir(x->observer, st->flow), *b = observer_req_dir(x->observer, other);
-    char more[120];
 
     if (!a || !b || !b->have_una || (a->have_una && psn_diff(b->una, a->una) <= 0))
         return;
     st->proved = true;
     st->moot = st->cause == CAUSE_SILENT_PEER;
-    statement_frame_at(st, tap_of(x, other), b->una_frame);
-    snprintf(more, sizeof more, "The answer is frame %u %s: it was lost between the two.", b->una_frame,
-             other_tap(x, st, other));
-    statement_add(x, st, more);
+    incident_frame_at(st, ROLE_ANSWER, tap_of(x, other), b->una_frame);
+    incident_add(st, SAY(TAP_ANSWER, .answer = b->una_frame, .tap = fact_tap(tap_of(x, other))));
 }
 
 /* The frame in which the answer with a PSN was asked for again; 0 if it was not. */
@@ -260,25 +245,24 @@ static uint32_t asked_again(struct req_dir *h, uint32_t psn)
 }
 
 /* And of a response. */
-static void compare_response(struct explainer *x, struct statement *st, uint32_t other)
+static void compare_response(struct explainer *x, struct incident *st, uint32_t other)
 {
-    const char *tap = other_tap(x, st, other);
-    const struct told *t = x->told[other];
-    uint32_t seen = t && t->rsp[st->psn % TOLD_RESPONSES].psn == st->psn ? t->rsp[st->psn % TOLD_RESPONSES].first : 0,
-             again;
-    char more[100];
+    const struct flow_notes *t = x->notes[other];
+    uint32_t seen = t && t->responses.by_psn[st->psn % NOTED_RESPONSES].psn == st->psn
+                        ? t->responses.by_psn[st->psn % NOTED_RESPONSES].first
+                        : 0;
+    struct fact f = {.other = seen, .tap = fact_tap(tap_of(x, other))};
+    uint32_t again;
 
-    if (!seen || st->repeated || st->where != WHERE_BEFORE || st->cause == CAUSE_BAD_ICRC)
+    if (!seen || st->repeated || st->place != PLACE_BEFORE || st->cause == CAUSE_BAD_ICRC)
         return;
     again = asked_again(observer_req_dir(x->observer, other), st->psn);
     st->proved = !again || seen < again;
-    if (st->proved)
-        snprintf(more, sizeof more, "It is frame %u %s: it was %s between the two.", seen, tap,
-                 st->cause == CAUSE_REORDER ? "overtaken" : "lost");
-    else
-        snprintf(more, sizeof more, "It is frame %u %s: it came no sooner there.", seen, tap);
-    statement_frame_at(st, tap_of(x, other), seen);
-    statement_add(x, st, more);
+    f.sentence = !st->proved                  ? SENTENCE_TAP_NO_SOONER
+                 : st->cause == CAUSE_REORDER ? SENTENCE_TAP_OVERTAKEN
+                                              : SENTENCE_TAP_LOST;
+    incident_frame_at(st, ROLE_LOST, tap_of(x, other), seen);
+    incident_add(st, &f);
 }
 
 bool explain_lost_between(struct explainer *x, uint32_t flow, uint32_t psn)
@@ -294,7 +278,7 @@ bool explain_lost_between(struct explainer *x, uint32_t flow, uint32_t psn)
 void explain_taps(struct explainer *x)
 {
     for (uint32_t i = 0; i < x->n; i++) {
-        struct statement *st = &x->st[i];
+        struct incident *st = &x->incidents[i];
         bool silent = st->cause == CAUSE_RETRY_EXCEEDED || st->cause == CAUSE_SILENT_PEER,
              open = st->flow != FLOW_NONE && (st->has_psn || silent);
         st->own = st->n_frames;

@@ -1,62 +1,60 @@
 /* layer 3 (explain): what went wrong on connections: packets as they come, and refusals. */
 #include "src/explain/explain_impl.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 /* --- Requests --------------------------------------------------------------------------------- */
 
-/* The same packet twice: gathered in one statement. */
-static void tell_copy(struct explainer *x, const struct event *e, struct told *t)
+/* The same packet twice: gathered in one incident. */
+static void tell_copy(struct explainer *x, const struct event *e, struct flow_notes *t)
 {
-    struct statement *st = statement_at(x, t->dup);
+    struct incident *st = incident_at(x, t->hypotheses.dup);
 
     if (!st) {
-        st = statement_new(x, CAUSE_DUPLICATE, e->flow, e->p);
+        st = incident_new(x, CAUSE_DUPLICATE, e->flow, e->p);
         if (!st)
             return;
-        t->dup = statement_number(x, st);
+        t->hypotheses.dup = incident_number(x, st);
         st->is_request = true;
-        statement_say(x, st,
-                      frame_ip_id(e->p)
-                          ? "Requests of %s are there twice, identical to the last bit."
-                          : "Requests of %s are there twice, identical to the last bit: captured twice, doubled on "
-                            "their way, or sent again, for without an IP ID nothing tells these apart.",
-                      src_text(x, e->flow));
+        if (frame_ip_id(e->p))
+            incident_is(st, SAY(REQUESTS_TWICE));
+        else
+            incident_is(st, SAY(REQUESTS_TWICE_OR_AGAIN));
     }
-    statement_frame(st, frame_u32(e->p));
+    incident_frame(st, ROLE_EVIDENCE, frame_u32(e->p));
 }
 
-static void note_flow(struct told *t, const struct pkt *p)
+static void note_flow(struct flow_notes *t, const struct pkt *p)
 {
-    if (!t->seen) {
-        t->seen = true;
-        t->pkey = p->bth.pkey;
-        t->migreq = p->bth.migreq;
-        t->frame = frame_u32(p);
-        t->psn = p->bth.psn;
-        t->have_dscp = p->have & (H_IP4 | H_IP6);
-        t->dscp = p->tos >> 2;
-        t->have_sl = p->have & H_LRH;
-        t->sl = t->have_sl ? p->lrh.sl : 0;
+    if (!t->headers.seen) {
+        t->headers.seen = true;
+        t->headers.pkey = p->bth.pkey;
+        t->headers.migreq = p->bth.migreq;
+        t->headers.frame = frame_u32(p);
+        t->headers.psn = p->bth.psn;
+        t->headers.ts = p->frame->ts;
+        t->headers.have_dscp = p->have & (H_IP4 | H_IP6);
+        t->headers.dscp = p->tos >> 2;
+        t->headers.have_sl = p->have & H_LRH;
+        t->headers.sl = t->headers.have_sl ? p->lrh.sl : 0;
     }
-    if (UNLIKELY((p->bth.pkey ^ t->pkey) & 0x7fff) && t->n_odd < TOLD_ODD)
-        t->odd[t->n_odd++] = (struct odd_key){p->bth.psn, frame_u32(p), p->bth.pkey};
-    t->packets++;
+    if (UNLIKELY((p->bth.pkey ^ t->headers.pkey) & 0x7fff) && t->headers.n_odd < NOTED_ODD)
+        t->headers.odd[t->headers.n_odd++] = (struct odd_key){p->bth.psn, frame_u32(p), p->bth.pkey};
+    t->headers.packets++;
     if ((p->tos & 3) == 3 && p->addr_len) {
-        if (t->ce_packets < STATEMENT_FRAMES)
-            t->ce_frames[t->ce_packets] = frame_u32(p);
-        t->ce_packets++;
+        if (t->marks.ce_packets < NOTED_CE)
+            t->marks.ce_frames[t->marks.ce_packets] = frame_u32(p);
+        t->marks.ce_packets++;
     }
 }
 
 /* The queue pair begins anew. */
-static void forget(struct told *t)
+static void forget(struct flow_notes *t)
 {
-    t->seen = t->asked = false;
-    t->asks = t->answers = 0;
-    t->wanted.frame = t->n_odd = 0;
-    passes_init(&t->passes);
+    t->headers.seen = t->requests.asked = false;
+    t->requests.asks = t->requests.answers = 0;
+    t->requests.wanted.frame = t->headers.n_odd = 0;
+    rounds_init(&t->rounds);
 }
 
 static bool is_answered(const struct req_dir *h, uint32_t psn)
@@ -64,22 +62,22 @@ static bool is_answered(const struct req_dir *h, uint32_t psn)
     return h->have_una && psn_diff(h->una, psn) > 0;
 }
 
-static void note_wanted(const struct event *e, struct told *t)
+static void note_wanted(const struct event *e, struct flow_notes *t)
 {
-    if (!t->asked || psn_diff(e->p->bth.psn, t->asked_psn) > 0)
-        t->asked_psn = e->p->bth.psn;
-    t->asked_ts = e->p->frame->ts;
-    t->asks++;
-    t->asked = true;
-    if (t->wanted.frame && !is_answered(e->h, t->wanted.psn))
+    if (!t->requests.asked || psn_diff(e->p->bth.psn, t->requests.asked_psn) > 0)
+        t->requests.asked_psn = e->p->bth.psn;
+    t->requests.asked_ts = e->p->frame->ts;
+    t->requests.asks++;
+    t->requests.asked = true;
+    if (t->requests.wanted.frame && !is_answered(e->h, t->requests.wanted.psn))
         return;
-    t->wanted.psn = e->p->bth.psn;
-    t->wanted.frame = frame_u32(e->p);
-    t->wanted.ts = e->p->frame->ts;
+    t->requests.wanted.psn = e->p->bth.psn;
+    t->requests.wanted.frame = frame_u32(e->p);
+    t->requests.wanted.ts = e->p->frame->ts;
 }
 
 /* A READ or atomic that goes beyond the depth agreed on. */
-static void note_depth(struct explainer *x, const struct event *e, struct told *t)
+static void note_depth(struct explainer *x, const struct event *e, struct flow_notes *t)
 {
     const struct conn_params *c = &conn_flow_at(observer_conns(x->observer), e->flow)->params;
     struct read_req *oldest;
@@ -90,67 +88,67 @@ static void note_depth(struct explainer *x, const struct event *e, struct told *
         return;
     out = req_dir_outstanding(e->h, &oldest) + 1;
     if (out > c->depth) {
-        t->deep_psn = e->p->bth.psn;
-        t->deep = out;
+        t->requests.deep_psn = e->p->bth.psn;
+        t->requests.deep = out;
     }
 }
 
-static void bad_put(struct told *t, uint32_t psn, uint32_t frame, uint32_t statement)
+static void bad_put(struct flow_notes *t, uint32_t psn, uint32_t frame, uint32_t incident)
 {
-    unsigned at = t->bad_at++ % TOLD_BAD;
+    unsigned at = t->requests.bad_at++ % NOTED_BAD;
 
-    t->bad[at].psn = psn;
-    t->bad[at].frame = frame;
-    t->bad[at].statement = statement;
+    t->requests.bad[at].psn = psn;
+    t->requests.bad[at].frame = frame;
+    t->requests.bad[at].incident = incident;
 }
 
 /* Damaged packets that came before the first good one of their flow. */
-static void adopt_strays(struct explainer *x, uint32_t flow, struct told *t)
+static void adopt_strays(struct explainer *x, uint32_t flow, struct flow_notes *t)
 {
     const struct flow *f = conn_flow_at(observer_conns(x->observer), flow);
 
-    for (unsigned i = 0; i < TOLD_BAD; i++) {
+    for (unsigned i = 0; i < NOTED_BAD; i++) {
         struct stray *s = &x->strays[i];
-        struct statement *st = statement_at(x, s->statement);
+        struct incident *st = incident_at(x, s->incident);
         if (!s->frame || !st || s->tap != f->tap || s->dqpn != f->dqpn || !conn_addr_eq(&s->src, &f->src) ||
             !conn_addr_eq(&s->dst, &f->dst))
             continue;
-        bad_put(t, s->psn, s->frame, s->statement);
+        bad_put(t, s->psn, s->frame, s->incident);
         st->flow = flow;
         st->conn = f->conn;
         s->frame = 0;
     }
 }
 
-static void note_keys(struct told *t, const struct pkt *p)
+static void note_keys(struct flow_notes *t, const struct pkt *p)
 {
-    unsigned at = t->keys_at++ % TOLD_KEYS;
+    unsigned at = t->requests.keys_at++ % NOTED_KEYS;
 
-    t->keys[at].psn = p->bth.psn;
-    t->keys[at].rkey = p->have & H_RETH ? p->reth.rkey : p->atomiceth.rkey;
-    t->keys[at].va = p->have & H_RETH ? p->reth.va : p->atomiceth.va;
-    t->keys[at].len = p->have & H_RETH ? p->reth.dmalen : 8;
+    t->requests.keys[at].psn = p->bth.psn;
+    t->requests.keys[at].rkey = p->have & H_RETH ? p->reth.rkey : p->atomiceth.rkey;
+    t->requests.keys[at].va = p->have & H_RETH ? p->reth.va : p->atomiceth.va;
+    t->requests.keys[at].len = p->have & H_RETH ? p->reth.dmalen : 8;
 }
 
 /* A request that is sent again, or comes late. What goes on behind it is sent again for the same reason, answered or
  * not. */
-static void note_again(struct explainer *x, const struct event *e, struct told *t)
+static void note_again(struct explainer *x, const struct event *e, struct flow_notes *t)
 {
-    struct statement *st;
+    struct incident *st;
 
-    if (t->open != NO_STATEMENT || e->why != BACK_NONE)
-        t->cost = t->open;
-    st = statement_at(x, t->cost);
-    t->follows = psn_add(e->p->bth.psn, req_dir_span(e->h, e->p));
+    if (t->hypotheses.open != NO_INCIDENT || e->why != BACK_NONE)
+        t->hypotheses.cost = t->hypotheses.open;
+    st = incident_at(x, t->hypotheses.cost);
+    t->hypotheses.follows = psn_add(e->p->bth.psn, req_dir_span(e->h, e->p));
     if (st)
         st->again++;
 }
 
 /* A request like the copy before to the last bit. Where no IP ID tells them apart, one that goes on what is sent again
  * is sent again too. */
-static void on_copy(struct explainer *x, const struct event *e, struct told *t)
+static void on_copy(struct explainer *x, const struct event *e, struct flow_notes *t)
 {
-    if (e->p->bth.psn == t->follows && !(e->p->have & H_IP4 && frame_ip_id(e->p)))
+    if (e->p->bth.psn == t->hypotheses.follows && !(e->p->have & H_IP4 && frame_ip_id(e->p)))
         note_again(x, e, t);
     else
         tell_copy(x, e, t);
@@ -158,23 +156,23 @@ static void on_copy(struct explainer *x, const struct event *e, struct told *t)
 
 static void on_request(struct explainer *x, const struct event *e)
 {
-    struct told *t = told_of(x, e->flow);
+    struct flow_notes *t = notes_of(x, e->flow);
 
     if (!t)
         return;
-    if (UNLIKELY(!t->packets))
+    if (UNLIKELY(!t->headers.packets))
         adopt_strays(x, e->flow, t);
     if (UNLIKELY(e->as == SEEN_RESTART))
         forget(t);
-    passes_request(&t->passes, e);
+    rounds_request(&t->rounds, e);
     note_flow(t, e->p);
     if (UNLIKELY(e->why != BACK_NONE))
-        t->owed = t->asked && !is_answered(e->h, t->asked_psn);
+        t->requests.owed = t->requests.asked && !is_answered(e->h, t->requests.asked_psn);
     if (e->p->bth.ackreq || e->p->op->flags & (OPF_READ_REQ | OPF_ATOMIC_REQ))
         note_wanted(e, t);
-    t->recent[t->recent_at++ % ARRAY_LEN(t->recent)] = e->p->frame->ts;
-    if (t->cnps && e->p->frame->ts - t->cnp_ts < CNP_LOOK)
-        t->after_cnp++;
+    t->marks.recent[t->marks.recent_at++ % ARRAY_LEN(t->marks.recent)] = e->p->frame->ts;
+    if (t->marks.cnps && e->p->frame->ts - t->marks.cnp_ts < CNP_LOOK)
+        t->marks.after_cnp++;
     if (e->p->have & (H_RETH | H_ATOMICETH))
         note_keys(t, e->p);
     if (e->as == SEEN_COPY) {
@@ -182,20 +180,20 @@ static void on_request(struct explainer *x, const struct event *e)
         return;
     }
     note_depth(x, e, t);
-    if (UNLIKELY(t->late != NO_STATEMENT))
+    if (UNLIKELY(t->hypotheses.late != NO_INCIDENT))
         explain_overtaken(x, e, t);
-    if (UNLIKELY(t->unheard != NO_STATEMENT) && e->h->back)
+    if (UNLIKELY(t->hypotheses.unheard != NO_INCIDENT) && e->h->back)
         explain_skips(x, e, t);
-    if (UNLIKELY(t->late_alone != NO_STATEMENT))
+    if (UNLIKELY(t->hypotheses.late_alone != NO_INCIDENT))
         explain_resent(x, e, t);
     if (LIKELY(e->as == SEEN_NEW)) {
-        t->follows = UINT32_MAX;
-        t->cost = NO_STATEMENT;
+        t->hypotheses.follows = UINT32_MAX;
+        t->hypotheses.cost = NO_INCIDENT;
         return;
     }
     if (e->as == SEEN_GAP) {
-        t->gaps[t->gaps_at % TOLD_GAPS].psn = e->h->next;
-        t->gaps[t->gaps_at++ % TOLD_GAPS].frame = frame_u32(e->p);
+        t->requests.gaps[t->requests.gaps_at % NOTED_GAPS].psn = e->h->next;
+        t->requests.gaps[t->requests.gaps_at++ % NOTED_GAPS].frame = frame_u32(e->p);
     }
     if (e->h->service == SVC_UC)
         explain_unreliable(x, e, t);
@@ -208,94 +206,102 @@ static void on_request(struct explainer *x, const struct event *e)
     if (e->as == SEEN_AGAIN || e->as == SEEN_LATE)
         note_again(x, e, t);
     else
-        t->follows = UINT32_MAX;
+        t->hypotheses.follows = UINT32_MAX;
 }
 
 /* --- Responses -------------------------------------------------------------------------------- */
 
-/* The memory that the request with this PSN is for, if one of the latest requests is for any. */
-static const char *place_text(const struct told *t, uint32_t psn, char *to, size_t size)
+/* The memory that the request with this PSN is for, if one of the latest requests is for any: its place in `keys`,
+ * NOTED_KEYS for none. */
+static uint32_t key_of(const struct noted_requests *r, uint32_t psn)
 {
-    uint32_t best = TOLD_KEYS;
+    uint32_t best = NOTED_KEYS;
 
-    for (uint32_t i = 0; i < TOLD_KEYS; i++)
-        if (t->keys[i].len && psn_diff(psn, t->keys[i].psn) >= 0 && psn_diff(psn, t->keys[i].psn) < TRACK_SENT &&
-            (best == TOLD_KEYS || psn_diff(t->keys[i].psn, t->keys[best].psn) >= 0))
+    for (uint32_t i = 0; i < NOTED_KEYS; i++)
+        if (r->keys[i].len && psn_diff(psn, r->keys[i].psn) >= 0 && psn_diff(psn, r->keys[i].psn) < TRACK_SENT &&
+            (best == NOTED_KEYS || psn_diff(r->keys[i].psn, r->keys[best].psn) >= 0))
             best = i;
-    if (best == TOLD_KEYS)
-        return "";
-    snprintf(to, size, " (R_Key 0x%x, address 0x%llx, %s)", t->keys[best].rkey, (unsigned long long)t->keys[best].va,
-             count_str(t->keys[best].len, "byte"));
-    return to;
+    return best;
 }
 
-static void tell_refusal(struct explainer *x, const struct event *e, const struct told *t)
+/* A NAK that ends the connection. */
+static void suppose_refused(struct incident *st, const struct event *e, const struct flow_notes *t,
+                            const struct sent *s)
+{
+    uint32_t at = st->cause == CAUSE_ACCESS_ERROR ? key_of(&t->requests, e->p->bth.psn) : NOTED_KEYS;
+    struct fact f = {.sentence = SENTENCE_REFUSED_REQUEST,
+                     .op = op_of(s),
+                     .n = !s,
+                     .psn = e->p->bth.psn,
+                     .code = aeth_value(e->p->aeth.syndrome),
+                     .nak = frame_u32(e->p)};
+
+    if (at < NOTED_KEYS) {
+        f.key = t->requests.keys[at].rkey;
+        f.address = t->requests.keys[at].va;
+        f.m = t->requests.keys[at].len;
+    }
+    incident_is(st, &f);
+}
+
+static void tell_refusal(struct explainer *x, const struct event *e, const struct flow_notes *t)
 {
     const struct conn_params *c = &conn_flow_at(observer_conns(x->observer), e->flow)->params;
     uint32_t pmtu = conn_flow_at(observer_conns(x->observer), e->flow)->pmtu;
     const struct sent *s = req_dir_sent(e->h, e->p->bth.psn);
     unsigned code = aeth_value(e->p->aeth.syndrome);
-    char place[80];
     enum cause cause = code == NAK_REMOTE_ACCESS     ? CAUSE_ACCESS_ERROR
                        : code == NAK_INVALID_REQUEST ? CAUSE_INVALID_REQUEST
                                                      : CAUSE_OPERATION_ERROR;
-    struct statement *st;
+    struct incident *st;
 
-    if (cause == CAUSE_INVALID_REQUEST && t->deep && t->deep_psn == e->p->bth.psn)
+    if (cause == CAUSE_INVALID_REQUEST && t->requests.deep && t->requests.deep_psn == e->p->bth.psn)
         cause = CAUSE_DEPTH_EXCEEDED;
     else if (cause == CAUSE_INVALID_REQUEST && s && pmtu && s->len > pmtu)
         cause = CAUSE_PMTU_MISMATCH;
-    st = statement_new(x, cause, e->flow, e->p);
+    st = incident_new(x, cause, e->flow, e->p);
     if (!st)
         return;
-    statement_frame(st, s ? s->last : 0);
-    statement_frame(st, frame_u32(e->p));
+    incident_frame(st, ROLE_LOST, s ? s->last : 0);
+    incident_frame(st, ROLE_NAK, frame_u32(e->p));
     if (cause == CAUSE_DEPTH_EXCEEDED)
-        statement_say(
-            x, st, "%s refused the %s of frame %u (NAK in frame %u): READs and atomics outstanding: %u, agreed on: %u.",
-            dst_text(x, e->flow), request_name(s), s ? s->last : 0, frame_u32(e->p), t->deep, c->depth);
+        incident_is(st, SAY(REFUSED_DEPTH, .op = op_of(s), .lost = s ? s->last : 0, .nak = frame_u32(e->p),
+                            .n = t->requests.deep, .m = c->depth));
     else
-        statement_say(x, st,
-                      "%s refused the %s%s with PSN %u%s: NAK, %s, in frame %u. The queue pair fails, and what was "
-                      "posted behind it is flushed.",
-                      dst_text(x, e->flow), request_name(s), s ? "" : " (not captured)", e->p->bth.psn,
-                      cause == CAUSE_ACCESS_ERROR ? place_text(t, e->p->bth.psn, place, sizeof place) : "",
-                      nak_code_str(code), frame_u32(e->p));
+        suppose_refused(st, e, t, s);
 }
 
-static void tell_rnr(struct explainer *x, const struct event *e, struct told *t)
+static void tell_rnr(struct explainer *x, const struct event *e, struct flow_notes *t)
 {
-    struct statement *st = t->rnr_psn == e->p->bth.psn ? statement_at(x, t->rnr) : NULL;
+    struct incident *st = t->hypotheses.rnr_psn == e->p->bth.psn ? incident_at(x, t->hypotheses.rnr) : NULL;
     const struct sent *s = req_dir_sent(e->h, e->p->bth.psn);
 
     if (!st) {
-        st = statement_new(x, CAUSE_RNR, e->flow, e->p);
+        st = incident_new(x, CAUSE_RNR, e->flow, e->p);
         if (!st)
             return;
-        t->rnr = t->open = statement_number(x, st);
-        t->rnr_psn = st->psn = e->p->bth.psn;
+        t->hypotheses.rnr = t->hypotheses.open = incident_number(x, st);
+        t->hypotheses.rnr_psn = st->psn = e->p->bth.psn;
         st->has_psn = false;
-        statement_frame(st, s ? s->first : 0);
+        incident_frame(st, ROLE_LOST, s ? s->first : 0);
         if (s)
             st->start = s->ts_first;
-        statement_say(
-            x, st,
-            "%s was not ready for the %s with PSN %u: it asks to wait %.3f ms (timer code %u) before each further try.",
-            dst_text(x, e->flow), request_name(s), e->p->bth.psn,
-            (double)rnr_time(aeth_value(e->p->aeth.syndrome)) / 1e6, aeth_value(e->p->aeth.syndrome));
+        incident_is(st,
+                    SAY(NOT_READY, .op = op_of(s), .psn = e->p->bth.psn,
+                        .time = rnr_time(aeth_value(e->p->aeth.syndrome)), .code = aeth_value(e->p->aeth.syndrome)));
     }
-    statement_frame(st, frame_u32(e->p));
+    incident_frame(st, ROLE_NAK, frame_u32(e->p));
 }
 
 /* Progress beyond what was being sent again ends the episode. */
-static void settle(struct explainer *x, const struct event *e, struct told *t)
+static void settle(struct explainer *x, const struct event *e, struct flow_notes *t)
 {
-    struct statement *st = statement_at(x, t->open);
+    struct incident *st = incident_at(x, t->hypotheses.open);
     uint32_t psn, proves = response_proves(e->p);
 
     if (!st)
         return;
-    psn = st->has_psn ? st->psn : t->rnr_psn;
+    psn = st->has_psn ? st->psn : t->hypotheses.rnr_psn;
     if (psn_diff(proves, psn) <= 0 ||
         (e->p->op->flags & OPF_ACK && response_type(e->p) != AETH_ACK && st->cause == CAUSE_RNR))
         return;
@@ -304,7 +310,7 @@ static void settle(struct explainer *x, const struct event *e, struct told *t)
         st->arrived = frame_u32(e->p);
         st->arrival = e->p->frame->ts - req_dir_sent(e->h, st->psn)->ts;
     }
-    t->open = NO_STATEMENT;
+    t->hypotheses.open = NO_INCIDENT;
 }
 
 static void shorten(ns_t *shortest, ns_t took)
@@ -314,7 +320,7 @@ static void shorten(ns_t *shortest, ns_t took)
 }
 
 /* A NAK for a packet sent once takes no longer than one, until something is sent again. */
-static void note_round_trip(const struct event *e, struct told *t)
+static void note_round_trip(const struct event *e, struct flow_notes *t)
 {
     const struct sent *s = req_dir_sent(e->h, e->p->bth.psn);
     bool ack = response_type(e->p) == AETH_ACK;
@@ -322,78 +328,79 @@ static void note_round_trip(const struct event *e, struct told *t)
     if (!s || s->same)
         return;
     if (s->copies == 1 && !s->late && (ack || !(e->h->again || e->h->late)))
-        shorten(&t->round_trip, e->p->frame->ts - s->ts);
+        shorten(&t->responses.round_trip, e->p->frame->ts - s->ts);
     if (ack)
-        shorten(&t->least_trip, e->p->frame->ts - s->ts);
+        shorten(&t->responses.least_trip, e->p->frame->ts - s->ts);
 }
 
-/* The same answer twice: gathered in one statement. Without an IP ID it may have been sent twice. */
-static void tell_answer_copy(struct explainer *x, const struct event *e, struct told *t)
+/* The same answer twice: gathered in one incident. Without an IP ID it may have been sent twice. */
+static void tell_answer_copy(struct explainer *x, const struct event *e, struct flow_notes *t)
 {
-    struct statement *st = statement_at(x, t->dup_rsp);
+    struct incident *st = incident_at(x, t->hypotheses.dup_rsp);
 
     if (!st) {
-        st = statement_new(x, CAUSE_DUPLICATE, e->flow, e->p);
+        st = incident_new(x, CAUSE_DUPLICATE, e->flow, e->p);
         if (!st)
             return;
-        t->dup_rsp = statement_number(x, st);
-        statement_say(x, st, "Answers of %s are there twice, identical to the last bit.", dst_text(x, e->flow));
+        t->hypotheses.dup_rsp = incident_number(x, st);
+        incident_is(st, SAY(ANSWERS_TWICE));
     }
-    statement_frame(st, frame_u32(e->p));
+    incident_frame(st, ROLE_EVIDENCE, frame_u32(e->p));
 }
 
 /* The responses of READs and atomics come in the order of their PSNs, from anew each time that they are asked for
  * again. */
-static void note_run(struct told *t, const struct pkt *p)
+static void note_run(struct flow_notes *t, const struct pkt *p)
 {
-    if (t->run_last != UINT32_MAX && psn_diff(p->bth.psn, t->run_last) <= 0) {
-        t->run_frame = frame_u32(p);
-        t->run_psn = p->bth.psn;
+    if (t->responses.run_last != UINT32_MAX && psn_diff(p->bth.psn, t->responses.run_last) <= 0) {
+        t->responses.run_frame = frame_u32(p);
+        t->responses.run_psn = p->bth.psn;
     }
-    t->run_last = p->bth.psn;
+    t->responses.run_last = p->bth.psn;
 }
 
-static void note_answer(struct explainer *x, const struct event *e, struct told *t)
+static void note_answer(struct explainer *x, const struct event *e, struct flow_notes *t)
 {
-    uint32_t psn = e->p->bth.psn, icrc = icrc_of(e->p), at = psn % TOLD_RESPONSES;
+    uint32_t psn = e->p->bth.psn, icrc = icrc_of(e->p), at = psn % NOTED_RESPONSES;
 
-    if (t->rsp[at].psn != psn) {
-        t->rsp[at].first = frame_u32(e->p);
-        t->rsp[at].answer = 0;
-    } else if (UNLIKELY(icrc && t->rsp[at].icrc == icrc) && frame_ip_id(e->p)) {
+    if (t->responses.by_psn[at].psn != psn) {
+        t->responses.by_psn[at].first = frame_u32(e->p);
+        t->responses.by_psn[at].answer = 0;
+    } else if (UNLIKELY(icrc && t->responses.by_psn[at].icrc == icrc) && frame_ip_id(e->p)) {
         tell_answer_copy(x, e, t);
     }
     if (!(e->p->op->flags & OPF_ACK)) {
-        t->rsp[at].answer = frame_u32(e->p);
-        t->rsp[at].acked = e->h->have_ack && psn_diff(e->h->ack_psn, psn) >= 0;
+        t->responses.by_psn[at].answer = frame_u32(e->p);
+        t->responses.by_psn[at].acked = e->h->have_ack && psn_diff(e->h->ack_psn, psn) >= 0;
         note_run(t, e->p);
     }
-    t->rsp[at].psn = psn;
-    t->rsp[at].frame = frame_u32(e->p);
-    t->rsp[at].icrc = icrc;
-    t->rsp[at].ts = e->p->frame->ts;
+    t->responses.by_psn[at].psn = psn;
+    t->responses.by_psn[at].frame = frame_u32(e->p);
+    t->responses.by_psn[at].icrc = icrc;
+    t->responses.by_psn[at].ts = e->p->frame->ts;
 }
 
 static void on_response(struct explainer *x, const struct event *e)
 {
-    struct told *t = e->h ? told_of(x, e->flow) : NULL, *own = told_of(x, e->own);
+    struct flow_notes *t = e->h ? notes_of(x, e->flow) : NULL, *own = notes_of(x, e->own);
 
     if (!t)
         return;
-    if (own && UNLIKELY(!own->packets))
+    if (own && UNLIKELY(!own->headers.packets))
         adopt_strays(x, e->own, own);
     if (own)
         note_flow(own, e->p);
     if (e->p->op->flags & OPF_READ_RESP)
         explain_read_response(x, e, t);
     note_answer(x, e, t);
-    t->answers += (e->p->op->flags & OPF_ACK) != 0 || !(e->p->op->flags & OPF_READ_RESP) || e->p->op->flags & OPF_END;
-    t->last_rsp_frame = frame_u32(e->p);
-    t->last_rsp_ts = e->p->frame->ts;
+    t->requests.answers +=
+        (e->p->op->flags & OPF_ACK) != 0 || !(e->p->op->flags & OPF_READ_RESP) || e->p->op->flags & OPF_END;
+    t->responses.last_frame = frame_u32(e->p);
+    t->responses.last_ts = e->p->frame->ts;
     note_round_trip(e, t);
-    if (UNLIKELY(t->open != NO_STATEMENT) && e->p->have & H_AETH)
+    if (UNLIKELY(t->hypotheses.open != NO_INCIDENT) && e->p->have & H_AETH)
         explain_repeated_answer(x, e, t);
-    if (UNLIKELY(t->open != NO_STATEMENT))
+    if (UNLIKELY(t->hypotheses.open != NO_INCIDENT))
         settle(x, e, t);
     if (!(e->p->op->flags & OPF_ACK))
         return;
@@ -402,40 +409,37 @@ static void on_response(struct explainer *x, const struct event *e)
     else if (response_type(e->p) == AETH_NAK && aeth_value(e->p->aeth.syndrome) != NAK_PSN_SEQ)
         tell_refusal(x, e, t);
     else if (response_type(e->p) == AETH_NAK)
-        passes_nak(&t->passes, e, t->least_trip, t->round_trip);
+        rounds_nak(&t->rounds, e, t->responses.least_trip, t->responses.round_trip);
 }
 
 /* A damaged packet before the first good one of its flow, whose flow is not known yet. */
-static void stray_put(struct explainer *x, const struct pkt *p, uint32_t statement)
+static void stray_put(struct explainer *x, const struct pkt *p, uint32_t incident)
 {
-    struct stray *s = &x->strays[x->strays_at++ % TOLD_BAD];
+    struct stray *s = &x->strays[x->strays_at++ % NOTED_BAD];
 
     *s = (struct stray){.tap = conn_tap_of(p->frame),
                         .dqpn = p->bth.dqpn,
                         .psn = p->bth.psn,
                         .frame = frame_u32(p),
-                        .statement = statement,
+                        .incident = incident,
                         .answer = !(p->op->flags & OPF_REQUEST)};
     conn_addr_of(p, &s->src, &s->dst);
 }
 
 static void on_bad_icrc(struct explainer *x, const struct pkt *p, uint32_t flow)
 {
-    struct statement *st = statement_new(x, CAUSE_BAD_ICRC, flow, p);
-    struct told *t = flow == FLOW_NONE ? NULL : told_of(x, flow);
+    struct incident *st = incident_new(x, CAUSE_BAD_ICRC, flow, p);
+    struct flow_notes *t = flow == FLOW_NONE ? NULL : notes_of(x, flow);
 
     if (st) {
-        statement_frame(st, frame_u32(p));
-        st->where = WHERE_BEFORE;
-        statement_say(x, st,
-                      "Frame %u carries ICRC 0x%08x where 0x%08x is right: it was damaged before the tap, and is "
-                      "dropped by its receiver.",
-                      frame_u32(p), p->icrc_got, p->icrc_want);
+        incident_frame(st, ROLE_LOST, frame_u32(p));
+        st->place = PLACE_BEFORE;
+        incident_is(st, SAY(DAMAGED, .lost = frame_u32(p), .key = p->icrc_got, .key2 = p->icrc_want));
     }
     if (t && p->have & H_BTH)
-        bad_put(t, p->bth.psn, frame_u32(p), statement_number(x, st));
+        bad_put(t, p->bth.psn, frame_u32(p), incident_number(x, st));
     else if (st && p->have & H_BTH && !(p->op->flags & OPF_CNP))
-        stray_put(x, p, statement_number(x, st));
+        stray_put(x, p, incident_number(x, st));
 }
 
 /* A NAK for the very first packets, which did not pass, comes before it is known whose requests it is about. */
@@ -454,8 +458,8 @@ static void on_fresh(void *user, uint32_t flow)
 {
     struct explainer *x = user;
 
-    free(x->told[flow]);
-    x->told[flow] = NULL;
+    free(x->notes[flow]);
+    x->notes[flow] = NULL;
 }
 
 /* What any packet adds: counts, and the times of the capture. */
@@ -505,10 +509,9 @@ struct explainer *explain_new(struct observer *o)
     if (!x)
         return NULL;
     x->observer = o;
-    x->pause = NO_STATEMENT;
+    x->pause = NO_INCIDENT;
     x->timeline = timeline_of(o);
-    buf_char(&x->strings, '\0');
-    if (!x->timeline || x->strings.err || !observer_subscribe(o, &s)) {
+    if (!x->timeline || !observer_subscribe(o, &s)) {
         explain_free(x);
         return NULL;
     }
@@ -520,11 +523,10 @@ void explain_free(struct explainer *x)
     if (!x)
         return;
     for (unsigned i = 0; i < OBSERVER_FLOWS; i++)
-        free(x->told[i]);
+        free(x->notes[i]);
     for (unsigned i = 0; i < x->n_datagrams; i++)
         free(x->datagrams[i]);
-    free(x->st);
-    buf_free(&x->strings);
+    free(x->incidents);
     free(x);
 }
 
@@ -532,7 +534,7 @@ size_t explain_n(const struct explainer *x)
 {
     return x->n;
 }
-const struct statement *explain_at(const struct explainer *x, size_t i)
+const struct incident *explain_at(const struct explainer *x, size_t i)
 {
-    return &x->st[i];
+    return &x->incidents[i];
 }

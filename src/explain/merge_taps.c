@@ -4,7 +4,7 @@
 #define SAME_TIME NS_PER_S /* an event lies within this time of what another interface of the file tells of it */
 
 enum {
-    GATHERS = 1u << 0,   /* one statement tells of all that a flow has of it */
+    GATHERS = 1u << 0,   /* one incident tells of all that a flow has of it */
     BOTH_WAYS = 1u << 1, /* and is about both directions */
     /* a packet was sent again: what one tap takes for this cause may be another one of these at the next */
     REPEATS = 1u << 2,
@@ -31,12 +31,12 @@ static const uint8_t kinds[CAUSE_COUNT] = {
     [CAUSE_CANNOT_TELL] = REPEATS | VAGUE,
 };
 
-static bool is_failure(const struct statement *s)
+static bool is_failure(const struct incident *s)
 {
     return cause_table[s->cause].weight >= 100;
 }
 
-static bool causes_agree(const struct statement *a, const struct statement *b)
+static bool causes_agree(const struct incident *a, const struct incident *b)
 {
     unsigned ka = kinds[a->cause], kb = kinds[b->cause];
 
@@ -45,7 +45,7 @@ static bool causes_agree(const struct statement *a, const struct statement *b)
 }
 
 /* The flow of the requests: of a damaged answer it is the other one. */
-static uint32_t requests_of(struct explainer *x, const struct statement *s)
+static uint32_t requests_of(struct explainer *x, const struct incident *s)
 {
     uint32_t peer = conn_flow_at(observer_conns(x->observer), s->flow)->peer;
 
@@ -54,7 +54,7 @@ static uint32_t requests_of(struct explainer *x, const struct statement *s)
 
 /* Both are about the same flow, or the same datagrams, at different taps. Connection management has its own way
  * (cm_finish.c). */
-static bool at_two_taps(struct explainer *x, const struct statement *a, const struct statement *b)
+static bool at_two_taps(struct explainer *x, const struct incident *a, const struct incident *b)
 {
     uint32_t peer;
 
@@ -69,41 +69,41 @@ static bool at_two_taps(struct explainer *x, const struct statement *a, const st
 }
 
 /* The clocks of two files may differ. */
-static bool at_one_time(const struct statement *a, const struct statement *b)
+static bool at_one_time(const struct incident *a, const struct incident *b)
 {
     return a->tap >> 16 != b->tap >> 16 ||
            (a->start <= b->start + b->lost + SAME_TIME && b->start <= a->start + a->lost + SAME_TIME);
 }
 
 /* The same packet brought both up; or they concern the same packet. */
-static bool by_same_packet(const struct statement *a, const struct statement *b)
+static bool by_same_packet(const struct incident *a, const struct incident *b)
 {
     return a->by && a->by == b->by;
 }
-static bool about_same_packet(const struct statement *a, const struct statement *b)
+static bool about_same_packet(const struct incident *a, const struct incident *b)
 {
     if (a->flow == FLOW_NONE || a->psn != b->psn || a->is_request != b->is_request || a->has_psn != b->has_psn)
         return false;
     return a->has_psn ? at_one_time(a, b) : a->cause == b->cause && kinds[a->cause] & GATHERS;
 }
 
-/* Whether a statement of this tap tells of the event already. */
+/* Whether an incident of this tap tells of the event already. */
 static bool is_told_at(const struct explainer *x, uint32_t event, uint32_t tap)
 {
     for (uint32_t i = 0; event && i < x->n; i++)
-        if (x->st[i].event == event && x->st[i].tap == tap)
+        if (x->incidents[i].event == event && x->incidents[i].tap == tap)
             return true;
     return false;
 }
 
 /* Statements that `same` holds for become one event, in the order of time: the first of one tap with the first of
  * another. */
-static void join(struct explainer *x, bool (*same)(const struct statement *a, const struct statement *b))
+static void join(struct explainer *x, bool (*same)(const struct incident *a, const struct incident *b))
 {
     for (uint32_t j = 1; j < x->n; j++) {
-        struct statement *b = &x->st[j];
+        struct incident *b = &x->incidents[j];
         for (uint32_t i = 0; i < j; i++) {
-            struct statement *a = &x->st[i];
+            struct incident *a = &x->incidents[i];
             if (!same(a, b) || (a->event && a->event == b->event) || (a->event && b->event))
                 continue;
             if (!causes_agree(a, b) || !at_two_taps(x, a, b) || is_told_at(x, a->event, b->tap) ||
@@ -114,17 +114,17 @@ static void join(struct explainer *x, bool (*same)(const struct statement *a, co
     }
 }
 
-/* How much a statement says of its event. */
-static unsigned precision(const struct statement *s)
+/* How much an incident says of its event. */
+static unsigned precision(const struct incident *s)
 {
     bool proved = s->proved || s->cause == CAUSE_EARLY_TIMEOUT || s->cause == CAUSE_BAD_ICRC,
          vague = kinds[s->cause] & VAGUE;
 
-    return 16u * is_failure(s) + 8u * proved + 4u * !vague + 2u * (s->where != WHERE_UNKNOWN) +
-           (s->where == WHERE_AFTER);
+    return 16u * is_failure(s) + 8u * proved + 4u * !vague + 2u * (s->place != PLACE_UNKNOWN) +
+           (s->place == PLACE_AFTER);
 }
 
-static bool says_more(const struct statement *a, const struct statement *b)
+static bool says_more(const struct incident *a, const struct incident *b)
 {
     uint32_t na = a->n_frames + a->times, nb = b->n_frames + b->times;
 
@@ -133,28 +133,29 @@ static bool says_more(const struct statement *a, const struct statement *b)
     return na != nb ? na > nb : a->start < b->start;
 }
 
-/* Of each event the statement that says most is shown. */
+/* Of each event the incident that says most is shown. */
 static void choose(struct explainer *x)
 {
     for (uint32_t i = 0; i < x->n; i++) {
-        struct statement *s = &x->st[i];
+        struct incident *s = &x->incidents[i];
         for (uint32_t j = 0; s->event && !s->merged && j < x->n; j++)
-            s->merged = j != i && x->st[j].event == s->event && !x->st[j].merged && !says_more(s, &x->st[j]);
+            s->merged = j != i && x->incidents[j].event == s->event && !x->incidents[j].merged &&
+                        !says_more(s, &x->incidents[j]);
     }
 }
 
-const struct statement *explain_also(const struct explainer *x, const struct statement *s, uint32_t *i)
+const struct incident *explain_also(const struct explainer *x, const struct incident *s, uint32_t *i)
 {
     while (s->event && ++*i < x->n)
-        if (&x->st[*i] != s && x->st[*i].event == s->event)
-            return &x->st[*i];
+        if (&x->incidents[*i] != s && x->incidents[*i].event == s->event)
+            return &x->incidents[*i];
     return NULL;
 }
 
 static bool several_taps(const struct explainer *x)
 {
     for (uint32_t i = 1; i < x->n; i++)
-        if (x->st[i].tap != x->st[0].tap)
+        if (x->incidents[i].tap != x->incidents[0].tap)
             return true;
     return false;
 }

@@ -38,11 +38,22 @@ static void sep(struct buf *b, size_t start)
         buf_puts(b, "; ");
 }
 
-/* The timeout that CM agreed on; else those codes that fit the silence seen: the timer may run up to four times as
- * long, and in software it counts in ticks of some milliseconds, so that it may run out a little early. */
-static void put_timeout(struct buf *b, const struct conn_params *c, const struct statement *st, uint32_t tries)
+/* The code of an ACK timeout that ran out after `silence`: a timer runs for one to four times the time of its code, and
+ * in software it counts in ticks of some milliseconds, so that it may run out a little early. The highest code that
+ * fits is that of an adapter that waits no longer than it must. 0: too short for any. */
+static unsigned code_of(ns_t silence)
 {
-    unsigned low = 1, high = 1;
+    unsigned code = 0;
+
+    while (code < 31 && timer_earliest((ns_t)TIMEOUT_UNIT << (code + 1)) <= silence)
+        code++;
+    return code;
+}
+
+/* The timeout that CM agreed on, or what the silence seen tells of it. */
+static void put_timeout(struct buf *b, const struct conn_params *c, const struct incident *st, uint32_t tries)
+{
+    unsigned code = code_of(st->silence);
 
     if (c->have_timeout) {
         buf_printf(b, "ACK timeout code %u, ", c->timeout);
@@ -50,18 +61,17 @@ static void put_timeout(struct buf *b, const struct conn_params *c, const struct
         buf_printf(b, ", retry count %u, by CM", c->retry_cnt);
         return;
     }
-    if (st->silence < timer_earliest(TIMEOUT_UNIT * 2))
+    if (!code)
         return;
-    while (high < 31 && timer_earliest((ns_t)TIMEOUT_UNIT << (high + 1)) <= st->silence)
-        high++;
-    while (low < high && (ns_t)(TIMEOUT_UNIT * UINT64_C(4)) << low < st->silence)
-        low++;
-    buf_puts(b, "the capture does not state the ACK timeout; the silence of ");
-    buf_duration(b, st->silence);
-    buf_printf(b, " fits codes %u to %u", low, high);
-    if (c->have_asked)
-        buf_printf(b, ", retry count %u in the REQ", c->retry_cnt);
-    else if (tries > 1 && tries <= RETRIES_MAX)
+    buf_puts(b, "ACK timeout about ");
+    if (st->silence >= NS_PER_S)
+        buf_printf(b, "%.3g s", (double)st->silence / 1e9);
+    else if (st->silence >= NS_PER_MS)
+        buf_printf(b, "%.3g ms", (double)st->silence / 1e6);
+    else
+        buf_printf(b, "%.3g us", (double)st->silence / 1e3);
+    buf_printf(b, " (code %u if the adapter waits no longer than it must)", code);
+    if (tries > 1 && tries <= RETRIES_MAX)
         buf_printf(b, tries < RETRIES_MAX ? ", retry count %u or more" : ", retry count %u", tries);
 }
 
@@ -76,15 +86,15 @@ static void put_rnr(struct buf *b, const struct conn_params *c, const struct req
                    c->rnr_retry);
 }
 
-static void put_class(struct buf *b, const struct told *t)
+static void put_class(struct buf *b, const struct flow_notes *t)
 {
-    if (t->have_dscp)
-        buf_printf(b, "DSCP %u", t->dscp);
-    else if (t->have_sl)
-        buf_printf(b, "service level %u", t->sl);
+    if (t->headers.have_dscp)
+        buf_printf(b, "DSCP %u", t->headers.dscp);
+    else if (t->headers.have_sl)
+        buf_printf(b, "service level %u", t->headers.sl);
 }
 
-void explain_setting(struct explainer *x, const struct statement *st, struct buf *b)
+void explain_setting(struct explainer *x, const struct incident *st, struct buf *b)
 {
     unsigned by = depends[st->cause];
     const struct flow *f = st->flow == FLOW_NONE ? NULL : conn_flow_at(observer_conns(x->observer), st->flow);
@@ -101,8 +111,8 @@ void explain_setting(struct explainer *x, const struct statement *st, struct buf
         buf_printf(b, "responder resources %u, by CM", f->params.depth);
     if (by & BY_PMTU && f->pmtu)
         buf_printf(b, "path MTU %u", f->pmtu);
-    if (by & BY_CLASS && x->told[st->flow]) {
+    if (by & BY_CLASS && x->notes[st->flow]) {
         sep(b, start);
-        put_class(b, x->told[st->flow]);
+        put_class(b, x->notes[st->flow]);
     }
 }

@@ -3,14 +3,14 @@
 
 #define COLUMNS 100
 
-static void frames_print(struct buf *b, const struct statement *s, unsigned n)
+static void frames_print(struct buf *b, const struct incident *s, unsigned n)
 {
     for (unsigned i = 0; i < n; i++)
         buf_printf(b, "%s%u", i ? ", " : "", s->frames[i]);
 }
 
 /* "12, 14 in file 1, 9 in file 2". */
-static void frames_by_file(struct buf *b, const struct statement *s)
+static void frames_by_file(struct buf *b, const struct incident *s)
 {
     for (unsigned i = 0; i < s->n_frames; i++) {
         buf_printf(b, "%s%u", i ? ", " : "", s->frames[i]);
@@ -20,43 +20,47 @@ static void frames_by_file(struct buf *b, const struct statement *s)
 }
 
 /* The frames of `o`, of another tap, that `s` about the same event does not name; false if there is none. */
-static bool also_frames(const struct statement *s, const struct statement *o, struct buf *b)
+static bool also_frames(const struct incident *s, const struct incident *o, struct buf *b)
 {
     const char *sep = "";
 
     for (unsigned i = 0; i < o->own; i++)
-        if (!statement_has(s, o->tap, o->frames[i])) {
+        if (!incident_has(s, o->tap, o->frames[i])) {
             buf_printf(b, "%s%u", sep, o->frames[i]);
             sep = ", ";
         }
     return *sep;
 }
 
-static void also_print(struct explainer *x, const struct statement *s, struct buf *b)
+static void also_print(struct explainer *x, const struct incident *s, struct buf *b)
 {
-    const struct statement *o;
+    const struct incident *o;
+    struct buf tap = {0};
 
     for (uint32_t i = UINT32_MAX; (o = explain_also(x, s, &i)) != NULL;) {
         struct buf frames = {0};
         if (also_frames(s, o, &frames)) {
-            buf_printf(b, "    The same %s", tap_text(x, s->tap, o->tap));
+            tap.len = 0;
+            tap_put(&tap, s->tap, o->tap);
+            buf_printf(b, "    The same %s", buf_str(&tap));
             if (o->conn)
                 buf_printf(b, ", connection %u", o->conn);
             buf_printf(b, ": frame%s %s.\n", strchr(buf_str(&frames), ',') ? "s" : "", buf_str(&frames));
         }
         buf_free(&frames);
     }
+    buf_free(&tap);
 }
 
-static void statement_print(struct explainer *x, const struct explain_opts *o, const struct statement *s, struct buf *b)
+static void incident_print(struct explainer *x, const struct explain_opts *o, const struct incident *s, struct buf *b)
 {
     const struct cause_info *c = &cause_table[s->cause];
-    struct buf setting = {0};
+    struct buf setting = {0}, text = {0};
     size_t at;
 
     buf_printf(b, "%s", c->name);
-    if (s->where)
-        buf_printf(b, " %s", where_str((enum where)s->where));
+    if (s->place)
+        buf_printf(b, " %s", place_str((enum place)s->place));
     if (s->conn)
         buf_printf(b, ", connection %u", s->conn);
     buf_printf(b, ", frame%s ", s->n_frames == 1 ? "" : "s");
@@ -67,7 +71,9 @@ static void statement_print(struct explainer *x, const struct explain_opts *o, c
     if (s->times)
         buf_printf(b, " and %u more", s->times);
     buf_char(b, '\n');
-    buf_paragraph(b, explain_text_of(x, s), 4, COLUMNS);
+    explain_text_of(s, &text);
+    buf_paragraph(b, buf_str(&text), 4, COLUMNS);
+    buf_free(&text);
     also_print(x, s, b);
     if (s->again || s->lost > 0) {
         buf_printf(b, "    Cost: %s sent again", count_str(s->again, "packet"));
@@ -88,10 +94,9 @@ static void statement_print(struct explainer *x, const struct explain_opts *o, c
     buf_printf(b, "    Look at: %s.\n\n", c->next);
 }
 
-/* Whether a statement is shown: those of connection `conn`, or for 0 one of each event. */
-static bool is_shown(const struct statement *s, uint32_t conn)
+bool explain_is_shown(const struct incident *i, uint32_t conn)
 {
-    return conn ? s->conn == conn : !s->merged;
+    return conn ? i->conn == conn : !i->merged && !i->superseded_by;
 }
 
 static void remarks_print(struct explainer *x, struct buf *b)
@@ -109,8 +114,8 @@ void explain_text(struct explainer *x, const struct explain_opts *o, struct buf 
     uint32_t shown = 0;
 
     for (uint32_t i = 0; i < x->n; i++)
-        if (is_shown(&x->st[i], o->conn)) {
-            statement_print(x, o, &x->st[i], b);
+        if (explain_is_shown(&x->incidents[i], o->conn)) {
+            incident_print(x, o, &x->incidents[i], b);
             shown++;
         }
     if (x->more)
@@ -122,7 +127,7 @@ void explain_text(struct explainer *x, const struct explain_opts *o, struct buf 
         remarks_print(x, b);
     buf_printf(b, "%s, %llu of them RDMA, ", count_str(x->packets, "packet"), (unsigned long long)x->rdma_packets);
     conn_number_put(b, conn_number(observer_conns(x->observer)), conn_counts(observer_conns(x->observer)).conns);
-    buf_printf(b, "; %s\n", count_str(shown, "statement"));
+    buf_printf(b, "; %s\n", count_str(shown, "incident"));
 }
 
 static void json_string(struct buf *b, const char *key, const char *s)
@@ -138,7 +143,7 @@ static const char *file_name(const struct explain_opts *o, uint32_t file)
 }
 
 /* The file of each frame, if there are several. */
-static void files_json(struct buf *b, const struct explain_opts *o, const struct statement *s)
+static void files_json(struct buf *b, const struct explain_opts *o, const struct incident *s)
 {
     if (o->n_files < 2)
         return;
@@ -150,9 +155,9 @@ static void files_json(struct buf *b, const struct explain_opts *o, const struct
     buf_puts(b, "],");
 }
 
-static void also_json(struct explainer *x, const struct explain_opts *opts, const struct statement *s, struct buf *b)
+static void also_json(struct explainer *x, const struct explain_opts *opts, const struct incident *s, struct buf *b)
 {
-    const struct statement *o;
+    const struct incident *o;
     const char *sep = "";
 
     buf_puts(b, "\"elsewhere\":[");
@@ -167,45 +172,68 @@ static void also_json(struct explainer *x, const struct explain_opts *opts, cons
     buf_puts(b, "],");
 }
 
+/* Members of an incident beyond those that other commands write as well. */
+static void more_json(struct explainer *x, const struct explain_opts *o, const struct incident *s, struct buf *b)
+{
+    buf_puts(b, ",\"frame_list\":[");
+    frames_print(b, s, s->n_frames);
+    buf_printf(b, "],\"more_frames\":%u,", s->times);
+    files_json(b, o, s);
+    also_json(x, o, s, b);
+    json_string(b, "where", place_str((enum place)s->place));
+    buf_printf(b, "\"packets_again\":%llu,\"ns_without_progress\":%lld,\"superseded_by\":%u,",
+               (unsigned long long)s->again, (long long)(s->lost > 0 ? s->lost : 0), s->superseded_by);
+    json_string(b, "meaning", cause_table[s->cause].meaning);
+    b->p[b->len - 1] = '}';
+}
+
+static void incident_json(struct explainer *x, const struct explain_opts *o, uint32_t i, struct buf *b)
+{
+    const struct incident *s = &x->incidents[i];
+    struct buf text = {0}, setting = {0};
+    struct incident_row row = {.number = i + 1,
+                               .conn = s->conn,
+                               .cause = s->cause,
+                               .certainty = s->certainty,
+                               .place = s->place ? place_str((enum place)s->place) : NULL,
+                               .start = s->start,
+                               .end = s->start + (s->lost > 0 ? s->lost : 0),
+                               .bill = s->lost > 0 ? s->lost : 0,
+                               .n_frames = s->n_frames,
+                               .next = cause_table[s->cause].next};
+
+    memcpy(row.frames, s->frames, sizeof row.frames);
+    memcpy(row.roles, s->roles, sizeof row.roles);
+    explain_text_of(s, &text);
+    explain_setting(x, s, &setting);
+    row.text = buf_str(&text);
+    row.setting = buf_str(&setting);
+    incident_json_open(b, &row);
+    more_json(x, o, s, b);
+    buf_free(&text);
+    buf_free(&setting);
+}
+
 void explain_json(struct explainer *x, const struct explain_opts *o, struct buf *b)
 {
     const char *sep = "\n";
-    struct buf setting = {0};
+    struct buf remarks = {0};
 
     buf_printf(b, "{\"packets\":%llu,\"rdma_packets\":%llu,\"account\":[", (unsigned long long)x->packets,
                (unsigned long long)x->rdma_packets);
     explain_account_json(x, o, b);
-    buf_puts(b, "],\n\"statements\":[");
-    for (uint32_t i = 0; i < x->n; i++) {
-        const struct statement *s = &x->st[i];
-        if (!is_shown(s, o->conn))
-            continue;
-        buf_printf(b, "%s{", sep);
-        sep = ",\n";
-        json_string(b, "cause", cause_table[s->cause].name);
-        buf_printf(b, s->conn ? "\"connection\":%u," : "\"connection\":null,", s->conn);
-        buf_puts(b, "\"frames\":[");
-        frames_print(b, s, s->n_frames);
-        buf_printf(b, "],\"more_frames\":%u,", s->times);
-        files_json(b, o, s);
-        also_json(x, o, s, b);
-        json_string(b, "where", where_str((enum where)s->where));
-        buf_printf(b, "\"packets_again\":%llu,\"ns_without_progress\":%lld,", (unsigned long long)s->again,
-                   (long long)(s->lost > 0 ? s->lost : 0));
-        json_string(b, "text", explain_text_of(x, s));
-        setting.len = 0;
-        explain_setting(x, s, &setting);
-        json_string(b, "setting", buf_str(&setting));
-        json_string(b, "meaning", cause_table[s->cause].meaning);
-        json_string(b, "next", cause_table[s->cause].next);
-        b->p[b->len - 1] = '}';
-    }
+    buf_puts(b, "],\n\"incidents\":[");
+    for (uint32_t i = 0; i < x->n; i++)
+        if (explain_is_shown(&x->incidents[i], o->conn)) {
+            buf_puts(b, sep);
+            sep = ",\n";
+            incident_json(x, o, i, b);
+        }
     buf_puts(b, "],");
-    setting.len = 0;
-    explain_remarks(x, " ", &setting);
-    json_string(b, "remarks", buf_str(&setting));
+    explain_remarks(x, " ", &remarks);
+    json_string(b, "remarks", buf_str(&remarks));
     buf_printf(b, "\"forgotten_flows\":%llu}\n", (unsigned long long)conn_counts(observer_conns(x->observer)).evicted);
-    buf_free(&setting);
+    buf_free(&remarks);
 }
 
 void explain_causes(struct buf *b)

@@ -1,17 +1,17 @@
 /* layer 3 (explain): when requests passed the tap, and so which copy of a packet was lost that its receiver asks for
  * again. */
-#include "src/explain/explain_impl.h"
+#include "src/explain/notes.h"
 
 #define OVERTAKING 8 /* requests that may come between one that was overtaken and the next in order */
 
-void passes_init(struct passes *s)
+void rounds_init(struct rounds *s)
 {
-    *s = (struct passes){0};
+    *s = (struct rounds){0};
     for (unsigned i = 0; i < TRACK_SENT; i++)
         s->seen[i].psn = UINT32_MAX;
 }
 
-struct asked *passes_asked(struct passes *s, uint32_t psn)
+struct asked *rounds_asked(struct rounds *s, uint32_t psn)
 {
     for (uint32_t i = 1; i <= PASS_ASKED; i++) {
         struct asked *a = &s->asked[(s->asked_at - i) % PASS_ASKED];
@@ -21,9 +21,9 @@ struct asked *passes_asked(struct passes *s, uint32_t psn)
     return NULL;
 }
 
-static void run_begin(struct passes *s, uint32_t psn, uint32_t resume)
+static void run_begin(struct rounds *s, uint32_t psn, uint32_t resume)
 {
-    struct asked *a = passes_asked(s, psn), *latest = &s->asked[(s->asked_at - 1) % PASS_ASKED];
+    struct asked *a = rounds_asked(s, psn), *latest = &s->asked[(s->asked_at - 1) % PASS_ASKED];
 
     if (!a && latest->nak && psn_diff(psn, latest->psn) > 0)
         a = latest; /* what it asks for did not come */
@@ -35,7 +35,7 @@ static void run_begin(struct passes *s, uint32_t psn, uint32_t resume)
 }
 
 /* Whether a request goes on where a run before had ended: what came in between was only overtaken. */
-static bool run_resume(struct passes *s, uint32_t psn)
+static bool run_resume(struct rounds *s, uint32_t psn)
 {
     for (unsigned i = 0; i + 1 < PASS_RUNS && s->runs[i].at && s->n - s->runs[i].at <= OVERTAKING; i++)
         if (s->runs[i].resume == psn) {
@@ -46,15 +46,15 @@ static bool run_resume(struct passes *s, uint32_t psn)
 }
 
 /* The second request of a run: the first one was no packet that had been overtaken, so the NAK for it is answered. */
-static void run_goes_on(struct passes *s)
+static void run_goes_on(struct rounds *s)
 {
-    struct asked *a = passes_asked(s, s->runs[0].psn);
+    struct asked *a = rounds_asked(s, s->runs[0].psn);
 
     if (a && a->at < s->runs[0].at)
         a->answered = true;
 }
 
-void passes_request(struct passes *s, const struct event *e)
+void rounds_request(struct rounds *s, const struct event *e)
 {
     uint32_t psn = e->p->bth.psn, at = psn % TRACK_SENT;
     int32_t ahead = e->h->have_next ? psn_diff(psn, e->h->cursor) : 0;
@@ -80,7 +80,7 @@ struct copy {
     uint32_t psn, frame, at;
 };
 
-static struct copy copy_of(const struct passes *s, unsigned run, uint32_t psn)
+static struct copy copy_of(const struct rounds *s, unsigned run, uint32_t psn)
 {
     uint32_t at = psn % TRACK_SENT, end = run ? s->runs[run - 1].at : UINT32_MAX;
 
@@ -91,7 +91,7 @@ static struct copy copy_of(const struct passes *s, unsigned run, uint32_t psn)
 }
 
 /* The first packet that passed in a run and has a PSN behind `psn`. */
-static struct copy behind_in(const struct passes *s, unsigned run, uint32_t psn, uint32_t next)
+static struct copy behind_in(const struct rounds *s, unsigned run, uint32_t psn, uint32_t next)
 {
     struct copy first = {0};
 
@@ -105,7 +105,7 @@ static struct copy behind_in(const struct passes *s, unsigned run, uint32_t psn,
 
 /* The run to which the packet belongs for which a NAK asks for `psn`: it came behind that one, and a round trip before
  * the NAK; or, while that is not known, its run was asked for or answered. */
-static unsigned run_of_nak(const struct passes *s, const struct event *e, ns_t round_trip)
+static unsigned run_of_nak(const struct rounds *s, const struct event *e, ns_t round_trip)
 {
     uint32_t psn = e->p->bth.psn;
     struct copy behind = behind_in(s, 0, psn, e->h->next);
@@ -118,7 +118,7 @@ static unsigned run_of_nak(const struct passes *s, const struct event *e, ns_t r
     return early && whole && behind_in(s, 1, psn, e->h->next).frame;
 }
 
-void passes_nak(struct passes *s, const struct event *e, ns_t least, ns_t round_trip)
+void rounds_nak(struct rounds *s, const struct event *e, ns_t least, ns_t round_trip)
 {
     uint32_t psn = e->p->bth.psn, at = psn % TRACK_SENT;
     unsigned run = run_of_nak(s, e, least), other = run_of_nak(s, e, round_trip);
@@ -136,7 +136,7 @@ void passes_nak(struct passes *s, const struct event *e, ns_t least, ns_t round_
                                                           .late = copy.frame && behind.frame && behind.at < copy.at};
 }
 
-bool passes_since(const struct passes *s, const struct asked *a)
+bool rounds_since(const struct rounds *s, const struct asked *a)
 {
     uint32_t at = a->psn % TRACK_SENT;
 

@@ -2,8 +2,6 @@
  * them. */
 #include "src/explain/explain_impl.h"
 
-#include <stdio.h>
-
 #define WAY_BYTES 12 /* behind the IPv4 header: ports, and what counts a TCP connection's bytes */
 
 /* What tells a packet of IPv4 from others on its whole way; 0: none. */
@@ -69,23 +67,19 @@ static bool is_seen_at(struct explainer *x, uint32_t flow, uint32_t tap, uint32_
     return false;
 }
 
-void explain_unreached(struct explainer *x, struct statement *st)
+void explain_unreached(struct explainer *x, struct incident *st)
 {
     const struct flow *f = conn_flow_at(observer_conns(x->observer), st->flow);
     unsigned here = 0;
     const struct way *w = way_beyond(x, f, st->start, &here);
-    char more[200];
 
     if (!w || !st->is_request || is_seen_at(x, st->flow, w->taps[!here], st->psn))
         return;
-    st->where = WHERE_AFTER;
+    st->place = PLACE_AFTER;
     st->proved = true;
-    snprintf(more, sizeof more,
-             "None of them is there %s, though a later packet of %s was (frame %u, here %u): they were lost between "
-             "the two, or went another way.",
-             tap_text(x, f->tap, w->taps[!here]), addr_text(x, &f->src), w->frame[!here], w->frame[here]);
-    statement_add(x, st, more);
+    incident_add(
+        st, SAY(TAP_UNREACHED, .tap = fact_tap(w->taps[!here]), .other = w->frame[!here], .again = w->frame[here]));
     for (uint32_t i = 0; i < x->n; i++)
-        if (x->st[i].flow == st->flow && x->st[i].cause == CAUSE_SILENT_PEER)
-            x->st[i].moot = true;
+        if (x->incidents[i].flow == st->flow && x->incidents[i].cause == CAUSE_SILENT_PEER)
+            x->incidents[i].moot = true;
 }

@@ -4,57 +4,51 @@
 
 #include <stdlib.h>
 
-#define GAP_LOOK 1024 /* statements among which that about a gap is looked for */
+#define GAP_LOOK 1024 /* incidents among which that about a gap is looked for */
 
 /* The first PSN from `psn` to before `end` of which no copy came, if `now` comes just now; `end` if there is none. */
-static uint32_t missing_from(const struct event *e, const struct told *t, uint32_t psn, uint32_t end)
+static uint32_t missing_from(const struct event *e, const struct flow_notes *t, uint32_t psn, uint32_t end)
 {
-    while (psn != end && (psn == e->p->bth.psn || req_dir_sent(e->h, psn) || told_bad_frame(t, psn)))
+    while (psn != end && (psn == e->p->bth.psn || req_dir_sent(e->h, psn) || damaged_frame(t, psn)))
         psn = psn_add(psn, 1);
     return psn;
 }
 
 /* How many PSNs of the gap from `psn` to before `end` came damaged. */
-static uint32_t damaged(const struct told *t, uint32_t psn, uint32_t end)
+static uint32_t damaged(const struct flow_notes *t, uint32_t psn, uint32_t end)
 {
     uint32_t n = 0;
 
-    for (unsigned i = 0; i < TOLD_BAD; i++)
-        n += t->bad[i].frame && psn_in(t->bad[i].psn, psn, (end - psn) & PSN_MASK);
+    for (unsigned i = 0; i < NOTED_BAD; i++)
+        n += t->requests.bad[i].frame && psn_in(t->requests.bad[i].psn, psn, (end - psn) & PSN_MASK);
     return n;
 }
 
-static void say_missing(struct explainer *x, struct statement *st)
+static void say_missing(struct incident *st)
 {
-    const char *lost = "This is an unreliable connection: what is lost is not sent again.";
-
-    if (st->missing > 1)
-        statement_say(x, st, "PSN %u and %s behind it never passed the tap: frame %u came instead. %s", st->psn,
-                      count_str(st->missing - 1, "packet"), st->frames[0], lost);
-    else
-        statement_say(x, st, "PSN %u never passed the tap: frame %u came instead. %s", st->psn, st->frames[0], lost);
+    incident_is(st, SAY(GAP, .psn = st->psn, .n = st->missing - 1, .instead = st->frames[0]));
 }
 
-static void tell_gap(struct explainer *x, const struct event *e, const struct told *t)
+static void tell_gap(struct explainer *x, const struct event *e, const struct flow_notes *t)
 {
     uint32_t end = e->p->bth.psn, n = (end - e->h->next) & PSN_MASK, bad = damaged(t, e->h->next, end);
-    struct statement *st = n <= bad ? NULL : statement_new(x, CAUSE_PACKET_LOSS, e->flow, e->p);
+    struct incident *st = n <= bad ? NULL : incident_new(x, CAUSE_PACKET_LOSS, e->flow, e->p);
 
     if (!st)
         return;
-    statement_frame(st, frame_u32(e->p));
-    st->where = WHERE_BEFORE;
+    incident_frame(st, ROLE_INSTEAD, frame_u32(e->p));
+    st->place = PLACE_BEFORE;
     st->end = end;
     st->missing = n - bad;
-    statement_concerns(st, missing_from(e, t, e->h->next, end), 0, true);
-    say_missing(x, st);
+    incident_concerns(st, missing_from(e, t, e->h->next, end), 0, true);
+    say_missing(st);
 }
 
-/* The statement about the gap that `psn` lies in; NULL for none. */
-static struct statement *about_gap(struct explainer *x, uint32_t flow, uint32_t psn)
+/* The incident about the gap that `psn` lies in; NULL for none. */
+static struct incident *about_gap(struct explainer *x, uint32_t flow, uint32_t psn)
 {
     for (uint32_t i = x->n; i > 0 && x->n - i < GAP_LOOK; i--) {
-        struct statement *st = &x->st[i - 1];
+        struct incident *st = &x->incidents[i - 1];
         if (st->flow == flow && st->cause == CAUSE_PACKET_LOSS && !st->moot &&
             psn_in(psn, st->psn, (st->end - st->psn) & PSN_MASK))
             return st;
@@ -63,26 +57,23 @@ static struct statement *about_gap(struct explainer *x, uint32_t flow, uint32_t 
 }
 
 /* A packet that was taken for lost comes behind later ones: nothing is ever sent again here, so it was overtaken. */
-static void tell_overtaken(struct explainer *x, const struct event *e, const struct told *t)
+static void tell_overtaken(struct explainer *x, const struct event *e, const struct flow_notes *t)
 {
-    struct statement *st = about_gap(x, e->flow, e->p->bth.psn);
+    struct incident *st = about_gap(x, e->flow, e->p->bth.psn);
 
     if (st && --st->missing == 0) {
         st->moot = true;
     } else if (st) {
         st->psn = missing_from(e, t, st->psn, st->end);
-        say_missing(x, st);
+        say_missing(st);
     }
-    st = statement_overtaken(x, e);
+    st = incident_overtaken(x, e);
     if (!st)
         return;
-    statement_say(x, st,
-                  "PSN %u (frame %u) was overtaken by later packets. This is an unreliable connection: a message out "
-                  "of order is dropped.",
-                  e->p->bth.psn, frame_u32(e->p));
+    incident_is(st, SAY(UC_OVERTAKEN, .psn = e->p->bth.psn, .lost = frame_u32(e->p)));
 }
 
-void explain_unreliable(struct explainer *x, const struct event *e, const struct told *t)
+void explain_unreliable(struct explainer *x, const struct event *e, const struct flow_notes *t)
 {
     if (e->as == SEEN_GAP)
         tell_gap(x, e, t);
@@ -101,8 +92,7 @@ static bool same_ends(const struct datagram_flow *a, const struct datagram_flow 
 /* NULL without room. */
 static struct datagram_flow *datagram_flow_of(struct explainer *x, const struct pkt *p)
 {
-    struct datagram_flow k = {.sqpn = p->deth.srcqp, .dqpn = p->bth.dqpn, .dup = NO_STATEMENT, .late = NO_STATEMENT},
-                         *f;
+    struct datagram_flow k = {.sqpn = p->deth.srcqp, .dqpn = p->bth.dqpn, .dup = NO_INCIDENT, .late = NO_INCIDENT}, *f;
 
     k.tap = conn_tap_of(p->frame);
     conn_addr_of(p, &k.src, &k.dst);
@@ -119,26 +109,28 @@ static struct datagram_flow *datagram_flow_of(struct explainer *x, const struct 
     return f;
 }
 
-/* A frame for a statement that gathers them; `what` happened to the datagrams. */
+/* A frame for an incident that gathers them. */
 static void gather(struct explainer *x, const struct datagram_flow *f, const struct pkt *p, uint32_t *about,
-                   enum cause cause, const char *what)
+                   enum cause cause, const struct fact *what)
 {
-    struct statement *st = statement_at(x, *about);
+    struct incident *st = incident_at(x, *about);
 
     if (!st) {
-        st = statement_new(x, cause, FLOW_NONE, p);
+        st = incident_new(x, cause, FLOW_NONE, p);
         if (!st)
             return;
-        *about = statement_number(x, st);
-        st->where = cause == CAUSE_REORDER ? WHERE_BEFORE : WHERE_UNKNOWN;
-        statement_say(x, st, "Datagrams of QP 0x%x of %s for QP 0x%x of %s %s.", f->sqpn, addr_text(x, &f->src),
-                      f->dqpn, addr_text(x, &f->dst), what);
+        *about = incident_number(x, st);
+        st->place = cause == CAUSE_REORDER ? PLACE_BEFORE : PLACE_UNKNOWN;
+        st->sqpn = f->sqpn;
+        incident_is(st, what);
     }
-    statement_frame(st, frame_u32(p));
+    incident_frame(st, cause == CAUSE_REORDER ? ROLE_LOST : ROLE_EVIDENCE, frame_u32(p));
 }
 
 static void note_gap(struct datagram_flow *f, const struct pkt *p)
 {
+    if (!f->missing)
+        f->first_gap = p->frame->ts;
     f->missing += f->seen.gap;
     for (unsigned i = 0; i < ARRAY_LEN(f->gaps); i++)
         if (!f->gaps[i].missing) {
@@ -170,9 +162,9 @@ void explain_datagram(struct explainer *x, const struct pkt *p)
         note_gap(f, p);
     if (as == SEEN_LATE) {
         note_late(f, p->bth.psn);
-        gather(x, f, p, &f->late, CAUSE_REORDER, "were overtaken by later ones");
+        gather(x, f, p, &f->late, CAUSE_REORDER, SAY(DATAGRAMS_LATE));
     } else if (as == SEEN_COPY) {
-        gather(x, f, p, &f->dup, CAUSE_DUPLICATE, "are there twice, identical to the last bit");
+        gather(x, f, p, &f->dup, CAUSE_DUPLICATE, SAY(DATAGRAMS_TWICE));
     }
 }
 
@@ -191,18 +183,19 @@ static bool has_others(const struct explainer *x, const struct datagram_flow *f)
 static void end_datagrams(struct explainer *x, const struct datagram_flow *f)
 {
     bool tell = f->missing && f->missing < f->packets && !has_others(x, f);
-    struct statement *st = tell ? statement_new(x, CAUSE_MISSING_DATAGRAM, FLOW_NONE, NULL) : NULL;
+    struct incident *st = tell ? incident_new(x, CAUSE_MISSING_DATAGRAM, FLOW_NONE, NULL) : NULL;
 
     if (!st)
         return;
     st->tap = f->tap;
+    st->src = f->src;
+    st->dst = f->dst;
+    st->sqpn = f->sqpn;
+    st->qpn = f->dqpn;
+    st->start = f->first_gap;
     for (unsigned i = 0; i < ARRAY_LEN(f->gaps); i++)
-        statement_frame(st, f->gaps[i].missing ? f->gaps[i].frame : 0);
-    statement_say(x, st,
-                  "QP 0x%x of %s used %s that did not pass the tap, and %u that did, all for QP 0x%x of %s: "
-                  "those missing were lost before the tap, or went elsewhere.",
-                  f->sqpn, addr_text(x, &f->src), count_str(f->missing, "PSN"), f->packets, f->dqpn,
-                  addr_text(x, &f->dst));
+        incident_frame(st, ROLE_INSTEAD, f->gaps[i].missing ? f->gaps[i].frame : 0);
+    incident_is(st, SAY(DATAGRAMS_MISSING, .n = (uint32_t)f->missing, .m = f->packets));
 }
 
 void explain_datagrams_end(struct explainer *x)

@@ -6,7 +6,7 @@ static bool is_used(struct explainer *x, const struct conn_addr *src, const stru
 {
     for (uint32_t i = 0; i < conn_counts(observer_conns(x->observer)).flows; i++) {
         const struct flow *f = conn_flow_at(observer_conns(x->observer), i);
-        if (x->told[i] && x->told[i]->packets && f->dqpn == qpn && conn_addr_eq(&f->src, src) &&
+        if (x->notes[i] && x->notes[i]->headers.packets && f->dqpn == qpn && conn_addr_eq(&f->src, src) &&
             conn_addr_eq(&f->dst, dst))
             return true;
     }
@@ -45,14 +45,14 @@ static bool is_empty(struct explainer *x, const struct cm_sent *rep)
            !is_used(x, &req->dst, &req->src, req->qpn);
 }
 
-/* Whether any statement is about a flow, or any tap saw an answer in it. */
+/* Whether any incident is about a flow, or any tap saw an answer in it. */
 static bool is_told(struct explainer *x, uint32_t flow)
 {
     for (uint32_t i = 0; i < x->n; i++)
-        if (x->st[i].flow == flow)
+        if (x->incidents[i].flow == flow)
             return true;
     for (uint32_t i = 0; i < conn_counts(observer_conns(x->observer)).flows; i++)
-        if ((i < flow || (x->told[i] && x->told[i]->last_rsp_frame)) && explain_same_flow(x, flow, i))
+        if ((i < flow || (x->notes[i] && x->notes[i]->responses.last_frame)) && explain_same_flow(x, flow, i))
             return true;
     return false;
 }
@@ -60,10 +60,10 @@ static bool is_told(struct explainer *x, uint32_t flow)
 /* Requests that ask for an answer, none of which has one. */
 static bool is_deaf(struct explainer *x, uint32_t flow)
 {
-    const struct told *t = x->told[flow];
+    const struct flow_notes *t = x->notes[flow];
     const struct req_dir *h = observer_req_dir(x->observer, flow);
 
-    return t && t->wanted.frame && !t->last_rsp_frame && h && h->have_next &&
+    return t && t->requests.wanted.frame && !t->responses.last_frame && h && h->have_next &&
            (h->service == SVC_RC || h->service == SVC_XRC) && !is_told(x, flow);
 }
 
@@ -87,7 +87,7 @@ void explain_remarks(struct explainer *x, const char *sep, struct buf *b)
             count(&empty, x->cm[i].copies[0].frame);
     for (uint32_t i = 0; i < conn_counts(observer_conns(x->observer)).flows; i++)
         if (is_deaf(x, i))
-            count(&deaf, x->told[i]->wanted.frame);
+            count(&deaf, x->notes[i]->requests.wanted.frame);
     if (empty.n)
         buf_printf(b,
                    "No packet was captured of %s that CM set up (first: frame %u): nothing was sent, or it was lost "

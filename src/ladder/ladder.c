@@ -1,4 +1,4 @@
-/* layer 3 (ladder): sequence diagrams: keep a short record of each packet, draw all when explain has its statements. */
+/* layer 3 (ladder): sequence diagrams: keep a short record of each packet, draw all when explain has its incidents. */
 #include "src/ladder/ladder.h"
 
 #include "dissect/mad/cm.h"
@@ -319,16 +319,16 @@ static void label_fit(struct buf *b, const struct rung *r, size_t room)
     buf_puts(b, "..");
 }
 
-/* The worst statement whose first frame this is. */
+/* The worst incident whose first frame this is. */
 static const char *fate(struct ladder *l, const struct rung *r)
 {
     for (size_t i = 0; i < explain_n(l->explain); i++) {
-        const struct statement *s = explain_at(l->explain, i);
+        const struct incident *s = explain_at(l->explain, i);
         unsigned n = s->cause == CAUSE_DUPLICATE || s->cause == CAUSE_CE_WITHOUT_CNP ? s->n_frames : 1;
         for (unsigned k = 0; k < n && k < s->n_frames; k++)
             if (s->frames[k] != r->frame || s->files[k] != r->tap >> 16)
                 continue;
-            else if (s->where != WHERE_BEFORE)
+            else if (s->place != PLACE_BEFORE)
                 return cause_table[s->cause].name;
             else if ((s->cause == CAUSE_DUPLICATE || s->cause == CAUSE_BAD_ICRC || s->cause == CAUSE_REORDER))
                 return cause_table[s->cause].name;
@@ -336,7 +336,7 @@ static const char *fate(struct ladder *l, const struct rung *r)
     return NULL;
 }
 
-#define ARROW_MIN 40 /* least columns for arrows; with fewer, statements get lines of their own */
+#define ARROW_MIN 40 /* least columns for arrows; with fewer, incidents get lines of their own */
 #define BELOW_MIN 24 /* least columns for such a line: the longest name of a cause and "| " */
 
 /* Columns of a diagram. */
@@ -345,7 +345,7 @@ struct columns {
     unsigned frame, seconds; /* widths of the numbers, each with a space after it */
     unsigned left;           /* both together */
     unsigned arrow;          /* with its ends */
-    unsigned what;           /* width of the statement, with the space before it; 0: in a line of its own */
+    unsigned what;           /* width of the incident, with the space before it; 0: in a line of its own */
 };
 
 /* The columns that the rungs need, and those left for arrows: at LADDER_WIDTH_MIN still more than `|- .. >|`. */

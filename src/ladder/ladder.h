@@ -10,7 +10,7 @@
 struct ladder;
 
 /* Subscribes to `o`, which must live as long. A diagram of connection `conn` (0: the one with the worst
- * statement, else the first), of at most `rows` packets. NULL without memory. */
+ * incident, else the first), of at most `rows` packets. NULL without memory. */
 struct ladder *ladder_new(struct observer *o, uint32_t conn, uint32_t rows);
 void ladder_free(struct ladder *l);
 /* After the last packet: draw it; no line is longer than `width`, which is at least LADDER_WIDTH_MIN. */

@@ -1,0 +1,228 @@
+/* layer 3 (explain): at the end of a capture: requests without a response, and retries that were used up. */
+#include "src/conn/retries.h"
+#include "src/explain/explain_impl.h"
+#include "src/transport/verbs.h"
+
+#define SILENT_AFTER  (500 * NS_PER_MS) /* a request that asks for an answer has one long before */
+#define USUAL_TIMEOUT 18                /* a long ACK timeout code, where none is stated */
+#define RNR_OVERDUE   (100 * NS_PER_MS)
+#define RNR_FOR_EVER  7 /* the RNR retry count that has no end */
+
+/* A packet was sent as often as is allowed. */
+static void suppose_used_up(struct incident *st, const struct req_dir *h, const struct sent *s)
+{
+    struct fact f = {.sentence = st->cause == CAUSE_HALF_OPEN ? SENTENCE_RETRIES_CLOSED : SENTENCE_RETRIES_USED_UP,
+                     .psn = st->psn,
+                     .n = s ? s->copies : h->retries + 1,
+                     .lost = s ? s->first : st->frames[0],
+                     .again = s ? s->last : h->last_frame,
+                     .time = s && s->copies > 1 ? (s->ts - s->ts_first) / (s->copies - 1) : 0};
+
+    incident_is(st, &f);
+}
+
+/* Nothing that passed the tap asks for an answer. */
+static void suppose_cut(struct incident *st, const struct sent *s, uint32_t next)
+{
+    st->place = PLACE_BEFORE;
+    incident_is(st, SAY(RETRIES_CUT, .psn = st->psn, .n = s->copies, .lost = s->first, .again = s->last,
+                        .psn2 = psn_prev(next)));
+}
+
+/* The DREP by which the receiver of a flow answered its sender, if any: its host is alive. */
+static void note_host(struct explainer *x, struct incident *st, const struct flow *c)
+{
+    for (unsigned i = 0; i < CM_SENT; i++) {
+        const struct cm_sent *m = &x->cm[i];
+        if (!m->n || m->attr != CM_DREQ || m->answer.attr != CM_DREP || m->tap != c->tap || m->qpn != c->dqpn ||
+            !conn_addr_eq(&m->src, &c->src))
+            continue;
+        incident_add(st, SAY(HOST_ALIVE, .answer = m->answer.frame));
+        incident_frame(st, ROLE_EVIDENCE, m->answer.frame);
+        return;
+    }
+}
+
+/* The responder was silent to the last try. */
+static void tell_silent(struct explainer *x, uint32_t flow, const struct flow_notes *t, const struct req_dir *h)
+{
+    const struct flow *c = conn_flow_at(observer_conns(x->observer), flow);
+    struct incident *st = incident_new(x, CAUSE_SILENT_PEER, flow, NULL);
+    uint32_t last = t->responses.last_frame;
+
+    if (!st)
+        return;
+    st->start = last ? t->responses.last_ts : h->first_ts;
+    incident_frame(st, last ? ROLE_ANSWER : ROLE_LOST, last ? last : h->first_frame);
+    incident_is(st, last ? SAY(LAST_HEARD, .answer = last) : SAY(NEVER_HEARD, .lost = h->first_frame));
+    note_host(x, st, c);
+}
+
+/* Whether a silence had no end: the requester has given up, or would have. */
+static bool is_without_end(struct explainer *x, uint32_t flow, const struct incident *st, struct req_dir *h)
+{
+    const struct flow *c = conn_flow_at(observer_conns(x->observer), flow);
+
+    if (!st || h->why != BACK_SILENCE || !st->has_psn || (h->have_una && psn_diff(h->una, h->back_psn) > 0) ||
+        st->cause == CAUSE_LOST_ACK || st->cause == CAUSE_EARLY_TIMEOUT)
+        return false;
+    /* else the capture may have ended before the next try */
+    return retries_gave_up(x->observer, h, &c->params, st->silence, x->last);
+}
+
+/* A silence without end. */
+void end_silence(struct explainer *x, uint32_t flow, struct flow_notes *t, struct req_dir *h)
+{
+    struct incident *st = incident_at(x, t->hypotheses.open);
+    const struct sent *s = st ? req_dir_sent(h, st->psn) : NULL, *burst = req_dir_sent(h, psn_prev(h->next));
+
+    if (!is_without_end(x, flow, st, h))
+        return;
+    if (st->cause != CAUSE_HALF_OPEN)
+        st->cause = CAUSE_RETRY_EXCEEDED;
+    st->lost = h->last_ts - st->start;
+    if (burst && burst->psn != st->psn)
+        incident_unframe(st, burst->first);
+    st->place = PLACE_UNKNOWN;
+    if (st->is_request && !t->requests.owed && s) {
+        suppose_cut(st, s, h->next);
+        return;
+    }
+    if (st->is_request)
+        suppose_used_up(st, h, s);
+    else
+        incident_add(st, SAY(RETRIES_READ, .n = h->retries, .lost = s ? s->first : st->frames[0]));
+    if (st->cause != CAUSE_HALF_OPEN)
+        tell_silent(x, flow, t, h);
+}
+
+/* Whether so long after an RNR NAK the next try is overdue: four times what was asked for, or what the tries before
+ * took. */
+static bool is_overdue(const struct req_dir *h, ns_t waited)
+{
+    ns_t asked = rnr_time(aeth_value(h->rnr.syndrome)),
+         took = h->rnr.times > 1 ? (h->rnr.ts - h->rnr.ts_first) / (h->rnr.times - 1) : 0;
+
+    return waited > RNR_OVERDUE + 4 * (asked > took ? asked : took);
+}
+
+/* An RNR NAK without a further try: the retries were used up, unless more were allowed; then its sender stopped, or the
+ * capture. */
+void end_rnr(struct explainer *x, uint32_t flow, struct flow_notes *t, struct req_dir *h)
+{
+    const struct conn_params *c = &conn_flow_at(observer_conns(x->observer), flow)->params;
+    struct incident *st = incident_at(x, t->hypotheses.rnr);
+    bool closed = st && t->closing.closed_ts > h->rnr.ts,
+         left = c->have_rnr && (c->rnr_retry == RNR_FOR_EVER || h->rnr.times <= c->rnr_retry);
+    ns_t waited = (closed ? t->closing.closed_ts : x->last) - h->rnr.ts;
+
+    if (!st || !h->rnr.have || h->rnr.resent || h->last_ts > h->rnr.ts ||
+        (h->have_una && psn_diff(h->una, h->rnr.psn) > 0))
+        return;
+    st->lost = h->rnr.ts - st->start;
+    if (left || (!c->have_rnr && !is_overdue(h, waited))) {
+        incident_add(st, left ? SAY(RNR_STOPPED, .nak = h->rnr.frame) : SAY(RNR_OPEN, .nak = h->rnr.frame));
+        return;
+    }
+    st->cause = CAUSE_RNR_EXCEEDED;
+    incident_is(st, SAY(RNR_USED_UP, .psn = h->rnr.psn, .n = h->rnr.times, .nak = h->rnr.frame, .m = !c->have_rnr));
+    if (c->have_rnr)
+        st->certainty = CERTAIN; /* the count is known */
+}
+
+ns_t longest_timer(const struct conn_params *c)
+{
+    bool known = (c->have_timeout || c->have_asked) && c->timeout;
+
+    return (ns_t)(4096 * 4) << (known ? c->timeout : USUAL_TIMEOUT);
+}
+
+/* For how long nothing followed the request that asked for an answer and has none; 0 if there is none, or if others may
+ * tell why. One who goes on beyond the longest timer has answers that were not captured. */
+static ns_t unanswered(struct explainer *x, const struct flow_notes *t, struct req_dir *h, struct req_dir *back,
+                       ns_t longest)
+{
+    ns_t end = t->closing.closed_ts > t->requests.wanted.ts ? t->closing.closed_ts : x->last;
+
+    if (!t->requests.wanted.frame || t->hypotheses.open != NO_INCIDENT ||
+        (h->service != SVC_RC && h->service != SVC_XRC) || h->restarts)
+        return 0;
+    if ((h->have_una && psn_diff(h->una, t->requests.wanted.psn) > 0) || t->responses.last_ts >= t->requests.wanted.ts)
+        return 0;
+    if ((back && back->have_next && back->last_ts >= t->requests.wanted.ts) ||
+        (t->closing.closed_ts && t->closing.closed_ts <= t->requests.wanted.ts))
+        return 0;
+    return h->last_ts - t->requests.wanted.ts <= longest && end > h->last_ts ? end - h->last_ts : 0;
+}
+
+/* A request that asks for an answer, was sent once and had none. */
+static void end_unanswered(struct explainer *x, uint32_t flow, const struct flow_notes *t, ns_t waited)
+{
+    const struct flow *f = conn_flow_at(observer_conns(x->observer), flow);
+    const struct conn_params *c = &f->params;
+    bool was_closed = t->closing.closed_ts > t->requests.wanted.ts, once = retries_timed_out(c, waited, was_closed);
+    ns_t longest = longest_timer(c);
+    struct incident *st;
+
+    if (!once && waited < (was_closed || longest < SILENT_AFTER ? SILENT_AFTER : longest))
+        return;
+    for (int i = once ? 0 : 1; i < 2; i++) {
+        st = incident_new(x, i ? CAUSE_SILENT_PEER : CAUSE_RETRY_EXCEEDED, flow, NULL);
+        if (!st)
+            return;
+        incident_frame(st, ROLE_LOST, t->requests.wanted.frame);
+        st->start = t->requests.wanted.ts;
+        st->lost = waited;
+        incident_is(st, i ? SAY(UNANSWERED, .lost = t->requests.wanted.frame, .psn = t->requests.wanted.psn,
+                                .time = waited, .n = was_closed)
+                          : SAY(NO_RETRY, .psn = t->requests.wanted.psn, .lost = t->requests.wanted.frame));
+    }
+}
+
+/* Why a request has no answer, and was not sent again. */
+void end_unheard(struct explainer *x, uint32_t flow, const struct flow_notes *t, struct req_dir *h)
+{
+    const struct flow *f = conn_flow_at(observer_conns(x->observer), flow);
+    const struct flow_notes *o = f->peer == FLOW_NONE ? NULL : x->notes[f->peer];
+    ns_t waited;
+
+    if (!t->responses.last_frame && !(o && o->headers.seen) && end_req_key(x, flow, t))
+        return;
+    waited = unanswered(x, t, h, o ? observer_req_dir(x->observer, f->peer) : NULL, longest_timer(&f->params));
+    if (waited && observer_heard(x->observer, flow))
+        end_unanswered(x, flow, t, waited);
+}
+
+/* What was sent again to the last try though the tap saw answers: whether the last one arrived is not known; or all of
+ * them came when the connection was closed. */
+void end_spent(struct explainer *x, uint32_t flow, const struct flow_notes *t, struct req_dir *h)
+{
+    const struct flow *f = conn_flow_at(observer_conns(x->observer), flow);
+    const struct tries *tries = observer_tries(x->observer, flow);
+    struct incident *st = incident_at(x, t->hypotheses.unheard), *dead;
+    const struct sent *s = req_dir_sent(h, tries->psn);
+
+    if (!s || !retries_spent(x->observer, h, &f->params))
+        return;
+    if (st && st->psn == s->psn)
+        incident_add(st, SAY(SPENT, .n = s->copies, .again = s->last));
+    for (uint32_t i = 0; i < x->n; i++) {
+        st = &x->incidents[i];
+        if (st->flow != flow || st->moot || !st->arrived || st->psn != s->psn || !t->closing.left_frame ||
+            st->arrived < t->closing.left_frame || t->closing.left_ts - h->back_ts < timer_earliest(st->silence) ||
+            !(dead = incident_new(x, CAUSE_RETRY_EXCEEDED, flow, NULL)))
+            continue;
+        st = &x->incidents[i];
+        incident_concerns(dead, s->psn, s->icrc_first, true);
+        dead->silence = st->silence;
+        dead->start = s->ts_first;
+        dead->lost = t->closing.left_ts - s->ts_first;
+        incident_frame(dead, ROLE_LOST, s->first);
+        incident_frame(dead, ROLE_RETRANSMISSION, s->last);
+        incident_frame(dead, ROLE_EVIDENCE, t->closing.left_frame);
+        incident_frame(dead, ROLE_ANSWER, st->arrived);
+        incident_is(dead, SAY(CLOSED_UNHEARD, .psn = s->psn, .n = s->copies, .lost = s->first, .again = s->last,
+                              .other = t->closing.left_frame, .answer = st->arrived));
+        return;
+    }
+}

@@ -1,0 +1,145 @@
+/* layer 3 (explain): at the end of a capture: ACK timers that ran out although nothing was lost, and packets that were
+ * only late. */
+#include "src/explain/explain_impl.h"
+#include "src/transport/verbs.h"
+
+/* Packets for which a NAK asked, and that arrived sooner than what was sent again can have: they came late, and what
+ * had come before them was dropped. A NAK for one of those tells of no further loss. */
+void end_overtaken(struct explainer *x, uint32_t flow, const struct flow_notes *t)
+{
+    struct incident *late = NULL;
+
+    for (uint32_t i = 0; i < x->n; i++) {
+        struct incident *st = &x->incidents[i];
+        if (st->flow != flow || st->moot || st->cause != CAUSE_PACKET_LOSS || st->place != PLACE_AFTER ||
+            st->n_frames < 3)
+            continue;
+        if (late && psn_in(st->psn, late->psn, (late->end - late->psn) & PSN_MASK) && st->frames[1] >= late->arrived) {
+            st->moot = true;
+            late->again += st->again;
+            late->lost = st->start + st->lost - late->start;
+            incident_frame(late, ROLE_NAK, st->frames[1]);
+            incident_frame(late, ROLE_RETRANSMISSION, st->frames[2]);
+        } else if (st->once && st->arrived && st->arrival < t->responses.round_trip / AT_ONCE &&
+                   !explain_lost_between(x, flow, st->psn)) {
+            late = st;
+            st->cause = CAUSE_REORDER;
+            incident_is(st, SAY(OVERTAKEN_SOON, .psn = st->psn, .lost = st->frames[0], .nak = st->frames[1],
+                                .again = st->frames[2], .answer = st->arrived, .time = st->arrival));
+        }
+    }
+}
+
+/* A request that was sent again for want of an answer, which came later. */
+static bool is_late_answered(const struct incident *st)
+{
+    return (st->cause == CAUSE_LOST_LAST_PACKET || (st->cause == CAUSE_PACKET_LOSS && st->unanswered)) && !st->moot &&
+           st->arrived && st->silence > 0;
+}
+
+/* What is sent again for want of an answer, which comes sooner then than any to a packet sent once: it was on its way
+ * already. */
+static bool is_early(const struct incident *st, const struct flow_notes *t)
+{
+    return is_late_answered(st) && st->arrival < t->responses.round_trip / AT_ONCE;
+}
+
+/* Whether each request that asks for an answer has one of its own: nothing was lost on either side of the tap. */
+static bool is_each_answered(const struct flow_notes *t, const struct req_dir *h)
+{
+    return t->requests.asks == t->requests.answers && (h->from_start || h->began == BEGAN_SEEN) && !h->seq_naks &&
+           !h->rnr_naks && !h->fatal_naks;
+}
+
+/* A silence that was shorter than what the answer took, as answers take at the end as well. */
+static bool is_slower(const struct incident *st, const struct flow_notes *t)
+{
+    ns_t took = t->responses.last_ts - t->requests.asked_ts;
+
+    return is_late_answered(st) && !is_early(st, t) && st->lost > st->silence && took > st->lost / 4 * 3 &&
+           took < st->lost / 4 * 5;
+}
+
+/* The timer is shorter than the round trip: every copy is answered, and the first answer comes behind some repetitions.
+ * Those that follow it at a tap between the ends are part of that. */
+void end_slower(struct explainer *x, uint32_t flow, struct flow_notes *t, const struct req_dir *h)
+{
+    struct incident *early = NULL;
+    bool lost;
+
+    for (uint32_t i = 0; i < x->n && is_each_answered(t, h); i++) {
+        struct incident *st = &x->incidents[i];
+        if (st->flow != flow)
+            continue;
+        lost = !st->moot && (st->cause == CAUSE_LOST_ACK || st->cause == CAUSE_LOST_READ_RESPONSE);
+        if (early && lost && psn_in(st->psn, early->psn, (early->end - early->psn) & PSN_MASK)) {
+            st->moot = true;
+            early->again += st->again;
+            if (t->hypotheses.unheard == i)
+                t->hypotheses.unheard = incident_number(x, early);
+        } else if (is_slower(st, t)) {
+            early = st;
+            st->cause = CAUSE_EARLY_TIMEOUT;
+            incident_frame(st, ROLE_ANSWER, st->arrived);
+            incident_is(st, SAY(SLOW_ANSWER, .psn = st->psn, .lost = st->frames[0], .answer = st->arrived,
+                                .time = st->lost, .time2 = st->silence));
+        }
+    }
+}
+
+/* Nothing was lost, but the timer ran out: told of once, however often it happened. */
+void end_early(struct explainer *x, uint32_t flow, const struct flow_notes *t)
+{
+    struct incident *first = NULL;
+    uint32_t times = 1;
+    bool early;
+
+    for (uint32_t i = 0; i < x->n; i++) {
+        struct incident *st = &x->incidents[i];
+        early = is_early(st, t);
+        if (st->flow != flow || !(early || st->cause == CAUSE_EARLY_TIMEOUT))
+            continue;
+        if (first) {
+            first->again += st->again;
+            first->lost += st->lost;
+            incident_frame(first, ROLE_LOST, st->frames[0]);
+            st->moot = true;
+            times++;
+            continue;
+        }
+        first = st;
+        if (!early)
+            continue;
+        st->cause = CAUSE_EARLY_TIMEOUT;
+        st->place = PLACE_UNKNOWN;
+        st->n_frames = 1;
+        incident_frame(st, ROLE_RETRANSMISSION, st->back);
+        incident_frame(st, ROLE_ANSWER, st->arrived);
+        incident_is(st, SAY(EARLY, .psn = st->psn, .lost = st->frames[0], .answer = st->arrived, .time = st->lost,
+                            .time2 = st->arrival, .time3 = t->responses.round_trip));
+    }
+    if (times > 1)
+        incident_add(first, SAY(SAME_AGAIN, .n = times - 1));
+}
+
+/* What is sent again last, whose answers are not captured, may not have had any. */
+static void note_unheard(struct explainer *x, struct incident *st, struct req_dir *h)
+{
+    const struct sent *s = req_dir_sent(h, st->psn);
+
+    if (!s || s->copies < 3 || observer_tries(x->observer, h->flow)->next != h->next ||
+        (s->ts - s->ts_first) / (s->copies - 1) < timer_earliest(ack_timeout(1)))
+        return;
+    incident_add(st, SAY(SPENT_UNHEARD, .n = s->copies, .again = s->last));
+}
+
+/* Not one answer was captured. */
+void cannot_tell(struct explainer *x, struct incident *st, struct req_dir *h)
+{
+    bool last = h && st == incident_at(x, x->notes[st->flow]->hypotheses.open);
+
+    st->cause = CAUSE_CANNOT_TELL;
+    incident_is(st, SAY(ONE_DIRECTION, .psn = st->psn, .lost = st->frames[0], .again = st->back, .time = st->silence));
+    if (last)
+        note_unheard(x, st, h);
+}

@@ -1,0 +1,181 @@
+/* layer 3 (explain): incidents, as hypotheses fill them. */
+#include "src/explain/explain_impl.h"
+
+#include <stdlib.h>
+
+const char *place_str(enum place w)
+{
+    static const char *const names[] = {"", "before the tap", "after the tap"};
+    return names[w];
+}
+
+static void take_flow(struct incident *s, const struct flow *f)
+{
+    s->conn = f->conn;
+    s->tap = f->tap;
+    s->src = f->src;
+    s->dst = f->dst;
+    s->qpn = f->dqpn;
+}
+
+struct incident *incident_new(struct explainer *x, enum cause cause, uint32_t flow, const struct pkt *p)
+{
+    struct incident *s;
+
+    if (x->n == INCIDENTS_MAX) {
+        x->more++;
+        return NULL;
+    }
+    if (x->n == x->cap) {
+        uint32_t cap = x->cap ? x->cap * 2 : 64;
+        s = realloc(x->incidents, cap * sizeof *s);
+        if (!s)
+            return NULL;
+        x->incidents = s;
+        x->cap = cap;
+    }
+    s = &x->incidents[x->n++];
+    *s = (struct incident){.cause = (uint8_t)cause, .flow = flow};
+    if (p) {
+        s->start = p->frame->ts;
+        s->tap = conn_tap_of(p->frame);
+        s->by = p->have & H_BTH ? icrc_of(p) : 0;
+        s->qpn = p->bth.dqpn;
+        conn_addr_of(p, &s->src, &s->dst);
+    }
+    if (flow != FLOW_NONE)
+        take_flow(s, conn_flow_at(observer_conns(x->observer), flow));
+    return s;
+}
+
+/* Certainty of hypotheses; and what facts make of it. */
+enum proof {
+    TELLS,  /* nothing */
+    PROVES, /* certain */
+    OPENS,  /* no more than possible */
+};
+static const uint8_t certainties[SENTENCES] = {
+#define HYPOTHESIS(name, certainty, pro, contra, text) [SENTENCE_##name] = certainty,
+#define FACT(name, proof, text)
+#include "src/explain/facts.def"
+#include "src/explain/hypotheses.def"
+#undef FACT
+#undef HYPOTHESIS
+};
+static const uint8_t proofs[SENTENCES] = {
+#define HYPOTHESIS(name, certainty, pro, contra, text)
+#define FACT(name, proof, text) [SENTENCE_##name] = proof,
+#include "src/explain/facts.def"
+#include "src/explain/hypotheses.def"
+#undef FACT
+#undef HYPOTHESIS
+};
+
+void incident_is(struct incident *s, const struct fact *f)
+{
+    s->n_facts = 1;
+    s->facts[0] = *f;
+    s->certainty = certainties[f->sentence];
+}
+
+void incident_add(struct incident *s, const struct fact *f)
+{
+    if (proofs[f->sentence] != TELLS)
+        s->certainty = proofs[f->sentence] == PROVES ? CERTAIN : POSSIBLE;
+    if (s->n_facts < INCIDENT_FACTS)
+        s->facts[s->n_facts++] = *f;
+}
+
+bool incident_has(const struct incident *s, uint32_t tap, uint32_t frame)
+{
+    for (unsigned i = 0; i < s->n_frames; i++)
+        if (s->frames[i] == frame && s->files[i] == tap >> 16)
+            return true;
+    return false;
+}
+
+void incident_frame(struct incident *s, enum frame_role role, uint32_t frame)
+{
+    incident_frame_at(s, role, s->tap, frame);
+}
+
+void incident_frame_at(struct incident *s, enum frame_role role, uint32_t tap, uint32_t frame)
+{
+    if (!frame || incident_has(s, tap, frame))
+        return;
+    if (s->n_frames == INCIDENT_FRAMES) {
+        s->times++;
+        return;
+    }
+    s->files[s->n_frames] = (uint16_t)(tap >> 16);
+    s->roles[s->n_frames] = (uint8_t)role;
+    s->frames[s->n_frames++] = frame;
+}
+
+void incident_unframe(struct incident *s, uint32_t frame)
+{
+    unsigned n = 0;
+
+    for (unsigned i = 0; i < s->n_frames; i++)
+        if (s->frames[i] != frame || s->files[i] != s->tap >> 16) {
+            s->files[n] = s->files[i];
+            s->roles[n] = s->roles[i];
+            s->frames[n++] = s->frames[i];
+        }
+    s->n_frames = (uint16_t)n;
+}
+
+uint32_t incident_number(const struct explainer *x, const struct incident *s)
+{
+    return s ? (uint32_t)(s - x->incidents) : NO_INCIDENT;
+}
+
+struct incident *incident_at(struct explainer *x, uint32_t n)
+{
+    return n < x->n ? &x->incidents[n] : NULL;
+}
+
+struct flow_notes *notes_of(struct explainer *x, uint32_t flow)
+{
+    if (!x->notes[flow])
+        x->notes[flow] = notes_new();
+    return x->notes[flow];
+}
+
+void incident_concerns(struct incident *st, uint32_t psn, uint32_t icrc, bool is_request)
+{
+    st->has_psn = true;
+    st->psn = psn;
+    st->icrc = icrc;
+    st->is_request = is_request;
+}
+
+struct incident *incident_overtaken(struct explainer *x, const struct event *e)
+{
+    struct incident *st = incident_new(x, CAUSE_REORDER, e->flow, e->p);
+
+    if (!st)
+        return NULL;
+    incident_frame(st, ROLE_LOST, frame_u32(e->p));
+    incident_frame(st, ROLE_INSTEAD, e->h->last_frame);
+    st->place = PLACE_BEFORE;
+    incident_concerns(st, e->p->bth.psn, 0, true);
+    return st;
+}
+
+struct incident *damaged_incident(struct explainer *x, const struct flow_notes *t, uint32_t frame, const struct pkt *p)
+{
+    struct incident *st = NULL;
+
+    for (unsigned i = 0; i < NOTED_BAD && !st; i++)
+        if (t->requests.bad[i].frame == frame)
+            st = incident_at(x, t->requests.bad[i].incident);
+    if (st)
+        st->by = icrc_of(p);
+    return st;
+}
+
+ns_t silence_before(const struct event *e, const struct sent *s)
+{
+    return e->p->frame->ts - (e->h->have_una && e->h->una_ts > s->ts ? e->h->una_ts : s->ts);
+}

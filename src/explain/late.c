@@ -1,0 +1,131 @@
+/* layer 3 (explain): PSNs that come for the first time behind later ones: lost and sent again, or overtaken. */
+#include "src/explain/explain_impl.h"
+
+#define OVERTAKEN_WITHIN (4 * NS_PER_MS) /* a packet that comes behind later ones by more was sent again */
+
+/* The NAK for the first packets of a flow, which came before it was known whose requests it is about; 0 for none. */
+static uint32_t stray_nak(const struct explainer *x, const struct flow *f, uint32_t psn, uint32_t since)
+{
+    for (unsigned i = 0; i < STRAY_NAKS; i++) {
+        const struct stray_nak *n = &x->naks[i];
+        if (n->frame > since && n->tap == f->tap && n->psn == psn && conn_addr_eq(&n->src, &f->dst) &&
+            conn_addr_eq(&n->dst, &f->src))
+            return n->frame;
+    }
+    return 0;
+}
+
+/* A PSN before all that was seen, and no NAK is known to ask for it: whose NAK it was is often not known that early. It
+ * was sent again, or overtaken; explain_overtaken() finds out. */
+static void tell_missed(struct explainer *x, const struct event *e, struct flow_notes *t)
+{
+    const struct flow *c = conn_flow_at(observer_conns(x->observer), e->flow);
+    struct incident *st = incident_at(x, t->hypotheses.open);
+    uint32_t psn = e->p->bth.psn, bad = damaged_frame(t, psn), frame = frame_u32(e->p);
+    uint32_t nak = stray_nak(x, c, psn, e->h->first_frame);
+    bool certain = c->have_psn && psn_diff(psn, c->psn) >= 0;
+
+    if (st && psn == e->h->cursor && psn_diff(psn, st->psn) > 0)
+        return; /* goes on what is being sent again */
+    st = bad ? damaged_incident(x, t, bad, e->p) : incident_new(x, CAUSE_PACKET_LOSS, e->flow, e->p);
+    if (!st)
+        return;
+    incident_frame(st, bad ? ROLE_LOST : ROLE_INSTEAD, bad ? bad : e->h->first_frame);
+    incident_frame(st, ROLE_NAK, nak);
+    incident_frame(st, ROLE_RETRANSMISSION, frame);
+    st->start = e->h->first_ts;
+    st->place = bad || certain ? PLACE_BEFORE : PLACE_UNKNOWN;
+    incident_concerns(st, psn, 0, true);
+    t->hypotheses.open = t->hypotheses.late = incident_number(x, st);
+    incident_is(
+        st, bad   ? SAY(DAMAGED_BEFORE, .psn = psn, .lost = bad, .again = frame)
+            : nak ? SAY(MISSED_NAK, .psn = psn, .instead = e->h->first_frame, .nak = nak, .again = frame, .n = certain)
+            : certain ? SAY(MISSED_FIRST, .psn = psn, .instead = e->h->first_frame, .again = frame)
+                      : SAY(MISSED, .psn = psn, .instead = e->h->first_frame, .again = frame));
+}
+
+static void tell_late(struct explainer *x, const struct event *e, struct flow_notes *t)
+{
+    bool nak = e->h->seq.have && !e->h->seq.resent && e->h->seq.psn == e->p->bth.psn;
+    struct incident *st = incident_at(x, t->hypotheses.open);
+
+    if (nak && st && st->has_psn && st->psn == e->p->bth.psn && st->cause == CAUSE_PACKET_LOSS &&
+        st->place == PLACE_BEFORE) {
+        if (st->n_frames > 1 && st->frames[1] == e->h->seq.frame)
+            incident_add(st, SAY(CAME, .again = frame_u32(e->p)));
+        else
+            incident_add(st, SAY(ASKED_AND_CAME, .nak = e->h->seq.frame, .again = frame_u32(e->p)));
+        incident_frame(st, ROLE_NAK, e->h->seq.frame);
+        incident_frame(st, ROLE_RETRANSMISSION, frame_u32(e->p));
+    } else if (nak) {
+        t->hypotheses.open = t->hypotheses.late = incident_number(x, explain_loss(x, e, t));
+    } else if (e->h->seq.have && psn_diff(e->p->bth.psn, e->h->seq.psn) >= 0) {
+        return; /* goes on what the NAK asked for */
+    } else if (psn_diff(e->p->bth.psn, e->h->start) < 0) {
+        tell_missed(x, e, t);
+    } else if (e->p->frame->ts - e->h->last_ts < OVERTAKEN_WITHIN && !e->h->back) {
+        st = incident_overtaken(x, e);
+        if (!st)
+            return;
+        t->hypotheses.reorder = t->hypotheses.late_alone = incident_number(x, st);
+        incident_is(st, SAY(OVERTAKEN, .psn = e->p->bth.psn, .lost = frame_u32(e->p)));
+    }
+}
+
+/* Whether the request seen with the PSN next below is a READ. */
+static bool follows_read(const struct event *e)
+{
+    const struct sent *s = NULL;
+
+    for (uint32_t n = 1, psn = e->p->bth.psn; !s && n < TRACK_SENT && psn_diff(psn, e->h->start) > 0; n++)
+        s = req_dir_sent(e->h, psn = psn_prev(psn));
+    return s && (s->opcode & 31) == OP_READ_REQUEST;
+}
+
+/* A PSN that comes for the first time behind later ones. */
+void explain_late(struct explainer *x, const struct event *e, struct flow_notes *t)
+{
+    if (e->p->op->flags & OPF_READ_REQ && !(e->p->have & H_RETH) && follows_read(e))
+        return; /* most likely it asks for the rest of the READ before, but how long that is was not captured */
+    if (!e->h->pmtu && e->p->op->flags & OPF_READ_REQ && explain_rest(x, e, t))
+        return;
+    tell_late(x, e, t);
+}
+
+/* What follows a packet that came late is sent again as well, and no NAK asks for that: the packet was not overtaken,
+ * but sent again. */
+void explain_resent(struct explainer *x, const struct event *e, struct flow_notes *t)
+{
+    struct incident *st = incident_at(x, t->hypotheses.late_alone);
+    bool asked = e->h->seq.have && !e->h->seq.resent && e->h->seq.psn == e->p->bth.psn;
+
+    t->hypotheses.late_alone = NO_INCIDENT;
+    if (!st || st->cause != CAUSE_REORDER || e->as != SEEN_AGAIN || e->p->bth.psn != e->h->cursor || asked)
+        return;
+    st->cause = CAUSE_PACKET_LOSS;
+    st->again++;
+    t->hypotheses.open = incident_number(x, st);
+    t->hypotheses.reorder = NO_INCIDENT;
+    incident_frame(st, ROLE_RETRANSMISSION, frame_u32(e->p));
+    incident_is(st, SAY(RESENT, .psn = st->psn, .again = st->frames[0], .other = frame_u32(e->p)));
+}
+
+/* Its sender did not go back with the PSN that came late: it goes on where it was, or comes back to that PSN. So the
+ * packet was overtaken, and the NAK came before it. */
+void explain_overtaken(struct explainer *x, const struct event *e, struct flow_notes *t)
+{
+    struct incident *st = incident_at(x, t->hypotheses.late);
+
+    t->hypotheses.late = NO_INCIDENT;
+    if (!st || st->cause != CAUSE_PACKET_LOSS || !(e->as == SEEN_NEW || e->as == SEEN_GAP || e->p->bth.psn == st->psn))
+        return;
+    st->cause = CAUSE_REORDER;
+    st->place = PLACE_BEFORE;
+    st->again = 0;
+    t->hypotheses.reorder = incident_number(x, st);
+    t->hypotheses.reorder_end = e->h->next;
+    if (e->h->seq.have && e->h->seq.psn == st->psn)
+        incident_is(st, SAY(OVERTAKEN_NAK, .psn = st->psn, .lost = e->h->last_frame, .nak = e->h->seq.frame));
+    else
+        incident_is(st, SAY(OVERTAKEN, .psn = st->psn, .lost = e->h->last_frame));
+}

@@ -1,0 +1,172 @@
+/* layer 3 (explain): what a sequence NAK asks for: a request that was lost, damaged or overtaken. */
+#include "src/explain/explain_impl.h"
+
+uint32_t came_instead(const struct req_dir *h, uint32_t psn)
+{
+    uint32_t hole = 0;
+
+    if (psn_diff(psn, h->start) < 0)
+        return h->first_frame;
+    req_dir_was_hole(h, psn, &hole);
+    return hole;
+}
+
+/* The incident, among the latest ones, about the loss of a packet before the tap; NULL for none. */
+static struct incident *loss_before(struct explainer *x, uint32_t flow, uint32_t psn)
+{
+    for (uint32_t i = x->n; i > 0 && x->n - i < 16; i--) {
+        struct incident *st = &x->incidents[i - 1];
+        if (st->flow == flow && st->cause == CAUSE_PACKET_LOSS && st->place == PLACE_BEFORE && st->has_psn &&
+            st->is_request && st->psn == psn)
+            return st;
+    }
+    return NULL;
+}
+
+/* Later packets of what went by behind the gap at `psn`, for which `hole` came, were missing as well. */
+static void tell_further_gaps(struct incident *st, const struct flow_notes *t, uint32_t psn, uint32_t hole)
+{
+    const struct noted_requests *r = &t->requests;
+
+    for (unsigned i = 0; hole && i < NOTED_GAPS; i++) {
+        const unsigned at = (r->gaps_at + i) % NOTED_GAPS;
+        if (r->gaps[at].frame <= hole || psn_diff(r->gaps[at].psn, psn) <= 0 ||
+            !psn_in(r->gaps[at].psn, psn, (st->end - psn) & PSN_MASK))
+            continue;
+        incident_frame(st, ROLE_INSTEAD, r->gaps[at].frame);
+        incident_add(st, SAY(MISSING_AS_WELL, .psn = r->gaps[at].psn, .instead = r->gaps[at].frame));
+    }
+}
+
+/* What the requester has got with which it goes back: the NAK for where it goes back to, or else the latest one. */
+static const struct asked *nak_answered(const struct event *e, struct flow_notes *t)
+{
+    const struct asked *q = rounds_asked(&t->rounds, e->p->bth.psn);
+
+    return q && !q->answered ? q : rounds_asked(&t->rounds, e->h->seq.psn);
+}
+
+/* The responder asked for `psn`, and then for one behind it, before anything was sent again: so the packet had arrived
+ * meanwhile. */
+static struct incident *tell_overtaken(struct explainer *x, const struct event *e, struct flow_notes *t, uint32_t psn,
+                                       const struct sent *s)
+{
+    struct incident *st = incident_new(x, CAUSE_REORDER, e->flow, e->p);
+    uint32_t nak = response_frame(t, psn), again = frame_u32(e->p);
+
+    if (!st)
+        return NULL;
+    incident_frame(st, ROLE_LOST, s->first);
+    incident_frame(st, ROLE_NAK, nak);
+    incident_frame(st, ROLE_NAK, e->h->seq.frame);
+    incident_frame(st, ROLE_RETRANSMISSION, again);
+    st->start = s->ts_first;
+    st->place = PLACE_AFTER;
+    incident_concerns(st, psn, s->icrc_first, true);
+    t->hypotheses.reorder = incident_number(x, st);
+    t->hypotheses.reorder_end = e->h->next;
+    incident_is(st, SAY(OVERTAKEN_BEHIND, .op = op_of(s), .psn = psn, .lost = s->first, .nak = nak, .again = again,
+                        .other = e->h->seq.frame, .psn2 = e->h->seq.psn));
+    return st;
+}
+
+/* The ICRC of one of the copies of a packet, as far as it is remembered. */
+static uint32_t icrc_of_copy(const struct sent *s, uint32_t frame)
+{
+    return frame == s->last ? s->icrc : frame == s->first ? s->icrc_first : 0;
+}
+
+/* What a sequence NAK says was missing, as the requester goes back. */
+struct missing {
+    uint32_t psn, nak;
+    uint32_t copy;    /* frame that passed and was lost behind the tap; 0: it did not pass */
+    uint32_t hole;    /* frame that came in its stead; 0: not known */
+    uint32_t bad;     /* frame in which it was damaged; 0: it was not */
+    uint32_t dropped; /* a copy before that passed, and was dropped; 0: none */
+    const struct sent *s;
+    enum cause cause;
+};
+
+static struct missing missing_by_nak(const struct event *e, struct flow_notes *t)
+{
+    const struct asked *q = nak_answered(e, t);
+    struct missing m = {.psn = q ? q->psn : e->h->seq.psn,
+                        .nak = q ? q->nak : e->h->seq.frame,
+                        .copy = q ? q->copy : 0,
+                        .dropped = q ? q->dropped : 0};
+    bool late;
+
+    m.hole = q && q->instead ? q->instead : came_instead(e->h, m.psn);
+    m.bad = damaged_frame(t, m.psn);
+    m.s = req_dir_sent(e->h, m.psn);
+    late = m.s && m.s->late && q && (q->late || rounds_since(&t->rounds, q));
+    m.cause = m.bad ? CAUSE_BAD_ICRC : late ? CAUSE_REORDER : CAUSE_PACKET_LOSS;
+    return m;
+}
+
+/* The incident that tells of it already, or a new one; NULL without room. *known: nothing is to be added but frames. */
+static struct incident *incident_of_missing(struct explainer *x, const struct event *e, const struct flow_notes *t,
+                                            const struct missing *m, bool *known)
+{
+    struct incident *st = NULL;
+
+    if (m->bad)
+        st = damaged_incident(x, t, m->bad, e->p);
+    else if (m->cause == CAUSE_REORDER)
+        st = incident_at(x, t->hypotheses.reorder);
+    if (!st || (m->cause == CAUSE_REORDER && st->psn != m->psn))
+        st = m->cause == CAUSE_REORDER ? loss_before(x, e->flow, m->psn) : NULL;
+    *known = st && st->cause == CAUSE_PACKET_LOSS;
+    return st ? st : incident_new(x, m->cause, e->flow, e->p);
+}
+
+/* The hypothesis, by what passed. */
+static void suppose_missing(struct incident *st, const struct missing *m, uint32_t again)
+{
+    struct fact f = {.op = op_of(m->s), .psn = m->psn, .nak = m->nak, .again = again};
+
+    st->place = m->bad || m->cause == CAUSE_REORDER || !m->copy ? PLACE_BEFORE : PLACE_AFTER;
+    if (m->bad || m->cause == CAUSE_REORDER) {
+        f.sentence = m->bad ? SENTENCE_DAMAGED_NAK : SENTENCE_LATE_NAK;
+        f.lost = m->bad ? m->bad : m->s->first;
+        incident_is(st, &f);
+    } else if (m->copy) {
+        f.sentence = SENTENCE_LOST_AFTER;
+        f.lost = m->copy;
+        incident_is(st, &f);
+    } else {
+        incident_is(st, SAY(NEVER_PASSED, .psn = m->psn, .instead = m->hole, .lost = m->hole ? m->dropped : 0));
+        f.sentence = SENTENCE_ASKED_AGAIN;
+        incident_add(st, &f);
+    }
+}
+
+struct incident *explain_loss(struct explainer *x, const struct event *e, struct flow_notes *t)
+{
+    const struct missing m = missing_by_nak(e, t);
+    uint32_t again = frame_u32(e->p);
+    struct incident *st;
+    bool known, passed = m.copy != 0, lost = m.cause == CAUSE_PACKET_LOSS;
+
+    if (lost && passed && m.s && m.s->copies == 1 && psn_diff(e->h->seq.psn, m.psn) > 0 && response_frame(t, m.psn))
+        return tell_overtaken(x, e, t, m.psn, m.s);
+    st = incident_of_missing(x, e, t, &m, &known);
+    if (!st)
+        return NULL;
+    if (known) {
+        incident_frame(st, ROLE_RETRANSMISSION, again);
+        return st;
+    }
+    incident_frame(st, m.bad || passed ? ROLE_LOST : ROLE_INSTEAD, m.bad ? m.bad : passed ? m.copy : m.hole);
+    incident_frame(st, ROLE_NAK, m.nak);
+    incident_frame(st, ROLE_RETRANSMISSION, again);
+    st->start = m.s ? m.s->ts_first : e->h->seq.ts;
+    st->end = e->h->next;
+    incident_concerns(st, m.psn, m.s ? icrc_of_copy(m.s, m.copy) : 0, true);
+    suppose_missing(st, &m, again);
+    st->once = passed && m.s && m.s->copies == 1;
+    st->repeated = lost && m.s && (passed ? m.copy != m.s->first : m.dropped != 0);
+    if (lost && !passed)
+        tell_further_gaps(st, t, m.psn, m.hole);
+    return st;
+}
