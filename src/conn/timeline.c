@@ -10,8 +10,8 @@ static void on_bill(void *user, uint32_t episode, enum time_state state, ns_t ns
 {
     struct timeline *t = user;
 
-    (void)state;
     t->episodes[episode].bill += ns;
+    t->episodes[episode].states[state] += ns;
 }
 
 struct episode *episode_at(struct timeline *t, uint32_t n)

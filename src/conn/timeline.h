@@ -44,13 +44,14 @@ struct episode {
     uint32_t tries;     /* TIMEOUT: how many there were in the row so far */
     ns_t start, end;    /* of the time that is billed to it */
     ns_t bill;          /* all time billed to it */
-    ns_t wait;          /* TIMEOUT: silence before the retransmission; RNR: time waited */
-    uint32_t sent;      /* frame of the copy that was sent before */
-    uint32_t instead;   /* frame that showed the gap */
-    uint32_t nak;       /* frame of the NAK; PAUSE, THROTTLED: of the pause frame, the CNP */
-    uint32_t back;      /* frame of the retransmission */
-    uint32_t answer;    /* frame of the response that ended it */
-    uint32_t count;     /* RNR NAKs, CNPs or waits in it */
+    ns_t states[TIME_STATES]; /* the same by state */
+    ns_t wait;                /* TIMEOUT: silence before the retransmission; RNR: time waited */
+    uint32_t sent;            /* frame of the copy that was sent before */
+    uint32_t instead;         /* frame that showed the gap */
+    uint32_t nak;             /* frame of the NAK; PAUSE, THROTTLED: of the pause frame, the CNP */
+    uint32_t back;            /* frame of the retransmission */
+    uint32_t answer;          /* frame of the response that ended it */
+    uint32_t count;           /* RNR NAKs, CNPs or waits in it */
 };
 
 /* The account of one direction at one tap. */

@@ -70,6 +70,9 @@ struct incident {
     uint32_t times;                   /* further occurrences, not in `frames` */
     uint64_t again;                   /* packets sent again because of it */
     ns_t start, lost;                 /* when it began; time without progress */
+    /* Lost time of the accounts that is on its bill, by state; when the last of it ended; how many episodes. */
+    ns_t bill, states[TIME_STATES], stop;
+    uint32_t episodes;
     ns_t silence;                     /* before the first retransmission for want of an answer; 0: none */
     uint32_t psn, icrc;               /* packet concerned, for the comparison with other taps */
     uint32_t end;                     /* PSN behind what had been sent by then; with has_psn */

@@ -252,6 +252,8 @@ bool end_req_key(struct explainer *x, uint32_t flow, const struct flow_notes *t)
 /* All that is no request or response (congestion.c). */
 void explain_other(struct explainer *x, const struct pkt *p, uint32_t flow);
 
+/* bill.c: each episode of the accounts goes to the bill of one incident. */
+void explain_bill(struct explainer *x);
 /* account.c: the objects of the JSON list `account`. */
 void explain_account_json(const struct explainer *x, const struct explain_opts *o, struct buf *b);
 

@@ -62,15 +62,20 @@ static void end_flow(struct explainer *x, uint32_t flow)
 
 /* --- The end ---------------------------------------------------------------------------------- */
 
+#define FAILED 100 /* weight of what made a connection fail */
+
+/* Failures come first, then what cost most. */
 static int by_weight(const void *a, const void *b)
 {
     const struct incident *s = a, *t = b;
-    int d = cause_table[t->cause].weight - cause_table[s->cause].weight;
+    int v = cause_table[s->cause].weight, w = cause_table[t->cause].weight;
 
-    if (d)
-        return d;
-    if (s->lost != t->lost)
-        return s->lost < t->lost ? 1 : -1;
+    if (v != w && (v >= FAILED || w >= FAILED))
+        return w - v;
+    if (s->bill != t->bill)
+        return s->bill < t->bill ? 1 : -1;
+    if (v != w)
+        return w - v;
     return s->frames[0] < t->frames[0] ? -1 : s->frames[0] > t->frames[0];
 }
 
@@ -96,6 +101,7 @@ void explain_end(struct explainer *x)
     explain_datagrams_end(x);
     drop_moot(x);
     explain_once(x);
+    explain_bill(x);
     if (x->n)
         qsort(x->incidents, x->n, sizeof *x->incidents, by_weight);
 }

@@ -1,0 +1,274 @@
+/* layer 3 (explain): bills: the lost time of the accounts, each episode of it on the bill of one incident. */
+#include "src/explain/explain_impl.h"
+
+#include <stdlib.h>
+
+#define NOT_FOUND  UINT32_MAX
+#define FIT_LOOK   64             /* incidents of a connection that an episode is compared with */
+#define FIT_WITHIN (2 * NS_PER_S) /* they begin at most so long before it */
+#define VAIN_TOLD  2              /* retransmissions in vain that get a sentence each */
+
+/* Incidents by connection, tap and time. */
+struct place_in_time {
+    uint32_t conn, tap, number;
+    ns_t start;
+};
+
+struct billing {
+    struct explainer *x;
+    struct place_in_time *at;
+    uint32_t n_at;
+    uint32_t *of; /* by number of the episode: its incident */
+};
+
+static int by_place(const void *a, const void *b)
+{
+    const struct place_in_time *p = a, *q = b;
+
+    if (p->conn != q->conn)
+        return p->conn < q->conn ? -1 : 1;
+    if (p->tap != q->tap)
+        return p->tap < q->tap ? -1 : 1;
+    if (p->start != q->start)
+        return p->start < q->start ? -1 : 1;
+    return p->number < q->number ? -1 : p->number > q->number;
+}
+
+/* --- Which incident an episode belongs to ----------------------------------------------------- */
+
+/* How well the frames and the PSN of incident `s` fit; 0: not at all. */
+static unsigned fit_of(const struct incident *s, const struct episode *e)
+{
+    unsigned fit = 0;
+
+    if (s->flow != FLOW_NONE && s->flow != e->flow)
+        return 0;
+    fit += e->nak && incident_has(s, e->tap, e->nak) ? 8 : 0;
+    fit += e->back && incident_has(s, e->tap, e->back) ? 8 : 0;
+    fit += e->sent && incident_has(s, e->tap, e->sent) ? 4 : 0;
+    fit += e->instead && incident_has(s, e->tap, e->instead) ? 4 : 0;
+    fit += s->has_psn && s->psn == e->psn && s->start <= e->end ? 2 : 0;
+    return fit;
+}
+
+/* The first incident of the connection and tap that begins after `start`. */
+static uint32_t behind(const struct billing *w, const struct episode *e, ns_t start)
+{
+    const struct place_in_time key = {.conn = e->conn, .tap = e->tap, .number = UINT32_MAX, .start = start};
+    uint32_t low = 0, high = w->n_at;
+
+    while (low < high) {
+        uint32_t mid = low + (high - low) / 2;
+        if (by_place(&w->at[mid], &key) <= 0)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return low;
+}
+
+static uint32_t best_fit(const struct billing *w, const struct episode *e)
+{
+    uint32_t i = behind(w, e, e->end), best = NOT_FOUND;
+    unsigned fit = 0;
+
+    for (unsigned n = 0; i && n < FIT_LOOK; n++) {
+        const struct place_in_time *p = &w->at[--i];
+        const struct incident *s = &w->x->incidents[p->number];
+        unsigned f;
+        if (p->conn != e->conn || p->tap != e->tap || e->start - p->start > FIT_WITHIN)
+            break;
+        f = fit_of(s, e);
+        if (f > fit) {
+            fit = f;
+            best = p->number;
+        }
+    }
+    return best;
+}
+
+/* What an episode is called when no incident tells of it; `gathers`: one incident for all of a direction. */
+static const struct {
+    enum cause cause;
+    enum sentence sentence;
+    bool gathers;
+} kinds[TROUBLES] = {
+    [TROUBLE_SEQ_NAK] = {CAUSE_PACKET_LOSS, SENTENCE_TIME_NAK, false},
+    [TROUBLE_IMPLIED] = {CAUSE_LOST_READ_RESPONSE, SENTENCE_TIME_IMPLIED, false},
+    [TROUBLE_RNR] = {CAUSE_RNR, SENTENCE_TIME_RNR, false},
+    [TROUBLE_TIMEOUT] = {CAUSE_LOST_LAST_PACKET, SENTENCE_TIME_TIMEOUT, false},
+    [TROUBLE_DEAD] = {CAUSE_SILENT_PEER, SENTENCE_TIME_DEAD, false},
+    [TROUBLE_REFUSED] = {CAUSE_OPERATION_ERROR, SENTENCE_TIME_REFUSED, false},
+    [TROUBLE_SLOW] = {CAUSE_PEER_SLOW, SENTENCE_TIME_SLOW, true},
+    [TROUBLE_PAUSE] = {CAUSE_PAUSE, SENTENCE_TIME_PAUSE, true},
+    [TROUBLE_THROTTLED] = {CAUSE_THROTTLED, SENTENCE_TIME_THROTTLED, true},
+    [TROUBLE_CREDIT] = {CAUSE_CREDIT_WAIT, SENTENCE_TIME_CREDIT, true},
+    [TROUBLE_DEPTH] = {CAUSE_READ_DEPTH, SENTENCE_TIME_DEPTH, true},
+};
+
+/* The capture's one incident about pause frames. */
+static uint32_t pause_of(const struct explainer *x)
+{
+    for (uint32_t i = 0; i < x->n; i++)
+        if (x->incidents[i].cause == CAUSE_PAUSE)
+            return i;
+    return NOT_FOUND;
+}
+
+/* The incident that gathers episodes of this kind and direction; the latest ones were made last. */
+static uint32_t gathered(const struct explainer *x, const struct episode *e)
+{
+    for (uint32_t i = x->n; i-- > 0;)
+        if (x->incidents[i].cause == kinds[e->why].cause && x->incidents[i].flow == e->flow &&
+            x->incidents[i].conn == e->conn)
+            return i;
+    return NOT_FOUND;
+}
+
+static uint32_t depth_agreed(const struct explainer *x, uint32_t flow)
+{
+    const struct conn_params *c = &conn_flow_at(observer_conns(x->observer), flow)->params;
+
+    return c->have_depth ? c->depth : 0;
+}
+
+/* An incident of its own. */
+static uint32_t new_incident(struct explainer *x, const struct episode *e)
+{
+    struct incident *s = incident_new(x, kinds[e->why].cause, e->flow, NULL);
+    struct fact f = {.sentence = (uint8_t)kinds[e->why].sentence,
+                     .psn = e->psn,
+                     .lost = e->sent,
+                     .instead = e->instead,
+                     .nak = e->nak,
+                     .again = e->back,
+                     .answer = e->answer,
+                     .time = e->wait ? e->wait : e->bill,
+                     .n = e->why == TROUBLE_DEAD ? e->tries + 1 : 0,
+                     .m = e->why == TROUBLE_DEPTH ? depth_agreed(x, e->flow) : 0};
+
+    if (!s)
+        return NOT_FOUND;
+    s->start = e->start;
+    s->conn = e->conn;
+    s->tap = e->tap;
+    s->psn = e->psn;
+    s->has_psn = !kinds[e->why].gathers;
+    s->is_request = true;
+    incident_is(s, &f);
+    incident_frame(s, ROLE_LOST, e->sent);
+    incident_frame(s, ROLE_INSTEAD, e->instead);
+    incident_frame(s, e->why >= TROUBLE_SLOW ? ROLE_EVIDENCE : ROLE_NAK, e->nak);
+    incident_frame(s, ROLE_RETRANSMISSION, e->back);
+    incident_frame(s, ROLE_ANSWER, e->answer);
+    s->own = s->n_frames;
+    return (uint32_t)(s - x->incidents);
+}
+
+static uint32_t incident_of(const struct billing *w, uint32_t number, const struct episode *e)
+{
+    uint32_t i = NOT_FOUND;
+
+    if (e->root != number && w->of[e->root] != NOT_FOUND)
+        return w->of[e->root];
+    if (e->why == TROUBLE_PAUSE)
+        i = pause_of(w->x);
+    else if (kinds[e->why].gathers)
+        i = gathered(w->x, e);
+    else
+        i = best_fit(w, e);
+    return i == NOT_FOUND ? new_incident(w->x, e) : i;
+}
+
+/* --- What it costs ---------------------------------------------------------------------------- */
+
+/* An incident that gathers: the longest wait, and how many. */
+static void gather(struct incident *s, const struct episode *e)
+{
+    struct fact *f = &s->facts[0];
+
+    f->n += e->count ? e->count : 1;
+    if (e->bill > f->time || !f->time) {
+        f->time = e->bill;
+        f->answer = e->answer;
+    }
+}
+
+/* What was lost was lost again when it was sent again. */
+static void tell_in_vain(struct incident *s, const struct episode *e, uint32_t nth)
+{
+    struct fact f = {
+        .sentence = SENTENCE_AGAIN_IN_VAIN, .psn = e->psn, .lost = e->sent, .again = e->back, .time = e->wait};
+    struct fact *last = &s->facts[s->n_facts - 1];
+
+    incident_frame(s, ROLE_LOST, e->sent);
+    incident_frame(s, ROLE_RETRANSMISSION, e->back);
+    if (nth <= VAIN_TOLD) {
+        incident_add(s, &f);
+        return;
+    }
+    if (last->sentence != SENTENCE_AGAIN_IN_VAIN_MORE) {
+        f = (struct fact){.sentence = SENTENCE_AGAIN_IN_VAIN_MORE};
+        incident_add(s, &f);
+        last = &s->facts[s->n_facts - 1];
+    }
+    if (last->sentence == SENTENCE_AGAIN_IN_VAIN_MORE) {
+        last->n++;
+        last->time += e->wait;
+    }
+}
+
+static void charge(struct explainer *x, uint32_t number, const struct episode *e, const struct episode *root)
+{
+    struct incident *s = &x->incidents[number];
+
+    s->bill += e->bill;
+    for (unsigned i = 0; i < TIME_STATES; i++)
+        s->states[i] += e->states[i];
+    if (!s->episodes++ && kinds[e->why].gathers && s->start > e->start)
+        s->start = e->start;
+    if (e->end > s->stop)
+        s->stop = e->end;
+    if (kinds[e->why].gathers && s->facts[0].sentence == kinds[e->why].sentence)
+        gather(s, e);
+    if (e->why == TROUBLE_TIMEOUT && e != root && (root->why == TROUBLE_SEQ_NAK || root->why == TROUBLE_IMPLIED))
+        tell_in_vain(s, e, e->tries);
+}
+
+/* Cheap waits of healthy connections are not worth an incident of their own. */
+static bool is_negligible(const struct episode *e)
+{
+    return e->bill <= 0;
+}
+
+static void bill_all(struct billing *w)
+{
+    uint32_t n = timeline_episodes(w->x->timeline);
+
+    for (uint32_t i = 0; i < n; i++) {
+        const struct episode *e = timeline_episode(w->x->timeline, i);
+        w->of[i] = NOT_FOUND;
+        if (is_negligible(e))
+            continue;
+        w->of[i] = incident_of(w, i, e);
+        if (w->of[i] != NOT_FOUND)
+            charge(w->x, w->of[i], e, timeline_episode(w->x->timeline, e->root));
+    }
+}
+
+void explain_bill(struct explainer *x)
+{
+    struct billing w = {.x = x, .n_at = x->n};
+
+    w.at = calloc(x->n + 1u, sizeof *w.at);
+    w.of = calloc(timeline_episodes(x->timeline) + 1u, sizeof *w.of);
+    if (w.at && w.of) {
+        for (uint32_t i = 0; i < x->n; i++)
+            w.at[i] = (struct place_in_time){x->incidents[i].conn, x->incidents[i].tap, i, x->incidents[i].start};
+        if (x->n)
+            qsort(w.at, x->n, sizeof *w.at, by_place);
+        bill_all(&w);
+    }
+    free(w.at);
+    free(w.of);
+}
