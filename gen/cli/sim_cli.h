@@ -29,6 +29,7 @@ struct sim_job {
     uint32_t psn;                            /* first PSN of both hosts */
     struct report_file json;                 /* the result as JSON */
     const char *completions;                 /* file for the ledger; NULL: none */
+    struct report_file truth;                /* the truth as JSON */
 };
 
 /* The options, for opt_start() and opt_help(). */

@@ -38,6 +38,7 @@ enum {
     KEY_CLOCK_SKEW,
     KEY_LIMIT,
     KEY_COMPLETIONS,
+    KEY_TRUTH,
 };
 
 const struct opt_def sim_options[] = {
@@ -92,6 +93,8 @@ const struct opt_def sim_options[] = {
     {'v', "verbose", NULL, "with a scenario: show every packet"},
     {KEY_JSON, "json", "[=FILE]", "the result as JSON"},
     {KEY_COMPLETIONS, "completions", "FILE", "status of each work request, as CSV"},
+    {KEY_TRUTH, "truth", "FILE",
+     "where the time of each connection really went, and what became of each frame, as JSON"},
     {'h', "help", NULL, "show this help"},
     {0, NULL, NULL, NULL},
 };
@@ -132,6 +135,7 @@ static const struct opt_clash clashes[] = {
     {KEY_GRH, 0, SCENARIO, scripted},
     {KEY_LIMIT, 0, SCENARIO, scripted},
     {KEY_COMPLETIONS, 0, SCENARIO, scripted},
+    {KEY_TRUTH, 0, SCENARIO, "is for traffic"},
     {KEY_JSON, 0, SCENARIO, "is for traffic: a scenario has no result but its expectations"},
     {'s', 0, WRONG_SIZE, "can only be 8 for atomics"},
     {KEY_VARY, 0, ATOMICS, "is not for atomics: their size is 8"},
@@ -445,6 +449,9 @@ static int parse_flag(struct sim_job *job, int key, const char *arg)
         break;
     case KEY_JSON:
         report_file_option(&job->json, arg);
+        break;
+    case KEY_TRUTH:
+        report_file_option(&job->truth, arg);
         break;
     default: /* KEY_PROFILE */
         if (strcmp(arg, "rxe") != 0 && strcmp(arg, "strict") != 0)

@@ -2,6 +2,7 @@
 #include "gen/cli/sim_cli.h"
 #include "gen/cli/specs.h"
 #include "gen/live/live.h"
+#include "gen/sim/truth.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -69,19 +70,13 @@ static bool all_good(const struct traffic_result *r)
     return !r->failed && !r->recv_failed && !r->mismatches && !r->conn_failed && !r->gave_up;
 }
 
-static int run(struct sim_job *job, struct sim *s, struct traffic *t)
+/* Show and write the results: 0, or the exit status after a message. */
+static int report(struct sim_job *job, struct sim *s, struct traffic *t, struct truth *truth)
 {
-    static const char *const who[NET_HOSTS] = {"the requester", "the responder"};
-    bool show = isatty(STDERR_FILENO);
     struct buf b = {0};
     int status = 0;
-    unsigned idle;
 
-    s->app = traffic_app(t);
-    traffic_run(t, show ? progress : NULL, t);
-    if (show)
-        fputs("\r       \r", stderr);
-    if (!report_file_alone(&job->json)) {
+    if (!report_file_alone(&job->json) && !report_file_alone(&job->truth)) {
         report_text(&b, job, s, traffic_result(t));
         status = cli_show(&b);
     }
@@ -91,6 +86,31 @@ static int run(struct sim_job *job, struct sim *s, struct traffic *t)
         status = report_file_write(&job->json, &b);
         buf_free(&b);
     }
+    if (truth && status == 0) {
+        b = (struct buf){0};
+        truth_json(&b, truth);
+        status = b.err ? cli_error("sim: out of memory") : report_file_write(&job->truth, &b);
+        buf_free(&b);
+    }
+    return status;
+}
+
+static int run(struct sim_job *job, struct sim *s, struct traffic *t)
+{
+    static const char *const who[NET_HOSTS] = {"the requester", "the responder"};
+    struct truth *truth = job->truth.wanted ? truth_new(s) : NULL;
+    bool show = isatty(STDERR_FILENO);
+    unsigned idle;
+    int status;
+
+    if (job->truth.wanted && !truth)
+        return cli_error("sim: out of memory");
+    s->app = traffic_app(t);
+    traffic_run(t, show ? progress : NULL, t);
+    if (show)
+        fputs("\r       \r", stderr);
+    status = report(job, s, t, truth);
+    truth_free(truth);
     idle = sim_idle(s, who, words_told, NULL);
     if (status)
         return status;
@@ -142,6 +162,8 @@ int sim_traffic(struct sim_job *job)
 {
     int r = report_file_open(&job->json);
 
+    if (!r)
+        r = report_file_open(&job->truth);
     if (r) {
         event_list_free(job->sim.events);
         return r;
@@ -149,5 +171,7 @@ int sim_traffic(struct sim_job *job)
     r = play(job);
     if (r)
         report_file_fail(&job->json);
+    if (r)
+        report_file_fail(&job->truth);
     return r;
 }

@@ -141,6 +141,11 @@ void *ep_qp_user(const struct endpoint *ep, int qp)
     return q ? q->user : NULL;
 }
 
+void ep_set_watch(struct endpoint *ep, const struct ep_watch *w)
+{
+    ep->watch = w;
+}
+
 struct ep_sent ep_tx_last(const struct endpoint *ep)
 {
     return ep->sent;

@@ -24,6 +24,7 @@
 #include "gen/endpoint/faults.h"
 #include "gen/endpoint/policy.h"
 #include "gen/verbs/verbs.h"
+#include "src/transport/effects.h"
 #include "src/transport/qp.h"
 #include "src/transport/ud.h"
 #include "tokens.h"
@@ -132,6 +133,28 @@ void ep_free(struct endpoint *ep);
 
 /* The endpoint as a provider of the verbs, for programs that run over any; it lives as long as the endpoint. */
 struct verbs *ep_verbs(struct endpoint *ep);
+
+/* Why a requester sends no request. */
+enum ep_wait {
+    EP_WAIT_NONE,   /* nothing is to be sent, or the window is full */
+    EP_WAIT_DEPTH,  /* as many READs and atomics as were agreed on are outstanding */
+    EP_WAIT_CREDIT, /* no end-to-end credit */
+    EP_WAIT_PACE,   /* the pacing policy spaces packets */
+};
+/* Who wants to know what the queue pairs of an endpoint do, and why; `qp`: handles. Members must not be NULL. */
+struct ep_watch {
+    /* A send work request was posted. */
+    void (*posted)(void *user, int qp, ns_t now);
+    /* A response or a timer had effects on the requester. */
+    void (*requester)(void *user, int qp, const struct effects *e, ns_t now);
+    /* The requester has sent what it can; `why` it sends no more. */
+    void (*waits)(void *user, int qp, enum ep_wait why, ns_t now);
+    /* The queue pair enters the error state; WC_SUCCESS: not because of a send. */
+    void (*failed)(void *user, int qp, enum wc_status status, ns_t now);
+    void *user;
+};
+/* Have `w` (NULL: nobody) called from now on; it must outlive the endpoint. */
+void ep_set_watch(struct endpoint *ep, const struct ep_watch *w);
 
 /* --- Resources; handles and keys, or a negative errno ----------------------------------------- */
 

@@ -96,6 +96,7 @@ struct ep_qp {
     struct ep_qp *next_ready;
     bool ready;        /* in the list */
     bool paced;        /* waits for ps.next_send */
+    uint8_t waits;     /* enum ep_wait: why the requester sent nothing when it last could */
     bool comm_est;     /* EP_EV_COMM_EST was raised */
     bool last_wqe;     /* EP_EV_LAST_WQE was raised */
     bool draining;     /* SQD: EP_EV_SQ_DRAINED is not raised yet */
@@ -144,6 +145,7 @@ struct endpoint {
     struct mr_table mrs;
     uint8_t **mem; /* host memory of each region */
 
+    const struct ep_watch *watch; /* NULL: nobody */
     struct ep_event event[EP_EVENTS];
     uint32_t ev_head, ev_tail;
 
@@ -235,6 +237,15 @@ void ep_self_check(struct ep_qp *q, struct verdict v);
 
 /* Fill the BTH for `q` in ep->tx. */
 void ep_fill_bth(struct ep_qp *q, struct pkt *p, uint8_t opcode, uint32_t psn);
+/* A response or a timer had effects on the requester: tell who watches. */
+static inline void ep_tell_requester(const struct ep_qp *q, const struct effects *e, ns_t now)
+{
+    const struct ep_watch *w = q->ep->watch;
+
+    if (UNLIKELY(w))
+        w->requester(w->user, q->handle, e, now);
+}
+
 /* Count a frame sent. */
 void ep_count_tx(struct ep_qp *q, uint32_t len);
 

@@ -328,6 +328,8 @@ void ep_qp_fail(struct ep_qp *q, enum wc_status status, ns_t now)
 {
     if (q->qp.state == QPS_ERR || q->qp.state == QPS_RESET)
         return;
+    if (UNLIKELY(q->ep->watch))
+        q->ep->watch->failed(q->ep->watch->user, q->handle, status, now);
     if (q->qp.type != QPT_RC && status != WC_SUCCESS) {
         q->qp.state = q->qp.attr.state = QPS_SQE;
         flush_send(q, status, now);
@@ -530,6 +532,8 @@ int ep_post_send(struct endpoint *ep, int qp, const struct send_wr *wr, ns_t now
     w->checked = false;
     w->status = WC_SUCCESS;
     q->sq_tail++;
+    if (UNLIKELY(q->ep->watch))
+        q->ep->watch->posted(q->ep->watch->user, qp, now);
     if (q->qp.state == QPS_ERR || q->qp.state == QPS_SQE)
         flush_send(q, WC_SUCCESS, now);
     else

@@ -127,6 +127,7 @@ static void rx_response(struct ep_qp *q, const struct pkt *p, ns_t now)
         e = req_rx(r, p, now);
     if (UNLIKELY(e.flags & (EFF_DROP | EFF_RETRANSMIT | EFF_WAIT | EFF_ERROR)))
         count_retry(q, &e, p);
+    ep_tell_requester(q, &e, now);
     if (e.flags & (EFF_READ_DATA | EFF_ATOMIC_DATA)) {
         q->st.rx_payload += p->payload_len;
         q->ep->st.rx_payload += p->payload_len;

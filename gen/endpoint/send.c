@@ -87,8 +87,10 @@ static bool may_begin(struct ep_qp *q, const struct ep_swqe *w)
     span = kind == MSG_READ ? psn_span(w->len, r->p.pmtu) : 1;
     if (req_outstanding(r) && req_outstanding(r) + span > window_of(q))
         return false;
+    q->waits = EP_WAIT_DEPTH;
     if ((kind == MSG_READ || kind == MSG_ATOMIC) && !has_depth(q))
         return false;
+    q->waits = EP_WAIT_CREDIT;
     if (LIKELY(r->unlimited) || !wr_uses_receive(w->opcode) || req_has_credit(r, psn_add(r->ssn, 1)))
         return true;
     return r->limit && ep_fault_choice(q, RULE_ACK_08); /* no credit count is known before the first ACK */
@@ -109,6 +111,7 @@ static bool next_place(struct ep_qp *q, uint32_t *n, uint32_t *off)
     const struct requester *r = &q->qp.req;
     const struct req_msg *m;
 
+    q->waits = EP_WAIT_NONE;
     if (UNLIKELY(req_going_back(r))) {
         *n = r->msg_tx;
         *off = (r->psn_tx - req_msg(r, *n)->psn) & PSN_MASK;
@@ -118,6 +121,7 @@ static bool next_place(struct ep_qp *q, uint32_t *n, uint32_t *off)
     if (r->msg_tail != r->msg_head && m->kind != MSG_LOCAL && m->open) {
         *n = r->msg_tail - 1;
         *off = m->span;
+        q->waits = r->probing ? EP_WAIT_CREDIT : EP_WAIT_NONE;
         if (r->probing || (r->p.service == SVC_RC && req_outstanding(r) >= window_of(q)))
             return false;
         return true;
@@ -387,12 +391,24 @@ static bool may_send(struct ep_qp *q, ns_t now)
 {
     const struct requester *r = &q->qp.req;
 
+    q->waits = EP_WAIT_NONE;
     if (!qp_can_send(&q->qp) || r->dead)
         return false;
     if (UNLIKELY(r->rnr_wait && now < r->rnr_until) && !ep_fault_choice(q, RULE_RTX_05))
         return false;
     q->paced = q->ps.next_send > now;
+    if (q->paced)
+        q->waits = EP_WAIT_PACE;
     return !q->paced;
+}
+
+/* Nothing is sent: tell who watches why. */
+static void tell_wait(const struct ep_qp *q, ns_t now)
+{
+    const struct ep_watch *w = q->ep->watch;
+
+    if (UNLIKELY(w))
+        w->waits(w->user, q->handle, (enum ep_wait)q->waits, now);
 }
 
 int ep_tx_request(struct ep_qp *q, uint8_t *buf, uint32_t cap, ns_t now)
@@ -400,8 +416,10 @@ int ep_tx_request(struct ep_qp *q, uint8_t *buf, uint32_t cap, ns_t now)
     struct requester *r = &q->qp.req;
     uint32_t n, off;
 
-    if (!may_send(q, now) || !settle_local(q, now))
+    if (!may_send(q, now) || !settle_local(q, now)) {
+        tell_wait(q, now);
         return 0;
+    }
     while (next_place(q, &n, &off)) {
         if (vanishes(q, n)) {
             swallow(q, now);
@@ -413,6 +431,7 @@ int ep_tx_request(struct ep_qp *q, uint8_t *buf, uint32_t cap, ns_t now)
         }
         return send_packet(q, n, off, buf, cap, now);
     }
+    tell_wait(q, now);
     if (UNLIKELY(ep_faulty(q->ep, RULE_RTX_02)))
         return send_spurious(q, buf, cap, now);
     if (q->draining && r->msg_head == r->msg_tail) {

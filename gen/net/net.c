@@ -9,6 +9,13 @@
 /* A node passes a frame to the next node. */
 static void net_forward(struct net *net, struct net_node *node, struct net_frame *f, ns_t now);
 
+static void tell(const struct net *net, const struct net_frame *f, enum net_fate fate, const struct net_node *node,
+                 ns_t now)
+{
+    if (UNLIKELY(net->watch))
+        net->watch->fate(net->watch->user, f, fate, node, now);
+}
+
 static struct net_frame *frame_new(struct net *net, const uint8_t *data, uint32_t len)
 {
     struct net_frame *f = net->spare;
@@ -34,22 +41,23 @@ static void frame_free(struct net *net, struct net_frame *f)
     net->spare = f;
 }
 
-static void node_drop(struct net *net, struct net_node *node, struct net_frame *f)
+static void node_drop(struct net *net, struct net_node *node, struct net_frame *f, ns_t now)
 {
+    tell(net, f, NET_DROPPED, node, now);
     node->stat.dropped++;
     if (node->kind == NET_RATE)
         node->stat.overflow++;
     frame_free(net, f);
 }
 
-/* Hold the frame until `due`; frames due at the same time leave in the order of arrival. */
-static void node_hold(struct net *net, struct net_node *node, struct net_frame *f, ns_t due)
+/* Hold the frame from `now` until `due`; frames due at the same time leave in the order of arrival. */
+static void node_hold(struct net *net, struct net_node *node, struct net_frame *f, ns_t due, ns_t now)
 {
     struct net_frame **at = &node->head;
 
     if (node->held >= (node->held_max ? node->held_max : NET_HELD_MAX)) {
         node->stat.overflow++;
-        node_drop(net, node, f);
+        node_drop(net, node, f, now);
         return;
     }
     f->due = due;
@@ -95,12 +103,14 @@ static void node_copy(struct net *net, struct net_node *node, const struct net_f
     if (!copy)
         return;
     copy->dir = f->dir;
+    copy->serial = f->serial;
     copy->event_done = f->event_done;
     copy->copy = number;
     copy->decided = f->decided;
     if (f->event_done)
         copy->result = f->result;
     node->stat.doubled++;
+    tell(net, f, NET_DOUBLED, node, now);
     net_forward(net, node, copy, now);
 }
 
@@ -116,7 +126,7 @@ static void delay_take(struct net *net, struct net_node *node, struct net_frame 
     if (due <= now)
         net_forward(net, node, f, now);
     else
-        node_hold(net, node, f, due);
+        node_hold(net, node, f, due, now);
 }
 
 /* True if the queue is long enough for an ECN mark. */
@@ -137,14 +147,14 @@ static void rate_take(struct net *net, struct net_node *node, struct net_frame *
     ns_t start = node->free_at > now ? node->free_at : now;
 
     if (node->limit && node->backlog + f->len > node->limit) {
-        node_drop(net, node, f);
+        node_drop(net, node, f, now);
         return;
     }
     if (rate_marks(node) && frame_mark_ce(f->data, f->len, net->linktype, true))
         node->stat.marked++;
     node->free_at = start + (node->rate ? (ns_t)((uint64_t)f->len * 8 * NS_PER_S / node->rate) : 0);
     node->backlog += f->len;
-    node_hold(net, node, f, node->free_at);
+    node_hold(net, node, f, node->free_at, now);
 }
 
 /* A frame passes the frames held for reordering: release those that enough frames have passed. */
@@ -171,8 +181,9 @@ static void reorder_passed(struct net *net, struct net_node *node, ns_t now)
 static void reorder_hold(struct net *net, struct net_node *node, struct net_frame *f, uint32_t n, ns_t now)
 {
     node->stat.held++;
+    tell(net, f, NET_BEHIND, node, now);
     f->left = n;
-    node_hold(net, node, f, now + (node->delay ? node->delay : 10 * NS_PER_MS));
+    node_hold(net, node, f, now + (node->delay ? node->delay : 10 * NS_PER_MS), now);
 }
 
 static void burst_take(struct net *net, struct net_node *node, struct net_frame *f, ns_t now)
@@ -180,7 +191,7 @@ static void burst_take(struct net *net, struct net_node *node, struct net_frame 
     if (chance(node, node->bad ? node->ppb_back : node->ppb))
         node->bad = !node->bad;
     if (node->bad)
-        node_drop(net, node, f);
+        node_drop(net, node, f, now);
     else
         net_forward(net, node, f, now);
 }
@@ -190,6 +201,7 @@ static void truncate_take(struct net *net, struct net_node *node, struct net_fra
     if (chance(node, node->ppb) && f->len > node->n) {
         f->len -= node->n;
         node->stat.damaged++;
+        tell(net, f, NET_DAMAGED, node, now);
     }
     net_forward(net, node, f, now);
 }
@@ -210,15 +222,17 @@ static void events_take(struct net *net, struct net_node *node, struct net_frame
     node->stat.rewritten += (r->changed || r->delay) && !r->drop && !r->reorder && !r->dup;
     if (net->decided)
         net->decided(net->user, f, now);
+    if (r->changed && !r->drop)
+        tell(net, f, NET_DAMAGED, node, now);
     if (net->learns)
         passes = r->view.rdma;
     if (r->drop) {
-        node_drop(net, node, f);
+        node_drop(net, node, f, now);
     } else if (r->reorder) {
         reorder_hold(net, node, f, r->reorder, now);
         return; /* a frame does not pass itself */
     } else if (r->delay) {
-        node_hold(net, node, f, now + r->delay);
+        node_hold(net, node, f, now + r->delay, now);
     } else {
         for (uint32_t i = 1; i <= r->dup; i++)
             node_copy(net, node, f, i, now);
@@ -235,7 +249,7 @@ static void take_by_chance(struct net *net, struct net_node *node, struct net_fr
     switch ((enum net_kind)node->kind) {
     case NET_LOSS:
         if (hit) {
-            node_drop(net, node, f);
+            node_drop(net, node, f, now);
             return;
         }
         break;
@@ -252,8 +266,10 @@ static void take_by_chance(struct net *net, struct net_node *node, struct net_fr
             node_copy(net, node, f, 0, now);
         break;
     default: /* NET_CORRUPT */
-        if (hit && frame_damage(f->data, f->len, net->linktype, node->damage, &node->field, &node->prng))
+        if (hit && frame_damage(f->data, f->len, net->linktype, node->damage, &node->field, &node->prng)) {
             node->stat.damaged++;
+            tell(net, f, NET_DAMAGED, node, now);
+        }
         break;
     }
     net_forward(net, node, f, now);
@@ -284,7 +300,7 @@ static void node_take(struct net *net, struct net_node *node, struct net_frame *
     case NET_EVERY:
         if (++node->count == node->n) {
             node->count = 0;
-            node_drop(net, node, f);
+            node_drop(net, node, f, now);
         } else {
             net_forward(net, node, f, now);
         }
@@ -294,7 +310,7 @@ static void node_take(struct net *net, struct net_node *node, struct net_frame *
         break;
     case NET_MTU:
         if (f->len > node->n)
-            node_drop(net, node, f);
+            node_drop(net, node, f, now);
         else
             net_forward(net, node, f, now);
         break;
@@ -319,6 +335,7 @@ static void net_forward(struct net *net, struct net_node *node, struct net_frame
         return;
     }
     net->frame = f;
+    tell(net, f, NET_ARRIVED, NULL, now);
     net->deliver(net->user, dir ^ 1, f->data, f->len, now);
     net->frame = NULL;
     frame_free(net, f);
@@ -331,6 +348,8 @@ bool net_send(struct net *net, unsigned from, const uint8_t *data, uint32_t len,
     if (!f)
         return false;
     f->dir = (uint8_t)from;
+    f->serial = ++net->serial;
+    tell(net, f, NET_SENT, NULL, now);
     node_take(net, net->chain[from], f, now);
     return true;
 }
@@ -426,6 +445,7 @@ int net_build(struct net *net, const struct net_config *c, struct tap_set *const
         chain_tap(net, d, taps[d ? TAP_AT_RESPONDER : TAP_AT_REQUESTER]);
         chain_config(net, c, seed, d, true);
         chain_add(net, d, &half);
+        net->middle[d] = net->n[d];
         chain_tap(net, d, taps[TAP_AT_MIDDLE]);
         chain_add(net, d, &exact);
         chain_config(net, c, seed, d, false);
@@ -459,6 +479,11 @@ void net_free(struct net *net)
         net->spare = f->next;
         free(f);
     }
+}
+
+bool net_before_middle(const struct net *net, unsigned dir, const struct net_node *node)
+{
+    return (size_t)(node - net->chain[dir]) < net->middle[dir];
 }
 
 struct net_counters net_total(const struct net *net, unsigned dir)

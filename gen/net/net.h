@@ -29,6 +29,7 @@ struct net_frame {
     uint32_t len;               /* bytes at data */
     uint8_t dir;                /* host that sent it: 0 or 1 */
     bool event_done;            /* the exact events were applied to it */
+    uint64_t serial;            /* of the frames sent, from 1; copies have that of their original */
     uint32_t copy;              /* 0: the frame itself, else the number of a copy that events made of it */
     struct event_result result; /* with event_done: what they decided */
     uint8_t data[NET_FRAME_MAX];
@@ -87,15 +88,33 @@ struct net_node {
 };
 enum net_ecn { NET_ECN_OFF, NET_ECN_THRESHOLD, NET_ECN_RED };
 
+/* What becomes of a frame. */
+enum net_fate {
+    NET_SENT,    /* it enters the network */
+    NET_DROPPED, /* a node drops it, on purpose or because a queue is full */
+    NET_DAMAGED, /* bits are changed, or its end is cut off; events may keep its ICRC right */
+    NET_BEHIND,  /* it is held back until others have passed */
+    NET_DOUBLED, /* a copy follows it */
+    NET_ARRIVED, /* it reaches the host at the other end */
+};
+/* Who wants to know what becomes of each frame. */
+struct net_watch {
+    /* `f`: as it is at that moment; f->serial names it; `node`: that did it, NULL for NET_SENT and NET_ARRIVED. */
+    void (*fate)(void *user, const struct net_frame *f, enum net_fate fate, const struct net_node *node, ns_t now);
+    void *user;
+};
+
 #define NET_CHAIN_MAX 40    /* nodes of a direction */
 #define NET_HELD_MAX  65536 /* frames that a node holds at most */
 
 struct net {
     struct net_node chain[NET_HOSTS][NET_CHAIN_MAX];
     unsigned n[NET_HOSTS];
+    unsigned middle[NET_HOSTS]; /* nodes of the chain before the middle */
     uint16_t linktype;
     uint64_t order;
-    ns_t next_at; /* when the next held frame is due, if `next_known` */
+    uint64_t serial; /* of the frame sent last */
+    ns_t next_at;    /* when the next held frame is due, if `next_known` */
     bool next_known;
     struct net_frame *spare;   /* unused frames */
     struct event_list *events; /* may be NULL */
@@ -104,6 +123,7 @@ struct net {
     /* Called when the exact events were applied to a frame, before the frame goes on. May be NULL. */
     void (*decided)(void *user, const struct net_frame *f, ns_t now);
     void *user;
+    const struct net_watch *watch; /* NULL: nobody */
     bool learns;                   /* a bridge: only RDMA packets count as passing a held frame */
     const struct net_frame *frame; /* during deliver(): the frame */
     uint64_t lost_memory;          /* frames dropped because no memory was left */
@@ -140,6 +160,8 @@ ns_t net_next(struct net *net);
 void net_run(struct net *net, ns_t now);
 /* At the end: pass on all frames, due or not. */
 void net_end(struct net *net, ns_t now);
+/* Whether `node`, of the chain of host `dir`, lies between that host and the middle. */
+bool net_before_middle(const struct net *net, unsigned dir, const struct net_node *node);
 /* Counters of all nodes of one direction; in and out: of the first and the last. */
 struct net_counters net_total(const struct net *net, unsigned dir);
 /* Frames marked, damaged, held back, doubled or rewritten. */

@@ -61,7 +61,7 @@ enum rule_cause {
     CAUSE_SEQ_NAK,        /* the latest sequence NAK */
     CAUSE_RNR_NAK,        /* the latest RNR NAK */
     CAUSE_FATAL_NAK,      /* the latest NAK that ends the connection */
-    CAUSE_COUNT
+    RULE_CAUSES
 };
 
 /* What is said of a failure that a check of the transport has found. */

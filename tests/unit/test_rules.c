@@ -24,7 +24,7 @@ Test(rules, what_a_check_of_the_transport_finds_has_a_text_and_a_known_cause)
     cr_expect(rule_table[RULE_SEQ_01].reason.text && rule_table[RULE_SVC_06].reason.text);
     for (int i = 1; i < RULE_COUNT; i++) {
         const struct rule_reason *r = &rule_table[i].reason;
-        cr_expect(r->cause < CAUSE_COUNT, "%s", rule_table[i].id);
+        cr_expect(r->cause < RULE_CAUSES, "%s", rule_table[i].id);
         cr_expect(r->text || (!r->cause && !r->limit && !r->instead), "%s: a cause, and no text", rule_table[i].id);
     }
 }

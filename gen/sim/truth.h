@@ -1,0 +1,19 @@
+/* layer 3 (sim): the truth of a simulation: what became of each frame, and where the time of each connection went, by
+ * the definitions of src/conn/account.h. */
+#ifndef RDMATRACE_GEN_SIM_TRUTH_H
+#define RDMATRACE_GEN_SIM_TRUTH_H
+
+#include "buf.h"
+#include "gen/sim/sim.h"
+
+struct truth;
+
+/* Watch the simulation `s` from now on; it must outlive the truth. Memory grows with the frames sent. NULL: no
+ * memory. */
+struct truth *truth_new(struct sim *s);
+void truth_free(struct truth *t);
+/* Append one JSON object: `account`, `requests`, `incidents`, `lost_frames` and `timers`; all times are ns since 1970,
+ * as of taps whose clocks are right. `err` of the buffer is set if memory has run out. */
+void truth_json(struct buf *b, struct truth *t);
+
+#endif

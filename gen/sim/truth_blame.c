@@ -1,0 +1,119 @@
+/* layer 3 (sim): the truth of a simulation: which frame was behind a retransmission, and what had become of it. */
+#include "gen/sim/truth_impl.h"
+
+#include "gen/net/net.h"
+
+/* Frames sent before `when`. */
+static size_t sent_before(const struct truth *t, ns_t when)
+{
+    size_t lo = 0, hi = t->n_frames;
+
+    while (lo < hi) {
+        size_t mid = (lo + hi) / 2;
+        if (t->frames[mid].sent < when)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo;
+}
+
+/* Whether `f` is a request, or a response, of `host` on connection `conn`. */
+static bool is_of(const struct truth_frame *f, unsigned conn, unsigned host, bool request)
+{
+    return f->conn == conn && f->from == host && f->request == request && f->class != PC_CM && f->class != PC_CNP;
+}
+
+/* The latest frame of a host, sent before `before`, that carries `psn` as a request or as a response. Serial; 0:
+ * none. */
+static uint64_t latest(const struct truth *t, unsigned conn, unsigned host, bool request, uint32_t psn, ns_t before)
+{
+    for (size_t i = sent_before(t, before); i > 0; i--) {
+        const struct truth_frame *f = &t->frames[i - 1];
+        if (is_of(f, conn, host, request) && psn_in(psn, f->psn, f->span))
+            return i;
+    }
+    return 0;
+}
+
+/* What a frame that was missing at `now` suffered. CAUSE_COUNT: it had arrived, and was ignored because of an earlier
+ * loss. */
+static enum cause fate_of(const struct truth_frame *f, ns_t now, enum cause dropped)
+{
+    if (f->arrived < now)
+        return CAUSE_COUNT;
+    if (f->fates & 1u << NET_DAMAGED)
+        return CAUSE_BAD_ICRC;
+    if (f->fates & 1u << NET_DROPPED)
+        return f->node == NET_MTU ? CAUSE_MTU_BLACK_HOLE : dropped;
+    return CAUSE_REORDER;
+}
+
+static bool is_lost(const struct truth_frame *f)
+{
+    return f->arrived == NS_NEVER && f->fates & (1u << NET_DROPPED | 1u << NET_DAMAGED);
+}
+
+/* Whether a later request than `f` arrived, so that a NAK should have come. */
+static bool passed_by_later(const struct truth *t, uint64_t serial, ns_t until)
+{
+    const struct truth_frame *f = truth_frame(t, serial);
+
+    for (size_t i = serial; i < t->n_frames && t->frames[i].sent < until; i++) {
+        const struct truth_frame *later = &t->frames[i];
+        if (is_of(later, f->conn, f->from, true) && later->arrived != NS_NEVER && psn_diff(later->psn, f->psn) > 0)
+            return true;
+    }
+    return false;
+}
+
+/* The first response sent from `after` on that says something of `psn` or later PSNs, and was lost. */
+static uint64_t lost_answer(const struct truth *t, unsigned conn, unsigned host, uint32_t psn, ns_t after, ns_t until)
+{
+    for (size_t i = sent_before(t, after); i < t->n_frames && t->frames[i].sent < until; i++) {
+        const struct truth_frame *f = &t->frames[i];
+        if (is_of(f, conn, host, false) && is_lost(f) && psn_diff(f->psn, psn) >= 0)
+            return i + 1;
+    }
+    return 0;
+}
+
+static enum cause blame_timeout(const struct truth *t, unsigned conn, unsigned host, const struct truth_event *e,
+                                uint64_t *frame)
+{
+    uint64_t request = latest(t, conn, host, true, e->una, e->at), answer;
+    const struct truth_frame *f = request ? truth_frame(t, request) : NULL;
+
+    *frame = request;
+    if (f && is_lost(f))
+        return fate_of(f, e->at, passed_by_later(t, request, e->at) ? CAUSE_PACKET_LOSS : CAUSE_LOST_LAST_PACKET);
+    answer = f ? lost_answer(t, conn, host ^ 1, e->una, f->sent, e->at) : 0;
+    *frame = answer;
+    if (!answer)
+        return CAUSE_EARLY_TIMEOUT;
+    f = truth_frame(t, answer);
+    return fate_of(f, e->at, f->class == PC_RESP ? CAUSE_LOST_READ_RESPONSE : CAUSE_LOST_ACK);
+}
+
+enum cause truth_blame(const struct truth *t, unsigned conn, unsigned host, const struct truth_event *e,
+                       uint64_t response, uint64_t *frame)
+{
+    ns_t sent = response ? truth_frame(t, response)->sent : e->at;
+
+    switch ((enum eff_reason)e->why) {
+    case WHY_RNR_NAK:
+        *frame = 0;
+        return CAUSE_RNR;
+    case WHY_SEQUENCE_NAK:
+        *frame = latest(t, conn, host, true, e->una, sent);
+        return *frame ? fate_of(truth_frame(t, *frame), sent, CAUSE_PACKET_LOSS) : CAUSE_CANNOT_TELL;
+    case WHY_IMPLIED_NAK:
+        *frame = latest(t, conn, host ^ 1, false, e->una, sent);
+        if (*frame && truth_frame(t, *frame)->class == PC_RESP)
+            return fate_of(truth_frame(t, *frame), e->at, CAUSE_LOST_READ_RESPONSE);
+        *frame = latest(t, conn, host, true, e->una, sent);
+        return *frame ? fate_of(truth_frame(t, *frame), sent, CAUSE_PACKET_LOSS) : CAUSE_CANNOT_TELL;
+    default:
+        return blame_timeout(t, conn, host, e, frame);
+    }
+}

@@ -1,0 +1,448 @@
+/* layer 3 (sim): the truth of a simulation: the events of a direction, one after the other, become spans of time and
+ * incidents. */
+#include "gen/sim/truth_impl.h"
+
+#include <stdlib.h>
+
+#include "dissect/mad/cm.h"
+
+/* The requester went back, and has not sent the retransmission yet. */
+struct went_back {
+    bool on;
+    uint8_t why;       /* enum eff_reason */
+    ns_t at, latest;   /* when, and the latest packet of the direction before */
+    ns_t lost;         /* sequence NAK: when the frame that it asks for was sent */
+    uint32_t incident; /* number */
+};
+/* What was sent already is sent again. */
+struct resend {
+    bool on;
+    bool responses; /* READ: until response `until` arrives again */
+    ns_t from;
+    uint32_t until;
+    uint32_t incident;
+};
+
+struct walk {
+    struct truth *t;
+    const struct truth_flow *f;
+    struct truth_spans *out;
+    struct truth_requests *done;
+    unsigned conn, host;
+    ns_t rtt;    /* shortest round trip of the connection */
+    ns_t at;     /* the event before */
+    ns_t latest; /* the packet of the direction before; NS_NEVER: none */
+    bool busy;   /* after the event before */
+    bool dead;   /* the queue pair has failed */
+    ns_t busy_since;
+    uint64_t response; /* serial of the response that arrived last */
+    bool any_response;
+    uint32_t newest; /* with any_response: PSN of the newest response to a READ or atomic that arrived */
+    struct went_back back;
+    struct resend resend;
+    uint32_t incident;   /* number of the open one; 0: none */
+    uint32_t previous;   /* of the latest one; 0: none */
+    unsigned tries[2];   /* timers that ran out without progress: ACK timeout, RNR */
+    ns_t unanswered;     /* when the first ACK timeout without progress ran out; NS_NEVER: none has */
+    ns_t cm_from, cm_to; /* connection management, before or after the requests; NS_NEVER: none */
+    bool cm_closing;
+    ns_t *start; /* of work requests, a ring: first packet */
+    uint32_t start_mask;
+    uint32_t begun, head; /* work requests that began, and that are complete */
+    bool reliable;
+};
+
+static struct truth_incident *incident_of(const struct walk *w, uint32_t number)
+{
+    return &w->t->incidents[number - 1];
+}
+
+static void paint(struct walk *w, enum time_state state, ns_t from, ns_t to, uint32_t incident)
+{
+    truth_paint(w->t, w->out, state, from, to, incident);
+}
+
+/* Number of a new incident; 0: no memory. */
+static uint32_t incident_new(struct walk *w, enum cause cause, const struct truth_event *e, uint64_t frame)
+{
+    struct truth *t = w->t;
+
+    if (!truth_grow(t, &t->incidents, &t->cap_incidents, t->n_incidents, sizeof *t->incidents))
+        return 0;
+    t->incidents[t->n_incidents] = (struct truth_incident){.cause = (uint8_t)cause,
+                                                           .host = (uint8_t)w->host,
+                                                           .conn = w->conn,
+                                                           .psn = e->una,
+                                                           .frame = frame,
+                                                           .start = NS_NEVER,
+                                                           .end = NS_NEVER};
+    return (uint32_t)++t->n_incidents;
+}
+
+/* --- Time without trouble --------------------------------------------------------------------- */
+
+/* Time from the event before to `now`: idle, or transfer until a gap shows to be longer. */
+static void pass(struct walk *w, ns_t now)
+{
+    paint(w, w->busy ? TIME_TRANSFER : TIME_IDLE, w->at, now, 0);
+    w->at = now;
+}
+
+/* A packet of the direction: if it took half a round trip and longer, the gap was time to wait for a response. */
+static void packet(struct walk *w, ns_t now)
+{
+    ns_t from = w->latest;
+
+    if (w->busy && from < w->busy_since)
+        from = w->busy_since;
+    if (w->busy && from != NS_NEVER && now - from >= w->rtt / 2)
+        paint(w, TIME_RESPONSE, from, now, 0);
+    w->latest = now;
+}
+
+static void set_busy(struct walk *w, bool busy, ns_t now)
+{
+    if (busy && !w->busy)
+        w->busy_since = now;
+    w->busy = busy;
+}
+
+/* --- Loss, timeouts, RNR ---------------------------------------------------------------------- */
+
+static void resend_ends(struct walk *w, ns_t now)
+{
+    if (w->resend.on)
+        paint(w, TIME_LOSS_RESEND, w->resend.from, now, w->resend.incident);
+    w->resend.on = false;
+}
+
+/* What was waited for since the requester went back: until the retransmission, or until it fails. */
+static void back_ends(struct walk *w, ns_t now)
+{
+    const struct went_back *b = &w->back;
+
+    if (!b->on)
+        return;
+    if (b->why == WHY_TIMEOUT)
+        paint(w, TIME_ACK_TIMEOUT, b->latest, now, b->incident);
+    else if (b->why == WHY_RNR_NAK)
+        paint(w, TIME_RNR, b->at, now, b->incident);
+    else
+        paint(w, TIME_LOSS_RETRANSMISSION, b->at, now, b->incident);
+    if (b->why == WHY_SEQUENCE_NAK && b->lost != NS_NEVER)
+        paint(w, TIME_LOSS_NAK, b->lost, b->at, b->incident);
+    w->back.on = false;
+}
+
+/* The incident of a retransmission: the open one if nothing was acknowledged since it began. */
+static uint32_t incident_for(struct walk *w, const struct truth_event *e, uint64_t *frame)
+{
+    enum cause cause = truth_blame(w->t, w->conn, w->host, e, w->response, frame);
+    struct truth_incident *open = w->incident ? incident_of(w, w->incident) : NULL;
+
+    if (cause == CAUSE_COUNT && w->previous)
+        w->incident = w->previous;
+    else if (cause == CAUSE_COUNT)
+        cause = CAUSE_CANNOT_TELL;
+    if (!w->incident || (open && (open->cause == CAUSE_RNR) != (cause == CAUSE_RNR)))
+        w->incident = incident_new(w, cause, e, *frame);
+    else if (cause == CAUSE_MTU_BLACK_HOLE)
+        open->cause = (uint8_t)cause;
+    w->previous = w->incident;
+    return w->incident;
+}
+
+static void timer_ran_out(struct walk *w, const struct truth_event *e)
+{
+    struct truth *t = w->t;
+    bool rnr = e->why == WHY_RNR_NAK;
+
+    if (!truth_grow(t, &t->timers, &t->cap_timers, t->n_timers, sizeof *t->timers))
+        return;
+    t->timers[t->n_timers++] = (struct truth_timer){.conn = w->conn,
+                                                    .host = (uint8_t)w->host,
+                                                    .psn = e->una,
+                                                    .at = e->at,
+                                                    .try = (uint8_t)++w->tries[rnr],
+                                                    .rnr = rnr};
+}
+
+static void goes_back(struct walk *w, const struct truth_event *e)
+{
+    uint64_t frame = 0;
+    uint32_t incident;
+
+    back_ends(w, e->at);
+    resend_ends(w, e->at);
+    incident = incident_for(w, e, &frame);
+    if (!incident)
+        return;
+    if (e->why == WHY_TIMEOUT)
+        incident_of(w, incident)->timeouts++;
+    if (e->why == WHY_TIMEOUT && w->unanswered == NS_NEVER)
+        w->unanswered = e->at;
+    w->back = (struct went_back){.on = true,
+                                 .why = e->why,
+                                 .at = e->at,
+                                 .latest = w->latest,
+                                 .lost = frame ? truth_frame(w->t, frame)->sent : NS_NEVER,
+                                 .incident = incident};
+}
+
+static void progress(struct walk *w, const struct truth_event *e)
+{
+    w->incident = 0;
+    w->tries[0] = w->tries[1] = 0;
+    w->unanswered = NS_NEVER;
+    w->back.on &= e->going; /* else nothing is left to be retransmitted */
+    if (!e->going && (!w->resend.responses || e->una == e->next))
+        resend_ends(w, e->at);
+}
+
+static void complete(struct walk *w, const struct truth_event *e)
+{
+    struct truth_requests *d = w->done;
+
+    for (; w->head != e->head; w->head++) {
+        if (!w->reliable || w->head - w->begun < UINT32_MAX / 2 ||
+            !truth_grow(w->t, &d->r, &d->cap, d->n, sizeof *d->r))
+            continue; /* nothing completes it, or it was a local operation */
+        d->r[d->n++] = (struct truth_request){.conn = w->conn,
+                                              .number = w->head,
+                                              .host = (uint8_t)w->host,
+                                              .start = w->start[w->head & w->start_mask],
+                                              .end = e->at};
+    }
+}
+
+static void effect(struct walk *w, const struct truth_event *e)
+{
+    bool timer = e->why == WHY_TIMEOUT || (e->why == WHY_RNR_NAK && !(e->flags & EFF_WAIT));
+
+    if (e->flags & EFF_ACKED)
+        progress(w, e);
+    complete(w, e);
+    if (timer && e->flags & (EFF_RETRANSMIT | EFF_ERROR))
+        timer_ran_out(w, e);
+    if (e->flags & EFF_RETRANSMIT && !(timer && e->why == WHY_RNR_NAK))
+        goes_back(w, e);
+    else if (e->flags & EFF_ERROR && (timer || e->why == WHY_SEQUENCE_NAK || e->why == WHY_IMPLIED_NAK)) {
+        goes_back(w, e); /* and fails at once: no retry was left */
+        back_ends(w, e->at);
+    }
+}
+
+/* --- Packets ---------------------------------------------------------------------------------- */
+
+static void retransmitted(struct walk *w, const struct truth_event *e, const struct truth_frame *f)
+{
+    uint32_t incident = w->back.incident;
+
+    back_ends(w, e->at);
+    w->resend = (struct resend){.on = true,
+                                .responses = f->class == PC_READ && w->any_response && psn_diff(w->newest, f->psn) >= 0,
+                                .from = e->at,
+                                .until = w->newest,
+                                .incident = incident};
+}
+
+static void sent(struct walk *w, const struct truth_event *e)
+{
+    const struct truth_frame *f = truth_frame(w->t, e->frame);
+
+    packet(w, e->at);
+    if (w->back.on)
+        retransmitted(w, e, f);
+    if (!w->resend.responses && !e->going)
+        resend_ends(w, e->at);
+    if (!f->repeat && e->message + 1 != w->begun) {
+        w->begun = e->message + 1;
+        w->start[e->message & w->start_mask] = e->at;
+    }
+    complete(w, e); /* UC, UD: what is sent is complete */
+}
+
+static void arrived(struct walk *w, const struct truth_event *e)
+{
+    const struct truth_frame *f = truth_frame(w->t, e->frame);
+
+    packet(w, e->at);
+    if (f->arrived == NS_NEVER || f->arrived > e->at)
+        return; /* damaged */
+    w->response = e->frame;
+    if (f->class == PC_RESP) {
+        w->newest = !w->any_response || psn_diff(f->psn, w->newest) > 0 ? f->psn : w->newest;
+        w->any_response = true;
+    }
+    if (w->resend.on && w->resend.responses && psn_diff(f->psn, w->resend.until) >= 0) {
+        w->resend.responses = false;
+        if (!e->going)
+            resend_ends(w, e->at);
+    }
+}
+
+/* --- Begin and end ---------------------------------------------------------------------------- */
+
+static void managed(struct walk *w, const struct truth_event *e)
+{
+    const struct truth_frame *f = truth_frame(w->t, e->frame);
+    bool closing = f->cm == CM_DREQ || f->cm == CM_DREP;
+
+    if (closing != w->cm_closing) {
+        paint(w, TIME_CM, w->cm_from, w->cm_to, 0);
+        w->cm_from = NS_NEVER;
+        w->cm_closing = closing;
+    }
+    if (w->cm_from == NS_NEVER)
+        w->cm_from = e->at;
+    w->cm_to = e->at;
+}
+
+static enum cause cause_of_status(enum wc_status status)
+{
+    switch (status) {
+    case WC_RNR_RETRY_EXC_ERR:
+        return CAUSE_RNR_EXCEEDED;
+    case WC_REM_ACCESS_ERR:
+        return CAUSE_ACCESS_ERROR;
+    case WC_REM_INV_REQ_ERR:
+        return CAUSE_INVALID_REQUEST;
+    case WC_REM_OP_ERR:
+        return CAUSE_OPERATION_ERROR;
+    case WC_REM_INV_RD_REQ_ERR:
+        return CAUSE_DEPTH_EXCEEDED;
+    case WC_RETRY_EXC_ERR:
+        return CAUSE_RETRY_EXCEEDED;
+    default:
+        return CAUSE_CANNOT_TELL;
+    }
+}
+
+/* The last moments of an incident that could not be mended: nothing is heard of the peer any more. */
+static bool peer_is_dead(const struct walk *w)
+{
+    return w->unanswered != NS_NEVER && (w->f->heard == NS_NEVER || w->f->heard < w->unanswered);
+}
+
+static void failed(struct walk *w, const struct truth_event *e)
+{
+    enum cause cause = cause_of_status((enum wc_status)e->why);
+    struct truth_incident *open;
+
+    resend_ends(w, e->at);
+    back_ends(w, e->at);
+    if (!w->incident)
+        w->incident = incident_new(w, cause, e, 0);
+    if (!w->incident)
+        return;
+    open = incident_of(w, w->incident);
+    if (open->cause != CAUSE_MTU_BLACK_HOLE)
+        open->cause = (uint8_t)cause;
+    paint(w, TIME_GIVEN_UP, e->at, w->f->last, w->incident);
+    w->busy = false;
+    w->dead = true;
+}
+
+/* When the oldest PSN that was never acknowledged was sent first. */
+static ns_t first_sent(const struct walk *w, uint32_t psn)
+{
+    for (size_t i = 0; i < w->f->n; i++) {
+        const struct truth_event *e = &w->f->ev[i];
+        const struct truth_frame *f = e->what == AT_SENT ? truth_frame(w->t, e->frame) : NULL;
+        if (f && !f->repeat && psn_in(psn, f->psn, f->span) && e->una == psn)
+            return e->at;
+    }
+    return w->f->last;
+}
+
+static void ends(struct walk *w)
+{
+    const struct truth_event *e = &w->f->ev[w->f->n - 1];
+    ns_t from;
+
+    pass(w, w->f->last);
+    resend_ends(w, w->f->last);
+    if (w->back.why == WHY_RNR_NAK)
+        back_ends(w, w->f->last);
+    if (w->cm_from != NS_NEVER)
+        paint(w, TIME_CM, w->cm_from, w->cm_to, 0);
+    if (!peer_is_dead(w) || !w->incident)
+        return;
+    from = first_sent(w, e->una);
+    if (w->f->heard != NS_NEVER && from < w->f->heard)
+        from = w->f->heard;
+    paint(w, TIME_PEER_DEAD, from, w->f->last, w->incident);
+    if (incident_of(w, w->incident)->cause != CAUSE_MTU_BLACK_HOLE)
+        incident_of(w, w->incident)->cause = CAUSE_SILENT_PEER;
+}
+
+/* --- All of it -------------------------------------------------------------------------------- */
+
+/* The shortest way of a frame of `host`, of connection `conn`. */
+static ns_t shortest_way(const struct truth *t, unsigned conn, unsigned host)
+{
+    ns_t best = NS_NEVER;
+
+    for (size_t i = 0; i < t->n_frames; i++) {
+        const struct truth_frame *f = &t->frames[i];
+        if (f->conn == conn && f->from == host && f->arrived != NS_NEVER && f->arrived - f->sent < best)
+            best = f->arrived - f->sent;
+    }
+    return best == NS_NEVER ? 0 : best;
+}
+
+static void step(struct walk *w, const struct truth_event *e)
+{
+    pass(w, e->at);
+    switch ((enum truth_what)e->what) {
+    case AT_SENT:
+        sent(w, e);
+        break;
+    case AT_ARRIVED:
+        arrived(w, e);
+        break;
+    case AT_CM:
+        managed(w, e);
+        break;
+    case AT_EFFECT:
+        effect(w, e);
+        break;
+    case AT_FAILED:
+        failed(w, e);
+        break;
+    case AT_POSTED:
+    case AT_WAITS:
+        break;
+    }
+    if (!w->dead)
+        set_busy(w, e->busy, e->at);
+}
+
+void truth_walk(struct truth *t, unsigned conn, unsigned host, struct truth_spans *out, struct truth_requests *done)
+{
+    const struct truth_flow *f = &t->flows[(size_t)(conn - 1) * NET_HOSTS + host];
+    const struct qp *qp = ep_qp(t->s->ep[host], t->s->conn[conn - 1]->qp[host]);
+    struct walk w = {.t = t,
+                     .f = f,
+                     .out = out,
+                     .done = done,
+                     .conn = conn,
+                     .host = host,
+                     .rtt = shortest_way(t, conn, 0) + shortest_way(t, conn, 1),
+                     .at = f->first,
+                     .latest = NS_NEVER,
+                     .unanswered = NS_NEVER,
+                     .cm_from = NS_NEVER,
+                     .start_mask = qp->req.msg_mask,
+                     .reliable = qp->type == QPT_RC};
+
+    w.start = calloc((size_t)w.start_mask + 1, sizeof *w.start);
+    if (!w.start || f->first == NS_NEVER)
+        t->failed |= !w.start;
+    else {
+        for (size_t i = 0; i < f->n && f->ev[i].at <= f->last; i++)
+            step(&w, &f->ev[i]);
+        ends(&w);
+    }
+    free(w.start);
+}
