@@ -1,0 +1,88 @@
+"""The captures of a network, as each tap would have them: changed after the simulation wrote them."""
+import struct
+
+EPOCH = 1767225600 * 10**9
+REQUESTER = bytes((2, 0, 50, 50, 50, 1))  # MAC address of the first host
+
+
+class Capture:
+    """A pcap file with nanoseconds: `head`, and frames (time in ns, length on the wire, bytes)."""
+
+    def __init__(self, path):
+        data = open(path, "rb").read()
+        assert struct.unpack_from("<I", data)[0] == 0xa1b23c4d, path
+        self.head, self.frames, at = data[:24], [], 24
+        while at < len(data):
+            s, ns, kept, length = struct.unpack_from("<IIII", data, at)
+            self.frames.append((s * 10**9 + ns, length, data[at + 16:at + 16 + kept]))
+            at += 16 + kept
+
+    def write(self, path):
+        out = [self.head]
+        for t, length, data in self.frames:
+            out.append(struct.pack("<IIII", t // 10**9, t % 10**9, len(data), length) + data)
+        with open(path, "wb") as f:
+            f.write(b"".join(out))
+
+
+class Clock:
+    """A clock that is ahead by `offset` ns and runs faster by `skew` parts per billion."""
+
+    def __init__(self, offset=0, skew=0):
+        self.offset, self.skew = offset, skew
+
+    def reads(self, t):
+        return t + self.offset + (t - EPOCH) * self.skew // 10**9
+
+    def true(self, t):
+        return EPOCH + (t - EPOCH - self.offset) * 10**9 // (10**9 + self.skew)
+
+
+def drifting(rng):
+    return Clock(rng.choice((0, 3 * 10**3, -8 * 10**4, 5 * 10**6, -10**9)), rng.choice((0, 0, 20000, -50000)))
+
+
+def set_clock(c, clock):
+    c.frames = [(clock.reads(t), n, d) for t, n, d in c.frames]
+
+
+def cut_head(c, rng):
+    c.frames = c.frames[rng.randrange(1, len(c.frames) // 2 + 2):]
+
+
+def cut_tail(c, rng):
+    c.frames = c.frames[:rng.randrange(len(c.frames) // 2, len(c.frames) + 1)]
+
+
+def sample(c, rng):
+    part = rng.choice((0.5, 0.9, 0.99))
+    c.frames = [f for f in c.frames if rng.random() < part]
+
+
+def one_way(c, rng):
+    want = rng.random() < 0.5
+    c.frames = [f for f in c.frames if (f[2][6:12] == REQUESTER) == want]
+
+
+def slice64(c, rng):
+    del rng
+    c.frames = [(t, n, d[:64]) for t, n, d in c.frames]
+
+
+def as_it_is(c, rng):
+    del c, rng
+
+
+# A view: its name, the taps whose captures it has, what is done to them, the share of lost time that must be in its true state (None: reported).
+VIEWS = (
+    ("both ends", ("requester", "responder"), as_it_is, 0.98),
+    ("requester", ("requester",), as_it_is, 0.90),
+    ("both sliced", ("requester", "responder"), slice64, None),
+    ("requester sliced", ("requester",), slice64, None),
+    ("responder", ("responder",), as_it_is, None),
+    ("middle", ("middle",), as_it_is, None),
+    ("requester, one way", ("requester",), one_way, None),
+    ("requester, head cut", ("requester",), cut_head, None),
+    ("requester, tail cut", ("requester",), cut_tail, None),
+    ("requester, sampled", ("requester",), sample, None),
+)

@@ -1,0 +1,152 @@
+"""Networks with trouble, drawn by a seed: the arguments of `rdmagen sim` for each."""
+import random
+
+PACKETS = 1000  # of a network, about
+PERCENT = (0.05, 0.1, 0.3, 0.5, 1, 2, 3, 5)
+
+
+class Network:
+    """One simulation: its number, the trouble that it is about, and the arguments of `rdmagen sim`."""
+
+    def __init__(self, seed, number, trouble):
+        self.number, self.trouble = number, trouble
+        self.rng = rng = random.Random("%d %d" % (seed, number))
+        self.args, self.given = [], {}
+        self.op = rng.choice(("mixed", "mixed", "mixed", "send", "write", "read", "faa"))
+        self.qps = rng.choice((1, 1, 1, 2, 3, 4))
+        self.depth = rng.choice((1, 2, 4, 8, 16, 32))
+        self.timeout = rng.choice((8, 9, 10, 12))
+        self.delay = rng.choice((1, 2, 5, 10, 30))  # us, one way
+        self.ib = False
+
+    def option(self, name, value=None):
+        """Give an option once: the first who wants it wins."""
+        if name not in self.given:
+            self.given[name] = value
+            self.args += [name] if value is None else [name, str(value)]
+
+    def net(self, words):
+        self.args += ["--net", words]
+
+    def finish(self):
+        rng = self.rng
+        self.option("--seed", rng.randrange(1 << 32))
+        mtu = self.given.get("-m") or rng.choice((256, 1024, 1024, 4096))
+        size = 8 if self.op == "faa" else self.given.get("-s") or rng.choice((8, 100, 1000, 3000, 8000, 20000))
+        messages = min(rng.choice((20, 50, 100, 200, 500)), max(20, PACKETS // (size // mtu + 1)))
+        self.option("-n", max(1, messages // self.qps))
+        self.option("-m", mtu)
+        if self.op != "faa":
+            self.option("-s", size)
+            if rng.random() < 0.3:
+                self.option("--vary")
+        self.option("-q", self.qps)
+        self.option("-t", self.depth)
+        self.option("-u", self.timeout)
+        self.option("--delay", "%dus" % self.delay)
+        self.option("--link-rate", rng.choice(("10G", "25G", "100G", "100G")))
+        self.option("--time-limit", "30s")
+        for chance, name, value in ((0.15, "--psn", 0x1000000 - rng.randrange(1, 200)), (0.2, "--no-cm", None), (0.15, "-b", None),
+                                    (0.2, "--ack", "coalesce=%d" % rng.choice((2, 4, 8))), (0.1, "--profile", "rxe"),
+                                    (0.1, "--window", rng.choice((16, 32, 64))), (0.1, "--vlan", 7), (0.1, "--ipv6", None)):
+            if rng.random() < chance:
+                self.option(name, value)
+        return [self.op, *self.args]
+
+
+def percent(n):
+    return "%g%%" % n.rng.choice(PERCENT)
+
+
+def way(n):
+    return n.rng.choice(("", "", "req:", "rsp:")) + n.rng.choice(("", "before "))
+
+
+def receives(n):
+    """Work that takes receives."""
+    if n.op not in ("send", "mixed"):
+        n.op = n.rng.choice(("send", "mixed"))
+
+
+def fetches(n):
+    if n.op not in ("read", "faa", "mixed"):
+        n.op = n.rng.choice(("read", "mixed"))
+
+
+def clean(n):
+    del n
+
+
+def loss(n):
+    n.net(way(n) + "loss=" + percent(n))
+
+
+def burst(n):
+    n.net(way(n) + "burst=%g%%/%g%%" % (n.rng.choice((0.05, 0.1, 0.3)), n.rng.choice((10, 30, 50))))
+
+
+def every(n):
+    n.net(way(n) + "every=%d" % n.rng.choice((20, 50, 100, 300)))
+
+
+def reorder(n):
+    n.net(way(n) + "reorder=%s/%d" % (percent(n), n.rng.choice((1, 2, 3, 8))))
+
+
+def duplicate(n):
+    n.net(way(n) + "dup=" + percent(n))
+
+
+def corrupt(n):
+    n.net(way(n) + "corrupt=%s%s" % (percent(n), n.rng.choice(("", "/icrc"))))
+
+
+def rnr(n):
+    receives(n)
+    n.depth = n.rng.choice((4, 8, 16))
+    n.option("-r", n.rng.choice((1, 2)))
+    n.option("--rnr_timer", n.rng.choice((1, 5, 8, 12)))
+    n.option("--ack", "delay=%d" % n.rng.choice((1000, 5000)))
+
+
+def depth(n):
+    fetches(n)
+    n.depth = n.rng.choice((8, 16, 32))
+    n.option("-o", n.rng.choice((1, 2)))
+
+
+def credit(n):
+    receives(n)
+    n.depth = n.rng.choice((8, 16, 32))
+    n.option("--credits")
+    n.option("-r", n.rng.choice((1, 2, 4)))
+
+
+def rate(n):
+    n.net(way(n) + "rate=%s queue=%s" % (n.rng.choice(("1G", "2G", "5G")), n.rng.choice(("16K", "64K", "1M"))))
+
+
+def black_hole(n):
+    n.op = n.rng.choice(("send", "write", "mixed"))
+    n.option("-s", n.rng.choice((3000, 8000)))
+    n.option("-m", n.rng.choice((1024, 4096)))
+    n.option("--retry_count", n.rng.choice((1, 3, 7)))
+    n.net("req:mtu=700")
+
+
+TROUBLES = {f.__name__: f for f in (loss, burst, every, reorder, duplicate, corrupt, rnr, depth, credit, rate, black_hole)}
+
+
+def draw(seed, number, trouble=None):
+    """Network `number` of a seed: every troubles in turn, and as often several at once."""
+    names = list(TROUBLES)
+    rng = random.Random("%d %d which" % (seed, number))
+    if trouble is None:
+        trouble = names[number // 2 % len(names)] if number % 2 else "several"
+    n = Network(seed, number, trouble)
+    if trouble == "several":
+        for name in rng.sample(names, rng.choice((2, 2, 3))):
+            TROUBLES[name](n)
+    elif trouble != "clean":
+        TROUBLES[trouble](n)
+    return n

@@ -1,0 +1,106 @@
+"""What an explanation says against what is true: the account state by state, and each incident."""
+import struct
+
+COSTS = ("loss_nak", "loss_retransmission", "loss_resend", "ack_timeout", "rnr", "credit", "read_depth", "peer_slow", "paused", "throttled",
+         "given_up", "peer_dead")
+SLACK = 2000  # ns of lost time that are not counted: taps and clocks are no better
+LOST = {"packet-loss", "lost-last-packet", "lost-ack", "lost-read-response", "bad-icrc", "reorder", "mtu-black-hole"}
+DEAD = {"retry-exceeded", "silent-peer", "mtu-black-hole", "host-silent", "half-open"}
+# What may be said of each true cause: a tap that sees a packet once does not know what stopped it behind the tap.
+SAID = {
+    "packet-loss": {"packet-loss", "bad-icrc", "reorder", "mtu-black-hole", "lost-last-packet"},
+    "lost-last-packet": LOST,
+    "lost-ack": {"lost-ack", "lost-last-packet", "bad-icrc", "reorder", "lost-read-response"},
+    "lost-read-response": {"lost-read-response", "lost-ack", "lost-last-packet", "bad-icrc", "reorder"},
+    "retry-exceeded": DEAD | LOST, "silent-peer": DEAD, "half-open": DEAD, "host-silent": DEAD, "mtu-black-hole": {"mtu-black-hole"},
+    "rnr": {"rnr", "rnr-exceeded"}, "rnr-exceeded": {"rnr-exceeded"},
+}
+# Statements that cost no time, or are about something else than time: the lists of frames decide, or nothing does.
+FATE = {"duplicate": "duplicated", "reorder": "reordered", "bad-icrc": "damaged"}
+NOT_JUDGED = {"cannot-tell", "migreq-mismatch", "lost-rtu", "cm-timeout", "cm-reject", "ce-without-cnp", "cnp-without-slowdown", "missing-datagram"}
+
+
+def lost(states):
+    return sum(states.get(s, 0) for s in COSTS)
+
+
+class Share:
+    """Of the time that was really lost (ns): what is in its true state, not known, and elsewhere; and what is billed above it."""
+
+    def __init__(self):
+        self.lost = self.right = self.unknown = self.wrong = self.over = 0
+
+    def add(self, true, said):
+        """The states of one account, and those that an explanation gives it (None: it has none)."""
+        t, said = lost(true), said or {}
+        right = sum(min(true.get(s, 0), said.get(s, 0)) for s in COSTS)
+        unknown = min(t - right, said.get("not_known", 0)) if said else t - right
+        self.lost += t
+        self.right += right
+        self.unknown += unknown
+        self.wrong += t - right - unknown
+        self.over += max(0, lost(said) - t)
+
+    def part(self, ns):
+        return ns / self.lost if self.lost else 0.0
+
+
+def row_of(rows, account):
+    """The row of an explanation that is about a true account: that of the requester's tap, if there are several."""
+    same = [r for r in rows if r["requester"] == account["requester"] and r["responder"] == account["responder"]]
+    same.sort(key=lambda r: "requester" not in (r["tap"] or ""))
+    return same[0] if same else None
+
+
+def share(truth, explained):
+    s = Share()
+    for a in truth["account"]:
+        r = row_of(explained["account"], a)
+        s.add(a["states"], r and r["states"])
+    return s
+
+
+def overlaps(x, start, end, slack):
+    return x["start_ns"] - slack <= end and start <= x["end_ns"] + slack
+
+
+def bth(frame):
+    """PSN and opcode of a RoCEv2 frame; None: it is none."""
+    at = 14
+    kind = struct.unpack_from(">H", frame, 12)[0]
+    if kind == 0x8100:
+        kind = struct.unpack_from(">H", frame, 16)[0]
+        at = 18
+    ident = struct.unpack_from(">H", frame, at + 4)[0] if kind == 0x800 else None
+    at += 28 if kind == 0x800 else 48
+    if kind not in (0x800, 0x86dd) or len(frame) < at + 12:
+        return None
+    return struct.unpack_from(">I", frame, at + 8)[0] & 0xffffff, frame[at], ident
+
+
+def frame_suffered(truth, frame):
+    """Whether a captured frame is one of those that the network lost, damaged or overtook."""
+    b = bth(frame)
+    return b is None or any(f["psn"] == b[0] and f["opcode"] == b[1] and f.get("ip_id") in (b[2], None) for f in truth["lost_frames"])
+
+
+def judge(truth, explained, incident, view, slack):
+    """True: the truth agrees; False: it refutes the incident; None: it is not judged. With the reason."""
+    cause, rows = incident["cause"], [r for r in explained["account"] if r["connection"] == incident["connection"]]
+    ends = {r["requester"] for r in rows}
+    near = [x for x in truth["incidents"] if (not ends or x["requester"] in ends) and
+            overlaps(x, view.clock.true(incident["start_ns"]), view.clock.true(incident["end_ns"]), slack)]
+    if cause in NOT_JUDGED:
+        return None, ""
+    if cause in FATE and not incident["bill_ns"]:
+        return any(FATE[cause] in f["fates"] for f in truth["lost_frames"]), "no frame was " + FATE[cause]
+    good = [x for x in near if x["cause"] in SAID.get(cause, {cause})]
+    if not good:
+        return False, "true are " + (", ".join(sorted({x["cause"] for x in near})) or "none")
+    for n in incident.get("frames", {}).get("lost", []) if len(view.captures) == 1 else []:
+        if n > len(view.captures[0].frames) or not frame_suffered(truth, view.captures[0].frames[n - 1][2]):
+            return False, "frame %d arrived" % n
+    places = {x["place"] for x in good if x["place"]}
+    if incident.get("place") in ("requester to middle", "middle to responder", "responder to middle", "middle to requester") and places:
+        return incident["place"] in places, "it was lost " + ", ".join(places)
+    return True, ""

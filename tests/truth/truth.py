@@ -1,0 +1,205 @@
+#!/usr/bin/env python3
+"""`rdmatrace explain` held against the truth of simulated networks with trouble: how much of the time that each lost is in its true
+state, and whether what is said of it is so.
+
+    tests/truth/truth.py [--count N] [--seed N] [--build DIR] [--clean N] [--trouble NAME] [--number N] [--keep DIR]
+
+--count   networks (50)                    --clean   of networks without trouble, which must give no incident (a fifth of those)
+--seed    of all of them (1)               --number  only this network, with every account and incident, and its files kept
+--build   where the programs are (build)   --keep    the folder for files ($OUT, else a temporary one)
+--trouble only networks with this trouble
+
+Exit status 1 if a floor is missed: captures.py has them."""
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import captures  # noqa: E402
+import networks  # noqa: E402
+import score  # noqa: E402
+
+TAPS = ("requester", "middle", "responder")
+LIKELY = 0.95  # of the statements that are "likely", per cause
+WRONG = 0.02   # of lost time at most in a wrong state, at taps with a floor
+OVER = 0.01    # of lost time that may be billed above it
+
+
+class View:
+    """What an explanation sees: the captures of some taps, changed; `clock`: of the first one."""
+
+    def __init__(self, spec, files, rng):
+        self.name, taps, change, self.floor = spec
+        self.clock = captures.Clock()
+        self.captures = []
+        for tap in taps:
+            c = captures.Capture(files[tap])
+            change(c, rng)
+            clock = captures.Clock() if tap == taps[0] and len(taps) > 1 else captures.drifting(rng)
+            captures.set_clock(c, clock)
+            self.clock = self.clock if self.captures else clock
+            self.captures.append(c)
+        self.paths = [os.path.join(os.path.dirname(files[tap]), "view-%s.pcap" % tap) for tap in taps]
+        for c, path in zip(self.captures, self.paths):
+            c.write(path)
+
+
+def run(*args):
+    r = subprocess.run(args, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=600, check=False)
+    if r.returncode not in (0, 1):
+        sys.exit("%s: exit status %d: %s" % (" ".join(args), r.returncode, r.stderr.decode()))
+    return r.stdout
+
+
+def simulate(build, network, folder):
+    """Play it: the files of its taps, and the truth."""
+    files = {tap: os.path.join(folder, tap + ".pcap") for tap in TAPS}
+    truth = os.path.join(folder, "truth.json")
+    run(build + "/rdmagen", "sim", *network.finish(), "--truth", truth, *[a for tap in TAPS for a in ("-w", tap + ":" + files[tap])])
+    return files, json.load(open(truth, encoding="utf-8"))
+
+
+class Results:
+    """All figures: shares by view and trouble; statements by view, cause and certainty."""
+
+    def __init__(self):
+        self.shares, self.said, self.clean, self.refuted, self.worst = {}, {}, [], [], []
+        self.no_incidents = False
+
+    def take(self, network, view, truth, explained):
+        s = score.share(truth, explained)
+        self.shares.setdefault((view.name, network.trouble), []).append(s)
+        if view.floor and s.lost > score.SLACK and (s.part(s.right) < view.floor or s.part(s.over) > OVER):
+            self.worst.append((s.part(s.right), s.part(s.over), network.number, view.name, network.trouble))
+        if "incidents" not in explained:
+            self.no_incidents = True
+        for x in explained.get("incidents", []):
+            good, why = score.judge(truth, explained, x, view, slack=network.delay * 4000 + 100000)
+            n = self.said.setdefault((view.name, x["cause"], x["certainty"]), [0, 0, 0])
+            n[0 if good else 2 if good is None else 1] += 1
+            if good is False and x["certainty"] == "certain":
+                self.refuted.append("network %d, %s, %s: incident %d is %s at %s: %s" % (network.number, view.name, network.trouble, x["number"],
+                                                                                         x["cause"], x.get("place"), why))
+
+    def take_clean(self, network, explained):
+        billed = sum(score.lost(a["states"]) for a in explained["account"])
+        if explained.get("incidents") or billed:
+            self.clean.append("network %d without trouble: %d incidents, %d ns lost: %s" % (
+                network.number, len(explained.get("incidents", [])), billed, sorted({x["cause"] for x in explained.get("incidents", [])})))
+
+
+def percentile(values, p):
+    values = sorted(values)
+    return values[min(len(values) - 1, int(p * len(values)))]
+
+
+def table(results):
+    """Print the shares; what misses its floor."""
+    missed = []
+    floors = {v[0]: v[3] for v in captures.VIEWS}
+    print("%-22s %-12s %8s %12s %8s %8s %10s %8s %10s" % ("tap", "trouble", "networks", "lost ms", "true", "5th pct", "not known", "wrong", "over-billed"))
+    for view, trouble in sorted(results.shares, key=lambda k: ([v[0] for v in captures.VIEWS].index(k[0]), k[1])):
+        shares = [s for s in results.shares[view, trouble] if s.lost > score.SLACK]
+        over = sum(s.over for s in results.shares[view, trouble])
+        if not shares:
+            continue
+        right = [s.part(s.right) for s in shares]
+        wrong = [s.part(s.wrong) for s in shares]
+        low, high = percentile(right, 0.05), percentile(wrong, 0.95)
+        print("%-22s %-12s %8d %12.3f %7.2f%% %7.2f%% %9.2f%% %7.2f%% %9.2f%%" % (
+            view, trouble, len(shares), sum(s.lost for s in shares) / 1e6, 100 * statistics.mean(right), 100 * low,
+            100 * statistics.mean(s.part(s.unknown) for s in shares), 100 * statistics.mean(wrong), 100 * over / sum(s.lost for s in shares)))
+        if floors[view] and (low < floors[view] or high > WRONG):
+            missed.append("%s, %s: 5th percentile %.2f%% in the true state, 95th percentile %.2f%% in a wrong one" % (view, trouble, 100 * low, 100 * high))
+        if floors[view] and any(s.over > OVER * s.lost + score.SLACK for s in results.shares[view, trouble]):
+            missed.append("%s, %s: more is billed than was lost" % (view, trouble))
+    return missed
+
+
+def statements(results):
+    """Print how the statements fare; what misses its floor."""
+    missed = []
+    print("\n%-22s %-20s %-9s %8s %8s %10s" % ("tap", "cause", "certainty", "right", "refuted", "not judged"))
+    for (view, cause, certainty), (good, bad, not_judged) in sorted(results.said.items()):
+        print("%-22s %-20s %-9s %8d %8d %10d" % (view, cause, certainty, good, bad, not_judged))
+    total = {}
+    for (_, cause, certainty), (good, bad, _) in results.said.items():
+        n = total.setdefault((cause, certainty), [0, 0])
+        n[0], n[1] = n[0] + good, n[1] + bad
+    for (cause, certainty), (good, bad) in sorted(total.items()):
+        if certainty == "certain" and bad:
+            missed.append("%s, certain: %d of %d refuted" % (cause, bad, good + bad))
+        if certainty == "likely" and good + bad and good < LIKELY * (good + bad):
+            missed.append("%s, likely: right %d times of %d" % (cause, good, good + bad))
+    return missed
+
+
+def show(network, view, truth, explained):
+    """All of one network, for people."""
+    print("\n== %s: %s" % (view.name, " ".join(view.paths)))
+    for a in truth["account"]:
+        r = score.row_of(explained["account"], a)
+        print("%s\n  true %s\n  said %s" % (a["requester"], a["states"], r and r["states"]))
+    for x in explained.get("incidents", []):
+        good, why = score.judge(truth, explained, x, view, slack=network.delay * 4000 + 100000)
+        print("  %s %s %s at %s, %d ns from %d on, %s %s" % (x["number"], x["certainty"], x["cause"], x.get("place"), x["bill_ns"], x["start_ns"],
+                                                          {True: "right", False: "REFUTED", None: "not judged"}[good], why))
+
+
+def try_network(args, network, folder, results):
+    files, truth = simulate(args.build, network, folder)
+    views = list(captures.VIEWS)
+    if args.number is None:
+        views = views[:2] + ([network.rng.choice(views[2:])] if network.trouble != "clean" else [])
+    for spec in views:
+        view = View(spec, files, network.rng)
+        explained = json.loads(run(args.build + "/rdmatrace", "explain", "-T", "json", *view.paths))
+        if "account" not in explained:
+            sys.exit("FAILED: `rdmatrace explain -T json` has no account: there is nothing to hold against the truth")
+        if args.number is not None:
+            show(network, view, truth, explained)
+        if network.trouble == "clean":
+            results.take_clean(network, explained)
+        else:
+            results.take(network, view, truth, explained)
+    if args.number is not None:
+        for x in truth["incidents"]:
+            print("truth: %s" % x)
+
+
+def parse():
+    p = argparse.ArgumentParser(usage=__doc__, add_help=False)
+    for name, kind, default in (("count", int, 50), ("seed", int, 1), ("build", str, os.environ.get("BUILD", "build")), ("clean", int, None),
+                                ("trouble", str, None), ("number", int, None), ("keep", str, os.environ.get("OUT"))):
+        p.add_argument("--" + name, type=kind, default=default)
+    return p.parse_args()
+
+
+def main():
+    args, results = parse(), Results()
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = args.keep or temporary
+        numbers = range(args.count) if args.number is None else [args.number]
+        for number in numbers:
+            try_network(args, networks.draw(args.seed, number, args.trouble), folder, results)
+        for number in range(args.count // 5 if args.clean is None else args.clean) if args.number is None else ():
+            try_network(args, networks.draw(args.seed, 1000000 + number, "clean"), folder, results)
+        if args.number is not None:
+            return 0
+    missed = table(results) + statements(results)
+    if results.no_incidents:
+        missed.append("`rdmatrace explain -T json` has no incidents: no statement was judged")
+    missed += results.clean[:10] + results.refuted[:20]
+    for right, over, number, view, trouble in sorted(results.worst)[:10]:
+        print("worst: network %d (%s), %s: %.2f%% in the true state, %.2f%% billed above" % (number, trouble, view, 100 * right, 100 * over))
+    print("".join("FAILED: %s\n" % m for m in missed), end="")
+    print("%d passed, %d failed, 0 skipped" % (len(results.shares) + len(results.said) - min(len(missed), len(results.shares)), len(missed)))
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
