@@ -310,27 +310,27 @@ static bool taps_exist(const struct job *job)
 static int end(struct trace *t)
 {
     const struct job *job = job_of(t);
-    struct report *r = judge_report(job->judge);
+    struct findings *r = judge_findings(job->judge);
     struct buf said = {0};
-    struct report_opts o = {.files = t->files,
-                            .n_files = t->n_files,
-                            .complete = job->o.complete,
-                            .inconclusive = job->verbose,
-                            .quiet = job->quiet};
-    struct report_totals sums;
+    struct findings_opts o = {.files = t->files,
+                              .n_files = t->n_files,
+                              .complete = job->o.complete,
+                              .inconclusive = job->verbose,
+                              .quiet = job->quiet};
+    struct findings_totals sums;
 
     if (!t->failed && !taps_exist(job))
         return EXIT_BAD;
     judge_end(job->judge);
-    sums = report_totals(r);
+    sums = findings_totals(r);
     assumptions(job, &said);
     o.assumptions = buf_str(&said);
     if (job->format == FORMAT_JSON)
-        report_json(r, &o, &t->out);
+        findings_json(r, &o, &t->out);
     else if (job->format == FORMAT_JUNIT)
-        report_junit(r, &o, &t->out);
+        findings_junit(r, &o, &t->out);
     else
-        report_text(r, &o, &t->out);
+        findings_text(r, &o, &t->out);
     buf_free(&said);
     return sums.fail || (job->warnings && sums.warnings) || (job->strict && sums.inconclusive) ? EXIT_FOUND : EXIT_OK;
 }

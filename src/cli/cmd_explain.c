@@ -58,7 +58,7 @@ static int option(struct trace *t, int key, const char *arg)
 }
 
 /* A work request is over: where its time went. */
-static void on_over(void *user, const struct work *w, uint32_t flow)
+static void on_over(void *user, const struct wqe *w, uint32_t flow)
 {
     struct job *job = user;
     const struct meter_row *m = meter_row_of(job->meter, flow);

@@ -95,7 +95,7 @@ static void put_late(struct job *job, uint64_t id, size_t off)
 }
 
 /* Where its time went, from its first packet to the response that completed it, or to its last packet. */
-static void put_states(struct job *job, const struct work *w, uint32_t flow)
+static void put_states(struct job *job, const struct wqe *w, uint32_t flow)
 {
     ns_t states[TIME_STATES], end = w->done_frame ? w->done : w->last;
     struct buf *b = &job->late_text;
@@ -122,7 +122,7 @@ static bool is_asked(const struct job *job, uint64_t id)
     return (!job->follow || id == job->follow) && (!job->why || id == job->why);
 }
 
-static void on_over(void *user, const struct work *w, uint32_t flow)
+static void on_over(void *user, const struct wqe *w, uint32_t flow)
 {
     struct job *job = user;
     const struct meter_row *row = meter_row_of(job->meter, flow);
@@ -133,7 +133,7 @@ static void on_over(void *user, const struct work *w, uint32_t flow)
     if (!job->ending)
         job->late_text.len = 0;
     off = job->late_text.len;
-    work_print(&job->late_text, job->format, w, row, job->origin);
+    wqe_print(&job->late_text, job->format, w, row, job->origin);
     if (job->format == ROWS_JSON || (job->why && job->format == ROWS_TEXT))
         put_states(job, w, flow);
     if (job->follow && job->format == ROWS_JSON) {
@@ -147,7 +147,7 @@ static void on_over(void *user, const struct work *w, uint32_t flow)
 }
 
 /* A packet of the work request of --follow. */
-static void on_work_packet(void *user, const struct work *w, const struct pkt *p)
+static void on_work_packet(void *user, const struct wqe *w, const struct pkt *p)
 {
     struct job *job = user;
 
@@ -172,7 +172,7 @@ static int start(struct trace *t)
         return cli_error("out of memory");
     t->notes = job->follow != 0;
     if (!job->follow)
-        work_print_head(&t->out, job->format);
+        wqe_print_head(&t->out, job->format);
     if (job->format == ROWS_JSON)
         buf_char(&t->out, '[');
     return EXIT_OK;

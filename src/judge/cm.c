@@ -467,7 +467,7 @@ static void check_early(struct judge *j, const struct cm_seen *c, const struct c
                         const struct conn_addr *dst, uint32_t qpn, uint32_t psn)
 {
     uint32_t flow = conn_flow_named(j->conns, conn_tap_of(c->p->frame), src, dst, qpn);
-    const struct req_dir *h = flow == FLOW_NONE ? NULL : j->flows[flow].half;
+    const struct req_dir *h = flow == FLOW_NONE ? NULL : j->flows[flow].dir;
     struct found f = found_of(RULE_CM_12, flow);
 
     if (!h || !h->have_next || h->start != psn || j->flows[flow].first_ts >= c->p->frame->ts ||

@@ -92,18 +92,18 @@ static void check_stray(struct judge *j, uint32_t flow, const struct jflow *f)
 
     for (uint32_t i = 0; i < n; i++) {
         const struct flow *o = conn_flow_at(j->conns, i);
-        const struct req_dir *h = j->flows[i].half;
+        const struct req_dir *h = j->flows[i].dir;
         struct found g = found_of(RULE_CM_07, i);
         bool same_way = o->tap == c->tap && conn_addr_eq(&o->src, &c->src) && conn_addr_eq(&o->dst, &c->dst);
         if (i == flow || o->paired_by != PAIR_CM || !h || !same_way)
             continue;
-        if (!req_dir_was_hole(h, f->half->start, &hole) || f->first_frame >= hole)
+        if (!req_dir_was_hole(h, f->dir->start, &hole) || f->first_frame >= hole)
             continue;
         /* else an unknown connection and a lost packet would look the same */
         g.needs = N_COMPLETE | N_TAP_REQ;
         g.frame = f->first_frame;
         g.cause = o->params.rep_frame;
-        g.expected = say(j, "QP 0x%06x for PSN %u", o->dqpn, f->half->start);
+        g.expected = say(j, "QP 0x%06x for PSN %u", o->dqpn, f->dir->start);
         g.seen = say(j, "QP 0x%06x", c->dqpn);
         g.text = "The connection passes over this PSN, which a packet for another queue pair carries: it was meant for "
                  "the one that CM has named.";
@@ -118,7 +118,7 @@ void judge_strays(struct judge *j)
 
     for (uint32_t i = 0; i < n && j->o.complete && judge_wants(j, RULE_CM_07); i++) {
         const struct jflow *f = &j->flows[i];
-        if (f->half && f->half->have_next && f->packets < 16 && conn_flow_at(j->conns, i)->peer == FLOW_NONE)
+        if (f->dir && f->dir->have_next && f->packets < 16 && conn_flow_at(j->conns, i)->peer == FLOW_NONE)
             check_stray(j, i, f);
     }
 }

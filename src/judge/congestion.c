@@ -64,7 +64,7 @@ static void notified(struct judge *j, const struct pkt *p)
  * response only a tap at its receiver proves it. */
 static bool was_delivered(const struct judge *j, const struct ce_mark *m)
 {
-    struct req_dir *h = j->flows[m->of].half;
+    struct req_dir *h = j->flows[m->of].dir;
     const struct sent *s = h && m->request ? req_dir_sent(h, m->psn) : NULL;
 
     return !m->request || (s && s->copies == 1 && s->first == m->frame && h->have_una && psn_diff(h->una, m->psn) > 0);
@@ -135,9 +135,9 @@ static void mark_rate(struct judge *j, const struct pkt *p, uint32_t flow)
 {
     struct jflow *f = flow == FLOW_NONE ? NULL : &j->flows[flow];
 
-    if (!f || !f->half)
+    if (!f || !f->dir)
         return;
-    f->cnp_last = (struct rate_mark){.frame = frame_u32(p), .ts = p->frame->ts, .bytes = f->half->bytes};
+    f->cnp_last = (struct rate_mark){.frame = frame_u32(p), .ts = p->frame->ts, .bytes = f->dir->bytes};
     if (!f->cnp_first.frame)
         f->cnp_first = f->cnp_last;
 }
@@ -226,7 +226,7 @@ static double gbps(uint64_t bytes, ns_t time)
 
 static void note_rate(struct judge *j, uint32_t flow, const struct jflow *f)
 {
-    const struct req_dir *h = f->half;
+    const struct req_dir *h = f->dir;
     const struct rate_mark *a = &f->cnp_first, *b = &f->cnp_last;
     double before, during, after;
 
@@ -298,7 +298,7 @@ void judge_fairness(struct judge *j)
     uint32_t n = 0;
 
     for (uint32_t i = 0; s && i < c.flows; i++) {
-        const struct req_dir *h = j->flows[i].half;
+        const struct req_dir *h = j->flows[i].dir;
         const struct flow *f = conn_flow_at(j->conns, i);
         if (h && h->bytes && h->last_ts > h->first_ts)
             s[n++] = (struct share){
@@ -322,11 +322,11 @@ void judge_congestion(struct judge *j, uint32_t flow)
     uint32_t peer = conn_flow_at(j->conns, flow)->peer;
     const struct jflow *g = peer == FLOW_NONE ? NULL : &j->flows[peer];
 
-    if (f->ce_data && g && (g->has_rsp || g->half) && !sends_cnps(j, flow))
+    if (f->ce_data && g && (g->has_rsp || g->dir) && !sends_cnps(j, flow))
         judge_found(j, NULL,
                     (struct found){.rule = RULE_CC_03,
                                    .severity = SEV_W,
-                                   .flow = f->half ? flow : peer,
+                                   .flow = f->dir ? flow : peer,
                                    .frame = f->ce_frame,
                                    .expected = "CNPs",
                                    .seen = say(j, "%s marked CE and no CNP", count_str(f->ce_data, "packet")),

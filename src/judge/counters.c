@@ -155,7 +155,7 @@ static bool tap_is_there(const struct judge *j, const struct judge_host *h)
     for (uint32_t i = 0; i < n; i++) {
         const struct flow *f = conn_flow_at(j->conns, i);
         bool from = conn_addr_eq(&f->src, &h->addr), to = conn_addr_eq(&f->dst, &h->addr);
-        if (!(from || to) || !j->flows[i].half)
+        if (!(from || to) || !j->flows[i].dir)
             continue;
         if (!(judge_have(j, i, NULL) & (from ? N_TAP_REQ : N_TAP_RSP)))
             return false;

@@ -180,7 +180,7 @@ static void deviation(struct judge *j, const struct pkt *p, uint32_t flow, enum 
 /* Whether the queue pair may have been used anew since the packet before. */
 static bool may_be_anew(const struct judge *j, const struct pkt *p, uint32_t flow)
 {
-    struct req_dir *h = j->flows[flow].half;
+    struct req_dir *h = j->flows[flow].dir;
     enum seen_as as = h && p->op->flags & OPF_REQUEST ? req_dir_classify(h, p) : SEEN_RESTART;
 
     return as == SEEN_RESTART || as == SEEN_GAP || as == SEEN_OLD;
@@ -414,7 +414,7 @@ static void compare_ends(struct judge *j, const struct pkt *p, uint32_t flow, st
             j, p,
             (struct found){.rule = RULE_FMT_15,
                            .severity = SEV_E,
-                           .flow = g->half ? peer : flow,
+                           .flow = g->dir ? peer : flow,
                            .cause = g->pkey.value_frame,
                            .expected = say(j, "P_Key 0x%04x as in the other direction", b),
                            .seen = say(j, "0x%04x", a),
@@ -427,7 +427,7 @@ static void compare_ends(struct judge *j, const struct pkt *p, uint32_t flow, st
             (struct found){
                 .rule = RULE_FMT_17,
                 .severity = SEV_W,
-                .flow = g->half ? peer : flow,
+                .flow = g->dir ? peer : flow,
                 .cause = g->migreq.value_frame,
                 .expected = say(j, "MigReq %u as in the other direction", g->migreq.value),
                 .seen = say(j, "%u", f->migreq.value),

@@ -14,7 +14,7 @@ struct tally {
     uint32_t first; /* index of its first finding + 1; 0: none kept */
 };
 
-struct report {
+struct findings {
     struct finding *findings;
     size_t n, cap;
     struct tally *tallies;
@@ -26,22 +26,22 @@ struct report {
     uint32_t connections, highest;
 };
 
-struct report *report_new(void)
+struct findings *findings_new(void)
 {
-    struct report *r = calloc(1, sizeof *r);
+    struct findings *r = calloc(1, sizeof *r);
 
     if (!r)
         return NULL;
     r->tallies = calloc(TALLIES, sizeof *r->tallies);
     buf_char(&r->strings, '\0');
     if (!r->tallies || r->strings.err) {
-        report_free(r);
+        findings_free(r);
         return NULL;
     }
     return r;
 }
 
-void report_free(struct report *r)
+void findings_free(struct findings *r)
 {
     if (!r)
         return;
@@ -51,13 +51,13 @@ void report_free(struct report *r)
     free(r);
 }
 
-void report_judged(struct report *r, enum rule rule)
+void findings_judged(struct findings *r, enum rule rule)
 {
     r->judged[rule] = true;
 }
 
 /* The tally of findings like `f`; NULL when there is no room for another. */
-static struct tally *tally_of(struct report *r, const struct finding *f)
+static struct tally *tally_of(struct findings *r, const struct finding *f)
 {
     uint64_t key =
         UINT64_C(1) << 63 | (uint64_t)f->conn << 24 | (uint64_t)f->severity << 16 | (uint64_t)f->result << 8 | f->rule;
@@ -74,7 +74,7 @@ static struct tally *tally_of(struct report *r, const struct finding *f)
     return &r->tallies[i];
 }
 
-bool report_count(struct report *r, const struct finding *f)
+bool findings_count(struct findings *r, const struct finding *f)
 {
     struct tally *t;
 
@@ -89,14 +89,14 @@ bool report_count(struct report *r, const struct finding *f)
     if (!t)
         return false;
     t->n++;
-    if (t->first && t->n > REPORT_EACH)
+    if (t->first && t->n > FINDINGS_EACH)
         r->findings[t->first - 1].times++;
-    if (!t->first && r->n < REPORT_MAX)
+    if (!t->first && r->n < FINDINGS_MAX)
         t->first = (uint32_t)r->n + 1;
-    return t->first && t->n <= REPORT_EACH && r->n < REPORT_MAX;
+    return t->first && t->n <= FINDINGS_EACH && r->n < FINDINGS_MAX;
 }
 
-static uint32_t string_put(struct report *r, const char *s)
+static uint32_t string_put(struct findings *r, const char *s)
 {
     uint32_t at = (uint32_t)r->strings.len;
 
@@ -106,7 +106,7 @@ static uint32_t string_put(struct report *r, const char *s)
     return r->strings.err ? 0 : at;
 }
 
-void report_add(struct report *r, const struct finding *f, const struct finding_text *t)
+void findings_add(struct findings *r, const struct finding *f, const struct finding_text *t)
 {
     struct finding *to;
 
@@ -127,7 +127,7 @@ void report_add(struct report *r, const struct finding *f, const struct finding_
     to->text = string_put(r, t->text);
 }
 
-void report_set(struct report *r, uint64_t packets, uint32_t connections, uint32_t highest)
+void findings_set(struct findings *r, uint64_t packets, uint32_t connections, uint32_t highest)
 {
     r->packets = packets;
     r->connections = connections;
@@ -137,16 +137,16 @@ void report_set(struct report *r, uint64_t packets, uint32_t connections, uint32
 /* The worst verdict of a rule. */
 enum worst { WORST_NONE, WORST_PASS, WORST_UNSURE, WORST_WARN, WORST_FAIL };
 
-static enum worst worst_of(const struct report *r, unsigned rule)
+static enum worst worst_of(const struct findings *r, unsigned rule)
 {
     if (rule_table[rule].severity == SEV_I || !r->judged[rule])
         return WORST_NONE;
     return r->fails[rule] ? WORST_FAIL : r->warns[rule] ? WORST_WARN : r->unsure[rule] ? WORST_UNSURE : WORST_PASS;
 }
 
-struct report_totals report_totals(const struct report *r)
+struct findings_totals findings_totals(const struct findings *r)
 {
-    struct report_totals t = {.packets = r->packets, .connections = r->connections, .highest = r->highest};
+    struct findings_totals t = {.packets = r->packets, .connections = r->connections, .highest = r->highest};
 
     for (unsigned i = 1; i < RULE_COUNT; i++) {
         enum worst w = worst_of(r, i);
@@ -159,15 +159,15 @@ struct report_totals report_totals(const struct report *r)
     return t;
 }
 
-size_t report_n(const struct report *r)
+size_t findings_n(const struct findings *r)
 {
     return r->n;
 }
-const struct finding *report_at(const struct report *r, size_t i)
+const struct finding *findings_at(const struct findings *r, size_t i)
 {
     return &r->findings[i];
 }
-const char *report_string(const struct report *r, uint32_t offset)
+const char *findings_string(const struct findings *r, uint32_t offset)
 {
     return offset < r->strings.len ? r->strings.p + offset : "";
 }
@@ -214,21 +214,21 @@ static void put_value(struct buf *b, const char *wrong, const char *value)
     buf_puts(b, value + repeated(wrong, subject_len(wrong), value));
 }
 
-static const char *wrong_of(const struct report *r, const struct finding *f)
+static const char *wrong_of(const struct findings *r, const struct finding *f)
 {
-    return f->wrong ? report_string(r, f->wrong) : rule_table[f->rule].wrong;
+    return f->wrong ? findings_string(r, f->wrong) : rule_table[f->rule].wrong;
 }
 
-void report_headline(const struct report *r, const struct finding *f, struct buf *b)
+void findings_headline(const struct findings *r, const struct finding *f, struct buf *b)
 {
     const char *wrong = wrong_of(r, f);
 
     for (const char *s = wrong; *s;)
         if (strncmp(s, SEEN, strlen(SEEN)) == 0) {
-            put_value(b, wrong, report_string(r, f->seen));
+            put_value(b, wrong, findings_string(r, f->seen));
             s += strlen(SEEN);
         } else if (strncmp(s, EXPECTED, strlen(EXPECTED)) == 0) {
-            put_value(b, wrong, report_string(r, f->expected));
+            put_value(b, wrong, findings_string(r, f->expected));
             s += strlen(EXPECTED);
         } else {
             buf_char(b, *s++);
@@ -236,7 +236,7 @@ void report_headline(const struct report *r, const struct finding *f, struct buf
 }
 
 /* Whether the headline names a value. */
-static bool names_value(const struct report *r, const struct finding *f)
+static bool names_value(const struct findings *r, const struct finding *f)
 {
     return strchr(wrong_of(r, f), '{') != NULL;
 }
@@ -308,12 +308,13 @@ static void frames_text(struct buf *b, const uint64_t *frames, unsigned n)
         buf_printf(b, "%s%llu", i ? ", " : "", (unsigned long long)frames[i]);
 }
 
-static const char *file_of(const struct report_opts *o, const struct finding *f)
+static const char *file_of(const struct findings_opts *o, const struct finding *f)
 {
     return o->n_files > 1 && f->file < o->n_files ? o->files[f->file] : NULL;
 }
 
-static void finding_print(const struct report *r, const struct report_opts *o, const struct finding *f, struct buf *b)
+static void finding_print(const struct findings *r, const struct findings_opts *o, const struct finding *f,
+                          struct buf *b)
 {
     const struct rule_info *rule = &rule_table[f->rule];
 
@@ -332,17 +333,17 @@ static void finding_print(const struct report *r, const struct report_opts *o, c
         buf_char(b, ')');
     }
     buf_puts(b, ": ");
-    report_headline(r, f, b);
+    findings_headline(r, f, b);
     buf_char(b, '\n');
     if (f->severity == SEV_I) {
-        buf_paragraph(b, report_string(r, f->text), INDENT, COLUMNS);
+        buf_paragraph(b, findings_string(r, f->text), INDENT, COLUMNS);
         return;
     }
     buf_printf(b, "    rule: %s [%s]\n", rule->meaning, rule->anchor);
     if (f->expected && !names_value(r, f))
-        buf_printf(b, "    expected %s, seen %s\n", report_string(r, f->expected), report_string(r, f->seen));
+        buf_printf(b, "    expected %s, seen %s\n", findings_string(r, f->expected), findings_string(r, f->seen));
     if (f->text)
-        buf_paragraph(b, report_string(r, f->text), INDENT, COLUMNS);
+        buf_paragraph(b, findings_string(r, f->text), INDENT, COLUMNS);
     if (f->missing) {
         struct buf t = {0};
         buf_puts(&t, "Undecided: ");
@@ -358,7 +359,7 @@ static void finding_print(const struct report *r, const struct report_opts *o, c
 }
 
 /* Rules that are inconclusive, a line each. */
-static void unsure_print(const struct report *r, const struct report_opts *o, struct buf *b)
+static void unsure_print(const struct findings *r, const struct findings_opts *o, struct buf *b)
 {
     for (unsigned i = 1; i < RULE_COUNT; i++)
         if (worst_of(r, i) == WORST_UNSURE) {
@@ -376,9 +377,9 @@ static void unsure_print(const struct report *r, const struct report_opts *o, st
         }
 }
 
-void report_text(const struct report *r, const struct report_opts *o, struct buf *b)
+void findings_text(const struct findings *r, const struct findings_opts *o, struct buf *b)
 {
-    struct report_totals t = report_totals(r);
+    struct findings_totals t = findings_totals(r);
 
     for (size_t i = 0; !o->quiet && i < r->n; i++)
         if (r->findings[i].result != V_INCONCLUSIVE || o->inconclusive)
@@ -407,16 +408,17 @@ static void json_frames(struct buf *b, const char *key, const uint64_t *frames, 
     buf_char(b, ']');
 }
 
-static void json_headline(const struct report *r, const struct finding *f, struct buf *b)
+static void json_headline(const struct findings *r, const struct finding *f, struct buf *b)
 {
     struct buf t = {0};
 
-    report_headline(r, f, &t);
+    findings_headline(r, f, &t);
     json_member(b, "headline", buf_str(&t));
     buf_free(&t);
 }
 
-static void json_finding(const struct report *r, const struct report_opts *o, const struct finding *f, struct buf *b)
+static void json_finding(const struct findings *r, const struct findings_opts *o, const struct finding *f,
+                         struct buf *b)
 {
     const char *sep = "";
 
@@ -439,15 +441,15 @@ static void json_finding(const struct report *r, const struct report_opts *o, co
         buf_printf(b, "%s\"%s\"", sep, need_str(bits & -bits));
     buf_char(b, ']');
     json_headline(r, f, b);
-    json_member(b, "expected", report_string(r, f->expected));
-    json_member(b, "seen", report_string(r, f->seen));
-    json_member(b, "text", report_string(r, f->text));
+    json_member(b, "expected", findings_string(r, f->expected));
+    json_member(b, "seen", findings_string(r, f->seen));
+    json_member(b, "text", findings_string(r, f->text));
     buf_printf(b, ",\"times\":%llu}", (unsigned long long)f->times);
 }
 
-void report_json(const struct report *r, const struct report_opts *o, struct buf *b)
+void findings_json(const struct findings *r, const struct findings_opts *o, struct buf *b)
 {
-    struct report_totals t = report_totals(r);
+    struct findings_totals t = findings_totals(r);
 
     buf_printf(b,
                "{\"summary\":{\"packets\":%llu,\"connections\":%u,\"highest_connection\":%u,\"rules\":%u,\"pass\":%u,"
@@ -489,7 +491,7 @@ static void xml(struct buf *b, const char *s)
 
 /* The start of the element that says of a rule what is wrong: the headline of its first finding of the worst
  * verdict. */
-static void junit_message(const struct report *r, unsigned rule, enum worst w, struct buf *b)
+static void junit_message(const struct findings *r, unsigned rule, enum worst w, struct buf *b)
 {
     enum severity severity = w == WORST_FAIL ? SEV_E : SEV_W;
     struct buf t = {0};
@@ -498,7 +500,7 @@ static void junit_message(const struct report *r, unsigned rule, enum worst w, s
         const struct finding *f = &r->findings[i];
         if (f->rule == rule && f->severity != SEV_I &&
             (w == WORST_UNSURE ? f->result == V_INCONCLUSIVE : f->result == V_FAIL && f->severity == severity))
-            report_headline(r, f, &t);
+            findings_headline(r, f, &t);
     }
     if (w == WORST_UNSURE)
         buf_puts(b, "\"><skipped message=\"inconclusive: ");
@@ -509,7 +511,7 @@ static void junit_message(const struct report *r, unsigned rule, enum worst w, s
     buf_free(&t);
 }
 
-static void junit_case(const struct report *r, const struct report_opts *o, unsigned rule, struct buf *b)
+static void junit_case(const struct findings *r, const struct findings_opts *o, unsigned rule, struct buf *b)
 {
     enum worst w = worst_of(r, rule);
     struct buf t = {0};
@@ -529,9 +531,9 @@ static void junit_case(const struct report *r, const struct report_opts *o, unsi
     buf_free(&t);
 }
 
-void report_junit(const struct report *r, const struct report_opts *o, struct buf *b)
+void findings_junit(const struct findings *r, const struct findings_opts *o, struct buf *b)
 {
-    struct report_totals t = report_totals(r);
+    struct findings_totals t = findings_totals(r);
 
     buf_printf(b,
                "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"rdmatrace check\" tests=\"%u\" "

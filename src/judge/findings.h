@@ -5,9 +5,9 @@
 #include "buf.h"
 #include "src/transport/rules.h"
 
-#define REPORT_FRAMES 8     /* frames, and causes, that a finding names */
-#define REPORT_EACH   5     /* findings alike (rule, verdict, connection) that are kept; the rest is counted */
-#define REPORT_MAX    20000 /* findings kept in all */
+#define FINDINGS_FRAMES 8     /* frames, and causes, that a finding names */
+#define FINDINGS_EACH   5     /* findings alike (rule, verdict, connection) that are kept; the rest is counted */
+#define FINDINGS_MAX    20000 /* findings kept in all */
 
 /* One finding. Texts are offsets into the report's strings; 0: none. */
 struct finding {
@@ -15,14 +15,14 @@ struct finding {
     uint8_t severity; /* enum severity: the rule's, or a milder one */
     uint8_t result;   /* enum result: V_FAIL or V_INCONCLUSIVE; of an observation V_PASS */
     uint8_t n_frames, n_causes;
-    uint16_t missing;               /* N_* that would be needed */
-    uint16_t file;                  /* index of the file that the frame numbers are of */
-    uint64_t iface;                 /* 1 << the interface where it was seen, if that tells more; else 0 */
-    uint32_t conn;                  /* number of the connection, 0: none */
-    uint64_t frames[REPORT_FRAMES]; /* that prove it */
-    uint64_t causes[REPORT_FRAMES]; /* what they violate: the earlier frames */
-    uint16_t unpaired;              /* those of `missing` that lack only as the two directions were paired by PSN */
-    uint32_t wrong;                 /* the headline, in place of that of the rule; 0: the rule's */
+    uint16_t missing;                 /* N_* that would be needed */
+    uint16_t file;                    /* index of the file that the frame numbers are of */
+    uint64_t iface;                   /* 1 << the interface where it was seen, if that tells more; else 0 */
+    uint32_t conn;                    /* number of the connection, 0: none */
+    uint64_t frames[FINDINGS_FRAMES]; /* that prove it */
+    uint64_t causes[FINDINGS_FRAMES]; /* what they violate: the earlier frames */
+    uint16_t unpaired;                /* those of `missing` that lack only as the two directions were paired by PSN */
+    uint32_t wrong;                   /* the headline, in place of that of the rule; 0: the rule's */
     uint32_t expected, seen, text;
     uint64_t times; /* how often, those not listed included */
 };
@@ -34,20 +34,20 @@ struct finding_text {
     const char *text; /* a paragraph */
 };
 
-struct report;
+struct findings;
 
 /* NULL without memory. */
-struct report *report_new(void);
-void report_free(struct report *r);
+struct findings *findings_new(void);
+void findings_free(struct findings *r);
 /* Rules that were looked at (they count as passed unless something is found). */
-void report_judged(struct report *r, enum rule rule);
-/* Count a finding. True if it is one to be described with report_add(). */
-bool report_count(struct report *r, const struct finding *f);
-void report_add(struct report *r, const struct finding *f, const struct finding_text *t);
+void findings_judged(struct findings *r, enum rule rule);
+/* Count a finding. True if it is one to be described with findings_add(). */
+bool findings_count(struct findings *r, const struct finding *f);
+void findings_add(struct findings *r, const struct finding *f, const struct finding_text *t);
 
 /* Totals. Of the rules looked at each is in exactly one of pass, inconclusive, fail, warnings: its worst verdict;
  * observations are in none. */
-struct report_totals {
+struct findings_totals {
     uint64_t packets;
     uint32_t connections;
     /* number given to a connection: more than there are, where two turned out to be the two directions of one */
@@ -55,17 +55,17 @@ struct report_totals {
     uint32_t rules; /* pass + inconclusive + fail + warnings */
     uint32_t pass, inconclusive, fail, warnings;
 };
-struct report_totals report_totals(const struct report *r);
-void report_set(struct report *r, uint64_t packets, uint32_t connections, uint32_t highest);
+struct findings_totals findings_totals(const struct findings *r);
+void findings_set(struct findings *r, uint64_t packets, uint32_t connections, uint32_t highest);
 /* Number of findings kept, and each. */
-size_t report_n(const struct report *r);
-const struct finding *report_at(const struct report *r, size_t i);
-const char *report_string(const struct report *r, uint32_t offset);
+size_t findings_n(const struct findings *r);
+const struct finding *findings_at(const struct findings *r, size_t i);
+const char *findings_string(const struct findings *r, uint32_t offset);
 /* What is wrong, in a line without its end: "wrong ICRC 0x59e9525c, expected 0xcfd9552b"; of an observation its
  * value. */
-void report_headline(const struct report *r, const struct finding *f, struct buf *b);
+void findings_headline(const struct findings *r, const struct finding *f, struct buf *b);
 
-struct report_opts {
+struct findings_opts {
     const char *const *files; /* names, for findings of several files */
     size_t n_files;
     const char *assumptions; /* "profile strict; tap unknown; ..." */
@@ -73,8 +73,8 @@ struct report_opts {
     bool inconclusive;       /* list inconclusive findings in text, too */
     bool quiet;              /* text: totals only */
 };
-void report_text(const struct report *r, const struct report_opts *o, struct buf *b);
-void report_json(const struct report *r, const struct report_opts *o, struct buf *b);
-void report_junit(const struct report *r, const struct report_opts *o, struct buf *b);
+void findings_text(const struct findings *r, const struct findings_opts *o, struct buf *b);
+void findings_json(const struct findings *r, const struct findings_opts *o, struct buf *b);
+void findings_junit(const struct findings *r, const struct findings_opts *o, struct buf *b);
 
 #endif

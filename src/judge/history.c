@@ -104,7 +104,7 @@ static void take_keys(const struct judged *a, enum seen_as as)
 static bool may_have_told(const struct judge *j, const struct judged *a, uint32_t since)
 {
     uint32_t peer = conn_flow_at(j->conns, a->flow)->peer;
-    const struct req_dir *o = peer == FLOW_NONE ? NULL : j->flows[peer].half;
+    const struct req_dir *o = peer == FLOW_NONE ? NULL : j->flows[peer].dir;
 
     return peer == FLOW_NONE || (o && o->have_next && (!o->last_frame || o->last_frame >= since));
 }
@@ -205,7 +205,7 @@ static void check_count(struct judge *j, const struct judged *a)
     struct found f = found_of(RULE_ACK_06, a->flow);
     uint32_t ends;
 
-    if (LIKELY(a->f->replay->rsp.u.counted) || !t->counted.have || psn_diff(p->bth.psn, t->counted.psn) <= 0 ||
+    if (LIKELY(a->f->shadow->rsp.u.counted) || !t->counted.have || psn_diff(p->bth.psn, t->counted.psn) <= 0 ||
         psn_diff(p->aeth.msn, t->counted.msn) < 0 || !count_ends(a->h, psn_add(t->counted.psn, 1), p->bth.psn, &ends) ||
         psn_diff(p->aeth.msn, psn_add(t->counted.msn, ends)) >= 0)
         return;

@@ -42,7 +42,7 @@ bool tap_parse(const char *s, enum tap_side *t)
 
 static void flow_reset(struct jflow *f)
 {
-    free(f->replay);
+    free(f->shadow);
     free(f->past);
     memset(f, 0, sizeof *f);
 }
@@ -62,8 +62,8 @@ struct judge *judge_new(const struct judge_opts *o)
     j->o = *o;
     j->observer = observer_new(&(struct observer_opts){.cautious = true, .complete = o->complete});
     j->flows = calloc(JUDGE_FLOWS, sizeof *j->flows);
-    j->report = report_new();
-    if (!j->observer || !j->flows || !j->report || !observer_subscribe(j->observer, &s)) {
+    j->findings = findings_new();
+    if (!j->observer || !j->flows || !j->findings || !observer_subscribe(j->observer, &s)) {
         judge_free(j);
         return NULL;
     }
@@ -83,7 +83,7 @@ void judge_free(struct judge *j)
         flow_reset(&j->flows[i]);
     free(j->flows);
     observer_free(j->observer);
-    report_free(j->report);
+    findings_free(j->findings);
     free(j);
 }
 
@@ -91,9 +91,9 @@ struct conn_table *judge_conns(struct judge *j)
 {
     return j->conns;
 }
-struct report *judge_report(struct judge *j)
+struct findings *judge_findings(struct judge *j)
 {
-    return j->report;
+    return j->findings;
 }
 
 const char *say(struct judge *j, const char *fmt, ...)
@@ -148,7 +148,7 @@ static void found_one(struct judge *j, const struct pkt *p, struct found f)
         doubtful = have & (N_RSP | N_TAP_REQ | N_TAP_RSP);
         have &= ~doubtful;
         if (p && p->op->flags & OPF_RESPONSE)
-            j->flows[f.flow].doubted = j->flows[f.flow].half->rsp_packets + 1;
+            j->flows[f.flow].doubted = j->flows[f.flow].dir->rsp_packets + 1;
     }
     v = verdict_weigh(v, have);
     g.missing = (uint16_t)(v.missing | (f.needs & ~have));
@@ -159,13 +159,13 @@ static void found_one(struct judge *j, const struct pkt *p, struct found f)
         g.file = (uint16_t)(conn_flow_at(j->conns, f.flow)->tap >> 16);
         g.iface = g.missing ? told_iface(j, f.flow) : 0;
     }
-    if (!report_count(j->report, &g))
+    if (!findings_count(j->findings, &g))
         return;
     g.frames[0] = f.frame ? f.frame : p ? p->frame->number : 0;
     g.n_frames = g.frames[0] != 0;
     g.causes[0] = f.cause;
     g.n_causes = f.cause != 0;
-    report_add(j->report, &g, &t);
+    findings_add(j->findings, &g, &t);
 }
 
 /* Whether a failure of `rule` is one of CM-10: its measure is what CM says of the requests in `flow`. */
@@ -239,7 +239,7 @@ void judge_note_as(struct judge *j, enum rule rule, uint32_t flow, uint64_t fram
         g.conn = conn_flow_at(j->conns, flow)->conn;
         g.file = (uint16_t)(conn_flow_at(j->conns, flow)->tap >> 16);
     }
-    if (!report_count(j->report, &g))
+    if (!findings_count(j->findings, &g))
         return;
     buf_puts(&b, text);
     if (flow != FLOW_NONE)
@@ -247,7 +247,7 @@ void judge_note_as(struct judge *j, enum rule rule, uint32_t flow, uint64_t fram
     t.text = buf_str(&b);
     g.frames[0] = frame;
     g.n_frames = frame != 0;
-    report_add(j->report, &g, &t);
+    findings_add(j->findings, &g, &t);
     buf_free(&b);
 }
 
@@ -279,7 +279,7 @@ void judge_applies(struct judge *j, unsigned on)
         return;
     for (unsigned i = 1; i < RULE_COUNT; i++)
         if (rule_table[i].applies & on & ~j->applied && judge_wants(j, (enum rule)i))
-            report_judged(j->report, (enum rule)i);
+            findings_judged(j->findings, (enum rule)i);
     j->applied |= on;
 }
 
@@ -289,8 +289,8 @@ void judge_applies(struct judge *j, unsigned on)
 static void doubt_all(struct judge *j)
 {
     for (unsigned i = 0; i < JUDGE_FLOWS && !j->blind; i++)
-        if (j->flows[i].replay)
-            j->flows[i].replay->req.u.complete = false;
+        if (j->flows[i].shadow)
+            j->flows[i].shadow->req.u.complete = false;
     j->blind = true;
     observer_incomplete(j->observer);
 }
@@ -470,5 +470,5 @@ void judge_end(struct judge *j)
     if (n.evicted)
         judge_note_as(j, RULE_CAP_02, FLOW_NONE, 0, "{seen} evicted", count_str(n.evicted, "flow"),
                       "There were more flows at a time than are kept: those unused for longest were forgotten.");
-    report_set(j->report, j->packets, conn_number(j->conns), n.conns);
+    findings_set(j->findings, j->packets, conn_number(j->conns), n.conns);
 }

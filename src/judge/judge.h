@@ -85,6 +85,6 @@ void judge_packet(struct judge *j, const struct pkt *p);
 void judge_drops(struct judge *j, uint16_t file, uint64_t drops);
 /* After the last packet: what is left is judged, notes are written. */
 void judge_end(struct judge *j);
-struct report *judge_report(struct judge *j);
+struct findings *judge_findings(struct judge *j);
 
 #endif

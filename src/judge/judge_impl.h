@@ -75,8 +75,8 @@ struct rate_mark {
     uint64_t bytes;
 };
 
-/* What is remembered of a half to compare later packets with (history.c). Begun anew with the queue pair, but for the
- * counts. */
+/* What is remembered of the requests of a flow to compare later packets with (history.c). Begun anew with the queue
+ * pair, but for the counts. */
 #define PAST_ANSWERS 256 /* READ responses */
 #define PAST_KEYS    8   /* R_Keys that were invalidated */
 struct past_answer {
@@ -118,8 +118,8 @@ struct past {
 
 struct jflow {
     /* What every packet touches comes first. */
-    struct req_dir *half;  /* the observer's, of the requests in this flow: what packets prove; NULL: none seen */
-    struct replay *replay; /* their requester and responder: what is permitted; there with `half` */
+    struct req_dir *dir;   /* the observer's, of the requests in this flow: what packets prove; NULL: none seen */
+    struct shadow *shadow; /* their requester and responder: what is permitted; there with `dir` */
     struct past *past;     /* likewise */
     uint64_t packets;      /* all of the flow */
     uint32_t after;        /* PSN that follows the request seen last */
@@ -272,7 +272,7 @@ struct judge {
     struct observer *observer;
     struct conn_table *conns; /* of `observer` */
     struct flow *flow;        /* those of `conns`, by index */
-    struct report *report;
+    struct findings *findings;
     struct jflow *flows; /* JUDGE_FLOWS */
     const struct header_rule *header_rules;
     unsigned n_header_rules;
@@ -460,7 +460,7 @@ void judge_first(struct judge *j, const struct pkt *p, uint32_t flow);
  * it. */
 struct ud_dest *ud_dest_find(struct judge *j, uint32_t tap, const struct conn_addr *dst, uint32_t qpn);
 struct ud_dest *ud_dest(struct judge *j, uint32_t tap, const struct conn_addr *dst, uint32_t qpn);
-/* A request against what CM agreed on; `as` is what it is to its half. Does nothing if judge_agrees(). */
+/* A request against what CM agreed on; `as` is what the observer says of it. Does nothing if judge_agrees(). */
 void judge_agreed(struct judge *j, const struct pkt *p, uint32_t flow, enum seen_as as);
 static inline bool judge_agrees(const struct jflow *f, const struct flow *c, const struct pkt *p)
 {

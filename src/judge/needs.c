@@ -9,7 +9,7 @@ enum opener { OPENER_UNKNOWN, OPENER_THIS, OPENER_PEER };
 /* Whether the capture shows the first of the requests in `flow`; `peer` carries the answers. */
 static bool began_here(const struct judge *j, uint32_t flow, uint32_t peer)
 {
-    const struct req_dir *h = j->flows[flow].half;
+    const struct req_dir *h = j->flows[flow].dir;
 
     return h->began == BEGAN_SEEN && !(j->flows[peer].has_rsp && j->flows[peer].rsp_frame < h->first_frame);
 }
@@ -18,7 +18,7 @@ static bool began_here(const struct judge *j, uint32_t flow, uint32_t peer)
  * were not captured. */
 static bool opens(const struct judge *j, uint32_t flow, uint32_t peer)
 {
-    const struct req_dir *h = j->flows[flow].half;
+    const struct req_dir *h = j->flows[flow].dir;
 
     if (!h || !h->have_next || j->flows[flow].has_rsp)
         return false;
@@ -31,7 +31,7 @@ static bool opens(const struct judge *j, uint32_t flow, uint32_t peer)
 static enum opener opener(const struct judge *j, uint32_t flow)
 {
     const struct flow *f = conn_flow_at(j->conns, flow);
-    const struct req_dir *a = j->flows[flow].half, *b = f->peer == FLOW_NONE ? NULL : j->flows[f->peer].half;
+    const struct req_dir *a = j->flows[flow].dir, *b = f->peer == FLOW_NONE ? NULL : j->flows[f->peer].dir;
 
     if (f->paired_by == PAIR_CM)
         return f->params.have_timeout ? OPENER_PEER : OPENER_THIS;
@@ -86,7 +86,7 @@ unsigned judge_have(const struct judge *j, uint32_t flow, const struct pkt *p)
     if (flow == FLOW_NONE)
         return have | N_REQ;
     f = conn_flow_at(j->conns, flow);
-    h = j->flows[flow].half;
+    h = j->flows[flow].dir;
     have |= have_tap(j, flow);
     have |= j->flows[flow].packets ? N_REQ : 0;
     have |= h && h->from_start ? N_START : 0;
@@ -109,7 +109,7 @@ static bool opposite_way(const struct flow *a, const struct flow *b)
 bool judge_pairing_doubtful(const struct judge *j, uint32_t flow)
 {
     const struct flow *f = conn_flow_at(j->conns, flow);
-    const struct req_dir *h = j->flows[flow].half;
+    const struct req_dir *h = j->flows[flow].dir;
     uint32_t n = conn_counts(j->conns).flows;
     uint64_t fit;
 
@@ -124,7 +124,7 @@ bool judge_pairing_doubtful(const struct judge *j, uint32_t flow)
         return true; /* responses came before the two flows were paired */
     for (uint32_t i = 0; i < n; i++) {
         const struct flow *g = conn_flow_at(j->conns, i);
-        const struct req_dir *o = j->flows[i].half;
+        const struct req_dir *o = j->flows[i].dir;
         bool unpaired =
             g->peer == FLOW_NONE && j->flows[i].has_rsp; /* carries responses to requests that are not known */
         bool similar =

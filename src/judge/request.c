@@ -19,7 +19,7 @@ static void begin(struct judge *j, const struct pkt *p, uint32_t flow, struct jf
     const struct conn_params *k = &c->params;
     int timeout = k->have_timeout ? k->timeout : j->o.ack_timeout,
         retries = k->have_timeout ? k->retry_cnt : j->o.retry_cnt;
-    const struct replay_params r = {
+    const struct shadow_params r = {
         .service = p->bth.opcode >> 5,
         .timeout = timeout > 0 ? (uint8_t)timeout : 0,
         .retry_cnt = retries >= 0 ? (uint8_t)retries : UINT8_MAX,
@@ -28,12 +28,12 @@ static void begin(struct judge *j, const struct pkt *p, uint32_t flow, struct jf
         .rxe = j->o.profile == PROFILE_RXE,
         .complete = is_complete(j),
         .from_start = from_start,
-        .pmtu = f->half->pmtu,
+        .pmtu = f->dir->pmtu,
         .psn = from_start ? c->psn : p->bth.psn,
         .thorough = j->o.thorough,
     };
 
-    replay_begin(f->replay, &r);
+    shadow_begin(f->shadow, &r);
 }
 
 /* Whether the rule does not apply to adapters with out-of-order placement and adaptive retransmission. */
@@ -108,8 +108,8 @@ static void weigh(const struct judge *j, const struct judged *a, const struct ve
 
 static void check_transport(struct judge *j, const struct judged *a, enum seen_as as)
 {
-    struct verdict v[REPLAY_FOUND];
-    unsigned n = replay_check_request(a->f->replay, a->p, v), has, lacks;
+    struct verdict v[SHADOW_FOUND];
+    unsigned n = shadow_check_request(a->f->shadow, a->p, v), has, lacks;
 
     for (unsigned i = 0; i < n; i++) {
         if (!judge_explains((enum rule)v[i].rule) || is_void(j, (enum rule)v[i].rule) ||
@@ -127,7 +127,7 @@ static void check_transport(struct judge *j, const struct judged *a, enum seen_a
 static void note_again(const struct event *e, struct jflow *f)
 {
     const struct pkt *p = e->p;
-    struct req_dir *h = f->half;
+    struct req_dir *h = f->dir;
 
     if (h->have_una && psn_diff(p->bth.psn, h->una) < 0 && !req_dir_ask(h, p->bth.psn, 0) && f->spurious++ == 0)
         f->spurious_frame = frame_u32(p);
@@ -138,13 +138,13 @@ static void note_again(const struct event *e, struct jflow *f)
 /* The first request of a flow; false without memory. */
 static bool begin_flow(struct judge *j, const struct event *e, struct jflow *f)
 {
-    f->replay = calloc(1, sizeof *f->replay);
-    if (!f->replay || !past_begin(f)) {
-        free(f->replay);
-        f->replay = NULL;
+    f->shadow = calloc(1, sizeof *f->shadow);
+    if (!f->shadow || !past_begin(f)) {
+        free(f->shadow);
+        f->shadow = NULL;
         return false;
     }
-    f->half = e->h;
+    f->dir = e->h;
     f->mid_stream = !e->h->from_start;
     begin(j, e->p, e->flow, f, false);
     return true;
@@ -154,7 +154,7 @@ static bool begin_flow(struct judge *j, const struct event *e, struct jflow *f)
  * something, all requests since then were seen, and no NAK is open. */
 static bool is_expected(const struct judged *a, enum seen_as as)
 {
-    const struct replay *r = a->f->replay;
+    const struct shadow *r = a->f->shadow;
     const struct req_dir *h = a->h;
     uint32_t psn = a->p->bth.psn;
     bool all_seen = h->have_una && !h->vague && !h->unsettled && h->gbn == psn;
@@ -206,20 +206,20 @@ void judge_request(struct judge *j, const struct pkt *p, uint32_t flow)
     bool usual, unsettled;
 
     observer_request(j->observer, p, flow, &e);
-    if (UNLIKELY(!e.h || (!f->half && !begin_flow(j, &e, f))))
+    if (UNLIKELY(!e.h || (!f->dir && !begin_flow(j, &e, f))))
         return;
     h = a.h = e.h;
     as = (enum seen_as)e.as;
     if (UNLIKELY(as == SEEN_RESTART)) {
         begin_anew(j, p, flow, f);
-    } else if (UNLIKELY(f->replay->req.u.pmtu_unknown && h->pmtu)) {
-        replay_learn_pmtu(f->replay, h->pmtu);
+    } else if (UNLIKELY(f->shadow->req.u.pmtu_unknown && h->pmtu)) {
+        shadow_learn_pmtu(f->shadow, h->pmtu);
     }
     if (UNLIKELY(!judge_agrees(f, &j->flow[flow], p)))
         judge_agreed(j, p, flow, as);
-    usual = as == SEEN_NEW && replay_is_usual(f->replay, p);
+    usual = as == SEEN_NEW && shadow_is_usual(f->shadow, p);
     if (UNLIKELY(!usual && as != SEEN_COPY)) {
-        f->replay->req.u.slack = judge_slack(j, p);
+        f->shadow->req.u.slack = judge_slack(j, p);
         check_transport(j, &a, as);
     }
     if (UNLIKELY(as == SEEN_GAP))
@@ -236,9 +236,9 @@ void judge_request(struct judge *j, const struct pkt *p, uint32_t flow)
     unsettled = h->unsettled;
     observer_take(j->observer, &e);
     if (LIKELY(usual))
-        replay_usual_request(f->replay, p, h);
+        shadow_usual_request(f->shadow, p, h);
     else
-        replay_request(f->replay, p, as, h);
+        shadow_request(f->shadow, p, as, h);
     if (UNLIKELY(unsettled && !h->unsettled))
-        replay_settle(f->replay);
+        shadow_settle(f->shadow);
 }

@@ -78,8 +78,8 @@ static bool at_responder(const struct judge *j, const struct judged *a)
 
 static void check_transport(struct judge *j, const struct judged *a)
 {
-    struct verdict v[REPLAY_FOUND];
-    unsigned n = replay_check_response(a->f->replay, a->p, at_responder(j, a), v), has, lacks;
+    struct verdict v[SHADOW_FOUND];
+    unsigned n = shadow_check_response(a->f->shadow, a->p, at_responder(j, a), v), has, lacks;
 
     for (unsigned i = 0; i < n; i++) {
         if (!judge_explains((enum rule)v[i].rule) || (i && v[i].rule == v[i - 1].rule))
@@ -134,7 +134,7 @@ static void check_ignored(struct judge *j, const struct judged *a)
 static void check_wait(struct judge *j, const struct judged *a)
 {
     const struct asked k = a->f->asked;
-    const struct requester *r = &a->f->replay->req.r;
+    const struct requester *r = &a->f->shadow->req.r;
     uint32_t peer = conn_flow_at(j->conns, a->flow)->peer;
     ns_t wait = ack_timeout(r->p.timeout), elapsed = a->p->frame->ts - k.ts;
     /* the requester, too, says that the time was over */
@@ -309,13 +309,13 @@ void judge_response(struct judge *j, const struct pkt *p, uint32_t flow)
         return;
     a.flow = e.flow;
     a.f = &j->flows[a.flow];
-    a.h = a.f->half;
+    a.h = a.f->dir;
     if (!a.h || !a.h->have_next)
         return;
     if (UNLIKELY(p->have & H_AETH && p->aeth.msn > a.h->msgs))
         a.h->began = BEGAN_BEFORE;
-    if (UNLIKELY(a.f->replay->req.u.pmtu_unknown && a.h->pmtu))
-        replay_learn_pmtu(a.f->replay, a.h->pmtu);
+    if (UNLIKELY(a.f->shadow->req.u.pmtu_unknown && a.h->pmtu))
+        shadow_learn_pmtu(a.f->shadow, a.h->pmtu);
     twin = is_twin(&a);
     if (UNLIKELY(a.f->asked.frame))
         check_wait(j, &a);
@@ -324,7 +324,7 @@ void judge_response(struct judge *j, const struct pkt *p, uint32_t flow)
         early_begins(&a);
         /* it may answer the READ whose PSNs are not known yet, behind a response that is still to come */
         a.h->disorder |= a.h->loose;
-    } else if (UNLIKELY(psn_diff(response_proves(p), a.f->replay->start) < 0 && a.h->service != SVC_UC &&
+    } else if (UNLIKELY(psn_diff(response_proves(p), a.f->shadow->start) < 0 && a.h->service != SVC_UC &&
                         !req_dir_sent(a.h, p->bth.psn))) {
         a.h->began = BEGAN_BEFORE;
         return; /* it answers what was sent before the capture began */
@@ -338,11 +338,11 @@ void judge_response(struct judge *j, const struct pkt *p, uint32_t flow)
     unsettled = a.h->unsettled;
     observer_take(j->observer, &e);
     if (LIKELY(!early && !twin)) {
-        a.f->replay->req.u.slack = judge_slack(j, p);
-        replay_response(a.f->replay, p);
+        a.f->shadow->req.u.slack = judge_slack(j, p);
+        shadow_response(a.f->shadow, p);
     }
     if (UNLIKELY(unsettled && !a.h->unsettled))
-        replay_settle(a.f->replay);
+        shadow_settle(a.f->shadow);
 }
 
 /* --- What a packet recorded late would refute ------------------------------------------------- */
@@ -396,7 +396,7 @@ static void early_report(struct judge *j, const struct pkt *p, uint32_t flow, st
 static void early_arrives(struct judge *j, const struct pkt *p, uint32_t flow, struct pending_fail *w)
 {
     struct found f = early_found(j, p, flow, w);
-    struct req_dir *h = j->flows[flow].half;
+    struct req_dir *h = j->flows[flow].dir;
     ns_t later = p->frame->ts - w->ts;
 
     w->have = false;
@@ -416,13 +416,13 @@ static void pending_look(struct judge *j, const struct pkt *p, uint32_t flow, bo
 {
     struct jflow *f = &j->flows[flow];
 
-    if (!f->half)
+    if (!f->dir)
         return;
-    if (f->gap.have && req_dir_sent(f->half, f->gap.psn))
+    if (f->gap.have && req_dir_sent(f->dir, f->gap.psn))
         f->gap.have = false;
     if (f->gap.have && has_waited(f, &f->gap, now))
         gap_report(j, p, flow, &f->gap);
-    if (f->early.have && psn_diff(f->early.psn, f->half->next) < 0) {
+    if (f->early.have && psn_diff(f->early.psn, f->dir->next) < 0) {
         if (p)
             early_arrives(j, p, flow, &f->early);
         f->early.have = false;
@@ -440,7 +440,7 @@ void judge_pending(struct judge *j, const struct pkt *p, uint32_t flow, bool now
 
 static void note_requests(struct judge *j, uint32_t flow, const struct jflow *f)
 {
-    const struct req_dir *h = f->half;
+    const struct req_dir *h = f->dir;
 
     if (f->spurious)
         judge_note(j, RULE_RTX_14, flow, f->spurious_frame, count_str(f->spurious, "packet"),
@@ -463,14 +463,14 @@ void judge_flow_end(struct judge *j, uint32_t flow)
 
     judge_congestion(j, flow);
     judge_flow_silent(j, flow);
-    if (!f->half)
+    if (!f->dir)
         return;
     note_requests(j, flow, f);
     past_end(j, flow);
-    if (f->half->service == SVC_RC && (peer == FLOW_NONE || !j->flows[peer].packets))
+    if (f->dir->service == SVC_RC && (peer == FLOW_NONE || !j->flows[peer].packets))
         judge_note_as(j, RULE_CAP_02, flow, f->first_frame, "only {seen} was captured", "one direction",
                       "No packet of the other direction was seen.");
-    if (f->half->copies)
-        judge_note_as(j, RULE_CAP_02, flow, 0, "{seen} captured twice", count_str(f->half->copies, "packet"),
+    if (f->dir->copies)
+        judge_note_as(j, RULE_CAP_02, flow, 0, "{seen} captured twice", count_str(f->dir->copies, "packet"),
                       "They are there twice, to the last bit: captured, or duplicated on their way.");
 }

@@ -3,7 +3,7 @@
 
 #define PMTU_MAX 4096
 
-void replay_begin(struct replay *r, const struct replay_params *k)
+void shadow_begin(struct shadow *r, const struct shadow_params *k)
 {
     const struct req_params q = {
         .service = k->service,
@@ -29,25 +29,25 @@ void replay_begin(struct replay *r, const struct replay_params *k)
 
     r->thorough = k->thorough;
     r->start = k->psn;
-    shadow_req_init(&r->req, &q, &u, r->msgs, REPLAY_MSGS);
-    shadow_rsp_init(&r->rsp, &s, &w, r->res, REPLAY_RES);
-    memset(&r->msgs[REPLAY_MSGS - 1], 0, sizeof r->msgs[0]); /* stands before the first message */
+    shadow_req_init(&r->req, &q, &u, r->msgs, SHADOW_MSGS);
+    shadow_rsp_init(&r->rsp, &s, &w, r->res, SHADOW_RES);
+    memset(&r->msgs[SHADOW_MSGS - 1], 0, sizeof r->msgs[0]); /* stands before the first message */
 }
 
-void replay_learn_pmtu(struct replay *r, uint16_t pmtu)
+void shadow_learn_pmtu(struct shadow *r, uint16_t pmtu)
 {
     shadow_req_learn_pmtu(&r->req, pmtu);
     shadow_rsp_learn_pmtu(&r->rsp, pmtu);
 }
 
-unsigned replay_check_request(const struct replay *r, const struct pkt *p, struct verdict *out)
+unsigned shadow_check_request(const struct shadow *r, const struct pkt *p, struct verdict *out)
 {
-    return req_tx_check_all(&r->req.r, &r->req.u, p, p->frame->ts, out, REPLAY_FOUND);
+    return req_tx_check_all(&r->req.r, &r->req.u, p, p->frame->ts, out, SHADOW_FOUND);
 }
 
 /* A request is first seen behind later ones, maybe in a place that a READ of unknown length was thought to fill: as
  * long as it was missed, no count was right, and the responder's packets do not come as they left. */
-static void take_late(struct replay *r, const struct pkt *p)
+static void take_late(struct shadow *r, const struct pkt *p)
 {
     r->req.u.counted = false;
     r->rsp.u.all_seen = false;
@@ -56,7 +56,7 @@ static void take_late(struct replay *r, const struct pkt *p)
 }
 
 /* A request reaches the responder, for all that is known. */
-static inline void arrive(struct replay *r, const struct pkt *p, enum seen_as as, const struct req_dir *h)
+static inline void arrive(struct shadow *r, const struct pkt *p, enum seen_as as, const struct req_dir *h)
 {
     if (UNLIKELY(r->rsp.u.pmtu_unknown && as == SEEN_NEW && psn_diff(p->bth.psn, r->rsp.r.epsn_hi) > 0))
         r->rsp.r.epsn_hi = p->bth.psn; /* the READ before it takes so many PSNs, for all that is known */
@@ -65,7 +65,7 @@ static inline void arrive(struct replay *r, const struct pkt *p, enum seen_as as
         shadow_rsp_may_expect(&r->rsp, h->contig);
 }
 
-void replay_request(struct replay *r, const struct pkt *p, enum seen_as as, const struct req_dir *h)
+void shadow_request(struct shadow *r, const struct pkt *p, enum seen_as as, const struct req_dir *h)
 {
     if (UNLIKELY(as == SEEN_LATE))
         take_late(r, p);
@@ -75,31 +75,31 @@ void replay_request(struct replay *r, const struct pkt *p, enum seen_as as, cons
     arrive(r, p, as, h);
 }
 
-void replay_usual_request(struct replay *r, const struct pkt *p, const struct req_dir *h)
+void shadow_usual_request(struct shadow *r, const struct pkt *p, const struct req_dir *h)
 {
     shadow_req_tx_usual(&r->req, p, p->frame->ts);
     arrive(r, p, SEEN_NEW, h);
 }
 
-unsigned replay_check_response(struct replay *r, const struct pkt *p, bool at_responder, struct verdict *out)
+unsigned shadow_check_response(struct shadow *r, const struct pkt *p, bool at_responder, struct verdict *out)
 {
     unsigned n;
 
     r->rsp.u.all_seen = at_responder;
     n = LIKELY(shadow_rsp_tx_is_usual(&r->rsp, p) && !r->thorough)
             ? 0
-            : rsp_tx_check_all(&r->rsp.r, &r->rsp.u, p, p->frame->ts, out, REPLAY_FOUND - 1);
+            : rsp_tx_check_all(&r->rsp.r, &r->rsp.u, p, p->frame->ts, out, SHADOW_FOUND - 1);
     out[n] = req_rx_check_msn(&r->req.r, &r->req.u, p);
     return n + !verdict_ok(out[n]);
 }
 
-void replay_response(struct replay *r, const struct pkt *p)
+void shadow_response(struct shadow *r, const struct pkt *p)
 {
     shadow_rsp_tx(&r->rsp, p);
     shadow_req_rx(&r->req, p, p->frame->ts);
 }
 
-void replay_settle(struct replay *r)
+void shadow_settle(struct shadow *r)
 {
     shadow_rsp_settle(&r->rsp);
 }

@@ -3,7 +3,7 @@
  * A replica is made of the transport's own parts, and of what is not known (src/transport/unknown.h): each packet is
  * first checked, by the very checks that an endpoint of ours must pass, and then applied. It begins with what CM, a
  * parameter exchange or the user told, or in mid-stream with the first request seen; what is not known is learnt. One
- * replay is for one direction of requests: their requester, and the responder at the other end. Plain data of constant
+ * shadow is for one direction of requests: their requester, and the responder at the other end. Plain data of constant
  * size, about 24 KiB; made when a direction is first used.
  *
  * Kept beside it, because evidence about packets (requests.h) is better there: gaps in PSNs (SEQ-01, SVC-06) and
@@ -17,12 +17,12 @@
 #include "src/judge/shadow_req.h"
 #include "src/judge/shadow_rsp.h"
 
-#define REPLAY_MSGS  256 /* messages remembered */
-#define REPLAY_RES   128 /* READs and atomics remembered */
-#define REPLAY_FOUND 12  /* verdicts about one packet at most */
+#define SHADOW_MSGS  256 /* messages remembered */
+#define SHADOW_RES   128 /* READs and atomics remembered */
+#define SHADOW_FOUND 12  /* verdicts about one packet at most */
 
-/* What is known of a connection when its replay begins. */
-struct replay_params {
+/* What is known of a connection when its shadow begins. */
+struct shadow_params {
     uint8_t service;   /* enum service */
     uint8_t timeout;   /* local ACK timeout, 4.096 us x 2^n; 0: none, or not known */
     uint8_t retry_cnt; /* UINT8_MAX: not known */
@@ -36,35 +36,35 @@ struct replay_params {
     bool thorough;     /* ask every check, also where nothing is unusual: for tests, which compare */
 };
 
-struct replay {
+struct shadow {
     bool thorough;  /* every check is asked, also where nothing is unusual */
     uint32_t start; /* first PSN that the replicas know of */
     struct shadow_req req;
     struct shadow_rsp rsp;
-    struct req_msg msgs[REPLAY_MSGS];
-    struct rsp_res res[REPLAY_RES];
+    struct req_msg msgs[SHADOW_MSGS];
+    struct rsp_res res[SHADOW_RES];
 };
 
 /* Begin, or begin anew. */
-void replay_begin(struct replay *r, const struct replay_params *k);
+void shadow_begin(struct shadow *r, const struct shadow_params *k);
 /* The path MTU became known. */
-void replay_learn_pmtu(struct replay *r, uint16_t pmtu);
+void shadow_learn_pmtu(struct shadow *r, uint16_t pmtu);
 /* Whether nothing about request `p`, which is SEEN_NEW, is unusual: no check fails. */
-static inline bool replay_is_usual(const struct replay *r, const struct pkt *p)
+static inline bool shadow_is_usual(const struct shadow *r, const struct pkt *p)
 {
     return shadow_req_tx_is_usual(&r->req, p) && !r->thorough;
 }
-/* What the checks say of request `p`: the failures, at most REPLAY_FOUND, to `out`; returns how many. */
-unsigned replay_check_request(const struct replay *r, const struct pkt *p, struct verdict *out);
-/* Take request `p`, which is `as` to half `h`; after req_dir_request(). */
-void replay_request(struct replay *r, const struct pkt *p, enum seen_as as, const struct req_dir *h);
-/* The same for one that replay_is_usual(). */
-void replay_usual_request(struct replay *r, const struct pkt *p, const struct req_dir *h);
+/* What the checks say of request `p`: the failures, at most SHADOW_FOUND, to `out`; returns how many. */
+unsigned shadow_check_request(const struct shadow *r, const struct pkt *p, struct verdict *out);
+/* Take request `p`, which is `as` to the requests `h`; after req_dir_request(). */
+void shadow_request(struct shadow *r, const struct pkt *p, enum seen_as as, const struct req_dir *h);
+/* The same for one that shadow_is_usual(). */
+void shadow_usual_request(struct shadow *r, const struct pkt *p, const struct req_dir *h);
 /* Likewise for response `p`. `at_responder`: the capture is complete and its tap at the responder, so that everything
  * is seen in the order in which the responder took and sent it. */
-unsigned replay_check_response(struct replay *r, const struct pkt *p, bool at_responder, struct verdict *out);
-void replay_response(struct replay *r, const struct pkt *p);
+unsigned shadow_check_response(struct shadow *r, const struct pkt *p, bool at_responder, struct verdict *out);
+void shadow_response(struct shadow *r, const struct pkt *p);
 /* After a loss everything has come: the responder's packets can be foretold again. */
-void replay_settle(struct replay *r);
+void shadow_settle(struct shadow *r);
 
 #endif

@@ -9,7 +9,7 @@ static void on_fresh(void *user, uint32_t flow)
     struct meter *m = user;
 
     if (m->rows[flow].used)
-        meter_retire(m, flow, row_is_of(&m->rows[flow], conn_flow_at(m->conns, flow)) ? WORK_RESTART : WORK_FORGOTTEN);
+        meter_retire(m, flow, row_is_of(&m->rows[flow], conn_flow_at(m->conns, flow)) ? WQE_RESTART : WQE_FORGOTTEN);
     free(m->sides[flow]);
     m->sides[flow] = NULL;
     m->rows[flow].used = false;
@@ -17,7 +17,7 @@ static void on_fresh(void *user, uint32_t flow)
 
 /* --- Work requests ---------------------------------------------------------------------------- */
 
-static void on_over(void *user, const struct work *w, uint32_t flow)
+static void on_over(void *user, const struct wqe *w, uint32_t flow)
 {
     struct meter *m = user;
     bool ud = flow >= UD_FLOW(0);
@@ -28,8 +28,8 @@ static void on_over(void *user, const struct work *w, uint32_t flow)
     r->ops[w->op]++;
     r->messages++;
     r->completed += ok;
-    r->failed += !ok && w->status != WORK_STATUS_UNKNOWN;
-    if (ok || w->reason == WORK_UNRELIABLE) {
+    r->failed += !ok && w->status != WQE_STATUS_UNKNOWN;
+    if (ok || w->reason == WQE_UNRELIABLE) {
         r->message_bytes += w->bytes;
         r->good_first = r->have_good && r->good_first < w->start ? r->good_first : w->start;
         r->good_last = r->have_good && r->good_last > end ? r->good_last : end;
@@ -41,7 +41,7 @@ static void on_over(void *user, const struct work *w, uint32_t flow)
         m->o.work.over(m->o.work.user, w, flow);
 }
 
-static void on_work_packet(void *user, const struct work *w, const struct pkt *p)
+static void on_work_packet(void *user, const struct wqe *w, const struct pkt *p)
 {
     const struct meter *m = user;
 
@@ -145,7 +145,7 @@ static struct side *side_of(struct meter *m, uint32_t flow)
 static void on_request(struct meter *m, const struct event *w)
 {
     struct side *s = side_of(m, w->flow);
-    struct work_env e;
+    struct wqe_env e;
 
     if (!s)
         return;
@@ -153,7 +153,7 @@ static void on_request(struct meter *m, const struct event *w)
     if (UNLIKELY(w->as == SEEN_RESTART)) {
         e = meter_env(m, w->flow);
         m->rows[w->flow].restarts++;
-        work_flush(&s->ring, &e, WORK_RESTART, w->p->frame->ts);
+        wqe_flush(&s->ring, &e, WQE_RESTART, w->p->frame->ts);
     }
 }
 
@@ -161,11 +161,11 @@ static void on_requested(struct meter *m, const struct event *w)
 {
     struct meter_row *r = &m->rows[w->flow];
     const struct req_dir *h = w->h;
-    struct work_env e = meter_env(m, w->flow);
+    struct wqe_env e = meter_env(m, w->flow);
 
     if (!m->sides[w->flow])
         return;
-    work_request(&m->sides[w->flow]->ring, &e, w->p, w->as == SEEN_RESTART ? SEEN_NEW : (enum seen_as)w->as);
+    wqe_request(&m->sides[w->flow]->ring, &e, w->p, w->as == SEEN_RESTART ? SEEN_NEW : (enum seen_as)w->as);
     r->retry_seen = r->retry_seen > h->retries ? r->retry_seen : h->retries;
     if (w->p->bth.opcode >> 5 != SVC_UC) {
         uint32_t out = (h->next - (h->have_una ? h->una : h->start)) & PSN_MASK;
@@ -222,7 +222,7 @@ static void on_responded(struct meter *m, const struct event *w)
 {
     struct meter_row *r = &m->rows[w->flow];
     const struct req_dir *h = w->h;
-    struct work_env e = meter_env(m, w->flow);
+    struct wqe_env e = meter_env(m, w->flow);
 
     if (!r->used || !m->sides[w->flow])
         return;
@@ -231,11 +231,11 @@ static void on_responded(struct meter *m, const struct event *w)
         r->acked += (uint32_t)psn_diff(h->una, m->una_before);
     if (h->rnr.have && h->rnr.times > r->rnr_retry_seen)
         r->rnr_retry_seen = h->rnr.times;
-    work_response(&m->sides[w->flow]->ring, &e, w->p);
+    wqe_response(&m->sides[w->flow]->ring, &e, w->p);
     if (UNLIKELY(w->p->op->flags & OPF_ACK && response_type(w->p) == AETH_NAK &&
                  aeth_value(w->p->aeth.syndrome) != NAK_PSN_SEQ) &&
         m->sides[w->own])
-        work_stop(&m->sides[w->own]->ring);
+        wqe_stop(&m->sides[w->own]->ring);
 }
 
 static void on_cnp(struct meter_row *r, const struct pkt *p)
@@ -318,7 +318,7 @@ static void on_datagram(struct meter *m, const struct pkt *p)
     r->duplicates += as == SEEN_COPY;
     if (as == SEEN_COPY)
         return; /* a copy made by the network: its sender posted one */
-    work_datagram(&m->work, &m->next_id, p, UD_FLOW(slot));
+    wqe_datagram(&m->work, &m->next_id, p, UD_FLOW(slot));
 }
 
 /* A packet that its receiver drops silently. */
@@ -344,8 +344,8 @@ static void on_cm(struct meter *m, const struct pkt *p)
     flow[1] = flow[0] == FLOW_NONE ? FLOW_NONE : conn_flow_at(m->conns, flow[0])->peer;
     for (unsigned i = 0; i < ARRAY_LEN(flow); i++)
         if (flow[i] != FLOW_NONE && m->sides[flow[i]]) {
-            struct work_env e = meter_env(m, flow[i]);
-            work_close(&m->sides[flow[i]]->ring, &e, p->frame->ts, i == 0);
+            struct wqe_env e = meter_env(m, flow[i]);
+            wqe_close(&m->sides[flow[i]]->ring, &e, p->frame->ts, i == 0);
         }
 }
 
@@ -413,7 +413,7 @@ struct meter *meter_new(struct observer *observer, const struct meter_opts *o)
     if (!m)
         return NULL;
     m->o = *o;
-    m->work = (struct work_user){m, o->work.packet ? on_work_packet : NULL, on_over};
+    m->work = (struct wqe_user){m, o->work.packet ? on_work_packet : NULL, on_over};
     m->observer = observer;
     m->conns = observer_conns(observer);
     m->rows = calloc(METER_FLOWS, sizeof *m->rows);
@@ -480,8 +480,8 @@ void meter_end(struct meter *m)
         if (!r->used)
             continue;
         if (m->sides[i]) {
-            struct work_env e = meter_env(m, i);
-            work_flush(&m->sides[i]->ring, &e, WORK_CAPTURE_ENDS, m->t.last);
+            struct wqe_env e = meter_env(m, i);
+            wqe_flush(&m->sides[i]->ring, &e, WQE_CAPTURE_ENDS, m->t.last);
         }
         row_identify(r, f);
         row_finish(r, m->sides[i]);

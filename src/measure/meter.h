@@ -50,7 +50,7 @@ struct meter_row {
     uint64_t requests, request_bytes; /* packets and payload, retransmissions included */
     uint64_t responses;
     uint64_t naks_sent;                   /* of them NAKs of any kind */
-    uint64_t ops[WORK_OPS];               /* messages by operation */
+    uint64_t ops[WQE_OPS];                /* messages by operation */
     uint64_t messages, completed, failed; /* work requests; with status SUCCESS; with another */
     uint64_t message_bytes;               /* of completed ones, and of all where nothing is acknowledged */
     uint64_t goodput; /* bits per second: message_bytes over the time from the first start to the last end */
@@ -95,10 +95,10 @@ typedef void meter_tick(void *user, const struct meter_row *row, ns_t start, ns_
                         const struct meter_counts *added);
 
 struct meter_opts {
-    ns_t interval;         /* 0: none */
-    meter_tick *tick;      /* called in the order of time, for rows with packets in the interval */
-    struct work_user work; /* work.over and work.packet may be NULL */
-    void *user;            /* of tick */
+    ns_t interval;        /* 0: none */
+    meter_tick *tick;     /* called in the order of time, for rows with packets in the interval */
+    struct wqe_user work; /* work.over and work.packet may be NULL */
+    void *user;           /* of tick */
 };
 
 struct meter;
@@ -111,7 +111,7 @@ void meter_end(struct meter *m);
 /* After meter_end(): the rows, in the order of connections; NULL without memory or rows. *n is set. They live as long
  * as `m`. */
 struct meter_row **meter_rows(struct meter *m, size_t *n);
-/* Connection (0: datagrams) and queue pairs of a flow that work_user.over() names; *row is valid until the next
+/* Connection (0: datagrams) and queue pairs of a flow that wqe_user.over() names; *row is valid until the next
  * packet. */
 const struct meter_row *meter_row_of(struct meter *m, uint32_t flow);
 

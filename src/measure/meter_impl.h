@@ -12,12 +12,12 @@
 /* State of rows with requests. */
 struct side {
     struct hist latency, ack_latency;
-    struct work_ring ring;
+    struct wqe_ring ring;
 };
 
 struct meter {
     struct meter_opts o;
-    struct work_user work; /* callbacks of the ring */
+    struct wqe_user work; /* callbacks of the ring */
     struct observer *observer;
     struct conn_table *conns; /* of `observer` */
     struct meter_row *rows;   /* METER_FLOWS, by flow */
@@ -46,9 +46,9 @@ void row_identify(struct meter_row *r, const struct flow *f);
 void row_finish(struct meter_row *r, const struct side *s);
 
 /* Of the work requests of a flow that has a side. */
-struct work_env meter_env(struct meter *m, uint32_t flow);
+struct wqe_env meter_env(struct meter *m, uint32_t flow);
 /* The row of a flow is over, for reason `why` of its open work requests: keep a copy. */
-void meter_retire(struct meter *m, uint32_t flow, enum work_reason why);
+void meter_retire(struct meter *m, uint32_t flow, enum wqe_reason why);
 
 /* The row has packets in this interval. */
 void meter_activate(struct meter *m, struct meter_row *r);

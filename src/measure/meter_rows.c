@@ -80,10 +80,10 @@ void row_finish(struct meter_row *r, const struct side *s)
         r->cnp_gap_mean = (uint64_t)(r->cnp_last - r->cnp_first) / (r->c.cnps - 1);
 }
 
-struct work_env meter_env(struct meter *m, uint32_t flow)
+struct wqe_env meter_env(struct meter *m, uint32_t flow)
 {
-    return (struct work_env){m->observer, observer_req_dir(m->observer, flow), &conn_flow_at(m->conns, flow)->params,
-                             &m->work, &m->next_id};
+    return (struct wqe_env){m->observer, observer_req_dir(m->observer, flow), &conn_flow_at(m->conns, flow)->params,
+                            &m->work, &m->next_id};
 }
 
 /* --- Intervals -------------------------------------------------------------------------------- */
@@ -138,13 +138,13 @@ void meter_activate(struct meter *m, struct meter_row *r)
 
 /* --- The end of a row ------------------------------------------------------------------------- */
 
-void meter_retire(struct meter *m, uint32_t flow, enum work_reason why)
+void meter_retire(struct meter *m, uint32_t flow, enum wqe_reason why)
 {
     struct meter_row *r = &m->rows[flow], *copy;
 
     if (m->sides[flow]) {
-        struct work_env e = meter_env(m, flow);
-        work_flush(&m->sides[flow]->ring, &e, why, m->t.last);
+        struct wqe_env e = meter_env(m, flow);
+        wqe_flush(&m->sides[flow]->ring, &e, why, m->t.last);
     }
     row_finish(r, m->sides[flow]);
     if (r->active)

@@ -1,7 +1,7 @@
 /* layer 3 (measure): work requests, put together from packets and their evidence. */
 #include "src/measure/wqe_impl.h"
 
-const char *work_op_str(enum work_op op)
+const char *wqe_op_str(enum wqe_op op)
 {
     static const char *const names[] = {
         "SEND",      "SEND_WITH_IMM",      "SEND_WITH_INV",        "RDMA_WRITE", "RDMA_WRITE_WITH_IMM",
@@ -9,7 +9,7 @@ const char *work_op_str(enum work_op op)
     return names[op];
 }
 
-const char *work_reason_str(enum work_reason r)
+const char *wqe_reason_str(enum wqe_reason r)
 {
     static const char *const names[] = {"",
                                         "this transport service has no acknowledgements",
@@ -28,18 +28,18 @@ const char *work_reason_str(enum work_reason r)
 
 /* --- The ring --------------------------------------------------------------------------------- */
 
-static struct work *at(struct work_ring *r, uint32_t i)
+static struct wqe *at(struct wqe_ring *r, uint32_t i)
 {
-    return &r->slot[(r->head + i) % WORK_MAX];
+    return &r->slot[(r->head + i) % WQE_MAX];
 }
 
-uint32_t work_end(const struct req_dir *h, const struct work *w)
+uint32_t wqe_end(const struct req_dir *h, const struct wqe *w)
 {
-    return w->op == WORK_READ ? psn_add(w->psn, h->pmtu ? psn_span(w->bytes, h->pmtu) : 1) : w->end;
+    return w->op == WQE_READ ? psn_add(w->psn, h->pmtu ? psn_span(w->bytes, h->pmtu) : 1) : w->end;
 }
 
 /* The position, from 1, of the last work request that begins at or before `psn`; 0: all begin after it. */
-static uint32_t place_of(struct work_ring *r, uint32_t psn)
+static uint32_t place_of(struct wqe_ring *r, uint32_t psn)
 {
     uint32_t i = r->n;
 
@@ -48,26 +48,26 @@ static uint32_t place_of(struct work_ring *r, uint32_t psn)
     return i;
 }
 
-static struct work *find(struct work_ring *r, const struct req_dir *h, uint32_t psn)
+static struct wqe *find(struct wqe_ring *r, const struct req_dir *h, uint32_t psn)
 {
     uint32_t i = place_of(r, psn);
-    struct work *w = i ? at(r, i - 1) : NULL;
+    struct wqe *w = i ? at(r, i - 1) : NULL;
 
-    return w && work_covers(h, w, psn) ? w : NULL;
+    return w && wqe_covers(h, w, psn) ? w : NULL;
 }
 
-static void pop(struct work_ring *r, const struct work_env *e, enum work_reason why, ns_t now)
+static void pop(struct wqe_ring *r, const struct wqe_env *e, enum wqe_reason why, ns_t now)
 {
-    struct work *w = at(r, 0);
+    struct wqe *w = at(r, 0);
 
-    work_decide(r, e, w, why, now);
-    e->user->over(e->user->user, w, e->half->flow);
-    r->head = (r->head + 1) % WORK_MAX;
+    wqe_decide(r, e, w, why, now);
+    e->user->over(e->user->user, w, e->dir->flow);
+    r->head = (r->head + 1) % WQE_MAX;
     r->n--;
     r->open -= r->open > 0;
 }
 
-void work_flush(struct work_ring *r, const struct work_env *e, enum work_reason why, ns_t now)
+void wqe_flush(struct wqe_ring *r, const struct wqe_env *e, enum wqe_reason why, ns_t now)
 {
     while (r->n)
         pop(r, e, why, now);
@@ -78,37 +78,37 @@ void work_flush(struct work_ring *r, const struct work_env *e, enum work_reason 
 
 /* --- Requests --------------------------------------------------------------------------------- */
 
-static enum work_op op_of(const struct pkt *p)
+static enum wqe_op op_of(const struct pkt *p)
 {
     uint32_t flags = p->op->flags;
     unsigned op = p->bth.opcode & 31;
 
     if (flags & OPF_SEND)
-        return p->have & H_IMMDT ? WORK_SEND_IMM : p->have & H_IETH ? WORK_SEND_INV : WORK_SEND;
+        return p->have & H_IMMDT ? WQE_SEND_IMM : p->have & H_IETH ? WQE_SEND_INV : WQE_SEND;
     if (flags & OPF_WRITE)
-        return p->have & H_IMMDT ? WORK_WRITE_IMM : WORK_WRITE;
+        return p->have & H_IMMDT ? WQE_WRITE_IMM : WQE_WRITE;
     if (flags & OPF_READ_REQ)
-        return WORK_READ;
+        return WQE_READ;
     if (flags & OPF_FLUSH)
-        return WORK_FLUSH;
+        return WQE_FLUSH;
     if (flags & OPF_ATOMIC_WRITE)
-        return WORK_ATOMIC_WRITE;
-    return op == OP_COMPARE_SWAP ? WORK_CMP_SWAP : WORK_FETCH_ADD;
+        return WQE_ATOMIC_WRITE;
+    return op == OP_COMPARE_SWAP ? WQE_CMP_SWAP : WQE_FETCH_ADD;
 }
 
 /* True for operations that only the last packet shows: immediate data or the key to invalidate. It may come first, out
  * of order. */
-static bool comes_last(enum work_op op)
+static bool comes_last(enum wqe_op op)
 {
-    return op == WORK_SEND_IMM || op == WORK_SEND_INV || op == WORK_WRITE_IMM;
+    return op == WQE_SEND_IMM || op == WQE_SEND_INV || op == WQE_WRITE_IMM;
 }
 
 /* Take what the headers of one packet say about its work request. */
-static void take_headers(struct work *w, const struct pkt *p)
+static void take_headers(struct wqe *w, const struct pkt *p)
 {
-    enum work_op op = op_of(p);
+    enum wqe_op op = op_of(p);
 
-    if (comes_last(op) || (p->op->flags & OPF_START && !comes_last((enum work_op)w->op)))
+    if (comes_last(op) || (p->op->flags & OPF_START && !comes_last((enum wqe_op)w->op)))
         w->op = (uint8_t)op;
     if (p->have & H_IMMDT)
         w->imm = p->immdt.data;
@@ -128,7 +128,7 @@ static void take_headers(struct work *w, const struct pkt *p)
 }
 
 /* A packet of `w` that was not seen before. */
-static void take_packet(struct work *w, const struct pkt *p)
+static void take_packet(struct wqe *w, const struct pkt *p)
 {
     uint32_t flags = p->op->flags;
 
@@ -139,27 +139,27 @@ static void take_packet(struct work *w, const struct pkt *p)
         w->bytes += p->payload_len;
 }
 
-static struct work work_of(const struct pkt *p, uint64_t id)
+static struct wqe wqe_of(const struct pkt *p, uint64_t id)
 {
-    struct work w = {.id = id,
-                     .first_frame = p->frame->number,
-                     .start = p->frame->ts,
-                     .last = p->frame->ts,
-                     .psn = p->bth.psn,
-                     .end = psn_add(p->bth.psn, 1),
-                     .op = (uint8_t)op_of(p),
-                     .service = p->bth.opcode >> 5,
-                     .status = WORK_STATUS_UNKNOWN};
+    struct wqe w = {.id = id,
+                    .first_frame = p->frame->number,
+                    .start = p->frame->ts,
+                    .last = p->frame->ts,
+                    .psn = p->bth.psn,
+                    .end = psn_add(p->bth.psn, 1),
+                    .op = (uint8_t)op_of(p),
+                    .service = p->bth.opcode >> 5,
+                    .status = WQE_STATUS_UNKNOWN};
 
     take_packet(&w, p);
     return w;
 }
 
 /* A new work request at position `i`. */
-static struct work *insert(struct work_ring *r, const struct work_env *e, const struct work *w, uint32_t i)
+static struct wqe *insert(struct wqe_ring *r, const struct wqe_env *e, const struct wqe *w, uint32_t i)
 {
-    if (r->n == WORK_MAX) {
-        pop(r, e, WORK_TOO_MANY, w->last);
+    if (r->n == WQE_MAX) {
+        pop(r, e, WQE_TOO_MANY, w->last);
         i -= i > 0;
     }
     for (uint32_t k = r->n++; k > i; k--)
@@ -173,17 +173,17 @@ static struct work *insert(struct work_ring *r, const struct work_env *e, const 
 /* The operation as the First and Middle packets show it. */
 static uint8_t plain_op(uint8_t op)
 {
-    return op == WORK_SEND_IMM || op == WORK_SEND_INV ? WORK_SEND : op == WORK_WRITE_IMM ? WORK_WRITE : op;
+    return op == WQE_SEND_IMM || op == WQE_SEND_INV ? WQE_SEND : op == WQE_WRITE_IMM ? WQE_WRITE : op;
 }
 
 static bool is_start(const struct pkt *p)
 {
-    return p->op->flags & OPF_START || work_has_answer(&(struct work){.op = (uint8_t)op_of(p)});
+    return p->op->flags & OPF_START || wqe_has_answer(&(struct wqe){.op = (uint8_t)op_of(p)});
 }
 
 /* True if `p`, which does not directly follow the packets of `w`, belongs to another work request: its operation
  * differs, or `w` ends before it by its length. */
-static bool is_other(const struct req_dir *h, const struct work *w, const struct pkt *p)
+static bool is_other(const struct req_dir *h, const struct wqe *w, const struct pkt *p)
 {
     if (psn_diff(p->bth.psn, w->end) <= 0)
         return false;
@@ -193,30 +193,29 @@ static bool is_other(const struct req_dir *h, const struct work *w, const struct
 }
 
 /* The work request that the new packet `p` continues; NULL: it begins one. */
-static struct work *continued(struct work_ring *r, const struct work_env *e, const struct pkt *p, uint32_t i)
+static struct wqe *continued(struct wqe_ring *r, const struct wqe_env *e, const struct pkt *p, uint32_t i)
 {
-    struct work *w = i ? at(r, i - 1) : NULL;
+    struct wqe *w = i ? at(r, i - 1) : NULL;
 
     if (!w || w->psn == p->bth.psn)
         return w; /* its place was taken by mistake */
-    if (is_start(p) || (w->ended && !work_covers(e->half, w, p->bth.psn)) || work_has_answer(w) ||
-        is_other(e->half, w, p))
+    if (is_start(p) || (w->ended && !wqe_covers(e->dir, w, p->bth.psn)) || wqe_has_answer(w) || is_other(e->dir, w, p))
         return NULL;
     return w;
 }
 
 /* The PSNs from `from` up to, not including, `to` were counted to `w` but are a work request of their own: build it
  * from the requests that are remembered. */
-static struct work known_of(const struct work_env *e, const struct work *w, uint32_t from, uint32_t to)
+static struct wqe known_of(const struct wqe_env *e, const struct wqe *w, uint32_t from, uint32_t to)
 {
     uint32_t n = min_u32((to - from) & PSN_MASK, TRACK_SENT);
-    struct work k = *w;
+    struct wqe k = *w;
 
     k.packets = k.again = 0;
     k.bytes = k.last_frame = 0;
     k.begun = k.have_remote = false;
     for (; n; n--) {
-        const struct sent *s = req_dir_sent(e->half, (to - n) & PSN_MASK);
+        const struct sent *s = req_dir_sent(e->dir, (to - n) & PSN_MASK);
         if (!s)
             continue;
         if (!k.packets) {
@@ -237,14 +236,14 @@ static struct work known_of(const struct work_env *e, const struct work *w, uint
 }
 
 /* `p` begins a work request, or ends `w`, in the middle of the PSNs that were counted to `w`: split `w`. */
-static void cut(struct work_ring *r, const struct work_env *e, const struct pkt *p, uint32_t i)
+static void cut(struct wqe_ring *r, const struct wqe_env *e, const struct pkt *p, uint32_t i)
 {
-    struct work *w = i ? at(r, i - 1) : NULL, rest, kept;
+    struct wqe *w = i ? at(r, i - 1) : NULL, rest, kept;
     bool start = is_start(p), boundary = start || p->op->flags & OPF_END;
 
-    if (!w || !boundary || work_has_answer(w))
+    if (!w || !boundary || wqe_has_answer(w))
         return;
-    if (w->psn == p->bth.psn || !work_covers(e->half, w, p->bth.psn))
+    if (w->psn == p->bth.psn || !wqe_covers(e->dir, w, p->bth.psn))
         return;
     rest = known_of(e, w, psn_add(p->bth.psn, 1), w->end);
     kept = known_of(e, w, w->psn, p->bth.psn);
@@ -267,10 +266,10 @@ static void cut(struct work_ring *r, const struct work_env *e, const struct pkt 
     insert(r, e, &rest, i);
 }
 
-static struct work *take_unseen(struct work_ring *r, const struct work_env *e, const struct pkt *p)
+static struct wqe *take_unseen(struct wqe_ring *r, const struct wqe_env *e, const struct pkt *p)
 {
     uint32_t i = place_of(r, p->bth.psn);
-    struct work *w, *next, begun;
+    struct wqe *w, *next, begun;
 
     cut(r, e, p, i);
     i = place_of(r, p->bth.psn);
@@ -292,12 +291,12 @@ static struct work *take_unseen(struct work_ring *r, const struct work_env *e, c
         next->bytes += next->have_remote ? 0 : sum;
         return next;
     }
-    begun = work_of(p, ++*e->next_id);
+    begun = wqe_of(p, ++*e->next_id);
     return insert(r, e, &begun, i);
 }
 
 /* The work request was not complete: the response that completed it may have been lost. Keep it as the proof. */
-static void reopen(struct work *w)
+static void reopen(struct wqe *w)
 {
     if (w->done_frame && !w->refused) {
         w->proof_frame = w->done_frame;
@@ -307,9 +306,9 @@ static void reopen(struct work *w)
 }
 
 /* The requester retransmits `p`: for it neither this work request nor a later one is complete. */
-static struct work *take_again(struct work_ring *r, const struct req_dir *h, const struct pkt *p, enum seen_as as)
+static struct wqe *take_again(struct wqe_ring *r, const struct req_dir *h, const struct pkt *p, enum seen_as as)
 {
-    struct work *w = find(r, h, p->bth.psn);
+    struct wqe *w = find(r, h, p->bth.psn);
 
     if (!w || as == SEEN_COPY)
         return w;
@@ -321,13 +320,13 @@ static struct work *take_again(struct work_ring *r, const struct req_dir *h, con
     }
     w->again++;
     w->refused = false;
-    w->status = WORK_STATUS_UNKNOWN;
+    w->status = WQE_STATUS_UNKNOWN;
     if (r->dead && psn_diff(p->bth.psn, r->dead_psn) <= 0)
         r->dead = false;
-    if (work_has_answer(w)) {
+    if (wqe_has_answer(w)) {
         uint32_t from = (p->bth.psn - w->psn) & PSN_MASK;
         w->got = min_u32(w->got, from);
-        w->missed |= h->have_una && psn_diff(h->una, work_end(h, w)) >= 0;
+        w->missed |= h->have_una && psn_diff(h->una, wqe_end(h, w)) >= 0;
     }
     for (; r->open && psn_diff(at(r, r->open - 1)->psn, w->psn) >= 0; r->open--)
         reopen(at(r, r->open - 1));
@@ -336,13 +335,13 @@ static struct work *take_again(struct work_ring *r, const struct req_dir *h, con
     return w;
 }
 
-void work_request(struct work_ring *r, const struct work_env *e, const struct pkt *p, enum seen_as as)
+void wqe_request(struct wqe_ring *r, const struct wqe_env *e, const struct pkt *p, enum seen_as as)
 {
-    struct work *w;
+    struct wqe *w;
 
     r->stopped = r->left = false;
     if (as == SEEN_AGAIN || as == SEEN_COPY || as == SEEN_OLD) {
-        w = take_again(r, e->half, p, as);
+        w = take_again(r, e->dir, p, as);
     } else {
         w = take_unseen(r, e, p);
         r->fresh = p->frame->ts;
@@ -359,7 +358,7 @@ void work_request(struct work_ring *r, const struct work_env *e, const struct pk
 
 /* --- Responses -------------------------------------------------------------------------------- */
 
-static void complete(const struct work_env *e, struct work *w, const struct pkt *p)
+static void complete(const struct wqe_env *e, struct wqe *w, const struct pkt *p)
 {
     w->done_frame = p->frame->number;
     w->done = p->frame->ts;
@@ -369,7 +368,7 @@ static void complete(const struct work_env *e, struct work *w, const struct pkt 
 
 /* `p` responds to or acknowledges `w`. With `early` the response to an earlier READ or atomic is missing: then the
  * requester drops `p` and retransmits both, unless only the capture lacks that response. */
-static void prove(const struct work_env *e, struct work *w, const struct pkt *p, bool early)
+static void prove(const struct wqe_env *e, struct wqe *w, const struct pkt *p, bool early)
 {
     if (!early) {
         complete(e, w, p);
@@ -385,7 +384,7 @@ static void prove(const struct work_env *e, struct work *w, const struct pkt *p,
 
 /* The next work request is the oldest open one. Its requester has dropped the responses that came before those to the
  * request before it. */
-static void advance_open(struct work_ring *r)
+static void advance_open(struct wqe_ring *r)
 {
     while (r->open < r->n && at(r, r->open)->done_frame)
         if (++r->open < r->n)
@@ -394,18 +393,18 @@ static void advance_open(struct work_ring *r)
 
 /* All requests before PSN `before` were delivered: SENDs and WRITEs are complete; READs and atomics are when their
  * response arrives. */
-static void take_proof(struct work_ring *r, const struct work_env *e, const struct pkt *p, uint32_t before)
+static void take_proof(struct wqe_ring *r, const struct wqe_env *e, const struct pkt *p, uint32_t before)
 {
-    struct req_dir *h = e->half;
+    struct req_dir *h = e->dir;
     bool early = false;
 
     if (!h->have_next || psn_diff(before, h->next) > 0)
         return;
     for (uint32_t i = r->open; i < r->n; i++) {
-        struct work *w = at(r, i);
-        if (psn_diff(work_end(h, w), before) > 0)
+        struct wqe *w = at(r, i);
+        if (psn_diff(wqe_end(h, w), before) > 0)
             break;
-        if (!w->done_frame && work_has_answer(w))
+        if (!w->done_frame && wqe_has_answer(w))
             early = true;
         else if (!w->done_frame && (w->ended || i + 1 < r->n))
             prove(e, w, p, early);
@@ -413,14 +412,14 @@ static void take_proof(struct work_ring *r, const struct work_env *e, const stru
     advance_open(r);
 }
 
-static void take_answer(struct work_ring *r, const struct work_env *e, const struct pkt *p)
+static void take_answer(struct wqe_ring *r, const struct wqe_env *e, const struct pkt *p)
 {
     uint32_t i = place_of(r, p->bth.psn), span;
-    struct work *w = find(r, e->half, p->bth.psn);
+    struct wqe *w = find(r, e->dir, p->bth.psn);
 
-    if (!w || !work_has_answer(w))
+    if (!w || !wqe_has_answer(w))
         return;
-    span = (work_end(e->half, w) - w->psn) & PSN_MASK;
+    span = (wqe_end(e->dir, w) - w->psn) & PSN_MASK;
     if (p->bth.psn == psn_add(w->psn, w->got))
         w->got++;
     if (!w->done_frame && w->got >= span) {
@@ -448,9 +447,9 @@ static enum wc_status status_of_nak(unsigned code)
     }
 }
 
-static void take_nak(struct work_ring *r, const struct work_env *e, const struct pkt *p)
+static void take_nak(struct wqe_ring *r, const struct wqe_env *e, const struct pkt *p)
 {
-    struct work *w = find(r, e->half, p->bth.psn);
+    struct wqe *w = find(r, e->dir, p->bth.psn);
     unsigned code = aeth_value(p->aeth.syndrome);
 
     if (!w)
@@ -471,15 +470,15 @@ static void take_nak(struct work_ring *r, const struct work_env *e, const struct
         e->user->packet(e->user->user, w, p);
 }
 
-void work_response(struct work_ring *r, const struct work_env *e, const struct pkt *p)
+void wqe_response(struct wqe_ring *r, const struct wqe_env *e, const struct pkt *p)
 {
     bool ack = p->op->flags & OPF_ACK;
 
     if (!r->n || r->stopped || r->left || (ack && !(p->have & H_AETH)))
         return;
     if (ack && response_type(p) == AETH_ACK) {
-        struct work *w = find(r, e->half, p->bth.psn);
-        if (w && (w->op == WORK_FLUSH || w->op == WORK_ATOMIC_WRITE) && !w->proof_frame)
+        struct wqe *w = find(r, e->dir, p->bth.psn);
+        if (w && (w->op == WQE_FLUSH || w->op == WQE_ATOMIC_WRITE) && !w->proof_frame)
             take_answer(r, e, p);
         take_proof(r, e, p, psn_add(p->bth.psn, 1));
         return;
@@ -491,32 +490,32 @@ void work_response(struct work_ring *r, const struct work_env *e, const struct p
         take_answer(r, e, p);
 }
 
-void work_stop(struct work_ring *r)
+void wqe_stop(struct wqe_ring *r)
 {
     r->stopped = true;
 }
 
-void work_close(struct work_ring *r, const struct work_env *e, ns_t now, bool own)
+void wqe_close(struct wqe_ring *r, const struct wqe_env *e, ns_t now, bool own)
 {
     if (!r->closed)
         r->closed = now;
     if (!own || r->left)
         return;
     r->left = true;
-    r->gave_up = retries_gave_up(e->observer, e->half, e->params, r->silence, now) &&
-                 now - e->half->back_ts >= timer_earliest(r->silence);
+    r->gave_up = retries_gave_up(e->observer, e->dir, e->params, r->silence, now) &&
+                 now - e->dir->back_ts >= timer_earliest(r->silence);
 }
 
 /* --- Datagrams -------------------------------------------------------------------------------- */
 
-void work_datagram(const struct work_user *u, uint64_t *next_id, const struct pkt *p, uint32_t flow)
+void wqe_datagram(const struct wqe_user *u, uint64_t *next_id, const struct pkt *p, uint32_t flow)
 {
-    struct work w = work_of(p, ++*next_id);
+    struct wqe w = wqe_of(p, ++*next_id);
 
     w.packets = 1;
     w.last_frame = p->frame->number;
     w.last = p->frame->ts;
-    w.reason = WORK_UNRELIABLE;
+    w.reason = WQE_UNRELIABLE;
     if (u->packet)
         u->packet(u->user, &w, p);
     u->over(u->user, &w, flow);

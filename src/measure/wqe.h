@@ -1,6 +1,6 @@
 /* layer 3 (measure): the work requests of one direction of a connection, reconstructed from its packets.
  *
- * A work request is identified by the PSNs of its packets (of a READ: of its responses). The latest WORK_MAX of a
+ * A work request is identified by the PSNs of its packets (of a READ: of its responses). The latest WQE_MAX of a
  * direction are kept in PSN order, so that a retransmission finds the one it belongs to: a requester retransmits only
  * requests that are not complete for it. The oldest is given a status and handed over when a new one needs its place,
  * or at the end. */
@@ -10,46 +10,46 @@
 #include "src/conn/retries.h"
 #include "src/transport/verbs.h"
 
-#define WORK_MAX 256 /* work requests remembered for each direction */
+#define WQE_MAX 256 /* work requests remembered for each direction */
 
-enum work_op {
-    WORK_SEND,
-    WORK_SEND_IMM,
-    WORK_SEND_INV,
-    WORK_WRITE,
-    WORK_WRITE_IMM,
-    WORK_READ,
-    WORK_CMP_SWAP,
-    WORK_FETCH_ADD,
-    WORK_FLUSH,
-    WORK_ATOMIC_WRITE,
-    WORK_OPS
+enum wqe_op {
+    WQE_SEND,
+    WQE_SEND_IMM,
+    WQE_SEND_INV,
+    WQE_WRITE,
+    WQE_WRITE_IMM,
+    WQE_READ,
+    WQE_CMP_SWAP,
+    WQE_FETCH_ADD,
+    WQE_FLUSH,
+    WQE_ATOMIC_WRITE,
+    WQE_OPS
 };
 /* "SEND", "SEND with immediate", ... "ATOMIC WRITE". */
-const char *work_op_str(enum work_op op);
+const char *wqe_op_str(enum wqe_op op);
 
 /* Why a status is not known. */
-enum work_reason {
-    WORK_KNOWN,
-    WORK_UNRELIABLE, /* UC, UD: there are no acknowledgements */
-    WORK_CAPTURE_ENDS,
-    WORK_NO_ACK, /* the capture has no packet of the responder */
+enum wqe_reason {
+    WQE_KNOWN,
+    WQE_UNRELIABLE, /* UC, UD: there are no acknowledgements */
+    WQE_CAPTURE_ENDS,
+    WQE_NO_ACK, /* the capture has no packet of the responder */
     /* it was acknowledged, but an earlier request was then retransmitted: a send queue completes in order */
-    WORK_BEHIND,
-    WORK_NO_ANSWER, /* responses to a READ or atomic are missing, although later requests were acknowledged */
-    WORK_RNR_WAIT,  /* RNR NAK; no retransmission in the capture */
-    WORK_RESTART,   /* the queue pair was reconnected */
-    WORK_FORGOTTEN, /* its flow was evicted: see METER_FLOWS */
-    WORK_TOO_MANY,  /* no response although WORK_MAX later work requests were seen */
-    WORK_LEFT,      /* either end sent a DREQ before the response */
-    WORK_REPEATED,  /* acknowledged, but the requester used its last retry for it and sent nothing new */
+    WQE_BEHIND,
+    WQE_NO_ANSWER, /* responses to a READ or atomic are missing, although later requests were acknowledged */
+    WQE_RNR_WAIT,  /* RNR NAK; no retransmission in the capture */
+    WQE_RESTART,   /* the queue pair was reconnected */
+    WQE_FORGOTTEN, /* its flow was evicted: see METER_FLOWS */
+    WQE_TOO_MANY,  /* no response although WQE_MAX later work requests were seen */
+    WQE_LEFT,      /* either end sent a DREQ before the response */
+    WQE_REPEATED,  /* acknowledged, but the requester used its last retry for it and sent nothing new */
 };
-/* A few words; "" for WORK_KNOWN. */
-const char *work_reason_str(enum work_reason r);
+/* A few words; "" for WQE_KNOWN. */
+const char *wqe_reason_str(enum wqe_reason r);
 
-#define WORK_STATUS_UNKNOWN 0xff
+#define WQE_STATUS_UNKNOWN 0xff
 
-struct work {
+struct wqe {
     uint64_t id;                      /* from 1, in the order of the first packets */
     uint64_t bytes;                   /* payload; of a READ: the requested length */
     uint64_t va;                      /* with have_remote */
@@ -62,17 +62,17 @@ struct work {
     uint64_t proof_frame;
     ns_t proof;       /* with proof_frame */
     uint32_t psn;     /* its first PSN */
-    uint32_t end;     /* the PSN after the last one seen; for a READ see work_end() */
+    uint32_t end;     /* the PSN after the last one seen; for a READ see wqe_end() */
     uint32_t rkey;    /* with have_remote */
     uint32_t imm;     /* immediate, or the rkey to invalidate; by op */
     uint32_t packets; /* request packets, retransmissions included */
     uint32_t again;   /* of them retransmissions; identical copies of a frame are not counted */
     uint32_t got;     /* responses seen in order, without a gap */
     uint32_t rnr_naks, seq_naks;
-    uint8_t op;       /* enum work_op */
+    uint8_t op;       /* enum wqe_op */
     uint8_t service;  /* enum service */
-    uint8_t status;   /* enum wc_status, or WORK_STATUS_UNKNOWN */
-    uint8_t reason;   /* enum work_reason */
+    uint8_t status;   /* enum wc_status, or WQE_STATUS_UNKNOWN */
+    uint8_t reason;   /* enum wqe_reason */
     bool begun;       /* its first packet was seen */
     bool ended;       /* its last packet was seen */
     bool have_remote; /* va and rkey */
@@ -81,27 +81,27 @@ struct work {
 };
 
 /* Callbacks. */
-struct work_user {
+struct wqe_user {
     void *user;
     /* A packet concerns work request `w`: one of its requests, responses or NAKs, or the ACK that completes it. May be
      * NULL. */
-    void (*packet)(void *user, const struct work *w, const struct pkt *p);
+    void (*packet)(void *user, const struct wqe *w, const struct pkt *p);
     /* Its status is decided; `flow` is that of its requests. */
-    void (*over)(void *user, const struct work *w, uint32_t flow);
+    void (*over)(void *user, const struct wqe *w, uint32_t flow);
 };
 
-struct work_ring {
-    uint32_t head, n; /* slots (head + i) % WORK_MAX, i below n */
+struct wqe_ring {
+    uint32_t head, n; /* slots (head + i) % WQE_MAX, i below n */
     uint32_t open;    /* the first `open` of them are completed */
     /* the requester sent a NAK that puts its queue pair into the error state */
     bool stopped;
-    bool blocked;       /* one that was handed over had no response */
-    ns_t blocked_at;    /* time of its latest request packet */
-    ns_t silence;       /* time without a packet before the latest ACK timeout */
-    uint32_t backs;     /* go-backs in a row, each from no later PSN than the one before */
-    uint32_t backs_psn; /* the PSN from which the latest one starts */
-    bool in_vain;       /* work_flush(): the responses to one and to all after it may not have reached the requester */
-    ns_t fresh;         /* time of the latest new request */
+    bool blocked;         /* one that was handed over had no response */
+    ns_t blocked_at;      /* time of its latest request packet */
+    ns_t silence;         /* time without a packet before the latest ACK timeout */
+    uint32_t backs;       /* go-backs in a row, each from no later PSN than the one before */
+    uint32_t backs_psn;   /* the PSN from which the latest one starts */
+    bool in_vain;         /* wqe_flush(): the responses to one and to all after it may not have reached the requester */
+    ns_t fresh;           /* time of the latest new request */
     uint64_t fresh_frame; /* likewise */
     ns_t closed;          /* time of a DREQ of either end; 0: not seen */
     /* the latest go-back, from PSN `unheeded_psn`, had been answered before one of the go-backs in a row */
@@ -111,34 +111,34 @@ struct work_ring {
     bool gave_up;      /* with `left`: it had used all retries by then */
     bool dead;         /* one failed: later ones are flushed */
     uint32_t dead_psn; /* PSN of the failed one */
-    struct work slot[WORK_MAX];
+    struct wqe slot[WQE_MAX];
 };
 
 /* What a decision needs besides the ring. */
-struct work_env {
+struct wqe_env {
     const struct observer *observer;
-    struct req_dir *half;
-    const struct conn_params *params; /* of the half's requests */
-    const struct work_user *user;
+    struct req_dir *dir;
+    const struct conn_params *params; /* of the requests in `dir` */
+    const struct wqe_user *user;
     uint64_t *next_id;
 };
 
 /* The PSN after the last one of `w`. */
-uint32_t work_end(const struct req_dir *h, const struct work *w);
-/* The request `p`, which is `as`; after req_dir_request(), or before it for SEEN_RESTART (then call work_flush()
+uint32_t wqe_end(const struct req_dir *h, const struct wqe *w);
+/* The request `p`, which is `as`; after req_dir_request(), or before it for SEEN_RESTART (then call wqe_flush()
  * first). */
-void work_request(struct work_ring *r, const struct work_env *e, const struct pkt *p, enum seen_as as);
+void wqe_request(struct wqe_ring *r, const struct wqe_env *e, const struct pkt *p, enum seen_as as);
 /* The response `p`; after req_dir_response(). */
-void work_response(struct work_ring *r, const struct work_env *e, const struct pkt *p);
+void wqe_response(struct wqe_ring *r, const struct wqe_env *e, const struct pkt *p);
 /* The requester sent a NAK that puts its own queue pair into the error state: open work requests are flushed, later
  * responses dropped. */
-void work_stop(struct work_ring *r);
+void wqe_stop(struct wqe_ring *r);
 /* Either end sent a DREQ at `now`. If the requester did (`own`), it accepts no response any more. */
-void work_close(struct work_ring *r, const struct work_env *e, ns_t now, bool own);
-/* Hand over all open ones: WORK_RESTART, WORK_FORGOTTEN, or WORK_CAPTURE_ENDS with `now` the time of the capture's
+void wqe_close(struct wqe_ring *r, const struct wqe_env *e, ns_t now, bool own);
+/* Hand over all open ones: WQE_RESTART, WQE_FORGOTTEN, or WQE_CAPTURE_ENDS with `now` the time of the capture's
  * last frame. */
-void work_flush(struct work_ring *r, const struct work_env *e, enum work_reason why, ns_t now);
+void wqe_flush(struct wqe_ring *r, const struct wqe_env *e, enum wqe_reason why, ns_t now);
 /* A datagram: handed over at once. */
-void work_datagram(const struct work_user *u, uint64_t *next_id, const struct pkt *p, uint32_t flow);
+void wqe_datagram(const struct wqe_user *u, uint64_t *next_id, const struct pkt *p, uint32_t flow);
 
 #endif

@@ -5,18 +5,18 @@
 #include "src/measure/wqe.h"
 
 /* True if a response of its own completes it, not an ACK. */
-static inline bool work_has_answer(const struct work *w)
+static inline bool wqe_has_answer(const struct wqe *w)
 {
-    return w->op == WORK_READ || w->op == WORK_CMP_SWAP || w->op == WORK_FETCH_ADD || w->op == WORK_FLUSH ||
-           w->op == WORK_ATOMIC_WRITE;
+    return w->op == WQE_READ || w->op == WQE_CMP_SWAP || w->op == WQE_FETCH_ADD || w->op == WQE_FLUSH ||
+           w->op == WQE_ATOMIC_WRITE;
 }
 /* True if `psn` is one of its requests or responses. */
-static inline bool work_covers(const struct req_dir *h, const struct work *w, uint32_t psn)
+static inline bool wqe_covers(const struct req_dir *h, const struct wqe *w, uint32_t psn)
 {
-    return psn_in(psn, w->psn, (work_end(h, w) - w->psn) & PSN_MASK);
+    return psn_in(psn, w->psn, (wqe_end(h, w) - w->psn) & PSN_MASK);
 }
 
 /* Set the status of `w`, the oldest of its ring, or the reason why the status is unknown. */
-void work_decide(struct work_ring *r, const struct work_env *e, struct work *w, enum work_reason why, ns_t now);
+void wqe_decide(struct wqe_ring *r, const struct wqe_env *e, struct wqe *w, enum wqe_reason why, ns_t now);
 
 #endif

@@ -1,14 +1,14 @@
 /* layer 3 (measure): work requests, written. */
 #include "src/measure/wqe_print.h"
 
-const char *work_status_str(const struct work *w)
+const char *wqe_status_str(const struct wqe *w)
 {
-    return w->status == WORK_STATUS_UNKNOWN ? "unknown" : wc_status_str((enum wc_status)w->status);
+    return w->status == WQE_STATUS_UNKNOWN ? "unknown" : wc_status_str((enum wc_status)w->status);
 }
 
-static bool has_imm(const struct work *w)
+static bool has_imm(const struct wqe *w)
 {
-    return w->op == WORK_SEND_IMM || w->op == WORK_WRITE_IMM;
+    return w->op == WQE_SEND_IMM || w->op == WQE_WRITE_IMM;
 }
 
 /* --- For programs ----------------------------------------------------------------------------- */
@@ -66,7 +66,7 @@ static void put_time(struct writer *w, const char *name, ns_t t, bool known)
         buf_puts(w->b, "null");
 }
 
-static void write_row(struct writer *to, const struct work *w, const struct meter_row *r)
+static void write_row(struct writer *to, const struct wqe *w, const struct meter_row *r)
 {
     put_number(to, "number", w->id, true);
     put_number(to, "file", r->file, true);
@@ -77,12 +77,12 @@ static void write_row(struct writer *to, const struct work *w, const struct mete
     put_addr(to, "destination", &r->dst);
     put_number(to, "destination_qpn", r->dqpn, true);
     put_text(to, "service", service_str((enum service)w->service));
-    put_text(to, "operation", work_op_str((enum work_op)w->op));
+    put_text(to, "operation", wqe_op_str((enum wqe_op)w->op));
     put_number(to, "bytes", w->bytes, true);
     put_number(to, "remote_va", w->va, w->have_remote);
     put_number(to, "rkey", w->rkey, w->have_remote);
     put_number(to, "immediate", w->imm, has_imm(w));
-    put_number(to, "invalidated_rkey", w->imm, w->op == WORK_SEND_INV);
+    put_number(to, "invalidated_rkey", w->imm, w->op == WQE_SEND_INV);
     put_number(to, "psn", w->psn, true);
     put_number(to, "first_frame", w->first_frame, true);
     put_number(to, "last_frame", w->last_frame, true);
@@ -94,8 +94,8 @@ static void write_row(struct writer *to, const struct work *w, const struct mete
     put_number(to, "retransmitted_packets", w->again, true);
     put_number(to, "packet_seq_err", w->seq_naks, true);
     put_number(to, "rnr_nak_retry_err", w->rnr_naks, true);
-    put_text(to, "status", work_status_str(w));
-    put_text(to, "reason", work_reason_str((enum work_reason)w->reason));
+    put_text(to, "status", wqe_status_str(w));
+    put_text(to, "reason", wqe_reason_str((enum wqe_reason)w->reason));
 }
 
 static const char csv_head[] =
@@ -112,7 +112,7 @@ static void pad(struct buf *b, size_t at, unsigned width)
     buf_fill(b, ' ', len < width ? width - len : 1);
 }
 
-static void put_frames(struct buf *b, const struct work *w)
+static void put_frames(struct buf *b, const struct wqe *w)
 {
     size_t at = b->len;
 
@@ -124,7 +124,7 @@ static void put_frames(struct buf *b, const struct work *w)
     pad(b, at, 18);
 }
 
-static void put_remote(struct buf *b, const struct work *w)
+static void put_remote(struct buf *b, const struct wqe *w)
 {
     size_t at = b->len;
 
@@ -132,12 +132,12 @@ static void put_remote(struct buf *b, const struct work *w)
         buf_printf(b, "0x%llx rkey 0x%x", (unsigned long long)w->va, w->rkey);
     if (has_imm(w))
         buf_printf(b, "%simm 0x%x", w->have_remote ? " " : "", w->imm);
-    if (w->op == WORK_SEND_INV)
+    if (w->op == WQE_SEND_INV)
         buf_printf(b, "inv 0x%x", w->imm);
     pad(b, at, 32);
 }
 
-static void print_text(struct buf *b, const struct work *w, const struct meter_row *r, ns_t origin)
+static void print_text(struct buf *b, const struct wqe *w, const struct meter_row *r, ns_t origin)
 {
     size_t at = b->len;
 
@@ -156,7 +156,7 @@ static void print_text(struct buf *b, const struct work *w, const struct meter_r
     buf_printf(b, " 0x%06llx", (unsigned long long)r->dqpn);
     pad(b, at, 42);
     at = b->len;
-    buf_puts(b, work_op_str((enum work_op)w->op));
+    buf_puts(b, wqe_op_str((enum wqe_op)w->op));
     pad(b, at, 21);
     buf_dec_pad(b, w->bytes, 9);
     buf_puts(b, "  ");
@@ -169,11 +169,10 @@ static void print_text(struct buf *b, const struct work *w, const struct meter_r
         buf_char(b, '-');
     pad(b, at, 14);
     buf_dec_pad(b, w->again, 5);
-    buf_printf(b, "  %s%s%s\n", work_status_str(w), w->reason ? ": " : "",
-               work_reason_str((enum work_reason)w->reason));
+    buf_printf(b, "  %s%s%s\n", wqe_status_str(w), w->reason ? ": " : "", wqe_reason_str((enum wqe_reason)w->reason));
 }
 
-void work_print_head(struct buf *b, enum rows_format format)
+void wqe_print_head(struct buf *b, enum rows_format format)
 {
     if (format == ROWS_CSV)
         buf_puts(b, csv_head);
@@ -183,7 +182,7 @@ void work_print_head(struct buf *b, enum rows_format format)
                    "latency", "again", "status");
 }
 
-void work_print(struct buf *b, enum rows_format format, const struct work *w, const struct meter_row *row, ns_t origin)
+void wqe_print(struct buf *b, enum rows_format format, const struct wqe *w, const struct meter_row *row, ns_t origin)
 {
     struct writer to = {.b = b, .json = format == ROWS_JSON};
 

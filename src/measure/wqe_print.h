@@ -5,11 +5,11 @@
 #include "src/measure/columns.h"
 
 /* The head before the first row ("" for JSON, whose array the caller writes). */
-void work_print_head(struct buf *b, enum rows_format format);
+void wqe_print_head(struct buf *b, enum rows_format format);
 /* One row; `row` names connection and ends, `origin` is the time that counts as 0 in text. No newline at the end of
  * JSON's object. */
-void work_print(struct buf *b, enum rows_format format, const struct work *w, const struct meter_row *row, ns_t origin);
+void wqe_print(struct buf *b, enum rows_format format, const struct wqe *w, const struct meter_row *row, ns_t origin);
 /* The verbs' name of the status, or "unknown". */
-const char *work_status_str(const struct work *w);
+const char *wqe_status_str(const struct wqe *w);
 
 #endif

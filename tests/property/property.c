@@ -37,21 +37,21 @@ static bool permitted(const struct play *p, const struct finding *f)
     return (f->rule == RULE_FMT_01 && p->corrupts) || f->rule == RULE_CC_03;
 }
 
-static void show(const struct play *p, const struct report *r, const struct finding *f, const char *how)
+static void show(const struct play *p, const struct findings *r, const struct finding *f, const char *how)
 {
     printf("FAILED: seed %llu, %s: %s frame", (unsigned long long)p->sim.seed, how, rule_str((enum rule)f->rule));
     for (unsigned i = 0; i < f->n_frames; i++)
         printf(" %llu", (unsigned long long)f->frames[i]);
     for (unsigned i = 0; i < f->n_causes; i++)
         printf("%s %llu", i ? "," : " because of", (unsigned long long)f->causes[i]);
-    printf(": expected %s, seen %s. %s\n  %s\n", report_string(r, f->expected), report_string(r, f->seen),
-           report_string(r, f->text), p->about);
+    printf(": expected %s, seen %s. %s\n  %s\n", findings_string(r, f->expected), findings_string(r, f->seen),
+           findings_string(r, f->text), p->about);
 }
 
 /* The short ways that usual packets take lead to the same report as the long way. */
-static bool is_same_thoroughly(const struct trace *t, const struct judge_opts *o, const struct report *r)
+static bool is_same_thoroughly(const struct trace *t, const struct judge_opts *o, const struct findings *r)
 {
-    const struct report_opts all = {.assumptions = "", .inconclusive = true};
+    const struct findings_opts all = {.assumptions = "", .inconclusive = true};
     struct judge_opts thorough = *o;
     struct buf a = {0}, b = {0};
     struct judge *j;
@@ -59,8 +59,8 @@ static bool is_same_thoroughly(const struct trace *t, const struct judge_opts *o
 
     thorough.thorough = true;
     j = trace_judge(t, &thorough);
-    report_json(r, &all, &a);
-    report_json(judge_report(j), &all, &b);
+    findings_json(r, &all, &a);
+    findings_json(judge_findings(j), &all, &b);
     same = strcmp(buf_str(&a), buf_str(&b)) == 0;
     judge_free(j);
     buf_free(&a);
@@ -73,16 +73,16 @@ static void judge_one(const struct play *p, const struct trace *t, const struct 
                       struct totals *n)
 {
     struct judge *j = trace_judge(t, o);
-    const struct report *r = judge_report(j);
+    const struct findings *r = judge_findings(j);
     bool bad = false;
 
     n->traces++;
     n->frames += t->n;
-    for (size_t i = 0; i < report_n(r); i++) {
-        if (permitted(p, report_at(r, i)))
+    for (size_t i = 0; i < findings_n(r); i++) {
+        if (permitted(p, findings_at(r, i)))
             continue;
         if (!bad)
-            show(p, r, report_at(r, i), how);
+            show(p, r, findings_at(r, i), how);
         bad = true;
     }
     if (p->sim.seed % 4 == 0 && !is_same_thoroughly(t, o, r)) {

@@ -109,14 +109,14 @@ static void look(const struct play *p, unsigned place, struct cell cells[RULE_CO
 {
     struct judge_opts o = play_judge_opts(p, (enum tap_place)place);
     struct judge *j;
-    struct report *r;
+    struct findings *r;
 
     memset(cells, 0, RULE_COUNT * sizeof *cells);
     o.complete = true;
     j = trace_judge(&p->tap[place], &o);
-    r = judge_report(j);
-    for (size_t i = 0; i < report_n(r); i++) {
-        const struct finding *f = report_at(r, i);
+    r = judge_findings(j);
+    for (size_t i = 0; i < findings_n(r); i++) {
+        const struct finding *f = findings_at(r, i);
         struct cell *c = &cells[f->rule];
         if (f->result == V_FAIL)
             *c = (struct cell){.result = V_FAIL};

@@ -14,16 +14,16 @@
 struct talk {
     struct observer *observer;
     struct meter *meter;
-    struct work work[TALK_WORK]; /* in the order in which they were over */
+    struct wqe work[TALK_WORK]; /* in the order in which they were over */
     unsigned n_work;
-    unsigned follow; /* work_user.packet() counts packets of this work request */
+    unsigned follow; /* wqe_user.packet() counts packets of this work request */
     unsigned followed;
     ns_t now;
     uint64_t frame;
     struct meter_opts o;
 };
 
-static inline void talk_over(void *user, const struct work *w, uint32_t flow)
+static inline void talk_over(void *user, const struct wqe *w, uint32_t flow)
 {
     struct talk *t = user;
 
@@ -32,7 +32,7 @@ static inline void talk_over(void *user, const struct work *w, uint32_t flow)
     t->work[t->n_work++] = *w;
 }
 
-static inline void talk_packet(void *user, const struct work *w, const struct pkt *p)
+static inline void talk_packet(void *user, const struct wqe *w, const struct pkt *p)
 {
     struct talk *t = user;
 
@@ -56,7 +56,7 @@ static inline void talk_start(struct talk *t, bool paired)
                                                     .have_rnr = true,
                                                     .rnr_retry = 1}}};
 
-    t->o.work = (struct work_user){t, talk_packet, talk_over};
+    t->o.work = (struct wqe_user){t, talk_packet, talk_over};
     t->now = NS_PER_S;
     t->observer = observer_new(NULL);
     cr_assert_not_null(t->observer);

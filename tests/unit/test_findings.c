@@ -9,13 +9,13 @@ static const char *headline(enum rule rule, const char *wrong, const char *expec
     static struct buf b;
     struct finding f = {.rule = (uint8_t)rule, .result = V_FAIL};
     struct finding_text t = {wrong, expected, seen, "text"};
-    struct report *r = report_new();
+    struct findings *r = findings_new();
 
     b.len = 0;
-    cr_assert(report_count(r, &f));
-    report_add(r, &f, &t);
-    report_headline(r, report_at(r, 0), &b);
-    report_free(r);
+    cr_assert(findings_count(r, &f));
+    findings_add(r, &f, &t);
+    findings_headline(r, findings_at(r, 0), &b);
+    findings_free(r);
     return buf_str(&b);
 }
 

@@ -132,8 +132,8 @@ static enum result verdict(const struct line *l, size_t n, enum tap_side tap, bo
         for (int copy = 0; copy <= (int)doubled; copy++)
             judge_line(j, &l[i], ++number);
     judge_end(j);
-    for (size_t i = 0; i < report_n(judge_report(j)); i++) {
-        const struct finding *f = report_at(judge_report(j), i);
+    for (size_t i = 0; i < findings_n(judge_findings(j)); i++) {
+        const struct finding *f = findings_at(judge_findings(j), i);
         if (f->rule == rule && f->result != V_PASS && worst != V_FAIL)
             worst = (enum result)f->result;
     }
@@ -588,8 +588,8 @@ static size_t flag_findings(uint64_t reads)
     flag_is_checked = true;
     judge_packet(j, &p);
     flag_is_checked = false;
-    for (size_t i = 0; i < report_n(judge_report(j)); i++)
-        n += report_at(judge_report(j), i)->rule == RULE_FMT_08;
+    for (size_t i = 0; i < findings_n(judge_findings(j)); i++)
+        n += findings_at(judge_findings(j), i)->rule == RULE_FMT_08;
     judge_free(j);
     return n;
 }

@@ -15,7 +15,7 @@ Test(meter, row_counts_packets_messages_and_goodput)
     cr_expect_eq(r->c.bytes, 2 * 60 + 2000);
     cr_expect_eq(r->c.payload, 2000);
     cr_expect_eq(r->messages, 1);
-    cr_expect_eq(r->ops[WORK_WRITE], 1);
+    cr_expect_eq(r->ops[WQE_WRITE], 1);
     cr_expect_eq(r->goodput, 2000 * 8 * UINT64_C(1000000) / 8, "2000 bytes in 8 us");
     cr_expect_eq(r->acks, 1);
     cr_expect_eq(r->packets_per_ack, 2000);
@@ -331,7 +331,7 @@ Test(meter, queue_pair_agreed_on_anew_gets_a_new_row)
     talk_end(&t, 0);
     meter_rows(t.meter, &n);
     cr_expect_eq(n, 2);
-    cr_expect_eq(t.work[0].reason, WORK_RESTART);
+    cr_expect_eq(t.work[0].reason, WQE_RESTART);
     cr_expect_eq(meter_totals(t.meter).lost_rows, 0);
 }
 

@@ -1,4 +1,4 @@
-/* layer 3 (judge): the judge: what a verdict of the transport's checks means, and which frames prove it. */
+/* layer 3 (judge): a verdict of the transport as a finding: what its two values mean, and which frames prove it. */
 #include "src/judge/judge_impl.h"
 
 bool judge_explains(enum rule rule)
@@ -73,7 +73,7 @@ static const char *permitted(struct judge *j, const struct judged *a, const stru
 /* First frame of the message that request `psn` belongs to. */
 static uint32_t message_frame(const struct judged *a, uint32_t psn)
 {
-    const struct requester *r = &a->f->replay->req.r;
+    const struct requester *r = &a->f->shadow->req.r;
     uint32_t n = req_find_remembered(r, psn);
     const struct sent *s = req_dir_sent(a->h, n != r->msg_tail ? req_msg(r, n)->psn
                                               : r->msg_tail    ? req_msg(r, r->msg_tail - 1)->psn

@@ -3,13 +3,13 @@
 
 static struct talk t;
 
-static struct work over(unsigned i)
+static struct wqe over(unsigned i)
 {
     cr_assert_lt(i, t.n_work, "%u work requests", t.n_work);
     return t.work[i];
 }
 
-Test(work, first_middle_and_last_are_one_that_the_ack_completes)
+Test(wqe, first_middle_and_last_are_one_that_the_ack_completes)
 {
     talk_start(&t, true);
     talk(&t, 0, 0, mk_reth(OP_WRITE_FIRST, 100, 1024, 0x7000, 0x55, 2500));
@@ -17,9 +17,9 @@ Test(work, first_middle_and_last_are_one_that_the_ack_completes)
     talk(&t, 0, US, mk(OP_WRITE_LAST, 102, 452));
     talk(&t, 1, US, mk_ack(102, 0x1f, 1));
     talk_end(&t, 0);
-    struct work w = over(0);
+    struct wqe w = over(0);
     cr_expect_eq(t.n_work, 1);
-    cr_expect_eq(w.op, WORK_WRITE);
+    cr_expect_eq(w.op, WQE_WRITE);
     cr_expect_eq(w.bytes, 2500);
     cr_expect_eq(w.va, 0x7000);
     cr_expect_eq(w.rkey, 0x55);
@@ -31,7 +31,7 @@ Test(work, first_middle_and_last_are_one_that_the_ack_completes)
     cr_expect_eq(w.done - w.start, 3 * US);
 }
 
-Test(work, one_ack_completes_all_before_it)
+Test(wqe, one_ack_completes_all_before_it)
 {
     talk_start(&t, true);
     for (uint32_t i = 0; i < 5; i++)
@@ -40,11 +40,11 @@ Test(work, one_ack_completes_all_before_it)
     talk_end(&t, 0);
     for (unsigned i = 0; i < 4; i++)
         cr_expect(over(i).status == WC_SUCCESS && over(i).done_frame == 6 && over(i).id == i + 1);
-    cr_expect_eq(over(4).status, WORK_STATUS_UNKNOWN);
-    cr_expect_eq(over(4).reason, WORK_CAPTURE_ENDS);
+    cr_expect_eq(over(4).status, WQE_STATUS_UNKNOWN);
+    cr_expect_eq(over(4).reason, WQE_CAPTURE_ENDS);
 }
 
-Test(work, immediate_in_the_last_packet_names_the_operation)
+Test(wqe, immediate_in_the_last_packet_names_the_operation)
 {
     struct pkt last = mk(OP_SEND_LAST_IMM, 101, 10), inv = mk(OP_SEND_ONLY_INV, 102, 4);
 
@@ -55,14 +55,14 @@ Test(work, immediate_in_the_last_packet_names_the_operation)
     talk(&t, 0, 0, last);
     talk(&t, 0, 0, inv);
     talk_end(&t, 0);
-    cr_expect_eq(over(0).op, WORK_SEND_IMM);
+    cr_expect_eq(over(0).op, WQE_SEND_IMM);
     cr_expect_eq(over(0).imm, 0xcafe);
     cr_expect_eq(over(0).bytes, 1034);
-    cr_expect_eq(over(1).op, WORK_SEND_INV);
+    cr_expect_eq(over(1).op, WQE_SEND_INV);
     cr_expect_eq(over(1).imm, 0x77);
 }
 
-Test(work, read_is_complete_with_its_last_response_and_not_by_an_ack)
+Test(wqe, read_is_complete_with_its_last_response_and_not_by_an_ack)
 {
     talk_start(&t, true);
     talk(&t, 0, 0, mk_read(100, 0x7000, 2500));
@@ -71,15 +71,15 @@ Test(work, read_is_complete_with_its_last_response_and_not_by_an_ack)
     talk(&t, 1, US, mk(OP_READ_RESP_MIDDLE, 101, 1024));
     talk(&t, 1, US, mk_ack(103, 0x1f, 2)); /* completes the SEND, but part of the READ is missing */
     talk_end(&t, 0);
-    cr_expect_eq(over(0).op, WORK_READ);
+    cr_expect_eq(over(0).op, WQE_READ);
     cr_expect_eq(over(0).got, 2);
-    cr_expect_eq(over(0).status, WORK_STATUS_UNKNOWN);
-    cr_expect_eq(over(0).reason, WORK_NO_ANSWER);
-    cr_expect_eq(over(1).status, WORK_STATUS_UNKNOWN);
-    cr_expect_eq(over(1).reason, WORK_BEHIND);
+    cr_expect_eq(over(0).status, WQE_STATUS_UNKNOWN);
+    cr_expect_eq(over(0).reason, WQE_NO_ANSWER);
+    cr_expect_eq(over(1).status, WQE_STATUS_UNKNOWN);
+    cr_expect_eq(over(1).reason, WQE_BEHIND);
 }
 
-Test(work, what_is_behind_a_missing_answer_is_complete_once_its_requester_has_gone_on)
+Test(wqe, what_is_behind_a_missing_answer_is_complete_once_its_requester_has_gone_on)
 {
     talk_start(&t, true);
     talk(&t, 0, 0, mk_read(100, 0x7000, 2500));
@@ -87,11 +87,11 @@ Test(work, what_is_behind_a_missing_answer_is_complete_once_its_requester_has_go
     talk(&t, 1, US, mk_ack(103, 0x1f, 2)); /* the answer to the READ was not captured, or lost */
     talk(&t, 0, US, mk(OP_SEND_ONLY, 104, 10));
     talk_end(&t, 0);
-    cr_expect_eq(over(0).status, WORK_STATUS_UNKNOWN);
+    cr_expect_eq(over(0).status, WQE_STATUS_UNKNOWN);
     cr_expect_eq(over(1).status, WC_SUCCESS);
 }
 
-Test(work, read_asked_for_again_in_part_is_one_work_request)
+Test(wqe, read_asked_for_again_in_part_is_one_work_request)
 {
     talk_start(&t, true);
     talk(&t, 0, 0, mk_read(100, 0x7000, 2500));
@@ -108,19 +108,19 @@ Test(work, read_asked_for_again_in_part_is_one_work_request)
     cr_expect_eq(over(0).bytes, 2500);
 }
 
-Test(work, atomic_is_complete_with_its_answer)
+Test(wqe, atomic_is_complete_with_its_answer)
 {
     talk_start(&t, true);
     talk(&t, 0, 0, mk_atomic(OP_FETCH_ADD, 100, 0x7008));
     talk(&t, 1, US, mk_aeth(OP_ATOMIC_ACKNOWLEDGE, 100, 0, 0x1f, 1));
     talk_end(&t, 0);
-    cr_expect_eq(over(0).op, WORK_FETCH_ADD);
+    cr_expect_eq(over(0).op, WQE_FETCH_ADD);
     cr_expect_eq(over(0).va, 0x7008);
     cr_expect_eq(over(0).bytes, 8);
     cr_expect_eq(over(0).status, WC_SUCCESS);
 }
 
-Test(work, refused_work_request_has_the_status_of_its_nak_and_those_behind_are_flushed)
+Test(wqe, refused_work_request_has_the_status_of_its_nak_and_those_behind_are_flushed)
 {
     static const struct {
         uint8_t syndrome, status;
@@ -143,7 +143,7 @@ Test(work, refused_work_request_has_the_status_of_its_nak_and_those_behind_are_f
     }
 }
 
-Test(work, what_is_sent_again_is_the_same_work_request)
+Test(wqe, what_is_sent_again_is_the_same_work_request)
 {
     talk_start(&t, true);
     talk(&t, 0, 0, mk(OP_SEND_FIRST, 100, 1024));
@@ -161,7 +161,7 @@ Test(work, what_is_sent_again_is_the_same_work_request)
     cr_expect_eq(over(0).done - over(0).start, 5 * US);
 }
 
-Test(work, acknowledged_and_sent_again_was_not_complete_for_its_sender)
+Test(wqe, acknowledged_and_sent_again_was_not_complete_for_its_sender)
 {
     talk_start(&t, true);
     talk(&t, 0, 0, mk(OP_SEND_ONLY, 100, 10));
@@ -174,7 +174,7 @@ Test(work, acknowledged_and_sent_again_was_not_complete_for_its_sender)
     cr_expect_eq(over(0).done - over(0).start, 5002 * US);
 }
 
-Test(work, a_copy_to_the_last_bit_is_not_sent_again)
+Test(wqe, a_copy_to_the_last_bit_is_not_sent_again)
 {
     struct pkt p = mk(OP_SEND_ONLY, 100, 10);
 
@@ -189,7 +189,7 @@ Test(work, a_copy_to_the_last_bit_is_not_sent_again)
     cr_expect_eq(talk_row(&t, 0)->duplicates, 1);
 }
 
-Test(work, silence_after_all_retries_is_retry_exceeded)
+Test(wqe, silence_after_all_retries_is_retry_exceeded)
 {
     talk_start(&t, true); /* two retries were agreed on */
     talk(&t, 0, 0, mk(OP_SEND_ONLY, 100, 10));
@@ -201,27 +201,27 @@ Test(work, silence_after_all_retries_is_retry_exceeded)
     cr_expect_eq(over(1).again, 2);
 }
 
-Test(work, silence_of_an_end_that_was_not_captured_says_nothing)
+Test(wqe, silence_of_an_end_that_was_not_captured_says_nothing)
 {
     talk_start(&t, true);
     for (int i = 0; i < 3; i++)
         talk(&t, 0, 4200 * US, mk(OP_SEND_ONLY, 100, 10));
     talk_end(&t, 42000 * US);
-    cr_expect_eq(over(0).status, WORK_STATUS_UNKNOWN);
-    cr_expect_eq(over(0).reason, WORK_NO_ACK);
+    cr_expect_eq(over(0).status, WQE_STATUS_UNKNOWN);
+    cr_expect_eq(over(0).reason, WQE_NO_ACK);
 }
 
-Test(work, one_timeout_before_the_capture_ends_says_nothing)
+Test(wqe, one_timeout_before_the_capture_ends_says_nothing)
 {
     talk_start(&t, true);
     talk(&t, 0, 0, mk(OP_SEND_ONLY, 100, 10));
     talk(&t, 0, 4200 * US, mk(OP_SEND_ONLY, 100, 10));
     talk_end(&t, 4200 * US);
-    cr_expect_eq(over(0).status, WORK_STATUS_UNKNOWN);
-    cr_expect_eq(over(0).reason, WORK_NO_ACK);
+    cr_expect_eq(over(0).status, WQE_STATUS_UNKNOWN);
+    cr_expect_eq(over(0).reason, WQE_NO_ACK);
 }
 
-Test(work, rnr_naks_beyond_the_retries_are_rnr_retry_exceeded)
+Test(wqe, rnr_naks_beyond_the_retries_are_rnr_retry_exceeded)
 {
     talk_start(&t, true); /* one RNR retry was agreed on */
     talk(&t, 0, 0, mk(OP_SEND_ONLY, 100, 10));
@@ -233,17 +233,17 @@ Test(work, rnr_naks_beyond_the_retries_are_rnr_retry_exceeded)
     cr_expect_eq(over(0).rnr_naks, 2);
 }
 
-Test(work, rnr_nak_that_nothing_follows_is_not_decided)
+Test(wqe, rnr_nak_that_nothing_follows_is_not_decided)
 {
     talk_start(&t, true);
     talk(&t, 0, 0, mk(OP_SEND_ONLY, 100, 10));
     talk(&t, 1, US, mk_ack(100, 0x2c, 0));
     talk_end(&t, 0);
-    cr_expect_eq(over(0).status, WORK_STATUS_UNKNOWN);
-    cr_expect_eq(over(0).reason, WORK_RNR_WAIT);
+    cr_expect_eq(over(0).status, WQE_STATUS_UNKNOWN);
+    cr_expect_eq(over(0).reason, WQE_RNR_WAIT);
 }
 
-Test(work, beginning_that_came_late_joins_the_end_seen_before)
+Test(wqe, beginning_that_came_late_joins_the_end_seen_before)
 {
     talk_start(&t, true);
     talk(&t, 0, 0, mk(OP_SEND_ONLY, 100, 10));
@@ -260,7 +260,7 @@ Test(work, beginning_that_came_late_joins_the_end_seen_before)
     cr_expect_eq(over(1).status, WC_SUCCESS);
 }
 
-Test(work, capture_that_begins_in_the_middle_has_a_work_request_that_is_not_begun)
+Test(wqe, capture_that_begins_in_the_middle_has_a_work_request_that_is_not_begun)
 {
     talk_start(&t, false);
     talk(&t, 0, 0, mk(OP_WRITE_MIDDLE, 5000, 1024));
@@ -272,7 +272,7 @@ Test(work, capture_that_begins_in_the_middle_has_a_work_request_that_is_not_begu
     cr_expect_eq(talk_row(&t, 0)->latency.n, 0, "when it began is not known");
 }
 
-Test(work, psns_wrap)
+Test(wqe, psns_wrap)
 {
     talk_start(&t, false);
     talk(&t, 0, 0, mk(OP_SEND_FIRST, 0xfffffe, 1024));
@@ -285,18 +285,18 @@ Test(work, psns_wrap)
     cr_expect_eq(over(0).bytes, 2049);
 }
 
-Test(work, queue_pair_set_up_anew_ends_what_was_open)
+Test(wqe, queue_pair_set_up_anew_ends_what_was_open)
 {
     talk_start(&t, true);
     talk(&t, 0, 0, mk(OP_SEND_ONLY, 100, 10));
     talk(&t, 0, US, mk(OP_SEND_ONLY, 0x900000, 10)); /* far away */
     talk_end(&t, 0);
-    cr_expect_eq(over(0).reason, WORK_RESTART);
-    cr_expect_eq(over(1).reason, WORK_NO_ACK);
+    cr_expect_eq(over(0).reason, WQE_RESTART);
+    cr_expect_eq(over(1).reason, WQE_NO_ACK);
     cr_expect_eq(talk_row(&t, 0)->restarts, 1);
 }
 
-Test(work, unreliable_services_never_complete)
+Test(wqe, unreliable_services_never_complete)
 {
     struct pkt ud = mk(OPCODE(SVC_UD, OP_SEND_ONLY), 7, 30);
 
@@ -305,28 +305,28 @@ Test(work, unreliable_services_never_complete)
     talk(&t, 0, 0, mk(OPCODE(SVC_UC, OP_SEND_ONLY), 100, 10));
     talk(&t, 0, 0, ud);
     talk_end(&t, 0);
-    cr_expect(over(0).service == SVC_UD && over(0).status == WORK_STATUS_UNKNOWN && over(0).reason == WORK_UNRELIABLE);
-    cr_expect(over(1).service == SVC_UC && over(1).status == WORK_STATUS_UNKNOWN && over(1).reason == WORK_UNRELIABLE);
+    cr_expect(over(0).service == SVC_UD && over(0).status == WQE_STATUS_UNKNOWN && over(0).reason == WQE_UNRELIABLE);
+    cr_expect(over(1).service == SVC_UC && over(1).status == WQE_STATUS_UNKNOWN && over(1).reason == WQE_UNRELIABLE);
     cr_expect_eq(over(0).bytes, 30);
 }
 
-Test(work, more_than_are_remembered_are_handed_over_with_a_reason)
+Test(wqe, more_than_are_remembered_are_handed_over_with_a_reason)
 {
     struct talk *many = calloc(1, sizeof *many);
 
     talk_start(many, true);
     talk(many, 0, US, mk(OP_SEND_ONLY, 100, 10));
     talk(many, 1, US, mk_ack(100, 0x1f, 1));
-    for (uint32_t i = 1; i < WORK_MAX + 5; i++)
+    for (uint32_t i = 1; i < WQE_MAX + 5; i++)
         talk(many, 0, US, mk(OP_SEND_ONLY, 100 + i, 10));
     cr_expect_eq(many->n_work, 5);
-    cr_expect_eq(many->work[4].reason, WORK_TOO_MANY);
+    cr_expect_eq(many->work[4].reason, WQE_TOO_MANY);
     cr_expect_eq(many->work[4].id, 5);
     talk_stop(many);
     free(many);
 }
 
-Test(work, packets_of_one_are_told_in_both_directions)
+Test(wqe, packets_of_one_are_told_in_both_directions)
 {
     t.follow = 2;
     talk_start(&t, true);

@@ -1,4 +1,4 @@
-/* layer 2 (transport): the check half of a responder: responses sent. */
+/* layer 2 (transport): the checks of what a responder sends: one predicate a rule. */
 #include "src/transport/transport_impl.h"
 
 /* A response as the predicates see it. */

@@ -5,14 +5,14 @@
 
 #include "tests/unit/mkpkt.h"
 
-static struct replay replay;
-static struct req_dir half;
+static struct shadow shadow;
+static struct req_dir dir;
 static struct frame frame;
-static struct verdict found[REPLAY_FOUND];
+static struct verdict found[SHADOW_FOUND];
 
 static void start_as(uint16_t pmtu, bool rxe)
 {
-    const struct replay_params k = {.timeout = 14,
+    const struct shadow_params k = {.timeout = 14,
                                     .retry_cnt = 7,
                                     .rnr_retry = 7,
                                     .depth = 4,
@@ -22,9 +22,9 @@ static void start_as(uint16_t pmtu, bool rxe)
                                     .psn = 100,
                                     .rxe = rxe};
 
-    memset(&half, 0, sizeof half);
-    req_dir_init(&half, 0);
-    replay_begin(&replay, &k);
+    memset(&dir, 0, sizeof dir);
+    req_dir_init(&dir, 0);
+    shadow_begin(&shadow, &k);
 }
 
 static void start(uint16_t pmtu)
@@ -41,10 +41,10 @@ static enum rule request(struct pkt p)
     frame.number++;
     frame.ts += 1000;
     p.frame = &frame;
-    as = req_dir_classify(&half, &p);
-    n = replay_check_request(&replay, &p, found);
-    req_dir_request(&half, &p, as);
-    replay_request(&replay, &p, as, &half);
+    as = req_dir_classify(&dir, &p);
+    n = shadow_check_request(&shadow, &p, found);
+    req_dir_request(&dir, &p, as);
+    shadow_request(&shadow, &p, as, &dir);
     return n ? (enum rule)found[0].rule : RULE_NONE;
 }
 
@@ -55,34 +55,34 @@ static enum rule response(struct pkt p, bool at_responder)
     frame.number++;
     frame.ts += 1000;
     p.frame = &frame;
-    n = replay_check_response(&replay, &p, at_responder, found);
-    req_dir_response(&half, &p);
-    replay_response(&replay, &p);
+    n = shadow_check_response(&shadow, &p, at_responder, found);
+    req_dir_response(&dir, &p);
+    shadow_response(&shadow, &p);
     return n ? (enum rule)found[0].rule : RULE_NONE;
 }
 
-Test(replay, a_path_mtu_learnt_late_gives_reads_their_psns)
+Test(shadow, a_path_mtu_learnt_late_gives_reads_their_psns)
 {
     start(0);
     cr_expect_eq(request(mk_read(100, 0x1000, 3000)), RULE_NONE);
     cr_expect_eq(request(mk_read(103, 0x2000, 100)), RULE_NONE, "where the READ ends is not known");
-    replay_learn_pmtu(&replay, 1024);
-    req_dir_set_pmtu(&half, 1024);
+    shadow_learn_pmtu(&shadow, 1024);
+    req_dir_set_pmtu(&dir, 1024);
     cr_expect_eq(response(mk_aeth(OP_READ_RESP_FIRST, 100, 1024, 0x1f, 1), true), RULE_NONE);
     cr_expect_eq(response(mk(OP_READ_RESP_MIDDLE, 101, 1024), true), RULE_NONE);
     cr_expect_eq(response(mk_aeth(OP_READ_RESP_LAST, 102, 900, 0x1f, 1), true), RULE_RDA_03);
     cr_expect_eq(request(mk_read(104, 0, 64)), RULE_NONE);
 }
 
-Test(replay, a_read_lost_before_the_tap_is_known_when_it_is_sent_again)
+Test(shadow, a_read_lost_before_the_tap_is_known_when_it_is_sent_again)
 {
     start(0);
     request(mk_read(100, 0x1000, 2048));
     cr_expect_eq(request(mk_read(104, 0x3000, 2048)), RULE_NONE,
                  "the READ of 102 was lost: this seems to take four PSNs");
     cr_expect_eq(request(mk_read(106, 0x4000, 2048)), RULE_NONE);
-    replay_learn_pmtu(&replay, 1024);
-    req_dir_set_pmtu(&half, 1024);
+    shadow_learn_pmtu(&shadow, 1024);
+    req_dir_set_pmtu(&dir, 1024);
     cr_expect_eq(response(mk_aeth(OP_READ_RESP_FIRST, 100, 1024, 0x1f, 1), true), RULE_NONE);
     cr_expect_eq(response(mk_aeth(OP_READ_RESP_LAST, 101, 1024, 0x1f, 1), true), RULE_NONE);
     cr_expect_eq(response(mk_ack(102, 0x60, 1), true), RULE_NONE);
@@ -90,12 +90,12 @@ Test(replay, a_read_lost_before_the_tap_is_known_when_it_is_sent_again)
     request(mk_read(104, 0x3000, 2048));
     request(mk_read(106, 0x4000, 2048));
     for (uint32_t i = 0; i < 3; i++) {
-        cr_expect_eq(response(mk_aeth(OP_READ_RESP_FIRST, 102 + 2 * i, 1024, 0x1f, 2 + i), half.late == 0), RULE_NONE);
-        cr_expect_eq(response(mk_aeth(OP_READ_RESP_LAST, 103 + 2 * i, 1024, 0x1f, 2 + i), half.late == 0), RULE_NONE);
+        cr_expect_eq(response(mk_aeth(OP_READ_RESP_FIRST, 102 + 2 * i, 1024, 0x1f, 2 + i), dir.late == 0), RULE_NONE);
+        cr_expect_eq(response(mk_aeth(OP_READ_RESP_LAST, 103 + 2 * i, 1024, 0x1f, 2 + i), dir.late == 0), RULE_NONE);
     }
 }
 
-Test(replay, a_path_mtu_learnt_while_reads_are_sent_again_leaves_the_next_one_due)
+Test(shadow, a_path_mtu_learnt_while_reads_are_sent_again_leaves_the_next_one_due)
 {
     start(0);
     for (uint32_t i = 0; i < 3; i++)
@@ -104,28 +104,28 @@ Test(replay, a_path_mtu_learnt_while_reads_are_sent_again_leaves_the_next_one_du
     frame.ts += 2 * TWIN_WITHIN; /* no copies */
     cr_expect_eq(request(mk_read(100, 0x1000, 2048)), RULE_NONE);
     cr_expect_eq(request(mk_read(102, 0x1000, 2048)), RULE_NONE);
-    replay_learn_pmtu(&replay, 1024);
-    req_dir_set_pmtu(&half, 1024);
+    shadow_learn_pmtu(&shadow, 1024);
+    req_dir_set_pmtu(&dir, 1024);
     cr_expect_eq(response(mk_aeth(OP_READ_RESP_FIRST, 100, 1024, 0x1f, 1), true), RULE_NONE);
     cr_expect_eq(request(mk_read(104, 0x1000, 2048)), RULE_NONE);
-    cr_expect_eq(replay.req.r.psn_next, 106);
+    cr_expect_eq(shadow.req.r.psn_next, 106);
 }
 
-Test(replay, a_read_whose_psns_are_not_known_may_be_all_that_lies_before_the_next_one)
+Test(shadow, a_read_whose_psns_are_not_known_may_be_all_that_lies_before_the_next_one)
 {
     start(0);
     request(mk_read(100, 0x1000, 900));
     request(mk_read(102, 0x2000, 400));
     cr_expect_eq(request(mk_read(105, 0x3000, 400)), RULE_SEQ_01, "103 and 104 were lost");
-    replay_learn_pmtu(&replay, 512);
-    req_dir_set_pmtu(&half, 512);
+    shadow_learn_pmtu(&shadow, 512);
+    req_dir_set_pmtu(&dir, 512);
     cr_expect_eq(response(mk_aeth(OP_READ_RESP_FIRST, 100, 512, 0x1f, 2), true), RULE_NONE);
     cr_expect_eq(response(mk_aeth(OP_READ_RESP_LAST, 101, 388, 0x1f, 2), true), RULE_NONE);
     cr_expect_eq(response(mk_aeth(OP_READ_RESP_ONLY, 102, 400, 0x1f, 2), true), RULE_NONE);
     cr_expect_eq(response(mk_ack(103, 0x60, 2), true), RULE_NONE);
 }
 
-Test(replay, profile_rxe_permits_what_other_requesters_do_about_a_hole_in_an_answer)
+Test(shadow, profile_rxe_permits_what_other_requesters_do_about_a_hole_in_an_answer)
 {
     for (int rxe = 0; rxe < 2; rxe++) {
         start_as(1024, rxe);
@@ -137,7 +137,7 @@ Test(replay, profile_rxe_permits_what_other_requesters_do_about_a_hole_in_an_ans
     }
 }
 
-Test(replay, each_copy_of_a_read_may_be_answered_and_no_more)
+Test(shadow, each_copy_of_a_read_may_be_answered_and_no_more)
 {
     start(1024);
     request(mk_read(100, 0x1000, 2000));
@@ -149,7 +149,7 @@ Test(replay, each_copy_of_a_read_may_be_answered_and_no_more)
     cr_expect_eq(response(mk_aeth(OP_READ_RESP_FIRST, 100, 1024, 0x1f, 1), true), RULE_RDA_02);
 }
 
-Test(replay, elsewhere_than_at_the_responder_only_the_form_of_an_answer_is_judged)
+Test(shadow, elsewhere_than_at_the_responder_only_the_form_of_an_answer_is_judged)
 {
     start(1024);
     request(mk_read(100, 0x1000, 3000));
@@ -158,7 +158,7 @@ Test(replay, elsewhere_than_at_the_responder_only_the_form_of_an_answer_is_judge
                  "it is the Last, wherever the tap is");
 }
 
-Test(replay, credits_count_from_the_first_ack_that_tells_them)
+Test(shadow, credits_count_from_the_first_ack_that_tells_them)
 {
     start(1024);
     for (uint32_t i = 0; i < 4; i++)
@@ -173,7 +173,7 @@ Test(replay, credits_count_from_the_first_ack_that_tells_them)
         cr_expect_eq(request(mk(OP_SEND_ONLY, 107 + i, 8)), RULE_NONE, "without limit from now on");
 }
 
-Test(replay, nothing_succeeds_from_a_refused_request_on)
+Test(shadow, nothing_succeeds_from_a_refused_request_on)
 {
     start(1024);
     for (uint32_t i = 0; i < 4; i++)
