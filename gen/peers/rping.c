@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "buf.h"
+
 #define FIRST 'A'
 #define LAST  'z'
 

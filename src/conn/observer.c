@@ -3,16 +3,6 @@
 
 #include <stdlib.h>
 
-#define LONG_AFTER (40 * NS_PER_MS) /* an answer that passes over another is acted upon sooner, over any distance */
-#define NAKS       4                /* sequence NAKs that are remembered of a flow */
-
-/* A sequence NAK to which no request has gone back yet. That its PSN was seen since, in passing or for the first time,
- * does not answer it: the packet may have been overtaken. */
-struct open_nak {
-    bool open;
-    uint32_t psn;
-};
-
 #define ENDS 16 /* pairs of hosts that are remembered */
 
 /* Two addresses that exchange packets other than RDMA. */
@@ -39,9 +29,7 @@ struct observer {
     struct conn_table *conns;
     struct learner learner;
     struct req_dir *dirs[OBSERVER_FLOWS]; /* by flow of the requests; NULL: none seen */
-    struct open_nak naks[OBSERVER_FLOWS][NAKS];
-    uint32_t naks_at[OBSERVER_FLOWS];
-    struct tries tries[OBSERVER_FLOWS];
+    struct go_backs go_backs[OBSERVER_FLOWS];
     bool seen[OBSERVER_FLOWS]; /* a request or response came in the flow */
     bool partial;              /* packets only taught */
     struct ends others[ENDS];
@@ -62,8 +50,7 @@ static void fresh_flow(void *user, uint32_t flow)
         o->fresh.to[i].flow(o->fresh.to[i].user, flow);
     free(o->dirs[flow]);
     o->dirs[flow] = NULL;
-    memset(o->naks[flow], 0, sizeof o->naks[flow]);
-    o->tries[flow].n = 0;
+    o->go_backs[flow] = (struct go_backs){0};
     o->seen[flow] = false;
 }
 
@@ -152,7 +139,7 @@ struct req_dir *observer_req_dir(struct observer *o, uint32_t flow)
 
 const struct tries *observer_tries(const struct observer *o, uint32_t flow)
 {
-    return &o->tries[flow];
+    return &o->go_backs[flow].tries;
 }
 
 /* Whether `src` sent `dst` anything that is no RDMA. */
@@ -211,29 +198,6 @@ static struct req_dir *dir_of(struct observer *o, const struct pkt *p, uint32_t 
     return h;
 }
 
-static void nak_put(struct observer *o, uint32_t flow, uint32_t psn)
-{
-    o->naks[flow][o->naks_at[flow]++ % NAKS] = (struct open_nak){true, psn};
-}
-
-/* Whether a NAK asked to go back to `psn`; it is answered now. */
-static bool nak_take(struct observer *o, uint32_t flow, uint32_t psn)
-{
-    for (unsigned i = 0; i < NAKS; i++)
-        if (o->naks[flow][i].open && o->naks[flow][i].psn == psn) {
-            o->naks[flow][i].open = false;
-            return true;
-        }
-    return false;
-}
-
-static void count_try(struct tries *t, const struct req_dir *h, uint32_t psn, bool silence)
-{
-    t->n = !silence ? 0 : t->n && t->psn == psn ? t->n + 1 : 1;
-    t->psn = psn;
-    t->next = h->next;
-}
-
 /* Whether a PSN so far from those remembered may be the first one of another connection of these queue pairs: without
  * CM nothing else tells. */
 static bool may_begin_anew(const struct observer *o, const struct event *e)
@@ -257,19 +221,10 @@ static void begin_anew(struct observer *o, const struct event *e)
 /* Why the requester goes back to the PSN of `e`. */
 static enum why_back why_back(struct observer *o, const struct event *e)
 {
-    const struct pkt *p = e->p;
     const struct conn_params *c = &conn_flow_at(o->conns, e->flow)->params;
-    bool nak = nak_take(o, e->flow, p->bth.psn);
-    enum why_back why;
 
     e->h->timeout = c->have_timeout || c->have_asked ? c->timeout : 0;
-    why = req_dir_why_back(e->h, p->bth.psn, p->frame->ts);
-    if (nak && (why == BACK_SILENCE || why == BACK_NONE))
-        why = BACK_SEQ_NAK;
-    if (why == BACK_IMPLIED && !e->h->timeout && p->frame->ts - e->h->rsp_ts >= LONG_AFTER)
-        why = BACK_SILENCE; /* its timer, which is not stated, ran out */
-    count_try(&o->tries[e->flow], e->h, p->bth.psn, why == BACK_SILENCE);
-    return why;
+    return go_back_why(&o->go_backs[e->flow], e->h, e->p);
 }
 
 void observer_request(struct observer *o, const struct pkt *p, uint32_t flow, struct event *e)
@@ -317,13 +272,12 @@ void observer_take(struct observer *o, const struct event *e)
     const struct pkt *p = e->p;
 
     if (e->kind == EVENT_REQUEST) {
-        e->h->why_now = e->why; /* a NAK for an earlier PSN is known here only */
-        req_dir_request(e->h, p, (enum seen_as)e->as);
+        req_dir_request(e->h, p, (enum seen_as)e->as, (enum why_back)e->why);
         return;
     }
     req_dir_response(e->h, p);
     if (UNLIKELY(p->op->flags & OPF_ACK && p->aeth.syndrome == (AETH_NAK << 5 | NAK_PSN_SEQ)))
-        nak_put(o, e->flow, p->bth.psn);
+        go_back_nak(&o->go_backs[e->flow], p->bth.psn);
 }
 
 static void note_other(struct observer *o, const struct pkt *p)

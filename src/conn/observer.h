@@ -11,7 +11,7 @@
 #ifndef RDMATRACE_CONN_OBSERVER_H
 #define RDMATRACE_CONN_OBSERVER_H
 
-#include "src/conn/requests.h"
+#include "src/conn/go_back.h"
 #include "src/conn/setup.h"
 
 #define OBSERVER_FLOWS 4096 /* flows kept at a time; the one unused for longest is given up */
@@ -38,13 +38,6 @@ struct event {
     uint32_t own;      /* flow of the packet itself; FLOW_NONE: none, or not known */
     uint32_t flow;     /* flow of the requests: `own`, or for a response its peer; FLOW_NONE: not known */
     struct req_dir *h; /* evidence about the requests in `flow`; NULL: none were seen */
-};
-
-/* The latest requests that were retransmitted after an ACK timeout, whatever responses the tap has seen. */
-struct tries {
-    uint32_t psn;  /* where they began */
-    uint32_t n;    /* times in a row; 0: the latest had another reason */
-    uint32_t next; /* req_dir.next at the latest */
 };
 
 /* A subscriber; any function may be NULL. */

@@ -4,12 +4,6 @@
 
 #define FAR INT32_C(0x100000) /* a PSN further away than this belongs to another connection */
 
-const char *why_back_str(enum why_back w)
-{
-    static const char *const names[] = {"", "sequence NAK", "implied NAK", "RNR NAK", "no answer"};
-    return names[w];
-}
-
 void req_dir_init(struct req_dir *h, uint32_t flow)
 {
     uint64_t restarts = h->restarts;
@@ -144,12 +138,6 @@ uint32_t icrc_of(const struct pkt *p)
                                                      : 0;
 }
 
-/* Whether every PSN up to and including `psn` is proved delivered. */
-static bool was_answered(const struct req_dir *h, uint32_t psn)
-{
-    return h->have_una && psn_diff(psn, h->una) < 0;
-}
-
 /* Whether `n` came after the latest copy of `s` and asks for it, or for a PSN before it. */
 static bool nak_covers(const struct nak *n, const struct sent *s)
 {
@@ -197,66 +185,9 @@ enum seen_as req_dir_classify(struct req_dir *h, const struct pkt *p)
               s->icrc == icrc_of(p);
     if (h->twin && (s->ip_id || (p->frame->ts - s->ts < TWIN_WITHIN && !asked_again(h, s))))
         return SEEN_COPY;
-    if (was_answered(h, p->bth.psn) && s->opcode != p->bth.opcode && !(p->op->flags & OPF_READ_REQ))
+    if (req_dir_was_answered(h, p->bth.psn) && s->opcode != p->bth.opcode && !(p->op->flags & OPF_READ_REQ))
         return SEEN_RESTART;
     return SEEN_AGAIN;
-}
-
-/* Whether a response skipped response PSN `psn` of READ or atomic `a` after its latest request. */
-static bool passed_over(const struct req_dir *h, const struct read_req *a, uint32_t psn)
-{
-    return (h->una_rsps > a->rsps && psn_diff(h->una, psn) > 0) ||
-           (h->rsp_packets > a->rsps && psn_diff(h->proves, psn) > 0);
-}
-
-/* Whether the requester ignored the latest response. It acts on an implied NAK at once; so after half an ACK timeout
- * only the timeout itself explains a retransmission. */
-static bool let_pass(const struct req_dir *h, ns_t now)
-{
-    return now - h->rsp_ts >= ack_timeout(h->timeout) / 2;
-}
-
-/* Whether the ACK timer cannot have expired since; without a known timeout the shortest one (code 1) counts. */
-static bool no_timer_since(const struct req_dir *h, ns_t since, ns_t now)
-{
-    return now - since < ack_timeout(h->timeout ? h->timeout : 1) / 2;
-}
-
-/* Whether `psn` belongs to the go-back-N in progress and was reordered: it was not seen since the requester went
- * back. */
-static bool overtaken_again(struct req_dir *h, uint32_t psn, ns_t now)
-{
-    const struct sent *s = req_dir_sent(h, psn);
-
-    return s && s->ts < h->back_ts && no_timer_since(h, h->back_ts, now);
-}
-
-enum why_back req_dir_why_back(struct req_dir *h, uint32_t psn, ns_t now)
-{
-    const struct read_req *a = req_dir_ask(h, psn, 0);
-
-    if (h->rnr.have && !h->rnr.resent &&
-        (psn_in(h->rnr.psn, psn, TRACK_SENT) || (h->have_una && h->una == psn && psn_diff(psn, h->rnr.psn) > 0)))
-        return BACK_RNR; /* at its PSN or at the start of its message; or after it, if it has been acknowledged since */
-    if (h->seq.have && !h->seq.resent &&
-        (h->seq.psn == psn || h->seq_low == psn || (a && psn_diff(psn, h->seq.psn) < 0)))
-        return BACK_SEQ_NAK;
-    if (h->seq.have && !h->seq.resent && h->have_una && h->una == psn && psn_diff(psn, h->seq.psn) > 0)
-        return BACK_SEQ_NAK; /* the NAK was for a PSN that has been acknowledged since */
-    if (let_pass(h, now))
-        return BACK_SILENCE;
-    if (h->seq.have && !h->seq.resent && psn_in(psn, h->seq.psn, TRACK_SENT) && !was_answered(h, h->seq.psn) &&
-        no_timer_since(h, h->seq.ts, now))
-        return BACK_SEQ_NAK; /* it was captured before the retransmission of the NAK's own PSN */
-    if (a && !a->answered && h->have_una && passed_over(h, a, psn))
-        return BACK_IMPLIED;
-    if (a && a->early && psn_diff(h->proves, psn) > 0)
-        return BACK_IMPLIED; /* the response that the requester dropped did not come again, but a later one did */
-    if (h->plain && h->have_una && h->una == psn && h->rsp_packets > h->back_rsps)
-        return BACK_IMPLIED;
-    if (psn == h->late_end && h->late_rsps > h->back_rsps)
-        return BACK_IMPLIED; /* the requester dropped the responses that came before that one */
-    return overtaken_again(h, psn, now) ? BACK_NONE : BACK_SILENCE;
 }
 
 static void ask_put(struct req_dir *h, const struct pkt *p, uint32_t span)
@@ -388,13 +319,12 @@ static void go_back(struct req_dir *h, const struct pkt *p, enum why_back why)
 }
 
 /* A PSN before `next`: retransmitted, or seen for the first time after later ones. */
-static void take_behind(struct req_dir *h, const struct pkt *p, uint32_t span, enum seen_as as)
+static void take_behind(struct req_dir *h, const struct pkt *p, uint32_t span, enum seen_as as, enum why_back why)
 {
     uint32_t psn = p->bth.psn;
     struct sent *s = req_dir_sent(h, psn);
 
     if (psn_diff(psn, h->cursor) < 0 && as == SEEN_AGAIN) {
-        enum why_back why = h->why_now ? (enum why_back)h->why_now : req_dir_why_back(h, psn, p->frame->ts);
         h->back = true;
         if (why != BACK_NONE)
             go_back(h, p, why);
@@ -466,7 +396,7 @@ static inline void settle_naks(struct req_dir *h, uint32_t psn)
         h->rnr.resent = true;
 }
 
-void req_dir_request(struct req_dir *h, const struct pkt *p, enum seen_as as)
+void req_dir_request(struct req_dir *h, const struct pkt *p, enum seen_as as, enum why_back why)
 {
     uint32_t span, psn = p->bth.psn;
     bool was_loose = h->loose;
@@ -500,7 +430,7 @@ void req_dir_request(struct req_dir *h, const struct pkt *p, enum seen_as as)
     } else if (LIKELY(as == SEEN_NEW || as == SEEN_GAP)) {
         take_new(h, p, span, as);
     } else {
-        take_behind(h, p, span, as);
+        take_behind(h, p, span, as, why);
     }
     if (UNLIKELY(as != SEEN_NEW && psn_diff(psn, h->start) < 0))
         h->vague = true; /* the responder may have dropped all requests seen so far */

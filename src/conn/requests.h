@@ -132,12 +132,9 @@ struct req_dir {
     /* a READ's PSNs were guessed from the next request, or the first packets were reordered: there may be a gap that
      * was not seen */
     bool vague;
-    bool twin;   /* req_dir_classify(): the packet is identical to the copy before, but SEEN_AGAIN */
-    bool back;   /* go-back-N in progress: cursor is behind next */
-    uint8_t why; /* enum why_back of the latest episode */
-    /* enum why_back of the next request, set by the observer, which remembers older NAKs; BACK_NONE: as
-     * req_dir_why_back() says */
-    uint8_t why_now;
+    bool twin;         /* req_dir_classify(): the packet is identical to the copy before, but SEEN_AGAIN */
+    bool back;         /* go-back-N in progress: cursor is behind next */
+    uint8_t why;       /* enum why_back of the latest episode */
     uint8_t timeout;   /* the requester's local ACK timeout, 4.096 us x 2^n; 0: not known */
     uint32_t back_psn; /* PSN where the latest episode resumed */
     uint32_t retries;  /* ACK timeouts in a row without progress */
@@ -228,11 +225,9 @@ static inline bool req_dir_is_unknown_read(const struct req_dir *h, const struct
 {
     return p->op->flags & OPF_READ_REQ && !h->pmtu && p->reth.dmalen > 256;
 }
-/* Why the requester goes back to `psn` at `now`, by what was seen. BACK_NONE: it does not; `psn` belongs to a
- * retransmission already under way and was reordered. */
-enum why_back req_dir_why_back(struct req_dir *h, uint32_t psn, ns_t now);
-/* Request `p`, classified `as`, changes the evidence. */
-void req_dir_request(struct req_dir *h, const struct pkt *p, enum seen_as as);
+/* Request `p`, classified `as`, changes the evidence; `why`: why the requester goes back, as go_back_why() says;
+ * BACK_NONE for a request that does not. */
+void req_dir_request(struct req_dir *h, const struct pkt *p, enum seen_as as, enum why_back why);
 /* Response `p` changes the evidence. */
 void req_dir_response(struct req_dir *h, const struct pkt *p);
 

@@ -1,8 +1,14 @@
-/* layer 2b (conn): what the two files of struct req_dir share. */
+/* layer 2b (conn): what the files of struct req_dir share. */
 #ifndef RDMATRACE_CONN_REQUESTS_IMPL_H
 #define RDMATRACE_CONN_REQUESTS_IMPL_H
 
 #include "src/conn/requests.h"
+
+/* Whether every PSN up to and including `psn` is proved delivered. */
+static inline bool req_dir_was_answered(const struct req_dir *h, uint32_t psn)
+{
+    return h->have_una && psn_diff(psn, h->una) < 0;
+}
 
 /* The first PSN not seen moves on over all that were. */
 void req_dir_advance_contig(struct req_dir *h);

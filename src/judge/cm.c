@@ -433,7 +433,7 @@ void judge_cm(struct judge *j, const struct pkt *p)
     struct cm_msg m;
     struct cm_seen c = {.p = p, .m = &m};
 
-    if (p->payload_cap < MAD_HDR_LEN)
+    if (!(p->have & H_MAD) || p->payload_cap < MAD_HDR_LEN)
         return;
     mad_get(&m.mad, p->data + p->payload_off);
     if (m.mad.mgmt_class != CM_CLASS)
@@ -489,7 +489,7 @@ void judge_cm_early(struct judge *j, const struct pkt *p)
     struct cm_msg m;
     struct cm_seen c = {.p = p, .m = &m};
 
-    if (!cm_msg_of(&m, p) || m.mad.attr_id != CM_REP || p->icrc == CRC_BAD)
+    if (LIKELY(!(p->have & H_MAD)) || !cm_msg_of(&m, p) || m.mad.attr_id != CM_REP || p->icrc == CRC_BAD)
         return;
     conn_addr_of(p, &c.src, &c.dst);
     if (!exchange_of(j, &c) || c.from_active || c.s->rep.copies)
@@ -504,7 +504,7 @@ void judge_cm_path(struct judge *j, const struct pkt *p, uint32_t flow)
 {
     const struct flow *c = conn_flow_at(j->conns, flow);
 
-    for (unsigned i = 0; i < LAPS; i++) {
+    for (unsigned i = 0; i < LAPS && j->flows[flow].packets == 1; i++) {
         const struct lap *l = &j->lap[i];
         if (!l->frame || l->accepted || l->tap != c->tap)
             continue;

@@ -45,17 +45,19 @@ static void not_silent(struct judge *j, const struct pkt *p, uint32_t flow)
     judge_found(j, p, g);
 }
 
-void judge_agreed(struct judge *j, const struct pkt *p, uint32_t flow, enum seen_as as)
+void judge_agreed(struct judge *j, const struct judged *a)
 {
-    struct jflow *f = &j->flows[flow];
-    const struct flow *c = conn_flow_at(j->conns, flow);
+    const struct pkt *p = a->p;
+    const struct flow *c = conn_flow_at(j->conns, a->flow);
 
-    if (UNLIKELY(!f->psn_checked))
-        check_first_psn(j, p, flow, f);
+    if (LIKELY(judge_agrees(a->f, c, p)))
+        return;
+    if (UNLIKELY(!a->f->psn_checked))
+        check_first_psn(j, p, a->flow, a->f);
     if (UNLIKELY(c->paired_by == PAIR_CM && c->pmtu && p->payload_len > c->pmtu))
-        too_long(j, p, flow, c);
-    if (UNLIKELY(f->closed && (as == SEEN_NEW || as == SEEN_GAP)))
-        not_silent(j, p, flow);
+        too_long(j, p, a->flow, c);
+    if (UNLIKELY(a->f->closed && (a->as == SEEN_NEW || a->as == SEEN_GAP)))
+        not_silent(j, p, a->flow);
 }
 
 /* A sequence NAK, before anything was acknowledged, for a PSN before the one that this end itself announced. */

@@ -136,6 +136,8 @@ void judge_count(struct judge *j, const struct pkt *p)
 {
     struct conn_addr src, dst;
 
+    if (LIKELY(!j->o.n_hosts))
+        return;
     conn_addr_of(p, &src, &dst);
     for (unsigned i = 0; i < j->o.n_hosts; i++) {
         struct judge_host *h = &j->o.hosts[i];

@@ -476,9 +476,8 @@ static void compare_dscp(struct judge *j, const struct pkt *p, uint32_t flow, st
                                    .text = "Requests and responses are treated differently on their way."});
 }
 
-void judge_flow(struct judge *j, const struct pkt *p, uint32_t flow, bool clean)
+void judge_flow(struct judge *j, const struct pkt *p, uint32_t flow)
 {
-    uint64_t found = j->found;
     struct jflow *f = &j->flows[flow];
     unsigned kind = p->op->flags & OPF_REQUEST ? KIND_REQ : KIND_RSP;
     bool same = kind == KIND_REQ && f->have_after && f->after == p->bth.psn;
@@ -493,5 +492,5 @@ void judge_flow(struct judge *j, const struct pkt *p, uint32_t flow, bool clean)
         compare_ends(j, p, flow, f);
     if (UNLIKELY(!f->dscp_compared && kind == KIND_REQ))
         compare_dscp(j, p, flow, f);
-    learn_usual(j, p, flow, clean && j->found == found);
+    learn_usual(j, p, flow, j->found == j->found_before);
 }

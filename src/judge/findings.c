@@ -74,7 +74,8 @@ static struct tally *tally_of(struct findings *r, const struct finding *f)
     return &r->tallies[i];
 }
 
-bool findings_count(struct findings *r, const struct finding *f)
+/* Count a finding. True if it is one to be kept: not so many were alike. */
+static bool count(struct findings *r, const struct finding *f)
 {
     struct tally *t;
 
@@ -106,19 +107,28 @@ static uint32_t string_put(struct findings *r, const char *s)
     return r->strings.err ? 0 : at;
 }
 
+/* A place for another finding; NULL without memory. */
+static struct finding *grow(struct findings *r)
+{
+    size_t cap = r->cap ? r->cap * 2 : 64;
+    struct finding *grown;
+
+    if (r->n < r->cap)
+        return &r->findings[r->n++];
+    grown = realloc(r->findings, cap * sizeof *grown);
+    if (!grown)
+        return NULL;
+    r->findings = grown;
+    r->cap = cap;
+    return &r->findings[r->n++];
+}
+
 void findings_add(struct findings *r, const struct finding *f, const struct finding_text *t)
 {
-    struct finding *to;
+    struct finding *to = count(r, f) ? grow(r) : NULL;
 
-    if (r->n == r->cap) {
-        size_t cap = r->cap ? r->cap * 2 : 64;
-        struct finding *grown = realloc(r->findings, cap * sizeof *grown);
-        if (!grown)
-            return;
-        r->findings = grown;
-        r->cap = cap;
-    }
-    to = &r->findings[r->n++];
+    if (!to)
+        return;
     *to = *f;
     to->times = 1;
     to->wrong = string_put(r, t->wrong);

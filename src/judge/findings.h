@@ -41,8 +41,7 @@ struct findings *findings_new(void);
 void findings_free(struct findings *r);
 /* Rules that were looked at (they count as passed unless something is found). */
 void findings_judged(struct findings *r, enum rule rule);
-/* Count a finding. True if it is one to be described with findings_add(). */
-bool findings_count(struct findings *r, const struct finding *f);
+/* Count a finding, and keep it unless FINDINGS_EACH like it, or FINDINGS_MAX in all, are kept. Its texts are copied. */
 void findings_add(struct findings *r, const struct finding *f, const struct finding_text *t);
 
 /* Totals. Of the rules looked at each is in exactly one of pass, inconclusive, fail, warnings: its worst verdict;

@@ -334,8 +334,32 @@ const struct header_rule header_rules[] = {
 };
 const unsigned n_header_rules = ARRAY_LEN(header_rules);
 
-void judge_headers(struct judge *j, const struct pkt *p, unsigned on)
+/* What a packet with a BTH lets rules be judged by: ON_*. */
+static unsigned applies_to(const struct pkt *p)
 {
+    unsigned service = p->bth.opcode >> 5, on = ON_BTH | (p->have & H_UDP ? ON_UDP : ON_LINK);
+
+    switch (service) {
+    case SVC_UD:
+        return on | ON_UD | (p->have & H_MAD ? ON_CM : 0);
+    case SVC_UC:
+        return on | ON_CONN | ON_UC;
+    case SVC_XRC:
+        return on | ON_CONN | ON_RC | ON_XRC;
+    default:
+        return on | ON_CONN | ON_RC;
+    }
+}
+
+void header_applies(struct judge *j, const struct pkt *p)
+{
+    judge_applies(j, applies_to(p));
+}
+
+void judge_headers(struct judge *j, const struct pkt *p)
+{
+    unsigned on = applies_to(p);
+
     for (unsigned i = 0; i < j->n_header_rules; i++)
         if (rule_table[j->header_rules[i].rule].applies & on)
             j->header_rules[i].check(j, p);
@@ -477,10 +501,13 @@ static uint32_t connected_flow(struct judge *j, const struct pkt *p)
 void judge_first(struct judge *j, const struct pkt *p, uint32_t flow)
 {
     const struct flow *c = conn_flow_at(j->conns, flow);
-    const struct ud_dest *d = ud_dest_find(j, c->tap, &c->dst, c->dqpn);
     struct steady *s = &j->flows[flow].service;
+    const struct ud_dest *d;
 
-    judge_cm_path(j, p, flow);
+    (void)p;
+    if (LIKELY(j->flows[flow].packets > 1))
+        return;
+    d = ud_dest_find(j, c->tap, &c->dst, c->dqpn);
     if (UNLIKELY(d && d->have && !s->have))
         *s = (struct steady){.value = SVC_UD, .value_frame = d->frame, .have = true};
 }
@@ -498,6 +525,4 @@ void judge_datagram(struct judge *j, const struct pkt *p)
     if (UNLIKELY(flow != FLOW_NONE))
         judge_service(j, p, flow);
     check_qkey(j, p);
-    if (p->have & H_MAD)
-        judge_cm(j, p);
 }

@@ -70,8 +70,10 @@ struct header_rule {
 extern const struct header_rule header_rules[];
 extern const unsigned n_header_rules;
 
-/* Ask every header rule that applies to `on` (ON_*) about packet `p`. */
-void judge_headers(struct judge *j, const struct pkt *p, unsigned on);
+/* The rules that packet `p`, which has a BTH, lets be judged: they count as judged from now on. */
+void header_applies(struct judge *j, const struct pkt *p);
+/* Ask every header rule that applies to packet `p`, which has a BTH. */
+void judge_headers(struct judge *j, const struct pkt *p);
 /* A packet with a wrong ICRC, or whose headers contradict each other or the packet: which rule it breaks. */
 void judge_malformed(struct judge *j, const struct pkt *p);
 /* Judge headers by these rules: from judge_new(), and for tests. `rules` must stay. */

@@ -3,12 +3,12 @@
 
 #include <stdlib.h>
 
-bool past_begin(struct jflow *f)
+bool history_begin(struct jflow *f)
 {
-    struct past *t = f->past;
+    struct history *t = f->history;
 
     if (!t)
-        return (f->past = calloc(1, sizeof *t)) != NULL;
+        return (f->history = calloc(1, sizeof *t)) != NULL;
     memset(t->answers, 0, sizeof t->answers); /* the counts for the notes stay */
     memset(t->keys, 0, sizeof t->keys);
     t->overtaken.have = t->counted.have = false;
@@ -39,8 +39,8 @@ static uint32_t payload_hash(const struct pkt *p)
 static void compare_answer(const struct judged *a)
 {
     const struct pkt *p = a->p;
-    struct past *t = a->f->past;
-    struct past_answer now = {p->bth.psn, frame_u32(p), 0}, *old = &t->answers[p->bth.psn % PAST_ANSWERS];
+    struct history *t = a->f->history;
+    struct history_answer now = {p->bth.psn, frame_u32(p), 0}, *old = &t->answers[p->bth.psn % HISTORY_ANSWERS];
     const struct read_req *k = req_dir_ask(a->h, p->bth.psn, 0), *first = k;
 
     if (!(p->op->flags & OPF_READ_RESP) || !k || p->payload_cap < p->payload_len || p->flags & PKT_CUT || !now.frame)
@@ -59,18 +59,18 @@ static void compare_answer(const struct judged *a)
 
 /* --- RDA-13: R_Keys that were invalidated ----------------------------------------------------- */
 
-static void forget_keys(struct past *t)
+static void forget_keys(struct history *t)
 {
     memset(t->keys, 0, sizeof t->keys);
 }
 
 /* A request with R_Key `rkey`. */
-static void use_key(struct past *t, const struct pkt *p, uint32_t rkey)
+static void use_key(struct history *t, const struct pkt *p, uint32_t rkey)
 {
     bool known = false;
 
-    for (unsigned i = 0; i < PAST_KEYS; i++) {
-        struct past_key *k = &t->keys[i];
+    for (unsigned i = 0; i < HISTORY_KEYS; i++) {
+        struct history_key *k = &t->keys[i];
         if (!k->frame || k->rkey != rkey || psn_diff(p->bth.psn, k->psn) <= 0)
             continue;
         known = true;
@@ -87,13 +87,13 @@ static void use_key(struct past *t, const struct pkt *p, uint32_t rkey)
 static void take_keys(const struct judged *a, enum seen_as as)
 {
     const struct pkt *p = a->p;
-    struct past *t = a->f->past;
+    struct history *t = a->f->history;
 
     if (as != SEEN_NEW)
         return;
     if (p->have & H_IETH && p->op->flags & OPF_SEND)
-        t->keys[t->keys_at++ % PAST_KEYS] =
-            (struct past_key){.rkey = p->ieth.rkey, .psn = p->bth.psn, .frame = frame_u32(p)};
+        t->keys[t->keys_at++ % HISTORY_KEYS] =
+            (struct history_key){.rkey = p->ieth.rkey, .psn = p->bth.psn, .frame = frame_u32(p)};
     else if (p->have & H_RETH && p->op->flags & (OPF_WRITE | OPF_READ_REQ) && p->reth.dmalen)
         use_key(t, p, p->reth.rkey); /* a request of length 0 is not checked for its R_Key */
     else if (p->have & H_ATOMICETH)
@@ -109,7 +109,7 @@ static bool may_have_told(const struct judge *j, const struct judged *a, uint32_
     return peer == FLOW_NONE || (o && o->have_next && (!o->last_frame || o->last_frame >= since));
 }
 
-static void check_key(struct judge *j, const struct judged *a, struct past_key *k)
+static void check_key(struct judge *j, const struct judged *a, struct history_key *k)
 {
     const struct pkt *p = a->p;
     bool asks = opcode_table[k->use_opcode].flags & (OPF_READ_REQ | OPF_ATOMIC_REQ);
@@ -128,7 +128,7 @@ static void check_key(struct judge *j, const struct judged *a, struct past_key *
                  k->rkey, opcode_name(k->use_opcode), k->use_frame);
     if (!may_have_told(j, a, k->frame))
         judge_found(j, p, f);
-    *k = (struct past_key){0};
+    *k = (struct history_key){0};
 }
 
 /* --- RTX-10: the order of duplicates ---------------------------------------------------------- */
@@ -191,7 +191,7 @@ static bool count_ends(struct req_dir *h, uint32_t psn, uint32_t last, uint32_t 
 static bool order_is_certain(const struct judge *j, const struct judged *a)
 {
     const struct req_dir *h = a->h;
-    bool seen_disorder = h->disorder || h->copies || h->loose || h->vague || a->f->past->reordered;
+    bool seen_disorder = h->disorder || h->copies || h->loose || h->vague || a->f->history->reordered;
 
     return !seen_disorder && !j->backwards && j->o.profile != PROFILE_NV;
 }
@@ -201,7 +201,7 @@ static bool order_is_certain(const struct judge *j, const struct judged *a)
 static void check_count(struct judge *j, const struct judged *a)
 {
     const struct pkt *p = a->p;
-    struct past *t = a->f->past;
+    struct history *t = a->f->history;
     struct found f = found_of(RULE_ACK_06, a->flow);
     uint32_t ends;
 
@@ -224,7 +224,7 @@ static void check_count(struct judge *j, const struct judged *a)
 static void take_count(struct judge *j, const struct judged *a)
 {
     const struct pkt *p = a->p;
-    struct past *t = a->f->past;
+    struct history *t = a->f->history;
 
     if (!(p->op->flags & OPF_ACK) || response_type(p) != AETH_ACK || !(p->have & H_AETH))
         return;
@@ -248,7 +248,7 @@ static bool is_retransmission_due(const struct req_dir *h, uint32_t psn)
 static void take_order(const struct judged *a, enum seen_as as)
 {
     struct req_dir *h = a->h;
-    struct past *t = a->f->past;
+    struct history *t = a->f->history;
     uint32_t psn = a->p->bth.psn;
 
     if (as == SEEN_AGAIN || as == SEEN_OLD)
@@ -264,7 +264,7 @@ static void take_order(const struct judged *a, enum seen_as as)
 
 static void settle_order(struct judge *j, const struct judged *a)
 {
-    struct past *t = a->f->past;
+    struct history *t = a->f->history;
 
     if (a->p->op->flags & OPF_ACK && response_type(a->p) != AETH_ACK) {
         t->overtaken.have = false;
@@ -282,7 +282,7 @@ static void settle_order(struct judge *j, const struct judged *a)
  * after all of them. */
 static void take_repeated(const struct judged *a)
 {
-    struct past *t = a->f->past;
+    struct history *t = a->f->history;
 
     t->repeated.have = true;
     t->repeated.end = a->h->next;
@@ -291,7 +291,7 @@ static void take_repeated(const struct judged *a)
 static void take_credits(const struct judged *a)
 {
     const struct req_dir *h = a->h;
-    struct past *t = a->f->past;
+    struct history *t = a->f->history;
     bool other = t->have_syndrome && t->syndrome != a->p->aeth.syndrome;
 
     if (!(a->p->op->flags & OPF_ACK) || response_type(a->p) != AETH_ACK || !(a->p->have & H_AETH))
@@ -309,8 +309,11 @@ static void take_credits(const struct judged *a)
 
 /* --- All of it -------------------------------------------------------------------------------- */
 
-void past_request(const struct judged *a, enum seen_as as)
+void history_request(struct judge *j, const struct judged *a)
 {
+    enum seen_as as = (enum seen_as)a->as;
+
+    (void)j;
     if (UNLIKELY(a->p->have & (H_IETH | H_RETH | H_ATOMICETH)))
         take_keys(a, as);
     if (UNLIKELY(as != SEEN_NEW))
@@ -319,9 +322,9 @@ void past_request(const struct judged *a, enum seen_as as)
         take_repeated(a);
 }
 
-void past_response(struct judge *j, const struct judged *a)
+void history_response(struct judge *j, const struct judged *a)
 {
-    struct past *t = a->f->past;
+    struct history *t = a->f->history;
 
     if (UNLIKELY(t->overtaken.have))
         settle_order(j, a);
@@ -330,14 +333,14 @@ void past_response(struct judge *j, const struct judged *a)
         check_duplicates(j, a);
     take_credits(a);
     take_count(j, a);
-    for (unsigned i = 0; i < PAST_KEYS && t->keys_at; i++)
+    for (unsigned i = 0; i < HISTORY_KEYS && t->keys_at; i++)
         if (UNLIKELY(t->keys[i].use_frame))
             check_key(j, a, &t->keys[i]);
 }
 
-void past_end(struct judge *j, uint32_t flow)
+void history_end(struct judge *j, uint32_t flow)
 {
-    const struct past *t = j->flows[flow].past;
+    const struct history *t = j->flows[flow].history;
 
     if (t->replayed)
         judge_note(j, RULE_RDA_10, flow, t->differ ? t->differ_frame : t->replayed_frame,

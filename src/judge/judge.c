@@ -1,8 +1,6 @@
-/* layer 3 (judge): the judge's engine: connections, needs, findings, notes about the capture. */
+/* layer 3 (judge): the judge: which checks a packet meets, in which order; notes about the capture. */
 #include "src/judge/judge_impl.h"
 
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 static const char *const profiles[] = {[PROFILE_STRICT] = "strict", [PROFILE_RXE] = "rxe", [PROFILE_NV] = "nv"};
@@ -43,7 +41,7 @@ bool tap_parse(const char *s, enum tap_side *t)
 static void flow_reset(struct jflow *f)
 {
     free(f->shadow);
-    free(f->past);
+    free(f->history);
     memset(f, 0, sizeof *f);
 }
 
@@ -96,193 +94,6 @@ struct findings *judge_findings(struct judge *j)
     return j->findings;
 }
 
-const char *say(struct judge *j, const char *fmt, ...)
-{
-    char *to = j->said[j->said_at++ % ARRAY_LEN(j->said)];
-    va_list ap;
-
-    va_start(ap, fmt);
-    vsnprintf(to, sizeof j->said[0], fmt, ap);
-    va_end(ap);
-    return to;
-}
-
-/* --- Findings --------------------------------------------------------------------------------- */
-
-#define SPOILED_NEAR 64 /* frames within which a packet that could not be read may be the one that is missed */
-
-/* True if the missing PSN may be that of a packet nearby that was damaged or could not be decoded. */
-static bool spoiled_near(const struct judge *j, const struct pkt *p, const struct found *f)
-{
-    uint64_t at = f->frame ? f->frame : p ? p->frame->number : 0;
-
-    return j->spoiled && rule_table[f->rule].traits & T_GAP && at < j->spoiled + SPOILED_NEAR &&
-           j->spoiled < at + SPOILED_NEAR;
-}
-
-/* 1 << the interface of the flow, where the user has told the interfaces apart; else 0. */
-static uint64_t told_iface(const struct judge *j, uint32_t flow)
-{
-    uint32_t iface = conn_flow_at(j->conns, flow)->tap & 0xffff;
-
-    for (unsigned i = 1; i < JUDGE_TAPS && iface < JUDGE_TAPS; i++)
-        if (j->o.tap[i] != j->o.tap[0])
-            return UINT64_C(1) << iface;
-    return 0;
-}
-
-static void found_one(struct judge *j, const struct pkt *p, struct found f)
-{
-    struct verdict v = verdict_fail(f.rule, NULL, 0, 0);
-    struct finding g = {.rule = (uint8_t)f.rule, .severity = (uint8_t)f.severity, .file = p ? p->frame->file : j->file};
-    unsigned have = (judge_have(j, f.flow, p) | f.has) & ~f.lacks;
-    struct finding_text t = {f.wrong, f.expected, f.seen, f.text};
-    unsigned doubtful = 0;
-
-    if (!judge_wants(j, f.rule))
-        return;
-    if (spoiled_near(j, p, &f))
-        have &= ~(unsigned)N_COMPLETE;
-    if (f.flow != FLOW_NONE && (rule_table[f.rule].needs | f.needs) & (N_RSP | N_TAP_REQ | N_TAP_RSP) &&
-        judge_pairing_doubtful(j, f.flow)) {
-        doubtful = have & (N_RSP | N_TAP_REQ | N_TAP_RSP);
-        have &= ~doubtful;
-        if (p && p->op->flags & OPF_RESPONSE)
-            j->flows[f.flow].doubted = j->flows[f.flow].dir->rsp_packets + 1;
-    }
-    v = verdict_weigh(v, have);
-    g.missing = (uint16_t)(v.missing | (f.needs & ~have));
-    g.unpaired = (uint16_t)(g.missing & doubtful);
-    g.result = g.missing ? V_INCONCLUSIVE : V_FAIL;
-    g.conn = f.flow == FLOW_NONE ? 0 : conn_flow_at(j->conns, f.flow)->conn;
-    if (f.flow != FLOW_NONE) {
-        g.file = (uint16_t)(conn_flow_at(j->conns, f.flow)->tap >> 16);
-        g.iface = g.missing ? told_iface(j, f.flow) : 0;
-    }
-    if (!findings_count(j->findings, &g))
-        return;
-    g.frames[0] = f.frame ? f.frame : p ? p->frame->number : 0;
-    g.n_frames = g.frames[0] != 0;
-    g.causes[0] = f.cause;
-    g.n_causes = f.cause != 0;
-    findings_add(j->findings, &g, &t);
-}
-
-/* Whether a failure of `rule` is one of CM-10: its measure is what CM says of the requests in `flow`. */
-static bool breaks_agreement(const struct judge *j, enum rule rule, uint32_t flow)
-{
-    const struct flow *f = flow == FLOW_NONE ? NULL : conn_flow_at(j->conns, flow);
-
-    if (!f || f->paired_by != PAIR_CM)
-        return false;
-    return (rule_table[rule].traits & T_CM_RNR && f->params.have_rnr) ||
-           (rule_table[rule].traits & T_CM_TIMEOUT && f->params.have_timeout);
-}
-
-void judge_found(struct judge *j, const struct pkt *p, struct found f)
-{
-    enum rule rule = f.rule;
-
-    j->found++;
-    if (p)
-        j->objected = p->frame->number;
-    found_one(j, p, f);
-    if (LIKELY(!breaks_agreement(j, rule, f.flow)))
-        return;
-    f.needs |= rule_table[rule].needs;
-    f.rule = RULE_CM_10;
-    found_one(j, p, f);
-}
-
-void judge_bad_as(struct judge *j, const struct pkt *p, struct found f)
-{
-    f.flow = p->have & H_BTH ? conn_flow_find(j->conns, p) : FLOW_NONE;
-    judge_found(j, p, f);
-}
-
-void judge_bad(struct judge *j, const struct pkt *p, enum rule rule, const char *expected, const char *seen,
-               const char *text)
-{
-    judge_bad_as(j, p,
-                 (struct found){rule, rule_table[rule].severity, .expected = expected, .seen = seen, .text = text});
-}
-
-void judge_warn(struct judge *j, const struct pkt *p, enum rule rule, const char *expected, const char *seen,
-                const char *text)
-{
-    judge_bad_as(j, p, (struct found){rule, SEV_W, .expected = expected, .seen = seen, .text = text});
-}
-
-/* Which of the two flows of a connection is meant. */
-static void put_direction(struct judge *j, uint32_t flow, struct buf *b)
-{
-    const struct flow *f = conn_flow_at(j->conns, flow);
-
-    buf_puts(b, b->len ? " Direction: " : "Direction: ");
-    conn_addr_put(b, &f->src);
-    buf_puts(b, " > ");
-    conn_addr_put(b, &f->dst);
-    buf_printf(b, " QP 0x%x.", f->dqpn);
-}
-
-void judge_note_as(struct judge *j, enum rule rule, uint32_t flow, uint64_t frame, const char *wrong, const char *seen,
-                   const char *text)
-{
-    struct finding g = {.rule = (uint8_t)rule, .severity = SEV_I, .result = V_PASS, .file = j->file};
-    struct finding_text t = {.wrong = wrong, .expected = "", .seen = seen};
-    struct buf b = {0};
-
-    j->found++;
-    if (!judge_wants(j, rule))
-        return;
-    if (flow != FLOW_NONE) {
-        g.conn = conn_flow_at(j->conns, flow)->conn;
-        g.file = (uint16_t)(conn_flow_at(j->conns, flow)->tap >> 16);
-    }
-    if (!findings_count(j->findings, &g))
-        return;
-    buf_puts(&b, text);
-    if (flow != FLOW_NONE)
-        put_direction(j, flow, &b);
-    t.text = buf_str(&b);
-    g.frames[0] = frame;
-    g.n_frames = frame != 0;
-    findings_add(j->findings, &g, &t);
-    buf_free(&b);
-}
-
-void judge_note(struct judge *j, enum rule rule, uint32_t flow, uint64_t frame, const char *seen, const char *text)
-{
-    judge_note_as(j, rule, flow, frame, rule_table[rule].severity == SEV_I ? NULL : "{seen}", seen, text);
-}
-
-/* What a packet with a BTH lets rules be judged by: ON_*. */
-static unsigned applies_to(const struct pkt *p)
-{
-    unsigned service = p->bth.opcode >> 5, on = ON_BTH | (p->have & H_UDP ? ON_UDP : ON_LINK);
-
-    switch (service) {
-    case SVC_UD:
-        return on | ON_UD | (p->have & H_MAD ? ON_CM : 0);
-    case SVC_UC:
-        return on | ON_CONN | ON_UC;
-    case SVC_XRC:
-        return on | ON_CONN | ON_RC | ON_XRC;
-    default:
-        return on | ON_CONN | ON_RC;
-    }
-}
-
-void judge_applies(struct judge *j, unsigned on)
-{
-    if (LIKELY(!(on & ~j->applied)))
-        return;
-    for (unsigned i = 1; i < RULE_COUNT; i++)
-        if (rule_table[i].applies & on & ~j->applied && judge_wants(j, (enum rule)i))
-            findings_judged(j->findings, (enum rule)i);
-    j->applied |= on;
-}
-
 /* --- Packets ---------------------------------------------------------------------------------- */
 
 /* From here on treat the capture as incomplete. */
@@ -327,13 +138,7 @@ void judge_drops(struct judge *j, uint16_t file, uint64_t drops)
     j->drops += drops;
 }
 
-/* The capture did not keep all of a packet's headers: it counts as one that was not captured. */
-static void judge_blind(struct judge *j, const struct pkt *p)
-{
-    if (!(p->op->ext & H_DETH) && !(p->op->flags & OPF_CNP))
-        conn_flow(j->conns, p); /* it numbers its connection all the same */
-    doubt_all(j);
-}
+/* --- Connected packets ------------------------------------------------------------------------ */
 
 /* The rules of the transport, once the headers of the packet and the values of its flow were judged. */
 static void judge_transport(struct judge *j, const struct pkt *p, uint32_t flow)
@@ -347,10 +152,19 @@ static void judge_transport(struct judge *j, const struct pkt *p, uint32_t flow)
         judge_agreed_answer(j, p, flow);
     }
     if (UNLIKELY(f->gap.have || f->early.have))
-        judge_pending(j, p, flow, false);
+        pending_look(j, p, flow, false);
 }
 
-static void judge_connected(struct judge *j, const struct pkt *p, bool clean)
+/* What is asked of a packet of a connection, in this order. */
+static void (*const connected_checks[])(struct judge *j, const struct pkt *p, uint32_t flow) = {
+    judge_first,        /* the first packet of a flow: was its queue pair known before? */
+    judge_cm_path,      /* likewise: does it travel on a path that was proposed only? */
+    judge_while_paused, /* was its sender paused? */
+    judge_flow,         /* the values that a flow keeps: P_Key, DSCP, path MTU, ... */
+    judge_transport,    /* PSNs, operations, acknowledgements, retransmissions */
+};
+
+static void judge_connected(struct judge *j, const struct pkt *p)
 {
     uint32_t flow = conn_flow(j->conns, p);
     struct jflow *f = &j->flows[flow];
@@ -358,55 +172,98 @@ static void judge_connected(struct judge *j, const struct pkt *p, bool clean)
     if (UNLIKELY(f->packets++ == 0)) {
         f->first_frame = frame_u32(p);
         f->first_ts = p->frame->ts;
-        judge_first(j, p, flow);
     }
-    if (UNLIKELY(j->n_pauser))
-        judge_while_paused(j, p, flow);
-    judge_flow(j, p, flow, clean);
-    judge_transport(j, p, flow);
+    for (unsigned i = 0; i < ARRAY_LEN(connected_checks); i++)
+        connected_checks[i](j, p, flow);
 }
+
+/* --- Any packet ------------------------------------------------------------------------------- */
+
+/* What a packet is, as far as that decides which rules are asked. */
+enum kind {
+    NO_INFINIBAND,
+    NO_BTH,     /* cut or malformed before it */
+    DAMAGED,    /* a wrong ICRC, or malformed behind the BTH began */
+    NO_OPCODE,  /* the opcode is not defined */
+    INCOMPLETE, /* the capture does not have all of its headers */
+    CNP,
+    DATAGRAM,
+    CONNECTED,
+};
+#define KIND(k)    (1u << (k))
+#define WITH_BTH   (KIND(DAMAGED) | READABLE)
+#define READABLE   (KIND(NO_OPCODE) | KIND(INCOMPLETE) | KIND(CNP) | KIND(DATAGRAM) | KIND(CONNECTED))
+#define UNREADABLE (KIND(NO_BTH) | KIND(DAMAGED))
+#define ANY        (~0u)
+
+static enum kind kind_of(const struct pkt *p)
+{
+    if (p->encap == ENCAP_NONE)
+        return NO_INFINIBAND;
+    if (!(p->have & H_BTH))
+        return NO_BTH;
+    if (UNLIKELY(p->icrc == CRC_BAD || p->flags & PKT_MALFORMED))
+        return DAMAGED;
+    if (UNLIKELY(!p->op->name))
+        return NO_OPCODE;
+    if (UNLIKELY(p->op->ext & ~p->have))
+        return INCOMPLETE;
+    if (p->op->flags & OPF_CNP)
+        return CNP;
+    return p->op->ext & H_DETH ? DATAGRAM : CONNECTED;
+}
+
+/* The capture did not keep all of a packet's headers: it counts as one that was not captured. */
+static void judge_blind(struct judge *j, const struct pkt *p)
+{
+    if (!(p->op->ext & H_DETH) && !(p->op->flags & OPF_CNP))
+        conn_flow(j->conns, p); /* it numbers its connection all the same */
+    doubt_all(j);
+}
+
+/* What the packet teaches of connections and their setup. */
+static void learn(struct judge *j, const struct pkt *p)
+{
+    j->said_cm |= p->have & H_MAD || (p->have & H_BTH && p->bth.dqpn == 1); /* be it cut behind its BTH */
+    observer_learn(j->observer, p);
+}
+
+/* Packets that lack may be this one: it could not be read, or is none of a queue pair that is known. */
+static void note_spoiled(struct judge *j, const struct pkt *p)
+{
+    if (!(p->have & H_BTH) || p->icrc == CRC_BAD || p->flags & PKT_MALFORMED || !p->op->name || p->bth.dqpn == 0)
+        j->spoiled = p->frame->number;
+}
+
+/* What is done with a packet, in this order: rows of the kinds that it is of. */
+static const struct {
+    unsigned kinds; /* KIND() */
+    void (*check)(struct judge *j, const struct pkt *p);
+} checks[] = {
+    {WITH_BTH, judge_cm_early},         /* a REP, before it is learnt from (cm.c) */
+    {ANY, learn},                       /* connections (src/conn/setup.c) */
+    {KIND(NO_INFINIBAND), judge_pause}, /* pause frames (pause.c) */
+    {UNREADABLE | READABLE, note_spoiled},
+    {WITH_BTH, header_applies},         /* rules count as judged from now on (header.c) */
+    {WITH_BTH, judge_count},            /* the counters of hosts (counters.c) */
+    {UNREADABLE, judge_malformed},      /* ICRC, lengths (header.c) */
+    {READABLE, judge_headers},          /* the headers of this packet alone (header.c) */
+    {KIND(INCOMPLETE), judge_blind},    /* the snap length cut headers */
+    {KIND(CNP), judge_cnp},             /* CNPs (congestion.c) */
+    {KIND(DATAGRAM), judge_datagram},   /* UD (header.c) */
+    {KIND(DATAGRAM), judge_cm},         /* connection management (cm.c, cm_params.c) */
+    {KIND(CONNECTED), judge_connected}, /* RC, UC, XRC: connected_checks[] */
+};
 
 /* The slow path: all rules. */
 static void judge_any(struct judge *j, const struct pkt *p)
 {
-    uint64_t found = j->found;
-    unsigned on;
+    unsigned kind = KIND(kind_of(p));
 
-    if (UNLIKELY(p->have & H_MAD))
-        judge_cm_early(j, p);
-    j->said_cm |= p->have & H_MAD || (p->have & H_BTH && p->bth.dqpn == 1); /* be it cut behind its BTH */
-    observer_learn(j->observer, p);
-    if (p->encap == ENCAP_NONE) {
-        judge_pause(j, p);
-        return;
-    }
-    if (!(p->have & H_BTH)) {
-        j->spoiled = p->frame->number;
-        judge_malformed(j, p);
-        return;
-    }
-    on = applies_to(p);
-    judge_applies(j, on);
-    if (UNLIKELY(j->o.n_hosts))
-        judge_count(j, p);
-    if (UNLIKELY(p->icrc == CRC_BAD || p->flags & PKT_MALFORMED)) {
-        j->spoiled = p->frame->number;
-        judge_malformed(j, p);
-        return;
-    }
-    judge_headers(j, p, on);
-    if (UNLIKELY(!p->op->name || p->bth.dqpn == 0))
-        j->spoiled = p->frame->number;
-    if (UNLIKELY(!p->op->name))
-        return;
-    if (UNLIKELY(p->op->ext & ~p->have))
-        judge_blind(j, p);
-    else if (p->op->flags & OPF_CNP)
-        judge_cnp(j, p);
-    else if (p->op->ext & H_DETH)
-        judge_datagram(j, p);
-    else
-        judge_connected(j, p, j->found == found);
+    j->found_before = j->found;
+    for (unsigned i = 0; i < ARRAY_LEN(checks); i++)
+        if (checks[i].kinds & kind)
+            checks[i].check(j, p);
 }
 
 void judge_packet(struct judge *j, const struct pkt *p)
@@ -448,6 +305,25 @@ static void note_capture_end(struct judge *j)
                       "Frames carry no time: nothing that depends on time can be decided.");
 }
 
+static void judge_flow_end(struct judge *j, uint32_t flow)
+{
+    const struct jflow *f = &j->flows[flow];
+    uint32_t peer = conn_flow_at(j->conns, flow)->peer;
+
+    judge_congestion(j, flow);
+    judge_flow_silent(j, flow);
+    if (!f->dir)
+        return;
+    judge_request_end(j, flow);
+    history_end(j, flow);
+    if (f->dir->service == SVC_RC && (peer == FLOW_NONE || !j->flows[peer].packets))
+        judge_note_as(j, RULE_CAP_02, flow, f->first_frame, "only {seen} was captured", "one direction",
+                      "No packet of the other direction was seen.");
+    if (f->dir->copies)
+        judge_note_as(j, RULE_CAP_02, flow, 0, "{seen} captured twice", count_str(f->dir->copies, "packet"),
+                      "They are there twice, to the last bit: captured, or duplicated on their way.");
+}
+
 void judge_end(struct judge *j)
 {
     struct conn_counts n = conn_counts(j->conns);
@@ -455,7 +331,7 @@ void judge_end(struct judge *j)
     judge_applies(j, ON_CAPTURE);
     for (uint32_t i = 0; i < n.flows; i++) {
         if (j->flows[i].packets) {
-            judge_pending(j, NULL, i, true);
+            pending_look(j, NULL, i, true);
             judge_flow_end(j, i);
         }
     }

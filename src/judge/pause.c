@@ -152,7 +152,7 @@ void judge_while_paused(struct judge *j, const struct pkt *p, uint32_t flow)
     const struct pause *c;
     struct found f = found_of(RULE_CC_07, of);
 
-    if (p->frame->linktype != LINK_ETHERNET || p->flags & PKT_TUNNEL || of == FLOW_NONE)
+    if (LIKELY(!j->n_pauser) || p->frame->linktype != LINK_ETHERNET || p->flags & PKT_TUNNEL || of == FLOW_NONE)
         return;
     s = pauser_find(j, conn_tap_of(p->frame), p->data);
     c = s ? paused_by(j, p, s) : NULL;

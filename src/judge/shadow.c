@@ -34,12 +34,6 @@ void shadow_begin(struct shadow *r, const struct shadow_params *k)
     memset(&r->msgs[SHADOW_MSGS - 1], 0, sizeof r->msgs[0]); /* stands before the first message */
 }
 
-void shadow_learn_pmtu(struct shadow *r, uint16_t pmtu)
-{
-    shadow_req_learn_pmtu(&r->req, pmtu);
-    shadow_rsp_learn_pmtu(&r->rsp, pmtu);
-}
-
 unsigned shadow_check_request(const struct shadow *r, const struct pkt *p, struct verdict *out)
 {
     return req_tx_check_all(&r->req.r, &r->req.u, p, p->frame->ts, out, SHADOW_FOUND);
@@ -97,9 +91,4 @@ void shadow_response(struct shadow *r, const struct pkt *p)
 {
     shadow_rsp_tx(&r->rsp, p);
     shadow_req_rx(&r->req, p, p->frame->ts);
-}
-
-void shadow_settle(struct shadow *r)
-{
-    shadow_rsp_settle(&r->rsp);
 }

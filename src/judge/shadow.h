@@ -48,7 +48,11 @@ struct shadow {
 /* Begin, or begin anew. */
 void shadow_begin(struct shadow *r, const struct shadow_params *k);
 /* The path MTU became known. */
-void shadow_learn_pmtu(struct shadow *r, uint16_t pmtu);
+static inline void shadow_learn_pmtu(struct shadow *r, uint16_t pmtu)
+{
+    shadow_req_learn_pmtu(&r->req, pmtu);
+    shadow_rsp_learn_pmtu(&r->rsp, pmtu);
+}
 /* Whether nothing about request `p`, which is SEEN_NEW, is unusual: no check fails. */
 static inline bool shadow_is_usual(const struct shadow *r, const struct pkt *p)
 {
@@ -64,7 +68,5 @@ void shadow_usual_request(struct shadow *r, const struct pkt *p, const struct re
  * is seen in the order in which the responder took and sent it. */
 unsigned shadow_check_response(struct shadow *r, const struct pkt *p, bool at_responder, struct verdict *out);
 void shadow_response(struct shadow *r, const struct pkt *p);
-/* After a loss everything has come: the responder's packets can be foretold again. */
-void shadow_settle(struct shadow *r);
 
 #endif

@@ -1,9 +1,12 @@
 /* layer 3 (judge): a verdict of the transport as a finding: what its two values mean, and which frames prove it. */
 #include "src/judge/judge_impl.h"
 
-bool judge_explains(enum rule rule)
+/* --- What is reported ------------------------------------------------------------------------- */
+
+/* Whether the rule's row says what a failure means; of other rules the judge has checks of its own. */
+static bool is_explained(const struct verdict *v)
 {
-    return rule_table[rule].reason.text != NULL;
+    return rule_table[v->rule].reason.text != NULL;
 }
 
 const char *opcode_name(uint8_t opcode)
@@ -142,7 +145,8 @@ static uint32_t cause_of(const struct judged *a, enum rule_cause cause)
     }
 }
 
-void judge_verdict(struct judge *j, const struct judged *a, const struct verdict *v, unsigned has, unsigned lacks)
+/* Report the failure `v` with the frames that prove it; `has` and `lacks` are N_* as in struct found. */
+static void report(struct judge *j, const struct judged *a, const struct verdict *v, unsigned has, unsigned lacks)
 {
     enum rule rule = (enum rule)v->rule;
     uint32_t cause = cause_of(a, rule_table[rule].reason.cause);
@@ -158,4 +162,167 @@ void judge_verdict(struct judge *j, const struct judged *a, const struct verdict
                                .expected = permitted(j, a, v),
                                .seen = value(j, a, v, false),
                                .text = rule_table[rule].reason.text});
+}
+
+/* --- Requests --------------------------------------------------------------------------------- */
+
+/* Whether the rule does not apply to adapters with out-of-order placement and adaptive retransmission. */
+static bool is_void(const struct judge *j, enum rule rule)
+{
+    return j->o.profile == PROFILE_NV && rule_table[rule].traits & T_NOT_NV;
+}
+
+/* Whether another check reports the same failure better: a gap is reported once packets captured out of order had time
+ * to arrive; lengths are compared with the path MTU that CM states (CM-08) or that packets show (FMT-20). */
+static bool said_elsewhere(const struct judge *j, const struct judged *a, const struct verdict *v)
+{
+    bool agreed = conn_flow_at(j->conns, a->flow)->pmtu, ends = a->p->op->flags & OPF_END;
+
+    switch (v->rule) {
+    case RULE_SEQ_01:
+        return a->as != SEEN_AGAIN;
+    case RULE_SVC_06:
+        return a->as != SEEN_AGAIN;
+    case RULE_SEQ_04:
+        return v->seen > v->expected && (agreed || ends || v->seen > MTU_MAX);
+    case RULE_SEQ_05:
+        return !agreed;
+    case RULE_ACK_08:
+        return conn_flow_at(j->conns, a->flow)
+            ->params.no_credits; /* CM-11 reports credits where end-to-end flow control was not agreed on */
+    default:
+        return false;
+    }
+}
+
+/* Whether request `a->p` or an earlier one may be a duplicate made by the network: without an IP identification a
+ * duplicate and a retransmission look the same. */
+static bool may_be_copy(const struct judged *a)
+{
+    return a->h->twin || (a->h->copies && !frame_ip_id(a->p));
+}
+
+/* The needs (N_*) that are met, or not met, for rule `v->rule` in this case. */
+static void weigh_request(const struct judge *j, const struct judged *a, struct verdict *v, unsigned *has,
+                          unsigned *lacks)
+{
+    bool timer = judge_has_timeout(j, a->flow);
+
+    *has = *lacks = 0;
+    switch (v->rule) {
+    case RULE_RTX_01:
+    case RULE_RTX_02:
+    case RULE_RTX_03:
+    case RULE_RTX_04:
+    case RULE_RTX_11:
+        *has = timer ? N_CM : 0;
+        *lacks = !timer && v->rule != RULE_RTX_11 ? N_CM : 0;
+        /* the packet may be a duplicate, or packets were captured out of order */
+        *lacks |= may_be_copy(a) || a->h->disorder || a->as != SEEN_AGAIN || req_dir_is_unknown_read(a->h, a->p)
+                      ? N_COMPLETE
+                      : 0;
+        break;
+    case RULE_RTX_05:
+    case RULE_SEQ_01:
+        *lacks = a->h->disorder || may_be_copy(a) || a->as != SEEN_AGAIN ? N_TAP_REQ : 0;
+        break;
+    default:
+        break;
+    }
+}
+
+void judge_request_verdicts(struct judge *j, const struct judged *a)
+{
+    struct verdict v[SHADOW_FOUND];
+    unsigned n, has, lacks;
+
+    if (LIKELY(a->usual))
+        return;
+    a->f->shadow->req.u.slack = judge_slack(j, a->p);
+    n = shadow_check_request(a->f->shadow, a->p, v);
+    for (unsigned i = 0; i < n; i++) {
+        if (!is_explained(&v[i]) || is_void(j, (enum rule)v[i].rule) || said_elsewhere(j, a, &v[i]))
+            continue;
+        weigh_request(j, a, &v[i], &has, &lacks);
+        v[i].needs |= a->h->heard_pmtu ? N_RSP : 0; /* and that response must not be another queue pair's */
+        report(j, a, &v[i], has, lacks);
+    }
+}
+
+/* --- Responses -------------------------------------------------------------------------------- */
+
+/* Whether the READ that is answered may be the rest of one that was sent before the capture began. */
+static bool may_be_rest(struct req_dir *h, const struct pkt *p)
+{
+    const struct read_req *first = req_dir_ask(h, p->bth.psn, 0);
+
+    return first && psn_diff(first->psn, h->start) <= 0 && !h->from_start;
+}
+
+/* N_* that are given, or lacking, for rule `v->rule` in this case. */
+static void weigh_response(const struct judged *a, struct verdict *v, unsigned *has, unsigned *lacks)
+{
+    struct req_dir *h = a->h;
+
+    *has = *lacks = 0;
+    switch (v->rule) {
+    case RULE_NAK_02:
+        *has = h->seq.have && h->seq.icrc != icrc_of(a->p) ? N_TAP_RSP : 0; /* no copy: it was sent twice */
+        *lacks = !*has && h->copies * 4 >= h->packets ? N_TAP_RSP : 0;      /* where all is captured twice */
+        break;
+    case RULE_NAK_03:
+        *lacks = h->vague ? N_COMPLETE : 0;
+        break;
+    case RULE_RDA_02: /* where READs and the path MTU were learnt from the capture, it may be the rest of one READ that
+                         was asked for again */
+        *lacks = may_be_rest(h, a->p) || (h->heard_pmtu && req_dir_ask(h, a->p->bth.psn, 1)) ? N_REQ : 0;
+        break;
+    case RULE_RDA_08:
+    case RULE_RDA_12:
+        v->needs |= N_RSP; /* and the response is no other queue pair's */
+        *lacks = may_be_rest(h, a->p) ? N_REQ : 0;
+        break;
+    case RULE_RDA_03:
+        *lacks = may_be_rest(h, a->p) ? N_REQ : 0;
+        v->needs |= h->again ? N_COMPLETE : 0; /* it may answer a READ that was asked for again, unseen */
+        break;
+    case RULE_ACK_03:
+        *lacks = h->vague || h->late || h->gaps ? N_COMPLETE : 0; /* what is missing may have taken another path */
+        break;
+    case RULE_RDA_05:
+        *lacks = req_dir_sent(h, a->p->bth.psn) ? 0 : N_COMPLETE;
+        break;
+    case RULE_SVC_03:
+        v->needs |=
+            req_dir_sent(h, a->p->bth.psn) ? 0 : N_COMPLETE; /* or the queue pair is another connection's by now */
+        break;
+    case RULE_ACK_02:
+        *lacks = h->again || h->copies || h->late ? N_TAP_RSP : 0; /* an acknowledgement of what was sent again */
+        *lacks |= h->vague || h->gaps ? N_COMPLETE : 0;            /* or as for ACK-03 */
+        break;
+    default:
+        break;
+    }
+}
+
+/* Everything is seen in the order in which the responder took and sent it, and no packet is missing that it may have
+ * got. */
+static bool at_responder(const struct judge *j, const struct judged *a)
+{
+    const struct req_dir *h = a->h;
+
+    return !h->unsettled && h->copies * 4 < h->packets && judge_tap_at_responder(j, a->flow, a->p);
+}
+
+void judge_response_verdicts(struct judge *j, const struct judged *a)
+{
+    struct verdict v[SHADOW_FOUND];
+    unsigned n = shadow_check_response(a->f->shadow, a->p, at_responder(j, a), v), has, lacks;
+
+    for (unsigned i = 0; i < n; i++) {
+        if (!is_explained(&v[i]) || (i && v[i].rule == v[i - 1].rule))
+            continue;
+        weigh_response(a, &v[i], &has, &lacks);
+        report(j, a, &v[i], has, lacks);
+    }
 }

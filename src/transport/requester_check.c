@@ -1,7 +1,5 @@
 /* layer 2 (transport): the check half of a requester's sending: one predicate a rule. */
 #include "src/transport/transport_impl.h"
-#include "src/transport/uc.h"
-#include "src/transport/ud.h"
 
 bool breaks_format(const struct pkt *p, struct verdict *v)
 {
@@ -428,10 +426,8 @@ unsigned req_tx_check_all(const struct requester *r, const struct req_unknown *u
 {
     struct tx_view t = tx_view_of(r, u, p);
 
-    if (r->p.service == SVC_UC)
-        return uc_tx_check(&t, out, max);
-    if (r->p.service == SVC_UD)
-        return ud_tx_check(&t, out, max);
+    if (is_unreliable(r->p.service))
+        return unreliable_ops(r->p.service)->tx_check(&t, out, max);
     view_rc(&t, now);
     return tx_run(rc_rules, ARRAY_LEN(rc_rules), &t, out, max);
 }

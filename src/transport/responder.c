@@ -10,8 +10,6 @@
 #include "src/transport/responder.h"
 
 #include "src/transport/transport_impl.h"
-#include "src/transport/uc.h"
-#include "src/transport/ud.h"
 
 void rsp_init(struct responder *r, const struct rsp_params *p, struct rsp_res *ring, uint32_t n)
 {
@@ -289,12 +287,9 @@ struct effects rsp_rx(struct responder *r, const struct rsp_env *env, const stru
 {
     struct effects e = {0};
 
-    if (UNLIKELY(r->p.service == SVC_UC))
-        e = uc_rx(r, env, p);
-    else if (UNLIKELY(r->p.service == SVC_UD))
-        e = ud_rx(r, env, p);
-    else
-        rc_rx(r, env, p, now, &e);
+    if (UNLIKELY(is_unreliable(r->p.service)))
+        return unreliable_ops(r->p.service)->rx(r, env, p);
+    rc_rx(r, env, p, now, &e);
     return e;
 }
 

@@ -1,7 +1,5 @@
 /* layer 2 (transport): the check half of a responder: requests received. */
 #include "src/transport/transport_impl.h"
-#include "src/transport/uc.h"
-#include "src/transport/ud.h"
 
 /* A request as the predicates see it. */
 struct rx_view {
@@ -182,10 +180,8 @@ struct verdict rsp_rx_check(const struct responder *r, const struct rsp_env *env
     int32_t ahead;
 
     (void)now;
-    if (r->p.service == SVC_UC)
-        return uc_rx_check(r, env, p);
-    if (r->p.service == SVC_UD)
-        return ud_rx_check(r, env, p);
+    if (is_unreliable(r->p.service))
+        return unreliable_ops(r->p.service)->rx_check(r, env, p);
     if (rsp_wrong_service(r, p, &v))
         return v;
     if (UNLIKELY(r->dead)) {

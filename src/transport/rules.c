@@ -80,13 +80,3 @@ const char *need_str(unsigned need)
         return "";
     }
 }
-
-struct verdict verdict_weigh(struct verdict v, unsigned have)
-{
-    if (v.result != V_FAIL)
-        return v;
-    v.missing = (uint16_t)((rule_table[v.rule].needs | v.needs) & ~have);
-    if (v.missing)
-        v.result = V_INCONCLUSIVE;
-    return v;
-}

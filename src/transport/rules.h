@@ -157,6 +157,14 @@ static inline bool verdict_ok(struct verdict v)
     return v.result == V_PASS;
 }
 /* What the engine does to every failure: with a need that `have` (N_*) lacks it becomes inconclusive. */
-struct verdict verdict_weigh(struct verdict v, unsigned have);
+static inline struct verdict verdict_weigh(struct verdict v, unsigned have)
+{
+    if (v.result != V_FAIL)
+        return v;
+    v.missing = (uint16_t)((rule_table[v.rule].needs | v.needs) & ~have);
+    if (v.missing)
+        v.result = V_INCONCLUSIVE;
+    return v;
+}
 
 #endif

@@ -76,6 +76,25 @@ static inline bool may_follow(const struct requester *r, const struct req_unknow
     return u->pmtu_unknown && r->msg_tail && m->kind == MSG_READ && psn_in(psn, m->psn, psn_span(m->len, 256) + 1);
 }
 
+/* --- Services that acknowledge nothing -------------------------------------------------------- */
+
+/* What UC and UD do in their own way; req_tx_check_all(), rsp_rx_check() and rsp_rx() call it. */
+struct unreliable_ops {
+    unsigned (*tx_check)(struct tx_view *t, struct verdict *out, unsigned max);
+    struct verdict (*rx_check)(const struct responder *r, const struct rsp_env *env, const struct pkt *p);
+    struct effects (*rx)(struct responder *r, const struct rsp_env *env, const struct pkt *p);
+};
+/* A gap loses the message in progress; the next First or Only begins anew (IBTA volume 1, 9.8.2). */
+extern const struct unreliable_ops uc_ops;
+/* One sequence of PSNs over all destinations. Dropped without a word: a wrong Q_Key, no receive, or one too small (that
+ * receive is kept). */
+extern const struct unreliable_ops ud_ops;
+/* NULL: a service that acknowledges. */
+static inline const struct unreliable_ops *unreliable_ops(unsigned service)
+{
+    return service == SVC_UC ? &uc_ops : service == SVC_UD ? &ud_ops : NULL;
+}
+
 /* --- A requester's messages ------------------------------------------------------------------- */
 
 /* Kind of the message that an opcode belongs to. */

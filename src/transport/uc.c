@@ -1,12 +1,11 @@
-/* layer 2 (transport): unreliable connections. */
-#include "src/transport/uc.h"
-
+/* layer 2 (transport): unreliable connections: no answers, no repeats; a gap loses the message (IBTA volume 1,
+ * 9.8.2). */
 #include "src/transport/transport_impl.h"
 
 static const tx_rule uc_rules[] = {breaks_service, breaks_count,     breaks_order,    breaks_length,
                                    breaks_reth,    breaks_tx_format, breaks_solicited};
 
-unsigned uc_tx_check(struct tx_view *t, struct verdict *out, unsigned max)
+static unsigned tx_check(struct tx_view *t, struct verdict *out, unsigned max)
 {
     const struct requester *r = t->r;
 
@@ -21,7 +20,7 @@ static bool lost_its_place(const struct responder *r, const struct pkt *p)
     return p->bth.psn != r->epsn_hi || r->resync;
 }
 
-struct verdict uc_rx_check(const struct responder *r, const struct rsp_env *env, const struct pkt *p)
+static struct verdict rx_check(const struct responder *r, const struct rsp_env *env, const struct pkt *p)
 {
     struct verdict v = {0};
 
@@ -44,9 +43,9 @@ struct verdict uc_rx_check(const struct responder *r, const struct rsp_env *env,
     return v;
 }
 
-struct effects uc_rx(struct responder *r, const struct rsp_env *env, const struct pkt *p)
+static struct effects rx(struct responder *r, const struct rsp_env *env, const struct pkt *p)
 {
-    struct verdict v = uc_rx_check(r, env, p);
+    struct verdict v = rx_check(r, env, p);
     struct effects e = {0};
     bool starts = p->op->flags & OPF_START, ours = v.rule != RULE_FMT_03 && v.rule != RULE_SVC_02;
 
@@ -71,3 +70,5 @@ struct effects uc_rx(struct responder *r, const struct rsp_env *env, const struc
     rsp_execute(r, p, &e);
     return e;
 }
+
+const struct unreliable_ops uc_ops = {tx_check, rx_check, rx};

@@ -25,12 +25,12 @@ static bool breaks_qkey(const struct tx_view *t, struct verdict *v)
 static const tx_rule ud_rules[] = {breaks_service,   breaks_count,     breaks_datagram,
                                    breaks_tx_format, breaks_solicited, breaks_qkey};
 
-unsigned ud_tx_check(struct tx_view *t, struct verdict *out, unsigned max)
+static unsigned tx_check(struct tx_view *t, struct verdict *out, unsigned max)
 {
     return tx_run(ud_rules, ARRAY_LEN(ud_rules), t, out, max);
 }
 
-struct verdict ud_rx_check(const struct responder *r, const struct rsp_env *env, const struct pkt *p)
+static struct verdict rx_check(const struct responder *r, const struct rsp_env *env, const struct pkt *p)
 {
     struct verdict v = {0};
 
@@ -52,9 +52,9 @@ struct verdict ud_rx_check(const struct responder *r, const struct rsp_env *env,
     return v;
 }
 
-struct effects ud_rx(struct responder *r, const struct rsp_env *env, const struct pkt *p)
+static struct effects rx(struct responder *r, const struct rsp_env *env, const struct pkt *p)
 {
-    struct verdict v = ud_rx_check(r, env, p);
+    struct verdict v = rx_check(r, env, p);
     struct effects e = {0};
 
     if (v.answer != ANS_EXECUTE) {
@@ -67,3 +67,5 @@ struct effects ud_rx(struct responder *r, const struct rsp_env *env, const struc
     e.len = p->payload_len;
     return e;
 }
+
+const struct unreliable_ops ud_ops = {tx_check, rx_check, rx};

@@ -1,12 +1,15 @@
 /* layer 3 (trace) tests: replicas of both ends, driven by what a tap saw. */
 #include "src/judge/shadow.h"
 
+#include "src/conn/go_back.h"
+
 #include <criterion/criterion.h>
 
 #include "tests/unit/mkpkt.h"
 
 static struct shadow shadow;
 static struct req_dir dir;
+static struct go_backs go_backs;
 static struct frame frame;
 static struct verdict found[SHADOW_FOUND];
 
@@ -24,6 +27,7 @@ static void start_as(uint16_t pmtu, bool rxe)
 
     memset(&dir, 0, sizeof dir);
     req_dir_init(&dir, 0);
+    go_backs = (struct go_backs){0};
     shadow_begin(&shadow, &k);
 }
 
@@ -43,7 +47,7 @@ static enum rule request(struct pkt p)
     p.frame = &frame;
     as = req_dir_classify(&dir, &p);
     n = shadow_check_request(&shadow, &p, found);
-    req_dir_request(&dir, &p, as);
+    req_dir_request(&dir, &p, as, as == SEEN_AGAIN ? go_back_why(&go_backs, &dir, &p) : BACK_NONE);
     shadow_request(&shadow, &p, as, &dir);
     return n ? (enum rule)found[0].rule : RULE_NONE;
 }

@@ -1,5 +1,6 @@
 /* layer 2 (transport) tests: unreliable connections (9.8.2). */
-#include "src/transport/uc.h"
+#include "src/transport/requester.h"
+#include "src/transport/responder.h"
 
 #include <criterion/criterion.h>
 

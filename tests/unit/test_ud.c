@@ -1,6 +1,9 @@
 /* layer 2 (transport) tests: unreliable datagrams (9.8.3). */
 #include "src/transport/ud.h"
 
+#include "src/transport/requester.h"
+#include "src/transport/responder.h"
+
 #include <criterion/criterion.h>
 
 #include "tests/unit/mkpkt.h"

@@ -1,0 +1,147 @@
+/* layer 3 (judge): failures that a packet recorded late would refute: they wait for it.
+ *
+ * A gap in a requester's PSNs, or a response to what was not sent yet, is a failure only if the packets are in the
+ * order in which they passed the wire. So a flow keeps the first of each, and reports it when PENDING_PACKETS more have
+ * passed, when another packet proves it, or at the end. */
+#include "src/judge/judge_impl.h"
+
+/* --- Failures that begin ---------------------------------------------------------------------- */
+
+/* A request passed over PSNs: they may have been recorded late. */
+void pending_gap(struct judge *j, const struct judged *a)
+{
+    const struct req_dir *h = a->h;
+    struct jflow *f = a->f;
+
+    (void)j;
+    if (f->gap.have)
+        return;
+    f->gap = (struct pending_fail){.have = true,
+                                   .psn = h->next,
+                                   .frame = frame_u32(a->p),
+                                   .conn_packets = (uint32_t)f->packets,
+                                   .rule = h->service == SVC_UC ? RULE_SVC_06 : RULE_SEQ_01,
+                                   .other = a->p->bth.psn};
+}
+
+/* A response to what was not sent yet: its request may have been recorded late. */
+void pending_early(struct judge *j, const struct judged *a)
+{
+    struct jflow *f = a->f;
+
+    (void)j;
+    /* it may answer the READ whose PSNs are not known yet, behind a response that is still to come */
+    a->h->disorder |= a->h->loose;
+    if (f->early.have)
+        return;
+    f->early = (struct pending_fail){.have = true,
+                                     .psn = a->p->bth.psn,
+                                     .frame = frame_u32(a->p),
+                                     .conn_packets = (uint32_t)f->packets,
+                                     .rule = a->p->op->flags & OPF_ACK ? RULE_ACK_02 : RULE_RDA_05,
+                                     .opcode = a->p->bth.opcode,
+                                     .other = psn_prev(a->h->next),
+                                     .ts = a->p->frame->ts};
+}
+
+/* --- Failures that are proved or refuted ------------------------------------------------------- */
+
+/* A sequence NAK for the PSN of a gap: nobody has captured it late, the requester passed it over. */
+void pending_nak(struct judge *j, const struct judged *a)
+{
+    struct found f = found_of((enum rule)a->f->gap.rule, a->flow);
+
+    if (LIKELY(!a->f->gap.have || a->f->gap.psn != a->p->bth.psn))
+        return;
+    f.frame = a->f->gap.frame;
+    f.cause = a->p->frame->number;
+    f.expected = say(j, "PSN %u", a->p->bth.psn);
+    f.seen = say(j, "PSN %u", a->f->gap.other);
+    f.text = "The requester passed over a PSN.";
+    a->f->gap.have = false;
+    judge_found(j, a->p, f);
+}
+
+/* Whether enough packets have passed since: a packet captured out of order would have refuted the failure by now. */
+static bool has_waited(const struct jflow *f, const struct pending_fail *w, bool now)
+{
+    return now || (uint32_t)f->packets - w->conn_packets > PENDING_PACKETS;
+}
+
+static void gap_report(struct judge *j, const struct pkt *p, uint32_t flow, struct pending_fail *w)
+{
+    struct found f = found_of((enum rule)w->rule, flow);
+
+    w->have = false;
+    f.frame = w->frame;
+    f.expected = say(j, "PSN %u", w->psn);
+    f.seen = say(j, "PSN %u", w->other);
+    f.text = "The requester passed over a PSN.";
+    judge_found(j, p, f);
+}
+
+/* A response that was captured before its request. At the responder's tap an ACK for a PSN that had not arrived breaks
+ * ACK-02; at other taps it breaks ACK-03. */
+static struct found early_found(struct judge *j, const struct pkt *p, uint32_t flow, const struct pending_fail *w)
+{
+    struct found f = found_of(
+        w->rule == RULE_ACK_02 && !judge_tap_at_responder(j, flow, p) ? RULE_ACK_03 : (enum rule)w->rule, flow);
+
+    f.frame = w->frame;
+    f.needs = N_START; /* else its request may be from before the capture, and only the rest is retransmitted */
+    f.expected = say(j, "PSN %u at most", w->other);
+    f.seen = say(j, "%s of PSN %u", opcode_table[w->opcode].name, w->psn);
+    return f;
+}
+
+static void early_report(struct judge *j, const struct pkt *p, uint32_t flow, struct pending_fail *w)
+{
+    struct found f = early_found(j, p, flow, w);
+
+    w->have = false;
+    if (!has_waited(&j->flows[flow], w, false) &&
+        j->last_ts[conn_flow_at(j->conns, flow)->tap % JUDGE_TAPS] - w->ts < CLOCK_SLACK)
+        f.lacks = N_COMPLETE; /* its request may be captured after the end of the file */
+    f.text = "No such request was seen.";
+    judge_found(j, p, f);
+}
+
+/* Request `p`, or a later one, was captured after its ACK. Sent and received packets have time stamps and queues of
+ * their own, so two packets close together may have changed places in the capture. */
+static void early_arrives(struct judge *j, const struct pkt *p, uint32_t flow, struct pending_fail *w)
+{
+    struct found f = early_found(j, p, flow, w);
+    struct req_dir *h = j->flows[flow].dir;
+    ns_t later = p->frame->ts - w->ts;
+
+    w->have = false;
+    if (w->rule == RULE_RDA_05 || later <= 0)
+        return;
+    f.cause = frame_u32(p);
+    f.needs |= N_CLOCK;
+    f.lacks = later <= CLOCK_SLACK + judge_step(j, p) || j->backwards || h->copies || h->loose ? N_CLOCK : 0;
+    /* another request came: this one may have taken another path */
+    f.lacks |= req_dir_sent(h, w->psn) || req_dir_ask(h, w->psn, 0) ? 0 : N_COMPLETE;
+    f.text = f.rule == RULE_ACK_02 ? "What it acknowledges had not arrived then."
+                                   : "What it acknowledges was sent only later.";
+    judge_found(j, p, f);
+}
+
+void pending_look(struct judge *j, const struct pkt *p, uint32_t flow, bool now)
+{
+    struct jflow *f = &j->flows[flow];
+
+    if (!f->dir)
+        return;
+    if (f->gap.have && req_dir_sent(f->dir, f->gap.psn))
+        f->gap.have = false;
+    if (f->gap.have && has_waited(f, &f->gap, now))
+        gap_report(j, p, flow, &f->gap);
+    if (f->early.have && psn_diff(f->early.psn, f->dir->next) < 0) {
+        if (p)
+            early_arrives(j, p, flow, &f->early);
+        f->early.have = false;
+    }
+    if (f->early.have && has_waited(f, &f->early, now))
+        early_report(j, p, flow, &f->early);
+}

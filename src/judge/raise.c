@@ -1,0 +1,322 @@
+/* layer 3 (judge): how a check reports: what the capture gives of what a rule needs, and the finding. */
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "src/judge/judge_impl.h"
+
+/* --- What the capture gives ------------------------------------------------------------------- */
+
+#define PAIRING_PROVED 16    /* responses with a fitting PSN that prove a pairing by PSN agreement in mid-stream */
+#define SIMILAR_PSNS   65536 /* queue pairs whose PSNs are closer than this may be confused */
+
+enum opener { OPENER_UNKNOWN, OPENER_THIS, OPENER_PEER };
+
+/* Whether the capture shows the first of the requests in `flow`; `peer` carries the answers. */
+static bool began_here(const struct judge *j, uint32_t flow, uint32_t peer)
+{
+    const struct req_dir *h = j->flows[flow].dir;
+
+    return h->began == BEGAN_SEEN && !(j->flows[peer].has_rsp && j->flows[peer].rsp_frame < h->first_frame);
+}
+
+/* Whether only `flow` carries requests of the connection: then its sender opened it, unless it answers requests that
+ * were not captured. */
+static bool opens(const struct judge *j, uint32_t flow, uint32_t peer)
+{
+    const struct req_dir *h = j->flows[flow].dir;
+
+    if (!h || !h->have_next || j->flows[flow].has_rsp)
+        return false;
+    return h->service == SVC_UC || (peer != FLOW_NONE && began_here(j, flow, peer));
+}
+
+/* Which end opened the connection: the sender of the requests in `flow`, or its peer. Without CM it is the end that
+ * sent requests first, if the capture shows how that began, and if the other one had answered before it sent its
+ * own. */
+static enum opener opener(const struct judge *j, uint32_t flow)
+{
+    const struct flow *f = conn_flow_at(j->conns, flow);
+    const struct req_dir *a = j->flows[flow].dir, *b = f->peer == FLOW_NONE ? NULL : j->flows[f->peer].dir;
+
+    if (f->paired_by == PAIR_CM)
+        return f->params.have_timeout ? OPENER_PEER : OPENER_THIS;
+    if (f->peer == FLOW_NONE && conn_has_reverse(j->conns, flow))
+        return OPENER_UNKNOWN;
+    if (!a || !a->have_next)
+        return b && opens(j, f->peer, flow) ? OPENER_PEER : OPENER_UNKNOWN;
+    if (!b || !b->have_next)
+        return opens(j, flow, f->peer) ? OPENER_THIS : OPENER_UNKNOWN;
+    if (j->malformed || j->said_cm)
+        return OPENER_UNKNOWN; /* CM states it, but could not be read */
+    if (!began_here(j, flow, f->peer) || !began_here(j, f->peer, flow))
+        return OPENER_UNKNOWN;
+    if (a->first_rsp_ts <= b->first_ts)
+        return OPENER_THIS;
+    return b->first_rsp_ts <= a->first_ts ? OPENER_PEER : OPENER_UNKNOWN;
+}
+
+enum tap_side judge_side(const struct judge *j, uint32_t tap)
+{
+    uint32_t iface = tap & 0xffff;
+
+    for (unsigned i = 0; i < j->o.n_taps; i++)
+        if (j->o.taps[i].tap == tap)
+            return j->o.taps[i].side;
+    return iface < JUDGE_TAPS ? j->o.tap[iface] : TAP_UNKNOWN;
+}
+
+static unsigned have_tap(const struct judge *j, uint32_t flow)
+{
+    enum tap_side side = judge_side(j, conn_flow_at(j->conns, flow)->tap);
+    enum opener who;
+
+    if (side != TAP_REQUESTER && side != TAP_RESPONDER)
+        return 0;
+    who = opener(j, flow);
+    return who == OPENER_UNKNOWN ? 0 : (side == TAP_REQUESTER) == (who == OPENER_THIS) ? N_TAP_REQ : N_TAP_RSP;
+}
+
+unsigned judge_have(const struct judge *j, uint32_t flow, const struct pkt *p)
+{
+    unsigned have = j->o.complete && !j->drops && !j->blind ? N_COMPLETE : 0;
+    const struct flow *f;
+    const struct req_dir *h;
+
+    if (!p || !(p->flags & PKT_CUT))
+        have |= N_PAYLOAD;
+    if (p && p->have & H_BTH)
+        have |= p->op->flags & OPF_RESPONSE ? N_RSP : N_REQ;
+    if (!j->untimed && !j->backwards)
+        have |= N_CLOCK;
+    if (flow == FLOW_NONE)
+        return have | N_REQ;
+    f = conn_flow_at(j->conns, flow);
+    h = j->flows[flow].dir;
+    have |= have_tap(j, flow);
+    have |= j->flows[flow].packets ? N_REQ : 0;
+    have |= h && h->from_start ? N_START : 0;
+    have |=
+        (f->peer != FLOW_NONE && j->flows[f->peer].packets) || (have & N_COMPLETE && f->params.rep_frame) ? N_RSP : 0;
+    have |= f->paired_by == PAIR_CM ? N_CM : 0;
+    return have;
+}
+
+static bool same_way(const struct flow *a, const struct flow *b)
+{
+    return a->tap == b->tap && conn_addr_eq(&a->src, &b->src) && conn_addr_eq(&a->dst, &b->dst);
+}
+
+static bool opposite_way(const struct flow *a, const struct flow *b)
+{
+    return a->tap == b->tap && conn_addr_eq(&a->src, &b->dst) && conn_addr_eq(&a->dst, &b->src);
+}
+
+/* Whether a pairing by PSN agreement may be wrong: no response fitted yet, CM was captured in part, another queue pair
+ * between the same addresses is at similar PSNs, or there are responses of either end to another one whose requests
+ * were not captured. */
+static bool pairing_is_doubtful(const struct judge *j, uint32_t flow)
+{
+    const struct flow *f = conn_flow_at(j->conns, flow);
+    const struct req_dir *h = j->flows[flow].dir;
+    uint32_t n = conn_counts(j->conns).flows;
+    uint64_t fit;
+
+    if (f->paired_by != PAIR_PSN || !h)
+        return false;
+    fit = h->rsp_packets > j->flows[flow].doubted ? h->rsp_packets - j->flows[flow].doubted : 0;
+    if (fit < (h->began != BEGAN_SEEN ? PAIRING_PROVED : j->o.complete && !j->blind ? 1 : 3))
+        return true; /* the only fitting response may be the one that is judged */
+    if (fit < PAIRING_PROVED && j->said_cm)
+        return true; /* CM was captured, but not this connection's: other connections began before the capture, too */
+    if (fit < PAIRING_PROVED && f->peer != FLOW_NONE && j->flows[f->peer].rsp_frame < h->first_rsp_frame)
+        return true; /* responses came before the two flows were paired */
+    for (uint32_t i = 0; i < n; i++) {
+        const struct flow *g = conn_flow_at(j->conns, i);
+        const struct req_dir *o = j->flows[i].dir;
+        bool unpaired =
+            g->peer == FLOW_NONE && j->flows[i].has_rsp; /* carries responses to requests that are not known */
+        bool similar =
+            o && o->have_next && psn_in(o->next, psn_add(h->next, (uint32_t)-SIMILAR_PSNS), 2 * SIMILAR_PSNS);
+        if (i != flow && (similar || unpaired) && same_way(g, f))
+            return true; /* the peer of this flow may be that of `g` */
+        if (unpaired && opposite_way(g, f))
+            return true;
+    }
+    return false;
+}
+
+bool judge_has_timeout(const struct judge *j, uint32_t flow)
+{
+    return conn_flow_at(j->conns, flow)->params.have_timeout || j->o.ack_timeout >= 0;
+}
+
+bool judge_tap_at_responder(const struct judge *j, uint32_t flow, const struct pkt *p)
+{
+    return j->o.complete && (judge_have(j, flow, p) & (N_TAP_RSP | N_COMPLETE)) == (N_TAP_RSP | N_COMPLETE);
+}
+
+/* --- Findings --------------------------------------------------------------------------------- */
+
+#define SPOILED_NEAR 64 /* frames within which a packet that could not be read may be the one that is missed */
+
+/* True if the missing PSN may be that of a packet nearby that was damaged or could not be decoded. */
+static bool spoiled_near(const struct judge *j, const struct pkt *p, const struct found *f)
+{
+    uint64_t at = f->frame ? f->frame : p ? p->frame->number : 0;
+
+    return j->spoiled && rule_table[f->rule].traits & T_GAP && at < j->spoiled + SPOILED_NEAR &&
+           j->spoiled < at + SPOILED_NEAR;
+}
+
+/* 1 << the interface of the flow, where the user has told the interfaces apart; else 0. */
+static uint64_t told_iface(const struct judge *j, uint32_t flow)
+{
+    uint32_t iface = conn_flow_at(j->conns, flow)->tap & 0xffff;
+
+    for (unsigned i = 1; i < JUDGE_TAPS && iface < JUDGE_TAPS; i++)
+        if (j->o.tap[i] != j->o.tap[0])
+            return UINT64_C(1) << iface;
+    return 0;
+}
+
+static void found_one(struct judge *j, const struct pkt *p, struct found f)
+{
+    struct verdict v = verdict_fail(f.rule, NULL, 0, 0);
+    struct finding g = {.rule = (uint8_t)f.rule, .severity = (uint8_t)f.severity, .file = p ? p->frame->file : j->file};
+    unsigned have = (judge_have(j, f.flow, p) | f.has) & ~f.lacks;
+    struct finding_text t = {f.wrong, f.expected, f.seen, f.text};
+    unsigned doubtful = 0;
+
+    if (!judge_wants(j, f.rule))
+        return;
+    if (spoiled_near(j, p, &f))
+        have &= ~(unsigned)N_COMPLETE;
+    if (f.flow != FLOW_NONE && (rule_table[f.rule].needs | f.needs) & (N_RSP | N_TAP_REQ | N_TAP_RSP) &&
+        pairing_is_doubtful(j, f.flow)) {
+        doubtful = have & (N_RSP | N_TAP_REQ | N_TAP_RSP);
+        have &= ~doubtful;
+        if (p && p->op->flags & OPF_RESPONSE)
+            j->flows[f.flow].doubted = j->flows[f.flow].dir->rsp_packets + 1;
+    }
+    v = verdict_weigh(v, have);
+    g.missing = (uint16_t)(v.missing | (f.needs & ~have));
+    g.unpaired = (uint16_t)(g.missing & doubtful);
+    g.result = g.missing ? V_INCONCLUSIVE : V_FAIL;
+    g.conn = f.flow == FLOW_NONE ? 0 : conn_flow_at(j->conns, f.flow)->conn;
+    if (f.flow != FLOW_NONE) {
+        g.file = (uint16_t)(conn_flow_at(j->conns, f.flow)->tap >> 16);
+        g.iface = g.missing ? told_iface(j, f.flow) : 0;
+    }
+    g.frames[0] = f.frame ? f.frame : p ? p->frame->number : 0;
+    g.n_frames = g.frames[0] != 0;
+    g.causes[0] = f.cause;
+    g.n_causes = f.cause != 0;
+    findings_add(j->findings, &g, &t);
+}
+
+/* Whether a failure of `rule` is one of CM-10: its measure is what CM says of the requests in `flow`. */
+static bool breaks_agreement(const struct judge *j, enum rule rule, uint32_t flow)
+{
+    const struct flow *f = flow == FLOW_NONE ? NULL : conn_flow_at(j->conns, flow);
+
+    if (!f || f->paired_by != PAIR_CM)
+        return false;
+    return (rule_table[rule].traits & T_CM_RNR && f->params.have_rnr) ||
+           (rule_table[rule].traits & T_CM_TIMEOUT && f->params.have_timeout);
+}
+
+void judge_found(struct judge *j, const struct pkt *p, struct found f)
+{
+    enum rule rule = f.rule;
+
+    j->found++;
+    if (p)
+        j->objected = p->frame->number;
+    found_one(j, p, f);
+    if (LIKELY(!breaks_agreement(j, rule, f.flow)))
+        return;
+    f.needs |= rule_table[rule].needs;
+    f.rule = RULE_CM_10;
+    found_one(j, p, f);
+}
+
+void judge_bad_as(struct judge *j, const struct pkt *p, struct found f)
+{
+    f.flow = p->have & H_BTH ? conn_flow_find(j->conns, p) : FLOW_NONE;
+    judge_found(j, p, f);
+}
+
+void judge_bad(struct judge *j, const struct pkt *p, enum rule rule, const char *expected, const char *seen,
+               const char *text)
+{
+    judge_bad_as(j, p,
+                 (struct found){rule, rule_table[rule].severity, .expected = expected, .seen = seen, .text = text});
+}
+
+void judge_warn(struct judge *j, const struct pkt *p, enum rule rule, const char *expected, const char *seen,
+                const char *text)
+{
+    judge_bad_as(j, p, (struct found){rule, SEV_W, .expected = expected, .seen = seen, .text = text});
+}
+
+/* Which of the two flows of a connection is meant. */
+static void put_direction(struct judge *j, uint32_t flow, struct buf *b)
+{
+    const struct flow *f = conn_flow_at(j->conns, flow);
+
+    buf_puts(b, b->len ? " Direction: " : "Direction: ");
+    conn_addr_put(b, &f->src);
+    buf_puts(b, " > ");
+    conn_addr_put(b, &f->dst);
+    buf_printf(b, " QP 0x%x.", f->dqpn);
+}
+
+void judge_note_as(struct judge *j, enum rule rule, uint32_t flow, uint64_t frame, const char *wrong, const char *seen,
+                   const char *text)
+{
+    struct finding g = {.rule = (uint8_t)rule, .severity = SEV_I, .result = V_PASS, .file = j->file};
+    struct finding_text t = {.wrong = wrong, .expected = "", .seen = seen};
+    struct buf b = {0};
+
+    j->found++;
+    if (!judge_wants(j, rule))
+        return;
+    if (flow != FLOW_NONE) {
+        g.conn = conn_flow_at(j->conns, flow)->conn;
+        g.file = (uint16_t)(conn_flow_at(j->conns, flow)->tap >> 16);
+    }
+    buf_puts(&b, text);
+    if (flow != FLOW_NONE)
+        put_direction(j, flow, &b);
+    t.text = buf_str(&b);
+    g.frames[0] = frame;
+    g.n_frames = frame != 0;
+    findings_add(j->findings, &g, &t);
+    buf_free(&b);
+}
+
+void judge_note(struct judge *j, enum rule rule, uint32_t flow, uint64_t frame, const char *seen, const char *text)
+{
+    judge_note_as(j, rule, flow, frame, rule_table[rule].severity == SEV_I ? NULL : "{seen}", seen, text);
+}
+
+void judge_applies(struct judge *j, unsigned on)
+{
+    if (LIKELY(!(on & ~j->applied)))
+        return;
+    for (unsigned i = 1; i < RULE_COUNT; i++)
+        if (rule_table[i].applies & on & ~j->applied && judge_wants(j, (enum rule)i))
+            findings_judged(j->findings, (enum rule)i);
+    j->applied |= on;
+}
+
+const char *say(struct judge *j, const char *fmt, ...)
+{
+    char *to = j->said[j->said_at++ % ARRAY_LEN(j->said)];
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(to, sizeof j->said[0], fmt, ap);
+    va_end(ap);
+    return to;
+}
