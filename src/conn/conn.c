@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #define KNOWN_MAX  4096  /* connections learnt beforehand and kept */
+#define RECENT     64    /* flows that are found without a search; a power of two */
 #define PAIR_LOOKS 32768 /* flows looked at for the peer of one, in all its searches, before it is left alone */
 
 struct conn_table {
@@ -12,9 +13,10 @@ struct conn_table {
     uint32_t *pair_chains; /* by hash of source and destination address */
     uint32_t mask;         /* of both */
     uint32_t n, max, hand;
-    uint32_t conns;  /* numbers given */
-    uint32_t unused; /* of them, those that turned out to be of a connection that had another one */
-    uint32_t newest; /* flow of the latest packet, if this packet was its first; else FLOW_NONE */
+    uint32_t conns;          /* numbers given */
+    uint32_t unused;         /* of them, those that turned out to be of a connection that had another one */
+    uint32_t newest;         /* flow of the latest packet, if this packet was its first; else FLOW_NONE */
+    uint32_t recent[RECENT]; /* flows of recent packets, by recent_slot() */
     uint64_t evicted;
     struct conn_known known[KNOWN_MAX];
     uint32_t n_known, known_at;
@@ -30,7 +32,7 @@ const char *pairing_str(enum pairing p)
 }
 
 /* The halves are stored as wholes, because they are compared and hashed as wholes right after. */
-static void addr_set(struct conn_addr *a, const uint8_t *p, unsigned len)
+static inline void addr_set(struct conn_addr *a, const uint8_t *p, unsigned len)
 {
     uint64_t upper = 0, lower;
 
@@ -44,21 +46,26 @@ static void addr_set(struct conn_addr *a, const uint8_t *p, unsigned len)
     memcpy(a->b + 8, &lower, 8);
 }
 
-static void addr_lid(struct conn_addr *a, uint16_t lid)
+static inline void addr_lid(struct conn_addr *a, uint16_t lid)
 {
     memset(a->b, 0, sizeof a->b);
     store_be16(a->b + 14, lid);
 }
 
-void conn_addr_of(const struct pkt *p, struct conn_addr *src, struct conn_addr *dst)
+static inline void addr_of(const struct pkt *p, struct conn_addr *src, struct conn_addr *dst)
 {
-    if (p->addr_len) {
+    if (LIKELY(p->addr_len)) {
         addr_set(src, p->src, p->addr_len);
         addr_set(dst, p->dst, p->addr_len);
     } else {
         addr_lid(src, p->have & H_LRH ? p->lrh.slid : 0);
         addr_lid(dst, p->have & H_LRH ? p->lrh.dlid : 0);
     }
+}
+
+void conn_addr_of(const struct pkt *p, struct conn_addr *src, struct conn_addr *dst)
+{
+    addr_of(p, src, dst);
 }
 
 void conn_addr_put(struct buf *b, const struct conn_addr *a)
@@ -161,17 +168,25 @@ static uint32_t key_hash(const struct key *k)
     return hash_of(&k->src, &k->dst, k->dqpn ^ k->tap << 24);
 }
 
+static inline bool key_fits(const struct key *k, const struct flow *f)
+{
+    return f->dqpn == k->dqpn && f->tap == k->tap && addr_eq(&f->src, &k->src) && addr_eq(&f->dst, &k->dst);
+}
+
 static uint32_t flow_find(const struct conn_table *t, const struct key *k)
 {
     uint32_t hash = key_hash(k);
 
-    for (uint32_t i = t->chains[hash & t->mask]; i != FLOW_NONE; i = t->flows[i].next) {
-        const struct flow *f = &t->flows[i];
-        if (f->hash == hash && f->dqpn == k->dqpn && f->tap == k->tap && addr_eq(&f->src, &k->src) &&
-            addr_eq(&f->dst, &k->dst))
+    for (uint32_t i = t->chains[hash & t->mask]; i != FLOW_NONE; i = t->flows[i].next)
+        if (t->flows[i].hash == hash && key_fits(k, &t->flows[i]))
             return i;
-    }
     return FLOW_NONE;
+}
+
+/* Where the flow of a key stands in conn_table.recent. The two directions of a connection differ in one of both. */
+static inline uint32_t recent_slot(const struct key *k)
+{
+    return (k->dqpn ^ k->src.b[15]) % RECENT;
 }
 
 static void unlink_from(uint32_t *head, struct flow *flows, uint32_t flow, bool pair)
@@ -296,11 +311,13 @@ static uint32_t flow_new(struct conn_table *t, const struct key *k)
     return i;
 }
 
-static struct key key_of(const struct pkt *p)
+static inline struct key key_of(const struct pkt *p)
 {
-    struct key k = {.tap = conn_tap_of(p->frame), .dqpn = p->bth.dqpn};
+    struct key k;
 
-    conn_addr_of(p, &k.src, &k.dst);
+    k.tap = conn_tap_of(p->frame);
+    k.dqpn = p->bth.dqpn;
+    addr_of(p, &k.src, &k.dst);
     return k;
 }
 
@@ -332,17 +349,35 @@ uint32_t conn_flow_named(const struct conn_table *t, uint32_t tap, const struct 
     return flow_find(t, &k);
 }
 
-uint32_t conn_flow_unnumbered(struct conn_table *t, const struct pkt *p)
+/* A flow that is not in its recent_slot(). */
+static uint32_t flow_search(struct conn_table *t, const struct key *k)
 {
-    const struct key k = key_of(p);
-    uint32_t i = flow_find(t, &k);
+    uint32_t i = flow_find(t, k);
 
-    if (UNLIKELY(i == FLOW_NONE))
-        i = flow_new(t, &k);
+    if (i == FLOW_NONE)
+        i = flow_new(t, k);
     else
         t->newest = FLOW_NONE;
+    t->recent[recent_slot(k)] = i;
+    return i;
+}
+
+static inline uint32_t flow_of(struct conn_table *t, const struct pkt *p)
+{
+    const struct key k = key_of(p);
+    uint32_t i = t->recent[recent_slot(&k)];
+
+    if (LIKELY(i < t->n && key_fits(&k, &t->flows[i])))
+        t->newest = FLOW_NONE;
+    else
+        i = flow_search(t, &k);
     t->flows[i].used = true;
     return i;
+}
+
+uint32_t conn_flow_unnumbered(struct conn_table *t, const struct pkt *p)
+{
+    return flow_of(t, p);
 }
 
 /* A flow, and its peer, get the next number. */
@@ -358,7 +393,7 @@ static void number_give(struct conn_table *t, uint32_t flow)
 
 uint32_t conn_flow(struct conn_table *t, const struct pkt *p)
 {
-    uint32_t i = conn_flow_unnumbered(t, p);
+    uint32_t i = flow_of(t, p);
 
     if (UNLIKELY(!t->flows[i].conn))
         number_give(t, i);
