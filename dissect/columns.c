@@ -37,51 +37,57 @@ const char *pkt_column(const struct pkt *p)
     return "";
 }
 
-/* "message 7, packet 3 of 8, 8192 bytes", for messages of several packets. */
-static void message_info(struct buf *b, const struct pkt_note *n)
+static char *text_put(char *q, const char *text, size_t n)
 {
-    buf_mem(b, " [message ", 10);
-    buf_dec(b, n->msg);
-    buf_mem(b, ", packet ", 9);
-    buf_dec(b, n->msg_packet);
-    if (n->have & NOTE_MSG_PACKETS) {
-        buf_mem(b, " of ", 4);
-        buf_dec(b, n->msg_packets);
-    }
-    if (n->have & NOTE_MSG_BYTES) {
-        buf_mem(b, ", ", 2);
-        buf_dec(b, n->msg_bytes);
-        buf_mem(b, " bytes", 6);
-    }
-    buf_char(b, ']');
+    memcpy(q, text, n);
+    return q + n;
 }
 
-/* The notes that the Info column shows. */
-#define NOTE_INFO (NOTE_RETRANS | NOTE_TWICE | NOTE_MSG | NOTE_REQUEST | NOTE_ACKED)
+/* "message 7, packet 3 of 8, 8192 bytes", for messages of several packets. */
+static char *message_info(char *q, const struct pkt_note *n)
+{
+    q = text_put(q, " [message ", 10);
+    q = text_put(fmt_dec(q, n->msg), ", packet ", 9);
+    q = fmt_dec(q, n->msg_packet);
+    if (n->have & NOTE_MSG_PACKETS)
+        q = fmt_dec(text_put(q, " of ", 4), n->msg_packets);
+    if (n->have & NOTE_MSG_BYTES)
+        q = text_put(fmt_dec(text_put(q, ", ", 2), n->msg_bytes), " bytes", 6);
+    *q++ = ']';
+    return q;
+}
+
+/* The notes that the Info column shows, and room for all of them. */
+#define NOTE_INFO      (NOTE_RETRANS | NOTE_TWICE | NOTE_MSG | NOTE_REQUEST | NOTE_ACKED)
+#define NOTE_INFO_ROOM (160 + 7 * FMT_DEC_MAX)
 
 /* What earlier packets add to the Info column. */
 static void note_info(struct buf *b, const struct pkt_note *n)
 {
+    char *q;
+
+    if (!buf_need(b, NOTE_INFO_ROOM))
+        return;
+    q = b->p + b->len;
     if (n->have & NOTE_RETRANS)
-        buf_mem(b, " [retransmission]", 17);
+        q = text_put(q, " [retransmission]", 17);
     if (n->have & NOTE_TWICE)
-        buf_mem(b, " [captured twice]", 17);
+        q = text_put(q, " [captured twice]", 17);
     if (n->have & NOTE_MSG && (n->msg_packet > 1 || !(n->have & NOTE_MSG_PACKETS) || n->msg_packets > 1))
-        message_info(b, n);
+        q = message_info(q, n);
     if (n->have & NOTE_REQUEST) {
-        buf_mem(b, " [request in ", 13);
-        buf_dec(b, n->request_frame);
-        buf_char(b, ']');
+        q = fmt_dec(text_put(q, " [request in ", 13), n->request_frame);
+        *q++ = ']';
     }
     if (n->have & NOTE_ACKED) {
-        buf_mem(b, " [answers ", 10);
-        buf_dec(b, n->acked_first);
+        q = fmt_dec(text_put(q, " [answers ", 10), n->acked_first);
         if (n->acked_last != n->acked_first) {
-            buf_char(b, '-');
-            buf_dec(b, n->acked_last);
+            *q++ = '-';
+            q = fmt_dec(q, n->acked_last);
         }
-        buf_char(b, ']');
+        *q++ = ']';
     }
+    b->len = (size_t)(q - b->p);
 }
 
 /* The text of the innermost layer that has one. */

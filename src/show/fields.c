@@ -1,6 +1,9 @@
 /* layer 3 (show): chosen fields as columns, as `tshark -T fields` prints them. */
 #include "src/show/print.h"
 
+/* The layer of what earlier packets say; its index is PKT_LAYERS. */
+static const struct layer note_layer = {&rdma_hdr, 0, 0};
+
 void print_fields_header(const struct print_opts *o, struct buf *b)
 {
     for (unsigned i = 0; i < o->n_columns; i++) {
@@ -56,7 +59,6 @@ static void print_layer(const struct print_opts *o, struct buf *b, const struct 
 
 static void print_column(const struct print_opts *o, struct buf *b, const struct pkt *p, const struct print_column *c)
 {
-    const struct layer note = {&rdma_hdr, 0, 0};
     size_t quote = b->len, start;
     unsigned n = 0;
 
@@ -66,7 +68,7 @@ static void print_column(const struct print_opts *o, struct buf *b, const struct
     for (unsigned i = 0; i < p->n_layers; i++)
         print_layer(o, b, p, &p->layers[i], c, &n, start);
     if (p->note.have)
-        print_layer(o, b, p, &note, c, &n, start);
+        print_layer(o, b, p, &note_layer, c, &n, start);
     if (o->quote && n)
         buf_char(b, o->quote);
     else if (!n)
@@ -85,6 +87,7 @@ static bool map_hdr(struct print_map *m, const struct hdr *h, unsigned n)
     if (g == m->n)
         m->group[m->n++] = (__typeof__(m->group[0])){.hdr = h};
     m->group[g].columns |= UINT64_C(1) << n;
+    m->note |= h == &rdma_hdr ? UINT64_C(1) << n : 0;
     return true;
 }
 
@@ -102,12 +105,25 @@ static char *plain_text(char *q, const struct pkt *p, const struct layer *l, con
 void print_fields_prepare(struct print_opts *o)
 {
     o->map.n = 0;
+    o->map.note = 0;
     for (unsigned i = 0; i < o->n_columns; i++)
         for (unsigned r = 0; r < o->columns[i].n_refs; r++)
             if (i >= 64 || !map_hdr(&o->map, o->columns[i].refs[r].hdr, i)) {
                 o->map.n = 0;
                 return;
             }
+}
+
+static inline const struct layer *layer_at(const struct pkt *p, unsigned i)
+{
+    return i == PKT_LAYERS ? &note_layer : &p->layers[i];
+}
+
+/* Layer `i` has a value for the columns `c`. */
+static inline void enter_layer(uint8_t at[64], uint64_t c, unsigned i)
+{
+    for (; c; c &= c - 1)
+        at[__builtin_ctzll(c)] = (uint8_t)i;
 }
 
 /* The columns of which exactly one layer has a value, as bits, with the index of that layer in `at`; in `many` those of
@@ -122,9 +138,13 @@ static uint64_t find_layers(const struct print_map *m, const struct pkt *p, uint
                 continue;
             more |= one & m->group[g].columns;
             one |= m->group[g].columns;
-            for (uint64_t c = m->group[g].columns; c; c &= c - 1)
-                at[__builtin_ctzll(c)] = (uint8_t)i;
+            enter_layer(at, m->group[g].columns, i);
         }
+    if (UNLIKELY(p->note.have && m->note)) {
+        more |= one & m->note;
+        one |= m->note;
+        enter_layer(at, m->note, PKT_LAYERS);
+    }
     *many = more;
     return one & ~more;
 }
@@ -158,10 +178,10 @@ static void print_mapped(const struct print_opts *o, struct buf *b, const struct
         char *end = q;
         if (i)
             *q++ = o->separator;
-        if (one >> i & 1 && (end = plain_text(q, p, &p->layers[at[i]], c)) != NULL)
+        if (one >> i & 1 && (end = plain_text(q, p, layer_at(p, at[i]), c)) != NULL)
             q = end;
         else if ((one | many) >> i & 1)
-            q = print_other(o, b, q, p, one >> i & 1 ? &p->layers[at[i]] : NULL, c);
+            q = print_other(o, b, q, p, one >> i & 1 ? layer_at(p, at[i]) : NULL, c);
     }
     if (q)
         b->len = (size_t)(q - b->p);
@@ -169,7 +189,7 @@ static void print_mapped(const struct print_opts *o, struct buf *b, const struct
 
 void print_fields(const struct print_opts *o, struct buf *b, const struct pkt *p)
 {
-    if (o->map.n && !o->quote && !p->note.have) {
+    if (o->map.n && !o->quote) {
         print_mapped(o, b, p);
     } else {
         for (unsigned i = 0; i < o->n_columns; i++) {

@@ -42,6 +42,7 @@ struct print_map {
         const struct hdr *hdr;
         uint64_t columns; /* bit n: column n */
     } group[PRINT_GROUPS];
+    uint64_t note; /* the columns of rdma_hdr, which is no layer of the packet */
 };
 
 struct print_opts {
