@@ -150,9 +150,9 @@ static const struct field rdma_fields[] = {
     FIELD_GET(acked_last_get, FT_FRAMENUM, BASE_DEC, NULL, 0, "rdma.acks.last", "Answers up to frame",
               "Last frame that this answers."),
     FIELD_GET(retrans_get, FT_BOOL, BASE_NONE, NULL, 0, "rdma.retransmission", "Retransmission",
-              "The PSN was seen before in this direction."),
+              "The request was sent before, or the rest of this READ was requested before."),
     FIELD_GET(twice_get, FT_BOOL, BASE_NONE, NULL, 0, "rdma.captured_twice", "Captured twice",
-              "The same frame was captured before: same PSN, same IPv4 identification."),
+              "An identical copy was captured before: captured twice, or duplicated by the network."),
 };
 const struct hdr rdma_hdr = {
     .abbrev = "rdma",

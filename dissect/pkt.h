@@ -67,7 +67,7 @@ struct pkt_note {
     uint64_t request_frame; /* frame of the request that this responds to */
     uint64_t acked_first;   /* first and last frame that this answers */
     uint64_t acked_last;
-    bool retransmission; /* the same PSN was seen before in this direction */
+    bool retransmission; /* the request was sent before, or requests the rest of a READ again */
 };
 enum {
     NOTE_CONN = 1u << 0,
@@ -80,7 +80,7 @@ enum {
     NOTE_REQUEST = 1u << 7,
     NOTE_ACKED = 1u << 8,
     NOTE_RETRANS = 1u << 9, /* the flag `retransmission` is meaningful */
-    NOTE_TWICE = 1u << 10,  /* the same frame was captured before (same PSN and IPv4 identification) */
+    NOTE_TWICE = 1u << 10,  /* an identical copy was captured before: captured twice, or duplicated by the network */
 };
 
 /*

@@ -1,188 +1,32 @@
-/* layer 2b (conn): context for decoding: messages, requests and their responses, packets and their acknowledgements. */
+/* layer 2b (conn): context for decoding: messages, requests and their responses, packets and their acknowledgements.
+ * It listens to an observer of its own. */
 #include "src/conn/annotate.h"
 
 #include "dissect/link/eth.h"
-#include "psn.h"
-#include "src/conn/setup.h"
+#include "src/conn/observer.h"
 
 #include <stdlib.h>
 
 #define IPOIB_QKEY 0x0b1b /* of the broadcast group unless the administrator chose another (RFC 4391) */
-#define RESTART    65536  /* a PSN further back than this is not a retransmission: the queue pair was set up anew */
-#define READS      16     /* READ and atomic requests that a flow remembers */
+#define RETRIES    8      /* requests for the same READ responses that are looked through */
 
-/* A request packet, in the slot of its PSN. */
-struct sent {
-    uint32_t psn;   /* UINT32_MAX: empty */
-    uint32_t frame; /* of its latest transmission; frames beyond 2^32 are not named */
-    uint32_t msg;
-    uint16_t packet; /* position in its message, from 1 */
-    uint16_t ip_id;  /* IPv4 identification: the same again means the same frame captured twice */
-};
-
-/* A READ or atomic request. */
-struct asked {
-    uint32_t psn, span; /* PSNs of its responses; span 0: empty */
-    uint32_t frame;
-    uint32_t msg;
-    uint64_t bytes;
-};
-
-/* Requests of one flow. */
-struct requests {
-    uint32_t next;  /* PSN expected next, valid with have_next */
+/* Where the requests of a flow have got to; which requests there were, struct req_dir knows. */
+struct place {
+    uint32_t next;  /* PSN expected next */
     uint32_t acked; /* PSN acknowledged last, valid with have_acked */
-    bool have_next, have_acked, in_message;
+    bool have_acked, in_message;
     uint32_t msg;       /* messages so far */
-    uint32_t packet;    /* position in the current one */
+    uint32_t packet;    /* position in the current one, from 1 */
     uint32_t packets;   /* of the current one, 0: not known */
     uint64_t bytes;     /* likewise */
     uint32_t first_len; /* payload of its first packet */
-    uint32_t reads_at;
-    struct asked reads[READS];
-    struct sent sent[CONTEXT_WINDOW];
 };
 
 struct context {
-    struct conn_table *conns;
-    struct learner learner;
-    struct requests **requests; /* by flow, allocated when the flow first carries a request */
+    struct observer *observer;
+    struct pkt *p; /* the packet that the observer has, to be noted */
+    struct place places[OBSERVER_FLOWS];
 };
-
-static struct sent *slot(struct requests *r, uint32_t psn)
-{
-    return &r->sent[psn % CONTEXT_WINDOW];
-}
-
-static void fresh_flow(void *user, uint32_t flow)
-{
-    struct context *c = user;
-
-    free(c->requests[flow]);
-    c->requests[flow] = NULL;
-}
-
-static bool has_psn(void *user, uint32_t flow, uint32_t psn)
-{
-    struct requests *r = ((struct context *)user)->requests[flow];
-
-    if (!r)
-        return false;
-    if (slot(r, psn)->psn == psn)
-        return true;
-    for (unsigned i = 0; i < READS; i++)
-        if (psn_in(psn, r->reads[i].psn, r->reads[i].span))
-            return true;
-    return false;
-}
-
-struct context *context_new(void)
-{
-    struct context *c = calloc(1, sizeof *c);
-
-    if (!c)
-        return NULL;
-    c->conns = conn_table_new(CONTEXT_FLOWS);
-    c->requests = calloc(CONTEXT_FLOWS, sizeof(struct requests *));
-    if (!c->conns || !c->requests) {
-        context_free(c);
-        return NULL;
-    }
-    conn_table_user(c->conns, c, fresh_flow, has_psn);
-    return c;
-}
-
-void context_free(struct context *c)
-{
-    if (!c)
-        return;
-    for (uint32_t i = 0; c->requests && i < CONTEXT_FLOWS; i++)
-        free(c->requests[i]);
-    free(c->requests);
-    conn_table_free(c->conns);
-    free(c);
-}
-
-struct conn_table *context_conns(struct context *c)
-{
-    return c->conns;
-}
-
-static struct requests *requests_of(struct context *c, uint32_t flow)
-{
-    struct requests *r = c->requests[flow];
-
-    if (LIKELY(r != NULL))
-        return r;
-    r = calloc(1, sizeof *r);
-    if (!r)
-        return NULL;
-    for (unsigned i = 0; i < CONTEXT_WINDOW; i++)
-        r->sent[i].psn = UINT32_MAX;
-    return c->requests[flow] = r;
-}
-
-/* IPv4 identification, 0 for other packets. */
-static uint16_t ip_id(const struct pkt *p)
-{
-    return p->have & H_IP4 ? load_be16(p->data + p->ip_off + 4) : 0;
-}
-
-static uint32_t frame_number(const struct pkt *p)
-{
-    return p->frame->number <= UINT32_MAX ? (uint32_t)p->frame->number : 0;
-}
-
-/* Bytes that a request moves: its DMA length, 8 for atomics. */
-static uint64_t asked_bytes(const struct pkt *p)
-{
-    return p->have & H_RETH ? p->reth.dmalen : 8;
-}
-
-/* PSNs that a request takes; 0 if that needs a path MTU which is not known. */
-static uint32_t request_span(const struct pkt *p, uint32_t pmtu)
-{
-    if (!(p->op->flags & OPF_READ_REQ))
-        return 1;
-    if (pmtu)
-        return psn_span(p->reth.dmalen, pmtu);
-    return p->reth.dmalen <= 256 ? 1 : 0;
-}
-
-/* A message begins: number it, and say what its first packet tells about its size. */
-static void message_begin(struct requests *r, const struct pkt *p)
-{
-    r->msg++;
-    r->packet = 1;
-    r->first_len = p->payload_len;
-    r->packets = 0;
-    r->bytes = 0;
-    if (p->have & H_RETH) {
-        r->bytes = p->reth.dmalen;
-        r->packets = p->op->flags & OPF_FIRST && p->payload_len ? psn_span(r->bytes, p->payload_len) : 1;
-    }
-    r->in_message = p->op->flags & OPF_FIRST;
-}
-
-/* The next packet of the current message; `skipped` packets before it were not seen. */
-static void message_continue(struct requests *r, const struct pkt *p, uint32_t skipped)
-{
-    if (!r->in_message) {
-        r->msg++; /* its beginning was not seen */
-        r->packet = 0;
-        r->packets = 0;
-        r->in_message = true;
-        r->first_len = 0;
-    } else {
-        r->packet += skipped + 1;
-    }
-    if (p->op->flags & OPF_END) {
-        r->in_message = false;
-        r->packets = r->packet;
-        if (!r->bytes && r->first_len)
-            r->bytes = (uint64_t)(r->packet - 1) * r->first_len + p->payload_len;
-    }
-}
 
 static void note_message(struct pkt *p, uint32_t msg, uint32_t packet, uint32_t packets, uint64_t bytes, bool whole)
 {
@@ -199,176 +43,234 @@ static void note_message(struct pkt *p, uint32_t msg, uint32_t packet, uint32_t 
     }
 }
 
-/* The READ or atomic whose responses take `psn`; the one asked last if several do. */
-static struct asked *asked_for(struct requests *r, uint32_t psn)
+/* --- Requests --------------------------------------------------------------------------------- */
+
+/* A message begins: number it, and say what its first packet tells about its size. */
+static void message_begin(struct place *w, const struct pkt *p)
 {
-    for (unsigned i = 1; i <= READS; i++) {
-        struct asked *a = &r->reads[(r->reads_at - i) % READS];
-        if (psn_in(psn, a->psn, a->span))
-            return a;
+    w->msg++;
+    w->packet = 1;
+    w->first_len = p->payload_len;
+    w->packets = 0;
+    w->bytes = 0;
+    if (p->have & H_RETH) {
+        w->bytes = p->reth.dmalen;
+        w->packets = p->op->flags & OPF_FIRST && p->payload_len ? psn_span(w->bytes, p->payload_len) : 1;
     }
-    return NULL;
+    w->in_message = p->op->flags & OPF_FIRST;
 }
 
-/* Remember a request that responses will answer; one that is asked again keeps the number of its message. */
-static void remember_read(struct requests *r, const struct pkt *p, uint32_t span, bool again)
+/* The next packet of the current message; `skipped` packets before it were not seen. */
+static void message_continue(struct place *w, const struct pkt *p, uint32_t skipped)
 {
-    const struct asked *before = again ? asked_for(r, p->bth.psn) : NULL;
-    uint32_t msg = before ? before->msg : r->msg;
+    if (!w->in_message) {
+        w->msg++; /* its beginning was not seen */
+        w->packet = 0;
+        w->packets = 0;
+        w->in_message = true;
+        w->first_len = 0;
+    } else {
+        w->packet += skipped + 1;
+    }
+    if (p->op->flags & OPF_END) {
+        w->in_message = false;
+        w->packets = w->packet;
+        if (!w->bytes && w->first_len)
+            w->bytes = (uint64_t)(w->packet - 1) * w->first_len + p->payload_len;
+    }
+}
 
-    r->reads[r->reads_at++ % READS] = (struct asked){p->bth.psn, span ? span : 1, frame_number(p), msg, asked_bytes(p)};
+/* The READ or atomic whose responses take `psn`, as it was first requested: later requests may ask for the rest only.
+ */
+static const struct read_req *original(struct req_dir *h, uint32_t psn)
+{
+    const struct read_req *a = req_dir_ask(h, psn, 0), *before;
+
+    for (unsigned n = 1; a && a->again && n < RETRIES && (before = req_dir_ask(h, psn, n)); n++)
+        a = before;
+    return a;
+}
+
+/* A request seen for the first time, after all before it. */
+static void note_new(struct place *w, struct pkt *p, struct sent *s)
+{
+    uint32_t psn = p->bth.psn, flags = p->op->flags;
+
+    if (flags & OPF_START)
+        message_begin(w, p);
+    else
+        message_continue(w, p, (psn - w->next) & PSN_MASK);
+    if (flags & OPF_ONLY && !(p->have & (H_RETH | H_ATOMICETH)))
+        w->bytes = p->payload_len;
+    note_message(p, w->msg, w->packet, flags & OPF_ONLY ? 1 : w->packets, w->bytes, w->bytes || flags & OPF_ONLY);
+    s->note_msg = w->msg;
+    s->note_packet = (uint16_t)w->packet;
+    if (!w->have_acked) { /* the first request of the flow */
+        w->acked = psn_prev(psn);
+        w->have_acked = true;
+    }
+}
+
+/* The rest of a READ is requested again: it is of the message of the whole READ. */
+static void note_rest(struct pkt *p, struct req_dir *h, struct sent *s)
+{
+    const struct read_req *a = original(h, p->bth.psn);
+    const struct sent *whole = a ? req_dir_sent(h, a->psn) : NULL;
+
+    if (!whole || whole == s || !whole->note_packet)
+        return;
+    s->note_msg = whole->note_msg;
+    s->note_packet = whole->note_packet;
+    note_message(p, s->note_msg, s->note_packet, 1, a->len, true);
+}
+
+/* A request seen before: it has the number and position of the first time. */
+static void note_again(const struct place *w, struct pkt *p, struct req_dir *h, struct sent *s)
+{
+    unsigned packets = p->op->flags & OPF_ONLY ? 1 : s->note_msg == w->msg ? w->packets : 0;
+
+    if (!s->note_packet && p->op->flags & OPF_READ_REQ)
+        note_rest(p, h, s);
+    else
+        note_message(p, s->note_msg, s->note_packet, packets, w->bytes, s->note_msg == w->msg && w->bytes);
 }
 
 /* A request that comes after later ones but was not seen before: it was overtaken, or its first copy was lost before
  * the tap. It belongs where its neighbour does. */
-static void note_late(struct requests *r, struct pkt *p, struct sent *s)
+static void note_late(const struct place *w, struct pkt *p, struct req_dir *h, struct sent *s)
 {
-    const struct sent *before = slot(r, psn_add(p->bth.psn, (uint32_t)-1));
-    bool known = before->psn == psn_add(p->bth.psn, (uint32_t)-1) && !(p->op->flags & OPF_START);
+    const struct sent *before = p->op->flags & OPF_START ? NULL : req_dir_sent(h, psn_prev(p->bth.psn));
 
-    *s = (struct sent){p->bth.psn, frame_number(p), known ? before->msg : 0, known ? (uint16_t)(before->packet + 1) : 0,
-                       ip_id(p)};
-    note_message(p, s->msg, s->packet, s->msg == r->msg ? r->packets : 0, r->bytes, false);
+    if (before && before->note_packet) {
+        s->note_msg = before->note_msg;
+        s->note_packet = (uint16_t)(before->note_packet + 1);
+    }
+    note_again(w, p, h, s);
 }
 
-/* A request seen again: it has the number and position of the first time. */
-static bool note_repeated(struct requests *r, struct pkt *p)
+static void note_request(struct context *c, const struct event *e)
 {
-    struct sent *s = slot(r, p->bth.psn);
+    struct place *w = &c->places[e->flow];
+    struct sent *s = req_dir_sent(e->h, e->p->bth.psn);
+    struct pkt *p = c->p;
 
-    if (!r->have_next || psn_diff(p->bth.psn, r->next) >= 0)
-        return false;
-    if (psn_diff(p->bth.psn, r->next) < -RESTART) {
-        r->have_next = r->have_acked = false;
-        return false;
-    }
-    if (s->psn != p->bth.psn && psn_diff(r->next, p->bth.psn) <= CONTEXT_WINDOW) {
-        note_late(r, p, s);
-        return true;
-    }
-    if (s->psn == p->bth.psn && s->ip_id && s->ip_id == ip_id(p)) {
-        p->note.have |= NOTE_TWICE;
+    if (!s)
+        return;
+    if (LIKELY(e->as == SEEN_NEW || e->as == SEEN_GAP || e->as == SEEN_RESTART)) {
+        if (UNLIKELY(e->as == SEEN_RESTART))
+            w->in_message = w->have_acked = false;
+        note_new(w, p, s);
+        w->next = e->h->next;
+    } else if (e->as == SEEN_LATE) {
+        note_late(w, p, e->h, s);
     } else {
-        p->note.have |= NOTE_RETRANS;
-        p->note.retransmission = true;
-    }
-    if (s->psn == p->bth.psn) {
-        unsigned packets = p->op->flags & OPF_ONLY ? 1 : s->msg == r->msg ? r->packets : 0;
-        note_message(p, s->msg, s->packet, packets, r->bytes, s->msg == r->msg && r->bytes);
-        s->frame = frame_number(p);
-        s->ip_id = ip_id(p);
-    }
-    return true;
-}
-
-static void note_request(struct context *c, struct pkt *p, uint32_t flow)
-{
-    struct requests *r = requests_of(c, flow);
-    struct flow *f = conn_flow_at(c->conns, flow);
-    uint32_t psn = p->bth.psn, span;
-
-    if (!r)
-        return;
-    if (UNLIKELY(p->op->flags & OPF_FIRST && !f->pmtu))
-        f->pmtu = p->payload_len;
-    span = request_span(p, f->pmtu);
-    if (note_repeated(r, p)) {
-        if (p->op->flags & (OPF_READ_REQ | OPF_ATOMIC_REQ))
-            remember_read(r, p, span, true);
-        return;
-    }
-    if (p->op->flags & OPF_START)
-        message_begin(r, p);
-    else
-        message_continue(r, p, r->have_next ? (psn - r->next) & PSN_MASK : 0);
-    if (p->op->flags & OPF_ONLY && !(p->have & (H_RETH | H_ATOMICETH)))
-        r->bytes = p->payload_len;
-    note_message(p, r->msg, r->packet, p->op->flags & OPF_ONLY ? 1 : r->packets, r->bytes,
-                 r->bytes || p->op->flags & OPF_ONLY);
-    *slot(r, psn) = (struct sent){psn, frame_number(p), r->msg, (uint16_t)r->packet, ip_id(p)};
-    if (!r->have_acked) { /* the first request of the flow */
-        r->acked = psn_add(psn, (uint32_t)-1);
-        r->have_acked = true;
-    }
-    if (p->op->flags & (OPF_READ_REQ | OPF_ATOMIC_REQ | OPF_ATOMIC_WRITE | OPF_FLUSH))
-        remember_read(r, p, span, false);
-    r->have_next = span != 0;
-    r->next = psn_add(psn, span);
-}
-
-static void advance_acked(struct requests *r, uint32_t psn)
-{
-    if (!r->have_acked || psn_diff(psn, r->acked) > 0) {
-        r->acked = psn;
-        r->have_acked = true;
+        p->note.have |= e->as == SEEN_COPY ? NOTE_TWICE : NOTE_RETRANS;
+        p->note.retransmission = e->as != SEEN_COPY;
+        note_again(w, p, e->h, s);
     }
 }
 
-/* A READ or atomic response: its request, and its place among the responses. */
-static void note_answer(struct requests *r, struct pkt *p, uint32_t pmtu)
-{
-    struct asked *a = asked_for(r, p->bth.psn);
+/* --- Responses -------------------------------------------------------------------------------- */
 
-    if (!a)
+static void advance_acked(struct place *w, uint32_t psn)
+{
+    if (!w->have_acked || psn_diff(psn, w->acked) > 0) {
+        w->acked = psn;
+        w->have_acked = true;
+    }
+}
+
+/* A READ or atomic response: the latest request for it, and its place among the responses to the first one. */
+static void note_answer(struct context *c, const struct event *e)
+{
+    const struct read_req *latest = req_dir_ask(e->h, e->p->bth.psn, 0), *a;
+    const struct sent *s;
+    struct pkt *p = c->p;
+
+    if (!latest)
         return;
-    if (pmtu && p->op->flags & OPF_READ_RESP)
-        a->span = psn_span(a->bytes, pmtu); /* it may have been asked before the path MTU was known */
     if (p->op->flags & OPF_END)
-        advance_acked(r, p->bth.psn);
-    if (a->frame) {
-        p->note.have |= NOTE_REQUEST;
-        p->note.request_frame = a->frame;
-    }
-    note_message(p, a->msg, ((p->bth.psn - a->psn) & PSN_MASK) + 1, pmtu || a->span == 1 ? a->span : 0, a->bytes, true);
+        advance_acked(&c->places[e->flow], p->bth.psn);
+    s = req_dir_sent(e->h, latest->psn);
+    p->note.request_frame = s && s->last ? s->last : latest->frame; /* it may have been captured twice */
+    p->note.have |= p->note.request_frame ? NOTE_REQUEST : 0;
+    a = latest->again ? original(e->h, p->bth.psn) : latest;
+    s = req_dir_sent(e->h, a->psn);
+    if (s && s->note_packet)
+        note_message(p, s->note_msg, ((p->bth.psn - a->psn) & PSN_MASK) + 1, e->h->pmtu || a->len <= 256 ? a->span : 0,
+                     a->len, a->len || a->opcode == OP_READ_REQUEST);
 }
 
-/* An acknowledgement of `psn`: the frames from the first one not yet acknowledged. A NAK answers one frame. */
-static void note_acked(struct requests *r, struct pkt *p)
+/* The frames of the latest copies of the requests from `first` to `last`: the lowest and the highest. Without
+ * retransmissions and reordering they are those of the first and the last request. */
+static void answered_frames(struct req_dir *h, uint32_t first, const struct sent *last, struct pkt_note *n)
 {
-    bool ack = aeth_type(p->aeth.syndrome) == AETH_ACK;
-    uint32_t psn = p->bth.psn, first = ack && r->have_acked ? psn_add(r->acked, 1) : psn;
-    const struct sent *last = slot(r, psn), *from = slot(r, first);
+    const struct sent *from = psn_diff(last->psn, first) > 0 ? req_dir_sent(h, first) : NULL;
+
+    n->acked_first = n->acked_last = last->last;
+    if (!from || !from->last)
+        return;
+    if (LIKELY(!h->again && !h->late)) {
+        n->acked_first = from->last;
+        return;
+    }
+    for (uint32_t psn = first; psn != last->psn; psn = psn_add(psn, 1)) {
+        const struct sent *s = req_dir_sent(h, psn);
+        if (!s || !s->last)
+            continue;
+        if (s->last < n->acked_first)
+            n->acked_first = s->last;
+        if (s->last > n->acked_last)
+            n->acked_last = s->last;
+    }
+}
+
+/* An acknowledgement: the frames from the first one not yet acknowledged. A NAK answers one frame. */
+static void note_acked(struct context *c, const struct event *e)
+{
+    struct place *w = &c->places[e->flow];
+    uint32_t psn = e->p->bth.psn;
+    const struct sent *last = req_dir_sent(e->h, psn);
+    bool ack = response_type(e->p) == AETH_ACK;
+    uint32_t first = ack && w->have_acked ? psn_add(w->acked, 1) : psn;
 
     if (ack)
-        advance_acked(r, psn);
-    if (last->psn != psn || !last->frame)
+        advance_acked(w, psn);
+    if (!last || !last->last)
         return;
-    p->note.have |= NOTE_ACKED;
-    p->note.acked_last = last->frame;
-    p->note.acked_first = from->psn == first && psn_diff(psn, first) >= 0 && from->frame ? from->frame : last->frame;
+    c->p->note.have |= NOTE_ACKED;
+    answered_frames(e->h, first, last, &c->p->note);
 }
 
-static void note_response(struct context *c, struct pkt *p, uint32_t flow)
+/* A request or response, which has changed the evidence. */
+static void note_event(void *user, const struct event *e)
 {
-    struct flow *f = conn_flow_at(c->conns, flow);
-    struct requests *r;
+    struct context *c = user;
 
-    if (UNLIKELY(p->op->flags & OPF_READ_RESP && p->op->flags & OPF_FIRST && !f->pmtu))
-        f->pmtu = p->payload_len;
-    if (UNLIKELY(f->peer == FLOW_NONE))
-        conn_pair_by_psn(c->conns, flow, p->bth.psn);
-    if (f->peer == FLOW_NONE)
-        return;
-    r = c->requests[f->peer];
-    if (!r)
-        return;
-    if (p->op->flags & OPF_ACK && p->have & H_AETH)
-        note_acked(r, p);
+    if (e->kind == EVENT_REQUEST)
+        note_request(c, e);
+    else if (e->p->op->flags & OPF_ACK)
+        note_acked(c, e);
     else
-        note_answer(r, p, f->pmtu);
+        note_answer(c, e);
 }
 
-static void note_flow(struct pkt *p, const struct flow *f)
+/* --- Packets ---------------------------------------------------------------------------------- */
+
+/* What is known of its flow. `h`: evidence about the requests of its connection that it belongs to; NULL: none. */
+static void note_flow(struct pkt *p, const struct flow *f, const struct req_dir *h)
 {
+    uint32_t pmtu = f->pmtu || !h ? f->pmtu : h->pmtu;
+
     p->note.have |= f->conn ? NOTE_CONN : 0;
     p->note.conn = f->conn;
     if (f->have_sqpn) {
         p->note.have |= NOTE_SRC_QPN;
         p->note.src_qpn = f->sqpn;
     }
-    if (f->pmtu && f->have_sqpn) {
+    if (pmtu && f->have_sqpn) {
         p->note.have |= NOTE_PMTU;
-        p->note.pmtu = f->pmtu;
+        p->note.pmtu = pmtu;
     }
     if (f->upper) {
         p->note.have |= NOTE_UPPER;
@@ -399,28 +301,56 @@ static void note_datagram(struct pkt *p)
     }
 }
 
+/* Any packet. One with a bad ICRC, which its receiver drops, is no request and no response. */
+static void note_packet(void *user, const struct event *e)
+{
+    struct context *c = user;
+    struct pkt *p = c->p;
+
+    if (LIKELY(e->own != FLOW_NONE))
+        note_flow(p, conn_flow_at(context_conns(c), e->own), e->h);
+    else if (p->have & H_BTH && !(p->flags & PKT_MALFORMED))
+        note_datagram(p);
+}
+
+/* The place of a flow is given to another one. */
+static void forget(void *user, uint32_t flow)
+{
+    ((struct context *)user)->places[flow] = (struct place){0};
+}
+
+/* --- The context ------------------------------------------------------------------------------ */
+
+struct context *context_new(void)
+{
+    struct context *c = calloc(1, sizeof *c);
+    const struct observer_sub s = {.user = c, .fresh = forget, .before = note_packet, .after = note_event};
+
+    if (!c)
+        return NULL;
+    c->observer = observer_new(NULL);
+    if (!c->observer || !observer_subscribe(c->observer, &s)) {
+        context_free(c);
+        return NULL;
+    }
+    return c;
+}
+
+void context_free(struct context *c)
+{
+    if (!c)
+        return;
+    observer_free(c->observer);
+    free(c);
+}
+
+struct conn_table *context_conns(struct context *c)
+{
+    return observer_conns(c->observer);
+}
+
 void context_note(struct context *c, struct pkt *p)
 {
-    uint32_t flow;
-
-    if (UNLIKELY(!(p->have & H_BTH) || p->have & H_MAD))
-        learn_packet(&c->learner, c->conns, p);
-    if (!(p->have & H_BTH) || p->flags & PKT_MALFORMED)
-        return;
-    if (p->op->flags & OPF_CNP) {
-        flow = conn_flow_find(c->conns, p);
-        if (flow != FLOW_NONE)
-            note_flow(p, conn_flow_at(c->conns, flow));
-        return;
-    }
-    if (p->op->ext & H_DETH || !p->op->name) {
-        note_datagram(p);
-        return;
-    }
-    flow = (p->icrc == CRC_BAD ? conn_flow_unnumbered : conn_flow)(c->conns, p);
-    if (p->op->flags & OPF_REQUEST)
-        note_request(c, p, flow);
-    else
-        note_response(c, p, flow);
-    note_flow(p, conn_flow_at(c->conns, flow));
+    c->p = p;
+    observer_packet(c->observer, p);
 }

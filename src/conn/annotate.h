@@ -6,14 +6,12 @@
 
 struct context;
 
-/* NULL without memory. Memory is bounded: CONTEXT_FLOWS flows with CONTEXT_WINDOW packets each. */
+/* With an observer of its own, which bounds the memory. NULL without memory. */
 struct context *context_new(void);
 void context_free(struct context *c);
 
-#define CONTEXT_FLOWS  4096
-#define CONTEXT_WINDOW 128 /* PSNs of a flow that are remembered */
-
-/* Learn from a packet and note what the packets before say about it. Frames must come in the order of their capture. */
+/* Learn from a packet and note what the packets before say about it. Frames must come in the order of their capture. A
+ * packet with a bad ICRC, which its receiver drops, is part of no message, no retransmission and no answer. */
 void context_note(struct context *c, struct pkt *p);
 
 /* The connections learnt so far. */

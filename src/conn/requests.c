@@ -232,7 +232,7 @@ static uint32_t message_of(struct req_dir *h, const struct pkt *p, enum seen_as 
     return h->msgs;
 }
 
-static void sent_put(struct req_dir *h, const struct pkt *p, uint32_t msg)
+ALWAYS_INLINE void sent_put(struct req_dir *h, const struct pkt *p, uint32_t msg)
 {
     h->sent[p->bth.psn % TRACK_SENT] = (struct sent){.psn = p->bth.psn,
                                                      .first = frame_u32(p),

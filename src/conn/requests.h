@@ -39,6 +39,10 @@ struct sent {
     uint8_t copies; /* times sent, 1 to 255; identical copies not counted */
     uint8_t same;   /* identical copies of the latest one: captured twice, or duplicated by the network */
     bool late;      /* its first copy was captured after later PSNs */
+    /* its position in its message, and the number of that, from 1, as decode shows them: src/conn/annotate.c sets
+     * them; 0: not known */
+    uint16_t note_packet;
+    uint32_t note_msg;
 };
 
 /* A READ or atomic request; the retransmission of the rest of a READ is an entry of its own. */

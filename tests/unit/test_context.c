@@ -174,7 +174,9 @@ Test(context, a_psn_seen_twice_is_a_retransmission_and_keeps_its_message)
     struct pkt *p;
 
     note(c, reth(1, OP_WRITE_FIRST, 7, 5, 2048, 1024));
+    ip_id = 1;
     note(c, packet(1, OP_WRITE_LAST, 7, 6, NULL, 0, 1024));
+    ip_id = 2;
     p = note(c, packet(1, OP_WRITE_LAST, 7, 6, NULL, 0, 1024));
     cr_expect(p->note.retransmission);
     cr_expect_eq(p->note.msg, 1);
@@ -193,6 +195,67 @@ Test(context, an_overtaken_packet_is_not_a_retransmission)
     cr_expect_not(p->note.have & NOTE_RETRANS);
     cr_expect_eq(p->note.msg, 1);
     cr_expect_eq(p->note.msg_packet, 2);
+    context_free(c);
+}
+
+Test(context, the_rest_of_a_read_is_a_retransmission_of_its_message)
+{
+    struct context *c = context_new();
+    uint8_t aeth[4] = {0x1f, 0, 0, 1};
+    uint64_t again;
+    struct pkt *p;
+
+    note(c, reth(1, OP_READ_REQUEST, 7, 20, 3000, 0));
+    note(c, packet(2, OP_READ_RESP_FIRST, 9, 20, aeth, 4, 1024));
+    note(c, reth(1, OP_READ_REQUEST, 7, 23, 8, 0));
+    p = note(c, reth(1, OP_READ_REQUEST, 7, 21, 1976, 0));
+    again = frame_no;
+    cr_expect(p->note.retransmission);
+    cr_expect_eq(p->note.msg, 1);
+    cr_expect_eq(p->note.msg_bytes, 3000);
+    p = note(c, packet(2, OP_READ_RESP_MIDDLE, 9, 21, NULL, 0, 1024));
+    cr_expect_eq(p->note.request_frame, again);
+    cr_expect_eq(p->note.msg, 1);
+    cr_expect_eq(p->note.msg_packet, 2, "its place among all responses to the READ");
+    cr_expect_eq(p->note.msg_packets, 3);
+    cr_expect_eq(p->note.msg_bytes, 3000);
+    context_free(c);
+}
+
+Test(context, the_range_of_answered_frames_is_never_reversed)
+{
+    struct context *c = context_new();
+    uint64_t first = frame_no + 1;
+    struct pkt *p;
+
+    note(c, packet(1, OP_SEND_ONLY, 7, 10, NULL, 0, 8));
+    note(c, packet(1, OP_SEND_ONLY, 7, 11, NULL, 0, 8));
+    note(c, packet(1, OP_SEND_ONLY, 7, 12, NULL, 0, 8));
+    note(c, packet(1, OP_SEND_ONLY, 7, 10, NULL, 0, 9));
+    p = note(c, ack(2, 9, 12, 0x1f));
+    cr_expect_eq(p->note.acked_first, first + 1, "PSN 11");
+    cr_expect_eq(p->note.acked_last, first + 3, "PSN 10 once more");
+    context_free(c);
+}
+
+Test(context, a_damaged_packet_is_no_part_of_a_message)
+{
+    struct context *c = context_new();
+    struct pkt *p;
+
+    note(c, packet(1, OP_SEND_FIRST, 7, 10, NULL, 0, 1024));
+    p = packet(1, OP_SEND_MIDDLE, 7, 11, NULL, 0, 1024);
+    p->icrc = CRC_BAD;
+    note(c, p);
+    cr_expect_eq(p->note.conn, 1);
+    cr_expect_not(p->note.have & (NOTE_MSG | NOTE_RETRANS | NOTE_TWICE));
+    p = note(c, packet(1, OP_SEND_MIDDLE, 7, 11, NULL, 0, 1024));
+    cr_expect_not(p->note.have & (NOTE_RETRANS | NOTE_TWICE));
+    cr_expect_eq(p->note.msg_packet, 2);
+    p = ack(2, 9, 11, 0x1f);
+    p->icrc = CRC_BAD;
+    note(c, p);
+    cr_expect_not(p->note.have & NOTE_ACKED);
     context_free(c);
 }
 
