@@ -263,6 +263,8 @@ static void resend_from(struct timeline *t, struct direction *d, const struct ev
     d->resend.requests = psn_diff(e->h->next, psn_add(p->bth.psn, req_dir_span(e->h, p))) > 0;
     d->resend.responses = p->op->flags & OPF_READ_REQ && d->have_rsp && psn_diff(d->rsp_high, p->bth.psn) > 0;
     d->resend.rsp = d->rsp_high;
+    if (d->have_rsp && p->op->flags & (OPF_READ_REQ | OPF_ATOMIC_REQ) && psn_diff(p->bth.psn, d->rsp_next) < 0)
+        d->rsp_next = p->bth.psn;
     d->nak.open = d->rnr.open = d->stuck.open = false;
 }
 
@@ -330,14 +332,18 @@ static void back_by_skip(struct timeline *t, struct direction *d, const struct e
     resend_from(t, d, e, ep);
 }
 
-#define TIMER_LEAST (40 * NS_PER_MS) /* where the ACK timeout is not known: after so much silence it ran out */
+/* Where the ACK timeout is not known it ran out after so much silence, and so many usual times to a response. */
+#define TIMER_LEAST NS_PER_MS
+#define TIMER_TIMES 20
 
-bool timeline_is_silence(const struct flow *f, ns_t silence)
+bool timeline_is_silence(const struct flow *f, const struct direction *d, ns_t silence)
 {
     const struct conn_params *c = &f->params;
     bool known = (c->have_timeout || c->have_asked) && c->timeout;
 
-    return silence >= (known ? ack_timeout(c->timeout) / 2 : TIMER_LEAST);
+    if (known)
+        return silence >= ack_timeout(c->timeout) / 2;
+    return silence >= TIMER_LEAST && silence >= TIMER_TIMES * d->usual;
 }
 
 /* A requester acts on a NAK at once: after a silence as long as its ACK timeout only that explains a retransmission. */
@@ -346,7 +352,7 @@ static unsigned why_back(const struct timeline *t, const struct direction *d, co
     const struct flow *f = conn_flow_at(observer_conns(t->observer), e->flow);
     bool asked = e->why == BACK_SEQ_NAK || e->why == BACK_IMPLIED;
 
-    return asked && timeline_is_silence(f, now - d->spans.at) ? BACK_SILENCE : e->why;
+    return asked && timeline_is_silence(f, d, now - d->spans.at) ? BACK_SILENCE : e->why;
 }
 
 static void go_back(struct timeline *t, struct direction *d, const struct event *e, ns_t now)
@@ -399,7 +405,7 @@ static void on_request(struct timeline *t, const struct event *e)
         direction_reset(d);
     }
     late_answer = e->as == SEEN_LATE && d->nak.open && d->nak.psn == e->p->bth.psn;
-    if (UNLIKELY(late_answer && timeline_is_silence(conn_flow_at(observer_conns(t->observer), e->flow), now - from)))
+    if (UNLIKELY(late_answer && timeline_is_silence(conn_flow_at(observer_conns(t->observer), e->flow), d, now - from)))
         back_by_timeout(t, d, e, now);
     else if (UNLIKELY(late_answer))
         back_by_nak(t, d, e, now, &d->nak, TIME_LOSS_RETRANSMISSION);
@@ -431,7 +437,7 @@ static void take_seq_nak(struct timeline *t, struct direction *d, const struct e
 
     if (d->nak.open && d->nak.psn == psn)
         return;
-    if (timeline_is_silence(conn_flow_at(observer_conns(t->observer), e->flow), now - from))
+    if (timeline_is_silence(conn_flow_at(observer_conns(t->observer), e->flow), d, now - from))
         from = now; /* that copy is too old: another one was lost before the tap */
     ep = episode_new(t, e->flow, TROUBLE_SEQ_NAK, psn, from);
     d->nak = (struct asked){.open = true, .psn = psn, .ts = now, .ep = ep};
@@ -481,12 +487,28 @@ static void take_fatal_nak(struct timeline *t, struct direction *d, const struct
     x->sent = s ? s->last : 0;
 }
 
+/* Whether a response comes too soon after the latest copy of its request to answer that one. */
+static bool is_to_copy_before(const struct direction *d, const struct event *e, ns_t now)
+{
+    const struct sent *s = req_dir_sent(e->h, e->p->bth.psn);
+
+    return s && s->copies > 1 && now - s->ts < d->least - d->least / 8;
+}
+
+static void note_least(struct direction *d, const struct event *e, ns_t now)
+{
+    const struct sent *s = req_dir_sent(e->h, e->p->bth.psn);
+
+    if (s && s->copies == 1 && now > s->ts && (!d->least || now - s->ts < d->least))
+        d->least = now - s->ts;
+}
+
 /* The first response that skips one to a READ or atomic. */
 static void note_skip(struct direction *d, const struct event *e, ns_t now)
 {
     const struct read_req *a;
 
-    if (!d->have_rsp || d->stuck.open || psn_diff(e->p->bth.psn, d->rsp_next) <= 0)
+    if (!d->have_rsp || d->stuck.open || psn_diff(e->p->bth.psn, d->rsp_next) <= 0 || is_to_copy_before(d, e, now))
         return;
     a = req_dir_ask(e->h, d->rsp_next, 0);
     if (!a || a->answered || psn_diff(e->p->bth.psn, a->psn) < 0)
@@ -500,7 +522,9 @@ static void note_read_response(struct direction *d, const struct event *e)
 {
     uint32_t behind = psn_add(e->p->bth.psn, 1);
 
-    if (!d->have_rsp || !d->stuck.open || psn_diff(behind, d->rsp_next) <= 0)
+    if (d->stuck.open && e->p->bth.psn == d->rsp_next)
+        d->stuck.open = false; /* it was only overtaken */
+    if (!d->have_rsp || (!d->stuck.open && psn_diff(behind, d->rsp_next) > 0))
         d->rsp_next = behind;
     if (!d->have_rsp || psn_diff(behind, d->rsp_high) > 0)
         d->rsp_high = behind;
@@ -537,6 +561,7 @@ static void on_response(struct timeline *t, const struct event *e)
     d->waits = false;
     d->tail = 0;
     d->last_rsp = d->spans.at;
+    note_least(d, e, now);
     if (e->h->asks_at)
         note_skip(d, e, now);
     if (UNLIKELY(d->row != NO_EPISODE))

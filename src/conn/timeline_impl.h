@@ -62,6 +62,7 @@ struct direction {
     ns_t wait;          /* silence before the latest of them */
     ns_t last_rsp;      /* time of the latest response; 0: none */
     ns_t usual;         /* usual time from a request to the response that follows it; 0: not known */
+    ns_t least;         /* shortest time from a request sent once to its response; 0: not known */
     uint16_t waited;    /* how many went into it */
     ns_t pace;          /* usual time between two new requests; 0: not known */
     ns_t last_new;      /* time of the latest new request */
@@ -111,7 +112,7 @@ void timeline_pass(struct timeline *t, struct direction *d, const struct req_dir
 /* Whether requests are outstanding, as far as the tap has seen. */
 bool timeline_outstanding(const struct req_dir *h);
 /* Whether a silence is so long that the ACK timer of the requests in `f` may have run out. */
-bool timeline_is_silence(const struct flow *f, ns_t silence);
+bool timeline_is_silence(const struct flow *f, const struct direction *d, ns_t silence);
 
 /* timeline_waits.c. The time up to request `e`, with which the requester does not go back. */
 void timeline_request(struct timeline *t, struct direction *d, const struct event *e, ns_t now);

@@ -207,7 +207,7 @@ void timeline_request(struct timeline *t, struct direction *d, const struct even
 {
     ns_t from = d->spans.at;
 
-    if (UNLIKELY(timeline_outstanding(e->h) && timeline_is_silence(flow_of(t, e), now - from)))
+    if (UNLIKELY(timeline_outstanding(e->h) && timeline_is_silence(flow_of(t, e), d, now - from)))
         spans_add(&d->spans, now, TIME_NOT_KNOWN, NO_EPISODE); /* or its first copy was lost before the tap */
     else
         timeline_pass(t, d, e->h, now, false);
