@@ -27,6 +27,28 @@ static void job_init(struct sim_job *job)
     job->traffic.disconnect = true;
 }
 
+/* Whether the network pauses ports. */
+static bool pauses(const struct net_config *c)
+{
+    for (unsigned d = 0; d < NET_HOSTS; d++)
+        for (unsigned i = 0; i < c->n[d]; i++)
+            if (c->node[d][i].kind == NET_PAUSE)
+                return true;
+    return false;
+}
+
+/* With --cnp-cut hosts that have no limit send as fast as their ports. */
+static void settle_pace(struct sim_config *c)
+{
+    for (unsigned h = 0; h < NET_HOSTS; h++) {
+        struct policies *p = &c->ep[h].policies;
+        if (p->cnp_cut && p->pace != &pace_rate)
+            p->pace_arg = c->port_rate;
+        if (p->cnp_cut)
+            p->pace = &pace_cut;
+    }
+}
+
 /* Settle what depends on several options. EXIT_OK, or EXIT_BAD after a message. */
 static int job_settle(struct sim_job *job, const struct opt_state *s, const char *what)
 {
@@ -36,6 +58,9 @@ static int job_settle(struct sim_job *job, const struct opt_state *s, const char
     t->op = (uint8_t)traffic_op_find(what);
     if (sim_refuse(s, t) != 0)
         return EXIT_BAD;
+    if (job->sim.ep[0].addr.encap == ENCAP_IB && pauses(&job->sim.net))
+        return cli_error("sim %s: pause frames are Ethernet's, --ib has none", what);
+    settle_pace(&job->sim);
     if (t->op == TRAFFIC_OPS) {
         job->scenario = what;
         return EXIT_OK;

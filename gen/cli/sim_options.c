@@ -39,6 +39,10 @@ enum {
     KEY_LIMIT,
     KEY_COMPLETIONS,
     KEY_TRUTH,
+    KEY_SLOW,
+    KEY_DIE,
+    KEY_CNP_CUT,
+    KEY_RECV_DELAY,
 };
 
 const struct opt_def sim_options[] = {
@@ -50,6 +54,7 @@ const struct opt_def sim_options[] = {
     {'c', "connection", "TYPE", "RC (default), UC or UD"},
     {'t', "tx-depth", "N", "messages under way per connection (128)"},
     {'r', "rx-depth", "N", "receives posted per connection (twice the tx depth)"},
+    {KEY_RECV_DELAY, "recv-delay", "TIME", "a receive queue that ran empty is filled again TIME later (at once)"},
     {'o', "outs", "N", "READs and atomics outstanding, the initiator depth (16)"},
     {'b', "bidirectional", NULL, "the second host does the same to the first"},
     {'u', "qp-timeout", "CODE", "local ACK timeout, 4.096 us x 2^CODE (14)"},
@@ -70,6 +75,11 @@ const struct opt_def sim_options[] = {
     {KEY_SPORT, "sport", "PORT", "UDP source port: a number, random, or flow (default: from the queue pair numbers)"},
     {KEY_PROFILE, "profile", "NAME", "strict (default) or rxe: the habits of Linux soft-RoCE"},
     {KEY_CREDITS, "credits", NULL, "end-to-end flow control"},
+    {KEY_SLOW, "slow", "P/TIME", "with probability P per request the responder sends nothing for TIME"},
+    {KEY_DIE, "die", "[HOST:]WHEN", "HOST (responder) stops for good, after a time or after N frames that it sent"},
+    {KEY_CNP_CUT, "cnp-cut", "N/TIME",
+     "receivers of marked packets send CNPs (at most one in 50 us); who gets one\n"
+     "sends N times slower for TIME"},
     {KEY_FAULT, "fault", "[HOST:]RULE", "break this rule (`rdmagen faults` lists them); HOST: requester or responder"},
     {KEY_EVENT, "event", "SPEC", "an exact event, rdmagen-scenario(5): 'conn=1 dir=req psn=5 iter=2 drop'"},
     {KEY_LOSS, "loss", "P", "lose frames with probability P (0.01, 1%, 1e-6), both ways"},
@@ -136,11 +146,15 @@ static const struct opt_clash clashes[] = {
     {KEY_LIMIT, 0, SCENARIO, scripted},
     {KEY_COMPLETIONS, 0, SCENARIO, scripted},
     {KEY_TRUTH, 0, SCENARIO, "is for traffic"},
+    {KEY_CNP_CUT, KEY_IB, 0, NULL}, /* CNPs are those of RoCEv2 */
+    {KEY_CNP_CUT, KEY_ROCEV1, 0, NULL},
     {KEY_JSON, 0, SCENARIO, "is for traffic: a scenario has no result but its expectations"},
     {'s', 0, WRONG_SIZE, "can only be 8 for atomics"},
     {KEY_VARY, 0, ATOMICS, "is not for atomics: their size is 8"},
     {KEY_IMM, 0, FETCHES, "is for SENDs and WRITEs"},
     {'r', 0, NO_RECEIVES, "is for SENDs and immediate data: nothing else needs receives"},
+    {KEY_RECV_DELAY, 0, NO_RECEIVES, "is for SENDs and immediate data: nothing else needs receives"},
+    {KEY_RECV_DELAY, 0, SCENARIO, scripted},
     {'n', KEY_COUNT, 0, NULL},
     {'o', 0, UNRELIABLE, reliable},
     {'u', 0, UNRELIABLE, reliable},
@@ -150,6 +164,7 @@ static const struct opt_clash clashes[] = {
     {KEY_ACK, 0, UNRELIABLE, reliable},
     {KEY_WINDOW, 0, UNRELIABLE, reliable},
     {KEY_CREDITS, 0, UNRELIABLE, reliable},
+    {KEY_SLOW, 0, UNRELIABLE, reliable},
     {KEY_IB, KEY_ROCEV1, 0, NULL},
     {KEY_IB, KEY_VLAN, 0, NULL},
     {KEY_SPORT, KEY_IB, 0, NULL}, /* only RoCEv2 has ports */
@@ -351,11 +366,47 @@ static int parse_policy(struct sim_job *job, int key, const char *arg)
         if (key == KEY_WINDOW && parse_num(key, arg, 1, 0x7fffff, &p->window_arg))
             return EXIT_BAD;
         if (key == KEY_RATE_LIMIT)
-            p->pace = &pace_rate;
+            p->pace = &pace_rate; /* job_settle(): pace_cut, with --cnp-cut */
         if (key == KEY_RATE_LIMIT && (!token_rate(&t, &p->pace_arg) || !p->pace_arg))
             return cli_error("--rate_limit %s: expected bit/s such as 10G", arg);
     }
     return 0;
+}
+
+/* "P/TIME", "N/TIME" */
+static int parse_habit(struct sim_job *job, int key, const char *arg)
+{
+    struct token t = token_of(arg), a, b;
+    uint64_t n = 0;
+
+    for (unsigned h = 0; h < NET_HOSTS; h++) {
+        struct policies *p = &job->sim.ep[h].policies;
+        ns_t *time = key == KEY_SLOW ? &p->slow_time : &p->cnp_time;
+        bool good = token_cut(&t, '/', &a, &b) && token_time(&b, time) && *time;
+        if (key == KEY_SLOW && !(good && token_ppb(&a, &p->slow_ppb)))
+            return cli_error("--slow %s: expected a probability and a time such as 1%%/50us", arg);
+        if (key == KEY_CNP_CUT && !(good && token_u64(&a, &n) && n >= 1 && n <= 1000))
+            return cli_error("--cnp-cut %s: expected a number from 1 to 1000 and a time such as 4/100us", arg);
+        p->cnp_cut = key == KEY_CNP_CUT ? (uint32_t)n : p->cnp_cut;
+        p->send_cnps |= key == KEY_CNP_CUT;
+    }
+    return 0;
+}
+
+/* "[HOST:]TIME" or "[HOST:]N" */
+static int parse_end(struct sim_job *job, const char *arg)
+{
+    const char *colon = strchr(arg, ':');
+    struct token t = token_of(colon ? colon + 1 : arg);
+    unsigned h = colon && strncmp(arg, "requester:", 10) == 0 ? 0 : 1;
+    struct sim_end *e = &job->sim.end[h];
+
+    if (colon && h && strncmp(arg, "responder:", 10) != 0)
+        return cli_error("--die %s: expected requester: or responder: before the time", arg);
+    *e = (struct sim_end){0};
+    if ((token_u64(&t, &e->frames) && e->frames) || (token_time(&t, &e->at) && e->at))
+        return 0;
+    return cli_error("--die %s: expected a time such as 5ms, or a number of frames", arg);
 }
 
 static int parse_amount(struct sim_job *job, int key, const char *arg)
@@ -369,6 +420,7 @@ static int parse_amount(struct sim_job *job, int key, const char *arg)
     } table[] = {
         {KEY_DELAY, &job->sim.net.delay, NULL, NULL, false},
         {KEY_LIMIT, &job->traffic.time_limit, NULL, NULL, true},
+        {KEY_RECV_DELAY, &job->traffic.recv_delay, NULL, NULL, false},
         {KEY_CLOCK_OFFSET, &job->tap.offset, NULL, NULL, false},
         {KEY_LINK_RATE, NULL, &job->sim.port_rate, NULL, true},
         {KEY_CAP_DROP, NULL, NULL, &job->tap.drop_ppb, false},
@@ -484,6 +536,11 @@ int sim_option(struct sim_job *job, int key, const char *arg)
         return parse_fault(job, arg);
     case KEY_LOSS:
         return parse_loss(job, arg);
+    case KEY_SLOW:
+    case KEY_CNP_CUT:
+        return parse_habit(job, key, arg);
+    case KEY_DIE:
+        return parse_end(job, arg);
     case KEY_EVENT:
         return words_event(job->sim.events, "--event", arg);
     case KEY_NET:
@@ -496,6 +553,7 @@ int sim_option(struct sim_job *job, int key, const char *arg)
     case KEY_DELAY:
     case KEY_LINK_RATE:
     case KEY_LIMIT:
+    case KEY_RECV_DELAY:
     case KEY_CAP_DROP:
     case KEY_CLOCK_OFFSET:
     case KEY_CLOCK_SKEW:

@@ -139,7 +139,7 @@ enum ep_wait {
     EP_WAIT_NONE,   /* nothing is to be sent, or the window is full */
     EP_WAIT_DEPTH,  /* as many READs and atomics as were agreed on are outstanding */
     EP_WAIT_CREDIT, /* no end-to-end credit */
-    EP_WAIT_PACE,   /* the pacing policy spaces packets */
+    EP_WAIT_CUT,    /* packets are spaced wider because of CNPs */
 };
 /* Who wants to know what the queue pairs of an endpoint do, and why; `qp`: handles. Members must not be NULL. */
 struct ep_watch {
@@ -147,8 +147,11 @@ struct ep_watch {
     void (*posted)(void *user, int qp, ns_t now);
     /* A response or a timer had effects on the requester. */
     void (*requester)(void *user, int qp, const struct effects *e, ns_t now);
-    /* The requester has sent what it can; `why` it sends no more. */
-    void (*waits)(void *user, int qp, enum ep_wait why, ns_t now);
+    /* The requester has sent what it can; `why` it sends no more. EP_WAIT_CUT: `usual`: when it could send again
+     * without the CNPs. */
+    void (*waits)(void *user, int qp, enum ep_wait why, ns_t usual, ns_t now);
+    /* The responder is slow: it sends no response from `now` on until `until`. */
+    void (*slow)(void *user, int qp, ns_t now, ns_t until);
     /* The queue pair enters the error state; WC_SUCCESS: not because of a send. */
     void (*failed)(void *user, int qp, enum wc_status status, ns_t now);
     void *user;

@@ -103,6 +103,7 @@ struct ep_qp {
     bool repeat_again; /* fault: send the response in `again` */
     bool spurious;     /* fault: the packet being sent is a retransmission without cause */
     bool mute;         /* fault: no response is sent */
+    bool cnp_owed;     /* a packet was marked CE */
     struct rsp_owed again;
     ns_t mute_from, mute_until; /* mute_until NS_NEVER: no duplicate request has come yet */
     struct timer timer;

@@ -38,20 +38,38 @@ static uint32_t fixed_packets(const struct policy_state *s, uint64_t arg)
 }
 const struct window_policy window_fixed = {"fixed", fixed_packets, "packets"};
 
-static ns_t none_sent(struct policy_state *s, uint32_t bytes, ns_t now, uint64_t arg)
+static ns_t none_sent(struct policy_state *s, uint32_t bytes, ns_t now, const struct policies *p)
 {
-    (void)s, (void)bytes, (void)arg;
+    (void)s, (void)bytes, (void)p;
     return now;
 }
 const struct pace_policy pace_none = {"none", none_sent, NULL, "unused"};
 
-static ns_t rate_sent(struct policy_state *s, uint32_t bytes, ns_t now, uint64_t arg)
+/* How long a frame takes at `rate` bit/s; 0: no time. */
+static ns_t frame_time(uint32_t bytes, uint64_t rate)
 {
-    ns_t start = s->next_send > now ? s->next_send : now;
+    return rate ? (ns_t)((uint64_t)bytes * 8 * NS_PER_S / rate) : 0;
+}
 
-    return arg ? start + (ns_t)((uint64_t)bytes * 8 * NS_PER_S / arg) : now;
+static ns_t rate_sent(struct policy_state *s, uint32_t bytes, ns_t now, const struct policies *p)
+{
+    return (s->next_send > now ? s->next_send : now) + frame_time(bytes, p->pace_arg);
 }
 const struct pace_policy pace_rate = {"rate", rate_sent, NULL, "bit/s of frame bytes"};
+
+static ns_t cut_sent(struct policy_state *s, uint32_t bytes, ns_t now, const struct policies *p)
+{
+    ns_t start = s->next_send > now ? s->next_send : now, time = frame_time(bytes, p->pace_arg);
+
+    s->usual_send = start + time;
+    return start + (start < s->cut_until ? time * p->cnp_cut : time);
+}
+
+static void cut_cnp(struct policy_state *s, ns_t now, const struct policies *p)
+{
+    s->cut_until = now + p->cnp_time;
+}
+const struct pace_policy pace_cut = {"cut", cut_sent, cut_cnp, "bit/s of frame bytes"};
 
 /* --- Refill ----------------------------------------------------------------------------------- */
 

@@ -10,7 +10,11 @@ struct policy_state {
     uint32_t unacked;      /* ACK policy: requests since the last response */
     ns_t ack_due;          /* ACK policy: when a delayed ACK leaves; NS_NEVER: none waits */
     ns_t answer_due;       /* when the delayed response to a READ or atomic may leave; NS_NEVER: none is delayed */
+    ns_t slow_until;       /* no response leaves before this; 0: it is not slow */
     ns_t next_send;        /* pacing: no request before this */
+    ns_t usual_send;       /* the same, had no CNP come */
+    ns_t cut_until;        /* pacing: a CNP has cut the rate until then */
+    ns_t next_cnp;         /* no CNP leaves before this */
     uint32_t since_ackreq; /* packets since the last AckReq */
 };
 
@@ -40,13 +44,15 @@ extern const struct window_policy window_fixed; /* arg packets (0: 128) */
 struct pace_policy {
     const char *name;
     /* `bytes` of frame are sent now; returns when the next may leave. */
-    ns_t (*sent)(struct policy_state *s, uint32_t bytes, ns_t now, uint64_t arg);
+    ns_t (*sent)(struct policy_state *s, uint32_t bytes, ns_t now, const struct policies *p);
     /* A CNP arrived; may be NULL. */
-    void (*cnp)(struct policy_state *s, ns_t now, uint64_t arg);
+    void (*cnp)(struct policy_state *s, ns_t now, const struct policies *p);
     const char *arg_help;
 };
 extern const struct pace_policy pace_none;
 extern const struct pace_policy pace_rate; /* arg bit/s of frame bytes, evenly */
+/* The same; after a CNP cnp_cut times slower, for cnp_time. */
+extern const struct pace_policy pace_cut;
 
 /* Receives that the endpoint posts by itself after receives were consumed. */
 struct refill_policy {
@@ -96,6 +102,11 @@ struct policies {
     uint64_t ack_arg, window_arg, pace_arg, refill_arg, psn_arg, qpn_arg, sport_arg;
     ns_t ack_wait;         /* ack_coalesce: how long the first packet that asks waits for its ACK; 0: 10 us */
     ns_t answer_wait;      /* delay of the response to a READ or atomic while no other one is outstanding; 0: none */
+    uint32_t slow_ppb;     /* probability, in 10^-9, that a request makes the responder slow; 0: never */
+    ns_t slow_time;        /* how long it then sends no response */
+    bool send_cnps;        /* a packet marked CE is answered by a CNP, at most one every 50 us */
+    uint32_t cnp_cut;      /* pace_cut */
+    ns_t cnp_time;         /* pace_cut */
     uint32_t ackreq_every; /* AckReq at least every so many packets, besides every Last and Only; 0: 64 */
 };
 /* ack_every, window_fixed 128, no pacing, no refill, random PSNs, sequential QPNs from 17, sport_flow. */

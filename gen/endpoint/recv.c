@@ -8,6 +8,8 @@
         (q)->ep->st.counter++;                                                                                         \
     } while (0)
 
+#define CNP_SPACING (50 * NS_PER_US) /* of a queue pair, at least */
+
 /* --- Is it for us? In the order of 9.6 and of soft-RoCE; every failure is silent. ------------- */
 
 static bool is_multicast(const struct pkt *p)
@@ -336,6 +338,19 @@ static void delay_read_response(struct ep_qp *q, ns_t now)
     ep_timer(q, q->ps.answer_due);
 }
 
+/* With a policy's slow_ppb: by chance the responder sends nothing for a time. */
+static void be_slow(struct ep_qp *q, ns_t now)
+{
+    const struct ep_watch *w = q->ep->watch;
+
+    if (q->ps.slow_until > now || prng_below(&q->ep->rng, 1000000000) >= q->pol.slow_ppb)
+        return;
+    q->ps.slow_until = now + q->pol.slow_time;
+    ep_timer(q, q->ps.slow_until);
+    if (w)
+        w->slow(w->user, q->handle, now, q->ps.slow_until);
+}
+
 /* A request asks for a response: set when it leaves, by the ACK policy; a duplicate is answered at once. */
 static void schedule_response(struct ep_qp *q, const struct effects *e, const struct pkt *p, ns_t now)
 {
@@ -349,6 +364,8 @@ static void schedule_response(struct ep_qp *q, const struct effects *e, const st
         ep_timer(q, q->ps.ack_due);
     if (UNLIKELY(q->pol.answer_wait))
         delay_read_response(q, now);
+    if (UNLIKELY(q->pol.slow_ppb))
+        be_slow(q, now);
     ep_ready(q);
 }
 
@@ -408,12 +425,24 @@ static bool rx_request(struct ep_qp *q, const struct pkt *p, ns_t now)
     return !(e.flags & EFF_DROP) || e.flags & EFF_RESPOND;
 }
 
+#define CE 3 /* of the two ECN bits: congestion was met */
+
+/* A packet that met congestion: a CNP is due, unless the last one is too recent. */
+static void owe_cnp(struct ep_qp *q, const struct pkt *p, ns_t now)
+{
+    if ((p->tos & 3) != CE || !(p->have & H_UDP) || q->ps.next_cnp > now)
+        return;
+    q->ps.next_cnp = now + CNP_SPACING;
+    q->cnp_owed = true;
+    ep_ready(q);
+}
+
 /* A CNP: pass it to the pacing policy. */
 static void rx_cnp(struct ep_qp *q, ns_t now)
 {
     COUNT(q, rp_cnp_handled);
     if (q->pol.pace->cnp)
-        q->pol.pace->cnp(&q->ps, now, q->pol.pace_arg);
+        q->pol.pace->cnp(&q->ps, now, &q->pol);
 }
 
 static bool in_group(const struct pkt *p, const struct ep_group *g)
@@ -462,6 +491,8 @@ bool ep_rx(struct endpoint *ep, const uint8_t *data, uint32_t len, ns_t now)
     }
     q->st.rx_packets++;
     q->st.rx_bytes += len;
+    if (UNLIKELY(q->pol.send_cnps && !(p->op->flags & OPF_CNP)))
+        owe_cnp(q, p, now);
     if (p->op->flags & OPF_CNP)
         rx_cnp(q, now);
     else if (p->op->flags & OPF_RESPONSE)

@@ -160,12 +160,37 @@ static bool is_mute(struct ep_qp *q, ns_t now)
     return q->mute;
 }
 
+#define CNP_BYTES 16 /* behind the BTH: zero */
+
+static int send_cnp(struct ep_qp *q, uint8_t *buf, uint32_t cap)
+{
+    struct endpoint *ep = q->ep;
+    struct frame_out out = {.buf = buf, .cap = cap};
+    struct pkt *p = &ep->tx;
+
+    ep_fill_bth(q, p, OPCODE_CNP, 0);
+    p->bth.migreq = false;
+    p->bth.becn = true;
+    if (build_begin(&out, &q->path, p, CNP_BYTES, ep->ip_id, NULL))
+        return -ENOSPC;
+    memset(out.payload, 0, CNP_BYTES);
+    build_end(&out, &q->path, p, CNP_BYTES, NULL);
+    ep->ip_id++;
+    ep->sent.request = false;
+    q->cnp_owed = false;
+    return (int)out.len;
+}
+
 int ep_tx_response(struct ep_qp *q, uint8_t *buf, uint32_t cap, ns_t now)
 {
     struct responder *r = &q->qp.rsp;
     struct rsp_owed o;
     int n;
 
+    if (UNLIKELY(q->cnp_owed) && q->qp.type != QPT_UD)
+        return send_cnp(q, buf, cap);
+    if (UNLIKELY(q->ps.slow_until > now))
+        return 0;
     if (q->qp.type != QPT_RC ? !q->repeat_again : !qp_can_receive(&q->qp) && !r->nak_owed && !q->repeat_again)
         return 0;
     if (UNLIKELY(q->mute) && is_mute(q, now))

@@ -96,6 +96,8 @@ static ns_t answer_deadline(const struct ep_qp *q)
 
     if (q->ps.answer_due != NS_NEVER && q->qp.rsp.res_next != q->qp.rsp.res_tail)
         t = earlier(t, q->ps.answer_due);
+    if (UNLIKELY(q->ps.slow_until != 0))
+        return q->ps.slow_until;
     return UNLIKELY(q->mute) ? q->mute_until : t;
 }
 
@@ -143,6 +145,8 @@ static void qp_expire(struct ep_qp *q, ns_t now)
 
     if (q->refill_at <= now)
         ep_refill(q, now);
+    if (q->ps.slow_until <= now)
+        q->ps.slow_until = 0;
     if (qp_can_send(&q->qp))
         e = req_expire(r, now);
     if (e.reason == WHY_TIMEOUT) {

@@ -358,7 +358,7 @@ static int send_packet(struct ep_qp *q, uint32_t n, uint32_t off, uint8_t *buf, 
     count_request(q, n, p, repeat);
     ep_send_done(q, first, r->msg_head - first, now);
     if (q->pol.pace != &pace_none)
-        q->ps.next_send = q->pol.pace->sent(&q->ps, out.len, now, q->pol.pace_arg);
+        q->ps.next_send = q->pol.pace->sent(&q->ps, out.len, now, &q->pol);
     return (int)out.len;
 }
 
@@ -398,7 +398,7 @@ static bool may_send(struct ep_qp *q, ns_t now)
         return false;
     q->paced = q->ps.next_send > now;
     if (q->paced)
-        q->waits = EP_WAIT_PACE;
+        q->waits = q->ps.next_send > q->ps.usual_send && q->ps.usual_send ? EP_WAIT_CUT : EP_WAIT_NONE;
     return !q->paced;
 }
 
@@ -408,7 +408,7 @@ static void tell_wait(const struct ep_qp *q, ns_t now)
     const struct ep_watch *w = q->ep->watch;
 
     if (UNLIKELY(w))
-        w->waits(w->user, q->handle, (enum ep_wait)q->waits, now);
+        w->waits(w->user, q->handle, (enum ep_wait)q->waits, q->ps.usual_send, now);
 }
 
 int ep_tx_request(struct ep_qp *q, uint8_t *buf, uint32_t cap, ns_t now)

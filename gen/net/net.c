@@ -1,5 +1,6 @@
 /* layer 3 (net): a simulated network: chains of small nodes in virtual time. */
 #include "gen/net/net.h"
+#include "gen/net/pause.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -142,9 +143,16 @@ static bool rate_marks(struct net_node *node)
     return chance(node, (uint32_t)p);
 }
 
+/* bit/s at `when`. */
+static uint64_t rate_at(const struct net_node *node, ns_t when)
+{
+    return node->other_rate && when / node->delay % 2 ? node->other_rate : node->rate;
+}
+
 static void rate_take(struct net *net, struct net_node *node, struct net_frame *f, ns_t now)
 {
     ns_t start = node->free_at > now ? node->free_at : now;
+    uint64_t rate = rate_at(node, start);
 
     if (node->limit && node->backlog + f->len > node->limit) {
         node_drop(net, node, f, now);
@@ -152,7 +160,7 @@ static void rate_take(struct net *net, struct net_node *node, struct net_frame *
     }
     if (rate_marks(node) && frame_mark_ce(f->data, f->len, net->linktype, true))
         node->stat.marked++;
-    node->free_at = start + (node->rate ? (ns_t)((uint64_t)f->len * 8 * NS_PER_S / node->rate) : 0);
+    node->free_at = start + (rate ? (ns_t)((uint64_t)f->len * 8 * NS_PER_S / rate) : 0);
     node->backlog += f->len;
     node_hold(net, node, f, node->free_at, now);
 }
@@ -242,6 +250,53 @@ static void events_take(struct net *net, struct net_node *node, struct net_frame
         reorder_passed(net, node, now);
 }
 
+/* --- Pauses ----------------------------------------------------------------------------------- */
+
+/* Show the pause frame that begins a pause (`quanta`), or ends it (0), to the tap beside the port that sends it. */
+static void show_pause(const struct net_node *node, unsigned quanta, ns_t now)
+{
+    uint8_t frame[PAUSE_FRAME_LEN];
+
+    pause_build(frame, node->mac, node->class, quanta);
+    if (node->taps)
+        tap_frame(node->taps, frame, sizeof frame, node->before, now);
+}
+
+static void pause_begin(struct net *net, struct net_node *node, const struct net_frame *f, ns_t now)
+{
+    static const uint8_t switch_mac[6] = {0x02, 0, 0, 0, 0, 0xfe};
+    unsigned quanta = pause_quanta(node->delay, net->rate);
+    ns_t longest = pause_time(PAUSE_QUANTA_MAX, net->rate);
+
+    node->bad = true;
+    node->free_at = now + (node->delay < longest ? node->delay : longest);
+    node->class = pause_class(f->data, f->len);
+    memcpy(node->mac, node->before ? switch_mac : f->data, sizeof node->mac);
+    if (node->before)
+        net->stopped_until[f->dir] = node->free_at;
+    show_pause(node, quanta, now);
+    net->next_known = false;
+    if (net->watch)
+        net->watch->paused(net->watch->user, f->dir, now, node->free_at);
+}
+
+static void pause_end(struct net *net, struct net_node *node, ns_t now)
+{
+    node->bad = false;
+    net->next_known = false;
+    show_pause(node, 0, now);
+}
+
+static void pause_take(struct net *net, struct net_node *node, struct net_frame *f, ns_t now)
+{
+    if (!node->bad && chance(node, node->ppb))
+        pause_begin(net, node, f, now);
+    if (node->bad && !(node->before && net->hosts_stop))
+        node_hold(net, node, f, node->free_at, now);
+    else
+        net_forward(net, node, f, now);
+}
+
 static void take_by_chance(struct net *net, struct net_node *node, struct net_frame *f, ns_t now)
 {
     bool hit = chance(node, node->ppb);
@@ -314,6 +369,9 @@ static void node_take(struct net *net, struct net_node *node, struct net_frame *
         else
             net_forward(net, node, f, now);
         break;
+    case NET_PAUSE:
+        pause_take(net, node, f, now);
+        break;
     case NET_TAP:
         tap_take(net, node, f, now);
         break;
@@ -354,17 +412,34 @@ bool net_send(struct net *net, unsigned from, const uint8_t *data, uint32_t len,
     return true;
 }
 
-/* The node that holds the frame due next. */
+/* When something is due in a node: the end of a pause, or a frame that it holds. */
+static ns_t node_due(const struct net_node *n)
+{
+    ns_t due = n->head ? n->head->due : NS_NEVER;
+
+    return n->kind == NET_PAUSE && n->bad && n->free_at < due ? n->free_at : due;
+}
+
+/* Whether of two nodes in which something is due at the same time `a` comes first. */
+static bool comes_first(const struct net_node *a, const struct net_node *b)
+{
+    return !a->head || (b->head && a->head->order < b->head->order);
+}
+
+/* The node in which something is due next; NULL: none. */
 static struct net_node *net_due(struct net *net)
 {
     struct net_node *best = NULL;
+    ns_t at = NS_NEVER;
 
     for (unsigned d = 0; d < NET_HOSTS; d++)
         for (unsigned i = 0; i < net->n[d]; i++) {
             struct net_node *n = &net->chain[d][i];
-            if (n->head && (!best || n->head->due < best->head->due ||
-                            (n->head->due == best->head->due && n->head->order < best->head->order)))
-                best = n;
+            ns_t due = node_due(n);
+            if (due == NS_NEVER || (best && due > at) || (best && due == at && !comes_first(n, best)))
+                continue;
+            best = n;
+            at = due;
         }
     return best;
 }
@@ -373,7 +448,7 @@ ns_t net_next(struct net *net)
 {
     if (!net->next_known) {
         const struct net_node *n = net_due(net);
-        net->next_at = n ? n->head->due : NS_NEVER;
+        net->next_at = n ? node_due(n) : NS_NEVER;
         net->next_known = true;
     }
     return net->next_at;
@@ -381,8 +456,13 @@ ns_t net_next(struct net *net)
 
 static void net_release(struct net *net, struct net_node *n, ns_t now)
 {
-    struct net_frame *f = node_release(n);
+    struct net_frame *f;
 
+    if (n->kind == NET_PAUSE && n->bad && (!n->head || n->free_at <= n->head->due)) {
+        pause_end(net, n, now);
+        return;
+    }
+    f = node_release(n);
     net->next_known = false;
     f->left = 0;
     net_forward(net, n, f, now);
@@ -418,15 +498,29 @@ static void chain_tap(struct net *net, unsigned dir, struct tap_set *taps)
 }
 
 /* A node is seeded by its place in the configuration. */
-static void chain_config(struct net *net, const struct net_config *c, uint64_t seed, unsigned dir, bool before)
+static void chain_config(struct net *net, const struct net_config *c, uint64_t seed, unsigned dir, bool before,
+                         struct tap_set *taps)
 {
     for (unsigned i = 0; i < c->n[dir]; i++) {
         struct net_node n = c->node[dir][i];
         prng_seed(&n.prng, seed * 1000003 + dir * 4099 + i * 61 + n.kind);
         prng_next(&n.prng);
+        if (n.kind == NET_PAUSE) {
+            n.before = before;
+            n.taps = taps;
+        }
         if (c->before[dir][i] == before)
             chain_add(net, dir, &n);
     }
+}
+
+/* Whether there is a node that pauses: pause frames are Ethernet's. */
+static bool config_pauses(const struct net_config *c, unsigned dir)
+{
+    for (unsigned i = 0; i < c->n[dir]; i++)
+        if (c->node[dir][i].kind == NET_PAUSE)
+            return true;
+    return false;
 }
 
 int net_build(struct net *net, const struct net_config *c, struct tap_set *const taps[3], struct event_list *events,
@@ -440,17 +534,21 @@ int net_build(struct net *net, const struct net_config *c, struct tap_set *const
     *net = (struct net){.linktype = linktype, .events = events};
     prng_seed(&exact.prng, seed ^ 0xe7e27);
     for (unsigned d = 0; d < NET_HOSTS; d++) {
+        struct tap_set *near = taps[d ? TAP_AT_RESPONDER : TAP_AT_REQUESTER];
+        struct tap_set *far = taps[d ? TAP_AT_REQUESTER : TAP_AT_RESPONDER];
         if (c->n[d] + 6 > NET_CHAIN_MAX)
             return -ENOSPC;
-        chain_tap(net, d, taps[d ? TAP_AT_RESPONDER : TAP_AT_REQUESTER]);
-        chain_config(net, c, seed, d, true);
+        if (linktype != LINK_ETHERNET && config_pauses(c, d))
+            return -EINVAL;
+        chain_tap(net, d, near);
+        chain_config(net, c, seed, d, true, near);
         chain_add(net, d, &half);
         net->middle[d] = net->n[d];
         chain_tap(net, d, taps[TAP_AT_MIDDLE]);
         chain_add(net, d, &exact);
-        chain_config(net, c, seed, d, false);
+        chain_config(net, c, seed, d, false, far);
         chain_add(net, d, &rest);
-        chain_tap(net, d, taps[d ? TAP_AT_REQUESTER : TAP_AT_RESPONDER]);
+        chain_tap(net, d, far);
     }
     return 0;
 }

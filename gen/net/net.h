@@ -46,6 +46,7 @@ enum net_kind {
     NET_CORRUPT,  /* a bit is flipped */
     NET_TRUNCATE, /* the end of the frame is cut off */
     NET_MTU,      /* frames that are too long are dropped */
+    NET_PAUSE,    /* a port sends pause frames, and its neighbour holds frames back */
     NET_TAP,      /* writes frames to capture files */
     NET_EVENTS,   /* the exact events */
 };
@@ -67,21 +68,26 @@ struct net_node {
     uint8_t kind;   /* enum net_kind */
     uint8_t ecn;    /* NET_RATE: enum net_ecn */
     uint8_t damage; /* NET_CORRUPT: enum frame_damage */
-    bool bad;       /* NET_BURST: state */
+    bool bad;       /* NET_BURST: state; NET_PAUSE: it pauses */
+    bool before;    /* NET_PAUSE: between the sender and the middle */
+    uint8_t class;  /* NET_PAUSE: that is paused */
+    uint8_t mac[6]; /* NET_PAUSE: source of the pause frames */
     struct prng prng;
     uint32_t ppb;      /* probability per frame, in 10^-9; NET_BURST: of going bad; RED: of a mark at kmax */
     uint32_t ppb_back; /* NET_BURST: of becoming good */
     /* NET_EVERY: n; NET_REORDER: frames that pass; NET_TRUNCATE: bytes cut; NET_MTU: bytes of the longest frame */
     uint32_t n;
-    uint32_t count;                /* NET_EVERY: frames since the last loss */
-    ns_t delay, jitter;            /* NET_DELAY; NET_REORDER: delay is the longest time held */
-    uint64_t rate;                 /* NET_RATE: bit/s; 0: infinite */
-    uint64_t limit;                /* NET_RATE: bytes of the queue */
-    uint64_t kmin, kmax;           /* NET_RATE: marks begin, and reach ppb, at these lengths in bytes */
-    struct frame_field field;      /* NET_CORRUPT */
-    struct tap_set *taps;          /* NET_TAP */
-    uint64_t backlog;              /* NET_RATE: bytes held */
-    ns_t free_at;                  /* NET_RATE: when the line is free; NET_DELAY: when the last frame leaves */
+    uint32_t count;           /* NET_EVERY: frames since the last loss */
+    ns_t delay, jitter;       /* NET_DELAY; NET_REORDER: longest time held; NET_PAUSE: of a pause */
+    uint64_t rate;            /* NET_RATE: bit/s; 0: infinite */
+    uint64_t other_rate;      /* NET_RATE: bit/s in every second stretch of `delay`; 0: always `rate` */
+    uint64_t limit;           /* NET_RATE: bytes of the queue */
+    uint64_t kmin, kmax;      /* NET_RATE: marks begin, and reach ppb, at these lengths in bytes */
+    struct frame_field field; /* NET_CORRUPT */
+    struct tap_set *taps;     /* NET_TAP; NET_PAUSE: those that see the pause frames; may be NULL */
+    uint64_t backlog;         /* NET_RATE: bytes held */
+    /* NET_RATE: when the line is free; NET_DELAY: when the last frame leaves; NET_PAUSE: when the pause ends */
+    ns_t free_at;
     struct net_frame *head, *tail; /* held, by time */
     uint32_t held, held_max;       /* held_max: frames held at most; 0: NET_HELD_MAX */
     struct net_counters stat;
@@ -101,6 +107,8 @@ enum net_fate {
 struct net_watch {
     /* `f`: as it is at that moment; f->serial names it; `node`: that did it, NULL for NET_SENT and NET_ARRIVED. */
     void (*fate)(void *user, const struct net_frame *f, enum net_fate fate, const struct net_node *node, ns_t now);
+    /* Frames of host `dir` are held back from `now` on until `until`: a pause frame was sent. */
+    void (*paused)(void *user, unsigned dir, ns_t now, ns_t until);
     void *user;
 };
 
@@ -113,8 +121,11 @@ struct net {
     unsigned middle[NET_HOSTS]; /* nodes of the chain before the middle */
     uint16_t linktype;
     uint64_t order;
-    uint64_t serial; /* of the frame sent last */
-    ns_t next_at;    /* when the next held frame is due, if `next_known` */
+    uint64_t serial;               /* of the frame sent last */
+    uint64_t rate;                 /* bit/s of the hosts' ports, in which pauses are told; 0: 100 G */
+    bool hosts_stop;               /* the hosts obey `stopped_until`; else frames are held in the network */
+    ns_t stopped_until[NET_HOSTS]; /* a pause frame stops the port of the host until then */
+    ns_t next_at;                  /* when the next held frame is due, if `next_known` */
     bool next_known;
     struct net_frame *spare;   /* unused frames */
     struct event_list *events; /* may be NULL */
@@ -138,13 +149,14 @@ struct net_config {
 };
 
 /* Add a node written as "loss=1%", "burst=0.001/0.3", "every=50", "delay=5us" (more delay), "jitter=2us", "rate=10G
- * queue=64K ecn=20K" or "red=5K/200K/1%" (one node), "reorder=1%/3", "dup=0.1%", "corrupt=0.1%[/icrc|/FIELD]",
- * "truncate=0.1%/20", "mtu=1500"; `dirs`: bit 0 frames of host 0, bit 1 those of host 1. Words: `n` at `t`. "before"
- * puts them before the middle tap. */
+ * queue=64K ecn=20K" or "red=5K/200K/1%" or "change=1G/50us" (one node), "reorder=1%/3", "dup=0.1%",
+ * "corrupt=0.1%[/icrc|/FIELD]", "truncate=0.1%/20", "mtu=1500", "pause=1%/50us"; `dirs`: bit 0 frames of host 0, bit 1
+ * those of host 1. Words: `n` at `t`. "before" puts them before the middle tap. */
 bool net_parse(struct net_config *c, const struct token *t, unsigned n, unsigned dirs, struct text_error *e);
 
 /* Build the chains. `taps[0..2]`: requester, middle, responder; each may be NULL; `seed`: of the random numbers. 0;
- * -ENOSPC: too many nodes. */
+ * -ENOSPC: too many nodes;
+ * -EINVAL: pauses, but no Ethernet. */
 int net_build(struct net *net, const struct net_config *c, struct tap_set *const taps[3], struct event_list *events,
               uint16_t linktype, uint64_t seed);
 /* Build a network that only applies exact events. reorder=N holds a frame for `hold` at most; each direction holds

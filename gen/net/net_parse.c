@@ -1,8 +1,8 @@
 /* layer 3 (net): nodes of the simulated network written as text. */
 #include "gen/net/net.h"
 
-static const char *const kinds[] = {"delay", "rate",    "loss",     "burst", "every", "reorder",
-                                    "dup",   "corrupt", "truncate", "mtu",   "tap",   "events"};
+static const char *const kinds[] = {"delay",   "rate",     "loss", "burst", "every", "reorder", "dup",
+                                    "corrupt", "truncate", "mtu",  "pause", "tap",   "events"};
 
 /* With `join` the node of this kind that the line has already, else a new node. */
 static struct net_node *node_add(struct net_config *c, unsigned dir, bool before, enum net_kind kind)
@@ -79,11 +79,21 @@ static bool parse_value(struct net_node *n, const struct token *v)
     case NET_REORDER:
         n->delay = 10 * NS_PER_MS;
         return pair(v, &a, &b) && token_ppb(&a, &n->ppb) && parse_u32(&b, 1, &n->n);
+    case NET_PAUSE:
+        return pair(v, &a, &b) && token_ppb(&a, &n->ppb) && token_time(&b, &n->delay) && n->delay;
     case NET_TRUNCATE:
         return pair(v, &a, &b) && token_ppb(&a, &n->ppb) && parse_u32(&b, 1, &n->n);
     default:
         return parse_corrupt(n, v);
     }
+}
+
+/* "RATE/TIME" */
+static bool parse_change(struct net_node *n, const struct token *v)
+{
+    struct token a, b;
+
+    return pair(v, &a, &b) && token_rate(&a, &n->other_rate) && n->other_rate && token_time(&b, &n->delay) && n->delay;
 }
 
 /* A parameter of the preceding rate node: 1: taken; 0: the word is none; -1: wrong. */
@@ -97,6 +107,8 @@ static int parse_rate_more(struct net_node *rate, const struct token *key, const
         good = rate && (rate->ecn = NET_ECN_THRESHOLD, token_size(v, &rate->kmin));
     else if (token_is(key, "red"))
         good = rate && parse_red(rate, v);
+    else if (token_is(key, "change"))
+        good = rate && parse_change(rate, v);
     else
         return 0;
     return good ? 1 : -1;

@@ -33,13 +33,21 @@ static struct av sim_av(const struct sim *s, unsigned h)
     return av;
 }
 
+/* Whether the host has stopped. */
+static bool has_stopped(const struct sim *s, unsigned h)
+{
+    const struct sim_end *e = &s->end[h];
+
+    return UNLIKELY((e->at && s->now >= e->at) || (e->frames && s->sent[h] >= e->frames));
+}
+
 static void sim_deliver(void *user, unsigned to, const uint8_t *data, uint32_t len, ns_t now)
 {
     struct sim *s = user;
 
     if (s->wire && to != s->wire->local)
         s->wire->send(s->wire->user, data, len);
-    else
+    else if (!has_stopped(s, to))
         ep_rx(s->ep[to], data, len, now);
 }
 
@@ -55,6 +63,7 @@ int sim_init(struct sim *s, const struct sim_config *c, const struct sim_app *ap
     s->port_rate = c->port_rate;
     s->wire = c->wire;
     s->port = c->port;
+    memcpy(s->end, c->end, sizeof s->end);
     for (unsigned h = 0; h < NET_HOSTS; h++) {
         struct ep_config ec = c->ep[h];
         ec.seed = c->seed * 2 + h;
@@ -67,6 +76,8 @@ int sim_init(struct sim *s, const struct sim_config *c, const struct sim_app *ap
     r = net_build(&s->net, &c->net, c->taps, s->events, ep_linktype(s->ep[0]), c->seed);
     s->net.deliver = sim_deliver;
     s->net.user = s;
+    s->net.rate = c->port_rate;
+    s->net.hosts_stop = !c->wire;
     if (r < 0 || c->no_cm)
         return r;
     return sim_cm_open(s, c);
@@ -102,19 +113,26 @@ unsigned sim_idle(const struct sim *s, const char *const who[NET_HOSTS], told_fn
     return n;
 }
 
+/* When the port of a host can send: not before the frame before is sent, nor while it is paused. */
+static ns_t port_open_at(const struct sim *s, unsigned h)
+{
+    return s->port_free[h] > s->net.stopped_until[h] ? s->port_free[h] : s->net.stopped_until[h];
+}
+
 /* What the hosts have to send goes to the network as fast as their ports take it; `most` frames. */
 static void sim_transmit(struct sim *s, unsigned h, unsigned most)
 {
     uint8_t frame[EP_FRAME_MAX];
     int n;
 
-    while (most-- && s->port_free[h] <= s->now && (!s->wire || s->wire->ready(s->wire->user)) &&
-           (n = ep_tx(s->ep[h], frame, sizeof frame, s->now)) > 0) {
+    while (most-- && port_open_at(s, h) <= s->now && !has_stopped(s, h) &&
+           (!s->wire || s->wire->ready(s->wire->user)) && (n = ep_tx(s->ep[h], frame, sizeof frame, s->now)) > 0) {
         uint64_t bits = ((uint64_t)n + 24) * 8; /* with preamble, frame check sequence and gap */
         if (!s->wire)
             s->port_free[h] = s->now + (ns_t)((bits * NS_PER_S + s->port_rate - 1) / s->port_rate);
         s->last_frame = s->now;
         s->frames++;
+        s->sent[h]++;
         s->passes = 0;
         if (s->app.sent)
             s->app.sent(s->app.user, h, frame, (uint32_t)n, s->now);
@@ -190,6 +208,8 @@ bool sim_step(struct sim *s, ns_t until)
 
     net_run(&s->net, s->now);
     for (unsigned h = 0; h < NET_HOSTS; h++) {
+        if (has_stopped(s, h))
+            continue;
         if (ep_next_expiry(s->ep[h]) <= s->now)
             ep_expire(s->ep[h], s->now);
         if (s->cm[h])
@@ -200,8 +220,10 @@ bool sim_step(struct sim *s, ns_t until)
         next = s->app.run(s->app.user, s->now);
     for (unsigned h = 0; h < NET_HOSTS; h++) {
         sim_transmit(s, h, UINT_MAX);
-        if (s->port_free[h] > s->now)
-            next = earlier(next, s->port_free[h]);
+        if (has_stopped(s, h))
+            continue;
+        if (port_open_at(s, h) > s->now)
+            next = earlier(next, port_open_at(s, h));
         next = earlier(next, ep_next_expiry(s->ep[h]));
         if (s->cm[h])
             next = earlier(next, cm_agent_next(s->cm[h]));

@@ -19,6 +19,12 @@ struct sim_wire {
     void *user;
 };
 
+/* When a host stops: from then on it sends nothing and takes no notice of what arrives. */
+struct sim_end {
+    ns_t at;         /* time; 0: never */
+    uint64_t frames; /* after so many that it sent; 0: never */
+};
+
 /* What the simulation is made of. */
 struct sim_config {
     uint64_t seed;
@@ -27,6 +33,7 @@ struct sim_config {
     uint64_t port_rate;               /* bit/s at which a host puts frames on the wire; 0: 100 G */
     bool no_cm;                       /* no connection manager */
     struct event_list *events;        /* taken over by the simulation; NULL: none */
+    struct sim_end end[NET_HOSTS];    /* when a host goes silent */
     const struct sim_wire *wire;      /* NULL: everything is simulated */
     uint16_t port;                    /* of RDMA-CM, on which the passive side listens; 0: 18515 */
     struct tap_set *taps[TAP_PLACES]; /* NULL: no file there */
@@ -97,8 +104,10 @@ struct sim {
     unsigned n_conns;
     uint64_t port_rate;
     ns_t port_free[NET_HOSTS];
-    uint64_t frames; /* sent by both hosts */
-    uint32_t passes; /* steps since the last frame was sent */
+    struct sim_end end[NET_HOSTS];
+    uint64_t sent[NET_HOSTS]; /* frames */
+    uint64_t frames;          /* sent by both hosts */
+    uint32_t passes;          /* steps since the last frame was sent */
     const struct sim_wire *wire;
     int wire_err;    /* first error of the wire */
     ns_t last_frame; /* wire: when a frame was sent or arrived */

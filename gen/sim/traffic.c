@@ -102,6 +102,7 @@ struct traffic *traffic_new(struct sim *s, const struct traffic_config *c, int *
         return NULL;
     t->s = s;
     t->c = *c;
+    t->refill = NS_NEVER;
     t->stride = (max_u32(c->size, 8) + 7) & ~7u;
     t->rx_slots = c->rx_depth ? c->rx_depth : 2 * c->tx_depth;
     /* or the queue would fill up without a completion */
@@ -164,9 +165,25 @@ static bool flow_done(const struct traffic *t, const struct flow *f)
     return f->done == t->c.iters && (f->c->type != QPT_RC || f->await_head == f->await_tail);
 }
 
+/* With recv_delay: whether receives have to wait. */
+static bool refill_waits(struct traffic *t, struct flow *f, ns_t now)
+{
+    if (!t->c.recv_delay || !f->rx_posted)
+        return false;
+    if (!f->refill && f->rx_posted == f->rx_done)
+        f->refill = now + t->c.recv_delay;
+    if (f->refill && f->refill <= now) {
+        f->refill = 0;
+        return false;
+    }
+    if (f->refill && f->refill < t->refill)
+        t->refill = f->refill;
+    return true;
+}
+
 static void flow_run(struct traffic *t, struct flow *f, ns_t now)
 {
-    if (traffic_receives(&t->c) && !f->dead && f->rx_posted < t->c.iters + t->rx_slots)
+    if (traffic_receives(&t->c) && !f->dead && f->rx_posted < t->c.iters + t->rx_slots && !refill_waits(t, f, now))
         traffic_post_recvs(t, f, now);
     if (f->c->state[f->host] != SIM_CONN_UP || (f->c->type == QPT_UD && f->c->state[f->host ^ 1] != SIM_CONN_UP))
         return;
@@ -224,6 +241,10 @@ static void find_news(struct traffic *t, ns_t now)
             if ((uint32_t)(cq - first) < t->c.qps)
                 t->s->news[cq - first] = 1;
     }
+    if (t->refill <= now) {
+        t->refill = NS_NEVER;
+        memset(t->s->news, 1, t->c.qps);
+    }
     if (t->drain && !t->drained && now >= t->drain) {
         t->drained = true;
         memset(t->s->news, 1, t->c.qps);
@@ -249,7 +270,9 @@ static ns_t traffic_step(void *user, ns_t now)
         }
     }
     t->all_done = t->n_through == t->c.qps;
-    return !t->all_done && t->drain > now ? t->drain : NS_NEVER;
+    if (t->all_done)
+        return NS_NEVER;
+    return t->drain > now && t->drain < t->refill ? t->drain : t->refill;
 }
 
 struct sim_app traffic_app(struct traffic *t)

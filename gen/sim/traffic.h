@@ -16,6 +16,7 @@ struct traffic_config {
     uint32_t qps;       /* connections */
     uint32_t tx_depth;  /* messages under way per connection and direction */
     uint32_t rx_depth;  /* receives posted; 0: twice tx_depth */
+    ns_t recv_delay;    /* a receive queue that ran empty is filled again so much later */
     bool bidirectional; /* host 1 does the same to host 0 */
     bool with_imm;      /* SENDs and WRITEs carry immediate data */
     bool solicited;

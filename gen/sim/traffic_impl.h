@@ -40,6 +40,7 @@ struct flow {
     uint64_t await_head, await_tail; /* numbers in it, modulo its size */
     struct receives recvs;           /* in rx, at the other host */
     uint64_t rx_posted, rx_done;     /* of them */
+    ns_t refill;                     /* with recv_delay: when they are posted again; 0: they are not all used up */
     bool dead;                       /* failed: nothing more is posted */
 };
 
@@ -54,6 +55,7 @@ struct traffic {
     bool *through;      /* per connection: nothing is left to do */
     uint32_t n_through;
     bool drained; /* that time is over */
+    ns_t refill;  /* when receives of a flow are to be posted next; NS_NEVER: none wait */
     ns_t drain;   /* unreliable: until when arrivals are awaited */
     bool all_done;
     struct traffic_result r;

@@ -190,6 +190,14 @@ static void fate(void *user, const struct net_frame *nf, enum net_fate what, con
         arrived(t, nf, f, now);
 }
 
+static void paused(void *user, unsigned dir, ns_t now, ns_t until)
+{
+    struct truth *t = user;
+
+    if (truth_grow(t, &t->pauses, &t->cap_pauses, t->n_pauses, sizeof *t->pauses))
+        t->pauses[t->n_pauses++] = (struct truth_pause){.from = now, .to = until, .dir = (uint8_t)dir};
+}
+
 /* --- The endpoints ---------------------------------------------------------------------------- */
 
 /* Whether `c`, the user of a queue pair, is its connection: those of the connection manager have none. */
@@ -221,7 +229,7 @@ static void requester(void *user, int qp, const struct effects *e, ns_t now)
     ev->why = e->reason;
 }
 
-static void waits(void *user, int qp, enum ep_wait why, ns_t now)
+static void waits(void *user, int qp, enum ep_wait why, ns_t usual, ns_t now)
 {
     const struct truth_host *h = user;
     const struct sim_conn *c = ep_qp_user(h->t->s->ep[h->host], qp);
@@ -231,7 +239,18 @@ static void waits(void *user, int qp, enum ep_wait why, ns_t now)
     if (!ev)
         return;
     ev->why = (uint8_t)why;
+    ev->other = why == EP_WAIT_CUT && usual > now ? usual : now;
     f->waits = (uint8_t)why;
+}
+
+static void slow(void *user, int qp, ns_t now, ns_t until)
+{
+    const struct truth_host *h = user;
+    const struct sim_conn *c = ep_qp_user(h->t->s->ep[h->host], qp);
+    struct truth_event *ev = is_connection(c, h->host, qp) ? note(h->t, c->number, h->host ^ 1, AT_SLOW, now) : NULL;
+
+    if (ev)
+        ev->other = until;
 }
 
 static void failed(void *user, int qp, enum wc_status status, ns_t now)
@@ -249,13 +268,13 @@ struct truth *truth_new(struct sim *s)
     if (!t)
         return NULL;
     t->s = s;
-    t->net = (struct net_watch){.fate = fate, .user = t};
+    t->net = (struct net_watch){.fate = fate, .paused = paused, .user = t};
     s->net.watch = &t->net;
     for (unsigned h = 0; h < NET_HOSTS; h++) {
         struct truth_host *host = &t->hosts[h];
         *host = (struct truth_host){.t = t, .host = h};
-        host->watch =
-            (struct ep_watch){.posted = posted, .requester = requester, .waits = waits, .failed = failed, .user = host};
+        host->watch = (struct ep_watch){
+            .posted = posted, .requester = requester, .waits = waits, .slow = slow, .failed = failed, .user = host};
         ep_set_watch(s->ep[h], &host->watch);
     }
     return t;
@@ -274,5 +293,6 @@ void truth_free(struct truth *t)
     free(t->frames);
     free(t->incidents);
     free(t->timers);
+    free(t->pauses);
     free(t);
 }

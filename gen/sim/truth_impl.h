@@ -30,11 +30,13 @@ enum truth_what {
     AT_CM,      /* a message of connection management leaves or arrives */
     AT_POSTED,  /* a work request is posted */
     AT_EFFECT,  /* a response or a timer has effects */
-    AT_WAITS,   /* it sends no more: `why` */
+    AT_WAITS,   /* it sends no more: `why`; EP_WAIT_CUT: `other`: when it could have without CNPs */
+    AT_SLOW,    /* the responder is slow: it sends nothing until `other` */
     AT_FAILED,  /* it enters the error state: `why` */
 };
 struct truth_event {
     ns_t at;
+    ns_t other;             /* AT_WAITS, AT_SLOW */
     uint64_t frame;         /* its serial; 0: none */
     uint32_t flags;         /* AT_EFFECT: EFF_* */
     uint32_t una, next;     /* requester: oldest PSN not acknowledged, next new one */
@@ -85,6 +87,11 @@ struct truth_timer {
     uint8_t host, try; /* try: how many of the same kind ran out without progress, from 1 */
     bool rnr;          /* the time of an RNR NAK, else an ACK timeout */
 };
+/* Pause frames that stop the frames of a host. */
+struct truth_pause {
+    ns_t from, to;
+    uint8_t dir; /* host */
+};
 struct truth_request {
     uint32_t conn, number; /* number: from 0 */
     uint8_t host;
@@ -110,6 +117,8 @@ struct truth {
     size_t n_incidents, cap_incidents;
     struct truth_timer *timers;
     size_t n_timers, cap_timers;
+    struct truth_pause *pauses; /* by time */
+    size_t n_pauses, cap_pauses;
     bool failed; /* no memory */
 };
 

@@ -48,6 +48,13 @@ struct walk {
     bool cm_closing;
     ns_t *start; /* of work requests, a ring: first packet */
     uint32_t start_mask;
+    enum ep_wait wait;                   /* why the requester sends nothing */
+    ns_t wait_from;                      /* since when that is on a bill */
+    uint32_t wait_bill[EP_WAIT_CUT + 1]; /* incidents of the direction; 0: none yet */
+    ns_t slow_from, slow_until;          /* the responder is slow; slow_from NS_NEVER: it is not */
+    size_t pause;                        /* the first pause that is not over */
+    uint32_t pause_bill;                 /* incident of pause `billed`; 0: none yet */
+    size_t pause_billed;
     uint32_t begun, head; /* work requests that began, and that are complete */
     bool reliable;
 };
@@ -79,6 +86,95 @@ static uint32_t incident_new(struct walk *w, enum cause cause, const struct trut
     return (uint32_t)++t->n_incidents;
 }
 
+/* --- Waits without a loss --------------------------------------------------------------------- */
+
+/* A stretch of time in which the requester waited for something other than a response. */
+static void wait_ends(struct walk *w, const struct truth_event *e)
+{
+    static const struct {
+        uint8_t state, cause;
+    } as[] = {[EP_WAIT_DEPTH] = {TIME_READ_DEPTH, CAUSE_READ_DEPTH},
+              [EP_WAIT_CREDIT] = {TIME_CREDIT, CAUSE_CREDIT_WAIT},
+              [EP_WAIT_CUT] = {TIME_THROTTLED, CAUSE_THROTTLED}};
+    uint32_t *bill = &w->wait_bill[w->wait];
+    bool counts = w->wait != EP_WAIT_DEPTH || e->at - w->wait_from >= w->rtt / 2;
+
+    if (w->wait == EP_WAIT_NONE || w->wait_from >= e->at || !counts)
+        return;
+    if (!*bill)
+        *bill = incident_new(w, (enum cause)as[w->wait].cause, e, 0);
+    paint(w, (enum time_state)as[w->wait].state, w->wait_from, e->at, *bill);
+}
+
+static void wait_begins(struct walk *w, const struct truth_event *e)
+{
+    wait_ends(w, e);
+    w->wait = (enum ep_wait)e->why;
+    w->wait_from = e->other;
+}
+
+/* A request leaves, or the queue pair fails. */
+static void wait_over(struct walk *w, const struct truth_event *e)
+{
+    wait_ends(w, e);
+    w->wait = EP_WAIT_NONE;
+}
+
+/* A response arrives: the wait for a READ to be done begins again. */
+static void wait_goes_on(struct walk *w, const struct truth_event *e)
+{
+    if (w->wait != EP_WAIT_DEPTH)
+        return;
+    wait_ends(w, e);
+    w->wait_from = e->at;
+}
+
+static void slow_begins(struct walk *w, const struct truth_event *e)
+{
+    if (w->slow_from == NS_NEVER)
+        w->slow_from = e->at;
+    w->slow_until = e->other;
+}
+
+/* The first response after the responder was slow: what it came later than it would have, as far as nothing else came
+ * meanwhile. */
+static void slow_ends(struct walk *w, const struct truth_event *e, const struct truth_frame *f)
+{
+    ns_t from = w->slow_from + (e->at - f->sent);
+
+    if (w->slow_from == NS_NEVER || f->sent < w->slow_until)
+        return;
+    if (w->latest != NS_NEVER && from < w->latest)
+        from = w->latest;
+    if (w->busy && e->at - from >= w->rtt / 2)
+        paint(w, TIME_PEER_SLOW, from, e->at, incident_new(w, CAUSE_PEER_SLOW, e, 0));
+    w->slow_from = NS_NEVER;
+}
+
+/* Number of the incident of pause `i`. */
+static uint32_t bill_of_pause(struct walk *w, const struct truth_event *e, size_t i)
+{
+    if (!w->pause_bill || w->pause_billed != i)
+        w->pause_bill = incident_new(w, CAUSE_PAUSE, e, 0);
+    w->pause_billed = i;
+    return w->pause_bill;
+}
+
+/* The time from `from` to event `e`, in which nothing of the direction passed: what of it was paused. */
+static void take_pauses(struct walk *w, const struct truth_event *e, ns_t from)
+{
+    const struct truth *t = w->t;
+
+    while (w->pause < t->n_pauses && t->pauses[w->pause].to <= from)
+        w->pause++;
+    for (size_t i = w->pause; i < t->n_pauses && t->pauses[i].from < e->at; i++) {
+        ns_t a = t->pauses[i].from > from ? t->pauses[i].from : from;
+        ns_t b = t->pauses[i].to < e->at ? t->pauses[i].to : e->at;
+        if (a < b)
+            paint(w, TIME_PAUSED, a, b, bill_of_pause(w, e, i));
+    }
+}
+
 /* --- Time without trouble --------------------------------------------------------------------- */
 
 /* Time from the event before to `now`: idle, or transfer until a gap shows to be longer. */
@@ -89,14 +185,16 @@ static void pass(struct walk *w, ns_t now)
 }
 
 /* A packet of the direction: if it took half a round trip and longer, the gap was time to wait for a response. */
-static void packet(struct walk *w, ns_t now)
+static void packet(struct walk *w, const struct truth_event *e)
 {
-    ns_t from = w->latest;
+    ns_t from = w->latest, now = e->at;
 
     if (w->busy && from < w->busy_since)
         from = w->busy_since;
-    if (w->busy && from != NS_NEVER && now - from >= w->rtt / 2)
+    if (w->busy && from != NS_NEVER && now - from >= w->rtt / 2) {
         paint(w, TIME_RESPONSE, from, now, 0);
+        take_pauses(w, e, from);
+    }
     w->latest = now;
 }
 
@@ -174,6 +272,7 @@ static void goes_back(struct walk *w, const struct truth_event *e)
 
     back_ends(w, e->at);
     resend_ends(w, e->at);
+    w->slow_from = NS_NEVER; /* the response, if it comes, comes after a retransmission */
     incident = incident_for(w, e, &frame);
     if (!incident)
         return;
@@ -250,7 +349,8 @@ static void sent(struct walk *w, const struct truth_event *e)
 {
     const struct truth_frame *f = truth_frame(w->t, e->frame);
 
-    packet(w, e->at);
+    wait_over(w, e);
+    packet(w, e);
     if (w->back.on)
         retransmitted(w, e, f);
     if (!w->resend.responses && !e->going)
@@ -266,7 +366,9 @@ static void arrived(struct walk *w, const struct truth_event *e)
 {
     const struct truth_frame *f = truth_frame(w->t, e->frame);
 
-    packet(w, e->at);
+    slow_ends(w, e, f);
+    wait_goes_on(w, e);
+    packet(w, e);
     if (f->arrived == NS_NEVER || f->arrived > e->at)
         return; /* damaged */
     w->response = e->frame;
@@ -329,6 +431,7 @@ static void failed(struct walk *w, const struct truth_event *e)
     enum cause cause = cause_of_status((enum wc_status)e->why);
     struct truth_incident *open;
 
+    wait_over(w, e);
     resend_ends(w, e->at);
     back_ends(w, e->at);
     if (!w->incident)
@@ -346,10 +449,10 @@ static void failed(struct walk *w, const struct truth_event *e)
 /* When the oldest PSN that was never acknowledged was sent first. */
 static ns_t first_sent(const struct walk *w, uint32_t psn)
 {
-    for (size_t i = 0; i < w->f->n; i++) {
-        const struct truth_event *e = &w->f->ev[i];
+    for (size_t i = w->f->n; i > 0; i--) {
+        const struct truth_event *e = &w->f->ev[i - 1];
         const struct truth_frame *f = e->what == AT_SENT ? truth_frame(w->t, e->frame) : NULL;
-        if (f && !f->repeat && psn_in(psn, f->psn, f->span) && e->una == psn)
+        if (f && !f->repeat && psn_in(psn, f->psn, f->span))
             return e->at;
     }
     return w->f->last;
@@ -357,7 +460,6 @@ static ns_t first_sent(const struct walk *w, uint32_t psn)
 
 static void ends(struct walk *w)
 {
-    const struct truth_event *e = &w->f->ev[w->f->n - 1];
     ns_t from;
 
     pass(w, w->f->last);
@@ -368,7 +470,7 @@ static void ends(struct walk *w)
         paint(w, TIME_CM, w->cm_from, w->cm_to, 0);
     if (!peer_is_dead(w) || !w->incident)
         return;
-    from = first_sent(w, e->una);
+    from = first_sent(w, incident_of(w, w->incident)->psn);
     if (w->f->heard != NS_NEVER && from < w->f->heard)
         from = w->f->heard;
     paint(w, TIME_PEER_DEAD, from, w->f->last, w->incident);
@@ -410,8 +512,13 @@ static void step(struct walk *w, const struct truth_event *e)
     case AT_FAILED:
         failed(w, e);
         break;
-    case AT_POSTED:
     case AT_WAITS:
+        wait_begins(w, e);
+        break;
+    case AT_SLOW:
+        slow_begins(w, e);
+        break;
+    case AT_POSTED:
         break;
     }
     if (!w->dead)
@@ -432,6 +539,7 @@ void truth_walk(struct truth *t, unsigned conn, unsigned host, struct truth_span
                      .at = f->first,
                      .latest = NS_NEVER,
                      .unanswered = NS_NEVER,
+                     .slow_from = NS_NEVER,
                      .cm_from = NS_NEVER,
                      .start_mask = qp->req.msg_mask,
                      .reliable = qp->type == QPT_RC};
@@ -440,7 +548,7 @@ void truth_walk(struct truth *t, unsigned conn, unsigned host, struct truth_span
     if (!w.start || f->first == NS_NEVER)
         t->failed |= !w.start;
     else {
-        for (size_t i = 0; i < f->n && f->ev[i].at <= f->last; i++)
+        for (size_t i = 0; i < f->n; i++)
             step(&w, &f->ev[i]);
         ends(&w);
     }

@@ -106,7 +106,7 @@ def rnr(n):
     n.depth = n.rng.choice((4, 8, 16))
     n.option("-r", n.rng.choice((1, 2)))
     n.option("--rnr_timer", n.rng.choice((1, 5, 8, 12)))
-    n.option("--ack", "delay=%d" % n.rng.choice((1000, 5000)))
+    n.option("--recv-delay", n.rng.choice(("5us", "30us", "200us")))
 
 
 def depth(n):
@@ -126,6 +126,31 @@ def rate(n):
     n.net(way(n) + "rate=%s queue=%s" % (n.rng.choice(("1G", "2G", "5G")), n.rng.choice(("16K", "64K", "1M"))))
 
 
+def rate_change(n):
+    n.net(way(n) + "rate=%s queue=1M change=%s" % (n.rng.choice(("10G", "25G")), n.rng.choice(("1G/50us", "2G/200us"))))
+
+
+def slow(n):
+    n.option("--slow", "%s/%s" % (percent(n), n.rng.choice(("300us", "1ms"))))
+
+
+def dead(n):
+    n.option("--die", "responder:%d" % n.rng.randrange(5, 60))
+    n.option("--retry_count", n.rng.choice((1, 3, 7)))
+
+
+def cnp(n):
+    n.op = n.rng.choice(("write", "send"))
+    n.option("-T", 2)
+    n.option("-s", 8000)
+    n.option("--cnp-cut", "%d/%s" % (n.rng.choice((2, 4, 8)), n.rng.choice(("50us", "200us"))))
+    n.net("req:rate=5G ecn=10K")
+
+
+def pause(n):
+    n.net("%s%spause=%s/%s" % (n.rng.choice(("req:", "rsp:")), n.rng.choice(("", "before ")), percent(n), n.rng.choice(("50us", "200us"))))
+
+
 def black_hole(n):
     n.op = n.rng.choice(("send", "write", "mixed"))
     n.option("-s", n.rng.choice((3000, 8000)))
@@ -134,7 +159,8 @@ def black_hole(n):
     n.net("req:mtu=700")
 
 
-TROUBLES = {f.__name__: f for f in (loss, burst, every, reorder, duplicate, corrupt, rnr, depth, credit, rate, black_hole)}
+TROUBLES = {f.__name__: f for f in (loss, burst, every, reorder, duplicate, corrupt, rnr, depth, credit, rate, rate_change, slow, dead, cnp, pause,
+                                      black_hole)}
 
 
 def draw(seed, number, trouble=None):

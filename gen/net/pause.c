@@ -1,0 +1,53 @@
+/* layer 3 (net): pause frames of priority-based flow control, IEEE 802.1Qbb. */
+#include "gen/net/pause.h"
+
+#include "bits.h"
+#include "dissect/link/eth.h"
+
+#define PORT_RATE    UINT64_C(100000000000) /* bit/s */
+#define QUANTUM      512                    /* bit times */
+#define OPCODE_PFC   0x0101
+#define CLASSES_AT   16 /* byte of the class-enable vector; the times follow */
+#define DSCP_CLASSES 5  /* bits of the TOS below those that tell the class */
+
+uint8_t pause_class(const uint8_t *frame, uint32_t len)
+{
+    uint16_t type = len >= 18 ? load_be16(frame + 12) : 0;
+
+    switch (type) {
+    case ETHERTYPE_VLAN:
+        return frame[14] >> 5;
+    case ETHERTYPE_IPV4:
+        return frame[15] >> DSCP_CLASSES;
+    case ETHERTYPE_IPV6:
+        return (uint8_t)(load_be16(frame + 14) >> 4) >> DSCP_CLASSES;
+    default:
+        return 0;
+    }
+}
+
+unsigned pause_quanta(ns_t time, uint64_t rate)
+{
+    unsigned __int128 bits = (unsigned __int128)time * (rate ? rate : PORT_RATE) / NS_PER_S;
+    unsigned __int128 quanta = (bits + QUANTUM - 1) / QUANTUM;
+
+    return quanta < PAUSE_QUANTA_MAX ? (unsigned)quanta : PAUSE_QUANTA_MAX;
+}
+
+ns_t pause_time(unsigned quanta, uint64_t rate)
+{
+    return (ns_t)((unsigned __int128)quanta * QUANTUM * NS_PER_S / (rate ? rate : PORT_RATE));
+}
+
+void pause_build(uint8_t frame[PAUSE_FRAME_LEN], const uint8_t from[6], unsigned class, unsigned quanta)
+{
+    static const uint8_t group[6] = {0x01, 0x80, 0xc2, 0, 0, 0x01};
+
+    memset(frame, 0, PAUSE_FRAME_LEN);
+    memcpy(frame, group, sizeof group);
+    memcpy(frame + 6, from, 6);
+    store_be16(frame + 12, ETHERTYPE_MACC);
+    store_be16(frame + 14, OPCODE_PFC);
+    store_be16(frame + CLASSES_AT, (uint16_t)(1u << class));
+    store_be16(frame + CLASSES_AT + 2 + 2 * class, (uint16_t)quanta);
+}
