@@ -169,7 +169,7 @@ static void note_seen(struct timeline *t, uint32_t flow, ns_t now)
     struct flow_times *s = &t->seen[flow];
 
     if (!s->any)
-        *s = (struct flow_times){true, now, now};
+        *s = (struct flow_times){.any = true, .first = now, .last = now};
     else if (now > s->last)
         s->last = now;
 }
@@ -596,6 +596,8 @@ static void on_before(void *user, const struct event *e)
         on_response(t, e);
     else if (e->kind == EVENT_CNP)
         timeline_cnp(t, e);
+    else if (e->kind == EVENT_OTHER && e->p->addr_len)
+        timeline_other(t, e->p);
     else if (e->kind == EVENT_OTHER)
         timeline_pause(t, e->p);
 }

@@ -1,5 +1,50 @@
 /* layer 2b (conn): where the time of each direction of requests went: from its latest packet to the end. */
+#include "dissect/mad/cm.h"
 #include "src/conn/timeline_impl.h"
+
+/* --- Signs of life ---------------------------------------------------------------------------- */
+
+static struct host_seen *host_at(struct timeline *t, const struct conn_addr *a, uint32_t tap)
+{
+    uint32_t h = tap * 0x9e3779b1u;
+
+    for (unsigned i = 0; i < sizeof a->b; i++)
+        h = (h ^ a->b[i]) * 0x01000193u;
+    return &t->hosts[h % HOSTS_SEEN];
+}
+
+void timeline_other(struct timeline *t, const struct pkt *p)
+{
+    uint32_t tap = conn_tap_of(p->frame), flow;
+    struct conn_addr src, dst;
+    struct host_seen *h;
+    struct cm_msg m;
+
+    conn_addr_of(p, &src, &dst);
+    h = host_at(t, &src, tap);
+    *h = (struct host_seen){src, tap, p->frame->ts, true};
+    if (!(p->have & H_MAD) || !cm_msg_of(&m, p) || m.mad.attr_id != CM_DREQ)
+        return;
+    flow = conn_flow_named(observer_conns(t->observer), tap, &src, &dst, m.dreq.remote_qpn);
+    if (flow != FLOW_NONE)
+        t->seen[flow].closed = p->frame->ts;
+}
+
+/* Whether the host that the requests in `f` go to sent anything after `since`. */
+static bool is_alive(struct timeline *t, const struct flow *f, ns_t since)
+{
+    const struct flow *flows = conn_flows(observer_conns(t->observer));
+    const struct host_seen *h = host_at(t, &f->dst, f->tap);
+
+    if (h->any && h->tap == f->tap && conn_addr_eq(&h->addr, &f->dst) && h->last > since)
+        return true;
+    for (uint32_t i = 0; i < conn_counts(observer_conns(t->observer)).flows; i++)
+        if (t->seen[i].any && t->seen[i].last > since && flows[i].tap == f->tap && conn_addr_eq(&flows[i].src, &f->dst))
+            return true;
+    return false;
+}
+
+/* --- The end ---------------------------------------------------------------------------------- */
 
 #define USUAL_TIMES 20                /* a response that is not there after so many times the usual time, */
 #define USUAL_LEAST (200 * NS_PER_US) /* and at least this, is missing */
@@ -26,46 +71,57 @@ static void claim_dead(struct timeline *t, struct direction *d, const struct req
     timeline_claim(t, d, since, d->spans.at, over, TIME_PEER_DEAD, ep);
 }
 
-/* The requester went on trying until `end`, or gave up before. */
+/* The requester waits for the ACK timer of its last try, and then gives up: `end` is the end of its connection. */
 static void finish_tries(struct timeline *t, struct direction *d, const struct req_dir *h, ns_t end)
 {
-    ns_t expiry = d->spans.at + d->wait;
-    bool dead = d->tail >= 2;
+    const struct flow *f = conn_flow_at(observer_conns(t->observer), h->flow);
+    ns_t expiry = d->spans.at + d->wait, since = d->spans.at - d->wait;
 
-    timeline_bill(t, d, expiry < end ? expiry : end, TIME_ACK_TIMEOUT, d->row);
-    if (dead)
+    if (expiry > t->last)
+        expiry = t->last;
+    if (end > d->spans.at && end < expiry)
+        expiry = end;
+    timeline_bill(t, d, expiry, TIME_ACK_TIMEOUT, d->row);
+    if (d->tail >= 2 && !is_alive(t, f, since))
         claim_dead(t, d, h);
-    if (expiry < end)
-        timeline_bill(t, d, end, TIME_GIVEN_UP, d->row);
+    timeline_bill(t, d, end, TIME_GIVEN_UP, d->row);
 }
 
 /* Requests are outstanding, and no packet of theirs came any more. */
-static void finish_outstanding(struct timeline *t, struct direction *d, uint32_t flow, const struct req_dir *h,
-                               ns_t end)
+static void finish_outstanding(struct timeline *t, struct direction *d, const struct req_dir *h, ns_t end)
 {
-    ns_t left = end - d->spans.at;
+    ns_t left = t->last - d->spans.at;
     bool usual = left <= USUAL_TIMES * d->usual || left <= USUAL_LEAST;
 
-    if (!h->rsp_packets && !observer_heard(t->observer, flow))
-        spans_add(&d->spans, end, TIME_NOT_KNOWN, NO_EPISODE);
+    if (!h->rsp_packets && !observer_heard(t->observer, h->flow))
+        spans_add(&d->spans, t->last, TIME_NOT_KNOWN, NO_EPISODE);
     else if (d->refused != NO_EPISODE)
         timeline_bill(t, d, end, TIME_GIVEN_UP, d->refused);
     else if (d->tail && d->row != NO_EPISODE)
         finish_tries(t, d, h, end);
     else
-        spans_add(&d->spans, end, usual ? TIME_RESPONSE : TIME_NOT_KNOWN, NO_EPISODE);
+        spans_add(&d->spans, t->last, usual ? TIME_RESPONSE : TIME_NOT_KNOWN, NO_EPISODE);
+}
+
+/* When the connection of a flow was seen last, its DREQs included. */
+static ns_t last_of(const struct timeline *t, uint32_t flow)
+{
+    const struct flow_times *s = &t->seen[flow];
+
+    return s->closed > s->last ? s->closed : s->last;
 }
 
 void timeline_finish(struct timeline *t, uint32_t flow)
 {
     const struct flow *f = conn_flow_at(observer_conns(t->observer), flow);
-    const struct flow_times *own = &t->seen[flow], *peer = f->peer == FLOW_NONE ? own : &t->seen[f->peer];
-    ns_t end = peer->any && peer->last > own->last ? peer->last : own->last;
+    ns_t end = last_of(t, flow), peer = f->peer == FLOW_NONE ? end : last_of(t, f->peer);
     struct req_dir *h = observer_req_dir(t->observer, flow);
     struct direction *d = t->dirs[flow];
 
+    if (peer > end)
+        end = peer;
     if (h && timeline_outstanding(h))
-        finish_outstanding(t, d, flow, h, t->last);
+        finish_outstanding(t, d, h, end);
     else
         spans_add(&d->spans, end, TIME_IDLE, NO_EPISODE);
 }

@@ -72,7 +72,17 @@ struct direction {
 struct flow_times {
     bool any;
     ns_t first, last;
+    ns_t closed; /* time of the latest DREQ of its sender; 0: none */
 };
+
+/* A host, as the source of packets that belong to no connection: connection management, and what is no RDMA. */
+struct host_seen {
+    struct conn_addr addr;
+    uint32_t tap;
+    ns_t last;
+    bool any;
+};
+#define HOSTS_SEEN 4096 /* further ones take the place of others */
 
 /* Pause frames of one station. */
 struct paused {
@@ -91,6 +101,7 @@ struct timeline {
     uint32_t latest[TROUBLES]; /* the latest episode of each kind */
     struct timeline_row *rows;
     size_t n_rows, rows_cap;
+    struct host_seen hosts[HOSTS_SEEN];
     struct paused pauses[PAUSES];
     unsigned n_pauses;
     ns_t last;
@@ -124,7 +135,9 @@ void timeline_pause(struct timeline *t, const struct pkt *p);
 /* What pause frames explain of the time between `from` and `now`, in which nothing of the direction passed. */
 void timeline_paused(struct timeline *t, struct direction *d, uint32_t flow, ns_t from, ns_t now);
 
-/* timeline_end.c. The time from the latest packet of a direction to the end of the capture. */
+/* timeline_end.c. A packet of no connection: its host is alive; a DREQ ends a connection. */
+void timeline_other(struct timeline *t, const struct pkt *p);
+/* The time from the latest packet of a direction to the end of the capture. */
 void timeline_finish(struct timeline *t, uint32_t flow);
 
 #endif
