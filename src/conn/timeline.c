@@ -189,7 +189,7 @@ static bool is_resending(const struct direction *d)
 void timeline_pass(struct timeline *t, struct direction *d, const struct req_dir *h, ns_t now, bool response)
 {
     if (UNLIKELY(is_resending(d)))
-        timeline_bill(t, d, now, TIME_LOSS_RESEND, d->resend.ep);
+        timeline_bill(t, d, now, d->dead ? TIME_PEER_DEAD : TIME_LOSS_RESEND, d->resend.ep);
     else if (!timeline_outstanding(h) && (h->service != SVC_UC || d->between))
         spans_add(&d->spans, now, TIME_IDLE, NO_EPISODE);
     else
@@ -210,7 +210,7 @@ static void note_usual(struct direction *d, ns_t took)
 
 #define SLOW_TIMES 20                /* a response is slow that takes so many times the usual time, */
 #define SLOW_LEAST (200 * NS_PER_US) /* and at least this */
-#define SLOW_AFTER 8                 /* and is not among the first ones */
+#define SLOW_AFTER 3                 /* and is not among the first ones */
 
 /* A response came without a retransmission: what it took above the usual time. */
 static void pass_response(struct timeline *t, struct direction *d, const struct event *e, ns_t now)
@@ -268,6 +268,8 @@ static void resend_from(struct timeline *t, struct direction *d, const struct ev
     d->nak.open = d->rnr.open = d->stuck.open = false;
 }
 
+#define TAIL_DEAD 8 /* after so many tries without a response, more than any retry count, the peer counts as dead */
+
 /* The ACK timer of the requester ran out. */
 static void back_by_timeout(struct timeline *t, struct direction *d, const struct event *e, ns_t now)
 {
@@ -289,7 +291,9 @@ static void back_by_timeout(struct timeline *t, struct direction *d, const struc
         x->wait = d->wait;
         x->sent = s ? s->last : 0;
     }
-    timeline_bill(t, d, now, TIME_ACK_TIMEOUT, ep);
+    timeline_bill(t, d, now, d->dead ? TIME_PEER_DEAD : TIME_ACK_TIMEOUT, ep);
+    if (d->tail == TAIL_DEAD)
+        timeline_die(t, d, e->h);
     resend_from(t, d, e, ep);
 }
 
@@ -558,7 +562,7 @@ static void on_response(struct timeline *t, const struct event *e)
     if (UNLIKELY(t->n_pauses))
         timeline_paused(t, d, e->flow, from, now);
     timeline_response(t, d, e, from, now);
-    d->waits = false;
+    d->waits = d->dead = false;
     d->tail = 0;
     d->last_rsp = d->spans.at;
     note_least(d, e, now);

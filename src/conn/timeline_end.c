@@ -26,8 +26,11 @@ void timeline_other(struct timeline *t, const struct pkt *p)
     if (!(p->have & H_MAD) || !cm_msg_of(&m, p) || m.mad.attr_id != CM_DREQ)
         return;
     flow = conn_flow_named(observer_conns(t->observer), tap, &src, &dst, m.dreq.remote_qpn);
-    if (flow != FLOW_NONE)
+    if (flow == FLOW_NONE)
+        return;
+    if (!t->seen[flow].closed)
         t->seen[flow].closed = p->frame->ts;
+    t->seen[flow].closed_last = p->frame->ts;
 }
 
 /* Whether the host that the requests in `f` go to sent anything after `since`. */
@@ -49,8 +52,7 @@ static bool is_alive(struct timeline *t, const struct flow *f, ns_t since)
 #define USUAL_TIMES 20                /* a response that is not there after so many times the usual time, */
 #define USUAL_LEAST (200 * NS_PER_US) /* and at least this, is missing */
 
-/* No response came to the last tries: all that the requester did since the latest response was in vain. */
-static void claim_dead(struct timeline *t, struct direction *d, const struct req_dir *h)
+void timeline_die(struct timeline *t, struct direction *d, const struct req_dir *h)
 {
     struct episode *x = episode_at(t, d->row);
     ns_t since = d->last_rsp ? d->last_rsp : d->spans.first;
@@ -68,6 +70,7 @@ static void claim_dead(struct timeline *t, struct direction *d, const struct req
         t->episodes[ep].back = h->last_frame;
     }
     d->row = ep;
+    d->dead = true;
     timeline_claim(t, d, since, d->spans.at, over, TIME_PEER_DEAD, ep);
 }
 
@@ -81,9 +84,9 @@ static void finish_tries(struct timeline *t, struct direction *d, const struct r
         expiry = t->last;
     if (end > d->spans.at && end < expiry)
         expiry = end;
-    timeline_bill(t, d, expiry, TIME_ACK_TIMEOUT, d->row);
-    if (d->tail >= 2 && !is_alive(t, f, since))
-        claim_dead(t, d, h);
+    timeline_bill(t, d, expiry, d->dead ? TIME_PEER_DEAD : TIME_ACK_TIMEOUT, d->row);
+    if (!d->dead && d->tail >= 2 && !is_alive(t, f, since))
+        timeline_die(t, d, h);
     timeline_bill(t, d, end, TIME_GIVEN_UP, d->row);
 }
 
@@ -103,25 +106,36 @@ static void finish_outstanding(struct timeline *t, struct direction *d, const st
         spans_add(&d->spans, t->last, usual ? TIME_RESPONSE : TIME_NOT_KNOWN, NO_EPISODE);
 }
 
-/* When the connection of a flow was seen last, its DREQs included. */
-static ns_t last_of(const struct timeline *t, uint32_t flow)
+/* The first and the last DREQ of the connection of `flow`; 0: none. */
+static void closed(const struct timeline *t, uint32_t flow, ns_t *first, ns_t *last)
 {
-    const struct flow_times *s = &t->seen[flow];
+    uint32_t peer = conn_flow_at(observer_conns(t->observer), flow)->peer;
+    const struct flow_times *a = &t->seen[flow], *b = peer == FLOW_NONE ? a : &t->seen[peer];
 
-    return s->closed > s->last ? s->closed : s->last;
+    *first = a->closed && (!b->closed || a->closed < b->closed) ? a->closed : b->closed;
+    *last = a->closed_last > b->closed_last ? a->closed_last : b->closed_last;
+}
+
+static ns_t last_packet(const struct timeline *t, uint32_t flow)
+{
+    uint32_t peer = conn_flow_at(observer_conns(t->observer), flow)->peer;
+    ns_t own = t->seen[flow].last, other = peer == FLOW_NONE ? own : t->seen[peer].last;
+
+    return own > other ? own : other;
 }
 
 void timeline_finish(struct timeline *t, uint32_t flow)
 {
-    const struct flow *f = conn_flow_at(observer_conns(t->observer), flow);
-    ns_t end = last_of(t, flow), peer = f->peer == FLOW_NONE ? end : last_of(t, f->peer);
     struct req_dir *h = observer_req_dir(t->observer, flow);
     struct direction *d = t->dirs[flow];
+    ns_t end = last_packet(t, flow), from, to;
 
-    if (peer > end)
-        end = peer;
+    closed(t, flow, &from, &to);
+    if (from > end)
+        end = from;
     if (h && timeline_outstanding(h))
         finish_outstanding(t, d, h, end);
     else
         spans_add(&d->spans, end, TIME_IDLE, NO_EPISODE);
+    spans_add(&d->spans, to, TIME_CM, NO_EPISODE);
 }

@@ -45,34 +45,38 @@ struct direction {
         ns_t ts; /* of the latest; 0: none */
     } cnp;
     struct held depth, credit;
-    uint32_t reads;     /* READs and atomics outstanding, as far as known */
-    bool have_limit;    /* limit */
-    uint32_t limit;     /* number of the last message that the credits permit, 24 bits */
-    uint32_t msn_ahead; /* what the MSN counts more than the messages seen */
-    uint32_t row;       /* episode of the latest trouble, until a response shows progress beyond its PSN */
-    uint32_t refused;   /* episode of the NAK that put the queue pair into the error state */
-    uint32_t pause_ep;  /* episode of the latest pause */
-    ns_t pause_since;   /* of that pause */
-    bool waits;         /* the latest packet is a request */
-    bool between;       /* UC: the latest packet ends a message */
-    bool have_rsp;      /* rsp_next, rsp_high */
-    uint32_t rsp_next;  /* PSN behind the latest response to a READ or atomic that came in order */
-    uint32_t rsp_high;  /* PSN behind the highest one */
-    uint32_t tail;      /* ACK timeouts since the latest response */
-    ns_t wait;          /* silence before the latest of them */
-    ns_t last_rsp;      /* time of the latest response; 0: none */
-    ns_t usual;         /* usual time from a request to the response that follows it; 0: not known */
-    ns_t least;         /* shortest time from a request sent once to its response; 0: not known */
-    uint16_t waited;    /* how many went into it */
-    ns_t pace;          /* usual time between two new requests; 0: not known */
-    ns_t last_new;      /* time of the latest new request */
+    uint32_t reads;      /* READs and atomics outstanding, as far as known */
+    uint32_t reads_most; /* the most of them */
+    uint8_t reached;     /* how often there were so many, as far as it is counted */
+    bool have_limit;     /* limit */
+    bool have_msn;       /* msn_ahead */
+    bool dead;           /* no response came to many tries */
+    uint32_t limit;      /* number of the last message that the credits permit, 24 bits */
+    uint32_t msn_ahead;  /* what the MSN counts more than the messages seen */
+    uint32_t row;        /* episode of the latest trouble, until a response shows progress beyond its PSN */
+    uint32_t refused;    /* episode of the NAK that put the queue pair into the error state */
+    uint32_t pause_ep;   /* episode of the latest pause */
+    ns_t pause_since;    /* of that pause */
+    bool waits;          /* the latest packet is a request */
+    bool between;        /* UC: the latest packet ends a message */
+    bool have_rsp;       /* rsp_next, rsp_high */
+    uint32_t rsp_next;   /* PSN behind the latest response to a READ or atomic that came in order */
+    uint32_t rsp_high;   /* PSN behind the highest one */
+    uint32_t tail;       /* ACK timeouts since the latest response */
+    ns_t wait;           /* silence before the latest of them */
+    ns_t last_rsp;       /* time of the latest response; 0: none */
+    ns_t usual;          /* usual time from a request to the response that follows it; 0: not known */
+    ns_t least;          /* shortest time from a request sent once to its response; 0: not known */
+    uint16_t waited;     /* how many went into it */
+    ns_t pace;           /* usual time between two new requests; 0: not known */
+    ns_t last_new;       /* time of the latest new request */
 };
 
 /* When a flow was seen. */
 struct flow_times {
     bool any;
     ns_t first, last;
-    ns_t closed; /* time of the latest DREQ of its sender; 0: none */
+    ns_t closed, closed_last; /* times of the first and of the latest DREQ of its sender; 0: none */
 };
 
 /* A host, as the source of packets that belong to no connection: connection management, and what is no RDMA. */
@@ -137,6 +141,8 @@ void timeline_paused(struct timeline *t, struct direction *d, uint32_t flow, ns_
 
 /* timeline_end.c. A packet of no connection: its host is alive; a DREQ ends a connection. */
 void timeline_other(struct timeline *t, const struct pkt *p);
+/* No response came to the last tries: what was lost to them since the latest response is the time of a dead peer. */
+void timeline_die(struct timeline *t, struct direction *d, const struct req_dir *h);
 /* The time from the latest packet of a direction to the end of the capture. */
 void timeline_finish(struct timeline *t, uint32_t flow);
 

@@ -198,6 +198,19 @@ static bool uses_credit(const struct pkt *p)
     return p->op->flags & OPF_SEND && p->op->flags & OPF_START;
 }
 
+/* What connection management did not state is taken for the depth when it was reached so often and never exceeded. */
+#define DEPTH_REACHED 4
+
+static void note_reads(struct direction *d)
+{
+    d->reads++;
+    if (d->reads > d->reads_most) {
+        d->reads_most = d->reads;
+        d->reached = 0;
+    }
+    d->reached += d->reads == d->reads_most && d->reached < DEPTH_REACHED;
+}
+
 static const struct flow *flow_of(const struct timeline *t, const struct event *e)
 {
     return conn_flow_at(observer_conns(t->observer), e->flow);
@@ -217,7 +230,8 @@ void timeline_request(struct timeline *t, struct direction *d, const struct even
         claim_wait(t, d, e, &d->depth, now, TROUBLE_DEPTH, TIME_READ_DEPTH);
     if (UNLIKELY(d->credit.to && uses_credit(e->p)))
         claim_wait(t, d, e, &d->credit, now, TROUBLE_CREDIT, TIME_CREDIT);
-    d->reads += uses_depth(e->p);
+    if (uses_depth(e->p))
+        note_reads(d);
     watch_pace(t, d, e, from, now);
 }
 
@@ -225,38 +239,48 @@ void timeline_request(struct timeline *t, struct direction *d, const struct even
 static void watch_depth(const struct timeline *t, struct direction *d, const struct event *e, ns_t from, ns_t now)
 {
     const struct conn_params *c = &conn_flow_at(observer_conns(t->observer), e->flow)->params;
+    uint32_t depth = c->have_depth ? c->depth : d->reached >= DEPTH_REACHED ? d->reads_most : UINT32_MAX;
     bool done = !(e->p->op->flags & OPF_ACK && !(e->p->have & H_ATOMICACKETH)) && e->p->op->flags & OPF_END;
 
     if (!done || !d->reads)
         return;
-    if (c->have_depth && d->reads >= c->depth && now - from >= d->usual / 2) {
+    if (d->reads >= depth && now - from >= d->usual / 2) {
         d->depth.from = from;
         d->depth.to = now;
     }
     d->reads--;
 }
 
-#define MSN_MASK 0xffffff
+/* Whether message `next` may be sent only since the limit has risen. */
+static bool crosses(uint32_t next, uint32_t before, uint32_t limit)
+{
+    return psn_diff(next, before) > 0 && psn_diff(next, limit) <= 0;
+}
 
-/* Which message may be sent at most is told by each ACK: its MSN, plus the credits. */
+/* Which message may be sent at most is told by the responses: their MSN, plus the credits. The MSN of a response that
+ * ends a message counts this one, too. */
 static void watch_credits(struct direction *d, const struct event *e, ns_t now)
 {
+    const struct req_dir *h = e->h;
+    const struct sent *s = req_dir_sent(e->h, e->p->bth.psn);
     unsigned code = aeth_value(e->p->aeth.syndrome);
-    bool all = e->h->have_next && psn_add(e->p->bth.psn, 1) == e->h->next;
-    uint32_t limit = e->p->aeth.msn + aeth_credits(code), sent = (e->h->msgs + d->msn_ahead) & MSN_MASK;
+    uint32_t limit = psn_add(e->p->aeth.msn, aeth_credits(code)), next;
+    bool may;
 
     if (code == AETH_CREDIT_INVALID || response_type(e->p) != AETH_ACK)
         return;
-    if (all) {
-        d->msn_ahead = e->p->aeth.msn - e->h->msgs;
-        sent = e->p->aeth.msn;
+    if (s && s->msg && opcode_table[s->opcode].flags & OPF_END) {
+        d->msn_ahead = e->p->aeth.msn - s->msg;
+        d->have_msn = true;
     }
-    if (d->have_limit && !psn_in(sent, d->limit - 1, 1 << 20) && psn_in(limit, sent + 1, 1 << 20) && d->last_new) {
+    next = psn_add(h->msgs + d->msn_ahead, 1);
+    may = crosses(next, d->limit, limit) || crosses(next, psn_add(d->limit, 1), psn_add(limit, 1));
+    if (d->have_limit && d->have_msn && d->last_new && may) {
         d->credit.from = d->last_new;
         d->credit.to = now;
     }
-    d->limit = limit & MSN_MASK;
-    d->have_limit = all || d->have_limit;
+    d->limit = limit;
+    d->have_limit = true;
 }
 
 void timeline_response(struct timeline *t, struct direction *d, const struct event *e, ns_t from, ns_t now)
@@ -265,6 +289,6 @@ void timeline_response(struct timeline *t, struct direction *d, const struct eve
         watch_depth(t, d, e, from, now);
     if (!timeline_outstanding(e->h))
         d->reads = 0;
-    if (e->p->have & H_AETH && e->p->op->flags & OPF_ACK)
+    if (e->p->have & H_AETH)
         watch_credits(d, e, now);
 }
