@@ -235,6 +235,20 @@ static void charge(struct explainer *x, uint32_t number, const struct episode *e
         tell_in_vain(s, e, e->tries);
 }
 
+void bill_move(struct incident *to, struct incident *from)
+{
+    to->bill += from->bill;
+    to->episodes += from->episodes;
+    for (unsigned i = 0; i < TIME_STATES; i++) {
+        to->states[i] += from->states[i];
+        from->states[i] = 0;
+    }
+    if (from->stop > to->stop)
+        to->stop = from->stop;
+    from->bill = 0;
+    from->episodes = 0;
+}
+
 /* Cheap waits of healthy connections are not worth an incident of their own. */
 static bool is_negligible(const struct episode *e)
 {

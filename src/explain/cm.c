@@ -90,12 +90,47 @@ static void cm_again(struct explainer *x, struct cm_sent *c, const struct pkt *p
     copy_add(c, &seen);
 }
 
+/* Whether a message is of the connection that REQ `q` asks for. */
+static bool is_of_connection(const struct cm_sent *c, const struct cm_sent *q, uint32_t rep_id)
+{
+    bool forth = conn_addr_eq(&c->src, &q->src) && conn_addr_eq(&c->dst, &q->dst),
+         back = conn_addr_eq(&c->src, &q->dst) && conn_addr_eq(&c->dst, &q->src);
+
+    if (!c->n || c->tap != q->tap)
+        return false;
+    return (forth && c->id == q->id) || (back && (c->attr == CM_REP ? c->answers == q->id : c->id == rep_id));
+}
+
+/* A REQ with the ids of a connection that was closed meanwhile asks for a new one: what is known of the old one is told
+ * and forgotten. */
+static bool is_asked_anew(struct explainer *x, struct cm_sent *q)
+{
+    uint32_t rep_id = 0;
+    bool closed = false;
+
+    for (unsigned i = 0; i < CM_SENT; i++)
+        if (x->cm[i].attr == CM_REP && is_of_connection(&x->cm[i], q, 0))
+            rep_id = x->cm[i].id;
+    for (unsigned i = 0; i < CM_SENT; i++)
+        closed |= x->cm[i].attr == CM_DREQ && is_of_connection(&x->cm[i], q, rep_id) && x->cm[i].answer.frame;
+    for (unsigned i = 0; closed && i < CM_SENT; i++)
+        if (&x->cm[i] != q && is_of_connection(&x->cm[i], q, rep_id)) {
+            cm_tell(x, &x->cm[i]);
+            x->cm[i].n = 0;
+        }
+    if (closed) {
+        cm_tell(x, q);
+        q->n = 0;
+    }
+    return closed;
+}
+
 /* A message that wants an answer: remembered; told of when it comes again. */
 static struct cm_sent *cm_sent(struct explainer *x, const struct pkt *p, uint16_t attr, uint32_t id)
 {
     struct cm_sent *c = cm_find(x, p, attr, id, false);
 
-    if (c) {
+    if (c && !(attr == CM_REQ && is_asked_anew(x, c))) {
         cm_again(x, c, p);
         return c;
     }
@@ -111,6 +146,17 @@ static struct cm_sent *cm_sent(struct explainer *x, const struct pkt *p, uint16_
     return c;
 }
 
+/* The RTU to the new REP `c` has come before it. */
+static void find_early_rtu(const struct explainer *x, struct cm_sent *c)
+{
+    for (unsigned i = 0; i < EARLY_RTUS; i++) {
+        const struct early_rtu *r = &x->rtus[i];
+        if (r->seen.frame && r->tap == c->tap && r->id == c->id && conn_addr_eq(&r->src, &c->dst) &&
+            conn_addr_eq(&r->dst, &c->src))
+            c->answer = r->seen;
+    }
+}
+
 /* A REP. One that answers a REQ sent again is no repetition of its own: what was lost is told of with the REQ. */
 static void cm_rep(struct explainer *x, const struct pkt *p, const struct cm_rep *m)
 {
@@ -122,7 +168,23 @@ static void cm_rep(struct explainer *x, const struct pkt *p, const struct cm_rep
         c = cm_sent(x, p, CM_REP, m->local_id);
     c->qpn = m->qpn;
     c->answers = m->remote_id;
+    if (c->n == 1 && !c->answer.frame)
+        find_early_rtu(x, c);
     cm_answered(x, p, CM_REQ, CM_REP, m->remote_id);
+}
+
+/* An RTU; one that comes before its REP is kept until that comes. */
+static void cm_rtu(struct explainer *x, const struct pkt *p, uint32_t id)
+{
+    struct early_rtu *r;
+
+    if (cm_find(x, p, CM_REP, id, true)) {
+        cm_answered(x, p, CM_REP, CM_RTU, id);
+        return;
+    }
+    r = &x->rtus[x->rtus_at++ % EARLY_RTUS];
+    *r = (struct early_rtu){.tap = conn_tap_of(p->frame), .id = id, .seen = cm_seen_of(p, CM_RTU)};
+    conn_addr_of(p, &r->src, &r->dst);
 }
 
 /* A REJ for want of an answer: its sender gives up what it sent itself; it refuses nothing. */
@@ -263,7 +325,7 @@ void explain_cm(struct explainer *x, const struct pkt *p)
         cm_rep(x, p, &m.rep);
         break;
     case CM_RTU:
-        cm_answered(x, p, CM_REP, CM_RTU, m.rtu.remote_id);
+        cm_rtu(x, p, m.rtu.remote_id);
         break;
     case CM_REJ:
         cm_answered(x, p, m.rej.about == CM_ABOUT_REP ? CM_REP : CM_REQ, CM_REJ, m.rej.remote_id);

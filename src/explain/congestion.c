@@ -64,33 +64,17 @@ static void explain_cnp(struct explainer *x, const struct pkt *p, uint32_t flow)
     }
 }
 
-/* IEEE 802.3x and 802.1Qbb. */
-static void explain_pause(struct explainer *x, const struct pkt *p)
-{
-    const uint8_t *q = p->data;
-    unsigned opcode = load_be16(q + 14);
-    struct incident *st = incident_at(x, x->pause);
-
-    if (opcode != 0x0001 && opcode != 0x0101)
-        return;
-    if (!st) {
-        st = incident_new(x, CAUSE_PAUSE, FLOW_NONE, p);
-        if (!st)
-            return;
-        x->pause = incident_number(x, st);
-        incident_is(st, SAY(PAUSED, .n = opcode, .address = load_be64(q + 4) & UINT64_C(0xffffffffffff),
-                            .other = frame_u32(p)));
-    }
-    incident_frame_at(st, ROLE_EVIDENCE, conn_tap_of(p->frame), frame_u32(p));
-}
-
 void explain_other(struct explainer *x, const struct pkt *p, uint32_t flow)
 {
-    if (!(p->have & H_BTH) || p->have & H_MAD)
+    if (!(p->have & H_BTH) || p->have & H_MAD) {
         explain_way(x, p);
+        explain_host(x, p);
+    }
     if (!(p->have & H_BTH)) {
         if (p->frame->linktype == LINK_ETHERNET && p->caplen >= 18 && load_be16(p->data + 12) == 0x8808)
             explain_pause(x, p);
+        else if (p->addr_len)
+            explain_icmp(x, p);
     } else if (p->op->flags & OPF_CNP) {
         explain_cnp(x, p, flow);
     } else if (p->have & H_MAD) {

@@ -9,10 +9,13 @@
 #define RNR_FOR_EVER  7 /* the RNR retry count that has no end */
 
 /* A packet was sent as often as is allowed. */
-static void suppose_used_up(struct incident *st, const struct req_dir *h, const struct sent *s)
+static void suppose_used_up(struct explainer *x, struct incident *st, const struct req_dir *h, const struct sent *s)
 {
+    const struct conn_params *c = &conn_flow_at(observer_conns(x->observer), st->flow)->params;
+    bool known = c->have_timeout || c->have_asked || retries_used(x->observer, h) >= RETRIES_MAX;
     struct fact f = {.sentence = st->cause == CAUSE_HALF_OPEN ? SENTENCE_RETRIES_CLOSED : SENTENCE_RETRIES_USED_UP,
                      .psn = st->psn,
+                     .m = !known,
                      .n = s ? s->copies : h->retries + 1,
                      .lost = s ? s->first : st->frames[0],
                      .again = s ? s->last : h->last_frame,
@@ -58,16 +61,59 @@ static void tell_silent(struct explainer *x, uint32_t flow, const struct flow_no
     note_host(x, st, c);
 }
 
-/* Whether a silence had no end: the requester has given up, or would have. */
+/* Whether RDMA packets of the other direction were captured: of the connection setup, or of any flow. */
+static bool is_heard(struct explainer *x, uint32_t flow)
+{
+    const struct flow *f = conn_flow_at(observer_conns(x->observer), flow);
+
+    if (f->params.rep_frame)
+        return true;
+    for (uint32_t i = 0; i < conn_counts(observer_conns(x->observer)).flows; i++) {
+        const struct flow *g = conn_flow_at(observer_conns(x->observer), i);
+        if (x->notes[i] && x->notes[i]->headers.packets && g->tap == f->tap && conn_addr_eq(&g->src, &f->dst) &&
+            conn_addr_eq(&g->dst, &f->src))
+            return true;
+    }
+    return false;
+}
+
+/* Whether a silence had no end: nothing follows the last try, and the other direction was captured. */
 static bool is_without_end(struct explainer *x, uint32_t flow, const struct incident *st, struct req_dir *h)
 {
     const struct flow *c = conn_flow_at(observer_conns(x->observer), flow);
 
     if (!st || h->why != BACK_SILENCE || !st->has_psn || (h->have_una && psn_diff(h->una, h->back_psn) > 0) ||
-        st->cause == CAUSE_LOST_ACK || st->cause == CAUSE_EARLY_TIMEOUT)
+        st->cause == CAUSE_LOST_ACK || st->cause == CAUSE_EARLY_TIMEOUT ||
+        !(is_heard(x, flow) || explain_is_unreached(x, st)))
         return false;
     /* else the capture may have ended before the next try */
     return retries_gave_up(x->observer, h, &c->params, st->silence, x->last);
+}
+
+/* Whether the requester stopped before its retries were used up: it had some left, or closed the connection before the
+ * ACK timer can have run out for the last time. The retry count in a REQ binds its receiver, but as a rule its sender
+ * has the same. */
+static bool stopped_early(struct explainer *x, uint32_t flow, const struct flow_notes *t, const struct incident *st,
+                          const struct req_dir *h)
+{
+    const struct conn_params *c = &conn_flow_at(observer_conns(x->observer), flow)->params;
+    bool known = c->have_timeout || c->have_asked, left = t->closing.left_frame && t->closing.left_ts >= h->last_ts;
+
+    return (known && retries_used(x->observer, h) < c->retry_cnt) ||
+           (left && t->closing.left_ts - h->last_ts < timer_earliest(st->silence));
+}
+
+/* It stopped: nothing was heard of the responder, and that is all there is to say. */
+static void tell_stopped(struct incident *st, const struct flow_notes *t, const struct req_dir *h, const struct sent *s)
+{
+    bool left = t->closing.left_frame && t->closing.left_ts >= h->last_ts;
+    uint32_t tries = s ? s->copies : h->retries + 1, first = s ? s->first : st->frames[0];
+
+    if (st->cause != CAUSE_HALF_OPEN)
+        st->cause = CAUSE_SILENT_PEER;
+    incident_frame(st, ROLE_EVIDENCE, left ? t->closing.left_frame : 0);
+    incident_is(st, SAY(GAVE_UP, .psn = st->psn, .n = tries, .lost = first, .again = s ? s->last : h->last_frame,
+                        .other = left ? t->closing.left_frame : 0));
 }
 
 /* A silence without end. */
@@ -78,18 +124,22 @@ void end_silence(struct explainer *x, uint32_t flow, struct flow_notes *t, struc
 
     if (!is_without_end(x, flow, st, h))
         return;
-    if (st->cause != CAUSE_HALF_OPEN)
-        st->cause = CAUSE_RETRY_EXCEEDED;
     st->lost = h->last_ts - st->start;
     if (burst && burst->psn != st->psn)
         incident_unframe(st, burst->first);
     st->place = PLACE_UNKNOWN;
+    if (stopped_early(x, flow, t, st, h)) {
+        tell_stopped(st, t, h, s);
+        return;
+    }
+    if (st->cause != CAUSE_HALF_OPEN)
+        st->cause = CAUSE_RETRY_EXCEEDED;
     if (st->is_request && !t->requests.owed && s) {
         suppose_cut(st, s, h->next);
         return;
     }
     if (st->is_request)
-        suppose_used_up(st, h, s);
+        suppose_used_up(x, st, h, s);
     else
         incident_add(st, SAY(RETRIES_READ, .n = h->retries, .lost = s ? s->first : st->frames[0]));
     if (st->cause != CAUSE_HALF_OPEN)

@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#define ANEW_AFTER (10 * NS_PER_MS) /* no response is overtaken for so long */
+
 /* --- Requests --------------------------------------------------------------------------------- */
 
 /* The same packet twice: gathered in one incident. */
@@ -33,6 +35,7 @@ static void note_flow(struct flow_notes *t, const struct pkt *p)
         t->headers.frame = frame_u32(p);
         t->headers.psn = p->bth.psn;
         t->headers.ts = p->frame->ts;
+        t->headers.vlan = p->have & H_VLAN ? p->vlan & 0xfff : 0;
         t->headers.have_dscp = p->have & (H_IP4 | H_IP6);
         t->headers.dscp = p->tos >> 2;
         t->headers.have_sl = p->have & H_LRH;
@@ -41,6 +44,7 @@ static void note_flow(struct flow_notes *t, const struct pkt *p)
     if (UNLIKELY((p->bth.pkey ^ t->headers.pkey) & 0x7fff) && t->headers.n_odd < NOTED_ODD)
         t->headers.odd[t->headers.n_odd++] = (struct odd_key){p->bth.psn, frame_u32(p), p->bth.pkey};
     t->headers.packets++;
+    t->headers.last_ts = p->frame->ts;
     if ((p->tos & 3) == 3 && p->addr_len) {
         if (t->marks.ce_packets < NOTED_CE)
             t->marks.ce_frames[t->marks.ce_packets] = frame_u32(p);
@@ -380,6 +384,20 @@ static void note_answer(struct explainer *x, const struct event *e, struct flow_
     t->responses.by_psn[at].ts = e->p->frame->ts;
 }
 
+/* The MSN never goes back, but with a queue pair that begins anew: then what seemed to be sent again for want of a
+ * response, long after it, is the first request of the new one. */
+static void note_anew(struct explainer *x, const struct event *e, struct flow_notes *t)
+{
+    struct incident *st = incident_at(x, t->hypotheses.unheard);
+    uint32_t before = e->h->have_ack ? e->h->ack_msn : 0;
+
+    if (!st || st->cause != CAUSE_LOST_ACK || st->silence < ANEW_AFTER || !before || !(e->p->have & H_AETH) ||
+        psn_diff(e->p->aeth.msn, before) >= 0 || e->p->frame->ts < st->start + st->silence)
+        return;
+    st->moot = true;
+    t->hypotheses.unheard = t->hypotheses.open = t->hypotheses.cost = NO_INCIDENT;
+}
+
 static void on_response(struct explainer *x, const struct event *e)
 {
     struct flow_notes *t = e->h ? notes_of(x, e->flow) : NULL, *own = notes_of(x, e->own);
@@ -395,6 +413,8 @@ static void on_response(struct explainer *x, const struct event *e)
     note_answer(x, e, t);
     t->requests.answers +=
         (e->p->op->flags & OPF_ACK) != 0 || !(e->p->op->flags & OPF_READ_RESP) || e->p->op->flags & OPF_END;
+    if (UNLIKELY(t->hypotheses.unheard != NO_INCIDENT))
+        note_anew(x, e, t);
     t->responses.last_frame = frame_u32(e->p);
     t->responses.last_ts = e->p->frame->ts;
     note_round_trip(e, t);
@@ -467,8 +487,11 @@ static inline void count_packet(struct explainer *x, const struct pkt *p)
 {
     x->packets++;
     x->rdma_packets += (p->have & H_BTH) != 0;
-    if (p->frame->has_ts && p->frame->ts > x->last)
+    if (p->frame->has_ts && p->frame->ts > x->last) {
+        if (UNLIKELY(p->frame->ts - x->last >= QUIET_MIN))
+            explain_quiet(x, p);
         x->last = p->frame->ts;
+    }
     if (UNLIKELY(p->frame->file < EXPLAIN_FILES && !x->begun[p->frame->file])) {
         x->begun[p->frame->file] = true;
         x->began[p->frame->file] = p->frame->ts;
@@ -490,6 +513,8 @@ static void on_event(void *user, const struct event *e)
             on_unpaired(x, e->p);
         if (e->flow != FLOW_NONE)
             on_response(x, e);
+        else
+            explain_stranger(x, e->p);
         break;
     case EVENT_BAD_ICRC:
         on_bad_icrc(x, e->p, e->own);
@@ -509,7 +534,6 @@ struct explainer *explain_new(struct observer *o)
     if (!x)
         return NULL;
     x->observer = o;
-    x->pause = NO_INCIDENT;
     x->timeline = timeline_of(o);
     if (!x->timeline || !observer_subscribe(o, &s)) {
         explain_free(x);

@@ -57,6 +57,7 @@ struct incident {
     uint8_t n_facts;   /* in `facts` */
     uint16_t n_frames; /* in `frames` */
     uint16_t own;      /* of those, how many its own tap tells of */
+    uint32_t number;   /* from 1, in the order of the output; 0: explain_end() has not been called */
     uint32_t conn;     /* number of the connection; 0: none, or several */
     uint32_t flow;     /* of the requests, FLOW_NONE: none */
     uint32_t tap;      /* conn_tap_of() */

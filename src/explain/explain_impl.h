@@ -37,7 +37,15 @@ struct cm_sent {
     ns_t silence;     /* before the latest copy */
     ns_t wait;        /* REQ: its receiver would send the REP again after this time */
 };
-#define CM_SENT 128
+/* An RTU that came before the REP that it answers: the clocks of the two directions differ. frame 0: the place is free.
+ */
+struct early_rtu {
+    struct conn_addr src, dst;
+    uint32_t tap, id; /* communication id of the REP's sender */
+    struct cm_seen seen;
+};
+#define EARLY_RTUS 16
+#define CM_SENT    128
 /* A message again this soon is a copy made on the way; an answer this late crosses a repetition. */
 #define CM_COPY_WITHIN (10 * NS_PER_MS)
 
@@ -105,6 +113,51 @@ struct way {
 #define PASSED 256
 #define WAYS   16
 
+/* What an ICMP error says of a packet of RoCEv2, by the router or host that sent it. */
+struct icmp_error {
+    struct conn_addr router, src, dst; /* its sender; the ends of the packet that it quotes */
+    uint16_t code;                     /* type << 8 | code; of ICMPv6 with 0x8000 */
+    uint32_t mtu;                      /* of the next hop, where the packet is too big */
+    uint32_t tap, frame, n;            /* the first one; how many */
+    ns_t ts;
+};
+#define ICMP_ERRORS 16
+
+/* Responses that belong to no requests of their flow: the first frame, the PSN of the latest, how many. */
+struct stranger {
+    struct conn_addr src, dst;
+    uint32_t tap, dqpn, psn, frame, n;
+    uint32_t others; /* of these, other responses than ACKs */
+};
+#define STRANGERS 64
+
+/* Who was seen last, when, outside of connections: a host. frame 0: the place is free. */
+struct host_seen {
+    struct conn_addr addr;
+    uint32_t frame;
+    ns_t ts;
+};
+#define HOSTS_SEEN 256
+
+/* A time in which no frame was captured at all. */
+struct quiet {
+    ns_t from, to;
+    uint32_t frame; /* the first one behind it */
+};
+#define QUIET_TIMES 8
+#define QUIET_MIN   (150 * NS_PER_MS)
+
+/* Who pauses whom: pause frames of one port. */
+struct pauser {
+    uint64_t mac;
+    uint32_t tap, frame, n; /* the first one, how many */
+    uint8_t classes;        /* paused ones, a mask; 0: the link as a whole */
+    bool on;                /* paused as of the latest */
+    ns_t from, last;        /* of the first and the latest */
+    ns_t paused;            /* time that was paused */
+};
+#define PAUSERS 16
+
 #define EXPLAIN_FILES 64 /* of which the beginning is remembered */
 
 struct explainer {
@@ -116,6 +169,8 @@ struct explainer {
     uint64_t more; /* incidents that found no room */
     struct cm_sent cm[CM_SENT];
     uint32_t cm_at;
+    struct early_rtu rtus[EARLY_RTUS];
+    uint32_t rtus_at;
     struct refusal refusals[REFUSALS];
     uint32_t refusals_at;
     struct qkey_seen qkeys[QKEYS];
@@ -128,7 +183,14 @@ struct explainer {
     uint32_t naks_at;
     struct passed passed[PASSED];
     struct way ways[WAYS];
-    uint32_t pause; /* incident */
+    struct icmp_error icmp[ICMP_ERRORS];
+    uint32_t n_icmp;
+    struct stranger strangers[STRANGERS];
+    uint32_t n_strangers;
+    struct host_seen hosts[HOSTS_SEEN];
+    struct quiet quiet[QUIET_TIMES]; /* the longest ones */
+    struct pauser pausers[PAUSERS];
+    uint32_t n_pausers;
     uint64_t packets;
     uint64_t rdma_packets;
     ns_t last; /* time of the latest frame */
@@ -231,6 +293,8 @@ void explain_remarks(struct explainer *x, const char *sep, struct buf *b);
 /* Taps on the same way (shared_path.c): a packet of no connection; and a request that was given up, and reached one of
  * two taps only. */
 void explain_way(struct explainer *x, const struct pkt *p);
+/* Whether the request of an incident is at this tap only, though other packets passed both. */
+bool explain_is_unreached(struct explainer *x, const struct incident *st);
 void explain_unreached(struct explainer *x, struct incident *st);
 /* The end of the capture, flow by flow (end_retries.c): a silence without end; an RNR NAK without a further try; a
  * request that has no response and was not sent again; what was sent to the last try although the tap saw responses. */
@@ -249,11 +313,36 @@ void cannot_tell(struct explainer *x, struct incident *st, struct req_dir *h);
 void end_keys(struct explainer *x, uint32_t flow, const struct flow_notes *t, const struct flow_notes *o);
 void end_odd_key(struct explainer *x, uint32_t flow, struct flow_notes *t, const struct flow_notes *o);
 bool end_req_key(struct explainer *x, uint32_t flow, const struct flow_notes *t);
+/* Hypotheses about several connections, when all others are complete (cross.c): a new incident, its number; NO_INCIDENT
+ * without room. */
+uint32_t cross_new(struct explainer *x, enum cause cause, uint32_t tap, ns_t start);
+/* Incident `by` explains incident `i`: that one is on its bill, and is shown with --all only. */
+void cross_supersede(struct explainer *x, uint32_t by, uint32_t i);
+/* The ends of an incident are those of a flow. */
+void incident_of_flow(struct explainer *x, struct incident *st, uint32_t flow);
+/* Whether an incident is that requests, or messages of connection management, had no response, as far as seen. */
+bool is_unheard(const struct incident *i);
+/* All of these, the widest first. */
+void explain_cross(struct explainer *x);
+/* Paths (paths.c): an ICMP error; a response that belongs to no requests of its flow; the end of the capture. */
+void explain_icmp(struct explainer *x, const struct pkt *p);
+void explain_stranger(struct explainer *x, const struct pkt *p);
+void explain_paths(struct explainer *x);
+/* Hosts and links (hosts.c): a packet of no connection; a time without any frame; the end of the capture. */
+void explain_host(struct explainer *x, const struct pkt *p);
+void explain_quiet(struct explainer *x, const struct pkt *p);
+void explain_hosts(struct explainer *x);
+void explain_links(struct explainer *x);
+/* Pause frames (pauses.c): one of them; the end of the capture. */
+void explain_pause(struct explainer *x, const struct pkt *p);
+void explain_pauses(struct explainer *x);
 /* All that is no request or response (congestion.c). */
 void explain_other(struct explainer *x, const struct pkt *p, uint32_t flow);
 
 /* bill.c: each episode of the accounts goes to the bill of one incident. */
 void explain_bill(struct explainer *x);
+/* What is on the bill of `from` goes to that of `to`. */
+void bill_move(struct incident *to, struct incident *from);
 /* account.c: the objects of the JSON list `account`. */
 void explain_account_json(const struct explainer *x, const struct explain_opts *o, struct buf *b);
 

@@ -89,6 +89,26 @@ static void drop_moot(struct explainer *x)
     x->n = n;
 }
 
+/* Worst first; what names another incident by its number then names it by its new one. */
+static void sort(struct explainer *x)
+{
+    uint32_t *place = x->n ? malloc((x->n + 1) * sizeof *place) : NULL;
+
+    if (!place)
+        return;
+    for (uint32_t i = 0; i < x->n; i++)
+        x->incidents[i].number = i + 1;
+    qsort(x->incidents, x->n, sizeof *x->incidents, by_weight);
+    place[0] = 0;
+    for (uint32_t i = 0; i < x->n; i++)
+        place[x->incidents[i].number] = i + 1;
+    for (uint32_t i = 0; i < x->n; i++) {
+        x->incidents[i].superseded_by = place[x->incidents[i].superseded_by];
+        x->incidents[i].number = i + 1;
+    }
+    free(place);
+}
+
 void explain_end(struct explainer *x)
 {
     uint32_t flows = conn_counts(observer_conns(x->observer)).flows;
@@ -102,6 +122,6 @@ void explain_end(struct explainer *x)
     drop_moot(x);
     explain_once(x);
     explain_bill(x);
-    if (x->n)
-        qsort(x->incidents, x->n, sizeof *x->incidents, by_weight);
+    explain_cross(x);
+    sort(x);
 }

@@ -139,9 +139,11 @@ struct odd_key {
 struct noted_headers {
     bool seen, migreq, have_dscp, have_sl;
     uint16_t pkey;
+    uint16_t vlan;                 /* VID of the first packet; 0: no tag */
     uint8_t dscp, sl;              /* of the first packet, if it has IP, or an LRH */
     uint32_t psn;                  /* of its first packet */
     ns_t ts;                       /* likewise */
+    ns_t last_ts;                  /* of the latest packet */
     uint32_t packets, frame;       /* of the flow; its first frame */
     struct odd_key odd[NOTED_ODD]; /* the first packets with a P_Key other than that of the first one */
     uint32_t n_odd;

@@ -191,7 +191,7 @@ static void incident_json(struct explainer *x, const struct explain_opts *o, uin
 {
     const struct incident *s = &x->incidents[i];
     struct buf text = {0}, setting = {0};
-    struct incident_row row = {.number = i + 1,
+    struct incident_row row = {.number = s->number,
                                .conn = s->conn,
                                .cause = s->cause,
                                .certainty = s->certainty,

@@ -1,4 +1,4 @@
-/* layer 3 (explain): sentences: templates of hypotheses.def and facts.def, and the values that they name.
+/* layer 3 (explain): sentences: the templates of hypotheses.def and facts.def, and the values that they name.
  *
  * "PSN {psn}[ (frame {lost})] ..." is written from left to right; at the end of a part in brackets it is taken back if
  * a value in it was 0. A name may be followed by a colon and a unit, "{time:ms}", or by a noun, which gets its plural:
@@ -6,7 +6,8 @@
 #include "dissect/mad/cm.h"
 #include "src/explain/explain.h"
 
-#include "bits.h"
+#include <stddef.h>
+#include <time.h>
 
 static const char *const templates[SENTENCES] = {
 #define HYPOTHESIS(name, certainty, pro, contra, text) [SENTENCE_##name] = text,
@@ -19,106 +20,83 @@ static const char *const templates[SENTENCES] = {
 
 /* How a value is written. */
 enum form {
-    FORM_COUNT,   /* decimal; with a noun behind the colon */
-    FORM_TIME,    /* a duration, or "1.250 ms" with the unit behind the colon */
-    FORM_ADDRESS, /* of an end */
-    FORM_HEX,     /* as it is */
-    FORM_HEX4,    /* with four digits */
+    FORM_COUNT, /* decimal; with the noun behind the colon, after a comma with groups of three digits */
+    FORM_TIME,  /* a duration; "1.250 ms" with the unit behind the colon, "1.3 ms" with a 1 */
+    FORM_CLOCK, /* time of day */
+    FORM_HEX,
+    FORM_HEX4, /* with four digits */
     FORM_HEX8,
-    FORM_HEX64,
-    FORM_TEXT,
+    FORM_ADDRESS,
+    FORM_MAC,
+    FORM_TAP,     /* another tap than that of the incident, plus 1 */
+    FORM_CLASSES, /* a mask of priorities */
+    FORM_OP,      /* opcode plus 1 */
+    FORM_KIND,    /* the same: "READ" or "atomic" */
+    FORM_ATTR,    /* attribute of a CM message */
+    FORM_REASON,  /* of a REJ */
+    FORM_STATUS,  /* of a SIDR_REP */
+    FORM_NAK,     /* NAK code */
+    FORM_ICMP,    /* type << 8 | code; of ICMPv6 with 0x8000 */
+    FORM_PAUSE,   /* opcode of MAC control */
 };
 
-/* A value of a sentence: what of it is 0 is absent. */
-struct filling {
+#define OF_FACT(name, form, member)                                                                                    \
+    {                                                                                                                  \
+        name, form, false, offsetof(struct fact, member), sizeof(((struct fact *)0)->member)                           \
+    }
+#define OF_INCIDENT(name, form, member)                                                                                \
+    {                                                                                                                  \
+        name, form, true, offsetof(struct incident, member), sizeof(((struct incident *)0)->member)                    \
+    }
+
+static const struct name {
+    const char *name;
     enum form form;
-    uint64_t n;
-    const struct conn_addr *address;
-    const char *text;
+    bool of_incident;
+    size_t off, size;
+} names[] = {
+    OF_FACT("psn", FORM_COUNT, psn),
+    OF_FACT("psn2", FORM_COUNT, psn2),
+    OF_FACT("n", FORM_COUNT, n),
+    OF_FACT("m", FORM_COUNT, m),
+    OF_FACT("k", FORM_COUNT, k),
+    OF_FACT("code", FORM_COUNT, code),
+    OF_FACT("offset", FORM_COUNT, address),
+    OF_FACT("lost", FORM_COUNT, lost),
+    OF_FACT("instead", FORM_COUNT, instead),
+    OF_FACT("nak", FORM_COUNT, nak),
+    OF_FACT("again", FORM_COUNT, again),
+    OF_FACT("answer", FORM_COUNT, answer),
+    OF_FACT("other", FORM_COUNT, other),
+    OF_FACT("time", FORM_TIME, time),
+    OF_FACT("time2", FORM_TIME, time2),
+    OF_FACT("time3", FORM_TIME, time3),
+    OF_FACT("clock", FORM_CLOCK, time2),
+    OF_FACT("pkey", FORM_HEX4, key),
+    OF_FACT("pkey2", FORM_HEX4, key2),
+    OF_FACT("qkey", FORM_HEX8, key),
+    OF_FACT("qkey2", FORM_HEX8, key2),
+    OF_FACT("rkey", FORM_HEX, key),
+    OF_FACT("va", FORM_HEX, address),
+    OF_FACT("mac", FORM_MAC, address),
+    OF_FACT("tap", FORM_TAP, tap),
+    OF_FACT("prio", FORM_CLASSES, code),
+    OF_FACT("op", FORM_OP, op),
+    OF_FACT("kind", FORM_KIND, op),
+    OF_FACT("attr", FORM_ATTR, attr),
+    OF_FACT("reason", FORM_REASON, n),
+    OF_FACT("status", FORM_STATUS, n),
+    OF_FACT("nak_code", FORM_NAK, code),
+    OF_FACT("icmp", FORM_ICMP, op),
+    OF_FACT("pause", FORM_PAUSE, n),
+    OF_FACT("end", FORM_ADDRESS, end),
+    OF_INCIDENT("src", FORM_ADDRESS, src),
+    OF_INCIDENT("dst", FORM_ADDRESS, dst),
+    OF_INCIDENT("qpn", FORM_HEX, qpn),
+    OF_INCIDENT("sqpn", FORM_HEX, sqpn),
+    OF_INCIDENT("silence", FORM_TIME, silence),
 };
 
-enum name {
-    NAME_PSN,
-    NAME_PSN2,
-    NAME_N,
-    NAME_M,
-    NAME_K,
-    NAME_LOST,
-    NAME_INSTEAD,
-    NAME_NAK,
-    NAME_AGAIN,
-    NAME_ANSWER,
-    NAME_OTHER,
-    NAME_CODE,
-    NAME_OFFSET,
-    NAME_TIME,
-    NAME_TIME2,
-    NAME_TIME3,
-    NAME_SILENCE,
-    NAME_SRC,
-    NAME_DST,
-    NAME_END,
-    NAME_QPN,
-    NAME_SQPN,
-    NAME_PKEY,
-    NAME_PKEY2,
-    NAME_QKEY,
-    NAME_QKEY2,
-    NAME_RKEY,
-    NAME_VA,
-    NAME_OP,
-    NAME_KIND,
-    NAME_ATTR,
-    NAME_REASON,
-    NAME_STATUS,
-    NAME_NAK_CODE,
-    NAME_MAC,
-    NAME_PAUSE,
-    NAME_TAP,
-    NAMES
-};
-
-static const char *const names[NAMES] = {
-    [NAME_PSN] = "psn",
-    [NAME_PSN2] = "psn2",
-    [NAME_N] = "n",
-    [NAME_M] = "m",
-    [NAME_K] = "k",
-    [NAME_LOST] = "lost",
-    [NAME_INSTEAD] = "instead",
-    [NAME_NAK] = "nak",
-    [NAME_AGAIN] = "again",
-    [NAME_ANSWER] = "answer",
-    [NAME_OTHER] = "other",
-    [NAME_CODE] = "code",
-    [NAME_OFFSET] = "address",
-    [NAME_TIME] = "time",
-    [NAME_TIME2] = "time2",
-    [NAME_TIME3] = "time3",
-    [NAME_SILENCE] = "silence",
-    [NAME_SRC] = "src",
-    [NAME_DST] = "dst",
-    [NAME_END] = "end",
-    [NAME_QPN] = "qpn",
-    [NAME_SQPN] = "sqpn",
-    [NAME_PKEY] = "pkey",
-    [NAME_PKEY2] = "pkey2",
-    [NAME_QKEY] = "qkey",
-    [NAME_QKEY2] = "qkey2",
-    [NAME_RKEY] = "rkey",
-    [NAME_VA] = "va",
-    [NAME_OP] = "op",
-    [NAME_KIND] = "kind",
-    [NAME_ATTR] = "attr",
-    [NAME_REASON] = "reason",
-    [NAME_STATUS] = "status",
-    [NAME_NAK_CODE] = "nak_code",
-    [NAME_MAC] = "mac",
-    [NAME_PAUSE] = "pause",
-    [NAME_TAP] = "tap",
-};
-
-/* "at interface 1", or "in file 2" (with its interface unless 0) if the other tap is in another file. */
 void tap_put(struct buf *b, uint32_t tap, uint32_t other)
 {
     unsigned iface = other & 0xffff, file = other >> 16;
@@ -131,98 +109,85 @@ void tap_put(struct buf *b, uint32_t tap, uint32_t other)
         buf_printf(b, "in file %u", file + 1);
 }
 
-static const char *op_name(const struct fact *f)
+static const char *op_text(uint64_t op)
 {
-    return f->op && opcode_table[f->op - 1].name ? opcode_table[f->op - 1].name : "packet";
+    return op && opcode_table[op - 1].name ? opcode_table[op - 1].name : "packet";
 }
 
-static const char *or_not_defined(const char *s)
+/* What an ICMP error says. */
+static const char *icmp_text(uint64_t code)
 {
+    static const struct {
+        uint16_t code;
+        const char *text;
+    } texts[] = {{0x300, "network unreachable"},
+                 {0x301, "host unreachable"},
+                 {0x302, "protocol unreachable"},
+                 {0x303, "port unreachable"},
+                 {0x306, "network unknown"},
+                 {0x307, "host unknown"},
+                 {0x309, "network administratively prohibited"},
+                 {0x30a, "host administratively prohibited"},
+                 {0x30d, "administratively prohibited"},
+                 {0x8100, "no route to destination"},
+                 {0x8101, "administratively prohibited"},
+                 {0x8103, "address unreachable"},
+                 {0x8104, "port unreachable"},
+                 {0x8105, "source address failed policy"}};
+
+    for (unsigned i = 0; i < ARRAY_LEN(texts); i++)
+        if (texts[i].code == code)
+            return texts[i].text;
+    return "unreachable";
+}
+
+/* The names of codes. */
+static const char *code_text(enum form form, uint64_t n)
+{
+    const char *s = form == FORM_OP       ? op_text(n)
+                    : form == FORM_KIND   ? (n && ((n - 1) & 31) == OP_READ_REQUEST ? "READ" : "atomic")
+                    : form == FORM_ATTR   ? cm_attr_str((unsigned)n)
+                    : form == FORM_REASON ? cm_rej_reason_str((unsigned)n)
+                    : form == FORM_STATUS ? cm_sidr_status_str((unsigned)n)
+                    : form == FORM_NAK    ? nak_code_str((unsigned)n)
+                    : form == FORM_ICMP   ? icmp_text(n)
+                                          : (n == 1 ? "Pause" : "Priority pause");
+
     return s ? s : "not defined";
 }
 
-/* Numbers. */
-static struct filling count_of(const struct incident *i, const struct fact *f, enum name name)
+static void put_time(struct buf *b, ns_t t, const char *unit, size_t len)
 {
-    const uint64_t n[] = {
-        [NAME_PSN] = f->psn,
-        [NAME_PSN2] = f->psn2,
-        [NAME_N] = f->n,
-        [NAME_M] = f->m,
-        [NAME_K] = f->k,
-        [NAME_LOST] = f->lost,
-        [NAME_INSTEAD] = f->instead,
-        [NAME_NAK] = f->nak,
-        [NAME_AGAIN] = f->again,
-        [NAME_ANSWER] = f->answer,
-        [NAME_OTHER] = f->other,
-        [NAME_CODE] = f->code,
-        [NAME_OFFSET] = f->address,
-        [NAME_TIME] = (uint64_t)f->time,
-        [NAME_TIME2] = (uint64_t)f->time2,
-        [NAME_TIME3] = (uint64_t)f->time3,
-        [NAME_SILENCE] = (uint64_t)i->silence,
-    };
-
-    return (struct filling){.form = name >= NAME_TIME ? FORM_TIME : FORM_COUNT, .n = n[name]};
+    if (!len)
+        buf_duration(b, t);
+    else if (unit[0] == 'u' || (unit[0] == '1' && t < NS_PER_MS))
+        buf_printf(b, unit[0] == '1' ? "%.1f us" : "%.3f us", (double)t / 1e3);
+    else if (unit[0] == 'm' || (unit[0] == '1' && t < NS_PER_S))
+        buf_printf(b, unit[0] == '1' ? "%.1f ms" : "%.3f ms", (double)t / 1e6);
+    else
+        buf_printf(b, unit[0] == '1' ? "%.1f s" : "%.3f s", (double)t / 1e9);
 }
 
-static struct filling text_of(const char *s)
+/* "12:00:01.234". */
+static void put_clock(struct buf *b, ns_t t)
 {
-    return (struct filling){.form = FORM_TEXT, .n = 1, .text = s};
+    time_t s = (time_t)(t / NS_PER_S);
+    struct tm tm = {0};
+
+    localtime_r(&s, &tm);
+    buf_printf(b, "%02d:%02d:%02d.%03d", tm.tm_hour, tm.tm_min, tm.tm_sec, (int)(t % NS_PER_S / NS_PER_MS));
 }
 
-/* All but numbers. */
-static struct filling value_of(const struct incident *i, const struct fact *f, enum name name)
+/* "3", or "3, 4" for the bits of a mask. */
+static void put_classes(struct buf *b, uint64_t mask)
 {
-    switch (name) {
-    case NAME_SRC:
-        return (struct filling){FORM_ADDRESS, 1, &i->src, NULL};
-    case NAME_DST:
-        return (struct filling){FORM_ADDRESS, 1, &i->dst, NULL};
-    case NAME_END:
-        return (struct filling){FORM_ADDRESS, 1, &f->end, NULL};
-    case NAME_QPN:
-        return (struct filling){FORM_HEX, i->qpn, NULL, NULL};
-    case NAME_SQPN:
-        return (struct filling){FORM_HEX, i->sqpn, NULL, NULL};
-    case NAME_PKEY:
-        return (struct filling){FORM_HEX4, f->key, NULL, NULL};
-    case NAME_PKEY2:
-        return (struct filling){FORM_HEX4, f->key2, NULL, NULL};
-    case NAME_QKEY:
-        return (struct filling){FORM_HEX8, f->key, NULL, NULL};
-    case NAME_QKEY2:
-        return (struct filling){FORM_HEX8, f->key2, NULL, NULL};
-    case NAME_RKEY:
-        return (struct filling){FORM_HEX, f->key, NULL, NULL};
-    case NAME_VA:
-        return (struct filling){FORM_HEX64, f->address, NULL, NULL};
-    case NAME_OP:
-        return text_of(op_name(f));
-    case NAME_KIND:
-        return text_of(f->op && ((f->op - 1u) & 31) == OP_READ_REQUEST ? "READ" : "atomic");
-    case NAME_ATTR:
-        return text_of(cm_attr_str(f->attr));
-    case NAME_REASON:
-        return text_of(or_not_defined(cm_rej_reason_str((uint16_t)f->n)));
-    case NAME_STATUS:
-        return text_of(or_not_defined(cm_sidr_status_str((uint8_t)f->n)));
-    case NAME_NAK_CODE:
-        return text_of(nak_code_str(f->code));
-    case NAME_PAUSE:
-        return text_of(f->n == 1 ? "Pause" : "Priority pause");
-    default:
-        return name < NAME_SRC ? count_of(i, f, name) : (struct filling){0};
-    }
-}
+    const char *sep = "";
 
-/* "1.250 ms" for "ms". */
-static void put_unit(struct buf *b, ns_t t, const char *unit, size_t len)
-{
-    double by = len == 1 ? 1e9 : unit[0] == 'm' ? 1e6 : 1e3;
-
-    buf_printf(b, "%.3f %.*s", (double)t / by, (int)len, unit);
+    for (unsigned i = 0; i < 8; i++)
+        if (mask >> i & 1) {
+            buf_printf(b, "%s%u", sep, i);
+            sep = ", ";
+        }
 }
 
 static void put_mac(struct buf *b, uint64_t mac)
@@ -234,46 +199,76 @@ static void put_mac(struct buf *b, uint64_t mac)
     buf_mac(b, bytes);
 }
 
-/* `more` is what stands behind the colon, `len` bytes. */
-static void put_value(struct buf *b, const struct filling *v, const char *more, size_t len)
+/* "4096", "4,096 bytes". */
+static void put_count(struct buf *b, uint64_t n, const char *noun, size_t len)
 {
-    switch (v->form) {
-    case FORM_TIME:
-        if (len)
-            put_unit(b, (ns_t)v->n, more, len);
-        else
-            buf_duration(b, (ns_t)v->n);
+    bool groups = len && noun[0] == ',';
+
+    if (groups && n >= 1000)
+        buf_printf(b, "%llu,%03llu", (unsigned long long)(n / 1000), (unsigned long long)(n % 1000));
+    else
+        buf_dec(b, n);
+    if (len > groups)
+        buf_printf(b, " %.*s%s", (int)(len - groups), noun + groups, n == 1 ? "" : "s");
+}
+
+/* A value; `more` is what stands behind the colon, `len` bytes. */
+static void put_value(struct buf *b, const struct incident *i, enum form form, uint64_t n, const char *more, size_t len)
+{
+    switch (form) {
+    case FORM_COUNT:
+        put_count(b, n, more, len);
         break;
-    case FORM_ADDRESS:
-        conn_addr_put(b, v->address);
+    case FORM_TIME:
+        put_time(b, (ns_t)n, more, len);
+        break;
+    case FORM_CLOCK:
+        put_clock(b, (ns_t)n);
         break;
     case FORM_HEX:
-    case FORM_HEX64:
-        buf_printf(b, "0x%llx", (unsigned long long)v->n);
+        buf_0x(b, n, 1);
         break;
     case FORM_HEX4:
-        buf_0x(b, v->n, 4);
+        buf_0x(b, n, 4);
         break;
     case FORM_HEX8:
-        buf_0x(b, v->n, 8);
+        buf_0x(b, n, 8);
         break;
-    case FORM_TEXT:
-        buf_puts(b, v->text);
+    case FORM_MAC:
+        put_mac(b, n);
+        break;
+    case FORM_TAP:
+        tap_put(b, i->tap, (uint32_t)n - 1);
+        break;
+    case FORM_CLASSES:
+        put_classes(b, n);
         break;
     default:
-        buf_dec(b, v->n);
-        if (len)
-            buf_printf(b, " %.*s%s", (int)len, more, v->n == 1 ? "" : "s");
+        buf_puts(b, code_text(form, n));
     }
 }
 
-static enum name name_of(const char *s, size_t len)
+static uint64_t load(const void *at, size_t size)
 {
-    enum name n = 0;
+    uint64_t n = 0;
 
-    while (n < NAMES && !(strlen(names[n]) == len && memcmp(names[n], s, len) == 0))
-        n++;
+    if (size == 1)
+        n = *(const uint8_t *)at;
+    else if (size == 2)
+        n = *(const uint16_t *)at;
+    else if (size == 4)
+        n = *(const uint32_t *)at;
+    else
+        memcpy(&n, at, sizeof n);
     return n;
+}
+
+static const struct name *name_of(const char *s, size_t len)
+{
+    for (unsigned i = 0; i < ARRAY_LEN(names); i++)
+        if (strlen(names[i].name) == len && memcmp(names[i].name, s, len) == 0)
+            return &names[i];
+    return NULL;
 }
 
 /* Write what `{`...`}` at `s`, `len` bytes without these, stands for; false if it is absent, or its condition not met.
@@ -282,30 +277,31 @@ static bool put_name(struct buf *b, const struct incident *i, const struct fact 
 {
     bool asks = s[0] == '?', denies = s[0] == '!';
     const char *word = s + (asks || denies), *end = s + len, *colon = memchr(word, ':', (size_t)(end - word));
-    enum name name = name_of(word, (size_t)((colon ? colon : end) - word));
-    struct filling v = name == NAME_TAP || name == NAME_MAC
-                           ? (struct filling){.n = name == NAME_TAP ? f->tap : f->address}
-                           : value_of(i, f, name);
+    const struct name *name = name_of(word, (size_t)((colon ? colon : end) - word));
+    const char *at = !name ? NULL : (name->of_incident ? (const char *)i : (const char *)f) + name->off;
+    uint64_t n;
 
+    if (!name)
+        return false;
+    if (name->form == FORM_ADDRESS) {
+        conn_addr_put(b, (const struct conn_addr *)at);
+        return true;
+    }
+    n = load(at, name->size);
     if (asks || denies)
-        return asks == (v.n != 0);
-    if (name == NAME_TAP)
-        tap_put(b, i->tap, f->tap - 1);
-    else if (name == NAME_MAC)
-        put_mac(b, v.n);
-    else
-        put_value(b, &v, colon ? colon + 1 : end, colon ? (size_t)(end - colon - 1) : 0);
-    return v.n != 0;
+        return asks == (n != 0);
+    if (n || name->form != FORM_TAP)
+        put_value(b, i, name->form, n, colon ? colon + 1 : end, colon ? (size_t)(end - colon - 1) : 0);
+    return n != 0;
 }
 
 /* Append the sentence of a fact. */
 static void put_sentence(struct buf *b, const struct incident *i, const struct fact *f)
 {
-    const char *s = templates[f->sentence], *end;
     size_t part = b->len;
     bool whole = true;
 
-    for (; *s; s++)
+    for (const char *s = templates[f->sentence], *end; *s; s++)
         if (*s == '[') {
             part = b->len;
             whole = true;

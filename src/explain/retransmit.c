@@ -103,16 +103,17 @@ static bool came_too_late(const struct event *e, const struct sent *s)
 
 /* All had been answered, and nothing was sent for longer than any timer runs: rather than sent again, a queue pair has
  * begun anew with the same PSN. */
-static bool tell_anew(struct explainer *x, const struct event *e)
+static bool tell_anew(struct explainer *x, const struct event *e, const struct flow_notes *t)
 {
     ns_t since = e->p->frame->ts - e->h->una_ts,
          quiet = e->h->last_ts > e->h->una_ts ? e->p->frame->ts - e->h->last_ts : since;
     bool anew = e->h->have_una && e->h->una == e->h->next &&
                 quiet > longest_timer(&conn_flow_at(observer_conns(x->observer), e->flow)->params);
-    struct incident *st = anew ? incident_new(x, CAUSE_CANNOT_TELL, e->flow, e->p) : NULL;
+    bool closed = t->closing.closed_ts > e->h->una_ts && t->closing.closed_ts < e->p->frame->ts;
+    struct incident *st = anew && !closed ? incident_new(x, CAUSE_CANNOT_TELL, e->flow, e->p) : NULL;
 
     if (!st)
-        return false;
+        return anew && closed;
     incident_frame(st, ROLE_RETRANSMISSION, frame_u32(e->p));
     incident_frame(st, ROLE_ANSWER, e->h->una_frame);
     incident_is(
@@ -332,7 +333,7 @@ void explain_back(struct explainer *x, const struct event *e, struct flow_notes 
                  : NULL;
     if (!st)
         st = e->why == BACK_SEQ_NAK ? explain_loss(x, e, t)
-             : tell_anew(x, e)      ? NULL
+             : tell_anew(x, e, t)   ? NULL
              : a                    ? explain_read(x, e, t, a)
                                     : tell_silence(x, e, t);
     if (st && e->why == BACK_SEQ_NAK)

@@ -67,13 +67,21 @@ static bool is_seen_at(struct explainer *x, uint32_t flow, uint32_t tap, uint32_
     return false;
 }
 
+bool explain_is_unreached(struct explainer *x, const struct incident *st)
+{
+    unsigned here = 0;
+    const struct way *w = way_beyond(x, conn_flow_at(observer_conns(x->observer), st->flow), st->start, &here);
+
+    return w && st->is_request && !is_seen_at(x, st->flow, w->taps[!here], st->psn);
+}
+
 void explain_unreached(struct explainer *x, struct incident *st)
 {
     const struct flow *f = conn_flow_at(observer_conns(x->observer), st->flow);
     unsigned here = 0;
     const struct way *w = way_beyond(x, f, st->start, &here);
 
-    if (!w || !st->is_request || is_seen_at(x, st->flow, w->taps[!here], st->psn))
+    if (!w || !explain_is_unreached(x, st))
         return;
     st->place = PLACE_AFTER;
     st->proved = true;

@@ -1,0 +1,218 @@
+/* layer 3 (explain): hosts that went silent towards everyone, and links over which nothing passed for a time. */
+#include "src/explain/explain_impl.h"
+
+#define HOST_CONNS    2                 /* connections at least, of a host that went silent */
+#define LINK_CONNS    2                 /* and of a link over which nothing passed */
+#define QUIET_UNKNOWN (500 * NS_PER_MS) /* so long at least, where the ACK timeout is not known */
+
+/* --- Hosts
+ * ------------------------------------------------------------------------------------------------------------ */
+
+static struct host_seen *host_place(struct explainer *x, const struct conn_addr *a)
+{
+    uint64_t h[2];
+
+    memcpy(h, a->b, sizeof h);
+    return &x->hosts[((h[0] ^ h[1]) * HASH_MULTIPLIER) >> 56 & (HOSTS_SEEN - 1)];
+}
+
+void explain_host(struct explainer *x, const struct pkt *p)
+{
+    struct conn_addr src, dst;
+    struct host_seen *s;
+
+    if (!p->addr_len)
+        return;
+    conn_addr_of(p, &src, &dst);
+    s = host_place(x, &src);
+    s->addr = src;
+    s->frame = frame_u32(p);
+    s->ts = p->frame->ts;
+}
+
+/* When anything was seen of a host last, at a tap; 0: never. */
+static ns_t last_of(struct explainer *x, const struct conn_addr *host, uint32_t tap)
+{
+    const struct host_seen *s = host_place(x, host);
+    ns_t last = s->frame && conn_addr_eq(&s->addr, host) ? s->ts : 0;
+
+    for (uint32_t i = 0; i < conn_counts(observer_conns(x->observer)).flows; i++) {
+        const struct flow *f = conn_flow_at(observer_conns(x->observer), i);
+        const struct flow_notes *t = x->notes[i];
+        if (t && f->tap == tap && conn_addr_eq(&f->src, host) && t->headers.last_ts > last)
+            last = t->headers.last_ts;
+    }
+    return last;
+}
+
+/* Requests to one host that have no response. */
+struct silence {
+    uint32_t first;        /* incident: the earliest one */
+    uint32_t conns, hosts; /* connections, hosts that sent the requests */
+    ns_t since;            /* when the first of these requests was sent */
+    ns_t until;            /* when all of these were sent again at least once */
+};
+
+static bool is_same_silence(const struct incident *a, const struct incident *b)
+{
+    return a->tap == b->tap && a->flow != FLOW_NONE && b->flow != FLOW_NONE && is_unheard(a) && is_unheard(b) &&
+           conn_addr_eq(&a->dst, &b->dst);
+}
+
+/* Whether an incident before `i` is of the same silence and of the same connection, or of the same host. */
+static bool is_counted(const struct explainer *x, uint32_t i, bool by_host)
+{
+    const struct incident *st = &x->incidents[i];
+
+    for (uint32_t k = 0; k < i; k++) {
+        const struct incident *o = &x->incidents[k];
+        if (is_same_silence(o, st) && (by_host ? conn_addr_eq(&o->src, &st->src) : o->conn == st->conn))
+            return true;
+    }
+    return false;
+}
+
+static struct silence silence_of(const struct explainer *x, uint32_t first)
+{
+    const struct incident *st = &x->incidents[first];
+    struct silence s = {.first = first, .since = st->start};
+
+    for (uint32_t i = first; i < x->n; i++) {
+        const struct incident *o = &x->incidents[i];
+        if (!is_same_silence(st, o))
+            continue;
+        s.conns += !is_counted(x, i, false);
+        s.hosts += !is_counted(x, i, true);
+        if (o->cause == CAUSE_SILENT_PEER)
+            continue; /* begins with the last response */
+        if (o->start < s.since || x->incidents[s.first].cause == CAUSE_SILENT_PEER) {
+            s.since = o->start;
+            s.first = i;
+        }
+        if (o->start + o->silence > s.until)
+            s.until = o->start + o->silence;
+    }
+    return s;
+}
+
+/* Another host at that tap that still answered after `since`; NULL: none. */
+static const struct conn_addr *who_goes_on(struct explainer *x, const struct conn_addr *host, uint32_t tap, ns_t since)
+{
+    const struct conn_addr *found = NULL;
+    ns_t last = since;
+
+    for (uint32_t i = 0; i < conn_counts(observer_conns(x->observer)).flows; i++) {
+        const struct flow *f = conn_flow_at(observer_conns(x->observer), i);
+        const struct flow_notes *t = x->notes[i];
+        if (!t || f->tap != tap || conn_addr_eq(&f->dst, host) || t->responses.last_ts <= last)
+            continue;
+        last = t->responses.last_ts;
+        found = &f->dst;
+    }
+    return found;
+}
+
+static bool is_first_of_silence(const struct explainer *x, uint32_t i)
+{
+    if (x->incidents[i].flow == FLOW_NONE || !is_unheard(&x->incidents[i]))
+        return false;
+    for (uint32_t k = 0; k < i; k++)
+        if (is_same_silence(&x->incidents[k], &x->incidents[i]))
+            return false;
+    return true;
+}
+
+static void end_host(struct explainer *x, uint32_t i)
+{
+    struct silence s = silence_of(x, i);
+    struct incident st = x->incidents[s.first], *by;
+    ns_t last = last_of(x, &st.dst, st.tap);
+    const struct conn_addr *other = who_goes_on(x, &st.dst, st.tap, s.until);
+    uint32_t number, lost = st.frames[0];
+
+    if (s.conns < HOST_CONNS || !last || last >= s.until || (!other && s.hosts < HOST_CONNS))
+        return;
+    number = cross_new(x, CAUSE_HOST_SILENT, st.tap, s.since);
+    by = incident_at(x, number);
+    if (!by)
+        return;
+    by->dst = st.dst;
+    incident_frame(by, ROLE_LOST, lost);
+    incident_is(by, other ? SAY(WENT_SILENT, .time2 = s.since, .lost = lost, .n = s.conns, .m = s.hosts, .end = *other)
+                          : SAY(WENT_SILENT_ALONE, .time2 = s.since, .lost = lost, .n = s.conns, .m = s.hosts));
+    for (uint32_t k = i; k < number; k++)
+        if (is_same_silence(&st, &x->incidents[k]))
+            cross_supersede(x, number, k);
+}
+
+void explain_hosts(struct explainer *x)
+{
+    uint32_t n = x->n;
+
+    for (uint32_t i = 0; i < n; i++)
+        if (is_first_of_silence(x, i))
+            end_host(x, i);
+}
+
+/* --- Links
+ * ------------------------------------------------------------------------------------------------------------ */
+
+void explain_quiet(struct explainer *x, const struct pkt *p)
+{
+    struct quiet *least = &x->quiet[0], q = {x->last, p->frame->ts, frame_u32(p)};
+
+    if (!x->last)
+        return;
+    for (unsigned i = 1; i < QUIET_TIMES; i++)
+        if (x->quiet[i].to - x->quiet[i].from < least->to - least->from)
+            least = &x->quiet[i];
+    if (q.to - q.from > least->to - least->from)
+        *least = q;
+}
+
+/* Whether an incident is about requests that were sent before a quiet time, and again behind it, though their ACK timer
+ * ran out several times meanwhile. */
+static bool spans(struct explainer *x, const struct incident *st, const struct quiet *q)
+{
+    const struct conn_params *c;
+    ns_t timer;
+
+    if (st->flow == FLOW_NONE || st->moot || st->merged || st->superseded_by || !st->silence || st->start > q->from ||
+        st->start + st->silence < q->to)
+        return false;
+    c = &conn_flow_at(observer_conns(x->observer), st->flow)->params;
+    timer = (c->have_timeout || c->have_asked) && c->timeout ? (ns_t)4096 << c->timeout : 0;
+    return q->to - q->from > (timer ? 4 * timer : QUIET_UNKNOWN);
+}
+
+static void end_quiet(struct explainer *x, const struct quiet *q)
+{
+    uint32_t conns = 0, hosts = 0, number, n = x->n;
+    const struct incident *first = NULL;
+    struct incident *by;
+
+    for (uint32_t i = 0; i < n; i++)
+        if (spans(x, &x->incidents[i], q)) {
+            hosts += first && !conn_addr_eq(&first->src, &x->incidents[i].src);
+            first = first ? first : &x->incidents[i];
+            conns++;
+        }
+    if (conns < LINK_CONNS || !hosts)
+        return;
+    number = cross_new(x, CAUSE_LINK_DOWN, first->tap, q->from);
+    by = incident_at(x, number);
+    if (!by)
+        return;
+    incident_frame(by, ROLE_EVIDENCE, q->frame);
+    incident_is(by, SAY(NOTHING_PASSED, .time = q->to - q->from, .time2 = q->from, .n = conns));
+    for (uint32_t i = 0; i < n; i++)
+        if (spans(x, &x->incidents[i], q))
+            cross_supersede(x, number, i);
+}
+
+void explain_links(struct explainer *x)
+{
+    for (unsigned i = 0; i < QUIET_TIMES; i++)
+        if (x->quiet[i].to)
+            end_quiet(x, &x->quiet[i]);
+}

@@ -1,0 +1,337 @@
+/* layer 3 (explain): what a path does to packets: it refuses them, as ICMP says; it carries no large ones; or responses
+ * come back from another address, or in another VLAN. */
+#include "dissect/ip/icmp.h"
+#include "src/explain/explain_impl.h"
+
+/* --- ICMP errors
+ * ------------------------------------------------------------------------------------------------------ */
+
+enum {
+    ICMP_UNREACHABLE = 3, /* type of ICMP */
+    ICMP6_UNREACHABLE = 1,
+    ICMP6_TOO_BIG = 2,
+    CODE_FRAGMENT = 4, /* of ICMP_UNREACHABLE: the packet is too big */
+    IPPROTO_OF_UDP = 17,
+};
+
+/* Codes that tell that a packet was refused, and by whom: type << 8 | code. */
+static bool is_refused(uint16_t code)
+{
+    static const uint16_t refused[] = {0x300, 0x301, 0x302,  0x303,  0x306,  0x307,  0x309,
+                                       0x30a, 0x30d, 0x8100, 0x8101, 0x8103, 0x8104, 0x8105};
+
+    for (unsigned i = 0; i < ARRAY_LEN(refused); i++)
+        if (refused[i] == code)
+            return true;
+    return false;
+}
+
+static bool is_too_big(uint16_t code)
+{
+    return code == (ICMP_UNREACHABLE << 8 | CODE_FRAGMENT) || code == (0x8000 | ICMP6_TOO_BIG << 8);
+}
+
+static void map_ipv4(struct conn_addr *a, const uint8_t *p)
+{
+    memset(a->b, 0, 10);
+    memset(a->b + 10, 0xff, 2);
+    memcpy(a->b + 12, p, 4);
+}
+
+/* The ends of the packet that an ICMP error at `off` quotes, if that is one of RoCEv2. */
+static bool quoted_ends(const struct pkt *p, uint32_t off, struct icmp_error *e)
+{
+    const uint8_t *q = p->data + off + 8;
+    uint32_t left = p->caplen > off + 8 ? p->caplen - off - 8 : 0, len;
+
+    if (left >= 20 && q[0] >> 4 == 4) {
+        len = (q[0] & 15u) * 4;
+        if (q[9] != IPPROTO_OF_UDP || left < len + 4)
+            return false;
+        map_ipv4(&e->src, q + 12);
+        map_ipv4(&e->dst, q + 16);
+        return load_be16(q + len + 2) == UDP_PORT_ROCEV2;
+    }
+    if (left < 44 || q[0] >> 4 != 6 || q[6] != IPPROTO_OF_UDP)
+        return false;
+    memcpy(e->src.b, q + 8, 16);
+    memcpy(e->dst.b, q + 24, 16);
+    return load_be16(q + 42) == UDP_PORT_ROCEV2;
+}
+
+static bool icmp_error_of(const struct pkt *p, struct icmp_error *e)
+{
+    for (unsigned i = 0; i < p->n_layers; i++) {
+        const struct layer *l = &p->layers[i];
+        bool six = l->hdr == &icmp6_hdr;
+        const uint8_t *h = p->data + l->off;
+        struct conn_addr to;
+        if ((l->hdr != &icmp_hdr && !six) || l->off + 8 > p->caplen)
+            continue;
+        *e = (struct icmp_error){.code = (uint16_t)((six ? 0x8000 : 0) | h[0] << 8 | h[1]),
+                                 .mtu = six ? load_be32(h + 4) : load_be16(h + 6),
+                                 .tap = conn_tap_of(p->frame),
+                                 .frame = frame_u32(p),
+                                 .ts = p->frame->ts,
+                                 .n = 1};
+        conn_addr_of(p, &e->router, &to);
+        return (is_refused(e->code) || is_too_big(e->code)) && quoted_ends(p, l->off, e);
+    }
+    return false;
+}
+
+void explain_icmp(struct explainer *x, const struct pkt *p)
+{
+    struct icmp_error e;
+
+    if (!icmp_error_of(p, &e))
+        return;
+    for (uint32_t i = 0; i < x->n_icmp; i++) {
+        struct icmp_error *o = &x->icmp[i];
+        if (o->code == e.code && o->tap == e.tap && conn_addr_eq(&o->router, &e.router) &&
+            conn_addr_eq(&o->src, &e.src) && conn_addr_eq(&o->dst, &e.dst)) {
+            o->n++;
+            return;
+        }
+    }
+    if (x->n_icmp < ICMP_ERRORS)
+        x->icmp[x->n_icmp++] = e;
+}
+
+static bool is_between(const struct incident *i, const struct conn_addr *src, const struct conn_addr *dst)
+{
+    return conn_addr_eq(&i->src, src) && conn_addr_eq(&i->dst, dst);
+}
+
+/* Whether packets came the other way all the same: another program of that host sent the ICMP error. */
+static bool is_heard_after(struct explainer *x, const struct icmp_error *e)
+{
+    for (uint32_t i = 0; i < conn_counts(observer_conns(x->observer)).flows; i++) {
+        const struct flow *f = conn_flow_at(observer_conns(x->observer), i);
+        const struct flow_notes *t = x->notes[i];
+        if (t && f->tap == e->tap && t->headers.last_ts > e->ts && conn_addr_eq(&f->src, &e->dst) &&
+            conn_addr_eq(&f->dst, &e->src))
+            return true;
+    }
+    for (unsigned i = 0; i < CM_SENT; i++) {
+        const struct cm_sent *c = &x->cm[i];
+        if (c->n && c->answer.ts > e->ts && conn_addr_eq(&c->src, &e->src) && conn_addr_eq(&c->dst, &e->dst))
+            return true;
+    }
+    return false;
+}
+
+/* Router or host `e->router` said why packets did not arrive. */
+static void end_icmp(struct explainer *x, const struct icmp_error *e)
+{
+    bool big = is_too_big(e->code);
+    uint32_t by =
+        is_heard_after(x, e) ? NO_INCIDENT : cross_new(x, big ? CAUSE_MTU_BLACK_HOLE : CAUSE_REFUSED, e->tap, e->ts);
+    struct incident *st = incident_at(x, by);
+
+    if (!st)
+        return;
+    st->src = e->src;
+    st->dst = e->dst;
+    incident_frame(st, ROLE_EVIDENCE, e->frame);
+    st->times = e->n - 1;
+    if (big)
+        incident_is(st, SAY(TOO_BIG, .end = e->router, .n = e->mtu, .other = e->frame));
+    else
+        incident_is(st, SAY(REFUSED_BY, .end = e->router, .op = e->code, .other = e->frame, .n = e->n > 1 ? e->n : 0));
+    for (uint32_t i = 0; i < by; i++)
+        if (is_unheard(&x->incidents[i]) && is_between(&x->incidents[i], &e->src, &e->dst))
+            cross_supersede(x, by, i);
+}
+
+/* --- MTU
+ * -------------------------------------------------------------------------------------------------------------- */
+
+#define BLACK_HOLE_TRIES   3   /* copies of large packets, none of which arrived */
+#define BLACK_HOLE_SMALLER 8   /* packets that arrived */
+#define BLACK_HOLE_MIN     512 /* bytes; no MTU is smaller */
+
+/* What arrived at one address, by the acknowledgements: packets of `size` bytes, and smaller ones. */
+struct sizes {
+    uint32_t size;                 /* of what was sent again and never arrived; 0: nothing */
+    uint32_t tries, stuck;         /* copies of it; connections */
+    uint32_t arrived, arrived_max; /* packets that were acknowledged; bytes of the largest */
+    uint32_t frame;                /* first of the large ones */
+    ns_t ts;
+};
+
+static void add_sizes(struct sizes *z, struct req_dir *h)
+{
+    const struct sent *stuck = req_dir_sent(h, h->have_una ? h->una : h->start);
+
+    for (unsigned i = 0; h->have_una && i < TRACK_SENT; i++)
+        if (h->sent[i].psn != UINT32_MAX && psn_diff(h->una, h->sent[i].psn) > 0) {
+            z->arrived++;
+            z->arrived_max = h->sent[i].len > z->arrived_max ? h->sent[i].len : z->arrived_max;
+        }
+    if (!stuck || stuck->copies < 2)
+        return;
+    if (!z->size || stuck->len < z->size)
+        z->size = stuck->len;
+    if (!z->frame || stuck->ts_first < z->ts) {
+        z->frame = stuck->first;
+        z->ts = stuck->ts_first;
+    }
+    z->tries += stuck->copies;
+    z->stuck++;
+}
+
+/* Requests of all flows to the destination of `f`. */
+static struct sizes sizes_to(struct explainer *x, const struct flow *f)
+{
+    struct sizes z = {0};
+
+    for (uint32_t i = 0; i < conn_counts(observer_conns(x->observer)).flows; i++) {
+        const struct flow *g = conn_flow_at(observer_conns(x->observer), i);
+        struct req_dir *h = observer_req_dir(x->observer, i);
+        if (g->tap == f->tap && conn_addr_eq(&g->dst, &f->dst) && h && h->have_next)
+            add_sizes(&z, h);
+    }
+    return z;
+}
+
+/* Whether only the size tells what arrived from what did not. */
+static bool is_black_hole(const struct sizes *z)
+{
+    return z->size >= BLACK_HOLE_MIN && z->tries >= BLACK_HOLE_TRIES && z->arrived >= BLACK_HOLE_SMALLER &&
+           z->arrived_max < z->size;
+}
+
+static bool is_first_to(struct explainer *x, uint32_t flow)
+{
+    const struct flow *f = conn_flow_at(observer_conns(x->observer), flow);
+
+    for (uint32_t i = 0; i < flow; i++) {
+        const struct flow *g = conn_flow_at(observer_conns(x->observer), i);
+        if (g->tap == f->tap && conn_addr_eq(&g->dst, &f->dst))
+            return false;
+    }
+    return true;
+}
+
+static void end_mtu(struct explainer *x, uint32_t flow)
+{
+    const struct flow *f = conn_flow_at(observer_conns(x->observer), flow);
+    struct sizes z = is_first_to(x, flow) ? sizes_to(x, f) : (struct sizes){0};
+    uint32_t by = is_black_hole(&z) ? cross_new(x, CAUSE_MTU_BLACK_HOLE, f->tap, z.ts) : NO_INCIDENT;
+    struct incident *st = incident_at(x, by);
+
+    if (!st)
+        return;
+    st->dst = f->dst;
+    incident_frame(st, ROLE_LOST, z.frame);
+    incident_is(st, SAY(BLACK_HOLE, .n = z.size, .m = z.tries, .k = z.arrived, .lost = z.frame));
+    for (uint32_t i = 0; i < by; i++)
+        if ((is_unheard(&x->incidents[i]) || x->incidents[i].cause == CAUSE_PACKET_LOSS) &&
+            x->incidents[i].tap == f->tap && conn_addr_eq(&x->incidents[i].dst, &f->dst))
+            cross_supersede(x, by, i);
+}
+
+/* --- Responses that are dropped for where they come from
+ * --------------------------------------------------------------- */
+
+void explain_stranger(struct explainer *x, const struct pkt *p)
+{
+    struct stranger k = {.tap = conn_tap_of(p->frame), .dqpn = p->bth.dqpn, .psn = p->bth.psn, .frame = frame_u32(p)};
+
+    conn_addr_of(p, &k.src, &k.dst);
+    for (uint32_t i = 0; i < x->n_strangers; i++) {
+        struct stranger *o = &x->strangers[i];
+        if (o->tap == k.tap && o->dqpn == k.dqpn && conn_addr_eq(&o->src, &k.src) && conn_addr_eq(&o->dst, &k.dst)) {
+            o->n++;
+            o->others += !(p->op->flags & OPF_ACK);
+            o->psn = k.psn;
+            return;
+        }
+    }
+    if (x->n_strangers == STRANGERS)
+        return;
+    k.n = 1;
+    k.others = !(p->op->flags & OPF_ACK);
+    x->strangers[x->n_strangers++] = k;
+}
+
+/* The flow of requests without a single response to which a stranger's responses belong by their PSNs; FLOW_NONE. */
+static uint32_t flow_of_stranger(struct explainer *x, const struct stranger *k)
+{
+    uint32_t found = FLOW_NONE;
+
+    for (uint32_t i = 0; i < conn_counts(observer_conns(x->observer)).flows; i++) {
+        const struct flow *f = conn_flow_at(observer_conns(x->observer), i);
+        struct req_dir *h = observer_req_dir(x->observer, i);
+        if (f->tap != k->tap || !conn_addr_eq(&f->src, &k->dst) || conn_addr_eq(&f->dst, &k->src) || !h ||
+            !h->have_next || h->rsp_packets || !req_dir_sent(h, k->psn))
+            continue;
+        if (found != FLOW_NONE)
+            return FLOW_NONE;
+        found = i;
+    }
+    return found;
+}
+
+static void end_stranger(struct explainer *x, const struct stranger *k)
+{
+    uint32_t flow = flow_of_stranger(x, k), by;
+    struct incident *st;
+    bool waits = false;
+
+    for (uint32_t i = 0; flow != FLOW_NONE && i < x->n; i++)
+        waits |= x->incidents[i].flow == flow && is_unheard(&x->incidents[i]);
+    by = waits ? cross_new(x, CAUSE_WRONG_SOURCE, k->tap, observer_req_dir(x->observer, flow)->first_ts) : NO_INCIDENT;
+    st = incident_at(x, by);
+    if (!st)
+        return;
+    incident_of_flow(x, st, flow);
+    incident_frame(st, ROLE_EVIDENCE, k->frame);
+    st->times = k->n - 1;
+    incident_is(
+        st, SAY(WRONG_ADDRESS, .n = k->others ? 0 : k->n, .m = k->others ? k->n : 0, .end = k->src, .other = k->frame));
+    for (uint32_t i = 0; i < by; i++)
+        if (x->incidents[i].flow == flow && is_unheard(&x->incidents[i]))
+            cross_supersede(x, by, i);
+}
+
+/* Whether nothing but the VLAN speaks against the responses of a flow's peer: its requests are sent again all the same.
+ */
+static void end_vlan(struct explainer *x, uint32_t flow)
+{
+    const struct flow *f = conn_flow_at(observer_conns(x->observer), flow);
+    const struct flow_notes *t = x->notes[flow], *o = f->peer == FLOW_NONE ? NULL : x->notes[f->peer];
+    const struct req_dir *h = observer_req_dir(x->observer, flow);
+    const struct tries *tries = observer_tries(x->observer, flow);
+    bool differs = t && o && t->headers.seen && o->headers.seen && t->headers.vlan != o->headers.vlan;
+    struct incident *st;
+    uint32_t by;
+
+    if (!differs || !h || !h->have_next || tries->n < 2 || tries->next != h->next)
+        return;
+    by = cross_new(x, CAUSE_WRONG_SOURCE, f->tap, h->first_ts);
+    st = incident_at(x, by);
+    if (!st)
+        return;
+    incident_of_flow(x, st, flow);
+    incident_frame(st, ROLE_EVIDENCE, o->headers.frame);
+    incident_is(st, SAY(WRONG_VLAN, .n = o->headers.vlan, .m = t->headers.vlan, .other = o->headers.frame));
+    for (uint32_t i = 0; i < by; i++)
+        if (x->incidents[i].flow == flow && (is_unheard(&x->incidents[i]) || x->incidents[i].cause == CAUSE_LOST_ACK))
+            cross_supersede(x, by, i);
+}
+
+void explain_paths(struct explainer *x)
+{
+    uint32_t flows = conn_counts(observer_conns(x->observer)).flows;
+
+    for (uint32_t i = 0; i < x->n_icmp; i++)
+        end_icmp(x, &x->icmp[i]);
+    for (uint32_t i = 0; i < x->n_strangers; i++)
+        end_stranger(x, &x->strangers[i]);
+    for (uint32_t i = 0; i < flows; i++) {
+        end_mtu(x, i);
+        end_vlan(x, i);
+    }
+}

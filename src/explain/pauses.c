@@ -1,0 +1,115 @@
+/* layer 3 (explain): pause frames (IEEE 802.3x and 802.1Qbb): who was paused, for how long, and what that explains. */
+#include "src/explain/explain_impl.h"
+
+#define PAUSE_LONG NS_PER_MS /* a pause that is told with its length */
+/* One frame pauses for 65535 times 512 bits at most: so long at 10 Gbit/s, which no RDMA port is slower than. */
+#define PAUSE_MAX (65535 * INT64_C(512) / 10)
+
+enum {
+    OPCODE_PAUSE = 0x0001,
+    OPCODE_PFC = 0x0101,
+};
+
+/* The classes that a frame pauses, a mask; of PAUSE, which pauses all, 0. *on: it asks for silence, else for its end.
+ */
+static uint8_t classes_of(const struct pkt *p, bool *on)
+{
+    const uint8_t *q = p->data + 16; /* class enable vector, quanta of eight classes; or quanta of PAUSE */
+    uint8_t mask = 0;
+
+    *on = p->caplen >= 18 && load_be16(q);
+    if (load_be16(q - 2) == OPCODE_PAUSE)
+        return 0;
+    if (p->caplen < 34)
+        return *on ? q[1] : 0;
+    for (unsigned i = 0; i < 8; i++)
+        if (q[1] >> i & 1 && load_be16(q + 2 + 2 * i))
+            mask |= (uint8_t)(1u << i);
+    *on = mask != 0;
+    return mask;
+}
+
+static struct pauser *pauser_of(struct explainer *x, const struct pkt *p)
+{
+    uint64_t mac = load_be64(p->data + 4) & UINT64_C(0xffffffffffff);
+    uint32_t tap = conn_tap_of(p->frame);
+
+    for (uint32_t i = 0; i < x->n_pausers; i++)
+        if (x->pausers[i].mac == mac && x->pausers[i].tap == tap)
+            return &x->pausers[i];
+    if (x->n_pausers == PAUSERS)
+        return NULL;
+    x->pausers[x->n_pausers] = (struct pauser){.mac = mac, .tap = tap, .frame = frame_u32(p), .from = p->frame->ts};
+    return &x->pausers[x->n_pausers++];
+}
+
+/* The time since the latest frame was paused, as far as that frame could ask for it. */
+static void add_paused(struct pauser *a, ns_t now)
+{
+    if (a->on && now > a->last)
+        a->paused += now - a->last < PAUSE_MAX ? now - a->last : PAUSE_MAX;
+}
+
+void explain_pause(struct explainer *x, const struct pkt *p)
+{
+    unsigned opcode = load_be16(p->data + 14);
+    struct pauser *a = opcode == OPCODE_PAUSE || opcode == OPCODE_PFC ? pauser_of(x, p) : NULL;
+
+    if (!a)
+        return;
+    add_paused(a, p->frame->ts);
+    a->classes |= classes_of(p, &a->on);
+    a->last = p->frame->ts;
+    a->n++;
+}
+
+/* Whether an incident is a silence in the midst of which the port was paused, and that a pause may have made. */
+static bool is_of_pause(const struct incident *st, const struct pauser *a)
+{
+    bool late = st->cause == CAUSE_LOST_LAST_PACKET || st->cause == CAUSE_EARLY_TIMEOUT ||
+                st->cause == CAUSE_LOST_ACK || (st->cause == CAUSE_PACKET_LOSS && st->unanswered);
+    ns_t took = st->lost > st->silence ? st->lost : st->silence;
+
+    return late && !st->moot && !st->merged && !st->superseded_by && st->tap == a->tap && st->start <= a->last &&
+           st->start + took >= a->from;
+}
+
+/* Whether a packet was lost while the port was paused. */
+static bool is_loss_meanwhile(const struct incident *st, const struct pauser *a)
+{
+    bool loss = st->cause == CAUSE_PACKET_LOSS || st->cause == CAUSE_LOST_READ_RESPONSE ||
+                st->cause == CAUSE_BAD_ICRC || st->cause == CAUSE_RETRY_EXCEEDED || st->cause == CAUSE_SILENT_PEER;
+
+    return !st->moot && st->tap == a->tap && st->start <= a->last && st->start + st->lost >= a->from &&
+           (loss || (is_of_pause(st, a) && !st->arrived && st->cause != CAUSE_EARLY_TIMEOUT));
+}
+
+static void end_pauser(struct explainer *x, struct pauser *a)
+{
+    uint32_t n = x->n, by = cross_new(x, CAUSE_PAUSE, a->tap, a->from);
+    struct incident *st = incident_at(x, by);
+    bool lost = false;
+
+    if (!st)
+        return;
+    add_paused(a, x->last);
+    incident_frame(st, ROLE_EVIDENCE, a->frame);
+    st->times = a->n - 1;
+    if (a->paused < PAUSE_LONG) {
+        incident_is(st, SAY(PAUSED, .n = a->classes ? OPCODE_PFC : OPCODE_PAUSE, .address = a->mac, .other = a->frame));
+        return;
+    }
+    for (uint32_t i = 0; i < n; i++)
+        lost |= is_loss_meanwhile(&x->incidents[i], a);
+    incident_is(st, a->classes ? SAY(PAUSED_CLASS, .code = a->classes, .time = a->paused, .address = a->mac, .n = !lost)
+                               : SAY(PAUSED_LINK, .time = a->paused, .address = a->mac, .n = !lost));
+    for (uint32_t i = 0; i < n; i++)
+        if (is_of_pause(&x->incidents[i], a))
+            cross_supersede(x, by, i);
+}
+
+void explain_pauses(struct explainer *x)
+{
+    for (uint32_t i = 0; i < x->n_pausers; i++)
+        end_pauser(x, &x->pausers[i]);
+}
