@@ -28,6 +28,7 @@ struct cap_writer {
     struct iface_map *files;  /* by frame.file */
     uint32_t n_files, n_ifaces;
     uint64_t frames, offset; /* written */
+    struct buf comments;     /* options of the next frame, from cap_write_comment() */
     struct cap_error error;
 };
 
@@ -193,7 +194,8 @@ static uint32_t *iface_slot(struct cap_writer *w, uint16_t file, uint32_t iface)
 static bool fits_simple(const struct cap_writer *w, const struct frame *f, uint32_t id, uint32_t caplen)
 {
     uint32_t limit = w->snaplen_first ? w->snaplen_first : UINT32_MAX;
-    return !f->has_ts && id == 0 && !f->flags && !f->drops && !f->comment && caplen == min_u32(f->len, limit);
+    return !f->has_ts && id == 0 && !f->flags && !f->drops && !f->comment && !w->comments.len &&
+           caplen == min_u32(f->len, limit);
 }
 
 /* All comments of a packet. */
@@ -220,8 +222,9 @@ static void write_comments(struct buf *b, const struct frame *f)
     }
 }
 
-static void write_enhanced(struct buf *b, const struct frame *f, uint32_t id, uint32_t caplen)
+static void write_enhanced(struct cap_writer *w, const struct frame *f, uint32_t id, uint32_t caplen)
 {
+    struct buf *b = &w->out;
     uint64_t ts = f->has_ts && f->ts > 0 ? (uint64_t)f->ts : 0;
     size_t at = b->len;
     uint8_t head[28] = {6};
@@ -235,6 +238,7 @@ static void write_enhanced(struct buf *b, const struct frame *f, uint32_t id, ui
     wpad(b, f->data, caplen);
     if (f->comment)
         write_comments(b, f);
+    buf_mem(b, w->comments.p, w->comments.len);
     if (f->flags) {
         w16(b, 2);
         w16(b, 4);
@@ -242,9 +246,10 @@ static void write_enhanced(struct buf *b, const struct frame *f, uint32_t id, ui
     }
     if (f->drops)
         woption64(b, 4, f->drops);
-    if (f->comment || f->flags || f->drops)
+    if (f->comment || f->flags || f->drops || w->comments.len)
         w32(b, 0);
     wblock_end(b, at);
+    w->comments.len = 0;
 }
 
 /* The output's number of an interface, plus 1, which is described when it is new; NULL without memory. */
@@ -280,7 +285,7 @@ static int write_pcapng(struct cap_writer *w, const struct frame *f, const struc
         wpad(&w->out, f->data, caplen);
         wblock_end(&w->out, at);
     } else {
-        write_enhanced(&w->out, f, *slot - 1, caplen);
+        write_enhanced(w, f, *slot - 1, caplen);
     }
     return 0;
 }
@@ -333,6 +338,12 @@ int cap_write(struct cap_writer *w, const struct frame *f, const struct cap_ifac
         return rc;
     w->frames++;
     return UNLIKELY(w->out.len >= BUFFER_SIZE || w->out.err) ? cap_writer_flush(w) : 0;
+}
+
+void cap_write_comment(struct cap_writer *w, const char *text, size_t len)
+{
+    if (!w->pcap)
+        woption(&w->comments, 1, text, len);
 }
 
 int cap_write_stats(struct cap_writer *w, uint16_t file, uint32_t iface, const struct cap_iface *stats)
@@ -420,6 +431,7 @@ int cap_writer_close(struct cap_writer *w, struct cap_error *err)
         free(w->files[i].id);
     free(w->files);
     buf_free(&w->out);
+    buf_free(&w->comments);
     free(w);
     return rc;
 }

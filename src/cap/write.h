@@ -35,6 +35,10 @@ int cap_writer_open(struct cap_writer **out, const char *path, const struct cap_
  * becomes 1970. Writing to a closed pipe raises SIGPIPE unless the program ignores it. */
 int cap_write(struct cap_writer *w, const struct frame *f, const struct cap_iface *iface);
 
+/* A comment that the next frame gets besides those that it has (pcapng; else nothing happens): UTF-8, at most 65535
+ * bytes, further ones are left out. May be called several times. */
+void cap_write_comment(struct cap_writer *w, const char *text, size_t len);
+
 /* Describe interface `number` of input `file` before its first frame, so that interfaces have the order of these calls
  * in the file (pcapng; else nothing happens). As cap_write(). */
 int cap_write_iface(struct cap_writer *w, uint16_t file, uint32_t number, const struct cap_iface *iface);
