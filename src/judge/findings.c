@@ -24,6 +24,8 @@ struct findings {
     uint64_t fails[RULE_COUNT], warns[RULE_COUNT], unsure[RULE_COUNT];
     uint64_t packets;
     uint32_t connections, highest;
+    void (*left_out)(void *user, const struct finding *f); /* NULL: nobody asks */
+    void *user;
 };
 
 struct findings *findings_new(void)
@@ -123,12 +125,21 @@ static struct finding *grow(struct findings *r)
     return &r->findings[r->n++];
 }
 
+void findings_on_left_out(struct findings *r, void (*fn)(void *user, const struct finding *f), void *user)
+{
+    r->left_out = fn;
+    r->user = user;
+}
+
 void findings_add(struct findings *r, const struct finding *f, const struct finding_text *t)
 {
     struct finding *to = count(r, f) ? grow(r) : NULL;
 
-    if (!to)
+    if (!to) {
+        if (r->left_out)
+            r->left_out(r->user, f);
         return;
+    }
     *to = *f;
     to->times = 1;
     to->wrong = string_put(r, t->wrong);

@@ -41,6 +41,8 @@ struct findings *findings_new(void);
 void findings_free(struct findings *r);
 /* Rules that were looked at (they count as passed unless something is found). */
 void findings_judged(struct findings *r, enum rule rule);
+/* Who wants to know of each finding that is counted but not kept. Before the first finding. */
+void findings_on_left_out(struct findings *r, void (*fn)(void *user, const struct finding *f), void *user);
 /* Count a finding, and keep it unless FINDINGS_EACH like it, or FINDINGS_MAX in all, are kept. Its texts are copied. */
 void findings_add(struct findings *r, const struct finding *f, const struct finding_text *t);
 
