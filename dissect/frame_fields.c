@@ -128,6 +128,57 @@ static bool upper_get(const struct pkt *p, const struct layer *l, struct value *
     return true;
 }
 
+void pkt_marks(struct pkt *p, const struct pkt_mark *marks, unsigned n)
+{
+    p->note.marks = marks;
+    p->note.first_mark = p->n_layers;
+    for (unsigned i = 0; i < n && p->n_layers < PKT_LAYERS; i++)
+        p->layers[p->n_layers++] = (struct layer){.hdr = &rdma_mark_hdr};
+}
+
+static const struct pkt_mark *mark_of(const struct pkt *p, const struct layer *l)
+{
+    return &p->note.marks[(l - p->layers) - p->note.first_mark];
+}
+
+static bool text_get(struct value *v, const char *text)
+{
+    v->p = (const uint8_t *)text;
+    v->len = text ? (uint32_t)strlen(text) : 0;
+    return text != NULL;
+}
+
+static bool finding_get(const struct pkt *p, const struct layer *l, struct value *v)
+{
+    return text_get(v, mark_of(p, l)->finding);
+}
+
+static bool cause_get(const struct pkt *p, const struct layer *l, struct value *v)
+{
+    return text_get(v, mark_of(p, l)->cause);
+}
+
+static bool incident_get(const struct pkt *p, const struct layer *l, struct value *v)
+{
+    v->u = mark_of(p, l)->number;
+    return mark_of(p, l)->cause != NULL;
+}
+
+static const struct field mark_fields[] = {
+    FIELD_GET(finding_get, FT_STRING, BASE_NONE, NULL, 0, "rdma.finding", "Broken rule",
+              "Rule of the transport that `rdmatrace check` says this packet breaks."),
+    FIELD_GET(incident_get, FT_UINT32, BASE_DEC, NULL, 0, "rdma.incident", "Incident",
+              "Number of the incident in `rdmatrace explain` that this packet belongs to, from 1."),
+    FIELD_GET(cause_get, FT_STRING, BASE_NONE, NULL, 0, "rdma.cause", "Cause", "Cause of the incident."),
+};
+const struct hdr rdma_mark_hdr = {
+    .abbrev = "rdma.found",
+    .name = "Found by a first pass",
+    .proto = "rdma",
+    .fields = mark_fields,
+    .nfields = ARRAY_LEN(mark_fields),
+};
+
 static const struct field rdma_fields[] = {
     FIELD_GET(conn_get, FT_UINT32, BASE_DEC, NULL, 0, "rdma.conn", "Connection", "Number of the connection, from 1."),
     FIELD_GET(src_qpn_get, FT_UINT24, BASE_HEX, NULL, 0, "rdma.srcqp", "Source Queue Pair",

@@ -52,6 +52,15 @@ struct decode_opts {
     bool headers_only;
 };
 
+/* What a first pass over the capture found about a frame: a broken rule, or that it belongs to an incident. */
+struct pkt_mark {
+    uint64_t frame;      /* number in its file */
+    const char *finding; /* id of the rule that it breaks, such as "SEQ-01"; NULL: none */
+    const char *cause;   /* of the incident that it belongs to, such as "packet-loss"; NULL: none */
+    uint32_t number;     /* of the finding or incident in its report, from 1; 0: a finding that is not listed there */
+    uint16_t file;       /* index of the file, as in struct frame */
+};
+
 /* What earlier packets say about this one. src/conn/annotate.c fills it; the wire layer only names its fields and
  * prints them. Frame numbers are those of the file; 0: not known. */
 struct pkt_note {
@@ -67,6 +76,9 @@ struct pkt_note {
     uint64_t request_frame; /* frame of the request that this responds to */
     uint64_t acked_first;   /* first and last frame that this answers */
     uint64_t acked_last;
+    /* with layers of rdma_mark_hdr, see pkt_marks(): one of each, from that of the layer `first_mark` on */
+    const struct pkt_mark *marks;
+    uint16_t first_mark;
     bool retransmission; /* the request was sent before, or requests the rest of a READ again */
 };
 enum {
@@ -168,6 +180,11 @@ void pkt_decode(struct pkt *p, const struct frame *frame, const struct decode_op
 /* The same without the short cut that pkt_decode() takes for the usual packet; the tests compare the two. */
 void pkt_decode_general(struct pkt *p, const struct frame *frame, const struct decode_opts *opts);
 
+/* Give the packet a layer of rdma_mark_hdr for each of the `n` marks, as far as there is room. */
+void pkt_marks(struct pkt *p, const struct pkt_mark *marks, unsigned n);
+
+/* rdma.finding, rdma.incident and rdma.cause; in pkt_marks()'s layers. */
+extern const struct hdr rdma_mark_hdr;
 /* frame.* and the columns; rdma.*, the members of pkt_note: printers add this layer last when note.have is not 0. */
 extern const struct hdr frame_hdr, rdma_hdr;
 

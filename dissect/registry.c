@@ -112,5 +112,6 @@ const struct hdr *const all_headers[] = {
                 MAD_OTHER_HDRS(HDR_REF)
         /* context across packets */
         & rdma_hdr,
+    &rdma_mark_hdr,
     NULL,
 };

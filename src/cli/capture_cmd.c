@@ -231,6 +231,8 @@ static int prepare(const struct trace_cmd *cmd, struct trace *t)
 {
     if (t->filter_text && cli_filter(&t->filter, t->filter_text) != EXIT_OK)
         return EXIT_BAD;
+    if (t->filter && filter_needs(t->filter) & FILTER_NEEDS_MARKS)
+        return cli_error("-Y: only decode knows rdma.finding, rdma.incident and rdma.cause");
     if (!cmd->conns && !(t->observer = observer_new(NULL)))
         return cli_error("out of memory");
     if (cmd->start && cmd->start(t) != EXIT_OK)
@@ -307,9 +309,10 @@ static int run_files(const struct trace_cmd *cmd, struct trace *t, struct window
     else if ((end = report(cmd, t)) != EXIT_OK && status == EXIT_OK)
         status = end;
     write_out(t);
-    if (end == EXIT_OK || end == EXIT_FOUND)
+    if (!t->silent && (end == EXIT_OK || end == EXIT_FOUND))
         say_notes(cmd, t, conns_of(cmd, t));
-    status = say_errors(m, status);
+    if (!t->silent)
+        status = say_errors(m, status);
     cap_merge_close(m);
     return status;
 }
@@ -337,6 +340,21 @@ struct trace *trace_new(const struct trace_cmd *cmd)
     if (t && cmd->init)
         cmd->init(t);
     return t;
+}
+
+int trace_first_pass(const struct trace_cmd *cmd, struct trace *t, const char **files, size_t n,
+                     const struct decode_opts *decode)
+{
+    int status;
+
+    t->silent = true;
+    t->files = files;
+    t->n_files = n;
+    t->decode = *decode;
+    t->file_ifaces = calloc(n, sizeof *t->file_ifaces);
+    status = t->file_ifaces ? run(cmd, t) : cli_error("out of memory");
+    free(t->file_ifaces);
+    return t->failed ? EXIT_OK : status;
 }
 
 int trace_main(const struct trace_cmd *cmd, int argc, char **argv)

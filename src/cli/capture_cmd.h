@@ -65,6 +65,7 @@ struct trace {
     struct filter *filter;   /* compiled; NULL: all packets */
     struct context *context; /* with `notes`, or if the filter needs it */
     bool broken;             /* standard output cannot be written */
+    bool silent;             /* another pass will report what is wrong with the files */
 };
 
 /* A command; `t` is its state. Any of start, packet, drops and stop may be NULL. */
@@ -95,6 +96,10 @@ struct trace_cmd {
     bool tells_forgotten;
 };
 
+/* Read files for a command without options, before another pass reads them: only what keeps all from being read is
+ * reported. `t`: from trace_new(), to be released by free(). An exit status. */
+int trace_first_pass(const struct trace_cmd *cmd, struct trace *t, const char **files, size_t n,
+                     const struct decode_opts *decode);
 /* The whole command. Returns the exit status. */
 int trace_main(const struct trace_cmd *cmd, int argc, char **argv);
 /* The state of a command, to be released by free(); NULL without memory. */

@@ -1,7 +1,9 @@
 /* layer 4 (tool): `rdmatrace check`: captures judged by the rules of the transport. */
+#include "src/cli/annotate.h"
 #include "src/cli/capture_cmd.h"
 #include "src/cli/cli.h"
 #include "src/cli/counters.h"
+#include "src/cli/found.h"
 #include "src/judge/judge.h"
 
 enum {
@@ -15,6 +17,7 @@ enum {
     KEY_ACK_TIMEOUT,
     KEY_RETRY,
     KEY_COUNTERS,
+    KEY_ANNOTATE,
 };
 
 static const struct opt_def defs[] = {
@@ -37,6 +40,7 @@ static const struct opt_def defs[] = {
     {KEY_COUNTERS, "counters", "HOST=FILES",
      "compare what the adapter of the host with this address has counted, FILE or BEFORE,AFTER, with\n"
      "the trace; may be repeated"},
+    ANNOTATE_OPTION(KEY_ANNOTATE, "findings"),
     {'T', "format", "FORMAT", "text (default), json or junit"},
     {'v', "verbose", NULL, "with -T text: list inconclusive verdicts, too"},
     {'q', "quiet", NULL, "with -T text: print the totals only"},
@@ -59,6 +63,8 @@ struct job {
     struct trace t;
     struct judge_opts o;
     struct judge *judge;
+    const char *annotate; /* --annotate; NULL: not */
+    struct marks marks;   /* with it */
     enum format format;
     enum tap_side tap;                    /* where none is said of an interface */
     bool tap_said, tap_iface[JUDGE_TAPS]; /* --tap: of all interfaces, of this one */
@@ -231,6 +237,9 @@ static int option(struct trace *t, int key, const char *arg)
         return parse_small("--retry-count", arg, 7, &job->o.retry_cnt);
     case KEY_COUNTERS:
         return counters_option(&job->o, arg);
+    case KEY_ANNOTATE:
+        job->annotate = arg;
+        return EXIT_OK;
     case 'T':
         return parse_format(job, arg);
     default:
@@ -251,8 +260,14 @@ static int start(struct trace *t)
 {
     struct job *job = job_of(t);
 
+    if (job->annotate && !annotate_possible(job->annotate, t->files, t->n_files))
+        return EXIT_BAD;
     job->judge = judge_new(&job->o);
-    return job->judge ? EXIT_OK : cli_error("out of memory");
+    if (!job->judge)
+        return cli_error("out of memory");
+    if (job->annotate)
+        found_listen(&job->marks, judge_findings(job->judge));
+    return EXIT_OK;
 }
 
 static struct conn_table *conns(struct trace *t)
@@ -307,9 +322,32 @@ static bool taps_exist(const struct job *job)
     return true;
 }
 
+/* "SEQ-01 error: PSN 7, expected 5"; of a finding that is only counted, what the rule says. */
+static void comment(void *user, const struct pkt_mark *mark, struct buf *b)
+{
+    const struct findings *r = judge_findings(((struct job *)user)->judge);
+    const struct finding *f = mark->number ? findings_at(r, mark->number - 1) : NULL;
+    const char *verdict = f && f->result == V_INCONCLUSIVE ? "inconclusive, " : "";
+
+    buf_printf(b, "rdmatrace check: %s ", mark->finding);
+    if (f) {
+        buf_printf(b, "%s%s: ", verdict, severity_str((enum severity)f->severity));
+        findings_headline(r, f, b);
+    } else {
+        buf_printf(b, "broken as before; rule: %s", rule_table[rule_find(mark->finding)].meaning);
+    }
+}
+
+static int annotate(struct job *job)
+{
+    found_findings(&job->marks, judge_findings(job->judge), job->verbose);
+    marks_sort(&job->marks);
+    return annotate_files(job->annotate, job->t.files, job->t.n_files, &job->marks, comment, job);
+}
+
 static int end(struct trace *t)
 {
-    const struct job *job = job_of(t);
+    struct job *job = job_of(t);
     struct findings *r = judge_findings(job->judge);
     struct buf said = {0};
     struct findings_opts o = {.files = t->files,
@@ -332,12 +370,15 @@ static int end(struct trace *t)
     else
         findings_text(r, &o, &t->out);
     buf_free(&said);
+    if (job->annotate && annotate(job) != EXIT_OK)
+        return EXIT_BAD;
     return sums.fail || (job->warnings && sums.warnings) || (job->strict && sums.inconclusive) ? EXIT_FOUND : EXIT_OK;
 }
 
 static void stop(struct trace *t)
 {
     judge_free(job_of(t)->judge);
+    marks_free(&job_of(t)->marks);
 }
 
 static void init(struct trace *t)

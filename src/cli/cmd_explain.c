@@ -1,17 +1,21 @@
 /* layer 4 (tool): `rdmatrace explain`: what went wrong, in plain words. */
+#include "src/cli/annotate.h"
 #include "src/cli/capture_cmd.h"
 #include "src/cli/cli.h"
+#include "src/cli/found.h"
 #include "src/explain/explain.h"
 #include "src/measure/meter.h"
 
 enum {
     KEY_CAUSES = 256,
+    KEY_ANNOTATE,
 };
 
 static const struct opt_def defs[] = {
     TRACE_OPTIONS,
     TRACE_CONN("only connection N (its number is that of `rdmatrace decode` and `rdmatrace flows`)"),
     {KEY_CAUSES, "causes", NULL, "list the causes"},
+    ANNOTATE_OPTION(KEY_ANNOTATE, "incidents"),
     {'T', "format", "FORMAT", "text (default) or json"},
     TRACE_OPTIONS_END,
 };
@@ -30,8 +34,9 @@ void cmd_explain_help(struct buf *b)
 struct job {
     struct trace t;
     struct explainer *explainer;
-    struct meter *meter; /* of JSON: the work requests */
-    FILE *requests;      /* their objects, as they are over */
+    const char *annotate; /* --annotate; NULL: not */
+    struct meter *meter;  /* of JSON: the work requests */
+    FILE *requests;       /* their objects, as they are over */
     struct buf row;
     enum { FORMAT_TEXT, FORMAT_JSON } format;
 };
@@ -50,6 +55,9 @@ static int option(struct trace *t, int key, const char *arg)
     switch (key) {
     case 'T':
         return opt_choice("-T", arg, formats, &job->format);
+    case KEY_ANNOTATE:
+        job->annotate = arg;
+        return EXIT_OK;
     default: /* KEY_CAUSES */
         explain_causes(&t->out);
         t->answered = true;
@@ -94,6 +102,8 @@ static int start(struct trace *t)
 {
     struct job *job = job_of(t);
 
+    if (job->annotate && !annotate_possible(job->annotate, t->files, t->n_files))
+        return EXIT_BAD;
     job->explainer = explain_new(t->observer);
     if (!job->explainer)
         return cli_error("out of memory");
@@ -120,6 +130,25 @@ static int put_requests(struct job *job)
                                  : EXIT_OK;
 }
 
+/* "incident 2, packet-loss: SEND Middle with PSN ..." */
+static void comment(void *user, const struct pkt_mark *mark, struct buf *b)
+{
+    buf_printf(b, "rdmatrace explain: incident %u, %s: ", mark->number, mark->cause);
+    explain_text_of(explain_at(user, mark->number - 1), b);
+}
+
+static int annotate(const struct job *job)
+{
+    struct marks m = {0};
+    int status;
+
+    found_incidents(&m, job->explainer, job->t.conn);
+    marks_sort(&m);
+    status = annotate_files(job->annotate, job->t.files, job->t.n_files, &m, comment, job->explainer);
+    marks_free(&m);
+    return status;
+}
+
 static int end(struct trace *t)
 {
     struct job *job = job_of(t);
@@ -127,7 +156,9 @@ static int end(struct trace *t)
 
     explain_end(job->explainer);
     (job->format == FORMAT_JSON ? explain_json : explain_text)(job->explainer, &o, &t->out);
-    return job->format == FORMAT_JSON ? put_requests(job) : EXIT_OK;
+    if (job->format == FORMAT_JSON && put_requests(job) != EXIT_OK)
+        return EXIT_BAD;
+    return job->annotate ? annotate(job) : EXIT_OK;
 }
 
 static void stop(struct trace *t)

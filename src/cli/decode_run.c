@@ -7,6 +7,7 @@
 #include "src/cap/merge.h"
 #include "src/cap/write.h"
 #include "src/cli/cli.h"
+#include "src/cli/found.h"
 #include "src/conn/annotate.h"
 #include "src/filter/filter.h"
 #include "src/show/summary.h"
@@ -28,6 +29,8 @@ struct run {
     struct cap_writer *out;
     struct cap_filter *capture_filter;
     struct context *context;
+    struct marks marks;    /* of a first pass */
+    bool marked;           /* it was needed */
     struct filter *filter; /* -Y; NULL: everything passes */
     struct printer printer;
     struct summary summary;
@@ -208,6 +211,15 @@ static bool captured(struct run *r, const struct frame *f)
     return m > 0;
 }
 
+static void show_marks(const struct run *r, struct pkt *p)
+{
+    unsigned n;
+    const struct pkt_mark *marks = marks_of(&r->marks, p->frame, &n);
+
+    if (n)
+        pkt_marks(p, marks, n);
+}
+
 static void read_all(struct run *r)
 {
     struct frame f;
@@ -221,6 +233,8 @@ static void read_all(struct run *r)
         pkt_decode(&p, &f, &r->decode);
         if (r->context)
             context_note(r->context, &p);
+        if (UNLIKELY(r->marked))
+            show_marks(r, &p);
         print_seen(&r->printer, &p);
         if (r->filter && !filter_match(r->filter, &p)) {
             r->printer.before = f.ts;
@@ -295,14 +309,23 @@ static void finish(struct run *r)
         r->status = EXIT_FOUND;
 }
 
-/* Whether a column of `-T fields` shows the Info column, or what header `h` describes. */
-static bool columns_show(const struct print_opts *o, const struct hdr *h)
+/* Whether a column of `-T fields` shows what header `h` describes. */
+static bool columns_name(const struct print_opts *o, const struct hdr *h)
 {
     for (unsigned i = 0; i < o->n_columns; i++)
         for (unsigned k = 0; k < o->columns[i].n_refs; k++)
-            if (o->columns[i].refs[k].hdr == h || strcmp(o->columns[i].name, "_ws.col.Info") == 0)
+            if (o->columns[i].refs[k].hdr == h)
                 return true;
     return false;
+}
+
+/* The same, or the Info column. */
+static bool columns_show(const struct print_opts *o, const struct hdr *h)
+{
+    for (unsigned i = 0; i < o->n_columns; i++)
+        if (strcmp(o->columns[i].name, "_ws.col.Info") == 0)
+            return true;
+    return columns_name(o, h);
 }
 
 /* Whether anything that is printed depends on the packets before. */
@@ -317,6 +340,25 @@ static bool needs_context(const struct run *r)
     if (job->quiet || r->silent)
         return false;
     return job->print.format != PRINT_FIELDS || columns_show(&job->print, &rdma_hdr);
+}
+
+/* A first pass over the files, if anything that is printed depends on it. An exit status. */
+static int find_marks(struct run *r)
+{
+    const struct decode_job *job = r->job;
+    const struct found_opts o = {.what = "rdma.finding, rdma.incident and rdma.cause",
+                                 .files = job->files,
+                                 .n_files = job->n_files,
+                                 .decode = job->decode,
+                                 .findings = true,
+                                 .incidents = true};
+
+    r->marked = (r->filter && filter_needs(r->filter) & FILTER_NEEDS_MARKS) ||
+                (!job->quiet && columns_name(&job->print, &rdma_mark_hdr));
+    if (!r->marked)
+        return EXIT_OK;
+    return job->iface ? cli_error("%s: not in a live capture, which cannot be read twice", o.what)
+                      : found_first_pass(&o, &r->marks);
 }
 
 /* Whether the headers up to the extended transport headers hold all that is asked for. */
@@ -369,6 +411,8 @@ int decode_run(const struct decode_job *job)
     r.status = job->display_filter ? cli_filter(&r.filter, job->display_filter) : EXIT_OK;
     r.decode.verify = needs_crc(&r);
     if (r.status == EXIT_OK)
+        r.status = find_marks(&r);
+    if (r.status == EXIT_OK)
         r.status = open_input(&r);
     if (r.status == EXIT_OK)
         r.status = open_output(&r);
@@ -386,6 +430,7 @@ int decode_run(const struct decode_job *job)
     }
     cap_filter_free(r.capture_filter);
     context_free(r.context);
+    marks_free(&r.marks);
     filter_free(r.filter);
     cap_merge_close(r.in);
     buf_free(&r.text);

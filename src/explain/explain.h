@@ -74,13 +74,13 @@ struct incident {
     /* Lost time of the accounts that is on its bill, by state; when the last of it ended; how many episodes. */
     ns_t bill, states[TIME_STATES], stop;
     uint32_t episodes;
-    ns_t silence;                     /* before the first retransmission for want of an answer; 0: none */
-    uint32_t psn, icrc;               /* packet concerned, for the comparison with other taps */
-    uint32_t end;                     /* PSN behind what had been sent by then; with has_psn */
-    uint32_t missing;                 /* packets that have not come; of an unreliable connection */
-    uint32_t back;                    /* frame in which it was sent again first for want of an answer; 0: none */
-    uint32_t arrived;                 /* the answer that proves its arrival */
-    ns_t arrival;                     /* its time since the packet was sent last */
+    ns_t silence;       /* before the first retransmission for want of an answer; 0: none */
+    uint32_t psn, icrc; /* packet concerned, for the comparison with other taps */
+    uint32_t end;       /* PSN behind what had been sent by then; with has_psn */
+    uint32_t missing;   /* packets that have not come; of an unreliable connection */
+    uint32_t back;      /* frame in which it was sent again first for want of an answer; 0: none */
+    uint32_t arrived;   /* the answer that proves its arrival */
+    ns_t arrival;       /* its time since the packet was sent last */
     /* number of the incident that explains this one, and is shown in its stead, plus 1 (explain_at()); 0: none */
     uint32_t superseded_by;
     uint32_t supersedes; /* how many it explains */

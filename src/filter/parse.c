@@ -85,6 +85,8 @@ static unsigned needs_of(const struct field_ref *r)
         needs |= FILTER_NEEDS_CRC;
     if (strncmp(name, "_ws.col.", 8) == 0)
         needs |= FILTER_NEEDS_COLUMN;
+    if (r->hdr == &rdma_mark_hdr)
+        needs |= FILTER_NEEDS_MARKS;
     return needs;
 }
 
