@@ -72,11 +72,45 @@ bool script_start(struct script *s);
 /* Work (post.c): words after the host. */
 bool script_post(struct script *s, unsigned host, const struct token *t, unsigned n);
 bool script_modify(struct script *s, unsigned host, const struct token *t, unsigned n);
-/* Packets (packet.c): "a > b ..." and "inject a > b ...". */
+/* Packets (packet.c): "a > b ..."; made by hand (inject.c): "inject a > b ...". */
 bool script_packet(struct script *s, unsigned host, const struct token *t, unsigned n);
 script_fn script_inject;
-/* A packet in the notation of the scenarios. */
+
+/* Packets in the notation of the scenarios (packet_text.c). */
+/* Values of a packet that scenarios name. */
+enum value_kind {
+    VAL_CONN,
+    VAL_PSN,
+    VAL_LEN,
+    VAL_FRAME,
+    VAL_MSN,
+    VAL_CREDIT,
+    VAL_TIMER,
+    VAL_ACKREQ,
+    VAL_SE,
+    VAL_VA,
+    VAL_DMALEN,
+    VAL_IMM,
+    VAL_PAD,
+    VAL_ORIG,
+    VAL_ECN,
+    VAL_DQPN,
+    VAL_RKEY,
+    VAL_COUNT
+};
+/* The value called `t`; VAL_COUNT: none is. */
+enum value_kind value_find(const struct token *t);
+/* A value of packet `p`, of which `v` tells the connection; false if it has none. */
+bool packet_value(const struct pkt *p, const struct conns_view *v, enum value_kind k, uint64_t *u);
+/* A value that a line gives: a number, or for va a place in the memory of the receiving host. */
+bool packet_value_given(struct script *s, unsigned host, enum value_kind k, const struct token *v, uint64_t *u);
+/* Name of an opcode's operation: "SEND_FIRST", "WRITE_ONLY_IMM", "READ_RESP_LAST", "CAS" ... */
+void packet_op_name(char *out, size_t size, const char *name);
+/* Name of a packet: ACKs by their syndrome, CM messages by their kind. */
+void packet_name(char *out, size_t size, const struct pkt *p);
+/* Append a whole packet. */
 void script_packet_text(struct script *s, struct buf *b, unsigned host, const uint8_t *data, uint32_t len);
+
 /* All other expectations (expect.c): words after the host. */
 bool script_expect(struct script *s, unsigned host, const struct token *t, unsigned n);
 script_fn script_none, script_wait, script_run_all;

@@ -1,0 +1,156 @@
+/* layer 3 (script): packets made by hand: "inject a > b ...". */
+#include "gen/script/script_impl.h"
+
+#include "dissect/mad/cm.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static bool find_op(struct script *s, const struct token *t, unsigned service, const struct opinfo **op,
+                    uint8_t *opcode)
+{
+    char name[64];
+
+    for (unsigned i = 0; i < 32; i++) {
+        *opcode = (uint8_t)(service << 5 | i);
+        *op = &opcode_table[*opcode];
+        if (!(*op)->name)
+            continue;
+        packet_op_name(name, sizeof name, (*op)->name);
+        if (token_is(t, name))
+            return true;
+    }
+    return text_fail(&s->err, t, "there is no packet '%.*s' of this service", (int)t->len, t->p);
+}
+
+/* Values of a packet made by hand. */
+struct handmade {
+    struct pkt p;
+    struct build_tweak tweak;
+    uint32_t len;
+    struct frame_field field[8];
+    uint64_t value[8];
+    unsigned n_fields;
+};
+
+static bool handmade_key(struct script *s, struct handmade *h, unsigned host, const struct conn_id *c,
+                         const struct token *key, const struct token *v)
+{
+    struct pkt *p = &h->p;
+    enum value_kind k = value_find(key);
+    uint64_t u = 0;
+
+    if (k == VAL_COUNT) {
+        if (h->n_fields == ARRAY_LEN(h->field) || !frame_field_find(&h->field[h->n_fields], key->p, key->len))
+            return text_fail(&s->err, key, "a packet has no '%.*s'; the nearest field is %s", (int)key->len, key->p,
+                             field_nearest(key->p, key->len));
+        return script_num(s, v, UINT64_MAX, &h->value[h->n_fields++]);
+    }
+    if (!packet_value_given(s, host, k, v, &u))
+        return false;
+    switch (k) {
+    case VAL_PSN:
+        p->bth.psn = psn_add(c->psn[p->op->flags & OPF_REQUEST ? host : host ^ 1], (uint32_t)u);
+        break;
+    case VAL_LEN:
+        h->len = (uint32_t)u;
+        break;
+    case VAL_MSN:
+        p->aeth.msn = (uint32_t)u;
+        break;
+    case VAL_CREDIT:
+        p->aeth.syndrome = (uint8_t)u;
+        break;
+    case VAL_ACKREQ:
+        p->bth.ackreq = u != 0;
+        break;
+    case VAL_SE:
+        p->bth.se = u != 0;
+        break;
+    case VAL_VA:
+        p->reth.va = p->atomiceth.va = u;
+        break;
+    case VAL_RKEY:
+        p->reth.rkey = p->atomiceth.rkey = (uint32_t)u;
+        break;
+    case VAL_DMALEN:
+        p->reth.dmalen = (uint32_t)u;
+        break;
+    case VAL_IMM:
+        p->immdt.data = (uint32_t)u;
+        break;
+    case VAL_PAD:
+        p->bth.padcnt = (uint8_t)u;
+        h->tweak.keep_padcnt = true;
+        break;
+    case VAL_DQPN:
+        p->bth.dqpn = (uint32_t)u;
+        break;
+    case VAL_CONN:
+        break;
+    default:
+        return text_fail(&s->err, key, "'%.*s' cannot be given here", (int)key->len, key->p);
+    }
+    return true;
+}
+
+static bool handmade_send(struct script *s, struct handmade *h, unsigned host, const struct sim_conn *c)
+{
+    uint8_t frame[EP_FRAME_MAX];
+    struct frame_out out = {.buf = frame, .cap = sizeof frame};
+    struct path path;
+
+    if (path_init(&path, &s->sim.addr[host], &c->peer[host].av) < 0 ||
+        build_begin(&out, &path, &h->p, h->len, 0, &h->tweak) < 0)
+        return text_fail(&s->err, NULL, "this packet cannot be built");
+    for (uint32_t i = 0; i < h->len; i++)
+        out.payload[i] = (uint8_t)('a' + i % 26);
+    build_end(&out, &path, &h->p, h->len, &h->tweak);
+    for (unsigned i = 0; i < h->n_fields; i++)
+        if (!frame_field_set(&h->field[i], frame, out.len, s->sim.net.linktype, h->value[i]))
+            return text_fail(&s->err, NULL, "this packet does not have the field %s", h->field[i].field->abbrev);
+    if (h->n_fields)
+        frame_fix(frame, out.len, s->sim.net.linktype);
+    net_send(&s->sim.net, host, frame, out.len, s->sim.now);
+    return true;
+}
+
+/* "inject a > b NAME conn=N psn=N ...": a packet that bypasses the endpoint of the host. */
+bool script_inject(struct script *s, const struct token *t, unsigned n)
+{
+    static const uint8_t services[] = {SVC_RC, SVC_UC, SVC_UD};
+    struct handmade h;
+    struct token key, v;
+    struct sim_conn *c = s->sim.n_conns ? s->sim.conn[0] : NULL;
+    struct script_place place;
+    unsigned host;
+    uint8_t opcode;
+
+    if (n < 4 || !script_host_of(s, t, &host) || !token_is(&t[1], ">"))
+        return text_fail(&s->err, NULL, "inject: expected a > b, the name of a packet, and its values");
+    for (unsigned i = 4; i < n; i++)
+        if (token_key(&t[i], &key, &v) && token_is(&key, "conn") && !script_conn_of(s, &v, &c))
+            return false;
+    if (!c)
+        return text_fail(&s->err, NULL, "inject: there is no connection yet");
+    memset(&h, 0, sizeof h);
+    if (!find_op(s, &t[3], services[c->type], &h.p.op, &opcode))
+        return false;
+    h.p.have = H_BTH | h.p.op->ext;
+    h.p.bth.opcode = opcode;
+    h.p.bth.pkey = 0xffff;
+    h.p.bth.dqpn = c->peer[host].qpn;
+    h.p.aeth.syndrome = AETH_CREDIT_INVALID;
+    h.p.deth.qkey = c->remote_qkey[host];
+    h.p.deth.srcqp = ep_qp(s->sim.ep[host], c->qp[host])->qpn;
+    for (unsigned i = 4; i < n; i++) {
+        if (!token_key(&t[i], &key, &v))
+            return text_fail(&s->err, &t[i], "inject: expected NAME=VALUE, found '%.*s'", (int)t[i].len, t[i].p);
+        /* The key of the region comes with the address. */
+        if (token_is(&key, "va") && script_place_of(s, host ^ 1, &v, &place))
+            h.p.reth.rkey = h.p.atomiceth.rkey = place.m->key;
+        if (!handmade_key(s, &h, host, &event_conns(s->sim.events)->c[c->number - 1], &key, &v))
+            return false;
+    }
+    return handmade_send(s, &h, host, c);
+}
