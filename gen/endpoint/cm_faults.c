@@ -1,8 +1,10 @@
 /* layer 3 (endpoint): deliberate mistakes of a connection manager. */
 #include "gen/endpoint/cm_faults.h"
 
+#include "gen/endpoint/fault_changes.h"
+
 /* Each changes a message; false if the fault does not apply to this message. */
-static bool out_of_order(struct cm_msg *m)
+bool fault_cm_out_of_order(struct cm_msg *m)
 {
     /* A REP in place of the RTU. */
     struct cm_rtu rtu = m->rtu;
@@ -16,13 +18,13 @@ static bool out_of_order(struct cm_msg *m)
     return true;
 }
 
-static bool bad_version(struct cm_msg *m)
+bool fault_cm_bad_version(struct cm_msg *m)
 {
     m->mad.class_version = 1;
     return true;
 }
 
-static bool changed_retry(struct cm_msg *m)
+bool fault_cm_changed_retry(struct cm_msg *m)
 {
     if (m->mad.attr_id == CM_REQ)
         m->req.private_data[sizeof m->req.private_data - 1] ^= 1;
@@ -33,7 +35,7 @@ static bool changed_retry(struct cm_msg *m)
     return true;
 }
 
-static bool bad_reason(struct cm_msg *m)
+bool fault_cm_bad_reason(struct cm_msg *m)
 {
     if (m->mad.attr_id != CM_REJ)
         return false;
@@ -41,7 +43,7 @@ static bool bad_reason(struct cm_msg *m)
     return true;
 }
 
-static bool wrong_psn(struct cm_msg *m)
+bool fault_cm_wrong_psn(struct cm_msg *m)
 {
     if (m->mad.attr_id != CM_REP)
         return false;
@@ -49,7 +51,7 @@ static bool wrong_psn(struct cm_msg *m)
     return true;
 }
 
-static bool wrong_qpn(struct cm_msg *m)
+bool fault_cm_wrong_qpn(struct cm_msg *m)
 {
     if (m->mad.attr_id != CM_DREQ)
         return false;
@@ -57,7 +59,7 @@ static bool wrong_qpn(struct cm_msg *m)
     return true;
 }
 
-static bool too_deep(struct cm_msg *m)
+bool fault_cm_too_deep(struct cm_msg *m)
 {
     if (m->mad.attr_id != CM_REP)
         return false;
@@ -65,7 +67,7 @@ static bool too_deep(struct cm_msg *m)
     return true;
 }
 
-static bool wrong_port(struct cm_msg *m)
+bool fault_cm_wrong_port(struct cm_msg *m)
 {
     if (m->mad.attr_id != CM_REQ)
         return false;
@@ -73,7 +75,7 @@ static bool wrong_port(struct cm_msg *m)
     return true;
 }
 
-static bool wrong_gid(struct cm_msg *m)
+bool fault_cm_wrong_gid(struct cm_msg *m)
 {
     if (m->mad.attr_id != CM_REQ)
         return false;
@@ -81,7 +83,7 @@ static bool wrong_gid(struct cm_msg *m)
     return true;
 }
 
-static bool wrong_sidr(struct cm_msg *m)
+bool fault_cm_wrong_sidr(struct cm_msg *m)
 {
     if (m->mad.attr_id != CM_SIDR_REP)
         return false;
@@ -89,25 +91,21 @@ static bool wrong_sidr(struct cm_msg *m)
     return true;
 }
 
-static const struct {
-    enum rule rule;
-    bool (*change)(struct cm_msg *);
-    bool repeats; /* only retransmitted messages */
-} faults[] = {
-    {RULE_CM_01, out_of_order, false}, {RULE_CM_02, bad_version, false}, {RULE_CM_03, changed_retry, true},
-    {RULE_CM_05, bad_reason, false},   {RULE_CM_06, wrong_psn, false},   {RULE_CM_07, wrong_qpn, false},
-    {RULE_CM_09, too_deep, false},     {RULE_CM_15, wrong_sidr, false},  {RULE_CM_16, wrong_port, false},
-    {RULE_CM_17, wrong_gid, false},
-};
+bool fault_cm_no_drep(struct cm_msg *m)
+{
+    return m->mad.attr_id == CM_DREP;
+}
 
 bool cm_fault_apply(struct endpoint *ep, struct cm_msg *m, bool again)
 {
-    for (unsigned i = 0; i < ARRAY_LEN(faults); i++)
-        if (ep_has_fault(ep, faults[i].rule) && (again || !faults[i].repeats) && faults[i].change(m))
-            ep_count_fault(ep, faults[i].rule);
-    if (m->mad.attr_id == CM_DREP && ep_has_fault(ep, RULE_CM_13)) {
-        ep_count_fault(ep, RULE_CM_13);
-        return false; /* the DREP is not sent */
+    bool send = true;
+
+    for (unsigned i = 0; i < fault_count; i++) {
+        const struct fault_info *f = &fault_table[i];
+        if (f->hook != FAULT_CM || !ep_has_fault(ep, f->rule) || (!again && f->repeats) || !f->change_cm(m))
+            continue;
+        ep_count_fault(ep, f->rule);
+        send &= !f->unsent;
     }
-    return true;
+    return send;
 }

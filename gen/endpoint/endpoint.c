@@ -44,8 +44,10 @@ static void take_faults(struct endpoint *ep)
         enum rule rule = ep->cfg.faults[i];
         ep->fault_rules[rule / 64] |= UINT64_C(1) << (rule % 64);
         for (unsigned k = 0; k < fault_count && ep->n_fault < ARRAY_LEN(ep->fault); k++)
-            if (fault_table[k].rule == rule)
+            if (fault_table[k].rule == rule) {
                 ep->fault[ep->n_fault++] = &fault_table[k];
+                ep->fault_choices |= 1u << fault_table[k].choice;
+            }
     }
     ep->cfg.faults = NULL;
 }

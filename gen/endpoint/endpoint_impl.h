@@ -154,6 +154,7 @@ struct endpoint {
     unsigned n_fault;
     uint64_t fault_rules[RULE_COUNT / 64 + 1]; /* faults of the configuration */
     uint64_t fault_met[RULE_COUNT / 64 + 1];   /* committed */
+    uint32_t fault_choices;                    /* 1 << enum fault_choice, of the configuration */
 
     struct verdict refused;
     struct ep_sent sent;
@@ -226,8 +227,13 @@ static inline bool ep_faulty(const struct endpoint *ep, enum rule rule)
 {
     return UNLIKELY(ep->n_fault) && ep->fault_rules[rule / 64] >> (rule % 64) & 1;
 }
-/* True if `q` should break `rule` now: the fault is configured and `q` has not committed it yet; counts it. */
-bool ep_fault_choice(struct ep_qp *q, enum rule rule);
+static inline bool ep_may_choose(const struct endpoint *ep, enum fault_choice c)
+{
+    return UNLIKELY(ep->n_fault) && ep->fault_choices >> c & 1;
+}
+/* True if `q` should do now what a rule forbids: the fault is configured and `q` has not committed it yet; counts
+ * it. */
+bool ep_fault_choice(struct ep_qp *q, enum fault_choice c);
 /* The retries are exhausted (`e`): true if a fault allows one more retry; pass the event that exhausted them again. */
 bool ep_one_more_try(struct ep_qp *q, const struct effects *e);
 /* Apply the first fault of `hook` that suits the packet; returns the rule broken, or RULE_NONE. */

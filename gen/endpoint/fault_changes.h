@@ -86,4 +86,17 @@ static inline void fault_set_opcode(struct pkt *p, uint8_t opcode)
     p->have = H_BTH | p->op->ext;
 }
 
+/* Of messages of the connection manager. */
+bool fault_cm_out_of_order(struct cm_msg *m);
+bool fault_cm_bad_version(struct cm_msg *m);
+bool fault_cm_changed_retry(struct cm_msg *m);
+bool fault_cm_bad_reason(struct cm_msg *m);
+bool fault_cm_wrong_psn(struct cm_msg *m);
+bool fault_cm_wrong_qpn(struct cm_msg *m);
+bool fault_cm_too_deep(struct cm_msg *m);
+bool fault_cm_wrong_port(struct cm_msg *m);
+bool fault_cm_wrong_gid(struct cm_msg *m);
+bool fault_cm_wrong_sidr(struct cm_msg *m);
+bool fault_cm_no_drep(struct cm_msg *m);
+
 #endif

@@ -39,14 +39,14 @@ unsigned ep_faults_idle(const struct endpoint *ep, const struct endpoint *partne
     return n;
 }
 
-bool ep_fault_choice(struct ep_qp *q, enum rule rule)
+bool ep_fault_choice(struct ep_qp *q, enum fault_choice c)
 {
     struct endpoint *ep = q->ep;
 
-    if (LIKELY(!ep_faulty(ep, rule)))
+    if (LIKELY(!ep_may_choose(ep, c)))
         return false;
     for (unsigned i = 0; i < ep->n_fault; i++)
-        if (ep->fault[i]->rule == rule && ep->fault[i]->hook == FAULT_CHOICE && !(q->faults_done >> i & 1)) {
+        if (ep->fault[i]->choice == c && !(q->faults_done >> i & 1)) {
             commit(q, i);
             return true;
         }
@@ -56,11 +56,11 @@ bool ep_fault_choice(struct ep_qp *q, enum rule rule)
 bool ep_one_more_try(struct ep_qp *q, const struct effects *e)
 {
     struct requester *r = &q->qp.req;
-    enum rule rule = e->status == WC_RNR_RETRY_EXC_ERR ? RULE_RTX_08
-                     : e->status == WC_RETRY_EXC_ERR   ? RULE_RTX_04
-                                                       : RULE_NONE;
+    enum fault_choice c = e->status == WC_RNR_RETRY_EXC_ERR ? CHOICE_EXTRA_RNR_RETRY
+                          : e->status == WC_RETRY_EXC_ERR   ? CHOICE_EXTRA_RETRY
+                                                            : CHOICE_NONE;
 
-    if (LIKELY(!rule || !ep_fault_choice(q, rule)))
+    if (LIKELY(c == CHOICE_NONE || !ep_fault_choice(q, c)))
         return false;
     r->dead = false;
     r->retry_left = r->rnr_left = 1;

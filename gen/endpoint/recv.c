@@ -302,7 +302,7 @@ static void refused(struct ep_qp *q, const struct effects *e, ns_t now)
     ep_ready(q);
 }
 
-/* Fault ACK-04: after its first ACKs the responder sends nothing. T is the ACK timeout:
+/* Fault CHOICE_MUTE: after its first ACKs the responder sends nothing. T is the ACK timeout:
  *
  *   mute_from              first retransmission                       mute_until
  *   |<---------- w ---------->|<---------------- w / 2 ---------------->|
@@ -314,7 +314,7 @@ static void suppress_responses(struct ep_qp *q, const struct effects *e, const s
     ns_t timeout = ack_timeout(q->qp.req.p.timeout);
 
     if (!q->mute && q->st.acks_sent && p->bth.ackreq && !(e->flags & EFF_DUPLICATE) &&
-        ep_fault_choice(q, RULE_ACK_04)) {
+        ep_fault_choice(q, CHOICE_MUTE)) {
         q->mute = true;
         q->mute_from = now;
         q->mute_until = NS_NEVER;
@@ -356,7 +356,7 @@ static void schedule_response(struct ep_qp *q, const struct effects *e, const st
 {
     ns_t due = e->flags & EFF_DUPLICATE ? now : q->pol.ack->due(&q->ps, p->bth.ackreq, now, &q->pol);
 
-    if (UNLIKELY(ep_faulty(q->ep, RULE_ACK_04)))
+    if (UNLIKELY(ep_may_choose(q->ep, CHOICE_MUTE)))
         suppress_responses(q, e, p, now);
     if (due < q->ps.ack_due)
         q->ps.ack_due = due;
@@ -369,10 +369,10 @@ static void schedule_response(struct ep_qp *q, const struct effects *e, const st
     ep_ready(q);
 }
 
-/* Fault SVC-03: an ACK on a UC queue pair. */
+/* Fault CHOICE_UC_ACK: an ACK on a UC queue pair. */
 static void acknowledge_uc(struct ep_qp *q, const struct pkt *p)
 {
-    if (!ep_fault_choice(q, RULE_SVC_03))
+    if (!ep_fault_choice(q, CHOICE_UC_ACK))
         return;
     q->again = (struct rsp_owed){
         .kind = OWED_ACK, .opcode = OP_ACKNOWLEDGE, .syndrome = SYNDROME_ACK(AETH_CREDIT_INVALID), .psn = p->bth.psn};
@@ -420,7 +420,7 @@ static bool rx_request(struct ep_qp *q, const struct pkt *p, ns_t now)
     }
     if (e.flags & EFF_RESPOND)
         schedule_response(q, &e, p, now);
-    if (UNLIKELY(q->qp.type == QPT_UC && ep_faulty(ep, RULE_SVC_03)))
+    if (UNLIKELY(q->qp.type == QPT_UC && ep_may_choose(ep, CHOICE_UC_ACK)))
         acknowledge_uc(q, p);
     return !(e.flags & EFF_DROP) || e.flags & EFF_RESPOND;
 }

@@ -124,7 +124,7 @@ static void after_nak(struct ep_qp *q, ns_t now)
         ep_qp_fail(q, WC_SUCCESS, now);
 }
 
-/* Fault RDA-11: send the ACK of a later request before the READ response that is still due:
+/* Fault CHOICE_ACK_BEFORE_READ: send the ACK of a later request before the READ response that is still due:
  *
  *   requests    READ(10-12)  SEND(13)
  *   correct     responses 10, 11, 12, then ACK 13
@@ -133,7 +133,7 @@ static void ack_before_read_response(struct ep_qp *q, struct rsp_owed *o)
 {
     const struct responder *r = &q->qp.rsp;
 
-    if (o->kind != OWED_READ || !r->ack_owed || r->last_is_res || !ep_fault_choice(q, RULE_RDA_11))
+    if (o->kind != OWED_READ || !r->ack_owed || r->last_is_res || !ep_fault_choice(q, CHOICE_ACK_BEFORE_READ))
         return;
     *o = (struct rsp_owed){.kind = OWED_ACK,
                            .opcode = OP_ACKNOWLEDGE,
@@ -153,7 +153,7 @@ static bool read_response_waits(struct ep_qp *q, const struct rsp_owed *o, ns_t 
     return false;
 }
 
-/* Fault ACK-04: true while the responder sends nothing. */
+/* Fault CHOICE_MUTE: true while the responder sends nothing. */
 static bool is_mute(struct ep_qp *q, ns_t now)
 {
     q->mute = q->mute && q->mute_until > now;
@@ -199,7 +199,7 @@ int ep_tx_response(struct ep_qp *q, uint8_t *buf, uint32_t cap, ns_t now)
         o = q->repeat_again ? q->again : rsp_owed(r, q->ps.ack_due <= now);
         if (o.kind == OWED_NOTHING || read_response_waits(q, &o, now))
             return 0;
-        if (UNLIKELY(ep_faulty(q->ep, RULE_RDA_11)))
+        if (UNLIKELY(ep_may_choose(q->ep, CHOICE_ACK_BEFORE_READ)))
             ack_before_read_response(q, &o);
         n = send_response(q, &o, buf, cap, now);
         if (n) {

@@ -67,7 +67,7 @@ static uint32_t window_of(const struct ep_qp *q)
 
 static bool has_depth(struct ep_qp *q)
 {
-    return q->qp.req.rd_out < q->qp.req.p.max_rd || ep_fault_choice(q, RULE_RDA_06);
+    return q->qp.req.rd_out < q->qp.req.p.max_rd || ep_fault_choice(q, CHOICE_EXTRA_READ);
 }
 
 /* True if work request `w` may begin now. A work request that failed, or needs no packet, never begins: settle_local()
@@ -93,7 +93,7 @@ static bool may_begin(struct ep_qp *q, const struct ep_swqe *w)
     q->waits = EP_WAIT_CREDIT;
     if (LIKELY(r->unlimited) || !wr_uses_receive(w->opcode) || req_has_credit(r, psn_add(r->ssn, 1)))
         return true;
-    return r->limit && ep_fault_choice(q, RULE_ACK_08); /* no credit count is known before the first ACK */
+    return r->limit && ep_fault_choice(q, CHOICE_NO_CREDIT); /* no credit count is known before the first ACK */
 }
 
 /* The next request packet: number of its message, and its PSN counted from the first PSN of the message. False: nothing
@@ -301,7 +301,7 @@ static const struct path *path_of(struct ep_qp *q, uint32_t n)
     return &ah->path;
 }
 
-/* Check the packet; a spurious packet (fault RTX-02) against the state in which it is not due. */
+/* Check the packet; a spurious packet (CHOICE_SPURIOUS) against the state in which it is not due. */
 static void judge(struct ep_qp *q, const struct pkt *p, ns_t now)
 {
     struct requester *r = &q->qp.req;
@@ -362,8 +362,8 @@ static int send_packet(struct ep_qp *q, uint32_t n, uint32_t off, uint8_t *buf, 
     return (int)out.len;
 }
 
-/* Fault RTX-02: retransmit the oldest unacknowledged packet without a timeout or NAK. Only after the first response:
- * before it a capture does not show whether responses are captured at all. */
+/* Fault CHOICE_SPURIOUS: retransmit the oldest unacknowledged packet without a timeout or NAK. Only after the first
+ * response: before it a capture does not show whether responses are captured at all. */
 static bool spurious_possible(const struct requester *r)
 {
     bool acknowledged_any = r->una_hi != r->p.psn;
@@ -376,7 +376,7 @@ static int send_spurious(struct ep_qp *q, uint8_t *buf, uint32_t cap, ns_t now)
     struct requester *r = &q->qp.req, saved = *r;
     int n;
 
-    if (!spurious_possible(r) || !ep_fault_choice(q, RULE_RTX_02))
+    if (!spurious_possible(r) || !ep_fault_choice(q, CHOICE_SPURIOUS))
         return 0;
     r->psn_tx = r->una_hi;
     r->msg_tx = r->msg_head;
@@ -394,7 +394,7 @@ static bool may_send(struct ep_qp *q, ns_t now)
     q->waits = EP_WAIT_NONE;
     if (!qp_can_send(&q->qp) || r->dead)
         return false;
-    if (UNLIKELY(r->rnr_wait && now < r->rnr_until) && !ep_fault_choice(q, RULE_RTX_05))
+    if (UNLIKELY(r->rnr_wait && now < r->rnr_until) && !ep_fault_choice(q, CHOICE_EARLY_RNR_RETRY))
         return false;
     q->paced = q->ps.next_send > now;
     if (q->paced)
@@ -432,7 +432,7 @@ int ep_tx_request(struct ep_qp *q, uint8_t *buf, uint32_t cap, ns_t now)
         return send_packet(q, n, off, buf, cap, now);
     }
     tell_wait(q, now);
-    if (UNLIKELY(ep_faulty(q->ep, RULE_RTX_02)))
+    if (UNLIKELY(ep_may_choose(q->ep, CHOICE_SPURIOUS)))
         return send_spurious(q, buf, cap, now);
     if (q->draining && r->msg_head == r->msg_tail) {
         q->draining = false;

@@ -61,21 +61,18 @@ void judge_agreed(struct judge *j, const struct judged *a)
 }
 
 /* A sequence NAK, before anything was acknowledged, for a PSN before the one that this end itself announced. */
-void judge_agreed_answer(struct judge *j, const struct pkt *p, uint32_t flow)
+void judge_agreed_answer(struct judge *j, const struct judged *a)
 {
-    uint32_t of = j->flow[flow].peer;
-    const struct flow *c = of == FLOW_NONE ? NULL : &j->flow[of];
-    struct found g;
+    const struct pkt *p = a->p;
+    const struct flow *c = &j->flow[a->flow];
+    struct found g = found_of(RULE_CM_06, a->flow);
 
-    if (!c || LIKELY(j->flows[of].answered))
-        return;
     if (!(p->have & H_AETH) || response_type(p) != AETH_NAK || aeth_value(p->aeth.syndrome) != NAK_PSN_SEQ) {
-        j->flows[of].answered = true;
+        a->f->answered = true;
         return;
     }
-    if (c->paired_by != PAIR_CM || !c->have_psn || !j->flows[of].packets || psn_diff(p->bth.psn, c->psn) >= 0)
+    if (c->paired_by != PAIR_CM || !c->have_psn || !a->f->packets || psn_diff(p->bth.psn, c->psn) >= 0)
         return;
-    g = found_of(RULE_CM_06, of);
     g.cause = c->params.rep_frame;
     g.wrong = "the NAK expects PSN {seen}, announced was {expected}";
     g.expected = say(j, "PSN %u", c->psn);

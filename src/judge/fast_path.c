@@ -69,7 +69,7 @@ static inline bool is_plain(const struct pkt *p, const struct jflow *f)
     if (UNLIKELY(!(flags & (OPF_REQUEST | OPF_RESPONSE)) || flags & (OPF_FLUSH | OPF_ATOMIC_WRITE) || pad || len & 3 ||
                  load_be16(ip + 2) != load_be16(ip + 24) + 20u || f->mtu.pending || f->long_frame))
         return false;
-    if (p->have & H_AETH && UNLIKELY(p->aeth.syndrome >> 5 != AETH_ACK)) /* bit 7 is reserved: ACK-01 */
+    if (p->have & H_AETH && UNLIKELY(p->aeth.syndrome >> 5 != AETH_ACK)) /* bit 7 is reserved */
         return false;
     return flags & (OPF_FIRST | OPF_MIDDLE) ? len == mtu : len <= mtu || !f->mtu.have;
 }
@@ -379,13 +379,13 @@ static const struct {
     uint64_t reads, plain;
     void (*check)(struct judge *j, const struct pkt *p, uint32_t flow, struct kind_state *k, bool same);
 } values[] = {
-    {READS(BTH_SERVICE), 0, check_service},                                                    /* FMT-03, SVC-02 */
-    {READS(BTH_OPERATION) | READS(PAYLOAD), READS(BTH_OPERATION) | READS(PAYLOAD), check_mtu}, /* FMT-20, SEQ-05 */
-    {READS(IP_DSCP), 0, check_dscp},                                                           /* FMT-11 */
-    {READS(IP_ECN), 0, check_ecn},                                                             /* FMT-12, CC-03 */
-    {READS(UDP_SPORT), 0, check_sport},                                                        /* FMT-10 */
-    {READS(BTH_PKEY), 0, check_pkey},                                                          /* FMT-15 */
-    {READS(BTH_MIGREQ), 0, check_migreq},                                                      /* FMT-17 */
+    {READS(BTH_SERVICE), 0, check_service},
+    {READS(BTH_OPERATION) | READS(PAYLOAD), READS(BTH_OPERATION) | READS(PAYLOAD), check_mtu},
+    {READS(IP_DSCP), 0, check_dscp},
+    {READS(IP_ECN), 0, check_ecn},
+    {READS(UDP_SPORT), 0, check_sport},
+    {READS(BTH_PKEY), 0, check_pkey},
+    {READS(BTH_MIGREQ), 0, check_migreq},
 };
 
 static uint64_t value_reads(void)

@@ -112,7 +112,7 @@ struct jflow {
     bool have_after;                     /* `after` is valid */
     bool has_rsp;                        /* responses were seen in this flow */
     bool closed;                         /* its sender has sent a DREQ or DREP */
-    bool psn_checked;                    /* CM-06 was judged */
+    bool psn_checked;                    /* the first PSN was judged */
     bool answered;                       /* something in it was acknowledged */
     struct steady mtu;
     uint32_t long_frame; /* a Last or Only packet longer than the path MTU; 0: none */
@@ -125,8 +125,8 @@ struct jflow {
     uint32_t rsp_frame;        /* with has_rsp: the first response */
     uint64_t doubted;          /* responses up to the last one that may be those of another queue pair */
     bool mid_stream;           /* its first packet was not the first of its queue pair */
-    struct pending_fail gap;   /* SEQ-01, RDA-01: PSN that was passed over */
-    struct pending_fail early; /* ACK-02, ACK-03, RDA-05: response to a PSN not sent */
+    struct pending_fail gap;   /* a PSN that was passed over */
+    struct pending_fail early; /* a response to a PSN not sent */
     /* Congestion. */
     uint64_t ce, cnps;
     uint64_t ce_data;             /* of those marked CE: requests and READ responses, whose receiver is to send CNPs */

@@ -145,12 +145,10 @@ static void judge_transport(struct judge *j, const struct pkt *p, uint32_t flow)
 {
     struct jflow *f = &j->flows[flow];
 
-    if (p->op->flags & OPF_REQUEST) {
+    if (p->op->flags & OPF_REQUEST)
         judge_request(j, p, flow);
-    } else {
+    else
         judge_response(j, p, flow);
-        judge_agreed_answer(j, p, flow);
-    }
     if (UNLIKELY(f->gap.have || f->early.have))
         pending_look(j, p, flow, false);
 }

@@ -132,6 +132,8 @@ const char *opcode_name(uint8_t opcode);
 void pending_gap(struct judge *j, const struct judged *a);
 /* A response to what was not sent yet. */
 void pending_early(struct judge *j, const struct judged *a);
+/* An ACK while a loss is being repaired. */
+void pending_ignored(struct judge *j, const struct judged *a);
 /* A sequence NAK: it proves the gap at its PSN. */
 void pending_nak(struct judge *j, const struct judged *a);
 /* A packet of `flow`, or the end (`now`): report what nothing has refuted in time. */
@@ -152,8 +154,8 @@ static inline bool judge_agrees(const struct jflow *f, const struct flow *c, con
 {
     return f->psn_checked && !f->closed && !(c->paired_by == PAIR_CM && c->pmtu && p->payload_len > c->pmtu);
 }
-/* A response likewise; `flow` is that of the response. */
-void judge_agreed_answer(struct judge *j, const struct pkt *p, uint32_t flow);
+/* A response likewise, as long as nothing was acknowledged before it. */
+void judge_agreed_answer(struct judge *j, const struct judged *a);
 /* At the end: packets for a queue pair other than the one that CM named. */
 void judge_strays(struct judge *j);
 

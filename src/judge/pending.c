@@ -44,6 +44,23 @@ void pending_early(struct judge *j, const struct judged *a)
                                      .ts = a->p->frame->ts};
 }
 
+/* During go-back-N recovery: an ACK that covers packets which the responder must have dropped, as they were sent after
+ * the lost one. Only a responder that reorders sends it, or one that got the lost packet in another way. */
+void pending_ignored(struct judge *j, const struct judged *a)
+{
+    const struct req_dir *h = a->h;
+    struct found f = found_of(RULE_ACK_02, a->flow);
+
+    if (psn_diff(a->p->bth.psn, h->gbn) < 0 || h->vague || h->loose || j->o.profile == PROFILE_NV ||
+        !judge_tap_at_responder(j, a->flow, a->p))
+        return;
+    f.lacks = N_COMPLETE;
+    f.expected = say(j, "PSN %u at most", psn_prev(h->gbn));
+    f.seen = say(j, "%s of PSN %u", a->p->op->name, a->p->bth.psn);
+    f.text = "By what has come in order a responder still expects an earlier packet, and ignores those ahead of it.";
+    judge_found(j, a->p, f);
+}
+
 /* --- Failures that are proved or refuted ------------------------------------------------------- */
 
 /* A sequence NAK for the PSN of a gap: nobody has captured it late, the requester passed it over. */

@@ -22,23 +22,6 @@ static bool answers(const struct pkt *p, uint32_t psn)
     return p->op->flags & OPF_ACK && response_type(p) != AETH_ACK ? p->bth.psn == psn : psn_diff(p->bth.psn, psn) >= 0;
 }
 
-/* While a lost packet and what followed it are sent again: an ACK of what came only before that packet, which a
- * responder ignores, unless it puts packets in order itself, or got the lost one in another way. */
-static void check_ignored(struct judge *j, const struct judged *a)
-{
-    const struct req_dir *h = a->h;
-    struct found f = found_of(RULE_ACK_02, a->flow);
-
-    if (psn_diff(a->p->bth.psn, h->gbn) < 0 || h->vague || h->loose || j->o.profile == PROFILE_NV ||
-        !judge_tap_at_responder(j, a->flow, a->p))
-        return;
-    f.lacks = N_COMPLETE;
-    f.expected = say(j, "PSN %u at most", psn_prev(h->gbn));
-    f.seen = say(j, "%s of PSN %u", a->p->op->name, a->p->bth.psn);
-    f.text = "By what has come in order a responder still expects an earlier packet, and ignores those ahead of it.";
-    judge_found(j, a->p, f);
-}
-
 /* The first response since a request asked for one. Silence alone proves nothing: that the responder goes on, and
  * answers this one, does. */
 static void check_wait(struct judge *j, const struct judged *a)
@@ -157,6 +140,7 @@ enum {
     SEQ_NAK = 1u << 7,
     REFUSAL = 1u << 8, /* any other NAK */
     FRESH = 1u << 9,   /* neither early nor a copy */
+    FIRST = 1u << 10,  /* nothing in its flow of requests was acknowledged before */
 };
 
 /* The rules about a response, in the order of their findings; each row is asked of responses of one of `kinds`, before
@@ -169,12 +153,13 @@ static const struct {
     {EARLY, pending_early},            /* its request may have been recorded late (pending.c) */
     {JUDGED, judge_response_verdicts}, /* the transport, asked about the responder (verdict.c) */
     {CREDITS, check_credits},          /* credits that nobody agreed on */
-    {UNSETTLED, check_ignored},        /* an ACK while a loss is being repaired */
+    {UNSETTLED, pending_ignored},      /* an ACK while a loss is being repaired (pending.c) */
     {RNR_NAK, note_rnr_nak},           /* notes */
     {SEQ_NAK, pending_nak},            /* it proves a gap (pending.c) */
     {REFUSAL, note_refusal},           /* notes */
     {REFUSAL, check_refused_ask},      /* a READ or atomic refused without a reason */
     {FRESH, history_response},         /* data of READs, R_Keys, duplicates, MSN (history.c) */
+    {FIRST, judge_agreed_answer},      /* what CM agreed on (cm_params.c) */
 };
 
 static void ask(struct judge *j, const struct judged *a, unsigned kinds)
@@ -203,7 +188,7 @@ static unsigned kinds_of(const struct judged *a, bool twin)
     const struct pkt *p = a->p;
     bool ack = p->op->flags & OPF_ACK, reliable = a->h->service != SVC_UC;
     bool early = psn_diff(p->bth.psn, a->h->next) >= 0 && !(ack && response_type(p) != AETH_ACK);
-    unsigned kinds = UNLIKELY(a->f->asked.frame) ? WAITED_FOR : 0;
+    unsigned kinds = (a->f->asked.frame ? WAITED_FOR : 0) | (a->f->answered ? 0 : FIRST);
 
     if (UNLIKELY(early && reliable))
         kinds |= EARLY;
@@ -246,8 +231,10 @@ void judge_response(struct judge *j, const struct pkt *p, uint32_t flow)
     a.flow = e.flow;
     a.f = &j->flows[a.flow];
     a.h = a.f->dir;
-    if (!a.h || !a.h->have_next)
+    if (!a.h || !a.h->have_next) {
+        ask(j, &a, a.f->answered ? 0 : FIRST);
         return;
+    }
     if (UNLIKELY(p->have & H_AETH && p->aeth.msn > a.h->msgs))
         a.h->began = BEGAN_BEFORE;
     if (UNLIKELY(a.f->shadow->req.u.pmtu_unknown && a.h->pmtu))

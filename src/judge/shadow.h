@@ -6,9 +6,9 @@
  * shadow is for one direction of requests: their requester, and the responder at the other end. Plain data of constant
  * size, about 24 KiB; made when a direction is first used.
  *
- * Kept beside it, because evidence about packets (requests.h) is better there: gaps in PSNs (SEQ-01, SVC-06) and
- * responses that come before their requests (ACK-02, ACK-03, RDA-05), which wait for packets recorded late; a path MTU
- * that no CM message states (SEQ-05), which a queue pair used anew may change; a READ refused without reason (RDA-07),
+ * Kept beside it, because evidence about packets (requests.h) is better there: gaps in PSNs and
+ * responses that come before their requests, which wait for packets recorded late; a path MTU
+ * that no CM message states, which a queue pair used anew may change; a READ refused without reason,
  * of which only the responder knows whether it has one. */
 #ifndef RDMATRACE_JUDGE_SHADOW_H
 #define RDMATRACE_JUDGE_SHADOW_H

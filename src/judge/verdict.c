@@ -54,7 +54,7 @@ static const char *value(struct judge *j, const struct judged *a, const struct v
         return limit ? "silence" : p->op->name;
     if (!limit && p->op->flags & OPF_RESPONSE && (rule_table[v->rule].reason.instead || strcmp(about, "PSN") == 0))
         return say(j, "%s of PSN %u", response_name(p), p->bth.psn);
-    if (v->rule == RULE_SEQ_06)
+    if (strcmp(about, "bytes") == 0) /* of a WRITE */
         return write_length(j, p, n, limit);
     if (strcmp(about, "opcode") == 0)
         return opcode_name((uint8_t)((p->bth.opcode & 0xe0) | (n & 31)));
@@ -173,26 +173,16 @@ static bool is_void(const struct judge *j, enum rule rule)
 }
 
 /* Whether another check reports the same failure better: a gap is reported once packets captured out of order had time
- * to arrive; lengths are compared with the path MTU that CM states (CM-08) or that packets show (FMT-20). */
+ * to arrive; lengths are compared with the path MTU that CM states or that packets show. */
 static bool said_elsewhere(const struct judge *j, const struct judged *a, const struct verdict *v)
 {
-    bool agreed = conn_flow_at(j->conns, a->flow)->pmtu, ends = a->p->op->flags & OPF_END;
+    const struct flow *c = conn_flow_at(j->conns, a->flow);
+    unsigned traits = rule_table[v->rule].traits;
+    bool too_long = v->seen > v->expected, ends = a->p->op->flags & OPF_END;
 
-    switch (v->rule) {
-    case RULE_SEQ_01:
-        return a->as != SEEN_AGAIN;
-    case RULE_SVC_06:
-        return a->as != SEEN_AGAIN;
-    case RULE_SEQ_04:
-        return v->seen > v->expected && (agreed || ends || v->seen > MTU_MAX);
-    case RULE_SEQ_05:
-        return !agreed;
-    case RULE_ACK_08:
-        return conn_flow_at(j->conns, a->flow)
-            ->params.no_credits; /* CM-11 reports credits where end-to-end flow control was not agreed on */
-    default:
-        return false;
-    }
+    return (traits & T_WAITS && a->as != SEEN_AGAIN) || (traits & T_CM_PMTU && !c->pmtu) ||
+           (traits & T_CREDITS && c->params.no_credits) ||
+           (traits & T_TOO_LONG && too_long && (c->pmtu || ends || v->seen > MTU_MAX));
 }
 
 /* Whether request `a->p` or an earlier one may be a duplicate made by the network: without an IP identification a
@@ -203,31 +193,20 @@ static bool may_be_copy(const struct judged *a)
 }
 
 /* The needs (N_*) that are met, or not met, for rule `v->rule` in this case. */
-static void weigh_request(const struct judge *j, const struct judged *a, struct verdict *v, unsigned *has,
+static void weigh_request(const struct judge *j, const struct judged *a, const struct verdict *v, unsigned *has,
                           unsigned *lacks)
 {
+    unsigned traits = rule_table[v->rule].traits;
     bool timer = judge_has_timeout(j, a->flow);
+    bool unsure = may_be_copy(a) || a->h->disorder || a->as != SEEN_AGAIN;
 
     *has = *lacks = 0;
-    switch (v->rule) {
-    case RULE_RTX_01:
-    case RULE_RTX_02:
-    case RULE_RTX_03:
-    case RULE_RTX_04:
-    case RULE_RTX_11:
+    if (traits & T_AGAIN) {
         *has = timer ? N_CM : 0;
-        *lacks = !timer && v->rule != RULE_RTX_11 ? N_CM : 0;
-        /* the packet may be a duplicate, or packets were captured out of order */
-        *lacks |= may_be_copy(a) || a->h->disorder || a->as != SEEN_AGAIN || req_dir_is_unknown_read(a->h, a->p)
-                      ? N_COMPLETE
-                      : 0;
-        break;
-    case RULE_RTX_05:
-    case RULE_SEQ_01:
-        *lacks = a->h->disorder || may_be_copy(a) || a->as != SEEN_AGAIN ? N_TAP_REQ : 0;
-        break;
-    default:
-        break;
+        *lacks = !timer && traits & T_TIMEOUT ? N_CM : 0;
+        *lacks |= unsure || req_dir_is_unknown_read(a->h, a->p) ? N_COMPLETE : 0;
+    } else if (traits & T_ORDER && unsure) {
+        *lacks = N_TAP_REQ;
     }
 }
 
@@ -259,12 +238,38 @@ static bool may_be_rest(struct req_dir *h, const struct pkt *p)
     return first && psn_diff(first->psn, h->start) <= 0 && !h->from_start;
 }
 
+/* An ACK of what was not seen: what was sent again, or took another path, may explain it. */
+static unsigned ahead_lacks(const struct req_dir *h, const struct verdict *v)
+{
+    unsigned lacks = h->vague || h->gaps ? N_COMPLETE : 0;
+
+    if (rule_table[v->rule].needs & N_TAP_RSP)
+        return lacks | (h->again || h->copies || h->late ? N_TAP_RSP : 0);
+    return lacks | (h->late ? N_COMPLETE : 0);
+}
+
+/* N_* that are given, or lacking, by the traits of the rule. */
+static void weigh_by_traits(const struct judged *a, struct verdict *v, unsigned *has, unsigned *lacks)
+{
+    unsigned traits = rule_table[v->rule].traits;
+
+    *has = *lacks = 0;
+    if (traits & T_AHEAD)
+        *lacks = ahead_lacks(a->h, v);
+    if (traits & T_UNSENT)
+        *lacks = req_dir_sent(a->h, a->p->bth.psn) ? 0 : N_COMPLETE;
+    if (traits & T_REST) {
+        v->needs |= N_RSP; /* and the response is no other queue pair's */
+        *lacks = may_be_rest(a->h, a->p) ? N_REQ : 0;
+    }
+}
+
 /* N_* that are given, or lacking, for rule `v->rule` in this case. */
 static void weigh_response(const struct judged *a, struct verdict *v, unsigned *has, unsigned *lacks)
 {
     struct req_dir *h = a->h;
 
-    *has = *lacks = 0;
+    weigh_by_traits(a, v, has, lacks);
     switch (v->rule) {
     case RULE_NAK_02:
         *has = h->seq.have && h->seq.icrc != icrc_of(a->p) ? N_TAP_RSP : 0; /* no copy: it was sent twice */
@@ -277,28 +282,13 @@ static void weigh_response(const struct judged *a, struct verdict *v, unsigned *
                          was asked for again */
         *lacks = may_be_rest(h, a->p) || (h->heard_pmtu && req_dir_ask(h, a->p->bth.psn, 1)) ? N_REQ : 0;
         break;
-    case RULE_RDA_08:
-    case RULE_RDA_12:
-        v->needs |= N_RSP; /* and the response is no other queue pair's */
-        *lacks = may_be_rest(h, a->p) ? N_REQ : 0;
-        break;
     case RULE_RDA_03:
         *lacks = may_be_rest(h, a->p) ? N_REQ : 0;
         v->needs |= h->again ? N_COMPLETE : 0; /* it may answer a READ that was asked for again, unseen */
         break;
-    case RULE_ACK_03:
-        *lacks = h->vague || h->late || h->gaps ? N_COMPLETE : 0; /* what is missing may have taken another path */
-        break;
-    case RULE_RDA_05:
-        *lacks = req_dir_sent(h, a->p->bth.psn) ? 0 : N_COMPLETE;
-        break;
     case RULE_SVC_03:
         v->needs |=
             req_dir_sent(h, a->p->bth.psn) ? 0 : N_COMPLETE; /* or the queue pair is another connection's by now */
-        break;
-    case RULE_ACK_02:
-        *lacks = h->again || h->copies || h->late ? N_TAP_RSP : 0; /* an acknowledgement of what was sent again */
-        *lacks |= h->vague || h->gaps ? N_COMPLETE : 0;            /* or as for ACK-03 */
         break;
     default:
         break;

@@ -395,7 +395,7 @@ struct verdict cm_rx(struct cm_conn *c, const struct cm_msg *m, ns_t now)
     struct verdict v = cm_rx_check(c, m);
     uint16_t first = c->active ? CM_REP : CM_REQ;
 
-    if (v.rule == RULE_CM_01 || v.rule == RULE_CM_02 || v.rule == RULE_CM_07)
+    if (cm_is_ignored(v))
         return v;
     if (m->mad.attr_id == first && c->copies && c->copies < 255)
         c->copies++;

@@ -153,7 +153,8 @@ bool cm_abort(struct cm_conn *c);
 
 /* May this message come now? The rule that is broken, or pass. Changes nothing. */
 struct verdict cm_rx_check(const struct cm_conn *c, const struct cm_msg *m);
-/* A message arrived for this connection: judge it as above and act on it; what breaks CM-01 or CM-02 is ignored. */
+/* A message arrived for this connection: judge it as above and act on it; what comes out of order, or with a wrong
+ * header, is ignored. */
 struct verdict cm_rx(struct cm_conn *c, const struct cm_msg *m, ns_t now);
 /* The next message to send; false if there is none. */
 bool cm_tx(struct cm_conn *c, struct cm_msg *out);
@@ -202,23 +203,23 @@ struct cm_wire {
     uint32_t mad_len; /* bytes of the datagram on the wire */
 };
 void cm_wire_of(struct cm_wire *w, const struct pkt *p);
-/* The message by itself: header (CM-02), codes of REJ, APR and SIDR_REP (CM-05, CM-14, CM-15), RDMA-CM header (CM-16),
- * GIDs (CM-17): the first rule that is broken. `w` may be NULL. */
+/* The message by itself: header, codes of REJ, APR and SIDR_REP, RDMA-CM header, GIDs: the first rule that is broken.
+ * `w` may be NULL. */
 struct verdict cm_msg_check(const struct cm_msg *m, const struct cm_wire *w);
 /* Check `i` of these alone, below CM_MSG_CHECKS; check 0 looks at m->mad only. */
 #define CM_MSG_CHECKS 4
 struct verdict cm_msg_check_one(unsigned i, const struct cm_msg *m, const struct cm_wire *w);
-/* A REP by the REQ that it answers: the REQ's transaction id (CM-02), and at most its responder resources as initiator
- * depth (CM-09). */
+/* A REP by the REQ that it answers: the REQ's transaction id, and at most its responder resources as initiator
+ * depth. */
 struct verdict cm_rep_check(const struct cm_msg *m, uint64_t tid, unsigned resp_res);
-/* A DREQ names the queue pair `qpn` of its receiver: CM-07. */
+/* A DREQ names the queue pair `qpn` of its receiver. */
 struct verdict cm_dreq_check(const struct cm_msg *m, uint32_t qpn);
 /* The ids of any message but REQ, SIDR_REQ and SIDR_REP, as its sender writes them: `local` is its own (0: not known
- * yet), `remote` its peer's. CM-01. */
+ * yet), `remote` its peer's. */
 struct verdict cm_ids_check(const struct cm_msg *m, uint32_t local, uint32_t remote);
 /* Hash of all 256 bytes of a message. */
 uint64_t cm_msg_hash(const struct cm_msg *m);
-/* A message sent once more: the same bytes (CM-02 for its transaction id, CM-03 for the rest), at most `max_retries`
+/* A message sent once more: the same bytes (its transaction id, and the rest), at most `max_retries`
  * times again, and not before the response timeout of exponent `timeout`. `copies`: how many were seen, this one
  * included; `gap`: since the one before, in ns. The spacing says something only at a tap near the sender. */
 struct verdict cm_retry_check(const struct cm_msg *first, const struct cm_msg *again, unsigned copies,
@@ -233,7 +234,7 @@ struct cm_watch {
 };
 /* A REQ was seen. */
 void cm_watch_start(struct cm_watch *w);
-/* May this message be sent now? CM-01 if its receiver can be in no state that it is meant for. LAP and APR are not
+/* May this message be sent now? Not if its receiver can be in no state that it is meant for. LAP and APR are not
  * judged: the state machine knows no other path. */
 struct verdict cm_watch_check(const struct cm_watch *w, const struct cm_msg *m, bool from_active);
 /* It was. */

@@ -469,3 +469,8 @@ unsigned cm_refusal(const struct cm_conn *c, const struct cm_params *listener)
         return CM_REJ_INVALID_MTU;
     return 0;
 }
+
+bool cm_is_ignored(struct verdict v)
+{
+    return v.rule == RULE_CM_01 || v.rule == RULE_CM_02 || v.rule == RULE_CM_07;
+}

@@ -46,4 +46,7 @@ enum cm_act {
 };
 enum cm_act cm_act_of(const struct cm_conn *c, const struct cm_msg *m);
 
+/* Whether the receiver of a message with this verdict ignores it: out of order, a wrong header, a wrong queue pair. */
+bool cm_is_ignored(struct verdict v);
+
 #endif

@@ -1,6 +1,11 @@
 /* layer 2 (transport): the check half of a requester's sending: one predicate a rule. */
 #include "src/transport/transport_impl.h"
 
+bool reserved_is_set(const char *about, uint64_t expected, uint64_t seen, struct verdict *v)
+{
+    return fail(v, RULE_FMT_04, about, expected, seen);
+}
+
 bool breaks_format(const struct pkt *p, struct verdict *v)
 {
     const struct bth *h = &p->bth;
@@ -8,7 +13,7 @@ bool breaks_format(const struct pkt *p, struct verdict *v)
     if (UNLIKELY(h->tver != 0))
         return fail(v, RULE_FMT_02, "transport version", 0, h->tver);
     if (UNLIKELY(h->resv6 | h->resv7))
-        return fail(v, RULE_FMT_04, "reserved bits", 0, h->resv6 ? h->resv6 : h->resv7);
+        return reserved_is_set("reserved bits", 0, h->resv6 ? h->resv6 : h->resv7, v);
     if (UNLIKELY((p->have & p->op->ext) != p->op->ext))
         return fail(v, p->op->ext & (H_IMMDT | H_IETH) & ~p->have ? RULE_SEQ_12 : RULE_FMT_06, "headers", p->op->ext,
                     p->have & H_EXT);
@@ -18,9 +23,30 @@ bool breaks_format(const struct pkt *p, struct verdict *v)
     return false;
 }
 
+bool breaks_pad(const struct pkt *p, struct verdict *v)
+{
+    if (LIKELY(p->bth.padcnt == (-p->payload_len & 3)))
+        return false;
+    return fail(v, RULE_FMT_05, "pad count", -p->payload_len & 3, p->bth.padcnt);
+}
+
 bool breaks_tx_format(const struct tx_view *t, struct verdict *v)
 {
     return breaks_format(t->p, v);
+}
+
+bool wrong_operation(const struct pkt *p, uint32_t expected, struct verdict *v)
+{
+    return fail(v, RULE_FMT_03, "opcode", expected, p->bth.opcode);
+}
+
+bool wrong_opcode(unsigned service, const struct pkt *p, struct verdict *v)
+{
+    unsigned got = p->bth.opcode >> 5;
+
+    if (p->op->name && (service == SVC_UD) != (got == SVC_UD))
+        return fail(v, RULE_SVC_02, "service", service, got);
+    return wrong_operation(p, service << 5, v);
 }
 
 bool breaks_service(const struct tx_view *t, struct verdict *v)
@@ -29,9 +55,7 @@ bool breaks_service(const struct tx_view *t, struct verdict *v)
 
     if (LIKELY(want == got && t->p->op->name && t->flags & OPF_REQUEST))
         return false;
-    if (t->p->op->name && (want == SVC_UD) != (got == SVC_UD))
-        return fail(v, RULE_SVC_02, "service", want, got);
-    return fail(v, RULE_FMT_03, "opcode", want << 5, t->p->bth.opcode);
+    return wrong_opcode(want, t->p, v);
 }
 
 bool breaks_count(const struct tx_view *t, struct verdict *v)
@@ -301,11 +325,16 @@ static bool breaks_depth(const struct tx_view *t, struct verdict *v)
     return fail(v, RULE_RDA_06, "READs and atomics outstanding", t->r->p.max_rd, t->r->rd_out + 1u);
 }
 
-static bool breaks_alignment(const struct tx_view *t, struct verdict *v)
+bool breaks_alignment(const struct pkt *p, struct verdict *v)
 {
-    if (LIKELY(!(t->flags & OPF_ATOMIC_REQ) || t->p->atomiceth.va % 8 == 0))
+    if (LIKELY(!(p->op->flags & OPF_ATOMIC_REQ) || p->atomiceth.va % 8 == 0))
         return false;
-    return fail(v, RULE_RDA_08, "address modulo 8", 0, t->p->atomiceth.va % 8);
+    return fail(v, RULE_RDA_08, "address modulo 8", 0, p->atomiceth.va % 8);
+}
+
+static bool breaks_tx_alignment(const struct tx_view *t, struct verdict *v)
+{
+    return breaks_alignment(t->p, v);
 }
 
 static bool breaks_credit(const struct tx_view *t, struct verdict *v)
@@ -373,9 +402,9 @@ static bool breaks_repeat(const struct tx_view *t, struct verdict *v)
 }
 
 /* Both for new packets and for retransmitted ones; the order decides which rule is named first. */
-static const tx_rule rc_rules[] = {breaks_service, breaks_psn,       breaks_rnr,       breaks_repeat,    breaks_order,
-                                   breaks_length,  breaks_reth,      breaks_tx_format, breaks_solicited, breaks_window,
-                                   breaks_depth,   breaks_alignment, breaks_credit};
+static const tx_rule rc_rules[] = {
+    breaks_service,   breaks_psn,       breaks_rnr,    breaks_repeat, breaks_order,        breaks_length, breaks_reth,
+    breaks_tx_format, breaks_solicited, breaks_window, breaks_depth,  breaks_tx_alignment, breaks_credit};
 
 struct tx_view tx_view_of(const struct requester *r, const struct req_unknown *u, const struct pkt *p)
 {
@@ -445,7 +474,7 @@ struct verdict req_rx_check_msn(const struct requester *r, const struct req_unkn
     uint32_t n, low, high, msn = p->aeth.msn;
     const struct req_msg *m;
     struct verdict v;
-    enum rule rule = p->op->flags & OPF_READ_RESP ? RULE_ACK_07 : RULE_ACK_06;
+    enum rule rule = rsp_msn_rule(p);
 
     if (!u->counted || !(p->have & H_AETH) || r->msg_tail == r->msg_head)
         return verdict_pass();

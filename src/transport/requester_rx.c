@@ -164,7 +164,7 @@ static bool is_answered_by(const struct req_msg *m, const struct pkt *p)
     return p->op->flags & OPF_ATOMIC_ACK ? m->kind == MSG_ATOMIC : m->kind == MSG_READ || m->kind == MSG_PLACE;
 }
 
-/* Whether a READ response is what its place demands (RDA-02, RDA-03); `m` is its message, whose next response it is. */
+/* Whether a READ response is what its place demands; `m` is its message, whose next response it is. */
 static bool is_bad_read_response(const struct requester *r, const struct req_msg *m, const struct pkt *p)
 {
     bool last = m->got + 1 == m->span;

@@ -226,12 +226,12 @@ static void repeat(struct responder *r, const struct pkt *p, struct effects *e)
     }
 }
 
-static void drop(struct responder *r, const struct pkt *p, const struct verdict *v, struct effects *e)
+static void drop(const struct responder *r, const struct pkt *p, struct effects *e)
 {
     e->flags |= EFF_DROP;
     if (r->dead)
         e->reason = WHY_STATE;
-    else if (v->rule == RULE_FMT_03 || v->rule == RULE_SVC_02)
+    else if (!rsp_right_service(r, p))
         e->reason = WHY_INVALID;
     else
         e->reason = psn_diff(p->bth.psn, r->epsn_hi) > 0    ? WHY_SILENT
@@ -279,7 +279,7 @@ static void rc_rx(struct responder *r, const struct rsp_env *env, const struct p
         waste_receive(r, env, p, e);
         break;
     default:
-        drop(r, p, &v, e);
+        drop(r, p, e);
     }
 }
 

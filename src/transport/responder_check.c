@@ -21,15 +21,20 @@ static bool refuse(struct verdict *v, enum rsp_answer answer, enum rule rule, co
     return true;
 }
 
+/* The request breaks a rule that holds for its sender, too. */
+static bool nak_invalid(struct verdict *v)
+{
+    v->answer = ANS_NAK_INVALID;
+    return true;
+}
+
 bool rsp_wrong_service(const struct responder *r, const struct pkt *p, struct verdict *v)
 {
-    unsigned want = r->p.service, got = p->bth.opcode >> 5;
-
     if (LIKELY(rsp_right_service(r, p)))
         return false;
-    if (p->op->name && (want == SVC_UD) != (got == SVC_UD))
-        return refuse(v, ANS_DROP, RULE_SVC_02, "service", want, got);
-    return refuse(v, ANS_DROP, RULE_FMT_03, "opcode", want << 5, p->bth.opcode);
+    wrong_opcode(r->p.service, p, v);
+    v->answer = ANS_DROP;
+    return true;
 }
 
 static bool bad_sequence(const struct rx_view *t, struct verdict *v)
@@ -78,13 +83,11 @@ static bool bad_length(const struct rx_view *t, struct verdict *v)
     if (t->flags & (OPF_FIRST | OPF_MIDDLE) ? t->len != pmtu || pad
                                             : t->len > pmtu || (t->flags & OPF_LAST && t->len == 0))
         return refuse(v, ANS_NAK_INVALID, RULE_SEQ_04, "payload bytes", pmtu, t->len);
-    if (UNLIKELY(pad != (-t->len & 3)))
-        return refuse(v, ANS_NAK_INVALID, RULE_FMT_05, "pad count", -t->len & 3, pad);
+    if (UNLIKELY(breaks_pad(t->p, v)))
+        return nak_invalid(v);
     if (t->p->op->ext & H_RETH && UNLIKELY(t->p->reth.dmalen > UINT32_C(1) << 31))
         return refuse(v, ANS_NAK_INVALID, RULE_SEQ_07, "RETH length", UINT32_C(1) << 31, t->p->reth.dmalen);
-    if (t->flags & OPF_ATOMIC_REQ && UNLIKELY(t->p->atomiceth.va % 8))
-        return refuse(v, ANS_NAK_INVALID, RULE_RDA_08, "address modulo 8", 0, t->p->atomiceth.va % 8);
-    return false;
+    return UNLIKELY(breaks_alignment(t->p, v)) ? nak_invalid(v) : false;
 }
 
 static bool bad_write_length(const struct rx_view *t, struct verdict *v)

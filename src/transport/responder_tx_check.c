@@ -42,7 +42,7 @@ static bool breaks_service_of(const struct re_view *t, struct verdict *v)
         return fail(v, RULE_SVC_03, NULL, 0, 0);
     if (LIKELY(t->p->op->name && t->flags & OPF_RESPONSE && t->p->bth.opcode >> 5 == t->r->p.service))
         return false;
-    return fail(v, RULE_FMT_03, "opcode", OP_ACKNOWLEDGE, t->p->bth.opcode);
+    return wrong_operation(t->p, OP_ACKNOWLEDGE, v);
 }
 
 static bool breaks_re_format(const struct re_view *t, struct verdict *v)
@@ -55,7 +55,7 @@ static bool breaks_syndrome(const struct re_view *t, struct verdict *v)
     if (!(t->p->have & H_AETH))
         return false;
     if (UNLIKELY(t->p->aeth.syndrome & 0x80))
-        return fail(v, RULE_FMT_04, "syndrome", t->p->aeth.syndrome & 0x7f, t->p->aeth.syndrome);
+        return reserved_is_set("syndrome", t->p->aeth.syndrome & 0x7f, t->p->aeth.syndrome, v);
     if (t->type == AETH_RESERVED || (t->type == AETH_NAK && t->code > NAK_INVALID_RD_REQUEST) ||
         (is_data(t) && t->type != AETH_ACK))
         return fail(v, RULE_ACK_01, "syndrome", 0x1f, t->p->aeth.syndrome);
@@ -327,6 +327,11 @@ static bool breaks_nak(const struct re_view *t, struct verdict *v)
     return false;
 }
 
+enum rule rsp_msn_rule(const struct pkt *p)
+{
+    return p->op->flags & OPF_READ_RESP ? RULE_ACK_07 : RULE_ACK_06;
+}
+
 /* Whatever arrived: of two ACKs the one of the later PSN has no smaller MSN. */
 static bool breaks_msn_order(const struct re_view *t, struct verdict *v)
 {
@@ -336,7 +341,7 @@ static bool breaks_msn_order(const struct re_view *t, struct verdict *v)
     v->rule = RULE_NONE;
     if (!r->acked || is_nak(t) || (later > 0 ? more >= 0 : later == 0 || more <= 0 || is_data(t)))
         return false;
-    return fail(v, t->flags & OPF_READ_RESP ? RULE_ACK_07 : RULE_ACK_06, "MSN", t->u->ack_msn, t->p->aeth.msn);
+    return fail(v, rsp_msn_rule(t->p), "MSN", t->u->ack_msn, t->p->aeth.msn);
 }
 
 static bool breaks_msn(const struct re_view *t, struct verdict *v)
@@ -350,7 +355,7 @@ static bool breaks_msn(const struct re_view *t, struct verdict *v)
         return v->rule != RULE_NONE;
     if (LIKELY((psn_diff(msn, r->msn_lo) >= 0 || !in_order(t)) && psn_diff(msn, r->msn_hi) <= 0))
         return false;
-    fail(v, t->flags & OPF_READ_RESP ? RULE_ACK_07 : RULE_ACK_06, "MSN", r->msn_lo, msn);
+    fail(v, rsp_msn_rule(t->p), "MSN", r->msn_lo, msn);
     v->needs = in_order(t) ? 0 : N_COMPLETE; /* requests that were not seen count, too */
     return true;
 }

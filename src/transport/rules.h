@@ -42,6 +42,17 @@ enum {
     T_TIMEOUT = 1u << 2,    /* it needs the ACK timeout or the retry count, which the user may tell */
     T_CM_TIMEOUT = 1u << 3, /* a failure is one of CM-10, too, if CM states the ACK timeout and retry count */
     T_CM_RNR = 1u << 4,     /* likewise the RNR retry count */
+    /* Of failures that a check of the transport finds: when src/judge/ reports them, or what may refute them. */
+    T_WAITS = 1u << 5, /* a new PSN after a gap: reported once packets recorded late had time to come (pending.c) */
+    T_TOO_LONG =
+        1u << 6,         /* a packet that is too long for the path MTU: compared with what CM states, or packets show */
+    T_CM_PMTU = 1u << 7, /* judged only where CM states the path MTU */
+    T_CREDITS = 1u << 8, /* judged only where CM did not agree on no end-to-end flow control */
+    T_AGAIN = 1u << 9,   /* a retransmission: a duplicate, or one captured out of order, looks the same */
+    T_ORDER = 1u << 10,  /* likewise: only a tap at the requester shows the order in which it sent */
+    T_AHEAD = 1u << 11,  /* an ACK of what was not seen: a gap in the capture may hide it */
+    T_UNSENT = 1u << 12, /* a response to a request that was not seen */
+    T_REST = 1u << 13,   /* it may answer the rest of a READ that began before the capture; no other queue pair's */
 };
 
 /* The frame that stands against the one in which a check of the transport failed. */
@@ -96,7 +107,7 @@ enum rule {
 };
 
 struct rule_info {
-    const char *id;      /* "NAK-02" */
+    const char *id;      /* "FMT-01" */
     const char *anchor;  /* compliance statement, section or other source */
     const char *meaning; /* one line: what holds when the rule is kept */
     const char *wrong;   /* one line: what is wrong when it is broken, with "{seen}" and "{expected}" for the values */
@@ -107,15 +118,15 @@ struct rule_info {
     uint16_t applies; /* ON_*: not 0 */
     uint8_t severity; /* enum severity */
     uint8_t fault;    /* F_*: who can break it on purpose */
-    uint8_t traits;   /* T_* */
+    uint16_t traits;  /* T_* */
 };
 
 /* One row a rule, indexed by enum rule; row 0 (RULE_NONE) has the id "" and no other text. */
 extern const struct rule_info rule_table[RULE_COUNT];
 
-/* The id, e.g. "NAK-02"; "" for RULE_NONE. */
+/* The id, e.g. "FMT-01"; "" for RULE_NONE. */
 const char *rule_str(enum rule rule);
-/* The rule with this id ("NAK-02", case does not matter); RULE_NONE if there is none. */
+/* The rule with this id ("FMT-01", case does not matter); RULE_NONE if there is none. */
 enum rule rule_find(const char *id);
 /* "error", "warning", "note". */
 const char *severity_str(enum severity s);

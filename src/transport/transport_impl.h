@@ -29,21 +29,31 @@ typedef bool (*tx_rule)(const struct tx_view *, struct verdict *v);
 
 /* View of packet `p` for predicates that need no message; `u` NULL: at an endpoint. */
 struct tx_view tx_view_of(const struct requester *r, const struct req_unknown *u, const struct pkt *p);
-/* BTH and its fields: FMT-02, FMT-04, FMT-05, FMT-06. */
+/* A reserved field is not zero: what it is called, and its value without and with it; always true. */
+bool reserved_is_set(const char *about, uint64_t expected, uint64_t seen, struct verdict *v);
+/* BTH and its fields: version, reserved bits, headers, pad count. */
 bool breaks_format(const struct pkt *p, struct verdict *v);
 /* The same of a request. */
 bool breaks_tx_format(const struct tx_view *t, struct verdict *v);
-/* Opcode not of this service, not a request: FMT-03, SVC-02. */
+/* Opcode not of this service, or not a request. */
 bool breaks_service(const struct tx_view *t, struct verdict *v);
-/* UC and UD: one PSN after the other, none twice: SVC-06. */
+/* UC and UD: one PSN after the other, none twice. */
 bool breaks_count(const struct tx_view *t, struct verdict *v);
-/* First, Middle, Last of one operation: SEQ-02, SEQ-03 (new packets). */
+/* First, Middle, Last of one operation (new packets). */
 bool breaks_order(const struct tx_view *t, struct verdict *v);
-/* Payload against path MTU: SEQ-04, SEQ-05, CM-08. */
+/* Which rule a request of `service` breaks whose opcode is `p`'s, with the two values; always true. */
+bool wrong_opcode(unsigned service, const struct pkt *p, struct verdict *v);
+/* The opcode of `p` is not defined, or no operation of its service: `expected` is one; always true. */
+bool wrong_operation(const struct pkt *p, uint32_t expected, struct verdict *v);
+/* The address of an atomic. */
+bool breaks_alignment(const struct pkt *p, struct verdict *v);
+/* The pad count, of a packet that is neither First nor Middle. */
+bool breaks_pad(const struct pkt *p, struct verdict *v);
+/* Payload against path MTU. */
 bool breaks_length(const struct tx_view *t, struct verdict *v);
-/* RETH against payload: SEQ-06, SEQ-07. */
+/* RETH against payload. */
 bool breaks_reth(const struct tx_view *t, struct verdict *v);
-/* Solicited Event: SEQ-08. */
+/* Solicited Event. */
 bool breaks_solicited(const struct tx_view *t, struct verdict *v);
 
 /* Run `rules`; the failures, at most `max`, to `out`; returns how many. */
@@ -183,7 +193,9 @@ static inline bool rsp_right_service(const struct responder *r, const struct pkt
     return r->p.service == p->bth.opcode >> 5 && p->op->name && p->op->flags & OPF_REQUEST &&
            (p->have & p->op->ext) == p->op->ext;
 }
-/* If it is not, *v says FMT-03 or SVC-02, answer ANS_DROP. */
+/* The rule about the MSN of response `p`. */
+enum rule rsp_msn_rule(const struct pkt *p);
+/* If it is not, *v says why, and its answer is ANS_DROP. */
 bool rsp_wrong_service(const struct responder *r, const struct pkt *p, struct verdict *v);
 /* The predicates after that of the PSN: opcode sequence, opcode, resources, length, R_Key. v->answer becomes
  * ANS_EXECUTE or what the first failing one demands. */

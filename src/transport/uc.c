@@ -47,7 +47,7 @@ static struct effects rx(struct responder *r, const struct rsp_env *env, const s
 {
     struct verdict v = rx_check(r, env, p);
     struct effects e = {0};
-    bool starts = p->op->flags & OPF_START, ours = v.rule != RULE_FMT_03 && v.rule != RULE_SVC_02;
+    bool starts = p->op->flags & OPF_START, ours = rsp_right_service(r, p);
 
     if (!ours) {
         e.flags = EFF_DROP;

@@ -10,7 +10,7 @@ static bool breaks_datagram(const struct tx_view *t, struct verdict *v)
     if (UNLIKELY(!(t->p->have & H_DETH)))
         return fail(v, RULE_SVC_01, "headers", H_DETH, t->p->have & H_EXT);
     if (UNLIKELY(t->p->deth.resv))
-        return fail(v, RULE_FMT_04, "reserved bits", 0, t->p->deth.resv);
+        return reserved_is_set("reserved bits", 0, t->p->deth.resv, v);
     return false;
 }
 

@@ -159,5 +159,7 @@ Test(faults, each_fault_is_allowed_by_its_rule)
         cr_expect(who != F_NONE, "%s", rule_str(fault_table[i].rule));
         cr_expect((fault_table[i].hook == FAULT_CHOICE || fault_table[i].hook == FAULT_CM) ==
                   (fault_table[i].change == NULL));
+        cr_expect((fault_table[i].hook == FAULT_CHOICE) == (fault_table[i].choice != CHOICE_NONE));
+        cr_expect((fault_table[i].hook == FAULT_CM) == (fault_table[i].change_cm != NULL));
     }
 }
