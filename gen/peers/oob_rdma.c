@@ -3,7 +3,7 @@
 
 #include <errno.h>
 
-#define WR_SENT 1000 /* wr_id of sends; receives have the number of their slot */
+#define WR_SENT 1000 /* wr_id of sends; the wr_id of a receive is its slot */
 
 int rchan_init(struct rchan *c, struct verbs *verbs)
 {

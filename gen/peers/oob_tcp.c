@@ -1,4 +1,4 @@
-/* layer 3 (peers): telling each other queue pairs by TCP. */
+/* layer 3 (peers): the out-of-band channel: exchanging the parameters of queue pairs by TCP or SENDs. */
 #include "gen/peers/oob_tcp.h"
 #include "gen/live/host.h"
 
@@ -10,14 +10,14 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define STEP (2 * NS_PER_MS) /* how often the TCP connection is looked at */
+#define STEP (2 * NS_PER_MS) /* interval at which the TCP connection is polled */
 
 /* Wait for a socket to become readable or writable: 0, -ETIMEDOUT, or as live_step(). */
 static int wait_socket(struct live *l, int s, short events, ns_t end)
 {
     struct pollfd p = {.fd = s, .events = events};
 
-    while (poll(&p, 1, 0) <= 0) { /* or interrupted: live_step() knows whether to end */
+    while (poll(&p, 1, 0) <= 0) { /* or interrupted: live_step() decides whether to stop */
         int r = live_now() > end ? -ETIMEDOUT : live_step(l, live_now() + STEP);
         if (r < 0)
             return r;
@@ -86,7 +86,7 @@ int chan_swap(struct chan *c, bool client, const void *mine, void *theirs, size_
     return r;
 }
 
-/* A link-local address is looked for where the traffic is to be. */
+/* A link-local address needs a scope: the interface of the RDMA traffic. */
 static void set_scope(const struct live *l, struct sockaddr_in6 *a)
 {
     uint8_t gid[16];
@@ -122,7 +122,7 @@ int chan_dial(struct chan *c, struct live *l, const char *host, uint16_t port, n
 
 int chan_listen(const uint8_t *gid, uint16_t port)
 {
-    /* any address, IPv4 too: mapped, as in GIDs */
+    /* any address, IPv4 included (mapped, as in GIDs) */
     struct sockaddr_in6 at = {.sin6_family = AF_INET6, .sin6_port = htons(port)};
     int l = socket(AF_INET6, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), on = 1, off = 0, r;
 

@@ -12,7 +12,7 @@
 #define CONNECT_TRIES 10
 #define LEAVE_WAIT    (2 * NS_PER_S)
 #define DRAIN_WAIT    (2 * NS_PER_S)
-#define LINGER        (50 * NS_PER_MS) /* the peer may ask again for the last acknowledgement */
+#define LINGER        (50 * NS_PER_MS) /* the peer may retransmit its last request: acknowledge it again */
 
 /* --- Agreeing with perftest ------------------------------------------------------------------- */
 
@@ -22,7 +22,7 @@ static int swap(struct perf_client *p, const char *step, const void *mine, void 
     return chan_swap(&p->chan, true, mine, theirs, len);
 }
 
-/* Version, sizes, MTU. */
+/* Exchange version, sizes and MTU. */
 static int agree(struct perf_client *p)
 {
     static const uint8_t buffers[PERFTEST_INT] = {0, 0, 16, 0}, line[PERFTEST_INT] = {0, 0, 0, 64};
@@ -52,7 +52,7 @@ static int agree(struct perf_client *p)
     return 0;
 }
 
-/* Tell keys and hear the peer's. */
+/* Send keys and receive those of the peer. */
 static int swap_keys(struct perf_client *p, const struct perftest_keys *own, struct perftest_keys *peer)
 {
     char mine[PERFTEST_TEXT], theirs[PERFTEST_TEXT];
@@ -77,7 +77,7 @@ static int swap_keys(struct perf_client *p, const struct perftest_keys *own, str
     return -EPROTO;
 }
 
-/* Tell the keys of queue pair `i`; the peer's are taken down if `take`. */
+/* Send the keys of queue pair `i`; store those of the peer if `take`. */
 static int tell(struct perf_client *p, unsigned i, bool take)
 {
     struct perftest_keys keys = {0};
@@ -88,7 +88,7 @@ static int tell(struct perf_client *p, unsigned i, bool take)
     return r;
 }
 
-/* Make the queue pairs. */
+/* Create the queue pairs. */
 static int make(struct perf_client *p)
 {
     int r;
@@ -107,7 +107,7 @@ static int make(struct perf_client *p)
     return 0;
 }
 
-/* Connect all queue pairs to what their peers said. */
+/* Connect every queue pair to the one that the peer named. */
 static int join(struct perf_client *p)
 {
     struct av av;
@@ -151,7 +151,8 @@ void perf_client_event(void *live, int qp, enum cm_event event, const struct cm_
 static int try_qp(struct perf_client *p, int qp)
 {
     bool reads = p->config.op != TRAFFIC_SEND && p->config.op != TRAFFIC_WRITE;
-    uint8_t depth = reads ? p->config.outs : p->config.known && p->config.validate; /* what was written is read again */
+    uint8_t depth =
+        reads ? p->config.outs : p->config.known && p->config.validate; /* the client READs what it has written */
     ns_t end = live_now() + p->timeout;
     struct cm_params own;
     struct ep_peer peer;
@@ -172,7 +173,7 @@ static int try_qp(struct perf_client *p, int qp)
     return r == 0 && p->gone ? -ECONNREFUSED : r;
 }
 
-/* The same; perftest listens anew for each group of queue pairs, and its clients try again until it does. */
+/* Likewise, with retries: perftest listens anew for each group of queue pairs, and its clients retry until it does. */
 static int connect_qp(struct perf_client *p, int qp)
 {
     int r = try_qp(p, qp);
@@ -189,7 +190,7 @@ static int connect_qp(struct perf_client *p, int qp)
     return r;
 }
 
-/* The connection for words. */
+/* The connection of the out-of-band channel. */
 static int call(struct perf_client *p)
 {
     int r;
@@ -206,7 +207,7 @@ static int call(struct perf_client *p)
     return r;
 }
 
-/* The queue pairs for data; before and after there is an exchange of no keys. */
+/* Connect the queue pairs for data; an exchange without keys precedes and follows it. */
 static int join_by_cm(struct perf_client *p)
 {
     struct perftest_keys none = {0}, theirs;
@@ -228,7 +229,7 @@ static bool disconnecting(const struct perf_client *p, int qp)
     return c && (c->state == CM_ST_ESTABLISHED || c->state == CM_ST_DREQ_SENT || c->pending || c->events);
 }
 
-/* Disconnect, and wait a little for the answers. */
+/* Send a DREQ on every connection, and wait briefly for the DREPs. */
 static void hang_up(struct perf_client *p)
 {
     ns_t end = live_now() + LEAVE_WAIT;
@@ -266,7 +267,7 @@ static int meet_perftest(struct perf_client *p)
     return r;
 }
 
-/* The last keys: rdmagen tells what came of our messages. */
+/* The last keys: rdmagen reports there how many of our messages it received. */
 static int ask_counts(struct perf_client *p)
 {
     struct perftest_keys own = p->load.qp[0].own, theirs = {0};
@@ -283,7 +284,7 @@ static int ask_counts(struct perf_client *p)
     return r;
 }
 
-/* After the data: a bandwidth test tells what came out; then both close. ib_write_lat just ends. */
+/* After the data: the sides of a bandwidth test exchange their results, then both close. ib_write_lat only ends. */
 static int part_from_perftest(struct perf_client *p)
 {
     bool reports = perftest_reports(load_perftest_op(p->config.op), p->config.latency);

@@ -1,5 +1,5 @@
-/* layer 3 (peers): the client of perftest's programs, of ibv_*_pingpong, or of a peer whose numbers are known: agree
- * with the peer, run a load, take leave. */
+/* layer 3 (peers): the client for servers of perftest, for ibv_*_pingpong, or for a peer whose parameters are given by
+ * hand: exchange parameters, run a load, disconnect. */
 #ifndef RDMATRACE_GEN_PEERS_PERF_CLIENT_H
 #define RDMATRACE_GEN_PEERS_PERF_CLIENT_H
 
@@ -7,9 +7,9 @@
 #include "gen/peers/perf_run.h"
 
 enum perf_exchange {
-    PERF_PERFTEST, /* as the clients ib_write_bw, ib_read_bw, ib_send_bw, ib_atomic_bw, ib_*_lat */
-    PERF_PINGPONG, /* as ibv_rc_pingpong, ibv_uc_pingpong, ibv_ud_pingpong; SEND with latency */
-    PERF_BY_HAND,  /* no exchange: `by_hand` says all, for one queue pair */
+    PERF_PERFTEST, /* like the clients ib_write_bw, ib_read_bw, ib_send_bw, ib_atomic_bw, ib_*_lat */
+    PERF_PINGPONG, /* like ibv_rc_pingpong, ibv_uc_pingpong, ibv_ud_pingpong; SEND with latency */
+    PERF_BY_HAND,  /* no exchange: `by_hand` has all parameters, of one queue pair */
 };
 
 struct perf_client {
@@ -17,37 +17,37 @@ struct perf_client {
     struct load_config config; /* mtu: filled in */
     uint8_t exchange;          /* enum perf_exchange */
     const char *host;          /* of the TCP exchange */
-    uint16_t port;             /* of it, or of RDMA-CM */
+    uint16_t port;             /* port of the TCP exchange, or of RDMA-CM */
     bool rdma_cm;              /* PERF_PERFTEST: connect by RDMA-CM, exchange by SENDs, as perftest -R; RC only */
-    const uint8_t *gid;        /* the peer's address, for messages and PERF_BY_HAND */
+    const uint8_t *gid;        /* the peer's address, as text: for messages, and for PERF_BY_HAND */
     struct perftest_keys by_hand;
-    bool psn_given; /* own_psn is to be used */
+    bool psn_given; /* own_psn is given */
     uint32_t own_psn;
     ns_t timeout; /* longest time without progress */
-    /* Called about ten times a second while the load runs, and before it, when the queue pairs are made; may be
-     * NULL. */
+    /* Called about ten times a second while the load runs, and once before it, when the queue pairs exist; may be NULL.
+     */
     void (*progress)(void *user, const struct load *load);
     void (*made)(void *user, const struct load *load);
     void *user;
     /* What became of it. */
     struct chan chan;
     struct rchan control;    /* with rdma_cm */
-    int waiting;             /* queue pair whose connection is waited for */
+    int waiting;             /* number of the queue pair that is being connected */
     bool connected, gone;    /* what became of it */
-    bool not_there;          /* with `gone`: nobody listens */
-    char why[160];           /* of `gone`, or why the server refuses to go on */
+    bool not_there;          /* with `gone`: the server does not listen */
+    char why[160];           /* reason of `gone`, or of the server's refusal */
     struct load load;        /* freed by perf_client_free() */
-    const char *step;        /* what failed: "the exchange of versions" */
+    const char *step;        /* the step that failed, e.g. "the exchange of versions" */
     bool ours;               /* the peer is rdmagen */
-    bool counted;            /* it has told what came: */
-    uint64_t arrived, wrong; /* messages, and of these not what they should be */
+    bool counted;            /* it has reported what it received: */
+    uint64_t arrived, wrong; /* messages received, and of these with wrong data */
     bool interrupted;
 };
 
-/* Do all of it. 0: the load ran, p->load tells whether it failed; a negative errno with p->step: what came before or
- * after it. -EPROTO: the peer said something else than expected. */
+/* Exchange parameters, run the load, disconnect. 0: the load ran, and p->load says whether it failed; a negative errno:
+ * the step p->step before or after it failed. -EPROTO: the peer sent something unexpected. */
 int perf_client_run(struct perf_client *p);
-/* With rdma_cm: what live_config.event must be, and live_config.user the struct perf_client. */
+/* With rdma_cm: set live_config.event to this, and live_config.user to the struct perf_client. */
 void perf_client_event(void *live, int qp, enum cm_event event, const struct cm_conn *c);
 void perf_client_free(struct perf_client *p);
 

@@ -1,4 +1,4 @@
-/* layer 3 (peers): the bytes of messages that rdmagen knows again. */
+/* layer 3 (peers): the pattern by which rdmagen verifies messages. */
 #include "gen/peers/perf_run.h"
 #include "prng.h"
 

@@ -1,4 +1,4 @@
-/* layer 3 (peers): perftest-like traffic: what its times amount to. */
+/* layer 3 (peers): perftest-like traffic: bandwidth and latency from the times of messages. */
 #include "gen/peers/perf_run.h"
 
 #include <math.h>
@@ -11,7 +11,7 @@ static int compare_samples(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* In microseconds: the smallest sample that `permille` of all do not exceed. */
+/* The smallest sample that `permille` of all samples do not exceed, in microseconds. */
 static double percentile(const struct load *l, unsigned permille)
 {
     uint64_t rank = ((uint64_t)l->samples * permille + 999) / 1000;

@@ -1,4 +1,4 @@
-/* layer 3 (peers): perftest-like traffic: posting and completing. */
+/* layer 3 (peers): perftest-like traffic: posting work requests and polling completions. */
 #include "gen/peers/perf_run.h"
 
 #include <errno.h>
@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define WR_RECV (UINT64_C(1) << 63) /* wr_id of receives: with queue pair and slot */
-#define RECVS   16                  /* receives posted for answers */
+#define WR_RECV (UINT64_C(1) << 63) /* wr_id of receives, with the queue pair and the slot */
+#define RECVS   16                  /* receives posted for responses of the peer */
 
 enum stage { STAGE_IDLE, STAGE_LEARN, STAGE_RUN, STAGE_CHECK, STAGE_DONE };
 
@@ -41,7 +41,7 @@ static bool is_atomic(const struct load *l)
     return traffic_is_atomic(l->config.op);
 }
 
-/* SEND and WRITE with `latency`: the peer answers. */
+/* SEND and WRITE with `latency`: the peer sends each message back. */
 static bool is_pong(const struct load *l)
 {
     return l->config.latency && (l->config.op == TRAFFIC_SEND || l->config.op == TRAFFIC_WRITE);
@@ -52,7 +52,7 @@ static uint8_t *slot_mem(const struct load *l, const struct load_qp *q, uint64_t
     return q->mem + (n % l->slots) * l->slot;
 }
 
-/* Where the first answer arrives. */
+/* Where the first message of the peer arrives. */
 static uint8_t *answer_mem(const struct load_qp *q)
 {
     return q->recvs.mem;
@@ -93,7 +93,7 @@ static int make_memory(struct load *l)
     l->slots = (uint32_t)(LOAD_MEMORY / c->qps / (l->slot ? l->slot : 8));
     l->slots = l->slots < 1 ? 1 : l->slots > c->depth ? c->depth : l->slots;
     if ((c->op == TRAFFIC_READ && c->validate) || is_atomic(l))
-        l->config.depth = l->slots; /* each answer has its own place */
+        l->config.depth = l->slots; /* each message of the peer has a slot of its own */
     if (l->config.batch > l->config.depth)
         l->config.batch = l->config.depth;
     recvs = is_pong(l) && c->op == TRAFFIC_SEND ? RECVS : 1;
@@ -263,7 +263,7 @@ static bool post(struct load *l, unsigned i, enum wr_opcode op, bool signaled, u
     return r == 0;
 }
 
-/* Messages that a queue pair may post now. */
+/* Number of messages that a queue pair may post now. */
 static uint64_t may_post(const struct load *l, const struct load_qp *q, ns_t now)
 {
     const struct load_config *c = &l->config;
@@ -272,7 +272,7 @@ static uint64_t may_post(const struct load *l, const struct load_qp *q, ns_t now
     if (now >= l->until)
         return 0;
     if (is_pong(l) && q->answers + (c->op == TRAFFIC_SEND) <= q->m.posted)
-        return 0; /* WRITE: the peer begins; SEND: we do */
+        return 0; /* WRITE: the peer sends first; SEND: this side does */
     if (left > c->batch)
         left = c->batch;
     return c->depth - (q->m.posted - q->m.completed) >= left ? left : 0;
@@ -285,13 +285,13 @@ static void meter_posted(struct load_meter *m, ns_t now)
         m->first = now;
 }
 
-/* Make the memory that message `n` is sent from, or read to, ready. */
+/* Prepare the memory from which message `n` is sent, or to which it is read. */
 static uint8_t *prepare(const struct load *l, const struct load_qp *q, uint64_t n)
 {
     const struct load_config *c = &l->config;
     uint8_t *mem = slot_mem(l, q, n);
 
-    if (c->op == TRAFFIC_READ && c->validate) /* every byte must change */
+    if (c->op == TRAFFIC_READ && c->validate) /* so that every byte changes */
         for (uint32_t k = 0; k < c->size; k++)
             mem[k] = (uint8_t)~mem[k];
     if (is_pong(l) && c->op == TRAFFIC_WRITE)
@@ -360,7 +360,7 @@ static void meter_completed(struct load_meter *m, ns_t now)
     }
 }
 
-/* Compare what message number `n` brought. */
+/* Verify the data that message number `n` returned. */
 static void compare(struct load *l, struct load_qp *q, uint64_t n)
 {
     const uint8_t *mem = slot_mem(l, q, n);
@@ -388,7 +388,7 @@ static void message_done(struct load *l, struct load_qp *q, ns_t now)
     meter_completed(&l->all, now);
 }
 
-/* The first atomic or READ of a queue pair told what is there. */
+/* The first atomic or READ of a queue pair returned the initial value. */
 static void learned(struct load *l, struct load_qp *q)
 {
     q->learned = true;
@@ -407,7 +407,7 @@ static void answer(struct load *l, unsigned i, ns_t now)
     q->answers++;
 }
 
-/* rdmagen answers with what it was sent, the last message; of others only the length is known. */
+/* rdmagen sends back the message that it received last; of other peers only the length is known. */
 static void compare_answer(const struct load *l, struct load_qp *q, const uint8_t *data, uint32_t len)
 {
     bool good = len == l->config.size;
@@ -461,7 +461,7 @@ static void take(struct load *l, const struct wc *wc, ns_t now)
     }
 }
 
-/* WRITE with latency: the peer's next message shows in the last byte of our memory. */
+/* WRITE with latency: the last byte of our memory shows the next WRITE of the peer. */
 static void look_for_writes(struct load *l, ns_t now)
 {
     if (!is_pong(l) || l->config.op != TRAFFIC_WRITE)
@@ -494,7 +494,7 @@ void load_stop(struct load *l)
     l->until = 0;
 }
 
-/* Whether a message of this queue pair, or the answer to one, is waited for. */
+/* Whether a message of this queue pair, or the response to one, is outstanding. */
 static bool under_way(const struct load *l, const struct load_qp *q)
 {
     return q->m.completed < q->m.posted || (is_pong(l) && q->answers < q->m.posted);
@@ -519,7 +519,7 @@ ns_t load_paced(const struct load *l)
     return l->config.rate && l->stage == STAGE_RUN ? l->next : 0;
 }
 
-/* Go to the next stage when this one is over. */
+/* Enter the next stage when this one is complete. */
 static void advance(struct load *l, ns_t now)
 {
     bool check = l->config.op == TRAFFIC_WRITE && l->config.validate && l->config.known && l->config.type == QPT_RC &&

@@ -1,9 +1,9 @@
-/* layer 3 (peers): perftest's words. */
+/* layer 3 (peers): the messages of perftest's out-of-band exchange. */
 #include "gen/peers/perftest.h"
 
 #include <stdio.h>
 
-#define OURS "rdmagen" /* behind the version's zero */
+#define OURS "rdmagen" /* follows the zero that ends the version */
 
 void perftest_keys_put(char *text, const struct perftest_keys *k)
 {
@@ -15,7 +15,7 @@ void perftest_keys_put(char *text, const struct perftest_keys *k)
     snprintf(text + n, PERFTEST_TEXT - (size_t)n, "%08x:", k->srqn);
 }
 
-/* `n` hexadecimal digits and a colon; moves *p on. */
+/* Read `n` hexadecimal digits and a colon; advances *p. */
 static bool get_hex(const char **p, unsigned n, uint64_t *v)
 {
     *v = 0;

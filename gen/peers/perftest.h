@@ -24,20 +24,20 @@
 #define PERFTEST_VERSION 16    /* bytes of the version */
 #define PERFTEST_INT     4     /* bytes of a number */
 #define PERFTEST_MTU     2     /* bytes of the MTU */
-#define PERFTEST_TEXT    108   /* bytes of keys over TCP, with the zero at their end */
-/* a text of rdmagen's to rdmagen that is no keys begins with this; then it says why */
+#define PERFTEST_TEXT    108   /* bytes of keys over TCP, their final zero included */
+/* rdmagen sends rdmagen a text with this beginning in place of keys that it refuses; the reason follows */
 #define PERFTEST_REFUSAL "no: "
-#define PERFTEST_BINARY  56 /* bytes of keys over RDMA */
+#define PERFTEST_BINARY  56 /* bytes of keys over SENDs */
 #define PERFTEST_REPORT  5  /* values of a report */
 #define PERFTEST_VALUE   8  /* bytes of one */
-#define PERFTEST_DONE    5  /* bytes of "done" and its zero */
+#define PERFTEST_DONE    5  /* bytes of "done" and its final zero */
 #define PERFTEST_QKEY    0x11111111u
 
-/* What one side says about a queue pair. */
+/* The parameters of a queue pair that its side sends ("keys"). */
 struct perftest_keys {
     uint16_t lid;
-    uint32_t out_reads; /* READs and atomics that this side takes and wants outstanding; 1 for other tests */
-    uint32_t qpn, psn;  /* psn: the first that this side sends; 24 bits each */
+    uint32_t out_reads; /* READs and atomics outstanding, as requester and as responder; 1 for other tests */
+    uint32_t qpn, psn;  /* psn: starting PSN of this side; 24 bits each */
     uint32_t rkey;      /* of the memory at vaddr; SEND: 0 */
     uint64_t vaddr;
     uint8_t gid[16];
@@ -45,33 +45,33 @@ struct perftest_keys {
 };
 /* Write PERFTEST_TEXT bytes. */
 void perftest_keys_put(char *text, const struct perftest_keys *k);
-/* False: not such a text. `text` has PERFTEST_TEXT bytes. */
+/* False: `text` (PERFTEST_TEXT bytes) has no keys. */
 bool perftest_keys_get(struct perftest_keys *k, const char *text);
-/* The same of PERFTEST_BINARY bytes, which may have any content. */
+/* Likewise for PERFTEST_BINARY bytes, which may have any content. */
 void perftest_keys_put_binary(uint8_t *p, const struct perftest_keys *k);
 void perftest_keys_get_binary(struct perftest_keys *k, const uint8_t *p);
 
-/* After the data rdmagen tells rdmagen in `vaddr` how many messages it has sent, the server how many of them came, and
- * in `rkey` how many of these were not what they should be; `lid` marks such keys. */
+/* Keys after the data, between two rdmagen: in `vaddr` the client reports how many messages it has sent, the server how
+ * many it has received, and in `rkey` how many of these had wrong data. `lid` marks such keys. */
 #define PERFTEST_COUNTS 0xffff
 
 enum perftest_op { PERFTEST_WRITE, PERFTEST_READ, PERFTEST_SEND, PERFTEST_ATOMIC };
-/* What rdmagen says about itself behind the zero of its version, where perftest does not look. */
+/* What rdmagen says about itself after the final zero of its version, which perftest ignores. */
 struct perftest_mark {
     bool ours;     /* the peer is rdmagen */
-    bool latency;  /* the client is of the kind ib_*_lat */
-    int op;        /* enum perftest_op of the client; -1: not told */
+    bool latency;  /* the client is like ib_*_lat */
+    int op;        /* enum perftest_op of the client; -1: not stated */
     uint32_t size; /* bytes of its messages; 0: 2^24 and more */
 };
-/* The version as we say it: 6.06. `mark` (`ours` is not looked at): NULL of a server. */
+/* Write our version: 6.06. `mark` (its `ours` is ignored): NULL for a server. */
 void perftest_version_put(uint8_t *p, const struct perftest_mark *mark);
-/* Whether `p` (PERFTEST_VERSION bytes) is a version that speaks like this: 5.70 or later. */
+/* Whether `p` (PERFTEST_VERSION bytes) is a version with this exchange: 5.70 or later. */
 bool perftest_version_get(const uint8_t *p, struct perftest_mark *mark);
-/* The MTU in bytes, and back: 0 for what is no MTU. */
+/* The MTU in bytes of a code, and its code; 0 if there is none. */
 void perftest_mtu_put(uint8_t *p, uint16_t mtu);
 uint16_t perftest_mtu_get(const uint8_t *p);
 
-/* A bandwidth report: values as perftest has them, 8 bytes each. */
+/* A bandwidth report: the values of perftest, 8 bytes each. */
 struct perftest_report {
     uint64_t size, iters;
     double peak, average; /* 2^20 bytes/s */
@@ -80,9 +80,9 @@ struct perftest_report {
 void perftest_report_put(uint8_t p[PERFTEST_REPORT][PERFTEST_VALUE], const struct perftest_report *r);
 void perftest_report_get(struct perftest_report *r, const uint8_t p[PERFTEST_REPORT][PERFTEST_VALUE]);
 
-/* How keys are told before the data: a letter for each step, 'R' for every queue pair in turn, 'H' for the first one
- * alone. The queue pairs are connected after the first step. `latency`: the program is of the kind ib_*_lat, with one
- * queue pair. */
+/* The rounds in which keys are exchanged before the data, a letter each: 'R': of every queue pair in turn; 'H': of the
+ * first one alone. The queue pairs are connected after the first round. `latency`: the program is like ib_*_lat, with
+ * one queue pair. */
 const char *perftest_rounds(enum perftest_op op, bool latency);
 /* Whether a report follows the data. */
 bool perftest_reports(enum perftest_op op, bool latency);

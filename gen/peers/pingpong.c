@@ -1,4 +1,4 @@
-/* layer 3 (peers): the pingpong conversation. */
+/* layer 3 (peers): the protocol of ibv_*_pingpong. */
 #include "gen/peers/pingpong.h"
 
 #include <errno.h>
@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* wr_id of sends, plus the number of the queue pair; receives have that of their slot */
+/* wr_id of sends, plus the number of the queue pair; the wr_id of a receive is its slot */
 #define WR_SENT (UINT64_C(1) << 32)
 
 enum { PENDING_RECV = 1, PENDING_SEND = 2 };
@@ -20,7 +20,7 @@ void pingpong_addr_put(char *text, const struct pingpong_addr *a)
         snprintf(text + n + 2 * i, 3, "%02x", a->gid[i]);
 }
 
-/* `n` hexadecimal digits. */
+/* Read `n` hexadecimal digits. */
 static bool get_hex(const char *p, unsigned n, uint32_t *v)
 {
     *v = 0;
@@ -198,8 +198,8 @@ void pingpong_start(struct pingpong *p, ns_t now)
 
 static bool is_right(const struct pingpong *p, const uint8_t *data)
 {
-    /* ibv_srq_pingpong has one buffer for all, zero until something has come: a client's first messages, or parts of
-     * them. */
+    /* ibv_srq_pingpong sends from its one receive buffer, which is zero until a message has arrived: so the first
+     * messages of a client, or parts of them, are zero. */
     uint8_t other = p->cfg.srq && !p->cfg.client ? 0 : PINGPONG_FILL;
 
     for (uint32_t i = 0; i < p->cfg.size; i++)
@@ -218,7 +218,7 @@ static void take_message(struct pingpong *p, const struct wc *wc, ns_t now)
     posted(p, receives_post(&p->receives, wc->wr_id, now));
 }
 
-/* Number of the queue pair that a completion is of; PINGPONG_QPS: none. */
+/* Number of the queue pair of a completion; PINGPONG_QPS: none of ours. */
 static unsigned qp_of(const struct pingpong *p, const struct wc *wc)
 {
     unsigned i = 0;
@@ -245,7 +245,8 @@ void pingpong_poll(struct pingpong *p, ns_t now)
             take_message(p, &wc, now);
         if (p->failed || i == PINGPONG_QPS)
             continue;
-        /* As the examples do: the next one goes when the last one is gone and the answer is there. */
+        /* As the examples of libibverbs do: send the next message when the previous SEND has completed and the message
+         * of the peer has arrived. */
         p->q[i].pending &= (uint8_t) ~(send ? PENDING_SEND : PENDING_RECV);
         if (!p->q[i].pending && p->sent < p->cfg.iters)
             post_send(p, i, now);

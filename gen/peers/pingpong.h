@@ -1,7 +1,6 @@
-/* layer 3 (peers): the conversation of ibv_rc_pingpong, ibv_uc_pingpong, ibv_ud_pingpong and ibv_srq_pingpong
- * (libibverbs' examples): messages of equal size go to and fro by SEND, the client begins. Addresses are exchanged over
- * TCP as text.
- */
+/* layer 3 (peers): the protocol of ibv_rc_pingpong, ibv_uc_pingpong, ibv_ud_pingpong and ibv_srq_pingpong (examples of
+ * libibverbs): the sides SEND messages of equal size in turn, the client first. They exchange addresses over TCP as
+ * text. */
 #ifndef RDMATRACE_GEN_PEERS_PINGPONG_H
 #define RDMATRACE_GEN_PEERS_PINGPONG_H
 
@@ -9,22 +8,22 @@
 
 #define PINGPONG_PORT  18515
 #define PINGPONG_QKEY  0x11111111u
-#define PINGPONG_FILL  0x7b /* every byte of their messages */
+#define PINGPONG_FILL  0x7b /* value of every byte of a message */
 #define PINGPONG_RECVS 16
-#define PINGPONG_TEXT  52 /* bytes of an address as exchanged, with the zero at its end */
+#define PINGPONG_TEXT  52 /* bytes of an exchanged address, its final zero included */
 
-/* What is exchanged: "LID:QPN:PSN:GID", all hexadecimal. */
+/* An exchanged address: "LID:QPN:PSN:GID", all hexadecimal. */
 struct pingpong_addr {
     uint16_t lid;
-    uint32_t qpn, psn; /* psn: the first that this side sends */
+    uint32_t qpn, psn; /* psn: the starting PSN of this side */
     uint8_t gid[16];
 };
 /* Write PINGPONG_TEXT bytes. */
 void pingpong_addr_put(char *text, const struct pingpong_addr *a);
-/* False: not such a text. `text` has PINGPONG_TEXT bytes. */
+/* False: `text` (PINGPONG_TEXT bytes) is no address. */
 bool pingpong_addr_get(struct pingpong_addr *a, const char *text);
 
-/* ibv_srq_pingpong always exchanges as many addresses; those that it does not use are all zero. */
+/* ibv_srq_pingpong always exchanges this many addresses; unused ones are all zero. */
 #define PINGPONG_QPS 256
 
 struct pingpong_config {
@@ -32,17 +31,17 @@ struct pingpong_config {
     bool srq;       /* queue pairs share a receive queue */
     unsigned qps;   /* queue pairs, 1 to PINGPONG_QPS; more than one only with `srq` */
     uint32_t size;  /* bytes of a message */
-    uint64_t iters; /* messages each way, on all queue pairs together */
+    uint64_t iters; /* messages in each direction, on all queue pairs together */
     uint32_t recvs; /* receives posted at a time */
-    bool client;    /* sends the first messages */
-    bool validate;  /* every byte that arrives must be PINGPONG_FILL (server, with `srq`: or 0) */
+    bool client;    /* this side sends the first messages */
+    bool validate;  /* every received byte must be PINGPONG_FILL (server with `srq`: or 0) */
 };
 
-/* One of the queue pairs. */
+/* A queue pair. */
 struct pingpong_qp {
     int qp;
     uint32_t qpn;
-    uint8_t pending; /* what the next message waits for: its predecessor's end, the peer's message */
+    uint8_t pending; /* the next message waits until the previous SEND completes, and for the message of the peer */
 };
 
 struct pingpong {
@@ -51,27 +50,27 @@ struct pingpong {
     struct pingpong_qp q[PINGPONG_QPS];
     int cq, srq, ah;
     uint64_t posted, sent, received; /* messages */
-    uint64_t mismatches;             /* messages received with other bytes, or of another size */
+    uint64_t mismatches;             /* messages received with wrong data or a wrong size */
     bool failed;
     char why[120]; /* of the failure */
     uint32_t peer_qpn, key, pd;
-    struct receives receives; /* in mem, behind the message sent */
-    uint8_t *mem;             /* the message sent, then the receives */
+    struct receives receives; /* in mem, after the message to send */
+    uint8_t *mem;             /* the message to send, then the receive buffers */
 };
 
-/* Make queue pairs (in RESET) and buffers. 0, or a negative errno; pingpong_free() in any case. */
+/* Create queue pairs (in RESET) and buffers. 0 or a negative errno; call pingpong_free() in either case. */
 int pingpong_init(struct pingpong *p, struct verbs *verbs, const struct pingpong_config *cfg);
 void pingpong_free(struct pingpong *p);
-/* Connect queue pair number `i`: RESET to RTS. `own`: what was told to the peer. 0, or a negative errno. */
+/* Connect queue pair number `i`: RESET to RTS. `own`: the address that the peer was sent. 0 or a negative errno. */
 int pingpong_connect(struct pingpong *p, unsigned i, const struct pingpong_addr *own, const struct pingpong_addr *peer,
                      const struct av *av, uint16_t mtu, ns_t now);
-/* All are connected: post the receives. */
+/* All queue pairs are connected: post the receives. */
 void pingpong_ready(struct pingpong *p, ns_t now);
-/* The client: send the first messages. */
+/* Client: send the first messages. */
 void pingpong_start(struct pingpong *p, ns_t now);
-/* Take completions, answer messages. */
+/* Poll completions, send the next messages. */
 void pingpong_poll(struct pingpong *p, ns_t now);
-/* Whether all messages have gone both ways. */
+/* Whether all messages of both directions are complete. */
 bool pingpong_done(const struct pingpong *p);
 
 #endif

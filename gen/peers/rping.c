@@ -1,4 +1,4 @@
-/* layer 3 (peers): rping's conversation. */
+/* layer 3 (peers): rping's protocol. */
 #include "gen/peers/rping.h"
 
 #include <errno.h>
@@ -11,7 +11,7 @@
 #define FIRST 'A'
 #define LAST  'z'
 
-/* Work requests are told apart by these; receives by their slot. */
+/* wr_id of work requests; the wr_id of a receive is its slot. */
 enum { WR_INFO = 100, WR_DATA };
 
 /* Receives were posted, with result `err`. */
@@ -100,7 +100,7 @@ void rping_fail(struct rping *r, const char *fmt, ...)
     va_end(ap);
 }
 
-/* Post one; the names of what is local depend on the operation. */
+/* Post a work request; which local memory it uses depends on the operation. */
 static void post(struct rping *r, enum wr_opcode op, uint64_t id, const struct sge *sge, uint64_t va, uint32_t rkey,
                  ns_t now)
 {
@@ -129,7 +129,8 @@ static void send_info(struct rping *r, const void *mem, uint32_t key, ns_t now)
 
 /* --- Client ----------------------------------------------------------------------------------- */
 
-/* The text of ping number `done`: a heading, then characters that start one further each time, and a zero. */
+/* The text of ping number `done`: a heading, then consecutive characters, the first of which advances with each ping,
+ * and a zero. */
 static void fill(struct rping *r)
 {
     int n = snprintf((char *)r->data, r->size, "rdma-ping-%u: ", (unsigned)(r->done & 0x7fffffff));
@@ -174,7 +175,7 @@ static bool client_message(struct rping *r, ns_t now)
 
 /* --- Server ----------------------------------------------------------------------------------- */
 
-/* Whether the data is of rping's pattern: a heading with a number, consecutive characters, and a zero. */
+/* Whether the data has rping's pattern: a heading with a number, consecutive characters, and a zero. */
 static bool pattern_ok(const struct rping *r)
 {
     static const char head[] = "rdma-ping-";

@@ -9,12 +9,12 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define LOOK_BUSY      (1 * NS_PER_MS)  /* how often TCP is looked at, with clients */
+#define LOOK_BUSY      (1 * NS_PER_MS)  /* interval at which TCP is polled while there are clients */
 #define LOOK_IDLE      (20 * NS_PER_MS) /* and without */
 #define LINGER         (300 * NS_PER_MS)
-#define PINGPONG_QUIET (1 * NS_PER_S) /* after its last message a client of ibv_*_pingpong is done */
+#define PINGPONG_QUIET (1 * NS_PER_S) /* after this time without a message a client of ibv_*_pingpong is done */
 #define CQ_DEPTH       65536
-#define WORDS          16 /* of one client at a time */
+#define WORDS          16 /* of one client at most */
 
 const char *serve_kind_str(enum serve_kind k)
 {
@@ -78,7 +78,7 @@ void session_fail(struct serve_session *s, const char *fmt, ...)
     va_end(ap);
 }
 
-/* An rdmagen that waits for keys is told why it gets none. */
+/* An rdmagen that waits for keys gets the reason of the refusal in their place. */
 static void tell_why(const struct serve_session *s)
 {
     char text[PERFTEST_TEXT] = {0};
@@ -104,7 +104,7 @@ void session_over(struct serve_session *s, bool done, ns_t now)
     s->fd = -1;
 }
 
-/* Packets that its queue pairs could not take, because they are of another type, say more than what came of that. */
+/* Packets of another service explain a failure better than what followed from them. */
 static void look_for_strangers(struct serve *v, struct serve_session *s)
 {
     uint64_t n = 0;
@@ -163,7 +163,7 @@ void serve_close(struct serve *v)
 
 /* --- RDMA-CM ---------------------------------------------------------------------------------- */
 
-/* What we announce for queue pair `qp`; false: refuse, a->reason tells why. */
+/* Our parameters for queue pair `qp`; false: refuse the client, a->reason says why. */
 static bool announce(struct live *l, const struct cm_conn *c, struct cm_answer *a, int qp, uint16_t port)
 {
     struct cm_params own;
@@ -280,7 +280,7 @@ static void accept_clients(struct serve *v, ns_t now)
             return;
         s = session_new(v, now);
         s->fd = fd;
-        host_gid((struct sockaddr *)&from, s->gid); /* until it tells where its queue pairs are */
+        host_gid((struct sockaddr *)&from, s->gid); /* until it sends the address of its queue pairs */
     }
 }
 
@@ -294,7 +294,7 @@ static void hear_tcp(struct serve *v, struct serve_session *s, ns_t now)
         if (s->got < want && n <= 0) {
             close(s->fd);
             s->fd = -1;
-            if (s->stage != SERVE_PINGPONG) /* ib_write_lat takes no leave */
+            if (s->stage != SERVE_PINGPONG) /* ib_write_lat ends without a message */
                 session_over(s, s->kind == SERVE_WRITE && s->answering, now);
             return;
         }
@@ -330,7 +330,7 @@ static void work_rping(struct serve *v, struct serve_session *s, ns_t now)
         session_fail(s, "%s", s->rping.why);
 }
 
-/* A session's turn; `look`: at TCP, too. */
+/* Do what is due in a session; `look`: poll TCP, too. */
 static void work(struct serve *v, struct serve_session *s, bool look, ns_t now)
 {
     ns_t quiet = now - s->heard;
@@ -354,7 +354,7 @@ static void work(struct serve *v, struct serve_session *s, bool look, ns_t now)
         forget(v, s);
 }
 
-/* Clients whose requests were invalid, as those of too many bytes are. */
+/* End the sessions of clients that sent an invalid request, e.g. one that is too long. */
 static void blame(struct serve *v)
 {
     const char *why;

@@ -1,18 +1,20 @@
-/* layer 3 (peers): the passive side of perftest's clients (ib_write_bw, ib_send_lat, ...; -R or not), of ibv_*_pingpong
- * and of rping: many clients at a time, one after another, without being told beforehand what they will do.
+/* layer 3 (peers): the server for the clients of perftest (ib_write_bw, ib_send_lat, ...; with -R or without), of
+ * ibv_*_pingpong and of rping: many clients at a time and one after another, without being told their operation.
  *
- * What a client is shows in what it says and does: keys without an R_Key announce SENDs, with several READs outstanding
- * READs or atomics, else WRITEs, or READs one at a time, which shows in the first packets. ib_write_lat tells its keys
- * once more before the data than ib_write_bw with one queue pair, and so does ib_read_lat: the one waits for our first
- * WRITE, the other begins, so we wait a while before we do. ib_send_lat cannot be told from ib_send_bw: a first message
- * after which none comes for a while is answered on trial, unless `latency` says it at once; ib_send_bw has no receive
- * for that, and ib_send_lat has. The size of its messages is only needed for ib_write_lat, which does not tell it.
- * rdmagen tells all of this. ibv_srq_pingpong goes on with its addresses after the first; the others wait for an
- * answer.
+ * The server infers the operation of a client:
  *
- * Clients are not trusted: words are bounded, so are sessions, queue pairs, memory and the time that a client may be
- * silent.
- */
+ * - Keys without an R_Key announce SENDs. Keys with several READs outstanding announce READs or atomics; other keys
+ *   announce WRITEs, or READs one at a time: the first packets show which.
+ * - ib_write_lat and ib_read_lat send their keys once more before the data than ib_write_bw with one queue pair.
+ *   ib_write_lat waits for our first WRITE, ib_read_lat sends first: so we wait for a while before we WRITE.
+ * - ib_send_lat looks like ib_send_bw. If no second message follows the first one for a while, the server answers it on
+ *   trial (at once with `latency`): ib_send_lat has posted a receive for the answer, ib_send_bw has not.
+ * - Only ib_write_lat requires the size of its messages to be known; it does not send it.
+ * - ibv_srq_pingpong sends all its addresses at once; the other pingpongs wait for an answer after the first one.
+ * - rdmagen announces all of this.
+ *
+ * Clients are not trusted: their messages, sessions, queue pairs, memory, and the time that a client may be silent are
+ * bounded. */
 #ifndef RDMATRACE_GEN_PEERS_SERVE_H
 #define RDMATRACE_GEN_PEERS_SERVE_H
 
@@ -22,14 +24,14 @@
 
 #define SERVE_SESSIONS 16         /* clients at a time */
 #define SERVE_QPS      1024       /* queue pairs of one */
-#define SERVE_MEMORY   (1u << 30) /* bytes for all of them */
+#define SERVE_MEMORY   (1u << 30) /* bytes of memory for all sessions */
 
 struct serve_config {
-    uint16_t port;       /* of TCP, and of RDMA-CM; 0: neither */
-    const uint8_t *tcp;  /* address of this host whose TCP port it is; NULL: of all */
-    uint16_t rping_port; /* of RDMA-CM; 0: none */
-    uint8_t type;        /* enum qp_type of queue pairs that are exchanged by TCP */
-    uint32_t room;       /* bytes of memory for each queue pair, and of the largest message */
+    uint16_t port;       /* port of TCP, and of RDMA-CM; 0: neither */
+    const uint8_t *tcp;  /* address of this host to listen on; NULL: all */
+    uint16_t rping_port; /* port of RDMA-CM; 0: none */
+    uint8_t type;        /* enum qp_type of queue pairs whose parameters are exchanged by TCP */
+    uint32_t room;       /* bytes of memory for each queue pair, which is the size of the largest message */
     uint32_t size;       /* bytes of a message of ib_write_lat */
     bool latency;        /* SENDs are answered */
     ns_t wait;           /* longest silence of a client */
@@ -41,21 +43,21 @@ enum serve_stage {
     SERVE_LINE,
     SERVE_MTU,
     SERVE_KEYS,      /* words of perftest */
-    SERVE_ADDRESSES, /* of ibv_*_pingpong: the first has come */
+    SERVE_ADDRESSES, /* ibv_*_pingpong: its first message has arrived */
     SERVE_PINGPONG,  /* messages of ibv_*_pingpong */
     SERVE_RPING,
-    SERVE_OVER, /* acknowledges what is asked again, then it is forgotten */
+    SERVE_OVER, /* acknowledges retransmitted requests for a while, then it is freed */
 };
 enum serve_kind { SERVE_UNKNOWN, SERVE_WRITE, SERVE_READ, SERVE_SEND };
 
 struct serve_qp {
     int qp, ah;
     struct perftest_keys own, peer;
-    uint8_t *mem; /* room, answer, receives */
+    uint8_t *mem; /* memory of the client, answer, receives */
     size_t mem_len;
     struct receives recvs;              /* in mem */
-    uint32_t pd, key, rkey;             /* key: for all of mem; rkey: the client's, for the room */
-    bool ready;                         /* receives are posted */
+    uint32_t pd, key, rkey;             /* key: of all of mem; rkey: for the client, of its part */
+    bool ready;                         /* receives were posted */
     bool gone;                          /* RDMA-CM: disconnected */
     uint64_t received, answered, wrong; /* messages */
     ns_t arrived;                       /* last message */
@@ -68,25 +70,25 @@ struct serve_session {
     struct rchan control; /* cm */
     struct rping rping;   /* SERVE_RPING */
     bool rping_ready;
-    uint8_t gid[16];     /* the client's: of its TCP connection, then of its queue pairs */
+    uint8_t gid[16];     /* address of the client: of its TCP connection, then of its queue pairs */
     uint8_t stage, kind; /* enum serve_stage, serve_kind */
     struct perftest_mark mark;
     uint8_t in[PERFTEST_TEXT];
-    size_t got; /* bytes of the next word */
-    /* the way to what that word names is asked for: since when (0: it is not), and when once more */
+    size_t got; /* bytes of the message that is expected next */
+    /* neighbour resolution for the address in that message: when it began (0: it did not), and when to retry */
     ns_t asked, ask_again;
     uint16_t mtu;  /* agreed */
-    unsigned told; /* keys, or addresses, of a queue pair heard */
+    unsigned told; /* keys, or addresses, received for a queue pair */
     ns_t told_at;  /* the last of them */
     struct serve_qp *qp;
     unsigned n_qps;
-    bool guessed;             /* `kind` is READ because no payload has come */
-    bool trying;              /* an answer to the first SEND is on its way, to see whether one is wanted */
-    bool answering;           /* WRITEs or SENDs are answered */
-    bool done;                /* it came to a good end */
-    ns_t slowest;             /* longest time that it took for a word */
-    ns_t heard, until;        /* last sign of life; SERVE_OVER: when to forget it */
-    uint64_t progress, bytes; /* packets, bytes of payload that arrived */
+    bool guessed;             /* `kind` is READ because no packet has had a payload */
+    bool trying;              /* the first SEND is being answered on trial */
+    bool answering;           /* the server answers WRITEs or SENDs */
+    bool done;                /* the session ended without an error */
+    ns_t slowest;             /* longest time that the client took for a message */
+    ns_t heard, until;        /* when the client was heard last; SERVE_OVER: when to free the session */
+    uint64_t progress, bytes; /* packets, and bytes of payload, that arrived */
     char why[160];            /* what went wrong */
 };
 
@@ -97,24 +99,24 @@ struct serve {
     int listener, cq;
     size_t memory; /* bytes in use */
     struct serve_session session[SERVE_SESSIONS];
-    ns_t look_at;            /* when TCP is looked at again: not each time that frames have come */
-    uint64_t served, failed; /* sessions that are over */
-    /* A session is over, `messages` as serve_messages(): told before it is forgotten. May be NULL. */
+    ns_t look_at;            /* when TCP is polled again: not after each frame */
+    uint64_t served, failed; /* number of sessions that ended */
+    /* Called when a session ends, before it is freed; `messages` as serve_messages(). May be NULL. */
     void (*over)(void *user, const struct serve_session *s, uint64_t messages);
     void *user;
 };
 
-/* Begin to listen. live_config.request, .event and .user must have been serve_request(), serve_event() and `s`. 0 or a
- * negative errno. */
+/* Listen. live_config.request, .event and .user must be serve_request(), serve_event() and `s`. 0 or a negative errno.
+ */
 int serve_open(struct serve *s, struct live *l, const struct serve_config *config);
 void serve_close(struct serve *s);
-/* Do what is due. Returns when it wants to be called again at the latest. */
+/* Do what is due. Returns the time by which it must be called again. */
 ns_t serve_poll(struct serve *s, ns_t now);
-/* Clients being served. */
+/* Number of clients being served. */
 unsigned serve_active(const struct serve *s);
-/* Messages of a session: SENDs, or other requests carried out. */
+/* Messages of a session: SENDs received, or other requests executed. */
 uint64_t serve_messages(const struct serve *s, const struct serve_session *session);
-/* Messages of a session that were not what they should be. */
+/* Messages of a session with wrong data. */
 uint64_t serve_wrong(const struct serve_session *s);
 /* "WRITE", ... */
 const char *serve_kind_str(enum serve_kind k);

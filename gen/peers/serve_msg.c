@@ -1,4 +1,4 @@
-/* layer 3 (peers): what the server's clients say, and the answers. */
+/* layer 3 (peers): the out-of-band messages of the server's clients, and the answers to them. */
 #include "gen/peers/pingpong.h"
 #include "gen/peers/serve_impl.h"
 
@@ -6,8 +6,9 @@
 #include <sys/socket.h>
 
 #define RESOLVE_WAIT (500 * NS_PER_MS)
-#define COUNTS_WAIT  (100 * NS_PER_MS) /* no packet has come for so long: none is under way */
-#define ADDRESS_WAIT (300 * NS_PER_MS) /* for a second address of ibv_*_pingpong: there is none */
+#define COUNTS_WAIT  (100 * NS_PER_MS) /* after this time without a packet none is on its way */
+#define ADDRESS_WAIT                                                                                                   \
+    (300 * NS_PER_MS) /* after this time without a second address a client of ibv_*_pingpong has none */
 
 /* --- Words as they come over TCP -------------------------------------------------------------- */
 
@@ -19,7 +20,7 @@ static bool is_hex(uint8_t c)
 size_t word_wanted(const struct serve_session *s)
 {
     switch (s->stage) {
-    case SERVE_VERSION: /* ibv_*_pingpong begins with its address: "0000:..." */
+    case SERVE_VERSION: /* a client of ibv_*_pingpong sends its address first: "0000:..." */
         return s->got >= 5 && s->in[4] == ':' ? PINGPONG_TEXT : PERFTEST_VERSION;
     case SERVE_BUFFERS:
     case SERVE_LINE:
@@ -30,15 +31,15 @@ size_t word_wanted(const struct serve_session *s)
         return PINGPONG_TEXT;
     case SERVE_PINGPONG:
         return PERFTEST_DONE;
-    default: /* keys begin with a digit, reports with a byte that is none, "done" with two letters of which one is none
-              */
+    default: /* keys begin with a hexadecimal digit, reports with another byte, "done" with two letters of which one is
+                no such digit */
         if (s->got < 2)
             return 2;
         return s->in[0] == 'd' && s->in[1] == 'o' ? PERFTEST_DONE : is_hex(s->in[0]) ? PERFTEST_TEXT : PERFTEST_VALUE;
     }
 }
 
-/* The address of a queue pair that the whole word at s->in names; false: it names none. */
+/* The address of the queue pair in the complete message at s->in; false: there is none. */
 static bool named(const struct serve_session *s, uint8_t gid[16])
 {
     struct perftest_keys k;
@@ -60,7 +61,7 @@ static bool asks_counts(const struct serve_session *s, const struct perftest_key
     return s->mark.ours && k->lid == PERFTEST_COUNTS;
 }
 
-/* Whether the client wants to know what came of its messages, and some are still on their way. */
+/* Whether the client asks how many messages the server received while some may still be on their way. */
 static bool awaits_messages(const struct serve *v, const struct serve_session *s, ns_t now)
 {
     struct perftest_keys k;
@@ -166,12 +167,12 @@ static void tell_counts(struct serve *v, struct serve_session *s, const struct s
     tell(s, &k, now);
 }
 
-/* Keys: of a new queue pair, or of one that is known. */
+/* Keys of a new queue pair, or of a known one. */
 static void keys(struct serve *v, struct serve_session *s, const struct perftest_keys *k, ns_t now)
 {
     struct serve_qp *q = find(s, k->qpn);
 
-    if (s->cm && k->qpn == 0) { /* before and after the queue pairs are connected */
+    if (s->cm && k->qpn == 0) { /* without a queue pair: before and after they are connected */
         tell(s, &(struct perftest_keys){0}, now);
         return;
     }
@@ -199,7 +200,8 @@ static void keys(struct serve *v, struct serve_session *s, const struct perftest
     tell(s, &q->own, now);
 }
 
-/* The addresses of the first `n` queue pairs, zeros for those that there are not; the messages begin. */
+/* Send the addresses of the first `n` queue pairs, zeros for those that do not exist; the client starts its messages.
+ */
 static void tell_addresses(struct serve_session *s, unsigned n, ns_t now)
 {
     static const struct perftest_keys none;
@@ -221,7 +223,7 @@ void word_silence(struct serve_session *s, ns_t now)
         tell_addresses(s, 1, now);
 }
 
-/* An address of ibv_*_pingpong: of one queue pair, or of PINGPONG_QPS, the unused ones zero. */
+/* Addresses of ibv_*_pingpong: of one queue pair, or of PINGPONG_QPS, zero for the unused ones. */
 static void address(struct serve *v, struct serve_session *s, const uint8_t *p, ns_t now)
 {
     struct perftest_keys k = {.out_reads = 1};
@@ -266,7 +268,7 @@ static void after_mtu(struct serve *v, struct serve_session *s, const uint8_t *p
     } else if (!s->cm && len == PERFTEST_TEXT && perftest_keys_get(&k, (const char *)p)) {
         keys(v, s, &k, now);
     } else if (len == PERFTEST_VALUE) {
-        reply(s, p, len, now); /* a value of the client's report, whose counterpart it does not look at */
+        reply(s, p, len, now); /* a value of the report; the client ignores it in the answer */
     } else if (!s->cm && len == PERFTEST_DONE) {
         reply(s, "done", PERFTEST_DONE, now);
         session_over(s, s->told >= 3, now);
@@ -287,7 +289,7 @@ void word_take(struct serve *v, struct serve_session *s, const uint8_t *p, size_
         s->slowest = now - s->heard;
     s->heard = now;
     if (s->stage == SERVE_PINGPONG)
-        return; /* "done", which tells nothing */
+        return; /* "done": no content */
     if (!s->cm && len == PINGPONG_TEXT && (s->stage == SERVE_VERSION || s->stage == SERVE_ADDRESSES)) {
         address(v, s, p, now);
     } else if (s->stage >= SERVE_KEYS) {

@@ -4,14 +4,15 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#define RECV_BYTES (8u << 20) /* for the receives of one queue pair */
+#define RECV_BYTES (8u << 20) /* memory for the receives of one queue pair */
 #define RECVS_MIN  2
 #define RECVS_MAX  512
-#define READS      128                 /* READs and atomics served at a time: what perftest wants */
-#define GUESS_WAIT (100 * NS_PER_MS)   /* nothing came after the first message: perhaps it waits for an answer */
-#define GUESS_READ (3 * NS_PER_S)      /* nothing came after the keys: it waits for our WRITE, and does not READ */
-#define GUESS_SLOW 10                  /* times the longest that it took for a word, if that is more */
-#define WR_SENT    (UINT64_C(1) << 63) /* wr_ids: session, queue pair, slot */
+#define READS      128               /* READs and atomics outstanding, as responder: perftest requests as many */
+#define GUESS_WAIT (100 * NS_PER_MS) /* after this time without a second message the client may wait for an answer */
+#define GUESS_READ                                                                                                     \
+    (3 * NS_PER_S)    /* after this time without a packet the client waits for our WRITE, and does not READ */
+#define GUESS_SLOW 10 /* or this many times its longest time for a message, if that is more */
+#define WR_SENT    (UINT64_C(1) << 63) /* wr_id: session, queue pair, slot */
 
 static uint64_t wr_id(const struct serve *v, const struct serve_session *s, const struct serve_qp *q)
 {
@@ -25,7 +26,7 @@ static bool is_ud(const struct serve *v, const struct serve_session *s)
 
 static bool lay_out(struct serve *v, struct serve_session *s, struct serve_qp *q)
 {
-    bool receives = s->cm || q->peer.rkey == 0; /* by RDMA-CM the keys come later */
+    bool receives = s->cm || q->peer.rkey == 0; /* with RDMA-CM the keys come later */
     uint32_t largest = is_ud(v, s) ? min_u32(v->config.room, v->live->mtu) : v->config.room;
     uint32_t bytes = largest + UD_GRH_BYTES, slots = RECV_BYTES / bytes;
 
@@ -49,7 +50,7 @@ static bool lay_out(struct serve *v, struct serve_session *s, struct serve_qp *q
     return true;
 }
 
-/* What is sent as an answer. */
+/* The work request of an answer. */
 static uint8_t *answer_mem(const struct serve *v, const struct serve_qp *q)
 {
     return q->mem + v->config.room;
@@ -148,7 +149,7 @@ static void posted(struct serve_session *s, int err)
         session_fail(s, "a receive could not be posted");
 }
 
-/* A frame takes one receive at most, and receives are posted again between two steps: so no SEND finds none. */
+/* A frame consumes one receive at most, and receives are posted again between two steps: so no SEND lacks one. */
 static void limit_burst(struct serve *v)
 {
     uint32_t least = 0;
@@ -192,7 +193,7 @@ static void answer(struct serve *v, struct serve_session *s, struct serve_qp *q,
         session_fail(s, "an answer could not be posted: %s", strerror(-r));
 }
 
-/* Bytes of ib_write_lat's messages. */
+/* Size of the messages of ib_write_lat. */
 static uint32_t write_size(const struct serve *v, const struct serve_session *s)
 {
     uint32_t size = s->mark.size ? s->mark.size : v->config.size;
@@ -219,14 +220,14 @@ static void message(struct serve *v, struct serve_session *s, struct serve_qp *q
         answer(v, s, q, WR_SEND, len, now);
 }
 
-/* A first message after which none came for a while has been answered, and that answer is over. */
+/* The trial answer to the first message has completed. */
 static void tried(struct serve *v, struct serve_session *s, struct serve_qp *q, bool well, ns_t now)
 {
     s->trying = false;
-    if (!well) /* whatever ended it tells of itself */
+    if (!well) /* the reason has been reported */
         return;
     s->answering = true;
-    if (q->received > q->answered) /* the next message came before the acknowledgement */
+    if (q->received > q->answered) /* the next message arrived before the ACK */
         answer(v, s, q, WR_SEND, q->len, now);
 }
 
@@ -239,7 +240,7 @@ void sqp_poll(struct serve *v, ns_t now)
         unsigned i = (unsigned)(wc.wr_id >> 32 & 0xffff);
         bool sent = wc.wr_id & WR_SENT;
         if (!s->used || i >= s->n_qps || s->stage == SERVE_OVER || verbs_qp_num(v->verbs, s->qp[i].qp) != wc.qpn)
-            continue; /* of a session that is over */
+            continue; /* of a session that has ended */
         if (sent && s->trying)
             tried(v, s, &s->qp[i], wc.status == WC_SUCCESS, now);
         else if (wc.status == WC_SUCCESS && !sent)
@@ -258,8 +259,8 @@ uint64_t sqp_payload(const struct serve *v, const struct serve_session *s)
     return n;
 }
 
-/* Packets have come without payload: what was taken for WRITEs is READs or atomics, one at a time; unless payload
- * follows, because the first packets were lost or damaged. */
+/* Packets without payload have arrived: the supposed WRITEs are READs or atomics, one at a time; unless payload
+ * follows: then the first packets were lost or corrupted. */
 static void find_kind(struct serve_session *s)
 {
     if (s->kind == SERVE_WRITE && !s->answering && s->progress && s->bytes == 0) {
@@ -271,8 +272,8 @@ static void find_kind(struct serve_session *s)
     }
 }
 
-/* Whether a client that has told its keys waits for us. ib_write_bw and ib_read_bw have sent data when they tell them
- * for the fourth time. */
+/* Whether a client that has sent its keys waits for our WRITE. ib_write_bw and ib_read_bw send data before they send
+ * their keys for the fourth time. */
 static bool waits_for_write(const struct serve *v, const struct serve_session *s, ns_t now)
 {
     ns_t guess = GUESS_SLOW * s->slowest;
@@ -288,7 +289,7 @@ static bool waits_for_write(const struct serve *v, const struct serve_session *s
     return now - s->told_at >= guess;
 }
 
-/* Whether a first message may be one that waits for an answer. */
+/* Whether the sender of a first message may wait for an answer. */
 static bool may_wait_for_answer(const struct serve_session *s, const struct serve_qp *q, ns_t now)
 {
     return s->kind == SERVE_SEND && !s->mark.ours && !s->answering && !s->trying && s->told == 4 && q->received == 1 &&
@@ -310,7 +311,7 @@ static void work_alone(struct serve *v, struct serve_session *s, struct serve_qp
         s->trying = true;
         answer(v, s, q, WR_SEND, q->len, now);
     } else if (s->trying && verbs_qp_counters(v->verbs, q->qp).rnr_nak_retry_err) {
-        s->trying = false; /* who waits for an answer has a receive for it: this client only sends */
+        s->trying = false; /* a client that waits for an answer has posted a receive: this one only sends */
         verbs_qp_hold(v->verbs, q->qp, NS_NEVER);
     }
 }

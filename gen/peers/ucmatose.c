@@ -1,4 +1,4 @@
-/* layer 3 (peers): the conversations of ucmatose and udaddy. */
+/* layer 3 (peers): the protocols of ucmatose and udaddy. */
 #include "gen/peers/ucmatose.h"
 
 #include <errno.h>
@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define WR_SENT (UINT64_C(1) << 32) /* receives are told apart by their slot */
+#define WR_SENT (UINT64_C(1) << 32) /* the wr_id of a receive is its slot */
 
 static void __attribute__((format(printf, 2, 3))) fail(struct matose *m, const char *fmt, ...)
 {
@@ -20,7 +20,7 @@ static void __attribute__((format(printf, 2, 3))) fail(struct matose *m, const c
     va_end(ap);
 }
 
-/* Whether this side sends before it has received. */
+/* Whether this side sends before it receives. */
 static bool is_first(const struct matose *m)
 {
     return m->cfg.ud != m->cfg.passive;
@@ -153,10 +153,11 @@ void matose_start(struct matose *m, ns_t now)
         send_all(m, m->mem, now);
 }
 
-/* Whether it is what this side had sent. */
+/* Whether a received message equals the one that this side sent. */
 static bool is_own(const struct matose *m, const uint8_t *data, uint32_t len)
 {
-    uint32_t from = m->cfg.ud ? 2 * UD_GRH_BYTES : 0; /* the header in front of it, and the one that came back */
+    uint32_t from =
+        m->cfg.ud ? 2 * UD_GRH_BYTES : 0; /* the GRH area of this receive, and the one that the peer sent back */
 
     if (len != m->receives.bytes)
         return false;
@@ -166,7 +167,7 @@ static bool is_own(const struct matose *m, const uint8_t *data, uint32_t len)
     return true;
 }
 
-/* UD, passive: answers go where the datagram came from. */
+/* UD, passive side: reply to the sender of the datagram. */
 static void learn_peer(struct matose *m, const struct wc *wc, const uint8_t *data)
 {
     uint8_t gid[16];
