@@ -352,6 +352,7 @@ static int end(struct trace *t)
     struct buf said = {0};
     struct findings_opts o = {.files = t->files,
                               .n_files = t->n_files,
+                              .ifaces = t->ifaces,
                               .complete = job->o.complete,
                               .inconclusive = job->verbose,
                               .quiet = job->quiet};

@@ -113,6 +113,7 @@ static int start(struct trace *t)
 
     job->o.user = job;
     job->o.tick = on_tick;
+    job->o.files = t->files;
     job->meter = meter_new(t->observer, &job->o);
     if (!job->meter)
         return cli_error("out of memory");

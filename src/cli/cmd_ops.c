@@ -162,7 +162,7 @@ static void on_work_packet(void *user, const struct wqe *w, const struct pkt *p)
 static int start(struct trace *t)
 {
     struct job *job = job_of(t);
-    struct meter_opts o = {.work = {job, job->follow ? on_work_packet : NULL, on_over}};
+    struct meter_opts o = {.files = t->files, .work = {job, job->follow ? on_work_packet : NULL, on_over}};
 
     /* before the meter: when that tells of a request, its time has states */
     if ((job->why || job->format == ROWS_JSON) && !timeline_of(t->observer))

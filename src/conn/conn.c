@@ -87,6 +87,16 @@ void conn_end_put(struct buf *b, const struct conn_addr *a, bool have_qpn, uint3
     buf_0x(b, qpn, 6);
 }
 
+void conn_tap_put(struct buf *b, const char *const *files, uint32_t tap)
+{
+    const char *path = files ? files[tap >> 16] : NULL, *slash = path ? strrchr(path, '/') : NULL;
+
+    if (path)
+        buf_printf(b, "%s:%u", slash ? slash + 1 : path, tap & 0xffff);
+    else
+        buf_printf(b, "file %u:%u", tap >> 16, tap & 0xffff);
+}
+
 /* Hash of two addresses, of which the lower halves suffice, and a number. */
 static uint32_t hash_of(const struct conn_addr *src, const struct conn_addr *dst, uint32_t n)
 {
@@ -216,6 +226,27 @@ static uint32_t evict(struct conn_table *t)
     return t->hand;
 }
 
+/* Every flow, at any tap, that goes from `src` to queue pair `dqpn` of `dst` and has number `from` gets number `to`. */
+static void renumber_end(struct conn_table *t, const struct conn_addr *src, const struct conn_addr *dst, uint32_t dqpn,
+                         uint32_t from, uint32_t to)
+{
+    for (uint32_t i = *pair_chain(t, src, dst); i != FLOW_NONE; i = t->flows[i].pair_next) {
+        struct flow *f = &t->flows[i];
+        if (f->conn == from && f->dqpn == dqpn && addr_eq(&f->src, src) && addr_eq(&f->dst, dst))
+            f->conn = to;
+    }
+}
+
+/* Two flows are one connection, at every tap: number `to`. */
+static void renumber(struct conn_table *t, const struct flow *a, const struct flow *b, uint32_t to)
+{
+    const struct flow *ends[] = {a, b};
+
+    for (unsigned i = 0; i < 2; i++)
+        if (ends[i]->conn && ends[i]->conn != to)
+            renumber_end(t, &ends[i]->src, &ends[i]->dst, ends[i]->dqpn, ends[i]->conn, to);
+}
+
 /* Two flows are the two directions of a connection. */
 static void join(struct conn_table *t, uint32_t a, uint32_t b, enum pairing how)
 {
@@ -227,6 +258,7 @@ static void join(struct conn_table *t, uint32_t a, uint32_t b, enum pairing how)
         t->conns--; /* nothing was said of this number yet: it is that of the next connection */
     else if (low && low != high)
         t->unused++;
+    renumber(t, fa, fb, conn);
     fa->peer = b;
     fb->peer = a;
     fa->conn = fb->conn = conn;
@@ -380,15 +412,30 @@ uint32_t conn_flow_unnumbered(struct conn_table *t, const struct pkt *p)
     return flow_of(t, p);
 }
 
-/* A flow, and its peer, get the next number. */
+/* The number that the same traffic has at another tap; 0: none. */
+static uint32_t number_elsewhere(struct conn_table *t, const struct flow *f)
+{
+    for (uint32_t i = *pair_chain(t, &f->src, &f->dst); i != FLOW_NONE; i = t->flows[i].pair_next) {
+        const struct flow *g = &t->flows[i];
+        bool same = g->dqpn == f->dqpn && addr_eq(&g->src, &f->src) && addr_eq(&g->dst, &f->dst);
+        if (same && g->conn && !(f->have_sqpn && g->have_sqpn && f->sqpn != g->sqpn))
+            return g->conn;
+    }
+    return 0;
+}
+
+/* A flow, and its peer, get a number: that of another tap, else the next. */
 static void number_give(struct conn_table *t, uint32_t flow)
 {
     struct flow *f = &t->flows[flow];
+    uint32_t elsewhere = number_elsewhere(t, f);
 
-    f->conn = ++t->conns;
+    if (!elsewhere && f->peer != FLOW_NONE)
+        elsewhere = number_elsewhere(t, &t->flows[f->peer]);
+    f->conn = elsewhere ? elsewhere : ++t->conns;
     if (f->peer != FLOW_NONE)
         t->flows[f->peer].conn = f->conn;
-    t->newest = flow;
+    t->newest = elsewhere ? FLOW_NONE : flow;
 }
 
 uint32_t conn_flow(struct conn_table *t, const struct pkt *p)

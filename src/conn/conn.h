@@ -4,7 +4,10 @@
  * known by source address, destination address and destination QP, at one tap (file and interface). Two flows in
  * opposite directions make a connection once they are paired: by what was learnt beforehand (CM, TCP parameter
  * exchange, the user), else because a response in one flow carries a PSN that was requested in exactly one unpaired
- * flow of the other direction. */
+ * flow of the other direction.
+ *
+ * A connection has one number at all taps: flows with the same addresses and queue pairs share it. What else is kept of
+ * a flow is that of its tap. */
 #ifndef RDMATRACE_CONN_CONN_H
 #define RDMATRACE_CONN_CONN_H
 
@@ -27,6 +30,11 @@ static inline uint32_t conn_tap_of(const struct frame *f)
 {
     return (uint32_t)f->file << 16 | (UNLIKELY(f->linktype == LINK_ERF) ? 0 : f->iface & 0xffff);
 }
+
+/* Append the name of a tap: "b.pcapng:1", the last part of its file's name and the number of the interface. Without
+ * names
+ * (`files` NULL): "file 1:1", files counted from 0. */
+void conn_tap_put(struct buf *b, const char *const *files, uint32_t tap);
 
 /* What CM agreed on for the requests that one end sends. */
 struct conn_params {

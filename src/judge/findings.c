@@ -61,8 +61,9 @@ void findings_judged(struct findings *r, enum rule rule)
 /* The tally of findings like `f`; NULL when there is no room for another. */
 static struct tally *tally_of(struct findings *r, const struct finding *f)
 {
-    uint64_t key =
-        UINT64_C(1) << 63 | (uint64_t)f->conn << 24 | (uint64_t)f->severity << 16 | (uint64_t)f->result << 8 | f->rule;
+    uint64_t tap = ((uint64_t)f->file * 31 + f->tap) & 0x7f;
+    uint64_t key = UINT64_C(1) << 63 | tap << 56 | (uint64_t)f->conn << 24 | (uint64_t)f->severity << 16 |
+                   (uint64_t)f->result << 8 | f->rule;
     uint32_t i = (uint32_t)(key * HASH_MULTIPLIER >> 48) & (TALLIES - 1);
 
     while (r->tallies[i].key && r->tallies[i].key != key)
@@ -342,6 +343,8 @@ static void finding_print(const struct findings *r, const struct findings_opts *
     buf_printf(b, "%s %s%s", rule->id, severity_str(f->severity), f->result == V_INCONCLUSIVE ? ", inconclusive" : "");
     if (file_of(o, f))
         buf_printf(b, ", %s", file_of(o, f));
+    if (o->ifaces > 1)
+        buf_printf(b, ", interface %u", f->tap);
     if (f->conn)
         buf_printf(b, ", connection %u", f->conn);
     if (f->n_frames) {
@@ -438,6 +441,15 @@ static void json_headline(const struct findings *r, const struct finding *f, str
     buf_free(&t);
 }
 
+static void json_tap(struct buf *b, const struct findings_opts *o, const struct finding *f)
+{
+    struct buf name = {0};
+
+    conn_tap_put(&name, o->files, (uint32_t)f->file << 16 | f->tap);
+    json_member(b, "tap", buf_str(&name));
+    buf_free(&name);
+}
+
 static void json_finding(const struct findings *r, const struct findings_opts *o, const struct finding *f,
                          struct buf *b)
 {
@@ -455,6 +467,7 @@ static void json_finding(const struct findings *r, const struct findings_opts *o
         buf_puts(b, ",\"connection\":null");
     if (file_of(o, f))
         json_member(b, "file", file_of(o, f));
+    json_tap(b, o, f);
     json_frames(b, "frames", f->frames, f->n_frames);
     json_frames(b, "cause_frames", f->causes, f->n_causes);
     buf_puts(b, ",\"needs\":[");

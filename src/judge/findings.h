@@ -17,6 +17,7 @@ struct finding {
     uint8_t n_frames, n_causes;
     uint16_t missing;                 /* N_* that would be needed */
     uint16_t file;                    /* index of the file that the frame numbers are of */
+    uint16_t tap;                     /* interface of that file, from 0 */
     uint64_t iface;                   /* 1 << the interface where it was seen, if that tells more; else 0 */
     uint32_t conn;                    /* number of the connection, 0: none */
     uint64_t frames[FINDINGS_FRAMES]; /* that prove it */
@@ -69,6 +70,7 @@ void findings_headline(const struct findings *r, const struct finding *f, struct
 struct findings_opts {
     const char *const *files; /* names, for findings of several files */
     size_t n_files;
+    uint32_t ifaces;         /* interfaces of the file that has the most: with several it is said which one */
     const char *assumptions; /* "profile strict; tap unknown; ..." */
     bool complete;           /* the user says that the capture lost no frame */
     bool inconclusive;       /* list inconclusive findings in text, too */

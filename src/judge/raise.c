@@ -182,7 +182,8 @@ static uint64_t told_iface(const struct judge *j, uint32_t flow)
 static void found_one(struct judge *j, const struct pkt *p, struct found f)
 {
     struct verdict v = verdict_fail(f.rule, NULL, 0, 0);
-    struct finding g = {.rule = (uint8_t)f.rule, .severity = (uint8_t)f.severity, .file = p ? p->frame->file : j->file};
+    struct finding g = {.rule = (uint8_t)f.rule, .severity = (uint8_t)f.severity, .file = p ? p->frame->file : j->file,
+                        .tap = p ? (uint16_t)conn_tap_of(p->frame) : 0};
     unsigned have = (judge_have(j, f.flow, p) | f.has) & ~f.lacks;
     struct finding_text t = {f.wrong, f.expected, f.seen, f.text};
     unsigned doubtful = 0;
@@ -205,6 +206,7 @@ static void found_one(struct judge *j, const struct pkt *p, struct found f)
     g.conn = f.flow == FLOW_NONE ? 0 : conn_flow_at(j->conns, f.flow)->conn;
     if (f.flow != FLOW_NONE) {
         g.file = (uint16_t)(conn_flow_at(j->conns, f.flow)->tap >> 16);
+        g.tap = (uint16_t)conn_flow_at(j->conns, f.flow)->tap;
         g.iface = g.missing ? told_iface(j, f.flow) : 0;
     }
     g.frames[0] = f.frame ? f.frame : p ? p->frame->number : 0;
@@ -284,6 +286,7 @@ void judge_note_as(struct judge *j, enum rule rule, uint32_t flow, uint64_t fram
     if (flow != FLOW_NONE) {
         g.conn = conn_flow_at(j->conns, flow)->conn;
         g.file = (uint16_t)(conn_flow_at(j->conns, flow)->tap >> 16);
+        g.tap = (uint16_t)conn_flow_at(j->conns, flow)->tap;
     }
     buf_puts(&b, text);
     if (flow != FLOW_NONE)

@@ -23,6 +23,7 @@
 const struct column row_columns[] = {
     N(file, "file", "number of the capture file, from 0"),
     N(iface, "interface", "interface in the file, from 0: a tap of its own"),
+    COLUMN(COL_TAP, files, "tap", "both: name of the file and number of the interface"),
     N(conn, "connection", "number of the connection, as decode and check give it; 0 for datagrams"),
     COLUMN(COL_ADDR, src, "source", "address of the sender"),
     N(sqpn, "source_qpn", "its queue pair"),
@@ -135,12 +136,19 @@ static const char *text_at(const struct meter_row *r, const struct column *c)
     return s;
 }
 
+static uint32_t tap_of(const struct meter_row *r)
+{
+    return (uint32_t)(r->file << 16 | r->iface);
+}
+
 /* --- Sorting ---------------------------------------------------------------------------------- */
 
 static int compare_by(const struct meter_row *x, const struct meter_row *y, const struct column *by)
 {
     uint64_t a, b;
 
+    if (by->kind == COL_TAP)
+        return tap_of(x) < tap_of(y) ? -1 : tap_of(x) > tap_of(y);
     if (by->kind == COL_ADDR)
         return memcmp(value_at(x, by), value_at(y, by), sizeof(struct conn_addr));
     if (by->kind == COL_TEXT) {
@@ -181,6 +189,18 @@ static void put_milli(struct buf *b, uint64_t v)
     buf_printf(b, "%llu.%03llu", (unsigned long long)(v / 1000), (unsigned long long)(v % 1000));
 }
 
+static void put_tap(struct buf *b, const struct meter_row *r, bool json)
+{
+    struct buf name = {0};
+
+    conn_tap_put(&name, r->files, tap_of(r));
+    if (json)
+        buf_json(b, buf_str(&name), name.len);
+    else
+        buf_csv(b, buf_str(&name));
+    buf_free(&name);
+}
+
 /* A value for JSON or CSV; false if there is none. */
 static bool put_value(struct buf *b, const struct meter_row *r, const struct column *c, bool json)
 {
@@ -204,6 +224,9 @@ static bool put_value(struct buf *b, const struct meter_row *r, const struct col
             buf_json(b, s, strlen(s));
         else
             buf_puts(b, s);
+        return true;
+    case COL_TAP:
+        put_tap(b, r, json);
         return true;
     case COL_TIME:
         buf_time(b, (ns_t)number_at(r, c));
@@ -342,7 +365,7 @@ static bool worth_showing(const struct meter_row *r, const struct column *c)
 {
     if (c->kind == COL_TEXT)
         return text_at(r, c) != NULL;
-    if (c->kind == COL_ADDR || c->kind == COL_TIME)
+    if (c->kind == COL_ADDR || c->kind == COL_TIME || c->kind == COL_TAP)
         return false;
     return number_at(r, c) != METER_NONE && number_at(r, c) != 0;
 }
@@ -362,10 +385,48 @@ static void print_details(struct buf *b, const struct meter_row *r)
     }
 }
 
-static void print_text_row(struct buf *b, const struct meter_row *r)
+/* The name of a tap for people: the interface alone where there is one file only. */
+static void put_tap_text(struct buf *b, const struct meter_row *r)
 {
-    size_t at;
+    if (r->files && r->files[1])
+        conn_tap_put(b, r->files, tap_of(r));
+    else
+        buf_dec(b, r->iface);
+}
 
+/* Columns that the names of taps take; 0: all rows are of one tap. */
+static unsigned taps_width(struct meter_row *const *rows, size_t n)
+{
+    struct buf name = {0};
+    bool several = false;
+    unsigned width = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        several |= tap_of(rows[i]) != tap_of(rows[0]);
+        name.len = 0;
+        put_tap_text(&name, rows[i]);
+        width = max_u32(width, (unsigned)name.len + 1);
+    }
+    buf_free(&name);
+    return several ? max_u32(width, sizeof "tap") : 0;
+}
+
+void row_tap_after(struct buf *b, const struct meter_row *r)
+{
+    if (!r->iface && !(r->files && r->files[1]))
+        return;
+    buf_puts(b, "  tap ");
+    put_tap_text(b, r);
+}
+
+static void print_text_row(struct buf *b, const struct meter_row *r, unsigned taps)
+{
+    size_t at = b->len;
+
+    if (taps) {
+        put_tap_text(b, r);
+        pad(b, at, taps);
+    }
     put_ends(b, r);
     buf_dec_pad(b, r->c.packets, 9);
     buf_dec_pad(b, r->c.bytes, 12);
@@ -393,13 +454,18 @@ static void print_text_row(struct buf *b, const struct meter_row *r)
 static void print_text(struct buf *b, bool details, struct meter_row *const *rows, size_t n,
                        const struct meter_totals *t)
 {
+    unsigned taps = taps_width(rows, n);
     size_t at = b->len;
 
+    if (taps) {
+        buf_puts(b, "tap");
+        pad(b, at, taps);
+    }
     buf_puts(b, "conn type source > destination");
-    pad(b, at, 62);
+    pad(b, at, 62 + taps);
     buf_puts(b, "  packets       bytes messages  goodput        again   NAK   RNR   t/o  median     p99        max\n");
     for (size_t i = 0; i < n; i++) {
-        print_text_row(b, rows[i]);
+        print_text_row(b, rows[i], taps);
         if (details)
             print_details(b, rows[i]);
     }
@@ -478,6 +544,7 @@ static void tick_text(struct ticks *t, const struct meter_row *r, ns_t since, co
     put_ends(t->b, r);
     for (unsigned i = 0; i < ARRAY_LEN(tick_columns); i++)
         buf_printf(t->b, "%*llu", i < 3 ? 10 : 6, (unsigned long long)tick_value(c, i));
+    row_tap_after(t->b, r);
     buf_char(t->b, '\n');
 }
 

@@ -17,6 +17,7 @@ enum column_kind {
     COL_TIME,   /* ns_t since the epoch */
     COL_TEXT,   /* const char *, NULL is null */
     COL_ADDR,   /* struct conn_addr */
+    COL_TAP,    /* name of the tap: meter_row.files, file and iface */
 };
 struct column {
     const char *name; /* key in JSON and CSV, --sort FIELD */
@@ -34,6 +35,9 @@ void rows_sort(struct meter_row **rows, size_t n, const struct column *by);
 /* All rows. `details`: with ROWS_TEXT every value that is known, below each row. */
 void rows_print(struct buf *b, enum rows_format format, bool details, struct meter_row *const *rows, size_t n,
                 const struct meter_totals *t);
+
+/* Append "  tap NAME" to a line about a row, unless it is of interface 0 of the only file. */
+void row_tap_after(struct buf *b, const struct meter_row *r);
 
 /* Intervals, printed as they come: the head, one interval, the totals. */
 struct ticks {

@@ -255,7 +255,7 @@ static struct meter_row *count_connected(struct meter *m, const struct pkt *p, u
     struct meter_row *r = &m->rows[flow];
 
     if (UNLIKELY(!r->used))
-        row_init(r, p);
+        row_init(r, p, m->o.files);
     if (UNLIKELY(r->conn != f->conn || r->peer != f->peer))
         row_identify(r, f);
     count_packet(m, r, p);
@@ -292,7 +292,7 @@ static uint32_t ud_slot(struct meter *m, const struct pkt *p)
     if (m->n_ud == METER_FLOWS || !(m->ud[i] = malloc(sizeof k)))
         return UD_SLOTS;
     m->n_ud++;
-    row_init(m->ud[i], p);
+    row_init(m->ud[i], p, m->o.files);
     m->ud[i]->sqpn = k.sqpn;
     m->ud[i]->grams = calloc(1, sizeof(struct datagrams));
     return i;

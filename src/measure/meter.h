@@ -36,8 +36,9 @@ struct meter_times {
 /* Numbers are METER_NONE where nothing is known. */
 struct meter_row {
     struct conn_addr src, dst;
-    uint64_t file, iface; /* where it was captured, from 0 */
-    uint64_t conn;        /* as in decode and check; 0: datagrams */
+    const char *const *files; /* names of the capture files: meter_opts.files */
+    uint64_t file, iface;     /* where it was captured, from 0 */
+    uint64_t conn;            /* as in decode and check; 0: datagrams */
     uint64_t sqpn, dqpn;
     const char *service;   /* "RC", ... */
     const char *setup;     /* how the directions were paired: pairing_str() */
@@ -97,6 +98,7 @@ typedef void meter_tick(void *user, const struct meter_row *row, ns_t start, ns_
 struct meter_opts {
     ns_t interval;        /* 0: none */
     meter_tick *tick;     /* called in the order of time, for rows with packets in the interval */
+    const char *const *files; /* names of the capture files, by frame.file; NULL: none */
     struct wqe_user work; /* work.over and work.packet may be NULL */
     void *user;           /* of tick */
 };

@@ -37,7 +37,7 @@ struct meter {
 };
 
 /* A new row, begun by `p`. */
-void row_init(struct meter_row *r, const struct pkt *p);
+void row_init(struct meter_row *r, const struct pkt *p, const char *const *files);
 /* True if the row is that of the flow; false if the flow was evicted and another has its place. */
 bool row_is_of(const struct meter_row *r, const struct flow *f);
 /* Copy what is known of the connection by now into the row. */

@@ -6,9 +6,10 @@
 
 /* --- Rows ------------------------------------------------------------------------------------- */
 
-void row_init(struct meter_row *r, const struct pkt *p)
+void row_init(struct meter_row *r, const struct pkt *p, const char *const *files)
 {
     *r = (struct meter_row){.used = true,
+                            .files = files,
                             .file = p->frame->file,
                             .iface = conn_tap_of(p->frame) & 0xffff,
                             .sqpn = METER_NONE,
@@ -171,6 +172,10 @@ static int by_conn(const void *a, const void *b)
         return x->conn ? -1 : 1; /* datagrams come last */
     if (x->conn != y->conn)
         return x->conn < y->conn ? -1 : 1;
+    if (x->file != y->file)
+        return x->file < y->file ? -1 : 1;
+    if (x->iface != y->iface)
+        return x->iface < y->iface ? -1 : 1;
     if (x->first != y->first)
         return x->first < y->first ? -1 : 1;
     return x->first_frame < y->first_frame ? -1 : x->first_frame > y->first_frame;

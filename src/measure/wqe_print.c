@@ -66,11 +66,21 @@ static void put_time(struct writer *w, const char *name, ns_t t, bool known)
         buf_puts(w->b, "null");
 }
 
+static void put_tap(struct writer *w, const struct meter_row *r)
+{
+    struct buf name = {0};
+
+    conn_tap_put(&name, r->files, (uint32_t)(r->file << 16 | r->iface));
+    put_text(w, "tap", buf_str(&name));
+    buf_free(&name);
+}
+
 static void write_row(struct writer *to, const struct wqe *w, const struct meter_row *r)
 {
     put_number(to, "number", w->id, true);
     put_number(to, "file", r->file, true);
     put_number(to, "interface", r->iface, true);
+    put_tap(to, r);
     put_number(to, "connection", r->conn, true);
     put_addr(to, "source", &r->src);
     put_number(to, "source_qpn", r->sqpn, r->sqpn != METER_NONE);
@@ -99,7 +109,8 @@ static void write_row(struct writer *to, const struct wqe *w, const struct meter
 }
 
 static const char csv_head[] =
-    "number,file,interface,connection,source,source_qpn,destination,destination_qpn,service,operation,bytes,remote_va,"
+    "number,file,interface,tap,connection,source,source_qpn,destination,destination_qpn,service,operation,bytes,remote_"
+    "va,"
     "rkey,immediate,invalidated_rkey,psn,first_frame,last_frame,done_frame,start,completed,latency_ns,packets,"
     "retransmitted_packets,packet_seq_err,rnr_nak_retry_err,status,reason\n";
 
@@ -169,7 +180,9 @@ static void print_text(struct buf *b, const struct wqe *w, const struct meter_ro
         buf_char(b, '-');
     pad(b, at, 14);
     buf_dec_pad(b, w->again, 5);
-    buf_printf(b, "  %s%s%s\n", wqe_status_str(w), w->reason ? ": " : "", wqe_reason_str((enum wqe_reason)w->reason));
+    buf_printf(b, "  %s%s%s", wqe_status_str(w), w->reason ? ": " : "", wqe_reason_str((enum wqe_reason)w->reason));
+    row_tap_after(b, r);
+    buf_char(b, '\n');
 }
 
 void wqe_print_head(struct buf *b, enum rows_format format)

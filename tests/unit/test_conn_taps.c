@@ -1,0 +1,97 @@
+/* layer 5 (test): one connection at several taps has one number. */
+#include "src/conn/conn.h"
+#include "tests/unit/mkpkt.h"
+
+#include <criterion/criterion.h>
+
+static struct conn_table *table;
+
+static bool has_psn(void *user, uint32_t flow, uint32_t psn)
+{
+    (void)user;
+    (void)flow;
+    return psn == 7;
+}
+
+static void setup(void)
+{
+    table = conn_table_new(16);
+    conn_table_user(table, NULL, NULL, has_psn);
+}
+
+static void teardown(void)
+{
+    conn_table_free(table);
+}
+
+TestSuite(conn_taps, .init = setup, .fini = teardown);
+
+/* The flow of a packet from host `from` to queue pair `dqpn` of host `to`, seen at interface `tap`. */
+static uint32_t seen(uint16_t tap, uint8_t from, uint8_t to, uint32_t dqpn)
+{
+    static const uint8_t hosts[4][4] = {{0, 0, 0, 0}, {10, 0, 0, 1}, {10, 0, 0, 2}, {10, 0, 0, 3}};
+    static struct frame f;
+    struct pkt p = mk(OP_SEND_ONLY, 7, 0);
+
+    f = (struct frame){.iface = tap};
+    p.frame = &f;
+    p.addr_len = 4;
+    p.src = hosts[from];
+    p.dst = hosts[to];
+    p.bth.dqpn = dqpn;
+    return conn_flow(table, &p);
+}
+
+static uint32_t number(uint32_t flow)
+{
+    return conn_flow_at(table, flow)->conn;
+}
+
+Test(conn_taps, the_same_flow_has_one_number)
+{
+    uint32_t a = seen(0, 1, 2, 0x11), b = seen(1, 1, 2, 0x11), other = seen(1, 1, 2, 0x12);
+
+    cr_assert_neq(a, b);
+    cr_assert_eq(number(a), 1);
+    cr_assert_eq(number(b), 1);
+    cr_assert_eq(number(other), 2);
+    cr_assert_eq(conn_number(table), 2);
+}
+
+Test(conn_taps, directions_that_are_paired_at_one_tap_are_at_the_other)
+{
+    uint32_t a0 = seen(0, 1, 2, 0x11), b0 = seen(0, 2, 1, 0x21), a1 = seen(1, 1, 2, 0x11), b1 = seen(1, 2, 1, 0x21);
+
+    cr_assert_eq(number(b1), 2, "not paired yet");
+    conn_pair_by_psn(table, b0, 7);
+    cr_assert_eq(number(a0), 1);
+    cr_assert_eq(number(b0), 1);
+    cr_assert_eq(number(a1), 1);
+    cr_assert_eq(number(b1), 1);
+    cr_assert_eq(conn_number(table), 1);
+    conn_pair_by_psn(table, b1, 7);
+    cr_assert_eq(conn_number(table), 1, "number 2 is given up once");
+}
+
+Test(conn_taps, the_next_connection_gets_the_next_number)
+{
+    seen(0, 1, 2, 0x11);
+    seen(1, 1, 2, 0x11);
+    cr_assert_eq(number(seen(1, 3, 2, 0x11)), 2, "another host");
+    cr_assert_eq(number(seen(0, 3, 2, 0x11)), 2);
+    cr_assert_eq(conn_counts(table).conns, 2);
+}
+
+Test(conn_taps, a_tap_is_named_by_file_and_interface)
+{
+    static const char *const files[] = {"x/a.pcap", "b.pcap", NULL};
+    struct buf b = {0};
+
+    conn_tap_put(&b, files, 0);
+    buf_char(&b, ' ');
+    conn_tap_put(&b, files, 1 << 16 | 3);
+    buf_char(&b, ' ');
+    conn_tap_put(&b, NULL, 1 << 16 | 3);
+    cr_assert_str_eq(buf_str(&b), "a.pcap:0 b.pcap:3 file 1:3");
+    buf_free(&b);
+}
