@@ -1,0 +1,336 @@
+/* layer 2b (conn): how far apart the clocks of the taps of a capture are. */
+#include "src/conn/taps.h"
+
+#include "bits.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#define PROBES 16 /* places in which a packet may wait */
+#define FIRST  64 /* pairs of a link kept until the order of its taps is known */
+#define ENOUGH 4  /* in each direction, to tell that order */
+#define TAPS   64 /* taps of which the resolution of time stamps is known */
+
+/* A packet that waits for its like at another tap. */
+struct waiting {
+    uint64_t key; /* 0: free */
+    uint32_t tap;
+    bool doubtful; /* its tap saw another one of this kind: it matches none */
+    ns_t ts;
+};
+
+/* Times of a packet at both taps of a link. */
+struct sight {
+    ns_t t[2];
+    bool up; /* from the lower address to the higher */
+};
+
+/* Two taps, as far as they see the same two hosts. */
+struct link {
+    uint32_t tap[2];           /* the lower number first */
+    struct conn_addr addr[2];  /* likewise */
+    struct sight first[FIRST]; /* the latest pairs, while the order is not known */
+    uint32_t n_first, n[2];    /* all pairs until then; [up] */
+    bool ordered, up_first;    /* up_first: packets to the higher address pass tap[0] first */
+    struct clock_hull hull;    /* clock 1 is that of tap[0] */
+};
+
+struct taps {
+    struct waiting *waiting;
+    uint32_t n_waiting;
+    unsigned sample; /* only keys whose lowest `sample` bits are 0 are kept */
+    struct link *links[TAPS_LINKS];
+    uint32_t n_links;
+    uint32_t tap[TAPS]; /* taps seen, */
+    bool fine[TAPS];    /* and whether one of their time stamps is no multiple of 1 us */
+    uint32_t n_taps;
+};
+
+/* --- Pairs ------------------------------------------------------------------------------------ */
+
+static struct link *link_of(const struct taps *t, const uint32_t tap[2], const struct conn_addr *low,
+                            const struct conn_addr *high)
+{
+    for (uint32_t i = 0; i < t->n_links; i++) {
+        struct link *l = t->links[i];
+        bool taps = l->tap[0] == tap[0] && l->tap[1] == tap[1];
+        if (taps && conn_addr_eq(&l->addr[0], low) && conn_addr_eq(&l->addr[1], high))
+            return l;
+    }
+    return NULL;
+}
+
+static struct link *link_new(struct taps *t, const uint32_t tap[2], const struct conn_addr *low,
+                             const struct conn_addr *high)
+{
+    struct link *l = t->n_links < TAPS_LINKS ? calloc(1, sizeof *l) : NULL;
+
+    if (!l)
+        return NULL;
+    t->links[t->n_links++] = l;
+    memcpy(l->tap, tap, sizeof l->tap);
+    l->addr[0] = *low;
+    l->addr[1] = *high;
+    clock_hull_init(&l->hull);
+    return l;
+}
+
+/* The order of the taps is that in which the packets of one direction take longer, whatever the clocks: if those that
+ * go up pass tap 0 first, t1 - t0 is larger for them than for those that go down. */
+static void find_order(struct link *l)
+{
+    ns_t least[2] = {INT64_MAX, INT64_MAX}, most[2] = {INT64_MIN, INT64_MIN}; /* [up] */
+
+    for (uint32_t i = 0; i < l->n_first && i < FIRST; i++) {
+        const struct sight *s = &l->first[i];
+        ns_t d = s->t[1] - s->t[0];
+        least[s->up] = d < least[s->up] ? d : least[s->up];
+        most[s->up] = d > most[s->up] ? d : most[s->up];
+    }
+    if ((least[true] >= most[false]) == (least[false] >= most[true]))
+        return; /* the first pairs drift apart too far, or contradict each other: later ones will tell */
+    l->ordered = true;
+    l->up_first = least[true] >= most[false];
+    for (uint32_t i = 0; i < l->n_first && i < FIRST; i++) {
+        const struct sight *s = &l->first[l->n_first < FIRST ? i : (l->n_first + i) % FIRST];
+        clock_hull_add(&l->hull, s->t[0], s->t[1], s->up == l->up_first);
+    }
+}
+
+static void link_add(struct link *l, const struct sight *s)
+{
+    if (l->ordered) {
+        clock_hull_add(&l->hull, s->t[0], s->t[1], s->up == l->up_first);
+        return;
+    }
+    l->first[l->n_first++ % FIRST] = *s;
+    l->n[s->up]++;
+    if (l->n[false] >= ENOUGH && l->n[true] >= ENOUGH)
+        find_order(l);
+}
+
+/* The packet that waits in `w` and one of tap `tap` at `ts` are the same. */
+static void matched(struct taps *t, const struct waiting *w, uint32_t tap, ns_t ts, const struct conn_addr *src,
+                    const struct conn_addr *dst)
+{
+    bool up = memcmp(src->b, dst->b, sizeof src->b) < 0, swapped = tap < w->tap;
+    const struct conn_addr *low = up ? src : dst, *high = up ? dst : src;
+    const uint32_t pair[2] = {swapped ? tap : w->tap, swapped ? w->tap : tap};
+    struct sight s = {.t = {swapped ? ts : w->ts, swapped ? w->ts : ts}, .up = up};
+    struct link *l = link_of(t, pair, low, high);
+
+    if (!l)
+        l = link_new(t, pair, low, high);
+    if (l)
+        link_add(l, &s);
+}
+
+/* --- Packets that wait ------------------------------------------------------------------------ */
+
+static uint64_t mix(uint64_t h, uint64_t v)
+{
+    h = (h ^ v) * HASH_MULTIPLIER;
+    return h ^ h >> 29;
+}
+
+static uint64_t key_of(const struct pkt *p, const struct conn_addr *src, const struct conn_addr *dst)
+{
+    uint64_t h = mix(load_le64(src->b + 8), load_le64(src->b));
+
+    h = mix(mix(h, load_le64(dst->b + 8)), load_le64(dst->b));
+    h = mix(h, (uint64_t)p->bth.dqpn << 32 | p->bth.psn);
+    h = mix(h, (uint64_t)p->bth.opcode << 48 | (uint64_t)frame_ip_id(p) << 32 | icrc_of(p));
+    h ^= h >> 32;
+    return h ? h : 1;
+}
+
+static bool is_sampled(const struct taps *t, uint64_t key)
+{
+    return !(key & ((UINT64_C(1) << t->sample) - 1));
+}
+
+/* Half of what waits is given up. */
+static void sample_less(struct taps *t)
+{
+    t->sample++;
+    for (uint32_t i = 0; i < TAPS_WAITING; i++)
+        if (t->waiting[i].key && !is_sampled(t, t->waiting[i].key)) {
+            t->waiting[i].key = 0;
+            t->n_waiting--;
+        }
+}
+
+/* The packet with this key that waits; else NULL, and *place is where it may, NULL: nowhere. */
+static struct waiting *find(struct taps *t, uint64_t key, struct waiting **place)
+{
+    *place = NULL;
+    for (uint32_t i = 0; i < PROBES; i++) {
+        struct waiting *w = &t->waiting[((key >> 20) + i) & (TAPS_WAITING - 1)];
+        if (w->key == key)
+            return w;
+        if (!w->key && !*place)
+            *place = w;
+    }
+    return NULL;
+}
+
+static void look(struct taps *t, const struct pkt *p, const struct event *e)
+{
+    struct conn_addr src, dst;
+    uint32_t tap = conn_tap_of(p->frame);
+    bool doubtful = e->kind == EVENT_REQUEST && e->as != SEEN_NEW && e->as != SEEN_GAP;
+    struct waiting *w, *place;
+    uint64_t key;
+
+    conn_addr_of(p, &src, &dst);
+    key = key_of(p, &src, &dst);
+    if (!is_sampled(t, key))
+        return;
+    w = find(t, key, &place);
+    if (w && w->tap != tap && !w->doubtful && !doubtful) {
+        matched(t, w, tap, p->frame->ts, &src, &dst);
+        w->key = 0;
+        t->n_waiting--;
+    } else if (w) {
+        w->doubtful = true;
+    } else if (place && t->n_waiting < TAPS_WAITING / 4 * 3) {
+        *place = (struct waiting){.key = key, .tap = tap, .doubtful = doubtful, .ts = p->frame->ts};
+        t->n_waiting++;
+    } else {
+        sample_less(t);
+    }
+}
+
+/* The taps seen, and the resolution of their time stamps. */
+static void note_tap(struct taps *t, const struct frame *f)
+{
+    uint32_t tap = conn_tap_of(f), i = 0;
+
+    while (i < t->n_taps && t->tap[i] != tap)
+        i++;
+    if (i == TAPS)
+        return;
+    if (i == t->n_taps) {
+        t->n_taps++;
+        t->tap[i] = tap;
+    }
+    t->fine[i] |= f->ts % NS_PER_US != 0;
+}
+
+static void on_event(void *user, const struct event *e)
+{
+    struct taps *t = user;
+    const struct frame *f = e->p->frame;
+
+    if (!f->has_ts || (e->kind != EVENT_REQUEST && e->kind != EVENT_RESPONSE))
+        return;
+    note_tap(t, f);
+    if (e->p->bth.opcode & 0x80 || t->sample > 20) /* no packet of a connection; or next to nothing is matched */
+        return;
+    look(t, e->p, e);
+}
+
+struct taps *taps_new(struct observer *o)
+{
+    struct taps *t = calloc(1, sizeof *t);
+    const struct observer_sub s = {.user = t, .before = on_event};
+
+    if (!t)
+        return NULL;
+    t->waiting = calloc(TAPS_WAITING, sizeof *t->waiting);
+    if (!t->waiting || !observer_subscribe(o, &s)) {
+        taps_free(t);
+        return NULL;
+    }
+    return t;
+}
+
+void taps_free(struct taps *t)
+{
+    if (!t)
+        return;
+    for (uint32_t i = 0; i < t->n_links; i++)
+        free(t->links[i]);
+    free(t->waiting);
+    free(t);
+}
+
+/* --- Answers ---------------------------------------------------------------------------------- */
+
+/* What the time stamps of a tap may be late. */
+static ns_t resolution(const struct taps *t, uint32_t tap)
+{
+    for (uint32_t i = 0; i < t->n_taps; i++)
+        if (t->tap[i] == tap)
+            return t->fine[i] ? 1 : NS_PER_US;
+    return NS_PER_US;
+}
+
+/* The estimate of a link at time `ts` of tap `a`, turned round if that is its second one. */
+static struct tap_offset offset_by(const struct taps *t, const struct link *l, uint32_t a, ns_t ts)
+{
+    bool turned = l->tap[0] != a;
+    struct clock_estimate e = clock_hull_at(&l->hull, ts);
+
+    if (turned && e.known)
+        e = clock_hull_at(&l->hull, ts - e.offset);
+    return (struct tap_offset){.known = e.known,
+                               .offset = turned ? -e.offset : e.offset,
+                               .bound = e.bound + resolution(t, l->tap[0]) + resolution(t, l->tap[1]) - 2,
+                               .skew_ppm = turned ? -e.skew_ppm : e.skew_ppm,
+                               .steps = l->hull.steps};
+}
+
+static bool joins(const struct link *l, uint32_t a, uint32_t b)
+{
+    return (l->tap[0] == a && l->tap[1] == b) || (l->tap[0] == b && l->tap[1] == a);
+}
+
+struct tap_offset taps_offset(const struct taps *t, uint32_t tap_a, uint32_t tap_b, ns_t ts)
+{
+    struct tap_offset best = {.known = tap_a == tap_b};
+
+    for (uint32_t i = 0; i < t->n_links && tap_a != tap_b; i++)
+        if (joins(t->links[i], tap_a, tap_b)) {
+            struct tap_offset o = offset_by(t, t->links[i], tap_a, ts);
+            if (o.known && (!best.known || o.bound < best.bound))
+                best = o;
+        }
+    return best;
+}
+
+enum tap_order taps_order(const struct taps *t, uint32_t tap_a, uint32_t tap_b, const struct conn_addr *src,
+                          const struct conn_addr *dst)
+{
+    bool up = memcmp(src->b, dst->b, sizeof src->b) < 0, swapped = tap_b < tap_a;
+    const struct conn_addr *low = up ? src : dst, *high = up ? dst : src;
+    const uint32_t pair[2] = {swapped ? tap_b : tap_a, swapped ? tap_a : tap_b};
+    const struct link *l = link_of(t, pair, low, high);
+
+    if (!l || !l->ordered)
+        return TAPS_UNKNOWN;
+    return (up == l->up_first) != swapped ? TAPS_A_FIRST : TAPS_B_FIRST;
+}
+
+/* A time with its sign in the unit that suits it. */
+static void put_signed(struct buf *b, ns_t t, int digits)
+{
+    static const struct {
+        ns_t ns;
+        const char *name;
+    } units[] = {{NS_PER_S, "s"}, {NS_PER_MS, "ms"}, {NS_PER_US, "us"}, {1, "ns"}};
+    unsigned u = 0;
+
+    while (u + 1 < ARRAY_LEN(units) && (t < 0 ? -t : t) < units[u].ns)
+        u++;
+    buf_printf(b, "%.*f %s", u + 1 < ARRAY_LEN(units) ? digits : 0, (double)t / (double)units[u].ns, units[u].name);
+}
+
+void tap_offset_put(struct buf *b, const struct tap_offset *o)
+{
+    if (o->offset >= 0)
+        buf_char(b, '+');
+    put_signed(b, o->offset, 3);
+    buf_printf(b, " %+.1f ppm +-", fabs(o->skew_ppm) < 0.05 ? 0.0 : o->skew_ppm);
+    put_signed(b, o->bound, 1);
+}

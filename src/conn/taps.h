@@ -1,0 +1,47 @@
+/* layer 2b (conn): how far apart the clocks of the taps of a capture are, from packets that two of them saw.
+ *
+ * A packet is the same at two taps if addresses, destination queue pair, opcode, PSN, IP identification and ICRC agree.
+ * Packets that a tap may have seen twice (retransmitted, or captured twice) are left out. Memory is bounded: of the
+ * packets that wait for their like at another tap a sample is kept, drawn by what they are, so that all taps keep the
+ * same ones; it covers the whole capture however far the clocks are apart. */
+#ifndef RDMATRACE_CONN_TAPS_H
+#define RDMATRACE_CONN_TAPS_H
+
+#include "src/conn/clock_hull.h"
+#include "src/conn/observer.h"
+
+#define TAPS_WAITING 32768 /* packets that wait for their like */
+#define TAPS_LINKS   64    /* pairs of taps, for each two hosts that they see */
+
+struct taps;
+
+/* Subscribes to `o`, which must live as long. NULL without memory. */
+struct taps *taps_new(struct observer *o);
+void taps_free(struct taps *t);
+
+/* How the clocks of two taps differ at a time. */
+struct tap_offset {
+    bool known;      /* else nothing below is: too few packets that both saw, or in one direction only */
+    ns_t offset;     /* time at tap b minus time at tap a, ns */
+    ns_t bound;      /* the true offset is within this, ns, if delays are not negative; resolution of time stamps
+                        included */
+    double skew_ppm; /* how the offset changes, millionths */
+    uint32_t steps;  /* times that one of the clocks was set */
+};
+
+/* The clocks of `tap_b` and `tap_a` (conn_tap_of()) at time `ts` of `tap_a`. */
+struct tap_offset taps_offset(const struct taps *t, uint32_t tap_a, uint32_t tap_b, ns_t ts);
+
+/* Which of two taps a packet from `src` to `dst` passes first. */
+enum tap_order {
+    TAPS_UNKNOWN,
+    TAPS_A_FIRST,
+    TAPS_B_FIRST,
+};
+enum tap_order taps_order(const struct taps *t, uint32_t tap_a, uint32_t tap_b, const struct conn_addr *src,
+                          const struct conn_addr *dst);
+
+/* Append "+5.000 ms +20.0 ppm +-3.0 us". */
+void tap_offset_put(struct buf *b, const struct tap_offset *o);
+
+#endif

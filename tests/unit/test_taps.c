@@ -1,0 +1,138 @@
+/* layer 5 (test): clocks of taps from the packets that both saw. */
+#include "src/conn/taps.h"
+#include "tests/unit/mkpkt.h"
+
+#include <criterion/criterion.h>
+#include <stdlib.h>
+
+static struct observer *observer;
+static struct taps *taps;
+static uint64_t number;
+
+static void setup(void)
+{
+    observer = observer_new(NULL);
+    taps = taps_new(observer);
+}
+
+static void teardown(void)
+{
+    taps_free(taps);
+    observer_free(observer);
+}
+
+TestSuite(taps, .init = setup, .fini = teardown);
+
+static const uint8_t hosts[3][4] = {{10, 0, 0, 1}, {10, 0, 0, 2}, {10, 0, 0, 3}};
+
+/* A packet of host `from` to queue pair 0x11 of the other one of hosts 0 and 1. */
+static void seen(uint16_t tap, ns_t ts, unsigned from, uint8_t opcode, uint32_t psn)
+{
+    struct frame f = {.iface = tap, .ts = ts, .has_ts = true, .number = ++number};
+    struct pkt p = opcode == OP_ACKNOWLEDGE ? mk_ack(psn, 0, 0) : mk(opcode, psn, 64);
+
+    p.frame = &f;
+    p.addr_len = 4;
+    p.src = hosts[from];
+    p.dst = hosts[!from];
+    p.bth.dqpn = 0x11;
+    observer_packet(observer, &p);
+}
+
+/* `n` requests and their ACKs, `gap` apart; tap 1 is `offset` ahead. `lost`: each of so many requests does not reach
+ * tap 1. */
+static void talk(unsigned n, ns_t offset, unsigned lost)
+{
+    for (unsigned i = 0; i < n; i++) {
+        ns_t t = 1000 * NS_PER_S + (ns_t)i * 100 * NS_PER_US + 1;
+        seen(0, t, 0, OP_SEND_ONLY, i);
+        if (lost && i % lost == 0)
+            continue;
+        seen(1, t + 3000 + offset, 0, OP_SEND_ONLY, i);
+        seen(1, t + 4000 + offset, 1, OP_ACKNOWLEDGE, i);
+        seen(0, t + 7000, 1, OP_ACKNOWLEDGE, i);
+    }
+}
+
+Test(taps, offset_and_order_of_two_taps)
+{
+    struct tap_offset o, back;
+    struct conn_addr a = {.b = {[10] = 0xff, 0xff, 10, 0, 0, 1}}, b = {.b = {[10] = 0xff, 0xff, 10, 0, 0, 2}};
+
+    talk(100, 5 * NS_PER_MS, 0);
+    o = taps_offset(taps, 0, 1, 1000 * NS_PER_S);
+    back = taps_offset(taps, 1, 0, 1000 * NS_PER_S);
+    cr_assert(o.known);
+    cr_assert_leq(llabs(o.offset - 5 * NS_PER_MS), 2);
+    cr_assert_leq(llabs(o.bound - 3000), 10);
+    cr_assert_leq(llabs(back.offset + 5 * NS_PER_MS), 2);
+    cr_assert_eq(taps_order(taps, 0, 1, &a, &b), TAPS_A_FIRST);
+    cr_assert_eq(taps_order(taps, 1, 0, &a, &b), TAPS_B_FIRST);
+    cr_assert_eq(taps_order(taps, 0, 1, &b, &a), TAPS_B_FIRST);
+    cr_assert(taps_offset(taps, 1, 1, 0).known);
+    cr_assert_not(taps_offset(taps, 0, 2, 0).known);
+}
+
+Test(taps, losses_do_not_matter)
+{
+    struct tap_offset o;
+
+    talk(300, -70 * NS_PER_MS, 7);
+    o = taps_offset(taps, 0, 1, 1000 * NS_PER_S);
+    cr_assert(o.known);
+    cr_assert_leq(llabs(o.offset + 70 * NS_PER_MS), 2);
+    cr_assert_eq(o.steps, 0);
+}
+
+Test(taps, one_direction_is_refused)
+{
+    for (unsigned i = 0; i < 200; i++) {
+        seen(0, i * 1000 + 1, 0, OP_SEND_ONLY, i);
+        seen(1, i * 1000 + 501, 0, OP_SEND_ONLY, i);
+    }
+    cr_assert_not(taps_offset(taps, 0, 1, 0).known);
+}
+
+Test(taps, clocks_far_apart_are_aligned_by_a_sample)
+{
+    enum { N = 100000 };
+    struct tap_offset o;
+
+    for (unsigned i = 0; i < N; i++) {
+        seen(0, (ns_t)i * 10000 + 1, 0, OP_SEND_ONLY, i);
+        seen(0, (ns_t)i * 10000 + 7001, 1, OP_ACKNOWLEDGE, i);
+    }
+    for (unsigned i = 0; i < N; i++) {
+        seen(1, 3600 * NS_PER_S + (ns_t)i * 10000 + 3001, 0, OP_SEND_ONLY, i);
+        seen(1, 3600 * NS_PER_S + (ns_t)i * 10000 + 4001, 1, OP_ACKNOWLEDGE, i);
+    }
+    o = taps_offset(taps, 0, 1, NS_PER_S);
+    cr_assert(o.known);
+    cr_assert_leq(llabs(o.offset - 3600 * NS_PER_S), 10);
+}
+
+Test(taps, microseconds_widen_the_bound)
+{
+    for (unsigned i = 0; i < 100; i++) {
+        ns_t t = (ns_t)i * 100 * NS_PER_US;
+        seen(0, t, 0, OP_SEND_ONLY, i);
+        seen(1, t + 3000, 0, OP_SEND_ONLY, i);
+        seen(1, t + 4000, 1, OP_ACKNOWLEDGE, i);
+        seen(0, t + 7000, 1, OP_ACKNOWLEDGE, i);
+    }
+    cr_assert_geq(taps_offset(taps, 0, 1, 0).bound, 3000 + 2 * 999);
+}
+
+Test(taps, an_offset_is_written_for_people)
+{
+    struct tap_offset o = {true, 5 * NS_PER_MS, 3000, 20.0, 0};
+    struct buf b = {0};
+
+    tap_offset_put(&b, &o);
+    cr_assert_str_eq(buf_str(&b), "+5.000 ms +20.0 ppm +-3.0 us");
+    o = (struct tap_offset){true, -123, 80, -0.01, 0};
+    b.len = 0;
+    tap_offset_put(&b, &o);
+    cr_assert_str_eq(buf_str(&b), "-123 ns +0.0 ppm +-80 ns");
+    buf_free(&b);
+}
