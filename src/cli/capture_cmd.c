@@ -141,7 +141,7 @@ static void deliver(const struct trace_cmd *cmd, struct trace *t, const struct f
     if (cmd->packet)
         cmd->packet(t, &p, match);
     if (t->observer)
-        (match ? observer_packet : observer_teach)(t->observer, &p);
+        (match || cmd->filter_shows ? observer_packet : observer_teach)(t->observer, &p);
 }
 
 /* All frames through the window. */

@@ -94,6 +94,9 @@ struct trace_cmd {
     unsigned (*cases)(struct trace *t);
     /* end() reports evicted flows itself; else a line on standard error does */
     bool tells_forgotten;
+    /* t->observer gets all packets, whether they pass -Y or not: the filter selects what is shown, which packet() sees
+     */
+    bool filter_shows;
 };
 
 /* Read files for a command without options, before another pass reads them: only what keeps all from being read is

@@ -1,6 +1,7 @@
 /* layer 4 (tool): `rdmatrace ladder`: a connection as a sequence diagram. */
 #include "src/cli/capture_cmd.h"
 #include "src/cli/cli.h"
+#include "src/cli/when.h"
 #include "src/ladder/ladder.h"
 
 #include <stdlib.h>
@@ -9,15 +10,34 @@
 
 #define WIDTH_DEFAULT 110
 #define WIDTH_MAX     400
+#define LINES_DEFAULT 1000
+#define AROUND        41 /* lines of --around, where no terminal says how many fit */
 
 enum {
     KEY_WIDTH = 256,
+    KEY_AROUND,
+    KEY_FROM,
+    KEY_TO,
+    KEY_NO_FOLD,
+    KEY_ALIGN,
 };
 
 static const struct opt_def defs[] = {
     TRACE_OPTIONS,
     TRACE_CONN("draw connection N; else the one with the worst trouble, or the first"),
-    {'c', "count", "N", "draw at most N packets (default 1000)"},
+    TRACE_FILTER("draw"),
+    {KEY_AROUND, "around", "FRAME",
+     "draw the place of this frame: as many lines as the terminal has, or 20 before it and\n"
+     "behind it; FILE:FRAME is a frame of another file than the first"},
+    {KEY_FROM, "from", "TIME",
+     "draw packets from this time on: seconds since the first frame, or a time as decode -t e,\n"
+     "a or ad prints it; a time of day that ends with Z is UTC"},
+    {KEY_TO, "to", "TIME", "draw packets up to this time"},
+    {'c', "count", "N", "draw at most N lines (default 1000)"},
+    {KEY_NO_FOLD, "no-fold", NULL, "a line for each packet, not one for a run of like ones"},
+    {KEY_ALIGN, "align", "HOW",
+     "clocks of two taps: auto (default) by packets that both saw, off, or FILE=OFFSET, such as\n"
+     "b.pcap=+5ms: what the clock of FILE is ahead; may be repeated"},
     {KEY_WIDTH, "width", "COLUMNS", "width of the diagram, 40 to 400; else that of the terminal"},
     TRACE_OPTIONS_END,
 };
@@ -31,9 +51,18 @@ void cmd_ladder_help(struct buf *b)
     buf_puts(b, "\nExit status: 0, 2 for usage or input that cannot be read.\n");
 }
 
+#define ALIGN_MAX 64
+
 struct job {
     struct trace t;
     struct ladder *ladder;
+    struct ladder_opts o;
+    const char *around;
+    struct when from, to;
+    bool begun;
+    const char *ahead[ALIGN_MAX]; /* arguments of --align */
+    unsigned n_ahead;
+    ns_t *offsets; /* by file */
     uint64_t count, width;
 };
 
@@ -42,11 +71,46 @@ static struct job *job_of(struct trace *t)
     return (struct job *)t;
 }
 
+static int parse_when(const char *name, const char *arg, struct when *w)
+{
+    return when_parse(arg, w) ? EXIT_OK
+                              : cli_error("%s %s: expected a time such as 1.25, 1795224551.664, 12:03:07.5, or "
+                                          "\"2026-11-21 12:03:07\"",
+                                          name, arg);
+}
+
+/* auto and off; offsets wait until all files are known. */
+static int parse_align(struct job *job, const char *arg)
+{
+    if (strcmp(arg, "auto") == 0 || strcmp(arg, "off") == 0) {
+        job->o.unaligned = arg[0] == 'o';
+        job->n_ahead = 0;
+        return EXIT_OK;
+    }
+    if (!strchr(arg, '=') || job->n_ahead == ALIGN_MAX)
+        return cli_error("--align %s: expected auto, off, or FILE=OFFSET such as b.pcap=+5ms", arg);
+    job->ahead[job->n_ahead++] = arg;
+    job->o.unaligned = true;
+    return EXIT_OK;
+}
+
 static int option(struct trace *t, int key, const char *arg)
 {
     struct job *job = job_of(t);
 
     switch (key) {
+    case KEY_AROUND:
+        job->around = arg;
+        return EXIT_OK;
+    case KEY_FROM:
+        return parse_when("--from", arg, &job->from);
+    case KEY_TO:
+        return parse_when("--to", arg, &job->to);
+    case KEY_NO_FOLD:
+        job->o.unfolded = true;
+        return EXIT_OK;
+    case KEY_ALIGN:
+        return parse_align(job, arg);
     case 'c':
         return opt_number(arg, 1, LADDER_ROWS_MAX, &job->count)
                    ? EXIT_OK
@@ -75,18 +139,110 @@ static unsigned terminal_width(void)
     return columns && opt_number(columns, 1, UINT32_MAX, &v) ? width_within(v) : WIDTH_DEFAULT;
 }
 
+/* Lines of the terminal, but for the head and the prompt; else those of --around. */
+static uint64_t lines_around(void)
+{
+    struct winsize w;
+
+    return ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) == 0 && w.ws_row > 10 ? w.ws_row - 4u : AROUND;
+}
+
+/* The number of the file with this name, which need not be all of its path, from 0; below 0: none. */
+static int file_named(const struct trace *t, const char *name, size_t n)
+{
+    for (size_t i = 0; i < t->n_files; i++) {
+        size_t len = strlen(t->files[i]);
+        bool ends = len >= n && memcmp(t->files[i] + len - n, name, n) == 0;
+        if (ends && (len == n || t->files[i][len - n - 1] == '/'))
+            return (int)i;
+    }
+    return -1;
+}
+
+/* "FRAME", or "FILE:FRAME". */
+static int take_around(struct job *job)
+{
+    const char *colon = strrchr(job->around, ':'), *frame = colon ? colon + 1 : job->around;
+    int file = colon ? file_named(&job->t, job->around, (size_t)(colon - job->around)) : 0;
+
+    if (!opt_number(frame, 1, UINT32_MAX, &job->o.around))
+        return cli_error("--around %s: expected the number of a frame, or FILE:FRAME", job->around);
+    if (file < 0)
+        return cli_error("--around %s: there is no file of this name among those read", job->around);
+    job->o.around_file = (uint16_t)file;
+    return EXIT_OK;
+}
+
+/* "+5ms", "-120us", "3000ns", "1s". */
+static bool parse_offset(const char *s, ns_t *ns)
+{
+    static const struct {
+        const char *name;
+        double ns;
+    } units[] = {{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}};
+    char *end;
+    double v = strtod(s, &end);
+
+    for (unsigned i = 0; end != s && i < ARRAY_LEN(units); i++)
+        if (strcmp(end, units[i].name) == 0 && v * units[i].ns < 9e18 && v * units[i].ns > -9e18) {
+            *ns = (ns_t)(v * units[i].ns);
+            return true;
+        }
+    return false;
+}
+
+static int take_offsets(struct job *job)
+{
+    struct trace *t = &job->t;
+
+    job->o.ahead = job->offsets = calloc(t->n_files, sizeof *job->offsets);
+    if (!job->offsets)
+        return cli_error("out of memory");
+    for (unsigned i = 0; i < job->n_ahead; i++) {
+        const char *eq = strrchr(job->ahead[i], '=');
+        int file = file_named(t, job->ahead[i], (size_t)(eq - job->ahead[i]));
+        if (file < 0)
+            return cli_error("--align %s: there is no file of this name among those read", job->ahead[i]);
+        if (!parse_offset(eq + 1, &job->offsets[file]))
+            return cli_error("--align %s: expected an offset such as +5ms, -120us, 3000ns", job->ahead[i]);
+    }
+    return EXIT_OK;
+}
+
 static int start(struct trace *t)
 {
     struct job *job = job_of(t);
 
-    job->ladder = ladder_new(t->observer, t->conn, (uint32_t)job->count);
+    if ((job->around && take_around(job) != EXIT_OK) || take_offsets(job) != EXIT_OK)
+        return EXIT_BAD;
+    if (!job->count)
+        job->count = job->around ? lines_around() : LINES_DEFAULT;
+    job->o.conn = t->conn;
+    job->o.lines = (uint32_t)job->count;
+    job->o.files = t->files;
+    job->ladder = ladder_new(t->observer, &job->o);
     return job->ladder ? EXIT_OK : cli_error("out of memory");
+}
+
+static void packet(struct trace *t, struct pkt *p, bool match)
+{
+    struct job *job = job_of(t);
+    ns_t first = p->frame->ts;
+
+    ladder_show(job->ladder, match);
+    if (job->begun)
+        return;
+    job->begun = true;
+    ladder_between(job->ladder, job->from.kind ? when_resolve(&job->from, first) : INT64_MIN,
+                   job->to.kind ? when_resolve(&job->to, first) : INT64_MAX);
 }
 
 static int end(struct trace *t)
 {
     const struct job *job = job_of(t);
 
+    if (!ladder_reached(job->ladder))
+        return cli_error("--around %s: there is no such frame", job->around);
     ladder_draw(job->ladder, job->width ? (unsigned)job->width : terminal_width(), &t->out);
     return EXIT_OK;
 }
@@ -94,20 +250,17 @@ static int end(struct trace *t)
 static void stop(struct trace *t)
 {
     ladder_free(job_of(t)->ladder);
-}
-
-static void init(struct trace *t)
-{
-    job_of(t)->count = 1000;
+    free(job_of(t)->offsets);
 }
 
 static const struct trace_cmd ladder_cmd = {.name = "ladder",
                                             .size = sizeof(struct job),
-                                            .init = init,
                                             .defs = defs,
                                             .help = cmd_ladder_help,
                                             .option = option,
                                             .start = start,
+                                            .packet = packet,
+                                            .filter_shows = true,
                                             .end = end,
                                             .stop = stop};
 

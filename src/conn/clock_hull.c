@@ -240,6 +240,11 @@ static void window_end(struct clock_hull *h, bool stepped)
     h->side[FORWARD] = h->side[BACKWARD] = (struct clock_points){.n = 0};
 }
 
+void clock_hull_end(struct clock_hull *h)
+{
+    window_end(h, false);
+}
+
 static void take(struct clock_hull *h, unsigned side, struct clock_point p)
 {
     bool first = !h->side[FORWARD].pairs && !h->side[BACKWARD].pairs;

@@ -77,6 +77,8 @@ struct clock_estimate {
 void clock_hull_init(struct clock_hull *h);
 /* A packet was seen at `t1` by clock 1 and at `t2` by clock 2; `forward`: it passed clock 1 first. */
 void clock_hull_add(struct clock_hull *h, ns_t t1, ns_t t2, bool forward);
+/* No more pairs: what is asked from now on costs less. */
+void clock_hull_end(struct clock_hull *h);
 /* theta at time `t` of clock 1. Not known without CLOCK_PAIRS_MIN pairs in each direction in some window. */
 struct clock_estimate clock_hull_at(const struct clock_hull *h, ns_t t);
 

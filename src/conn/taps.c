@@ -255,6 +255,12 @@ void taps_free(struct taps *t)
     free(t);
 }
 
+void taps_end(struct taps *t)
+{
+    for (uint32_t i = 0; i < t->n_links; i++)
+        clock_hull_end(&t->links[i]->hull);
+}
+
 /* --- Answers ---------------------------------------------------------------------------------- */
 
 /* What the time stamps of a tap may be late. */

@@ -19,6 +19,9 @@ struct taps;
 struct taps *taps_new(struct observer *o);
 void taps_free(struct taps *t);
 
+/* After the last packet. */
+void taps_end(struct taps *t);
+
 /* How the clocks of two taps differ at a time. */
 struct tap_offset {
     bool known;      /* else nothing below is: too few packets that both saw, or in one direction only */

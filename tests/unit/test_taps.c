@@ -78,6 +78,7 @@ Test(taps, losses_do_not_matter)
     struct tap_offset o;
 
     talk(300, -70 * NS_PER_MS, 7);
+    taps_end(taps);
     o = taps_offset(taps, 0, 1, 1000 * NS_PER_S);
     cr_assert(o.known);
     cr_assert_leq(llabs(o.offset + 70 * NS_PER_MS), 2);
