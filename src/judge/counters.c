@@ -1,4 +1,5 @@
 /* layer 3 (judge): the judge: counters of an adapter against the trace. */
+#include "src/counters/counters.h"
 #include "src/judge/judge_impl.h"
 
 /* What is counted in the trace, for one host. */
@@ -36,72 +37,44 @@ static const struct {
     [C_ATOMIC_RECEIVED] = {"atomic request", "received", false},
 };
 
-/* Names of Linux drivers (mlx5, rxe, irdma, mana); counters with the same meaning are added up. */
-static const struct {
-    const char *name;
-    uint8_t count;
-} names[] = {
-    {"np_cnp_sent", C_CNP_SENT},
-    {"rp_cnp_handled", C_CNP_RECEIVED},
-    {"rp_cnp_ignored", C_CNP_RECEIVED},
-    {"np_ecn_marked_roce_packets", C_CE_RECEIVED},
-    {"rx_icrc_encapsulated", C_ICRC_RECEIVED},
-    {"packet_seq_err", C_SEQ_NAK_RECEIVED},
-    {"rnr_nak_retry_err", C_RNR_NAK_RECEIVED},
-    {"rx_read_requests", C_READ_RECEIVED},
-    {"rx_atomic_requests", C_ATOMIC_RECEIVED},
-    {"sent_pkts", C_SENT},
-    {"rcvd_pkts", C_RECEIVED},
-    {"rcvd_seq_err", C_SEQ_NAK_RECEIVED},
-    {"rcvd_rnr_err", C_RNR_NAK_RECEIVED},
-    {"send_rnr_err", C_RNR_NAK_SENT},
-    {"cnpSent", C_CNP_SENT},
-    {"cnpHandled", C_CNP_RECEIVED},
-    {"cnpIgnored", C_CNP_RECEIVED},
-    {"RxECNMrkd", C_CE_RECEIVED},
-    {"requester_oos_nak", C_SEQ_NAK_RECEIVED},
-};
+/* What of it a counter of an adapter may be compared with; C_COUNT: nothing. */
+static unsigned count_of(const struct counter_info *c)
+{
+    static const uint8_t by_concept[COUNTED_CONCEPTS] = {
+        [COUNTED_SENT] = C_SENT + 1,
+        [COUNTED_RECEIVED] = C_RECEIVED + 1,
+        [COUNTED_CNP_SENT] = C_CNP_SENT + 1,
+        [COUNTED_CNP_RECEIVED] = C_CNP_RECEIVED + 1,
+        [COUNTED_CE_RECEIVED] = C_CE_RECEIVED + 1,
+        [COUNTED_ICRC_RECEIVED] = C_ICRC_RECEIVED + 1,
+        [COUNTED_SEQ_NAK_RECEIVED] = C_SEQ_NAK_RECEIVED + 1,
+        [COUNTED_RNR_NAK_RECEIVED] = C_RNR_NAK_RECEIVED + 1,
+        [COUNTED_RNR_NAK_SENT] = C_RNR_NAK_SENT + 1,
+        [COUNTED_READ_RECEIVED] = C_READ_RECEIVED + 1,
+        [COUNTED_ATOMIC_RECEIVED] = C_ATOMIC_RECEIVED + 1,
+    };
+
+    return c->relation == RELATION_EQUAL && by_concept[c->concept] ? by_concept[c->concept] - 1u : C_COUNT;
+}
 
 /* --- Files of counters ------------------------------------------------------------------------ */
 
-static bool is_name(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-}
-
-/* False: unknown name. */
-static bool take_counter(struct judge_host *h, const char *name, size_t len, uint64_t value, bool before)
-{
-    for (unsigned i = 0; i < ARRAY_LEN(names); i++)
-        if (strlen(names[i].name) == len && memcmp(names[i].name, name, len) == 0) {
-            h->have[names[i].count] = true;
-            h->value[names[i].count] += before ? -value : value;
-            return true;
-        }
-    return false;
-}
-
 bool judge_counters(struct judge_host *h, const char *text, size_t len, bool before)
 {
-    const char *name = NULL, *end = text + len;
-    size_t name_len = 0;
+    const char *s = text;
+    struct counter_value v;
     bool any = false;
 
-    for (const char *s = text, *from; s < end;) {
-        uint64_t v = 0;
-        bool digits = true;
-        for (from = s; s < end && is_name(*s); s++) {
-            digits &= *s >= '0' && *s <= '9';
-            v = v * 10 + (uint64_t)(*s - '0');
-        }
-        if (s == from) {
-            s++;
+    while (counter_next(&s, text + len, &v)) {
+        unsigned i = count_of(v.counter);
+        any = true;
+        if (i == C_COUNT)
             continue;
-        }
-        if (digits && name)
-            any |= take_counter(h, name, name_len, v, before);
-        name = digits ? NULL : from;
-        name_len = (size_t)(s - from);
+        h->have[i] = true;
+        h->narrow[i] |= v.counter->bits == 32;
+        h->value[i] += before ? -v.value : v.value;
+        while (!before && h->narrow[i] && h->value[i] >> 63) /* it wrapped between the two readings */
+            h->value[i] += UINT64_C(1) << 32;
     }
     return any;
 }

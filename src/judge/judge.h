@@ -44,7 +44,8 @@ struct judge_host {
     struct conn_addr addr;
     uint64_t value[JUDGE_COUNTS];
     uint64_t seen[JUDGE_COUNTS];
-    bool have[JUDGE_COUNTS]; /* value is given */
+    bool have[JUDGE_COUNTS];   /* value is given */
+    bool narrow[JUDGE_COUNTS]; /* by counters of 32 bits, which wrap */
 };
 /* Take the counters that a text names, each followed by its number: the output of `rdma statistic`, of `ethtool -S`,
  * lines "name:value". Names that are not known are passed over. `before`: values at the start, which are subtracted.

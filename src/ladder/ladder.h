@@ -2,7 +2,7 @@
 #ifndef RDMATRACE_LADDER_LADDER_H
 #define RDMATRACE_LADDER_LADDER_H
 
-#include "src/conn/taps.h"
+#include "src/taps/taps.h"
 
 #define LADDER_WIDTH_MIN 40
 #define LADDER_ROWS_MAX  100000 /* packets kept, and lines drawn, at most */

@@ -1,6 +1,6 @@
 /* layer 5 (test): clocks of two taps: hulls, windows, clocks that are set. */
 #include "prng.h"
-#include "src/conn/clock_hull.h"
+#include "src/taps/clock_hull.h"
 
 #include <criterion/criterion.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* layer 5 (test): clocks of taps from the packets that both saw. */
-#include "src/conn/taps.h"
+#include "src/taps/taps.h"
 #include "tests/unit/mkpkt.h"
 
 #include <criterion/criterion.h>

@@ -1,5 +1,5 @@
-/* layer 2b (conn): how far apart the clocks of the taps of a capture are. */
-#include "src/conn/taps.h"
+/* layer 2b (taps): how far apart the clocks of the taps of a capture are. */
+#include "src/taps/taps.h"
 
 #include "bits.h"
 

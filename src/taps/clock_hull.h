@@ -1,4 +1,4 @@
-/* layer 2b (conn): how far apart two clocks are, from packets that both have seen.
+/* layer 2b (taps): how far apart two clocks are, from packets that both have seen.
  *
  * theta(t) is the time of clock 2 minus that of clock 1, at time t of clock 1. A packet that passes clock 1 and then
  * clock 2 (forward) has f = t2 - t1 = delay + theta; one that passes clock 2 first (backward) has b = t2 - t1 =
@@ -22,8 +22,8 @@
  * Times are integers; hulls are exact (128-bit products). Lines are doubles relative to the start of their window,
  * whose rounding stays below 1 ns for spans below 10^15 ns. Memory is fixed: hulls are thinned (which only loosens the
  * bound), and when there is no room for more windows every second one is dropped and windows become twice as long. */
-#ifndef RDMATRACE_CONN_CLOCK_HULL_H
-#define RDMATRACE_CONN_CLOCK_HULL_H
+#ifndef RDMATRACE_TAPS_CLOCK_HULL_H
+#define RDMATRACE_TAPS_CLOCK_HULL_H
 
 #include "types.h"
 

@@ -1,14 +1,14 @@
-/* layer 2b (conn): how far apart the clocks of the taps of a capture are, from packets that two of them saw.
+/* layer 2b (taps): how far apart the clocks of the taps of a capture are, from packets that two of them saw.
  *
  * A packet is the same at two taps if addresses, destination queue pair, opcode, PSN, IP identification and ICRC agree.
  * Packets that a tap may have seen twice (retransmitted, or captured twice) are left out. Memory is bounded: of the
  * packets that wait for their like at another tap a sample is kept, drawn by what they are, so that all taps keep the
  * same ones; it covers the whole capture however far the clocks are apart. */
-#ifndef RDMATRACE_CONN_TAPS_H
-#define RDMATRACE_CONN_TAPS_H
+#ifndef RDMATRACE_TAPS_TAPS_H
+#define RDMATRACE_TAPS_TAPS_H
 
-#include "src/conn/clock_hull.h"
 #include "src/conn/observer.h"
+#include "src/taps/clock_hull.h"
 
 #define TAPS_WAITING 32768 /* packets that wait for their like */
 #define TAPS_LINKS   64    /* pairs of taps, for each two hosts that they see */

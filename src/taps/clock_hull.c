@@ -1,5 +1,5 @@
-/* layer 2b (conn): how far apart two clocks are: hulls, lines between them, windows. */
-#include "src/conn/clock_hull.h"
+/* layer 2b (taps): how far apart two clocks are: hulls, lines between them, windows. */
+#include "src/taps/clock_hull.h"
 
 #define WINDOW   (10 * NS_PER_S)
 #define SKEW_MAX (CLOCK_DRIFT_PPM / 1e6)
