@@ -182,7 +182,9 @@ static uint64_t told_iface(const struct judge *j, uint32_t flow)
 static void found_one(struct judge *j, const struct pkt *p, struct found f)
 {
     struct verdict v = verdict_fail(f.rule, NULL, 0, 0);
-    struct finding g = {.rule = (uint8_t)f.rule, .severity = (uint8_t)f.severity, .file = p ? p->frame->file : j->file,
+    struct finding g = {.rule = (uint8_t)f.rule,
+                        .severity = (uint8_t)f.severity,
+                        .file = p ? p->frame->file : j->file,
                         .tap = p ? (uint16_t)conn_tap_of(p->frame) : 0};
     unsigned have = (judge_have(j, f.flow, p) | f.has) & ~f.lacks;
     struct finding_text t = {f.wrong, f.expected, f.seen, f.text};

@@ -96,11 +96,11 @@ typedef void meter_tick(void *user, const struct meter_row *row, ns_t start, ns_
                         const struct meter_counts *added);
 
 struct meter_opts {
-    ns_t interval;        /* 0: none */
-    meter_tick *tick;     /* called in the order of time, for rows with packets in the interval */
+    ns_t interval;            /* 0: none */
+    meter_tick *tick;         /* called in the order of time, for rows with packets in the interval */
     const char *const *files; /* names of the capture files, by frame.file; NULL: none */
-    struct wqe_user work; /* work.over and work.packet may be NULL */
-    void *user;           /* of tick */
+    struct wqe_user work;     /* work.over and work.packet may be NULL */
+    void *user;               /* of tick */
 };
 
 struct meter;
