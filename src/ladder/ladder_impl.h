@@ -50,6 +50,13 @@ struct line {
     ns_t silence; /* before it, if that is far above the usual; else 0 */
 };
 
+/* A frame that an incident is about. */
+struct told {
+    uint32_t frame;
+    uint16_t file;
+    uint32_t incident; /* explain_at() */
+};
+
 struct ladder {
     struct observer *observer;
     struct explainer *explain;
@@ -74,6 +81,8 @@ struct ladder {
     struct tap_offset clock; /* of tap[1] against tap[0], in the middle of what is drawn */
     struct row *rows;
     uint32_t n_rows;
+    struct told *told; /* by file and frame */
+    uint32_t n_told;
     struct line *lines;
     uint32_t n_lines;
     bool nanoseconds; /* times are shown with nine decimals */
@@ -91,9 +100,11 @@ uint32_t ladder_middle(const struct ladder *l);
 uint32_t told_worst(struct ladder *l);
 /* The first frame of the worst incident about connection `conn`; 0: none. */
 uint32_t told_first_frame(struct ladder *l, uint32_t conn);
+/* Before told_fate(). False without memory. */
+bool told_prepare(struct ladder *l);
 /* Name of the cause of the worst incident whose first frame is this one, or NULL; *after is set if it was lost behind
  * its last tap. */
-const char *told_fate(struct ladder *l, const struct rung *r, bool *after);
+const char *told_fate(const struct ladder *l, const struct rung *r, bool *after);
 /* Whether the retries of the requests of a flow were used up. */
 bool told_given_up(struct ladder *l, uint32_t flow);
 

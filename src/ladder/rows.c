@@ -385,7 +385,7 @@ bool ladder_arrange(struct ladder *l, const struct flow *left)
     choose_taps(l, left);
     if (l->n)
         l->clock = taps_offset(l->taps, l->tap[0], l->tap[1], l->rungs[l->n / 2].ts);
-    if (!rows_fill(l, left) || !lines_fill(l))
+    if (!told_prepare(l) || !rows_fill(l, left) || !lines_fill(l))
         return false;
     l->nanoseconds = needs_nanoseconds(l);
     return true;

@@ -1,6 +1,8 @@
 /* layer 3 (ladder): what explain says about the packets that are drawn. */
 #include "src/ladder/ladder_impl.h"
 
+#include <stdlib.h>
+
 uint32_t told_worst(struct ladder *l)
 {
     for (size_t i = 0; i < explain_n(l->explain); i++)
@@ -17,17 +19,6 @@ uint32_t told_first_frame(struct ladder *l, uint32_t conn)
     return 0;
 }
 
-/* Whether a incident names the packet as the one concerned. */
-static bool concerns(const struct incident *s, const struct rung *r)
-{
-    unsigned n = s->cause == CAUSE_DUPLICATE || s->cause == CAUSE_CE_WITHOUT_CNP ? s->n_frames : 1;
-
-    for (unsigned k = 0; k < n && k < s->n_frames; k++)
-        if (s->frames[k] == r->frame && s->files[k] == r->tap >> 16)
-            return true;
-    return false;
-}
-
 /* Whether what was lost before the tap is the packet itself, and not an earlier copy of it. */
 static bool is_itself(const struct incident *s)
 {
@@ -41,16 +32,62 @@ static bool is_loss(uint8_t cause)
            cause == CAUSE_LOST_ACK;
 }
 
-const char *told_fate(struct ladder *l, const struct rung *r, bool *after)
+/* Frames that an incident names as those concerned. */
+static unsigned n_concerned(const struct incident *s)
 {
+    unsigned n = s->cause == CAUSE_DUPLICATE || s->cause == CAUSE_CE_WITHOUT_CNP ? s->n_frames : 1;
+
+    return n < s->n_frames ? n : s->n_frames;
+}
+
+/* By file and frame, the worst incident first. */
+static int by_frame(const void *a, const void *b)
+{
+    const struct told *x = a, *y = b;
+
+    if (x->file != y->file)
+        return x->file < y->file ? -1 : 1;
+    if (x->frame != y->frame)
+        return x->frame < y->frame ? -1 : 1;
+    return x->incident < y->incident ? -1 : x->incident > y->incident;
+}
+
+bool told_prepare(struct ladder *l)
+{
+    size_t room = 1;
+
+    for (size_t i = 0; i < explain_n(l->explain); i++)
+        room += n_concerned(explain_at(l->explain, i));
+    l->told = malloc(room * sizeof *l->told);
+    if (!l->told)
+        return false;
     for (size_t i = 0; i < explain_n(l->explain); i++) {
         const struct incident *s = explain_at(l->explain, i);
-        if (!concerns(s, r) || !is_itself(s))
-            continue;
-        *after = s->place == PLACE_AFTER && is_loss(s->cause);
-        return cause_table[s->cause].name;
+        for (unsigned k = 0; is_itself(s) && k < n_concerned(s); k++)
+            l->told[l->n_told++] = (struct told){s->frames[k], s->files[k], (uint32_t)i};
     }
-    return NULL;
+    qsort(l->told, l->n_told, sizeof *l->told, by_frame);
+    return true;
+}
+
+const char *told_fate(const struct ladder *l, const struct rung *r, bool *after)
+{
+    const struct told key = {r->frame, (uint16_t)(r->tap >> 16), 0};
+    uint32_t low = 0, high = l->n_told;
+    const struct incident *s;
+
+    while (low < high) {
+        uint32_t half = low + (high - low) / 2;
+        if (by_frame(&l->told[half], &key) < 0)
+            low = half + 1;
+        else
+            high = half;
+    }
+    if (low == l->n_told || l->told[low].frame != key.frame || l->told[low].file != key.file)
+        return NULL;
+    s = explain_at(l->explain, l->told[low].incident);
+    *after = s->place == PLACE_AFTER && is_loss(s->cause);
+    return cause_table[s->cause].name;
 }
 
 bool told_given_up(struct ladder *l, uint32_t flow)
