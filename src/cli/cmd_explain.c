@@ -2,18 +2,41 @@
 #include "src/cli/annotate.h"
 #include "src/cli/capture_cmd.h"
 #include "src/cli/cli.h"
+#include "src/cli/complaint.h"
 #include "src/cli/found.h"
+#include "src/cli/when.h"
 #include "src/explain/explain.h"
 #include "src/measure/meter.h"
+#include "src/show/print.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 enum {
     KEY_CAUSES = 256,
     KEY_ANNOTATE,
+    KEY_ALL,
+    KEY_TOP,
+    KEY_SINCE,
+    KEY_UNTIL,
+    KEY_SORT,
+    KEY_NCCL_LOG,
 };
 
 static const struct opt_def defs[] = {
     TRACE_OPTIONS,
     TRACE_CONN("only connection N (its number is that of `rdmatrace decode` and `rdmatrace flows`)"),
+    {'Y', "display-filter", "FILTER", "only connections with a packet that matches this display filter"},
+    {KEY_SINCE, "since", "TIME", "only what lasts until TIME, written as -t prints it"},
+    {KEY_UNTIL, "until", "TIME", "only what begins before TIME"},
+    {KEY_TOP, "top", "N", "N statements; else as many as fit two screens"},
+    {KEY_ALL, "all", NULL, "each incident; else those that are alike are one statement"},
+    {KEY_SORT, "sort", "BY", "time (default): what cost most first; count: what happened most often"},
+    {'t', "time", "FORMAT", "r since the first frame, e epoch, a or ad (default) local time, u or ud UTC"},
+    {KEY_NCCL_LOG, "nccl-log", "FILE",
+     "only connections that a message of NCCL, UCX or perftest in FILE complains of;\n- is standard input"},
     {KEY_CAUSES, "causes", NULL, "list the causes"},
     ANNOTATE_OPTION(KEY_ANNOTATE, "incidents"),
     {'T', "format", "FORMAT", "text (default) or json"},
@@ -39,6 +62,16 @@ struct job {
     FILE *requests;       /* their objects, as they are over */
     struct buf row;
     enum { FORMAT_TEXT, FORMAT_JSON } format;
+    enum { SORT_TIME, SORT_COUNT } sort;
+    struct explain_opts o;
+    struct when since, until;
+    enum print_time time;
+    const char *log;          /* --nccl-log; NULL: not */
+    struct complaints *asked; /* what it says */
+    bool begun, match;        /* match: the packet that the observer gets next passes -Y */
+    ns_t first;               /* time of the first frame */
+    uint8_t *matches;         /* -Y: a bit for each connection, by its number */
+    size_t n_matches;         /* bytes */
 };
 
 static struct job *job_of(struct trace *t)
@@ -46,11 +79,17 @@ static struct job *job_of(struct trace *t)
     return (struct job *)t;
 }
 
-static const char *const formats[] = {"text", "json", NULL};
+static const char *const formats[] = {"text", "json", NULL}, *const sorts[] = {"time", "count", NULL};
+
+static void init(struct trace *t)
+{
+    job_of(t)->time = TIME_ABSOLUTE_DATE;
+}
 
 static int option(struct trace *t, int key, const char *arg)
 {
     struct job *job = job_of(t);
+    uint64_t n;
 
     switch (key) {
     case 'T':
@@ -58,6 +97,23 @@ static int option(struct trace *t, int key, const char *arg)
     case KEY_ANNOTATE:
         job->annotate = arg;
         return EXIT_OK;
+    case KEY_ALL:
+        job->o.all = true;
+        return EXIT_OK;
+    case KEY_TOP:
+        return opt_number(arg, 1, 100000, &n) ? (job->o.top = (uint32_t)n, EXIT_OK)
+                                              : cli_error("--top %s: expected a number from 1 to 100000", arg);
+    case KEY_SORT:
+        return opt_choice("--sort", arg, sorts, &job->sort);
+    case KEY_SINCE:
+        return when_option("--since", arg, &job->since);
+    case KEY_UNTIL:
+        return when_option("--until", arg, &job->until);
+    case KEY_NCCL_LOG:
+        job->log = arg;
+        return EXIT_OK;
+    case 't':
+        return opt_choice("-t", arg, print_times, &job->time);
     default: /* KEY_CAUSES */
         explain_causes(&t->out);
         t->answered = true;
@@ -98,10 +154,111 @@ static int watch_requests(struct job *job)
     return job->meter ? EXIT_OK : cli_error("out of memory");
 }
 
-static int start(struct trace *t)
+/* --- What is asked for ------------------------------------------------------------------------ */
+
+/* -Y: the connection of the packet is asked for. */
+static void on_event(void *user, const struct event *e)
+{
+    struct job *job = user;
+    uint32_t conn = e->own == FLOW_NONE ? 0 : conn_flow_at(observer_conns(job->t.observer), e->own)->conn;
+    size_t need = conn / 8 + 1u;
+    uint8_t *more;
+
+    if (!job->match || !conn)
+        return;
+    if (need > job->n_matches) {
+        more = realloc(job->matches, need * 2);
+        if (!more)
+            return;
+        memset(more + job->n_matches, 0, need * 2 - job->n_matches);
+        job->matches = more;
+        job->n_matches = need * 2;
+    }
+    job->matches[conn / 8] |= (uint8_t)(1u << conn % 8);
+}
+
+static bool is_complained_of(const struct job *job, const struct incident *i)
+{
+    for (uint32_t k = 0; k < job->asked->n; k++)
+        if (complaint_matches(&job->asked->of[k], &i->src, &i->dst))
+            return true;
+    return false;
+}
+
+static bool is_wanted(void *user, const struct incident *i)
+{
+    const struct job *job = user;
+    bool matches =
+        !job->t.filter || !i->conn || (i->conn / 8 < job->n_matches && job->matches[i->conn / 8] >> i->conn % 8 & 1);
+
+    return matches && (!job->asked || is_complained_of(job, i));
+}
+
+/* The log's messages are told first, and choose what is shown. */
+static int read_log(struct job *job)
+{
+    int r;
+
+    job->asked = calloc(1, sizeof *job->asked);
+    if (!job->asked)
+        return cli_error("out of memory");
+    r = complaint_read(job->log, job->asked);
+    if (r < 0)
+        return cli_error("%s: %s", job->log, strerror(-r));
+    if (!job->asked->n)
+        return cli_error("%s: no message of NCCL, UCX or perftest about a completion with error in %s", job->log,
+                         count_str(job->asked->line, "line"));
+    return EXIT_OK;
+}
+
+static void put_time(void *user, struct buf *b, ns_t t)
+{
+    const struct job *job = user;
+
+    print_stamp(b, t, job->first, job->time, 6);
+}
+
+static void packet(struct trace *t, struct pkt *p, bool match)
 {
     struct job *job = job_of(t);
 
+    job->match = match;
+    if (job->begun)
+        return;
+    job->begun = true;
+    job->first = p->frame->ts;
+}
+
+/* What is shown, once all is known. */
+static void choose(struct job *job)
+{
+    struct explain_opts *o = &job->o;
+    struct winsize w;
+
+    o->conn = job->t.conn;
+    o->files = job->t.files;
+    o->n_files = job->t.n_files;
+    o->user = job;
+    o->put_time = put_time;
+    o->by_count = job->sort == SORT_COUNT;
+    o->wanted = is_wanted;
+    o->since = job->since.kind ? when_resolve(&job->since, job->first) : 0;
+    o->until = job->until.kind ? when_resolve(&job->until, job->first) : 0;
+    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) == 0 && w.ws_col) {
+        o->columns = w.ws_col < 40 ? 40 : w.ws_col;
+        o->rows = w.ws_row;
+    }
+}
+
+static int start(struct trace *t)
+{
+    struct job *job = job_of(t);
+    const struct observer_sub s = {.user = job, .before = on_event};
+
+    if (job->log && read_log(job) != EXIT_OK)
+        return EXIT_BAD;
+    if (t->filter && !observer_subscribe(t->observer, &s))
+        return cli_error("out of memory");
     if (job->annotate && !annotate_possible(job->annotate, t->files, t->n_files))
         return EXIT_BAD;
     job->explainer = explain_new(t->observer);
@@ -152,10 +309,14 @@ static int annotate(const struct job *job)
 static int end(struct trace *t)
 {
     struct job *job = job_of(t);
-    const struct explain_opts o = {.conn = t->conn, .files = t->files, .n_files = t->n_files};
 
+    choose(job);
     explain_end(job->explainer);
-    (job->format == FORMAT_JSON ? explain_json : explain_text)(job->explainer, &o, &t->out);
+    for (uint32_t i = 0; job->asked && job->format == FORMAT_TEXT && i < job->asked->n; i++) {
+        complaint_put(&t->out, &job->asked->of[i]);
+        buf_char(&t->out, '\n');
+    }
+    (job->format == FORMAT_JSON ? explain_json : explain_text)(job->explainer, &job->o, &t->out);
     if (job->format == FORMAT_JSON && put_requests(job) != EXIT_OK)
         return EXIT_BAD;
     return job->annotate ? annotate(job) : EXIT_OK;
@@ -168,16 +329,21 @@ static void stop(struct trace *t)
     explain_free(job->explainer);
     meter_free(job->meter);
     buf_free(&job->row);
+    free(job->matches);
+    free(job->asked);
     if (job->requests)
         fclose(job->requests);
 }
 
 const struct trace_cmd explain_cmd = {.name = "explain",
                                       .size = sizeof(struct job),
+                                      .init = init,
                                       .defs = defs,
                                       .help = cmd_explain_help,
                                       .option = option,
                                       .start = start,
+                                      .packet = packet,
+                                      .filter_shows = true,
                                       .end = end,
                                       .stop = stop};
 

@@ -71,14 +71,6 @@ static struct job *job_of(struct trace *t)
     return (struct job *)t;
 }
 
-static int parse_when(const char *name, const char *arg, struct when *w)
-{
-    return when_parse(arg, w) ? EXIT_OK
-                              : cli_error("%s %s: expected a time such as 1.25, 1795224551.664, 12:03:07.5, or "
-                                          "\"2026-11-21 12:03:07\"",
-                                          name, arg);
-}
-
 /* auto and off; offsets wait until all files are known. */
 static int parse_align(struct job *job, const char *arg)
 {
@@ -103,9 +95,9 @@ static int option(struct trace *t, int key, const char *arg)
         job->around = arg;
         return EXIT_OK;
     case KEY_FROM:
-        return parse_when("--from", arg, &job->from);
+        return when_option("--from", arg, &job->from);
     case KEY_TO:
-        return parse_when("--to", arg, &job->to);
+        return when_option("--to", arg, &job->to);
     case KEY_NO_FOLD:
         job->o.unfolded = true;
         return EXIT_OK;

@@ -1,6 +1,8 @@
 /* layer 4 (tool): times in options. */
 #include "src/cli/when.h"
 
+#include "src/cli/cli.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -91,4 +93,12 @@ ns_t when_resolve(const struct when *w, ns_t first)
         localtime_r(&s, &tm);
     midnight = first - ((tm.tm_hour * 60 + tm.tm_min) * 60 + tm.tm_sec) * NS_PER_S - first % NS_PER_S;
     return midnight + w->ns + (midnight + w->ns < first - first % NS_PER_S ? DAY : 0);
+}
+
+int when_option(const char *name, const char *text, struct when *w)
+{
+    return when_parse(text, w) ? EXIT_OK
+                               : cli_error("%s %s: expected a time such as 1.25, 1795224551.664, 12:03:07.5, or "
+                                           "\"2026-11-21 12:03:07\"",
+                                           name, text);
 }

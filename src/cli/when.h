@@ -19,6 +19,8 @@ struct when {
 /* "1.25" (seconds since the first frame), "1795224551.664316" (since 1970, from 10^8 on), "12:03:07.5" (local time of
  * day), "2026-11-21 12:03:07.5"; the latter two may end with Z: UTC. False if it is none of these. */
 bool when_parse(const char *text, struct when *w);
+/* The same for option `name`: EXIT_OK, or EXIT_BAD after a message. */
+int when_option(const char *name, const char *text, struct when *w);
 /* The same since 1970, of a capture whose first frame came at `first`. A time of day before that of the first frame is
  * of the next day. */
 ns_t when_resolve(const struct when *w, ns_t first);

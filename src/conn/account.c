@@ -12,8 +12,9 @@ const struct cause_info cause_table[CAUSE_COUNT] = {
 static const struct {
     const char *name;
     bool costs;
+    const char *words;
 } states[TIME_STATES] = {
-#define TIME_STATE(name, text, costs) [TIME_##name] = {text, costs},
+#define TIME_STATE(name, text, costs, words) [TIME_##name] = {text, costs, words},
 #include "src/conn/time_states.def"
 #undef TIME_STATE
 };
@@ -21,6 +22,11 @@ static const struct {
 const char *time_state_str(enum time_state s)
 {
     return states[s].name;
+}
+
+const char *time_state_words(enum time_state s)
+{
+    return states[s].words;
 }
 
 bool time_state_costs(enum time_state s)

@@ -36,13 +36,15 @@
 #include "buf.h"
 
 enum time_state {
-#define TIME_STATE(name, text, costs) TIME_##name,
+#define TIME_STATE(name, text, costs, words) TIME_##name,
 #include "src/conn/time_states.def"
 #undef TIME_STATE
     TIME_STATES
 };
 /* The name as in JSON: "loss_nak". */
 const char *time_state_str(enum time_state s);
+/* The same in a sentence: "until the NAK". */
+const char *time_state_words(enum time_state s);
 /* Whether time in this state is lost, and on the bill of an incident. */
 bool time_state_costs(enum time_state s);
 

@@ -116,11 +116,21 @@ const struct incident *explain_also(const struct explainer *x, const struct inci
 /* Append the settings that made it so, as far as the capture shows them; nothing if there is none. */
 void explain_setting(struct explainer *x, const struct incident *i, struct buf *b);
 
-/* Output; `conn` 0: all connections. */
+/* What is shown, and how; it does not change what is analysed. */
 struct explain_opts {
-    uint32_t conn;
+    uint32_t conn;            /* only this connection; 0: all */
+    ns_t since, until;        /* only incidents that last until `since`, and begin before `until`; since 1970; 0: all */
+    bool all;                 /* each incident; else those that are alike as one statement */
+    bool by_count;            /* the most frequent first; else what cost most */
+    uint32_t top;             /* so many statements; 0: as many as fit two screens of `rows` */
+    unsigned columns, rows;   /* of the terminal; 0: 100 and 24 */
     const char *const *files; /* names; with several it is said which one a frame is in */
     size_t n_files;
+    void *user;
+    /* Append a time since 1970; NULL: none are shown. */
+    void (*put_time)(void *user, struct buf *b, ns_t t);
+    /* Whether an incident is asked for; NULL: all are. */
+    bool (*wanted)(void *user, const struct incident *i);
 };
 void explain_text(struct explainer *x, const struct explain_opts *o, struct buf *b);
 void explain_json(struct explainer *x, const struct explain_opts *o, struct buf *b);

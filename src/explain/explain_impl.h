@@ -343,6 +343,15 @@ void explain_other(struct explainer *x, const struct pkt *p, uint32_t flow);
 void explain_bill(struct explainer *x);
 /* What is on the bill of `from` goes to that of `to`. */
 void bill_move(struct incident *to, struct incident *from);
+/* summary.c: whether an incident is among those that are shown. */
+bool explain_is_selected(const struct incident *i, const struct explain_opts *o);
+/* Append "67.1 ms: 67.1 ms ACK timeout, 5 us until the NAK". */
+void bill_put(struct buf *b, ns_t all, const ns_t states[TIME_STATES]);
+/* Columns of text lines. */
+static inline unsigned explain_columns(const struct explain_opts *o)
+{
+    return o->columns ? o->columns : 100;
+}
 /* account.c: the objects of the JSON list `account`. */
 void explain_account_json(const struct explainer *x, const struct explain_opts *o, struct buf *b);
 

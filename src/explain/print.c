@@ -1,7 +1,10 @@
 /* layer 3 (explain): explanations as text and as JSON. */
 #include "src/explain/explain_impl.h"
 
-#define COLUMNS 100
+#include "src/counters/cause_counters.h"
+#include "src/explain/summary.h"
+
+#define ROWS 24 /* of a terminal whose height is not known */
 
 static void frames_print(struct buf *b, const struct incident *s, unsigned n)
 {
@@ -52,6 +55,47 @@ static void also_print(struct explainer *x, const struct incident *s, struct buf
     buf_free(&tap);
 }
 
+static void cost_print(const struct explain_opts *o, const struct incident *s, struct buf *b)
+{
+    struct buf text = {0};
+
+    if (!s->again && s->bill <= 0)
+        return;
+    buf_puts(&text, "Cost: ");
+    if (s->bill > 0)
+        bill_put(&text, s->bill, s->states);
+    if (s->again)
+        buf_printf(&text, "%s%s sent again", s->bill > 0 ? "; " : "", count_str(s->again, "packet"));
+    buf_char(&text, '.');
+    buf_paragraph(b, buf_str(&text), 4, explain_columns(o));
+    buf_free(&text);
+}
+
+/* What to look at, and what to type next. */
+static void next_print(const struct explain_opts *o, const struct incident *s, struct buf *b)
+{
+    struct buf text = {0}, counters = {0};
+
+    buf_printf(&text, "Look at: %s.", cause_table[s->cause].next);
+    buf_paragraph(b, buf_str(&text), 4, explain_columns(o));
+    counters_for_cause_put(&counters, (enum cause)s->cause, true);
+    if (!counters.len)
+        counters_for_cause_put(&counters, (enum cause)s->cause, false);
+    if (counters.len) {
+        text.len = 0;
+        buf_printf(&text, "Counters: %s.", buf_str(&counters));
+        buf_paragraph(b, buf_str(&text), 4, explain_columns(o));
+    }
+    if (s->conn && s->n_frames && o->n_files) {
+        buf_printf(b, "    Next: rdmatrace ladder --conn %u --around %u", s->conn, s->frames[0]);
+        for (size_t i = 0; i < o->n_files; i++)
+            buf_printf(b, " %s", o->files[i]);
+        buf_char(b, '\n');
+    }
+    buf_free(&text);
+    buf_free(&counters);
+}
+
 static void incident_print(struct explainer *x, const struct explain_opts *o, const struct incident *s, struct buf *b)
 {
     const struct cause_info *c = &cause_table[s->cause];
@@ -72,26 +116,19 @@ static void incident_print(struct explainer *x, const struct explain_opts *o, co
         buf_printf(b, " and %u more", s->times);
     buf_char(b, '\n');
     explain_text_of(s, &text);
-    buf_paragraph(b, buf_str(&text), 4, COLUMNS);
+    buf_paragraph(b, buf_str(&text), 4, explain_columns(o));
     buf_free(&text);
     also_print(x, s, b);
-    if (s->again || s->lost > 0) {
-        buf_printf(b, "    Cost: %s sent again", count_str(s->again, "packet"));
-        if (s->lost > 0) {
-            buf_puts(b, ", ");
-            buf_duration(b, s->lost);
-            buf_puts(b, " without progress");
-        }
-        buf_puts(b, ".\n");
-    }
+    cost_print(o, s, b);
     buf_puts(&setting, "Setting: ");
     at = setting.len;
     explain_setting(x, s, &setting);
     buf_char(&setting, '.');
     if (setting.len > at + 1)
-        buf_paragraph(b, buf_str(&setting), 4, COLUMNS);
+        buf_paragraph(b, buf_str(&setting), 4, explain_columns(o));
     buf_free(&setting);
-    buf_printf(b, "    Look at: %s.\n\n", c->next);
+    next_print(o, s, b);
+    buf_char(b, '\n');
 }
 
 bool explain_is_shown(const struct incident *i, uint32_t conn)
@@ -99,35 +136,90 @@ bool explain_is_shown(const struct incident *i, uint32_t conn)
     return conn ? i->conn == conn : !i->merged && !i->superseded_by;
 }
 
-static void remarks_print(struct explainer *x, struct buf *b)
+static void remarks_print(struct explainer *x, const struct explain_opts *o, struct buf *b)
 {
     struct buf text = {0};
 
     explain_remarks(x, " ", &text);
     if (text.len)
-        buf_paragraph(b, buf_str(&text), 0, COLUMNS);
+        buf_paragraph(b, buf_str(&text), 0, explain_columns(o));
     buf_free(&text);
+}
+
+/* Each incident, worst first. */
+static void print_all(struct explainer *x, const struct explain_opts *o, struct buf *b)
+{
+    for (uint32_t i = 0; i < x->n; i++)
+        if (explain_is_selected(&x->incidents[i], o))
+            incident_print(x, o, &x->incidents[i], b);
+}
+
+static unsigned lines_in(const struct buf *b, size_t from)
+{
+    unsigned n = 0;
+
+    for (size_t i = from; i < b->len; i++)
+        n += b->p[i] == '\n';
+    return n;
+}
+
+static void print_group(struct explainer *x, const struct explain_opts *o, const struct group *g, struct buf *b)
+{
+    if (g->n > 1) {
+        group_put(g, x, o, b);
+        buf_puts(b, "  for example ");
+    }
+    incident_print(x, o, &x->incidents[g->of[0]], b);
+}
+
+/* One statement for incidents that are alike, as many as are asked for, or as fit. */
+static void print_groups(struct explainer *x, const struct explain_opts *o, const struct summary *s, size_t begin,
+                         struct buf *b)
+{
+    unsigned fit = 2 * (o->rows ? o->rows : ROWS), told = 0;
+    uint32_t n = 0;
+
+    for (; n < s->n && (o->top ? n < o->top : n == 0 || lines_in(b, begin) < fit); n++) {
+        size_t at = b->len;
+        print_group(x, o, &s->groups[n], b);
+        if (!o->top && n && lines_in(b, begin) > fit) {
+            b->len = at;
+            break;
+        }
+        told++;
+    }
+    if (told < s->n)
+        buf_printf(b, "%s: --top %u shows them, --all each incident.\n\n", count_str(s->n - told, "more kind"), s->n);
+    else if (s->incidents > s->n)
+        buf_puts(b, "--all shows each incident.\n\n");
 }
 
 void explain_text(struct explainer *x, const struct explain_opts *o, struct buf *b)
 {
-    uint32_t shown = 0;
+    size_t begin = b->len;
+    struct summary s;
 
-    for (uint32_t i = 0; i < x->n; i++)
-        if (explain_is_shown(&x->incidents[i], o->conn)) {
-            incident_print(x, o, &x->incidents[i], b);
-            shown++;
-        }
+    if (!summary_make(&s, x, o)) {
+        summary_free(&s);
+        buf_puts(b, "Out of memory.\n");
+        return;
+    }
+    summary_put(&s, x, o, b);
+    if (o->all)
+        print_all(x, o, b);
+    else
+        print_groups(x, o, &s, begin, b);
     if (x->more)
         buf_printf(b, "%llu more were not kept.\n", (unsigned long long)x->more);
-    if (!shown)
+    if (!s.incidents)
         buf_puts(b, x->rdma_packets ? "Nothing went wrong that this capture shows.\n"
                                     : "There is no RDMA traffic in this capture.\n");
     if (!o->conn)
-        remarks_print(x, b);
+        remarks_print(x, o, b);
     buf_printf(b, "%s, %llu of them RDMA, ", count_str(x->packets, "packet"), (unsigned long long)x->rdma_packets);
     conn_number_put(b, conn_number(observer_conns(x->observer)), conn_counts(observer_conns(x->observer)).conns);
-    buf_printf(b, "; %s\n", count_str(shown, "incident"));
+    buf_printf(b, "; %s\n", count_str(s.incidents, "incident"));
+    summary_free(&s);
 }
 
 static void json_string(struct buf *b, const char *key, const char *s)
@@ -197,8 +289,8 @@ static void incident_json(struct explainer *x, const struct explain_opts *o, uin
                                .certainty = s->certainty,
                                .place = s->place ? place_str((enum place)s->place) : NULL,
                                .start = s->start,
-                               .end = s->start + (s->lost > 0 ? s->lost : 0),
-                               .bill = s->lost > 0 ? s->lost : 0,
+                               .end = s->stop > s->start ? s->stop : s->start,
+                               .bill = s->bill > 0 ? s->bill : 0,
                                .n_frames = s->n_frames,
                                .next = cause_table[s->cause].next};
 
@@ -224,7 +316,7 @@ void explain_json(struct explainer *x, const struct explain_opts *o, struct buf 
     explain_account_json(x, o, b);
     buf_puts(b, "],\n\"incidents\":[");
     for (uint32_t i = 0; i < x->n; i++)
-        if (explain_is_shown(&x->incidents[i], o->conn)) {
+        if (explain_is_selected(&x->incidents[i], o)) {
             buf_puts(b, sep);
             sep = ",\n";
             incident_json(x, o, i, b);
@@ -240,7 +332,7 @@ void explain_causes(struct buf *b)
 {
     for (unsigned i = 0; i < CAUSE_COUNT; i++) {
         buf_printf(b, "%s\n", cause_table[i].name);
-        buf_paragraph(b, cause_table[i].meaning, 4, COLUMNS);
+        buf_paragraph(b, cause_table[i].meaning, 4, 100);
         buf_puts(b, "    Look at: ");
         buf_printf(b, "%s.\n", cause_table[i].next);
     }

@@ -86,6 +86,9 @@ extern const char *const print_formats[], *const print_times[];
 
 /* Print what stands before the first packet. */
 void print_begin(struct printer *pr, struct buf *b);
+/* Append a time since 1970 as `how` has it, with 6 or 9 digits of fractions; relative times, and deltas as well, are
+ * those since `first`. */
+void print_stamp(struct buf *b, ns_t ts, ns_t first, enum print_time how, unsigned digits);
 /* Count a frame that was read, shown or not: relative and delta times refer to it. Sets p->since. */
 void print_seen(struct printer *pr, struct pkt *p);
 /* Print one packet. */

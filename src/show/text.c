@@ -65,6 +65,22 @@ static void print_clock(struct buf *b, ns_t ts, enum print_time how, unsigned di
     buf_dec0(b, (uint64_t)(digits == 6 ? frac / 1000 : frac), digits);
 }
 
+void print_stamp(struct buf *b, ns_t ts, ns_t first, enum print_time how, unsigned digits)
+{
+    switch (how) {
+    case TIME_RELATIVE:
+    case TIME_DELTA:
+    case TIME_DELTA_DISPLAYED:
+        print_seconds(b, ts - first, digits);
+        break;
+    case TIME_EPOCH:
+        print_seconds(b, ts, digits);
+        break;
+    default:
+        print_clock(b, ts, how, digits);
+    }
+}
+
 static void print_time(struct printer *pr, struct buf *b, const struct pkt *p)
 {
     ns_t ts = p->frame->ts;

@@ -1,0 +1,347 @@
+/* layer 3 (explain): incidents that are alike as one statement, and what they cost together. */
+#include "src/explain/summary.h"
+
+#include "src/explain/explain_impl.h"
+
+#include <stdlib.h>
+
+#define FAILED      100 /* weight of what made a connection fail */
+#define TABLE_ROWS  6
+#define WORST_TOLD  3
+#define WORST_LEAST (10 * NS_PER_US) /* shorter moments are not worth a look */
+
+/* --- Groups ----------------------------------------------------------------------------------- */
+
+static struct group *group_of(struct summary *s, const struct incident *i)
+{
+    struct group *g;
+
+    for (g = s->groups; g < s->groups + s->n; g++)
+        if (g->cause == i->cause && g->place == i->place && g->sentence == i->facts[0].sentence)
+            return g;
+    s->n++;
+    *g = (struct group){.cause = i->cause,
+                        .place = i->place,
+                        .sentence = i->facts[0].sentence,
+                        .least = i->bill,
+                        .first = i->start,
+                        .one_src = true,
+                        .one_dst = true};
+    return g;
+}
+
+static void group_add(struct group *g, const struct explainer *x, uint32_t number)
+{
+    const struct incident *i = &x->incidents[number], *one = g->n ? &x->incidents[g->of[0]] : i;
+
+    g->of[g->n++] = number;
+    g->more += i->times;
+    g->bill += i->bill;
+    g->least = i->bill < g->least ? i->bill : g->least;
+    g->most = i->bill > g->most ? i->bill : g->most;
+    g->first = i->start < g->first ? i->start : g->first;
+    g->last = i->start > g->last ? i->start : g->last;
+    g->one_src &= conn_addr_eq(&i->src, &one->src);
+    g->one_dst &= conn_addr_eq(&i->dst, &one->dst);
+    for (unsigned k = 0; k < TIME_STATES; k++)
+        g->states[k] += i->states[k];
+}
+
+static int by_number(const void *a, const void *b)
+{
+    const uint32_t *x = a, *y = b;
+
+    return *x < *y ? -1 : *x > *y;
+}
+
+/* How many different numbers other than 0 there are; sorts them. */
+static uint32_t count_different(uint32_t *v, uint32_t n)
+{
+    uint32_t count = 0;
+
+    qsort(v, n, sizeof *v, by_number);
+    for (uint32_t i = 0; i < n; i++)
+        count += v[i] && (!i || v[i] != v[i - 1]);
+    return count;
+}
+
+/* Failures first, then what cost most; or what happened most often. */
+static int by_cost(const void *a, const void *b)
+{
+    const struct group *g = a, *h = b;
+    int v = cause_table[g->cause].weight, w = cause_table[h->cause].weight;
+
+    if (v != w && (v >= FAILED || w >= FAILED))
+        return w - v;
+    if (g->bill != h->bill)
+        return g->bill < h->bill ? 1 : -1;
+    return v != w ? w - v : g->of[0] < h->of[0] ? -1 : g->of[0] > h->of[0];
+}
+
+static int by_count(const void *a, const void *b)
+{
+    const struct group *g = a, *h = b;
+
+    if (g->n + g->more != h->n + h->more)
+        return g->n + g->more < h->n + h->more ? 1 : -1;
+    return by_cost(a, b);
+}
+
+bool explain_is_selected(const struct incident *i, const struct explain_opts *o)
+{
+    bool late = o->since && i->start + i->bill < o->since, early = o->until && i->start > o->until;
+
+    return explain_is_shown(i, o->conn) && !late && !early && (!o->wanted || o->wanted(o->user, i));
+}
+
+/* --- Time ------------------------------------------------------------------------------------- */
+
+/* The time of the connections, each direction counted at one tap: there where most of its time is known. */
+static void add_times(struct summary *s, const struct explainer *x, const struct explain_opts *o)
+{
+    const struct timeline_row *last = NULL;
+
+    for (size_t i = 0; i < timeline_n(x->timeline); i++) {
+        const struct timeline_row *r = timeline_row(x->timeline, i);
+        bool again = last && last->conn == r->conn && (last->tap != r->tap || last->flow == r->flow);
+        ns_t lost = 0;
+        if ((o->conn && r->conn != o->conn) || again)
+            continue;
+        for (unsigned k = 0; k < TIME_STATES; k++)
+            lost += time_state_costs((enum time_state)k) ? r->states[k] : 0;
+        s->time += r->last - r->first;
+        s->lost += lost;
+        s->conns += !last || last->conn != r->conn;
+        s->hit += lost > 0;
+        last = r;
+    }
+}
+
+bool summary_make(struct summary *s, struct explainer *x, const struct explain_opts *o)
+{
+    uint32_t n = x->n + 1, *conns = calloc(n, sizeof *conns);
+
+    *s = (struct summary){0};
+    s->groups = calloc(n, sizeof *s->groups);
+    for (uint32_t i = 0; s->groups && conns && i < x->n; i++) {
+        struct group *g;
+        if (!explain_is_selected(&x->incidents[i], o))
+            continue;
+        g = group_of(s, &x->incidents[i]);
+        if (!g->of && !(g->of = calloc(x->n, sizeof *g->of)))
+            break;
+        group_add(g, x, i);
+        s->incidents++;
+    }
+    for (struct group *g = s->groups; conns && g && g < s->groups + s->n; g++) {
+        for (uint32_t i = 0; i < g->n; i++)
+            conns[i] = x->incidents[g->of[i]].conn;
+        g->conns = count_different(conns, g->n);
+    }
+    free(conns);
+    if (!s->groups)
+        return false;
+    qsort(s->groups, s->n, sizeof *s->groups, o->by_count ? by_count : by_cost);
+    add_times(s, x, o);
+    return true;
+}
+
+void summary_free(struct summary *s)
+{
+    for (uint32_t i = 0; s->groups && i < s->n; i++)
+        free(s->groups[i].of);
+    free(s->groups);
+}
+
+/* --- Text ------------------------------------------------------------------------------------- */
+
+/* A length of time with three significant digits, as a person says it. */
+static void put_time(struct buf *b, ns_t t)
+{
+    static const struct {
+        ns_t unit;
+        const char *name;
+    } units[] = {{NS_PER_S, "s"}, {NS_PER_MS, "ms"}, {NS_PER_US, "us"}, {1, "ns"}};
+    unsigned i = 0;
+
+    while (i + 1 < ARRAY_LEN(units) && t < units[i].unit)
+        i++;
+    buf_printf(b, t >= 1000 * units[i].unit ? "%.0f %s" : "%.3g %s", (double)t / (double)units[i].unit, units[i].name);
+}
+
+static double percent(ns_t part, ns_t all)
+{
+    return all > 0 ? 100.0 * (double)part / (double)all : 0;
+}
+
+static void put_cause(struct buf *b, const struct group *g)
+{
+    buf_puts(b, cause_table[g->cause].name);
+    if (g->place)
+        buf_printf(b, " %s", place_str((enum place)g->place));
+}
+
+/* One sentence: what failed, how much time was lost, and to what. */
+static void put_verdict(const struct summary *s, const struct explain_opts *o, struct buf *b)
+{
+    const struct group *worst = &s->groups[0];
+    struct buf text = {0};
+
+    for (uint32_t i = 1; i < s->n; i++)
+        if (s->groups[i].bill > worst->bill)
+            worst = &s->groups[i];
+    if (cause_table[s->groups[0].cause].weight >= FAILED) {
+        put_cause(&text, &s->groups[0]);
+        if (s->groups[0].conns)
+            buf_printf(&text, " on %s", count_str(s->groups[0].conns, "connection"));
+        buf_puts(&text, s->lost ? "; " : ".");
+    }
+    if (s->lost) {
+        put_time(&text, s->lost);
+        buf_puts(&text, " of ");
+        put_time(&text, s->time);
+        buf_printf(&text, " (%.3g %%) were lost", percent(s->lost, s->time));
+        if (s->conns > 1)
+            buf_printf(&text, " on %u of %u connections", s->hit < s->conns ? s->hit : s->conns, s->conns);
+        if (worst->bill) {
+            buf_printf(&text, ", %.3g %% of that to ", percent(worst->bill, s->lost));
+            put_cause(&text, worst);
+        }
+        buf_char(&text, '.');
+    }
+    if (text.len)
+        buf_paragraph(b, buf_str(&text), 0, explain_columns(o));
+    buf_free(&text);
+}
+
+static void put_end(struct buf *b, const struct incident *i)
+{
+    if (!i->conn) {
+        buf_puts(b, "-");
+        return;
+    }
+    buf_printf(b, "%u: ", i->conn);
+    conn_addr_put(b, &i->src);
+    buf_puts(b, " > ");
+    conn_addr_put(b, &i->dst);
+}
+
+static void put_table(const struct summary *s, const struct explainer *x, struct buf *b)
+{
+    buf_printf(b, "\n%10s %8s %7s  %-36s %s\n", "lost", "share", "count", "cause", "worst connection");
+    for (uint32_t i = 0; i < s->n && i < TABLE_ROWS; i++) {
+        const struct group *g = &s->groups[i];
+        struct buf cell = {0};
+        put_time(&cell, g->bill);
+        buf_printf(b, "%10s %6.1f %% %7llu  ", g->bill ? buf_str(&cell) : "-", percent(g->bill, s->time),
+                   (unsigned long long)(g->n + g->more));
+        cell.len = 0;
+        put_cause(&cell, g);
+        buf_printf(b, "%-36s ", buf_str(&cell));
+        put_end(b, &x->incidents[g->of[0]]);
+        buf_char(b, '\n');
+        buf_free(&cell);
+    }
+    if (s->n > TABLE_ROWS)
+        buf_printf(b, "%28s%s\n", "", count_str(s->n - TABLE_ROWS, "more kind"));
+}
+
+/* The moments that cost most, by what each incident cost. */
+static void put_worst(const struct summary *s, const struct explainer *x, const struct explain_opts *o, struct buf *b)
+{
+    const struct incident *told[WORST_TOLD] = {0};
+    unsigned n = 0;
+
+    for (uint32_t g = 0; g < s->n; g++)
+        for (uint32_t i = 0; i < s->groups[g].n && i < WORST_TOLD; i++) {
+            const struct incident *at = &x->incidents[s->groups[g].of[i]];
+            for (unsigned k = 0; k < WORST_TOLD; k++)
+                if (!told[k] || at->bill > told[k]->bill) {
+                    const struct incident *moved = told[k];
+                    told[k] = at;
+                    at = moved;
+                    if (!at)
+                        break;
+                }
+        }
+    while (n < WORST_TOLD && told[n] && told[n]->bill >= WORST_LEAST)
+        n++;
+    if (!n || !o->put_time)
+        return;
+    buf_printf(b, "Worst moment%s: ", n == 1 ? "" : "s");
+    for (unsigned k = 0; k < n; k++) {
+        buf_puts(b, k ? "; " : "");
+        o->put_time(o->user, b, told[k]->start);
+        buf_char(b, ' ');
+        put_time(b, told[k]->bill);
+        if (told[k]->n_frames)
+            buf_printf(b, " (frame %u)", told[k]->frames[0]);
+    }
+    buf_puts(b, "\n");
+}
+
+void summary_put(const struct summary *s, const struct explainer *x, const struct explain_opts *o, struct buf *b)
+{
+    if (!s->n)
+        return;
+    put_verdict(s, o, b);
+    put_table(s, x, b);
+    put_worst(s, x, o, b);
+    buf_char(b, '\n');
+}
+
+/* "10.0.0.1 > 10.0.0.2", "all to 10.0.0.2", "all from 10.0.0.1". */
+static void put_shared(struct buf *b, const struct group *g, const struct incident *one)
+{
+    if (g->one_src && g->one_dst) {
+        buf_puts(b, ", ");
+        conn_addr_put(b, &one->src);
+        buf_puts(b, " > ");
+        conn_addr_put(b, &one->dst);
+    } else if (g->one_dst || g->one_src) {
+        buf_puts(b, g->one_dst ? ", all to " : ", all from ");
+        conn_addr_put(b, g->one_dst ? &one->dst : &one->src);
+    }
+}
+
+void group_put(const struct group *g, const struct explainer *x, const struct explain_opts *o, struct buf *b)
+{
+    const struct incident *one = &x->incidents[g->of[0]];
+
+    put_cause(b, g);
+    buf_printf(b, ": %llu times", (unsigned long long)(g->n + g->more));
+    if (g->conns)
+        buf_printf(b, " on %s", count_str(g->conns, "connection"));
+    if (one->conn)
+        put_shared(b, g, one);
+    if (g->bill) {
+        buf_puts(b, ", ");
+        put_time(b, g->bill);
+        buf_puts(b, " lost (");
+        put_time(b, g->least);
+        buf_puts(b, " to ");
+        put_time(b, g->most);
+        buf_puts(b, " each)");
+    }
+    if (o->put_time) {
+        buf_puts(b, ", ");
+        o->put_time(o->user, b, g->first);
+        buf_puts(b, " to ");
+        o->put_time(o->user, b, g->last);
+    }
+    buf_char(b, '\n');
+}
+
+void bill_put(struct buf *b, ns_t all, const ns_t states[TIME_STATES])
+{
+    const char *sep = ": ";
+
+    put_time(b, all);
+    for (unsigned i = 0; i < TIME_STATES; i++)
+        if (states[i] > 0) {
+            buf_puts(b, sep);
+            put_time(b, states[i]);
+            buf_printf(b, " %s", time_state_words((enum time_state)i));
+            sep = ", ";
+        }
+}
