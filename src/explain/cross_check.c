@@ -1,6 +1,9 @@
 /* layer 3 (explain): what another tap tells of what went wrong: which packet was lost, and where. */
 #include "src/explain/explain_impl.h"
 
+#define BEHIND_LOOK 16               /* packets next to one at which two taps are compared */
+#define BEHIND_MOST (10 * NS_PER_MS) /* no packet takes longer from tap to tap */
+
 bool explain_same_flow(struct explainer *x, uint32_t a, uint32_t b)
 {
     const struct flow *f = conn_flow_at(observer_conns(x->observer), a),
@@ -184,6 +187,28 @@ static void compare_late(struct explainer *x, struct incident *st, struct req_di
                         .tap = fact_tap(tap_of(x, other))));
 }
 
+/* Whether a tap is behind this one on the way of the requests, as the packets next to `psn` show that both have: they
+ * pass it later. Clocks that differ by more than packets take between two taps say nothing. */
+static bool is_behind(struct req_dir *here, struct req_dir *there, uint32_t psn)
+{
+    for (unsigned i = 1; i <= BEHIND_LOOK; i++) {
+        uint32_t near = psn_add(psn, PSN_MASK + 1 - i);
+        const struct sent *s = req_dir_sent(here, near), *o = req_dir_sent(there, near);
+        if (s && o && s->icrc_first && s->icrc_first == o->icrc_first)
+            return o->ts_first > s->ts_first && o->ts_first - s->ts_first < BEHIND_MOST;
+    }
+    return false;
+}
+
+/* Whether the other tap, behind this one, has all packets of a gap of an unreliable connection. */
+static bool is_not_lost(struct req_dir *here, struct req_dir *there, const struct incident *st)
+{
+    for (uint32_t psn = st->psn; psn != st->end; psn = psn_add(psn, 1))
+        if (!req_dir_sent(here, psn) && !req_dir_sent(there, psn))
+            return false;
+    return is_behind(here, there, st->psn);
+}
+
 /* A packet never passed here, or not before it was sent again: whether it passed the other tap. */
 static void compare_missed(struct explainer *x, struct incident *st, struct req_dir *here, const struct sent *there,
                            uint32_t other)
@@ -208,7 +233,9 @@ static void compare_request(struct explainer *x, struct incident *st, uint32_t o
 
     if (!a || !b || !b->have_next || (st->repeated && st->place == PLACE_BEFORE))
         return;
-    if (st->place == PLACE_BEFORE && s && st->cause == CAUSE_PACKET_LOSS) {
+    if (st->missing && s && is_not_lost(a, b, st)) {
+        st->moot = true; /* it passed, and this capture lacks it */
+    } else if (st->place == PLACE_BEFORE && s && st->cause == CAUSE_PACKET_LOSS) {
         compare_missed(x, st, a, s, other);
     } else if (st->place == PLACE_BEFORE && s && st->cause == CAUSE_REORDER) {
         compare_late(x, st, a, s, other);

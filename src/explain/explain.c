@@ -474,6 +474,16 @@ static void on_unpaired(struct explainer *x, const struct pkt *p)
     conn_addr_of(p, &n->src, &n->dst);
 }
 
+/* A response to requests of nobody that is known. */
+static void on_stranger(struct explainer *x, const struct event *e)
+{
+    struct flow_notes *own = e->own == FLOW_NONE ? NULL : notes_of(x, e->own);
+
+    if (own)
+        note_flow(own, e->p);
+    explain_stranger(x, e->p);
+}
+
 static void on_fresh(void *user, uint32_t flow)
 {
     struct explainer *x = user;
@@ -514,7 +524,7 @@ static void on_event(void *user, const struct event *e)
         if (e->flow != FLOW_NONE)
             on_response(x, e);
         else
-            explain_stranger(x, e->p);
+            on_stranger(x, e);
         break;
     case EVENT_BAD_ICRC:
         on_bad_icrc(x, e->p, e->own);

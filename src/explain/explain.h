@@ -3,7 +3,7 @@
  *
  * While packets pass, and at the end of the capture, hypotheses fill incidents: a cause, a place, how certain it is,
  * frames by role, and facts, which are numbers. A hypothesis that turns out wrong is revised by changing these. No
- * sentence is made before it is asked for: then render.c makes it, from the templates of hypotheses.def and facts.def.
+ * sentence is made before it is asked for: then render.c makes it, from the templates of hypotheses.def.
  */
 #ifndef RDMATRACE_EXPLAIN_EXPLAIN_H
 #define RDMATRACE_EXPLAIN_EXPLAIN_H
@@ -23,7 +23,6 @@ const char *place_str(enum place w);
 enum sentence {
 #define HYPOTHESIS(name, certainty, pro, contra, text) SENTENCE_##name,
 #define FACT(name, proof, text)                        SENTENCE_##name,
-#include "src/explain/facts.def"
 #include "src/explain/hypotheses.def"
 #undef HYPOTHESIS
 #undef FACT

@@ -175,14 +175,14 @@ void explain_quiet(struct explainer *x, const struct pkt *p)
 static bool spans(struct explainer *x, const struct incident *st, const struct quiet *q)
 {
     const struct conn_params *c;
-    ns_t timer;
+    ns_t timer, quiet = q->to - q->from;
 
     if (st->flow == FLOW_NONE || st->moot || st->merged || st->superseded_by || !st->silence || st->start > q->from ||
-        st->start + st->silence < q->to)
+        st->silence < quiet || st->start + st->silence > q->to + quiet)
         return false;
     c = &conn_flow_at(observer_conns(x->observer), st->flow)->params;
     timer = (c->have_timeout || c->have_asked) && c->timeout ? (ns_t)4096 << c->timeout : 0;
-    return q->to - q->from > (timer ? 4 * timer : QUIET_UNKNOWN);
+    return quiet > (timer ? 4 * timer : QUIET_UNKNOWN);
 }
 
 static void end_quiet(struct explainer *x, const struct quiet *q)

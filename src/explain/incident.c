@@ -57,7 +57,6 @@ enum proof {
 static const uint8_t certainties[SENTENCES] = {
 #define HYPOTHESIS(name, certainty, pro, contra, text) [SENTENCE_##name] = certainty,
 #define FACT(name, proof, text)
-#include "src/explain/facts.def"
 #include "src/explain/hypotheses.def"
 #undef FACT
 #undef HYPOTHESIS
@@ -65,7 +64,6 @@ static const uint8_t certainties[SENTENCES] = {
 static const uint8_t proofs[SENTENCES] = {
 #define HYPOTHESIS(name, certainty, pro, contra, text)
 #define FACT(name, proof, text) [SENTENCE_##name] = proof,
-#include "src/explain/facts.def"
 #include "src/explain/hypotheses.def"
 #undef FACT
 #undef HYPOTHESIS

@@ -63,15 +63,17 @@ void explain_pause(struct explainer *x, const struct pkt *p)
     a->n++;
 }
 
-/* Whether an incident is a silence in the midst of which the port was paused, and that a pause may have made. */
+/* Whether an incident is a silence in the midst of which the port was paused, and that a pause may have made: nothing
+ * had to be sent again behind the pause. */
 static bool is_of_pause(const struct incident *st, const struct pauser *a)
 {
     bool late = st->cause == CAUSE_LOST_LAST_PACKET || st->cause == CAUSE_EARLY_TIMEOUT ||
                 st->cause == CAUSE_LOST_ACK || (st->cause == CAUSE_PACKET_LOSS && st->unanswered);
-    ns_t took = st->lost > st->silence ? st->lost : st->silence;
+    ns_t took = st->lost > st->silence ? st->lost : st->silence, latest = st->start + st->lost - st->arrival;
 
-    return late && !st->moot && !st->merged && !st->superseded_by && st->tap == a->tap && st->start <= a->last &&
-           st->start + took >= a->from;
+    if (!late || st->moot || st->merged || st->superseded_by || st->tap != a->tap)
+        return false;
+    return st->start <= a->last && st->start + took >= a->from && (!st->arrived || latest <= a->last + PAUSE_MAX);
 }
 
 /* Whether a packet was lost while the port was paused. */
@@ -81,7 +83,7 @@ static bool is_loss_meanwhile(const struct incident *st, const struct pauser *a)
                 st->cause == CAUSE_BAD_ICRC || st->cause == CAUSE_RETRY_EXCEEDED || st->cause == CAUSE_SILENT_PEER;
 
     return !st->moot && st->tap == a->tap && st->start <= a->last && st->start + st->lost >= a->from &&
-           (loss || (is_of_pause(st, a) && !st->arrived && st->cause != CAUSE_EARLY_TIMEOUT));
+           (loss || (st->cause == CAUSE_LOST_LAST_PACKET && !(st->arrived && is_of_pause(st, a))));
 }
 
 static void end_pauser(struct explainer *x, struct pauser *a)

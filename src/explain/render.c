@@ -1,4 +1,4 @@
-/* layer 3 (explain): sentences: the templates of hypotheses.def and facts.def, and the values that they name.
+/* layer 3 (explain): sentences: the templates of hypotheses.def, and the values that they name.
  *
  * "PSN {psn}[ (frame {lost})] ..." is written from left to right; at the end of a part in brackets it is taken back if
  * a value in it was 0. A name may be followed by a colon and a unit, "{time:ms}", or by a noun, which gets its plural:
@@ -12,7 +12,6 @@
 static const char *const templates[SENTENCES] = {
 #define HYPOTHESIS(name, certainty, pro, contra, text) [SENTENCE_##name] = text,
 #define FACT(name, proof, text)                        [SENTENCE_##name] = text,
-#include "src/explain/facts.def"
 #include "src/explain/hypotheses.def"
 #undef HYPOTHESIS
 #undef FACT
