@@ -1,7 +1,10 @@
-/* layer 3 (explain): what is remembered of a flow. */
+/* layer 3 (explain): what is remembered of a flow; when its requests passed the tap, and so which copy of a packet was
+ * lost that its receiver asks for again. */
 #include "src/explain/notes.h"
 
 #include <stdlib.h>
+
+#define OVERTAKING 8 /* requests that may come between one that was overtaken and the next in order */
 
 struct flow_notes *notes_new(void)
 {
@@ -63,4 +66,148 @@ uint32_t damaged_since(const struct flow_notes *t, uint32_t psn, uint32_t n, uin
             t->requests.bad[i].frame > since)
             return t->requests.bad[i].frame;
     return 0;
+}
+
+/* --- When requests passed --------------------------------------------------------------------- */
+
+void rounds_init(struct rounds *s)
+{
+    *s = (struct rounds){0};
+    for (unsigned i = 0; i < TRACK_SENT; i++)
+        s->seen[i].psn = UINT32_MAX;
+}
+
+struct asked *rounds_asked(struct rounds *s, uint32_t psn)
+{
+    for (uint32_t i = 1; i <= PASS_ASKED; i++) {
+        struct asked *a = &s->asked[(s->asked_at - i) % PASS_ASKED];
+        if (a->nak && a->psn == psn)
+            return a;
+    }
+    return NULL;
+}
+
+static void run_begin(struct rounds *s, uint32_t psn, uint32_t resume)
+{
+    struct asked *a = rounds_asked(s, psn), *latest = &s->asked[(s->asked_at - 1) % PASS_ASKED];
+
+    if (!a && latest->nak && psn_diff(psn, latest->psn) > 0)
+        a = latest; /* what it asks for did not come */
+    memmove(&s->runs[1], &s->runs[0], sizeof s->runs - sizeof s->runs[0]);
+    s->runs[0].at = s->n;
+    s->runs[0].psn = a ? a->psn : psn;
+    s->runs[0].resume = resume;
+    s->runs[0].asked = a && !a->answered;
+}
+
+/* Whether a request goes on where a run before had ended: what came in between was only overtaken. */
+static bool run_resume(struct rounds *s, uint32_t psn)
+{
+    for (unsigned i = 0; i + 1 < PASS_RUNS && s->runs[i].at && s->n - s->runs[i].at <= OVERTAKING; i++)
+        if (s->runs[i].resume == psn) {
+            memmove(&s->runs[0], &s->runs[i + 1], (PASS_RUNS - 1 - i) * sizeof s->runs[0]);
+            return true;
+        }
+    return false;
+}
+
+/* The second request of a run: the first one was no packet that had been overtaken, so the NAK for it is answered. */
+static void run_goes_on(struct rounds *s)
+{
+    struct asked *a = rounds_asked(s, s->runs[0].psn);
+
+    if (a && a->at < s->runs[0].at)
+        a->answered = true;
+}
+
+void rounds_request(struct rounds *s, const struct event *e)
+{
+    uint32_t psn = e->p->bth.psn, at = psn % TRACK_SENT;
+    int32_t ahead = e->h->have_next ? psn_diff(psn, e->h->cursor) : 0;
+
+    if (UNLIKELY(e->as == SEEN_COPY))
+        return;
+    s->n++;
+    if (UNLIKELY(ahead < 0))
+        run_begin(s, psn, e->h->cursor);
+    else if (UNLIKELY(s->runs[0].at) && !(ahead > 0 && run_resume(s, psn)) && s->n == s->runs[0].at + 1)
+        run_goes_on(s);
+    if (s->seen[at].psn != psn)
+        s->seen[at].at[0] = 0;
+    s->seen[at].psn = psn;
+    s->seen[at].at[1] = s->seen[at].at[0];
+    s->seen[at].frame[1] = s->seen[at].frame[0];
+    s->seen[at].at[0] = s->n;
+    s->seen[at].frame[0] = frame_u32(e->p);
+}
+
+/* A packet that passed in a run; frame 0: none. */
+struct copy {
+    uint32_t psn, frame, at;
+};
+
+static struct copy copy_of(const struct rounds *s, unsigned run, uint32_t psn)
+{
+    uint32_t at = psn % TRACK_SENT, end = run ? s->runs[run - 1].at : UINT32_MAX;
+
+    for (unsigned i = 0; s->seen[at].psn == psn && i < 2 && s->seen[at].at[i]; i++)
+        if (s->seen[at].at[i] >= s->runs[run].at && s->seen[at].at[i] < end)
+            return (struct copy){psn, s->seen[at].frame[i], s->seen[at].at[i]};
+    return (struct copy){0};
+}
+
+/* The first packet that passed in a run and has a PSN behind `psn`. */
+static struct copy behind_in(const struct rounds *s, unsigned run, uint32_t psn, uint32_t next)
+{
+    struct copy first = {0};
+
+    for (uint32_t n = 0; n < TRACK_SENT && psn_diff(next, psn) > 1; n++) {
+        struct copy c = copy_of(s, run, psn = psn_add(psn, 1));
+        if (c.frame && (!first.frame || c.at < first.at))
+            first = c;
+    }
+    return first;
+}
+
+/* The run to which the packet belongs for which a NAK asks for `psn`: it came behind that one, and a round trip before
+ * the NAK; or, while that is not known, its run was asked for or answered. */
+static unsigned run_of_nak(const struct rounds *s, const struct event *e, ns_t round_trip)
+{
+    uint32_t psn = e->p->bth.psn;
+    struct copy behind = behind_in(s, 0, psn, e->h->next);
+    const struct sent *o = behind.frame ? req_dir_sent(e->h, behind.psn) : NULL;
+    bool unheard = !s->runs[0].asked && e->h->rsp_packets == e->h->back_rsps;
+    bool early = !o || (round_trip < 0 ? unheard : e->p->frame->ts - o->ts < round_trip / 4 * 3);
+    /* else what is missing of it may have passed before the capture began */
+    bool whole = s->runs[1].at || psn_diff(psn, e->h->start) >= 0;
+
+    return early && whole && behind_in(s, 1, psn, e->h->next).frame;
+}
+
+void rounds_nak(struct rounds *s, const struct event *e, ns_t least, ns_t round_trip)
+{
+    uint32_t psn = e->p->bth.psn, at = psn % TRACK_SENT;
+    unsigned run = run_of_nak(s, e, least), other = run_of_nak(s, e, round_trip);
+    bool both = copy_of(s, run, psn).frame && copy_of(s, other, psn).frame;
+    struct copy copy = copy_of(s, both ? other : run, psn), behind = behind_in(s, both ? other : run, psn, e->h->next);
+
+    uint32_t before = !copy.frame && s->seen[at].psn == psn ? s->seen[at].frame[0] : 0;
+
+    s->asked[s->asked_at++ % PASS_ASKED] = (struct asked){.psn = psn,
+                                                          .nak = frame_u32(e->p),
+                                                          .at = s->n,
+                                                          .copy = behind.frame || copy.frame ? copy.frame : before,
+                                                          .instead = behind.frame,
+                                                          .dropped = behind.frame ? before : 0,
+                                                          .late = copy.frame && behind.frame && behind.at < copy.at};
+}
+
+bool rounds_since(const struct rounds *s, const struct asked *a)
+{
+    uint32_t at = a->psn % TRACK_SENT;
+
+    for (unsigned i = 0; s->seen[at].psn == a->psn && i < 2; i++)
+        if (s->seen[at].at[i] > a->at && s->seen[at].at[i] < s->n)
+            return true;
+    return false;
 }

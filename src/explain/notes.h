@@ -178,7 +178,7 @@ uint32_t answer_frame(const struct flow_notes *t, uint32_t psn);
 /* Frame of a damaged packet with any of `n` PSNs from `psn` on, behind frame `since`; 0: none. */
 uint32_t damaged_since(const struct flow_notes *t, uint32_t psn, uint32_t n, uint32_t since);
 
-/* When requests passed (rounds.c): begin anew; take a request; take a sequence NAK, with noted_responses.least_trip and
+/* When requests passed: begin anew; take a request; take a sequence NAK, with noted_responses.least_trip and
  * .round_trip: the first tells on which side of the tap the packet was lost, the second which copy it was, if several
  * passed. */
 void rounds_init(struct rounds *s);
