@@ -68,7 +68,8 @@ void explain_pause(struct explainer *x, const struct pkt *p)
 static bool is_of_pause(const struct incident *st, const struct pauser *a)
 {
     bool late = st->cause == CAUSE_LOST_LAST_PACKET || st->cause == CAUSE_EARLY_TIMEOUT ||
-                st->cause == CAUSE_LOST_ACK || (st->cause == CAUSE_PACKET_LOSS && st->unanswered);
+                st->cause == CAUSE_LOST_ACK || (st->cause == CAUSE_PAUSE && st->flow != FLOW_NONE) ||
+                (st->cause == CAUSE_PACKET_LOSS && st->unanswered);
     ns_t took = st->lost > st->silence ? st->lost : st->silence, latest = st->start + st->lost - st->arrival;
 
     if (!late || st->moot || st->merged || st->superseded_by || st->tap != a->tap)
