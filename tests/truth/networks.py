@@ -12,12 +12,14 @@ class Network:
         self.number, self.trouble = number, trouble
         self.rng = rng = random.Random("%d %d" % (seed, number))
         self.args, self.given = [], {}
-        self.op = rng.choice(("mixed", "mixed", "mixed", "send", "write", "read", "faa"))
+        self.ops = ["mixed", "mixed", "mixed", "send", "write", "read", "faa"]
+        self.op = rng.choice(self.ops)
         self.qps = rng.choice((1, 1, 1, 2, 3, 4))
         self.depth = rng.choice((1, 2, 4, 8, 16, 32))
         self.timeout = rng.choice((8, 9, 10, 12))
         self.delay = rng.choice((1, 2, 5, 10, 30))  # us, one way
-        self.ib = False
+        self.silent = False  # the peer does not answer: soft-RoCE, which retries for ever, has no place there
+        self.hidden = {}     # tap: states that it cannot tell from others
 
     def option(self, name, value=None):
         """Give an option once: the first who wants it wins."""
@@ -45,9 +47,9 @@ class Network:
         self.option("-u", self.timeout)
         self.option("--delay", "%dus" % self.delay)
         self.option("--link-rate", rng.choice(("10G", "25G", "100G", "100G")))
-        self.option("--time-limit", "30s")
+        self.option("--time-limit", "5s")
         for chance, name, value in ((0.15, "--psn", 0x1000000 - rng.randrange(1, 200)), (0.2, "--no-cm", None), (0.15, "-b", None),
-                                    (0.2, "--ack", "coalesce=%d" % rng.choice((2, 4, 8))), (0.1, "--profile", "rxe"),
+                                    (0.2, "--ack", "coalesce=%d" % rng.choice((2, 4, 8))), (0.0 if self.silent else 0.1, "--profile", "rxe"),
                                     (0.1, "--window", rng.choice((16, 32, 64))), (0.1, "--vlan", 7), (0.1, "--ipv6", None)):
             if rng.random() < chance:
                 self.option(name, value)
@@ -62,15 +64,11 @@ def way(n):
     return n.rng.choice(("", "", "req:", "rsp:")) + n.rng.choice(("", "before "))
 
 
-def receives(n):
-    """Work that takes receives."""
-    if n.op not in ("send", "mixed"):
-        n.op = n.rng.choice(("send", "mixed"))
-
-
-def fetches(n):
-    if n.op not in ("read", "faa", "mixed"):
-        n.op = n.rng.choice(("read", "mixed"))
+def only(n, *ops):
+    """Work of these kinds, as far as other troubles leave a choice."""
+    n.ops = [op for op in n.ops if op in ops] or ["mixed"]
+    if n.op not in n.ops:
+        n.op = n.rng.choice(n.ops)
 
 
 def clean(n):
@@ -102,7 +100,7 @@ def corrupt(n):
 
 
 def rnr(n):
-    receives(n)
+    only(n, "send", "mixed")
     n.depth = n.rng.choice((4, 8, 16))
     n.option("-r", n.rng.choice((1, 2)))
     n.option("--rnr_timer", n.rng.choice((1, 5, 8, 12)))
@@ -110,13 +108,13 @@ def rnr(n):
 
 
 def depth(n):
-    fetches(n)
+    only(n, "read", "faa", "mixed")
     n.depth = n.rng.choice((8, 16, 32))
     n.option("-o", n.rng.choice((1, 2)))
 
 
 def credit(n):
-    receives(n)
+    only(n, "send", "mixed")
     n.depth = n.rng.choice((8, 16, 32))
     n.option("--credits")
     n.option("-r", n.rng.choice((1, 2, 4)))
@@ -135,12 +133,13 @@ def slow(n):
 
 
 def dead(n):
+    n.silent = True
     n.option("--die", "responder:%d" % n.rng.randrange(5, 60))
     n.option("--retry_count", n.rng.choice((1, 3, 7)))
 
 
 def cnp(n):
-    n.op = n.rng.choice(("write", "send"))
+    only(n, "write", "send")
     n.option("-T", 2)
     n.option("-s", 8000)
     n.option("--cnp-cut", "%d/%s" % (n.rng.choice((2, 4, 8)), n.rng.choice(("50us", "200us"))))
@@ -148,11 +147,15 @@ def cnp(n):
 
 
 def pause(n):
-    n.net("%s%spause=%s/%s" % (n.rng.choice(("req:", "rsp:")), n.rng.choice(("", "before ")), percent(n), n.rng.choice(("50us", "200us"))))
+    where, before = n.rng.choice(("req:", "rsp:")), n.rng.choice(("", "before "))
+    n.net("%s%spause=%s/%s" % (where, before, percent(n), n.rng.choice(("50us", "200us"))))
+    if (where == "req:") != bool(before):  # the port that pauses, or is paused, is the responder's: only a tap there sees the pause frames
+        n.hidden["requester"] = ("paused", "peer_slow")
 
 
 def black_hole(n):
-    n.op = n.rng.choice(("send", "write", "mixed"))
+    n.silent = True
+    only(n, "send", "write", "mixed")
     n.option("-s", n.rng.choice((3000, 8000)))
     n.option("-m", n.rng.choice((1024, 4096)))
     n.option("--retry_count", n.rng.choice((1, 3, 7)))

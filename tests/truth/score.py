@@ -30,8 +30,11 @@ class Share:
     def __init__(self):
         self.lost = self.right = self.unknown = self.wrong = self.over = 0
 
-    def add(self, true, said):
-        """The states of one account, and those that an explanation gives it (None: it has none)."""
+    def add(self, true, said, hidden=()):
+        """The states of one account, and those that an explanation gives it (None: it has none). What is `hidden` is not counted: the tap
+        does not see what tells these states from others; it may say anything of that time."""
+        spare = sum(true.get(s, 0) for s in hidden)
+        true = {s: ns for s, ns in true.items() if s not in hidden}
         t, said = lost(true), said or {}
         right = sum(min(true.get(s, 0), said.get(s, 0)) for s in COSTS)
         unknown = min(t - right, said.get("not_known", 0)) if said else t - right
@@ -39,7 +42,7 @@ class Share:
         self.right += right
         self.unknown += unknown
         self.wrong += t - right - unknown
-        self.over += max(0, lost(said) - t)
+        self.over += max(0, lost(said) - t - spare)
 
     def part(self, ns):
         return ns / self.lost if self.lost else 0.0
@@ -52,11 +55,11 @@ def row_of(rows, account):
     return same[0] if same else None
 
 
-def share(truth, explained):
+def share(truth, explained, hidden=()):
     s = Share()
     for a in truth["account"]:
         r = row_of(explained["account"], a)
-        s.add(a["states"], r and r["states"])
+        s.add(a["states"], r and r["states"], hidden)
     return s
 
 
@@ -97,7 +100,7 @@ def judge(truth, explained, incident, view, slack):
     good = [x for x in near if x["cause"] in SAID.get(cause, {cause})]
     if not good:
         return False, "true are " + (", ".join(sorted({x["cause"] for x in near})) or "none")
-    for n in incident.get("frames", {}).get("lost", []) if len(view.captures) == 1 else []:
+    for n in incident.get("frames", {}).get("lost", []) if cause in LOST and len(view.captures) == 1 else []:
         if n > len(view.captures[0].frames) or not frame_suffered(truth, view.captures[0].frames[n - 1][2]):
             return False, "frame %d arrived" % n
     places = {x["place"] for x in good if x["place"]}

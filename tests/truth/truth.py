@@ -13,6 +13,7 @@ Exit status 1 if a floor is missed: captures.py has them."""
 import argparse
 import json
 import os
+import resource
 import statistics
 import subprocess
 import sys
@@ -26,6 +27,7 @@ import score  # noqa: E402
 TAPS = ("requester", "middle", "responder")
 LIKELY = 0.95  # of the statements that are "likely", per cause
 WRONG = 0.02   # of lost time at most in a wrong state, at taps with a floor
+FILE_MAX = 64 << 20  # bytes: a network that writes more is a mistake of networks.py
 OVER = 0.01    # of lost time that may be billed above it
 
 
@@ -49,7 +51,8 @@ class View:
 
 
 def run(*args):
-    r = subprocess.run(args, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=600, check=False)
+    r = subprocess.run(args, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=600, check=False,
+                       preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (FILE_MAX, FILE_MAX)))
     if r.returncode not in (0, 1):
         sys.exit("%s: exit status %d: %s" % (" ".join(args), r.returncode, r.stderr.decode()))
     return r.stdout
@@ -71,7 +74,7 @@ class Results:
         self.no_incidents = False
 
     def take(self, network, view, truth, explained):
-        s = score.share(truth, explained)
+        s = score.share(truth, explained, network.hidden.get(view.name.split()[0], ()))
         self.shares.setdefault((view.name, network.trouble), []).append(s)
         if view.floor and s.lost > score.SLACK and (s.part(s.right) < view.floor or s.part(s.over) > OVER):
             self.worst.append((s.part(s.right), s.part(s.over), network.number, view.name, network.trouble))
