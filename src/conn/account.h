@@ -7,7 +7,8 @@
  *   idle                no request is outstanding (sent, and not yet known to be done) and none waits to be sent
  *   transfer            packets of the direction follow each other: requests, or responses to them
  *   response            requests are outstanding, and the requester waits for a response for its usual time
- *   peer_slow           the same, beyond the usual time, and the response then came without a retransmission
+ *   peer_slow           the same, beyond the usual time, and the response then came without a retransmission: from when
+ *                       the response would have come, or from the latest packet of the direction if that was later
  *   read_depth          a READ or atomic waits to be sent because as many are outstanding as were agreed on, and
  *                       nothing arrives meanwhile for half a round trip or longer
  *   credit              a SEND waits to be sent for want of end-to-end credits
@@ -15,14 +16,16 @@
  *   loss_nak            from the sending of the packet that was lost (or overtaken, or damaged) to the arrival of the
  *                       first NAK that asks for it. A lost READ response: none, the later response tells at once
  *   loss_retransmission from that NAK (READ: from the response that came in its stead) to the retransmission
- *   loss_resend         from a retransmission until everything sent before it has been sent again, or a new episode
- *                       begins; READ: until a response beyond those that had arrived before arrives
+ *   loss_resend         from a retransmission until everything sent before it has been sent again or acknowledged, or
+ *                       a new episode begins; of a READ of which later responses had arrived already: until the last
+ *                       of those arrives again, too
  *   ack_timeout         from the latest packet of the direction, request or response, to the retransmission that its
  *                       ACK timeout brought about; or to the end of the capture or the error completion, if it ran out
  *   rnr                 from an RNR NAK to the retransmission
  *   paused              pause frames stop the requester's or the responder's port, and nothing of the direction passes
- *   peer_dead           requests are outstanding, and the peer never sends anything any more: from the latest packet
- *                       of the direction before the first request that was never answered
+ *   peer_dead           an ACK timeout has run out, and the peer never sends anything any more, not even a message of
+ *                       connection management: from the first request that was never answered, or from the latest
+ *                       packet of the peer if that was later
  *   given_up            from the error completion (or the DREQ after unanswered tries) to the end
  *   cm                  from the first message of connection management to the RTU or the first request; from the DREQ
  *                       to the last message of connection management

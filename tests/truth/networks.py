@@ -19,6 +19,7 @@ class Network:
         self.timeout = rng.choice((8, 9, 10, 12))
         self.delay = rng.choice((1, 2, 5, 10, 30))  # us, one way
         self.silent = False  # the peer does not answer: soft-RoCE, which retries for ever, has no place there
+        self.least = 1       # messages of a connection
         self.hidden = {}     # tap: states that it cannot tell from others
 
     def option(self, name, value=None):
@@ -36,7 +37,7 @@ class Network:
         mtu = self.given.get("-m") or rng.choice((256, 1024, 1024, 4096))
         size = 8 if self.op == "faa" else self.given.get("-s") or rng.choice((8, 100, 1000, 3000, 8000, 20000))
         messages = min(rng.choice((20, 50, 100, 200, 500)), max(20, PACKETS // (size // mtu + 1)))
-        self.option("-n", max(1, messages // self.qps))
+        self.option("-n", max(self.least, messages // self.qps))
         self.option("-m", mtu)
         if self.op != "faa":
             self.option("-s", size)
@@ -48,7 +49,13 @@ class Network:
         self.option("--delay", "%dus" % self.delay)
         self.option("--link-rate", rng.choice(("10G", "25G", "100G", "100G")))
         self.option("--time-limit", "5s")
-        for chance, name, value in ((0.15, "--psn", 0x1000000 - rng.randrange(1, 200)), (0.2, "--no-cm", None), (0.15, "-b", None),
+        if rng.random() < 0.2:
+            self.option("--no-cm")
+            for tap in ("both", "requester"):  # nothing tells the depth that was agreed on
+                self.hidden[tap] = self.hidden.get(tap, ()) + ("read_depth",)
+        elif rng.random() < 0.2:  # without CM the two directions of a queue pair are known by their PSNs
+            self.option("--psn", 0x1000000 - rng.randrange(1, 200))
+        for chance, name, value in ((0.15, "-b", None),
                                     (0.2, "--ack", "coalesce=%d" % rng.choice((2, 4, 8))), (0.0 if self.silent else 0.1, "--profile", "rxe"),
                                     (0.1, "--window", rng.choice((16, 32, 64))), (0.1, "--vlan", 7), (0.1, "--ipv6", None)):
             if rng.random() < chance:
@@ -129,6 +136,7 @@ def rate_change(n):
 
 
 def slow(n):
+    n.least = 30  # or nothing tells what is usual
     n.option("--slow", "%s/%s" % (percent(n), n.rng.choice(("300us", "1ms"))))
 
 
@@ -142,8 +150,9 @@ def cnp(n):
     only(n, "write", "send")
     n.option("-T", 2)
     n.option("-s", 8000)
-    n.option("--cnp-cut", "%d/%s" % (n.rng.choice((2, 4, 8)), n.rng.choice(("50us", "200us"))))
-    n.net("req:rate=5G ecn=10K")
+    n.option("--link-rate", "25G")
+    n.option("--cnp-cut", "%d/%s" % (n.rng.choice((4, 8)), n.rng.choice(("50us", "200us"))))
+    n.net("req:rate=20G ecn=10K")
 
 
 def pause(n):
