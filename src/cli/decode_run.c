@@ -30,7 +30,8 @@ struct run {
     struct cap_filter *capture_filter;
     struct context *context;
     struct marks marks;    /* of a first pass */
-    bool marked;           /* it was needed */
+    bool marked;           /* there was one */
+    bool noted;            /* `context`, or `marked` */
     struct filter *filter; /* -Y; NULL: everything passes */
     struct printer printer;
     struct summary summary;
@@ -211,11 +212,14 @@ static bool captured(struct run *r, const struct frame *f)
     return m > 0;
 }
 
-static void show_marks(const struct run *r, struct pkt *p)
+/* What other packets tell of this one. */
+static inline void note(struct run *r, struct pkt *p)
 {
-    unsigned n;
-    const struct pkt_mark *marks = marks_of(&r->marks, p->frame, &n);
+    unsigned n = 0;
+    const struct pkt_mark *marks = r->marked ? marks_of(&r->marks, p->frame, &n) : NULL;
 
+    if (r->context)
+        context_note(r->context, p);
     if (n)
         pkt_marks(p, marks, n);
 }
@@ -231,10 +235,8 @@ static void read_all(struct run *r)
             continue;
         r->n++;
         pkt_decode(&p, &f, &r->decode);
-        if (r->context)
-            context_note(r->context, &p);
-        if (UNLIKELY(r->marked))
-            show_marks(r, &p);
+        if (r->noted)
+            note(r, &p);
         print_seen(&r->printer, &p);
         if (r->filter && !filter_match(r->filter, &p)) {
             r->printer.before = f.ts;
@@ -421,6 +423,7 @@ int decode_run(const struct decode_job *job)
         if (!r.context)
             r.status = cli_error("out of memory");
     }
+    r.noted = r.context || r.marked;
     r.decode.headers_only = headers_suffice(&r);
     if (r.status == EXIT_OK) {
         if (!job->quiet && !r.silent)

@@ -30,17 +30,15 @@ struct context {
 
 static void note_message(struct pkt *p, uint32_t msg, uint32_t packet, uint32_t packets, uint64_t bytes, bool whole)
 {
-    p->note.have |= packet ? NOTE_MSG : 0;
+    uint32_t have = whole ? NOTE_MSG_BYTES : 0;
+
     p->note.msg = msg;
     p->note.msg_packet = packet;
-    if (packet && packet <= packets) {
-        p->note.have |= NOTE_MSG_PACKETS;
-        p->note.msg_packets = packets;
-    }
-    if (whole) {
-        p->note.have |= NOTE_MSG_BYTES;
-        p->note.msg_bytes = bytes;
-    }
+    p->note.msg_packets = packets;
+    p->note.msg_bytes = bytes;
+    if (packet)
+        have |= packet <= packets ? NOTE_MSG | NOTE_MSG_PACKETS : NOTE_MSG;
+    p->note.have |= have;
 }
 
 /* --- Requests --------------------------------------------------------------------------------- */
@@ -260,22 +258,18 @@ static void note_event(void *user, const struct event *e)
 /* What is known of its flow. `h`: evidence about the requests of its connection that it belongs to; NULL: none. */
 static void note_flow(struct pkt *p, const struct flow *f, const struct req_dir *h)
 {
-    uint32_t pmtu = f->pmtu || !h ? f->pmtu : h->pmtu;
+    uint32_t have = f->conn ? NOTE_CONN : 0;
 
-    p->note.have |= f->conn ? NOTE_CONN : 0;
     p->note.conn = f->conn;
+    p->note.upper = f->upper;
+    if (f->upper)
+        have |= NOTE_UPPER;
     if (f->have_sqpn) {
-        p->note.have |= NOTE_SRC_QPN;
         p->note.src_qpn = f->sqpn;
+        p->note.pmtu = f->pmtu || !h ? f->pmtu : h->pmtu;
+        have |= NOTE_SRC_QPN | (p->note.pmtu ? NOTE_PMTU : 0);
     }
-    if (pmtu && f->have_sqpn) {
-        p->note.have |= NOTE_PMTU;
-        p->note.pmtu = pmtu;
-    }
-    if (f->upper) {
-        p->note.have |= NOTE_UPPER;
-        p->note.upper = f->upper;
-    }
+    p->note.have |= have;
 }
 
 /* IP over InfiniBand puts an EtherType and two zero bytes before the datagram (RFC 4391). */

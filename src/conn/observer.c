@@ -42,13 +42,20 @@ struct observer {
     uint64_t packets;
 };
 
+static void dir_free(struct req_dir *h)
+{
+    if (h)
+        req_dir_end(h);
+    free(h);
+}
+
 static void fresh_flow(void *user, uint32_t flow)
 {
     struct observer *o = user;
 
     for (unsigned i = 0; i < o->fresh.n; i++)
         o->fresh.to[i].flow(o->fresh.to[i].user, flow);
-    free(o->dirs[flow]);
+    dir_free(o->dirs[flow]);
     o->dirs[flow] = NULL;
     o->go_backs[flow] = (struct go_backs){0};
     o->seen[flow] = false;
@@ -85,7 +92,7 @@ void observer_free(struct observer *o)
     if (o->timeline)
         o->release_timeline(o->timeline);
     for (unsigned i = 0; i < OBSERVER_FLOWS; i++)
-        free(o->dirs[i]);
+        dir_free(o->dirs[i]);
     conn_table_free(o->conns);
     free(o);
 }
@@ -179,23 +186,30 @@ static void distrust_setup(struct observer *o, const struct pkt *p, uint32_t flo
         conn_unlearn(o->conns, flow);
 }
 
-static struct req_dir *dir_of(struct observer *o, const struct pkt *p, uint32_t flow)
+/* The evidence begins; NULL without memory. Apart from dir_of(), so that this stays short. */
+static __attribute__((noinline)) struct req_dir *dir_new(struct observer *o, const struct pkt *p, uint32_t flow)
 {
     const struct flow *c = conn_flow_at(o->conns, flow);
-    struct req_dir *h = o->dirs[flow];
+    struct req_dir *h = calloc(1, sizeof *h);
 
-    if (LIKELY(h != NULL))
-        return h;
-    h = o->dirs[flow] = calloc(1, sizeof *h);
-    if (!h)
+    if (!h || !req_dir_init(h, flow)) {
+        free(h);
         return NULL;
+    }
+    o->dirs[flow] = h;
     distrust_setup(o, p, flow);
-    req_dir_init(h, flow);
     req_dir_set_pmtu(h, c->pmtu);
     h->from_start = c->have_psn && c->psn == p->bth.psn;
     h->gbn_known = !o->opts.cautious && c->have_psn && psn_in(p->bth.psn, c->psn, TRACK_SENT);
     h->gbn = h->gbn_known ? c->psn : 0;
     return h;
+}
+
+static inline struct req_dir *dir_of(struct observer *o, const struct pkt *p, uint32_t flow)
+{
+    struct req_dir *h = o->dirs[flow];
+
+    return LIKELY(h != NULL) ? h : dir_new(o, p, flow);
 }
 
 /* Whether a PSN so far from those remembered may be the first one of another connection of these queue pairs: without
@@ -227,6 +241,17 @@ static enum why_back why_back(struct observer *o, const struct event *e)
     return go_back_why(&o->go_backs[e->flow], e->h, e->p);
 }
 
+/* A request that is not the PSN expected next: whether the queue pair begins anew, or why its requester goes back. */
+static __attribute__((noinline)) void look_closer(struct observer *o, struct event *e)
+{
+    if (o->opts.cautious && may_begin_anew(o, e))
+        e->as = SEEN_RESTART;
+    if (o->opts.cautious && e->as == SEEN_RESTART)
+        begin_anew(o, e);
+    else if (e->as == SEEN_AGAIN && psn_diff(e->p->bth.psn, e->h->cursor) < 0)
+        e->why = (uint8_t)why_back(o, e);
+}
+
 void observer_request(struct observer *o, const struct pkt *p, uint32_t flow, struct event *e)
 {
     *e = (struct event){.p = p, .kind = EVENT_REQUEST, .own = flow, .flow = flow, .h = dir_of(o, p, flow)};
@@ -235,14 +260,8 @@ void observer_request(struct observer *o, const struct pkt *p, uint32_t flow, st
     if (UNLIKELY(!e->h->pmtu && p->op->flags & (OPF_FIRST | OPF_MIDDLE)))
         req_dir_set_pmtu(e->h, p->payload_len);
     e->as = (uint8_t)req_dir_classify(e->h, p);
-    if (LIKELY(e->as == SEEN_NEW))
-        return;
-    if (o->opts.cautious && may_begin_anew(o, e))
-        e->as = SEEN_RESTART;
-    if (o->opts.cautious && e->as == SEEN_RESTART)
-        begin_anew(o, e);
-    else if (e->as == SEEN_AGAIN && psn_diff(p->bth.psn, e->h->cursor) < 0)
-        e->why = (uint8_t)why_back(o, e);
+    if (UNLIKELY(e->as != SEEN_NEW))
+        look_closer(o, e);
 }
 
 /* --- Responses -------------------------------------------------------------------------------- */

@@ -2,17 +2,70 @@
 #include "src/conn/requests_impl.h"
 #include "src/transport/verbs.h"
 
+#include <stdlib.h>
+
+#define SLOTS_MIN 16 /* of request packets, at first */
+
 #define FAR INT32_C(0x100000) /* a PSN further away than this belongs to another connection */
 
-void req_dir_init(struct req_dir *h, uint32_t flow)
+/* An array of empty slots; NULL without memory. */
+static struct sent *slots_new(uint32_t n)
+{
+    struct sent *s = malloc(n * sizeof *s);
+
+    for (uint32_t i = 0; s && i < n; i++)
+        s[i].psn = UINT32_MAX;
+    return s;
+}
+
+bool req_dir_init(struct req_dir *h, uint32_t flow)
 {
     uint64_t restarts = h->restarts;
 
-    memset(h, 0, offsetof(struct req_dir, sent));
-    for (unsigned i = 0; i < TRACK_SENT; i++)
-        h->sent[i].psn = UINT32_MAX;
+    memset(h, 0, offsetof(struct req_dir, slots));
     h->flow = flow;
     h->restarts = restarts;
+    if (!h->sent) {
+        h->sent = slots_new(SLOTS_MIN);
+        h->slots = SLOTS_MIN;
+        return h->sent != NULL;
+    }
+    for (uint32_t i = 0; i < h->slots; i++)
+        h->sent[i].psn = UINT32_MAX;
+    return true;
+}
+
+void req_dir_end(struct req_dir *h)
+{
+    free(h->sent);
+    h->sent = NULL;
+}
+
+/* Twice as many slots, unless there are TRACK_SENT: false, also without memory. PSNs keep out of each other's slots. */
+static bool slots_grow(struct req_dir *h)
+{
+    uint32_t slots = 2 * h->slots;
+    struct sent *grown = slots <= TRACK_SENT ? slots_new(slots) : NULL;
+
+    if (!grown)
+        return false;
+    for (uint32_t i = 0; i < h->slots; i++)
+        if (h->sent[i].psn != UINT32_MAX)
+            grown[h->sent[i].psn & (slots - 1)] = h->sent[i];
+    free(h->sent);
+    h->sent = grown;
+    h->slots = slots;
+    return true;
+}
+
+/* The slot for `psn`, which another one has had if there was no free one. */
+static inline struct sent *slot_for(struct req_dir *h, uint32_t psn)
+{
+    struct sent *s = &h->sent[psn & (h->slots - 1)];
+
+    while (UNLIKELY(h->slots < TRACK_SENT && s->psn != UINT32_MAX && s->psn != psn) && slots_grow(h))
+        s = &h->sent[psn & (h->slots - 1)];
+    return s;
 }
 
 struct read_req *req_dir_ask(struct req_dir *h, uint32_t psn, unsigned nth)
@@ -234,19 +287,19 @@ static uint32_t message_of(struct req_dir *h, const struct pkt *p, enum seen_as 
 
 ALWAYS_INLINE void sent_put(struct req_dir *h, const struct pkt *p, uint32_t msg)
 {
-    h->sent[p->bth.psn % TRACK_SENT] = (struct sent){.psn = p->bth.psn,
-                                                     .first = frame_u32(p),
-                                                     .last = frame_u32(p),
-                                                     .icrc = icrc_of(p),
-                                                     .icrc_first = icrc_of(p),
-                                                     .reth = reth_hash(p),
-                                                     .ts = p->frame->ts,
-                                                     .ts_first = p->frame->ts,
-                                                     .msg = msg,
-                                                     .len = (uint16_t)p->payload_len,
-                                                     .ip_id = frame_ip_id(p),
-                                                     .opcode = p->bth.opcode,
-                                                     .copies = 1};
+    *slot_for(h, p->bth.psn) = (struct sent){.psn = p->bth.psn,
+                                             .first = frame_u32(p),
+                                             .last = frame_u32(p),
+                                             .icrc = icrc_of(p),
+                                             .icrc_first = icrc_of(p),
+                                             .reth = reth_hash(p),
+                                             .ts = p->frame->ts,
+                                             .ts_first = p->frame->ts,
+                                             .msg = msg,
+                                             .len = (uint16_t)p->payload_len,
+                                             .ip_id = frame_ip_id(p),
+                                             .opcode = p->bth.opcode,
+                                             .copies = 1};
 }
 
 void req_dir_advance_contig(struct req_dir *h)
@@ -331,7 +384,7 @@ static void take_behind(struct req_dir *h, const struct pkt *p, uint32_t span, e
     }
     if (!s) {
         sent_put(h, p, message_of(h, p, SEEN_LATE));
-        h->sent[psn % TRACK_SENT].late = true;
+        req_dir_sent(h, psn)->late = true;
     } else {
         s->last = frame_u32(p);
         s->ts = p->frame->ts;

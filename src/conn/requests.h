@@ -187,16 +187,21 @@ struct req_dir {
 
     uint32_t asks_at;
     struct read_req asks[TRACK_ASKS];
-    struct sent sent[TRACK_SENT];
+    /* Request packets, each in the slot of its PSN: PSN modulo `slots`. There are as many slots as the PSNs seen need,
+     * a power of two of at most TRACK_SENT; only then a later PSN takes the slot of an earlier one. */
+    uint32_t slots;
+    struct sent *sent;
 };
 
-/* Forget everything and begin with `flow`. */
-void req_dir_init(struct req_dir *h, uint32_t flow);
+/* Forget everything and begin with `flow`. At first *h is zero. False without memory. */
+bool req_dir_init(struct req_dir *h, uint32_t flow);
+/* Release what req_dir_init() has allocated. */
+void req_dir_end(struct req_dir *h);
 
-/* What is remembered of a PSN; NULL for nothing. */
+/* What is remembered of a PSN; NULL for nothing. Valid until the next request is taken. */
 static inline struct sent *req_dir_sent(struct req_dir *h, uint32_t psn)
 {
-    struct sent *s = &h->sent[psn % TRACK_SENT];
+    struct sent *s = &h->sent[psn & (h->slots - 1)];
 
     return s->psn == psn ? s : NULL;
 }

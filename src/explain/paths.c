@@ -164,7 +164,7 @@ static void add_sizes(struct sizes *z, struct req_dir *h)
 {
     const struct sent *stuck = req_dir_sent(h, h->have_una ? h->una : h->start);
 
-    for (unsigned i = 0; h->have_una && i < TRACK_SENT; i++)
+    for (unsigned i = 0; h->have_una && i < h->slots; i++)
         if (h->sent[i].psn != UINT32_MAX && psn_diff(h->una, h->sent[i].psn) > 0) {
             z->arrived++;
             z->arrived_max = h->sent[i].len > z->arrived_max ? h->sent[i].len : z->arrived_max;

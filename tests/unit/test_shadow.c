@@ -25,8 +25,9 @@ static void start_as(uint16_t pmtu, bool rxe)
                                     .psn = 100,
                                     .rxe = rxe};
 
+    req_dir_end(&dir);
     memset(&dir, 0, sizeof dir);
-    req_dir_init(&dir, 0);
+    cr_assert(req_dir_init(&dir, 0));
     go_backs = (struct go_backs){0};
     shadow_begin(&shadow, &k);
 }
