@@ -74,7 +74,7 @@ struct pkt_note {
     uint32_t msg_packets;   /* packets of the whole message */
     uint64_t msg_bytes;     /* payload bytes of the whole message */
     uint64_t request_frame; /* frame of the request that this responds to */
-    uint64_t acked_first;   /* first and last frame that this answers */
+    uint64_t acked_first;   /* first and last frame that this response acknowledges */
     uint64_t acked_last;
     /* with layers of rdma_mark_hdr, see pkt_marks(): one of each, from that of the layer `first_mark` on */
     const struct pkt_mark *marks;
@@ -112,8 +112,8 @@ struct pkt {
     const char *why;           /* with PKT_MALFORMED: what is wrong, a constant text or why_text */
     uint32_t why_off;          /* and at which offset in the frame */
     char why_text[80];         /* "truncated UDP header, 8 bytes needed" */
-    uint32_t end;              /* offset at which the packet ends by the headers decoded so far; at most frame->len */
-    const char *unverified;    /* with icrc == CRC_UNKNOWN: why */
+    uint32_t end; /* offset of the end of the packet according to the headers decoded so far; at most frame->len */
+    const char *unverified; /* with icrc == CRC_UNKNOWN: why */
 
     /* Innermost IP header, or the GRH of RoCEv1 and native InfiniBand; set with H_IP4, H_IP6 or H_GRH. */
     uint8_t addr_len;   /* always set: 4, 16 or 0 (no addresses) */

@@ -44,7 +44,7 @@ static enum vtype field_type(const struct node *n)
     }
 }
 
-/* The field whose value names hold for a literal compared with `n`; NULL: none. */
+/* The field whose value names apply to a literal that is compared with `n`; NULL: none. */
 static const struct node *context(const struct node *n)
 {
     const struct node *found = NULL;
@@ -70,7 +70,7 @@ static bool give_type(struct parser *ps, struct node *n, enum vtype type, const 
     return true;
 }
 
-/* Make two operands, both checked, one type. `ctx_ok`: what is compared is the whole value. */
+/* Give two checked operands the same type. `ctx_ok`: whole values are compared, not slices of them. */
 static bool unify(struct parser *ps, struct node *a, struct node *b, bool ctx_ok)
 {
     if (a->type == VT_NONE && b->type == VT_NONE)
@@ -222,7 +222,7 @@ static bool check_cmp(struct parser *ps, struct node *n)
     return true;
 }
 
-/* What other packets tell of this one is no part of it: "rdma" is there or not, and has no bytes. */
+/* "rdma" is what other packets say about this one: it exists or not, and has no bytes in the packet. */
 static bool has_bytes(struct parser *ps, const struct node *n)
 {
     return n->kind != N_FIELD || !n->proto || !n->uses_note ||

@@ -1,4 +1,4 @@
-/* layer 3 (filter): display filters: does a packet pass? */
+/* layer 3 (filter): display filters: whether a packet passes. */
 #include "src/filter/filter_impl.h"
 
 static bool test(struct eval *e, const struct node *n);
@@ -10,7 +10,8 @@ static bool contains(const struct fval *a, const struct fval *b)
     return b->len == 0 || (a->len >= b->len && memmem(a->p, a->len, b->p, b->len) != NULL);
 }
 
-/* Apply `n` to every pair of values; with "any" one pair must do, with "all" every one, and there must be one. */
+/* Apply `n` to every pair of values. With "any" one pair must match; with "all" there must be a pair, and every pair
+ * must match. */
 static bool pairs(struct eval *e, const struct node *n, uint32_t base, uint32_t mid, uint32_t end)
 {
     const struct fval *vals = e->f->vals;
@@ -80,7 +81,7 @@ static bool test_matches(struct eval *e, const struct node *n)
     return ok;
 }
 
-/* Whether `v` is the element `k` of a set, or lies in its range. */
+/* Whether `v` equals element `k` of a set, or lies in the range that it is. */
 static bool is_element(struct eval *e, const struct node *k, const struct fval *v)
 {
     uint32_t base = e->top, mid, end;

@@ -90,7 +90,7 @@ struct filter *filter_compile(const char *text, struct filter_error *err)
     return ps.f;
 }
 
-/* Longest part of a filter that is shown with an error, and what of it comes before the error. */
+/* Longest part of a filter that is shown with an error, and the longest part before the error. */
 #define SHOWN_MAX    120
 #define SHOWN_BEFORE 60
 
@@ -101,7 +101,7 @@ void filter_error_show(struct buf *b, const char *text, const struct filter_erro
     if (len > SHOWN_MAX)
         len = SHOWN_MAX;
     buf_fill(b, ' ', 4);
-    for (size_t i = from; i < from + len; i++) /* a column for each byte, so that the carets fit */
+    for (size_t i = from; i < from + len; i++) /* one column for each byte, so that the carets align */
         buf_char(b, text[i] < ' ' || text[i] == 0x7f ? '?' : text[i]);
     buf_char(b, '\n');
     buf_fill(b, ' ', 4 + err->pos - from);

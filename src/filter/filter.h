@@ -8,14 +8,14 @@
 #define FILTER_TEXT_MAX  65536
 #define FILTER_DEPTH_MAX 200
 
-/* Why a text is no filter. */
+/* Why a text is not a filter. */
 struct filter_error {
     size_t pos;    /* first byte of the text that is wrong, from 0; the text's length when it ends too early */
     size_t len;    /* bytes that are wrong, at least 1 (for the caret line) */
     char msg[256]; /* what is wrong, one line, without a full stop; control characters of the text are replaced */
 };
 
-/* Work that a filter depends on; masks of these bits. */
+/* What must be computed before a filter runs; masks of these bits. */
 enum {
     FILTER_NEEDS_NOTE = 1u << 0,   /* rdma.* of pkt_note: context across packets */
     FILTER_NEEDS_CRC = 1u << 1,    /* rdma.icrc.* or rdma.vcrc.*: decode_opts.verify */
@@ -25,7 +25,8 @@ enum {
 
 struct filter;
 
-/* Compile `text`. NULL with *err filled if it is wrong, or when memory ran out. An empty text passes every packet. */
+/* Compile `text`. Returns NULL and fills *err if the text is wrong or memory ran out. An empty text passes every
+ * packet. */
 struct filter *filter_compile(const char *text, struct filter_error *err);
 
 /* Append two lines for people: the part of `text` around the error, and carets below what is wrong. */

@@ -11,7 +11,7 @@
 
 enum tok {
     TOK_END,
-    TOK_WORD,   /* a name, number, address, byte string: not yet told apart */
+    TOK_WORD,   /* a name, number, address or byte string: its kind is not known yet */
     TOK_STRING, /* "..." or r"..." */
     TOK_CHAR,   /* '...' */
     TOK_LPAREN,
@@ -44,7 +44,7 @@ enum arith { AR_ADD, AR_SUB, AR_MUL, AR_DIV, AR_MOD, AR_AND };
 struct token {
     enum tok kind;
     uint8_t op;    /* enum cmp or enum arith */
-    uint8_t quant; /* TOK_CMP: enum quant that the operator itself states */
+    uint8_t quant; /* TOK_CMP: enum quant that the operator states */
     uint32_t pos;  /* of its first byte in the text */
     uint32_t len;  /* bytes */
 };
@@ -71,18 +71,18 @@ struct range {
     enum { RANGE_LEN, RANGE_LAST, RANGE_REST } how;
 };
 #define RANGES_MAX 16
-/* Read the ranges behind "[" or "#[" up to and with "]", the text being at the byte behind the bracket; how many, 0
- * after an error. The next token is then read. */
+/* Read the ranges after "[" or "#[", up to and including "]", starting at the byte after the bracket, and then the next
+ * token. Returns the number of ranges, 0 after an error. */
 unsigned lex_ranges(struct lexer *lx, struct range *out);
-/* The bytes that a string or character token stands for, at most tok->len of them, into `out`; their number, -1 after
- * an error. */
+/* Write the bytes of a string or character token, at most tok->len, to `out`. Returns their number, -1 after an error.
+ */
 int32_t lex_unescape(struct lexer *lx, const struct token *tok, uint8_t *out);
 
 /* --- Values ----------------------------------------------------------------------------------- */
 
 /* Static type of an operand. */
 enum vtype {
-    VT_NONE, /* a literal: takes the type of the other side */
+    VT_NONE, /* a literal: it takes the type of the other operand */
     VT_NUM,
     VT_TIME, /* ns */
     VT_BYTES,
@@ -95,7 +95,7 @@ enum vtype {
 
 struct fval {
     uint8_t is_num;
-    uint8_t prefix; /* bits of an address that count, PREFIX_NONE: all */
+    uint8_t prefix; /* bits of an address that are compared; PREFIX_NONE: all */
     uint32_t len;   /* bytes at p */
     union {
         __int128 n; /* numbers, and times in ns */
@@ -111,7 +111,7 @@ enum node_kind {
     N_OR,
     N_XOR,
     N_NOT,
-    N_EXISTS,   /* kid: operand; true if it has a value (arithmetic: one that is not 0) */
+    N_EXISTS,   /* kid: operand; true if it has a value (arithmetic: a value other than 0) */
     N_CMP,      /* two kids */
     N_FAST,     /* N_CMP of a plain number field with a constant: one kid, the field; `val` */
     N_CONTAINS, /* two kids */
@@ -136,7 +136,7 @@ struct node {
     uint8_t type;   /* enum vtype, of operands */
     uint8_t tok;    /* N_LITERAL: TOK_WORD, TOK_STRING or TOK_CHAR */
     bool negative;  /* N_LITERAL: a minus sign precedes it */
-    uint16_t depth; /* levels of nodes below and with it */
+    uint16_t depth; /* levels of the tree from this node down */
     uint32_t pos;   /* in the text, for errors */
     uint32_t len;
     struct node *kid;  /* first operand */
@@ -146,9 +146,9 @@ struct node {
     const struct field_ref *refs;
     uint32_t n_refs;
     const char *proto; /* the name of a protocol: any of its headers; refs are not used then */
-    bool uses_note;    /* one of refs is of rdma_hdr, or proto is its protocol */
+    bool uses_note;    /* one of refs belongs to rdma_hdr, or proto is its protocol */
     uint8_t n_slices, n_layers;
-    struct range *slices; /* bytes taken of each value, joined; NULL for all */
+    struct range *slices; /* slices of each value, whose bytes are joined; NULL: all bytes */
     struct range *layers; /* occurrences of the header, from 1; NULL for all */
     /* N_CONST, N_FAST */
     struct fval val;
@@ -216,11 +216,11 @@ struct eval {
 /* What is done with each occurrence of a field: `f` is NULL for a header or protocol. Returns true to stop. */
 typedef bool (*visit_fn)(struct eval *e, const struct node *n, const struct field *f, const struct layer *l,
                          const struct value *v);
-/* Visit the occurrences of field `n` until one stops it; whether one did. */
+/* Call `visit` for the occurrences of field `n` until one returns true. Returns whether one did. */
 bool eval_visit(struct eval *e, const struct node *n, visit_fn visit);
-/* Push the values of operand `n`; how many there are. */
+/* Push the values of operand `n`. Returns their number. */
 uint32_t eval_values(struct eval *e, const struct node *n);
-/* Whether `op` holds for an order below 0, 0 or above, as memcmp() returns it. */
+/* Whether `op` holds for an order below 0, 0 or above 0, as memcmp() returns it. */
 bool eval_holds(enum cmp op, int order);
 /* Whether `a op b`; false for values of different kinds. */
 bool eval_compare(enum cmp op, const struct fval *a, const struct fval *b);

@@ -26,13 +26,13 @@ void lex_fail(struct lexer *lx, uint32_t pos, uint32_t len, const char *fmt, ...
             *c = '?';
 }
 
-/* How an operator is written, and the token that it is. */
+/* The spelling of an operator, and its token. */
 struct spelling {
     const char *text;
     uint8_t tok, op, quant;
 };
 
-/* Operators of punctuation; longer ones before their beginnings. */
+/* Operators of punctuation; a longer operator stands before those that it begins with. */
 static const struct spelling operators[] = {
     {"===", TOK_CMP, CMP_EQ, QUANT_ALL},
     {"!==", TOK_CMP, CMP_NE, QUANT_ANY},
@@ -88,7 +88,7 @@ static const struct spelling keywords[] = {
     {"le", TOK_CMP, CMP_LE, QUANT_DEFAULT},
 };
 
-/* The token at `pos` that is so spelt. */
+/* The operator at `pos`. */
 static struct token token_of(const struct spelling *s, uint32_t pos)
 {
     return (struct token){(enum tok)s->tok, s->op, s->quant, pos, (uint32_t)strlen(s->text)};
@@ -104,7 +104,7 @@ static bool is_word(char c)
     return isalnum((unsigned char)c) || c == '_' || c == '.' || c == ':' || (unsigned char)c >= 0x80;
 }
 
-/* Whether the word of `n` bytes at `s` is an address, so that "/24" behind it is a prefix and not a division. */
+/* Whether the word of `n` bytes at `s` is an address: then "/24" after it is a prefix length, not a division. */
 static bool is_address(const char *s, uint32_t n)
 {
     char text[INET6_ADDRSTRLEN];
@@ -226,7 +226,7 @@ static void skip_space(struct lexer *lx)
         lx->at++;
 }
 
-/* What follows the start of a range: ":length", "-last", ":" or nothing. */
+/* Read what follows the start of a range: ":length", "-last", ":" or nothing. */
 static bool range_tail(struct lexer *lx, struct range *r, uint32_t start)
 {
     int32_t v;
@@ -288,7 +288,7 @@ unsigned lex_ranges(struct lexer *lx, struct range *out)
     return lx->failed ? 0 : n;
 }
 
-/* Append a Unicode code point as UTF-8; how many bytes. */
+/* Append a Unicode code point as UTF-8. Returns the number of bytes. */
 static uint32_t put_utf8(uint8_t *out, uint32_t c)
 {
     if (c < 0x80) {
@@ -313,7 +313,7 @@ static uint32_t put_utf8(uint8_t *out, uint32_t c)
     return 4;
 }
 
-/* Up to `max` digits of `base` at `*at`, before `end`; false if there is none. */
+/* Read up to `max` digits of `base` at `*at`, before `end`; false if there is no digit. */
 static bool escape_number(const char *text, uint32_t *at, uint32_t end, unsigned base, unsigned max, uint32_t *out)
 {
     unsigned n = 0;
@@ -329,8 +329,8 @@ static bool escape_number(const char *text, uint32_t *at, uint32_t end, unsigned
     return n > 0;
 }
 
-/* One escape sequence; *at is behind the backslash. Bytes written, 0 after an error. No sequence is shorter than its
- * bytes. */
+/* Read one escape sequence; *at is after the backslash. Returns the number of bytes written, 0 after an error. A
+ * sequence is never shorter than the bytes that it stands for. */
 static uint32_t unescape(struct lexer *lx, uint32_t *at, uint32_t end, uint8_t *out)
 {
     static const char from[] = "'\"\\abfnrtv", to[] = "'\"\\\a\b\f\n\r\t\v";

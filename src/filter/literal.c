@@ -1,4 +1,4 @@
-/* layer 3 (filter): display filters: literals, once it is known what type they must have. */
+/* layer 3 (filter): display filters: turning literals into constants, once their type is known. */
 #include "src/filter/filter_impl.h"
 
 #include <arpa/inet.h>
@@ -7,13 +7,13 @@
 #include <stdlib.h>
 #include <time.h>
 
-#define SHOWN 80 /* bytes of a literal that a message repeats */
+#define SHOWN 80 /* bytes of a literal that an error message quotes */
 
-/* A literal on its way to a constant. */
+/* A literal that becomes a constant. */
 struct literal {
     struct parser *ps;
     struct node *n;
-    const char *s; /* its text: a word as it stands, a string without quotes and escapes */
+    const char *s; /* its text: a word as written, a string without quotes and escapes */
     uint32_t len;
     const struct node *ctx; /* the field on the other side, or NULL */
 };
@@ -39,7 +39,7 @@ static bool is_text(const struct literal *l, const char *text)
 
 /* --- Numbers ---------------------------------------------------------------------------------- */
 
-/* The value of `f` that has the name of the literal. */
+/* The value of `f` whose name is the literal. */
 static bool value_named(const struct literal *l, const struct field *f, __int128 *out)
 {
     struct buf b = {0};
@@ -256,8 +256,8 @@ static unsigned hex_digit(char c)
     return isdigit((unsigned char)c) ? (unsigned)(c - '0') : (unsigned)((c | 32) - 'a' + 10);
 }
 
-/* Hexadecimal digits in groups joined by : . or -; a group of one digit is one byte. How many bytes, -1 if it is not
- * that. */
+/* Read hexadecimal digits in groups joined by : . or -; a group of one digit is one byte. Returns the number of bytes;
+ * -1: the text has another form. */
 static int32_t bytes_parse(const char *s, uint32_t len, uint8_t *out)
 {
     uint32_t n = 0;
@@ -267,7 +267,7 @@ static int32_t bytes_parse(const char *s, uint32_t len, uint8_t *out)
         len -= 2;
         if (len > 2)
             return -1;
-    } else if (len > 1 && s[0] == ':' && s[1] != ':') { /* a colon before a byte string says that it is one */
+    } else if (len > 1 && s[0] == ':' && s[1] != ':') { /* a colon before a byte string marks it as one */
         s++;
         len--;
     }
@@ -336,7 +336,7 @@ static bool convert_address(const struct literal *l, struct fval *v, uint32_t by
         return fail(l, what);
     if (slash) {
         prefix =
-            l->len - n > 4 ? 999 : strtoul(slash + 1, NULL, 10); /* the lexer took digits only, and a space follows */
+            l->len - n > 4 ? 999 : strtoul(slash + 1, NULL, 10); /* the lexer read digits only, and a space follows */
         if (prefix > bytes * 8)
             return fail(l, bytes == 4 ? "not a network: its prefix exceeds 32 bits"
                                       : "not a network: its prefix exceeds 128 bits");

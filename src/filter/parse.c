@@ -52,7 +52,7 @@ static bool deeper(struct parser *ps)
     return !ps->lx.failed;
 }
 
-/* The token that is next has no place here. */
+/* The next token is not allowed here. */
 static void unexpected(struct parser *ps)
 {
     const struct token *t = &ps->lx.tok;
@@ -90,7 +90,7 @@ static unsigned needs_of(const struct field_ref *r)
     return needs;
 }
 
-/* The name of a protocol: of at least one header's. */
+/* Whether a name is that of a protocol: at least one header belongs to it. */
 static const char *proto_find(const char *name, uint32_t len)
 {
     for (const struct hdr *const *h = all_headers; *h; h++)
@@ -167,7 +167,7 @@ static struct node *parse_call(struct parser *ps, const struct token *name)
     return expect(ps, TOK_RPAREN) ? n : NULL;
 }
 
-/* A word: a function, a field or something whose type decides later. */
+/* A word: a function, a field, or a literal whose kind follows from its type later. */
 static struct node *parse_word(struct parser *ps, const struct token *t)
 {
     const char *s = ps->lx.text + t->pos;
@@ -181,7 +181,7 @@ static struct node *parse_word(struct parser *ps, const struct token *t)
         return NULL;
     n->tok = TOK_WORD;
     if (s[0] == '.' && len > 1) {
-        s++; /* a dot before a name says that it is one */
+        s++; /* a dot before a name marks it as one */
         len--;
     }
     field_resolve(ps, n, s, len);
@@ -380,7 +380,8 @@ static struct node *parse_in(struct parser *ps, struct node *lhs, uint8_t quant,
     return node_add(ps, not, in) ? not : NULL;
 }
 
-/* A copy of an operand that two comparisons of a chain share: the same kids, but its own place in a list. */
+/* A copy of an operand that two comparisons of a chain share: it has the same kids, but its own place in the list of
+ * operands. */
 static struct node *node_copy(struct parser *ps, const struct node *n)
 {
     struct node *copy = node_new(ps, n->kind, n->pos, n->len);

@@ -5,7 +5,7 @@
 
 /* --- Comparing two values --------------------------------------------------------------------- */
 
-/* The first `prefix` bits of two addresses of `len` bytes: below 0, 0 or above, like memcmp(). */
+/* Compare the first `prefix` bits of two addresses of `len` bytes; returns below 0, 0 or above 0, like memcmp(). */
 static int prefix_cmp(const uint8_t *a, const uint8_t *b, uint32_t len, unsigned prefix)
 {
     unsigned bytes = prefix / 8, bits = prefix % 8, mask = 0xff00u >> bits & 0xff;
@@ -61,7 +61,7 @@ static void push(struct eval *e, const struct fval *v)
         e->f->vals[e->top++] = *v;
 }
 
-/* Room for `n` bytes of text made while matching; NULL when there is none left. */
+/* Memory for `n` bytes of text made while matching; NULL: none is left. */
 static uint8_t *scratch(struct eval *e, uint32_t n)
 {
     uint8_t *p = e->f->scratch + e->used;
@@ -72,7 +72,7 @@ static uint8_t *scratch(struct eval *e, uint32_t n)
     return p;
 }
 
-/* Where a range lies in `len` bytes; false if it is not all there. */
+/* Position of a range in `len` bytes; false if the range exceeds them. */
 static bool range_find(const struct range *r, uint32_t len, uint32_t *start, uint32_t *count)
 {
     int64_t first = r->start < 0 ? (int64_t)r->start + len : r->start, end;
@@ -90,7 +90,7 @@ static bool range_find(const struct range *r, uint32_t len, uint32_t *start, uin
     return true;
 }
 
-/* Push `v`, or what the slices of `n` leave of it. */
+/* Push `v`, or the slices of it that `n` takes. */
 static void push_sliced(struct eval *e, const struct node *n, const struct fval *v)
 {
     struct fval out = {.prefix = PREFIX_NONE};
@@ -122,7 +122,7 @@ static void push_sliced(struct eval *e, const struct node *n, const struct fval 
     push(e, &out);
 }
 
-/* A field's value as this evaluator has them. */
+/* Convert the value of a field. */
 static void push_field(struct eval *e, const struct node *n, const struct value *v)
 {
     struct fval out = {.prefix = PREFIX_NONE};
@@ -158,7 +158,7 @@ static bool visit_layer(struct eval *e, const struct node *n, const struct layer
     return false;
 }
 
-/* Whether this is the occurrence number `index` (from 1) of `total` that "#" asks for. */
+/* Whether "#" selects occurrence number `index` (from 1) of `total`. */
 static bool layer_wanted(const struct node *n, uint32_t index, uint32_t total)
 {
     if (!n->layers)
@@ -176,7 +176,7 @@ static bool layer_wanted(const struct node *n, uint32_t index, uint32_t total)
     return false;
 }
 
-/* How many layers up to and with number `upto` are of the header that layer `upto` has. */
+/* Number of layers with the header of layer `upto`, up to and including that one. */
 static uint32_t layer_count(const struct pkt *p, const struct hdr *h, uint32_t upto)
 {
     uint32_t count = 0;
@@ -186,7 +186,7 @@ static uint32_t layer_count(const struct pkt *p, const struct hdr *h, uint32_t u
     return count;
 }
 
-/* Context across packets is printed as a last layer; while filters run it may not be there yet. */
+/* Printers add the context across packets as the last layer; while filters run it may be missing. */
 static bool visit_note(struct eval *e, const struct node *n, visit_fn visit)
 {
     static const struct layer note = {&rdma_hdr, 0, 0};
@@ -196,8 +196,8 @@ static bool visit_note(struct eval *e, const struct node *n, visit_fn visit)
     return visit_layer(e, n, &note, visit);
 }
 
-/* A protocol: from its first header to the end of its last in a row. Another header of the protocol's own name starts
- * anew. */
+/* An occurrence of a protocol: from its first header to the end of its last consecutive one. A header with the name of
+ * the protocol starts another occurrence. */
 static bool visit_proto(struct eval *e, const struct node *n, visit_fn visit)
 {
     const struct pkt *p = e->p;

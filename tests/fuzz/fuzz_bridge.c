@@ -30,7 +30,7 @@ static bool leave(void *user, unsigned port, const uint8_t *data, uint32_t len)
     struct rig *r = user;
 
     assert(len >= BRIDGE_FRAME_MIN && len <= NET_FRAME_MAX);
-    r->recorded += data[len - 1] & 1; /* every byte is there */
+    r->recorded += data[len - 1] & 1; /* every byte is captured */
     r->left[port] += !r->full[port];
     return !r->full[port];
 }

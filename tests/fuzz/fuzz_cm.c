@@ -11,7 +11,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
             abort();                                                                                                   \
     } while (0)
 
-/* Whether a state waits for something: then, and only then, a timer runs. */
+/* Whether a state waits for a message: then, and only then, a timer runs. */
 static bool waits(enum cm_state s)
 {
     return s == CM_ST_REQ_SENT || s == CM_ST_MRA_REQ_RCVD || s == CM_ST_REP_SENT || s == CM_ST_MRA_REP_RCVD ||

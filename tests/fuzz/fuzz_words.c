@@ -17,7 +17,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* near serves, far is the client; each is the other's router, so that every address is known */
+/* near is the server, far the client; each is the router of the other, so that every address resolves */
 static struct live near, far;
 static struct serve server;
 static int listener;
@@ -60,7 +60,7 @@ static void drain(int fd)
         continue;
 }
 
-/* The peer is a client. Time goes on by itself, so that nobody waits. */
+/* The peer is a client. Virtual time advances by itself, so that nothing waits. */
 static void serve_it(unsigned options, const uint8_t *data, size_t size)
 {
     struct serve_session *s = &server.session[0];
@@ -92,7 +92,7 @@ struct peer {
     volatile bool done;
 };
 
-/* The peer is a server: it says what it has to say, and nothing more. A client that goes on nevertheless is stopped. */
+/* The peer is a server: it sends its bytes, and nothing more. A client that continues nevertheless is stopped. */
 static void *be_server(void *user)
 {
     struct peer *p = user;
@@ -142,7 +142,7 @@ static void be_client(unsigned options, const uint8_t *data, size_t size)
     perf_client_free(&p);
     pthread_join(thread, NULL);
     live_go_on();
-    for (unsigned i = 0; i < 8; i++) { /* what is still on its way */
+    for (unsigned i = 0; i < 8; i++) { /* frames that are still in flight */
         live_step(&near, 0);
         live_step(&far, 0);
     }

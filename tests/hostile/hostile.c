@@ -33,9 +33,9 @@ static struct {
     uint64_t n_frames, n_bytes, n_files;
     uint64_t tried;     /* cuts and changes of frames that were decoded */
     uint64_t cuts;      /* cuts of files that were read */
-    uint64_t cuts_left; /* cuts of files for which there was no time */
+    uint64_t cuts_left; /* cuts of files that were skipped for lack of time */
     ns_t deadline;
-    struct context *context; /* of all frames, disturbed as they are */
+    struct context *context; /* number of all frames, as cut and changed */
     FILE *json;
     uint64_t json_bytes; /* written to it */
     uint64_t failed;     /* cut files that gave wrong frames */

@@ -206,7 +206,7 @@ static void random_net(struct play *p, struct prng *r)
     }
 }
 
-/* Thousands of packets, as many of them on their way as there can be: more than the judge remembers are sent again. */
+/* Thousands of packets, as many in flight as possible: more are retransmitted than the judge remembers. */
 static void random_large(struct play *p, struct prng *r)
 {
     struct traffic_config *t = &p->traffic;
@@ -366,7 +366,7 @@ struct judge_opts play_judge_opts(const struct play *p, enum tap_place place)
 
     for (unsigned i = 0; i < JUDGE_TAPS; i++)
         o.tap[i] = sides[place];
-    o.ack_timeout = p->traffic.conn.peer[0].timeout; /* CM tells that of one end only */
+    o.ack_timeout = p->traffic.conn.peer[0].timeout; /* CM states that of one end only */
     o.retry_cnt = p->traffic.conn.peer[0].retry_cnt;
     return o;
 }

@@ -5,13 +5,13 @@
 #include "gen/sim/traffic.h"
 #include "tests/property/trace.h"
 
-/* A conversation: all that decides how it goes, and what came of it. */
+/* A conversation: everything that determines its course, and its result. */
 struct play {
     struct sim_config sim;
     struct traffic_config traffic;
     bool xrc;       /* played as RC, then made XRC */
     bool rxe;       /* habits of soft-RoCE */
-    bool corrupts;  /* the network damages packets: bad ICRCs */
+    bool corrupts;  /* the network corrupts packets: bad ICRCs */
     bool truncates; /* and cuts packets: lengths do not agree */
     struct store store;
     struct trace tap[TAP_PLACES];
@@ -35,7 +35,7 @@ bool play_run(struct play *p);
 bool play_scenario(struct play *p, const char *text);
 /* The same for datagrams to a multicast group. */
 bool play_multicast(struct play *p);
-/* What the judge is to know of a capture taken at `place`: profile, tap, timeouts. */
+/* What the judge is told of a capture taken at `place`: profile, tap, timeouts. */
 struct judge_opts play_judge_opts(const struct play *p, enum tap_place place);
 void play_free(struct play *p);
 

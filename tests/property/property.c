@@ -25,8 +25,8 @@ struct options {
     bool progress;
 };
 
-/* Findings that are no accusation: what the network damaged; that marks lead to no CNP, which the simulated hosts do
- * not send. */
+/* Findings that accuse no endpoint: packets that the network corrupted; marks without a CNP, as the simulated hosts
+ * send none. */
 static bool permitted(const struct play *p, const struct finding *f)
 {
     if (f->result != V_FAIL || f->severity == SEV_I)
@@ -48,7 +48,7 @@ static void show(const struct play *p, const struct findings *r, const struct fi
            findings_string(r, f->text), p->about);
 }
 
-/* The short ways that usual packets take lead to the same report as the long way. */
+/* The fast path of usual packets leads to the same findings as the slow path. */
 static bool is_same_thoroughly(const struct trace *t, const struct judge_opts *o, const struct findings *r)
 {
     const struct findings_opts all = {.assumptions = "", .inconclusive = true};
@@ -130,7 +130,7 @@ static void judge_tap(const struct options *opt, const struct play *p, unsigned 
     for (unsigned i = 0; i < 2 && prng_below(r, 100) < (i ? 30 : 70); i++) {
         m[i] = (enum mutation)(1 + prng_below(r, MUTATIONS - 1));
         trace_mutate(&t, m[i], r);
-        /* which cuts through the disorder */
+        /* which cuts within the reordered part */
         o.complete &= mutation_is_complete(m[i]) && !(m[0] == DISORDERED && m[i] == CUT);
     }
     for (unsigned unknown = either_opens(p, m[0], m[1]); unknown < 2; unknown++) {
@@ -175,7 +175,7 @@ static void forget_taps(struct judge_opts *o, bool either)
         o->tap[i] = TAP_UNKNOWN;
 }
 
-/* One tap, which has missed connection management. */
+/* One tap, whose capture lacks connection management. */
 static void judge_without_cm(const struct options *opt, const struct play *p, struct prng *r, struct totals *n)
 {
     enum tap_place place = (enum tap_place)prng_below(r, TAP_PLACES);
@@ -205,7 +205,7 @@ static void judge_times(const struct options *opt, const struct play *p, struct 
     if (step)
         trace_round(&t, step);
     else if (m == DISORDERED)
-        m = AS_IT_WAS; /* nothing would tell the order */
+        m = AS_IT_WAS; /* nothing would show the order */
     trace_mutate(&t, m, r);
     if (step)
         trace_round(&t, step); /* those of copies, too */
@@ -319,7 +319,7 @@ static void judge_two(const struct options *opt, struct play *p, bool later, boo
     free(q);
 }
 
-/* Of ten conversations eight are captured in one more way. */
+/* Eight of ten conversations are captured in one more way. */
 static void judge_more(const struct options *opt, struct play *p, struct totals *n)
 {
     struct prng r;

@@ -1,4 +1,4 @@
-/* layer 4 (test) property: every fault, and what is found of it at which tap. */
+/* layer 4 (test) property: every fault, and what the judge finds at which tap. */
 #include "tests/property/sweep.h"
 
 #include "tests/property/play.h"
@@ -53,7 +53,7 @@ static const struct stage stages[] = {
 
 static const char *const taps[TAP_PLACES] = {"requester", "middle", "responder"};
 
-/* Each host that can commit the fault does. */
+/* Every host that can commit the fault does so. */
 static void set_fault(struct play *p, const enum rule *rule)
 {
     uint8_t who = rule_table[*rule].fault;
@@ -104,7 +104,7 @@ struct cell {
     uint16_t missing; /* with V_INCONCLUSIVE: N_* */
 };
 
-/* What the judge says of one capture: verdicts by rule. */
+/* Verdicts of the judge about one capture, by rule. */
 static void look(const struct play *p, unsigned place, struct cell cells[RULE_COUNT])
 {
     struct judge_opts o = play_judge_opts(p, (enum tap_place)place);

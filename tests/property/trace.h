@@ -39,7 +39,7 @@ static inline const uint8_t *trace_data(const struct trace *t, size_t i)
     return t->store->b + t->shot[i].off;
 }
 
-/* How a capture differs from what passed its tap. */
+/* How a capture differs from the packets that passed its tap. */
 enum mutation {
     AS_IT_WAS,
     DROPPED,    /* frames are missing: 1, 5 or 30 % */
@@ -52,8 +52,8 @@ enum mutation {
 };
 /* "as it was", ... */
 const char *mutation_str(enum mutation m);
-/* Whether the capture still lacks no frame between its first and its last, and tells their order: what --complete
- * says. */
+/* Whether the capture still lacks no frame between its first and its last, and has them in order: the condition of
+ * --complete. */
 bool mutation_is_complete(enum mutation m);
 void trace_mutate(struct trace *t, enum mutation m, struct prng *r);
 /* Connection management was not captured. */
@@ -70,7 +70,7 @@ uint32_t trace_cm_ids(const struct trace *t);
 void trace_round(struct trace *t, ns_t step);
 /* Set the clock back by `by` ns before frame `at`. */
 void trace_set_back(struct trace *t, size_t at, ns_t by);
-/* Let all of it happen `by` ns later. */
+/* Delay all of it by `by` ns. */
 void trace_delay(struct trace *t, ns_t by);
 /* Make RC packets XRC packets: opcodes, and an XRCETH in requests. False if a frame does not fit. */
 bool trace_to_xrc(struct trace *t);

@@ -23,7 +23,8 @@ struct rig_frame {
     uint8_t head[64];
 };
 
-/* A bridge, and what came of it. `room`: frames that a port takes before it is full; -1: any number. */
+/* A bridge, and the frames that it sent and recorded. `room`: frames that a port accepts before it is full; -1: no
+ * limit. */
 struct rig {
     struct bridge *b;
     struct event_list *events;
@@ -114,7 +115,7 @@ static inline void rig_rx(struct rig *r, unsigned port, const uint8_t *data, uin
     bridge_rx(r->b, port, data, len, 0, r->now);
 }
 
-/* Let time go on to `when`, by way of all that is due. */
+/* Advance the time to `when`, and do everything that is due on the way. */
 static inline void rig_until(struct rig *r, ns_t when)
 {
     for (ns_t next; (next = bridge_next(r->b)) <= when;) {
@@ -125,7 +126,7 @@ static inline void rig_until(struct rig *r, ns_t when)
     bridge_run(r->b, when);
 }
 
-/* Where a packet comes from and what it is; `len` bytes of payload. */
+/* The sender of a packet, and its contents; `len` bytes of payload. */
 struct rig_packet {
     unsigned from; /* host: 10.0.0.1 behind port 0, 10.0.0.2 behind port 1 */
     uint8_t opcode;
@@ -195,7 +196,7 @@ static inline void rig_cm(struct rig *r, unsigned from, bool rep, uint32_t id, u
     rig_rx(r, from, buf, rig_build_cm(buf, from, rep, id, peer, qpn, psn));
 }
 
-/* Connection with queue pairs 0x11 and 0x22 which begin to send at `psn0` and `psn1`; host 0 is the requester. */
+/* A connection of queue pairs 0x11 and 0x22 with the starting PSNs `psn0` and `psn1`; host 0 is the requester. */
 static inline void rig_connect(struct rig *r, uint32_t psn0, uint32_t psn1)
 {
     rig_cm(r, 0, false, 0x1000, 0, 0x11, psn1);

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* A file in the making; `be` chooses the byte order of integers. */
+/* A file that is being built; `be` selects the byte order of integers. */
 struct made {
     uint8_t p[1 << 18];
     size_t len;
@@ -33,7 +33,7 @@ static inline void put64(struct made *m, uint64_t v)
     put32(m, (uint32_t)(m->be ? v >> 32 : v));
     put32(m, (uint32_t)(m->be ? v : v >> 32));
 }
-/* `n` bytes that tell the frame `seed`. */
+/* Append `n` bytes that identify frame `seed`. */
 static inline void put_data(struct made *m, unsigned seed, size_t n)
 {
     for (size_t i = 0; i < n; i++)
@@ -197,7 +197,7 @@ static inline struct cap *open_made(const struct made *m, const struct cap_opts 
     unlink(name);
     return c;
 }
-/* The next frame must come and be frame `seed` of `caplen` bytes at time `ts`. */
+/* The next frame must be frame `seed`, of `caplen` bytes, at time `ts`. */
 static inline void expect_frame(struct cap *c, unsigned seed, uint32_t caplen, uint32_t len, ns_t ts)
 {
     struct frame f;

@@ -11,7 +11,7 @@
 static const uint8_t ADDR_A[16] = {[10] = 0xff, [11] = 0xff, [12] = 192, [13] = 168, [14] = 77, [15] = 1};
 static const uint8_t ADDR_B[16] = {[10] = 0xff, [11] = 0xff, [12] = 192, [13] = 168, [14] = 77, [15] = 2};
 
-/* Two sides, what they announce, and the time. */
+/* Two sides, their parameters, and the time. */
 static struct cm_conn a, b;
 static struct cm_params pa, pb;
 static ns_t now;
@@ -32,7 +32,7 @@ static inline void params(void)
     now = 1000;
 }
 
-/* Take the message that `from` has to send, as bytes; its attribute id, 0 if there is none. */
+/* Take the message that `from` has to send, as bytes. Returns its attribute id, 0 if there is no message. */
 static inline unsigned take(struct cm_conn *from, struct cm_msg *m)
 {
     uint8_t wire[MAD_LEN];
@@ -45,14 +45,15 @@ static inline unsigned take(struct cm_conn *from, struct cm_msg *m)
     return m->mad.attr_id;
 }
 
-/* Lose what `from` sends. */
+/* Drop the message that `from` sends. */
 static inline unsigned lose(struct cm_conn *from)
 {
     struct cm_msg m;
     return take(from, &m);
 }
 
-/* Carry one message across; its attribute id, 0 if there was none. The receiver must find nothing wrong with it. */
+/* Deliver one message, in which the receiver must find nothing wrong. Returns its attribute id, 0 if there was no
+ * message. */
 static inline unsigned carry(struct cm_conn *from, struct cm_conn *to)
 {
     struct cm_msg m;

@@ -20,7 +20,7 @@ struct pair_frame {
     uint8_t data[EP_FRAME_MAX];
 };
 
-/* What a frame on its way may suffer; returns how many copies arrive, `*extra` ns later. */
+/* What happens to a frame on its way: returns the number of copies that arrive, `*extra` ns later. */
 struct pair;
 typedef int (*pair_hook)(struct pair *p, int from, uint8_t *frame, uint32_t len, ns_t *extra);
 
@@ -33,11 +33,11 @@ struct pair {
     ns_t now;
     pair_hook hook;
     struct prng rng;
-    struct pair_frame *queue; /* frames on their way, unordered */
+    struct pair_frame *queue; /* frames in flight, unordered */
     uint32_t n_queue, cap_queue;
     uint64_t order;
     uint64_t frames;
-    /* Every frame sent: who, opcode, PSN, AETH. */
+    /* Every frame sent: sender, opcode, PSN, AETH. */
     struct {
         int from;
         uint8_t opcode, syndrome;
@@ -52,9 +52,9 @@ struct pair_opts {
     struct ep_config cfg[2]; /* addresses are filled in */
     struct ep_qp_init init;  /* handles are filled in */
     struct ep_peer peer;     /* numbers and addresses are filled in; all zero: defaults */
-    uint32_t psn[2];         /* first PSN that each side sends */
+    uint32_t psn[2];         /* starting PSN of each side */
     uint8_t type;            /* enum qp_type */
-    bool own_psn;            /* psn[] is to be used */
+    bool own_psn;            /* psn[] is given */
 };
 
 static inline struct ep_config pair_config(int side)
@@ -177,7 +177,7 @@ static inline void pair_put(struct pair *p, int to, const uint8_t *frame, uint32
     memcpy(f->data, frame, len);
 }
 
-/* Take all frames that are due now from both endpoints; returns how many. */
+/* Take all frames that both endpoints send now; returns their number. */
 static inline unsigned pair_collect(struct pair *p)
 {
     uint8_t buf[EP_FRAME_MAX];
@@ -221,7 +221,7 @@ static inline void pair_deliver(struct pair *p, int i)
     } while (i >= 0 && p->queue[i].at <= p->now);
 }
 
-/* Run until nothing is on its way and no timer runs before `until`. */
+/* Run until no frame is in flight and no timer expires before `until`. */
 static inline void pair_run(struct pair *p, ns_t until)
 {
     for (;;) {
@@ -253,7 +253,7 @@ static inline struct sge pair_sge(const struct pair *p, int side, uint32_t off, 
     return (struct sge){PAIR_IOVA(side) + off, len, p->key[side]};
 }
 
-/* Post `wr` from `side` with one piece at `off` of its memory. */
+/* Post `wr` at `side` with one scatter/gather entry at `off` of its memory. */
 static inline int pair_post(struct pair *p, int side, struct send_wr wr, uint32_t off, uint32_t len)
 {
     struct sge sge = pair_sge(p, side, off, len);
@@ -300,7 +300,7 @@ static inline unsigned pair_count(const struct pair *p, int side, unsigned op)
     return n;
 }
 
-/* Neither endpoint broke a rule by its own checks. */
+/* By its own checks neither endpoint broke a rule. */
 static inline void no_own_failures(const struct pair *p)
 {
     for (int i = 0; i < 2; i++)

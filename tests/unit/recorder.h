@@ -1,4 +1,4 @@
-/* layer 3 (verbs) tests: a provider on the way to another: forwards every call, counts, and notes misuse. */
+/* layer 3 (verbs) tests: a provider that forwards every call to another one, counts calls, and records misuse. */
 #ifndef RDMATRACE_TEST_RECORDER_H
 #define RDMATRACE_TEST_RECORDER_H
 
@@ -9,21 +9,21 @@
 #define RECORDER_QPS   16
 #define RECORDER_SENDS 1024
 
-/* A queue pair as the recorder knows it. */
+/* What the recorder knows of a queue pair. */
 struct recorded_qp {
     bool open;
     uint32_t qpn, max_send, max_recv; /* as asked for */
     bool sig_all;                     /* as asked for */
     bool signaled[RECORDER_SENDS];    /* of sends posted, by number */
     uint32_t posted, retired;         /* sends */
-    uint32_t receives;                /* posted and not completed */
+    uint32_t receives;                /* sends posted and not completed */
 };
 
 struct recorder {
     struct verbs verbs;
     struct verbs *to; /* gets the calls */
     unsigned calls, posts, completions;
-    unsigned qps, regions, handles; /* that exist: queue pairs, regions, address handles */
+    unsigned qps, regions, handles; /* existing queue pairs, regions and address handles */
     unsigned unknown;               /* calls with a queue pair that does not exist */
     unsigned too_many;              /* posts to a queue that was full */
     struct recorded_qp qp[RECORDER_QPS];
@@ -37,7 +37,7 @@ static inline struct recorder *recorder_of(struct verbs *v)
     return r;
 }
 
-/* The queue pair of a call; NULL: there is none, which is noted. */
+/* The queue pair of a call; NULL: it does not exist, which counts as misuse. */
 static inline struct recorded_qp *recorded(struct recorder *r, int qp)
 {
     bool known = qp >= 0 && qp < RECORDER_QPS && r->qp[qp].open;
@@ -96,7 +96,7 @@ static inline int rec_srq_create(struct verbs *v, uint32_t pd, uint32_t depth, u
     return verbs_srq_create(recorder_of(v)->to, pd, depth, max_sge);
 }
 
-/* A completion: of a receive, or of the sends up to the next one that asked for it. */
+/* A completion: of a receive, or of the sends up to the next signalled one. */
 static inline void rec_completed(struct recorder *r, const struct wc *wc)
 {
     r->completions++;

@@ -1,4 +1,4 @@
-/* layer 3 (trace) tests: a conversation of two hosts, packet by packet, as it is measured. */
+/* layer 3 (measure) tests: a conversation of two hosts, packet by packet, and its measures. */
 #ifndef RDMATRACE_TEST_TALK_H
 #define RDMATRACE_TEST_TALK_H
 
@@ -10,11 +10,11 @@
 #define TALK_WORK 64
 #define US        NS_PER_US
 
-/* What the measurements say, and the time that the next packet has. */
+/* The measures, and the time of the next packet. */
 struct talk {
     struct observer *observer;
     struct meter *meter;
-    struct wqe work[TALK_WORK]; /* in the order in which they were over */
+    struct wqe work[TALK_WORK]; /* in the order in which their status was decided */
     unsigned n_work;
     unsigned follow; /* wqe_user.packet() counts packets of this work request */
     unsigned followed;
@@ -88,7 +88,7 @@ static inline uint64_t talk(struct talk *t, int from, ns_t after, struct pkt p)
     p.bth.dqpn = 0x11;
     p.encap = ENCAP_ROCEV2;
     p.icrc = p.icrc == CRC_BAD ? CRC_BAD : CRC_GOOD;
-    p.icrc_got = (uint32_t)t->frame; /* no two packets are the same, unless told */
+    p.icrc_got = (uint32_t)t->frame; /* packets differ from each other unless stated */
     observer_packet(t->observer, &p);
     return t->frame;
 }
@@ -113,7 +113,7 @@ static inline void talk_stop(struct talk *t)
     observer_free(t->observer);
 }
 
-/* The row of what host `from` sent. */
+/* The row of the packets that host `from` sent. */
 static inline const struct meter_row *talk_row(struct talk *t, int from)
 {
     size_t n;

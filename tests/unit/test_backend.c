@@ -358,7 +358,7 @@ static struct {
     unsigned asked;
 } device;
 
-/* In place of the C library's, for the whole program. */
+/* Replaces the function of the C library in the whole program. */
 int ioctl(int fd, unsigned long request, ...)
 {
     struct hwtstamp_config *c;
@@ -381,7 +381,7 @@ int ioctl(int fd, unsigned long request, ...)
     return errno ? -1 : 0;
 }
 
-/* What the kernel is to take its stamps from. */
+/* The source from which the kernel takes time stamps. */
 static int source_of(const struct backend *b)
 {
     int source = -1;
@@ -399,7 +399,7 @@ Test(backend, packet_asks_the_interface_for_its_stamps)
         const char *note; /* NULL: they are had */
     } cases[] = {
         {0, 0, 0, 1, NULL},
-        {EPERM, 0, HWTSTAMP_FILTER_ALL, 2, NULL}, /* somebody else has switched them on */
+        {EPERM, 0, HWTSTAMP_FILTER_ALL, 2, NULL}, /* another program has switched them on */
         {EPERM, 0, HWTSTAMP_FILTER_NONE, 2, "CAP_NET_ADMIN is needed"},
         {EPERM, EOPNOTSUPP, 0, 2, "CAP_NET_ADMIN is needed"},
         {EOPNOTSUPP, EOPNOTSUPP, 0, 2, "it cannot make them"},
@@ -423,7 +423,7 @@ Test(backend, packet_asks_the_interface_for_its_stamps)
         cr_assert(cases[i].note ? strstr(a->note, cases[i].note) != NULL : *a->note == '\0', "case %u: %s", i, a->note);
         backend_close(a);
     }
-    /* Promised, and then not made, as this device cannot: each frame says so. */
+    /* The driver accepts them, but the device makes none: each frame says so. */
     device.there = true;
     device.set = 0;
     a = must_open("packet:hw", "va");

@@ -1,9 +1,10 @@
-/* layer 3 (gen) tests: the bridge with its events: what passes, in which order, changed how, and what is recorded. */
+/* layer 3 (gen) tests: the bridge and its events: which frames pass, in which order, how they are changed, and which
+ * are recorded. */
 #include "tests/unit/bridge_rig.h"
 
 static struct rig rig;
 
-/* The PSNs that went out at `port` behind the first `skip`, as text. */
+/* The PSNs sent at `port` after the first `skip`, as text. */
 static const char *psns(unsigned port, unsigned skip)
 {
     static char text[400];
@@ -335,7 +336,7 @@ Test(bridge, queues_are_bounded_and_what_they_lose_is_counted)
         rig_request(&rig, 103 + i);
     bridge_stats(rig.b, 1, &s);
     cr_expect_eq(s.overflow, 5001 - BRIDGE_QUEUE + 100);
-    rig_close(&rig); /* with frames held back */
+    rig_close(&rig); /* while frames are held back */
 }
 
 Test(bridge, survives_frames_that_lie)
@@ -365,7 +366,7 @@ Test(bridge, survives_frames_that_lie)
     rig_close(&rig);
 }
 
-/* Frames that Linux sent (captures/ibv_rc_pingpong.pcap): their checksums are spoiled, and made right again. */
+/* Frames that Linux sent (captures/ibv_rc_pingpong.pcap): their checksums are corrupted, and restored. */
 Test(rewrite, checksums_of_tcp_and_udp)
 {
     struct cap_error err;

@@ -145,7 +145,7 @@ Test(cap_source, compressed_data_that_end_early_or_are_damaged_are_reported)
                 cap_close(c);
             }
             cr_expect_lt(rc, 0);
-            /* Damaged gzip data may unpack to nonsense before the checksum tells. */
+            /* Corrupt gzip data may unpack to garbage before the checksum shows it. */
             if (!damage)
                 cr_expect_str_eq(e.msg, zstd ? "zstd: the compressed data end in the middle"
                                              : "gzip: the compressed data end in the middle");
@@ -154,7 +154,7 @@ Test(cap_source, compressed_data_that_end_early_or_are_damaged_are_reported)
     }
 }
 
-/* Cut a small file at every byte: all whole frames come, then the error with the offset of the cut record. */
+/* Cut a small file at every byte: all complete frames are read, then the error with the offset of the cut record. */
 static void check_cuts(int format, size_t buffer)
 {
     struct made m = {0};
@@ -261,8 +261,7 @@ Test(cap_source, too_many_interfaces_are_an_error)
     unlink(name);
 }
 
-/* What the second frame of a file fails with after 32 bits at `where` of its record (or of a block's end) are
- * changed. */
+/* The error of the second frame after 32 bits at `where` of its record (or of the end of a block) were changed. */
 static void expect_lie(int format, long where, uint32_t value, const char *want)
 {
     struct made m = {0};
@@ -392,7 +391,7 @@ Test(cap_source, a_file_that_shrinks_gives_what_it_still_has_and_an_error)
 {
     check_shrinking(500000, 499, 24 + 499 * 1000);          /* in the middle of a record */
     check_shrinking(24 + 500 * 1000, 500, 24 + 500 * 1000); /* between two */
-    check_shrinking(0, 65, 24 + 65 * 1000);                 /* what was read before stays good */
+    check_shrinking(0, 65, 24 + 65 * 1000);                 /* frames that were read before remain valid */
 }
 
 Test(cap_source, a_packed_file_that_shrinks_is_an_error)
@@ -483,7 +482,7 @@ Test(cap_source, standard_input_is_read_from_a_pipe_as_it_comes)
     cr_assert_eq(pipe(fds), 0);
     cr_assert_eq(dup2(fds[0], STDIN_FILENO), STDIN_FILENO);
     cr_assert_eq(write(fds[1], m.p, m.len), (ssize_t)m.len);
-    /* The writer keeps the pipe open: what has come must be delivered nevertheless. */
+    /* The writer keeps the pipe open: frames that have arrived must be delivered nevertheless. */
     cr_assert_eq(cap_open(&c, "-", 7, NULL, &e), 0, "%s", e.msg);
     expect_frame(c, 1, 100, 100, NS_PER_S);
     m.len = 0;

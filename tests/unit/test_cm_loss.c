@@ -9,7 +9,7 @@ Test(cm_loss, a_lost_req_is_sent_again_unchanged)
     cm_connect(&a, 1, &pa, now);
     cm_listen(&b, 2);
     take(&a, &first);
-    /* 4.295 s for the peer, twice 1.074 s for the way: soft-RoCE was seen to wait 6.17 s. */
+    /* 4.295 s for the peer, twice 1.074 s for the network: soft-RoCE was measured to wait 6.17 s. */
     cr_expect_eq(cm_next_expiry(&a) - now, 4294967296 + INT64_C(2147483648));
     cm_expire(&a, cm_next_expiry(&a) - 1);
     cr_expect_eq(lose(&a), 0, "not before its time");

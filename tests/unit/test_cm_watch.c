@@ -1,4 +1,5 @@
-/* layer 2 tests: which messages an observer of an exchange takes for possible: seen is not delivered. */
+/* layer 2 tests: which CM messages an observer must accept: a message that it sees may still be lost before its
+ * receiver. */
 #include "src/transport/cm.h"
 
 #include <criterion/criterion.h>

@@ -1,5 +1,5 @@
-/* layer 3 (gen) tests: learning connections from what passes: by frames made here, and by captures of real programs,
- * for which the queue pairs and PSNs were read with tshark. */
+/* layer 3 (gen) tests: learning connections from passing frames: frames built here, and captures of real programs,
+ * whose queue pairs and PSNs were read with tshark. */
 #include "gen/net/conns_learn.h"
 #include "psn.h"
 #include "tests/unit/bridge_rig.h"

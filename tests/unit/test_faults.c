@@ -13,7 +13,7 @@ static int lossy(struct pair *p, int from, uint8_t *frame, uint32_t len, ns_t *e
 enum variant {
     CLEAN,
     LOSSY,
-    FATAL,     /* ends with a WRITE that is refused */
+    FATAL,     /* ends with a WRITE that the responder refuses */
     NOT_READY, /* receives are posted late */
     PMTU_256,
     CREDITS,
@@ -100,7 +100,7 @@ static void play(struct pair *p, enum variant v)
     pair_run(p, p->now + NS_PER_S);
 }
 
-/* What only the bytes of the frame show, or only time: the transport's checks do not see it. */
+/* Faults that only the bytes of the frame, or only time, show: the checks of the transport do not see them. */
 static bool below_the_transport(enum rule rule)
 {
     static const enum rule rules[] = {RULE_FMT_01, RULE_FMT_06, RULE_FMT_07, RULE_FMT_08, RULE_FMT_09, RULE_FMT_10,

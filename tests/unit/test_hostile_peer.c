@@ -1,5 +1,5 @@
-/* layer 3 tests: a peer that sends whatever it likes, with right ICRCs: memory that it was not given stays as it is and
- * is not told, all packets are counted, and nothing grows. */
+/* layer 3 tests: a peer that sends arbitrary packets with right ICRCs: it can neither change nor read memory without
+ * permission, all packets are counted, and no memory grows. */
 #include "gen/endpoint/cm_agent.h"
 
 #include <criterion/criterion.h>
@@ -11,11 +11,11 @@
 #define GAP     8192u
 #define QPN     0x4711u
 
-/* Regions with gaps between them. What each holds is told by its bytes. */
+/* Regions with gaps between them; the bytes of each identify it. */
 enum { GAP0, READ_WRITE, GAP1, READ_ONLY, GAP2, WRITE_ONLY, GAP3, LOCAL, GAP4, OTHER_PD, GAP5, PLACES };
 static const struct {
     uint32_t len;
-    uint8_t access; /* 0 and LOCAL_WRITE: nothing for the peer */
+    uint8_t access; /* 0 and LOCAL_WRITE: no remote access */
     bool registered;
     uint8_t fill;
 } places[PLACES] = {
@@ -26,7 +26,7 @@ static const struct {
     [GAP4] = {GAP, 0, false, 0xd6}, [OTHER_PD] = {REGION, ACCESS_LOCAL_WRITE | ACCESS_REMOTE, true, 0xd7},
     [GAP5] = {GAP, 0, false, 0xd8},
 };
-#define SECRET 0xd0 /* high half of a byte that must not get out */
+#define SECRET 0xd0 /* high half of a byte that must not be sent */
 
 static uint8_t memory[6 * GAP + 5 * REGION];
 static uint8_t *at[PLACES];
@@ -61,7 +61,7 @@ static void lay_out(void)
     }
 }
 
-/* Bytes of a place that are not what they were. */
+/* Number of bytes of a place that have changed. */
 static unsigned changed(unsigned place)
 {
     unsigned n = 0;
@@ -71,7 +71,7 @@ static unsigned changed(unsigned place)
     return n;
 }
 
-/* A fresh connection: the last one has died of an error. */
+/* A new connection: the last one is in the error state. */
 static void reconnect(enum qp_type type)
 {
     struct ep_qp_init init = {
@@ -124,7 +124,7 @@ static void close_endpoint(void)
     ep = NULL;
 }
 
-/* An address in or near a region, a key that may be its, a length that may fit. */
+/* An address in or near a region, a key that may belong to it, a length that may fit. */
 static void attack_memory(uint8_t reth[16])
 {
     static const uint32_t sizes[] = {0,    1,    8,    255,        256,        257,       1000,
@@ -186,7 +186,7 @@ static uint32_t attack(uint8_t *frame, enum qp_type type)
     return put_frame(frame, prng_below(&rng, 16) ? PEER : STRANGER, body, (n + 3) & ~3u);
 }
 
-/* Whether there are eight bytes of a place that the peer must not see. */
+/* Whether a packet holds eight bytes of a place that the peer must not read. */
 static bool tells_secret(const uint8_t *frame, uint32_t len)
 {
     uint32_t run = 0;
@@ -212,7 +212,7 @@ static void besiege(enum ep_profile profile, enum qp_type type)
         ep_rx(ep, frame, len, (ns_t)i * 1000);
         while ((n = ep_tx(ep, out, sizeof out, (ns_t)i * 1000)) > 0) {
             cr_assert_not(tells_secret(out, (uint32_t)n), "packet %u", i);
-            read += n > 66; /* more than an acknowledgement: data */
+            read += n > 66; /* data, not only an acknowledgement */
         }
         if (ep_qp(ep, qp)->state == QPS_ERR || i % 64 == 63)
             reconnect(type);
@@ -222,7 +222,7 @@ static void besiege(enum ep_profile profile, enum qp_type type)
     now_bytes = (unsigned)mallinfo2().uordblks;
     for (unsigned i = 0; i < ARRAY_LEN(untouched); i++)
         cr_assert_eq(changed(untouched[i]), 0, "place %u", untouched[i]);
-    cr_assert_gt(changed(READ_WRITE), 100); /* what is allowed works: the attack got through to where it could hurt */
+    cr_assert_gt(changed(READ_WRITE), 100); /* permitted requests succeed: so the attack reached the memory */
     cr_assert_gt(changed(WRITE_ONLY), 100);
     cr_assert(type != QPT_RC || read > 100, "%u", read);
     cr_assert_gt(connections, 1000);
@@ -255,7 +255,7 @@ Test(hostile_peer, writes_only_what_it_was_given_over_uc)
 
 /* --- Answers that are none -------------------------------------------------------------------- */
 
-/* Write an answer with `n` bytes of data to the queue pair's request; its length. */
+/* Write a response with `n` bytes of data to the request of the queue pair; returns its length. */
 static uint32_t answer(uint8_t *frame, const uint8_t from[16], uint32_t qpn, uint8_t opcode, uint32_t psn, uint32_t n)
 {
     uint8_t body[16 + 256] = {opcode, 0, 0xff, 0xff};
@@ -418,8 +418,8 @@ static void on_request(void *user, const struct cm_conn *c, struct cm_answer *a)
     taken = true;
 }
 
-/* A peer's first message: its connection, of which `n` tells one from another; it waits for an answer for as long as it
- * may say. */
+/* The first message of a peer; `n` distinguishes its connection from others. The peer states the longest possible
+ * response timeout. */
 static void ask(struct cm_conn *c, struct cm_agent *a, uint32_t n, ns_t now)
 {
     static uint8_t frame[EP_FRAME_MAX];
@@ -437,7 +437,7 @@ static void ask(struct cm_conn *c, struct cm_agent *a, uint32_t n, ns_t now)
     cm_agent_run(a, now);
 }
 
-/* What the agent says to `c` is taken; others never hear it. */
+/* Deliver the messages of the agent to `c`; drop those to others. */
 static void listen_for(struct cm_conn *c, struct cm_agent *a, ns_t now)
 {
     static uint8_t frame[EP_FRAME_MAX];

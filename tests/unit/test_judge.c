@@ -1,6 +1,6 @@
-/* layer 3 (gen) tests: the transport's checks as a judge of endpoints that keep the rules, over a bad network and from
- * three taps. What a tap saw may have been lost behind it, and what it did not see may have arrived: no check may ever
- * accuse. */
+/* layer 3 (gen) tests: the checks of the transport applied to endpoints that keep the rules, over a bad network and at
+ * three taps. A packet may be lost after a tap, and one that the tap did not see may have arrived: no check may report
+ * a failure. */
 #include "src/judge/shadow_req.h"
 #include "src/judge/shadow_rsp.h"
 #include "tests/unit/ep_pair.h"
@@ -42,7 +42,7 @@ static void record(enum tap tap, ns_t at, int from, const uint8_t *frame, uint32
     memcpy(r->s[r->n++].data, frame, len);
 }
 
-/* One frame in a hundred is lost before the middle, one behind it; one is doubled, one is late. */
+/* Of a hundred frames one is lost before the tap in the middle and one after it; one is duplicated, one is delayed. */
 static int tapped_pipe(struct pair *p, int from, uint8_t *frame, uint32_t len, ns_t *extra)
 {
     uint32_t dice = prng_below(&p->rng, 100);
@@ -89,7 +89,7 @@ static void flow_init(struct flow *f, const struct qp *requester, const struct q
     shadow_rsp_init(&f->rsp, &q, &w, f->res, 32);
 }
 
-/* With a fault: which rules were found broken. Else nothing may be. */
+/* With a fault: the rules that were reported. Without: none may be. */
 static bool expecting, accused[RULE_COUNT];
 
 static void accuse(struct verdict v, unsigned have, uint64_t seed, int tap, uint32_t n, const struct pkt *k)

@@ -1,5 +1,5 @@
-/* layer 3 (gen) tests: the judge of captures, over short captures made packet by packet: what it must not take for a
- * mistake of an end. */
+/* layer 3 (judge) tests: the judge, over short captures built packet by packet: what it must not report as a failure of
+ * an endpoint. */
 #include "gen/endpoint/build.h"
 #include "src/judge/judge_impl.h"
 #include "src/transport/responder.h"
@@ -56,7 +56,7 @@ static struct link_addr end_addr(int end)
     return a;
 }
 
-/* What CM would have told: end 0 opened the connection; PSNs from 10 on; timeout 4.194304 ms, one retry. */
+/* The parameters that CM would state: end 0 is the active side; starting PSN 10; ACK timeout 4.194304 ms, one retry. */
 static void learn(struct judge *j)
 {
     struct conn_known k = {.qpn = {0x11, 0x12}, .psn = {10, 10}, .pmtu = 1024, .how = PAIR_CM};
@@ -182,7 +182,7 @@ Test(judge_trace, an_ack_before_its_request_is_false_unless_clocks_may_explain_i
     cr_expect_eq(VERDICT(late, TAP_RESPONDER, false, false, RULE_ACK_03), V_INCONCLUSIVE, "how it began is not known");
 }
 
-/* 11 is lost before the tap, and sent again with what followed it. */
+/* PSN 11 is lost before the tap, and retransmitted with the packets after it. */
 #define LOSS SEND(0, 10, 1), ACK(US, 10, 1, 1), SEND(2 * US, 12, 2), NAK(2 * US, 11, 1, 2), SEND(9 * US, 11, 3)
 
 Test(judge_trace, a_loss_before_the_responder_hides_its_faults_only_until_all_has_come_again)
@@ -247,7 +247,7 @@ Test(judge_trace, an_ack_on_the_heels_of_a_nak_moves_the_place_to_resume)
     cr_expect_eq(VERDICT(none, TAP_REQUESTER, true, false, RULE_RTX_02), V_FAIL);
 }
 
-/* Without CM the requester is the end that sent the first request: but which was that, if the capture begins later? */
+/* Without CM the requester is the end that sent the first request; if the capture begins later, it is not known. */
 Test(judge_trace, ends_are_told_apart_only_where_the_capture_shows_how_they_began)
 {
     static const struct line start[] = {SEND(0, 10, 1), ACK(US, 10, 1, 1), SEND(2 * US, 12, 2), NAK(3 * US, 11, 1, 2)};
@@ -260,7 +260,7 @@ Test(judge_trace, ends_are_told_apart_only_where_the_capture_shows_how_they_bega
     cr_expect_eq(VERDICT(answers, TAP_REQUESTER, false, false, RULE_SEQ_01), V_INCONCLUSIVE);
 }
 
-/* Responses to a further queue pair: its peer may be the one whose responses were taken for answers to another. */
+/* Responses to a third queue pair: its peer may be the one whose responses were paired with another queue pair. */
 Test(judge_trace, a_pairing_by_psn_is_doubtful_where_another_queue_pair_waits_for_its_peer)
 {
     static const struct line alone[] = {SEND(0, 10, 1), ACK(US, 10, 1, 1), SEND(2 * US, 12, 2), NAK(3 * US, 11, 1, 2)};

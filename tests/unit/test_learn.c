@@ -1,5 +1,5 @@
-/* layer 3 tests: what CM messages and parameter exchanges teach. The texts are those of real captures (perftest 4.5,
- * rdma-core 44). */
+/* layer 3 tests: learning connections from CM messages and parameter exchanges. The texts are those of real captures
+ * (perftest 4.5, rdma-core 44). */
 #include "dissect/ulp/service.h"
 #include "src/conn/setup.h"
 

@@ -1,4 +1,5 @@
-/* layer 3 tests: endpoints in the live event loop, rping's conversation, and a connection manager among strangers. */
+/* layer 3 tests: endpoints in the live event loop, the protocol of rping, and a connection manager that receives
+ * messages of strangers. */
 #include "gen/live/live.h"
 #include "gen/peers/rping.h"
 
@@ -85,7 +86,7 @@ static void close_both(void)
     live_close(&server.l);
 }
 
-/* Both sides take a turn. */
+/* Run one step of both sides. */
 static void turn(void)
 {
     struct side *all[] = {&client, &server};
@@ -159,7 +160,7 @@ Test(live, both_sides_see_data_that_differs, .init = open_both, .fini = close_bo
 Test(live, server_refuses_a_buffer_that_it_cannot_hold, .init = open_both, .fini = close_both)
 {
     connect_client(100);
-    client.r.size = RPING_SIZE_MAX + 1; /* what it says, not what it has */
+    client.r.size = RPING_SIZE_MAX + 1; /* the size that the message states, not the actual one */
     client.r.state = RPING_WAIT_READ;
     store_be64(client.r.info[0], 0x1000);
     store_be32(client.r.info[0] + 12, RPING_SIZE_MAX + 1);
@@ -199,7 +200,7 @@ static void flood_of(const uint8_t from[16], unsigned n)
         turn();
 }
 
-/* The REQ of a client whose server has no listener, to begin a flood with. */
+/* The REQ of a client whose server has no listener, from which a flood is made. */
 static void catch_req(void)
 {
     struct cm_params own;
@@ -267,7 +268,7 @@ Test(live, garbage_from_the_network_is_survived, .init = open_both, .fini = clos
         turn();
     cr_assert_gt(cm_agent_ignored(server.l.cm), 0);
     cr_assert_gt(ep_stats(server.l.ep)->dropped, 0);
-    /* The connection is still there. */
+    /* The connection still exists. */
     rping_start(&client.r, live_now());
     for (unsigned i = 0; i < 10000 && client.r.state != RPING_IDLE && !client.gone; i++)
         turn();
@@ -370,7 +371,7 @@ static struct live_net *open_net(const char *words)
     return n;
 }
 
-/* What has come to the other side: frames that begin with their number, from `*next` on. */
+/* The frames that arrived at the other side; each begins with its number, from `*next` on. */
 static void count_arrived(struct backend *b, uint32_t *next)
 {
     struct backend_frame f;

@@ -1,4 +1,4 @@
-/* layer 3 (trace) tests: what is measured of a connection. */
+/* layer 3 (measure) tests: the measures of a connection. */
 #include "tests/unit/talk.h"
 
 static struct talk t;
@@ -94,7 +94,7 @@ Test(meter, timeout_costs_the_silence_since_the_last_progress)
     talk_start(&t, true);
     talk(&t, 0, 0, mk(OP_SEND_ONLY, 100, 10));
     talk(&t, 0, US, mk(OP_SEND_ONLY, 101, 10));
-    talk(&t, 1, 100 * US, mk_ack(100, 0x1f, 1)); /* progress: the timer starts anew */
+    talk(&t, 1, 100 * US, mk_ack(100, 0x1f, 1)); /* progress: the ACK timer restarts */
     talk(&t, 0, 4200 * US, mk(OP_SEND_ONLY, 101, 10));
     talk(&t, 0, 4300 * US, mk(OP_SEND_ONLY, 101, 10));
     talk(&t, 1, US, mk_ack(101, 0x1f, 2));
@@ -137,7 +137,7 @@ Test(meter, response_that_passes_over_a_read_is_an_implied_nak)
     cr_expect_eq(talk_row(&t, 0)->duplicate_requests, 1, "its delivery had been shown");
 }
 
-/* A response passed over an atomic, which is sent again `after` ns later. */
+/* A response skips an atomic, which is retransmitted `after` ns later. */
 static const struct meter_row *go_back_after(bool paired, ns_t after)
 {
     talk_start(&t, paired);
@@ -173,7 +173,7 @@ Test(meter, implied_nak_is_one_however_late_where_no_timeout_is_known)
     cr_expect_eq(r->c.timeouts, 0);
 }
 
-/* The answer to 101 comes first, and that to 100 behind it. */
+/* The response to PSN 101 arrives before that to PSN 100. */
 static void overtaken_answers(uint32_t more)
 {
     talk_start(&t, true);
@@ -187,7 +187,7 @@ static void overtaken_answers(uint32_t more)
 Test(meter, requester_goes_on_behind_an_answer_that_was_overtaken_by_an_implied_nak)
 {
     overtaken_answers(0);
-    talk(&t, 0, US, mk_atomic(OP_FETCH_ADD, 101, 0)); /* its answer came early, and was dropped */
+    talk(&t, 0, US, mk_atomic(OP_FETCH_ADD, 101, 0)); /* its response came early, and the requester dropped it */
     talk_end(&t, 0);
     cr_expect_eq(talk_row(&t, 0)->implied_naks, 1);
     cr_expect_eq(talk_row(&t, 0)->c.timeouts, 0);
@@ -208,7 +208,9 @@ Test(meter, answer_that_came_early_and_comes_again_behind_a_later_one_is_overtak
     overtaken_answers(1);
     talk(&t, 0, US, mk_atomic(OP_FETCH_ADD, 101, 0));
     talk(&t, 0, US, mk_atomic(OP_FETCH_ADD, 102, 0));
-    talk(&t, 1, US, mk_aeth(OP_ATOMIC_ACKNOWLEDGE, 101, 0, 0x1f, 2)); /* taken now; the answer to 102 came before it */
+    talk(&t, 1, US,
+         mk_aeth(OP_ATOMIC_ACKNOWLEDGE, 101, 0, 0x1f,
+                 2)); /* the requester takes it now; the response to PSN 102 came before it */
     talk(&t, 0, US, mk_atomic(OP_FETCH_ADD, 102, 0));
     talk_end(&t, 0);
     cr_expect_eq(talk_row(&t, 0)->implied_naks, 2);
@@ -361,7 +363,7 @@ Test(meter, intervals_are_counted_from_the_first_frame_and_empty_ones_left_out)
     talk(&t, 0, 2500 * US, mk(OP_SEND_ONLY, 100, 10));
     talk(&t, 0, 100 * US, mk(OP_SEND_ONLY, 101, 10));
     talk(&t, 0, 2000 * US, mk(OP_SEND_ONLY, 102, 10));
-    talk(&t, 1, 500 * US, mk_ack(102, 0x60, 1)); /* of the next interval, and told to the requests' row */
+    talk(&t, 1, 500 * US, mk_ack(102, 0x60, 1)); /* of the next interval, and counted in the row of the requests */
     talk_end(&t, 0);
     cr_assert_eq(n_ticks, 3);
     cr_expect(ticks[0].since == 2 * NS_PER_MS && ticks[0].c.packets == 2);

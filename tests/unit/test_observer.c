@@ -120,7 +120,8 @@ Test(observer, a_packet_that_only_teaches_has_no_event)
     talk_stop(&t);
 }
 
-/* Far behind what is remembered: another connection for a cautious observer, retransmitted for others. */
+/* A PSN far before those remembered: a cautious observer takes it for a new connection, another one for a
+ * retransmission. */
 Test(observer, a_cautious_one_begins_anew_where_nothing_is_proved)
 {
     for (unsigned cautious = 0; cautious < 2; cautious++) {

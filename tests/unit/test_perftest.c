@@ -46,7 +46,7 @@ Test(perftest, keys_over_rdma_are_read_and_written)
     cr_assert_eq(k.vaddr, UINT64_C(0x55e4a3b26000));
     cr_assert_eq(k.gid[15], 1);
     perftest_keys_put_binary(again, &k);
-    /* behind: a queue pair number, and the index of the GID, which is nobody else's business */
+    /* a queue pair number follows, and the index of the GID, which concerns its sender only */
     cr_assert_arr_eq(again, binary, 48);
 }
 

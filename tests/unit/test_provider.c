@@ -16,7 +16,7 @@
 static struct rig {
     struct sim s;
     struct recorder host[NET_HOSTS]; /* provider of each */
-    void (*turn)(ns_t now);          /* both programs take their completions, and go on */
+    void (*turn)(ns_t now);          /* both programs poll their completions and continue */
 } rig;
 
 static ns_t run(void *user, ns_t now)
@@ -40,7 +40,7 @@ static void open_hosts(void)
         recorder_open(&rig.host[h], ep_verbs(rig.s.ep[h]));
 }
 
-/* No program has misused its provider, and none has left anything behind. */
+/* No program misused its provider, and none leaked an object. */
 static void close_hosts(void)
 {
     for (unsigned h = 0; h < NET_HOSTS; h++) {
@@ -60,7 +60,7 @@ static struct verbs *verbs(unsigned h)
     return &rig.host[h].verbs;
 }
 
-/* Let time go on until nothing is left to do. */
+/* Advance the time until nothing is left to do. */
 static void go(void (*turn)(ns_t now))
 {
     unsigned n = 0;
@@ -112,7 +112,7 @@ Test(provider, rping_client_and_server_run_in_virtual_time, .init = open_hosts, 
         cr_expect_eq(ping[h].got, 5000);
         cr_expect_eq(ping[h].mismatches, 0);
     }
-    cr_expect_geq(ping[0].took, 8 * NS_PER_US); /* on the simulation's clock: eight ways of a microsecond */
+    cr_expect_geq(ping[0].took, 8 * NS_PER_US); /* in virtual time: eight one-way delays of a microsecond */
     for (unsigned h = 0; h < NET_HOSTS; h++)
         rping_free(&ping[h]);
 }

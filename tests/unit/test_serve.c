@@ -1,4 +1,4 @@
-/* layer 3 tests: the server of perftest's clients: hostile words over TCP, and the limits of what one client can
+/* layer 3 tests: the server for clients of perftest: hostile messages over TCP, and the limits of what one client can
  * take. */
 #include "gen/peers/perf_client.h"
 #include "gen/peers/pingpong.h"
@@ -76,7 +76,7 @@ static void say(int s, const void *p, size_t len)
     turn();
 }
 
-/* What the server says next, `len` bytes at most; 0 if nothing comes. */
+/* Receive the next message of the server, at most `len` bytes; 0 if none comes. */
 static size_t hear(int s, void *p, size_t len)
 {
     for (ns_t end = live_now() + 5 * NS_PER_S; live_now() < end; turn()) {
@@ -89,7 +89,7 @@ static size_t hear(int s, void *p, size_t len)
     return 0;
 }
 
-/* All that comes before the keys. */
+/* Exchange everything before the keys. */
 static void introduce(int s)
 {
     static const uint8_t words[] = {'6', '.', '0', '6', 0, 0,  0, 0, 0, 0, 0,  0,   0,
@@ -132,7 +132,7 @@ static void greet(void)
 {
     uint8_t frame[IDENTITY_FRAME_MAX];
 
-    /* So that the server knows the way to 10.0.0.1 without asking. */
+    /* So that the server knows the MAC address of 10.0.0.1 without resolution. */
     for (unsigned i = 0; i < 100 && !identity_lookup(&near.id, far.id.gid, frame); i++) {
         backend_send(near.backend, frame, identity_ask(&near.id, far.id.gid, frame));
         turn();
@@ -164,7 +164,7 @@ Test(serve, keys_are_answered_with_a_queue_pair_of_the_server, .init = open_serv
     cr_assert_eq(server.failed, 0);
 }
 
-/* ibv_srq_pingpong tells 256 addresses, most of them zero, before it listens; the others tell one. */
+/* ibv_srq_pingpong sends 256 addresses, most of them zero, before it receives; the others send one. */
 Test(serve, one_address_is_answered_by_one_and_many_by_many, .init = open_server, .fini = close_server)
 {
     static char text[PINGPONG_QPS][PINGPONG_TEXT], got[PINGPONG_QPS][PINGPONG_TEXT];
@@ -255,8 +255,8 @@ Test(serve, more_clients_than_there_is_room_for_wait, .init = open_server, .fini
     cr_assert_eq(server.failed, ARRAY_LEN(s));
 }
 
-/* Random bytes, random words in the right order, true words with a byte changed: all are survived, and the next client
- * is served. */
+/* Random bytes, random messages in the right order, valid messages with a byte changed: the server survives all, and
+ * serves the next client. */
 Test(serve, any_bytes_are_survived, .init = open_server, .fini = close_server, .timeout = 60)
 {
     struct perftest_keys k = keys_of(0x77);
@@ -274,7 +274,7 @@ Test(serve, any_bytes_are_survived, .init = open_server, .fini = close_server, .
                 text[i] = (char)rand();
             if (n % 3 == 2) {
                 perftest_keys_put(text, &k);
-                /* not in the address: nobody would answer there, which takes its time */
+                /* not in the address: its resolution would have to time out */
                 text[rand() % 60] = (char)rand();
             }
             say(s, text, len);

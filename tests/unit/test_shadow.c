@@ -1,4 +1,4 @@
-/* layer 3 (trace) tests: replicas of both ends, driven by what a tap saw. */
+/* layer 3 (judge) tests: replicas of both ends, driven by the packets that a tap saw. */
 #include "src/judge/shadow.h"
 
 #include "src/conn/go_back.h"

@@ -86,7 +86,7 @@ Test(shadow_rsp, a_read_seen_again_takes_all_of_its_psns)
 
     watch(&b, 20);
     pmtu = b.s.r.p.pmtu;
-    shadow_rsp_may_expect(&b.s, 21); /* all that was left to know of it */
+    shadow_rsp_may_expect(&b.s, 21); /* the last thing that was not known of it */
     rx(&b, mk_reth(OP_READ_REQUEST, 20, 0, 0x1000, 1, 4 * pmtu));
     cr_expect_eq(b.s.r.epsn_hi, 24);
     rx(&b, mk(OP_SEND_ONLY, 24, 4));

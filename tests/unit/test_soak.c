@@ -1,14 +1,14 @@
-/* layer 3 (gen) tests: random conversations over a pipe that loses, repeats, delays and spoils frames. */
+/* layer 3 (gen) tests: random conversations over a pipe that loses, duplicates, delays and corrupts frames. */
 #include "tests/unit/ep_pair.h"
 
 #include <criterion/criterion.h>
 
 #define SLOT      16384u /* bytes of memory that one operation uses */
-#define SLOTS     32u    /* operations that may be under way */
+#define SLOTS     32u    /* operations outstanding at most */
 #define ATOMIC_AT (SLOT * 62)
 #define CONST_AT  (SLOT * 40) /* never written: what READs fetch */
 
-/* One percent and a half of everything that can go wrong. */
+/* 1.5 % of all frames suffer each kind of trouble. */
 static int bad_pipe(struct pair *p, int from, uint8_t *frame, uint32_t len, ns_t *extra)
 {
     uint32_t dice = prng_below(&p->rng, 1000);
@@ -39,7 +39,7 @@ struct soak {
     uint32_t receives; /* posted at a time: few of them provoke RNR NAKs */
     uint64_t posted[2], done[2], recv_done[2], recv_due[2];
     struct op op[2][SLOTS]; /* by wr_id modulo SLOTS */
-    struct op due[2][4096]; /* messages that side's receives must bring, in order */
+    struct op due[2][4096]; /* messages that the receives of that side must deliver, in order */
     uint64_t sum[2];        /* what FETCH & ADDs of side i have added */
     uint64_t expect_atomic[2];
 };

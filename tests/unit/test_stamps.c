@@ -108,7 +108,7 @@ Test(stamps, any_other_clock_is_brought_into_step)
     }
 }
 
-/* One that is ahead by a little would have frames arrive before they were sent. */
+/* A clock that is slightly ahead would have frames arrive before they were sent. */
 Test(stamps, a_clock_that_is_ahead_is_not_believed)
 {
     struct stamps s = {0};

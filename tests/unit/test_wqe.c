@@ -1,4 +1,4 @@
-/* layer 3 (trace) tests: work requests put together from packets, and how they end. */
+/* layer 3 (measure) tests: work requests reconstructed from packets, and their status. */
 #include "tests/unit/talk.h"
 
 static struct talk t;
@@ -84,7 +84,7 @@ Test(wqe, what_is_behind_a_missing_answer_is_complete_once_its_requester_has_gon
     talk_start(&t, true);
     talk(&t, 0, 0, mk_read(100, 0x7000, 2500));
     talk(&t, 0, US, mk(OP_SEND_ONLY, 103, 10));
-    talk(&t, 1, US, mk_ack(103, 0x1f, 2)); /* the answer to the READ was not captured, or lost */
+    talk(&t, 1, US, mk_ack(103, 0x1f, 2)); /* the response to the READ was lost or not captured */
     talk(&t, 0, US, mk(OP_SEND_ONLY, 104, 10));
     talk_end(&t, 0);
     cr_expect_eq(over(0).status, WQE_STATUS_UNKNOWN);
@@ -165,7 +165,7 @@ Test(wqe, acknowledged_and_sent_again_was_not_complete_for_its_sender)
 {
     talk_start(&t, true);
     talk(&t, 0, 0, mk(OP_SEND_ONLY, 100, 10));
-    talk(&t, 1, US, mk_ack(100, 0x1f, 1)); /* lost behind the tap */
+    talk(&t, 1, US, mk_ack(100, 0x1f, 1)); /* lost after the tap */
     talk(&t, 0, 5000 * US, mk(OP_SEND_ONLY, 100, 10));
     talk(&t, 1, US, mk_ack(100, 0x1f, 1));
     talk_end(&t, 0);
@@ -191,7 +191,7 @@ Test(wqe, a_copy_to_the_last_bit_is_not_sent_again)
 
 Test(wqe, silence_after_all_retries_is_retry_exceeded)
 {
-    talk_start(&t, true); /* two retries were agreed on */
+    talk_start(&t, true); /* the retry count is two */
     talk(&t, 0, 0, mk(OP_SEND_ONLY, 100, 10));
     talk(&t, 1, US, mk_ack(100, 0x1f, 1));
     for (int i = 0; i < 3; i++)
@@ -223,7 +223,7 @@ Test(wqe, one_timeout_before_the_capture_ends_says_nothing)
 
 Test(wqe, rnr_naks_beyond_the_retries_are_rnr_retry_exceeded)
 {
-    talk_start(&t, true); /* one RNR retry was agreed on */
+    talk_start(&t, true); /* the RNR retry count is one */
     talk(&t, 0, 0, mk(OP_SEND_ONLY, 100, 10));
     talk(&t, 1, US, mk_ack(100, 0x2c, 0));
     talk(&t, 0, 1000 * US, mk(OP_SEND_ONLY, 100, 10));
