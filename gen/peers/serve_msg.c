@@ -273,7 +273,7 @@ static void after_mtu(struct serve *v, struct serve_session *s, const uint8_t *p
         reply(s, "done", PERFTEST_DONE, now);
         session_over(s, s->told >= 3, now);
     } else {
-        session_fail(s, "it says what cannot be understood");
+        session_fail(s, "its message cannot be parsed");
     }
 }
 
@@ -295,7 +295,7 @@ void word_take(struct serve *v, struct serve_session *s, const uint8_t *p, size_
     } else if (s->stage >= SERVE_KEYS) {
         after_mtu(v, s, p, len, now);
     } else if (len != lengths[s->stage]) {
-        session_fail(s, "it says what cannot be understood");
+        session_fail(s, "its message cannot be parsed");
     } else if (s->stage == SERVE_VERSION) {
         version(s, p, now);
     } else if (s->stage == SERVE_MTU) {

@@ -88,11 +88,6 @@ static void count_try(struct tries *t, const struct req_dir *h, uint32_t psn, bo
     t->next = h->next;
 }
 
-void go_back_nak(struct go_backs *g, uint32_t psn)
-{
-    g->naks[g->naks_at++ % GO_BACK_NAKS] = (struct open_nak){true, psn};
-}
-
 enum why_back go_back_why(struct go_backs *g, struct req_dir *h, const struct pkt *p)
 {
     uint32_t psn = p->bth.psn;

@@ -32,7 +32,10 @@ struct go_backs {
 };
 
 /* A sequence NAK for `psn` was seen. */
-void go_back_nak(struct go_backs *g, uint32_t psn);
+static inline void go_back_nak(struct go_backs *g, uint32_t psn)
+{
+    g->naks[g->naks_at++ % GO_BACK_NAKS] = (struct open_nak){true, psn};
+}
 /* Why the requester of `h` goes back to request `p`, which is SEEN_AGAIN and before h->cursor; before
  * req_dir_request(). BACK_NONE: it does not: the packet belongs to a retransmission already under way and was
  * reordered. h->timeout is known by now, or 0. */

@@ -135,10 +135,7 @@ static inline void take(const struct judged *a, bool unsettled)
 {
     struct shadow *r = a->f->shadow;
 
-    if (LIKELY(a->usual))
-        shadow_usual_request(r, a->p, a->h);
-    else
-        shadow_request(r, a->p, (enum seen_as)a->as, a->h);
+    shadow_request(r, a->p, (enum seen_as)a->as, a->h, a->usual);
     if (UNLIKELY(unsettled && !a->h->unsettled))
         shadow_rsp_settle(&r->rsp);
 }

@@ -59,20 +59,16 @@ static inline void arrive(struct shadow *r, const struct pkt *p, enum seen_as as
         shadow_rsp_may_expect(&r->rsp, h->contig);
 }
 
-void shadow_request(struct shadow *r, const struct pkt *p, enum seen_as as, const struct req_dir *h)
+void shadow_request(struct shadow *r, const struct pkt *p, enum seen_as as, const struct req_dir *h, bool usual)
 {
     if (UNLIKELY(as == SEEN_LATE))
         take_late(r, p);
-    /* if the requester is about to retransmit it, it is no packet overtaken, but one lost before the tap */
-    if (LIKELY(as != SEEN_COPY && as != SEEN_LATE) || (as == SEEN_LATE && shadow_req_is_due_again(&r->req, p->bth.psn)))
+    /* if the requester is about to retransmit it, it was not reordered, but lost before the tap */
+    if (LIKELY(usual))
+        shadow_req_tx_usual(&r->req, p, p->frame->ts);
+    else if ((as != SEEN_COPY && as != SEEN_LATE) || (as == SEEN_LATE && shadow_req_is_due_again(&r->req, p->bth.psn)))
         shadow_req_tx(&r->req, p, p->frame->ts);
     arrive(r, p, as, h);
-}
-
-void shadow_usual_request(struct shadow *r, const struct pkt *p, const struct req_dir *h)
-{
-    shadow_req_tx_usual(&r->req, p, p->frame->ts);
-    arrive(r, p, SEEN_NEW, h);
 }
 
 unsigned shadow_check_response(struct shadow *r, const struct pkt *p, bool at_responder, struct verdict *out)

@@ -60,12 +60,11 @@ static inline bool shadow_is_usual(const struct shadow *r, const struct pkt *p)
 }
 /* What the checks say of request `p`: the failures, at most SHADOW_FOUND, to `out`; returns how many. */
 unsigned shadow_check_request(const struct shadow *r, const struct pkt *p, struct verdict *out);
-/* Take request `p`, which is `as` to the requests `h`; after req_dir_request(). */
-void shadow_request(struct shadow *r, const struct pkt *p, enum seen_as as, const struct req_dir *h);
-/* The same for one that shadow_is_usual(). */
-void shadow_usual_request(struct shadow *r, const struct pkt *p, const struct req_dir *h);
-/* Likewise for response `p`. `at_responder`: the capture is complete and its tap at the responder, so that everything
- * is seen in the order in which the responder took and sent it. */
+/* Take request `p`, which is `as` to the requests `h`; after req_dir_request(). `usual`: as shadow_is_usual() said
+ * before. */
+void shadow_request(struct shadow *r, const struct pkt *p, enum seen_as as, const struct req_dir *h, bool usual);
+/* What the checks say of response `p`, likewise; `at_responder`: the capture is complete and its tap at the responder,
+ * so that everything is seen in the order in which the responder took and sent it. */
 unsigned shadow_check_response(struct shadow *r, const struct pkt *p, bool at_responder, struct verdict *out);
 void shadow_response(struct shadow *r, const struct pkt *p);
 

@@ -49,7 +49,7 @@ static enum rule request(struct pkt p)
     as = req_dir_classify(&dir, &p);
     n = shadow_check_request(&shadow, &p, found);
     req_dir_request(&dir, &p, as, as == SEEN_AGAIN ? go_back_why(&go_backs, &dir, &p) : BACK_NONE);
-    shadow_request(&shadow, &p, as, &dir);
+    shadow_request(&shadow, &p, as, &dir, false);
     return n ? (enum rule)found[0].rule : RULE_NONE;
 }
 
