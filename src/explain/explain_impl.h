@@ -290,7 +290,7 @@ bool explain_lost_between(struct explainer *x, uint32_t flow, uint32_t psn);
 /* What connections without any packet, or without any answer, leave open (unused_conns.c): sentences with `sep` in
  * between; nothing if there is none. */
 void explain_remarks(struct explainer *x, const char *sep, struct buf *b);
-/* Taps on the same way (shared_path.c): a packet of no connection; and a request that was given up, and reached one of
+/* Taps on the same way (merge_taps.c): a packet of no connection; and a request that was given up, and reached one of
  * two taps only. */
 void explain_way(struct explainer *x, const struct pkt *p);
 /* Whether the request of an incident is at this tap only, though other packets passed both. */
@@ -352,7 +352,5 @@ static inline unsigned explain_columns(const struct explain_opts *o)
 {
     return o->columns ? o->columns : 100;
 }
-/* account.c: the objects of the JSON list `account`. */
-void explain_account_json(const struct explainer *x, const struct explain_opts *o, struct buf *b);
 
 #endif

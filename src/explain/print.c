@@ -306,6 +306,48 @@ static void incident_json(struct explainer *x, const struct explain_opts *o, uin
     buf_free(&setting);
 }
 
+/* The file, and its interface if it is not the first one. */
+static void tap_name(struct buf *b, const struct explain_opts *o, uint32_t tap)
+{
+    uint32_t file = tap >> 16, iface = tap & 0xffff;
+
+    buf_puts(b, file < o->n_files ? o->files[file] : "");
+    if (iface)
+        buf_printf(b, ":%u", iface);
+}
+
+static void row_json(struct buf *b, const struct explain_opts *o, const struct timeline_row *r)
+{
+    struct buf tap = {0}, from = {0}, to = {0};
+    struct account a = {.conn = r->conn, .first = r->first, .last = r->last};
+
+    memcpy(a.states, r->states, sizeof a.states);
+    tap_name(&tap, o, r->tap);
+    conn_end_put(&from, &r->src, r->have_sqpn, r->sqpn);
+    conn_end_put(&to, &r->dst, true, r->dqpn);
+    a.tap = buf_str(&tap);
+    a.from = buf_str(&from);
+    a.to = buf_str(&to);
+    account_json(b, &a);
+    buf_free(&tap);
+    buf_free(&from);
+    buf_free(&to);
+}
+
+static void accounts_json(const struct explainer *x, const struct explain_opts *o, struct buf *b)
+{
+    const char *sep = "\n";
+
+    for (size_t i = 0; i < timeline_n(x->timeline); i++) {
+        const struct timeline_row *r = timeline_row(x->timeline, i);
+        if (o->conn && r->conn != o->conn)
+            continue;
+        buf_puts(b, sep);
+        row_json(b, o, r);
+        sep = ",\n";
+    }
+}
+
 void explain_json(struct explainer *x, const struct explain_opts *o, struct buf *b)
 {
     const char *sep = "\n";
@@ -313,7 +355,7 @@ void explain_json(struct explainer *x, const struct explain_opts *o, struct buf 
 
     buf_printf(b, "{\"packets\":%llu,\"rdma_packets\":%llu,\"account\":[", (unsigned long long)x->packets,
                (unsigned long long)x->rdma_packets);
-    explain_account_json(x, o, b);
+    accounts_json(x, o, b);
     buf_puts(b, "],\n\"incidents\":[");
     for (uint32_t i = 0; i < x->n; i++)
         if (explain_is_selected(&x->incidents[i], o)) {
