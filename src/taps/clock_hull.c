@@ -120,25 +120,36 @@ static double edge(const struct clock_points *s, uint32_t i)
     return v > SKEW_MAX ? SKEW_MAX : v < -SKEW_MAX ? -SKEW_MAX : v;
 }
 
-/* The slope with the widest margin: of several, the middle. */
-static double widest(const struct frame_of *w, double *best)
+/* How far the pairs of a direction are from a line of this slope that touches their hull, on average, and 1 ns. */
+static double spread(const struct frame_of *w, unsigned side, double skew)
 {
-    double low = -SKEW_MAX, high = -SKEW_MAX;
+    const struct clock_points *s = &w->h->side[side];
+    double x = s->x / s->pairs + (double)(w->h->base.x - w->h->from), y = s->y / s->pairs;
+    double d = y + (double)(w->h->base.y - w->y0) - skew * x - limit(w, side, skew, w->h->from);
 
-    *best = margin(w, low);
+    return (side == FORWARD ? d : -d) + 1;
+}
+
+/* The slope that fits best; false: none fits. */
+static bool best_slope(const struct frame_of *w, double *slope)
+{
+    double least = 0;
+    bool any = false;
+
     for (unsigned side = 0; side < 2; side++)
         for (uint32_t i = 0; i < w->h->side[side].n; i++) {
             const struct clock_points *s = &w->h->side[side];
-            double skew = i + 1 < s->n ? edge(s, i) : SKEW_MAX, m = margin(w, skew);
-            if (m > *best + 1e-3) {
-                *best = m;
-                low = high = skew;
-            } else if (m > *best - 1e-3) {
-                low = skew < low ? skew : low;
-                high = skew > high ? skew : high;
+            double skew = i + 1 < s->n ? edge(s, i) : 0, v;
+            if (margin(w, skew) < 0)
+                continue;
+            v = spread(w, FORWARD, skew) * spread(w, BACKWARD, skew);
+            if (!any || v < least) {
+                least = v;
+                *slope = skew;
             }
+            any = true;
         }
-    return (low + high) / 2;
+    return any;
 }
 
 /* The outermost slope, between `from` (a margin that is not negative) and `to`, at which a line still fits. */
@@ -195,13 +206,10 @@ static ns_t round_up(double v)
 static bool fit(const struct clock_hull *h, struct clock_window *to)
 {
     const struct frame_of w = {h, h->side[FORWARD].p[0].y};
-    double m, skew, offset, ends[3];
+    double skew = 0, offset, ends[3];
     ns_t at = h->from + (h->to - h->from) / 2, times[3] = {h->from, at, h->to};
 
-    if (!has_enough(h))
-        return false;
-    skew = widest(&w, &m);
-    if (m < 0)
+    if (!has_enough(h) || !best_slope(&w, &skew))
         return false;
     offset = (limit(&w, FORWARD, skew, at) + limit(&w, BACKWARD, skew, at)) / 2;
     for (unsigned i = 0; i < 3; i++)
@@ -251,6 +259,9 @@ static void take(struct clock_hull *h, unsigned side, struct clock_point p)
 
     h->from = first || p.x < h->from ? p.x : h->from;
     h->to = first || p.x > h->to ? p.x : h->to;
+    h->base = first ? p : h->base;
+    h->side[side].x += (double)(p.x - h->base.x);
+    h->side[side].y += (double)(p.y - h->base.y);
     points_add(&h->side[side], p, side == FORWARD ? 1 : -1);
 }
 

@@ -7,7 +7,9 @@
  *     max b <= theta <= min f
  *
  * holds at all times, whatever the queues on the way. While the clocks drift evenly theta is a line above the upper
- * hull of b and below the lower hull of f; the line with the widest margin to both is taken.
+ * hull of b and below the lower hull of f. Of the slopes that fit, the one is taken whose lines lie closest to the
+ * pairs of both directions, by the product of the mean distances (where a queue fills, its direction tells less than
+ * the other one, whose pairs keep to their line); the line is in the middle between the two hulls.
  *
  *     f  \_      .  .   _/      lower hull of f
  *          \___________/
@@ -41,7 +43,8 @@ struct clock_point {
 struct clock_points {
     struct clock_point p[CLOCK_HULL_POINTS + 1]; /* in the order of x */
     uint32_t n;
-    uint32_t pairs; /* all that were taken */
+    uint32_t pairs; /* all that were taken, */
+    double x, y;    /* and their sums, relative to clock_hull.base */
 };
 
 /* A window that is over. */
@@ -57,6 +60,7 @@ struct clock_window {
 struct clock_hull {
     struct clock_points side[2]; /* of the window under way: [0] lower hull of f, [1] upper hull of b */
     ns_t from, to;               /* of that window, valid with pairs */
+    struct clock_point base;     /* its first pair */
     struct clock_point suspects[2][CLOCK_SUSPECTS];
     uint32_t n_suspects[2];
     uint32_t dropped; /* pairs that contradicted all others */

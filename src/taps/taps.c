@@ -32,7 +32,7 @@ struct link {
     struct sight first[FIRST]; /* the latest pairs, while the order is not known */
     uint32_t n_first, n[2];    /* all pairs until then; [up] */
     bool ordered, up_first;    /* up_first: packets to the higher address pass tap[0] first */
-    struct clock_hull hull;    /* clock 1 is that of tap[0] */
+    struct clock_hull hull[2]; /* [up_first]; clock 1 is that of tap[0] */
 };
 
 struct taps {
@@ -71,7 +71,8 @@ static struct link *link_new(struct taps *t, const uint32_t tap[2], const struct
     memcpy(l->tap, tap, sizeof l->tap);
     l->addr[0] = *low;
     l->addr[1] = *high;
-    clock_hull_init(&l->hull);
+    clock_hull_init(&l->hull[false]);
+    clock_hull_init(&l->hull[true]);
     return l;
 }
 
@@ -91,18 +92,16 @@ static void find_order(struct link *l)
         return; /* the first pairs drift apart too far, or contradict each other: later ones will tell */
     l->ordered = true;
     l->up_first = least[true] >= most[false];
-    for (uint32_t i = 0; i < l->n_first && i < FIRST; i++) {
-        const struct sight *s = &l->first[l->n_first < FIRST ? i : (l->n_first + i) % FIRST];
-        clock_hull_add(&l->hull, s->t[0], s->t[1], s->up == l->up_first);
-    }
 }
 
 static void link_add(struct link *l, const struct sight *s)
 {
     if (l->ordered) {
-        clock_hull_add(&l->hull, s->t[0], s->t[1], s->up == l->up_first);
+        clock_hull_add(&l->hull[l->up_first], s->t[0], s->t[1], s->up == l->up_first);
         return;
     }
+    clock_hull_add(&l->hull[false], s->t[0], s->t[1], !s->up);
+    clock_hull_add(&l->hull[true], s->t[0], s->t[1], s->up);
     l->first[l->n_first++ % FIRST] = *s;
     l->n[s->up]++;
     if (l->n[false] >= ENOUGH && l->n[true] >= ENOUGH)
@@ -258,7 +257,7 @@ void taps_free(struct taps *t)
 void taps_end(struct taps *t)
 {
     for (uint32_t i = 0; i < t->n_links; i++)
-        clock_hull_end(&t->links[i]->hull);
+        clock_hull_end(&t->links[i]->hull[t->links[i]->up_first]);
 }
 
 /* --- Answers ---------------------------------------------------------------------------------- */
@@ -276,15 +275,16 @@ static ns_t resolution(const struct taps *t, uint32_t tap)
 static struct tap_offset offset_by(const struct taps *t, const struct link *l, uint32_t a, ns_t ts)
 {
     bool turned = l->tap[0] != a;
-    struct clock_estimate e = clock_hull_at(&l->hull, ts);
+    const struct clock_hull *h = &l->hull[l->up_first];
+    struct clock_estimate e = clock_hull_at(h, ts);
 
     if (turned && e.known)
-        e = clock_hull_at(&l->hull, ts - e.offset);
-    return (struct tap_offset){.known = e.known,
+        e = clock_hull_at(h, ts - e.offset);
+    return (struct tap_offset){.known = e.known && l->ordered,
                                .offset = turned ? -e.offset : e.offset,
                                .bound = e.bound + resolution(t, l->tap[0]) + resolution(t, l->tap[1]) - 2,
                                .skew_ppm = turned ? -e.skew_ppm : e.skew_ppm,
-                               .steps = l->hull.steps};
+                               .steps = h->steps};
 }
 
 static bool joins(const struct link *l, uint32_t a, uint32_t b)

@@ -74,6 +74,19 @@ Test(clock_hull, queues_do_not_matter)
     cr_assert_leq(close_to(&n, 25 * NS_PER_MS), 1000);
 }
 
+Test(clock_hull, a_queue_that_fills_in_one_direction_is_no_drift)
+{
+    struct net n = {.offset = 5 * NS_PER_MS, .skew = 20e-6, .forth = 3000, .back = 3000};
+
+    for (ns_t t = 0; t < 18 * NS_PER_MS; t += 4 * NS_PER_US) {
+        n.forth = 3000 + t / 100; /* as fast as it is sent, minus one percent */
+        packet(&n, t, true);
+        packet(&n, t + NS_PER_US, false);
+    }
+    cr_assert_leq(close_to(&n, 9 * NS_PER_MS), 1000);
+    cr_assert_float_eq(clock_hull_at(&hull, 9 * NS_PER_MS).skew_ppm, 20, 1);
+}
+
 Test(clock_hull, delays_that_differ_shift_the_offset_by_half_the_difference)
 {
     const struct net n = {.offset = 5 * NS_PER_MS, .skew = 20e-6, .forth = 13000, .back = 3000};
