@@ -6,7 +6,10 @@
 #define NOT_FOUND  UINT32_MAX
 #define FIT_LOOK   64             /* incidents of a connection that an episode is compared with */
 #define FIT_WITHIN (2 * NS_PER_S) /* they begin at most so long before it */
-#define VAIN_TOLD  2              /* retransmissions in vain that get a sentence each */
+#define SAME_TROUBLE                                                                                                   \
+    (10 * NS_PER_US) /* trouble that begins so soon after other trouble of the connection belongs to it */
+#define TIMER_LEAST (8 * NS_PER_US) /* no ACK timer runs out sooner: code 1 is 8.192 us */
+#define VAIN_TOLD   2               /* retransmissions in vain that get a sentence each */
 
 /* Incidents by connection, tap and time. */
 struct place_in_time {
@@ -36,17 +39,30 @@ static int by_place(const void *a, const void *b)
 
 /* --- Which incident an episode belongs to ----------------------------------------------------- */
 
+/* Whether incident `s` names a frame of its own tap, in its list or in a sentence. */
+static bool names(const struct incident *s, const struct episode *e, uint32_t frame)
+{
+    if (!frame)
+        return false;
+    if (incident_has(s, e->tap, frame))
+        return true;
+    for (unsigned i = 0; i < s->n_facts && !s->facts[i].tap; i++) {
+        const struct fact *f = &s->facts[i];
+        if (f->lost == frame || f->instead == frame || f->nak == frame || f->again == frame || f->answer == frame)
+            return true;
+    }
+    return s->back == frame;
+}
+
 /* How well the frames and the PSN of incident `s` fit; 0: not at all. */
 static unsigned fit_of(const struct incident *s, const struct episode *e)
 {
     unsigned fit = 0;
 
-    if (s->flow != FLOW_NONE && s->flow != e->flow)
-        return 0;
-    fit += e->nak && incident_has(s, e->tap, e->nak) ? 8 : 0;
-    fit += e->back && incident_has(s, e->tap, e->back) ? 8 : 0;
-    fit += e->sent && incident_has(s, e->tap, e->sent) ? 4 : 0;
-    fit += e->instead && incident_has(s, e->tap, e->instead) ? 4 : 0;
+    fit += names(s, e, e->nak) ? 8 : 0;
+    fit += names(s, e, e->back) ? 8 : 0;
+    fit += names(s, e, e->sent) ? 4 : 0;
+    fit += names(s, e, e->instead) ? 4 : 0;
     fit += s->has_psn && s->psn == e->psn && s->start <= e->end ? 2 : 0;
     return fit;
 }
@@ -85,6 +101,25 @@ static uint32_t best_fit(const struct billing *w, const struct episode *e)
         }
     }
     return best;
+}
+
+/* An incident that gathers many of its kind names only the first of their frames; and what has no sentence of its own
+ * was found to be a consequence of the trouble just before. */
+static uint32_t of_the_same_trouble(const struct billing *w, const struct episode *e)
+{
+    uint32_t i = behind(w, e, e->end), nearest = NOT_FOUND;
+
+    for (unsigned n = 0; i && n < FIT_LOOK; n++) {
+        const struct place_in_time *p = &w->at[--i];
+        const struct incident *s = &w->x->incidents[p->number];
+        if (p->conn != e->conn || p->tap != e->tap)
+            break;
+        if (s->times && (e->why != TROUBLE_RNR) == (s->cause != CAUSE_RNR))
+            return p->number;
+        if (nearest == NOT_FOUND && e->start - p->start <= SAME_TROUBLE && e->why != TROUBLE_DEAD)
+            nearest = p->number;
+    }
+    return nearest;
 }
 
 /* What an episode is called when no incident tells of it; `gathers`: one incident for all of a direction. */
@@ -135,8 +170,9 @@ static uint32_t depth_agreed(const struct explainer *x, uint32_t flow)
 /* An incident of its own. */
 static uint32_t new_incident(struct explainer *x, const struct episode *e)
 {
-    struct incident *s = incident_new(x, kinds[e->why].cause, e->flow, NULL);
-    struct fact f = {.sentence = (uint8_t)kinds[e->why].sentence,
+    bool why_not_seen = e->why == TROUBLE_TIMEOUT && e->wait < TIMER_LEAST;
+    struct incident *s = incident_new(x, why_not_seen ? CAUSE_CANNOT_TELL : kinds[e->why].cause, e->flow, NULL);
+    struct fact f = {.sentence = (uint8_t)(why_not_seen ? SENTENCE_TIME_NO_REASON : kinds[e->why].sentence),
                      .psn = e->psn,
                      .lost = e->sent,
                      .instead = e->instead,
@@ -175,8 +211,8 @@ static uint32_t incident_of(const struct billing *w, uint32_t number, const stru
         i = pause_of(w->x);
     else if (kinds[e->why].gathers)
         i = gathered(w->x, e);
-    else
-        i = best_fit(w, e);
+    else if ((i = best_fit(w, e)) == NOT_FOUND)
+        i = of_the_same_trouble(w, e);
     return i == NOT_FOUND ? new_incident(w->x, e) : i;
 }
 
