@@ -54,11 +54,23 @@ static bool names(const struct incident *s, const struct episode *e, uint32_t fr
     return s->back == frame;
 }
 
-/* How well the frames and the PSN of incident `s` fit; 0: not at all. */
+/* Whether a NAK that the incident names came only behind the retransmission of `e`. */
+static bool is_asked_later(const struct incident *s, const struct episode *e)
+{
+    for (unsigned i = 0; i < s->n_frames; i++)
+        if (s->roles[i] == ROLE_NAK && s->files[i] == e->tap >> 16 && s->frames[i] > e->back)
+            return true;
+    return false;
+}
+
+/* How well the frames and the PSN of incident `s` fit; 0: not at all. A packet that a NAK asked for was lost when the
+ * requester had gone back already: that was not why its ACK timer ran out before. */
 static unsigned fit_of(const struct incident *s, const struct episode *e)
 {
     unsigned fit = 0;
 
+    if (e->why == TROUBLE_TIMEOUT && s->has_psn && s->psn != e->psn && is_asked_later(s, e))
+        return 0;
     fit += names(s, e, e->nak) ? 8 : 0;
     fit += names(s, e, e->back) ? 8 : 0;
     fit += names(s, e, e->sent) ? 4 : 0;
@@ -116,7 +128,9 @@ static uint32_t of_the_same_trouble(const struct billing *w, const struct episod
             break;
         if (s->times && (e->why != TROUBLE_RNR) == (s->cause != CAUSE_RNR))
             return p->number;
-        if (nearest == NOT_FOUND && e->start - p->start <= SAME_TROUBLE && e->why != TROUBLE_DEAD)
+        if (e->why == TROUBLE_DEAD || (e->why == TROUBLE_TIMEOUT && is_asked_later(s, e)))
+            continue;
+        if (nearest == NOT_FOUND && e->start - p->start <= SAME_TROUBLE)
             nearest = p->number;
     }
     return nearest;
@@ -198,6 +212,7 @@ static uint32_t new_incident(struct explainer *x, const struct episode *e)
     incident_frame(s, ROLE_RETRANSMISSION, e->back);
     incident_frame(s, ROLE_ANSWER, e->answer);
     s->own = s->n_frames;
+    s->of_time = true;
     return (uint32_t)(s - x->incidents);
 }
 
@@ -261,8 +276,12 @@ static void charge(struct explainer *x, uint32_t number, const struct episode *e
     s->bill += e->bill;
     for (unsigned i = 0; i < TIME_STATES; i++)
         s->states[i] += e->states[i];
-    if (!s->episodes++ && kinds[e->why].gathers && s->start > e->start)
-        s->start = e->start;
+    if (!s->episodes++ || e->start < s->from)
+        s->from = e->start;
+    if (e->bill > s->worst_bill) {
+        s->worst_bill = e->bill;
+        s->worst = e->start;
+    }
     if (e->end > s->stop)
         s->stop = e->end;
     if (kinds[e->why].gathers && s->facts[0].sentence == kinds[e->why].sentence)
@@ -274,13 +293,19 @@ static void charge(struct explainer *x, uint32_t number, const struct episode *e
 void bill_move(struct incident *to, struct incident *from)
 {
     to->bill += from->bill;
-    to->episodes += from->episodes;
     for (unsigned i = 0; i < TIME_STATES; i++) {
         to->states[i] += from->states[i];
         from->states[i] = 0;
     }
     if (from->stop > to->stop)
         to->stop = from->stop;
+    if (from->episodes && (!to->episodes || from->from < to->from))
+        to->from = from->from;
+    if (from->worst_bill > to->worst_bill) {
+        to->worst_bill = from->worst_bill;
+        to->worst = from->worst;
+    }
+    to->episodes += from->episodes;
     from->bill = 0;
     from->episodes = 0;
 }
@@ -306,6 +331,39 @@ static void bill_all(struct billing *w)
     }
 }
 
+/* Whether `s`, made for its time alone, and `o`, of another tap, cost the same time. */
+static bool is_twin(const struct incident *s, const struct incident *o)
+{
+    ns_t most = s->bill > o->bill ? s->bill : o->bill, least = s->bill < o->bill ? s->bill : o->bill;
+
+    if (o->tap == s->tap || o->conn != s->conn || o->merged || o->moot || !o->bill)
+        return false;
+    if (o->cause == s->cause && !s->has_psn)
+        return true;
+    return least >= most - most / 8 && (o->psn == s->psn || most >= NS_PER_MS);
+}
+
+/* What several taps saw cost its time once: one of the incidents is shown. */
+static void merge_twins(struct explainer *x)
+{
+    uint32_t event = 0;
+
+    for (uint32_t i = 0; i < x->n; i++)
+        event = x->incidents[i].event > event ? x->incidents[i].event : event;
+    for (uint32_t i = 0; i < x->n; i++) {
+        struct incident *s = &x->incidents[i];
+        for (uint32_t j = 0; s->of_time && !s->merged && s->bill && j < x->n; j++) {
+            struct incident *o = &x->incidents[j];
+            if (!is_twin(s, o))
+                continue;
+            if (!o->event)
+                o->event = ++event;
+            s->event = o->event;
+            s->merged = true;
+        }
+    }
+}
+
 void explain_bill(struct explainer *x)
 {
     struct billing w = {.x = x, .n_at = x->n};
@@ -318,6 +376,7 @@ void explain_bill(struct explainer *x)
         if (x->n)
             qsort(w.at, x->n, sizeof *w.at, by_place);
         bill_all(&w);
+        merge_twins(x);
     }
     free(w.at);
     free(w.of);

@@ -70,8 +70,9 @@ struct incident {
     uint32_t times;                   /* further occurrences, not in `frames` */
     uint64_t again;                   /* packets sent again because of it */
     ns_t start, lost;                 /* when it began; time without progress */
-    /* Lost time of the accounts that is on its bill, by state; when the last of it ended; how many episodes. */
-    ns_t bill, states[TIME_STATES], stop;
+    /* Lost time of the accounts that is on its bill, also by state; from when to when; begin and length of the episode
+     * that cost most; how many there are. */
+    ns_t bill, states[TIME_STATES], from, stop, worst, worst_bill;
     uint32_t episodes;
     ns_t silence;       /* before the first retransmission for want of an answer; 0: none */
     uint32_t psn, icrc; /* packet concerned, for the comparison with other taps */
@@ -90,6 +91,7 @@ struct incident {
     bool moot;       /* another incident is the same, or it turned out to be none */
     bool proved;     /* what another tap saw shows where it happened */
     bool merged;     /* another incident of its event is shown in its stead, unless its connection is asked for */
+    bool of_time;    /* made for lost time that no other incident explains */
     bool is_request; /* psn is that of a request (else of a response) */
     struct fact facts[INCIDENT_FACTS]; /* in the order of their sentences; the first one is the hypothesis */
 };

@@ -288,7 +288,7 @@ static void incident_json(struct explainer *x, const struct explain_opts *o, uin
                                .cause = s->cause,
                                .certainty = s->certainty,
                                .place = s->place ? place_str((enum place)s->place) : NULL,
-                               .start = s->start,
+                               .start = s->episodes ? s->from : s->start,
                                .end = s->stop > s->start ? s->stop : s->start,
                                .bill = s->bill > 0 ? s->bill : 0,
                                .n_frames = s->n_frames,

@@ -10,6 +10,12 @@
 #define WORST_TOLD  3
 #define WORST_LEAST (10 * NS_PER_US) /* shorter moments are not worth a look */
 
+/* When its time began to be lost; or when it was noticed. */
+static ns_t begin_of(const struct incident *i)
+{
+    return i->episodes ? i->from : i->start;
+}
+
 /* --- Groups ----------------------------------------------------------------------------------- */
 
 static struct group *group_of(struct summary *s, const struct incident *i)
@@ -24,7 +30,7 @@ static struct group *group_of(struct summary *s, const struct incident *i)
                         .place = i->place,
                         .sentence = i->facts[0].sentence,
                         .least = i->bill,
-                        .first = i->start,
+                        .first = begin_of(i),
                         .one_src = true,
                         .one_dst = true};
     return g;
@@ -39,8 +45,8 @@ static void group_add(struct group *g, const struct explainer *x, uint32_t numbe
     g->bill += i->bill;
     g->least = i->bill < g->least ? i->bill : g->least;
     g->most = i->bill > g->most ? i->bill : g->most;
-    g->first = i->start < g->first ? i->start : g->first;
-    g->last = i->start > g->last ? i->start : g->last;
+    g->first = begin_of(i) < g->first ? begin_of(i) : g->first;
+    g->last = begin_of(i) > g->last ? begin_of(i) : g->last;
     g->one_src &= conn_addr_eq(&i->src, &one->src);
     g->one_dst &= conn_addr_eq(&i->dst, &one->dst);
     for (unsigned k = 0; k < TIME_STATES; k++)
@@ -89,7 +95,8 @@ static int by_count(const void *a, const void *b)
 
 bool explain_is_selected(const struct incident *i, const struct explain_opts *o)
 {
-    bool late = o->since && i->start + i->bill < o->since, early = o->until && i->start > o->until;
+    ns_t end = i->stop > i->start ? i->stop : i->start;
+    bool late = o->since && end < o->since, early = o->until && begin_of(i) > o->until;
 
     return explain_is_shown(i, o->conn) && !late && !early && (!o->wanted || o->wanted(o->user, i));
 }
@@ -256,7 +263,7 @@ static void put_worst(const struct summary *s, const struct explainer *x, const 
         for (uint32_t i = 0; i < s->groups[g].n && i < WORST_TOLD; i++) {
             const struct incident *at = &x->incidents[s->groups[g].of[i]];
             for (unsigned k = 0; k < WORST_TOLD; k++)
-                if (!told[k] || at->bill > told[k]->bill) {
+                if (!told[k] || at->worst_bill > told[k]->worst_bill) {
                     const struct incident *moved = told[k];
                     told[k] = at;
                     at = moved;
@@ -264,16 +271,16 @@ static void put_worst(const struct summary *s, const struct explainer *x, const 
                         break;
                 }
         }
-    while (n < WORST_TOLD && told[n] && told[n]->bill >= WORST_LEAST)
+    while (n < WORST_TOLD && told[n] && told[n]->worst_bill >= WORST_LEAST)
         n++;
     if (!n || !o->put_time)
         return;
     buf_printf(b, "Worst moment%s: ", n == 1 ? "" : "s");
     for (unsigned k = 0; k < n; k++) {
         buf_puts(b, k ? "; " : "");
-        o->put_time(o->user, b, told[k]->start);
+        o->put_time(o->user, b, told[k]->worst);
         buf_char(b, ' ');
-        put_time(b, told[k]->bill);
+        put_time(b, told[k]->worst_bill);
         if (told[k]->n_frames)
             buf_printf(b, " (frame %u)", told[k]->frames[0]);
     }
