@@ -126,6 +126,8 @@ static uint32_t of_the_same_trouble(const struct billing *w, const struct episod
         const struct incident *s = &w->x->incidents[p->number];
         if (p->conn != e->conn || p->tap != e->tap)
             break;
+        if (s->cause == CAUSE_EARLY_TIMEOUT && e->why == TROUBLE_TIMEOUT)
+            return p->number;
         if (s->times && (e->why != TROUBLE_RNR) == (s->cause != CAUSE_RNR))
             return p->number;
         if (e->why == TROUBLE_DEAD || (e->why == TROUBLE_TIMEOUT && is_asked_later(s, e)))
@@ -181,12 +183,21 @@ static uint32_t depth_agreed(const struct explainer *x, uint32_t flow)
     return c->have_depth ? c->depth : 0;
 }
 
+static bool is_failure(const struct episode *e)
+{
+    return e->why == TROUBLE_DEAD || (e->why == TROUBLE_TIMEOUT && e->states[TIME_GIVEN_UP] > 0);
+}
+
 /* An incident of its own. */
 static uint32_t new_incident(struct explainer *x, const struct episode *e)
 {
-    bool why_not_seen = e->why == TROUBLE_TIMEOUT && e->wait < TIMER_LEAST;
-    struct incident *s = incident_new(x, why_not_seen ? CAUSE_CANNOT_TELL : kinds[e->why].cause, e->flow, NULL);
-    struct fact f = {.sentence = (uint8_t)(why_not_seen ? SENTENCE_TIME_NO_REASON : kinds[e->why].sentence),
+    bool why_not_seen = e->why == TROUBLE_TIMEOUT && e->wait < TIMER_LEAST, dead = is_failure(e);
+    enum cause cause = dead ? kinds[TROUBLE_DEAD].cause : why_not_seen ? CAUSE_CANNOT_TELL : kinds[e->why].cause;
+    enum sentence sentence = dead           ? kinds[TROUBLE_DEAD].sentence
+                             : why_not_seen ? SENTENCE_TIME_NO_REASON
+                                            : kinds[e->why].sentence;
+    struct incident *s = incident_new(x, cause, e->flow, NULL);
+    struct fact f = {.sentence = (uint8_t)sentence,
                      .psn = e->psn,
                      .lost = e->sent,
                      .instead = e->instead,
@@ -194,7 +205,7 @@ static uint32_t new_incident(struct explainer *x, const struct episode *e)
                      .again = e->back,
                      .answer = e->answer,
                      .time = e->wait ? e->wait : e->bill,
-                     .n = e->why == TROUBLE_DEAD ? e->tries + 1 : 0,
+                     .n = dead ? e->tries + 1 : 0,
                      .m = e->why == TROUBLE_DEPTH ? depth_agreed(x, e->flow) : 0};
 
     if (!s)
@@ -216,10 +227,27 @@ static uint32_t new_incident(struct explainer *x, const struct episode *e)
     return (uint32_t)(s - x->incidents);
 }
 
+/* The incident that says that the connection failed. */
+static uint32_t failure_of(const struct billing *w, const struct episode *e)
+{
+    for (uint32_t i = 0; i < w->x->n; i++) {
+        const struct incident *s = &w->x->incidents[i];
+        if (s->conn == e->conn && s->tap == e->tap && (s->flow == e->flow || s->flow == FLOW_NONE) &&
+            (s->cause == CAUSE_RETRY_EXCEEDED || s->cause == CAUSE_SILENT_PEER || s->cause == CAUSE_HALF_OPEN ||
+             s->cause == CAUSE_RNR_EXCEEDED))
+            return i;
+    }
+    return NOT_FOUND;
+}
+
 static uint32_t incident_of(const struct billing *w, uint32_t number, const struct episode *e)
 {
     uint32_t i = NOT_FOUND;
 
+    if (is_failure(e)) {
+        i = failure_of(w, e);
+        return i == NOT_FOUND ? new_incident(w->x, e) : i;
+    }
     if (e->root != number && w->of[e->root] != NOT_FOUND)
         return w->of[e->root];
     if (e->why == TROUBLE_PAUSE)
@@ -364,6 +392,26 @@ static void merge_twins(struct explainer *x)
     }
 }
 
+/* Of what several taps saw the one that is shown has the largest bill. */
+static void share_bills(struct explainer *x)
+{
+    for (uint32_t i = 0; i < x->n; i++) {
+        struct incident *s = &x->incidents[i];
+        for (uint32_t j = 0; s->event && s->merged && s->bill && j < x->n; j++) {
+            struct incident *o = &x->incidents[j];
+            if (o->event != s->event || o->merged || o->moot || o->bill >= s->bill)
+                continue;
+            o->bill = s->bill;
+            memcpy(o->states, s->states, sizeof o->states);
+            o->from = s->from;
+            o->stop = s->stop;
+            o->worst = s->worst;
+            o->worst_bill = s->worst_bill;
+            o->episodes = s->episodes;
+        }
+    }
+}
+
 void explain_bill(struct explainer *x)
 {
     struct billing w = {.x = x, .n_at = x->n};
@@ -377,6 +425,7 @@ void explain_bill(struct explainer *x)
             qsort(w.at, x->n, sizeof *w.at, by_place);
         bill_all(&w);
         merge_twins(x);
+        share_bills(x);
     }
     free(w.at);
     free(w.of);

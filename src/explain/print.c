@@ -71,6 +71,25 @@ static void cost_print(const struct explain_opts *o, const struct incident *s, s
     buf_free(&text);
 }
 
+/* A file name as a shell takes it. */
+static void put_argument(struct buf *b, const char *s)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./,+:@%=";
+
+    buf_char(b, ' ');
+    if (*s && s[strspn(s, plain)] == '\0') {
+        buf_puts(b, s);
+        return;
+    }
+    buf_char(b, '\'');
+    for (; *s; s++)
+        if (*s == '\'')
+            buf_puts(b, "'\\''");
+        else
+            buf_char(b, *s);
+    buf_char(b, '\'');
+}
+
 /* What to look at, and what to type next. */
 static void next_print(const struct explain_opts *o, const struct incident *s, struct buf *b)
 {
@@ -86,10 +105,10 @@ static void next_print(const struct explain_opts *o, const struct incident *s, s
         buf_printf(&text, "Counters: %s.", buf_str(&counters));
         buf_paragraph(b, buf_str(&text), 4, explain_columns(o));
     }
-    if (s->conn && s->n_frames && o->n_files) {
+    if (s->conn && s->n_frames && o->n_files && strcmp(o->files[0], "-") != 0) {
         buf_printf(b, "    Next: rdmatrace ladder --conn %u --around %u", s->conn, s->frames[0]);
         for (size_t i = 0; i < o->n_files; i++)
-            buf_printf(b, " %s", o->files[i]);
+            put_argument(b, o->files[i]);
         buf_char(b, '\n');
     }
     buf_free(&text);
@@ -107,7 +126,10 @@ static void incident_print(struct explainer *x, const struct explain_opts *o, co
         buf_printf(b, " %s", place_str((enum place)s->place));
     if (s->conn)
         buf_printf(b, ", connection %u", s->conn);
-    buf_printf(b, ", frame%s ", s->n_frames == 1 ? "" : "s");
+    if (s->certainty != CERTAIN)
+        buf_printf(b, ", %s", certainty_str((enum certainty)s->certainty));
+    if (s->n_frames)
+        buf_printf(b, ", frame%s ", s->n_frames == 1 ? "" : "s");
     if (o->n_files > 1)
         frames_by_file(b, s);
     else
@@ -211,7 +233,9 @@ void explain_text(struct explainer *x, const struct explain_opts *o, struct buf 
         print_groups(x, o, &s, begin, b);
     if (x->more)
         buf_printf(b, "%llu more were not kept.\n", (unsigned long long)x->more);
-    if (!s.incidents)
+    if (!s.incidents && x->n && (o->since || o->until || o->wanted))
+        buf_puts(b, "Nothing went wrong in what was asked for.\n");
+    else if (!s.incidents)
         buf_puts(b, x->rdma_packets ? "Nothing went wrong that this capture shows.\n"
                                     : "There is no RDMA traffic in this capture.\n");
     if (!o->conn)

@@ -116,7 +116,7 @@ static void add_times(struct summary *s, const struct explainer *x, const struct
             continue;
         for (unsigned k = 0; k < TIME_STATES; k++)
             lost += time_state_costs((enum time_state)k) ? r->states[k] : 0;
-        s->time += r->last - r->first;
+        s->time += r->last - r->first - r->states[TIME_CM];
         s->lost += lost;
         s->conns += !last || last->conn != r->conn;
         s->hit += lost > 0;
@@ -150,6 +150,10 @@ bool summary_make(struct summary *s, struct explainer *x, const struct explain_o
         return false;
     qsort(s->groups, s->n, sizeof *s->groups, o->by_count ? by_count : by_cost);
     add_times(s, x, o);
+    if (o->since || o->until)
+        s->lost = 0;
+    for (uint32_t i = 0; (o->since || o->until) && i < s->n; i++)
+        s->lost += s->groups[i].bill;
     return true;
 }
 
@@ -181,6 +185,15 @@ static double percent(ns_t part, ns_t all)
     return all > 0 ? 100.0 * (double)part / (double)all : 0;
 }
 
+/* " (12.3 %)"; nothing for next to nothing. */
+static void put_share(struct buf *b, ns_t part, ns_t all)
+{
+    double p = percent(part, all);
+
+    if (p >= 0.1)
+        buf_printf(b, " (%.*f %%)", p < 99.95 ? 1 : 0, p);
+}
+
 static void put_cause(struct buf *b, const struct group *g)
 {
     buf_puts(b, cause_table[g->cause].name);
@@ -191,27 +204,34 @@ static void put_cause(struct buf *b, const struct group *g)
 /* One sentence: what failed, how much time was lost, and to what. */
 static void put_verdict(const struct summary *s, const struct explain_opts *o, struct buf *b)
 {
-    const struct group *worst = &s->groups[0];
+    const struct group *worst = &s->groups[0], *failed = &s->groups[0];
+    bool part = o->since || o->until;
     struct buf text = {0};
 
-    for (uint32_t i = 1; i < s->n; i++)
+    for (uint32_t i = 1; i < s->n; i++) {
         if (s->groups[i].bill > worst->bill)
             worst = &s->groups[i];
-    if (cause_table[s->groups[0].cause].weight >= FAILED) {
-        put_cause(&text, &s->groups[0]);
-        if (s->groups[0].conns)
-            buf_printf(&text, " on %s", count_str(s->groups[0].conns, "connection"));
+        if (cause_table[s->groups[i].cause].weight > cause_table[failed->cause].weight)
+            failed = &s->groups[i];
+    }
+    if (cause_table[failed->cause].weight >= FAILED) {
+        put_cause(&text, failed);
+        if (failed->conns)
+            buf_printf(&text, " on %s", count_str(failed->conns, "connection"));
         buf_puts(&text, s->lost ? "; " : ".");
     }
     if (s->lost) {
         put_time(&text, s->lost);
-        buf_puts(&text, " of ");
-        put_time(&text, s->time);
-        buf_printf(&text, " (%.3g %%) were lost", percent(s->lost, s->time));
-        if (s->conns > 1)
+        if (!part) {
+            buf_puts(&text, " of ");
+            put_time(&text, s->time);
+            put_share(&text, s->lost, s->time);
+        }
+        buf_puts(&text, " were lost");
+        if (!part && s->conns > 1)
             buf_printf(&text, " on %u of %u connections", s->hit < s->conns ? s->hit : s->conns, s->conns);
         if (worst->bill) {
-            buf_printf(&text, ", %.3g %% of that to ", percent(worst->bill, s->lost));
+            buf_printf(&text, ", %.0f %% of that to ", percent(worst->bill < s->lost ? worst->bill : s->lost, s->lost));
             put_cause(&text, worst);
         }
         buf_char(&text, '.');
@@ -223,7 +243,7 @@ static void put_verdict(const struct summary *s, const struct explain_opts *o, s
 
 static void put_end(struct buf *b, const struct incident *i)
 {
-    if (!i->conn) {
+    if (!i->conn || i->flow == FLOW_NONE) {
         buf_puts(b, "-");
         return;
     }
@@ -233,15 +253,15 @@ static void put_end(struct buf *b, const struct incident *i)
     conn_addr_put(b, &i->dst);
 }
 
-static void put_table(const struct summary *s, const struct explainer *x, struct buf *b)
+static void put_table(const struct summary *s, const struct explainer *x, const struct explain_opts *o, struct buf *b)
 {
     buf_printf(b, "\n%10s %8s %7s  %-36s %s\n", "lost", "share", "count", "cause", "worst connection");
     for (uint32_t i = 0; i < s->n && i < TABLE_ROWS; i++) {
         const struct group *g = &s->groups[i];
         struct buf cell = {0};
         put_time(&cell, g->bill);
-        buf_printf(b, "%10s %6.1f %% %7llu  ", g->bill ? buf_str(&cell) : "-", percent(g->bill, s->time),
-                   (unsigned long long)(g->n + g->more));
+        buf_printf(b, "%10s %6.1f %% %7llu  ", g->bill ? buf_str(&cell) : "-",
+                   percent(g->bill, o->since || o->until ? s->lost : s->time), (unsigned long long)(g->n + g->more));
         cell.len = 0;
         put_cause(&cell, g);
         buf_printf(b, "%-36s ", buf_str(&cell));
@@ -275,16 +295,17 @@ static void put_worst(const struct summary *s, const struct explainer *x, const 
         n++;
     if (!n || !o->put_time)
         return;
-    buf_printf(b, "Worst moment%s: ", n == 1 ? "" : "s");
+    buf_printf(b, "Worst moment%s:\n", n == 1 ? "" : "s");
     for (unsigned k = 0; k < n; k++) {
-        buf_puts(b, k ? "; " : "");
+        buf_puts(b, "  ");
         o->put_time(o->user, b, told[k]->worst);
-        buf_char(b, ' ');
+        buf_puts(b, "  ");
         put_time(b, told[k]->worst_bill);
+        buf_printf(b, ", %s", cause_table[told[k]->cause].name);
         if (told[k]->n_frames)
-            buf_printf(b, " (frame %u)", told[k]->frames[0]);
+            buf_printf(b, ", frame %u", told[k]->frames[0]);
+        buf_char(b, '\n');
     }
-    buf_puts(b, "\n");
 }
 
 void summary_put(const struct summary *s, const struct explainer *x, const struct explain_opts *o, struct buf *b)
@@ -292,7 +313,7 @@ void summary_put(const struct summary *s, const struct explainer *x, const struc
     if (!s->n)
         return;
     put_verdict(s, o, b);
-    put_table(s, x, b);
+    put_table(s, x, o, b);
     put_worst(s, x, o, b);
     buf_char(b, '\n');
 }
@@ -319,7 +340,7 @@ void group_put(const struct group *g, const struct explainer *x, const struct ex
     buf_printf(b, ": %llu times", (unsigned long long)(g->n + g->more));
     if (g->conns)
         buf_printf(b, " on %s", count_str(g->conns, "connection"));
-    if (one->conn)
+    if (one->conn && one->flow != FLOW_NONE)
         put_shared(b, g, one);
     if (g->bill) {
         buf_puts(b, ", ");
@@ -330,13 +351,14 @@ void group_put(const struct group *g, const struct explainer *x, const struct ex
         put_time(b, g->most);
         buf_puts(b, " each)");
     }
+    buf_char(b, '\n');
     if (o->put_time) {
-        buf_puts(b, ", ");
+        buf_puts(b, "  from ");
         o->put_time(o->user, b, g->first);
         buf_puts(b, " to ");
         o->put_time(o->user, b, g->last);
+        buf_char(b, '\n');
     }
-    buf_char(b, '\n');
 }
 
 void bill_put(struct buf *b, ns_t all, const ns_t states[TIME_STATES])
