@@ -176,8 +176,10 @@ static void note_seen(struct timeline *t, uint32_t flow, ns_t now)
 
 /* --- What the time up to a packet was --------------------------------------------------------- */
 
-bool timeline_outstanding(const struct req_dir *h)
+bool timeline_outstanding(const struct direction *d, const struct req_dir *h)
 {
+    if (UNLIKELY(d->again.on))
+        return psn_diff(d->again.next, d->again.una) > 0;
     return h->have_next && h->service != SVC_UC && (!h->have_una || psn_diff(h->next, h->una) > 0);
 }
 
@@ -190,33 +192,45 @@ void timeline_pass(struct timeline *t, struct direction *d, const struct req_dir
 {
     if (UNLIKELY(is_resending(d)))
         timeline_bill(t, d, now, d->dead ? TIME_PEER_DEAD : TIME_LOSS_RESEND, d->resend.ep);
-    else if (!timeline_outstanding(h) && (h->service != SVC_UC || d->between))
+    else if (!timeline_outstanding(d, h) && (h->service != SVC_UC || d->between))
         spans_add(&d->spans, now, TIME_IDLE, NO_EPISODE);
     else
         spans_add(&d->spans, now, response && d->waits ? TIME_RESPONSE : TIME_TRANSFER, NO_EPISODE);
 }
 
-/* The usual time to a response follows the median: up for a longer one, down for a shorter one, by an eighth. */
-static void note_usual(struct direction *d, ns_t took)
+#define SLOW_TIMES  20                /* a response is slow that takes so many times the usual time, */
+#define SLOW_LEAST  (200 * NS_PER_US) /* and at least this */
+#define SLOW_AFTER  3                 /* and is not among the first ones */
+#define USUAL_EARLY 8                 /* so many responses bring the usual time near at once */
+
+/* The usual time to a response follows the median: up for a longer one, down for a shorter one, by an eighth. `counts`:
+ * the response tells how long one takes if nothing goes wrong. */
+static void note_usual(struct direction *d, ns_t took, bool counts)
 {
     if (!d->usual)
         d->usual = took;
+    else if (took > d->usual && d->waited < USUAL_EARLY && took < SLOW_LEAST)
+        d->usual += (took - d->usual) / 2; /* the first one may have been none: two packets with one time stamp */
     else if (took > d->usual)
         d->usual += d->usual / 8 + 1;
     else if (took < d->usual)
         d->usual -= d->usual / 8;
-    d->waited += d->waited < UINT16_MAX;
+    d->waited += counts && d->waited < UINT16_MAX;
 }
 
-#define SLOW_TIMES 20                /* a response is slow that takes so many times the usual time, */
-#define SLOW_LEAST (200 * NS_PER_US) /* and at least this */
-#define SLOW_AFTER 3                 /* and is not among the first ones */
+/* Whether response `e` comes in the course of a recovery, or begins one. */
+static bool in_trouble(const struct direction *d, const struct event *e)
+{
+    bool nak = e->p->op->flags & OPF_ACK && response_type(e->p) != AETH_ACK;
+
+    return nak || is_resending(d) || d->row != NO_EPISODE || d->nak.open || d->rnr.open;
+}
 
 /* A response came without a retransmission: what it took above the usual time. */
 static void pass_response(struct timeline *t, struct direction *d, const struct event *e, ns_t now)
 {
     ns_t took = now - d->spans.at;
-    bool slow = d->waits && !is_resending(d) && timeline_outstanding(e->h) && d->waited >= SLOW_AFTER &&
+    bool slow = d->waits && !in_trouble(d, e) && timeline_outstanding(d, e->h) && d->waited >= SLOW_AFTER &&
                 took > SLOW_TIMES * d->usual && took > SLOW_LEAST;
     uint32_t ep;
 
@@ -232,7 +246,7 @@ static void pass_response(struct timeline *t, struct direction *d, const struct 
     }
     timeline_pass(t, d, e->h, now, true);
     if (d->waits && took > 0)
-        note_usual(d, took);
+        note_usual(d, took, !in_trouble(d, e));
 }
 
 /* --- Going back ------------------------------------------------------------------------------- */
@@ -398,7 +412,7 @@ static void on_request(struct timeline *t, const struct event *e)
 {
     struct direction *d = direction_of(t, e->flow, e->p->frame->ts);
     ns_t now = e->p->frame->ts;
-    bool late_answer;
+    bool late_answer, again;
     ns_t from;
 
     if (!d)
@@ -408,8 +422,12 @@ static void on_request(struct timeline *t, const struct event *e)
         spans_add(&d->spans, now, TIME_IDLE, NO_EPISODE);
         direction_reset(d);
     }
+    again = e->why != BACK_NONE && timeline_begins_again(t, d, e, now);
     late_answer = e->as == SEEN_LATE && d->nak.open && d->nak.psn == e->p->bth.psn;
-    if (UNLIKELY(late_answer && timeline_is_silence(conn_flow_at(observer_conns(t->observer), e->flow), d, now - from)))
+    if (UNLIKELY(again))
+        timeline_again(d, e, now);
+    else if (UNLIKELY(late_answer &&
+                      timeline_is_silence(conn_flow_at(observer_conns(t->observer), e->flow), d, now - from)))
         back_by_timeout(t, d, e, now);
     else if (UNLIKELY(late_answer))
         back_by_nak(t, d, e, now, &d->nak, TIME_LOSS_RETRANSMISSION);
@@ -423,6 +441,7 @@ static void on_request(struct timeline *t, const struct event *e)
         note_gap(d, e, now);
     if (UNLIKELY(d->resend.requests))
         settle_requests(d, e);
+    timeline_note_request(d, e);
     d->waits = true;
     d->between = e->p->op->flags & OPF_END;
 }
@@ -562,6 +581,7 @@ static void on_response(struct timeline *t, const struct event *e)
     if (UNLIKELY(t->n_pauses))
         timeline_paused(t, d, e->flow, from, now);
     timeline_response(t, d, e, from, now);
+    timeline_note_response(t, d, e);
     d->waits = d->dead = false;
     d->tail = 0;
     d->last_rsp = d->spans.at;
@@ -613,7 +633,7 @@ static void on_after(void *user, const struct event *e)
 
     if (UNLIKELY(d && d->resend.requests && e->h->have_una && psn_diff(e->h->una, d->resend.psn) >= 0))
         d->resend.requests = false;
-    if (UNLIKELY(d && is_resending(d) && !timeline_outstanding(e->h)))
+    if (UNLIKELY(d && is_resending(d) && !timeline_outstanding(d, e->h)))
         d->resend.requests = d->resend.responses = false;
 }
 

@@ -33,18 +33,40 @@ void timeline_other(struct timeline *t, const struct pkt *p)
     t->seen[flow].closed_last = p->frame->ts;
 }
 
-/* Whether the host that the requests in `f` go to sent anything after `since`. */
-static bool is_alive(struct timeline *t, const struct flow *f, ns_t since)
+/* When the host that the requests in `f` go to sent anything last; 0: never. */
+static ns_t last_heard(struct timeline *t, const struct flow *f)
 {
     const struct flow *flows = conn_flows(observer_conns(t->observer));
     const struct host_seen *h = host_at(t, &f->dst, f->tap);
+    ns_t last = h->any && h->tap == f->tap && conn_addr_eq(&h->addr, &f->dst) ? h->last : 0;
 
-    if (h->any && h->tap == f->tap && conn_addr_eq(&h->addr, &f->dst) && h->last > since)
-        return true;
     for (uint32_t i = 0; i < conn_counts(observer_conns(t->observer)).flows; i++)
-        if (t->seen[i].any && t->seen[i].last > since && flows[i].tap == f->tap && conn_addr_eq(&flows[i].src, &f->dst))
-            return true;
-    return false;
+        if (t->seen[i].any && t->seen[i].last > last && flows[i].tap == f->tap && conn_addr_eq(&flows[i].src, &f->dst))
+            last = t->seen[i].last;
+    return last;
+}
+
+/* Tries without a response, of all requests to the host that those in `f` go to. */
+static uint32_t tries_to(const struct timeline *t, const struct flow *f)
+{
+    const struct flow *flows = conn_flows(observer_conns(t->observer));
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < conn_counts(observer_conns(t->observer)).flows; i++)
+        if (t->dirs[i] && flows[i].tap == f->tap && conn_addr_eq(&flows[i].dst, &f->dst))
+            n += t->dirs[i]->tail;
+    return n;
+}
+
+/* Several tries, or a try and DREQs sent again, of which the host answered none. */
+static bool is_silent(struct timeline *t, const struct direction *d, uint32_t flow)
+{
+    const struct flow *f = conn_flow_at(observer_conns(t->observer), flow);
+    const struct flow_times *s = &t->seen[flow];
+
+    if (last_heard(t, f) > d->spans.at - d->wait)
+        return false;
+    return tries_to(t, f) >= 2 || s->closed_last > s->closed;
 }
 
 /* --- The end ---------------------------------------------------------------------------------- */
@@ -55,8 +77,10 @@ static bool is_alive(struct timeline *t, const struct flow *f, ns_t since)
 void timeline_die(struct timeline *t, struct direction *d, const struct req_dir *h)
 {
     struct episode *x = episode_at(t, d->row);
-    ns_t since = d->last_rsp ? d->last_rsp : d->spans.first;
-    uint32_t over = 1u << TIME_ACK_TIMEOUT | 1u << TIME_LOSS_RESEND | 1u << TIME_LOSS_RETRANSMISSION;
+    ns_t heard = last_heard(t, conn_flow_at(observer_conns(t->observer), h->flow));
+    ns_t since = heard > d->last_rsp ? heard : d->last_rsp ? d->last_rsp : d->spans.first;
+    uint32_t over = 1u << TIME_ACK_TIMEOUT | 1u << TIME_LOSS_RESEND | 1u << TIME_LOSS_RETRANSMISSION |
+                    1u << TIME_TRANSFER | 1u << TIME_READ_DEPTH;
     uint32_t ep;
 
     ep = episode_new(t, h->flow, TROUBLE_DEAD, x ? x->psn : h->una, d->spans.at);
@@ -77,15 +101,15 @@ void timeline_die(struct timeline *t, struct direction *d, const struct req_dir 
 /* The requester waits for the ACK timer of its last try, and then gives up: `end` is the end of its connection. */
 static void finish_tries(struct timeline *t, struct direction *d, const struct req_dir *h, ns_t end)
 {
-    const struct flow *f = conn_flow_at(observer_conns(t->observer), h->flow);
-    ns_t expiry = d->spans.at + d->wait, since = d->spans.at - d->wait;
+    ns_t expiry = d->spans.at + d->wait;
+    bool silent = is_silent(t, d, h->flow);
 
     if (expiry > t->last)
         expiry = t->last;
     if (end > d->spans.at && end < expiry)
         expiry = end;
     timeline_bill(t, d, expiry, d->dead ? TIME_PEER_DEAD : TIME_ACK_TIMEOUT, d->row);
-    if (!d->dead && d->tail >= 2 && !is_alive(t, f, since))
+    if (!d->dead && silent)
         timeline_die(t, d, h);
     timeline_bill(t, d, end, TIME_GIVEN_UP, d->row);
 }
@@ -133,7 +157,7 @@ void timeline_finish(struct timeline *t, uint32_t flow)
     closed(t, flow, &from, &to);
     if (from > end)
         end = from;
-    if (h && timeline_outstanding(h))
+    if (h && timeline_outstanding(d, h))
         finish_outstanding(t, d, h, end);
     else
         spans_add(&d->spans, end, TIME_IDLE, NO_EPISODE);

@@ -45,31 +45,40 @@ struct direction {
         ns_t ts; /* of the latest; 0: none */
     } cnp;
     struct held depth, credit;
-    uint32_t reads;      /* READs and atomics outstanding, as far as known */
-    uint32_t reads_most; /* the most of them */
-    uint8_t reached;     /* how often there were so many, as far as it is counted */
-    bool have_limit;     /* limit */
-    bool have_msn;       /* msn_ahead */
-    bool dead;           /* no response came to many tries */
-    uint32_t limit;      /* number of the last message that the credits permit, 24 bits */
-    uint32_t msn_ahead;  /* what the MSN counts more than the messages seen */
-    uint32_t row;        /* episode of the latest trouble, until a response shows progress beyond its PSN */
-    uint32_t refused;    /* episode of the NAK that put the queue pair into the error state */
-    uint32_t pause_ep;   /* episode of the latest pause */
-    ns_t pause_since;    /* of that pause */
-    bool waits;          /* the latest packet is a request */
-    bool between;        /* UC: the latest packet ends a message */
-    bool have_rsp;       /* rsp_next, rsp_high */
-    uint32_t rsp_next;   /* PSN behind the latest response to a READ or atomic that came in order */
-    uint32_t rsp_high;   /* PSN behind the highest one */
-    uint32_t tail;       /* ACK timeouts since the latest response */
-    ns_t wait;           /* silence before the latest of them */
-    ns_t last_rsp;       /* time of the latest response; 0: none */
-    ns_t usual;          /* usual time from a request to the response that follows it; 0: not known */
-    ns_t least;          /* shortest time from a request sent once to its response; 0: not known */
-    uint16_t waited;     /* how many went into it */
-    ns_t pace;           /* usual time between two new requests; 0: not known */
-    ns_t last_new;       /* time of the latest new request */
+    /* The queue pair is used again from its first PSN on. */
+    struct {
+        bool on;            /* until it has sent as much as before */
+        bool unsure;        /* no MSN has confirmed it yet */
+        ns_t from, to;      /* the pause before */
+        uint32_t msgs;      /* messages begun since */
+        uint32_t next, una; /* PSN behind the last request, and behind the last one that was acknowledged */
+    } again;
+    bool have_first;    /* first */
+    uint32_t first;     /* PSN of the first request */
+    uint32_t progress;  /* responses that acknowledged more than the ones before */
+    uint32_t reads;     /* READs and atomics outstanding, as far as known */
+    bool have_limit;    /* limit */
+    bool have_msn;      /* msn_ahead */
+    bool dead;          /* no response came to many tries */
+    uint32_t limit;     /* number of the last message that the credits permit, 24 bits */
+    uint32_t msn_ahead; /* what the MSN counts more than the messages seen */
+    uint32_t row;       /* episode of the latest trouble, until a response shows progress beyond its PSN */
+    uint32_t refused;   /* episode of the NAK that put the queue pair into the error state */
+    uint32_t pause_ep;  /* episode of the latest pause */
+    ns_t pause_since;   /* of that pause */
+    bool waits;         /* the latest packet is a request */
+    bool between;       /* UC: the latest packet ends a message */
+    bool have_rsp;      /* rsp_next, rsp_high */
+    uint32_t rsp_next;  /* PSN behind the latest response to a READ or atomic that came in order */
+    uint32_t rsp_high;  /* PSN behind the highest one */
+    uint32_t tail;      /* ACK timeouts since the latest response */
+    ns_t wait;          /* silence before the latest of them */
+    ns_t last_rsp;      /* time of the latest response; 0: none */
+    ns_t usual;         /* usual time from a request to the response that follows it; 0: not known, else at least 1 */
+    ns_t least;         /* shortest time from a request sent once to its response; 0: not known */
+    uint16_t waited;    /* how many responses without trouble went into `usual` */
+    ns_t pace;          /* usual time between two new requests; 0: not known */
+    ns_t last_new;      /* time of the latest new request */
 };
 
 /* When a flow was seen. */
@@ -125,9 +134,18 @@ void timeline_bill(struct timeline *t, struct direction *d, ns_t to, enum time_s
 /* The time up to `now` has no trouble of its own; that of a retransmission under way is on the bill of that one. */
 void timeline_pass(struct timeline *t, struct direction *d, const struct req_dir *h, ns_t now, bool response);
 /* Whether requests are outstanding, as far as the tap has seen. */
-bool timeline_outstanding(const struct req_dir *h);
+bool timeline_outstanding(const struct direction *d, const struct req_dir *h);
 /* Whether a silence is so long that the ACK timer of the requests in `f` may have run out. */
 bool timeline_is_silence(const struct flow *f, const struct direction *d, ns_t silence);
+
+/* timeline_again.c. Whether with request `e` the queue pair is used again from its first PSN on, without connection
+ * management. */
+bool timeline_begins_again(const struct timeline *t, const struct direction *d, const struct event *e, ns_t now);
+/* It is: the time before was idle. */
+void timeline_again(struct direction *d, const struct event *e, ns_t now);
+/* Any request, any response: what tells that it is used again. */
+void timeline_note_request(struct direction *d, const struct event *e);
+void timeline_note_response(struct timeline *t, struct direction *d, const struct event *e);
 
 /* timeline_waits.c. The time up to request `e`, with which the requester does not go back. */
 void timeline_request(struct timeline *t, struct direction *d, const struct event *e, ns_t now);

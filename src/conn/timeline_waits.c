@@ -147,7 +147,7 @@ static void note_pace(struct direction *d, ns_t took)
 static void watch_pace(struct timeline *t, struct direction *d, const struct event *e, ns_t from, ns_t now)
 {
     ns_t took = now - d->last_new;
-    bool goes_on = !(e->p->op->flags & OPF_START) || timeline_outstanding(e->h);
+    bool goes_on = !(e->p->op->flags & OPF_START) || timeline_outstanding(d, e->h);
     bool after_cnp = d->cnp.ts && now - d->cnp.ts < CNP_LASTS;
 
     if (d->last_new && goes_on && after_cnp && d->pace && took > 2 * d->pace)
@@ -198,19 +198,6 @@ static bool uses_credit(const struct pkt *p)
     return p->op->flags & OPF_SEND && p->op->flags & OPF_START;
 }
 
-/* What connection management did not state is taken for the depth when it was reached so often and never exceeded. */
-#define DEPTH_REACHED 4
-
-static void note_reads(struct direction *d)
-{
-    d->reads++;
-    if (d->reads > d->reads_most) {
-        d->reads_most = d->reads;
-        d->reached = 0;
-    }
-    d->reached += d->reads == d->reads_most && d->reached < DEPTH_REACHED;
-}
-
 static const struct flow *flow_of(const struct timeline *t, const struct event *e)
 {
     return conn_flow_at(observer_conns(t->observer), e->flow);
@@ -220,7 +207,7 @@ void timeline_request(struct timeline *t, struct direction *d, const struct even
 {
     ns_t from = d->spans.at;
 
-    if (UNLIKELY(timeline_outstanding(e->h) && timeline_is_silence(flow_of(t, e), d, now - from)))
+    if (UNLIKELY(timeline_outstanding(d, e->h) && timeline_is_silence(flow_of(t, e), d, now - from)))
         spans_add(&d->spans, now, TIME_NOT_KNOWN, NO_EPISODE); /* or its first copy was lost before the tap */
     else
         timeline_pass(t, d, e->h, now, false);
@@ -231,7 +218,7 @@ void timeline_request(struct timeline *t, struct direction *d, const struct even
     if (UNLIKELY(d->credit.to && uses_credit(e->p)))
         claim_wait(t, d, e, &d->credit, now, TROUBLE_CREDIT, TIME_CREDIT);
     if (uses_depth(e->p))
-        note_reads(d);
+        d->reads++;
     watch_pace(t, d, e, from, now);
 }
 
@@ -239,7 +226,7 @@ void timeline_request(struct timeline *t, struct direction *d, const struct even
 static void watch_depth(const struct timeline *t, struct direction *d, const struct event *e, ns_t from, ns_t now)
 {
     const struct conn_params *c = &conn_flow_at(observer_conns(t->observer), e->flow)->params;
-    uint32_t depth = c->have_depth ? c->depth : d->reached >= DEPTH_REACHED ? d->reads_most : UINT32_MAX;
+    uint32_t depth = c->have_depth ? c->depth : UINT32_MAX; /* a requester that has no more to ask looks the same */
     bool done = !(e->p->op->flags & OPF_ACK && !(e->p->have & H_ATOMICACKETH)) && e->p->op->flags & OPF_END;
 
     if (!done || !d->reads)
@@ -287,7 +274,7 @@ void timeline_response(struct timeline *t, struct direction *d, const struct eve
 {
     if (d->reads)
         watch_depth(t, d, e, from, now);
-    if (!timeline_outstanding(e->h))
+    if (!timeline_outstanding(d, e->h))
         d->reads = 0;
     if (e->p->have & H_AETH)
         watch_credits(d, e, now);

@@ -143,3 +143,119 @@ Test(timeline, one_direction_alone_cannot_tell_a_timeout)
     cr_expect_eq(r->states[TIME_NOT_KNOWN], 8 * NS_PER_MS);
     cr_expect_eq(r->states[TIME_ACK_TIMEOUT], 0);
 }
+
+/* Two messages of the first host, each acknowledged; MSNs from `msn` on. */
+static void job(ns_t after, uint32_t msn)
+{
+    talk(&t, 0, after, mk(OP_SEND_ONLY, 100, 10));
+    talk(&t, 1, 5 * US, mk_ack(100, 0x1f, msn));
+    talk(&t, 0, US, mk(OP_SEND_ONLY, 101, 10));
+    talk(&t, 1, 5 * US, mk_ack(101, 0x1f, msn + 1));
+}
+
+Test(timeline, a_queue_pair_used_again_from_its_first_psn_on_was_idle_before)
+{
+    start();
+    job(0, 1);
+    job(NS_PER_S, 1);
+    const struct timeline_row *r = account();
+    cr_expect_eq(r->states[TIME_IDLE], NS_PER_S + 2 * US);
+    cr_expect_eq(r->states[TIME_RESPONSE], 20 * US);
+    cr_expect_eq(timeline_episodes(timeline_of(t.observer)), 0);
+}
+
+Test(timeline, an_msn_that_counts_on_tells_a_retransmission_from_another_use)
+{
+    start();
+    job(0, 1);
+    talk(&t, 0, NS_PER_S, mk(OP_SEND_ONLY, 100, 10));
+    talk(&t, 1, 5 * US, mk_ack(101, 0x1f, 2));
+    const struct timeline_row *r = account();
+    cr_expect_eq(r->states[TIME_ACK_TIMEOUT], NS_PER_S);
+    cr_expect_eq(r->states[TIME_IDLE], US);
+    cr_expect_eq(only_episode()->why, TROUBLE_TIMEOUT);
+    cr_expect_eq(only_episode()->bill, NS_PER_S);
+}
+
+Test(timeline, one_lost_ack_may_bring_back_the_first_psn)
+{
+    start();
+    talk(&t, 0, 0, mk(OP_SEND_ONLY, 100, 10));
+    talk(&t, 1, 5 * US, mk_ack(100, 0x1f, 1));
+    talk(&t, 0, NS_PER_S, mk(OP_SEND_ONLY, 100, 10));
+    talk(&t, 1, 5 * US, mk_ack(100, 0x1f, 1));
+    cr_expect_eq(account()->states[TIME_ACK_TIMEOUT], NS_PER_S);
+}
+
+Test(timeline, one_try_does_not_tell_a_dead_peer)
+{
+    start();
+    talk(&t, 0, 0, mk(OP_SEND_ONLY, 100, 10));
+    talk(&t, 1, 7 * US, mk_ack(100, 0x1f, 1));
+    talk(&t, 0, US, mk(OP_SEND_ONLY, 101, 10));
+    talk(&t, 0, 8 * NS_PER_MS, mk(OP_SEND_ONLY, 101, 10));
+    const struct timeline_row *r = account();
+    cr_expect_eq(r->states[TIME_PEER_DEAD], 0);
+    cr_expect_eq(r->states[TIME_ACK_TIMEOUT], 8 * NS_PER_MS);
+}
+
+Test(timeline, a_peer_is_dead_only_since_its_latest_packet)
+{
+    start();
+    talk(&t, 0, 0, mk(OP_SEND_ONLY, 100, 10));
+    talk(&t, 1, 7 * US, mk_ack(100, 0x1f, 1));
+    talk(&t, 0, US, mk(OP_SEND_ONLY, 101, 10));
+    talk(&t, 1, 3 * US, mk(OP_SEND_ONLY, 900, 10));
+    talk(&t, 0, 0, mk_ack(900, 0x1f, 1));
+    talk(&t, 0, 8 * NS_PER_MS, mk(OP_SEND_ONLY, 101, 10));
+    talk(&t, 0, 8 * NS_PER_MS, mk(OP_SEND_ONLY, 101, 10));
+    const struct timeline_row *r = account();
+    cr_expect_eq(r->states[TIME_PEER_DEAD], 16 * NS_PER_MS);
+    cr_expect_eq(r->states[TIME_ACK_TIMEOUT], 3 * US);
+}
+
+Test(timeline, a_late_response_after_an_rnr_wait_is_no_slow_peer)
+{
+    start();
+    for (unsigned i = 0; i < 4; i++) {
+        talk(&t, 0, US, mk(OP_SEND_ONLY, 100 + i, 10));
+        talk(&t, 1, 5 * US, mk_ack(100 + i, 0x1f, i + 1));
+    }
+    talk(&t, 0, US, mk(OP_SEND_ONLY, 104, 10));
+    talk(&t, 1, 5 * US, mk_ack(104, 0x2c, 4));
+    talk(&t, 0, 700 * US, mk(OP_SEND_ONLY, 104, 10));
+    talk(&t, 1, 900 * US, mk_ack(104, 0x1f, 5));
+    const struct timeline_row *r = account();
+    cr_expect_eq(r->states[TIME_PEER_SLOW], 0);
+    cr_expect_eq(r->states[TIME_RNR], 700 * US);
+}
+
+Test(timeline, one_time_stamp_for_the_first_packets_does_not_make_later_responses_slow)
+{
+    start();
+    for (unsigned i = 0; i < 10; i++) {
+        talk(&t, 0, US, mk(OP_SEND_ONLY, 100 + i, 10));
+        talk(&t, 1, i ? 100 * US + i : 1, mk_ack(100 + i, 0x1f, i + 1));
+    }
+    talk(&t, 0, US, mk(OP_SEND_ONLY, 110, 10));
+    talk(&t, 1, 900 * US, mk_ack(110, 0x1f, 11));
+    cr_expect_eq(account()->states[TIME_PEER_SLOW], 0);
+}
+
+Test(timeline, without_an_agreed_depth_reads_do_not_wait_for_it)
+{
+    talk_start(&t, false);
+    cr_assert_not_null(timeline_of(t.observer));
+    talk(&t, 1, 0, mk(OP_SEND_ONLY, 900, 10));
+    talk(&t, 0, US, mk_read(100, 0, 10));
+    talk(&t, 0, 0, mk_read(101, 0, 10));
+    for (unsigned i = 0; i < 12; i++) {
+        talk(&t, 1, 10 * US, mk_aeth(OP_READ_RESP_ONLY, 100 + i, 10, 0x1f, i + 1));
+        talk(&t, 0, 100, mk_read(102 + i, 0, 10));
+    }
+    struct timeline *l = timeline_of(t.observer);
+    timeline_end(l);
+    for (size_t i = 0; i < timeline_n(l); i++)
+        cr_expect_eq(timeline_row(l, i)->states[TIME_READ_DEPTH], 0);
+    cr_expect_eq(timeline_episodes(l), 0);
+}
