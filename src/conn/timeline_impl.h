@@ -15,6 +15,7 @@ struct asked {
 /* A wait of the requester that a response ended: the next request tells whether it was held back. */
 struct held {
     ns_t from, to; /* to 0: none */
+    ns_t over;     /* when a response let the requester go on; 0: none did yet */
     uint32_t ep;   /* episode of all such waits */
 };
 
@@ -138,15 +139,6 @@ bool timeline_outstanding(const struct direction *d, const struct req_dir *h);
 /* Whether a silence is so long that the ACK timer of the requests in `f` may have run out. */
 bool timeline_is_silence(const struct flow *f, const struct direction *d, ns_t silence);
 
-/* timeline_again.c. Whether with request `e` the queue pair is used again from its first PSN on, without connection
- * management. */
-bool timeline_begins_again(const struct timeline *t, const struct direction *d, const struct event *e, ns_t now);
-/* It is: the time before was idle. */
-void timeline_again(struct direction *d, const struct event *e, ns_t now);
-/* Any request, any response: what tells that it is used again. */
-void timeline_note_request(struct direction *d, const struct event *e);
-void timeline_note_response(struct timeline *t, struct direction *d, const struct event *e);
-
 /* timeline_waits.c. The time up to request `e`, with which the requester does not go back. */
 void timeline_request(struct timeline *t, struct direction *d, const struct event *e, ns_t now);
 /* Response `e` after nothing since `from`: whether what it brings was waited for. */
@@ -163,5 +155,13 @@ void timeline_other(struct timeline *t, const struct pkt *p);
 void timeline_die(struct timeline *t, struct direction *d, const struct req_dir *h);
 /* The time from the latest packet of a direction to the end of the capture. */
 void timeline_finish(struct timeline *t, uint32_t flow);
+/* Whether with request `e` the queue pair is used again from its first PSN on, without connection
+ * management. */
+bool timeline_begins_again(const struct timeline *t, const struct direction *d, const struct event *e, ns_t now);
+/* It is: the time before was idle. */
+void timeline_again(struct direction *d, const struct event *e, ns_t now);
+/* Any request, any response: what tells that it is used again. */
+void timeline_note_request(struct direction *d, const struct event *e);
+void timeline_note_response(struct timeline *t, struct direction *d, const struct event *e);
 
 #endif

@@ -159,10 +159,16 @@ static void watch_pace(struct timeline *t, struct direction *d, const struct eve
 
 /* --- Credits and the depth of READs ----------------------------------------------------------- */
 
+/* Half a round trip; 0: not known. A tap at the responder sees no time between a request and its response. */
+static ns_t half_trip(const struct direction *d)
+{
+    return (d->least ? d->least : d->usual) / 2;
+}
+
 /* A requester that may go on does so within this time. */
 static ns_t reaction(const struct direction *d)
 {
-    ns_t half = d->usual / 2;
+    ns_t half = half_trip(d);
 
     return half > 5 * NS_PER_US ? half : 5 * NS_PER_US;
 }
@@ -171,16 +177,17 @@ static ns_t reaction(const struct direction *d)
 static void claim_wait(struct timeline *t, struct direction *d, const struct event *e, struct held *w, ns_t now,
                        enum trouble why, enum time_state state)
 {
-    bool at_once = w->to && now - w->to <= reaction(d);
+    bool at_once = now - w->over <= reaction(d);
     struct episode *x;
 
+    w->over = 0;
     if (!at_once || w->to <= w->from) {
         w->to = 0;
         return;
     }
     if (w->ep == NO_EPISODE)
         w->ep = episode_new(t, e->flow, why, e->p->bth.psn, w->from);
-    timeline_claim(t, d, w->from, w->to, SPANS_GOOD, state, w->ep);
+    timeline_claim(t, d, w->from, w->to, SPANS_GOOD | 1u << TIME_PEER_SLOW, state, w->ep);
     x = episode_at(t, w->ep);
     if (x)
         x->count++;
@@ -213,28 +220,31 @@ void timeline_request(struct timeline *t, struct direction *d, const struct even
         timeline_pass(t, d, e->h, now, false);
     if (e->as != SEEN_NEW)
         return;
-    if (UNLIKELY(d->depth.to && uses_depth(e->p)))
+    if (UNLIKELY(d->depth.over && uses_depth(e->p)))
         claim_wait(t, d, e, &d->depth, now, TROUBLE_DEPTH, TIME_READ_DEPTH);
-    if (UNLIKELY(d->credit.to && uses_credit(e->p)))
+    if (UNLIKELY(d->credit.over && uses_credit(e->p)))
         claim_wait(t, d, e, &d->credit, now, TROUBLE_CREDIT, TIME_CREDIT);
     if (uses_depth(e->p))
         d->reads++;
     watch_pace(t, d, e, from, now);
 }
 
-/* A READ or atomic is done: was it one of as many as may be outstanding, and did nothing arrive for long? */
+/* As many READs and atomics as may be outstanding are: nothing arrived for long, or one of them is done. */
 static void watch_depth(const struct timeline *t, struct direction *d, const struct event *e, ns_t from, ns_t now)
 {
     const struct conn_params *c = &conn_flow_at(observer_conns(t->observer), e->flow)->params;
+    ns_t half = half_trip(d);
     uint32_t depth = c->have_depth ? c->depth : UINT32_MAX; /* a requester that has no more to ask looks the same */
     bool done = !(e->p->op->flags & OPF_ACK && !(e->p->have & H_ATOMICACKETH)) && e->p->op->flags & OPF_END;
 
-    if (!done || !d->reads)
-        return;
-    if (d->reads >= depth && now - from >= d->usual / 2) {
-        d->depth.from = from;
+    if (d->reads >= depth && half && now - from >= half) {
+        d->depth.from = d->depth.to == from ? d->depth.from : from;
         d->depth.to = now;
     }
+    if (!done)
+        return;
+    if (d->reads >= depth && d->depth.to)
+        d->depth.over = now;
     d->reads--;
 }
 
@@ -264,7 +274,7 @@ static void watch_credits(struct direction *d, const struct event *e, ns_t now)
     may = crosses(next, d->limit, limit) || crosses(next, psn_add(d->limit, 1), psn_add(limit, 1));
     if (d->have_limit && d->have_msn && d->last_new && may) {
         d->credit.from = d->last_new;
-        d->credit.to = now;
+        d->credit.to = d->credit.over = now;
     }
     d->limit = limit;
     d->have_limit = true;

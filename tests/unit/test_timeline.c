@@ -259,3 +259,41 @@ Test(timeline, without_an_agreed_depth_reads_do_not_wait_for_it)
         cr_expect_eq(timeline_row(l, i)->states[TIME_READ_DEPTH], 0);
     cr_expect_eq(timeline_episodes(l), 0);
 }
+
+Test(timeline, a_read_of_several_responses_waits_until_its_first_one)
+{
+    start(); /* depth 2 */
+    talk(&t, 0, 0, mk_read(100, 0, 10));
+    talk(&t, 0, 0, mk_read(101, 0, 2000));
+    talk(&t, 1, 10 * US, mk_aeth(OP_READ_RESP_ONLY, 100, 10, 0x1f, 1));
+    talk(&t, 0, 100, mk_read(103, 0, 2000));
+    talk(&t, 1, 20 * US, mk_aeth(OP_READ_RESP_FIRST, 101, 1024, 0x1f, 2));
+    talk(&t, 1, 100, mk_aeth(OP_READ_RESP_LAST, 102, 976, 0x1f, 2));
+    talk(&t, 0, 100, mk_read(105, 0, 10));
+    cr_expect_eq(account()->states[TIME_READ_DEPTH], 30 * US);
+}
+
+Test(timeline, a_tap_at_the_responder_tells_no_wait_for_the_depth)
+{
+    start(); /* depth 2 */
+    talk(&t, 0, 0, mk_read(100, 0, 2000));
+    talk(&t, 0, 0, mk_read(102, 0, 2000));
+    talk(&t, 1, 0, mk_aeth(OP_READ_RESP_FIRST, 100, 1024, 0x1f, 1));
+    talk(&t, 1, US, mk_aeth(OP_READ_RESP_LAST, 101, 976, 0x1f, 1));
+    talk(&t, 0, US, mk_read(104, 0, 10));
+    cr_expect_eq(account()->states[TIME_READ_DEPTH], 0);
+}
+
+Test(timeline, a_wait_for_the_depth_is_no_slow_peer)
+{
+    start(); /* depth 2 */
+    talk(&t, 0, 0, mk_read(100, 0, 10));
+    talk(&t, 0, 0, mk_read(101, 0, 10));
+    for (unsigned i = 0; i < 6; i++) {
+        talk(&t, 1, i == 5 ? 900 * US : 10 * US, mk_aeth(OP_READ_RESP_ONLY, 100 + i, 10, 0x1f, i + 1));
+        talk(&t, 0, 100, mk_read(102 + i, 0, 10));
+    }
+    const struct timeline_row *r = account();
+    cr_expect_eq(r->states[TIME_PEER_SLOW], 0);
+    cr_expect_eq(r->states[TIME_READ_DEPTH], 950 * US);
+}
