@@ -22,7 +22,7 @@ enum print_time {
     TIME_EPOCH,           /* e: since 1970 */
     TIME_ABSOLUTE,        /* a: local time of day */
     TIME_ABSOLUTE_DATE,   /* ad: local date and time */
-    TIME_UTC,             /* u: UTC time of day */
+    TIME_UTC_CLOCK,       /* u: UTC time of day; TIME_UTC is a macro of <time.h> */
     TIME_UTC_DATE,        /* ud: UTC date and time */
 };
 

@@ -54,7 +54,7 @@ static void print_clock(struct buf *b, ns_t ts, enum print_time how, unsigned di
         frac += NS_PER_S;
         s--;
     }
-    if (how == TIME_UTC || how == TIME_UTC_DATE)
+    if (how == TIME_UTC_CLOCK || how == TIME_UTC_DATE)
         gmtime_r(&s, &tm);
     else
         localtime_r(&s, &tm);
