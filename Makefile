@@ -42,6 +42,7 @@ PROGRAMS = $(if $(CLI),$(BUILD)/rdmatrace) $(if $(GENCLI),$(BUILD)/rdmagen)
 TEST_PROGRAMS = $(addprefix $(BUILD)/,unit hostile leaky mkcap property)
 MAN  = $(wildcard man/*.[1-8])
 COMPLETIONS = $(wildcard src/cli/*.bash gen/cli/*.bash)
+SCHEMAS = $(wildcard share/*.schema.json)
 
 all: $(PROGRAMS) ## build the programs into build/
 
@@ -124,11 +125,13 @@ install: all ## install into DESTDIR and PREFIX (/usr/local)
 	for f in $(MAN); do install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/man/man$${f##*.} $$f || exit 1; done
 	for f in $(COMPLETIONS); do \
 	 install -m 644 $$f $(DESTDIR)$(PREFIX)/share/bash-completion/completions/$$(basename $$f .bash) || exit 1; done
+	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/rdmatrace $(SCHEMAS)
 
 uninstall: ## remove what `make install` installed
 	rm -f $(PROGRAMS:$(BUILD)/%=$(DESTDIR)$(PREFIX)/bin/%)
 	for f in $(MAN); do rm -f $(DESTDIR)$(PREFIX)/share/man/man$${f##*.}/$${f#man/}; done
 	for f in $(COMPLETIONS); do rm -f $(DESTDIR)$(PREFIX)/share/bash-completion/completions/$$(basename $$f .bash); done
+	rm -f $(SCHEMAS:share/%=$(DESTDIR)$(PREFIX)/share/rdmatrace/%)
 
 format: ## lay out all C sources as .clang-format says
 	clang-format -i $(shell find src dissect gen include tests -name '*.[ch]')
