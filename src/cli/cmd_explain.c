@@ -86,6 +86,16 @@ static void init(struct trace *t)
     job_of(t)->time = TIME_ABSOLUTE_DATE;
 }
 
+/* -t: d and dd are about frames that are shown one by one. */
+static int time_option(struct job *job, const char *arg)
+{
+    if (opt_choice("-t", arg, print_times, &job->time) != EXIT_OK)
+        return EXIT_BAD;
+    return job->time == TIME_DELTA || job->time == TIME_DELTA_DISPLAYED
+               ? cli_error("-t %s: expected r, e, a, ad, u or ud", arg)
+               : EXIT_OK;
+}
+
 static int option(struct trace *t, int key, const char *arg)
 {
     struct job *job = job_of(t);
@@ -113,7 +123,7 @@ static int option(struct trace *t, int key, const char *arg)
         job->log = arg;
         return EXIT_OK;
     case 't':
-        return opt_choice("-t", arg, print_times, &job->time);
+        return time_option(job, arg);
     default: /* KEY_CAUSES */
         explain_causes(&t->out);
         t->answered = true;

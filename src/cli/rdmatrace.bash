@@ -25,7 +25,12 @@ _rdmatrace() {
                 *) _rdmatrace_words "text tree json ndjson fields" ;;
             esac
             ;;
-        --sort) _rdmatrace_words "$("$program" flows -T csv /dev/null 2>/dev/null | tr , ' ')" ;;
+        --sort)
+            case $command in
+                explain) _rdmatrace_words "time count" ;;
+                *) _rdmatrace_words "$("$program" flows -T csv /dev/null 2>/dev/null | tr , ' ')" ;;
+            esac
+            ;;
         -G | --glossary) _rdmatrace_words fields ;;
         -e | --field) _rdmatrace_words "$("$program" "$command" -G fields 2>/dev/null | cut -f3)" ;;
         -E | --field-option) _rdmatrace_words "header=y separator=/t separator=/s occurrence=f occurrence=l aggregator=/s quote=d quote=s" ;;
@@ -33,7 +38,7 @@ _rdmatrace() {
         --fail-on) _rdmatrace_words "bad-icrc malformed" ;;
         --color) _rdmatrace_words "auto always never" ;;
         -i | --interface) _rdmatrace_words "$(ls /sys/class/net 2>/dev/null)" ;;
-        -f | --capture-filter | -Y | --display-filter | -c | --count | -s | --snapshot-length | -B | --buffer-size | --udp-port | --interval) ;;
+        -f | --capture-filter | -Y | --display-filter | -c | --count | -s | --snapshot-length | -B | --buffer-size | --udp-port | --interval | --top | --since | --until) ;;
         *)
             if [[ $cur == -* ]]; then
                 _rdmatrace_words "$("$program" "$command" --help 2>/dev/null | grep -oE '^ +(-[A-Za-z0-9], )?--[a-z][a-z-]*' | tr -d ' ,' | sed 's/^-[A-Za-z0-9]-/-/')"
