@@ -53,6 +53,7 @@ static void put_requests(struct buf *b, struct written *w, const char **sep)
         const struct truth_request *r = &w->done.r[i];
         struct request_account a = {.conn = r->conn,
                                     .number = (uint64_t)r->number + 1,
+                                    .tap = "requester",
                                     .from = buf_str(&w->from),
                                     .start = TAP_EPOCH + r->start,
                                     .end = TAP_EPOCH + r->end};

@@ -4,6 +4,7 @@
 #include "src/cli/cli.h"
 #include "src/cli/complaint.h"
 #include "src/cli/found.h"
+#include "src/cli/request_parts.h"
 #include "src/cli/when.h"
 #include "src/explain/explain.h"
 #include "src/measure/meter.h"
@@ -59,7 +60,8 @@ struct job {
     struct explainer *explainer;
     const char *annotate; /* --annotate; NULL: not */
     struct meter *meter;  /* of JSON: the work requests */
-    FILE *requests;       /* their objects, as they are over */
+    struct request_parts *parts;
+    FILE *requests; /* their objects, as they are over */
     struct buf row;
     enum { FORMAT_TEXT, FORMAT_JSON } format;
     enum { SORT_TIME, SORT_COUNT } sort;
@@ -131,32 +133,53 @@ static int option(struct trace *t, int key, const char *arg)
     }
 }
 
+static void on_work_packet(void *user, const struct wqe *w, const struct pkt *p, uint32_t flow)
+{
+    const struct job *job = user;
+
+    request_parts_packet(job->parts, w, p, flow);
+}
+
+/* The tap, as the accounts name it: the file, and its interface if it is not the first one. */
+static void put_tap(struct buf *b, const struct job *job, const struct meter_row *m)
+{
+    buf_puts(b, job->t.files[m->file]);
+    if (m->iface)
+        buf_printf(b, ":%u", (unsigned)m->iface);
+}
+
 /* A work request is over: where its time went. */
 static void on_over(void *user, const struct wqe *w, uint32_t flow)
 {
     struct job *job = user;
     const struct meter_row *m = meter_row_of(job->meter, flow);
     struct request_account r = {.conn = (uint32_t)m->conn, .number = w->id, .start = w->start};
-    struct buf from = {0};
+    struct buf tap = {0}, from = {0};
 
+    r.end = request_parts_over(job->parts, w, flow, r.states);
     if (!r.conn || (job->t.conn && job->t.conn != r.conn))
         return;
-    r.end = w->done_frame && w->done > w->start ? w->done : w->last > w->start ? w->last : w->start;
-    timeline_between(timeline_of(job->t.observer), flow, r.start, r.end, r.states);
+    put_tap(&tap, job, m);
     conn_end_put(&from, &m->src, m->sqpn != METER_NONE, (uint32_t)m->sqpn);
+    r.tap = buf_str(&tap);
     r.from = buf_str(&from);
     job->row.len = 0;
     buf_puts(&job->row, ftello(job->requests) ? ",\n" : "\n");
     request_account_json(&job->row, &r);
     fwrite(job->row.p, 1, job->row.len, job->requests);
+    buf_free(&tap);
     buf_free(&from);
 }
 
 /* The work requests are told as they end, and written to a file until then: there may be any number of them. */
 static int watch_requests(struct job *job)
 {
-    const struct meter_opts o = {.work = {job, NULL, on_over}};
+    const struct meter_opts o = {.work = {job, on_work_packet, on_over}};
+    struct timeline *t = timeline_of(job->t.observer);
 
+    job->parts = t ? request_parts_new(t) : NULL;
+    if (!job->parts)
+        return cli_error("out of memory");
     job->requests = tmpfile();
     if (!job->requests)
         return cli_error("cannot keep the work requests: no temporary file");
@@ -338,6 +361,7 @@ static void stop(struct trace *t)
 
     explain_free(job->explainer);
     meter_free(job->meter);
+    request_parts_free(job->parts);
     buf_free(&job->row);
     free(job->matches);
     free(job->asked);

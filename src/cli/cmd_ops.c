@@ -1,7 +1,7 @@
 /* layer 4 (tool): `rdmatrace ops`: the work requests behind the packets. */
 #include "src/cli/capture_cmd.h"
 #include "src/cli/cli.h"
-#include "src/conn/timeline.h"
+#include "src/cli/request_parts.h"
 #include "src/measure/wqe_print.h"
 #include "src/show/print.h"
 
@@ -38,9 +38,10 @@ struct late_row {
 struct job {
     struct trace t;
     struct meter *meter;
-    struct printer printer; /* of --follow */
-    uint64_t follow, why;   /* the work request asked for; 0: none */
-    uint64_t n;             /* rows written */
+    struct request_parts *parts; /* of JSON and --why */
+    struct printer printer;      /* of --follow */
+    uint64_t follow, why;        /* the work request asked for; 0: none */
+    uint64_t n;                  /* rows written */
     struct late_row *late;
     size_t n_late, cap_late;
     struct buf late_text, frames;
@@ -97,10 +98,9 @@ static void put_late(struct job *job, uint64_t id, size_t off)
 /* Where its time went, from its first packet to the response that completed it, or to its last packet. */
 static void put_states(struct job *job, const struct wqe *w, uint32_t flow)
 {
-    ns_t states[TIME_STATES], end = w->done_frame ? w->done : w->last;
+    ns_t states[TIME_STATES], end = request_parts_over(job->parts, w, flow, states);
     struct buf *b = &job->late_text;
 
-    timeline_between(timeline_of(job->t.observer), flow, w->start, end > w->start ? end : w->start, states);
     if (job->format == ROWS_JSON) {
         b->len -= 1; /* the brace: the states are one more member */
         buf_puts(b, ",\"states\":");
@@ -134,7 +134,7 @@ static void on_over(void *user, const struct wqe *w, uint32_t flow)
         job->late_text.len = 0;
     off = job->late_text.len;
     wqe_print(&job->late_text, job->format, w, row, job->origin);
-    if (job->format == ROWS_JSON || (job->why && job->format == ROWS_TEXT))
+    if (job->parts)
         put_states(job, w, flow);
     if (job->follow && job->format == ROWS_JSON) {
         job->late_text.len -= 1; /* the brace: the frames are one more member */
@@ -146,11 +146,13 @@ static void on_over(void *user, const struct wqe *w, uint32_t flow)
         put_row(job, job->late_text.p, job->late_text.len);
 }
 
-/* A packet of the work request of --follow. */
-static void on_work_packet(void *user, const struct wqe *w, const struct pkt *p)
+/* A packet of a work request. */
+static void on_work_packet(void *user, const struct wqe *w, const struct pkt *p, uint32_t flow)
 {
     struct job *job = user;
 
+    if (job->parts && is_asked(job, w->id))
+        request_parts_packet(job->parts, w, p, flow);
     if (w->id != job->follow)
         return;
     if (job->format == ROWS_JSON)
@@ -159,13 +161,22 @@ static void on_work_packet(void *user, const struct wqe *w, const struct pkt *p)
         print_packet(&job->printer, &job->t.out, p);
 }
 
+/* Before the meter: when that tells of a request, its time has states. */
+static bool watch_parts(struct job *job)
+{
+    struct timeline *t = timeline_of(job->t.observer);
+
+    job->parts = t ? request_parts_new(t) : NULL;
+    return job->parts != NULL;
+}
+
 static int start(struct trace *t)
 {
     struct job *job = job_of(t);
-    struct meter_opts o = {.files = t->files, .work = {job, job->follow ? on_work_packet : NULL, on_over}};
+    bool parts = job->format == ROWS_JSON || (job->why && job->format == ROWS_TEXT);
+    struct meter_opts o = {.files = t->files, .work = {job, job->follow || parts ? on_work_packet : NULL, on_over}};
 
-    /* before the meter: when that tells of a request, its time has states */
-    if ((job->why || job->format == ROWS_JSON) && !timeline_of(t->observer))
+    if (parts && !watch_parts(job))
         return cli_error("out of memory");
     job->meter = meter_new(t->observer, &o);
     if (!job->meter)
@@ -229,6 +240,7 @@ static void stop(struct trace *t)
     struct job *job = job_of(t);
 
     meter_free(job->meter);
+    request_parts_free(job->parts);
     free(job->late);
     buf_free(&job->late_text);
     buf_free(&job->frames);

@@ -86,6 +86,7 @@ void account_json(struct buf *b, const struct account *a)
 void request_account_json(struct buf *b, const struct request_account *r)
 {
     buf_printf(b, "{\"connection\":%u", r->conn);
+    member_text(b, "tap", r->tap);
     member_text(b, "requester", r->from);
     buf_printf(b, ",\"number\":%llu,\"start_ns\":%lld,\"end_ns\":%lld,\"states\":", (unsigned long long)r->number,
                (long long)r->start, (long long)r->end);

@@ -88,7 +88,7 @@ struct account {
 struct request_account {
     uint32_t conn;
     uint64_t number;          /* of the work requests of its direction, from 1 */
-    const char *from;         /* requester, as in its account */
+    const char *tap, *from;   /* tap and requester, as in its account */
     ns_t start, end;          /* since 1970 */
     ns_t states[TIME_STATES]; /* add up to end - start */
 };

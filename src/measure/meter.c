@@ -41,11 +41,11 @@ static void on_over(void *user, const struct wqe *w, uint32_t flow)
         m->o.work.over(m->o.work.user, w, flow);
 }
 
-static void on_work_packet(void *user, const struct wqe *w, const struct pkt *p)
+static void on_work_packet(void *user, const struct wqe *w, const struct pkt *p, uint32_t flow)
 {
     const struct meter *m = user;
 
-    m->o.work.packet(m->o.work.user, w, p);
+    m->o.work.packet(m->o.work.user, w, p, flow);
 }
 
 /* --- Packets ---------------------------------------------------------------------------------- */

@@ -76,6 +76,13 @@ void wqe_flush(struct wqe_ring *r, const struct wqe_env *e, enum wqe_reason why,
     r->backs = 0;
 }
 
+/* `p` concerns `w`. */
+static void tell_packet(const struct wqe_env *e, const struct wqe *w, const struct pkt *p)
+{
+    if (UNLIKELY(e->user->packet != NULL))
+        e->user->packet(e->user->user, w, p, e->dir->flow);
+}
+
 /* --- Requests --------------------------------------------------------------------------------- */
 
 static enum wqe_op op_of(const struct pkt *p)
@@ -352,8 +359,7 @@ void wqe_request(struct wqe_ring *r, const struct wqe_env *e, const struct pkt *
     w->packets++;
     w->last_frame = p->frame->number;
     w->last = p->frame->ts;
-    if (UNLIKELY(e->user->packet != NULL))
-        e->user->packet(e->user->user, w, p);
+    tell_packet(e, w, p);
 }
 
 /* --- Responses -------------------------------------------------------------------------------- */
@@ -362,8 +368,7 @@ static void complete(const struct wqe_env *e, struct wqe *w, const struct pkt *p
 {
     w->done_frame = p->frame->number;
     w->done = p->frame->ts;
-    if (UNLIKELY(e->user->packet != NULL))
-        e->user->packet(e->user->user, w, p);
+    tell_packet(e, w, p);
 }
 
 /* `p` responds to or acknowledges `w`. With `early` the response to an earlier READ or atomic is missing: then the
@@ -378,8 +383,7 @@ static void prove(const struct wqe_env *e, struct wqe *w, const struct pkt *p, b
         w->proof_frame = p->frame->number;
         w->proof = p->frame->ts;
     }
-    if (UNLIKELY(e->user->packet != NULL))
-        e->user->packet(e->user->user, w, p);
+    tell_packet(e, w, p);
 }
 
 /* The next work request is the oldest open one. Its requester has dropped the responses that came before those to the
@@ -426,8 +430,8 @@ static void take_answer(struct wqe_ring *r, const struct wqe_env *e, const struc
         advance_open(r);
         prove(e, w, p, r->open + 1 < i);
         advance_open(r);
-    } else if (UNLIKELY(e->user->packet != NULL)) {
-        e->user->packet(e->user->user, w, p);
+    } else {
+        tell_packet(e, w, p);
     }
 }
 
@@ -466,8 +470,7 @@ static void take_nak(struct wqe_ring *r, const struct wqe_env *e, const struct p
         complete(e, w, p);
         return;
     }
-    if (UNLIKELY(e->user->packet != NULL))
-        e->user->packet(e->user->user, w, p);
+    tell_packet(e, w, p);
 }
 
 void wqe_response(struct wqe_ring *r, const struct wqe_env *e, const struct pkt *p)
@@ -517,6 +520,6 @@ void wqe_datagram(const struct wqe_user *u, uint64_t *next_id, const struct pkt 
     w.last = p->frame->ts;
     w.reason = WQE_UNRELIABLE;
     if (u->packet)
-        u->packet(u->user, &w, p);
+        u->packet(u->user, &w, p, flow);
     u->over(u->user, &w, flow);
 }

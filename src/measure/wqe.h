@@ -83,10 +83,10 @@ struct wqe {
 /* Callbacks. */
 struct wqe_user {
     void *user;
-    /* A packet concerns work request `w`: one of its requests, responses or NAKs, or the ACK that completes it. May be
-     * NULL. */
-    void (*packet)(void *user, const struct wqe *w, const struct pkt *p);
-    /* Its status is decided; `flow` is that of its requests. */
+    /* A packet concerns work request `w`: one of its requests, responses or NAKs, or the ACK that completes it
+     * (done_frame, or proof_frame, is then that of `p`); `flow` is that of its requests. May be NULL. */
+    void (*packet)(void *user, const struct wqe *w, const struct pkt *p, uint32_t flow);
+    /* Its status is decided; `flow` as above. */
     void (*over)(void *user, const struct wqe *w, uint32_t flow);
 };
 

@@ -32,11 +32,12 @@ static inline void talk_over(void *user, const struct wqe *w, uint32_t flow)
     t->work[t->n_work++] = *w;
 }
 
-static inline void talk_packet(void *user, const struct wqe *w, const struct pkt *p)
+static inline void talk_packet(void *user, const struct wqe *w, const struct pkt *p, uint32_t flow)
 {
     struct talk *t = user;
 
     (void)p;
+    (void)flow;
     t->followed += w->id == t->follow;
 }
 

@@ -29,13 +29,13 @@ Test(account, json_of_an_account_names_the_states_that_are_not_empty)
 
 Test(account, json_of_a_request)
 {
-    struct request_account r = {.conn = 1, .number = 7, .from = "a 0x000001", .start = 1, .end = 2};
+    struct request_account r = {.conn = 1, .number = 7, .tap = "a.pcap:1", .from = "a 0x000001", .start = 1, .end = 2};
     struct buf b = {0};
 
     r.states[TIME_RESPONSE] = 1;
     request_account_json(&b, &r);
-    cr_assert_str_eq(buf_str(&b), "{\"connection\":1,\"requester\":\"a 0x000001\",\"number\":7,\"start_ns\":1,"
-                                  "\"end_ns\":2,\"states\":{\"response\":1}}");
+    cr_assert_str_eq(buf_str(&b), "{\"connection\":1,\"tap\":\"a.pcap:1\",\"requester\":\"a 0x000001\","
+                                  "\"number\":7,\"start_ns\":1,\"end_ns\":2,\"states\":{\"response\":1}}");
     buf_free(&b);
 }
 
