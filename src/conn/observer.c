@@ -162,9 +162,16 @@ static bool is_talking(const struct observer *o, uint32_t tap, const struct conn
 
 bool observer_heard(const struct observer *o, uint32_t flow)
 {
+    const struct flow *f = &conn_flows(o->conns)[flow];
+
+    return (!o->partial && is_talking(o, f->tap, &f->dst, &f->src)) || observer_heard_rdma(o, flow);
+}
+
+bool observer_heard_rdma(const struct observer *o, uint32_t flow)
+{
     const struct flow *flows = conn_flows(o->conns), *f = &flows[flow];
 
-    if (!o->partial && (f->params.rep_frame || is_talking(o, f->tap, &f->dst, &f->src)))
+    if (!o->partial && f->params.rep_frame)
         return true;
     if (f->peer != FLOW_NONE)
         return o->seen[f->peer];

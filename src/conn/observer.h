@@ -99,5 +99,7 @@ const struct tries *observer_tries(const struct observer *o, uint32_t flow);
 /* Whether packets of the other direction are captured: of the connection, of its setup, or of others between the two
  * ends. */
 bool observer_heard(const struct observer *o, uint32_t flow);
+/* The same of RDMA packets alone: other packets of the responder do not show that its responses would be captured. */
+bool observer_heard_rdma(const struct observer *o, uint32_t flow);
 
 #endif

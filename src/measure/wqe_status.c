@@ -9,7 +9,18 @@ static bool timed_out(const struct wqe_ring *r, const struct wqe_env *e, const s
     bool closed = r->closed > since;
 
     return w->ended && !w->again && retries_timed_out(e->params, (closed ? r->closed : now) - since, closed) &&
-           observer_heard(e->observer, h->flow);
+           observer_heard_rdma(e->observer, h->flow);
+}
+
+/* True if the requester has used all its retries. Without an RDMA packet of the responder the capture may lack its RNR
+ * NAKs, after which the requester retransmits and gives up just the same. */
+static bool gave_up(const struct wqe_ring *r, const struct wqe_env *e, ns_t now)
+{
+    const struct req_dir *h = e->dir;
+
+    if (!h->rsp_packets && !observer_heard_rdma(e->observer, h->flow))
+        return false;
+    return r->left ? r->gave_up : retries_gave_up(e->observer, h, e->params, r->silence, now);
 }
 
 /* Status or reason of `w`, which no response completed. */
@@ -29,7 +40,7 @@ static void decide_open(struct wqe_ring *r, const struct wqe_env *e, struct wqe 
         w->reason = WQE_RNR_WAIT;
         if (c->have_rnr && c->rnr_retry < RETRIES_MAX && h->rnr.times > c->rnr_retry)
             w->status = WC_RNR_RETRY_EXC_ERR;
-    } else if ((r->left ? r->gave_up : retries_gave_up(e->observer, h, c, r->silence, now)) && !before)
+    } else if (!before && gave_up(r, e, now))
         w->status = WC_RETRY_EXC_ERR;
     else if (!passed && timed_out(r, e, w, now))
         w->status = WC_RETRY_EXC_ERR;
