@@ -1,6 +1,7 @@
 /* layer 4 (tool): `rdmatrace flows`: what each connection did, and how well. */
 #include "src/cli/capture_cmd.h"
 #include "src/cli/cli.h"
+#include "src/conn/timeline.h"
 #include "src/measure/columns.h"
 #include "src/measure/meter.h"
 
@@ -107,6 +108,14 @@ static void on_tick(void *user, const struct meter_row *row, ns_t begin, ns_t si
     trace_flush(&job->t);
 }
 
+/* Whether the account is shown: an observer with a timeline takes longer. */
+static bool wants_account(const struct job *job)
+{
+    bool sorts = job->sort && job->sort->off == offsetof(struct meter_row, lost);
+
+    return !job->o.interval && (job->format != ROWS_TEXT || job->details || sorts);
+}
+
 static int start(struct trace *t)
 {
     struct job *job = job_of(t);
@@ -114,6 +123,8 @@ static int start(struct trace *t)
     job->o.user = job;
     job->o.tick = on_tick;
     job->o.files = t->files;
+    if (wants_account(job) && !timeline_of(t->observer))
+        return cli_error("out of memory");
     job->meter = meter_new(t->observer, &job->o);
     if (!job->meter)
         return cli_error("out of memory");
@@ -136,6 +147,8 @@ static int end(struct trace *t)
         ticks_end(&job->ticks, &sums);
         return EXIT_OK;
     }
+    if (observer_timeline(t->observer))
+        timeline_end(observer_timeline(t->observer));
     rows = meter_rows(job->meter, &n);
     if (job->sort)
         rows_sort(rows, n, job->sort);

@@ -104,6 +104,8 @@ const struct column row_columns[] = {
     N(in_flight, "in_flight_psns", "most PSNs not acknowledged at a time"),
     TIMES(latency, "message_latency", "first packet to completion of a message"),
     TIMES(ack_latency, "ack_latency", "request packet to its ACK"),
+    T(lost, "lost_ns",
+      "time of this direction's requests in states that cost: lost to losses, RNR, pauses and the like"),
     {NULL, COL_NUMBER, 0, NULL},
 };
 
@@ -249,6 +251,11 @@ static void print_json_row(struct buf *b, const struct meter_row *r)
         if (!put_value(b, r, c, true))
             buf_puts(b, "null");
     }
+    buf_puts(b, ",\"states\":");
+    if (r->accounted)
+        states_json(b, r->states);
+    else
+        buf_puts(b, "null");
     buf_char(b, '}');
 }
 

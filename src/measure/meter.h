@@ -6,6 +6,7 @@
 #ifndef RDMATRACE_MEASURE_METER_H
 #define RDMATRACE_MEASURE_METER_H
 
+#include "src/conn/account.h"
 #include "src/conn/conn.h"
 #include "src/conn/ud_gaps.h"
 #include "src/measure/wqe.h"
@@ -83,6 +84,10 @@ struct meter_row {
     uint64_t rnr_retry_agreed, rnr_retry_seen;
     uint64_t in_flight; /* PSNs not acknowledged, at most */
     struct meter_times latency, ack_latency;
+    /* The account of its requests, if the observer has a timeline. */
+    bool accounted;           /* it has one */
+    ns_t states[TIME_STATES]; /* with accounted: time in each, ns */
+    uint64_t lost;            /* of it, time in the states that cost; METER_NONE: no account */
     /* Internal. */
     struct meter_counts before; /* at the start of the interval */
     ns_t good_first, good_last, cnp_first, cnp_last;
@@ -110,8 +115,8 @@ struct meter *meter_new(struct observer *observer, const struct meter_opts *o);
 void meter_free(struct meter *m);
 /* No more packets: hand over the open work requests. */
 void meter_end(struct meter *m);
-/* After meter_end(): the rows, in the order of connections; NULL without memory or rows. *n is set. They live as long
- * as `m`. */
+/* After meter_end(), and timeline_end() if there is a timeline: the rows, in the order of connections; NULL without
+ * memory or rows. *n is set. They live as long as `m`. */
 struct meter_row **meter_rows(struct meter *m, size_t *n);
 /* Connection (0: datagrams) and queue pairs of a flow that wqe_user.over() names; *row is valid until the next
  * packet. */

@@ -1,4 +1,5 @@
 /* layer 3 (measure): measurements: rows from their start to their end, intervals, order. */
+#include "src/conn/timeline.h"
 #include "src/measure/meter_impl.h"
 #include "src/transport/verbs.h"
 
@@ -30,6 +31,7 @@ void row_init(struct meter_row *r, const struct pkt *p, const char *const *files
                             .retry_agreed = METER_NONE,
                             .rnr_retry_agreed = METER_NONE,
                             .goodput = METER_NONE,
+                            .lost = METER_NONE,
                             .packets_per_ack = METER_NONE,
                             .cnp_gap_min = METER_NONE,
                             .cnp_gap_mean = METER_NONE};
@@ -181,6 +183,49 @@ static int by_conn(const void *a, const void *b)
     return x->first_frame < y->first_frame ? -1 : x->first_frame > y->first_frame;
 }
 
+/* --- Accounts --------------------------------------------------------------------------------- */
+
+/* The first account of a connection, or of the next one. */
+static size_t account_of(const struct timeline *t, uint64_t conn)
+{
+    size_t low = 0, high = timeline_n(t);
+
+    while (low < high) {
+        size_t mid = low + (high - low) / 2;
+        if (timeline_row(t, mid)->conn < conn)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return low;
+}
+
+static bool is_account_of(const struct timeline_row *a, const struct meter_row *r)
+{
+    bool same_ends = a->dqpn == r->dqpn && conn_addr_eq(&a->src, &r->src) && conn_addr_eq(&a->dst, &r->dst);
+
+    return same_ends && a->tap == (r->file << 16 | r->iface) && a->first <= r->last && a->last >= r->first;
+}
+
+static void take_account(struct meter_row *r, const struct timeline *t)
+{
+    r->accounted = false;
+    r->lost = METER_NONE;
+    for (size_t i = account_of(t, r->conn); r->conn && i < timeline_n(t); i++) {
+        const struct timeline_row *a = timeline_row(t, i);
+        if (a->conn != r->conn)
+            return;
+        if (!is_account_of(a, r))
+            continue;
+        r->accounted = true;
+        r->lost = 0;
+        memcpy(r->states, a->states, sizeof r->states);
+        for (unsigned k = 0; k < TIME_STATES; k++)
+            r->lost += time_state_costs((enum time_state)k) ? (uint64_t)a->states[k] : 0;
+        return;
+    }
+}
+
 struct meter_row **meter_rows(struct meter *m, size_t *n)
 {
     size_t room = m->n_old + METER_FLOWS + m->n_ud;
@@ -198,6 +243,8 @@ struct meter_row **meter_rows(struct meter *m, size_t *n)
     for (size_t i = 0; i < UD_SLOTS; i++)
         if (m->ud[i])
             m->all[(*n)++] = m->ud[i];
+    for (size_t i = 0; i < *n && observer_timeline(m->observer); i++)
+        take_account(m->all[i], observer_timeline(m->observer));
     qsort(m->all, *n, sizeof(struct meter_row *), by_conn);
     return m->all;
 }
