@@ -5,13 +5,18 @@
 
 /* --- Signs of life ---------------------------------------------------------------------------- */
 
-static struct host_seen *host_at(struct timeline *t, const struct conn_addr *a, uint32_t tap)
+uint32_t timeline_host(const struct conn_addr *a, uint32_t tap)
 {
     uint32_t h = tap * 0x9e3779b1u;
 
     for (unsigned i = 0; i < sizeof a->b; i++)
         h = (h ^ a->b[i]) * 0x01000193u;
-    return &t->hosts[h % HOSTS_SEEN];
+    return h % HOSTS_SEEN;
+}
+
+static struct host_seen *host_at(struct timeline *t, const struct conn_addr *a, uint32_t tap)
+{
+    return &t->hosts[timeline_host(a, tap)];
 }
 
 void timeline_other(struct timeline *t, const struct pkt *p)

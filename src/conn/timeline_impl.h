@@ -79,6 +79,8 @@ struct direction {
     ns_t least;         /* shortest time from a request sent once to its response; 0: not known */
     uint16_t waited;    /* how many responses without trouble went into `usual` */
     ns_t pace;          /* usual time between two new requests; 0: not known */
+    ns_t host_pace;     /* the same from any request of the host to one of this queue pair */
+    uint32_t host;      /* place in timeline.sent; HOSTS_SEEN: not known yet */
     ns_t last_new;      /* time of the latest new request */
 };
 
@@ -116,6 +118,7 @@ struct timeline {
     struct timeline_row *rows;
     size_t n_rows, rows_cap;
     struct host_seen hosts[HOSTS_SEEN];
+    ns_t sent[HOSTS_SEEN]; /* time of the latest request of a host; hosts may share a place */
     struct paused pauses[PAUSES];
     unsigned n_pauses;
     ns_t last;
@@ -149,7 +152,9 @@ void timeline_pause(struct timeline *t, const struct pkt *p);
 /* What pause frames explain of the time between `from` and `now`, in which nothing of the direction passed. */
 void timeline_paused(struct timeline *t, struct direction *d, uint32_t flow, ns_t from, ns_t now);
 
-/* timeline_end.c. A packet of no connection: its host is alive; a DREQ ends a connection. */
+/* timeline_end.c. The place of a host in timeline.hosts and timeline.sent. */
+uint32_t timeline_host(const struct conn_addr *a, uint32_t tap);
+/* A packet of no connection: its host is alive; a DREQ ends a connection. */
 void timeline_other(struct timeline *t, const struct pkt *p);
 /* No response came to the last tries: what was lost to them since the latest response is the time of a dead peer. */
 void timeline_die(struct timeline *t, struct direction *d, const struct req_dir *h);

@@ -119,41 +119,61 @@ void timeline_cnp(struct timeline *t, const struct event *e)
     d->cnp.ts = now;
 }
 
-/* What a new request comes later than usual, after CNPs. */
+/* What a new request comes later than the host could have sent it, after CNPs. The first packet of a message that
+ * follows a response at once waited for that instead. */
 static void claim_throttled(struct timeline *t, struct direction *d, const struct event *e, ns_t from, ns_t now)
 {
-    ns_t excess = now - d->last_new - d->pace;
+    ns_t pace = d->host_pace + d->host_pace / 8; /* as far as the median may be from it */
+    bool at_once = from > d->last_new && now - from <= pace;
 
+    if ((e->p->op->flags & OPF_START && at_once) || d->last_new + pace >= now)
+        return;
     if (d->cnp.ep == NO_EPISODE) {
-        d->cnp.ep = episode_new(t, e->flow, TROUBLE_THROTTLED, e->p->bth.psn, from);
+        d->cnp.ep = episode_new(t, e->flow, TROUBLE_THROTTLED, e->p->bth.psn, now);
         if (d->cnp.ep != NO_EPISODE) {
             t->episodes[d->cnp.ep].nak = d->cnp.frame;
             t->episodes[d->cnp.ep].count = 1;
         }
     }
-    timeline_claim(t, d, now - (excess < now - from ? excess : now - from), now, SPANS_GOOD, TIME_THROTTLED, d->cnp.ep);
+    timeline_claim(t, d, d->last_new + pace, now, SPANS_GOOD, TIME_THROTTLED, d->cnp.ep);
 }
 
-static void note_pace(struct direction *d, ns_t took)
+/* *pace follows the median of what it took. */
+static void note_pace(ns_t *pace, ns_t took)
 {
-    if (!d->pace)
-        d->pace = took + 1;
-    else if (took > d->pace)
-        d->pace += d->pace / 8 + 1;
-    else if (took < d->pace)
-        d->pace -= d->pace / 8;
+    if (!*pace)
+        *pace = took + 1;
+    else if (took > *pace)
+        *pace += *pace / 16 + 1;
+    else if (took < *pace)
+        *pace -= *pace / 16;
+}
+
+/* The time since the latest request of the host. */
+static ns_t since_host(struct timeline *t, struct direction *d, const struct event *e, ns_t now)
+{
+    const struct flow *f = conn_flow_at(observer_conns(t->observer), e->flow);
+    ns_t before;
+
+    if (UNLIKELY(d->host == HOSTS_SEEN))
+        d->host = timeline_host(&f->src, f->tap);
+    before = t->sent[d->host];
+    t->sent[d->host] = now;
+    return now - before;
 }
 
 static void watch_pace(struct timeline *t, struct direction *d, const struct event *e, ns_t from, ns_t now)
 {
-    ns_t took = now - d->last_new;
+    ns_t took = now - d->last_new, near = since_host(t, d, e, now);
     bool goes_on = !(e->p->op->flags & OPF_START) || timeline_outstanding(d, e->h);
     bool after_cnp = d->cnp.ts && now - d->cnp.ts < CNP_LASTS;
 
-    if (d->last_new && goes_on && after_cnp && d->pace && took > 2 * d->pace)
+    if (d->last_new && goes_on && after_cnp && d->pace && took > d->pace + d->pace / 2) {
         claim_throttled(t, d, e, from, now);
-    else if (d->last_new && goes_on && !after_cnp)
-        note_pace(d, took);
+    } else if (d->last_new && goes_on && !after_cnp) {
+        note_pace(&d->pace, took);
+        note_pace(&d->host_pace, near);
+    }
     d->last_new = now;
 }
 

@@ -297,3 +297,31 @@ Test(timeline, a_wait_for_the_depth_is_no_slow_peer)
     cr_expect_eq(r->states[TIME_PEER_SLOW], 0);
     cr_expect_eq(r->states[TIME_READ_DEPTH], 950 * US);
 }
+
+Test(timeline, after_a_cnp_a_wider_gap_is_throttled_but_for_the_usual_gap)
+{
+    start();
+    talk(&t, 0, 0, mk_reth(OP_WRITE_FIRST, 100, 1024, 0, 1, 40 * 1024));
+    for (unsigned i = 1; i < 20; i++)
+        talk(&t, 0, US, mk(OP_WRITE_MIDDLE, 100 + i, 1024));
+    talk(&t, 1, 0, mk_ack(110, 0x1f, 0));
+    talk(&t, 1, 0, mk(OPCODE_CNP, 0, 16));
+    for (unsigned i = 20; i < 30; i++)
+        talk(&t, 0, 4 * US, mk(OP_WRITE_MIDDLE, 100 + i, 1024));
+    const struct timeline_row *r = account();
+    cr_expect_gt(r->states[TIME_THROTTLED], 27 * US); /* 3 us each, less an eighth of the usual gap */
+    cr_expect_leq(r->states[TIME_THROTTLED], 30 * US);
+    cr_expect_eq(only_episode()->why, TROUBLE_THROTTLED);
+}
+
+Test(timeline, a_message_that_waited_for_a_response_is_not_throttled)
+{
+    start();
+    for (unsigned i = 0; i < 20; i++)
+        talk(&t, 0, US, mk(OP_SEND_ONLY, 100 + i, 10));
+    talk(&t, 1, 0, mk_ack(105, 0x1f, 6));
+    talk(&t, 1, 0, mk(OPCODE_CNP, 0, 16));
+    talk(&t, 1, 50 * US, mk_ack(110, 0x1f, 11));
+    talk(&t, 0, 100, mk(OP_SEND_ONLY, 120, 10));
+    cr_expect_eq(account()->states[TIME_THROTTLED], 0);
+}
