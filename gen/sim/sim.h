@@ -19,7 +19,7 @@ struct sim_wire {
     void *user;
 };
 
-/* When a host stops: from then on it sends nothing and takes no notice of what arrives. */
+/* When a host stops: from then on the host sends nothing and ignores every packet that arrives. */
 struct sim_end {
     ns_t at;         /* time; 0: never */
     uint64_t frames; /* after so many that it sent; 0: never */
@@ -58,7 +58,7 @@ struct sim_conn_config {
 
 enum sim_conn_state {
     SIM_CONN_NEW,     /* queue pairs in RESET */
-    SIM_CONN_PENDING, /* the connection manager is at it */
+    SIM_CONN_PENDING, /* the connection manager sets it up */
     SIM_CONN_UP,
     SIM_CONN_FAILED,  /* refused, or no answer */
     SIM_CONN_CLOSING, /* disconnecting */
@@ -124,9 +124,9 @@ void sim_free(struct sim *s);
 
 /* Create the queue pairs of a connection; NULL with *err set. */
 struct sim_conn *sim_conn_add(struct sim *s, const struct sim_conn_config *c, int *err);
-/* Join them without a connection manager. 0 or a negative errno. */
+/* Bring both queue pairs of a connection to RTS without a connection manager. 0 or a negative errno. */
 int sim_conn_join(struct sim *s, struct sim_conn *c);
-/* Ask host `from`'s connection manager to connect it; what becomes of it shows in c->state. */
+/* Ask the connection manager of host `from` to connect; c->state tells how far the connection is. */
 int sim_conn_connect(struct sim *s, struct sim_conn *c, unsigned from);
 /* Ask host `from` to disconnect. */
 int sim_conn_disconnect(struct sim *s, struct sim_conn *c, unsigned from);

@@ -14,18 +14,18 @@ bool traffic_receives(const struct traffic_config *c)
     return c->op == TRAFFIC_SEND || c->op == TRAFFIC_MIXED || c->with_imm;
 }
 
-/* The receives of a flow lie `at` bytes into its memory at the other host. */
-static void lay_out_receives(const struct traffic *t, struct flow *f, size_t at)
+/* The receive buffers of a direction begin `at` bytes into its memory at the receiving host. */
+static void lay_out_receives(const struct traffic *t, struct traffic_dir *d, size_t at)
 {
-    uint32_t grh = f->c->type == QPT_UD ? UD_GRH_BYTES : 0;
-    unsigned other = f->host ^ 1;
+    uint32_t grh = d->c->type == QPT_UD ? UD_GRH_BYTES : 0;
+    unsigned other = d->host ^ 1;
 
-    f->recvs = (struct receives){.verbs = ep_verbs(t->s->ep[other]),
-                                 .qp = f->c->qp[other],
+    d->recvs = (struct receives){.verbs = ep_verbs(t->s->ep[other]),
+                                 .qp = d->c->qp[other],
                                  .srq = t->c.conn.srq[other],
-                                 .mem = f->rx + at,
+                                 .mem = d->rx + at,
                                  .iova = RX_IOVA + at,
-                                 .lkey = f->rkey,
+                                 .lkey = d->rkey,
                                  .pitch = t->stride + UD_GRH_BYTES,
                                  .bytes = t->stride + grh,
                                  .grh = grh,
@@ -33,36 +33,36 @@ static void lay_out_receives(const struct traffic *t, struct flow *f, size_t at)
                                  .id = RECV_ID};
 }
 
-static int flow_init(struct traffic *t, struct flow *f, struct sim_conn *c, unsigned host)
+static int dir_init(struct traffic *t, struct traffic_dir *d, struct sim_conn *c, unsigned host)
 {
     size_t tx = (size_t)t->c.tx_depth * t->stride;
     size_t rx = ATOMIC_AREA + tx + (size_t)t->rx_slots * (t->stride + UD_GRH_BYTES);
     struct verbs *verbs = ep_verbs(t->s->ep[host]), *other = ep_verbs(t->s->ep[host ^ 1]);
     int r;
 
-    f->c = c;
-    f->host = host;
-    prng_seed(&f->prng, t->c.seed * 977 + c->number * 2 + host);
-    f->slots = calloc(t->c.tx_depth, sizeof *f->slots);
-    f->await = calloc(t->ring, sizeof *f->await);
-    f->tx = calloc(1, tx);
-    f->rx = calloc(1, rx);
-    if (!f->slots || !f->await || !f->tx || !f->rx)
+    d->c = c;
+    d->host = host;
+    prng_seed(&d->prng, t->c.seed * 977 + c->number * 2 + host);
+    d->slots = calloc(t->c.tx_depth, sizeof *d->slots);
+    d->await = calloc(t->ring, sizeof *d->await);
+    d->tx = calloc(1, tx);
+    d->rx = calloc(1, rx);
+    if (!d->slots || !d->await || !d->tx || !d->rx)
         return -ENOMEM;
-    r = verbs_mr_reg_iova(verbs, t->c.conn.pd[host], f->tx, tx, TX_IOVA, ACCESS_LOCAL_WRITE, &f->lkey);
+    r = verbs_mr_reg_iova(verbs, t->c.conn.pd[host], d->tx, tx, TX_IOVA, ACCESS_LOCAL_WRITE, &d->lkey);
     if (r == 0)
-        r = verbs_mr_reg_iova(other, t->c.conn.pd[host ^ 1], f->rx, rx, RX_IOVA, ACCESS_LOCAL_WRITE | ACCESS_REMOTE,
-                              &f->rkey);
-    lay_out_receives(t, f, ATOMIC_AREA + tx);
+        r = verbs_mr_reg_iova(other, t->c.conn.pd[host ^ 1], d->rx, rx, RX_IOVA, ACCESS_LOCAL_WRITE | ACCESS_REMOTE,
+                              &d->rkey);
+    lay_out_receives(t, d, ATOMIC_AREA + tx);
     return r;
 }
 
-static void flow_free(struct flow *f)
+static void dir_free(struct traffic_dir *d)
 {
-    free(f->slots);
-    free(f->await);
-    free(f->tx);
-    free(f->rx);
+    free(d->slots);
+    free(d->await);
+    free(d->tx);
+    free(d->rx);
 }
 
 static int traffic_open(struct traffic *t)
@@ -84,7 +84,7 @@ static int traffic_open(struct traffic *t)
         if (!c)
             return r;
         for (unsigned h = 0; h <= (unsigned)t->c.bidirectional; h++)
-            if ((r = flow_init(t, &t->flows[t->n_flows++], c, h)) < 0)
+            if ((r = dir_init(t, &t->dirs[t->n_dirs++], c, h)) < 0)
                 return r;
         r = t->c.use_cm ? sim_conn_connect(t->s, c, 0) : sim_conn_join(t->s, c);
         if (r < 0)
@@ -111,10 +111,10 @@ struct traffic *traffic_new(struct sim *s, const struct traffic_config *c, int *
         t->ring *= 2;
     t->c.conn.max_send_wr = c->tx_depth;
     t->c.conn.max_recv_wr = t->rx_slots;
-    t->flows = calloc((size_t)c->qps * 2, sizeof *t->flows);
+    t->dirs = calloc((size_t)c->qps * 2, sizeof *t->dirs);
     t->conn_done = calloc(c->qps, 1);
     t->through = calloc(c->qps, sizeof *t->through);
-    *err = t->flows && t->conn_done && t->through ? traffic_open(t) : -ENOMEM;
+    *err = t->dirs && t->conn_done && t->through ? traffic_open(t) : -ENOMEM;
     if (*err == 0)
         return t;
     traffic_free(t);
@@ -125,9 +125,9 @@ void traffic_free(struct traffic *t)
 {
     if (!t)
         return;
-    for (unsigned i = 0; i < t->n_flows; i++)
-        flow_free(&t->flows[i]);
-    free(t->flows);
+    for (unsigned i = 0; i < t->n_dirs; i++)
+        dir_free(&t->dirs[i]);
+    free(t->dirs);
     free(t->conn_done);
     free(t->through);
     free(t);
@@ -135,16 +135,16 @@ void traffic_free(struct traffic *t)
 
 /* --- Going on --------------------------------------------------------------------------------- */
 
-struct flow *traffic_flow(struct traffic *t, unsigned conn, unsigned host)
+struct traffic_dir *traffic_dir_of(struct traffic *t, unsigned conn, unsigned host)
 {
-    return t->c.bidirectional ? &t->flows[conn * 2 + host] : host == 0 ? &t->flows[conn] : NULL;
+    return t->c.bidirectional ? &t->dirs[conn * 2 + host] : host == 0 ? &t->dirs[conn] : NULL;
 }
 
 /* Completions of connection `i` at host `h`. */
 static void poll_cq(struct traffic *t, unsigned i, unsigned h)
 {
     const struct sim_conn *c = t->s->conn[i];
-    struct flow *tx = traffic_flow(t, i, h), *rx = traffic_flow(t, i, h ^ 1);
+    struct traffic_dir *tx = traffic_dir_of(t, i, h), *rx = traffic_dir_of(t, i, h ^ 1);
     struct wc wc[16];
     int n;
 
@@ -157,42 +157,42 @@ static void poll_cq(struct traffic *t, unsigned i, unsigned h)
         }
 }
 
-/* Whether the flow has nothing left to do. */
-static bool flow_done(const struct traffic *t, const struct flow *f)
+/* Whether all messages of the direction are complete (RC: and received), or its queue pair failed. */
+static bool dir_done(const struct traffic *t, const struct traffic_dir *d)
 {
-    if (f->dead)
+    if (d->dead)
         return true;
-    return f->done == t->c.iters && (f->c->type != QPT_RC || f->await_head == f->await_tail);
+    return d->done == t->c.iters && (d->c->type != QPT_RC || d->await_head == d->await_tail);
 }
 
 /* With recv_delay: whether receives have to wait. */
-static bool refill_waits(struct traffic *t, struct flow *f, ns_t now)
+static bool refill_waits(struct traffic *t, struct traffic_dir *d, ns_t now)
 {
-    if (!t->c.recv_delay || !f->rx_posted)
+    if (!t->c.recv_delay || !d->rx_posted)
         return false;
-    if (!f->refill && f->rx_posted == f->rx_done)
-        f->refill = now + t->c.recv_delay;
-    if (f->refill && f->refill <= now) {
-        f->refill = 0;
+    if (!d->refill && d->rx_posted == d->rx_done)
+        d->refill = now + t->c.recv_delay;
+    if (d->refill && d->refill <= now) {
+        d->refill = 0;
         return false;
     }
-    if (f->refill && f->refill < t->refill)
-        t->refill = f->refill;
+    if (d->refill && d->refill < t->refill)
+        t->refill = d->refill;
     return true;
 }
 
-static void flow_run(struct traffic *t, struct flow *f, ns_t now)
+static void dir_run(struct traffic *t, struct traffic_dir *d, ns_t now)
 {
-    if (traffic_receives(&t->c) && !f->dead && f->rx_posted < t->c.iters + t->rx_slots && !refill_waits(t, f, now))
-        traffic_post_recvs(t, f, now);
-    if (f->c->state[f->host] != SIM_CONN_UP || (f->c->type == QPT_UD && f->c->state[f->host ^ 1] != SIM_CONN_UP))
+    if (traffic_receives(&t->c) && !d->dead && d->rx_posted < t->c.iters + t->rx_slots && !refill_waits(t, d, now))
+        traffic_post_recvs(t, d, now);
+    if (d->c->state[d->host] != SIM_CONN_UP || (d->c->type == QPT_UD && d->c->state[d->host ^ 1] != SIM_CONN_UP))
         return;
-    while (!f->dead && f->posted < t->c.iters && f->posted - f->done < t->c.tx_depth)
-        if (!traffic_post(t, f, now))
+    while (!d->dead && d->posted < t->c.iters && d->posted - d->done < t->c.tx_depth)
+        if (!traffic_post(t, d, now))
             break;
 }
 
-/* Whether connection `i` is through, starting its end when its flows are done. */
+/* Whether connection `i` is through, starting its end when both directions are done. */
 static bool conn_run(struct traffic *t, unsigned i, ns_t now)
 {
     struct sim_conn *c = t->s->conn[i];
@@ -204,7 +204,7 @@ static bool conn_run(struct traffic *t, unsigned i, ns_t now)
         return true;
     }
     for (unsigned h = 0; h <= (unsigned)t->c.bidirectional; h++)
-        done &= flow_done(t, traffic_flow(t, i, h));
+        done &= dir_done(t, traffic_dir_of(t, i, h));
     if (!done)
         return false;
     if (c->type != QPT_RC) {
@@ -261,7 +261,7 @@ static ns_t traffic_step(void *user, ns_t now)
             poll_cq(t, i, h);
     for (unsigned i = next_news(t, 0); i < t->c.qps; i = next_news(t, i + 1))
         for (unsigned h = 0; h <= (unsigned)t->c.bidirectional; h++)
-            flow_run(t, traffic_flow(t, i, h), now);
+            dir_run(t, traffic_dir_of(t, i, h), now);
     for (unsigned i = next_news(t, 0); i < t->c.qps; i = next_news(t, i + 1)) {
         t->s->news[i] = 0;
         if (conn_run(t, i, now) && !t->through[i]) {
@@ -282,10 +282,10 @@ struct sim_app traffic_app(struct traffic *t)
 
 unsigned traffic_progress(const struct traffic *t)
 {
-    uint64_t total = t->c.iters * t->n_flows, done = 0;
+    uint64_t total = t->c.iters * t->n_dirs, done = 0;
 
-    for (unsigned i = 0; i < t->n_flows; i++)
-        done += t->flows[i].dead ? t->c.iters : t->flows[i].done;
+    for (unsigned i = 0; i < t->n_dirs; i++)
+        done += t->dirs[i].dead ? t->c.iters : t->dirs[i].done;
     return total ? (unsigned)(done * 1000 / total) : 1000;
 }
 
@@ -298,8 +298,8 @@ void traffic_run(struct traffic *t, void (*tick)(void *user), void *user)
         if (tick && (n & 0xff) == 0)
             tick(user);
     }
-    for (unsigned i = 0; i < t->n_flows; i++)
-        traffic_tell(t, &t->flows[i], UINT64_MAX, NULL);
+    for (unsigned i = 0; i < t->n_dirs; i++)
+        traffic_tell(t, &t->dirs[i], UINT64_MAX, NULL);
 }
 
 const struct traffic_result *traffic_result(const struct traffic *t)

@@ -10,7 +10,7 @@
 #define RX_IOVA     UINT64_C(0x20000000)
 #define ATOMIC_AREA 64 /* bytes in front of the remote slots: counters of FETCH & ADD and COMPARE & SWAP */
 
-/* A message under way. */
+/* A message that was posted and is not complete. */
 struct slot {
     ns_t posted;           /* when */
     uint64_t expect;       /* atomics: value to be found */
@@ -19,14 +19,14 @@ struct slot {
     struct ledger_row row; /* with a ledger */
 };
 
-/* A message that the other side has yet to receive. */
+/* A message for which the receiving host has no receive completion yet. */
 struct awaited {
     uint64_t k;   /* its number */
     uint32_t len; /* bytes */
 };
 
-/* One direction of one connection. */
-struct flow {
+/* The messages of one direction of a connection: `host` posts them, the other host is their responder. */
+struct traffic_dir {
     struct sim_conn *c;              /* connection */
     unsigned host;                   /* that posts */
     uint64_t posted, done;           /* messages */
@@ -46,34 +46,34 @@ struct flow {
 
 struct traffic {
     struct sim *s;
-    struct traffic_config c; /* with PSNs, QPNs and depths filled in */
-    uint32_t stride;         /* bytes of a slot */
-    uint32_t rx_slots, ring; /* receives of a flow; size of flow.await, a power of two */
-    struct flow *flows;      /* qps, times 2 if bidirectional */
-    unsigned n_flows;
+    struct traffic_config c;  /* with PSNs, QPNs and depths filled in */
+    uint32_t stride;          /* bytes of a slot */
+    uint32_t rx_slots, ring;  /* receives of a direction; size of traffic_dir.await, a power of two */
+    struct traffic_dir *dirs; /* qps, times 2 if bidirectional */
+    unsigned n_dirs;
     uint8_t *conn_done; /* per connection: 1 counted as failed or closing */
     bool *through;      /* per connection: nothing is left to do */
     uint32_t n_through;
     bool drained; /* that time is over */
-    ns_t refill;  /* when receives of a flow are to be posted next; NS_NEVER: none wait */
+    ns_t refill;  /* when receives of a direction are to be posted next; NS_NEVER: none wait */
     ns_t drain;   /* unreliable: until when arrivals are awaited */
     bool all_done;
     struct traffic_result r;
 };
 
-/* Post as many receives as the flow wants, at the host that it goes to. */
-void traffic_post_recvs(struct traffic *t, struct flow *f, ns_t now);
-/* Post the next message; false: it cannot be. */
-bool traffic_post(struct traffic *t, struct flow *f, ns_t now);
-/* A completion of the flow's send queue, or of a receive of the other host's: verify the data, and count. */
-void traffic_send_completed(struct traffic *t, struct flow *f, const struct wc *wc);
-void traffic_recv_completed(struct traffic *t, struct flow *f, const struct wc *wc);
+/* Post the receives that the direction lacks, at the receiving host. */
+void traffic_post_recvs(struct traffic *t, struct traffic_dir *d, ns_t now);
+/* Post the next message; false: verbs_post_send() refused it. */
+bool traffic_post(struct traffic *t, struct traffic_dir *d, ns_t now);
+/* A completion of the direction's send queue, or of a receive at the receiving host: verify the data, and count. */
+void traffic_send_completed(struct traffic *t, struct traffic_dir *d, const struct wc *wc);
+void traffic_recv_completed(struct traffic *t, struct traffic_dir *d, const struct wc *wc);
 /* Requests up to number `k` are over: only the last of them may have a completion, and one that says of the others that
  * they succeeded. They go to the ledger, if there is one; `wc` NULL: they did not complete. */
-void traffic_tell(struct traffic *t, struct flow *f, uint64_t k, const struct wc *wc);
+void traffic_tell(struct traffic *t, struct traffic_dir *d, uint64_t k, const struct wc *wc);
+/* The direction in which `host` posts messages on a connection; NULL: it posts none. */
+struct traffic_dir *traffic_dir_of(struct traffic *t, unsigned conn, unsigned host);
 /* sim_app.sent: which work request a frame belongs to. */
-/* The flow that `host` sends on a connection; NULL: it sends none. */
-struct flow *traffic_flow(struct traffic *t, unsigned conn, unsigned host);
 void traffic_sent(void *user, unsigned host, const uint8_t *data, uint32_t len, ns_t now);
 
 #endif
