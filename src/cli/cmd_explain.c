@@ -295,7 +295,7 @@ static int start(struct trace *t)
     if (job->annotate && !annotate_possible(job->annotate, t->files, t->n_files))
         return EXIT_BAD;
     job->explainer = explain_new(t->observer);
-    if (!job->explainer)
+    if (!job->explainer || (t->n_files > 1 && !explain_align(job->explainer)))
         return cli_error("out of memory");
     return job->format == FORMAT_JSON ? watch_requests(job) : EXIT_OK;
 }

@@ -224,6 +224,7 @@ static uint32_t new_incident(struct explainer *x, const struct episode *e)
     incident_frame(s, ROLE_ANSWER, e->answer);
     s->own = s->n_frames;
     s->of_time = true;
+    s->silence = e->why == TROUBLE_TIMEOUT || e->why == TROUBLE_DEAD ? e->wait : 0;
     return (uint32_t)(s - x->incidents);
 }
 

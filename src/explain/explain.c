@@ -552,6 +552,12 @@ struct explainer *explain_new(struct observer *o)
     return x;
 }
 
+bool explain_align(struct explainer *x)
+{
+    x->taps = taps_new(x->observer);
+    return x->taps != NULL;
+}
+
 void explain_free(struct explainer *x)
 {
     if (!x)
@@ -560,6 +566,7 @@ void explain_free(struct explainer *x)
         free(x->notes[i]);
     for (unsigned i = 0; i < x->n_datagrams; i++)
         free(x->datagrams[i]);
+    taps_free(x->taps);
     free(x->incidents);
     free(x);
 }

@@ -101,6 +101,9 @@ struct explainer;
 /* Subscribes to `o`, which must live as long. NULL without memory. */
 struct explainer *explain_new(struct observer *o);
 void explain_free(struct explainer *x);
+/* Several files: the times of incidents are those of the first file's clock, as far as packets that two taps saw tell
+ * how the clocks differ. Before the first packet; false without memory. */
+bool explain_align(struct explainer *x);
 /* After the last packet: what is open is settled, taps are compared, incidents are put in order, worst first. */
 void explain_end(struct explainer *x);
 size_t explain_n(const struct explainer *x);

@@ -6,6 +6,7 @@
 #include "src/conn/ud_gaps.h"
 #include "src/explain/explain.h"
 #include "src/explain/notes.h"
+#include "src/taps/taps.h"
 
 /* A message of connection management as it was seen; frame 0: none. */
 struct cm_seen {
@@ -163,6 +164,7 @@ struct pauser {
 struct explainer {
     struct observer *observer;
     struct timeline *timeline;
+    struct taps *taps; /* NULL: clocks are not compared */
     struct flow_notes *notes[OBSERVER_FLOWS];
     struct incident *incidents;
     uint32_t n, cap;
@@ -339,6 +341,10 @@ void explain_pauses(struct explainer *x);
 /* All that is no request or response (congestion.c). */
 void explain_other(struct explainer *x, const struct pkt *p, uint32_t flow);
 
+/* merge_taps.c: the times of all incidents become those of the first tap's clock. */
+void explain_set_clocks(struct explainer *x);
+/* Append a line for each tap whose clock differs from the first one's. */
+void explain_clocks_put(const struct explainer *x, const struct explain_opts *o, struct buf *b);
 /* bill.c: each episode of the accounts goes to the bill of one incident. */
 void explain_bill(struct explainer *x);
 /* What is on the bill of `from` goes to that of `to`. */

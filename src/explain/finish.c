@@ -124,4 +124,5 @@ void explain_end(struct explainer *x)
     explain_bill(x);
     explain_cross(x);
     sort(x);
+    explain_set_clocks(x);
 }

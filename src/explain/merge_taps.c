@@ -260,3 +260,45 @@ void explain_unreached(struct explainer *x, struct incident *st)
         if (x->incidents[i].flow == st->flow && x->incidents[i].cause == CAUSE_SILENT_PEER)
             x->incidents[i].moot = true;
 }
+
+/* --- Clocks ------------------------------------------------------------------------------------ */
+
+#define FIRST_TAP 0 /* conn_tap_of() of the first interface of the first file */
+
+static void shift(ns_t *t, ns_t by)
+{
+    if (*t)
+        *t -= by;
+}
+
+void explain_set_clocks(struct explainer *x)
+{
+    if (!x->taps)
+        return;
+    taps_end(x->taps);
+    for (uint32_t i = 0; i < x->n; i++) {
+        struct incident *s = &x->incidents[i];
+        struct tap_offset o = {0};
+        if (s->tap != FIRST_TAP)
+            o = taps_offset(x->taps, FIRST_TAP, s->tap, s->episodes ? s->from : s->start);
+        if (!o.known)
+            continue;
+        shift(&s->start, o.offset);
+        shift(&s->from, o.offset);
+        shift(&s->stop, o.offset);
+        shift(&s->worst, o.offset);
+    }
+}
+
+void explain_clocks_put(const struct explainer *x, const struct explain_opts *o, struct buf *b)
+{
+    for (size_t file = 1; x->taps && file < o->n_files; file++) {
+        struct tap_offset c = taps_offset(x->taps, FIRST_TAP, (uint32_t)file << 16, x->last);
+        buf_printf(b, "Clock of %s: ", o->files[file]);
+        if (c.known)
+            tap_offset_put(b, &c);
+        else
+            buf_puts(b, "not known");
+        buf_printf(b, " against %s.\n", o->files[0]);
+    }
+}

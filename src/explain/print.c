@@ -240,6 +240,7 @@ void explain_text(struct explainer *x, const struct explain_opts *o, struct buf 
                                     : "There is no RDMA traffic in this capture.\n");
     if (!o->conn)
         remarks_print(x, o, b);
+    explain_clocks_put(x, o, b);
     buf_printf(b, "%s, %llu of them RDMA, ", count_str(x->packets, "packet"), (unsigned long long)x->rdma_packets);
     conn_number_put(b, conn_number(observer_conns(x->observer)), conn_counts(observer_conns(x->observer)).conns);
     buf_printf(b, "; %s\n", count_str(s.incidents, "incident"));
