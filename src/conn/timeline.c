@@ -231,8 +231,9 @@ static bool in_trouble(const struct direction *d, const struct event *e)
 static void pass_response(struct timeline *t, struct direction *d, const struct event *e, ns_t now)
 {
     ns_t took = now - d->spans.at;
-    bool slow = d->waits && !in_trouble(d, e) && timeline_outstanding(d, e->h) && d->waited >= SLOW_AFTER &&
-                took > SLOW_TIMES * d->usual && took > SLOW_LEAST;
+    bool waits = d->waits && !in_trouble(d, e) && timeline_outstanding(d, e->h) && d->waited >= SLOW_AFTER;
+    /* no response can come within a round trip, however close those to several requests follow each other */
+    bool slow = waits && took > SLOW_TIMES * d->usual && took > SLOW_LEAST && took > 2 * d->least_first;
     uint32_t ep;
 
     if (UNLIKELY(slow)) {
@@ -304,6 +305,7 @@ static void back_by_timeout(struct timeline *t, struct direction *d, const struc
     if (x) {
         x->tries++;
         x->wait = d->wait;
+        x->rtt = d->least_first;
         x->sent = s ? s->last : 0;
     }
     timeline_bill(t, d, now, d->dead ? TIME_PEER_DEAD : TIME_ACK_TIMEOUT, ep);
@@ -523,6 +525,8 @@ static void note_least(struct direction *d, const struct event *e, ns_t now)
 {
     const struct sent *s = req_dir_sent(e->h, e->p->bth.psn);
 
+    if (s && now > s->ts_first && (!d->least_first || now - s->ts_first < d->least_first))
+        d->least_first = now - s->ts_first;
     if (s && s->copies == 1 && now > s->ts && (!d->least || now - s->ts < d->least))
         d->least = now - s->ts;
 }

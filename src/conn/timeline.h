@@ -51,6 +51,7 @@ struct episode {
     uint32_t nak;             /* frame of the NAK; PAUSE, THROTTLED: of the pause frame, the CNP */
     uint32_t back;            /* frame of the retransmission */
     uint32_t answer;          /* frame of the response that ended it */
+    ns_t rtt;                 /* TIMEOUT: no response came sooner after the first copy of its request; 0: not known */
     uint32_t count;           /* RNR NAKs, CNPs or waits in it */
 };
 

@@ -230,11 +230,14 @@ static const struct flow *flow_of(const struct timeline *t, const struct event *
     return conn_flow_at(observer_conns(t->observer), e->flow);
 }
 
+#define TIMER_SHORTEST 4096 /* half the time of ACK timeout code 1, ns: no shorter silence can be that of a timer */
+
 void timeline_request(struct timeline *t, struct direction *d, const struct event *e, ns_t now)
 {
     ns_t from = d->spans.at;
 
-    if (UNLIKELY(timeline_outstanding(d, e->h) && timeline_is_silence(flow_of(t, e), d, now - from)))
+    if (UNLIKELY(now - from >= TIMER_SHORTEST) && timeline_outstanding(d, e->h) &&
+        timeline_is_silence(flow_of(t, e), d, now - from))
         spans_add(&d->spans, now, TIME_NOT_KNOWN, NO_EPISODE); /* or its first copy was lost before the tap */
     else
         timeline_pass(t, d, e->h, now, false);

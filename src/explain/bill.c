@@ -9,6 +9,7 @@
 #define SAME_TROUBLE                                                                                                   \
     (10 * NS_PER_US) /* trouble that begins so soon after other trouble of the connection belongs to it */
 #define TIMER_LEAST (8 * NS_PER_US) /* no ACK timer runs out sooner: code 1 is 8.192 us */
+#define SLOWED_PART 4               /* a quarter */
 #define VAIN_TOLD   2               /* retransmissions in vain that get a sentence each */
 
 /* Incidents by connection, tap and time. */
@@ -139,7 +140,7 @@ static uint32_t of_the_same_trouble(const struct billing *w, const struct episod
 }
 
 /* What an episode is called when no incident tells of it; `gathers`: one incident for all of a direction. */
-static const struct {
+static const struct kind {
     enum cause cause;
     enum sentence sentence;
     bool gathers;
@@ -188,16 +189,24 @@ static bool is_failure(const struct episode *e)
     return e->why == TROUBLE_DEAD || (e->why == TROUBLE_TIMEOUT && e->states[TIME_GIVEN_UP] > 0);
 }
 
+static const struct kind *kind_of(const struct episode *e)
+{
+    static const struct kind no_reason = {CAUSE_CANNOT_TELL, SENTENCE_TIME_NO_REASON, false},
+                             early = {CAUSE_EARLY_TIMEOUT, SENTENCE_TIME_EARLY, false};
+
+    if (is_failure(e))
+        return &kinds[TROUBLE_DEAD];
+    if (e->why == TROUBLE_TIMEOUT && e->wait < TIMER_LEAST)
+        return &no_reason;
+    return e->why == TROUBLE_TIMEOUT && e->wait < e->rtt - e->rtt / 8 ? &early : &kinds[e->why];
+}
+
 /* An incident of its own. */
 static uint32_t new_incident(struct explainer *x, const struct episode *e)
 {
-    bool why_not_seen = e->why == TROUBLE_TIMEOUT && e->wait < TIMER_LEAST, dead = is_failure(e);
-    enum cause cause = dead ? kinds[TROUBLE_DEAD].cause : why_not_seen ? CAUSE_CANNOT_TELL : kinds[e->why].cause;
-    enum sentence sentence = dead           ? kinds[TROUBLE_DEAD].sentence
-                             : why_not_seen ? SENTENCE_TIME_NO_REASON
-                                            : kinds[e->why].sentence;
-    struct incident *s = incident_new(x, cause, e->flow, NULL);
-    struct fact f = {.sentence = (uint8_t)sentence,
+    const struct kind *kind = kind_of(e);
+    struct incident *s = incident_new(x, kind->cause, e->flow, NULL);
+    struct fact f = {.sentence = (uint8_t)kind->sentence,
                      .psn = e->psn,
                      .lost = e->sent,
                      .instead = e->instead,
@@ -205,7 +214,8 @@ static uint32_t new_incident(struct explainer *x, const struct episode *e)
                      .again = e->back,
                      .answer = e->answer,
                      .time = e->wait ? e->wait : e->bill,
-                     .n = dead ? e->tries + 1 : 0,
+                     .time2 = e->rtt,
+                     .n = kind == &kinds[TROUBLE_DEAD] ? e->tries + 1 : 0,
                      .m = e->why == TROUBLE_DEPTH ? depth_agreed(x, e->flow) : 0};
 
     if (!s)
@@ -345,6 +355,24 @@ static bool is_negligible(const struct episode *e)
     return e->bill <= 0;
 }
 
+/* What was taken for the loss of a last packet, or of its response, was an ACK timer that ran out too early. */
+static void revise(struct incident *s, const struct episode *e)
+{
+    const struct kind *kind = kind_of(e);
+    struct fact f = {.sentence = (uint8_t)kind->sentence,
+                     .psn = e->psn,
+                     .lost = e->sent,
+                     .again = e->back,
+                     .time = e->wait,
+                     .time2 = e->rtt};
+
+    if (kind->cause != CAUSE_EARLY_TIMEOUT || s->cause != CAUSE_LOST_LAST_PACKET || s->certainty != POSSIBLE)
+        return;
+    s->cause = CAUSE_EARLY_TIMEOUT;
+    s->place = PLACE_UNKNOWN;
+    incident_is(s, &f);
+}
+
 static void bill_all(struct billing *w)
 {
     uint32_t n = timeline_episodes(w->x->timeline);
@@ -355,9 +383,25 @@ static void bill_all(struct billing *w)
         if (is_negligible(e))
             continue;
         w->of[i] = incident_of(w, i, e);
-        if (w->of[i] != NOT_FOUND)
-            charge(w->x, w->of[i], e, timeline_episode(w->x->timeline, e->root));
+        if (w->of[i] == NOT_FOUND)
+            continue;
+        revise(&w->x->incidents[w->of[i]], e);
+        charge(w->x, w->of[i], e, timeline_episode(w->x->timeline, e->root));
     }
+}
+
+/* A requester that CNPs cost a fair part of the time in which it is watched did slow down. */
+static bool slowed_down(const struct incident *s)
+{
+    return s->cause == CAUSE_THROTTLED && s->bill > CNP_LOOK / SLOWED_PART;
+}
+
+static void settle_cnps(struct explainer *x)
+{
+    for (uint32_t i = 0; i < x->n; i++)
+        for (uint32_t j = 0; slowed_down(&x->incidents[i]) && j < x->n; j++)
+            if (x->incidents[j].cause == CAUSE_CNP_WITHOUT_SLOWDOWN && x->incidents[j].conn == x->incidents[i].conn)
+                cross_supersede(x, i, j);
 }
 
 /* Whether `s`, made for its time alone, and `o`, of another tap, cost the same time. */
@@ -427,6 +471,7 @@ void explain_bill(struct explainer *x)
         bill_all(&w);
         merge_twins(x);
         share_bills(x);
+        settle_cnps(x);
     }
     free(w.at);
     free(w.of);
