@@ -1,6 +1,5 @@
 /* layer 2b (conn): where the time of each direction of requests went: requests and responses as they pass. */
 #include "src/conn/timeline_impl.h"
-#include "src/transport/verbs.h"
 
 #include <stdlib.h>
 
@@ -184,11 +183,6 @@ bool timeline_outstanding(const struct direction *d, const struct req_dir *h)
     return h->have_next && h->service != SVC_UC && (!h->have_una || psn_diff(h->next, h->una) > 0);
 }
 
-static bool is_resending(const struct direction *d)
-{
-    return d->resend.requests || d->resend.responses;
-}
-
 void timeline_pass(struct timeline *t, struct direction *d, const struct req_dir *h, ns_t now, bool response)
 {
     if (UNLIKELY(is_resending(d)))
@@ -251,148 +245,6 @@ static void pass_response(struct timeline *t, struct direction *d, const struct 
         note_usual(d, took, !in_trouble(d, e));
 }
 
-/* --- Going back ------------------------------------------------------------------------------- */
-
-/* Episode `ep` is about the packet of the episode before: it is one row of trouble. */
-static void chain(struct timeline *t, struct direction *d, uint32_t ep)
-{
-    struct episode *e = episode_at(t, ep), *before = episode_at(t, d->row);
-
-    if (!e)
-        return;
-    if (before && d->row != ep && before->psn == e->psn) {
-        e->root = before->root;
-        e->tries = before->tries;
-    }
-    d->row = ep;
-}
-
-static void resend_from(struct timeline *t, struct direction *d, const struct event *e, uint32_t ep)
-{
-    struct episode *ep_at = episode_at(t, ep);
-    const struct pkt *p = e->p;
-
-    if (ep_at && !ep_at->back)
-        ep_at->back = frame_u32(p);
-    d->resend.ep = ep;
-    d->resend.psn = e->h->next;
-    d->resend.requests = psn_diff(e->h->next, psn_add(p->bth.psn, req_dir_span(e->h, p))) > 0;
-    d->resend.responses = p->op->flags & OPF_READ_REQ && d->have_rsp && psn_diff(d->rsp_high, p->bth.psn) > 0;
-    d->resend.rsp = d->rsp_high;
-    if (d->have_rsp && p->op->flags & (OPF_READ_REQ | OPF_ATOMIC_REQ) && psn_diff(p->bth.psn, d->rsp_next) < 0)
-        d->rsp_next = p->bth.psn;
-    d->nak.open = d->rnr.open = d->stuck.open = false;
-}
-
-#define TAIL_DEAD 8 /* after so many tries without a response, more than any retry count, the peer counts as dead */
-
-/* The ACK timer of the requester ran out. */
-static void back_by_timeout(struct timeline *t, struct direction *d, const struct event *e, ns_t now)
-{
-    const struct sent *s = req_dir_sent(e->h, e->p->bth.psn);
-    uint32_t ep;
-    struct episode *x;
-
-    if (!e->h->rsp_packets && !observer_heard(t->observer, e->flow)) {
-        spans_add(&d->spans, now, TIME_NOT_KNOWN, NO_EPISODE); /* a NAK may not have been captured */
-        return;
-    }
-    ep = episode_new(t, e->flow, TROUBLE_TIMEOUT, e->p->bth.psn, d->spans.at);
-    chain(t, d, ep);
-    x = episode_at(t, ep);
-    d->wait = now - d->spans.at;
-    d->tail++;
-    if (x) {
-        x->tries++;
-        x->wait = d->wait;
-        x->rtt = d->least_first;
-        x->sent = s ? s->last : 0;
-    }
-    timeline_bill(t, d, now, d->dead ? TIME_PEER_DEAD : TIME_ACK_TIMEOUT, ep);
-    if (d->tail == TAIL_DEAD)
-        timeline_die(t, d, e->h);
-    resend_from(t, d, e, ep);
-}
-
-/* A NAK asked for it: the wait for the retransmission. `state`: of that wait. */
-static void back_by_nak(struct timeline *t, struct direction *d, const struct event *e, ns_t now, struct asked *n,
-                        enum time_state state)
-{
-    uint32_t ep = n->open ? n->ep : NO_EPISODE;
-    bool nothing_since = n->open && n->ts >= d->spans.at && !is_resending(d);
-
-    if (nothing_since) {
-        timeline_bill(t, d, now, state, ep);
-    } else {
-        timeline_pass(t, d, e->h, now, false);
-        if (n->open)
-            timeline_claim(t, d, n->ts, now, SPANS_GOOD, state, ep);
-    }
-    if (ep == NO_EPISODE)
-        ep = episode_new(t, e->flow, state == TIME_RNR ? TROUBLE_RNR : TROUBLE_SEQ_NAK, e->p->bth.psn, now);
-    if (state == TIME_RNR && ep != NO_EPISODE)
-        t->episodes[ep].wait += n->open ? now - n->ts : 0;
-    resend_from(t, d, e, ep);
-}
-
-/* A response had skipped the response that is asked for again. */
-static void back_by_skip(struct timeline *t, struct direction *d, const struct event *e, ns_t now)
-{
-    uint32_t ep = episode_new(t, e->flow, TROUBLE_IMPLIED, e->p->bth.psn, now);
-    struct episode *x = episode_at(t, ep);
-    const struct sent *s = req_dir_sent(e->h, e->p->bth.psn);
-
-    chain(t, d, ep);
-    timeline_pass(t, d, e->h, now, false);
-    if (d->stuck.open)
-        timeline_claim(t, d, d->stuck.ts, now, SPANS_GOOD, TIME_LOSS_RETRANSMISSION, ep);
-    if (x) {
-        x->sent = s ? s->last : 0;
-        x->instead = d->stuck.open ? d->stuck.frame : 0;
-    }
-    resend_from(t, d, e, ep);
-}
-
-/* Where the ACK timeout is not known it ran out after so much silence, and so many usual times to a response. */
-#define TIMER_LEAST NS_PER_MS
-#define TIMER_TIMES 20
-
-bool timeline_is_silence(const struct flow *f, const struct direction *d, ns_t silence)
-{
-    const struct conn_params *c = &f->params;
-    bool known = (c->have_timeout || c->have_asked) && c->timeout;
-
-    if (known)
-        return silence >= ack_timeout(c->timeout) / 2;
-    return silence >= TIMER_LEAST && silence >= TIMER_TIMES * d->usual;
-}
-
-/* A requester acts on a NAK at once: after a silence as long as its ACK timeout only that explains a retransmission. */
-static unsigned why_back(const struct timeline *t, const struct direction *d, const struct event *e, ns_t now)
-{
-    const struct flow *f = conn_flow_at(observer_conns(t->observer), e->flow);
-    bool asked = e->why == BACK_SEQ_NAK || e->why == BACK_IMPLIED;
-
-    return asked && timeline_is_silence(f, d, now - d->spans.at) ? BACK_SILENCE : e->why;
-}
-
-static void go_back(struct timeline *t, struct direction *d, const struct event *e, ns_t now)
-{
-    switch (why_back(t, d, e, now)) {
-    case BACK_SEQ_NAK:
-        back_by_nak(t, d, e, now, &d->nak, TIME_LOSS_RETRANSMISSION);
-        break;
-    case BACK_RNR:
-        back_by_nak(t, d, e, now, &d->rnr, TIME_RNR);
-        break;
-    case BACK_IMPLIED:
-        back_by_skip(t, d, e, now);
-        break;
-    default:
-        back_by_timeout(t, d, e, now);
-    }
-}
-
 /* --- Requests --------------------------------------------------------------------------------- */
 
 /* What had been sent before has been sent again. */
@@ -429,13 +281,10 @@ static void on_request(struct timeline *t, const struct event *e)
     late_answer = e->as == SEEN_LATE && d->nak.open && d->nak.psn == e->p->bth.psn;
     if (UNLIKELY(again))
         timeline_again(d, e, now);
-    else if (UNLIKELY(late_answer &&
-                      timeline_is_silence(conn_flow_at(observer_conns(t->observer), e->flow), d, now - from)))
-        back_by_timeout(t, d, e, now);
     else if (UNLIKELY(late_answer))
-        back_by_nak(t, d, e, now, &d->nak, TIME_LOSS_RETRANSMISSION);
+        timeline_late(t, d, e, now);
     else if (UNLIKELY(e->why != BACK_NONE))
-        go_back(t, d, e, now);
+        timeline_back(t, d, e, now);
     else
         timeline_request(t, d, e, now);
     if (UNLIKELY(t->n_pauses))
@@ -467,7 +316,7 @@ static void take_seq_nak(struct timeline *t, struct direction *d, const struct e
         from = now; /* that copy is too old: another one was lost before the tap */
     ep = episode_new(t, e->flow, TROUBLE_SEQ_NAK, psn, from);
     d->nak = (struct asked){.open = true, .psn = psn, .ts = now, .ep = ep};
-    chain(t, d, ep);
+    timeline_chain(t, d, ep);
     x = episode_at(t, ep);
     if (!x)
         return;
@@ -485,7 +334,7 @@ static void take_rnr(struct timeline *t, struct direction *d, const struct event
 
     if (!x || d->rnr.psn != psn) {
         d->rnr.ep = episode_new(t, e->flow, TROUBLE_RNR, psn, now);
-        chain(t, d, d->rnr.ep);
+        timeline_chain(t, d, d->rnr.ep);
         x = episode_at(t, d->rnr.ep);
         if (x) {
             x->nak = frame_u32(e->p);

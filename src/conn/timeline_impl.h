@@ -143,6 +143,19 @@ bool timeline_outstanding(const struct direction *d, const struct req_dir *h);
 /* Whether a silence is so long that the ACK timer of the requests in `f` may have run out. */
 bool timeline_is_silence(const struct flow *f, const struct direction *d, ns_t silence);
 
+/* Whether a retransmission is under way. */
+static inline bool is_resending(const struct direction *d)
+{
+    return d->resend.requests || d->resend.responses;
+}
+
+/* timeline_tries.c. Episode `ep` is about the packet of the episode before: it is one row of trouble. */
+void timeline_chain(struct timeline *t, struct direction *d, uint32_t ep);
+/* Request `e`, with which the requester goes back: why, and what the time before it was lost to. */
+void timeline_back(struct timeline *t, struct direction *d, const struct event *e, ns_t now);
+/* The same of a request that a NAK asked for and that the tap has not seen before. */
+void timeline_late(struct timeline *t, struct direction *d, const struct event *e, ns_t now);
+
 /* timeline_waits.c. The time up to request `e`, with which the requester does not go back. */
 void timeline_request(struct timeline *t, struct direction *d, const struct event *e, ns_t now);
 /* Response `e` after nothing since `from`: whether what it brings was waited for. */
@@ -153,7 +166,7 @@ void timeline_pause(struct timeline *t, const struct pkt *p);
 /* What pause frames explain of the time between `from` and `now`, in which nothing of the direction passed. */
 void timeline_paused(struct timeline *t, struct direction *d, uint32_t flow, ns_t from, ns_t now);
 
-/* timeline_end.c. The place of a host in timeline.hosts and timeline.sent. */
+/* timeline_tries.c. The place of a host in timeline.hosts and timeline.sent. */
 uint32_t timeline_host(const struct conn_addr *a, uint32_t tap);
 /* A packet of no connection: its host is alive; a DREQ ends a connection. */
 void timeline_other(struct timeline *t, const struct pkt *p);

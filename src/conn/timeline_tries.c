@@ -1,7 +1,159 @@
-/* layer 2b (conn): where the time of each direction of requests went: from its latest packet to the end, and a queue
- * pair that is used again from its first PSN on, without connection management. */
+/* layer 2b (conn): where the time of each direction of requests went: the requester goes back, and gives up; a queue
+ * pair that is used again; the end. */
 #include "dissect/mad/cm.h"
 #include "src/conn/timeline_impl.h"
+#include "src/transport/verbs.h"
+
+/* --- Going back ------------------------------------------------------------------------------- */
+
+void timeline_chain(struct timeline *t, struct direction *d, uint32_t ep)
+{
+    struct episode *e = episode_at(t, ep), *before = episode_at(t, d->row);
+
+    if (!e)
+        return;
+    if (before && d->row != ep && before->psn == e->psn) {
+        e->root = before->root;
+        e->tries = before->tries;
+    }
+    d->row = ep;
+}
+
+static void resend_from(struct timeline *t, struct direction *d, const struct event *e, uint32_t ep)
+{
+    struct episode *ep_at = episode_at(t, ep);
+    const struct pkt *p = e->p;
+
+    if (ep_at && !ep_at->back)
+        ep_at->back = frame_u32(p);
+    d->resend.ep = ep;
+    d->resend.psn = e->h->next;
+    d->resend.requests = psn_diff(e->h->next, psn_add(p->bth.psn, req_dir_span(e->h, p))) > 0;
+    d->resend.responses = p->op->flags & OPF_READ_REQ && d->have_rsp && psn_diff(d->rsp_high, p->bth.psn) > 0;
+    d->resend.rsp = d->rsp_high;
+    if (d->have_rsp && p->op->flags & (OPF_READ_REQ | OPF_ATOMIC_REQ) && psn_diff(p->bth.psn, d->rsp_next) < 0)
+        d->rsp_next = p->bth.psn;
+    d->nak.open = d->rnr.open = d->stuck.open = false;
+}
+
+#define TAIL_DEAD 8 /* after so many tries without a response, more than any retry count, the peer counts as dead */
+
+/* The ACK timer of the requester ran out. */
+static void back_by_timeout(struct timeline *t, struct direction *d, const struct event *e, ns_t now)
+{
+    const struct sent *s = req_dir_sent(e->h, e->p->bth.psn);
+    uint32_t ep;
+    struct episode *x;
+
+    if (!e->h->rsp_packets && !observer_heard(t->observer, e->flow)) {
+        spans_add(&d->spans, now, TIME_NOT_KNOWN, NO_EPISODE); /* a NAK may not have been captured */
+        return;
+    }
+    ep = episode_new(t, e->flow, TROUBLE_TIMEOUT, e->p->bth.psn, d->spans.at);
+    timeline_chain(t, d, ep);
+    x = episode_at(t, ep);
+    d->wait = now - d->spans.at;
+    d->tail++;
+    if (x) {
+        x->tries++;
+        x->wait = d->wait;
+        x->rtt = d->least_first;
+        x->sent = s ? s->last : 0;
+    }
+    timeline_bill(t, d, now, d->dead ? TIME_PEER_DEAD : TIME_ACK_TIMEOUT, ep);
+    if (d->tail == TAIL_DEAD)
+        timeline_die(t, d, e->h);
+    resend_from(t, d, e, ep);
+}
+
+/* A NAK asked for it: the wait for the retransmission. `state`: of that wait. */
+static void back_by_nak(struct timeline *t, struct direction *d, const struct event *e, ns_t now, struct asked *n,
+                        enum time_state state)
+{
+    uint32_t ep = n->open ? n->ep : NO_EPISODE;
+    bool nothing_since = n->open && n->ts >= d->spans.at && !is_resending(d);
+
+    if (nothing_since) {
+        timeline_bill(t, d, now, state, ep);
+    } else {
+        timeline_pass(t, d, e->h, now, false);
+        if (n->open)
+            timeline_claim(t, d, n->ts, now, SPANS_GOOD, state, ep);
+    }
+    if (ep == NO_EPISODE)
+        ep = episode_new(t, e->flow, state == TIME_RNR ? TROUBLE_RNR : TROUBLE_SEQ_NAK, e->p->bth.psn, now);
+    if (state == TIME_RNR && ep != NO_EPISODE)
+        t->episodes[ep].wait += n->open ? now - n->ts : 0;
+    resend_from(t, d, e, ep);
+}
+
+/* A response had skipped the response that is asked for again. */
+static void back_by_skip(struct timeline *t, struct direction *d, const struct event *e, ns_t now)
+{
+    uint32_t ep = episode_new(t, e->flow, TROUBLE_IMPLIED, e->p->bth.psn, now);
+    struct episode *x = episode_at(t, ep);
+    const struct sent *s = req_dir_sent(e->h, e->p->bth.psn);
+
+    timeline_chain(t, d, ep);
+    timeline_pass(t, d, e->h, now, false);
+    if (d->stuck.open)
+        timeline_claim(t, d, d->stuck.ts, now, SPANS_GOOD, TIME_LOSS_RETRANSMISSION, ep);
+    if (x) {
+        x->sent = s ? s->last : 0;
+        x->instead = d->stuck.open ? d->stuck.frame : 0;
+    }
+    resend_from(t, d, e, ep);
+}
+
+/* Where the ACK timeout is not known it ran out after so much silence, and so many usual times to a response. */
+#define TIMER_LEAST NS_PER_MS
+#define TIMER_TIMES 20
+
+bool timeline_is_silence(const struct flow *f, const struct direction *d, ns_t silence)
+{
+    const struct conn_params *c = &f->params;
+    bool known = (c->have_timeout || c->have_asked) && c->timeout;
+
+    if (known)
+        return silence >= ack_timeout(c->timeout) / 2;
+    return silence >= TIMER_LEAST && silence >= TIMER_TIMES * d->usual;
+}
+
+/* A requester acts on a NAK at once: after a silence as long as its ACK timeout only that explains a retransmission. */
+static unsigned why_back(const struct timeline *t, const struct direction *d, const struct event *e, ns_t now)
+{
+    const struct flow *f = conn_flow_at(observer_conns(t->observer), e->flow);
+    bool asked = e->why == BACK_SEQ_NAK || e->why == BACK_IMPLIED;
+
+    return asked && timeline_is_silence(f, d, now - d->spans.at) ? BACK_SILENCE : e->why;
+}
+
+void timeline_back(struct timeline *t, struct direction *d, const struct event *e, ns_t now)
+{
+    switch (why_back(t, d, e, now)) {
+    case BACK_SEQ_NAK:
+        back_by_nak(t, d, e, now, &d->nak, TIME_LOSS_RETRANSMISSION);
+        break;
+    case BACK_RNR:
+        back_by_nak(t, d, e, now, &d->rnr, TIME_RNR);
+        break;
+    case BACK_IMPLIED:
+        back_by_skip(t, d, e, now);
+        break;
+    default:
+        back_by_timeout(t, d, e, now);
+    }
+}
+
+void timeline_late(struct timeline *t, struct direction *d, const struct event *e, ns_t now)
+{
+    const struct flow *f = conn_flow_at(observer_conns(t->observer), e->flow);
+
+    if (timeline_is_silence(f, d, now - d->spans.at))
+        back_by_timeout(t, d, e, now);
+    else
+        back_by_nak(t, d, e, now, &d->nak, TIME_LOSS_RETRANSMISSION);
+}
 
 /* --- Signs of life ---------------------------------------------------------------------------- */
 
