@@ -4,7 +4,7 @@
 #include "dissect/ip/icmp.h"
 #include "dissect/link/eth.h"
 
-/* Number of layers that the columns describe: all of them; of an ICMP error, those up to the ICMP header. */
+/* Number of layers that the columns describe: all layers, but for an ICMP error only those up to the ICMP header. */
 static unsigned column_layers(const struct pkt *p)
 {
     unsigned n = p->n_layers;
@@ -15,7 +15,7 @@ static unsigned column_layers(const struct pkt *p)
     return n;
 }
 
-/* True if the BTH gives the Info column its text: an InfiniBand packet other than a MAD. */
+/* True if the columns describe the BTH: an InfiniBand packet that is no MAD and not quoted by an ICMP error. */
 static bool bth_speaks(const struct pkt *p)
 {
     return (p->have & (H_BTH | H_MAD)) == H_BTH && !(p->flags & PKT_QUOTED);
@@ -43,7 +43,7 @@ static char *text_put(char *q, const char *text, size_t n)
     return q + n;
 }
 
-/* "message 7, packet 3 of 8, 8192 bytes", for messages of several packets. */
+/* Write " [message 7, packet 3 of 8, 8192 bytes]" at `q`; returns the end. */
 static char *message_info(char *q, const struct pkt_note *n)
 {
     q = text_put(q, " [message ", 10);
@@ -57,11 +57,11 @@ static char *message_info(char *q, const struct pkt_note *n)
     return q;
 }
 
-/* The notes that the Info column shows, and room for all of them. */
+/* The notes that the Info column shows, and the bytes that all of them together may take. */
 #define NOTE_INFO      (NOTE_RETRANS | NOTE_TWICE | NOTE_MSG | NOTE_REQUEST | NOTE_ACKED)
 #define NOTE_INFO_ROOM (160 + 7 * FMT_DEC_MAX)
 
-/* What earlier packets add to the Info column. */
+/* Append what the notes say: retransmission, message, request, acknowledged frames. */
 static void note_info(struct buf *b, const struct pkt_note *n)
 {
     char *q;
@@ -90,7 +90,7 @@ static void note_info(struct buf *b, const struct pkt_note *n)
     b->len = (size_t)(q - b->p);
 }
 
-/* The text of the innermost layer that has one. */
+/* Append the text of the innermost layer that has one. */
 static void layer_info(struct buf *b, const struct pkt *p)
 {
     for (unsigned i = column_layers(p); i-- > 0;)
@@ -100,7 +100,7 @@ static void layer_info(struct buf *b, const struct pkt *p)
         }
 }
 
-/* Marks of malformed, fragmented and cut packets, and of a bad ICRC. */
+/* Append the marks: malformed, IP fragment, cut by the snap length, bad ICRC. */
 static void mark_info(struct buf *b, const struct pkt *p)
 {
     if (p->flags & PKT_MALFORMED)
@@ -125,8 +125,8 @@ void pkt_info(struct buf *b, const struct pkt *p)
         mark_info(b, p);
 }
 
-/* An endpoint's address: `ip` if there is one, else the LID, else the MAC address `mac` bytes into the Ethernet
- * header. */
+/* Append the address of the source or destination: `ip` if the packet has an IP header or GRH, else `lid` if it has an
+ * LRH, else the MAC address at byte `mac` of the Ethernet header. */
 static void address(struct buf *b, const struct pkt *p, const uint8_t *ip, uint16_t lid, unsigned mac)
 {
     if (p->addr_len == 4) {

@@ -6,9 +6,9 @@
 
 /* Protocol column: "RRoCE", "RoCE", "InfiniBand", "CM", "ARP", "TCP" ... */
 const char *pkt_column(const struct pkt *p);
-/* Info column: one line for people. */
+/* Append the Info column: the packet in one line. */
 void pkt_info(struct buf *b, const struct pkt *p);
-/* Source and destination column: the address that the innermost layer with one has (IP, GID, LID, MAC). */
+/* Append the Source or Destination column: the innermost IP address or GID, else the LID, else the MAC address. */
 void pkt_source(struct buf *b, const struct pkt *p);
 void pkt_destination(struct buf *b, const struct pkt *p);
 

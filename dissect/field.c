@@ -40,7 +40,7 @@ const char *ftype_str(enum ftype t)
     return names[t];
 }
 
-/* A number of `width` bits, byte-aligned and little-endian. */
+/* Read a little-endian number of `width` bits at `p`. */
 static uint64_t le_get(const uint8_t *p, unsigned width)
 {
     uint64_t v = 0;
@@ -50,7 +50,7 @@ static uint64_t le_get(const uint8_t *p, unsigned width)
     return v;
 }
 
-/* Extend the sign of a number of `width` bits. */
+/* Sign-extend a two's complement number of `width` bits to 64 bits. */
 static uint64_t sign_extend(uint64_t v, unsigned width)
 {
     return width >= 64 ? v : (uint64_t)((int64_t)(v << (64 - width)) >> (64 - width));
@@ -88,7 +88,7 @@ bool field_value(const struct field *f, const struct pkt *p, const struct layer 
     return true;
 }
 
-/* Numbers other than unsigned ones. */
+/* Print a number that is signed, a time or a frame number. */
 static void print_number(struct buf *b, const struct value *v)
 {
     if (v->type >= FT_INT8 && v->type <= FT_INT64)
@@ -167,7 +167,7 @@ unsigned field_find(const char *abbrev, size_t len, struct field_ref *refs, unsi
     return n;
 }
 
-/* Levenshtein's distance between two names, at most `limit`. */
+/* Levenshtein distance between two names, at most `limit`. */
 static unsigned name_distance(const char *a, size_t na, const char *b, size_t nb, unsigned limit)
 {
     unsigned row[128];

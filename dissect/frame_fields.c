@@ -1,5 +1,4 @@
-/* layer 1 (wire): fields that describe a packet as a whole: frame.*, the columns, and what earlier packets say about it
- * (rdma.*). */
+/* layer 1 (wire): fields of the packet as a whole: frame.*, the columns, and what earlier packets tell (rdma.*). */
 #include "dissect/columns.h"
 
 #define GET(name, expr)                                                                                                \
@@ -42,7 +41,7 @@ static bool relative_get(const struct pkt *p, const struct layer *l, struct valu
     return p->frame->has_ts;
 }
 
-/* Text of the Info column; it stays valid until the next call in the same thread. */
+/* Text of the Info column. It stays valid until the next call in the same thread. */
 static bool info_get(const struct pkt *p, const struct layer *l, struct value *v)
 {
     static _Thread_local struct buf text;
@@ -89,7 +88,7 @@ const struct hdr frame_hdr = {
     .nfields = ARRAY_LEN(frame_fields),
 };
 
-/* Values of pkt.note, present when their bit is. */
+/* Members of pkt.note; a value is there if its NOTE_* bit is set. */
 #define NOTE(name, bit, member)                                                                                        \
     static bool name(const struct pkt *p, const struct layer *l, struct value *v)                                      \
     {                                                                                                                  \

@@ -1,4 +1,4 @@
-/* layer 1 (wire): protocols that are named in one line and not taken apart. */
+/* layer 1 (wire): protocols of which only the name and the length are shown. */
 #include "dissect/opaque.h"
 
 #include "dissect/dissectors.h"

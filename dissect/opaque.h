@@ -1,10 +1,11 @@
-/* layer 1 (wire): the list of protocols that are only named. */
+/* layer 1 (wire): the list of protocols of which only the name and the length are shown. */
 #ifndef RDMATRACE_DISSECT_OPAQUE_H
 #define RDMATRACE_DISSECT_OPAQUE_H
 
 #include "dissect/field.h"
 
-/* kind, number, filter name, name, Protocol column. Filter names are tshark's. */
+/* X(kind, number, filter name, name, Protocol column); number: EtherType, IP protocol or LLC SAP. Filter names are
+ * tshark's. */
 #define NAMED(X)                                                                                                       \
     X(KIND_ETHERTYPE, 0x8035, rarp, "Reverse Address Resolution Protocol", "RARP")                                     \
     X(KIND_ETHERTYPE, 0x8809, slow, "Slow Protocols", "LACP")                                                          \
@@ -31,7 +32,7 @@
 #define NAMED_DECLARE(kind, number, id, name, column) extern const struct hdr named_##id;
 NAMED(NAMED_DECLARE)
 
-/* Their headers, each followed by a comma: for the list of all headers. */
+/* Pointers to the headers of these protocols, each followed by a comma, for the list of all headers. */
 #define NAMED_REF(kind, number, id, name, column) &named_##id,
 #define NAMED_HEADERS                             NAMED(NAMED_REF)
 

@@ -51,13 +51,13 @@ static void pkt_begin(struct pkt *p, const struct frame *frame)
     pkt_layer(p, &frame_hdr, 0, frame->caplen);
 }
 
-/* Ethernet, IPv4 without options, UDP, BTH. */
+/* Offsets in the usual frame: Ethernet, IPv4 without options, UDP, BTH. */
 enum { USUAL_IP = 14, USUAL_UDP = USUAL_IP + 20, USUAL_BTH = USUAL_UDP + 8, USUAL_MIN = USUAL_BTH + 12 };
 #define USUAL_IHL    0x45   /* IPv4, header of five words */
-#define IP4_FRAGMENT 0x3fff /* flag "more fragments" and fragment offset */
+#define IP4_FRAGMENT 0x3fff /* flag "more fragments" and fragment offset, in bytes 6 and 7 of the header */
 
-/* True if the frame is the usual one: Ethernet, IPv4 without options or fragments, UDP to port 4791, lengths that
- * agree. */
+/* True if the frame is a usual one: Ethernet, IPv4 without options and not fragmented, UDP to port 4791, and consistent
+ * lengths. */
 static bool is_usual(const struct pkt *p)
 {
     const uint8_t *d = p->data, *ip = d + USUAL_IP;
@@ -74,7 +74,7 @@ static bool is_usual(const struct pkt *p)
     return udp_len >= USUAL_MIN - USUAL_UDP && len == udp_len + 20 && len <= p->end - USUAL_IP;
 }
 
-/* Does to the usual frame what the dissectors of Ethernet, IPv4 and UDP would do, without their checks. */
+/* Set what the dissectors of Ethernet, IPv4 and UDP would set for a usual frame; is_usual() has made their checks. */
 static void usual_decode(struct pkt *p, const struct decode_opts *o)
 {
     const uint8_t *ip = p->data + USUAL_IP;

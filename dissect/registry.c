@@ -1,4 +1,4 @@
-/* layer 1 (wire): the list of all headers. A new protocol is added here. */
+/* layer 1 (wire): the list of all headers. Add a new protocol here. */
 #include "dissect/ip/icmp.h"
 #include "dissect/ip/ip.h"
 #include "dissect/ip/tcp.h"
@@ -22,7 +22,7 @@
 
 const struct hdr *const all_headers[] = {
     &frame_hdr,
-    /* down to RDMA */
+    /* links, IP and UDP */
     &eth_hdr,
     &eth_len_hdr,
     &vlan_hdr,
@@ -62,7 +62,7 @@ const struct hdr *const all_headers[] = {
     &vxlan_gpe_hdr,
     &geneve_hdr,
     &geneve_opt_hdr,
-    /* neighbours */
+    /* other protocols on the same links */
     &arp_hdr,
     &icmp_hdr,
     &icmp6_hdr,
@@ -110,7 +110,7 @@ const struct hdr *const all_headers[] = {
     SMP_HDRS(HDR_REF) PORTINFO_HDRS(HDR_REF) RMPP_HDRS(HDR_REF) SA_HDRS(HDR_REF) SA_RECORD_HDRS(HDR_REF)
             SA_PATH_HDRS(HDR_REF) NOTICE_HDRS(HDR_REF) PERF_HDRS(HDR_REF) PERF_VL_HDRS(HDR_REF) CC_HDRS(HDR_REF)
                 MAD_OTHER_HDRS(HDR_REF)
-        /* context across packets */
+        /* what earlier packets and a first pass tell */
         & rdma_hdr,
     &rdma_mark_hdr,
     NULL,

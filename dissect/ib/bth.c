@@ -1,4 +1,4 @@
-/* layer 1 (wire): the fast decoding of InfiniBand packets, from LRH, GRH or BTH to the ICRC. */
+/* layer 1 (wire): InfiniBand packets, from the LRH, GRH or BTH to the ICRC and VCRC. This is the hot path. */
 #include "dissect/dissectors.h"
 
 #include <stdio.h>
@@ -20,7 +20,7 @@ const struct hdr bth_hdr = {
     .info = bth_info,
 };
 
-/* The extended headers, after "RC RDMA WRITE First QP 0x0001b4 PSN 10255594". */
+/* Append the extended headers to "RC RDMA WRITE First QP 0x0001b4 PSN 10255594"; aeth_info() appends the AETH. */
 static void ext_info(struct buf *b, const struct pkt *p)
 {
     if (p->have & H_DETH)
@@ -73,9 +73,9 @@ static void aeth_info(struct buf *b, const struct aeth *a)
     buf_dec(b, a->msn);
 }
 
-#define OP_TEXT 64 /* bytes for the longest text below */
+#define OP_TEXT 64 /* bytes of the longest text in op_texts */
 
-/* "RC RDMA WRITE First QP 0x" for every opcode, those of DC behind them; filled before main(). */
+/* "RC RDMA WRITE First QP 0x" by opcode, then the same for the 32 opcodes of DC; filled before main(). */
 static struct {
     char text[OP_TEXT];
     uint32_t len;
@@ -119,7 +119,8 @@ static void bth_info(struct buf *b, const struct pkt *p, const struct layer *l)
         buf_puts(b, i < 256 ? " [RD by guess]" : " [DC by guess]");
 }
 
-/* Decode one extended header, all of which is there, and note its layer. Returns its length. */
+/* Decode the extended header `h` (an H_* bit) at `off`, which was captured in full, and add its layer. Returns its
+ * length. */
 ALWAYS_INLINE uint32_t ext_one(struct pkt *p, uint32_t h, uint32_t off)
 {
 #define EXT(bit, name, len, arg)                                                                                       \
@@ -136,7 +137,7 @@ ALWAYS_INLINE uint32_t ext_one(struct pkt *p, uint32_t h, uint32_t off)
 #undef EXT
 }
 
-/* The extended header that an H_* bit stands for. */
+/* The header description of the extended header `bit` (an H_* bit). */
 static const struct hdr *ext_hdr(uint32_t bit)
 {
     static const struct hdr *const hdrs[] = {&rdeth_hdr,        &deth_hdr,  &dcceth_hdr,    &xrceth_hdr,
@@ -162,7 +163,7 @@ void bth_layers(struct pkt *p, uint32_t off)
     }
 }
 
-/* A packet that ends within its extended headers: decode those that are there in full. */
+/* Decode the extended headers of a packet that ends within them, as far as they were captured in full. */
 static void ext_partial(struct pkt *p, uint32_t off)
 {
     for (uint32_t ext = p->op->ext; ext; ext &= ext - 1) {
@@ -175,7 +176,7 @@ static void ext_partial(struct pkt *p, uint32_t off)
     }
 }
 
-/* The CNP's reserved bytes in place of a payload. */
+/* The reserved bytes of a CNP, which has no payload. */
 static void cnp_decode(struct pkt *p)
 {
     if (p->payload_len != CNP_LEN)
@@ -184,7 +185,7 @@ static void cnp_decode(struct pkt *p)
         pkt_layer(p, &cnp_hdr, p->payload_off, min_u32(p->payload_len, CNP_LEN));
 }
 
-/* A datagram to QP 0 or 1. */
+/* The MAD in the payload of a datagram to QP 0 or 1. */
 static void mad_payload(struct pkt *p)
 {
     uint32_t end = p->end;
@@ -194,7 +195,7 @@ static void mad_payload(struct pkt *p)
     p->end = end;
 }
 
-/* Payload, pad and ICRC: what lies between p->payload_off and p->end. */
+/* Decode payload, pad and ICRC: the bytes from p->payload_off to p->end. */
 static void payload_decode(struct pkt *p)
 {
     uint32_t room = p->end - p->payload_off, tail = UNLIKELY(p->flags & PKT_FRAGMENT) ? 0 : ICRC_LEN + p->bth.padcnt;
@@ -238,7 +239,7 @@ static const struct opinfo *opinfo_of(struct pkt *p, const struct decode_opts *o
     return &opcode_dc_table[opcode & 31];
 }
 
-/* From the BTH at `off` to the ICRC, which ends at p->end. */
+/* Decode from the BTH at `off` to the ICRC, which ends at p->end. */
 ALWAYS_INLINE void bth_decode(struct pkt *p, uint32_t off, const struct decode_opts *o)
 {
     const uint8_t *q = pkt_header(p, &bth_hdr, off, 12, "BTH");
@@ -269,7 +270,7 @@ ALWAYS_INLINE void bth_decode(struct pkt *p, uint32_t off, const struct decode_o
         payload_decode(p);
 }
 
-/* Whether the ICRC and all that it covers was captured; if not, its status is unknown for the reason given. */
+/* True if the ICRC can be verified: it is wanted and all it covers was captured. If not, p->unverified tells why. */
 static bool crc_possible(struct pkt *p, const struct decode_opts *o)
 {
     p->unverified = NULL;
@@ -309,7 +310,8 @@ void rocev2_decode(struct pkt *p, uint32_t off, const struct decode_opts *o)
         crc_compare(p, icrc_rocev2(p->data + p->ip_off, p->data + p->udp_off, p->icrc_off - p->udp_off));
 }
 
-/* The GRH at `off`, and what its payload length says about the end; the offset behind it, 0 if it is not all there. */
+/* Decode the GRH at `off` and set p->end by its payload length. Returns the offset of the BTH; 0 if the GRH was not
+ * captured in full or its next header is not the BTH. */
 static uint32_t grh_decode(struct pkt *p, uint32_t off)
 {
     const uint8_t *q = pkt_header(p, &grh_hdr, off, 40, "GRH");
@@ -351,7 +353,7 @@ void rocev1_decode(struct pkt *p, uint32_t off, const struct decode_opts *o)
         crc_compare(p, icrc_rocev1(p->data + off, p->icrc_off - off - 40));
 }
 
-/* Raw packets: an EtherType behind the LRH (LNH 0) or an IPv6 header (LNH 1). */
+/* Raw packets: after the LRH follows a raw header with an EtherType (LNH 0) or an IPv6 header (LNH 1). */
 static void raw_decode(struct pkt *p, uint32_t off, const struct decode_opts *o)
 {
     const uint8_t *q;
@@ -366,7 +368,7 @@ static void raw_decode(struct pkt *p, uint32_t off, const struct decode_opts *o)
         ethertype_decode(p, off + 4, load_be16(q + 2), o);
 }
 
-/* The VCRC, two bytes behind the length that the LRH declares. */
+/* The VCRC, two bytes at `end`, after the packet length that the LRH declares. The LRH is at `off`. */
 static void vcrc_decode(struct pkt *p, uint32_t off, uint32_t end, const struct decode_opts *o)
 {
     if (end + 2 > p->caplen)

@@ -1,4 +1,4 @@
-/* layer 1 (wire): InfiniBand link packets, that is flow control (IBTA volume 1, 7.9). */
+/* layer 1 (wire): InfiniBand link packets: flow control (IBTA volume 1, 7.9). */
 #include "dissect/dissectors.h"
 #include "dissect/link/link.h"
 

@@ -1,4 +1,4 @@
-/* layer 1 (wire): InfiniBand transport headers: tables and names. */
+/* layer 1 (wire): InfiniBand headers: field tables and names of values. */
 #include "dissect/ib/ib.h"
 
 #include "dissect/pkt.h"
@@ -43,7 +43,7 @@ const struct vdesc aeth_nak_desc = VDESC_TEXT(aeth_nak_text);
 
 ns_t rnr_time(unsigned code)
 {
-    /* Microseconds, IBTA volume 1, table 45. */
+    /* Microseconds by timer code (IBTA volume 1, table 45). */
     static const uint32_t us[32] = {655360, 10,    20,    30,    40,    60,     80,     120,    160,    240,   320,
                                     480,    640,   960,   1280,  1920,  2560,   3840,   5120,   7680,   10240, 15360,
                                     20480,  30720, 40960, 61440, 81920, 122880, 163840, 245760, 327680, 491520};
@@ -159,7 +159,7 @@ const struct hdr ib_pad_hdr = {
     .type = FT_BYTES,
 };
 
-/* CNP: 16 reserved bytes behind the BTH (annex A17). */
+/* CNP: 16 reserved bytes after the BTH (annex A17). */
 static const struct field cnp_fields[] = {
     {"rdma.cnp.reserved", "Reserved", "Zero.", NULL, NULL, NULL, 0, 128, FT_BYTES, BASE_NONE, FLD_MEMBER}};
 const struct hdr cnp_hdr = {
@@ -212,7 +212,7 @@ static bool vcrc_want_get(const struct pkt *p, const struct layer *l, struct val
     return p->vcrc == CRC_BAD;
 }
 
-/* The ICRC is written least significant byte first but shown, as tshark does, in the order of its bytes. */
+/* The ICRC is sent least significant byte first. It is shown as tshark shows it: its bytes in the order of the wire. */
 static const struct field icrc_fields[] = {
     {"infiniband.invariant.crc", "Invariant CRC", "Invariant CRC as it stands in the packet.", NULL, NULL, NULL, 0, 32,
      FT_UINT32, BASE_HEX, FLD_MEMBER},

@@ -130,7 +130,7 @@ HDR_STRUCT(rdeth, RDETH_FIELDS)
 HDR_STRUCT(deth, DETH_FIELDS)
 
 /*
- * XRC Extended Transport Header, 4 bytes: right after the BTH of every XRC request packet (annex A14).
+ * XRC Extended Transport Header, 4 bytes: after the BTH of every XRC request packet (annex A14).
  *   0                 8                                                  32
  *   +-----------------+--------------------------------------------------+
  *   |    reserved     |            XRCSRQ                                |
@@ -199,24 +199,25 @@ HDR_STRUCT(reth, RETH_FIELDS)
       "Value that COMPARE & SWAP expects to find.")
 HDR_STRUCT(atomiceth, ATOMICETH_FIELDS)
 
-/* Classes of an AETH: bits 6 and 5 of the syndrome (9.7.5.1.1). */
+/* Type of an AETH: bits 6 and 5 of the syndrome (9.7.5.1.1). */
 enum aeth_type {
     AETH_ACK = 0,
     AETH_RNR = 1,
     AETH_RESERVED = 2,
     AETH_NAK = 3,
 };
-/* Class of an AETH (enum aeth_type) by its syndrome. Bit 7 of the syndrome is reserved and not looked at. */
+/* Type of an AETH (enum aeth_type) from its syndrome. Bit 7 of the syndrome is reserved and ignored. */
 static inline unsigned aeth_type(uint8_t syndrome)
 {
     return syndrome >> 5 & 3u;
 }
-/* Low five bits of a syndrome: credit code of an ACK, timer code of an RNR NAK, enum nak_code of a NAK. */
+/* The low five bits of a syndrome: the credit code of an ACK, the timer code of an RNR NAK, or the enum nak_code of a
+ * NAK. */
 static inline unsigned aeth_value(uint8_t syndrome)
 {
     return syndrome & 31u;
 }
-/* Codes of a NAK: the low five bits of the syndrome (9.7.5.2). */
+/* NAK codes: the low five bits of the syndrome (9.7.5.2). */
 enum nak_code {
     NAK_PSN_SEQ = 0,
     NAK_INVALID_REQUEST = 1,
@@ -224,20 +225,22 @@ enum nak_code {
     NAK_REMOTE_OPERATIONAL = 3,
     NAK_INVALID_RD_REQUEST = 4,
 };
-/* "PSN sequence error" and so on; "reserved" for codes above 4. */
+/* Name of a NAK code, e.g. "PSN sequence error"; "reserved" for codes above 4. */
 const char *nak_code_str(unsigned code);
-/* Time of an RNR NAK's timer code (0 to 31) in nanoseconds (9.7.5.2.8): 0 is 655.36 ms, 1 is 10 us. */
+/* RNR timer in ns from the timer code (0 to 31) of an RNR NAK (9.7.5.2.8): code 0 is 655.36 ms, 1 is 10 us. */
 ns_t rnr_time(unsigned code);
-/* Credits of an ACK's credit code (0 to 30); 31 means that there is no limit and gives UINT32_MAX. */
+/* End-to-end credits, in messages, from the credit code (0 to 31) of an ACK. Code 31, AETH_CREDIT_INVALID, means no
+ * limit: UINT32_MAX. */
 uint32_t aeth_credits(unsigned code);
 #define AETH_CREDIT_INVALID 31
 
-/* Whether `n` bytes are a path MTU: 256, 512, 1024, 2048 or 4096. */
+/* True if `n` is a path MTU in bytes: 256, 512, 1024, 2048 or 4096. */
 static inline bool is_path_mtu(uint32_t n)
 {
     return n >= 256 && n <= 4096 && (n & (n - 1)) == 0;
 }
 
+/* Conditions of the views below: the type of the AETH at `p`, of which `len` bytes were captured. */
 bool aeth_is_ack(const uint8_t *p, uint32_t len);
 bool aeth_is_rnr(const uint8_t *p, uint32_t len);
 bool aeth_is_reserved(const uint8_t *p, uint32_t len);
@@ -269,7 +272,7 @@ bool aeth_is_nak(const uint8_t *p, uint32_t len);
       "Messages that the responder has completed, modulo 2^24.")
 HDR_STRUCT(aeth, AETH_FIELDS)
 
-/* Atomic ACK Extended Transport Header, 8 bytes: the value found before the operation (9.3.5.4). */
+/* Atomic ACK Extended Transport Header, 8 bytes: the value in memory before the operation (9.3.5.4). */
 #define ATOMICACKETH_FIELDS(U, A, V)                                                                                   \
     U(uint64_t, orig, 0, 64, FT_UINT64, BASE_DEC, NULL, "infiniband.atomicacketh.origremdt", "Original Remote Data",   \
       "Value in memory before the atomic operation.")
@@ -286,7 +289,7 @@ HDR_STRUCT(immdt, IMMDT_FIELDS)
     U(uint32_t, rkey, 0, 32, FT_UINT32, BASE_HEX, NULL, "rdma.ieth.r_key", "Remote Key", "Key that is invalidated.")
 HDR_STRUCT(ieth, IETH_FIELDS)
 
-/* Raw header, 4 bytes: behind the LRH of raw packets with LNH 0 (7.7). */
+/* Raw header, 4 bytes: after the LRH of a raw packet with LNH 0 (7.7). */
 #define RWH_FIELDS(U, A, V)                                                                                            \
     U(uint16_t, resv, 0, 16, FT_UINT16, BASE_HEX, NULL, "rdma.rwh.reserved", "Reserved", "Zero.")                      \
     U(uint16_t, etype, 16, 16, FT_UINT16, BASE_HEX, NULL, "infiniband.rwh.etype", "Ethertype", "What follows.")

@@ -5,13 +5,13 @@
 #include <libdeflate.h>
 
 #define BTH_LEN       12
-#define BTH_FECN_BYTE 4 /* FECN, BECN and six reserved bits: not covered */
+#define BTH_FECN_BYTE 4 /* FECN, BECN and six reserved bits, which the ICRC does not cover */
 #define UDP_LEN       8
 #define GRH_LEN       40
 #define LRH_LEN       8
-#define MASKED_MAX    (8 + ICRC_IP_MAX + UDP_LEN + BTH_LEN) /* dummy LRH, IP, UDP, BTH */
+#define MASKED_MAX    (8 + ICRC_IP_MAX + UDP_LEN + BTH_LEN) /* bytes of dummy LRH, IP, UDP and BTH */
 
-/* From this many bytes on ISA-L is the faster one (it has wider carry-less multiplication), below libdeflate. */
+/* From this many bytes on ISA-L is faster, due to its wider carry-less multiplication; below it libdeflate is. */
 #define LARGE 256
 
 /* CRC-32 of IEEE 802.3 over `n` bytes, continuing `crc` (0 at the start). */
@@ -20,7 +20,7 @@ static uint32_t icrc_update(uint32_t crc, const void *p, size_t n)
     return n >= LARGE ? crc32_gzip_refl(crc, p, n) : libdeflate_crc32(crc, p, n);
 }
 
-/* Variable fields of an IPv4 header become ones: TOS, TTL, checksum. */
+/* Set the variant fields of an IPv4 header to ones: TOS, TTL, checksum. */
 static void mask_ip4(uint8_t *p)
 {
     p[1] = 0xff;
@@ -28,7 +28,7 @@ static void mask_ip4(uint8_t *p)
     p[10] = p[11] = 0xff;
 }
 
-/* Variable fields of an IPv6 header or GRH become ones: traffic class, flow label, hop limit. */
+/* Set the variant fields of an IPv6 header or GRH to ones: traffic class, flow label, hop limit. */
 static void mask_ip6(uint8_t *p)
 {
     p[0] |= 0x0f;
@@ -36,10 +36,10 @@ static void mask_ip6(uint8_t *p)
     p[7] = 0xff;
 }
 
-/* Up to this many bytes behind the masked ones are copied too: one call for a small packet is faster than two. */
+/* Up to this many bytes after the masked headers are copied too: for a small packet one CRC call is faster than two. */
 #define SMALL 512
 
-/* CRC over the `masked` first bytes of `m`, which has room for SMALL more, and the `n` at `rest`. */
+/* CRC over the first `masked` bytes of `m` and the `n` bytes at `rest`. `m` has room for SMALL more bytes. */
 static uint32_t crc_masked(uint8_t *m, size_t masked, const uint8_t *rest, size_t n)
 {
     if (n > SMALL)
@@ -88,14 +88,14 @@ uint32_t icrc_ib(const uint8_t *lrh, size_t n, bool has_grh)
         memset(m, 0xff, LRH_LEN);
         mask_ip6(m + LRH_LEN);
     } else {
-        m[0] |= 0xf0; /* virtual lane */
+        m[0] |= 0xf0; /* virtual lane: variant */
     }
     if (head > bth + BTH_FECN_BYTE)
         m[bth + BTH_FECN_BYTE] = 0xff;
     return crc_masked(m, head, lrh + head, n - head);
 }
 
-/* CRC-16, polynomial 0x100B reflected (IBTA 7.8.2): the register after each value of a byte. */
+/* CRC-16 with the polynomial 0x100B, reflected (IBTA 7.8.2): the register after one byte, by the byte's value. */
 static uint16_t vcrc_table[256];
 
 __attribute__((constructor)) static void vcrc_init(void)

@@ -4,30 +4,30 @@
 
 #include "types.h"
 
-/* Longest IP header, options and extension headers included, that icrc_rocev2() takes. */
+/* Longest IP header that icrc_rocev2() takes: bytes, with options or extension headers. */
 #define ICRC_IP_MAX 164
 
-/* ICRC of a RoCEv2 packet: `ip` is the IPv4 or IPv6 header (with options or extension headers) that ends where the UDP
- * header at `udp` starts, at most ICRC_IP_MAX bytes later; `n` bytes from the start of the UDP header up to the ICRC,
- * which is not included. */
+/* ICRC of a RoCEv2 packet. `ip`: the IPv4 or IPv6 header, with options or extension headers, at most ICRC_IP_MAX bytes;
+ * it ends at `udp`, the UDP header. `n`: bytes from the UDP header up to the ICRC, without the ICRC. The result is sent
+ * least significant byte first, as for the other ICRCs. */
 uint32_t icrc_rocev2(const uint8_t *ip, const uint8_t *udp, size_t n);
-/* ICRC of a RoCEv1 packet: 40 bytes of GRH at `grh`, then `n` bytes from the BTH up to the ICRC. */
+/* ICRC of a RoCEv1 packet. `grh`: the GRH, 40 bytes, followed by `n` bytes from the BTH up to the ICRC. */
 uint32_t icrc_rocev1(const uint8_t *grh, size_t n);
-/* ICRC of a native InfiniBand packet: `n` bytes from the LRH up to the ICRC; `has_grh` as LNH says. */
+/* ICRC of a native InfiniBand packet of `n` bytes from the LRH up to the ICRC. `has_grh`: LNH announces a GRH. */
 uint32_t icrc_ib(const uint8_t *lrh, size_t n, bool has_grh);
-/* VCRC over `n` bytes from the LRH up to and including the ICRC. */
+/* VCRC over the `n` bytes from the LRH to the end of the ICRC. */
 uint16_t vcrc_ib(const uint8_t *lrh, size_t n);
-/* Link packet CRC of a flow control packet: the VCRC's polynomial over its first 4 bytes. */
+/* Link packet CRC of a flow control packet: the VCRC over its first 4 bytes. */
 #define lpcrc_ib(p) vcrc_ib(p, 4)
 
-/* What a check of a CRC found. */
+/* Result of verifying a CRC. */
 enum crc_status {
-    CRC_ABSENT,  /* this kind of packet has none */
-    CRC_UNKNOWN, /* not all of the packet was captured, or its framing is not known */
+    CRC_ABSENT,  /* the packet has no such CRC */
+    CRC_UNKNOWN, /* not verified, e.g. not asked for, cut by the snap length, or an IP fragment */
     CRC_GOOD,
     CRC_BAD,
 };
-/* "good", "bad", "unknown"; "" for CRC_ABSENT. */
+/* Name of a result: "good", "bad", "unknown"; "" for CRC_ABSENT. */
 const char *crc_status_str(enum crc_status s);
 
 #endif

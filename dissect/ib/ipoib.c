@@ -1,4 +1,4 @@
-/* layer 1 (wire): IP over InfiniBand as capture files hold it (LINKTYPE_IPOIB; RFC 4391). */
+/* layer 1 (wire): IP over InfiniBand in capture files (LINKTYPE_IPOIB; RFC 4391). */
 
 #include "dissect/dissectors.h"
 #include "dissect/link/eth.h"
@@ -7,9 +7,9 @@
 #define PSEUDO_LEN 40
 
 /*
- * Known files have 40 bytes in front of the header of RFC 4391: a GRH as received (its second word holds the source
- * QP), or, in frames that are sent, 20 zero bytes and the destination's link-layer address: reserved (1), QP number
- * (3), GID (16).
+ * Known files have 40 bytes before the header of RFC 4391. Received frame: a GRH with the source QP in its second
+ * 4-byte word. Sent frame: 20 zero bytes and the link-layer address of the destination: reserved (1), QPN (3), GID
+ * (16).
  */
 static const struct field ipoib_dst_fields[] = {
     FIELD_ROW(NULL, 0, 168, FT_BYTES, BASE_NONE, NULL, FLD_MEMBER, "rdma.ipoib.unused", "Unused", "Zero."),
@@ -47,7 +47,7 @@ const struct hdr ipoib_grh_hdr = {
     .len = PSEUDO_LEN,
 };
 
-/* | EtherType (2) | reserved (2) | */
+/* The header of RFC 4391, 4 bytes: | EtherType (2) | reserved (2) | */
 static const struct field ipoib_fields[] = {
     FIELD_ROW(NULL, 0, 16, FT_UINT16, BASE_HEX, &ethertype_desc, FLD_MEMBER, "ipoib.type", "Type", "What follows."),
     FIELD_ROW(NULL, 16, 16, FT_UINT16, BASE_HEX, NULL, FLD_MEMBER, "ipoib.reserved", "Reserved", "Zero."),
@@ -68,8 +68,8 @@ const struct hdr ipoib_hdr = {
     .info = ipoib_info,
 };
 
-/* A file that keeps to the letter of the registry starts with the header of RFC 4391: a type of IP and the reserved
- * zero. */
+/* True if the frame starts with the header of RFC 4391, as the registry of link types defines it: the EtherType of IP,
+ * a reserved 0 and an IP header of that version. */
 static bool starts_with_header(const struct pkt *p)
 {
     const uint8_t *q = p->data;

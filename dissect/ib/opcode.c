@@ -9,7 +9,7 @@ enum {
     S_XRC = 1 << SVC_XRC,
 };
 
-/* Headers that a service puts before those of the operation: in requests and in responses. */
+/* Extended headers (H_* bits) that a transport service puts before those of the operation, by the flags (OPF_*). */
 #define EXT_RC(flags)  0
 #define EXT_UC(flags)  0
 #define EXT_RD(flags)  (H_RDETH | ((flags)&OPF_REQUEST ? H_DETH : 0))

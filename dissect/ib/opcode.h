@@ -1,5 +1,4 @@
-/* layer 1 (wire): the opcode table: which headers an opcode carries, in order, and what it does (IBTA volume 1,
- * 9.2). */
+/* layer 1 (wire): the opcode table: extended headers, in order, and meaning of each opcode (IBTA volume 1, 9.2). */
 #ifndef RDMATRACE_DISSECT_IB_OPCODE_H
 #define RDMATRACE_DISSECT_IB_OPCODE_H
 
@@ -9,9 +8,9 @@
 enum service {
     SVC_RC = 0,
     SVC_UC = 1,
-    SVC_RD = 2, /* the same code points are DC on ConnectX adapters */
+    SVC_RD = 2, /* ConnectX adapters use the same code points for DC */
     SVC_UD = 3,
-    SVC_CNP = 4, /* 0x80-0x9f: only 0x81, the congestion notification packet of RoCEv2 */
+    SVC_CNP = 4, /* 0x80-0x9f: only 0x81 is defined, the congestion notification packet of RoCEv2 */
     SVC_XRC = 5,
     SVC_MANUF0 = 6, /* 0xc0-0xff: manufacturer specific */
     SVC_MANUF1 = 7,
@@ -50,14 +49,14 @@ enum operation {
 #define OPCODE(service, operation) ((uint8_t)((service) << 5 | (operation)))
 #define OPCODE_CNP                 0x81
 
-/* Headers of a packet, in the order in which they appear; masks of these bits. */
+/* Headers of a packet; masks of these bits. H_LRH to H_IETH are in the order of the packet. */
 enum {
     H_LRH = 1u << 0,
     H_GRH = 1u << 1,
     H_BTH = 1u << 2,
     H_RDETH = 1u << 3,
     H_DETH = 1u << 4,
-    H_DCCETH = 1u << 5, /* opaque, 8 bytes, ConnectX */
+    H_DCCETH = 1u << 5, /* DC on ConnectX: 8 bytes, opaque */
     H_XRCETH = 1u << 6,
     H_FETH = 1u << 7,
     H_RETH = 1u << 8,
@@ -73,7 +72,7 @@ enum {
     H_VLAN = 1u << 20,
     H_MAD = 1u << 21,
 };
-/* Extended headers whose members are known: X(bit, name, bytes, arg). The only place that knows their lengths. */
+/* Extended headers of known layout: X(bit, name, bytes, arg). Their lengths are defined only here. */
 #define EXT_HEADERS(X, arg)                                                                                            \
     X(H_RDETH, rdeth, 4, arg)                                                                                          \
     X(H_DETH, deth, 8, arg)                                                                                            \
@@ -86,26 +85,26 @@ enum {
     X(H_IMMDT, immdt, 4, arg)                                                                                          \
     X(H_IETH, ieth, 4, arg)
 #define DCCETH_LEN 8 /* bytes; the layout is not public */
-/* All of them, H_* bits. */
+/* All extended headers, H_* bits. */
 #define EXT_HEADER_BIT(bit, name, bytes, arg) | (bit)
 #define H_EXT                                 (H_DCCETH EXT_HEADERS(EXT_HEADER_BIT, ))
-/* Bytes of the extended headers `ext` (H_* bits); constant if `ext` is. */
+/* Bytes of the extended headers `ext` (H_* bits); a constant expression if `ext` is one. */
 #define EXT_HEADER_LEN(bit, name, bytes, ext) +((ext) & (bit) ? (bytes) : 0)
 #define EXT_LEN(ext)                          (((ext)&H_DCCETH ? DCCETH_LEN : 0)EXT_HEADERS(EXT_HEADER_LEN, ext))
 
-/* What a packet is; masks of these bits. */
+/* What the packet of an opcode is; masks of these bits. */
 enum {
     OPF_FIRST = 1u << 0,
     OPF_MIDDLE = 1u << 1,
     OPF_LAST = 1u << 2,
-    OPF_ONLY = 1u << 3, /* a message of one packet: no other position bit is set */
+    OPF_ONLY = 1u << 3, /* a message of one packet: OPF_FIRST, OPF_MIDDLE and OPF_LAST are not set */
     OPF_SEND = 1u << 4,
     OPF_WRITE = 1u << 5,
     OPF_READ_REQ = 1u << 6,
     OPF_READ_RESP = 1u << 7,
     OPF_ATOMIC_REQ = 1u << 8, /* COMPARE & SWAP, FETCH & ADD */
     OPF_ATOMIC_ACK = 1u << 9,
-    OPF_ACK = 1u << 10, /* Acknowledge */
+    OPF_ACK = 1u << 10, /* Acknowledge: ACK, NAK or RNR NAK */
     OPF_FLUSH = 1u << 11,
     OPF_ATOMIC_WRITE = 1u << 12,
     OPF_CNP = 1u << 13,
@@ -124,12 +123,12 @@ struct opinfo {
     uint8_t ext_len;  /* bytes of all extended headers */
 };
 
-/* One entry an opcode. 0x40-0x5f are described as RD. */
+/* By opcode. 0x40-0x5f are described as RD. */
 extern const struct opinfo opcode_table[256];
-/* The same 32 code points as DC: the operations of RC behind an opaque 8-byte DCCETH; index: the lower five bits. */
+/* Opcodes 0x40-0x5f as DC, by their lower five bits: the operations of RC after an opaque DCCETH of 8 bytes. */
 extern const struct opinfo opcode_dc_table[32];
 
-/* "RC", "UC", "RD", "UD", "CNP", "XRC", "manufacturer specific". */
+/* Name of a service: "RC", "UC", "RD", "UD", "CNP", "XRC", "manufacturer specific". */
 const char *service_str(enum service s);
 
 #endif

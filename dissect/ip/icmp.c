@@ -60,7 +60,7 @@ static const struct vname icmp6_types[] = {
 };
 static const struct vdesc icmp6_type_desc = VDESC_NAMES(icmp6_types);
 
-/* Names of the codes: type << 8 | code. */
+/* Names of the codes of each type; the value is type << 8 | code. */
 static const struct vname icmp_codes[] = {
     {0x300, "Network unreachable"},
     {0x301, "Host unreachable"},
@@ -112,7 +112,7 @@ WHEN_TYPE(is_ns, h[0] == ICMP6_NS)
 WHEN_TYPE(is_na, h[0] == ICMP6_NA)
 
 /*
- * Both: 8 bytes, the last four of them as the type says.
+ * Header of ICMP and ICMPv6, 8 bytes; the type determines the layout of the last four.
  *   | type (1) | code (1) | checksum (2) | ... (4) |
  */
 static const struct field icmp_fields[] = {
@@ -154,7 +154,8 @@ static const struct field icmp6_fields[] = {
               "Address announced."),
 };
 
-/* " for 192.168.77.1 > 192.168.77.254 UDP 4791 (RoCEv2)": the quoted packet, from the layers behind the ICMP header. */
+/* Append the quoted packet, " for 192.168.77.1 > 192.168.77.254 UDP 4791 (RoCEv2)", from the layers after the ICMP
+ * header `l`. */
 static void quoted_info(struct buf *b, const struct pkt *p, const struct layer *l)
 {
     const struct layer *end = p->layers + p->n_layers;
@@ -232,7 +233,8 @@ const struct hdr icmp6_hdr = {
     .info = icmp6_info,
 };
 
-/* The quoted transport header, which is often all that there is; short ones are normal. */
+/* Add the layers of the quoted transport headers. An ICMP error often quotes no more than 8 bytes of them, so that a
+ * short one is not malformed. */
 static void quoted_transport(struct pkt *p, uint32_t off, uint32_t limit, uint8_t proto)
 {
     if (proto != IPPROTO_UDP_ || off > limit || limit - off < 8)
@@ -242,8 +244,8 @@ static void quoted_transport(struct pkt *p, uint32_t off, uint32_t limit, uint8_
         bth_layers(p, off + 8);
 }
 
-/* Note the layers of the packet that an error quotes. Nothing else of `p` changes: addresses, ports and headers stay
- * those of the ICMP packet. */
+/* Add the layers of the packet that an ICMP error quotes. Addresses, ports and headers in `p` stay those of the ICMP
+ * packet. */
 static void quote_decode(struct pkt *p, uint32_t off)
 {
     uint32_t limit = min_u32(p->end, p->caplen);
@@ -262,7 +264,7 @@ static void quote_decode(struct pkt *p, uint32_t off)
     }
 }
 
-/* True for the ICMP errors, which quote the packet that caused them. */
+/* True for an ICMP error: it quotes the packet that caused it. */
 static bool is_error(uint8_t type)
 {
     return type == ICMP_UNREACHABLE || type == ICMP_TIME_EXCEEDED || type == ICMP_PARAMETER || type == ICMP_REDIRECT ||

@@ -1,4 +1,4 @@
-/* layer 1 (wire): IPv4 and IPv6; what an IP protocol number announces. */
+/* layer 1 (wire): IPv4 and IPv6, and the dissector of each IP protocol number. */
 #include "dissect/ip/ip.h"
 
 #include "dissect/dissectors.h"
@@ -135,7 +135,7 @@ void ipproto_decode(struct pkt *p, uint32_t off, uint8_t proto, const struct dec
     }
 }
 
-/* Note the addresses of the innermost IP header. */
+/* Set the addresses of `p`. The innermost IP header is decoded last and thus overwrites those of outer ones. */
 static void ip_addresses(struct pkt *p, uint32_t off, uint8_t addr_len, const uint8_t *src)
 {
     if (p->addr_len)
@@ -165,7 +165,7 @@ static void ip4_decode(struct pkt *p, uint32_t off, const struct decode_opts *o)
     }
     if (LIKELY(len >= ihl && len <= p->end - off))
         p->end = off + len;
-    else if (len) /* 0: cut into segments by the adapter only after the capture */
+    else if (len) /* 0: captured before the adapter segmented it (TSO) */
         pkt_malformed(p, off + 2, "IPv4 total length does not fit the frame");
     if (UNLIKELY(ihl > 20))
         ip4_options_decode(p, off + 20, off + ihl);
@@ -193,7 +193,7 @@ static void ip6_decode(struct pkt *p, uint32_t off, const struct decode_opts *o)
         p->end = off + len;
     else if (len > 40)
         pkt_malformed(p, off + 4, "IPv6 payload length does not fit the frame");
-    else if (q[6] != 0) /* 0 with hop-by-hop options: a jumbogram */
+    else if (q[6] != 0) /* payload length 0, but no jumbogram: that has hop-by-hop options (0) */
         p->end = off + 40;
     ipproto_decode(p, off + 40, q[6], o);
 }

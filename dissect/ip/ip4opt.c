@@ -15,7 +15,8 @@ static bool has_length(const uint8_t *h, uint32_t len)
 {
     return len >= 2 && h[0] > 1;
 }
-/* | type (1): copy (1 bit), class (2), number (5) | length (1), not for types 0 and 1 | data | */
+/* Option: | type (1): copy (1 bit), class (2 bits), number (5 bits) | length (1) | data |; types 0 and 1 have only the
+ * type. */
 static const struct field ip4_opt_fields[] = {
     FIELD_ROW(NULL, 0, 8, FT_UINT8, BASE_DEC, &opt_desc, 0, "ip.opt.type", "Type", "Kind of option."),
     FIELD_ROW(NULL, 0, 1, FT_BOOL, BASE_NONE, NULL, FLD_HIDDEN, "ip.opt.type.copy", "Copy on fragmentation",

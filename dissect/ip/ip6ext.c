@@ -15,7 +15,8 @@ static bool oct_get(const struct pkt *p, const struct layer *l, struct value *v)
     return l->len >= 2;
 }
 
-/* Hop-by-hop, destination options, routing: | next header (1) | length in 8 bytes, without the first 8 (1) | ... | */
+/* Hop-by-hop options, destination options, routing: | next header (1) | length (1) | ... |; the length is in units of
+ * 8 bytes, without the first 8 bytes. */
 #define EXT_ROWS(abbrev)                                                                                               \
     FIELD_ROW(NULL, 0, 8, FT_UINT8, BASE_DEC, &ipproto_desc, FLD_MEMBER, abbrev ".nxt", "Next Header",                 \
               "What follows."),                                                                                        \
@@ -35,8 +36,8 @@ static const struct field ip6_routing_fields[] = {
               "Nodes still to visit."),
 };
 
-/* Fragment header, 8 bytes: | next header (1) | reserved (1) | offset (13 bits) | reserved (2) | M (1) | identification
- * (4) | */
+/* Fragment header, 8 bytes: | next header (1) | reserved (1) | offset (13 bits), reserved (2 bits), M (1 bit) |
+ * identification (4) |; the offset is in units of 8 bytes. */
 static const struct field ip6_frag_fields[] = {
     FIELD_ROW(NULL, 0, 8, FT_UINT8, BASE_DEC, &ipproto_desc, FLD_MEMBER, "ipv6.fraghdr.nxt", "Next header",
               "What follows."),
@@ -51,7 +52,7 @@ static const struct field ip6_frag_fields[] = {
               "Of the datagram."),
 };
 
-/* Option: type (1) and, but for Pad1, length (1) and data. */
+/* Option: | type (1) | length (1) | data |; Pad1 has only the type. */
 static const struct vname opt_types[] = {
     {0, "Pad1"}, {1, "PadN"}, {4, "Tunnel Encapsulation Limit"}, {5, "Router Alert"}, {0xc2, "Jumbo Payload"}};
 static const struct vdesc opt_type_desc = VDESC_NAMES(opt_types);
@@ -71,8 +72,8 @@ static const struct field ip6_opt_fields[] = {
     FIELD_ROW(has_length, 16, 0, FT_BYTES, BASE_NONE, NULL, 0, "rdma.ipv6.opt.data", "Data", "Data of the option."),
 };
 
-/* Authentication header: | next header (1) | length in words less 2 (1) | reserved (2) | SPI (4) | sequence (4) | ICV
- * | */
+/* Authentication header: | next header (1) | length (1) | reserved (2) | SPI (4) | sequence number (4) | ICV |; the
+ * length is in units of 4 bytes, less 2. */
 static const struct field ah_fields[] = {
     FIELD_ROW(NULL, 0, 8, FT_UINT8, BASE_DEC, &ipproto_desc, FLD_MEMBER, "ah.next_header", "Next header",
               "What follows."),
@@ -116,7 +117,8 @@ EXT_HDR(ip6_frag, "ipv6.fraghdr", "Fragment Header for IPv6", "ipv6", 8, frag_in
 EXT_HDR(ip6_opt, "ipv6.opt", "IPv6 Option", "ipv6", 0, NULL)
 EXT_HDR(ah, "ah", "Authentication Header", "ah", 12, next_info)
 
-/* Options from `off` to `end`, all of them captured; those beyond the room for layers are skipped. */
+/* Add the layers of the options from `off` to `end`, which were captured in full; options for which no layer is left
+ * are skipped. */
 static void options_decode(struct pkt *p, uint32_t off, uint32_t end)
 {
     while (off < end && p->n_layers < PKT_NEST_MAX - 8) {

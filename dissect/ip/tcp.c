@@ -1,4 +1,4 @@
-/* layer 1 (wire): TCP, in one line. */
+/* layer 1 (wire): the TCP header, and the payload of a segment. */
 #include "dissect/ip/tcp.h"
 
 #include "dissect/dissectors.h"

@@ -39,8 +39,8 @@ HDR_STRUCT(tcp, TCP_FIELDS)
 
 extern const struct hdr tcp_hdr;
 
-/* The captured payload of the TCP segment that `p` holds as its innermost packet, and its length in `len`; NULL if
- * there is none. The header is in `h`. Ports are also in p->sport and p->dport. */
+/* The captured payload of the TCP segment that is the innermost layer of `p`; *len: its bytes, *h: its header. NULL if
+ * the packet is no TCP segment, is an IP fragment, or no payload was captured. */
 const uint8_t *tcp_payload(const struct pkt *p, struct tcp *h, uint32_t *len);
 
 #endif

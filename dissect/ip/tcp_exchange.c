@@ -1,4 +1,4 @@
-/* layer 1 (wire): the TCP parameter exchange of test programs: hexadecimal words joined by colons. */
+/* layer 1 (wire): parsing the TCP parameter exchange of test programs: hexadecimal words joined by colons. */
 #include "dissect/ip/tcp_exchange.h"
 
 #define TOKENS 32
@@ -11,13 +11,14 @@ static int hex_value(uint8_t c)
                                   : -1;
 }
 
-/* Hexadecimal words joined by colons. */
+/* The hexadecimal words of a line: offset and number of digits of each. */
 struct words {
     unsigned n;
     unsigned at[TOKENS], len[TOKENS];
 };
 
-/* Split; false if there is anything but such words before the end or a NUL. */
+/* Split the line, which ends after `len` bytes or at a NUL. False if it has anything but hexadecimal words and colons,
+ * or more than TOKENS words. */
 static bool words_split(struct words *w, const uint8_t *p, size_t len)
 {
     w->n = 0;
@@ -48,7 +49,8 @@ static uint32_t word_value(const struct words *w, unsigned i, const uint8_t *p)
     return v;
 }
 
-/* A GID written as 32 digits, with or without colons, that begins with word `first`. */
+/* Take the GID: 32 hexadecimal digits from word `first` on, with or without colons between them. A GID of zeros is no
+ * address. */
 static void take_gid(struct exchange *e, const struct words *w, unsigned first, const uint8_t *p)
 {
     unsigned digits = 0;
@@ -71,7 +73,7 @@ static void take_lid(struct exchange *e, uint32_t lid)
     e->have_addr = true;
 }
 
-/* True if the first words have these lengths, `n` of them. */
+/* True if the first `n` words have these numbers of digits. */
 static bool has_lengths(const struct words *w, const uint8_t *lengths, unsigned n)
 {
     for (unsigned i = 0; i < n; i++)

@@ -1,22 +1,23 @@
-/* layer 1 (wire): the TCP parameter exchange of test programs: what each side says about its queue pair, in text.
+/* layer 1 (wire): the TCP parameter exchange of test programs: each side describes its queue pair in one line of text.
  *
  *   ibv_*_pingpong   "lid:qpn:psn:gid"                          (libibverbs/examples)
- *   perftest         "lid:reads:qpn:psn:rkey:va[:gid]:srqn"     (perftest_communication.c), gid as 16
- * bytes */
+ *   perftest         "lid:reads:qpn:psn:rkey:va[:gid]:srqn"     (perftest_communication.c)
+ *
+ * The gid of perftest is 16 words of one byte each. */
 #ifndef RDMATRACE_DISSECT_IP_TCP_EXCHANGE_H
 #define RDMATRACE_DISSECT_IP_TCP_EXCHANGE_H
 
 #include "types.h"
 
-/* One side's half of a parameter exchange. */
+/* What one side of a parameter exchange tells about its queue pair. Numbers are in host order. */
 struct exchange {
-    uint8_t addr[16]; /* GID; or zeros and the LID in the last two bytes */
-    uint32_t qpn;
-    uint32_t psn;   /* first PSN that this side sends */
-    bool have_addr; /* false: the addresses of the TCP connection count */
+    uint8_t addr[16]; /* the GID, or the LID, big-endian, in the last two bytes after zeros */
+    uint32_t qpn;     /* number of the queue pair */
+    uint32_t psn;     /* PSN of the first request that this side sends */
+    bool have_addr;   /* `addr` is set; false: use the addresses of the TCP connection */
 };
 
-/* Parse one side's line, which is all of a segment's payload; false: it is none. */
+/* Parse the payload of a TCP segment, `len` bytes, as the line of one side; false if it is not such a line. */
 bool exchange_parse(struct exchange *e, const uint8_t *p, size_t len);
 
 #endif

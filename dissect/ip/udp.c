@@ -1,4 +1,4 @@
-/* layer 1 (wire): UDP, and which of its ports is RoCEv2. */
+/* layer 1 (wire): UDP, and the dissector of each destination port. */
 #include "dissect/dissectors.h"
 #include "dissect/ip/ip.h"
 
@@ -37,7 +37,7 @@ static bool is_rocev2_port(uint16_t port, const struct decode_opts *o)
     return false;
 }
 
-/* What other destination ports carry. A protocol over UDP is added here. */
+/* Destination ports other than those of RoCEv2. Add a new protocol over UDP here. */
 static const struct {
     uint16_t port;
     void (*decode)(struct pkt *p, uint32_t off, const struct decode_opts *o);

@@ -9,7 +9,7 @@ static const struct vname arp_ops[] = {{1, "request"},       {2, "reply"},      
 static const struct vdesc arp_op_desc = VDESC_NAMES(arp_ops);
 
 /*
- * 8 bytes and four addresses whose lengths they state.
+ * 8 bytes, then four addresses whose sizes the header gives.
  *   | hardware type (2) | protocol type (2) | hardware size (1) | protocol size (1) | operation (2) |
  *   | sender hardware | sender protocol | target hardware | target protocol |
  */
@@ -20,7 +20,7 @@ enum which {
     DST_PROTO,
 };
 
-/* One of the four addresses; false if it is not there in full. */
+/* Get one of the four addresses; false if it was not captured in full. */
 static bool address(const struct pkt *p, const struct layer *l, enum which w, struct value *v)
 {
     const uint8_t *h = p->data + l->off;

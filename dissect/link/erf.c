@@ -62,9 +62,9 @@ static bool has_lctr(const uint8_t *h, uint32_t len)
 }
 
 /*
- * Record header, 16 bytes; the timestamp is little-endian, 32.32 bits of seconds since 1970, all else big-endian.
- *   | timestamp (8) | type (1) | flags (1) | record length (2) | loss counter or colour (2) | wire length (2)
- * | */
+ * Record header, 16 bytes. The timestamp is little-endian: seconds since 1970, 32.32 bits. All else is big-endian.
+ *   | timestamp (8) | type (1) | flags (1) | record length (2) | loss counter or colour (2) | wire length (2) |
+ */
 static const struct field erf_fields[] = {
     FIELD_ROW(NULL, 0, 64, FT_UINT64, BASE_HEX, NULL, FLD_MEMBER | FLD_LE, "erf.ts", "Timestamp",
               "Seconds since 1970, 32.32 bits."),
@@ -107,7 +107,7 @@ const struct hdr erf_hdr = {
     .info = erf_info,
 };
 
-/* Extension header, 8 bytes: | more (1 bit) | type (7 bits) | as the type says (7) | */
+/* Extension header, 8 bytes: | more (1 bit), type (7 bits) | data of that type (7) | */
 static const struct vname ehdr_types[] = {
     {3, "Classification"}, {4, "InterceptID"},       {5, "Raw Link"}, {6, "BFS Filter/Hash"}, {12, "Channelised"},
     {14, "Signature"},     {15, "Packet Signature"}, {16, "Flow ID"}, {17, "Host ID"},        {18, "Anchor ID"}};
@@ -127,7 +127,7 @@ const struct hdr erf_ehdr_hdr = {
     .len = 8,
 };
 
-/* In front of an Ethernet frame: | offset (1) | pad (1) | */
+/* Before an Ethernet frame, 2 bytes: | offset (1) | pad (1) | */
 static const struct field erf_eth_fields[] = {
     FIELD_ROW(NULL, 0, 8, FT_UINT8, BASE_DEC, NULL, FLD_MEMBER, "erf.eth.off", "Offset",
               "Bytes of the frame that were left out at its start."),
@@ -142,7 +142,7 @@ const struct hdr erf_eth_hdr = {
     .len = 2,
 };
 
-/* Behind the extension headers that start at `off`; 0 if they are not all there. */
+/* Decode the extension headers at `off`. Returns the offset after the last one; 0 if they were not captured in full. */
 static uint32_t extensions_decode(struct pkt *p, uint32_t off, bool more)
 {
     for (; more; off += 8) {
@@ -192,8 +192,8 @@ uint32_t erf_lead(const struct pkt *p)
     return lead;
 }
 
-/* A frame whose first byte is that of the record header. The wire length counts the frame alone: it sets where the
- * frame ends. */
+/* Decode a frame that starts with its ERF record header. The wire length, which counts the bytes after the ERF headers,
+ * sets p->end. */
 void erf_decode(struct pkt *p, const struct decode_opts *o)
 {
     const uint8_t *q = pkt_header(p, &erf_hdr, 0, 16, "ERF record header");

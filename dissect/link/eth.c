@@ -1,4 +1,4 @@
-/* layer 1 (wire): Ethernet, 802.3, 802.1Q and QinQ; what an EtherType announces. */
+/* layer 1 (wire): Ethernet, 802.3, 802.1Q and QinQ, and the dissector of each EtherType. */
 #include "dissect/link/eth.h"
 
 #include "dissect/dissectors.h"
@@ -31,7 +31,7 @@ static const struct vname ethertypes[] = {
 };
 const struct vdesc ethertype_desc = VDESC_NAMES(ethertypes);
 
-/* Aliases and bits of the two addresses, the same for Ethernet II and 802.3. */
+/* Aliases and bits of the two MAC addresses; they are the same for Ethernet II and 802.3. */
 #define ETH_ALIASES                                                                                                    \
     FIELD_ALIAS(0, 48, FT_ETHER, BASE_NONE, "eth.addr", "Address", "Source or destination."),                          \
         FIELD_ALIAS(48, 48, FT_ETHER, BASE_NONE, "eth.addr", "Address", "Source or destination."),                     \
@@ -107,7 +107,7 @@ const struct hdr vlan_hdr = {
     .info = vlan_info,
 };
 
-/* The same bits under the names that tshark has for other tags. */
+/* The bits of a VLAN tag; `proto` is the prefix that tshark gives their names in this kind of tag. */
 #define TAG_ROWS(proto)                                                                                                \
     FIELD_ROW(NULL, 0, 3, FT_UINT16, BASE_DEC, NULL, FLD_MEMBER, proto ".priority", "Priority",                        \
               "Priority code point."),                                                                                 \
@@ -145,7 +145,7 @@ const struct hdr vlan_ad_hdr = {
     .info = vlan_info,
 };
 
-/* An 802.3 frame: `len` bytes of LLC at `off`. */
+/* An 802.3 frame: its length field gives `len` bytes of LLC at `off`. */
 static void len_decode(struct pkt *p, uint32_t off, uint16_t len, const struct decode_opts *o)
 {
     if (len > p->end - off)

@@ -4,7 +4,7 @@
 
 #include "dissect/field.h"
 
-#define ETHERTYPE_MIN        0x0600 /* below: the length of an 802.3 frame */
+#define ETHERTYPE_MIN        0x0600 /* a smaller value is the length of an 802.3 frame */
 #define ETHERTYPE_IPV4       0x0800
 #define ETHERTYPE_ARP        0x0806
 #define ETHERTYPE_RARP       0x8035
@@ -30,7 +30,7 @@ extern const struct vdesc ethertype_desc;
 HDR_STRUCT(eth, ETH_FIELDS)
 
 /*
- * 802.1Q tag behind its EtherType, 4 bytes (IEEE 802.1Q).
+ * 802.1Q tag without its leading EtherType, 4 bytes (IEEE 802.1Q).
  *   0    3   4            16               32
  *   +----+---+------------+----------------+
  *   |PCP |DEI|    VID     |    EtherType   |
@@ -43,8 +43,8 @@ HDR_STRUCT(eth, ETH_FIELDS)
     U(uint16_t, type, 16, 16, FT_UINT16, BASE_HEX, &ethertype_desc, "vlan.etype", "Type", "What follows.")
 HDR_STRUCT(vlan, VLAN_FIELDS)
 
-/* eth_len, vlan_len: the same headers with a length (802.3) in place of the EtherType. vlan_ad: the tag of EtherType
- * 0x88a8. */
+/* eth_len_hdr and vlan_len_hdr have a length (802.3) instead of the EtherType. vlan_ad_hdr is the tag of EtherType
+ * 0x88a8 (802.1ad). */
 extern const struct hdr eth_hdr, eth_len_hdr, vlan_hdr, vlan_len_hdr, vlan_ad_hdr;
 
 #endif

@@ -1,8 +1,9 @@
-/* layer 1 (wire): all link types but Ethernet; BSD loopback. */
+/* layer 1 (wire): the dissector of each link type but Ethernet; BSD loopback. */
 #include "dissect/link/link.h"
 #include "dissect/dissectors.h"
 
-/* BSD loopback: the address family (4), in the byte order of the capturing host (NULL) or big-endian (LOOP). */
+/* Address family of BSD loopback, 4 bytes: LINK_LOOP is big-endian, LINK_NULL has the byte order of the capturing host.
+ * All families are below 0x10000, which tells the byte order. */
 static uint32_t family(const uint8_t *h)
 {
     uint32_t v = load_be32(h);
@@ -45,7 +46,7 @@ static void null_decode(struct pkt *p, const struct decode_opts *o)
         ip_decode(p, 4, o);
 }
 
-/* A link type that is not decoded. */
+/* Link types that are not decoded, only named. */
 static const struct vname linktypes[] = {
     {3, "AX.25"},       {6, "802.5"},         {7, "ARCNET"},    {8, "SLIP"},           {9, "PPP"},
     {10, "FDDI"},       {50, "PPP HDLC"},     {51, "PPPoE"},    {100, "ATM RFC 1483"}, {104, "Cisco HDLC"},
@@ -81,7 +82,7 @@ const struct hdr linktype_hdr = {
     .info = linktype_info,
 };
 
-#define LINK_PACKET_LEN 6 /* no other InfiniBand packet is that short */
+#define LINK_PACKET_LEN 6 /* bytes of a flow control packet; any other InfiniBand packet is longer */
 
 void link_decode(struct pkt *p, const struct decode_opts *o)
 {

@@ -1,4 +1,4 @@
-/* layer 1 (wire): the headers below RDMA that no other file declares. */
+/* layer 1 (wire): headers of links, IP options and tunnels that no other file declares. */
 #ifndef RDMATRACE_DISSECT_LINK_LINK_H
 #define RDMATRACE_DISSECT_LINK_LINK_H
 

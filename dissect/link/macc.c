@@ -14,20 +14,20 @@ static const struct vname opcodes[] = {{OPCODE_PAUSE, "Pause"},
                                        {OPCODE_PFC, "Class Based Flow Control [CBFC] Pause"}};
 static const struct vdesc opcode_names = VDESC_NAMES(opcodes);
 
-/* | opcode (2) | */
+/* Start of every MAC control frame: | opcode (2) | */
 #define MACC_OPCODE                                                                                                    \
     FIELD_ROW(NULL, 0, 16, FT_UINT16, BASE_HEX, &opcode_names, FLD_MEMBER, "macc.opcode", "Opcode",                    \
               "1: pause, 0x0101: PFC.")
 static const struct field macc_fields[] = {MACC_OPCODE};
 
-/* | opcode (2) | quanta (2) | */
+/* 802.3x pause: | opcode (2) | quanta (2) |; a quantum is the time of 512 bits */
 static const struct field macc_pause_fields[] = {
     MACC_OPCODE,
     FIELD_ROW(NULL, 16, 16, FT_UINT16, BASE_DEC, NULL, FLD_MEMBER, "macc.pause_time", "pause_time",
               "How long to send nothing, in quanta of 512 bit times; 0: go on."),
 };
 
-/* | opcode (2) | class-enable vector (2) | quanta of class 0 (2) | ... | of class 7 (2) | */
+/* Priority-based flow control: | opcode (2) | class-enable vector (2) | quanta by class, from 0 to 7 (8 times 2) | */
 #define CLASS(n)                                                                                                       \
     FIELD_ROW(NULL, 31 - (n), 1, FT_BOOL, BASE_NONE, NULL, 0, "macc.cbfc.enbv.c" #n, "C" #n,                           \
               "The time of class " #n " counts."),                                                                     \

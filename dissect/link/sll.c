@@ -5,7 +5,7 @@
 #include "dissect/link/link.h"
 
 #define ARPHRD_IPGRE_ 778
-#define PROTO_8022    4 /* below 0x600 these are Linux's own numbers */
+#define PROTO_8022    4 /* protocol numbers below 0x600 are Linux's own */
 
 static const struct vname pkttypes[] = {
     {0, "Unicast to us"}, {1, "Broadcast"}, {2, "Multicast"}, {3, "Unicast to another host"}, {4, "Sent by us"}};
@@ -15,8 +15,8 @@ static const struct vname hatypes[] = {{1, "Ethernet"},      {32, "InfiniBand"},
                                        {0xfffe, "none"}};
 static const struct vdesc hatype_desc = VDESC_NAMES(hatypes);
 
-/* What the protocol number means depends on it and on the hardware type; what the 8 address bytes hold, on their
- * length. */
+/* Conditions of the views. The protocol number is that of GRE for a GRE device, else an EtherType from 0x600 on, else
+ * one of Linux's own numbers. The address length selects the view of the 8 address bytes. */
 static bool is_gre(unsigned hatype)
 {
     return hatype == ARPHRD_IPGRE_;

@@ -43,7 +43,8 @@ const struct mad_attr cc_attrs[] = {
     {0, NULL, {NULL}},
 };
 
-/* The log at `off`: its start tells whose it is, and what its entries look like. */
+/* Decode the CongestionLog at `off`. Its LogType tells whether a switch or a channel adapter wrote it, and with that
+ * the layout of its entries. */
 static void log_decode(struct pkt *p, uint32_t off)
 {
     const uint8_t *q = pkt_header(p, &conglog_hdr, off, conglog_hdr.len, "CongestionLog");

@@ -6,8 +6,10 @@
 #include "dissect/mad/repeat.h"
 
 /*
- * Congestion control behind the MAD header, 8 bytes; log data follows at byte 32 of the MAD, other attributes at
- * byte 64. 0                                                                   64
+ * Congestion control header, 8 bytes after the MAD header. A CongestionLog follows at byte 32 of the MAD, any other
+ * attribute at byte 64.
+ *
+ *   0                                                                   64
  *   +-------------------------------------------------------------------+
  *   |                         CC_Key                                    |
  *   +-------------------------------------------------------------------+
@@ -16,14 +18,14 @@
     U(uint64_t, cc_key, 0, 64, FT_UINT64, BASE_HEX, NULL, "rdma.cc.cckey", "CC_Key",                                   \
       "Key that permits congestion management.")
 
-/* What a node supports, 3 bytes. */
+/* CongestionInfo: what a node supports, 3 bytes. */
 #define CONGINFO_FIELDS(U, A, V)                                                                                       \
     U(uint16_t, congestioninfo, 0, 16, FT_UINT16, BASE_HEX, NULL, "rdma.congestioninfo.info", "CongestionInfo",        \
       "Congestion control abilities of the node.")                                                                     \
     U(uint8_t, controltablecap, 16, 8, FT_UINT8, BASE_DEC, NULL, "rdma.congestioninfo.controltablecap",                \
       "ControlTableCap", "Blocks of 64 entries that the congestion control table has.")
 
-/* The key of congestion control, 14 bytes. */
+/* CongestionKeyInfo: the CC_Key and its protection, 14 bytes. */
 #define CONGKEY_FIELDS(U, A, V)                                                                                        \
     U(uint64_t, cc_key, 0, 64, FT_UINT64, BASE_HEX, NULL, "rdma.congestionkeyinfo.cckey", "CC_Key", "Key.")            \
     U(uint8_t, cc_keyprotectbit, 64, 1, FT_BOOL, BASE_DEC, NULL, "rdma.congestionkeyinfo.cckeyprotectbit",             \
@@ -34,14 +36,14 @@
     U(uint16_t, cc_keyviolations, 96, 16, FT_UINT16, BASE_DEC, NULL, "rdma.congestionkeyinfo.cckeyviolations",         \
       "CC_KeyViolations", "Datagrams with a wrong key.")
 
-/* Start of a log, 2 bytes. */
+/* Start of a CongestionLog, 2 bytes. */
 #define CONGLOG_FIELDS(U, A, V)                                                                                        \
     U(uint8_t, logtype, 0, 8, FT_UINT8, BASE_HEX, &cong_log_type_desc, "rdma.congestionlog.logtype", "LogType",        \
       "1 switch, 2 channel adapter.")                                                                                  \
     U(uint8_t, congestionflags, 8, 8, FT_UINT8, BASE_HEX, NULL, "rdma.congestionlog.congestionflags",                  \
       "CongestionFlags", "Flags.")
 
-/* Log of a switch, 38 bytes; 15 entries follow. */
+/* CongestionLog of a switch, 38 bytes after its start; 15 entries follow. */
 #define CONGLOGSW_FIELDS(U, A, V)                                                                                      \
     U(uint16_t, logeventscounter, 0, 16, FT_UINT16, BASE_DEC, NULL, "rdma.congestionlog.logeventscounter",             \
       "LogEventsCounter", "Events since the last log.")                                                                \
@@ -49,7 +51,7 @@
       "CurrentTimeStamp", "Time of the log.")                                                                          \
     A(portmap, 48, 256, FT_BYTES, "rdma.congestionlog.portmap", "PortMap", "Ports that marked packets with FECN.")
 
-/* An event, 12 bytes. */
+/* Entry of a switch's CongestionLog: a marked packet, 12 bytes. */
 #define CONGLOGSWENT_FIELDS(U, A, V)                                                                                   \
     U(uint16_t, slid, 0, 16, FT_UINT16, BASE_HEX, NULL, "rdma.congestionlog.slid", "SLID",                             \
       "Source of the marked packet.")                                                                                  \
@@ -60,7 +62,7 @@
     U(uint32_t, timestamp, 64, 32, FT_UINT32, BASE_DEC, NULL, "rdma.congestionlog.timestamp", "Timestamp",             \
       "Time of the event.")
 
-/* Log of a channel adapter, 10 bytes behind the type and flags; 13 entries follow. */
+/* CongestionLog of a channel adapter, 10 bytes after its start; 13 entries follow. */
 #define CONGLOGCA_FIELDS(U, A, V)                                                                                      \
     U(uint16_t, thresholdeventcounter, 0, 16, FT_UINT16, BASE_DEC, NULL, "rdma.congestionlog.thresholdeventcounter",   \
       "ThresholdEventCounter", "Events since the last log.")                                                           \
@@ -70,7 +72,7 @@
     U(uint32_t, currenttimestamp, 48, 32, FT_UINT32, BASE_DEC, NULL, "rdma.congestionlog.currenttimestamp",            \
       "CurrentTimeStamp", "Time of the log.")
 
-/* An event, 16 bytes (layout of OpenSM). */
+/* Entry of a channel adapter's CongestionLog: a QP that reached its threshold, 16 bytes (layout of OpenSM). */
 #define CONGLOGCAENT_FIELDS(U, A, V)                                                                                   \
     U(uint32_t, localqp, 0, 24, FT_UINT24, BASE_HEX, NULL, "rdma.congestionlog.localqp", "LocalQP",                    \
       "QP that reached its threshold.")                                                                                \
@@ -86,7 +88,7 @@
     U(uint32_t, timestamp, 96, 32, FT_UINT32, BASE_DEC, NULL, "rdma.congestionlog.timestamp", "Timestamp",             \
       "Time of the event.")
 
-/* Settings of a switch, 76 bytes. */
+/* SwitchCongestionSetting, 76 bytes. */
 #define SWCONG_FIELDS(U, A, V)                                                                                         \
     U(uint32_t, controlmap, 0, 32, FT_UINT32, BASE_HEX, NULL, "rdma.switchcongestionsetting.controlmap", "ControlMap", \
       "Settings that are valid.")                                                                                      \
@@ -109,7 +111,7 @@
     U(uint16_t, markingrate, 592, 16, FT_UINT16, BASE_DEC, NULL, "rdma.switchcongestionsetting.markingrate",           \
       "MarkingRate", "Mean number of packets between marks.")
 
-/* Settings of 32 switch ports, 128 bytes; the attribute modifier is the block. */
+/* SwitchPortCongestionSetting: a block of 32 ports, 128 bytes; the attribute modifier is the number of the block. */
 #define SWPORTCONG_ENTRY(U, A, V, i)                                                                                   \
     U(uint8_t, valid_##i, (i)*32, 1, FT_BOOL, BASE_DEC, NULL, "rdma.switchportcongestionsetting.valid", "Valid " #i,   \
       "The entry counts.")                                                                                             \
@@ -125,7 +127,7 @@
       "rdma.switchportcongestionsetting.markingrate", "CongParm " #i, "Mean number of packets between marks.")
 #define SWPORTCONG_FIELDS(U, A, V) REP32(SWPORTCONG_ENTRY, U, A, V)
 
-/* Settings of a channel adapter by service level, 132 bytes. */
+/* CACongestionSetting: settings of a channel adapter by service level, 132 bytes. */
 #define CACONG_ENTRY(U, A, V, i)                                                                                       \
     U(uint16_t, ccti_timer_##i, 32 + (i)*64, 16, FT_UINT16, BASE_DEC, NULL, "rdma.cacongestionsetting.timer",          \
       "CCTI_Timer " #i, "Time after which the table index falls by one.")                                              \
@@ -144,7 +146,7 @@
       "Service levels whose entries are valid.")                                                                       \
     REP16(CACONG_ENTRY, U, A, V)
 
-/* A block of 64 entries of the congestion control table, 132 bytes; the attribute modifier is the block. */
+/* CongestionControlTable: a block of 64 entries, 132 bytes; the attribute modifier is the number of the block. */
 #define CCTABLE_ENTRY(U, A, V, i)                                                                                      \
     U(uint8_t, shift_##i, 32 + (i)*16, 2, FT_UINT8, BASE_DEC, NULL, "rdma.congestioncontroltable.shift", "Shift " #i,  \
       "The multiplier is shifted right by this.")                                                                      \
@@ -157,7 +159,7 @@
       "Zero.")                                                                                                         \
     REP64(CCTABLE_ENTRY, U, A, V)
 
-/* Clock of the node, 4 bytes. */
+/* TimeStamp: the clock of the node, 4 bytes. */
 #define CCTIMESTAMP_FIELDS(U, A, V)                                                                                    \
     U(uint32_t, timestamp, 0, 32, FT_UINT32, BASE_DEC, NULL, "rdma.cctimestamp.timestamp", "TimeStamp",                \
       "Free running time.")

@@ -1,9 +1,9 @@
-/* layer 1 (wire): decoding of Communication Management: the tables of its messages, and which fields a message has. */
+/* layer 1 (wire): decoding of Communication Management: field tables of the messages, and conditions of fields. */
 #include "dissect/mad/cm.h"
 
 #include "dissect/dissectors.h"
 
-/* Whether the service id at byte `off` of a message is one of the RDMA IP CM service. */
+/* True if the service id at byte `off` of the message at `p` (`len` bytes) is one of the RDMA IP CM service. */
 static bool service_ip_at(const uint8_t *p, uint32_t len, uint32_t off)
 {
     return len >= off + 8 && cm_service_is_ip(load_be64(p + off));
@@ -29,7 +29,7 @@ bool cm_sidr_req_no_ip(const uint8_t *p, uint32_t len)
     return !service_ip_at(p, len, 8);
 }
 
-#define PRIM_LGID 56 /* byte of the primary local GID in a REQ */
+#define PRIM_LGID 56 /* offset of the primary local GID in a REQ, bytes */
 
 bool cm_req_gid4(const uint8_t *p, uint32_t len)
 {
@@ -53,7 +53,7 @@ bool cm_ip_v6(const uint8_t *p, uint32_t len)
     return !cm_ip_v4(p, len);
 }
 
-/* Whether a REJ has reason `a` or `b`, and at least `n` valid bytes of additional information. */
+/* True if the REJ at `p` (`len` bytes) has reason `a` or `b` and at least `n` valid bytes of additional information. */
 static bool ari(const uint8_t *p, uint32_t len, unsigned a, unsigned b, unsigned n)
 {
     unsigned reason;
@@ -106,7 +106,7 @@ static bool sidr_rep_vendor_get(const struct pkt *p, const struct layer *l, stru
     return true;
 }
 
-/* Names that filters can use whatever the message is. */
+/* Filter names that are the same for all messages. */
 #define LOCAL_ALIAS                                                                                                    \
     FIELD_ALIAS(0, 32, FT_UINT32, BASE_HEX, "rdma.cm.localcommid", "Local Communication ID",                           \
                 "Local id of any CM message.")
@@ -118,7 +118,7 @@ static bool sidr_rep_vendor_get(const struct pkt *p, const struct layer *l, stru
                 "Service id of any CM message, undivided.")
 
 HDR_TABLE_PLUS(cm_req, CM_REQ_FIELDS, LOCAL_ALIAS, SERVICE_ALIAS(64),
-               /* Wireshark calls these three bits by the same name as those before the ACK timeout. */
+               /* Wireshark gives these three bits the name of those before the ACK timeout. */
                FIELD_ALIAS(1117, 3, FT_UINT8, BASE_HEX, "infiniband.cm.req.alt_reserved1", "Reserved (3 bits)",
                            "Zero."))
 HDR_TABLE_PLUS(cm_mra, CM_MRA_FIELDS, LOCAL_ALIAS, REMOTE_ALIAS)
@@ -182,8 +182,8 @@ const struct hdr cm_sidr_ip_hdr = {
     .type = FT_BYTES,
 };
 
-/* One row per message: its table, where its private data starts, and the header that this data begins with when the
- * service id is one of the RDMA IP CM service. */
+/* By attribute id: the header of the message, the offset of its private data in the message (bytes), and the header at
+ * the start of the private data if the service id is one of the RDMA IP CM service (NULL: none). */
 static const struct cm_layout {
     const struct hdr *hdr;
     uint16_t private_off;
@@ -222,7 +222,7 @@ void cm_decode(struct pkt *p, uint32_t off, const struct mad *m)
     if (!c)
         return;
     pkt_header(p, c->hdr, at, CM_BODY_LEN, "CM message");
-    /* Its service id is at the same place in both messages that have one to look at. */
+    /* REQ and SIDR_REQ, the two messages with such a header, both have their service id at byte 8. */
     if (c->ip && min_u32(p->end, p->caplen) > at + c->private_off && service_ip_at(p->data + at, c->private_off, 8))
         pkt_layer(p, c->ip, at + c->private_off, min_u32(CM_BODY_LEN, p->end - at) - c->private_off);
 }

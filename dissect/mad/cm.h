@@ -8,9 +8,9 @@
 #define CM_CLASS         0x07
 #define CM_CLASS_VERSION 2
 #define CM_METHOD_SEND   0x03
-#define CM_BODY_LEN      232 /* every message: what follows the MAD header */
+#define CM_BODY_LEN      232 /* bytes of every message after the MAD header */
 
-/* Messages: the attribute id of the MAD. The structs are in cm_layout.h: struct cm_req, cm_mra ... */
+/* Messages, by the attribute id of the MAD. Their structs are in cm_layout.h: struct cm_req, struct cm_mra ... */
 enum cm_attr {
     CM_REQ = 0x10,
     CM_MRA = 0x11,
@@ -24,7 +24,7 @@ enum cm_attr {
     CM_LAP = 0x19,
     CM_APR = 0x1a,
 };
-/* "REQ", "SIDR_REP" ...; NULL for an id that is no message. */
+/* Name of a message, e.g. "SIDR_REP"; NULL for an attribute id that is no message. */
 const char *cm_attr_str(unsigned attr);
 extern const struct vdesc cm_attr_desc;
 
@@ -65,7 +65,7 @@ enum cm_rej_reason {
     CM_REJ_INVALID_ALT_FLOW_LABEL = 33,
     CM_REJ_VENDOR_OPTION_NOT_SUPPORTED = 35,
 };
-/* "invalid service id"; NULL for a reason that is not defined. */
+/* Name of a reason, e.g. "invalid service id"; NULL for a reason that is not defined. */
 const char *cm_rej_reason_str(unsigned reason);
 
 /* Status of a SIDR_REP (12.11; kernel enum ib_cm_sidr_status). */
@@ -77,7 +77,7 @@ enum cm_sidr_status {
     CM_SIDR_REDIRECT = 4,
     CM_SIDR_UNSUPPORTED_VERSION = 5,
 };
-/* "service id not supported"; NULL for a status that is not defined. */
+/* Name of a status, e.g. "service id not supported"; NULL for a status that is not defined. */
 const char *cm_sidr_status_str(unsigned status);
 
 /* Status of an APR (12.8; kernel enum ib_cm_apr_status). */
@@ -97,7 +97,7 @@ enum cm_apr_status {
     CM_APR_INVALID_PACKET_RATE = 12,
     CM_APR_INVALID_SL = 13,
 };
-/* "alternate path loaded"; NULL for a status that is not defined. */
+/* Name of a status, e.g. "alternate path loaded"; NULL for a status that is not defined. */
 const char *cm_apr_status_str(unsigned status);
 
 /* Transport service of a REQ (12.6.7). */
@@ -105,29 +105,31 @@ enum cm_transport {
     CM_TRANSPORT_RC = 0,
     CM_TRANSPORT_UC = 1,
     CM_TRANSPORT_RD = 2,
-    CM_TRANSPORT_EXT = 3, /* the extended transport field says which; 1 is XRC */
+    CM_TRANSPORT_EXT = 3, /* see the extended transport field: 1 is XRC */
 };
 
-/* Which message an MRA or REJ is about. */
+/* The message that an MRA acknowledges or a REJ rejects. */
 enum cm_about {
     CM_ABOUT_REQ = 0,
     CM_ABOUT_REP = 1,
-    CM_ABOUT_OTHER = 2, /* MRA: a LAP; REJ: no message */
+    CM_ABOUT_OTHER = 2, /* MRA: a LAP; REJ: no specific message */
 };
 
-/* Duration of a CM timer's exponent (5 bits): 4.096 us x 2^n, in ns. */
+/* Duration of a CM timer in ns: 4.096 us x 2^n; only the low five bits of `n` count. */
 static inline ns_t cm_time(unsigned n)
 {
     return INT64_C(4096) << (n & 31);
 }
-/* Bytes of an MTU code (1 to 5), 0 for other codes; and the code of a number of bytes, 0 if there is none. */
+/* Path MTU in bytes of an MTU code (1 to 5), 0 for other codes; and the MTU code of a number of bytes, 0 if there is
+ * none. */
 static inline uint32_t cm_mtu_bytes(unsigned code)
 {
     return code >= 1 && code <= 5 ? 128u << code : 0;
 }
 unsigned cm_mtu_code(uint32_t bytes);
 
-/* Service ids of the RDMA IP CM service (annex A11): this prefix, a byte for the port space, 16 bits for the port. */
+/* Service ids of the RDMA IP CM service (annex A11): this prefix (40 bits), the port space (8 bits), the port (16
+ * bits). */
 #define CM_IP_PREFIX      UINT64_C(0x0000000001000000)
 #define CM_IP_PREFIX_MASK UINT64_C(0xffffffffff000000)
 #define CM_PS_IPOIB                                                                                                    \
@@ -144,7 +146,7 @@ static inline uint64_t cm_service_ip(uint8_t port_space, uint16_t port)
     return CM_IP_PREFIX | (uint64_t)port_space << 16 | port;
 }
 
-/* A message: the MAD header, whose attribute id says which member of the union is valid. */
+/* A message. mad.attr_id (enum cm_attr) tells which member of the union is valid. Numbers are in host order. */
 struct cm_msg {
     struct mad mad;
     union {
@@ -161,17 +163,18 @@ struct cm_msg {
         struct cm_apr apr;
     };
 };
-/* Read the MAD of `len` bytes at `p`. False if it is shorter than 256 bytes, of another class, or no known message. */
+/* Read the MAD of `len` bytes at `p`. False if it is shorter than 256 bytes, of another class, or not a message of enum
+ * cm_attr. */
 bool cm_msg_decode(struct cm_msg *m, const uint8_t *p, size_t len);
-/* Write all 256 bytes of a message; the attribute id must be one of enum cm_attr. */
+/* Write all 256 bytes of a message; mad.attr_id must be one of enum cm_attr. */
 void cm_msg_encode(uint8_t p[MAD_LEN], const struct cm_msg *m);
-/* The message in a decoded packet; false if it holds none, or not all of it. */
+/* Read the message of a decoded packet; false if the packet has none, or it was not captured in full. */
 bool cm_msg_of(struct cm_msg *m, const struct pkt *p);
-/* The communication ids with which every message but those of SIDR begins: that of its sender, and that of its
- * receiver, which a REQ does not know. 0: none. */
+/* Communication ids of the sender and of the receiver of a message, 0 for an id that the message does not have:
+ * SIDR_REQ and SIDR_REP have neither, a REQ has only the sender's. */
 void cm_msg_ids(const struct cm_msg *m, uint32_t *sender, uint32_t *receiver);
 
-/* The ECE vendor id, which REP and SIDR_REP hold in pieces. */
+/* ECE vendor id, 24 bits, from its parts in a REP or SIDR_REP. */
 static inline uint32_t cm_rep_vendor(const struct cm_rep *m)
 {
     return (uint32_t)m->vendor_h << 16 | (uint32_t)m->vendor_m << 8 | m->vendor_l;
@@ -181,12 +184,12 @@ static inline uint32_t cm_sidr_rep_vendor(const struct cm_sidr_rep *m)
     return (uint32_t)m->vendor_h << 8 | m->vendor_l;
 }
 
-/* Bytes of private data that a message has room for; 0 for an id that is no message. */
+/* Bytes of private data in a message; 0 for an attribute id that is no message. */
 unsigned cm_private_max(unsigned attr);
 
-/* Continue a MAD of class 7 at `off`, whose header is `m` (see struct mad_class). */
+/* Decode a MAD of class 7 at `off`, whose header is `m` (struct mad_class.decode). */
 void cm_decode(struct pkt *p, uint32_t off, const struct mad *m);
-/* Info column of CM messages. */
+/* Append the Info column of a CM message. */
 void cm_info(struct buf *b, const struct pkt *p, const struct layer *l);
 
 extern const struct hdr cm_req_hdr, cm_mra_hdr, cm_rej_hdr, cm_rep_hdr, cm_rtu_hdr, cm_dreq_hdr, cm_drep_hdr,

@@ -8,7 +8,8 @@ extern const struct vdesc cm_time_desc, cm_ack_timeout_desc, cm_mtu_desc, cm_rat
     cm_ext_transport_desc, cm_rnr_retry_desc, cm_service_desc, cm_port_space_desc, cm_port_desc, cm_rej_msg_desc,
     cm_mra_msg_desc, cm_rej_reason_desc, cm_sidr_status_desc, cm_apr_status_desc, cm_failover_desc, cm_ari_mtu_desc;
 
-/* Conditions of the tables below: service ids with and without the prefix of the RDMA IP CM service; kinds of GIDs. */
+/* Conditions of the tables below, on the `len` captured bytes of a message at `p`: the service id is, or is not, one of
+ * the RDMA IP CM service; the primary GIDs, or the addresses of the RDMA IP CM header, are IPv4 or IPv6. */
 bool cm_req_ip(const uint8_t *p, uint32_t len);
 bool cm_req_no_ip(const uint8_t *p, uint32_t len);
 bool cm_sidr_req_ip(const uint8_t *p, uint32_t len);
@@ -17,7 +18,7 @@ bool cm_req_gid4(const uint8_t *p, uint32_t len);
 bool cm_req_gid6(const uint8_t *p, uint32_t len);
 bool cm_ip_v4(const uint8_t *p, uint32_t len);
 bool cm_ip_v6(const uint8_t *p, uint32_t len);
-/* What the additional information of a REJ holds, by its reason and length. */
+/* Conditions on a REJ: what its additional information holds, by reason and length. */
 bool cm_ari_gid(const uint8_t *p, uint32_t len);
 bool cm_ari_lid(const uint8_t *p, uint32_t len);
 bool cm_ari_sl(const uint8_t *p, uint32_t len);
@@ -30,7 +31,7 @@ bool cm_ari_resources(const uint8_t *p, uint32_t len);
 bool cm_ari_rnr(const uint8_t *p, uint32_t len);
 bool cm_ari_version(const uint8_t *p, uint32_t len);
 
-/* The two ids with which most messages begin. */
+/* The communication ids, with which most messages begin. */
 #define CM_LOCAL_ID(U, abbr)                                                                                           \
     U(uint32_t, local_id, 0, 32, FT_UINT32, BASE_HEX, NULL, abbr, "Local Communication ID",                            \
       "Communication id that the sender of the message chose.")
@@ -39,7 +40,7 @@ bool cm_ari_version(const uint8_t *p, uint32_t len);
       "Communication id that the receiver of the message chose; 0 if it is not known.")
 
 /*
- * A path as a REQ describes it, 44 bytes, the last three bits excepted; `bit` is where it starts.
+ * A path in a REQ, 44 bytes without the last three bits; it starts at bit `bit` of the message.
  *   0                       16                       32
  *   +-----------------------+------------------------+
  *   |    Local port LID     |    Remote port LID     |
@@ -82,7 +83,7 @@ bool cm_ari_version(const uint8_t *p, uint32_t len);
       "Exponent of the time within which the active side acknowledges; the passive side's retry timer.")
 
 /*
- * REQ: request for communication, from the active to the passive side (table 106).
+ * REQ: connection request, from the active to the passive side (table 106).
  *   0               8               16              24              32
  *   +---------------------------------------------------------------+
  *   |                         local comm id                         |
@@ -184,7 +185,7 @@ bool cm_ari_version(const uint8_t *p, uint32_t len);
 HDR_STRUCT(cm_req, CM_REQ_FIELDS)
 
 /*
- * MRA: message received, the answer takes longer (table 107).
+ * MRA: acknowledges a message whose reply will take longer (table 107).
  *   0               8               16              24              32
  *   +---------------------------------------------------------------+
  *   |                         local comm id                         |
@@ -207,7 +208,7 @@ HDR_STRUCT(cm_req, CM_REQ_FIELDS)
 HDR_STRUCT(cm_mra, CM_MRA_FIELDS)
 
 /*
- * REJ: refusal (table 108).
+ * REJ: rejects a connection (table 108).
  *   0               8               16              24              32
  *   +---------------------------------------------------------------+
  *   |                         local comm id                         |
@@ -266,7 +267,7 @@ HDR_STRUCT(cm_mra, CM_MRA_FIELDS)
 HDR_STRUCT(cm_rej, CM_REJ_FIELDS)
 
 /*
- * REP: acceptance, from the passive side (table 110).
+ * REP: accepts a REQ, from the passive to the active side (table 110).
  *   0               8               16              24              32
  *   +---------------------------------------------------------------+
  *   |                         local comm id                         |
@@ -326,7 +327,7 @@ HDR_STRUCT(cm_rej, CM_REJ_FIELDS)
 HDR_STRUCT(cm_rep, CM_REP_FIELDS)
 
 /*
- * RTU: ready to use, from the active side (table 111).
+ * RTU: ready to use, from the active to the passive side (table 111).
  *   0               8               16              24              32
  *   +---------------------------------------------------------------+
  *   |                         local comm id                         |
@@ -365,7 +366,7 @@ HDR_STRUCT(cm_rtu, CM_RTU_FIELDS)
 HDR_STRUCT(cm_dreq, CM_DREQ_FIELDS)
 
 /*
- * DREP: answer to a DREQ (table 113).
+ * DREP: reply to a DREQ (table 113).
  *   0               8               16              24              32
  *   +---------------------------------------------------------------+
  *   |                         local comm id                         |
@@ -382,7 +383,7 @@ HDR_STRUCT(cm_dreq, CM_DREQ_FIELDS)
 HDR_STRUCT(cm_drep, CM_DREP_FIELDS)
 
 /*
- * LAP: load an alternate path (table 115).
+ * LAP: request to load an alternate path (table 115).
  *   0               8               16              24              32
  *   +---------------------------------------------------------------+
  *   |                         local comm id                         |
@@ -445,7 +446,7 @@ HDR_STRUCT(cm_drep, CM_DREP_FIELDS)
 HDR_STRUCT(cm_lap, CM_LAP_FIELDS)
 
 /*
- * APR: answer to a LAP (table 116).
+ * APR: response to a LAP (table 116).
  *   0               8               16              24              32
  *   +---------------------------------------------------------------+
  *   |                         local comm id                         |
@@ -472,7 +473,7 @@ HDR_STRUCT(cm_lap, CM_LAP_FIELDS)
 HDR_STRUCT(cm_apr, CM_APR_FIELDS)
 
 /*
- * SIDR_REQ: which queue pair serves this service id? (table 119)
+ * SIDR_REQ: asks for the UD queue pair of a service id (table 119).
  *   0               8               16              24              32
  *   +---------------------------------------------------------------+
  *   |                           request id                          |
@@ -500,7 +501,7 @@ HDR_STRUCT(cm_apr, CM_APR_FIELDS)
 HDR_STRUCT(cm_sidr_req, CM_SIDR_REQ_FIELDS)
 
 /*
- * SIDR_REP: the answer (table 120).
+ * SIDR_REP: reply to a SIDR_REQ (table 120).
  *   0               8               16              24              32
  *   +---------------------------------------------------------------+
  *   |                           request id                          |
@@ -540,7 +541,7 @@ HDR_STRUCT(cm_sidr_req, CM_SIDR_REQ_FIELDS)
 HDR_STRUCT(cm_sidr_rep, CM_SIDR_REP_FIELDS)
 
 /*
- * Header of the RDMA IP CM service, 36 bytes, at the start of the private data of REQ and SIDR_REQ (annex A11).
+ * Header of the RDMA IP CM service, 36 bytes, at the start of the private data of a REQ or SIDR_REQ (annex A11).
  *   0        4        8        12       16                               32
  *   +--------+--------+--------+--------+--------------------------------+
  *   | major  | minor  | IP ver |  resv  |         source port            |

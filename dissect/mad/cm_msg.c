@@ -1,8 +1,8 @@
-/* layer 1 (wire): whole messages of Communication Management: to and from a struct, and as one line for people. */
+/* layer 1 (wire): messages of Communication Management: decoding and encoding a struct, and the Info column. */
 #include "dissect/mad/cm.h"
 #include "dissect/pkt.h"
 
-/* The messages whose struct and member of the union have the same name. */
+/* All messages: X(attribute id, name of the struct cm_* and of the union's member). */
 #define CM_MESSAGES(X)                                                                                                 \
     X(CM_REQ, req)                                                                                                     \
     X(CM_MRA, mra)                                                                                                     \
@@ -87,7 +87,7 @@ static void service_info(struct buf *b, uint64_t id)
     }
 }
 
-/* A value by its name, or as a number if it has none. */
+/* Append the name of a value, or its number if it has no name. */
 static void name_info(struct buf *b, const struct vdesc *desc, unsigned value)
 {
     if (!vdesc_print(b, desc, value))

@@ -1,4 +1,4 @@
-/* layer 1 (wire): what values in messages of Communication Management mean. */
+/* layer 1 (wire): names of values in messages of Communication Management. */
 #include "dissect/mad/cm.h"
 
 static const struct vname attrs[] = {
@@ -121,7 +121,7 @@ unsigned cm_mtu_code(uint32_t bytes)
     return 0;
 }
 
-/* The code may stand in either half of its byte: what is known of the layout does not say. */
+/* MTU in a REJ. The public layout does not tell which half of the byte holds the code, so either is accepted. */
 static void ari_mtu_text(struct buf *b, uint64_t v)
 {
     uint32_t bytes = cm_mtu_bytes((unsigned)(v & 15 ? v : v >> 4));
@@ -131,7 +131,7 @@ static void ari_mtu_text(struct buf *b, uint64_t v)
 }
 const struct vdesc cm_ari_mtu_desc = VDESC_TEXT(ari_mtu_text);
 
-/* Static rates, as in path records (kernel enum ib_rate). */
+/* Codes of the static rate, as in path records (kernel enum ib_rate). */
 static const struct vname rates[] = {
     {0, "of the port"}, {2, "2.5 Gb/s"},  {5, "5 Gb/s"},    {3, "10 Gb/s"},   {6, "20 Gb/s"},   {4, "30 Gb/s"},
     {7, "40 Gb/s"},     {8, "60 Gb/s"},   {9, "80 Gb/s"},   {10, "120 Gb/s"}, {11, "14 Gb/s"},  {12, "56 Gb/s"},
@@ -168,7 +168,8 @@ static void port_text(struct buf *b, uint64_t port)
 }
 const struct vdesc cm_port_desc = VDESC_TEXT(port_text);
 
-/* "RDMA_PS_TCP port 7174" for service ids of the RDMA IP CM service; nothing for others. */
+/* Append port space and port of a service id of the RDMA IP CM service, e.g. "RDMA_PS_TCP port 7174"; nothing for other
+ * ids. */
 static void service_text(struct buf *b, uint64_t id)
 {
     if (!cm_service_is_ip(id))

@@ -1,4 +1,4 @@
-/* layer 1 (wire): management datagrams: the common header, and which class continues. */
+/* layer 1 (wire): management datagrams: the common header, and the dissector of each class. */
 #include "dissect/mad/mad.h"
 
 #include "dissect/dissectors.h"
@@ -7,7 +7,7 @@
 #include "dissect/mad/other.h"
 #include "dissect/mad/tables.h"
 
-/* One row per class; a class that is decoded further names its function or the table of its attributes here. */
+/* The classes. A class that is decoded further has its function or the table of its attributes here. */
 static const struct mad_class mad_classes[] = {
     {0x01, "SubnMgt", smp_decode, NULL, smp_attrs, 64},
     {0x81, "SubnMgt DR", smp_decode, NULL, smp_attrs, 64},
@@ -20,7 +20,7 @@ static const struct mad_class mad_classes[] = {
     {0x21, "CongestionControl", cc_decode, NULL, cc_attrs, 64},
 };
 
-/* The row of a class; NULL for a class without one. */
+/* The row of a class; NULL if it has none. */
 static const struct mad_class *mad_class_find(uint8_t class)
 {
     for (unsigned i = 0; i < ARRAY_LEN(mad_classes); i++)
@@ -104,7 +104,7 @@ bool mad_is_other(const uint8_t *p, uint32_t len)
     return !mad_is_dr(p, len) && !mad_is_sa(p, len);
 }
 
-/* Name of an attribute of class `c`; false, and nothing appended, if it has none. */
+/* Append the name of attribute `id` of class `c`. False, and nothing is appended, if it has none or `c` is NULL. */
 static bool attr_print(struct buf *b, const struct mad_class *c, uint16_t id)
 {
     const struct mad_attr *a = c ? mad_attr_find(c->table, id) : NULL;
@@ -114,7 +114,7 @@ static bool attr_print(struct buf *b, const struct mad_class *c, uint16_t id)
     return a || (c && vdesc_print(b, c->attrs, id));
 }
 
-/* What a status other than 0 says: ", busy, no records". */
+/* Append a status other than 0 with its meaning: " status 0x0301, busy, no records". */
 static void status_info(struct buf *b, const struct mad *m)
 {
     uint16_t status = m->mgmt_class == 0x81 ? m->status & 0x7fff : m->status;
@@ -162,7 +162,7 @@ static void mad_info(struct buf *b, const struct pkt *p, const struct layer *l)
     notice_info(b, p);
 }
 
-/* The name of the attribute. */
+/* Name of the attribute. */
 static bool get_attribute(const struct pkt *p, const struct layer *l, struct value *v)
 {
     const struct mad_attr *a = NULL;
@@ -184,7 +184,7 @@ static bool get_attribute(const struct pkt *p, const struct layer *l, struct val
     return a || (c && c->attrs && v->p);
 }
 
-/* The 232 bytes behind the header. */
+/* The 232 bytes after the MAD header. */
 static bool get_data(const struct pkt *p, const struct layer *l, struct value *v)
 {
     uint32_t end = min_u32(p->caplen, l->off + MAD_LEN);
@@ -231,7 +231,7 @@ void mad_attr_decode(struct pkt *p, uint32_t off, uint32_t len, const struct mad
     }
 }
 
-/* A class that has no function of its own: its table, or bytes. */
+/* Decode a class without a function of its own: by the table of its attributes, or as bytes (`c` NULL: no row). */
 static void class_decode(struct pkt *p, uint32_t off, const struct mad *m, const struct mad_class *c)
 {
     uint32_t data = c ? c->data_off : MAD_HDR_LEN;
@@ -253,7 +253,7 @@ void mad_decode(struct pkt *p)
 
     if (!q)
         return;
-    /* The name infiniband.mad stands for the whole datagram. */
+    /* infiniband.mad names the whole datagram, not only its header. */
     p->layers[p->n_layers - 1].len = min_u32(p->end, p->caplen) - p->payload_off;
     p->have |= H_MAD;
     mad_get(&m, q);

@@ -10,10 +10,10 @@ struct pkt;
 #define MAD_HDR_LEN 24
 
 extern const struct vdesc mad_class_desc, mad_method_desc, mad_status_desc, sa_status_desc;
-/* Conditions of views of the MAD header: its class. */
+/* Conditions of the views of the MAD header at `p` (`len` bytes captured), by management class. */
 bool mad_is_dr(const uint8_t *p, uint32_t len);    /* directed-route SMP */
-bool mad_is_sa(const uint8_t *p, uint32_t len);    /* subnet administration */
-bool mad_is_other(const uint8_t *p, uint32_t len); /* neither */
+bool mad_is_sa(const uint8_t *p, uint32_t len);    /* subnet administration (SA) */
+bool mad_is_other(const uint8_t *p, uint32_t len); /* any other class */
 
 /*
  * MAD header, 24 bytes.
@@ -68,31 +68,31 @@ HDR_STRUCT(mad, MAD_FIELDS)
 
 extern const struct hdr mad_hdr;
 
-/* An attribute of a class: its id, its name and the headers that it consists of, one behind the other. */
+/* An attribute of a class: its id, its name and the headers that it consists of, one after the other. */
 #define MAD_PARTS 3
 struct mad_attr {
     uint16_t id;
     const char *name;
-    const struct hdr *parts[MAD_PARTS]; /* none: only named, shown as bytes */
+    const struct hdr *parts[MAD_PARTS]; /* the first NULL ends them; without parts the attribute is shown as bytes */
 };
 
-/* A management class: how its datagrams go on, and what its attributes are called. */
+/* A management class: how its datagrams are decoded, and the names of its attributes. */
 struct mad_class {
     uint8_t class;
     const char *name; /* as in "SubnAdm GetResp(PathRecord)" */
     void (*decode)(struct pkt *p, uint32_t off,
-                   const struct mad *m); /* `off`: of the MAD; m: its header. NULL: bytes */
-    const struct vdesc *attrs;           /* names of attribute ids; NULL: `table` has them */
-    const struct mad_attr *table;        /* attributes; ends with a row without a name */
-    uint16_t data_off;                   /* with `table`: byte of the MAD where attributes start */
+                   const struct mad *m); /* decode the MAD at `off` with header `m`; NULL: `table`, or bytes */
+    const struct vdesc *attrs;           /* names of attribute ids that are not in `table`; may be NULL */
+    const struct mad_attr *table;        /* attributes; ends with a row without a name; may be NULL */
+    uint16_t data_off;                   /* with `table`: offset of the attribute in the MAD, bytes */
 };
-/* The row of an attribute; NULL for an unknown one. The table ends with a row without a name. */
+/* The row of attribute `id` in `table` (NULL: empty), which ends with a row without a name; NULL if there is none. */
 const struct mad_attr *mad_attr_find(const struct mad_attr *table, uint16_t id);
-/* Add the layers of attribute `a` (NULL, or without parts: bytes) that has `len` bytes at `off`. A part that does not
- * fit into them is shown as far as it goes. */
+/* Add the layers of attribute `a`, `len` bytes at `off`. Without parts, or with `a` NULL, it is shown as bytes. A part
+ * that is longer than the bytes that are left is cut. */
 void mad_attr_decode(struct pkt *p, uint32_t off, uint32_t len, const struct mad_attr *a);
 
-/* Table and header of a part of a datagram, from its list of fields. */
+/* Define the field table and the `struct hdr` of a part of a datagram from its list of fields. */
 #define MAD_PART(id, LIST, filter_name, title, bytes, tshark_type)                                                     \
     HDR_TABLE(id, LIST)                                                                                                \
     const struct hdr id##_hdr = {                                                                                      \
@@ -104,7 +104,7 @@ void mad_attr_decode(struct pkt *p, uint32_t off, uint32_t len, const struct mad
         .len = bytes,                                                                                                  \
         .type = tshark_type,                                                                                           \
     };
-/* Used with the lists of headers that the files of the classes end with. */
+/* Arguments of the lists NAME_HDRS(X): HDR_EXTERN declares each header, HDR_REF gives a pointer to each header. */
 #define HDR_EXTERN(name) extern const struct hdr name##_hdr;
 #define HDR_REF(name)    &name##_hdr,
 

@@ -37,7 +37,7 @@ NAMES(sample_status, {0, "done"}, {1, "started"}, {2, "running"});
 NAMES(cong_log_type, {1, "switch"}, {2, "channel adapter"});
 NAMES(cong_service, {0, "RC"}, {1, "UC"}, {2, "RD"}, {3, "UD"});
 
-/* The names of the bits that are set, joined by "or"; nothing if a bit without a name is set. */
+/* Append the names of the bits that are set, joined by "or"; nothing if a bit without a name is set. */
 static void print_mask(struct buf *b, const struct vname *names, unsigned n, uint64_t value)
 {
     uint64_t known = 0;

@@ -31,10 +31,10 @@ const struct hdr classportinfo_hdr = {
     .len = 72,
 };
 
-/* Details by trap number. */
+/* Layout of the details by trap number, `first` to `last`. */
 static const struct {
     uint16_t first, last;
-    uint8_t class; /* only in this class; 0: subnet management and administration */
+    uint8_t class; /* management class of the trap; 0: subnet management and subnet administration */
     const struct hdr *hdr;
 } traps[] = {
     {0, 0, 0x21, &trapcckey_hdr}, {259, 259, 0x05, &trapbkey_hdr}, {64, 67, 0, &trap64_hdr},

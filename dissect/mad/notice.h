@@ -32,20 +32,20 @@
     U(uint16_t, noticecount, 65, 15, FT_UINT16, BASE_HEX, NULL, "infiniband.notice.noticecount", "NoticeCount",        \
       "Notices that wait.")
 
-/* Details of a notice as bytes, 54. */
+/* Details of a notice as bytes, 54 bytes. */
 #define DETAILS_FIELDS(U, A, V)                                                                                        \
     A(datadetails, 0, 432, FT_BYTES, "infiniband.notice.datadetails", "DataDetails", "Details, by the trap number.")
 
-/* GID of the sender, 16 bytes behind the details of a notice to or from subnet administration. */
+/* GID of the sender, 16 bytes after the details of a notice to or from subnet administration. */
 #define ISSUERGID_FIELDS(U, A, V)                                                                                      \
     A(issuergid, 0, 128, FT_IPV6, "rdma.notice.issuergid", "IssuerGID", "GID of the sender.")
 
-/* A GID went in or out of service, or a multicast group was created or deleted, 22 bytes. */
+/* Traps 64 to 67: a GID went in or out of service, or a multicast group was created or deleted, 22 bytes. */
 #define TRAP64_FIELDS(U, A, V)                                                                                         \
     U(uint64_t, reserved, 0, 48, FT_UINT48, BASE_HEX, NULL, "rdma.trap.reserved", "Reserved", "Zero.")                 \
     A(gidaddr, 48, 128, FT_IPV6, "infiniband.trap.gidaddr", "GIDADDR", "GID of the port or of the group.")
 
-/* Paths are withdrawn or offered again, 9 bytes (Wireshark). */
+/* Traps 68 and 69: paths were withdrawn or are available again, 9 bytes (Wireshark). */
 #define TRAP68_FIELDS(U, A, V)                                                                                         \
     U(uint64_t, comp_mask, 0, 64, FT_UINT64, BASE_HEX, NULL, "infiniband.trap.comp_mask", "COMP_MASK",                 \
       "Components of the path record that count.")                                                                     \
@@ -53,17 +53,17 @@
       "A new path will be offered.")                                                                                   \
     U(uint8_t, reserved, 65, 7, FT_UINT8, BASE_HEX, NULL, "rdma.trap.reserved", "Reserved", "Zero.")
 
-/* The state of a link of a switch changed, 2 bytes. */
+/* Trap 128: the state of a link of a switch changed, 2 bytes. */
 #define TRAP128_FIELDS(U, A, V)                                                                                        \
     U(uint16_t, lidaddr, 0, 16, FT_UINT16, BASE_HEX, NULL, "infiniband.trap.lidaddr", "LIDADDR", "LID of the switch.")
 
-/* A threshold of link errors was exceeded, 5 bytes. */
+/* Traps 129 to 131: a threshold of link errors was exceeded, 5 bytes. */
 #define TRAP129_FIELDS(U, A, V)                                                                                        \
     U(uint16_t, reserved, 0, 16, FT_UINT16, BASE_HEX, NULL, "rdma.trap.reserved", "Reserved", "Zero.")                 \
     U(uint16_t, lidaddr, 16, 16, FT_UINT16, BASE_HEX, NULL, "infiniband.trap.lidaddr", "LIDADDR", "LID of the port.")  \
     U(uint8_t, portno, 32, 8, FT_UINT8, BASE_HEX, NULL, "infiniband.trap.portno", "PORTNO", "Port.")
 
-/* Settings of a port changed, 14 bytes. */
+/* Trap 144: settings of a port changed, 14 bytes. */
 #define TRAP144_FIELDS(U, A, V)                                                                                        \
     U(uint16_t, reserved, 0, 16, FT_UINT16, BASE_HEX, NULL, "rdma.trap.reserved", "Reserved", "Zero.")                 \
     U(uint16_t, lidaddr, 16, 16, FT_UINT16, BASE_HEX, NULL, "infiniband.trap.lidaddr", "LIDADDR", "LID of the port.")  \
@@ -88,7 +88,7 @@
     U(uint16_t, capabilitymask2, 96, 16, FT_UINT16, BASE_HEX, NULL, "rdma.trap.capabilitymask2", "CapabilityMask2",    \
       "New CapabilityMask2 of the port.")
 
-/* The SystemImageGUID changed, 14 bytes. */
+/* Trap 145: the SystemImageGUID changed, 14 bytes. */
 #define TRAP145_FIELDS(U, A, V)                                                                                        \
     U(uint16_t, reserved, 0, 16, FT_UINT16, BASE_HEX, NULL, "rdma.trap.reserved", "Reserved", "Zero.")                 \
     U(uint16_t, lidaddr, 16, 16, FT_UINT16, BASE_HEX, NULL, "infiniband.trap.lidaddr", "LIDADDR", "LID of the port.")  \
@@ -96,7 +96,7 @@
     U(uint64_t, systemimageguid, 48, 64, FT_UINT64, BASE_HEX, NULL, "infiniband.trap.systemimageguid",                 \
       "SYSTEMIMAGEGUID", "New SystemImageGUID.")
 
-/* An SMP with a wrong M_Key arrived, 54 bytes. */
+/* Trap 256: an SMP with a wrong M_Key was received, 54 bytes. */
 #define TRAP256_FIELDS(U, A, V)                                                                                        \
     U(uint16_t, reserved, 0, 16, FT_UINT16, BASE_HEX, NULL, "rdma.trap.reserved", "Reserved", "Zero.")                 \
     U(uint16_t, lidaddr, 16, 16, FT_UINT16, BASE_HEX, NULL, "infiniband.trap.lidaddr", "LIDADDR",                      \
@@ -119,7 +119,7 @@
     A(drnoticereturnpath, 192, 240, FT_BYTES, "infiniband.trap.drnoticereturnpath", "DRNoticeReturnPath",              \
       "Return path.")
 
-/* A packet with a wrong P_Key (257) or Q_Key (258) arrived, 50 bytes. */
+/* Traps 257 and 258: a packet with a wrong P_Key (257) or Q_Key (258) was received, 50 bytes. */
 #define TRAP257_FIELDS(U, A, V)                                                                                        \
     U(uint16_t, reserved, 0, 16, FT_UINT16, BASE_HEX, NULL, "rdma.trap.reserved", "Reserved", "Zero.")                 \
     U(uint16_t, lidaddr1, 16, 16, FT_UINT16, BASE_HEX, NULL, "infiniband.trap.lidaddr1", "LIDADDR1",                   \
@@ -135,7 +135,7 @@
     A(gidaddr1, 144, 128, FT_IPV6, "infiniband.trap.gidaddr1", "GIDADDR1", "GID of the sender.")                       \
     A(gidaddr2, 272, 128, FT_IPV6, "infiniband.trap.gidaddr2", "GIDADDR2", "GID of the receiver.")
 
-/* A packet with a wrong P_Key passed a switch port, 51 bytes. */
+/* Trap 259: a packet with a wrong P_Key at a switch port, 51 bytes. */
 #define TRAP259_FIELDS(U, A, V)                                                                                        \
     U(uint16_t, datavalid, 0, 16, FT_UINT16, BASE_HEX, NULL, "rdma.trap.datavalid", "DataValid",                       \
       "Which of the values are known.")                                                                                \
@@ -155,7 +155,7 @@
       "LID of the switch.")                                                                                            \
     U(uint8_t, portno, 400, 8, FT_UINT8, BASE_HEX, NULL, "infiniband.trap.portno", "PORTNO", "Port of the switch.")
 
-/* A baseboard management datagram with a wrong B_Key arrived, 38 bytes. */
+/* Trap 259 of baseboard management: a datagram with a wrong B_Key was received, 38 bytes. */
 #define TRAPBKEY_FIELDS(U, A, V)                                                                                       \
     U(uint16_t, lidaddr, 0, 16, FT_UINT16, BASE_HEX, NULL, "infiniband.trap.lidaddr", "LIDADDR", "LID of the sender.") \
     U(uint8_t, method, 16, 8, FT_UINT8, BASE_HEX, NULL, "infiniband.trap.method", "METHOD", "Method of the datagram.") \
@@ -169,7 +169,7 @@
     U(uint64_t, bkey, 112, 64, FT_UINT64, BASE_HEX, NULL, "rdma.trap.bkey", "BKey", "Wrong B_Key.")                    \
     A(gid, 176, 128, FT_IPV6, "rdma.trap.gid", "GID", "GID of the sender.")
 
-/* A congestion control datagram with a wrong CC_Key arrived, 40 bytes. */
+/* Trap 0 of congestion control: a datagram with a wrong CC_Key was received, 40 bytes. */
 #define TRAPCCKEY_FIELDS(U, A, V)                                                                                      \
     U(uint16_t, slid, 0, 16, FT_UINT16, BASE_HEX, NULL, "rdma.trap.slid", "SLID", "LID of the sender.")                \
     U(uint8_t, method, 16, 8, FT_UINT8, BASE_HEX, NULL, "infiniband.trap.method", "METHOD", "Method of the datagram.") \
@@ -184,7 +184,7 @@
     U(uint64_t, cckey, 128, 64, FT_UINT64, BASE_HEX, NULL, "rdma.trap.cckey", "CCKey", "Wrong CC_Key.")                \
     A(sgid, 192, 128, FT_IPV6, "rdma.trap.sgid", "SGID", "GID of the sender.")
 
-/* How an agent of a management class is reached, 72 bytes. */
+/* ClassPortInfo: capabilities of a management class at a port, and where to send its requests and traps, 72 bytes. */
 #define CLASSPORTINFO_FIELDS(U, A, V)                                                                                  \
     U(uint8_t, baseversion, 0, 8, FT_UINT8, BASE_HEX, NULL, "infiniband.classportinfo.baseversion", "BaseVersion",     \
       "MAD base version that is supported.")                                                                           \

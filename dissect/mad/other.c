@@ -1,4 +1,4 @@
-/* layer 1 (wire): management classes of vendors, and classes of which only the attributes' names are known. */
+/* layer 1 (wire): vendor classes, and classes whose attributes are only named. */
 #include "dissect/mad/other.h"
 
 #include "dissect/dissectors.h"
@@ -11,7 +11,7 @@ MAD_PART(vendoroui, VENDOROUI_FIELDS, "rdma.mad.vendor", "Vendor class", 4, FT_N
 #define OUI_OFF      36
 #define OUI_DATA_OFF 40
 
-/* Names of libibmad's mad.h and OpenSM's ib_types.h. */
+/* Attribute names from libibmad's mad.h and OpenSM's ib_types.h. */
 const struct mad_attr bm_attrs[] = {
     {ATTR_CLASSPORTINFO, "ClassPortInfo", {&classportinfo_hdr}},
     {ATTR_NOTICE, "Notice", {NULL}},

@@ -6,7 +6,7 @@
 #include "dissect/mad/mad.h"
 #include "dissect/mad/repeat.h"
 
-/* Control of the sampling of counters, 80 bytes. */
+/* PortSamplesControl: selects and starts the sampling of counters, 80 bytes. */
 #define SAMPLESCONTROL_ENTRY(U, A, V, i)                                                                               \
     U(uint16_t, counterselect_##i, 304 + (i)*16, 16, FT_UINT16, BASE_HEX, NULL,                                        \
       "rdma.portsamplescontrol.counterselect", "CounterSelect " #i, "What this counter counts.")
@@ -46,7 +46,7 @@
     U(uint64_t, samplesonlyoptionmask, 576, 64, FT_UINT64, BASE_HEX, NULL,                                             \
       "rdma.portsamplescontrol.samplesonlyoptionmask", "SamplesOnlyOptionMask", "Counters that can be sampled only.")
 
-/* Result of sampling, 64 bytes. */
+/* PortSamplesResult: the sampled counters, 32 bits each, 64 bytes. */
 #define SAMPLESRESULT_ENTRY(U, A, V, i)                                                                                \
     U(uint32_t, counter_##i, 32 + (i)*32, 32, FT_UINT32, BASE_DEC, NULL, "rdma.portsamplesresult.counter",             \
       "Counter " #i, "What was counted.")
@@ -57,7 +57,7 @@
       "SampleStatus", "State of the sampling.")                                                                        \
     REP15(SAMPLESRESULT_ENTRY, U, A, V)
 
-/* Result of sampling with wide counters, 128 bytes. */
+/* PortSamplesResultExtended: the sampled counters, 64 bits each, 128 bytes. */
 #define SAMPLESRESULTEXT_ENTRY(U, A, V, i)                                                                             \
     U(uint64_t, counter_##i, 64 + (i)*64, 64, FT_UINT64, BASE_DEC, NULL, "rdma.portsamplesresultext.counter",          \
       "Counter " #i, "What was counted.")
@@ -74,7 +74,7 @@
       "Zero.")                                                                                                         \
     REP15(SAMPLESRESULTEXT_ENTRY, U, A, V)
 
-/* Basic counters of a port, 44 bytes. */
+/* PortCounters: the basic counters of a port, at most 32 bits each, 44 bytes. */
 #define PORTCOUNTERS_FIELDS(U, A, V)                                                                                   \
     U(uint8_t, reserved, 0, 8, FT_UINT8, BASE_HEX, NULL, "rdma.portcounters.reserved", "Reserved", "Zero.")            \
     U(uint8_t, portselect, 8, 8, FT_UINT8, BASE_HEX, NULL, "infiniband.portcounters.portselect", "PortSelect",         \
@@ -127,7 +127,7 @@
     U(uint32_t, portxmitwait, 320, 32, FT_UINT32, BASE_DEC, NULL, "rdma.portcounters.portxmitwait", "PortXmitWait",    \
       "Ticks in which data waited for credits or arbitration.")
 
-/* Wide counters of a port, 192 bytes. */
+/* PortCountersExtended: the counters of a port, 64 bits each, 192 bytes. */
 #define PORTCOUNTERSEXT_FIELDS(U, A, V)                                                                                \
     U(uint8_t, reserved, 0, 8, FT_UINT8, BASE_HEX, NULL, "rdma.portcounters_ext.reserved", "Reserved", "Zero.")        \
     U(uint8_t, portselect, 8, 8, FT_UINT8, BASE_HEX, NULL, "infiniband.portcounters_ext.portselect", "PortSelect",     \
@@ -188,7 +188,7 @@
     U(uint64_t, qp1dropped, 1408, 64, FT_UINT64, BASE_DEC, NULL, "rdma.portcounters_ext.qp1dropped", "QP1Dropped",     \
       "Packets to QP 1 dropped.")
 
-/* Why packets were received with errors, 16 bytes. */
+/* PortRcvErrorDetails: received packets with errors, by cause, 16 bytes. */
 #define RCVERRORDETAILS_FIELDS(U, A, V)                                                                                \
     U(uint8_t, reserved, 0, 8, FT_UINT8, BASE_HEX, NULL, "rdma.portrcverrordetails.reserved", "Reserved", "Zero.")     \
     U(uint8_t, portselect, 8, 8, FT_UINT8, BASE_DEC, NULL, "rdma.portrcverrordetails.portselect", "PortSelect",        \
@@ -212,7 +212,7 @@
     U(uint16_t, portloopingerrors, 112, 16, FT_UINT16, BASE_DEC, NULL, "rdma.portrcverrordetails.portloopingerrors",   \
       "PortLoopingErrors", "Packets that would go out by the port that they came in by.")
 
-/* Why packets were discarded on their way out, 12 bytes. */
+/* PortXmitDiscardDetails: packets discarded instead of sent, by cause, 12 bytes. */
 #define XMITDISCARDDETAILS_FIELDS(U, A, V)                                                                             \
     U(uint8_t, reserved, 0, 8, FT_UINT8, BASE_HEX, NULL, "rdma.portxmitdiscarddetails.reserved", "Reserved", "Zero.")  \
     U(uint8_t, portselect, 8, 8, FT_UINT8, BASE_DEC, NULL, "rdma.portxmitdiscarddetails.portselect", "PortSelect",     \
@@ -231,7 +231,7 @@
       "rdma.portxmitdiscarddetails.portswhoqlifetimelimitdiscards", "PortSwHOQLifetimeLimitDiscards",                  \
       "The packet was too long at the head of its queue.")
 
-/* Packets received with a chosen opcode, 12 bytes. */
+/* PortOpRcvCounters: packets received with a selected opcode, 12 bytes. */
 #define OPRCV_FIELDS(U, A, V)                                                                                          \
     U(uint8_t, opcode, 0, 8, FT_UINT8, BASE_HEX, NULL, "rdma.portoprcvcounters.opcode", "OpCode",                      \
       "Opcode that is counted.")                                                                                       \
@@ -243,7 +243,7 @@
     U(uint32_t, portoprcvdata, 64, 32, FT_UINT32, BASE_DEC, NULL, "rdma.portoprcvcounters.portoprcvdata",              \
       "PortOpRcvData", "Data received with it in units of 4 bytes.")
 
-/* Flow control packets, 12 bytes. */
+/* PortFlowCtlCounters: flow control packets sent and received, 12 bytes. */
 #define FLOWCTL_FIELDS(U, A, V)                                                                                        \
     U(uint8_t, reserved, 0, 8, FT_UINT8, BASE_HEX, NULL, "rdma.portflowctlcounters.reserved", "Reserved", "Zero.")     \
     U(uint8_t, portselect, 8, 8, FT_UINT8, BASE_DEC, NULL, "rdma.portflowctlcounters.portselect", "PortSelect",        \
@@ -255,7 +255,7 @@
     U(uint32_t, portrcvflowpkts, 64, 32, FT_UINT32, BASE_DEC, NULL, "rdma.portflowctlcounters.portrcvflowpkts",        \
       "PortRcvFlowPkts", "Flow control packets received.")
 
-/* Packets received with congestion marks, 12 bytes. */
+/* PortRcvConCtrl: packets received with FECN or BECN, 12 bytes. */
 #define RCVCONCTRL_FIELDS(U, A, V)                                                                                     \
     U(uint8_t, reserved, 0, 8, FT_UINT8, BASE_HEX, NULL, "rdma.portrcvconctrl.reserved", "Reserved", "Zero.")          \
     U(uint8_t, portselect, 8, 8, FT_UINT8, BASE_DEC, NULL, "rdma.portrcvconctrl.portselect", "PortSelect", "Port.")    \
@@ -266,7 +266,7 @@
     U(uint32_t, portpktrcvbecn, 64, 32, FT_UINT32, BASE_DEC, NULL, "rdma.portrcvconctrl.portpktrcvbecn",               \
       "PortPktRcvBECN", "Packets received with BECN.")
 
-/* Time in congestion, 8 bytes. */
+/* PortXmitConCtrl: time in congestion, 8 bytes. */
 #define XMITCONCTRL_FIELDS(U, A, V)                                                                                    \
     U(uint8_t, reserved, 0, 8, FT_UINT8, BASE_HEX, NULL, "rdma.portxmitconctrl.reserved", "Reserved", "Zero.")         \
     U(uint8_t, portselect, 8, 8, FT_UINT8, BASE_DEC, NULL, "rdma.portxmitconctrl.portselect", "PortSelect", "Port.")   \

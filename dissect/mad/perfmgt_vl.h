@@ -6,7 +6,7 @@
 #include "dissect/mad/mad.h"
 #include "dissect/mad/repeat.h"
 
-/* Packets received with a chosen opcode by virtual lane, 36 bytes. */
+/* PortVLOpPackets: packets received with a selected opcode, by virtual lane, 36 bytes. */
 #define VLOPPACKETS_ENTRY(U, A, V, i)                                                                                  \
     U(uint16_t, portvloppackets_##i, 32 + (i)*16, 16, FT_UINT16, BASE_DEC, NULL, "rdma.portvloppackets.packets",       \
       "PortVLOpPackets " #i, "Packets received with it on this lane.")
@@ -18,7 +18,7 @@
       "CounterSelect", "Counters that a Set changes.")                                                                 \
     REP16(VLOPPACKETS_ENTRY, U, A, V)
 
-/* Data received with a chosen opcode by virtual lane, 68 bytes. */
+/* PortVLOpData: data received with a selected opcode, in units of 4 bytes, by virtual lane, 68 bytes. */
 #define VLOPDATA_ENTRY(U, A, V, i)                                                                                     \
     U(uint32_t, portvlopdata_##i, 32 + (i)*32, 32, FT_UINT32, BASE_DEC, NULL, "rdma.portvlopdata.data",                \
       "PortVLOpData " #i, "Data received with it on this lane in units of 4 bytes.")
@@ -30,7 +30,7 @@
       "Counters that a Set changes.")                                                                                  \
     REP16(VLOPDATA_ENTRY, U, A, V)
 
-/* Errors of flow control by virtual lane, 8 bytes. */
+/* PortVLXmitFlowCtlUpdateErrors: flow control errors by virtual lane, 8 bytes. */
 #define VLFLOWERRORS_ENTRY(U, A, V, i)                                                                                 \
     U(uint8_t, portvlxmitflowctlupdateerrors_##i, 32 + (i)*2, 2, FT_UINT8, BASE_DEC, NULL,                             \
       "rdma.portvlxmitflowctlupdateerrors.errors", "PortVLXmitFlowCtlUpdateErrors " #i,                                \
@@ -44,7 +44,7 @@
       "CounterSelect", "Counters that a Set changes.")                                                                 \
     REP16(VLFLOWERRORS_ENTRY, U, A, V)
 
-/* Time that data waited by virtual lane, 36 bytes. */
+/* PortVLXmitWaitCounters: ticks during which data waited to be sent, by virtual lane, 36 bytes. */
 #define VLXMITWAIT_ENTRY(U, A, V, i)                                                                                   \
     U(uint16_t, portvlxmitwait_##i, 32 + (i)*16, 16, FT_UINT16, BASE_DEC, NULL, "rdma.portvlxmitwaitcounters.wait",    \
       "PortVLXmitWait " #i, "Ticks in which data of this lane waited.")
@@ -56,7 +56,7 @@
       "CounterSelect", "Counters that a Set changes.")                                                                 \
     REP16(VLXMITWAIT_ENTRY, U, A, V)
 
-/* Congestion of a switch port by virtual lane, 36 bytes. */
+/* SwPortVLCongestion: congestion events of a switch port, by virtual lane, 36 bytes. */
 #define VLCONGESTION_ENTRY(U, A, V, i)                                                                                 \
     U(uint16_t, swportvlcongestion_##i, 32 + (i)*16, 16, FT_UINT16, BASE_DEC, NULL,                                    \
       "rdma.swportvlcongestion.congestion", "SWPortVLCongestion " #i, "Congestion events of this lane.")
@@ -68,7 +68,7 @@
       "CounterSelect", "Counters that a Set changes.")                                                                 \
     REP16(VLCONGESTION_ENTRY, U, A, V)
 
-/* Packets received with FECN by service level, 68 bytes. */
+/* PortSLRcvFECN: packets received with FECN, by service level, 68 bytes. */
 #define SLRCVFECN_ENTRY(U, A, V, i)                                                                                    \
     U(uint32_t, portslrcvfecn_##i, 32 + (i)*32, 32, FT_UINT32, BASE_DEC, NULL, "rdma.portslrcvfecn.packets",           \
       "PortSLRcvFECN " #i, "Packets with FECN of this service level.")
@@ -79,7 +79,7 @@
       "Counters that a Set changes.")                                                                                  \
     REP16(SLRCVFECN_ENTRY, U, A, V)
 
-/* Packets received with BECN by service level, 68 bytes. */
+/* PortSLRcvBECN: packets received with BECN, by service level, 68 bytes. */
 #define SLRCVBECN_ENTRY(U, A, V, i)                                                                                    \
     U(uint32_t, portslrcvbecn_##i, 32 + (i)*32, 32, FT_UINT32, BASE_DEC, NULL, "rdma.portslrcvbecn.packets",           \
       "PortSLRcvBECN " #i, "Packets with BECN of this service level.")
@@ -90,7 +90,7 @@
       "Counters that a Set changes.")                                                                                  \
     REP16(SLRCVBECN_ENTRY, U, A, V)
 
-/* Time in congestion by virtual lane, 64 bytes: libibmad names lanes 0 to 14. */
+/* PortVLXmitTimeCong: ticks in congestion, by virtual lane, 64 bytes; lanes 0 to 14, as in libibmad. */
 #define VLTIMECONG_ENTRY(U, A, V, i)                                                                                   \
     U(uint32_t, portvlxmittimecong_##i, 32 + (i)*32, 32, FT_UINT32, BASE_DEC, NULL, "rdma.portvlxmittimecong.time",    \
       "PortVLXmitTimeCong " #i, "Ticks that this lane was congested.")
@@ -102,7 +102,7 @@
       "CounterSelect", "Counters that a Set changes.")                                                                 \
     REP15(VLTIMECONG_ENTRY, U, A, V)
 
-/* Data sent by service level, 68 bytes. */
+/* PortXmitDataSL: data sent, in units of 4 bytes, by service level, 68 bytes. */
 #define XMITDATASL_ENTRY(U, A, V, i)                                                                                   \
     U(uint32_t, xmtdatasl_##i, 32 + (i)*32, 32, FT_UINT32, BASE_DEC, NULL, "rdma.portxmitdatasl.data",                 \
       "XmtDataSL " #i, "Data sent of this service level in units of 4 bytes.")
@@ -113,7 +113,7 @@
       "CounterSelect", "Counters that a Set changes.")                                                                 \
     REP16(XMITDATASL_ENTRY, U, A, V)
 
-/* Data received by service level, 68 bytes. */
+/* PortRcvDataSL: data received, in units of 4 bytes, by service level, 68 bytes. */
 #define RCVDATASL_ENTRY(U, A, V, i)                                                                                    \
     U(uint32_t, rcvdatasl_##i, 32 + (i)*32, 32, FT_UINT32, BASE_DEC, NULL, "rdma.portrcvdatasl.data", "RcvDataSL " #i, \
       "Data received of this service level in units of 4 bytes.")
@@ -124,7 +124,7 @@
       "Counters that a Set changes.")                                                                                  \
     REP16(RCVDATASL_ENTRY, U, A, V)
 
-/* Errors of links with 64b/66b code by lane, 140 bytes. */
+/* PortExtendedSpeedsCounters: errors of links with 64b/66b encoding, by lane, 140 bytes. */
 #define EXTSPEEDS_ENTRY(U, A, V, i)                                                                                    \
     U(uint16_t, errordetectioncounterlane_##i, 160 + (i)*16, 16, FT_UINT16, BASE_DEC, NULL,                            \
       "rdma.portextendedspeedscounters.errordetection", "ErrorDetectionCounterLane " #i,                               \
@@ -155,7 +155,7 @@
     REP12(EXTSPEEDS_ENTRY2, U, A, V)                                                                                   \
     REP12(EXTSPEEDS_ENTRY3, U, A, V)
 
-/* Sums behind the counters by lane, 12 bytes. */
+/* FEC counters of the whole port, after those by lane, 12 bytes. */
 #define EXTSPEEDSRS_FIELDS(U, A, V)                                                                                    \
     U(uint32_t, portfeccorrectableblockctr, 0, 32, FT_UINT32, BASE_DEC, NULL,                                          \
       "rdma.portextendedspeedscounters.portfeccorrectableblockctr", "PortFECCorrectableBlockCtr", "Blocks corrected.") \

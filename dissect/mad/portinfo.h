@@ -4,7 +4,7 @@
 
 #include "dissect/mad/mad.h"
 
-/* State and abilities of a port, 64 bytes. */
+/* PortInfo: state, settings and capabilities of a port, 64 bytes. */
 #define PORTINFO_FIELDS(U, A, V)                                                                                       \
     U(uint64_t, m_key, 0, 64, FT_UINT64, BASE_HEX, NULL, "infiniband.portinfo.m_key", "M_Key",                         \
       "Key that guards the port against other managers.")                                                              \

@@ -1,8 +1,8 @@
-/* layer 1 (wire): header descriptions of tables: the rows of one entry, repeated. */
+/* layer 1 (wire): attributes that are tables: repeats the field rows of one entry. */
 #ifndef RDMATRACE_DISSECT_MAD_REPEAT_H
 #define RDMATRACE_DISSECT_MAD_REPEAT_H
 
-/* ROWS(U, A, V, i) gives the rows of entry `i`, a literal decimal number; REPn gives those of entries 0 to n-1. */
+/* ROWS(U, A, V, i) gives the field rows of entry `i`, a decimal literal; REPn gives those of entries 0 to n - 1. */
 /* clang-format off */
 #define REP8(ROWS, U, A, V)                                                                                            \
     ROWS(U, A, V, 0) ROWS(U, A, V, 1) ROWS(U, A, V, 2) ROWS(U, A, V, 3)                                                \

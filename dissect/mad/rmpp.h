@@ -5,12 +5,12 @@
 
 #include "dissect/mad/mad.h"
 
-/* Conditions of views of the RMPP header: its type. */
+/* Conditions of the views of the RMPP header at `p` (`len` bytes captured), by RMPPType. */
 bool rmpp_is_data(const uint8_t *p, uint32_t len);
 bool rmpp_is_ack(const uint8_t *p, uint32_t len);
 
 /*
- * RMPP header, 12 bytes behind the MAD header.
+ * RMPP header, 12 bytes after the MAD header.
  *   0                8                16          21   24               32
  *   +----------------+----------------+-----------+----+----------------+
  *   |    version     |      type      | resp time |flag|     status     |

@@ -1,4 +1,4 @@
-/* layer 1 (wire): subnet administration: headers, and the records in one datagram. */
+/* layer 1 (wire): subnet administration: headers, and the records of a datagram. */
 #include "dissect/mad/sa.h"
 
 #include "dissect/dissectors.h"
@@ -14,7 +14,7 @@
 MAD_PART(sahdr, SAHDR_FIELDS, "infiniband.sa.drdlid", "SA - Subnet Administration", 20, FT_BYTES)
 
 #define ATTR_MULTIPATH 0x3a
-#define TAIL_LAYERS    8 /* room kept for one more record and what follows the payload */
+#define TAIL_LAYERS    8 /* layers kept free for one more record and for what follows the payload */
 
 const struct mad_attr sa_attrs[] = {
     {ATTR_CLASSPORTINFO, "ClassPortInfo", {&classportinfo_hdr}},
@@ -43,7 +43,7 @@ const struct mad_attr sa_attrs[] = {
     {0, NULL, {NULL}},
 };
 
-/* One record that has `len` bytes at `off`. */
+/* Decode one record of attribute `id`, `len` bytes at `off`. */
 static void record_decode(struct pkt *p, uint32_t off, uint32_t len, uint16_t id)
 {
     uint32_t gids = off + multipath_hdr.len, end = off + len;
@@ -62,7 +62,8 @@ static void record_decode(struct pkt *p, uint32_t off, uint32_t len, uint16_t id
             return;
 }
 
-/* Records in a segment of a transfer: they are `stride` bytes apart and need not start with the segment. */
+/* Decode the records in segment `segment` (from 1) of an RMPP transfer, `len` bytes at `off`. Records are `stride`
+ * bytes apart; the first one may have started in the segment before. */
 static void table_decode(struct pkt *p, uint32_t off, uint32_t len, uint32_t stride, uint32_t segment, uint16_t id)
 {
     uint32_t before = (uint32_t)((uint64_t)(segment ? segment - 1 : 0) * SA_DATA_LEN % stride);
@@ -81,7 +82,7 @@ static void table_decode(struct pkt *p, uint32_t off, uint32_t len, uint32_t str
     }
 }
 
-/* Bytes of records in a segment. */
+/* Bytes of records in a segment; only the last segment of a transfer has fewer than SA_DATA_LEN. */
 static uint32_t segment_len(struct pkt *p, const struct rmpp *r, uint32_t off)
 {
     if (!(r->rmppflags & RMPP_LAST))

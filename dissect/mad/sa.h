@@ -5,7 +5,7 @@
 #include "dissect/mad/mad.h"
 
 /*
- * SA header, 20 bytes behind the RMPP header; records follow at byte 56 of the MAD.
+ * SA header, 20 bytes after the RMPP header; records follow at byte 56 of the MAD.
  *   0                                 16                                32
  *   +---------------------------------+---------------------------------+
  *   |                         SM_Key (64)                               |

@@ -5,7 +5,7 @@
 
 #include "dissect/mad/mad.h"
 
-/* A path between two ports, 64 bytes. */
+/* PathRecord: a path between two ports, 64 bytes. */
 #define PATHREC_FIELDS(U, A, V)                                                                                        \
     U(uint64_t, serviceid, 0, 64, FT_UINT64, BASE_HEX, NULL, "rdma.pathrecord.serviceid", "ServiceID",                 \
       "Service that the path is for; 0: any.")                                                                         \
@@ -46,7 +46,7 @@
       "Lowest is best.")                                                                                               \
     U(uint64_t, reserved2, 464, 48, FT_UINT48, BASE_HEX, NULL, "rdma.pathrecord.reserved", "Reserved", "Zero.")
 
-/* A request for several paths, 24 bytes; the GIDs follow, source GIDs first. */
+/* MultiPathRecord: a request for several paths, 24 bytes; source GIDs, then destination GIDs follow. */
 #define MULTIPATH_FIELDS(U, A, V)                                                                                      \
     U(uint8_t, rawtraffic, 0, 1, FT_UINT8, BASE_HEX, NULL, "infiniband.multipathrecord.rawtraffic", "RawTraffic",      \
       "The paths are for raw packets.")                                                                                \
@@ -94,7 +94,7 @@
 #define MULTIPATHGID_FIELDS(U, A, V)                                                                                   \
     A(sdgid, 0, 128, FT_IPV6, "infiniband.multipathrecord.sdgid", "SDGID", "Source or destination GID.")
 
-/* A member of a multicast group, 52 bytes. */
+/* MCMemberRecord: a member of a multicast group, 52 bytes. */
 #define MCMEMBER_FIELDS(U, A, V)                                                                                       \
     A(mgid, 0, 128, FT_IPV6, "infiniband.mcmemberrecord.mgid", "MGID", "GID of the group.")                            \
     A(portgid, 128, 128, FT_IPV6, "infiniband.mcmemberrecord.portgid", "PortGID", "GID of the member.")                \
@@ -130,7 +130,7 @@
       "Joined for another port.")                                                                                      \
     U(uint32_t, reserved, 393, 23, FT_UINT24, BASE_HEX, NULL, "rdma.mcmemberrecord.reserved", "Reserved", "Zero.")
 
-/* One node on a path, 46 bytes (Wireshark). */
+/* TraceRecord: a node on a path, 46 bytes (Wireshark). */
 #define TRACEREC_FIELDS(U, A, V)                                                                                       \
     U(uint64_t, gidprefix, 0, 64, FT_UINT64, BASE_HEX, NULL, "infiniband.tracerecord.gidprefix", "GidPrefix",          \
       "Prefix of the subnet.")                                                                                         \
@@ -152,7 +152,7 @@
     U(uint8_t, exitport, 360, 8, FT_UINT8, BASE_HEX, NULL, "infiniband.tracerecord.exitport", "ExitPort",              \
       "Egress port.")
 
-/* A service that a node offers, 176 bytes. */
+/* ServiceRecord: a service that a node offers, 176 bytes. */
 #define SERVICEREC_FIELDS(U, A, V)                                                                                     \
     U(uint64_t, serviceid, 0, 64, FT_UINT64, BASE_HEX, NULL, "infiniband.linkrecord.serviceid", "ServiceID",           \
       "Service id.")                                                                                                   \
@@ -172,7 +172,7 @@
     A(data32, 1152, 128, FT_BYTES, "infiniband.linkrecord.servicedata", "Data32", "4 numbers of 32 bits.")             \
     A(data64, 1280, 128, FT_BYTES, "infiniband.linkrecord.servicedata", "Data64", "2 numbers of 64 bits.")
 
-/* Key and name of a service, 80 bytes (Wireshark). */
+/* ServiceAssociationRecord: key and name of a service, 80 bytes (Wireshark). */
 #define SVCASSOC_FIELDS(U, A, V)                                                                                       \
     A(servicekey, 0, 128, FT_BYTES, "infiniband.serviceassociationrecord.servicekey", "ServiceKey",                    \
       "Key that protects the service.")                                                                                \

@@ -1,4 +1,4 @@
-/* layer 1 (wire): tables of the records of subnet administration. */
+/* layer 1 (wire): field tables of the records of subnet administration. */
 #include "dissect/mad/sa_records.h"
 
 #include "dissect/mad/names.h"

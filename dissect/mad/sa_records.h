@@ -1,4 +1,4 @@
-/* layer 1 (wire): records of subnet administration that name an attribute of a node (OpenSM ib_types.h). */
+/* layer 1 (wire): records of subnet administration: a key and an attribute of a node (OpenSM ib_types.h). */
 #ifndef RDMATRACE_DISSECT_MAD_SA_RECORDS_H
 #define RDMATRACE_DISSECT_MAD_SA_RECORDS_H
 
@@ -31,14 +31,14 @@
     U(uint16_t, lid, 0, 16, FT_UINT16, BASE_HEX, NULL, "infiniband.sa.lid", "LID", "LID of the switch.")               \
     U(uint16_t, reserved, 16, 16, FT_UINT16, BASE_HEX, NULL, "rdma.switchinforecord.reserved", "Reserved", "Zero.")
 
-/* Key of a forwarding table record, linear or random, 8 bytes; the block follows. */
+/* Key of a LinearForwardingTableRecord or RandomForwardingTableRecord, 8 bytes; the block of entries follows. */
 #define LFTREC_FIELDS(U, A, V)                                                                                         \
     U(uint16_t, lid, 0, 16, FT_UINT16, BASE_HEX, NULL, "infiniband.sa.lid", "LID", "LID of the switch.")               \
     U(uint16_t, blocknum_sixteenbit, 16, 16, FT_UINT16, BASE_HEX, NULL, "infiniband.sa.blocknum_sixteenbit",           \
       "BlockNum_SixteenBit", "Block of the table.")                                                                    \
     U(uint32_t, reserved, 32, 32, FT_UINT32, BASE_HEX, NULL, "rdma.lftrecord.reserved", "Reserved", "Zero.")
 
-/* Key of a MulticastForwardingTableRecord, 8 bytes; the block follows. */
+/* Key of a MulticastForwardingTableRecord, 8 bytes; the block of entries follows. */
 #define MFTREC_FIELDS(U, A, V)                                                                                         \
     U(uint16_t, lid, 0, 16, FT_UINT16, BASE_HEX, NULL, "infiniband.sa.lid", "LID", "LID of the switch.")               \
     U(uint8_t, position, 16, 4, FT_UINT8, BASE_HEX, NULL, "infiniband.sa.position", "Position",                        \
@@ -60,7 +60,7 @@
       "BlockNum_EightBit", "Block of the table.")                                                                      \
     U(uint64_t, reserved, 24, 40, FT_UINT40, BASE_HEX, NULL, "rdma.guidinforecord.reserved", "Reserved", "Zero.")
 
-/* Key of a P_KeyTableRecord, 8 bytes; the block follows. */
+/* Key of a P_KeyTableRecord, 8 bytes; the block of P_Keys follows. */
 #define PKEYREC_FIELDS(U, A, V)                                                                                        \
     U(uint16_t, lid, 0, 16, FT_UINT16, BASE_HEX, NULL, "infiniband.sa.lid", "LID", "LID of the port.")                 \
     U(uint16_t, blocknum_sixteenbit, 16, 16, FT_UINT16, BASE_HEX, NULL, "infiniband.sa.blocknum_sixteenbit",           \
@@ -68,7 +68,7 @@
     U(uint8_t, portnum, 32, 8, FT_UINT8, BASE_HEX, NULL, "infiniband.sa.portnum", "PortNum", "Port of a switch.")      \
     U(uint32_t, reserved, 40, 24, FT_UINT24, BASE_HEX, NULL, "rdma.pkeytablerecord.reserved", "Reserved", "Zero.")
 
-/* Key of a VLArbitrationTableRecord, 8 bytes; the block follows. */
+/* Key of a VLArbitrationTableRecord, 8 bytes; the block of entries follows. */
 #define VLARBREC_FIELDS(U, A, V)                                                                                       \
     U(uint16_t, lid, 0, 16, FT_UINT16, BASE_HEX, NULL, "infiniband.sa.lid", "LID", "LID of the port.")                 \
     U(uint8_t, outputportnum, 16, 8, FT_UINT8, BASE_HEX, NULL, "infiniband.sa.outputportnum", "OutputPortNum",         \
@@ -85,7 +85,7 @@
       "Number of the subscription.")                                                                                   \
     U(uint64_t, reserved, 144, 48, FT_UINT48, BASE_HEX, NULL, "rdma.informinforecord.reserved", "Reserved", "Zero.")
 
-/* A subscription to notices, 36 bytes. */
+/* InformInfo: a subscription to notices, 36 bytes. */
 #define INFORMINFO_FIELDS(U, A, V)                                                                                     \
     A(gid, 0, 128, FT_IPV6, "infiniband.informinfo.gid", "GID", "Only notices about this GID; 0: by LID.")             \
     U(uint16_t, lidrangebegin, 128, 16, FT_UINT16, BASE_HEX, NULL, "infiniband.informinfo.lidrangebegin",              \
@@ -111,7 +111,7 @@
       "infiniband.informinfo.producertypevendorid", "ProducerTypeVendorID",                                            \
       "Only notices of this producer; 0xffffff: all.")
 
-/* A link between two ports, 6 bytes. */
+/* LinkRecord: a link between two ports, 6 bytes. */
 #define LINKREC_FIELDS(U, A, V)                                                                                        \
     U(uint16_t, fromlid, 0, 16, FT_UINT16, BASE_HEX, NULL, "infiniband.linkrecord.fromlid", "FromLID",                 \
       "LID of one end.")                                                                                               \

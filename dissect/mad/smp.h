@@ -1,4 +1,4 @@
-/* layer 1 (wire): subnet management packets: attributes that nodes and switches have (OpenSM ib_types.h, libibmad,
+/* layer 1 (wire): subnet management packets: attributes of nodes, ports and switches (OpenSM ib_types.h, libibmad,
  * kernel rdma/ib_smi.h). */
 #ifndef RDMATRACE_DISSECT_MAD_SMP_H
 #define RDMATRACE_DISSECT_MAD_SMP_H
@@ -7,7 +7,7 @@
 #include "dissect/mad/repeat.h"
 
 /*
- * LID-routed SMP behind the MAD header, 40 bytes; the attribute follows at byte 64 of the MAD.
+ * LID-routed SMP, 40 bytes after the MAD header; the attribute follows at byte 64 of the MAD.
  *   0                                                                   32
  *   +-------------------------------------------------------------------+
  *   |                         M_Key (64)                                |
@@ -21,7 +21,7 @@
     A(reserved, 64, 256, FT_BYTES, "rdma.smplid.reserved", "Reserved", "Zero.")
 
 /*
- * Directed-route SMP behind the MAD header, 40 bytes; the attribute follows at byte 64 of the MAD.
+ * Directed-route SMP, 40 bytes after the MAD header; the attribute follows at byte 64 of the MAD.
  *   0                                 16                                32
  *   +---------------------------------+---------------------------------+
  *   |                         M_Key (64)                                |
@@ -40,18 +40,19 @@
       "LID where the directed route ends; 0xffff: at the receiver.")                                                   \
     A(reserved, 96, 224, FT_BYTES, "rdma.smpdirected.reserved", "Reserved", "Zero.")
 
-/* The route of a directed-route SMP, 128 bytes behind the attribute: egress ports by hop, entry 0 is unused. */
+/* Initial path and return path of a directed-route SMP, 128 bytes after the attribute: egress port by hop, from 1;
+ * entry 0 is unused. */
 #define SMPPATH_FIELDS(U, A, V)                                                                                        \
     A(initialpath, 0, 512, FT_BYTES, "infiniband.smpdirected.initialpath", "Initial Path",                             \
       "Egress port of each hop on the way out, from byte 1.")                                                          \
     A(returnpath, 512, 512, FT_BYTES, "infiniband.smpdirected.returnpath", "Return Path",                              \
       "Ingress port of each hop, written on the way out: the way back.")
 
-/* Name of a node, 64 bytes of UTF-8, padded with zeros. */
+/* NodeDescription: name of a node, 64 bytes of UTF-8, padded with zeros. */
 #define NODEDESC_FIELDS(U, A, V)                                                                                       \
     A(nodestring, 0, 512, FT_STRING, "infiniband.nodedescription.nodestring", "NodeString", "Name of the node.")
 
-/* What a node is, 40 bytes. */
+/* NodeInfo: type, GUIDs and device of a node, 40 bytes. */
 #define NODEINFO_FIELDS(U, A, V)                                                                                       \
     U(uint8_t, baseversion, 0, 8, FT_UINT8, BASE_HEX, NULL, "infiniband.nodeinfo.baseversion", "BaseVersion",          \
       "MAD base version that is supported.")                                                                           \
@@ -78,7 +79,7 @@
     U(uint32_t, vendorid, 296, 24, FT_UINT24, BASE_HEX, NULL, "infiniband.nodeinfo.vendorid", "VendorID",              \
       "OUI of the vendor.")
 
-/* What a switch can do, 20 bytes. */
+/* SwitchInfo: capabilities and settings of a switch, 20 bytes. */
 #define SWITCHINFO_FIELDS(U, A, V)                                                                                     \
     U(uint16_t, linearfdbcap, 0, 16, FT_UINT16, BASE_HEX, NULL, "infiniband.switchinfo.linearfdbcap", "LinearFDBCap",  \
       "Entries of the linear forwarding table.")                                                                       \
@@ -123,13 +124,13 @@
     U(uint16_t, multicastfdbtop, 144, 16, FT_UINT16, BASE_HEX, NULL, "rdma.switchinfo.multicastfdbtop",                \
       "MulticastFDBTop", "Last entry of the multicast forwarding table in use.")
 
-/* A block of eight GUIDs of a port, 64 bytes. */
+/* GUIDInfo: a block of eight GUIDs of a port, 64 bytes. */
 #define GUIDINFO_ENTRY(U, A, V, i)                                                                                     \
     U(uint64_t, guid_##i, (i)*64, 64, FT_UINT64, BASE_HEX, NULL, "infiniband.switchinfo.guid", "GUID " #i,             \
       "GUID of the port at this index of the block.")
 #define GUIDINFO_FIELDS(U, A, V) REP8(GUIDINFO_ENTRY, U, A, V)
 
-/* A block of 32 P_Keys, 64 bytes. */
+/* P_KeyTable: a block of 32 P_Keys, 64 bytes. */
 #define PKEYTABLE_ENTRY(U, A, V, i)                                                                                    \
     U(uint8_t, membershiptype_##i, (i)*16, 1, FT_UINT8, BASE_HEX, NULL, "infiniband.p_keytable.membershiptype",        \
       "MembershipType " #i, "1 full, 0 limited member.")                                                               \
@@ -140,7 +141,7 @@
       "The whole block.")                                                                                              \
     REP32(PKEYTABLE_ENTRY, U, A, V)
 
-/* The virtual lane of each of the 16 service levels, 8 bytes. */
+/* SLtoVLMappingTable: the virtual lane of each of the 16 service levels, 4 bits each, 8 bytes. */
 #define SL2VL_ENTRY(U, A, V, i)                                                                                        \
     U(uint8_t, sltovl_##i, (i)*8, 4, FT_UINT8, BASE_HEX, NULL, "infiniband.sltovlmappingtable.sltovlhighbits",         \
       "SL(x)toVL " #i, "Virtual lane of the service level of twice this index.")                                       \
@@ -148,7 +149,7 @@
       "SL(x)toVL " #i, "Virtual lane of the service level after it.")
 #define SL2VL_FIELDS(U, A, V) REP8(SL2VL_ENTRY, U, A, V)
 
-/* A block of 32 entries of a VL arbitration table, 64 bytes. */
+/* VLArbitrationTable: a block of 32 entries, 64 bytes. */
 #define VLARB_ENTRY(U, A, V, i)                                                                                        \
     U(uint8_t, reserved_##i, (i)*16, 4, FT_UINT8, BASE_HEX, NULL, "rdma.vlarbitrationtable.reserved", "reserved " #i,  \
       "Zero.")                                                                                                         \
@@ -158,13 +159,13 @@
       "Weight " #i, "Share of the lane in units of 64 bytes; 0: entry is skipped.")
 #define VLARB_FIELDS(U, A, V) REP32(VLARB_ENTRY, U, A, V)
 
-/* A block of 64 entries of the linear forwarding table, 64 bytes; the attribute modifier is the block. */
+/* LinearForwardingTable: a block of 64 entries, 64 bytes; the attribute modifier is the number of the block. */
 #define LFT_ENTRY(U, A, V, i)                                                                                          \
     U(uint8_t, port_##i, (i)*8, 8, FT_UINT8, BASE_HEX, NULL, "infiniband.linearforwardingtable.port", "Port " #i,      \
       "Egress port of the LID (block times 64 plus index); 255: none.")
 #define LFT_FIELDS(U, A, V) REP64(LFT_ENTRY, U, A, V)
 
-/* A block of 16 entries of the random forwarding table, 64 bytes. */
+/* RandomForwardingTable: a block of 16 entries, 64 bytes. */
 #define RFT_ENTRY(U, A, V, i)                                                                                          \
     U(uint16_t, lid_##i, (i)*32, 16, FT_UINT16, BASE_HEX, NULL, "infiniband.randomforwardingtable.lid", "LID " #i,     \
       "First LID of the entry.")                                                                                       \
@@ -178,14 +179,14 @@
       "Port " #i, "Egress port.")
 #define RFT_FIELDS(U, A, V) REP16(RFT_ENTRY, U, A, V)
 
-/* A block of 32 entries of the multicast forwarding table, 64 bytes: masks of 16 ports each. */
+/* MulticastForwardingTable: a block of 32 entries, each a mask of 16 ports, 64 bytes. */
 #define MFT_ENTRY(U, A, V, i)                                                                                          \
     U(uint16_t, portmask_##i, (i)*16, 16, FT_UINT16, BASE_HEX, NULL, "infiniband.multicastforwardingtable.portmask",   \
       "PortMask " #i, "Ports that get a copy, for one multicast LID.")
 #define MFT_FIELDS(U, A, V) REP32(MFT_ENTRY, U, A, V)
 
-/* Pairs of link speed and width that ports support, 36 bytes; of the last three bytes only the first bit has a public
- * name. */
+/* LinkSpeedWidthPairsTable: pairs of link speed and width that ports support, 36 bytes. Of the last three bytes only
+ * the first bit has a public name. */
 #define LSWP_FIELDS(U, A, V)                                                                                           \
     U(uint8_t, numtables, 0, 8, FT_UINT8, BASE_HEX, NULL, "infiniband.linkspeedwidthpairstable.numtables",             \
       "NumTables", "Number of tables.")                                                                                \
@@ -204,7 +205,7 @@
     U(uint8_t, reserved3, 281, 7, FT_UINT8, BASE_HEX, NULL, "rdma.linkspeedwidthpairstable.reserved", "Reserved",      \
       "Zero.")
 
-/* A subnet manager, 21 bytes. */
+/* SMInfo: a subnet manager, 21 bytes. */
 #define SMINFO_FIELDS(U, A, V)                                                                                         \
     U(uint64_t, guid, 0, 64, FT_UINT64, BASE_HEX, NULL, "infiniband.sminfo.guid", "GUID",                              \
       "Port GUID of the subnet manager.")                                                                              \
@@ -216,19 +217,19 @@
     U(uint8_t, smstate, 164, 4, FT_UINT8, BASE_HEX, &sm_state_desc, "infiniband.sminfo.smstate", "SMState",            \
       "What the manager is doing.")
 
-/* Diagnostic data of a vendor, 64 bytes. */
+/* VendorDiag: diagnostic data of a vendor, 64 bytes. */
 #define VENDORDIAG_FIELDS(U, A, V)                                                                                     \
     U(uint16_t, nextindex, 0, 16, FT_UINT16, BASE_HEX, NULL, "infiniband.vendordiag.nextindex", "NextIndex",           \
       "Attribute modifier of the next block; 0: this is the last.")                                                    \
     A(diagdata, 16, 496, FT_BYTES, "infiniband.vendordiag.diagdata", "DiagData", "Data as the vendor defines it.")
 
-/* The beacon of a port, 4 bytes. */
+/* LedInfo: the beacon LED of a port, 4 bytes. */
 #define LEDINFO_FIELDS(U, A, V)                                                                                        \
     U(uint8_t, ledmask, 0, 1, FT_UINT8, BASE_HEX, NULL, "infiniband.ledinfo.ledmask", "LedMask",                       \
       "1: the light is on.")                                                                                           \
     U(uint32_t, reserved, 1, 31, FT_UINT32, BASE_HEX, NULL, "rdma.ledinfo.reserved", "Reserved", "Zero.")
 
-/* Forward error correction of a port, 64 bytes. */
+/* PortInfoExtended: forward error correction of a port, 64 bytes. */
 #define PORTINFOEXT_FIELDS(U, A, V)                                                                                    \
     U(uint32_t, capmask, 0, 32, FT_UINT32, BASE_HEX, NULL, "rdma.portinfoextended.capmask", "CapMask",                 \
       "Capabilities.")                                                                                                 \

@@ -2,10 +2,10 @@
 #include "dissect/dissectors.h"
 #include "dissect/link/link.h"
 
-#define ERSPAN_SESSION 0x3ff                 /* of the second 16 bits */
-#define ERSPAN3_FT(q)  ((q)[10] >> 2 & 0x1f) /* what type III mirrors */
+#define ERSPAN_SESSION 0x3ff                 /* session id, in bytes 2 and 3 */
+#define ERSPAN3_FT(q)  ((q)[10] >> 2 & 0x1f) /* frame type of the mirrored frame, type III */
 #define FRAME_TYPE_IP  2
-#define ERSPAN3_O      0x01 /* of the last byte of type III: a platform subheader follows */
+#define ERSPAN3_O      0x01 /* flag in the last byte of type III: a platform subheader follows */
 
 static const struct vname versions[] = {{1, "Type II"}, {2, "Type III"}};
 static const struct vdesc version_desc = VDESC_NAMES(versions);
@@ -24,10 +24,10 @@ static const struct vdesc direction_desc = VDESC_NAMES(directions);
  *   +-------+--------------+-----+-----+---+----------------+
  *   |version|     VLAN     | COS | en  | T |  session id    |
  *   +-------+--------------+-----+-----+---+----------------+
- * Type II goes on with reserved (12 bits) and port index (20 bits). Type III:
+ * Type II continues with reserved (12 bits) and port index (20 bits), type III with:
  *   |                     timestamp                         |
  *   | SGT (16)             |P| FT (5) | HW (6) |D|Gra (2)|O |
- *   and with O set the platform's word and another (8 bytes).
+ *   and, if O is set, a platform subheader of 8 bytes.
  */
 #define FIRST_WORD(en_abbrev, en_label, en_desc)                                                                       \
     FIELD_ROW(NULL, 0, 4, FT_UINT16, BASE_DEC, &version_desc, FLD_MEMBER, "erspan.version", "Version",                 \
@@ -64,7 +64,7 @@ static const struct field erspan3_fields[] = {
     FIELD_ROW(NULL, 95, 1, FT_UINT16, BASE_DEC, NULL, FLD_MEMBER, "erspan.o", "Optional Sub headers",
               "A platform header follows."),
 };
-/* 6 bits of platform, the rest as the platform defines it. */
+/* Platform subheader, 8 bytes: the platform id (6 bits), then what that platform defines. */
 static bool is_platform3(const uint8_t *h, uint32_t len)
 {
     return len > 0 && h[0] >> 2 == 3;
@@ -99,7 +99,7 @@ static void erspan_info(struct buf *b, const struct pkt *p, const struct layer *
         buf_printf(b, " session %u", load_be16(p->data + l->off + 2) & ERSPAN_SESSION);
 }
 #define ERSPAN_TITLE "Encapsulated Remote Switch Packet ANalysis "
-/* Type I has no header of its own: its layer is empty. */
+/* Type I has no header: its layer is empty. */
 const struct hdr erspan1_hdr = {
     .abbrev = "erspan",
     .name = ERSPAN_TITLE "Type I",

@@ -5,17 +5,17 @@
 
 #define GENEVE_LEN          8 /* bytes of the header without options */
 #define GENEVE_VERSION(q)   ((q)[0] >> 6)
-#define GENEVE_OPT_WORDS    0x3f /* of the first byte: length of all options, in 4-byte words */
+#define GENEVE_OPT_WORDS    0x3f /* bits of the header's first byte: length of all options in 4-byte words */
 #define GENEVE_OPT_LEN      4    /* bytes of an option without its data */
-#define GENEVE_OPT_DATA     0x1f /* of an option's fourth byte: length of its data, in 4-byte words */
-#define GENEVE_INNER_LAYERS 8    /* layers left for the inner packet, however many options there are */
+#define GENEVE_OPT_DATA     0x1f /* bits of an option's fourth byte: length of its data in 4-byte words */
+#define GENEVE_INNER_LAYERS 8    /* layers that options leave for the inner packet */
 
-/* Bytes of all options, from the header at `q`. */
+/* Length of all options of the header at `q`, bytes. */
 static uint32_t geneve_options_len(const uint8_t *q)
 {
     return (q[0] & GENEVE_OPT_WORDS) * 4u;
 }
-/* Bytes of the option at `q`, with its data. */
+/* Length of the option at `q`, bytes, data included. */
 static uint32_t geneve_option_len(const uint8_t *q)
 {
     return GENEVE_OPT_LEN + (q[3] & GENEVE_OPT_DATA) * 4u;
@@ -28,7 +28,7 @@ static bool geneve_optlen_get(const struct pkt *p, const struct layer *l, struct
 }
 
 /*
- * Header, 8 bytes, and options.
+ * GENEVE header, 8 bytes, followed by options.
  *   0    2         8  9  10            16                        32
  *   +----+---------+--+--+-------------+-------------------------+
  *   |ver | opt len |O |C |  reserved   |      protocol type      |
@@ -72,7 +72,7 @@ const struct hdr geneve_hdr = {
 };
 
 /*
- * Option, 4 bytes and data.
+ * GENEVE option, 4 bytes and data.
  *   0                              16 17           24    27        32
  *   +------------------------------+--+------------+-----+----------+
  *   |            class             |C |    type    |flags| length   |
@@ -108,7 +108,8 @@ const struct hdr geneve_opt_hdr = {
     .type = FT_BYTES,
 };
 
-/* Options from `off` to `end`; those beyond the room for layers are skipped. */
+/* Add the layers of the options from `off` to `end`; options for which no layer is left are skipped. False if the
+ * packet ends within them. */
 static bool options_decode(struct pkt *p, uint32_t off, uint32_t end)
 {
     while (off < end) {

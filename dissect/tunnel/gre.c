@@ -7,13 +7,13 @@
 #define GRE_ROUTING 0x4000
 #define GRE_KEY     0x2000
 #define GRE_SEQ     0x1000
-#define GRE_ACK     0x0080 /* version 1 */
+#define GRE_ACK     0x0080 /* only in version 1 */
 #define GRE_VERSION 0x0007
 #define GRE_ERSPAN  0x88be /* protocol type: ERSPAN type I or II */
 #define GRE_ERSPAN3 0x22eb /* ERSPAN type III */
 
 /*
- * 4 bytes, then the optional words that the flags announce, in this order.
+ * GRE header, 4 bytes, then the optional 4-byte words whose flags are set, in this order.
  *   0  1  2  3  4  5      8           13     16                     32
  *   +--+--+--+--+--+------+-----------+------+----------------------+
  *   |C |R |K |S |s |recur |   flags   | ver  |    protocol type     |
@@ -28,7 +28,7 @@ static uint32_t gre_flags(const uint8_t *h)
 {
     return load_be16(h);
 }
-/* Offset of the optional word that `flag` announces, which is also the length of what precedes it. */
+/* Offset of the optional word of `flag` in the header, bytes; `flag` 0: length of the header with all its words. */
 static uint32_t gre_offset(const uint8_t *h, uint32_t flag)
 {
     uint32_t f = gre_flags(h), off = 4;

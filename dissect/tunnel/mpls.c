@@ -3,9 +3,9 @@
 #include "dissect/link/eth.h"
 #include "dissect/link/link.h"
 
-#define LABEL_IPV4  0 /* explicit null */
+#define LABEL_IPV4  0 /* IPv4 explicit null */
 #define LABEL_IPV6  2
-#define MPLS_BOTTOM 1 /* of the third byte: the last entry */
+#define MPLS_BOTTOM 1 /* flag in the third byte: bottom of the stack, the last entry */
 
 static const struct vname labels[] = {{LABEL_IPV4, "IPv4 Explicit-Null"},
                                       {1, "Router Alert"},
@@ -67,7 +67,9 @@ static bool known_ethertype(const struct pkt *p, uint32_t eth)
     return eth + 14 <= end && vname_find(ethertype_desc.names, ethertype_desc.n, load_be16(p->data + eth + 12));
 }
 
-/* Behind the last label nothing says what follows: the first nibble tells IP; else it is an Ethernet pseudowire. */
+/* Decode what follows the last label. MPLS has no protocol field: an explicit null label or a first nibble of 4 or 6
+ * means IP, 1 an associated channel; anything else is taken for an Ethernet pseudowire, with or without a control word.
+ */
 static void bottom_decode(struct pkt *p, uint32_t off, uint32_t label, const struct decode_opts *o)
 {
     const uint8_t *q = pkt_need(p, off, 1, "payload of the MPLS label stack");
@@ -81,7 +83,7 @@ static void bottom_decode(struct pkt *p, uint32_t off, uint32_t label, const str
     } else if (nibble == 0 && (known_ethertype(p, off + 4) || !known_ethertype(p, off))) {
         if (pkt_header(p, &mpls_cw_hdr, off, 4, "pseudowire control word"))
             eth_decode(p, off + 4, o);
-    } else if (nibble != 1) { /* 1: associated channel */
+    } else if (nibble != 1) { /* 1: associated channel, not decoded */
         eth_decode(p, off, o);
     }
 }

@@ -4,7 +4,7 @@
 
 #include "dissect/link/eth.h"
 
-#define VXLAN_LEN 8 /* also with the generic protocol extension */
+#define VXLAN_LEN 8 /* bytes of the header, also of VXLAN-GPE */
 
 /*
  * VXLAN header, 8 bytes.

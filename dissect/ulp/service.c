@@ -1,11 +1,11 @@
-/* layer 1 (wire): which upper-layer protocol a service id of the connection manager announces. */
+/* layer 1 (wire): upper-layer protocols by CM service id. */
 #include "dissect/ulp/service.h"
 
 #include "dissect/mad/cm.h"
 
 const char *ulp_of_service(uint64_t service_id)
 {
-    /* TCP port space of the RDMA IP CM service; ports from IANA's registry and the programs' sources. */
+    /* Ports of the RDMA IP CM service, in any port space; from IANA's registry and the sources of the programs. */
     static const struct vname ports[] = {
         {987, "LNet"},  {3260, "iSER"},      {4420, "NVMe/RDMA"}, {5445, "SMB Direct"},
         {18634, "RDS"}, {20049, "NFS/RDMA"}, {7174, "rping"},     {7471, "RDMA-CM test"},
