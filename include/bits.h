@@ -1,5 +1,4 @@
-/* layer 0 (base): reading and writing bit ranges of a big-endian header. Bit 0 is the most significant bit of byte
- * 0. */
+/* layer 0 (base): bit ranges of a big-endian header. Bit 0 is the most significant bit of byte 0. */
 #ifndef RDMATRACE_BITS_H
 #define RDMATRACE_BITS_H
 
@@ -8,8 +7,8 @@
 /* Odd multiplier of the hash tables: 2^64 divided by the golden ratio (Knuth, volume 3, 6.4). */
 #define HASH_MULTIPLIER UINT64_C(0x9e3779b97f4a7c15)
 
-/* `width` bits (1 to 64; 1 to 57 when the range is not byte-aligned) at bit `bit` of `p`. All bytes that hold a part of
- * the range are read, none else. With constant arguments this compiles to one or two loads. */
+/* Read `width` bits (1 to 64; 1 to 57 unless `bit` is a multiple of 8) at bit `bit` of `p`. Only bytes that hold a part
+ * of the range are read. With constant arguments this compiles to one or two loads. */
 ALWAYS_INLINE uint64_t bits_get(const uint8_t *p, unsigned bit, unsigned width)
 {
     const uint8_t *q = p + bit / 8;
@@ -41,7 +40,7 @@ ALWAYS_INLINE uint64_t bits_get(const uint8_t *p, unsigned bit, unsigned width)
     return width >= 64 ? v : v & ((UINT64_C(1) << width) - 1);
 }
 
-/* Store the low `width` bits of `v` at bit `bit` of `p`; the neighbouring bits are kept. Same limits as bits_get(). */
+/* Store the low `width` bits of `v` at bit `bit` of `p`; the neighbouring bits are kept. Limits as for bits_get(). */
 ALWAYS_INLINE void bits_put(uint8_t *p, unsigned bit, unsigned width, uint64_t v)
 {
     uint8_t *q = p + bit / 8;

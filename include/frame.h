@@ -19,33 +19,34 @@ enum linktype {
     LINK_SLL2 = 276,
 };
 
-/* Frames of LINK_ERF begin with the ERF record header, which caplen and len count. */
+/* A frame of LINK_ERF begins with its ERF record header: caplen and len include it. */
 
-/* No frame is longer than this; a capture that claims more is corrupt. */
+/* Longest frame, bytes. A capture that claims a longer one is corrupt. */
 #define FRAME_MAX UINT32_C(262144)
 
 struct frame {
     ns_t ts;             /* time of capture, ns since the epoch */
     const uint8_t *data; /* captured bytes; valid until the next frame is read */
     uint32_t caplen;     /* captured bytes, at most FRAME_MAX */
-    uint32_t len;        /* bytes on the wire as recorded; exceeds caplen (snap length), or lies */
+    uint32_t len;        /* bytes on the wire, as recorded: above caplen if the snap length cut it; not verified */
     uint64_t number;     /* number of the frame in its own file, from 1 */
     uint16_t linktype;   /* enum linktype, or any other registered value */
     uint16_t file;       /* index of the file among those given, from 0 */
-    /* pcapng interface in its file, counted through all sections; ERF: port, by first records; 0 for other formats */
+    /* pcapng: interface of the file, counted through all sections; ERF: port, numbered in the order in which ports
+     * first appear; other formats: 0 */
     uint32_t iface;
-    bool has_iface;      /* the format knows interfaces: pcapng, ERF, live capture */
-    uint32_t iface_id;   /* number of the interface within its section of the file, from 0 */
-    bool has_ts;         /* false: the format carried no time for this frame (Simple Packet Block), ts is 0 */
-    uint8_t fcs_len;     /* bytes of frame check sequence at the end of the frame, 0 if none or unknown */
-    uint32_t flags;      /* epb_flags of pcapng (direction, FCS length, link errors), 0 if absent */
-    uint64_t drops;      /* epb_dropcount: packets lost before this one, 0 if absent */
-    const char *comment; /* first comment of the packet, UTF-8, not terminated; NULL if none */
-    uint32_t comment_len;
+    bool has_iface;         /* the format records interfaces: pcapng, ERF, live capture */
+    uint32_t iface_id;      /* number of the interface within its section of the file, from 0 */
+    bool has_ts;            /* false: the format carried no time for this frame (Simple Packet Block), ts is 0 */
+    uint8_t fcs_len;        /* bytes of frame check sequence at the end of the frame, 0 if none or unknown */
+    uint32_t flags;         /* epb_flags of pcapng (direction, FCS length, link errors), 0 if absent */
+    uint64_t drops;         /* epb_dropcount: packets lost before this one, 0 if absent */
+    const char *comment;    /* first comment of the packet, UTF-8, not terminated; NULL if none */
+    uint32_t comment_len;   /* bytes at `comment` */
     const uint8_t *options; /* raw pcapng options of a packet with several comments, else NULL */
-    uint32_t options_len;
-    bool options_be; /* their integers are big-endian */
-    uint64_t offset; /* byte offset of the frame's record in its (uncompressed) file */
+    uint32_t options_len;   /* bytes at `options` */
+    bool options_be;        /* the integers in `options` are big-endian */
+    uint64_t offset;        /* byte offset of the frame's record in its (uncompressed) file */
 };
 
 #endif

@@ -4,55 +4,56 @@
 
 #include "buf.h"
 
-/* One option of a command. A table of these ends with an all-zero row. */
+/* One option of a command. A table of options ends with an all-zero row. */
 struct opt_def {
     /* what opt_next() returns: the letter of the short form, or a number above 255 if there is none */
     int key;
     const char *name; /* long name without dashes; NULL if there is none */
-    /* name of the argument for --help; NULL if it takes none; "[=NAME]" (long options only): may be left out */
+    /* name of the argument for --help; "[=NAME]": the argument is optional (long options only); NULL: no argument */
     const char *arg;
-    const char *help; /* what it does; '\n' continues on the next line */
+    const char *help; /* what the option does; '\n' starts another line of --help */
 };
 
-/* Where an option has no meaning. A table of these ends with an all-zero row. */
+/* An option that another option or the command's mode makes meaningless. The table ends with an all-zero row. */
 struct opt_clash {
-    int key;         /* the option */
-    int other;       /* above 0: this other one excludes it; below 0: it needs the one with the key -other */
-    unsigned cases;  /* with `other` 0: it is refused in any of these, bits of the command's own */
-    const char *why; /* likewise: what to say behind the option's name */
+    int key;         /* opt_def.key of the option */
+    int other;       /* above 0: key of the option that excludes it; below 0: it needs the option with key -other */
+    unsigned cases;  /* with `other` 0: bits that the command defines; the option is refused if any of them holds */
+    const char *why; /* with `other` 0: the message after the option's name */
 };
 
 struct opt_state {
     const struct opt_def *defs;
-    bool *given; /* which of them were */
-    int argc;    /* operands are moved behind the options: after the last option argv[optind..argc-1] */
+    bool *given; /* by row of `defs`: the option was given */
+    int argc;    /* entries of argv; getopt_long() moves the operands to its end */
     char **argv;
     char *short_opts; /* for getopt_long; freed by opt_end() */
     void *long_opts;
-    int first; /* internal: getopt must be reset */
+    int first; /* internal: getopt_long() has not been reset yet */
 };
 
-/* Start parsing argv[1..]; argv[0] is the subcommand's name for messages. */
+/* Start to parse argv[1..argc-1]; argv[0] is the name of the subcommand, for messages. */
 void opt_start(struct opt_state *s, const struct opt_def *defs, int argc, char **argv);
-/* The key of the next option, with *arg its argument; 0 after the last, with s->argc - *operand operands from
- * s->argv[*operand]; -1 for a wrong option (a message that names the program was printed to stderr). */
+/* The key of the next option; *arg is its argument (NULL: none). 0 after the last option: the operands are
+ * s->argv[*operand] to s->argv[s->argc - 1]. -1 for a wrong option: a message was printed to stderr. */
 int opt_next(struct opt_state *s, const char **arg, int *operand);
-/* The option with this key as messages call it: "-s", or "--seed" when it has no letter. */
+/* Name of the option with this key for messages: "-s", or "--seed" for an option without a letter. Returns `name`. */
 #define OPT_NAME 40
 const char *opt_name(const struct opt_def *defs, int key, char name[OPT_NAME]);
-/* Whether the option with this key was given. */
+/* True if the option with this key was given. */
 bool opt_given(const struct opt_state *s, int key);
-/* Refuse the first option of `table` (NULL: none) that was given although it has no meaning; `cases` hold. 0, or
- * EXIT_BAD after a message. */
+/* Check the given options against `table` (NULL: no check); `cases`: the bits of opt_clash.cases that hold. 0, or
+ * EXIT_BAD after a message about the first option that clashes. */
 int opt_refuse(const struct opt_state *s, const struct opt_clash *table, unsigned cases);
 /* Release what opt_start() allocated. */
 void opt_end(struct opt_state *s);
-/* Append the list of options, aligned. */
+/* Append the list of options for --help, in aligned columns. */
 void opt_help(struct buf *b, const struct opt_def *defs);
-/* Find `arg`, the argument of `option` ("-T"), among `names`, which end with NULL; *choice: its index, so that an enum
- * with members in the order of the names may stand there. 0, or EXIT_BAD after a message that lists the names. */
+/* Find `arg`, the argument of `option` ("-T"), in `names` (ends with NULL) and store its index in *choice; an enum
+ * whose members are in the order of the names can be read from it. 0, or EXIT_BAD after a message with the names. */
 int opt_choice(const char *option, const char *arg, const char *const names[], unsigned *choice);
-/* Parse an unsigned number (decimal, 0x hexadecimal) between `min` and `max`, all of `text`. */
+/* Parse `text` as an unsigned number (decimal, or hexadecimal after 0x) from `min` to `max`. False if any character of
+ * it does not belong to the number. */
 bool opt_number(const char *text, uint64_t min, uint64_t max, uint64_t *value);
 
 #endif

@@ -11,7 +11,7 @@ static inline void prng_seed(struct prng *r, uint64_t seed)
 {
     r->state = seed;
 }
-/* The next number, all 64 bits of it random. */
+/* The next random number, 0 to 2^64 - 1. */
 static inline uint64_t prng_next(struct prng *r)
 {
     uint64_t z = r->state += UINT64_C(0x9e3779b97f4a7c15);
@@ -20,7 +20,7 @@ static inline uint64_t prng_next(struct prng *r)
     z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
     return z ^ z >> 31;
 }
-/* 0 to n - 1; n at least 1. */
+/* A random number from 0 to n - 1; n is at least 1. */
 static inline uint32_t prng_below(struct prng *r, uint32_t n)
 {
     return (uint32_t)(((prng_next(r) >> 32) * n) >> 32);

@@ -10,11 +10,11 @@
 /* Exit status. */
 enum {
     EXIT_OK = 0,
-    EXIT_FOUND = 1, /* something was found (--fail-on), or did not come about (rdmagen) */
-    EXIT_BAD = 2,   /* usage, or input that cannot be read */
+    EXIT_FOUND = 1, /* a finding that fails the run (--fail-on); rdmagen: the run failed */
+    EXIT_BAD = 2,   /* wrong usage, or input that cannot be read */
 };
 
-/* A subcommand: argv[0] is its name. Returns the exit status. */
+/* A subcommand. run() gets the subcommand's name in argv[0] and returns the exit status. */
 struct command {
     const char *name;
     const char *summary; /* one line for `PROGRAM help` */
@@ -24,20 +24,20 @@ struct command {
 
 struct program {
     const char *name;               /* "rdmatrace" */
-    const char *usage;              /* first lines of its help */
+    const char *usage;              /* first lines of its --help */
     const struct command *commands; /* ends with an all-zero row; cli_main() adds "help" */
 };
 
 /* A program's main(): dispatch to a subcommand, "help", "--help" or "--version". Returns the exit status. */
 int cli_main(const struct program *program, int argc, char **argv);
 
-/* Its name, as in messages. */
+/* Name of the program that cli_main() runs, for messages. */
 const char *cli_program(void);
-/* One line on stderr: "PROGRAM: ...". Returns EXIT_BAD. */
+/* Print one line to stderr: "PROGRAM: ...". Returns EXIT_BAD. */
 int cli_error(const char *fmt, ...) PRINTF_LIKE(1, 2);
-/* The last message of cli_error(), without the program's name; "" if there was none. */
+/* The last message of cli_error(), without the program's name; "" if there is none. */
 const char *cli_said(void);
-/* Write a buffer to a descriptor and empty it; false when that failed. */
+/* Write a buffer to file descriptor `fd` and empty it; false if the write failed. */
 bool cli_flush(struct buf *b, int fd);
 /* Write a buffer to stdout and release it. Returns the exit status. */
 int cli_show(struct buf *b);

@@ -5,48 +5,48 @@
 
 #include "types.h"
 
-/* A word of a line; not terminated. */
+/* A word of a line: `len` bytes at `p`, not terminated. */
 struct token {
     const char *p;
     uint32_t len;
-    uint32_t col; /* of its first character, from 1 */
+    uint32_t col; /* column of the first character, from 1 */
 };
 
-/* Takes a line for people, without a newline. */
+/* Callback that takes one line of text, without a newline; `user` is what the caller passed along. */
 typedef void told_fn(void *user, const char *line);
 
-/* What is wrong with a line, and where. */
+/* An error in a line: message and column. */
 struct text_error {
-    uint32_t col;  /* from 1; 0: the line as a whole */
-    char msg[240]; /* one line, no newline */
+    uint32_t col;  /* column, from 1; 0: the error is about the whole line */
+    char msg[240]; /* one line without a newline, printable */
 };
-/* Fill *e; returns false, so that parsers can end with it. */
+/* Fill *e with a message about word `t` (NULL: about the whole line). Always returns false, so that a parser can return
+ * the call. */
 bool text_fail(struct text_error *e, const struct token *t, const char *fmt, ...) PRINTF_LIKE(3, 4);
 
-/* Split `line` at blanks into at most `max` words; a word that starts with # ends the line. Returns how many there are;
- * more than `max` count as max + 1. */
+/* Split `line` at white space into at most `max` words; a word that starts with # starts a comment. Returns the number
+ * of words, or max + 1 if there are more than `max`. */
 unsigned text_split(const char *line, struct token *t, unsigned max);
-/* Whether the word is `s`. */
+/* True if the word is `s`. */
 bool token_is(const struct token *t, const char *s);
-/* Of "key=value": the part behind the '=' goes to *value and the part before it to *key; false (and *key is the whole
- * word) without '='. */
+/* Split "key=value" at the first '=' into *key and *value. Without '=': false, and *key is the whole word. */
 bool token_key(const struct token *t, struct token *key, struct token *value);
-/* Split at the first `sep`; false if there is none. */
+/* Split at the first `sep` into *before and *after. Without `sep`: false, and *before is the whole word. */
 bool token_cut(const struct token *t, char sep, struct token *before, struct token *after);
 
-/* Each reads the whole word; false if it is not one. */
-/* Decimal or 0x hexadecimal. */
+/* The functions below parse a whole word; false if it is not of the form that they take. */
+/* A number: decimal, or hexadecimal after 0x. */
 bool token_u64(const struct token *t, uint64_t *v);
-/* Bytes: with an optional K, M or G (powers of 1024). */
+/* A size in bytes, with an optional K, M or G (powers of 1024). */
 bool token_size(const struct token *t, uint64_t *v);
-/* Time: with ns, us, ms or s, up to nine decimals; without a unit only 0. */
+/* A time, stored in ns: a number with up to nine decimals and ns, us, ms or s. Only 0 needs no unit. */
 bool token_time(const struct token *t, ns_t *v);
-/* Bit/s: with an optional K, M or G (powers of 1000), decimals allowed. */
+/* A rate in bit/s, with an optional K, M or G (powers of 1000); decimals are allowed. */
 bool token_rate(const struct token *t, uint64_t *v);
-/* Probability in parts per billion: "0.01", "1%", "1e-6", 0 to 1. */
+/* A probability from 0 to 1, stored in parts per billion: "0.01", "1%", "1e-6". */
 bool token_ppb(const struct token *t, uint32_t *v);
 
-/* The same for C strings, as options give them. */
+/* The C string `s` as a word at column 1, for arguments of options. */
 struct token token_of(const char *s);
 
 #endif

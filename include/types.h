@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Time in nanoseconds: since the epoch in captures, since the start of the run in virtual time. */
+/* Time in ns. A capture counts from the epoch (1970, UTC), a simulation from the start of its run. */
 typedef int64_t ns_t;
 
 #define NS_PER_US INT64_C(1000)
@@ -21,7 +21,7 @@ typedef int64_t ns_t;
 #define LIKELY(x)              __builtin_expect(!!(x), 1)
 #define UNLIKELY(x)            __builtin_expect(!!(x), 0)
 
-/* Smaller and larger of two unsigned 32-bit numbers. */
+/* The smaller and the larger of two numbers. */
 static inline uint32_t min_u32(uint32_t a, uint32_t b)
 {
     return a < b ? a : b;
