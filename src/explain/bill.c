@@ -1,16 +1,16 @@
-/* layer 3 (explain): bills: the lost time of the accounts, each episode of it on the bill of one incident. */
+/* layer 3 (explain): bills: each episode of lost time (src/conn/timeline.c) goes to the bill of one incident. */
 #include "src/explain/explain_impl.h"
 
 #include <stdlib.h>
 
 #define NOT_FOUND  UINT32_MAX
 #define FIT_LOOK   64             /* incidents of a connection that an episode is compared with */
-#define FIT_WITHIN (2 * NS_PER_S) /* they begin at most so long before it */
+#define FIT_WITHIN (2 * NS_PER_S) /* they begin at most this long before the episode */
 #define SAME_TROUBLE                                                                                                   \
     (10 * NS_PER_US) /* trouble that begins so soon after other trouble of the connection belongs to it */
-#define TIMER_LEAST (8 * NS_PER_US) /* no ACK timer runs out sooner: code 1 is 8.192 us */
+#define TIMER_LEAST (8 * NS_PER_US) /* no ACK timer expires sooner: code 1 is 8.192 us */
 #define SLOWED_PART 4               /* a quarter */
-#define VAIN_TOLD   2               /* retransmissions in vain that get a sentence each */
+#define VAIN_TOLD   2               /* failed retransmissions that get a sentence each */
 
 /* Incidents by connection, tap and time. */
 struct place_in_time {
@@ -55,7 +55,7 @@ static bool names(const struct incident *s, const struct episode *e, uint32_t fr
     return s->back == frame;
 }
 
-/* Whether a NAK that the incident names came only behind the retransmission of `e`. */
+/* True if a NAK that the incident names was seen only after the retransmission of `e`. */
 static bool is_asked_later(const struct incident *s, const struct episode *e)
 {
     for (unsigned i = 0; i < s->n_frames; i++)
@@ -64,8 +64,8 @@ static bool is_asked_later(const struct incident *s, const struct episode *e)
     return false;
 }
 
-/* How well the frames and the PSN of incident `s` fit; 0: not at all. A packet that a NAK asked for was lost when the
- * requester had gone back already: that was not why its ACK timer ran out before. */
+/* How well the frames and the PSN of incident `s` match the episode; 0: not at all. An ACK timeout is not billed to the
+ * loss of a packet that was NAKed only after the requester had retransmitted: that loss came later than the timeout. */
 static unsigned fit_of(const struct incident *s, const struct episode *e)
 {
     unsigned fit = 0;
@@ -116,8 +116,8 @@ static uint32_t best_fit(const struct billing *w, const struct episode *e)
     return best;
 }
 
-/* An incident that gathers many of its kind names only the first of their frames; and what has no sentence of its own
- * was found to be a consequence of the trouble just before. */
+/* The incident of an episode that no incident names: one that gathers many episodes names the frames of the first of
+ * them only; an episode without a sentence of its own is a consequence of the trouble just before it. */
 static uint32_t of_the_same_trouble(const struct billing *w, const struct episode *e)
 {
     uint32_t i = behind(w, e, e->end), nearest = NOT_FOUND;
@@ -139,7 +139,7 @@ static uint32_t of_the_same_trouble(const struct billing *w, const struct episod
     return nearest;
 }
 
-/* What an episode is called when no incident tells of it; `gathers`: one incident for all of a direction. */
+/* The cause of an episode that no incident names; `gathers`: one incident for all episodes of a direction. */
 static const struct kind {
     enum cause cause;
     enum sentence sentence;
@@ -167,7 +167,7 @@ static uint32_t pause_of(const struct explainer *x)
     return NOT_FOUND;
 }
 
-/* The incident that gathers episodes of this kind and direction; the latest ones were made last. */
+/* The incident that gathers episodes of this kind and direction. The latest incidents were made last. */
 static uint32_t gathered(const struct explainer *x, const struct episode *e)
 {
     for (uint32_t i = x->n; i-- > 0;)
@@ -201,7 +201,7 @@ static const struct kind *kind_of(const struct episode *e)
     return e->why == TROUBLE_TIMEOUT && e->wait < e->rtt - e->rtt / 8 ? &early : &kinds[e->why];
 }
 
-/* An incident of its own. */
+/* A new incident for this episode alone. */
 static uint32_t new_incident(struct explainer *x, const struct episode *e)
 {
     const struct kind *kind = kind_of(e);
@@ -272,7 +272,7 @@ static uint32_t incident_of(const struct billing *w, uint32_t number, const stru
 
 /* --- What it costs ---------------------------------------------------------------------------- */
 
-/* An incident that gathers: the longest wait, and how many. */
+/* Add the episode to an incident that gathers: the longest wait, and their number. */
 static void gather(struct incident *s, const struct episode *e)
 {
     struct fact *f = &s->facts[0];
@@ -284,7 +284,7 @@ static void gather(struct incident *s, const struct episode *e)
     }
 }
 
-/* What was lost was lost again when it was sent again. */
+/* The retransmission was lost as well: say so for each of the first VAIN_TOLD, then count. */
 static void tell_in_vain(struct incident *s, const struct episode *e, uint32_t nth)
 {
     struct fact f = {
@@ -349,13 +349,13 @@ void bill_move(struct incident *to, struct incident *from)
     from->episodes = 0;
 }
 
-/* Cheap waits of healthy connections are not worth an incident of their own. */
+/* True if the wait is too short to be worth an incident of its own. */
 static bool is_negligible(const struct episode *e)
 {
     return e->bill <= 0;
 }
 
-/* What was taken for the loss of a last packet, or of its response, was an ACK timer that ran out too early. */
+/* A spurious ACK timeout was taken for the loss of a last packet, or of its response. */
 static void revise(struct incident *s, const struct episode *e)
 {
     const struct kind *kind = kind_of(e);
@@ -390,7 +390,7 @@ static void bill_all(struct billing *w)
     }
 }
 
-/* A requester that CNPs cost a fair part of the time in which it is watched did slow down. */
+/* CNPs cost the requester a fair part of the time observed: it did slow down. */
 static bool slowed_down(const struct incident *s)
 {
     return s->cause == CAUSE_THROTTLED && s->bill > CNP_LOOK / SLOWED_PART;
@@ -404,7 +404,7 @@ static void settle_cnps(struct explainer *x)
                 cross_supersede(x, i, j);
 }
 
-/* Whether `s`, made for its time alone, and `o`, of another tap, cost the same time. */
+/* True if `s`, made for lost time alone, and `o`, of another tap, are about the same lost time. */
 static bool is_twin(const struct incident *s, const struct incident *o)
 {
     ns_t most = s->bill > o->bill ? s->bill : o->bill, least = s->bill < o->bill ? s->bill : o->bill;
@@ -416,7 +416,7 @@ static bool is_twin(const struct incident *s, const struct incident *o)
     return least >= most - most / 8 && (o->psn == s->psn || most >= NS_PER_MS);
 }
 
-/* What several taps saw cost its time once: one of the incidents is shown. */
+/* Several taps saw the same wait: show one of the incidents. */
 static void merge_twins(struct explainer *x)
 {
     uint32_t event = 0;
@@ -437,7 +437,7 @@ static void merge_twins(struct explainer *x)
     }
 }
 
-/* Of what several taps saw the one that is shown has the largest bill. */
+/* The incident shown of an event that several taps saw gets the largest of their bills. */
 static void share_bills(struct explainer *x)
 {
     for (uint32_t i = 0; i < x->n; i++) {

@@ -1,7 +1,7 @@
-/* layer 3 (explain): what went wrong in connection management: messages as they come, and refusals. */
+/* layer 3 (explain): connection management: messages as they pass, retransmissions and rejects. */
 #include "src/explain/explain_impl.h"
 
-/* --- Messages that want an answer ------------------------------------------------------------- */
+/* --- Messages that expect a response ---------------------------------------------------------- */
 
 static struct cm_sent *cm_find(struct explainer *x, const struct pkt *p, uint16_t attr, uint32_t id, bool reverse)
 {
@@ -23,7 +23,7 @@ static struct cm_seen cm_seen_of(const struct pkt *p, uint16_t attr)
         .attr = attr, .pkey = p->bth.pkey, .frame = frame_u32(p), .icrc = icrc_of(p), .ts = p->frame->ts};
 }
 
-/* What the tap saw between the copy before and this one tells which message did not arrive. */
+/* Note what the tap saw between the previous copy and this one: it tells which message was lost. */
 static void note_evidence(struct explainer *x, struct cm_sent *c, const struct cm_seen *again)
 {
     const struct req_dir *h = cm_requests_back(x, c);
@@ -42,7 +42,7 @@ static void note_evidence(struct explainer *x, struct cm_sent *c, const struct c
 
 /* --- Messages as they come -------------------------------------------------------------------- */
 
-/* The answer to a message; the first one to each copy counts. */
+/* The response to a message; the first response after each copy counts. */
 static void cm_answered(struct explainer *x, const struct pkt *p, uint16_t to, uint16_t attr, uint32_t id)
 {
     struct cm_sent *c = cm_find(x, p, to, id, true);
@@ -55,7 +55,7 @@ static void cm_answered(struct explainer *x, const struct pkt *p, uint16_t to, u
     c->answered_ts = p->frame->ts;
 }
 
-/* There is something to tell of a message; false without room. */
+/* Make the incident about a retransmitted message, if it has none; false without room. */
 static bool cm_trouble(struct explainer *x, struct cm_sent *c, const struct pkt *p)
 {
     struct incident *st = incident_at(x, c->incident);
@@ -90,7 +90,7 @@ static void cm_again(struct explainer *x, struct cm_sent *c, const struct pkt *p
     copy_add(c, &seen);
 }
 
-/* Whether a message is of the connection that REQ `q` asks for. */
+/* True if a message belongs to the connection that REQ `q` sets up. */
 static bool is_of_connection(const struct cm_sent *c, const struct cm_sent *q, uint32_t rep_id)
 {
     bool forth = conn_addr_eq(&c->src, &q->src) && conn_addr_eq(&c->dst, &q->dst),
@@ -101,8 +101,8 @@ static bool is_of_connection(const struct cm_sent *c, const struct cm_sent *q, u
     return (forth && c->id == q->id) || (back && (c->attr == CM_REP ? c->answers == q->id : c->id == rep_id));
 }
 
-/* A REQ with the ids of a connection that was closed meanwhile asks for a new one: what is known of the old one is told
- * and forgotten. */
+/* True if a REQ reuses the ids of a connection that was closed since: it sets up a new connection. The incidents of the
+ * old one are made first, then its messages are removed. */
 static bool is_asked_anew(struct explainer *x, struct cm_sent *q)
 {
     uint32_t rep_id = 0;
@@ -125,7 +125,7 @@ static bool is_asked_anew(struct explainer *x, struct cm_sent *q)
     return closed;
 }
 
-/* A message that wants an answer: remembered; told of when it comes again. */
+/* A message that expects a response: remember it; a retransmission becomes an incident. */
 static struct cm_sent *cm_sent(struct explainer *x, const struct pkt *p, uint16_t attr, uint32_t id)
 {
     struct cm_sent *c = cm_find(x, p, attr, id, false);
@@ -146,7 +146,7 @@ static struct cm_sent *cm_sent(struct explainer *x, const struct pkt *p, uint16_
     return c;
 }
 
-/* The RTU to the new REP `c` has come before it. */
+/* Find the RTU that was captured before its REP `c`. */
 static void find_early_rtu(const struct explainer *x, struct cm_sent *c)
 {
     for (unsigned i = 0; i < EARLY_RTUS; i++) {
@@ -157,7 +157,7 @@ static void find_early_rtu(const struct explainer *x, struct cm_sent *c)
     }
 }
 
-/* A REP. One that answers a REQ sent again is no repetition of its own: what was lost is told of with the REQ. */
+/* A REP. A REP to a retransmitted REQ is not a retransmission by its own timer: the loss is reported with the REQ. */
 static void cm_rep(struct explainer *x, const struct pkt *p, const struct cm_rep *m)
 {
     struct cm_sent *req = cm_find(x, p, CM_REQ, m->remote_id, true), *c = cm_find(x, p, CM_REP, m->local_id, false);
@@ -173,7 +173,7 @@ static void cm_rep(struct explainer *x, const struct pkt *p, const struct cm_rep
     cm_answered(x, p, CM_REQ, CM_REP, m->remote_id);
 }
 
-/* An RTU; one that comes before its REP is kept until that comes. */
+/* An RTU. One captured before its REP is kept until the REP comes. */
 static void cm_rtu(struct explainer *x, const struct pkt *p, uint32_t id)
 {
     struct early_rtu *r;
@@ -187,7 +187,7 @@ static void cm_rtu(struct explainer *x, const struct pkt *p, uint32_t id)
     conn_addr_of(p, &r->src, &r->dst);
 }
 
-/* A REJ for want of an answer: its sender gives up what it sent itself; it refuses nothing. */
+/* A REJ with reason Timeout: its sender gives up after it had no response to its own message; nothing is rejected. */
 static void cm_gave_up(struct explainer *x, const struct pkt *p, const struct cm_rej *r)
 {
     struct cm_sent *rep = cm_find(x, p, CM_REP, r->local_id, false);
@@ -208,8 +208,8 @@ static void cm_gave_up(struct explainer *x, const struct pkt *p, const struct cm
     incident_is(st, SAY(CM_GAVE_UP, .other = frame_u32(p)));
 }
 
-/* The incident about a refusal that was told of before: it came again, or passes another tap. Else it is remembered
- * with the incident that comes next, and NULL. */
+/* The incident about a reject seen before, retransmitted or at another tap. NULL if there is none: then the reject is
+ * remembered, with the number of the next incident. */
 static struct incident *refused_before(struct explainer *x, const struct pkt *p, const struct refusal *r)
 {
     for (unsigned i = 0; i < REFUSALS; i++) {
@@ -267,7 +267,7 @@ static struct flow_notes *closed(struct explainer *x, uint32_t flow, ns_t ts)
     return t;
 }
 
-/* A DREQ: the requests of its receiver to the sender will find nobody. */
+/* A DREQ: from now on requests of its receiver to its sender find no queue pair. */
 static void cm_closed(struct explainer *x, const struct pkt *p, uint32_t qpn)
 {
     struct conn_table *t = observer_conns(x->observer);

@@ -1,9 +1,9 @@
-/* layer 3 (explain): what went wrong in connection management: which message was lost, and where. */
+/* layer 3 (explain): connection management, end of the capture: which message was lost, and where. */
 #include "src/explain/explain_impl.h"
 
-#define REPEATS_WITHIN 16 /* part of the CM timeout by which a repetition may be early or late */
-#define CM_RETRIES_MAX 15 /* the count has four bits */
-#define PROMPT         4  /* an answer within this part of the silence before it is one to the latest copy */
+#define REPEATS_WITHIN 16 /* a retransmission is early or late by this part of the CM timeout at most */
+#define CM_RETRIES_MAX 15 /* the retry count has four bits */
+#define PROMPT         4  /* a response within this part of the wait before it answers the latest copy */
 
 const struct cm_seen *cm_latest(const struct cm_sent *c)
 {
@@ -38,7 +38,7 @@ static struct cm_sent *elsewhere(struct explainer *x, const struct cm_sent *c)
     return NULL;
 }
 
-/* Whether `q` is the REQ that the REP `c` answers. */
+/* True if the REP `c` answers the REQ `q`. */
 static bool asks_for(const struct cm_sent *q, const struct cm_sent *c)
 {
     return q->n && q->attr == CM_REQ && q->id == c->answers && conn_addr_eq(&q->src, &c->dst) &&
@@ -53,8 +53,8 @@ static const struct cm_seen *copy_at(const struct cm_sent *o, uint32_t icrc)
     return NULL;
 }
 
-/* Whether the tap of `o` was captured when `c` saw its copy `at`: the interfaces of one file are captured together;
- * another file, whose clock may be another one, has begun before. */
+/* True if the tap of `o` was capturing when `c` saw its copy `at`. The interfaces of one file are captured together.
+ * Another file may have another clock: a copy that both files have gives the offset. */
 static bool captured_then(const struct explainer *x, const struct cm_sent *c, const struct cm_sent *o,
                           const struct cm_seen *at)
 {
@@ -68,7 +68,7 @@ static bool captured_then(const struct explainer *x, const struct cm_sent *c, co
     return c->tap >> 16 == file;
 }
 
-/* A copy that the other tap has not; NULL if there is none. */
+/* A copy that the other tap lacks; NULL if there is none. */
 static const struct cm_seen *copy_missing(const struct explainer *x, const struct cm_sent *c, const struct cm_sent *o)
 {
     for (unsigned i = 0; i < c->n && i < CM_COPIES && o->n <= CM_COPIES; i++)
@@ -77,8 +77,8 @@ static const struct cm_seen *copy_missing(const struct explainer *x, const struc
     return NULL;
 }
 
-/* A REP that the other tap has no copy of, although it saw the REQ that the REP answers, and saw it again behind the
- * REP: that REQ there; else NULL. */
+/* Find out whether another tap lacks the REP `c`: it saw the REQ, and saw it retransmitted after the REP. Returns that
+ * REQ at the other tap, else NULL. */
 static const struct cm_sent *unheard(struct explainer *x, const struct cm_sent *c)
 {
     const struct cm_sent *req = NULL;
@@ -95,7 +95,7 @@ static const struct cm_sent *unheard(struct explainer *x, const struct cm_sent *
     return NULL;
 }
 
-/* Two taps prove it. */
+/* Two taps show where the message was lost; false if they do not. */
 static bool proved(struct explainer *x, struct cm_sent *c, struct incident *st)
 {
     const struct cm_sent *o = elsewhere(x, c), *deaf = o ? NULL : unheard(x, c);
@@ -120,7 +120,8 @@ static bool proved(struct explainer *x, struct cm_sent *c, struct incident *st)
     return st->place != PLACE_UNKNOWN;
 }
 
-/* How long the host that sent `c` took at least to answer what was sent once, as its tap saw it; 0: not known. */
+/* The shortest time that the host that sent `c` took to respond to a message sent once, as seen at its tap; 0: not
+ * known. */
 static ns_t loop_of(const struct explainer *x, const struct cm_sent *c)
 {
     ns_t least = 0;
@@ -134,7 +135,7 @@ static ns_t loop_of(const struct explainer *x, const struct cm_sent *c)
     return least;
 }
 
-/* An answer was seen before the message came again. */
+/* A response was captured before the retransmission. */
 static void answered_before(struct explainer *x, struct cm_sent *c, struct incident *st)
 {
     ns_t since = (c->gave_up.frame ? &c->gave_up : cm_latest(c))->ts - c->between.ts, loop = loop_of(x, c);
@@ -155,7 +156,7 @@ static void answered_before(struct explainer *x, struct cm_sent *c, struct incid
     incident_add(st, &f);
 }
 
-/* What one tap tells: how both ends went on. */
+/* Infer the loss from one tap: from how both ends went on. */
 static void inferred(struct explainer *x, struct cm_sent *c, struct incident *st)
 {
     const struct req_dir *h = cm_requests_back(x, c);
@@ -190,9 +191,9 @@ static void inferred(struct explainer *x, struct cm_sent *c, struct incident *st
     }
 }
 
-/* Whether a REQ, sent once, was answered as late as its receiver sends the REP again for want of an RTU: then this one
- * is a repetition, as a rule. An MRA would have asked for the time. Linux counts in units of 1.024 ms as if they were
- * of 1 ms. */
+/* True if the REP came so late after the only REQ that it must be a retransmission: its delay is a multiple of the time
+ * after which the responder sends the REP again without an RTU (an MRA would have asked for more time). Linux counts in
+ * units of 1.024 ms as if they were of 1 ms. */
 static bool answered_by_repetition(const struct cm_sent *c)
 {
     ns_t took = c->answer.ts - c->copies[0].ts, times = c->wait >= CM_COPY_WITHIN ? (took + c->wait / 2) / c->wait : 0,
@@ -217,7 +218,7 @@ static struct incident *cm_incident(struct explainer *x, struct cm_sent *c, enum
     return st;
 }
 
-/* The incident about a REQ that was answered late, though it was sent once. */
+/* The incident about a REQ sent once whose REP came late. */
 static void cm_tell_late(struct explainer *x, struct cm_sent *c)
 {
     struct incident *st = cm_incident(x, c, CAUSE_CM_TIMEOUT);
@@ -231,7 +232,7 @@ static void cm_tell_late(struct explainer *x, struct cm_sent *c)
         st, SAY(REP_LATE, .answer = c->answer.frame, .lost = c->copies[0].frame, .time = st->lost, .time2 = c->wait));
 }
 
-/* The incident about an RTU that was not seen, although requests came behind the REP. */
+/* The incident about an RTU that was not captured, although requests follow the REP. */
 static void cm_tell_rtu(struct explainer *x, struct cm_sent *c)
 {
     const struct req_dir *h = c->n == 1 && c->attr == CM_REP && !c->answer.frame ? cm_requests_back(x, c) : NULL;
@@ -280,8 +281,8 @@ void cm_tell(struct explainer *x, struct cm_sent *c)
     incident_frame(st, ROLE_EVIDENCE, c->gave_up.frame);
 }
 
-/* Two taps tell of the same message: the one that knows where it was lost remains, else the one nearer to its
- * sender. */
+/* Two taps report the same message: keep the incident that knows where the message was lost, else that of the tap
+ * nearer to the sender. */
 static void cm_merge(struct explainer *x, const struct cm_sent *c, const struct cm_sent *o)
 {
     struct incident *st = incident_at(x, c->incident), *other = incident_at(x, o->incident), *keep;
@@ -295,7 +296,7 @@ static void cm_merge(struct explainer *x, const struct cm_sent *c, const struct 
     (keep == st ? other : st)->moot = true;
 }
 
-/* A REP that came again at another tap explains the late answer at this one. */
+/* A REP retransmitted at another tap explains why it came late at this one. */
 static void late_is_known(struct explainer *x, const struct cm_sent *c)
 {
     struct incident *st = c->n == 1 && c->attr == CM_REQ ? incident_at(x, c->incident) : NULL;
@@ -308,7 +309,7 @@ static void late_is_known(struct explainer *x, const struct cm_sent *c)
     }
 }
 
-/* A REQ that came again for want of the REP, which came again itself, for it was lost: told of once, with the REP. */
+/* The REP was lost, so both REQ and REP were retransmitted: report it once, with the REP. */
 static void consequence(struct explainer *x, const struct cm_sent *c)
 {
     struct incident *st = c->answer_lost && c->attr == CM_REQ && !c->gave_up.frame ? incident_at(x, c->incident) : NULL,

@@ -3,7 +3,7 @@
 
 /* --- Datagrams -------------------------------------------------------------------------------- */
 
-/* A datagram with a key other than that of the first one to its queue pair: told of once. */
+/* A datagram with another Q_Key or P_Key than the first datagram to its queue pair: one incident for all of them. */
 static void tell_other_key(struct explainer *x, const struct pkt *p, const struct qkey_seen *q, uint32_t *about,
                            enum cause cause, uint32_t key, uint32_t first)
 {

@@ -1,8 +1,8 @@
-/* layer 3 (explain): hypotheses about several connections at once: one incident explains others. */
+/* layer 3 (explain): hypotheses about several connections: one incident explains others. */
 #include "src/explain/explain_impl.h"
 
-#define CLASS_LOSSES 8  /* losses at least, all in one class */
-#define CLASS_OTHERS 10 /* times as many packets at least in the others */
+#define CLASS_LOSSES 8  /* this many losses at least, all in one class */
+#define CLASS_OTHERS 10 /* the other classes have this many times as many packets at least */
 #define CNP_LOSSES   2
 
 uint32_t cross_new(struct explainer *x, enum cause cause, uint32_t tap, ns_t start)
@@ -70,7 +70,7 @@ static bool is_loss(const struct incident *st)
            !st->merged && !st->superseded_by && st->flow != FLOW_NONE;
 }
 
-/* By DSCP: packets of all flows that have IP; and losses. */
+/* By DSCP: packets of all flows over IP, and lost packets. */
 struct classes {
     uint64_t packets[64];
     uint32_t losses[64], first[64];
@@ -97,7 +97,7 @@ static void count_classes(struct explainer *x, struct classes *c)
     }
 }
 
-/* All that was lost is of one class, and others had far more packets. */
+/* All losses are in one class while the others carried far more packets: the class is the cause. */
 static void explain_classes(struct explainer *x)
 {
     struct classes c = {0};
@@ -124,7 +124,7 @@ static void explain_classes(struct explainer *x)
 /* --- CNPs
  * ------------------------------------------------------------------------------------------------------------- */
 
-/* A requester that heeds no CNP, and loses packets after it. */
+/* A requester that does not slow down after CNPs, and loses packets. */
 static void explain_unheeded(struct explainer *x, uint32_t number)
 {
     struct incident *st = &x->incidents[number];

@@ -1,7 +1,7 @@
-/* layer 3 (explain): what another tap tells of what went wrong: which packet was lost, and where. */
+/* layer 3 (explain): compare taps: which packet another tap has or lacks tells what was lost, and where. */
 #include "src/explain/explain_impl.h"
 
-#define BEHIND_LOOK 16               /* packets next to one at which two taps are compared */
+#define BEHIND_LOOK 16               /* packets before the lost one at which two taps are compared */
 #define BEHIND_MOST (10 * NS_PER_MS) /* no packet takes longer from tap to tap */
 
 bool explain_same_flow(struct explainer *x, uint32_t a, uint32_t b)
@@ -26,10 +26,10 @@ static uint32_t tap_of(struct explainer *x, uint32_t flow)
     return conn_flow_at(observer_conns(x->observer), flow)->tap;
 }
 
-/* A copy that one of two taps has and the other does not. */
+/* A copy that one of two taps has and the other lacks. */
 struct lone {
-    uint32_t frame; /* 0: they agree */
-    bool other;     /* the other one has it */
+    uint32_t frame; /* 0: both taps have the same copies */
+    bool other;     /* the other tap has it */
 };
 
 static struct lone lost_between(struct req_dir *a, struct req_dir *b, uint32_t psn)
@@ -45,7 +45,7 @@ static struct lone lost_between(struct req_dir *a, struct req_dir *b, uint32_t p
     return s->ts_first < o->ts_first ? (struct lone){s->first, false} : (struct lone){o->first, true};
 }
 
-/* The answer to one of `n` requests, that the other tap saw before its latest copy; 0 for none. */
+/* The first response to one of `n` requests, if the other tap saw it before the latest copy of the request; 0: none. */
 static uint32_t answer_before(const struct flow_notes *t, const struct sent *o, unsigned n)
 {
     for (unsigned i = 0; t && o->copies > 1 && i < n; i++) {
@@ -56,7 +56,7 @@ static uint32_t answer_before(const struct flow_notes *t, const struct sent *o, 
     return 0;
 }
 
-/* The other tap has the request `s` as well, as `o`: what it says of the answer. */
+/* The other tap has the request `s` too (`o`): did it see the response? */
 static void compare_answer(struct explainer *x, struct incident *st, const struct sent *s, const struct sent *o,
                            uint32_t other, unsigned n)
 {
@@ -81,8 +81,7 @@ static void compare_answer(struct explainer *x, struct incident *st, const struc
     }
 }
 
-/* A later copy than the first one was lost: whether the other tap has it, of which it remembers the first and the
- * latest. */
+/* A retransmission was lost. The other tap keeps the first and the latest copy only: compare with those. */
 static void compare_copy(struct incident *st, const struct sent *o, uint32_t tap)
 {
     if (!o || !st->icrc || !o->icrc_first || o->copies > 2 || o->same || st->icrc == o->icrc_first ||
@@ -92,7 +91,7 @@ static void compare_copy(struct incident *st, const struct sent *o, uint32_t tap
     incident_add(st, SAY(TAP_LACKS, .lost = st->frames[0], .tap = tap));
 }
 
-/* The other tap saw one of the `n` packets damaged. */
+/* True if the other tap saw one of the `n` packets with a bad ICRC. */
 static bool compare_damaged(struct explainer *x, struct incident *st, uint32_t other, unsigned n)
 {
     const struct flow_notes *t = x->notes[other];
@@ -126,7 +125,7 @@ static void found_between(struct explainer *x, struct incident *st, uint32_t oth
     st->proved = true;
 }
 
-/* A request was lost, or its answer: the other tap may know which packet it was. */
+/* A request was lost, or its response: find out from the other tap which. */
 static void compare_loss(struct explainer *x, struct incident *st, uint32_t other, unsigned n)
 {
     struct req_dir *a = observer_req_dir(x->observer, st->flow), *b = observer_req_dir(x->observer, other);
@@ -146,8 +145,8 @@ static void compare_loss(struct explainer *x, struct incident *st, uint32_t othe
         compare_answer(x, st, req_dir_sent(a, st->psn), req_dir_sent(b, st->psn), other, n);
 }
 
-/* Whether the first copy that came to `a` is the first one that `b` saw, and not one sent again: then it was only late.
- * Senders whose repetitions are the same to the last bit leave that open. */
+/* True if the first copy at `a` is the first copy that `b` saw, so that it was only late. False, too, for senders whose
+ * retransmissions are identical: then both are possible. */
 static bool same_copy(struct req_dir *a, const struct sent *s, uint32_t psn)
 {
     const struct sent *o = req_dir_sent(a, psn);
@@ -155,7 +154,7 @@ static bool same_copy(struct req_dir *a, const struct sent *s, uint32_t psn)
     return o && o->icrc_first && o->icrc_first == s->icrc_first && !s->same && (s->copies == 1 || o->ts_first < s->ts);
 }
 
-/* The incident about the loss of the packet that `st` is about; NULL if there is none. */
+/* The incident about the loss of the packet of `st`; NULL if there is none. */
 static struct incident *known_loss(struct explainer *x, const struct incident *st)
 {
     for (uint32_t i = 0; i < x->n; i++) {
@@ -167,7 +166,7 @@ static struct incident *known_loss(struct explainer *x, const struct incident *s
     return NULL;
 }
 
-/* A packet that came late here is one sent again, if the other tap had another first copy, which never came here. */
+/* A packet that came late here is a retransmission if the other tap saw another first copy that never came here. */
 static void compare_late(struct explainer *x, struct incident *st, struct req_dir *here, const struct sent *there,
                          uint32_t other)
 {
@@ -187,8 +186,8 @@ static void compare_late(struct explainer *x, struct incident *st, struct req_di
                         .tap = fact_tap(tap_of(x, other))));
 }
 
-/* Whether a tap is behind this one on the way of the requests, as the packets next to `psn` show that both have: they
- * pass it later. Clocks that differ by more than packets take between two taps say nothing. */
+/* True if the other tap is further on the way of the requests: packets before `psn` that both taps have pass it later.
+ * Clocks that differ by more than packets take between two taps decide nothing. */
 static bool is_behind(struct req_dir *here, struct req_dir *there, uint32_t psn)
 {
     for (unsigned i = 1; i <= BEHIND_LOOK; i++) {
@@ -200,7 +199,7 @@ static bool is_behind(struct req_dir *here, struct req_dir *there, uint32_t psn)
     return false;
 }
 
-/* Whether the other tap, behind this one, has all packets of a gap of an unreliable connection. */
+/* True if the other tap, further on the way, has all packets of a gap of an unreliable connection. */
 static bool is_not_lost(struct req_dir *here, struct req_dir *there, const struct incident *st)
 {
     for (uint32_t psn = st->psn; psn != st->end; psn = psn_add(psn, 1))
@@ -209,7 +208,7 @@ static bool is_not_lost(struct req_dir *here, struct req_dir *there, const struc
     return is_behind(here, there, st->psn);
 }
 
-/* A packet never passed here, or not before it was sent again: whether it passed the other tap. */
+/* A packet that was never seen here, or only as a retransmission: did its first copy pass the other tap? */
 static void compare_missed(struct explainer *x, struct incident *st, struct req_dir *here, const struct sent *there,
                            uint32_t other)
 {
@@ -234,7 +233,7 @@ static void compare_request(struct explainer *x, struct incident *st, uint32_t o
     if (!a || !b || !b->have_next || (st->repeated && st->place == PLACE_BEFORE))
         return;
     if (st->missing && s && is_not_lost(a, b, st)) {
-        st->moot = true; /* it passed, and this capture lacks it */
+        st->moot = true; /* it passed: only this capture lacks it */
     } else if (st->place == PLACE_BEFORE && s && st->cause == CAUSE_PACKET_LOSS) {
         compare_missed(x, st, a, s, other);
     } else if (st->place == PLACE_BEFORE && s && st->cause == CAUSE_REORDER) {
@@ -249,7 +248,7 @@ static void compare_request(struct explainer *x, struct incident *st, uint32_t o
     }
 }
 
-/* A peer that seems silent here has answered, as the other tap saw. */
+/* A responder that is silent at this tap: its responses were seen at the other tap. */
 static void compare_silence(struct explainer *x, struct incident *st, uint32_t other)
 {
     const struct req_dir *a = observer_req_dir(x->observer, st->flow), *b = observer_req_dir(x->observer, other);
@@ -262,7 +261,7 @@ static void compare_silence(struct explainer *x, struct incident *st, uint32_t o
     incident_add(st, SAY(TAP_ANSWER, .answer = b->una_frame, .tap = fact_tap(tap_of(x, other))));
 }
 
-/* The frame in which the answer with a PSN was asked for again; 0 if it was not. */
+/* The frame of the request that asks again for the response with this PSN; 0: none. */
 static uint32_t asked_again(struct req_dir *h, uint32_t psn)
 {
     const struct read_req *a = h ? req_dir_ask(h, psn, 0) : NULL;
@@ -271,7 +270,7 @@ static uint32_t asked_again(struct req_dir *h, uint32_t psn)
     return !s ? 0 : a->again ? s->first : s->copies > 1 ? s->last : 0;
 }
 
-/* And of a response. */
+/* The same comparison for a lost response. */
 static void compare_response(struct explainer *x, struct incident *st, uint32_t other)
 {
     const struct flow_notes *t = x->notes[other];

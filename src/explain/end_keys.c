@@ -37,7 +37,7 @@ static bool is_loss_of(const struct incident *st, uint32_t flow, uint32_t peer, 
            st->frames[0] == k->frame;
 }
 
-/* The loss of a packet with another P_Key is no loss: its receiver dropped it. */
+/* A packet with the wrong P_Key was dropped by its receiver: it is no loss in the network. */
 static void moot_loss(struct explainer *x, uint32_t flow, const struct odd_key *k, uint32_t odd)
 {
     uint32_t peer = conn_flow_at(observer_conns(x->observer), flow)->peer;
@@ -52,7 +52,8 @@ static void moot_loss(struct explainer *x, uint32_t flow, const struct odd_key *
     }
 }
 
-/* All but the first packet have the P_Key of the other direction, or else of the REQ: the first one is odd. */
+/* True if all packets but the first have the P_Key of the other direction, or else that of the REQ: then the first one
+ * is wrong. */
 static bool first_is_odd(const struct flow_notes *t, const struct flow_notes *o, const struct conn_params *c)
 {
     uint16_t right = o && o->headers.seen && !o->headers.n_odd ? o->headers.pkey : c->pkey;
@@ -60,7 +61,7 @@ static bool first_is_odd(const struct flow_notes *t, const struct flow_notes *o,
     return right && (right ^ t->headers.pkey) & 0x7fff && !((right ^ t->headers.odd[0].pkey) & 0x7fff);
 }
 
-/* Packets of one queue pair with several P_Keys. */
+/* One queue pair sends several P_Keys. */
 void end_odd_key(struct explainer *x, uint32_t flow, struct flow_notes *t, const struct flow_notes *o)
 {
     struct odd_key first = {t->headers.psn, t->headers.frame, t->headers.pkey}, right = first;
@@ -86,7 +87,7 @@ void end_odd_key(struct explainer *x, uint32_t flow, struct flow_notes *t, const
                         .key2 = right.pkey));
 }
 
-/* A P_Key other than that in the REQ, and no packet of the other direction. */
+/* The P_Key differs from that in the REQ, and the other direction has no packet. */
 bool end_req_key(struct explainer *x, uint32_t flow, const struct flow_notes *t)
 {
     const struct conn_params *c = &conn_flow_at(observer_conns(x->observer), flow)->params;

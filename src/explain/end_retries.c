@@ -1,14 +1,14 @@
-/* layer 3 (explain): at the end of a capture: requests without a response, and retries that were used up. */
+/* layer 3 (explain): at the end of a capture: requests without a response, and exhausted retries. */
 #include "src/conn/retries.h"
 #include "src/explain/explain_impl.h"
 #include "src/transport/verbs.h"
 
-#define SILENT_AFTER  (500 * NS_PER_MS) /* a request that asks for an answer has one long before */
-#define USUAL_TIMEOUT 18                /* a long ACK timeout code, where none is stated */
+#define SILENT_AFTER  (500 * NS_PER_MS) /* a request that solicits a response has one long before */
+#define USUAL_TIMEOUT 18                /* ACK timeout code assumed where none was captured: a long one */
 #define RNR_OVERDUE   (100 * NS_PER_MS)
-#define RNR_FOR_EVER  7 /* the RNR retry count that has no end */
+#define RNR_FOR_EVER  7 /* RNR retry count 7: no limit */
 
-/* A packet was sent as often as is allowed. */
+/* A packet was sent as often as the retry count allows. */
 static void suppose_used_up(struct explainer *x, struct incident *st, const struct req_dir *h, const struct sent *s)
 {
     const struct conn_params *c = &conn_flow_at(observer_conns(x->observer), st->flow)->params;
@@ -24,7 +24,7 @@ static void suppose_used_up(struct explainer *x, struct incident *st, const stru
     incident_is(st, &f);
 }
 
-/* Nothing that passed the tap asks for an answer. */
+/* No packet that passed the tap solicits an ACK. */
 static void suppose_cut(struct incident *st, const struct sent *s, uint32_t next)
 {
     st->place = PLACE_BEFORE;
@@ -32,7 +32,7 @@ static void suppose_cut(struct incident *st, const struct sent *s, uint32_t next
                         .psn2 = psn_prev(next)));
 }
 
-/* The DREP by which the receiver of a flow answered its sender, if any: its host is alive. */
+/* The DREP by which the responder answered the requester, if any, shows that its host is alive. */
 static void note_host(struct explainer *x, struct incident *st, const struct flow *c)
 {
     for (unsigned i = 0; i < CM_SENT; i++) {
@@ -46,7 +46,7 @@ static void note_host(struct explainer *x, struct incident *st, const struct flo
     }
 }
 
-/* The responder was silent to the last try. */
+/* The responder was silent up to the last retry. */
 static void tell_silent(struct explainer *x, uint32_t flow, const struct flow_notes *t, const struct req_dir *h)
 {
     const struct flow *c = conn_flow_at(observer_conns(x->observer), flow);
@@ -61,7 +61,7 @@ static void tell_silent(struct explainer *x, uint32_t flow, const struct flow_no
     note_host(x, st, c);
 }
 
-/* Whether RDMA packets of the other direction were captured: of the connection setup, or of any flow. */
+/* True if packets of the other direction were captured: CM messages of the setup, or RDMA packets of any flow. */
 static bool is_heard(struct explainer *x, uint32_t flow)
 {
     const struct flow *f = conn_flow_at(observer_conns(x->observer), flow);
@@ -77,7 +77,7 @@ static bool is_heard(struct explainer *x, uint32_t flow)
     return false;
 }
 
-/* Whether a silence had no end: nothing follows the last try, and the other direction was captured. */
+/* True if the requester fell silent for good: nothing follows the last retry, and the other direction was captured. */
 static bool is_without_end(struct explainer *x, uint32_t flow, const struct incident *st, struct req_dir *h)
 {
     const struct flow *c = conn_flow_at(observer_conns(x->observer), flow);
@@ -90,9 +90,9 @@ static bool is_without_end(struct explainer *x, uint32_t flow, const struct inci
     return retries_gave_up(x->observer, h, &c->params, st->silence, x->last);
 }
 
-/* Whether the requester stopped before its retries were used up: it had some left, or closed the connection before the
- * ACK timer can have run out for the last time. The retry count in a REQ binds its receiver, but as a rule its sender
- * has the same. */
+/* True if the requester stopped before its retries were exhausted: some were left, or it closed the connection before
+ * the last ACK timeout can have expired. The retry count in a REQ is meant for its receiver, but usually the sender
+ * uses the same. */
 static bool stopped_early(struct explainer *x, uint32_t flow, const struct flow_notes *t, const struct incident *st,
                           const struct req_dir *h)
 {
@@ -103,7 +103,7 @@ static bool stopped_early(struct explainer *x, uint32_t flow, const struct flow_
            (left && t->closing.left_ts - h->last_ts < timer_earliest(st->silence));
 }
 
-/* It stopped: nothing was heard of the responder, and that is all there is to say. */
+/* The requester stopped without any response: nothing more is known. */
 static void tell_stopped(struct incident *st, const struct flow_notes *t, const struct req_dir *h, const struct sent *s)
 {
     bool left = t->closing.left_frame && t->closing.left_ts >= h->last_ts;
@@ -116,7 +116,7 @@ static void tell_stopped(struct incident *st, const struct flow_notes *t, const 
                         .other = left ? t->closing.left_frame : 0));
 }
 
-/* A silence without end. */
+/* The requester was never answered any more. */
 void end_silence(struct explainer *x, uint32_t flow, struct flow_notes *t, struct req_dir *h)
 {
     struct incident *st = incident_at(x, t->hypotheses.open);
@@ -146,8 +146,8 @@ void end_silence(struct explainer *x, uint32_t flow, struct flow_notes *t, struc
         tell_silent(x, flow, t, h);
 }
 
-/* Whether so long after an RNR NAK the next try is overdue: four times what was asked for, or what the tries before
- * took. */
+/* True if the RNR retry is overdue: four times the RNR timer of the NAK, or four times the interval of earlier
+ * retries. */
 static bool is_overdue(const struct req_dir *h, ns_t waited)
 {
     ns_t asked = rnr_time(aeth_value(h->rnr.syndrome)),
@@ -156,8 +156,8 @@ static bool is_overdue(const struct req_dir *h, ns_t waited)
     return waited > RNR_OVERDUE + 4 * (asked > took ? asked : took);
 }
 
-/* An RNR NAK without a further try: the retries were used up, unless more were allowed; then its sender stopped, or the
- * capture. */
+/* An RNR NAK without a retry: the RNR retries are exhausted. If the retry count allows more, the requester stopped, or
+ * the capture ended. */
 void end_rnr(struct explainer *x, uint32_t flow, struct flow_notes *t, struct req_dir *h)
 {
     const struct conn_params *c = &conn_flow_at(observer_conns(x->observer), flow)->params;
@@ -177,7 +177,7 @@ void end_rnr(struct explainer *x, uint32_t flow, struct flow_notes *t, struct re
     st->cause = CAUSE_RNR_EXCEEDED;
     incident_is(st, SAY(RNR_USED_UP, .psn = h->rnr.psn, .n = h->rnr.times, .nak = h->rnr.frame, .m = !c->have_rnr));
     if (c->have_rnr)
-        st->certainty = CERTAIN; /* the count is known */
+        st->certainty = CERTAIN; /* the retry count is known */
 }
 
 ns_t longest_timer(const struct conn_params *c)
@@ -187,8 +187,8 @@ ns_t longest_timer(const struct conn_params *c)
     return (ns_t)(4096 * 4) << (known ? c->timeout : USUAL_TIMEOUT);
 }
 
-/* For how long nothing followed the request that asked for an answer and has none; 0 if there is none, or if others may
- * tell why. One who goes on beyond the longest timer has answers that were not captured. */
+/* How long nothing has followed a request that solicits a response and has none; 0: there is none, or another incident
+ * explains it. A requester that goes on after the longest ACK timeout has responses that were not captured. */
 static ns_t unanswered(struct explainer *x, const struct flow_notes *t, struct req_dir *h, struct req_dir *back,
                        ns_t longest)
 {
@@ -205,7 +205,7 @@ static ns_t unanswered(struct explainer *x, const struct flow_notes *t, struct r
     return h->last_ts - t->requests.wanted.ts <= longest && end > h->last_ts ? end - h->last_ts : 0;
 }
 
-/* A request that asks for an answer, was sent once and had none. */
+/* A request that solicits a response, was sent once and had none. */
 static void end_unanswered(struct explainer *x, uint32_t flow, const struct flow_notes *t, ns_t waited)
 {
     const struct flow *f = conn_flow_at(observer_conns(x->observer), flow);
@@ -229,7 +229,7 @@ static void end_unanswered(struct explainer *x, uint32_t flow, const struct flow
     }
 }
 
-/* Why a request has no answer, and was not sent again. */
+/* Why a request has no response, and was not retransmitted. */
 void end_unheard(struct explainer *x, uint32_t flow, const struct flow_notes *t, struct req_dir *h)
 {
     const struct flow *f = conn_flow_at(observer_conns(x->observer), flow);
@@ -243,8 +243,8 @@ void end_unheard(struct explainer *x, uint32_t flow, const struct flow_notes *t,
         end_unanswered(x, flow, t, waited);
 }
 
-/* What was sent again to the last try though the tap saw answers: whether the last one arrived is not known; or all of
- * them came when the connection was closed. */
+/* Retransmitted up to the last retry although the tap saw responses: it is not known whether the last one arrived; or
+ * all responses came only when the connection was closed. */
 void end_spent(struct explainer *x, uint32_t flow, const struct flow_notes *t, struct req_dir *h)
 {
     const struct flow *f = conn_flow_at(observer_conns(x->observer), flow);

@@ -1,10 +1,10 @@
-/* layer 3 (explain): at the end of a capture: ACK timers that ran out although nothing was lost, and packets that were
- * only late. */
+/* layer 3 (explain): at the end of a capture: spurious ACK timeouts, and packets that were only reordered. */
 #include "src/explain/explain_impl.h"
 #include "src/transport/verbs.h"
 
-/* Packets for which a NAK asked, and that arrived sooner than what was sent again can have: they came late, and what
- * had come before them was dropped. A NAK for one of those tells of no further loss. */
+/* A packet was NAKed, and acknowledged sooner than the retransmission could have been (less than a quarter of the
+ * shortest round trip): the original arrived late, it was reordered. The responder dropped the packets that had
+ * overtaken it; a NAK for one of those is no further loss. */
 void end_overtaken(struct explainer *x, uint32_t flow, const struct flow_notes *t)
 {
     struct incident *late = NULL;
@@ -30,28 +30,28 @@ void end_overtaken(struct explainer *x, uint32_t flow, const struct flow_notes *
     }
 }
 
-/* A request that was sent again for want of an answer, which came later. */
+/* A request retransmitted on ACK timeout that was acknowledged afterwards. */
 static bool is_late_answered(const struct incident *st)
 {
     return (st->cause == CAUSE_LOST_LAST_PACKET || (st->cause == CAUSE_PACKET_LOSS && st->unanswered)) && !st->moot &&
            st->arrived && st->silence > 0;
 }
 
-/* What is sent again for want of an answer, which comes sooner then than any to a packet sent once: it was on its way
- * already. */
+/* True if the response came too soon after the retransmission to answer it (less than a quarter of the shortest round
+ * trip): it answers the original, so the ACK timeout was spurious. */
 static bool is_early(const struct incident *st, const struct flow_notes *t)
 {
     return is_late_answered(st) && st->arrival < t->responses.round_trip / AT_ONCE;
 }
 
-/* Whether each request that asks for an answer has one of its own: nothing was lost on either side of the tap. */
+/* True if each request that solicits a response has one: nothing was lost on either side of the tap. */
 static bool is_each_answered(const struct flow_notes *t, const struct req_dir *h)
 {
     return t->requests.asks == t->requests.answers && (h->from_start || h->began == BEGAN_SEEN) && !h->seq_naks &&
            !h->rnr_naks && !h->fatal_naks;
 }
 
-/* A silence that was shorter than what the answer took, as answers take at the end as well. */
+/* True if the ACK timeout was shorter than the response took, and responses take as long at the end of the capture. */
 static bool is_slower(const struct incident *st, const struct flow_notes *t)
 {
     ns_t took = t->responses.last_ts - t->requests.asked_ts;
@@ -60,8 +60,8 @@ static bool is_slower(const struct incident *st, const struct flow_notes *t)
            took < st->lost / 4 * 5;
 }
 
-/* The timer is shorter than the round trip: every copy is answered, and the first answer comes behind some repetitions.
- * Those that follow it at a tap between the ends are part of that. */
+/* The ACK timeout is shorter than the round trip: every copy is answered, but the first response comes after some
+ * retransmissions. Retransmissions that follow the response at a tap between the ends belong to the same incident. */
 void end_slower(struct explainer *x, uint32_t flow, struct flow_notes *t, const struct req_dir *h)
 {
     struct incident *early = NULL;
@@ -87,7 +87,7 @@ void end_slower(struct explainer *x, uint32_t flow, struct flow_notes *t, const 
     }
 }
 
-/* Nothing was lost, but the timer ran out: told of once, however often it happened. */
+/* Spurious ACK timeouts: one incident, however many there were. */
 void end_early(struct explainer *x, uint32_t flow, const struct flow_notes *t)
 {
     struct incident *first = NULL;
@@ -122,7 +122,7 @@ void end_early(struct explainer *x, uint32_t flow, const struct flow_notes *t)
         incident_add(first, SAY(SAME_AGAIN, .n = times - 1));
 }
 
-/* What is sent again last, whose answers are not captured, may not have had any. */
+/* The packet retransmitted last: its responses were not captured, so perhaps it had none. */
 static void note_unheard(struct explainer *x, struct incident *st, struct req_dir *h)
 {
     const struct sent *s = req_dir_sent(h, st->psn);
@@ -133,7 +133,7 @@ static void note_unheard(struct explainer *x, struct incident *st, struct req_di
     incident_add(st, SAY(SPENT_UNHEARD, .n = s->copies, .again = s->last));
 }
 
-/* Not one answer was captured. */
+/* Not one response was captured. */
 void cannot_tell(struct explainer *x, struct incident *st, struct req_dir *h)
 {
     bool last = h && st == incident_at(x, x->notes[st->flow]->hypotheses.open);

@@ -1,13 +1,14 @@
-/* layer 3 (explain): what went wrong on connections: packets as they come, and refusals. */
+/* layer 3 (explain): packets as they pass: copies, retransmissions, NAKs, responses that belong to no known
+ * requester. */
 #include "src/explain/explain_impl.h"
 
 #include <stdlib.h>
 
-#define ANEW_AFTER (10 * NS_PER_MS) /* no response is overtaken for so long */
+#define ANEW_AFTER (10 * NS_PER_MS) /* no response is delayed by reordering for so long */
 
 /* --- Requests --------------------------------------------------------------------------------- */
 
-/* The same packet twice: gathered in one incident. */
+/* The same request twice: gathered in one incident. */
 static void tell_copy(struct explainer *x, const struct event *e, struct flow_notes *t)
 {
     struct incident *st = incident_at(x, t->hypotheses.dup);
@@ -52,7 +53,7 @@ static void note_flow(struct flow_notes *t, const struct pkt *p)
     }
 }
 
-/* The queue pair begins anew. */
+/* The queue pair was reset: forget what was noted. */
 static void forget(struct flow_notes *t)
 {
     t->headers.seen = t->requests.asked = false;
@@ -80,7 +81,7 @@ static void note_wanted(const struct event *e, struct flow_notes *t)
     t->requests.wanted.ts = e->p->frame->ts;
 }
 
-/* A READ or atomic that goes beyond the depth agreed on. */
+/* A READ or atomic that exceeds the negotiated initiator depth. */
 static void note_depth(struct explainer *x, const struct event *e, struct flow_notes *t)
 {
     const struct conn_params *c = &conn_flow_at(observer_conns(x->observer), e->flow)->params;
@@ -106,7 +107,7 @@ static void bad_put(struct flow_notes *t, uint32_t psn, uint32_t frame, uint32_t
     t->requests.bad[at].incident = incident;
 }
 
-/* Damaged packets that came before the first good one of their flow. */
+/* Give a new flow the packets with a bad ICRC that came before its first good packet. */
 static void adopt_strays(struct explainer *x, uint32_t flow, struct flow_notes *t)
 {
     const struct flow *f = conn_flow_at(observer_conns(x->observer), flow);
@@ -134,8 +135,8 @@ static void note_keys(struct flow_notes *t, const struct pkt *p)
     t->requests.keys[at].len = p->have & H_RETH ? p->reth.dmalen : 8;
 }
 
-/* A request that is sent again, or comes late. What goes on behind it is sent again for the same reason, answered or
- * not. */
+/* A request that is retransmitted or late. The packets that follow it are retransmitted for the same reason,
+ * acknowledged or not. */
 static void note_again(struct explainer *x, const struct event *e, struct flow_notes *t)
 {
     struct incident *st;
@@ -148,8 +149,8 @@ static void note_again(struct explainer *x, const struct event *e, struct flow_n
         st->again++;
 }
 
-/* A request like the copy before to the last bit. Where no IP ID tells them apart, one that goes on what is sent again
- * is sent again too. */
+/* A request identical to the previous copy. Without an IP ID to tell a duplicate from a retransmission, a request that
+ * continues a retransmission is retransmitted itself. */
 static void on_copy(struct explainer *x, const struct event *e, struct flow_notes *t)
 {
     if (e->p->bth.psn == t->hypotheses.follows && !(e->p->have & H_IP4 && frame_ip_id(e->p)))
@@ -215,8 +216,8 @@ static void on_request(struct explainer *x, const struct event *e)
 
 /* --- Responses -------------------------------------------------------------------------------- */
 
-/* The memory that the request with this PSN is for, if one of the latest requests is for any: its place in `keys`,
- * NOTED_KEYS for none. */
+/* The memory that the request with this PSN accesses: its place in `keys`, NOTED_KEYS if none of the latest requests
+ * has this PSN. */
 static uint32_t key_of(const struct noted_requests *r, uint32_t psn)
 {
     uint32_t best = NOTED_KEYS;
@@ -228,7 +229,7 @@ static uint32_t key_of(const struct noted_requests *r, uint32_t psn)
     return best;
 }
 
-/* A NAK that ends the connection. */
+/* A NAK that moves the requester's queue pair to the error state. */
 static void suppose_refused(struct incident *st, const struct event *e, const struct flow_notes *t,
                             const struct sent *s)
 {
@@ -297,7 +298,7 @@ static void tell_rnr(struct explainer *x, const struct event *e, struct flow_not
     incident_frame(st, ROLE_NAK, frame_u32(e->p));
 }
 
-/* Progress beyond what was being sent again ends the episode. */
+/* A response that acknowledges the PSN of the incident ends the episode. */
 static void settle(struct explainer *x, const struct event *e, struct flow_notes *t)
 {
     struct incident *st = incident_at(x, t->hypotheses.open);
@@ -323,7 +324,7 @@ static void shorten(ns_t *shortest, ns_t took)
         *shortest = took;
 }
 
-/* A NAK for a packet sent once takes no longer than one, until something is sent again. */
+/* Shortest round trips: from a packet to its response. A NAK counts only until the first retransmission. */
 static void note_round_trip(const struct event *e, struct flow_notes *t)
 {
     const struct sent *s = req_dir_sent(e->h, e->p->bth.psn);
@@ -337,7 +338,7 @@ static void note_round_trip(const struct event *e, struct flow_notes *t)
         shorten(&t->responses.least_trip, e->p->frame->ts - s->ts);
 }
 
-/* The same answer twice: gathered in one incident. Without an IP ID it may have been sent twice. */
+/* The same response twice: gathered in one incident. Without an IP ID it may also have been sent twice. */
 static void tell_answer_copy(struct explainer *x, const struct event *e, struct flow_notes *t)
 {
     struct incident *st = incident_at(x, t->hypotheses.dup_rsp);
@@ -352,8 +353,7 @@ static void tell_answer_copy(struct explainer *x, const struct event *e, struct 
     incident_frame(st, ROLE_EVIDENCE, frame_u32(e->p));
 }
 
-/* The responses of READs and atomics come in the order of their PSNs, from anew each time that they are asked for
- * again. */
+/* Responses of READs and atomics come in PSN order; each retransmitted READ starts a new run of them. */
 static void note_run(struct flow_notes *t, const struct pkt *p)
 {
     if (t->responses.run_last != UINT32_MAX && psn_diff(p->bth.psn, t->responses.run_last) <= 0) {
@@ -384,8 +384,8 @@ static void note_answer(struct explainer *x, const struct event *e, struct flow_
     t->responses.by_psn[at].ts = e->p->frame->ts;
 }
 
-/* The MSN never goes back, but with a queue pair that begins anew: then what seemed to be sent again for want of a
- * response, long after it, is the first request of the new one. */
+/* The MSN never decreases unless the queue pair was reset: then what looked like a retransmission long after the last
+ * response is the first request of the new connection. */
 static void note_anew(struct explainer *x, const struct event *e, struct flow_notes *t)
 {
     struct incident *st = incident_at(x, t->hypotheses.unheard);
@@ -432,7 +432,7 @@ static void on_response(struct explainer *x, const struct event *e)
         rounds_nak(&t->rounds, e, t->responses.least_trip, t->responses.round_trip);
 }
 
-/* A damaged packet before the first good one of its flow, whose flow is not known yet. */
+/* A packet with a bad ICRC whose flow is not known yet: before the first good packet of the flow. */
 static void stray_put(struct explainer *x, const struct pkt *p, uint32_t incident)
 {
     struct stray *s = &x->strays[x->strays_at++ % NOTED_BAD];
@@ -462,7 +462,8 @@ static void on_bad_icrc(struct explainer *x, const struct pkt *p, uint32_t flow)
         stray_put(x, p, incident_number(x, st));
 }
 
-/* A NAK for the very first packets, which did not pass, comes before it is known whose requests it is about. */
+/* A NAK for the very first packets, which were lost before the tap: it comes before the flow of its requests is
+ * known. */
 static void on_unpaired(struct explainer *x, const struct pkt *p)
 {
     struct stray_nak *n;
@@ -474,7 +475,7 @@ static void on_unpaired(struct explainer *x, const struct pkt *p)
     conn_addr_of(p, &n->src, &n->dst);
 }
 
-/* A response to requests of nobody that is known. */
+/* A response to requests that were not captured. */
 static void on_stranger(struct explainer *x, const struct event *e)
 {
     struct flow_notes *own = e->own == FLOW_NONE ? NULL : notes_of(x, e->own);
@@ -492,7 +493,7 @@ static void on_fresh(void *user, uint32_t flow)
     x->notes[flow] = NULL;
 }
 
-/* What any packet adds: counts, and the times of the capture. */
+/* Counters and times that every packet updates. */
 static inline void count_packet(struct explainer *x, const struct pkt *p)
 {
     x->packets++;

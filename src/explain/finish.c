@@ -1,11 +1,11 @@
-/* layer 3 (explain): explanations at the end of a capture: what never ended well, and the order of all. */
+/* layer 3 (explain): end of the capture: incidents that never ended, and the order of all. */
 #include "src/conn/retries.h"
 #include "src/explain/explain_impl.h"
 #include "src/transport/verbs.h"
 
 #include <stdlib.h>
 
-/* `heard`: packets of the other direction were seen, in which CNPs would come. */
+/* `heard`: packets of the other direction were captured; CNPs come in that direction. */
 static void end_congestion(struct explainer *x, uint32_t flow, const struct flow_notes *t, bool heard)
 {
     struct incident *st;
@@ -62,9 +62,9 @@ static void end_flow(struct explainer *x, uint32_t flow)
 
 /* --- The end ---------------------------------------------------------------------------------- */
 
-#define FAILED 100 /* weight of what made a connection fail */
+#define FAILED 100 /* weight of a failed connection */
 
-/* Failures come first, then what cost most. */
+/* Failures first, then by lost time. */
 static int by_weight(const void *a, const void *b)
 {
     const struct incident *s = a, *t = b;
@@ -89,7 +89,7 @@ static void drop_moot(struct explainer *x)
     x->n = n;
 }
 
-/* Worst first; what names another incident by its number then names it by its new one. */
+/* Sort incidents, worst first, and renumber the references between them. */
 static void sort(struct explainer *x)
 {
     uint32_t *place = x->n ? malloc((x->n + 1) * sizeof *place) : NULL;

@@ -1,9 +1,9 @@
-/* layer 3 (explain): hosts that went silent towards everyone, and links over which nothing passed for a time. */
+/* layer 3 (explain): hosts that stopped responding to everyone, and links that carried nothing for a time. */
 #include "src/explain/explain_impl.h"
 
-#define HOST_CONNS    2                 /* connections at least, of a host that went silent */
-#define LINK_CONNS    2                 /* and of a link over which nothing passed */
-#define QUIET_UNKNOWN (500 * NS_PER_MS) /* so long at least, where the ACK timeout is not known */
+#define HOST_CONNS    2                 /* connections at least, of a silent host */
+#define LINK_CONNS    2                 /* connections at least, of an interrupted link */
+#define QUIET_UNKNOWN (500 * NS_PER_MS) /* shortest interruption, where the ACK timeout is not known */
 
 /* --- Hosts
  * ------------------------------------------------------------------------------------------------------------ */
@@ -30,7 +30,7 @@ void explain_host(struct explainer *x, const struct pkt *p)
     s->ts = p->frame->ts;
 }
 
-/* When anything was seen of a host last, at a tap; 0: never. */
+/* When the tap saw the last packet of a host; 0: never. */
 static ns_t last_of(struct explainer *x, const struct conn_addr *host, uint32_t tap)
 {
     const struct host_seen *s = host_place(x, host);
@@ -45,12 +45,12 @@ static ns_t last_of(struct explainer *x, const struct conn_addr *host, uint32_t 
     return last;
 }
 
-/* Requests to one host that have no response. */
+/* Requests to one host without a response. */
 struct silence {
-    uint32_t first;        /* incident: the earliest one */
-    uint32_t conns, hosts; /* connections, hosts that sent the requests */
-    ns_t since;            /* when the first of these requests was sent */
-    ns_t until;            /* when all of these were sent again at least once */
+    uint32_t first;        /* the earliest incident */
+    uint32_t conns, hosts; /* connections; hosts that sent the requests */
+    ns_t since;            /* when the first of the requests was sent */
+    ns_t until;            /* when each of them had been retransmitted at least once */
 };
 
 static bool is_same_silence(const struct incident *a, const struct incident *b)
@@ -59,7 +59,7 @@ static bool is_same_silence(const struct incident *a, const struct incident *b)
            conn_addr_eq(&a->dst, &b->dst);
 }
 
-/* Whether an incident before `i` is of the same silence and of the same connection, or of the same host. */
+/* True if an earlier incident than `i` of the same silence has the same connection, or the same host. */
 static bool is_counted(const struct explainer *x, uint32_t i, bool by_host)
 {
     const struct incident *st = &x->incidents[i];
@@ -84,7 +84,7 @@ static struct silence silence_of(const struct explainer *x, uint32_t first)
         s.conns += !is_counted(x, i, false);
         s.hosts += !is_counted(x, i, true);
         if (o->cause == CAUSE_SILENT_PEER)
-            continue; /* begins with the last response */
+            continue; /* its start is the last response */
         if (o->start < s.since || x->incidents[s.first].cause == CAUSE_SILENT_PEER) {
             s.since = o->start;
             s.first = i;
@@ -95,7 +95,7 @@ static struct silence silence_of(const struct explainer *x, uint32_t first)
     return s;
 }
 
-/* Another host at that tap that still answered after `since`; NULL: none. */
+/* Another host at that tap that still responded after `since`; NULL: none. */
 static const struct conn_addr *who_goes_on(struct explainer *x, const struct conn_addr *host, uint32_t tap, ns_t since)
 {
     const struct conn_addr *found = NULL;
@@ -170,8 +170,8 @@ void explain_quiet(struct explainer *x, const struct pkt *p)
         *least = q;
 }
 
-/* Whether an incident is about requests that were sent before a quiet time, and again behind it, though their ACK timer
- * ran out several times meanwhile. */
+/* True if the requests of an incident were sent before the interruption and retransmitted only after it, although their
+ * ACK timer expired several times meanwhile. */
 static bool spans(struct explainer *x, const struct incident *st, const struct quiet *q)
 {
     const struct conn_params *c;

@@ -48,11 +48,11 @@ struct incident *incident_new(struct explainer *x, enum cause cause, uint32_t fl
     return s;
 }
 
-/* Certainty of hypotheses; and what facts make of it. */
+/* What a fact does to the certainty of an incident. */
 enum proof {
     TELLS,  /* nothing */
-    PROVES, /* certain */
-    OPENS,  /* no more than possible */
+    PROVES, /* makes it certain */
+    OPENS,  /* makes it possible at most */
 };
 static const uint8_t certainties[SENTENCES] = {
 #define HYPOTHESIS(name, certainty, pro, contra, text) [SENTENCE_##name] = certainty,

@@ -1,9 +1,9 @@
-/* layer 3 (explain): PSNs that come for the first time behind later ones: lost and sent again, or overtaken. */
+/* layer 3 (explain): PSNs first seen after later ones: lost and retransmitted, or reordered. */
 #include "src/explain/explain_impl.h"
 
-#define OVERTAKEN_WITHIN (4 * NS_PER_MS) /* a packet that comes behind later ones by more was sent again */
+#define OVERTAKEN_WITHIN (4 * NS_PER_MS) /* a packet later than this after its successors was retransmitted */
 
-/* The NAK for the first packets of a flow, which came before it was known whose requests it is about; 0 for none. */
+/* The NAK for the first packets of a flow, which came before its flow was known; 0: none. */
 static uint32_t stray_nak(const struct explainer *x, const struct flow *f, uint32_t psn, uint32_t since)
 {
     for (unsigned i = 0; i < STRAY_NAKS; i++) {
@@ -15,8 +15,8 @@ static uint32_t stray_nak(const struct explainer *x, const struct flow *f, uint3
     return 0;
 }
 
-/* A PSN before all that was seen, and no NAK is known to ask for it: whose NAK it was is often not known that early. It
- * was sent again, or overtaken; explain_overtaken() finds out. */
+/* A PSN before all that were seen. No NAK is known to ask for it: that early, the flow of a NAK is often not known. It
+ * was retransmitted or reordered; explain_overtaken() decides. */
 static void tell_missed(struct explainer *x, const struct event *e, struct flow_notes *t)
 {
     const struct flow *c = conn_flow_at(observer_conns(x->observer), e->flow);
@@ -26,7 +26,7 @@ static void tell_missed(struct explainer *x, const struct event *e, struct flow_
     bool certain = c->have_psn && psn_diff(psn, c->psn) >= 0;
 
     if (st && psn == e->h->cursor && psn_diff(psn, st->psn) > 0)
-        return; /* goes on what is being sent again */
+        return; /* it continues the retransmission */
     st = bad ? damaged_incident(x, t, bad, e->p) : incident_new(x, CAUSE_PACKET_LOSS, e->flow, e->p);
     if (!st)
         return;
@@ -60,7 +60,7 @@ static void tell_late(struct explainer *x, const struct event *e, struct flow_no
     } else if (nak) {
         t->hypotheses.open = t->hypotheses.late = incident_number(x, explain_loss(x, e, t));
     } else if (e->h->seq.have && psn_diff(e->p->bth.psn, e->h->seq.psn) >= 0) {
-        return; /* goes on what the NAK asked for */
+        return; /* it continues the retransmission that the NAK asked for */
     } else if (psn_diff(e->p->bth.psn, e->h->start) < 0) {
         tell_missed(x, e, t);
     } else if (e->p->frame->ts - e->h->last_ts < OVERTAKEN_WITHIN && !e->h->back) {
@@ -72,7 +72,7 @@ static void tell_late(struct explainer *x, const struct event *e, struct flow_no
     }
 }
 
-/* Whether the request seen with the PSN next below is a READ. */
+/* True if the last request seen before this PSN is a READ. */
 static bool follows_read(const struct event *e)
 {
     const struct sent *s = NULL;
@@ -82,7 +82,7 @@ static bool follows_read(const struct event *e)
     return s && (s->opcode & 31) == OP_READ_REQUEST;
 }
 
-/* A PSN that comes for the first time behind later ones. */
+/* A PSN first seen after later ones. */
 void explain_late(struct explainer *x, const struct event *e, struct flow_notes *t)
 {
     if (e->p->op->flags & OPF_READ_REQ && !(e->p->have & H_RETH) && follows_read(e))
@@ -92,8 +92,8 @@ void explain_late(struct explainer *x, const struct event *e, struct flow_notes 
     tell_late(x, e, t);
 }
 
-/* What follows a packet that came late is sent again as well, and no NAK asks for that: the packet was not overtaken,
- * but sent again. */
+/* The packet after the late one is retransmitted too, without a NAK for it: so the late packet was not reordered but
+ * retransmitted, too. */
 void explain_resent(struct explainer *x, const struct event *e, struct flow_notes *t)
 {
     struct incident *st = incident_at(x, t->hypotheses.late_alone);
@@ -110,8 +110,11 @@ void explain_resent(struct explainer *x, const struct event *e, struct flow_note
     incident_is(st, SAY(RESENT, .psn = st->psn, .again = st->frames[0], .other = frame_u32(e->p)));
 }
 
-/* Its sender did not go back with the PSN that came late: it goes on where it was, or comes back to that PSN. So the
- * packet was overtaken, and the NAK came before it. */
+/* The requester did not go back to the late PSN: it continues with new PSNs, or goes back to that PSN only now. So the
+ * packet was reordered, and the NAK came before it.
+ *
+ *   request 5 .. 7 8 . 6 . 9          6 came late, then new PSNs: reordered
+ *   request 5 .. 7 8 . 6 . 7 8        6 came late, then 7 again: go-back-N, so 6 was retransmitted */
 void explain_overtaken(struct explainer *x, const struct event *e, struct flow_notes *t)
 {
     struct incident *st = incident_at(x, t->hypotheses.late);

@@ -1,14 +1,14 @@
-/* layer 3 (explain): what several taps tell of one event is told of once. */
+/* layer 3 (explain): incidents of several taps about one event become one. */
 #include "src/explain/explain_impl.h"
 
-#define SAME_TIME NS_PER_S /* an event lies within this time of what another interface of the file tells of it */
+#define SAME_TIME NS_PER_S /* longest time between incidents of two interfaces of a file about one event */
 
 enum {
-    GATHERS = 1u << 0,   /* one incident tells of all that a flow has of it */
-    BOTH_WAYS = 1u << 1, /* and is about both directions */
-    /* a packet was sent again: what one tap takes for this cause may be another one of these at the next */
+    GATHERS = 1u << 0,   /* one incident gathers all events of a flow */
+    BOTH_WAYS = 1u << 1, /* it is about both directions */
+    /* a packet was retransmitted: another tap may give another one of these causes for it */
     REPEATS = 1u << 2,
-    VAGUE = 1u << 3, /* a failure at another tap says more */
+    VAGUE = 1u << 3, /* a failure seen at another tap says more */
 };
 
 static const uint8_t kinds[CAUSE_COUNT] = {
@@ -44,7 +44,7 @@ static bool causes_agree(const struct incident *a, const struct incident *b)
            (is_failure(b) && ka & VAGUE);
 }
 
-/* The flow of the requests: of a damaged answer it is the other one. */
+/* The flow of the requests; an incident about a response has the flow of the other direction. */
 static uint32_t requests_of(struct explainer *x, const struct incident *s)
 {
     uint32_t peer = conn_flow_at(observer_conns(x->observer), s->flow)->peer;
@@ -52,8 +52,8 @@ static uint32_t requests_of(struct explainer *x, const struct incident *s)
     return s->cause == CAUSE_BAD_ICRC && s->has_psn && !s->is_request && peer != FLOW_NONE ? peer : s->flow;
 }
 
-/* Both are about the same flow, or the same datagrams, at different taps. Connection management has its own way
- * (cm_finish.c). */
+/* True if both are about the same flow, or the same datagrams, at different taps. Connection management is compared in
+ * cm_finish.c. */
 static bool at_two_taps(struct explainer *x, const struct incident *a, const struct incident *b)
 {
     uint32_t peer;
@@ -68,14 +68,14 @@ static bool at_two_taps(struct explainer *x, const struct incident *a, const str
            (kinds[a->cause] & BOTH_WAYS && peer != FLOW_NONE && explain_same_flow(x, a->flow, peer));
 }
 
-/* The clocks of two files may differ. */
+/* True if both happened at the same time. Two files may have different clocks: then any times match. */
 static bool at_one_time(const struct incident *a, const struct incident *b)
 {
     return a->tap >> 16 != b->tap >> 16 ||
            (a->start <= b->start + b->lost + SAME_TIME && b->start <= a->start + a->lost + SAME_TIME);
 }
 
-/* The same packet brought both up; or they concern the same packet. */
+/* True if the same packet led to both, or both concern the same packet. */
 static bool by_same_packet(const struct incident *a, const struct incident *b)
 {
     return a->by && a->by == b->by;
@@ -87,7 +87,7 @@ static bool about_same_packet(const struct incident *a, const struct incident *b
     return a->has_psn ? at_one_time(a, b) : a->cause == b->cause && kinds[a->cause] & GATHERS;
 }
 
-/* Whether an incident of this tap tells of the event already. */
+/* True if this tap has an incident of the event already. */
 static bool is_told_at(const struct explainer *x, uint32_t event, uint32_t tap)
 {
     for (uint32_t i = 0; event && i < x->n; i++)
@@ -96,7 +96,7 @@ static bool is_told_at(const struct explainer *x, uint32_t event, uint32_t tap)
     return false;
 }
 
-/* Statements that `same` holds for become one event, in the order of time: the first of one tap with the first of
+/* Incidents for which `same` holds become one event, in the order of time: the first of one tap with the first of
  * another. */
 static void join(struct explainer *x, bool (*same)(const struct incident *a, const struct incident *b))
 {
@@ -114,7 +114,7 @@ static void join(struct explainer *x, bool (*same)(const struct incident *a, con
     }
 }
 
-/* How much an incident says of its event. */
+/* How much an incident says about its event: the higher, the more. */
 static unsigned precision(const struct incident *s)
 {
     bool proved = s->proved || s->cause == CAUSE_EARLY_TIMEOUT || s->cause == CAUSE_BAD_ICRC,
@@ -133,7 +133,7 @@ static bool says_more(const struct incident *a, const struct incident *b)
     return na != nb ? na > nb : a->start < b->start;
 }
 
-/* Of each event the incident that says most is shown. */
+/* Show the most precise incident of each event. */
 static void choose(struct explainer *x)
 {
     for (uint32_t i = 0; i < x->n; i++) {
@@ -169,11 +169,11 @@ void explain_once(struct explainer *x)
     choose(x);
 }
 
-/* --- Taps on the same way: requests that reached only one of them ------------------------------ */
+/* --- Taps on one path: requests that reached only one of them ---------------------------------- */
 
-#define WAY_BYTES 12 /* behind the IPv4 header: ports, and what counts a TCP connection's bytes */
+#define WAY_BYTES 12 /* after the IPv4 header: the ports and the sequence number of TCP */
 
-/* What tells a packet of IPv4 from others on its whole way; 0: none. */
+/* A hash that is the same at every tap on the path of an IPv4 packet; 0: none. */
 static uint32_t way_hash(const struct pkt *p)
 {
     uint32_t at = p->ip_off, len;
@@ -210,8 +210,8 @@ void explain_way(struct explainer *x, const struct pkt *p)
     *w = (struct way){{q->tap, tap}, {q->frame, frame_u32(p)}, p->frame->ts, src, dst};
 }
 
-/* Another tap on the way of the flow, with a packet that both had after `since`; `here` is the place of the flow's tap
- * in it; NULL for none. */
+/* Another tap on the path of the flow that shares a packet seen after `since` with the flow's tap; `here`: index of the
+ * flow's tap in it. NULL: none. */
 static const struct way *way_beyond(const struct explainer *x, const struct flow *f, ns_t since, unsigned *here)
 {
     for (const struct way *w = x->ways; w < &x->ways[WAYS]; w++) {
@@ -223,7 +223,7 @@ static const struct way *way_beyond(const struct explainer *x, const struct flow
     return NULL;
 }
 
-/* Whether a request of the flow was seen at the tap. */
+/* True if a tap saw this request of the flow. */
 static bool is_seen_at(struct explainer *x, uint32_t flow, uint32_t tap, uint32_t psn)
 {
     for (uint32_t i = 0; i < conn_counts(observer_conns(x->observer)).flows; i++) {

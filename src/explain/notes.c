@@ -1,10 +1,10 @@
-/* layer 3 (explain): what is remembered of a flow; when its requests passed the tap, and so which copy of a packet was
- * lost that its receiver asks for again. */
+/* layer 3 (explain): notes of a flow; the rounds in which its requests were sent, which tell which copy a NAK is
+ * about. */
 #include "src/explain/notes.h"
 
 #include <stdlib.h>
 
-#define OVERTAKING 8 /* requests that may come between one that was overtaken and the next in order */
+#define OVERTAKING 8 /* requests that may come between a reordered one and the next in order */
 
 struct flow_notes *notes_new(void)
 {
@@ -68,7 +68,7 @@ uint32_t damaged_since(const struct flow_notes *t, uint32_t psn, uint32_t n, uin
     return 0;
 }
 
-/* --- When requests passed --------------------------------------------------------------------- */
+/* --- Rounds of requests ----------------------------------------------------------------------- */
 
 void rounds_init(struct rounds *s)
 {
@@ -92,7 +92,7 @@ static void run_begin(struct rounds *s, uint32_t psn, uint32_t resume)
     struct asked *a = rounds_asked(s, psn), *latest = &s->asked[(s->asked_at - 1) % PASS_ASKED];
 
     if (!a && latest->nak && psn_diff(psn, latest->psn) > 0)
-        a = latest; /* what it asks for did not come */
+        a = latest; /* the first packet of the retransmission was lost before the tap */
     memmove(&s->runs[1], &s->runs[0], sizeof s->runs - sizeof s->runs[0]);
     s->runs[0].at = s->n;
     s->runs[0].psn = a ? a->psn : psn;
@@ -100,7 +100,7 @@ static void run_begin(struct rounds *s, uint32_t psn, uint32_t resume)
     s->runs[0].asked = a && !a->answered;
 }
 
-/* Whether a request goes on where a run before had ended: what came in between was only overtaken. */
+/* True if the request continues an earlier round: the packets in between were merely reordered. */
 static bool run_resume(struct rounds *s, uint32_t psn)
 {
     for (unsigned i = 0; i + 1 < PASS_RUNS && s->runs[i].at && s->n - s->runs[i].at <= OVERTAKING; i++)
@@ -111,7 +111,8 @@ static bool run_resume(struct rounds *s, uint32_t psn)
     return false;
 }
 
-/* The second request of a run: the first one was no packet that had been overtaken, so the NAK for it is answered. */
+/* The second request of a round continues the first: that one was a retransmission, not a reordered packet, so the NAK
+ * for it has been acted on. */
 static void run_goes_on(struct rounds *s)
 {
     struct asked *a = rounds_asked(s, s->runs[0].psn);
@@ -141,7 +142,7 @@ void rounds_request(struct rounds *s, const struct event *e)
     s->seen[at].frame[0] = frame_u32(e->p);
 }
 
-/* A packet that passed in a run; frame 0: none. */
+/* A packet seen in a round; frame 0: none. */
 struct copy {
     uint32_t psn, frame, at;
 };
@@ -156,7 +157,7 @@ static struct copy copy_of(const struct rounds *s, unsigned run, uint32_t psn)
     return (struct copy){0};
 }
 
-/* The first packet that passed in a run and has a PSN behind `psn`. */
+/* The first packet seen in a round with a PSN after `psn`. */
 static struct copy behind_in(const struct rounds *s, unsigned run, uint32_t psn, uint32_t next)
 {
     struct copy first = {0};
@@ -169,8 +170,14 @@ static struct copy behind_in(const struct rounds *s, unsigned run, uint32_t psn,
     return first;
 }
 
-/* The run to which the packet belongs for which a NAK asks for `psn`: it came behind that one, and a round trip before
- * the NAK; or, while that is not known, its run was asked for or answered. */
+/* Which round (0: the latest, 1: the one before) a sequence NAK for `psn` answers. The packet that triggered it has a
+ * later PSN and passed about one round trip before. A NAK that comes sooner after the latest round answers the one
+ * before. Without a round trip: the latest round, if that was NAKed itself or has had any response.
+ *
+ *   request  4 5 6 7   5 6 7                    5 is lost, and retransmitted on ACK timeout
+ *   response               ^ NAK 5              sooner than a round trip after the second 6: the first 5, round 1
+ *   response                     ^ NAK 5        a round trip after the second 6: the second 5 is lost, too, round 0
+ */
 static unsigned run_of_nak(const struct rounds *s, const struct event *e, ns_t round_trip)
 {
     uint32_t psn = e->p->bth.psn;
@@ -178,7 +185,7 @@ static unsigned run_of_nak(const struct rounds *s, const struct event *e, ns_t r
     const struct sent *o = behind.frame ? req_dir_sent(e->h, behind.psn) : NULL;
     bool unheard = !s->runs[0].asked && e->h->rsp_packets == e->h->back_rsps;
     bool early = !o || (round_trip < 0 ? unheard : e->p->frame->ts - o->ts < round_trip / 4 * 3);
-    /* else what is missing of it may have passed before the capture began */
+    /* else the missing part may have passed before the capture began */
     bool whole = s->runs[1].at || psn_diff(psn, e->h->start) >= 0;
 
     return early && whole && behind_in(s, 1, psn, e->h->next).frame;

@@ -1,11 +1,11 @@
-/* layer 3 (explain): which settings of the two ends and of the network made it so. */
+/* layer 3 (explain): the settings of both ends and of the network that matter to a cause. */
 #include "src/conn/retries.h"
 #include "src/explain/explain_impl.h"
 #include "src/transport/verbs.h"
 
-#define TIMEOUT_UNIT 4096 /* ns: a timeout code n means this times 2^n */
+#define TIMEOUT_UNIT 4096 /* ns: timeout code n is this times 2^n */
 
-/* What a cause depends on; masks of these bits. */
+/* Settings that a cause depends on: a mask. */
 enum {
     BY_TIMEOUT = 1u << 0, /* local ACK timeout and retry count of the requester */
     BY_RNR = 1u << 1,     /* RNR timer of the responder, RNR retry count of the requester */
@@ -38,9 +38,9 @@ static void sep(struct buf *b, size_t start)
         buf_puts(b, "; ");
 }
 
-/* The code of an ACK timeout that ran out after `silence`: a timer runs for one to four times the time of its code, and
- * in software it counts in ticks of some milliseconds, so that it may run out a little early. The highest code that
- * fits is that of an adapter that waits no longer than it must. 0: too short for any. */
+/* The ACK timeout code that fits a timer that expired after `silence`: a timer runs for one to four times the time of
+ * its code, and one in software counts in ticks of some milliseconds, so that it may expire slightly early. The highest
+ * code that fits is that of an adapter that waits no longer than it must. 0: too short for any. */
 static unsigned code_of(ns_t silence)
 {
     unsigned code = 0;
@@ -50,7 +50,7 @@ static unsigned code_of(ns_t silence)
     return code;
 }
 
-/* The timeout that CM agreed on, or what the silence seen tells of it. */
+/* The ACK timeout that CM negotiated, else the one inferred from the silence seen. */
 static void put_timeout(struct buf *b, const struct conn_params *c, const struct incident *st, uint32_t tries)
 {
     unsigned code = code_of(st->silence);

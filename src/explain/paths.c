@@ -1,5 +1,5 @@
-/* layer 3 (explain): what a path does to packets: it refuses them, as ICMP says; it carries no large ones; or responses
- * come back from another address, or in another VLAN. */
+/* layer 3 (explain): what a path does to packets: it rejects them, as ICMP says; it drops large ones; or responses come
+ * back from another address, or in another VLAN. */
 #include "dissect/ip/icmp.h"
 #include "src/explain/explain_impl.h"
 
@@ -14,7 +14,7 @@ enum {
     IPPROTO_OF_UDP = 17,
 };
 
-/* Codes that tell that a packet was refused, and by whom: type << 8 | code. */
+/* True for codes that mean that a router or host rejected the packet: type << 8 | code. */
 static bool is_refused(uint16_t code)
 {
     static const uint16_t refused[] = {0x300, 0x301, 0x302,  0x303,  0x306,  0x307,  0x309,
@@ -38,7 +38,7 @@ static void map_ipv4(struct conn_addr *a, const uint8_t *p)
     memcpy(a->b + 12, p, 4);
 }
 
-/* The ends of the packet that an ICMP error at `off` quotes, if that is one of RoCEv2. */
+/* Source and destination of the packet that an ICMP error at `off` quotes; false unless that is a RoCEv2 packet. */
 static bool quoted_ends(const struct pkt *p, uint32_t off, struct icmp_error *e)
 {
     const uint8_t *q = p->data + off + 8;
@@ -103,7 +103,7 @@ static bool is_between(const struct incident *i, const struct conn_addr *src, co
     return conn_addr_eq(&i->src, src) && conn_addr_eq(&i->dst, dst);
 }
 
-/* Whether packets came the other way all the same: another program of that host sent the ICMP error. */
+/* True if packets came from the destination all the same: another program of that host sent the ICMP error. */
 static bool is_heard_after(struct explainer *x, const struct icmp_error *e)
 {
     for (uint32_t i = 0; i < conn_counts(observer_conns(x->observer)).flows; i++) {
@@ -121,7 +121,7 @@ static bool is_heard_after(struct explainer *x, const struct icmp_error *e)
     return false;
 }
 
-/* Router or host `e->router` said why packets did not arrive. */
+/* Router or host `e->router` reported why packets did not arrive. */
 static void end_icmp(struct explainer *x, const struct icmp_error *e)
 {
     bool big = is_too_big(e->code);
@@ -144,19 +144,18 @@ static void end_icmp(struct explainer *x, const struct icmp_error *e)
             cross_supersede(x, by, i);
 }
 
-/* --- MTU
- * -------------------------------------------------------------------------------------------------------------- */
+/* --- MTU -------------------------------------------------------------------------------------- */
 
-#define BLACK_HOLE_TRIES   3   /* copies of large packets, none of which arrived */
-#define BLACK_HOLE_SMALLER 8   /* packets that arrived */
+#define BLACK_HOLE_TRIES   3   /* copies of large packets that did not arrive */
+#define BLACK_HOLE_SMALLER 8   /* smaller packets that arrived */
 #define BLACK_HOLE_MIN     512 /* bytes; no MTU is smaller */
 
-/* What arrived at one address, by the acknowledgements: packets of `size` bytes, and smaller ones. */
+/* Packets to one address that were acknowledged, or not: of `size` bytes, and smaller. */
 struct sizes {
-    uint32_t size;                 /* of what was sent again and never arrived; 0: nothing */
-    uint32_t tries, stuck;         /* copies of it; connections */
-    uint32_t arrived, arrived_max; /* packets that were acknowledged; bytes of the largest */
-    uint32_t frame;                /* first of the large ones */
+    uint32_t size;                 /* bytes of the packets retransmitted that never arrived; 0: none */
+    uint32_t tries, stuck;         /* copies of them; their connections */
+    uint32_t arrived, arrived_max; /* packets acknowledged; bytes of the largest */
+    uint32_t frame;                /* the first large one */
     ns_t ts;
 };
 
@@ -181,7 +180,7 @@ static void add_sizes(struct sizes *z, struct req_dir *h)
     z->stuck++;
 }
 
-/* Requests of all flows to the destination of `f`. */
+/* Count the requests of all flows to the destination of `f`. */
 static struct sizes sizes_to(struct explainer *x, const struct flow *f)
 {
     struct sizes z = {0};
@@ -195,7 +194,7 @@ static struct sizes sizes_to(struct explainer *x, const struct flow *f)
     return z;
 }
 
-/* Whether only the size tells what arrived from what did not. */
+/* True if only the size distinguishes the packets that arrived from those that did not. */
 static bool is_black_hole(const struct sizes *z)
 {
     return z->size >= BLACK_HOLE_MIN && z->tries >= BLACK_HOLE_TRIES && z->arrived >= BLACK_HOLE_SMALLER &&
@@ -232,8 +231,7 @@ static void end_mtu(struct explainer *x, uint32_t flow)
             cross_supersede(x, by, i);
 }
 
-/* --- Responses that are dropped for where they come from
- * --------------------------------------------------------------- */
+/* --- Responses dropped because of where they come from ----------------------------------------- */
 
 void explain_stranger(struct explainer *x, const struct pkt *p)
 {
@@ -256,7 +254,7 @@ void explain_stranger(struct explainer *x, const struct pkt *p)
     x->strangers[x->n_strangers++] = k;
 }
 
-/* The flow of requests without a single response to which a stranger's responses belong by their PSNs; FLOW_NONE. */
+/* A flow of requests without any response whose PSNs fit the unmatched responses; FLOW_NONE. */
 static uint32_t flow_of_stranger(struct explainer *x, const struct stranger *k)
 {
     uint32_t found = FLOW_NONE;
@@ -296,8 +294,7 @@ static void end_stranger(struct explainer *x, const struct stranger *k)
             cross_supersede(x, by, i);
 }
 
-/* Whether nothing but the VLAN speaks against the responses of a flow's peer: its requests are sent again all the same.
- */
+/* The responses to a flow come in another VLAN, and its requests are retransmitted: the VLAN is the cause. */
 static void end_vlan(struct explainer *x, uint32_t flow)
 {
     const struct flow *f = conn_flow_at(observer_conns(x->observer), flow);

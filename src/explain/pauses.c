@@ -1,8 +1,9 @@
-/* layer 3 (explain): pause frames (IEEE 802.3x and 802.1Qbb): who was paused, for how long, and what that explains. */
+/* layer 3 (explain): pause frames (IEEE 802.3x and 802.1Qbb): which port was paused, for how long, and what that
+ * explains. */
 #include "src/explain/explain_impl.h"
 
-#define PAUSE_LONG NS_PER_MS /* a pause that is told with its length */
-/* One frame pauses for 65535 times 512 bits at most: so long at 10 Gbit/s, which no RDMA port is slower than. */
+#define PAUSE_LONG NS_PER_MS /* a pause whose length is printed */
+/* The longest pause of one frame: 65535 times 512 bits, at 10 Gbit/s: no RDMA port is slower. */
 #define PAUSE_MAX (65535 * INT64_C(512) / 10)
 
 enum {
@@ -10,11 +11,10 @@ enum {
     OPCODE_PFC = 0x0101,
 };
 
-/* The classes that a frame pauses, a mask; of PAUSE, which pauses all, 0. *on: it asks for silence, else for its end.
- */
+/* The priorities that a frame pauses, a mask; 0: PAUSE, which pauses all. *on: it begins a pause, else it ends one. */
 static uint8_t classes_of(const struct pkt *p, bool *on)
 {
-    const uint8_t *q = p->data + 16; /* class enable vector, quanta of eight classes; or quanta of PAUSE */
+    const uint8_t *q = p->data + 16; /* class enable vector and eight times; or the time of PAUSE */
     uint8_t mask = 0;
 
     *on = p->caplen >= 18 && load_be16(q);
@@ -43,7 +43,7 @@ static struct pauser *pauser_of(struct explainer *x, const struct pkt *p)
     return &x->pausers[x->n_pausers++];
 }
 
-/* The time since the latest frame was paused, as far as that frame could ask for it. */
+/* Add the paused time since the latest frame, up to what that frame asked for. */
 static void add_paused(struct pauser *a, ns_t now)
 {
     if (a->on && now > a->last)
@@ -63,8 +63,8 @@ void explain_pause(struct explainer *x, const struct pkt *p)
     a->n++;
 }
 
-/* Whether an incident is a silence in the midst of which the port was paused, and that a pause may have made: nothing
- * had to be sent again behind the pause. */
+/* True if an incident is a silence that the pause explains: it lies in the paused time, and nothing was retransmitted
+ * after it. */
 static bool is_of_pause(const struct incident *st, const struct pauser *a)
 {
     bool late = st->cause == CAUSE_LOST_LAST_PACKET || st->cause == CAUSE_EARLY_TIMEOUT ||
@@ -77,7 +77,7 @@ static bool is_of_pause(const struct incident *st, const struct pauser *a)
     return st->start <= a->last && st->start + took >= a->from && (!st->arrived || latest <= a->last + PAUSE_MAX);
 }
 
-/* Whether a packet was lost while the port was paused. */
+/* True if a packet was lost while the port was paused. */
 static bool is_loss_meanwhile(const struct incident *st, const struct pauser *a)
 {
     bool loss = st->cause == CAUSE_PACKET_LOSS || st->cause == CAUSE_LOST_READ_RESPONSE ||

@@ -1,10 +1,10 @@
-/* layer 3 (explain): explanations as text and as JSON. */
+/* layer 3 (explain): output as text and as JSON. */
 #include "src/explain/explain_impl.h"
 
 #include "src/counters/cause_counters.h"
 #include "src/explain/summary.h"
 
-#define ROWS 24 /* of a terminal whose height is not known */
+#define ROWS 24 /* of a terminal of unknown height */
 
 static void frames_print(struct buf *b, const struct incident *s, unsigned n)
 {
@@ -22,7 +22,7 @@ static void frames_by_file(struct buf *b, const struct incident *s)
     }
 }
 
-/* The frames of `o`, of another tap, that `s` about the same event does not name; false if there is none. */
+/* The frames of `o`, the same event at another tap, that `s` does not name; false if there are none. */
 static bool also_frames(const struct incident *s, const struct incident *o, struct buf *b)
 {
     const char *sep = "";
@@ -71,7 +71,7 @@ static void cost_print(const struct explain_opts *o, const struct incident *s, s
     buf_free(&text);
 }
 
-/* A file name as a shell takes it. */
+/* A file name, quoted for a shell. */
 static void put_argument(struct buf *b, const char *s)
 {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./,+:@%=";
@@ -90,7 +90,7 @@ static void put_argument(struct buf *b, const char *s)
     buf_char(b, '\'');
 }
 
-/* What to look at, and what to type next. */
+/* The command to type next. */
 static void next_print(const struct explain_opts *o, const struct incident *s, struct buf *b)
 {
     struct buf text = {0}, counters = {0};
@@ -194,7 +194,7 @@ static void print_group(struct explainer *x, const struct explain_opts *o, const
     incident_print(x, o, &x->incidents[g->of[0]], b);
 }
 
-/* One statement for incidents that are alike, as many as are asked for, or as fit. */
+/* One statement for similar incidents, as many as asked for, or as fit. */
 static void print_groups(struct explainer *x, const struct explain_opts *o, const struct summary *s, size_t begin,
                          struct buf *b)
 {
@@ -259,7 +259,7 @@ static const char *file_name(const struct explain_opts *o, uint32_t file)
     return file < o->n_files ? o->files[file] : "";
 }
 
-/* The file of each frame, if there are several. */
+/* The file of each frame, if there are several files. */
 static void files_json(struct buf *b, const struct explain_opts *o, const struct incident *s)
 {
     if (o->n_files < 2)
@@ -289,7 +289,7 @@ static void also_json(struct explainer *x, const struct explain_opts *opts, cons
     buf_puts(b, "],");
 }
 
-/* Members of an incident beyond those that other commands write as well. */
+/* Members of an incident that other commands do not write. */
 static void more_json(struct explainer *x, const struct explain_opts *o, const struct incident *s, struct buf *b)
 {
     buf_puts(b, ",\"frame_list\":[");
@@ -331,7 +331,7 @@ static void incident_json(struct explainer *x, const struct explain_opts *o, uin
     buf_free(&setting);
 }
 
-/* The file, and its interface if it is not the first one. */
+/* Name of the file, and its interface unless it is the first. */
 static void tap_name(struct buf *b, const struct explain_opts *o, uint32_t tap)
 {
     uint32_t file = tap >> 16, iface = tap & 0xffff;

@@ -1,23 +1,21 @@
-/* layer 3 (explain): READs and atomics that are asked for again: which part of the answer was lost, damaged or
- * overtaken. */
+/* layer 3 (explain): retransmitted READs and atomics: which part of the response was lost, corrupted or reordered. */
 #include "src/explain/explain_impl.h"
 #include "src/transport/verbs.h"
 
-#define SHORT_TIMER NS_PER_MS /* an ACK timeout that is not stated is no shorter */
-#define LATEST      32        /* incidents to look at again */
+#define SHORT_TIMER NS_PER_MS /* shortest ACK timeout assumed where none was captured */
+#define LATEST      32        /* incidents to revise */
 
-/* What became of the response with PSN `psn`, which its requester misses, since it was asked for last. */
+/* The fate of the response with PSN `psn`, which its requester lacks, since its latest request. */
 struct fate {
-    const struct read_req *ask; /* the latest one for it */
+    const struct read_req *ask; /* the latest request for it */
     uint32_t psn;
-    uint32_t seen; /* frame in which it passed the tap in its turn, 0: it did not */
-    /* latest frame in which it passed the tap ahead of others that were missing, or before it was asked for again; 0:
-     * none */
+    uint32_t seen; /* frame in which it passed the tap in order, 0: it did not */
+    /* latest frame in which it passed the tap after a gap, or before the latest request for it; 0: none */
     uint32_t dropped;
-    uint8_t place; /* enum place it was lost */
+    uint8_t place; /* enum place: where it was lost */
 };
 
-/* The first answer to a READ was lost behind the tap: so long does it take its requester to ask again, at least. */
+/* A READ response was lost after the tap: note the shortest time until the requester retransmits the READ. */
 static void note_loop(const struct event *e, struct flow_notes *t, const struct fate *f)
 {
     ns_t took = e->p->frame->ts - t->responses.by_psn[f->psn % NOTED_RESPONSES].ts;
@@ -26,14 +24,14 @@ static void note_loop(const struct event *e, struct flow_notes *t, const struct 
         t->responses.loop = took;
 }
 
-/* Nothing has come for so long that more of an answer is not on its way. */
+/* True if no response came for so long that none is on its way. */
 static bool is_silent(const struct event *e)
 {
     return e->p->frame->ts - e->h->rsp_ts >= (e->h->timeout ? ack_timeout(e->h->timeout) / 2 : SHORT_TIMER);
 }
 
-/* Whether the responder has sent `psn` in answer to `a`, as what came behind it shows. Answers to what was asked for
- * before come first: one to a repetition is known by the responses' going back. */
+/* True if the responder has sent `psn` in response to request `a`, as later responses show. Responses to earlier
+ * requests come first: a step back in PSN marks the responses to a retransmitted READ. */
 static bool was_sent(const struct event *e, const struct flow_notes *t, const struct read_req *a, uint32_t psn)
 {
     if (!a->again)
@@ -42,9 +40,9 @@ static bool was_sent(const struct event *e, const struct flow_notes *t, const st
            (psn_diff(t->responses.run_last, psn) > 0 || is_silent(e));
 }
 
-/* Whether the repeated answer in frame `seen` may have come to the requester all the same, or before it wanted it: an
- * earlier ACK or NAK made that go back to `psn`, it did so too soon to have missed the answer, or the response before
- * has not passed since it was asked for again. */
+/* True if the retransmitted response in frame `seen` may have reached the requester: a later PSN had been acknowledged,
+ * an earlier NAK made it go back to `psn`, it retransmitted sooner than it can have missed the response, or the
+ * response before has not been retransmitted yet. */
 static bool in_doubt(const struct event *e, const struct flow_notes *t, uint32_t psn, uint32_t seen)
 {
     uint32_t last = psn_prev(psn);
@@ -61,7 +59,7 @@ static struct fate fate_of(const struct event *e, const struct flow_notes *t, co
 {
     const struct read_req *latest = req_dir_ask(e->h, psn, 0), *a = latest ? latest : oldest;
     uint32_t frame = answer_frame(t, psn), before = answer_frame(t, psn_prev(psn));
-    /* what comes before it came once more */
+    /* an earlier PSN was retransmitted after it */
     bool behind = before > frame || (t->responses.run_frame > frame && psn_diff(t->responses.run_psn, psn) < 0);
     bool seen = frame > a->frame && !behind;
     bool forgotten = !frame && psn_diff(psn, psn_add(oldest->psn, oldest->got)) < 0;
@@ -78,8 +76,8 @@ static struct fate fate_of(const struct event *e, const struct flow_notes *t, co
                                          : PLACE_UNKNOWN};
 }
 
-/* What is missing of `a`, which is asked for again: that from which it is asked for, or, if this came in its turn and
- * the requester is not known to ask for a part, the first that is known to be lost. */
+/* Which response of `a`, a retransmitted READ, is missing: the one from which it is repeated; or, if that one passed in
+ * order and the requester is not known to repeat READs in part, the first response known to be lost. */
 static struct fate missing_of(const struct event *e, const struct flow_notes *t, const struct read_req *a)
 {
     uint32_t psn = e->p->bth.psn;
@@ -97,8 +95,8 @@ static struct fate missing_of(const struct event *e, const struct flow_notes *t,
     return first;
 }
 
-/* No answer to a READ or atomic was seen. An answer to a later request proves that it was executed: RC knows no
- * gaps. */
+/* No response to a READ or atomic was seen. A response to a later request proves that it was executed: RC executes in
+ * order. */
 static struct incident *tell_unanswered(struct explainer *x, const struct event *e, const struct fate *f)
 {
     const struct read_req *a = f->ask;
@@ -125,7 +123,7 @@ static struct incident *tell_unanswered(struct explainer *x, const struct event 
     return st;
 }
 
-/* The response with PSN `missing` was damaged before the tap, in frame `bad`. */
+/* The response with PSN `missing` was corrupted before the tap, in frame `bad`. */
 static struct incident *tell_bad_response(struct explainer *x, const struct event *e, const struct flow_notes *own,
                                           uint32_t missing, uint32_t bad)
 {
@@ -139,7 +137,7 @@ static struct incident *tell_bad_response(struct explainer *x, const struct even
     return st;
 }
 
-/* What became of a response, by where it passed. */
+/* The hypothesis about a lost response, by where it was seen. */
 static void suppose_lost_response(struct incident *st, const struct fate *f, uint32_t again)
 {
     const struct read_req *a = f->ask;
@@ -158,7 +156,7 @@ static void suppose_lost_response(struct incident *st, const struct fate *f, uin
         incident_add(st, SAY(DROPPED_AHEAD, .psn = f->psn, .other = f->dropped));
 }
 
-/* A response is missing in the answer, of which others were seen, or it was seen. */
+/* A response is missing: it was seen, or other responses to the same request were. */
 static struct incident *tell_lost_response(struct explainer *x, const struct event *e, const struct fate *f)
 {
     const struct read_req *a = f->ask;
@@ -183,8 +181,8 @@ static struct incident *tell_lost_response(struct explainer *x, const struct eve
     return st;
 }
 
-/* What is asked for again, from `missing` or from the start of its READ on, because a response was overtaken: its
- * receiver dropped what came before it. */
+/* The incident about a reordered response that explains why `missing`, or the whole READ, is retransmitted: the
+ * requester dropped the responses that had overtaken it. NULL: none. */
 static struct incident *about_late_response(struct explainer *x, const struct event *e, const struct flow_notes *t,
                                             uint32_t missing)
 {
@@ -197,8 +195,7 @@ static struct incident *about_late_response(struct explainer *x, const struct ev
     return st;
 }
 
-/* The answer was asked for before for want of it, and came no better: the incident about that goes on; NULL if there
- * is none. */
+/* The READ was retransmitted before for the same response, which was lost again: continue that incident. NULL: none. */
 static struct incident *lost_once_more(struct explainer *x, const struct event *e, const struct flow_notes *t,
                                        const struct fate *f)
 {
@@ -217,8 +214,7 @@ static struct incident *lost_once_more(struct explainer *x, const struct event *
     return st;
 }
 
-/* How long after an answer had passed the tap its requester asked again; 0 if the ACK timeout may have run out
- * meanwhile. */
+/* Time from a response at the tap to the retransmitted READ; 0 if the ACK timeout may have expired meanwhile. */
 static ns_t loop_behind(const struct event *e, ns_t answer)
 {
     ns_t took = e->p->frame->ts - answer, timer = e->h->timeout ? ack_timeout(e->h->timeout) / 2 : SHORT_TIMER;
@@ -226,8 +222,12 @@ static ns_t loop_behind(const struct event *e, ns_t answer)
     return took < timer ? took : 0;
 }
 
-/* What is asked for now lies right behind what was asked for before, and no answer to that can have come so soon: the
- * response that seemed lost has come meanwhile. */
+/* The next retransmitted READ begins one PSN later, sooner than the response to the first can have come: the response
+ * that seemed lost has arrived, reordered.
+ *
+ *   response       1 2 3 4
+ *   READ again             2       response 2 seems lost after the tap
+ *   READ again              3      much sooner than a round trip: 2 has arrived, after 3 and 4, which were dropped */
 static struct incident *had_meanwhile(struct explainer *x, const struct event *e, struct flow_notes *t,
                                       uint32_t missing)
 {
@@ -258,7 +258,7 @@ void explain_misses(struct explainer *x, const struct event *e)
     }
 }
 
-/* A READ or atomic is asked for again, in whole or from a missing response on. */
+/* A READ or atomic is retransmitted, in whole or from a missing response on. */
 struct incident *explain_read(struct explainer *x, const struct event *e, struct flow_notes *t, struct read_req *a)
 {
     uint32_t psn = e->p->bth.psn, peer = conn_flow_at(observer_conns(x->observer), e->flow)->peer;
@@ -295,7 +295,7 @@ struct incident *explain_read(struct explainer *x, const struct event *e, struct
     return st;
 }
 
-/* The READ of which request `p` asks for the rest; NULL for none. */
+/* The READ of which request `p` repeats the rest; NULL: none. */
 static const struct read_req *read_of_rest(const struct req_dir *h, const struct pkt *p)
 {
     for (unsigned i = 0; i < TRACK_ASKS; i++) {
@@ -323,7 +323,7 @@ bool explain_rest(struct explainer *x, const struct event *e, struct flow_notes 
     return true;
 }
 
-/* A response was overtaken: it came in frame `came`, behind that with the PSN before `end`. */
+/* A response was reordered: it came in frame `came`, after the response with the PSN before `end`. */
 static void tell_late_response(struct explainer *x, const struct event *e, struct flow_notes *t, uint32_t late,
                                uint32_t came, struct incident *st)
 {
@@ -344,7 +344,7 @@ static void tell_late_response(struct explainer *x, const struct event *e, struc
     t->responses.overtaken_end = t->responses.next;
 }
 
-/* Whether a READ response that was missed comes behind later ones. */
+/* True if a missing READ response comes after later ones. */
 static bool comes_late(const struct flow_notes *t, const struct event *e)
 {
     uint32_t psn = e->p->bth.psn;
@@ -377,7 +377,7 @@ void explain_read_response(struct explainer *x, const struct event *e, struct fl
         t->responses.late = psn;
 }
 
-/* Whether messages are counted from the first one of the queue pair on: message n completes with MSN n. */
+/* True if all messages of the queue pair are counted: message n completes with MSN n. */
 static bool is_counted(const struct req_dir *h)
 {
     return h->counted || (h->began == BEGAN_SEEN && !h->gaps);

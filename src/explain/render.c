@@ -1,8 +1,8 @@
 /* layer 3 (explain): sentences: the templates of hypotheses.def, and the values that they name.
  *
- * "PSN {psn}[ (frame {lost})] ..." is written from left to right; at the end of a part in brackets it is taken back if
- * a value in it was 0. A name may be followed by a colon and a unit, "{time:ms}", or by a noun, which gets its plural:
- * "{n:packet}". */
+ * "PSN {psn}[ (frame {lost})] ..." is written from left to right; a part in brackets is removed if a value in it
+ * is 0. A name may be followed by a colon and a unit, "{time:ms}", or by a noun, which gets its plural: "{n:packet}".
+ */
 #include "dissect/mad/cm.h"
 #include "src/explain/explain.h"
 
@@ -17,25 +17,25 @@ static const char *const templates[SENTENCES] = {
 #undef FACT
 };
 
-/* How a value is written. */
+/* How a value is printed. */
 enum form {
-    FORM_COUNT, /* decimal; with the noun behind the colon, after a comma with groups of three digits */
-    FORM_TIME,  /* a duration; "1.250 ms" with the unit behind the colon, "1.3 ms" with a 1 */
+    FORM_COUNT, /* decimal; with a noun after the colon; with a comma there, in groups of three digits */
+    FORM_TIME,  /* a duration; "1.250 ms" with a unit after the colon, "1.3 ms" with a 1 */
     FORM_CLOCK, /* time of day */
     FORM_HEX,
     FORM_HEX4, /* with four digits */
     FORM_HEX8,
     FORM_ADDRESS,
     FORM_MAC,
-    FORM_TAP,     /* another tap than that of the incident, plus 1 */
-    FORM_CLASSES, /* a mask of priorities */
+    FORM_TAP,     /* another tap, plus 1 */
+    FORM_CLASSES, /* priorities, a mask */
     FORM_OP,      /* opcode plus 1 */
     FORM_KIND,    /* the same: "READ" or "atomic" */
     FORM_ATTR,    /* attribute of a CM message */
     FORM_REASON,  /* of a REJ */
     FORM_STATUS,  /* of a SIDR_REP */
     FORM_NAK,     /* NAK code */
-    FORM_ICMP,    /* type << 8 | code; of ICMPv6 with 0x8000 */
+    FORM_ICMP,    /* type << 8 | code; ICMPv6: with 0x8000 */
     FORM_PAUSE,   /* opcode of MAC control */
 };
 
@@ -113,7 +113,7 @@ static const char *op_text(uint64_t op)
     return op && opcode_table[op - 1].name ? opcode_table[op - 1].name : "packet";
 }
 
-/* What an ICMP error says. */
+/* The meaning of an ICMP error. */
 static const char *icmp_text(uint64_t code)
 {
     static const struct {
@@ -140,7 +140,7 @@ static const char *icmp_text(uint64_t code)
     return "unreachable";
 }
 
-/* The names of codes. */
+/* The name of a code. */
 static const char *code_text(enum form form, uint64_t n)
 {
     const char *s = form == FORM_OP       ? op_text(n)
@@ -211,7 +211,7 @@ static void put_count(struct buf *b, uint64_t n, const char *noun, size_t len)
         buf_printf(b, " %.*s%s", (int)(len - groups), noun + groups, n == 1 ? "" : "s");
 }
 
-/* A value; `more` is what stands behind the colon, `len` bytes. */
+/* Print a value; `more`: the text after the colon, `len` bytes. */
 static void put_value(struct buf *b, const struct incident *i, enum form form, uint64_t n, const char *more, size_t len)
 {
     switch (form) {
@@ -270,8 +270,7 @@ static const struct name *name_of(const char *s, size_t len)
     return NULL;
 }
 
-/* Write what `{`...`}` at `s`, `len` bytes without these, stands for; false if it is absent, or its condition not met.
- */
+/* Print the value of the name at `s`, `len` bytes without braces; false if it is 0, or its condition is not met. */
 static bool put_name(struct buf *b, const struct incident *i, const struct fact *f, const char *s, size_t len)
 {
     bool asks = s[0] == '?', denies = s[0] == '!';

@@ -1,14 +1,14 @@
-/* layer 3 (explain): requests that are sent again, or come behind later ones: what was lost, damaged or overtaken. */
+/* layer 3 (explain): requests that are retransmitted, or seen after later ones: lost, corrupted or reordered. */
 #include "src/explain/explain_impl.h"
 #include "src/transport/verbs.h"
 
 #define SHORTEST_TIMER 1 /* code of the shortest ACK timeout */
-/* an answer may be on its way to the requester, and what that had sent on its way to the tap, for so long */
+/* a response may be on its way to the requester, and its retransmission on the way to the tap, for so long */
 #define SHORT_LOOP (100 * NS_PER_US)
-#define RNR_TICKS  (10 * NS_PER_MS) /* software waits for so long instead of an RNR timer that is shorter */
+#define RNR_TICKS  (10 * NS_PER_MS) /* an RNR timer in software is no shorter */
 
-/* What is sent again because a packet was overtaken: its receiver dropped what came before it, and asked for it as it
- * came. */
+/* The incident about a reordered packet that explains this retransmission: the responder dropped the packets that had
+ * overtaken it, and NAKed it. NULL: none. */
 static struct incident *about_overtaken(struct explainer *x, const struct event *e, const struct flow_notes *t)
 {
     struct incident *st = incident_at(x, t->hypotheses.reorder);
@@ -21,8 +21,8 @@ static struct incident *about_overtaken(struct explainer *x, const struct event 
     return st;
 }
 
-/* A damaged answer to one of `n` requests from `psn` on, in a frame behind `since`, that came before any good one; NULL
- * for none. */
+/* A response with a bad ICRC to one of `n` requests from `psn` on, captured after frame `since` and before any good
+ * response; NULL: none. */
 static const struct stray *stray_answer(const struct explainer *x, const struct flow *f, uint32_t psn, uint32_t n,
                                         uint32_t since)
 {
@@ -35,7 +35,7 @@ static const struct stray *stray_answer(const struct explainer *x, const struct 
     return NULL;
 }
 
-/* A packet behind what is sent again after a silence, or an answer to it, was damaged before the tap: that is why. */
+/* Retransmission on ACK timeout because a later packet, or a response, was corrupted before the tap; NULL: none was. */
 static struct incident *tell_bad_silence(struct explainer *x, const struct event *e, const struct flow_notes *t,
                                          const struct sent *s)
 {
@@ -65,8 +65,8 @@ static struct incident *tell_bad_silence(struct explainer *x, const struct event
     return st;
 }
 
-/* What is sent again after a silence was asked for with a NAK, which was lost behind the tap or came too late; NULL if
- * it was not. */
+/* Retransmission on ACK timeout although a NAK was seen: the NAK was lost after the tap, or came too late; NULL: no NAK
+ * was. */
 static struct incident *tell_lost_nak(struct explainer *x, const struct event *e)
 {
     const struct nak *n = &e->h->seq;
@@ -93,7 +93,7 @@ static struct incident *tell_lost_nak(struct explainer *x, const struct event *e
     return st;
 }
 
-/* Whether the answer seen may have come to the requester when it had sent the packet again already. */
+/* True if the response that was seen may have reached the requester after the retransmission. */
 static bool came_too_late(const struct event *e, const struct sent *s)
 {
     ns_t since = e->p->frame->ts - e->h->una_ts;
@@ -101,8 +101,8 @@ static bool came_too_late(const struct event *e, const struct sent *s)
     return s && (since < SHORT_LOOP || since < (e->p->frame->ts - s->ts_first) / 2);
 }
 
-/* All had been answered, and nothing was sent for longer than any timer runs: rather than sent again, a queue pair has
- * begun anew with the same PSN. */
+/* True if the queue pair was reset and begins with the same PSN: everything was acknowledged, and nothing was sent for
+ * longer than any ACK timeout, so that this is no retransmission. */
 static bool tell_anew(struct explainer *x, const struct event *e, const struct flow_notes *t)
 {
     ns_t since = e->p->frame->ts - e->h->una_ts,
@@ -121,8 +121,8 @@ static bool tell_anew(struct explainer *x, const struct event *e, const struct f
     return true;
 }
 
-/* Whether nothing was sent between the packet before and this one, which is sent again: their IP identifications follow
- * each other. */
+/* True if the requester sent nothing between the packet before and this retransmission: their IP IDs are
+ * consecutive. */
 static bool nothing_between(const struct event *e, const struct sent *last)
 {
     uint16_t id = frame_ip_id(e->p);
@@ -130,7 +130,7 @@ static bool nothing_between(const struct event *e, const struct sent *last)
     return last && last->ip_id && id && id == (uint16_t)(last->ip_id + 1);
 }
 
-/* What became of a packet that comes again after a silence, by whether a response to it passed the tap. */
+/* The hypothesis about a retransmission on ACK timeout, by whether a response passed the tap. */
 static void suppose_silence(struct incident *st, const struct event *e, const struct flow_notes *t,
                             const struct sent *s)
 {
@@ -200,7 +200,7 @@ static struct incident *tell_silence(struct explainer *x, const struct event *e,
     return st;
 }
 
-/* A repetition that goes on with the silence of the one before. */
+/* The same packet is retransmitted on ACK timeout once more: continue its incident. */
 static bool goes_on(struct explainer *x, const struct event *e, struct flow_notes *t)
 {
     uint32_t number = t->hypotheses.open == NO_INCIDENT ? t->hypotheses.unheard : t->hypotheses.open;
@@ -217,8 +217,7 @@ static bool goes_on(struct explainer *x, const struct event *e, struct flow_note
     return true;
 }
 
-/* Its sender went back, but the packet that is missing was lost again before the tap: what comes first is one behind
- * it. */
+/* Go-back-N, but the missing packet was lost again before the tap: the first packet seen is a later one. */
 static struct incident *tell_lost_again(struct explainer *x, const struct event *e, struct flow_notes *t)
 {
     uint32_t gap = e->h->gbn, hole = 0;
@@ -245,8 +244,7 @@ static struct incident *tell_lost_again(struct explainer *x, const struct event 
     return st;
 }
 
-/* A NAK tells what was lost: that its sender went back before, for want of an answer, is no further loss, and the NAK
- * itself was not lost. */
+/* The NAK explains this loss. Drop the timeout or lost ACK reported earlier for the same PSNs: it is the same event. */
 static void tell_once(struct explainer *x, struct flow_notes *t, struct incident *st)
 {
     struct incident *before[] = {incident_at(x, t->hypotheses.silent), incident_at(x, t->hypotheses.unheard)};
@@ -267,7 +265,7 @@ static void tell_once(struct explainer *x, struct flow_notes *t, struct incident
     t->hypotheses.silent = NO_INCIDENT;
 }
 
-/* What was to be tried again after an RNR NAK is, but only when the ACK timeout had run out. */
+/* The retry after an RNR NAK came only when the ACK timeout had expired: the RNR NAK was lost. */
 static void tell_late_try(struct explainer *x, const struct event *e, const struct flow_notes *t)
 {
     ns_t waited = e->p->frame->ts - e->h->rnr.ts, asked = rnr_time(aeth_value(e->h->rnr.syndrome)),
@@ -280,8 +278,8 @@ static void tell_late_try(struct explainer *x, const struct event *e, const stru
     incident_frame(st, ROLE_RETRANSMISSION, frame_u32(e->p));
 }
 
-/* A copy so soon after the one before that no ACK timeout can have run out, and no NAK asked for it. With READs and
- * atomics an implied NAK may have. */
+/* True if a copy comes sooner than any ACK timeout can expire, and no NAK asked for it. With READs and atomics
+ * outstanding, an implied NAK may have triggered it. */
 static bool too_soon(const struct event *e, const struct flow_notes *t)
 {
     const struct sent *s = req_dir_sent(e->h, e->p->bth.psn);
@@ -290,7 +288,7 @@ static bool too_soon(const struct event *e, const struct flow_notes *t)
            psn_diff(s->psn, e->h->start) >= 0 && e->p->frame->ts - s->ts < ack_timeout(SHORTEST_TIMER);
 }
 
-/* So it was overtaken; gathered in one incident. */
+/* Such a copy was reordered; gathered in one incident. */
 static void tell_too_soon(struct explainer *x, const struct event *e, struct flow_notes *t)
 {
     const struct sent *s = req_dir_sent(e->h, e->p->bth.psn);
@@ -320,7 +318,7 @@ void explain_back(struct explainer *x, const struct event *e, struct flow_notes 
     if (e->why == BACK_RNR || goes_on(x, e, t))
         return;
     if (e->why == BACK_SEQ_NAK && e->h->rnr.have && e->h->rnr.psn == e->h->seq.psn)
-        return; /* part of the RNR */
+        return; /* part of the RNR NAK's incident */
     if (too_soon(e, t)) {
         tell_too_soon(x, e, t);
         return;
@@ -345,8 +343,11 @@ void explain_back(struct explainer *x, const struct event *e, struct flow_notes 
         st && st->cause == CAUSE_LOST_ACK && e->why == BACK_SILENCE ? t->hypotheses.open : NO_INCIDENT;
 }
 
-/* A request that goes on right behind what was answered before something was sent again, and not since: its sender has
- * that answer by now, which had only been too late for its timer. */
+/* The requester continues after PSN n although no ACK of n was seen since it retransmitted: it did get the earlier ACK,
+ * only after its ACK timeout had expired (spurious timeout).
+ *
+ *   request   4 5           4 .  6        4 is retransmitted on ACK timeout, then new requests follow
+ *   ACK            5                      no other ACK: this one arrived, after the timeout */
 void explain_skips(struct explainer *x, const struct event *e, struct flow_notes *t)
 {
     struct incident *st = incident_at(x, t->hypotheses.unheard);
@@ -356,11 +357,11 @@ void explain_skips(struct explainer *x, const struct event *e, struct flow_notes
         return;
     if (e->p->frame->ts - t->responses.by_psn[psn_prev(psn) % NOTED_RESPONSES].ts >= SHORT_LOOP || e->h->seq.have ||
         e->h->late || e->h->gaps || e->h->disorder)
-        return; /* what is skipped may have been overtaken or lost */
+        return; /* the packets skipped may have been reordered or lost */
     t->hypotheses.unheard = NO_INCIDENT;
     st->cause = CAUSE_EARLY_TIMEOUT;
     st->place = PLACE_UNKNOWN;
-    st->silence = 0; /* its sender heard nothing for longer than the tap */
+    st->silence = 0; /* the ACK timeout was longer than the silence at the tap */
     incident_frame(st, ROLE_ANSWER, answer);
     incident_frame(st, ROLE_EVIDENCE, frame_u32(e->p));
     incident_is(st, SAY(ANSWER_ARRIVED, .answer = answer, .psn = psn_prev(psn), .psn2 = st->psn, .again = st->back,

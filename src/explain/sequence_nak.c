@@ -1,4 +1,4 @@
-/* layer 3 (explain): what a sequence NAK asks for: a request that was lost, damaged or overtaken. */
+/* layer 3 (explain): which request a sequence NAK asks for: lost, corrupted or reordered. */
 #include "src/explain/explain_impl.h"
 
 uint32_t came_instead(const struct req_dir *h, uint32_t psn)
@@ -11,7 +11,7 @@ uint32_t came_instead(const struct req_dir *h, uint32_t psn)
     return hole;
 }
 
-/* The incident, among the latest ones, about the loss of a packet before the tap; NULL for none. */
+/* The incident, among the latest ones, about the loss of this packet before the tap; NULL: none. */
 static struct incident *loss_before(struct explainer *x, uint32_t flow, uint32_t psn)
 {
     for (uint32_t i = x->n; i > 0 && x->n - i < 16; i--) {
@@ -23,7 +23,7 @@ static struct incident *loss_before(struct explainer *x, uint32_t flow, uint32_t
     return NULL;
 }
 
-/* Later packets of what went by behind the gap at `psn`, for which `hole` came, were missing as well. */
+/* Report further gaps in the burst that followed the gap at `psn` (first noticed at frame `hole`). */
 static void tell_further_gaps(struct incident *st, const struct flow_notes *t, uint32_t psn, uint32_t hole)
 {
     const struct noted_requests *r = &t->requests;
@@ -38,7 +38,7 @@ static void tell_further_gaps(struct incident *st, const struct flow_notes *t, u
     }
 }
 
-/* What the requester has got with which it goes back: the NAK for where it goes back to, or else the latest one. */
+/* The NAK that triggered this retransmission: the one for its PSN, else the latest. */
 static const struct asked *nak_answered(const struct event *e, struct flow_notes *t)
 {
     const struct asked *q = rounds_asked(&t->rounds, e->p->bth.psn);
@@ -46,8 +46,11 @@ static const struct asked *nak_answered(const struct event *e, struct flow_notes
     return q && !q->answered ? q : rounds_asked(&t->rounds, e->h->seq.psn);
 }
 
-/* The responder asked for `psn`, and then for one behind it, before anything was sent again: so the packet had arrived
- * meanwhile. */
+/* The responder NAKed `psn`, then a later PSN, before any retransmission: the packet had arrived meanwhile, reordered.
+ *
+ *   request at the tap            4 5 6 7
+ *   request at the responder      4 6 5 7      6 overtakes 5 and is dropped: NAK 5; 5 arrives; 7 is dropped: NAK 6
+ */
 static struct incident *tell_overtaken(struct explainer *x, const struct event *e, struct flow_notes *t, uint32_t psn,
                                        const struct sent *s)
 {
@@ -70,19 +73,19 @@ static struct incident *tell_overtaken(struct explainer *x, const struct event *
     return st;
 }
 
-/* The ICRC of one of the copies of a packet, as far as it is remembered. */
+/* The ICRC of a copy of a packet; 0: not known. */
 static uint32_t icrc_of_copy(const struct sent *s, uint32_t frame)
 {
     return frame == s->last ? s->icrc : frame == s->first ? s->icrc_first : 0;
 }
 
-/* What a sequence NAK says was missing, as the requester goes back. */
+/* The packet that a sequence NAK asks for, when the requester goes back. */
 struct missing {
     uint32_t psn, nak;
-    uint32_t copy;    /* frame that passed and was lost behind the tap; 0: it did not pass */
-    uint32_t hole;    /* frame that came in its stead; 0: not known */
-    uint32_t bad;     /* frame in which it was damaged; 0: it was not */
-    uint32_t dropped; /* a copy before that passed, and was dropped; 0: none */
+    uint32_t copy;    /* frame of the copy that was lost after the tap; 0: none passed */
+    uint32_t hole;    /* frame that came in its place; 0: not known */
+    uint32_t bad;     /* frame in which it was corrupted; 0: it was not */
+    uint32_t dropped; /* an earlier copy that passed and was dropped; 0: none */
     const struct sent *s;
     enum cause cause;
 };
@@ -104,7 +107,8 @@ static struct missing missing_by_nak(const struct event *e, struct flow_notes *t
     return m;
 }
 
-/* The incident that tells of it already, or a new one; NULL without room. *known: nothing is to be added but frames. */
+/* The incident that reports this packet already, or a new one; NULL without room. *known: only frames are to be
+ * added. */
 static struct incident *incident_of_missing(struct explainer *x, const struct event *e, const struct flow_notes *t,
                                             const struct missing *m, bool *known)
 {
@@ -120,7 +124,7 @@ static struct incident *incident_of_missing(struct explainer *x, const struct ev
     return st ? st : incident_new(x, m->cause, e->flow, e->p);
 }
 
-/* The hypothesis, by what passed. */
+/* The hypothesis, by which copies passed. */
 static void suppose_missing(struct incident *st, const struct missing *m, uint32_t again)
 {
     struct fact f = {.op = op_of(m->s), .psn = m->psn, .nak = m->nak, .again = again};

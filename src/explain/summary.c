@@ -5,12 +5,12 @@
 
 #include <stdlib.h>
 
-#define FAILED      100 /* weight of what made a connection fail */
+#define FAILED      100 /* weight of a failed connection */
 #define TABLE_ROWS  6
 #define WORST_TOLD  3
-#define WORST_LEAST (10 * NS_PER_US) /* shorter moments are not worth a look */
+#define WORST_LEAST (10 * NS_PER_US) /* shorter incidents are not listed as worst */
 
-/* When its time began to be lost; or when it was noticed. */
+/* When it began to cost time; or when it was noticed. */
 static ns_t begin_of(const struct incident *i)
 {
     return i->episodes ? i->from : i->start;
@@ -60,7 +60,7 @@ static int by_number(const void *a, const void *b)
     return *x < *y ? -1 : *x > *y;
 }
 
-/* How many different numbers other than 0 there are; sorts them. */
+/* Number of different values other than 0; sorts `v`. */
 static uint32_t count_different(uint32_t *v, uint32_t n)
 {
     uint32_t count = 0;
@@ -71,7 +71,7 @@ static uint32_t count_different(uint32_t *v, uint32_t n)
     return count;
 }
 
-/* Failures first, then what cost most; or what happened most often. */
+/* Failures first, then the most expensive; or the most frequent. */
 static int by_cost(const void *a, const void *b)
 {
     const struct group *g = a, *h = b;
@@ -103,7 +103,7 @@ bool explain_is_selected(const struct incident *i, const struct explain_opts *o)
 
 /* --- Time ------------------------------------------------------------------------------------- */
 
-/* The time of the connections, each direction counted at one tap: there where most of its time is known. */
+/* Add up the time of the connections: each direction at the tap where most of its time is known. */
 static void add_times(struct summary *s, const struct explainer *x, const struct explain_opts *o)
 {
     const struct timeline_row *last = NULL;
@@ -166,7 +166,7 @@ void summary_free(struct summary *s)
 
 /* --- Text ------------------------------------------------------------------------------------- */
 
-/* A length of time with three significant digits, as a person says it. */
+/* A duration with three significant digits. */
 static void put_time(struct buf *b, ns_t t)
 {
     static const struct {
@@ -185,7 +185,7 @@ static double percent(ns_t part, ns_t all)
     return all > 0 ? 100.0 * (double)part / (double)all : 0;
 }
 
-/* " (12.3 %)"; nothing for next to nothing. */
+/* " (12.3 %)"; nothing for a negligible part. */
 static void put_share(struct buf *b, ns_t part, ns_t all)
 {
     double p = percent(part, all);
@@ -201,7 +201,7 @@ static void put_cause(struct buf *b, const struct group *g)
         buf_printf(b, " %s", place_str((enum place)g->place));
 }
 
-/* One sentence: what failed, how much time was lost, and to what. */
+/* One sentence: how many failures, how much lost time, and its main causes. */
 static void put_verdict(const struct summary *s, const struct explain_opts *o, struct buf *b)
 {
     const struct group *worst = &s->groups[0], *failed = &s->groups[0];
@@ -273,7 +273,7 @@ static void put_table(const struct summary *s, const struct explainer *x, const 
         buf_printf(b, "%28s%s\n", "", count_str(s->n - TABLE_ROWS, "more kind"));
 }
 
-/* The moments that cost most, by what each incident cost. */
+/* The most expensive incidents. */
 static void put_worst(const struct summary *s, const struct explainer *x, const struct explain_opts *o, struct buf *b)
 {
     const struct incident *told[WORST_TOLD] = {0};

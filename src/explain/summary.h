@@ -8,12 +8,12 @@
 struct group {
     uint8_t cause, place, sentence;
     uint32_t n;       /* incidents */
-    uint64_t more;    /* occurrences beside them, see incident.times */
-    uint32_t *of;     /* their indices, worst first */
-    uint32_t conns;   /* connections; 0: they are of none */
-    ns_t bill;        /* lost time, all together */
+    uint64_t more;    /* further occurrences, see incident.times */
+    uint32_t *of;     /* indices of the incidents, worst first */
+    uint32_t conns;   /* connections; 0: none */
+    ns_t bill;        /* lost time of all */
     ns_t least, most; /* of one incident */
-    ns_t first, last; /* when the first and the last one began */
+    ns_t first, last; /* start of the first and of the last one */
     ns_t states[TIME_STATES];
     bool one_src, one_dst; /* all requesters, all responders have the same address */
 };
@@ -22,16 +22,16 @@ struct summary {
     struct group *groups; /* worst first */
     uint32_t n;
     uint32_t incidents;  /* in all groups */
-    ns_t lost, time;     /* of the connections shown: lost time, and all their time */
-    uint32_t conns, hit; /* connections; those that lost time */
+    ns_t lost, time;     /* lost time, and all time, of the connections shown */
+    uint32_t conns, hit; /* connections; those with lost time */
 };
 
-/* Group what is shown with `o`. False without memory. */
+/* Group the incidents that `o` shows. False: no memory. */
 bool summary_make(struct summary *s, struct explainer *x, const struct explain_opts *o);
 void summary_free(struct summary *s);
-/* Append about ten lines: the verdict, what cost how much, the worst moments. */
+/* Append about ten lines: the verdict, the cost by cause, the most expensive incidents. */
 void summary_put(const struct summary *s, const struct explainer *x, const struct explain_opts *o, struct buf *b);
-/* Append the head of a group of several incidents: what is common to them. */
+/* Append the heading of a group of several incidents: what they have in common. */
 void group_put(const struct group *g, const struct explainer *x, const struct explain_opts *o, struct buf *b);
 
 #endif

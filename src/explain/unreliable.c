@@ -1,12 +1,12 @@
-/* layer 3 (explain): what went wrong where nothing is acknowledged: a gap, and what fills it late, is all there is to
- * see. */
+/* layer 3 (explain): unreliable services: gaps of PSNs, and packets that fill them late. Nothing is acknowledged. */
 #include "src/explain/explain_impl.h"
 
 #include <stdlib.h>
 
-#define GAP_LOOK 1024 /* incidents among which that about a gap is looked for */
+#define GAP_LOOK 1024 /* latest incidents searched for the one about a gap */
 
-/* The first PSN from `psn` to before `end` of which no copy came, if `now` comes just now; `end` if there is none. */
+/* The first PSN from `psn` to before `end` of which no copy came, `now` being the packet that comes; `end`: none is
+ * missing. */
 static uint32_t missing_from(const struct event *e, const struct flow_notes *t, uint32_t psn, uint32_t end)
 {
     while (psn != end && (psn == e->p->bth.psn || req_dir_sent(e->h, psn) || damaged_frame(t, psn)))
@@ -14,7 +14,7 @@ static uint32_t missing_from(const struct event *e, const struct flow_notes *t, 
     return psn;
 }
 
-/* How many PSNs of the gap from `psn` to before `end` came damaged. */
+/* How many packets of the gap from `psn` to before `end` came with a bad ICRC. */
 static uint32_t damaged(const struct flow_notes *t, uint32_t psn, uint32_t end)
 {
     uint32_t n = 0;
@@ -56,7 +56,7 @@ static struct incident *about_gap(struct explainer *x, uint32_t flow, uint32_t p
     return NULL;
 }
 
-/* A packet that was taken for lost comes behind later ones: nothing is ever sent again here, so it was overtaken. */
+/* A packet taken for lost comes after later ones: unreliable services do not retransmit, so it was reordered. */
 static void tell_overtaken(struct explainer *x, const struct event *e, const struct flow_notes *t)
 {
     struct incident *st = about_gap(x, e->flow, e->p->bth.psn);
@@ -109,7 +109,7 @@ static struct datagram_flow *datagram_flow_of(struct explainer *x, const struct 
     return f;
 }
 
-/* A frame for an incident that gathers them. */
+/* Add a frame to the incident that gathers them. */
 static void gather(struct explainer *x, const struct datagram_flow *f, const struct pkt *p, uint32_t *about,
                    enum cause cause, const struct fact *what)
 {
@@ -168,7 +168,7 @@ void explain_datagram(struct explainer *x, const struct pkt *p)
     }
 }
 
-/* Whether another destination of the queue pair is known; it numbers what it sends to all of them. */
+/* True if the queue pair sends to another destination as well: its PSNs count the datagrams to all of them. */
 static bool has_others(const struct explainer *x, const struct datagram_flow *f)
 {
     for (uint32_t i = 0; i < x->n_datagrams; i++) {
@@ -179,7 +179,7 @@ static bool has_others(const struct explainer *x, const struct datagram_flow *f)
     return x->more_datagrams;
 }
 
-/* Most of the datagrams of a queue pair came, and all to one destination: the others are missed. */
+/* Most datagrams of a queue pair came, all to one destination: those missing were lost. */
 static void end_datagrams(struct explainer *x, const struct datagram_flow *f)
 {
     bool tell = f->missing && f->missing < f->packets && !has_others(x, f);

@@ -1,4 +1,4 @@
-/* layer 3 (explain): connections of which a capture has too little to say that all went well. */
+/* layer 3 (explain): connections with too few packets in the capture to say that all went well. */
 #include "src/explain/explain_impl.h"
 
 /* Whether a packet of any tap goes from `src` to queue pair `qpn` of `dst`. */
@@ -25,7 +25,7 @@ static const struct cm_sent *req_of(const struct explainer *x, const struct cm_s
     return NULL;
 }
 
-/* Whether another tap's copy of a message comes first in the list. */
+/* True if the same message of another tap comes earlier in the list. */
 static bool is_told_before(const struct explainer *x, const struct cm_sent *c)
 {
     for (const struct cm_sent *o = x->cm; o < c; o++)
@@ -34,7 +34,7 @@ static bool is_told_before(const struct explainer *x, const struct cm_sent *c)
     return false;
 }
 
-/* A REP of which the RTU was seen, and on whose connection no tap saw a packet. */
+/* True if the RTU to this REP was seen, but no tap saw a packet of the connection. */
 static bool is_empty(struct explainer *x, const struct cm_sent *rep)
 {
     const struct cm_sent *req =
@@ -45,7 +45,7 @@ static bool is_empty(struct explainer *x, const struct cm_sent *rep)
            !is_used(x, &req->dst, &req->src, req->qpn);
 }
 
-/* Whether any incident is about a flow, or any tap saw an answer in it. */
+/* True if an incident is about the flow, or a tap saw a response to it. */
 static bool is_told(struct explainer *x, uint32_t flow)
 {
     for (uint32_t i = 0; i < x->n; i++)
@@ -57,7 +57,7 @@ static bool is_told(struct explainer *x, uint32_t flow)
     return false;
 }
 
-/* Requests that ask for an answer, none of which has one. */
+/* True if requests solicit responses, and none was seen. */
 static bool is_deaf(struct explainer *x, uint32_t flow)
 {
     const struct flow_notes *t = x->notes[flow];
