@@ -10,13 +10,13 @@ static void raise(struct cm_conn *c, enum cm_event e)
     c->events |= (uint16_t)(1u << e);
 }
 
-/* How long the answer to a request of this side may take, path included. */
+/* How long the peer may take to respond to a request of this side, path included. */
 static ns_t answer_time(const struct cm_conn *c)
 {
     return c->active ? cm_time(c->own.remote_timeout) + 2 * cm_time(c->own.path.life) : cm_time(c->peer.local_timeout);
 }
 
-/* The packets that may still be under way are gone after this time. */
+/* After this time no packet of the connection is left in the network. */
 static ns_t timewait_time(const struct cm_conn *c)
 {
     if (!c->active && c->peer.ack_timeout)
@@ -24,7 +24,7 @@ static ns_t timewait_time(const struct cm_conn *c)
     return 2 * cm_time(c->own.path.life) + cm_time(c->active ? c->peer.ack_delay : c->own.ack_delay);
 }
 
-/* `out` is a request: it is sent now, and again until an answer arrives. */
+/* `out` is a request: sent now, and retransmitted until a response arrives. */
 static void request(struct cm_conn *c, enum cm_state s, ns_t now)
 {
     c->state = (uint8_t)s;
@@ -33,7 +33,7 @@ static void request(struct cm_conn *c, enum cm_state s, ns_t now)
     c->expiry = now + answer_time(c);
 }
 
-/* `out` is an answer: it is sent now, and again only if the peer asks. */
+/* `out` is a response: sent now, and again only if the peer retransmits its request. */
 static void answer(struct cm_conn *c, enum cm_state s)
 {
     c->state = (uint8_t)s;
@@ -61,7 +61,7 @@ static void ready(struct cm_conn *c)
     raise(c, CM_EV_CONNECTED);
 }
 
-/* --- What the caller asks for ----------------------------------------------------------------- */
+/* --- Calls of the consumer -------------------------------------------------------------------- */
 
 static bool private_fits(const struct cm_params *p, unsigned attr)
 {
@@ -116,7 +116,7 @@ static bool has_reply(const struct cm_conn *c)
     return c->state == CM_ST_REP_RCVD || c->state == CM_ST_MRA_REP_SENT;
 }
 
-/* The passive side's parameters: its own, within what the REQ has fixed. */
+/* The passive side's parameters: its own, limited by those of the REQ. */
 static void take_own(struct cm_conn *c, const struct cm_params *own)
 {
     const struct cm_path *theirs = &c->peer.path;
@@ -157,7 +157,7 @@ bool cm_reject(struct cm_conn *c, unsigned reason, const void *info, unsigned in
         return false;
     cm_build_rej(c, req ? CM_ABOUT_REQ : CM_ABOUT_REP, reason, info, info_len, data, len);
     if (c->state == CM_ST_REQ_RCVD)
-        c->out.rej.local_id = 0; /* the peer has never heard of it */
+        c->out.rej.local_id = 0; /* the peer does not know it */
     answer(c, CM_ST_CLOSED);
     return true;
 }
@@ -217,7 +217,7 @@ bool cm_abort(struct cm_conn *c)
     switch (c->state) {
     case CM_ST_REQ_SENT:
     case CM_ST_MRA_REQ_RCVD:
-        /* Without the peer's id, the own channel adapter tells it which request is meant. */
+        /* The peer's id is not known: the own CA GUID tells the peer which request is meant. */
         store_be64(guid, c->own.ca_guid);
         cm_build_rej(c, CM_ABOUT_OTHER, CM_REJ_TIMEOUT, guid, sizeof guid, NULL, 0);
         break;
@@ -253,7 +253,7 @@ static void on_rep(struct cm_conn *c, const struct cm_msg *m)
     c->rx_hash = cm_msg_hash(m);
     c->copies = 1;
     c->expiry = NS_NEVER;
-    c->pending = 0; /* a REQ that was to be repeated */
+    c->pending = 0; /* a REQ due for retransmission */
     if (!c->own.ask) {
         ready(c);
         return;
@@ -286,7 +286,7 @@ static void on_rej(struct cm_conn *c, const struct cm_msg *m, ns_t now)
     c->peer.private_len = sizeof r->private_data;
     memcpy(c->peer.private_data, r->private_data, sizeof r->private_data);
     c->pending = 0;
-    c->out.mad.attr_id = 0; /* nothing to repeat */
+    c->out.mad.attr_id = 0; /* nothing to retransmit */
     raise(c, CM_EV_REJECTED);
     if (was_connected)
         timewait(c, now);
@@ -333,7 +333,7 @@ static void on_sidr_rep(struct cm_conn *c, const struct cm_msg *m)
     raise(c, CM_EV_SIDR_RESPONSE);
 }
 
-/* A copy of something that was answered already. */
+/* A duplicate of a message that was answered already. */
 static void on_copy(struct cm_conn *c, enum cm_act act, const struct cm_msg *m)
 {
     if (act == CM_ACT_RTU_AGAIN)
@@ -419,7 +419,7 @@ ns_t cm_next_expiry(const struct cm_conn *c)
     return c->state == CM_ST_IDLE ? NS_NEVER : c->expiry;
 }
 
-/* No answer has come to any of the tries. */
+/* No response came after the last retry. */
 static void give_up(struct cm_conn *c, ns_t now)
 {
     if (c->state == CM_ST_DREQ_SENT) {
@@ -428,7 +428,7 @@ static void give_up(struct cm_conn *c, ns_t now)
         return;
     }
     raise(c, CM_EV_UNREACHABLE);
-    if (!cm_abort(c)) { /* SIDR: nobody is waiting for a refusal */
+    if (!cm_abort(c)) { /* SIDR: no REJ is sent */
         c->out.mad.attr_id = 0;
         close_conn(c);
     }
@@ -467,11 +467,11 @@ enum cm_event cm_poll(struct cm_conn *c)
     return (enum cm_event)e;
 }
 
-/* --- What has been agreed --------------------------------------------------------------------- */
+/* --- Negotiated attributes -------------------------------------------------------------------- */
 
-/* Local ACK timeout for a peer that takes `delay` to acknowledge, over a path with this life time; all of them
- * exponents. Twice the life time plus the delay, rounded to the next exponent only where both are about as long (kernel
- * cm.c does the same). */
+/* Local ACK timeout for a peer with ACK delay `delay`, over a path with this packet life time; all of them exponents.
+ * Twice the life time plus the delay, rounded up to the next exponent only where both are about as long (kernel cm.c
+ * does the same). */
 static uint8_t ack_exponent(unsigned delay, unsigned life)
 {
     unsigned twice = life + 1, longer = max_u32(twice, delay), apart = longer - min_u32(twice, delay);

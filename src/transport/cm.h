@@ -8,27 +8,27 @@
 
 struct pkt;
 
-/* Where a connection stands. Names after chapter 12.9 and the kernel's enum ib_cm_state. */
+/* State of a connection. Names after chapter 12.9 and the kernel's enum ib_cm_state. */
 enum cm_state {
-    CM_ST_IDLE,          /* fresh: may connect, or take a request */
+    CM_ST_IDLE,          /* new: may connect, or receive a request */
     CM_ST_REQ_SENT,      /* active: waits for the REP */
     CM_ST_MRA_REQ_RCVD,  /* active: the peer asked for more time */
-    CM_ST_REP_RCVD,      /* active: the caller decides (only with params.ask) */
-    CM_ST_MRA_REP_SENT,  /* active: likewise, and the peer was told that it takes time */
-    CM_ST_REQ_RCVD,      /* passive: the caller decides */
-    CM_ST_MRA_REQ_SENT,  /* passive: likewise, and the peer was told that it takes time */
+    CM_ST_REP_RCVD,      /* active: the consumer decides (only with params.ask) */
+    CM_ST_MRA_REP_SENT,  /* active: likewise, after an MRA to the peer */
+    CM_ST_REQ_RCVD,      /* passive: the consumer decides */
+    CM_ST_MRA_REQ_SENT,  /* passive: likewise, after an MRA to the peer */
     CM_ST_REP_SENT,      /* passive: waits for the RTU */
     CM_ST_MRA_REP_RCVD,  /* passive: the peer asked for more time */
     CM_ST_ESTABLISHED,   /* data flows */
     CM_ST_DREQ_SENT,     /* waits for the DREP */
-    CM_ST_TIMEWAIT,      /* over; packets in flight die out, the queue pair must not be used again yet */
+    CM_ST_TIMEWAIT,      /* closed; packets in flight die out, the queue pair must not be reused yet */
     CM_ST_SIDR_REQ_SENT, /* waits for the SIDR_REP */
-    CM_ST_SIDR_REQ_RCVD, /* the caller decides */
-    CM_ST_CLOSED,        /* over; the last message is repeated if the peer asks for it */
+    CM_ST_SIDR_REQ_RCVD, /* the consumer decides */
+    CM_ST_CLOSED,        /* closed; the last message is sent again if the peer retransmits its own */
     CM_ST_COUNT
 };
 
-/* What the upper layer is told, in the order in which it is told. */
+/* Events for the consumer, in their order. */
 enum cm_event {
     CM_EV_NONE,
     CM_EV_REQUEST,       /* a REQ: call cm_accept(), cm_reject() or cm_mra() */
@@ -37,10 +37,10 @@ enum cm_event {
     CM_EV_REPLY,         /* a REP, with params.ask: call cm_ready(), cm_reject() or cm_mra() */
     CM_EV_CONNECTED,     /* cm_qp_attr() is final; the active side may send, the passive side has the RTU (or data) */
     CM_EV_REJECTED,      /* a REJ: conn.rej_reason, conn.info, peer.private_data */
-    CM_EV_UNREACHABLE,   /* no answer to any of the retries */
+    CM_EV_UNREACHABLE,   /* no response after the last retry */
     CM_EV_SIDR_RESPONSE, /* a SIDR_REP: conn.sidr_status, peer.qpn, peer.qkey */
-    CM_EV_DISCONNECTED,  /* either side has asked for it; the queue pair is to be stopped */
-    CM_EV_TIMEWAIT_EXIT, /* the queue pair may be used again */
+    CM_EV_DISCONNECTED,  /* either side has sent a DREQ; stop the queue pair */
+    CM_EV_TIMEWAIT_EXIT, /* the queue pair may be reused */
     CM_EV_COUNT
 };
 
@@ -59,13 +59,13 @@ struct cm_path {
     uint8_t life;         /* exponent of the packet life time: 4.096 us x 2^n, 0 to 31 */
 };
 
-/* What one side announces. Exponents n mean 4.096 us x 2^n. */
+/* Parameters that one side announces. Exponents n mean 4.096 us x 2^n. */
 struct cm_params {
     uint64_t service_id;    /* asked for (active), or listened to (passive) */
     uint64_t ca_guid;       /* own channel adapter */
     uint64_t tid;           /* transaction id of own requests; passive, 0: that of the peer */
     uint32_t qpn;           /* own queue pair */
-    uint32_t psn;           /* PSN that the own queue pair expects first: the peer sends from it */
+    uint32_t psn;           /* first PSN that the own queue pair expects: the peer's starting PSN */
     uint32_t qkey;          /* SIDR: of the own queue pair */
     uint32_t vendor_id;     /* ECE: 24 bits; 0: none */
     uint32_t options;       /* ECE: attribute modifier */
@@ -73,13 +73,13 @@ struct cm_params {
     uint8_t transport;      /* enum cm_transport */
     uint8_t ext_transport;  /* with CM_TRANSPORT_EXT; 1: XRC */
     uint8_t mtu;            /* code of the path MTU, 1 to 5; passive: the largest that it takes (0: any) */
-    uint8_t resp_res;       /* READs and atomics that this side serves at a time */
-    uint8_t init_depth;     /* READs and atomics that this side wants outstanding */
-    uint8_t retry_count;    /* active: in the REQ, for the peer's sends, and used for its own; 0 to 7 */
-    uint8_t rnr_retry;      /* for the peer's sends; 0 to 7, 7: for ever */
+    uint8_t resp_res;       /* responder resources: READs and atomics served at a time */
+    uint8_t init_depth;     /* initiator depth: READs and atomics wanted outstanding */
+    uint8_t retry_count;    /* active: in the REQ for the peer's sends, also used for its own; 0 to 7 */
+    uint8_t rnr_retry;      /* for the peer's sends; 0 to 7, 7: no limit */
     uint8_t max_retries;    /* CM messages are sent at most 1 + this many times; 0 to 15 */
-    uint8_t local_timeout;  /* exponent: how soon the active side answers */
-    uint8_t remote_timeout; /* exponent: how soon the passive side should answer */
+    uint8_t local_timeout;  /* exponent: response time of the active side */
+    uint8_t remote_timeout; /* exponent: response time that the passive side should keep */
     uint8_t ack_timeout;    /* exponent: REQ's local ACK timeout, the passive side's retry timer */
     uint8_t ack_delay;      /* exponent: REP's target ACK delay */
     uint8_t flow_ctrl;      /* 1: end-to-end credits are sent */
@@ -105,22 +105,22 @@ void cm_params_ip(struct cm_params *p, const uint8_t *src, const uint8_t *dst, u
 struct cm_conn {
     uint8_t state;         /* enum cm_state */
     uint8_t active;        /* 1: sent the REQ (or SIDR_REQ) */
-    uint8_t pending;       /* 1: `out` is to be sent */
+    uint8_t pending;       /* 1: `out` is due to be sent */
     uint8_t tries;         /* times that `out` was made pending */
     uint8_t copies;        /* REQs, or REPs, that arrived with the same content */
     uint8_t about;         /* with CM_EV_REJECTED: enum cm_about */
     uint8_t info_len;      /* bytes at `info` */
     uint8_t sidr_status;   /* with CM_EV_SIDR_RESPONSE */
     uint16_t rej_reason;   /* with CM_EV_REJECTED: enum cm_rej_reason */
-    uint16_t events;       /* mask of 1 << enum cm_event that cm_poll() has not given yet */
+    uint16_t events;       /* mask of 1 << enum cm_event not yet returned by cm_poll() */
     uint32_t local_id;     /* communication id of this side; SIDR: request id */
     uint32_t remote_id;    /* of the peer; 0 while it is not known */
-    uint64_t tid;          /* transaction id of the exchange under way */
-    uint64_t rx_hash;      /* of the peer's REQ or REP, to know copies by */
+    uint64_t tid;          /* transaction id of the present exchange */
+    uint64_t rx_hash;      /* of the peer's REQ or REP, to recognise duplicates */
     ns_t expiry;           /* when cm_expire() has to be called; NS_NEVER: no timer runs */
     struct cm_params own;  /* what this side announces */
-    struct cm_params peer; /* what the peer has announced; its path is seen from the peer */
-    struct cm_msg out;     /* the last message, kept for repetition */
+    struct cm_params peer; /* what the peer announced; its path is seen from the peer */
+    struct cm_msg out;     /* the last message, kept for retransmission */
     uint8_t info[72];      /* additional information of the REJ or SIDR_REP received */
 };
 
@@ -129,62 +129,60 @@ struct cm_conn {
 bool cm_connect(struct cm_conn *c, uint32_t local_id, const struct cm_params *own, ns_t now);
 /* Active: send a SIDR_REQ; `request_id` likewise. */
 bool cm_sidr_connect(struct cm_conn *c, uint32_t request_id, const struct cm_params *own, ns_t now);
-/* Passive: make `c` ready to take the REQ or SIDR_REQ that the next cm_rx() gives it. */
+/* Passive: prepare `c` for the REQ or SIDR_REQ of the next cm_rx(). */
 void cm_listen(struct cm_conn *c, uint32_t local_id);
 
-/* Answers. Each returns false, and does nothing, in a state that has no such answer or with too much private data. */
-/* Passive, after CM_EV_REQUEST: send a REP. Of `own`, the depths are cut to what the REQ allows; the rest is taken as
- * it is. */
+/* Responses. Each returns false and does nothing in a state without such a response, or with too much private data. */
+/* Passive, after CM_EV_REQUEST: send a REP. The depths of `own` are reduced to what the REQ allows. */
 bool cm_accept(struct cm_conn *c, const struct cm_params *own, ns_t now);
 /* After CM_EV_REQUEST or CM_EV_REPLY: send a REJ. `info`: additional information, at most 72 bytes. */
 bool cm_reject(struct cm_conn *c, unsigned reason, const void *info, unsigned info_len, const void *data, unsigned len);
-/* After CM_EV_REQUEST or CM_EV_REPLY: the answer comes within 4.096 us x 2^n. */
+/* After CM_EV_REQUEST or CM_EV_REPLY: send an MRA: the response follows within 4.096 us x 2^n. */
 bool cm_mra(struct cm_conn *c, unsigned n);
 /* Active, after CM_EV_REPLY: send the RTU. */
 bool cm_ready(struct cm_conn *c);
-/* Passive: data has arrived on the queue pair although no RTU has: the connection stands. */
+/* Passive: data arrived on the queue pair before the RTU: the connection is established. */
 bool cm_established(struct cm_conn *c);
 /* Established: send a DREQ. */
 bool cm_disconnect(struct cm_conn *c, const void *data, unsigned len, ns_t now);
 /* After CM_EV_SIDR_REQUEST. Of `own`: qpn, qkey, private data, ECE. */
 bool cm_sidr_reply(struct cm_conn *c, unsigned status, const struct cm_params *own);
-/* Give up an attempt that has not led to a connection: sends a REJ (timeout), raises no event. */
+/* Give up a connection that is not established yet: sends a REJ (timeout), raises no event. */
 bool cm_abort(struct cm_conn *c);
 
-/* May this message come now? The rule that is broken, or pass. Changes nothing. */
+/* Is this message permitted now? The rule that it breaks, or pass. Changes nothing. */
 struct verdict cm_rx_check(const struct cm_conn *c, const struct cm_msg *m);
-/* A message arrived for this connection: judge it as above and act on it; what comes out of order, or with a wrong
- * header, is ignored. */
+/* A message for this connection arrived: check it, then act on it. A message out of order or with a wrong header is
+ * ignored. */
 struct verdict cm_rx(struct cm_conn *c, const struct cm_msg *m, ns_t now);
 /* The next message to send; false if there is none. */
 bool cm_tx(struct cm_conn *c, struct cm_msg *out);
-/* When cm_expire() is to be called; NS_NEVER if no timer runs. */
+/* When to call cm_expire(); NS_NEVER: no timer runs. */
 ns_t cm_next_expiry(const struct cm_conn *c);
-/* Let a timer act that has run out at `now`: repeat, give up, or leave timewait. */
+/* A timer has expired at `now`: retransmit, give up, or leave timewait. */
 void cm_expire(struct cm_conn *c, ns_t now);
 /* The next event; CM_EV_NONE if there is none. */
 enum cm_event cm_poll(struct cm_conn *c);
 
-/* Attributes for the queue pair, from both sides' announcements: complete from CM_EV_CONNECTED on (the passive side's
- * already after cm_accept()). State, access, port, Q_Key, RNR timer and MAC address are left zero. */
+/* Queue pair attributes from both sides' parameters: complete from CM_EV_CONNECTED on (passive side: after
+ * cm_accept()). State, access, port, Q_Key, RNR timer and MAC address are left zero. */
 void cm_qp_attr(const struct cm_conn *c, struct qp_attr *a);
 
 /* --- Many connections ------------------------------------------------------------------------- */
 
-/* Whom a message is for. */
+/* Which connection a message is for. */
 enum cm_route {
-    CM_ROUTE_CONN,  /* *c: give it to cm_rx() */
-    CM_ROUTE_NEW,   /* a REQ or SIDR_REQ that no connection knows */
-    CM_ROUTE_STALE, /* a REQ from a queue pair that *c is still connected to: refuse it (stale), disconnect *c */
-    CM_ROUTE_STRAY, /* nobody's: see cm_stray() */
+    CM_ROUTE_CONN,  /* *c: pass it to cm_rx() */
+    CM_ROUTE_NEW,   /* a REQ or SIDR_REQ of no connection */
+    CM_ROUTE_STALE, /* a REQ from a queue pair still connected to *c: reject it (stale), disconnect *c */
+    CM_ROUTE_STRAY, /* for no connection: see cm_stray() */
 };
-/* Look through `n` connections. */
+/* Find the connection of a message among `n`. */
 enum cm_route cm_route(struct cm_conn *conns, unsigned n, const struct cm_msg *m, struct cm_conn **c);
-/* Refuse a REQ or a SIDR_REQ without a connection, e.g. for want of a listener. `reason`: enum cm_rej_reason, for a
- * SIDR_REQ enum cm_sidr_status. */
+/* Reject a REQ or SIDR_REQ without a connection, e.g. without a listener. `reason`: enum cm_rej_reason, for a SIDR_REQ
+ * enum cm_sidr_status. */
 void cm_refuse(const struct cm_msg *m, unsigned reason, const void *info, unsigned info_len, struct cm_msg *out);
-/* The answer to a message that belongs to no connection: DREP to a DREQ, REJ (invalid id) to a REP; false: none is
- * due. */
+/* The response to a message of no connection: DREP to a DREQ, REJ (invalid id) to a REP; false: none is due. */
 bool cm_stray(const struct cm_msg *m, struct cm_msg *out);
 /* Why a listener with these parameters must refuse the REQ that `c` has received: 0 (it need not), or enum
  * cm_rej_reason: no such service, not its GID, not its partition, MTU too large, another transport, RDMA-CM header
@@ -203,45 +201,44 @@ struct cm_wire {
     uint32_t mad_len; /* bytes of the datagram on the wire */
 };
 void cm_wire_of(struct cm_wire *w, const struct pkt *p);
-/* The message by itself: header, codes of REJ, APR and SIDR_REP, RDMA-CM header, GIDs: the first rule that is broken.
+/* Check one message alone: header, codes of REJ, APR and SIDR_REP, RDMA-CM header, GIDs. The first rule that it breaks.
  * `w` may be NULL. */
 struct verdict cm_msg_check(const struct cm_msg *m, const struct cm_wire *w);
-/* Check `i` of these alone, below CM_MSG_CHECKS; check 0 looks at m->mad only. */
+/* Check number `i` of these, below CM_MSG_CHECKS; check 0 reads m->mad only. */
 #define CM_MSG_CHECKS 4
 struct verdict cm_msg_check_one(unsigned i, const struct cm_msg *m, const struct cm_wire *w);
-/* A REP by the REQ that it answers: the REQ's transaction id, and at most its responder resources as initiator
- * depth. */
+/* Check a REP against its REQ: same transaction id; initiator depth at most the REQ's responder resources. */
 struct verdict cm_rep_check(const struct cm_msg *m, uint64_t tid, unsigned resp_res);
-/* A DREQ names the queue pair `qpn` of its receiver. */
+/* Check that a DREQ names the queue pair `qpn` of its receiver. */
 struct verdict cm_dreq_check(const struct cm_msg *m, uint32_t qpn);
-/* The ids of any message but REQ, SIDR_REQ and SIDR_REP, as its sender writes them: `local` is its own (0: not known
- * yet), `remote` its peer's. */
+/* Check the communication ids of a message other than REQ, SIDR_REQ and SIDR_REP: `local` is its sender's (0: not known
+ * yet), `remote` its receiver's. */
 struct verdict cm_ids_check(const struct cm_msg *m, uint32_t local, uint32_t remote);
 /* Hash of all 256 bytes of a message. */
 uint64_t cm_msg_hash(const struct cm_msg *m);
-/* A message sent once more: the same bytes (its transaction id, and the rest), at most `max_retries`
- * times again, and not before the response timeout of exponent `timeout`. `copies`: how many were seen, this one
- * included; `gap`: since the one before, in ns. The spacing says something only at a tap near the sender. */
+/* Check a retransmitted message: identical bytes (transaction id included), at most `max_retries` retransmissions, none
+ * before the response timeout of exponent `timeout`. `copies`: copies seen, this one included; `gap`: ns since the copy
+ * before. The gap is reliable only at a tap near the sender. */
 struct verdict cm_retry_check(const struct cm_msg *first, const struct cm_msg *again, unsigned copies,
                               unsigned max_retries, unsigned timeout, ns_t gap);
 
-/* --- Both ends, as an observer knows them ----------------------------------------------------- */
+/* --- Both ends, as seen at a tap -------------------------------------------------------------- */
 
-/* States in which the two ends of an exchange may be, by the messages seen between them: what was seen need not have
- * arrived. Begins with a REQ. */
+/* States that both ends of an exchange may be in, by the messages seen: a message seen need not have arrived. Begins
+ * with a REQ. */
 struct cm_watch {
     uint16_t may[2]; /* masks of 1 << enum cm_state: of the passive side, of the active side */
 };
 /* A REQ was seen. */
 void cm_watch_start(struct cm_watch *w);
-/* May this message be sent now? Not if its receiver can be in no state that it is meant for. LAP and APR are not
- * judged: the state machine knows no other path. */
+/* Is this message permitted now? Not if its receiver can be in no state that expects it. LAP and APR always pass: the
+ * state machine knows no alternate path. */
 struct verdict cm_watch_check(const struct cm_watch *w, const struct cm_msg *m, bool from_active);
-/* It was. */
+/* The message was sent. */
 void cm_watch_take(struct cm_watch *w, const struct cm_msg *m, bool from_active);
 
-/* What verdicts are about besides numbers (verdict.about): a message that this side never sends; a copy that is not
- * the same; a copy that comes too soon. */
+/* verdict.about besides numbers: a message that this side never sends; a retransmission with other bytes; one that is
+ * too early. */
 #define CM_WRONG_SIDE   "message of the other side"
 #define CM_COPY_DIFFERS "content of the copy"
 #define CM_COPY_EARLY   "ns since the one before"

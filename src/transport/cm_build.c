@@ -12,7 +12,7 @@ static void mad_init(struct cm_msg *m, unsigned attr, uint64_t tid)
     m->mad.attr_id = (uint16_t)attr;
 }
 
-/* Members of the same name in struct cm_params and in the message. */
+/* Members with the same name in struct cm_params and in the message. */
 #define REQ_SAME(X)                                                                                                    \
     X(service_id)                                                                                                      \
     X(ca_guid)                                                                                                         \
@@ -35,7 +35,7 @@ static void mad_init(struct cm_msg *m, unsigned attr, uint64_t tid)
     X(flow, prim_flow)                                                                                                 \
     X(tclass, prim_tclass) X(hop, prim_hop) X(sl, prim_sl) X(rate, prim_rate) X(subnet_local, prim_subnet_local)
 
-/* Private data of a REQ or SIDR_REQ: the RDMA-CM header, if there is one, and the data of the consumer. */
+/* Private data of a REQ or SIDR_REQ: the RDMA-CM header, if any, then the data of the consumer. */
 static void private_put(uint8_t *p, const struct cm_params *own)
 {
     if (own->has_ip) {
@@ -45,7 +45,7 @@ static void private_put(uint8_t *p, const struct cm_params *own)
     memcpy(p, own->private_data, own->private_len);
 }
 
-/* The same from a message with `size` bytes of private data. */
+/* Likewise, from a message with `size` bytes of private data. */
 static void private_get(struct cm_params *p, const uint8_t *data, unsigned size)
 {
     p->has_ip = cm_service_is_ip(p->service_id);

@@ -1,5 +1,4 @@
-/* layer 2 (transport): Communication Management: what may come when, for whom a message is, and what is wrong with
- * it. */
+/* layer 2 (transport): Communication Management: messages permitted in a state, the connection of a message, checks. */
 #include "src/transport/cm_impl.h"
 
 #include "dissect/pkt.h"
@@ -14,7 +13,7 @@
     }
 #define M(attr) [attr - CM_REQ]
 
-/* What is not listed is not permitted. Which side may get a message at all is checked before. */
+/* All others are not permitted. Which side may receive a message at all is checked before. */
 static const uint8_t acts[CM_ST_COUNT][CM_APR - CM_REQ + 1] = {
     [CM_ST_IDLE] = ROW(M(CM_REQ) = CM_ACT_REQ, M(CM_SIDR_REQ) = CM_ACT_SIDR_REQ),
     [CM_ST_REQ_SENT] = ROW(M(CM_REP) = CM_ACT_REP, M(CM_MRA) = CM_ACT_MRA, M(CM_REJ) = CM_ACT_REJ),
@@ -51,7 +50,7 @@ enum cm_act cm_act_of(const struct cm_conn *c, const struct cm_msg *m)
     return attr < CM_REQ || attr > CM_APR ? CM_ACT_BAD : (enum cm_act)acts[c->state][attr - CM_REQ];
 }
 
-/* Whether only the passive side (0), only the active side (1) or either (2) may get a message. */
+/* Which side may receive a message: the passive (0), the active (1), either (2). */
 static unsigned side_of(unsigned attr)
 {
     switch (attr) {
@@ -67,7 +66,7 @@ static unsigned side_of(unsigned attr)
     }
 }
 
-/* May a message with this attribute id reach the active (else the passive) side in state `s`? */
+/* Is a message with this attribute id permitted at the active (else the passive) side in state `s`? */
 static struct verdict order_check(enum cm_state s, bool active, unsigned attr)
 {
     unsigned side = side_of(attr);
@@ -90,7 +89,7 @@ uint64_t cm_msg_hash(const struct cm_msg *m)
     return h;
 }
 
-/* A REJ (timeout) of a peer that never learnt this side's id names the request by its own id and channel adapter. */
+/* A REJ (timeout) from a peer that never learnt this side's id names the request by the peer's own id and CA GUID. */
 static bool rejects_by_guid(const struct cm_conn *c, const struct cm_msg *m)
 {
     const struct cm_rej *r = &m->rej;
@@ -131,7 +130,7 @@ static struct verdict ids_check(const struct cm_conn *c, const struct cm_msg *m)
     }
 }
 
-/* What a copy of a message must have in common with the first one, and how many there may be. */
+/* Compare a retransmission with the first copy: transaction id, content, number of copies. */
 static struct verdict same_check(const struct cm_msg *m, uint64_t tid, uint64_t hash, unsigned copies,
                                  unsigned max_retries)
 {
@@ -144,8 +143,7 @@ static struct verdict same_check(const struct cm_msg *m, uint64_t tid, uint64_t 
     return verdict_pass();
 }
 
-/* A REQ or REP that has come before must be the same to the bit. How often a REP may come the active side has said
- * itself. */
+/* A retransmitted REQ or REP must be identical. The limit on REPs is set by the active side itself: no check. */
 static struct verdict copy_check(const struct cm_conn *c, const struct cm_msg *m)
 {
     if (m->mad.attr_id != (c->active ? CM_REP : CM_REQ) || c->copies == 0)
@@ -187,7 +185,7 @@ struct verdict cm_rx_check(const struct cm_conn *c, const struct cm_msg *m)
     return verdict_ok(w) ? v : w;
 }
 
-/* --- Messages by themselves ------------------------------------------------------------------- */
+/* --- One message alone ------------------------------------------------------------------------ */
 
 static struct verdict header_check(const struct cm_msg *m, const struct cm_wire *w)
 {
@@ -228,8 +226,8 @@ static struct verdict codes_check(const struct cm_msg *m, const struct cm_wire *
     return verdict_pass();
 }
 
-/* A 16-byte address of the RDMA-CM header as a GID: IPv4 becomes IPv4-mapped. False if the 12 bytes before an IPv4 are
- * not zero. */
+/* The GID of a 16-byte address of the RDMA-CM header: IPv4 becomes IPv4-mapped. False if the 12 bytes before an IPv4
+ * address are not zero. */
 static bool ip_gid(uint8_t *gid, const uint8_t *addr, unsigned version)
 {
     static const uint8_t zero[12];
@@ -265,7 +263,7 @@ static struct verdict ip_check(const struct cm_ip *ip, const uint8_t *src, const
     return verdict_ok(v) ? gid_check(RULE_CM_16, "destination address", dst, d) : v;
 }
 
-/* The RDMA-CM header of a REQ or SIDR_REQ whose service id asks for one. */
+/* Check the RDMA-CM header of a REQ or SIDR_REQ whose service id requires one. */
 static struct verdict service_check(const struct cm_msg *m, const struct cm_wire *w)
 {
     bool req = m->mad.attr_id == CM_REQ, addr = w && w->roce && w->addr;
@@ -336,11 +334,11 @@ struct verdict cm_retry_check(const struct cm_msg *first, const struct cm_msg *a
     return v;
 }
 
-/* --- Both ends, as an observer knows them ----------------------------------------------------- */
+/* --- Both ends, as seen at a tap -------------------------------------------------------------- */
 
 #define BIT(s) (1u << (s))
 
-/* States that an end may pass on to by itself. */
+/* States that an end may enter without a message. */
 static unsigned closure(unsigned may)
 {
     if (may & BIT(CM_ST_MRA_REQ_RCVD))
@@ -408,7 +406,7 @@ void cm_watch_take(struct cm_watch *w, const struct cm_msg *m, bool from_active)
 
 /* --- Many connections ------------------------------------------------------------------------- */
 
-/* Whether `c` is the connection that a message is for. */
+/* True if a message is for connection `c`. */
 static bool is_for(const struct cm_conn *c, const struct cm_msg *m)
 {
     switch (m->mad.attr_id) {

@@ -4,7 +4,7 @@
 
 #include "src/transport/cm.h"
 
-/* Messages made from a connection's state, into c->out; the caller sets `pending`. */
+/* Build a message from a connection's state, into c->out; the caller sets `pending`. */
 void cm_build_req(struct cm_conn *c);
 void cm_build_rep(struct cm_conn *c);
 void cm_build_rtu(struct cm_conn *c);
@@ -17,7 +17,7 @@ void cm_build_apr(struct cm_conn *c, uint64_t tid, unsigned status);
 void cm_build_sidr_req(struct cm_conn *c);
 void cm_build_sidr_rep(struct cm_conn *c, unsigned status);
 
-/* What the peer announces in a message. */
+/* The peer's parameters in a message. */
 void cm_params_of_req(struct cm_params *p, const struct cm_msg *m);
 void cm_params_of_rep(struct cm_params *p, const struct cm_msg *m);
 void cm_params_of_sidr_req(struct cm_params *p, const struct cm_msg *m);
@@ -25,15 +25,15 @@ void cm_params_of_sidr_rep(struct cm_params *p, const struct cm_msg *m);
 
 /* What a message does in a state (12.9.7, and the handlers of the kernel's cm.c). */
 enum cm_act {
-    CM_ACT_BAD,            /* it is not permitted there */
-    CM_ACT_IGNORE,         /* late, or a copy that nobody waits for */
-    CM_ACT_REPEAT,         /* a copy: send the last message again */
-    CM_ACT_RTU_AGAIN,      /* a copy of the REP */
-    CM_ACT_DREP_AGAIN,     /* a copy of the DREQ */
-    CM_ACT_REJ_AGAIN,      /* repeat the last message if it was a REJ */
-    CM_ACT_SIDR_REP_AGAIN, /* likewise, a SIDR_REP */
-    CM_ACT_STALE,          /* a REQ for a connection that is in timewait */
-    CM_ACT_REQ,            /* take it */
+    CM_ACT_BAD,            /* not permitted */
+    CM_ACT_IGNORE,         /* late, or a duplicate without effect */
+    CM_ACT_REPEAT,         /* duplicate: send the last message again */
+    CM_ACT_RTU_AGAIN,      /* duplicate REP: send the RTU again */
+    CM_ACT_DREP_AGAIN,     /* duplicate DREQ: send the DREP again */
+    CM_ACT_REJ_AGAIN,      /* send the last message again if it is a REJ */
+    CM_ACT_SIDR_REP_AGAIN, /* likewise, if it is a SIDR_REP */
+    CM_ACT_STALE,          /* a REQ for a connection in timewait */
+    CM_ACT_REQ,            /* process it */
     CM_ACT_REP,
     CM_ACT_RTU,
     CM_ACT_MRA,
@@ -46,7 +46,7 @@ enum cm_act {
 };
 enum cm_act cm_act_of(const struct cm_conn *c, const struct cm_msg *m);
 
-/* Whether the receiver of a message with this verdict ignores it: out of order, a wrong header, a wrong queue pair. */
+/* True if the receiver ignores a message with this verdict: out of order, wrong header, wrong queue pair. */
 bool cm_is_ignored(struct verdict v);
 
 #endif

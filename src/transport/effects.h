@@ -7,7 +7,7 @@
 /* Masks. */
 enum {
     EFF_DROP = 1u << 0,      /* the packet has no effect; `reason` says why */
-    EFF_DUPLICATE = 1u << 1, /* it repeats an earlier one */
+    EFF_DUPLICATE = 1u << 1, /* duplicate of an earlier packet */
     /* At a responder */
     EFF_RECV_START = 1u << 2, /* take the next receive work request */
     EFF_RECV_DATA = 1u << 3,  /* put `len` bytes of payload at `offset` of the receive's pieces */
@@ -15,7 +15,7 @@ enum {
     EFF_WRITE = 1u << 5,      /* put `len` bytes of payload at `va` (rkey checked) */
     EFF_INVALIDATE = 1u << 6, /* invalidate the key of the packet's IETH, before the completion */
     EFF_ATOMIC = 1u << 7,     /* execute the atomic of resource `msg` and tell rsp_atomic_done() */
-    EFF_RESPOND = 1u << 8,    /* something is owed: rsp_owed() says what */
+    EFF_RESPOND = 1u << 8,    /* a response is due: rsp_owed() says which */
     EFF_RECV_FAIL = 1u << 9,  /* the receive in progress fails with `status` */
     EFF_MESSAGE = 1u << 10,   /* a message is complete (MSN went up) */
     /* At a requester */
@@ -29,20 +29,20 @@ enum {
     EFF_ERROR = 1u << 17, /* the queue pair fails: for a requester the oldest incomplete message with `status` */
 };
 
-/* Why a packet was dropped, or why requests are retransmitted. */
+/* Why a packet is dropped, or why requests are retransmitted. */
 enum eff_reason {
     WHY_NONE,
-    WHY_STALE,        /* an old response, or a duplicate that needs no answer */
-    WHY_GHOST,        /* a response to nothing that was sent */
+    WHY_STALE,        /* an old response, or a duplicate that solicits no response */
+    WHY_GHOST,        /* a response to a PSN that was not sent */
     WHY_GAP,          /* a PSN ahead of the expected one */
-    WHY_SILENT,       /* ahead, and the NAK was sent already */
-    WHY_STATE,        /* the queue pair is not ready for it */
+    WHY_SILENT,       /* PSN ahead, after the sequence NAK was sent */
+    WHY_STATE,        /* not permitted in this queue pair state */
     WHY_NOT_READY,    /* no receive posted (UC, UD) */
     WHY_INVALID,      /* malformed, or of another service */
-    WHY_ACCESS,       /* refused by a key or an access right (UC) */
-    WHY_NO_RESOURCE,  /* a duplicate READ or atomic that is no longer remembered */
+    WHY_ACCESS,       /* denied by a key or an access right (UC) */
+    WHY_NO_RESOURCE,  /* a duplicate READ or atomic without its resource */
     WHY_SEQUENCE_NAK, /* retransmitted because of a sequence NAK */
-    WHY_IMPLIED_NAK,  /* because a response passed over a READ or atomic, or over a part of its answer */
+    WHY_IMPLIED_NAK,  /* because a response acknowledges PSNs after a missing READ or atomic response */
     WHY_RNR_NAK,      /* because of an RNR NAK */
     WHY_TIMEOUT,      /* because the ACK timeout expired without a response */
     WHY_COUNT

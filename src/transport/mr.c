@@ -17,12 +17,12 @@ void mr_table_init(struct mr_table *t, struct mr *mr, uint32_t n)
 {
     t->mr = mr;
     t->n = n;
-    t->used = 1; /* index 0 is never given out: a key of 0 is none */
+    t->used = 1; /* index 0 is never used: key 0 means none */
     t->n_free = 0;
     mr[0] = (struct mr){.kind = MR_FREE};
 }
 
-/* A free entry; its variant goes on from where a former owner left it, so that stale keys do not fit. 0: full. */
+/* A free entry. Its variant continues from the last use, so that stale keys do not match. 0: full. */
 static uint32_t entry_new(struct mr_table *t)
 {
     uint32_t i = 0;

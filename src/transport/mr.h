@@ -36,7 +36,7 @@ struct mr_table {
     uint32_t n_free; /* freed entries below `used` */
 };
 
-/* Why a key does not do. */
+/* Why a key is not accepted. */
 enum mr_status {
     MR_OK,
     MR_BAD_KEY,    /* no such key, freed, or invalidated */
@@ -48,7 +48,7 @@ enum mr_status {
 /* "ok", "bad key", ... */
 const char *mr_status_str(enum mr_status s);
 
-/* Where an access goes. */
+/* The memory that an access is for. */
 struct mr_hit {
     uint8_t status;  /* enum mr_status */
     uint32_t index;  /* region (windows are resolved to theirs) */
@@ -58,7 +58,7 @@ struct mr_hit {
 /* An empty table over `n` entries at `mr`. */
 void mr_table_init(struct mr_table *t, struct mr *mr, uint32_t n);
 /* Register a region of `len` bytes at `iova`; returns its key, 0 when the table is full, the range wraps, or remote
- * write or atomic is asked for without local write (10.6.3.1). */
+ * write or atomic is requested without local write (10.6.3.1). */
 uint32_t mr_register(struct mr_table *t, uint32_t pd, uint64_t iova, uint64_t len, uint8_t access, bool zero_based);
 /* Free a region or window; -EINVAL: no such key; -EBUSY: windows are bound to the region. */
 int mr_deregister(struct mr_table *t, uint32_t key);
@@ -72,8 +72,8 @@ int mw_bind(struct mr_table *t, uint32_t key, uint32_t new_key, uint32_t mr_key,
 /* Invalidate `key` on behalf of `qpn` in `pd` (local, or SEND with Invalidate): a type 2 window of that queue pair is
  * unbound, a region becomes invalid (if `remote`, only a region that gives remote access). MR_OK or why not. */
 enum mr_status mr_invalidate(struct mr_table *t, uint32_t key, uint32_t pd, uint32_t qpn, bool remote);
-/* Whether `key` gives `access` to `len` bytes at `va`; with `len` 0 nothing is checked at all (C9-88). `qpn` matters
- * for windows. */
+/* Check that `key` grants `access` to `len` bytes at `va`; with `len` 0 nothing is checked (C9-88). `qpn` is for
+ * windows. */
 struct mr_hit mr_check(const struct mr_table *t, uint32_t key, uint32_t pd, uint32_t qpn, uint64_t va, uint64_t len,
                        uint8_t access);
 

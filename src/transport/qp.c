@@ -1,4 +1,4 @@
-/* layer 2 (transport): states of a queue pair and what each transition needs. */
+/* layer 2 (transport): queue pair states and the attributes of each transition. */
 #include "src/transport/qp.h"
 
 #include <errno.h>
@@ -22,8 +22,7 @@ void qp_init(struct qp *qp, enum qp_type type, uint32_t qpn, uint32_t n_msg, uin
     qp->opt = *opt;
 }
 
-/* One row a transition: attributes required and optional, for RC, UC, UD. Beside these, QPA_STATE always is
- * required. */
+/* One row per transition: required and optional attributes, for RC, UC, UD. QPA_STATE is always required. */
 struct transition {
     uint8_t from, to;
     uint32_t required[3], optional[3];
@@ -158,7 +157,7 @@ static void requester_start(struct qp *qp)
     req_init(&qp->req, &p, (struct req_msg *)(qp + 1), qp->n_msg);
 }
 
-/* Attributes that may change while the queue pair runs. */
+/* Apply attributes that may change while the queue pair runs. */
 static void refresh(struct qp *qp)
 {
     qp->rsp.p.access = qp->attr.access;

@@ -5,15 +5,15 @@
 #include "src/transport/requester.h"
 #include "src/transport/responder.h"
 
-/* Choices that the verbs do not make. */
+/* Options that are not part of the verbs. */
 struct qp_options {
     bool credits_rx;   /* announce end-to-end credits to the peer */
-    bool credits_tx;   /* obey the peer's */
-    bool rxe;          /* soft-RoCE's habits */
+    bool credits_tx;   /* honour those of the peer */
+    bool rxe;          /* behaviour of soft-RoCE */
     uint16_t port_mtu; /* UD: largest payload, bytes */
 };
 
-/* Plain data; the two rings lie behind it in the same block, so that memcpy() of the block copies everything. */
+/* Plain data; both rings follow in the same block, so that memcpy() of the block copies everything. */
 struct qp {
     uint8_t type;  /* enum qp_type */
     uint8_t state; /* enum qp_state */
@@ -36,17 +36,17 @@ void qp_init(struct qp *qp, enum qp_type type, uint32_t qpn, uint32_t n_msg, uin
  * missing, one is not allowed, or a value is out of range (nothing is changed then). Tables as in 10.3.1 and
  * 11.2.5.2. */
 int qp_modify(struct qp *qp, const struct qp_attr *attr, uint32_t mask);
-/* Whether `from` to `to` exists for `type`, and which attributes it needs and takes. */
+/* True if the transition exists for `type`; sets its required and optional attributes. */
 bool qp_transition(enum qp_type type, enum qp_state from, enum qp_state to, uint32_t *required, uint32_t *optional);
-/* Into the error state, from any. */
+/* To the error state, from any state. */
 void qp_error(struct qp *qp);
 
-/* States in which requests are taken from the network. */
+/* States in which requests are received. */
 static inline bool qp_can_receive(const struct qp *qp)
 {
     return qp->state >= QPS_RTR && qp->state <= QPS_SQE;
 }
-/* States in which something may be sent by the requester; in SQD only what was begun. */
+/* States in which the requester may send; in SQD it only completes what was begun. */
 static inline bool qp_can_send(const struct qp *qp)
 {
     return qp->state == QPS_RTS || qp->state == QPS_SQD;

@@ -14,7 +14,7 @@ void req_init(struct requester *r, const struct req_params *p, struct req_msg *r
     r->msg_mask = n - 1;
 }
 
-/* The message of PSN `psn` among numbers `lo` to msg_tail, by bisection. */
+/* The message of PSN `psn` among numbers `lo` to msg_tail, by binary search. */
 static uint32_t find_from(const struct requester *r, uint32_t psn, uint32_t lo)
 {
     uint32_t hi = r->msg_tail, mid;
@@ -45,7 +45,7 @@ uint32_t req_find_remembered(const struct requester *r, uint32_t psn)
 
 /* --- Sending ---------------------------------------------------------------------------------- */
 
-/* The ring is full, which happens to a validator only: the oldest message is taken for complete, and forgotten. */
+/* The ring is full, which happens to a validator only: treat the oldest message as complete and remove it. */
 static void forget_oldest(struct requester *r)
 {
     const struct req_msg *m = req_msg(r, r->msg_head);

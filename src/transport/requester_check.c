@@ -1,4 +1,4 @@
-/* layer 2 (transport): the check half of a requester's sending: one predicate a rule. */
+/* layer 2 (transport): checks of the requests that a requester sends: one predicate per rule. */
 #include "src/transport/transport_impl.h"
 
 bool reserved_is_set(const char *about, uint64_t expected, uint64_t seen, struct verdict *v)
@@ -65,7 +65,7 @@ bool breaks_count(const struct tx_view *t, struct verdict *v)
 
 /* --- What is not known ------------------------------------------------------------------------ */
 
-/* Whether packets before this new one may not have been seen. */
+/* True if packets before this new one may have been missed. */
 static bool may_follow_missed(const struct tx_view *t)
 {
     return t->watched && t->p->bth.psn != t->r->psn_next;
@@ -78,8 +78,8 @@ static bool is_answered(const struct tx_view *t)
     return t->watched && psn_diff(psn_add(t->m->psn, t->m->span), t->r->una_hi) <= 0;
 }
 
-/* Whether the packet is where a NAK demands that the requester resumes, or after that place, but not after what is
- * acknowledged since. The requester may not have received the NAK. */
+/* True if the packet has the PSN from which a NAK requires a retransmission, or a later one not acknowledged since. The
+ * requester may not have received the NAK. */
 static bool may_resume_here(const struct tx_view *t)
 {
     uint32_t psn = t->p->bth.psn;
@@ -87,8 +87,8 @@ static bool may_resume_here(const struct tx_view *t)
     return t->u->may_resume && psn_diff(psn, t->u->resume_psn_lo) >= 0 && psn_diff(psn, t->r->una_hi) <= 0;
 }
 
-/* Whether the requester, while it retransmits, may skip to the packet: an acknowledgement seen, the last one or an
- * earlier one, told it what arrived. */
+/* True if the requester may skip to this packet while it retransmits: an acknowledgement covers the packets before
+ * it. */
 static bool may_skip_to(const struct tx_view *t)
 {
     uint32_t psn = t->p->bth.psn;
@@ -96,8 +96,8 @@ static bool may_skip_to(const struct tx_view *t)
     return t->watched && req_going_back(t->r) && psn_diff(psn, t->r->una_hi) <= 0 && psn_diff(psn, t->r->psn_tx) > 0;
 }
 
-/* Whether the PSN of the packet may be right: which NAKs the requester received is not known, nor how many PSNs a READ
- * takes while the path MTU is unknown. */
+/* True if the PSN of the packet may be right: it is not known which NAKs the requester received, nor, without the path
+ * MTU, how many PSNs a READ uses. */
 static bool may_come_here(const struct tx_view *t)
 {
     if ((may_resume_here(t) && t->now >= t->u->resume_from) || may_skip_to(t))
@@ -106,7 +106,7 @@ static bool may_come_here(const struct tx_view *t)
                      : may_follow(t->r, t->u, t->p->bth.psn);
 }
 
-/* READs and atomics that no response seen answers, nor any after them: those which a requester certainly waits for. */
+/* READs and atomics without a response to them or to a later request: the requester is certainly waiting for these. */
 static uint32_t unanswered(const struct tx_view *t)
 {
     uint32_t count = 0;
@@ -120,21 +120,21 @@ static uint32_t unanswered(const struct tx_view *t)
     return count;
 }
 
-/* Whether the requester may have received answers to some of the READs and atomics that count as outstanding. */
+/* True if the requester may have received responses to some of the READs and atomics that count as outstanding. */
 static bool may_have_room(const struct tx_view *t)
 {
     return t->watched && unanswered(t) < t->r->p.max_rd;
 }
 
-/* Whether credits permit message `ssn`, or may: a validator may not have counted every message. */
+/* True if credits permit message `ssn`; a validator that may have missed messages always permits it. */
 static bool may_have_credit(const struct tx_view *t, uint32_t ssn)
 {
     return t->watched ? !t->u->counted || psn_diff(ssn, t->r->limit) <= 1 : req_has_credit(t->r, ssn);
 }
 
-/* --- Place ------------------------------------------------------------------------------------ */
+/* --- PSN -------------------------------------------------------------------------------------- */
 
-/* Which rule forbids sending anything but r->psn_tx: an endpoint knows why it went back. */
+/* The rule that permits r->psn_tx only: an endpoint knows why it went back. */
 static enum rule resume_rule(const struct tx_view *t)
 {
     if (t->watched || !req_going_back(t->r))
@@ -149,20 +149,20 @@ static enum rule resume_rule(const struct tx_view *t)
     }
 }
 
-/* Whether the packet is the one that an RNR NAK refused. */
+/* True if the packet is the one that an RNR NAK rejected. */
 static bool is_rnr_retry(const struct tx_view *t)
 {
     return t->u->may_resume && t->u->resume_why == WHY_RNR_NAK && t->p->bth.psn == t->u->resume_psn;
 }
 
-/* Whether a SEND or WRITE before the PSN that a sequence NAK demands is retransmitted. */
+/* True if a SEND or WRITE before the PSN of a sequence NAK is retransmitted. */
 static bool ignores_sequence_nak(const struct tx_view *t)
 {
     return t->u->may_resume && t->u->resume_why == WHY_SEQUENCE_NAK && t->m &&
            (t->m->kind == MSG_SEND || t->m->kind == MSG_WRITE) && psn_diff(t->p->bth.psn, t->u->resume_psn_lo) < 0;
 }
 
-/* Retransmitted without a NAK: an ACK timeout must explain it. */
+/* Retransmitted without a NAK: the ACK timeout must have expired. */
 static bool breaks_silence(const struct tx_view *t, struct verdict *v)
 {
     const struct requester *r = t->r;
@@ -182,14 +182,14 @@ static bool breaks_silence(const struct tx_view *t, struct verdict *v)
     return false;
 }
 
-/* Whether another request than a READ has a PSN inside those of a READ. */
+/* True if a request other than a READ has a PSN within those of a READ. */
 static bool breaks_into_read(const struct tx_view *t)
 {
     return t->m && t->m->kind == MSG_READ && t->off && !(t->flags & OPF_READ_REQ) && !is_answered(t) &&
            !t->u->pmtu_unknown;
 }
 
-/* Whether the packet goes back, but not as far as a sequence NAK or an implied one demands. */
+/* True if the packet is retransmitted, but after the PSN that a sequence NAK or an implied NAK requires. */
 static bool resumes_too_late(const struct tx_view *t)
 {
     uint32_t psn = t->p->bth.psn;
@@ -296,7 +296,7 @@ bool breaks_reth(const struct tx_view *t, struct verdict *v)
         return false;
     total = t->repeat ? (uint64_t)t->off * t->r->p.pmtu + t->len : (uint64_t)t->m->sent + t->len;
     if (LIKELY(t->flags & OPF_LAST ? total == t->m->len : total < t->m->len) || total - t->len >= t->m->len)
-        return false; /* or the packets before this one were too much already: once is enough */
+        return false; /* or the packets before this one exceeded the length already: reported once */
     return fail(v, RULE_SEQ_06, "bytes", t->m->len, total);
 }
 
@@ -350,11 +350,11 @@ static bool breaks_credit(const struct tx_view *t, struct verdict *v)
     if (may_have_credit(t, ssn))
         return false;
     fail(v, RULE_ACK_08, "SSN", psn_add(r->limit, 1), ssn);
-    v->needs = t->watched ? N_TAP_REQ : 0; /* else it may have been on its way before the ACK */
+    v->needs = t->watched ? N_TAP_REQ : 0; /* else it may have been sent before the ACK */
     return true;
 }
 
-/* Opcode that stands at `off` PSNs in message `m`: its first, a Middle, or its last one. */
+/* Opcode at `off` PSNs in message `m`: First, Middle or Last. */
 static uint8_t opcode_at(const struct req_msg *m, uint32_t off, uint8_t service)
 {
     if (off == 0)
@@ -401,7 +401,7 @@ static bool breaks_repeat(const struct tx_view *t, struct verdict *v)
     return t->len == len ? false : fail(v, RULE_SEQ_11, "payload bytes", len, t->len);
 }
 
-/* Both for new packets and for retransmitted ones; the order decides which rule is named first. */
+/* For new and for retransmitted packets; the order decides which rule is reported first. */
 static const tx_rule rc_rules[] = {
     breaks_service,   breaks_psn,       breaks_rnr,    breaks_repeat, breaks_order,        breaks_length, breaks_reth,
     breaks_tx_format, breaks_solicited, breaks_window, breaks_depth,  breaks_tx_alignment, breaks_credit};
@@ -419,7 +419,7 @@ struct tx_view tx_view_of(const struct requester *r, const struct req_unknown *u
                             .watched = u != NULL};
 }
 
-/* Number of the message that the retransmitted packet belongs to. */
+/* Message number of the retransmitted packet. */
 static uint32_t message_of(const struct tx_view *t)
 {
     uint32_t psn = t->p->bth.psn;
@@ -493,6 +493,6 @@ struct verdict req_rx_check_msn(const struct requester *r, const struct req_unkn
     if (LIKELY(psn_diff(msn, low) >= 0 && psn_diff(msn, high) <= 0))
         return verdict_pass();
     v = verdict_fail(rule, "MSN", psn_diff(msn, low) < 0 ? low : high, msn);
-    v.needs = psn_diff(msn, low) < 0 ? 0 : N_COMPLETE; /* requests that were not seen count, too */
+    v.needs = psn_diff(msn, low) < 0 ? 0 : N_COMPLETE; /* requests that were missed count, too */
     return v;
 }

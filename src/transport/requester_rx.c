@@ -1,19 +1,19 @@
-/* layer 2 (transport): the apply half of a requester that waits: acknowledgements, responses, timers.
+/* layer 2 (transport): the apply half of a requester: acknowledgements, responses, timers.
  *
  * Go-back-N, a sequence NAK (S is a SEND):
  *     requester  S0  S1  S2  S3 ....... S1  S2  S3     the NAK acknowledges S0: una is 1; psn_tx goes back to 1
  *     responder      lost    NAK 1                     ePSN is 1 until S1 arrives; S3 is dropped silently
- * Implied NAK (9.7.5), R is a READ: a response that passes over a READ or atomic, or over a part of its answer,
- * proves that this answer was lost:
+ * Implied NAK (9.7.5), R is a READ: a response with a later PSN than a missing READ or atomic response proves that the
+ * missing one was lost:
  *     requester  R0  S4 ................ R0  S4         una stays 0
  *     responder         r0 r1 r2 r3 A4                  responses r0 to r3 are lost, ACK 4 arrives
- * Responses on their way demand the same again, so the requester goes back once (went_back) until una moves.
- * READ restart: r2 is lost; r3 demands a READ of the rest, from PSN 2 on. */
+ * Further responses in flight are implied NAKs of the same PSN: the requester goes back once (went_back) until una
+ * moves. READ restart: r2 is lost; after r3 the requester retransmits the READ from PSN 2 on. */
 #include "src/transport/transport_impl.h"
 
 /* --- Acknowledgement -------------------------------------------------------------------------- */
 
-/* Responses may have been missed: those before `to` count as received. */
+/* Responses may have been missed: treat those before `to` as received. */
 static void take_as_received(struct req_msg *m, uint32_t to)
 {
     int32_t n = psn_diff(to, m->psn);
@@ -22,8 +22,8 @@ static void take_as_received(struct req_msg *m, uint32_t to)
         m->got = max_u32(m->got, min_u32((uint32_t)n, m->span));
 }
 
-/* Acknowledge everything before `to`, as far as no READ or atomic still lacks its answer. Returns whether it got as
- * far. `missed`: responses may have been missed. */
+/* Acknowledge everything before `to`, up to the first READ or atomic without its response. True: all of it. `missed`:
+ * responses may have been missed. */
 static bool advance(struct requester *r, uint32_t to, bool missed, struct effects *e)
 {
     uint32_t start = r->una_hi;
@@ -55,13 +55,13 @@ static bool advance(struct requester *r, uint32_t to, bool missed, struct effect
     return reached;
 }
 
-/* Whether the one message sent without credit, the probe, is acknowledged or needs none any more. */
+/* True if the probe, the one message sent without credit, is acknowledged or no longer needed. */
 static bool probe_is_over(const struct requester *r)
 {
     return r->unlimited || r->msg_head == r->msg_tail || r->una_hi != req_msg(r, r->msg_tail - 1)->psn;
 }
 
-/* The transport timer and the retry counters after progress. */
+/* Progress: restart the ACK timer, reset the retry counters. */
 static void progress(struct requester *r, struct effects *e, ns_t now)
 {
     if (!(e->flags & EFF_ACKED))
@@ -104,7 +104,7 @@ static void take_credits(struct requester *r, const struct pkt *p, struct effect
     }
 }
 
-/* --- Responses: what they say ----------------------------------------------------------------- */
+/* --- Responses: content ----------------------------------------------------------------------- */
 
 static void drop(struct effects *e, enum eff_reason why)
 {
@@ -158,13 +158,13 @@ static void take_ack(struct requester *r, const struct pkt *p, bool missed, stru
     }
 }
 
-/* Whether a READ response or ATOMIC ACK is of the kind that message `m` asks for. */
+/* True if a READ response or ATOMIC ACK is the kind of response that message `m` expects. */
 static bool is_answered_by(const struct req_msg *m, const struct pkt *p)
 {
     return p->op->flags & OPF_ATOMIC_ACK ? m->kind == MSG_ATOMIC : m->kind == MSG_READ || m->kind == MSG_PLACE;
 }
 
-/* Whether a READ response is what its place demands; `m` is its message, whose next response it is. */
+/* True if a READ response, the next of message `m`, has a wrong opcode or length. */
 static bool is_bad_read_response(const struct requester *r, const struct req_msg *m, const struct pkt *p)
 {
     bool last = m->got + 1 == m->span;
@@ -224,7 +224,7 @@ void req_rx_take(struct requester *r, const struct pkt *p, bool missed, ns_t now
     progress(r, e, now);
 }
 
-/* --- Responses: what the requester does ------------------------------------------------------- */
+/* --- Responses: reaction of the requester ----------------------------------------------------- */
 
 static void fail_queue(struct requester *r, struct effects *e, enum wc_status status)
 {
@@ -234,7 +234,7 @@ static void fail_queue(struct requester *r, struct effects *e, enum wc_status st
     r->rnr_wait = false;
 }
 
-/* Go-back-N: retransmit from the oldest PSN without an answer. */
+/* Go-back-N: retransmit from the oldest PSN without a response. */
 static void go_back(struct requester *r, enum eff_reason why, struct effects *e)
 {
     e->reason = (uint8_t)why;
@@ -272,7 +272,7 @@ static void obey_rnr_nak(struct requester *r, const struct pkt *p, struct effect
     e->flags |= EFF_WAIT;
 }
 
-/* Whether a hole in the answer of a READ is left to the timeout, as soft-RoCE does. */
+/* True if a missing READ response is left to the ACK timeout, as soft-RoCE does. */
 static bool leaves_hole_to_timeout(const struct requester *r, const struct pkt *p)
 {
     const struct req_msg *m = req_msg(r, r->msg_head);
@@ -280,7 +280,7 @@ static bool leaves_hole_to_timeout(const struct requester *r, const struct pkt *
     return r->p.rxe && !(p->op->flags & OPF_ACK) && psn_in(p->bth.psn, m->psn, m->span);
 }
 
-/* Responses on their way when it went back demand the same again. */
+/* True for a response that was in flight at the last go-back-N: it requires the same retransmission again. */
 static bool is_demanded_again(const struct requester *r, enum eff_reason why)
 {
     return (r->went_back && why != WHY_RNR_NAK) || (r->rnr_wait && why != WHY_IMPLIED_NAK);
@@ -301,7 +301,7 @@ static void obey_nak(struct requester *r, const struct pkt *p, struct effects *e
         go_back(r, why, e);
 }
 
-/* Progress of an endpoint: it knows that the response arrived, and does not retransmit what was acknowledged. */
+/* Progress at an endpoint: PSNs acknowledged meanwhile are not retransmitted. */
 static void catch_up(struct requester *r)
 {
     r->una_lo = r->una_hi;

@@ -1,12 +1,12 @@
 /* layer 2 (transport): the apply half of a responder: requests.
  *
- * One sequence NAK for a gap (C9-114), S is a SEND:
+ * One sequence NAK per gap (C9-114), S is a SEND:
  *     requester  S0  S1  S2  S3 ....... S1  S2  S3
  *     responder      lost    NAK 1      S1 is expected: nak_sent ends
  *                            nak_sent; S3 is dropped silently
  * READ restart (C9-110), R4 is a READ whose responses are r4 to r7, R8 one of a single response:
- *     requester  R4  R8 ............... R6  R8          r6 was lost: it asks for the rest, and goes back
- *     responder         r4 r5 r6 r7 r8      r6 r7 r8    `from` of R4 is 2; the answer of R8 starts again after it */
+ *     requester  R4  R8 ............... R6  R8          r6 was lost: go-back-N, the rest of R4 is read again
+ *     responder         r4 r5 r6 r7 r8      r6 r7 r8    `from` of R4 is 2; the response to R8 starts again after it */
 #include "src/transport/responder.h"
 
 #include "src/transport/transport_impl.h"
@@ -162,7 +162,7 @@ static void refuse(struct responder *r, struct effects *e, uint8_t code, enum wc
     e->status = (uint8_t)status;
 }
 
-/* A SEND that begins and is too long for the receive that it would take: that receive fails. */
+/* A First or Only SEND that is too long for the next receive: that receive completes in error. */
 static void waste_receive(const struct responder *r, const struct rsp_env *env, const struct pkt *p, struct effects *e)
 {
     if (env && env->rq_avail && !r->recv_taken && (p->op->flags & OPF_SEND) && (p->op->flags & OPF_START) &&
@@ -170,7 +170,7 @@ static void waste_receive(const struct responder *r, const struct rsp_env *env, 
         e->flags |= EFF_RECV_START | EFF_RECV_FAIL;
 }
 
-/* The expected request is here, up to PSN `end`: what was wrong about its PSN is over. */
+/* The expected request arrived, up to PSN `end`: the gap, if any, is closed. */
 static void accept(struct responder *r, const struct pkt *p, uint32_t end, struct effects *e)
 {
     r->nak_sent = r->rnr_sent = false;
@@ -196,7 +196,7 @@ void rsp_answer_again(struct responder *r, const struct pkt *p, uint32_t n)
         r->res_next = n;
 }
 
-/* Answers of READs and atomics after number `n` that had begun start again: the requester may have gone back
+/* Restart the responses to READs and atomics after number `n` that had begun: the requester may have gone back
  * (C9-110). */
 static void restart_after(struct responder *r, uint32_t n)
 {
@@ -239,7 +239,7 @@ static void drop(const struct responder *r, const struct pkt *p, struct effects 
                                                             : WHY_NO_RESOURCE;
 }
 
-/* By pointer: a result of this size is returned slowly. */
+/* `e` by pointer: returning a structure of this size is slow. */
 static void rc_rx(struct responder *r, const struct rsp_env *env, const struct pkt *p, ns_t now, struct effects *e)
 {
     struct verdict v = rsp_rx_check(r, env, p, now);
@@ -256,7 +256,7 @@ static void rc_rx(struct responder *r, const struct rsp_env *env, const struct p
     case ANS_NAK_SEQ:
         e->reason = WHY_GAP;
         e->flags |= EFF_DROP;
-        if (!r->nak_owed) /* an RNR NAK that is about to leave goes first */
+        if (!r->nak_owed) /* an RNR NAK that is due goes first */
             owe_nak(r, SYNDROME_NAK(NAK_PSN_SEQ), e);
         break;
     case ANS_RNR:

@@ -1,4 +1,4 @@
-/* layer 2 (transport): the responder: how requests are validated, and what may be answered (IBTA volume 1, 9.7,
+/* layer 2 (transport): the responder: how requests are validated, and which responses are due (IBTA volume 1, 9.7,
  * 9.8). */
 #ifndef RDMATRACE_RESPONDER_H
 #define RDMATRACE_RESPONDER_H
@@ -12,9 +12,9 @@
 
 /* What the responder does with a request. */
 enum rsp_answer {
-    ANS_EXECUTE,   /* it is the expected one and is carried out */
-    ANS_DUPLICATE, /* repeats an executed one: acknowledged, replayed or answered from the saved result */
-    ANS_DROP,      /* silence */
+    ANS_EXECUTE,   /* expected: executed */
+    ANS_DUPLICATE, /* duplicate: acknowledged, executed again (READ) or answered from the saved result */
+    ANS_DROP,      /* dropped silently */
     ANS_NAK_SEQ,   /* ahead of the expected PSN */
     ANS_RNR,       /* no receive posted */
     ANS_NAK_INVALID,
@@ -22,24 +22,23 @@ enum rsp_answer {
     ANS_NAK_OPERATIONAL,
 };
 
-/* A READ or atomic that is remembered: owed, or answered and kept for duplicates. Ring; number n is at n modulo its
- * size. */
+/* The resource of a READ or atomic: response due, or kept for duplicates. Number n is at n modulo the ring's size. */
 struct rsp_res {
     uint64_t va;   /* of the request */
-    uint64_t orig; /* atomic: value found (ATOMIC ACK) */
+    uint64_t orig; /* atomic: original value (ATOMIC ACK) */
     uint32_t rkey;
     uint32_t len;  /* READ: bytes */
     uint32_t psn;  /* first PSN of the request */
-    uint32_t span; /* PSNs it takes */
-    /* answer in progress: its first PSN, counted from `psn` (more than 0 after a READ restart) */
+    uint32_t span; /* PSNs of the request and its responses */
+    /* response in progress: its first PSN, counted from `psn` (more than 0 after a READ restart) */
     uint32_t from;
-    uint32_t next;            /* the PSN due next, counted from `psn` */
-    uint32_t end;             /* PSN after its last, counted from `psn`; next == end: nothing is due */
+    uint32_t next;            /* next PSN due, counted from `psn` */
+    uint32_t end;             /* PSN after its last, counted from `psn`; next == end: no response is due */
     uint32_t tail;            /* payload bytes of its last packet */
     uint8_t opcode;           /* of the request, lower five bits */
     bool executed;            /* atomic: `orig` is valid */
-    bool replay;              /* this answer repeats an earlier one */
-    struct rsp_res_unknown u; /* a validator's; zero at an endpoint */
+    bool replay;              /* the response repeats an earlier one */
+    struct rsp_res_unknown u; /* validator only; zero at an endpoint */
 };
 
 struct rsp_params {
@@ -48,21 +47,20 @@ struct rsp_params {
     uint8_t max_rd;    /* responder resources */
     uint8_t rnr_timer; /* 5-bit code of RNR NAKs */
     bool credits;      /* advertises end-to-end credits (no shared receive queue, flow control agreed) */
-    bool rxe; /* profile rxe: habits of soft-RoCE (sequence NAK after RNR NAK; NAK 63 for a message too long; every
-             duplicate acknowledged; the answer of a READ restart begins with a Middle or Last) */
+    bool rxe; /* profile rxe: behaviour of soft-RoCE (sequence NAK after RNR NAK; NAK 63 for a message too long; every
+             duplicate acknowledged; a READ restart is answered from a Middle or Last on) */
     uint16_t pmtu;
     uint32_t psn;  /* first PSN expected */
     uint32_t qkey; /* UD */
 };
 
-/* What the responder knows at the moment of its memory and receive queue. NULL in the functions below: nothing is known
- * of them (a validator), and their checks pass. */
+/* Memory and receive queue at this moment. NULL in the functions below: not known (a validator), their checks pass. */
 struct rsp_env {
     const struct mr_table *mrs;
     uint32_t pd;
     uint32_t qpn;
-    uint32_t rq_avail; /* receives posted and not taken */
-    uint64_t rq_len;   /* bytes of the receive in progress, or else of the next one */
+    uint32_t rq_avail; /* receives posted and unused */
+    uint64_t rq_len;   /* bytes of the receive in progress, else of the next one */
 };
 
 /* Message being received. */
@@ -75,40 +73,40 @@ enum rsp_open {
 struct responder {
     struct rsp_params p;
 
-    /* From what is proved to what is possible; equal at an endpoint. */
+    /* From what is proved to what is possible; both equal at an endpoint. */
     uint32_t epsn_lo, epsn_hi; /* expected PSN */
     uint32_t msn_lo, msn_hi;   /* messages completed, 24 bits */
 
     /* Message in progress. */
     uint8_t open;    /* enum rsp_open */
-    bool recv_taken; /* it holds a receive */
-    bool resync;     /* UC: dropping until a First or Only */
-    uint32_t offset; /* bytes received of it */
+    bool recv_taken; /* it uses a receive */
+    bool resync;     /* UC: requests are dropped until a First or Only */
+    uint32_t offset; /* bytes received */
     uint32_t rkey;   /* WRITE */
-    uint64_t va;     /* WRITE: where the next payload goes */
-    uint32_t left;   /* WRITE: bytes that the RETH announced and that are still to come */
+    uint64_t va;     /* WRITE: address of the next payload */
+    uint32_t left;   /* WRITE: bytes of the RETH still to come */
 
-    /* Answers. */
+    /* Responses. */
     bool nak_sent;    /* a NAK was sent for epsn: requests ahead are dropped silently until epsn arrives (C9-114) */
     bool rnr_sent;    /* the NAK was an RNR NAK */
-    uint32_t seen_hi; /* PSN after the furthest request that arrived or was seen */
-    bool dead;        /* a fatal NAK was given or is owed */
-    bool ack_owed;    /* an ACK was asked for, or is due for a duplicate */
-    bool nak_owed;    /* nak_syndrome for nak_psn is to be sent */
+    uint32_t seen_hi; /* PSN after the furthest request seen */
+    bool dead;        /* a fatal NAK was sent or is due */
+    bool ack_owed;    /* an ACK is due: requested, or for a duplicate */
+    bool nak_owed;    /* a NAK is due: nak_syndrome for nak_psn */
     bool started;     /* a request was executed */
-    bool last_is_res; /* the message executed last was a READ or atomic */
+    bool last_is_res; /* the message executed last is a READ or atomic */
     bool acked;       /* ack_psn is valid */
     uint8_t nak_syndrome;
     uint32_t nak_psn;
-    uint32_t ack_psn;    /* PSN of the last plain ACK sent; at a validator that misses responses, of the furthest one */
+    uint32_t ack_psn;    /* PSN of the last plain ACK; validator that misses responses: the furthest one */
     uint32_t msn_sent;   /* MSN of the last response */
-    uint32_t avail_sent; /* credits advertised last, as a number of messages; UINT32_MAX: none yet */
+    uint32_t avail_sent; /* credits advertised last, in messages; UINT32_MAX: none yet */
 
     /* READs and atomics. */
-    uint32_t res_head; /* oldest remembered */
-    uint32_t res_next; /* oldest with an answer due; res_tail: none */
+    uint32_t res_head; /* oldest in the ring */
+    uint32_t res_next; /* oldest with a response due; res_tail: none */
     uint32_t res_tail; /* number of the next one */
-    uint32_t res_end;  /* PSN after the furthest of them; valid once there was one */
+    uint32_t res_end;  /* PSN after the furthest of them; valid after the first one */
     int32_t res_off;   /* bytes from this structure to the first struct rsp_res */
     uint32_t res_mask; /* entries - 1 */
 };
@@ -117,7 +115,7 @@ struct responder {
 struct rsp_owed {
     uint8_t kind;     /* enum owed_kind */
     uint8_t opcode;   /* operation (lower five bits) */
-    uint8_t syndrome; /* of the AETH, if it has one; credits are the caller's to fill in when p.credits */
+    uint8_t syndrome; /* of the AETH, if any; with p.credits the caller fills in the credits */
     uint32_t psn;
     uint32_t msn;
     uint32_t res; /* OWED_READ, OWED_ATOMIC: number of the resource */
@@ -144,31 +142,29 @@ static inline struct rsp_res *rsp_res(const struct responder *r, uint32_t n)
     return (struct rsp_res *)(uintptr_t)((const char *)r + r->res_off) + (n & r->res_mask);
 }
 
-/* How does it take the request `p`? A failure blames the requester; `answer` is what the responder does. The order is
- * the specification's: PSN, opcode sequence, opcode, resources, length, R_Key. */
+/* Validate request `p`. A failure is the requester's; `answer`: the reaction of the responder. Order of the
+ * specification: PSN, opcode sequence, opcode, resources, length, R_Key. */
 struct verdict rsp_rx_check(const struct responder *r, const struct rsp_env *env, const struct pkt *p, ns_t now);
 /* The request `p` arrived. */
 struct effects rsp_rx(struct responder *r, const struct rsp_env *env, const struct pkt *p, ns_t now);
 /* The atomic of resource `res` was executed and found `orig`. */
 void rsp_atomic_done(struct responder *r, uint32_t res, uint64_t orig);
-/* The request just given to rsp_rx(), with effects `e`, could not be carried out (local memory): it counts as not
- * executed. */
+/* The request just given to rsp_rx(), with effects `e`, failed in local memory: it counts as not executed. */
 void rsp_undo(struct responder *r, const struct effects *e);
-/* The data of a READ, or the execution of an atomic, failed: a NAK with `syndrome` takes the place of the answer that
- * was due. */
+/* The data of a READ, or the execution of an atomic, failed: a NAK with `syndrome` replaces the response. */
 void rsp_fail(struct responder *r, uint8_t syndrome);
-/* What is due next, in the order that 9.5 and C9-27 demand: READs and atomics, then a NAK, then an ACK. `ack` false:
- * ACKs wait. */
+/* The next response due, in the order of 9.5 and C9-27: READs and atomics, then a NAK, then an ACK. `ack` false: ACKs
+ * wait. */
 struct rsp_owed rsp_owed(const struct responder *r, bool ack);
 /* May the response `p` be sent now? */
 struct verdict rsp_tx_check(const struct responder *r, const struct pkt *p, ns_t now);
-/* All rules that `p` breaks, at most `max`; returns how many. `u`: what a validator does not know, NULL at an
+/* All rules that `p` breaks, at most `max`; returns their number. `u`: what a validator does not know; NULL at an
  * endpoint. */
 unsigned rsp_tx_check_all(const struct responder *r, const struct rsp_unknown *u, const struct pkt *p, ns_t now,
                           struct verdict *out, unsigned max);
-/* It was. */
+/* `p` was sent. */
 struct effects rsp_tx(struct responder *r, const struct pkt *p, ns_t now);
-/* Credit code (0 to 30) for `n` receives: the largest whose number does not exceed it. */
+/* Credit code (0 to 30) for `n` receives: the largest that stands for at most `n`. */
 uint8_t credit_code(uint32_t n);
 
 #define SYNDROME_ACK(credit) ((uint8_t)(AETH_ACK << 5 | (credit)))

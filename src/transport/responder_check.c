@@ -21,7 +21,7 @@ static bool refuse(struct verdict *v, enum rsp_answer answer, enum rule rule, co
     return true;
 }
 
-/* The request breaks a rule that holds for its sender, too. */
+/* A request that is malformed: NAK, invalid request. */
 static bool nak_invalid(struct verdict *v)
 {
     v->answer = ANS_NAK_INVALID;
@@ -130,7 +130,7 @@ static bool bad_key(const struct rx_view *t, struct verdict *v)
     return LIKELY(hit.status == MR_OK) ? false : refuse(v, ANS_NAK_ACCESS, RULE_NONE, mr_status_str(hit.status), 0, 0);
 }
 
-/* In the order in which the specification validates a request, after its PSN. */
+/* Order in which the specification validates a request, after its PSN. */
 static const rx_rule validation[] = {bad_sequence,     not_supported,     no_resource, bad_length,
                                      bad_write_length, receive_too_short, bad_key};
 
@@ -144,7 +144,7 @@ void rsp_validate(const struct responder *r, const struct rsp_env *env, const st
     v->answer = ANS_EXECUTE;
 }
 
-/* READ restart, of a READ that was executed: inside the original range, with the address that belongs to its PSN. */
+/* READ restart of an executed READ: must be inside the original range, with the address of its PSN. */
 static bool bad_reread(const struct responder *r, const struct rsp_res *res, const struct pkt *p, struct verdict *v)
 {
     uint64_t skip = (uint64_t)((p->bth.psn - res->psn) & PSN_MASK) * r->p.pmtu;

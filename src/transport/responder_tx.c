@@ -1,4 +1,4 @@
-/* layer 2 (transport): the apply half of a responder: responses owed and sent. */
+/* layer 2 (transport): the apply half of a responder: responses due and sent. */
 #include "src/transport/transport_impl.h"
 
 static void owed_res(const struct responder *r, struct rsp_owed *o)
@@ -67,7 +67,7 @@ void rsp_advance_answer(struct responder *r, struct rsp_res *res, const struct p
     rsp_find_next_due(r);
 }
 
-/* A READ response or ATOMIC ACK left. */
+/* A READ response or ATOMIC ACK was sent. */
 static void sent_answer(struct responder *r, const struct pkt *p)
 {
     uint32_t n = rsp_answered(r, p);

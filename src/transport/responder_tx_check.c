@@ -1,4 +1,4 @@
-/* layer 2 (transport): the checks of what a responder sends: one predicate a rule. */
+/* layer 2 (transport): checks of the responses that a responder sends: one predicate per rule. */
 #include "src/transport/transport_impl.h"
 
 /* A response as the predicates see it. */
@@ -6,16 +6,16 @@ struct re_view {
     const struct responder *r;
     const struct rsp_unknown *u; /* never NULL; all zero at an endpoint */
     const struct pkt *p;
-    const struct rsp_res *res; /* READ or atomic that it answers; NULL: none, or a plain ACK */
+    const struct rsp_res *res; /* the READ or atomic of the response; NULL: none, or a plain ACK */
     uint32_t n;                /* its number */
     uint32_t flags;            /* OPF_* */
     unsigned type;             /* AETH: enum aeth_type, if there is one */
     unsigned code;             /* AETH: low five bits */
-    bool watched;              /* a validator asks: requests seen may have been lost, responses may have been missed */
+    bool watched;              /* validator: requests may be lost after the tap, responses may be missed */
 };
 typedef bool (*re_rule)(const struct re_view *, struct verdict *v);
 
-/* Whether the responses come in the order in which they left, each of them once. */
+/* True if the capture has the responses in sending order, each of them once. */
 static bool in_order(const struct re_view *t)
 {
     return !t->watched || t->u->all_seen;
@@ -66,7 +66,7 @@ static bool breaks_syndrome(const struct re_view *t, struct verdict *v)
     return false;
 }
 
-/* Whether a fatal NAK precedes the response: at an endpoint its own, which may still be owed, else one seen. */
+/* True if a fatal NAK precedes the response: at an endpoint its own, also while it is due; else one that was seen. */
 static bool follows_fatal(const struct re_view *t)
 {
     if (t->watched)
@@ -81,7 +81,7 @@ static bool breaks_silence_after_fatal(const struct re_view *t, struct verdict *
     return fail(v, RULE_NAK_04, "PSN", t->watched ? psn_prev(t->u->fatal_psn) : t->r->nak_psn, t->p->bth.psn);
 }
 
-/* Whether the READ or atomic of the packet's PSN may be one that a validator's ring has forgotten. */
+/* True if a validator's ring may have lost the READ or atomic of this PSN. */
 static bool may_be_forgotten(const struct re_view *t)
 {
     const struct responder *r = t->r;
@@ -107,13 +107,13 @@ static bool breaks_ghost(const struct re_view *t, struct verdict *v)
     return false;
 }
 
-/* One way to answer: from PSN number `from` of the READ to before `end`, with `tail` bytes in the last response. */
+/* One form of the responses to a READ: from PSN number `from` to before `end`, with `tail` bytes in the last one. */
 struct shape {
     uint32_t from, end, tail;
-    bool late_start; /* the first may be a Middle or Last: rxe, for a READ restart */
+    bool late_start; /* the first may be a Middle or Last: rxe, after a READ restart */
 };
 
-/* Rule that a READ response breaks if `s` is what it belongs to; RULE_NONE: none. *want is the opcode or the bytes then
+/* The rule that a READ response breaks if it belongs to `s`; RULE_NONE: none. *want: the opcode or the bytes
  * expected. */
 static enum rule misfit(const struct re_view *t, const struct shape *s, uint32_t *want)
 {
@@ -131,14 +131,14 @@ static enum rule misfit(const struct re_view *t, const struct shape *s, uint32_t
     return t->p->payload_len == *want ? RULE_NONE : RULE_RDA_03;
 }
 
-/* Whether it answers a READ, or with a READ response without data an ATOMIC WRITE or FLUSH. */
+/* True if it responds to a READ, or (a READ response without data) to an ATOMIC WRITE or FLUSH. */
 static bool answers_read(const struct re_view *t)
 {
     return t->flags & OPF_READ_RESP && t->res && !is_atomic(t->res);
 }
 
-/* Whatever else arrived, a response has the form that its place in the answer demands: to the READ as it was, or as it
- * was restarted. Where it was restarted more than once, any form may be right. */
+/* A response has the opcode and length that its PSN requires, in the original READ or the restarted one. After several
+ * restarts any form may be right. */
 static bool breaks_form(const struct re_view *t, struct verdict *v)
 {
     const struct rsp_res *res = t->res;
@@ -166,14 +166,14 @@ static bool breaks_form(const struct re_view *t, struct verdict *v)
                 rule == RULE_RDA_02 ? t->p->bth.opcode & 31u : t->p->payload_len);
 }
 
-/* Whether an answer may begin at PSN number `off` of the READ, though another one is due: for a copy of the request, or
- * because it was executed only when it was retransmitted. Never at an endpoint. */
+/* True if responses may begin at PSN number `off` of the READ although another one is due: for a duplicate of the
+ * request, or because only the retransmission was executed. Never at an endpoint. */
 static bool may_begin_again(const struct rsp_res *res, uint32_t off)
 {
     return (res->u.copies && (off == res->from || res->u.restarts > 1)) || res->u.doubtful;
 }
 
-/* In the order of the PSNs, First to Last. */
+/* Responses come in PSN order, First to Last. */
 static bool breaks_answer_order(const struct re_view *t, struct verdict *v)
 {
     const struct rsp_res *res = t->res;
@@ -185,7 +185,7 @@ static bool breaks_answer_order(const struct re_view *t, struct verdict *v)
     off = (t->p->bth.psn - res->psn) & PSN_MASK;
     if (UNLIKELY(off != res->next || res->next == res->end) && !may_begin_again(res, off))
         return fail(v, RULE_RDA_02, "PSN", psn_add(res->psn, res->next), t->p->bth.psn);
-    if (t->watched) /* breaks_form() judges its form */
+    if (t->watched) /* breaks_form() checks opcode and length */
         return false;
     first = off == res->from && !(t->r->p.rxe && res->from);
     last = off + 1 == res->end;
@@ -211,13 +211,13 @@ static bool breaks_atomic(const struct re_view *t, struct verdict *v)
     return fail(v, RULE_RDA_09, "original value", t->res->orig, t->p->atomicacketh.orig);
 }
 
-/* Whether the answer `due` may be none after all: its request was a copy, or was lost and this NAK asks for it. */
+/* True if no response may be due: the request was a duplicate, or was lost and this NAK asks for it. */
 static bool may_be_withheld(const struct re_view *t, const struct rsp_res *due)
 {
     return t->watched && (due->replay || (is_nak(t) && psn_diff(t->p->bth.psn, psn_add(due->psn, due->next)) <= 0));
 }
 
-/* An answer that is due stands before what is about to be sent. */
+/* An earlier response is due first. */
 static bool breaks_answer_first(const struct re_view *t, struct verdict *v)
 {
     const struct rsp_res *due;
@@ -237,7 +237,7 @@ static bool breaks_answer_first(const struct re_view *t, struct verdict *v)
     return fail(v, RULE_RDA_11, "PSN", psn_add(due->psn, due->next), t->p->bth.psn);
 }
 
-/* An endpoint knows whether it has a reason for a fatal NAK. */
+/* A fatal NAK without a reason, which only an endpoint knows. */
 static bool breaks_baseless_nak(const struct re_view *t, struct verdict *v)
 {
     const struct responder *r = t->r;
@@ -247,7 +247,7 @@ static bool breaks_baseless_nak(const struct re_view *t, struct verdict *v)
     return fail(v, RULE_RDA_07, "syndrome", SYNDROME_ACK(AETH_CREDIT_INVALID), t->p->aeth.syndrome);
 }
 
-/* Whether the packet's PSN may be the last one executed when the READ or atomic was. */
+/* True if the packet's PSN may have been the last one executed when the READ or atomic was. */
 static bool may_end_answer(const struct re_view *t, const struct rsp_res *res)
 {
     uint32_t psn = t->p->bth.psn;
@@ -263,7 +263,7 @@ static bool breaks_ack(const struct re_view *t, struct verdict *v)
     if (!is_plain_ack(t))
         return false;
     if (UNLIKELY(t->u->from_start && !r->acked && !r->p.rxe && t->p->bth.psn == psn_prev(r->p.psn)))
-        return fail(v, RULE_ACK_02, "PSN", r->p.psn, t->p->bth.psn); /* nothing has been completed yet */
+        return fail(v, RULE_ACK_02, "PSN", r->p.psn, t->p->bth.psn); /* no message is complete yet */
     if (UNLIKELY(psn_diff(t->p->bth.psn, r->epsn_hi) >= 0 && (in_order(t) || psn_diff(t->p->bth.psn, r->seen_hi) >= 0)))
         return fail(v, RULE_ACK_02, "PSN", psn_prev(r->epsn_hi), t->p->bth.psn);
     if (UNLIKELY(psn_diff(t->p->bth.psn, r->epsn_hi) >= 0))
@@ -276,8 +276,7 @@ static bool breaks_ack(const struct re_view *t, struct verdict *v)
     return false;
 }
 
-/* Whether a NAK for the packet's PSN was sent, or seen, before, and the PSN has not arrived since. *rnr: it was an RNR
- * NAK. */
+/* True if a NAK for the packet's PSN was sent, or seen, and the PSN has not arrived since. *rnr: an RNR NAK. */
 static bool was_naked(const struct re_view *t, bool *rnr)
 {
     *rnr = t->watched ? t->u->nak_is_rnr : t->r->rnr_sent;
@@ -286,17 +285,17 @@ static bool was_naked(const struct re_view *t, bool *rnr)
     return t->r->nak_sent && t->p->bth.psn == t->r->epsn_lo && !t->r->nak_owed;
 }
 
-/* One sequence NAK for a PSN, and at strict responders none after an RNR NAK. */
+/* One sequence NAK per PSN; strict responders send none after an RNR NAK. */
 static bool breaks_single_nak(const struct re_view *t, bool rnr, struct verdict *v)
 {
     if (rnr && t->r->p.rxe)
         return false;
     fail(v, rnr ? RULE_NAK_07 : RULE_NAK_02, "sequence NAKs for this PSN", 1, 2);
-    v->needs = rnr || in_order(t) ? 0 : N_TAP_RSP; /* else it may be a copy of the first one */
+    v->needs = rnr || in_order(t) ? 0 : N_TAP_RSP; /* else it may be a duplicate of the first one */
     return true;
 }
 
-/* A fatal NAK, seen by a validator, which does not know its reason, of a request that was acknowledged. */
+/* A fatal NAK for a request that was acknowledged; validator only, which does not know its reason. */
 static bool breaks_fatal_of_acked(const struct re_view *t, struct verdict *v)
 {
     const struct responder *r = t->r;
@@ -332,7 +331,7 @@ enum rule rsp_msn_rule(const struct pkt *p)
     return p->op->flags & OPF_READ_RESP ? RULE_ACK_07 : RULE_ACK_06;
 }
 
-/* Whatever arrived: of two ACKs the one of the later PSN has no smaller MSN. */
+/* Of two ACKs the one with the later PSN has no smaller MSN, whatever requests were missed. */
 static bool breaks_msn_order(const struct re_view *t, struct verdict *v)
 {
     const struct responder *r = t->r;
@@ -356,7 +355,7 @@ static bool breaks_msn(const struct re_view *t, struct verdict *v)
     if (LIKELY((psn_diff(msn, r->msn_lo) >= 0 || !in_order(t)) && psn_diff(msn, r->msn_hi) <= 0))
         return false;
     fail(v, rsp_msn_rule(t->p), "MSN", r->msn_lo, msn);
-    v->needs = in_order(t) ? 0 : N_COMPLETE; /* requests that were not seen count, too */
+    v->needs = in_order(t) ? 0 : N_COMPLETE; /* requests that were missed count, too */
     return true;
 }
 

@@ -5,7 +5,7 @@
 
 _Static_assert(RULE_COUNT <= 256, "struct verdict holds a rule in 8 bits");
 
-/* No row without its texts. */
+/* Every row has all texts. */
 #define RULE(name, id, severity, anchor, needs, fault, applies, traits, meaning, wrong, reason, how, example)          \
     _Static_assert(sizeof(anchor) > 1 && sizeof(meaning) > 1, id ": an anchor and what holds");                        \
     _Static_assert(sizeof(wrong) > 1, id ": the headline of a finding");                                               \

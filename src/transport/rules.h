@@ -4,7 +4,7 @@
 
 #include "types.h"
 
-/* What a judge must have before a failure counts; masks of these bits. */
+/* What must be known before a failure is reported; masks of these bits. */
 enum {
     N_REQ = 1u << 0,      /* the requester's direction was captured */
     N_RSP = 1u << 1,      /* the responder's direction was captured */
@@ -17,8 +17,8 @@ enum {
     N_CLOCK = 1u << 8,    /* time stamps can be trusted */
 };
 
-/* The packets that a rule is judged by; masks of these bits. A rule counts as judged, and as passed unless something is
- * found, once one of its packets was seen. */
+/* Packets that a rule applies to; masks of these bits. A rule is checked once one of its packets was seen, and passes
+ * unless a failure is found. */
 enum {
     ON_BTH = 1u << 0,       /* any packet with a BTH */
     ON_UDP = 1u << 1,       /* of RoCEv2 */
@@ -35,67 +35,67 @@ enum {
     ON_CAPTURE = 1u << 12,  /* the capture as a whole, at the end */
 };
 
-/* What else is peculiar to a rule; masks of these bits. */
+/* Further properties of a rule; masks of these bits. */
 enum {
-    T_GAP = 1u << 0,        /* a packet that is missing breaks it */
-    T_NOT_NV = 1u << 1,     /* profile nv does not judge it: out-of-order placement, adaptive retransmission */
-    T_TIMEOUT = 1u << 2,    /* it needs the ACK timeout or the retry count, which the user may tell */
-    T_CM_TIMEOUT = 1u << 3, /* a failure is one of CM-10, too, if CM states the ACK timeout and retry count */
+    T_GAP = 1u << 0,        /* a missing packet breaks it */
+    T_NOT_NV = 1u << 1,     /* not checked in profile nv: out-of-order placement, adaptive retransmission */
+    T_TIMEOUT = 1u << 2,    /* needs the ACK timeout or the retry count, which the user may give */
+    T_CM_TIMEOUT = 1u << 3, /* a failure is one of CM-10, too, if CM negotiated ACK timeout and retry count */
     T_CM_RNR = 1u << 4,     /* likewise the RNR retry count */
-    /* Of failures that a check of the transport finds: when src/judge/ reports them, or what may refute them. */
-    T_WAITS = 1u << 5, /* a new PSN after a gap: reported once packets recorded late had time to come (pending.c) */
+    /* Failures of transport checks: when src/judge/ reports them, or what may refute them. */
+    T_WAITS = 1u << 5, /* a new PSN after a gap: reported when reordered packets have had time to come (pending.c) */
     T_TOO_LONG =
         1u << 6,         /* a packet that is too long for the path MTU: compared with what CM states, or packets show */
-    T_CM_PMTU = 1u << 7, /* judged only where CM states the path MTU */
-    T_CREDITS = 1u << 8, /* judged only where CM did not agree on no end-to-end flow control */
-    T_AGAIN = 1u << 9,   /* a retransmission: a duplicate, or one captured out of order, looks the same */
-    T_ORDER = 1u << 10,  /* likewise: only a tap at the requester shows the order in which it sent */
-    T_AHEAD = 1u << 11,  /* an ACK of what was not seen: a gap in the capture may hide it */
+    T_CM_PMTU = 1u << 7, /* checked only where CM negotiated the path MTU */
+    T_CREDITS = 1u << 8, /* not checked where CM negotiated no end-to-end flow control */
+    T_AGAIN = 1u << 9,   /* a retransmission: a duplicate, or a packet captured out of order, looks the same */
+    T_ORDER = 1u << 10,  /* likewise: only a tap at the requester shows its sending order */
+    T_AHEAD = 1u << 11,  /* an ACK of requests that were not seen: a gap in the capture may hide them */
     T_UNSENT = 1u << 12, /* a response to a request that was not seen */
-    T_REST = 1u << 13,   /* it may answer the rest of a READ that began before the capture; no other queue pair's */
+    T_REST = 1u << 13,   /* may belong to a READ that began before the capture */
 };
 
-/* The frame that stands against the one in which a check of the transport failed. */
+/* The earlier frame that the failing frame contradicts. */
 enum rule_cause {
     CAUSE_NONE,
     CAUSE_REQUEST_BEFORE, /* the request of the PSN before */
     CAUSE_MESSAGE,        /* the first request of its message */
     CAUSE_FIRST_COPY,     /* the first transmission of this PSN */
-    CAUSE_LAST_COPY,      /* the latest one */
+    CAUSE_LAST_COPY,      /* its latest transmission */
     CAUSE_LAST_REQUEST,   /* the latest request */
-    CAUSE_READ,           /* the READ or atomic of this PSN, as it was sent first */
+    CAUSE_READ,           /* first transmission of the READ or atomic of this PSN */
     CAUSE_OLDEST_READ,    /* the oldest READ or atomic outstanding */
     CAUSE_READ_PROGRESS,  /* the latest response to the READ of this PSN, else that READ */
     CAUSE_FIRST_RESPONSE, /* the first response to the READ or atomic of this PSN */
     CAUSE_ACK,            /* the latest ACK, else the first transmission of this PSN */
-    CAUSE_ACKED,          /* the response that acknowledged most */
+    CAUSE_ACKED,          /* the response that acknowledges the furthest PSN */
     CAUSE_SEQ_NAK,        /* the latest sequence NAK */
     CAUSE_RNR_NAK,        /* the latest RNR NAK */
-    CAUSE_FATAL_NAK,      /* the latest NAK that ends the connection */
+    CAUSE_FATAL_NAK,      /* the latest NAK that ends in the error state */
     RULE_CAUSES
 };
 
-/* What is said of a failure that a check of the transport has found. */
+/* What is printed about a failure of a transport check. */
 struct rule_reason {
     enum rule_cause cause;
-    const char *text;    /* what it means; NULL: src/judge/ has the check, which says it */
-    const char *limit;   /* stands before the value permitted, e.g. "at most "; NULL: nothing */
-    const char *instead; /* stands in place of the value permitted; NULL: the value does */
+    const char *text;    /* what it means; NULL: the check is in src/judge/, which has the text */
+    const char *limit;   /* printed before the value permitted, e.g. "at most "; NULL: nothing */
+    const char *instead; /* printed in place of the value permitted; NULL: the value is */
 };
 
-/* Who can break a rule on purpose; masks of these bits. */
+/* Who can break a rule as a fault; masks of these bits. */
 enum {
     F_NONE = 0,
     F_REQ = 1u << 0,       /* a requester */
     F_RSP = 1u << 1,       /* a responder */
-    F_ANY = F_REQ | F_RSP, /* whoever sends packets */
+    F_ANY = F_REQ | F_RSP, /* any sender */
     F_CM = 1u << 2,        /* a connection manager */
 };
 
 enum severity {
     SEV_E, /* error: a failure proves that an end misbehaves */
-    SEV_W, /* warning: it rests on a "should", a heuristic or on timing */
-    SEV_I, /* observation: a value, never a verdict */
+    SEV_W, /* warning: based on a "should", a heuristic or timing */
+    SEV_I, /* observation: a measured value, never a failure */
 };
 
 enum rule {
@@ -109,10 +109,10 @@ enum rule {
 struct rule_info {
     const char *id;      /* "FMT-01" */
     const char *anchor;  /* compliance statement, section or other source */
-    const char *meaning; /* one line: what holds when the rule is kept */
-    const char *wrong;   /* one line: what is wrong when it is broken, with "{seen}" and "{expected}" for the values */
-    const char *how;     /* how it is judged, or what is noted */
-    const char *example; /* what breaks it (of an observation: what it looks like) */
+    const char *meaning; /* one line: the rule */
+    const char *wrong;   /* one line: its violation, with "{seen}" and "{expected}" for the values */
+    const char *how;     /* how it is checked, or what is measured */
+    const char *example; /* an example that breaks it (observation: an example) */
     struct rule_reason reason;
     uint16_t needs;   /* N_* */
     uint16_t applies; /* ON_*: not 0 */
@@ -121,34 +121,34 @@ struct rule_info {
     uint16_t traits;  /* T_* */
 };
 
-/* One row a rule, indexed by enum rule; row 0 (RULE_NONE) has the id "" and no other text. */
+/* One row per rule, indexed by enum rule; row 0 (RULE_NONE) has the id "" and no other text. */
 extern const struct rule_info rule_table[RULE_COUNT];
 
 /* The id, e.g. "FMT-01"; "" for RULE_NONE. */
 const char *rule_str(enum rule rule);
-/* The rule with this id ("FMT-01", case does not matter); RULE_NONE if there is none. */
+/* The rule with this id ("FMT-01", any case); RULE_NONE: none. */
 enum rule rule_find(const char *id);
 /* "error", "warning", "note". */
 const char *severity_str(enum severity s);
-/* What a need is called in a report, e.g. "the responder's direction"; `need` has one bit set. */
+/* Name of a need in a report, e.g. "the responder's direction"; `need` has one bit set. */
 const char *need_str(unsigned need);
 
 enum result {
     V_PASS,         /* permitted */
-    V_FAIL,         /* no value of the state permits it */
-    V_INCONCLUSIVE, /* it would fail, but `missing` is not given; or the state does not know */
+    V_FAIL,         /* no possible state permits it */
+    V_INCONCLUSIVE, /* it would fail, but `missing` is not known; or the state is not known */
 };
 /* "pass", "fail", "inconclusive". */
 const char *result_str(enum result r);
 
-/* What a check half says. A passing verdict has the rule RULE_NONE. */
+/* Result of a check. A passing verdict has the rule RULE_NONE. */
 struct verdict {
-    uint8_t rule;      /* enum rule: the first one that is broken */
+    uint8_t rule;      /* enum rule: the first rule broken */
     uint8_t result;    /* enum result */
-    uint8_t answer;    /* from rsp_rx_check() only: enum rsp_answer, what the responder does with the packet */
-    uint16_t needs;    /* N_* that this failure needs beside those of its rule */
-    uint16_t missing;  /* with V_INCONCLUSIVE: N_* that would be needed */
-    uint64_t expected; /* value that would have been permitted (the nearest, where there are many) */
+    uint8_t answer;    /* rsp_rx_check() only: enum rsp_answer, the reaction of the responder */
+    uint16_t needs;    /* N_* that this failure needs in addition to those of its rule */
+    uint16_t missing;  /* with V_INCONCLUSIVE: N_* that are missing */
+    uint64_t expected; /* value permitted (the nearest one) */
     uint64_t seen;     /* value found */
     const char *about; /* what the two values are: "PSN", "payload bytes"; NULL if there are none */
 };
@@ -167,7 +167,7 @@ static inline bool verdict_ok(struct verdict v)
 {
     return v.result == V_PASS;
 }
-/* What the engine does to every failure: with a need that `have` (N_*) lacks it becomes inconclusive. */
+/* Weigh a failure: with a need that `have` (N_*) lacks it becomes inconclusive. */
 static inline struct verdict verdict_weigh(struct verdict v, unsigned have)
 {
     if (v.result != V_FAIL)

@@ -1,5 +1,5 @@
-/* layer 2 (transport): internal: the parts from which requesters and responders of all services are made, and a
- * validator's replicas of them (src/judge/shadow*.c). */
+/* layer 2 (transport): internal: the parts of requesters and responders of all services, and of a validator's replicas
+ * of them (src/judge/shadow*.c). */
 #ifndef RDMATRACE_TRANSPORT_IMPL_H
 #define RDMATRACE_TRANSPORT_IMPL_H
 
@@ -14,14 +14,14 @@ struct tx_view {
     const struct requester *r;
     const struct req_unknown *u; /* never NULL; all zero at an endpoint */
     const struct pkt *p;
-    const struct req_msg *m; /* message that the PSN belongs to, or the open one that it continues; NULL: none */
+    const struct req_msg *m; /* message of this PSN, or the open one that it continues; NULL: none */
     ns_t now;
     uint32_t flags; /* OPF_* */
     uint32_t len;   /* payload bytes */
-    uint32_t span;  /* PSNs that it takes */
-    uint32_t off;   /* repeat: PSNs from the message's first one */
+    uint32_t span;  /* PSNs that it uses */
+    uint32_t off;   /* repeat: PSNs after the message's first one */
     bool repeat;    /* the PSN was used before */
-    bool watched;   /* a validator asks: packets before this one may have been missed, responses may have been lost */
+    bool watched;   /* validator: packets before this one may have been missed, responses may have been lost */
 };
 
 /* A predicate: true, and *v filled, if the rule is broken. */
@@ -29,21 +29,21 @@ typedef bool (*tx_rule)(const struct tx_view *, struct verdict *v);
 
 /* View of packet `p` for predicates that need no message; `u` NULL: at an endpoint. */
 struct tx_view tx_view_of(const struct requester *r, const struct req_unknown *u, const struct pkt *p);
-/* A reserved field is not zero: what it is called, and its value without and with it; always true. */
+/* A reserved field is not zero: its name, its value without and with the reserved bits; always true. */
 bool reserved_is_set(const char *about, uint64_t expected, uint64_t seen, struct verdict *v);
 /* BTH and its fields: version, reserved bits, headers, pad count. */
 bool breaks_format(const struct pkt *p, struct verdict *v);
-/* The same of a request. */
+/* Likewise, of a request. */
 bool breaks_tx_format(const struct tx_view *t, struct verdict *v);
 /* Opcode not of this service, or not a request. */
 bool breaks_service(const struct tx_view *t, struct verdict *v);
-/* UC and UD: one PSN after the other, none twice. */
+/* UC and UD: consecutive PSNs, none twice. */
 bool breaks_count(const struct tx_view *t, struct verdict *v);
 /* First, Middle, Last of one operation (new packets). */
 bool breaks_order(const struct tx_view *t, struct verdict *v);
-/* Which rule a request of `service` breaks whose opcode is `p`'s, with the two values; always true. */
+/* The rule that a request of `service` breaks by its opcode, and both values; always true. */
 bool wrong_opcode(unsigned service, const struct pkt *p, struct verdict *v);
-/* The opcode of `p` is not defined, or no operation of its service: `expected` is one; always true. */
+/* The opcode of `p` is undefined, or not one of its service: `expected` is a valid one; always true. */
 bool wrong_operation(const struct pkt *p, uint32_t expected, struct verdict *v);
 /* The address of an atomic. */
 bool breaks_alignment(const struct pkt *p, struct verdict *v);
@@ -56,7 +56,7 @@ bool breaks_reth(const struct tx_view *t, struct verdict *v);
 /* Solicited Event. */
 bool breaks_solicited(const struct tx_view *t, struct verdict *v);
 
-/* Run `rules`; the failures, at most `max`, to `out`; returns how many. */
+/* Run `rules`; write the failures, at most `max`, to `out`; returns their number. */
 static inline unsigned tx_run(const tx_rule *rules, unsigned n, const struct tx_view *t, struct verdict *out,
                               unsigned max)
 {
@@ -72,13 +72,12 @@ static inline bool fail(struct verdict *v, enum rule rule, const char *about, ui
     *v = verdict_fail(rule, about, expected, seen);
     return true;
 }
-/* PSNs that request `p` takes at `pmtu`. */
+/* PSNs that request `p` uses at `pmtu`. */
 static inline uint32_t request_span(const struct pkt *p, uint32_t pmtu)
 {
     return p->op->flags & OPF_READ_REQ && p->have & H_RETH ? psn_span(p->reth.dmalen, pmtu) : 1;
 }
-/* Whether `psn` may be the next one, because the latest request is a READ and its PSNs are not known without the path
- * MTU. */
+/* True if `psn` may be the next one: the latest request is a READ, whose PSNs are not known without the path MTU. */
 static inline bool may_follow(const struct requester *r, const struct req_unknown *u, uint32_t psn)
 {
     const struct req_msg *m = req_msg(r, r->msg_tail - 1);
@@ -86,20 +85,20 @@ static inline bool may_follow(const struct requester *r, const struct req_unknow
     return u->pmtu_unknown && r->msg_tail && m->kind == MSG_READ && psn_in(psn, m->psn, psn_span(m->len, 256) + 1);
 }
 
-/* --- Services that acknowledge nothing -------------------------------------------------------- */
+/* --- Unreliable services ---------------------------------------------------------------------- */
 
-/* What UC and UD do in their own way; req_tx_check_all(), rsp_rx_check() and rsp_rx() call it. */
+/* Functions of UC and UD, called by req_tx_check_all(), rsp_rx_check() and rsp_rx(). */
 struct unreliable_ops {
     unsigned (*tx_check)(struct tx_view *t, struct verdict *out, unsigned max);
     struct verdict (*rx_check)(const struct responder *r, const struct rsp_env *env, const struct pkt *p);
     struct effects (*rx)(struct responder *r, const struct rsp_env *env, const struct pkt *p);
 };
-/* A gap loses the message in progress; the next First or Only begins anew (IBTA volume 1, 9.8.2). */
+/* UC: a gap discards the message in progress; a First or Only begins the next one (IBTA volume 1, 9.8.2). */
 extern const struct unreliable_ops uc_ops;
-/* One sequence of PSNs over all destinations. Dropped without a word: a wrong Q_Key, no receive, or one too small (that
- * receive is kept). */
+/* UD: one sequence of PSNs for all destinations. Dropped silently: wrong Q_Key, no receive, receive too small (it
+ * remains posted). */
 extern const struct unreliable_ops ud_ops;
-/* NULL: a service that acknowledges. */
+/* NULL: a reliable service. */
 static inline const struct unreliable_ops *unreliable_ops(unsigned service)
 {
     return service == SVC_UC ? &uc_ops : service == SVC_UD ? &ud_ops : NULL;
@@ -114,30 +113,30 @@ static inline enum msg_kind kind_of(uint32_t flags)
         return flags & OPF_SEND ? MSG_SEND : MSG_WRITE;
     return flags & OPF_READ_REQ ? MSG_READ : flags & OPF_ATOMIC_REQ ? MSG_ATOMIC : MSG_PLACE;
 }
-/* Whether the message takes one of the responder's resources: READs and atomics. */
+/* True if the message uses a responder resource: READs and atomics. */
 static inline bool req_takes_depth(const struct req_msg *m)
 {
     return m->kind == MSG_READ || m->kind == MSG_ATOMIC;
 }
-/* Whether only a response of its own completes the message. */
+/* True if only its own response completes the message. */
 static inline bool req_takes_response(const struct req_msg *m)
 {
     return req_takes_depth(m) || m->kind == MSG_PLACE;
 }
-/* msg_tx is the message of psn_tx: local ones, which have no PSN, are passed over. */
+/* Skip local messages, which have no PSN: msg_tx is the message of psn_tx. */
 static inline void req_skip_local(struct requester *r)
 {
     while (r->msg_tx != r->msg_tail && (req_msg(r, r->msg_tx)->kind == MSG_LOCAL || req_msg(r, r->msg_tx)->span == 0))
         r->msg_tx++;
 }
-/* Whether `p` begins a message: it says so, or there is none that it could continue. */
+/* True if `p` begins a message: First or Only, or no message is open that it could continue. */
 static inline bool req_starts(const struct requester *r, const struct pkt *p)
 {
     return p->op->flags & OPF_START || r->msg_tail == r->msg_head;
 }
-/* Begin a message with `p`, without its PSNs: req_extend() adds them. A full ring forgets its oldest message. */
+/* Begin a message with `p`, without its PSNs: req_extend() adds them. A full ring drops its oldest message. */
 struct req_msg *req_begin(struct requester *r, const struct pkt *p);
-/* Packet `p` with `span` PSNs is the next one of message `m`, the latest. */
+/* Add packet `p` with `span` PSNs to message `m`, the latest. */
 static inline void req_extend(struct requester *r, struct req_msg *m, const struct pkt *p, uint32_t span)
 {
     m->span += span;
@@ -152,34 +151,33 @@ static inline void req_extend(struct requester *r, struct req_msg *m, const stru
     r->psn_tx = r->psn_next;
     r->msg_tx = m->open ? r->msg_tail - 1 : r->msg_tail;
 }
-/* Whether the retries after a timeout, a sequence NAK or an implied one are used up. Seven have no end at soft-RoCE. */
+/* True if retries after a timeout, sequence NAK or implied NAK are exhausted. At soft-RoCE 7 means no limit. */
 static inline bool req_no_retry_left(const struct requester *r)
 {
     return r->retry_left == 0 && !(r->p.rxe && r->p.retry_cnt == 7);
 }
 /* RC: message `m` was begun or continued with `p`: READs and atomics outstanding, end-to-end credits. */
 void req_count(struct requester *r, const struct req_msg *m, const struct pkt *p);
-/* RC: `p`, of message number `n` (msg_tail: none), is retransmitted: what is due after it. */
+/* RC: `p`, of message number `n` (msg_tail: none), was retransmitted: set the next PSN due. */
 void req_resent(struct requester *r, const struct pkt *p, uint32_t n);
-/* UC and UD: nothing is acknowledged. RC and XRC are reliable. */
+/* UC and UD: no acknowledgements. RC and XRC are reliable. */
 static inline bool is_unreliable(unsigned service)
 {
     return service == SVC_UC || service == SVC_UD;
 }
-/* UC, UD: what was sent is complete and needs no acknowledgement. */
+/* UC, UD: messages sent are complete, without acknowledgement. */
 struct effects req_unreliable_sent(struct requester *r);
 
 /* --- A requester's responses ------------------------------------------------------------------ */
 
-/* Whether the response `p` means nothing to the requester: not a response of its service, or to no PSN sent. Fills
- * *e. */
+/* True if the requester ignores response `p`: not a response of its service, or to no PSN sent. Fills *e. */
 bool req_rx_ignores(const struct requester *r, const struct pkt *p, struct effects *e);
-/* What response `p`, not one to be ignored, acknowledges, completes and carries. What it demands beyond that is in *e,
- * and the caller's to do: a retransmission from una_hi on (`reason` WHY_SEQUENCE_NAK, WHY_IMPLIED_NAK, WHY_RNR_NAK,
- * without EFF_DROP), or that the queue pair fails (EFF_ERROR). `missed`: responses may have been missed, so that a READ
- * is complete when a later request is acknowledged. */
+/* Apply response `p`, which must not be one to be ignored: acknowledge, complete, take its data. What the caller must
+ * do is in *e: retransmit from una_hi on (`reason` WHY_SEQUENCE_NAK, WHY_IMPLIED_NAK, WHY_RNR_NAK, without EFF_DROP),
+ * or fail the queue pair (EFF_ERROR). `missed`: responses may have been missed, so that a READ is complete when a later
+ * request is acknowledged. */
 void req_rx_take(struct requester *r, const struct pkt *p, bool missed, ns_t now, struct effects *e);
-/* Whether *e demands a retransmission. */
+/* True if *e requires a retransmission. */
 static inline bool req_rx_demands(const struct effects *e)
 {
     return !(e->flags & EFF_DROP) && e->reason >= WHY_SEQUENCE_NAK && e->reason <= WHY_RNR_NAK;
@@ -187,7 +185,7 @@ static inline bool req_rx_demands(const struct effects *e)
 
 /* --- A responder ------------------------------------------------------------------------------ */
 
-/* Whether the packet is a request of this service. */
+/* True if the packet is a request of this service. */
 static inline bool rsp_right_service(const struct responder *r, const struct pkt *p)
 {
     return r->p.service == p->bth.opcode >> 5 && p->op->name && p->op->flags & OPF_REQUEST &&
@@ -195,44 +193,44 @@ static inline bool rsp_right_service(const struct responder *r, const struct pkt
 }
 /* The rule about the MSN of response `p`. */
 enum rule rsp_msn_rule(const struct pkt *p);
-/* If it is not, *v says why, and its answer is ANS_DROP. */
+/* True if it is not; then *v says why, and its answer is ANS_DROP. */
 bool rsp_wrong_service(const struct responder *r, const struct pkt *p, struct verdict *v);
-/* The predicates after that of the PSN: opcode sequence, opcode, resources, length, R_Key. v->answer becomes
- * ANS_EXECUTE or what the first failing one demands. */
+/* Run the predicates after that of the PSN: opcode sequence, opcode, resources, length, R_Key. v->answer becomes
+ * ANS_EXECUTE or what the first failure requires. */
 void rsp_validate(const struct responder *r, const struct rsp_env *env, const struct pkt *p, struct verdict *v);
-/* Carry out the expected request: message state, MSN, resources, effects. epsn is the caller's. */
+/* Execute the expected request: message state, MSN, resources, effects. The caller advances epsn. */
 void rsp_execute(struct responder *r, const struct pkt *p, struct effects *e);
-/* Remember the READ or atomic `p`, and that its answer is due. */
+/* Add a resource for READ or atomic `p`; its response is due. */
 void rsp_remember(struct responder *r, const struct pkt *p, struct effects *e);
-/* The answer of `res` is due from its PSN number `from` on, `len` bytes (READ). */
+/* Make the response of `res` due from its PSN number `from` on, `len` bytes (READ). */
 void rsp_set_answer(const struct responder *r, struct rsp_res *res, uint32_t from, uint32_t len);
-/* The READ or atomic `p` repeats number `n`: it is answered again. */
+/* READ or atomic `p` is a duplicate of number `n`: its response is due again. */
 void rsp_answer_again(struct responder *r, const struct pkt *p, uint32_t n);
-/* Number of the READ or atomic that response `p` answers: the one due, else as rsp_find(). */
+/* Number of the READ or atomic of response `p`: the one due, else as rsp_find(). */
 uint32_t rsp_answered(const struct responder *r, const struct pkt *p);
-/* The response `p` of READ or atomic `res` left. */
+/* Response `p` of READ or atomic `res` was sent. */
 void rsp_advance_answer(struct responder *r, struct rsp_res *res, const struct pkt *p);
-/* A request whose last PSN is before `end` arrived or was seen. */
+/* A request whose last PSN is before `end` was seen. */
 static inline void rsp_note_seen(struct responder *r, uint32_t end)
 {
     if (psn_diff(end, r->epsn_hi) > 0 && (psn_diff(end, r->seen_hi) > 0 || psn_diff(r->seen_hi, r->epsn_hi) < 0))
         r->seen_hi = end;
 }
-/* Whether a response of `res` is due. */
+/* True if a response of `res` is due. */
 static inline bool rsp_is_due(const struct rsp_res *res)
 {
     return res->next != res->end;
 }
-/* res_next is the oldest resource with an answer due. */
+/* Set res_next to the oldest resource with a response due. */
 static inline void rsp_find_next_due(struct responder *r)
 {
     while (r->res_next != r->res_tail && !rsp_is_due(rsp_res(r, r->res_next)))
         r->res_next++;
 }
-/* Number of the remembered READ or atomic whose PSNs include `psn`; r->res_tail if there is none. */
+/* Number of the READ or atomic in the ring whose PSNs include `psn`; r->res_tail: none. */
 uint32_t rsp_find(const struct responder *r, uint32_t psn);
-/* READs and atomics not answered yet. One that is answered again does not count: its requester may have received the
- * answer and go on. */
+/* READs and atomics without a response yet. Repeated responses do not count: the requester may have received the
+ * first. */
 uint32_t rsp_pending(const struct responder *r);
 
 #endif

@@ -1,5 +1,5 @@
-/* layer 2 (transport): unreliable connections: no answers, no repeats; a gap loses the message (IBTA volume 1,
- * 9.8.2). */
+/* layer 2 (transport): unreliable connections: no responses, no retransmissions; a gap discards the message (IBTA
+ * volume 1, 9.8.2). */
 #include "src/transport/transport_impl.h"
 
 static const tx_rule uc_rules[] = {breaks_service, breaks_count,     breaks_order,    breaks_length,
@@ -14,7 +14,7 @@ static unsigned tx_check(struct tx_view *t, struct verdict *out, unsigned max)
     return tx_run(uc_rules, ARRAY_LEN(uc_rules), t, out, max);
 }
 
-/* The state as it would be if `p` were the expected packet: what a gap leaves of the message in progress. */
+/* True if a gap before `p` discarded the message in progress. */
 static bool lost_its_place(const struct responder *r, const struct pkt *p)
 {
     return p->bth.psn != r->epsn_hi || r->resync;
@@ -31,7 +31,7 @@ static struct verdict rx_check(const struct responder *r, const struct rsp_env *
         return v;
     }
     if (r->open != OPEN_NONE && p->op->flags & OPF_START) {
-        struct responder fresh = *r; /* without its ring: none of the predicates for SEND and WRITE looks at that */
+        struct responder fresh = *r; /* without its ring, which no predicate for SEND and WRITE reads */
         fresh.open = OPEN_NONE;
         fresh.offset = 0;
         rsp_validate(&fresh, env, p, &v);
@@ -55,7 +55,7 @@ static struct effects rx(struct responder *r, const struct rsp_env *env, const s
         return e;
     }
     if ((lost_its_place(r, p) || starts) && r->open != OPEN_NONE)
-        r->open = OPEN_NONE; /* the receive in progress, if any, is used for the next message */
+        r->open = OPEN_NONE; /* its receive, if any, is used by the next message */
     r->epsn_lo = r->epsn_hi = psn_add(p->bth.psn, 1);
     if (v.answer != ANS_EXECUTE) {
         r->open = OPEN_NONE;

@@ -14,7 +14,7 @@ static bool breaks_datagram(const struct tx_view *t, struct verdict *v)
     return false;
 }
 
-/* The GSI answers to one Q_Key only; QP 0 does not exist on RoCE; 0xffffff is for multicast. */
+/* The GSI has one Q_Key; QP 0 does not exist on RoCE; 0xffffff is for multicast. */
 static bool breaks_qkey(const struct tx_view *t, struct verdict *v)
 {
     if (UNLIKELY(t->p->bth.dqpn == 1 && t->p->deth.qkey != QKEY_GSI))

@@ -1,8 +1,8 @@
-/* layer 2 (transport): what a validator does not know of a queue pair that it only watches.
+/* layer 2 (transport): what a validator does not know of the queue pair that it watches.
  *
  * An endpoint knows its own state. A validator sees packets at a tap: a packet seen may be lost after the tap, a packet
- * not seen may have arrived. It keeps a requester or responder whose ranges (una_lo to una_hi, epsn_lo to epsn_hi) span
- * all that is possible, and this beside it. The checks take both; an endpoint passes NULL for what is unknown. */
+ * not seen may have arrived. It keeps a requester or responder whose ranges (una_lo to una_hi, epsn_lo to epsn_hi)
+ * cover everything possible, and the structures below. The checks take both; an endpoint passes NULL. */
 #ifndef RDMATRACE_UNKNOWN_H
 #define RDMATRACE_UNKNOWN_H
 
@@ -13,42 +13,42 @@ struct req_unknown {
     bool complete;     /* no response was missed: a READ lacks the responses that were not seen */
     bool from_start;   /* p.psn is the first PSN of the queue pair, so its messages can be counted */
     bool pmtu_unknown; /* p.pmtu is the largest possible path MTU */
-    bool counted;      /* `ssn` counts every message since the first: none was missed, none remained open */
-    /* A NAK, or a response that passes over a READ or atomic, demands a retransmission. The requester resumes, or goes
-     * on because it has not received that response. */
+    bool counted;      /* `ssn` counts every message since the first: none was missed or left open */
+    /* A NAK, or an implied NAK, requires a retransmission. The requester resumes, or continues because it has not
+     * received that response. */
     bool may_resume;     /* the resume_* members and rnr_seen are valid */
     uint8_t resume_why;  /* enum eff_reason */
-    uint32_t resume_psn; /* PSN that the latest such response demands */
-    /* PSN that the first such response since the last retransmission demands: the requester may not have read the
-     * later ones yet */
+    uint32_t resume_psn; /* PSN that the latest such response requires */
+    /* PSN that the first such response since the last retransmission requires: the requester may not have processed
+     * later ones */
     uint32_t resume_psn_lo;
-    uint32_t answered; /* PSN after the furthest one that a response seen answers or acknowledges */
+    uint32_t answered; /* PSN after the furthest one acknowledged, or covered by a response */
     ns_t resume_from;  /* RNR NAK: the requester waits until then; INT64_MIN: it need not wait */
     ns_t rnr_seen;     /* time stamp of the RNR NAK */
-    ns_t slack;        /* timers may expire so much earlier or later: the host's clock tick, the time stamps' step */
+    ns_t slack;        /* timers may be this much early or late: clock tick of the host, step of the time stamps */
 };
 
 /* Of a responder. */
 struct rsp_unknown {
-    /* the tap is at the responder: its packets are seen as it sends them, none is lost before, none changes places */
+    /* the tap is at the responder: its packets are seen in sending order, none is lost before the tap */
     bool all_seen;
     bool from_start;   /* p.psn is the first PSN of the queue pair, so its messages can be counted */
     bool pmtu_unknown; /* p.pmtu is the largest possible path MTU */
     bool counted;      /* msn_hi counts every message since the first: no request was missed */
-    /* What its responses said, each true whatever the others were. */
-    bool nak_seen;      /* a sequence or RNR NAK was seen for nak_psn, which was not seen to arrive since */
+    /* Facts from its responses; each holds whatever else was missed. */
+    bool nak_seen;      /* a sequence or RNR NAK for nak_psn, which has not been seen to arrive since */
     bool nak_is_rnr;    /* it was an RNR NAK */
-    bool fatal_seen;    /* a fatal NAK was seen for fatal_psn */
+    bool fatal_seen;    /* a fatal NAK for fatal_psn */
     uint32_t nak_psn;   /* with nak_seen */
     uint32_t fatal_psn; /* with fatal_seen */
     uint32_t ack_msn;   /* MSN of the ACK of ack_psn */
 };
 
-/* Of a READ or atomic that the responder remembers. */
+/* Of a READ or atomic in the responder's ring. */
 struct rsp_res_unknown {
-    uint8_t restarts; /* READ restarts at other PSNs: `from` and `end` are of the latest one */
-    uint8_t copies;   /* of the request seen, each of which may be answered once more, from `from` on */
-    bool doubtful;    /* a NAK seen since says that it may not have been executed when it was seen */
+    uint8_t restarts; /* READ restarts at other PSNs: `from` and `end` are those of the latest one */
+    uint8_t copies;   /* duplicates of the request seen: each may cause one more response, from `from` on */
+    bool doubtful;    /* a later NAK says that it may not have been executed when it was seen */
 };
 
 #endif

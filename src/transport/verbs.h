@@ -19,8 +19,8 @@ enum qp_state {
     QPS_RTR,  /* ready to receive */
     QPS_RTS,  /* ready to send */
     QPS_SQD,  /* send queue drained: nothing new is started */
-    QPS_SQE,  /* send queue error (UC, UD): receiving goes on */
-    QPS_ERR,  /* everything is flushed */
+    QPS_SQE,  /* send queue error (UC, UD): the receive queue still works */
+    QPS_ERR,  /* all work requests are flushed */
 };
 /* "RESET" ... "ERR". */
 const char *qp_state_str(enum qp_state s);
@@ -35,8 +35,8 @@ enum {
 };
 #define ACCESS_REMOTE (ACCESS_REMOTE_WRITE | ACCESS_REMOTE_READ | ACCESS_REMOTE_ATOMIC)
 
-/* Attributes named in qp_modify(); masks. The values are the kernel's (uapi/rdma/ib_user_verbs.h), so a trace of them
- * can be read. */
+/* Attributes of qp_modify(); masks. Values of the kernel (uapi/rdma/ib_user_verbs.h), so that its traces can be
+ * read. */
 enum {
     QPA_STATE = 1u << 0,
     QPA_CUR_STATE = 1u << 1,
@@ -71,10 +71,10 @@ struct av {
     bool grh;          /* native InfiniBand: with a GRH (RoCE always has its network header) */
 };
 
-/* Attributes of a queue pair (11.2.5). Which are read depends on the mask given with them. */
+/* Attributes of a queue pair (11.2.5). The mask says which are used. */
 struct qp_attr {
     uint8_t state;              /* enum qp_state: the state to go to */
-    uint8_t cur_state;          /* enum qp_state: the state assumed */
+    uint8_t cur_state;          /* enum qp_state: the present state, to be verified */
     uint8_t access;             /* ACCESS_REMOTE_*: what incoming requests may do */
     uint8_t port;               /* 1 */
     uint16_t pkey;              /* the partition key itself (a table of one, so its index is 0) */
@@ -84,11 +84,11 @@ struct qp_attr {
     uint32_t sq_psn;            /* first PSN sent */
     uint16_t path_mtu;          /* bytes: 256, 512, 1024, 2048, 4096 */
     uint8_t max_rd_atomic;      /* initiator depth: READs and atomics outstanding, 0 to 255 */
-    uint8_t max_dest_rd_atomic; /* responder resources: those accepted from the peer, 0 to 255 */
+    uint8_t max_dest_rd_atomic; /* responder resources: READs and atomics accepted from the peer, 0 to 255 */
     uint8_t min_rnr_timer;      /* 5-bit code sent in RNR NAKs */
     uint8_t timeout;            /* local ACK timeout: 4.096 us x 2^n, n 0 to 31; 0: none */
     uint8_t retry_cnt;          /* 0 to 7 */
-    uint8_t rnr_retry;          /* 0 to 7; 7: for ever */
+    uint8_t rnr_retry;          /* 0 to 7; 7: no limit */
     struct av av;
 };
 
@@ -110,12 +110,12 @@ const char *wr_opcode_str(enum wr_opcode op);
 /* Flags of a send work request; masks. */
 enum {
     SEND_FENCE = 1u << 0,     /* wait until the READs and atomics before it are complete */
-    SEND_SIGNALED = 1u << 1,  /* complete with an entry in the completion queue */
-    SEND_SOLICITED = 1u << 2, /* ask for an event at the peer */
+    SEND_SIGNALED = 1u << 1,  /* generate a completion */
+    SEND_SOLICITED = 1u << 2, /* solicited event at the peer */
     SEND_INLINE = 1u << 3,    /* the data is copied when posted; no L_Key is needed */
 };
 
-/* Piece of local memory. */
+/* Scatter/gather element: a piece of local memory. */
 struct sge {
     uint64_t addr;   /* in the address space of the region's `iova` */
     uint32_t length; /* bytes */
@@ -148,7 +148,7 @@ struct recv_wr {
     uint16_t num_sge;
 };
 
-/* How a work request ended (11.6.2). Values as in ibverbs, so that they can be compared. */
+/* Completion status (11.6.2). Values as in ibverbs. */
 enum wc_status {
     WC_SUCCESS = 0,
     WC_LOC_LEN_ERR = 1,         /* message longer than the receive buffer, or than a path allows */
@@ -157,13 +157,13 @@ enum wc_status {
     WC_LOC_PROT_ERR = 4,        /* a piece of local memory is not covered by its L_Key */
     WC_WR_FLUSH_ERR = 5,        /* the queue pair was in error */
     WC_MW_BIND_ERR = 6,         /* a window cannot be bound like this */
-    WC_BAD_RESP_ERR = 7,        /* the responder's answer makes no sense */
+    WC_BAD_RESP_ERR = 7,        /* unexpected response of the responder */
     WC_LOC_ACCESS_ERR = 8,      /* the responder's own buffer failed (WRITE with immediate) */
-    WC_REM_INV_REQ_ERR = 9,     /* the peer refused: invalid request */
-    WC_REM_ACCESS_ERR = 10,     /* the peer refused: remote access */
-    WC_REM_OP_ERR = 11,         /* the peer refused: it cannot complete the operation */
-    WC_RETRY_EXC_ERR = 12,      /* no answer after all retries */
-    WC_RNR_RETRY_EXC_ERR = 13,  /* not ready after all retries */
+    WC_REM_INV_REQ_ERR = 9,     /* NAK: invalid request */
+    WC_REM_ACCESS_ERR = 10,     /* NAK: remote access error */
+    WC_REM_OP_ERR = 11,         /* NAK: remote operational error */
+    WC_RETRY_EXC_ERR = 12,      /* no response after all retries */
+    WC_RNR_RETRY_EXC_ERR = 13,  /* RNR NAK after all retries */
     WC_LOC_RDD_VIOL_ERR = 14,   /* reliable datagram: not used */
     WC_REM_INV_RD_REQ_ERR = 15, /* reliable datagram: not used */
     WC_REM_ABORT_ERR = 16,      /* the peer aborted */
@@ -189,7 +189,7 @@ enum wc_opcode {
 };
 /* "SEND", "RECV_RDMA_WITH_IMM", ... */
 const char *wc_opcode_str(enum wc_opcode op);
-/* Operation that the completion of a work request names. */
+/* Operation in the completion of a work request. */
 enum wc_opcode wc_opcode_of(enum wr_opcode op);
 
 /* Flags of a completion; masks. */
@@ -197,7 +197,7 @@ enum {
     WC_GRH = 1u << 0,       /* UD: the first 40 bytes of the buffer hold a network header */
     WC_WITH_IMM = 1u << 1,  /* imm_data is valid */
     WC_WITH_INV = 1u << 2,  /* inv_rkey is valid */
-    WC_SOLICITED = 1u << 3, /* the sender asked for an event */
+    WC_SOLICITED = 1u << 3, /* the sender solicited an event */
 };
 
 struct wc {
@@ -216,8 +216,8 @@ struct wc {
 
 /* 4.096 us x 2^n, the code of all InfiniBand timeouts (9.7.6.1.3); n 1 to 31, else NS_NEVER. */
 ns_t ack_timeout(unsigned n);
-/* The earliest time at which a timer of `t` is seen to expire: an eighth sooner, for hosts count in ticks and a tap's
- * clock is not theirs. */
+/* The earliest time at which a timer of `t` may expire: an eighth sooner, because hosts count in ticks and the tap has
+ * another clock. */
 static inline ns_t timer_earliest(ns_t t)
 {
     return t - t / 8;
