@@ -1,4 +1,4 @@
-/* layer 2b (taps): how far apart two clocks are: hulls, lines between them, windows. */
+/* layer 2b (taps): the offset of two clocks: hulls, lines between them, windows. */
 #include "src/taps/clock_hull.h"
 
 #define WINDOW   (10 * NS_PER_S)
@@ -14,8 +14,8 @@ void clock_hull_init(struct clock_hull *h)
 
 /* --- Hulls ------------------------------------------------------------------------------------ */
 
-/* Whether b lies on the outer side of the line from a to c, or on it: it is no corner of the hull. Both hulls are
- * handled as lower ones: those of b with y negated. */
+/* True if b lies on the outer side of the line from a to c, or on it: then it is no corner of the hull. Both hulls are
+ * handled as lower hulls: that of b with y negated. */
 static bool is_outside(const struct clock_point *a, const struct clock_point *b, const struct clock_point *c, int sign)
 {
     __int128 left = (__int128)(b->y - a->y) * sign * (c->x - a->x),
@@ -24,7 +24,7 @@ static bool is_outside(const struct clock_point *a, const struct clock_point *b,
     return left >= right;
 }
 
-/* Twice the area of the triangle with corner `i`: what the hull loosens without it. */
+/* Twice the area of the triangle with corner `i`: the loss of precision without that corner. */
 static __int128 area(const struct clock_points *s, uint32_t i)
 {
     const struct clock_point *a = &s->p[i - 1], *b = &s->p[i], *c = &s->p[i + 1];
@@ -39,7 +39,7 @@ static void point_remove(struct clock_points *s, uint32_t i)
     s->n--;
 }
 
-/* Without the inner corner that matters least. */
+/* Drop the inner corner that matters least. */
 static void thin(struct clock_points *s)
 {
     uint32_t least = 1;
@@ -50,7 +50,7 @@ static void thin(struct clock_points *s)
     point_remove(s, least);
 }
 
-/* Corners next to `at` that its point made superfluous; *at itself may be. */
+/* Drop the corners next to `at` that its point made superfluous, `at` itself included. */
 static void restore(struct clock_points *s, uint32_t at, int sign)
 {
     if (at && at + 1 < s->n && is_outside(&s->p[at - 1], &s->p[at], &s->p[at + 1], sign)) {
@@ -63,7 +63,7 @@ static void restore(struct clock_points *s, uint32_t at, int sign)
         point_remove(s, at + 1);
 }
 
-/* Pairs come nearly in the order of time, so that the place is sought from the end. */
+/* Pairs arrive nearly in the order of time: search the place from the end. */
 static void points_add(struct clock_points *s, struct clock_point p, int sign)
 {
     uint32_t at = s->n;
@@ -93,7 +93,7 @@ struct frame_of {
     ns_t y0; /* subtracted from y */
 };
 
-/* min over f, or max over b, of y - skew * (x - at): what a line of this slope may be at most, or at least, at `at`. */
+/* min over f, or max over b, of y - skew * (x - at): the upper, or lower, limit at `at` of a line with this slope. */
 static double limit(const struct frame_of *w, unsigned side, double skew, ns_t at)
 {
     const struct clock_points *s = &w->h->side[side];
@@ -112,7 +112,8 @@ static double margin(const struct frame_of *w, double skew)
     return limit(w, FORWARD, skew, w->h->from) - limit(w, BACKWARD, skew, w->h->from);
 }
 
-/* The slope of edge `i` of a hull; those of both hulls are where the margin, a concave function of the slope, bends. */
+/* The slope of edge `i` of a hull. The margin is a concave function of the slope, which bends at the edges of both
+ * hulls. */
 static double edge(const struct clock_points *s, uint32_t i)
 {
     double v = (double)(s->p[i + 1].y - s->p[i].y) / (double)(s->p[i + 1].x - s->p[i].x);
@@ -120,7 +121,7 @@ static double edge(const struct clock_points *s, uint32_t i)
     return v > SKEW_MAX ? SKEW_MAX : v < -SKEW_MAX ? -SKEW_MAX : v;
 }
 
-/* How far the pairs of a direction are from a line of this slope that touches their hull, on average, and 1 ns. */
+/* Mean distance between the pairs of a direction and the line of this slope that touches their hull, plus 1 ns. */
 static double spread(const struct frame_of *w, unsigned side, double skew)
 {
     const struct clock_points *s = &w->h->side[side];
@@ -152,7 +153,7 @@ static bool best_slope(const struct frame_of *w, double *slope)
     return any;
 }
 
-/* The outermost slope, between `from` (a margin that is not negative) and `to`, at which a line still fits. */
+/* The outermost slope, between `from` (whose margin is not negative) and `to`, with which a line still fits. */
 static double outermost(const struct frame_of *w, double from, double to)
 {
     if (margin(w, to) >= 0)
@@ -167,7 +168,8 @@ static double outermost(const struct frame_of *w, double from, double to)
     return from;
 }
 
-/* How far theta can be from `offset` at `at`, over all lines that fit: the limits bend at the slopes of edges, too. */
+/* Largest distance of theta from `offset` at `at`, over all lines that fit: the limits bend at the slopes of edges,
+ * too. */
 static double error_at(const struct frame_of *w, double skew, double offset, ns_t at)
 {
     double slopes[2 * CLOCK_HULL_POINTS + 3], worst = 0;
@@ -202,7 +204,7 @@ static ns_t round_up(double v)
     return (ns_t)v + (v > (double)(ns_t)v);
 }
 
-/* The line of the window under way; false: none fits, or there are too few pairs. */
+/* The line of the present window; false: none fits, or there are too few pairs. */
 static bool fit(const struct clock_hull *h, struct clock_window *to)
 {
     const struct frame_of w = {h, h->side[FORWARD].p[0].y};
@@ -265,7 +267,7 @@ static void take(struct clock_hull *h, unsigned side, struct clock_point p)
     points_add(&h->side[side], p, side == FORWARD ? 1 : -1);
 }
 
-/* Whether no theta can explain both `p` and a pair of the other direction, whatever the drift. */
+/* True if no theta explains both `p` and a pair of the other direction, whatever the drift. */
 static bool contradicts(const struct clock_hull *h, unsigned side, const struct clock_point *p)
 {
     const struct clock_points *other = &h->side[!side];
@@ -279,7 +281,7 @@ static bool contradicts(const struct clock_hull *h, unsigned side, const struct 
     return false;
 }
 
-/* Enough pairs in a row contradict the window: the next one begins with them. */
+/* End the window: enough pairs in a row contradict it. They begin the next one. */
 static void step(struct clock_hull *h, unsigned side)
 {
     uint32_t n = h->n_suspects[side];
@@ -309,14 +311,14 @@ void clock_hull_add(struct clock_hull *h, ns_t t1, ns_t t2, bool forward)
     take(h, side, p);
 }
 
-/* --- The answer ------------------------------------------------------------------------------- */
+/* --- Estimates -------------------------------------------------------------------------------- */
 
 static double value(const struct clock_window *w, ns_t t)
 {
     return (double)w->offset + w->skew * (double)(t - w->at);
 }
 
-/* By the line of one window. Before it and behind it the bound grows with the greatest drift of the two clocks. */
+/* The estimate of one window. Outside of it the bound grows with the greatest drift of the two clocks. */
 static struct clock_estimate by_line(const struct clock_window *w, ns_t t)
 {
     ns_t away = t < w->from ? w->from - t : t > w->to ? t - w->to : 0;
@@ -325,7 +327,7 @@ static struct clock_estimate by_line(const struct clock_window *w, ns_t t)
                                    w->bound + round_up((double)away * SKEW_MAX), w->skew * 1e6};
 }
 
-/* Between two windows: the offset goes evenly from the end of the one to the start of the other. */
+/* Between two windows: the offset is interpolated from the end of the first to the start of the second. */
 static struct clock_estimate between(const struct clock_window *a, const struct clock_window *b, ns_t t)
 {
     double part = (double)(t - a->to) / (double)(b->from - a->to), u = value(a, a->to), v = value(b, b->from);

@@ -31,7 +31,7 @@
 
 #define CLOCK_HULL_POINTS 48  /* of a hull */
 #define CLOCK_WINDOWS     256 /* kept */
-#define CLOCK_PAIRS_MIN   10  /* pairs in each direction without which an offset is not known */
+#define CLOCK_PAIRS_MIN   10  /* pairs needed in each direction */
 #define CLOCK_DRIFT_PPM   200 /* two clocks drift apart by less; real ones by up to 30 */
 #define CLOCK_SUSPECTS    4   /* pairs in a row of one direction that contradict the window: a clock was set */
 
@@ -41,13 +41,13 @@ struct clock_point {
 };
 
 struct clock_points {
-    struct clock_point p[CLOCK_HULL_POINTS + 1]; /* in the order of x */
+    struct clock_point p[CLOCK_HULL_POINTS + 1]; /* ordered by x */
     uint32_t n;
-    uint32_t pairs; /* all that were taken, */
+    uint32_t pairs; /* pairs added to this side, */
     double x, y;    /* and their sums, relative to clock_hull.base */
 };
 
-/* A window that is over. */
+/* A completed window. */
 struct clock_window {
     ns_t from, to; /* first and last time of clock 1 */
     ns_t at;       /* time in the middle, */
@@ -58,7 +58,7 @@ struct clock_window {
 };
 
 struct clock_hull {
-    struct clock_points side[2]; /* of the window under way: [0] lower hull of f, [1] upper hull of b */
+    struct clock_points side[2]; /* of the present window: [0] lower hull of f, [1] upper hull of b */
     ns_t from, to;               /* of that window, valid with pairs */
     struct clock_point base;     /* its first pair */
     struct clock_point suspects[2][CLOCK_SUSPECTS];
@@ -70,7 +70,7 @@ struct clock_hull {
     uint32_t n;
 };
 
-/* What is known of theta at a time. */
+/* An estimate of theta at a time. */
 struct clock_estimate {
     bool known;
     ns_t offset;     /* theta, ns */
@@ -81,9 +81,9 @@ struct clock_estimate {
 void clock_hull_init(struct clock_hull *h);
 /* A packet was seen at `t1` by clock 1 and at `t2` by clock 2; `forward`: it passed clock 1 first. */
 void clock_hull_add(struct clock_hull *h, ns_t t1, ns_t t2, bool forward);
-/* No more pairs: what is asked from now on costs less. */
+/* No more pairs: makes later estimates cheaper. */
 void clock_hull_end(struct clock_hull *h);
-/* theta at time `t` of clock 1. Not known without CLOCK_PAIRS_MIN pairs in each direction in some window. */
+/* theta at time `t` of clock 1. Unknown unless a window has CLOCK_PAIRS_MIN pairs in each direction. */
 struct clock_estimate clock_hull_at(const struct clock_hull *h, ns_t t);
 
 #endif

@@ -1,4 +1,4 @@
-/* layer 2b (taps): how far apart the clocks of the taps of a capture are. */
+/* layer 2b (taps): the clock offsets between the taps of a capture. */
 #include "src/taps/taps.h"
 
 #include "bits.h"
@@ -6,16 +6,16 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define PROBES 16 /* places in which a packet may wait */
+#define PROBES 16 /* places of the table tried for a packet */
 #define FIRST  64 /* pairs of a link kept until the order of its taps is known */
-#define ENOUGH 4  /* in each direction, to tell that order */
+#define ENOUGH 4  /* in each direction, to know that order */
 #define TAPS   64 /* taps of which the resolution of time stamps is known */
 
-/* A packet that waits for its like at another tap. */
+/* A packet waiting for its copy at another tap. */
 struct waiting {
     uint64_t key; /* 0: free */
     uint32_t tap;
-    bool doubtful; /* its tap saw another one of this kind: it matches none */
+    bool doubtful; /* its tap saw this key twice: it matches none */
     ns_t ts;
 };
 
@@ -30,7 +30,7 @@ struct link {
     uint32_t tap[2];           /* the lower number first */
     struct conn_addr addr[2];  /* likewise */
     struct sight first[FIRST]; /* the latest pairs, while the order is not known */
-    uint32_t n_first, n[2];    /* all pairs until then; [up] */
+    uint32_t n_first, n[2];    /* pairs until the order is known, all and by [up] */
     bool ordered, up_first;    /* up_first: packets to the higher address pass tap[0] first */
     struct clock_hull hull[2]; /* [up_first]; clock 1 is that of tap[0] */
 };
@@ -46,7 +46,7 @@ struct taps {
     uint32_t n_taps;
 };
 
-/* --- Pairs ------------------------------------------------------------------------------------ */
+/* --- Pairs: the order of the taps ------------------------------------------------------------- */
 
 static struct link *link_of(const struct taps *t, const uint32_t tap[2], const struct conn_addr *low,
                             const struct conn_addr *high)
@@ -76,8 +76,8 @@ static struct link *link_new(struct taps *t, const uint32_t tap[2], const struct
     return l;
 }
 
-/* The order of the taps is that in which the packets of one direction take longer, whatever the clocks: if those that
- * go up pass tap 0 first, t1 - t0 is larger for them than for those that go down. */
+/* The order of the taps: if packets going up pass tap 0 first, t1 - t0 is larger for them than for packets going down,
+ * by the delays of both directions between the taps, whatever the clocks. */
 static void find_order(struct link *l)
 {
     ns_t least[2] = {INT64_MAX, INT64_MAX}, most[2] = {INT64_MIN, INT64_MIN}; /* [up] */
@@ -89,7 +89,7 @@ static void find_order(struct link *l)
         most[s->up] = d > most[s->up] ? d : most[s->up];
     }
     if ((least[true] >= most[false]) == (least[false] >= most[true]))
-        return; /* the first pairs drift apart too far, or contradict each other: later ones will tell */
+        return; /* clocks drifted too much, or pairs contradict each other: try again with later pairs */
     l->ordered = true;
     l->up_first = least[true] >= most[false];
 }
@@ -108,7 +108,7 @@ static void link_add(struct link *l, const struct sight *s)
         find_order(l);
 }
 
-/* The packet that waits in `w` and one of tap `tap` at `ts` are the same. */
+/* The packet waiting in `w` is the one seen at tap `tap` at `ts`. */
 static void matched(struct taps *t, const struct waiting *w, uint32_t tap, ns_t ts, const struct conn_addr *src,
                     const struct conn_addr *dst)
 {
@@ -148,7 +148,7 @@ static bool is_sampled(const struct taps *t, uint64_t key)
     return !(key & ((UINT64_C(1) << t->sample) - 1));
 }
 
-/* Half of what waits is given up. */
+/* Drop half of the waiting packets. */
 static void sample_less(struct taps *t)
 {
     t->sample++;
@@ -159,7 +159,7 @@ static void sample_less(struct taps *t)
         }
 }
 
-/* The packet with this key that waits; else NULL, and *place is where it may, NULL: nowhere. */
+/* The waiting packet with this key; NULL: none, and *place is a free place for it (NULL: none). */
 static struct waiting *find(struct taps *t, uint64_t key, struct waiting **place)
 {
     *place = NULL;
@@ -200,7 +200,7 @@ static void look(struct taps *t, const struct pkt *p, const struct event *e)
     }
 }
 
-/* The taps seen, and the resolution of their time stamps. */
+/* Note the tap, and the resolution of its time stamps. */
 static void note_tap(struct taps *t, const struct frame *f)
 {
     uint32_t tap = conn_tap_of(f), i = 0;
@@ -224,7 +224,7 @@ static void on_event(void *user, const struct event *e)
     if (!f->has_ts || (e->kind != EVENT_REQUEST && e->kind != EVENT_RESPONSE))
         return;
     note_tap(t, f);
-    if (e->p->bth.opcode & 0x80 || t->sample > 20) /* no packet of a connection; or next to nothing is matched */
+    if (e->p->bth.opcode & 0x80 || t->sample > 20) /* no packet of a connection; or the sample is too small */
         return;
     look(t, e->p, e);
 }
@@ -260,9 +260,9 @@ void taps_end(struct taps *t)
         clock_hull_end(&t->links[i]->hull[t->links[i]->up_first]);
 }
 
-/* --- Answers ---------------------------------------------------------------------------------- */
+/* --- Estimates -------------------------------------------------------------------------------- */
 
-/* What the time stamps of a tap may be late. */
+/* Largest error of a tap's time stamps. */
 static ns_t resolution(const struct taps *t, uint32_t tap)
 {
     for (uint32_t i = 0; i < t->n_taps; i++)
@@ -271,7 +271,7 @@ static ns_t resolution(const struct taps *t, uint32_t tap)
     return NS_PER_US;
 }
 
-/* The estimate of a link at time `ts` of tap `a`, turned round if that is its second one. */
+/* The estimate of a link at time `ts` of tap `a`, negated if `a` is its second tap. */
 static struct tap_offset offset_by(const struct taps *t, const struct link *l, uint32_t a, ns_t ts)
 {
     bool turned = l->tap[0] != a;
@@ -318,7 +318,7 @@ enum tap_order taps_order(const struct taps *t, uint32_t tap_a, uint32_t tap_b, 
     return (up == l->up_first) != swapped ? TAPS_A_FIRST : TAPS_B_FIRST;
 }
 
-/* A time with its sign in the unit that suits it. */
+/* A time with its sign, in a suitable unit. */
 static void put_signed(struct buf *b, ns_t t, int digits)
 {
     static const struct {

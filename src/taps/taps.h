@@ -1,38 +1,38 @@
-/* layer 2b (taps): how far apart the clocks of the taps of a capture are, from packets that two of them saw.
+/* layer 2b (taps): the clock offsets between the taps of a capture, from packets that two taps saw.
  *
  * A packet is the same at two taps if addresses, destination queue pair, opcode, PSN, IP identification and ICRC agree.
- * Packets that a tap may have seen twice (retransmitted, or captured twice) are left out. Memory is bounded: of the
- * packets that wait for their like at another tap a sample is kept, drawn by what they are, so that all taps keep the
- * same ones; it covers the whole capture however far the clocks are apart. */
+ * Packets that a tap may have seen twice (retransmitted, or captured twice) are ignored. Memory is bounded: only a
+ * sample of the packets waiting for their copy at another tap is kept. The sample depends on the packets alone, so that
+ * all taps keep the same packets; it covers the whole capture however large the offsets are. */
 #ifndef RDMATRACE_TAPS_TAPS_H
 #define RDMATRACE_TAPS_TAPS_H
 
 #include "src/conn/observer.h"
 #include "src/taps/clock_hull.h"
 
-#define TAPS_WAITING 32768 /* packets that wait for their like */
+#define TAPS_WAITING 32768 /* packets waiting for their copy */
 #define TAPS_LINKS   64    /* pairs of taps, for each two hosts that they see */
 
 struct taps;
 
-/* Subscribes to `o`, which must live as long. NULL without memory. */
+/* Subscribe to `o`, which must outlive the taps. NULL: no memory. */
 struct taps *taps_new(struct observer *o);
 void taps_free(struct taps *t);
 
 /* After the last packet. */
 void taps_end(struct taps *t);
 
-/* How the clocks of two taps differ at a time. */
+/* Offset of the clocks of two taps at a time. */
 struct tap_offset {
-    bool known;      /* else nothing below is: too few packets that both saw, or in one direction only */
+    bool known;      /* else nothing below is: too few common packets, or in one direction only */
     ns_t offset;     /* time at tap b minus time at tap a, ns */
     ns_t bound;      /* the true offset is within this, ns, if delays are not negative; resolution of time stamps
                         included */
-    double skew_ppm; /* how the offset changes, millionths */
+    double skew_ppm; /* change of the offset, millionths */
     uint32_t steps;  /* times that one of the clocks was set */
 };
 
-/* The clocks of `tap_b` and `tap_a` (conn_tap_of()) at time `ts` of `tap_a`. */
+/* The offset of the clocks of `tap_b` and `tap_a` (conn_tap_of()) at time `ts` of `tap_a`. */
 struct tap_offset taps_offset(const struct taps *t, uint32_t tap_a, uint32_t tap_b, ns_t ts);
 
 /* Which of two taps a packet from `src` to `dst` passes first. */
