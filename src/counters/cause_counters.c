@@ -1,7 +1,7 @@
-/* layer 2b (counters): which counters of the adapters tell more about a cause. */
+/* layer 2b (counters): counters of the adapters that confirm a cause. */
 #include "src/counters/cause_counters.h"
 
-/* What the adapters at either end tell about a cause, the most important first. */
+/* Counters of both ends that confirm a cause, the most important first. */
 static const struct {
     uint8_t cause, concept;
     bool responder;

@@ -1,7 +1,7 @@
-/* layer 2b (counters): counters of adapters: names, numbers in texts, which of them a cause asks for. */
+/* layer 2b (counters): counters of adapters: names, and values in texts. */
 #include "src/counters/counters.h"
 
-#define GAP_MAX 32 /* characters between a name and its number: colons, quotes, spaces, an end of line */
+#define GAP_MAX 32 /* characters between a name and its value: colons, quotes, spaces, an end of line */
 
 const struct counter_info counter_table[] = {
 #define COUNTER(driver, name, concept, bits, relation)                                                                 \
@@ -47,7 +47,7 @@ const struct counter_info *counter_find(const char *s, size_t len)
     return best;
 }
 
-/* The number behind a name, past what separates them; NULL: there is none. *v is set. */
+/* The number after a name and separators; NULL: there is none. *v is set. */
 static const char *number_after(const char *s, const char *end, uint64_t *v)
 {
     const char *stop = end - s > GAP_MAX ? s + GAP_MAX : end;

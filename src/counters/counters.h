@@ -1,4 +1,4 @@
-/* layer 2b (counters): what adapters count, by the names that their drivers give it, and what it means. */
+/* layer 2b (counters): counters of adapters, by the names that their drivers use, and their meaning. */
 #ifndef RDMATRACE_COUNTERS_COUNTERS_H
 #define RDMATRACE_COUNTERS_COUNTERS_H
 
@@ -17,7 +17,7 @@ enum counter_driver {
 /* "mlx5", "bnxt_re", ... */
 const char *counter_driver_str(enum counter_driver d);
 
-/* What is counted, by the host whose adapter it is. */
+/* What a counter counts, at the host with the adapter. */
 enum counter_concept {
     COUNTED_SENT, /* RDMA packets */
     COUNTED_RECEIVED,
@@ -40,13 +40,13 @@ enum counter_concept {
     COUNTED_OPERATION_ERROR,
     COUNTED_RETRIES_EXCEEDED,
     COUNTED_RNR_RETRIES_EXCEEDED,
-    COUNTED_ADAPTIVE,    /* retransmitted by the adapter's own rule */
+    COUNTED_ADAPTIVE,    /* retransmitted by adaptive retransmission */
     COUNTED_NIC_DISCARD, /* lost in the adapter or at its port */
     COUNTED_PAUSE,
     COUNTED_CONCEPTS
 };
 
-/* How a counter is related to the packets that pass the port of its host. */
+/* Relation of a counter to the packets at the port of its host. */
 enum counter_relation {
     RELATION_EQUAL,
     RELATION_ABOVE, /* it may count what the wire does not show */
@@ -64,8 +64,8 @@ struct counter_info {
 /* Ends with a NULL name. */
 extern const struct counter_info counter_table[];
 
-/* The counter whose name begins at `s`, the longest if several do, and is followed by no letter, digit or underscore;
- * NULL: none. `len`: characters at `s`. */
+/* The counter whose name begins at `s` (the longest) and is not followed by a letter, digit or underscore; NULL: none.
+ * `len`: characters at `s`. */
 const struct counter_info *counter_find(const char *s, size_t len);
 
 /* A counter and its value, taken from a text. */
@@ -73,9 +73,9 @@ struct counter_value {
     const struct counter_info *counter;
     uint64_t value;
 };
-/* The next known counter that is followed by a number in *s to `end`; *s is moved behind it. False: there is none.
- * The text may be the output of `rdma statistic`, plain or JSON, of `ethtool -S`, or lines "name:value"; names that are
- * not known, and values that are no numbers ("N/A"), are passed over. */
+/* The next known counter in *s to `end` that has a value; *s moves past it. False: none. The text may be the output of
+ * `rdma statistic`, plain or JSON, of `ethtool -S`, or lines "name:value"; unknown names, and values that are no
+ * numbers ("N/A"), are skipped. */
 bool counter_next(const char **s, const char *end, struct counter_value *v);
 
 #endif
