@@ -1,15 +1,15 @@
-/* layer 3 (ladder): drawing: columns, arrows, heads, what is not drawn. */
+/* layer 3 (ladder): drawing: columns, arrows, heads, notes about what is not drawn. */
 #include "dissect/mad/cm.h"
 #include "src/ladder/ladder_impl.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-#define ARROW_MIN 40 /* least columns for arrows; with fewer, incidents get lines of their own */
-#define BELOW_MIN 24 /* least columns for such a line: the longest name of a cause and "| " */
+#define ARROW_MIN 40 /* fewest columns for arrows; with fewer, incidents get lines of their own */
+#define BELOW_MIN 24 /* fewest columns for such a line: the longest name of a cause and "| " */
 #define BETWEEN   12 /* columns between two taps */
-#define WITH_TAPS 76 /* least columns for arrows with two taps in them; with fewer the taps are not drawn */
-#define LATE_ROWS 64 /* rows in which a packet that was missing is looked for */
+#define WITH_TAPS 76 /* fewest columns for arrows through two taps; with fewer the taps are not drawn */
+#define LATE_ROWS 64 /* rows searched for a missing packet */
 
 /* Columns of a diagram. */
 struct columns {
@@ -17,11 +17,11 @@ struct columns {
     unsigned frame, seconds; /* widths of the numbers, each with a space after it */
     unsigned left;           /* both together */
     unsigned arrow;          /* with its ends */
-    unsigned what;           /* width of the incident, with the space before it; 0: in a line of its own */
+    unsigned what;           /* width of the incident, with the space before it; 0: on a line of its own */
     unsigned tap[2];         /* of the taps in the arrow; 0: not drawn */
 };
 
-/* Numbers of the lines drawn: from the first to before the other. */
+/* Lines drawn: from the first to before the other. */
 struct part {
     uint32_t from, to;
 };
@@ -32,7 +32,7 @@ static int put_seconds(char *s, size_t size, const struct ladder *l, const struc
     return snprintf(s, size, "%.*f", l->nanoseconds ? 9 : 6, (double)(row->ts - l->origin) / 1e9);
 }
 
-/* "12", and with two taps "12/30", where one of them may not have seen it: "12/-". */
+/* "12"; with two taps "12/30", or "12/-" if the second tap did not see the packet. */
 static void put_frame(char *s, size_t size, const struct ladder *l, const struct row *row)
 {
     char a[16] = "-", b[16] = "-";
@@ -44,7 +44,7 @@ static void put_frame(char *s, size_t size, const struct ladder *l, const struct
     snprintf(s, size, l->n_taps > 1 ? "%s/%s" : "%s", a, b);
 }
 
-/* The columns that the rows need, and those left for arrows: at LADDER_WIDTH_MIN still more than `|- .. >|`. */
+/* Columns needed by the rows; the rest is for arrows: at LADDER_WIDTH_MIN still more than `|- .. >|`. */
 static struct columns columns_of(const struct ladder *l, const struct part *part, unsigned width)
 {
     struct columns c = {.width = width, .frame = strlen("frame"), .seconds = strlen("seconds")};
@@ -101,7 +101,7 @@ static void arrow(struct buf *b, const struct row *row, const char *text, unsign
     buf_char(b, '|');
 }
 
-/* An arrow through two taps is drawn as it goes to the right, and turned round if it goes to the left. */
+/* An arrow through two taps is drawn from left to right, and mirrored for the other direction. */
 static void through_taps(struct buf *b, const struct row *row, const char *text, const struct columns *c)
 {
     unsigned w = c->arrow, own = row->right ? 0 : 1, first = row->right ? c->tap[0] : w - 1 - c->tap[1];
@@ -128,7 +128,7 @@ static void through_taps(struct buf *b, const struct row *row, const char *text,
     buf_mem(b, s, w);
 }
 
-/* Columns that the label of an arrow may have. */
+/* Columns left for the label of an arrow. */
 static unsigned label_room(const struct row *row, const struct columns *c)
 {
     if (!c->tap[0])
@@ -136,7 +136,7 @@ static unsigned label_room(const struct row *row, const struct columns *c)
     return (row->right ? c->tap[0] : c->arrow - 1 - c->tap[1]) - (unsigned)strlen("|-  >");
 }
 
-/* A row, or a run that is folded, as an arrow. */
+/* A row, or a folded run, as an arrow. */
 static void arrow_of(struct ladder *l, const struct line *line, const struct columns *c, struct buf *b)
 {
     const struct row *row = &l->rows[line->row], *last = &l->rows[line->row + line->n - 1];
@@ -158,7 +158,7 @@ static void arrow_of(struct ladder *l, const struct line *line, const struct col
 
 /* --- Lines ------------------------------------------------------------------------------------ */
 
-/* A line below a rung, or several. */
+/* Text below a rung, in one or several lines. */
 static void below(const struct columns *c, const char *text, struct buf *b)
 {
     unsigned indent = c->left + BELOW_MIN < c->width ? c->left : c->width - BELOW_MIN;
@@ -172,7 +172,7 @@ static void below(const struct columns *c, const char *text, struct buf *b)
     buf_free(&lines);
 }
 
-/* The change of state of the queue pairs with this packet: "disconnected", ...; NULL: none. */
+/* The state of the queue pairs after this packet: "disconnected", ...; NULL: unchanged. */
 static const char *state_after(struct ladder *l, const struct rung *r)
 {
     const struct req_dir *h = r->flow == FLOW_NONE ? NULL : observer_req_dir(l->observer, r->flow);
@@ -190,7 +190,7 @@ static const char *state_after(struct ladder *l, const struct rung *r)
     return NULL;
 }
 
-/* A length of time in three digits: "67.1 ms". */
+/* A duration in three digits: "67.1 ms". */
 static void put_length(struct buf *b, ns_t t)
 {
     static const struct {
@@ -221,7 +221,7 @@ static void silence_draw(const struct columns *c, ns_t length, struct buf *b)
     buf_free(&text);
 }
 
-/* The frame in which a request that was missing came soon after, at the same tap; 0: it did not. */
+/* The frame of a missing request that came soon after, at the same tap; 0: none. */
 static uint32_t came_late(const struct ladder *l, uint32_t at, uint32_t psn)
 {
     const struct rung *r = l->rows[at].r;
@@ -234,7 +234,7 @@ static uint32_t came_late(const struct ladder *l, uint32_t at, uint32_t psn)
     return 0;
 }
 
-/* What was lost before the tap is drawn before the packet that came in its stead. */
+/* A packet lost before the tap is drawn above the packet that came in its place. */
 static void missing_draw(struct ladder *l, uint32_t at, const struct columns *c, struct buf *b)
 {
     const struct rung *r = l->rows[at].r;
@@ -275,7 +275,7 @@ static void line_draw(struct ladder *l, const struct line *line, const struct co
 
 /* --- Heads ------------------------------------------------------------------------------------ */
 
-/* The name of an end: "ADDRESS QP 0x12"; with `qpn` 0 the address alone. */
+/* The name of an end: "ADDRESS QP 0x12"; without a queue pair the address alone. */
 static void end_name(struct buf *b, const struct conn_addr *a, bool have_qpn, uint32_t qpn)
 {
     conn_addr_put(b, a);
@@ -283,7 +283,7 @@ static void end_name(struct buf *b, const struct conn_addr *a, bool have_qpn, ui
         buf_printf(b, " QP 0x%x", qpn);
 }
 
-/* A line of words that begin at column `from`, or further left where they need more room than there is up to `to`. */
+/* Text from column `from` on, or further left if it needs more room than up to `to`. */
 static void head_line(struct buf *b, const char *s, size_t n, unsigned from, unsigned to)
 {
     buf_fill(b, ' ', from + n <= to ? from : n <= to ? to - n : 0);
@@ -291,7 +291,7 @@ static void head_line(struct buf *b, const char *s, size_t n, unsigned from, uns
     buf_char(b, '\n');
 }
 
-/* The name of an end in a line of its own, or in two: address and queue pair. */
+/* The name of an end on one line, or on two: address and queue pair. */
 static void head_end(struct buf *b, const char *name, unsigned from, unsigned to)
 {
     const char *qp = strstr(name, " QP ");
@@ -304,7 +304,7 @@ static void head_end(struct buf *b, const char *name, unsigned from, unsigned to
     head_line(b, qp + 1, strlen(qp + 1), from, to);
 }
 
-/* The names of both ends above the ends of the arrows, and those of taps if there is room; in two lines if one is too
+/* The names of both ends above the ends of the arrows, and of the taps if there is room; on two lines if one is too
  * short. */
 static void ends_draw(const char *left, const char *right, const struct columns *c, struct buf *b)
 {
@@ -329,7 +329,7 @@ static void ends_draw(const char *left, const char *right, const struct columns 
     buf_char(b, '\n');
 }
 
-/* Which connection, where it was captured, how the clocks differ. */
+/* The connection, its taps, their clock offset. */
 static void title_draw(const struct ladder *l, unsigned width, struct buf *b)
 {
     struct buf text = {0};
@@ -376,7 +376,7 @@ static void head_draw(const struct ladder *l, const struct flow *f, const struct
 
 /* --- All of it -------------------------------------------------------------------------------- */
 
-/* The connection to be drawn. */
+/* Choose the connection to draw. */
 static uint32_t choose(struct ladder *l)
 {
     struct conn_table *conns = observer_conns(l->observer);
@@ -394,7 +394,7 @@ static uint32_t choose(struct ladder *l)
     return 0;
 }
 
-/* The flow of the end that sent first: it stands on the left. */
+/* The flow of the end that sent first: that end is on the left. */
 static const struct flow *left_flow(struct ladder *l)
 {
     struct conn_table *conns = observer_conns(l->observer);
@@ -405,7 +405,7 @@ static const struct flow *left_flow(struct ladder *l)
     return NULL;
 }
 
-/* The lines drawn: the first ones, or those around the frame asked for. */
+/* The lines to draw: the first ones, or those around the frame asked for. */
 static struct part part_of(const struct ladder *l)
 {
     struct part p = {0, l->n_lines};
@@ -431,7 +431,7 @@ static uint64_t packets_in(const struct ladder *l, uint32_t from, uint32_t to)
     return n;
 }
 
-/* A time for --from that is not later: with nine decimals if it has more than six. */
+/* A time for --from, rounded down: with nine decimals if it has more than six. */
 static void put_from(char *s, size_t size, ns_t t)
 {
     if (t < 0)
@@ -442,7 +442,7 @@ static void put_from(char *s, size_t size, ns_t t)
         snprintf(s, size, "%lld.%06lld", (long long)(t / NS_PER_S), (long long)(t % NS_PER_S / 1000));
 }
 
-/* How to see what was not drawn. */
+/* The options that show the rest. */
 static void rest_draw(struct ladder *l, const struct part *p, unsigned width, struct buf *b)
 {
     uint64_t before = packets_in(l, 0, p->from), after = packets_in(l, p->to, l->n_lines);

@@ -53,7 +53,7 @@ static const struct {
     {"WRITE", "WR"},
 };
 
-/* `by` instead of the first `word`, which is at least as long. */
+/* Replace the first `word` by `by`, which is not longer. */
 static void replace(struct buf *b, const char *word, const char *by)
 {
     char *at = strstr(buf_str(b), word);

@@ -33,7 +33,7 @@ bool ladder_reached(const struct ladder *l)
     return !l->o.around || l->reached;
 }
 
-/* The older half of what came before the frame `around` makes room. */
+/* Drop the older half of the packets before the frame `around`. */
 static void drop_older(struct ladder *l)
 {
     uint32_t half = l->n / 2;
@@ -62,7 +62,7 @@ static void rung_keep(struct ladder *l, const struct rung *r)
     l->rungs[l->n++] = *r;
 }
 
-/* Whether the packet is a request that was seen before; one that is damaged, for all that can be read of it. */
+/* True if the packet is a request seen before; of a packet with a bad ICRC, as far as its headers can be trusted. */
 static bool is_again(struct ladder *l, const struct event *e)
 {
     struct req_dir *h =
@@ -73,7 +73,7 @@ static bool is_again(struct ladder *l, const struct event *e)
     return h && h->have_next && req_dir_classify(h, e->p) == SEEN_AGAIN;
 }
 
-/* The ids and queue pairs that a CM message names. */
+/* The communication ids and queue pairs in a CM message. */
 static void cm_fill(struct rung *r, const struct cm_msg *m)
 {
     r->attr = (uint8_t)m->mad.attr_id;
@@ -87,7 +87,7 @@ static bool same_ends(const struct rung *a, const struct rung *b)
     return a->tap == b->tap && conn_addr_eq(&a->src, &b->src) && conn_addr_eq(&a->dst, &b->dst);
 }
 
-/* Whether the same CM message was seen before; it is remembered. */
+/* True if the same CM message was seen before; notes it. */
 static bool cm_is_again(struct ladder *l, const struct rung *r)
 {
     bool again = false;
@@ -123,7 +123,7 @@ static void rung_fill(struct ladder *l, const struct event *e, struct rung *r)
         r->missing = (uint32_t)psn_diff(p->bth.psn, e->h->next);
 }
 
-/* Whether it is known already that the packet is not of the connection asked for. */
+/* True if the packet is known not to belong to the connection asked for. */
 static bool is_other(const struct ladder *l, uint32_t flow)
 {
     const struct flow *f = flow == FLOW_NONE ? NULL : conn_flow_at(observer_conns(l->observer), flow);
@@ -131,7 +131,7 @@ static bool is_other(const struct ladder *l, uint32_t flow)
     return l->o.conn && f && f->peer != FLOW_NONE && f->conn != l->o.conn;
 }
 
-/* Notes of every frame: the first one, and the one that is asked for. */
+/* Notes about every frame: the first one, and the one asked for. */
 static void note_frame(struct ladder *l, const struct event *e)
 {
     const struct frame *f = e->p->frame;

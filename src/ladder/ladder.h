@@ -11,26 +11,26 @@
 struct ladder_opts {
     uint32_t conn;            /* 0: that of the frame `around`, else the one with the worst incident, else the first */
     uint32_t lines;           /* at most */
-    bool unfolded;            /* a line for each packet */
-    uint64_t around;          /* the frame that stands in the middle; 0: none */
+    bool unfolded;            /* no folding: a line for each packet */
+    uint64_t around;          /* the frame in the middle; 0: none */
     uint16_t around_file;     /* its file, from 0 */
     const char *const *files; /* names of the capture files, ended by NULL */
-    bool unaligned;           /* times of several taps as they are */
-    const ns_t *ahead;        /* with `unaligned`: what the clock of each file is ahead, ns; NULL: nothing */
+    bool unaligned;           /* times of several taps are not aligned */
+    const ns_t *ahead;        /* with `unaligned`: how much the clock of each file is ahead, ns; NULL: not at all */
 };
 
 struct ladder;
 
-/* Subscribes to `o`, which must live as long, as must what `opts` points to. NULL without memory. */
+/* Subscribe to `o`; `o` and what `opts` points to must outlive the ladder. NULL: no memory. */
 struct ladder *ladder_new(struct observer *o, const struct ladder_opts *opts);
 void ladder_free(struct ladder *l);
-/* Draw only packets from `from` to `to`, since 1970. */
+/* Draw only packets from `from` to `to`, ns since 1970. */
 void ladder_between(struct ladder *l, ns_t from, ns_t to);
-/* Before a packet is handed to the observer: whether it is to be drawn, if it is one of the connection. */
+/* Before a packet is handed to the observer: true if it may be drawn. */
 void ladder_show(struct ladder *l, bool show);
-/* After the last packet: whether the frame `around` was there; true without one. */
+/* After the last packet: true if the frame `around` was found, or none was asked for. */
 bool ladder_reached(const struct ladder *l);
-/* After the last packet: draw it; no line is longer than `width`, which is at least LADDER_WIDTH_MIN. */
+/* After the last packet: draw; no line is longer than `width`, at least LADDER_WIDTH_MIN. */
 void ladder_draw(struct ladder *l, unsigned width, struct buf *b);
 
 #endif

@@ -5,10 +5,10 @@
 #include "src/explain/explain.h"
 #include "src/ladder/ladder.h"
 
-#define CM_RECENT    64 /* latest CM messages in which a repeated one is looked up */
-#define CM_EXCHANGES 64 /* pairs of communication ids that one connection may have */
+#define CM_RECENT    64 /* latest CM messages, to recognise retransmissions */
+#define CM_EXCHANGES 64 /* exchanges of CM messages of one connection */
 
-/* A packet in short. */
+/* A packet as seen at one tap. */
 struct rung {
     struct conn_addr src, dst;
     ns_t ts;
@@ -17,12 +17,12 @@ struct rung {
     uint16_t len, ip_id;
     uint8_t opcode, syndrome, attr; /* attr: of a CM message, else 0 */
     bool again, bad, aeth;
-    uint32_t missing;     /* of a request: PSNs before it that its tap had not seen */
+    uint32_t missing;     /* of a request: PSNs before it not seen at its tap */
     uint32_t id, peer_id; /* of a CM message: communication ids of its sender and its receiver; 0: none */
-    uint32_t qpn, to_qpn; /* likewise: queue pairs that it names, 0: none */
+    uint32_t qpn, to_qpn; /* of a CM message: queue pairs in it, 0: none */
 };
 
-/* The communication ids of an exchange of CM messages: of the end on the left, and of the other; 0: not known. */
+/* Communication ids of a CM exchange: of the left end, and of the right one; 0: not known. */
 struct cm_ids {
     uint32_t id[2];
 };
@@ -34,20 +34,20 @@ enum lost_at {
     LOST_AFTER,   /* the last tap that it passed */
 };
 
-/* A packet as it is drawn: what one tap saw, or two. */
+/* A packet as it is drawn, seen by one tap or two. */
 struct row {
-    const struct rung *at[2]; /* at the tap nearer to the left end, and at the other; NULL: not seen there */
-    const struct rung *r;     /* the one at the tap that it passed first */
-    ns_t ts;                  /* there, by the clock of the first tap */
-    const char *what;         /* what explain says about it, or NULL */
+    const struct rung *at[2]; /* at the tap nearer to the left end, and at the other; NULL: not seen */
+    const struct rung *r;     /* at the tap that it passed first */
+    ns_t ts;                  /* of `r`, by the clock of the first tap */
+    const char *what;         /* name of its incident, or NULL */
     uint8_t lost;             /* enum lost_at */
     bool right;               /* from left to right */
 };
 
-/* A line of the diagram: one row, or a run of like ones. */
+/* A line of the diagram: one row, or a run of similar rows. */
 struct line {
     uint32_t row, n;
-    ns_t silence; /* before it, if that is far above the usual; else 0 */
+    ns_t silence; /* before it, if far longer than usual; else 0 */
 };
 
 /* A frame that an incident is about. */
@@ -67,49 +67,48 @@ struct ladder {
     bool have_origin, hidden;
     struct rung *rungs;
     uint32_t n, cap;
-    uint64_t left_out;         /* packets that came when there was no room */
-    uint64_t dropped;          /* those before the frame `around`, of which the older ones are not kept */
-    bool reached;              /* the frame `around` was there, */
-    ns_t around_ts;            /* its time, */
-    uint32_t around_flow;      /* and its flow; FLOW_NONE: none */
-    uint32_t conn;             /* drawn */
-    struct rung cm[CM_RECENT]; /* latest messages of connection management */
+    uint64_t left_out;         /* packets without room */
+    uint64_t dropped;          /* packets before the frame `around` that were dropped */
+    bool reached;              /* the frame `around` was found */
+    ns_t around_ts;            /* its time */
+    uint32_t around_flow;      /* its flow; FLOW_NONE: none */
+    uint32_t conn;             /* connection drawn */
+    struct rung cm[CM_RECENT]; /* latest CM messages */
     uint32_t cm_at;
     struct cm_ids exchanges[CM_EXCHANGES]; /* of the connection drawn */
     uint32_t n_exchanges;
-    uint32_t tap[2], n_taps; /* drawn: the one nearer to the left end first */
-    struct tap_offset clock; /* of tap[1] against tap[0], in the middle of what is drawn */
+    uint32_t tap[2], n_taps; /* taps drawn: the one nearer to the left end first */
+    struct tap_offset clock; /* offset of tap[1] to tap[0], in the middle of the diagram */
     struct row *rows;
     uint32_t n_rows;
     struct told *told; /* by file and frame */
     uint32_t n_told;
     struct line *lines;
     uint32_t n_lines;
-    bool nanoseconds; /* times are shown with nine decimals */
+    bool nanoseconds; /* times have nine decimals */
 };
 
 /* --- rows.c --- */
-/* From the packets of all connections to the rows and lines of one; `left`: the flow whose sender stands on the left.
- * False without memory. */
+/* Make the rows and lines of one connection; `left`: flow of the end on the left. False: no memory. */
 bool ladder_arrange(struct ladder *l, const struct flow *left);
-/* The line in the middle, around the frame asked for. */
+/* The line with the frame asked for. */
 uint32_t ladder_middle(const struct ladder *l);
 
-/* --- told.c: all that comes from explain --- */
+/* --- told.c: incidents -------------------------------------------------------------------------- */
 /* The connection with the worst incident; 0: none. */
 uint32_t told_worst(struct ladder *l);
 /* The first frame of the worst incident about connection `conn`; 0: none. */
 uint32_t told_first_frame(struct ladder *l, uint32_t conn);
-/* Before told_fate(). False without memory. */
+/* To be called before told_fate(). False: no memory. */
 bool told_prepare(struct ladder *l);
-/* Name of the cause of the worst incident whose first frame is this one, or NULL; *after is set if it was lost behind
- * its last tap. */
+/* Name of the cause of the worst incident with this first frame, or NULL; *after: the packet was lost after its last
+ * tap. */
 const char *told_fate(const struct ladder *l, const struct rung *r, bool *after);
-/* Whether the retries of the requests of a flow were used up. */
+/* True if the retries of a flow were exhausted. */
 bool told_given_up(struct ladder *l, uint32_t flow);
 
 /* --- label.c --- */
-/* The label of a packet in `room` columns: words are shortened, then numbers left out, then it is cut. */
+/* The label of a packet in `room` columns: words are abbreviated, then numbers omitted, then it is truncated. */
 void label_fit(struct buf *b, const struct rung *r, size_t room);
 
 #endif

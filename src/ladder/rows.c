@@ -1,18 +1,18 @@
-/* layer 3 (ladder): which packets belong to the connection, which of them are the same at two taps, lines. */
+/* layer 3 (ladder): the packets of the connection, the same packet at two taps, lines. */
 #include "bits.h"
 #include "src/ladder/ladder_impl.h"
 
 #include <stdlib.h>
 
 #define TAPS_MAX    16 /* taps of a connection that are counted */
-#define FOLD_MIN    4  /* like packets in a row that are folded: the first is drawn, the others are one line */
+#define FOLD_MIN    4  /* similar packets in a row that are folded: the first is drawn, the rest is one line */
 #define SILENCE_MIN (10 * NS_PER_US)
-#define SILENCE     10 /* times the 90th percentile of the gaps: far above the usual */
-#define GAPS_MIN    8  /* gaps without which nothing is usual */
+#define SILENCE     10 /* times the 90th percentile of the gaps: far longer than usual */
+#define GAPS_MIN    8  /* gaps needed for that percentile */
 
 /* --- Packets of the connection ---------------------------------------------------------------- */
 
-/* Which end of the connection whose flow (from the left) is `c` sent a CM message: 0 left, 1 right; 2: neither. */
+/* The end that sent a CM message, for the connection with flow `c` from the left: 0 left, 1 right; 2: neither. */
 static unsigned end_of(const struct rung *r, const struct flow *c)
 {
     if (conn_addr_eq(&r->src, &c->src) && conn_addr_eq(&r->dst, &c->dst))
@@ -20,7 +20,7 @@ static unsigned end_of(const struct rung *r, const struct flow *c)
     return conn_addr_eq(&r->src, &c->dst) && conn_addr_eq(&r->dst, &c->src) ? 1 : 2;
 }
 
-/* Whether a message from end `end` names a queue pair of the connection. */
+/* True if a message from end `end` names a queue pair of the connection. */
 static bool names_qp(const struct rung *r, const struct flow *c, unsigned end)
 {
     const uint32_t qpn[2] = {c->have_sqpn ? c->sqpn : 0, c->dqpn};
@@ -28,7 +28,7 @@ static bool names_qp(const struct rung *r, const struct flow *c, unsigned end)
     return (r->qpn && r->qpn == qpn[end]) || (r->to_qpn && r->to_qpn == qpn[!end]);
 }
 
-/* True if the ids of a message from end `end` are those of the exchange `e`. */
+/* True if a message from end `end` has the ids of exchange `e`. */
 static bool ids_fit(const struct rung *r, const struct cm_ids *e, unsigned end)
 {
     uint32_t own = e->id[end], other = e->id[!end];
@@ -38,7 +38,7 @@ static bool ids_fit(const struct rung *r, const struct cm_ids *e, unsigned end)
     return (own_matches || other_matches) && !own_differs && !other_differs;
 }
 
-/* Find the exchanges that made and closed the connection: their messages name its queue pairs. */
+/* Find the exchanges that set up and closed the connection: their messages name its queue pairs. */
 static void find_exchanges(struct ladder *l, const struct flow *c)
 {
     for (uint32_t i = 0; i < l->n; i++) {
@@ -57,14 +57,14 @@ static void find_exchanges(struct ladder *l, const struct flow *c)
     }
 }
 
-/* Whether a rung belongs to the connection whose flow (in either direction) is `c`. */
+/* True if a rung belongs to the connection with flow `c` (in either direction). */
 static bool belongs(struct ladder *l, const struct rung *r, const struct flow *c)
 {
     unsigned end = end_of(r, c);
     uint32_t flow = r->flow;
 
     if (!r->attr) {
-        if (flow == FLOW_NONE) /* a CNP or a damaged packet, before the others */
+        if (flow == FLOW_NONE) /* a CNP or a packet with a bad ICRC, before the first other packet */
             flow = conn_flow_named(observer_conns(l->observer), r->tap, &r->src, &r->dst, r->dqpn);
         return flow != FLOW_NONE && conn_flow_at(observer_conns(l->observer), flow)->conn == c->conn;
     }
@@ -116,7 +116,7 @@ static void choose_taps(struct ladder *l, const struct flow *left)
     }
 }
 
-/* The time of a packet by the clock of the first tap. */
+/* The time of a packet on the clock of the first tap. */
 static ns_t aligned(const struct ladder *l, const struct rung *r)
 {
     if (l->o.unaligned)
@@ -141,13 +141,13 @@ static uint32_t bucket(const struct rung *r, uint32_t mask)
     return (uint32_t)(h * HASH_MULTIPLIER >> 40) & mask;
 }
 
-/* Rungs by what they are, the later ones of a bucket last. */
+/* Rungs by hash, later ones of a bucket last. */
 struct index_of {
     uint32_t *heads, *next;
     uint32_t mask;
-    uint32_t *pair; /* of each rung the same packet at the other tap; UINT32_MAX: none */
+    uint32_t *pair; /* by rung: the same packet at the other tap; UINT32_MAX: none */
     ns_t *ts;       /* aligned() */
-    ns_t slack;     /* a packet may seem to come so much before it was sent */
+    ns_t slack;     /* a packet may seem to arrive so much before it was sent */
 };
 
 static void index_fill(const struct ladder *l, struct index_of *x)
@@ -162,8 +162,7 @@ static void index_fill(const struct ladder *l, struct index_of *x)
     }
 }
 
-/* The copy at tap `to` of the packet that rung `i` shows: the first one that comes after it. Later copies of the packet
- * have taken theirs before. */
+/* The rung at tap `to` of the packet that rung `i` shows: the first unused copy after it. */
 static uint32_t copy_of(const struct ladder *l, const struct index_of *x, uint32_t i, uint32_t to)
 {
     const struct rung *r = &l->rungs[i];
@@ -195,7 +194,7 @@ static void match(const struct ladder *l, struct index_of *x, const struct flow 
 
 /* --- Rows ------------------------------------------------------------------------------------- */
 
-/* The last time at which tap `k` saw anything, by the clock of the first: behind it nothing is known to be lost. */
+/* Time of the last packet at tap `k`, on the clock of the first tap: a later packet cannot be called lost. */
 static ns_t last_of(const struct ladder *l, const struct index_of *x, unsigned k)
 {
     ns_t last = INT64_MIN;
@@ -216,7 +215,7 @@ static void row_add(struct ladder *l, const struct index_of *x, uint32_t i, cons
     if (l->n_taps > 1 && r->tap != l->tap[own])
         return; /* of a third tap */
     if (x && x->pair[i] != UINT32_MAX && own == right)
-        return; /* drawn with the one where it was sent */
+        return; /* part of the row of its first tap */
     *row = (struct row){.r = r, .ts = x ? x->ts[i] : r->ts, .right = right};
     row->at[own] = r;
     if (x && x->pair[i] != UINT32_MAX)
@@ -239,7 +238,7 @@ static int by_time(const void *a, const void *b)
     return x->r < y->r ? -1 : x->r > y->r;
 }
 
-/* Rows of two taps. */
+/* Make the rows of two taps. */
 static bool rows_of_two(struct ladder *l, const struct flow *left)
 {
     struct index_of x = {.mask = 1023, .slack = 2 * l->clock.bound + NS_PER_US};
@@ -294,7 +293,7 @@ static int by_length(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* Gaps from this on are silence; NS_NEVER: none are. */
+/* Shortest gap that is a silence; NS_NEVER: none is. */
 static ns_t silence_from(const struct ladder *l)
 {
     uint32_t n = l->n_rows ? l->n_rows - 1 : 0;
@@ -318,7 +317,7 @@ static bool is_asked_for(const struct ladder *l, const struct row *row)
     return false;
 }
 
-/* Whether nothing is to be told of a packet but that it passed. */
+/* True if a packet needs no remark. */
 static bool is_plain(const struct ladder *l, const struct row *row)
 {
     bool event = row->what || row->lost || row->r->attr || row->r->missing || row->r->bad;
@@ -328,7 +327,7 @@ static bool is_plain(const struct ladder *l, const struct row *row)
     return !event && !nak && seen && !is_asked_for(l, row) && !(opcode_table[row->r->opcode].flags & OPF_CNP);
 }
 
-/* Whether `b` goes on what `a` began. */
+/* True if `b` continues the run of `a`. */
 static bool is_like(const struct ladder *l, const struct row *a, const struct row *b)
 {
     bool same = a->right == b->right && a->r->opcode == b->r->opcode && a->r->again == b->r->again;
@@ -369,7 +368,7 @@ uint32_t ladder_middle(const struct ladder *l)
     return near;
 }
 
-/* Nanoseconds are shown where microseconds would make two times alike. */
+/* True if two different times would be equal in microseconds. */
 static bool needs_nanoseconds(const struct ladder *l)
 {
     for (uint32_t i = 1; i < l->n_rows; i++)

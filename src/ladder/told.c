@@ -1,4 +1,4 @@
-/* layer 3 (ladder): what explain says about the packets that are drawn. */
+/* layer 3 (ladder): incidents about the packets drawn. */
 #include "src/ladder/ladder_impl.h"
 
 #include <stdlib.h>
@@ -19,7 +19,7 @@ uint32_t told_first_frame(struct ladder *l, uint32_t conn)
     return 0;
 }
 
-/* Whether what was lost before the tap is the packet itself, and not an earlier copy of it. */
+/* True if the first frame of the incident is the packet concerned, not another one in its place. */
 static bool is_itself(const struct incident *s)
 {
     return s->place != PLACE_BEFORE || s->cause == CAUSE_DUPLICATE || s->cause == CAUSE_BAD_ICRC ||
@@ -32,7 +32,7 @@ static bool is_loss(uint8_t cause)
            cause == CAUSE_LOST_ACK;
 }
 
-/* Frames that an incident names as those concerned. */
+/* Number of frames that the incident names first: the packets concerned. */
 static unsigned n_concerned(const struct incident *s)
 {
     unsigned n = s->cause == CAUSE_DUPLICATE || s->cause == CAUSE_CE_WITHOUT_CNP ? s->n_frames : 1;
