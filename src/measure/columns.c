@@ -356,7 +356,7 @@ static void put_latency(struct buf *b, uint64_t v, unsigned width)
     pad(b, at, width);
 }
 
-/* A value for text. */
+/* A value in text output. */
 static void put_for_people(struct buf *b, const struct meter_row *r, const struct column *c)
 {
     if (c->off == offsetof(struct meter_row, goodput))
@@ -392,7 +392,7 @@ static void print_details(struct buf *b, const struct meter_row *r)
     }
 }
 
-/* The name of a tap for people: the interface alone where there is one file only. */
+/* The name of a tap in text output: the interface alone if there is one file only. */
 static void put_tap_text(struct buf *b, const struct meter_row *r)
 {
     if (r->files && r->files[1])
@@ -401,7 +401,7 @@ static void put_tap_text(struct buf *b, const struct meter_row *r)
         buf_dec(b, r->iface);
 }
 
-/* Columns that the names of taps take; 0: all rows are of one tap. */
+/* Columns for the names of taps; 0: all rows are of one tap. */
 static unsigned taps_width(struct meter_row *const *rows, size_t n)
 {
     struct buf name = {0};

@@ -6,7 +6,7 @@
 #include "src/measure/meter.h"
 
 enum rows_format { ROWS_TEXT, ROWS_JSON, ROWS_CSV };
-/* Their names, in this order; NULL-terminated. */
+/* Names of the formats, in this order; NULL-terminated. */
 extern const char *const rows_formats[];
 
 /* How a column's value is read and written. */
@@ -30,16 +30,16 @@ extern const struct column row_columns[];
 /* The column of that name; NULL if there is none. */
 const struct column *column_find(const char *name);
 
-/* Sort rows by a column, larger numbers first (texts and addresses ascending); equal ones keep their order. */
+/* Sort rows by a column, larger numbers first (texts and addresses ascending); stable. */
 void rows_sort(struct meter_row **rows, size_t n, const struct column *by);
-/* All rows. `details`: with ROWS_TEXT every value that is known, below each row. */
+/* Print all rows. `details`: with ROWS_TEXT every known value, below each row. */
 void rows_print(struct buf *b, enum rows_format format, bool details, struct meter_row *const *rows, size_t n,
                 const struct meter_totals *t);
 
 /* Append "  tap NAME" to a line about a row, unless it is of interface 0 of the only file. */
 void row_tap_after(struct buf *b, const struct meter_row *r);
 
-/* Intervals, printed as they come: the head, one interval, the totals. */
+/* Intervals, printed as they end: head, intervals, totals. */
 struct ticks {
     enum rows_format format;
     uint64_t n; /* printed so far */

@@ -21,8 +21,8 @@ struct hist {
 
 /* Count a value; negative ones count as 0. */
 void hist_add(struct hist *h, ns_t v);
-/* The value below or at which `permille` of 1000 values lie, by the nearest rank: the middle of its bucket, but exact
- * for the smallest and the largest value. 0 without values. */
+/* The value at rank `permille` of 1000 (nearest rank): the middle of its bucket; the smallest and largest value are
+ * exact. 0 without values. */
 ns_t hist_permille(const struct hist *h, unsigned permille);
 
 #endif

@@ -317,11 +317,11 @@ static void on_datagram(struct meter *m, const struct pkt *p)
     r->missing += r->grams ? r->grams->gap : 0;
     r->duplicates += as == SEEN_COPY;
     if (as == SEEN_COPY)
-        return; /* a copy made by the network: its sender posted one */
+        return; /* a duplicate made in the network: its sender posted one */
     wqe_datagram(&m->work, &m->next_id, p, UD_FLOW(slot));
 }
 
-/* A packet that its receiver drops silently. */
+/* A packet with a bad ICRC: its receiver drops it silently. */
 static void on_bad_icrc(struct meter *m, uint32_t flow)
 {
     if (flow == FLOW_NONE || !m->rows[flow].used)
@@ -349,7 +349,7 @@ static void on_cm(struct meter *m, const struct pkt *p)
         }
 }
 
-/* A packet that is no request or response. */
+/* A packet that is neither request nor response. */
 static void on_other(struct meter *m, const struct pkt *p)
 {
     if (p->have & H_MAD)

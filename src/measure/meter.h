@@ -15,26 +15,26 @@
 #define METER_OLD   16384      /* finished rows: the queue pair was reconnected, or the flow evicted */
 #define METER_NONE  UINT64_MAX /* a value that is not known */
 
-/* What `--interval` shows: counts that grow with packets. */
+/* Counts shown by `--interval`. */
 struct meter_counts {
     uint64_t packets;    /* all packets of the row */
-    uint64_t bytes;      /* of them, on the wire with all headers */
-    uint64_t payload;    /* of them, InfiniBand payload without pad */
+    uint64_t bytes;      /* bytes of them on the wire, with all headers */
+    uint64_t payload;    /* bytes of InfiniBand payload in them, without pad */
     uint64_t again;      /* retransmitted request packets */
-    uint64_t seq_naks;   /* sequence NAKs that answer the row's requests */
+    uint64_t seq_naks;   /* RNR NAKs that answer the row's requests */
     uint64_t rnr_naks;   /* RNR NAKs, likewise */
     uint64_t timeouts;   /* retransmissions on ACK timeout */
     uint64_t ce;         /* packets of the row marked CE in their IP header */
-    uint64_t fecn, becn; /* and those with these bits, which mean nothing on RoCEv2, in their BTH */
+    uint64_t fecn, becn; /* packets with these bits in their BTH, which mean nothing on RoCEv2 */
     uint64_t cnps;       /* CNPs in the row */
 };
 
-/* A distribution in five numbers (ns), all METER_NONE without values. */
+/* A distribution (ns); METER_NONE without values. */
 struct meter_times {
     uint64_t n, min, median, p99, max;
 };
 
-/* Numbers are METER_NONE where nothing is known. */
+/* Numbers are METER_NONE if they are not known. */
 struct meter_row {
     struct conn_addr src, dst;
     const char *const *files; /* names of the capture files: meter_opts.files */
@@ -51,24 +51,24 @@ struct meter_row {
     /* Requests. */
     uint64_t requests, request_bytes; /* packets and payload, retransmissions included */
     uint64_t responses;
-    uint64_t naks_sent;                   /* of them NAKs of any kind */
+    uint64_t naks_sent;                   /* NAKs of any kind among them */
     uint64_t ops[WQE_OPS];                /* messages by operation */
-    uint64_t messages, completed, failed; /* work requests; with status SUCCESS; with another */
-    uint64_t message_bytes;               /* of completed ones, and of all where nothing is acknowledged */
+    uint64_t messages, completed, failed; /* work requests; status SUCCESS; other status */
+    uint64_t message_bytes;               /* of completed messages; of all for unreliable services */
     uint64_t goodput; /* bits per second: message_bytes over the time from the first start to the last end */
     uint64_t again_bytes;
     uint64_t duplicates;         /* identical copies of a packet */
-    uint64_t duplicate_requests; /* copies, and retransmissions of requests that were acknowledged before */
+    uint64_t duplicate_requests; /* duplicates, and retransmissions of requests acknowledged before */
     uint64_t out_of_sequence; /* requests ahead of the expected PSN, for a responder that drops out-of-order packets */
     uint64_t late;            /* new requests that came after later ones: out of order */
     uint64_t implied_naks;
-    uint64_t missing; /* PSNs skipped when later ones came first; of datagrams only if all of them came later */
+    uint64_t missing; /* PSNs skipped by later ones; datagrams: only if all others came */
     uint64_t bad_icrc;
     uint64_t restarts;
     /* Responses to them. */
     uint64_t acks, naks;                /* naks: other than sequence and RNR */
-    uint64_t naks_invalid, naks_access; /* of them: invalid request; remote access error */
-    uint64_t acked;                     /* PSNs that ACKs newly acknowledged */
+    uint64_t naks_invalid, naks_access; /* invalid request; remote access error */
+    uint64_t acked;                     /* PSNs newly acknowledged by ACKs */
     uint64_t packets_per_ack;           /* in thousandths */
     uint64_t credits_min, credits_max;  /* of ACKs; METER_NONE: no end-to-end flow control */
     uint64_t rnr_wait;                  /* ns from RNR NAKs to the request's next copy */
@@ -80,14 +80,14 @@ struct meter_row {
     uint64_t pmtu_agreed, pmtu_seen;
     uint64_t depth_agreed, depth_seen;     /* READs and atomics outstanding */
     uint64_t timeout_agreed, timeout_seen; /* ns; seen: the shortest silence before a timeout */
-    uint64_t retry_agreed, retry_seen;     /* seen: timeouts without progress in between, at most */
+    uint64_t retry_agreed, retry_seen;     /* seen: most ACK timeouts without progress in between */
     uint64_t rnr_retry_agreed, rnr_retry_seen;
-    uint64_t in_flight; /* PSNs not acknowledged, at most */
+    uint64_t in_flight; /* most PSNs outstanding */
     struct meter_times latency, ack_latency;
     /* The account of its requests, if the observer has a timeline. */
     bool accounted;           /* it has one */
     ns_t states[TIME_STATES]; /* with accounted: time in each, ns */
-    uint64_t lost;            /* of it, time in the states that cost; METER_NONE: no account */
+    uint64_t lost;            /* time in the states that cost, ns; METER_NONE: no account */
     /* Internal. */
     struct meter_counts before; /* at the start of the interval */
     ns_t good_first, good_last, cnp_first, cnp_last;
@@ -96,7 +96,7 @@ struct meter_row {
     bool active, have_good, used;
 };
 
-/* One interval of a row: `added` has its counts, `start` is its time, `since` its time after the first frame. */
+/* One interval of a row: `added` has its counts, `start` is its start, `since` likewise, from the first frame. */
 typedef void meter_tick(void *user, const struct meter_row *row, ns_t start, ns_t since,
                         const struct meter_counts *added);
 
@@ -110,13 +110,13 @@ struct meter_opts {
 
 struct meter;
 
-/* Subscribes to `observer`, which must live as long. NULL without memory. */
+/* Subscribe to `observer`, which must outlive the meter. NULL: no memory. */
 struct meter *meter_new(struct observer *observer, const struct meter_opts *o);
 void meter_free(struct meter *m);
-/* No more packets: hand over the open work requests. */
+/* No more packets: report the open work requests. */
 void meter_end(struct meter *m);
-/* After meter_end(), and timeline_end() if there is a timeline: the rows, in the order of connections; NULL without
- * memory or rows. *n is set. They live as long as `m`. */
+/* After meter_end(), and timeline_end() if there is a timeline: the rows, by connection; NULL without memory or rows.
+ * Sets *n. They live as long as `m`. */
 struct meter_row **meter_rows(struct meter *m, size_t *n);
 /* Connection (0: datagrams) and queue pairs of a flow that wqe_user.over() names; *row is valid until the next
  * packet. */
@@ -127,7 +127,7 @@ struct meter_totals {
     uint64_t counted;   /* InfiniBand packets that are in rows */
     uint64_t malformed; /* not in rows: malformed, or a bad ICRC in no row */
     uint64_t lost_rows; /* rows evicted */
-    uint64_t forgotten; /* evicted flows; their later packets are in rows of their own */
+    uint64_t forgotten; /* evicted flows; their later packets are in new rows */
     ns_t first, last;   /* times of all frames */
 };
 struct meter_totals meter_totals(const struct meter *m);

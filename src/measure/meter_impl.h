@@ -40,19 +40,19 @@ struct meter {
 void row_init(struct meter_row *r, const struct pkt *p, const char *const *files);
 /* True if the row is that of the flow; false if the flow was evicted and another has its place. */
 bool row_is_of(const struct meter_row *r, const struct flow *f);
-/* Copy what is known of the connection by now into the row. */
+/* Copy what is known of the connection into the row. */
 void row_identify(struct meter_row *r, const struct flow *f);
-/* Values that are computed from others; `s` is NULL for rows without requests. */
+/* Compute derived values; `s` is NULL for rows without requests. */
 void row_finish(struct meter_row *r, const struct side *s);
 
-/* Of the work requests of a flow that has a side. */
+/* Environment of the work requests of a flow with a side. */
 struct wqe_env meter_env(struct meter *m, uint32_t flow);
-/* The row of a flow is over, for reason `why` of its open work requests: keep a copy. */
+/* Close the row of a flow, for reason `why` of its open work requests: keep a copy. */
 void meter_retire(struct meter *m, uint32_t flow, enum wqe_reason why);
 
 /* The row has packets in this interval. */
 void meter_activate(struct meter *m, struct meter_row *r);
-/* Time has come to `now`: report the intervals that end before it. */
+/* Report the intervals that end before `now`. */
 void meter_tick_to(struct meter *m, ns_t now);
 /* The last interval ends. */
 void meter_tick_all(struct meter *m);

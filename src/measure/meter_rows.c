@@ -78,7 +78,7 @@ void row_finish(struct meter_row *r, const struct side *s)
     if (r->acks)
         r->packets_per_ack = r->acked * 1000 / r->acks;
     if (r->grams && r->missing != r->late)
-        r->missing = METER_NONE; /* the others may be for other queue pairs */
+        r->missing = METER_NONE; /* the missing ones may be for other queue pairs */
     if (r->c.cnps > 1)
         r->cnp_gap_mean = (uint64_t)(r->cnp_last - r->cnp_first) / (r->c.cnps - 1);
 }

@@ -76,7 +76,7 @@ void wqe_flush(struct wqe_ring *r, const struct wqe_env *e, enum wqe_reason why,
     r->backs = 0;
 }
 
-/* `p` concerns `w`. */
+/* `p` belongs to `w`: call back. */
 static void tell_packet(const struct wqe_env *e, const struct wqe *w, const struct pkt *p)
 {
     if (UNLIKELY(e->user->packet != NULL))
@@ -103,14 +103,14 @@ static enum wqe_op op_of(const struct pkt *p)
     return op == OP_COMPARE_SWAP ? WQE_CMP_SWAP : WQE_FETCH_ADD;
 }
 
-/* True for operations that only the last packet shows: immediate data or the key to invalidate. It may come first, out
- * of order. */
+/* True for operations that only the last packet shows: immediate data or the key to invalidate. The last packet may
+ * come first, out of order. */
 static bool comes_last(enum wqe_op op)
 {
     return op == WQE_SEND_IMM || op == WQE_SEND_INV || op == WQE_WRITE_IMM;
 }
 
-/* Take what the headers of one packet say about its work request. */
+/* Take the header fields of one packet of the work request. */
 static void take_headers(struct wqe *w, const struct pkt *p)
 {
     enum wqe_op op = op_of(p);
@@ -134,7 +134,7 @@ static void take_headers(struct wqe *w, const struct pkt *p)
     }
 }
 
-/* A packet of `w` that was not seen before. */
+/* Add a new packet of `w`. */
 static void take_packet(struct wqe *w, const struct pkt *p)
 {
     uint32_t flags = p->op->flags;
@@ -177,7 +177,7 @@ static struct wqe *insert(struct wqe_ring *r, const struct wqe_env *e, const str
     return at(r, i);
 }
 
-/* The operation as the First and Middle packets show it. */
+/* The operation without immediate data or invalidation, as First and Middle packets show it. */
 static uint8_t plain_op(uint8_t op)
 {
     return op == WQE_SEND_IMM || op == WQE_SEND_INV ? WQE_SEND : op == WQE_WRITE_IMM ? WQE_WRITE : op;
@@ -205,14 +205,14 @@ static struct wqe *continued(struct wqe_ring *r, const struct wqe_env *e, const 
     struct wqe *w = i ? at(r, i - 1) : NULL;
 
     if (!w || w->psn == p->bth.psn)
-        return w; /* its place was taken by mistake */
+        return w; /* counted to `w` by mistake */
     if (is_start(p) || (w->ended && !wqe_covers(e->dir, w, p->bth.psn)) || wqe_has_answer(w) || is_other(e->dir, w, p))
         return NULL;
     return w;
 }
 
-/* The PSNs from `from` up to, not including, `to` were counted to `w` but are a work request of their own: build it
- * from the requests that are remembered. */
+/* PSNs from `from` to before `to` were counted to `w` but are a work request of their own: build it from the requests
+ * noted. */
 static struct wqe known_of(const struct wqe_env *e, const struct wqe *w, uint32_t from, uint32_t to)
 {
     uint32_t n = min_u32((to - from) & PSN_MASK, TRACK_SENT);
@@ -242,7 +242,7 @@ static struct wqe known_of(const struct wqe_env *e, const struct wqe *w, uint32_
     return k;
 }
 
-/* `p` begins a work request, or ends `w`, in the middle of the PSNs that were counted to `w`: split `w`. */
+/* `p` begins a work request, or ends `w`, inside the PSNs counted to `w`: split `w`. */
 static void cut(struct wqe_ring *r, const struct wqe_env *e, const struct pkt *p, uint32_t i)
 {
     struct wqe *w = i ? at(r, i - 1) : NULL, rest, kept;
@@ -302,7 +302,8 @@ static struct wqe *take_unseen(struct wqe_ring *r, const struct wqe_env *e, cons
     return insert(r, e, &begun, i);
 }
 
-/* The work request was not complete: the response that completed it may have been lost. Keep it as the proof. */
+/* `w` is not complete for its requester: the response that completed it may have been lost. Keep that response as
+ * proof. */
 static void reopen(struct wqe *w)
 {
     if (w->done_frame && !w->refused) {
@@ -312,7 +313,7 @@ static void reopen(struct wqe *w)
     w->done_frame = 0;
 }
 
-/* The requester retransmits `p`: for it neither this work request nor a later one is complete. */
+/* The requester retransmits `p`: neither this work request nor a later one is complete for it. */
 static struct wqe *take_again(struct wqe_ring *r, const struct req_dir *h, const struct pkt *p, enum seen_as as)
 {
     struct wqe *w = find(r, h, p->bth.psn);
@@ -386,7 +387,7 @@ static void prove(const struct wqe_env *e, struct wqe *w, const struct pkt *p, b
     tell_packet(e, w, p);
 }
 
-/* The next work request is the oldest open one. Its requester has dropped the responses that came before those to the
+/* The next work request becomes the oldest open one. The requester dropped its responses that came before those of the
  * request before it. */
 static void advance_open(struct wqe_ring *r)
 {
@@ -395,8 +396,8 @@ static void advance_open(struct wqe_ring *r)
             at(r, r->open)->got = 0;
 }
 
-/* All requests before PSN `before` were delivered: SENDs and WRITEs are complete; READs and atomics are when their
- * response arrives. */
+/* All requests before PSN `before` were delivered: SENDs and WRITEs are complete; READs and atomics complete with their
+ * own response. */
 static void take_proof(struct wqe_ring *r, const struct wqe_env *e, const struct pkt *p, uint32_t before)
 {
     struct req_dir *h = e->dir;

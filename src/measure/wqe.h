@@ -1,9 +1,9 @@
 /* layer 3 (measure): the work requests of one direction of a connection, reconstructed from its packets.
  *
  * A work request is identified by the PSNs of its packets (of a READ: of its responses). The latest WQE_MAX of a
- * direction are kept in PSN order, so that a retransmission finds the one it belongs to: a requester retransmits only
- * requests that are not complete for it. The oldest is given a status and handed over when a new one needs its place,
- * or at the end. */
+ * direction are kept in PSN order, to find the work request of a retransmission: a requester retransmits only requests
+ * that are not complete for it. The oldest gets a status and is handed over when a new one needs its place, or at the
+ * end. */
 #ifndef RDMATRACE_MEASURE_WQE_H
 #define RDMATRACE_MEASURE_WQE_H
 
@@ -34,7 +34,7 @@ enum wqe_reason {
     WQE_UNRELIABLE, /* UC, UD: there are no acknowledgements */
     WQE_CAPTURE_ENDS,
     WQE_NO_ACK, /* the capture has no packet of the responder */
-    /* it was acknowledged, but an earlier request was then retransmitted: a send queue completes in order */
+    /* acknowledged, but an earlier request was retransmitted afterwards: a send queue completes in order */
     WQE_BEHIND,
     WQE_NO_ANSWER, /* responses to a READ or atomic are missing, although later requests were acknowledged */
     WQE_RNR_WAIT,  /* RNR NAK; no retransmission in the capture */
@@ -58,7 +58,7 @@ struct wqe {
     ns_t start;                       /* of the first packet */
     ns_t last;                        /* of the latest request packet */
     ns_t done;                        /* with done_frame */
-    /* the response that acknowledged it while the response to an earlier READ or atomic was missing; 0: none */
+    /* acknowledged by this response, while the response to an earlier READ or atomic was missing; 0: none */
     uint64_t proof_frame;
     ns_t proof;       /* with proof_frame */
     uint32_t psn;     /* its first PSN */
@@ -77,14 +77,14 @@ struct wqe {
     bool ended;       /* its last packet was seen */
     bool have_remote; /* va and rkey */
     bool refused;     /* a NAK ended it: `status` */
-    bool missed;      /* a later response came first and it was retransmitted: the requester lacks its response */
+    bool missed;      /* a later response came first, then it was retransmitted: its response is missing */
 };
 
 /* Callbacks. */
 struct wqe_user {
     void *user;
-    /* A packet concerns work request `w`: one of its requests, responses or NAKs, or the ACK that completes it
-     * (done_frame, or proof_frame, is then that of `p`); `flow` is that of its requests. May be NULL. */
+    /* A packet of work request `w`: a request, response or NAK, or the ACK that completes it (done_frame or proof_frame
+     * is then that of `p`); `flow`: that of its requests. May be NULL. */
     void (*packet)(void *user, const struct wqe *w, const struct pkt *p, uint32_t flow);
     /* Its status is decided; `flow` as above. */
     void (*over)(void *user, const struct wqe *w, uint32_t flow);
@@ -95,26 +95,26 @@ struct wqe_ring {
     uint32_t open;    /* the first `open` of them are completed */
     /* the requester sent a NAK that puts its queue pair into the error state */
     bool stopped;
-    bool blocked;         /* one that was handed over had no response */
+    bool blocked;         /* a work request handed over had no response */
     ns_t blocked_at;      /* time of its latest request packet */
     ns_t silence;         /* time without a packet before the latest ACK timeout */
-    uint32_t backs;       /* go-backs in a row, each from no later PSN than the one before */
-    uint32_t backs_psn;   /* the PSN from which the latest one starts */
-    bool in_vain;         /* wqe_flush(): the responses to one and to all after it may not have reached the requester */
+    uint32_t backs;       /* go-backs in a row, none from a later PSN than the one before */
+    uint32_t backs_psn;   /* PSN of the latest one */
+    bool in_vain;         /* wqe_flush(): responses to one and all later ones may not have reached the requester */
     ns_t fresh;           /* time of the latest new request */
     uint64_t fresh_frame; /* likewise */
     ns_t closed;          /* time of a DREQ of either end; 0: not seen */
-    /* the latest go-back, from PSN `unheeded_psn`, had been answered before one of the go-backs in a row */
+    /* the latest go-back, from PSN `unheeded_psn`, had been answered before an earlier go-back of the row */
     bool unheeded;
     uint32_t unheeded_psn;
     bool left;         /* the requester sent a DREQ, and no request since */
-    bool gave_up;      /* with `left`: it had used all retries by then */
-    bool dead;         /* one failed: later ones are flushed */
+    bool gave_up;      /* with `left`: it had exhausted its retries */
+    bool dead;         /* one failed: later work requests are flushed */
     uint32_t dead_psn; /* PSN of the failed one */
     struct wqe slot[WQE_MAX];
 };
 
-/* What a decision needs besides the ring. */
+/* Further input of a decision. */
 struct wqe_env {
     const struct observer *observer;
     struct req_dir *dir;
@@ -125,15 +125,14 @@ struct wqe_env {
 
 /* The PSN after the last one of `w`. */
 uint32_t wqe_end(const struct req_dir *h, const struct wqe *w);
-/* The request `p`, which is `as`; after req_dir_request(), or before it for SEEN_RESTART (then call wqe_flush()
- * first). */
+/* Request `p`, which is `as`; after req_dir_request(), or before it for SEEN_RESTART (then call wqe_flush() first). */
 void wqe_request(struct wqe_ring *r, const struct wqe_env *e, const struct pkt *p, enum seen_as as);
-/* The response `p`; after req_dir_response(). */
+/* Response `p`; after req_dir_response(). */
 void wqe_response(struct wqe_ring *r, const struct wqe_env *e, const struct pkt *p);
 /* The requester sent a NAK that puts its own queue pair into the error state: open work requests are flushed, later
  * responses dropped. */
 void wqe_stop(struct wqe_ring *r);
-/* Either end sent a DREQ at `now`. If the requester did (`own`), it accepts no response any more. */
+/* Either end sent a DREQ at `now`. If the requester did (`own`), it ignores later responses. */
 void wqe_close(struct wqe_ring *r, const struct wqe_env *e, ns_t now, bool own);
 /* Hand over all open ones: WQE_RESTART, WQE_FORGOTTEN, or WQE_CAPTURE_ENDS with `now` the time of the capture's
  * last frame. */

@@ -12,8 +12,8 @@ static bool timed_out(const struct wqe_ring *r, const struct wqe_env *e, const s
            observer_heard_rdma(e->observer, h->flow);
 }
 
-/* True if the requester has used all its retries. Without an RDMA packet of the responder the capture may lack its RNR
- * NAKs, after which the requester retransmits and gives up just the same. */
+/* True if the requester exhausted its retries. Without an RDMA packet of the responder the capture may lack its RNR
+ * NAKs, which also lead to retransmissions and to the error state. */
 static bool gave_up(const struct wqe_ring *r, const struct wqe_env *e, ns_t now)
 {
     const struct req_dir *h = e->dir;
@@ -23,7 +23,7 @@ static bool gave_up(const struct wqe_ring *r, const struct wqe_env *e, ns_t now)
     return r->left ? r->gave_up : retries_gave_up(e->observer, h, e->params, r->silence, now);
 }
 
-/* Status or reason of `w`, which no response completed. */
+/* Status or reason of `w`, without a response that completed it. */
 static void decide_open(struct wqe_ring *r, const struct wqe_env *e, struct wqe *w, enum wqe_reason why, ns_t now)
 {
     const struct req_dir *h = e->dir;
