@@ -5,8 +5,8 @@
 #include <stdlib.h>
 
 #define SIM_PORT   18515 /* that the passive side listens on, as perftest does */
-#define FIRST_PORT 40000 /* of the active side, and how many it has */
-#define PORTS      20000
+#define FIRST_PORT 40000 /* first port of the active side */
+#define PORTS      20000 /* ports of the active side */
 
 void sim_conn_config_init(struct sim_conn_config *c, enum qp_type type, uint16_t mtu)
 {
@@ -47,7 +47,7 @@ static uint32_t qpn_of(const struct sim *s, const struct sim_conn *c, unsigned h
     return ep_qp(s->ep[h], c->qp[h])->qpn;
 }
 
-/* Fill in what each host has to know of the other. */
+/* Set the path and the attributes of each host's peer. */
 static void fill_peers(const struct sim *s, struct sim_conn *c, const struct sim_conn_config *cfg)
 {
     for (unsigned h = 0; h < NET_HOSTS; h++) {
@@ -130,7 +130,7 @@ int sim_conn_join(struct sim *s, struct sim_conn *c)
 
 /* --- With connection managers ----------------------------------------------------------------- */
 
-/* Code of an acknowledgement timeout that the other side arrives at: twice the packet life time. */
+/* Packet life time code that makes the other side choose this ACK timeout: twice the packet life time. */
 static uint8_t life_of(uint8_t timeout)
 {
     return timeout ? (uint8_t)(timeout - 1) : 0;
@@ -180,7 +180,7 @@ static void own_params(const struct sim *s, const struct sim_conn *c, unsigned h
     }
 }
 
-/* The connection of a requester's queue pair. */
+/* The connection whose requester has this queue pair. */
 static struct sim_conn *conn_of_qpn(const struct sim *s, unsigned h, uint32_t qpn)
 {
     int qp = ep_qp_find(s->ep[h], qpn);
@@ -188,7 +188,7 @@ static struct sim_conn *conn_of_qpn(const struct sim *s, unsigned h, uint32_t qp
     return qp >= 0 ? ep_qp_user(s->ep[h], qp) : NULL;
 }
 
-/* The passive side's connection that a request is for: the requester's queue pair or port tells. */
+/* The passive side's connection for a request: found by the queue pair or port of the active side. */
 static struct sim_conn *conn_of_request(const struct sim *s, unsigned h, const struct cm_conn *cm)
 {
     struct sim_conn *c = conn_of_qpn(s, h ^ 1, cm->peer.qpn);
@@ -213,7 +213,7 @@ static void request(struct sim *s, unsigned h, const struct cm_conn *cm, struct 
     if (cm->peer.service_id != cm_service_ip(sidr ? CM_PS_UDP : CM_PS_TCP, cm_port(s)))
         return;
     a->reason = sidr ? CM_SIDR_NO_QP : CM_REJ_NO_QP;
-    if (!c || ep_has_fault(s->ep[h], RULE_CM_05)) /* that fault is about a refusal */
+    if (!c || ep_has_fault(s->ep[h], RULE_CM_05)) /* that fault is about a reject */
         return;
     own_params(s, c, h, &a->own);
     a->own.has_ip = 0;

@@ -33,7 +33,7 @@ static struct av sim_av(const struct sim *s, unsigned h)
     return av;
 }
 
-/* Whether the host has stopped. */
+/* True if the host has stopped. */
 static bool has_stopped(const struct sim *s, unsigned h)
 {
     const struct sim_end *e = &s->end[h];
@@ -113,13 +113,13 @@ unsigned sim_idle(const struct sim *s, const char *const who[NET_HOSTS], told_fn
     return n;
 }
 
-/* When the port of a host can send: not before the frame before is sent, nor while it is paused. */
+/* When the port of a host is free: after the frame before, and after a pause. */
 static ns_t port_open_at(const struct sim *s, unsigned h)
 {
     return s->port_free[h] > s->net.stopped_until[h] ? s->port_free[h] : s->net.stopped_until[h];
 }
 
-/* What the hosts have to send goes to the network as fast as their ports take it; `most` frames. */
+/* Send what the hosts have due, as fast as their ports allow; at most `most` frames. */
 static void sim_transmit(struct sim *s, unsigned h, unsigned most)
 {
     uint8_t frame[EP_FRAME_MAX];
@@ -166,10 +166,10 @@ void sim_arrive(struct sim *s, const uint8_t *data, uint32_t len, ns_t when)
         s->app.sent(s->app.user, from, data, len, when);
     net_send(&s->net, from, data, len, s->now);
     net_run(&s->net, s->now);
-    sim_transmit(s, s->wire->local, 1); /* answers one by one, as a host does that is not in a hurry */
+    sim_transmit(s, s->wire->local, 1); /* one response at a time, as a host does under no load */
 }
 
-/* What our host has to do by now; when it wants to go on. */
+/* Do the work of the real host; returns when it must be called again. */
 static ns_t wire_work(struct sim *s)
 {
     unsigned h = s->wire->local;

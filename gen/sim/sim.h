@@ -1,19 +1,18 @@
-/* layer 3 (sim): two hosts, a network between them and one virtual clock: runs whole conversations from a seed. */
+/* layer 3 (sim): two hosts, a network between them and one virtual clock: whole conversations from a seed. */
 #ifndef RDMATRACE_GEN_SIM_SIM_H
 #define RDMATRACE_GEN_SIM_SIM_H
 
 #include "gen/endpoint/cm_agent.h"
 #include "gen/net/net.h"
 
-/* A real network in place of the simulated clock and of one host: host `local` is ours and lives in real time; of the
- * other one the simulation has an image that never sends, and knows what the real one has told. Exact events and nodes
- * stay in between. */
+/* A real network in place of the virtual clock and of one host: host `local` runs in real time. The other host has a
+ * replica in the simulation, which never sends; it holds what the real host has announced. Exact events and nodes
+ * remain in between. */
 struct sim_wire {
     unsigned local;
-    bool (*ready)(void *user);                                   /* whether a frame can leave now */
-    void (*send)(void *user, const uint8_t *data, uint32_t len); /* a frame leaves */
-    /* Hand what has arrived to sim_arrive(); when there was nothing, wait for it until `until`. 0, or a negative
-     * errno. */
+    bool (*ready)(void *user);                                   /* true if a frame can be sent now */
+    void (*send)(void *user, const uint8_t *data, uint32_t len); /* send a frame */
+    /* Pass received frames to sim_arrive(); if there are none, wait for one until `until`. 0, or a negative errno. */
     int (*wait)(void *user, ns_t until);
     ns_t (*clock)(void *user); /* time now */
     void *user;
@@ -21,19 +20,19 @@ struct sim_wire {
 
 /* When a host stops: from then on the host sends nothing and ignores every packet that arrives. */
 struct sim_end {
-    ns_t at;         /* time; 0: never */
-    uint64_t frames; /* after so many that it sent; 0: never */
+    ns_t at;         /* at this time; 0: never */
+    uint64_t frames; /* after it has sent this many frames; 0: never */
 };
 
-/* What the simulation is made of. */
+/* Configuration of a simulation. */
 struct sim_config {
     uint64_t seed;
     struct ep_config ep[NET_HOSTS]; /* seeds are derived from `seed` */
     struct net_config net;
     uint64_t port_rate;               /* bit/s at which a host puts frames on the wire; 0: 100 G */
     bool no_cm;                       /* no connection manager */
-    struct event_list *events;        /* taken over by the simulation; NULL: none */
-    struct sim_end end[NET_HOSTS];    /* when a host goes silent */
+    struct event_list *events;        /* taken over; NULL: none */
+    struct sim_end end[NET_HOSTS];    /* when a host stops */
     const struct sim_wire *wire;      /* NULL: everything is simulated */
     uint16_t port;                    /* of RDMA-CM, on which the passive side listens; 0: 18515 */
     struct tap_set *taps[TAP_PLACES]; /* NULL: no file there */
@@ -54,13 +53,13 @@ struct sim_conn_config {
     struct ep_peer peer[NET_HOSTS]; /* as the host sees the other one; addresses, QPNs and PSNs are filled in */
 };
 
-#define SIM_PASSES_MAX 10000000 /* steps without a frame sent: more are an endless loop */
+#define SIM_PASSES_MAX 10000000 /* steps without a frame sent: more mean an endless loop */
 
 enum sim_conn_state {
     SIM_CONN_NEW,     /* queue pairs in RESET */
     SIM_CONN_PENDING, /* the connection manager sets it up */
     SIM_CONN_UP,
-    SIM_CONN_FAILED,  /* refused, or no answer */
+    SIM_CONN_FAILED,  /* rejected, or no response */
     SIM_CONN_CLOSING, /* disconnecting */
     SIM_CONN_DOWN,
 };
@@ -71,21 +70,21 @@ struct sim_conn {
     uint8_t state[NET_HOSTS];       /* enum sim_conn_state, as the host sees it */
     int qp[NET_HOSTS];              /* handles */
     int cq[NET_HOSTS];              /* sends and receives of the queue pair */
-    bool srq[NET_HOSTS];            /* it takes receives from a shared queue */
+    bool srq[NET_HOSTS];            /* receives are posted to a shared queue */
     int ah[NET_HOSTS];              /* UD: address handle of the other host */
     uint32_t remote_qpn[NET_HOSTS]; /* UD: queue pair to send to */
     uint32_t remote_qkey[NET_HOSTS];
     struct ep_peer peer[NET_HOSTS];
 };
 
-/* Who uses the simulation; each member may be NULL. */
+/* The application; each member may be NULL. */
 struct sim_app {
-    /* Time has come to `now`, everything due in the hosts was done: look at completions, post work. Returns when it
-     * wants to be called again at the latest; NS_NEVER: only when something happens. */
+    /* Called at `now`, after everything due in the hosts: poll completions, post work. Returns when it must be called
+     * again at the latest; NS_NEVER: only when something happens. */
     ns_t (*run)(void *user, ns_t now);
-    /* A host sends a frame. */
+    /* A host sent a frame. */
     void (*sent)(void *user, unsigned host, const uint8_t *data, uint32_t len, ns_t now);
-    /* An asynchronous event of a host. */
+    /* A host raised an asynchronous event. */
     void (*event)(void *user, unsigned host, const struct ep_event *event);
     void *user;
 };
@@ -100,17 +99,17 @@ struct sim {
     struct event_list *events;
     struct sim_app app;
     struct sim_conn **conn; /* by number - 1 */
-    uint8_t *news;          /* by number - 1: 1: new, or its state has changed; the app sets it to 0 */
+    uint8_t *news;          /* by number - 1: 1: new, or its state changed; the application clears it */
     unsigned n_conns;
     uint64_t port_rate;
     ns_t port_free[NET_HOSTS];
     struct sim_end end[NET_HOSTS];
     uint64_t sent[NET_HOSTS]; /* frames */
     uint64_t frames;          /* sent by both hosts */
-    uint32_t passes;          /* steps since the last frame was sent */
+    uint32_t passes;          /* steps since the last frame */
     const struct sim_wire *wire;
     int wire_err;    /* first error of the wire */
-    ns_t last_frame; /* wire: when a frame was sent or arrived */
+    ns_t last_frame; /* wire: time of the last frame sent or received */
     uint16_t port;
 };
 
@@ -126,29 +125,28 @@ void sim_free(struct sim *s);
 struct sim_conn *sim_conn_add(struct sim *s, const struct sim_conn_config *c, int *err);
 /* Bring both queue pairs of a connection to RTS without a connection manager. 0 or a negative errno. */
 int sim_conn_join(struct sim *s, struct sim_conn *c);
-/* Ask the connection manager of host `from` to connect; c->state tells how far the connection is. */
+/* Connect through the connection manager of host `from`; c->state tells the progress. */
 int sim_conn_connect(struct sim *s, struct sim_conn *c, unsigned from);
 /* Ask host `from` to disconnect. */
 int sim_conn_disconnect(struct sim *s, struct sim_conn *c, unsigned from);
 
-/* Tell of each event and fault asked for that never happened; `who`: what the hosts are called. Returns how many they
- * are. */
+/* Report each event and fault that never happened; `who`: names of the hosts. Returns their number. */
 unsigned sim_idle(const struct sim *s, const char *const who[NET_HOSTS], told_fn *told, void *user);
 
 /* The path from host `from` to the other one. */
 struct av sim_path(const struct sim *s, unsigned from);
 /* Give both hosts a connection manager (sim_init() does). 0; -ENOMEM. */
 int sim_cm_open(struct sim *s, const struct sim_config *c);
-/* Whether the last sim_step() gave up because time stood still. */
+/* True if the last sim_step() gave up because time did not advance. */
 static inline bool sim_stuck(const struct sim *s)
 {
     return s->passes > SIM_PASSES_MAX;
 }
 
-/* With a wire: a frame of the other host has arrived, at time `when`. */
+/* With a wire: a frame of the other host arrived at time `when`. */
 void sim_arrive(struct sim *s, const uint8_t *data, uint32_t len, ns_t when);
-/* Do what is due now, then let time go on to the next thing due, but not beyond `until`. False: nothing is due before
- * that; the time was left as it is. With a wire: `until` has come, or the wire failed. */
+/* Do what is due, then advance to the next time at which something is due, at most `until`. False: nothing is due
+ * before `until`; the time is unchanged. With a wire: `until` has come, or the wire failed. */
 bool sim_step(struct sim *s, ns_t until);
 
 #endif

@@ -1,20 +1,20 @@
-/* layer 3 (sim): perftest-like traffic in a simulation: connections, and when what is done. */
+/* layer 3 (sim): perftest-like traffic in a simulation: connections, and the order of their operations. */
 #include "gen/sim/traffic_impl.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
 #define DRAIN_TIME      (2 * NS_PER_MS)
-#define RING_UNRELIABLE 16384 /* datagrams that may be under way at a time: the network's queues hold many */
+#define RING_UNRELIABLE 16384 /* datagrams that may be in transit: the queues of the network hold many */
 
-/* --- Setting up ------------------------------------------------------------------------------- */
+/* --- Setup ------------------------------------------------------------------------------------ */
 
 bool traffic_receives(const struct traffic_config *c)
 {
     return c->op == TRAFFIC_SEND || c->op == TRAFFIC_MIXED || c->with_imm;
 }
 
-/* The receive buffers of a direction begin `at` bytes into its memory at the receiving host. */
+/* Lay out the receive buffers of a direction, from `at` bytes of the receiving host's memory on. */
 static void lay_out_receives(const struct traffic *t, struct traffic_dir *d, size_t at)
 {
     uint32_t grh = d->c->type == QPT_UD ? UD_GRH_BYTES : 0;
@@ -105,7 +105,7 @@ struct traffic *traffic_new(struct sim *s, const struct traffic_config *c, int *
     t->refill = NS_NEVER;
     t->stride = (max_u32(c->size, 8) + 7) & ~7u;
     t->rx_slots = c->rx_depth ? c->rx_depth : 2 * c->tx_depth;
-    /* or the queue would fill up without a completion */
+    /* else the send queue would fill up without a completion */
     t->c.signal_every = min_u32(max_u32(c->signal_every, 1), c->tx_depth);
     for (t->ring = c->type == QPT_RC ? 1 : RING_UNRELIABLE; t->ring < 4 * (t->c.tx_depth + t->rx_slots);)
         t->ring *= 2;
@@ -133,14 +133,14 @@ void traffic_free(struct traffic *t)
     free(t);
 }
 
-/* --- Going on --------------------------------------------------------------------------------- */
+/* --- Running ---------------------------------------------------------------------------------- */
 
 struct traffic_dir *traffic_dir_of(struct traffic *t, unsigned conn, unsigned host)
 {
     return t->c.bidirectional ? &t->dirs[conn * 2 + host] : host == 0 ? &t->dirs[conn] : NULL;
 }
 
-/* Completions of connection `i` at host `h`. */
+/* Process the completions of connection `i` at host `h`. */
 static void poll_cq(struct traffic *t, unsigned i, unsigned h)
 {
     const struct sim_conn *c = t->s->conn[i];
@@ -157,7 +157,7 @@ static void poll_cq(struct traffic *t, unsigned i, unsigned h)
         }
 }
 
-/* Whether all messages of the direction are complete (RC: and received), or its queue pair failed. */
+/* True if all messages of the direction are complete (RC: and received), or its queue pair failed. */
 static bool dir_done(const struct traffic *t, const struct traffic_dir *d)
 {
     if (d->dead)
@@ -165,7 +165,7 @@ static bool dir_done(const struct traffic *t, const struct traffic_dir *d)
     return d->done == t->c.iters && (d->c->type != QPT_RC || d->await_head == d->await_tail);
 }
 
-/* With recv_delay: whether receives have to wait. */
+/* With recv_delay: true if receives may not be posted yet. */
 static bool refill_waits(struct traffic *t, struct traffic_dir *d, ns_t now)
 {
     if (!t->c.recv_delay || !d->rx_posted)
@@ -192,7 +192,7 @@ static void dir_run(struct traffic *t, struct traffic_dir *d, ns_t now)
             break;
 }
 
-/* Whether connection `i` is through, starting its end when both directions are done. */
+/* Run connection `i`; starts its disconnect when both directions are done. True: it is finished. */
 static bool conn_run(struct traffic *t, unsigned i, ns_t now)
 {
     struct sim_conn *c = t->s->conn[i];
@@ -223,7 +223,7 @@ static bool conn_run(struct traffic *t, unsigned i, ns_t now)
     return c->state[0] == SIM_CONN_DOWN;
 }
 
-/* The next connection from `i` on that has news; t->c.qps: none. */
+/* The next connection from `i` on with news; t->c.qps: none. */
 static unsigned next_news(const struct traffic *t, unsigned i)
 {
     const uint8_t *at = memchr(t->s->news + i, 1, t->c.qps - i);
@@ -231,8 +231,8 @@ static unsigned next_news(const struct traffic *t, unsigned i)
     return at ? (unsigned)(at - t->s->news) : t->c.qps;
 }
 
-/* Completions, and the end of the time that arrivals are awaited, are news. The completion queues were made in the
- * order of the connections. */
+/* Set `news` for connections with completions, and when the time to wait for arrivals ends. Completion queues were
+ * created in the order of connections. */
 static void find_news(struct traffic *t, ns_t now)
 {
     for (unsigned h = 0; h < NET_HOSTS; h++) {

@@ -1,5 +1,5 @@
-/* layer 3 (sim): perftest-like traffic in a simulation: so many operations of a kind and size on every connection, all
- * data verified. */
+/* layer 3 (sim): perftest-like traffic in a simulation: a number of operations of one kind and size on every
+ * connection, all data verified. */
 #ifndef RDMATRACE_GEN_SIM_TRAFFIC_H
 #define RDMATRACE_GEN_SIM_TRAFFIC_H
 
@@ -11,24 +11,24 @@ struct traffic_config {
     uint8_t op;         /* enum traffic_op */
     uint8_t type;       /* enum qp_type */
     uint32_t size;      /* bytes of a message; atomics: 8 */
-    bool vary;          /* sizes from 0 to `size`, by chance */
+    bool vary;          /* random sizes from 0 to `size` */
     uint64_t iters;     /* messages per connection and direction */
     uint32_t qps;       /* connections */
-    uint32_t tx_depth;  /* messages under way per connection and direction */
+    uint32_t tx_depth;  /* messages outstanding per connection and direction */
     uint32_t rx_depth;  /* receives posted; 0: twice tx_depth */
-    ns_t recv_delay;    /* a receive queue that ran empty is filled again so much later */
-    bool bidirectional; /* host 1 does the same to host 0 */
+    ns_t recv_delay;    /* an empty receive queue is refilled after this time */
+    bool bidirectional; /* host 1 does the same towards host 0 */
     bool with_imm;      /* SENDs and WRITEs carry immediate data */
     bool solicited;
-    uint32_t signal_every; /* ask for a completion every so many; 0: 1 */
+    uint32_t signal_every; /* every n-th work request is signaled; 0: 1 */
     bool use_cm;
-    bool disconnect; /* with use_cm: in the end */
+    bool disconnect; /* with use_cm: at the end */
     uint64_t seed;
-    bool srq;                    /* receives are posted to a shared receive queue; with one connection only */
+    bool srq;                    /* receives are posted to a shared receive queue; one connection only */
     struct sim_conn_config conn; /* for all connections; PSNs, QPNs and queue depths are filled in */
-    bool psn_given;              /* conn.psn is used as it is */
+    bool psn_given;              /* conn.psn is used unchanged */
     ns_t time_limit;             /* give up at this time; 0: never */
-    struct ledger *ledger;       /* gets a row for each work request, when it is over; NULL: none */
+    struct ledger *ledger;       /* a row for each work request when it completes; NULL: none */
 };
 
 struct traffic_result {
@@ -37,27 +37,27 @@ struct traffic_result {
     uint64_t failed;           /* with an error, flushed ones included */
     uint64_t received;         /* receive completions with success */
     uint64_t recv_failed;      /* receives with an error other than flushed */
-    uint64_t mismatches;       /* messages whose data was wrong, or that came out of order or twice */
-    uint64_t conn_failed;      /* connections that did not come to be */
+    uint64_t mismatches;       /* messages with wrong data, out of order or duplicate */
+    uint64_t conn_failed;      /* connections that were not established */
     uint8_t first_error;       /* enum wc_status of the first failure */
     uint64_t bytes;            /* payload of messages completed */
     ns_t start, end;           /* first request posted, last one completed */
     struct traffic_times took; /* from posting to completion */
-    bool gave_up;              /* time limit, or nothing happened any more */
+    bool gave_up;              /* at the time limit, or because nothing happened any more */
 };
 
-/* Whether such traffic needs receives: SENDs or immediate data. */
+/* True if such traffic needs receives: SENDs or immediate data. */
 bool traffic_receives(const struct traffic_config *c);
 
 struct traffic;
-/* Prepare for `s`, whose app becomes traffic_app(). NULL with *err set. */
+/* Prepare traffic for `s`, whose application becomes traffic_app(). NULL with *err set. */
 struct traffic *traffic_new(struct sim *s, const struct traffic_config *c, int *err);
-/* What sim.app must be. */
+/* The value of sim.app. */
 struct sim_app traffic_app(struct traffic *t);
 void traffic_free(struct traffic *t);
-/* How far it is, 0 to 1000. */
+/* Progress, 0 to 1000. */
 unsigned traffic_progress(const struct traffic *t);
-/* Run `s` until all is done; `tick` is called now and then (may be NULL). */
+/* Run `s` until all is done; `tick` is called from time to time (may be NULL). */
 void traffic_run(struct traffic *t, void (*tick)(void *user), void *user);
 const struct traffic_result *traffic_result(const struct traffic *t);
 

@@ -10,16 +10,16 @@
 #define RX_IOVA     UINT64_C(0x20000000)
 #define ATOMIC_AREA 64 /* bytes in front of the remote slots: counters of FETCH & ADD and COMPARE & SWAP */
 
-/* A message that was posted and is not complete. */
+/* A message posted and not complete. */
 struct slot {
     ns_t posted;           /* when */
-    uint64_t expect;       /* atomics: value to be found */
+    uint64_t expect;       /* atomics: expected original value */
     uint32_t len;          /* bytes */
     uint8_t op;            /* enum traffic_op */
     struct ledger_row row; /* with a ledger */
 };
 
-/* A message for which the receiving host has no receive completion yet. */
+/* A message without a receive completion yet. */
 struct awaited {
     uint64_t k;   /* its number */
     uint32_t len; /* bytes */
@@ -29,8 +29,8 @@ struct awaited {
 struct traffic_dir {
     struct sim_conn *c;              /* connection */
     unsigned host;                   /* that posts */
-    uint64_t posted, done;           /* messages */
-    uint64_t told;                   /* of the posted ones: in the ledger */
+    uint64_t posted, done;           /* messages posted and completed */
+    uint64_t told;                   /* posted messages that are in the ledger */
     uint64_t counter[2];             /* atomics posted: FETCH & ADD, COMPARE & SWAP */
     struct prng prng;                /* operations and sizes */
     struct slot *slots;              /* tx_depth of them: message k in k % tx_depth */
@@ -39,9 +39,9 @@ struct traffic_dir {
     struct awaited *await;           /* ring */
     uint64_t await_head, await_tail; /* numbers in it, modulo its size */
     struct receives recvs;           /* in rx, at the other host */
-    uint64_t rx_posted, rx_done;     /* of them */
-    ns_t refill;                     /* with recv_delay: when they are posted again; 0: they are not all used up */
-    bool dead;                       /* failed: nothing more is posted */
+    uint64_t rx_posted, rx_done;     /* receives */
+    ns_t refill;                     /* with recv_delay: when to post receives again; 0: not all are used */
+    bool dead;                       /* failed: no more messages are posted */
 };
 
 struct traffic {
@@ -52,28 +52,28 @@ struct traffic {
     struct traffic_dir *dirs; /* qps, times 2 if bidirectional */
     unsigned n_dirs;
     uint8_t *conn_done; /* per connection: 1 counted as failed or closing */
-    bool *through;      /* per connection: nothing is left to do */
+    bool *through;      /* per connection: finished */
     uint32_t n_through;
-    bool drained; /* that time is over */
-    ns_t refill;  /* when receives of a direction are to be posted next; NS_NEVER: none wait */
-    ns_t drain;   /* unreliable: until when arrivals are awaited */
+    bool drained; /* `drain` is over */
+    ns_t refill;  /* when the next refill of a direction is due; NS_NEVER: none */
+    ns_t drain;   /* unreliable services: when to stop waiting for arrivals */
     bool all_done;
     struct traffic_result r;
 };
 
-/* Post the receives that the direction lacks, at the receiving host. */
+/* Post the missing receives of the direction, at the receiving host. */
 void traffic_post_recvs(struct traffic *t, struct traffic_dir *d, ns_t now);
 /* Post the next message; false: verbs_post_send() refused it. */
 bool traffic_post(struct traffic *t, struct traffic_dir *d, ns_t now);
 /* A completion of the direction's send queue, or of a receive at the receiving host: verify the data, and count. */
 void traffic_send_completed(struct traffic *t, struct traffic_dir *d, const struct wc *wc);
 void traffic_recv_completed(struct traffic *t, struct traffic_dir *d, const struct wc *wc);
-/* Requests up to number `k` are over: only the last of them may have a completion, and one that says of the others that
- * they succeeded. They go to the ledger, if there is one; `wc` NULL: they did not complete. */
+/* Work requests up to number `k` are over: write them to the ledger, if any. Only the last of them may have a
+ * completion; it then means success of the others. `wc` NULL: they did not complete. */
 void traffic_tell(struct traffic *t, struct traffic_dir *d, uint64_t k, const struct wc *wc);
 /* The direction in which `host` posts messages on a connection; NULL: it posts none. */
 struct traffic_dir *traffic_dir_of(struct traffic *t, unsigned conn, unsigned host);
-/* sim_app.sent: which work request a frame belongs to. */
+/* sim_app.sent: count the frame for its work request. */
 void traffic_sent(void *user, unsigned host, const uint8_t *data, uint32_t len, ns_t now);
 
 #endif

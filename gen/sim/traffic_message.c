@@ -58,7 +58,7 @@ static enum traffic_op pick_op(const struct traffic *t, struct traffic_dir *d)
     return reliable[prng_below(&d->prng, t->c.type == QPT_RC ? 5 : 2)];
 }
 
-/* Prepare the memory of message k, and what to find when it is done. */
+/* Fill the memory of message k, and note the data expected at its completion. */
 static void fill_slot(struct traffic *t, struct traffic_dir *d, uint64_t k, struct slot *s, struct send_wr *wr)
 {
     wr->remote_addr = RX_IOVA + (uint64_t)(remote_slot(t, d, k) - d->rx);
@@ -125,7 +125,7 @@ bool traffic_post(struct traffic *t, struct traffic_dir *d, ns_t now)
     }
     if (s->op == TRAFFIC_SEND || wr.opcode == WR_RDMA_WRITE_WITH_IMM) {
         if (d->await_tail - d->await_head == t->ring)
-            d->await_head++; /* never received: only unreliable services come here */
+            d->await_head++; /* never received: unreliable services only */
         d->await[d->await_tail % t->ring] = (struct awaited){k, s->len};
     }
     if (verbs_post_send(ep_verbs(t->s->ep[d->host]), d->c->qp[d->host], &wr, now) < 0)
@@ -158,7 +158,7 @@ static bool slot_good(const struct traffic *t, const struct traffic_dir *d, uint
         memcpy(&v, tx_slot(t, d, k), 8);
         return v == s->expect;
     default:
-        return true; /* the receiver has looked at it */
+        return true; /* the receiver has verified it */
     }
 }
 
@@ -194,12 +194,12 @@ void traffic_send_completed(struct traffic *t, struct traffic_dir *d, const stru
         d->dead = true;
         return;
     }
-    t->r.mismatches += wc->wr_id < d->done; /* a second completion, or out of order */
+    t->r.mismatches += wc->wr_id < d->done; /* a duplicate completion, or out of order */
     for (; d->done <= wc->wr_id; d->done++)
         message_done(t, d, d->done, wc->when);
 }
 
-/* Whether the receive is the message awaited as number `n`. */
+/* True if the receive has the message awaited as number `n`. */
 static bool is_awaited(const struct traffic *t, const struct traffic_dir *d, uint64_t n, const struct wc *wc,
                        const uint8_t *data, uint32_t len)
 {
@@ -210,7 +210,7 @@ static bool is_awaited(const struct traffic *t, const struct traffic_dir *d, uin
     return wc->opcode != WC_RECV || pattern_is(d, a->k, data, len);
 }
 
-/* Unreliable services lose, repeat and reorder: the message has to be one of those sent of late. */
+/* Unreliable services lose, duplicate and reorder messages: it must be one of those sent recently. */
 static bool was_sent(const struct traffic *t, struct traffic_dir *d, const struct wc *wc, const uint8_t *data,
                      uint32_t len)
 {

@@ -24,7 +24,7 @@ bool truth_grow(struct truth *t, void *array, size_t *cap, size_t n, size_t size
     return true;
 }
 
-/* The direction of connection `conn` in which `host` asks; NULL: no memory. */
+/* The direction of connection `conn` with requester `host`; NULL: no memory. */
 static struct truth_flow *flow_of(struct truth *t, unsigned conn, unsigned host)
 {
     size_t i = (size_t)(conn - 1) * NET_HOSTS + host;
@@ -37,7 +37,7 @@ static struct truth_flow *flow_of(struct truth *t, unsigned conn, unsigned host)
     return &t->flows[i];
 }
 
-/* Note an event at the requester `host` of a connection, with the state of its queue pair. */
+/* Note an event at requester `host` of a connection, with the state of its queue pair. */
 static struct truth_event *note(struct truth *t, unsigned conn, unsigned host, enum truth_what what, ns_t now)
 {
     struct truth_flow *f = flow_of(t, conn, host);
@@ -62,7 +62,7 @@ static struct truth_event *note(struct truth *t, unsigned conn, unsigned host, e
 
 /* --- The network ------------------------------------------------------------------------------ */
 
-/* A frame of a connection is at a host. */
+/* A frame of a connection was sent or received by a host. */
 static void at_host(struct truth *t, unsigned conn, unsigned host, ns_t now)
 {
     struct truth_flow *f = flow_of(t, conn, host);
@@ -74,7 +74,7 @@ static void at_host(struct truth *t, unsigned conn, unsigned host, ns_t now)
     f->last = now;
 }
 
-/* What the frame is. */
+/* Note connection, PSNs, opcode and class of the frame. */
 static void describe(struct truth *t, const struct net_frame *nf, const struct pkt *p, struct truth_frame *f)
 {
     struct conns_view v;
@@ -200,7 +200,7 @@ static void paused(void *user, unsigned dir, ns_t now, ns_t until)
 
 /* --- The endpoints ---------------------------------------------------------------------------- */
 
-/* Whether `c`, the user of a queue pair, is its connection: those of the connection manager have none. */
+/* True if `c`, the user of a queue pair, is its connection: queue pairs of the connection manager have none. */
 static bool is_connection(const struct sim_conn *c, unsigned host, int qp)
 {
     return c && c->number && c->qp[host] == qp;

@@ -1,5 +1,5 @@
-/* layer 3 (sim): the truth of a simulation: what became of each frame, and where the time of each connection went, by
- * the definitions of src/conn/account.h. */
+/* layer 3 (sim): the truth of a simulation: the fate of each frame, and where the time of each connection went, by the
+ * definitions of src/conn/account.h. */
 #ifndef RDMATRACE_GEN_SIM_TRUTH_H
 #define RDMATRACE_GEN_SIM_TRUTH_H
 
@@ -8,12 +8,11 @@
 
 struct truth;
 
-/* Watch the simulation `s` from now on; it must outlive the truth. Memory grows with the frames sent. NULL: no
- * memory. */
+/* Record simulation `s` from now on; it must outlive the truth. Memory grows with the frames sent. NULL: no memory. */
 struct truth *truth_new(struct sim *s);
 void truth_free(struct truth *t);
-/* Append one JSON object: `account`, `requests`, `incidents`, `lost_frames` and `timers`; all times are ns since 1970,
- * as of taps whose clocks are right. `err` of the buffer is set if memory has run out. */
+/* Append one JSON object: `account`, `requests`, `incidents`, `lost_frames` and `timers`; times are ns since 1970, on
+ * the clock of ideal taps. `err` of the buffer is set without memory. */
 void truth_json(struct buf *b, struct truth *t);
 
 #endif

@@ -1,4 +1,12 @@
-/* layer 3 (sim): the truth of a simulation: spans of time that overlap become a timeline, each moment in one state. */
+/* layer 3 (sim): the truth of a simulation: overlapping spans of time become a timeline, each moment in one state.
+ *
+ * The state with the higher rank wins:
+ *
+ *   spans      |-- transfer -----------------------------------------|
+ *                        |-- ACK timeout -----------------|
+ *                                  |-- pause ---|
+ *   timeline   | transfer| timeout | pause      | timeout | transfer |
+ */
 #include "gen/sim/truth_impl.h"
 
 #include <stdlib.h>
@@ -27,7 +35,7 @@ static int by_start(const void *a, const void *b)
     return x->from < y->from ? -1 : x->from > y->from;
 }
 
-/* Append to a timeline; joined with the last span if that is alike. */
+/* Append a span to a timeline; joined with the last span if state and incident are the same. */
 static void append(struct truth *t, struct truth_spans *out, struct truth_span s)
 {
     struct truth_span *last = out->n ? &out->s[out->n - 1] : NULL;
@@ -38,8 +46,7 @@ static void append(struct truth *t, struct truth_spans *out, struct truth_span s
         truth_paint(t, out, (enum time_state)s.state, s.from, s.to, s.incident);
 }
 
-/* Whether `a` wins over `b`: by its state; of the same states, the one that began earlier, and of those the older
- * incident. */
+/* True if `a` wins over `b`: by the rank of its state; then the earlier span, then the older incident. */
 static bool wins(const struct truth_span *a, const struct truth_span *b)
 {
     if (ranks[a->state] != ranks[b->state])
@@ -47,7 +54,7 @@ static bool wins(const struct truth_span *a, const struct truth_span *b)
     return a->from != b->from ? a->from < b->from : a->incident < b->incident;
 }
 
-/* The span of `open` that rules; spans that have ended by `at` are removed. The next change is in *until. */
+/* The span of `open` that wins at `at`; spans that have ended are removed. *until: the next change. */
 static struct truth_span ruler(struct truth_spans *open, ns_t at, ns_t *until)
 {
     struct truth_span best = {.state = TIME_IDLE};

@@ -1,4 +1,4 @@
-/* layer 3 (sim): the truth of a simulation: which frame was behind a retransmission, and what had become of it. */
+/* layer 3 (sim): the truth of a simulation: which frame caused a retransmission, and what happened to it. */
 #include "gen/sim/truth_impl.h"
 
 #include "gen/net/net.h"
@@ -18,14 +18,13 @@ static size_t sent_before(const struct truth *t, ns_t when)
     return lo;
 }
 
-/* Whether `f` is a request, or a response, of `host` on connection `conn`. */
+/* True if `f` is a request, or a response, of `host` on connection `conn`. */
 static bool is_of(const struct truth_frame *f, unsigned conn, unsigned host, bool request)
 {
     return f->conn == conn && f->from == host && f->request == request && f->class != PC_CM && f->class != PC_CNP;
 }
 
-/* The latest frame of a host, sent before `before`, that carries `psn` as a request or as a response. Serial; 0:
- * none. */
+/* The latest frame of a host before `before` with `psn`, as a request or a response. Serial; 0: none. */
 static uint64_t latest(const struct truth *t, unsigned conn, unsigned host, bool request, uint32_t psn, ns_t before)
 {
     for (size_t i = sent_before(t, before); i > 0; i--) {
@@ -36,8 +35,7 @@ static uint64_t latest(const struct truth *t, unsigned conn, unsigned host, bool
     return 0;
 }
 
-/* What a frame that was missing at `now` suffered. CAUSE_COUNT: it had arrived, and was ignored because of an earlier
- * loss. */
+/* Why a frame had not arrived by `now`. CAUSE_COUNT: it had arrived, and was dropped because of an earlier loss. */
 static enum cause fate_of(const struct truth_frame *f, ns_t now, enum cause dropped)
 {
     if (f->arrived < now)
@@ -54,7 +52,7 @@ static bool is_lost(const struct truth_frame *f)
     return f->arrived == NS_NEVER && f->fates & (1u << NET_DROPPED | 1u << NET_DAMAGED);
 }
 
-/* Whether a later request than `f` arrived, so that a NAK should have come. */
+/* True if a later request than `f` arrived: it should have caused a NAK. */
 static bool passed_by_later(const struct truth *t, uint64_t serial, ns_t until)
 {
     const struct truth_frame *f = truth_frame(t, serial);
@@ -67,7 +65,7 @@ static bool passed_by_later(const struct truth *t, uint64_t serial, ns_t until)
     return false;
 }
 
-/* The first response sent from `after` on that says something of `psn` or later PSNs, and was lost. */
+/* The first lost response, sent from `after` on, for `psn` or a later PSN. */
 static uint64_t lost_answer(const struct truth *t, unsigned conn, unsigned host, uint32_t psn, ns_t after, ns_t until)
 {
     for (size_t i = sent_before(t, after); i < t->n_frames && t->frames[i].sent < until; i++) {

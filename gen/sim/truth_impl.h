@@ -9,29 +9,29 @@
 
 /* A frame that a host sent. */
 struct truth_frame {
-    ns_t sent, arrived; /* virtual time; arrived: undamaged, at the other host; NS_NEVER: never */
+    ns_t sent, arrived; /* virtual time; arrived: undamaged at the other host; NS_NEVER: never */
     uint32_t conn;      /* number; 0: none */
-    uint32_t psn, span; /* span: of PSNs that a request uses */
+    uint32_t psn, span; /* span: PSNs of a request */
     uint16_t class;     /* one of PC_* */
-    uint16_t cm;        /* attribute of a message of connection management */
+    uint16_t cm;        /* attribute of a CM message */
     uint16_t ip_id;     /* with has_ip_id */
     uint8_t opcode;     /* BTH */
     uint8_t from;       /* host that sent it */
     uint8_t fates;      /* bits: 1 << enum net_fate */
-    uint8_t node;       /* enum net_kind of the node that did it */
+    uint8_t node;       /* enum net_kind of the node that caused it */
     bool before;        /* that node is between the sender and the middle */
     bool request, repeat, has_ip_id;
 };
 
-/* What happens at the requester of a flow. */
+/* Events at the requester of a flow. */
 enum truth_what {
     AT_SENT,    /* a request leaves */
     AT_ARRIVED, /* a response arrives, damaged or not */
-    AT_CM,      /* a message of connection management leaves or arrives */
+    AT_CM,      /* a CM message is sent or arrives */
     AT_POSTED,  /* a work request is posted */
     AT_EFFECT,  /* a response or a timer has effects */
-    AT_WAITS,   /* it sends no more: `why`; EP_WAIT_CUT: `other`: when it could have without CNPs */
-    AT_SLOW,    /* the responder is slow: it sends nothing until `other` */
+    AT_WAITS,   /* it sends no more: `why`; EP_WAIT_CUT: `other`: when it could send without CNPs */
+    AT_SLOW,    /* the responder is slow: no response until `other` */
     AT_FAILED,  /* it enters the error state: `why` */
 };
 struct truth_event {
@@ -39,27 +39,27 @@ struct truth_event {
     ns_t other;             /* AT_WAITS, AT_SLOW */
     uint64_t frame;         /* its serial; 0: none */
     uint32_t flags;         /* AT_EFFECT: EFF_* */
-    uint32_t una, next;     /* requester: oldest PSN not acknowledged, next new one */
+    uint32_t una, next;     /* requester: oldest unacknowledged PSN, next new PSN */
     uint32_t head, message; /* messages complete; AT_SENT: number of the message */
     uint8_t what;           /* enum truth_what */
     uint8_t why;            /* AT_EFFECT: enum eff_reason; AT_WAITS: enum ep_wait; AT_FAILED: enum wc_status */
     uint8_t left;           /* retries left */
-    bool busy;              /* work requests are posted and not complete */
-    bool going;             /* it is going back */
+    bool busy;              /* work requests are outstanding */
+    bool going;             /* during go-back-N */
 };
 
-/* One direction of work of a connection: what `host` asks of the other one. */
+/* One direction of a connection: `host` is its requester. */
 struct truth_flow {
     struct truth_event *ev;
     size_t n, cap;
     uint32_t posted;   /* work requests */
-    uint8_t waits;     /* enum ep_wait: that was noted last */
+    uint8_t waits;     /* enum ep_wait noted last */
     uint64_t requests; /* packets sent */
     ns_t first, last;  /* frames of the connection at the host; NS_NEVER: none */
-    ns_t heard;        /* the last undamaged one that arrived there; NS_NEVER: none */
+    ns_t heard;        /* last undamaged frame that arrived there; NS_NEVER: none */
 };
 
-/* A stretch of time in one state. */
+/* A span of time in one state. */
 struct truth_span {
     ns_t from, to;
     uint8_t state;     /* enum time_state */
@@ -72,22 +72,22 @@ struct truth_spans {
 
 struct truth_incident {
     uint8_t cause;   /* enum cause */
-    uint8_t host;    /* requester that pays */
-    bool ended;      /* no further time goes to it */
+    uint8_t host;    /* requester that lost the time */
+    bool ended;      /* it gets no further time */
     uint32_t conn;   /* number */
-    uint32_t psn;    /* the oldest not acknowledged */
+    uint32_t psn;    /* oldest unacknowledged PSN */
     uint64_t frame;  /* serial of the frame that was lost; 0: none */
-    ns_t start, end; /* of the time that is billed to it; NS_NEVER: none yet */
+    ns_t start, end; /* of the time on its bill; NS_NEVER: none yet */
     ns_t bill;
-    unsigned timeouts; /* ACK timeouts that ran out */
+    unsigned timeouts; /* ACK timeouts that expired */
 };
 struct truth_timer {
     uint32_t conn, psn;
     ns_t at;
-    uint8_t host, try; /* try: how many of the same kind ran out without progress, from 1 */
-    bool rnr;          /* the time of an RNR NAK, else an ACK timeout */
+    uint8_t host, try; /* try: how many of this kind expired without progress, from 1 */
+    bool rnr;          /* RNR timer, else ACK timeout */
 };
-/* Pause frames that stop the frames of a host. */
+/* A pause of a host's port. */
 struct truth_pause {
     ns_t from, to;
     uint8_t dir; /* host */
@@ -122,7 +122,7 @@ struct truth {
     bool failed; /* no memory */
 };
 
-/* Make room for one more of `n` elements in an array of `cap`. */
+/* Make room for one more element in an array with `n` of `cap` elements. */
 bool truth_grow(struct truth *t, void *array, size_t *cap, size_t n, size_t size);
 /* Frame `serial`, from 1. */
 static inline struct truth_frame *truth_frame(const struct truth *t, uint64_t serial)
@@ -130,26 +130,27 @@ static inline struct truth_frame *truth_frame(const struct truth *t, uint64_t se
     return &t->frames[serial - 1];
 }
 
-/* Who asked for a work request, and what became of it. */
+/* Work requests and their results. */
 struct truth_requests {
     struct truth_request *r;
     size_t n, cap;
 };
 
-/* truth_walk.c: the spans of a direction, which may overlap, and its requests; incidents and timers go to `t`. */
+/* truth_walk.c: the spans of a direction, which may overlap, and its work requests; adds incidents and timers to
+ * `t`. */
 void truth_walk(struct truth *t, unsigned conn, unsigned host, struct truth_spans *out, struct truth_requests *done);
-/* truth_blame.c: why a requester went back: the cause, and in *frame the serial of the frame that was lost (0: none).
- * CAUSE_COUNT: of nothing new, but of an earlier loss. `e`: the event; `response`: serial of the response that brought
- * it about. */
+/* truth_blame.c: the cause of a retransmission, and in *frame the serial of the lost frame (0: none). CAUSE_COUNT:
+ * nothing new, a consequence of an earlier loss. `e`: the event; `response`: serial of the response that triggered
+ * it. */
 enum cause truth_blame(const struct truth *t, unsigned conn, unsigned host, const struct truth_event *e,
                        uint64_t response, uint64_t *frame);
 /* truth_account.c */
 /* Append a span, if it is not empty. */
 void truth_paint(struct truth *t, struct truth_spans *out, enum time_state state, ns_t from, ns_t to,
                  uint32_t incident);
-/* From spans that overlap (their order changes) to a timeline from `first` to `last`, each moment in one state. */
+/* From overlapping spans (reordered) to a timeline from `first` to `last`, each moment in one state. */
 void truth_resolve(struct truth *t, struct truth_spans *in, ns_t first, ns_t last, struct truth_spans *out);
-/* Add up the states of a timeline between two moments. */
+/* Add up the time of each state between two moments. */
 void truth_sum(const struct truth_spans *line, ns_t from, ns_t to, ns_t states[TIME_STATES]);
 
 #endif

@@ -1,23 +1,30 @@
-/* layer 3 (sim): the truth of a simulation: the events of a direction, one after the other, become spans of time and
- * incidents. */
+/* layer 3 (sim): the truth of a simulation: the events of a direction, in order, become spans of time and incidents.
+ *
+ * Go-back-N after a sequence NAK (PSN 11 is lost), and the states of its time:
+ *
+ *   request   10 11 12 13             11 12 13   14
+ *   NAK                       NAK 11
+ *   state        |-- until NAK --|----|-- resend --|
+ *                                until retransmission
+ */
 #include "gen/sim/truth_impl.h"
 
 #include <stdlib.h>
 
 #include "dissect/mad/cm.h"
 
-/* The requester went back, and has not sent the retransmission yet. */
+/* The requester has gone back; the retransmission is not sent yet. */
 struct went_back {
     bool on;
     uint8_t why;       /* enum eff_reason */
-    ns_t at, latest;   /* when, and the latest packet of the direction before */
-    ns_t lost;         /* sequence NAK: when the frame that it asks for was sent */
+    ns_t at, latest;   /* when, and the packet of the direction before */
+    ns_t lost;         /* sequence NAK: when the missing frame was sent */
     uint32_t incident; /* number */
 };
-/* What was sent already is sent again. */
+/* PSNs sent before are retransmitted. */
 struct resend {
     bool on;
-    bool responses; /* READ: until response `until` arrives again */
+    bool responses; /* READ: until response `until` arrives */
     ns_t from;
     uint32_t until;
     uint32_t incident;
@@ -30,32 +37,32 @@ struct walk {
     struct truth_requests *done;
     unsigned conn, host;
     ns_t rtt;    /* shortest round trip of the connection */
-    ns_t at;     /* the event before */
-    ns_t latest; /* the packet of the direction before; NS_NEVER: none */
+    ns_t at;     /* time of the event before */
+    ns_t latest; /* time of the packet of the direction before; NS_NEVER: none */
     bool busy;   /* after the event before */
     bool dead;   /* the queue pair has failed */
     ns_t busy_since;
-    uint64_t response; /* serial of the response that arrived last */
+    uint64_t response; /* serial of the latest response */
     bool any_response;
-    uint32_t newest; /* with any_response: PSN of the newest response to a READ or atomic that arrived */
+    uint32_t newest; /* with any_response: PSN of the newest READ response or ATOMIC ACK */
     struct went_back back;
     struct resend resend;
     uint32_t incident;   /* number of the open one; 0: none */
-    uint32_t previous;   /* of the latest one; 0: none */
-    unsigned tries[2];   /* timers that ran out without progress: ACK timeout, RNR */
-    ns_t unanswered;     /* when the first ACK timeout without progress ran out; NS_NEVER: none has */
+    uint32_t previous;   /* number of the latest one; 0: none */
+    unsigned tries[2];   /* timers expired without progress: ACK timeout, RNR */
+    ns_t unanswered;     /* when the first ACK timeout without progress expired; NS_NEVER: none has */
     ns_t cm_from, cm_to; /* connection management, before or after the requests; NS_NEVER: none */
     bool cm_closing;
     ns_t *start; /* of work requests, a ring: first packet */
     uint32_t start_mask;
     enum ep_wait wait;                   /* why the requester sends nothing */
-    ns_t wait_from;                      /* since when that is on a bill */
+    ns_t wait_from;                      /* since when that is billed */
     uint32_t wait_bill[EP_WAIT_CUT + 1]; /* incidents of the direction; 0: none yet */
     ns_t slow_from, slow_until;          /* the responder is slow; slow_from NS_NEVER: it is not */
     size_t pause;                        /* the first pause that is not over */
     uint32_t pause_bill;                 /* incident of pause `billed`; 0: none yet */
     size_t pause_billed;
-    uint32_t begun, head; /* work requests that began, and that are complete */
+    uint32_t begun, head; /* work requests begun, and complete */
     bool reliable;
 };
 
@@ -88,7 +95,7 @@ static uint32_t incident_new(struct walk *w, enum cause cause, const struct trut
 
 /* --- Waits without a loss --------------------------------------------------------------------- */
 
-/* A stretch of time in which the requester waited for something other than a response. */
+/* The requester stops waiting for something other than a response. */
 static void wait_ends(struct walk *w, const struct truth_event *e)
 {
     static const struct {
@@ -113,14 +120,14 @@ static void wait_begins(struct walk *w, const struct truth_event *e)
     w->wait_from = e->other;
 }
 
-/* A request leaves, or the queue pair fails. */
+/* A request is sent, or the queue pair fails. */
 static void wait_over(struct walk *w, const struct truth_event *e)
 {
     wait_ends(w, e);
     w->wait = EP_WAIT_NONE;
 }
 
-/* A response arrives: the wait for a READ to be done begins again. */
+/* A response arrives: if READs limit the requester, its wait starts again. */
 static void wait_goes_on(struct walk *w, const struct truth_event *e)
 {
     if (w->wait != EP_WAIT_DEPTH)
@@ -136,8 +143,8 @@ static void slow_begins(struct walk *w, const struct truth_event *e)
     w->slow_until = e->other;
 }
 
-/* The first response after the responder was slow: what it came later than it would have, as far as nothing else came
- * meanwhile. */
+/* The first response after the responder was slow: the time by which it was delayed, since the last packet of the
+ * direction. */
 static void slow_ends(struct walk *w, const struct truth_event *e, const struct truth_frame *f)
 {
     ns_t from = w->slow_from + (e->at - f->sent);
@@ -160,7 +167,7 @@ static uint32_t bill_of_pause(struct walk *w, const struct truth_event *e, size_
     return w->pause_bill;
 }
 
-/* The time from `from` to event `e`, in which nothing of the direction passed: what of it was paused. */
+/* Paused time from `from` to event `e`; no packet of the direction was seen in between. */
 static void take_pauses(struct walk *w, const struct truth_event *e, ns_t from)
 {
     const struct truth *t = w->t;
@@ -177,14 +184,15 @@ static void take_pauses(struct walk *w, const struct truth_event *e, ns_t from)
 
 /* --- Time without trouble --------------------------------------------------------------------- */
 
-/* Time from the event before to `now`: idle, or transfer until a gap shows to be longer. */
+/* Time since the event before: idle, or transfer until a longer gap is found. */
 static void pass(struct walk *w, ns_t now)
 {
     paint(w, w->busy ? TIME_TRANSFER : TIME_IDLE, w->at, now, 0);
     w->at = now;
 }
 
-/* A packet of the direction: if it took half a round trip and longer, the gap was time to wait for a response. */
+/* A packet of the direction: a gap of half a round trip or more since the packet before was time waiting for a
+ * response. */
 static void packet(struct walk *w, const struct truth_event *e)
 {
     ns_t from = w->latest, now = e->at;
@@ -214,7 +222,7 @@ static void resend_ends(struct walk *w, ns_t now)
     w->resend.on = false;
 }
 
-/* What was waited for since the requester went back: until the retransmission, or until it fails. */
+/* Time since the requester went back, until the retransmission or the failure. */
 static void back_ends(struct walk *w, ns_t now)
 {
     const struct went_back *b = &w->back;
@@ -232,7 +240,7 @@ static void back_ends(struct walk *w, ns_t now)
     w->back.on = false;
 }
 
-/* The incident of a retransmission: the open one if nothing was acknowledged since it began. */
+/* The incident of a retransmission: the open one unless there was progress since it began. */
 static uint32_t incident_for(struct walk *w, const struct truth_event *e, uint64_t *frame)
 {
     enum cause cause = truth_blame(w->t, w->conn, w->host, e, w->response, frame);
@@ -272,7 +280,7 @@ static void goes_back(struct walk *w, const struct truth_event *e)
 
     back_ends(w, e->at);
     resend_ends(w, e->at);
-    w->slow_from = NS_NEVER; /* the response, if it comes, comes after a retransmission */
+    w->slow_from = NS_NEVER; /* a response, if it comes, answers the retransmission */
     incident = incident_for(w, e, &frame);
     if (!incident)
         return;
@@ -293,7 +301,7 @@ static void progress(struct walk *w, const struct truth_event *e)
     w->incident = 0;
     w->tries[0] = w->tries[1] = 0;
     w->unanswered = NS_NEVER;
-    w->back.on &= e->going; /* else nothing is left to be retransmitted */
+    w->back.on &= e->going; /* else nothing remains to be retransmitted */
     if (!e->going && (!w->resend.responses || e->una == e->next))
         resend_ends(w, e->at);
 }
@@ -305,7 +313,7 @@ static void complete(struct walk *w, const struct truth_event *e)
     for (; w->head != e->head; w->head++) {
         if (!w->reliable || w->head - w->begun < UINT32_MAX / 2 ||
             !truth_grow(w->t, &d->r, &d->cap, d->n, sizeof *d->r))
-            continue; /* nothing completes it, or it was a local operation */
+            continue; /* no response completes it, or it is a local operation */
         d->r[d->n++] = (struct truth_request){.conn = w->conn,
                                               .number = w->head,
                                               .host = (uint8_t)w->host,
@@ -326,7 +334,7 @@ static void effect(struct walk *w, const struct truth_event *e)
     if (e->flags & EFF_RETRANSMIT && !(timer && e->why == WHY_RNR_NAK))
         goes_back(w, e);
     else if (e->flags & EFF_ERROR && (timer || e->why == WHY_SEQUENCE_NAK || e->why == WHY_IMPLIED_NAK)) {
-        goes_back(w, e); /* and fails at once: no retry was left */
+        goes_back(w, e); /* and fails at once: no retry is left */
         back_ends(w, e->at);
     }
 }
@@ -420,7 +428,7 @@ static enum cause cause_of_status(enum wc_status status)
     }
 }
 
-/* The last moments of an incident that could not be mended: nothing is heard of the peer any more. */
+/* True for an incident that was never repaired: the peer is not heard any more. */
 static bool peer_is_dead(const struct walk *w)
 {
     return w->unanswered != NS_NEVER && (w->f->heard == NS_NEVER || w->f->heard < w->unanswered);
@@ -478,9 +486,9 @@ static void ends(struct walk *w)
         incident_of(w, w->incident)->cause = CAUSE_SILENT_PEER;
 }
 
-/* --- All of it -------------------------------------------------------------------------------- */
+/* --- All events ------------------------------------------------------------------------------- */
 
-/* The shortest way of a frame of `host`, of connection `conn`. */
+/* The shortest transit time of a frame of `host`, of connection `conn`. */
 static ns_t shortest_way(const struct truth *t, unsigned conn, unsigned host)
 {
     ns_t best = NS_NEVER;

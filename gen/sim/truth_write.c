@@ -24,7 +24,7 @@ static void end_name(struct buf *b, const struct truth *t, unsigned conn, unsign
     buf_printf(b, " 0x%06x", ep_qp(t->s->ep[host], t->s->conn[conn - 1]->qp[host])->qpn);
 }
 
-/* Where a frame died: before or behind the middle. */
+/* Where a frame was lost: before or after the middle. */
 static void place_put(struct buf *b, const struct truth_frame *f)
 {
     buf_printf(b, "%s to %s", f->before ? host_name(f->from) : "middle", f->before ? "middle" : host_name(f->from ^ 1));
@@ -142,7 +142,7 @@ static void put_timer(struct buf *b, const struct truth *t, const struct truth_t
     buf_free(&name);
 }
 
-/* Accounts of all directions that carried requests; the requests go to `requests`. */
+/* Write the accounts of all directions with requests; their work requests go to `requests`. */
 static void put_accounts(struct buf *b, struct truth *t, struct buf *requests)
 {
     const char *sep = "", *request_sep = "";
