@@ -1,4 +1,4 @@
-/* layer 3 (net): a bridge between two hosts that applies exact events to what passes. */
+/* layer 3 (net): a bridge between two hosts that applies exact events to the frames that it forwards. */
 #include "gen/net/bridge.h"
 #include "gen/net/tso_split.h"
 #include "gen/net/txq.h"
@@ -119,7 +119,7 @@ static void pass(void *user, const uint8_t *data, uint32_t len)
     }
 }
 
-/* Split TCP segments that an offload joined. False: the frame holds no such segments. */
+/* Split TCP segments joined by an offload. False: the frame holds none. */
 static bool take_apart(struct bridge *b, const uint8_t *data, uint32_t len)
 {
     return segment_needed(data, len, b->config.mtu) && segment_tcp(data, len, b->config.mtu, pass, b);
@@ -148,7 +148,7 @@ void bridge_rx(struct bridge *b, unsigned port, const uint8_t *data, uint32_t le
     }
 }
 
-/* --- The whole -------------------------------------------------------------------------------- */
+/* --- The bridge ------------------------------------------------------------------------------- */
 
 struct bridge *bridge_new(const struct bridge_config *c)
 {

@@ -1,16 +1,16 @@
-/* layer 3 (net): a bridge between two hosts that applies exact events to what passes. No clock and no I/O: frames are
- * given to it and handed out by callbacks, time is an argument.
+/* layer 3 (net): a bridge between two hosts that applies exact events to the frames that it forwards. No clock and no
+ * I/O: frames come and go by callbacks, time is an argument.
  *
- *   port 0 >  record | learn, events: drop, change, hold back, double | queue | record  > port 1
+ *   port 0 >  record | learn, events: drop, change, hold back, duplicate | queue | record  > port 1
  *
- * and likewise from port 1 to port 0. Frames leave in the order in which they came, except those held by an event. A
- * frame that a port cannot send at once waits in the queue of the port; bridge_ready() is false meanwhile. */
+ * and likewise from port 1 to port 0. Frames leave in the order of arrival, except those held by an event. A frame that
+ * a port cannot send at once waits in the queue of the port; bridge_ready() is false meanwhile. */
 #ifndef RDMATRACE_GEN_NET_BRIDGE_H
 #define RDMATRACE_GEN_NET_BRIDGE_H
 
 #include "gen/net/net.h"
 
-#define BRIDGE_QUEUE     4096 /* frames that wait for a port at most; more are dropped and counted */
+#define BRIDGE_QUEUE     4096 /* frames waiting for a port at most; more are dropped and counted */
 #define BRIDGE_HELD      8192 /* frames held by events at most, per direction; more are dropped and counted */
 #define BRIDGE_FRAME_MIN 14   /* bytes of an Ethernet header: events may cut a frame to less, which cannot be sent */
 
@@ -32,16 +32,16 @@ struct bridge_config {
 
 /* Counters of one port, in frames unless they say bytes. */
 struct bridge_stats {
-    uint64_t received, bytes; /* came in */
-    uint64_t rdma;            /* of these InfiniBand packets */
-    uint64_t sent;            /* went out here */
-    /* came in, and events matched; each segment of a joined frame for itself, here and in `dropped` */
+    uint64_t received, bytes; /* received */
+    uint64_t rdma;            /* InfiniBand packets among them */
+    uint64_t sent;            /* sent */
+    /* received frames that events matched; here and in `dropped` each segment of a joined frame counts */
     uint64_t matched;
-    uint64_t dropped;   /* came in, and events dropped them, or cut them to less than an Ethernet header */
-    uint64_t joined;    /* came in, TCP segments joined by an offload, and were taken apart */
-    uint64_t too_long;  /* came in, longer than NET_FRAME_MAX, no whole TCP segments, and not forwarded */
-    uint64_t too_short; /* to go out here, but cut to less than an Ethernet header */
-    uint64_t overflow;  /* to go out here, but the queue was full, or too many frames were held back */
+    uint64_t dropped;   /* received frames that events dropped, or cut to less than an Ethernet header */
+    uint64_t joined;    /* received frames of joined TCP segments, which were split */
+    uint64_t too_long;  /* received frames longer than NET_FRAME_MAX, not whole TCP segments: not forwarded */
+    uint64_t too_short; /* to be sent here, but cut to less than an Ethernet header */
+    uint64_t overflow;  /* to be sent here, but the queue was full, or too many frames were held back */
 };
 
 struct bridge;

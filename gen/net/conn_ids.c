@@ -40,7 +40,7 @@ static unsigned chain_of(const struct conns *t, unsigned kind, unsigned host, ui
     return (unsigned)((h * HASH_MULTIPLIER) >> 40) & (t->n_heads - 1);
 }
 
-/* The chain in which a place of a connection belongs. */
+/* The chain of a place of a connection. */
 static uint32_t *place_chain(struct conns *t, unsigned i, unsigned place)
 {
     struct conn_id *c = &t->c[i];
@@ -141,8 +141,8 @@ void conns_set_cm(struct conns *t, unsigned number, unsigned side, uint32_t id)
     place_link(t, number - 1, PLACE_CM + side);
 }
 
-/* The newest connection of which side `host` has the number `v` at the place `kind`. UD: the other side must be queue
- * pair `source`, or not known yet. */
+/* The newest connection whose side at `host` has number `v` of this kind. UD: the other side must be queue pair
+ * `source`, or not known yet. */
 static unsigned find(const struct conns *t, unsigned kind, unsigned host, uint32_t v, const struct conn_addr *own,
                      const struct conn_addr *peer, const uint32_t *source)
 {
@@ -201,7 +201,7 @@ static uint16_t class_of(const struct pkt *p)
     return PC_OTHER;
 }
 
-/* Connection of a CM message. Its first word is the communication id of the sender, its second word that of the
+/* The connection of a CM message. Its first word is the communication id of the sender, its second word that of the
  * receiver; the first word of a SIDR_REP is the request id, which its receiver chose. */
 static unsigned conn_of_cm(struct conns *t, unsigned from, const struct pkt *p, const struct conn_addr *src,
                            const struct conn_addr *dst)

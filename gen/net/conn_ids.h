@@ -59,12 +59,12 @@ enum {
     PC_OTHER = 1u << 10,
 };
 #define PC_ANY 0xffffu
-/* The mask of a class name: send, write, read, atomic, ack, nak, rnr, resp, cm, cnp, any; 0: there is none. */
+/* The mask of a class name: send, write, read, atomic, ack, nak, rnr, resp, cm, cnp, any; 0: unknown. */
 unsigned pkt_class_find(const char *name, size_t len);
 /* The names, for messages. */
 extern const char pkt_class_names[];
 
-/* What a packet is in its connection. */
+/* A packet within its connection. */
 struct conns_view {
     unsigned conn;  /* number; 0: no known connection */
     uint8_t from;   /* side that sent the packet; conn 0: host that sent it */

@@ -13,7 +13,7 @@ static unsigned learnt(struct conns_learner *l, struct conns *t, const struct co
     return n;
 }
 
-/* --- Connections that are set up: the halves of src/conn/setup.h ------------------------------- */
+/* --- Connections whose setup is seen: the halves of src/conn/setup.h ---------------------------- */
 
 /* A REQ or SIDR_REQ begins a connection, unless it is retransmitted. */
 static void learn_first(struct conns_learner *l, struct conns *t, unsigned host, const struct setup_half *h)
@@ -71,7 +71,7 @@ static void learn_exchange(struct conns_learner *l, struct conns *t, unsigned ho
     n = conns_find_qpn(t, c.host, c.qpn[0], &c.addr[0], &c.addr[1]);
     if (n && n == conns_find_qpn(t, host, c.qpn[1], &c.addr[1], &c.addr[0]) &&
         memcmp(t->c[n - 1].psn, c.psn, sizeof c.psn) == 0)
-        return; /* exchanged again, as perftest does at its end */
+        return; /* repeated exchange, as perftest does at its end */
     learnt(l, t, &c);
 }
 

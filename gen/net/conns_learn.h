@@ -12,7 +12,7 @@
 #include "src/conn/setup.h"
 
 #define CONNS_LEARN_MAX  65536 /* connections learnt; further ones are counted only */
-#define CONNS_LEARN_OPEN 256   /* connections of which the queue pair of side 0 is not known that are remembered */
+#define CONNS_LEARN_OPEN 256   /* connections with an unknown queue pair of side 0 that are remembered */
 
 /* Zero-initialise. */
 struct conns_learner {
@@ -22,7 +22,7 @@ struct conns_learner {
     uint64_t too_many;               /* connections not learnt: CONNS_LEARN_MAX reached, or no memory */
 };
 
-/* `host` sends a packet: add to `t` (which must be by_addr) what the packet teaches, then set *v to what it is. */
+/* `host` sends a packet: learn from it (`t` must be by_addr), then set *v to its view. */
 void conns_learn(struct conns_learner *l, struct conns *t, unsigned host, const struct pkt *p, struct conns_view *v);
 
 #endif

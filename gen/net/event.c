@@ -30,15 +30,14 @@ struct event {
     uint16_t classes;
     bool by_class, by_psn, by_iter, by_nth;
     struct range psn, iter, nth;
-    uint64_t matched; /* packets that matched all but nth */
-    uint64_t used,
-        applied; /* packets that matched everything; of these the packets to which all actions could be done */
-    uint64_t done[ACTIONS_MAX]; /* by action: packets to which it could be done */
+    uint64_t matched;           /* packets that matched everything but nth */
+    uint64_t used, applied;     /* packets that matched everything; those to which all actions could be applied */
+    uint64_t done[ACTIONS_MAX]; /* by action: packets to which it could be applied */
     struct action actions[ACTIONS_MAX];
     unsigned n_actions;
 };
 
-/* How many times a PSN has passed: its iterations. */
+/* The iterations of a PSN: how many times it has passed. */
 struct seen {
     uint64_t key; /* connection, direction, kind, PSN; 0: unused */
     uint32_t count;
@@ -119,7 +118,7 @@ static bool parse_range(const struct token *v, struct range *r, uint64_t max)
     return token_u64(&a, &r->from) && (b.len == 0 || token_u64(&b, &r->to)) && r->from <= r->to && r->to <= max;
 }
 
-/* A word that selects packets: 1 taken, 0 not such a word, -1 wrong. */
+/* A word that selects packets: 1 accepted, 0 another word, -1 wrong. */
 static int parse_select(struct event *ev, const struct token *key, const struct token *v, struct text_error *e)
 {
     uint64_t u;
@@ -158,7 +157,7 @@ static bool parse_field(struct frame_field *f, const struct token *name, struct 
                      field_nearest(name->p, name->len));
 }
 
-/* "set FIELD=VALUE [raw]": how many words it took; 0: wrong. */
+/* "set FIELD=VALUE [raw]": number of words; 0: wrong. */
 static unsigned parse_set(struct action *a, const struct token *t, unsigned n, struct text_error *e)
 {
     struct token key, v;
@@ -174,7 +173,7 @@ static unsigned parse_set(struct action *a, const struct token *t, unsigned n, s
     return 2 + a->raw;
 }
 
-/* One action from word `t` on: how many words it took; 0: wrong. */
+/* One action from word `t` on: number of words; 0: wrong. */
 static unsigned parse_action(struct action *a, const struct token *t, unsigned n, struct text_error *e)
 {
     static const struct {
@@ -279,8 +278,7 @@ bool event_add(struct event_list *l, const struct token *t, unsigned n, const ch
 /* --- Applying --------------------------------------------------------------------------------- */
 
 /* The iteration of this PSN in this direction: 1 for the first transmission, 2 for the first retransmission ... The
- * table is direct-mapped: a PSN that falls on the place of another one takes it, and the other one counts from 1
- * again. */
+ * table is direct-mapped: a PSN with the same place replaces another one, which then counts from 1 again. */
 static uint32_t seen_count(struct event_list *l, const struct conns_view *v)
 {
     uint64_t key = (uint64_t)(v->conn * 4 + v->from * 2u + v->request) << 24 | v->psn;
@@ -401,7 +399,7 @@ static bool overruled(const struct action *a, const struct event_result *r)
     }
 }
 
-/* All events are applied: count the actions that could be done. */
+/* Count the actions applied, after all events. */
 static void settle(struct event_list *l, struct event_result *r)
 {
     for (unsigned i = 0; i < r->hit && i < EVENT_HITS; i++) {
@@ -463,7 +461,7 @@ uint64_t event_applied(const struct event_list *l, unsigned number)
     return event_at(l, number)->applied;
 }
 
-/* --- Telling ---------------------------------------------------------------------------------- */
+/* --- Descriptions ----------------------------------------------------------------------------- */
 
 /* The frame was held for a shorter time than the event asked for. */
 static void describe_less(struct buf *b, const struct event_left *left)
@@ -551,7 +549,7 @@ void events_describe(struct buf *b, const struct event_list *l, const struct eve
     }
 }
 
-/* The line that reports the event as idle; nothing if all of its actions were done. */
+/* The line that reports the event as idle; nothing if all of its actions were applied. */
 static bool describe_idle(struct buf *b, const struct event *ev)
 {
     unsigned n = 0;

@@ -1,5 +1,4 @@
-/* layer 3 (net): exact events: what happens to the packet of one connection, direction, class, relative PSN and
- * iteration.
+/* layer 3 (net): exact events: an action on the packet of one connection, direction, class, relative PSN and iteration.
  *
  *   [conn=N] [dir=req|rsp] [class=CLASS] [psn=RANGE] [iter=RANGE | nth=RANGE] ACTION...
  *
@@ -32,7 +31,7 @@
 #include "tokens.h"
 
 #define EVENT_WORDS 32 /* of a specification at most */
-#define EVENT_HITS  8  /* events of one packet that are remembered */
+#define EVENT_HITS  8  /* events noted per packet */
 
 struct event_list;
 
@@ -42,16 +41,15 @@ void event_list_free(struct event_list *l);
 bool event_add(struct event_list *l, const struct token *t, unsigned n, const char *label, struct text_error *e);
 /* The connections that conn= selects; the simulation adds each connection when it begins. */
 struct conns *event_conns(struct event_list *l);
-/* From now on connections are learnt from the packets themselves, and `iteration` is always counted. False: no
- * memory. */
+/* From now on learn connections from packets, and always count `iteration`. False: no memory. */
 bool event_learn(struct event_list *l);
 /* Connections not learnt: CONNS_LEARN_MAX reached, or no memory. */
 uint64_t event_unlearnt(const struct event_list *l);
 
 /* An event that matched a packet. */
 struct event_hit {
-    uint16_t event; /* number, from 1 in the order in which they were added */
-    uint8_t done;   /* bit i: its i-th action could be done */
+    uint16_t event; /* number, from 1 in the order of event_add() */
+    uint8_t done;   /* bit i: its i-th action could be applied */
 };
 
 /* What the network does with a frame; the bytes of the frame are changed already. */
@@ -60,33 +58,33 @@ struct event_result {
     bool drop;
     bool changed; /* bytes of the frame were changed */
     ns_t delay;
-    uint32_t reorder;       /* hold the frame until so many later frames have passed it */
+    uint32_t reorder;       /* hold the frame until this many later frames have passed it */
     uint32_t dup;           /* further copies */
     uint32_t cut;           /* bytes cut off */
     uint32_t iteration;     /* how many times this PSN has passed, this time included; 0: not counted */
-    struct conns_view view; /* what the packet is; not set without events, unless connections are learnt */
+    struct conns_view view; /* view of the packet; only set with events, or if connections are learnt */
     struct event_hit hits[EVENT_HITS];
 };
 /* Apply all events to a frame of host `from`; *len may shrink. */
 struct event_result events_apply(struct event_list *l, unsigned from, uint8_t *data, uint32_t *len, uint16_t linktype,
                                  struct prng *r);
-/* Report each event that never matched a packet, or of which an action could be done to none of the packets that
- * matched. Returns the number of events reported. */
+/* Report each event that never matched a packet, or with an action that could be applied to no matching packet. Returns
+ * the number of events reported. */
 unsigned events_idle(const struct event_list *l, told_fn *told, void *user);
-/* Number of events; of event `number`, from 1: its label, the packets that matched, and of these the packets to which
- * all of its actions could be done. */
+/* Number of events; of event `number`, from 1: its label, the packets that matched, and those to which all its actions
+ * could be applied. */
 unsigned events_count(const struct event_list *l);
 const char *event_label(const struct event_list *l, unsigned number);
 uint64_t event_used(const struct event_list *l, unsigned number);
 uint64_t event_applied(const struct event_list *l, unsigned number);
 
-/* A packet that leaves after it was held: the delay and reordering that it really had. */
+/* A packet released after it was held: its actual delay and reordering. */
 struct event_left {
     ns_t held;       /* how long it was held back */
-    uint32_t passed; /* frames that passed it meanwhile */
+    uint32_t passed; /* frames that passed it */
 };
-/* Append what was done to a packet, for people: "dropped by event 1 (psn=3 drop)"; of several events joined by "; ".
- * `left`: NULL while the packet is still held. */
+/* Append what events did to a packet: "dropped by event 1 (psn=3 drop)"; several events are joined by "; ". `left`:
+ * NULL while the packet is still held. */
 void events_describe(struct buf *b, const struct event_list *l, const struct event_result *r,
                      const struct event_left *left);
 

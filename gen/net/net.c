@@ -250,7 +250,7 @@ static void events_take(struct net *net, struct net_node *node, struct net_frame
         reorder_passed(net, node, now);
 }
 
-/* --- Pauses ----------------------------------------------------------------------------------- */
+/* --- Pause frames ----------------------------------------------------------------------------- */
 
 /* Show the pause frame that begins a pause (`quanta`), or ends it (0), to the tap beside the port that sends it. */
 static void show_pause(const struct net_node *node, unsigned quanta, ns_t now)
@@ -412,7 +412,7 @@ bool net_send(struct net *net, unsigned from, const uint8_t *data, uint32_t len,
     return true;
 }
 
-/* When something is due in a node: the end of a pause, or a frame that it holds. */
+/* When something is due in a node: the end of a pause, or a held frame. */
 static ns_t node_due(const struct net_node *n)
 {
     ns_t due = n->head ? n->head->due : NS_NEVER;
@@ -420,13 +420,13 @@ static ns_t node_due(const struct net_node *n)
     return n->kind == NET_PAUSE && n->bad && n->free_at < due ? n->free_at : due;
 }
 
-/* Whether of two nodes in which something is due at the same time `a` comes first. */
+/* True if `a` comes first of two nodes in which something is due at the same time. */
 static bool comes_first(const struct net_node *a, const struct net_node *b)
 {
     return !a->head || (b->head && a->head->order < b->head->order);
 }
 
-/* The node in which something is due next; NULL: none. */
+/* The node that is due next; NULL: none. */
 static struct net_node *net_due(struct net *net)
 {
     struct net_node *best = NULL;
@@ -514,7 +514,7 @@ static void chain_config(struct net *net, const struct net_config *c, uint64_t s
     }
 }
 
-/* Whether there is a node that pauses: pause frames are Ethernet's. */
+/* True if a node pauses: pause frames are Ethernet frames. */
 static bool config_pauses(const struct net_config *c, unsigned dir)
 {
     for (unsigned i = 0; i < c->n[dir]; i++)

@@ -21,27 +21,27 @@
 /* A frame on its way. */
 struct net_frame {
     struct net_frame *next;
-    ns_t due;                   /* when the node that holds it lets it go */
-    uint64_t order;             /* among frames due at the same time */
+    ns_t due;                   /* when the node that holds it releases it */
+    uint64_t order;             /* order among frames due at the same time */
     uint32_t left;              /* reorder: frames that must still pass it */
     uint32_t passed;            /* reorder: frames that have passed it */
     ns_t decided;               /* with event_done: when the events were applied */
     uint32_t len;               /* bytes at data */
     uint8_t dir;                /* host that sent it: 0 or 1 */
     bool event_done;            /* the exact events were applied to it */
-    uint64_t serial;            /* of the frames sent, from 1; copies have that of their original */
-    uint32_t copy;              /* 0: the frame itself, else the number of a copy that events made of it */
-    struct event_result result; /* with event_done: what they decided */
+    uint64_t serial;            /* number of the frame sent, from 1; a copy has that of its original */
+    uint32_t copy;              /* 0: the frame itself, else the number of a copy made by events */
+    struct event_result result; /* with event_done: the decision */
     uint8_t data[NET_FRAME_MAX];
 };
 
 enum net_kind {
     NET_DELAY,    /* a constant delay, and a jitter that keeps the order */
     NET_RATE,     /* a rate, a queue with tail drop, ECN marks by threshold or RED */
-    NET_LOSS,     /* single frames, by chance */
+    NET_LOSS,     /* random loss of single frames */
     NET_BURST,    /* Gilbert model: all frames are lost in the bad state */
     NET_EVERY,    /* every n-th frame is lost */
-    NET_REORDER,  /* a frame is held back until some others have passed */
+    NET_REORDER,  /* a frame is held back until other frames have passed it */
     NET_DUP,      /* a frame is sent twice */
     NET_CORRUPT,  /* a bit is flipped */
     NET_TRUNCATE, /* the end of the frame is cut off */
@@ -58,19 +58,19 @@ struct net_counters {
     uint64_t overflow;  /* dropped because the queue was full */
     uint64_t marked;    /* frames marked: ECN CE or FECN */
     uint64_t damaged;   /* corrupted or cut */
-    uint64_t held;      /* held back, to be passed by others */
+    uint64_t held;      /* held back for reordering */
     uint64_t doubled;   /* copies made */
     uint64_t rewritten; /* frames changed by exact events that neither drop, hold nor copy them */
 };
 
-/* Parameters and state of a node; the kind says which members are used. */
+/* Parameters and state of a node; the kind says which members are valid. */
 struct net_node {
     uint8_t kind;   /* enum net_kind */
     uint8_t ecn;    /* NET_RATE: enum net_ecn */
     uint8_t damage; /* NET_CORRUPT: enum frame_damage */
-    bool bad;       /* NET_BURST: state; NET_PAUSE: it pauses */
+    bool bad;       /* NET_BURST: in the bad state; NET_PAUSE: pausing */
     bool before;    /* NET_PAUSE: between the sender and the middle */
-    uint8_t class;  /* NET_PAUSE: that is paused */
+    uint8_t class;  /* NET_PAUSE: priority paused */
     uint8_t mac[6]; /* NET_PAUSE: source of the pause frames */
     struct prng prng;
     uint32_t ppb;      /* probability per frame, in 10^-9; NET_BURST: of going bad; RED: of a mark at kmax */
@@ -94,20 +94,21 @@ struct net_node {
 };
 enum net_ecn { NET_ECN_OFF, NET_ECN_THRESHOLD, NET_ECN_RED };
 
-/* What becomes of a frame. */
+/* The fate of a frame. */
 enum net_fate {
     NET_SENT,    /* it enters the network */
     NET_DROPPED, /* a node drops it, on purpose or because a queue is full */
     NET_DAMAGED, /* bits are changed, or its end is cut off; events may keep its ICRC right */
-    NET_BEHIND,  /* it is held back until others have passed */
+    NET_BEHIND,  /* it is held back until other frames have passed it */
     NET_DOUBLED, /* a copy follows it */
     NET_ARRIVED, /* it reaches the host at the other end */
 };
-/* Who wants to know what becomes of each frame. */
+/* An observer of the fate of each frame. */
 struct net_watch {
-    /* `f`: as it is at that moment; f->serial names it; `node`: that did it, NULL for NET_SENT and NET_ARRIVED. */
+    /* `f`: in its present state; f->serial identifies it; `node`: the node concerned, NULL for NET_SENT and
+     * NET_ARRIVED. */
     void (*fate)(void *user, const struct net_frame *f, enum net_fate fate, const struct net_node *node, ns_t now);
-    /* Frames of host `dir` are held back from `now` on until `until`: a pause frame was sent. */
+    /* Frames of host `dir` are held back from `now` until `until`: a pause frame was sent. */
     void (*paused)(void *user, unsigned dir, ns_t now, ns_t until);
     void *user;
 };
@@ -122,7 +123,7 @@ struct net {
     uint16_t linktype;
     uint64_t order;
     uint64_t serial;               /* of the frame sent last */
-    uint64_t rate;                 /* bit/s of the hosts' ports, in which pauses are told; 0: 100 G */
+    uint64_t rate;                 /* bit/s of the hosts' ports, for the quanta of pauses; 0: 100 G */
     bool hosts_stop;               /* the hosts obey `stopped_until`; else frames are held in the network */
     ns_t stopped_until[NET_HOSTS]; /* a pause frame stops the port of the host until then */
     ns_t next_at;                  /* when the next held frame is due, if `next_known` */
@@ -131,13 +132,13 @@ struct net {
     struct event_list *events; /* may be NULL */
     /* A frame arrives at host `to`. */
     void (*deliver)(void *user, unsigned to, const uint8_t *data, uint32_t len, ns_t now);
-    /* Called when the exact events were applied to a frame, before the frame goes on. May be NULL. */
+    /* The exact events were applied to a frame, before it continues. May be NULL. */
     void (*decided)(void *user, const struct net_frame *f, ns_t now);
     void *user;
     const struct net_watch *watch; /* NULL: nobody */
-    bool learns;                   /* a bridge: only RDMA packets count as passing a held frame */
+    bool learns;                   /* bridge: only RDMA packets count as passing a held frame */
     const struct net_frame *frame; /* during deliver(): the frame */
-    uint64_t lost_memory;          /* frames dropped because no memory was left */
+    uint64_t lost_memory;          /* frames dropped for lack of memory */
 };
 
 /* The nodes of a network, collected for net_build(). */
@@ -154,9 +155,8 @@ struct net_config {
  * those of host 1. Words: `n` at `t`. "before" puts them before the middle tap. */
 bool net_parse(struct net_config *c, const struct token *t, unsigned n, unsigned dirs, struct text_error *e);
 
-/* Build the chains. `taps[0..2]`: requester, middle, responder; each may be NULL; `seed`: of the random numbers. 0;
- * -ENOSPC: too many nodes;
- * -EINVAL: pauses, but no Ethernet. */
+/* Build the chains. `taps[0..2]`: requester, middle, responder, each may be NULL; `seed`: of the random numbers. 0;
+ * -ENOSPC: too many nodes; -EINVAL: pauses without Ethernet. */
 int net_build(struct net *net, const struct net_config *c, struct tap_set *const taps[3], struct event_list *events,
               uint16_t linktype, uint64_t seed);
 /* Build a network that only applies exact events. reorder=N holds a frame for `hold` at most; each direction holds
@@ -172,7 +172,7 @@ ns_t net_next(struct net *net);
 void net_run(struct net *net, ns_t now);
 /* At the end: pass on all frames, due or not. */
 void net_end(struct net *net, ns_t now);
-/* Whether `node`, of the chain of host `dir`, lies between that host and the middle. */
+/* True if `node`, in the chain of host `dir`, lies between that host and the middle. */
 bool net_before_middle(const struct net *net, unsigned dir, const struct net_node *node);
 /* Counters of all nodes of one direction; in and out: of the first and the last. */
 struct net_counters net_total(const struct net *net, unsigned dir);

@@ -4,7 +4,7 @@
 static const char *const kinds[] = {"delay",   "rate",     "loss", "burst", "every", "reorder", "dup",
                                     "corrupt", "truncate", "mtu",  "pause", "tap",   "events"};
 
-/* With `join` the node of this kind that the line has already, else a new node. */
+/* Add a node to the chain of a direction. */
 static struct net_node *node_add(struct net_config *c, unsigned dir, bool before, enum net_kind kind)
 {
     unsigned i = c->n[dir]++;
@@ -57,7 +57,7 @@ static bool parse_corrupt(struct net_node *n, const struct token *v)
     return token_ppb(&p, &n->ppb);
 }
 
-/* A word that is a node by itself. */
+/* A word that is a node of its own. */
 static bool parse_value(struct net_node *n, const struct token *v)
 {
     struct token a = *v, b = *v;
@@ -96,7 +96,7 @@ static bool parse_change(struct net_node *n, const struct token *v)
     return pair(v, &a, &b) && token_rate(&a, &n->other_rate) && n->other_rate && token_time(&b, &n->delay) && n->delay;
 }
 
-/* A parameter of the preceding rate node: 1: taken; 0: the word is none; -1: wrong. */
+/* A parameter of the preceding rate node: 1: accepted; 0: another word; -1: wrong. */
 static int parse_rate_more(struct net_node *rate, const struct token *key, const struct token *v)
 {
     bool good;

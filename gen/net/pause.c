@@ -8,7 +8,7 @@
 #define QUANTUM      512                    /* bit times */
 #define OPCODE_PFC   0x0101
 #define CLASSES_AT   16 /* byte of the class-enable vector; the times follow */
-#define DSCP_CLASSES 5  /* bits of the TOS below those that tell the class */
+#define DSCP_CLASSES 5  /* lower bits of the TOS, without the class */
 
 uint8_t pause_class(const uint8_t *frame, uint32_t len)
 {

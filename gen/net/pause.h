@@ -5,15 +5,15 @@
 #include "types.h"
 
 #define PAUSE_FRAME_LEN  60    /* bytes, without the frame check sequence */
-#define PAUSE_QUANTA_MAX 65535 /* the longest time that a frame can ask for, in quanta of 512 bit times */
+#define PAUSE_QUANTA_MAX 65535 /* the longest time of a frame, in quanta of 512 bit times */
 
 /* The class of an Ethernet frame: the priority of its tag, else the upper three bits of its DSCP. */
 uint8_t pause_class(const uint8_t *frame, uint32_t len);
-/* Quanta of at least `time` on a port of `rate` bit/s (0: 100 G), PAUSE_QUANTA_MAX at most; and the time that they
- * take. */
+/* Quanta for at least `time` on a port of `rate` bit/s (0: 100 G), PAUSE_QUANTA_MAX at most; and the time of these
+ * quanta. */
 unsigned pause_quanta(ns_t time, uint64_t rate);
 ns_t pause_time(unsigned quanta, uint64_t rate);
-/* Write the frame by which the port `from` pauses a class for so long; 0: it may send again. */
+/* Write the frame by which port `from` pauses a class for this long; 0: ends the pause. */
 void pause_build(uint8_t frame[PAUSE_FRAME_LEN], const uint8_t from[6], unsigned class, unsigned quanta);
 
 #endif

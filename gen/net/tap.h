@@ -1,4 +1,4 @@
-/* layer 3 (net): taps of the simulated network: they write frames to capture files, or pass them to a function. */
+/* layer 3 (net): taps of the simulated network: write frames to capture files, or pass them to a function. */
 #ifndef RDMATRACE_GEN_NET_TAP_H
 #define RDMATRACE_GEN_NET_TAP_H
 
@@ -15,12 +15,12 @@ enum tap_place { TAP_AT_REQUESTER, TAP_AT_MIDDLE, TAP_AT_RESPONDER, TAP_PLACES }
 /* "requester", "middle", "responder". */
 const char *tap_place_str(enum tap_place p);
 
-/* How a file departs from an ideal capture. */
+/* Imperfections of a capture file. */
 struct tap_opts {
-    uint32_t drop_ppb; /* frames that the capture misses, in 10^-9 */
+    uint32_t drop_ppb; /* frames missed, in 10^-9 */
     uint32_t snaplen;  /* bytes kept of a frame; 0: all */
-    ns_t offset;       /* the clock is ahead by this */
-    int32_t skew_ppb;  /* and runs faster by this, in 10^-9 */
+    ns_t offset;       /* the clock is this much ahead */
+    int32_t skew_ppb;  /* the clock is this much faster, in 10^-9 */
     bool erf;          /* native InfiniBand in ERF records (link type 197) instead of link type 247 */
     uint64_t seed;
 };
@@ -33,12 +33,12 @@ struct tap {
     struct tap_opts opts;
     struct prng prng;
     uint64_t frames; /* written */
-    uint64_t missed; /* dropped on purpose */
-    uint64_t since;  /* missed since the last one written */
+    uint64_t missed; /* missed on purpose */
+    uint64_t since;  /* missed since the last frame written */
     int err;         /* first error of the writer */
 };
 
-/* The files of one place. */
+/* The capture files of one place. */
 struct tap_set {
     struct tap *first;
     uint8_t place; /* enum tap_place */
@@ -52,7 +52,7 @@ int tap_open(struct tap_set *s, const char *path, uint16_t linktype, const struc
              struct cap_error *err);
 /* Set the link type, if it was not known at tap_open(); before the first frame. */
 void tap_linktype(struct tap_set *s, uint16_t linktype);
-/* A frame passes; `inbound`: towards the host at which the tap sits. */
+/* A frame passes; `inbound`: towards the host of the tap. */
 void tap_frame(struct tap_set *s, const uint8_t *data, uint32_t len, bool inbound, ns_t now);
 /* Write the rest and close all files. The first error, with *err filled, or 0. */
 int tap_close(struct tap_set *s, struct cap_error *err);

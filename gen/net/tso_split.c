@@ -54,7 +54,7 @@ static bool find_tcp(struct layout *l, const uint8_t *p, uint32_t len)
     return l->data >= l->tcp + 20 && l->data <= l->end && !(p[l->tcp + 13] & (TCP_SYN | TCP_RST));
 }
 
-/* Make a segment's headers right: it is number `n`, with `len` bytes of data from `at` on. */
+/* Update the headers of segment number `n`, with `len` bytes of data from `at` on. */
 static void fix(uint8_t *p, const struct layout *l, unsigned n, uint32_t at, uint32_t len)
 {
     uint32_t end = l->data + len;
