@@ -214,7 +214,7 @@ static void patch_head(const struct path *path, uint8_t *buf, uint32_t after, ui
         patch_ip6(buf + path->net_off, below + (uint32_t)t->ip_len_add, t);
 }
 
-/* The extended headers that the opcode names, in their order. */
+/* The extension headers of the opcode, in their order. */
 static uint8_t *put_ext(uint8_t *q, const struct pkt *p)
 {
 #define EXT(bit, name, bytes, arg)                                                                                     \

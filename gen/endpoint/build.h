@@ -1,5 +1,5 @@
-/* layer 3 (endpoint): building frames: from addresses and a struct pkt's headers to bytes with lengths, pad, checksums,
- * ICRC, VCRC. */
+/* layer 3 (endpoint): building frames: from addresses and the headers of a struct pkt to bytes with lengths, pad,
+ * checksums, ICRC and VCRC. */
 #ifndef RDMATRACE_GEN_ENDPOINT_BUILD_H
 #define RDMATRACE_GEN_ENDPOINT_BUILD_H
 
@@ -18,9 +18,9 @@ struct link_addr {
 
 #define PATH_HEAD_MAX 72 /* Ethernet 14, tag 4, IPv6 or GRH 40, UDP 8; or LRH 8, GRH 40 */
 
-/* The headers below the BTH for one destination, prepared once. */
+/* Headers below the BTH for one destination, prepared once. */
 struct path {
-    uint8_t head[PATH_HEAD_MAX]; /* bytes as sent, with lengths, IP identification and checksum left open */
+    uint8_t head[PATH_HEAD_MAX]; /* bytes as sent, without lengths, IP identification and checksum */
     uint8_t head_len;
     uint8_t encap;      /* enum encap */
     uint8_t net_off;    /* of the IP header or GRH; 0: none (native InfiniBand without GRH) */
@@ -29,7 +29,7 @@ struct path {
     uint8_t wire_extra; /* bytes from the end of the ICRC to the end of the frame: VCRC */
 };
 
-/* Whether `gid` is a multicast group: ff00::/8, or IPv4-mapped 224.0.0.0/4. */
+/* True if `gid` is a multicast group: ff00::/8, or IPv4-mapped 224.0.0.0/4. */
 bool gid_is_group(const uint8_t gid[16]);
 /* The MAC address of group `gid` (RFC 1112, RFC 2464). */
 void gid_group_mac(const uint8_t gid[16], uint8_t mac[6]);
@@ -44,7 +44,7 @@ struct build_tweak {
     uint32_t icrc_xor; /* the ICRC is XORed with this */
     uint16_t vcrc_xor;
     uint8_t pad_byte;   /* value of pad bytes */
-    bool keep_padcnt;   /* bth.padcnt is sent as it is; the pad bytes themselves stay right */
+    bool keep_padcnt;   /* bth.padcnt is sent unchanged; the pad bytes themselves stay right */
     uint8_t trailing;   /* zero bytes between pad and ICRC */
     int16_t ip_len_add; /* added to the IP (or GRH) length, ICRC made over it */
     int16_t udp_len_add;

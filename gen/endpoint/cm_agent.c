@@ -329,7 +329,7 @@ static int path_to(struct cm_agent *a, const uint8_t gid[16])
         if (memcmp(p->gid, gid, 16) == 0 && memcmp(p->mac, av.dmac, 6) == 0)
             return p->ah;
     if (a->n_paths == PATHS && a->sending)
-        return -ENOMEM; /* handles are in use: the message is lost, as on the wire */
+        return -ENOMEM; /* no free handle: the message is lost, as on the wire */
     if (a->n_paths == PATHS) {
         while (a->n_paths)
             ep_ah_destroy(a->cfg.ep, a->paths[--a->n_paths].ah);
@@ -369,7 +369,7 @@ static void send_msg(struct cm_agent *a, struct cm_msg *m, const uint8_t gid[16]
     }
 }
 
-/* A message arrived from `gid`. */
+/* A CM message arrived from `gid`. */
 static void take_msg(struct cm_agent *a, const struct cm_msg *m, const uint8_t gid[16], ns_t now)
 {
     struct agent_conn *c = agent_of_msg(a, m);
@@ -447,7 +447,7 @@ static void run_conn(struct cm_agent *a, struct agent_conn *c, ns_t now)
     agent_settle(a, c);
 }
 
-/* Expire the timers of connections. */
+/* Run the timers of connections that have expired. */
 static void take_timers(struct cm_agent *a, ns_t now)
 {
     struct timer *t;

@@ -8,24 +8,24 @@
 
 struct cm_agent;
 
-/* The reply of a passive side to a REQ or SIDR_REQ. */
+/* The response of a passive side to a REQ or SIDR_REQ. */
 struct cm_answer {
-    int qp;               /* queue pair to connect, its state RESET; negative: refuse */
-    unsigned reason;      /* with a refusal: enum cm_rej_reason, or enum cm_sidr_status */
+    int qp;               /* queue pair to connect, in RESET; negative: reject */
+    unsigned reason;      /* if rejected: enum cm_rej_reason, or enum cm_sidr_status */
     struct ep_peer peer;  /* parameters that the CM does not negotiate: access, RNR timer, MAC address */
     struct cm_params own; /* what the REP (or SIDR_REP) announces */
 };
 
 struct cm_agent_config {
     struct endpoint *ep;
-    struct av peer; /* path to the other host, when there is only one (`path` is NULL) */
-    /* Fill *av with the path to the host with this address; false: none is known (yet). May be NULL; if set, a
-     * connection takes messages from the address of its peer only, and replies go to the source of the message. */
+    struct av peer; /* path to the peer, if there is only one (`path` is NULL) */
+    /* Set *av to the path to the host with this address; false: not known (yet). May be NULL; if set, a connection
+     * accepts messages from the address of its peer only, and responses go to the source of the message. */
     bool (*path)(void *user, const uint8_t gid[16], struct av *av);
     uint64_t seed;
-    uint32_t max_conns; /* 0: 65536; when all are in use, the oldest connection that has ended is reused */
-    /* Longest time from our REP to the RTU, also if the REQ allows more; 0: as the REQ says. After it the connection
-     * ends with CM_EV_UNREACHABLE. It applies once a REQ was rejected for lack of resources. */
+    uint32_t max_conns; /* 0: 65536; when all are in use, the oldest closed connection is reused */
+    /* Longest time from our REP to the RTU, also if the REQ allows more; 0: as in the REQ. Then the connection ends
+     * with CM_EV_UNREACHABLE. half_open_short applies once a REQ was rejected for lack of resources. */
     ns_t half_open, half_open_short;
     /* Called for a REQ or SIDR_REQ: fill *a, which holds qp -1 and the reason "no such service". */
     void (*request)(void *user, const struct cm_conn *c, struct cm_answer *a);

@@ -1,4 +1,4 @@
-/* layer 3 (endpoint): internal: the connections of a connection manager, and how they are found. */
+/* layer 3 (endpoint): internal: the connections of a connection manager, and their indexes. */
 #ifndef RDMATRACE_GEN_ENDPOINT_CM_AGENT_IMPL_H
 #define RDMATRACE_GEN_ENDPOINT_CM_AGENT_IMPL_H
 
@@ -16,7 +16,7 @@
 /* Keys of a connection: its own communication id, the communication id of the peer (passive side), its queue pair. */
 enum { BY_LOCAL, BY_REMOTE, BY_QP, KEYS };
 
-/* A connection, or an attempt at one. */
+/* A connection, established or not. */
 struct agent_conn {
     uint32_t number;    /* in cm_agent.conn */
     uint32_t key[KEYS]; /* values of its keys */
@@ -26,12 +26,12 @@ struct agent_conn {
     int qp;              /* -1: not known yet (passive) */
     uint8_t gid[16];     /* the peer's address, with cfg.path */
     ns_t replied;        /* passive: when the REP was sent first */
-    ns_t limit;          /* passive: when waiting for the RTU ends */
+    ns_t limit;          /* passive: when to stop waiting for the RTU */
     bool tell_connected; /* report CONNECTED when the RTU has been sent */
     struct ep_peer peer; /* attributes that the CM does not negotiate */
 };
 
-/* A reply that belongs to no connection, and its destination. */
+/* A response for no connection, and its destination. */
 struct answer {
     struct cm_msg m;
     uint8_t gid[16];
@@ -46,10 +46,10 @@ struct agent_path {
 struct cm_agent {
     struct cm_agent_config cfg;
     struct prng prng;
-    uint32_t last_id; /* communication id given last */
+    uint32_t last_id; /* communication id used last */
     struct agent_conn **conn;
     uint32_t n, cap;
-    uint32_t reuse; /* all in use: where the search for an ended connection continues */
+    uint32_t reuse; /* all in use: where to continue the search for a closed connection */
     struct chains by[KEYS];
     struct timers timers;
     uint8_t *news;   /* by connection: 1 if it may have a message to send or an event to report */
@@ -74,13 +74,13 @@ bool agent_tables(struct cm_agent *a);
 void agent_tables_free(struct cm_agent *a);
 /* True if a connection has ended or will never be established. */
 bool agent_is_over(const struct agent_conn *c);
-/* True if a passive connection sent its REP and waits for the RTU. */
+/* True if a passive connection has sent its REP and waits for the RTU. */
 bool agent_half_open(const struct agent_conn *c);
 /* A connection was changed: update its keys and its timer. */
 void agent_settle(struct cm_agent *a, struct agent_conn *c);
 /* Clear a connection: no keys, no timer, qp -1. */
 void agent_clear(struct cm_agent *a, struct agent_conn *c);
-/* The newest connection of a queue pair; one that has ended only if all of them have. NULL: none. */
+/* The newest connection of a queue pair that is not closed, else the newest one. NULL: none. */
 struct agent_conn *agent_of_qp(const struct cm_agent *a, int qp);
 /* The connection that a message is for; NULL: none. */
 struct agent_conn *agent_of_msg(const struct cm_agent *a, const struct cm_msg *m);

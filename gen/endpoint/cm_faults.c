@@ -1,4 +1,4 @@
-/* layer 3 (endpoint): deliberate mistakes of a connection manager. */
+/* layer 3 (endpoint): faults of a connection manager. */
 #include "gen/endpoint/cm_faults.h"
 
 #include "gen/endpoint/fault_changes.h"

@@ -1,4 +1,4 @@
-/* layer 3 (endpoint): deliberate mistakes of a connection manager. */
+/* layer 3 (endpoint): faults of a connection manager. */
 #ifndef RDMATRACE_GEN_ENDPOINT_CM_FAULTS_H
 #define RDMATRACE_GEN_ENDPOINT_CM_FAULTS_H
 

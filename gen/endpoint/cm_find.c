@@ -1,5 +1,4 @@
-/* layer 3 (endpoint): connections of a connection manager found by their ids, their peers' ids and their queue
- * pairs. */
+/* layer 3 (endpoint): finding a connection of a connection manager by its id, its peer's id or its queue pair. */
 #include "gen/endpoint/cm_agent_impl.h"
 
 #include <stdlib.h>
@@ -90,7 +89,7 @@ struct agent_conn *agent_of_qp(const struct cm_agent *a, int qp)
     return best;
 }
 
-/* Of the connections with this number, the first that a message is for, if it comes before `best`. */
+/* The first connection with this key that a message is for, if it comes before `best`. */
 static struct agent_conn *first_for(const struct cm_agent *a, unsigned k, uint32_t key, const struct cm_msg *m,
                                     struct agent_conn *best)
 {

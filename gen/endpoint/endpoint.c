@@ -1,4 +1,4 @@
-/* layer 3 (endpoint): an endpoint as a whole: made, asked, released. */
+/* layer 3 (endpoint): an endpoint: created, queried, freed. */
 #include "gen/endpoint/endpoint.h"
 
 #include <stdlib.h>

@@ -31,11 +31,11 @@
 
 struct endpoint;
 
-/* A habit that differs from the defaults. */
+/* Behaviour that differs from the defaults. */
 enum ep_profile {
     EP_STRICT,
-    /* soft-RoCE: no credits, MigReq 0, P_Key ffff, retry count 7 without end, re-ACK of every duplicate, see
-       responder.h */
+    /* soft-RoCE: no credits, MigReq 0, P_Key ffff, retry count 7 without limit, every duplicate acknowledged, see
+     * responder.h */
     EP_RXE,
 };
 
@@ -45,9 +45,9 @@ struct ep_config {
     uint16_t pkey;            /* 0: 0xffff */
     uint8_t profile;          /* enum ep_profile */
     bool migreq;              /* MigReq bit of packets sent */
-    bool credits;             /* end-to-end flow control on queue pairs without SRQ: advertised and obeyed */
-    bool no_verify;           /* do not verify ICRCs (they are made always) */
-    bool no_self_check;       /* do not check sent packets against the rules (benchmarks measure with and without) */
+    bool credits;             /* end-to-end flow control on queue pairs without SRQ: advertised and honoured */
+    bool no_verify;           /* do not verify ICRCs of received frames */
+    bool no_self_check;       /* do not check sent packets against the rules (for benchmarks) */
     struct policies policies; /* NULL members: defaults */
     const enum rule *faults;  /* rules to break; copied */
     unsigned n_faults;
@@ -64,11 +64,11 @@ struct ep_qp_init {
     uint32_t max_recv_wr;  /* 0: 16; ignored with an SRQ */
     uint16_t max_send_sge; /* 0: 1 */
     uint16_t max_recv_sge; /* 0: 1 */
-    /* bytes of SEND_INLINE (whose SGEs hold pointers of the caller, not addresses of a region) */
+    /* bytes of SEND_INLINE, whose SGEs hold pointers of the caller, not addresses of a region */
     uint32_t max_inline;
-    /* RC: READs and atomics that can be remembered (limit of max_dest_rd_atomic), 1 to 128; 0: 16 */
+    /* RC: responder resources (limit of max_dest_rd_atomic), 1 to 128; 0: 16 */
     uint16_t max_dest_rd;
-    bool sq_sig_all;                 /* every send completes with an entry */
+    bool sq_sig_all;                 /* every send is signaled */
     int send_cq, recv_cq;            /* handles */
     int srq;                         /* handle, or EP_NO_SRQ */
     uint32_t pd;                     /* from ep_pd_alloc() */
@@ -78,14 +78,14 @@ struct ep_qp_init {
 /* Asynchronous events. */
 enum ep_event_type {
     EP_EV_QP_FATAL,      /* the queue pair is in error because of an error of its own */
-    EP_EV_QP_REQ_ERR,    /* a peer's request was invalid */
-    EP_EV_QP_ACCESS_ERR, /* a peer's request violated a key or a right */
+    EP_EV_QP_REQ_ERR,    /* a request of the peer was invalid */
+    EP_EV_QP_ACCESS_ERR, /* a request of the peer violated a key or an access right */
     EP_EV_COMM_EST,      /* first request arrived in RTR */
     EP_EV_SQ_DRAINED,    /* SQD: all sends that had begun are complete */
     EP_EV_SRQ_LIMIT,     /* fewer receives than the limit are left */
-    EP_EV_LAST_WQE,      /* the queue pair with an SRQ is in error and takes no more receives */
+    EP_EV_LAST_WQE,      /* the queue pair with an SRQ is in error and consumes no more receives */
     EP_EV_CQ_ERR,        /* a completion queue overflowed */
-    EP_EV_CQ_NOTIFY,     /* the notification asked for with ep_cq_arm() */
+    EP_EV_CQ_NOTIFY,     /* requested with ep_cq_arm() */
 };
 /* "QP_FATAL", ... */
 const char *ep_event_str(enum ep_event_type t);
@@ -95,8 +95,7 @@ struct ep_event {
     ns_t when;
 };
 
-/* Counters of an endpoint, and of each queue pair. Names of the kernel's and mlx5's counters where they mean the
- * same. */
+/* Counters of an endpoint, and of each queue pair. Named as in the kernel and mlx5 where they count the same. */
 struct ep_stats {
     uint64_t tx_packets, tx_bytes;   /* frames sent */
     uint64_t rx_packets, rx_bytes;   /* frames received */
@@ -108,7 +107,7 @@ struct ep_stats {
     uint64_t packet_seq_err;         /* sequence NAKs received */
     uint64_t duplicate_request;      /* duplicate requests received */
     uint64_t implied_nak_seq_err;    /* implied NAKs */
-    uint64_t local_ack_timeout_err;  /* transport timer expired */
+    uint64_t local_ack_timeout_err;  /* ACK timeouts expired */
     uint64_t rnr_nak_retry_err;      /* RNR NAKs received */
     uint64_t out_of_buffer;          /* requests for which no receive was posted */
     uint64_t nak_sent;               /* all NAKs but RNR */
@@ -117,46 +116,46 @@ struct ep_stats {
     uint64_t rp_cnp_handled;       /* CNPs received */
     uint64_t dropped;              /* frames ignored, all reasons */
     uint64_t rx_icrc_encapsulated; /* of these: wrong ICRC */
-    uint64_t bad_qkey, bad_pkey;   /* of these */
-    /* of these: malformed RDMA packets, and other packets to UDP port 4791 */
+    uint64_t bad_qkey, bad_pkey;   /* among these */
+    /* among these: malformed RDMA packets, and other packets to UDP port 4791 */
     uint64_t malformed;
-    uint64_t unknown_qp;         /* of these: to a queue pair that does not exist, or cannot receive in its state */
-    uint64_t other_source;       /* of these: from another address than the queue pair's peer */
+    uint64_t unknown_qp;         /* among these: to a queue pair that does not exist, or cannot receive in its state */
+    uint64_t other_source;       /* among these: from another address than the queue pair's peer */
     uint64_t other_service;      /* packets of another service than the queue pair's */
     uint64_t faults;             /* faults committed */
-    uint64_t own_check_failures; /* packets sent although a check forbade them: 0 without faults */
+    uint64_t own_check_failures; /* packets sent although a check failed: 0 without faults */
 };
 
 /* NULL: out of memory. `config` is copied. */
 struct endpoint *ep_new(const struct ep_config *config);
 void ep_free(struct endpoint *ep);
 
-/* The endpoint as a provider of the verbs, for programs that run over any; it lives as long as the endpoint. */
+/* The endpoint as a provider of the verbs; it lives as long as the endpoint. */
 struct verbs *ep_verbs(struct endpoint *ep);
 
 /* Why a requester sends no request. */
 enum ep_wait {
-    EP_WAIT_NONE,   /* nothing is to be sent, or the window is full */
-    EP_WAIT_DEPTH,  /* as many READs and atomics as were agreed on are outstanding */
+    EP_WAIT_NONE,   /* nothing to send, or the window is full */
+    EP_WAIT_DEPTH,  /* initiator depth: no further READ or atomic may be outstanding */
     EP_WAIT_CREDIT, /* no end-to-end credit */
-    EP_WAIT_CUT,    /* packets are spaced wider because of CNPs */
+    EP_WAIT_CUT,    /* spacing of packets increased because of CNPs */
 };
-/* Who wants to know what the queue pairs of an endpoint do, and why; `qp`: handles. Members must not be NULL. */
+/* An observer of the queue pairs of an endpoint; `qp`: handles. Members must not be NULL. */
 struct ep_watch {
     /* A send work request was posted. */
     void (*posted)(void *user, int qp, ns_t now);
     /* A response or a timer had effects on the requester. */
     void (*requester)(void *user, int qp, const struct effects *e, ns_t now);
-    /* The requester has sent what it can; `why` it sends no more. EP_WAIT_CUT: `usual`: when it could send again
-     * without the CNPs. */
+    /* The requester has sent all it can; `why`: the reason. EP_WAIT_CUT: `usual`: when it could send again without the
+     * CNPs. */
     void (*waits)(void *user, int qp, enum ep_wait why, ns_t usual, ns_t now);
     /* The responder is slow: it sends no response from `now` on until `until`. */
     void (*slow)(void *user, int qp, ns_t now, ns_t until);
-    /* The queue pair enters the error state; WC_SUCCESS: not because of a send. */
+    /* The queue pair enters the error state; WC_SUCCESS: no send failed. */
     void (*failed)(void *user, int qp, enum wc_status status, ns_t now);
     void *user;
 };
-/* Have `w` (NULL: nobody) called from now on; it must outlive the endpoint. */
+/* Set the observer (NULL: none); it must outlive the endpoint. */
 void ep_set_watch(struct endpoint *ep, const struct ep_watch *w);
 
 /* --- Resources; handles and keys, or a negative errno ----------------------------------------- */
@@ -165,7 +164,7 @@ void ep_set_watch(struct endpoint *ep, const struct ep_watch *w);
 uint32_t ep_pd_alloc(struct endpoint *ep);
 /* A completion queue of at least `depth` entries. */
 int ep_cq_create(struct endpoint *ep, uint32_t depth);
-/* Destroy it: no queue pair uses it any more. */
+/* Destroy a completion queue that no queue pair uses any more. */
 void ep_cq_destroy(struct endpoint *ep, int cq);
 /* Request one EP_EV_CQ_NOTIFY at the next completion or, with `solicited_only`, at the next solicited or failed one. */
 int ep_cq_arm(struct endpoint *ep, int cq, bool solicited_only);
@@ -178,7 +177,7 @@ int ep_post_srq_recv(struct endpoint *ep, int srq, const struct recv_wr *wr, ns_
  * and R_Key. -ENOMEM: table full; -EINVAL: rights or range. The caller frees `mem`, after the region. */
 int ep_mr_reg(struct endpoint *ep, uint32_t pd, void *mem, uint64_t len, uint64_t iova, uint8_t access, uint32_t *key);
 int ep_mr_dereg(struct endpoint *ep, uint32_t key);
-/* A window: MR_WINDOW1 or MR_WINDOW2. */
+/* Allocate a window: MR_WINDOW1 or MR_WINDOW2. */
 int ep_mw_alloc(struct endpoint *ep, uint32_t pd, enum mr_kind kind, uint32_t *key);
 /* The table of regions and windows (for mr_check(), mw_bind() of type 1, mr_invalidate()). */
 struct mr_table *ep_mr_table(struct endpoint *ep);
@@ -190,27 +189,26 @@ int ep_ah_destroy(struct endpoint *ep, int ah);
 
 /* Handle; -ENOMEM, -EINVAL (CQ, SRQ or PD unknown, QPN taken). The state is RESET. */
 int ep_qp_create(struct endpoint *ep, const struct ep_qp_init *init);
-/* Bytes of memory that an RC queue pair with such queues takes. */
+/* Bytes of memory of an RC queue pair with such queues. */
 size_t ep_qp_memory(uint32_t sends, uint16_t send_sge, uint32_t receives, uint16_t recv_sge);
 int ep_qp_destroy(struct endpoint *ep, int qp);
-/* As qp_modify(); takes care of flushing, timers and headers. */
+/* As qp_modify(); also flushes, and updates timers and headers. */
 int ep_qp_modify(struct endpoint *ep, int qp, const struct qp_attr *attr, uint32_t mask, ns_t now);
 /* RESET to RTS in one step (UD too: only qkey and sq_psn are used). */
 int ep_qp_connect(struct endpoint *ep, int qp, const struct ep_peer *peer, ns_t now);
 /* RESET to RTR, and RTR to RTS, for connection managers: the passive side is RTR from REP on, and RTS from RTU on. */
 int ep_qp_to_rtr(struct endpoint *ep, int qp, const struct ep_peer *peer, ns_t now);
 int ep_qp_to_rts(struct endpoint *ep, int qp, const struct ep_peer *peer, ns_t now);
-/* The queue pair's state for reading: state, attr, req, rsp; NULL for a wrong handle. Valid until the next call with
+/* The state of a queue pair, read only: state, attr, req, rsp; NULL for a wrong handle. Valid until the next call with
  * `ep`. */
 const struct qp *ep_qp(const struct endpoint *ep, int qp);
 /* Handle of the queue pair number `qpn`, or -ENOENT. */
 int ep_qp_find(const struct endpoint *ep, uint32_t qpn);
 /* A starting PSN by the endpoint's policy. */
 uint32_t ep_pick_psn(struct endpoint *ep);
-/* Send no request of this queue pair before `until`; NS_NEVER: never. A requester may delay its requests as long as it
- * likes. */
+/* Send no request of this queue pair before `until`; NS_NEVER: never. A requester may delay its requests at will. */
 void ep_qp_hold(struct endpoint *ep, int qp, ns_t until);
-/* The caller's pointer, for agents. */
+/* A pointer of the caller, for agents. */
 void ep_qp_set_user(struct endpoint *ep, int qp, void *user);
 void *ep_qp_user(const struct endpoint *ep, int qp);
 
@@ -223,10 +221,10 @@ int ep_qp_attach(struct endpoint *ep, int qp, const uint8_t gid[16]);
  * completions. */
 int ep_post_send(struct endpoint *ep, int qp, const struct send_wr *wr, ns_t now);
 int ep_post_recv(struct endpoint *ep, int qp, const struct recv_wr *wr, ns_t now);
-/* The SGE that all receives of the refill policy share; without it they have no memory and can take empty messages
- * only. Their wr_ids count from 0. Call it before the queue pair becomes RTR. */
+/* The SGE shared by all receives of the refill policy; without it they have no memory and can receive empty messages
+ * only. Their wr_ids count from 0. To be called before RTR. */
 int ep_qp_set_refill(struct endpoint *ep, int qp, const struct sge *piece);
-/* Completions: at most `n` into `wc`; returns how many. */
+/* Poll at most `n` completions into `wc`; returns their number. */
 int ep_poll(struct endpoint *ep, int cq, struct wc *wc, int n);
 /* The first completion queue from handle `from` on that holds completions; -ENOENT: none. */
 int ep_cq_next(const struct endpoint *ep, int from);
@@ -243,16 +241,16 @@ int ep_tx(struct endpoint *ep, uint8_t *buf, uint32_t cap, ns_t now);
 /* The last frame of ep_tx(). */
 struct ep_sent {
     int qp;         /* handle of the queue pair */
-    bool request;   /* not a response */
-    bool repeat;    /* request: retransmitted */
-    uint64_t wr_id; /* request: of its work request */
+    bool request;   /* a request, not a response */
+    bool repeat;    /* a retransmitted request */
+    uint64_t wr_id; /* request: wr_id of its work request */
     uint32_t psn;   /* request */
 };
 struct ep_sent ep_tx_last(const struct endpoint *ep);
 /* When ep_expire() must be called next; may be earlier than the next timeout. NS_NEVER: no timer runs. */
 ns_t ep_next_expiry(struct endpoint *ep);
 void ep_expire(struct endpoint *ep, ns_t now);
-/* Link type of the frames: LINK_ETHERNET or LINK_INFINIBAND. */
+/* Link type of all frames: LINK_ETHERNET or LINK_INFINIBAND. */
 uint16_t ep_linktype(const struct endpoint *ep);
 /* Space for the largest frame. */
 #define EP_FRAME_MAX 4352
@@ -263,13 +261,13 @@ const char *ep_counter_str(unsigned i);
 uint64_t ep_counter(const struct ep_stats *s, unsigned i);
 
 const struct ep_stats *ep_stats(const struct endpoint *ep);
-/* Of one queue pair; NULL for a wrong handle. */
+/* Counters of one queue pair; NULL for a wrong handle. */
 const struct ep_stats *ep_qp_stats(const struct endpoint *ep, int qp);
-/* Verdict on the first sent packet that broke a rule (with faults: perhaps deliberately); passes if there was none. */
+/* Verdict on the first sent packet that broke a rule (with faults: perhaps as intended); passes if there was none. */
 struct verdict ep_first_refused(const struct endpoint *ep);
-/* Whether `rule` is among the faults that this endpoint commits. */
+/* True if `rule` is among the faults of this endpoint. */
 bool ep_has_fault(const struct endpoint *ep, enum rule rule);
-/* Called for every fault committed by an agent on top (connection manager), to count it. */
+/* Count a fault committed by an agent of the endpoint (connection manager). */
 void ep_count_fault(struct endpoint *ep, enum rule rule);
 /* Report each fault of the endpoint, which the report calls `who`, that was never committed; returns their number. A
  * fault of the connection manager counts as committed if `partner` (may be NULL) committed it. */

@@ -18,7 +18,7 @@ struct ep_swqe {
     uint32_t mr_key;
     uint8_t opcode, flags, mw_access;
     uint8_t num_sge;
-    bool checked;   /* its L_Keys were found good */
+    bool checked;   /* its L_Keys passed the check */
     uint8_t status; /* local operations: enum wc_status */
 };
 
@@ -101,11 +101,11 @@ struct ep_qp {
     bool last_wqe;     /* EP_EV_LAST_WQE was raised */
     bool draining;     /* SQD: EP_EV_SQ_DRAINED is not raised yet */
     bool repeat_again; /* fault: send the response in `again` */
-    bool spurious;     /* fault: the packet being sent is a retransmission without cause */
+    bool spurious;     /* fault: the packet being sent is retransmitted without cause */
     bool mute;         /* fault: no response is sent */
-    bool cnp_owed;     /* a packet was marked CE */
+    bool cnp_owed;     /* a CNP is due: a packet was marked CE */
     struct rsp_owed again;
-    ns_t mute_from, mute_until; /* mute_until NS_NEVER: no duplicate request has come yet */
+    ns_t mute_from, mute_until; /* mute_until NS_NEVER: no duplicate request so far */
     struct timer timer;
 
     uint64_t faults_done; /* bits of ep->fault */
@@ -136,7 +136,7 @@ struct endpoint {
     struct ep_cq **cq;
     uint32_t n_cq;
     uint8_t *cq_full; /* n_cq: 1: it holds completions */
-    uint32_t cq_used; /* those below are in use */
+    uint32_t cq_used; /* handles below this are in use */
     struct ep_srq **srq;
     uint32_t n_srq;
     struct ep_ah *ah;
@@ -146,7 +146,7 @@ struct endpoint {
     struct mr_table mrs;
     uint8_t **mem; /* host memory of each region */
 
-    const struct ep_watch *watch; /* NULL: nobody */
+    const struct ep_watch *watch; /* NULL: none */
     struct ep_event event[EP_EVENTS];
     uint32_t ev_head, ev_tail;
 
@@ -176,7 +176,7 @@ static inline uint32_t rq_count(const struct ep_rq *rq)
 {
     return rq->tail - rq->head;
 }
-/* The receive queue that serves `q`. */
+/* The receive queue of `q`. */
 static inline struct ep_rq *rq_of(struct ep_qp *q)
 {
     return q->srq == EP_NO_SRQ ? &q->rq : &q->ep->srq[q->srq]->rq;
@@ -189,13 +189,12 @@ int rq_init(struct ep_rq *rq, uint32_t depth, uint16_t max_sge);
 void rq_free(struct ep_rq *rq);
 int rq_post(struct ep_rq *rq, const struct recv_wr *wr);
 /* Copy `len` bytes between a buffer and the SGEs, from byte `offset` of the SGEs on. False: an SGE fails its L_Key
- * check
- * (`access`). */
+ * check (`access`). */
 bool sge_copy(const struct endpoint *ep, uint32_t pd, const struct sge *sge, unsigned n, uint32_t offset, uint8_t *data,
               uint32_t len, bool to_memory);
 /* True if all SGEs pass their L_Key check. */
 bool sge_check(const struct endpoint *ep, uint32_t pd, const struct sge *sge, unsigned n, uint8_t access);
-/* Host memory behind `len` bytes at `va` under `rkey`; NULL: refused. */
+/* Host memory of `len` bytes at `va` under `rkey`; NULL: access denied. */
 uint8_t *ep_remote_mem(const struct endpoint *ep, const struct ep_qp *q, uint32_t rkey, uint64_t va, uint64_t len,
                        uint8_t access);
 
@@ -231,20 +230,19 @@ static inline bool ep_may_choose(const struct endpoint *ep, enum fault_choice c)
 {
     return UNLIKELY(ep->n_fault) && ep->fault_choices >> c & 1;
 }
-/* True if `q` should do now what a rule forbids: the fault is configured and `q` has not committed it yet; counts
- * it. */
+/* True if `q` is to do now what a rule forbids: the fault is configured and `q` has not committed it yet; counts it. */
 bool ep_fault_choice(struct ep_qp *q, enum fault_choice c);
-/* The retries are exhausted (`e`): true if a fault allows one more retry; pass the event that exhausted them again. */
+/* Retries are exhausted (`e`): true if a fault allows one more retry; then pass the event that exhausted them again. */
 bool ep_one_more_try(struct ep_qp *q, const struct effects *e);
-/* Apply the first fault of `hook` that suits the packet; returns the rule broken, or RULE_NONE. */
+/* Apply the first fault of `hook` that fits the packet; returns the rule broken, or RULE_NONE. */
 enum rule ep_fault_packet(struct ep_qp *q, enum fault_hook hook, struct fault_ctx *c);
-/* Take the verdict on a packet about to be sent: a violation counts as a failure of the endpoint, unless it commits
+/* Note the verdict on a packet about to be sent: a violation counts as a failure of the endpoint, unless it has
  * faults. */
 void ep_self_check(struct ep_qp *q, struct verdict v);
 
 /* Fill the BTH for `q` in ep->tx. */
 void ep_fill_bth(struct ep_qp *q, struct pkt *p, uint8_t opcode, uint32_t psn);
-/* A response or a timer had effects on the requester: tell who watches. */
+/* Tell the observer that a response or a timer had effects on the requester. */
 static inline void ep_tell_requester(const struct ep_qp *q, const struct effects *e, ns_t now)
 {
     const struct ep_watch *w = q->ep->watch;

@@ -1,10 +1,10 @@
-/* layer 3 (endpoint): how deliberate mistakes change a packet: the functions behind the table of faults. */
+/* layer 3 (endpoint): the functions of the table of faults: how each fault changes a packet. */
 #ifndef RDMATRACE_GEN_ENDPOINT_FAULT_CHANGES_H
 #define RDMATRACE_GEN_ENDPOINT_FAULT_CHANGES_H
 
 #include "gen/endpoint/faults.h"
 
-/* Each changes the packet, or the tweak, as its line of fault_table says; false if the packet does not suit and is
+/* Each changes the packet or the tweak as its row of fault_table says; false: the packet does not fit and is
  * unchanged. */
 
 /* Of any packet. */

@@ -1,4 +1,4 @@
-/* layer 3 (endpoint): committing faults, each once for every queue pair, and checking the packets sent. */
+/* layer 3 (endpoint): committing faults, once per queue pair, and checking the packets sent. */
 #include "gen/endpoint/endpoint_impl.h"
 
 void ep_count_fault(struct endpoint *ep, enum rule rule)

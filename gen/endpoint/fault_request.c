@@ -1,4 +1,4 @@
-/* layer 3 (endpoint): deliberate mistakes in requests, and in any packet. */
+/* layer 3 (endpoint): faults of requests, and of any packet. */
 #include "gen/endpoint/fault_changes.h"
 
 #include "src/transport/requester.h"
@@ -81,7 +81,7 @@ bool fault_wrong_udp_checksum(struct fault_ctx *c)
 bool fault_other_source_port(struct fault_ctx *c)
 {
     if (c->encap != ENCAP_ROCEV2 || c->req->msg_tail < 3)
-        return false; /* in the first packet it would simply be the port of the queue pair */
+        return false; /* the port of the first packet defines the port of the queue pair */
     c->tweak->udp_sport_xor = 1;
     return true;
 }

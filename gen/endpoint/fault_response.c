@@ -1,4 +1,4 @@
-/* layer 3 (endpoint): deliberate mistakes in responses. */
+/* layer 3 (endpoint): faults of responses. */
 #include "gen/endpoint/fault_changes.h"
 
 #include "src/transport/responder.h"

@@ -1,4 +1,4 @@
-/* layer 3 (endpoint): the table of deliberate mistakes. */
+/* layer 3 (endpoint): the table of faults. */
 #include "gen/endpoint/faults.h"
 
 #include "gen/endpoint/fault_changes.h"

@@ -1,4 +1,4 @@
-/* layer 3 (endpoint): deliberate mistakes, each breaking exactly one rule. */
+/* layer 3 (endpoint): faults: deliberate violations, each of exactly one rule. */
 #ifndef RDMATRACE_GEN_ENDPOINT_FAULTS_H
 #define RDMATRACE_GEN_ENDPOINT_FAULTS_H
 
@@ -7,16 +7,16 @@
 
 struct cm_msg;
 
-/* Where a fault acts. */
+/* Where a fault is applied. */
 enum fault_hook {
     FAULT_REQUEST,  /* change a request packet, or the frame, just before it is sent */
-    FAULT_RESPONSE, /* the same for a response */
-    /* the endpoint sends although the rule forbids it: depth, credits, timers, retries, resumption */
+    FAULT_RESPONSE, /* likewise, a response */
+    /* the endpoint acts against a rule: depth, credits, timers, retries, retransmission */
     FAULT_CHOICE,
     FAULT_CM, /* the connection manager; applied by its agent */
 };
 
-/* What an endpoint does where a rule forbids it: the code that decides asks ep_fault_choice(). */
+/* Actions that a rule forbids: the code that decides asks ep_fault_choice(). */
 enum fault_choice {
     CHOICE_NONE,
     CHOICE_EXTRA_READ,      /* exceed the depth of READs and atomics */
@@ -31,16 +31,16 @@ enum fault_choice {
     CHOICE_COUNT
 };
 
-/* The packet, and the state that a fault may look at. */
+/* A packet, and the state that a fault may use. */
 struct fault_ctx {
     struct pkt *p;             /* the packet: headers, bth, op, payload_len */
-    struct build_tweak *tweak; /* departures below the transport */
+    struct build_tweak *tweak; /* errors below the transport */
     const struct requester *req;
     const struct responder *rsp;
     ns_t now;
     bool repeat;       /* a retransmitted request */
-    bool again;        /* set: the packet is sent a second time */
-    bool again_as_ack; /* set: the second time as a plain ACK */
+    bool again;        /* set by the fault: send the packet a second time */
+    bool again_as_ack; /* set by the fault: the second time as a plain ACK */
     uint8_t encap;     /* enum encap of the path */
     bool ip4;          /* RoCEv2 over IPv4 */
 };
@@ -49,18 +49,18 @@ struct fault_info {
     enum rule rule;
     enum fault_hook hook;
     const char *what; /* one line: what the endpoint does wrong */
-    /* FAULT_REQUEST, FAULT_RESPONSE: change the packet or the tweak; false if the packet does not suit. NULL for other
+    /* FAULT_REQUEST, FAULT_RESPONSE: change the packet or the tweak; false if the packet does not fit. NULL for other
      * hooks. */
     bool (*change)(struct fault_ctx *c);
-    bool mild;                /* this way of breaking the rule is a warning, though the rule is an error */
+    bool mild;                /* this violation is a warning, though the rule is an error */
     enum fault_choice choice; /* FAULT_CHOICE */
-    /* FAULT_CM: change a message about to be sent; false if it does not suit */
+    /* FAULT_CM: change a message about to be sent; false if it does not fit */
     bool (*change_cm)(struct cm_msg *m);
-    bool repeats; /* FAULT_CM: only messages that are retransmitted */
+    bool repeats; /* FAULT_CM: retransmitted messages only */
     bool unsent;  /* FAULT_CM: the message is not sent */
 };
 
-/* Faults that an endpoint can be asked for; a rule that can be broken in two ways counts twice. */
+/* faults of one endpoint at most; a rule that can be broken in two ways counts twice */
 #define FAULTS_MAX 64
 
 /* All faults. */

@@ -5,10 +5,10 @@
 
 #include "types.h"
 
-/* Things are numbers below a limit, of which each is in one chain at most. */
+/* Things are numbers below a limit; each is in one chain at most. */
 struct chains {
     uint32_t *first; /* of each chain: a thing + 1; 0: none */
-    uint32_t *next;  /* of each thing: the one behind it + 1 */
+    uint32_t *next;  /* of each thing: the next thing + 1 */
     uint32_t mask;
 };
 
@@ -16,7 +16,7 @@ struct chains {
 bool chains_init(struct chains *c, uint32_t limit);
 void chains_free(struct chains *c);
 void chains_put(struct chains *c, uint32_t key, uint32_t thing);
-/* Take out a thing that was put in with this key. */
+/* Remove a thing that was added with this key. */
 void chains_drop(struct chains *c, uint32_t key, uint32_t thing);
 /* The first thing + 1 of the chain of this key; 0: the chain is empty. The chain holds all things with the key, and
  * some with other keys. */

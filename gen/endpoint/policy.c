@@ -1,4 +1,4 @@
-/* layer 3 (endpoint): the policies that come with the endpoint. */
+/* layer 3 (endpoint): the policies built in. */
 #include "gen/endpoint/policy.h"
 
 #include "psn.h"
@@ -45,7 +45,7 @@ static ns_t none_sent(struct policy_state *s, uint32_t bytes, ns_t now, const st
 }
 const struct pace_policy pace_none = {"none", none_sent, NULL, "unused"};
 
-/* How long a frame takes at `rate` bit/s; 0: no time. */
+/* Time of a frame at `rate` bit/s; 0: no time. */
 static ns_t frame_time(uint32_t bytes, uint64_t rate)
 {
     return rate ? (ns_t)((uint64_t)bytes * 8 * NS_PER_S / rate) : 0;

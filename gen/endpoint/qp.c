@@ -1,4 +1,4 @@
-/* layer 3 (endpoint): queue pairs of an endpoint: made, connected, posted to, flushed. */
+/* layer 3 (endpoint): queue pairs of an endpoint: creation, states, posting, flushing. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -49,7 +49,7 @@ static void map_drop(struct endpoint *ep, const struct ep_qp *q)
     }
 }
 
-/* Build the map anew, large enough for `n` queue pairs. */
+/* Rebuild the map, large enough for `n` queue pairs. */
 static int map_rebuild(struct endpoint *ep, uint32_t n)
 {
     uint32_t size = ep->map_mask + 1, *map;
@@ -143,7 +143,7 @@ static int qp_queues(struct ep_qp *q, const struct ep_qp_init *init)
     return init->srq == EP_NO_SRQ ? rq_init(&q->rq, init->max_recv_wr ? init->max_recv_wr : 16, init->max_recv_sge) : 0;
 }
 
-/* READs and atomics that a queue pair can remember, if the caller does not say. */
+/* Responder resources of a queue pair if the caller gives none. */
 #define RES_DEFAULT 16
 
 static struct ep_qp *qp_alloc(struct endpoint *ep, const struct ep_qp_init *init, uint32_t qpn)

@@ -1,5 +1,4 @@
-/* layer 3 (endpoint): received frames: which queue pair they are for, and their effects on memory, queues and
- * completions. */
+/* layer 3 (endpoint): received frames: their queue pair, and their effects on memory, queues and completions. */
 #include "gen/endpoint/endpoint_impl.h"
 
 #define COUNT(q, counter)                                                                                              \
@@ -51,7 +50,7 @@ static bool is_sound(const struct endpoint *ep, const struct pkt *p)
            is_addressed(ep, p);
 }
 
-/* True if a packet that is_sound() refused is an RDMA packet addressed to this endpoint: it is counted. */
+/* True if a packet that failed is_sound() is an RDMA packet addressed to this endpoint: it is counted. */
 static bool is_rubbish(const struct endpoint *ep, const struct pkt *p)
 {
     bool rdma = p->have & H_BTH || (p->have & H_UDP && p->dport == UDP_PORT_ROCEV2);
@@ -59,7 +58,7 @@ static bool is_rubbish(const struct endpoint *ep, const struct pkt *p)
     return rdma && (p->addr_len == 0 || same_address(p, p->dst, ep->cfg.addr.gid));
 }
 
-/* The queue pair that the decoded packet is for; NULL: drop it. */
+/* The queue pair of a decoded packet; NULL: drop it. */
 static struct ep_qp *find_qp(struct endpoint *ep, const struct pkt *p)
 {
     struct ep_qp *q;
@@ -238,7 +237,7 @@ static void run_atomic(struct ep_qp *q, const struct effects *e, const struct pk
     rsp_atomic_done(&q->qp.rsp, e->msg, old);
 }
 
-/* Memory effects; false: one of them failed, `*status` says how. */
+/* Perform the memory effects; false: one of them failed with `*status`. */
 static bool do_memory(struct ep_qp *q, const struct effects *e, const struct pkt *p, enum wc_status *status)
 {
     uint8_t *data = (uint8_t *)(uintptr_t)p->data + p->payload_off, *mem;
@@ -351,7 +350,7 @@ static void be_slow(struct ep_qp *q, ns_t now)
         w->slow(w->user, q->handle, now, q->ps.slow_until);
 }
 
-/* A request asks for a response: set when it leaves, by the ACK policy; a duplicate is answered at once. */
+/* A request needs a response: the ACK policy decides when it is due; a duplicate is answered at once. */
 static void schedule_response(struct ep_qp *q, const struct effects *e, const struct pkt *p, ns_t now)
 {
     ns_t due = e->flags & EFF_DUPLICATE ? now : q->pol.ack->due(&q->ps, p->bth.ackreq, now, &q->pol);
@@ -425,9 +424,9 @@ static bool rx_request(struct ep_qp *q, const struct pkt *p, ns_t now)
     return !(e.flags & EFF_DROP) || e.flags & EFF_RESPOND;
 }
 
-#define CE 3 /* of the two ECN bits: congestion was met */
+#define CE 3 /* ECN bits: congestion experienced */
 
-/* A packet that met congestion: a CNP is due, unless the last one is too recent. */
+/* A packet marked CE: a CNP is due, unless the last one is too recent. */
 static void owe_cnp(struct ep_qp *q, const struct pkt *p, ns_t now)
 {
     if ((p->tos & 3) != CE || !(p->have & H_UDP) || q->ps.next_cnp > now)
@@ -451,7 +450,7 @@ static bool in_group(const struct pkt *p, const struct ep_group *g)
                             : p->addr_len == 16 && memcmp(p->dst, g->gid, 16) == 0;
 }
 
-/* A packet to QP 0xffffff: to every member of the group. */
+/* A packet to QP 0xffffff: deliver it to every member of the group. */
 static bool rx_multicast(struct endpoint *ep, const struct pkt *p, ns_t now)
 {
     bool used = false;

@@ -42,7 +42,7 @@ const char *ep_event_str(enum ep_event_type t)
 
 /* --- Completion queues ------------------------------------------------------------------------ */
 
-/* A place for one more; those that were destroyed are used again. */
+/* A free completion queue handle; those destroyed are reused. */
 static int free_cq(struct endpoint *ep)
 {
     struct ep_cq **grown;
@@ -259,7 +259,7 @@ struct mr_table *ep_mr_table(struct endpoint *ep)
     return &ep->mrs;
 }
 
-/* A local piece: a region, not a window. NULL: refused. */
+/* Host memory of an SGE: a region, not a window. NULL: the check failed. */
 static uint8_t *local_mem(const struct endpoint *ep, uint32_t pd, uint32_t lkey, uint64_t addr, uint32_t len,
                           uint8_t access)
 {

@@ -12,7 +12,7 @@
 
 #include "gen/endpoint/endpoint_impl.h"
 
-/* Credits for an ACK: receives posted, and the one that a message in progress holds (its MSN does not count yet). */
+/* Credits for an ACK: receives posted, plus the one of a message in progress (its MSN does not count yet). */
 static uint8_t credits_now(struct ep_qp *q)
 {
     uint32_t n = rq_count(&q->rq) + (q->qp.rsp.recv_taken ? 1 : 0);
@@ -70,7 +70,7 @@ static void repeat_response(struct ep_qp *q, const struct rsp_owed *o, bool as_a
     }
 }
 
-/* Send the response in ep->tx; `o` says where a READ's data is. */
+/* Send the response in ep->tx; `o`: location of a READ's data. */
 static int send_response(struct ep_qp *q, const struct rsp_owed *o, uint8_t *buf, uint32_t cap, ns_t now)
 {
     struct endpoint *ep = q->ep;
@@ -142,7 +142,7 @@ static void ack_before_read_response(struct ep_qp *q, struct rsp_owed *o)
                            .msn = r->msn_lo};
 }
 
-/* True while the policy delays the response to the oldest READ or atomic; later responses wait behind it. */
+/* True while the policy delays the response to the oldest READ or atomic; later responses wait for it. */
 static bool read_response_waits(struct ep_qp *q, const struct rsp_owed *o, ns_t now)
 {
     if (q->ps.answer_due == NS_NEVER || (o->kind != OWED_READ && o->kind != OWED_ATOMIC))
@@ -160,7 +160,7 @@ static bool is_mute(struct ep_qp *q, ns_t now)
     return q->mute;
 }
 
-#define CNP_BYTES 16 /* behind the BTH: zero */
+#define CNP_BYTES 16 /* after the BTH: zero */
 
 static int send_cnp(struct ep_qp *q, uint8_t *buf, uint32_t cap)
 {

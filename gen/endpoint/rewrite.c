@@ -44,7 +44,7 @@ static uint32_t field_at(const struct frame_field *f, const struct pkt *p, const
     return 0;
 }
 
-/* The same in a frame. */
+/* Likewise, in a frame. */
 static uint32_t locate(const struct frame_field *f, const uint8_t *data, uint32_t len, uint16_t linktype,
                        const struct field **x)
 {

@@ -5,21 +5,21 @@
 #include "dissect/pkt.h"
 #include "gen/endpoint/policy.h"
 
-/* A field to be changed, found once. */
+/* A header field to change, resolved once. */
 struct frame_field {
     const struct hdr *hdr;
     const struct field *field;
 };
 
-/* The number field named so (`len` bytes); false if there is none, or it cannot be written. */
+/* Resolve a field by name (`len` bytes); false: unknown, or not writable. */
 bool frame_field_find(struct frame_field *f, const char *name, size_t len);
-/* Write the low bits of `value` into the first header that has the field; false if the frame has none. Checksums are
- * left alone. */
+/* Write the low bits of `value` to the first header with the field; false if the frame has none. Checksums are not
+ * updated. */
 bool frame_field_set(const struct frame_field *f, uint8_t *data, uint32_t len, uint16_t linktype, uint64_t value);
-/* Its value; false if the frame does not have it. */
+/* Read the field; false if the frame does not have it. */
 bool frame_field_get(const struct frame_field *f, const uint8_t *data, uint32_t len, uint16_t linktype,
                      uint64_t *value);
-/* Decode a frame that is all there, without verifying it. `f` must live as long as `p` is used. */
+/* Decode a whole frame, without verifying it. `f` must outlive `p`. */
 void frame_decode(struct pkt *p, struct frame *f, const uint8_t *data, uint32_t len, uint16_t linktype);
 
 /* Mark congestion: ECN CE in IPv4, IPv6 or GRH (unless `if_capable` and the packet is not ECN capable),
@@ -33,7 +33,7 @@ void frame_fix_l4(uint8_t *data, uint32_t len);
 /* Recalculate the IPv4 checksum, ICRC and VCRC. */
 void frame_fix(uint8_t *data, uint32_t len, uint16_t linktype);
 
-/* Which bytes are damaged. */
+/* Which bytes to damage. */
 enum frame_damage {
     DAMAGE_PAYLOAD, /* one bit of the payload; of the transport headers if there is none */
     DAMAGE_ICRC,    /* one bit of the ICRC */

@@ -70,7 +70,7 @@ int ep_tx(struct endpoint *ep, uint8_t *buf, uint32_t cap, ns_t now)
     return 0;
 }
 
-/* --- Timers: the time of one may be earlier than what it stands for; then it is put off when its time comes.  */
+/* --- Timers may be set too early: first_due() then moves them to the deadline. ------------------ */
 
 void ep_timer_remove(struct ep_qp *q)
 {

@@ -15,7 +15,7 @@ void ep_fill_bth(struct ep_qp *q, struct pkt *p, uint8_t opcode, uint32_t psn)
     p->payload_len = 0;
 }
 
-/* --- What is to be sent ----------------------------------------------------------------------- */
+/* --- What to send ----------------------------------------------------------------------------- */
 
 static enum msg_kind wr_kind(uint8_t opcode)
 {
@@ -39,7 +39,7 @@ static bool wr_uses_receive(uint8_t opcode)
     return opcode <= WR_SEND_WITH_INV || opcode == WR_RDMA_WRITE_WITH_IMM;
 }
 
-/* Opcode of the packet of `w` that is first or last of its message, or both, or neither. */
+/* Opcode of a packet of `w`: First, Last, Only or Middle. */
 static uint8_t packet_op(const struct ep_swqe *w, bool first, bool last)
 {
     static const struct {
@@ -93,7 +93,7 @@ static bool may_begin(struct ep_qp *q, const struct ep_swqe *w)
     q->waits = EP_WAIT_CREDIT;
     if (LIKELY(r->unlimited) || !wr_uses_receive(w->opcode) || req_has_credit(r, psn_add(r->ssn, 1)))
         return true;
-    return r->limit && ep_fault_choice(q, CHOICE_NO_CREDIT); /* no credit count is known before the first ACK */
+    return r->limit && ep_fault_choice(q, CHOICE_NO_CREDIT); /* without credits until the first ACK */
 }
 
 /* The next request packet: number of its message, and its PSN counted from the first PSN of the message. False: nothing
@@ -143,8 +143,8 @@ static void run_local(struct ep_qp *q, struct ep_swqe *w)
         w->status = WC_MW_BIND_ERR;
 }
 
-/* Carry out the next work requests as long as they need no packet (local operations) or fail before their first packet.
- * False: the queue pair failed. */
+/* Complete the next work requests that need no packet (local operations) or fail before their first packet. False: the
+ * queue pair failed. */
 static bool settle_local(struct ep_qp *q, ns_t now)
 {
     struct requester *r = &q->qp.req;
@@ -169,7 +169,7 @@ static bool settle_local(struct ep_qp *q, ns_t now)
         }
         if (UNLIKELY(w->status != WC_SUCCESS)) {
             if (r->msg_head != r->msg_tail)
-                return true; /* the work requests before it complete first */
+                return true; /* earlier work requests complete first */
             ep_qp_fail(q, (enum wc_status)w->status, now);
             return false;
         }
@@ -224,7 +224,7 @@ static void fill_ext(const struct ep_qp *q, struct pkt *p, const struct ep_swqe 
     }
 }
 
-/* The packet of message `n` at `off` PSNs, in p; the payload begins at *skip bytes of the message. */
+/* Fill p with the packet of message `n` at `off` PSNs; the payload begins at *skip bytes of the message. */
 static void fill_packet(struct ep_qp *q, struct pkt *p, uint32_t n, uint32_t off, uint32_t *skip)
 {
     const struct ep_swqe *w = swqe_of(q, n);
@@ -301,7 +301,7 @@ static const struct path *path_of(struct ep_qp *q, uint32_t n)
     return &ah->path;
 }
 
-/* Check the packet; a spurious packet (CHOICE_SPURIOUS) against the state in which it is not due. */
+/* Check the packet; a spurious retransmission (CHOICE_SPURIOUS) against the state in which it is not due. */
 static void judge(struct ep_qp *q, const struct pkt *p, ns_t now)
 {
     struct requester *r = &q->qp.req;
@@ -402,7 +402,7 @@ static bool may_send(struct ep_qp *q, ns_t now)
     return !q->paced;
 }
 
-/* Nothing is sent: tell who watches why. */
+/* Tell the observer why nothing is sent. */
 static void tell_wait(const struct ep_qp *q, ns_t now)
 {
     const struct ep_watch *w = q->ep->watch;

@@ -9,23 +9,23 @@
 /* A timer, a member of the object that it belongs to. All zero: not running. */
 struct timer {
     ns_t when;
-    uint32_t pos; /* in the heap, from 1; 0: it does not run */
+    uint32_t pos; /* in the heap, from 1; 0: not running */
 };
 
 /* The running timers; all zero: none. */
 struct timers {
-    struct timer **heap; /* from 1 on, the earliest first; the caller provides room for all timers and one more */
+    struct timer **heap; /* from 1 on, the earliest first; the caller provides room for all timers plus one */
     uint32_t n;
 };
 
-/* Start a timer, or set one that runs to another time. */
+/* Start a timer, or change its time. */
 void timer_set(struct timers *t, struct timer *x, ns_t when);
-/* Stop it, if it runs. */
+/* Stop a timer, if it runs. */
 void timer_stop(struct timers *t, struct timer *x);
 /* The object of this `type` whose `member` is the timer `t`. */
 #define TIMER_OF(t, type, member) ((type *)(void *)((char *)(t)-offsetof(type, member)))
 
-/* The earliest; NULL: none runs. */
+/* The earliest timer; NULL: none runs. */
 static inline struct timer *timers_first(const struct timers *t)
 {
     return t->n ? t->heap[1] : NULL;
