@@ -1,4 +1,4 @@
-/* layer 3 (live): the backends that are built in, and what they share. */
+/* layer 3 (live): the table of backends, and their common functions. */
 #include "gen/live/backend.h"
 
 #include <errno.h>

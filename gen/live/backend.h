@@ -9,9 +9,9 @@
 
 /* Source of the time stamps of received frames. */
 enum backend_stamps {
-    BACKEND_STAMPS_NONE,     /* none: the time at which the program reads them is used */
-    BACKEND_STAMPS_KERNEL,   /* the kernel, when the driver delivers them: some microseconds late */
-    BACKEND_STAMPS_HARDWARE, /* the interface, by its own clock */
+    BACKEND_STAMPS_NONE,     /* none: the time of reading is used */
+    BACKEND_STAMPS_KERNEL,   /* the kernel, some microseconds late */
+    BACKEND_STAMPS_HARDWARE, /* the interface, with its own clock */
 };
 /* "the program", "the kernel", "the interface". */
 const char *backend_stamps_str(enum backend_stamps s);
@@ -21,7 +21,7 @@ struct backend_frame {
     const uint8_t *data; /* Ethernet, with the VLAN tag in its place */
     uint32_t len;        /* bytes at data */
     uint32_t lost;       /* bytes at the end of the frame that did not fit into the buffer */
-    /* when it arrived, since the epoch of the clock of `stamp`; 0: the backend has no time stamps */
+    /* time of arrival, since the epoch of the clock of `stamp`; 0: the backend has no time stamps */
     ns_t ts;
     uint8_t stamp; /* with a ts: BACKEND_STAMPS_KERNEL or BACKEND_STAMPS_HARDWARE */
 };
@@ -29,9 +29,9 @@ struct backend_frame {
 /* Counted since the backend was opened. */
 struct backend_stats {
     uint64_t sent, received;
-    uint64_t dropped;     /* received frames lost because they were not read in time */
-    uint64_t unsent;      /* not sent: the peer does not exist, or its queue was full */
-    uint64_t late_stamps; /* with BACKEND_STAMPS_HARDWARE: frames that the kernel had to stamp nevertheless */
+    uint64_t dropped;     /* received frames lost because they were read too late */
+    uint64_t unsent;      /* not sent: no peer, or its queue was full */
+    uint64_t late_stamps; /* with BACKEND_STAMPS_HARDWARE: frames stamped by the kernel nevertheless */
 };
 
 /* State of an interface. */
@@ -48,24 +48,23 @@ struct backend_error {
 
 struct backend;
 
-/* What a kind of backend does. I/O functions return 0, or a negative errno; none of them waits. */
+/* A kind of backend. I/O functions return 0, or a negative errno; none of them blocks. */
 struct backend_ops {
     const char *name;
-    const char *args;    /* what follows the name, for help: ":PATH"; in brackets if it may be left out */
+    const char *args;    /* syntax after the name, for help: ":PATH"; in brackets if optional */
     const char *summary; /* one line */
     bool needs_iface;    /* -I is required */
-    /* `args` is the text behind "NAME:", "" if there was none; `iface` the interface, or NULL. *err is filled on
-     * failure. */
+    /* `args`: the text after "NAME:", "" if none; `iface`: the interface, or NULL. Fills *err on failure. */
     int (*open)(struct backend **out, const char *args, const char *iface, struct backend_error *err);
     /* Space of BACKEND_FRAME_MAX bytes for the next frame; NULL: the queue is full, flush first. */
     uint8_t *(*room)(struct backend *b);
-    /* Queue the frame of `len` bytes that was written there. */
+    /* Queue the frame of `len` bytes written there. */
     void (*push)(struct backend *b, uint32_t len);
     /* Pass the queued frames to the system. -EAGAIN: some are left, try again when the descriptor is writable. */
     int (*flush)(struct backend *b);
     /* The next received frame: 1; 0: none. */
     int (*rx)(struct backend *b, struct backend_frame *f);
-    /* True if no peer is connected now; NULL: not known, a peer may be there. */
+    /* True if no peer is connected now; NULL: not known. */
     bool (*alone)(const struct backend *b);
     /* Receive frames to this MAC address, too, and all multicast frames; NULL: the backend receives every frame. */
     int (*join)(struct backend *b, const uint8_t mac[6]);
@@ -74,19 +73,19 @@ struct backend_ops {
     void (*close)(struct backend *b);
 };
 
-/* The members that all backends share, at the beginning of the struct of each. */
+/* The first member of the struct of each backend. */
 struct backend {
     const struct backend_ops *ops;
     struct backend_stats stats;
-    int fd;       /* to poll for frames; -1: none, nothing will arrive by itself */
+    int fd;       /* to poll for frames; -1: none */
     uint32_t mtu; /* largest IP packet, bytes */
     bool has_mac; /* mac is that of the interface */
     uint8_t mac[6];
     uint8_t stamps; /* enum backend_stamps */
-    char iface[16]; /* name of the interface, and its index: set by backend_on(); "" and 0: there is none below */
+    char iface[16]; /* name of the interface, and its index: set by backend_on(); "" and 0: none */
     int index;
-    uint8_t link; /* enum backend_link, as it was seen last */
-    bool trouble; /* an error occurred: look at the interface again */
+    uint8_t link; /* enum backend_link, as seen last */
+    bool trouble; /* an error occurred: check the interface */
     /* Called with a line (no newline) when the state of the interface changes; may be NULL. */
     void (*say)(const char *line);
     char note[200]; /* a requested feature that is not available, in one line; "": none */
@@ -95,31 +94,31 @@ struct backend {
 /* All kinds, the default of this system first; ends with NULL. */
 extern const struct backend_ops *const backends[];
 
-/* The kind that "NAME" or "NAME:ARGS" names; NULL: there is none. */
+/* The kind of "NAME" or "NAME:ARGS"; NULL: unknown. */
 const struct backend_ops *backend_find(const char *spec);
-/* Open by "NAME" or "NAME:ARGS". -ENOENT: no such kind; -EINVAL: an interface or arguments are missing or wrong; else
- * the errno of what failed. *err is filled on failure. */
+/* Open by "NAME" or "NAME:ARGS". -ENOENT: unknown kind; -EINVAL: interface or arguments missing or wrong; else the
+ * errno of the failure. Fills *err on failure. */
 int backend_open(struct backend **out, const char *spec, const char *iface, struct backend_error *err);
-/* NULL is allowed. What is queued and not flushed is lost. */
+/* NULL is allowed. Queued frames that were not flushed are lost. */
 void backend_close(struct backend *b);
 /* Queue a whole frame: 0; -EAGAIN: the queue is full; -EMSGSIZE. */
 int backend_send(struct backend *b, const uint8_t *frame, uint32_t len);
 /* The statistics so far. */
 const struct backend_stats *backend_stats(struct backend *b);
 
-/* Call it before each turn of the loop: after an error it looks at the interface, and reports to `say` that it went
- * down, came up or is gone. 0: go on, even if it is down; -ENODEV: it is gone; another negative errno: the descriptor
- * has failed. */
+/* To be called before each turn of the loop: after an error it checks the interface, and reports to `say` that it went
+ * down, came up or is gone. 0: continue, even if it is down; -ENODEV: it is gone; another negative errno: the
+ * descriptor failed. */
 int backend_check(struct backend *b);
 /* Pass on the result of poll() for b->fd. */
 void backend_polled(struct backend *b, short revents);
-/* rx() or flush() has failed with `error`: -ENODEV if the reason is that the interface is gone, else `error`. */
+/* After rx() or flush() failed with `error`: -ENODEV if the interface is gone, else `error`. */
 int backend_why(struct backend *b, int error);
 
-/* For backends: frames go through this interface, which exists. */
+/* For backends: set the interface used, which exists. */
 void backend_on(struct backend *b, const char *iface);
-/* For backends: whether a frame that was not sent, with this errno, is to be taken for lost: the queue of the interface
- * has dropped it, it is too long for it, or the interface is down or gone. */
+/* For backends: true if a frame not sent with this errno counts as lost: the queue of the interface dropped it, it is
+ * too long, or the interface is down or gone. */
 bool backend_lost(struct backend *b, int error);
 /* For backends: fill *err by a format and return `error` (negative errno). */
 int backend_fail(struct backend_error *err, int error, const char *fmt, ...) PRINTF_LIKE(3, 4);

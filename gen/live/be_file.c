@@ -1,4 +1,4 @@
-/* layer 3 (live): backend: a capture file of what would be sent; nothing is received. */
+/* layer 3 (live): backend: writes sent frames to a capture file; nothing is received. */
 #include "gen/live/backend.h"
 #include "src/cap/write.h"
 

@@ -1,4 +1,4 @@
-/* layer 3 (live): which frames of an interface are for an endpoint, as a program for the kernel. */
+/* layer 3 (live): filter program for the kernel: the frames of an interface that are for an endpoint. */
 #ifndef RDMATRACE_GEN_LIVE_BE_FILTER_H
 #define RDMATRACE_GEN_LIVE_BE_FILTER_H
 
@@ -11,7 +11,7 @@
  * host sends do not pass. */
 extern const struct sock_filter be_filter[];
 extern const unsigned be_filter_len; /* instructions */
-/* Passes everything but what this host sends. */
+/* Passes everything but the frames sent by this host. */
 extern const struct sock_filter be_filter_bridge[];
 extern const unsigned be_filter_bridge_len;
 

@@ -42,7 +42,7 @@ static int query_mtu(struct libnet_backend *n, const char *iface)
     return ok ? 0 : -ENETDOWN;
 }
 
-/* The socket of libnet receives frames, too, which are never read. */
+/* libnet's socket also receives frames, which are never read: drop them in the kernel. */
 static void keep_deaf(int fd)
 {
     int least = 1;
@@ -62,7 +62,7 @@ static int setup(struct libnet_backend *n, const char *iface, struct backend_err
         return backend_fail(err, -ENODEV, "there is no interface %s", iface);
     if (query_mtu(n, iface) < 0)
         return backend_fail(err, -ENETDOWN, "interface %s is down", iface);
-    opts.snaplen = n->b.mtu + HEADERS; /* libpcap's buffer has so many slots as fit this size */
+    opts.snaplen = n->b.mtu + HEADERS; /* slots of this size fill libpcap's buffer */
     r = cap_live_open(&n->in, iface, 0, &opts, &why);
     if (r < 0)
         return backend_fail(err, r, "libpcap on %s: %s", iface, why.msg);
@@ -158,7 +158,7 @@ static int libnet_rx(struct backend *b, struct backend_frame *f)
     return 1;
 }
 
-/* libpcap has opened the interface for all frames that pass. */
+/* libpcap has opened the interface in promiscuous mode. */
 static int libnet_join(struct backend *b, const uint8_t mac[6])
 {
     (void)b, (void)mac;

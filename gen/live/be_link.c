@@ -1,4 +1,4 @@
-/* layer 3 (live): backends: what becomes of the interface below one while it is in use. */
+/* layer 3 (live): backends: the state of the interface while it is in use. */
 #include "gen/live/backend.h"
 
 #include <errno.h>
@@ -15,7 +15,7 @@ void backend_on(struct backend *b, const char *iface)
     b->index = (int)if_nametoindex(iface);
 }
 
-/* The name may have changed, or belong to another interface by now. */
+/* Find the interface by its index: its name may have changed, or belong to another interface. */
 static enum backend_link look(const struct backend *b)
 {
     int s = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);

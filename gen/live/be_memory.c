@@ -1,4 +1,4 @@
-/* layer 3 (live): backend: a link within one process: what one opener of a name sends, the other receives. */
+/* layer 3 (live): backend: a link within one process: two openers of a name exchange frames. */
 #include "gen/live/backend.h"
 
 #include <errno.h>

@@ -32,7 +32,7 @@ struct packet_backend {
     struct mmsghdr msg[BATCH];
     struct iovec iov[BATCH];
     uint8_t frame[BATCH][BACKEND_FRAME_MAX];
-    /* a frame whose tag the kernel had taken out, or that no slot has room for (from TAG on) */
+    /* a frame whose tag the kernel removed, or that is too long for a slot (from TAG on) */
     uint8_t tagged[65536 + 14 + TAG];
     bool bridge; /* receive every frame, whatever its destination */
 };
@@ -89,7 +89,7 @@ static int attach_filter(int fd, bool bridge)
     return setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &prog, sizeof prog) < 0 ? -errno : 0;
 }
 
-/* Take frames of one more kind. `mac`: of PACKET_MR_UNICAST. */
+/* Receive one more kind of frames. `mac`: of PACKET_MR_UNICAST. */
 static int packet_member(const struct packet_backend *p, unsigned short kind, const uint8_t *mac)
 {
     struct packet_mreq m = {.mr_ifindex = p->b.index, .mr_type = kind, .mr_alen = mac ? 6 : 0};
@@ -99,7 +99,7 @@ static int packet_member(const struct packet_backend *p, unsigned short kind, co
     return setsockopt(p->b.fd, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &m, sizeof m) < 0 ? -errno : 0;
 }
 
-/* Frames that are longer than a slot come by the socket's own queue. */
+/* Receive frames that are longer than a slot through the socket's own queue. */
 static int take_long_frames(const struct packet_backend *p)
 {
     int on = 1, size = LONG_BYTES;
@@ -109,7 +109,7 @@ static int take_long_frames(const struct packet_backend *p)
     return setsockopt(p->b.fd, SOL_PACKET, PACKET_COPY_THRESH, &on, sizeof on) < 0 ? -errno : 0;
 }
 
-/* Time stamps of the interface, if it can make them. Switching them on needs CAP_NET_ADMIN; they may be on already. */
+/* Use time stamps of the interface, if it has them. Enabling them needs CAP_NET_ADMIN; they may be enabled already. */
 static void use_hardware_clock(struct packet_backend *p, const char *iface)
 {
     struct hwtstamp_config want = {.tx_type = HWTSTAMP_TX_OFF, .rx_filter = HWTSTAMP_FILTER_ALL}, now = {0};
@@ -134,7 +134,7 @@ static void use_hardware_clock(struct packet_backend *p, const char *iface)
                                       : strerror(failed));
 }
 
-/* What may follow the name. */
+/* Options after the name. */
 struct choices {
     bool bypass, hardware, bridge;
 };
@@ -156,7 +156,7 @@ static bool parse(struct choices *c, const char *args)
     return true;
 }
 
-/* The filter is set before the socket is bound: no other frame is ever received. */
+/* Set up the socket. The filter is set before bind(): no other frame is ever received. */
 static int setup(struct packet_backend *p, const char *iface, const struct choices *c, struct backend_error *err)
 {
     struct sockaddr_ll at = {.sll_family = AF_PACKET, .sll_protocol = htons(ETH_P_ALL)};
@@ -260,7 +260,7 @@ static int packet_flush(struct backend *b)
     return 0;
 }
 
-/* Put back the tag that the kernel took out. */
+/* Put the tag back that the kernel removed. */
 static void retag(struct packet_backend *p, const struct tpacket2_hdr *h, struct backend_frame *f)
 {
     bool tpid = h->tp_status & TP_STATUS_VLAN_TPID_VALID;
@@ -275,7 +275,7 @@ static void retag(struct packet_backend *p, const struct tpacket2_hdr *h, struct
     f->len += TAG;
 }
 
-/* The whole of a frame of which the slot has only the beginning. */
+/* Read the whole frame of which the slot has only the beginning. */
 static void take_whole(struct packet_backend *p, struct backend_frame *f)
 {
     ssize_t n = recv(p->b.fd, p->tagged + TAG, sizeof p->tagged - TAG, MSG_DONTWAIT | MSG_TRUNC);
@@ -319,7 +319,7 @@ static void packet_count(struct backend *b)
     struct tpacket_stats s;
     socklen_t n = sizeof s;
 
-    if (getsockopt(b->fd, SOL_PACKET, PACKET_STATISTICS, &s, &n) == 0) /* each call resets the counters of the kernel */
+    if (getsockopt(b->fd, SOL_PACKET, PACKET_STATISTICS, &s, &n) == 0) /* each call resets the kernel's counters */
         b->stats.dropped += s.tp_drops;
 }
 

@@ -13,7 +13,7 @@ struct ring {
     struct tpacket2_hdr *held; /* slot that the last ring_next() handed out */
 };
 
-/* Give the last slot back to the kernel and take the next one; NULL: no frame has come. *f: its frame, stamped by the
+/* Return the last slot to the kernel and take the next one; NULL: no frame arrived. *f: its frame, stamped by the
  * interface or else by the kernel. *status: TP_STATUS_*. */
 struct tpacket2_hdr *ring_next(struct ring *r, struct backend_frame *f, uint32_t *status);
 

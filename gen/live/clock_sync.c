@@ -1,4 +1,4 @@
-/* layer 3 (live): the clock of an interface beside that of this host. */
+/* layer 3 (live): the clock of an interface against that of this host. */
 #include "gen/live/clock_sync.h"
 
 static ns_t delay_of(const struct stamps *s)

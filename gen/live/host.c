@@ -1,4 +1,4 @@
-/* layer 3 (live): questions to this host. */
+/* layer 3 (live): addresses, routes and ports of this host. */
 #include "gen/live/host.h"
 
 #include "dissect/ib/ib.h"
@@ -110,7 +110,7 @@ bool host_link_local(const uint8_t gid[16])
     return gid[0] == 0xfe && (gid[1] & 0xc0) == 0x80;
 }
 
-/* The first address of an interface, of a family and, with IPv6, of a scope. */
+/* The first address of an interface with this family and, for IPv6, this scope. */
 static int first_address(const struct ifaddrs *i, const char *iface, bool v6, bool local, uint8_t gid[16])
 {
     uint8_t a[16];
@@ -166,7 +166,7 @@ void host_drop_capabilities(void)
     syscall(SYS_capset, &head, none);
 }
 
-/* The text of a small file, without the newline; false: not there. */
+/* True if a small file has this text, without the newline. */
 static bool file_is(const char *path, const char *text)
 {
     char got[64] = "";
@@ -181,7 +181,7 @@ static bool file_is(const char *path, const char *text)
     return strcmp(got, text) == 0;
 }
 
-/* Whether a file in the folder holds this text. */
+/* True if a file in the folder has this text. */
 static bool any_file_is(const char *folder, const char *text)
 {
     DIR *d = opendir(folder);

@@ -1,17 +1,17 @@
-/* layer 3 (live): what a live endpoint's own traffic meets on its way out and in. The chains are those of the simulated
- * network, without a delay of their own. */
+/* layer 3 (live): exact events and network nodes for the traffic of a live endpoint. The chains are those of the
+ * simulated network, without delay. */
 #include "gen/live/live.h"
 #include "gen/net/txq.h"
 
 #include <stdlib.h>
 
 #define QPS_MAX 4096 /* queue pairs that conn= of an event can name */
-#define OUT_MAX 4096 /* frames that wait for the backend */
+#define OUT_MAX 4096 /* frames waiting for the backend */
 
 struct live_net {
     struct net net;
     struct event_list *events;
-    struct live *live; /* whose frame is under way */
+    struct live *live; /* that sends or receives the present frame */
     struct outbox out; /* frames that the backend could not queue */
     unsigned side;
     unsigned number[QPS_MAX]; /* of the connection, by handle; 0: none yet */
@@ -53,7 +53,7 @@ void live_net_free(struct live_net *n)
     free(n);
 }
 
-/* Add the connection of the queue pair with handle `h`, or update what is known of it. */
+/* Add the connection of the queue pair with handle `h`, or update it. */
 static void learn(struct live_net *n, const struct qp *q, unsigned h)
 {
     struct conns *t = event_conns(n->events);

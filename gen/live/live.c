@@ -15,10 +15,10 @@
 #define TX_BATCH        256
 #define MAX_CONNS       4096
 #define BLOCKED_WAIT    (100 * NS_PER_US)
-#define HEADERS         96 /* bytes of an IP packet that Linux sets aside for headers */
+#define HEADERS         96 /* bytes of an IP packet that Linux reserves for headers */
 #define ASK_AGAIN       (200 * NS_PER_MS)
-#define HALF_OPEN       (70 * NS_PER_S) /* a REP waits for the RTU: all tries of Linux's connection manager */
-#define HALF_OPEN_SHORT (2 * NS_PER_S)  /* and when others were refused because of it */
+#define HALF_OPEN       (70 * NS_PER_S) /* longest time from REP to RTU: all retries of Linux's connection manager */
+#define HALF_OPEN_SHORT (2 * NS_PER_S)  /* likewise, after a REQ was rejected for lack of resources */
 
 static volatile sig_atomic_t stopped;
 
@@ -124,7 +124,7 @@ static int use_own_address(struct live *l, const struct live_config *c, struct l
 
     if (!live_parse_host(c->addr, l->id.gid))
         return fail(err, -EINVAL, "%s is no address", c->addr);
-    /* two stations would claim it */
+    /* two stations would have the same address */
     if (l->backend->ops->needs_iface && host_owner(l->id.gid, owner, sizeof owner) == 0)
         return fail(err, -EADDRINUSE,
                     "%s is this host's own address, of interface %s: leave out --addr, or give one that nobody has",
@@ -160,8 +160,7 @@ static int open_identity(struct live *l, const struct live_config *c, const char
     return 0;
 }
 
-/* The connection manager's callbacks: after one the caller of live_step() gets its turn before anything is waited
- * for. */
+/* Callbacks of the connection manager: after one, live_step() returns to its caller before it waits. */
 static void on_request(void *user, const struct cm_conn *c, struct cm_answer *a)
 {
     struct live *l = user;
@@ -202,7 +201,8 @@ static int open_endpoint(struct live *l, const struct live_config *c, uint64_t s
                                 .request = on_request,
                                 .event = on_event};
 
-    /* A peer may remember the queue pair of an earlier run for a while, and refuse its number as a stale connection. */
+    /* A peer may remember the queue pair of an earlier run for some time, and reject its number as a stale
+     * connection. */
     if (!e.policies.qpn)
         e.policies.qpn = &number_random;
     e.addr.encap = ENCAP_ROCEV2;
@@ -287,7 +287,7 @@ static void record(struct live *l, const uint8_t *data, uint32_t len, ns_t ts, b
     l->record_err = cap_write(l->record, &f, &l->record_iface);
 }
 
-/* Send an ARP or neighbour discovery frame; if the queue is full it is lost, and the next request repeats it. */
+/* Send an ARP or neighbour discovery frame; if the queue is full the frame is lost, and the next request repeats it. */
 static void send_frame(struct live *l, const uint8_t *frame, uint32_t len)
 {
     if (len && backend_send(l->backend, frame, len) == 0)
@@ -382,7 +382,8 @@ void live_net_in(struct live *l, const uint8_t *data, uint32_t len, ns_t now)
     l->progressed = true;
 }
 
-/* Let the frame's time of arrival be of the time of day, whoever stamped it. Returns it on the clock of live_now(). */
+/* Convert the frame's time of arrival to the time of day, whatever clock stamped it. Returns it on the clock of
+ * live_now(). */
 static ns_t when_taken(struct live *l, struct backend_frame *f)
 {
     ns_t now = live_now(), today = clock_now(CLOCK_REALTIME), age;
@@ -485,7 +486,7 @@ int live_wait(struct pollfd *fds, unsigned n, ns_t when)
     if (left > NS_PER_S)
         left = NS_PER_S;
     t = (struct timespec){.tv_sec = left / NS_PER_S, .tv_nsec = left % NS_PER_S};
-    /* A signal between the test and the wait must end the wait: it is let in by ppoll() only. */
+    /* A signal between the test and the wait must end the wait: only ppoll() unblocks it. */
     sigemptyset(&open);
     sigaddset(&open, SIGINT);
     sigaddset(&open, SIGTERM);

@@ -12,7 +12,7 @@
 
 #include <poll.h>
 
-/* Why something could not be done: one line, no newline. */
+/* A failure: one line, no newline. */
 struct live_error {
     char msg[300];
 };
@@ -20,32 +20,32 @@ struct live_error {
 struct live_config {
     const char *backend; /* "NAME" or "NAME:ARGS"; NULL: "packet" */
     const char *iface;   /* NULL: that of the route to `peer` */
-    const char *addr;    /* own IPv4 or IPv6 address, not that of the host; NULL: the interface's */
+    const char *addr;    /* own IPv4 or IPv6 address, not one of the host; NULL: the interface's */
     const char *mac;     /* own MAC address; NULL: the interface's, or derived from `addr` */
-    /* MAC address of all peers, or of the router to them, which needs no ARP then; NULL: not known */
+    /* MAC address of all peers, or of the router to them: no ARP then; NULL: not known */
     const char *peer_mac;
     const char *via;     /* address of the router to all peers; NULL: they are neighbours */
     const char *record;  /* capture file to write; NULL: none */
     uint16_t vlan;       /* VLAN id; 0: no tag */
     uint8_t pcp;         /* VLAN priority */
-    const uint8_t *peer; /* GID of the peer, to choose the interface and the family by; NULL: none, `want6` decides */
+    const uint8_t *peer; /* GID of the peer, which selects interface and family; NULL: none, `want6` selects */
     bool want6;          /* passive: the interface's IPv6 address */
     uint16_t mtu;        /* path MTU in bytes; 0: the largest that the interface allows */
     uint8_t tclass;      /* of management datagrams */
     uint8_t profile;     /* enum ep_profile */
-    uint8_t ack_timeout; /* local ACK timeout code; 0: the default, or what RDMA-CM agrees on */
+    uint8_t ack_timeout; /* local ACK timeout code; 0: the default, or that negotiated by RDMA-CM */
     uint64_t seed;       /* 0: from the clock */
     struct policies policies;
     const enum rule *faults; /* rules that the endpoint breaks on purpose, n_faults of them */
     unsigned n_faults;
     const struct net_config *net; /* nodes of the network for sent and received frames; NULL: none */
     struct event_list *events;    /* exact events; taken over; NULL: none */
-    unsigned side;                /* number of this host to them: 0 the active side, 1 the passive one */
+    unsigned side;                /* number of this host for them: 0 the active side, 1 the passive one */
     /* Callbacks as in struct cm_agent_config, but `user` is the struct live. */
     void (*request)(void *user, const struct cm_conn *c, struct cm_answer *a);
     void (*event)(void *user, int qp, enum cm_event event, const struct cm_conn *c);
     void *user; /* becomes live.user */
-    /* Gets the frames that arrive, at live_now() `when`, in place of an endpoint of the loop's; NULL: the endpoint gets
+    /* Receives the frames that arrive, at live_now() `when`, instead of the endpoint; NULL: the endpoint receives
      * them. */
     void (*frame)(void *user, const uint8_t *data, uint32_t len, ns_t when);
 };
@@ -59,7 +59,7 @@ struct live {
     struct event_list *events;
     struct cap_writer *record;
     struct cap_iface record_iface;
-    struct stamps stamps; /* the interface's clock beside ours */
+    struct stamps stamps; /* clock of the interface against that of the host */
     int record_err;       /* first error of the capture file */
     uint64_t frames;      /* recorded */
     uint8_t via[16];      /* next hop, when has_via */
@@ -82,42 +82,41 @@ struct live {
 };
 
 /* Open backend, identity, endpoint and connection manager. A negative errno with *err filled. -ENODEV: no such
- * interface; -EADDRINUSE: a RoCE device of the kernel, or another program, has UDP port 4791 of the address. */
+ * interface; -EADDRINUSE: a RoCE device of the kernel, or another program, uses UDP port 4791 of the address. */
 int live_open(struct live *l, const struct live_config *c, struct live_error *err);
-/* Close all; a capture file's error is then in l->record_err. */
+/* Close all; an error of the capture file is then in l->record_err. */
 void live_close(struct live *l);
 
 /* Monotonic time. */
 ns_t live_now(void);
-/* Take what has arrived, let timers act, send what is due. When there was nothing to do, wait until there is, or until
- * `deadline`. 0, also while the interface is down; -EINTR: live_stop() was called; -ENODEV: the interface is gone;
- * another negative errno: the backend failed. */
+/* Receive frames, run timers, send what is due. If there was nothing to do, wait until there is, or until `deadline`.
+ * 0, also while the interface is down; -EINTR: live_stop() was called; -ENODEV: the interface is gone; another negative
+ * errno: the backend failed. */
 int live_step(struct live *l, ns_t deadline);
 /* Wait until one of `n` descriptors is ready, or until `when`, at most a second. 0; -EINTR: live_stop() was called;
  * another negative errno. */
 int live_wait(struct pollfd *fds, unsigned n, ns_t when);
-/* With config's frame(): a frame leaves, soon. One that finds the queue full is lost. */
+/* With config's frame(): queue a frame. It is lost if the queue is full. */
 void live_send(struct live *l, const uint8_t *data, uint32_t len);
-/* Whether live_send() has room for a frame now. */
+/* True if live_send() has room for a frame now. */
 bool live_can_send(struct live *l);
-/* From now on live_step() and live_wait() return -EINTR, for a program that ends. live_catch_signals() makes SIGINT and
- * SIGTERM do so.
- */
+/* From now on live_step() and live_wait() return -EINTR, to end the program. live_catch_signals() makes SIGINT and
+ * SIGTERM call it. */
 void live_stop(void);
 void live_catch_signals(void);
 /* Undo live_stop(), to disconnect from the peer. */
 void live_go_on(void);
 
-/* Who stamps the frames received, and how well, in words: "the kernel". Returns a static buffer. */
+/* The source of the time stamps, and their quality, in words: "the kernel". Returns a static buffer. */
 const char *live_stamps_str(const struct live *l);
 
 /* Find the MAC address of the host at `gid`, or of the router to it: 0, -ETIMEDOUT after `timeout`, or as
  * live_step(). */
 int live_resolve(struct live *l, const uint8_t gid[16], ns_t timeout);
-/* The same without waiting: whether it is known. If not, it is asked for whenever the time is *again (0 at first),
- * which is then set to when to ask next; live_step() takes the answer. */
+/* Likewise without waiting: true if the address is known. If not, a request is sent whenever the time is *again (0 at
+ * first), which then becomes the time of the next one; live_step() receives the reply. */
 bool live_ask(struct live *l, const uint8_t gid[16], ns_t *again);
-/* Path to a host that was resolved, or that has sent something. False: it is not known. */
+/* Path to a host that was resolved, or that has sent something. False: not known. */
 bool live_path(struct live *l, const uint8_t gid[16], struct av *av);
 
 /* Largest path MTU (bytes) for an interface that carries IP packets of `mtu` bytes; 0: not even 256. As Linux: 96 bytes

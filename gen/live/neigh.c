@@ -63,13 +63,13 @@ static struct neighbour *find_asked(struct identity *id, const uint8_t gid[16])
 
 static void set_mac(struct neighbour *n, const uint8_t mac[6])
 {
-    if (mac[0] & 1) /* nobody's own address */
+    if (mac[0] & 1) /* a group address, not that of a station */
         return;
     memcpy(n->mac, mac, 6);
     n->known = true;
 }
 
-/* Learn the MAC address of a requested neighbour from its answer, or from a request of its own. */
+/* Learn the MAC address of a requested neighbour from its reply, or from a request of its own. */
 static void learn_told(struct identity *id, const uint8_t gid[16], const uint8_t mac[6])
 {
     struct neighbour *n = find_asked(id, gid);
@@ -115,7 +115,7 @@ bool identity_lookup(const struct identity *id, const uint8_t gid[16], uint8_t m
     return true;
 }
 
-/* --- Frames made ------------------------------------------------------------------------------ */
+/* --- Frames sent ------------------------------------------------------------------------------ */
 
 static uint8_t *put_link(const struct identity *id, uint8_t *q, const uint8_t dst[6], uint16_t type)
 {
@@ -144,8 +144,7 @@ static uint32_t put_arp(const struct identity *id, uint8_t *out, const uint8_t d
     return (uint32_t)(q + ARP_LEN - out);
 }
 
-/* Sum of RFC 1071 over an ICMPv6 message of `n` bytes (even) and the pseudo header; 0xffff for a right one with its
- * checksum. */
+/* Sum of RFC 1071 over an ICMPv6 message of `n` bytes (even) and the pseudo header; 0xffff if its checksum is right. */
 static uint16_t icmp6_sum(const uint8_t *ip, const uint8_t *msg, uint32_t n)
 {
     uint64_t sum = n + ICMP6;
@@ -175,7 +174,7 @@ static uint32_t put_nd(const struct identity *id, uint8_t *out, const uint8_t dm
     q[4] = flags;
     memcpy(q + 8, target, 16);
     q[24] = type == ND_SOLICIT ? ND_SOURCE : ND_TARGET;
-    q[25] = 1; /* times 8 bytes */
+    q[25] = 1; /* in units of 8 bytes */
     memcpy(q + 26, id->mac, 6);
     store_be16(q + 2, (uint16_t)~icmp6_sum(ip, q, ND_LEN));
     return (uint32_t)(q + ND_LEN - out);
@@ -193,7 +192,7 @@ uint32_t identity_ask(struct identity *id, const uint8_t gid[16], uint8_t *out)
         if (!id->asked[i].used)
             n = &id->asked[i];
     for (unsigned i = 0; i < IDENTITY_ASKED && !n; i++)
-        if (!id->asked[i].known) /* it never answered: reuse its entry */
+        if (!id->asked[i].known) /* no reply so far: reuse its entry */
             n = &id->asked[i];
     if (!n)
         return 0;
@@ -215,7 +214,7 @@ uint32_t identity_announce(struct identity *id, uint8_t *out)
     return put_nd(id, out, mac, ALL_NODES, ND_ADVERT, NA_OVERRIDE, id->gid);
 }
 
-/* --- Frames taken ----------------------------------------------------------------------------- */
+/* --- Frames received -------------------------------------------------------------------------- */
 
 static uint32_t rx_arp(struct identity *id, const uint8_t *p, uint32_t len, uint8_t *out)
 {
@@ -234,7 +233,7 @@ static uint32_t rx_arp(struct identity *id, const uint8_t *p, uint32_t len, uint
     return put_arp(id, out, p + 8, ARP_REPLY, p + 8, p + 14);
 }
 
-/* The link-layer address among the options of `n` bytes at `p`; NULL: there is none, or they are malformed. */
+/* The link-layer address in the options of `n` bytes at `p`; NULL: none, or malformed. */
 static const uint8_t *nd_option(const uint8_t *p, uint32_t n, uint8_t type)
 {
     for (uint32_t at = 0; at + 8 <= n && p[at + 1]; at += 8u * p[at + 1])
@@ -272,7 +271,7 @@ static uint32_t rx_nd(struct identity *id, const uint8_t src_mac[6], const uint8
     return put_nd(id, out, mac && !(mac[0] & 1) ? mac : src_mac, src, ND_ADVERT, NA_SOLICITED | NA_OVERRIDE, id->gid);
 }
 
-/* A RoCE packet to us shows its sender's MAC address. */
+/* Learn the MAC address of the sender of a RoCE packet to us. */
 static void see_udp(struct identity *id, const uint8_t src_mac[6], const uint8_t src[16], const uint8_t dst[16],
                     const uint8_t *udp, uint32_t n)
 {

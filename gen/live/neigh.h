@@ -1,15 +1,15 @@
-/* layer 3 (live): an identity on a network: own addresses, answers to ARP and neighbour discovery, the neighbours' MAC
- * addresses.
+/* layer 3 (live): an identity on a network: own addresses, replies to ARP and neighbour discovery, MAC addresses of
+ * neighbours.
  *
  * No I/O: frames go in, frames come out. Neighbours requested with identity_ask() are in a table from which no other
- * station can evict a neighbour that has answered; a later answer changes its MAC address. Senders of RoCE packets are
+ * station can evict a neighbour that has replied; a later reply changes its MAC address. Senders of RoCE packets are
  * in a second table of fixed size, in which newer entries replace older ones. */
 #ifndef RDMATRACE_GEN_LIVE_NEIGH_H
 #define RDMATRACE_GEN_LIVE_NEIGH_H
 
 #include "types.h"
 
-#define IDENTITY_ASKED     64  /* neighbours that can be asked for */
+#define IDENTITY_ASKED     64  /* neighbours that can be requested */
 #define IDENTITY_SEEN      256 /* senders remembered */
 #define IDENTITY_FRAME_MAX 96  /* bytes that a frame made here takes at most */
 
@@ -25,8 +25,8 @@ struct identity {
     bool has_vlan;      /* frames carry an 802.1Q tag; others are not ours */
     uint16_t vlan;      /* its VLAN id, 1 to 4094 */
     uint8_t pcp;        /* its priority, 0 to 7 */
-    bool answer;        /* requests for `gid` are answered (false: the host's own stack does that) */
-    uint64_t answered;  /* requests answered */
+    bool answer;        /* reply to requests for `gid` (false: the host's own stack does) */
+    uint64_t answered;  /* requests replied to */
     uint64_t conflicts; /* frames in which another station claims our address */
     struct neighbour asked[IDENTITY_ASKED];
     struct neighbour seen[IDENTITY_SEEN];
@@ -36,16 +36,16 @@ struct identity {
 void identity_init(struct identity *id, const uint8_t mac[6], const uint8_t gid[16]);
 /* A locally administered unicast MAC address that depends on `gid` alone. */
 void identity_derive_mac(uint8_t mac[6], const uint8_t gid[16]);
-/* Receive a frame, which may be hostile: learn MAC addresses, and answer a request for our address into `out`
- * (IDENTITY_FRAME_MAX bytes). Returns the length of the answer; 0: none. */
+/* Receive a frame, which may be hostile: learn MAC addresses, and write the reply to a request for our address to `out`
+ * (IDENTITY_FRAME_MAX bytes). Returns the length of the reply; 0: none. */
 uint32_t identity_rx(struct identity *id, const uint8_t *frame, uint32_t len, uint8_t *out);
-/* Write a frame that asks for the MAC address of `gid` to `out`: its length. 0: nothing to ask, the address is
- * multicast, of another family, or too many were asked for. */
+/* Write a request for the MAC address of `gid` to `out`: its length. 0: none, the address is multicast, of another
+ * family, or too many were requested. */
 uint32_t identity_ask(struct identity *id, const uint8_t gid[16], uint8_t *out);
 /* Write a broadcast frame that announces our MAC address (gratuitous ARP, unsolicited neighbour advertisement): its
  * length. */
 uint32_t identity_announce(struct identity *id, uint8_t *out);
-/* The MAC address of `gid`, as far as it is known; multicast addresses always are. */
+/* The MAC address of `gid`, if it is known; that of a multicast address always is. */
 bool identity_lookup(const struct identity *id, const uint8_t gid[16], uint8_t mac[6]);
 
 #endif
