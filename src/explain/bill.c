@@ -9,7 +9,7 @@
 #define SAME_TROUBLE                                                                                                   \
     (10 * NS_PER_US) /* trouble that begins so soon after other trouble of the connection belongs to it */
 #define TIMER_LEAST (8 * NS_PER_US) /* no ACK timer expires sooner: code 1 is 8.192 us */
-#define SLOWED_PART 4               /* a quarter */
+#define SLOWED_PART 4               /* CNPs that cost more than this part of CNP_LOOK slowed the requester down */
 #define VAIN_TOLD   2               /* failed retransmissions that get a sentence each */
 
 /* Incidents by connection, tap and time. */
@@ -390,7 +390,7 @@ static void bill_all(struct billing *w)
     }
 }
 
-/* CNPs cost the requester a fair part of the time observed: it did slow down. */
+/* True if CNPs cost so much time that the requester did slow down. */
 static bool slowed_down(const struct incident *s)
 {
     return s->cause == CAUSE_THROTTLED && s->bill > CNP_LOOK / SLOWED_PART;
