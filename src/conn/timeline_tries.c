@@ -106,6 +106,7 @@ static void back_by_skip(struct timeline *t, struct direction *d, const struct e
 }
 
 /* Where the ACK timeout is not known it ran out after so much silence, and so many usual times to a response. */
+#define NAK_HEEDED  (20 * NS_PER_MS) /* and a slow host acts on a NAK within this time */
 #define TIMER_LEAST NS_PER_MS
 #define TIMER_TIMES 20
 
@@ -124,7 +125,10 @@ static unsigned why_back(const struct timeline *t, const struct direction *d, co
 {
     const struct flow *f = conn_flow_at(observer_conns(t->observer), e->flow);
     bool asked = e->why == BACK_SEQ_NAK || e->why == BACK_IMPLIED;
+    bool known = f->params.have_timeout || f->params.have_asked;
 
+    if (e->why == BACK_SEQ_NAK && !known && now - d->spans.at < NAK_HEEDED)
+        return e->why;
     return asked && timeline_is_silence(f, d, now - d->spans.at) ? BACK_SILENCE : e->why;
 }
 

@@ -14,7 +14,7 @@ from counters import Tape
 from lab import Failure
 
 # What soft-RoCE does when it is slow: its timer, or that of an earlier packet, makes it send again what is on its way, or answered already.
-BY_ITSELF = {"lost-ack", "lost-last-packet", "early-timeout"}
+BY_ITSELF = {"lost-ack", "lost-last-packet", "early-timeout", "peer-slow"}
 Frame = collections.namedtuple("Frame", "number iface time inbound data comment")
 
 
@@ -197,11 +197,11 @@ def play(lab, ports, one, two, index, name, program, events, causes, connections
     r = subprocess.run([RDMATRACE, "check", "--complete", "--profile", "rxe", "--tap", "0=requester,1=responder", *sum((["--no-rule", s] for s in spared), []),
                         bridge.capture], capture_output=True, text=True)
     assert r.returncode == 0, r.stdout + r.stderr + bridge.decoded()
-    statements = json.loads(subprocess.run([RDMATRACE, "explain", "-T", "json", bridge.capture], capture_output=True, text=True).stdout)["statements"]
+    statements = json.loads(subprocess.run([RDMATRACE, "explain", "-T", "json", bridge.capture], capture_output=True, text=True).stdout)["incidents"]
     found = {s["cause"] for s in statements}
     assert set(causes) <= found <= set(causes) | BY_ITSELF, "causes %s\n%s" % (
-        [(s["cause"], s["frames"], s["text"]) for s in statements], bridge.decoded())
-    assert late or shown <= {f for s in statements for f in s["frames"]}, "frames %s were hit: %s" % (shown, statements)
+        [(s["cause"], s["frame_list"], s["text"]) for s in statements], bridge.decoded())
+    assert late or shown <= {f for s in statements for f in s["frame_list"]}, "frames %s were hit: %s" % (shown, statements)
 
 
 def make(*args, **more):
