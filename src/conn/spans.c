@@ -3,7 +3,7 @@
 
 void spans_init(struct spans *s, ns_t first, span_bill *bill, void *user)
 {
-    *s = (struct spans){.begun = true, .first = first, .at = first, .bill = bill, .user = user};
+    *s = (struct spans){.first = first, .at = first, .bill = bill, .user = user};
 }
 
 /* What a span adds to `states`, as far as it lies between `from` and `to`. The response part is shared out evenly. */

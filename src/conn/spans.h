@@ -21,7 +21,6 @@ struct span {
 typedef void span_bill(void *user, uint32_t episode, enum time_state state, ns_t ns);
 
 struct spans {
-    bool begun;
     ns_t first, at;         /* from where, and up to where time has states */
     ns_t sums[TIME_STATES]; /* of spans that are no longer kept */
     unsigned n;

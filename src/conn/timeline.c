@@ -40,8 +40,8 @@ uint32_t episode_new(struct timeline *t, uint32_t flow, enum trouble why, uint32
 {
     const struct flow *f = conn_flow_at(observer_conns(t->observer), flow);
 
-    if (!make_room(t)) /* the time goes to the last one of its kind, if there is one */
-        return t->latest[why];
+    if (!make_room(t))
+        return NO_EPISODE;
     t->episodes[t->n] = (struct episode){.why = (uint8_t)why,
                                          .flow = flow,
                                          .conn = f->conn,
@@ -50,7 +50,6 @@ uint32_t episode_new(struct timeline *t, uint32_t flow, enum trouble why, uint32
                                          .root = t->n,
                                          .start = now,
                                          .end = now};
-    t->latest[why] = t->n;
     return t->n++;
 }
 
@@ -169,7 +168,7 @@ static void note_seen(struct timeline *t, uint32_t flow, ns_t now)
     struct flow_times *s = &t->seen[flow];
 
     if (!s->any)
-        *s = (struct flow_times){.any = true, .first = now, .last = now};
+        *s = (struct flow_times){.any = true, .last = now};
     else if (now > s->last)
         s->last = now;
 }
@@ -513,8 +512,6 @@ struct timeline *timeline_of(struct observer *o)
     if (!t)
         return NULL;
     t->observer = o;
-    for (unsigned i = 0; i < TROUBLES; i++)
-        t->latest[i] = NO_EPISODE;
     if (!observer_subscribe(o, &s)) {
         free(t);
         return NULL;

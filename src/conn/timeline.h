@@ -16,7 +16,7 @@
 #include "src/conn/observer.h"
 #include "src/conn/spans.h"
 
-#define EPISODES_MAX 200000 /* the time of further ones is billed to the last one of their kind */
+#define EPISODES_MAX (1u << 18) /* the time of further ones is not known */
 
 /* What an episode is, as far as packets show it. */
 enum trouble {

@@ -85,10 +85,10 @@ struct direction {
     ns_t last_new;      /* time of the latest new request */
 };
 
-/* When a flow was seen. */
+/* When a flow was seen last. */
 struct flow_times {
     bool any;
-    ns_t first, last;
+    ns_t last;
     ns_t closed, closed_last; /* times of the first and of the latest DREQ of its sender; 0: none */
 };
 
@@ -115,7 +115,6 @@ struct timeline {
     struct flow_times seen[OBSERVER_FLOWS];
     struct episode *episodes;
     uint32_t n, cap;
-    uint32_t latest[TROUBLES]; /* the latest episode of each kind */
     struct timeline_row *rows;
     size_t n_rows, rows_cap;
     struct host_seen hosts[HOSTS_SEEN];
@@ -126,7 +125,8 @@ struct timeline {
     bool ended;
 };
 
-/* timeline.c. An episode begins; NO_EPISODE if there is no room and none before it. */
+/* timeline.c. An episode begins; NO_EPISODE if there is no room. What episode_at() returned before is not valid any
+ * more. */
 uint32_t episode_new(struct timeline *t, uint32_t flow, enum trouble why, uint32_t psn, ns_t now);
 struct episode *episode_at(struct timeline *t, uint32_t n);
 /* Forget what is known of the queue pair but its spans. */

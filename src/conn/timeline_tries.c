@@ -238,17 +238,19 @@ static bool is_silent(struct timeline *t, const struct direction *d, uint32_t fl
 
 void timeline_die(struct timeline *t, struct direction *d, const struct req_dir *h)
 {
-    struct episode *x = episode_at(t, d->row);
+    const struct episode *x;
     ns_t heard = last_heard(t, conn_flow_at(observer_conns(t->observer), h->flow));
     ns_t since = heard > d->last_rsp ? heard : d->last_rsp ? d->last_rsp : d->spans.first;
     uint32_t over = 1u << TIME_ACK_TIMEOUT | 1u << TIME_LOSS_RESEND | 1u << TIME_LOSS_RETRANSMISSION |
                     1u << TIME_TRANSFER | 1u << TIME_READ_DEPTH;
     uint32_t ep;
 
-    ep = episode_new(t, h->flow, TROUBLE_DEAD, x ? x->psn : h->una, d->spans.at);
+    ep = episode_new(t, h->flow, TROUBLE_DEAD, h->una, d->spans.at);
     if (ep == NO_EPISODE)
         return;
+    x = episode_at(t, d->row);
     if (x) {
+        t->episodes[ep].psn = x->psn;
         t->episodes[ep].root = x->root;
         t->episodes[ep].tries = x->tries;
         t->episodes[ep].wait = x->wait;

@@ -199,6 +199,29 @@ Test(timeline, one_try_does_not_tell_a_dead_peer)
     cr_expect_eq(r->states[TIME_ACK_TIMEOUT], 8 * NS_PER_MS);
 }
 
+Test(timeline, a_dead_peer_after_any_number_of_episodes_has_the_tries_of_the_last_one)
+{
+    for (unsigned before = 250; before < 260; before++) {
+        start();
+        for (unsigned i = 0; i < before; i++) {
+            talk(&t, 0, US, mk(OP_SEND_ONLY, i, 10));
+            talk(&t, 1, 5 * US, mk_ack(i, 0x2c, i));
+            talk(&t, 0, 700 * US, mk(OP_SEND_ONLY, i, 10));
+            talk(&t, 1, 5 * US, mk_ack(i, 0x1f, i + 1));
+        }
+        for (unsigned i = 0; i < 3; i++)
+            talk(&t, 0, 8 * NS_PER_MS, mk(OP_SEND_ONLY, before, 10));
+        account();
+        struct timeline *l = timeline_of(t.observer);
+        const struct episode *e = timeline_episode(l, timeline_episodes(l) - 1);
+        cr_assert_eq(e->why, TROUBLE_DEAD);
+        cr_expect_eq(e->psn, before);
+        cr_expect_eq(e->tries, 2);
+        cr_expect_eq(timeline_episode(l, e->root)->why, TROUBLE_TIMEOUT);
+        talk_stop(&t);
+    }
+}
+
 Test(timeline, a_peer_is_dead_only_since_its_latest_packet)
 {
     start();
