@@ -308,8 +308,9 @@ static void note_packet(void *user, const struct event *e)
 }
 
 /* The place of a flow is given to another one. */
-static void forget(void *user, uint32_t flow)
+static void forget(void *user, uint32_t flow, bool restart)
 {
+    (void)restart;
     ((struct context *)user)->places[flow] = (struct place){0};
 }
 
@@ -318,7 +319,7 @@ static void forget(void *user, uint32_t flow)
 struct context *context_new(void)
 {
     struct context *c = calloc(1, sizeof *c);
-    const struct observer_sub s = {.user = c, .fresh = forget, .before = note_packet, .after = note_event};
+    const struct observer_sub s = {.user = c, .over = forget, .before = note_packet, .after = note_event};
 
     if (!c)
         return NULL;

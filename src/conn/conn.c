@@ -3,9 +3,15 @@
 
 #include <stdlib.h>
 
-#define KNOWN_MAX  4096  /* connections learnt beforehand and kept */
-#define RECENT     64    /* flows that are found without a search; a power of two */
-#define PAIR_LOOKS 32768 /* flows looked at for the peer of one, in all its searches, before it is left alone */
+#define KNOWN_MAX  4096       /* connections learnt beforehand and kept */
+#define RECENT     64         /* flows that are found without a search; a power of two */
+#define RENUMBERED (1u << 16) /* changes of numbers that are remembered */
+#define PAIR_LOOKS 32768      /* flows looked at for the peer of one, in all its searches, before it is left alone */
+
+/* A connection got another number. */
+struct renumbered {
+    uint32_t from, to;
+};
 
 struct conn_table {
     struct flow *flows;
@@ -20,8 +26,11 @@ struct conn_table {
     uint64_t evicted;
     struct conn_known known[KNOWN_MAX];
     uint32_t n_known, known_at;
+    struct renumbered *renumbered; /* by `from` if sorted */
+    uint32_t n_renumbered, renumbered_cap;
+    bool renumbered_sorted;
     void *user;
-    conn_new_flow *fresh;
+    conn_flow_over *over;
     conn_has_psn *has_psn;
 };
 
@@ -137,13 +146,14 @@ void conn_table_free(struct conn_table *t)
     free(t->flows);
     free(t->chains);
     free(t->pair_chains);
+    free(t->renumbered);
     free(t);
 }
 
-void conn_table_user(struct conn_table *t, void *user, conn_new_flow *fresh, conn_has_psn *has_psn)
+void conn_table_user(struct conn_table *t, void *user, conn_flow_over *over, conn_has_psn *has_psn)
 {
     t->user = user;
-    t->fresh = fresh;
+    t->over = over;
     t->has_psn = has_psn;
 }
 
@@ -247,6 +257,43 @@ static void renumber(struct conn_table *t, const struct flow *a, const struct fl
             renumber_end(t, &ends[i]->src, &ends[i]->dst, ends[i]->dqpn, ends[i]->conn, to);
 }
 
+static void note_renumbered(struct conn_table *t, uint32_t from, uint32_t to)
+{
+    uint32_t cap = t->renumbered_cap ? t->renumbered_cap * 2 : 64;
+    struct renumbered *more;
+
+    if (t->n_renumbered == t->renumbered_cap) {
+        more = cap > RENUMBERED ? NULL : realloc(t->renumbered, cap * sizeof *more);
+        if (!more)
+            return;
+        t->renumbered = more;
+        t->renumbered_cap = cap;
+    }
+    t->renumbered[t->n_renumbered++] = (struct renumbered){from, to};
+    t->renumbered_sorted = false;
+}
+
+static int by_from(const void *a, const void *b)
+{
+    const struct renumbered *x = a, *y = b;
+
+    return x->from < y->from ? -1 : x->from > y->from;
+}
+
+uint32_t conn_number_now(struct conn_table *t, uint32_t number)
+{
+    const struct renumbered *r;
+
+    if (!t->renumbered_sorted && t->n_renumbered) {
+        qsort(t->renumbered, t->n_renumbered, sizeof *t->renumbered, by_from);
+        t->renumbered_sorted = true;
+    }
+    while (t->n_renumbered &&
+           (r = bsearch(&(struct renumbered){.from = number}, t->renumbered, t->n_renumbered, sizeof *r, by_from)))
+        number = r->to; /* which is lower */
+    return number;
+}
+
 /* Two flows are the two directions of a connection. */
 static void join(struct conn_table *t, uint32_t a, uint32_t b, enum pairing how)
 {
@@ -254,10 +301,12 @@ static void join(struct conn_table *t, uint32_t a, uint32_t b, enum pairing how)
     uint32_t low = min_u32(fa->conn, fb->conn), high = max_u32(fa->conn, fb->conn), conn = low ? low : high;
 
     if (t->newest != FLOW_NONE && low && low != high && high == t->flows[t->newest].conn &&
-        (a == t->newest || b == t->newest))
+        (a == t->newest || b == t->newest)) {
         t->conns--; /* nothing was said of this number yet: it is that of the next connection */
-    else if (low && low != high)
+    } else if (low && low != high) {
         t->unused++;
+        note_renumbered(t, high, low);
+    }
     renumber(t, fa, fb, conn);
     fa->peer = b;
     fb->peer = a;
@@ -327,6 +376,8 @@ static uint32_t flow_new(struct conn_table *t, const struct key *k)
     uint32_t i = t->n < t->max ? t->n++ : evict(t), hash = key_hash(k);
     uint32_t *chain = &t->chains[hash & t->mask], *pairs = pair_chain(t, &k->src, &k->dst);
 
+    if (t->over)
+        t->over(t->user, i, false);
     t->flows[i] = (struct flow){.src = k->src,
                                 .dst = k->dst,
                                 .tap = k->tap,
@@ -337,8 +388,6 @@ static uint32_t flow_new(struct conn_table *t, const struct key *k)
                                 .peer = FLOW_NONE};
     *chain = *pairs = i;
     t->newest = i;
-    if (t->fresh)
-        t->fresh(t->user, i);
     consult_known(t, i);
     return i;
 }
@@ -453,8 +502,8 @@ static void learn_seen(struct conn_table *t, const struct conn_known *k, unsigne
 {
     for (uint32_t i = *pair_chain(t, &k->addr[!end], &k->addr[end]); i != FLOW_NONE; i = t->flows[i].pair_next)
         if (known_fits(k, &t->flows[i], end)) {
-            if (t->fresh)
-                t->fresh(t->user, i);
+            if (t->over)
+                t->over(t->user, i, true);
             apply_known(t, i, k, end);
         }
 }

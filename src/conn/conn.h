@@ -96,12 +96,13 @@ struct conn_table;
 struct conn_table *conn_table_new(uint32_t max_flows);
 void conn_table_free(struct conn_table *t);
 
-/* Called when a flow is new (also when its place was taken from another one): the user's per-flow state is to be
- * reset. */
-typedef void conn_new_flow(void *user, uint32_t flow);
+/* Called before a place of the table is given to a new flow, and, with `restart`, when its queue pairs are those of
+ * another connection from now on: the user's state of the flow is to be reset. conn_flow_at() still returns the flow
+ * that was. */
+typedef void conn_flow_over(void *user, uint32_t flow, bool restart);
 /* Called to ask whether flow `flow`, of requests, has lately carried PSN `psn`. */
 typedef bool conn_has_psn(void *user, uint32_t flow, uint32_t psn);
-void conn_table_user(struct conn_table *t, void *user, conn_new_flow *fresh, conn_has_psn *has_psn);
+void conn_table_user(struct conn_table *t, void *user, conn_flow_over *over, conn_has_psn *has_psn);
 
 /* The flow of a packet with a BTH; it is made if it is new, and gets a number if it has none. Every reader of a capture
  * calls this for the same packets, so that all number its connections alike: those that are well-formed, have a defined
@@ -135,6 +136,9 @@ struct conn_counts {
     uint64_t evicted;
 };
 struct conn_counts conn_counts(const struct conn_table *t);
+/* The number that the connection with `number` has now: two flows that turn out to be one connection later keep the
+ * lower one of their two. `number` itself if it has not changed, and beyond 65,536 changes. */
+uint32_t conn_number_now(struct conn_table *t, uint32_t number);
 /* Whether any flow of the other direction exists between the addresses of `flow`, at its tap. */
 bool conn_has_reverse(const struct conn_table *t, uint32_t flow);
 /* Connections: pairs of flows, and flows without a peer; those that were given up, too. */

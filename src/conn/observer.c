@@ -18,7 +18,7 @@ struct listeners {
     struct listener {
         void *user;
         union {
-            void (*flow)(void *user, uint32_t flow);
+            conn_flow_over *over;
             void (*packet)(void *user, const struct pkt *p);
             void (*event)(void *user, const struct event *e);
         };
@@ -35,7 +35,7 @@ struct observer {
     struct ends others[ENDS];
     uint32_t others_at;
     struct observer_opts opts;
-    struct listeners fresh, early, before, after;
+    struct listeners over, early, before, after;
     struct timeline *timeline;
     void (*release_timeline)(struct timeline *t);
     unsigned n_subs;
@@ -49,12 +49,12 @@ static void dir_free(struct req_dir *h)
     free(h);
 }
 
-static void fresh_flow(void *user, uint32_t flow)
+static void flow_over(void *user, uint32_t flow, bool restart)
 {
     struct observer *o = user;
 
-    for (unsigned i = 0; i < o->fresh.n; i++)
-        o->fresh.to[i].flow(o->fresh.to[i].user, flow);
+    for (unsigned i = 0; i < o->over.n; i++)
+        o->over.to[i].over(o->over.to[i].user, flow, restart);
     dir_free(o->dirs[flow]);
     o->dirs[flow] = NULL;
     o->go_backs[flow] = (struct go_backs){0};
@@ -81,7 +81,7 @@ struct observer *observer_new(const struct observer_opts *opts)
         free(o);
         return NULL;
     }
-    conn_table_user(o->conns, o, fresh_flow, has_psn);
+    conn_table_user(o->conns, o, flow_over, has_psn);
     return o;
 }
 
@@ -102,8 +102,8 @@ bool observer_subscribe(struct observer *o, const struct observer_sub *s)
     if (o->n_subs == OBSERVER_SUBS)
         return false;
     o->n_subs++;
-    if (s->fresh)
-        o->fresh.to[o->fresh.n++] = (struct listener){.user = s->user, .flow = s->fresh};
+    if (s->over)
+        o->over.to[o->over.n++] = (struct listener){.user = s->user, .over = s->over};
     if (s->early)
         o->early.to[o->early.n++] = (struct listener){.user = s->user, .packet = s->early};
     if (s->before)

@@ -43,8 +43,9 @@ struct event {
 /* A subscriber; any function may be NULL. */
 struct observer_sub {
     void *user;
-    /* the place of a flow is about to be given to another one: forget what is kept of it */
-    void (*fresh)(void *user, uint32_t flow);
+    /* forget what is kept of a flow: its place is about to be given to another one, or (`restart`) its queue pairs are
+     * those of another connection from now on; conn_flow_at() still returns the flow that was */
+    conn_flow_over *over;
     /* any packet, also one that only teaches, before anything is learnt from it */
     void (*early)(void *user, const struct pkt *p);
     void (*before)(void *user, const struct event *e); /* before the packet changes the evidence */

@@ -152,10 +152,11 @@ static void keep_row(struct timeline *t, uint32_t flow)
     spans_total(&d->spans, r->states);
 }
 
-static void on_fresh(void *user, uint32_t flow)
+static void on_over(void *user, uint32_t flow, bool restart)
 {
     struct timeline *t = user;
 
+    (void)restart;
     if (t->dirs[flow])
         keep_row(t, flow);
     free(t->dirs[flow]);
@@ -504,7 +505,7 @@ static void release(struct timeline *t)
 struct timeline *timeline_of(struct observer *o)
 {
     struct timeline *t = observer_timeline(o);
-    struct observer_sub s = {.fresh = on_fresh, .before = on_before, .after = on_after};
+    struct observer_sub s = {.over = on_over, .before = on_before, .after = on_after};
 
     if (t)
         return t;
@@ -531,6 +532,17 @@ static int by_number(const void *a, const void *b)
     return x->first != y->first ? (x->first < y->first ? -1 : 1) : 0;
 }
 
+/* Connections whose two directions were recognised late have another number than when it was noted. */
+static void use_final_numbers(struct timeline *t)
+{
+    struct conn_table *conns = observer_conns(t->observer);
+
+    for (size_t i = 0; i < t->n_rows; i++)
+        t->rows[i].conn = conn_number_now(conns, t->rows[i].conn);
+    for (uint32_t i = 0; i < t->n; i++)
+        t->episodes[i].conn = conn_number_now(conns, t->episodes[i].conn);
+}
+
 void timeline_end(struct timeline *t)
 {
     if (t->ended)
@@ -541,6 +553,7 @@ void timeline_end(struct timeline *t)
             timeline_finish(t, i);
             keep_row(t, i);
         }
+    use_final_numbers(t);
     if (t->n_rows)
         qsort(t->rows, t->n_rows, sizeof *t->rows, by_number);
 }

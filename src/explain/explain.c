@@ -485,10 +485,11 @@ static void on_stranger(struct explainer *x, const struct event *e)
     explain_stranger(x, e->p);
 }
 
-static void on_fresh(void *user, uint32_t flow)
+static void on_over(void *user, uint32_t flow, bool restart)
 {
     struct explainer *x = user;
 
+    (void)restart;
     free(x->notes[flow]);
     x->notes[flow] = NULL;
 }
@@ -540,7 +541,7 @@ static void on_event(void *user, const struct event *e)
 struct explainer *explain_new(struct observer *o)
 {
     struct explainer *x = calloc(1, sizeof *x);
-    const struct observer_sub s = {.user = x, .fresh = on_fresh, .before = on_event};
+    const struct observer_sub s = {.user = x, .over = on_over, .before = on_event};
 
     if (!x)
         return NULL;

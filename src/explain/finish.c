@@ -111,9 +111,12 @@ static void sort(struct explainer *x)
 
 void explain_end(struct explainer *x)
 {
-    uint32_t flows = conn_counts(observer_conns(x->observer)).flows;
+    struct conn_table *conns = observer_conns(x->observer);
+    uint32_t flows = conn_counts(conns).flows;
 
     timeline_end(x->timeline);
+    for (uint32_t i = 0; i < x->n; i++)
+        x->incidents[i].conn = conn_number_now(conns, x->incidents[i].conn);
     for (uint32_t i = 0; i < flows; i++)
         end_flow(x, i);
     explain_taps(x);

@@ -45,15 +45,16 @@ static void flow_reset(struct jflow *f)
     memset(f, 0, sizeof *f);
 }
 
-static void fresh_flow(void *user, uint32_t flow)
+static void flow_over(void *user, uint32_t flow, bool restart)
 {
+    (void)restart;
     flow_reset(&((struct judge *)user)->flows[flow]);
 }
 
 struct judge *judge_new(const struct judge_opts *o)
 {
     struct judge *j = calloc(1, sizeof *j);
-    const struct observer_sub s = {.user = j, .fresh = fresh_flow};
+    const struct observer_sub s = {.user = j, .over = flow_over};
 
     if (!j)
         return NULL;

@@ -4,12 +4,12 @@
 
 #include <stdlib.h>
 
-static void on_fresh(void *user, uint32_t flow)
+static void on_flow_over(void *user, uint32_t flow, bool restart)
 {
     struct meter *m = user;
 
     if (m->rows[flow].used)
-        meter_retire(m, flow, row_is_of(&m->rows[flow], conn_flow_at(m->conns, flow)) ? WQE_RESTART : WQE_FORGOTTEN);
+        meter_retire(m, flow, restart ? WQE_RESTART : WQE_FORGOTTEN);
     free(m->sides[flow]);
     m->sides[flow] = NULL;
     m->rows[flow].used = false;
@@ -408,7 +408,7 @@ static void on_taken(void *user, const struct event *e)
 struct meter *meter_new(struct observer *observer, const struct meter_opts *o)
 {
     struct meter *m = calloc(1, sizeof *m);
-    const struct observer_sub s = {m, on_fresh, on_early, on_event, on_taken};
+    const struct observer_sub s = {m, on_flow_over, on_early, on_event, on_taken};
 
     if (!m)
         return NULL;
@@ -453,7 +453,7 @@ const struct meter_row *meter_row_of(struct meter *m, uint32_t flow)
 {
     if (flow >= UD_FLOW(0))
         return m->ud[flow - UD_FLOW(0)];
-    if (row_is_of(&m->rows[flow], conn_flow_at(m->conns, flow)))
+    if (m->rows[flow].used)
         row_identify(&m->rows[flow], conn_flow_at(m->conns, flow));
     return &m->rows[flow];
 }

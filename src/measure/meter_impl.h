@@ -38,8 +38,6 @@ struct meter {
 
 /* A new row, begun by `p`. */
 void row_init(struct meter_row *r, const struct pkt *p, const char *const *files);
-/* True if the row is that of the flow; false if the flow was evicted and another has its place. */
-bool row_is_of(const struct meter_row *r, const struct flow *f);
 /* Copy what is known of the connection into the row. */
 void row_identify(struct meter_row *r, const struct flow *f);
 /* Compute derived values; `s` is NULL for rows without requests. */

@@ -38,12 +38,6 @@ void row_init(struct meter_row *r, const struct pkt *p, const char *const *files
     conn_addr_of(p, &r->src, &r->dst);
 }
 
-bool row_is_of(const struct meter_row *r, const struct flow *f)
-{
-    return r->dqpn == f->dqpn && (r->file << 16 | r->iface) == f->tap && conn_addr_eq(&r->src, &f->src) &&
-           conn_addr_eq(&r->dst, &f->dst);
-}
-
 void row_identify(struct meter_row *r, const struct flow *f)
 {
     const struct conn_params *c = &f->params;

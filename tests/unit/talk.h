@@ -67,8 +67,9 @@ static inline void talk_start(struct talk *t, bool paired)
         conn_learn(observer_conns(t->observer), &k);
 }
 
-/* Packet `p` from host 0 or 1, which passes `after` ns after the one before. Returns its frame number. */
-static inline uint64_t talk(struct talk *t, int from, ns_t after, struct pkt p)
+/* Packet `p` from host 0 or 1 to queue pair `dqpn`, which passes `after` ns after the one before. Returns its frame
+ * number. */
+static inline uint64_t talk_to(struct talk *t, int from, ns_t after, uint32_t dqpn, struct pkt p)
 {
     static const uint8_t addr[2][16] = {{[15] = 1}, {[15] = 2}};
     static const uint8_t none[64];
@@ -86,12 +87,18 @@ static inline uint64_t talk(struct talk *t, int from, ns_t after, struct pkt p)
     p.src = addr[from];
     p.dst = addr[!from];
     p.addr_len = 16;
-    p.bth.dqpn = 0x11;
+    p.bth.dqpn = dqpn;
     p.encap = ENCAP_ROCEV2;
     p.icrc = p.icrc == CRC_BAD ? CRC_BAD : CRC_GOOD;
     p.icrc_got = (uint32_t)t->frame; /* packets differ from each other unless stated */
     observer_packet(t->observer, &p);
     return t->frame;
+}
+
+/* The same to queue pair 0x11. */
+static inline uint64_t talk(struct talk *t, int from, ns_t after, struct pkt p)
+{
+    return talk_to(t, from, after, 0x11, p);
 }
 
 /* The end of the capture, `after` ns later. */

@@ -73,6 +73,19 @@ Test(conn_taps, directions_that_are_paired_at_one_tap_are_at_the_other)
     cr_assert_eq(conn_number(table), 1, "number 2 is given up once");
 }
 
+Test(conn_taps, a_number_that_was_given_up_leads_to_the_one_that_remains)
+{
+    uint32_t a = seen(0, 1, 2, 0x11), b = seen(0, 2, 1, 0x21), c = seen(0, 1, 3, 0x11);
+
+    cr_assert_eq(number(c), 3);
+    cr_assert_eq(conn_number_now(table, 2), 2);
+    conn_pair_by_psn(table, b, 7);
+    cr_assert_eq(number(a), 1);
+    cr_assert_eq(conn_number_now(table, 1), 1);
+    cr_assert_eq(conn_number_now(table, 2), 1);
+    cr_assert_eq(conn_number_now(table, 3), 3);
+}
+
 Test(conn_taps, the_next_connection_gets_the_next_number)
 {
     seen(0, 1, 2, 0x11);

@@ -222,6 +222,24 @@ Test(timeline, a_dead_peer_after_any_number_of_episodes_has_the_tries_of_the_las
     }
 }
 
+Test(timeline, a_flow_whose_place_was_given_to_another_one_keeps_its_account)
+{
+    const uint32_t flows = OBSERVER_FLOWS + 20;
+
+    start();
+    for (uint32_t i = 0; i < flows; i++)
+        for (uint32_t psn = 0; psn < 2; psn++)
+            talk_to(&t, 0, US, 0x100 + i, mk(psn ? OP_SEND_MIDDLE : OP_SEND_FIRST, psn, 1024));
+    struct timeline *l = timeline_of(t.observer);
+    timeline_end(l);
+    cr_assert_eq(timeline_n(l), flows);
+    for (uint32_t i = 0; i < flows; i++) {
+        const struct timeline_row *r = timeline_row(l, i);
+        cr_assert_eq(r->conn, i + 1);
+        cr_assert_eq(r->dqpn, 0x100 + i);
+    }
+}
+
 Test(timeline, a_peer_is_dead_only_since_its_latest_packet)
 {
     start();
