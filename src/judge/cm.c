@@ -5,7 +5,7 @@
 
 #define COPY_WITHIN (10 * NS_PER_MS) /* a message repeated within this time is a duplicate made by the network */
 
-static void found(struct judge *j, const struct pkt *p, struct found f)
+static void report(struct judge *j, const struct pkt *p, struct found f)
 {
     f.severity = rule_table[f.rule].severity;
     f.flow = FLOW_NONE;
@@ -58,13 +58,13 @@ static const char *text_of(struct verdict v)
     return "";
 }
 
-static const char *number(struct judge *j, const char *about, uint64_t n)
+static const char *number_str(struct judge *j, const char *about, uint64_t n)
 {
     return say(j, n > 0xffff ? "%s 0x%llx" : "%s %llu", about, (unsigned long long)n);
 }
 
 /* The text of a failed check. */
-static struct found words(struct judge *j, const struct cm_msg *m, struct verdict v, uint32_t cause)
+static struct found found_of_verdict(struct judge *j, const struct cm_msg *m, struct verdict v, uint32_t cause)
 {
     struct found f = {.rule = (enum rule)v.rule, .cause = cause, .text = text_of(v)};
 
@@ -82,10 +82,10 @@ static struct found words(struct judge *j, const struct cm_msg *m, struct verdic
         f.seen = say(j, "%.0f ms", (double)v.seen / 1e6);
     } else if (v.rule == RULE_CM_05 || v.rule == RULE_CM_14 || v.rule == RULE_CM_15) {
         f.expected = say(j, "a %s that is defined and allowed here", v.about);
-        f.seen = number(j, v.about, v.seen);
+        f.seen = number_str(j, v.about, v.seen);
     } else {
-        f.expected = number(j, v.about, v.expected);
-        f.seen = number(j, v.about, v.seen);
+        f.expected = number_str(j, v.about, v.expected);
+        f.seen = number_str(j, v.about, v.seen);
     }
     return f;
 }
@@ -110,7 +110,7 @@ static uint64_t key_of(const struct pkt *p, const struct conn_addr *active, cons
     return (h ^ id) * HASH_MULTIPLIER | 1;
 }
 
-static struct cm_exchange *state_find(struct judge *j, uint64_t key)
+static struct cm_exchange *exchange_find(struct judge *j, uint64_t key)
 {
     struct cm_exchange *s = &j->cm[key >> 54];
 
@@ -118,7 +118,7 @@ static struct cm_exchange *state_find(struct judge *j, uint64_t key)
 }
 
 /* A message and its exchange. */
-struct cm_seen {
+struct cm_packet {
     const struct pkt *p;
     const struct cm_msg *m;
     struct cm_exchange *s;
@@ -128,14 +128,14 @@ struct cm_seen {
 
 /* The exchange that a message other than a REQ belongs to, and whether the active side sent it; false if its REQ was
  * not seen. */
-static bool exchange_of(struct judge *j, struct cm_seen *c)
+static bool exchange_of(struct judge *j, struct cm_packet *c)
 {
     const struct cm_rtu *ids = &c->m->rtu; /* every message but REQ and those of SIDR begins with the two ids */
 
-    c->s = state_find(j, key_of(c->p, &c->src, &c->dst, ids->local_id));
+    c->s = exchange_find(j, key_of(c->p, &c->src, &c->dst, ids->local_id));
     c->from_active = c->s != NULL;
     if (!c->s)
-        c->s = state_find(j, key_of(c->p, &c->dst, &c->src, ids->remote_id));
+        c->s = exchange_find(j, key_of(c->p, &c->dst, &c->src, ids->remote_id));
     return c->s != NULL;
 }
 
@@ -159,13 +159,13 @@ static bool tap_at(const struct judge *j, const struct pkt *p, bool from_active,
 
 /* --- Messages that come again ----------------------------------------------------------------- */
 
-static void once_take(struct cm_once *o, const struct cm_seen *c)
+static void first_copy(struct cm_copies *o, const struct cm_packet *c)
 {
-    *o = (struct cm_once){.m = *c->m, .ts = c->p->frame->ts, .frame = frame_u32(c->p), .copies = 1};
+    *o = (struct cm_copies){.m = *c->m, .ts = c->p->frame->ts, .frame = frame_u32(c->p), .copies = 1};
 }
 
 /* A REQ, REP or DREQ: the first one is kept, further ones are compared with it. */
-static void once_or_again(struct judge *j, struct cm_once *o, const struct cm_seen *c)
+static void check_retransmission(struct judge *j, struct cm_copies *o, const struct cm_packet *c)
 {
     const struct cm_req *req = &c->s->req.m.req;
     ns_t gap = c->p->frame->ts - o->ts,
@@ -174,64 +174,64 @@ static void once_or_again(struct judge *j, struct cm_once *o, const struct cm_se
     struct found f;
 
     if (!o->copies) {
-        once_take(o, c);
+        first_copy(o, c);
         return;
     }
     if (gap < COPY_WITHIN && cm_msg_hash(c->m) == cm_msg_hash(&o->m))
         return;
-    bool answers = c->m->mad.attr_id == CM_REP && (c->s->asked || o->copies == 1);
+    bool answers = c->m->mad.attr_id == CM_REP && (c->s->req_retransmitted || o->copies == 1);
     if (answers)
         gap = INT64_MAX / 2; /* one of the two may answer a duplicate of the REQ, and then no timer is involved */
-    if (!answers || !c->s->asked)
+    if (!answers || !c->s->req_retransmitted)
         o->copies += o->copies < UINT8_MAX;
     v = cm_retry_check(&o->m, c->m, o->copies, req->max_retries,
                        c->from_active ? req->remote_timeout : req->local_timeout, gap + tolerance);
     o->ts = c->p->frame->ts;
     if (verdict_ok(v))
         return;
-    f = words(j, c->m, v, o->frame);
+    f = found_of_verdict(j, c->m, v, o->frame);
     if (strcmp(v.about, CM_COPY_EARLY) == 0 && !tap_at(j, c->p, c->from_active, true))
         f.needs = c->from_active ? N_TAP_REQ : N_TAP_RSP; /* the one before may have been delayed */
     if (strcmp(v.about, CM_COPY_EARLY) == 0 && c->m->mad.attr_id == CM_REP)
         f.needs |= N_COMPLETE; /* it may answer a duplicate of the REQ that was not captured */
-    found(j, c->p, f);
+    report(j, c->p, f);
 }
 
 /* --- One function a message ------------------------------------------------------------------- */
 
-static void take_req(struct judge *j, struct cm_seen *c)
+static void take_req(struct judge *j, struct cm_packet *c)
 {
     uint64_t key = key_of(c->p, &c->src, &c->dst, c->m->req.local_id);
 
     c->from_active = true;
-    c->s = state_find(j, key);
-    if (c->s && !(c->s->over && c->s->req.m.mad.tid != c->m->mad.tid)) {
-        once_or_again(j, &c->s->req, c);
-        c->s->asked = true;
+    c->s = exchange_find(j, key);
+    if (c->s && !(c->s->ended && c->s->req.m.mad.tid != c->m->mad.tid)) {
+        check_retransmission(j, &c->s->req, c);
+        c->s->req_retransmitted = true;
         return;
     }
     c->s = &j->cm[key >> 54];
     *c->s = (struct cm_exchange){
         .key = key, .file = c->p->frame->file, .iface = c->p->frame->iface, .begun = c->p->frame->ts};
     cm_watch_start(&c->s->watch);
-    once_take(&c->s->req, c);
+    first_copy(&c->s->req, c);
 }
 
-static void take_rep(struct judge *j, struct cm_seen *c)
+static void take_rep(struct judge *j, struct cm_packet *c)
 {
     struct verdict v;
 
     if (c->from_active)
         return;
-    once_or_again(j, &c->s->rep, c);
+    check_retransmission(j, &c->s->rep, c);
     c->s->passive_id = c->m->rep.local_id;
     v = cm_rep_check(c->m, c->s->req.m.mad.tid, c->s->req.m.req.resp_res);
     if (!verdict_ok(v))
-        found(j, c->p, words(j, c->m, v, c->s->req.frame));
+        report(j, c->p, found_of_verdict(j, c->m, v, c->s->req.frame));
 }
 
 /* The flow of what the sender of a message sends on the connection; FLOW_NONE: none. */
-static uint32_t flow_from(struct judge *j, const struct cm_seen *c)
+static uint32_t flow_from(struct judge *j, const struct cm_packet *c)
 {
     uint32_t qpn = c->from_active ? c->s->rep.m.rep.qpn : c->s->req.m.req.qpn;
 
@@ -239,11 +239,11 @@ static uint32_t flow_from(struct judge *j, const struct cm_seen *c)
 }
 
 /* A DREQ or DREP: its sender sends no further requests. */
-static void take_close(struct judge *j, struct cm_seen *c)
+static void take_close(struct judge *j, struct cm_packet *c)
 {
     uint32_t flow = flow_from(j, c);
 
-    c->s->over = true;
+    c->s->ended = true;
     if (c->m->mad.attr_id == CM_DREP)
         c->s->drep[c->from_active] = true;
     if (flow == FLOW_NONE || j->flows[flow].closed)
@@ -252,24 +252,24 @@ static void take_close(struct judge *j, struct cm_seen *c)
     j->flows[flow].closed_frame = frame_u32(c->p);
 }
 
-static void take_dreq(struct judge *j, struct cm_seen *c)
+static void take_dreq(struct judge *j, struct cm_packet *c)
 {
     struct verdict v = verdict_pass();
 
-    once_or_again(j, &c->s->dreq[c->from_active], c);
+    check_retransmission(j, &c->s->dreq[c->from_active], c);
     if (!c->from_active)
         v = cm_dreq_check(c->m, c->s->req.m.req.qpn);
     else if (c->s->rep.copies)
         v = cm_dreq_check(c->m, c->s->rep.m.rep.qpn);
     if (!verdict_ok(v)) {
-        found(j, c->p, words(j, c->m, v, c->from_active ? c->s->rep.frame : c->s->req.frame));
+        report(j, c->p, found_of_verdict(j, c->m, v, c->from_active ? c->s->rep.frame : c->s->req.frame));
         c->s->drep[!c->from_active] = true; /* its receiver ignores it */
     }
     take_close(j, c);
 }
 
 /* An MRA announces how long its sender's reply will take at most. */
-static void take_mra(struct judge *j, struct cm_seen *c)
+static void take_mra(struct judge *j, struct cm_packet *c)
 {
     (void)j;
     if (c->s->mra.frame)
@@ -293,7 +293,7 @@ static void note_mra(struct judge *j, struct cm_exchange *s, const struct pkt *p
     s->mra.frame = 0;
 }
 
-static void take_lap(struct judge *j, struct cm_seen *c)
+static void take_lap(struct judge *j, struct cm_packet *c)
 {
     struct lap *l = &j->lap[j->lap_at++ % LAPS];
 
@@ -306,7 +306,7 @@ static void take_lap(struct judge *j, struct cm_seen *c)
     l->qpn[1] = c->from_active ? c->s->rep.m.rep.qpn : c->s->req.m.req.qpn;
 }
 
-static void take_apr(struct judge *j, struct cm_seen *c)
+static void take_apr(struct judge *j, struct cm_packet *c)
 {
     bool any = false;
 
@@ -316,17 +316,17 @@ static void take_apr(struct judge *j, struct cm_seen *c)
             j->lap[i].accepted |= c->m->apr.status == CM_APR_SUCCESS;
         }
     if (!any)
-        found(j, c->p,
-              (struct found){.rule = RULE_CM_14,
-                             .needs = N_COMPLETE,
-                             .lacks = lacks_of(j, c->s),
-                             .cause = c->s->req.frame,
-                             .expected = "a LAP first",
-                             .seen = "APR",
-                             .text = "The message answers another one, which was never sent."});
+        report(j, c->p,
+               (struct found){.rule = RULE_CM_14,
+                              .needs = N_COMPLETE,
+                              .lacks = lacks_of(j, c->s),
+                              .cause = c->s->req.frame,
+                              .expected = "a LAP first",
+                              .seen = "APR",
+                              .text = "The message answers another one, which was never sent."});
 }
 
-static void take_sidr_rep(struct judge *j, const struct cm_seen *c)
+static void take_sidr_rep(struct judge *j, const struct cm_packet *c)
 {
     struct ud_dest *d;
 
@@ -340,7 +340,7 @@ static void take_sidr_rep(struct judge *j, const struct cm_seen *c)
 
 /* --- Any message ------------------------------------------------------------------------------ */
 
-static void check_alone(struct judge *j, const struct pkt *p, const struct cm_msg *m, unsigned checks)
+static void check_message(struct judge *j, const struct pkt *p, const struct cm_msg *m, unsigned checks)
 {
     struct cm_wire w;
 
@@ -348,33 +348,33 @@ static void check_alone(struct judge *j, const struct pkt *p, const struct cm_ms
     for (unsigned i = 0; i < checks; i++) {
         struct verdict v = cm_msg_check_one(i, m, &w);
         if (!verdict_ok(v))
-            found(j, p, words(j, m, v, 0));
+            report(j, p, found_of_verdict(j, m, v, 0));
     }
 }
 
 /* A message that came too early: the message that it answers may be captured after it, if both have the same time
  * stamp. `now`: time of the exchange's next message; NS_NEVER: there is none. */
-static void settle(struct judge *j, struct cm_exchange *s, ns_t now)
+static void settle_early(struct judge *j, struct cm_exchange *s, ns_t now)
 {
-    struct verdict v = s->soon.frame ? cm_watch_check(&s->watch, &s->soon.m, s->soon.from_active) : verdict_pass();
+    struct verdict v = s->early.frame ? cm_watch_check(&s->watch, &s->early.m, s->early.from_active) : verdict_pass();
     struct found f;
 
-    if (!s->soon.frame || (!verdict_ok(v) && now <= s->soon.ts))
+    if (!s->early.frame || (!verdict_ok(v) && now <= s->early.ts))
         return;
     if (!verdict_ok(v)) {
-        f = words(j, &s->soon.m, v, s->req.frame);
+        f = found_of_verdict(j, &s->early.m, v, s->req.frame);
         f.needs = N_COMPLETE;
         f.lacks = lacks_of(j, s);
-        f.frame = s->soon.frame;
+        f.frame = s->early.frame;
         j->file = s->file;
-        found(j, NULL, f);
+        report(j, NULL, f);
     }
-    s->soon.frame = 0;
-    cm_watch_take(&s->watch, &s->soon.m, s->soon.from_active);
+    s->early.frame = 0;
+    cm_watch_take(&s->watch, &s->early.m, s->early.from_active);
 }
 
 /* Order and ids. */
-static void check_place(struct judge *j, const struct cm_seen *c)
+static void check_order(struct judge *j, const struct cm_packet *c)
 {
     struct verdict v = cm_watch_check(&c->s->watch, c->m, c->from_active);
     bool wrong_side = !verdict_ok(v) && strcmp(v.about, CM_WRONG_SIDE) == 0,
@@ -382,31 +382,31 @@ static void check_place(struct judge *j, const struct cm_seen *c)
     uint32_t active = c->s->req.m.req.local_id, passive = c->s->passive_id;
     struct found f;
 
-    if (out_of_order && !c->s->soon.frame) {
-        c->s->soon.m = *c->m;
-        c->s->soon.frame = frame_u32(c->p);
-        c->s->soon.ts = c->p->frame->ts;
-        c->s->soon.from_active = c->from_active;
+    if (out_of_order && !c->s->early.frame) {
+        c->s->early.m = *c->m;
+        c->s->early.frame = frame_u32(c->p);
+        c->s->early.ts = c->p->frame->ts;
+        c->s->early.from_active = c->from_active;
         return;
     }
     if (verdict_ok(v) && passive && c->m->mad.attr_id != CM_REP && c->m->mad.attr_id != CM_REJ)
         v = cm_ids_check(c->m, c->from_active ? active : passive, c->from_active ? passive : active);
     if (verdict_ok(v))
         return;
-    f = words(j, c->m, v, c->s->req.frame);
+    f = found_of_verdict(j, c->m, v, c->s->req.frame);
     f.needs = wrong_side ? 0 : N_COMPLETE;
     f.lacks = out_of_order ? lacks_of(j, c->s) : 0;
-    found(j, c->p, f);
+    report(j, c->p, f);
 }
 
-static void take(struct judge *j, struct cm_seen *c)
+static void take(struct judge *j, struct cm_packet *c)
 {
     switch (c->m->mad.attr_id) {
     case CM_REP:
         take_rep(j, c);
         break;
     case CM_REJ:
-        c->s->over = true;
+        c->s->ended = true;
         break;
     case CM_DREQ:
         take_dreq(j, c);
@@ -431,7 +431,7 @@ static void take(struct judge *j, struct cm_seen *c)
 void judge_cm(struct judge *j, const struct pkt *p)
 {
     struct cm_msg m;
-    struct cm_seen c = {.p = p, .m = &m};
+    struct cm_packet c = {.p = p, .m = &m};
 
     if (!(p->have & H_MAD) || p->payload_cap < MAD_HDR_LEN)
         return;
@@ -439,10 +439,10 @@ void judge_cm(struct judge *j, const struct pkt *p)
     if (m.mad.mgmt_class != CM_CLASS)
         return;
     if (!cm_msg_of(&m, p)) {
-        check_alone(j, p, &m, 1);
+        check_message(j, p, &m, 1);
         return;
     }
-    check_alone(j, p, &m, CM_MSG_CHECKS);
+    check_message(j, p, &m, CM_MSG_CHECKS);
     conn_addr_of(p, &c.src, &c.dst);
     if (m.mad.attr_id == CM_REQ)
         take_req(j, &c);
@@ -450,21 +450,21 @@ void judge_cm(struct judge *j, const struct pkt *p)
         take_sidr_rep(j, &c);
     if (m.mad.attr_id == CM_REQ || m.mad.attr_id == CM_SIDR_REQ || m.mad.attr_id == CM_SIDR_REP || !exchange_of(j, &c))
         return;
-    settle(j, c.s, p->frame->ts);
-    check_place(j, &c);
+    settle_early(j, c.s, p->frame->ts);
+    check_order(j, &c);
     if (c.s->mra.frame && c.s->mra.from_active == c.from_active && m.mad.attr_id != CM_MRA)
         note_mra(j, c.s, p);
     take(j, &c);
-    if (c.s->soon.frame != frame_u32(p))
+    if (c.s->early.frame != frame_u32(p))
         cm_watch_take(&c.s->watch, &m, c.from_active);
-    settle(j, c.s, p->frame->ts);
+    settle_early(j, c.s, p->frame->ts);
 }
 
 /* --- Data before its time --------------------------------------------------------------------- */
 
 /* Requests to queue pair `qpn` from PSN `psn` on, before the REP: neither end can know yet that the other is ready. */
-static void check_early(struct judge *j, const struct cm_seen *c, const struct conn_addr *src,
-                        const struct conn_addr *dst, uint32_t qpn, uint32_t psn)
+static void check_data_before_rep(struct judge *j, const struct cm_packet *c, const struct conn_addr *src,
+                                  const struct conn_addr *dst, uint32_t qpn, uint32_t psn)
 {
     uint32_t flow = conn_flow_named(j->conns, conn_tap_of(c->p->frame), src, dst, qpn);
     const struct req_dir *h = flow == FLOW_NONE ? NULL : j->flows[flow].dir;
@@ -487,15 +487,15 @@ static void check_early(struct judge *j, const struct cm_seen *c, const struct c
 void judge_cm_early(struct judge *j, const struct pkt *p)
 {
     struct cm_msg m;
-    struct cm_seen c = {.p = p, .m = &m};
+    struct cm_packet c = {.p = p, .m = &m};
 
     if (LIKELY(!(p->have & H_MAD)) || !cm_msg_of(&m, p) || m.mad.attr_id != CM_REP || p->icrc == CRC_BAD)
         return;
     conn_addr_of(p, &c.src, &c.dst);
     if (!exchange_of(j, &c) || c.from_active || c.s->rep.copies)
         return;
-    check_early(j, &c, &c.dst, &c.src, m.rep.qpn, m.rep.psn);
-    check_early(j, &c, &c.src, &c.dst, c.s->req.m.req.qpn, c.s->req.m.req.psn);
+    check_data_before_rep(j, &c, &c.dst, &c.src, m.rep.qpn, m.rep.psn);
+    check_data_before_rep(j, &c, &c.src, &c.dst, c.s->req.m.req.qpn, c.s->req.m.req.psn);
 }
 
 /* --- A path that was not agreed on ------------------------------------------------------------ */
@@ -529,34 +529,34 @@ void judge_cm_path(struct judge *j, const struct pkt *p, uint32_t flow)
 /* A DREQ that was retransmitted, without any DREP. */
 static void check_unanswered(struct judge *j, const struct cm_exchange *s, bool from_active)
 {
-    const struct cm_once *o = &s->dreq[from_active];
+    const struct cm_copies *o = &s->dreq[from_active];
     enum tap_side side = judge_side(j, (uint32_t)s->file << 16 | s->iface);
 
     if (o->copies < 2 || s->drep[!from_active])
         return;
     j->file = s->file;
-    found(j, NULL,
-          (struct found){.rule = RULE_CM_13,
-                         .frame = o->frame,
-                         .cause = s->req.frame,
-                         .wrong = "a DREQ was not answered: {seen}",
-                         .expected = "a DREP",
-                         .seen = say(j, "DREQ sent %s, and no DREP", count_str(o->copies, "time")),
-                         .needs = N_COMPLETE | (from_active ? N_TAP_RSP : N_TAP_REQ),
-                         .has = side == TAP_RESPONDER   ? N_TAP_RSP
-                                : side == TAP_REQUESTER ? N_TAP_REQ
-                                                        : 0,
-                         .text = "A DREQ is answered whenever it comes: without the DREP its sender waits until its "
-                                 "retries are used up."});
+    report(j, NULL,
+           (struct found){.rule = RULE_CM_13,
+                          .frame = o->frame,
+                          .cause = s->req.frame,
+                          .wrong = "a DREQ was not answered: {seen}",
+                          .expected = "a DREP",
+                          .seen = say(j, "DREQ sent %s, and no DREP", count_str(o->copies, "time")),
+                          .needs = N_COMPLETE | (from_active ? N_TAP_RSP : N_TAP_REQ),
+                          .has = side == TAP_RESPONDER   ? N_TAP_RSP
+                                 : side == TAP_REQUESTER ? N_TAP_REQ
+                                                         : 0,
+                          .text = "A DREQ is answered whenever it comes: without the DREP its sender waits until its "
+                                  "retries are used up."});
 }
 
 void judge_cm_end(struct judge *j)
 {
-    for (unsigned i = 0; i < CM_STATES; i++) {
+    for (unsigned i = 0; i < CM_EXCHANGES; i++) {
         struct cm_exchange *s = &j->cm[i];
         if (!s->key)
             continue;
-        settle(j, s, NS_NEVER);
+        settle_early(j, s, NS_NEVER);
         check_unanswered(j, s, false);
         check_unanswered(j, s, true);
         if (s->mra.frame)

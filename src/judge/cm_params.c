@@ -11,7 +11,8 @@ static void check_first_psn(struct judge *j, const struct pkt *p, uint32_t flow,
     if (!c->have_psn || c->paired_by != PAIR_CM || d == 0)
         return;
     g.needs = d > 0 ? N_TAP_REQ : 0; /* the first packets may have been lost before the tap */
-    g.lacks = j->spoiled > c->params.rep_frame ? N_COMPLETE : 0; /* the unreadable packet may have been the first one */
+    g.lacks = j->last_unreadable > c->params.rep_frame ? N_COMPLETE
+                                                       : 0; /* the unreadable packet may have been the first one */
     if (c->peer != FLOW_NONE && j->flows[c->peer].has_rsp)
         g.lacks |= N_COMPLETE; /* the REP was retransmitted after the capture had begun */
     g.cause = c->params.rep_frame;
@@ -22,7 +23,7 @@ static void check_first_psn(struct judge *j, const struct pkt *p, uint32_t flow,
     judge_found(j, p, g);
 }
 
-static void too_long(struct judge *j, const struct pkt *p, uint32_t flow, const struct flow *c)
+static void report_too_long(struct judge *j, const struct pkt *p, uint32_t flow, const struct flow *c)
 {
     struct found g = found_of(RULE_CM_08, flow);
 
@@ -33,7 +34,7 @@ static void too_long(struct judge *j, const struct pkt *p, uint32_t flow, const 
     judge_found(j, p, g);
 }
 
-static void not_silent(struct judge *j, const struct pkt *p, uint32_t flow)
+static void report_after_close(struct judge *j, const struct pkt *p, uint32_t flow)
 {
     struct found g = found_of(RULE_CM_13, flow);
 
@@ -45,30 +46,30 @@ static void not_silent(struct judge *j, const struct pkt *p, uint32_t flow)
     judge_found(j, p, g);
 }
 
-void judge_agreed(struct judge *j, const struct judged *a)
+void judge_cm_request(struct judge *j, const struct judged *a)
 {
     const struct pkt *p = a->p;
     const struct flow *c = conn_flow_at(j->conns, a->flow);
 
-    if (LIKELY(judge_agrees(a->f, c, p)))
+    if (LIKELY(keeps_cm_params(a->f, c, p)))
         return;
     if (UNLIKELY(!a->f->psn_checked))
         check_first_psn(j, p, a->flow, a->f);
     if (UNLIKELY(c->paired_by == PAIR_CM && c->pmtu && p->payload_len > c->pmtu))
-        too_long(j, p, a->flow, c);
+        report_too_long(j, p, a->flow, c);
     if (UNLIKELY(a->f->closed && (a->as == SEEN_NEW || a->as == SEEN_GAP)))
-        not_silent(j, p, a->flow);
+        report_after_close(j, p, a->flow);
 }
 
 /* A sequence NAK, before anything was acknowledged, for a PSN before the one that this end itself announced. */
-void judge_agreed_answer(struct judge *j, const struct judged *a)
+void judge_cm_response(struct judge *j, const struct judged *a)
 {
     const struct pkt *p = a->p;
     const struct flow *c = &j->flow[a->flow];
     struct found g = found_of(RULE_CM_06, a->flow);
 
     if (!(p->have & H_AETH) || response_type(p) != AETH_NAK || aeth_value(p->aeth.syndrome) != NAK_PSN_SEQ) {
-        a->f->answered = true;
+        a->f->acked = true;
         return;
     }
     if (c->paired_by != PAIR_CM || !c->have_psn || !a->f->packets || psn_diff(p->bth.psn, c->psn) >= 0)
@@ -84,7 +85,7 @@ void judge_agreed_answer(struct judge *j, const struct judged *a)
 
 /* Packets for a queue pair that nothing else is known of, with the PSN that a connection between the same ends skips at
  * that moment: they belong to that connection. */
-static void check_stray(struct judge *j, uint32_t flow, const struct jflow *f)
+static void check_wrong_qpn(struct judge *j, uint32_t flow, const struct jflow *f)
 {
     const struct flow *c = conn_flow_at(j->conns, flow);
     uint32_t n = conn_counts(j->conns).flows, hole;
@@ -93,8 +94,8 @@ static void check_stray(struct judge *j, uint32_t flow, const struct jflow *f)
         const struct flow *o = conn_flow_at(j->conns, i);
         const struct req_dir *h = j->flows[i].dir;
         struct found g = found_of(RULE_CM_07, i);
-        bool same_way = o->tap == c->tap && conn_addr_eq(&o->src, &c->src) && conn_addr_eq(&o->dst, &c->dst);
-        if (i == flow || o->paired_by != PAIR_CM || !h || !same_way)
+        bool same_direction = o->tap == c->tap && conn_addr_eq(&o->src, &c->src) && conn_addr_eq(&o->dst, &c->dst);
+        if (i == flow || o->paired_by != PAIR_CM || !h || !same_direction)
             continue;
         if (!req_dir_was_hole(h, f->dir->start, &hole) || f->first_frame >= hole)
             continue;
@@ -111,13 +112,13 @@ static void check_stray(struct judge *j, uint32_t flow, const struct jflow *f)
     }
 }
 
-void judge_strays(struct judge *j)
+void judge_wrong_qpns(struct judge *j)
 {
     uint32_t n = conn_counts(j->conns).flows;
 
     for (uint32_t i = 0; i < n && j->o.complete && judge_wants(j, RULE_CM_07); i++) {
         const struct jflow *f = &j->flows[i];
         if (f->dir && f->dir->have_next && f->packets < 16 && conn_flow_at(j->conns, i)->peer == FLOW_NONE)
-            check_stray(j, i, f);
+            check_wrong_qpn(j, i, f);
     }
 }

@@ -119,13 +119,13 @@ static void cnp_bad(struct judge *j, const struct pkt *p, uint32_t flow, const c
 }
 
 /* A CNP for a queue pair without traffic so far: whether it has sent is checked at the end. */
-static void stranger(struct judge *j, const struct pkt *p)
+static void keep_unknown_cnp(struct judge *j, const struct pkt *p)
 {
-    struct stranger *c = &j->stranger[j->n_stranger % STRANGERS];
+    struct unknown_cnp *c = &j->unknown_cnp[j->n_unknown_cnp % UNKNOWN_CNPS];
     uint32_t iface = p->frame->iface;
 
-    j->n_stranger++;
-    *c = (struct stranger){.frame = frame_u32(p), .tap = conn_tap_of(p->frame), .qpn = p->bth.dqpn};
+    j->n_unknown_cnp++;
+    *c = (struct unknown_cnp){.frame = frame_u32(p), .tap = conn_tap_of(p->frame), .qpn = p->bth.dqpn};
     c->early = iface >= JUDGE_TAPS || !p->frame->has_ts || p->frame->ts - j->first_ts[iface] < CNP_LATE;
     conn_addr_of(p, &c->src, &c->dst);
 }
@@ -156,7 +156,7 @@ void judge_cnp(struct judge *j, const struct pkt *p)
                 say(j, "PSN %u, SE %u, MigReq %u%s", p->bth.psn, p->bth.se, p->bth.migreq, sum ? ", other bytes" : ""),
                 "A CNP is empty but for the queue pair it is for.");
     if (!f) {
-        stranger(j, p);
+        keep_unknown_cnp(j, p);
         return;
     }
     if (f->pkey.have && !f->pkey.pending && ((f->pkey.value ^ p->bth.pkey) & 0x7fff))
@@ -172,7 +172,7 @@ void judge_cnp(struct judge *j, const struct pkt *p)
 
 /* --- CNPs for nobody known -------------------------------------------------------------------- */
 
-static void tell_stranger(struct judge *j, const struct stranger *c, unsigned lacks)
+static void report_unknown_cnp(struct judge *j, const struct unknown_cnp *c, unsigned lacks)
 {
     struct found f = found_of(RULE_CC_02, FLOW_NONE);
 
@@ -187,7 +187,7 @@ static void tell_stranger(struct judge *j, const struct stranger *c, unsigned la
 }
 
 /* Whether the queue pair that a CNP is for has sent, or been sent to; what is not known is added to *lacks. */
-static bool is_known(struct judge *j, const struct stranger *c, unsigned *lacks)
+static bool qp_is_known(struct judge *j, const struct unknown_cnp *c, unsigned *lacks)
 {
     struct conn_counts n = conn_counts(j->conns);
 
@@ -207,13 +207,13 @@ static bool is_known(struct judge *j, const struct stranger *c, unsigned *lacks)
     return false;
 }
 
-void judge_strangers(struct judge *j)
+void judge_unknown_cnps(struct judge *j)
 {
-    for (unsigned i = 0; i < STRANGERS; i++) {
-        const struct stranger *c = &j->stranger[i];
+    for (unsigned i = 0; i < UNKNOWN_CNPS; i++) {
+        const struct unknown_cnp *c = &j->unknown_cnp[i];
         unsigned lacks = c->early ? N_START : 0;
-        if (c->frame && !is_known(j, c, &lacks))
-            tell_stranger(j, c, lacks);
+        if (c->frame && !qp_is_known(j, c, &lacks))
+            report_unknown_cnp(j, c, lacks);
     }
 }
 

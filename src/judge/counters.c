@@ -122,7 +122,7 @@ void judge_count(struct judge *j, const struct pkt *p)
 }
 
 /* Whether every tap with packets of the host is at the host itself. */
-static bool tap_is_there(const struct judge *j, const struct judge_host *h)
+static bool tap_is_at_host(const struct judge *j, const struct judge_host *h)
 {
     uint32_t n = conn_counts(j->conns).flows;
     bool any = false;
@@ -139,14 +139,14 @@ static bool tap_is_there(const struct judge *j, const struct judge_host *h)
     return any;
 }
 
-static void compare(struct judge *j, const struct judge_host *h, unsigned i, bool there)
+static void compare(struct judge *j, const struct judge_host *h, unsigned i, bool at_host)
 {
     struct found f = found_of(RULE_CAP_05, FLOW_NONE);
 
     if (!h->have[i] || h->value[i] == h->seen[i] || (!counts[i].sent && h->value[i] < h->seen[i]))
         return;
     f.needs = N_COMPLETE | N_TAP_REQ; /* a tap at this host, whichever end it is */
-    f.has = there ? N_TAP_REQ : 0;
+    f.has = at_host ? N_TAP_REQ : 0;
     f.expected = say(j, "%s %s, as the trace shows", count_str(h->seen[i], counts[i].noun), counts[i].what);
     f.seen = say(j, "%llu by the adapter's counters", (unsigned long long)h->value[i]);
     f.text = "The trace does not hold all that this host sent or received between the two readings, or the adapter "
@@ -158,9 +158,9 @@ void judge_counters_end(struct judge *j)
 {
     for (unsigned k = 0; k < j->o.n_hosts; k++) {
         const struct judge_host *h = &j->o.hosts[k];
-        bool there = tap_is_there(j, h);
+        bool at_host = tap_is_at_host(j, h);
         judge_applies(j, ON_COUNTERS);
         for (unsigned i = 0; i < C_COUNT; i++)
-            compare(j, h, i, there);
+            compare(j, h, i, at_host);
     }
 }

@@ -156,8 +156,8 @@ static void learn_usual(struct judge *j, const struct pkt *p, uint32_t flow, boo
 
 /* A deviation: the value changed in s->other_frame, and is back now, or the packet is the next one of its queue
  * pair. */
-static void deviated(struct judge *j, const struct pkt *p, uint32_t flow, enum rule rule, const struct steady *s,
-                     const char *expected, const char *seen, const char *text)
+static void report_deviation_as(struct judge *j, const struct pkt *p, uint32_t flow, enum rule rule,
+                                const struct steady *s, const char *expected, const char *seen, const char *text)
 {
     judge_found(j, p,
                 (struct found){.rule = rule,
@@ -171,14 +171,14 @@ static void deviated(struct judge *j, const struct pkt *p, uint32_t flow, enum r
                                .text = text});
 }
 
-static void deviation(struct judge *j, const struct pkt *p, uint32_t flow, enum rule rule, const struct steady *s,
-                      const char *what, const char *text)
+static void report_deviation(struct judge *j, const struct pkt *p, uint32_t flow, enum rule rule,
+                             const struct steady *s, const char *what, const char *text)
 {
-    deviated(j, p, flow, rule, s, say(j, "%s 0x%x", what, s->value), say(j, "0x%x", s->other), text);
+    report_deviation_as(j, p, flow, rule, s, say(j, "%s 0x%x", what, s->value), say(j, "0x%x", s->other), text);
 }
 
 /* Whether the queue pair may have been used anew since the packet before. */
-static bool may_be_anew(const struct judge *j, const struct pkt *p, uint32_t flow)
+static bool may_be_new_conn(const struct judge *j, const struct pkt *p, uint32_t flow)
 {
     struct req_dir *h = j->flows[flow].dir;
     enum seen_as as = h && p->op->flags & OPF_REQUEST ? req_dir_classify(h, p) : SEEN_RESTART;
@@ -192,7 +192,7 @@ static void check_long(struct judge *j, const struct pkt *p, uint32_t flow)
 {
     struct jflow *f = &j->flows[flow];
 
-    if (p->payload_len == f->mtu.value && !may_be_anew(j, p, flow))
+    if (p->payload_len == f->mtu.value && !may_be_new_conn(j, p, flow))
         judge_found(
             j, p,
             (struct found){.rule = RULE_FMT_20,
@@ -251,7 +251,7 @@ static void check_mtu(struct judge *j, const struct pkt *p, uint32_t flow, struc
     }
     if (LIKELY(!s->have || s->pending || len <= s->value))
         return;
-    if (may_be_anew(j, p, flow))
+    if (may_be_new_conn(j, p, flow))
         s->have = false, f->long_frame = 0;
     else if (!f->long_frame)
         f->long_frame = frame_u32(p), f->long_len = len;
@@ -267,7 +267,7 @@ void judge_service(struct judge *j, const struct pkt *p, uint32_t flow)
     news = steady_put(s, service, frame_u32(p), false);
     if (UNLIKELY(s->pending))
         forget_usual(&j->flows[flow]);
-    if (LIKELY(!news) || s->others > 8)
+    if (LIKELY(!news) || s->n_other > 8)
         return; /* so many may be another queue pair of the same number */
     judge_found(
         j, p,
@@ -315,8 +315,8 @@ static void check_dscp(struct judge *j, const struct pkt *p, uint32_t flow, stru
         return;
     k->seen = true;
     if (UNLIKELY(steady_put(&k->dscp, p->tos >> 2, frame_u32(p), same)))
-        deviation(j, p, flow, RULE_FMT_11, &k->dscp, "DSCP",
-                  "The packet may have travelled in another queue than its neighbours, and out of order.");
+        report_deviation(j, p, flow, RULE_FMT_11, &k->dscp, "DSCP",
+                         "The packet may have travelled in another queue than its neighbours, and out of order.");
 }
 
 static void check_ecn(struct judge *j, const struct pkt *p, uint32_t flow, struct kind_state *k, bool same)
@@ -326,8 +326,8 @@ static void check_ecn(struct judge *j, const struct pkt *p, uint32_t flow, struc
     if (UNLIKELY(!p->addr_len))
         return;
     if (UNLIKELY(steady_put(&k->ect, ecn != 0, frame_u32(p), same)))
-        deviated(j, p, flow, RULE_FMT_12, &k->ect, ect_str(k->ect.value), ect_str(k->ect.other),
-                 "Packets before and after state the opposite: switches mark some and drop others.");
+        report_deviation_as(j, p, flow, RULE_FMT_12, &k->ect, ect_str(k->ect.value), ect_str(k->ect.other),
+                            "Packets before and after state the opposite: switches mark some and drop others.");
     if (UNLIKELY(ecn == 3))
         take_ce(j, p, flow);
 }
@@ -337,8 +337,9 @@ static void check_sport(struct judge *j, const struct pkt *p, uint32_t flow, str
     if (!p->addr_len || !(p->have & H_UDP))
         return;
     if (UNLIKELY(steady_put(&k->sport, p->sport, frame_u32(p), same)))
-        deviation(j, p, flow, RULE_FMT_10, &k->sport, "UDP source port",
-                  "Packets of one queue pair with several source ports take several paths, and overtake each other.");
+        report_deviation(
+            j, p, flow, RULE_FMT_10, &k->sport, "UDP source port",
+            "Packets of one queue pair with several source ports take several paths, and overtake each other.");
     if (UNLIKELY(p->sport < 0xc000 && !j->flows[flow].noted_port)) {
         j->flows[flow].noted_port = true;
         judge_note_as(j, RULE_FMT_10, flow, p->frame->number, "{seen} lies below 49152",
@@ -352,8 +353,8 @@ static void check_pkey(struct judge *j, const struct pkt *p, uint32_t flow, stru
 
     (void)k;
     if (UNLIKELY(steady_put(s, p->bth.pkey, frame_u32(p), same)))
-        deviation(j, p, flow, RULE_FMT_15, s, "P_Key",
-                  "Packets of this queue pair before and after carry another P_Key.");
+        report_deviation(j, p, flow, RULE_FMT_15, s, "P_Key",
+                         "Packets of this queue pair before and after carry another P_Key.");
 }
 
 static void check_migreq(struct judge *j, const struct pkt *p, uint32_t flow, struct kind_state *k, bool same)
@@ -362,8 +363,8 @@ static void check_migreq(struct judge *j, const struct pkt *p, uint32_t flow, st
 
     (void)k;
     if (UNLIKELY(steady_put(s, p->bth.migreq, frame_u32(p), same)))
-        deviation(j, p, flow, RULE_FMT_17, s, "MigReq",
-                  "Packets of this queue pair before and after carry the opposite.");
+        report_deviation(j, p, flow, RULE_FMT_17, s, "MigReq",
+                         "Packets of this queue pair before and after carry the opposite.");
 }
 
 static void check_service(struct judge *j, const struct pkt *p, uint32_t flow, struct kind_state *k, bool same)
@@ -492,5 +493,5 @@ void judge_flow(struct judge *j, const struct pkt *p, uint32_t flow)
         compare_ends(j, p, flow, f);
     if (UNLIKELY(!f->dscp_compared && kind == KIND_REQ))
         compare_dscp(j, p, flow, f);
-    learn_usual(j, p, flow, j->found == j->found_before);
+    learn_usual(j, p, flow, j->n_found == j->n_found_before);
 }

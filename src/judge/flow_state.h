@@ -13,9 +13,9 @@ struct steady {
     uint32_t other;       /* with `pending`: the value that came instead, in frame other_frame */
     uint32_t value_frame; /* frame of the value seen last */
     uint32_t other_frame;
-    uint16_t others; /* how often it came */
+    uint16_t n_other; /* how often it came */
     bool have, pending;
-    bool said; /* with `pending`: the change was reported */
+    bool reported; /* with `pending`: the change was reported */
 };
 #define STEADY_MOVED 64 /* after so many the other value is the value */
 
@@ -45,7 +45,7 @@ struct pending_fail {
 };
 
 /* A response, to know a copy of it by. */
-struct twin {
+struct rsp_id {
     bool have;
     uint8_t opcode;
     uint16_t ip_id;
@@ -55,7 +55,7 @@ struct twin {
 
 /* The oldest request since the latest response that asks for an answer, and has certainly arrived if the tap is at the
  * responder. */
-struct asked {
+struct ack_wait {
     uint32_t psn;
     uint32_t frame; /* 0: none */
     ns_t ts;
@@ -67,9 +67,9 @@ struct asked {
 static inline bool steady_put(struct steady *s, uint32_t v, uint32_t frame, bool same)
 {
     if (LIKELY(s->have && v == s->value)) {
-        bool news = s->pending && !s->said;
+        bool news = s->pending && !s->reported;
         if (UNLIKELY(s->pending))
-            s->pending = s->said = false;
+            s->pending = s->reported = false;
         else
             s->value_frame = frame;
         return news;
@@ -77,14 +77,14 @@ static inline bool steady_put(struct steady *s, uint32_t v, uint32_t frame, bool
     if (!s->have) {
         *s = (struct steady){.value = v, .value_frame = frame, .have = true};
     } else if (!s->pending || v != s->other) {
-        bool news = same && !s->said;
+        bool news = same && !s->reported;
         s->pending = true;
-        s->said |= same;
+        s->reported |= same;
         s->other = v;
         s->other_frame = frame;
-        s->others = 1;
+        s->n_other = 1;
         return news;
-    } else if (++s->others >= STEADY_MOVED) {
+    } else if (++s->n_other >= STEADY_MOVED) {
         *s = (struct steady){.value = v, .value_frame = frame, .have = true};
     }
     return false;
@@ -113,7 +113,7 @@ struct jflow {
     bool has_rsp;                        /* responses were seen in this flow */
     bool closed;                         /* its sender has sent a DREQ or DREP */
     bool psn_checked;                    /* the first PSN was judged */
-    bool answered;                       /* something in it was acknowledged */
+    bool acked;                          /* something in it was acknowledged */
     struct steady mtu;
     uint32_t long_frame; /* a Last or Only packet longer than the path MTU; 0: none */
     uint32_t long_len;   /* its payload in bytes */
@@ -123,7 +123,7 @@ struct jflow {
     ns_t first_ts;
     bool noted_port, ends_compared, dscp_compared;
     uint32_t rsp_frame;        /* with has_rsp: the first response */
-    uint64_t doubted;          /* responses up to the last one that may be those of another queue pair */
+    uint64_t unproved_rsp;     /* responses up to the last one that may be those of another queue pair */
     bool mid_stream;           /* its first packet was not the first of its queue pair */
     struct pending_fail gap;   /* a PSN that was passed over */
     struct pending_fail early; /* a response to a PSN not sent */
@@ -139,8 +139,8 @@ struct jflow {
     uint64_t spurious; /* sent again although answered */
     uint32_t spurious_frame;
     ns_t nak_reaction; /* longest time from a sequence NAK to the packet sent again */
-    struct twin rsp;   /* latest response to its requests */
-    struct asked asked;
+    struct rsp_id rsp; /* latest response to its requests */
+    struct ack_wait ack_wait;
     uint32_t closed_frame; /* with closed */
 };
 

@@ -498,7 +498,7 @@ static uint32_t connected_flow(struct judge *j, const struct pkt *p)
     return flow;
 }
 
-void judge_first(struct judge *j, const struct pkt *p, uint32_t flow)
+void judge_first_packet(struct judge *j, const struct pkt *p, uint32_t flow)
 {
     const struct flow *c = conn_flow_at(j->conns, flow);
     struct steady *s = &j->flows[flow].service;

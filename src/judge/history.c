@@ -9,10 +9,10 @@ bool history_begin(struct jflow *f)
 
     if (!t)
         return (f->history = calloc(1, sizeof *t)) != NULL;
-    memset(t->answers, 0, sizeof t->answers); /* the counts for the notes stay */
+    memset(t->payloads, 0, sizeof t->payloads); /* the counts for the notes stay */
     memset(t->keys, 0, sizeof t->keys);
-    t->overtaken.have = t->counted.have = false;
-    t->have_syndrome = t->repeated.have = false;
+    t->late.have = t->msn_base.have = false;
+    t->have_syndrome = t->duplicates.have = false;
     return true;
 }
 
@@ -36,11 +36,11 @@ static uint32_t payload_hash(const struct pkt *p)
     return (uint32_t)(all >> 32);
 }
 
-static void compare_answer(const struct judged *a)
+static void compare_payload(const struct judged *a)
 {
     const struct pkt *p = a->p;
     struct history *t = a->f->history;
-    struct history_answer now = {p->bth.psn, frame_u32(p), 0}, *old = &t->answers[p->bth.psn % HISTORY_ANSWERS];
+    struct read_payload now = {p->bth.psn, frame_u32(p), 0}, *old = &t->payloads[p->bth.psn % HISTORY_PAYLOADS];
     const struct read_req *k = req_dir_ask(a->h, p->bth.psn, 0), *first = k;
 
     if (!(p->op->flags & OPF_READ_RESP) || !k || p->payload_cap < p->payload_len || p->flags & PKT_CUT || !now.frame)
@@ -49,10 +49,10 @@ static void compare_answer(const struct judged *a)
         first = k;
     now.hash = payload_hash(p);
     if (UNLIKELY(old->frame && old->psn == now.psn && old->frame >= first->frame && req_dir_ask(a->h, p->bth.psn, 1))) {
-        t->replayed++;
+        t->reread++;
         if (old->hash != now.hash && t->differ++ == 0)
             t->differ_frame = now.frame;
-        t->replayed_frame = t->replayed_frame ? t->replayed_frame : now.frame;
+        t->reread_frame = t->reread_frame ? t->reread_frame : now.frame;
     }
     *old = now;
 }
@@ -101,7 +101,7 @@ static void take_keys(const struct judged *a, enum seen_as as)
 }
 
 /* Whether the responder has sent requests of its own since: they may have carried a new R_Key. */
-static bool may_have_told(const struct judge *j, const struct judged *a, uint32_t since)
+static bool may_have_sent_rkey(const struct judge *j, const struct judged *a, uint32_t since)
 {
     uint32_t peer = conn_flow_at(j->conns, a->flow)->peer;
     const struct req_dir *o = peer == FLOW_NONE ? NULL : j->flows[peer].dir;
@@ -126,7 +126,7 @@ static void check_key(struct judge *j, const struct judged *a, struct history_ke
                  "R_Key 0x%x was invalidated, and %s in frame %u uses it with success. Nothing that its responder sent "
                  "on this connection in between could have told of a new registration.",
                  k->rkey, opcode_name(k->use_opcode), k->use_frame);
-    if (!may_have_told(j, a, k->frame))
+    if (!may_have_sent_rkey(j, a, k->frame))
         judge_found(j, p, f);
     *k = (struct history_key){0};
 }
@@ -135,7 +135,7 @@ static void check_key(struct judge *j, const struct judged *a, struct history_ke
 
 /* Whether `k` is the only retransmission of a READ or atomic that had been answered, so that a response must answer
  * it. */
-static bool is_sole_replay(struct req_dir *h, const struct read_req *k)
+static bool is_sole_retransmission(struct req_dir *h, const struct read_req *k)
 {
     const struct sent *s = req_dir_sent(h, k->psn);
 
@@ -150,13 +150,13 @@ static void check_duplicates(struct judge *j, const struct judged *a)
     const struct read_req *k = req_dir_ask(h, a->p->bth.psn, 0), *b = NULL;
     struct found f = found_of(RULE_RTX_10, a->flow);
 
-    if (!k || k->rsp_first || !(a->p->op->flags & (OPF_READ_RESP | OPF_ATOMIC_ACK)) || !is_sole_replay(h, k))
+    if (!k || k->rsp_first || !(a->p->op->flags & (OPF_READ_RESP | OPF_ATOMIC_ACK)) || !is_sole_retransmission(h, k))
         return;
     for (unsigned i = 1; i <= TRACK_ASKS; i++) {
         b = &h->asks[(h->asks_at - i) % TRACK_ASKS];
         if (!b->span || b == k)
             return;
-        if (b->rsp_first && psn_diff(b->psn, psn_add(k->psn, k->span)) >= 0 && is_sole_replay(h, b))
+        if (b->rsp_first && psn_diff(b->psn, psn_add(k->psn, k->span)) >= 0 && is_sole_retransmission(h, b))
             break;
     }
     f.lacks = j->backwards || h->unsettled || h->copies ? N_COMPLETE : 0;
@@ -198,43 +198,44 @@ static bool order_is_certain(const struct judge *j, const struct judged *a)
 
 /* After a gap the replicas do not know the MSN. Two ACKs do: the MSN must have advanced by the messages that end
  * between them. */
-static void check_count(struct judge *j, const struct judged *a)
+static void check_msn(struct judge *j, const struct judged *a)
 {
     const struct pkt *p = a->p;
     struct history *t = a->f->history;
     struct found f = found_of(RULE_ACK_06, a->flow);
     uint32_t ends;
 
-    if (LIKELY(a->f->shadow->rsp.u.counted) || !t->counted.have || psn_diff(p->bth.psn, t->counted.psn) <= 0 ||
-        psn_diff(p->aeth.msn, t->counted.msn) < 0 || !count_ends(a->h, psn_add(t->counted.psn, 1), p->bth.psn, &ends) ||
-        psn_diff(p->aeth.msn, psn_add(t->counted.msn, ends)) >= 0)
+    if (LIKELY(a->f->shadow->rsp.u.counted) || !t->msn_base.have || psn_diff(p->bth.psn, t->msn_base.psn) <= 0 ||
+        psn_diff(p->aeth.msn, t->msn_base.msn) < 0 ||
+        !count_ends(a->h, psn_add(t->msn_base.psn, 1), p->bth.psn, &ends) ||
+        psn_diff(p->aeth.msn, psn_add(t->msn_base.msn, ends)) >= 0)
         return;
-    f.cause = t->counted.frame;
+    f.cause = t->msn_base.frame;
     f.needs = N_COMPLETE | N_TAP_RSP; /* else the responder may have received packets that were not captured */
     f.lacks = order_is_certain(j, a) ? 0 : N_TAP_RSP;
-    f.expected = say(j, "MSN %u at least", psn_add(t->counted.msn, ends));
+    f.expected = say(j, "MSN %u at least", psn_add(t->msn_base.msn, ends));
     f.seen = say(j, "MSN %u", p->aeth.msn);
     f.text =
         say(j, "The ACK in frame %u has MSN %u, and %s behind it until this one. The MSN of one of the two is wrong.",
-            t->counted.frame, t->counted.msn,
+            t->msn_base.frame, t->msn_base.msn,
             ends == 1 ? "a message was completed" : say(j, "%u messages were completed", ends));
     judge_found(j, p, f);
 }
 
-static void take_count(struct judge *j, const struct judged *a)
+static void note_msn(struct judge *j, const struct judged *a)
 {
     const struct pkt *p = a->p;
     struct history *t = a->f->history;
 
     if (!(p->op->flags & OPF_ACK) || response_type(p) != AETH_ACK || !(p->have & H_AETH))
         return;
-    check_count(j, a);
+    check_msn(j, a);
     if (psn_add(p->bth.psn, 1) != a->h->gbn)
         return;
-    t->counted.have = true;
-    t->counted.psn = p->bth.psn;
-    t->counted.msn = p->aeth.msn;
-    t->counted.frame = frame_u32(p);
+    t->msn_base.have = true;
+    t->msn_base.psn = p->bth.psn;
+    t->msn_base.msn = p->aeth.msn;
+    t->msn_base.frame = frame_u32(p);
 }
 
 /* --- RTX-13, ACK-09: notes -------------------------------------------------------------------- */
@@ -245,50 +246,50 @@ static bool is_retransmission_due(const struct req_dir *h, uint32_t psn)
     return h->back || (h->seq.have && h->seq.psn == psn) || (h->rnr.have && !h->rnr.resent);
 }
 
-static void take_order(const struct judged *a, enum seen_as as)
+static void note_late_request(const struct judged *a, enum seen_as as)
 {
     struct req_dir *h = a->h;
     struct history *t = a->f->history;
     uint32_t psn = a->p->bth.psn;
 
     if (as == SEEN_AGAIN || as == SEEN_OLD)
-        t->overtaken.have = false;
-    if (as != SEEN_LATE || h->service == SVC_UC || t->overtaken.have || is_retransmission_due(h, psn))
+        t->late.have = false;
+    if (as != SEEN_LATE || h->service == SVC_UC || t->late.have || is_retransmission_due(h, psn))
         return;
     if (!req_dir_was_hole(h, psn, NULL))
         return;
-    t->overtaken.have = true;
-    t->overtaken.frame = frame_u32(a->p);
-    t->overtaken.end = h->next;
+    t->late.have = true;
+    t->late.frame = frame_u32(a->p);
+    t->late.end = h->next;
 }
 
-static void settle_order(struct judge *j, const struct judged *a)
+static void settle_late_request(struct judge *j, const struct judged *a)
 {
     struct history *t = a->f->history;
 
     if (a->p->op->flags & OPF_ACK && response_type(a->p) != AETH_ACK) {
-        t->overtaken.have = false;
+        t->late.have = false;
         return;
     }
-    if (psn_diff(response_proves(a->p), t->overtaken.end) < 0)
+    if (psn_diff(response_proves(a->p), t->late.end) < 0)
         return;
-    t->overtaken.have = false;
+    t->late.have = false;
     if (t->reordered++ == 0)
-        t->reordered_frame = t->overtaken.frame;
+        t->reordered_frame = t->late.frame;
     t->at_responder = (judge_have(j, a->flow, a->p) & (N_TAP_RSP | N_COMPLETE)) == (N_TAP_RSP | N_COMPLETE);
 }
 
 /* Each duplicate of a request may be answered, and the answers look the same, until a PSN is acknowledged that was sent
  * after all of them. */
-static void take_repeated(const struct judged *a)
+static void note_duplicate(const struct judged *a)
 {
     struct history *t = a->f->history;
 
-    t->repeated.have = true;
-    t->repeated.end = a->h->next;
+    t->duplicates.have = true;
+    t->duplicates.end = a->h->next;
 }
 
-static void take_credits(const struct judged *a)
+static void note_unsolicited_ack(const struct judged *a)
 {
     const struct req_dir *h = a->h;
     struct history *t = a->f->history;
@@ -296,13 +297,13 @@ static void take_credits(const struct judged *a)
 
     if (!(a->p->op->flags & OPF_ACK) || response_type(a->p) != AETH_ACK || !(a->p->have & H_AETH))
         return;
-    if (UNLIKELY(h->have_ack && h->ack_psn == a->p->bth.psn && h->last_frame < h->ack_frame && !t->repeated.have)) {
-        if (t->unasked++ == 0)
-            t->unasked_frame = frame_u32(a->p);
-        t->unasked_news += other;
+    if (UNLIKELY(h->have_ack && h->ack_psn == a->p->bth.psn && h->last_frame < h->ack_frame && !t->duplicates.have)) {
+        if (t->unsolicited++ == 0)
+            t->unsolicited_frame = frame_u32(a->p);
+        t->unsolicited_credits += other;
     }
-    if (UNLIKELY(t->repeated.have && psn_diff(a->p->bth.psn, t->repeated.end) >= 0))
-        t->repeated.have = false;
+    if (UNLIKELY(t->duplicates.have && psn_diff(a->p->bth.psn, t->duplicates.end) >= 0))
+        t->duplicates.have = false;
     t->have_syndrome = true;
     t->syndrome = a->p->aeth.syndrome;
 }
@@ -317,22 +318,22 @@ void history_request(struct judge *j, const struct judged *a)
     if (UNLIKELY(a->p->have & (H_IETH | H_RETH | H_ATOMICETH)))
         take_keys(a, as);
     if (UNLIKELY(as != SEEN_NEW))
-        take_order(a, as);
+        note_late_request(a, as);
     if (UNLIKELY(as != SEEN_NEW && as != SEEN_GAP && as != SEEN_RESTART))
-        take_repeated(a);
+        note_duplicate(a);
 }
 
 void history_response(struct judge *j, const struct judged *a)
 {
     struct history *t = a->f->history;
 
-    if (UNLIKELY(t->overtaken.have))
-        settle_order(j, a);
-    compare_answer(a);
+    if (UNLIKELY(t->late.have))
+        settle_late_request(j, a);
+    compare_payload(a);
     if (UNLIKELY(a->h->again))
         check_duplicates(j, a);
-    take_credits(a);
-    take_count(j, a);
+    note_unsolicited_ack(a);
+    note_msn(j, a);
     for (unsigned i = 0; i < HISTORY_KEYS && t->keys_at; i++)
         if (UNLIKELY(t->keys[i].use_frame))
             check_key(j, a, &t->keys[i]);
@@ -342,17 +343,17 @@ void history_end(struct judge *j, uint32_t flow)
 {
     const struct history *t = j->flows[flow].history;
 
-    if (t->replayed)
-        judge_note(j, RULE_RDA_10, flow, t->differ ? t->differ_frame : t->replayed_frame,
-                   say(j, "%llu of %s differ", (unsigned long long)t->differ, count_str(t->replayed, "packet")),
+    if (t->reread)
+        judge_note(j, RULE_RDA_10, flow, t->differ ? t->differ_frame : t->reread_frame,
+                   say(j, "%llu of %s differ", (unsigned long long)t->differ, count_str(t->reread, "packet")),
                    t->differ ? "READs asked for again are compared with their first answer: the memory has changed in "
                                "between, or the responder reads something else."
                              : "READs asked for again have the same data as their first answer.");
-    if (t->unasked)
-        judge_note(
-            j, RULE_ACK_09, flow, t->unasked_frame,
-            say(j, "%s, %llu with other credits", count_str(t->unasked, "ACK"), (unsigned long long)t->unasked_news),
-            "No request seen since the ACK before asks for them, and they acknowledge nothing new.");
+    if (t->unsolicited)
+        judge_note(j, RULE_ACK_09, flow, t->unsolicited_frame,
+                   say(j, "%s, %llu with other credits", count_str(t->unsolicited, "ACK"),
+                       (unsigned long long)t->unsolicited_credits),
+                   "No request seen since the ACK before asks for them, and they acknowledge nothing new.");
     if (t->reordered)
         judge_note(
             j, RULE_RTX_13, flow, t->reordered_frame, count_str(t->reordered, "time"),

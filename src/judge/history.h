@@ -6,9 +6,9 @@
 
 /* What is remembered of the requests of a flow to compare later packets with (history.c). Begun anew with the queue
  * pair, but for the counts. */
-#define HISTORY_ANSWERS 256 /* READ responses */
-#define HISTORY_KEYS    8   /* R_Keys that were invalidated */
-struct history_answer {
+#define HISTORY_PAYLOADS 256 /* READ responses */
+#define HISTORY_KEYS     8   /* R_Keys that were invalidated */
+struct read_payload {
     uint32_t psn;
     uint32_t frame; /* 0: empty */
     uint32_t hash;  /* of the payload */
@@ -20,29 +20,30 @@ struct history_key {
     uint8_t use_opcode;
 };
 struct history {
-    struct history_answer answers[HISTORY_ANSWERS]; /* by PSN */
+    struct read_payload payloads[HISTORY_PAYLOADS]; /* by PSN */
     struct history_key keys[HISTORY_KEYS];
     uint32_t keys_at; /* invalidated in all */
     struct {
         bool have;
         uint32_t frame; /* of a request that came behind later ones */
         uint32_t end;   /* behind all that was seen then */
-    } overtaken;
+    } late;
     struct {
         bool have;
         uint32_t psn, msn, frame;
-    } counted; /* plain ACK that was sent when nothing behind its PSN had been taken: its MSN counts what is up to it */
+    } msn_base; /* plain ACK that was sent when nothing behind its PSN had been taken: its MSN counts what is up to it
+                 */
     struct {
         bool have;
         uint32_t end; /* behind all that was seen then */
-    } repeated; /* requests came again, or late, and no ACK was seen since that can but be for one sent after them */
+    } duplicates; /* requests came again, or late, and no ACK was seen since that can but be for one sent after them */
     bool have_syndrome;
-    uint8_t syndrome;               /* of the latest plain ACK */
-    bool at_responder;              /* of `reordered`: the tap was there */
-    uint64_t replayed, differ;      /* READ responses seen again, and with other data */
-    uint64_t unasked, unasked_news; /* ACKs that nothing asked for, and with other credits */
-    uint64_t reordered;             /* requests taken out of order without a NAK */
-    uint32_t replayed_frame, differ_frame, unasked_frame, reordered_frame; /* the first ones */
+    uint8_t syndrome;                          /* of the latest plain ACK */
+    bool at_responder;                         /* of `reordered`: the tap was there */
+    uint64_t reread, differ;                   /* READ responses seen again, and with other data */
+    uint64_t unsolicited, unsolicited_credits; /* ACKs that nothing asked for, and with other credits */
+    uint64_t reordered;                        /* requests taken out of order without a NAK */
+    uint32_t reread_frame, differ_frame, unsolicited_frame, reordered_frame; /* the first ones */
 };
 
 struct judge;

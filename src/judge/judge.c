@@ -98,12 +98,12 @@ struct findings *judge_findings(struct judge *j)
 /* --- Packets ---------------------------------------------------------------------------------- */
 
 /* From here on treat the capture as incomplete. */
-static void doubt_all(struct judge *j)
+static void treat_as_incomplete(struct judge *j)
 {
-    for (unsigned i = 0; i < JUDGE_FLOWS && !j->blind; i++)
+    for (unsigned i = 0; i < JUDGE_FLOWS && !j->incomplete; i++)
         if (j->flows[i].shadow)
             j->flows[i].shadow->req.u.complete = false;
-    j->blind = true;
+    j->incomplete = true;
     observer_incomplete(j->observer);
 }
 
@@ -126,7 +126,7 @@ static void note_capture(struct judge *j, const struct pkt *p)
         if (UNLIKELY(f->ts < j->last_ts[f->iface])) {
             if (j->backwards++ == 0)
                 j->backwards_frame = frame_u32(p);
-            doubt_all(j); /* the order of frames is not known */
+            treat_as_incomplete(j); /* the order of frames is not known */
         }
         j->last_ts[f->iface] = f->ts;
         judge_step_learn(j, f);
@@ -151,12 +151,12 @@ static void judge_transport(struct judge *j, const struct pkt *p, uint32_t flow)
     else
         judge_response(j, p, flow);
     if (UNLIKELY(f->gap.have || f->early.have))
-        pending_look(j, p, flow, false);
+        pending_review(j, p, flow, false);
 }
 
 /* What is asked of a packet of a connection, in this order. */
 static void (*const connected_checks[])(struct judge *j, const struct pkt *p, uint32_t flow) = {
-    judge_first,        /* the first packet of a flow: was its queue pair known before? */
+    judge_first_packet, /* the first packet of a flow: was its queue pair known before? */
     judge_cm_path,      /* likewise: does it travel on a path that was proposed only? */
     judge_while_paused, /* was its sender paused? */
     judge_flow,         /* the values that a flow keeps: P_Key, DSCP, path MTU, ... */
@@ -213,25 +213,25 @@ static enum kind kind_of(const struct pkt *p)
 }
 
 /* The capture did not keep all of a packet's headers: it counts as one that was not captured. */
-static void judge_blind(struct judge *j, const struct pkt *p)
+static void judge_incomplete(struct judge *j, const struct pkt *p)
 {
     if (!(p->op->ext & H_DETH) && !(p->op->flags & OPF_CNP))
         conn_flow(j->conns, p); /* it numbers its connection all the same */
-    doubt_all(j);
+    treat_as_incomplete(j);
 }
 
 /* What the packet teaches of connections and their setup. */
 static void learn(struct judge *j, const struct pkt *p)
 {
-    j->said_cm |= p->have & H_MAD || (p->have & H_BTH && p->bth.dqpn == 1); /* be it cut behind its BTH */
+    j->have_cm |= p->have & H_MAD || (p->have & H_BTH && p->bth.dqpn == 1); /* be it cut behind its BTH */
     observer_learn(j->observer, p);
 }
 
 /* Packets that lack may be this one: it could not be read, or is none of a queue pair that is known. */
-static void note_spoiled(struct judge *j, const struct pkt *p)
+static void note_unreadable(struct judge *j, const struct pkt *p)
 {
     if (!(p->have & H_BTH) || p->icrc == CRC_BAD || p->flags & PKT_MALFORMED || !p->op->name || p->bth.dqpn == 0)
-        j->spoiled = p->frame->number;
+        j->last_unreadable = p->frame->number;
 }
 
 /* What is done with a packet, in this order: rows of the kinds that it is of. */
@@ -242,24 +242,24 @@ static const struct {
     {WITH_BTH, judge_cm_early},         /* a REP, before it is learnt from (cm.c) */
     {ANY, learn},                       /* connections (src/conn/setup.c) */
     {KIND(NO_INFINIBAND), judge_pause}, /* pause frames (pause.c) */
-    {UNREADABLE | READABLE, note_spoiled},
-    {WITH_BTH, header_applies},         /* rules count as judged from now on (header.c) */
-    {WITH_BTH, judge_count},            /* the counters of hosts (counters.c) */
-    {UNREADABLE, judge_malformed},      /* ICRC, lengths (header.c) */
-    {READABLE, judge_headers},          /* the headers of this packet alone (header.c) */
-    {KIND(INCOMPLETE), judge_blind},    /* the snap length cut headers */
-    {KIND(CNP), judge_cnp},             /* CNPs (congestion.c) */
-    {KIND(DATAGRAM), judge_datagram},   /* UD (header.c) */
-    {KIND(DATAGRAM), judge_cm},         /* connection management (cm.c, cm_params.c) */
-    {KIND(CONNECTED), judge_connected}, /* RC, UC, XRC: connected_checks[] */
+    {UNREADABLE | READABLE, note_unreadable},
+    {WITH_BTH, header_applies},           /* rules count as judged from now on (header.c) */
+    {WITH_BTH, judge_count},              /* the counters of hosts (counters.c) */
+    {UNREADABLE, judge_malformed},        /* ICRC, lengths (header.c) */
+    {READABLE, judge_headers},            /* the headers of this packet alone (header.c) */
+    {KIND(INCOMPLETE), judge_incomplete}, /* the snap length cut headers */
+    {KIND(CNP), judge_cnp},               /* CNPs (congestion.c) */
+    {KIND(DATAGRAM), judge_datagram},     /* UD (header.c) */
+    {KIND(DATAGRAM), judge_cm},           /* connection management (cm.c, cm_params.c) */
+    {KIND(CONNECTED), judge_connected},   /* RC, UC, XRC: connected_checks[] */
 };
 
 /* The slow path: all rules. */
-static void judge_any(struct judge *j, const struct pkt *p)
+static void judge_by_all_rules(struct judge *j, const struct pkt *p)
 {
     unsigned kind = KIND(kind_of(p));
 
-    j->found_before = j->found;
+    j->n_found_before = j->n_found;
     for (unsigned i = 0; i < ARRAY_LEN(checks); i++)
         if (checks[i].kinds & kind)
             checks[i].check(j, p);
@@ -267,15 +267,15 @@ static void judge_any(struct judge *j, const struct pkt *p)
 
 void judge_packet(struct judge *j, const struct pkt *p)
 {
-    bool told_all = j->n_pauser || j->o.n_hosts || j->o.thorough || j->no_usual; /* they look at every packet */
+    bool slow_path = j->n_pauser || j->o.n_hosts || j->o.thorough || j->no_usual; /* they look at every packet */
     uint32_t flow;
 
     j->packets++;
     j->file = p->frame->file;
     note_capture(j, p);
-    flow = LIKELY(!told_all) ? judge_usual_flow(j, p) : FLOW_NONE;
+    flow = LIKELY(!slow_path) ? judge_usual_flow(j, p) : FLOW_NONE;
     if (UNLIKELY(flow == FLOW_NONE)) {
-        judge_any(j, p);
+        judge_by_all_rules(j, p);
         return;
     }
     j->flows[flow].packets++;
@@ -330,12 +330,12 @@ void judge_end(struct judge *j)
     judge_applies(j, ON_CAPTURE);
     for (uint32_t i = 0; i < n.flows; i++) {
         if (j->flows[i].packets) {
-            pending_look(j, NULL, i, true);
+            pending_review(j, NULL, i, true);
             judge_flow_end(j, i);
         }
     }
-    judge_strays(j);
-    judge_strangers(j);
+    judge_wrong_qpns(j);
+    judge_unknown_cnps(j);
     judge_marks_end(j);
     judge_pause_end(j);
     judge_counters_end(j);

@@ -23,28 +23,28 @@ struct judge {
     bool no_usual;                    /* a header rule reads what the fast path does not compare: no packet is usual */
     uint64_t usual_bits[USUAL_WORDS]; /* the bits of the headers that are compared, as load_le64() gives them */
     uint16_t usual[JUDGE_FLOWS];      /* flows of usual packets, by a hash of their headers */
-    uint64_t found;                   /* findings and notes so far */
-    uint64_t found_before;            /* before the packet that is being judged */
+    uint64_t n_found;                 /* findings and notes so far */
+    uint64_t n_found_before;          /* before the packet that is being judged */
     struct ud_dest ud[UD_DESTS];
     uint64_t ud_from[UD_DESTS]; /* keys of queue pairs that have sent datagrams */
     bool ud_from_lost;
-    struct cm_exchange cm[CM_STATES];
+    struct cm_exchange cm[CM_EXCHANGES];
     struct lap lap[LAPS];
     uint32_t lap_at;
     uint64_t packets, cut, untimed, backwards, drops, malformed;
     uint32_t cut_frame, backwards_frame;
-    uint64_t objected; /* the latest frame of which anything was found */
-    uint64_t spoiled;  /* the latest frame that its receiver drops and that belongs to no flow */
+    uint64_t last_found_frame; /* the latest frame of which anything was found */
+    uint64_t last_unreadable;  /* the latest frame that its receiver drops and that belongs to no flow */
     ns_t first_ts[JUDGE_TAPS], last_ts[JUDGE_TAPS];
     struct ts_step step[JUDGE_TAPS]; /* by ts_slot(): of several files at a time */
     struct pauser pauser[PAUSERS];
     unsigned n_pauser;
-    struct stranger stranger[STRANGERS];
+    struct unknown_cnp unknown_cnp[UNKNOWN_CNPS];
     struct notifier notifier[NOTIFIERS];
-    uint32_t n_stranger;
+    uint32_t n_unknown_cnp;
     uint16_t file;
-    bool blind;       /* packets were cut within their headers, or time ran backwards */
-    bool said_cm;     /* there was connection management, or what may have been it */
+    bool incomplete;  /* packets were cut within their headers, or time ran backwards */
+    bool have_cm;     /* there was connection management, or what may have been it */
     unsigned applied; /* ON_*: the rules that apply to these count as judged */
     char said[6][256];
     unsigned said_at;
@@ -102,7 +102,7 @@ void judge_flow_silent(struct judge *j, uint32_t flow);
 
 void judge_datagram(struct judge *j, const struct pkt *p);
 /* Of the first packet of a flow: what datagrams have told of its queue pair. */
-void judge_first(struct judge *j, const struct pkt *p, uint32_t flow);
+void judge_first_packet(struct judge *j, const struct pkt *p, uint32_t flow);
 /* What is known of a queue pair as the destination of datagrams: ud_dest_find() NULL if nothing is, ud_dest() makes
  * it. */
 struct ud_dest *ud_dest_find(struct judge *j, uint32_t tap, const struct conn_addr *dst, uint32_t qpn);
@@ -133,11 +133,11 @@ void pending_gap(struct judge *j, const struct judged *a);
 /* A response to what was not sent yet. */
 void pending_early(struct judge *j, const struct judged *a);
 /* An ACK while a loss is being repaired. */
-void pending_ignored(struct judge *j, const struct judged *a);
+void pending_gbn_ack(struct judge *j, const struct judged *a);
 /* A sequence NAK: it proves the gap at its PSN. */
 void pending_nak(struct judge *j, const struct judged *a);
 /* A packet of `flow`, or the end (`now`): report what nothing has refuted in time. */
-void pending_look(struct judge *j, const struct pkt *p, uint32_t flow, bool now);
+void pending_review(struct judge *j, const struct pkt *p, uint32_t flow, bool now);
 
 /* --- cm.c, cm_params.c: connection management ------------------------------------------------- */
 
@@ -148,16 +148,16 @@ void judge_cm(struct judge *j, const struct pkt *p);
 /* The first packet of a flow, against the paths that LAPs propose. */
 void judge_cm_path(struct judge *j, const struct pkt *p, uint32_t flow);
 void judge_cm_end(struct judge *j);
-/* A request against what CM agreed on. Does nothing if judge_agrees(). */
-void judge_agreed(struct judge *j, const struct judged *a);
-static inline bool judge_agrees(const struct jflow *f, const struct flow *c, const struct pkt *p)
+/* A request against what CM agreed on. Does nothing if keeps_cm_params(). */
+void judge_cm_request(struct judge *j, const struct judged *a);
+static inline bool keeps_cm_params(const struct jflow *f, const struct flow *c, const struct pkt *p)
 {
     return f->psn_checked && !f->closed && !(c->paired_by == PAIR_CM && c->pmtu && p->payload_len > c->pmtu);
 }
 /* A response likewise, as long as nothing was acknowledged before it. */
-void judge_agreed_answer(struct judge *j, const struct judged *a);
+void judge_cm_response(struct judge *j, const struct judged *a);
 /* At the end: packets for a queue pair other than the one that CM named. */
-void judge_strays(struct judge *j);
+void judge_wrong_qpns(struct judge *j);
 
 /* --- pause.c, counters.c ---------------------------------------------------------------------- */
 
@@ -177,7 +177,7 @@ void judge_cnp(struct judge *j, const struct pkt *p);
 void judge_mark(struct judge *j, const struct pkt *p, uint32_t flow, uint32_t of);
 /* At the end: marks without a CNP; CNPs for queue pairs that nothing is known of; how destinations are shared. */
 void judge_marks_end(struct judge *j);
-void judge_strangers(struct judge *j);
+void judge_unknown_cnps(struct judge *j);
 void judge_fairness(struct judge *j);
 /* Marks and CNPs of a flow, at the end. */
 void judge_congestion(struct judge *j, uint32_t flow);

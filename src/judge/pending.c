@@ -46,7 +46,7 @@ void pending_early(struct judge *j, const struct judged *a)
 
 /* During go-back-N recovery: an ACK that covers packets which the responder must have dropped, as they were sent after
  * the lost one. Only a responder that reorders sends it, or one that got the lost packet in another way. */
-void pending_ignored(struct judge *j, const struct judged *a)
+void pending_gbn_ack(struct judge *j, const struct judged *a)
 {
     const struct req_dir *h = a->h;
     struct found f = found_of(RULE_ACK_02, a->flow);
@@ -144,7 +144,7 @@ static void early_arrives(struct judge *j, const struct pkt *p, uint32_t flow, s
     judge_found(j, p, f);
 }
 
-void pending_look(struct judge *j, const struct pkt *p, uint32_t flow, bool now)
+void pending_review(struct judge *j, const struct pkt *p, uint32_t flow, bool now)
 {
     struct jflow *f = &j->flows[flow];
 

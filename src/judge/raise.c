@@ -46,7 +46,7 @@ static enum opener opener(const struct judge *j, uint32_t flow)
         return b && opens(j, f->peer, flow) ? OPENER_PEER : OPENER_UNKNOWN;
     if (!b || !b->have_next)
         return opens(j, flow, f->peer) ? OPENER_THIS : OPENER_UNKNOWN;
-    if (j->malformed || j->said_cm)
+    if (j->malformed || j->have_cm)
         return OPENER_UNKNOWN; /* CM states it, but could not be read */
     if (!began_here(j, flow, f->peer) || !began_here(j, f->peer, flow))
         return OPENER_UNKNOWN;
@@ -78,7 +78,7 @@ static unsigned have_tap(const struct judge *j, uint32_t flow)
 
 unsigned judge_have(const struct judge *j, uint32_t flow, const struct pkt *p)
 {
-    unsigned have = j->o.complete && !j->drops && !j->blind ? N_COMPLETE : 0;
+    unsigned have = j->o.complete && !j->drops && !j->incomplete ? N_COMPLETE : 0;
     const struct flow *f;
     const struct req_dir *h;
 
@@ -101,12 +101,12 @@ unsigned judge_have(const struct judge *j, uint32_t flow, const struct pkt *p)
     return have;
 }
 
-static bool same_way(const struct flow *a, const struct flow *b)
+static bool same_direction(const struct flow *a, const struct flow *b)
 {
     return a->tap == b->tap && conn_addr_eq(&a->src, &b->src) && conn_addr_eq(&a->dst, &b->dst);
 }
 
-static bool opposite_way(const struct flow *a, const struct flow *b)
+static bool opposite_direction(const struct flow *a, const struct flow *b)
 {
     return a->tap == b->tap && conn_addr_eq(&a->src, &b->dst) && conn_addr_eq(&a->dst, &b->src);
 }
@@ -123,10 +123,10 @@ static bool pairing_is_doubtful(const struct judge *j, uint32_t flow)
 
     if (f->paired_by != PAIR_PSN || !h)
         return false;
-    fit = h->rsp_packets > j->flows[flow].doubted ? h->rsp_packets - j->flows[flow].doubted : 0;
-    if (fit < (h->began != BEGAN_SEEN ? PAIRING_PROVED : j->o.complete && !j->blind ? 1 : 3))
+    fit = h->rsp_packets > j->flows[flow].unproved_rsp ? h->rsp_packets - j->flows[flow].unproved_rsp : 0;
+    if (fit < (h->began != BEGAN_SEEN ? PAIRING_PROVED : j->o.complete && !j->incomplete ? 1 : 3))
         return true; /* the only fitting response may be the one that is judged */
-    if (fit < PAIRING_PROVED && j->said_cm)
+    if (fit < PAIRING_PROVED && j->have_cm)
         return true; /* CM was captured, but not this connection's: other connections began before the capture, too */
     if (fit < PAIRING_PROVED && f->peer != FLOW_NONE && j->flows[f->peer].rsp_frame < h->first_rsp_frame)
         return true; /* responses came before the two flows were paired */
@@ -137,9 +137,9 @@ static bool pairing_is_doubtful(const struct judge *j, uint32_t flow)
             g->peer == FLOW_NONE && j->flows[i].has_rsp; /* carries responses to requests that are not known */
         bool similar =
             o && o->have_next && psn_in(o->next, psn_add(h->next, (uint32_t)-SIMILAR_PSNS), 2 * SIMILAR_PSNS);
-        if (i != flow && (similar || unpaired) && same_way(g, f))
+        if (i != flow && (similar || unpaired) && same_direction(g, f))
             return true; /* the peer of this flow may be that of `g` */
-        if (unpaired && opposite_way(g, f))
+        if (unpaired && opposite_direction(g, f))
             return true;
     }
     return false;
@@ -157,19 +157,19 @@ bool judge_tap_at_responder(const struct judge *j, uint32_t flow, const struct p
 
 /* --- Findings --------------------------------------------------------------------------------- */
 
-#define SPOILED_NEAR 64 /* frames within which a packet that could not be read may be the one that is missed */
+#define UNREADABLE_NEAR 64 /* frames within which a packet that could not be read may be the one that is missed */
 
 /* True if the missing PSN may be that of a packet nearby that was damaged or could not be decoded. */
-static bool spoiled_near(const struct judge *j, const struct pkt *p, const struct found *f)
+static bool unreadable_near(const struct judge *j, const struct pkt *p, const struct found *f)
 {
     uint64_t at = f->frame ? f->frame : p ? p->frame->number : 0;
 
-    return j->spoiled && rule_table[f->rule].traits & T_GAP && at < j->spoiled + SPOILED_NEAR &&
-           j->spoiled < at + SPOILED_NEAR;
+    return j->last_unreadable && rule_table[f->rule].traits & T_GAP && at < j->last_unreadable + UNREADABLE_NEAR &&
+           j->last_unreadable < at + UNREADABLE_NEAR;
 }
 
 /* 1 << the interface of the flow, where the user has told the interfaces apart; else 0. */
-static uint64_t told_iface(const struct judge *j, uint32_t flow)
+static uint64_t iface_of_flow(const struct judge *j, uint32_t flow)
 {
     uint32_t iface = conn_flow_at(j->conns, flow)->tap & 0xffff;
 
@@ -179,7 +179,7 @@ static uint64_t told_iface(const struct judge *j, uint32_t flow)
     return 0;
 }
 
-static void found_one(struct judge *j, const struct pkt *p, struct found f)
+static void add_finding(struct judge *j, const struct pkt *p, struct found f)
 {
     struct verdict v = verdict_fail(f.rule, NULL, 0, 0);
     struct finding g = {.rule = (uint8_t)f.rule,
@@ -192,14 +192,14 @@ static void found_one(struct judge *j, const struct pkt *p, struct found f)
 
     if (!judge_wants(j, f.rule))
         return;
-    if (spoiled_near(j, p, &f))
+    if (unreadable_near(j, p, &f))
         have &= ~(unsigned)N_COMPLETE;
     if (f.flow != FLOW_NONE && (rule_table[f.rule].needs | f.needs) & (N_RSP | N_TAP_REQ | N_TAP_RSP) &&
         pairing_is_doubtful(j, f.flow)) {
         doubtful = have & (N_RSP | N_TAP_REQ | N_TAP_RSP);
         have &= ~doubtful;
         if (p && p->op->flags & OPF_RESPONSE)
-            j->flows[f.flow].doubted = j->flows[f.flow].dir->rsp_packets + 1;
+            j->flows[f.flow].unproved_rsp = j->flows[f.flow].dir->rsp_packets + 1;
     }
     v = verdict_weigh(v, have);
     g.missing = (uint16_t)(v.missing | (f.needs & ~have));
@@ -209,7 +209,7 @@ static void found_one(struct judge *j, const struct pkt *p, struct found f)
     if (f.flow != FLOW_NONE) {
         g.file = (uint16_t)(conn_flow_at(j->conns, f.flow)->tap >> 16);
         g.tap = (uint16_t)conn_flow_at(j->conns, f.flow)->tap;
-        g.iface = g.missing ? told_iface(j, f.flow) : 0;
+        g.iface = g.missing ? iface_of_flow(j, f.flow) : 0;
     }
     g.frames[0] = f.frame ? f.frame : p ? p->frame->number : 0;
     g.n_frames = g.frames[0] != 0;
@@ -219,7 +219,7 @@ static void found_one(struct judge *j, const struct pkt *p, struct found f)
 }
 
 /* Whether a failure of `rule` is one of CM-10: its measure is what CM says of the requests in `flow`. */
-static bool breaks_agreement(const struct judge *j, enum rule rule, uint32_t flow)
+static bool breaks_cm_param(const struct judge *j, enum rule rule, uint32_t flow)
 {
     const struct flow *f = flow == FLOW_NONE ? NULL : conn_flow_at(j->conns, flow);
 
@@ -233,15 +233,15 @@ void judge_found(struct judge *j, const struct pkt *p, struct found f)
 {
     enum rule rule = f.rule;
 
-    j->found++;
+    j->n_found++;
     if (p)
-        j->objected = p->frame->number;
-    found_one(j, p, f);
-    if (LIKELY(!breaks_agreement(j, rule, f.flow)))
+        j->last_found_frame = p->frame->number;
+    add_finding(j, p, f);
+    if (LIKELY(!breaks_cm_param(j, rule, f.flow)))
         return;
     f.needs |= rule_table[rule].needs;
     f.rule = RULE_CM_10;
-    found_one(j, p, f);
+    add_finding(j, p, f);
 }
 
 void judge_bad_as(struct judge *j, const struct pkt *p, struct found f)
@@ -282,7 +282,7 @@ void judge_note_as(struct judge *j, enum rule rule, uint32_t flow, uint64_t fram
     struct finding_text t = {.wrong = wrong, .expected = "", .seen = seen};
     struct buf b = {0};
 
-    j->found++;
+    j->n_found++;
     if (!judge_wants(j, rule))
         return;
     if (flow != FLOW_NONE) {

@@ -7,15 +7,15 @@
 
 static bool is_complete(const struct judge *j)
 {
-    return j->o.complete && !j->drops && !j->blind;
+    return j->o.complete && !j->drops && !j->incomplete;
 }
 
 /* Begin the replicas anew with request `p`. */
-static void begin(struct judge *j, const struct pkt *p, uint32_t flow, struct jflow *f, bool anew)
+static void begin_replicas(struct judge *j, const struct pkt *p, uint32_t flow, struct jflow *f, bool new_conn)
 {
     const struct flow *c = conn_flow_at(j->conns, flow);
     /* the first packets may have been lost before the tap */
-    bool from_start = !anew && c->have_psn && psn_in(p->bth.psn, c->psn, TRACK_SENT);
+    bool from_start = !new_conn && c->have_psn && psn_in(p->bth.psn, c->psn, TRACK_SENT);
     const struct conn_params *k = &c->params;
     int timeout = k->have_timeout ? k->timeout : j->o.ack_timeout,
         retries = k->have_timeout ? k->retry_cnt : j->o.retry_cnt;
@@ -39,7 +39,7 @@ static void begin(struct judge *j, const struct pkt *p, uint32_t flow, struct jf
 /* --- All of it -------------------------------------------------------------------------------- */
 
 /* A retransmitted packet: what the notes at the end count. */
-static void note_again(struct judge *j, const struct judged *a)
+static void note_retransmission(struct judge *j, const struct judged *a)
 {
     const struct pkt *p = a->p;
     struct jflow *f = a->f;
@@ -63,7 +63,7 @@ static bool begin_flow(struct judge *j, const struct event *e, struct jflow *f)
     }
     f->dir = e->h;
     f->mid_stream = !e->h->from_start;
-    begin(j, e->p, e->flow, f, false);
+    begin_replicas(j, e->p, e->flow, f, false);
     return true;
 }
 
@@ -82,22 +82,22 @@ static bool is_expected(const struct judged *a)
 
 /* A request with AckReq: from now on the responder owes an ACK, if it expects the request and nothing is wrong with
  * it. */
-static void begin_to_wait(struct judge *j, const struct judged *a)
+static void begin_ack_wait(struct judge *j, const struct judged *a)
 {
     const struct jflow *f = a->f;
-    bool sound = j->objected != a->p->frame->number && !f->pkey.pending && !f->service.pending;
+    bool sound = j->last_found_frame != a->p->frame->number && !f->pkey.pending && !f->service.pending;
 
     if (a->h->service == SVC_UC || !is_expected(a) || !sound)
         return;
-    a->f->asked = (struct asked){a->p->bth.psn, frame_u32(a->p), a->p->frame->ts};
+    a->f->ack_wait = (struct ack_wait){a->p->bth.psn, frame_u32(a->p), a->p->frame->ts};
 }
 
 /* Request `p` may be the first one of a new connection: what was kept of the old one no longer counts. */
-static void begin_anew(struct judge *j, const struct pkt *p, uint32_t flow, struct jflow *f)
+static void begin_new_conn(struct judge *j, const struct pkt *p, uint32_t flow, struct jflow *f)
 {
-    begin(j, p, flow, f, true);
+    begin_replicas(j, p, flow, f, true);
     history_begin(f);
-    f->asked.frame = 0;
+    f->ack_wait.frame = 0;
     f->closed = false;
     f->mtu.have = f->mtu.pending = false;
 }
@@ -110,20 +110,21 @@ static const struct {
     unsigned as;
     void (*check)(struct judge *j, const struct judged *a);
 } checks[] = {
-    {AS_ANY, judge_agreed},                       /* what CM agreed on (cm_params.c) */
+    {AS_ANY, judge_cm_request},                   /* what CM agreed on (cm_params.c) */
     {AS_ANY & ~AS(COPY), judge_request_verdicts}, /* the transport, asked about the requester (verdict.c) */
     {AS(GAP), pending_gap},                       /* PSNs passed over (pending.c) */
-    {AS(AGAIN), note_again},                      /* retransmissions: notes */
+    {AS(AGAIN), note_retransmission},             /* retransmissions: notes */
     {AS_ANY, history_request},                    /* R_Keys invalidated, order, duplicates (history.c) */
 };
 
 /* Whether no row of checks[] has anything to find, or to remember, of a request of no special kind. */
 static inline bool is_unremarkable(const struct judge *j, const struct judged *a)
 {
-    return a->usual && !a->f->history->keys_at && !(a->p->have & H_IETH) && judge_agrees(a->f, &j->flow[a->flow], a->p);
+    return a->usual && !a->f->history->keys_at && !(a->p->have & H_IETH) &&
+           keeps_cm_params(a->f, &j->flow[a->flow], a->p);
 }
 
-static void ask(struct judge *j, const struct judged *a)
+static void run_checks(struct judge *j, const struct judged *a)
 {
     for (unsigned i = 0; i < ARRAY_LEN(checks); i++)
         if (checks[i].as >> a->as & 1)
@@ -154,16 +155,16 @@ void judge_request(struct judge *j, const struct pkt *p, uint32_t flow)
     a.as = e.as;
     a.why = e.why;
     if (UNLIKELY(a.as == SEEN_RESTART))
-        begin_anew(j, p, flow, f);
+        begin_new_conn(j, p, flow, f);
     else if (UNLIKELY(f->shadow->req.u.pmtu_unknown && a.h->pmtu))
         shadow_learn_pmtu(f->shadow, a.h->pmtu);
     a.usual = a.as == SEEN_NEW && shadow_is_usual(f->shadow, p);
     if (UNLIKELY(!is_unremarkable(j, &a)))
-        ask(j, &a);
+        run_checks(j, &a);
     f->ackreq_run = p->bth.ackreq ? 0 : f->ackreq_run + 1;
     f->ackreq_run_max = max_u32(f->ackreq_run_max, f->ackreq_run);
-    if (p->bth.ackreq && !f->asked.frame)
-        begin_to_wait(j, &a);
+    if (p->bth.ackreq && !f->ack_wait.frame)
+        begin_ack_wait(j, &a);
     unsettled = a.h->unsettled;
     observer_take(j->observer, &e);
     take(&a, unsettled);

@@ -24,9 +24,9 @@ static bool answers(const struct pkt *p, uint32_t psn)
 
 /* The first response since a request asked for one. Silence alone proves nothing: that the responder goes on, and
  * answers this one, does. */
-static void check_wait(struct judge *j, const struct judged *a)
+static void check_ack_wait(struct judge *j, const struct judged *a)
 {
-    const struct asked k = a->f->asked;
+    const struct ack_wait k = a->f->ack_wait;
     const struct requester *r = &a->f->shadow->req.r;
     uint32_t peer = conn_flow_at(j->conns, a->flow)->peer;
     ns_t wait = ack_timeout(r->p.timeout), elapsed = a->p->frame->ts - k.ts;
@@ -34,7 +34,7 @@ static void check_wait(struct judge *j, const struct judged *a)
     ns_t slack = judge_slack(j, a->p) + (a->h->back_ts > k.ts ? 0 : CLOCK_SLACK);
     struct found f = found_of(RULE_ACK_04, a->flow);
 
-    a->f->asked.frame = 0;
+    a->f->ack_wait.frame = 0;
     if (LIKELY(wait == NS_NEVER || elapsed <= wait + slack) || !answers(a->p, k.psn) || a->f->closed ||
         j->flows[peer].closed)
         return;
@@ -50,7 +50,7 @@ static void check_wait(struct judge *j, const struct judged *a)
 }
 
 /* Whether READ or atomic `k` is a valid request after the message that ends at `before` (NULL: not known). */
-static bool is_valid_ask(const struct read_req *k, const struct sent *before)
+static bool is_valid_read(const struct read_req *k, const struct sent *before)
 {
     bool inside_message = before && !(opcode_table[before->opcode].flags & OPF_END);
     bool aligned = k->opcode == OP_READ_REQUEST || k->va % 8 == 0;
@@ -62,7 +62,7 @@ static bool is_valid_ask(const struct read_req *k, const struct sent *before)
 /* A READ or atomic refused as invalid, though nothing is wrong with it and the depth agreed on was kept. An endpoint
  * knows whether it has a reason; what a capture does not show is whether the queue pair permits READs or atomics at
  * all, unless one has succeeded. */
-static void check_refused_ask(struct judge *j, const struct judged *a)
+static void check_refused_read(struct judge *j, const struct judged *a)
 {
     const struct conn_params *c = &conn_flow_at(j->conns, a->flow)->params;
     const struct sent *before = req_dir_sent(a->h, psn_prev(a->p->bth.psn));
@@ -72,7 +72,7 @@ static void check_refused_ask(struct judge *j, const struct judged *a)
 
     if (aeth_value(a->p->aeth.syndrome) != NAK_INVALID_REQUEST || !k || k->psn != a->p->bth.psn || !depth_known)
         return;
-    if (req_dir_outstanding_at(a->h, k) > c->depth || !is_valid_ask(k, before))
+    if (req_dir_outstanding_at(a->h, k) > c->depth || !is_valid_read(k, before))
         return;
     for (unsigned i = 0; i < TRACK_ASKS; i++)
         served |= a->h->asks[i].span && a->h->asks[i].answered &&
@@ -116,11 +116,11 @@ static void note_rnr_nak(struct judge *j, const struct judged *a)
 /* --- All of it -------------------------------------------------------------------------------- */
 
 /* Whether the response is identical to the one before it: captured twice, or duplicated by the network. */
-static bool is_twin(const struct judged *a)
+static bool is_identical_copy(const struct judged *a)
 {
     const struct pkt *p = a->p;
-    const struct twin now = {true, p->bth.opcode, frame_ip_id(p), p->bth.psn, icrc_of(p), p->frame->ts},
-                      *t = &a->f->rsp;
+    const struct rsp_id now = {true, p->bth.opcode, frame_ip_id(p), p->bth.psn, icrc_of(p), p->frame->ts},
+                        *t = &a->f->rsp;
     bool same = t->have && t->psn == now.psn && t->icrc == now.icrc && t->opcode == now.opcode &&
                 t->ip_id == now.ip_id && (now.ip_id || now.ts - t->ts < TWIN_WITHIN);
 
@@ -130,17 +130,17 @@ static bool is_twin(const struct judged *a)
 
 /* What a response is, as far as that decides which rules are asked. */
 enum {
-    WAITED_FOR = 1u << 0, /* the first one since a request asked for an ACK */
-    EARLY = 1u << 1,      /* it answers what was not sent yet */
-    BEFORE = 1u << 2,     /* it answers what was sent before the capture began */
-    JUDGED = 1u << 3,     /* none of the two, and no copy: the transport can judge it */
-    CREDITS = 1u << 4,    /* an ACK with a credit count */
-    UNSETTLED = 1u << 5,  /* an ACK while a loss is being repaired */
+    AWAITED = 1u << 0,        /* the first one since a request asked for an ACK */
+    EARLY = 1u << 1,          /* it answers what was not sent yet */
+    BEFORE_CAPTURE = 1u << 2, /* it answers what was sent before the capture began */
+    JUDGED = 1u << 3,         /* none of the two, and no copy: the transport can judge it */
+    CREDITS = 1u << 4,        /* an ACK with a credit count */
+    UNSETTLED = 1u << 5,      /* an ACK while a loss is being repaired */
     RNR_NAK = 1u << 6,
     SEQ_NAK = 1u << 7,
-    REFUSAL = 1u << 8, /* any other NAK */
-    FRESH = 1u << 9,   /* neither early nor a copy */
-    FIRST = 1u << 10,  /* nothing in its flow of requests was acknowledged before */
+    FATAL_NAK = 1u << 8, /* any other NAK */
+    FRESH = 1u << 9,     /* neither early nor a copy */
+    FIRST = 1u << 10,    /* nothing in its flow of requests was acknowledged before */
 };
 
 /* The rules about a response, in the order of their findings; each row is asked of responses of one of `kinds`, before
@@ -149,20 +149,20 @@ static const struct {
     unsigned kinds;
     void (*check)(struct judge *j, const struct judged *a);
 } checks[] = {
-    {WAITED_FOR, check_wait},          /* did it come in time? */
+    {AWAITED, check_ack_wait},         /* did it come in time? */
     {EARLY, pending_early},            /* its request may have been recorded late (pending.c) */
     {JUDGED, judge_response_verdicts}, /* the transport, asked about the responder (verdict.c) */
     {CREDITS, check_credits},          /* credits that nobody agreed on */
-    {UNSETTLED, pending_ignored},      /* an ACK while a loss is being repaired (pending.c) */
+    {UNSETTLED, pending_gbn_ack},      /* an ACK while a loss is being repaired (pending.c) */
     {RNR_NAK, note_rnr_nak},           /* notes */
     {SEQ_NAK, pending_nak},            /* it proves a gap (pending.c) */
-    {REFUSAL, note_refusal},           /* notes */
-    {REFUSAL, check_refused_ask},      /* a READ or atomic refused without a reason */
+    {FATAL_NAK, note_refusal},         /* notes */
+    {FATAL_NAK, check_refused_read},   /* a READ or atomic refused without a reason */
     {FRESH, history_response},         /* data of READs, R_Keys, duplicates, MSN (history.c) */
-    {FIRST, judge_agreed_answer},      /* what CM agreed on (cm_params.c) */
+    {FIRST, judge_cm_response},        /* what CM agreed on (cm_params.c) */
 };
 
-static void ask(struct judge *j, const struct judged *a, unsigned kinds)
+static void run_checks(struct judge *j, const struct judged *a, unsigned kinds)
 {
     for (unsigned i = 0; i < ARRAY_LEN(checks); i++)
         if (checks[i].kinds & kinds)
@@ -177,29 +177,29 @@ static unsigned acknowledge_kind(const struct req_dir *h, const struct pkt *p)
     case AETH_RNR:
         return RNR_NAK;
     case AETH_NAK:
-        return aeth_value(p->aeth.syndrome) == NAK_PSN_SEQ ? SEQ_NAK : REFUSAL;
+        return aeth_value(p->aeth.syndrome) == NAK_PSN_SEQ ? SEQ_NAK : FATAL_NAK;
     default:
         return 0;
     }
 }
 
-static unsigned kinds_of(const struct judged *a, bool twin)
+static unsigned kinds_of(const struct judged *a, bool copy)
 {
     const struct pkt *p = a->p;
     bool ack = p->op->flags & OPF_ACK, reliable = a->h->service != SVC_UC;
     bool early = psn_diff(p->bth.psn, a->h->next) >= 0 && !(ack && response_type(p) != AETH_ACK);
-    unsigned kinds = (a->f->asked.frame ? WAITED_FOR : 0) | (a->f->answered ? 0 : FIRST);
+    unsigned kinds = (a->f->ack_wait.frame ? AWAITED : 0) | (a->f->acked ? 0 : FIRST);
 
     if (UNLIKELY(early && reliable))
         kinds |= EARLY;
     else if (UNLIKELY(psn_diff(response_proves(p), a->f->shadow->start) < 0 && reliable &&
                       !req_dir_sent(a->h, p->bth.psn)))
-        return kinds | BEFORE;
-    else if (LIKELY(!twin || !reliable))
+        return kinds | BEFORE_CAPTURE;
+    else if (LIKELY(!copy || !reliable))
         kinds |= JUDGED;
     if (ack && p->have & H_AETH && !early)
         kinds |= acknowledge_kind(a->h, p);
-    return LIKELY(!early && !twin) ? kinds | FRESH : kinds;
+    return LIKELY(!early && !copy) ? kinds | FRESH : kinds;
 }
 
 /* The replicas take the response; `unsettled`: a loss was not repaired before it. */
@@ -232,16 +232,16 @@ void judge_response(struct judge *j, const struct pkt *p, uint32_t flow)
     a.f = &j->flows[a.flow];
     a.h = a.f->dir;
     if (!a.h || !a.h->have_next) {
-        ask(j, &a, a.f->answered ? 0 : FIRST);
+        run_checks(j, &a, a.f->acked ? 0 : FIRST);
         return;
     }
     if (UNLIKELY(p->have & H_AETH && p->aeth.msn > a.h->msgs))
         a.h->began = BEGAN_BEFORE;
     if (UNLIKELY(a.f->shadow->req.u.pmtu_unknown && a.h->pmtu))
         shadow_learn_pmtu(a.f->shadow, a.h->pmtu);
-    kinds = kinds_of(&a, is_twin(&a));
-    ask(j, &a, kinds);
-    if (UNLIKELY(kinds & BEFORE)) {
+    kinds = kinds_of(&a, is_identical_copy(&a));
+    run_checks(j, &a, kinds);
+    if (UNLIKELY(kinds & BEFORE_CAPTURE)) {
         a.h->began = BEGAN_BEFORE;
         return;
     }

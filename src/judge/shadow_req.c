@@ -124,7 +124,7 @@ static bool is_in_sequence(const struct requester *r, const struct req_msg *last
 }
 
 /* Packets before `p` were not seen. Returns whether a message begins with it, of which *holes may be missing. */
-static bool pass_over(struct shadow_req *s, const struct pkt *p, bool *holes)
+static bool skip_psns(struct shadow_req *s, const struct pkt *p, bool *holes)
 {
     struct requester *r = &s->r;
     const struct req_msg *last = req_msg(r, r->msg_tail - 1);
@@ -148,7 +148,7 @@ static struct req_msg *append(struct shadow_req *s, const struct pkt *p)
     bool starts = req_starts(r, p), holes = false;
 
     if (UNLIKELY(!is_in_sequence(r, m, p)))
-        starts = pass_over(s, p, &holes);
+        starts = skip_psns(s, p, &holes);
     if (starts)
         m = req_begin(r, p);
     m->holes |= holes;
@@ -157,24 +157,24 @@ static struct req_msg *append(struct shadow_req *s, const struct pkt *p)
 }
 
 /* Whether `psn` is where a response demands a retransmission, or between there and what is acknowledged since. */
-static bool obeys_demand(const struct shadow_req *s, uint32_t psn)
+static bool is_demanded(const struct shadow_req *s, uint32_t psn)
 {
     return s->u.may_resume && psn_diff(psn, s->u.resume_psn_lo) >= 0 && psn_diff(psn, s->r.una_hi) <= 0;
 }
 
 bool shadow_req_is_due_again(const struct shadow_req *s, uint32_t psn)
 {
-    return obeys_demand(s, psn) || (req_going_back(&s->r) && psn == s->r.psn_tx);
+    return is_demanded(s, psn) || (req_going_back(&s->r) && psn == s->r.psn_tx);
 }
 
 /* Request `p` is sent again: it tells that the requester received what demands it, or that a timer expired. */
-static void resend(struct shadow_req *s, const struct pkt *p)
+static void take_retransmission(struct shadow_req *s, const struct pkt *p)
 {
     struct requester *r = &s->r;
     uint32_t psn = p->bth.psn, n = req_find_remembered(r, psn);
     bool goes_back = psn_diff(psn, r->psn_tx) < 0;
 
-    if (obeys_demand(s, psn)) {
+    if (is_demanded(s, psn)) {
         s->u.may_resume = false;
         r->cause = s->u.resume_why;
         if (psn_diff(psn, r->una_lo) > 0)
@@ -202,7 +202,7 @@ void shadow_req_tx(struct shadow_req *s, const struct pkt *p, ns_t now)
     if (r->timer == NS_NEVER || (psn_diff(psn, r->psn_tx) < 0 && !(s->u.may_resume && s->acked_since)))
         r->timer = now;
     if (UNLIKELY(psn_diff(psn, r->psn_next) < 0))
-        resend(s, p);
+        take_retransmission(s, p);
     else
         req_count(r, append(s, p), p);
 }

@@ -48,7 +48,7 @@ void shadow_rsp_may_expect(struct shadow_rsp *s, uint32_t psn)
 
 /* The answers of later READs and atomics may come once more. In the ring one that was seen late stands after those of
  * later PSNs. */
-static void may_answer_again_after(struct responder *r, uint32_t psn)
+static void may_repeat_after(struct responder *r, uint32_t psn)
 {
     for (uint32_t i = r->res_head; i != r->res_tail; i++) {
         struct rsp_res *later = rsp_res(r, i);
@@ -58,7 +58,7 @@ static void may_answer_again_after(struct responder *r, uint32_t psn)
 }
 
 /* The READ or atomic `p` repeats number `n`, whose answer may be under way: it may go on, or begin again. */
-static void answer_again(struct responder *r, const struct pkt *p, uint32_t n)
+static void repeat_response(struct responder *r, const struct pkt *p, uint32_t n)
 {
     struct rsp_res *res = rsp_res(r, n);
     uint32_t from = res->from, end = res->end, under_way = rsp_is_due(res) ? res->next : UINT32_MAX;
@@ -69,7 +69,7 @@ static void answer_again(struct responder *r, const struct pkt *p, uint32_t n)
     res->u.copies += res->u.copies < UINT8_MAX;
     if (under_way < res->end)
         res->next = under_way;
-    may_answer_again_after(r, res->psn);
+    may_repeat_after(r, res->psn);
 }
 
 /* Requests before `p` may have arrived without being seen, or may be seen late: the READ or atomic may be answered. */
@@ -84,7 +84,7 @@ static void remember_ahead(struct responder *r, const struct pkt *p)
     if (n == r->res_tail)
         rsp_remember(r, p, &e);
     else if (rsp_res(r, n)->opcode == (p->bth.opcode & 31))
-        answer_again(r, p, n);
+        repeat_response(r, p, n);
 }
 
 /* The request that may be the expected one. */
@@ -110,7 +110,7 @@ static void take_other(struct shadow_rsp *s, const struct pkt *p, uint32_t end, 
         shadow_rsp_may_expect(s, end); /* a READ whose length was forgotten: all of its PSNs are taken at once */
     rsp_note_seen(r, end);
     if (v.answer == ANS_DUPLICATE && !(p->op->flags & (OPF_SEND | OPF_WRITE)))
-        answer_again(r, p, rsp_find(r, p->bth.psn));
+        repeat_response(r, p, rsp_find(r, p->bth.psn));
     else if (v.answer != ANS_DUPLICATE && !s->u.all_seen && rsp_right_service(r, p))
         remember_ahead(r, p);
     if (v.answer == ANS_NAK_SEQ && !s->u.all_seen)
@@ -181,7 +181,7 @@ static inline void prove(struct shadow_rsp *s, uint32_t psn)
 }
 
 /* A READ response or ATOMIC ACK: answers before it were given, though they were not seen. */
-static void take_answer(struct shadow_rsp *s, const struct pkt *p)
+static void take_response(struct shadow_rsp *s, const struct pkt *p)
 {
     struct responder *r = &s->r;
     uint32_t n = rsp_answered(r, p), off, end;
@@ -204,7 +204,7 @@ static void take_answer(struct shadow_rsp *s, const struct pkt *p)
 }
 
 /* Its request may have been dropped when it came: no answer is due, but one may come. */
-static void doubt_answer(struct rsp_res *res)
+static void doubt_response(struct rsp_res *res)
 {
     res->u.doubtful = true;
     res->next = res->end;
@@ -216,7 +216,7 @@ void shadow_rsp_settle(struct shadow_rsp *s)
 
     for (; r->res_next != r->res_tail; r->res_next++)
         if (rsp_is_due(rsp_res(r, r->res_next)))
-            doubt_answer(rsp_res(r, r->res_next));
+            doubt_response(rsp_res(r, r->res_next));
 }
 
 /* A NAK proves that everything before its PSN arrived. What is after it was not executed when the NAK was made; if it
@@ -239,7 +239,7 @@ static void take_nak(struct shadow_rsp *s, const struct pkt *p)
         return;
     shadow_rsp_may_expect(s, psn);
     for (uint32_t n = r->res_tail; n != r->res_head && psn_diff(rsp_res(r, n - 1)->psn, psn) >= 0; n--)
-        doubt_answer(rsp_res(r, n - 1));
+        doubt_response(rsp_res(r, n - 1));
     rsp_find_next_due(r);
 }
 
@@ -270,5 +270,5 @@ void shadow_rsp_tx(struct shadow_rsp *s, const struct pkt *p)
     if (p->op->flags & OPF_ACK)
         (aeth_type(p->aeth.syndrome) == AETH_ACK ? take_ack : take_nak)(s, p);
     else if (p->op->flags & (OPF_READ_RESP | OPF_ATOMIC_ACK))
-        take_answer(s, p);
+        take_response(s, p);
 }

@@ -17,7 +17,7 @@ struct ud_dest {
 #define UD_DESTS 1024
 
 /* A CM message that may be sent again. */
-struct cm_once {
+struct cm_copies {
     struct cm_msg m; /* the first one */
     ns_t ts;         /* of the latest one */
     uint32_t frame;  /* of the first one */
@@ -32,24 +32,24 @@ struct cm_exchange {
     ns_t begun; /* when its first REQ was seen */
     struct cm_watch watch;
     uint32_t passive_id; /* communication id of the passive side, 0: not known */
-    struct cm_once req, rep;
-    bool asked;             /* a copy of the REQ was seen */
-    struct cm_once dreq[2]; /* of the passive, of the active side */
-    bool drep[2];           /* likewise: it sent a DREP */
-    bool over;              /* REJ, DREQ or DREP were seen */
+    struct cm_copies req, rep;
+    bool req_retransmitted;   /* a copy of the REQ was seen */
+    struct cm_copies dreq[2]; /* of the passive, of the active side */
+    bool drep[2];             /* likewise: it sent a DREP */
+    bool ended;               /* REJ, DREQ or DREP were seen */
     struct {
         struct cm_msg m;
         uint32_t frame; /* 0: none */
         ns_t ts;
         bool from_active;
-    } soon; /* a message that nothing had led to when it came */
+    } early; /* a message that nothing had led to when it came */
     struct {
         uint32_t frame; /* 0: none */
         ns_t ts, time;  /* when, and how much time it asks for */
         bool from_active;
     } mra;
 };
-#define CM_STATES 1024
+#define CM_EXCHANGES 1024
 
 /* A path that a LAP proposes. */
 struct lap {
@@ -65,13 +65,13 @@ struct lap {
 /* --- Congestion (congestion.c, pause.c) ------------------------------------------------------- */
 
 /* A CNP for a queue pair of which nothing was known then. */
-struct stranger {
+struct unknown_cnp {
     uint32_t frame; /* 0: unused */
     uint32_t tap, qpn;
     struct conn_addr src, dst; /* of the CNP */
     bool early;                /* it may answer what was sent before the capture began */
 };
-#define STRANGERS 64
+#define UNKNOWN_CNPS 64
 
 /* A packet marked CE that its receiver is to answer with a CNP; frame 0: none. */
 struct ce_mark {

@@ -85,7 +85,7 @@ static uint32_t message_frame(const struct judged *a, uint32_t psn)
     return s ? s->first : 0;
 }
 
-static uint32_t oldest_ask(const struct judged *a)
+static uint32_t oldest_read(const struct judged *a)
 {
     struct read_req *oldest;
 
@@ -94,7 +94,7 @@ static uint32_t oldest_ask(const struct judged *a)
 }
 
 /* The READ or atomic that the packet's PSN answers: its first request. */
-static uint32_t original_ask(const struct judged *a)
+static uint32_t original_read(const struct judged *a)
 {
     struct read_req *k = req_dir_ask(a->h, a->p->bth.psn, 0), *older;
 
@@ -123,9 +123,9 @@ static uint32_t cause_of(const struct judged *a, enum rule_cause cause)
     case CAUSE_LAST_REQUEST:
         return h->last_frame;
     case CAUSE_READ:
-        return original_ask(a);
+        return original_read(a);
     case CAUSE_OLDEST_READ:
-        return oldest_ask(a);
+        return oldest_read(a);
     case CAUSE_READ_PROGRESS:
         return k ? k->rsp_last ? k->rsp_last : k->frame : 0;
     case CAUSE_FIRST_RESPONSE:
@@ -167,14 +167,14 @@ static void report(struct judge *j, const struct judged *a, const struct verdict
 /* --- Requests --------------------------------------------------------------------------------- */
 
 /* Whether the rule does not apply to adapters with out-of-order placement and adaptive retransmission. */
-static bool is_void(const struct judge *j, enum rule rule)
+static bool is_not_for_profile(const struct judge *j, enum rule rule)
 {
     return j->o.profile == PROFILE_NV && rule_table[rule].traits & T_NOT_NV;
 }
 
 /* Whether another check reports the same failure better: a gap is reported once packets captured out of order had time
  * to arrive; lengths are compared with the path MTU that CM states or that packets show. */
-static bool said_elsewhere(const struct judge *j, const struct judged *a, const struct verdict *v)
+static bool is_reported_elsewhere(const struct judge *j, const struct judged *a, const struct verdict *v)
 {
     const struct flow *c = conn_flow_at(j->conns, a->flow);
     unsigned traits = rule_table[v->rule].traits;
@@ -220,7 +220,7 @@ void judge_request_verdicts(struct judge *j, const struct judged *a)
     a->f->shadow->req.u.slack = judge_slack(j, a->p);
     n = shadow_check_request(a->f->shadow, a->p, v);
     for (unsigned i = 0; i < n; i++) {
-        if (!is_explained(&v[i]) || is_void(j, (enum rule)v[i].rule) || said_elsewhere(j, a, &v[i]))
+        if (!is_explained(&v[i]) || is_not_for_profile(j, (enum rule)v[i].rule) || is_reported_elsewhere(j, a, &v[i]))
             continue;
         weigh_request(j, a, &v[i], &has, &lacks);
         v[i].needs |= a->h->heard_pmtu ? N_RSP : 0; /* and that response must not be another queue pair's */
@@ -231,7 +231,7 @@ void judge_request_verdicts(struct judge *j, const struct judged *a)
 /* --- Responses -------------------------------------------------------------------------------- */
 
 /* Whether the READ that is answered may be the rest of one that was sent before the capture began. */
-static bool may_be_rest(struct req_dir *h, const struct pkt *p)
+static bool may_be_rest_of_read(struct req_dir *h, const struct pkt *p)
 {
     const struct read_req *first = req_dir_ask(h, p->bth.psn, 0);
 
@@ -260,7 +260,7 @@ static void weigh_by_traits(const struct judged *a, struct verdict *v, unsigned 
         *lacks = req_dir_sent(a->h, a->p->bth.psn) ? 0 : N_COMPLETE;
     if (traits & T_REST) {
         v->needs |= N_RSP; /* and the response is no other queue pair's */
-        *lacks = may_be_rest(a->h, a->p) ? N_REQ : 0;
+        *lacks = may_be_rest_of_read(a->h, a->p) ? N_REQ : 0;
     }
 }
 
@@ -280,10 +280,10 @@ static void weigh_response(const struct judged *a, struct verdict *v, unsigned *
         break;
     case RULE_RDA_02: /* where READs and the path MTU were learnt from the capture, it may be the rest of one READ that
                          was asked for again */
-        *lacks = may_be_rest(h, a->p) || (h->heard_pmtu && req_dir_ask(h, a->p->bth.psn, 1)) ? N_REQ : 0;
+        *lacks = may_be_rest_of_read(h, a->p) || (h->heard_pmtu && req_dir_ask(h, a->p->bth.psn, 1)) ? N_REQ : 0;
         break;
     case RULE_RDA_03:
-        *lacks = may_be_rest(h, a->p) ? N_REQ : 0;
+        *lacks = may_be_rest_of_read(h, a->p) ? N_REQ : 0;
         v->needs |= h->again ? N_COMPLETE : 0; /* it may answer a READ that was asked for again, unseen */
         break;
     case RULE_SVC_03:
