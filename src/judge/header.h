@@ -1,4 +1,4 @@
-/* layer 3 (judge): rules about the headers of one packet, and which bits of the headers each of them reads. */
+/* layer 3 (judge): rules about the headers of one packet, and which header fields each of them reads. */
 #ifndef RDMATRACE_JUDGE_HEADER_H
 #define RDMATRACE_JUDGE_HEADER_H
 
@@ -48,35 +48,36 @@ enum header_field {
 #define X(name, bit, bits) FIELD_##name,
     HEADER_FIELDS(X)
 #undef X
-        HEADER_INSIDE,          /* the fields above; what follows is not among the bytes compared */
+        HEADER_INSIDE,          /* the fields above; the fields below are outside of HEADER_BYTES */
     FIELD_LINK = HEADER_INSIDE, /* Ethernet, LRH, GRH, VCRC */
-    FIELD_EXT,                  /* extended headers behind the BTH, but the AETH */
-    FIELD_AETH,                 /* its syndrome */
-    FIELD_PAYLOAD,              /* how long the payload is, and its pad bytes */
-    FIELD_ICRC,                 /* and whether the packet was captured in full */
+    FIELD_EXT,                  /* extension headers after the BTH, except the AETH */
+    FIELD_AETH,                 /* AETH syndrome */
+    FIELD_PAYLOAD,              /* payload length and pad bytes */
+    FIELD_ICRC,                 /* ICRC, and whether the packet was captured in full */
     HEADER_FIELD_COUNT
 };
 #define READS(name) (UINT64_C(1) << FIELD_##name)
 
-/* A rule about the headers of one packet. A packet whose fields are those of an earlier one that broke no rule skips
- * the check: all that any rule of packets on the fast path reads is compared (judge_use_header_rules()), but for
- * `plain`. A field outside of the bytes compared that is read and not `plain` turns the fast path off. */
+/* A rule about the headers of one packet. The fast path skips the check for a packet whose fields equal those of an
+ * earlier packet that broke no rule; it compares every field in `reads` of any rule, except those in `plain`
+ * (judge_use_header_rules()). A rule that reads a field from FIELD_LINK on, and does not declare it `plain`, turns
+ * the fast path off. */
 struct header_rule {
-    uint8_t rule;   /* enum rule; the check is asked of packets of rule_table[rule].applies */
-    uint64_t reads; /* READS(): all fields that the check looks at */
-    uint64_t plain; /* those of them that may change: is_plain() of fast_path.c has made sure that the rule is kept */
+    uint8_t rule;   /* enum rule; rule_table[rule].applies selects the packets that are checked */
+    uint64_t reads; /* READS(): all fields that the check reads */
+    uint64_t plain; /* the part of `reads` that may differ: is_plain() in fast_path.c ensures that the rule is kept */
     void (*check)(struct judge *j, const struct pkt *p);
 };
 extern const struct header_rule header_rules[];
 extern const unsigned n_header_rules;
 
-/* The rules that packet `p`, which has a BTH, lets be judged: they count as judged from now on. */
+/* The rules that apply to packet `p`, which has a BTH, count as judged from now on. */
 void header_applies(struct judge *j, const struct pkt *p);
-/* Ask every header rule that applies to packet `p`, which has a BTH. */
+/* Check every header rule that applies to packet `p`, which has a BTH. */
 void judge_headers(struct judge *j, const struct pkt *p);
-/* A packet with a wrong ICRC, or whose headers contradict each other or the packet: which rule it breaks. */
+/* Report the rule that a packet breaks that has a wrong ICRC, or headers that contradict each other or the packet. */
 void judge_malformed(struct judge *j, const struct pkt *p);
-/* Judge headers by these rules: from judge_new(), and for tests. `rules` must stay. */
+/* Set the header rules and the fields that the fast path compares; for judge_new() and tests. `rules` is not copied. */
 void judge_use_header_rules(struct judge *j, const struct header_rule *rules, unsigned n);
 
 #endif

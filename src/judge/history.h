@@ -1,13 +1,13 @@
-/* layer 3 (judge): internal: what is remembered of requests to compare later packets with. */
+/* layer 3 (judge): internal: state kept of earlier requests and responses, to compare later packets with. */
 #ifndef RDMATRACE_JUDGE_HISTORY_H
 #define RDMATRACE_JUDGE_HISTORY_H
 
 #include "src/judge/flow_state.h"
 
-/* What is remembered of the requests of a flow to compare later packets with (history.c). Begun anew with the queue
- * pair, but for the counts. */
-#define HISTORY_PAYLOADS 256 /* READ responses */
-#define HISTORY_KEYS     8   /* R_Keys that were invalidated */
+/* State of history.c for the requests of a flow. history_begin() clears it for a new connection, except the counts
+ * for the notes. */
+#define HISTORY_PAYLOADS 256 /* READ responses remembered */
+#define HISTORY_KEYS     8   /* invalidated R_Keys remembered */
 struct read_payload {
     uint32_t psn;
     uint32_t frame; /* 0: empty */
@@ -16,46 +16,45 @@ struct read_payload {
 struct history_key {
     uint32_t rkey;
     uint32_t psn, frame;         /* of the SEND with Invalidate; frame 0: empty */
-    uint32_t use_psn, use_frame; /* of the first request with it since; frame 0: none */
+    uint32_t use_psn, use_frame; /* of the first request that used the key after that; frame 0: none */
     uint8_t use_opcode;
 };
 struct history {
     struct read_payload payloads[HISTORY_PAYLOADS]; /* by PSN */
     struct history_key keys[HISTORY_KEYS];
-    uint32_t keys_at; /* invalidated in all */
+    uint32_t keys_at; /* number of keys invalidated */
     struct {
         bool have;
-        uint32_t frame; /* of a request that came behind later ones */
-        uint32_t end;   /* behind all that was seen then */
-    } late;
+        uint32_t frame; /* of that request */
+        uint32_t end;   /* PSN after all requests seen until then */
+    } late;             /* a request that was seen after requests of later PSNs */
     struct {
         bool have;
         uint32_t psn, msn, frame;
-    } msn_base; /* plain ACK that was sent when nothing behind its PSN had been taken: its MSN counts what is up to it
-                 */
+    } msn_base; /* a plain ACK whose MSN counts exactly the messages up to its PSN */
     struct {
         bool have;
-        uint32_t end; /* behind all that was seen then */
-    } duplicates; /* requests came again, or late, and no ACK was seen since that can but be for one sent after them */
+        uint32_t end; /* PSN after all requests seen until then */
+    } duplicates; /* duplicate or late requests, which an ACK may answer until a PSN from `end` on is acknowledged */
     bool have_syndrome;
-    uint8_t syndrome;                          /* of the latest plain ACK */
-    bool at_responder;                         /* of `reordered`: the tap was there */
-    uint64_t reread, differ;                   /* READ responses seen again, and with other data */
-    uint64_t unsolicited, unsolicited_credits; /* ACKs that nothing asked for, and with other credits */
-    uint64_t reordered;                        /* requests taken out of order without a NAK */
-    uint32_t reread_frame, differ_frame, unsolicited_frame, reordered_frame; /* the first ones */
+    uint8_t syndrome;                          /* syndrome of the latest plain ACK */
+    bool at_responder;                         /* with `reordered`: the tap was at the responder */
+    uint64_t reread, differ;                   /* responses to retransmitted READs: all; with other data */
+    uint64_t unsolicited, unsolicited_credits; /* ACKs that no request can have caused: all; with other credits */
+    uint64_t reordered;                        /* requests that arrived out of order and caused no NAK */
+    uint32_t reread_frame, differ_frame, unsolicited_frame, reordered_frame; /* first frame of each */
 };
 
 struct judge;
 struct judged;
 
-/* Make what is remembered of the requests of `f`, or begin anew; false without memory. */
+/* Create the history of flow `f`, or clear it for a new connection; false: out of memory. */
 bool history_begin(struct jflow *f);
-/* A request, before it changes the evidence. */
+/* A request, before the observer updates its state. */
 void history_request(struct judge *j, const struct judged *a);
-/* A response, before it changes the evidence; not for a copy, nor for one whose requests were not seen. */
+/* A response, before the observer updates its state; not for an identical copy, or if its request was not seen. */
 void history_response(struct judge *j, const struct judged *a);
-/* At the end: notes. */
+/* At the end: write the notes. */
 void history_end(struct judge *j, uint32_t flow);
 
 #endif

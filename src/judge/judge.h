@@ -1,9 +1,8 @@
 /* layer 3 (judge): the judge: packets in, findings out.
  *
- * Seen is not delivered: a captured packet may have been lost behind the tap, and a packet that was not captured may
- * have been delivered. A rule is broken only if no history that agrees with what was seen keeps it; and where a rule
- * needs more than the capture gives (both directions, a complete capture, a tap at one end ...), a failure is
- * inconclusive. */
+ * A captured packet may have been lost after the tap, and a packet that was not captured may have been delivered. So a
+ * rule counts as broken only if no sequence of events that fits the capture keeps it. Where a rule needs more than the
+ * capture provides (both directions, a complete capture, a tap at one end ...), a failure is inconclusive. */
 #ifndef RDMATRACE_JUDGE_JUDGE_H
 #define RDMATRACE_JUDGE_JUDGE_H
 
@@ -13,46 +12,46 @@
 #include "src/judge/findings.h"
 
 enum profile {
-    PROFILE_STRICT, /* the rules as they are */
-    PROFILE_RXE,    /* habits of Linux soft-RoCE */
+    PROFILE_STRICT, /* the rules as specified */
+    PROFILE_RXE,    /* Linux soft-RoCE: its known deviations are permitted */
     PROFILE_NV,     /* out-of-order placement and adaptive retransmission */
 };
-/* "strict", "rxe", "nv"; and back (false: no such profile). */
+/* Name of a profile ("strict", "rxe", "nv"); parse one (false: no such profile). */
 const char *profile_str(enum profile p);
 bool profile_parse(const char *s, enum profile *p);
 
-/* Where a tap is, seen from a connection: its requester is the end that opened it (the active side of CM, else whoever
- * sent the first request). Requests of the other end are judged with the sides swapped. */
+/* Position of a tap on a connection. TAP_REQUESTER is at the end that opened the connection (the active side of CM,
+ * else the sender of the first request), TAP_RESPONDER at its peer. For requests of the peer the two are swapped. */
 enum tap_side {
     TAP_UNKNOWN,
     TAP_REQUESTER,
     TAP_RESPONDER,
     TAP_MIDDLE,
 };
-/* "unknown", "requester", "responder", "middle"; and back. */
+/* Name of a position ("unknown", "requester", "responder", "middle"); parse one (false: no such position). */
 const char *tap_str(enum tap_side t);
 bool tap_parse(const char *s, enum tap_side *t);
 
 #define JUDGE_FLOWS 4096 /* flows kept at a time */
-#define JUDGE_TAPS  64   /* interfaces whose tap can be told apart */
+#define JUDGE_TAPS  64   /* interfaces that can have a tap position of their own */
 
 #define JUDGE_HOSTS  8
-#define JUDGE_COUNTS 11 /* what is counted of a host */
+#define JUDGE_COUNTS 11 /* number of counters of a host */
 
-/* What an adapter has counted during the capture; and what the trace shows (the judge's own copy). */
+/* Counters of an adapter for the time of the capture, and the same counts made from the trace. */
 struct judge_host {
     struct conn_addr addr;
     uint64_t value[JUDGE_COUNTS];
     uint64_t seen[JUDGE_COUNTS];
-    bool have[JUDGE_COUNTS];   /* value is given */
-    bool narrow[JUDGE_COUNTS]; /* by counters of 32 bits, which wrap */
+    bool have[JUDGE_COUNTS];   /* value[] was given */
+    bool narrow[JUDGE_COUNTS]; /* value[] is of 32-bit counters, which wrap */
 };
-/* Take the counters that a text names, each followed by its number: the output of `rdma statistic`, of `ethtool -S`,
- * lines "name:value". Names that are not known are passed over. `before`: values at the start, which are subtracted.
- * False if there is no counter. */
+/* Read counters from a text: output of `rdma statistic` or `ethtool -S`, or lines "name:value". Unknown names are
+ * skipped. `before`: values at the start of the capture, which are subtracted. False if the text has no known
+ * counter. */
 bool judge_counters(struct judge_host *h, const char *text, size_t len, bool before);
 
-/* The side of one interface of one file. */
+/* Tap position of one interface of one file. */
 struct judge_tap {
     uint32_t tap; /* conn_tap_of() */
     enum tap_side side;
@@ -60,31 +59,31 @@ struct judge_tap {
 
 struct judge_opts {
     enum profile profile;
-    struct judge_tap taps[JUDGE_TAPS]; /* interfaces of single files; for all others: */
+    struct judge_tap taps[JUDGE_TAPS]; /* positions by file and interface; interfaces not listed: tap[] */
     unsigned n_taps;
-    enum tap_side tap[JUDGE_TAPS];        /* by interface; further ones are TAP_UNKNOWN */
-    bool complete;                        /* the capture lost no frame */
+    enum tap_side tap[JUDGE_TAPS];        /* by interface number; from JUDGE_TAPS on: TAP_UNKNOWN */
+    bool complete;                        /* the user says that the capture lost no frame */
     bool off[RULE_COUNT];                 /* rules that are not judged */
-    int ack_timeout;                      /* exponent of the local ACK timeout where CM does not say; -1: not known */
-    int retry_cnt;                        /* likewise the retry count */
-    struct judge_host hosts[JUDGE_HOSTS]; /* whose counters are known */
+    int ack_timeout;                      /* exponent of the local ACK timeout if CM was not captured; -1: not known */
+    int retry_cnt;                        /* retry count if CM was not captured; -1: not known */
+    struct judge_host hosts[JUDGE_HOSTS]; /* hosts with known counters */
     unsigned n_hosts;
-    /* every packet is judged by every rule, also one that is like those before: for tests, which compare */
+    /* for tests: no packet takes the fast path, every packet is judged by every rule */
     bool thorough;
 };
 
 struct judge;
 
-/* NULL without memory. */
+/* NULL: out of memory. */
 struct judge *judge_new(const struct judge_opts *o);
 void judge_free(struct judge *j);
-/* The connections, so that the user's knowledge can be given to conn_learn(). */
+/* The connection table: parameters given by the user are added with conn_learn(). */
 struct conn_table *judge_conns(struct judge *j);
-/* One packet; those of an interface in the order of time. */
+/* Judge a packet; packets of one interface in the order of their time stamps. */
 void judge_packet(struct judge *j, const struct pkt *p);
-/* The file `file` lost `drops` frames, as it says. */
+/* File `file` states that its capture dropped `drops` frames. */
 void judge_drops(struct judge *j, uint16_t file, uint64_t drops);
-/* After the last packet: what is left is judged, notes are written. */
+/* After the last packet: judge what is pending, and write the notes. */
 void judge_end(struct judge *j);
 struct findings *judge_findings(struct judge *j);
 

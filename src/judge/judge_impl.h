@@ -1,4 +1,5 @@
-/* layer 3 (judge): internal: the judge, a packet as its checks see it, and the checks by their files. */
+/* layer 3 (judge): internal: struct judge, struct judged, and the functions of the judge by the file that defines
+ * them. */
 #ifndef RDMATRACE_JUDGE_JUDGE_IMPL_H
 #define RDMATRACE_JUDGE_JUDGE_IMPL_H
 
@@ -15,37 +16,37 @@ struct judge {
     struct judge_opts o;
     struct observer *observer;
     struct conn_table *conns; /* of `observer` */
-    struct flow *flow;        /* those of `conns`, by index */
+    struct flow *flow;        /* flows of `conns`, by index */
     struct findings *findings;
     struct jflow *flows; /* JUDGE_FLOWS */
     const struct header_rule *header_rules;
     unsigned n_header_rules;
-    bool no_usual;                    /* a header rule reads what the fast path does not compare: no packet is usual */
-    uint64_t usual_bits[USUAL_WORDS]; /* the bits of the headers that are compared, as load_le64() gives them */
-    uint16_t usual[JUDGE_FLOWS];      /* flows of usual packets, by a hash of their headers */
-    uint64_t n_found;                 /* findings and notes so far */
-    uint64_t n_found_before;          /* before the packet that is being judged */
+    bool no_usual;                    /* the fast path is off: a header rule reads a field that is not compared */
+    uint64_t usual_bits[USUAL_WORDS]; /* mask of the header bits that the fast path compares (load_le64()) */
+    uint16_t usual[JUDGE_FLOWS];      /* flow of the packets on the fast path, by a hash of their headers */
+    uint64_t n_found;                 /* number of failures and notes so far */
+    uint64_t n_found_before;          /* n_found before the current packet */
     struct ud_dest ud[UD_DESTS];
-    uint64_t ud_from[UD_DESTS]; /* keys of queue pairs that have sent datagrams */
+    uint64_t ud_from[UD_DESTS]; /* keys of queue pairs that have sent datagrams; 0: unused */
     bool ud_from_lost;
     struct cm_exchange cm[CM_EXCHANGES];
     struct lap lap[LAPS];
     uint32_t lap_at;
     uint64_t packets, cut, untimed, backwards, drops, malformed;
     uint32_t cut_frame, backwards_frame;
-    uint64_t last_found_frame; /* the latest frame of which anything was found */
-    uint64_t last_unreadable;  /* the latest frame that its receiver drops and that belongs to no flow */
+    uint64_t last_found_frame; /* number of the latest frame with a failure; 0: none */
+    uint64_t last_unreadable;  /* latest frame damaged or not decodable, so of no flow; 0: none */
     ns_t first_ts[JUDGE_TAPS], last_ts[JUDGE_TAPS];
-    struct ts_step step[JUDGE_TAPS]; /* by ts_slot(): of several files at a time */
+    struct ts_step step[JUDGE_TAPS]; /* by ts_slot(): interfaces of several files share the table */
     struct pauser pauser[PAUSERS];
     unsigned n_pauser;
     struct unknown_cnp unknown_cnp[UNKNOWN_CNPS];
     struct notifier notifier[NOTIFIERS];
     uint32_t n_unknown_cnp;
     uint16_t file;
-    bool incomplete;  /* packets were cut within their headers, or time ran backwards */
-    bool have_cm;     /* there was connection management, or what may have been it */
-    unsigned applied; /* ON_*: the rules that apply to these count as judged */
+    bool incomplete;  /* the capture is incomplete: headers were cut, or time stamps run backwards */
+    bool have_cm;     /* CM messages were captured, or packets to QP 1 that may be CM messages */
+    unsigned applied; /* ON_*: rules for these kinds of packets count as judged */
     char said[6][256];
     unsigned said_at;
 };
@@ -55,21 +56,21 @@ static inline bool judge_wants(const struct judge *j, enum rule rule)
     return !j->o.off[rule];
 }
 
-/* A request, or a response to requests, as the checks see it before it changes the evidence. */
+/* A request, or a response, with what is known of it; the checks run before it updates the state of its flow. */
 struct judged {
     const struct pkt *p;
-    uint32_t flow;   /* of the requests */
-    struct jflow *f; /* likewise */
+    uint32_t flow;   /* flow of the requests, also for a response */
+    struct jflow *f; /* state of that flow */
     struct req_dir *h;
     uint8_t as;  /* of a request: enum seen_as */
-    uint8_t why; /* of a request that goes back: enum why_back */
-    bool usual;  /* the checks of the transport need not be asked */
+    uint8_t why; /* of a request that begins a retransmission: enum why_back */
+    bool usual;  /* the request keeps every rule of the transport (shadow_is_usual()): its checks are skipped */
 };
 
 /* --- clock.c ---------------------------------------------------------------------------------- */
 
 void judge_step_learn_more(struct judge *j, const struct frame *f);
-/* Take the time stamp of a frame of one of the first JUDGE_TAPS interfaces. */
+/* Learn the time stamp resolution of an interface from a frame of one of the first JUDGE_TAPS interfaces. */
 static inline void judge_step_learn(struct judge *j, const struct frame *f)
 {
     const struct ts_step *s = &j->step[ts_slot(f)];
@@ -77,9 +78,10 @@ static inline void judge_step_learn(struct judge *j, const struct frame *f)
     if (UNLIKELY(s->ns != 1 || s->owner != ts_owner(f)))
         judge_step_learn_more(j, f);
 }
-/* The time between `p` and an earlier packet may be more or less by so many ns than their time stamps say. */
+/* Resolution of the time stamps at the interface of `p`, ns; 0: exact to 1 ns. A time between two packets may be
+ * wrong by this much. */
 ns_t judge_step(const struct judge *j, const struct pkt *p);
-/* A timer of an end may run out so much earlier, or later, than it should, as far as time stamps tell. */
+/* Tolerance for timers of an end, ns: time stamp resolution, and with PROFILE_RXE the clock tick of its host. */
 static inline ns_t judge_slack(const struct judge *j, const struct pkt *p)
 {
     return judge_step(j, p) + (j->o.profile == PROFILE_RXE ? 4 * NS_PER_MS : 0);
@@ -87,99 +89,99 @@ static inline ns_t judge_slack(const struct judge *j, const struct pkt *p)
 
 /* --- fast_path.c ------------------------------------------------------------------------------ */
 
-/* The flow of a usual packet: its headers are those of an earlier packet of its flow that broke no rule, in all that
- * may differ without being right all the same. Nothing that judge_headers() and judge_flow() look at is unusual then,
- * and both are done with it. FLOW_NONE: any other packet. */
+/* The flow of a packet that takes the fast path: the header bits in judge.usual_bits equal those of an earlier
+ * packet of the flow that broke no rule, and is_plain() holds for the other fields. judge_headers() and judge_flow()
+ * would find nothing and are skipped. FLOW_NONE: the packet takes the slow path. */
 uint32_t judge_usual_flow(struct judge *j, const struct pkt *p);
-/* Values that the flow keeps, once the headers of `p` were judged. */
+/* Judge the values that must not change within a flow; after judge_headers(). */
 void judge_flow(struct judge *j, const struct pkt *p, uint32_t flow);
-/* The service of a flow's packet. */
+/* Judge the service of a packet: it must not change within a flow. */
 void judge_service(struct judge *j, const struct pkt *p, uint32_t flow);
-/* At the end: a flow whose other direction stayed silent, against the REQ of its connection. */
+/* At the end: if the other direction of the flow was not seen, compare its P_Key with that of the REQ. */
 void judge_flow_silent(struct judge *j, uint32_t flow);
 
 /* --- header.c: datagrams ---------------------------------------------------------------------- */
 
 void judge_datagram(struct judge *j, const struct pkt *p);
-/* Of the first packet of a flow: what datagrams have told of its queue pair. */
+/* The first packet of a flow: if its destination received datagrams before, the queue pair has service UD. */
 void judge_first_packet(struct judge *j, const struct pkt *p, uint32_t flow);
-/* What is known of a queue pair as the destination of datagrams: ud_dest_find() NULL if nothing is, ud_dest() makes
- * it. */
+/* The entry of a queue pair that receives datagrams. ud_dest_find(): NULL if there is none; ud_dest() creates it. */
 struct ud_dest *ud_dest_find(struct judge *j, uint32_t tap, const struct conn_addr *dst, uint32_t qpn);
 struct ud_dest *ud_dest(struct judge *j, uint32_t tap, const struct conn_addr *dst, uint32_t qpn);
-/* Note the queue pair that a datagram names as its sender; and whether it was noted (j->ud_from_lost: some were
- * forgotten). */
+/* judge_ud_source() stores the source queue pair of a datagram; ud_source_seen() looks one up. A queue pair that was
+ * stored may be missing if j->ud_from_lost. */
 void judge_ud_source(struct judge *j, const struct pkt *p);
 bool ud_source_seen(const struct judge *j, uint32_t tap, const struct conn_addr *src, uint32_t qpn);
 
-/* --- request.c, response.c: what a flow carries ----------------------------------------------- */
+/* --- request.c, response.c: connected packets ------------------------------------------------- */
 
 void judge_request(struct judge *j, const struct pkt *p, uint32_t flow);
 void judge_response(struct judge *j, const struct pkt *p, uint32_t flow);
 /* At the end: notes about the requests of a flow. */
 void judge_request_end(struct judge *j, uint32_t flow);
 
-/* --- verdict.c: what the checks of the transport say ------------------------------------------ */
+/* --- verdict.c: the checks of the transport --------------------------------------------------- */
 
 void judge_request_verdicts(struct judge *j, const struct judged *a);
 void judge_response_verdicts(struct judge *j, const struct judged *a);
-/* Name of an opcode, "another" if it has none. */
+/* Name of an opcode; "another" if it is not defined. */
 const char *opcode_name(uint8_t opcode);
 
-/* --- pending.c: what a packet that is recorded late would refute ------------------------------ */
+/* --- pending.c: failures that a packet captured out of order would refute --------------------- */
 
-/* A request passed over PSNs. */
+/* A request after skipped PSNs. */
 void pending_gap(struct judge *j, const struct judged *a);
-/* A response to what was not sent yet. */
+/* A response with a PSN that was not seen in a request yet. */
 void pending_early(struct judge *j, const struct judged *a);
-/* An ACK while a loss is being repaired. */
+/* An ACK during go-back-N recovery. */
 void pending_gbn_ack(struct judge *j, const struct judged *a);
-/* A sequence NAK: it proves the gap at its PSN. */
+/* A sequence NAK: it proves that the PSN it names was skipped. */
 void pending_nak(struct judge *j, const struct judged *a);
-/* A packet of `flow`, or the end (`now`): report what nothing has refuted in time. */
+/* After a packet of `flow`, or at the end (`now`): report pending failures that no packet refuted in time. `p` may
+ * be NULL. */
 void pending_review(struct judge *j, const struct pkt *p, uint32_t flow, bool now);
 
 /* --- cm.c, cm_params.c: connection management ------------------------------------------------- */
 
-/* A REP, before what it teaches is applied. */
+/* A REP, before it changes the connection table. */
 void judge_cm_early(struct judge *j, const struct pkt *p);
-/* A MAD. */
+/* Judge a MAD, if it is a CM message. */
 void judge_cm(struct judge *j, const struct pkt *p);
-/* The first packet of a flow, against the paths that LAPs propose. */
+/* The first packet of a flow: it must not use a path that a LAP has proposed and no APR accepted. */
 void judge_cm_path(struct judge *j, const struct pkt *p, uint32_t flow);
 void judge_cm_end(struct judge *j);
-/* A request against what CM agreed on. Does nothing if keeps_cm_params(). */
+/* Compare a request with the parameters of CM. keeps_cm_params(): there is nothing to report. */
 void judge_cm_request(struct judge *j, const struct judged *a);
 static inline bool keeps_cm_params(const struct jflow *f, const struct flow *c, const struct pkt *p)
 {
     return f->psn_checked && !f->closed && !(c->paired_by == PAIR_CM && c->pmtu && p->payload_len > c->pmtu);
 }
-/* A response likewise, as long as nothing was acknowledged before it. */
+/* Compare a response with them, as long as no request of the flow was acknowledged. */
 void judge_cm_response(struct judge *j, const struct judged *a);
-/* At the end: packets for a queue pair other than the one that CM named. */
+/* At the end: packets sent to another queue pair than the one that CM announced. */
 void judge_wrong_qpns(struct judge *j);
 
 /* --- pause.c, counters.c ---------------------------------------------------------------------- */
 
-/* A frame without InfiniBand, which may be a pause frame. */
+/* Judge a frame without InfiniBand, if it is a pause frame. */
 void judge_pause(struct judge *j, const struct pkt *p);
-/* A connected packet of `flow`. */
+/* A packet of `flow`: its sender must not be paused. */
 void judge_while_paused(struct judge *j, const struct pkt *p, uint32_t flow);
 void judge_pause_end(struct judge *j);
-/* A packet with a BTH against the counters of hosts, if there are any; the end. */
+/* Count a packet with a BTH for the hosts whose counters are given; at the end: compare. */
 void judge_count(struct judge *j, const struct pkt *p);
 void judge_counters_end(struct judge *j);
 
 /* --- congestion.c ----------------------------------------------------------------------------- */
 
 void judge_cnp(struct judge *j, const struct pkt *p);
-/* A request or READ response of `flow` marked CE; `of` is the flow of the requests, or FLOW_NONE. */
+/* A request or READ response of `flow` that is marked CE; `of` is the flow of the requests, or FLOW_NONE. */
 void judge_mark(struct judge *j, const struct pkt *p, uint32_t flow, uint32_t of);
-/* At the end: marks without a CNP; CNPs for queue pairs that nothing is known of; how destinations are shared. */
+/* At the end: CE marks without a CNP; CNPs for queue pairs without traffic; fairness between senders. */
 void judge_marks_end(struct judge *j);
 void judge_unknown_cnps(struct judge *j);
 void judge_fairness(struct judge *j);
-/* Marks and CNPs of a flow, at the end. */
+/* At the end: CE marks and CNPs of a flow. */
 void judge_congestion(struct judge *j, uint32_t flow);
 
 #endif

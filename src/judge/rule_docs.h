@@ -1,11 +1,11 @@
-/* layer 3 (judge): the rule catalogue for people: as a table, as JSON, as a manual page, or one rule explained. */
+/* layer 3 (judge): output of the rule catalogue: table, JSON, manual page, or all about one rule. */
 #ifndef RDMATRACE_JUDGE_RULE_DOCS_H
 #define RDMATRACE_JUDGE_RULE_DOCS_H
 
 #include "buf.h"
 #include "src/transport/rules.h"
 
-/* The needs in `needs` (N_*), joined by ", "; "nothing but the packet" for none. */
+/* Write the needs `needs` (N_*), separated by ", "; "nothing but the packet" for 0. */
 void needs_text(struct buf *b, unsigned needs);
 
 void catalog_table(struct buf *b);

@@ -1,15 +1,15 @@
-/* layer 3 (judge): replicas of both ends of a connection, driven by what a tap saw.
+/* layer 3 (judge): replicas of both ends of a connection, driven by the packets seen at a tap.
  *
- * A replica is made of the transport's own parts, and of what is not known (src/transport/unknown.h): each packet is
- * first checked, by the very checks that an endpoint of ours must pass, and then applied. It begins with what CM, a
- * parameter exchange or the user told, or in mid-stream with the first request seen; what is not known is learnt. One
- * shadow is for one direction of requests: their requester, and the responder at the other end. Plain data of constant
- * size, about 24 KiB; made when a direction is first used.
+ * A replica is a requester or responder of src/transport with the ranges of src/transport/unknown.h. Each packet is
+ * first checked, by the same checks that our own endpoint must pass, and then applied. A replica begins with the
+ * parameters of CM, of a parameter exchange or of the user, or in mid-stream with the first request seen; unknown
+ * values are learnt from packets. A shadow is for the requests of one direction: their requester and the responder at
+ * the other end. It has a constant size, about 24 KiB, and is allocated when the first request of a direction is seen.
  *
- * Kept beside it, because evidence about packets (requests.h) is better there: gaps in PSNs and
- * responses that come before their requests, which wait for packets recorded late; a path MTU
- * that no CM message states, which a queue pair used anew may change; a READ refused without reason,
- * of which only the responder knows whether it has one. */
+ * Not judged by the replicas, but by the judge from what packets prove (src/conn/requests.h):
+ * - skipped PSNs, and responses before their requests: packets captured out of order may explain them (pending.c);
+ * - a path MTU that no CM message states: it may change with a new connection (fast_path.c);
+ * - a READ rejected without reason: only the responder knows the reason (response.c). */
 #ifndef RDMATRACE_JUDGE_SHADOW_H
 #define RDMATRACE_JUDGE_SHADOW_H
 
@@ -17,35 +17,35 @@
 #include "src/judge/shadow_req.h"
 #include "src/judge/shadow_rsp.h"
 
-#define SHADOW_MSGS  256 /* messages remembered */
-#define SHADOW_RES   128 /* READs and atomics remembered */
-#define SHADOW_FOUND 12  /* verdicts about one packet at most */
+#define SHADOW_MSGS  256 /* messages of the requester */
+#define SHADOW_RES   128 /* READs and atomics of the responder */
+#define SHADOW_FOUND 12  /* maximum number of verdicts about one packet */
 
-/* What is known of a connection when its shadow begins. */
+/* Known parameters of a connection when its shadow begins. */
 struct shadow_params {
     uint8_t service;   /* enum service */
-    uint8_t timeout;   /* local ACK timeout, 4.096 us x 2^n; 0: none, or not known */
+    uint8_t timeout;   /* local ACK timeout, 4.096 us x 2^n; 0: off, or not known */
     uint8_t retry_cnt; /* UINT8_MAX: not known */
-    uint8_t rnr_retry; /* 7: for ever, or not known */
-    uint8_t depth;     /* READs and atomics outstanding at most; UINT8_MAX: not known */
-    bool rxe;          /* habits of soft-RoCE */
-    bool complete;     /* the capture lost no frame */
+    uint8_t rnr_retry; /* 7: no limit, or not known */
+    uint8_t depth;     /* maximum of outstanding READs and atomics; UINT8_MAX: not known */
+    bool rxe;          /* PROFILE_RXE */
+    bool complete;     /* the user says that the capture lost no frame */
     bool from_start;   /* `psn` is the first one of the queue pair */
     uint16_t pmtu;     /* bytes, 0: not known */
-    uint32_t psn;      /* of the first request of the queue pair, or else of the next one */
-    bool thorough;     /* ask every check, also where nothing is unusual: for tests, which compare */
+    uint32_t psn;      /* from_start: the first PSN of the queue pair; else that of the first request seen */
+    bool thorough;     /* for tests: run every check, also for packets that *_is_usual() would exempt */
 };
 
 struct shadow {
-    bool thorough;  /* every check is asked, also where nothing is unusual */
-    uint32_t start; /* first PSN that the replicas know of */
+    bool thorough;  /* as in shadow_params */
+    uint32_t start; /* first PSN that the replicas know */
     struct shadow_req req;
     struct shadow_rsp rsp;
     struct req_msg msgs[SHADOW_MSGS];
     struct rsp_res res[SHADOW_RES];
 };
 
-/* Begin, or begin anew. */
+/* Initialise; also for a new connection of the same queue pairs. */
 void shadow_begin(struct shadow *r, const struct shadow_params *k);
 /* The path MTU became known. */
 static inline void shadow_learn_pmtu(struct shadow *r, uint16_t pmtu)
@@ -53,18 +53,18 @@ static inline void shadow_learn_pmtu(struct shadow *r, uint16_t pmtu)
     shadow_req_learn_pmtu(&r->req, pmtu);
     shadow_rsp_learn_pmtu(&r->rsp, pmtu);
 }
-/* Whether nothing about request `p`, which is SEEN_NEW, is unusual: no check fails. */
+/* True if no check can fail for request `p`, which is SEEN_NEW (shadow_req_tx_is_usual()). */
 static inline bool shadow_is_usual(const struct shadow *r, const struct pkt *p)
 {
     return shadow_req_tx_is_usual(&r->req, p) && !r->thorough;
 }
-/* What the checks say of request `p`: the failures, at most SHADOW_FOUND, to `out`; returns how many. */
+/* Check request `p`: write the failures, at most SHADOW_FOUND, to `out` and return their number. */
 unsigned shadow_check_request(const struct shadow *r, const struct pkt *p, struct verdict *out);
-/* Take request `p`, which is `as` to the requests `h`; after req_dir_request(). `usual`: as shadow_is_usual() said
- * before. */
+/* Apply request `p` to both replicas; after req_dir_request(), which classified it as `as` for the requests `h`.
+ * `usual`: shadow_is_usual() before that. */
 void shadow_request(struct shadow *r, const struct pkt *p, enum seen_as as, const struct req_dir *h, bool usual);
-/* What the checks say of response `p`, likewise; `at_responder`: the capture is complete and its tap at the responder,
- * so that everything is seen in the order in which the responder took and sent it. */
+/* Check response `p` in the same way. `at_responder`: the capture is complete and the tap is at the responder, so
+ * packets are seen in the order in which the responder received and sent them. */
 unsigned shadow_check_response(struct shadow *r, const struct pkt *p, bool at_responder, struct verdict *out);
 void shadow_response(struct shadow *r, const struct pkt *p);
 

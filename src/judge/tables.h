@@ -1,4 +1,4 @@
-/* layer 3 (judge): internal: what the judge keeps beside its flows. */
+/* layer 3 (judge): internal: state of the judge that belongs to no flow. */
 #ifndef RDMATRACE_JUDGE_TABLES_H
 #define RDMATRACE_JUDGE_TABLES_H
 
@@ -8,7 +8,8 @@
 
 /* --- Connection management, datagrams (cm.c, header.c) ---------------------------------------- */
 
-/* UD destinations, a table in which newer ones take the places of older ones. */
+/* A queue pair that receives datagrams. The table is a hash table without chains: a new entry overwrites an older
+ * one. */
 struct ud_dest {
     uint64_t key;
     uint32_t qkey, frame, sidr_frame;
@@ -16,36 +17,36 @@ struct ud_dest {
 };
 #define UD_DESTS 1024
 
-/* A CM message that may be sent again. */
+/* A CM message and its retransmissions. */
 struct cm_copies {
-    struct cm_msg m; /* the first one */
-    ns_t ts;         /* of the latest one */
-    uint32_t frame;  /* of the first one */
-    uint8_t copies;  /* 0: none yet */
+    struct cm_msg m; /* the first copy */
+    ns_t ts;         /* of the latest copy */
+    uint32_t frame;  /* of the first copy */
+    uint8_t copies;  /* number of copies, up to 255; 0: not seen yet */
 };
 
-/* A CM exchange, in a table like that of struct ud_dest. */
+/* A CM exchange. The table is like that of struct ud_dest. */
 struct cm_exchange {
     uint64_t key; /* of tap, addresses and the active side's communication id; 0: unused */
     uint16_t file;
     uint32_t iface;
-    ns_t begun; /* when its first REQ was seen */
+    ns_t begun; /* time stamp of its first REQ */
     struct cm_watch watch;
-    uint32_t passive_id; /* communication id of the passive side, 0: not known */
+    uint32_t passive_id; /* communication id of the passive side; 0: not known */
     struct cm_copies req, rep;
-    bool req_retransmitted;   /* a copy of the REQ was seen */
-    struct cm_copies dreq[2]; /* of the passive, of the active side */
-    bool drep[2];             /* likewise: it sent a DREP */
-    bool ended;               /* REJ, DREQ or DREP were seen */
+    bool req_retransmitted;   /* the REQ was seen more than once */
+    struct cm_copies dreq[2]; /* [0] of the passive side, [1] of the active side */
+    bool drep[2];             /* by side: it sent a DREP, or ignores the DREQ of its peer */
+    bool ended;               /* a REJ, DREQ or DREP was seen */
     struct {
         struct cm_msg m;
         uint32_t frame; /* 0: none */
         ns_t ts;
         bool from_active;
-    } early; /* a message that nothing had led to when it came */
+    } early; /* a message not permitted when it was seen; it may be captured out of order */
     struct {
         uint32_t frame; /* 0: none */
-        ns_t ts, time;  /* when, and how much time it asks for */
+        ns_t ts, time;  /* time stamp of the MRA; the time that it announces */
         bool from_active;
     } mra;
 };
@@ -53,7 +54,7 @@ struct cm_exchange {
 
 /* A path that a LAP proposes. */
 struct lap {
-    struct conn_addr addr[2]; /* of the LAP's sender, of its receiver */
+    struct conn_addr addr[2]; /* [0] of the LAP's sender, [1] of its receiver */
     uint32_t qpn[2];          /* their queue pairs */
     uint32_t tap;
     uint32_t frame;    /* 0: unused */
@@ -64,41 +65,41 @@ struct lap {
 
 /* --- Congestion (congestion.c, pause.c) ------------------------------------------------------- */
 
-/* A CNP for a queue pair of which nothing was known then. */
+/* A CNP for a queue pair without traffic until then. */
 struct unknown_cnp {
     uint32_t frame; /* 0: unused */
     uint32_t tap, qpn;
-    struct conn_addr src, dst; /* of the CNP */
-    bool early;                /* it may answer what was sent before the capture began */
+    struct conn_addr src, dst; /* addresses of the CNP */
+    bool early;                /* it may answer packets from before the capture */
 };
 #define UNKNOWN_CNPS 64
 
-/* A packet marked CE that its receiver is to answer with a CNP; frame 0: none. */
+/* A packet marked CE, for which its receiver should send a CNP; frame 0: none. */
 struct ce_mark {
     uint32_t frame, psn;
-    uint32_t of;  /* flow of the requests */
+    uint32_t of;  /* flow of the requests; FLOW_NONE: not known */
     bool request; /* else a READ response */
     ns_t ts;
 };
 
-/* A node that receives such packets, or sends CNPs. It may send one for several queue pairs, so all of its CNPs
- * count. */
+/* A notification point: a node that receives packets marked CE, or sends CNPs. One CNP may answer the marks of
+ * several queue pairs, so the CNPs are counted by node. */
 struct notifier {
-    bool used, shared; /* shared: two nodes have this place, and neither is judged */
+    bool used, shared; /* shared: the entry is used by two nodes (hash collision), neither is judged */
     uint32_t tap;
     struct conn_addr addr;
     uint64_t cnps, missed_n;
     ns_t cnp_ts;
-    struct ce_mark wait, missed; /* the oldest mark without a CNP yet, and the first that stayed without */
+    struct ce_mark wait, missed; /* the oldest mark that waits for a CNP; the first mark that got none */
 };
 #define NOTIFIERS 64
 
-/* A traffic class that a station has paused. */
+/* State of a traffic class of a station that sends pause frames. */
 struct pause {
-    /* first and latest pause frame without an end in between; when the pause is over at the earliest */
+    /* time of the first and of the latest pause frame of an uninterrupted pause; earliest end of the pause */
     ns_t since, from, until;
     uint32_t since_frame, frame;
-    bool on, storm; /* storm: it was reported */
+    bool on, storm; /* on: paused; storm: a pause storm was reported */
 };
 
 /* A station that sends pause frames. */
@@ -112,23 +113,23 @@ struct pauser {
 
 /* --- Time stamps (clock.c) -------------------------------------------------------------------- */
 
-/* What time stamps of packets sent and received may differ by: each processor and queue of a host makes its own, in
- * software some tens of microseconds after or before the packet passes the wire. */
+/* Largest error of software time stamps: each processor and queue of a host stamps its own packets, some tens of
+ * microseconds before or after the packet is on the wire. */
 #define CLOCK_SLACK (100 * NS_PER_US)
 
-/* What the time stamps of an interface are multiples of, as far as they tell: they may be rounded by so much. */
+/* Resolution of the time stamps of an interface: the largest power of ten ns that divides all of them so far. */
 struct ts_step {
-    uint32_t owner;  /* the interface, by ts_owner(); 0: none yet */
-    uint32_t ns;     /* a power of ten */
-    uint32_t stamps; /* how many were looked at */
+    uint32_t owner;  /* ts_owner() of the interface; 0: unused */
+    uint32_t ns;     /* resolution, ns: a power of ten */
+    uint32_t stamps; /* time stamps examined */
 };
 
-/* The number of an interface among all files'; not 0. */
+/* Number of an interface, unique over all files; never 0. */
 static inline uint32_t ts_owner(const struct frame *f)
 {
     return (uint32_t)f->file << 16 | (f->iface + 1);
 }
-/* Where the step of an interface is kept: few interfaces of few files do not get into each other's way. */
+/* Index in judge.step[] of an interface; unique as long as no file has more than 8 interfaces, up to 8 files. */
 static inline uint32_t ts_slot(const struct frame *f)
 {
     return (f->file * 8 + f->iface) % JUDGE_TAPS;
