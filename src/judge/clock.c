@@ -1,8 +1,8 @@
-/* layer 3 (judge): the judge: how fine time stamps are. */
+/* layer 3 (judge): the resolution of time stamps. */
 #include "src/judge/judge_impl.h"
 
-#define STEP_MAX    NS_PER_MS /* coarsest step that is recognised */
-#define STEP_STAMPS 1024      /* number of time stamps that are enough to tell */
+#define STEP_MAX    NS_PER_MS /* ns; the coarsest resolution that is recognised */
+#define STEP_STAMPS 1024      /* time stamps examined per interface */
 
 void judge_step_learn_more(struct judge *j, const struct frame *f)
 {

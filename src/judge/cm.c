@@ -1,9 +1,9 @@
-/* layer 3 (judge): the judge: rules about communication management. What is wrong with a message, and whether it may
- * come now, the transport's checks say (src/transport/cm.h); here are the exchanges that they are asked about, and the
- * frames. */
+/* layer 3 (judge): rules about connection management. The transport checks whether a message is well-formed and
+ * permitted in the state of its exchange (src/transport/cm.h). This file keeps the exchanges, calls those checks and
+ * reports failures with the frames that prove them. */
 #include "src/judge/judge_impl.h"
 
-#define COPY_WITHIN (10 * NS_PER_MS) /* a message repeated within this time is a duplicate made by the network */
+#define COPY_WITHIN (10 * NS_PER_MS) /* a message repeated within this time was duplicated by the network */
 
 static void report(struct judge *j, const struct pkt *p, struct found f)
 {
@@ -13,7 +13,7 @@ static void report(struct judge *j, const struct pkt *p, struct found f)
     judge_found(j, p, f);
 }
 
-/* --- Verdicts in words ------------------------------------------------------------------------ */
+/* --- Texts of verdicts ------------------------------------------------------------------------ */
 
 static const char *text_of(struct verdict v)
 {
@@ -63,7 +63,7 @@ static const char *number_str(struct judge *j, const char *about, uint64_t n)
     return say(j, n > 0xffff ? "%s 0x%llx" : "%s %llu", about, (unsigned long long)n);
 }
 
-/* The text of a failed check. */
+/* The failure `v` of message `m` with its texts; `cause`: frame that proves it, or 0. */
 static struct found found_of_verdict(struct judge *j, const struct cm_msg *m, struct verdict v, uint32_t cause)
 {
     struct found f = {.rule = (enum rule)v.rule, .cause = cause, .text = text_of(v)};
@@ -126,11 +126,11 @@ struct cm_packet {
     struct conn_addr src, dst;
 };
 
-/* The exchange that a message other than a REQ belongs to, and whether the active side sent it; false if its REQ was
- * not seen. */
+/* Set c->s, the exchange of a message other than a REQ, and c->from_active. False if the REQ was not seen. */
 static bool exchange_of(struct judge *j, struct cm_packet *c)
 {
-    const struct cm_rtu *ids = &c->m->rtu; /* every message but REQ and those of SIDR begins with the two ids */
+    /* every message except REQ and SIDR messages begins with the two communication ids */
+    const struct cm_rtu *ids = &c->m->rtu;
 
     c->s = exchange_find(j, key_of(c->p, &c->src, &c->dst, ids->local_id));
     c->from_active = c->s != NULL;
@@ -139,9 +139,9 @@ static bool exchange_of(struct judge *j, struct cm_packet *c)
     return c->s != NULL;
 }
 
-/* The needs that are not met for the claim that nothing preceded the exchange's REQ: the REQ may be a retransmission of
- * one from before the capture, whose replies were not captured. Retransmissions are one response timeout apart, and no
- * packet is in flight for longer. */
+/* Failures that assume that the first REQ seen began the exchange need N_COMPLETE if it was seen at the start of the
+ * capture: it may be a retransmission, and messages before it were not captured. Retransmissions are one response
+ * timeout apart, and no packet is in flight for longer. */
 static unsigned lacks_of(const struct judge *j, const struct cm_exchange *s)
 {
     ns_t timeout = cm_time(s->req.m.req.remote_timeout), doubt = timeout > COPY_WITHIN ? timeout : COPY_WITHIN;
@@ -149,7 +149,7 @@ static unsigned lacks_of(const struct judge *j, const struct cm_exchange *s)
     return s->iface >= JUDGE_TAPS || s->begun - j->first_ts[s->iface] <= doubt ? N_COMPLETE : 0;
 }
 
-/* Whether the tap is at the message's sender (`at_sender`), or at its receiver. */
+/* True if the tap is at the sender of the message (`at_sender`), or else at its receiver. */
 static bool tap_at(const struct judge *j, const struct pkt *p, bool from_active, bool at_sender)
 {
     enum tap_side side = judge_side(j, conn_tap_of(p->frame));
@@ -157,14 +157,14 @@ static bool tap_at(const struct judge *j, const struct pkt *p, bool from_active,
     return side == (from_active == at_sender ? TAP_REQUESTER : TAP_RESPONDER);
 }
 
-/* --- Messages that come again ----------------------------------------------------------------- */
+/* --- Retransmitted messages ------------------------------------------------------------------- */
 
 static void first_copy(struct cm_copies *o, const struct cm_packet *c)
 {
     *o = (struct cm_copies){.m = *c->m, .ts = c->p->frame->ts, .frame = frame_u32(c->p), .copies = 1};
 }
 
-/* A REQ, REP or DREQ: the first one is kept, further ones are compared with it. */
+/* A REQ, REP or DREQ: keep the first copy, and compare further ones with it. */
 static void check_retransmission(struct judge *j, struct cm_copies *o, const struct cm_packet *c)
 {
     const struct cm_req *req = &c->s->req.m.req;
@@ -181,7 +181,7 @@ static void check_retransmission(struct judge *j, struct cm_copies *o, const str
         return;
     bool answers = c->m->mad.attr_id == CM_REP && (c->s->req_retransmitted || o->copies == 1);
     if (answers)
-        gap = INT64_MAX / 2; /* one of the two may answer a duplicate of the REQ, and then no timer is involved */
+        gap = INT64_MAX / 2; /* one copy may answer a duplicate REQ: then no timer was involved */
     if (!answers || !c->s->req_retransmitted)
         o->copies += o->copies < UINT8_MAX;
     v = cm_retry_check(&o->m, c->m, o->copies, req->max_retries,
@@ -191,13 +191,13 @@ static void check_retransmission(struct judge *j, struct cm_copies *o, const str
         return;
     f = found_of_verdict(j, c->m, v, o->frame);
     if (strcmp(v.about, CM_COPY_EARLY) == 0 && !tap_at(j, c->p, c->from_active, true))
-        f.needs = c->from_active ? N_TAP_REQ : N_TAP_RSP; /* the one before may have been delayed */
+        f.needs = c->from_active ? N_TAP_REQ : N_TAP_RSP; /* the earlier copy may have been delayed before the tap */
     if (strcmp(v.about, CM_COPY_EARLY) == 0 && c->m->mad.attr_id == CM_REP)
-        f.needs |= N_COMPLETE; /* it may answer a duplicate of the REQ that was not captured */
+        f.needs |= N_COMPLETE; /* the REP may answer a duplicate REQ that was not captured */
     report(j, c->p, f);
 }
 
-/* --- One function a message ------------------------------------------------------------------- */
+/* --- One function per message type ------------------------------------------------------------ */
 
 static void take_req(struct judge *j, struct cm_packet *c)
 {
@@ -230,7 +230,7 @@ static void take_rep(struct judge *j, struct cm_packet *c)
         report(j, c->p, found_of_verdict(j, c->m, v, c->s->req.frame));
 }
 
-/* The flow of what the sender of a message sends on the connection; FLOW_NONE: none. */
+/* The flow of the connection whose packets the sender of message `c` sends; FLOW_NONE: not known. */
 static uint32_t flow_from(struct judge *j, const struct cm_packet *c)
 {
     uint32_t qpn = c->from_active ? c->s->rep.m.rep.qpn : c->s->req.m.req.qpn;
@@ -263,12 +263,12 @@ static void take_dreq(struct judge *j, struct cm_packet *c)
         v = cm_dreq_check(c->m, c->s->rep.m.rep.qpn);
     if (!verdict_ok(v)) {
         report(j, c->p, found_of_verdict(j, c->m, v, c->from_active ? c->s->rep.frame : c->s->req.frame));
-        c->s->drep[!c->from_active] = true; /* its receiver ignores it */
+        c->s->drep[!c->from_active] = true; /* the receiver ignores this DREQ: no DREP is due */
     }
     take_close(j, c);
 }
 
-/* An MRA announces how long its sender's reply will take at most. */
+/* An MRA: its sender announces how long its response will take at most. */
 static void take_mra(struct judge *j, struct cm_packet *c)
 {
     (void)j;
@@ -352,8 +352,9 @@ static void check_message(struct judge *j, const struct pkt *p, const struct cm_
     }
 }
 
-/* A message that came too early: the message that it answers may be captured after it, if both have the same time
- * stamp. `now`: time of the exchange's next message; NS_NEVER: there is none. */
+/* Decide about a message that was not permitted when it was seen (s->early). The message that permits it may be
+ * captured after it if both have the same time stamp. `now`: time stamp of the next message of the exchange;
+ * NS_NEVER: there is none. */
 static void settle_early(struct judge *j, struct cm_exchange *s, ns_t now)
 {
     struct verdict v = s->early.frame ? cm_watch_check(&s->watch, &s->early.m, s->early.from_active) : verdict_pass();
@@ -373,7 +374,7 @@ static void settle_early(struct judge *j, struct cm_exchange *s, ns_t now)
     cm_watch_take(&s->watch, &s->early.m, s->early.from_active);
 }
 
-/* Order and ids. */
+/* Check that the message is permitted in the state of its exchange, and its communication ids. */
 static void check_order(struct judge *j, const struct cm_packet *c)
 {
     struct verdict v = cm_watch_check(&c->s->watch, c->m, c->from_active);
@@ -460,9 +461,10 @@ void judge_cm(struct judge *j, const struct pkt *p)
     settle_early(j, c.s, p->frame->ts);
 }
 
-/* --- Data before its time --------------------------------------------------------------------- */
+/* --- Requests before the REP ------------------------------------------------------------------ */
 
-/* Requests to queue pair `qpn` from PSN `psn` on, before the REP: neither end can know yet that the other is ready. */
+/* Requests to queue pair `qpn`, the first one with PSN `psn`, before the REP: neither end can know yet that its peer
+ * is ready. */
 static void check_data_before_rep(struct judge *j, const struct cm_packet *c, const struct conn_addr *src,
                                   const struct conn_addr *dst, uint32_t qpn, uint32_t psn)
 {
@@ -498,7 +500,7 @@ void judge_cm_early(struct judge *j, const struct pkt *p)
     check_data_before_rep(j, &c, &c.src, &c.dst, c.s->req.m.req.qpn, c.s->req.m.req.psn);
 }
 
-/* --- A path that was not agreed on ------------------------------------------------------------ */
+/* --- Alternate paths -------------------------------------------------------------------------- */
 
 void judge_cm_path(struct judge *j, const struct pkt *p, uint32_t flow)
 {
@@ -526,7 +528,7 @@ void judge_cm_path(struct judge *j, const struct pkt *p, uint32_t flow)
 
 /* --- The end ---------------------------------------------------------------------------------- */
 
-/* A DREQ that was retransmitted, without any DREP. */
+/* A DREQ that was retransmitted and got no DREP. */
 static void check_unanswered(struct judge *j, const struct cm_exchange *s, bool from_active)
 {
     const struct cm_copies *o = &s->dreq[from_active];

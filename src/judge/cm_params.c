@@ -1,4 +1,4 @@
-/* layer 3 (judge): the judge: packets of a connection against what its CM messages agreed on. */
+/* layer 3 (judge): packets of a connection compared with the parameters in its CM messages. */
 #include "src/judge/judge_impl.h"
 
 static void check_first_psn(struct judge *j, const struct pkt *p, uint32_t flow, struct jflow *f)
@@ -11,10 +11,10 @@ static void check_first_psn(struct judge *j, const struct pkt *p, uint32_t flow,
     if (!c->have_psn || c->paired_by != PAIR_CM || d == 0)
         return;
     g.needs = d > 0 ? N_TAP_REQ : 0; /* the first packets may have been lost before the tap */
-    g.lacks = j->last_unreadable > c->params.rep_frame ? N_COMPLETE
-                                                       : 0; /* the unreadable packet may have been the first one */
+    /* a packet that could not be decoded may have been the first one */
+    g.lacks = j->last_unreadable > c->params.rep_frame ? N_COMPLETE : 0;
     if (c->peer != FLOW_NONE && j->flows[c->peer].has_rsp)
-        g.lacks |= N_COMPLETE; /* the REP was retransmitted after the capture had begun */
+        g.lacks |= N_COMPLETE; /* the captured REP is a retransmission: packets came before it */
     g.cause = c->params.rep_frame;
     g.expected = say(j, "PSN %u", c->psn);
     g.seen = say(j, "PSN %u", p->bth.psn);
@@ -38,7 +38,7 @@ static void report_after_close(struct judge *j, const struct pkt *p, uint32_t fl
 {
     struct found g = found_of(RULE_CM_13, flow);
 
-    g.needs = N_TAP_REQ; /* else the packet may have been reordered */
+    g.needs = N_TAP_REQ; /* else the packet may have been reordered with the DREQ or DREP */
     g.cause = j->flows[flow].closed_frame;
     g.expected = "silence";
     g.seen = p->op->name;
@@ -61,7 +61,7 @@ void judge_cm_request(struct judge *j, const struct judged *a)
         report_after_close(j, p, a->flow);
 }
 
-/* A sequence NAK, before anything was acknowledged, for a PSN before the one that this end itself announced. */
+/* A sequence NAK, before any request was acknowledged, with a PSN before the starting PSN that its sender announced. */
 void judge_cm_response(struct judge *j, const struct judged *a)
 {
     const struct pkt *p = a->p;
@@ -83,8 +83,8 @@ void judge_cm_response(struct judge *j, const struct judged *a)
     judge_found(j, p, g);
 }
 
-/* Packets for a queue pair that nothing else is known of, with the PSN that a connection between the same ends skips at
- * that moment: they belong to that connection. */
+/* Flow `flow` has packets for a queue pair without a known connection. If a connection between the same hosts
+ * skipped their first PSN at that time, they belong to that connection and have a wrong queue pair number. */
 static void check_wrong_qpn(struct judge *j, uint32_t flow, const struct jflow *f)
 {
     const struct flow *c = conn_flow_at(j->conns, flow);
@@ -99,7 +99,7 @@ static void check_wrong_qpn(struct judge *j, uint32_t flow, const struct jflow *
             continue;
         if (!req_dir_was_hole(h, f->dir->start, &hole) || f->first_frame >= hole)
             continue;
-        /* else an unknown connection and a lost packet would look the same */
+        /* else a lost packet and a connection set up before the capture look the same */
         g.needs = N_COMPLETE | N_TAP_REQ;
         g.frame = f->first_frame;
         g.cause = o->params.rep_frame;

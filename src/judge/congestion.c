@@ -1,4 +1,4 @@
-/* layer 3 (judge): the judge: rules about congestion: CNPs, marks, rates. */
+/* layer 3 (judge): rules about congestion: CNPs, CE marks, rates. */
 #include "src/judge/judge_impl.h"
 
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 /* a CNP within this time before or after a mark answers it: adapters wait some 4 ms at most between two CNPs */
 #define CNP_WITHIN (10 * NS_PER_MS)
 
-/* --- Marks and the CNPs of their receivers ---------------------------------------------------- */
+/* --- CE marks and the CNPs that they require -------------------------------------------------- */
 
 static struct notifier *notifier_of(struct judge *j, uint32_t tap, const struct conn_addr *addr)
 {
@@ -22,7 +22,7 @@ static struct notifier *notifier_of(struct judge *j, uint32_t tap, const struct 
     return n;
 }
 
-/* No CNP came for the oldest unanswered mark. */
+/* No CNP was sent for the oldest waiting mark. */
 static void missed(struct notifier *n)
 {
     if (n->missed_n++ == 0)
@@ -60,8 +60,8 @@ static void notified(struct judge *j, const struct pkt *p)
     n->cnp_ts = p->frame->ts;
 }
 
-/* Whether the marked packet was certainly delivered: it was sent once, and a later PSN was acknowledged. For a READ
- * response only a tap at its receiver proves it. */
+/* True if the marked packet was certainly delivered: it was sent once, and a later PSN was acknowledged. A READ
+ * response needs a tap at its receiver instead (N_TAP_REQ). */
 static bool was_delivered(const struct judge *j, const struct ce_mark *m)
 {
     struct req_dir *h = j->flows[m->of].dir;
@@ -70,7 +70,7 @@ static bool was_delivered(const struct judge *j, const struct ce_mark *m)
     return !m->request || (s && s->copies == 1 && s->first == m->frame && h->have_una && psn_diff(h->una, m->psn) > 0);
 }
 
-/* Nodes that send CNPs, but not for every mark. */
+/* Report nodes that send CNPs, but not for every mark. */
 void judge_marks_end(struct judge *j)
 {
     for (unsigned i = 0; i < NOTIFIERS; i++) {
@@ -94,7 +94,7 @@ void judge_marks_end(struct judge *j)
     }
 }
 
-/* Whether CNPs of the node that receives the packets of `flow` were seen, for any queue pair. */
+/* True if the node that receives the packets of `flow` sent CNPs, for any queue pair. */
 static bool sends_cnps(struct judge *j, uint32_t flow)
 {
     const struct flow *f = conn_flow_at(j->conns, flow);
@@ -118,7 +118,7 @@ static void cnp_bad(struct judge *j, const struct pkt *p, uint32_t flow, const c
     judge_found(j, p, f);
 }
 
-/* A CNP for a queue pair without traffic so far: whether it has sent is checked at the end. */
+/* A CNP for a queue pair without traffic so far: at the end, qp_is_known() decides. */
 static void keep_unknown_cnp(struct judge *j, const struct pkt *p)
 {
     struct unknown_cnp *c = &j->unknown_cnp[j->n_unknown_cnp % UNKNOWN_CNPS];
@@ -130,7 +130,7 @@ static void keep_unknown_cnp(struct judge *j, const struct pkt *p)
     conn_addr_of(p, &c->src, &c->dst);
 }
 
-/* What the queue pair that a CNP is for has sent. */
+/* Note how many payload bytes `flow` has carried when its sender gets a CNP. */
 static void mark_rate(struct judge *j, const struct pkt *p, uint32_t flow)
 {
     struct jflow *f = flow == FLOW_NONE ? NULL : &j->flows[flow];
@@ -170,7 +170,7 @@ void judge_cnp(struct judge *j, const struct pkt *p)
     mark_rate(j, p, conn_flow_at(j->conns, flow)->peer);
 }
 
-/* --- CNPs for nobody known -------------------------------------------------------------------- */
+/* --- CNPs for queue pairs without traffic ----------------------------------------------------- */
 
 static void report_unknown_cnp(struct judge *j, const struct unknown_cnp *c, unsigned lacks)
 {
@@ -186,7 +186,8 @@ static void report_unknown_cnp(struct judge *j, const struct unknown_cnp *c, uns
     judge_found(j, NULL, f);
 }
 
-/* Whether the queue pair that a CNP is for has sent, or been sent to; what is not known is added to *lacks. */
+/* True if the queue pair that a CNP is for sent packets or received any. What prevents a certain answer is added to
+ * *lacks. */
 static bool qp_is_known(struct judge *j, const struct unknown_cnp *c, unsigned *lacks)
 {
     struct conn_counts n = conn_counts(j->conns);
@@ -242,7 +243,7 @@ static void note_rate(struct judge *j, uint32_t flow, const struct jflow *f)
                "Payload of the queue pair that the CNPs are for: it should fall, and recover.");
 }
 
-/* One sender to a destination. */
+/* The payload that one queue pair sent to a destination. */
 struct share {
     uint32_t tap;
     struct conn_addr dst;
@@ -258,7 +259,7 @@ static int by_destination(const void *x, const void *y)
     return d ? d : (a->bytes < b->bytes) - (a->bytes > b->bytes);
 }
 
-/* Whether they sent at the same time: for at least half of the time of `b`. */
+/* True if `a` was sending for at least half of the time in which `b` was. */
 static bool together(const struct share *a, const struct share *b)
 {
     ns_t from = a->first > b->first ? a->first : b->first, to = a->last < b->last ? a->last : b->last;
@@ -266,7 +267,8 @@ static bool together(const struct share *a, const struct share *b)
     return (to - from) * 2 >= b->last - b->first;
 }
 
-/* Jain's index of `n` senders to one destination, of which the first sent most: those that sent while it did. */
+/* Jain's index of the senders `s` (`n`, sorted by bytes, most first) to one destination that sent at the same time
+ * as the first. */
 static void note_shares(struct judge *j, const struct share *s, uint32_t n)
 {
     double sum = 0, squares = 0, low = 0, high = 0;

@@ -1,8 +1,8 @@
-/* layer 3 (judge): the judge: counters of an adapter against the trace. */
+/* layer 3 (judge): counters of an adapter compared with the capture. */
 #include "src/counters/counters.h"
 #include "src/judge/judge_impl.h"
 
-/* What is counted in the trace, for one host. */
+/* What is counted in the capture, for each host. */
 enum {
     C_SENT,
     C_RECEIVED,
@@ -21,7 +21,7 @@ _Static_assert((int)C_COUNT == JUDGE_COUNTS, "struct judge_host has room for eac
 
 static const struct {
     const char *noun, *what; /* "packet", "sent" */
-    /* true: the host cannot have counted fewer than the capture shows; false: it may have ignored received packets */
+    /* true: the adapter must count at least what the capture shows; false: it may have dropped received packets */
     bool sent;
 } counts[C_COUNT] = {
     [C_SENT] = {"packet", "sent", true},
@@ -37,7 +37,7 @@ static const struct {
     [C_ATOMIC_RECEIVED] = {"atomic request", "received", false},
 };
 
-/* What of it a counter of an adapter may be compared with; C_COUNT: nothing. */
+/* The count (C_*) that an adapter's counter is compared with; C_COUNT: none. */
 static unsigned count_of(const struct counter_info *c)
 {
     static const uint8_t by_concept[COUNTED_CONCEPTS] = {
@@ -57,7 +57,7 @@ static unsigned count_of(const struct counter_info *c)
     return c->relation == RELATION_EQUAL && by_concept[c->concept] ? by_concept[c->concept] - 1u : C_COUNT;
 }
 
-/* --- Files of counters ------------------------------------------------------------------------ */
+/* --- Texts with counters ---------------------------------------------------------------------- */
 
 bool judge_counters(struct judge_host *h, const char *text, size_t len, bool before)
 {
@@ -79,7 +79,7 @@ bool judge_counters(struct judge_host *h, const char *text, size_t len, bool bef
     return any;
 }
 
-/* --- The trace -------------------------------------------------------------------------------- */
+/* --- The capture ------------------------------------------------------------------------------ */
 
 static void count_sent(struct judge_host *h, const struct pkt *p)
 {
@@ -121,7 +121,7 @@ void judge_count(struct judge *j, const struct pkt *p)
     }
 }
 
-/* Whether every tap with packets of the host is at the host itself. */
+/* True if every tap with packets of the host is at the host itself. */
 static bool tap_is_at_host(const struct judge *j, const struct judge_host *h)
 {
     uint32_t n = conn_counts(j->conns).flows;

@@ -1,17 +1,17 @@
-/* layer 3 (judge): values that a flow keeps; packets whose headers need no check, as they are those of an earlier
- * one. */
+/* layer 3 (judge): header values that must not change within a flow; the fast path, for packets with the same
+ * headers as an earlier packet that broke no rule. */
 #include "src/judge/judge_impl.h"
 
 static uint64_t value_reads(void);
 
 /* --- Usual packets ---------------------------------------------------------------------------- */
 
-/* What a packet is found by: its flow, and the layout of its headers. */
+/* Fields that identify the flow of a packet and the layout of its headers. */
 #define FLOW_KEY                                                                                                       \
     (READS(IP_VERSION) | READS(IP_IHL) | READS(IP_PROTO) | READS(IP_SRC) | READS(IP_DST) | READS(UDP_DPORT) |          \
      READS(BTH_DQPN))
 
-/* What the packets are that may be usual ones. */
+/* Kinds of packets that may take the fast path. */
 #define ON_FAST_PATH (ON_BTH | ON_UDP | ON_CONN | ON_RC)
 
 static const struct {
@@ -41,7 +41,7 @@ void judge_use_header_rules(struct judge *j, const struct header_rule *rules, un
         j->usual_bits[i] = load_le64(bits + 8 * i);
 }
 
-/* False: the packet has other headers. */
+/* Read the compared header bits of packet `p` into `w`. False: the packet cannot take the fast path. */
 static inline bool usual_words(const struct judge *j, const struct pkt *p, uint64_t w[USUAL_WORDS])
 {
     if (UNLIKELY((p->have & (H_IP4 | H_UDP | H_BTH)) != (H_IP4 | H_UDP | H_BTH) || p->flags || p->icrc == CRC_BAD ||
@@ -52,15 +52,15 @@ static inline bool usual_words(const struct judge *j, const struct pkt *p, uint6
     return true;
 }
 
-/* Where to look for the flow of such a packet: by source, and destination QP. */
+/* The place of such a packet's flow in judge.usual: hash of source address and destination QP. */
 static inline uint16_t *usual_place(struct judge *j, const uint64_t w[USUAL_WORDS])
 {
     return &j->usual[((w[1] ^ w[4] << 8) * HASH_MULTIPLIER) >> 52];
 }
 
-/* Header rules state as `plain` what is checked here instead of being compared: the ICRC and the length of what was
- * captured (by usual_words()), the operation, the lengths of IP, UDP, payload and pad, the AETH's syndrome and, as the
- * service is RC (by learn_usual()), the extended headers. */
+/* Check the fields that header rules declare `plain`, as they are not compared: operation, lengths of IP, UDP,
+ * payload and pad, AETH syndrome. The others are ensured elsewhere: ICRC and captured length by usual_words(),
+ * extension headers by learn_usual(), which requires RC. */
 static inline bool is_plain(const struct pkt *p, const struct jflow *f)
 {
     const uint8_t *ip = p->data + p->ip_off;
@@ -69,7 +69,7 @@ static inline bool is_plain(const struct pkt *p, const struct jflow *f)
     if (UNLIKELY(!(flags & (OPF_REQUEST | OPF_RESPONSE)) || flags & (OPF_FLUSH | OPF_ATOMIC_WRITE) || pad || len & 3 ||
                  load_be16(ip + 2) != load_be16(ip + 24) + 20u || f->mtu.pending || f->long_frame))
         return false;
-    if (p->have & H_AETH && UNLIKELY(p->aeth.syndrome >> 5 != AETH_ACK)) /* bit 7 is reserved */
+    if (p->have & H_AETH && UNLIKELY(p->aeth.syndrome >> 5 != AETH_ACK)) /* bit 7 is reserved: it must be 0, too */
         return false;
     return flags & (OPF_FIRST | OPF_MIDDLE) ? len == mtu : len <= mtu || !f->mtu.have;
 }
@@ -100,7 +100,7 @@ uint32_t judge_usual_flow(struct judge *j, const struct pkt *p)
     return flow;
 }
 
-/* The fast path does not update value_frame: do it now, before the slow path reads it. */
+/* The fast path does not update value_frame: update it now, before the slow path reads it. */
 static void catch_up(struct jflow *f)
 {
     struct steady *all[] = {&f->service, &f->pkey, &f->migreq};
@@ -133,8 +133,8 @@ static bool is_settled(const struct jflow *f)
     return !pending && f->ends_compared && f->service.value == SVC_RC;
 }
 
-/* `p` was judged on the slow path, and broke no rule if `clean`: packets with the same headers may take the fast path
- * from now on, until one takes the slow path. */
+/* After `p` was judged on the slow path: if it is `clean`, that is it broke no rule, packets with the same headers
+ * take the fast path until the next packet of the slow path. */
 static void learn_usual(struct judge *j, const struct pkt *p, uint32_t flow, bool clean)
 {
     struct jflow *f = &j->flows[flow];
@@ -152,10 +152,9 @@ static void learn_usual(struct judge *j, const struct pkt *p, uint32_t flow, boo
     }
 }
 
-/* --- Values ----------------------------------------------------------------------------------- */
+/* --- Values of a flow ------------------------------------------------------------------------- */
 
-/* A deviation: the value changed in s->other_frame, and is back now, or the packet is the next one of its queue
- * pair. */
+/* Report a deviation: the value changed in s->other_frame, and has returned, or changed within a connection. */
 static void report_deviation_as(struct judge *j, const struct pkt *p, uint32_t flow, enum rule rule,
                                 const struct steady *s, const char *expected, const char *seen, const char *text)
 {
@@ -177,7 +176,7 @@ static void report_deviation(struct judge *j, const struct pkt *p, uint32_t flow
     report_deviation_as(j, p, flow, rule, s, say(j, "%s 0x%x", what, s->value), say(j, "0x%x", s->other), text);
 }
 
-/* Whether the queue pair may have been used anew since the packet before. */
+/* True if `p` may belong to a new connection of its queue pair. */
 static bool may_be_new_conn(const struct judge *j, const struct pkt *p, uint32_t flow)
 {
     struct req_dir *h = j->flows[flow].dir;
@@ -186,8 +185,8 @@ static bool may_be_new_conn(const struct judge *j, const struct pkt *p, uint32_t
     return as == SEEN_RESTART || as == SEEN_GAP || as == SEEN_OLD;
 }
 
-/* A packet was longer than the path MTU. That alone may be another queue pair of the same number whose PSN fits by
- * chance; the path MTU of before, seen again, proves that it is not. */
+/* A Last or Only packet was longer than the path MTU. It may belong to a new connection whose PSN fits by chance; if
+ * First and Middle packets still show the old path MTU after it, it does not. */
 static void check_long(struct judge *j, const struct pkt *p, uint32_t flow)
 {
     struct jflow *f = &j->flows[flow];
@@ -206,8 +205,8 @@ static void check_long(struct judge *j, const struct pkt *p, uint32_t flow)
     f->long_frame = 0;
 }
 
-/* First and Middle packets are as long as the path MTU; requests are compared with what CM states, if it does, by the
- * transport. */
+/* The payload of First and Middle packets is one path MTU. If CM states the path MTU, the transport's checks compare
+ * requests with it. */
 static void check_mtu(struct judge *j, const struct pkt *p, uint32_t flow, struct kind_state *k, bool same)
 {
     struct jflow *f = &j->flows[flow];
@@ -268,7 +267,7 @@ void judge_service(struct judge *j, const struct pkt *p, uint32_t flow)
     if (UNLIKELY(s->pending))
         forget_usual(&j->flows[flow]);
     if (LIKELY(!news) || s->n_other > 8)
-        return; /* so many may be another queue pair of the same number */
+        return; /* so many packets may belong to a new connection */
     judge_found(
         j, p,
         (struct found){.rule = (s->other == SVC_UD) != (s->value == SVC_UD) ? RULE_SVC_02 : RULE_FMT_03,
@@ -287,7 +286,7 @@ static const char *ect_str(uint32_t capable)
     return capable ? "ECN-capable (ECT or CE)" : "not ECN-capable (Not-ECT)";
 }
 
-/* A packet marked CE: its receiver is to send a CNP. */
+/* A packet marked CE: its receiver should send a CNP. */
 static void take_ce(struct judge *j, const struct pkt *p, uint32_t flow)
 {
     struct jflow *f = &j->flows[flow];
@@ -374,8 +373,8 @@ static void check_service(struct judge *j, const struct pkt *p, uint32_t flow, s
     judge_service(j, p, flow);
 }
 
-/* Values that a flow keeps: which fields of the headers each is, and which of them may change as is_plain() looks at
- * them. In the order of their findings. */
+/* Values that must not change within a flow: the fields that each check reads, and those of them that is_plain()
+ * checks (`plain`). In the order of their findings. */
 static const struct {
     uint64_t reads, plain;
     void (*check)(struct judge *j, const struct pkt *p, uint32_t flow, struct kind_state *k, bool same);
@@ -398,7 +397,7 @@ static uint64_t value_reads(void)
     return reads;
 }
 
-/* P_Key and MigReq against the other direction, once both were seen. */
+/* Compare P_Key and MigReq of the two directions, once both were seen. */
 static void compare_ends(struct judge *j, const struct pkt *p, uint32_t flow, struct jflow *f)
 {
     uint32_t peer = conn_flow_at(j->conns, flow)->peer;
@@ -454,7 +453,7 @@ void judge_flow_silent(struct judge *j, uint32_t flow)
     judge_found(j, NULL, g);
 }
 
-/* DSCP of requests and of the responses to them. */
+/* Compare the DSCP of requests with that of their responses. */
 static void compare_dscp(struct judge *j, const struct pkt *p, uint32_t flow, struct jflow *f)
 {
     uint32_t peer = conn_flow_at(j->conns, flow)->peer;

@@ -1,17 +1,17 @@
-/* layer 3 (judge): findings and counts. */
+/* layer 3 (judge): findings and totals, and their output. */
 #include "src/judge/findings.h"
 
 #include "src/conn/conn.h"
 
 #include <stdlib.h>
 
-#define TALLIES 65536 /* kinds of findings told apart, a power of two */
+#define TALLIES 65536 /* size of the hash table of tallies, a power of two */
 
-/* How often a kind of finding occurred: rule, verdict and connection. */
+/* Number of findings with the same rule, verdict and connection. */
 struct tally {
     uint64_t key; /* 0: free */
     uint32_t n;
-    uint32_t first; /* index of its first finding + 1; 0: none kept */
+    uint32_t first; /* index of the first of them + 1; 0: none is kept */
 };
 
 struct findings {
@@ -24,7 +24,7 @@ struct findings {
     uint64_t fails[RULE_COUNT], warns[RULE_COUNT], unsure[RULE_COUNT];
     uint64_t packets;
     uint32_t connections, highest;
-    void (*left_out)(void *user, const struct finding *f); /* NULL: nobody asks */
+    void (*left_out)(void *user, const struct finding *f); /* NULL: no callback */
     void *user;
 };
 
@@ -58,7 +58,7 @@ void findings_judged(struct findings *r, enum rule rule)
     r->judged[rule] = true;
 }
 
-/* The tally of findings like `f`; NULL when there is no room for another. */
+/* The tally of findings like `f`; NULL: the table is full. */
 static struct tally *tally_of(struct findings *r, const struct finding *f)
 {
     uint64_t tap = ((uint64_t)f->file * 31 + f->tap) & 0x7f;
@@ -77,7 +77,7 @@ static struct tally *tally_of(struct findings *r, const struct finding *f)
     return &r->tallies[i];
 }
 
-/* Count a finding. True if it is one to be kept: not so many were alike. */
+/* Count a finding. True if it is to be kept. */
 static bool count(struct findings *r, const struct finding *f)
 {
     struct tally *t;
@@ -110,7 +110,7 @@ static uint32_t string_put(struct findings *r, const char *s)
     return r->strings.err ? 0 : at;
 }
 
-/* A place for another finding; NULL without memory. */
+/* A new entry for a finding; NULL: out of memory. */
 static struct finding *grow(struct findings *r)
 {
     size_t cap = r->cap ? r->cap * 2 : 64;
@@ -199,7 +199,7 @@ const char *findings_string(const struct findings *r, uint32_t offset)
 #define SEEN     "{seen}"
 #define EXPECTED "{expected}"
 
-/* The words in front of the first value of a headline: "wrong ICRC". */
+/* Length of the part of a headline before its first value: "wrong ICRC". */
 static size_t subject_len(const char *wrong)
 {
     size_t n = strcspn(wrong, "{");
@@ -209,7 +209,7 @@ static size_t subject_len(const char *wrong)
     return n;
 }
 
-/* How long the words are that `value` begins with and `subject` (of `n` characters) ends with, and a space. */
+/* Length of the words, with a space, that both end `subject` (of `n` characters) and begin `value`. */
 static size_t repeated(const char *subject, size_t n, const char *value)
 {
     for (size_t at = 0; at < n; at++) {
@@ -220,7 +220,7 @@ static size_t repeated(const char *subject, size_t n, const char *value)
     return 0;
 }
 
-/* A value, without the words that the headline has said: of "ICRC 0x1" behind "wrong ICRC", "0x1". */
+/* Write a value without the words that end the headline's subject: "ICRC 0x1" after "wrong ICRC" becomes "0x1". */
 static void put_value(struct buf *b, const char *wrong, const char *value)
 {
     static const char *const limits[] = {"at most ", "at least "};
@@ -257,7 +257,7 @@ void findings_headline(const struct findings *r, const struct finding *f, struct
         }
 }
 
-/* Whether the headline names a value. */
+/* True if the headline names a value. */
 static bool names_value(const struct findings *r, const struct finding *f)
 {
     return strchr(wrong_of(r, f), '{') != NULL;
@@ -265,7 +265,7 @@ static bool names_value(const struct findings *r, const struct finding *f)
 
 /* --- Text ------------------------------------------------------------------------------------- */
 
-/* The interfaces of a set: a tap may be there at another one, but not where it was seen. */
+/* Write the interfaces of a set: the required tap position may be that of another interface. */
 static void ifaces_text(struct buf *b, uint64_t ifaces)
 {
     const char *sep = ", seen at interface ";
@@ -279,7 +279,7 @@ static void ifaces_text(struct buf *b, uint64_t ifaces)
         }
 }
 
-/* What is missing, and which option gives it. */
+/* Text for a missing need, with the option that provides it. */
 static const char *lack_str(unsigned need, enum rule rule, bool complete)
 {
     switch (need) {
@@ -308,7 +308,7 @@ static const char *lack_str(unsigned need, enum rule rule, bool complete)
     }
 }
 
-/* All that is missing: `unpaired` of it as the two directions were paired by PSN only. */
+/* Write all missing needs; those in `unpaired` are missing because the two directions were paired by PSN only. */
 static void lacks_text(struct buf *b, enum rule rule, unsigned missing, unsigned unpaired, bool complete)
 {
     const char *sep = "";
@@ -382,7 +382,7 @@ static void finding_print(const struct findings *r, const struct findings_opts *
     buf_char(b, '\n');
 }
 
-/* Rules that are inconclusive, a line each. */
+/* Write a line for each rule that is inconclusive. */
 static void unsure_print(const struct findings *r, const struct findings_opts *o, struct buf *b)
 {
     for (unsigned i = 1; i < RULE_COUNT; i++)
@@ -523,8 +523,7 @@ static void xml(struct buf *b, const char *s)
         }
 }
 
-/* The start of the element that says of a rule what is wrong: the headline of its first finding of the worst
- * verdict. */
+/* Begin the element with a rule's failure: the headline of its first finding with the worst verdict. */
 static void junit_message(const struct findings *r, unsigned rule, enum worst w, struct buf *b)
 {
     enum severity severity = w == WORST_FAIL ? SEV_E : SEV_W;

@@ -2,15 +2,15 @@
 #include "dissect/link/eth.h"
 #include "src/judge/judge_impl.h"
 
-/* --- Packets that are not what they should be ------------------------------------------------- */
+/* --- Damaged and malformed packets ------------------------------------------------------------ */
 
-/* Whether a malformed XRC packet lacks exactly the XRCETH, or has exactly that too much. */
+/* True if a malformed XRC request lacks the XRCETH, or a malformed XRC response is longer by an XRCETH. */
 static bool xrceth_amiss(const struct pkt *p)
 {
     if (p->bth.opcode >> 5 != SVC_XRC || !p->op->name)
         return false;
     if (p->op->flags & OPF_REQUEST)
-        return p->payload_off == p->end; /* the ICRC was read as the last header */
+        return p->payload_off == p->end; /* the ICRC was decoded as the last header */
     return !(p->op->flags & OPF_PAYLOAD) && p->payload_off + 8 == p->end;
 }
 
@@ -50,7 +50,7 @@ void judge_malformed(struct judge *j, const struct pkt *p)
 
 /* --- IP, UDP ---------------------------------------------------------------------------------- */
 
-/* Sum of 16-bit words, not folded. */
+/* Sum of 16-bit words, without carry folding. */
 static uint64_t sum16(const uint8_t *p, uint32_t n)
 {
     uint64_t sum = 0;
@@ -60,7 +60,7 @@ static uint64_t sum16(const uint8_t *p, uint32_t n)
     return n ? sum + (uint64_t)p[0] * 256 : sum;
 }
 
-/* Whether the UDP checksum is right; all of the datagram was captured. */
+/* True if the UDP checksum is correct; the datagram must be captured in full. */
 static bool udp_sum_ok(const struct pkt *p, uint32_t len)
 {
     uint64_t sum =
@@ -308,14 +308,14 @@ static void check_cut(struct judge *j, const struct pkt *p)
                                     .text = "The ICRC covers bytes that were not captured."});
 }
 
-/* --- All of them ------------------------------------------------------------------------------ */
+/* --- The header rules ------------------------------------------------------------------------- */
 
 /* In the order of their findings. CONTRIBUTING.md says how to add one. */
 const struct header_rule header_rules[] = {
     {RULE_FMT_01, READS(ICRC), READS(ICRC), check_cut},
     {RULE_FMT_08, READS(IP_IHL) | READS(IP_DF) | READS(IP_FRAGMENT), 0, check_ip4},
     {RULE_FMT_07, READS(IP_IHL) | READS(IP_LEN) | READS(UDP_LEN), READS(IP_LEN) | READS(UDP_LEN), check_lengths},
-    /* the fast path takes packets without a checksum only: it covers nothing then */
+    /* FMT-09: the fast path takes only packets without a UDP checksum, so no other field is read */
     {RULE_FMT_09, READS(UDP_DPORT) | READS(UDP_SUM), 0, check_udp},
     {RULE_FMT_18, READS(LINK), 0, check_grh},
     {RULE_FMT_19, READS(LINK) | READS(BTH_DQPN), 0, check_lrh},
@@ -334,7 +334,7 @@ const struct header_rule header_rules[] = {
 };
 const unsigned n_header_rules = ARRAY_LEN(header_rules);
 
-/* What a packet with a BTH lets rules be judged by: ON_*. */
+/* The kinds (ON_*) of a packet with a BTH, which select the rules that apply to it. */
 static unsigned applies_to(const struct pkt *p)
 {
     unsigned service = p->bth.opcode >> 5, on = ON_BTH | (p->have & H_UDP ? ON_UDP : ON_LINK);
@@ -416,7 +416,7 @@ static bool is_multicast(const struct pkt *p)
     return p->addr_len == 4 ? p->dst[0] >> 4 == 0xe : p->addr_len == 16 && p->dst[0] == 0xff;
 }
 
-/* The MAC address that belongs to a multicast IP address. */
+/* True if the destination MAC address is that of the multicast IP address, or is not known. */
 static bool mac_fits(const struct pkt *p)
 {
     const uint8_t *mac = p->data, *ip = p->dst;
@@ -478,8 +478,8 @@ static void check_qkey(struct judge *j, const struct pkt *p)
     d->frame = frame_u32(p);
 }
 
-/* The flow of a datagram to a connected queue pair; FLOW_NONE if it is for another one. One that CM has told of need
- * not have carried anything yet. */
+/* The flow of the connected queue pair that a datagram is sent to; FLOW_NONE: it is sent to another queue pair. A
+ * connection known from CM counts even before its first packet. */
 static uint32_t connected_flow(struct judge *j, const struct pkt *p)
 {
     uint32_t flow = conn_flow_find(j->conns, p);
@@ -494,7 +494,7 @@ static uint32_t connected_flow(struct judge *j, const struct pkt *p)
     s = &j->flows[flow].service;
     *s = (struct steady){
         .value = SVC_RC, .value_frame = (uint32_t)conn_flow_at(j->conns, flow)->params.rep_frame, .have = true};
-    j->flows[flow].psn_checked = true; /* this packet may have had the first PSN */
+    j->flows[flow].psn_checked = true; /* the datagram may have the first PSN of the flow */
     return flow;
 }
 

@@ -1,4 +1,4 @@
-/* layer 3 (judge): the judge: rules that compare a packet with what was seen long before. */
+/* layer 3 (judge): rules that compare a packet with much earlier packets. */
 #include "src/judge/judge_impl.h"
 
 #include <stdlib.h>
@@ -9,14 +9,14 @@ bool history_begin(struct jflow *f)
 
     if (!t)
         return (f->history = calloc(1, sizeof *t)) != NULL;
-    memset(t->payloads, 0, sizeof t->payloads); /* the counts for the notes stay */
+    memset(t->payloads, 0, sizeof t->payloads); /* the counts for the notes are kept */
     memset(t->keys, 0, sizeof t->keys);
     t->late.have = t->msn_base.have = false;
     t->have_syndrome = t->duplicates.have = false;
     return true;
 }
 
-/* --- RDA-10: READs asked for again ------------------------------------------------------------ */
+/* --- RDA-10: retransmitted READs -------------------------------------------------------------- */
 
 /* Four independent sums, so that the processor need not wait for each multiplication. */
 static uint32_t payload_hash(const struct pkt *p)
@@ -64,7 +64,7 @@ static void forget_keys(struct history *t)
     memset(t->keys, 0, sizeof t->keys);
 }
 
-/* A request with R_Key `rkey`. */
+/* Request `p` uses R_Key `rkey`: note the first use of an invalidated key. */
 static void use_key(struct history *t, const struct pkt *p, uint32_t rkey)
 {
     bool known = false;
@@ -81,7 +81,7 @@ static void use_key(struct history *t, const struct pkt *p, uint32_t rkey)
         k->use_opcode = p->bth.opcode;
     }
     if (!known && p->op->flags & (OPF_READ_REQ | OPF_ATOMIC_REQ))
-        forget_keys(t); /* the data that it reads may be a new R_Key */
+        forget_keys(t); /* the data that it reads may contain a new R_Key */
 }
 
 static void take_keys(const struct judged *a, enum seen_as as)
@@ -95,12 +95,12 @@ static void take_keys(const struct judged *a, enum seen_as as)
         t->keys[t->keys_at++ % HISTORY_KEYS] =
             (struct history_key){.rkey = p->ieth.rkey, .psn = p->bth.psn, .frame = frame_u32(p)};
     else if (p->have & H_RETH && p->op->flags & (OPF_WRITE | OPF_READ_REQ) && p->reth.dmalen)
-        use_key(t, p, p->reth.rkey); /* a request of length 0 is not checked for its R_Key */
+        use_key(t, p, p->reth.rkey); /* the responder does not check the R_Key of a request of length 0 */
     else if (p->have & H_ATOMICETH)
         use_key(t, p, p->atomiceth.rkey);
 }
 
-/* Whether the responder has sent requests of its own since: they may have carried a new R_Key. */
+/* True if the responder may have sent requests after frame `since`: they may have carried a new R_Key. */
 static bool may_have_sent_rkey(const struct judge *j, const struct judged *a, uint32_t since)
 {
     uint32_t peer = conn_flow_at(j->conns, a->flow)->peer;
@@ -131,10 +131,10 @@ static void check_key(struct judge *j, const struct judged *a, struct history_ke
     *k = (struct history_key){0};
 }
 
-/* --- RTX-10: the order of duplicates ---------------------------------------------------------- */
+/* --- RTX-10: responses to duplicates in PSN order --------------------------------------------- */
 
-/* Whether `k` is the only retransmission of a READ or atomic that had been answered, so that a response must answer
- * it. */
+/* True if `k` is the only retransmission of a READ or atomic whose response had been seen: a further response
+ * answers `k`. */
 static bool is_sole_retransmission(struct req_dir *h, const struct read_req *k)
 {
     const struct sent *s = req_dir_sent(h, k->psn);
@@ -142,8 +142,8 @@ static bool is_sole_retransmission(struct req_dir *h, const struct read_req *k)
     return k->replay && req_dir_ask(h, k->psn, 0) == k && !req_dir_ask(h, k->psn, 2) && s && !s->same;
 }
 
-/* The first response to a retransmitted READ or atomic: none that was retransmitted after it, with a later PSN, may
- * have been answered before. */
+/* The first response to a retransmitted READ or atomic: a READ or atomic with a later PSN that was retransmitted
+ * after it must not have been answered earlier. */
 static void check_duplicates(struct judge *j, const struct judged *a)
 {
     struct req_dir *h = a->h;
@@ -170,9 +170,9 @@ static void check_duplicates(struct judge *j, const struct judged *a)
     judge_found(j, a->p, f);
 }
 
-/* --- ACK-06: the MSN behind a gap ------------------------------------------------------------- */
+/* --- ACK-06: the MSN after a gap -------------------------------------------------------------- */
 
-/* Messages that end from `psn` to `last`; false if one of the packets is not known. */
+/* Count the messages that end in PSNs `psn` to `last`; false if one of these packets is not known. */
 static bool count_ends(struct req_dir *h, uint32_t psn, uint32_t last, uint32_t *ends)
 {
     *ends = 0;
@@ -187,7 +187,7 @@ static bool count_ends(struct req_dir *h, uint32_t psn, uint32_t last, uint32_t 
     return true;
 }
 
-/* Whether packets were captured in the order in which the responder received and sent them, as far as is known. */
+/* True if nothing indicates that the responder received or sent packets in another order than captured. */
 static bool order_is_certain(const struct judge *j, const struct judged *a)
 {
     const struct req_dir *h = a->h;
@@ -196,8 +196,8 @@ static bool order_is_certain(const struct judge *j, const struct judged *a)
     return !seen_disorder && !j->backwards && j->o.profile != PROFILE_NV;
 }
 
-/* After a gap the replicas do not know the MSN. Two ACKs do: the MSN must have advanced by the messages that end
- * between them. */
+/* After a gap the replicas do not know the MSN. But between two ACKs it must advance by the messages that end
+ * between their PSNs. */
 static void check_msn(struct judge *j, const struct judged *a)
 {
     const struct pkt *p = a->p;
@@ -211,7 +211,7 @@ static void check_msn(struct judge *j, const struct judged *a)
         psn_diff(p->aeth.msn, psn_add(t->msn_base.msn, ends)) >= 0)
         return;
     f.cause = t->msn_base.frame;
-    f.needs = N_COMPLETE | N_TAP_RSP; /* else the responder may have received packets that were not captured */
+    f.needs = N_COMPLETE | N_TAP_RSP; /* else packets that were not captured may explain the MSN */
     f.lacks = order_is_certain(j, a) ? 0 : N_TAP_RSP;
     f.expected = say(j, "MSN %u at least", psn_add(t->msn_base.msn, ends));
     f.seen = say(j, "MSN %u", p->aeth.msn);
@@ -240,7 +240,7 @@ static void note_msn(struct judge *j, const struct judged *a)
 
 /* --- RTX-13, ACK-09: notes -------------------------------------------------------------------- */
 
-/* Whether `psn` belongs to a retransmission: the requester went back, or a NAK asked it to. */
+/* True if `psn` may be retransmitted: a retransmission is in progress, or a NAK demands one. */
 static bool is_retransmission_due(const struct req_dir *h, uint32_t psn)
 {
     return h->back || (h->seq.have && h->seq.psn == psn) || (h->rnr.have && !h->rnr.resent);
@@ -279,8 +279,8 @@ static void settle_late_request(struct judge *j, const struct judged *a)
     t->at_responder = (judge_have(j, a->flow, a->p) & (N_TAP_RSP | N_COMPLETE)) == (N_TAP_RSP | N_COMPLETE);
 }
 
-/* Each duplicate of a request may be answered, and the answers look the same, until a PSN is acknowledged that was sent
- * after all of them. */
+/* Each duplicate of a request may be acknowledged by an ACK that looks the same, until a PSN sent after all
+ * duplicates is acknowledged. */
 static void note_duplicate(const struct judged *a)
 {
     struct history *t = a->f->history;
@@ -308,7 +308,7 @@ static void note_unsolicited_ack(const struct judged *a)
     t->syndrome = a->p->aeth.syndrome;
 }
 
-/* --- All of it -------------------------------------------------------------------------------- */
+/* --- Requests, responses, end ----------------------------------------------------------------- */
 
 void history_request(struct judge *j, const struct judged *a)
 {

@@ -1,4 +1,4 @@
-/* layer 3 (judge): the judge: which checks a packet meets, in which order; notes about the capture. */
+/* layer 3 (judge): the judge: which checks a packet goes through, and in which order; notes about the capture. */
 #include "src/judge/judge_impl.h"
 
 #include <stdlib.h>
@@ -97,7 +97,7 @@ struct findings *judge_findings(struct judge *j)
 
 /* --- Packets ---------------------------------------------------------------------------------- */
 
-/* From here on treat the capture as incomplete. */
+/* From now on treat the capture as incomplete. */
 static void treat_as_incomplete(struct judge *j)
 {
     for (unsigned i = 0; i < JUDGE_FLOWS && !j->incomplete; i++)
@@ -126,7 +126,7 @@ static void note_capture(struct judge *j, const struct pkt *p)
         if (UNLIKELY(f->ts < j->last_ts[f->iface])) {
             if (j->backwards++ == 0)
                 j->backwards_frame = frame_u32(p);
-            treat_as_incomplete(j); /* the order of frames is not known */
+            treat_as_incomplete(j); /* the order of frames is unknown */
         }
         j->last_ts[f->iface] = f->ts;
         judge_step_learn(j, f);
@@ -141,7 +141,7 @@ void judge_drops(struct judge *j, uint16_t file, uint64_t drops)
 
 /* --- Connected packets ------------------------------------------------------------------------ */
 
-/* The rules of the transport, once the headers of the packet and the values of its flow were judged. */
+/* The rules of the transport; after the headers of the packet and the values of its flow. */
 static void judge_transport(struct judge *j, const struct pkt *p, uint32_t flow)
 {
     struct jflow *f = &j->flows[flow];
@@ -154,12 +154,12 @@ static void judge_transport(struct judge *j, const struct pkt *p, uint32_t flow)
         pending_review(j, p, flow, false);
 }
 
-/* What is asked of a packet of a connection, in this order. */
+/* Checks of a packet of a connection, in this order. */
 static void (*const connected_checks[])(struct judge *j, const struct pkt *p, uint32_t flow) = {
-    judge_first_packet, /* the first packet of a flow: was its queue pair known before? */
-    judge_cm_path,      /* likewise: does it travel on a path that was proposed only? */
+    judge_first_packet, /* first packet of a flow: did its queue pair receive datagrams before? */
+    judge_cm_path,      /* first packet of a flow: does it use an alternate path that was not accepted? */
     judge_while_paused, /* was its sender paused? */
-    judge_flow,         /* the values that a flow keeps: P_Key, DSCP, path MTU, ... */
+    judge_flow,         /* values that must not change within a flow: P_Key, DSCP, path MTU, ... */
     judge_transport,    /* PSNs, operations, acknowledgements, retransmissions */
 };
 
@@ -178,13 +178,13 @@ static void judge_connected(struct judge *j, const struct pkt *p)
 
 /* --- Any packet ------------------------------------------------------------------------------- */
 
-/* What a packet is, as far as that decides which rules are asked. */
+/* Kind of a packet, which selects its checks. */
 enum kind {
     NO_INFINIBAND,
-    NO_BTH,     /* cut or malformed before it */
-    DAMAGED,    /* a wrong ICRC, or malformed behind the BTH began */
+    NO_BTH,     /* no BTH: cut or malformed before it */
+    DAMAGED,    /* wrong ICRC, or malformed in or after the BTH */
     NO_OPCODE,  /* the opcode is not defined */
-    INCOMPLETE, /* the capture does not have all of its headers */
+    INCOMPLETE, /* the capture does not contain all of its headers */
     CNP,
     DATAGRAM,
     CONNECTED,
@@ -212,49 +212,50 @@ static enum kind kind_of(const struct pkt *p)
     return p->op->ext & H_DETH ? DATAGRAM : CONNECTED;
 }
 
-/* The capture did not keep all of a packet's headers: it counts as one that was not captured. */
+/* The headers were not captured completely: treat the packet as one that was not captured. */
 static void judge_incomplete(struct judge *j, const struct pkt *p)
 {
     if (!(p->op->ext & H_DETH) && !(p->op->flags & OPF_CNP))
-        conn_flow(j->conns, p); /* it numbers its connection all the same */
+        conn_flow(j->conns, p); /* the connection gets its number at its first packet, also at this one */
     treat_as_incomplete(j);
 }
 
-/* What the packet teaches of connections and their setup. */
+/* Learn connections and their parameters from the packet. */
 static void learn(struct judge *j, const struct pkt *p)
 {
-    j->have_cm |= p->have & H_MAD || (p->have & H_BTH && p->bth.dqpn == 1); /* be it cut behind its BTH */
+    j->have_cm |= p->have & H_MAD || (p->have & H_BTH && p->bth.dqpn == 1); /* QP 1: also if cut after the BTH */
     observer_learn(j->observer, p);
 }
 
-/* Packets that lack may be this one: it could not be read, or is none of a queue pair that is known. */
+/* Remember a packet that belongs to no flow because it is damaged or cannot be decoded: a missing PSN may be that of
+ * this packet. */
 static void note_unreadable(struct judge *j, const struct pkt *p)
 {
     if (!(p->have & H_BTH) || p->icrc == CRC_BAD || p->flags & PKT_MALFORMED || !p->op->name || p->bth.dqpn == 0)
         j->last_unreadable = p->frame->number;
 }
 
-/* What is done with a packet, in this order: rows of the kinds that it is of. */
+/* Checks of a packet, in this order: the rows whose `kinds` contain its kind. */
 static const struct {
     unsigned kinds; /* KIND() */
     void (*check)(struct judge *j, const struct pkt *p);
 } checks[] = {
-    {WITH_BTH, judge_cm_early},         /* a REP, before it is learnt from (cm.c) */
-    {ANY, learn},                       /* connections (src/conn/setup.c) */
+    {WITH_BTH, judge_cm_early},         /* a REP, before learn() applies it (cm.c) */
+    {ANY, learn},                       /* connections and their parameters (src/conn/setup.c) */
     {KIND(NO_INFINIBAND), judge_pause}, /* pause frames (pause.c) */
     {UNREADABLE | READABLE, note_unreadable},
-    {WITH_BTH, header_applies},           /* rules count as judged from now on (header.c) */
-    {WITH_BTH, judge_count},              /* the counters of hosts (counters.c) */
+    {WITH_BTH, header_applies},           /* the rules that count as judged (header.c) */
+    {WITH_BTH, judge_count},              /* counters of hosts (counters.c) */
     {UNREADABLE, judge_malformed},        /* ICRC, lengths (header.c) */
-    {READABLE, judge_headers},            /* the headers of this packet alone (header.c) */
-    {KIND(INCOMPLETE), judge_incomplete}, /* the snap length cut headers */
+    {READABLE, judge_headers},            /* rules about the headers of one packet (header.c) */
+    {KIND(INCOMPLETE), judge_incomplete}, /* headers cut by the snap length */
     {KIND(CNP), judge_cnp},               /* CNPs (congestion.c) */
     {KIND(DATAGRAM), judge_datagram},     /* UD (header.c) */
     {KIND(DATAGRAM), judge_cm},           /* connection management (cm.c, cm_params.c) */
     {KIND(CONNECTED), judge_connected},   /* RC, UC, XRC: connected_checks[] */
 };
 
-/* The slow path: all rules. */
+/* The slow path: every rule is checked. */
 static void judge_by_all_rules(struct judge *j, const struct pkt *p)
 {
     unsigned kind = KIND(kind_of(p));
@@ -267,7 +268,8 @@ static void judge_by_all_rules(struct judge *j, const struct pkt *p)
 
 void judge_packet(struct judge *j, const struct pkt *p)
 {
-    bool slow_path = j->n_pauser || j->o.n_hosts || j->o.thorough || j->no_usual; /* they look at every packet */
+    /* some checks must see every packet */
+    bool slow_path = j->n_pauser || j->o.n_hosts || j->o.thorough || j->no_usual;
     uint32_t flow;
 
     j->packets++;

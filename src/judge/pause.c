@@ -1,13 +1,13 @@
-/* layer 3 (judge): the judge: pause frames of Ethernet, IEEE 802.3x and 802.1Qbb. */
+/* layer 3 (judge): Ethernet pause frames, IEEE 802.3x and 802.1Qbb. */
 #include "dissect/link/eth.h"
 #include "src/judge/judge_impl.h"
 
-/* A pause is given in quanta of 512 bit times. Nothing in a capture says how fast the link is: the fastest one (800
- * Gbit/s) makes the shortest pause, 0.64 ns a quantum, the slowest that RDMA is used on (1 Gbit/s) the longest. */
+/* A pause time is in quanta of 512 bit times, and a capture does not state the speed of the link. PAUSE_MIN assumes
+ * the fastest link (800 Gbit/s, 0.64 ns a quantum), PAUSE_MAX the slowest one that RDMA is used on (1 Gbit/s). */
 #define PAUSE_MIN(quanta) ((ns_t)(quanta)*64 / 100)
 #define PAUSE_MAX         (65535 * INT64_C(512)) /* ns at 1 Gbit/s */
-#define REACTION          (10 * NS_PER_US) /* time for packets in flight, and for those already handed to the port */
-/* no class is paused for this long in a working network; the PFC watchdogs of switches use similar limits */
+#define REACTION          (10 * NS_PER_US)       /* time for packets in flight and packets already queued at the port */
+/* a class paused without interruption for this long is a pause storm; PFC watchdogs of switches use similar limits */
 #define STORM       (200 * NS_PER_MS)
 #define MACC_PAUSE  0x0001
 #define MACC_PFC    0x0101
@@ -24,7 +24,7 @@ static void bad_pause(struct judge *j, const struct pkt *p, const char *expected
     judge_found(j, p, f);
 }
 
-/* False if the frame is no pause frame that can be read. */
+/* False if the pause frame cannot be decoded. */
 static bool check_form(struct judge *j, const struct pkt *p, unsigned opcode)
 {
     static const uint8_t group[6] = {1, 0x80, 0xc2, 0, 0, 1};
@@ -50,7 +50,7 @@ static struct pauser *pauser_find(struct judge *j, uint32_t tap, const uint8_t *
     return NULL;
 }
 
-/* NULL: PAUSERS stations are known already. */
+/* The entry of the station that sent `p`; NULL: the table is full. */
 static struct pauser *pauser_of(struct judge *j, const struct pkt *p)
 {
     struct pauser *s = pauser_find(j, conn_tap_of(p->frame), p->data + 6);
@@ -80,7 +80,7 @@ static void check_storm(struct judge *j, const struct pkt *p, struct pauser *s, 
     judge_found(j, p, f);
 }
 
-/* Class `class` is paused for `quanta`; 0: it may send again. */
+/* Class `class` is paused for `quanta`; 0: the pause ends. */
 static void take_pause(struct judge *j, const struct pkt *p, struct pauser *s, unsigned class, unsigned quanta)
 {
     struct pause *c = &s->class[class];
@@ -126,7 +126,8 @@ void judge_pause(struct judge *j, const struct pkt *p)
     }
 }
 
-/* Whether every class that the packet may belong to is paused: its own, or all of them if it has no tag. */
+/* The latest pause if every class that the packet may belong to is paused: the class of its VLAN tag, or all classes
+ * if it has no tag. NULL: one of them is not paused. */
 static const struct pause *paused_by(const struct judge *j, const struct pkt *p, const struct pauser *s)
 {
     ns_t step = judge_step(j, p);

@@ -1,13 +1,12 @@
-/* layer 3 (judge): failures that a packet recorded late would refute: they wait for it.
- *
- * A gap in a requester's PSNs, or a response to what was not sent yet, is a failure only if the packets are in the
- * order in which they passed the wire. So a flow keeps the first of each, and reports it when PENDING_PACKETS more have
- * passed, when another packet proves it, or at the end. */
+/* layer 3 (judge): failures that a packet captured out of order would refute. Skipped PSNs, or a response before its
+ * request, are a failure only if packets were captured in the order in which they were on the wire. So a flow keeps
+ * the first failure of each kind, and reports it after PENDING_PACKETS more packets, when another packet proves it,
+ * or at the end. */
 #include "src/judge/judge_impl.h"
 
-/* --- Failures that begin ---------------------------------------------------------------------- */
+/* --- New failures ----------------------------------------------------------------------------- */
 
-/* A request passed over PSNs: they may have been recorded late. */
+/* A request after skipped PSNs: the requests between may be captured out of order. */
 void pending_gap(struct judge *j, const struct judged *a)
 {
     const struct req_dir *h = a->h;
@@ -24,13 +23,13 @@ void pending_gap(struct judge *j, const struct judged *a)
                                    .other = a->p->bth.psn};
 }
 
-/* A response to what was not sent yet: its request may have been recorded late. */
+/* A response before its request: the request may be captured out of order. */
 void pending_early(struct judge *j, const struct judged *a)
 {
     struct jflow *f = a->f;
 
     (void)j;
-    /* it may answer the READ whose PSNs are not known yet, behind a response that is still to come */
+    /* it may be a response to a READ with an unknown number of PSNs, reordered with earlier responses */
     a->h->disorder |= a->h->loose;
     if (f->early.have)
         return;
@@ -44,8 +43,9 @@ void pending_early(struct judge *j, const struct judged *a)
                                      .ts = a->p->frame->ts};
 }
 
-/* During go-back-N recovery: an ACK that covers packets which the responder must have dropped, as they were sent after
- * the lost one. Only a responder that reorders sends it, or one that got the lost packet in another way. */
+/* During go-back-N recovery: an ACK that covers packets which the responder must have dropped, as they were sent
+ * after the lost one. It is permitted only for a responder that reorders, or that received the lost packet unseen by
+ * the tap. */
 void pending_gbn_ack(struct judge *j, const struct judged *a)
 {
     const struct req_dir *h = a->h;
@@ -61,9 +61,9 @@ void pending_gbn_ack(struct judge *j, const struct judged *a)
     judge_found(j, a->p, f);
 }
 
-/* --- Failures that are proved or refuted ------------------------------------------------------- */
+/* --- Failures proved or refuted --------------------------------------------------------------- */
 
-/* A sequence NAK for the PSN of a gap: nobody has captured it late, the requester passed it over. */
+/* A sequence NAK for the skipped PSN: its packet is not merely captured out of order. */
 void pending_nak(struct judge *j, const struct judged *a)
 {
     struct found f = found_of((enum rule)a->f->gap.rule, a->flow);
@@ -79,7 +79,7 @@ void pending_nak(struct judge *j, const struct judged *a)
     judge_found(j, a->p, f);
 }
 
-/* Whether enough packets have passed since: a packet captured out of order would have refuted the failure by now. */
+/* True if so many packets followed that a packet captured out of order would have refuted the failure. */
 static bool has_waited(const struct jflow *f, const struct pending_fail *w, bool now)
 {
     return now || (uint32_t)f->packets - w->conn_packets > PENDING_PACKETS;
@@ -105,7 +105,7 @@ static struct found early_found(struct judge *j, const struct pkt *p, uint32_t f
         w->rule == RULE_ACK_02 && !judge_tap_at_responder(j, flow, p) ? RULE_ACK_03 : (enum rule)w->rule, flow);
 
     f.frame = w->frame;
-    f.needs = N_START; /* else its request may be from before the capture, and only the rest is retransmitted */
+    f.needs = N_START; /* else it may answer a request from before the capture */
     f.expected = say(j, "PSN %u at most", w->other);
     f.seen = say(j, "%s of PSN %u", opcode_table[w->opcode].name, w->psn);
     return f;
@@ -118,13 +118,14 @@ static void early_report(struct judge *j, const struct pkt *p, uint32_t flow, st
     w->have = false;
     if (!has_waited(&j->flows[flow], w, false) &&
         j->last_ts[conn_flow_at(j->conns, flow)->tap % JUDGE_TAPS] - w->ts < CLOCK_SLACK)
-        f.lacks = N_COMPLETE; /* its request may be captured after the end of the file */
+        f.lacks = N_COMPLETE; /* the request may have been captured after the end of the file */
     f.text = "No such request was seen.";
     judge_found(j, p, f);
 }
 
-/* Request `p`, or a later one, was captured after its ACK. Sent and received packets have time stamps and queues of
- * their own, so two packets close together may have changed places in the capture. */
+/* The acknowledged request, or a later one, was captured after its ACK: as packet `p`. Sent and received packets go
+ * through different queues and are stamped separately, so two packets close together may be captured in the wrong
+ * order. */
 static void early_arrives(struct judge *j, const struct pkt *p, uint32_t flow, struct pending_fail *w)
 {
     struct found f = early_found(j, p, flow, w);
@@ -137,7 +138,7 @@ static void early_arrives(struct judge *j, const struct pkt *p, uint32_t flow, s
     f.cause = frame_u32(p);
     f.needs |= N_CLOCK;
     f.lacks = later <= CLOCK_SLACK + judge_step(j, p) || j->backwards || h->copies || h->loose ? N_CLOCK : 0;
-    /* another request came: this one may have taken another path */
+    /* `p` is a later request: the acknowledged one may have taken another path */
     f.lacks |= req_dir_sent(h, w->psn) || req_dir_ask(h, w->psn, 0) ? 0 : N_COMPLETE;
     f.text = f.rule == RULE_ACK_02 ? "What it acknowledges had not arrived then."
                                    : "What it acknowledges was sent only later.";

@@ -1,17 +1,17 @@
-/* layer 3 (judge): how a check reports: what the capture gives of what a rule needs, and the finding. */
+/* layer 3 (judge): how a check reports a failure: what the capture provides of the rule's needs, and the finding. */
 #include <stdarg.h>
 #include <stdio.h>
 
 #include "src/judge/judge_impl.h"
 
-/* --- What the capture gives ------------------------------------------------------------------- */
+/* --- What the capture provides ---------------------------------------------------------------- */
 
-#define PAIRING_PROVED 16    /* responses with a fitting PSN that prove a pairing by PSN agreement in mid-stream */
-#define SIMILAR_PSNS   65536 /* queue pairs whose PSNs are closer than this may be confused */
+#define PAIRING_PROVED 16    /* responses with a matching PSN that prove a pairing by PSN in mid-stream */
+#define SIMILAR_PSNS   65536 /* a pairing by PSN may confuse queue pairs whose PSNs are closer than this */
 
 enum opener { OPENER_UNKNOWN, OPENER_THIS, OPENER_PEER };
 
-/* Whether the capture shows the first of the requests in `flow`; `peer` carries the answers. */
+/* True if the first request in `flow` was captured; `peer` is the flow of the responses. */
 static bool began_here(const struct judge *j, uint32_t flow, uint32_t peer)
 {
     const struct req_dir *h = j->flows[flow].dir;
@@ -19,8 +19,8 @@ static bool began_here(const struct judge *j, uint32_t flow, uint32_t peer)
     return h->began == BEGAN_SEEN && !(j->flows[peer].has_rsp && j->flows[peer].rsp_frame < h->first_frame);
 }
 
-/* Whether only `flow` carries requests of the connection: then its sender opened it, unless it answers requests that
- * were not captured. */
+/* For a connection of which only `flow` has requests: true if the sender of `flow` opened it, and does not respond
+ * to requests that were not captured. */
 static bool opens(const struct judge *j, uint32_t flow, uint32_t peer)
 {
     const struct req_dir *h = j->flows[flow].dir;
@@ -31,8 +31,8 @@ static bool opens(const struct judge *j, uint32_t flow, uint32_t peer)
 }
 
 /* Which end opened the connection: the sender of the requests in `flow`, or its peer. Without CM it is the end that
- * sent requests first, if the capture shows how that began, and if the other one had answered before it sent its
- * own. */
+ * sent the first request; it is known if that request was captured, and if the peer responded before it sent its own
+ * first request. */
 static enum opener opener(const struct judge *j, uint32_t flow)
 {
     const struct flow *f = conn_flow_at(j->conns, flow);
@@ -47,7 +47,7 @@ static enum opener opener(const struct judge *j, uint32_t flow)
     if (!b || !b->have_next)
         return opens(j, flow, f->peer) ? OPENER_THIS : OPENER_UNKNOWN;
     if (j->malformed || j->have_cm)
-        return OPENER_UNKNOWN; /* CM states it, but could not be read */
+        return OPENER_UNKNOWN; /* CM messages state it, but were not understood */
     if (!began_here(j, flow, f->peer) || !began_here(j, f->peer, flow))
         return OPENER_UNKNOWN;
     if (a->first_rsp_ts <= b->first_ts)
@@ -111,7 +111,7 @@ static bool opposite_direction(const struct flow *a, const struct flow *b)
     return a->tap == b->tap && conn_addr_eq(&a->src, &b->dst) && conn_addr_eq(&a->dst, &b->src);
 }
 
-/* Whether a pairing by PSN agreement may be wrong: no response fitted yet, CM was captured in part, another queue pair
+/* True if a pairing by PSN agreement may be wrong: no response fitted yet, CM was captured in part, another queue pair
  * between the same addresses is at similar PSNs, or there are responses of either end to another one whose requests
  * were not captured. */
 static bool pairing_is_doubtful(const struct judge *j, uint32_t flow)
@@ -125,16 +125,15 @@ static bool pairing_is_doubtful(const struct judge *j, uint32_t flow)
         return false;
     fit = h->rsp_packets > j->flows[flow].unproved_rsp ? h->rsp_packets - j->flows[flow].unproved_rsp : 0;
     if (fit < (h->began != BEGAN_SEEN ? PAIRING_PROVED : j->o.complete && !j->incomplete ? 1 : 3))
-        return true; /* the only fitting response may be the one that is judged */
+        return true; /* the only matching response may be the one that is judged */
     if (fit < PAIRING_PROVED && j->have_cm)
-        return true; /* CM was captured, but not this connection's: other connections began before the capture, too */
+        return true; /* CM messages were captured, but not of this connection, which is older */
     if (fit < PAIRING_PROVED && f->peer != FLOW_NONE && j->flows[f->peer].rsp_frame < h->first_rsp_frame)
-        return true; /* responses came before the two flows were paired */
+        return true; /* responses precede the first response paired with these requests */
     for (uint32_t i = 0; i < n; i++) {
         const struct flow *g = conn_flow_at(j->conns, i);
         const struct req_dir *o = j->flows[i].dir;
-        bool unpaired =
-            g->peer == FLOW_NONE && j->flows[i].has_rsp; /* carries responses to requests that are not known */
+        bool unpaired = g->peer == FLOW_NONE && j->flows[i].has_rsp; /* its responses belong to unknown requests */
         bool similar =
             o && o->have_next && psn_in(o->next, psn_add(h->next, (uint32_t)-SIMILAR_PSNS), 2 * SIMILAR_PSNS);
         if (i != flow && (similar || unpaired) && same_direction(g, f))
@@ -157,7 +156,8 @@ bool judge_tap_at_responder(const struct judge *j, uint32_t flow, const struct p
 
 /* --- Findings --------------------------------------------------------------------------------- */
 
-#define UNREADABLE_NEAR 64 /* frames within which a packet that could not be read may be the one that is missed */
+/* a missing PSN may be that of a packet that could not be decoded within this many frames */
+#define UNREADABLE_NEAR 64
 
 /* True if the missing PSN may be that of a packet nearby that was damaged or could not be decoded. */
 static bool unreadable_near(const struct judge *j, const struct pkt *p, const struct found *f)
@@ -168,7 +168,7 @@ static bool unreadable_near(const struct judge *j, const struct pkt *p, const st
            j->last_unreadable < at + UNREADABLE_NEAR;
 }
 
-/* 1 << the interface of the flow, where the user has told the interfaces apart; else 0. */
+/* 1 << the interface of the flow, if the user gave interfaces different tap positions; else 0. */
 static uint64_t iface_of_flow(const struct judge *j, uint32_t flow)
 {
     uint32_t iface = conn_flow_at(j->conns, flow)->tap & 0xffff;
@@ -218,7 +218,8 @@ static void add_finding(struct judge *j, const struct pkt *p, struct found f)
     findings_add(j->findings, &g, &t);
 }
 
-/* Whether a failure of `rule` is one of CM-10: its measure is what CM says of the requests in `flow`. */
+/* True if a failure of `rule` breaks CM-10 as well: the limit is a parameter that CM states for the requests in
+ * `flow`. */
 static bool breaks_cm_param(const struct judge *j, enum rule rule, uint32_t flow)
 {
     const struct flow *f = flow == FLOW_NONE ? NULL : conn_flow_at(j->conns, flow);
@@ -263,7 +264,7 @@ void judge_warn(struct judge *j, const struct pkt *p, enum rule rule, const char
     judge_bad_as(j, p, (struct found){rule, SEV_W, .expected = expected, .seen = seen, .text = text});
 }
 
-/* Which of the two flows of a connection is meant. */
+/* Write which of the two directions of a connection is meant. */
 static void put_direction(struct judge *j, uint32_t flow, struct buf *b)
 {
     const struct flow *f = conn_flow_at(j->conns, flow);

@@ -1,4 +1,4 @@
-/* layer 3 (judge): the judge: rules about the requests of a connection. */
+/* layer 3 (judge): rules about the requests of a connection. */
 #include "src/judge/judge_impl.h"
 
 #include <stdlib.h>
@@ -10,11 +10,11 @@ static bool is_complete(const struct judge *j)
     return j->o.complete && !j->drops && !j->incomplete;
 }
 
-/* Begin the replicas anew with request `p`. */
+/* Initialise the replicas of flow `f` with request `p`; `new_conn`: of a new connection. */
 static void begin_replicas(struct judge *j, const struct pkt *p, uint32_t flow, struct jflow *f, bool new_conn)
 {
     const struct flow *c = conn_flow_at(j->conns, flow);
-    /* the first packets may have been lost before the tap */
+    /* the first packets may have been lost before the tap: `p` need not have the first PSN */
     bool from_start = !new_conn && c->have_psn && psn_in(p->bth.psn, c->psn, TRACK_SENT);
     const struct conn_params *k = &c->params;
     int timeout = k->have_timeout ? k->timeout : j->o.ack_timeout,
@@ -36,9 +36,9 @@ static void begin_replicas(struct judge *j, const struct pkt *p, uint32_t flow, 
     shadow_begin(f->shadow, &r);
 }
 
-/* --- All of it -------------------------------------------------------------------------------- */
+/* --- A request -------------------------------------------------------------------------------- */
 
-/* A retransmitted packet: what the notes at the end count. */
+/* Count a retransmitted packet for the notes at the end. */
 static void note_retransmission(struct judge *j, const struct judged *a)
 {
     const struct pkt *p = a->p;
@@ -52,7 +52,7 @@ static void note_retransmission(struct judge *j, const struct judged *a)
         f->nak_reaction = p->frame->ts - h->seq.ts;
 }
 
-/* The first request of a flow; false without memory. */
+/* The first request of a flow; false: out of memory. */
 static bool begin_flow(struct judge *j, const struct event *e, struct jflow *f)
 {
     f->shadow = calloc(1, sizeof *f->shadow);
@@ -67,8 +67,8 @@ static bool begin_flow(struct judge *j, const struct event *e, struct jflow *f)
     return true;
 }
 
-/* Whether the responder certainly expects request `a->p`, whether it reorders packets or not: it has acknowledged
- * something, all requests since then were seen, and no NAK is open. */
+/* True if request `a->p` certainly has the responder's expected PSN, also if the responder reorders: an earlier
+ * request was acknowledged, all requests since then were seen, and no NAK is outstanding. */
 static bool is_expected(const struct judged *a)
 {
     const struct shadow *r = a->f->shadow;
@@ -80,8 +80,8 @@ static bool is_expected(const struct judged *a)
     return a->as == SEEN_NEW && all_seen && epsn_known && !r->rsp.u.nak_seen && !r->rsp.u.fatal_seen;
 }
 
-/* A request with AckReq: from now on the responder owes an ACK, if it expects the request and nothing is wrong with
- * it. */
+/* A request with AckReq: from now on the responder owes an ACK, if the request has the expected PSN and breaks no
+ * rule. */
 static void begin_ack_wait(struct judge *j, const struct judged *a)
 {
     const struct jflow *f = a->f;
@@ -92,7 +92,7 @@ static void begin_ack_wait(struct judge *j, const struct judged *a)
     a->f->ack_wait = (struct ack_wait){a->p->bth.psn, frame_u32(a->p), a->p->frame->ts};
 }
 
-/* Request `p` may be the first one of a new connection: what was kept of the old one no longer counts. */
+/* Request `p` may be the first one of a new connection: reset the state of the old one. */
 static void begin_new_conn(struct judge *j, const struct pkt *p, uint32_t flow, struct jflow *f)
 {
     begin_replicas(j, p, flow, f, true);
@@ -102,22 +102,22 @@ static void begin_new_conn(struct judge *j, const struct pkt *p, uint32_t flow, 
     f->mtu.have = f->mtu.pending = false;
 }
 
-/* The rules about a request, in the order of their findings; each row is asked of requests that are seen as one of
- * `as`, before the request changes the evidence. */
+/* The checks of a request, in the order of their findings, for requests classified as one of `as` (enum seen_as);
+ * they run before the observer updates its state. */
 #define AS(what) (1u << SEEN_##what)
 #define AS_ANY   (~0u)
 static const struct {
     unsigned as;
     void (*check)(struct judge *j, const struct judged *a);
 } checks[] = {
-    {AS_ANY, judge_cm_request},                   /* what CM agreed on (cm_params.c) */
-    {AS_ANY & ~AS(COPY), judge_request_verdicts}, /* the transport, asked about the requester (verdict.c) */
-    {AS(GAP), pending_gap},                       /* PSNs passed over (pending.c) */
+    {AS_ANY, judge_cm_request},                   /* parameters of CM (cm_params.c) */
+    {AS_ANY & ~AS(COPY), judge_request_verdicts}, /* the transport's checks of a requester (verdict.c) */
+    {AS(GAP), pending_gap},                       /* skipped PSNs (pending.c) */
     {AS(AGAIN), note_retransmission},             /* retransmissions: notes */
-    {AS_ANY, history_request},                    /* R_Keys invalidated, order, duplicates (history.c) */
+    {AS_ANY, history_request},                    /* invalidated R_Keys, order, duplicates (history.c) */
 };
 
-/* Whether no row of checks[] has anything to find, or to remember, of a request of no special kind. */
+/* True if no row of checks[] would find or remember anything about the request. */
 static inline bool is_unremarkable(const struct judge *j, const struct judged *a)
 {
     return a->usual && !a->f->history->keys_at && !(a->p->have & H_IETH) &&
@@ -131,7 +131,7 @@ static void run_checks(struct judge *j, const struct judged *a)
             checks[i].check(j, a);
 }
 
-/* The replicas take the request; `unsettled`: a loss was not repaired before it. */
+/* Apply the request to the replicas; `unsettled`: a->h->unsettled before the request. */
 static inline void take(const struct judged *a, bool unsettled)
 {
     struct shadow *r = a->f->shadow;

@@ -1,4 +1,4 @@
-/* layer 3 (judge): the judge: rules about the responses of a connection. */
+/* layer 3 (judge): rules about the responses of a connection. */
 #include "src/judge/judge_impl.h"
 
 static void check_credits(struct judge *j, const struct judged *a)
@@ -16,21 +16,21 @@ static void check_credits(struct judge *j, const struct judged *a)
     judge_found(j, a->p, f);
 }
 
-/* Whether a response answers the request of `psn`. */
+/* True if response `p` answers the request with PSN `psn`. */
 static bool answers(const struct pkt *p, uint32_t psn)
 {
     return p->op->flags & OPF_ACK && response_type(p) != AETH_ACK ? p->bth.psn == psn : psn_diff(p->bth.psn, psn) >= 0;
 }
 
-/* The first response since a request asked for one. Silence alone proves nothing: that the responder goes on, and
- * answers this one, does. */
+/* The first response since the responder owes an ACK: was it later than the ACK timeout? A missing ACK alone proves
+ * nothing, as the ACK may be lost; a late one does. */
 static void check_ack_wait(struct judge *j, const struct judged *a)
 {
     const struct ack_wait k = a->f->ack_wait;
     const struct requester *r = &a->f->shadow->req.r;
     uint32_t peer = conn_flow_at(j->conns, a->flow)->peer;
     ns_t wait = ack_timeout(r->p.timeout), elapsed = a->p->frame->ts - k.ts;
-    /* the requester, too, says that the time was over */
+    /* no CLOCK_SLACK if the requester went back meanwhile: its timer shows the same */
     ns_t slack = judge_slack(j, a->p) + (a->h->back_ts > k.ts ? 0 : CLOCK_SLACK);
     struct found f = found_of(RULE_ACK_04, a->flow);
 
@@ -38,7 +38,7 @@ static void check_ack_wait(struct judge *j, const struct judged *a)
     if (LIKELY(wait == NS_NEVER || elapsed <= wait + slack) || !answers(a->p, k.psn) || a->f->closed ||
         j->flows[peer].closed)
         return;
-    f.has = N_CM; /* or the user told the timeout */
+    f.has = N_CM; /* the timeout is known: from CM or the user */
     f.lacks = a->h->unsettled || a->h->disorder || j->backwards || j->n_pauser ? N_COMPLETE : 0;
     f.frame = k.frame;
     f.cause = a->p->frame->number;
@@ -49,7 +49,7 @@ static void check_ack_wait(struct judge *j, const struct judged *a)
     judge_found(j, a->p, f);
 }
 
-/* Whether READ or atomic `k` is a valid request after the message that ends at `before` (NULL: not known). */
+/* True if READ or atomic `k` is a valid request; `before`: the packet of the PSN before it, NULL: not known. */
 static bool is_valid_read(const struct read_req *k, const struct sent *before)
 {
     bool inside_message = before && !(opcode_table[before->opcode].flags & OPF_END);
@@ -59,9 +59,9 @@ static bool is_valid_read(const struct read_req *k, const struct sent *before)
            opcode_table[k->opcode].flags & (OPF_READ_REQ | OPF_ATOMIC_REQ);
 }
 
-/* A READ or atomic refused as invalid, though nothing is wrong with it and the depth agreed on was kept. An endpoint
- * knows whether it has a reason; what a capture does not show is whether the queue pair permits READs or atomics at
- * all, unless one has succeeded. */
+/* A READ or atomic was rejected with NAK "invalid request", although it is valid and within the depth that CM
+ * negotiated. A capture does not show whether the queue pair permits READs or atomics at all: an error only if
+ * another one succeeded. */
 static void check_refused_read(struct judge *j, const struct judged *a)
 {
     const struct conn_params *c = &conn_flow_at(j->conns, a->flow)->params;
@@ -113,9 +113,9 @@ static void note_rnr_nak(struct judge *j, const struct judged *a)
                    "This request takes no receive: its memory was not ready (a page fault at the responder).");
 }
 
-/* --- All of it -------------------------------------------------------------------------------- */
+/* --- A response ------------------------------------------------------------------------------- */
 
-/* Whether the response is identical to the one before it: captured twice, or duplicated by the network. */
+/* True if the response is identical to the previous one: captured twice, or duplicated by the network. */
 static bool is_identical_copy(const struct judged *a)
 {
     const struct pkt *p = a->p;
@@ -128,38 +128,38 @@ static bool is_identical_copy(const struct judged *a)
     return same;
 }
 
-/* What a response is, as far as that decides which rules are asked. */
+/* Kinds of a response, which select its checks. */
 enum {
-    AWAITED = 1u << 0,        /* the first one since a request asked for an ACK */
-    EARLY = 1u << 1,          /* it answers what was not sent yet */
-    BEFORE_CAPTURE = 1u << 2, /* it answers what was sent before the capture began */
-    JUDGED = 1u << 3,         /* none of the two, and no copy: the transport can judge it */
+    AWAITED = 1u << 0,        /* the first one since the responder owes an ACK */
+    EARLY = 1u << 1,          /* its request was not seen yet */
+    BEFORE_CAPTURE = 1u << 2, /* its request was sent before the capture */
+    JUDGED = 1u << 3,         /* neither of the two, and no identical copy: the transport's checks apply */
     CREDITS = 1u << 4,        /* an ACK with a credit count */
-    UNSETTLED = 1u << 5,      /* an ACK while a loss is being repaired */
+    UNSETTLED = 1u << 5,      /* an ACK during go-back-N recovery */
     RNR_NAK = 1u << 6,
     SEQ_NAK = 1u << 7,
-    FATAL_NAK = 1u << 8, /* any other NAK */
-    FRESH = 1u << 9,     /* neither early nor a copy */
-    FIRST = 1u << 10,    /* nothing in its flow of requests was acknowledged before */
+    FATAL_NAK = 1u << 8, /* any other NAK code */
+    FRESH = 1u << 9,     /* neither early nor an identical copy */
+    FIRST = 1u << 10,    /* no request of its flow was acknowledged before */
 };
 
-/* The rules about a response, in the order of their findings; each row is asked of responses of one of `kinds`, before
- * the response changes the evidence. */
+/* The checks of a response, in the order of their findings, for responses of one of `kinds`; they run before the
+ * observer updates its state. */
 static const struct {
     unsigned kinds;
     void (*check)(struct judge *j, const struct judged *a);
 } checks[] = {
-    {AWAITED, check_ack_wait},         /* did it come in time? */
-    {EARLY, pending_early},            /* its request may have been recorded late (pending.c) */
-    {JUDGED, judge_response_verdicts}, /* the transport, asked about the responder (verdict.c) */
-    {CREDITS, check_credits},          /* credits that nobody agreed on */
-    {UNSETTLED, pending_gbn_ack},      /* an ACK while a loss is being repaired (pending.c) */
+    {AWAITED, check_ack_wait},         /* was the ACK later than the ACK timeout? */
+    {EARLY, pending_early},            /* its request may be captured out of order (pending.c) */
+    {JUDGED, judge_response_verdicts}, /* the transport's checks of a responder (verdict.c) */
+    {CREDITS, check_credits},          /* credits without end-to-end flow control */
+    {UNSETTLED, pending_gbn_ack},      /* an ACK during go-back-N recovery (pending.c) */
     {RNR_NAK, note_rnr_nak},           /* notes */
-    {SEQ_NAK, pending_nak},            /* it proves a gap (pending.c) */
+    {SEQ_NAK, pending_nak},            /* it proves that a PSN was skipped (pending.c) */
     {FATAL_NAK, note_refusal},         /* notes */
-    {FATAL_NAK, check_refused_read},   /* a READ or atomic refused without a reason */
+    {FATAL_NAK, check_refused_read},   /* a READ or atomic rejected without reason */
     {FRESH, history_response},         /* data of READs, R_Keys, duplicates, MSN (history.c) */
-    {FIRST, judge_cm_response},        /* what CM agreed on (cm_params.c) */
+    {FIRST, judge_cm_response},        /* parameters of CM (cm_params.c) */
 };
 
 static void run_checks(struct judge *j, const struct judged *a, unsigned kinds)
@@ -202,7 +202,7 @@ static unsigned kinds_of(const struct judged *a, bool copy)
     return LIKELY(!early && !copy) ? kinds | FRESH : kinds;
 }
 
-/* The replicas take the response; `unsettled`: a loss was not repaired before it. */
+/* Apply the response to the replicas; `unsettled`: a->h->unsettled before the response. */
 static inline void take(const struct judge *j, const struct judged *a, unsigned kinds, bool unsettled)
 {
     struct shadow *r = a->f->shadow;

@@ -1,7 +1,7 @@
-/* layer 3 (judge): the rule catalogue for people. */
+/* layer 3 (judge): output of the rule catalogue. */
 #include "src/judge/rule_docs.h"
 
-/* Groups of rules, by the beginning of their ids. */
+/* Groups of rules, by the prefix of their ids. */
 static const struct {
     const char *prefix, *title;
 } groups[] = {
@@ -90,7 +90,7 @@ void catalog_rule(struct buf *b, enum rule rule)
 
 #define MAN_COLUMNS 78
 
-/* One word of a manual page: a backslash, and a line's leading dot or quote, mean something to roff. */
+/* Write a word of a manual page: escape backslashes, and a dot or quote at the beginning of a line. */
 static void man_word(struct buf *b, const char *w, size_t n, bool first)
 {
     if (first && (*w == '.' || *w == '\''))
@@ -102,7 +102,7 @@ static void man_word(struct buf *b, const char *w, size_t n, bool first)
             buf_char(b, w[i]);
 }
 
-/* Text of a manual page: short lines, and sentences begin on new ones. */
+/* Write text of a manual page: short lines, each sentence begins on a new one. */
 static void man_text(struct buf *b, const char *s)
 {
     size_t column = 0;

@@ -31,7 +31,7 @@ void shadow_begin(struct shadow *r, const struct shadow_params *k)
     r->start = k->psn;
     shadow_req_init(&r->req, &q, &u, r->msgs, SHADOW_MSGS);
     shadow_rsp_init(&r->rsp, &s, &w, r->res, SHADOW_RES);
-    memset(&r->msgs[SHADOW_MSGS - 1], 0, sizeof r->msgs[0]); /* stands before the first message */
+    memset(&r->msgs[SHADOW_MSGS - 1], 0, sizeof r->msgs[0]); /* the entry before the first message: no open message */
 }
 
 unsigned shadow_check_request(const struct shadow *r, const struct pkt *p, struct verdict *out)
@@ -39,8 +39,8 @@ unsigned shadow_check_request(const struct shadow *r, const struct pkt *p, struc
     return req_tx_check_all(&r->req.r, &r->req.u, p, p->frame->ts, out, SHADOW_FOUND);
 }
 
-/* A request is first seen behind later ones, maybe in a place that a READ of unknown length was thought to fill: as
- * long as it was missed, no count was right, and the responder's packets do not come as they left. */
+/* A request was captured after requests of later PSNs. The messages were counted without it until now, and responses
+ * may be captured out of order, too. */
 static void take_late(struct shadow *r, const struct pkt *p)
 {
     r->req.u.counted = false;
@@ -49,11 +49,11 @@ static void take_late(struct shadow *r, const struct pkt *p)
         r->rsp.u.counted = false;
 }
 
-/* A request reaches the responder, for all that is known. */
+/* Apply a request to the responder's replica: it may have arrived. */
 static inline void arrive(struct shadow *r, const struct pkt *p, enum seen_as as, const struct req_dir *h)
 {
     if (UNLIKELY(r->rsp.u.pmtu_unknown && as == SEEN_NEW && psn_diff(p->bth.psn, r->rsp.r.epsn_hi) > 0))
-        r->rsp.r.epsn_hi = p->bth.psn; /* the READ before it takes so many PSNs, for all that is known */
+        r->rsp.r.epsn_hi = p->bth.psn; /* the READ before it may take all PSNs up to this one */
     shadow_rsp_rx(&r->rsp, p, p->frame->ts);
     if (UNLIKELY(!r->rsp.u.all_seen && psn_diff(h->contig, r->rsp.r.epsn_hi) > 0))
         shadow_rsp_may_expect(&r->rsp, h->contig);
@@ -63,7 +63,7 @@ void shadow_request(struct shadow *r, const struct pkt *p, enum seen_as as, cons
 {
     if (UNLIKELY(as == SEEN_LATE))
         take_late(r, p);
-    /* if the requester is about to retransmit it, it was not reordered, but lost before the tap */
+    /* SEEN_LATE while a retransmission is due: it was lost before the tap and is retransmitted, not reordered */
     if (LIKELY(usual))
         shadow_req_tx_usual(&r->req, p, p->frame->ts);
     else if ((as != SEEN_COPY && as != SEEN_LATE) || (as == SEEN_LATE && shadow_req_is_due_again(&r->req, p->bth.psn)))

@@ -33,7 +33,7 @@ void shadow_req_learn_pmtu(struct shadow_req *s, uint16_t pmtu)
         if (psn_diff(end, r->psn_next) > 0)
             r->psn_next = end;
         if (r->psn_tx != m->psn && psn_in(r->psn_tx, m->psn, m->span))
-            r->psn_tx = end; /* it was the packet sent last */
+            r->psn_tx = end; /* the READ was sent last: the next packet follows its responses' PSNs */
     }
     if (!back)
         r->psn_tx = r->psn_next;
@@ -41,7 +41,7 @@ void shadow_req_learn_pmtu(struct shadow_req *s, uint16_t pmtu)
 
 /* --- Requests --------------------------------------------------------------------------------- */
 
-/* What a packet carries beside its place in the message: RETH and payload of a WRITE agree. */
+/* True if RETH length and payload of a WRITE agree; its place in the message is checked elsewhere. */
 static bool is_usual_write(const struct pkt *p, const struct req_msg *m)
 {
     uint32_t len = p->payload_len;
@@ -52,7 +52,7 @@ static bool is_usual_write(const struct pkt *p, const struct req_msg *m)
     return m->holes || (p->op->flags & OPF_LAST ? m->sent + len == m->len : m->sent + len < m->len);
 }
 
-/* Whether the headers of `p` are those of a SEND or WRITE of RC, without anything special. */
+/* True if `p` is a SEND or WRITE of RC without pad, solicited event or reserved bits. */
 static inline bool has_usual_headers(const struct pkt *p)
 {
     const struct bth *h = &p->bth;
@@ -78,7 +78,7 @@ bool shadow_req_tx_is_usual(const struct shadow_req *s, const struct pkt *p)
     return flags & OPF_SEND || is_usual_write(p, m);
 }
 
-/* Packet `p` goes on with message `m` or begins it; `m` may have packets that were not seen. */
+/* Packet `p` continues or begins message `m`, of which packets may be missing. */
 static inline void extend(struct requester *r, struct req_msg *m, const struct pkt *p, uint32_t span)
 {
     if (UNLIKELY(m->holes))
@@ -96,7 +96,7 @@ void shadow_req_tx_usual(struct shadow_req *s, const struct pkt *p, ns_t now)
     extend(r, m, p, 1);
 }
 
-/* The end of the message begun last was not seen, but now the next one begins. */
+/* The last packet of the latest message was not seen, and the next message begins: close it. */
 static void close_last(struct shadow_req *s)
 {
     struct requester *r = &s->r;
@@ -113,7 +113,7 @@ static void close_last(struct shadow_req *s)
     s->u.counted = false;
 }
 
-/* Whether `p` goes on with the message begun last, or begins one after its end. */
+/* True if `p` continues the latest message, or begins a message after its end. */
 static bool is_in_sequence(const struct requester *r, const struct req_msg *last, const struct pkt *p)
 {
     uint32_t flags = p->op->flags;
@@ -123,7 +123,8 @@ static bool is_in_sequence(const struct requester *r, const struct req_msg *last
     return flags & OPF_START ? !last->open : last->open && last->kind == kind_of(flags) && r->msg_tail != r->msg_head;
 }
 
-/* Packets before `p` were not seen. Returns whether a message begins with it, of which *holes may be missing. */
+/* Packets before `p` were not seen. True if `p` is the first seen packet of a message; *holes: packets of that
+ * message were missed. */
 static bool skip_psns(struct shadow_req *s, const struct pkt *p, bool *holes)
 {
     struct requester *r = &s->r;
@@ -156,7 +157,7 @@ static struct req_msg *append(struct shadow_req *s, const struct pkt *p)
     return m;
 }
 
-/* Whether `psn` is where a response demands a retransmission, or between there and what is acknowledged since. */
+/* True if `psn` is the PSN from which a NAK or implied NAK demands a retransmission, or was acknowledged after it. */
 static bool is_demanded(const struct shadow_req *s, uint32_t psn)
 {
     return s->u.may_resume && psn_diff(psn, s->u.resume_psn_lo) >= 0 && psn_diff(psn, s->r.una_hi) <= 0;
@@ -167,7 +168,7 @@ bool shadow_req_is_due_again(const struct shadow_req *s, uint32_t psn)
     return is_demanded(s, psn) || (req_going_back(&s->r) && psn == s->r.psn_tx);
 }
 
-/* Request `p` is sent again: it tells that the requester received what demands it, or that a timer expired. */
+/* Request `p` is retransmitted: the requester received the NAK that demands it, or its timer expired. */
 static void take_retransmission(struct shadow_req *s, const struct pkt *p)
 {
     struct requester *r = &s->r;
@@ -209,7 +210,8 @@ void shadow_req_tx(struct shadow_req *s, const struct pkt *p, ns_t now)
 
 /* --- Responses -------------------------------------------------------------------------------- */
 
-/* A response of what the latest try sent: the requester has its retries again, though this response may be lost. */
+/* A response: if it answers packets of the latest retransmission, the requester may reset its retry count, though
+ * the response may be lost. */
 static void note_answered(struct shadow_req *s, const struct pkt *p)
 {
     bool nak = p->op->flags & OPF_ACK && aeth_type(p->aeth.syndrome) != AETH_ACK;
@@ -221,7 +223,7 @@ static void note_answered(struct shadow_req *s, const struct pkt *p)
         s->r.retry_left = s->r.p.retry_cnt;
 }
 
-/* The requester may resume at una_hi, from time `from` on. */
+/* A response demands a retransmission from una_hi on: the requester may resume there, from time `from` on. */
 static void note_demand(struct shadow_req *s, enum eff_reason why, ns_t from)
 {
     struct req_unknown *u = &s->u;
@@ -240,12 +242,12 @@ static void note_nak(struct shadow_req *s, const struct pkt *p, enum eff_reason 
     struct req_unknown *u = &s->u;
     bool rnr = u->may_resume && u->resume_why == WHY_RNR_NAK && u->resume_psn == s->r.una_hi;
 
-    if (why == WHY_RNR_NAK && !rnr) { /* else it is a copy: the earlier one may count */
+    if (why == WHY_RNR_NAK && !rnr) { /* a further RNR NAK may be ignored: it does not restart the wait */
         u->rnr_seen = now;
         note_demand(s, why, now + rnr_time(aeth_value(p->aeth.syndrome)) - u->slack);
     } else if (why == WHY_RNR_NAK) {
         note_demand(s, why, u->resume_from);
-    } else if (why == WHY_IMPLIED_NAK || !rnr || now >= u->resume_from) { /* else it waits, and drops the NAK */
+    } else if (why == WHY_IMPLIED_NAK || !rnr || now >= u->resume_from) { /* else dropped during the RNR wait */
         note_demand(s, why, INT64_MIN);
     }
 }

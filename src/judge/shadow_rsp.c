@@ -46,8 +46,8 @@ void shadow_rsp_may_expect(struct shadow_rsp *s, uint32_t psn)
 
 /* --- Requests --------------------------------------------------------------------------------- */
 
-/* The answers of later READs and atomics may come once more. In the ring one that was seen late stands after those of
- * later PSNs. */
+/* The responses of READs and atomics after `psn` may be sent once more. A request captured out of order stands after
+ * later PSNs in the ring, so all entries are examined. */
 static void may_repeat_after(struct responder *r, uint32_t psn)
 {
     for (uint32_t i = r->res_head; i != r->res_tail; i++) {
@@ -57,7 +57,7 @@ static void may_repeat_after(struct responder *r, uint32_t psn)
     }
 }
 
-/* The READ or atomic `p` repeats number `n`, whose answer may be under way: it may go on, or begin again. */
+/* Request `p` is a duplicate of READ or atomic `n`. Its responses may be in progress: they may continue, or restart. */
 static void repeat_response(struct responder *r, const struct pkt *p, uint32_t n)
 {
     struct rsp_res *res = rsp_res(r, n);
@@ -72,7 +72,8 @@ static void repeat_response(struct responder *r, const struct pkt *p, uint32_t n
     may_repeat_after(r, res->psn);
 }
 
-/* Requests before `p` may have arrived without being seen, or may be seen late: the READ or atomic may be answered. */
+/* A READ or atomic after missing requests: those may have arrived unseen, or be captured out of order, so it may get
+ * a response. */
 static void remember_ahead(struct responder *r, const struct pkt *p)
 {
     struct effects e = {0};
@@ -87,7 +88,7 @@ static void remember_ahead(struct responder *r, const struct pkt *p)
         repeat_response(r, p, n);
 }
 
-/* The request that may be the expected one. */
+/* A request with the PSN epsn_hi: it may be the expected one. */
 static inline void take_expected(struct responder *r, const struct pkt *p, uint32_t end)
 {
     struct effects e = {0};
@@ -100,14 +101,14 @@ static inline void take_expected(struct responder *r, const struct pkt *p, uint3
     r->epsn_hi = end;
 }
 
-/* A request of another PSN: a duplicate, one after a gap, or none of this service. */
+/* Another request: a duplicate, one after a gap, or one of another service. */
 static void take_other(struct shadow_rsp *s, const struct pkt *p, uint32_t end, ns_t now)
 {
     struct responder *r = &s->r;
     struct verdict v = rsp_rx_check(r, NULL, p, now);
 
     if (psn_diff(p->bth.psn, r->epsn_hi) < 0)
-        shadow_rsp_may_expect(s, end); /* a READ whose length was forgotten: all of its PSNs are taken at once */
+        shadow_rsp_may_expect(s, end); /* a READ no longer in the ring: all of its PSNs count at once */
     rsp_note_seen(r, end);
     if (v.answer == ANS_DUPLICATE && !(p->op->flags & (OPF_SEND | OPF_WRITE)))
         repeat_response(r, p, rsp_find(r, p->bth.psn));
@@ -139,13 +140,13 @@ void shadow_rsp_rx(struct shadow_rsp *s, const struct pkt *p, ns_t now)
         return;
     }
     rsp_rx(&s->r, NULL, p, now);
-    s->r.epsn_lo = epsn_lo; /* nothing proves that it arrived */
+    s->r.epsn_lo = epsn_lo; /* no response proves that it arrived */
     s->r.msn_lo = msn_lo;
 }
 
 /* --- Responses -------------------------------------------------------------------------------- */
 
-/* Whether the headers of `p` are those of an ACK, without anything special. */
+/* True if `p` is a plain ACK of RC without pad, payload or reserved bits. */
 static inline bool has_usual_headers(const struct responder *r, const struct pkt *p)
 {
     const struct bth *h = &p->bth;
@@ -155,7 +156,7 @@ static inline bool has_usual_headers(const struct responder *r, const struct pkt
            (r->p.credits || p->aeth.syndrome == AETH_CREDIT_INVALID);
 }
 
-/* Whether an ACK of `psn` comes after the last one, and after all answers of READs and atomics. */
+/* True if `psn` is after the latest ACK and after the responses of all READs and atomics, and was seen in a request. */
 static inline bool is_next_ack(const struct responder *r, uint32_t psn)
 {
     return r->acked && psn_diff(psn, r->ack_psn) > 0 && psn_diff(psn, r->epsn_hi) < 0 && r->res_next == r->res_tail &&
@@ -180,7 +181,7 @@ static inline void prove(struct shadow_rsp *s, uint32_t psn)
         s->r.epsn_lo = psn;
 }
 
-/* A READ response or ATOMIC ACK: answers before it were given, though they were not seen. */
+/* A READ response or ATOMIC ACK: the responses due before it were sent, even if they were not seen. */
 static void take_response(struct shadow_rsp *s, const struct pkt *p)
 {
     struct responder *r = &s->r;
@@ -203,7 +204,7 @@ static void take_response(struct shadow_rsp *s, const struct pkt *p)
     }
 }
 
-/* Its request may have been dropped when it came: no answer is due, but one may come. */
+/* The responder may have dropped the request: no response is due, but it may come. */
 static void doubt_response(struct rsp_res *res)
 {
     res->u.doubtful = true;
@@ -219,8 +220,8 @@ void shadow_rsp_settle(struct shadow_rsp *s)
             doubt_response(rsp_res(r, r->res_next));
 }
 
-/* A NAK proves that everything before its PSN arrived. What is after it was not executed when the NAK was made; if it
- * was seen by now, it may have been since. */
+/* A NAK proves that all requests before its PSN arrived. Requests from its PSN on were not executed when it was
+ * sent; those seen since then may have been. */
 static void take_nak(struct shadow_rsp *s, const struct pkt *p)
 {
     struct responder *r = &s->r;

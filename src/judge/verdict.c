@@ -1,9 +1,9 @@
-/* layer 3 (judge): a verdict of the transport as a finding: what its two values mean, and which frames prove it. */
+/* layer 3 (judge): verdicts of the transport's checks as findings: texts of their values, frames that prove them. */
 #include "src/judge/judge_impl.h"
 
-/* --- What is reported ------------------------------------------------------------------------- */
+/* --- Texts and frames ------------------------------------------------------------------------- */
 
-/* Whether the rule's row says what a failure means; of other rules the judge has checks of its own. */
+/* True if the rule's row in rules.def has a reason text; the other rules have checks in this directory. */
 static bool is_explained(const struct verdict *v)
 {
     return rule_table[v->rule].reason.text != NULL;
@@ -24,7 +24,7 @@ static const char *response_name(const struct pkt *p)
     return type == AETH_NAK && aeth_value(p->aeth.syndrome) == NAK_PSN_SEQ ? "sequence NAK" : types[type];
 }
 
-/* Bytes of a WRITE against what its RETH announces. */
+/* Text for the length of a WRITE: the RETH length (`limit`), or the bytes sent. */
 static const char *write_length(struct judge *j, const struct pkt *p, uint64_t n, bool limit)
 {
     if (p->op->flags & OPF_FIRST)
@@ -35,7 +35,7 @@ static const char *write_length(struct judge *j, const struct pkt *p, uint64_t n
     return say(j, p->op->flags & OPF_END ? "%s" : "%s, and more to follow", count_str(n, "byte"));
 }
 
-/* A time; a limit of 0 means that there is none. */
+/* Text for a time in ns; `limit` and 0: there is no limit. */
 static const char *time_value(struct judge *j, const struct judged *a, uint64_t n, bool limit)
 {
     if (!limit || n)
@@ -43,7 +43,7 @@ static const char *time_value(struct judge *j, const struct judged *a, uint64_t 
     return judge_has_timeout(j, a->flow) ? "no timeout: it is off" : "the ACK timeout, which is not known";
 }
 
-/* One of the two values of a verdict. `limit`: it is the one permitted. */
+/* Text for a value of a verdict: the one permitted (`limit`), or the one seen. */
 static const char *value(struct judge *j, const struct judged *a, const struct verdict *v, bool limit)
 {
     const struct pkt *p = a->p;
@@ -54,7 +54,7 @@ static const char *value(struct judge *j, const struct judged *a, const struct v
         return limit ? "silence" : p->op->name;
     if (!limit && p->op->flags & OPF_RESPONSE && (rule_table[v->rule].reason.instead || strcmp(about, "PSN") == 0))
         return say(j, "%s of PSN %u", response_name(p), p->bth.psn);
-    if (strcmp(about, "bytes") == 0) /* of a WRITE */
+    if (strcmp(about, "bytes") == 0) /* length of a WRITE */
         return write_length(j, p, n, limit);
     if (strcmp(about, "opcode") == 0)
         return opcode_name((uint8_t)((p->bth.opcode & 0xe0) | (n & 31)));
@@ -93,7 +93,7 @@ static uint32_t oldest_read(const struct judged *a)
     return oldest ? oldest->frame : 0;
 }
 
-/* The READ or atomic that the packet's PSN answers: its first request. */
+/* First frame of the READ or atomic that the response belongs to; 0: none. */
 static uint32_t original_read(const struct judged *a)
 {
     struct read_req *k = req_dir_ask(a->h, a->p->bth.psn, 0), *older;
@@ -103,7 +103,7 @@ static uint32_t original_read(const struct judged *a)
     return k ? k->frame : 0;
 }
 
-/* The frame that contradicts this one; 0: none. */
+/* The frame that proves a failure of this packet; 0: none. */
 static uint32_t cause_of(const struct judged *a, enum rule_cause cause)
 {
     struct req_dir *h = a->h;
@@ -166,14 +166,14 @@ static void report(struct judge *j, const struct judged *a, const struct verdict
 
 /* --- Requests --------------------------------------------------------------------------------- */
 
-/* Whether the rule does not apply to adapters with out-of-order placement and adaptive retransmission. */
+/* True if the rule does not apply to adapters with out-of-order placement and adaptive retransmission. */
 static bool is_not_for_profile(const struct judge *j, enum rule rule)
 {
     return j->o.profile == PROFILE_NV && rule_table[rule].traits & T_NOT_NV;
 }
 
-/* Whether another check reports the same failure better: a gap is reported once packets captured out of order had time
- * to arrive; lengths are compared with the path MTU that CM states or that packets show. */
+/* True if another check reports the same failure: skipped PSNs are pending first (pending.c); lengths are compared
+ * with the path MTU of CM (cm_params.c) or that of First and Middle packets (fast_path.c). */
 static bool is_reported_elsewhere(const struct judge *j, const struct judged *a, const struct verdict *v)
 {
     const struct flow *c = conn_flow_at(j->conns, a->flow);
@@ -185,14 +185,14 @@ static bool is_reported_elsewhere(const struct judge *j, const struct judged *a,
            (traits & T_TOO_LONG && too_long && (c->pmtu || ends || v->seen > MTU_MAX));
 }
 
-/* Whether request `a->p` or an earlier one may be a duplicate made by the network: without an IP identification a
+/* True if request `a->p` or an earlier one may have been duplicated by the network: without an IP identification a
  * duplicate and a retransmission look the same. */
 static bool may_be_copy(const struct judged *a)
 {
     return a->h->twin || (a->h->copies && !frame_ip_id(a->p));
 }
 
-/* The needs (N_*) that are met, or not met, for rule `v->rule` in this case. */
+/* Needs (N_*) of rule `v->rule` that are certainly met, or missing, for this request. */
 static void weigh_request(const struct judge *j, const struct judged *a, const struct verdict *v, unsigned *has,
                           unsigned *lacks)
 {
@@ -223,14 +223,14 @@ void judge_request_verdicts(struct judge *j, const struct judged *a)
         if (!is_explained(&v[i]) || is_not_for_profile(j, (enum rule)v[i].rule) || is_reported_elsewhere(j, a, &v[i]))
             continue;
         weigh_request(j, a, &v[i], &has, &lacks);
-        v[i].needs |= a->h->heard_pmtu ? N_RSP : 0; /* and that response must not be another queue pair's */
+        v[i].needs |= a->h->heard_pmtu ? N_RSP : 0; /* that response must be of this connection */
         report(j, a, &v[i], has, lacks);
     }
 }
 
 /* --- Responses -------------------------------------------------------------------------------- */
 
-/* Whether the READ that is answered may be the rest of one that was sent before the capture began. */
+/* True if the READ may be a partial retransmission of a READ from before the capture. */
 static bool may_be_rest_of_read(struct req_dir *h, const struct pkt *p)
 {
     const struct read_req *first = req_dir_ask(h, p->bth.psn, 0);
@@ -238,7 +238,8 @@ static bool may_be_rest_of_read(struct req_dir *h, const struct pkt *p)
     return first && psn_diff(first->psn, h->start) <= 0 && !h->from_start;
 }
 
-/* An ACK of what was not seen: what was sent again, or took another path, may explain it. */
+/* Missing needs for an ACK of a PSN that was not seen: a retransmission, or a request on another path, may explain
+ * it. */
 static unsigned ahead_lacks(const struct req_dir *h, const struct verdict *v)
 {
     unsigned lacks = h->vague || h->gaps ? N_COMPLETE : 0;
@@ -248,7 +249,7 @@ static unsigned ahead_lacks(const struct req_dir *h, const struct verdict *v)
     return lacks | (h->late ? N_COMPLETE : 0);
 }
 
-/* N_* that are given, or lacking, by the traits of the rule. */
+/* Needs (N_*) that are certainly met, or missing, by the traits of the rule. */
 static void weigh_by_traits(const struct judged *a, struct verdict *v, unsigned *has, unsigned *lacks)
 {
     unsigned traits = rule_table[v->rule].traits;
@@ -259,12 +260,12 @@ static void weigh_by_traits(const struct judged *a, struct verdict *v, unsigned 
     if (traits & T_UNSENT)
         *lacks = req_dir_sent(a->h, a->p->bth.psn) ? 0 : N_COMPLETE;
     if (traits & T_REST) {
-        v->needs |= N_RSP; /* and the response is no other queue pair's */
+        v->needs |= N_RSP; /* the response must be of this connection */
         *lacks = may_be_rest_of_read(a->h, a->p) ? N_REQ : 0;
     }
 }
 
-/* N_* that are given, or lacking, for rule `v->rule` in this case. */
+/* Needs (N_*) of rule `v->rule` that are certainly met, or missing, for this response. */
 static void weigh_response(const struct judged *a, struct verdict *v, unsigned *has, unsigned *lacks)
 {
     struct req_dir *h = a->h;
@@ -272,31 +273,30 @@ static void weigh_response(const struct judged *a, struct verdict *v, unsigned *
     weigh_by_traits(a, v, has, lacks);
     switch (v->rule) {
     case RULE_NAK_02:
-        *has = h->seq.have && h->seq.icrc != icrc_of(a->p) ? N_TAP_RSP : 0; /* no copy: it was sent twice */
-        *lacks = !*has && h->copies * 4 >= h->packets ? N_TAP_RSP : 0;      /* where all is captured twice */
+        *has = h->seq.have && h->seq.icrc != icrc_of(a->p) ? N_TAP_RSP : 0; /* another ICRC: it is no identical copy */
+        *lacks = !*has && h->copies * 4 >= h->packets ? N_TAP_RSP : 0;      /* many packets are captured twice */
         break;
     case RULE_NAK_03:
         *lacks = h->vague ? N_COMPLETE : 0;
         break;
-    case RULE_RDA_02: /* where READs and the path MTU were learnt from the capture, it may be the rest of one READ that
-                         was asked for again */
+    case RULE_RDA_02: /* maybe a partial retransmission of a READ; its length or the path MTU is not certain */
         *lacks = may_be_rest_of_read(h, a->p) || (h->heard_pmtu && req_dir_ask(h, a->p->bth.psn, 1)) ? N_REQ : 0;
         break;
     case RULE_RDA_03:
         *lacks = may_be_rest_of_read(h, a->p) ? N_REQ : 0;
-        v->needs |= h->again ? N_COMPLETE : 0; /* it may answer a READ that was asked for again, unseen */
+        v->needs |= h->again ? N_COMPLETE : 0; /* it may answer a retransmitted READ that was not captured */
         break;
     case RULE_SVC_03:
         v->needs |=
-            req_dir_sent(h, a->p->bth.psn) ? 0 : N_COMPLETE; /* or the queue pair is another connection's by now */
+            req_dir_sent(h, a->p->bth.psn) ? 0 : N_COMPLETE; /* else the queue pair may belong to a new connection */
         break;
     default:
         break;
     }
 }
 
-/* Everything is seen in the order in which the responder took and sent it, and no packet is missing that it may have
- * got. */
+/* True if packets are captured in the order in which the responder received and sent them, and none that it may have
+ * received is missing. */
 static bool at_responder(const struct judge *j, const struct judged *a)
 {
     const struct req_dir *h = a->h;
