@@ -1,38 +1,37 @@
 /* layer 2b (conn): where the time of a connection went: the states of an account, incidents, and the JSON of both.
  *
- * An account is kept for one direction of requests of a connection, what one side asks of the other, and is told from
- * the requester's side: `arrives` means at the requester, or at the tap in its stead. Each nanosecond from first_ns to
- * last_ns is in exactly one state, so that the sum is exact. A later line of this list wins over an earlier one:
+ * An account covers one direction of requests of a connection, from the requester's view: `arrives` means that a packet
+ * reaches the requester, or in place of it the tap. Each nanosecond from first_ns to last_ns is in exactly one state,
+ * so that the sum is exact. Where several states apply, the last one of this list counts:
  *
- *   idle                no request is outstanding (sent, and not yet known to be done) and none waits to be sent
+ *   idle                no request is outstanding (sent, and not known to be complete) and none waits to be sent
  *   transfer            packets of the direction follow each other: requests, or responses to them
- *   response            requests are outstanding, and the requester waits for a response for its usual time
- *   peer_slow           the same, beyond the usual time, and the response then came without a retransmission: from when
- *                       the response would have come, or from the latest packet of the direction if that was later
- *   read_depth          a READ or atomic waits to be sent because as many are outstanding as were agreed on, and
- *                       nothing arrives meanwhile for half a round trip or longer
- *   credit              a SEND waits to be sent for want of end-to-end credits
+ *   response            requests are outstanding, and the requester waits for a response no longer than usual
+ *   peer_slow           the response took longer than usual and came without a retransmission: from the time at which
+ *                       it was due, or from the latest packet of the direction if that was later
+ *   read_depth          a READ or atomic waits to be sent because as many are outstanding as the agreed initiator depth
+ *                       allows, and nothing arrives for at least half a round trip
+ *   credit              a SEND waits for end-to-end credits
  *   throttled           the requester spaces its packets wider because of CNPs: the time above the usual gap
- *   loss_nak            from the sending of the packet that was lost (or overtaken, or damaged) to the arrival of the
- *                       first NAK that asks for it. A lost READ response: none, the later response tells at once
- *   loss_retransmission from that NAK (READ: from the response that came in its stead) to the retransmission
- *   loss_resend         from a retransmission until everything sent before it has been sent again or acknowledged, or
- *                       a new episode begins; of a READ of which later responses had arrived already: until the last
- *                       of those arrives again, too
- *   ack_timeout         from the latest packet of the direction, request or response, to the retransmission that its
- *                       ACK timeout brought about; or to the end of the capture or the error completion, if it ran out
+ *   loss_nak            from the sending of a packet that was lost (or reordered, or corrupted) to the arrival of the
+ *                       first NAK for it. Of a lost READ response: 0, a later response is an implied NAK as it arrives
+ *   loss_retransmission from that NAK (READ: from the response that skipped the lost one) to the retransmission
+ *   loss_resend         from a retransmission until everything sent before it was retransmitted or acknowledged, or the
+ *                       requester goes back anew; if later responses of a READ had arrived already: until the last of
+ *                       them arrives again, too
+ *   ack_timeout         from the latest packet of the direction, request or response, to the retransmission on ACK
+ *                       timeout; or, if none followed, to the error completion or the end of the capture
  *   rnr                 from an RNR NAK to the retransmission
  *   paused              pause frames stop the requester's or the responder's port, and nothing of the direction passes
- *   peer_dead           an ACK timeout has run out, and the peer never sends anything any more, not even a message of
- *                       connection management: from the first request that was never answered, or from the latest
- *                       packet of the peer if that was later
- *   given_up            from the error completion (or the DREQ after unanswered tries) to the end
+ *   peer_dead           an ACK timeout has expired, and the peer sends nothing until the end of the capture, not even
+ *                       CM messages: from the first request without a response, or from the latest packet of the peer
+ *                       if that was later
+ *   given_up            from the error completion (or the DREQ after retries without a response) to the end
  *   cm                  from the first message of connection management to the RTU or the first request; from the DREQ
  *                       to the last message of connection management
  *   not_known           the tap cannot decide
  *
- * Idle, transfer, response, cm and not_known cost nothing. The time of any other state is on the bill of exactly one
- * incident. */
+ * Time in any state but idle, transfer, response, cm and not_known is lost time, and billed to exactly one incident. */
 #ifndef RDMATRACE_CONN_ACCOUNT_H
 #define RDMATRACE_CONN_ACCOUNT_H
 
@@ -44,18 +43,18 @@ enum time_state {
 #undef TIME_STATE
     TIME_STATES
 };
-/* The name as in JSON: "loss_nak". */
+/* Its name in JSON: "loss_nak". */
 const char *time_state_str(enum time_state s);
-/* The same in a sentence: "until the NAK". */
+/* Its words in a sentence: "until the NAK". */
 const char *time_state_words(enum time_state s);
-/* Whether time in this state is lost, and on the bill of an incident. */
+/* Whether time in this state is lost time, billed to an incident. */
 bool time_state_costs(enum time_state s);
 
 /* How sure a statement is. */
 enum certainty {
     CERTAIN,  /* the evidence excludes everything else */
     PROBABLE, /* another cause is possible, but rarer */
-    POSSIBLE, /* one of several */
+    POSSIBLE, /* one of several causes that are about as likely */
 };
 /* "certain", "likely", "possible". */
 const char *certainty_str(enum certainty c);
@@ -69,28 +68,28 @@ enum cause {
 };
 struct cause_info {
     const char *name;    /* "packet-loss" */
-    int weight;          /* the heavier, the worse; from 100 on a connection failed */
+    int weight;          /* order of severity, higher is worse; from 100 on a connection failed */
     const char *meaning; /* a sentence */
     const char *next;    /* what to look at next */
 };
 extern const struct cause_info cause_table[CAUSE_COUNT];
 
-/* The time of one direction of a connection at one tap. */
+/* Account of one direction of requests of a connection, at one tap. */
 struct account {
     uint32_t conn;            /* number of the connection, from 1 */
-    ns_t first, last;         /* since 1970 */
-    ns_t states[TIME_STATES]; /* add up to last - first */
+    ns_t first, last;         /* ns since 1970 */
+    ns_t states[TIME_STATES]; /* ns in each state; they add up to last - first */
     const char *tap;          /* name: "requester", an interface or file; NULL: not said */
     const char *from, *to;    /* requester and responder: "10.0.0.1 0x000011", address and QPN */
 };
 
-/* The time of one work request, from its first packet to the response that completes it. */
+/* Account of one work request: from its first packet to the response that completes it. */
 struct request_account {
-    uint32_t conn;
-    uint64_t number;          /* of the work requests of its direction, from 1 */
+    uint32_t conn;            /* number of the connection, from 1 */
+    uint64_t number;          /* among the work requests of its direction, from 1 */
     const char *tap, *from;   /* tap and requester, as in its account */
-    ns_t start, end;          /* since 1970 */
-    ns_t states[TIME_STATES]; /* add up to end - start */
+    ns_t start, end;          /* ns since 1970 */
+    ns_t states[TIME_STATES]; /* ns in each state; they add up to end - start */
 };
 
 /* Append `{"idle":1,...}`: the states that are not 0. */
@@ -99,32 +98,33 @@ void states_json(struct buf *b, const ns_t states[TIME_STATES]);
 void account_json(struct buf *b, const struct account *a);
 void request_account_json(struct buf *b, const struct request_account *r);
 
-/* What a frame is to an incident. */
+/* Role of a frame in an incident. */
 enum frame_role {
-    ROLE_LOST,           /* was lost, overtaken or damaged */
-    ROLE_INSTEAD,        /* came in its stead, and showed the gap */
-    ROLE_NAK,            /* asked for it again */
-    ROLE_RETRANSMISSION, /* the request sent again */
-    ROLE_ANSWER,         /* the response that shows that it arrived */
-    ROLE_EVIDENCE,       /* anything else that shows it: CNP, pause frame, ICMP, REJ, DREQ */
+    ROLE_LOST,           /* the packet that was lost, reordered or corrupted */
+    ROLE_INSTEAD,        /* the later packet that showed the gap */
+    ROLE_NAK,            /* the NAK that asked for the retransmission */
+    ROLE_RETRANSMISSION, /* the retransmitted request */
+    ROLE_ANSWER,         /* the response that shows that the request arrived */
+    ROLE_EVIDENCE,       /* other evidence: CNP, pause frame, ICMP, REJ, DREQ */
     FRAME_ROLES
 };
 /* "lost", "instead", "nak", "retransmission", "answer", "evidence". */
 const char *frame_role_str(enum frame_role r);
 
+/* Frames of an incident that are kept, at most. */
 #define INCIDENT_FRAMES 12
 
-/* An incident as it is written: text, setting, next may be NULL. */
+/* An incident, as printed. `text`, `setting` and `next` may be NULL. */
 struct incident_row {
-    uint32_t number, conn; /* from 1; conn 0: of no connection */
+    uint32_t number, conn; /* from 1; conn 0: the incident belongs to no connection */
     uint8_t cause;         /* enum cause */
     uint8_t certainty;     /* enum certainty */
-    const char *place;     /* "before the tap", "requester to middle": where; NULL: not known */
-    ns_t start, end, bill; /* since 1970; bill: lost time that is billed to it, all connections together */
-    uint32_t frames[INCIDENT_FRAMES];
-    uint8_t roles[INCIDENT_FRAMES]; /* enum frame_role */
+    const char *place;     /* "before the tap", "requester to middle"; NULL: not known */
+    ns_t start, end, bill; /* ns since 1970; bill: ns of lost time billed to it, of all connections together */
+    uint32_t frames[INCIDENT_FRAMES]; /* frame numbers */
+    uint8_t roles[INCIDENT_FRAMES];   /* enum frame_role */
     uint32_t n_frames;
-    const char *text, *setting, *next;
+    const char *text, *setting, *next; /* sentences; the parameters that matter; what to look at next */
 };
 /* Append one object of the list `incidents`, without the closing brace: further members may follow. */
 void incident_json_open(struct buf *b, const struct incident_row *i);

@@ -8,8 +8,9 @@
 struct conn_addr {
     uint8_t b[16];
 };
-/* Source and destination of a packet: its IP addresses or GIDs, else its LIDs; without those ::. */
+/* Source and destination of a packet: its IP addresses or GIDs, else its LIDs; without any, ::. */
 void conn_addr_of(const struct pkt *p, struct conn_addr *src, struct conn_addr *dst);
+/* Whether two addresses are equal. */
 static inline bool conn_addr_eq(const struct conn_addr *a, const struct conn_addr *b)
 {
     return memcmp(a->b, b->b, sizeof a->b) == 0;

@@ -1,5 +1,5 @@
-/* layer 2b (conn): context for decoding: messages, requests and their responses, packets and their acknowledgements.
- * It listens to an observer of its own. */
+/* layer 2b (conn): notes for decode: messages, requests and their responses, packets and their acknowledgements. The
+ * context subscribes to an observer of its own. */
 #include "src/conn/annotate.h"
 
 #include "dissect/link/eth.h"
@@ -8,12 +8,12 @@
 #include <stdlib.h>
 
 #define IPOIB_QKEY 0x0b1b /* of the broadcast group unless the administrator chose another (RFC 4391) */
-#define RETRIES    8      /* requests for the same READ responses that are looked through */
+#define RETRIES    8      /* requests for the same responses that are examined */
 
-/* Where the requests of a flow have got to; which requests there were, struct req_dir knows. */
+/* Progress of the requests of a flow: PSNs, and the current message. The requests themselves are in struct req_dir. */
 struct place {
     uint32_t next;  /* PSN expected next */
-    uint32_t acked; /* PSN acknowledged last, valid with have_acked */
+    uint32_t acked; /* highest PSN acknowledged, valid with have_acked */
     bool have_acked, in_message;
     uint32_t msg;       /* messages so far */
     uint32_t packet;    /* position in the current one, from 1 */
@@ -24,7 +24,7 @@ struct place {
 
 struct context {
     struct observer *observer;
-    struct pkt *p; /* the packet that the observer has, to be noted */
+    struct pkt *p; /* the packet in observer_packet(), whose note is to be filled */
     struct place places[OBSERVER_FLOWS];
 };
 
@@ -43,7 +43,7 @@ static void note_message(struct pkt *p, uint32_t msg, uint32_t packet, uint32_t 
 
 /* --- Requests --------------------------------------------------------------------------------- */
 
-/* A message begins: number it, and say what its first packet tells about its size. */
+/* A message begins: number it; the RETH of its first packet states its size. */
 static void message_begin(struct place *w, const struct pkt *p)
 {
     w->msg++;
@@ -78,8 +78,7 @@ static void message_continue(struct place *w, const struct pkt *p, uint32_t skip
     }
 }
 
-/* The READ or atomic whose responses take `psn`, as it was first requested: later requests may ask for the rest only.
- */
+/* The original READ or atomic whose responses take `psn`: a READ retry may request only the rest of them. */
 static const struct read_req *original(struct req_dir *h, uint32_t psn)
 {
     const struct read_req *a = req_dir_ask(h, psn, 0), *before;
@@ -89,7 +88,7 @@ static const struct read_req *original(struct req_dir *h, uint32_t psn)
     return a;
 }
 
-/* A request seen for the first time, after all before it. */
+/* A request not seen before that follows all earlier ones. */
 static void note_new(struct place *w, struct pkt *p, struct sent *s)
 {
     uint32_t psn = p->bth.psn, flags = p->op->flags;
@@ -109,7 +108,7 @@ static void note_new(struct place *w, struct pkt *p, struct sent *s)
     }
 }
 
-/* The rest of a READ is requested again: it is of the message of the whole READ. */
+/* A READ retry that requests the rest of a READ belongs to the message of the original READ. */
 static void note_rest(struct pkt *p, struct req_dir *h, struct sent *s)
 {
     const struct read_req *a = original(h, p->bth.psn);
@@ -122,7 +121,7 @@ static void note_rest(struct pkt *p, struct req_dir *h, struct sent *s)
     note_message(p, s->note_msg, s->note_packet, 1, a->len, true);
 }
 
-/* A request seen before: it has the number and position of the first time. */
+/* A request seen before: its message and position are those of its first copy. */
 static void note_again(const struct place *w, struct pkt *p, struct req_dir *h, struct sent *s)
 {
     unsigned packets = p->op->flags & OPF_ONLY ? 1 : s->note_msg == w->msg ? w->packets : 0;
@@ -133,8 +132,8 @@ static void note_again(const struct place *w, struct pkt *p, struct req_dir *h, 
         note_message(p, s->note_msg, s->note_packet, packets, w->bytes, s->note_msg == w->msg && w->bytes);
 }
 
-/* A request that comes after later ones but was not seen before: it was overtaken, or its first copy was lost before
- * the tap. It belongs where its neighbour does. */
+/* A request not seen before that comes after later PSNs: it was reordered, or its first copy was lost before the tap.
+ * It belongs to the message of the packet with the PSN before it. */
 static void note_late(const struct place *w, struct pkt *p, struct req_dir *h, struct sent *s)
 {
     const struct sent *before = p->op->flags & OPF_START ? NULL : req_dir_sent(h, psn_prev(p->bth.psn));
@@ -178,7 +177,7 @@ static void advance_acked(struct place *w, uint32_t psn)
     }
 }
 
-/* A READ or atomic response: the latest request for it, and its place among the responses to the first one. */
+/* A READ or atomic response: note its latest request, and its position among the responses to the original request. */
 static void note_answer(struct context *c, const struct event *e)
 {
     const struct read_req *latest = req_dir_ask(e->h, e->p->bth.psn, 0), *a;
@@ -190,7 +189,7 @@ static void note_answer(struct context *c, const struct event *e)
     if (p->op->flags & OPF_END)
         advance_acked(&c->places[e->flow], p->bth.psn);
     s = req_dir_sent(e->h, latest->psn);
-    p->note.request_frame = s && s->last ? s->last : latest->frame; /* it may have been captured twice */
+    p->note.request_frame = s && s->last ? s->last : latest->frame; /* the latest copy, if it was captured twice */
     p->note.have |= p->note.request_frame ? NOTE_REQUEST : 0;
     a = latest->again ? original(e->h, p->bth.psn) : latest;
     s = req_dir_sent(e->h, a->psn);
@@ -199,8 +198,8 @@ static void note_answer(struct context *c, const struct event *e)
                      a->len, a->len || a->opcode == OP_READ_REQUEST);
 }
 
-/* The frames of the latest copies of the requests from `first` to `last`: the lowest and the highest. Without
- * retransmissions and reordering they are those of the first and the last request. */
+/* Note the lowest and the highest frame of the latest copies of the requests from `first` to `last`. Without
+ * retransmissions and reordering they are those of `first` and `last`. */
 static void answered_frames(struct req_dir *h, uint32_t first, const struct sent *last, struct pkt_note *n)
 {
     const struct sent *from = psn_diff(last->psn, first) > 0 ? req_dir_sent(h, first) : NULL;
@@ -223,7 +222,7 @@ static void answered_frames(struct req_dir *h, uint32_t first, const struct sent
     }
 }
 
-/* An acknowledgement: the frames from the first one not yet acknowledged. A NAK answers one frame. */
+/* An ACK acknowledges all frames from the first one not acknowledged before; a NAK refers to one frame. */
 static void note_acked(struct context *c, const struct event *e)
 {
     struct place *w = &c->places[e->flow];
@@ -240,7 +239,7 @@ static void note_acked(struct context *c, const struct event *e)
     answered_frames(e->h, first, last, &c->p->note);
 }
 
-/* A request or response, which has changed the evidence. */
+/* After a request or response has changed the evidence. */
 static void note_event(void *user, const struct event *e)
 {
     struct context *c = user;
@@ -255,7 +254,8 @@ static void note_event(void *user, const struct event *e)
 
 /* --- Packets ---------------------------------------------------------------------------------- */
 
-/* What is known of its flow. `h`: evidence about the requests of its connection that it belongs to; NULL: none. */
+/* Note what is known of the packet's flow. `h`: evidence about the requests of its connection that the packet belongs
+ * to; NULL: none. */
 static void note_flow(struct pkt *p, const struct flow *f, const struct req_dir *h)
 {
     uint32_t have = f->conn ? NOTE_CONN : 0;
@@ -295,7 +295,8 @@ static void note_datagram(struct pkt *p)
     }
 }
 
-/* Any packet. One with a bad ICRC, which its receiver drops, is no request and no response. */
+/* Any packet, before it changes the evidence. One with a bad ICRC, which its receiver drops, is no request and no
+ * response. */
 static void note_packet(void *user, const struct event *e)
 {
     struct context *c = user;

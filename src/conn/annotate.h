@@ -1,4 +1,4 @@
-/* layer 2b (conn): context for decoding: fills pkt.note from the packets before. */
+/* layer 2b (conn): notes for decode: fills pkt.note from earlier packets. */
 #ifndef RDMATRACE_CONN_ANNOTATE_H
 #define RDMATRACE_CONN_ANNOTATE_H
 
@@ -6,12 +6,12 @@
 
 struct context;
 
-/* With an observer of its own, which bounds the memory. NULL without memory. */
+/* The context has an observer of its own, which bounds the memory. NULL without memory. */
 struct context *context_new(void);
 void context_free(struct context *c);
 
-/* Learn from a packet and note what the packets before say about it. Frames must come in the order of their capture. A
- * packet with a bad ICRC, which its receiver drops, is part of no message, no retransmission and no answer. */
+/* Fill p->note from the packets before, and learn from `p`. Frames must come in the order of the capture. A packet with
+ * a bad ICRC, which its receiver drops, belongs to no message, and is no retransmission and no response. */
 void context_note(struct context *c, struct pkt *p);
 
 /* The connections learnt so far. */

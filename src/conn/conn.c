@@ -20,7 +20,7 @@ struct conn_table {
     uint32_t mask;         /* of both */
     uint32_t n, max, hand;
     uint32_t conns;          /* numbers given */
-    uint32_t unused;         /* of them, those that turned out to be of a connection that had another one */
+    uint32_t unused;         /* numbers of connections that turned out to have another number already */
     uint32_t newest;         /* flow of the latest packet, if this packet was its first; else FLOW_NONE */
     uint32_t recent[RECENT]; /* flows of recent packets, by recent_slot() */
     uint64_t evicted;
@@ -40,7 +40,7 @@ const char *pairing_str(enum pairing p)
     return names[p];
 }
 
-/* The halves are stored as wholes, because they are compared and hashed as wholes right after. */
+/* Stored as two 64-bit halves, because the comparison and hash right after load the same halves. */
 static inline void addr_set(struct conn_addr *a, const uint8_t *p, unsigned len)
 {
     uint64_t upper = 0, lower;
@@ -106,7 +106,7 @@ void conn_tap_put(struct buf *b, const char *const *files, uint32_t tap)
         buf_printf(b, "file %u:%u", tap >> 16, tap & 0xffff);
 }
 
-/* Hash of two addresses, of which the lower halves suffice, and a number. */
+/* Hash of two addresses (of their lower halves) and a number. */
 static uint32_t hash_of(const struct conn_addr *src, const struct conn_addr *dst, uint32_t n)
 {
     uint64_t h = load_le64(src->b + 8) * HASH_MULTIPLIER ^ load_le64(dst->b + 8) * UINT64_C(0xc2b2ae3d27d4eb4f) ^
@@ -203,7 +203,7 @@ static uint32_t flow_find(const struct conn_table *t, const struct key *k)
     return FLOW_NONE;
 }
 
-/* Where the flow of a key stands in conn_table.recent. The two directions of a connection differ in one of both. */
+/* Slot of a flow in conn_table.recent. The two directions of a connection differ in QPN or source address. */
 static inline uint32_t recent_slot(const struct key *k)
 {
     return (k->dqpn ^ k->src.b[15]) % RECENT;
@@ -218,7 +218,7 @@ static void unlink_from(uint32_t *head, struct flow *flows, uint32_t flow, bool 
         }
 }
 
-/* Make room: the flow that the clock hand finds unused is given up. */
+/* Evict the next flow that was not used since the clock hand passed it; returns its index. */
 static uint32_t evict(struct conn_table *t)
 {
     struct flow *f;
@@ -247,7 +247,7 @@ static void renumber_end(struct conn_table *t, const struct conn_addr *src, cons
     }
 }
 
-/* Two flows are one connection, at every tap: number `to`. */
+/* Two flows belong to one connection: number `to` for both, at every tap. */
 static void renumber(struct conn_table *t, const struct flow *a, const struct flow *b, uint32_t to)
 {
     const struct flow *ends[] = {a, b};
@@ -321,7 +321,7 @@ static void join(struct conn_table *t, uint32_t a, uint32_t b, enum pairing how)
     fb->upper = fa->upper;
 }
 
-/* Apply what is known beforehand to a flow, whose destination is end `end` of `k`. */
+/* Apply a learnt connection to a flow whose destination is end `end` of `k`. */
 static void apply_known(struct conn_table *t, uint32_t flow, const struct conn_known *k, unsigned end)
 {
     struct flow *f = &t->flows[flow];
@@ -339,7 +339,7 @@ static void apply_known(struct conn_table *t, uint32_t flow, const struct conn_k
     peer = flow_find(t, &reverse);
     if (peer != FLOW_NONE)
         join(t, flow, peer, k->how);
-    f->pmtu = k->pmtu; /* whatever an earlier connection of the same queue pairs had */
+    f->pmtu = k->pmtu; /* not that of an earlier connection of the same queue pairs */
     if (peer != FLOW_NONE)
         t->flows[peer].pmtu = k->pmtu;
 }
@@ -350,7 +350,7 @@ static bool known_fits(const struct conn_known *k, const struct flow *f, unsigne
     return k->qpn[end] == f->dqpn && addr_eq(&k->addr[end], &f->dst) && addr_eq(&k->addr[!end], &f->src);
 }
 
-/* What was learnt last about a flow, and at which end of it the flow ends; NULL for nothing. */
+/* The latest learnt connection of a flow, NULL: none. *end is the end that is the flow's destination. */
 static struct conn_known *known_of(struct conn_table *t, const struct flow *f, unsigned *end)
 {
     for (uint32_t i = t->n_known; i-- > 0;) {
@@ -461,7 +461,7 @@ uint32_t conn_flow_unnumbered(struct conn_table *t, const struct pkt *p)
     return flow_of(t, p);
 }
 
-/* The number that the same traffic has at another tap; 0: none. */
+/* The connection number of the same traffic at another tap; 0: none. */
 static uint32_t number_elsewhere(struct conn_table *t, const struct flow *f)
 {
     for (uint32_t i = *pair_chain(t, &f->src, &f->dst); i != FLOW_NONE; i = t->flows[i].pair_next) {
@@ -473,7 +473,7 @@ static uint32_t number_elsewhere(struct conn_table *t, const struct flow *f)
     return 0;
 }
 
-/* A flow, and its peer, get a number: that of another tap, else the next. */
+/* Number a flow and its peer: as at another tap, else by the next number. */
 static void number_give(struct conn_table *t, uint32_t flow)
 {
     struct flow *f = &t->flows[flow];
@@ -496,8 +496,8 @@ uint32_t conn_flow(struct conn_table *t, const struct pkt *p)
     return i;
 }
 
-/* Flows that `k` speaks of and that were seen before it: each is given what it says. They may be those of an earlier
- * connection of the same queue pairs, so what was known of their packets is forgotten. */
+/* Apply `k` to flows seen before it. They may carry an earlier connection of the same queue pairs, so the user's state
+ * of them is reset. */
 static void learn_seen(struct conn_table *t, const struct conn_known *k, unsigned end)
 {
     for (uint32_t i = *pair_chain(t, &k->addr[!end], &k->addr[end]); i != FLOW_NONE; i = t->flows[i].pair_next)
@@ -514,8 +514,8 @@ static bool same_ends(const struct conn_known *a, const struct conn_known *b)
            addr_eq(&a->addr[1], &b->addr[1]);
 }
 
-/* Whether the latest that was learnt of these queue pairs is the same: exchanges are repeated. Another connection of
- * theirs may begin with the same PSNs, but not with the same communication ids. */
+/* Whether `k` is the latest connection learnt between these queue pairs: setup messages are retransmitted. A later
+ * connection between them may begin with the same PSNs, but has other communication ids. */
 static bool known_already(const struct conn_table *t, const struct conn_known *k)
 {
     for (uint32_t i = t->n_known; i-- > 0;) {
@@ -557,7 +557,7 @@ void conn_unlearn(struct conn_table *t, uint32_t flow)
     unsigned end;
     struct conn_known *k = known_of(t, &t->flows[flow], &end);
 
-    if (k) { /* nor is it held of what comes */
+    if (k) { /* new flows between these queue pairs do not get it either */
         k->how = PAIR_PSN;
         k->any_psn = true;
         k->pmtu = 0;
@@ -569,8 +569,7 @@ void conn_unlearn(struct conn_table *t, uint32_t flow)
         unlearn(&t->flows[peer]);
 }
 
-/* Whether `g` may be the other direction of `f`: unpaired, between the same addresses, and no known QPN speaks against
- * it. */
+/* Whether `g` may be the other direction of `f`: unpaired, between the same addresses, and no known QPN contradicts. */
 static bool may_be_peer(const struct flow *f, const struct flow *g)
 {
     bool reverse = g->tap == f->tap && addr_eq(&g->src, &f->dst) && addr_eq(&g->dst, &f->src);
@@ -591,7 +590,7 @@ void conn_pair_by_psn(struct conn_table *t, uint32_t flow, uint32_t psn)
         if (!may_be_peer(f, &t->flows[i]) || !t->has_psn(t->user, i, psn))
             continue;
         if (found != FLOW_NONE)
-            return; /* more than one fits */
+            return; /* ambiguous */
         found = i;
     }
     if (found != FLOW_NONE)

@@ -19,7 +19,7 @@ enum pairing {
     PAIR_PSN,      /* addresses, and a PSN that fits only here */
     PAIR_EXCHANGE, /* TCP parameter exchange of ibv_*_pingpong or perftest */
     PAIR_CM,       /* REQ and REP */
-    PAIR_USER,     /* told so */
+    PAIR_USER,     /* option --pair */
 };
 /* "none", "PSN agreement", "TCP exchange", "CM", "user". */
 const char *pairing_str(enum pairing p);
@@ -31,60 +31,64 @@ static inline uint32_t conn_tap_of(const struct frame *f)
     return (uint32_t)f->file << 16 | (UNLIKELY(f->linktype == LINK_ERF) ? 0 : f->iface & 0xffff);
 }
 
-/* Append the name of a tap: "b.pcapng:1", the last part of its file's name and the number of the interface. Without
- * names
- * (`files` NULL): "file 1:1", files counted from 0. */
+/* Append the name of a tap: "b.pcapng:1", the last part of its file's name and the number of the interface. `files`:
+ * paths by file number; NULL: "file 1:1", files counted from 0. */
 void conn_tap_put(struct buf *b, const char *const *files, uint32_t tap);
 
-/* What CM agreed on for the requests that one end sends. */
+/* Parameters that CM negotiated for the requests of one end. */
 struct conn_params {
     bool have_depth;   /* depth is known */
     bool have_timeout; /* timeout and retry_cnt are known (nothing on the wire states the active side's) */
-    /* they are what this side's REQ asks of the other one, and as a rule its own too; not with have_timeout */
+    /* timeout and retry_cnt are those that this side's REQ sets for the other side, as a rule also its own; not with
+     * have_timeout */
     bool have_asked;
     bool have_rnr;   /* rnr_retry is known */
     bool no_credits; /* the other end announced no flow control, or a shared receive queue */
-    uint8_t depth;   /* READs and atomics outstanding at most */
+    uint8_t depth;   /* initiator depth: READs and atomics outstanding at most */
     uint8_t timeout; /* local ACK timeout, 4.096 us x 2^n; 0: none */
+    /* retries after an ACK timeout, 0 to 7 */
     uint8_t retry_cnt;
-    uint8_t rnr_retry;             /* 7: for ever */
+    uint8_t rnr_retry;             /* retries after an RNR NAK; 7: no limit */
     uint16_t pkey;                 /* of the REQ; 0: not known */
-    uint64_t req_frame, rep_frame; /* frames that say so; 0: not CM */
-    ns_t req_ts, rep_ts;           /* their times */
+    uint64_t req_frame, rep_frame; /* frames of REQ and REP; 0: no CM */
+    ns_t req_ts, rep_ts;           /* their times, ns since 1970 */
 };
 
 /* Index of a flow in its table; FLOW_NONE for none. */
 #define FLOW_NONE UINT32_MAX
 
+/* What one node sends to one queue pair of another, at one tap. */
 struct flow {
     struct conn_addr src, dst;
-    uint32_t tap; /* where it was captured: file and interface; the same traffic seen at two taps is two flows */
+    uint32_t tap; /* where it was captured, conn_tap_of(); the same traffic seen at two taps is two flows */
     uint32_t dqpn;
-    uint32_t hash;
+    uint32_t hash;      /* of src, dst, tap and dqpn */
     uint32_t next;      /* in the hash chain */
     uint32_t pair_next; /* next flow between the same two addresses in this direction */
     uint32_t peer;      /* flow of the other direction, FLOW_NONE while unpaired */
     uint32_t conn;      /* number of the connection, from 1; 0: none yet, see conn_flow_unnumbered() */
-    uint32_t sqpn;      /* QP that sends, valid with have_sqpn */
+    uint32_t sqpn;      /* QPN of the sender, valid with have_sqpn */
     uint32_t pmtu;      /* path MTU in bytes, 0: not known */
-    uint32_t looks;     /* flows looked at in searches for its peer that failed */
+    uint32_t looks;     /* flows examined in searches for its peer that failed */
     uint8_t paired_by;  /* enum pairing */
     bool have_sqpn;
-    bool used;         /* by a packet since the clock hand passed: set where a flow is known without conn_flow() */
+    /* a packet of the flow came since the eviction's clock hand passed it */
+    bool used;
     const char *upper; /* upper protocol, NULL: not known */
     bool have_psn;     /* psn is known: PSN of the first request */
     uint32_t psn;
     struct conn_params params; /* of the requests in this flow */
 };
 
-/* What was learnt about a connection before its packets: two ends. */
+/* A connection that was learnt (from CM, a TCP exchange, --pair), maybe before its packets: both ends, 0 and 1. */
 struct conn_known {
     struct conn_addr addr[2];
     uint32_t qpn[2];
     uint32_t psn[2];   /* first PSN of the requests that this end sends */
-    uint32_t id[2];    /* communication id that this end gave, 0: not CM */
+    uint32_t id[2];    /* communication id that this end chose, 0: not CM */
     uint32_t pmtu;     /* bytes, 0: not known */
     const char *upper; /* NULL: not known */
+    /* where it was learnt from */
     enum pairing how;
     bool any_psn;                 /* psn[] are not known */
     struct conn_params params[2]; /* of the requests that this end sends */
@@ -92,7 +96,8 @@ struct conn_known {
 
 struct conn_table;
 
-/* A table of at most `max_flows` flows; when it is full the one unused for longest is given up. NULL without memory. */
+/* A table of at most `max_flows` flows; when it is full, the flow unused for longest is evicted. NULL without
+ * memory. */
 struct conn_table *conn_table_new(uint32_t max_flows);
 void conn_table_free(struct conn_table *t);
 
@@ -104,36 +109,38 @@ typedef void conn_flow_over(void *user, uint32_t flow, bool restart);
 typedef bool conn_has_psn(void *user, uint32_t flow, uint32_t psn);
 void conn_table_user(struct conn_table *t, void *user, conn_flow_over *over, conn_has_psn *has_psn);
 
-/* The flow of a packet with a BTH; it is made if it is new, and gets a number if it has none. Every reader of a capture
- * calls this for the same packets, so that all number its connections alike: those that are well-formed, have a defined
+/* The flow of a packet with a BTH; it is created if it is new, and numbered if it has no number. For equal numbers of
+ * connections every reader of a capture calls this for the same packets: those that are well-formed, have a defined
  * opcode and no bad ICRC, and are neither datagrams nor CNPs. */
 uint32_t conn_flow(struct conn_table *t, const struct pkt *p);
-/* The same for any other packet, which numbers no connection. */
+/* The flow of any other packet with a BTH; it is created if it is new, but not numbered. */
 uint32_t conn_flow_unnumbered(struct conn_table *t, const struct pkt *p);
-/* The same as conn_flow(), but FLOW_NONE if it is not there. */
+/* The flow of a packet with a BTH; FLOW_NONE: there is none. */
 uint32_t conn_flow_find(const struct conn_table *t, const struct pkt *p);
-/* Whether the packet goes to a queue pair of a connection that was learnt of. Looks through all of them. */
+/* Whether a learnt connection has the packet's addresses and destination queue pair. Linear search. */
 bool conn_is_known(const struct conn_table *t, const struct pkt *p);
-/* Likewise by name. */
+/* The flow with these addresses and destination queue pair at `tap`; FLOW_NONE: there is none. */
 uint32_t conn_flow_named(const struct conn_table *t, uint32_t tap, const struct conn_addr *src,
                          const struct conn_addr *dst, uint32_t dqpn);
+/* The flow of an index; valid as long as the table. */
 struct flow *conn_flow_at(struct conn_table *t, uint32_t flow);
-/* All flows, by index: an array that stays where it is. */
+/* All flows, by index; the array does not move. */
 struct flow *conn_flows(struct conn_table *t);
 
-/* Learn of a connection. Flows already seen are paired at once. At most a bounded number is kept. */
+/* Learn a connection. Its flows seen so far are paired at once. The latest 4096 are kept. */
 void conn_learn(struct conn_table *t, const struct conn_known *k);
-/* What was learnt of `flow` and its peer is of an earlier connection of theirs, for all that is known: they remain a
- * pair, no more. */
+/* Discard what was learnt of `flow` and its peer: it may describe an earlier connection of the same queue pairs. Both
+ * remain paired. */
 void conn_unlearn(struct conn_table *t, uint32_t flow);
-/* Look for the peer of `flow`, by PSN agreement, for a response that carries `psn`. */
+/* Pair `flow`, which carries a response with PSN `psn`, with the only unpaired flow of the other direction that has
+ * requested this PSN. Does nothing if `flow` has a peer, or none or several fit. */
 void conn_pair_by_psn(struct conn_table *t, uint32_t flow, uint32_t psn);
 
-/* Flows, connections and how many of either were given up for want of room. */
+/* Counts. */
 struct conn_counts {
-    uint32_t flows;
-    uint32_t conns;
-    uint64_t evicted;
+    uint32_t flows;   /* kept now */
+    uint32_t conns;   /* numbers given */
+    uint64_t evicted; /* flows evicted */
 };
 struct conn_counts conn_counts(const struct conn_table *t);
 /* The number that the connection with `number` has now: two flows that turn out to be one connection later keep the
@@ -141,11 +148,11 @@ struct conn_counts conn_counts(const struct conn_table *t);
 uint32_t conn_number_now(struct conn_table *t, uint32_t number);
 /* Whether any flow of the other direction exists between the addresses of `flow`, at its tap. */
 bool conn_has_reverse(const struct conn_table *t, uint32_t flow);
-/* Connections: pairs of flows, and flows without a peer; those that were given up, too. */
+/* Number of connections: pairs of flows, and flows without a peer; evicted ones included. */
 uint32_t conn_number(const struct conn_table *t);
-/* "2 connections", or "2 connections, numbered up to 3" if not all numbers were needed. */
+/* Append "2 connections", or "2 connections, numbered up to 3" if not all numbers were needed. */
 void conn_number_put(struct buf *b, uint32_t number, uint32_t highest);
-/* Whether a flow of connection number `conn` is known. */
+/* Whether a flow of connection number `conn` is kept. */
 bool conn_exists(const struct conn_table *t, uint32_t conn);
 
 #endif

@@ -4,7 +4,7 @@
 #include "src/conn/requests_impl.h"
 #include "src/transport/verbs.h"
 
-#define LONG_AFTER (40 * NS_PER_MS) /* an implied NAK is acted upon sooner, over any distance */
+#define LONG_AFTER (40 * NS_PER_MS) /* a requester acts on an implied NAK sooner than this, at any round-trip time */
 
 const char *why_back_str(enum why_back w)
 {
@@ -13,35 +13,36 @@ const char *why_back_str(enum why_back w)
 }
 
 /* Whether a response skipped response PSN `psn` of READ or atomic `a` after its latest request. */
-static bool passed_over(const struct req_dir *h, const struct read_req *a, uint32_t psn)
+static bool was_skipped_by_response(const struct req_dir *h, const struct read_req *a, uint32_t psn)
 {
     return (h->una_rsps > a->rsps && psn_diff(h->una, psn) > 0) ||
            (h->rsp_packets > a->rsps && psn_diff(h->proves, psn) > 0);
 }
 
-/* Whether the requester ignored the latest response. It acts on an implied NAK at once; so after half an ACK timeout
- * only the timeout itself explains a retransmission. */
-static bool let_pass(const struct req_dir *h, ns_t now)
+/* Whether the requester ignored the latest response. It acts on an implied NAK at once: after half an ACK timeout
+ * without a reaction, only the timeout explains a retransmission. */
+static bool ignored_response(const struct req_dir *h, ns_t now)
 {
     return now - h->rsp_ts >= ack_timeout(h->timeout) / 2;
 }
 
-/* Whether the ACK timer cannot have expired since; without a known timeout the shortest one (code 1) counts. */
+/* Whether the ACK timer cannot have expired between `since` and `now`. If the timeout is not known, the shortest one
+ * (code 1) is assumed. */
 static bool no_timer_since(const struct req_dir *h, ns_t since, ns_t now)
 {
     return now - since < ack_timeout(h->timeout ? h->timeout : 1) / 2;
 }
 
-/* Whether `psn` belongs to the go-back-N in progress and was reordered: it was not seen since the requester went
- * back. */
-static bool overtaken_again(struct req_dir *h, uint32_t psn, ns_t now)
+/* Whether `psn` belongs to the go-back-N in progress, and was reordered: it was not seen since the requester went back,
+ * and no timer can have expired since. */
+static bool reordered_in_go_back(struct req_dir *h, uint32_t psn, ns_t now)
 {
     const struct sent *s = req_dir_sent(h, psn);
 
     return s && s->ts < h->back_ts && no_timer_since(h, h->back_ts, now);
 }
 
-/* By the evidence about requests and responses alone. */
+/* The reason that the evidence about requests and responses gives. */
 static enum why_back why_by_evidence(struct req_dir *h, uint32_t psn, ns_t now)
 {
     const struct read_req *a = req_dir_ask(h, psn, 0);
@@ -54,23 +55,23 @@ static enum why_back why_by_evidence(struct req_dir *h, uint32_t psn, ns_t now)
         return BACK_SEQ_NAK;
     if (h->seq.have && !h->seq.resent && h->have_una && h->una == psn && psn_diff(psn, h->seq.psn) > 0)
         return BACK_SEQ_NAK; /* the NAK was for a PSN that has been acknowledged since */
-    if (let_pass(h, now))
+    if (ignored_response(h, now))
         return BACK_SILENCE;
     if (h->seq.have && !h->seq.resent && psn_in(psn, h->seq.psn, TRACK_SENT) && !req_dir_was_answered(h, h->seq.psn) &&
         no_timer_since(h, h->seq.ts, now))
-        return BACK_SEQ_NAK; /* it was captured before the retransmission of the NAK's own PSN */
-    if (a && !a->answered && h->have_una && passed_over(h, a, psn))
+        return BACK_SEQ_NAK; /* reordered: captured before the retransmission of the NAK's own PSN */
+    if (a && !a->answered && h->have_una && was_skipped_by_response(h, a, psn))
         return BACK_IMPLIED;
     if (a && a->early && psn_diff(h->proves, psn) > 0)
-        return BACK_IMPLIED; /* the response that the requester dropped did not come again, but a later one did */
+        return BACK_IMPLIED; /* the requester dropped the early response and got a later one, but not this one again */
     if (h->plain && h->have_una && h->una == psn && h->rsp_packets > h->back_rsps)
         return BACK_IMPLIED;
     if (psn == h->late_end && h->late_rsps > h->back_rsps)
-        return BACK_IMPLIED; /* the requester dropped the responses that came before that one */
-    return overtaken_again(h, psn, now) ? BACK_NONE : BACK_SILENCE;
+        return BACK_IMPLIED; /* the requester dropped the responses captured before that one */
+    return reordered_in_go_back(h, psn, now) ? BACK_NONE : BACK_SILENCE;
 }
 
-/* Whether a sequence NAK asked to go back to `psn`; it is answered now. */
+/* Whether a sequence NAK for `psn` was open; it is closed now. */
 static bool take_nak(struct go_backs *g, uint32_t psn)
 {
     for (unsigned i = 0; i < GO_BACK_NAKS; i++)
@@ -97,7 +98,7 @@ enum why_back go_back_why(struct go_backs *g, struct req_dir *h, const struct pk
     if (nak && (why == BACK_SILENCE || why == BACK_NONE))
         why = BACK_SEQ_NAK;
     if (why == BACK_IMPLIED && !h->timeout && p->frame->ts - h->rsp_ts >= LONG_AFTER)
-        why = BACK_SILENCE; /* its timer, which is not stated, ran out */
+        why = BACK_SILENCE; /* its ACK timer expired; the timeout is not known */
     count_try(&g->tries, h, psn, why == BACK_SILENCE);
     return why;
 }

@@ -9,25 +9,25 @@
 
 #include "src/conn/requests.h"
 
-/* The latest requests that were retransmitted after an ACK timeout, whatever responses the tap has seen. */
+/* The latest retransmissions after an ACK timeout, whatever responses the tap has seen. */
 struct tries {
-    uint32_t psn;  /* where they began */
-    uint32_t n;    /* times in a row; 0: the latest had another reason */
-    uint32_t next; /* req_dir.next at the latest */
+    uint32_t psn;  /* PSN where they began */
+    uint32_t n;    /* ACK timeouts at `psn` in a row; 0: the requester last went back for another reason */
+    uint32_t next; /* req_dir.next at the latest of them */
 };
 
-/* A sequence NAK to which no request has gone back yet. That its PSN was seen since, in passing or for the first time,
- * does not answer it: the packet may have been reordered. */
+/* A sequence NAK after which the requester has not gone back to its PSN yet. A first copy of that PSN which comes after
+ * the NAK was reordered, and leaves the NAK open. */
 struct open_nak {
     bool open;
-    uint32_t psn;
+    uint32_t psn; /* PSN of the NAK */
 };
-#define GO_BACK_NAKS 4 /* sequence NAKs that are remembered of a flow */
+#define GO_BACK_NAKS 4 /* sequence NAKs remembered of a flow */
 
-/* What is remembered of one direction of requests; all zero: nothing. */
+/* NAKs and retries of one direction of requests. Zero-initialise. */
 struct go_backs {
     struct open_nak naks[GO_BACK_NAKS];
-    uint32_t naks_at; /* how many there were */
+    uint32_t naks_at; /* sequence NAKs seen so far */
     struct tries tries;
 };
 
@@ -36,9 +36,9 @@ static inline void go_back_nak(struct go_backs *g, uint32_t psn)
 {
     g->naks[g->naks_at++ % GO_BACK_NAKS] = (struct open_nak){true, psn};
 }
-/* Why the requester of `h` goes back to request `p`, which is SEEN_AGAIN and before h->cursor; before
- * req_dir_request(). BACK_NONE: it does not: the packet belongs to a retransmission already under way and was
- * reordered. h->timeout is known by now, or 0. */
+/* Why the requester of `h` goes back to request `p`, which is SEEN_AGAIN and before h->cursor. Call it before
+ * req_dir_request(), with h->timeout set (0: not known). BACK_NONE: it does not go back: the packet belongs to a
+ * retransmission already under way and was reordered. */
 enum why_back go_back_why(struct go_backs *g, struct req_dir *h, const struct pkt *p);
 
 #endif

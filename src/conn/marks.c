@@ -18,7 +18,7 @@ void marks_add(struct marks *m, const struct pkt_mark *mark)
     m->v[m->n++] = *mark;
 }
 
-/* Below, at or above 0 as `a` stands before, at or behind the frame. */
+/* < 0, 0, > 0: `a` is before, at, after the frame. */
 static int place(const struct pkt_mark *a, uint16_t file, uint64_t frame)
 {
     if (a->file != file)
@@ -31,7 +31,7 @@ static int text_order(const char *a, const char *b)
     return a && b ? strcmp(a, b) : (b != NULL) - (a != NULL);
 }
 
-/* By frame; within it findings by rule, then incidents by number. */
+/* By frame; within a frame findings by rule, then incidents by number. */
 static int order(const void *x, const void *y)
 {
     const struct pkt_mark *a = x, *b = y;

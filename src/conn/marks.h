@@ -1,25 +1,27 @@
-/* layer 2b (conn): what a first pass over captures found, by frame.
+/* layer 2b (conn): findings and incidents of a first pass over captures, by frame.
  *
- * Filled in any order, then sorted once, then asked for frame after frame. */
+ * Filled in any order, sorted once, then searched frame by frame. */
 #ifndef RDMATRACE_CONN_MARKS_H
 #define RDMATRACE_CONN_MARKS_H
 
 #include "dissect/pkt.h"
 
-#define MARKS_MAX (UINT32_C(1) << 20) /* kept, 32 bytes each; further ones are counted */
+#define MARKS_MAX (UINT32_C(1) << 20) /* marks kept, 32 bytes each; further ones are only counted */
 
 /* Zero-initialise. */
 struct marks {
     struct pkt_mark *v; /* by file and frame, once sorted */
-    size_t n, cap;
-    uint64_t left_out; /* for want of room, or of memory */
+    size_t n, cap;      /* marks in `v`, room for marks */
+    uint64_t left_out;  /* marks not kept: MARKS_MAX reached, or no memory */
 };
 
+/* Append a copy of *mark; its strings are not copied. */
 void marks_add(struct marks *m, const struct pkt_mark *mark);
-/* Put them in order; equal ones become one. */
+/* Sort by file and frame, and remove duplicates. */
 void marks_sort(struct marks *m);
-/* The marks of a frame, their number in *n; needs marks_sort(). */
+/* The marks of a frame, *n of them. Call marks_sort() before. */
 const struct pkt_mark *marks_of(const struct marks *m, const struct frame *f, unsigned *n);
+/* Release the memory; *m is empty then. */
 void marks_free(struct marks *m);
 
 #endif

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#define ENDS 16 /* pairs of hosts that are remembered */
+#define ENDS 16 /* pairs of addresses remembered */
 
 /* Two addresses that exchange packets other than RDMA. */
 struct ends {
@@ -12,7 +12,7 @@ struct ends {
     bool used;
 };
 
-/* One function of the subscribers, of those that have it. */
+/* The subscribers that have a certain callback. */
 struct listeners {
     unsigned n;
     struct listener {
@@ -28,10 +28,10 @@ struct listeners {
 struct observer {
     struct conn_table *conns;
     struct learner learner;
-    struct req_dir *dirs[OBSERVER_FLOWS]; /* by flow of the requests; NULL: none seen */
+    struct req_dir *dirs[OBSERVER_FLOWS]; /* by index of the requests' flow; NULL: no request seen */
     struct go_backs go_backs[OBSERVER_FLOWS];
-    bool seen[OBSERVER_FLOWS]; /* a request or response came in the flow */
-    bool partial;              /* packets only taught */
+    bool seen[OBSERVER_FLOWS]; /* a request or response was seen in the flow */
+    bool partial;              /* RDMA packets were passed to observer_teach() only */
     struct ends others[ENDS];
     uint32_t others_at;
     struct observer_opts opts;
@@ -149,8 +149,8 @@ const struct tries *observer_tries(const struct observer *o, uint32_t flow)
     return &o->go_backs[flow].tries;
 }
 
-/* Whether `src` sent `dst` anything that is no RDMA. */
-static bool is_talking(const struct observer *o, uint32_t tap, const struct conn_addr *src, const struct conn_addr *dst)
+/* Whether `src` sent packets other than RDMA to `dst`. */
+static bool sent_other(const struct observer *o, uint32_t tap, const struct conn_addr *src, const struct conn_addr *dst)
 {
     for (unsigned i = 0; i < ENDS; i++) {
         const struct ends *e = &o->others[i];
@@ -164,7 +164,7 @@ bool observer_heard(const struct observer *o, uint32_t flow)
 {
     const struct flow *f = &conn_flows(o->conns)[flow];
 
-    return (!o->partial && is_talking(o, f->tap, &f->dst, &f->src)) || observer_heard_rdma(o, flow);
+    return (!o->partial && sent_other(o, f->tap, &f->dst, &f->src)) || observer_heard_rdma(o, flow);
 }
 
 bool observer_heard_rdma(const struct observer *o, uint32_t flow)
@@ -184,7 +184,8 @@ bool observer_heard_rdma(const struct observer *o, uint32_t flow)
 
 /* --- Requests --------------------------------------------------------------------------------- */
 
-/* The first request of a flow: what was learnt of the connection is of an earlier one if it states PSNs far away. */
+/* At the first request of a flow: discard the learnt setup if its starting PSN is far away, it then belongs to an
+ * earlier connection. */
 static void distrust_setup(struct observer *o, const struct pkt *p, uint32_t flow)
 {
     const struct flow *c = conn_flow_at(o->conns, flow);
@@ -193,7 +194,7 @@ static void distrust_setup(struct observer *o, const struct pkt *p, uint32_t flo
         conn_unlearn(o->conns, flow);
 }
 
-/* The evidence begins; NULL without memory. Apart from dir_of(), so that this stays short. */
+/* Create the evidence of a flow; NULL without memory. Not inlined, so that dir_of() stays short. */
 static __attribute__((noinline)) struct req_dir *dir_new(struct observer *o, const struct pkt *p, uint32_t flow)
 {
     const struct flow *c = conn_flow_at(o->conns, flow);
@@ -219,8 +220,8 @@ static inline struct req_dir *dir_of(struct observer *o, const struct pkt *p, ui
     return LIKELY(h != NULL) ? h : dir_new(o, p, flow);
 }
 
-/* Whether a PSN so far from those remembered may be the first one of another connection of these queue pairs: without
- * CM nothing else tells. */
+/* Whether a PSN this far from those remembered may be the first one of another connection of the same queue pairs:
+ * without CM, only the distance shows that. */
 static bool may_begin_anew(const struct observer *o, const struct event *e)
 {
     unsigned how = o->opts.complete ? conn_flow_at(o->conns, e->flow)->paired_by : PAIR_NONE;
@@ -229,7 +230,7 @@ static bool may_begin_anew(const struct observer *o, const struct event *e)
                              : e->as == SEEN_GAP && how != PAIR_CM && psn_diff(e->p->bth.psn, e->h->next) > TRACK_SENT;
 }
 
-/* The queue pair begins anew: neither what CM agreed on nor the path MTU that packets have shown holds any more. */
+/* The queue pair was reset: neither the CM parameters nor the path MTU derived from packets hold any more. */
 static void begin_anew(struct observer *o, const struct event *e)
 {
     const struct flow *c = conn_flow_at(o->conns, e->flow);
@@ -239,7 +240,7 @@ static void begin_anew(struct observer *o, const struct event *e)
     e->h->pmtu = (uint16_t)c->pmtu;
 }
 
-/* Why the requester goes back to the PSN of `e`. */
+/* Why the requester goes back to the request of `e`. */
 static enum why_back why_back(struct observer *o, const struct event *e)
 {
     const struct conn_params *c = &conn_flow_at(o->conns, e->flow)->params;
@@ -248,7 +249,7 @@ static enum why_back why_back(struct observer *o, const struct event *e)
     return go_back_why(&o->go_backs[e->flow], e->h, e->p);
 }
 
-/* A request that is not the PSN expected next: whether the queue pair begins anew, or why its requester goes back. */
+/* A request whose PSN is not the next one: decide whether the queue pair was reset, or why its requester goes back. */
 static __attribute__((noinline)) void look_closer(struct observer *o, struct event *e)
 {
     if (o->opts.cautious && may_begin_anew(o, e))
@@ -282,7 +283,7 @@ void observer_response(struct observer *o, const struct pkt *p, uint32_t flow, s
     if (UNLIKELY(e->unpaired))
         conn_pair_by_psn(o->conns, flow, p->bth.psn);
     if (c->peer == FLOW_NONE || (p->op->flags & OPF_ACK && !(p->have & H_AETH)))
-        return; /* cut before its AETH it may be anything */
+        return; /* an Acknowledge cut before its AETH may be an ACK or a NAK */
     e->flow = c->peer;
     e->h = o->dirs[e->flow];
     if (UNLIKELY(e->h && !e->h->pmtu && p->op->flags & OPF_READ_RESP && p->op->flags & (OPF_FIRST | OPF_MIDDLE))) {
@@ -311,7 +312,7 @@ static void note_other(struct observer *o, const struct pkt *p)
     struct ends e = {.tap = conn_tap_of(p->frame), .used = true};
 
     conn_addr_of(p, &e.src, &e.dst);
-    if (!is_talking(o, e.tap, &e.src, &e.dst))
+    if (!sent_other(o, e.tap, &e.src, &e.dst))
         o->others[o->others_at++ % ENDS] = e;
 }
 
@@ -341,7 +342,7 @@ void observer_teach(struct observer *o, const struct pkt *p)
     observer_learn(o, p);
 }
 
-/* What `p` is. */
+/* Classify `p` and fill its event. */
 static void see(struct observer *o, const struct pkt *p, struct event *e)
 {
     bool usable = p->have & H_BTH && !(p->flags & PKT_MALFORMED) && p->op->name;

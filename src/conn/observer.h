@@ -14,7 +14,7 @@
 #include "src/conn/go_back.h"
 #include "src/conn/setup.h"
 
-#define OBSERVER_FLOWS 4096 /* flows kept at a time; the one unused for longest is given up */
+#define OBSERVER_FLOWS 4096 /* flows kept at a time; beyond, the one unused for longest is evicted */
 #define OBSERVER_SUBS  8    /* subscribers of one observer at most */
 
 struct observer;
@@ -49,14 +49,15 @@ struct observer_sub {
     /* any packet, also one that only teaches, before anything is learnt from it */
     void (*early)(void *user, const struct pkt *p);
     void (*before)(void *user, const struct event *e); /* before the packet changes the evidence */
-    void (*after)(void *user, const struct event *e);  /* a request or response with `h`, after it has */
+    /* a request or response with `h`, after the packet has changed the evidence */
+    void (*after)(void *user, const struct event *e);
 };
 
 struct observer_opts {
-    /* Assume no more of a connection than is proved: a PSN far from those remembered begins the queue pair anew unless
-     * CM says that it is the same one, and what CM agreed on holds only for PSNs near those that it states, and does
-     * not tell which PSN the responder expects first. If false, a PSN far from those remembered is taken for a
-     * retransmission, or for a gap. */
+    /* Assume of a connection only what is proved. A PSN far from those remembered then means that the queue pair was
+     * reset, unless CM says that the connection is still the same; and CM parameters hold only for PSNs near the
+     * starting PSN that CM states, and do not tell which PSN the responder expects first. If false, a PSN far from
+     * those remembered is taken for a retransmission, or for a gap. */
     bool cautious;
     bool complete; /* the capture lacks no frame, see observer_incomplete() */
 };
@@ -66,41 +67,44 @@ struct observer *observer_new(const struct observer_opts *opts);
 void observer_free(struct observer *o);
 /* *s is copied. At most OBSERVER_SUBS, before the first packet; false if there are more. */
 bool observer_subscribe(struct observer *o, const struct observer_sub *s);
-/* One subscriber that others ask, and that lives as long as the observer: its accounts (timeline_of()). */
+/* The accounts (timeline_of()): a subscriber that other subscribers read, and that is released with the observer. NULL:
+ * none. */
 struct timeline *observer_timeline(const struct observer *o);
-/* `release` frees it. */
+/* Set the accounts; observer_free() calls `release`. */
 void observer_set_timeline(struct observer *o, struct timeline *t, void (*release)(struct timeline *t));
 /* Frames may be missing in the capture from now on. */
 void observer_incomplete(struct observer *o);
 
-/* Take a packet and hand out its event. */
+/* Process a packet: classify it and pass its event to the subscribers. */
 void observer_packet(struct observer *o, const struct pkt *p);
 /* Use a packet only to learn which queue pairs belong together: subscribers get early() and no event. */
 void observer_teach(struct observer *o, const struct pkt *p);
 /* Packets taken by observer_packet() so far. */
 uint64_t observer_packets(const struct observer *o);
 
-/* The steps. What `p` teaches about the setup of connections: only packets without a BTH, and MADs, do. */
+/* The steps. Learn connection setup from `p`, a MAD or a packet without a BTH. */
 void observer_learn_setup(struct observer *o, const struct pkt *p);
 static inline void observer_learn(struct observer *o, const struct pkt *p)
 {
     if (UNLIKELY(p->have & H_MAD || !(p->have & H_BTH)))
         observer_learn_setup(o, p);
 }
-/* Fill the event of a request or of a response whose flow is `flow`. */
+/* Fill the event of a request, or of a response, in flow `flow`. e->h is NULL without memory (request), or if no
+ * request of its connection was seen (response). */
 void observer_request(struct observer *o, const struct pkt *p, uint32_t flow, struct event *e);
 void observer_response(struct observer *o, const struct pkt *p, uint32_t flow, struct event *e);
-/* The packet changes the evidence; only if e->h is not NULL. */
+/* Update the evidence by the packet; only if e->h is not NULL. */
 void observer_take(struct observer *o, const struct event *e);
 
 struct conn_table *observer_conns(struct observer *o);
 /* Evidence about the requests of a flow; NULL if it carried none. */
 struct req_dir *observer_req_dir(struct observer *o, uint32_t flow);
+/* The latest retransmissions of a flow after an ACK timeout. */
 const struct tries *observer_tries(const struct observer *o, uint32_t flow);
-/* Whether packets of the other direction are captured: of the connection, of its setup, or of others between the two
- * ends. */
+/* Whether the tap sees the direction of the responses: it saw packets of the connection or of its setup, or any other
+ * packets between the same addresses, in that direction. */
 bool observer_heard(const struct observer *o, uint32_t flow);
-/* The same of RDMA packets alone: other packets of the responder do not show that its responses would be captured. */
+/* The same, by RDMA packets alone: other packets of the responder do not show that its responses would be captured. */
 bool observer_heard_rdma(const struct observer *o, uint32_t flow);
 
 #endif

@@ -1,10 +1,10 @@
-/* layer 2b (conn): evidence about the requests of one direction: what requests themselves tell. */
+/* layer 2b (conn): evidence about the requests of one direction: what the requests themselves prove. */
 #include "src/conn/requests_impl.h"
 #include "src/transport/verbs.h"
 
 #include <stdlib.h>
 
-#define SLOTS_MIN 16 /* of request packets, at first */
+#define SLOTS_MIN 16 /* slots for request packets, at first */
 
 #define FAR INT32_C(0x100000) /* a PSN further away than this belongs to another connection */
 
@@ -41,7 +41,8 @@ void req_dir_end(struct req_dir *h)
     h->sent = NULL;
 }
 
-/* Twice as many slots, unless there are TRACK_SENT: false, also without memory. PSNs keep out of each other's slots. */
+/* Double the slots; PSNs in different slots stay in different slots. False: there are TRACK_SENT slots already, or no
+ * memory. */
 static bool slots_grow(struct req_dir *h)
 {
     uint32_t slots = 2 * h->slots;
@@ -58,7 +59,7 @@ static bool slots_grow(struct req_dir *h)
     return true;
 }
 
-/* The slot for `psn`, which another one has had if there was no free one. */
+/* The slot for `psn`; with TRACK_SENT slots it may hold another PSN, which is replaced. */
 static inline struct sent *slot_for(struct req_dir *h, uint32_t psn)
 {
     struct sent *s = &h->sent[psn & (h->slots - 1)];
@@ -191,7 +192,7 @@ uint32_t icrc_of(const struct pkt *p)
                                                      : 0;
 }
 
-/* Whether `n` came after the latest copy of `s` and asks for it, or for a PSN before it. */
+/* Whether NAK `n` came after the latest copy of `s`, and names its PSN or one before it. */
 static bool nak_covers(const struct nak *n, const struct sent *s)
 {
     return n->have && psn_diff(n->psn, s->psn) <= 0 && n->ts >= s->ts;
@@ -207,7 +208,7 @@ static bool was_skipped(struct req_dir *h, const struct sent *s)
 
 /* Whether a retransmission of `s` is due: a NAK that covers it came after its latest copy, or `s` continues a
  * go-back-N in progress, whose first packet may have been lost before the tap. */
-static bool asked_again(struct req_dir *h, const struct sent *s)
+static bool retransmission_is_due(struct req_dir *h, const struct sent *s)
 {
     bool resumes = (h->back || h->unsettled || h->vague) && s->psn == h->cursor;
     bool seq_open = !h->seq.resent || psn_diff(s->psn, h->cursor) >= 0;
@@ -231,12 +232,12 @@ enum seen_as req_dir_classify(struct req_dir *h, const struct pkt *p)
         return h->loose && d < (1 << 16) ? SEEN_NEW : SEEN_GAP;
     s = req_dir_sent(h, p->bth.psn);
     if (!s && p->op->flags & OPF_READ_REQ && req_dir_ask(h, p->bth.psn, 0))
-        return SEEN_AGAIN; /* the rest of a READ is requested again */
+        return SEEN_AGAIN; /* a READ retry for the rest of a READ */
     if (!s)
         return d < -TRACK_SENT ? SEEN_OLD : SEEN_LATE;
     h->twin = s->opcode == p->bth.opcode && s->len == (uint16_t)p->payload_len && s->ip_id == frame_ip_id(p) &&
               s->icrc == icrc_of(p);
-    if (h->twin && (s->ip_id || (p->frame->ts - s->ts < TWIN_WITHIN && !asked_again(h, s))))
+    if (h->twin && (s->ip_id || (p->frame->ts - s->ts < TWIN_WITHIN && !retransmission_is_due(h, s))))
         return SEEN_COPY;
     if (req_dir_was_answered(h, p->bth.psn) && s->opcode != p->bth.opcode && !(p->op->flags & OPF_READ_REQ))
         return SEEN_RESTART;
@@ -324,7 +325,7 @@ static void hole_put(struct req_dir *h, const struct pkt *p)
     h->hole_frames[h->holes_at++ % TRACK_HOLES] = frame_u32(p);
 }
 
-/* A PSN at or after `next`, seen for the first time. */
+/* A request at or after `next`, seen for the first time. */
 static void take_new(struct req_dir *h, const struct pkt *p, uint32_t span, enum seen_as as)
 {
     uint32_t psn = p->bth.psn;
@@ -351,7 +352,7 @@ static void take_new(struct req_dir *h, const struct pkt *p, uint32_t span, enum
         h->contig = h->next;
 }
 
-/* What a go-back-N responder expects after it. */
+/* Update the PSN that a go-back-N responder expects. */
 static void advance_gbn(struct req_dir *h, const struct pkt *p, uint32_t span)
 {
     if (LIKELY(p->bth.psn == h->gbn))
@@ -360,7 +361,7 @@ static void advance_gbn(struct req_dir *h, const struct pkt *p, uint32_t span)
         hole_put(h, p);
 }
 
-/* The requester goes back: an episode begins. */
+/* The requester goes back to the PSN of `p`. */
 static void go_back(struct req_dir *h, const struct pkt *p, enum why_back why)
 {
     h->why = (uint8_t)why;
@@ -371,7 +372,7 @@ static void go_back(struct req_dir *h, const struct pkt *p, enum why_back why)
     h->back_rsps = h->rsp_packets;
 }
 
-/* A PSN before `next`: retransmitted, or seen for the first time after later ones. */
+/* A request before `next`: retransmitted, or seen for the first time after later PSNs. */
 static void take_behind(struct req_dir *h, const struct pkt *p, uint32_t span, enum seen_as as, enum why_back why)
 {
     uint32_t psn = p->bth.psn;
@@ -440,7 +441,7 @@ static void take_plain_next(struct req_dir *h, const struct pkt *p)
     h->back = false;
 }
 
-/* The PSN of a NAK is retransmitted. */
+/* A request with the PSN of a NAK: the NAK is answered. */
 static inline void settle_naks(struct req_dir *h, uint32_t psn)
 {
     if (UNLIKELY(h->seq.have && psn == h->seq.psn))
@@ -479,7 +480,7 @@ void req_dir_request(struct req_dir *h, const struct pkt *p, enum seen_as as, en
         s->same += s->same < UINT8_MAX;
         s->last = frame_u32(p);
         if (p->frame->ts - s->ts >= TWIN_WITHIN)
-            s->ts = p->frame->ts; /* else it is a duplicate and was sent with the first one */
+            s->ts = p->frame->ts; /* else it is a duplicate that was sent together with the first copy */
     } else if (LIKELY(as == SEEN_NEW || as == SEEN_GAP)) {
         take_new(h, p, span, as);
     } else {

@@ -31,54 +31,54 @@ struct sent {
     uint32_t icrc_first; /* of the first copy */
     uint32_t reth;       /* hash of its RETH or AtomicETH, 0 without one */
     ns_t ts;             /* of the latest copy */
-    ns_t ts_first;
-    uint32_t msg;   /* number of its message, see req_dir.msgs; 0: not known */
-    uint16_t len;   /* payload bytes */
-    uint16_t ip_id; /* of the latest copy; 0 for IPv6 */
-    uint8_t opcode;
-    uint8_t copies; /* times sent, 1 to 255; identical copies not counted */
-    uint8_t same;   /* identical copies of the latest one: captured twice, or duplicated by the network */
-    bool late;      /* its first copy was captured after later PSNs */
-    /* its position in its message, and the number of that, from 1, as decode shows them: src/conn/annotate.c sets
-     * them; 0: not known */
+    ns_t ts_first;       /* of the first copy */
+    uint32_t msg;        /* number of its message, see req_dir.msgs; 0: not known */
+    uint16_t len;        /* payload bytes */
+    uint16_t ip_id;      /* of the latest copy; 0 for IPv6 */
+    uint8_t opcode;      /* BTH opcode */
+    uint8_t copies;      /* times sent, 1 to 255; identical copies not counted */
+    uint8_t same;        /* identical copies of the latest one: captured twice, or duplicated by the network */
+    bool late;           /* its first copy was captured after later PSNs */
+    /* its position in its message, and the number of that message, both from 1, as decode shows them; set by
+     * src/conn/annotate.c; 0: not known */
     uint16_t note_packet;
     uint32_t note_msg;
 };
 
-/* A READ or atomic request; the retransmission of the rest of a READ is an entry of its own. */
+/* A READ or atomic request. A READ retry for the rest of a READ is an entry of its own. */
 struct read_req {
     uint32_t psn, span; /* PSNs of its responses; span 0: empty */
     uint32_t len;       /* bytes */
     uint32_t rkey;
-    uint64_t va;
+    uint64_t va;        /* rkey, va: of the RETH or AtomicETH */
     uint64_t orig;      /* atomic: original value in the first response, with `answered` */
     uint32_t frame;     /* request */
     uint32_t rsp_first; /* frame of the first response seen, 0: none */
     uint32_t rsp_last;  /* frame of the last response seen */
     uint32_t got;       /* responses seen in order, from the first */
-    ns_t ts;
-    uint64_t rsps;  /* req_dir.rsp_packets when it was sent */
-    uint64_t done;  /* req_dir.rsp_packets when its last response had been seen, with `answered` */
-    uint8_t opcode; /* lower five bits of the request's opcode */
-    bool again;     /* retransmitted: inside the PSNs of an earlier one */
-    bool late;      /* captured after a later request: its first copy was lost before the tap, or it was reordered */
-    bool answered;  /* all of its responses were seen */
-    /* they came before the responses to an earlier request were complete: the requester drops them and may get
-     * others */
+    ns_t ts;            /* time of the request */
+    uint64_t rsps;      /* req_dir.rsp_packets when it was sent */
+    uint64_t done;      /* req_dir.rsp_packets when its last response had been seen, with `answered` */
+    uint8_t opcode;     /* lower five bits of the request's opcode */
+    bool again;         /* retransmitted: inside the PSNs of an earlier one */
+    bool late;     /* captured after a later request: its first copy was lost before the tap, or it was reordered */
+    bool answered; /* all of its responses were seen */
+    /* its responses came before those to an earlier request were complete: the requester drops them, and may get them
+     * again */
     bool early;
     bool replay; /* retransmitted although all responses to the original had been seen */
 };
 
 /* A NAK seen. */
 struct nak {
-    bool have;
-    bool resent; /* its PSN has been retransmitted since */
-    uint8_t syndrome;
+    bool have;        /* one was seen */
+    bool resent;      /* its PSN has been retransmitted since */
+    uint8_t syndrome; /* AETH syndrome */
     uint32_t psn, msn;
-    uint32_t frame;
-    uint32_t icrc;
-    uint32_t times; /* NAKs for this PSN in a row */
-    ns_t ts, ts_first;
+    uint32_t frame;    /* of the latest one for this PSN */
+    uint32_t icrc;     /* of the latest one */
+    uint32_t times;    /* NAKs for this PSN in a row, from 1 */
+    ns_t ts, ts_first; /* of the latest one for this PSN, of the first one */
 };
 
 /* Why a requester went back. */
@@ -92,20 +92,20 @@ enum why_back {
 /* "sequence NAK", "implied NAK", "RNR NAK", "no answer". */
 const char *why_back_str(enum why_back w);
 
-/* Whether the first request seen is the first one of its queue pair, as the MSN of the first response tells. */
+/* Whether the capture has the first request of the queue pair, judged by the MSN of the first response. */
 enum began { BEGAN_UNKNOWN, BEGAN_SEEN, BEGAN_BEFORE };
 
-/* What a request packet is to the requests before it. */
+/* How a request packet relates to the requests before it. */
 enum seen_as {
     SEEN_NEW,   /* the PSN expected next */
     SEEN_GAP,   /* ahead: PSNs before it were not seen */
-    SEEN_LATE,  /* behind `next`, and not seen before: reordered, or its first copy was lost before the tap */
-    SEEN_AGAIN, /* behind `next`, and seen before: retransmitted */
+    SEEN_LATE,  /* before `next`, and not seen before: reordered, or its first copy was lost before the tap */
+    SEEN_AGAIN, /* before `next`, and seen before: retransmitted */
     SEEN_COPY,  /* identical to the copy before, to the last bit: captured twice, or duplicated by the network */
-    /* the queue pair was set up anew: the PSN is far away, the service is another one, or an acknowledged PSN comes
-       with another opcode */
+    /* the queue pair was reset: the PSN is far away, the transport service is another one, or an acknowledged PSN comes
+     * with another opcode */
     SEEN_RESTART,
-    SEEN_OLD, /* before all that is remembered */
+    SEEN_OLD, /* before all PSNs remembered */
 };
 
 struct req_dir {
@@ -120,7 +120,7 @@ struct req_dir {
     uint8_t began;       /* enum began */
     bool counted;        /* from_start, and no gap since: msgs and ends are exact */
     uint32_t next;       /* highest PSN used, plus 1; valid with have_next, as all below */
-    uint32_t cursor;     /* PSN that would follow the latest packet */
+    uint32_t cursor;     /* PSN after the latest packet: with `back`, where the go-back-N continues */
     uint32_t start;      /* first PSN seen */
     uint32_t msgs;       /* messages begun, from 1 */
     uint32_t ends;       /* messages whose last packet was seen (READ, atomic: their request) */
@@ -128,77 +128,80 @@ struct req_dir {
     uint32_t gbn;   /* PSN that a responder without reordering (go-back-N) expects if it received all that was seen */
     bool gbn_known; /* `gbn` was known before the first request, from connection setup */
     uint32_t last_frame; /* of the latest request */
-    ns_t last_ts;
+    ns_t last_ts;        /* time of the latest request */
 
     /* Going back. */
     bool heard_pmtu; /* the path MTU is known from a response only */
     bool loose;      /* the latest request is a READ whose PSNs are not known because the path MTU is not */
-    /* a READ's PSNs were guessed from the next request, or the first packets were reordered: there may be a gap that
-     * was not seen */
+    /* there may be a gap that was not seen: the PSNs of a READ were derived from the next request, or the first packets
+     * were reordered */
     bool vague;
     bool twin;         /* req_dir_classify(): the packet is identical to the copy before, but SEEN_AGAIN */
-    bool back;         /* go-back-N in progress: cursor is behind next */
-    uint8_t why;       /* enum why_back of the latest episode */
+    bool back;         /* go-back-N in progress: cursor is before next */
+    uint8_t why;       /* enum why_back: why the requester went back last */
     uint8_t timeout;   /* the requester's local ACK timeout, 4.096 us x 2^n; 0: not known */
-    uint32_t back_psn; /* PSN where the latest episode resumed */
+    uint32_t back_psn; /* PSN to which it went back last */
     uint32_t retries;  /* ACK timeouts in a row without progress */
-    ns_t back_ts;
+    ns_t back_ts;      /* when it went back last */
 
     /* Responses. */
     /* the latest progress is an ACK that covers a READ or atomic whose response was not seen before it: an implied
      * NAK */
     bool plain;
-    /* after a reordered request: what had been sent by then was neither retransmitted in order nor acknowledged yet */
+    /* a request was reordered, and what had been sent by then is neither retransmitted in order nor acknowledged yet */
     bool unsettled;
-    bool disorder;    /* responses were reordered: which of them the requester accepted is not certain */
-    uint32_t settles; /* with `unsettled`: `next` when that request came */
+    bool disorder;    /* responses were reordered: which ones the requester accepted is not certain */
+    uint32_t settles; /* with `unsettled`: `next` when the reordered request came */
     uint32_t una;     /* PSNs before this one were certainly delivered; valid with have_una */
-    bool have_una;
-    bool have_ack; /* ack_*: the plain ACK of the highest PSN */
+    bool have_una;    /* una is known */
+    bool have_ack;    /* ack_*: the plain ACK of the highest PSN */
     uint32_t ack_psn, ack_msn, ack_frame;
-    uint32_t una_frame;
-    /* PSN after the READ or atomic that was complete only after a later response: its requester resumes there */
+    uint32_t una_frame; /* frame of the latest progress */
+    /* PSN after the READ or atomic that was complete only after a later response: the requester resumes there */
     uint32_t late_end;
-    uint64_t late_rsps; /* rsp_packets then; 0: never */
-    uint32_t proves;    /* response_proves() of the latest response; responses to retransmitted READs are behind una */
-    uint64_t una_rsps;  /* rsp_packets at the latest response that proved una */
-    uint64_t back_rsps; /* rsp_packets at the latest retransmission */
-    ns_t una_ts;        /* of the latest progress */
-    uint32_t seq_low;   /* PSN of the first sequence NAK since the latest retransmission */
-    struct nak seq, rnr, fatal;
+    uint64_t late_rsps; /* rsp_packets when it was complete; 0: there was none */
+    /* response_proves() of the latest response; for responses to a retransmitted READ it is before una */
+    uint32_t proves;
+    uint64_t una_rsps;          /* rsp_packets at the latest response that proved una */
+    uint64_t back_rsps;         /* rsp_packets at the latest retransmission */
+    ns_t una_ts;                /* of the latest progress */
+    uint32_t seq_low;           /* lowest PSN in a NAK since the one before was answered by a retransmission */
+    struct nak seq, rnr, fatal; /* latest sequence NAK, RNR NAK, and other NAK (a fatal error) */
 
     /* Counters. */
-    uint64_t packets, bytes;     /* requests: packets, payload bytes; retransmissions included */
-    uint64_t again, again_bytes; /* retransmitted packets, and their payload bytes */
-    uint64_t copies, late, gaps; /* packets that were SEEN_COPY, SEEN_LATE; PSNs skipped when they were first due */
-    uint64_t rsp_packets, rsp_bytes;
-    uint64_t acks, seq_naks, rnr_naks, fatal_naks;
-    uint64_t backs[BACK_SILENCE + 1]; /* episodes */
-    uint64_t restarts;
-    uint32_t first_frame;
-    uint32_t first_rsp_frame;
-    ns_t first_ts, first_rsp_ts;
-    ns_t rsp_ts; /* of the latest response */
+    uint64_t packets, bytes;         /* requests: packets, payload bytes; retransmissions included */
+    uint64_t again, again_bytes;     /* retransmitted packets, and their payload bytes */
+    uint64_t copies, late, gaps;     /* packets that were SEEN_COPY, SEEN_LATE; PSNs that SEEN_GAP packets skipped */
+    uint64_t rsp_packets, rsp_bytes; /* responses: packets, payload bytes */
+    uint64_t acks, seq_naks, rnr_naks, fatal_naks; /* acknowledgements by kind */
+    uint64_t backs[BACK_SILENCE + 1];              /* times that the requester went back, by enum why_back */
+    uint64_t restarts;                             /* times that the queue pair was reset */
+    uint32_t first_frame;                          /* of the first request */
+    uint32_t first_rsp_frame;                      /* of the first response */
+    ns_t first_ts, first_rsp_ts;                   /* times of the first request and the first response */
+    ns_t rsp_ts;                                   /* of the latest response */
 
     /* Gaps. */
-    uint32_t holes[TRACK_HOLES];       /* values of gbn when later PSNs came, latest at holes_at - 1 */
-    uint32_t hole_frames[TRACK_HOLES]; /* frame that came instead */
-    uint32_t holes_at;
+    /* values of gbn when later PSNs came; the latest is at (holes_at - 1) % TRACK_HOLES */
+    uint32_t holes[TRACK_HOLES];
+    uint32_t hole_frames[TRACK_HOLES]; /* frame that showed the gap */
+    uint32_t holes_at;                 /* gaps so far */
 
-    uint32_t asks_at;
+    uint32_t asks_at; /* READs and atomics so far; the latest is at (asks_at - 1) % TRACK_ASKS */
     struct read_req asks[TRACK_ASKS];
-    /* Request packets, each in the slot of its PSN: PSN modulo `slots`. There are as many slots as the PSNs seen need,
-     * a power of two of at most TRACK_SENT; only then a later PSN takes the slot of an earlier one. */
+    /* Request packets, each in slot `PSN modulo slots`. The number of slots, a power of two, doubles as long as PSNs
+     * collide; from TRACK_SENT slots on a later PSN replaces an earlier one. */
     uint32_t slots;
     struct sent *sent;
 };
 
-/* Forget everything and begin with `flow`. At first *h is zero. False without memory. */
+/* Reset *h to the requests of `flow`; only the count of restarts and the memory are kept. Before the first call *h must
+ * be zero. False without memory. */
 bool req_dir_init(struct req_dir *h, uint32_t flow);
-/* Release what req_dir_init() has allocated. */
+/* Release the memory of req_dir_init(). */
 void req_dir_end(struct req_dir *h);
 
-/* What is remembered of a PSN; NULL for nothing. Valid until the next request is taken. */
+/* The request packet seen with this PSN; NULL: none is remembered. Valid until the next req_dir_request(). */
 static inline struct sent *req_dir_sent(struct req_dir *h, uint32_t psn)
 {
     struct sent *s = &h->sent[psn & (h->slots - 1)];
@@ -213,16 +216,16 @@ struct read_req *req_dir_ask(struct req_dir *h, uint32_t psn, unsigned nth);
 uint32_t req_dir_outstanding(struct req_dir *h, struct read_req **oldest);
 /* READs and atomics that may have been outstanding when `a` was sent, itself and retransmissions counted. */
 uint32_t req_dir_outstanding_at(const struct req_dir *h, const struct read_req *a);
-/* Whether `psn` was expected (req_dir.gbn) when a later PSN came; *frame (may be NULL) is set to the frame that came
- * instead. */
+/* Whether the responder expected `psn` (req_dir.gbn) when a later PSN came; *frame (may be NULL) is set to the frame
+ * that showed the gap. */
 bool req_dir_was_hole(const struct req_dir *h, uint32_t psn, uint32_t *frame);
 
 /* Whether a response may carry `psn`: the PSN was seen in a request, or is a gap among the latest ones. */
 bool req_dir_has_psn(struct req_dir *h, uint32_t psn);
-/* What request `p` is; call it before req_dir_request(). */
+/* How request `p` relates to those before it; call it before req_dir_request(). */
 enum seen_as req_dir_classify(struct req_dir *h, const struct pkt *p);
-/* The path MTU became known: the spans of the remembered READs follow from it. Does nothing if `pmtu` is no path MTU,
- * or one is known. */
+/* The path MTU became known: derive the spans of the remembered READs from it. No effect if `pmtu` is not a path MTU,
+ * or if one is known. */
 void req_dir_set_pmtu(struct req_dir *h, uint32_t pmtu);
 /* Hash of a packet's RETH or AtomicETH, 0 without one. */
 uint32_t reth_hash(const struct pkt *p);
@@ -234,10 +237,10 @@ static inline bool req_dir_is_unknown_read(const struct req_dir *h, const struct
 {
     return p->op->flags & OPF_READ_REQ && !h->pmtu && p->reth.dmalen > 256;
 }
-/* Request `p`, classified `as`, changes the evidence; `why`: why the requester goes back, as go_back_why() says;
+/* Update the evidence by request `p`, classified `as`. `why`: why the requester goes back, from go_back_why();
  * BACK_NONE for a request that does not. */
 void req_dir_request(struct req_dir *h, const struct pkt *p, enum seen_as as, enum why_back why);
-/* Response `p` changes the evidence. */
+/* Update the evidence by response `p`. */
 void req_dir_response(struct req_dir *h, const struct pkt *p);
 
 /* A retransmission without an IP identification is identical to the original; one that follows within this time is
@@ -245,10 +248,10 @@ void req_dir_response(struct req_dir *h, const struct pkt *p);
 #define TWIN_WITHIN NS_PER_MS
 /* IPv4 identification, 0 for other packets. */
 uint16_t frame_ip_id(const struct pkt *p);
-/* ICRC as it stands in the packet, 0 if it was not captured. */
+/* ICRC field of the packet, 0 if it was not captured. */
 uint32_t icrc_of(const struct pkt *p);
 
-/* First PSN that response `p` does not prove delivered: every request before it arrived. */
+/* First PSN that response `p` does not acknowledge: every request before it arrived. */
 uint32_t response_proves(const struct pkt *p);
 
 /* Number of response PSNs of a READ of `len` bytes; 1 while the path MTU is not known. */
@@ -256,7 +259,7 @@ static inline uint32_t req_dir_read_span(const struct req_dir *h, uint64_t len)
 {
     return h->pmtu ? psn_span(len, h->pmtu) : 1;
 }
-/* The number of a frame as it is kept, 0 if it is too large. */
+/* The frame number in 32 bits, 0 if it is larger. */
 static inline uint32_t frame_u32(const struct pkt *p)
 {
     return p->frame->number <= UINT32_MAX ? (uint32_t)p->frame->number : 0;

@@ -10,10 +10,11 @@ static inline bool req_dir_was_answered(const struct req_dir *h, uint32_t psn)
     return h->have_una && psn_diff(psn, h->una) < 0;
 }
 
-/* The first PSN not seen moves on over all that were. */
+/* Advance h->contig over all PSNs that were seen. */
 void req_dir_advance_contig(struct req_dir *h);
 
-/* Nothing is missing any more, and what a responder expects no longer depends on whether it keeps what comes ahead. */
+/* Clear `unsettled` once no PSN is missing and the PSN that the responder expects no longer depends on whether it
+ * accepts packets out of order. */
 static inline void req_dir_settle(struct req_dir *h)
 {
     if (UNLIKELY(h->unsettled) && h->contig == h->next &&

@@ -1,4 +1,4 @@
-/* layer 2b (conn): evidence about the requests of one direction: what responses tell of them. */
+/* layer 2b (conn): evidence about the requests of one direction: what responses prove. */
 #include "src/conn/requests_impl.h"
 
 uint32_t response_proves(const struct pkt *p)
@@ -30,7 +30,7 @@ static void take_nak(struct req_dir *h, const struct pkt *p)
     if (!h->seq.have || h->seq.resent || psn_diff(p->bth.psn, h->seq_low) < 0)
         h->seq_low = p->bth.psn;
     if (h->have_next && psn_in(h->gbn, p->bth.psn, TRACK_SENT))
-        h->gbn = p->bth.psn; /* the responder says that it expects this PSN */
+        h->gbn = p->bth.psn; /* a NAK names the PSN that the responder expects */
     if (response_type(p) == AETH_RNR) {
         h->rnr_naks++;
         nak_put(&h->rnr, p);
@@ -57,8 +57,8 @@ static void take_ack(struct req_dir *h, const struct pkt *p)
     }
 }
 
-/* `a` is complete only after a later response came. Responses to later requests that came before this one were dropped
- * by the requester. */
+/* `a` is complete only after a later response came. The requester dropped the responses to later requests that came
+ * before this one. */
 static void take_late(struct req_dir *h, struct read_req *a)
 {
     h->late_end = psn_add(a->psn, a->span);
@@ -97,7 +97,7 @@ static void take_answer(struct req_dir *h, const struct pkt *p)
     }
 }
 
-/* A READ whose rest was requested again is complete when both parts are. */
+/* A READ is complete, too, if its READ retry for the rest is. */
 static void settle_asks(struct req_dir *h)
 {
     for (unsigned i = 1; i <= TRACK_ASKS; i++) {

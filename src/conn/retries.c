@@ -3,15 +3,15 @@
 
 #include "src/transport/verbs.h"
 
-#define STOPPED_AFTER 3 /* a requester that sends nothing for so many times its last timeout has given up */
+#define STOPPED_AFTER 3 /* a requester that sends nothing for this many times its last ACK timeout has given up */
 
 uint32_t retries_used(const struct observer *w, const struct req_dir *h)
 {
     return min_u32(h->retries, observer_tries(w, h->flow)->n);
 }
 
-/* Whether requests without a single response in the capture had none: the other direction was captured, the silence was
- * long enough for an ACK timeout, and no new request followed. */
+/* Whether requests were unanswered although the capture has no response to compare with: the tap sees the other
+ * direction, the silence was long enough for an ACK timeout, and no new request followed. */
 static bool is_unanswered(const struct observer *w, const struct req_dir *h, const struct conn_params *c, ns_t silence)
 {
     bool known = (c->have_timeout || c->have_asked) && c->timeout;

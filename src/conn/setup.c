@@ -108,8 +108,8 @@ bool setup_exchange_join(struct setup_exchanges *x, const struct setup_half *h, 
 
 /* --- Captures --------------------------------------------------------------------------------- */
 
-/* The place of a new REQ: that of the REQ whose sender now gives its id to another connection, else the oldest one.
- * NULL: the REQ is there already: it was retransmitted. */
+/* The slot for a new REQ: that of an earlier REQ of the same sender with the same communication id but another queue
+ * pair or PSN (the id is reused), else the oldest. NULL: the REQ is a retransmission. */
 static struct setup_req *req_place(struct learner *l, const struct setup_half *h)
 {
     for (uint32_t i = 0; i < LEARN_PENDING; i++) {

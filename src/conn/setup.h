@@ -1,10 +1,8 @@
-/* layer 2b (conn): what set a connection up: CM messages and the TCP parameter exchange of test programs.
+/* layer 2b (conn): connection setup: CM messages and the TCP parameter exchange of test programs.
  *
- * A connection is learnt from two halves, one of each end: REQ and REP, SIDR_REQ and SIDR_REP, or the two lines of a
- * TCP exchange. setup_msg_of() recognises a half, setup_answers() says which half answers which. learn_packet() joins
- * the halves of captures; the bridge of `rdmagen inject` (gen/net/conns_learn.c) numbers its connections by the same
- * halves.
- */
+ * Each end of a connection states its half: REQ and REP, SIDR_REQ and SIDR_REP, or the two lines of a TCP exchange.
+ * setup_msg_of() recognises a half, setup_answers() tells which half answers which. learn_packet() joins the halves in
+ * captures; the bridge of `rdmagen inject` (gen/net/conns_learn.c) numbers its connections by the same halves. */
 #ifndef RDMATRACE_CONN_SETUP_H
 #define RDMATRACE_CONN_SETUP_H
 
@@ -12,7 +10,7 @@
 #include "dissect/mad/cm.h"
 #include "src/conn/conn.h"
 
-#define LEARN_PENDING 256 /* REQs, and halves of an exchange, that are remembered */
+#define LEARN_PENDING 256 /* REQs, and halves of exchanges, that are remembered */
 
 enum setup_kind {
     SETUP_NONE,
@@ -23,11 +21,12 @@ enum setup_kind {
     SETUP_EXCHANGE,
 };
 
-/* One half: what its sender says about its own queue pair. */
+/* One half: what its sender states about its own queue pair. */
 struct setup_half {
-    enum setup_kind kind;      /* SETUP_NONE: unused */
-    bool answered;             /* exchange: the other half has come */
-    uint32_t tap, peer_tap;    /* where it was captured, and where the other half is: the same tap, or the other port */
+    enum setup_kind kind; /* SETUP_NONE: unused */
+    bool answered;        /* exchange: the other half was seen */
+    /* where it was captured, and where the other half is expected: the same tap, or the other port */
+    uint32_t tap, peer_tap;
     struct conn_addr src, dst; /* of the packet that carried it */
     /* CM: communication id that its sender chose; SIDR_REQ: request id; exchange: source and destination port */
     uint32_t id;
@@ -38,13 +37,13 @@ struct setup_half {
     struct conn_addr end; /* exchange: address of the queue pair, a LID as ::lid; CM: src */
 };
 
-/* A half, and the CM message that it is. */
+/* A half, and the CM message that carries it. */
 struct setup_msg {
     struct setup_half half;
     struct cm_msg cm; /* not for SETUP_EXCHANGE */
 };
 
-/* Recognise a half; false: the packet sets up nothing, or is a CM message with a bad ICRC. */
+/* Recognise a half; false: the packet carries none, or is a CM message with a bad ICRC. */
 bool setup_msg_of(struct setup_msg *m, const struct pkt *p);
 /* True if `answer` is the other half of `first`, which came before it. */
 bool setup_answers(const struct setup_half *answer, const struct setup_half *first);
@@ -54,8 +53,8 @@ struct setup_exchanges {
     struct setup_half half[LEARN_PENDING];
     uint32_t at; /* half[at % LEARN_PENDING] is the oldest */
 };
-/* A half of an exchange: remember it, and copy the oldest unanswered half that it answers to *first. False: there is
- * none, or the half was seen before: TCP or the program sent it again. */
+/* Remember a half of an exchange, and copy the oldest unanswered half that it answers to *first. False: there is none,
+ * or the half was seen before (TCP or the program retransmitted it). */
 bool setup_exchange_join(struct setup_exchanges *x, const struct setup_half *h, struct setup_half *first);
 
 /* A REQ that waits for its REP. */
@@ -63,20 +62,21 @@ struct setup_req {
     struct setup_half half;
     uint32_t pmtu;           /* bytes */
     const char *upper;       /* upper protocol, by service id; NULL: not known */
-    struct conn_params peer; /* what the REQ says about the requests of the passive side */
-    uint8_t depth;           /* initiator depth asked for */
-    /* of the primary path, local and remote: packets with a GRH carry them, though the REQ may have none */
+    struct conn_params peer; /* parameters that the REQ states for the requests of the passive side */
+    uint8_t depth;           /* initiator depth that the REQ states */
+    /* local and remote GID of the primary path: data packets with a GRH carry them, even if the REQ came without a
+     * GRH */
     struct conn_addr gid[2];
 };
 
-/* Zero-initialise. */
+/* State of learn_packet(). Zero-initialise. */
 struct learner {
     struct setup_req req[LEARN_PENDING];
     uint32_t req_at; /* req[req_at % LEARN_PENDING] is the oldest */
     struct setup_exchanges exchanges;
 };
 
-/* Look at any packet of a capture; a connection whose two halves are known goes to `t`. */
+/* Learn from any packet of a capture; a connection of which both halves are known is passed to conn_learn(). */
 void learn_packet(struct learner *l, struct conn_table *t, const struct pkt *p);
 
 #endif

@@ -1,12 +1,12 @@
 /* layer 2b (conn): datagrams from one queue pair to another. */
 #include "src/conn/ud_gaps.h"
 
-#define FIRST_OVERTAKEN (4 * NS_PER_MS) /* within this time the first datagrams may be reordered */
+#define FIRST_REORDERED (4 * NS_PER_MS) /* within this time the first datagrams may be reordered */
 
-/* Whether a PSN before all that were seen was reordered; otherwise the queue pair was set up anew. */
+/* Whether a PSN before all PSNs seen was reordered; if not, the queue pair was reset. */
 static bool is_before_all(const struct datagrams *d, const struct pkt *p)
 {
-    return psn_diff(d->start, p->bth.psn) <= DATAGRAMS_SEEN && p->frame->ts - d->begin < FIRST_OVERTAKEN;
+    return psn_diff(d->start, p->bth.psn) <= DATAGRAMS_SEEN && p->frame->ts - d->begin < FIRST_REORDERED;
 }
 
 static enum seen_as seen_as(const struct datagrams *d, const struct pkt *p)
