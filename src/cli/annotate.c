@@ -34,7 +34,7 @@ static int open_out(struct cap_writer **w, const char *out, struct cap_merge *in
     return status;
 }
 
-/* One frame, with its comments. */
+/* Write one frame with its comments. */
 static int write_frame(struct cap_writer *w, struct cap_merge *in, const struct frame *f, const struct marks *m,
                        annotate_text *text, void *user)
 {
@@ -52,7 +52,7 @@ static int write_frame(struct cap_writer *w, struct cap_merge *in, const struct 
     return cap_write(w, f, f->iface < info->n_ifaces ? &info->ifaces[f->iface] : NULL);
 }
 
-/* All frames; false if the file cannot be written. */
+/* Write all frames; false if the file cannot be written. */
 static bool write_all(struct cap_writer *w, struct cap_merge *in, const struct marks *m, annotate_text *text,
                       void *user)
 {
@@ -82,7 +82,7 @@ int annotate_files(const char *out, const char **files, size_t n, const struct m
         return cli_cap_error(&err);
     status = open_out(&w, out, in);
     if (status == EXIT_OK)
-        write_all(w, in, m, text, user); /* what went wrong, closing tells */
+        write_all(w, in, m, text, user); /* an error is reported by cap_writer_close() */
     if (w && cap_writer_close(w, &err) < 0)
         status = cli_cap_error(&err);
     cap_merge_close(in);

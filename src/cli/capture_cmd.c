@@ -1,4 +1,4 @@
-/* layer 4 (tool): the frame of the commands that look at whole captures. */
+/* layer 4 (tool): common part of the commands that read whole captures. */
 #include "src/cli/capture_cmd.h"
 
 #include "src/cap/merge.h"
@@ -10,6 +10,7 @@
 #include <arpa/inet.h>
 #include <stdlib.h>
 
+/* trace_flush() writes from this many bytes on. */
 #define FLUSH_AT 65536
 
 /* --- Options ---------------------------------------------------------------------------------- */
@@ -22,7 +23,7 @@ bool trace_address(const char *text, struct conn_addr *a)
     return inet_pton(AF_INET, text, a->b + 12) == 1 || inet_pton(AF_INET6, text, a->b) == 1;
 }
 
-/* "ADDRESS:QPN", up to the comma or the end; an IPv6 address may stand in brackets. */
+/* Parse "ADDRESS:QPN"; an IPv6 address may be in brackets. */
 static bool parse_end(const char *s, size_t n, struct conn_addr *a, uint32_t *qpn)
 {
     char text[80];
@@ -144,7 +145,7 @@ static void deliver(const struct trace_cmd *cmd, struct trace *t, const struct f
         (match || cmd->filter_shows ? observer_packet : observer_teach)(t->observer, &p);
 }
 
-/* All frames through the window. */
+/* Deliver all frames through the window, which sorts them by time. */
 static int read_frames(const struct trace_cmd *cmd, struct trace *t, struct cap_merge *m, struct window *w)
 {
     const struct frame *out;
@@ -161,7 +162,7 @@ static int read_frames(const struct trace_cmd *cmd, struct trace *t, struct cap_
     return ok ? EXIT_OK : cli_error("out of memory");
 }
 
-/* Packets that the interfaces of a file dropped, as the file says. */
+/* Packets that the interfaces of a file dropped, as the file states. */
 static uint64_t file_drops(struct cap *c)
 {
     const struct cap_info *info = cap_info(c);
@@ -177,7 +178,7 @@ static void files_moving(void *window)
     window_own(window);
 }
 
-/* Deliver all frames of the open files, and the drops that these state. */
+/* Deliver all frames of the open files, then the drops that the files state. */
 static int read_files(const struct trace_cmd *cmd, struct trace *t, struct cap_merge *m, struct window *w)
 {
     int status = read_frames(cmd, t, m, w);
@@ -273,7 +274,7 @@ static void say_notes(const struct trace_cmd *cmd, const struct trace *t, struct
 {
     uint64_t evicted = conn_counts(conns).evicted;
 
-    if (evicted && !cmd->tells_forgotten)
+    if (evicted && !cmd->reports_evicted)
         cli_error("%s evicted, the longest unused: more were active at a time than are kept",
                   count_str(evicted, "flow"));
     for (unsigned i = 0; i < t->n_pairs && !evicted && !t->failed; i++)
@@ -281,7 +282,7 @@ static void say_notes(const struct trace_cmd *cmd, const struct trace *t, struct
             cli_error("--pair %s: no packet between these queue pairs in the capture", t->pair_args[i]);
 }
 
-/* The results; a message if there is no connection --conn. */
+/* Report the results; a message if connection --conn does not exist. */
 static int report(const struct trace_cmd *cmd, struct trace *t)
 {
     if (!t->conn || conn_exists(conns_of(cmd, t), t->conn))
@@ -290,7 +291,7 @@ static int report(const struct trace_cmd *cmd, struct trace *t)
                      : cli_error("--conn %u: there is no such connection; `rdmatrace flows` lists them", t->conn);
 }
 
-/* Read and report: first the results of what could be read, then the errors. If no frame could be read there are no
+/* Read the files and report: first the results of what could be read, then the errors. Without any frame there are no
  * results. */
 static int run_files(const struct trace_cmd *cmd, struct trace *t, struct window *w)
 {

@@ -1,4 +1,4 @@
-/* layer 4 (tool): the frame of the commands that look at whole captures: options, files, the reading loop, output. */
+/* layer 4 (tool): common part of the commands that read whole captures: options, files, the reading loop, output. */
 #ifndef RDMATRACE_CLI_CAPTURE_CMD_H
 #define RDMATRACE_CLI_CAPTURE_CMD_H
 
@@ -8,9 +8,10 @@
 
 #include <stdio.h>
 
+/* Options --pair, at most. */
 #define TRACE_PAIRS 64
 
-/* Rows of the options that all these commands have. */
+/* Option rows that all these commands have. */
 #define TRACE_OPTIONS                                                                                                  \
     {'r', "read-file", "FILE", "read FILE; the same as naming it as an operand; - is standard input"},                 \
         {TRACE_KEY_PAIR, "pair", "PAIR",                                                                               \
@@ -18,7 +19,7 @@
     {                                                                                                                  \
         TRACE_KEY_UDP_PORT, "udp-port", "PORT", "a further UDP destination port of RoCEv2; may be repeated"            \
     }
-/* Two options that a command may have. `what`: its verb for packets that match; `text`: help for --conn. */
+/* Rows of two options that a command may have. `what`: its verb for packets that match; `text`: help for --conn. */
 #define TRACE_FILTER(what)                                                                                             \
     {                                                                                                                  \
         'Y', "display-filter", "FILTER", what " only packets that match this display filter (rdmatrace-filter(7))"     \
@@ -27,7 +28,7 @@
     {                                                                                                                  \
         TRACE_KEY_CONN, "conn", "N", text                                                                              \
     }
-/* The end of its table. */
+/* The last rows of a command's table. */
 #define TRACE_OPTIONS_END                                                                                              \
     {'h', "help", NULL, "show this help"},                                                                             \
     {                                                                                                                  \
@@ -39,81 +40,83 @@ enum {
     TRACE_KEY_CONN,
 };
 
-/* One run of a command: the first member of the command's own state. */
+/* One run of a command; the first member of the command's own state. */
 struct trace {
-    const char **files; /* as named */
-    size_t n_files;
-    /* for standard output: call trace_flush() now and then; the rest is written at the end */
+    const char **files; /* paths, as given */
+    size_t n_files;     /* of `files` */
+    /* output: call trace_flush() now and then; the rest is written at the end */
     struct buf out;
-    FILE *spool;           /* where trace_flush() writes in place of standard output; NULL: standard output */
-    uint32_t conn;         /* --conn, 0: none; end() is called only if there is this connection */
-    bool answered;         /* by an option (--help): only `out` is written, no file is read */
-    bool notes;            /* set by start(): fill pkt.note */
-    bool failed;           /* set before end(): a file could not be read to its end; a message follows */
-    uint64_t frames;       /* read */
-    uint32_t ifaces;       /* set before end(): interfaces of the file that has the most, at least 1 */
-    uint32_t *file_ifaces; /* likewise of each file */
-    /* hands out the event of each packet that passes -Y; others only teach it. Made before start(), which subscribes.
-     * NULL: the command has an order of its own, see trace_cmd.conns. */
+    FILE *spool;   /* trace_flush() writes here in place of standard output; NULL: standard output */
+    uint32_t conn; /* --conn, 0: not given; end() is called only if this connection exists */
+    bool answered; /* an option such as --help was answered: only `out` is written, no file is read */
+    bool notes;    /* set by start(): pkt.note is to be filled */
+    /* set before end(): a file could not be read to its end; the error is reported after end() */
+    bool failed;
+    uint64_t frames;       /* frames read */
+    uint32_t ifaces;       /* set before end(): number of interfaces of the file that has the most, at least 1 */
+    uint32_t *file_ifaces; /* the same for each file */
+    /* gets each packet that passes -Y; the others are passed to observer_teach(). It exists before start(), which
+     * subscribes. NULL: the command drives an observer of its own, see trace_cmd.conns. */
     struct observer *observer;
     /* Internal. */
     struct decode_opts decode;
     struct conn_known pairs[TRACE_PAIRS]; /* --pair */
-    const char *pair_args[TRACE_PAIRS];   /* as named */
+    const char *pair_args[TRACE_PAIRS];   /* as given */
     unsigned n_pairs;
     const char *filter_text; /* -Y */
     struct filter *filter;   /* compiled; NULL: all packets */
     struct context *context; /* with `notes`, or if the filter needs it */
     bool broken;             /* standard output cannot be written */
-    bool silent;             /* another pass will report what is wrong with the files */
+    bool silent;             /* a first pass: errors of the files are reported by the pass that follows */
 };
 
-/* A command; `t` is its state. Any of start, packet, drops and stop may be NULL. */
+/* A command; `t` is its state. start, packet, drops, end and stop follow in this order; any but end may be NULL. */
 struct trace_cmd {
     const char *name;              /* of the subcommand */
-    size_t size;                   /* of its state, which begins as zero, */
-    void (*init)(struct trace *t); /* and is changed by this; NULL: not */
-    const struct opt_def *defs;
-    void (*help)(struct buf *b);
-    /* An option that is not one of the above; NULL if there is none. EXIT_OK, or EXIT_BAD after a message. */
+    size_t size;                   /* size of its state in bytes, which is zeroed */
+    void (*init)(struct trace *t); /* sets defaults in it; NULL: none */
+    const struct opt_def *defs;    /* table of its options */
+    void (*help)(struct buf *b);   /* append its help */
+    /* An option other than those above; NULL if there is none. EXIT_OK, or EXIT_BAD after a message. */
     int (*option)(struct trace *t, int key, const char *arg);
-    /* All options are known: prepare. EXIT_OK, or EXIT_BAD after a message (then only stop() follows). */
+    /* All options were read: prepare. EXIT_OK, or EXIT_BAD after a message (then only stop() follows). */
     int (*start)(struct trace *t);
-    /* The connections: --pair adds to them, --conn names one. NULL: those of t->observer, which is made only then. */
+    /* The table of connections that --pair adds to and --conn selects from. NULL: that of t->observer, which exists
+     * only in this case. */
     struct conn_table *(*conns)(struct trace *t);
-    /* Each packet, in the order of time, before t->observer gets it; `match`: it passes -Y. */
+    /* Each packet, in the order of time, before t->observer gets it. `match`: it passes -Y. */
     void (*packet)(struct trace *t, struct pkt *p, bool match);
-    /* Drops that a file states; after the packets. */
+    /* Dropped packets that file number `file` states; after the packets. */
     void (*drops)(struct trace *t, uint16_t file, uint64_t drops);
-    /* After the last packet: write to t->out. An exit status; that of reading files that failed comes first. */
+    /* After the last packet: append the results to t->out. Returns an exit status; EXIT_BAD of a file that could not be
+     * read takes precedence. */
     int (*end)(struct trace *t);
-    /* Release what start() and option() made. */
+    /* Release the memory of start() and option(). */
     void (*stop)(struct trace *t);
-    const struct opt_clash *clashes; /* options without a meaning; NULL: none */
-    /* the cases of struct opt_clash that hold, asked once all options are known; NULL: none */
+    const struct opt_clash *clashes; /* combinations of options that are refused; NULL: none */
+    /* returns the cases of struct opt_clash that apply; called when all options were read. NULL: none */
     unsigned (*cases)(struct trace *t);
-    /* end() reports evicted flows itself; else a line on standard error does */
-    bool tells_forgotten;
-    /* t->observer gets all packets, whether they pass -Y or not: the filter selects what is shown, which packet() sees
-     */
+    /* end() reports evicted flows itself; otherwise a line on standard error does */
+    bool reports_evicted;
+    /* t->observer gets all packets, whether they pass -Y or not: the filter only selects what packet() shows */
     bool filter_shows;
 };
 
-/* Read files for a command without options, before another pass reads them: only what keeps all from being read is
- * reported. `t`: from trace_new(), to be released by free(). An exit status. */
+/* Run a command without options on files that another pass reads later. Errors in the files are left to that pass,
+ * unless no frame can be read. `t`: from trace_new(), the caller frees it. Returns an exit status. */
 int trace_first_pass(const struct trace_cmd *cmd, struct trace *t, const char **files, size_t n,
                      const struct decode_opts *decode);
-/* The whole command. Returns the exit status. */
+/* Run a command: options, files, output. Returns the exit status. */
 int trace_main(const struct trace_cmd *cmd, int argc, char **argv);
-/* The state of a command, to be released by free(); NULL without memory. */
+/* Allocate the state of a command, to be released by free(). NULL without memory. */
 struct trace *trace_new(const struct trace_cmd *cmd);
 
-/* The commands whose output `rdmatrace all` joins. */
+/* The commands that `rdmatrace all` combines. */
 extern const struct trace_cmd check_cmd, explain_cmd, flows_cmd, ops_cmd;
 
-/* An IPv4 (mapped) or IPv6 address; false if it is neither. */
+/* Parse an IPv6 address, or an IPv4 address as a mapped one. False if it is neither. */
 bool trace_address(const char *text, struct conn_addr *a);
-/* Write t->out if it is large. */
+/* Write t->out if it holds 64 KiB or more. */
 void trace_flush(struct trace *t);
 
 #endif

@@ -1,10 +1,11 @@
-/* layer 4 (tool): what the subcommands of rdmatrace share. */
+/* layer 4 (tool): functions shared by the subcommands of rdmatrace. */
 #ifndef RDMATRACE_CLI_H
 #define RDMATRACE_CLI_H
 
 #include "program.h"
 #include "src/cap/cap.h"
 
+/* Run a subcommand; argv[0] is its name. Returns the exit status. cmd_*_help() appends its help. */
 int cmd_all(int argc, char **argv);
 void cmd_all_help(struct buf *b);
 int cmd_decode(int argc, char **argv);
@@ -22,9 +23,9 @@ void cmd_ladder_help(struct buf *b);
 int cmd_rules(int argc, char **argv);
 void cmd_rules_help(struct buf *b);
 
-/* Print the error of a capture file's reader or writer in one line on stderr. Returns EXIT_BAD. */
+/* Print the error of a capture file's reader or writer as one line on stderr. Returns EXIT_BAD. */
 int cli_cap_error(const struct cap_error *e);
-/* Compile a display filter (-Y). EXIT_BAD after a message with a caret below what is wrong; then *f is NULL. */
+/* Compile a display filter (-Y) into *f. EXIT_BAD after a message with a caret below the error; then *f is NULL. */
 struct filter;
 int cli_filter(struct filter **f, const char *text);
 

@@ -89,7 +89,7 @@ static void drops(struct trace *t, uint16_t file, uint64_t n)
             parts[i]->drops(job_of(t)->part[i], file, n);
 }
 
-/* What a part has written to its temporary file, then what it still holds. */
+/* Append the output of a part: what it wrote to its temporary file, then what it still holds. */
 static void join(struct trace *t, struct trace *p)
 {
     char piece[16384];
@@ -104,7 +104,7 @@ static void join(struct trace *t, struct trace *p)
     buf_mem(&t->out, p->out.p, p->out.len);
 }
 
-/* The results of one command. */
+/* Append the results of one command. */
 static int end_part(struct trace *t, unsigned i)
 {
     struct job *job = job_of(t);
@@ -124,7 +124,7 @@ static int end_part(struct trace *t, unsigned i)
     return status;
 }
 
-/* The worst of the exit statuses. */
+/* Append all results. Returns the worst of the exit statuses. */
 static int end(struct trace *t)
 {
     int worst = EXIT_OK;
@@ -162,7 +162,7 @@ static const struct trace_cmd all_cmd = {.name = "all",
                                          .drops = drops,
                                          .end = end,
                                          .stop = stop,
-                                         .tells_forgotten = true};
+                                         .reports_evicted = true};
 
 int cmd_all(int argc, char **argv)
 {

@@ -63,13 +63,13 @@ struct job {
     struct trace t;
     struct judge_opts o;
     struct judge *judge;
-    const char *annotate; /* --annotate; NULL: not */
-    struct marks marks;   /* with it */
+    const char *annotate; /* --annotate; NULL: not given */
+    struct marks marks;   /* for --annotate */
     enum format format;
-    enum tap_side tap;                    /* where none is said of an interface */
-    bool tap_said, tap_iface[JUDGE_TAPS]; /* --tap: of all interfaces, of this one */
-    bool rule_said[RULE_COUNT];           /* by --rule or --no-rule */
-    bool only;                            /* --rule was given */
+    enum tap_side tap;                     /* side of the interfaces that --tap does not name */
+    bool tap_given, tap_iface[JUDGE_TAPS]; /* --tap was given for all interfaces, for this interface */
+    bool rule_given[RULE_COUNT];           /* named by --rule or --no-rule */
+    bool only;                             /* --rule was given */
     bool verbose, quiet, strict, warnings;
 };
 
@@ -93,9 +93,9 @@ static int parse_rule(struct job *job, const char *option, const char *arg, bool
 
     if (rule == RULE_NONE)
         return cli_error("%s %s: there is no such rule; `rdmatrace rules` lists them", option, arg);
-    if (job->rule_said[rule] && job->o.off[rule] == on)
+    if (job->rule_given[rule] && job->o.off[rule] == on)
         return cli_error("%s %s: --rule and --no-rule exclude each other", option, arg);
-    job->rule_said[rule] = true;
+    job->rule_given[rule] = true;
     if (on && !job->only)
         memset(job->o.off, 1, sizeof job->o.off);
     job->only |= on;
@@ -103,12 +103,12 @@ static int parse_rule(struct job *job, const char *option, const char *arg, bool
     return EXIT_OK;
 }
 
-/* The side of an interface; below 0: of all of which none is said. */
+/* Set the side of an interface; iface < 0: of all interfaces that --tap does not name. */
 static void set_tap(struct job *job, int iface, enum tap_side side)
 {
     if (iface < 0) {
         job->tap = side;
-        job->tap_said = true;
+        job->tap_given = true;
     } else {
         job->o.tap[iface] = side;
         job->tap_iface[iface] = true;
@@ -118,7 +118,7 @@ static void set_tap(struct job *job, int iface, enum tap_side side)
             job->o.tap[i] = side;
 }
 
-/* "FILE:IFACE", files from 1, with its colon; false if it is not that. */
+/* Parse "FILE:IFACE", files from 1; `colon`: the colon in it. False if it is not that. */
 static bool parse_file_tap(char *item, char *colon, uint32_t *tap)
 {
     uint64_t file, iface;
@@ -130,7 +130,7 @@ static bool parse_file_tap(char *item, char *colon, uint32_t *tap)
     return true;
 }
 
-/* The side of an interface of one file. */
+/* Set the side of one interface of one file. */
 static int set_file_tap(struct job *job, const char *arg, uint32_t tap, enum tap_side side)
 {
     struct judge_opts *o = &job->o;
@@ -144,7 +144,7 @@ static int set_file_tap(struct job *job, const char *arg, uint32_t tap, enum tap
     return EXIT_OK;
 }
 
-/* "SIDE", "IFACE=SIDE" or "FILE:IFACE=SIDE". */
+/* Parse "SIDE", "IFACE=SIDE" or "FILE:IFACE=SIDE". */
 static int parse_tap_item(struct job *job, const char *arg, char *item)
 {
     char *eq = strchr(item, '='), *colon = eq ? strchr(item, ':') : NULL;
@@ -158,7 +158,7 @@ static int parse_tap_item(struct job *job, const char *arg, char *item)
         if (colon && parse_file_tap(item, colon, &tap))
             return set_file_tap(job, arg, tap, side);
         if (!colon && (!eq || opt_number(item, 0, JUDGE_TAPS - 1, &iface))) {
-            if (eq ? job->tap_iface[iface] : job->tap_said)
+            if (eq ? job->tap_iface[iface] : job->tap_given)
                 return cli_error("--tap %s: a second side of %s%s", arg, eq ? "interface " : "all interfaces",
                                  eq ? item : "");
             set_tap(job, eq ? (int)iface : -1, side);
@@ -170,7 +170,7 @@ static int parse_tap_item(struct job *job, const char *arg, char *item)
         arg, JUDGE_TAPS);
 }
 
-/* Such items, joined by commas. */
+/* Parse the argument of --tap: items separated by commas. */
 static int parse_tap(struct job *job, const char *arg)
 {
     const char *s = arg;
@@ -303,7 +303,7 @@ static void assumptions(const struct job *job, struct buf *b)
     buf_puts(b, job->o.complete ? "; capture complete" : "; capture not declared complete");
 }
 
-/* Whether all interfaces of --tap are there; else after a message. */
+/* Whether all interfaces that --tap names exist. False after a message. */
 static bool taps_exist(const struct job *job)
 {
     const struct trace *t = &job->t;
@@ -322,7 +322,7 @@ static bool taps_exist(const struct job *job)
     return true;
 }
 
-/* "SEQ-01 error: PSN 7, expected 5"; of a finding that is only counted, what the rule says. */
+/* The comment of a finding: "SEQ-01 error: PSN 7, expected 5"; of a finding that is only counted, the rule's text. */
 static void comment(void *user, const struct pkt_mark *mark, struct buf *b)
 {
     const struct findings *r = judge_findings(((struct job *)user)->judge);
@@ -401,7 +401,7 @@ const struct trace_cmd check_cmd = {.name = "check",
                                     .stop = stop,
                                     .clashes = clashes,
                                     .cases = cases,
-                                    .tells_forgotten = true};
+                                    .reports_evicted = true};
 
 int cmd_check(int argc, char **argv)
 {

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define BUFFER_SIZE (UINT32_C(16) << 20) /* of -B */
+#define BUFFER_SIZE (UINT32_C(16) << 20) /* -B without the option: bytes of the kernel's buffer */
 
 enum {
     KEY_UDP_PORT = 256,
@@ -66,7 +66,7 @@ void cmd_decode_help(struct buf *b)
     buf_puts(b, "\nExit status: 0, 1 if --fail-on found something, 2 for usage or input that cannot be read.\n");
 }
 
-/* A separator or aggregator: one character, /t or /s; -1 if it is none. */
+/* Parse a separator or aggregator: one character, /t or /s; -1: neither. */
 static int parse_char(const char *v)
 {
     if (strcmp(v, "/t") == 0)
@@ -183,7 +183,7 @@ static int list_interfaces(void)
     return cli_show(&b);
 }
 
-/* Options that only set something; a number above 0 is the exit status of an error. */
+/* Options that only set a value. Returns 0, or the exit status of an error. */
 static int parse_simple(struct decode_job *job, int key, const char *arg)
 {
     uint64_t v = 0;
@@ -270,7 +270,7 @@ static int parse_print(struct decode_job *job, int key, const char *arg)
     }
 }
 
-/* Options that print something instead of packets: -1 if `key` is none of them, else the exit status. */
+/* Options that print something in place of packets. Returns -1 if `key` is not one of them, else the exit status. */
 static int answer(int key, const char *arg)
 {
     struct buf b = {0};

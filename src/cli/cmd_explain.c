@@ -58,22 +58,22 @@ void cmd_explain_help(struct buf *b)
 struct job {
     struct trace t;
     struct explainer *explainer;
-    const char *annotate; /* --annotate; NULL: not */
-    struct meter *meter;  /* of JSON: the work requests */
+    const char *annotate; /* --annotate; NULL: not given */
+    struct meter *meter;  /* for the work requests in JSON; NULL in text */
     struct request_parts *parts;
-    FILE *requests; /* their objects, as they are over */
+    FILE *requests; /* temporary file: the JSON objects of completed work requests */
     struct buf row;
     enum { FORMAT_TEXT, FORMAT_JSON } format;
     enum { SORT_TIME, SORT_COUNT } sort;
     struct explain_opts o;
     struct when since, until;
     enum print_time time;
-    const char *log;          /* --nccl-log; NULL: not */
-    struct complaints *asked; /* what it says */
-    bool begun, match;        /* match: the packet that the observer gets next passes -Y */
-    ns_t first;               /* time of the first frame */
-    uint8_t *matches;         /* -Y: a bit for each connection, by its number */
-    size_t n_matches;         /* bytes */
+    const char *log;               /* --nccl-log; NULL: not given */
+    struct complaints *complaints; /* error messages of the log */
+    bool begun, match; /* begun: a frame was read; match: the packet that the observer gets next passes -Y */
+    ns_t first;        /* time of the first frame */
+    uint8_t *matches;  /* -Y: a bit for each connection, by its number */
+    size_t n_matches;  /* bytes */
 };
 
 static struct job *job_of(struct trace *t)
@@ -88,7 +88,7 @@ static void init(struct trace *t)
     job_of(t)->time = TIME_ABSOLUTE_DATE;
 }
 
-/* -t: d and dd are about frames that are shown one by one. */
+/* -t: d and dd make no sense here, as frames are not shown one by one. */
 static int time_option(struct job *job, const char *arg)
 {
     if (opt_choice("-t", arg, print_times, &job->time) != EXIT_OK)
@@ -140,7 +140,7 @@ static void on_work_packet(void *user, const struct wqe *w, const struct pkt *p,
     request_parts_packet(job->parts, w, p, flow);
 }
 
-/* The tap, as the accounts name it: the file, and its interface if it is not the first one. */
+/* Append the tap as accounts name it: the file, and its interface if it is not the first one. */
 static void put_tap(struct buf *b, const struct job *job, const struct meter_row *m)
 {
     buf_puts(b, job->t.files[m->file]);
@@ -148,7 +148,7 @@ static void put_tap(struct buf *b, const struct job *job, const struct meter_row
         buf_printf(b, ":%u", (unsigned)m->iface);
 }
 
-/* A work request is over: where its time went. */
+/* A work request is complete: write its account. */
 static void on_over(void *user, const struct wqe *w, uint32_t flow)
 {
     struct job *job = user;
@@ -171,7 +171,8 @@ static void on_over(void *user, const struct wqe *w, uint32_t flow)
     buf_free(&from);
 }
 
-/* The work requests are told as they end, and written to a file until then: there may be any number of them. */
+/* Subscribe to the work requests. Their JSON is kept in a temporary file until the end, as there may be any number of
+ * them. */
 static int watch_requests(struct job *job)
 {
     const struct meter_opts o = {.work = {job, on_work_packet, on_over}};
@@ -187,9 +188,9 @@ static int watch_requests(struct job *job)
     return job->meter ? EXIT_OK : cli_error("out of memory");
 }
 
-/* --- What is asked for ------------------------------------------------------------------------ */
+/* --- Selection of incidents ------------------------------------------------------------------- */
 
-/* -Y: the connection of the packet is asked for. */
+/* -Y: remember the connections of packets that pass. */
 static void on_event(void *user, const struct event *e)
 {
     struct job *job = user;
@@ -212,8 +213,8 @@ static void on_event(void *user, const struct event *e)
 
 static bool is_complained_of(const struct job *job, const struct incident *i)
 {
-    for (uint32_t k = 0; k < job->asked->n; k++)
-        if (complaint_matches(&job->asked->of[k], &i->src, &i->dst))
+    for (uint32_t k = 0; k < job->complaints->n; k++)
+        if (complaint_matches(&job->complaints->of[k], &i->src, &i->dst))
             return true;
     return false;
 }
@@ -224,23 +225,23 @@ static bool is_wanted(void *user, const struct incident *i)
     bool matches =
         !job->t.filter || !i->conn || (i->conn / 8 < job->n_matches && job->matches[i->conn / 8] >> i->conn % 8 & 1);
 
-    return matches && (!job->asked || is_complained_of(job, i));
+    return matches && (!job->complaints || is_complained_of(job, i));
 }
 
-/* The log's messages are told first, and choose what is shown. */
+/* Read the messages of --nccl-log: they are printed first, and select the incidents shown. */
 static int read_log(struct job *job)
 {
     int r;
 
-    job->asked = calloc(1, sizeof *job->asked);
-    if (!job->asked)
+    job->complaints = calloc(1, sizeof *job->complaints);
+    if (!job->complaints)
         return cli_error("out of memory");
-    r = complaint_read(job->log, job->asked);
+    r = complaint_read(job->log, job->complaints);
     if (r < 0)
         return cli_error("%s: %s", job->log, strerror(-r));
-    if (!job->asked->n)
+    if (!job->complaints->n)
         return cli_error("%s: no message of NCCL, UCX or perftest about a completion with error in %s", job->log,
-                         count_str(job->asked->line, "line"));
+                         count_str(job->complaints->line, "line"));
     return EXIT_OK;
 }
 
@@ -262,7 +263,7 @@ static void packet(struct trace *t, struct pkt *p, bool match)
     job->first = p->frame->ts;
 }
 
-/* What is shown, once all is known. */
+/* Fill the options of the output, at the end when all is known. */
 static void choose(struct job *job)
 {
     struct explain_opts *o = &job->o;
@@ -300,7 +301,7 @@ static int start(struct trace *t)
     return job->format == FORMAT_JSON ? watch_requests(job) : EXIT_OK;
 }
 
-/* The member `requests`, in place of the end of the object. */
+/* Append the member `requests` in place of the closing brace of the object. */
 static int put_requests(struct job *job)
 {
     struct buf *b = &job->t.out;
@@ -320,7 +321,7 @@ static int put_requests(struct job *job)
                                  : EXIT_OK;
 }
 
-/* "incident 2, packet-loss: SEND Middle with PSN ..." */
+/* The comment of an incident: "incident 2, packet-loss: SEND Middle with PSN ...". */
 static void comment(void *user, const struct pkt_mark *mark, struct buf *b)
 {
     buf_printf(b, "rdmatrace explain: incident %u, %s: ", mark->number, mark->cause);
@@ -345,8 +346,8 @@ static int end(struct trace *t)
 
     choose(job);
     explain_end(job->explainer);
-    for (uint32_t i = 0; job->asked && job->format == FORMAT_TEXT && i < job->asked->n; i++) {
-        complaint_put(&t->out, &job->asked->of[i]);
+    for (uint32_t i = 0; job->complaints && job->format == FORMAT_TEXT && i < job->complaints->n; i++) {
+        complaint_put(&t->out, &job->complaints->of[i]);
         buf_char(&t->out, '\n');
     }
     (job->format == FORMAT_JSON ? explain_json : explain_text)(job->explainer, &job->o, &t->out);
@@ -364,7 +365,7 @@ static void stop(struct trace *t)
     request_parts_free(job->parts);
     buf_free(&job->row);
     free(job->matches);
-    free(job->asked);
+    free(job->complaints);
     if (job->requests)
         fclose(job->requests);
 }

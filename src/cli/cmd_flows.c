@@ -1,4 +1,4 @@
-/* layer 4 (tool): `rdmatrace flows`: what each connection did, and how well. */
+/* layer 4 (tool): `rdmatrace flows`: throughput, latency and recovery of each connection. */
 #include "src/cli/capture_cmd.h"
 #include "src/cli/cli.h"
 #include "src/conn/timeline.h"
@@ -58,7 +58,7 @@ static struct job *job_of(struct trace *t)
     return (struct job *)t;
 }
 
-/* A number and a unit of time. */
+/* Parse a number and a unit of time. */
 static int parse_interval(struct job *job, const char *arg)
 {
     static const struct {
@@ -108,7 +108,7 @@ static void on_tick(void *user, const struct meter_row *row, ns_t begin, ns_t si
     trace_flush(&job->t);
 }
 
-/* Whether the account is shown: an observer with a timeline takes longer. */
+/* Whether the account is shown. Only then the observer needs a timeline, which takes longer. */
 static bool wants_account(const struct job *job)
 {
     bool sorts = job->sort && job->sort->off == offsetof(struct meter_row, lost);

@@ -11,7 +11,7 @@
 #define WIDTH_DEFAULT 110
 #define WIDTH_MAX     400
 #define LINES_DEFAULT 1000
-#define AROUND        41 /* lines of --around, where no terminal says how many fit */
+#define AROUND        41 /* lines of --around if standard output is not a terminal */
 
 enum {
     KEY_WIDTH = 256,
@@ -62,7 +62,7 @@ struct job {
     bool begun;
     const char *ahead[ALIGN_MAX]; /* arguments of --align */
     unsigned n_ahead;
-    ns_t *offsets; /* by file */
+    ns_t *offsets; /* by file: ns that its clock is ahead */
     uint64_t count, width;
 };
 
@@ -71,7 +71,7 @@ static struct job *job_of(struct trace *t)
     return (struct job *)t;
 }
 
-/* auto and off; offsets wait until all files are known. */
+/* Parse --align. "auto" and "off" are applied at once, offsets in FILE=OFFSET when all files are known. */
 static int parse_align(struct job *job, const char *arg)
 {
     if (strcmp(arg, "auto") == 0 || strcmp(arg, "off") == 0) {
@@ -119,7 +119,7 @@ static unsigned width_within(uint64_t columns)
     return columns < LADDER_WIDTH_MIN ? LADDER_WIDTH_MIN : columns > WIDTH_MAX ? WIDTH_MAX : (unsigned)columns;
 }
 
-/* Columns of the terminal, or of COLUMNS. */
+/* Columns of the terminal; else the environment variable COLUMNS. */
 static unsigned terminal_width(void)
 {
     const char *columns = getenv("COLUMNS");
@@ -131,7 +131,7 @@ static unsigned terminal_width(void)
     return columns && opt_number(columns, 1, UINT32_MAX, &v) ? width_within(v) : WIDTH_DEFAULT;
 }
 
-/* Lines of the terminal, but for the head and the prompt; else those of --around. */
+/* Lines of the terminal, less head and prompt; without a terminal AROUND. */
 static uint64_t lines_around(void)
 {
     struct winsize w;
@@ -139,7 +139,7 @@ static uint64_t lines_around(void)
     return ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) == 0 && w.ws_row > 10 ? w.ws_row - 4u : AROUND;
 }
 
-/* The number of the file with this name, which need not be all of its path, from 0; below 0: none. */
+/* The number, from 0, of the file whose path is or ends with `name`; below 0: none. */
 static int file_named(const struct trace *t, const char *name, size_t n)
 {
     for (size_t i = 0; i < t->n_files; i++) {
@@ -151,7 +151,7 @@ static int file_named(const struct trace *t, const char *name, size_t n)
     return -1;
 }
 
-/* "FRAME", or "FILE:FRAME". */
+/* Parse --around: "FRAME" or "FILE:FRAME". */
 static int take_around(struct job *job)
 {
     const char *colon = strrchr(job->around, ':'), *frame = colon ? colon + 1 : job->around;
@@ -165,7 +165,7 @@ static int take_around(struct job *job)
     return EXIT_OK;
 }
 
-/* "+5ms", "-120us", "3000ns", "1s". */
+/* Parse an offset: "+5ms", "-120us", "3000ns", "1s". */
 static bool parse_offset(const char *s, ns_t *ns)
 {
     static const struct {

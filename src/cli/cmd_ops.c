@@ -1,4 +1,4 @@
-/* layer 4 (tool): `rdmatrace ops`: the work requests behind the packets. */
+/* layer 4 (tool): `rdmatrace ops`: work requests, derived from the packets. */
 #include "src/cli/capture_cmd.h"
 #include "src/cli/cli.h"
 #include "src/cli/request_parts.h"
@@ -29,7 +29,7 @@ void cmd_ops_help(struct buf *b)
     buf_puts(b, "\nExit status: 0, 2 for usage or input that cannot be read.\n");
 }
 
-/* A row kept back to the end. */
+/* A row that is printed at the end. */
 struct late_row {
     uint64_t id;
     size_t off, len; /* in job.late_text */
@@ -38,9 +38,9 @@ struct late_row {
 struct job {
     struct trace t;
     struct meter *meter;
-    struct request_parts *parts; /* of JSON and --why */
-    struct printer printer;      /* of --follow */
-    uint64_t follow, why;        /* the work request asked for; 0: none */
+    struct request_parts *parts; /* accounts, for JSON and --why */
+    struct printer printer;      /* for --follow */
+    uint64_t follow, why;        /* number of the work request given; 0: none */
     uint64_t n;                  /* rows written */
     struct late_row *late;
     size_t n_late, cap_late;
@@ -79,7 +79,7 @@ static void put_row(struct job *job, const char *p, size_t n)
     trace_flush(&job->t);
 }
 
-/* Keep a row back to the end, where rows are sorted by their numbers. */
+/* Keep a row to the end, where rows are sorted by their numbers. */
 static void put_late(struct job *job, uint64_t id, size_t off)
 {
     if (job->n_late == job->cap_late) {
@@ -95,14 +95,15 @@ static void put_late(struct job *job, uint64_t id, size_t off)
     job->late[job->n_late++] = (struct late_row){id, off, job->late_text.len - off};
 }
 
-/* Where its time went, from its first packet to the response that completed it, or to its last packet. */
+/* Append the account of a work request, from its first packet to the response that completed it, else to its last
+ * packet. */
 static void put_states(struct job *job, const struct wqe *w, uint32_t flow)
 {
     ns_t states[TIME_STATES], end = request_parts_over(job->parts, w, flow, states);
     struct buf *b = &job->late_text;
 
     if (job->format == ROWS_JSON) {
-        b->len -= 1; /* the brace: the states are one more member */
+        b->len -= 1; /* the closing brace: one more member follows */
         buf_puts(b, ",\"states\":");
         states_json(b, states);
         buf_char(b, '}');
@@ -116,8 +117,8 @@ static void put_states(struct job *job, const struct wqe *w, uint32_t flow)
         }
 }
 
-/* Whether the row of request `id` is written. */
-static bool is_asked(const struct job *job, uint64_t id)
+/* Whether the row of work request `id` is to be written. */
+static bool is_selected(const struct job *job, uint64_t id)
 {
     return (!job->follow || id == job->follow) && (!job->why || id == job->why);
 }
@@ -128,7 +129,7 @@ static void on_over(void *user, const struct wqe *w, uint32_t flow)
     const struct meter_row *row = meter_row_of(job->meter, flow);
     size_t off;
 
-    if (!is_asked(job, w->id))
+    if (!is_selected(job, w->id))
         return;
     if (!job->ending)
         job->late_text.len = 0;
@@ -137,7 +138,7 @@ static void on_over(void *user, const struct wqe *w, uint32_t flow)
     if (job->parts)
         put_states(job, w, flow);
     if (job->follow && job->format == ROWS_JSON) {
-        job->late_text.len -= 1; /* the brace: the frames are one more member */
+        job->late_text.len -= 1; /* the closing brace: one more member follows */
         buf_printf(&job->late_text, ",\"frames\":[%s]}", buf_str(&job->frames));
     }
     if (job->ending)
@@ -151,7 +152,7 @@ static void on_work_packet(void *user, const struct wqe *w, const struct pkt *p,
 {
     struct job *job = user;
 
-    if (job->parts && is_asked(job, w->id))
+    if (job->parts && is_selected(job, w->id))
         request_parts_packet(job->parts, w, p, flow);
     if (w->id != job->follow)
         return;
@@ -161,7 +162,7 @@ static void on_work_packet(void *user, const struct wqe *w, const struct pkt *p,
         print_packet(&job->printer, &job->t.out, p);
 }
 
-/* Before the meter: when that tells of a request, its time has states. */
+/* Subscribe before the meter does, so that the timeline is up to date when the meter reports a work request. */
 static bool watch_parts(struct job *job)
 {
     struct timeline *t = timeline_of(job->t.observer);

@@ -1,4 +1,4 @@
-/* layer 4 (tool): what an application's log says of a connection that failed. */
+/* layer 4 (tool): error messages of applications about failed connections. */
 #include "src/cli/complaint.h"
 
 #include "src/cli/capture_cmd.h"
@@ -18,9 +18,9 @@ const char *complaint_by_str(enum complaint_by by)
     return names[by];
 }
 
-/* --- Words ------------------------------------------------------------------------------------ */
+/* --- Values in a line ------------------------------------------------------------------------- */
 
-/* What stands behind `word` in a line; NULL: the word is not there. */
+/* The text after `word` in a line; NULL: the line has no such word. */
 static const char *behind(const char *line, const char *word)
 {
     const char *at = strstr(line, word);
@@ -28,7 +28,7 @@ static const char *behind(const char *line, const char *word)
     return at ? at + strlen(word) : NULL;
 }
 
-/* A number, decimal or after 0x; false: none, or beyond 32 bits. */
+/* Parse a number, decimal or after 0x. False: there is none, or it exceeds 32 bits. */
 static bool number_at(const char *s, uint32_t *v)
 {
     unsigned base = s[0] == '0' && (s[1] == 'x' || s[1] == 'X') ? 16 : 10;
@@ -44,7 +44,7 @@ static bool number_at(const char *s, uint32_t *v)
     return !errno && n <= UINT32_MAX;
 }
 
-/* The number behind a word. */
+/* Parse the number after a word. */
 static bool number_behind(const char *line, const char *word, uint32_t *v)
 {
     const char *at = behind(line, word);
@@ -52,7 +52,7 @@ static bool number_behind(const char *line, const char *word, uint32_t *v)
     return at && number_at(at, v);
 }
 
-/* An address up to the next character that belongs to none. */
+/* Parse an address up to the next character that cannot be part of one. */
 static bool address_at(const char *s, struct conn_addr *a)
 {
     char text[64];
@@ -65,7 +65,7 @@ static bool address_at(const char *s, struct conn_addr *a)
     return trace_address(text, a);
 }
 
-/* The name of an adapter. */
+/* Copy the name of an adapter. */
 static void hca_at(struct complaint *c, const char *s)
 {
     size_t n = strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-");
@@ -76,7 +76,7 @@ static void hca_at(struct complaint *c, const char *s)
     c->hca[n] = '\0';
 }
 
-/* A time in brackets at the start of a line: "[2026-03-03 12:11:38]", "[1612345678.123456]". */
+/* Parse a time in brackets at the start of a line: "[2026-03-03 12:11:38]", "[1612345678.123456]". */
 static void time_of(struct complaint *c, const char *line)
 {
     const char *end = line[0] == '[' ? strchr(line, ']') : NULL;
@@ -100,7 +100,7 @@ static uint8_t status_of(uint32_t n)
     return n <= WC_GENERAL_ERR ? (uint8_t)n : STATUS_UNKNOWN;
 }
 
-/* "12", or "IBV_WC_RETRY_EXC_ERR(12)". */
+/* Parse a status: "12", or "IBV_WC_RETRY_EXC_ERR(12)". */
 static uint8_t status_at(const char *s)
 {
     const char *bracket = s + strcspn(s, "( ,");
@@ -134,7 +134,7 @@ static bool take_nccl(struct complaint *c, const char *line)
     return true;
 }
 
-/* Syndromes of an mlx5 CQE (struct mlx5_err_cqe). */
+/* The completion status of a syndrome of an mlx5 CQE (struct mlx5_err_cqe). */
 static uint8_t status_of_syndrome(uint32_t syndrome)
 {
     static const uint8_t map[] = {
@@ -212,7 +212,7 @@ static void complaint_add(struct complaints *all, const struct complaint *c)
         all->left_out++;
 }
 
-/* The line after a complaint of UCX names the queue pair. */
+/* In UCX logs the line after an error names the queue pair. */
 static bool take_second_line(struct complaints *all, const char *line)
 {
     struct complaint *last = all->n ? &all->of[all->n - 1] : NULL;

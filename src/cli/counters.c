@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define MAX_BYTES (1 << 20)
+#define MAX_BYTES (1 << 20) /* read of a file */
 
 static bool parse_host(const char *s, size_t n, struct conn_addr *a)
 {

@@ -1,4 +1,4 @@
-/* layer 4 (tool): a decoding job, as the options describe it, and its run. */
+/* layer 4 (tool): the job of `rdmatrace decode`, as its options describe it. */
 #ifndef RDMATRACE_DECODE_H
 #define RDMATRACE_DECODE_H
 
@@ -6,28 +6,28 @@
 #include "src/cap/cap.h"
 #include "src/show/print.h"
 
-#define DECODE_COLUMNS_MAX 1024
+#define DECODE_COLUMNS_MAX 1024 /* options -e, at most */
 
 struct decode_job {
     const char **files; /* n_files names */
     size_t n_files;
-    const char *iface;          /* -i: capture live instead */
-    const char *capture_filter; /* -f */
-    const char *display_filter; /* -Y */
-    const char *write;          /* -w */
-    uint32_t snaplen;           /* -s, live capture */
-    uint32_t buffer;            /* -B, live capture: bytes of the kernel's buffer */
-    bool no_promisc;            /* -p */
-    uint64_t count;             /* -c: stop after so many frames, 0: all */
+    const char *iface;          /* -i: live capture in place of files; NULL: not given */
+    const char *capture_filter; /* -f; NULL: all frames */
+    const char *display_filter; /* -Y; NULL: all packets */
+    const char *write;          /* -w: path of the output capture; NULL: none */
+    uint32_t snaplen;           /* -s, live capture: bytes kept of each frame */
+    uint32_t buffer;            /* -B, live capture: size of the kernel's buffer in bytes */
+    bool no_promisc;            /* -p: no promiscuous mode */
+    uint64_t count;             /* -c: stop after this many frames, 0: no limit */
     bool quiet;                 /* -q: only a summary at the end */
-    bool no_context;
-    bool fail_bad_icrc;
-    bool fail_malformed;
+    bool no_context;            /* no notes from earlier packets */
+    bool fail_bad_icrc;         /* exit status 1 if a packet has a bad ICRC */
+    bool fail_malformed;        /* exit status 1 if a packet is malformed */
     struct decode_opts decode;
     struct print_opts print;
 };
 
-/* Run the job: print to stdout, messages to stderr. Returns the exit status. */
+/* Run the job: print to stdout, report errors on stderr. Returns the exit status. */
 int decode_run(const struct decode_job *job);
 
 #endif

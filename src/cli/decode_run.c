@@ -19,19 +19,19 @@
 #include <unistd.h>
 
 #define FLUSH_AT       65536
-#define PROGRESS_EVERY (UINT64_C(1) << 18) /* frames between two looks at the progress */
+#define PROGRESS_EVERY (UINT64_C(1) << 18) /* frames between two progress reports */
 
 struct run {
     const struct decode_job *job;
     struct decode_opts decode;
     struct cap_merge *in;
-    struct cap *live; /* also in `in` */
+    struct cap *live; /* live capture, one of those in `in`; NULL: none */
     struct cap_writer *out;
     struct cap_filter *capture_filter;
     struct context *context;
-    struct marks marks;    /* of a first pass */
-    bool marked;           /* there was one */
-    bool noted;            /* `context`, or `marked` */
+    struct marks marks;    /* from a first pass over the files */
+    bool marked;           /* `marks` is filled */
+    bool noted;            /* pkt.note is filled: by `context`, or because `marked` */
     struct filter *filter; /* -Y; NULL: everything passes */
     struct printer printer;
     struct summary summary;
@@ -39,11 +39,13 @@ struct run {
     uint64_t n; /* frames read */
     uint16_t digits_file;
     uint32_t digits_iface;
-    bool flush_each; /* someone is watching; a live capture's output is written whenever it waits */
-    bool silent;     /* the packets themselves are written to stdout, so nothing else is */
-    bool progress;   /* stderr is a terminal and stdout is not being written to it */
-    bool found;      /* what --fail-on asks about */
-    bool broken;     /* stdout cannot be written any more */
+    /* standard output is a terminal: flush after each packet; the output of a live capture is written whenever it
+     * waits */
+    bool flush_each;
+    bool silent;   /* the capture itself is written to stdout, so no text is */
+    bool progress; /* show progress: stderr is a terminal and stdout is not written to it */
+    bool found;    /* a packet matched --fail-on */
+    bool broken;   /* stdout cannot be written any more */
     int status;
 };
 
@@ -70,7 +72,7 @@ static void write_failed(struct run *r)
     r->broken = true;
 }
 
-/* A live capture waits for frames: show what came so far, and bring its file up to date. */
+/* A live capture waits for frames: print what was decoded so far, and flush the output capture. */
 static void on_idle(void *user)
 {
     struct run *r = user;
@@ -150,7 +152,7 @@ static const struct cap_iface *iface_of(struct run *r, const struct frame *f)
     return f->iface < info->n_ifaces ? &info->ifaces[f->iface] : NULL;
 }
 
-/* Decimals of the time column: as many as the file's time stamps have, 6 or 9. */
+/* Set the decimals of the time column: as many as the file's time stamps have, 6 or 9. */
 static void choose_digits(struct run *r, const struct frame *f)
 {
     const struct cap_iface *iface;
@@ -197,7 +199,7 @@ static void show_progress(struct run *r)
         fprintf(stderr, "\r%s", count_str(r->n, "packet"));
 }
 
-/* Whether a frame passes -f; false also when the filter fails, which ends the run. */
+/* Whether a frame passes -f. False also if the filter fails; then the run ends. */
 static bool captured(struct run *r, const struct frame *f)
 {
     int m;
@@ -212,7 +214,7 @@ static bool captured(struct run *r, const struct frame *f)
     return m > 0;
 }
 
-/* What other packets tell of this one. */
+/* Fill p->note from other packets: context and marks. */
 static inline void note(struct run *r, struct pkt *p)
 {
     unsigned n = 0;
@@ -249,7 +251,7 @@ static void read_all(struct run *r)
     }
 }
 
-/* Say of each file that could not be read to its end, why. */
+/* Report the error of each file that could not be read to its end. */
 static void report_errors(struct run *r)
 {
     for (size_t i = 0; i < cap_merge_count(r->in); i++) {
@@ -259,7 +261,7 @@ static void report_errors(struct run *r)
     }
 }
 
-/* What the kernel counted; the last word is a warning if frames are missing. */
+/* Report the kernel's counters of a live capture, with a warning if it dropped frames. */
 static void report_live(struct run *r)
 {
     struct cap_live_stats s;
@@ -277,7 +279,7 @@ static void report_live(struct run *r)
         cli_error("WARNING: THE CAPTURE IS INCOMPLETE: the interface dropped %s", count_str(s.if_dropped, "frame"));
 }
 
-/* Hand on what the inputs state about their interfaces. */
+/* Copy the statistics of the inputs' interfaces to the output capture. */
 static void write_stats(struct run *r)
 {
     for (size_t i = 0; i < cap_merge_count(r->in); i++) {
@@ -311,7 +313,7 @@ static void finish(struct run *r)
         r->status = EXIT_FOUND;
 }
 
-/* Whether a column of `-T fields` shows what header `h` describes. */
+/* Whether a column of `-T fields` shows a field of header `h`. */
 static bool columns_name(const struct print_opts *o, const struct hdr *h)
 {
     for (unsigned i = 0; i < o->n_columns; i++)
@@ -321,7 +323,7 @@ static bool columns_name(const struct print_opts *o, const struct hdr *h)
     return false;
 }
 
-/* The same, or the Info column. */
+/* Whether a column shows a field of header `h`, or is the Info column. */
 static bool columns_show(const struct print_opts *o, const struct hdr *h)
 {
     for (unsigned i = 0; i < o->n_columns; i++)
@@ -330,7 +332,7 @@ static bool columns_show(const struct print_opts *o, const struct hdr *h)
     return columns_name(o, h);
 }
 
-/* Whether anything that is printed depends on the packets before. */
+/* Whether anything that is printed depends on earlier packets. */
 static bool needs_context(const struct run *r)
 {
     const struct decode_job *job = r->job;
@@ -344,7 +346,7 @@ static bool needs_context(const struct run *r)
     return job->print.format != PRINT_FIELDS || columns_show(&job->print, &rdma_hdr);
 }
 
-/* A first pass over the files, if anything that is printed depends on it. An exit status. */
+/* Read the files a first time if anything that is printed depends on it. Returns an exit status. */
 static int find_marks(struct run *r)
 {
     const struct decode_job *job = r->job;
@@ -363,7 +365,7 @@ static int find_marks(struct run *r)
                       : found_first_pass(&o, &r->marks);
 }
 
-/* Whether the headers up to the extended transport headers hold all that is asked for. */
+/* Whether decoding up to the extended transport headers is enough for all fields that are printed. */
 static bool headers_suffice(const struct run *r)
 {
     static const struct hdr *const hdrs[] = {&frame_hdr, &eth_hdr,          &vlan_hdr,  &ip4_hdr,  &ip6_hdr,
@@ -386,7 +388,7 @@ static bool headers_suffice(const struct run *r)
     return true;
 }
 
-/* Whether anyone wants to know of the CRCs. Connections are numbered by packets whose ICRC is good. */
+/* Whether CRCs must be verified. The context needs that: packets with a bad ICRC must not number connections. */
 static bool needs_crc(const struct run *r)
 {
     const struct decode_job *job = r->job;

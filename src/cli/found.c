@@ -1,4 +1,4 @@
-/* layer 4 (tool): what the judge and the explainer found, and a first pass over the files that finds it. */
+/* layer 4 (tool): findings and incidents as marks of frames, and a first pass over the files that finds them. */
 #include "src/cli/found.h"
 
 #include "src/cli/capture_cmd.h"
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-#define EXPLAINED_MAX 16 /* incidents in a row that explain each other */
+#define EXPLAINED_MAX 16 /* incidents in a row that supersede each other */
 
 /* --- Marks ------------------------------------------------------------------------------------ */
 

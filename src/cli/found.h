@@ -1,4 +1,4 @@
-/* layer 4 (tool): what the judge and the explainer found, as marks of frames. */
+/* layer 4 (tool): findings of the judge and incidents of the explainer, as marks of frames. */
 #ifndef RDMATRACE_CLI_FOUND_H
 #define RDMATRACE_CLI_FOUND_H
 
@@ -6,26 +6,28 @@
 #include "src/explain/explain.h"
 #include "src/judge/judge.h"
 
-/* Have `m` marked by what `r` will count but not keep. Before the first packet. */
+/* Add marks to `m` for findings that `r` only counts because it keeps no more. Call it before the first packet. */
 void found_listen(struct marks *m, struct findings *r);
-/* Mark the frames of rules that failed; with `unsure` those of inconclusive findings, too. */
+/* Mark the frames of findings whose rule failed; with `unsure` those of inconclusive findings, too. */
 void found_findings(struct marks *m, const struct findings *r, bool unsure);
-/* Mark the frames of incidents, of connection `conn` or of all (0); those of one that another incident explains are
- * that one's. After explain_end(). */
+/* Mark the frames of incidents, of connection `conn` or of all (0). Frames of an incident that another one supersedes
+ * get the mark of the latter. Call it after explain_end(). */
 void found_incidents(struct marks *m, const struct explainer *x, uint32_t conn);
 
-/* Whether all are regular files, which can be read twice; else a message says what that is needed for. */
+/* Whether all files are regular ones, which can be read twice. False after a message; `what`: the option that needs
+ * it. */
 bool found_readable_twice(const char *what, const char *const *files, size_t n);
 
-/* A first pass over the files. `what`: for the message if one is no file. */
+/* Options of a first pass over the files. `what`: what needs it, for the message if a file is not a regular one. */
 struct found_opts {
     const char *what;
     const char **files;
     size_t n_files;
     struct decode_opts decode;
-    bool findings, incidents; /* which of them are wanted */
+    bool findings, incidents; /* whether findings, and incidents, are wanted */
 };
-/* Fill and sort `m`. An exit status; messages only if nothing can be read, and if marks were left out. */
+/* Run the first pass; fill and sort `m`. Returns an exit status. Messages only if nothing can be read, or if marks were
+ * left out. */
 int found_first_pass(const struct found_opts *o, struct marks *m);
 
 #endif

@@ -1,4 +1,4 @@
-/* layer 4 (tool): where the time of each work request went, kept from its completion until it is handed over. */
+/* layer 4 (tool): the account of each work request, kept from its completion until the meter hands it over. */
 #include "src/cli/request_parts.h"
 
 #include "bits.h"
@@ -6,18 +6,18 @@
 #include <stdlib.h>
 
 struct parts {
-    uint64_t id; /* of the work request; 0: free */
+    uint64_t id; /* number of the work request; 0: the row is free */
     ns_t end;
-    ns_t states[TIME_STATES]; /* add up to end - start */
+    ns_t states[TIME_STATES]; /* ns in each state; they add up to end - start */
 };
 
 struct request_parts {
     const struct timeline *timeline;
-    struct parts *of; /* a hash table, by id: the place of a row, or one of those that follow it */
-    uint32_t n, cap;  /* cap: a power of two */
+    struct parts *of; /* hash table by id, open addressing with linear probing */
+    uint32_t n, cap;  /* rows used, rows; cap is a power of two */
 };
 
-#define FIRST_CAP 512u
+#define FIRST_CAP 512u /* rows at first */
 
 struct request_parts *request_parts_new(const struct timeline *t)
 {
@@ -40,7 +40,7 @@ static uint32_t place_of(const struct request_parts *r, uint64_t id)
     return (uint32_t)(id * HASH_MULTIPLIER >> 32) & (r->cap - 1);
 }
 
-/* The row of `id`, or the free one where it would be. */
+/* The row of `id`, or the free row where it would be inserted. */
 static struct parts *row_of(const struct request_parts *r, uint64_t id)
 {
     uint32_t i = place_of(r, id);
@@ -50,7 +50,7 @@ static struct parts *row_of(const struct request_parts *r, uint64_t id)
     return &r->of[i];
 }
 
-/* Room for one more: a quarter of the rows stays free. */
+/* Make room for one more row: a quarter of the rows stays free. False without memory. */
 static bool make_room(struct request_parts *r)
 {
     struct request_parts more = {.cap = r->cap ? r->cap * 2 : FIRST_CAP};
@@ -69,7 +69,7 @@ static bool make_room(struct request_parts *r)
     return true;
 }
 
-/* Free a row. A row that follows it moves up if its place is not after the free one. */
+/* Free a row. Rows of the same probe sequence that follow move up, so that they are still found. */
 static void drop(struct request_parts *r, struct parts *p)
 {
     uint32_t mask = r->cap - 1, hole = (uint32_t)(p - r->of);
@@ -104,7 +104,7 @@ ns_t request_parts_over(struct request_parts *r, const struct wqe *w, uint32_t f
 
     if (end < w->start)
         end = w->start;
-    /* later packets may have told more of its time, as long as the timeline knows it */
+    /* the timeline may know more by now than at the completion, if it still has the spans */
     timeline_between(r->timeline, flow, w->start, end, states);
     if (!row || !row->id)
         return end;

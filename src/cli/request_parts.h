@@ -1,8 +1,8 @@
-/* layer 4 (tool): where the time of each work request went.
+/* layer 4 (tool): the account of each work request.
  *
- * A work request is handed over up to WQE_MAX requests after its completion. The timeline may have forgotten the spans
- * of its time by then, so they are kept from its completion on. Memory is bounded by the work requests that are not
- * handed over: WQE_MAX for each direction of a connection. */
+ * The meter hands a work request over (wqe_user.over()) up to WQE_MAX requests after its completion. By then the
+ * timeline may have dropped the spans of its time, so its account is kept from its completion on. Memory is bounded by
+ * the work requests not yet handed over: WQE_MAX for each direction of a connection. */
 #ifndef RDMATRACE_CLI_REQUEST_PARTS_H
 #define RDMATRACE_CLI_REQUEST_PARTS_H
 
@@ -11,14 +11,14 @@
 
 struct request_parts;
 
-/* NULL without memory. `t` must live as long. */
+/* NULL without memory. `t` must outlive the result. */
 struct request_parts *request_parts_new(const struct timeline *t);
 void request_parts_free(struct request_parts *r);
-/* wqe_user.packet(): keeps where the time of `w` went if `p` completes it. Without memory nothing is kept, and more
+/* For wqe_user.packet(): keep the account of `w` if `p` completes it. Without memory it is not kept, and more of its
  * time is TIME_NOT_KNOWN. */
 void request_parts_packet(struct request_parts *r, const struct wqe *w, const struct pkt *p, uint32_t flow);
-/* wqe_user.over(): where its time went, from w->start to the response that completed it, or to its latest packet; the
- * states add up to the end, which is returned, less w->start. What was kept of `w` is dropped. */
+/* For wqe_user.over(): the account of `w`, from w->start to the response that completed it, else to its latest packet.
+ * Returns that end, ns since 1970; states[] add up to it less w->start. The kept account is dropped. */
 ns_t request_parts_over(struct request_parts *r, const struct wqe *w, uint32_t flow, ns_t states[TIME_STATES]);
 
 #endif

@@ -7,10 +7,12 @@
 #include <stdlib.h>
 #include <time.h>
 
-#define EPOCH_FROM (INT64_C(100000000) * NS_PER_S) /* 1973: no capture lasts so long */
+/* 1973: a smaller number counts from the first frame, as no capture lasts so long */
+#define EPOCH_FROM (INT64_C(100000000) * NS_PER_S)
 #define DAY        (86400 * NS_PER_S)
 
-/* "12" or "12.345", up to nine decimals; *end is set behind it. False: no number, or too large. */
+/* Parse "12" or "12.345", up to nine decimals; *end is set to the character after it. False: no number, or too
+ * large. */
 static bool parse_seconds(const char *s, const char **end, ns_t *ns)
 {
     ns_t whole = 0, part = 0, unit = NS_PER_S;
@@ -30,7 +32,7 @@ static bool parse_seconds(const char *s, const char **end, ns_t *ns)
     return true;
 }
 
-/* "HH:MM:SS.sss", and behind it perhaps "Z". */
+/* Parse "HH:MM:SS.sss" with an optional "Z". */
 static bool parse_clock(const char *s, struct when *w)
 {
     int hour, minute, n = 0;
@@ -46,7 +48,7 @@ static bool parse_clock(const char *s, struct when *w)
     return !end[w->utc];
 }
 
-/* "YYYY-MM-DD" and a time of day. */
+/* Parse "YYYY-MM-DD" and a time of day. */
 static bool parse_date(const char *s, struct when *w)
 {
     struct tm tm = {.tm_isdst = -1};
