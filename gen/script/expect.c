@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-#define QUIET (100 * NS_PER_MS)
+#define QUIET (100 * NS_PER_MS) /* "run" against a live peer ends after so long without a frame */
 
 /* --- Completions ------------------------------------------------------------------------------ */
 
@@ -13,7 +13,7 @@ struct wc_wait {
     struct wc wc;
 };
 
-static bool wc_there(struct script *s, void *arg)
+static bool wc_arrived(struct script *s, void *arg)
 {
     struct wc_wait *w = arg;
 
@@ -21,7 +21,7 @@ static bool wc_there(struct script *s, void *arg)
     return ep_poll(w->ep, w->cq, &w->wc, 1) == 1;
 }
 
-/* 1: the word matches, 0: it does not, -1: syntax error. */
+/* Compare a word with a completion. 1: it matches, 0: it does not, -1: syntax error. */
 static int wc_word(struct script *s, const struct token *t, unsigned host, const struct wc *wc)
 {
     struct script_place p;
@@ -87,9 +87,9 @@ static bool expect_wc(struct script *s, unsigned host, const struct token *t, un
     if (token_is(&t[1], "none")) {
         if (n != 3 || !token_time(&t[2], &time))
             return text_fail(&s->err, &t[1], "wc: expected 'none' and a time");
-        return !script_until(s, wc_there, &w, time) || wc_mismatch(s, host, t, n, &w.wc);
+        return !script_until(s, wc_arrived, &w, time) || wc_mismatch(s, host, t, n, &w.wc);
     }
-    if (!script_until(s, wc_there, &w, script_patience(s)))
+    if (!script_until(s, wc_arrived, &w, script_patience(s)))
         return wc_mismatch(s, host, t, n, NULL);
     if (!token_is(&t[1], wc_status_str(w.wc.status)))
         return wc_mismatch(s, host, t, n, &w.wc);
@@ -121,7 +121,7 @@ bool script_wait(struct script *s, const struct token *t, unsigned n)
     return true;
 }
 
-/* Against a live peer: nothing has been heard for long enough, and no timer runs. */
+/* Against a live peer: no frame for QUIET, and no timer runs. */
 static bool quiet(struct script *s, void *arg)
 {
     unsigned h = s->o->live->wire.local;
@@ -139,7 +139,7 @@ bool script_run_all(struct script *s, const struct token *t, unsigned n)
     return true;
 }
 
-static bool event_there(struct script *s, void *arg)
+static bool event_arrived(struct script *s, void *arg)
 {
     unsigned h = *(unsigned *)arg;
 
@@ -155,7 +155,7 @@ static bool expect_event(struct script *s, unsigned host, const struct token *t,
 
     if (n != 1u + none || (none && !token_time(&t[1], &limit)))
         return text_fail(&s->err, n ? t : NULL, "event: expected a name, or 'none' and a time");
-    if (!script_until(s, event_there, &host, limit))
+    if (!script_until(s, event_arrived, &host, limit))
         return none || script_fail(s, "expected  %c event %.*s, but none comes", 'a' + (int)host, (int)t->len, t->p);
     name = ep_event_str((enum ep_event_type)s->events[host][s->ev_head[host]++ % SCRIPT_EVENTS].type);
     return token_is(t, name) ||
@@ -237,7 +237,7 @@ struct limits {
     uint64_t min, max;
 };
 
-/* "N", "N-M", "N-": inclusive. */
+/* Parse a range, inclusive: "N", "N-M", "N-". */
 static bool stat_range(struct script *s, const struct token *t, struct limits *l)
 {
     struct token from, to;
@@ -251,7 +251,7 @@ static bool stat_range(struct script *s, const struct token *t, struct limits *l
     return l->min <= l->max || text_fail(&s->err, t, "stat: the range is empty");
 }
 
-/* "= RANGE [live=RANGE]", "< N", "> N". */
+/* Parse "= RANGE [live=RANGE]", "< N", "> N". */
 static bool stat_limits(struct script *s, const struct token *t, unsigned n, struct limits *l)
 {
     struct limits live;
@@ -302,7 +302,7 @@ static bool expect_stat(struct script *s, unsigned host, const struct token *t, 
     return text_fail(&s->err, t, "there is no counter '%.*s'", (int)t->len, t->p);
 }
 
-/* "up CONN", "down CONN", "failed CONN": final states of the connection manager. */
+/* "up CONN", "down CONN", "failed CONN" wait for this state of the connection manager. */
 struct conn_wait {
     struct sim_conn *c;
     unsigned host;

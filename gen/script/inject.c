@@ -1,4 +1,4 @@
-/* layer 3 (script): packets made by hand: "inject a > b ...". */
+/* layer 3 (script): handmade packets: "inject a > b ...". */
 #include "gen/script/script_impl.h"
 
 #include "dissect/mad/cm.h"
@@ -23,7 +23,7 @@ static bool find_op(struct script *s, const struct token *t, unsigned service, c
     return text_fail(&s->err, t, "there is no packet '%.*s' of this service", (int)t->len, t->p);
 }
 
-/* Values of a packet made by hand. */
+/* Values of a handmade packet, and fields to overwrite afterwards. */
 struct handmade {
     struct pkt p;
     struct build_tweak tweak;
@@ -115,7 +115,7 @@ static bool handmade_send(struct script *s, struct handmade *h, unsigned host, c
     return true;
 }
 
-/* "inject a > b NAME conn=N psn=N ...": a packet that bypasses the endpoint of the host. */
+/* "inject a > b NAME conn=N psn=N ...": send a packet that bypasses the endpoint of the host. */
 bool script_inject(struct script *s, const struct token *t, unsigned n)
 {
     static const uint8_t services[] = {SVC_RC, SVC_UC, SVC_UD};
@@ -146,7 +146,7 @@ bool script_inject(struct script *s, const struct token *t, unsigned n)
     for (unsigned i = 4; i < n; i++) {
         if (!token_key(&t[i], &key, &v))
             return text_fail(&s->err, &t[i], "inject: expected NAME=VALUE, found '%.*s'", (int)t[i].len, t[i].p);
-        /* The key of the region comes with the address. */
+        /* An address in a region also sets the R_Key. */
         if (token_is(&key, "va") && script_place_of(s, host ^ 1, &v, &place))
             h.p.reth.rkey = h.p.atomiceth.rkey = place.m->key;
         if (!handmade_key(s, &h, host, &event_conns(s->sim.events)->c[c->number - 1], &key, &v))

@@ -1,8 +1,9 @@
-/* layer 3 (script): scenarios against a live peer: who plays which line, and what the two sides tell each other.
+/* layer 3 (script): scenarios against a live peer: which side executes a line, and the messages between both.
  *
- * Two rdmagen speak over TCP in messages of a length (4 bytes, big-endian) and so many bytes, of which the first is the
- * kind. Host a says HELLO and then SAY, MEM or END, host b answers each with GOOD, FAILED or BAD. Both keep an image of
- * the other host that goes through the same steps, so that numbers and keys need not be sent. */
+ * Two rdmagen exchange messages over TCP: a length (4 bytes, big-endian), then that many bytes, the first of which is
+ * the kind. Host a sends HELLO, then SAY (execute a statement), MEM (read memory) or END; host b responds to each with
+ * GOOD, FAILED or BAD. Both sides also keep an endpoint for the other host and execute the same setup statements on
+ * it, so that QPNs, handles and keys are the same on both sides and need not be sent. */
 #include "gen/script/script_impl.h"
 
 #include "gen/peers/pingpong.h"
@@ -12,13 +13,13 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 
-#define AGENT     "the scenario" /* name of the file in messages of the other side */
+#define AGENT     "the scenario" /* name of the scenario in messages of host b */
 #define VERSION   1
-#define CALL_MAX  (1u << 20)        /* bytes of a message; MEM asks for less at a time */
-#define PIECE     (64u << 10)       /* bytes of memory asked for at a time */
-#define TICK      (500 * NS_PER_US) /* between two looks at the connection */
-#define RESOLVE   (3 * NS_PER_S)
-#define HELLO_LEN (1 + 16 + 8 + 1 + 4) /* version, GID, seed, whether a PSN is given, PSN */
+#define CALL_MAX  (1u << 20)           /* bytes of a message, at most */
+#define PIECE     (64u << 10)          /* bytes of memory in one MEM, at most */
+#define TICK      (500 * NS_PER_US)    /* period in which the control connection is polled */
+#define RESOLVE   (3 * NS_PER_S)       /* wait for the peer's MAC address */
+#define HELLO_LEN (1 + 16 + 8 + 1 + 4) /* version, GID, seed, has_psn, PSN */
 
 enum { HELLO = 'h', SAY = 's', MEM = 'm', END = 'e', GOOD = 'g', FAILED = 'f', BAD = 'b' };
 
@@ -31,7 +32,7 @@ void script_live_frame(void *user, const uint8_t *data, uint32_t len, ns_t when)
     struct pkt p;
 
     frame_decode(&p, &f, data, len, LINK_ETHERNET);
-    if (v->sim && p.have & H_BTH) /* not ARP: scenarios do not see it */
+    if (v->sim && p.have & H_BTH) /* not ARP, which scenarios do not see */
         sim_arrive(v->sim, data, len, when - v->start);
 }
 
@@ -81,12 +82,12 @@ const char *script_live_times(const struct script_live *v)
 
 /* --- Messages --------------------------------------------------------------------------------- */
 
-/* A message that arrives in pieces, while the endpoint goes on. */
+/* A message that arrives piecemeal while the endpoint runs. */
 struct message {
     struct chan *c;
     uint8_t head[4];
-    uint32_t have, len; /* bytes of head and body so far, bytes of the body */
-    uint8_t *body;      /* terminated */
+    uint32_t have, len; /* have: bytes of head and body received; len: bytes of the body */
+    uint8_t *body;      /* terminated by NUL */
     int err;
 };
 
@@ -104,7 +105,7 @@ static bool take_bytes(struct message *m, void *to, uint32_t n)
 }
 
 /* True if the message is complete, or the connection failed. */
-static bool message_there(struct script *s, void *arg)
+static bool message_complete(struct script *s, void *arg)
 {
     struct message *m = arg;
 
@@ -141,7 +142,7 @@ static int say(struct chan *c, uint8_t kind, const void *data, uint32_t len)
     return r;
 }
 
-/* Before the hosts exist: the channel's own waiting does. */
+/* Receive a message before the hosts exist: block in chan_recv(). */
 static int receive(struct chan *c, struct message *m)
 {
     int r = chan_recv(c, m->head, 4);
@@ -155,7 +156,7 @@ static int receive(struct chan *c, struct message *m)
     return m->body ? chan_recv(c, m->body, m->len) : -ENOMEM;
 }
 
-/* Send a message and wait for the answer; the caller frees m->body. False with s->err set. */
+/* Send a message and wait for the response; the caller frees m->body. False with s->err set. */
 static bool call(struct script *s, uint8_t kind, const void *data, uint32_t len, struct message *m)
 {
     struct script_live *v = s->o->live;
@@ -165,11 +166,12 @@ static bool call(struct script *s, uint8_t kind, const void *data, uint32_t len,
     if (r == 0 && !s->started)
         r = receive(&v->control, m);
     else if (r == 0)
-        r = script_until(s, message_there, m, 2 * v->patience + NS_PER_S) ? m->err : -ETIMEDOUT;
+        r = script_until(s, message_complete, m, 2 * v->patience + NS_PER_S) ? m->err : -ETIMEDOUT;
     return r == 0 || text_fail(&s->err, NULL, "the other rdmagen: %s", r == -EINTR ? "interrupted" : strerror(-r));
 }
 
-/* What the other side reports of a line, by the name that the file has here, and as text that can be shown. */
+/* Append the report of host b about a line, with the scenario's name of this side, and with unprintable characters
+ * escaped. */
 static void put_report(struct script *s, const char *text)
 {
     size_t agent = strlen(AGENT), n;
@@ -183,7 +185,7 @@ static void put_report(struct script *s, const char *text)
     }
 }
 
-/* Send a message of which the answer is only GOOD, FAILED or BAD. */
+/* Send a message whose response is only GOOD, FAILED or BAD. */
 static bool request(struct script *s, uint8_t kind, const void *data, uint32_t len)
 {
     struct message m = {0};
@@ -202,7 +204,7 @@ static bool request(struct script *s, uint8_t kind, const void *data, uint32_t l
     return good;
 }
 
-bool script_tell(struct script *s, const struct token *t)
+bool script_forward(struct script *s, const struct token *t)
 {
     uint8_t data[1024 + 4];
     size_t n = strnlen(t->p, sizeof data - 4);
@@ -245,7 +247,7 @@ bool script_fetch(struct script *s, const struct script_place *p)
     return true;
 }
 
-/* --- Whose line it is ------------------------------------------------------------------------- */
+/* --- Which side executes a statement ---------------------------------------------------------- */
 
 static bool is_one_of(const struct token *t, const char *const *words)
 {
@@ -255,13 +257,13 @@ static bool is_one_of(const struct token *t, const char *const *words)
     return false;
 }
 
-/* The other host's name. */
+/* Name of the host on the other side. */
 static const char *other(const struct script *s)
 {
     return s->o->live->wire.local ? "a" : "b";
 }
 
-/* "modify N RESET": both images have to follow, or they could not be joined anew. */
+/* "modify N RESET": both sides execute it for either host, or the queue pairs could not be joined again. */
 static bool resets(const struct token *t, unsigned n)
 {
     return n == 4 && token_is(&t[1], "modify") && token_is(&t[3], "RESET");
@@ -272,7 +274,7 @@ static enum script_part part_of_host(struct script *s, const struct token *t, un
     if (!token_is(t, other(s)) || n < 2 || token_is(&t[1], ">") || token_is(&t[1], "mem"))
         return resets(t, n) && s->o->live->control.fd >= 0 ? PART_BOTH : PART_OURS;
     if (n > 2 && token_is(&t[1], "post") && token_is(&t[2], "bind"))
-        return PART_BOTH; /* the window's new key */
+        return PART_BOTH; /* both have to know the new key of the window */
     return resets(t, n) ? PART_BOTH : PART_THEIRS;
 }
 
@@ -291,8 +293,7 @@ static enum script_part part_of(struct script *s, const struct token *t, unsigne
     return part_of_host(s, t, n);
 }
 
-/* The link is what the options of the command make it: why a word of "host" is not true of it, NULL if it is, or is
- * about something else. */
+/* Why a word of "host" contradicts the real link, which the options of the command describe. NULL: it does not. */
 static const char *link_differs(const struct script *s, const struct token *t)
 {
     const struct identity *id = &s->o->live->live->id;
@@ -311,10 +312,10 @@ static const char *link_differs(const struct script *s, const struct token *t)
 static enum script_part refuse(struct script *s, const struct token *t, const char *why)
 {
     text_fail(&s->err, t, "%s", why);
-    return PART_NOBODYS;
+    return PART_NEITHER;
 }
 
-/* A foreign peer carries out no statements. */
+/* The side that executes a statement with a foreign peer, which executes none. */
 static enum script_part foreign_part(struct script *s, const struct token *t, unsigned n, enum script_part part)
 {
     static const char *const places[] = {"to", "from", "at", NULL};
@@ -332,7 +333,7 @@ static enum script_part foreign_part(struct script *s, const struct token *t, un
     if (part != PART_THEIRS)
         return part;
     if (n > 2 && token_is(&t[1], "post") && (token_is(&t[2], "recv") || token_is(&t[2], "srq")))
-        return PART_NOBODYS; /* the peer does it by itself */
+        return PART_NEITHER; /* the peer posts receives by itself */
     return refuse(s, t, "host b is a live peer: rdmagen can neither control it nor see its state");
 }
 
@@ -360,7 +361,7 @@ void script_adopt(struct script *s, struct script_mem *m)
     m->key = v->rkey;
 }
 
-/* The TCP exchange of ibv_*_pingpong: our half first. */
+/* The TCP exchange of ibv_*_pingpong: send our half, receive the peer's. */
 static int swap_addresses(struct script_live *v, const struct pingpong_addr *own, struct pingpong_addr *theirs)
 {
     char text[PINGPONG_TEXT], done[] = "done";
@@ -405,7 +406,7 @@ bool script_exchange(struct script *s, struct sim_conn *c)
     return true;
 }
 
-/* --- Beginning -------------------------------------------------------------------------------- */
+/* --- Start ------------------------------------------------------------------------------------ */
 
 static int set_addresses(struct script_live *v, struct script_opts *o)
 {
@@ -456,7 +457,7 @@ int script_live_init(struct script_live *v, struct script_opts *o)
     return r;
 }
 
-/* --- The other side: host b ------------------------------------------------------------ */
+/* --- Host b ----------------------------------------------------------------------------------- */
 
 static int greet(struct script_live *v, struct script_opts *o)
 {
@@ -514,11 +515,11 @@ static int answer_end(struct script *s, const struct message *m)
 {
     s->failed = false;
     s->out->len = 0;
-    script_last_words(s);
+    script_final_checks(s);
     return say(m->c, s->failed ? FAILED : GOOD, buf_str(s->out), (uint32_t)s->out->len);
 }
 
-/* One message and its answer. */
+/* Receive one message and respond to it. */
 static int serve_one(struct script *s, struct message *m)
 {
     struct script_live *v = s->o->live;
@@ -526,7 +527,7 @@ static int serve_one(struct script *s, struct message *m)
 
     if (!s->started)
         r = receive(&v->control, m);
-    else if (script_until(s, message_there, m, NS_NEVER))
+    else if (script_until(s, message_complete, m, NS_NEVER))
         r = m->err;
     else
         r = s->sim.wire_err ? s->sim.wire_err : -ETIMEDOUT;

@@ -1,38 +1,41 @@
-/* layer 3 (script): scenarios against a live peer: host a is ours, on a real network; host b is another rdmagen that
- * carries out the statements of host b, or any program that speaks the exchange of ibv_rc_pingpong. */
+/* layer 3 (script): scenarios against a live peer: host a is this rdmagen, on a real network; host b is another rdmagen
+ * that executes the statements of host b, or any program with the TCP exchange of ibv_rc_pingpong. */
 #ifndef RDMATRACE_GEN_SCRIPT_LIVE_H
 #define RDMATRACE_GEN_SCRIPT_LIVE_H
 
 #include "gen/peers/oob_tcp.h"
 #include "gen/script/script.h"
 
-#define SCRIPT_LIVE_PORT 18516 /* TCP, between two rdmagen */
+#define SCRIPT_LIVE_PORT 18516 /* TCP port of the control connection between two rdmagen */
 
+/* A live peer. Before script_live_init() or script_live_serve() the caller fills live, control, patience, tolerance,
+ * and of a foreign peer: peer, host, port, has_memory, rkey, va. */
 struct script_live {
-    struct live *live; /* opened with script_live_frame() as its frame(), and this as its user */
-    struct sim_wire wire;
-    struct sim *sim;     /* once it exists */
-    struct chan control; /* to the other rdmagen; fd -1: a foreign peer */
-    const char *host;    /* foreign: with whom to exchange queue pairs, by TCP, at `port` */
-    uint16_t port;
-    uint8_t peer[16]; /* GID of the other host */
-    bool has_memory;  /* foreign: the peer's memory is at `va` under `rkey` */
+    struct live *live;    /* opened with script_live_frame() as its frame callback and this struct as its user */
+    struct sim_wire wire; /* connects the simulator's host to `live` */
+    struct sim *sim;      /* NULL before the hosts exist */
+    struct chan control;  /* control connection to the other rdmagen; fd -1: a foreign peer */
+    const char *host;     /* foreign peer: where to exchange queue pairs by TCP */
+    uint16_t port;        /* of `host` */
+    uint8_t peer[16];     /* GID of the other host */
+    bool has_memory;      /* foreign peer: its memory is at `va` under `rkey` */
     uint32_t rkey;
     uint64_t va;
-    ns_t patience;  /* longest wait of an expectation */
-    ns_t tolerance; /* of expected times, each way */
-    ns_t start;     /* live_now() of the scenario's time 0 */
-    bool agent;     /* we are host b: the other rdmagen sends the statements */
+    ns_t patience;  /* longest wait of an expectation, ns */
+    ns_t tolerance; /* of expected times, ns earlier or later */
+    ns_t start;     /* live_now() at the scenario's time 0 */
+    bool agent;     /* this is host b: the other rdmagen sends the statements */
 };
 
+/* Frame callback of `live`: pass a received frame to the simulator. `when`: live_now() of its arrival. */
 void script_live_frame(void *user, const uint8_t *data, uint32_t len, ns_t when);
-/* `v` has live, control, peer and what belongs to them; the rest is filled in, and so is *o: the hosts' addresses. 0;
- * -EHOSTUNREACH: the peer's MAC address does not become known; another negative errno. */
+/* Resolve the peer and fill the rest of *v and the addresses of both hosts in *o. With another rdmagen, also send it
+ * the HELLO. 0; -EHOSTUNREACH: the peer's MAC address cannot be resolved; another negative errno. */
 int script_live_init(struct script_live *v, struct script_opts *o);
-/* As host b: carry out the statements of the other rdmagen until it closes. 0; -EPROTO: its message is malformed;
- * another negative errno. */
+/* As host b: execute the statements of the other rdmagen until it closes the connection. 0; -EPROTO: a malformed
+ * message; another negative errno. */
 int script_live_serve(struct script_live *v, struct script_opts *o);
-/* How good the times of received frames are, in words, for reports: "the kernel, when a frame arrives". */
+/* The source of the arrival times of frames, in words, for reports: "the kernel, when a frame arrives". */
 const char *script_live_times(const struct script_live *v);
 
 #endif

@@ -6,16 +6,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* What a line expects of a packet. */
+/* The packets that a line expects. */
 struct expected {
-    unsigned host;
-    const struct token *t; /* the words, for the message */
+    unsigned host;         /* sender */
+    const struct token *t; /* the words after the name */
     unsigned n;
     struct token name;
-    bool skip;             /* other packets may come first */
-    uint32_t first, count; /* psn=FROM-TO: so many packets */
+    bool skip;             /* "until": other packets may come first */
+    uint32_t first, count; /* psn=FROM-TO: the first PSN, and how many packets */
     bool has_psn;
-    ns_t after_min, after_max, at_min, at_max; /* since the packet matched last; virtual time */
+    ns_t after_min, after_max, at_min, at_max; /* ns since the packet matched before; ns of virtual time */
 };
 
 static bool queue_has(struct script *s, void *arg)
@@ -33,7 +33,7 @@ static struct script_sent *queue_take(struct script *s, unsigned host)
     return x;
 }
 
-/* "MIN-MAX", "MIN-", "T". */
+/* Parse a time or a range of times: "MIN-MAX", "MIN-", "T". */
 static bool time_range(struct script *s, const struct token *v, ns_t *min, ns_t *max)
 {
     struct token a, b;
@@ -67,7 +67,7 @@ static bool psn_range(struct script *s, struct expected *e, const struct token *
     return true;
 }
 
-/* The words that are about more than the packet's values. */
+/* Parse the words that are not values of the packet: until, name, psn, after, at. */
 static bool parse_expected(struct script *s, struct expected *e, const struct token *t, unsigned n)
 {
     struct token key, v;
@@ -98,7 +98,7 @@ static bool parse_expected(struct script *s, struct expected *e, const struct to
     return true;
 }
 
-/* A name; with a * at its end, all names with this beginning. */
+/* Whether `want` is the name, or, with a * at its end, the beginning of the name. */
 static bool name_matches(const struct token *want, const char *name)
 {
     if (want->len && want->p[want->len - 1] == '*')
@@ -106,7 +106,7 @@ static bool name_matches(const struct token *want, const char *name)
     return token_is(want, name);
 }
 
-/* 1: the word matches the packet, 0: it does not, -1: syntax error. */
+/* Compare a word with a packet. 1: it matches, 0: it does not, -1: syntax error. */
 static int word_holds(struct script *s, const struct expected *e, const struct token *t, const struct pkt *p,
                       const struct conns_view *v)
 {
@@ -133,8 +133,8 @@ static int word_holds(struct script *s, const struct expected *e, const struct t
     return frame_field_get(&field, p->data, p->caplen, p->frame->linktype, &got) && got == want;
 }
 
-/* 1: the packet matches as number `i` of the line, 0: it does not, -1: error. *wrong: the word that does not match, or
- * NULL. */
+/* Compare a packet with number `i` of a line's packets. 1: it matches, 0: it does not, -1: syntax error. *wrong: the
+ * word that does not match, or NULL. */
 static int packet_matches(struct script *s, const struct expected *e, uint32_t i, const struct script_sent *x,
                           const struct token **wrong)
 {
@@ -164,7 +164,7 @@ static int packet_matches(struct script *s, const struct expected *e, uint32_t i
     return x->when + slack >= e->at_min && x->when - slack <= e->at_max;
 }
 
-/* Report the expectation as written, and the packet found. */
+/* Report the expected packet as written, and the actual one. */
 static bool mismatch(struct script *s, const struct expected *e, uint32_t i, const struct script_sent *x,
                      const struct token *wrong)
 {
@@ -220,7 +220,7 @@ static bool host_sent(struct script *s, void *arg)
     return s->sent[*(unsigned *)arg] != NULL;
 }
 
-/* "none T": the host sends nothing for T. */
+/* "a > b none T": the host sends nothing for T. */
 static bool expect_none(struct script *s, unsigned host, const struct token *t)
 {
     struct buf got = {0};

@@ -148,7 +148,7 @@ bool packet_value_given(struct script *s, unsigned host, enum value_kind k, cons
     return script_num(s, v, UINT64_MAX, u);
 }
 
-/* "NAME", "NAME+OFF": where an address lies, if it lies in a region of a host. */
+/* Append an address as "NAME" or "NAME+OFF" if it is in a region of the host. False: it is not. */
 static bool address_text(struct script *s, struct buf *b, unsigned host, uint64_t va)
 {
     for (unsigned i = 0; i < s->n_mem; i++) {

@@ -1,11 +1,11 @@
-/* layer 3 (script): scenario files: posting work and changing states. */
+/* layer 3 (script): scenario files: posting work requests and modifying queue pairs. */
 #include "gen/script/script_impl.h"
 
 #include <errno.h>
 
 #define SGE_MAX 8
 
-/* The words of a "post" line. */
+/* A parsed "post" line. */
 struct post_line {
     struct sim_conn *c;
     unsigned host;
@@ -13,7 +13,7 @@ struct post_line {
     struct sge sge[SGE_MAX];
     bool lkey_given, rkey_given;
     uint32_t lkey;
-    int fails; /* errno expected */
+    int fails; /* errno that posting must return; 0: it must succeed */
 };
 
 static const struct {
@@ -31,7 +31,7 @@ static bool take_error(struct script *s, const struct token *v, int *err)
     return text_fail(&s->err, v, "fails: expected EINVAL, ENOMEM or E2BIG, found '%.*s'", (int)v->len, v->p);
 }
 
-/* "NAME+OFF:LEN,NAME..." or "-" for nothing. */
+/* Parse a scatter/gather list: "NAME+OFF:LEN,NAME..." or "-" for an empty one. */
 static bool take_pieces(struct script *s, unsigned host, const struct token *t, struct sge *sge, uint16_t *n)
 {
     struct token one, rest = *t;
@@ -50,7 +50,7 @@ static bool take_pieces(struct script *s, unsigned host, const struct token *t, 
     return true;
 }
 
-/* "b.NAME+OFF": the address and the key that the other side has for it. */
+/* Parse "b.NAME+OFF": the remote address and its R_Key. */
 static bool take_remote(struct script *s, unsigned host, const struct token *t, struct send_wr *wr)
 {
     struct script_place p;
@@ -80,7 +80,7 @@ static bool post_flag(struct post_line *l, const struct token *t)
     return true;
 }
 
-/* A key that names another region: "inv=b.x", or a number. */
+/* Parse a key: that of a region or window of the other host ("inv=b.x"), or a number. */
 static bool take_key(struct script *s, unsigned host, const struct token *v, uint32_t *key)
 {
     struct script_place p;
@@ -160,7 +160,7 @@ static bool post_words(struct script *s, struct post_line *l, const struct token
     return true;
 }
 
-/* True if posting ended as the line expects. */
+/* Whether posting returned what the line expects. */
 static bool posted(struct script *s, int r, int fails)
 {
     if (r == -fails)
@@ -171,7 +171,7 @@ static bool posted(struct script *s, int r, int fails)
     return script_fail(s, "posting fails: %s", strerror(-r));
 }
 
-/* "recv CONN PIECES [id=N] [fails=E]" and "srq NAME PIECES ...". */
+/* Execute "recv CONN PIECES [id=N] [fails=E]" or "srq NAME PIECES ...". */
 static bool post_recv(struct script *s, unsigned host, const struct token *t, unsigned n, bool srq)
 {
     struct sge sge[SGE_MAX];
@@ -204,7 +204,7 @@ static bool post_recv(struct script *s, unsigned host, const struct token *t, un
     return posted(s, r, fails);
 }
 
-/* Local operations: "inv CONN KEY", "bind CONN WINDOW MR+OFF:LEN access=.. [rkey=..]". */
+/* Execute a local operation: "inv CONN KEY", "bind CONN WINDOW MR+OFF:LEN access=.. [rkey=..]". */
 static bool post_local(struct script *s, struct post_line *l, const struct token *t, unsigned n)
 {
     struct script_place w, m;
@@ -277,7 +277,7 @@ bool script_post(struct script *s, unsigned host, const struct token *t, unsigne
     return posted(s, ep_post_send(s->sim.ep[host], l.c->qp[host], &l.wr, s->sim.now), l.fails);
 }
 
-/* "modify CONN STATE [fails=E]": with the attributes that the connection was created with. */
+/* Execute "modify CONN STATE [fails=E]", with the attributes that the connection was created with. */
 bool script_modify(struct script *s, unsigned host, const struct token *t, unsigned n)
 {
     struct qp_attr a = {0};

@@ -1,4 +1,4 @@
-/* layer 3 (script): scenario files: the lines, one after the other. */
+/* layer 3 (script): scenario files: runs the lines in order. */
 #include "gen/script/script_impl.h"
 
 #include <errno.h>
@@ -112,11 +112,11 @@ bool script_until(struct script *s, bool (*cond)(struct script *, void *), void 
     return true;
 }
 
-/* Words at the start of a line that are not a host. */
+/* Statements that do not begin with a host. */
 static const struct {
     const char *word;
     script_fn *run;
-    bool setup; /* allowed before the hosts exist, and only then */
+    bool setup; /* allowed only before the hosts exist */
 } statements[] = {
     {"seed", script_seed, true},      {"host", script_host, true},        {"net", script_net, true},
     {"event", script_event, true},    {"qp", script_qp, false},           {"mem", script_mem_add, false},
@@ -126,7 +126,7 @@ static const struct {
     {"run", script_run_all, false},
 };
 
-/* A line that begins with a host. */
+/* A statement that begins with a host. */
 static bool host_line(struct script *s, const struct token *t, unsigned n)
 {
     unsigned host;
@@ -150,7 +150,7 @@ static bool never(struct script *s, void *arg)
     return false;
 }
 
-/* "+5us" and "@5us" before a statement: advance the time. */
+/* "+5us" or "@5us" before a statement: advance the time. */
 static bool take_time(struct script *s, const struct token *t)
 {
     struct token v = {t->p + 1, t->len - 1, t->col + 1};
@@ -180,14 +180,14 @@ bool script_statement(struct script *s, const struct token *t, unsigned n)
     return host_line(s, t, n);
 }
 
-/* Both hosts carry out the statement; the peer first, so that it is ready for ours. */
+/* Execute a statement on its side or on both; on the peer first, so that it is ready. */
 static bool live_statement(struct script *s, const struct token *t, unsigned n)
 {
     enum script_part part = script_part_of(s, t, n);
 
-    if (part == PART_NOBODYS)
+    if (part == PART_NEITHER)
         return !*s->err.msg;
-    if (part != PART_OURS && !script_tell(s, t))
+    if (part != PART_OURS && !script_forward(s, t))
         return false;
     return part == PART_THEIRS ? script_start(s) : script_statement(s, t, n);
 }
@@ -216,7 +216,7 @@ static bool run_line(struct script *s, const char *line)
     return statement(s, t, n);
 }
 
-/* A host sends a frame: keep it for later lines. */
+/* A host has sent a frame: keep it for later lines. */
 static void note_sent(void *user, unsigned host, const uint8_t *data, uint32_t len, ns_t now)
 {
     struct script *s = user;
@@ -285,7 +285,7 @@ static void idle(void *script, const char *line)
     script_fail(script, "%s", line);
 }
 
-void script_last_words(struct script *s)
+void script_final_checks(struct script *s)
 {
     static const char *const who[NET_HOSTS] = {"host a", "host b"};
 
@@ -317,7 +317,7 @@ struct script *script_new(const char *name, struct script_opts *opts, struct buf
     return s;
 }
 
-/* The line at *text, terminated, and *text moved to the next. False: it is too long. */
+/* Copy the line at *text, terminated by NUL, and advance *text to the next one. False: it is too long. */
 static bool take_line(const char **text, char *line, size_t size)
 {
     size_t n = strcspn(*text, "\n"), kept = n < size ? n : size - 1;
@@ -333,8 +333,8 @@ static void report_line(struct script *s)
     buf_printf(s->out, "%s:%u:%u: %s\n", s->name, s->line, s->err.col, s->err.msg);
 }
 
-/* Before a packet is sent: true if a live peer can carry out all lines. */
-static bool all_can_be_told(struct script *s, const char *text)
+/* Before the first packet is sent: whether a live peer can execute its part of all lines. */
+static bool peer_can_run_all(struct script *s, const char *text)
 {
     struct token t[SCRIPT_WORDS];
     char line[1024];
@@ -347,7 +347,7 @@ static bool all_can_be_told(struct script *s, const char *text)
         skip = n && (*t->p == '+' || *t->p == '@');
         if (n <= skip || n > SCRIPT_WORDS)
             continue;
-        if (script_part_of(s, t + skip, n - skip) == PART_NOBODYS && *s->err.msg) {
+        if (script_part_of(s, t + skip, n - skip) == PART_NEITHER && *s->err.msg) {
             report_line(s);
             return false;
         }
@@ -355,8 +355,7 @@ static bool all_can_be_told(struct script *s, const char *text)
     return true;
 }
 
-/* The network came to an end in this line, and so nothing that was to be seen was missing: take back what was said of
- * it. */
+/* The network failed during this line, so an unmet expectation proves nothing: discard its message. */
 static void report_wire(struct script *s, size_t mark)
 {
     s->out->len = mark;
@@ -376,7 +375,7 @@ enum script_result script_run(const char *name, const char *text, struct script_
 
     if (!s)
         return SCRIPT_BAD;
-    if (opts->live && !all_can_be_told(s, text))
+    if (opts->live && !peer_can_run_all(s, text))
         r = SCRIPT_BAD;
     s->line = 0;
     while (*text && r == SCRIPT_OK) {
@@ -397,7 +396,7 @@ enum script_result script_run(const char *name, const char *text, struct script_
         r = SCRIPT_BAD;
     }
     if (r == SCRIPT_OK)
-        script_last_words(s);
+        script_final_checks(s);
     if (r == SCRIPT_OK && !script_end(s) && !s->failed)
         script_fail(s, "%s", s->err.msg);
     if (r == SCRIPT_OK && s->failed)

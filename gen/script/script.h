@@ -1,5 +1,5 @@
-/* layer 3 (script): scenario files: hosts, memory, work and network events in, expected packets, completions and memory
- * out. See rdmagen-scenario(5). */
+/* layer 3 (script): runs scenario files: hosts, memory, work requests and network events as input; expected packets,
+ * completions and memory contents. See rdmagen-scenario(5). */
 #ifndef RDMATRACE_GEN_SCRIPT_SCRIPT_H
 #define RDMATRACE_GEN_SCRIPT_SCRIPT_H
 
@@ -7,21 +7,21 @@
 
 enum script_result {
     SCRIPT_OK,
-    SCRIPT_FAILED, /* an expectation was not met */
-    SCRIPT_BAD,    /* a line is not understood, or there is no memory */
+    SCRIPT_FAILED, /* a line expects what did not happen */
+    SCRIPT_BAD,    /* a syntax error in a line, or out of memory */
 };
 
 struct script_live;
 
 struct script_opts {
-    struct sim_config sim; /* configuration before the first line; `events` is freed by the run */
-    bool has_psn;          /* `psn` replaces the random starting PSNs of queue pairs without psn= */
-    uint32_t psn;
-    bool verbose;             /* report every packet */
-    struct script_live *live; /* the other host is real; NULL: both are simulated */
+    struct sim_config sim;    /* configuration before the first line; script_run() frees its `events` */
+    bool has_psn;             /* `psn` is the starting PSN of queue pairs without psn=, in place of a random one */
+    uint32_t psn;             /* 24 bits */
+    bool verbose;             /* report every packet in *out */
+    struct script_live *live; /* host b is a live peer; NULL: both hosts are simulated */
 };
 
-/* Run the scenario in `text` (terminated), called `name` in messages, which are appended to *out. */
+/* Run the scenario in `text` (terminated by NUL). `name`: its name in messages, which are appended to *out. */
 enum script_result script_run(const char *name, const char *text, struct script_opts *opts, struct buf *out);
 
 #endif

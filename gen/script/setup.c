@@ -82,7 +82,7 @@ static bool host_word(struct script *s, struct ep_config *c, unsigned h, const s
     } else if (token_is(t, "rocev1") || token_is(t, "ib")) {
         c->addr.encap = token_is(t, "ib") ? ENCAP_IB : ENCAP_ROCEV1;
     } else if (token_is(t, "ipv6")) {
-        if (s->o->live) /* the address is a real one */
+        if (s->o->live) /* keep the real address */
             return true;
         memcpy(c->addr.gid, (uint8_t[16]){0x20, 0x01, 0x0d, 0xb8, [15] = (uint8_t)(h + 1)}, 16);
     } else if (token_is(t, "rxe")) {
@@ -146,13 +146,13 @@ static bool take_pd(struct script *s, const struct token *v, unsigned *pd)
 
 /* --- Queue pairs ------------------------------------------------------------------------------ */
 
-/* Words of a "qp" line besides the configuration. */
+/* Words of a "qp" line that are not attributes of queue pairs. */
 struct qp_line {
-    bool fresh; /* stay in RESET */
-    bool cm;    /* connect by the connection manager, later */
+    bool fresh; /* "new": stay in RESET */
+    bool cm;    /* "cm": connect later by the connection manager */
 };
 
-/* "A/B" for hosts a and b, or one value for both. */
+/* Parse "A/B" for hosts a and b, or one value for both. */
 static bool both_hosts(struct script *s, const struct token *v, uint64_t max, uint64_t u[2])
 {
     struct token a, b;
@@ -165,7 +165,7 @@ static bool both_hosts(struct script *s, const struct token *v, uint64_t max, ui
     return true;
 }
 
-/* Values of struct ep_peer that are one byte. */
+/* Keys of one-byte members of struct ep_peer. */
 static const struct {
     const char *key;
     uint64_t max;
@@ -320,7 +320,7 @@ bool script_join(struct script *s, const struct token *t, unsigned n)
     return err == 0 || text_fail(&s->err, t, "the queue pairs cannot be joined: %s", strerror(-err));
 }
 
-/* "N [from b]": the connection, and the host that acts. */
+/* Parse "N [from b]": the connection, and the host that acts. */
 static bool conn_and_host(struct script *s, const struct token *t, unsigned n, struct sim_conn **c, unsigned *host)
 {
     *host = 0;
@@ -355,7 +355,7 @@ bool script_disconnect(struct script *s, const struct token *t, unsigned n)
 
 /* --- Memory ----------------------------------------------------------------------------------- */
 
-/* "HOST.NAME" of something new. */
+/* Parse "HOST.NAME" of a new region, window or shared receive queue. */
 static bool new_name(struct script *s, const struct token *t, unsigned *host, char name[24])
 {
     struct token h, rest;
