@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #define CONNECTIONS 1000
-#define MEMORY      (UINT64_C(1) << 30) /* bytes that all messages may take */
+#define MEMORY      (UINT64_C(1) << 30) /* bytes for all messages, at most */
 
 enum { KEY_TIMEOUT = 256, KEY_RECVS, KEY_PRIVATE, KEY_REJECT, KEY_HOLD };
 
@@ -114,7 +114,7 @@ static int option(void *job, int key, const char *arg)
     return 0;
 }
 
-/* What options must not be given together: 0 or the exit status. */
+/* Refuse options that contradict each other: 0 or the exit status. */
 static int consistent(struct connect_job *j)
 {
     unsigned attr = j->talk.ud ? j->run.server ? CM_SIDR_REP : CM_SIDR_REQ : j->run.server ? CM_REP : CM_REQ;

@@ -1,4 +1,4 @@
-/* layer 4 (tool): `rdmagen inject`: options and the loop that forwards. */
+/* layer 4 (tool): `rdmagen inject`: options and the forwarding loop. */
 #include "gen/cli/inject_cli.h"
 #include "gen/cli/live_run.h"
 #include "gen/live/host.h"
@@ -97,7 +97,7 @@ static int open_port(struct inject *j, unsigned port)
     return 0;
 }
 
-/* Warn of a port without a peer, and of a port on which this host has an address itself. */
+/* Warn about a port without a peer, and about a port on which this host itself has an address. */
 static void warn_of_port(const struct inject *j, unsigned port)
 {
     const struct backend *k = j->backend[port];
@@ -148,7 +148,7 @@ static int open_all(struct inject *j)
     return j->bridge ? 0 : cli_error("out of memory");
 }
 
-/* Close all but the bridge: 0, or the exit status. */
+/* Close everything but the bridge: 0, or the exit status. */
 static int close_all(struct inject *j)
 {
     struct cap_error e = {0};
@@ -172,7 +172,7 @@ static int close_all(struct inject *j)
 
 /* --- The loop --------------------------------------------------------------------------------- */
 
-/* Take frames of a port: how many, or a negative errno. */
+/* Receive frames on a port. Returns their number, or a negative errno. */
 static int take(struct inject *j, unsigned port)
 {
     struct backend_frame f;
@@ -208,7 +208,7 @@ static int wait_for_work(struct inject *j, bool blocked, ns_t end)
     ns_t next = bridge_next(j->bridge);
     int r;
 
-    for (unsigned i = 0; i < NET_HOSTS; i++) /* poll() passes over a negative descriptor */
+    for (unsigned i = 0; i < NET_HOSTS; i++) /* poll() ignores a negative descriptor */
         fds[i] = (struct pollfd){.fd = bridge_ready(j->bridge, i) ? j->backend[i]->fd : -1, .events = POLLIN};
     if (blocked && j->now + BLOCKED_WAIT < next)
         next = j->now + BLOCKED_WAIT;
@@ -239,7 +239,7 @@ static int step(struct inject *j, ns_t end)
     return wait_for_work(j, blocked, n[0] || n[1] ? j->now : end);
 }
 
-/* Forward until the end: 0, or the exit status. */
+/* Forward frames until the end: 0, or the exit status. */
 static int forward(struct inject *j)
 {
     ns_t end = j->duration ? j->start + j->duration : NS_NEVER;

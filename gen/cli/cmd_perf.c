@@ -1,4 +1,4 @@
-/* layer 4 (tool): `rdmagen write|read|send|cas|faa`: traffic as perftest's clients make it, towards a real peer. */
+/* layer 4 (tool): `rdmagen write|read|send|cas|faa`: traffic like that of perftest's clients, to a real peer. */
 #include "gen/cli/live_run.h"
 #include "gen/cli/perf_cli.h"
 #include "gen/cli/report_file.h"
@@ -11,9 +11,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define SIZE_BW   65536 /* as perftest's defaults */
+#define SIZE_BW   65536 /* defaults, as perftest's */
 #define SIZE_LAT  2
-#define SIZE_PATH 0 /* for now: the path MTU is known when the interface is open */
+#define SIZE_PATH 0 /* replaced by the path MTU, which is known when the interface is open */
 #define SIZE_MAX_ (1u << 30)
 
 struct job {
@@ -21,8 +21,8 @@ struct job {
     struct perf_client perf;
     const char *tcp;
     struct report_file json;
-    bool memory[2];  /* --rkey, --va */
-    char error[200]; /* what went wrong first */
+    bool memory[2];  /* --rkey, --va were given */
+    char error[200]; /* first error */
 };
 
 enum {
@@ -89,7 +89,7 @@ static const struct opt_clash clashes[] = {
     {'s', 0, WRONG_SIZE, "can only be 8 for atomics"},
     {'o', 0, ONE_WAY, "is for READs and atomics"},
     {'n', 'D', 0, NULL},
-    {'L', 't', 0, NULL}, /* one message at a time */
+    {'L', 't', 0, NULL}, /* latency: one message at a time */
     {'L', 'b', 0, NULL},
     {KEY_DEST_QP, -KEY_PSN, 0, NULL},
     {KEY_PSN, -KEY_DEST_QP, 0, NULL},
@@ -158,7 +158,7 @@ static int option_psn(struct perf_client *p, const char *arg)
     return 0;
 }
 
-/* The options that tell a peer by hand. */
+/* Options that describe a peer without an exchange. */
 static int option_hand(struct job *j, int key, const char *arg, bool *mine)
 {
     struct perftest_keys *k = &j->perf.by_hand;
@@ -261,7 +261,7 @@ static unsigned cases(const void *job)
            (c->op == TRAFFIC_SEND ? SENDS : 0);
 }
 
-/* What does not go together; fills in defaults. 0 or the exit status. */
+/* Check combinations of options, and fill in defaults: 0 or the exit status. */
 static int settle(struct job *j)
 {
     struct perf_client *p = &j->perf;
@@ -346,7 +346,7 @@ static int report(struct job *j)
     return r;
 }
 
-/* Something went wrong; the first of it is the report's error. */
+/* Report an error; the first one becomes the report's `error`. */
 static PRINTF_LIKE(2, 3) void failed(struct job *j, const char *fmt, ...)
 {
     char text[sizeof j->error];
@@ -360,8 +360,8 @@ static PRINTF_LIKE(2, 3) void failed(struct job *j, const char *fmt, ...)
         memcpy(j->error, text, sizeof text);
 }
 
-/* What became of the traffic, `r` being what the client came back with. */
-static void judge(struct job *j, int r)
+/* Report the errors of a run. `r`: result of perf_client_run(). */
+static void report_errors(struct job *j, int r)
 {
     struct perf_client *p = &j->perf;
     struct load_stats s;
@@ -401,7 +401,7 @@ static int measure(struct job *j)
     r = perf_client_run(p);
     if (show)
         fputs("\r                    \r", stderr);
-    judge(j, r);
+    report_errors(j, r);
     r = report(j);
     return r ? r : *j->error ? EXIT_FOUND : EXIT_OK;
 }

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #define LEAVE_WAIT (2 * NS_PER_S)
-#define LINE_MAX_  72 /* bytes of data shown */
+#define LINE_MAX_  72 /* bytes of data printed of a ping */
 
 struct job {
     struct live_run run;
@@ -16,14 +16,14 @@ struct job {
     uint64_t count; /* 0: until interrupted */
     uint32_t size;
     bool persistent, validate, verbose;
-    ns_t timeout; /* of connecting, and of a ping */
+    ns_t timeout; /* of connecting, and of a ping; ns */
     struct rping rping;
-    bool busy;                         /* rping holds a queue pair */
+    bool busy;                         /* `rping` has a queue pair */
     bool ready;                        /* its receives are posted */
-    bool connected, gone;              /* what the connection manager said */
-    enum cm_event end;                 /* with gone: how it ended */
-    char why[160];                     /* why there is no connection; unless it was a disconnection */
-    uint64_t done, mismatches, failed; /* over all connections */
+    bool connected, gone;              /* events of the connection manager */
+    enum cm_event end;                 /* with `gone`: the event that ended the connection */
+    char why[160];                     /* reason of a failed connection; empty after a disconnection */
+    uint64_t done, mismatches, failed; /* of all connections */
     ns_t min, max, sum;
 };
 
@@ -158,8 +158,8 @@ static int summary(const struct job *p)
 
 /* --- A connection ----------------------------------------------------------------------------- */
 
-/* One turn of the loop; 0 or a negative errno. */
-static int turn(struct job *p, ns_t deadline)
+/* One step of the event loop: 0 or a negative errno. */
+static int step(struct job *p, ns_t deadline)
 {
     int r = live_step(&p->run.live, deadline);
     const struct qp *qp = p->busy ? ep_qp(p->run.live.ep, p->rping.qp) : NULL;
@@ -176,7 +176,7 @@ static int turn(struct job *p, ns_t deadline)
     return r;
 }
 
-/* Disconnect, and wait a little for the answer; then give the queue pair back. */
+/* Disconnect, wait briefly for the DREP, and release the queue pair. */
 static void leave(struct job *p)
 {
     ns_t end = live_now() + LEAVE_WAIT;
@@ -189,10 +189,10 @@ static void leave(struct job *p)
         const struct cm_conn *c = cm_agent_conn(p->run.live.cm, p->rping.qp);
         if (!c || (c->state != CM_ST_DREQ_SENT && !c->pending && !c->events))
             break;
-        r = turn(p, end);
+        r = step(p, end);
     }
     for (unsigned i = 0; i < 3 && r == 0; i++)
-        r = live_step(&p->run.live, 0); /* the last message leaves */
+        r = live_step(&p->run.live, 0); /* send the last message */
     rping_free(&p->rping);
     p->busy = false;
 }
@@ -222,8 +222,8 @@ static bool finished(const struct job *p)
     return p->count && p->done >= p->count;
 }
 
-/* Pings until the count is reached, the peer leaves, or something fails: 0, or -EINTR. */
-static int converse(struct job *p)
+/* Run pings until their number is reached, the peer disconnects, or something fails: 0, or a negative errno. */
+static int run_pings(struct job *p)
 {
     ns_t deadline = NS_NEVER;
     bool idle = true;
@@ -240,7 +240,7 @@ static int converse(struct job *p)
             deadline = live_now() + p->timeout;
             idle = false;
         }
-        r = turn(p, deadline);
+        r = step(p, deadline);
         while (p->busy && rping_poll(&p->rping, live_now())) {
             account(p);
             idle = true; /* the next one may have begun already */
@@ -253,15 +253,15 @@ static int converse(struct job *p)
     return r;
 }
 
-/* Say what went wrong with a connection, if anything did. */
-static void judge(struct job *p, int r)
+/* Report the error of a connection, if any. */
+static void report_error(struct job *p, int r)
 {
     bool flushed = p->gone && p->end == CM_EV_DISCONNECTED;
 
     if (r < 0 && r != -EINTR) {
         live_cli_error(r, p->run.host);
         p->failed++;
-    } else if (flushed) { /* requests under way were flushed, whose completions say less */
+    } else if (flushed) { /* not the completions of requests that were flushed */
         if (!p->run.server && !finished(p)) {
             cli_error("the peer has disconnected");
             p->failed++;
@@ -283,14 +283,14 @@ static int client(struct job *p)
     if (r != 0)
         return r;
     while (r == 0 && !p->connected && !p->gone && live_now() < end)
-        r = turn(p, end);
+        r = step(p, end);
     if (r == 0 && p->connected)
-        r = converse(p);
+        r = run_pings(p);
     else if (r == 0 && !p->gone)
         snprintf(p->why, sizeof p->why,
                  "%s does not answer the request to connect within %.0f s: is rping -s running there?", p->run.host,
                  (double)p->timeout / 1e9);
-    judge(p, r);
+    report_error(p, r);
     leave(p);
     return summary(p);
 }
@@ -303,11 +303,11 @@ static int server(struct job *p)
         while (r == 0 && !p->busy)
             r = live_step(&p->run.live, NS_NEVER);
         while (r == 0 && p->busy && !p->connected && !p->gone)
-            r = turn(p, NS_NEVER);
+            r = step(p, NS_NEVER);
         if (r == 0)
-            r = converse(p);
+            r = run_pings(p);
         if (p->busy) {
-            judge(p, r);
+            report_error(p, r);
             leave(p);
         }
         p->why[0] = 0;

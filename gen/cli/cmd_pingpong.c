@@ -16,9 +16,9 @@ struct job {
     struct pingpong_config talk;
     struct pingpong pp;
     struct pingpong_addr own[PINGPONG_QPS], peer[PINGPONG_QPS];
-    const char *tcp; /* HOST[:PORT] of the exchange */
+    const char *tcp; /* address of the exchange, HOST[:PORT] */
     uint16_t port;
-    ns_t timeout; /* of a message */
+    ns_t timeout; /* for a message, ns */
     ns_t began, ended;
 };
 
@@ -67,13 +67,13 @@ static const struct opt_clash clashes[] = {
 
 /* --- Exchange of addresses -------------------------------------------------------------------- */
 
-/* Addresses that are exchanged. */
+/* Number of addresses that are exchanged. */
 static unsigned addresses(const struct job *j)
 {
     return j->talk.srq ? PINGPONG_QPS : 1;
 }
 
-/* Connect the queue pairs to those of the peer whose addresses have arrived. */
+/* Connect the queue pairs to those whose addresses the peer sent. */
 static int join(struct job *j)
 {
     int r = 0;
@@ -115,8 +115,7 @@ static int receive_theirs(struct job *j, struct chan *c)
     return r;
 }
 
-/* On the connection: client and server tell their addresses; the server is ready before it answers. 0 or a negative
- * errno. */
+/* Exchange addresses; the server connects its queue pairs before it responds. 0 or a negative errno. */
 static int tell(struct job *j, struct chan *c)
 {
     char text[sizeof DONE];
@@ -153,7 +152,7 @@ static int exchange(struct job *j)
 
 /* --- Messages --------------------------------------------------------------------------------- */
 
-static int converse(struct job *j)
+static int exchange_messages(struct job *j)
 {
     struct pingpong *p = &j->pp;
     ns_t deadline = live_now() + j->timeout;
@@ -177,7 +176,7 @@ static int converse(struct job *j)
         }
     }
     j->ended = live_now();
-    /* The peer may ask again for the last acknowledgement. */
+    /* acknowledge again if the peer retransmits its last request */
     for (ns_t end = live_now() + 200 * NS_PER_MS; r == 0 && live_now() < end;)
         r = live_step(&j->run.live, end);
     return r;
@@ -230,7 +229,7 @@ static int run(void *job)
                             j->run.host ? j->run.host : "", strerror(-r)),
                   EXIT_FOUND);
     else
-        status = report(j, converse(j));
+        status = report(j, exchange_messages(j));
     pingpong_free(&j->pp);
     return status;
 }
@@ -280,7 +279,7 @@ static int option(void *job, int key, const char *arg)
     return 0;
 }
 
-/* What was not given, from what was. */
+/* Derive options that were not given from the others. */
 static void complete(struct job *j)
 {
     struct pingpong_config *c = &j->talk;

@@ -1,4 +1,4 @@
-/* layer 4 (tool): `rdmagen play`: scenario files against a live peer, and the other side of that. */
+/* layer 4 (tool): `rdmagen play`: scenario files against a live peer, and that peer (-s). */
 #include "gen/cli/gen_cli.h"
 #include "gen/cli/live_run.h"
 #include "gen/peers/pingpong.h"
@@ -14,7 +14,7 @@
 
 struct job {
     struct live_run run;
-    struct live_config given; /* by the options; its events, nodes and faults go to the scenario */
+    struct live_config given; /* as the options set it; its events, nodes and faults go to the scenario */
     struct script_live peer;
     const char *tcp;
     char **files;
@@ -70,7 +70,7 @@ static const struct opt_clash clashes[] = {
     {0, 0, 0, NULL},
 };
 
-/* Configuration of a scenario before its first line. */
+/* Fill the configuration of a scenario before its first line. */
 static void begin(struct job *j, struct script_opts *o)
 {
     *o = (struct script_opts){.has_psn = j->has_psn, .psn = (uint32_t)j->psn, .verbose = j->verbose};
@@ -119,7 +119,7 @@ static bool away(int r)
     return r == -ECONNREFUSED || r == -ECONNRESET;
 }
 
-/* A server that serves one client after another is not there for a moment. */
+/* Connect to the other rdmagen, with retries: between two clients a server does not listen for a moment. */
 static int begin_with(struct job *j, struct script_opts *o)
 {
     ns_t end = live_now() + NS_PER_S;
@@ -179,7 +179,7 @@ static int client(struct job *j)
     return worst;
 }
 
-/* A client of `listener`, from its coming to its going. */
+/* Serve one client of `listener` until it closes its connection. */
 static int serve_one(struct job *j, int listener)
 {
     struct script_opts o;
@@ -197,7 +197,7 @@ static int serve_one(struct job *j, int listener)
     return r;
 }
 
-/* With -P one listener serves all: who comes while another is there waits. */
+/* Serve clients. With -P the listener stays open, so further clients wait in its queue. */
 static int serve(struct job *j)
 {
     int listener = chan_listen(NULL, (uint16_t)j->port), r;
@@ -208,7 +208,7 @@ static int serve(struct job *j)
         r = serve_one(j, listener);
         if (r < 0 && r != -EINTR)
             cli_error("the other rdmagen: %s", strerror(-r));
-    } while (j->persistent && r != -EINTR && r != -ENODEV); /* interrupted, or without an interface */
+    } while (j->persistent && r != -EINTR && r != -ENODEV); /* until interrupted, or the interface is gone */
     close(listener);
     return r == 0 || r == -EINTR ? EXIT_OK : EXIT_FOUND;
 }
@@ -256,7 +256,7 @@ static int option(void *job, int key, const char *arg)
     }
 }
 
-/* Frames are the scenario's, which applies events, nodes and faults itself. */
+/* Pass events, nodes and faults to the scenario, which applies them itself. */
 static void hand_over(struct job *j)
 {
     struct live_config *c = &j->run.config;

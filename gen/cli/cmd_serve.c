@@ -8,14 +8,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define ROOM_MIN 4096 /* perftest's smaller messages go to all of a page */
+#define ROOM_MIN 4096 /* bytes: perftest spreads smaller messages over a page */
 
 struct job {
     struct live_run run;
     struct serve serve;
     struct serve_config options;
-    uint8_t tcp[16]; /* that options.tcp points to */
-    uint64_t max;    /* clients; 0: without end */
+    uint8_t tcp[16]; /* options.tcp points to it */
+    uint64_t max;    /* clients; 0: no limit */
     uint64_t wrong;
 };
 

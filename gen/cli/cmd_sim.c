@@ -1,4 +1,4 @@
-/* layer 4 (tool): `rdmagen sim`: from its arguments to a run of traffic or of a scenario. */
+/* layer 4 (tool): `rdmagen sim`: reads its arguments and runs traffic or a scenario. */
 #include "gen/cli/sim_cli.h"
 
 #include <stdlib.h>
@@ -27,7 +27,7 @@ static void job_init(struct sim_job *job)
     job->traffic.disconnect = true;
 }
 
-/* Whether the network pauses ports. */
+/* Whether the network sends pause frames. */
 static bool pauses(const struct net_config *c)
 {
     for (unsigned d = 0; d < NET_HOSTS; d++)
@@ -37,7 +37,7 @@ static bool pauses(const struct net_config *c)
     return false;
 }
 
-/* With --cnp-cut hosts that have no limit send as fast as their ports. */
+/* --cnp-cut: hosts without a rate limit send at their port's rate. */
 static void settle_pace(struct sim_config *c)
 {
     for (unsigned h = 0; h < NET_HOSTS; h++) {
@@ -49,7 +49,7 @@ static void settle_pace(struct sim_config *c)
     }
 }
 
-/* Settle what depends on several options. EXIT_OK, or EXIT_BAD after a message. */
+/* Derive and check what depends on several options. EXIT_OK, or EXIT_BAD after a message. */
 static int job_settle(struct sim_job *job, const struct opt_state *s, const char *what)
 {
     struct traffic_config *t = &job->traffic;
@@ -109,7 +109,7 @@ int cmd_sim(int argc, char **argv)
     if (status < 0 && job_settle(job, &s, argv[operand]) != EXIT_OK)
         status = EXIT_BAD;
     opt_end(&s);
-    if (status < 0) /* the run takes the events over */
+    if (status < 0) /* sim_scenario() or sim_traffic() frees the events */
         status = job->scenario ? sim_scenario(job) : sim_traffic(job);
     else
         event_list_free(job->sim.events);

@@ -1,54 +1,54 @@
-/* layer 4 (tool): `rdmagen connect`: what its files share. */
+/* layer 4 (tool): `rdmagen connect`: shared by its files. */
 #ifndef RDMATRACE_CONNECT_CLI_H
 #define RDMATRACE_CONNECT_CLI_H
 
 #include "gen/cli/live_run.h"
 #include "gen/peers/ucmatose.h"
 
-/* A connection, or with -u a service. */
+/* A connection; with -u, a SIDR exchange. */
 struct connect_node {
-    struct matose m;
-    uint8_t gid[16]; /* the peer's */
-    bool used;       /* `m` is made, or was tried to: matose_free() is due */
-    bool ready;      /* receives are posted */
-    bool open;       /* it stands, or stood */
-    bool over;       /* refused, not answered, or disconnected */
-    bool reported;   /* its failure was reported */
-    ns_t began;      /* when its request came or was sent */
+    struct matose m; /* the messages */
+    uint8_t gid[16]; /* GID of the peer */
+    bool used;       /* matose_init() was called for `m`: matose_free() is due */
+    bool ready;      /* receives were posted */
+    bool open;       /* it is or was established */
+    bool over;       /* rejected, without a response, or disconnected */
+    bool reported;   /* its failure is reported */
+    ns_t began;      /* time of its REQ or SIDR_REQ, live_now() */
 };
 
 /* Options and state of `rdmagen connect`. */
 struct connect_job {
-    struct live_run run;
-    struct matose_config talk;  /* of all connections */
-    uint16_t port;              /* of RDMA-CM; 0: that of the program */
+    struct live_run run;        /* first */
+    struct matose_config talk;  /* configuration of all connections */
+    uint16_t port;              /* RDMA-CM port; 0: the default of ucmatose or udaddy */
     bool leave;                 /* client: disconnect when done, without waiting for the server */
     bool verbose;               /* show each connection */
-    bool rejects;               /* server: refuse all requests */
-    uint32_t reject;            /* rejects: reason or status to refuse them with */
-    uint8_t data[196];          /* private data: what fits into a REP */
-    uint8_t data_len;           /* bytes of it */
-    ns_t timeout;               /* longest time without a sign of the peer */
-    ns_t hold;                  /* keep the connections for so long after the messages */
-    unsigned n;                 /* connections wanted */
-    unsigned taken;             /* begun: the first of `nodes` */
-    unsigned refused;           /* refused by us */
-    unsigned failed;            /* failures reported */
+    bool rejects;               /* server: reject all requests */
+    uint32_t reject;            /* with `rejects`: reason of the REJ, or status of the SIDR_REP */
+    uint8_t data[196];          /* private data, at most what fits into a REP */
+    uint8_t data_len;           /* bytes of `data` */
+    ns_t timeout;               /* longest time without progress of the peer, ns */
+    ns_t hold;                  /* ns that connections are kept after the messages */
+    unsigned n;                 /* number of connections to make */
+    unsigned taken;             /* connections begun: the first ones of `nodes` */
+    unsigned refused;           /* connections that this side rejected */
+    unsigned failed;            /* connections whose failure was reported */
     struct connect_node *nodes; /* `n` of them */
 };
 
-/* The connection, among those in use, of queue pair `qp`; NULL: none. */
+/* The connection whose queue pair is `qp`, among those with `used`; NULL: none. */
 struct connect_node *connect_find(struct connect_job *j, int qp);
-/* Report the first failure of a connection. */
+/* Report that a connection failed, unless its failure was reported already. */
 void connect_fail(struct connect_job *j, struct connect_node *n, const char *why);
-/* Client: ask the server for connection `n`, the next one. 0, or a negative errno. */
+/* Client: send the REQ of connection `n`, the next one. 0, or a negative errno. */
 int connect_start(struct connect_job *j, struct connect_node *n);
 /* Callbacks for live_config.request and live_config.event; the user of the struct live is the job. */
 void connect_request(void *user, const struct cm_conn *c, struct cm_answer *a);
 void connect_event(void *user, int qp, enum cm_event e, const struct cm_conn *c);
 
-/* Make the connections, use them as asked, end and release them, and show the result: the exit status. `j` has its
- * nodes, all zero, and the client the peer's address. */
+/* Make the connections, exchange the messages, disconnect, release all, and print the result. Returns the exit status.
+ * `j` has zeroed nodes, and the client the peer's address. */
 int connect_run(struct connect_job *j);
 
 #endif

@@ -1,4 +1,4 @@
-/* layer 4 (tool): `rdmagen connect`: its connections and what the connection manager says of them. */
+/* layer 4 (tool): `rdmagen connect`: its connections and the events of the connection manager. */
 #include "gen/cli/connect_cli.h"
 
 #include <ctype.h>
@@ -22,7 +22,7 @@ void connect_fail(struct connect_job *j, struct connect_node *n, const char *why
     cli_error("connection %u: %s", (unsigned)(n - j->nodes), why);
 }
 
-/* Private data as far as it is not all zero: text if it is some, else hexadecimal. */
+/* Print private data up to its last byte that is not zero: as text if all of it is printable, else hexadecimal. */
 static void show_private(const uint8_t *data, unsigned len)
 {
     bool text = true;
@@ -50,7 +50,7 @@ static void show_open(const struct connect_job *j, const struct connect_node *n,
     fflush(stdout);
 }
 
-/* Parameters of our side. */
+/* CM parameters of this side. */
 static void own_params(struct connect_job *j, struct connect_node *n, struct cm_params *p)
 {
     live_cm_params(&j->run.live, p, n->m.qp, ep_pick_psn(j->run.live.ep), n->gid, j->port);
@@ -61,7 +61,7 @@ static void own_params(struct connect_job *j, struct connect_node *n, struct cm_
     p->private_len = j->data_len;
 }
 
-/* Address of who asks: in a SIDR_REQ it is in RDMA-CM's header only. */
+/* GID of the requester: in a SIDR_REQ only the RDMA-CM header has it. */
 static void gid_of(uint8_t gid[16], const struct cm_conn *c, bool sidr)
 {
     if (!sidr)
@@ -72,7 +72,7 @@ static void gid_of(uint8_t gid[16], const struct cm_conn *c, bool sidr)
         memcpy(gid, c->peer.ip.src, 16);
 }
 
-/* A request for which there is room: take it, or say why not. */
+/* Accept a request, or reject it with a reason. */
 static void take(struct connect_job *j, struct connect_node *n, const struct cm_conn *c, struct cm_answer *a)
 {
     struct live *l = &j->run.live;
@@ -114,12 +114,12 @@ void connect_request(void *user, const struct cm_conn *c, struct cm_answer *a)
         j->refused++;
         return;
     }
-    a->reason = sidr ? CM_SIDR_NO_QP : CM_REJ_CONSUMER_DEFINED; /* ucmatose's, when it has enough */
+    a->reason = sidr ? CM_SIDR_NO_QP : CM_REJ_CONSUMER_DEFINED; /* as ucmatose does when it has enough */
     if (j->taken < j->n)
         take(j, &j->nodes[j->taken], c, a);
 }
 
-/* The datagram service has answered. */
+/* A SIDR_REP has arrived. */
 static void resolved(struct connect_job *j, struct connect_node *n, const struct cm_conn *c)
 {
     char why[100];
@@ -154,7 +154,7 @@ void connect_event(void *user, int qp, enum cm_event e, const struct cm_conn *c)
         connect_fail(j, n, live_cm_why(e, c));
         n->over = true;
     } else if (e == CM_EV_DISCONNECTED) {
-        /* Requests under way were flushed, whose completions say less. */
+        /* not the completions of requests that were flushed */
         matose_poll(&n->m, live_now());
         if (!matose_done(&n->m))
             connect_fail(j, n, n->m.failed && !strstr(n->m.why, "WR_FLUSH_ERR") ? n->m.why : live_cm_why(e, c));

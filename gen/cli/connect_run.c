@@ -1,13 +1,13 @@
-/* layer 4 (tool): `rdmagen connect`: a run, from making the connections to the result. */
+/* layer 4 (tool): `rdmagen connect`: connects, exchanges messages, disconnects, reports. */
 #include "gen/cli/connect_cli.h"
 
 #include <errno.h>
 #include <stdio.h>
 
 #define LEAVE_WAIT (2 * NS_PER_S)
-#define LINGER     (200 * NS_PER_MS) /* the peer may ask again for the last acknowledgements */
+#define LINGER     (200 * NS_PER_MS) /* acknowledge again if the peer retransmits its last requests */
 
-/* Number of connections that stand, or, with `over`, that are over. */
+/* Number of connections that are established or over; with `over`, of those that are over. */
 static unsigned count_nodes(const struct connect_job *j, bool over)
 {
     unsigned sum = 0;
@@ -17,8 +17,8 @@ static unsigned count_nodes(const struct connect_job *j, bool over)
     return sum;
 }
 
-/* One turn of the loop: 0 or a negative errno. */
-static int turn(struct connect_job *j, ns_t deadline)
+/* One step of the event loop: 0 or a negative errno. */
+static int step(struct connect_job *j, ns_t deadline)
 {
     int r = live_step(&j->run.live, deadline), failed;
     const char *why;
@@ -37,7 +37,7 @@ static int turn(struct connect_job *j, ns_t deadline)
     return r;
 }
 
-/* Until all connections stand, or failed to. */
+/* Wait until all connections are established or have failed. */
 static int make_connections(struct connect_job *j)
 {
     ns_t deadline = j->run.server ? NS_NEVER : live_now() + j->timeout;
@@ -46,14 +46,14 @@ static int make_connections(struct connect_job *j)
     for (unsigned i = 0; r == 0 && !j->run.server && i < j->n; i++)
         r = connect_start(j, &j->nodes[i]);
     while (r == 0 && (j->rejects ? j->refused : count_nodes(j, false)) < j->n) {
-        r = turn(j, deadline);
+        r = step(j, deadline);
         if (r == 0 && live_now() >= deadline)
             r = -ETIMEDOUT;
     }
     return r;
 }
 
-/* Progress of all connections as one number that grows; *done: no messages are missing. */
+/* Progress of all connections, a number that only grows. *done: all messages are complete. */
 static uint64_t progress(struct connect_job *j, bool *done)
 {
     uint64_t sum = 0;
@@ -91,19 +91,19 @@ static int converse(struct connect_job *j)
         else if (live_now() >= deadline)
             return -ETIMEDOUT;
         last = now;
-        r = turn(j, deadline);
+        r = step(j, deadline);
     }
     return r;
 }
 
-/* Keep the connections, until the time is over or the peer ends them. */
+/* Keep the connections for j->hold, or until the peer ends them. */
 static int hold(struct connect_job *j)
 {
     ns_t end = live_now() + j->hold;
     int r = 0;
 
     while (r == 0 && live_now() < end && count_nodes(j, true) < j->taken)
-        r = turn(j, end);
+        r = step(j, end);
     return r;
 }
 
@@ -114,7 +114,7 @@ static void disconnect_all(struct connect_job *j)
             cm_agent_disconnect(j->run.live.cm, j->nodes[i].m.qp, live_now());
 }
 
-/* Disconnect, or wait for the peer to do so; then give everything back. `asked`: disconnect now. */
+/* Disconnect, or wait for the peer to do so; then release everything. `asked`: disconnect now. */
 static void leave(struct connect_job *j, bool asked)
 {
     ns_t end = live_now() + (asked ? LEAVE_WAIT : j->timeout), linger = live_now() + LINGER;
@@ -124,7 +124,7 @@ static void leave(struct connect_job *j, bool asked)
     if (asked && !j->talk.ud)
         disconnect_all(j);
     while (r == 0 && live_now() < end && !j->talk.ud && count_nodes(j, true) < j->taken)
-        r = turn(j, end);
+        r = step(j, end);
     if (!asked && count_nodes(j, true) < j->taken && !j->talk.ud && r == 0) {
         cli_error("the server does not disconnect");
         j->failed++;
@@ -133,7 +133,7 @@ static void leave(struct connect_job *j, bool asked)
     for (; r == 0 && live_now() < linger;)
         r = live_step(&j->run.live, linger);
     for (unsigned i = 0; i < 3 && r == 0; i++)
-        r = live_step(&j->run.live, 0); /* the last message leaves */
+        r = live_step(&j->run.live, 0); /* send the last message */
 }
 
 static int report(struct connect_job *j, int r)

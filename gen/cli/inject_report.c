@@ -6,7 +6,7 @@
 
 #include <unistd.h>
 
-#define CONNS_SHOWN 32 /* in text */
+#define CONNS_SHOWN 32 /* connections listed in text */
 
 static const struct {
     const char *name, *title;
@@ -43,7 +43,7 @@ void inject_begin(const struct inject *j)
     buf_free(&b);
 }
 
-/* Frames lost other than by events. */
+/* Report frames that were lost for another reason than an event. */
 static void complain(const struct inject *j)
 {
     for (unsigned i = 0; i < NET_HOSTS; i++) {
@@ -187,5 +187,5 @@ int inject_report(struct inject *j)
         r = report_file_write(&j->json, &b) ? EXIT_BAD : r;
         buf_free(&b);
     }
-    return events_idle(j->events, words_told, NULL) && r == 0 ? EXIT_FOUND : r;
+    return events_idle(j->events, specs_print, NULL) && r == 0 ? EXIT_FOUND : r;
 }

@@ -94,10 +94,10 @@ static int option_profile(struct live_config *c, const char *arg)
     return 0;
 }
 
-/* What the options on frames and faults fill. */
+/* Values of --net, --event and --fault. */
 static struct {
     struct net_config net;
-    struct event_list *events; /* until live_open() takes them over */
+    struct event_list *events; /* owned until live_open() */
     enum rule faults[FAULTS_MAX];
     unsigned n_faults;
 } given;
@@ -109,14 +109,14 @@ static int option_event(struct live_config *c, const char *arg)
     if (!given.events)
         return cli_error("out of memory");
     c->events = given.events;
-    return words_event(c->events, "--event", arg);
+    return specs_event(c->events, "--event", arg);
 }
 
 static int option_fault(struct live_config *c, const char *arg)
 {
     if (given.n_faults == FAULTS_MAX)
         return cli_error("--fault %s: at most %d rules", arg, FAULTS_MAX);
-    if (words_fault(arg, arg, &given.faults[given.n_faults]))
+    if (specs_fault(arg, arg, &given.faults[given.n_faults]))
         return EXIT_BAD;
     c->faults = given.faults;
     c->n_faults = ++given.n_faults;
@@ -161,7 +161,7 @@ int live_option(struct live_config *c, int key, const char *arg, bool *mine)
         return option_event(c, arg);
     case LIVE_NET:
         c->net = &given.net;
-        return words_net(&given.net, "--net", arg);
+        return specs_net(&given.net, "--net", arg);
     case LIVE_FAULT:
         return option_fault(c, arg);
     case LIVE_TOS:
@@ -204,8 +204,8 @@ int live_cli_open(struct live *l, const struct live_config *c)
     return 0;
 }
 
-/* Report received frames that were lost. */
-static void tell_strangers(struct live *l)
+/* Report received packets that were dropped. */
+static void report_dropped(struct live *l)
 {
     const struct ep_stats *s = ep_stats(l->ep);
     const struct {
@@ -236,17 +236,17 @@ static void tell_strangers(struct live *l)
 int live_cli_close(struct live *l, const struct live_config *c, int status)
 {
     const struct backend_stats *s = backend_stats(l->backend);
-    unsigned idle = l->events ? events_idle(l->events, words_told, NULL) : 0;
+    unsigned idle = l->events ? events_idle(l->events, specs_print, NULL) : 0;
 
     if (s->dropped)
         cli_error("%s lost on the way in: this program was too slow", count_str(s->dropped, "frame"));
     if (c->side)
-        tell_strangers(l);
+        report_dropped(l);
     if (l->unsent)
         cli_error("%s not sent: the backend took none for too long", count_str(l->unsent, "frame"));
     if (s->late_stamps)
         cli_error("%s with the kernel's time stamp, not the interface's", count_str(s->late_stamps, "frame"));
-    idle += ep_faults_idle(l->ep, NULL, "this side", words_told, NULL);
+    idle += ep_faults_idle(l->ep, NULL, "this side", specs_print, NULL);
     if (l->id.conflicts)
         cli_error("another station claims to be %s", live_addr_str(l->id.gid));
     live_close(l);

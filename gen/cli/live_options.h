@@ -1,11 +1,11 @@
-/* layer 4 (tool): what the subcommands of rdmagen that talk to real peers share: options, opening, messages. */
+/* layer 4 (tool): shared by the subcommands of rdmagen that talk to real peers: options, opening, messages. */
 #ifndef RDMATRACE_GEN_CLI_LIVE_OPTIONS_H
 #define RDMATRACE_GEN_CLI_LIVE_OPTIONS_H
 
 #include "gen/live/live_cm.h"
 #include "program.h"
 
-/* Keys above the letters. */
+/* Keys of options without a letter. */
 enum {
     LIVE_BACKEND = 1000,
     LIVE_ADDR,
@@ -24,20 +24,20 @@ enum {
     LIVE_KEYS,
 };
 
-/* Row for commands whose first PSN can be given. */
+/* Option row for commands with a choosable starting PSN. */
 #define LIVE_PSN_OPT                                                                                                   \
     {                                                                                                                  \
         LIVE_PSN, "psn", "N", "first PSN of this side's queue pairs (random)"                                          \
     }
 
-/* Row for commands whose queue pairs wait for a peer that may be slow. */
+/* Option row for commands whose queue pairs may have a slow peer. */
 #define LIVE_ACK_OPT                                                                                                   \
     {                                                                                                                  \
         LIVE_ACK_TIMEOUT, "ack-timeout", "EXP",                                                                        \
             "wait 4.096 us times 2 to the EXP for an ACK (14; by RDMA-CM: as agreed)"                                  \
     }
 
-/* Rows for a command's option table. */
+/* Option rows for all commands that talk to real peers. */
 #define LIVE_OPTS                                                                                                      \
     {'I', "interface", "IFACE", "the interface to use (that of the route to HOST)"},                                   \
         {LIVE_BACKEND, "backend", "NAME[:ARGS]", "how frames are sent and received: see `rdmagen backends` (packet)"}, \
@@ -58,29 +58,30 @@ enum {
         'w', "write", "FILE", "record all frames; pcapng, or pcap if FILE ends in .pcap"                               \
     }
 
-/* Take an option: 0, or the exit status after a message. *mine: whether it was LIVE_PSN_OPT, LIVE_ACK_OPT or one of
+/* Read an option into *c: 0, or the exit status after a message. *mine: it is LIVE_PSN_OPT, LIVE_ACK_OPT or one of
  * LIVE_OPTS. */
 int live_option(struct live_config *c, int key, const char *arg, bool *mine);
 /* Parse a number within bounds: 0, or the exit status after a message that names the option. */
 int live_number(const char *option, const char *arg, uint64_t min, uint64_t max, uint64_t *v);
-/* The same into 32 bits. */
+/* The same for 32 bits. */
 int live_number32(const char *option, const char *arg, uint32_t min, uint32_t max, uint32_t *v);
-/* A port, from `min` to 65535. */
+/* Parse a port, from `min` to 65535. */
 int live_port(const char *option, const char *arg, uint16_t min, uint16_t *port);
-/* A time up to a day, as seconds or with a unit; 0 only if `zero`. */
+/* Parse a time up to a day, in seconds or with a unit, into ns; 0 only if `zero`. */
 int live_time(const char *option, const char *arg, bool zero, ns_t *t);
 /* Parse the argument of -c, a type of queue pair: 0, or the exit status after a message. */
 int live_type(const char *arg, uint8_t *type);
-/* A line on the standard error output: for struct backend. */
+/* Print a line on standard error; the callback `say` of struct backend. */
 void live_cli_say(const char *line);
-/* Open, with a message on failure: 0, or the exit status. Catches signals. */
+/* Open `l`, and catch signals: 0, or the exit status after a message. */
 int live_cli_open(struct live *l, const struct live_config *c);
-/* Close; says what was lost, and which events and faults were never triggered. `status`; EXIT_FOUND in place of EXIT_OK
- * when there are such; EXIT_BAD when the capture file is not whole. */
+/* Close `l`; report frames that were lost, and events and faults that were never triggered. Returns `status`;
+ * EXIT_FOUND in place of EXIT_OK if one was never triggered; EXIT_BAD if the output capture is incomplete. */
 int live_cli_close(struct live *l, const struct live_config *c, int status);
-/* Message for a failed live_step() or live_resolve() about `host`: the exit status. */
+/* Report an error of live_step() or live_resolve() for `host`. Returns the exit status. */
 int live_cli_error(int err, const char *host);
 
+/* Run a subcommand; argv[0] is its name. Returns the exit status. cmd_*_help() appends its help. */
 int cmd_ping(int argc, char **argv);
 void cmd_ping_help(struct buf *b);
 int cmd_play(int argc, char **argv);

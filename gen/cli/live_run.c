@@ -1,11 +1,11 @@
-/* layer 4 (tool): the frame of the live subcommands. */
+/* layer 4 (tool): common part of the live subcommands. */
 #include "gen/cli/live_run.h"
 
 #include <stdlib.h>
 
-#define HELP (-2) /* instead of an exit status: help was asked for */
+#define HELP (-2) /* in place of an exit status: --help was given */
 
-/* One of -s, -q and -6. */
+/* Read -s, -q or -6; false: another option. */
 static bool side_option(struct live_run *run, int key)
 {
     switch (key) {
@@ -37,7 +37,7 @@ static int option(const struct live_cmd *cmd, struct live_run *run, void *job, i
     return cmd->option(job, key, arg);
 }
 
-/* Options that have no meaning with the others: 0 or the exit status. */
+/* Refuse combinations of options without a meaning: 0 or the exit status. */
 static int refuse(const struct live_cmd *cmd, const struct live_run *run, const void *job, const struct opt_state *s)
 {
     static const struct opt_clash common[] = {{LIVE_MAC, -LIVE_ADDR, 0, NULL}, {0, 0, 0, NULL}};
@@ -77,7 +77,7 @@ int live_cmd_parse(const struct live_cmd *cmd, struct live_run *run, void *job, 
 
 int live_cmd_host(struct live_run *run, const char *host)
 {
-    const char *scope = strchr(host, '%'); /* of an IPv6 address: its interface */
+    const char *scope = strchr(host, '%'); /* the interface of a link-local IPv6 address */
 
     if (!live_parse_host(host, run->gid))
         return cli_error("%s is no address, and no host of this name is known", host);

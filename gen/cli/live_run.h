@@ -1,70 +1,71 @@
-/* layer 4 (tool): the frame of the live subcommands: options, operands, opening, closing, exit status. */
+/* layer 4 (tool): common part of the live subcommands: options, operands, opening, closing, exit status. */
 #ifndef RDMATRACE_GEN_CLI_LIVE_RUN_H
 #define RDMATRACE_GEN_CLI_LIVE_RUN_H
 
 #include "gen/cli/live_options.h"
 
-/* One run of a command that talks to a peer. The first member of the command's own state, which is otherwise zero. */
+/* One run of a command that talks to a peer; the first member of the command's own state. Zeroed before the options. */
 struct live_run {
-    const char *name; /* of the subcommand */
-    struct live_config config;
-    struct live live; /* open while run() runs */
-    const char *host; /* the peer as named; NULL: none is */
-    uint8_t gid[16];  /* the peer's: of `host` if there is one */
-    bool server;      /* we are the passive side, and host 1 to events */
-    bool quiet;       /* show nothing but errors */
+    const char *name;          /* of the subcommand */
+    struct live_config config; /* filled by LIVE_OPTS and the command */
+    struct live live;          /* open during run() */
+    const char *host;          /* the peer as given; NULL: not given */
+    uint8_t gid[16];           /* GID of `host` */
+    bool server;               /* this is the passive side, which is host 1 in events */
+    bool quiet;                /* print only errors */
 };
 
-/* Bits of struct opt_clash: the side of a command with `sides`. Its own begin at AS_OWN. */
+/* Cases of struct opt_clash: the side, of a command with `sides`. A command's own cases begin at AS_OWN. */
 enum { AS_CLIENT = 1, AS_SERVER = 2, AS_OWN = 4 };
 
-/* Names the functions of a command after the members of struct live_cmd; further members follow. */
+/* Initialise a struct live_cmd with functions that have the names of its members; further members follow. */
 #define LIVE_CMD(help_, ...)                                                                                           \
     {                                                                                                                  \
         .size = sizeof(struct job), .defs = defs, .help = help_, .defaults = defaults, .option = option,               \
         .operands = operands, .run = run, __VA_ARGS__                                                                  \
     }
 
-/* A command. `job` is its state, which begins with a struct live_run (live_cmd_main()) or not (live_cmd_parse()
- * alone). */
+/* A command. `job` is its state. For live_cmd_main() it begins with a struct live_run; with live_cmd_parse() alone it
+ * need not. begin, operands, run and stop follow in this order. */
 struct live_cmd {
-    size_t size; /* bytes of the state, for live_cmd_main() */
-    const struct opt_def *defs;
-    void (*help)(struct buf *b);
-    /* it has -s, -q and -6, and live_cmd takes them: live_run.server, live_run.quiet, live_run.config.want6 */
+    size_t size;                 /* size of the state in bytes, for live_cmd_main() */
+    const struct opt_def *defs;  /* table of its options */
+    void (*help)(struct buf *b); /* Append its help. */
+    /* it has the options -s, -q and -6, which set live_run.server, live_run.quiet and live_run.config.want6 */
     bool sides;
-    /* Set what is not zero before any option; NULL: nothing. For live_cmd_main(). */
+    /* Set defaults other than zero; NULL: none. For live_cmd_main(). */
     void (*defaults)(void *job);
-    /* An option that is none of LIVE_OPTS nor of `sides`: 0, or the exit status after a message. */
+    /* An option other than LIVE_OPTS and those of `sides`: 0, or the exit status after a message. */
     int (*option)(void *job, int key, const char *arg);
-    /* All options are known, and go together; open files for results: 0, or the exit status after a message. NULL:
-     * nothing. */
+    /* All options were read and none was refused: open files for results. 0, or the exit status after a message. NULL:
+     * nothing to do. */
     int (*begin)(void *job);
-    /* After begin() the exit status has become other than 0; NULL: nothing. For live_cmd_main(). */
+    /* Called if the exit status is not 0; NULL: nothing to do. For live_cmd_main(). */
     void (*fail)(void *job);
-    /* All options are known: take the `n` operands, check what must go together. 0, or the exit status after a
-     * message. */
+    /* All options were read: read the `n` operands, and check what depends on several options. 0, or the exit status
+     * after a message. */
     int (*operands)(void *job, int n, char **argv);
-    const struct opt_clash *clashes; /* options without a meaning, besides those of LIVE_OPTS; NULL: none */
-    /* The bits of struct opt_clash that hold once all options are known, besides AS_CLIENT and AS_SERVER; NULL:
-     * none. */
+    /* combinations of options that are refused, besides those of LIVE_OPTS; NULL: none */
+    const struct opt_clash *clashes;
+    /* Returns the cases of struct opt_clash that apply, besides AS_CLIENT and AS_SERVER; called when all options were
+     * read. NULL: none. */
     unsigned (*cases)(const void *job);
-    /* Do it; everything is open: the exit status. For live_cmd_main(). */
+    /* Do the work; run->live is open. Returns the exit status. For live_cmd_main(). */
     int (*run)(void *job);
-    /* Release what the above made, whichever of them were called; NULL: nothing. For live_cmd_main(). */
+    /* Release the memory of the functions above, whichever of them were called; NULL: nothing to do. For
+     * live_cmd_main(). */
     void (*stop)(void *job);
 };
 
-/* Options and operands: -1: go on, else the exit status (after --help or a message). `run`: the beginning of `job`,
- * whose config LIVE_OPTS fill; NULL: the command has neither those nor `sides`. */
+/* Read options and operands. -1: continue; else the exit status, after --help or a message. `run`: the struct live_run
+ * that `job` begins with, whose config LIVE_OPTS fill; NULL: the command has neither LIVE_OPTS nor `sides`. */
 int live_cmd_parse(const struct live_cmd *cmd, struct live_run *run, void *job, int argc, char **argv);
-/* The whole command: state, options, open, run(), close. Returns the exit status. */
+/* Run a command: state, options, open, run(), close. Returns the exit status. */
 int live_cmd_main(const struct live_cmd *cmd, int argc, char **argv);
 
-/* Take the operand of a command with `sides`: HOST, or none with -s. `job` begins with a struct live_run. As
- * operands(). */
+/* operands() of a command with `sides`: HOST, or none with -s. `job` begins with a struct live_run. */
 int live_cmd_peer(void *job, int n, char **argv);
-/* The peer is `host`: 0, or the exit status after a message. */
+/* Set the peer to `host`: 0, or the exit status after a message. */
 int live_cmd_host(struct live_run *run, const char *host);
 
 #endif

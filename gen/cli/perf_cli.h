@@ -1,4 +1,4 @@
-/* layer 4 (tool): what the subcommands with perftest-like traffic share. */
+/* layer 4 (tool): shared by the subcommands with perftest-like traffic. */
 #ifndef RDMATRACE_PERF_CLI_H
 #define RDMATRACE_PERF_CLI_H
 
@@ -6,11 +6,12 @@
 #include "gen/cli/live_options.h"
 #include "gen/peers/perf_client.h"
 
-/* The result for people, as perftest prints it, with a row for each queue pair if there are several; and as one JSON
- * object, in which `error` is what went wrong, "" if nothing did. */
+/* Append the result as text, as perftest prints it, with a row for each queue pair if there are several; or as one JSON
+ * object, whose `error` is the first error, "" if there was none. */
 void perf_text(struct buf *b, struct perf_client *p);
 void perf_json(struct buf *b, struct perf_client *p, const char *error);
 
+/* Run a subcommand; argv[0] is its name. Returns the exit status. cmd_*_help() appends its help. */
 int cmd_perf(int argc, char **argv);
 void cmd_perf_help(struct buf *b);
 int cmd_serve(int argc, char **argv);

@@ -3,9 +3,9 @@
 
 #define MB (1 << 20)
 
-/* --- What was compared, and how it came out --------------------------------------------------- */
+/* --- Verification of data --------------------------------------------------------------------- */
 
-/* True if the receiver reported how many messages came, and how many of these were wrong. */
+/* Whether the receiver reported how many messages arrived, and how many of these were wrong. */
 static bool server_compares(const struct perf_client *p)
 {
     return p->config.op == TRAFFIC_SEND && p->counted;
@@ -40,7 +40,7 @@ static const char *why_nothing(const struct perf_client *p)
 
 struct outcome {
     uint64_t compared, wrong;
-    bool whole; /* all that was sent */
+    bool whole; /* everything sent was compared */
 };
 
 static struct outcome outcome_of(struct perf_client *p)
@@ -65,7 +65,7 @@ static const char *validated(const struct perf_client *p, const struct outcome *
     return v->wrong ? "false" : v->whole && !*error ? "true" : "null";
 }
 
-/* One line without its end. */
+/* Append the result of the verification, without a newline. */
 static void describe_validation(struct buf *b, const struct perf_client *p, const struct outcome *v)
 {
     if (!p->config.validate)

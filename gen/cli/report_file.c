@@ -1,4 +1,4 @@
-/* layer 4 (tool): reports of results, in files or on standard output. */
+/* layer 4 (tool): files of results. */
 #include "gen/cli/report_file.h"
 
 #include <errno.h>

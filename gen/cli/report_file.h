@@ -1,5 +1,5 @@
-/* layer 4 (tool): where a result goes that an option such as --json[=FILE] asks for: opened before anything is done,
- * written at the end. */
+/* layer 4 (tool): the file of a result, for options such as --json[=FILE]: opened before the work begins, written at
+ * the end. */
 #ifndef RDMATRACE_REPORT_FILE_H
 #define RDMATRACE_REPORT_FILE_H
 
@@ -7,20 +7,20 @@
 
 struct report_file {
     bool wanted;      /* the option was given */
-    bool written;     /* something has been */
-    const char *name; /* NULL: standard output */
-    int fd;           /* once it is open */
+    bool written;     /* a report was written */
+    const char *name; /* path; NULL: standard output */
+    int fd;           /* descriptor, after report_file_open() */
 };
 
-/* The option with its argument; NULL or "-": standard output. */
+/* Read the option's argument; NULL or "-": standard output. */
 void report_file_option(struct report_file *f, const char *arg);
-/* Whether standard output is the report's alone: no text should be shown there. */
+/* Whether the report goes to standard output, where no text may be printed then. */
 bool report_file_alone(const struct report_file *f);
-/* Open it, if it is wanted: 0, or the exit status after a message. */
+/* Open the file, if wanted: 0, or the exit status after a message. */
 int report_file_open(struct report_file *f);
-/* Write `b`, if it is wanted, and empty `b`: 0, or the exit status after a message. */
+/* Write `b`, if wanted, and empty `b`: 0, or the exit status after a message. */
 int report_file_write(struct report_file *f, struct buf *b);
-/* The command failed: write {"error": the last message of cli_error()}, if a report is wanted and none was written. */
+/* The command failed: write {"error": last message of cli_error()}, if a report is wanted and none was written. */
 void report_file_fail(struct report_file *f);
 
 #endif

@@ -1,4 +1,4 @@
-/* layer 4 (tool): the options of `rdmagen sim`: their table, what each sets, and where one has no meaning. */
+/* layer 4 (tool): the options of `rdmagen sim`: their table, values, and combinations that are refused. */
 #include "gen/cli/sim_cli.h"
 #include "gen/cli/specs.h"
 
@@ -113,7 +113,7 @@ enum {
     SCENARIO = 1,
     TRAFFIC = 2,
     ATOMICS = 4,
-    WRONG_SIZE = 8, /* -s is not that of atomics */
+    WRONG_SIZE = 8, /* -s is not 8, for atomics */
     FETCHES = 16,   /* READs or atomics */
     NO_RECEIVES = 32,
     UNRELIABLE = 64, /* UC or UD */
@@ -146,7 +146,7 @@ static const struct opt_clash clashes[] = {
     {KEY_LIMIT, 0, SCENARIO, scripted},
     {KEY_COMPLETIONS, 0, SCENARIO, scripted},
     {KEY_TRUTH, 0, SCENARIO, "is for traffic"},
-    {KEY_CNP_CUT, KEY_IB, 0, NULL}, /* CNPs are those of RoCEv2 */
+    {KEY_CNP_CUT, KEY_IB, 0, NULL}, /* only RoCEv2 has CNPs */
     {KEY_CNP_CUT, KEY_ROCEV1, 0, NULL},
     {KEY_JSON, 0, SCENARIO, "is for traffic: a scenario has no result but its expectations"},
     {'s', 0, WRONG_SIZE, "can only be 8 for atomics"},
@@ -190,7 +190,7 @@ static int parse_num(int key, const char *arg, uint64_t min, uint64_t max, uint6
                      (unsigned long long)min, (unsigned long long)max);
 }
 
-/* Options with a number: where it goes and its range. */
+/* Options with a number: where it is stored, and its range. */
 static int parse_number_option(struct sim_job *job, int key, const char *arg)
 {
     struct traffic_config *t = &job->traffic;
@@ -300,7 +300,7 @@ static int parse_fault(struct sim_job *job, const char *arg)
     enum rule rule;
     unsigned hosts = 0;
 
-    if (words_fault(arg, id, &rule))
+    if (specs_fault(arg, id, &rule))
         return EXIT_BAD;
     if (!colon)
         hosts = rule_table[rule].fault == F_RSP ? 2 : rule_table[rule].fault == F_CM ? 3 : 1;
@@ -330,7 +330,7 @@ static int parse_loss(struct sim_job *job, const char *arg)
         return cli_error("--loss %s: expected a probability such as 0.01 or 1%%", arg);
     strcpy(words, "loss=");
     strcat(words, arg);
-    return words_net(&job->sim.net, "--loss", words);
+    return specs_net(&job->sim.net, "--loss", words);
 }
 
 static bool parse_ack(struct policies *p, const struct token *t)
@@ -373,8 +373,8 @@ static int parse_policy(struct sim_job *job, int key, const char *arg)
     return 0;
 }
 
-/* "P/TIME", "N/TIME" */
-static int parse_habit(struct sim_job *job, int key, const char *arg)
+/* Parse --slow P/TIME and --cnp-cut N/TIME. */
+static int parse_slow_or_cut(struct sim_job *job, int key, const char *arg)
 {
     struct token t = token_of(arg), a, b;
     uint64_t n = 0;
@@ -393,8 +393,8 @@ static int parse_habit(struct sim_job *job, int key, const char *arg)
     return 0;
 }
 
-/* "[HOST:]TIME" or "[HOST:]N" */
-static int parse_end(struct sim_job *job, const char *arg)
+/* Parse --die [HOST:]TIME or [HOST:]N. */
+static int parse_die(struct sim_job *job, const char *arg)
 {
     const char *colon = strchr(arg, ':');
     struct token t = token_of(colon ? colon + 1 : arg);
@@ -413,7 +413,7 @@ static int parse_amount(struct sim_job *job, int key, const char *arg)
 {
     const struct {
         int key;
-        ns_t *time; /* one of these is where it goes */
+        ns_t *time; /* exactly one of the three is set: where the value is stored */
         uint64_t *rate;
         uint32_t *ppb;
         bool positive;
@@ -449,7 +449,7 @@ static int parse_amount(struct sim_job *job, int key, const char *arg)
     return token_ppb(&t, table[i].ppb) ? 0 : cli_error("%s %s: expected a probability such as 0.01 or 1%%", name, arg);
 }
 
-/* How the hosts are attached. */
+/* Options of the hosts' links. */
 static int parse_link(struct sim_job *job, int key, const char *arg)
 {
     uint64_t v = 0;
@@ -538,13 +538,13 @@ int sim_option(struct sim_job *job, int key, const char *arg)
         return parse_loss(job, arg);
     case KEY_SLOW:
     case KEY_CNP_CUT:
-        return parse_habit(job, key, arg);
+        return parse_slow_or_cut(job, key, arg);
     case KEY_DIE:
-        return parse_end(job, arg);
+        return parse_die(job, arg);
     case KEY_EVENT:
-        return words_event(job->sim.events, "--event", arg);
+        return specs_event(job->sim.events, "--event", arg);
     case KEY_NET:
-        return words_net(&job->sim.net, "--net", arg);
+        return specs_net(&job->sim.net, "--net", arg);
     case KEY_ACK:
     case KEY_WINDOW:
     case KEY_RATE_LIMIT:
@@ -569,7 +569,7 @@ int sim_option(struct sim_job *job, int key, const char *arg)
     }
 }
 
-/* The bits of struct opt_clash that hold. */
+/* The cases of struct opt_clash that apply. */
 static unsigned cases(const struct traffic_config *t)
 {
     bool atomics = traffic_is_atomic(t->op);

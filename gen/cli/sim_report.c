@@ -1,9 +1,9 @@
 /* layer 4 (tool): results of `rdmagen sim`: a table like perftest's, statistics per queue pair, JSON. */
 #include "gen/cli/sim_cli.h"
 
-#define TABLE_MAX 32 /* connections listed */
+#define TABLE_MAX 32 /* connections listed in text */
 
-/* Counters in the table of queue pairs. */
+/* Columns of the table of queue pairs. */
 static const struct {
     const char *title;
     size_t at;
@@ -37,7 +37,7 @@ static const char *host_name(unsigned h)
     return h ? "responder" : "requester";
 }
 
-/* `num / den` with `digits` decimals. */
+/* Append `num / den` with `digits` decimals, right-aligned in `width`. */
 static void ratio(struct buf *b, unsigned __int128 num, unsigned __int128 den, unsigned digits, unsigned width)
 {
     uint64_t scale = 1, v;
@@ -136,7 +136,7 @@ static void json_conns(struct buf *b, const struct sim *s)
     }
 }
 
-/* What the network did to the frames of host `h`. */
+/* Append the counters of the network for frames of host `h`. */
 static void json_network(struct buf *b, const struct sim *s, unsigned h)
 {
     struct net_counters c = net_total(&s->net, h);

@@ -51,7 +51,7 @@ int sim_close_taps(struct tap_set sets[TAP_PLACES])
     return status;
 }
 
-/* Show the progress from time to time. */
+/* Print the progress from time to time. */
 static void progress(void *user)
 {
     static ns_t next;
@@ -70,7 +70,7 @@ static bool all_good(const struct traffic_result *r)
     return !r->failed && !r->recv_failed && !r->mismatches && !r->conn_failed && !r->gave_up;
 }
 
-/* Show and write the results: 0, or the exit status after a message. */
+/* Print and write the results: 0, or the exit status after a message. */
 static int report(struct sim_job *job, struct sim *s, struct traffic *t, struct truth *truth)
 {
     struct buf b = {0};
@@ -111,7 +111,7 @@ static int run(struct sim_job *job, struct sim *s, struct traffic *t)
         fputs("\r       \r", stderr);
     status = report(job, s, t, truth);
     truth_free(truth);
-    idle = sim_idle(s, who, words_told, NULL);
+    idle = sim_idle(s, who, specs_print, NULL);
     if (status)
         return status;
     return all_good(traffic_result(t)) && !idle ? EXIT_OK : EXIT_FOUND;

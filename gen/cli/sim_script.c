@@ -49,8 +49,8 @@ static int run(struct sim_job *job, const char *text)
     return r == SCRIPT_OK ? EXIT_OK : EXIT_FOUND;
 }
 
-/* Whether the text has a statement: only then are captures created. */
-static bool says_something(const char *text)
+/* Whether the text has a statement; without one no captures are created. */
+static bool has_statement(const char *text)
 {
     for (;;) {
         text += strspn(text, " \t\r\n");
@@ -72,7 +72,7 @@ int sim_scenario(struct sim_job *job)
             "sim: %s: %s (write, send, read, cas, faa and mixed are traffic, all else the file of a scenario)",
             job->scenario, strerror(-status));
     }
-    if (!says_something(buf_str(&text))) {
+    if (!has_statement(buf_str(&text))) {
         event_list_free(job->sim.events);
         buf_free(&text);
         return cli_error("sim: %s: the scenario does nothing", job->scenario);

@@ -1,9 +1,10 @@
-/* layer 4 (tool): events, network nodes and faults as options give them. */
+/* layer 4 (tool): events, network nodes and faults in options. */
 #include "gen/cli/specs.h"
 #include "gen/endpoint/faults.h"
 #include "program.h"
 
-/* Split; false after a message. *text is moved beyond "req:" or "rsp:" when `dirs` is given. */
+/* Split an argument into words: 0, or the exit status after a message. With `dirs`, *text is advanced over a leading
+ * "req:" or "rsp:". */
 static int split(const char *option, const char *arg, const char **text, unsigned *dirs, struct token t[EVENT_WORDS],
                  unsigned *n)
 {
@@ -21,7 +22,7 @@ static int result(bool good, const char *option, const char *arg, const char *te
     return good ? 0 : cli_error("%s '%s': column %u: %s", option, arg, e->col + (unsigned)(text - arg), e->msg);
 }
 
-int words_event(struct event_list *l, const char *option, const char *arg)
+int specs_event(struct event_list *l, const char *option, const char *arg)
 {
     struct token t[EVENT_WORDS];
     struct text_error e;
@@ -32,7 +33,7 @@ int words_event(struct event_list *l, const char *option, const char *arg)
     return r ? r : result(event_add(l, t, n, arg, &e), option, arg, text, &e);
 }
 
-int words_net(struct net_config *c, const char *option, const char *arg)
+int specs_net(struct net_config *c, const char *option, const char *arg)
 {
     struct token t[EVENT_WORDS];
     struct text_error e;
@@ -45,7 +46,7 @@ int words_net(struct net_config *c, const char *option, const char *arg)
     return r ? r : result(net_parse(c, t, n, dirs, &e), option, arg, text, &e);
 }
 
-int words_fault(const char *arg, const char *id, enum rule *rule)
+int specs_fault(const char *arg, const char *id, enum rule *rule)
 {
     *rule = rule_find(id);
     if (*rule == RULE_NONE)
@@ -56,7 +57,7 @@ int words_fault(const char *arg, const char *id, enum rule *rule)
     return 0;
 }
 
-void words_told(void *user, const char *line)
+void specs_print(void *user, const char *line)
 {
     (void)user;
     cli_error("%s", line);
