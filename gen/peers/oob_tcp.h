@@ -10,7 +10,7 @@
 #define CHAN_WAIT (20 * NS_PER_S) /* for one message, unless the caller sets another time */
 
 struct chan {
-    struct live *live;
+    struct live *live;  /* its event loop runs while a call waits */
     int fd;             /* of the TCP connection; -1: none */
     struct rchan *rdma; /* SENDs instead of TCP; NULL: TCP. Owned by the caller */
     ns_t wait;          /* longest time that a call may take */
@@ -31,6 +31,7 @@ int chan_recv(struct chan *c, void *data, size_t len);
 int chan_send(struct chan *c, const void *data, size_t len);
 /* Exchange `len` bytes each way: the client sends `mine` first, the server receives first. */
 int chan_swap(struct chan *c, bool client, const void *mine, void *theirs, size_t len);
+/* Close the TCP connection, if there is one; `rdma` belongs to the caller. */
 void chan_close(struct chan *c);
 
 #endif

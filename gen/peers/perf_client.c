@@ -1,4 +1,4 @@
-/* layer 3 (peers): the client of perftest's programs. */
+/* layer 3 (peers): the client for the servers of perftest and ibv_*_pingpong. */
 #include "gen/peers/perf_client.h"
 #include "gen/live/live_cm.h"
 #include "gen/peers/pingpong.h"
@@ -14,7 +14,7 @@
 #define DRAIN_WAIT    (2 * NS_PER_S)
 #define LINGER        (50 * NS_PER_MS) /* the peer may retransmit its last request: acknowledge it again */
 
-/* --- Agreeing with perftest ------------------------------------------------------------------- */
+/* --- Exchange with perftest ------------------------------------------------------------------- */
 
 static int swap(struct perf_client *p, const char *step, const void *mine, void *theirs, size_t len)
 {
@@ -23,7 +23,7 @@ static int swap(struct perf_client *p, const char *step, const void *mine, void 
 }
 
 /* Exchange version, sizes and MTU. */
-static int agree(struct perf_client *p)
+static int exchange_versions(struct perf_client *p)
 {
     static const uint8_t buffers[PERFTEST_INT] = {0, 0, 16, 0}, line[PERFTEST_INT] = {0, 0, 0, 64};
     uint8_t mine[PERFTEST_VERSION], theirs[PERFTEST_VERSION];
@@ -78,7 +78,7 @@ static int swap_keys(struct perf_client *p, const struct perftest_keys *own, str
 }
 
 /* Send the keys of queue pair `i`; store those of the peer if `take`. */
-static int tell(struct perf_client *p, unsigned i, bool take)
+static int send_keys(struct perf_client *p, unsigned i, bool take)
 {
     struct perftest_keys keys = {0};
     int r = swap_keys(p, &p->load.qp[i].own, &keys);
@@ -89,7 +89,7 @@ static int tell(struct perf_client *p, unsigned i, bool take)
 }
 
 /* Create the queue pairs. */
-static int make(struct perf_client *p)
+static int create_qps(struct perf_client *p)
 {
     int r;
 
@@ -107,8 +107,8 @@ static int make(struct perf_client *p)
     return 0;
 }
 
-/* Connect every queue pair to the one that the peer named. */
-static int join(struct perf_client *p)
+/* Connect every queue pair to the one in the peer's keys. */
+static int connect_all(struct perf_client *p)
 {
     struct av av;
     int r = 0;
@@ -173,7 +173,7 @@ static int try_qp(struct perf_client *p, int qp)
     return r == 0 && p->gone ? -ECONNREFUSED : r;
 }
 
-/* Likewise, with retries: perftest listens anew for each group of queue pairs, and its clients retry until it does. */
+/* The same with retries: perftest listens again for each group of queue pairs, and its clients retry until it does. */
 static int connect_qp(struct perf_client *p, int qp)
 {
     int r = try_qp(p, qp);
@@ -190,8 +190,8 @@ static int connect_qp(struct perf_client *p, int qp)
     return r;
 }
 
-/* The connection of the out-of-band channel. */
-static int call(struct perf_client *p)
+/* Connect the out-of-band channel by RDMA-CM. */
+static int connect_control(struct perf_client *p)
 {
     int r;
 
@@ -208,7 +208,7 @@ static int call(struct perf_client *p)
 }
 
 /* Connect the queue pairs for data; an exchange without keys precedes and follows it. */
-static int join_by_cm(struct perf_client *p)
+static int connect_all_by_cm(struct perf_client *p)
 {
     struct perftest_keys none = {0}, theirs;
     int r = swap_keys(p, &none, &theirs);
@@ -230,7 +230,7 @@ static bool disconnecting(const struct perf_client *p, int qp)
 }
 
 /* Send a DREQ on every connection, and wait briefly for the DREPs. */
-static void hang_up(struct perf_client *p)
+static void disconnect_all(struct perf_client *p)
 {
     ns_t end = live_now() + LEAVE_WAIT;
     bool busy = true;
@@ -245,29 +245,29 @@ static void hang_up(struct perf_client *p)
     }
 }
 
-static int meet_perftest(struct perf_client *p)
+static int setup_perftest(struct perf_client *p)
 {
     const char *round = perftest_rounds(load_perftest_op(p->config.op), p->config.latency);
     int r;
 
     p->step = "the TCP connection";
-    r = p->rdma_cm ? call(p) : chan_dial(&p->chan, p->live, p->host, p->port, p->timeout);
+    r = p->rdma_cm ? connect_control(p) : chan_dial(&p->chan, p->live, p->host, p->port, p->timeout);
     if (r == 0)
-        r = agree(p);
+        r = exchange_versions(p);
     if (r == 0)
-        r = make(p);
+        r = create_qps(p);
     if (r == 0 && p->rdma_cm)
-        r = join_by_cm(p);
+        r = connect_all_by_cm(p);
     for (unsigned n = 0; round[n] && r == 0; n++) {
         for (unsigned i = 0; i < (round[n] == 'R' ? p->config.qps : 1) && r == 0; i++)
-            r = tell(p, i, n == 0);
+            r = send_keys(p, i, n == 0);
         if (n == 0 && r == 0 && !p->rdma_cm)
-            r = join(p);
+            r = connect_all(p);
     }
     return r;
 }
 
-/* The last keys: rdmagen reports there how many of our messages it received. */
+/* The last exchange of keys, with another rdmagen: its keys contain the number of messages that it received. */
 static int ask_counts(struct perf_client *p)
 {
     struct perftest_keys own = p->load.qp[0].own, theirs = {0};
@@ -284,14 +284,14 @@ static int ask_counts(struct perf_client *p)
     return r;
 }
 
-/* After the data: the sides of a bandwidth test exchange their results, then both close. ib_write_lat only ends. */
-static int part_from_perftest(struct perf_client *p)
+/* After the data: both sides of a bandwidth test exchange their results and close; ib_write_lat only closes. */
+static int finish_perftest(struct perf_client *p)
 {
     bool reports = perftest_reports(load_perftest_op(p->config.op), p->config.latency);
     uint8_t mine[PERFTEST_REPORT][PERFTEST_VALUE], theirs[PERFTEST_VALUE];
     struct load_stats s;
     struct perftest_report report;
-    int r = reports ? tell(p, 0, false) : 0;
+    int r = reports ? send_keys(p, 0, false) : 0;
 
     if (p->config.latency && p->config.op == TRAFFIC_WRITE)
         return 0;
@@ -302,7 +302,7 @@ static int part_from_perftest(struct perf_client *p)
     for (unsigned i = 0; reports && i < PERFTEST_REPORT && r == 0; i++)
         r = swap(p, "the exchange of reports", mine[i], theirs, PERFTEST_VALUE);
     if (r == 0)
-        r = p->ours ? ask_counts(p) : tell(p, 0, false);
+        r = p->ours ? ask_counts(p) : send_keys(p, 0, false);
     if (r == 0 && !p->rdma_cm) {
         p->step = "taking leave";
         r = chan_send(&p->chan, "done", PERFTEST_DONE);
@@ -312,16 +312,16 @@ static int part_from_perftest(struct perf_client *p)
     return r;
 }
 
-/* --- The other ways to agree ------------------------------------------------------------------ */
+/* --- Other exchanges -------------------------------------------------------------------------- */
 
-static int meet_pingpong(struct perf_client *p)
+static int setup_pingpong(struct perf_client *p)
 {
     struct pingpong_addr own, peer;
     char text[PINGPONG_TEXT];
     int r;
 
     p->config.mtu = p->live->mtu;
-    r = make(p);
+    r = create_qps(p);
     if (r < 0)
         return r;
     p->step = "the TCP connection";
@@ -337,21 +337,21 @@ static int meet_pingpong(struct perf_client *p)
         return r;
     p->load.qp[0].peer = (struct perftest_keys){.qpn = peer.qpn, .psn = peer.psn};
     memcpy(p->load.qp[0].peer.gid, peer.gid, 16);
-    r = join(p);
+    r = connect_all(p);
     return r == 0 ? chan_send(&p->chan, "done", PERFTEST_DONE) : r;
 }
 
-static int meet_by_hand(struct perf_client *p)
+static int setup_by_hand(struct perf_client *p)
 {
     int r;
 
     p->config.mtu = p->live->mtu;
-    r = make(p);
+    r = create_qps(p);
     if (r < 0)
         return r;
     p->load.qp[0].peer = p->by_hand;
     memcpy(p->load.qp[0].peer.gid, p->gid, 16);
-    return join(p);
+    return connect_all(p);
 }
 
 /* --- The load --------------------------------------------------------------------------------- */
@@ -405,15 +405,15 @@ int perf_client_run(struct perf_client *p)
     int r;
 
     p->chan.fd = -1;
-    r = p->exchange == PERF_PERFTEST   ? meet_perftest(p)
-        : p->exchange == PERF_PINGPONG ? meet_pingpong(p)
-                                       : meet_by_hand(p);
+    r = p->exchange == PERF_PERFTEST   ? setup_perftest(p)
+        : p->exchange == PERF_PINGPONG ? setup_pingpong(p)
+                                       : setup_by_hand(p);
     if (r == 0)
         r = run(p);
     if (r == 0 && !p->load.failed && p->exchange == PERF_PERFTEST)
-        r = part_from_perftest(p);
+        r = finish_perftest(p);
     if (p->control.verbs)
-        hang_up(p);
+        disconnect_all(p);
     for (ns_t end = live_now() + LINGER; r == 0 && live_now() < end;)
         r = live_step(p->live, end);
     return r;

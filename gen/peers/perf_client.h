@@ -13,35 +13,35 @@ enum perf_exchange {
 };
 
 struct perf_client {
-    struct live *live;
-    struct load_config config; /* mtu: filled in */
-    uint8_t exchange;          /* enum perf_exchange */
-    const char *host;          /* of the TCP exchange */
-    uint16_t port;             /* port of the TCP exchange, or of RDMA-CM */
-    bool rdma_cm;              /* PERF_PERFTEST: connect by RDMA-CM, exchange by SENDs, as perftest -R; RC only */
-    const uint8_t *gid;        /* the peer's address, as text: for messages, and for PERF_BY_HAND */
-    struct perftest_keys by_hand;
-    bool psn_given; /* own_psn is given */
-    uint32_t own_psn;
-    ns_t timeout; /* longest time without progress */
-    /* Called about ten times a second while the load runs, and once before it, when the queue pairs exist; may be NULL.
-     */
+    struct live *live;            /* its event loop runs while perf_client_run() waits */
+    struct load_config config;    /* mtu: filled in */
+    uint8_t exchange;             /* enum perf_exchange */
+    const char *host;             /* of the TCP exchange */
+    uint16_t port;                /* port of the TCP exchange, or of RDMA-CM */
+    bool rdma_cm;                 /* PERF_PERFTEST: connect by RDMA-CM, exchange by SENDs, as perftest -R; RC only */
+    const uint8_t *gid;           /* the peer's GID, for RDMA-CM and PERF_BY_HAND */
+    struct perftest_keys by_hand; /* parameters of the peer, for PERF_BY_HAND */
+    bool psn_given;               /* own_psn is given */
+    uint32_t own_psn;             /* starting PSN of every queue pair */
+    ns_t timeout;                 /* longest time without progress */
+    /* Called about ten times a second while the load runs; may be NULL. */
     void (*progress)(void *user, const struct load *load);
+    /* Called when the queue pairs exist; may be NULL. */
     void (*made)(void *user, const struct load *load);
-    void *user;
-    /* What became of it. */
+    void *user; /* argument of the callbacks */
+    /* Results and state. */
     struct chan chan;
     struct rchan control;    /* with rdma_cm */
     int waiting;             /* number of the queue pair that is being connected */
-    bool connected, gone;    /* what became of it */
+    bool connected, gone;    /* events of the connection manager for queue pair `waiting` */
     bool not_there;          /* with `gone`: the server does not listen */
     char why[160];           /* reason of `gone`, or of the server's refusal */
     struct load load;        /* freed by perf_client_free() */
     const char *step;        /* the step that failed, e.g. "the exchange of versions" */
-    bool ours;               /* the peer is rdmagen */
-    bool counted;            /* it has reported what it received: */
+    bool ours;               /* the peer is another rdmagen */
+    bool counted;            /* the peer has reported `arrived` and `wrong` */
     uint64_t arrived, wrong; /* messages received, and of these with wrong data */
-    bool interrupted;
+    bool interrupted;        /* by a signal: outstanding messages were completed, no further ones posted */
 };
 
 /* Exchange parameters, run the load, disconnect. 0: the load ran, and p->load says whether it failed; a negative errno:
@@ -49,6 +49,7 @@ struct perf_client {
 int perf_client_run(struct perf_client *p);
 /* With rdma_cm: set live_config.event to this, and live_config.user to the struct perf_client. */
 void perf_client_event(void *live, int qp, enum cm_event event, const struct cm_conn *c);
+/* Free the load and close the channels; *p itself belongs to the caller. */
 void perf_client_free(struct perf_client *p);
 
 #endif

@@ -93,7 +93,7 @@ static int make_memory(struct load *l)
     l->slots = (uint32_t)(LOAD_MEMORY / c->qps / (l->slot ? l->slot : 8));
     l->slots = l->slots < 1 ? 1 : l->slots > c->depth ? c->depth : l->slots;
     if ((c->op == TRAFFIC_READ && c->validate) || is_atomic(l))
-        l->config.depth = l->slots; /* each message of the peer has a slot of its own */
+        l->config.depth = l->slots; /* each message of the peer needs a slot of its own */
     if (l->config.batch > l->config.depth)
         l->config.batch = l->config.depth;
     recvs = is_pong(l) && c->op == TRAFFIC_SEND ? RECVS : 1;
@@ -217,7 +217,7 @@ int load_connect(struct load *l, unsigned i, const struct av *av, ns_t now)
     return verbs_qp_connect(l->verbs, q->qp, &e, now);
 }
 
-/* Receives were posted, with result `err`. */
+/* Check the result of posting receives. */
 static void posted(struct load *l, int err)
 {
     if (err < 0)
@@ -291,7 +291,7 @@ static uint8_t *prepare(const struct load *l, const struct load_qp *q, uint64_t 
     const struct load_config *c = &l->config;
     uint8_t *mem = slot_mem(l, q, n);
 
-    if (c->op == TRAFFIC_READ && c->validate) /* so that every byte changes */
+    if (c->op == TRAFFIC_READ && c->validate) /* so that a correct READ changes every byte */
         for (uint32_t k = 0; k < c->size; k++)
             mem[k] = (uint8_t)~mem[k];
     if (is_pong(l) && c->op == TRAFFIC_WRITE)

@@ -1,10 +1,10 @@
-/* layer 3 (peers): the words that perftest's programs (ib_write_bw, ib_send_lat, ...) exchange: coding and decoding, no
- * I/O.
+/* layer 3 (peers): the messages that perftest's programs (ib_write_bw, ib_send_lat, ...) exchange: coding and decoding,
+ * no I/O.
  *
- * Both sides say each word in turn, the client first; over TCP, or (-R) as SENDs on a connection of their own. Seen in
- * captures of perftest 4.5 (protocol 6.06) on Linux soft-RoCE:
+ * Both sides send each message in turn, the client first; over TCP, or (-R) as SENDs on a connection of their own. Seen
+ * in captures of perftest 4.5 (protocol 6.06) on Linux soft-RoCE:
  *
- *     version              16 bytes  text, zeros behind it
+ *     version              16 bytes  text, padded with zeros
  *     size of buffers       4        4096, big-endian
  *     cache line            4        64, big-endian
  *     MTU                   2        digit of the MTU code, zero
@@ -13,7 +13,7 @@
  *     keys                108 or 56  of the first queue pair
  *     "done"                5        TCP only
  *
- * ib_write_lat ends with the data: it says none of what would follow.
+ * ib_write_lat ends with the data: it sends none of the messages after it.
  */
 #ifndef RDMATRACE_GEN_PEERS_PERFTEST_H
 #define RDMATRACE_GEN_PEERS_PERFTEST_H
@@ -35,19 +35,19 @@
 
 /* The parameters of a queue pair that its side sends ("keys"). */
 struct perftest_keys {
-    uint16_t lid;
+    uint16_t lid;       /* 0 over Ethernet, or PERFTEST_COUNTS */
     uint32_t out_reads; /* READs and atomics outstanding, as requester and as responder; 1 for other tests */
     uint32_t qpn, psn;  /* psn: starting PSN of this side; 24 bits each */
     uint32_t rkey;      /* of the memory at vaddr; SEND: 0 */
-    uint64_t vaddr;
-    uint8_t gid[16];
-    uint32_t srqn; /* 0 */
+    uint64_t vaddr;     /* address of the memory for WRITEs, READs and atomics */
+    uint8_t gid[16];    /* of the queue pair's port */
+    uint32_t srqn;      /* 0 */
 };
-/* Write PERFTEST_TEXT bytes. */
+/* Write keys as text of PERFTEST_TEXT bytes. */
 void perftest_keys_put(char *text, const struct perftest_keys *k);
-/* False: `text` (PERFTEST_TEXT bytes) has no keys. */
+/* Parse keys from PERFTEST_TEXT bytes; false: `text` has none. */
 bool perftest_keys_get(struct perftest_keys *k, const char *text);
-/* Likewise for PERFTEST_BINARY bytes, which may have any content. */
+/* The same in binary, PERFTEST_BINARY bytes; every content is valid. */
 void perftest_keys_put_binary(uint8_t *p, const struct perftest_keys *k);
 void perftest_keys_get_binary(struct perftest_keys *k, const uint8_t *p);
 
@@ -63,20 +63,22 @@ struct perftest_mark {
     int op;        /* enum perftest_op of the client; -1: not stated */
     uint32_t size; /* bytes of its messages; 0: 2^24 and more */
 };
-/* Write our version: 6.06. `mark` (its `ours` is ignored): NULL for a server. */
+/* Write our version, 6.06, in PERFTEST_VERSION bytes. `mark` (its `ours` is ignored): NULL for a server. */
 void perftest_version_put(uint8_t *p, const struct perftest_mark *mark);
-/* Whether `p` (PERFTEST_VERSION bytes) is a version with this exchange: 5.70 or later. */
+/* Parse a version of PERFTEST_VERSION bytes and the mark after it; false: it does not have this exchange, which begins
+ * with 5.70. */
 bool perftest_version_get(const uint8_t *p, struct perftest_mark *mark);
-/* The MTU in bytes of a code, and its code; 0 if there is none. */
+/* Write the code of an MTU in bytes; the MTU in bytes of a code, 0: there is none. PERFTEST_MTU bytes. */
 void perftest_mtu_put(uint8_t *p, uint16_t mtu);
 uint16_t perftest_mtu_get(const uint8_t *p);
 
 /* A bandwidth report: the values of perftest, 8 bytes each. */
 struct perftest_report {
-    uint64_t size, iters;
+    uint64_t size, iters; /* bytes of a message; messages */
     double peak, average; /* 2^20 bytes/s */
     double rate;          /* millions of messages per second */
 };
+/* Write, and parse, a report. */
 void perftest_report_put(uint8_t p[PERFTEST_REPORT][PERFTEST_VALUE], const struct perftest_report *r);
 void perftest_report_get(struct perftest_report *r, const uint8_t p[PERFTEST_REPORT][PERFTEST_VALUE]);
 

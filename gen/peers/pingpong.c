@@ -139,7 +139,7 @@ void pingpong_free(struct pingpong *p)
     memset(p, 0, sizeof *p);
 }
 
-/* Receives were posted, with result `err`. */
+/* Check the result of posting receives. */
 static void posted(struct pingpong *p, int err)
 {
     if (err < 0)

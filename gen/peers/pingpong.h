@@ -9,14 +9,14 @@
 #define PINGPONG_PORT  18515
 #define PINGPONG_QKEY  0x11111111u
 #define PINGPONG_FILL  0x7b /* value of every byte of a message */
-#define PINGPONG_RECVS 16
-#define PINGPONG_TEXT  52 /* bytes of an exchanged address, its final zero included */
+#define PINGPONG_RECVS 16   /* default of pingpong_config.recvs */
+#define PINGPONG_TEXT  52   /* bytes of an exchanged address, its final zero included */
 
 /* An exchanged address: "LID:QPN:PSN:GID", all hexadecimal. */
 struct pingpong_addr {
-    uint16_t lid;
+    uint16_t lid;      /* 0 over Ethernet */
     uint32_t qpn, psn; /* psn: the starting PSN of this side */
-    uint8_t gid[16];
+    uint8_t gid[16];   /* of the queue pair's port */
 };
 /* Write PINGPONG_TEXT bytes. */
 void pingpong_addr_put(char *text, const struct pingpong_addr *a);
@@ -39,7 +39,7 @@ struct pingpong_config {
 
 /* A queue pair. */
 struct pingpong_qp {
-    int qp;
+    int qp; /* handle */
     uint32_t qpn;
     uint8_t pending; /* the next message waits until the previous SEND completes, and for the message of the peer */
 };
@@ -48,18 +48,19 @@ struct pingpong {
     struct verbs *verbs;
     struct pingpong_config cfg;
     struct pingpong_qp q[PINGPONG_QPS];
-    int cq, srq, ah;
+    int cq, srq, ah;                 /* handles */
     uint64_t posted, sent, received; /* messages */
     uint64_t mismatches;             /* messages received with wrong data or a wrong size */
     bool failed;
-    char why[120]; /* of the failure */
-    uint32_t peer_qpn, key, pd;
-    struct receives receives; /* in mem, after the message to send */
-    uint8_t *mem;             /* the message to send, then the receive buffers */
+    char why[120];              /* of the failure */
+    uint32_t peer_qpn, key, pd; /* peer_qpn: UD; key, pd: L_Key and protection domain of `mem` */
+    struct receives receives;   /* in mem, after the message to send */
+    uint8_t *mem;               /* the message to send, then the receive buffers */
 };
 
 /* Create queue pairs (in RESET) and buffers. 0 or a negative errno; call pingpong_free() in either case. */
 int pingpong_init(struct pingpong *p, struct verbs *verbs, const struct pingpong_config *cfg);
+/* Free queue pairs and buffers; also after pingpong_init() failed. */
 void pingpong_free(struct pingpong *p);
 /* Connect queue pair number `i`: RESET to RTS. `own`: the address that the peer was sent. 0 or a negative errno. */
 int pingpong_connect(struct pingpong *p, unsigned i, const struct pingpong_addr *own, const struct pingpong_addr *peer,

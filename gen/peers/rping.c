@@ -14,7 +14,7 @@
 /* wr_id of work requests; the wr_id of a receive is its slot. */
 enum { WR_INFO = 100, WR_DATA };
 
-/* Receives were posted, with result `err`. */
+/* Check the result of posting receives. */
 static void posted(struct rping *r, int err)
 {
     if (err < 0)

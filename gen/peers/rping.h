@@ -31,9 +31,9 @@ enum rping_state {
 struct rping {
     struct verbs *verbs;
     bool server;
-    bool validate; /* verify the data: the client against what it sent, the server against rping's pattern */
-    uint32_t size; /* client: data bytes of a ping */
-    int qp, cq;
+    bool validate;       /* verify the data: the client against what it sent, the server against rping's pattern */
+    uint32_t size;       /* client: data bytes of a ping */
+    int qp, cq;          /* handles */
     uint8_t state;       /* enum rping_state */
     uint64_t done;       /* pings completed */
     uint64_t mismatches; /* of them with wrong data */
@@ -41,7 +41,7 @@ struct rping {
     ns_t began, took;    /* client: when the ping began, and the duration of the last one */
     char why[120];       /* in RPING_FAILED */
     uint8_t first;       /* first character of the pattern */
-    uint32_t data_key, sink_key, info_key;
+    uint32_t data_key, sink_key, info_key;     /* keys of `data`, `sink`, `info` */
     struct receives receives;                  /* info[1] and up */
     uint8_t info[1 + RPING_RECVS][RPING_INFO]; /* sent, received */
     uint8_t *data;                             /* client: source buffer, which the server READs */
@@ -52,6 +52,7 @@ struct rping {
 int rping_init(struct rping *r, struct verbs *verbs, bool server, uint32_t size, bool validate);
 /* Post the receives, once the queue pair has left RESET. */
 void rping_ready(struct rping *r, ns_t now);
+/* Free the queue pair and buffers; also after rping_init() failed. */
 void rping_free(struct rping *r);
 /* Client: begin the next ping. The queue pair is connected and the state RPING_IDLE. */
 void rping_start(struct rping *r, ns_t now);

@@ -9,12 +9,12 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define LOOK_BUSY      (1 * NS_PER_MS)  /* interval at which TCP is polled while there are clients */
-#define LOOK_IDLE      (20 * NS_PER_MS) /* and without */
-#define LINGER         (300 * NS_PER_MS)
-#define PINGPONG_QUIET (1 * NS_PER_S) /* after this time without a message a client of ibv_*_pingpong is done */
+#define LOOK_BUSY      (1 * NS_PER_MS)   /* interval at which TCP is polled while there are clients */
+#define LOOK_IDLE      (20 * NS_PER_MS)  /* and without */
+#define LINGER         (300 * NS_PER_MS) /* a session that has ended still acknowledges retransmissions */
+#define PINGPONG_QUIET (1 * NS_PER_S)    /* after this time without a message a client of ibv_*_pingpong is done */
 #define CQ_DEPTH       65536
-#define WORDS          16 /* of one client at most */
+#define MSGS_AT_ONCE   16 /* messages of one client processed at a time */
 
 const char *serve_kind_str(enum serve_kind k)
 {
@@ -60,7 +60,7 @@ static struct serve_session *session_new(struct serve *v, ns_t now)
             memset(s, 0, sizeof *s);
             s->used = true;
             s->fd = -1;
-            s->heard = now;
+            s->last_rx = now;
             return s;
         }
     }
@@ -78,8 +78,8 @@ void session_fail(struct serve_session *s, const char *fmt, ...)
     va_end(ap);
 }
 
-/* An rdmagen that waits for keys gets the reason of the refusal in their place. */
-static void tell_why(const struct serve_session *s)
+/* Send an rdmagen that waits for keys the reason of the refusal in their place. */
+static void send_refusal(const struct serve_session *s)
 {
     char text[PERFTEST_TEXT] = {0};
 
@@ -96,7 +96,7 @@ void session_over(struct serve_session *s, bool done, ns_t now)
     if (!done)
         session_fail(s, "it left before the end");
     s->done = done && !*s->why;
-    tell_why(s);
+    send_refusal(s);
     s->stage = SERVE_OVER;
     s->until = now + (s->n_qps || s->cm || s->rping.verbs ? LINGER : 0);
     if (s->fd >= 0)
@@ -104,8 +104,9 @@ void session_over(struct serve_session *s, bool done, ns_t now)
     s->fd = -1;
 }
 
-/* Packets of another service explain a failure better than what followed from them. */
-static void look_for_strangers(struct serve *v, struct serve_session *s)
+/* If packets of another transport service arrived, report these as the reason: they explain a failure better than its
+ * consequences. */
+static void check_other_service(struct serve *v, struct serve_session *s)
 {
     uint64_t n = 0;
 
@@ -118,10 +119,10 @@ static void look_for_strangers(struct serve *v, struct serve_session *s)
              count_str(n, "packet"), n == 1 ? "is" : "are", qp_type_str(s->cm ? QPT_RC : (enum qp_type)v->config.type));
 }
 
-static void forget(struct serve *v, struct serve_session *s)
+static void session_free(struct serve *v, struct serve_session *s)
 {
     s->bytes = sqp_payload(v, s);
-    look_for_strangers(v, s);
+    check_other_service(v, s);
     if (v->over)
         v->over(v->user, s, serve_messages(v, s));
     v->served += s->done;
@@ -154,7 +155,7 @@ void serve_close(struct serve *v)
         if (v->session[i].used) {
             session_fail(&v->session[i], "the server ended before it did");
             session_over(&v->session[i], false, 0);
-            forget(v, &v->session[i]);
+            session_free(v, &v->session[i]);
         }
     if (v->listener >= 0)
         close(v->listener);
@@ -163,7 +164,7 @@ void serve_close(struct serve *v)
 
 /* --- RDMA-CM ---------------------------------------------------------------------------------- */
 
-/* Our parameters for queue pair `qp`; false: refuse the client, a->reason says why. */
+/* Fill our CM parameters for queue pair `qp`. False: reject the client, a->reason is the reason. */
 static bool announce(struct live *l, const struct cm_conn *c, struct cm_answer *a, int qp, uint16_t port)
 {
     struct cm_params own;
@@ -235,7 +236,7 @@ void serve_request(void *live, const struct cm_conn *c, struct cm_answer *a)
     a->reason = CM_REJ_NO_RESOURCES;
     if (!live_cm_peer(l, &a->peer, gid, ACCESS_REMOTE_READ | ACCESS_REMOTE_WRITE | ACCESS_REMOTE_ATOMIC))
         return;
-    s = word_awaits_qp(v, gid);
+    s = msg_awaits_qp(v, gid);
     if (rping)
         request_rping(v, c, a);
     else if (s)
@@ -246,7 +247,7 @@ void serve_request(void *live, const struct cm_conn *c, struct cm_answer *a)
 
 static bool at_good_end(const struct serve_session *s)
 {
-    return s->stage == SERVE_RPING ? s->rping.done && s->rping.state != RPING_FAILED : s->told >= 3;
+    return s->stage == SERVE_RPING ? s->rping.done && s->rping.state != RPING_FAILED : s->n_keys >= 3;
 }
 
 void serve_event(void *live, int qp, enum cm_event event, const struct cm_conn *c)
@@ -280,14 +281,14 @@ static void accept_clients(struct serve *v, ns_t now)
             return;
         s = session_new(v, now);
         s->fd = fd;
-        host_gid((struct sockaddr *)&from, s->gid); /* until it sends the address of its queue pairs */
+        host_gid((struct sockaddr *)&from, s->gid); /* replaced by the address in its keys */
     }
 }
 
-static void hear_tcp(struct serve *v, struct serve_session *s, ns_t now)
+static void receive_tcp(struct serve *v, struct serve_session *s, ns_t now)
 {
-    for (unsigned i = 0; i < WORDS && s->fd >= 0 && !*s->why; i++) {
-        size_t want = word_wanted(s);
+    for (unsigned i = 0; i < MSGS_AT_ONCE && s->fd >= 0 && !*s->why; i++) {
+        size_t want = msg_wanted(s);
         ssize_t n = 0;
         if (s->got < want && (n = recv(s->fd, s->in + s->got, want - s->got, 0)) < 0 && errno == EAGAIN)
             return;
@@ -299,23 +300,23 @@ static void hear_tcp(struct serve *v, struct serve_session *s, ns_t now)
             return;
         }
         s->got += (size_t)n;
-        if (s->got == word_wanted(s)) {
-            if (!word_ripe(v, s, now))
+        if (s->got == msg_wanted(s)) {
+            if (!msg_is_ready(v, s, now))
                 return;
-            word_take(v, s, s->in, s->got, now);
+            msg_take(v, s, s->in, s->got, now);
             s->got = 0;
         }
     }
 }
 
-static void hear_rdma(struct serve *v, struct serve_session *s, ns_t now)
+static void receive_rdma(struct serve *v, struct serve_session *s, ns_t now)
 {
     uint8_t message[RCHAN_MAX];
     int n;
 
     rchan_poll(&s->control, now);
     while (s->stage != SERVE_OVER && !*s->why && (n = rchan_take(&s->control, message, now)) >= 0)
-        word_take(v, s, message, (size_t)n, now);
+        msg_take(v, s, message, (size_t)n, now);
 }
 
 static void work_rping(struct serve *v, struct serve_session *s, ns_t now)
@@ -325,23 +326,23 @@ static void work_rping(struct serve *v, struct serve_session *s, ns_t now)
         s->rping_ready = true;
     }
     while (rping_poll(&s->rping, now))
-        s->heard = now;
+        s->last_rx = now;
     if (s->rping.state == RPING_FAILED)
         session_fail(s, "%s", s->rping.why);
 }
 
-/* Do what is due in a session; `look`: poll TCP, too. */
+/* Process messages, completions and timeouts of a session; `look`: poll TCP, too. */
 static void work(struct serve *v, struct serve_session *s, bool look, ns_t now)
 {
-    ns_t quiet = now - s->heard;
+    ns_t quiet = now - s->last_rx;
 
     if (s->stage == SERVE_RPING)
         work_rping(v, s, now);
     else if (s->cm)
-        hear_rdma(v, s, now);
+        receive_rdma(v, s, now);
     else if (look)
-        hear_tcp(v, s, now);
-    word_silence(s, now);
+        receive_tcp(v, s, now);
+    msg_timeout(s, now);
     if (s->stage != SERVE_OVER && s->n_qps && !*s->why)
         sqp_work(v, s, now);
     if (s->stage == SERVE_PINGPONG && s->fd < 0 && quiet > PINGPONG_QUIET && s->n_qps && s->qp[0].received)
@@ -351,11 +352,11 @@ static void work(struct serve *v, struct serve_session *s, bool look, ns_t now)
     if (*s->why)
         session_over(s, false, now);
     if (s->stage == SERVE_OVER && now >= s->until)
-        forget(v, s);
+        session_free(v, s);
 }
 
-/* End the sessions of clients that sent an invalid request, e.g. one that is too long. */
-static void blame(struct serve *v)
+/* Fail the sessions of clients that sent an invalid request, e.g. one that is too long. */
+static void fail_invalid_requests(struct serve *v)
 {
     const char *why;
     int qp;
@@ -378,7 +379,7 @@ ns_t serve_poll(struct serve *v, ns_t now)
 
     if (look)
         accept_clients(v, now);
-    blame(v);
+    fail_invalid_requests(v);
     sqp_poll(v, now);
     for (unsigned i = 0; i < SERVE_SESSIONS; i++)
         if (v->session[i].used)

@@ -42,7 +42,7 @@ enum serve_stage {
     SERVE_BUFFERS,
     SERVE_LINE,
     SERVE_MTU,
-    SERVE_KEYS,      /* words of perftest */
+    SERVE_KEYS,      /* keys, reports and "done" of perftest */
     SERVE_ADDRESSES, /* ibv_*_pingpong: its first message has arrived */
     SERVE_PINGPONG,  /* messages of ibv_*_pingpong */
     SERVE_RPING,
@@ -51,66 +51,69 @@ enum serve_stage {
 enum serve_kind { SERVE_UNKNOWN, SERVE_WRITE, SERVE_READ, SERVE_SEND };
 
 struct serve_qp {
-    int qp, ah;
-    struct perftest_keys own, peer;
-    uint8_t *mem; /* memory of the client, answer, receives */
-    size_t mem_len;
+    int qp, ah;                         /* handles; ah: of UD */
+    struct perftest_keys own, peer;     /* parameters of both sides */
+    uint8_t *mem;                       /* memory of the client, answer, receives */
+    size_t mem_len;                     /* bytes of `mem` */
     struct receives recvs;              /* in mem */
     uint32_t pd, key, rkey;             /* key: of all of mem; rkey: for the client, of its part */
     bool ready;                         /* receives were posted */
     bool gone;                          /* RDMA-CM: disconnected */
     uint64_t received, answered, wrong; /* messages */
     ns_t arrived;                       /* last message */
-    uint32_t len;                       /* its bytes */
+    uint32_t len;                       /* bytes of that message */
 };
 
 struct serve_session {
-    bool used, cm;        /* cm: by RDMA-CM */
-    int fd;               /* TCP; -1: none, or closed */
-    struct rchan control; /* cm */
-    struct rping rping;   /* SERVE_RPING */
-    bool rping_ready;
-    uint8_t gid[16];     /* address of the client: of its TCP connection, then of its queue pairs */
-    uint8_t stage, kind; /* enum serve_stage, serve_kind */
-    struct perftest_mark mark;
-    uint8_t in[PERFTEST_TEXT];
-    size_t got; /* bytes of the message that is expected next */
-    /* neighbour resolution for the address in that message: when it began (0: it did not), and when to retry */
-    ns_t asked, ask_again;
-    uint16_t mtu;  /* agreed */
-    unsigned told; /* keys, or addresses, received for a queue pair */
-    ns_t told_at;  /* the last of them */
+    bool used, cm;             /* cm: the control channel is an RDMA-CM connection */
+    int fd;                    /* TCP; -1: none, or closed */
+    struct rchan control;      /* cm */
+    struct rping rping;        /* SERVE_RPING */
+    bool rping_ready;          /* its receives were posted */
+    uint8_t gid[16];           /* address of the client: of its TCP connection, then of its queue pairs */
+    uint8_t stage, kind;       /* enum serve_stage, serve_kind */
+    struct perftest_mark mark; /* properties that an rdmagen client states */
+    uint8_t in[PERFTEST_TEXT]; /* the current message, over TCP */
+    size_t got;                /* bytes received of the current message, in `in` */
+    /* resolution of the address in the current message: when it began (0: it did not), and when to send the next
+     * request */
+    ns_t resolve_from, resolve_next;
+    uint16_t mtu;    /* path MTU in bytes, the smaller of both sides' */
+    unsigned n_keys; /* keys, or addresses, received for queue pairs */
+    ns_t keys_at;    /* when the last of them was received */
     struct serve_qp *qp;
-    unsigned n_qps;
-    bool guessed;             /* `kind` is READ because no packet has had a payload */
-    bool trying;              /* the first SEND is being answered on trial */
-    bool answering;           /* the server answers WRITEs or SENDs */
-    bool done;                /* the session ended without an error */
-    ns_t slowest;             /* longest time that the client took for a message */
-    ns_t heard, until;        /* when the client was heard last; SERVE_OVER: when to free the session */
+    unsigned n_qps;    /* of `qp` */
+    bool kind_guessed; /* `kind` is READ because no packet has carried payload */
+    bool on_trial;     /* the first SEND is being answered on trial */
+    bool answering;    /* the server answers WRITEs or SENDs */
+    bool done;         /* the session ended without an error */
+    ns_t slowest;      /* longest silence of the client before a message */
+    /* last_rx: latest packet or message of the client; until: in SERVE_OVER, when to free the session */
+    ns_t last_rx, until;
     uint64_t progress, bytes; /* packets, and bytes of payload, that arrived */
-    char why[160];            /* what went wrong */
+    char why[160];            /* reason of the failure */
 };
 
 struct serve {
     struct live *live;
     struct verbs *verbs; /* of `live` */
     struct serve_config config;
-    int listener, cq;
-    size_t memory; /* bytes in use */
+    int listener, cq; /* listener: TCP socket, -1: none; cq: handle, of all sessions */
+    size_t memory;    /* bytes in use */
     struct serve_session session[SERVE_SESSIONS];
-    ns_t look_at;            /* when TCP is polled again: not after each frame */
+    ns_t look_at;            /* when TCP is polled next: less often than frames arrive */
     uint64_t served, failed; /* number of sessions that ended */
     /* Called when a session ends, before it is freed; `messages` as serve_messages(). May be NULL. */
     void (*over)(void *user, const struct serve_session *s, uint64_t messages);
-    void *user;
+    void *user; /* argument of over() */
 };
 
 /* Listen. live_config.request, .event and .user must be serve_request(), serve_event() and `s`. 0 or a negative errno.
  */
 int serve_open(struct serve *s, struct live *l, const struct serve_config *config);
+/* End all sessions, without waiting, and stop listening. */
 void serve_close(struct serve *s);
-/* Do what is due. Returns the time by which it must be called again. */
+/* Process messages and completions, and act on timeouts. Returns the time by which it must be called again. */
 ns_t serve_poll(struct serve *s, ns_t now);
 /* Number of clients being served. */
 unsigned serve_active(const struct serve *s);
@@ -118,7 +121,7 @@ unsigned serve_active(const struct serve *s);
 uint64_t serve_messages(const struct serve *s, const struct serve_session *session);
 /* Messages of a session with wrong data. */
 uint64_t serve_wrong(const struct serve_session *s);
-/* "WRITE", ... */
+/* "WRITE", "READ or atomics", "SEND", "nothing". */
 const char *serve_kind_str(enum serve_kind k);
 /* Callbacks for struct live_config. */
 void serve_request(void *live, const struct cm_conn *c, struct cm_answer *a);

@@ -1,4 +1,4 @@
-/* layer 3 (peers): the out-of-band messages of the server's clients, and the answers to them. */
+/* layer 3 (peers): the out-of-band messages of the server's clients, and the responses to them. */
 #include "gen/peers/pingpong.h"
 #include "gen/peers/serve_impl.h"
 
@@ -6,18 +6,18 @@
 #include <sys/socket.h>
 
 #define RESOLVE_WAIT (500 * NS_PER_MS)
-#define COUNTS_WAIT  (100 * NS_PER_MS) /* after this time without a packet none is on its way */
+#define COUNTS_WAIT  (100 * NS_PER_MS) /* after this time without a packet no message is on its way any more */
 #define ADDRESS_WAIT                                                                                                   \
     (300 * NS_PER_MS) /* after this time without a second address a client of ibv_*_pingpong has none */
 
-/* --- Words as they come over TCP -------------------------------------------------------------- */
+/* --- Messages over TCP ------------------------------------------------------------------------ */
 
 static bool is_hex(uint8_t c)
 {
     return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
 }
 
-size_t word_wanted(const struct serve_session *s)
+size_t msg_wanted(const struct serve_session *s)
 {
     switch (s->stage) {
     case SERVE_VERSION: /* a client of ibv_*_pingpong sends its address first: "0000:..." */
@@ -39,8 +39,8 @@ size_t word_wanted(const struct serve_session *s)
     }
 }
 
-/* The address of the queue pair in the complete message at s->in; false: there is none. */
-static bool named(const struct serve_session *s, uint8_t gid[16])
+/* Whether the complete message at s->in has the address of a queue pair; copies it to `gid`. */
+static bool names_address(const struct serve_session *s, uint8_t gid[16])
 {
     struct perftest_keys k;
     struct pingpong_addr a;
@@ -61,29 +61,29 @@ static bool asks_counts(const struct serve_session *s, const struct perftest_key
     return s->mark.ours && k->lid == PERFTEST_COUNTS;
 }
 
-/* Whether the client asks how many messages the server received while some may still be on their way. */
+/* Whether the client requests the number of messages that the server received while some may still be on their way. */
 static bool awaits_messages(const struct serve *v, const struct serve_session *s, ns_t now)
 {
     struct perftest_keys k;
 
     return s->stage == SERVE_KEYS && s->got == PERFTEST_TEXT && perftest_keys_get(&k, (const char *)s->in) &&
            asks_counts(s, &k) && serve_messages(v, s) < k.vaddr &&
-           now - (s->heard > s->asked ? s->heard : s->asked) < COUNTS_WAIT;
+           now - (s->last_rx > s->resolve_from ? s->last_rx : s->resolve_from) < COUNTS_WAIT;
 }
 
-bool word_ripe(struct serve *v, struct serve_session *s, ns_t now)
+bool msg_is_ready(struct serve *v, struct serve_session *s, ns_t now)
 {
     uint8_t gid[16];
 
-    if (s->asked == 0) {
-        s->asked = now;
-        s->ask_again = 0;
+    if (s->resolve_from == 0) {
+        s->resolve_from = now;
+        s->resolve_next = 0;
     }
     if (awaits_messages(v, s, now))
         return false;
-    if (named(s, gid) && !live_ask(v->live, gid, &s->ask_again) && now - s->asked < RESOLVE_WAIT)
+    if (names_address(s, gid) && !live_ask(v->live, gid, &s->resolve_next) && now - s->resolve_from < RESOLVE_WAIT)
         return false;
-    s->asked = 0;
+    s->resolve_from = 0;
     return true;
 }
 
@@ -141,7 +141,7 @@ static enum serve_kind kind_of(const struct serve_session *s, const struct perft
     return k->rkey == 0 ? SERVE_SEND : reads ? SERVE_READ : SERVE_WRITE;
 }
 
-static void tell(struct serve_session *s, const struct perftest_keys *own, ns_t now)
+static void send_keys(struct serve_session *s, const struct perftest_keys *own, ns_t now)
 {
     char text[PERFTEST_TEXT];
 
@@ -154,8 +154,8 @@ static void tell(struct serve_session *s, const struct perftest_keys *own, ns_t 
     }
 }
 
-/* After the data. */
-static void tell_counts(struct serve *v, struct serve_session *s, const struct serve_qp *q, ns_t now)
+/* After the data: send another rdmagen the number of messages received. */
+static void send_counts(struct serve *v, struct serve_session *s, const struct serve_qp *q, ns_t now)
 {
     struct perftest_keys k = q->own;
     uint64_t wrong = serve_wrong(s);
@@ -163,8 +163,8 @@ static void tell_counts(struct serve *v, struct serve_session *s, const struct s
     k.lid = PERFTEST_COUNTS;
     k.vaddr = serve_messages(v, s);
     k.rkey = wrong < UINT32_MAX ? (uint32_t)wrong : UINT32_MAX;
-    s->told++;
-    tell(s, &k, now);
+    s->n_keys++;
+    send_keys(s, &k, now);
 }
 
 /* Keys of a new queue pair, or of a known one. */
@@ -172,12 +172,12 @@ static void keys(struct serve *v, struct serve_session *s, const struct perftest
 {
     struct serve_qp *q = find(s, k->qpn);
 
-    if (s->cm && k->qpn == 0) { /* without a queue pair: before and after they are connected */
-        tell(s, &(struct perftest_keys){0}, now);
+    if (s->cm && k->qpn == 0) { /* no queue pair: exchanged before and after they are connected */
+        send_keys(s, &(struct perftest_keys){0}, now);
         return;
     }
     if (q && asks_counts(s, k)) {
-        tell_counts(v, s, q, now);
+        send_counts(v, s, q, now);
         return;
     }
     if (k->qpn == 0 || (!q && s->cm)) {
@@ -194,15 +194,15 @@ static void keys(struct serve *v, struct serve_session *s, const struct perftest
         return;
     q->peer = *k;
     s->kind = kind_of(s, k);
-    s->told++;
-    s->told_at = now;
+    s->n_keys++;
+    s->keys_at = now;
     sqp_ready(v, s, q, now);
-    tell(s, &q->own, now);
+    send_keys(s, &q->own, now);
 }
 
-/* Send the addresses of the first `n` queue pairs, zeros for those that do not exist; the client starts its messages.
- */
-static void tell_addresses(struct serve_session *s, unsigned n, ns_t now)
+/* Send the addresses of the first `n` queue pairs, zeros for those that do not exist; the client then starts its
+ * messages. */
+static void send_addresses(struct serve_session *s, unsigned n, ns_t now)
 {
     static const struct perftest_keys none;
     char text[PINGPONG_QPS][PINGPONG_TEXT];
@@ -217,10 +217,10 @@ static void tell_addresses(struct serve_session *s, unsigned n, ns_t now)
     s->stage = SERVE_PINGPONG;
 }
 
-void word_silence(struct serve_session *s, ns_t now)
+void msg_timeout(struct serve_session *s, ns_t now)
 {
-    if (s->stage == SERVE_ADDRESSES && s->told == 1 && s->got == 0 && now - s->told_at >= ADDRESS_WAIT)
-        tell_addresses(s, 1, now);
+    if (s->stage == SERVE_ADDRESSES && s->n_keys == 1 && s->got == 0 && now - s->keys_at >= ADDRESS_WAIT)
+        send_addresses(s, 1, now);
 }
 
 /* Addresses of ibv_*_pingpong: of one queue pair, or of PINGPONG_QPS, zero for the unused ones. */
@@ -230,13 +230,13 @@ static void address(struct serve *v, struct serve_session *s, const uint8_t *p, 
     struct serve_qp *q = NULL;
     struct pingpong_addr a;
 
-    if (!pingpong_addr_get(&a, (const char *)p) || (!a.qpn && !s->told)) {
+    if (!pingpong_addr_get(&a, (const char *)p) || (!a.qpn && !s->n_keys)) {
         session_fail(s, "its address cannot be read");
         return;
     }
     s->stage = SERVE_ADDRESSES;
-    s->told++;
-    s->told_at = now;
+    s->n_keys++;
+    s->keys_at = now;
     s->mtu = v->live->mtu;
     s->kind = SERVE_SEND;
     s->answering = true;
@@ -251,13 +251,13 @@ static void address(struct serve *v, struct serve_session *s, const uint8_t *p, 
         sqp_connect(v, s, q, now);
     if (q && !*s->why)
         sqp_ready(v, s, q, now);
-    if (!*s->why && s->told == PINGPONG_QPS)
-        tell_addresses(s, PINGPONG_QPS, now);
+    if (!*s->why && s->n_keys == PINGPONG_QPS)
+        send_addresses(s, PINGPONG_QPS, now);
 }
 
-/* --- All words -------------------------------------------------------------------------------- */
+/* --- All messages ----------------------------------------------------------------------------- */
 
-/* In SERVE_KEYS. */
+/* A message in SERVE_KEYS. */
 static void after_mtu(struct serve *v, struct serve_session *s, const uint8_t *p, size_t len, ns_t now)
 {
     struct perftest_keys k;
@@ -268,16 +268,16 @@ static void after_mtu(struct serve *v, struct serve_session *s, const uint8_t *p
     } else if (!s->cm && len == PERFTEST_TEXT && perftest_keys_get(&k, (const char *)p)) {
         keys(v, s, &k, now);
     } else if (len == PERFTEST_VALUE) {
-        reply(s, p, len, now); /* a value of the report; the client ignores it in the answer */
+        reply(s, p, len, now); /* a value of the report, returned as it is: the client ignores it */
     } else if (!s->cm && len == PERFTEST_DONE) {
         reply(s, "done", PERFTEST_DONE, now);
-        session_over(s, s->told >= 3, now);
+        session_over(s, s->n_keys >= 3, now);
     } else {
         session_fail(s, "its message cannot be parsed");
     }
 }
 
-void word_take(struct serve *v, struct serve_session *s, const uint8_t *p, size_t len, ns_t now)
+void msg_take(struct serve *v, struct serve_session *s, const uint8_t *p, size_t len, ns_t now)
 {
     static const uint8_t buffers[PERFTEST_INT] = {0, 0, 16, 0}, line[PERFTEST_INT] = {0, 0, 0, 64};
     static const uint8_t lengths[] = {[SERVE_VERSION] = PERFTEST_VERSION,
@@ -285,9 +285,9 @@ void word_take(struct serve *v, struct serve_session *s, const uint8_t *p, size_
                                       [SERVE_LINE] = PERFTEST_INT,
                                       [SERVE_MTU] = PERFTEST_MTU};
 
-    if (now - s->heard > s->slowest)
-        s->slowest = now - s->heard;
-    s->heard = now;
+    if (now - s->last_rx > s->slowest)
+        s->slowest = now - s->last_rx;
+    s->last_rx = now;
     if (s->stage == SERVE_PINGPONG)
         return; /* "done": no content */
     if (!s->cm && len == PINGPONG_TEXT && (s->stage == SERVE_VERSION || s->stage == SERVE_ADDRESSES)) {
@@ -306,11 +306,11 @@ void word_take(struct serve *v, struct serve_session *s, const uint8_t *p, size_
     }
 }
 
-struct serve_session *word_awaits_qp(struct serve *v, const uint8_t gid[16])
+struct serve_session *msg_awaits_qp(struct serve *v, const uint8_t gid[16])
 {
     for (unsigned i = 0; i < SERVE_SESSIONS; i++) {
         struct serve_session *s = &v->session[i];
-        if (s->used && s->cm && s->stage == SERVE_KEYS && s->told == 0 && !*s->why && memcmp(s->gid, gid, 16) == 0)
+        if (s->used && s->cm && s->stage == SERVE_KEYS && s->n_keys == 0 && !*s->why && memcmp(s->gid, gid, 16) == 0)
             return s;
     }
     return NULL;

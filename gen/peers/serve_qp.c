@@ -7,11 +7,12 @@
 #define RECV_BYTES (8u << 20) /* memory for the receives of one queue pair */
 #define RECVS_MIN  2
 #define RECVS_MAX  512
-#define READS      128               /* READs and atomics outstanding, as responder: perftest requests as many */
-#define GUESS_WAIT (100 * NS_PER_MS) /* after this time without a second message the client may wait for an answer */
-#define GUESS_READ                                                                                                     \
-    (3 * NS_PER_S)    /* after this time without a packet the client waits for our WRITE, and does not READ */
-#define GUESS_SLOW 10 /* or this many times its longest time for a message, if that is more */
+#define READS      128 /* READs and atomics outstanding, as responder: perftest requests as many */
+/* after this time without a second message the client may be waiting for an answer */
+#define GUESS_WAIT (100 * NS_PER_MS)
+/* after this time without a packet the client waits for our WRITE, rather than being about to READ */
+#define GUESS_READ (3 * NS_PER_S)
+#define GUESS_SLOW 10                  /* or this many times the session's `slowest`, if that is longer */
 #define WR_SENT    (UINT64_C(1) << 63) /* wr_id: session, queue pair, slot */
 
 static uint64_t wr_id(const struct serve *v, const struct serve_session *s, const struct serve_qp *q)
@@ -142,7 +143,7 @@ void sqp_connect(struct serve *v, struct serve_session *s, struct serve_qp *q, n
         session_fail(s, "its queue pair cannot be connected: %s", strerror(-r));
 }
 
-/* Receives were posted, with result `err`. */
+/* Check the result of posting receives. */
 static void posted(struct serve_session *s, int err)
 {
     if (err < 0)
@@ -220,11 +221,11 @@ static void message(struct serve *v, struct serve_session *s, struct serve_qp *q
         answer(v, s, q, WR_SEND, len, now);
 }
 
-/* The trial answer to the first message has completed. */
-static void tried(struct serve *v, struct serve_session *s, struct serve_qp *q, bool well, ns_t now)
+/* The answer on trial has completed; `good`: successfully. */
+static void trial_done(struct serve *v, struct serve_session *s, struct serve_qp *q, bool good, ns_t now)
 {
-    s->trying = false;
-    if (!well) /* the reason has been reported */
+    s->on_trial = false;
+    if (!good) /* the reason has been reported */
         return;
     s->answering = true;
     if (q->received > q->answered) /* the next message arrived before the ACK */
@@ -241,8 +242,8 @@ void sqp_poll(struct serve *v, ns_t now)
         bool sent = wc.wr_id & WR_SENT;
         if (!s->used || i >= s->n_qps || s->stage == SERVE_OVER || verbs_qp_num(v->verbs, s->qp[i].qp) != wc.qpn)
             continue; /* of a session that has ended */
-        if (sent && s->trying)
-            tried(v, s, &s->qp[i], wc.status == WC_SUCCESS, now);
+        if (sent && s->on_trial)
+            trial_done(v, s, &s->qp[i], wc.status == WC_SUCCESS, now);
         else if (wc.status == WC_SUCCESS && !sent)
             message(v, s, &s->qp[i], &wc, now);
         else if (wc.status != WC_SUCCESS && !s->qp[i].gone)
@@ -259,16 +260,16 @@ uint64_t sqp_payload(const struct serve *v, const struct serve_session *s)
     return n;
 }
 
-/* Packets without payload have arrived: the supposed WRITEs are READs or atomics, one at a time; unless payload
- * follows: then the first packets were lost or corrupted. */
+/* Packets without payload have arrived: the assumed WRITEs are READs or atomics, one at a time. If payload follows,
+ * they are WRITEs after all: the first packets were lost or corrupted. */
 static void find_kind(struct serve_session *s)
 {
     if (s->kind == SERVE_WRITE && !s->answering && s->progress && s->bytes == 0) {
         s->kind = SERVE_READ;
-        s->guessed = true;
-    } else if (s->guessed && s->bytes) {
+        s->kind_guessed = true;
+    } else if (s->kind_guessed && s->bytes) {
         s->kind = SERVE_WRITE;
-        s->guessed = false;
+        s->kind_guessed = false;
     }
 }
 
@@ -278,7 +279,7 @@ static bool waits_for_write(const struct serve *v, const struct serve_session *s
 {
     ns_t guess = GUESS_SLOW * s->slowest;
 
-    if (s->kind != SERVE_WRITE || s->answering || s->told != 4 || s->progress)
+    if (s->kind != SERVE_WRITE || s->answering || s->n_keys != 4 || s->progress)
         return false;
     if (s->mark.ours)
         return s->mark.latency;
@@ -286,14 +287,14 @@ static bool waits_for_write(const struct serve *v, const struct serve_session *s
         guess = GUESS_READ;
     if (guess > v->config.wait / 2)
         guess = v->config.wait / 2;
-    return now - s->told_at >= guess;
+    return now - s->keys_at >= guess;
 }
 
 /* Whether the sender of a first message may wait for an answer. */
 static bool may_wait_for_answer(const struct serve_session *s, const struct serve_qp *q, ns_t now)
 {
-    return s->kind == SERVE_SEND && !s->mark.ours && !s->answering && !s->trying && s->told == 4 && q->received == 1 &&
-           q->answered == 0 && now - q->arrived >= GUESS_WAIT;
+    return s->kind == SERVE_SEND && !s->mark.ours && !s->answering && !s->on_trial && s->n_keys == 4 &&
+           q->received == 1 && q->answered == 0 && now - q->arrived >= GUESS_WAIT;
 }
 
 static void work_alone(struct serve *v, struct serve_session *s, struct serve_qp *q, ns_t now)
@@ -308,10 +309,11 @@ static void work_alone(struct serve *v, struct serve_session *s, struct serve_qp
         s->answering = true;
         answer(v, s, q, WR_RDMA_WRITE, write_size(v, s), now);
     } else if (may_wait_for_answer(s, q, now)) {
-        s->trying = true;
+        s->on_trial = true;
         answer(v, s, q, WR_SEND, q->len, now);
-    } else if (s->trying && verbs_qp_counters(v->verbs, q->qp).rnr_nak_retry_err) {
-        s->trying = false; /* a client that waits for an answer has posted a receive: this one only sends */
+    } else if (s->on_trial && verbs_qp_counters(v->verbs, q->qp).rnr_nak_retry_err) {
+        /* RNR: a client that waits for an answer would have posted a receive, so this one only sends */
+        s->on_trial = false;
         verbs_qp_hold(v->verbs, q->qp, NS_NEVER);
     }
 }
@@ -325,7 +327,7 @@ void sqp_work(struct serve *v, struct serve_session *s, ns_t now)
     s->bytes = sqp_payload(v, s);
     if (progress != s->progress) {
         s->progress = progress;
-        s->heard = now;
+        s->last_rx = now;
     }
     find_kind(s);
     if (s->n_qps == 1)

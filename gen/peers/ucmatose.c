@@ -90,7 +90,7 @@ void matose_free(struct matose *m)
     *m = (struct matose){.qp = -1, .cq = -1, .ah = -1};
 }
 
-/* `n` receives were posted, with result `err`. */
+/* Check the result of posting `n` receives. */
 static void posted(struct matose *m, uint32_t n, int err)
 {
     if (err < 0)

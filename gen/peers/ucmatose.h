@@ -25,14 +25,14 @@ struct matose_config {
     uint32_t recvs; /* receives posted together; 0: `count` */
     /* UD, passive side: path to the sender of a datagram; false: not known. */
     bool (*path)(void *user, const uint8_t gid[16], struct av *av);
-    void *user;
+    void *user; /* argument of path() */
 };
 
 struct matose {
     struct matose_config cfg;
     struct verbs *verbs;
-    int qp, cq, ah;
-    uint32_t pd, key;
+    int qp, cq, ah;               /* handles; ah: of UD */
+    uint32_t pd, key;             /* protection domain and L_Key of `mem` */
     uint32_t peer_qpn, peer_qkey; /* UD */
     struct receives receives;     /* in mem, after the message to send */
     uint32_t recvs;               /* receives posted so far */
@@ -47,6 +47,7 @@ struct matose {
 
 /* Create the queue pair (in RESET) and buffers. 0 or a negative errno; call matose_free() in either case. */
 int matose_init(struct matose *m, struct verbs *verbs, const struct matose_config *cfg);
+/* Free the queue pair and buffers; also after matose_init() failed. */
 void matose_free(struct matose *m);
 /* Post the receives, once the queue pair has left RESET. */
 void matose_ready(struct matose *m, ns_t now);
