@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* All texts of one file together; more is not kept. */
+/* Bytes of all texts of one file, at most; further ones are not kept. */
 #define TEXT_TOTAL_MAX ((size_t)4 << 20)
 
 void cap_error_line(const struct cap_error *e, struct buf *out)

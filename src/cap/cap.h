@@ -1,4 +1,4 @@
-/* layer 1 (io): capture files and live capture, one frame after another. */
+/* layer 1 (io): reading capture files and live captures, frame by frame. */
 #ifndef RDMATRACE_CAP_H
 #define RDMATRACE_CAP_H
 
@@ -18,16 +18,16 @@ enum cap_format {
 /* How a file is packed. */
 enum cap_compression { CAP_PLAIN, CAP_GZIP, CAP_ZSTD };
 
-/* Bytes of a file that are read at once where nothing else is asked for. */
+/* Bytes of a file that are read at a time by default. */
 #define CAP_BUFFER ((size_t)256 << 10)
 
 /* Choices at cap_open(); all zero is the default. */
 struct cap_opts {
-    size_t buffer; /* bytes read at once, at least 4; 0: CAP_BUFFER. Give less when many files are open at once */
-    /* Called, if not NULL, before bytes that were handed out move or vanish: until then the data of all frames read so
-     * far stay where they are, although `struct frame` promises it only until the next frame. Not called for comments
-     * and options. */
+    size_t buffer; /* bytes read at a time, at least 4; 0: CAP_BUFFER. Set it lower if many files are open at a time */
+    /* Called, if not NULL, before data of earlier frames move or vanish. Until then the data of all frames read so far
+     * are valid, although `struct frame` promises it only until the next frame. Not called for comments and options. */
     void (*moving)(void *user);
+    /* Argument of moving(). */
     void *user;
 };
 
@@ -41,16 +41,17 @@ struct cap_error {
     bool unpacked;    /* the offset counts bytes after decompression */
     char msg[200];    /* what was expected and what was there; one line, no newline */
 };
-/* The whole line: "trace.pcap: byte 1240, frame 17: packet record of 1516 bytes, the file ends after 812". */
+/* Append the error as one line: "trace.pcap: byte 1240, frame 17: packet record of 1516 bytes, the file ends after
+ * 812". */
 void cap_error_line(const struct cap_error *e, struct buf *out);
 
-/* Text in a file's description is at most this long, the rest is cut. */
+/* Bytes of a text in the file's description, at most; the rest is cut. */
 #define CAP_TEXT_MAX 1024
-/* More interfaces than this in one file are taken for an attack. */
+/* Interfaces of one file, at most: a file with more is refused as hostile. */
 #define CAP_IFACES_MAX 65536
 
-/* An interface on which frames were captured. Other formats than pcapng have exactly one. Texts are UTF-8 as found in
- * the file (untrusted: escape before printing), terminated, NULL if absent. */
+/* An interface on which frames were captured. Only pcapng and ERF have more than one. Texts are UTF-8 as found in the
+ * file (untrusted: escape before printing), terminated by NUL, NULL if absent. */
 struct cap_iface {
     uint16_t linktype;   /* enum linktype or another registered value */
     uint8_t fcs_len;     /* bytes of frame check sequence that end each frame, 0 if none or unknown */
@@ -65,48 +66,50 @@ struct cap_iface {
     char *filter;        /* if_filter, when it is a string */
     char *os;            /* if_os */
     uint64_t speed;      /* if_speed in bits per second, 0 if absent */
-    uint64_t received;   /* isb_ifrecv: frames received, of the last statistics block so far; 0 if absent */
-    uint64_t dropped;    /* isb_ifdrop: frames dropped by the interface, likewise */
-    uint64_t os_dropped; /* isb_osdrop: frames dropped by the operating system, likewise */
-    bool has_drops;      /* dropped or os_dropped was in the file: 0 is then a statement, not ignorance */
+    uint64_t received;   /* isb_ifrecv of the latest statistics block: frames received; 0 if absent */
+    uint64_t dropped;    /* isb_ifdrop, likewise: frames dropped by the interface */
+    uint64_t os_dropped; /* isb_osdrop, likewise: frames dropped by the operating system */
+    bool has_drops;      /* the file states dropped or os_dropped, so that 0 means none */
     /* How the reader turns a time stamp into ns: (ts * mul) / div, or (ts * mul) >> shift if shift is not 0. */
     uint64_t ts_mul, ts_div;
     uint8_t ts_shift;
 };
 
-/* What is known of a file so far; grows as the file is read. */
+/* Information about a file; it grows while the file is read. */
 struct cap_info {
     enum cap_format format;
     enum cap_compression compression;
-    bool big_endian;                /* byte order of the file (pcapng: of the current section) */
-    bool nanoseconds;               /* pcap: time stamps are of nanoseconds */
-    const struct cap_iface *ifaces; /* by frame.iface; moves when interfaces are added, so do not keep it */
-    uint32_t n_ifaces;
+    bool big_endian;  /* byte order of the file (pcapng: of the current section) */
+    bool nanoseconds; /* pcap: time stamps are of nanoseconds */
+    /* by frame.iface; do not keep the pointer: the array moves when interfaces are added */
+    const struct cap_iface *ifaces;
+    uint32_t n_ifaces;   /* of `ifaces` */
     uint32_t n_sections; /* pcapng: sections so far, else 1 */
     /* Options of the current section header (pcapng), NULL if absent. */
     char *hardware, *os, *app, *comment;
-    uint64_t size;     /* bytes of the file (packed), 0 if unknown: a pipe, a live capture */
-    uint64_t consumed; /* bytes of it that were read (packed; a little ahead of the frames for compressed files) */
-    uint64_t frames;   /* frames delivered */
+    uint64_t size; /* bytes of the file (packed), 0 if unknown: a pipe, a live capture */
+    /* bytes of the packed file that were read; of a compressed file a little more than the frames took */
+    uint64_t consumed;
+    uint64_t frames; /* frames delivered */
 };
 
 struct cap;
 
-/* Open a capture file; "-" is standard input. Format and compression are found by content. `file_index` becomes
+/* Open a capture file; "-" is standard input. Format and compression are recognised by content. `file_index` becomes
  * frame.file. `opts` may be NULL. 0 with *out set, or a negative errno with *err filled (err->file is then `path`
  * itself or a constant). `path` must stay valid until cap_close(). */
 int cap_open(struct cap **out, const char *path, uint16_t file_index, const struct cap_opts *opts,
              struct cap_error *err);
 
-/* The next frame: 1 with *f filled, 0 at the end, a negative errno when the file cannot be read further (see
- * cap_error(); repeated calls repeat it). All frames before the bad place have been delivered. *f points into memory of
- * the cap, valid until the next call. */
+/* Read the next frame: 1 with *f filled, 0 at the end, a negative errno if the file cannot be read further (see
+ * cap_error(); further calls return it again). All frames before the error have been delivered. The data of *f are in
+ * memory of the cap, valid until the next call. */
 int cap_next(struct cap *c, struct frame *f);
 
-/* After cap_next() failed: why. */
+/* Why cap_next() failed; err->err is 0 if it did not. */
 const struct cap_error *cap_error(const struct cap *c);
 
-/* What is known so far, see struct cap_info. */
+/* Information so far; valid until the next call of cap_next(). */
 const struct cap_info *cap_info(struct cap *c);
 
 /* Release everything; NULL is allowed. */

@@ -1,4 +1,4 @@
-/* layer 1 (io): what the readers of the formats share. Only src/cap/ includes this. */
+/* layer 1 (io): internal: shared by the readers of the formats. */
 #ifndef RDMATRACE_CAP_IMPL_H
 #define RDMATRACE_CAP_IMPL_H
 
@@ -7,26 +7,27 @@
 
 struct cap {
     struct source src;
-    int (*next)(struct cap *, struct frame *); /* the format's half of cap_next() */
-    void (*close)(struct cap *);               /* the format's half of cap_close(), or NULL */
+    int (*next)(struct cap *, struct frame *); /* the format's part of cap_next() */
+    void (*close)(struct cap *);               /* the format's part of cap_close(), or NULL */
     uint64_t frames;                           /* frames delivered */
-    uint16_t file;                             /* becomes frame.file */
+    uint16_t file;                             /* value of frame.file */
     bool swap;                                 /* integers of the file are big-endian */
-    struct cap_iface *ifaces;
-    uint32_t n_ifaces, ifaces_cap;
-    size_t text;            /* bytes of text kept, bounded by TEXT_TOTAL_MAX */
-    uint32_t record_head;   /* pcap: bytes of a record's header */
-    uint32_t ts_unit;       /* pcap: ns per unit of the fraction */
-    uint8_t lens_swapped;   /* pcap 2.2 and older: 1, the record's lengths are the other way round; 2.3: 2, perhaps */
+    struct cap_iface *ifaces;                  /* all interfaces so far */
+    uint32_t n_ifaces, ifaces_cap;             /* used, allocated */
+    size_t text;                               /* bytes of text kept, at most TEXT_TOTAL_MAX */
+    uint32_t record_head;                      /* pcap: bytes of a record's header */
+    uint32_t ts_unit;                          /* pcap: ns per unit of the fraction */
+    /* captured and original length of a record are swapped: 1: yes, pcap 2.2 and older; 2: perhaps, pcap 2.3 */
+    uint8_t lens_swapped;
     uint32_t section_first; /* pcapng: first interface of the section */
-    uint8_t erf_ports[4];   /* ERF: interface of each port of the capturing card, counted from 1; 0: not seen yet */
-    void *live;             /* live capture: its state */
+    uint8_t erf_ports[4];   /* ERF: interface of each port of the capturing card, plus 1; 0: not seen yet */
+    void *live;             /* state of a live capture */
     struct cap_info info;
-    struct cap_error error; /* error.err is 0 until cap_next() failed */
+    struct cap_error error; /* error.err is 0 until cap_next() fails */
 };
 
-/* Formats. Each looks at the first bytes: 1 and c->next set if the file is of its format, 0 if it is another, negative
- * errno (see cap_fail()) if it is of this format and bad. */
+/* Recognise a format by the first bytes: 1 and c->next set; 0: another format; negative errno (see cap_fail()): a bad
+ * file of this format. */
 int pcap_begin(struct cap *c);
 int pcapng_begin(struct cap *c);
 int erf_begin(struct cap *c);
@@ -34,22 +35,23 @@ int erf_begin(struct cap *c);
 /* Time stamp of the ERF record at `h` (8 bytes are read). */
 ns_t erf_time(const uint8_t *h);
 /* Interface of the ERF record at `h` (16 bytes are read): each port of the card is one, in the order of their first
- * records. The first interface must be there already. */
+ * records. Interface 0 must exist. */
 uint32_t erf_iface(struct cap *c, const uint8_t *h);
 
-/* Remember why reading ends at byte `offset`, and return the negative errno for it. A file that shrank under the reader
- * explains everything: that is then the reason given. */
+/* Set c->error: reading ends at byte `offset`. Returns the negative errno. If the file shrank while it was read, that
+ * is the reason given. */
 int cap_fail(struct cap *c, uint64_t offset, const char *fmt, ...) PRINTF_LIKE(3, 4);
-/* The record at the next byte is cut short: "`what` of `need` bytes, the file ends after N". At the exact end of the
- * file with `end_is_fine`: 0. */
+/* The record at the next byte is truncated: fail with "`what` of `need` bytes, the file ends after N". At the exact end
+ * of the file with `end_is_fine`: 0. */
 int cap_short(struct cap *c, bool end_is_fine, const char *what, uint64_t need);
 
-/* A new zeroed interface; NULL when there are too many or no memory (cap_fail() was called with `offset`). */
+/* Add a zeroed interface; NULL if there are too many or no memory (after cap_fail() with `offset`). */
 struct cap_iface *cap_iface_add(struct cap *c, uint64_t offset);
-/* A terminated copy of text from the file, or NULL if there is none or too much of it. Replaces *old. */
+/* Set *old, which is freed, to a copy of a text in the file, terminated by NUL; NULL if it is empty or too much text is
+ * kept. */
 void cap_text(struct cap *c, char **old, const uint8_t *p, size_t n);
 
-/* Fill in the next frame, but for ts and data. The record begins at the next byte. */
+/* Fill *f except for ts and data, for the record at the next byte. */
 ALWAYS_INLINE void cap_frame(struct cap *c, struct frame *f, uint32_t iface, uint32_t caplen, uint32_t len)
 {
     const struct cap_iface *i = &c->ifaces[iface];

@@ -7,7 +7,7 @@
 #define ERF_META     27
 #define ERF_PAD      48
 #define ERF_TYPE_MAX 33
-/* Bytes that are looked at to recognise the format. */
+/* Bytes examined to recognise the format. */
 #define ERF_PROBE 65536
 
 /* Record header: time stamp 8 (little-endian, 32.32 fixed-point seconds), type 1 (bit 7: extension headers follow),
@@ -44,7 +44,7 @@ uint32_t erf_iface(struct cap *c, const uint8_t *h)
         return c->erf_ports[port] - 1u;
     for (unsigned k = 0; k < ARRAY_LEN(c->erf_ports); k++)
         known += c->erf_ports[k] != 0;
-    if (known) { /* the first port takes the first interface */
+    if (known) { /* the first port uses interface 0 */
         i = cap_iface_add(c, source_offset(&c->src));
         if (!i)
             return 0;
@@ -62,7 +62,7 @@ static bool erf_is_ethernet(uint8_t type)
     return type == 2 || type == 11 || type == 16 || type == 20;
 }
 
-/* Bytes before the packet of a record that is all at hand, or more than rlen if the extension headers do not fit. */
+/* Bytes before the packet in a record; more than rlen if the extension headers do not fit. */
 static uint32_t erf_lead(const struct erf *e, const uint8_t *h)
 {
     uint32_t lead = ERF_HEADER;
@@ -91,7 +91,7 @@ static int erf_next(struct cap *c, struct frame *f)
         if (e.type != ERF_PAD)
             break;
     }
-    /* Padding behind the packet is left out, as it is where ERF records are found in pcap files. */
+    /* Padding after the packet is left out, as in pcap files with ERF records. */
     uint32_t len = e.type == ERF_META ? e.rlen : erf_lead(&e, h) + e.wlen;
     cap_frame(c, f, e.type == ERF_META ? 0 : erf_iface(c, h), min_u32(e.rlen, len), len);
     f->ts = erf_time(h);
@@ -101,8 +101,8 @@ static int erf_next(struct cap *c, struct frame *f)
     return 1;
 }
 
-/* Whether the record at `h`, of which `n` bytes are at hand, can be one: a known type, lengths that agree, a time that
- * does not run backwards by more than a second. *ts is the time of the record before. */
+/* Whether the record at `h`, of which `n` bytes are in the buffer, is plausible: a known type, lengths that agree, a
+ * time at most a second earlier than the one before. *ts is the time of the record before, and set to this one's. */
 static bool erf_plausible(const uint8_t *h, size_t n, uint64_t *ts)
 {
     struct erf e = erf_header(h);
@@ -117,12 +117,12 @@ static bool erf_plausible(const uint8_t *h, size_t n, uint64_t *ts)
     if (n < e.rlen)
         return true;
     uint32_t lead = erf_lead(&e, h);
-    /* At most padding to 8 bytes and a check sequence may follow the packet; meta records count their length
-     * otherwise. */
+    /* At most padding to 8 bytes and a check sequence may follow the packet; the length field of meta records means
+     * something else. */
     return lead <= e.rlen && (e.type == ERF_META || e.rlen - lead <= e.wlen + 16u);
 }
 
-/* There is no magic number: every record in the first bytes must be plausible, and one of them whole. */
+/* ERF has no magic number: every record in the first bytes must be plausible, and at least one complete. */
 int erf_begin(struct cap *c)
 {
     source_peek(&c->src, ERF_PROBE);

@@ -1,4 +1,4 @@
-/* layer 1 (io): live capture and capture filters, through libpcap. */
+/* layer 1 (io): live capture and capture filters, by libpcap. */
 #include "src/cap/live.h"
 #include "src/cap/cap_impl.h"
 
@@ -11,23 +11,25 @@
 #include <time.h>
 #include <unistd.h>
 
-/* The kernel holds frames back until it has filled a block of the ring with them, at most for this long. */
+/* ms for which the kernel delays frames at most, until a block of its ring is full */
 #define WAIT_MS 100
-/* Link types for which one filter is compiled. */
+/* Link types for which one filter is compiled, at most. */
 #define FILTER_PROGRAMS 8
-/* The name by which libpcap knows raw IP (LINK_RAW) differs from the file's number. */
+/* libpcap's DLT of raw IP, which differs from the value in files (LINK_RAW). */
 #define PCAP_RAW 12
 
 struct live {
     pcap_t *pcap;
     bool nano;
-    bool polls;               /* libpcap returns at once where there is no frame, and we wait; else it waits itself */
+    bool polls;               /* libpcap never waits for frames, live_wait() does; else libpcap waits */
     void (*idle)(void *user); /* as in struct cap_live_opts */
     void *user;
     volatile sig_atomic_t stop; /* cap_live_break() was called */
-    ns_t last;                  /* then: when that was noticed, by the clock of the frames' times; 0 before */
-    ns_t deadline;              /* and by when all frames before have come, by the monotonic clock */
-    bool ended;                 /* cap_next() returns 0 from now on */
+    /* after cap_live_break(): when it was noticed, by the clock of the frames' times; 0 before */
+    ns_t last;
+    /* after cap_live_break(): when all earlier frames have arrived, by the monotonic clock */
+    ns_t deadline;
+    bool ended; /* cap_next() returns 0 from now on */
 };
 
 static int dlt_of(uint16_t linktype)
@@ -78,7 +80,7 @@ static void live_idle(struct live *l)
         l->idle(l->user);
 }
 
-/* There is no frame: wait for some. */
+/* No frame has arrived: wait for some. */
 static void live_wait(struct live *l)
 {
     struct pollfd p = {.fd = pcap_get_selectable_fd(l->pcap), .events = POLLIN};
@@ -86,11 +88,11 @@ static void live_wait(struct live *l)
     l->ended |= l->last && live_clock(CLOCK_MONOTONIC) >= l->deadline;
     if (!l->ended && l->polls) {
         live_idle(l);
-        poll(&p, 1, WAIT_MS); /* not for ever: cap_live_break() may come just before */
+        poll(&p, 1, WAIT_MS); /* not without limit: cap_live_break() may be called just before */
     }
 }
 
-/* All frames that came before cap_live_break() are delivered. */
+/* Delivers all frames that arrived before cap_live_break(), then 0. */
 static int live_next(struct cap *c, struct frame *f)
 {
     struct live *l = c->live;
@@ -145,7 +147,7 @@ static int live_errno(int status)
     }
 }
 
-/* An RDMA device of this host that libpcap does not know: it lacks its module for them. */
+/* Whether it is an RDMA device of this host; libpcap refuses one if it was built without rdmasniff. */
 static bool live_is_rdma(const char *iface)
 {
     char path[128];
@@ -186,7 +188,7 @@ static int live_activate(struct cap *c, const char *iface, const struct cap_live
     pcap_set_snaplen(l->pcap, (int)(o->snaplen && o->snaplen < FRAME_MAX ? o->snaplen : FRAME_MAX));
     pcap_set_promisc(l->pcap, !o->no_promisc);
     pcap_set_timeout(l->pcap, WAIT_MS);
-    /* Immediate mode has a slot of the snap length for each frame, which are few; else frames lie behind each other. */
+    /* In immediate mode the ring has a slot of the snap length for each frame, so few slots; else frames are packed. */
     pcap_set_immediate_mode(l->pcap, o->no_wait);
     if (o->buffer)
         pcap_set_buffer_size(l->pcap, (int)min_u32(o->buffer, INT32_MAX));
@@ -304,7 +306,7 @@ int cap_live_list(struct buf *out, struct cap_error *err)
 struct cap_filter {
     char *expr;
     uint32_t snaplen;
-    unsigned n, hit; /* compiled programs, and the one used last */
+    unsigned n, hit; /* compiled programs; index of the one used last */
     struct {
         uint16_t linktype;
         struct bpf_program prog;
@@ -312,7 +314,7 @@ struct cap_filter {
     struct cap_error error;
 };
 
-/* Compile for one more link type; negative errno. */
+/* Compile the filter for one more link type; negative errno. */
 static int filter_add(struct cap_filter *filter, uint16_t linktype)
 {
     struct cap_error *e = &filter->error;

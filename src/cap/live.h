@@ -1,4 +1,4 @@
-/* layer 1 (io): live capture and capture filters, through libpcap. */
+/* layer 1 (io): live capture and capture filters, by libpcap. */
 #ifndef RDMATRACE_LIVE_H
 #define RDMATRACE_LIVE_H
 
@@ -6,41 +6,41 @@
 
 /* Choices for live capture; all zero is the default. */
 struct cap_live_opts {
-    uint32_t snaplen;   /* longest captured length, 0: FRAME_MAX */
+    uint32_t snaplen;   /* bytes kept of each frame, 0: FRAME_MAX */
     bool no_promisc;    /* do not switch the interface to promiscuous mode */
-    uint32_t buffer;    /* bytes of the kernel's buffer, 0: libpcap's default */
+    uint32_t buffer;    /* size of the kernel's buffer in bytes, 0: libpcap's default */
     const char *filter; /* capture filter, NULL: everything */
-    bool inbound;       /* not what this host sends */
-    bool no_wait;       /* for cap_live_poll(); frames are not held back to be handed over together */
-    /* Called, if not NULL, whenever cap_next() is about to wait: the time to write what was held back. May call
-     * cap_live_break(). */
+    bool inbound;       /* only frames that this host receives */
+    bool no_wait;       /* for cap_live_poll(); the kernel delivers each frame at once, not in blocks */
+    /* Called, if not NULL, whenever cap_next() is about to wait, e.g. to flush output. May call cap_live_break(). */
     void (*idle)(void *user);
+    /* Argument of idle(). */
     void *user;
 };
 
-/* What the kernel counted since the capture began. */
+/* Counters of the kernel since the capture began. */
 struct cap_live_stats {
     uint64_t received;   /* frames that passed the filter */
-    uint64_t dropped;    /* for want of room in the buffer */
-    uint64_t if_dropped; /* by the interface or its driver */
+    uint64_t dropped;    /* frames dropped because the buffer was full */
+    uint64_t if_dropped; /* frames dropped by the interface or its driver */
 };
 
-/* Capture from an interface of this host. The result works with cap_next() (which waits for a frame, and has it at most
- * 0.1 s after it came), cap_info(), cap_error() and cap_close(). 0 with *out set, or a negative errno with *err filled:
- * -EPERM without the permission, -ENODEV if there is no such interface, -ENOTSUP for an RDMA device if libpcap was
- * built without rdmasniff, -EINVAL for a wrong filter. */
+/* Capture from an interface of this host. Use the result with cap_next() (which waits for a frame, and returns it at
+ * most 0.1 s after its arrival), cap_info(), cap_error() and cap_close(). 0 with *out set, or a negative errno with
+ * *err filled: -EPERM without the permission, -ENODEV if there is no such interface, -ENOTSUP for an RDMA device if
+ * libpcap was built without rdmasniff, -EINVAL for a wrong filter. */
 int cap_live_open(struct cap **out, const char *iface, uint16_t file_index, const struct cap_live_opts *opts,
                   struct cap_error *err);
-/* With no_wait, instead of cap_next(): 1 and the next frame; 0: none is there; a negative errno. *f as of
- * cap_next(). */
+/* With no_wait, in place of cap_next(): 1 with *f filled as by cap_next(); 0: no frame has arrived; a negative
+ * errno. */
 int cap_live_poll(struct cap *c, struct frame *f);
-/* Descriptor to wait for frames at; -1: there is none. */
+/* Descriptor to poll() for frames; -1: there is none. */
 int cap_live_fd(const struct cap *c);
-/* Let cap_next() return 0 soon, after the frames that came before. May be called from a signal handler. */
+/* Make cap_next() return 0 soon, after the frames that arrived before. May be called from a signal handler. */
 void cap_live_break(struct cap *c);
-/* What was dropped so far; its interface in cap_info() tells it from then on as well. 0 or a negative errno. */
+/* Get the counters so far; the interface in cap_info() has them from then on, too. 0 or a negative errno. */
 int cap_live_stats(struct cap *c, struct cap_live_stats *out);
-/* One line for each interface that can be captured from: name, tab, description. 0, or a negative errno with *err
+/* Append a line for each interface that can be captured from: name, tab, description. 0, or a negative errno with *err
  * filled. */
 int cap_live_list(struct buf *out, struct cap_error *err);
 
@@ -51,11 +51,12 @@ struct cap_filter;
  * libpcap's explanation in *err, whose file is "filter". */
 int cap_filter_compile(struct cap_filter **out, const char *expr, uint16_t linktype, uint32_t snaplen,
                        struct cap_error *err);
-/* Whether the frame passes: 1, 0, or -EINVAL if the expression makes no sense for the frame's link type, when that is
- * not the one it was compiled for: see cap_filter_error(). Each further link type costs one compilation. */
+/* Whether the frame passes: 1, 0, or -EINVAL if the expression is not valid for a link type other than the one it was
+ * compiled for; see cap_filter_error(). Each further link type costs one compilation. */
 int cap_filter_match(struct cap_filter *filter, const struct frame *f);
+/* Why cap_filter_match() failed. */
 const struct cap_error *cap_filter_error(const struct cap_filter *filter);
-/* NULL is allowed. */
+/* Free a filter; NULL is allowed. */
 void cap_filter_free(struct cap_filter *filter);
 
 #endif

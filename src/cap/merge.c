@@ -1,11 +1,11 @@
-/* layer 1 (io): several capture files as one, by time. */
+/* layer 1 (io): several capture files merged by time. */
 #include "src/cap/merge.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Bytes of the buffers of many files together, unless each has the least. */
+/* Bytes of all buffers together, unless each has BUFFER_LEAST. */
 #define BUFFERS_TOTAL (16 * CAP_BUFFER)
 #define BUFFER_LEAST  ((size_t)16 << 10)
 
@@ -18,11 +18,11 @@ struct input {
 struct cap_merge {
     struct input *inputs;
     size_t n;
-    uint32_t *heap; /* indexes of inputs, the earliest first */
-    size_t heaped;
+    uint32_t *heap; /* heap of indexes of inputs, the earliest first */
+    size_t heaped;  /* inputs in the heap */
     bool started;
     bool taken; /* the frame of heap[0] was delivered */
-    int err;    /* of the first file that failed */
+    int err;    /* errno of the first file that failed */
 };
 
 static bool earlier(const struct cap_merge *m, uint32_t a, uint32_t b)
@@ -48,7 +48,7 @@ static void sift_down(struct cap_merge *m, size_t i)
     }
 }
 
-/* Read the next frame of an input; false at its end. */
+/* Read the next frame of an input; false at its end or after an error. */
 static bool advance(struct cap_merge *m, struct input *in)
 {
     int rc = cap_next(in->cap, &in->f);
@@ -109,7 +109,7 @@ int cap_merge_caps(struct cap_merge **out, struct cap *const *caps, size_t n)
     return 0;
 }
 
-/* Of each of `n` files. */
+/* Buffer size of each of `n` files. */
 static size_t buffer_size(size_t n)
 {
     size_t size = BUFFERS_TOTAL / n;

@@ -1,4 +1,4 @@
-/* layer 1 (io): several capture files as one, by time. */
+/* layer 1 (io): several capture files merged by time. */
 #ifndef RDMATRACE_MERGE_H
 #define RDMATRACE_MERGE_H
 
@@ -7,21 +7,22 @@
 struct cap_merge;
 
 /* Open `n` files (1 to 65535). frame.file is the index in `paths`, which must stay valid. 0 with *out set, or a
- * negative errno with *err filled if any of them cannot be opened. `opts` may be NULL. Where it
- * gives no size of buffers, those of more than 16 files become smaller, down to 16 KiB. */
+ * negative errno with *err filled if any of them cannot be opened. `opts` may be NULL. If it does not set the size of
+ * buffers, those of more than 16 files are reduced, to 16 KiB at least. */
 int cap_merge_open(struct cap_merge **out, const char *const *paths, size_t n, const struct cap_opts *opts,
                    struct cap_error *err);
 
-/* As cap_merge_open(), of captures that are open already; they belong to the merge afterwards, also if it fails. */
+/* As cap_merge_open(), for captures that are open already. The merge owns them afterwards, also if it fails. */
 int cap_merge_caps(struct cap_merge **out, struct cap *const *caps, size_t n);
 
-/* The earliest of the files' next frames: 1, or 0 at the end of all. The order within a file is kept even where its
- * time runs backwards; of equal times the file given first comes first; a frame without a time follows the one before
- * it in its file. When a file cannot be read further, the others still are: the negative errno comes at the end, in
- * place of 0. *f is valid until the next call. */
+/* Read the earliest of the files' next frames: 1, or 0 at the end of all. The order within a file is kept even if its
+ * time stamps run backwards; of equal times the file given first comes first; a frame without a time follows the one
+ * before it in its file. If a file cannot be read further, the others still are; the negative errno is returned at the
+ * end, in place of 0. *f is valid until the next call. */
 int cap_merge_next(struct cap_merge *m, struct frame *f);
 
-/* Number of files, and each of them, for cap_info() and cap_error(); cap_error(...)->err is 0 where all is well. */
+/* Number of files, and each of them, for cap_info() and cap_error(); cap_error(...)->err is 0 for a file without an
+ * error. */
 size_t cap_merge_count(const struct cap_merge *m);
 struct cap *cap_merge_file(const struct cap_merge *m, size_t i);
 

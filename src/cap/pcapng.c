@@ -49,7 +49,7 @@ static size_t pad4(size_t n)
     return (n + 3) & ~(size_t)3;
 }
 
-/* The next option of a block: 1 with *code, *val and *len, 0 behind the last. False lengths are reported. */
+/* Read the next option of a block: 1 with *code, *val and *len, 0 after the last. Wrong lengths are an error. */
 static int option_next(struct cap *c, const uint8_t **p, const uint8_t *end, uint16_t *code, const uint8_t **val,
                        uint16_t *len)
 {
@@ -67,7 +67,7 @@ static int option_next(struct cap *c, const uint8_t **p, const uint8_t *end, uin
     return 1;
 }
 
-/* Fill in how time stamps of resolution `r` become ns: 10^-n s, or 2^-n s if bit 7 is set. */
+/* Fill in the conversion of time stamps of resolution `r` to ns: 10^-n s, or 2^-n s if bit 7 is set. */
 static void iface_resolution(struct cap_iface *i, uint8_t r)
 {
     uint8_t n = r & 0x7f;
@@ -276,7 +276,7 @@ static int block_simple(struct cap *c, struct frame *f, const uint8_t *b, uint32
     return 1;
 }
 
-/* Bytes that a block of this type has at least, trailer included. */
+/* Minimal length of a block of this type, trailer included. */
 static uint32_t block_least(uint32_t type)
 {
     switch (type) {
@@ -296,7 +296,7 @@ static uint32_t block_least(uint32_t type)
     }
 }
 
-/* A section header says itself in which byte order it is. Negative errno if it does not. */
+/* Determine the byte order of a section from its header. Negative errno if it has none. */
 static int section_order(struct cap *c)
 {
     const uint8_t *b = source_peek(&c->src, BLOCK_HEAD + 4);
@@ -320,7 +320,7 @@ static int trailer_wrong(struct cap *c, uint64_t offset, uint32_t len, uint32_t 
     return cap_fail(c, offset, "block of %u bytes ends with a length of %u", len, trailer);
 }
 
-/* Pass over a block of any length that is not looked into. */
+/* Skip a block of any length without parsing it. */
 static int block_skip(struct cap *c, uint32_t len)
 {
     uint64_t offset = source_offset(&c->src);
@@ -335,7 +335,8 @@ static int block_skip(struct cap *c, uint32_t len)
     return 0;
 }
 
-/* Length and trailer of the block at the next byte are right and it is at hand: NULL if not, *rc tells. */
+/* The block at the next byte, complete in the buffer. NULL: it was skipped because its type is not parsed, or it is
+ * malformed or too large; *rc is the result. */
 static const uint8_t *block_get(struct cap *c, uint32_t type, uint32_t len, int *rc)
 {
     if (UNLIKELY(len < block_least(type) || len % 4)) {
@@ -362,7 +363,7 @@ static const uint8_t *block_get(struct cap *c, uint32_t type, uint32_t len, int 
     return NULL;
 }
 
-/* Blocks other than packets. */
+/* Parse a block other than packets. */
 static int block_other(struct cap *c, uint32_t type, const uint8_t *b, uint32_t len)
 {
     if (type == BLOCK_SECTION)

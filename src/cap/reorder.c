@@ -5,32 +5,32 @@
 
 struct slot {
     struct frame f;
-    ns_t key;      /* time, or that of the frame before it */
-    uint8_t *data; /* memory for a copy */
+    ns_t key;      /* time by which it is sorted; without a time, that of the frame before it */
+    uint8_t *data; /* memory for a copy of the data */
     uint32_t cap;
-    bool own; /* f.data is that copy */
+    bool own; /* f.data is in that copy */
 };
 
-/* The time of an interface. */
+/* The clock of an interface. */
 struct clock {
     uint32_t iface;
     uint16_t file;
     bool used;
-    ns_t latest; /* so far */
-    ns_t steps;  /* sum of the steps back */
+    ns_t latest; /* latest time stamp */
+    ns_t steps;  /* ns by which it was set back, in total */
 };
 
-#define CLOCKS 64 /* told apart at a time, a power of two */
+#define CLOCKS 64 /* clocks remembered at a time, a power of two */
 
 struct window {
     struct slot slots[WINDOW_FRAMES];
     uint16_t order[WINDOW_FRAMES]; /* ring of slots by time: head, head + 1, ... */
     uint16_t free[WINDOW_FRAMES];  /* stack of unused slots */
     uint32_t head, n, n_free;
-    uint64_t bytes; /* of all slots' memory, and of the frames held of which there is no copy */
-    ns_t key;       /* of the frame put in last */
+    uint64_t bytes; /* bytes of all slots' memory, and of the frames held without a copy */
+    ns_t key;       /* of the frame added last */
     struct clock clock[CLOCKS];
-    uint16_t out; /* slot taken out last, not yet free */
+    uint16_t out; /* slot taken out last, not free yet */
     bool has_out;
     bool failed; /* no memory for a copy */
 };
@@ -60,7 +60,7 @@ bool window_full(const struct window *w)
     return w->n_free + w->has_out == 0 || w->n == WINDOW_FRAMES - 1 || (w->bytes > WINDOW_BYTES && w->n);
 }
 
-/* The slot taken out last is free again; its memory is given back when there is too much of it. */
+/* Free the slot taken out last, and its memory if there is too much of it. */
 static void release(struct window *w)
 {
     struct slot *s = &w->slots[w->out];

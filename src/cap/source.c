@@ -8,10 +8,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Bytes that tell how a file is compressed. */
+/* Bytes that identify the compression of a file. */
 #define MAGIC_SIZE 4
 
-/* A regular file has ended: that is right unless it had more bytes when it was opened. 0 or a negative errno. */
+/* The end of a regular file: an error if it was larger when it was opened. 0 or a negative errno. */
 static int source_ended(struct source *s)
 {
     struct stat st;
@@ -37,12 +37,12 @@ ssize_t source_read_fd(struct source *s, void *p, size_t n)
     } else {
         s->raw += (uint64_t)got;
         if (s->size && s->raw > s->size)
-            s->size = s->raw; /* it grows */
+            s->size = s->raw; /* the file grows */
     }
     return got;
 }
 
-/* Room for `n` bytes from s->p on: what is left moves to the front, the buffer grows if it must. */
+/* Make room for `n` bytes from s->p on: the unread bytes move to the front, and the buffer grows if it must. */
 static bool source_room(struct source *s, size_t n)
 {
     size_t left = source_left(s);
@@ -88,7 +88,7 @@ const uint8_t *source_fill(struct source *s, size_t n)
     return s->p;
 }
 
-/* Pass over up to `n` bytes of a regular file behind those at hand, of which there are none, without reading them. */
+/* Skip up to `n` bytes of a regular file by lseek(); the buffer is empty. Returns their number. */
 static uint64_t source_jump(struct source *s, uint64_t n)
 {
     uint64_t rest = s->size > s->raw && !s->unpacker ? s->size - s->raw : 0;
@@ -122,13 +122,13 @@ static enum cap_compression compression_of(const uint8_t *p, size_t n)
 {
     if (n >= 2 && p[0] == 0x1f && p[1] == 0x8b)
         return CAP_GZIP;
-    /* A zstd frame, or a skippable one that may precede it. */
+    /* zstd frame, or a skippable frame that may precede it */
     if (n >= 4 && (load_le32(p) == 0xfd2fb528 || (load_le32(p) & 0xfffffff0) == 0x184d2a50))
         return CAP_ZSTD;
     return CAP_PLAIN;
 }
 
-/* The first bytes into the buffer; where they are packed, a decompressor takes them over. */
+/* Read the first bytes into the buffer, and start a decompressor if they are packed. */
 static int source_begin(struct source *s, size_t size)
 {
     s->buf_cap = size;

@@ -7,26 +7,27 @@
 
 #include <sys/types.h>
 
-/* Most bytes that source_peek() can be asked for: the largest record or block that is looked into. */
+/* Bytes that source_peek() can return, at most: the largest record or block that is parsed. */
 #define SOURCE_PEEK_MAX (UINT32_C(2) << 20)
 
 struct unpacker;
 
-/* Readers look at the bytes at hand with source_peek() and leave them behind with source_skip(). */
+/* A reader examines bytes with source_peek() and consumes them with source_skip(). */
 struct source {
-    const uint8_t *p;   /* next byte to read */
-    const uint8_t *end; /* end of the bytes at hand */
-    uint64_t base;      /* offset of buf[0] in the uncompressed file */
-    int err;            /* negative errno once reading failed, see `why` */
-    char why[120];      /* the failure in words */
-    int fd;
+    const uint8_t *p;                 /* next byte to read */
+    const uint8_t *end;               /* end of the bytes at hand */
+    uint64_t base;                    /* offset of buf[0] in the uncompressed file */
+    int err;                          /* negative errno once reading failed, see `why` */
+    char why[120];                    /* the failure in words */
+    int fd;                           /* of the file */
     bool own_fd;                      /* close fd at the end */
     enum cap_compression compression; /* as found by content */
-    uint64_t size;              /* bytes of a regular file, from where reading began: at least so many; 0: unknown */
+    /* bytes of a regular file from where reading began (it may have grown since); 0: unknown */
+    uint64_t size;
     uint64_t raw;               /* bytes read from fd */
     uint8_t *buf;               /* allocated buffer */
     size_t buf_cap;             /* its size */
-    bool eof;                   /* nothing more will come */
+    bool eof;                   /* no more bytes follow */
     struct unpacker *unpacker;  /* decompressor, NULL for plain files */
     void (*moving)(void *user); /* as in struct cap_opts */
     void *user;
@@ -36,29 +37,29 @@ struct source {
 int source_open(struct source *s, const char *path, const struct cap_opts *opts);
 void source_close(struct source *s);
 
-/* Slow half of source_peek(). */
+/* Slow part of source_peek(): reads more bytes. */
 const uint8_t *source_fill(struct source *s, size_t n);
 
-/* The next `n` bytes (at most SOURCE_PEEK_MAX), contiguous, valid until the next call of any function here; NULL if
- * the input ends or fails before. Then source_left() bytes are left, and s->err tells a failure. */
+/* The next `n` bytes (at most SOURCE_PEEK_MAX), contiguous, valid until the next call of any function here; NULL if the
+ * input ends or fails before. Then source_left() bytes are left, and s->err is set after a failure. */
 static inline const uint8_t *source_peek(struct source *s, size_t n)
 {
     return LIKELY((size_t)(s->end - s->p) >= n) ? s->p : source_fill(s, n);
 }
 
-/* Bytes at hand; after a failed source_peek(), all that the file still has. */
+/* Bytes in the buffer; after a failed source_peek(), all that the file still has. */
 static inline size_t source_left(const struct source *s)
 {
     return (size_t)(s->end - s->p);
 }
 
-/* Pass over `n` bytes that were peeked at. */
+/* Consume `n` bytes that were peeked at. */
 static inline void source_skip(struct source *s, size_t n)
 {
     s->p += n;
 }
 
-/* Pass over `n` bytes that need not be at hand; the number of bytes passed, less than `n` only if the input ends. */
+/* Consume `n` bytes that need not be in the buffer. Returns their number, less than `n` only if the input ends. */
 uint64_t source_skip_far(struct source *s, uint64_t n);
 
 /* Offset of the next byte in the uncompressed file. */
@@ -70,13 +71,14 @@ static inline uint64_t source_offset(const struct source *s)
 /* Bytes of the (packed) file consumed so far. */
 uint64_t source_consumed(const struct source *s);
 
-/* Decompressors (unpack.c). Take over the `n` bytes already read from fd, at most s->buf_cap; 0 or a negative errno. */
+/* Decompressors (unpack.c). Start with the `n` bytes already read from fd, at most s->buf_cap; 0 or a negative
+ * errno. */
 int unpack_start(struct source *s, const uint8_t *first, size_t n);
-/* Up to `cap` more uncompressed bytes to `out`: their number, 0 at the end, negative errno with s->why set. */
+/* Write up to `cap` uncompressed bytes to `out`. Returns their number, 0 at the end, negative errno with s->why set. */
 ssize_t unpack_read(struct source *s, uint8_t *out, size_t cap);
 void unpack_stop(struct source *s);
-/* read() that repeats when interrupted by a signal. Negative errno with s->why set, also for a file that ends before
- * the size that it had. */
+/* read() that is repeated after a signal. Negative errno with s->why set, also if the file ends before its size at
+ * opening. */
 ssize_t source_read_fd(struct source *s, void *p, size_t n);
 
 #endif

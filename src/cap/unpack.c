@@ -7,12 +7,12 @@
 #include <zlib.h>
 #include <zstd.h>
 
-/* A larger window than zstd --long=27 asks for is refused: the memory is ours. */
+/* zstd windows larger than those of zstd --long=27 are refused: they would take too much memory. */
 #define ZSTD_WINDOW_LOG_MAX 27
 
 struct unpacker {
-    size_t pos, len; /* the bytes of `in` from pos to len are unread */
-    bool in_eof;     /* fd has ended */
+    size_t pos, len; /* bytes of `in` from pos to len are not unpacked yet */
+    bool in_eof;     /* fd is at its end */
     bool inside;     /* in the middle of a member or frame */
     z_stream gz;
     ZSTD_DStream *zstd;
@@ -55,7 +55,7 @@ void unpack_stop(struct source *s)
     s->unpacker = NULL;
 }
 
-/* More packed bytes behind those unread; 0 or a negative errno. */
+/* Read more packed bytes after those in `in`; 0 or a negative errno. */
 static int unpack_more(struct source *s, struct unpacker *u)
 {
     memmove(u->in, u->in + u->pos, u->len - u->pos);
@@ -69,7 +69,7 @@ static int unpack_more(struct source *s, struct unpacker *u)
     return 0;
 }
 
-/* Between gzip members: 1 if another begins, 0 at the end (zero padding, as tapes leave it, is passed over). */
+/* Between gzip members: 1 if another one begins, 0 at the end. Zero padding, as on tapes, is skipped. */
 static int gzip_member(struct source *s, struct unpacker *u)
 {
     for (;;) {
@@ -120,7 +120,7 @@ static ssize_t gzip_read(struct source *s, struct unpacker *u, uint8_t *out, siz
                        ? -ENOMEM
                        : unpack_fail(s, "gzip", u->gz.msg ? u->gz.msg : "the compressed data are damaged");
         else if (rc != Z_OK)
-            break; /* first what came before the damage, which the next call meets again */
+            break; /* first return the bytes before the damage; the next call fails */
     }
     return (ssize_t)(cap - u->gz.avail_out);
 }

@@ -12,7 +12,7 @@
 
 #define BUFFER_SIZE ((size_t)256 << 10)
 
-/* Numbers of written interfaces, by the interface's number in one input file. */
+/* Numbers of the interfaces in the output, by the interface's number in one input file. */
 struct iface_map {
     uint32_t *id; /* number in the output plus 1, 0 if not yet written */
     uint32_t n;
@@ -21,7 +21,7 @@ struct iface_map {
 struct cap_writer {
     struct buf out;
     int fd;
-    bool own_fd, pcap, begun; /* begun: pcap's file header, with the link type, is out */
+    bool own_fd, pcap, begun; /* begun: pcap: the file header, with the link type, is written */
     uint16_t linktype;        /* pcap: the one link type */
     uint32_t snaplen;         /* 0: no limit */
     uint32_t snaplen_first;   /* pcapng: snap length of interface 0, which simple packets refer to */
@@ -80,7 +80,7 @@ static void w64(struct buf *b, uint64_t v)
     w32(b, (uint32_t)v);
     w32(b, (uint32_t)(v >> 32));
 }
-/* Data, then zeros to a multiple of 4. */
+/* Write data, then zeros to a multiple of 4. */
 static void wpad(struct buf *b, const void *p, size_t n)
 {
     buf_mem(b, p, n);
@@ -167,7 +167,7 @@ static void write_interface(struct cap_writer *w, const struct cap_iface *i)
     w->n_ifaces++;
 }
 
-/* Where the output's number of an interface of the input is kept; NULL without memory. */
+/* The place of an interface's number in the output; NULL without memory. */
 static uint32_t *iface_slot(struct cap_writer *w, uint16_t file, uint32_t iface)
 {
     if (file >= w->n_files) {
@@ -190,7 +190,7 @@ static uint32_t *iface_slot(struct cap_writer *w, uint16_t file, uint32_t iface)
     return &m->id[iface];
 }
 
-/* A frame without a time can be a simple packet, if nothing is lost thereby. */
+/* Whether a frame without a time fits into a simple packet block without loss. */
 static bool fits_simple(const struct cap_writer *w, const struct frame *f, uint32_t id, uint32_t caplen)
 {
     uint32_t limit = w->snaplen_first ? w->snaplen_first : UINT32_MAX;
@@ -198,7 +198,7 @@ static bool fits_simple(const struct cap_writer *w, const struct frame *f, uint3
            caplen == min_u32(f->len, limit);
 }
 
-/* All comments of a packet. */
+/* Write all comments of a packet. */
 static void write_comments(struct buf *b, const struct frame *f)
 {
     const uint8_t *p = f->options;
@@ -252,7 +252,7 @@ static void write_enhanced(struct cap_writer *w, const struct frame *f, uint32_t
     w->comments.len = 0;
 }
 
-/* The output's number of an interface, plus 1, which is described when it is new; NULL without memory. */
+/* The number of an interface in the output, plus 1; a new interface is written. NULL without memory. */
 static uint32_t *iface_known(struct cap_writer *w, uint16_t file, uint32_t number, const struct cap_iface *iface)
 {
     uint32_t *slot = iface_slot(w, file, number);
@@ -290,7 +290,7 @@ static int write_pcapng(struct cap_writer *w, const struct frame *f, const struc
     return 0;
 }
 
-/* `fcs_len`: bytes of frame check sequence that end each frame, told in the upper bits of the link type. */
+/* `fcs_len`: bytes of frame check sequence that end each frame, stored in the upper bits of the link type. */
 static void write_pcap_header(struct cap_writer *w, uint16_t linktype, uint8_t fcs_len)
 {
     uint32_t fcs = fcs_len ? UINT32_C(1) << 26 | (uint32_t)(fcs_len / 2 & 15) << 28 : 0;
@@ -366,7 +366,7 @@ int cap_write_stats(struct cap_writer *w, uint16_t file, uint32_t iface, const s
     return 0;
 }
 
-/* Open the file without harm, and empty it once it is known to be none of the inputs. */
+/* Open the file, and truncate it only if it is none of the inputs. */
 static int writer_file(struct cap_writer *w, const char *path, const struct cap_writer_opts *o)
 {
     struct stat st, in;
