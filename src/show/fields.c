@@ -1,7 +1,7 @@
 /* layer 3 (show): chosen fields as columns, as `tshark -T fields` prints them. */
 #include "src/show/print.h"
 
-/* The layer of what earlier packets say; its index is PKT_LAYERS. */
+/* Layer of the fields rdma.*, which come from pkt.note; its index is PKT_LAYERS. */
 static const struct layer note_layer = {&rdma_hdr, 0, 0};
 
 void print_fields_header(const struct print_opts *o, struct buf *b)
@@ -14,7 +14,7 @@ void print_fields_header(const struct print_opts *o, struct buf *b)
     buf_char(b, '\n');
 }
 
-/* Print a value of a column; the header itself prints its bytes. */
+/* Append the value of a field; a header itself appends its bytes, its name or "1". False: it has no value. */
 static bool print_ref(struct buf *b, const struct pkt *p, const struct layer *l, const struct field_ref *r)
 {
     struct value v;
@@ -25,7 +25,7 @@ static bool print_ref(struct buf *b, const struct pkt *p, const struct layer *l,
         else if (strchr(l->hdr->abbrev, '.'))
             buf_char(b, '1'); /* a part of a protocol */
         else
-            buf_puts(b, strcmp(l->hdr->abbrev, l->hdr->proto) == 0 ? l->hdr->abbrev : "1"); /* a part of a protocol */
+            buf_puts(b, strcmp(l->hdr->abbrev, l->hdr->proto) == 0 ? l->hdr->abbrev : "1");
         return true;
     }
     if (!field_value(r->field, p, l, &v))
@@ -37,7 +37,7 @@ static bool print_ref(struct buf *b, const struct pkt *p, const struct layer *l,
     return true;
 }
 
-/* Print the values of column `c` in layer `l`. `n` counts its values in the packet so far; the column starts at
+/* Append the values of column `c` in layer `l`. `n` counts its values in the packet so far; its text starts at
  * `start`. */
 static void print_layer(const struct print_opts *o, struct buf *b, const struct pkt *p, const struct layer *l,
                         const struct print_column *c, unsigned *n, size_t start)
@@ -75,7 +75,7 @@ static void print_column(const struct print_opts *o, struct buf *b, const struct
         b->len = quote;
 }
 
-/* Enter column `n` for a header; false when there is no room. */
+/* Enter column `n` for a header; false: the map is full. */
 static bool map_hdr(struct print_map *m, const struct hdr *h, unsigned n)
 {
     unsigned g = 0;
@@ -91,7 +91,8 @@ static bool map_hdr(struct print_map *m, const struct hdr *h, unsigned n)
     return true;
 }
 
-/* Write a plain column at `q`: an unsigned number that one header defines. NULL if the column is not plain. */
+/* Write a plain column, an unsigned number that one header defines, at `q`; returns the end of the text. NULL: the
+ * column is not plain. */
 static char *plain_text(char *q, const struct pkt *p, const struct layer *l, const struct print_column *c)
 {
     const struct field *f = c->refs[0].field;
@@ -119,15 +120,15 @@ static inline const struct layer *layer_at(const struct pkt *p, unsigned i)
     return i == PKT_LAYERS ? &note_layer : &p->layers[i];
 }
 
-/* Layer `i` has a value for the columns `c`. */
+/* Record layer `i` as that of the columns `c` (a mask). */
 static inline void enter_layer(uint8_t at[64], uint64_t c, unsigned i)
 {
     for (; c; c &= c - 1)
         at[__builtin_ctzll(c)] = (uint8_t)i;
 }
 
-/* The columns of which exactly one layer has a value, as bits, with the index of that layer in `at`; in `many` those of
- * which several layers may have one. */
+/* Returns the mask of columns with a value in exactly one layer, whose index is stored in `at`; *many: mask of the
+ * columns that may have values in several layers. */
 static uint64_t find_layers(const struct print_map *m, const struct pkt *p, uint8_t at[64], uint64_t *many)
 {
     uint64_t one = 0, more = 0;
@@ -152,7 +153,7 @@ static uint64_t find_layers(const struct print_map *m, const struct pkt *p, uint
 /* Room for a separator and a plain number in each of at most 64 columns. */
 #define MAPPED_ROOM (64 * (FMT_DEC_MAX + 1))
 
-/* Write a column that is not plain, of layer `l`, or of several layers (NULL). Returns the end of the text. */
+/* Append a column that is not plain, from layer `l`, or from all layers (NULL). Returns the end of the text. */
 static char *print_other(const struct print_opts *o, struct buf *b, char *q, const struct pkt *p, const struct layer *l,
                          const struct print_column *c)
 {
@@ -166,7 +167,7 @@ static char *print_other(const struct print_opts *o, struct buf *b, char *q, con
     return buf_need(b, MAPPED_ROOM) ? b->p + b->len : NULL;
 }
 
-/* Print all columns, each from the layer that has it. Keeps the position in the buffer in a register, not in b->len. */
+/* Append all columns, each from its layer. Keeps the position in the buffer in a register, not in b->len. */
 static void print_mapped(const struct print_opts *o, struct buf *b, const struct pkt *p)
 {
     uint8_t at[64];

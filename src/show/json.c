@@ -28,7 +28,7 @@ static bool same_name(const char *a, const char *b)
     return *a == *b && strcmp(a, b) == 0;
 }
 
-/* Number of layers, up to and including this one, that have its name. */
+/* Number of layers with the name of `l`, up to and including `l`. */
 static unsigned occurrence_of(const struct pkt *p, const struct layer *l)
 {
     unsigned n = 0;
@@ -38,7 +38,7 @@ static unsigned occurrence_of(const struct pkt *p, const struct layer *l)
     return n;
 }
 
-/* True if two of the fields shown have the same name, as the entries of a table have. Caches its last answer. */
+/* Whether two of the fields shown have the same name, as entries of tables have. Caches its latest result. */
 static bool has_repeated(const struct hdr *h)
 {
     static struct {
@@ -58,7 +58,7 @@ static bool has_repeated(const struct hdr *h)
     return asked[at].yes;
 }
 
-/* Index of the next field, from `i` on, that is shown, has a value and is called `name`; nfields if there is none. */
+/* Index of the next field, from `i` on, that is shown, has a value and has this name; nfields: none. */
 static unsigned next_named(const struct pkt *p, const struct layer *l, unsigned i, const char *name, struct value *v)
 {
     const struct field *f = l->hdr->fields;
@@ -69,7 +69,7 @@ static unsigned next_named(const struct pkt *p, const struct layer *l, unsigned 
     return i;
 }
 
-/* The members of a layer's object when names repeat: several values of one name become an array. */
+/* Append the members of a layer's object if names repeat: the values of one name become an array. */
 static void json_repeated_fields(struct buf *b, const struct pkt *p, const struct layer *l)
 {
     bool first = true;
@@ -78,7 +78,7 @@ static void json_repeated_fields(struct buf *b, const struct pkt *p, const struc
     for (unsigned i = 0; i < l->hdr->nfields; i++) {
         const struct field *f = &l->hdr->fields[i];
         if (next_named(p, l, 0, f->abbrev, &v) != i)
-            continue; /* without a value, or already written with the first of its name */
+            continue; /* it has no value, or is in the array of the first field of its name */
         if (!first)
             buf_char(b, ',');
         first = false;
@@ -97,7 +97,7 @@ static void json_repeated_fields(struct buf *b, const struct pkt *p, const struc
     }
 }
 
-/* The members of a layer's object, without braces. */
+/* Append the members of a layer's object, without braces. */
 static void json_fields(struct buf *b, const struct pkt *p, const struct layer *l)
 {
     bool first = true;
@@ -119,7 +119,7 @@ static void json_fields(struct buf *b, const struct pkt *p, const struct layer *
     }
 }
 
-/* One layer as a member of the object around it: bytes if it has no fields, else an object. */
+/* Append a layer as a member of the enclosing object: its bytes if it has no fields, else an object. */
 static void json_layer(struct buf *b, const struct pkt *p, const struct layer *l, unsigned occurrence)
 {
     key(b, l->hdr->abbrev, strlen(l->hdr->abbrev), occurrence);
@@ -134,7 +134,7 @@ static void json_layer(struct buf *b, const struct pkt *p, const struct layer *l
     buf_char(b, '}');
 }
 
-/* All layers; those of the InfiniBand transport within one object. */
+/* Append all layers; those of the InfiniBand transport within one object. */
 static void json_layers(struct buf *b, const struct pkt *p)
 {
     bool inside = false;

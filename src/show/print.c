@@ -1,4 +1,4 @@
-/* layer 3 (show): the printers' common part: which format, and the times. */
+/* layer 3 (show): common part of the printers: formats and times. */
 #include "src/show/print.h"
 
 const char *const print_formats[] = {"text", "tree", "json", "ndjson", "fields", NULL};
@@ -21,7 +21,7 @@ void print_seen(struct printer *pr, struct pkt *p)
         pr->first = pr->before = ts;
     p->since = ts - pr->first;
     if (UNLIKELY(pr->n_shown == 0))
-        pr->shown = ts; /* the first that is shown comes after none */
+        pr->shown = ts; /* no frame was displayed before */
     pr->n_seen++;
 }
 

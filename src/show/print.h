@@ -5,7 +5,7 @@
 #include "buf.h"
 #include "dissect/pkt.h"
 
-/* What is printed for a packet (-T). */
+/* Output format (-T). */
 enum print_format {
     PRINT_TEXT,   /* one line */
     PRINT_TREE,   /* all fields, as with -V */
@@ -14,7 +14,7 @@ enum print_format {
     PRINT_FIELDS, /* the fields chosen with -e */
 };
 
-/* What the time column shows (-t). */
+/* Reference of the time column (-t). */
 enum print_time {
     TIME_RELATIVE,        /* r: since the first frame */
     TIME_DELTA,           /* d: since the frame before */
@@ -26,34 +26,34 @@ enum print_time {
     TIME_UTC_DATE,        /* ud: UTC date and time */
 };
 
-/* One column of PRINT_FIELDS. */
-#define PRINT_REFS 80
+/* A column of PRINT_FIELDS. Several fields may have its name. */
+#define PRINT_REFS 80 /* fields of a column, at most */
 struct print_column {
     const char *name; /* as given; kept by the caller */
     struct field_ref refs[PRINT_REFS];
-    unsigned n_refs;
+    unsigned n_refs; /* of `refs` */
 };
 
-/* The headers that the columns are in, each with its columns. */
-#define PRINT_GROUPS 16
+/* The columns by header, so that a packet's layers find their columns. */
+#define PRINT_GROUPS 16 /* headers in a map, at most */
 struct print_map {
-    unsigned n; /* 0: more than 64 columns or PRINT_GROUPS headers, so that each column must look for itself */
+    unsigned n; /* groups; 0: no map, because there are more than 64 columns or PRINT_GROUPS headers */
     struct {
         const struct hdr *hdr;
         uint64_t columns; /* bit n: column n */
     } group[PRINT_GROUPS];
-    uint64_t note; /* the columns of rdma_hdr, which is no layer of the packet */
+    uint64_t note; /* columns of rdma_hdr, which is not a layer of the packet */
 };
 
 struct print_opts {
     enum print_format format;
     enum print_time time;
-    bool tree;  /* -V: the tree as well as (text) or instead of the line */
-    bool hex;   /* -x: the bytes as well */
-    bool color; /* colour escapes */
+    bool tree;  /* -V: print the tree, besides (text) or in place of the line */
+    bool hex;   /* -x: also print the bytes */
+    bool color; /* with colour escape sequences */
     /* PRINT_FIELDS: */
     struct print_column *columns;
-    unsigned n_columns;
+    unsigned n_columns;   /* of `columns` */
     char separator;       /* between columns, default tab */
     char aggregator;      /* between occurrences of a field, default comma */
     char occurrence;      /* 'f' first, 'l' last, 'a' all (default) */
@@ -62,52 +62,58 @@ struct print_opts {
     struct print_map map; /* made by print_begin() */
 };
 
-/* Two IPv4 addresses as a line shows them. */
-#define PRINT_PAIRS 16
+/* Cached text of two IPv4 addresses as a line shows them. */
+#define PRINT_PAIRS 16 /* pairs of addresses cached */
 struct print_pair {
-    uint32_t src, dst, len; /* 0 bytes: not in use */
-    char text[52];          /* what is behind `len` bytes means nothing */
+    uint32_t src, dst, len; /* len: bytes of `text`; 0: not in use */
+    char text[52];          /* content beyond `len` is undefined */
 };
 
-/* State from packet to packet. Zero-initialise, then set `opts`. */
+/* State of a printer between packets. Zero-initialise, then set `opts`. */
 struct printer {
     struct print_opts opts;
-    ns_t first;      /* time of the first frame read */
-    ns_t before;     /* of the frame read before */
-    ns_t shown;      /* of the frame displayed before */
-    uint64_t n_seen; /* frames read */
-    uint64_t n_shown;
-    unsigned digits;                      /* of fractions of a second in the time column: 6 or 9 */
-    struct print_pair pairs[PRINT_PAIRS]; /* texts of latest packets */
+    ns_t first;                           /* time of the first frame read */
+    ns_t before;                          /* time of the previous frame read */
+    ns_t shown;                           /* time of the previous frame displayed */
+    uint64_t n_seen;                      /* frames read */
+    uint64_t n_shown;                     /* frames displayed */
+    unsigned digits;                      /* decimals of seconds in the time column: 6 or 9 */
+    struct print_pair pairs[PRINT_PAIRS]; /* of the latest packets */
 };
 
-/* The names of the formats and times, tshark's, in the order of their enums; NULL-terminated. */
+/* Names of the formats and times, as tshark's, in the order of their enums; NULL-terminated. */
 extern const char *const print_formats[], *const print_times[];
 
-/* Print what stands before the first packet. */
+/* Append what precedes the first packet. Fills opts.map. */
 void print_begin(struct printer *pr, struct buf *b);
-/* Append a time since 1970 as `how` has it, with 6 or 9 digits of fractions; relative times, and deltas as well, are
- * those since `first`. */
+/* Append `ts` (ns since 1970) in the format `how`, with 6 or 9 decimals. TIME_RELATIVE and the deltas are printed as
+ * the time since `first`. */
 void print_stamp(struct buf *b, ns_t ts, ns_t first, enum print_time how, unsigned digits);
-/* Count a frame that was read, shown or not: relative and delta times refer to it. Sets p->since. */
+/* Call it for every frame read, displayed or not: relative and delta times depend on it. Sets p->since. */
 void print_seen(struct printer *pr, struct pkt *p);
-/* Print one packet. */
+/* Append one packet. */
 void print_packet(struct printer *pr, struct buf *b, const struct pkt *p);
-/* Print what stands after the last packet. */
+/* Append what follows the last packet. */
 void print_end(struct printer *pr, struct buf *b);
 
-/* The parts, for the formats' own files. */
+/* Parts, each in the file of its format: */
 /* Whether a header belongs to the group "infiniband" of tree and JSON. */
 static inline bool hdr_is_infiniband(const struct hdr *h)
 {
     return h->proto[0] == 'i' && h->proto[1] == 'n' && strcmp(h->proto, "infiniband") == 0;
 }
+/* Append one line, with times and addresses. */
 void print_line(struct printer *pr, struct buf *b, const struct pkt *p);
+/* Append the tree of all layers and fields. */
 void print_tree(struct buf *b, const struct pkt *p);
+/* Append `len` bytes as a hex dump. */
 void print_hex(struct buf *b, const uint8_t *data, uint32_t len);
+/* Append a JSON object. */
 void print_json(struct buf *b, const struct pkt *p);
+/* Append a line with the columns of PRINT_FIELDS; print_fields_header(): the line of their names. */
 void print_fields(const struct print_opts *o, struct buf *b, const struct pkt *p);
 void print_fields_header(const struct print_opts *o, struct buf *b);
+/* Fill o->map from the columns. */
 void print_fields_prepare(struct print_opts *o);
 
 #endif

@@ -6,7 +6,7 @@
 
 #define RESET "\x1b[0m"
 
-/* The colour of a line: the first row that fits. */
+/* Escape sequence of the colour of a line: the first condition that holds. */
 static const char *color_of(const struct pkt *p)
 {
     if (p->flags & PKT_MALFORMED || p->icrc == CRC_BAD)
@@ -22,7 +22,7 @@ static const char *color_of(const struct pkt *p)
     return p->have & H_BTH ? "" : "\x1b[2m";
 }
 
-/* A length of time in seconds with `digits` (6 or 9) decimals, right-aligned as tshark does. */
+/* Append a duration in seconds with `digits` (6 or 9) decimals, right-aligned as by tshark. */
 static void print_seconds(struct buf *b, ns_t t, unsigned digits)
 {
     uint64_t v = t < 0 ? -(uint64_t)t : (uint64_t)t, s = v / (uint64_t)NS_PER_S;
@@ -108,12 +108,12 @@ static void print_time(struct printer *pr, struct buf *b, const struct pkt *p)
     }
 }
 
-#define ADDRESS_WIDTH 12 /* columns that an address takes at least */
+#define ADDRESS_WIDTH 12 /* width of an address in columns, at least */
 
-#define SPACES "            " /* ADDRESS_WIDTH of them */
+#define SPACES "            " /* ADDRESS_WIDTH spaces */
 #define ARROW  " \xe2\x86\x92 "
 
-/* Columns that an address of `n` columns is short of ADDRESS_WIDTH. */
+/* Columns missing from `n` to ADDRESS_WIDTH. */
 static size_t lacking(size_t n)
 {
     return n < ADDRESS_WIDTH ? ADDRESS_WIDTH - n : 0;
@@ -130,7 +130,7 @@ static void write_pair(struct print_pair *c, const struct pkt *p)
     c->len = (uint32_t)(q + lacking((size_t)(q - dst)) - c->text);
 }
 
-/* IPv4 addresses, the most frequent ones: their text is kept for the packets that follow. */
+/* Append two IPv4 addresses, the most frequent kind: their text is cached for the following packets. */
 static void print_ipv4_pair(struct printer *pr, struct buf *b, const struct pkt *p)
 {
     uint32_t src = load_be32(p->src), dst = load_be32(p->dst);
@@ -145,7 +145,7 @@ static void print_ipv4_pair(struct printer *pr, struct buf *b, const struct pkt 
     b->len += c->len;
 }
 
-/* Source, right-aligned, and destination, left-aligned. */
+/* Append source, right-aligned, and destination, left-aligned. */
 static void print_addresses(struct printer *pr, struct buf *b, const struct pkt *p)
 {
     size_t start = b->len, n;
@@ -167,7 +167,7 @@ static void print_addresses(struct printer *pr, struct buf *b, const struct pkt 
     buf_fill(b, ' ', lacking(b->len - start));
 }
 
-#define COLUMN_MAX 32 /* more of a Protocol column is cut off */
+#define COLUMN_MAX 32 /* bytes of the Protocol column, at most */
 
 static void print_column_and_length(struct buf *b, const struct pkt *p)
 {
@@ -210,7 +210,7 @@ static void indent(struct buf *b, unsigned level)
     buf_mem(b, "                ", 4 * (level < INDENT_MAX / 4 ? level : INDENT_MAX / 4));
 }
 
-/* "    Label: value". Unsigned numbers without a meaning, the most frequent, are written in one go. */
+/* Append "    Label: value". Unsigned numbers without names, the most frequent kind, are written at once. */
 static void tree_field(struct buf *b, const struct field *f, const struct value *v, unsigned level)
 {
     size_t n = field_label_len(f);
@@ -235,7 +235,7 @@ static void tree_field(struct buf *b, const struct field *f, const struct value 
     b->len = (size_t)(q - b->p);
 }
 
-/* The fields of one layer; bytes of a header without any. */
+/* Append the fields of one layer; the bytes of a header without fields. */
 static void tree_layer(struct buf *b, const struct pkt *p, const struct layer *l, unsigned level)
 {
     struct value v;
@@ -259,7 +259,7 @@ static void tree_layer(struct buf *b, const struct pkt *p, const struct layer *l
     }
 }
 
-/* Marks of malformed and cut packets, and of opcodes read by guess. */
+/* Append marks of malformed and cut packets, and of opcodes decoded on an assumption. */
 static void tree_marks(struct buf *b, const struct pkt *p)
 {
     if (p->flags & PKT_MALFORMED)
