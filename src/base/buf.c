@@ -91,12 +91,12 @@ void buf_paragraph(struct buf *b, const char *s, unsigned indent, unsigned colum
     buf_char(b, '\n');
 }
 
-/* Two digits at a time: "00" "01" ... "99". */
+/* All pairs of digits, "00" to "99". */
 static const char PAIRS[] =
     "0001020304050607080910111213141516171819202122232425262728293031323334353637383940414243444546474849"
     "5051525354555657585960616263646566676869707172737475767778798081828384858687888990919293949596979899";
 
-/* Digits of `v` written to end before `end`; returns where they start. */
+/* Write the digits of `v` so that they end before `end`; returns their start. */
 static char *dec_back(char *end, uint64_t v)
 {
     uint32_t w;
@@ -146,7 +146,7 @@ static const uint64_t POWERS[20] = {UINT64_C(0),
                                     UINT64_C(1000000000000000000),
                                     UINT64_C(10000000000000000000)};
 
-/* Digits that `v` has: 1233 / 4096 is just above the decimal logarithm of 2. */
+/* Number of decimal digits of `v`: 1233 / 4096 is just above the decimal logarithm of 2. */
 static unsigned dec_len(uint64_t v)
 {
     unsigned t = (unsigned)(64 - __builtin_clzll(v | 1)) * 1233 >> 12;
@@ -210,7 +210,7 @@ void buf_sdec(struct buf *b, int64_t v)
     buf_dec(b, v < 0 ? -(uint64_t)v : (uint64_t)v);
 }
 
-/* "00" "01" ... "ff", and "0." to "255." with their lengths; filled before main(). */
+/* All bytes as two hexadecimal digits, and as decimal numbers with a dot; filled before main(). */
 static char hex_pairs[256][2];
 static struct {
     char text[4];
@@ -377,7 +377,7 @@ const char *count_str(uint64_t n, const char *noun)
     return to;
 }
 
-/* Bytes of the valid UTF-8 character at `p` (`n` bytes left), 0 if there is none (RFC 3629). */
+/* Length of the valid UTF-8 character at `p` (`n` bytes left); 0: there is none (RFC 3629). */
 static unsigned utf8_len(const uint8_t *p, size_t n)
 {
     unsigned len = p[0] < 0x80 ? 1 : p[0] < 0xc2 ? 0 : p[0] < 0xe0 ? 2 : p[0] < 0xf0 ? 3 : p[0] < 0xf5 ? 4 : 0;

@@ -53,7 +53,7 @@ static const struct opt_def *def_of(const struct opt_def *defs, int key)
     return NULL;
 }
 
-/* How many long options `word` ("--name" or "--name=...") may stand for, cut short. */
+/* Number of long options that `word` ("--name" or "--name=...") may abbreviate. */
 static unsigned candidates(const struct opt_state *s, const char *word)
 {
     size_t len = strcspn(word + 2, "=");
@@ -64,7 +64,7 @@ static unsigned candidates(const struct opt_state *s, const char *word)
     return n;
 }
 
-/* A message about the option that getopt_long() refused with `c`. */
+/* Report the option for which getopt_long() returned `c`. */
 static void complain(const struct opt_state *s, int c)
 {
     const char *word = s->argv[optind - 1];
@@ -92,7 +92,7 @@ int opt_next(struct opt_state *s, const char **arg, int *operand)
     }
     if (s->first) {
         optind = 0;
-        opterr = 0; /* its messages name the subcommand as if it were the program */
+        opterr = 0; /* its messages would name the subcommand as the program */
         s->first = 0;
     }
     c = getopt_long(s->argc, s->argv, s->short_opts, s->long_opts, NULL);

@@ -1,4 +1,4 @@
-/* layer 0 (base): what the command line programs share. */
+/* layer 0 (base): shared by the command line programs. */
 #include "program.h"
 
 #include <errno.h>

@@ -77,7 +77,7 @@ static int digit(char c)
     return c >= 'A' && c <= 'F' ? c - 'A' + 10 : 99;
 }
 
-/* Digits from *p on; false if there are none or too many. */
+/* Parse digits from *p on; false if there are none, or the number is too large. */
 static bool digits(const char **p, const char *end, unsigned base, uint64_t *v)
 {
     const char *start = *p;
@@ -99,7 +99,7 @@ bool token_u64(const struct token *t, uint64_t *v)
     return digits(&p, end, 10, v) && p == end;
 }
 
-/* A decimal fraction in units of 10^-9, then a unit (to *unit, *n). */
+/* Parse a decimal fraction in units of 10^-9; *unit, *n: the unit that follows it. */
 static bool fraction(const struct token *t, unsigned __int128 *v, const char **unit, size_t *n)
 {
     const char *p = t->p, *end = p + t->len;
@@ -120,7 +120,7 @@ static bool fraction(const struct token *t, unsigned __int128 *v, const char **u
     return true;
 }
 
-/* `v` (in 10^-9) times `factor`, as a whole number. */
+/* Multiply `v` (in 10^-9) by `factor`; false if the result is not a whole number, or too large. */
 static bool scaled(unsigned __int128 v, uint64_t factor, uint64_t *out)
 {
     unsigned __int128 r;
@@ -131,7 +131,7 @@ static bool scaled(unsigned __int128 v, uint64_t factor, uint64_t *out)
     return true;
 }
 
-/* Factors of K, M and G. */
+/* Factor of the prefix K, M or G. */
 static bool prefix_of(const char *unit, size_t n, uint64_t base, uint64_t *factor)
 {
     static const char letters[] = "KMG";
