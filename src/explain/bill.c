@@ -18,11 +18,24 @@ struct place_in_time {
     ns_t start;
 };
 
+/* The first incident of a kind in one direction of a connection at one tap. `kind`: a cause, FAILURE, or REST plus a
+ * cause; number NOT_FOUND: the place is free. */
+struct first_of_kind {
+    uint32_t conn, tap, flow, kind, number;
+};
+enum {
+    FAILURE = CAUSE_COUNT, /* the connection failed, for whichever cause */
+    REST,                  /* gathers what has no room for incidents of its own */
+};
+#define KINDS (1u << 16) /* places, a power of 2: an incident is at no more than two of them */
+_Static_assert(KINDS > 4 * INCIDENTS_MAX, "most places are free");
+
 struct billing {
     struct explainer *x;
     struct place_in_time *at;
     uint32_t n_at;
-    uint32_t *of; /* by number of the episode: its incident */
+    uint32_t *of;                 /* by number of the episode: its incident */
+    struct first_of_kind *firsts; /* KINDS places */
 };
 
 static int by_place(const void *a, const void *b)
@@ -158,24 +171,69 @@ static const struct kind {
     [TROUBLE_DEPTH] = {CAUSE_READ_DEPTH, SENTENCE_TIME_DEPTH, true},
 };
 
-/* The capture's one incident about pause frames. */
-static uint32_t pause_of(const struct explainer *x)
+/* --- Incidents by their kind ------------------------------------------------------------------ */
+
+static bool is_failure_cause(unsigned cause)
 {
-    for (uint32_t i = 0; i < x->n; i++)
-        if (x->incidents[i].cause == CAUSE_PAUSE)
-            return i;
-    return NOT_FOUND;
+    return cause == CAUSE_RETRY_EXCEEDED || cause == CAUSE_SILENT_PEER || cause == CAUSE_HALF_OPEN ||
+           cause == CAUSE_RNR_EXCEEDED;
 }
 
-/* The incident that gathers episodes of this kind and direction. The latest incidents were made last. */
-static uint32_t gathered(const struct explainer *x, const struct episode *e)
+/* The place of the first incident of a kind, or the free one where it would be. The capture has one incident about
+ * pause frames. */
+static struct first_of_kind *place_of(const struct billing *w, struct first_of_kind key)
 {
-    for (uint32_t i = x->n; i-- > 0;)
-        if (x->incidents[i].cause == kinds[e->why].cause && x->incidents[i].flow == e->flow &&
-            x->incidents[i].conn == e->conn)
-            return i;
-    return NOT_FOUND;
+    uint64_t hash = (uint64_t)key.conn << 32 ^ (uint64_t)key.flow << 8 ^ key.kind ^ (uint64_t)key.tap << 40;
+    uint32_t at = (uint32_t)(hash * HASH_MULTIPLIER >> 32) & (KINDS - 1);
+
+    for (struct first_of_kind *f;; at = (at + 1) & (KINDS - 1)) {
+        f = &w->firsts[at];
+        if (f->number == NOT_FOUND ||
+            (f->conn == key.conn && f->tap == key.tap && f->flow == key.flow && f->kind == key.kind))
+            return f;
+    }
 }
+
+static struct first_of_kind key_of(unsigned kind, uint32_t conn, uint32_t tap, uint32_t flow)
+{
+    return kind == CAUSE_PAUSE ? (struct first_of_kind){.kind = kind}
+                               : (struct first_of_kind){.conn = conn, .tap = tap, .flow = flow, .kind = kind};
+}
+
+/* Incident `number` is of a kind; an earlier one stays the first. */
+static void note_kind(const struct billing *w, uint32_t number, unsigned kind)
+{
+    const struct incident *s = &w->x->incidents[number];
+    struct first_of_kind key = key_of(kind, s->conn, s->tap, s->flow), *f = place_of(w, key);
+
+    key.number = number;
+    if (f->number == NOT_FOUND)
+        *f = key;
+}
+
+static void note_cause(const struct billing *w, uint32_t number)
+{
+    unsigned cause = w->x->incidents[number].cause;
+
+    note_kind(w, number, is_failure_cause(cause) ? FAILURE : cause);
+}
+
+/* The incident that gathers episodes of this kind and direction. */
+static uint32_t gathered(const struct billing *w, const struct episode *e)
+{
+    return place_of(w, key_of(kinds[e->why].cause, e->conn, e->tap, e->flow))->number;
+}
+
+/* The incident that says that the connection failed: of its requests, or of connection management. */
+static uint32_t failure_of(const struct billing *w, const struct episode *e)
+{
+    uint32_t own = place_of(w, key_of(FAILURE, e->conn, e->tap, e->flow))->number,
+             other = place_of(w, key_of(FAILURE, e->conn, e->tap, FLOW_NONE))->number;
+
+    return own < other ? own : other;
+}
+
+/* --- Incidents made for lost time ------------------------------------------------------------- */
 
 static uint32_t depth_agreed(const struct explainer *x, uint32_t flow)
 {
@@ -201,25 +259,33 @@ static const struct kind *kind_of(const struct episode *e)
     return e->why == TROUBLE_TIMEOUT && e->wait < e->rtt - e->rtt / 8 ? &early : &kinds[e->why];
 }
 
+/* What the sentence about an episode says. */
+static struct fact fact_of(const struct explainer *x, const struct episode *e, const struct kind *kind)
+{
+    return (struct fact){.sentence = (uint8_t)kind->sentence,
+                         .psn = e->psn,
+                         .lost = e->sent,
+                         .instead = e->instead,
+                         .nak = e->nak,
+                         .again = e->back,
+                         .answer = e->answer,
+                         .time = e->wait ? e->wait : e->bill,
+                         .time2 = e->rtt,
+                         .n = kind == &kinds[TROUBLE_DEAD] ? e->tries + 1 : 0,
+                         .m = e->why == TROUBLE_DEPTH ? depth_agreed(x, e->flow) : 0};
+}
+
 /* A new incident for this episode alone. */
-static uint32_t new_incident(struct explainer *x, const struct episode *e)
+static uint32_t new_incident(const struct billing *w, const struct episode *e)
 {
     const struct kind *kind = kind_of(e);
-    struct incident *s = incident_new(x, kind->cause, e->flow, NULL);
-    struct fact f = {.sentence = (uint8_t)kind->sentence,
-                     .psn = e->psn,
-                     .lost = e->sent,
-                     .instead = e->instead,
-                     .nak = e->nak,
-                     .again = e->back,
-                     .answer = e->answer,
-                     .time = e->wait ? e->wait : e->bill,
-                     .time2 = e->rtt,
-                     .n = kind == &kinds[TROUBLE_DEAD] ? e->tries + 1 : 0,
-                     .m = e->why == TROUBLE_DEPTH ? depth_agreed(x, e->flow) : 0};
+    struct incident *s = incident_new(w->x, kind->cause, e->flow, NULL);
+    struct fact f = fact_of(w->x, e, kind);
+    uint32_t number;
 
     if (!s)
         return NOT_FOUND;
+    number = incident_number(w->x, s);
     s->start = e->start;
     s->conn = e->conn;
     s->tap = e->tap;
@@ -235,20 +301,24 @@ static uint32_t new_incident(struct explainer *x, const struct episode *e)
     s->own = s->n_frames;
     s->of_time = true;
     s->silence = e->why == TROUBLE_TIMEOUT || e->why == TROUBLE_DEAD ? e->wait : 0;
-    return (uint32_t)(s - x->incidents);
+    note_cause(w, number);
+    return number;
 }
 
-/* The incident that says that the connection failed. */
-static uint32_t failure_of(const struct billing *w, const struct episode *e)
+/* Without room for an incident of each episode, one gathers those of a cause and direction. */
+static uint32_t rest_of(const struct billing *w, const struct episode *e)
 {
-    for (uint32_t i = 0; i < w->x->n; i++) {
-        const struct incident *s = &w->x->incidents[i];
-        if (s->conn == e->conn && s->tap == e->tap && (s->flow == e->flow || s->flow == FLOW_NONE) &&
-            (s->cause == CAUSE_RETRY_EXCEEDED || s->cause == CAUSE_SILENT_PEER || s->cause == CAUSE_HALF_OPEN ||
-             s->cause == CAUSE_RNR_EXCEEDED))
-            return i;
+    unsigned kind = REST + kind_of(e)->cause;
+    uint32_t i = place_of(w, key_of(kind, e->conn, e->tap, e->flow))->number;
+
+    if (i != NOT_FOUND) {
+        w->x->incidents[i].times++;
+        return i;
     }
-    return NOT_FOUND;
+    i = new_incident(w, e);
+    if (i != NOT_FOUND)
+        note_kind(w, i, kind);
+    return i;
 }
 
 static uint32_t incident_of(const struct billing *w, uint32_t number, const struct episode *e)
@@ -257,17 +327,17 @@ static uint32_t incident_of(const struct billing *w, uint32_t number, const stru
 
     if (is_failure(e)) {
         i = failure_of(w, e);
-        return i == NOT_FOUND ? new_incident(w->x, e) : i;
+        return i == NOT_FOUND ? new_incident(w, e) : i;
     }
     if (e->root != number && w->of[e->root] != NOT_FOUND)
         return w->of[e->root];
-    if (e->why == TROUBLE_PAUSE)
-        i = pause_of(w->x);
-    else if (kinds[e->why].gathers)
-        i = gathered(w->x, e);
+    if (kinds[e->why].gathers)
+        i = gathered(w, e);
     else if ((i = best_fit(w, e)) == NOT_FOUND)
         i = of_the_same_trouble(w, e);
-    return i == NOT_FOUND ? new_incident(w->x, e) : i;
+    if (i == NOT_FOUND && !kinds[e->why].gathers && w->x->n >= INCIDENTS_EARLY)
+        return rest_of(w, e);
+    return i == NOT_FOUND ? new_incident(w, e) : i;
 }
 
 /* --- What it costs ---------------------------------------------------------------------------- */
@@ -349,22 +419,11 @@ void bill_move(struct incident *to, struct incident *from)
     from->episodes = 0;
 }
 
-/* True if the wait is too short to be worth an incident of its own. */
-static bool is_negligible(const struct episode *e)
-{
-    return e->bill <= 0;
-}
-
 /* A spurious ACK timeout was taken for the loss of a last packet, or of its response. */
-static void revise(struct incident *s, const struct episode *e)
+static void revise(const struct explainer *x, struct incident *s, const struct episode *e)
 {
     const struct kind *kind = kind_of(e);
-    struct fact f = {.sentence = (uint8_t)kind->sentence,
-                     .psn = e->psn,
-                     .lost = e->sent,
-                     .again = e->back,
-                     .time = e->wait,
-                     .time2 = e->rtt};
+    struct fact f = fact_of(x, e, kind);
 
     if (kind->cause != CAUSE_EARLY_TIMEOUT || s->cause != CAUSE_LOST_LAST_PACKET || s->certainty != POSSIBLE)
         return;
@@ -380,12 +439,12 @@ static void bill_all(struct billing *w)
     for (uint32_t i = 0; i < n; i++) {
         const struct episode *e = timeline_episode(w->x->timeline, i);
         w->of[i] = NOT_FOUND;
-        if (is_negligible(e))
+        if (e->bill <= 0)
             continue;
         w->of[i] = incident_of(w, i, e);
         if (w->of[i] == NOT_FOUND)
             continue;
-        revise(&w->x->incidents[w->of[i]], e);
+        revise(w->x, &w->x->incidents[w->of[i]], e);
         charge(w->x, w->of[i], e, timeline_episode(w->x->timeline, e->root));
     }
 }
@@ -457,22 +516,37 @@ static void share_bills(struct explainer *x)
     }
 }
 
+static void note_incidents(struct billing *w)
+{
+    for (uint32_t i = 0; i < KINDS; i++)
+        w->firsts[i].number = NOT_FOUND;
+    for (uint32_t i = 0; i < w->x->n; i++) {
+        const struct incident *s = &w->x->incidents[i];
+        w->at[i] = (struct place_in_time){s->conn, s->tap, i, s->start};
+        note_cause(w, i);
+    }
+    if (w->x->n)
+        qsort(w->at, w->x->n, sizeof *w->at, by_place);
+}
+
 void explain_bill(struct explainer *x)
 {
     struct billing w = {.x = x, .n_at = x->n};
 
     w.at = calloc(x->n + 1u, sizeof *w.at);
     w.of = calloc(timeline_episodes(x->timeline) + 1u, sizeof *w.of);
-    if (w.at && w.of) {
-        for (uint32_t i = 0; i < x->n; i++)
-            w.at[i] = (struct place_in_time){x->incidents[i].conn, x->incidents[i].tap, i, x->incidents[i].start};
-        if (x->n)
-            qsort(w.at, x->n, sizeof *w.at, by_place);
+    w.firsts = calloc(KINDS, sizeof *w.firsts);
+    x->room = INCIDENTS_MAX;
+    if (w.at && w.of && w.firsts) {
+        note_incidents(&w);
         bill_all(&w);
-        merge_twins(x);
-        share_bills(x);
+        if (explain_several_taps(x)) {
+            merge_twins(x);
+            share_bills(x);
+        }
         settle_cnps(x);
     }
     free(w.at);
     free(w.of);
+    free(w.firsts);
 }

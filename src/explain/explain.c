@@ -546,6 +546,7 @@ struct explainer *explain_new(struct observer *o)
     if (!x)
         return NULL;
     x->observer = o;
+    x->room = INCIDENTS_EARLY;
     x->timeline = timeline_of(o);
     if (!x->timeline || !observer_subscribe(o, &s)) {
         explain_free(x);

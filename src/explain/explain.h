@@ -46,7 +46,10 @@ struct fact {
 };
 
 #define INCIDENT_FACTS 10
-#define INCIDENTS_MAX  10000 /* incidents kept; further ones are only counted */
+#define INCIDENTS_MAX  12000 /* incidents kept; further ones are only counted */
+/* Of these, what packets show as they pass: the rest is for lost time without an incident, and for what several
+ * connections tell together. */
+#define INCIDENTS_EARLY 10000
 
 /* One thing that went wrong. */
 struct incident {

@@ -167,7 +167,8 @@ struct explainer {
     struct flow_notes *notes[OBSERVER_FLOWS];
     struct incident *incidents;
     uint32_t n, cap;
-    uint64_t more; /* incidents beyond INCIDENTS_MAX */
+    uint32_t room; /* incidents at most: INCIDENTS_EARLY, or INCIDENTS_MAX */
+    uint64_t more; /* incidents beyond it */
     struct cm_sent cm[CM_SENT];
     uint32_t cm_at;
     struct early_rtu rtus[EARLY_RTUS];
@@ -284,6 +285,8 @@ void cm_tell(struct explainer *x, struct cm_sent *c);
 void explain_taps(struct explainer *x);
 /* True if two flows are the same flow at different taps. */
 bool explain_same_flow(struct explainer *x, uint32_t a, uint32_t b);
+/* True if incidents are of different taps. */
+bool explain_several_taps(const struct explainer *x);
 /* Join the incidents of several taps about one event (merge_taps.c), when all are complete. */
 void explain_once(struct explainer *x);
 /* True if the other tap of the flow lacks the first copy of request `psn`: the packet was lost between the taps. */

@@ -22,7 +22,7 @@ struct incident *incident_new(struct explainer *x, enum cause cause, uint32_t fl
 {
     struct incident *s;
 
-    if (x->n == INCIDENTS_MAX) {
+    if (x->n >= x->room) {
         x->more++;
         return NULL;
     }

@@ -152,7 +152,7 @@ const struct incident *explain_also(const struct explainer *x, const struct inci
     return NULL;
 }
 
-static bool several_taps(const struct explainer *x)
+bool explain_several_taps(const struct explainer *x)
 {
     for (uint32_t i = 1; i < x->n; i++)
         if (x->incidents[i].tap != x->incidents[0].tap)
@@ -162,7 +162,7 @@ static bool several_taps(const struct explainer *x)
 
 void explain_once(struct explainer *x)
 {
-    if (!several_taps(x))
+    if (!explain_several_taps(x))
         return;
     join(x, by_same_packet);
     join(x, about_same_packet);
