@@ -95,6 +95,8 @@ void buf_mac(struct buf *b, const uint8_t *p);
 void buf_time(struct buf *b, ns_t t);
 /* A duration in ns, in the unit that suits it: "4.096 us", "655.36 ms". */
 void buf_duration(struct buf *b, ns_t t);
+/* The same with three significant digits, as in a sentence: "67.1 ms", "4 us"; more than 1000 s in whole seconds. */
+void buf_rounded(struct buf *b, ns_t t);
 /* A number and its noun, with an s unless the number is 1: "1 packet", "0 packets". The text stays valid for the next
  * seven calls of the same thread. */
 const char *count_str(uint64_t n, const char *noun);

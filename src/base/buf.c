@@ -352,19 +352,30 @@ void buf_time(struct buf *b, ns_t t)
     buf_dec0(b, v % (uint64_t)NS_PER_S, 9);
 }
 
+static const struct {
+    ns_t unit;
+    const char *name;
+} time_units[] = {{NS_PER_S, "s"}, {NS_PER_MS, "ms"}, {NS_PER_US, "us"}, {1, "ns"}};
+
 void buf_duration(struct buf *b, ns_t t)
 {
-    static const struct {
-        ns_t unit;
-        const char *name;
-    } units[] = {{NS_PER_S, "s"}, {NS_PER_MS, "ms"}, {NS_PER_US, "us"}};
+    unsigned i = 0;
 
-    for (unsigned i = 0; i < ARRAY_LEN(units); i++)
-        if (t >= units[i].unit || t <= -units[i].unit) {
-            buf_printf(b, "%.9g %s", (double)t / (double)units[i].unit, units[i].name);
-            return;
-        }
-    buf_printf(b, "%lld ns", (long long)t);
+    while (time_units[i].unit > 1 && t < time_units[i].unit && t > -time_units[i].unit)
+        i++;
+    buf_printf(b, "%.9g %s", (double)t / (double)time_units[i].unit, time_units[i].name);
+}
+
+/* 999.5 us is 1 ms: rounded to three digits, it is no smaller. */
+void buf_rounded(struct buf *b, ns_t t)
+{
+    uint64_t length = t < 0 ? -(uint64_t)t : (uint64_t)t, unit = NS_PER_S;
+    unsigned i = 0;
+
+    while (unit > 1 && length < unit - unit / 2000)
+        unit = (uint64_t)time_units[++i].unit;
+    buf_printf(b, length >= 1000 * unit - unit / 2 ? "%.0f %s" : "%.3g %s", (double)t / (double)time_units[i].unit,
+               time_units[i].name);
 }
 
 const char *count_str(uint64_t n, const char *noun)

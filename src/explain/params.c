@@ -64,12 +64,7 @@ static void put_timeout(struct buf *b, const struct conn_params *c, const struct
     if (!code)
         return;
     buf_puts(b, "ACK timeout about ");
-    if (st->silence >= NS_PER_S)
-        buf_printf(b, "%.3g s", (double)st->silence / 1e9);
-    else if (st->silence >= NS_PER_MS)
-        buf_printf(b, "%.3g ms", (double)st->silence / 1e6);
-    else
-        buf_printf(b, "%.3g us", (double)st->silence / 1e3);
+    buf_rounded(b, st->silence);
     buf_printf(b, " (code %u if the adapter waits no longer than it must)", code);
     if (tries > 1 && tries <= RETRIES_MAX)
         buf_printf(b, tries < RETRIES_MAX ? ", retry count %u or more" : ", retry count %u", tries);

@@ -190,29 +190,13 @@ static const char *state_after(struct ladder *l, const struct rung *r)
     return NULL;
 }
 
-/* A duration in three digits: "67.1 ms". */
-static void put_length(struct buf *b, ns_t t)
-{
-    static const struct {
-        ns_t ns;
-        const char *name;
-    } units[] = {{NS_PER_S, "s"}, {NS_PER_MS, "ms"}, {NS_PER_US, "us"}, {1, "ns"}};
-    unsigned u = 0;
-    double v;
-
-    while (u + 1 < ARRAY_LEN(units) && t < units[u].ns)
-        u++;
-    v = (double)t / (double)units[u].ns;
-    buf_printf(b, "%.*f %s", v >= 100 ? 0 : v >= 10 ? 1 : 2, v, units[u].name);
-}
-
 static void silence_draw(const struct columns *c, ns_t length, struct buf *b)
 {
     struct buf text = {0};
     unsigned indent;
 
     buf_puts(&text, "~~ ");
-    put_length(&text, length);
+    buf_rounded(&text, length);
     buf_puts(&text, " of silence ~~");
     indent = c->left + (c->arrow > text.len ? (c->arrow - (unsigned)text.len) / 2 : 0);
     buf_fill(b, ' ', indent + text.len <= c->width ? indent : c->width - text.len);

@@ -26,6 +26,23 @@ Test(buf, numbers)
     EXPECT_TEXT(buf_time(&b, -1), "-0.000000001");
     EXPECT_TEXT(buf_duration(&b, 4096), "4.096 us");
     EXPECT_TEXT(buf_duration(&b, 655360000), "655.36 ms");
+    EXPECT_TEXT(buf_duration(&b, -4096), "-4.096 us");
+    EXPECT_TEXT(buf_duration(&b, 0), "0 ns");
+}
+
+Test(buf, a_duration_is_rounded_to_three_digits)
+{
+    EXPECT_TEXT(buf_rounded(&b, 0), "0 ns");
+    EXPECT_TEXT(buf_rounded(&b, 999), "999 ns");
+    EXPECT_TEXT(buf_rounded(&b, 4096), "4.1 us");
+    EXPECT_TEXT(buf_rounded(&b, 67108864), "67.1 ms");
+    EXPECT_TEXT(buf_rounded(&b, 2 * NS_PER_MS), "2 ms");
+    EXPECT_TEXT(buf_rounded(&b, 999499), "999 us");
+    EXPECT_TEXT(buf_rounded(&b, 999600), "1 ms");
+    EXPECT_TEXT(buf_rounded(&b, 999600 * NS_PER_US), "1 s");
+    EXPECT_TEXT(buf_rounded(&b, 999600 * NS_PER_MS), "1000 s");
+    EXPECT_TEXT(buf_rounded(&b, 86400 * NS_PER_S), "86400 s");
+    EXPECT_TEXT(buf_rounded(&b, -67108864), "-67.1 ms");
 }
 
 Test(buf, ipv6_follows_rfc_5952)
