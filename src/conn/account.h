@@ -66,9 +66,10 @@ enum cause {
 #undef CAUSE
     CAUSE_COUNT
 };
+#define WEIGHT_FAILED 100 /* from this weight on a connection, or the attempt to make one, has failed */
 struct cause_info {
     const char *name;    /* "packet-loss" */
-    int weight;          /* order of severity, higher is worse; from 100 on a connection failed */
+    int weight;          /* the heavier, the worse; a failure from WEIGHT_FAILED on */
     const char *meaning; /* a sentence */
     const char *next;    /* what to look at next */
 };

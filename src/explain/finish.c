@@ -62,15 +62,13 @@ static void end_flow(struct explainer *x, uint32_t flow)
 
 /* --- The end ---------------------------------------------------------------------------------- */
 
-#define FAILED 100 /* weight of a failed connection */
-
 /* Failures first, then by lost time. */
 static int by_weight(const void *a, const void *b)
 {
     const struct incident *s = a, *t = b;
     int v = cause_table[s->cause].weight, w = cause_table[t->cause].weight;
 
-    if (v != w && (v >= FAILED || w >= FAILED))
+    if (v != w && (v >= WEIGHT_FAILED || w >= WEIGHT_FAILED))
         return w - v;
     if (s->bill != t->bill)
         return s->bill < t->bill ? 1 : -1;

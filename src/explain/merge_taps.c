@@ -33,7 +33,7 @@ static const uint8_t kinds[CAUSE_COUNT] = {
 
 static bool is_failure(const struct incident *s)
 {
-    return cause_table[s->cause].weight >= 100;
+    return cause_table[s->cause].weight >= WEIGHT_FAILED;
 }
 
 static bool causes_agree(const struct incident *a, const struct incident *b)

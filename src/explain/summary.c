@@ -5,7 +5,6 @@
 
 #include <stdlib.h>
 
-#define FAILED      100 /* weight of a failed connection */
 #define TABLE_ROWS  6
 #define WORST_TOLD  3
 #define WORST_LEAST (10 * NS_PER_US) /* shorter incidents are not listed as worst */
@@ -18,15 +17,21 @@ static ns_t begin_of(const struct incident *i)
 
 /* --- Groups ----------------------------------------------------------------------------------- */
 
-static struct group *group_of(struct summary *s, const struct incident *i)
+/* The group of an incident; a new one has room for `max` incidents. NULL: no memory. */
+static struct group *group_of(struct summary *s, const struct incident *i, uint32_t max)
 {
+    uint32_t *of;
     struct group *g;
 
     for (g = s->groups; g < s->groups + s->n; g++)
         if (g->cause == i->cause && g->place == i->place && g->sentence == i->facts[0].sentence)
             return g;
+    of = calloc(max, sizeof *of);
+    if (!of)
+        return NULL;
     s->n++;
-    *g = (struct group){.cause = i->cause,
+    *g = (struct group){.of = of,
+                        .cause = i->cause,
                         .place = i->place,
                         .sentence = i->facts[0].sentence,
                         .least = i->bill,
@@ -77,7 +82,7 @@ static int by_cost(const void *a, const void *b)
     const struct group *g = a, *h = b;
     int v = cause_table[g->cause].weight, w = cause_table[h->cause].weight;
 
-    if (v != w && (v >= FAILED || w >= FAILED))
+    if (v != w && (v >= WEIGHT_FAILED || w >= WEIGHT_FAILED))
         return w - v;
     if (g->bill != h->bill)
         return g->bill < h->bill ? 1 : -1;
@@ -103,50 +108,95 @@ bool explain_is_selected(const struct incident *i, const struct explain_opts *o)
 
 /* --- Time ------------------------------------------------------------------------------------- */
 
-/* Add up the time of the connections: each direction at the tap where most of its time is known. */
+static bool is_same_direction(const struct timeline_row *a, const struct timeline_row *b)
+{
+    return a->conn == b->conn && a->dqpn == b->dqpn && conn_addr_eq(&a->src, &b->src) && conn_addr_eq(&a->dst, &b->dst);
+}
+
+/* True if a direction is counted by its account `at`: of those of several taps, the one that knows most. The accounts
+ * of a connection stand together, from `first` on. */
+static bool knows_most(const struct timeline *t, size_t first, size_t at)
+{
+    const struct timeline_row *r = timeline_row(t, at);
+
+    for (size_t i = first; i < timeline_n(t) && timeline_row(t, i)->conn == r->conn; i++) {
+        const struct timeline_row *o = timeline_row(t, i);
+        ns_t more = r->states[TIME_NOT_KNOWN] - o->states[TIME_NOT_KNOWN];
+        if (i != at && is_same_direction(o, r) && (more > 0 || (more == 0 && i < at)))
+            return false;
+    }
+    return true;
+}
+
+static ns_t lost_time(const struct timeline_row *r)
+{
+    ns_t lost = 0;
+
+    for (unsigned k = 0; k < TIME_STATES; k++)
+        lost += time_state_costs((enum time_state)k) ? r->states[k] : 0;
+    return lost;
+}
+
+/* Add up the time of the connections: each direction at the tap where least of its time is not known. */
 static void add_times(struct summary *s, const struct explainer *x, const struct explain_opts *o)
 {
-    const struct timeline_row *last = NULL;
+    size_t first = 0;
+    uint32_t conn = 0, hit = 0; /* the connections counted last */
 
     for (size_t i = 0; i < timeline_n(x->timeline); i++) {
         const struct timeline_row *r = timeline_row(x->timeline, i);
-        bool again = last && last->conn == r->conn && (last->tap != r->tap || last->flow == r->flow);
-        ns_t lost = 0;
-        if ((o->conn && r->conn != o->conn) || again)
+        if (r->conn != timeline_row(x->timeline, first)->conn)
+            first = i;
+        if ((o->conn && r->conn != o->conn) || !knows_most(x->timeline, first, i))
             continue;
-        for (unsigned k = 0; k < TIME_STATES; k++)
-            lost += time_state_costs((enum time_state)k) ? r->states[k] : 0;
         s->time += r->last - r->first - r->states[TIME_CM];
-        s->lost += lost;
-        s->conns += !last || last->conn != r->conn;
-        s->hit += lost > 0;
-        last = r;
+        s->lost += lost_time(r);
+        s->conns += r->conn != conn;
+        conn = r->conn;
+        if (lost_time(r) && r->conn != hit) {
+            s->hit++;
+            hit = r->conn;
+        }
     }
 }
 
-bool summary_make(struct summary *s, struct explainer *x, const struct explain_opts *o)
+/* Put each incident that is shown into its group. False: no memory. */
+static bool make_groups(struct summary *s, const struct explainer *x, const struct explain_opts *o)
 {
-    uint32_t n = x->n + 1, *conns = calloc(n, sizeof *conns);
-
-    *s = (struct summary){0};
-    s->groups = calloc(n, sizeof *s->groups);
-    for (uint32_t i = 0; s->groups && conns && i < x->n; i++) {
+    s->groups = calloc(x->n + 1u, sizeof *s->groups);
+    for (uint32_t i = 0; s->groups && i < x->n; i++) {
         struct group *g;
         if (!explain_is_selected(&x->incidents[i], o))
             continue;
-        g = group_of(s, &x->incidents[i]);
-        if (!g->of && !(g->of = calloc(x->n, sizeof *g->of)))
-            break;
+        g = group_of(s, &x->incidents[i], x->n);
+        if (!g)
+            return false;
         group_add(g, x, i);
         s->incidents++;
     }
-    for (struct group *g = s->groups; conns && g && g < s->groups + s->n; g++) {
+    return s->groups != NULL;
+}
+
+/* How many connections each group is about. False: no memory. */
+static bool count_conns(struct summary *s, const struct explainer *x)
+{
+    uint32_t *conns = calloc(x->n + 1u, sizeof *conns);
+
+    if (!conns)
+        return false;
+    for (struct group *g = s->groups; g < s->groups + s->n; g++) {
         for (uint32_t i = 0; i < g->n; i++)
             conns[i] = x->incidents[g->of[i]].conn;
         g->conns = count_different(conns, g->n);
     }
     free(conns);
-    if (!s->groups)
+    return true;
+}
+
+bool summary_make(struct summary *s, struct explainer *x, const struct explain_opts *o)
+{
+    *s = (struct summary){0};
+    if (!make_groups(s, x, o) || !count_conns(s, x))
         return false;
     qsort(s->groups, s->n, sizeof *s->groups, o->by_count ? by_count : by_cost);
     add_times(s, x, o);
@@ -165,20 +215,6 @@ void summary_free(struct summary *s)
 }
 
 /* --- Text ------------------------------------------------------------------------------------- */
-
-/* A duration with three significant digits. */
-static void put_time(struct buf *b, ns_t t)
-{
-    static const struct {
-        ns_t unit;
-        const char *name;
-    } units[] = {{NS_PER_S, "s"}, {NS_PER_MS, "ms"}, {NS_PER_US, "us"}, {1, "ns"}};
-    unsigned i = 0;
-
-    while (i + 1 < ARRAY_LEN(units) && t < units[i].unit)
-        i++;
-    buf_printf(b, t >= 1000 * units[i].unit ? "%.0f %s" : "%.3g %s", (double)t / (double)units[i].unit, units[i].name);
-}
 
 static double percent(ns_t part, ns_t all)
 {
@@ -214,22 +250,22 @@ static void put_verdict(const struct summary *s, const struct explain_opts *o, s
         if (cause_table[s->groups[i].cause].weight > cause_table[failed->cause].weight)
             failed = &s->groups[i];
     }
-    if (cause_table[failed->cause].weight >= FAILED) {
+    if (cause_table[failed->cause].weight >= WEIGHT_FAILED) {
         put_cause(&text, failed);
         if (failed->conns)
             buf_printf(&text, " on %s", count_str(failed->conns, "connection"));
         buf_puts(&text, s->lost ? "; " : ".");
     }
     if (s->lost) {
-        put_time(&text, s->lost);
+        buf_rounded(&text, s->lost);
         if (!part) {
             buf_puts(&text, " of ");
-            put_time(&text, s->time);
+            buf_rounded(&text, s->time);
             put_share(&text, s->lost, s->time);
         }
         buf_puts(&text, " were lost");
         if (!part && s->conns > 1)
-            buf_printf(&text, " on %u of %u connections", s->hit < s->conns ? s->hit : s->conns, s->conns);
+            buf_printf(&text, " on %u of %u connections", s->hit, s->conns);
         if (worst->bill) {
             buf_printf(&text, ", %.0f %% of that to ", percent(worst->bill < s->lost ? worst->bill : s->lost, s->lost));
             put_cause(&text, worst);
@@ -259,7 +295,7 @@ static void put_table(const struct summary *s, const struct explainer *x, const 
     for (uint32_t i = 0; i < s->n && i < TABLE_ROWS; i++) {
         const struct group *g = &s->groups[i];
         struct buf cell = {0};
-        put_time(&cell, g->bill);
+        buf_rounded(&cell, g->bill);
         buf_printf(b, "%10s %6.1f %% %7llu  ", g->bill ? buf_str(&cell) : "-",
                    percent(g->bill, o->since || o->until ? s->lost : s->time), (unsigned long long)(g->n + g->more));
         cell.len = 0;
@@ -300,7 +336,7 @@ static void put_worst(const struct summary *s, const struct explainer *x, const 
         buf_puts(b, "  ");
         o->put_time(o->user, b, told[k]->worst);
         buf_puts(b, "  ");
-        put_time(b, told[k]->worst_bill);
+        buf_rounded(b, told[k]->worst_bill);
         buf_printf(b, ", %s", cause_table[told[k]->cause].name);
         if (told[k]->n_frames)
             buf_printf(b, ", frame %u", told[k]->frames[0]);
@@ -344,11 +380,11 @@ void group_put(const struct group *g, const struct explainer *x, const struct ex
         put_shared(b, g, one);
     if (g->bill) {
         buf_puts(b, ", ");
-        put_time(b, g->bill);
+        buf_rounded(b, g->bill);
         buf_puts(b, " lost (");
-        put_time(b, g->least);
+        buf_rounded(b, g->least);
         buf_puts(b, " to ");
-        put_time(b, g->most);
+        buf_rounded(b, g->most);
         buf_puts(b, " each)");
     }
     buf_char(b, '\n');
@@ -365,11 +401,11 @@ void bill_put(struct buf *b, ns_t all, const ns_t states[TIME_STATES])
 {
     const char *sep = ": ";
 
-    put_time(b, all);
+    buf_rounded(b, all);
     for (unsigned i = 0; i < TIME_STATES; i++)
         if (states[i] > 0) {
             buf_puts(b, sep);
-            put_time(b, states[i]);
+            buf_rounded(b, states[i]);
             buf_printf(b, " %s", time_state_words((enum time_state)i));
             sep = ", ";
         }
