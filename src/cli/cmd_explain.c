@@ -140,15 +140,7 @@ static void on_work_packet(void *user, const struct wqe *w, const struct pkt *p,
     request_parts_packet(job->parts, w, p, flow);
 }
 
-/* Append the tap as accounts name it: the file, and its interface if it is not the first one. */
-static void put_tap(struct buf *b, const struct job *job, const struct meter_row *m)
-{
-    buf_puts(b, job->t.files[m->file]);
-    if (m->iface)
-        buf_printf(b, ":%u", (unsigned)m->iface);
-}
-
-/* A work request is complete: write its account. */
+/* A work request is over: where its time went. */
 static void on_over(void *user, const struct wqe *w, uint32_t flow)
 {
     struct job *job = user;
@@ -159,7 +151,7 @@ static void on_over(void *user, const struct wqe *w, uint32_t flow)
     r.end = request_parts_over(job->parts, w, flow, r.states);
     if (!r.conn || (job->t.conn && job->t.conn != r.conn))
         return;
-    put_tap(&tap, job, m);
+    conn_tap_named(&tap, job->t.files[m->file], (uint32_t)m->iface);
     conn_end_put(&from, &m->src, m->sqpn != METER_NONE, (uint32_t)m->sqpn);
     r.tap = buf_str(&tap);
     r.from = buf_str(&from);

@@ -331,23 +331,13 @@ static void incident_json(struct explainer *x, const struct explain_opts *o, uin
     buf_free(&setting);
 }
 
-/* Name of the file, and its interface unless it is the first. */
-static void tap_name(struct buf *b, const struct explain_opts *o, uint32_t tap)
-{
-    uint32_t file = tap >> 16, iface = tap & 0xffff;
-
-    buf_puts(b, file < o->n_files ? o->files[file] : "");
-    if (iface)
-        buf_printf(b, ":%u", iface);
-}
-
 static void row_json(struct buf *b, const struct explain_opts *o, const struct timeline_row *r)
 {
     struct buf tap = {0}, from = {0}, to = {0};
     struct account a = {.conn = r->conn, .first = r->first, .last = r->last};
 
     memcpy(a.states, r->states, sizeof a.states);
-    tap_name(&tap, o, r->tap);
+    conn_tap_named(&tap, file_name(o, r->tap >> 16), r->tap & 0xffff);
     conn_end_put(&from, &r->src, r->have_sqpn, r->sqpn);
     conn_end_put(&to, &r->dst, true, r->dqpn);
     a.tap = buf_str(&tap);
