@@ -32,7 +32,7 @@ static const struct opt_def defs[] = {
     {'Y', "display-filter", "FILTER", "only connections with a packet that matches this display filter"},
     {KEY_SINCE, "since", "TIME", "only what lasts until TIME, written as -t prints it"},
     {KEY_UNTIL, "until", "TIME", "only what begins before TIME"},
-    {KEY_TOP, "top", "N", "N statements; else as many as fit two screens"},
+    {KEY_TOP, "top", "N", "N statements (JSON: incidents); else as many as fit two screens (JSON: all)"},
     {KEY_ALL, "all", NULL, "each incident; else those that are alike are one statement"},
     {KEY_SORT, "sort", "BY", "time (default): what cost most first; count: what happened most often"},
     {'t', "time", "FORMAT", "r since the first frame, e epoch, a or ad (default) local time, u or ud UTC"},

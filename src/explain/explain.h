@@ -130,7 +130,7 @@ struct explain_opts {
     ns_t since, until;        /* incidents that last until `since` and begin before `until`, since 1970; 0: all */
     bool all;                 /* each incident; else one statement for similar ones */
     bool by_count;            /* most frequent first; else most expensive first */
-    uint32_t top;             /* statements at most; 0: as many as fit two screens of `rows` */
+    uint32_t top;             /* statements, of JSON incidents at most; 0: as many as fit two screens of `rows`, all */
     unsigned columns, rows;   /* of the terminal; 0: 100 and 24 */
     const char *const *files; /* file names; with several, each frame is printed with its file */
     size_t n_files;

@@ -363,22 +363,29 @@ static void accounts_json(const struct explainer *x, const struct explain_opts *
     }
 }
 
+/* The incidents that are asked for, worst first, and how many there are: --top writes the first of them only. */
+static void incidents_json(struct explainer *x, const struct explain_opts *o, struct buf *b)
+{
+    uint32_t n = 0;
+
+    buf_puts(b, "\"incidents\":[");
+    for (uint32_t i = 0; i < x->n; i++)
+        if (explain_is_selected(&x->incidents[i], o) && (n++ < o->top || !o->top)) {
+            buf_puts(b, n == 1 ? "\n" : ",\n");
+            incident_json(x, o, i, b);
+        }
+    buf_printf(b, "],\"incident_count\":%u,", n);
+}
+
 void explain_json(struct explainer *x, const struct explain_opts *o, struct buf *b)
 {
-    const char *sep = "\n";
     struct buf remarks = {0};
 
     buf_printf(b, "{\"packets\":%llu,\"rdma_packets\":%llu,\"account\":[", (unsigned long long)x->packets,
                (unsigned long long)x->rdma_packets);
     accounts_json(x, o, b);
-    buf_puts(b, "],\n\"incidents\":[");
-    for (uint32_t i = 0; i < x->n; i++)
-        if (explain_is_selected(&x->incidents[i], o)) {
-            buf_puts(b, sep);
-            sep = ",\n";
-            incident_json(x, o, i, b);
-        }
-    buf_puts(b, "],");
+    buf_puts(b, "],\n");
+    incidents_json(x, o, b);
     explain_remarks(x, " ", &remarks);
     json_string(b, "remarks", buf_str(&remarks));
     buf_printf(b, "\"forgotten_flows\":%llu}\n", (unsigned long long)conn_counts(observer_conns(x->observer)).evicted);
