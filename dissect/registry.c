@@ -4,6 +4,7 @@
 #include "dissect/ip/tcp.h"
 #include "dissect/link/eth.h"
 #include "dissect/link/link.h"
+#include "dissect/link/macc.h"
 #include "dissect/mad/cc.h"
 #include "dissect/mad/cm.h"
 #include "dissect/mad/mad.h"

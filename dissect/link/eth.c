@@ -75,7 +75,7 @@ const struct hdr eth_hdr = {
     .column = "Ethernet",
     .fields = eth_fields,
     .nfields = ARRAY_LEN(eth_fields),
-    .len = 14,
+    .len = ETH_LEN,
     .info = eth_info,
 };
 
@@ -92,7 +92,7 @@ const struct hdr eth_len_hdr = {
     .column = "Ethernet",
     .fields = eth_len_fields,
     .nfields = ARRAY_LEN(eth_len_fields),
-    .len = 14,
+    .len = ETH_LEN,
 };
 
 HDR_TABLE(vlan, VLAN_FIELDS)
@@ -213,7 +213,7 @@ void ethertype_decode(struct pkt *p, uint32_t off, uint16_t type, const struct d
 
 void eth_decode(struct pkt *p, uint32_t off, const struct decode_opts *o)
 {
-    const uint8_t *q = pkt_header(p, &eth_hdr, off, 14, "Ethernet header");
+    const uint8_t *q = pkt_header(p, &eth_hdr, off, ETH_LEN, "Ethernet header");
     uint16_t type;
 
     if (!q)
@@ -221,9 +221,9 @@ void eth_decode(struct pkt *p, uint32_t off, const struct decode_opts *o)
     p->have |= H_ETH;
     type = load_be16(q + 12);
     if (LIKELY(type >= ETHERTYPE_MIN)) {
-        ethertype_decode(p, off + 14, type, o);
+        ethertype_decode(p, off + ETH_LEN, type, o);
         return;
     }
     p->layers[p->n_layers - 1].hdr = &eth_len_hdr;
-    len_decode(p, off + 14, type, o);
+    len_decode(p, off + ETH_LEN, type, o);
 }

@@ -23,6 +23,7 @@ extern const struct vdesc ethertype_desc;
  * Ethernet II header, 14 bytes (IEEE 802.3).
  *   | destination (6) | source (6) | EtherType (2) |
  */
+#define ETH_LEN 14
 #define ETH_FIELDS(U, A, V)                                                                                            \
     A(dst, 0, 48, FT_ETHER, "eth.dst", "Destination", "Destination MAC address.")                                      \
     A(src, 48, 48, FT_ETHER, "eth.src", "Source", "Source MAC address.")                                               \

@@ -1,17 +1,18 @@
 /* layer 1 (wire): MAC control frames: 802.3x pause and 802.1Qbb priority-based flow control. */
+#include "dissect/link/macc.h"
+
 #include "dissect/dissectors.h"
-#include "dissect/link/link.h"
+#include "dissect/link/eth.h"
 
-#define OPCODE_PAUSE 0x0001
-#define OPCODE_PFC   0x0101
+const uint8_t pause_group[6] = {0x01, 0x80, 0xc2, 0, 0, 0x01};
 
-static const struct vname opcodes[] = {{OPCODE_PAUSE, "Pause"},
+static const struct vname opcodes[] = {{MACC_PAUSE, "Pause"},
                                        {0x0002, "Gate"},
                                        {0x0003, "Report"},
                                        {0x0004, "Register Req"},
                                        {0x0005, "Register"},
                                        {0x0006, "Register Ack"},
-                                       {OPCODE_PFC, "Class Based Flow Control [CBFC] Pause"}};
+                                       {MACC_PFC, "Class Based Flow Control [CBFC] Pause"}};
 static const struct vdesc opcode_names = VDESC_NAMES(opcodes);
 
 /* Start of every MAC control frame: | opcode (2) | */
@@ -56,19 +57,21 @@ static void macc_info(struct buf *b, const struct pkt *p, const struct layer *l)
 }
 static void pause_info(struct buf *b, const struct pkt *p, const struct layer *l)
 {
-    if (l->len >= 4)
-        buf_printf(b, "Pause: pause_time: %u quanta", load_be16(p->data + l->off + 2));
+    struct pause_frame f;
+
+    if (pause_frame_get(&f, p->data + l->off, l->len))
+        buf_printf(b, "Pause: pause_time: %u quanta", f.quanta[0]);
 }
 static void pfc_info(struct buf *b, const struct pkt *p, const struct layer *l)
 {
-    const uint8_t *h = p->data + l->off;
+    struct pause_frame f;
 
-    if (l->len < 20)
+    if (!pause_frame_get(&f, p->data + l->off, l->len) || !f.whole)
         return;
     buf_puts(b, "Class Based Flow Control [CBFC] Pause:");
-    for (unsigned i = 0; i < 8; i++)
-        if (h[3] >> i & 1)
-            buf_printf(b, " class %u %u quanta", i, load_be16(h + 4 + 2 * i));
+    for (unsigned i = 0; i < PAUSE_CLASSES; i++)
+        if (f.classes >> i & 1)
+            buf_printf(b, " class %u %u quanta", i, f.quanta[i]);
 }
 
 #define MACC_HDR(id, bytes, to_info)                                                                                   \
@@ -83,8 +86,36 @@ static void pfc_info(struct buf *b, const struct pkt *p, const struct layer *l)
         .info = to_info,                                                                                               \
     };
 MACC_HDR(macc, 2, macc_info)
-MACC_HDR(macc_pause, 4, pause_info)
-MACC_HDR(macc_pfc, 20, pfc_info)
+MACC_HDR(macc_pause, MACC_PAUSE_LEN, pause_info)
+MACC_HDR(macc_pfc, MACC_PFC_LEN, pfc_info)
+
+bool pause_frame_get(struct pause_frame *f, const uint8_t *q, uint32_t len)
+{
+    if (len < MACC_QUANTA_AT || (load_be16(q) != MACC_PAUSE && load_be16(q) != MACC_PFC))
+        return false;
+    *f = (struct pause_frame){.opcode = load_be16(q)};
+    f->whole = f->opcode == MACC_PAUSE || len >= MACC_PFC_LEN;
+    f->classes = f->opcode == MACC_PAUSE ? PAUSE_ALL : load_be16(q + MACC_CLASSES_AT);
+    for (unsigned i = 0; f->whole && i < PAUSE_CLASSES; i++)
+        f->quanta[i] = load_be16(q + (f->opcode == MACC_PAUSE ? MACC_CLASSES_AT : MACC_QUANTA_AT + 2 * i));
+    return true;
+}
+
+bool pause_frame_of(struct pause_frame *f, const struct pkt *p)
+{
+    return p->frame->linktype == LINK_ETHERNET && p->caplen >= ETH_LEN &&
+           load_be16(p->data + ETH_LEN - 2) == ETHERTYPE_MACC &&
+           pause_frame_get(f, p->data + ETH_LEN, p->caplen - ETH_LEN);
+}
+
+uint8_t pause_frame_paused(const struct pause_frame *f)
+{
+    unsigned mask = 0;
+
+    for (unsigned i = 0; i < PAUSE_CLASSES; i++)
+        mask |= f->quanta[i] ? f->classes & 1u << i : 0;
+    return (uint8_t)mask;
+}
 
 void macc_decode(struct pkt *p, uint32_t off)
 {
@@ -92,10 +123,10 @@ void macc_decode(struct pkt *p, uint32_t off)
 
     if (!q)
         return;
-    if (load_be16(q) == OPCODE_PAUSE)
-        pkt_header(p, &macc_pause_hdr, off, 4, "pause frame");
-    else if (load_be16(q) == OPCODE_PFC)
-        pkt_header(p, &macc_pfc_hdr, off, 20, "priority-based flow control frame");
+    if (load_be16(q) == MACC_PAUSE)
+        pkt_header(p, &macc_pause_hdr, off, MACC_PAUSE_LEN, "pause frame");
+    else if (load_be16(q) == MACC_PFC)
+        pkt_header(p, &macc_pfc_hdr, off, MACC_PFC_LEN, "priority-based flow control frame");
     else
         pkt_layer(p, &macc_hdr, off, 2);
 }

@@ -2,10 +2,9 @@
 #ifndef RDMATRACE_GEN_NET_PAUSE_H
 #define RDMATRACE_GEN_NET_PAUSE_H
 
-#include "types.h"
+#include "dissect/link/macc.h"
 
-#define PAUSE_FRAME_LEN  60    /* bytes, without the frame check sequence */
-#define PAUSE_QUANTA_MAX 65535 /* the longest time of a frame, in quanta of 512 bit times */
+#define PAUSE_FRAME_LEN 60 /* bytes, without the frame check sequence */
 
 /* The class of an Ethernet frame: the priority of its tag, else the upper three bits of its DSCP. */
 uint8_t pause_class(const uint8_t *frame, uint32_t len);

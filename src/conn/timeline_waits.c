@@ -1,17 +1,14 @@
 /* layer 2b (conn): where the time of each direction of requests went: waits without a loss: pauses, CNPs, credits, the
  * depth of READs. */
 #include "bits.h"
-#include "dissect/link/eth.h"
+#include "dissect/link/macc.h"
 #include "src/conn/timeline_impl.h"
 
 /* --- Pause frames ----------------------------------------------------------------------------- */
 
-#define MACC_PAUSE 0x0001
-#define MACC_PFC   0x0101
-
-/* A quantum is 512 bit times, of a link whose rate a capture does not tell: at 1 Gbit/s, the slowest that carries RDMA,
- * it is the longest. */
-#define QUANTUM_MOST   512
+/* A capture does not tell the rate of the link: at 1 Gbit/s, the slowest that carries RDMA, a quantum is the longest.
+ */
+#define QUANTUM_MOST   PAUSE_QUANTUM_BITS
 #define PAUSE_LEAST    (2 * NS_PER_US)  /* shorter waits are not explained by pauses */
 #define PAUSE_REACTION (20 * NS_PER_US) /* who may send again does so within this time */
 
@@ -32,15 +29,13 @@ static struct paused *pauser_of(struct timeline *t, const struct pkt *p)
 }
 
 /* The longest time that the frame asks for, of all classes; 0: it ends a pause. */
-static unsigned quanta_of(const struct pkt *p, unsigned opcode)
+static unsigned quanta_of(const struct pause_frame *f)
 {
     unsigned most = 0;
 
-    if (opcode == MACC_PAUSE)
-        return load_be16(p->data + 16);
-    for (unsigned i = 0; i < 8; i++)
-        if (p->data[17] >> i & 1 && load_be16(p->data + 18 + 2 * i) > most)
-            most = load_be16(p->data + 18 + 2 * i);
+    for (unsigned i = 0; i < PAUSE_CLASSES; i++)
+        if (f->classes >> i & 1 && f->quanta[i] > most)
+            most = f->quanta[i];
     return most;
 }
 
@@ -48,17 +43,15 @@ void timeline_pause(struct timeline *t, const struct pkt *p)
 {
     ns_t now = p->frame->ts;
     struct paused *x;
-    unsigned opcode, quanta;
+    struct pause_frame f;
+    unsigned quanta;
 
-    if (p->frame->linktype != LINK_ETHERNET || p->caplen < 18 || load_be16(p->data + 12) != ETHERTYPE_MACC)
-        return;
-    opcode = load_be16(p->data + 14);
-    if ((opcode != MACC_PAUSE && opcode != MACC_PFC) || p->caplen < (opcode == MACC_PFC ? 34 : 18))
+    if (!pause_frame_of(&f, p) || !f.whole)
         return;
     x = pauser_of(t, p);
     if (!x)
         return;
-    quanta = quanta_of(p, opcode);
+    quanta = quanta_of(&f);
     if (quanta && now > x->until) {
         x->since = now;
         x->frame = frame_u32(p);

@@ -71,10 +71,10 @@ void explain_other(struct explainer *x, const struct pkt *p, uint32_t flow)
         explain_host(x, p);
     }
     if (!(p->have & H_BTH)) {
-        if (p->frame->linktype == LINK_ETHERNET && p->caplen >= 18 && load_be16(p->data + 12) == 0x8808)
-            explain_pause(x, p);
-        else if (p->addr_len)
+        if (p->addr_len)
             explain_icmp(x, p);
+        else
+            explain_pause(x, p);
     } else if (p->op->flags & OPF_CNP) {
         explain_cnp(x, p, flow);
     } else if (p->have & H_MAD) {

@@ -1,32 +1,20 @@
 /* layer 3 (explain): pause frames (IEEE 802.3x and 802.1Qbb): which port was paused, for how long, and what that
  * explains. */
+#include "dissect/link/macc.h"
 #include "src/explain/explain_impl.h"
 
 #define PAUSE_LONG NS_PER_MS /* a pause whose length is printed */
-/* The longest pause of one frame: 65535 times 512 bits, at 10 Gbit/s: no RDMA port is slower. */
-#define PAUSE_MAX (65535 * INT64_C(512) / 10)
+/* The longest pause of one frame, at 10 Gbit/s: no RDMA port is slower. */
+#define PAUSE_MAX (PAUSE_QUANTA_MAX * (ns_t)PAUSE_QUANTUM_BITS / 10)
 
-enum {
-    OPCODE_PAUSE = 0x0001,
-    OPCODE_PFC = 0x0101,
-};
-
-/* The priorities that a frame pauses, a mask; 0: PAUSE, which pauses all. *on: it begins a pause, else it ends one. */
-static uint8_t classes_of(const struct pkt *p, bool *on)
+/* The priorities that a frame pauses, a mask; 0: PAUSE, which pauses all. *on: it begins a pause, else it ends one. The
+ * times of PFC may be cut off: then it is taken to pause what its vector names. */
+static uint8_t classes_of(const struct pause_frame *f, bool *on)
 {
-    const uint8_t *q = p->data + 16; /* class enable vector and eight times; or the time of PAUSE */
-    uint8_t mask = 0;
+    uint16_t classes = f->whole ? pause_frame_paused(f) : f->classes;
 
-    *on = p->caplen >= 18 && load_be16(q);
-    if (load_be16(q - 2) == OPCODE_PAUSE)
-        return 0;
-    if (p->caplen < 34)
-        return *on ? q[1] : 0;
-    for (unsigned i = 0; i < 8; i++)
-        if (q[1] >> i & 1 && load_be16(q + 2 + 2 * i))
-            mask |= (uint8_t)(1u << i);
-    *on = mask != 0;
-    return mask;
+    *on = classes != 0;
+    return f->opcode == MACC_PAUSE ? 0 : (uint8_t)classes;
 }
 
 static struct pauser *pauser_of(struct explainer *x, const struct pkt *p)
@@ -52,13 +40,13 @@ static void add_paused(struct pauser *a, ns_t now)
 
 void explain_pause(struct explainer *x, const struct pkt *p)
 {
-    unsigned opcode = load_be16(p->data + 14);
-    struct pauser *a = opcode == OPCODE_PAUSE || opcode == OPCODE_PFC ? pauser_of(x, p) : NULL;
+    struct pause_frame f;
+    struct pauser *a = pause_frame_of(&f, p) ? pauser_of(x, p) : NULL;
 
     if (!a)
         return;
     add_paused(a, p->frame->ts);
-    a->classes |= classes_of(p, &a->on);
+    a->classes |= classes_of(&f, &a->on);
     a->last = p->frame->ts;
     a->n++;
 }
@@ -99,7 +87,7 @@ static void end_pauser(struct explainer *x, struct pauser *a)
     incident_frame(st, ROLE_EVIDENCE, a->frame);
     st->times = a->n - 1;
     if (a->paused < PAUSE_LONG) {
-        incident_is(st, SAY(PAUSED, .n = a->classes ? OPCODE_PFC : OPCODE_PAUSE, .address = a->mac, .other = a->frame));
+        incident_is(st, SAY(PAUSED, .n = a->classes ? MACC_PFC : MACC_PAUSE, .address = a->mac, .other = a->frame));
         return;
     }
     for (uint32_t i = 0; i < n; i++)

@@ -1,17 +1,14 @@
-/* layer 3 (judge): Ethernet pause frames, IEEE 802.3x and 802.1Qbb. */
-#include "dissect/link/eth.h"
+/* layer 3 (judge): the judge: pause frames of Ethernet, IEEE 802.3x and 802.1Qbb. */
+#include "dissect/link/macc.h"
 #include "src/judge/judge_impl.h"
 
-/* A pause time is in quanta of 512 bit times, and a capture does not state the speed of the link. PAUSE_MIN assumes
- * the fastest link (800 Gbit/s, 0.64 ns a quantum), PAUSE_MAX the slowest one that RDMA is used on (1 Gbit/s). */
+/* Nothing in a capture says how fast the link is: the fastest one (800 Gbit/s) makes the shortest pause, 0.64 ns a
+ * quantum, the slowest that RDMA is used on (1 Gbit/s) the longest. */
 #define PAUSE_MIN(quanta) ((ns_t)(quanta)*64 / 100)
-#define PAUSE_MAX         (65535 * INT64_C(512)) /* ns at 1 Gbit/s */
-#define REACTION          (10 * NS_PER_US)       /* time for packets in flight and packets already queued at the port */
-/* a class paused without interruption for this long is a pause storm; PFC watchdogs of switches use similar limits */
-#define STORM       (200 * NS_PER_MS)
-#define MACC_PAUSE  0x0001
-#define MACC_PFC    0x0101
-#define ALL_CLASSES 0xff
+#define PAUSE_MAX         (PAUSE_QUANTA_MAX * (ns_t)PAUSE_QUANTUM_BITS) /* ns at 1 Gbit/s */
+#define REACTION          (10 * NS_PER_US) /* time for packets in flight, and for those already handed to the port */
+/* no class is paused for this long in a working network; the PFC watchdogs of switches use similar limits */
+#define STORM (200 * NS_PER_MS)
 
 static void bad_pause(struct judge *j, const struct pkt *p, const char *expected, const char *seen)
 {
@@ -24,21 +21,20 @@ static void bad_pause(struct judge *j, const struct pkt *p, const char *expected
     judge_found(j, p, f);
 }
 
-/* False if the pause frame cannot be decoded. */
-static bool check_form(struct judge *j, const struct pkt *p, unsigned opcode)
+/* False if the frame is no pause frame that can be read. */
+static bool check_form(struct judge *j, const struct pkt *p, const struct pause_frame *f)
 {
-    static const uint8_t group[6] = {1, 0x80, 0xc2, 0, 0, 1};
     const uint8_t *q = p->data;
 
     if (p->flags & PKT_MALFORMED) {
         bad_pause(j, p, "a whole pause frame", p->why);
         return false;
     }
-    if (memcmp(q, group, 6) != 0)
+    if (memcmp(q, pause_group, sizeof pause_group) != 0)
         bad_pause(j, p, "destination 01:80:c2:00:00:01",
                   say(j, "%02x:%02x:%02x:%02x:%02x:%02x", q[0], q[1], q[2], q[3], q[4], q[5]));
-    if (opcode == MACC_PFC && p->caplen >= 18 && q[16])
-        bad_pause(j, p, "a class-enable vector of 8 bits", say(j, "0x%04x", load_be16(q + 16)));
+    if (f->classes & ~PAUSE_ALL)
+        bad_pause(j, p, "a class-enable vector of 8 bits", say(j, "0x%04x", f->classes));
     return true;
 }
 
@@ -104,25 +100,20 @@ static void take_pause(struct judge *j, const struct pkt *p, struct pauser *s, u
 
 void judge_pause(struct judge *j, const struct pkt *p)
 {
-    const uint8_t *q = p->data;
     struct pauser *s;
-    unsigned opcode;
+    struct pause_frame f;
 
-    if (p->frame->linktype != LINK_ETHERNET || p->caplen < 18 || load_be16(q + 12) != ETHERTYPE_MACC)
-        return;
-    opcode = load_be16(q + 14);
-    if (opcode != MACC_PAUSE && opcode != MACC_PFC)
+    if (!pause_frame_of(&f, p))
         return;
     judge_applies(j, ON_PAUSE);
-    if (!check_form(j, p, opcode) || p->caplen < (opcode == MACC_PFC ? 34 : 18) || !(s = pauser_of(j, p)))
+    if (!check_form(j, p, &f) || !f.whole || !(s = pauser_of(j, p)))
         return;
     s->frames++;
-    for (unsigned i = 0; i < 8; i++) {
-        unsigned quanta = load_be16(opcode == MACC_PAUSE ? q + 16 : q + 18 + 2 * i);
-        if (opcode == MACC_PFC && !(q[17] >> i & 1))
+    for (unsigned i = 0; i < PAUSE_CLASSES; i++) {
+        if (!(f.classes >> i & 1))
             continue;
-        take_pause(j, p, s, i, quanta);
-        s->quanta += opcode == MACC_PFC || i == 0 ? quanta : 0;
+        take_pause(j, p, s, i, f.quanta[i]);
+        s->quanta += f.opcode == MACC_PFC || i == 0 ? f.quanta[i] : 0;
     }
 }
 
@@ -131,10 +122,10 @@ void judge_pause(struct judge *j, const struct pkt *p)
 static const struct pause *paused_by(const struct judge *j, const struct pkt *p, const struct pauser *s)
 {
     ns_t step = judge_step(j, p);
-    unsigned classes = p->have & H_VLAN ? 1u << (p->vlan >> 13) : ALL_CLASSES;
+    unsigned classes = p->have & H_VLAN ? 1u << (p->vlan >> 13) : PAUSE_ALL;
     const struct pause *latest = NULL;
 
-    for (unsigned i = 0; i < 8; i++) {
+    for (unsigned i = 0; i < PAUSE_CLASSES; i++) {
         const struct pause *c = &s->class[i];
         if (!(classes >> i & 1))
             continue;

@@ -4,6 +4,7 @@
 #include "dissect/ip/ip.h"
 #include "dissect/ip/tcp.h"
 #include "dissect/link/link.h"
+#include "dissect/link/macc.h"
 
 #include <criterion/criterion.h>
 #include <stdlib.h>
@@ -255,9 +256,11 @@ Test(tunnel, nesting_without_end_is_refused)
     cr_expect_str_eq(p.why, "too many nested headers");
 }
 
+#define PFC_FRAME "0180c2000001 020000000001 8808 0101 0088 0000 0000 0000 1234 0000 0000 0000 ffff"
+
 Test(neighbour, priority_flow_control_in_full)
 {
-    start("0180c2000001 020000000001 8808 0101 0088 0000 0000 0000 1234 0000 0000 0000 ffff");
+    start(PFC_FRAME);
     decode(LINK_ETHERNET);
     cr_expect_str_eq(value("macc.cbfc.enbv"), "0x0088");
     cr_expect_str_eq(value("macc.cbfc.enbv.c3"), "1");
@@ -268,6 +271,85 @@ Test(neighbour, priority_flow_control_in_full)
     start("0180c2000001 020000000001 8808 0001 ffff");
     decode(LINK_ETHERNET);
     cr_expect_str_eq(info(), "Pause: pause_time: 65535 quanta");
+}
+
+/* Read the frame that was started, cut to `len` bytes, in a block of exactly that size. */
+static bool read_cut(struct pause_frame *x, uint32_t len)
+{
+    uint8_t *data = malloc(len + !len);
+    struct frame cut = {.data = data, .caplen = len, .len = f.len, .number = 1, .linktype = LINK_ETHERNET};
+    struct pkt of = {.frame = &cut, .data = data, .caplen = len};
+    bool ok;
+
+    cr_assert(data);
+    memcpy(data, f.data, len);
+    ok = pause_frame_of(x, &of);
+    free(data);
+    return ok;
+}
+
+Test(pause_frame, pfc_is_read_by_class)
+{
+    struct pause_frame x;
+
+    start(PFC_FRAME);
+    cr_assert(read_cut(&x, f.len));
+    cr_expect_eq(x.opcode, MACC_PFC);
+    cr_expect(x.whole);
+    cr_expect_eq(x.classes, 0x88);
+    cr_expect_eq(x.quanta[3], 0x1234);
+    cr_expect_eq(x.quanta[7], 0xffff);
+    cr_expect_eq(pause_frame_paused(&x), 0x88);
+    f.data[32] = f.data[33] = 0; /* class 7 may send again */
+    f.data[19] = 1;              /* the quanta of class 0 do not count */
+    cr_assert(read_cut(&x, f.len));
+    cr_expect_eq(x.quanta[0], 1);
+    cr_expect_eq(pause_frame_paused(&x), 0x08);
+}
+
+Test(pause_frame, pause_is_of_all_classes)
+{
+    struct pause_frame x;
+
+    start("0180c2000001 020000000001 8808 0001 0203");
+    cr_assert(read_cut(&x, f.len));
+    cr_expect_eq(x.opcode, MACC_PAUSE);
+    cr_expect(x.whole);
+    cr_expect_eq(x.classes, PAUSE_ALL);
+    for (unsigned i = 0; i < PAUSE_CLASSES; i++)
+        cr_expect_eq(x.quanta[i], 0x0203);
+    cr_expect_eq(pause_frame_paused(&x), PAUSE_ALL);
+    for (uint32_t n = 0; n < f.len; n++)
+        cr_expect_not(read_cut(&x, n), "%u bytes", n);
+}
+
+Test(pause_frame, truncated_pfc_has_a_vector_or_nothing)
+{
+    struct pause_frame x;
+
+    start(PFC_FRAME);
+    for (uint32_t n = 0; n < 18; n++)
+        cr_expect_not(read_cut(&x, n), "%u bytes", n);
+    for (uint32_t n = 18; n < f.len; n++) {
+        cr_assert(read_cut(&x, n), "%u bytes", n);
+        cr_expect_not(x.whole);
+        cr_expect_eq(x.classes, 0x88);
+        cr_expect_eq(x.quanta[3], 0);
+        cr_expect_eq(pause_frame_paused(&x), 0);
+    }
+}
+
+Test(pause_frame, what_is_no_pause_frame_is_not_read)
+{
+    struct pause_frame x;
+
+    start("0180c2000001 020000000001 8808 0002 0088 0000 0000 0000 1234 0000 0000 0000 ffff");
+    cr_expect_not(read_cut(&x, f.len), "another opcode");
+    start("0180c2000001 020000000001 8809 0101 0088 0000 0000 0000 1234 0000 0000 0000 ffff");
+    cr_expect_not(read_cut(&x, f.len), "another EtherType");
+    start(PFC_FRAME);
+    decode(LINK_RAW);
+    cr_expect_not(pause_frame_of(&x, &p), "another link type");
 }
 
 Test(neighbour, port_unreachable_quotes_without_becoming_roce)
