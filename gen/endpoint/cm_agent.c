@@ -1,6 +1,5 @@
 /* layer 3 (endpoint): a connection manager over the GSI queue pair of an endpoint. */
 #include "gen/endpoint/cm_agent_impl.h"
-#include "gen/endpoint/cm_faults.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -57,6 +56,8 @@ struct cm_agent *cm_agent_new(const struct cm_agent_config *config)
         cm_agent_free(a);
         return NULL;
     }
+    a->rdmacm.ops = &cm_ids_ops;
+    ep_verbs(config->ep)->cm = &a->rdmacm;
     return a;
 }
 
@@ -64,14 +65,15 @@ void cm_agent_free(struct cm_agent *a)
 {
     if (!a)
         return;
+    ep_verbs(a->cfg.ep)->cm = NULL;
+    cm_ids_free(a);
     for (uint32_t i = 0; i < a->n; i++)
         free(a->conn[i]);
     agent_tables_free(a);
     free(a);
 }
 
-/* Mark a connection that may have a message to send or an event to report. */
-static void wake(struct cm_agent *a, struct agent_conn *c)
+void agent_wake(struct cm_agent *a, struct agent_conn *c)
 {
     a->news[c->number] = 1;
     a->dirty = true;
@@ -109,7 +111,7 @@ static struct agent_conn *conn_new(struct cm_agent *a, int qp, const struct ep_p
         c->peer = *peer;
     if (!++a->last_id)
         ++a->last_id;
-    wake(a, c);
+    agent_wake(a, c);
     return c;
 }
 
@@ -126,38 +128,41 @@ uint64_t cm_agent_ignored(const struct cm_agent *a)
     return a->ignored;
 }
 
-uint32_t cm_agent_connect(struct cm_agent *a, int qp, const struct cm_params *own, const struct ep_peer *peer, ns_t now)
+uint64_t cm_agent_raised(const struct cm_agent *a)
+{
+    return a->raised;
+}
+
+struct agent_conn *agent_start(struct cm_agent *a, bool sidr, int qp, const struct cm_params *own,
+                               const struct ep_peer *peer, ns_t now)
 {
     struct agent_conn *c = conn_new(a, qp, peer, own->path.dgid);
     struct cm_params p = *own;
 
     if (!c)
-        return 0;
+        return NULL;
     if (!p.tid)
         p.tid = prng_next(&a->prng);
-    if (!cm_connect(&c->cm, a->last_id, &p, now)) {
+    if (!(sidr ? cm_sidr_connect : cm_connect)(&c->cm, a->last_id, &p, now)) {
         conn_drop(a, c);
-        return 0;
+        return NULL;
     }
     agent_settle(a, c);
-    return c->cm.local_id;
+    return c;
+}
+
+uint32_t cm_agent_connect(struct cm_agent *a, int qp, const struct cm_params *own, const struct ep_peer *peer, ns_t now)
+{
+    const struct agent_conn *c = agent_start(a, false, qp, own, peer, now);
+
+    return c ? c->cm.local_id : 0;
 }
 
 uint32_t cm_agent_resolve(struct cm_agent *a, int qp, const struct cm_params *own, ns_t now)
 {
-    struct agent_conn *c = conn_new(a, qp, NULL, own->path.dgid);
-    struct cm_params p = *own;
+    const struct agent_conn *c = agent_start(a, true, qp, own, NULL, now);
 
-    if (!c)
-        return 0;
-    if (!p.tid)
-        p.tid = prng_next(&a->prng);
-    if (!cm_sidr_connect(&c->cm, a->last_id, &p, now)) {
-        conn_drop(a, c);
-        return 0;
-    }
-    agent_settle(a, c);
-    return c->cm.local_id;
+    return c ? c->cm.local_id : 0;
 }
 
 int cm_agent_disconnect(struct cm_agent *a, int qp, ns_t now)
@@ -167,7 +172,7 @@ int cm_agent_disconnect(struct cm_agent *a, int qp, ns_t now)
     if (!c || !cm_disconnect(&c->cm, NULL, 0, now))
         return -ENOTCONN;
     agent_settle(a, c);
-    wake(a, c);
+    agent_wake(a, c);
     return 0;
 }
 
@@ -179,7 +184,7 @@ void cm_agent_established(struct cm_agent *a, int qp)
         return;
     cm_established(&c->cm);
     agent_settle(a, c);
-    wake(a, c);
+    agent_wake(a, c);
 }
 
 const struct cm_conn *cm_agent_conn(const struct cm_agent *a, int qp)
@@ -191,7 +196,9 @@ const struct cm_conn *cm_agent_conn(const struct cm_agent *a, int qp)
 
 ns_t cm_agent_next(const struct cm_agent *a)
 {
-    return a->dirty ? 0 : timers_first(&a->timers) ? timers_first(&a->timers)->when : NS_NEVER;
+    ns_t timer = timers_first(&a->timers) ? timers_first(&a->timers)->when : NS_NEVER, ids = cm_ids_next(a);
+
+    return a->dirty ? 0 : ids < timer ? ids : timer;
 }
 
 uint64_t cm_agent_sent(const struct cm_agent *a, enum cm_attr attr)
@@ -237,36 +244,56 @@ static void make_room(struct cm_agent *a, ns_t now)
     }
 }
 
-/* A REQ or SIDR_REQ: ask the caller, then reply. */
+bool agent_answer(struct cm_agent *a, struct agent_conn *c, const struct cm_answer *ans, ns_t now)
+{
+    bool accept = ans->qp >= 0, sidr = c->cm.state == CM_ST_SIDR_REQ_RCVD, good;
+
+    if (sidr)
+        good = cm_sidr_reply(&c->cm, accept ? CM_SIDR_SUCCESS : ans->reason, &ans->own);
+    else if (accept)
+        good = cm_accept(&c->cm, &ans->own, now);
+    else
+        good = cm_reject(&c->cm, ans->reason, NULL, 0, ans->own.private_data, ans->own.private_len);
+    if (!good)
+        return false;
+    c->qp = ans->qp;
+    if (c->cm.state == CM_ST_REP_SENT) {
+        c->replied = now;
+        c->limit = a->cfg.half_open ? now + a->cfg.half_open : NS_NEVER;
+        c->peer = ans->peer;
+        struct ep_peer peer = negotiated(c);
+        ep_qp_to_rtr(a->cfg.ep, c->qp, &peer, now);
+    } else if (!accept && !sidr && (ans->reason == CM_REJ_NO_QP || ans->reason == CM_REJ_NO_RESOURCES)) {
+        make_room(a, now);
+    }
+    agent_settle(a, c);
+    agent_wake(a, c);
+    return true;
+}
+
+/* A REQ or SIDR_REQ: ask the caller, then reply; unless an id listens for it, whose user will reply. */
 static void take_request(struct cm_agent *a, struct agent_conn *c, bool sidr, ns_t now)
 {
     struct cm_answer ans = {
         .qp = -1, .reason = sidr ? CM_SIDR_UNSUPPORTED : CM_REJ_INVALID_SERVICE_ID, .peer = ep_peer_default()};
 
+    if (cm_ids_request(a, c, now))
+        return;
     cm_params_linux(&ans.own);
     if (a->cfg.request)
         a->cfg.request(a->cfg.user, &c->cm, &ans);
-    if (sidr) {
-        c->qp = ans.qp;
-        cm_sidr_reply(&c->cm, ans.qp < 0 ? ans.reason : CM_SIDR_SUCCESS, &ans.own);
-    } else if (ans.qp < 0 || !cm_accept(&c->cm, &ans.own, now)) {
-        cm_reject(&c->cm, ans.reason, NULL, 0, NULL, 0);
-        if (ans.reason == CM_REJ_NO_QP || ans.reason == CM_REJ_NO_RESOURCES)
-            make_room(a, now);
-    } else {
-        c->replied = now;
-        c->limit = a->cfg.half_open ? now + a->cfg.half_open : NS_NEVER;
-        c->qp = ans.qp;
-        c->peer = ans.peer;
-        struct ep_peer peer = negotiated(c);
-        ep_qp_to_rtr(a->cfg.ep, c->qp, &peer, now);
-    }
-    agent_settle(a, c);
+    if (agent_answer(a, c, &ans, now))
+        return;
+    ans.qp = -1;
+    ans.own.private_len = 0;
+    agent_answer(a, c, &ans, now);
 }
 
 static void tell(struct cm_agent *a, struct agent_conn *c, enum cm_event e)
 {
-    if (a->cfg.event)
+    if (c->id)
+        cm_ids_tell(a, c, e);
+    else if (a->cfg.event)
         a->cfg.event(a->cfg.user, c->qp, e, &c->cm);
 }
 
@@ -297,7 +324,7 @@ static void conn_events(struct cm_agent *a, struct agent_conn *c, ns_t now)
     enum cm_event e;
 
     while ((e = cm_poll(&c->cm)) != CM_EV_NONE) {
-        wake(a, c);
+        agent_wake(a, c);
         switch (e) {
         case CM_EV_REQUEST:
         case CM_EV_SIDR_REQUEST:
@@ -388,7 +415,7 @@ static void take_msg(struct cm_agent *a, const struct cm_msg *m, const uint8_t g
     if (c) {
         cm_rx(&c->cm, m, now);
         agent_settle(a, c);
-        wake(a, c);
+        agent_wake(a, c);
     } else if (a->n_answers < ARRAY_LEN(a->answers) && cm_stray(m, &ans->m)) {
         memcpy(ans->gid, gid, 16);
         a->n_answers++;
@@ -454,7 +481,7 @@ static void take_timers(struct cm_agent *a, ns_t now)
 
     while ((t = timers_first(&a->timers)) && t->when <= now) {
         timer_stop(&a->timers, t);
-        wake(a, TIMER_OF(t, struct agent_conn, timer));
+        agent_wake(a, TIMER_OF(t, struct agent_conn, timer));
     }
 }
 
@@ -477,6 +504,7 @@ static uint32_t next_busy(const struct cm_agent *a, uint32_t i)
 void cm_agent_run(struct cm_agent *a, ns_t now)
 {
     poll_gsi(a, now);
+    cm_ids_run(a, now);
     take_timers(a, now);
     while (a->dirty) {
         a->dirty = false;

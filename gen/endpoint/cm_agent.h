@@ -17,20 +17,24 @@ struct cm_answer {
 };
 
 struct cm_agent_config {
-    struct endpoint *ep;
-    struct av peer; /* path to the peer, if there is only one (`path` is NULL) */
+    struct endpoint *ep; /* its struct verbs points to the connection manager, too: struct rdmacm */
+    struct av peer;      /* path to the peer, if there is only one (`path` is NULL) */
     /* Set *av to the path to the host with this address; false: not known (yet). May be NULL; if set, a connection
      * accepts messages from the address of its peer only, and responses go to the source of the message. */
     bool (*path)(void *user, const uint8_t gid[16], struct av *av);
+    /* With `path`: find out what path() needs. True: it is known. If not, a request is sent whenever the time is *again
+     * (0 at first), which becomes the time of the next one. NULL: nothing is found out. */
+    bool (*resolve)(void *user, const uint8_t gid[16], ns_t *again);
     uint64_t seed;
     uint32_t max_conns; /* 0: 65536; when all are in use, the oldest closed connection is reused */
     /* Longest time from our REP to the RTU, also if the REQ allows more; 0: as in the REQ. Then the connection ends
      * with CM_EV_UNREACHABLE. half_open_short applies once a REQ was rejected for lack of resources. */
     ns_t half_open, half_open_short;
-    /* Called for a REQ or SIDR_REQ: fill *a, which holds qp -1 and the reason "no such service". */
+    /* Called for a REQ or SIDR_REQ for which no id listens: fill *a, which holds qp -1 and the reason "no such
+     * service". */
     void (*request)(void *user, const struct cm_conn *c, struct cm_answer *a);
-    /* Called for an event of the connection of `qp`: CM_EV_CONNECTED, REJECTED, UNREACHABLE, DISCONNECTED,
-     * TIMEWAIT_EXIT, SIDR_RESPONSE. */
+    /* Called for an event of the connection of `qp`, if that has no id: CM_EV_CONNECTED, REJECTED, UNREACHABLE,
+     * DISCONNECTED, TIMEWAIT_EXIT, SIDR_RESPONSE. */
     void (*event)(void *user, int qp, enum cm_event event, const struct cm_conn *c);
     void *user;
 };
@@ -54,6 +58,8 @@ const struct cm_conn *cm_agent_conn(const struct cm_agent *a, int qp);
 void cm_agent_run(struct cm_agent *a, ns_t now);
 /* When cm_agent_run() must be called next. */
 ns_t cm_agent_next(const struct cm_agent *a);
+/* Events that ids have raised, since the connection manager was opened. */
+uint64_t cm_agent_raised(const struct cm_agent *a);
 /* Messages sent, by kind (index: attribute id - 0x10), for statistics. */
 uint64_t cm_agent_sent(const struct cm_agent *a, enum cm_attr attr);
 

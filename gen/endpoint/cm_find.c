@@ -28,7 +28,7 @@ void agent_tables_free(struct cm_agent *a)
 
 bool agent_is_over(const struct agent_conn *c)
 {
-    return c->cm.state == CM_ST_CLOSED && !c->cm.pending && !c->cm.events;
+    return c->cm.state == CM_ST_CLOSED && !c->cm.pending && !c->cm.events && !(c->id && c->id->events);
 }
 
 /* Set or remove one key of a connection. */
@@ -71,6 +71,8 @@ void agent_clear(struct cm_agent *a, struct agent_conn *c)
     for (unsigned k = 0; k < KEYS; k++)
         find_by(a, c, k, 0, false);
     timer_stop(&a->timers, &c->timer);
+    if (c->id)
+        c->id->conn = NULL;
     memset(c, 0, sizeof *c);
     c->number = number;
     c->qp = -1;

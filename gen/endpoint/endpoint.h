@@ -75,26 +75,6 @@ struct ep_qp_init {
     const struct policies *policies; /* NULL: the endpoint's; copied */
 };
 
-/* Asynchronous events. */
-enum ep_event_type {
-    EP_EV_QP_FATAL,      /* the queue pair is in error because of an error of its own */
-    EP_EV_QP_REQ_ERR,    /* a request of the peer was invalid */
-    EP_EV_QP_ACCESS_ERR, /* a request of the peer violated a key or an access right */
-    EP_EV_COMM_EST,      /* first request arrived in RTR */
-    EP_EV_SQ_DRAINED,    /* SQD: all sends that had begun are complete */
-    EP_EV_SRQ_LIMIT,     /* fewer receives than the limit are left */
-    EP_EV_LAST_WQE,      /* the queue pair with an SRQ is in error and consumes no more receives */
-    EP_EV_CQ_ERR,        /* a completion queue overflowed */
-    EP_EV_CQ_NOTIFY,     /* requested with ep_cq_arm() */
-};
-/* "QP_FATAL", ... */
-const char *ep_event_str(enum ep_event_type t);
-struct ep_event {
-    uint8_t type; /* enum ep_event_type */
-    int handle;   /* queue pair, SRQ or CQ */
-    ns_t when;
-};
-
 /* Counters of an endpoint, and of each queue pair. Named as in the kernel and mlx5 where they count the same. */
 struct ep_stats {
     uint64_t tx_packets, tx_bytes;   /* frames sent */
@@ -228,6 +208,8 @@ int ep_qp_set_refill(struct endpoint *ep, int qp, const struct sge *piece);
 int ep_poll(struct endpoint *ep, int cq, struct wc *wc, int n);
 /* The first completion queue from handle `from` on that holds completions; -ENOENT: none. */
 int ep_cq_next(const struct endpoint *ep, int from);
+/* "QP_FATAL", ... */
+const char *ep_event_str(enum ep_event_type t);
 /* The oldest asynchronous event; false: none. */
 bool ep_event(struct endpoint *ep, struct ep_event *event);
 

@@ -122,6 +122,11 @@ static int qp_counters(struct verbs *v, int qp, struct verbs_counters *c)
     return 0;
 }
 
+static bool async_event(struct verbs *v, struct ep_event *e)
+{
+    return ep_event(ep_of(v), e);
+}
+
 static int post_send(struct verbs *v, int qp, const struct send_wr *wr, ns_t now)
 {
     return ep_post_send(ep_of(v), qp, wr, now);
@@ -155,6 +160,7 @@ const struct verbs_ops ep_verbs_ops = {
     .pick_psn = pick_psn,
     .qp_hold = qp_hold,
     .qp_counters = qp_counters,
+    .async_event = async_event,
     .post_send = post_send,
     .post_recv = post_recv,
     .post_srq_recv = post_srq_recv,

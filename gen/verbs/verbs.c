@@ -28,3 +28,17 @@ void gid_from_ipv4(uint8_t gid[16], uint32_t a)
     gid[10] = gid[11] = 0xff;
     store_be32(gid + 12, a);
 }
+
+int verbs_failed_qp(struct verbs *v, const char **why)
+{
+    struct ep_event e;
+
+    while (v->ops->async_event(v, &e)) {
+        *why = e.type == EP_EV_QP_ACCESS_ERR ? "the peer asked for memory that it may not read or write like this"
+               : e.type == EP_EV_QP_REQ_ERR  ? "the peer sent an invalid request"
+                                             : NULL;
+        if (*why)
+            return e.handle;
+    }
+    return -1;
+}

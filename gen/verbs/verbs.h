@@ -5,8 +5,8 @@
  * Handles of queue pairs, completion queues, shared receive queues and address handles are small numbers from 0 on;
  * those of protection domains are not 0. A call with a handle that the provider has not given out, or that was
  * destroyed, fails with -EINVAL. `now` is the time at which the caller acts, in ns; a provider with a clock of its own
- * ignores it. Frames, timers, connection managers and path resolution are no part of it: who opens the provider drives
- * it.
+ * ignores it. Connection management is a second table, gen/verbs/rdmacm.h. Frames and timers are no part of either: who
+ * opens the provider drives it.
  *
  * A provider is a structure that holds a struct verbs, which points to its table; every function of the table is
  * there. */
@@ -51,6 +51,24 @@ struct ep_peer ep_peer_default(void);
 bool gid_is_ipv4(const uint8_t gid[16]);
 /* ::ffff:`a`, `a` in host order (0x32323201 is 50.50.50.1). */
 void gid_from_ipv4(uint8_t gid[16], uint32_t a);
+
+/* Asynchronous events. */
+enum ep_event_type {
+    EP_EV_QP_FATAL,      /* the queue pair is in error because of an error of its own */
+    EP_EV_QP_REQ_ERR,    /* a request of the peer was invalid */
+    EP_EV_QP_ACCESS_ERR, /* a request of the peer violated a key or an access right */
+    EP_EV_COMM_EST,      /* first request arrived in RTR */
+    EP_EV_SQ_DRAINED,    /* SQD: all sends that had begun are complete */
+    EP_EV_SRQ_LIMIT,     /* fewer receives than the limit are left */
+    EP_EV_LAST_WQE,      /* the queue pair with an SRQ is in error and consumes no more receives */
+    EP_EV_CQ_ERR,        /* a completion queue overflowed */
+    EP_EV_CQ_NOTIFY,     /* requested for a completion queue */
+};
+struct ep_event {
+    uint8_t type; /* enum ep_event_type */
+    int handle;   /* queue pair, SRQ or CQ */
+    ns_t when;
+};
 
 /* What the provider has counted of a queue pair since it was created. */
 struct verbs_counters {
@@ -101,6 +119,9 @@ struct verbs_ops {
     /* 0; -ENOTSUP: such things are not counted, *c is all zero. */
     int (*qp_counters)(struct verbs *v, int qp, struct verbs_counters *c);
 
+    /* ibv_get_async_event(): take the oldest asynchronous event into *e; false: there is none. */
+    bool (*async_event)(struct verbs *v, struct ep_event *e);
+
     /* 0; -EINVAL: state or operation not allowed; -ENOMEM: the queue is full; -E2BIG: too many pieces, or too long a
      * message. Errors of keys and lengths come as completions. What `wr` points to is copied. */
     int (*post_send)(struct verbs *v, int qp, const struct send_wr *wr, ns_t now);
@@ -108,9 +129,12 @@ struct verbs_ops {
     int (*post_srq_recv)(struct verbs *v, int srq, const struct recv_wr *wr, ns_t now);
 };
 
+struct rdmacm;
+
 /* An opened provider. */
 struct verbs {
     const struct verbs_ops *ops;
+    struct rdmacm *cm; /* its connection manager (gen/verbs/rdmacm.h); NULL: none */
 };
 
 /* --- The calls by name ------------------------------------------------------------------------ */
@@ -199,6 +223,9 @@ static inline struct verbs_counters verbs_qp_counters(struct verbs *v, int qp)
     v->ops->qp_counters(v, qp, &c);
     return c;
 }
+/* Take asynchronous events up to one of a queue pair that a request of the peer's moved to the error state: its handle,
+ * and the reason in words, *why; -1: there is none. */
+int verbs_failed_qp(struct verbs *v, const char **why);
 static inline int verbs_post_send(struct verbs *v, int qp, const struct send_wr *wr, ns_t now)
 {
     return v->ops->post_send(v, qp, wr, now);

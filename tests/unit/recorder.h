@@ -2,12 +2,13 @@
 #ifndef RDMATRACE_TEST_RECORDER_H
 #define RDMATRACE_TEST_RECORDER_H
 
-#include "gen/verbs/verbs.h"
+#include "gen/verbs/rdmacm.h"
 
 #include <stddef.h>
 
 #define RECORDER_QPS   16
 #define RECORDER_SENDS 1024
+#define RECORDER_IDS   64
 
 /* What the recorder knows of a queue pair. */
 struct recorded_qp {
@@ -21,11 +22,19 @@ struct recorded_qp {
 
 struct recorder {
     struct verbs verbs;
+    struct rdmacm cm; /* of verbs, if `to` has one */
     struct verbs *to; /* gets the calls */
     unsigned calls, posts, completions;
     unsigned qps, regions, handles; /* existing queue pairs, regions and address handles */
     unsigned unknown;               /* calls with a queue pair that does not exist */
     unsigned too_many;              /* posts to a queue that was full */
+    unsigned channels, ids;         /* existing event channels and ids of RDMA-CM */
+    unsigned events;                /* of RDMA-CM */
+    unsigned unknown_id;            /* calls with an id, or event channel, that does not exist */
+    unsigned bereft;                /* queue pairs that were destroyed before their ids */
+    bool channel[RECORDER_IDS];     /* these exist */
+    bool id[RECORDER_IDS];          /* these exist */
+    int id_qp[RECORDER_IDS];        /* queue pair of each; -1: none yet */
     struct recorded_qp qp[RECORDER_QPS];
 };
 
@@ -141,6 +150,8 @@ static inline int rec_qp_destroy(struct verbs *v, int qp)
     struct recorder *r = recorder_of(v);
     struct recorded_qp *q = recorded(r, qp);
 
+    for (int i = 0; i < RECORDER_IDS; i++)
+        r->bereft += r->id[i] && r->id_qp[i] == qp;
     if (q) {
         q->open = false;
         r->qps--;
@@ -187,6 +198,13 @@ static inline int rec_qp_counters(struct verbs *v, int qp, struct verbs_counters
     return r->to->ops->qp_counters(r->to, qp, c);
 }
 
+static inline bool rec_async_event(struct verbs *v, struct ep_event *e)
+{
+    struct recorder *r = recorder_of(v);
+
+    return r->to->ops->async_event(r->to, e);
+}
+
 static inline int rec_post_send(struct verbs *v, int qp, const struct send_wr *wr, ns_t now)
 {
     struct recorder *r = recorder_of(v);
@@ -221,6 +239,129 @@ static inline int rec_post_srq_recv(struct verbs *v, int srq, const struct recv_
     return r->to->ops->post_srq_recv(r->to, srq, wr, now);
 }
 
+/* --- Connection management -------------------------------------------------------------------- */
+
+static inline struct recorder *recorder_of_cm(struct rdmacm *cm)
+{
+    struct recorder *r = (struct recorder *)(void *)((char *)cm - offsetof(struct recorder, cm));
+
+    r->calls++;
+    return r;
+}
+
+/* The recorder of a call with an id; one that does not exist counts as misuse. */
+static inline struct recorder *recorder_of_id(struct rdmacm *cm, int id)
+{
+    struct recorder *r = recorder_of_cm(cm);
+
+    r->unknown_id += id < 0 || id >= RECORDER_IDS || !r->id[id];
+    return r;
+}
+
+/* The result `id` of a call is a new id, if it is one. */
+static inline int rec_new_id(struct recorder *r, int id)
+{
+    if (id >= 0 && id < RECORDER_IDS) {
+        r->ids++;
+        r->id[id] = true;
+        r->id_qp[id] = -1;
+    }
+    return id;
+}
+
+static inline int rec_channel_create(struct rdmacm *cm)
+{
+    struct recorder *r = recorder_of_cm(cm);
+    int channel = rdmacm_channel_create(r->to->cm);
+
+    if (channel >= 0 && channel < RECORDER_IDS) {
+        r->channels++;
+        r->channel[channel] = true;
+    }
+    return channel;
+}
+static inline struct recorder *recorder_of_channel(struct rdmacm *cm, int channel)
+{
+    struct recorder *r = recorder_of_cm(cm);
+
+    r->unknown_id += channel < 0 || channel >= RECORDER_IDS || !r->channel[channel];
+    return r;
+}
+static inline int rec_channel_destroy(struct rdmacm *cm, int channel)
+{
+    struct recorder *r = recorder_of_channel(cm, channel);
+    int err = rdmacm_channel_destroy(r->to->cm, channel);
+
+    if (err == 0) {
+        r->channels--;
+        r->channel[channel] = false;
+    }
+    return err;
+}
+static inline bool rec_get_event(struct rdmacm *cm, int channel, struct rdmacm_event *e)
+{
+    struct recorder *r = recorder_of_channel(cm, channel);
+    bool got = rdmacm_get_event(r->to->cm, channel, e);
+
+    r->events += got;
+    if (got && e->type == RDMACM_CONNECT_REQUEST)
+        rec_new_id(r, e->id);
+    return got;
+}
+static inline int rec_id_create(struct rdmacm *cm, int channel, uint8_t ps)
+{
+    struct recorder *r = recorder_of_channel(cm, channel);
+
+    return rec_new_id(r, rdmacm_id_create(r->to->cm, channel, ps));
+}
+static inline int rec_id_destroy(struct rdmacm *cm, int id, ns_t now)
+{
+    struct recorder *r = recorder_of_id(cm, id);
+    int err = rdmacm_id_destroy(r->to->cm, id, now);
+
+    if (err == 0 && id < RECORDER_IDS) {
+        r->ids--;
+        r->id[id] = false;
+    }
+    return err;
+}
+static inline int rec_resolve(struct rdmacm *cm, int id, const uint8_t gid[16], uint16_t port, ns_t timeout, ns_t now)
+{
+    return rdmacm_resolve(recorder_of_id(cm, id)->to->cm, id, gid, port, timeout, now);
+}
+static inline int rec_connect(struct rdmacm *cm, int id, const struct rdmacm_param *p, ns_t now)
+{
+    struct recorder *r = recorder_of_id(cm, id);
+    int err = rdmacm_connect(r->to->cm, id, p, now);
+
+    recorded(r, p->qp);
+    if (err == 0 && id < RECORDER_IDS)
+        r->id_qp[id] = p->qp;
+    return err;
+}
+static inline int rec_listen(struct rdmacm *cm, int id, uint16_t port, unsigned backlog)
+{
+    return rdmacm_listen(recorder_of_id(cm, id)->to->cm, id, port, backlog);
+}
+static inline int rec_accept(struct rdmacm *cm, int id, const struct rdmacm_param *p, ns_t now)
+{
+    struct recorder *r = recorder_of_id(cm, id);
+    int err = rdmacm_accept(r->to->cm, id, p, now);
+
+    recorded(r, p->qp);
+    if (err == 0 && id < RECORDER_IDS)
+        r->id_qp[id] = p->qp;
+    return err;
+}
+static inline int rec_reject(struct rdmacm *cm, int id, unsigned reason, const void *data, unsigned len, ns_t now)
+{
+    return rdmacm_reject(recorder_of_id(cm, id)->to->cm, id, reason, data, len, now);
+}
+static inline int rec_disconnect(struct rdmacm *cm, int id, ns_t now)
+{
+    return rdmacm_disconnect(recorder_of_id(cm, id)->to->cm, id, now);
+}
+
 static inline void recorder_open(struct recorder *r, struct verbs *to)
 {
     static const struct verbs_ops ops = {.pd_alloc = rec_pd_alloc,
@@ -240,11 +381,24 @@ static inline void recorder_open(struct recorder *r, struct verbs *to)
                                          .pick_psn = rec_pick_psn,
                                          .qp_hold = rec_qp_hold,
                                          .qp_counters = rec_qp_counters,
+                                         .async_event = rec_async_event,
                                          .post_send = rec_post_send,
                                          .post_recv = rec_post_recv,
                                          .post_srq_recv = rec_post_srq_recv};
+    static const struct rdmacm_ops cm_ops = {.channel_create = rec_channel_create,
+                                             .channel_destroy = rec_channel_destroy,
+                                             .get_event = rec_get_event,
+                                             .id_create = rec_id_create,
+                                             .id_destroy = rec_id_destroy,
+                                             .resolve = rec_resolve,
+                                             .connect = rec_connect,
+                                             .listen = rec_listen,
+                                             .accept = rec_accept,
+                                             .reject = rec_reject,
+                                             .disconnect = rec_disconnect};
 
-    *r = (struct recorder){.verbs = {&ops}, .to = to};
+    *r = (struct recorder){.verbs = {.ops = &ops}, .cm = {&cm_ops}, .to = to};
+    r->verbs.cm = to->cm ? &r->cm : NULL;
 }
 
 #endif
