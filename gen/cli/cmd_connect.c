@@ -156,8 +156,6 @@ static void defaults(void *job)
     j->n = 1;
     j->timeout = 10 * NS_PER_S;
     j->talk = (struct matose_config){.size = MATOSE_SIZE, .count = MATOSE_COUNT, .path = path_of, .user = &j->run.live};
-    j->run.config.request = connect_request;
-    j->run.config.event = connect_event;
 }
 
 static int run(void *job)
@@ -170,7 +168,7 @@ static int run(void *job)
     j->nodes = calloc(j->n, sizeof *j->nodes);
     if (!j->nodes)
         return cli_error("out of memory");
-    r = j->run.server ? 0 : live_resolve(&j->run.live, j->run.gid, 3 * NS_PER_S);
+    r = connect_open(j);
     return r < 0 ? live_cli_error(r, j->run.host) : connect_run(j);
 }
 

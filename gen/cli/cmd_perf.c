@@ -439,8 +439,6 @@ static void defaults(void *job)
         .op = (uint8_t)traffic_op_find(j->run.name), .qps = 1, .depth = 128, .batch = 1, .outs = 16};
     j->perf.port = PERFTEST_PORT;
     j->perf.timeout = 10 * NS_PER_S;
-    j->run.config.event = perf_client_event;
-    j->run.config.user = &j->perf;
 }
 
 int cmd_perf(int argc, char **argv)

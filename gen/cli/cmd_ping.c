@@ -7,8 +7,10 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define LEAVE_WAIT (2 * NS_PER_S)
-#define LINE_MAX_  72 /* bytes of data printed of a ping */
+#define RESOLVE_WAIT (3 * NS_PER_S)
+#define LEAVE_WAIT   (2 * NS_PER_S)
+#define BACKLOG      16
+#define LINE_MAX_    72 /* bytes of data shown */
 
 struct job {
     struct live_run run;
@@ -16,14 +18,16 @@ struct job {
     uint64_t count; /* 0: until interrupted */
     uint32_t size;
     bool persistent, validate, verbose;
-    ns_t timeout; /* of connecting, and of a ping; ns */
+    ns_t timeout; /* of connecting, and of a ping */
+    struct verbs *verbs;
+    int channel, id; /* of RDMA-CM; id: of the connection */
     struct rping rping;
     bool busy;                         /* `rping` has a queue pair */
     bool ready;                        /* its receives are posted */
-    bool connected, gone;              /* events of the connection manager */
-    enum cm_event end;                 /* with `gone`: the event that ended the connection */
-    char why[160];                     /* reason of a failed connection; empty after a disconnection */
-    uint64_t done, mismatches, failed; /* of all connections */
+    bool connected, gone;              /* what the connection manager said */
+    enum rdmacm_event_type end;        /* with gone: how it ended */
+    char why[160];                     /* why there is no connection; unless it was a disconnection */
+    uint64_t done, mismatches, failed; /* over all connections */
     ns_t min, max, sum;
 };
 
@@ -64,51 +68,52 @@ static const struct opt_clash clashes[] = {
     {0, 0, 0, NULL},
 };
 
-/* --- Connection manager's callbacks ----------------------------------------------------------- */
+/* --- Connection management -------------------------------------------------------------------- */
 
-static void on_request(void *user, const struct cm_conn *c, struct cm_answer *a)
+static struct rdmacm_param announced(const struct job *p)
 {
-    struct live *l = user;
-    struct job *p = l->user;
-    struct cm_params listener;
-
-    if (!p->run.server || c->state == CM_ST_SIDR_REQ_RCVD || c->peer.service_id != cm_service_ip(CM_PS_TCP, p->port))
-        return;
-    a->reason = CM_REJ_NO_QP;
-    if (p->busy || !live_cm_peer(l, &a->peer, c->peer.path.sgid, ACCESS_REMOTE_READ | ACCESS_REMOTE_WRITE))
-        return;
-    if (rping_init(&p->rping, ep_verbs(l->ep), true, 0, p->validate) < 0) {
-        rping_free(&p->rping);
-        return;
-    }
-    live_cm_params(l, &listener, p->rping.qp, ep_pick_psn(l->ep), c->peer.path.sgid, p->port);
-    a->reason = (unsigned)cm_refusal(c, &listener);
-    if (a->reason) {
-        rping_free(&p->rping);
-        return;
-    }
-    memcpy(p->run.gid, c->peer.path.sgid, 16);
-    a->own = listener;
-    a->own.has_ip = 0;
-    a->own.tid = 0;
-    a->qp = p->rping.qp;
-    p->busy = true;
-    p->ready = p->connected = p->gone = false;
+    return (struct rdmacm_param){.qp = p->rping.qp,
+                                 .access = ACCESS_REMOTE_READ | ACCESS_REMOTE_WRITE,
+                                 .responder_resources = 1,
+                                 .initiator_depth = 1};
 }
 
-static void on_event(void *user, int qp, enum cm_event e, const struct cm_conn *c)
+/* Accept a request; false: it is to be refused. */
+static bool take(struct job *p, const struct rdmacm_event *e)
 {
-    struct job *p = ((struct live *)user)->user;
+    struct rdmacm_param own;
 
-    if (!p->busy || qp != p->rping.qp)
+    if (p->busy)
+        return false;
+    if (rping_init(&p->rping, p->verbs, true, 0, p->validate) == 0) {
+        own = announced(p);
+        p->busy = rdmacm_accept(p->verbs->cm, e->id, &own, live_now()) == 0;
+    }
+    if (!p->busy) {
+        rping_free(&p->rping);
+        return false;
+    }
+    memcpy(p->run.gid, e->gid, 16);
+    p->id = e->id;
+    p->ready = p->connected = p->gone = false;
+    return true;
+}
+
+static void happened(struct job *p, const struct rdmacm_event *e)
+{
+    if (e->type == RDMACM_CONNECT_REQUEST && !take(p, e)) {
+        rdmacm_reject(p->verbs->cm, e->id, CM_REJ_NO_QP, NULL, 0, live_now());
+        rdmacm_id_destroy(p->verbs->cm, e->id, live_now());
+    }
+    if (!p->busy || e->id != p->id)
         return;
-    if (e == CM_EV_CONNECTED) {
+    if (e->type == RDMACM_ESTABLISHED) {
         p->connected = true;
-    } else if (e == CM_EV_REJECTED || e == CM_EV_UNREACHABLE || e == CM_EV_DISCONNECTED) {
-        if (!p->gone && e != CM_EV_DISCONNECTED)
-            snprintf(p->why, sizeof p->why, "%s", live_cm_why(e, c));
+    } else if (e->type == RDMACM_REJECTED || e->type == RDMACM_UNREACHABLE || e->type == RDMACM_DISCONNECTED) {
+        if (!p->gone && e->type != RDMACM_DISCONNECTED)
+            rdmacm_why(e, p->why, sizeof p->why);
         p->gone = true;
-        p->end = e;
+        p->end = (enum rdmacm_event_type)e->type;
     }
 }
 
@@ -161,15 +166,16 @@ static int summary(const struct job *p)
 /* One step of the event loop: 0 or a negative errno. */
 static int step(struct job *p, ns_t deadline)
 {
-    int r = live_step(&p->run.live, deadline);
-    const struct qp *qp = p->busy ? ep_qp(p->run.live.ep, p->rping.qp) : NULL;
+    int r = live_step(&p->run.live, deadline), failed;
+    struct rdmacm_event e;
     const char *why;
-    int failed;
 
-    while ((failed = live_failed_qp(&p->run.live, &why)) >= 0)
-        if (qp && failed == p->rping.qp)
+    while (rdmacm_get_event(p->verbs->cm, p->channel, &e))
+        happened(p, &e);
+    while ((failed = verbs_failed_qp(p->verbs, &why)) >= 0)
+        if (p->busy && failed == p->rping.qp)
             rping_fail(&p->rping, "%s", why);
-    if (qp && !p->ready && qp->state >= QPS_RTR && qp->state <= QPS_RTS) {
+    if (p->busy && !p->ready && verbs_qp_takes_receives(p->verbs, p->rping.qp)) {
         rping_ready(&p->rping, live_now());
         p->ready = true;
     }
@@ -184,36 +190,50 @@ static void leave(struct job *p)
 
     live_go_on();
     if (!p->gone)
-        r = cm_agent_disconnect(p->run.live.cm, p->rping.qp, live_now());
-    while (r == 0 && live_now() < end) {
-        const struct cm_conn *c = cm_agent_conn(p->run.live.cm, p->rping.qp);
-        if (!c || (c->state != CM_ST_DREQ_SENT && !c->pending && !c->events))
-            break;
+        r = rdmacm_disconnect(p->verbs->cm, p->id, live_now());
+    while (r == 0 && !p->gone && live_now() < end)
         r = step(p, end);
-    }
     for (unsigned i = 0; i < 3 && r == 0; i++)
-        r = live_step(&p->run.live, 0); /* send the last message */
+        r = live_step(&p->run.live, 0); /* the last message leaves */
+    rdmacm_id_destroy(p->verbs->cm, p->id, live_now());
     rping_free(&p->rping);
     p->busy = false;
 }
 
+/* Find the path to the server: 0 or a negative errno. */
+static int find_server(struct job *p)
+{
+    int r = p->id = rdmacm_id_create(p->verbs->cm, p->channel, CM_PS_TCP);
+    struct rdmacm_event e;
+
+    if (r >= 0)
+        r = rdmacm_resolve(p->verbs->cm, p->id, p->run.gid, p->port, RESOLVE_WAIT, live_now());
+    if (r == 0)
+        r = live_cm_event(&p->run.live, p->channel, &e, NS_NEVER);
+    return r == 0 ? e.status : r;
+}
+
 static int start_client(struct job *p)
 {
-    struct live *l = &p->run.live;
-    uint32_t psn = ep_pick_psn(l->ep);
-    struct cm_params own;
-    struct ep_peer peer;
-    int r = live_resolve(l, p->run.gid, 3 * NS_PER_S);
+    struct rdmacm_param own;
+    int r = find_server(p);
 
     if (r < 0)
         return live_cli_error(r, p->run.host);
-    r = rping_init(&p->rping, ep_verbs(l->ep), false, p->size, p->validate);
+    r = rping_init(&p->rping, p->verbs, false, p->size, p->validate);
     p->busy = true;
-    live_cm_peer(l, &peer, p->run.gid, ACCESS_REMOTE_READ | ACCESS_REMOTE_WRITE);
-    if (r == 0) {
-        live_cm_params(l, &own, p->rping.qp, psn, p->run.gid, p->port);
-        r = cm_agent_connect(l->cm, p->rping.qp, &own, &peer, live_now()) ? 0 : -ENOMEM;
-    }
+    own = announced(p);
+    if (r == 0)
+        r = rdmacm_connect(p->verbs->cm, p->id, &own, live_now());
+    return r < 0 ? cli_error("%s", strerror(-r)) : 0;
+}
+
+static int start_server(struct job *p)
+{
+    int r = rdmacm_id_create(p->verbs->cm, p->channel, CM_PS_TCP);
+
+    if (r >= 0)
+        r = rdmacm_listen(p->verbs->cm, r, p->port, BACKLOG);
     return r < 0 ? cli_error("%s", strerror(-r)) : 0;
 }
 
@@ -256,7 +276,7 @@ static int run_pings(struct job *p)
 /* Report the error of a connection, if any. */
 static void report_error(struct job *p, int r)
 {
-    bool flushed = p->gone && p->end == CM_EV_DISCONNECTED;
+    bool flushed = p->gone && p->end == RDMACM_DISCONNECTED;
 
     if (r < 0 && r != -EINTR) {
         live_cli_error(r, p->run.host);
@@ -297,11 +317,13 @@ static int client(struct job *p)
 
 static int server(struct job *p)
 {
-    int r = 0;
+    int r = start_server(p);
 
+    if (r != 0)
+        return r;
     do {
         while (r == 0 && !p->busy)
-            r = live_step(&p->run.live, NS_NEVER);
+            r = step(p, NS_NEVER);
         while (r == 0 && p->busy && !p->connected && !p->gone)
             r = step(p, NS_NEVER);
         if (r == 0)
@@ -357,14 +379,14 @@ static void defaults(void *job)
     p->port = RPING_PORT;
     p->size = 64;
     p->timeout = 10 * NS_PER_S;
-    p->run.config.request = on_request;
-    p->run.config.event = on_event;
 }
 
 static int run(void *job)
 {
     struct job *p = job;
 
+    p->verbs = ep_verbs(p->run.live.ep);
+    p->channel = rdmacm_channel_create(p->verbs->cm);
     return p->run.server ? server(p) : client(p);
 }
 

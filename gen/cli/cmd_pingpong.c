@@ -165,7 +165,7 @@ static int exchange_messages(struct job *j)
         pingpong_start(p, j->began);
     while (r == 0 && !p->failed && !pingpong_done(p)) {
         r = live_step(&j->run.live, deadline);
-        if (live_failed_qp(&j->run.live, &why) >= 0)
+        if (verbs_failed_qp(ep_verbs(j->run.live.ep), &why) >= 0)
             return cli_error("%s", why), -EPROTO;
         pingpong_poll(p, live_now());
         if (p->sent + p->received != last) {

@@ -175,9 +175,6 @@ static void defaults(void *job)
     j->serve.over = on_over;
     j->serve.user = j;
     j->run.server = true;
-    j->run.config.request = serve_request;
-    j->run.config.event = serve_event;
-    j->run.config.user = &j->serve;
 }
 
 int cmd_serve(int argc, char **argv)

@@ -7,21 +7,29 @@
 
 /* A connection; with -u, a SIDR exchange. */
 struct connect_node {
-    struct matose m; /* the messages */
-    uint8_t gid[16]; /* GID of the peer */
-    bool used;       /* matose_init() was called for `m`: matose_free() is due */
-    bool ready;      /* receives were posted */
-    bool open;       /* it is or was established */
-    bool over;       /* rejected, without a response, or disconnected */
-    bool reported;   /* its failure is reported */
-    ns_t began;      /* time of its REQ or SIDR_REQ, live_now() */
+    struct matose m;
+    int id;                           /* of RDMA-CM */
+    uint8_t gid[16];                  /* the peer's */
+    uint32_t qpn;                     /* the peer's queue pair, once known */
+    uint8_t data[RDMACM_PRIVATE_MAX]; /* private data of its request or reply */
+    uint8_t data_len;                 /* bytes of it */
+    bool used;                        /* `id` is made, and `m` was tried to be: connect_free() is due */
+    bool resolved;                    /* client: the path is known */
+    int lost;                         /* client: why it is not, a negative errno */
+    bool ready;                       /* receives are posted */
+    bool open;                        /* it stands, or stood */
+    bool over;                        /* refused, not answered, or disconnected */
+    bool reported;                    /* its failure was reported */
+    ns_t began;                       /* when its request came or was sent */
 };
 
 /* Options and state of `rdmagen connect`. */
 struct connect_job {
-    struct live_run run;        /* first */
-    struct matose_config talk;  /* configuration of all connections */
-    uint16_t port;              /* RDMA-CM port; 0: the default of ucmatose or udaddy */
+    struct live_run run;
+    struct verbs *verbs;
+    int channel, listener;      /* of RDMA-CM: event channel; server: id that listens */
+    struct matose_config talk;  /* of all connections */
+    uint16_t port;              /* of RDMA-CM; 0: that of the program */
     bool leave;                 /* client: disconnect when done, without waiting for the server */
     bool verbose;               /* show each connection */
     bool rejects;               /* server: reject all requests */
@@ -37,15 +45,17 @@ struct connect_job {
     struct connect_node *nodes; /* `n` of them */
 };
 
-/* The connection whose queue pair is `qp`, among those with `used`; NULL: none. */
-struct connect_node *connect_find(struct connect_job *j, int qp);
-/* Report that a connection failed, unless its failure was reported already. */
+/* Report the first failure of a connection. */
 void connect_fail(struct connect_job *j, struct connect_node *n, const char *why);
-/* Client: send the REQ of connection `n`, the next one. 0, or a negative errno. */
+/* Open the event channel; a server listens, a client finds the path to the server for its first connection. 0, or a
+ * negative errno. */
+int connect_open(struct connect_job *j);
+/* Client: ask the server for connection `n`, the next one. 0, or a negative errno. */
 int connect_start(struct connect_job *j, struct connect_node *n);
-/* Callbacks for live_config.request and live_config.event; the user of the struct live is the job. */
-void connect_request(void *user, const struct cm_conn *c, struct cm_answer *a);
-void connect_event(void *user, int qp, enum cm_event e, const struct cm_conn *c);
+/* Take all events. */
+void connect_events(struct connect_job *j);
+/* Give everything of a connection back. */
+void connect_free(struct connect_job *j, struct connect_node *n);
 
 /* Make the connections, exchange the messages, disconnect, release all, and print the result. Returns the exit status.
  * `j` has zeroed nodes, and the client the peer's address. */

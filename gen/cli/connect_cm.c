@@ -5,12 +5,12 @@
 #include <errno.h>
 #include <stdio.h>
 
-struct connect_node *connect_find(struct connect_job *j, int qp)
+#define RESOLVE_WAIT (3 * NS_PER_S)
+#define BACKLOG      1000
+
+static struct rdmacm *cm_of(const struct connect_job *j)
 {
-    for (unsigned i = 0; i < j->n; i++)
-        if (j->nodes[i].used && j->nodes[i].m.qp == qp)
-            return &j->nodes[i];
-    return NULL;
+    return j->verbs->cm;
 }
 
 void connect_fail(struct connect_job *j, struct connect_node *n, const char *why)
@@ -39,145 +39,188 @@ static void show_private(const uint8_t *data, unsigned len)
     printf(text ? "\"" : "");
 }
 
-static void show_open(const struct connect_job *j, const struct connect_node *n, const struct cm_conn *c)
+static void show_open(const struct connect_job *j, const struct connect_node *n)
 {
     if (!j->verbose || j->run.quiet)
         return;
     printf("connection %u: %s, QPN 0x%06x to 0x%06x, %.3f ms", (unsigned)(n - j->nodes), live_addr_str(n->gid),
-           ep_qp(j->run.live.ep, n->m.qp)->qpn, c->peer.qpn, (double)(live_now() - n->began) / 1e6);
-    show_private(c->peer.private_data, c->peer.private_len);
+           verbs_qp_num(j->verbs, n->m.qp), n->qpn, (double)(live_now() - n->began) / 1e6);
+    show_private(n->data, n->data_len);
     printf("\n");
     fflush(stdout);
 }
 
-/* CM parameters of this side. */
-static void own_params(struct connect_job *j, struct connect_node *n, struct cm_params *p)
+/* What the peer announces, in its request or its reply. */
+static void learn(struct connect_node *n, const struct rdmacm_event *e)
 {
-    live_cm_params(&j->run.live, p, n->m.qp, ep_pick_psn(j->run.live.ep), n->gid, j->port);
-    if (j->talk.ud)
-        p->service_id = cm_service_ip(CM_PS_UDP, j->port);
-    p->qkey = MATOSE_QKEY;
-    memcpy(p->private_data, j->data, j->data_len);
-    p->private_len = j->data_len;
+    n->qpn = e->qpn;
+    n->data_len = e->private_len;
+    memcpy(n->data, e->private_data, sizeof n->data);
 }
 
-/* GID of the requester: in a SIDR_REQ only the RDMA-CM header has it. */
-static void gid_of(uint8_t gid[16], const struct cm_conn *c, bool sidr)
+/* What our side announces. */
+static struct rdmacm_param announced(const struct connect_job *j, const struct connect_node *n)
 {
-    if (!sidr)
-        memcpy(gid, c->peer.path.sgid, 16);
-    else if (c->peer.ip.ip_version == 4)
-        gid_from_ipv4(gid, load_be32(c->peer.ip.src + 12));
-    else
-        memcpy(gid, c->peer.ip.src, 16);
+    return (struct rdmacm_param){.qp = n->m.qp,
+                                 .qkey = MATOSE_QKEY,
+                                 .responder_resources = 1,
+                                 .initiator_depth = 1,
+                                 .private_data = j->data,
+                                 .private_len = j->data_len};
 }
 
-/* Accept a request, or reject it with a reason. */
-static void take(struct connect_job *j, struct connect_node *n, const struct cm_conn *c, struct cm_answer *a)
-{
-    struct live *l = &j->run.live;
+/* --- The server ------------------------------------------------------------------------------- */
 
-    gid_of(n->gid, c, j->talk.ud);
-    if ((!j->talk.ud && !live_cm_peer(l, &a->peer, n->gid, 0)) || matose_init(&n->m, ep_verbs(l->ep), &j->talk) < 0) {
-        matose_free(&n->m);
-        return;
-    }
+/* Accept a request for connection `n`: 0, or the reason or status to refuse it with. */
+static unsigned take(struct connect_job *j, struct connect_node *n, const struct rdmacm_event *e)
+{
+    unsigned no = j->talk.ud ? CM_SIDR_NO_QP : CM_REJ_CONSUMER_DEFINED;
+    struct rdmacm_param own;
+    int r = matose_init(&n->m, j->verbs, &j->talk);
+
+    memcpy(n->gid, e->gid, 16);
+    n->id = e->id;
     n->began = live_now();
-    own_params(j, n, &a->own);
-    a->reason = j->talk.ud ? 0 : (unsigned)cm_refusal(c, &a->own);
-    if (j->talk.ud && matose_open_ud(&n->m, ep_pick_psn(l->ep), live_now()) < 0)
-        a->reason = CM_SIDR_NO_QP;
-    if (a->reason) {
+    own = announced(j, n);
+    if (r == 0 && j->talk.ud)
+        r = matose_open_ud(&n->m, verbs_pick_psn(j->verbs), live_now());
+    if (r == 0)
+        r = rdmacm_accept(cm_of(j), n->id, &own, live_now());
+    if (r < 0) {
         matose_free(&n->m);
-        return;
+        return no;
     }
-    a->own.has_ip = 0;
-    a->own.tid = 0;
-    a->qp = n->m.qp;
+    learn(n, e);
     n->used = true;
     n->open = j->talk.ud;
     j->taken++;
     if (n->open)
-        show_open(j, n, c);
+        show_open(j, n);
+    return 0;
 }
 
-void connect_request(void *user, const struct cm_conn *c, struct cm_answer *a)
+static void request(struct connect_job *j, const struct rdmacm_event *e)
 {
-    struct connect_job *j = ((struct live *)user)->user;
-    bool sidr = c->state == CM_ST_SIDR_REQ_RCVD;
+    unsigned reason = j->talk.ud ? CM_SIDR_NO_QP : CM_REJ_CONSUMER_DEFINED; /* ucmatose's, when it has enough */
 
-    if (!j->run.server || sidr != j->talk.ud ||
-        c->peer.service_id != cm_service_ip(sidr ? CM_PS_UDP : CM_PS_TCP, j->port))
+    if (j->rejects)
+        reason = j->reject;
+    else if (j->taken < j->n)
+        reason = take(j, &j->nodes[j->taken], e);
+    if (!j->rejects && !reason)
         return;
-    if (j->rejects) {
-        a->reason = j->reject;
-        j->refused++;
-        return;
-    }
-    a->reason = sidr ? CM_SIDR_NO_QP : CM_REJ_CONSUMER_DEFINED; /* as ucmatose does when it has enough */
-    if (j->taken < j->n)
-        take(j, &j->nodes[j->taken], c, a);
+    j->refused += j->rejects;
+    rdmacm_reject(cm_of(j), e->id, reason, NULL, 0, live_now());
+    rdmacm_id_destroy(cm_of(j), e->id, live_now());
 }
 
-/* A SIDR_REP has arrived. */
-static void resolved(struct connect_job *j, struct connect_node *n, const struct cm_conn *c)
+static int listen_for_clients(struct connect_job *j)
 {
-    char why[100];
-    struct av av;
+    int r = j->listener = rdmacm_id_create(cm_of(j), j->channel, j->talk.ud ? CM_PS_UDP : CM_PS_TCP);
 
-    if (c->sidr_status != CM_SIDR_SUCCESS) {
-        snprintf(why, sizeof why, "the service was refused: %s", cm_sidr_status_str(c->sidr_status));
-        connect_fail(j, n, why);
-    } else if (!live_path(&j->run.live, n->gid, &av) || matose_peer(&n->m, &av, c->peer.qpn, c->peer.qkey) < 0 ||
-               matose_open_ud(&n->m, ep_pick_psn(j->run.live.ep), live_now()) < 0) {
-        connect_fail(j, n, "no queue pair for the service");
-    } else {
-        n->open = true;
-        show_open(j, n, c);
-    }
-    n->over = !n->open;
+    return r < 0 ? r : rdmacm_listen(cm_of(j), j->listener, j->port, BACKLOG);
 }
 
-void connect_event(void *user, int qp, enum cm_event e, const struct cm_conn *c)
-{
-    struct connect_job *j = ((struct live *)user)->user;
-    struct connect_node *n = connect_find(j, qp);
+/* --- The client ------------------------------------------------------------------------------- */
 
-    if (!n)
-        return;
-    if (e == CM_EV_CONNECTED) {
-        n->open = true;
-        show_open(j, n, c);
-    } else if (e == CM_EV_SIDR_RESPONSE) {
-        resolved(j, n, c);
-    } else if (e == CM_EV_REJECTED || e == CM_EV_UNREACHABLE) {
-        connect_fail(j, n, live_cm_why(e, c));
-        n->over = true;
-    } else if (e == CM_EV_DISCONNECTED) {
-        /* not the completions of requests that were flushed */
-        matose_poll(&n->m, live_now());
-        if (!matose_done(&n->m))
-            connect_fail(j, n, n->m.failed && !strstr(n->m.why, "WR_FLUSH_ERR") ? n->m.why : live_cm_why(e, c));
-        n->over = true;
-    }
+/* Find the path of connection `n`: 0 or a negative errno. */
+static int find_server(struct connect_job *j, struct connect_node *n)
+{
+    int r = n->id = rdmacm_id_create(cm_of(j), j->channel, j->talk.ud ? CM_PS_UDP : CM_PS_TCP);
+    ns_t end = live_now() + RESOLVE_WAIT;
+
+    if (r < 0)
+        return r;
+    n->used = true;
+    n->m.qp = -1;
+    n->began = live_now();
+    memcpy(n->gid, j->run.gid, 16);
+    j->taken++;
+    r = rdmacm_resolve(cm_of(j), n->id, n->gid, j->port, RESOLVE_WAIT, n->began);
+    for (connect_events(j); r == 0 && !n->resolved; connect_events(j))
+        r = n->lost ? n->lost : live_step(&j->run.live, end);
+    return r;
 }
 
 int connect_start(struct connect_job *j, struct connect_node *n)
 {
-    struct live *l = &j->run.live;
-    struct cm_params own;
-    struct ep_peer peer;
-    int r = matose_init(&n->m, ep_verbs(l->ep), &j->talk);
+    struct rdmacm_param own;
+    int r = n->resolved ? 0 : find_server(j, n);
 
-    n->used = true;
     n->began = live_now();
-    j->taken++;
-    memcpy(n->gid, j->run.gid, 16);
+    if (r == 0)
+        r = matose_init(&n->m, j->verbs, &j->talk);
     if (r < 0)
         return r;
-    live_cm_peer(l, &peer, n->gid, 0);
-    own_params(j, n, &own);
-    if (j->talk.ud)
-        return cm_agent_resolve(l->cm, n->m.qp, &own, live_now()) ? 0 : -ENOMEM;
-    return cm_agent_connect(l->cm, n->m.qp, &own, &peer, live_now()) ? 0 : -ENOMEM;
+    own = announced(j, n);
+    return rdmacm_connect(cm_of(j), n->id, &own, live_now());
+}
+
+/* The datagram service has answered. */
+static void opened(struct connect_job *j, struct connect_node *n, const struct rdmacm_event *e)
+{
+    n->open = !j->talk.ud || (matose_peer(&n->m, &e->av, e->qpn, e->qkey) == 0 &&
+                              matose_open_ud(&n->m, verbs_pick_psn(j->verbs), live_now()) == 0);
+    n->over = !n->open;
+    if (n->open)
+        show_open(j, n);
+    else
+        connect_fail(j, n, "no queue pair for the service");
+}
+
+/* --- Both sides ------------------------------------------------------------------------------- */
+
+static void disconnected(struct connect_job *j, struct connect_node *n, const char *why)
+{
+    matose_poll(&n->m, live_now()); /* requests under way were flushed, whose completions say less */
+    if (!matose_done(&n->m))
+        connect_fail(j, n, n->m.failed && !strstr(n->m.why, "WR_FLUSH_ERR") ? n->m.why : why);
+    n->over = true;
+}
+
+static void happened(struct connect_job *j, struct connect_node *n, const struct rdmacm_event *e)
+{
+    char why[160];
+
+    rdmacm_why(e, why, sizeof why);
+    if (e->type == RDMACM_ROUTE_RESOLVED) {
+        n->resolved = true;
+    } else if (e->type == RDMACM_ADDR_ERROR) {
+        n->lost = e->status;
+    } else if (e->type == RDMACM_ESTABLISHED) {
+        if (!j->run.server)
+            learn(n, e);
+        opened(j, n, e);
+    } else if (e->type == RDMACM_REJECTED || e->type == RDMACM_UNREACHABLE) {
+        connect_fail(j, n, why);
+        n->over = true;
+    } else if (e->type == RDMACM_DISCONNECTED) {
+        disconnected(j, n, why);
+    }
+}
+
+void connect_events(struct connect_job *j)
+{
+    struct rdmacm_event e;
+
+    while (rdmacm_get_event(cm_of(j), j->channel, &e)) {
+        if (e.type == RDMACM_CONNECT_REQUEST)
+            request(j, &e);
+        for (unsigned i = 0; i < j->taken; i++)
+            if (j->nodes[i].id == e.id)
+                happened(j, &j->nodes[i], &e);
+    }
+}
+
+int connect_open(struct connect_job *j)
+{
+    j->verbs = ep_verbs(j->run.live.ep);
+    j->channel = rdmacm_channel_create(cm_of(j));
+    return j->run.server ? listen_for_clients(j) : find_server(j, &j->nodes[0]);
+}
+
+void connect_free(struct connect_job *j, struct connect_node *n)
+{
+    rdmacm_id_destroy(cm_of(j), n->id, live_now());
+    matose_free(&n->m);
 }

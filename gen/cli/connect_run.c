@@ -23,13 +23,14 @@ static int step(struct connect_job *j, ns_t deadline)
     int r = live_step(&j->run.live, deadline), failed;
     const char *why;
 
-    while ((failed = live_failed_qp(&j->run.live, &why)) >= 0)
-        if (connect_find(j, failed))
-            connect_fail(j, connect_find(j, failed), why);
+    connect_events(j);
+    while ((failed = verbs_failed_qp(j->verbs, &why)) >= 0)
+        for (unsigned i = 0; i < j->taken; i++)
+            if (j->nodes[i].m.qp == failed)
+                connect_fail(j, &j->nodes[i], why);
     for (unsigned i = 0; i < j->taken; i++) {
         struct connect_node *n = &j->nodes[i];
-        const struct qp *qp = n->used ? ep_qp(j->run.live.ep, n->m.qp) : NULL;
-        if (qp && !n->ready && !j->talk.ud && qp->state >= QPS_RTR && qp->state <= QPS_RTS) {
+        if (!n->ready && !j->talk.ud && verbs_qp_takes_receives(j->verbs, n->m.qp)) {
             matose_ready(&n->m, live_now());
             n->ready = true;
         }
@@ -111,7 +112,7 @@ static void disconnect_all(struct connect_job *j)
 {
     for (unsigned i = 0; i < j->taken; i++)
         if (j->nodes[i].open && !j->nodes[i].over)
-            cm_agent_disconnect(j->run.live.cm, j->nodes[i].m.qp, live_now());
+            rdmacm_disconnect(j->verbs->cm, j->nodes[i].id, live_now());
 }
 
 /* Disconnect, or wait for the peer to do so; then release everything. `asked`: disconnect now. */
@@ -175,6 +176,6 @@ int connect_run(struct connect_job *j)
     status = report(j, r);
     for (unsigned i = 0; i < j->taken; i++)
         if (j->nodes[i].used)
-            matose_free(&j->nodes[i].m);
+            connect_free(j, &j->nodes[i]);
     return status;
 }

@@ -2,7 +2,7 @@
 #ifndef RDMATRACE_GEN_CLI_LIVE_OPTIONS_H
 #define RDMATRACE_GEN_CLI_LIVE_OPTIONS_H
 
-#include "gen/live/live_cm.h"
+#include "gen/live/live.h"
 #include "program.h"
 
 /* Keys of options without a letter. */

@@ -187,13 +187,6 @@ void cm_agent_established(struct cm_agent *a, int qp)
     agent_wake(a, c);
 }
 
-const struct cm_conn *cm_agent_conn(const struct cm_agent *a, int qp)
-{
-    const struct agent_conn *c = agent_of_qp(a, qp);
-
-    return c ? &c->cm : NULL;
-}
-
 ns_t cm_agent_next(const struct cm_agent *a)
 {
     ns_t timer = timers_first(&a->timers) ? timers_first(&a->timers)->when : NS_NEVER, ids = cm_ids_next(a);

@@ -52,8 +52,6 @@ uint32_t cm_agent_resolve(struct cm_agent *a, int qp, const struct cm_params *ow
 int cm_agent_disconnect(struct cm_agent *a, int qp, ns_t now);
 /* A request arrived on the queue pair before the RTU: the connection is established. */
 void cm_agent_established(struct cm_agent *a, int qp);
-/* The connection of a queue pair; NULL: none. */
-const struct cm_conn *cm_agent_conn(const struct cm_agent *a, int qp);
 /* Process received messages and expired timers, and post messages to the endpoint. */
 void cm_agent_run(struct cm_agent *a, ns_t now);
 /* When cm_agent_run() must be called next. */

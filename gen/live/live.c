@@ -160,28 +160,15 @@ static int open_identity(struct live *l, const struct live_config *c, const char
     return 0;
 }
 
-/* Callbacks of the connection manager: after one, live_step() returns to its caller before it waits. */
-static void on_request(void *user, const struct cm_conn *c, struct cm_answer *a)
-{
-    struct live *l = user;
-
-    l->progressed = true;
-    if (l->request)
-        l->request(l, c, a);
-}
-
-static void on_event(void *user, int qp, enum cm_event e, const struct cm_conn *c)
-{
-    struct live *l = user;
-
-    l->progressed = true;
-    if (l->event)
-        l->event(l, qp, e, c);
-}
-
+/* Callbacks of the connection manager. */
 static bool path_of(void *user, const uint8_t gid[16], struct av *av)
 {
     return live_path(user, gid, av);
+}
+
+static bool resolve(void *user, const uint8_t gid[16], ns_t *again)
+{
+    return live_ask(user, gid, again);
 }
 
 static int open_endpoint(struct live *l, const struct live_config *c, uint64_t seed, struct live_error *err)
@@ -194,12 +181,11 @@ static int open_endpoint(struct live *l, const struct live_config *c, uint64_t s
                           .faults = c->faults,
                           .n_faults = c->n_faults};
     struct cm_agent_config a = {.path = path_of,
+                                .resolve = resolve,
                                 .seed = seed + 1,
                                 .max_conns = MAX_CONNS,
                                 .half_open = HALF_OPEN,
-                                .half_open_short = HALF_OPEN_SHORT,
-                                .request = on_request,
-                                .event = on_event};
+                                .half_open_short = HALF_OPEN_SHORT};
 
     /* A peer may remember the queue pair of an earlier run for some time, and reject its number as a stale
      * connection. */
@@ -214,8 +200,6 @@ static int open_endpoint(struct live *l, const struct live_config *c, uint64_t s
     a.ep = l->ep;
     a.user = l;
     l->user = c->user;
-    l->request = c->request;
-    l->event = c->event;
     l->frame = c->frame;
     l->cm = l->ep ? cm_agent_new(&a) : NULL;
     return l->cm ? 0 : fail(err, -ENOMEM, "out of memory");
@@ -529,6 +513,9 @@ int live_step(struct live *l, ns_t deadline)
     cm_agent_run(l->cm, now);
     if ((r = send_frames(l, &busy)) < 0)
         return backend_why(l->backend, r);
+    if (cm_agent_raised(l->cm) != l->raised)
+        l->progressed = true;
+    l->raised = cm_agent_raised(l->cm);
     if (busy || l->progressed)
         return 0;
     next = ep_next_expiry(l->ep);
@@ -539,6 +526,15 @@ int live_step(struct live *l, ns_t deadline)
     if (l->blocked && now + BLOCKED_WAIT < next)
         next = now + BLOCKED_WAIT;
     return wait_until(l, next < deadline ? next : deadline);
+}
+
+int live_cm_event(struct live *l, int channel, struct rdmacm_event *e, ns_t end)
+{
+    int r = 0;
+
+    while (r == 0 && !rdmacm_get_event(ep_verbs(l->ep)->cm, channel, e))
+        r = live_now() > end ? -ETIMEDOUT : live_step(l, end);
+    return r;
 }
 
 /* --- Peers ------------------------------------------------------------------------------------ */

@@ -8,6 +8,7 @@
 #include "gen/live/clock_sync.h"
 #include "gen/live/impair.h"
 #include "gen/live/neigh.h"
+#include "gen/verbs/rdmacm.h"
 #include "src/cap/write.h"
 
 #include <poll.h>
@@ -41,13 +42,10 @@ struct live_config {
     const struct net_config *net; /* nodes of the network for sent and received frames; NULL: none */
     struct event_list *events;    /* exact events; taken over; NULL: none */
     unsigned side;                /* number of this host for them: 0 the active side, 1 the passive one */
-    /* Callbacks as in struct cm_agent_config, but `user` is the struct live. */
-    void (*request)(void *user, const struct cm_conn *c, struct cm_answer *a);
-    void (*event)(void *user, int qp, enum cm_event event, const struct cm_conn *c);
-    void *user; /* becomes live.user */
     /* Receives the frames that arrive, at live_now() `when`, instead of the endpoint; NULL: the endpoint receives
      * them. */
     void (*frame)(void *user, const uint8_t *data, uint32_t len, ns_t when);
+    void *user; /* of frame(), and becomes live.user */
 };
 
 struct live {
@@ -74,10 +72,9 @@ struct live {
     unsigned burst;
     bool blocked;    /* the backend's queue is full */
     uint64_t unsent; /* frames dropped because it stayed full */
-    bool progressed; /* this step called a callback, or `net` delivered a frame: return before waiting */
-    void (*request)(void *user, const struct cm_conn *c, struct cm_answer *a);
-    void (*event)(void *user, int qp, enum cm_event event, const struct cm_conn *c);
-    void *user; /* config's; callbacks of the connection manager are given the struct live */
+    bool progressed; /* `net` delivered a frame in this step: return before waiting */
+    uint64_t raised; /* cm_agent_raised() when a step returned last: if there are more events, return before waiting */
+    void *user;      /* config's */
     void (*frame)(void *user, const uint8_t *data, uint32_t len, ns_t when);
 };
 
@@ -93,6 +90,9 @@ ns_t live_now(void);
  * 0, also while the interface is down; -EINTR: live_stop() was called; -ENODEV: the interface is gone; another negative
  * errno: the backend failed. */
 int live_step(struct live *l, ns_t deadline);
+/* Take the next event of event channel `channel` into *e, and wait for it until `end`: 0; -ETIMEDOUT; or as
+ * live_step(). */
+int live_cm_event(struct live *l, int channel, struct rdmacm_event *e, ns_t end);
 /* Wait until one of `n` descriptors is ready, or until `when`, at most a second. 0; -EINTR: live_stop() was called;
  * another negative errno. */
 int live_wait(struct pollfd *fds, unsigned n, ns_t when);

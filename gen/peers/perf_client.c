@@ -1,10 +1,10 @@
 /* layer 3 (peers): the client for the servers of perftest and ibv_*_pingpong. */
 #include "gen/peers/perf_client.h"
-#include "gen/live/live_cm.h"
 #include "gen/peers/pingpong.h"
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #define RESOLVE_WAIT  (3 * NS_PER_S)
 #define PROGRESS_STEP (100 * NS_PER_MS)
@@ -132,58 +132,76 @@ static int connect_all(struct perf_client *p)
 
 /* --- Connecting by RDMA-CM -------------------------------------------------------------------- */
 
-void perf_client_event(void *live, int qp, enum cm_event event, const struct cm_conn *c)
+static struct rdmacm *cm_of(const struct perf_client *p)
 {
-    struct perf_client *p = ((struct live *)live)->user;
-
-    if (qp != p->waiting)
-        return;
-    if (event == CM_EV_CONNECTED) {
-        p->connected = true;
-    } else if (event == CM_EV_REJECTED || event == CM_EV_UNREACHABLE || event == CM_EV_DISCONNECTED) {
-        p->gone = true;
-        p->not_there = event == CM_EV_REJECTED && c->rej_reason == CM_REJ_INVALID_SERVICE_ID;
-        snprintf(p->why, sizeof p->why, "%s", live_cm_why(event, c));
-    }
+    return p->control.verbs->cm;
 }
 
-/* Try to connect a queue pair: 0, -ECONNREFUSED with p->why, or as live_step(). */
-static int try_qp(struct perf_client *p, int qp)
+/* Wait for the next event of an id until `end`: 0 with *e, -ETIMEDOUT, or as live_step(). */
+static int wait_for(struct perf_client *p, int id, struct rdmacm_event *e, ns_t end)
+{
+    int r;
+
+    do
+        r = live_cm_event(p->live, p->channel, e, end);
+    while (r == 0 && e->id != id);
+    return r;
+}
+
+/* Find the path of an id to the server. */
+static int find_server(struct perf_client *p, int id)
+{
+    struct rdmacm_event e;
+    int r = rdmacm_resolve(cm_of(p), id, p->gid, p->port, RESOLVE_WAIT, live_now());
+
+    p->step = "the search for the peer's MAC address";
+    if (r == 0)
+        r = wait_for(p, id, &e, NS_NEVER);
+    return r == 0 ? e.status : r;
+}
+
+/* Try to connect queue pair `qp` with a new id *id: 0, -ECONNREFUSED with p->why, or as live_step(). */
+static int try_qp(struct perf_client *p, int *id, int qp)
 {
     bool reads = p->config.op != TRAFFIC_SEND && p->config.op != TRAFFIC_WRITE;
     uint8_t depth =
         reads ? p->config.outs : p->config.known && p->config.validate; /* the client READs what it has written */
-    ns_t end = live_now() + p->timeout;
-    struct cm_params own;
-    struct ep_peer peer;
-    int r = 0;
+    struct rdmacm_param own = {.qp = qp,
+                               .access = ACCESS_REMOTE_WRITE,
+                               .responder_resources = depth,
+                               .initiator_depth = depth,
+                               .path_mtu = p->config.mtu};
+    struct rdmacm_event e;
+    int r = *id = rdmacm_id_create(cm_of(p), p->channel, CM_PS_TCP);
 
+    if (r >= 0)
+        r = find_server(p, *id);
+    if (r < 0)
+        return r;
     p->step = "the RDMA-CM connection";
-    p->waiting = qp;
-    p->connected = p->gone = false;
-    if (!live_cm_peer(p->live, &peer, p->gid, ACCESS_REMOTE_WRITE))
-        return -EHOSTUNREACH;
-    live_cm_params(p->live, &own, qp, verbs_pick_psn(p->control.verbs), p->gid, p->port);
-    own.init_depth = own.resp_res = depth;
-    own.mtu = (uint8_t)cm_mtu_code(p->config.mtu ? p->config.mtu : p->live->mtu);
-    if (!cm_agent_connect(p->live->cm, qp, &own, &peer, live_now()))
-        return -ENOMEM;
-    while (r == 0 && !p->connected && !p->gone)
-        r = live_now() > end ? -ETIMEDOUT : live_step(p->live, end);
-    return r == 0 && p->gone ? -ECONNREFUSED : r;
+    r = rdmacm_connect(cm_of(p), *id, &own, live_now());
+    if (r == 0)
+        r = wait_for(p, *id, &e, live_now() + p->timeout);
+    if (r < 0 || e.type == RDMACM_ESTABLISHED)
+        return r;
+    p->not_there = e.type == RDMACM_REJECTED && e.status == CM_REJ_INVALID_SERVICE_ID;
+    rdmacm_why(&e, p->why, sizeof p->why);
+    return -ECONNREFUSED;
 }
 
-/* The same with retries: perftest listens again for each group of queue pairs, and its clients retry until it does. */
-static int connect_qp(struct perf_client *p, int qp)
+/* Likewise, with retries: perftest listens anew for each group of queue pairs, and its clients retry until it does. */
+static int connect_qp(struct perf_client *p, int *id, int qp)
 {
-    int r = try_qp(p, qp);
+    int r = try_qp(p, id, qp);
 
     for (unsigned i = 0; i < CONNECT_TRIES && r == -ECONNREFUSED && p->not_there && qp != p->control.qp; i++) {
         ns_t end = live_now() + CONNECT_AGAIN;
+        rdmacm_id_destroy(cm_of(p), *id, live_now());
         for (r = 0; r == 0 && live_now() < end;)
             r = live_step(p->live, end);
+        *id = -1;
         if (r == 0)
-            r = try_qp(p, qp);
+            r = try_qp(p, id, qp);
     }
     if (r == 0)
         p->why[0] = 0;
@@ -193,15 +211,19 @@ static int connect_qp(struct perf_client *p, int qp)
 /* Connect the out-of-band channel by RDMA-CM. */
 static int connect_control(struct perf_client *p)
 {
-    int r;
+    int r = rchan_init(&p->control, ep_verbs(p->live->ep));
 
     p->chan = (struct chan){.live = p->live, .fd = -1, .rdma = &p->control, .wait = p->timeout};
-    p->step = "the search for the peer's MAC address";
-    r = live_resolve(p->live, p->gid, RESOLVE_WAIT);
     if (r == 0)
-        r = rchan_init(&p->control, ep_verbs(p->live->ep));
-    if (r == 0)
-        r = connect_qp(p, p->control.qp);
+        r = p->channel = rdmacm_channel_create(cm_of(p));
+    if (r < 0)
+        return r;
+    p->id = malloc((1 + p->config.qps) * sizeof *p->id);
+    if (!p->id)
+        return -ENOMEM;
+    for (unsigned i = 0; i <= p->config.qps; i++)
+        p->id[i] = -1;
+    r = connect_qp(p, &p->id[0], p->control.qp);
     if (r == 0)
         rchan_poll(&p->control, live_now());
     return r;
@@ -214,7 +236,7 @@ static int connect_all_by_cm(struct perf_client *p)
     int r = swap_keys(p, &none, &theirs);
 
     for (unsigned i = 0; i < p->config.qps && r == 0; i++)
-        r = connect_qp(p, p->load.qp[i].qp);
+        r = connect_qp(p, &p->id[1 + i], p->load.qp[i].qp);
     if (r == 0)
         r = swap_keys(p, &none, &theirs);
     if (r == 0)
@@ -222,27 +244,28 @@ static int connect_all_by_cm(struct perf_client *p)
     return r;
 }
 
-static bool disconnecting(const struct perf_client *p, int qp)
+/* Take all events; returns how many connections they say have ended. */
+static unsigned take_events(struct perf_client *p)
 {
-    const struct cm_conn *c = cm_agent_conn(p->live->cm, qp);
+    struct rdmacm_event e;
+    unsigned ended = 0;
 
-    return c && (c->state == CM_ST_ESTABLISHED || c->state == CM_ST_DREQ_SENT || c->pending || c->events);
+    while (rdmacm_get_event(cm_of(p), p->channel, &e))
+        ended += e.type == RDMACM_DISCONNECTED;
+    return ended;
 }
 
 /* Send a DREQ on every connection, and wait briefly for the DREPs. */
 static void disconnect_all(struct perf_client *p)
 {
     ns_t end = live_now() + LEAVE_WAIT;
-    bool busy = true;
+    unsigned left = 0;
 
-    for (unsigned i = 0; p->load.qp && i < p->config.qps; i++)
-        cm_agent_disconnect(p->live->cm, p->load.qp[i].qp, live_now());
-    cm_agent_disconnect(p->live->cm, p->control.qp, live_now());
-    while (busy && live_now() < end && live_step(p->live, live_now() + NS_PER_MS) == 0) {
-        busy = disconnecting(p, p->control.qp);
-        for (unsigned i = 0; p->load.qp && i < p->config.qps; i++)
-            busy = busy || disconnecting(p, p->load.qp[i].qp);
-    }
+    take_events(p);
+    for (unsigned i = 0; i <= p->config.qps; i++)
+        left += rdmacm_disconnect(cm_of(p), p->id[i], live_now()) == 0;
+    while (live_step(p->live, live_now() + NS_PER_MS) == 0 && left && live_now() < end)
+        left -= take_events(p);
 }
 
 static int setup_perftest(struct perf_client *p)
@@ -412,7 +435,7 @@ int perf_client_run(struct perf_client *p)
         r = run(p);
     if (r == 0 && !p->load.failed && p->exchange == PERF_PERFTEST)
         r = finish_perftest(p);
-    if (p->control.verbs)
+    if (p->id)
         disconnect_all(p);
     for (ns_t end = live_now() + LINGER; r == 0 && live_now() < end;)
         r = live_step(p->live, end);
@@ -421,6 +444,9 @@ int perf_client_run(struct perf_client *p)
 
 void perf_client_free(struct perf_client *p)
 {
+    for (unsigned i = 0; p->id && i <= p->config.qps; i++)
+        rdmacm_id_destroy(cm_of(p), p->id[i], live_now());
+    free(p->id);
     chan_close(&p->chan);
     load_free(&p->load);
     if (p->control.verbs)

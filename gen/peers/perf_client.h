@@ -32,10 +32,10 @@ struct perf_client {
     /* Results and state. */
     struct chan chan;
     struct rchan control;    /* with rdma_cm */
-    int waiting;             /* number of the queue pair that is being connected */
-    bool connected, gone;    /* events of the connection manager for queue pair `waiting` */
-    bool not_there;          /* with `gone`: the server does not listen */
-    char why[160];           /* reason of `gone`, or of the server's refusal */
+    int channel;             /* with rdma_cm: event channel */
+    int *id;                 /* with rdma_cm: of the control queue pair, then of those for data; -1: none; or NULL */
+    bool not_there;          /* the server does not listen */
+    char why[160];           /* why the server cannot be connected, or refused */
     struct load load;        /* freed by perf_client_free() */
     const char *step;        /* the step that failed, e.g. "the exchange of versions" */
     bool ours;               /* the peer is another rdmagen */
@@ -47,9 +47,6 @@ struct perf_client {
 /* Exchange parameters, run the load, disconnect. 0: the load ran, and p->load says whether it failed; a negative errno:
  * the step p->step before or after it failed. -EPROTO: the peer sent something unexpected. */
 int perf_client_run(struct perf_client *p);
-/* With rdma_cm: set live_config.event to this, and live_config.user to the struct perf_client. */
-void perf_client_event(void *live, int qp, enum cm_event event, const struct cm_conn *c);
-/* Free the load and close the channels; *p itself belongs to the caller. */
 void perf_client_free(struct perf_client *p);
 
 #endif

@@ -1,6 +1,5 @@
 /* layer 3 (peers): the server's sessions. */
 #include "gen/live/host.h"
-#include "gen/live/live_cm.h"
 #include "gen/peers/serve_impl.h"
 
 #include <errno.h>
@@ -59,7 +58,7 @@ static struct serve_session *session_new(struct serve *v, ns_t now)
         if (!s->used) {
             memset(s, 0, sizeof *s);
             s->used = true;
-            s->fd = -1;
+            s->fd = s->id = -1;
             s->last_rx = now;
             return s;
         }
@@ -129,6 +128,7 @@ static void session_free(struct serve *v, struct serve_session *s)
     v->failed += !s->done;
     if (s->fd >= 0)
         close(s->fd);
+    rdmacm_id_destroy(v->verbs->cm, s->id, live_now());
     sqp_free_all(v, s);
     if (s->control.verbs)
         rchan_free(&s->control);
@@ -137,16 +137,36 @@ static void session_free(struct serve *v, struct serve_session *s)
     s->used = false;
 }
 
+/* Listen for connections by RDMA-CM; port 0: do not. 0 or a negative errno. */
+static int listen_cm(struct serve *v, int *id, uint16_t port)
+{
+    int r;
+
+    *id = -1;
+    if (!port)
+        return 0;
+    r = *id = rdmacm_id_create(v->verbs->cm, v->channel, CM_PS_TCP);
+    return r < 0 ? r : rdmacm_listen(v->verbs->cm, *id, port, SERVE_QPS);
+}
+
 int serve_open(struct serve *v, struct live *l, const struct serve_config *config)
 {
+    int r;
+
     v->live = l;
     v->verbs = ep_verbs(l->ep);
     v->config = *config;
     v->listener = config->port ? chan_listen(config->tcp, config->port) : -1;
     if (config->port && v->listener < 0)
         return v->listener;
-    v->cq = verbs_cq_create(v->verbs, CQ_DEPTH);
-    return v->cq < 0 ? v->cq : 0;
+    r = v->channel = rdmacm_channel_create(v->verbs->cm);
+    if (r >= 0)
+        r = listen_cm(v, &v->perftest_id, config->port);
+    if (r >= 0)
+        r = listen_cm(v, &v->rping_id, config->rping_port);
+    if (r >= 0)
+        r = v->cq = verbs_cq_create(v->verbs, CQ_DEPTH);
+    return r < 0 ? r : 0;
 }
 
 void serve_close(struct serve *v)
@@ -157,6 +177,9 @@ void serve_close(struct serve *v)
             session_over(&v->session[i], false, 0);
             session_free(v, &v->session[i]);
         }
+    rdmacm_id_destroy(v->verbs->cm, v->perftest_id, live_now());
+    rdmacm_id_destroy(v->verbs->cm, v->rping_id, live_now());
+    rdmacm_channel_destroy(v->verbs->cm, v->channel);
     if (v->listener >= 0)
         close(v->listener);
     v->listener = -1;
@@ -164,85 +187,64 @@ void serve_close(struct serve *v)
 
 /* --- RDMA-CM ---------------------------------------------------------------------------------- */
 
-/* Fill our CM parameters for queue pair `qp`. False: reject the client, a->reason is the reason. */
-static bool announce(struct live *l, const struct cm_conn *c, struct cm_answer *a, int qp, uint16_t port)
+/* Accept a request with queue pair `qp`. */
+static bool take(struct serve *v, const struct rdmacm_event *e, int qp)
 {
-    struct cm_params own;
+    struct rdmacm_param own = {.qp = qp, .access = ACCESS_REMOTE, .responder_resources = 128, .initiator_depth = 128};
 
-    live_cm_params(l, &own, qp, verbs_pick_psn(ep_verbs(l->ep)), c->peer.path.sgid, port);
-    own.resp_res = own.init_depth = 128;
-    a->reason = (unsigned)cm_refusal(c, &own);
-    if (a->reason)
+    return rdmacm_accept(v->verbs->cm, e->id, &own, live_now()) == 0;
+}
+
+static bool request_rping(struct serve *v, const struct rdmacm_event *e)
+{
+    struct serve_session *s = session_new(v, live_now());
+
+    if (!s)
         return false;
-    a->own = own;
-    a->own.has_ip = 0;
-    a->own.tid = 0;
-    a->qp = qp;
+    memcpy(s->gid, e->gid, 16);
+    s->stage = SERVE_RPING;
+    s->id = e->id;
+    s->used = rping_init(&s->rping, v->verbs, true, 0, true) == 0 && take(v, e, s->rping.qp);
+    if (!s->used)
+        rping_free(&s->rping);
+    return s->used;
+}
+
+static bool request_control(struct serve *v, const struct rdmacm_event *e)
+{
+    struct serve_session *s = session_new(v, live_now());
+
+    if (!s)
+        return false;
+    s->cm = true;
+    memcpy(s->gid, e->gid, 16);
+    s->id = e->id;
+    s->used = rchan_init(&s->control, v->verbs) == 0 && take(v, e, s->control.qp);
+    if (!s->used)
+        rchan_free(&s->control);
+    return s->used;
+}
+
+static bool request_data(struct serve *v, struct serve_session *s, const struct rdmacm_event *e)
+{
+    struct perftest_keys peer = {.out_reads = e->responder_resources, .qpn = e->qpn};
+    struct serve_qp *q = sqp_new(v, s, &peer);
+
+    if (!q || !take(v, e, q->qp))
+        return false;
+    q->id = e->id;
     return true;
 }
 
-static void request_rping(struct serve *v, const struct cm_conn *c, struct cm_answer *a)
+static void request(struct serve *v, const struct rdmacm_event *e)
 {
-    struct serve_session *s = session_new(v, live_now());
+    struct serve_session *s = msg_awaits_qp(v, e->gid);
+    bool taken = e->listen_id == v->rping_id ? request_rping(v, e) : s ? request_data(v, s, e) : request_control(v, e);
 
-    a->reason = CM_REJ_NO_RESOURCES;
-    if (!s)
-        return;
-    memcpy(s->gid, c->peer.path.sgid, 16);
-    s->stage = SERVE_RPING;
-    if (rping_init(&s->rping, v->verbs, true, 0, true) < 0 ||
-        !announce(v->live, c, a, s->rping.qp, v->config.rping_port)) {
-        rping_free(&s->rping);
-        s->used = false;
+    if (!taken) {
+        rdmacm_reject(v->verbs->cm, e->id, CM_REJ_NO_RESOURCES, NULL, 0, live_now());
+        rdmacm_id_destroy(v->verbs->cm, e->id, live_now());
     }
-}
-
-static void request_control(struct serve *v, const struct cm_conn *c, struct cm_answer *a)
-{
-    struct serve_session *s = session_new(v, live_now());
-
-    a->reason = CM_REJ_NO_RESOURCES;
-    if (!s)
-        return;
-    s->cm = true;
-    memcpy(s->gid, c->peer.path.sgid, 16);
-    if (rchan_init(&s->control, v->verbs) < 0 || !announce(v->live, c, a, s->control.qp, v->config.port)) {
-        rchan_free(&s->control);
-        s->used = false;
-    }
-}
-
-static void request_data(struct serve *v, struct serve_session *s, const struct cm_conn *c, struct cm_answer *a)
-{
-    struct perftest_keys peer = {.out_reads = c->peer.init_depth, .qpn = c->peer.qpn};
-    struct serve_qp *q = sqp_new(v, s, &peer);
-
-    a->reason = CM_REJ_NO_RESOURCES;
-    if (q)
-        announce(v->live, c, a, q->qp, v->config.port);
-}
-
-void serve_request(void *live, const struct cm_conn *c, struct cm_answer *a)
-{
-    struct live *l = live;
-    struct serve *v = l->user;
-    const uint8_t *gid = c->peer.path.sgid;
-    bool rping = v->config.rping_port && c->peer.service_id == cm_service_ip(CM_PS_TCP, v->config.rping_port);
-    bool perftest = v->config.port && c->peer.service_id == cm_service_ip(CM_PS_TCP, v->config.port);
-    struct serve_session *s;
-
-    if (c->state == CM_ST_SIDR_REQ_RCVD || (!rping && !perftest))
-        return;
-    a->reason = CM_REJ_NO_RESOURCES;
-    if (!live_cm_peer(l, &a->peer, gid, ACCESS_REMOTE_READ | ACCESS_REMOTE_WRITE | ACCESS_REMOTE_ATOMIC))
-        return;
-    s = msg_awaits_qp(v, gid);
-    if (rping)
-        request_rping(v, c, a);
-    else if (s)
-        request_data(v, s, c, a);
-    else
-        request_control(v, c, a);
 }
 
 static bool at_good_end(const struct serve_session *s)
@@ -250,21 +252,29 @@ static bool at_good_end(const struct serve_session *s)
     return s->stage == SERVE_RPING ? s->rping.done && s->rping.state != RPING_FAILED : s->n_keys >= 3;
 }
 
-void serve_event(void *live, int qp, enum cm_event event, const struct cm_conn *c)
+/* The connection of an id has ended. */
+static void ended(struct serve *v, int id)
 {
-    struct serve *v = ((struct live *)live)->user;
-
-    (void)c;
-    if (event != CM_EV_DISCONNECTED && event != CM_EV_REJECTED && event != CM_EV_UNREACHABLE)
-        return;
     for (unsigned i = 0; i < SERVE_SESSIONS; i++) {
         struct serve_session *s = &v->session[i];
         if (!s->used)
             continue;
-        if ((s->control.verbs && qp == s->control.qp) || (s->rping.verbs && qp == s->rping.qp))
+        if (s->id == id)
             session_over(s, at_good_end(s), live_now());
         for (unsigned k = 0; k < s->n_qps; k++)
-            s->qp[k].gone |= s->qp[k].qp == qp;
+            s->qp[k].gone |= s->qp[k].id == id;
+    }
+}
+
+static void take_events(struct serve *v)
+{
+    struct rdmacm_event e;
+
+    while (rdmacm_get_event(v->verbs->cm, v->channel, &e)) {
+        if (e.type == RDMACM_CONNECT_REQUEST)
+            request(v, &e);
+        else if (e.type == RDMACM_DISCONNECTED || e.type == RDMACM_REJECTED || e.type == RDMACM_UNREACHABLE)
+            ended(v, e.id);
     }
 }
 
@@ -361,7 +371,7 @@ static void fail_invalid_requests(struct serve *v)
     const char *why;
     int qp;
 
-    while ((qp = live_failed_qp(v->live, &why)) >= 0)
+    while ((qp = verbs_failed_qp(v->verbs, &why)) >= 0)
         for (unsigned i = 0; i < SERVE_SESSIONS; i++) {
             struct serve_session *s = &v->session[i];
             if (s->used && s->rping.verbs && s->rping.qp == qp)
@@ -377,6 +387,7 @@ ns_t serve_poll(struct serve *v, ns_t now)
 {
     bool look = now >= v->look_at;
 
+    take_events(v);
     if (look)
         accept_clients(v, now);
     fail_invalid_requests(v);

@@ -56,6 +56,7 @@ struct serve_qp {
     uint8_t *mem;                       /* memory of the client, answer, receives */
     size_t mem_len;                     /* bytes of `mem` */
     struct receives recvs;              /* in mem */
+    int id;                             /* RDMA-CM; -1: none */
     uint32_t pd, key, rkey;             /* key: of all of mem; rkey: for the client, of its part */
     bool ready;                         /* receives were posted */
     bool gone;                          /* RDMA-CM: disconnected */
@@ -67,6 +68,7 @@ struct serve_qp {
 struct serve_session {
     bool used, cm;             /* cm: the control channel is an RDMA-CM connection */
     int fd;                    /* TCP; -1: none, or closed */
+    int id;                    /* RDMA-CM: of `control` or `rping`; -1: none */
     struct rchan control;      /* cm */
     struct rping rping;        /* SERVE_RPING */
     bool rping_ready;          /* its receives were posted */
@@ -98,8 +100,10 @@ struct serve {
     struct live *live;
     struct verbs *verbs; /* of `live` */
     struct serve_config config;
-    int listener, cq; /* listener: TCP socket, -1: none; cq: handle, of all sessions */
-    size_t memory;    /* bytes in use */
+    int listener, cq;
+    int channel;               /* RDMA-CM: event channel */
+    int perftest_id, rping_id; /* RDMA-CM: ids that listen; -1: none */
+    size_t memory;             /* bytes in use */
     struct serve_session session[SERVE_SESSIONS];
     ns_t look_at;            /* when TCP is polled next: less often than frames arrive */
     uint64_t served, failed; /* number of sessions that ended */
@@ -108,8 +112,7 @@ struct serve {
     void *user; /* argument of over() */
 };
 
-/* Listen. live_config.request, .event and .user must be serve_request(), serve_event() and `s`. 0 or a negative errno.
- */
+/* Listen. 0 or a negative errno. */
 int serve_open(struct serve *s, struct live *l, const struct serve_config *config);
 /* End all sessions, without waiting, and stop listening. */
 void serve_close(struct serve *s);
@@ -123,8 +126,5 @@ uint64_t serve_messages(const struct serve *s, const struct serve_session *sessi
 uint64_t serve_wrong(const struct serve_session *s);
 /* "WRITE", "READ or atomics", "SEND", "nothing". */
 const char *serve_kind_str(enum serve_kind k);
-/* Callbacks for struct live_config. */
-void serve_request(void *live, const struct cm_conn *c, struct cm_answer *a);
-void serve_event(void *live, int qp, enum cm_event event, const struct cm_conn *c);
 
 #endif

@@ -83,6 +83,7 @@ static int make(struct serve *v, struct serve_session *s, struct serve_qp *q)
 
 static void release(struct serve *v, struct serve_qp *q)
 {
+    rdmacm_id_destroy(v->verbs->cm, q->id, live_now());
     if (q->qp >= 0)
         verbs_qp_destroy(v->verbs, q->qp);
     if (q->ah >= 0)
@@ -106,7 +107,7 @@ struct serve_qp *sqp_new(struct serve *v, struct serve_session *s, const struct 
         return NULL;
     }
     q = &s->qp[s->n_qps];
-    *q = (struct serve_qp){.qp = -1, .ah = -1, .peer = *peer};
+    *q = (struct serve_qp){.qp = -1, .ah = -1, .id = -1, .peer = *peer};
     if (!lay_out(v, s, q) || make(v, s, q) < 0) {
         release(v, q);
         session_fail(s, "no memory is left for its queue pairs");

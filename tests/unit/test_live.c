@@ -15,9 +15,11 @@
 /* One side: a live endpoint with rping on it. */
 struct side {
     struct live l;
+    struct rdmacm *cm;
     struct rping r;
+    int channel, id;
     bool listens, busy, ready, connected, gone;
-    uint16_t rejected;
+    int rejected;
     uint64_t done;
 };
 
@@ -25,48 +27,50 @@ static struct side client, server;
 static const uint8_t CLIENT[16] = {[10] = 0xff, [11] = 0xff, 10, 0, 0, 1},
                      SERVER[16] = {[10] = 0xff, [11] = 0xff, 10, 0, 0, 2};
 
-static void params(struct side *s, struct cm_params *p, const uint8_t to[16])
+static struct rdmacm_param announced(const struct side *s)
 {
-    cm_params_linux(p);
-    cm_params_ip(p, s->l.id.gid, to, CM_PS_TCP, 40000, PORT);
-    p->qpn = ep_qp(s->l.ep, s->r.qp)->qpn;
-    p->psn = ep_pick_psn(s->l.ep);
+    return (struct rdmacm_param){
+        .qp = s->r.qp, .access = ACCESS_REMOTE, .responder_resources = 1, .initiator_depth = 1};
 }
 
-static void request(void *user, const struct cm_conn *c, struct cm_answer *a)
+static void request(struct side *s, const struct rdmacm_event *e)
 {
-    struct live *l = user;
-    struct side *s = l->user;
+    struct rdmacm_param own;
 
-    if (!s->listens || s->busy)
+    if (!s->listens || s->busy) {
+        cr_assert_eq(rdmacm_reject(s->cm, e->id, CM_REJ_INVALID_SERVICE_ID, NULL, 0, live_now()), 0);
+        cr_assert_eq(rdmacm_id_destroy(s->cm, e->id, live_now()), 0);
         return;
-    cr_assert_eq(rping_init(&s->r, ep_verbs(l->ep), true, 0, true), 0);
+    }
+    cr_assert_eq(rping_init(&s->r, ep_verbs(s->l.ep), true, 0, true), 0);
     s->busy = true;
-    params(s, &a->own, c->peer.path.sgid);
-    a->own.has_ip = 0;
-    a->peer = ep_peer_default();
-    cr_assert(live_path(l, c->peer.path.sgid, &a->peer.av));
-    a->qp = s->r.qp;
+    s->id = e->id;
+    own = announced(s);
+    cr_assert_eq(rdmacm_accept(s->cm, s->id, &own, live_now()), 0);
 }
 
-static void event(void *user, int qp, enum cm_event e, const struct cm_conn *c)
+static void event(struct side *s, const struct rdmacm_event *e)
 {
-    struct side *s = ((struct live *)user)->user;
+    struct rdmacm_param own = announced(s);
 
-    (void)qp;
-    s->connected |= e == CM_EV_CONNECTED;
-    s->gone |= e == CM_EV_DISCONNECTED || e == CM_EV_REJECTED || e == CM_EV_UNREACHABLE;
-    if (e == CM_EV_REJECTED)
-        s->rejected = c->rej_reason;
+    if (e->type == RDMACM_CONNECT_REQUEST)
+        request(s, e);
+    if (e->type == RDMACM_ROUTE_RESOLVED)
+        cr_assert_eq(rdmacm_connect(s->cm, e->id, &own, live_now()), 0);
+    s->connected |= e->type == RDMACM_ESTABLISHED;
+    s->gone |= e->type == RDMACM_DISCONNECTED || e->type == RDMACM_REJECTED || e->type == RDMACM_UNREACHABLE;
+    if (e->type == RDMACM_REJECTED)
+        s->rejected = e->status;
 }
 
 static void open_side(struct side *s, const char *addr)
 {
-    struct live_config c = {
-        .backend = "memory:test", .addr = addr, .seed = 1, .request = request, .event = event, .user = s};
+    struct live_config c = {.backend = "memory:test", .addr = addr, .seed = 1};
     struct live_error err = {""};
 
     cr_assert_eq(live_open(&s->l, &c, &err), 0, "%s", err.msg);
+    s->cm = ep_verbs(s->l.ep)->cm;
+    s->channel = rdmacm_channel_create(s->cm);
 }
 
 static void open_both(void)
@@ -76,6 +80,8 @@ static void open_both(void)
     open_side(&client, "10.0.0.1");
     open_side(&server, "10.0.0.2");
     server.listens = true;
+    int id = rdmacm_id_create(server.cm, server.channel, CM_PS_TCP);
+    cr_assert_eq(rdmacm_listen(server.cm, id, PORT, 64), 0);
 }
 
 static void close_both(void)
@@ -93,9 +99,11 @@ static void turn(void)
 
     for (unsigned i = 0; i < 2; i++) {
         struct side *s = all[i];
+        struct rdmacm_event e;
         cr_assert_eq(live_step(&s->l, 0), 0);
-        const struct qp *qp = s->r.verbs ? ep_qp(s->l.ep, s->r.qp) : NULL;
-        if (qp && !s->ready && qp->state >= QPS_RTR && qp->state <= QPS_RTS) {
+        while (rdmacm_get_event(s->cm, s->channel, &e))
+            event(s, &e);
+        if (s->r.verbs && !s->ready && verbs_qp_takes_receives(s->r.verbs, s->r.qp)) {
             rping_ready(&s->r, live_now());
             s->ready = true;
         }
@@ -106,19 +114,9 @@ static void turn(void)
 
 static void connect_client(uint32_t size)
 {
-    struct ep_peer peer = ep_peer_default();
-    struct cm_params own;
-    uint8_t mac[6];
-
-    for (unsigned i = 0; i < 1000 && !identity_lookup(&client.l.id, SERVER, mac); i++) {
-        uint8_t ask[IDENTITY_FRAME_MAX];
-        cr_assert_eq(backend_send(client.l.backend, ask, identity_ask(&client.l.id, SERVER, ask)), 0);
-        turn();
-    }
     cr_assert_eq(rping_init(&client.r, ep_verbs(client.l.ep), false, size, true), 0);
-    params(&client, &own, SERVER);
-    cr_assert(live_path(&client.l, SERVER, &peer.av));
-    cr_assert(cm_agent_connect(client.l.cm, client.r.qp, &own, &peer, live_now()));
+    client.id = rdmacm_id_create(client.cm, client.channel, CM_PS_TCP);
+    cr_assert_eq(rdmacm_resolve(client.cm, client.id, SERVER, PORT, NS_PER_S, live_now()), 0);
     for (unsigned i = 0; i < 1000 && !client.connected && !client.gone; i++)
         turn();
 }
@@ -137,7 +135,7 @@ Test(live, pings_go_round_and_are_compared, .init = open_both, .fini = close_bot
     cr_assert_eq(server.done, 5);
     cr_assert_eq(client.r.mismatches + server.r.mismatches, 0);
     cr_assert_eq(ep_stats(client.l.ep)->own_check_failures + ep_stats(server.l.ep)->own_check_failures, 0);
-    cr_assert_eq(cm_agent_disconnect(client.l.cm, client.r.qp, live_now()), 0);
+    cr_assert_eq(rdmacm_disconnect(client.cm, client.id, live_now()), 0);
     for (unsigned i = 0; i < 1000 && !server.gone; i++)
         turn();
     cr_assert(server.gone);
@@ -211,7 +209,9 @@ static void catch_req(void)
     struct frame_out out = {.buf = flood, .cap = sizeof flood};
     struct pkt *p = calloc(1, sizeof *p);
 
-    params(&client, &own, SERVER);
+    cm_params_linux(&own);
+    cm_params_ip(&own, client.l.id.gid, SERVER, CM_PS_TCP, 40000, PORT);
+    own.qpn = verbs_qp_num(client.r.verbs, client.r.qp);
     own.tid = 1;
     cr_assert(cm_connect(&conn, 1, &own, 0));
     cr_assert(cm_tx(&conn, &m));

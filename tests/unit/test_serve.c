@@ -17,14 +17,9 @@ static struct live far, near; /* near serves */
 static struct serve server;
 static uint16_t port;
 
-static void open_live(struct live *l, const char *addr, void *user)
+static void open_live(struct live *l, const char *addr)
 {
-    struct live_config c = {.backend = "memory:serve",
-                            .addr = addr,
-                            .seed = 1,
-                            .request = serve_request,
-                            .event = serve_event,
-                            .user = user};
+    struct live_config c = {.backend = "memory:serve", .addr = addr, .seed = 1};
     struct live_error err = {""};
 
     cr_assert_eq(live_open(l, &c, &err), 0, "%s", err.msg);
@@ -35,8 +30,8 @@ static void open_server(void)
     struct serve_config c = {.room = 65536, .size = 2, .wait = WAIT};
 
     memset(&server, 0, sizeof server);
-    open_live(&near, "10.0.0.2", &server);
-    open_live(&far, "10.0.0.1", &server);
+    open_live(&near, "10.0.0.2");
+    open_live(&far, "10.0.0.1");
     for (c.port = 28601; c.port < 28700; c.port++) /* one that is free */
         if (serve_open(&server, &near, &c) == 0)
             break;
