@@ -3,6 +3,7 @@ import struct
 
 EPOCH = 1767225600 * 10**9
 REQUESTER = bytes((2, 0, 50, 50, 50, 1))  # MAC address of the first host
+FIRST_HOST = ("50.50.50.1 ", "2001:db8::1 ")  # its addresses, before a QPN
 
 
 class Capture:

@@ -1,6 +1,8 @@
 """What an explanation says against what is true: the account state by state, and each incident."""
 import struct
 
+import captures
+
 COSTS = ("loss_nak", "loss_retransmission", "loss_resend", "ack_timeout", "rnr", "credit", "read_depth", "peer_slow", "paused", "throttled",
          "given_up", "peer_dead")
 SLACK = 2000  # ns of lost time that are not counted: taps and clocks are no better
@@ -48,18 +50,25 @@ class Share:
         return ns / self.lost if self.lost else 0.0
 
 
+def asked_at(account):
+    """The tap at the side that asks. The requests of the other side (`-b`) leave from the tap that is named after their responder."""
+    return "requester" if account["requester"].startswith(captures.FIRST_HOST) else "responder"
+
+
 def row_of(rows, account):
-    """The row of an explanation that is about a true account: that of the requester's tap, if there are several."""
+    """The row of an explanation that is about a true account: that of the tap at its requester, if there are several."""
     same = [r for r in rows if r["requester"] == account["requester"] and r["responder"] == account["responder"]]
-    same.sort(key=lambda r: "requester" not in (r["tap"] or ""))
+    same.sort(key=lambda r: asked_at(account) not in (r["tap"] or ""))
     return same[0] if same else None
 
 
-def share(truth, explained, hidden=()):
+def share(truth, explained, hidden=(), taps=("requester", "responder")):
+    """Of the accounts whose requester is at one of the taps."""
     s = Share()
     for a in truth["account"]:
-        r = row_of(explained["account"], a)
-        s.add(a["states"], r and r["states"], hidden)
+        if asked_at(a) in taps:
+            r = row_of(explained["account"], a)
+            s.add(a["states"], r and r["states"], hidden)
     return s
 
 

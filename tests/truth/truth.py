@@ -47,6 +47,7 @@ class View:
         self.name, taps, change, self.floor = spec
         self.clock = captures.Clock()
         self.captures = []
+        self.asked_at = taps if self.name == "requester" else ("requester", "responder")
         for tap in taps:
             c = captures.Capture(files[tap])
             change(c, rng)
@@ -83,8 +84,12 @@ class Results:
         self.no_incidents = False
 
     def take(self, network, view, truth, explained):
-        s = score.share(truth, explained, network.hidden.get(view.name.split()[0], ()))
+        hidden = network.hidden.get(view.name.split()[0], ())
+        s = score.share(truth, explained, hidden, view.asked_at)
         self.shares.setdefault((view.name, network.trouble), []).append(s)
+        if view.name == "requester":  # what the other side asks for is seen from its responder
+            other = score.share(truth, explained, hidden, ("responder",))
+            self.shares.setdefault(("responder", network.trouble), []).append(other)
         if view.floor and s.lost > score.SLACK and (s.part(s.right) < view.floor or s.part(s.over) > OVER):
             self.worst.append((s.part(s.right), s.part(s.over), network.number, view.name, network.trouble))
         if "incidents" not in explained:
