@@ -32,7 +32,7 @@ static struct truth_flow *flow_of(struct truth *t, unsigned conn, unsigned host)
     while (t->n_flows <= i) {
         if (!truth_grow(t, &t->flows, &t->cap_flows, t->n_flows, sizeof *t->flows))
             return NULL;
-        t->flows[t->n_flows++] = (struct truth_flow){.first = NS_NEVER, .last = NS_NEVER, .heard = NS_NEVER};
+        t->flows[t->n_flows++] = (struct truth_flow){.first = NS_NEVER, .last = NS_NEVER};
     }
     return &t->flows[i];
 }
@@ -161,7 +161,7 @@ static void arrived(struct truth *t, const struct net_frame *nf, struct truth_fr
     at_host(t, f->conn, to, now);
     if (good) {
         f->arrived = f->arrived == NS_NEVER ? now : f->arrived;
-        t->flows[(f->conn - 1) * NET_HOSTS + to].heard = now;
+        t->heard[to] = now;
     }
     if (f->class == PC_CM)
         e = note(t, f->conn, to, AT_CM, now);
@@ -272,6 +272,7 @@ struct truth *truth_new(struct sim *s)
     s->net.watch = &t->net;
     for (unsigned h = 0; h < NET_HOSTS; h++) {
         struct truth_host *host = &t->hosts[h];
+        t->heard[h] = NS_NEVER;
         *host = (struct truth_host){.t = t, .host = h};
         host->watch = (struct ep_watch){
             .posted = posted, .requester = requester, .waits = waits, .slow = slow, .failed = failed, .user = host};

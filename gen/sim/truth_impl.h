@@ -56,7 +56,6 @@ struct truth_flow {
     uint8_t waits;     /* enum ep_wait noted last */
     uint64_t requests; /* packets sent */
     ns_t first, last;  /* frames of the connection at the host; NS_NEVER: none */
-    ns_t heard;        /* last undamaged frame that arrived there; NS_NEVER: none */
 };
 
 /* A span of time in one state. */
@@ -113,6 +112,7 @@ struct truth {
     struct truth_flow *flows; /* by (connection - 1) * NET_HOSTS + host of the requester */
     size_t n_flows, cap_flows;
     struct conn_addr addr[NET_HOSTS];
+    ns_t heard[NET_HOSTS];            /* last undamaged frame of any connection that arrived there; NS_NEVER: none */
     struct truth_incident *incidents; /* by number - 1 */
     size_t n_incidents, cap_incidents;
     struct truth_timer *timers;

@@ -431,7 +431,9 @@ static enum cause cause_of_status(enum wc_status status)
 /* True for an incident that was never repaired: the peer is not heard any more. */
 static bool peer_is_dead(const struct walk *w)
 {
-    return w->unanswered != NS_NEVER && (w->f->heard == NS_NEVER || w->f->heard < w->unanswered);
+    ns_t heard = w->t->heard[w->host];
+
+    return w->unanswered != NS_NEVER && (heard == NS_NEVER || heard < w->unanswered);
 }
 
 static void failed(struct walk *w, const struct truth_event *e)
@@ -468,7 +470,7 @@ static ns_t first_sent(const struct walk *w, uint32_t psn)
 
 static void ends(struct walk *w)
 {
-    ns_t from;
+    ns_t from, heard = w->t->heard[w->host];
 
     pass(w, w->f->last);
     resend_ends(w, w->f->last);
@@ -479,8 +481,8 @@ static void ends(struct walk *w)
     if (!peer_is_dead(w) || !w->incident)
         return;
     from = first_sent(w, incident_of(w, w->incident)->psn);
-    if (w->f->heard != NS_NEVER && from < w->f->heard)
-        from = w->f->heard;
+    if (heard != NS_NEVER && from < heard)
+        from = heard;
     paint(w, TIME_PEER_DEAD, from, w->f->last, w->incident);
     if (incident_of(w, w->incident)->cause != CAUSE_MTU_BLACK_HOLE)
         incident_of(w, w->incident)->cause = CAUSE_SILENT_PEER;

@@ -56,8 +56,10 @@ def asked_at(account):
 
 
 def row_of(rows, account):
-    """The row of an explanation that is about a true account: that of the tap at its requester, if there are several."""
-    same = [r for r in rows if r["requester"] == account["requester"] and r["responder"] == account["responder"]]
+    """The row of an explanation that is about a true account: that of the tap at its requester, if there are several. Without a response and
+    without connection management no packet tells the QPN of the requester."""
+    names = (account["requester"], account["requester"].split()[0])
+    same = [r for r in rows if r["requester"] in names and r["responder"] == account["responder"]]
     same.sort(key=lambda r: asked_at(account) not in (r["tap"] or ""))
     return same[0] if same else None
 
