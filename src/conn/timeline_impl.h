@@ -74,6 +74,7 @@ struct direction {
     uint32_t rsp_high;  /* PSN behind the highest one */
     uint32_t tail;      /* ACK timeouts since the latest response */
     ns_t wait;          /* silence before the latest of them */
+    ns_t expired;       /* time of the retransmission that the first of them brought about */
     ns_t last_rsp;      /* time of the latest response; 0: none */
     ns_t usual;         /* usual time from a request to the response that follows it; 0: not known, else at least 1 */
     ns_t least_first;   /* shortest time from the first copy of a request to a response to it; 0: not known */

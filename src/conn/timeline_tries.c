@@ -53,7 +53,8 @@ static void back_by_timeout(struct timeline *t, struct direction *d, const struc
     timeline_chain(t, d, ep);
     x = episode_at(t, ep);
     d->wait = now - d->spans.at;
-    d->tail++;
+    if (!d->tail++)
+        d->expired = now;
     if (x) {
         x->tries++;
         x->wait = d->wait;
@@ -167,7 +168,7 @@ uint32_t timeline_host(const struct conn_addr *a, uint32_t tap)
 
     for (unsigned i = 0; i < sizeof a->b; i++)
         h = (h ^ a->b[i]) * 0x01000193u;
-    return h % HOSTS_SEEN;
+    return (h ^ h >> 16) % HOSTS_SEEN; /* taps of several files differ in the upper half only */
 }
 
 static struct host_seen *host_at(struct timeline *t, const struct conn_addr *a, uint32_t tap)
@@ -220,13 +221,13 @@ static uint32_t tries_to(const struct timeline *t, const struct flow *f)
     return n;
 }
 
-/* Several tries, or a try and DREQs sent again, of which the host answered none. */
+/* Several tries, or a try and DREQs sent again, and the host sent nothing since the first of them. */
 static bool is_silent(struct timeline *t, const struct direction *d, uint32_t flow)
 {
     const struct flow *f = conn_flow_at(observer_conns(t->observer), flow);
     const struct flow_times *s = &t->seen[flow];
 
-    if (last_heard(t, f) > d->spans.at - d->wait)
+    if (last_heard(t, f) > d->expired)
         return false;
     return tries_to(t, f) >= 2 || s->closed_last > s->closed;
 }

@@ -1,5 +1,5 @@
 /* layer 2b (conn) tests: where the time of a direction of requests went; each expectation is added up by hand. */
-#include "src/conn/timeline.h"
+#include "src/conn/timeline_impl.h"
 #include "tests/unit/talk.h"
 
 static struct talk t;
@@ -253,6 +253,44 @@ Test(timeline, a_peer_is_dead_only_since_its_latest_packet)
     const struct timeline_row *r = account();
     cr_expect_eq(r->states[TIME_PEER_DEAD], 16 * NS_PER_MS);
     cr_expect_eq(r->states[TIME_ACK_TIMEOUT], 3 * US);
+}
+
+Test(timeline, a_host_that_is_silent_since_the_first_ack_timeout_is_dead_on_every_queue_pair)
+{
+    start();
+    talk(&t, 0, 0, mk(OP_SEND_ONLY, 100, 10));
+    talk(&t, 1, 7 * US, mk_ack(100, 0x1f, 1));
+    talk(&t, 0, US, mk(OP_SEND_ONLY, 101, 10));
+    talk_to(&t, 0, US, 0x13, mk(OP_SEND_ONLY, 700, 10));
+    talk_to(&t, 1, 3 * US, 0x14, mk(OP_SEND_ONLY, 800, 10)); /* it still sends during the first wait */
+    talk(&t, 0, 8 * NS_PER_MS, mk(OP_SEND_ONLY, 101, 10));
+    talk_to(&t, 0, 0, 0x13, mk(OP_SEND_ONLY, 700, 10));
+    const struct timeline_row *r = account();
+    cr_expect_eq(r->states[TIME_PEER_DEAD], 8 * NS_PER_MS);
+    cr_expect_eq(r->states[TIME_ACK_TIMEOUT], 4 * US);
+}
+
+Test(timeline, a_host_that_was_heard_after_the_first_ack_timeout_is_not_dead)
+{
+    talk_start(&t, false);
+    cr_assert_not_null(timeline_of(t.observer));
+    talk_to(&t, 0, 0, 0x11, mk(OP_SEND_ONLY, 100, 10));
+    talk_to(&t, 1, 7 * US, 0x12, mk_ack(100, 0x1f, 1));
+    talk_to(&t, 0, US, 0x11, mk(OP_SEND_ONLY, 101, 10));
+    talk_to(&t, 0, 8 * NS_PER_MS, 0x11, mk(OP_SEND_ONLY, 101, 10));
+    talk_to(&t, 1, 3 * US, 0x14, mk(OP_SEND_ONLY, 900, 10));
+    talk_to(&t, 0, 8 * NS_PER_MS - 3 * US, 0x11, mk(OP_SEND_ONLY, 101, 10));
+    const struct timeline_row *r = account();
+    cr_expect_eq(r->states[TIME_PEER_DEAD], 0);
+    cr_expect_eq(r->states[TIME_ACK_TIMEOUT], 16 * NS_PER_MS);
+}
+
+Test(timeline, taps_of_several_files_know_their_hosts_apart)
+{
+    struct conn_addr a = {{[15] = 1}};
+
+    for (uint32_t file = 1; file < 8; file++)
+        cr_expect_neq(timeline_host(&a, 0), timeline_host(&a, file << 16));
 }
 
 Test(timeline, a_late_response_after_an_rnr_wait_is_no_slow_peer)
