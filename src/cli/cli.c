@@ -3,7 +3,20 @@
 
 #include "src/filter/filter.h"
 
+#include <stdlib.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
+
+unsigned cli_text_width(void)
+{
+    const char *columns = getenv("COLUMNS");
+    struct winsize w;
+    uint64_t v;
+
+    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) == 0 && w.ws_col)
+        return w.ws_col;
+    return columns && opt_number(columns, 1, UINT16_MAX, &v) ? (unsigned)v : 0;
+}
 
 int cli_cap_error(const struct cap_error *e)
 {

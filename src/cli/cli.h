@@ -23,7 +23,10 @@ void cmd_ladder_help(struct buf *b);
 int cmd_rules(int argc, char **argv);
 void cmd_rules_help(struct buf *b);
 
-/* Print the error of a capture file's reader or writer as one line on stderr. Returns EXIT_BAD. */
+/* Characters of a line on standard output: those of the terminal, else as the variable COLUMNS says; 0: no limit. */
+unsigned cli_text_width(void);
+
+/* Print the error of a capture file's reader or writer in one line on stderr. Returns EXIT_BAD. */
 int cli_cap_error(const struct cap_error *e);
 /* Compile a display filter (-Y) into *f. EXIT_BAD after a message with a caret below the error; then *f is NULL. */
 struct filter;

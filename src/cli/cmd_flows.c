@@ -10,6 +10,7 @@
 enum {
     KEY_SORT = 256,
     KEY_INTERVAL,
+    KEY_COLUMNS,
 };
 
 static const struct opt_def defs[] = {
@@ -20,6 +21,9 @@ static const struct opt_def defs[] = {
      "message_latency_p99_ns; default connection"},
     {KEY_INTERVAL, "interval", "TIME", "show what each interval added instead: a time such as 10ms, 500us or 1s"},
     {'T', "format", "FORMAT", "text (default), json or csv"},
+    {KEY_COLUMNS, "columns", "NAMES",
+     "with -T text: these columns, separated by commas: names of -T csv, and ends (source and\n"
+     "destination); default: those that fit the terminal"},
     {'V', "details", NULL, "with -T text: every value that is not 0"},
     TRACE_OPTIONS_END,
 };
@@ -40,8 +44,8 @@ struct job {
     struct meter *meter;
     const struct column *sort;
     struct ticks ticks;
-    enum rows_format format;
-    bool details;
+    struct rows_opts rows;
+    struct column_names columns;
 };
 
 enum { NO_TEXT = 1 };
@@ -49,6 +53,8 @@ enum { NO_TEXT = 1 };
 static const struct opt_clash clashes[] = {
     {KEY_SORT, KEY_INTERVAL, 0, NULL},
     {'V', KEY_INTERVAL, 0, NULL},
+    {KEY_COLUMNS, KEY_INTERVAL, 0, NULL},
+    {KEY_COLUMNS, 0, NO_TEXT, "is for -T text: json and csv have every value"},
     {'V', 0, NO_TEXT, "is for -T text: json and csv have every value"},
     {0, 0, 0, NULL},
 };
@@ -76,6 +82,18 @@ static int parse_interval(struct job *job, const char *arg)
     return cli_error("--interval %s: expected a time such as 10ms, 500us or 1s", arg);
 }
 
+static int take_columns(struct job *job, const char *arg)
+{
+    if (!column_names_parse(&job->columns, arg))
+        return cli_error("--columns %s: expected at most %d names, separated by commas", arg, TABLE_COLUMNS);
+    for (unsigned i = 0; i < job->columns.n; i++)
+        if (!rows_text_has(job->columns.names[i]))
+            return cli_error("--columns: there is no column %s; the first line of -T csv names them, and there is ends",
+                             job->columns.names[i]);
+    job->rows.columns = &job->columns;
+    return EXIT_OK;
+}
+
 static int option(struct trace *t, int key, const char *arg)
 {
     struct job *job = job_of(t);
@@ -87,17 +105,19 @@ static int option(struct trace *t, int key, const char *arg)
                          : cli_error("--sort %s: there is no such field; the first line of -T csv names them", arg);
     case KEY_INTERVAL:
         return parse_interval(job, arg);
+    case KEY_COLUMNS:
+        return take_columns(job, arg);
     case 'T':
-        return opt_choice("-T", arg, rows_formats, &job->format);
+        return opt_choice("-T", arg, rows_formats, &job->rows.format);
     default: /* -V */
-        job->details = true;
+        job->rows.details = true;
         return EXIT_OK;
     }
 }
 
 static unsigned cases(struct trace *t)
 {
-    return job_of(t)->format != ROWS_TEXT ? NO_TEXT : 0;
+    return job_of(t)->rows.format != ROWS_TEXT ? NO_TEXT : 0;
 }
 
 static void on_tick(void *user, const struct meter_row *row, ns_t begin, ns_t since, const struct meter_counts *added)
@@ -108,27 +128,20 @@ static void on_tick(void *user, const struct meter_row *row, ns_t begin, ns_t si
     trace_flush(&job->t);
 }
 
-/* Whether the account is shown. Only then the observer needs a timeline, which takes longer. */
-static bool wants_account(const struct job *job)
-{
-    bool sorts = job->sort && job->sort->off == offsetof(struct meter_row, lost);
-
-    return !job->o.interval && (job->format != ROWS_TEXT || job->details || sorts);
-}
-
 static int start(struct trace *t)
 {
     struct job *job = job_of(t);
 
+    job->rows.width = cli_text_width();
     job->o.user = job;
     job->o.tick = on_tick;
     job->o.files = t->files;
-    if (wants_account(job) && !timeline_of(t->observer))
+    if (!job->o.interval && !timeline_of(t->observer))
         return cli_error("out of memory");
     job->meter = meter_new(t->observer, &job->o);
     if (!job->meter)
         return cli_error("out of memory");
-    job->ticks = (struct ticks){.format = job->format, .b = &t->out};
+    job->ticks = (struct ticks){.format = job->rows.format, .width = job->rows.width, .b = &t->out};
     if (job->o.interval)
         ticks_begin(&job->ticks);
     return EXIT_OK;
@@ -152,7 +165,7 @@ static int end(struct trace *t)
     rows = meter_rows(job->meter, &n);
     if (job->sort)
         rows_sort(rows, n, job->sort);
-    rows_print(&t->out, job->format, job->details, rows, n, &sums);
+    rows_print(&t->out, &job->rows, rows, n, &sums);
     return EXIT_OK;
 }
 

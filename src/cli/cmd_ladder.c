@@ -119,16 +119,11 @@ static unsigned width_within(uint64_t columns)
     return columns < LADDER_WIDTH_MIN ? LADDER_WIDTH_MIN : columns > WIDTH_MAX ? WIDTH_MAX : (unsigned)columns;
 }
 
-/* Columns of the terminal; else the environment variable COLUMNS. */
 static unsigned terminal_width(void)
 {
-    const char *columns = getenv("COLUMNS");
-    struct winsize w;
-    uint64_t v;
+    unsigned width = cli_text_width();
 
-    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) == 0 && w.ws_col)
-        return width_within(w.ws_col);
-    return columns && opt_number(columns, 1, UINT32_MAX, &v) ? width_within(v) : WIDTH_DEFAULT;
+    return width ? width_within(width) : WIDTH_DEFAULT;
 }
 
 /* Lines of the terminal, less head and prompt; without a terminal AROUND. */

@@ -10,6 +10,7 @@
 enum {
     KEY_FOLLOW = 256,
     KEY_WHY,
+    KEY_COLUMNS,
 };
 
 static const struct opt_def defs[] = {
@@ -17,6 +18,8 @@ static const struct opt_def defs[] = {
     TRACE_FILTER("take"),
     {KEY_FOLLOW, "follow", "N", "show work request N with all its packets"},
     {KEY_WHY, "why", "N", "say where the time of work request N went"},
+    {KEY_COLUMNS, "columns", "NAMES",
+     "with -T text: these columns, separated by commas; default: those that fit the terminal"},
     {'T', "format", "FORMAT", "text (default), json or csv"},
     TRACE_OPTIONS_END,
 };
@@ -38,16 +41,18 @@ struct late_row {
 struct job {
     struct trace t;
     struct meter *meter;
-    struct request_parts *parts; /* accounts, for JSON and --why */
-    struct printer printer;      /* for --follow */
-    uint64_t follow, why;        /* number of the work request given; 0: none */
-    uint64_t n;                  /* rows written */
+    struct request_parts *parts;
+    struct printer printer; /* of --follow */
+    uint64_t follow, why;   /* the work request asked for; 0: none */
+    uint64_t n;             /* rows written */
     struct late_row *late;
     size_t n_late, cap_late;
     struct buf late_text, frames;
     ns_t origin;
     bool have_origin, ending, no_memory;
     enum rows_format format;
+    struct column_names columns; /* of --columns; none: the usual ones */
+    struct table table;
 };
 
 static struct job *job_of(struct trace *t)
@@ -55,10 +60,28 @@ static struct job *job_of(struct trace *t)
     return (struct job *)t;
 }
 
+static int take_columns(struct job *job, const char *arg)
+{
+    struct buf names = {0};
+    int status = EXIT_OK;
+
+    wqe_text_names(&names);
+    if (!column_names_parse(&job->columns, arg))
+        status = cli_error("--columns %s: expected at most %d names, separated by commas", arg, TABLE_COLUMNS);
+    for (unsigned i = 0; status == EXIT_OK && i < job->columns.n; i++)
+        if (!wqe_text_has(job->columns.names[i]))
+            status =
+                cli_error("--columns: there is no column %s; there are %s", job->columns.names[i], buf_str(&names));
+    buf_free(&names);
+    return status;
+}
+
 static int option(struct trace *t, int key, const char *arg)
 {
     struct job *job = job_of(t);
 
+    if (key == KEY_COLUMNS)
+        return take_columns(job, arg);
     if (key == KEY_WHY)
         return opt_number(arg, 1, UINT64_MAX, &job->why)
                    ? EXIT_OK
@@ -95,11 +118,9 @@ static void put_late(struct job *job, uint64_t id, size_t off)
     job->late[job->n_late++] = (struct late_row){id, off, job->late_text.len - off};
 }
 
-/* Append the account of a work request, from its first packet to the response that completed it, else to its last
- * packet. */
-static void put_states(struct job *job, const struct wqe *w, uint32_t flow)
+/* The states of JSON and of --why: from its first packet to the response that completed it, or to its last packet. */
+static void put_states(struct job *job, const ns_t states[TIME_STATES], ns_t all)
 {
-    ns_t states[TIME_STATES], end = request_parts_over(job->parts, w, flow, states);
     struct buf *b = &job->late_text;
 
     if (job->format == ROWS_JSON) {
@@ -109,15 +130,28 @@ static void put_states(struct job *job, const struct wqe *w, uint32_t flow)
         buf_char(b, '}');
         return;
     }
-    for (unsigned i = 0; i < TIME_STATES; i++)
+    for (unsigned i = 0; job->why && i < TIME_STATES; i++)
         if (states[i]) {
             buf_printf(b, "%28s  ", time_state_str((enum time_state)i));
             buf_duration(b, states[i]);
-            buf_printf(b, ", %.3g %%\n", 100.0 * (double)states[i] / (double)(end - w->start));
+            buf_printf(b, ", %.3g %%\n", 100.0 * (double)states[i] / (double)all);
         }
 }
 
-/* Whether the row of work request `id` is to be written. */
+/* Its row, and where its time went. */
+static void put_request(struct job *job, const struct wqe *w, uint32_t flow)
+{
+    struct wqe_row q = {.w = w, .row = meter_row_of(job->meter, flow), .origin = job->origin};
+    ns_t states[TIME_STATES], end = request_parts_over(job->parts, w, flow, states);
+
+    q.accounted = flow < OBSERVER_FLOWS && (end == w->start || states[TIME_NOT_KNOWN] < end - w->start);
+    q.lost = states_lost(states);
+    wqe_print(&job->late_text, job->format, &job->table, &q);
+    if (job->format != ROWS_CSV)
+        put_states(job, states, end - w->start);
+}
+
+/* Whether the row of request `id` is written. */
 static bool is_selected(const struct job *job, uint64_t id)
 {
     return (!job->follow || id == job->follow) && (!job->why || id == job->why);
@@ -126,7 +160,6 @@ static bool is_selected(const struct job *job, uint64_t id)
 static void on_over(void *user, const struct wqe *w, uint32_t flow)
 {
     struct job *job = user;
-    const struct meter_row *row = meter_row_of(job->meter, flow);
     size_t off;
 
     if (!is_selected(job, w->id))
@@ -134,9 +167,7 @@ static void on_over(void *user, const struct wqe *w, uint32_t flow)
     if (!job->ending)
         job->late_text.len = 0;
     off = job->late_text.len;
-    wqe_print(&job->late_text, job->format, w, row, job->origin);
-    if (job->parts)
-        put_states(job, w, flow);
+    put_request(job, w, flow);
     if (job->follow && job->format == ROWS_JSON) {
         job->late_text.len -= 1; /* the closing brace: one more member follows */
         buf_printf(&job->late_text, ",\"frames\":[%s]}", buf_str(&job->frames));
@@ -152,7 +183,7 @@ static void on_work_packet(void *user, const struct wqe *w, const struct pkt *p,
 {
     struct job *job = user;
 
-    if (job->parts && is_selected(job, w->id))
+    if (is_selected(job, w->id))
         request_parts_packet(job->parts, w, p, flow);
     if (w->id != job->follow)
         return;
@@ -174,17 +205,17 @@ static bool watch_parts(struct job *job)
 static int start(struct trace *t)
 {
     struct job *job = job_of(t);
-    bool parts = job->format == ROWS_JSON || (job->why && job->format == ROWS_TEXT);
-    struct meter_opts o = {.files = t->files, .work = {job, job->follow || parts ? on_work_packet : NULL, on_over}};
+    struct meter_opts o = {.files = t->files, .work = {job, on_work_packet, on_over}};
 
-    if (parts && !watch_parts(job))
+    if (!watch_parts(job))
         return cli_error("out of memory");
+    wqe_table(&job->table, job->columns.n ? &job->columns : NULL, cli_text_width());
     job->meter = meter_new(t->observer, &o);
     if (!job->meter)
         return cli_error("out of memory");
     t->notes = job->follow != 0;
     if (!job->follow)
-        wqe_print_head(&t->out, job->format);
+        wqe_print_head(&t->out, job->format, &job->table);
     if (job->format == ROWS_JSON)
         buf_char(&t->out, '[');
     return EXIT_OK;

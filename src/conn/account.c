@@ -34,6 +34,15 @@ bool time_state_costs(enum time_state s)
     return states[s].costs;
 }
 
+ns_t states_lost(const ns_t times[TIME_STATES])
+{
+    ns_t lost = 0;
+
+    for (unsigned i = 0; i < TIME_STATES; i++)
+        lost += states[i].costs ? times[i] : 0;
+    return lost;
+}
+
 const char *certainty_str(enum certainty c)
 {
     static const char *const names[] = {[CERTAIN] = "certain", [PROBABLE] = "likely", [POSSIBLE] = "possible"};

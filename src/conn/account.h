@@ -47,6 +47,8 @@ const char *time_state_str(enum time_state s);
 const char *time_state_words(enum time_state s);
 /* Whether time in this state is lost time, billed to an incident. */
 bool time_state_costs(enum time_state s);
+/* The time of the states that cost. */
+ns_t states_lost(const ns_t states[TIME_STATES]);
 
 /* How sure a statement is. */
 enum certainty {

@@ -2,8 +2,8 @@
 #ifndef RDMATRACE_MEASURE_COLUMNS_H
 #define RDMATRACE_MEASURE_COLUMNS_H
 
-#include "buf.h"
 #include "src/measure/meter.h"
+#include "src/measure/table.h"
 
 enum rows_format { ROWS_TEXT, ROWS_JSON, ROWS_CSV };
 /* Names of the formats, in this order; NULL-terminated. */
@@ -32,9 +32,18 @@ const struct column *column_find(const char *name);
 
 /* Sort rows by a column, larger numbers first (texts and addresses ascending); stable. */
 void rows_sort(struct meter_row **rows, size_t n, const struct column *by);
-/* Print all rows. `details`: with ROWS_TEXT every known value, below each row. */
-void rows_print(struct buf *b, enum rows_format format, bool details, struct meter_row *const *rows, size_t n,
+/* How rows are printed; all but `format` are of ROWS_TEXT. */
+struct rows_opts {
+    enum rows_format format;
+    bool details;                       /* every known value, below each row */
+    unsigned width;                     /* columns are left out until the table is so many characters wide; 0: none */
+    const struct column_names *columns; /* these instead, each one for which rows_text_has(); NULL: the usual ones */
+};
+/* Print all rows. */
+void rows_print(struct buf *b, const struct rows_opts *o, struct meter_row *const *rows, size_t n,
                 const struct meter_totals *t);
+/* Whether text output can have a column of this name: one of row_columns, or "ends". */
+bool rows_text_has(const char *name);
 
 /* Append "  tap NAME" to a line about a row, unless it is of interface 0 of the only file. */
 void row_tap_after(struct buf *b, const struct meter_row *r);
@@ -42,7 +51,9 @@ void row_tap_after(struct buf *b, const struct meter_row *r);
 /* Intervals, printed as they end: head, intervals, totals. */
 struct ticks {
     enum rows_format format;
-    uint64_t n; /* printed so far */
+    unsigned width;     /* of ROWS_TEXT, as in rows_opts */
+    struct table table; /* of ROWS_TEXT; internal */
+    uint64_t n;         /* printed so far */
     struct buf *b;
 };
 void ticks_begin(struct ticks *t);

@@ -212,10 +212,8 @@ static void take_account(struct meter_row *r, const struct timeline *t)
         if (!is_account_of(a, r))
             continue;
         r->accounted = true;
-        r->lost = 0;
+        r->lost = (uint64_t)states_lost(a->states);
         memcpy(r->states, a->states, sizeof r->states);
-        for (unsigned k = 0; k < TIME_STATES; k++)
-            r->lost += time_state_costs((enum time_state)k) ? (uint64_t)a->states[k] : 0;
         return;
     }
 }

@@ -11,6 +11,11 @@ static bool has_imm(const struct wqe *w)
     return w->op == WQE_SEND_IMM || w->op == WQE_WRITE_IMM;
 }
 
+static bool has_latency(const struct wqe *w)
+{
+    return w->done_frame && w->begun && w->done >= w->start;
+}
+
 /* --- For programs ----------------------------------------------------------------------------- */
 
 /* A row is written value by value, with keys in JSON and without in CSV. */
@@ -75,8 +80,11 @@ static void put_tap(struct writer *w, const struct meter_row *r)
     buf_free(&name);
 }
 
-static void write_row(struct writer *to, const struct wqe *w, const struct meter_row *r)
+static void write_row(struct writer *to, const struct wqe_row *q)
 {
+    const struct wqe *w = q->w;
+    const struct meter_row *r = q->row;
+
     put_number(to, "number", w->id, true);
     put_number(to, "file", r->file, true);
     put_number(to, "interface", r->iface, true);
@@ -99,7 +107,8 @@ static void write_row(struct writer *to, const struct wqe *w, const struct meter
     put_number(to, "done_frame", w->done_frame, w->done_frame != 0);
     put_time(to, "start", w->start, true);
     put_time(to, "completed", w->done, w->done_frame != 0);
-    put_number(to, "latency_ns", (uint64_t)(w->done - w->start), w->done_frame && w->begun && w->done >= w->start);
+    put_number(to, "latency_ns", (uint64_t)(w->done - w->start), has_latency(w));
+    put_number(to, "lost_ns", (uint64_t)q->lost, q->accounted);
     put_number(to, "packets", w->packets, true);
     put_number(to, "retransmitted_packets", w->again, true);
     put_number(to, "packet_seq_err", w->seq_naks, true);
@@ -111,33 +120,50 @@ static void write_row(struct writer *to, const struct wqe *w, const struct meter
 static const char csv_head[] =
     "number,file,interface,tap,connection,source,source_qpn,destination,destination_qpn,service,operation,bytes,remote_"
     "va,"
-    "rkey,immediate,invalidated_rkey,psn,first_frame,last_frame,done_frame,start,completed,latency_ns,packets,"
+    "rkey,immediate,invalidated_rkey,psn,first_frame,last_frame,done_frame,start,completed,latency_ns,lost_ns,packets,"
     "retransmitted_packets,packet_seq_err,rnr_nak_retry_err,status,reason\n";
 
 /* --- For people ------------------------------------------------------------------------------- */
 
-static void pad(struct buf *b, size_t at, unsigned width)
+static void put_id(struct buf *b, const struct wqe_row *q)
 {
-    size_t len = b->len - at;
-
-    buf_fill(b, ' ', len < width ? width - len : 1);
+    buf_dec(b, q->w->id);
 }
 
-static void put_frames(struct buf *b, const struct wqe *w)
+static void put_start(struct buf *b, const struct wqe_row *q)
 {
-    size_t at = b->len;
-
-    buf_dec(b, w->first_frame);
-    if (w->last_frame != w->first_frame)
-        buf_printf(b, "-%llu", (unsigned long long)w->last_frame);
-    if (w->done_frame)
-        buf_printf(b, " (%llu)", (unsigned long long)w->done_frame);
-    pad(b, at, 18);
+    buf_printf(b, "%.6f", (double)(q->w->start - q->origin) / 1e9);
 }
 
-static void put_remote(struct buf *b, const struct wqe *w)
+static void put_connection(struct buf *b, const struct wqe_row *q)
 {
-    size_t at = b->len;
+    if (q->row->conn)
+        buf_dec(b, q->row->conn);
+    else
+        buf_char(b, '-');
+}
+
+static void put_ends(struct buf *b, const struct wqe_row *q)
+{
+    conn_addr_put(b, &q->row->src);
+    buf_puts(b, " > ");
+    conn_addr_put(b, &q->row->dst);
+    buf_printf(b, " 0x%06llx", (unsigned long long)q->row->dqpn);
+}
+
+static void put_operation(struct buf *b, const struct wqe_row *q)
+{
+    buf_puts(b, wqe_op_str((enum wqe_op)q->w->op));
+}
+
+static void put_bytes(struct buf *b, const struct wqe_row *q)
+{
+    buf_dec(b, q->w->bytes);
+}
+
+static void put_remote(struct buf *b, const struct wqe_row *q)
+{
+    const struct wqe *w = q->w;
 
     if (w->have_remote)
         buf_printf(b, "0x%llx rkey 0x%x", (unsigned long long)w->va, w->rkey);
@@ -145,64 +171,138 @@ static void put_remote(struct buf *b, const struct wqe *w)
         buf_printf(b, "%simm 0x%x", w->have_remote ? " " : "", w->imm);
     if (w->op == WQE_SEND_INV)
         buf_printf(b, "inv 0x%x", w->imm);
-    pad(b, at, 32);
 }
 
-static void print_text(struct buf *b, const struct wqe *w, const struct meter_row *r, ns_t origin)
+static void put_frames(struct buf *b, const struct wqe_row *q)
 {
-    size_t at = b->len;
+    const struct wqe *w = q->w;
 
-    buf_dec_pad(b, w->id, 6);
-    buf_printf(b, "%13.6f  ", (double)(w->start - origin) / 1e9);
-    at = b->len;
-    if (r->conn)
-        buf_dec(b, r->conn);
-    else
-        buf_char(b, '-');
-    pad(b, at, 5);
-    at = b->len;
-    conn_addr_put(b, &r->src);
-    buf_puts(b, " > ");
-    conn_addr_put(b, &r->dst);
-    buf_printf(b, " 0x%06llx", (unsigned long long)r->dqpn);
-    pad(b, at, 42);
-    at = b->len;
-    buf_puts(b, wqe_op_str((enum wqe_op)w->op));
-    pad(b, at, 21);
-    buf_dec_pad(b, w->bytes, 9);
-    buf_puts(b, "  ");
-    put_remote(b, w);
-    put_frames(b, w);
-    at = b->len;
-    if (w->done_frame && w->begun)
-        buf_duration(b, w->done - w->start);
-    else
-        buf_char(b, '-');
-    pad(b, at, 14);
-    buf_dec_pad(b, w->again, 5);
-    buf_printf(b, "  %s%s%s", wqe_status_str(w), w->reason ? ": " : "", wqe_reason_str((enum wqe_reason)w->reason));
-    row_tap_after(b, r);
-    buf_char(b, '\n');
+    buf_dec(b, w->first_frame);
+    if (w->last_frame != w->first_frame)
+        buf_printf(b, "-%llu", (unsigned long long)w->last_frame);
+    if (w->done_frame)
+        buf_printf(b, " (%llu)", (unsigned long long)w->done_frame);
 }
 
-void wqe_print_head(struct buf *b, enum rows_format format)
+static void put_if_known(struct buf *b, ns_t t, bool known)
+{
+    if (known)
+        buf_rounded(b, t);
+    else
+        buf_char(b, '-');
+}
+
+static void put_latency(struct buf *b, const struct wqe_row *q)
+{
+    put_if_known(b, q->w->done - q->w->start, has_latency(q->w));
+}
+
+static void put_lost(struct buf *b, const struct wqe_row *q)
+{
+    put_if_known(b, q->lost, q->accounted);
+}
+
+static void put_again(struct buf *b, const struct wqe_row *q)
+{
+    buf_dec(b, q->w->again);
+}
+
+static void put_status(struct buf *b, const struct wqe_row *q)
+{
+    const struct wqe *w = q->w;
+
+    buf_printf(b, "%s%s%s", wqe_status_str(w), w->reason ? ": " : "", wqe_reason_str((enum wqe_reason)w->reason));
+}
+
+#define COLUMNS 12
+
+/* In the order in which they are shown. Rows are written one by one, so widths are those of common values. */
+static const struct text_column text_columns[COLUMNS] = {
+    {"number", "number", 0, false, 6},
+    {"start", "start", 5, false, 12},
+    {"connection", "conn", 2, true, 4},
+    {"ends", "source > destination", 7, true, 40},
+    {"operation", "operation", 0, true, 13},
+    {"bytes", "bytes", 4, false, 9},
+    {"remote", "remote address, key, immediate", 9, true, 30},
+    {"frames", "frames (done)", 8, true, 16},
+    {"latency_ns", "latency", 1, false, 8},
+    {"lost_ns", "time lost", 3, false, 9},
+    {"retransmitted_packets", "retrans", 6, false, 7},
+    {"status", "status", 0, true, 12},
+};
+
+static void (*const put_cell[COLUMNS])(struct buf *b, const struct wqe_row *q) = {
+    put_id,     put_start,  put_connection, put_ends, put_operation, put_bytes,
+    put_remote, put_frames, put_latency,    put_lost, put_again,     put_status,
+};
+
+static const struct text_column *column_named(const char *name)
+{
+    for (unsigned i = 0; i < COLUMNS; i++)
+        if (strcmp(text_columns[i].name, name) == 0)
+            return &text_columns[i];
+    return NULL;
+}
+
+bool wqe_text_has(const char *name)
+{
+    return column_named(name) != NULL;
+}
+
+void wqe_text_names(struct buf *b)
+{
+    for (unsigned i = 0; i < COLUMNS; i++)
+        buf_printf(b, "%s%s", i ? ", " : "", text_columns[i].name);
+}
+
+void wqe_table(struct table *t, const struct column_names *named, unsigned width)
+{
+    table_of(t, text_columns, COLUMNS);
+    if (!named) {
+        table_fit(t, width);
+        return;
+    }
+    for (t->n = t->width = 0; t->n < named->n; t->n++) {
+        const struct text_column *c = column_named(named->names[t->n]);
+        t->columns[t->n] = c;
+        t->widths[t->n] = c->width;
+    }
+}
+
+static void print_text(struct buf *b, const struct table *t, const struct wqe_row *q)
+{
+    size_t start = b->len;
+    struct buf tap = {0};
+
+    for (unsigned i = 0; i < t->n; i++) {
+        size_t at = b->len;
+        put_cell[t->columns[i] - text_columns](b, q);
+        table_cell(t, i, b, at);
+    }
+    row_tap_after(&tap, q->row);
+    table_cut(t, b, start, tap.len);
+    buf_puts(b, buf_str(&tap));
+    buf_char(b, '\n');
+    buf_free(&tap);
+}
+
+void wqe_print_head(struct buf *b, enum rows_format format, const struct table *t)
 {
     if (format == ROWS_CSV)
         buf_puts(b, csv_head);
     else if (format == ROWS_TEXT)
-        buf_printf(b, "%6s%13s  %-5s%-42s%-21s%9s  %-32s%-18s%-14s%5s  %s\n", "number", "start", "conn",
-                   "source > destination", "operation", "bytes", "remote address, key, immediate", "frames (done)",
-                   "latency", "again", "status");
+        table_head(t, b);
 }
 
-void wqe_print(struct buf *b, enum rows_format format, const struct wqe *w, const struct meter_row *row, ns_t origin)
+void wqe_print(struct buf *b, enum rows_format format, const struct table *t, const struct wqe_row *q)
 {
     struct writer to = {.b = b, .json = format == ROWS_JSON};
 
     if (format == ROWS_TEXT) {
-        print_text(b, w, row, origin);
+        print_text(b, t, q);
         return;
     }
-    write_row(&to, w, row);
+    write_row(&to, q);
     buf_char(b, to.json ? '}' : '\n');
 }

@@ -4,11 +4,26 @@
 
 #include "src/measure/columns.h"
 
-/* The head before the first row ("" for JSON, whose array the caller writes). */
-void wqe_print_head(struct buf *b, enum rows_format format);
-/* One row; `row` names connection and ends, `origin` is the time that counts as 0 in text. No newline at the end of
- * JSON's object. */
-void wqe_print(struct buf *b, enum rows_format format, const struct wqe *w, const struct meter_row *row, ns_t origin);
+/* A work request to be written. */
+struct wqe_row {
+    const struct wqe *w;
+    const struct meter_row *row; /* names connection and ends */
+    ns_t origin;                 /* time that counts as 0 in text */
+    bool accounted;              /* lost is known */
+    ns_t lost;                   /* time in states that cost */
+};
+
+/* The columns of ROWS_TEXT: the `named` ones, for each of which wqe_text_has(), or if it is NULL those that fit into
+ * `width` characters (0: all). */
+void wqe_table(struct table *t, const struct column_names *named, unsigned width);
+bool wqe_text_has(const char *name);
+/* Append the names of all columns of ROWS_TEXT. */
+void wqe_text_names(struct buf *b);
+
+/* The head before the first row ("" for JSON, whose array the caller writes); `t` is of ROWS_TEXT. */
+void wqe_print_head(struct buf *b, enum rows_format format, const struct table *t);
+/* One row. No newline at the end of JSON's object. */
+void wqe_print(struct buf *b, enum rows_format format, const struct table *t, const struct wqe_row *q);
 /* The verbs' name of the status, or "unknown". */
 const char *wqe_status_str(const struct wqe *w);
 
