@@ -10,7 +10,7 @@
 #define RESOLVE_WAIT (3 * NS_PER_S)
 #define LEAVE_WAIT   (2 * NS_PER_S)
 #define BACKLOG      16
-#define LINE_MAX_    72 /* bytes of data shown */
+#define LINE_MAX_    72 /* bytes of data printed of a ping */
 
 struct job {
     struct live_run run;
@@ -18,16 +18,16 @@ struct job {
     uint64_t count; /* 0: until interrupted */
     uint32_t size;
     bool persistent, validate, verbose;
-    ns_t timeout; /* of connecting, and of a ping */
+    ns_t timeout; /* of connecting, and of a ping; ns */
     struct verbs *verbs;
-    int channel, id; /* of RDMA-CM; id: of the connection */
+    int channel, id; /* RDMA-CM: event channel; id of the connection */
     struct rping rping;
     bool busy;                         /* `rping` has a queue pair */
     bool ready;                        /* its receives are posted */
-    bool connected, gone;              /* what the connection manager said */
-    enum rdmacm_event_type end;        /* with gone: how it ended */
-    char why[160];                     /* why there is no connection; unless it was a disconnection */
-    uint64_t done, mismatches, failed; /* over all connections */
+    bool connected, gone;              /* events of the connection manager */
+    enum rdmacm_event_type end;        /* with `gone`: the event that ended the connection */
+    char why[160];                     /* reason of a failed connection; empty after a disconnection */
+    uint64_t done, mismatches, failed; /* of all connections */
     ns_t min, max, sum;
 };
 
@@ -70,7 +70,7 @@ static const struct opt_clash clashes[] = {
 
 /* --- Connection management -------------------------------------------------------------------- */
 
-static struct rdmacm_param announced(const struct job *p)
+static struct rdmacm_param own_params(const struct job *p)
 {
     return (struct rdmacm_param){.qp = p->rping.qp,
                                  .access = ACCESS_REMOTE_READ | ACCESS_REMOTE_WRITE,
@@ -78,7 +78,7 @@ static struct rdmacm_param announced(const struct job *p)
                                  .initiator_depth = 1};
 }
 
-/* Accept a request; false: it is to be refused. */
+/* Accept a request; false: reject it. */
 static bool take(struct job *p, const struct rdmacm_event *e)
 {
     struct rdmacm_param own;
@@ -86,7 +86,7 @@ static bool take(struct job *p, const struct rdmacm_event *e)
     if (p->busy)
         return false;
     if (rping_init(&p->rping, p->verbs, true, 0, p->validate) == 0) {
-        own = announced(p);
+        own = own_params(p);
         p->busy = rdmacm_accept(p->verbs->cm, e->id, &own, live_now()) == 0;
     }
     if (!p->busy) {
@@ -99,7 +99,7 @@ static bool take(struct job *p, const struct rdmacm_event *e)
     return true;
 }
 
-static void happened(struct job *p, const struct rdmacm_event *e)
+static void on_event(struct job *p, const struct rdmacm_event *e)
 {
     if (e->type == RDMACM_CONNECT_REQUEST && !take(p, e)) {
         rdmacm_reject(p->verbs->cm, e->id, CM_REJ_NO_QP, NULL, 0, live_now());
@@ -171,7 +171,7 @@ static int step(struct job *p, ns_t deadline)
     const char *why;
 
     while (rdmacm_get_event(p->verbs->cm, p->channel, &e))
-        happened(p, &e);
+        on_event(p, &e);
     while ((failed = verbs_failed_qp(p->verbs, &why)) >= 0)
         if (p->busy && failed == p->rping.qp)
             rping_fail(&p->rping, "%s", why);
@@ -194,13 +194,13 @@ static void leave(struct job *p)
     while (r == 0 && !p->gone && live_now() < end)
         r = step(p, end);
     for (unsigned i = 0; i < 3 && r == 0; i++)
-        r = live_step(&p->run.live, 0); /* the last message leaves */
+        r = live_step(&p->run.live, 0); /* send the last message */
     rdmacm_id_destroy(p->verbs->cm, p->id, live_now());
     rping_free(&p->rping);
     p->busy = false;
 }
 
-/* Find the path to the server: 0 or a negative errno. */
+/* Resolve the path to the server: 0 or a negative errno. */
 static int find_server(struct job *p)
 {
     int r = p->id = rdmacm_id_create(p->verbs->cm, p->channel, CM_PS_TCP);
@@ -222,7 +222,7 @@ static int start_client(struct job *p)
         return live_cli_error(r, p->run.host);
     r = rping_init(&p->rping, p->verbs, false, p->size, p->validate);
     p->busy = true;
-    own = announced(p);
+    own = own_params(p);
     if (r == 0)
         r = rdmacm_connect(p->verbs->cm, p->id, &own, live_now());
     return r < 0 ? cli_error("%s", strerror(-r)) : 0;

@@ -137,7 +137,7 @@ static struct rdmacm *cm_of(const struct perf_client *p)
     return p->control.verbs->cm;
 }
 
-/* Wait for the next event of an id until `end`: 0 with *e, -ETIMEDOUT, or as live_step(). */
+/* Wait until `end` for the next event of an RDMA-CM id: 0 with *e, -ETIMEDOUT, or as live_step(). */
 static int wait_for(struct perf_client *p, int id, struct rdmacm_event *e, ns_t end)
 {
     int r;
@@ -148,7 +148,7 @@ static int wait_for(struct perf_client *p, int id, struct rdmacm_event *e, ns_t 
     return r;
 }
 
-/* Find the path of an id to the server. */
+/* Resolve the path of an RDMA-CM id to the server: 0 or a negative errno. */
 static int find_server(struct perf_client *p, int id)
 {
     struct rdmacm_event e;
@@ -160,7 +160,7 @@ static int find_server(struct perf_client *p, int id)
     return r == 0 ? e.status : r;
 }
 
-/* Try to connect queue pair `qp` with a new id *id: 0, -ECONNREFUSED with p->why, or as live_step(). */
+/* Try to connect queue pair `qp` with a new RDMA-CM id *id: 0, -ECONNREFUSED with p->why, or as live_step(). */
 static int try_qp(struct perf_client *p, int *id, int qp)
 {
     bool reads = p->config.op != TRAFFIC_SEND && p->config.op != TRAFFIC_WRITE;
@@ -189,7 +189,7 @@ static int try_qp(struct perf_client *p, int *id, int qp)
     return -ECONNREFUSED;
 }
 
-/* Likewise, with retries: perftest listens anew for each group of queue pairs, and its clients retry until it does. */
+/* The same with retries: perftest listens again for each group of queue pairs, and its clients retry until it does. */
 static int connect_qp(struct perf_client *p, int *id, int qp)
 {
     int r = try_qp(p, id, qp);
@@ -244,7 +244,7 @@ static int connect_all_by_cm(struct perf_client *p)
     return r;
 }
 
-/* Take all events; returns how many connections they say have ended. */
+/* Process all pending events; returns the number of connections that ended by them. */
 static unsigned take_events(struct perf_client *p)
 {
     struct rdmacm_event e;

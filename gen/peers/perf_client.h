@@ -31,11 +31,12 @@ struct perf_client {
     void *user; /* argument of the callbacks */
     /* Results and state. */
     struct chan chan;
-    struct rchan control;    /* with rdma_cm */
-    int channel;             /* with rdma_cm: event channel */
-    int *id;                 /* with rdma_cm: of the control queue pair, then of those for data; -1: none; or NULL */
-    bool not_there;          /* the server does not listen */
-    char why[160];           /* why the server cannot be connected, or refused */
+    struct rchan control; /* with rdma_cm */
+    int channel;          /* with rdma_cm: event channel */
+    /* with rdma_cm: RDMA-CM ids of the control queue pair, then of those for data; -1: none; NULL: not allocated */
+    int *id;
+    bool not_there;          /* the REJ says that the server does not listen */
+    char why[160];           /* reason why the connection failed, or why the server refused */
     struct load load;        /* freed by perf_client_free() */
     const char *step;        /* the step that failed, e.g. "the exchange of versions" */
     bool ours;               /* the peer is another rdmagen */
@@ -47,6 +48,7 @@ struct perf_client {
 /* Exchange parameters, run the load, disconnect. 0: the load ran, and p->load says whether it failed; a negative errno:
  * the step p->step before or after it failed. -EPROTO: the peer sent something unexpected. */
 int perf_client_run(struct perf_client *p);
+/* Free the load and close the channels; *p itself belongs to the caller. */
 void perf_client_free(struct perf_client *p);
 
 #endif

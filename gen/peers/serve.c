@@ -137,7 +137,7 @@ static void session_free(struct serve *v, struct serve_session *s)
     s->used = false;
 }
 
-/* Listen for connections by RDMA-CM; port 0: do not. 0 or a negative errno. */
+/* Listen for RDMA-CM connections; port 0: do not listen. 0 or a negative errno. */
 static int listen_cm(struct serve *v, int *id, uint16_t port)
 {
     int r;
@@ -187,7 +187,7 @@ void serve_close(struct serve *v)
 
 /* --- RDMA-CM ---------------------------------------------------------------------------------- */
 
-/* Accept a request with queue pair `qp`. */
+/* Accept a request with queue pair `qp`; false: it could not be accepted. */
 static bool take(struct serve *v, const struct rdmacm_event *e, int qp)
 {
     struct rdmacm_param own = {.qp = qp, .access = ACCESS_REMOTE, .responder_resources = 128, .initiator_depth = 128};
@@ -252,7 +252,7 @@ static bool at_good_end(const struct serve_session *s)
     return s->stage == SERVE_RPING ? s->rping.done && s->rping.state != RPING_FAILED : s->n_keys >= 3;
 }
 
-/* The connection of an id has ended. */
+/* The RDMA-CM connection of an id has ended. */
 static void ended(struct serve *v, int id)
 {
     for (unsigned i = 0; i < SERVE_SESSIONS; i++) {

@@ -56,7 +56,7 @@ struct serve_qp {
     uint8_t *mem;                       /* memory of the client, answer, receives */
     size_t mem_len;                     /* bytes of `mem` */
     struct receives recvs;              /* in mem */
-    int id;                             /* RDMA-CM; -1: none */
+    int id;                             /* RDMA-CM id; -1: none */
     uint32_t pd, key, rkey;             /* key: of all of mem; rkey: for the client, of its part */
     bool ready;                         /* receives were posted */
     bool gone;                          /* RDMA-CM: disconnected */
@@ -68,7 +68,7 @@ struct serve_qp {
 struct serve_session {
     bool used, cm;             /* cm: the control channel is an RDMA-CM connection */
     int fd;                    /* TCP; -1: none, or closed */
-    int id;                    /* RDMA-CM: of `control` or `rping`; -1: none */
+    int id;                    /* RDMA-CM id of `control` or `rping`; -1: none */
     struct rchan control;      /* cm */
     struct rping rping;        /* SERVE_RPING */
     bool rping_ready;          /* its receives were posted */
@@ -100,9 +100,9 @@ struct serve {
     struct live *live;
     struct verbs *verbs; /* of `live` */
     struct serve_config config;
-    int listener, cq;
+    int listener, cq;          /* listener: TCP socket, -1: none; cq: handle, of all sessions */
     int channel;               /* RDMA-CM: event channel */
-    int perftest_id, rping_id; /* RDMA-CM: ids that listen; -1: none */
+    int perftest_id, rping_id; /* RDMA-CM: listening ids; -1: none */
     size_t memory;             /* bytes in use */
     struct serve_session session[SERVE_SESSIONS];
     ns_t look_at;            /* when TCP is polled next: less often than frames arrive */
