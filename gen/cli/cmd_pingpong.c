@@ -116,7 +116,7 @@ static int receive_theirs(struct job *j, struct chan *c)
 }
 
 /* Exchange addresses; the server connects its queue pairs before it responds. 0 or a negative errno. */
-static int tell(struct job *j, struct chan *c)
+static int exchange_addresses(struct job *j, struct chan *c)
 {
     char text[sizeof DONE];
     int r = j->run.server ? 0 : send_own(j, c);
@@ -145,7 +145,7 @@ static int exchange(struct job *j)
     }
     if (r < 0)
         return r;
-    r = tell(j, &c);
+    r = exchange_addresses(j, &c);
     chan_close(&c);
     return r;
 }

@@ -114,13 +114,13 @@ static int play_text(struct job *j, const char *name, const char *text, struct s
     return r == SCRIPT_OK ? EXIT_OK : r == SCRIPT_FAILED ? EXIT_FOUND : EXIT_BAD;
 }
 
-static bool away(int r)
+static bool is_not_listening(int r)
 {
     return r == -ECONNREFUSED || r == -ECONNRESET;
 }
 
 /* Connect to the other rdmagen, with retries: between two clients a server does not listen for a moment. */
-static int begin_with(struct job *j, struct script_opts *o)
+static int connect_rdmagen(struct job *j, struct script_opts *o)
 {
     ns_t end = live_now() + NS_PER_S;
     int r;
@@ -129,10 +129,10 @@ static int begin_with(struct job *j, struct script_opts *o)
         r = chan_dial(&j->peer.control, &j->run.live, j->peer.host, j->peer.port, j->peer.patience);
         if (r == 0 && (r = script_live_init(&j->peer, o)) < 0)
             chan_close(&j->peer.control);
-        for (ns_t next = live_now() + NS_PER_S / 50; away(r) && live_now() < next;)
+        for (ns_t next = live_now() + NS_PER_S / 50; is_not_listening(r) && live_now() < next;)
             if (live_step(&j->run.live, next) < 0)
                 return -EINTR;
-    } while (away(r) && live_now() < end);
+    } while (is_not_listening(r) && live_now() < end);
     return r;
 }
 
@@ -148,7 +148,7 @@ static int play(struct job *j, const char *file)
     }
     begin(j, &o);
     if (!j->pingpong)
-        r = begin_with(j, &o);
+        r = connect_rdmagen(j, &o);
     else
         r = script_live_init(&j->peer, &o);
     if (r == -EHOSTUNREACH)

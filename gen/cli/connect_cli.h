@@ -7,29 +7,30 @@
 
 /* A connection; with -u, a SIDR exchange. */
 struct connect_node {
-    struct matose m;
-    int id;                           /* of RDMA-CM */
-    uint8_t gid[16];                  /* the peer's */
-    uint32_t qpn;                     /* the peer's queue pair, once known */
+    struct matose m;                  /* the messages */
+    int id;                           /* RDMA-CM id */
+    uint8_t gid[16];                  /* GID of the peer */
+    uint32_t qpn;                     /* QPN of the peer, once known */
     uint8_t data[RDMACM_PRIVATE_MAX]; /* private data of its request or reply */
-    uint8_t data_len;                 /* bytes of it */
-    bool used;                        /* `id` is made, and `m` was tried to be: connect_free() is due */
-    bool resolved;                    /* client: the path is known */
-    int lost;                         /* client: why it is not, a negative errno */
-    bool ready;                       /* receives are posted */
-    bool open;                        /* it stands, or stood */
-    bool over;                        /* refused, not answered, or disconnected */
-    bool reported;                    /* its failure was reported */
-    ns_t began;                       /* when its request came or was sent */
+    uint8_t data_len;                 /* bytes of `data` */
+    /* `id` was created, and matose_init() perhaps called for `m`: connect_free() is due */
+    bool used;
+    bool resolved; /* client: the path is resolved */
+    int lost;      /* client: error of the resolution, a negative errno; 0: none */
+    bool ready;    /* receives were posted */
+    bool open;     /* it is or was established */
+    bool over;     /* rejected, without a response, or disconnected */
+    bool reported; /* its failure is reported */
+    ns_t began;    /* time of its REQ or SIDR_REQ, live_now() */
 };
 
 /* Options and state of `rdmagen connect`. */
 struct connect_job {
-    struct live_run run;
-    struct verbs *verbs;
-    int channel, listener;      /* of RDMA-CM: event channel; server: id that listens */
-    struct matose_config talk;  /* of all connections */
-    uint16_t port;              /* of RDMA-CM; 0: that of the program */
+    struct live_run run;        /* first */
+    struct verbs *verbs;        /* of the endpoint */
+    int channel, listener;      /* RDMA-CM: event channel; server: listening id */
+    struct matose_config talk;  /* configuration of all connections */
+    uint16_t port;              /* RDMA-CM port; 0: the default of ucmatose or udaddy */
     bool leave;                 /* client: disconnect when done, without waiting for the server */
     bool verbose;               /* show each connection */
     bool rejects;               /* server: reject all requests */
@@ -45,16 +46,16 @@ struct connect_job {
     struct connect_node *nodes; /* `n` of them */
 };
 
-/* Report the first failure of a connection. */
+/* Report that a connection failed, unless its failure was reported already. */
 void connect_fail(struct connect_job *j, struct connect_node *n, const char *why);
-/* Open the event channel; a server listens, a client finds the path to the server for its first connection. 0, or a
- * negative errno. */
+/* Create the event channel; a server listens, a client resolves the path of its first connection. 0, or a negative
+ * errno. */
 int connect_open(struct connect_job *j);
-/* Client: ask the server for connection `n`, the next one. 0, or a negative errno. */
+/* Client: send the REQ of connection `n`, the next one. 0, or a negative errno. */
 int connect_start(struct connect_job *j, struct connect_node *n);
-/* Take all events. */
+/* Process all pending events of the connection manager. */
 void connect_events(struct connect_job *j);
-/* Give everything of a connection back. */
+/* Destroy the RDMA-CM id of a connection, its queue pair and buffers. */
 void connect_free(struct connect_job *j, struct connect_node *n);
 
 /* Make the connections, exchange the messages, disconnect, release all, and print the result. Returns the exit status.

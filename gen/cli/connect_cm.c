@@ -50,16 +50,16 @@ static void show_open(const struct connect_job *j, const struct connect_node *n)
     fflush(stdout);
 }
 
-/* What the peer announces, in its request or its reply. */
-static void learn(struct connect_node *n, const struct rdmacm_event *e)
+/* Keep QPN and private data of the peer's request or reply. */
+static void take_peer_params(struct connect_node *n, const struct rdmacm_event *e)
 {
     n->qpn = e->qpn;
     n->data_len = e->private_len;
     memcpy(n->data, e->private_data, sizeof n->data);
 }
 
-/* What our side announces. */
-static struct rdmacm_param announced(const struct connect_job *j, const struct connect_node *n)
+/* CM parameters of this side. */
+static struct rdmacm_param own_params(const struct connect_job *j, const struct connect_node *n)
 {
     return (struct rdmacm_param){.qp = n->m.qp,
                                  .qkey = MATOSE_QKEY,
@@ -71,8 +71,8 @@ static struct rdmacm_param announced(const struct connect_job *j, const struct c
 
 /* --- The server ------------------------------------------------------------------------------- */
 
-/* Accept a request for connection `n`: 0, or the reason or status to refuse it with. */
-static unsigned take(struct connect_job *j, struct connect_node *n, const struct rdmacm_event *e)
+/* Accept a request for connection `n`: 0, or the reason of the REJ, or status of the SIDR_REP, to reject it with. */
+static unsigned accept_request(struct connect_job *j, struct connect_node *n, const struct rdmacm_event *e)
 {
     unsigned no = j->talk.ud ? CM_SIDR_NO_QP : CM_REJ_CONSUMER_DEFINED;
     struct rdmacm_param own;
@@ -81,7 +81,7 @@ static unsigned take(struct connect_job *j, struct connect_node *n, const struct
     memcpy(n->gid, e->gid, 16);
     n->id = e->id;
     n->began = live_now();
-    own = announced(j, n);
+    own = own_params(j, n);
     if (r == 0 && j->talk.ud)
         r = matose_open_ud(&n->m, verbs_pick_psn(j->verbs), live_now());
     if (r == 0)
@@ -90,7 +90,7 @@ static unsigned take(struct connect_job *j, struct connect_node *n, const struct
         matose_free(&n->m);
         return no;
     }
-    learn(n, e);
+    take_peer_params(n, e);
     n->used = true;
     n->open = j->talk.ud;
     j->taken++;
@@ -101,12 +101,12 @@ static unsigned take(struct connect_job *j, struct connect_node *n, const struct
 
 static void request(struct connect_job *j, const struct rdmacm_event *e)
 {
-    unsigned reason = j->talk.ud ? CM_SIDR_NO_QP : CM_REJ_CONSUMER_DEFINED; /* ucmatose's, when it has enough */
+    unsigned reason = j->talk.ud ? CM_SIDR_NO_QP : CM_REJ_CONSUMER_DEFINED; /* as ucmatose does when it has enough */
 
     if (j->rejects)
         reason = j->reject;
     else if (j->taken < j->n)
-        reason = take(j, &j->nodes[j->taken], e);
+        reason = accept_request(j, &j->nodes[j->taken], e);
     if (!j->rejects && !reason)
         return;
     j->refused += j->rejects;
@@ -123,7 +123,7 @@ static int listen_for_clients(struct connect_job *j)
 
 /* --- The client ------------------------------------------------------------------------------- */
 
-/* Find the path of connection `n`: 0 or a negative errno. */
+/* Resolve the path of connection `n`: 0 or a negative errno. */
 static int find_server(struct connect_job *j, struct connect_node *n)
 {
     int r = n->id = rdmacm_id_create(cm_of(j), j->channel, j->talk.ud ? CM_PS_UDP : CM_PS_TCP);
@@ -152,11 +152,11 @@ int connect_start(struct connect_job *j, struct connect_node *n)
         r = matose_init(&n->m, j->verbs, &j->talk);
     if (r < 0)
         return r;
-    own = announced(j, n);
+    own = own_params(j, n);
     return rdmacm_connect(cm_of(j), n->id, &own, live_now());
 }
 
-/* The datagram service has answered. */
+/* A connection is established, or a SIDR_REP has arrived. */
 static void opened(struct connect_job *j, struct connect_node *n, const struct rdmacm_event *e)
 {
     n->open = !j->talk.ud || (matose_peer(&n->m, &e->av, e->qpn, e->qkey) == 0 &&
@@ -172,13 +172,13 @@ static void opened(struct connect_job *j, struct connect_node *n, const struct r
 
 static void disconnected(struct connect_job *j, struct connect_node *n, const char *why)
 {
-    matose_poll(&n->m, live_now()); /* requests under way were flushed, whose completions say less */
+    matose_poll(&n->m, live_now()); /* poll, for the error of the first failed request */
     if (!matose_done(&n->m))
         connect_fail(j, n, n->m.failed && !strstr(n->m.why, "WR_FLUSH_ERR") ? n->m.why : why);
     n->over = true;
 }
 
-static void happened(struct connect_job *j, struct connect_node *n, const struct rdmacm_event *e)
+static void on_event(struct connect_job *j, struct connect_node *n, const struct rdmacm_event *e)
 {
     char why[160];
 
@@ -189,7 +189,7 @@ static void happened(struct connect_job *j, struct connect_node *n, const struct
         n->lost = e->status;
     } else if (e->type == RDMACM_ESTABLISHED) {
         if (!j->run.server)
-            learn(n, e);
+            take_peer_params(n, e);
         opened(j, n, e);
     } else if (e->type == RDMACM_REJECTED || e->type == RDMACM_UNREACHABLE) {
         connect_fail(j, n, why);
@@ -208,7 +208,7 @@ void connect_events(struct connect_job *j)
             request(j, &e);
         for (unsigned i = 0; i < j->taken; i++)
             if (j->nodes[i].id == e.id)
-                happened(j, &j->nodes[i], &e);
+                on_event(j, &j->nodes[i], &e);
     }
 }
 

@@ -73,7 +73,7 @@ static uint64_t progress(struct connect_job *j, bool *done)
     return sum;
 }
 
-static int converse(struct connect_job *j)
+static int exchange_messages(struct connect_job *j)
 {
     ns_t deadline = live_now() + j->timeout;
     uint64_t now, last = 0;
@@ -169,7 +169,7 @@ int connect_run(struct connect_job *j)
     int r = make_connections(j), status;
 
     if (r == 0)
-        r = converse(j);
+        r = exchange_messages(j);
     if (r == 0)
         r = hold(j);
     leave(j, r < 0 || j->run.server || j->leave || j->failed);

@@ -44,7 +44,7 @@ void inject_begin(const struct inject *j)
 }
 
 /* Report frames that were lost for another reason than an event. */
-static void complain(const struct inject *j)
+static void report_lost(const struct inject *j)
 {
     for (unsigned i = 0; i < NET_HOSTS; i++) {
         const struct backend_stats *k = backend_stats(j->backend[i]);
@@ -181,7 +181,7 @@ int inject_report(struct inject *j)
         text(&b, j);
         r = cli_show(&b);
     }
-    complain(j);
+    report_lost(j);
     if (j->json.wanted) {
         json(&b, j);
         r = report_file_write(&j->json, &b) ? EXIT_BAD : r;

@@ -74,7 +74,7 @@ static void qp_table(struct buf *b, const struct sim *s)
     buf_char(b, '\n');
 }
 
-static void troubles(struct buf *b, const struct sim *s, const struct traffic_result *r)
+static void report_failures(struct buf *b, const struct sim *s, const struct traffic_result *r)
 {
     if (r->failed)
         buf_printf(b, " %llu of %s failed, the first with %s\n", (unsigned long long)r->failed,
@@ -114,7 +114,7 @@ void report_text(struct buf *b, const struct sim_job *job, const struct sim *s, 
     ratio(b, (unsigned __int128)r->took.max, 1000, 3, 13);
     buf_char(b, '\n');
     qp_table(b, s);
-    troubles(b, s, r);
+    report_failures(b, s, r);
 }
 
 static void json_stats(struct buf *b, const struct ep_stats *st)
