@@ -126,7 +126,7 @@ static bool message_complete(struct script *s, void *arg)
     return true;
 }
 
-static int say(struct chan *c, uint8_t kind, const void *data, uint32_t len)
+static int send_message(struct chan *c, uint8_t kind, const void *data, uint32_t len)
 {
     uint8_t *m = malloc(5 + len);
     int r;
@@ -160,7 +160,7 @@ static int receive(struct chan *c, struct message *m)
 static bool call(struct script *s, uint8_t kind, const void *data, uint32_t len, struct message *m)
 {
     struct script_live *v = s->o->live;
-    int r = say(&v->control, kind, data, len);
+    int r = send_message(&v->control, kind, data, len);
 
     *m = (struct message){.c = &v->control};
     if (r == 0 && !s->started)
@@ -450,7 +450,7 @@ int script_live_init(struct script_live *v, struct script_opts *o)
     store_be64(hello + 17, o->sim.seed);
     hello[25] = o->has_psn;
     store_be32(hello + 26, o->psn);
-    r = say(&v->control, HELLO, hello, sizeof hello);
+    r = send_message(&v->control, HELLO, hello, sizeof hello);
     if (r == 0)
         r = receive(&v->control, &m);
     free(m.body);
@@ -459,7 +459,7 @@ int script_live_init(struct script_live *v, struct script_opts *o)
 
 /* --- Host b ----------------------------------------------------------------------------------- */
 
-static int greet(struct script_live *v, struct script_opts *o)
+static int receive_hello(struct script_live *v, struct script_opts *o)
 {
     struct message m = {.c = &v->control};
     int r = receive(&v->control, &m);
@@ -475,7 +475,7 @@ static int greet(struct script_live *v, struct script_opts *o)
     free(m.body);
     if (r == 0)
         r = set_addresses(v, o);
-    return r == 0 ? say(&v->control, GOOD, NULL, 0) : r;
+    return r == 0 ? send_message(&v->control, GOOD, NULL, 0) : r;
 }
 
 static int answer_memory(struct script *s, const struct message *m)
@@ -484,13 +484,13 @@ static int answer_memory(struct script *s, const struct message *m)
     uint64_t at;
 
     if (m->len != 17)
-        return say(m->c, BAD, NULL, 0);
+        return send_message(m->c, BAD, NULL, 0);
     i = load_be32(m->body + 1);
     at = load_be64(m->body + 5);
     n = load_be32(m->body + 13);
     if (i >= s->n_mem || !s->mem[i].p || n > PIECE || at > s->mem[i].len || n > s->mem[i].len - at)
-        return say(m->c, BAD, NULL, 0);
-    return say(m->c, GOOD, s->mem[i].p + at, n);
+        return send_message(m->c, BAD, NULL, 0);
+    return send_message(m->c, GOOD, s->mem[i].p + at, n);
 }
 
 static int answer_line(struct script *s, struct message *m)
@@ -506,9 +506,9 @@ static int answer_line(struct script *s, struct message *m)
     good = n > 0 && n <= SCRIPT_WORDS ? script_statement(s, t, n)
                                       : text_fail(&s->err, NULL, "this is no line of a scenario");
     if (good)
-        return say(m->c, GOOD, NULL, 0);
-    return s->failed ? say(m->c, FAILED, buf_str(s->out), (uint32_t)s->out->len)
-                     : say(m->c, BAD, s->err.msg, (uint32_t)strlen(s->err.msg));
+        return send_message(m->c, GOOD, NULL, 0);
+    return s->failed ? send_message(m->c, FAILED, buf_str(s->out), (uint32_t)s->out->len)
+                     : send_message(m->c, BAD, s->err.msg, (uint32_t)strlen(s->err.msg));
 }
 
 static int answer_end(struct script *s, const struct message *m)
@@ -516,7 +516,7 @@ static int answer_end(struct script *s, const struct message *m)
     s->failed = false;
     s->out->len = 0;
     script_final_checks(s);
-    return say(m->c, s->failed ? FAILED : GOOD, buf_str(s->out), (uint32_t)s->out->len);
+    return send_message(m->c, s->failed ? FAILED : GOOD, buf_str(s->out), (uint32_t)s->out->len);
 }
 
 /* Receive one message and respond to it. */
@@ -547,7 +547,7 @@ int script_live_serve(struct script_live *v, struct script_opts *o)
 
     v->agent = true;
     init(v, o);
-    r = greet(v, o);
+    r = receive_hello(v, o);
     s = r < 0 ? NULL : script_new(AGENT, o, &out);
     if (!s) {
         event_list_free(o->sim.events);
