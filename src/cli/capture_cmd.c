@@ -197,7 +197,7 @@ static int read_files(const struct trace_cmd *cmd, struct trace *t, struct cap_m
 }
 
 /* A line for each file that could not be read to its end. */
-static int say_errors(const struct cap_merge *m, int status)
+static int report_file_errors(const struct cap_merge *m, int status)
 {
     for (size_t i = 0; i < cap_merge_count(m); i++) {
         const struct cap_error *e = cap_error(cap_merge_file(m, i));
@@ -270,7 +270,7 @@ static bool pair_seen(struct conn_table *conns, const struct conn_known *k)
 }
 
 /* Lines on standard error about evicted flows, and about each --pair without a packet. */
-static void say_notes(const struct trace_cmd *cmd, const struct trace *t, struct conn_table *conns)
+static void report_notes(const struct trace_cmd *cmd, const struct trace *t, struct conn_table *conns)
 {
     uint64_t evicted = conn_counts(conns).evicted;
 
@@ -311,9 +311,9 @@ static int run_files(const struct trace_cmd *cmd, struct trace *t, struct window
         status = end;
     write_out(t);
     if (!t->silent && (end == EXIT_OK || end == EXIT_FOUND))
-        say_notes(cmd, t, conns_of(cmd, t));
+        report_notes(cmd, t, conns_of(cmd, t));
     if (!t->silent)
-        status = say_errors(m, status);
+        status = report_file_errors(m, status);
     cap_merge_close(m);
     return status;
 }

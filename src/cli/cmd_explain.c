@@ -140,7 +140,7 @@ static void on_work_packet(void *user, const struct wqe *w, const struct pkt *p,
     request_parts_packet(job->parts, w, p, flow);
 }
 
-/* A work request is over: where its time went. */
+/* A work request is complete: write its account. */
 static void on_over(void *user, const struct wqe *w, uint32_t flow)
 {
     struct job *job = user;
@@ -165,7 +165,7 @@ static void on_over(void *user, const struct wqe *w, uint32_t flow)
 
 /* Subscribe to the work requests. Their JSON is kept in a temporary file until the end, as there may be any number of
  * them. */
-static int watch_requests(struct job *job)
+static int subscribe_requests(struct job *job)
 {
     const struct meter_opts o = {.work = {job, on_work_packet, on_over}};
     struct timeline *t = timeline_of(job->t.observer);
@@ -203,7 +203,7 @@ static void on_event(void *user, const struct event *e)
     job->matches[conn / 8] |= (uint8_t)(1u << conn % 8);
 }
 
-static bool is_complained_of(const struct job *job, const struct incident *i)
+static bool is_in_log(const struct job *job, const struct incident *i)
 {
     for (uint32_t k = 0; k < job->complaints->n; k++)
         if (complaint_matches(&job->complaints->of[k], &i->src, &i->dst))
@@ -217,7 +217,7 @@ static bool is_wanted(void *user, const struct incident *i)
     bool matches =
         !job->t.filter || !i->conn || (i->conn / 8 < job->n_matches && job->matches[i->conn / 8] >> i->conn % 8 & 1);
 
-    return matches && (!job->complaints || is_complained_of(job, i));
+    return matches && (!job->complaints || is_in_log(job, i));
 }
 
 /* Read the messages of --nccl-log: they are printed first, and select the incidents shown. */
@@ -256,7 +256,7 @@ static void packet(struct trace *t, struct pkt *p, bool match)
 }
 
 /* Fill the options of the output, at the end when all is known. */
-static void choose(struct job *job)
+static void set_print_options(struct job *job)
 {
     struct explain_opts *o = &job->o;
     struct winsize w;
@@ -290,7 +290,7 @@ static int start(struct trace *t)
     job->explainer = explain_new(t->observer);
     if (!job->explainer || (t->n_files > 1 && !explain_align(job->explainer)))
         return cli_error("out of memory");
-    return job->format == FORMAT_JSON ? watch_requests(job) : EXIT_OK;
+    return job->format == FORMAT_JSON ? subscribe_requests(job) : EXIT_OK;
 }
 
 /* Append the member `requests` in place of the closing brace of the object. */
@@ -336,7 +336,7 @@ static int end(struct trace *t)
 {
     struct job *job = job_of(t);
 
-    choose(job);
+    set_print_options(job);
     explain_end(job->explainer);
     for (uint32_t i = 0; job->complaints && job->format == FORMAT_TEXT && i < job->complaints->n; i++) {
         complaint_put(&t->out, &job->complaints->of[i]);

@@ -194,7 +194,7 @@ static void on_work_packet(void *user, const struct wqe *w, const struct pkt *p,
 }
 
 /* Subscribe before the meter does, so that the timeline is up to date when the meter reports a work request. */
-static bool watch_parts(struct job *job)
+static bool create_parts(struct job *job)
 {
     struct timeline *t = timeline_of(job->t.observer);
 
@@ -207,7 +207,7 @@ static int start(struct trace *t)
     struct job *job = job_of(t);
     struct meter_opts o = {.files = t->files, .work = {job, on_work_packet, on_over}};
 
-    if (!watch_parts(job))
+    if (!create_parts(job))
         return cli_error("out of memory");
     wqe_table(&job->table, job->columns.n ? &job->columns : NULL, cli_text_width());
     job->meter = meter_new(t->observer, &o);

@@ -21,7 +21,7 @@ const char *complaint_by_str(enum complaint_by by)
 /* --- Values in a line ------------------------------------------------------------------------- */
 
 /* The text after `word` in a line; NULL: the line has no such word. */
-static const char *behind(const char *line, const char *word)
+static const char *text_after(const char *line, const char *word)
 {
     const char *at = strstr(line, word);
 
@@ -45,9 +45,9 @@ static bool number_at(const char *s, uint32_t *v)
 }
 
 /* Parse the number after a word. */
-static bool number_behind(const char *line, const char *word, uint32_t *v)
+static bool number_after(const char *line, const char *word, uint32_t *v)
 {
-    const char *at = behind(line, word);
+    const char *at = text_after(line, word);
 
     return at && number_at(at, v);
 }
@@ -113,24 +113,24 @@ static uint8_t status_at(const char *s)
 
 static bool take_nccl(struct complaint *c, const char *line)
 {
-    const char *peer = behind(line, "Got completion from peer "), *status, *gid;
+    const char *peer = text_after(line, "Got completion from peer "), *status, *gid;
 
     if (!peer)
         return false;
     c->by = BY_NCCL;
     c->have_peer = address_at(peer, &c->peer);
-    status = behind(peer, "status=");
+    status = text_after(peer, "status=");
     if (!status)
-        status = behind(peer, "with error ");
+        status = text_after(peer, "with error ");
     c->status = status ? status_at(status) : STATUS_UNKNOWN;
-    if (!number_behind(peer, "vendor err ", &c->vendor_err))
-        number_behind(peer, "vendor_err=", &c->vendor_err);
-    gid = behind(peer, "localGid ");
+    if (!number_after(peer, "vendor err ", &c->vendor_err))
+        number_after(peer, "vendor_err=", &c->vendor_err);
+    gid = text_after(peer, "localGid ");
     c->have_local = gid && address_at(gid, &c->gid[0]);
-    gid = behind(peer, "remoteGids");
+    gid = text_after(peer, "remoteGids");
     c->have_remote = gid && address_at(gid + strspn(gid, " "), &c->gid[1]);
-    if (behind(peer, " hca "))
-        hca_at(c, behind(peer, " hca "));
+    if (text_after(peer, " hca "))
+        hca_at(c, text_after(peer, " hca "));
     return true;
 }
 
@@ -150,20 +150,20 @@ static uint8_t status_of_syndrome(uint32_t syndrome)
 
 static void take_ucx_qp(struct complaint *c, const char *line)
 {
-    c->have_qpn = number_behind(line, " QP ", &c->qpn);
-    c->have_remote_qpn = number_behind(line, "rqpn ", &c->remote_qpn);
+    c->have_qpn = number_after(line, " QP ", &c->qpn);
+    c->have_remote_qpn = number_after(line, "rqpn ", &c->remote_qpn);
 }
 
 static bool take_ucx(struct complaint *c, const char *line)
 {
-    const char *hca = behind(line, " on ");
+    const char *hca = text_after(line, " on ");
     uint32_t syndrome;
 
-    if (!number_behind(line, "(synd ", &syndrome))
+    if (!number_after(line, "(synd ", &syndrome))
         return false;
     c->by = BY_UCX;
     c->status = status_of_syndrome(syndrome);
-    number_behind(line, " vend ", &c->vendor_err);
+    number_after(line, " vend ", &c->vendor_err);
     if (hca)
         hca_at(c, hca);
     take_ucx_qp(c, line);
@@ -174,11 +174,11 @@ static bool take_perftest(struct complaint *c, const char *line)
 {
     uint32_t n;
 
-    if (!number_behind(line, "Failed status ", &n) || !strstr(line, "wr_id"))
+    if (!number_after(line, "Failed status ", &n) || !strstr(line, "wr_id"))
         return false;
     c->by = BY_PERFTEST;
     c->status = status_of(n);
-    number_behind(line, "syndrom ", &c->vendor_err);
+    number_after(line, "syndrom ", &c->vendor_err);
     return true;
 }
 
