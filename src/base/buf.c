@@ -366,7 +366,7 @@ void buf_duration(struct buf *b, ns_t t)
     buf_printf(b, "%.9g %s", (double)t / (double)time_units[i].unit, time_units[i].name);
 }
 
-/* 999.5 us is 1 ms: rounded to three digits, it is no smaller. */
+/* A value that rounds to 1000 is printed in the next unit: 999.5 us is 1 ms. */
 void buf_rounded(struct buf *b, ns_t t)
 {
     uint64_t length = t < 0 ? -(uint64_t)t : (uint64_t)t, unit = NS_PER_S;

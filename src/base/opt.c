@@ -65,7 +65,7 @@ static unsigned candidates(const struct opt_state *s, const char *word)
 }
 
 /* Report the option for which getopt_long() returned `c`. */
-static void complain(const struct opt_state *s, int c)
+static void report_bad_option(const struct opt_state *s, int c)
 {
     const char *word = s->argv[optind - 1];
     bool is_long = strncmp(word, "--", 2) == 0;
@@ -101,7 +101,7 @@ int opt_next(struct opt_state *s, const char **arg, int *operand)
     if (c == -1)
         return 0;
     if (c == '?' || c == ':') {
-        complain(s, c);
+        report_bad_option(s, c);
         return -1;
     }
     s->given[def_of(s->defs, c) - s->defs] = true;
