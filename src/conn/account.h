@@ -23,11 +23,13 @@
  *                       timeout; or, if none followed, to the error completion or the end of the capture
  *   rnr                 from an RNR NAK to the retransmission
  *   paused              pause frames stop the requester's or the responder's port, and nothing of the direction passes
- *   peer_dead           an ACK timeout has run out, and the peer's host never sends anything any more, on no queue
- * pair, not even a message of connection management: from the first request that was never answered, or from the latest
- * packet of the host if that was later given_up            from the error completion (or the DREQ after unanswered
- * tries) to the end cm                  from the first message of connection management to the RTU or the first
- * request; from the DREQ to the last message of connection management not_known           the tap cannot decide
+ *   peer_dead           an ACK timeout has expired, and the peer's host sends nothing until the end of the capture, on
+ *                       no queue pair, not even CM messages: from the first request without a response, or from the
+ *                       latest packet of the host if that was later
+ *   given_up            from the error completion (or the DREQ after retries without a response) to the end
+ *   cm                  from the first message of connection management to the RTU or the first request; from the DREQ
+ *                       to the last message of connection management
+ *   not_known           the tap cannot decide
  *
  * Time in any state but idle, transfer, response, cm and not_known is lost time, and billed to exactly one incident. */
 #ifndef RDMATRACE_CONN_ACCOUNT_H
@@ -69,7 +71,7 @@ enum cause {
 #define WEIGHT_FAILED 100 /* from this weight on a connection, or the attempt to make one, has failed */
 struct cause_info {
     const char *name;    /* "packet-loss" */
-    int weight;          /* the heavier, the worse; a failure from WEIGHT_FAILED on */
+    int weight;          /* order of severity, higher is worse; from WEIGHT_FAILED on a connection failed */
     const char *meaning; /* a sentence */
     const char *next;    /* what to look at next */
 };

@@ -113,7 +113,7 @@ void conn_tap_named(struct buf *b, const char *file, uint32_t iface)
         buf_printf(b, ":%u", iface);
 }
 
-/* Hash of two addresses, of which the lower halves suffice, and a number. */
+/* Hash of two addresses (of their lower halves) and a number. */
 static uint32_t hash_of(const struct conn_addr *src, const struct conn_addr *dst, uint32_t n)
 {
     uint64_t h = load_le64(src->b + 8) * HASH_MULTIPLIER ^ load_le64(dst->b + 8) * UINT64_C(0xc2b2ae3d27d4eb4f) ^

@@ -34,7 +34,7 @@ static inline uint32_t conn_tap_of(const struct frame *f)
 /* Append the name of a tap: "b.pcapng:1", the last part of its file's name and the number of the interface. `files`:
  * paths by file number; NULL: "file 1:1", files counted from 0. */
 void conn_tap_put(struct buf *b, const char *const *files, uint32_t tap);
-/* The name of a tap as accounts have it: the file as it was named, ":1" behind it if interface `iface` is not 0. */
+/* Append the name of a tap as in accounts: the file as given, and ":1" if the number of the interface is not 0. */
 void conn_tap_named(struct buf *b, const char *file, uint32_t iface);
 
 /* Parameters that CM negotiated for the requests of one end. */

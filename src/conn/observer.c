@@ -222,7 +222,7 @@ static inline struct req_dir *dir_of(struct observer *o, const struct pkt *p, ui
 
 /* Whether a PSN this far from those remembered may be the first one of another connection of the same queue pairs:
  * without CM, only the distance shows that. */
-static bool may_begin_anew(const struct observer *o, const struct event *e)
+static bool may_be_reset(const struct observer *o, const struct event *e)
 {
     unsigned how = o->opts.complete ? conn_flow_at(o->conns, e->flow)->paired_by : PAIR_NONE;
 
@@ -231,7 +231,7 @@ static bool may_begin_anew(const struct observer *o, const struct event *e)
 }
 
 /* The queue pair was reset: neither the CM parameters nor the path MTU derived from packets hold any more. */
-static void begin_anew(struct observer *o, const struct event *e)
+static void apply_reset(struct observer *o, const struct event *e)
 {
     const struct flow *c = conn_flow_at(o->conns, e->flow);
 
@@ -252,10 +252,10 @@ static enum why_back why_back(struct observer *o, const struct event *e)
 /* A request whose PSN is not the next one: decide whether the queue pair was reset, or why its requester goes back. */
 static __attribute__((noinline)) void look_closer(struct observer *o, struct event *e)
 {
-    if (o->opts.cautious && may_begin_anew(o, e))
+    if (o->opts.cautious && may_be_reset(o, e))
         e->as = SEEN_RESTART;
     if (o->opts.cautious && e->as == SEEN_RESTART)
-        begin_anew(o, e);
+        apply_reset(o, e);
     else if (e->as == SEEN_AGAIN && psn_diff(e->p->bth.psn, e->h->cursor) < 0)
         e->why = (uint8_t)why_back(o, e);
 }
