@@ -3,6 +3,7 @@
 
 #include "dissect/ip/icmp.h"
 #include "dissect/link/eth.h"
+#include "dissect/pkt.h"
 
 /* Number of layers that the columns describe: all layers, but for an ICMP error only those up to the ICMP header. */
 static unsigned column_layers(const struct pkt *p)

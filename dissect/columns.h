@@ -2,7 +2,9 @@
 #ifndef RDMATRACE_COLUMNS_H
 #define RDMATRACE_COLUMNS_H
 
-#include "dissect/pkt.h"
+#include "buf.h"
+
+struct pkt;
 
 /* Protocol column: "RRoCE", "RoCE", "InfiniBand", "CM", "ARP", "TCP" ... */
 const char *pkt_column(const struct pkt *p);

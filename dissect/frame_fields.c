@@ -1,5 +1,8 @@
 /* layer 1 (wire): fields of the packet as a whole: frame.*, the columns, and what earlier packets tell (rdma.*). */
+#include "dissect/frame_fields.h"
+
 #include "dissect/columns.h"
+#include "dissect/pkt.h"
 
 #define GET(name, expr)                                                                                                \
     static bool name(const struct pkt *p, const struct layer *l, struct value *v)                                      \

@@ -2,6 +2,8 @@
 #ifndef RDMATRACE_PKT_H
 #define RDMATRACE_PKT_H
 
+#include "dissect/decode_opts.h"
+#include "dissect/frame_fields.h"
 #include "dissect/ib/ib.h"
 #include "dissect/ib/icrc.h"
 #include "dissect/ib/opcode.h"
@@ -16,14 +18,6 @@ struct layer {
 
 #define PKT_LAYERS 48 /* headers of a packet, at most */
 
-/* How the InfiniBand transport is carried. */
-enum encap {
-    ENCAP_NONE,   /* no InfiniBand packet */
-    ENCAP_ROCEV2, /* UDP over IPv4 or IPv6 */
-    ENCAP_ROCEV1, /* EtherType 0x8915 and GRH */
-    ENCAP_IB,     /* native InfiniBand: LRH */
-};
-
 /* Flags of a packet; masks of these bits. */
 enum {
     PKT_MALFORMED = 1u << 0, /* lengths or values contradict each other; pkt.why says how */
@@ -32,67 +26,6 @@ enum {
     PKT_FRAGMENT = 1u << 3,  /* an IP fragment, not a whole datagram */
     PKT_TUNNEL = 1u << 4,    /* the packet is in a tunnel; addresses in struct pkt are those of the inner packet */
     PKT_QUOTED = 1u << 5,    /* the layers after the ICMP header describe the packet that the ICMP error quotes */
-};
-
-/* How opcodes 0x40-0x5f are read. */
-enum rd_or_dc {
-    RD_OR_DC_GUESS, /* not known: DC on RoCE, RD on native InfiniBand */
-    RD_OR_DC_RD,
-    RD_OR_DC_DC,
-};
-
-#define ETHERTYPE_ROCEV1 0x8915
-
-struct decode_opts {
-    uint16_t udp_ports[8]; /* UDP destination ports that carry RoCEv2 besides 4791 */
-    unsigned n_udp_ports;  /* at most 8 */
-    enum rd_or_dc rd_or_dc;
-    bool verify; /* verify ICRC and VCRC */
-    /* stop after the extended transport headers: no payload, pad, ICRC, management datagram */
-    bool headers_only;
-};
-
-/* What a first pass over the capture found about a frame: a rule that it breaks, or an incident that it is part of. */
-struct pkt_mark {
-    uint64_t frame;      /* number of the frame in its file */
-    const char *finding; /* id of the broken rule, such as "SEQ-01"; NULL: none */
-    const char *cause;   /* cause of the incident, such as "packet-loss"; NULL: no incident */
-    uint32_t number;     /* number of the finding or incident in its report, from 1; 0: a finding that is not listed */
-    uint16_t file;       /* index of the file, as in struct frame */
-};
-
-/* What earlier packets of the capture tell about a packet. src/conn/annotate.c fills it; this layer only names and
- * prints the fields. Frame numbers are those in the file; 0: not known. */
-struct pkt_note {
-    uint32_t have;          /* NOTE_* */
-    uint32_t conn;          /* number of the connection, from 1 */
-    uint32_t src_qpn;       /* source QP, from the connection or from the DETH */
-    uint32_t pmtu;          /* path MTU of the connection in bytes */
-    const char *upper;      /* upper-layer protocol, e.g. "NVMe/RDMA" */
-    uint32_t msg;           /* number of the message in its connection and direction, from 1 */
-    uint32_t msg_packet;    /* position of the packet in its message, from 1 */
-    uint32_t msg_packets;   /* packets of the whole message */
-    uint64_t msg_bytes;     /* payload bytes of the whole message */
-    uint64_t request_frame; /* frame of the request that this packet is a response to */
-    uint64_t acked_first;   /* first and last frame that this response acknowledges */
-    uint64_t acked_last;
-    /* set by pkt_marks(): marks[i] belongs to layers[first_mark + i], a layer of rdma_mark_hdr */
-    const struct pkt_mark *marks;
-    uint16_t first_mark;
-    bool retransmission; /* a retransmitted request, or a READ request for the rest of an earlier READ */
-};
-enum {
-    NOTE_CONN = 1u << 0,
-    NOTE_SRC_QPN = 1u << 1,
-    NOTE_PMTU = 1u << 2,
-    NOTE_UPPER = 1u << 3,
-    NOTE_MSG = 1u << 4,         /* msg, msg_packet */
-    NOTE_MSG_PACKETS = 1u << 5, /* msg_packets */
-    NOTE_MSG_BYTES = 1u << 6,
-    NOTE_REQUEST = 1u << 7,
-    NOTE_ACKED = 1u << 8,
-    NOTE_RETRANS = 1u << 9, /* the flag `retransmission` is meaningful */
-    NOTE_TWICE = 1u << 10,  /* an identical packet was captured before: captured twice, or duplicated by the network */
 };
 
 /*
@@ -176,19 +109,21 @@ static inline uint32_t pkt_wire_caplen(const struct pkt *p)
     return p->frame->caplen - (UNLIKELY(p->frame->linktype == LINK_ERF) ? min_u32(erf_lead(p), p->frame->caplen) : 0);
 }
 
+/* The frame number in 32 bits, 0 if it is larger. */
+static inline uint32_t frame_u32(const struct pkt *p)
+{
+    return p->frame->number <= UINT32_MAX ? (uint32_t)p->frame->number : 0;
+}
+/* Class of a response's AETH (enum aeth_type), AETH_ACK if it has none. */
+static inline unsigned response_type(const struct pkt *p)
+{
+    return p->have & H_AETH ? aeth_type(p->aeth.syndrome) : AETH_ACK;
+}
+
 /* Decode `frame` into `p`. It never fails: a packet that is malformed or cut is decoded as far as possible and marked
  * (PKT_MALFORMED, PKT_CUT). `p` refers to `frame`, which must outlive it. */
 void pkt_decode(struct pkt *p, const struct frame *frame, const struct decode_opts *opts);
 /* The same without the fast path of pkt_decode() for the usual packet; the tests compare the two. */
 void pkt_decode_general(struct pkt *p, const struct frame *frame, const struct decode_opts *opts);
-
-/* Add a layer of rdma_mark_hdr for each of the `n` marks, up to PKT_LAYERS layers. `marks` must outlive `p`. */
-void pkt_marks(struct pkt *p, const struct pkt_mark *marks, unsigned n);
-
-/* rdma.finding, rdma.incident and rdma.cause: the header of the layers that pkt_marks() adds. */
-extern const struct hdr rdma_mark_hdr;
-/* frame_hdr: frame.* and the columns. rdma_hdr: rdma.*, the members of struct pkt_note; printers add its layer last if
- * note.have is not 0. */
-extern const struct hdr frame_hdr, rdma_hdr;
 
 #endif

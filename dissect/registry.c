@@ -1,4 +1,6 @@
 /* layer 1 (wire): the list of all headers. Add a new protocol here. */
+#include "dissect/frame_fields.h"
+#include "dissect/ib/ib.h"
 #include "dissect/ip/icmp.h"
 #include "dissect/ip/ip.h"
 #include "dissect/ip/tcp.h"
@@ -19,7 +21,6 @@
 #include "dissect/mad/sa_records.h"
 #include "dissect/mad/smp.h"
 #include "dissect/opaque.h"
-#include "dissect/pkt.h"
 
 const struct hdr *const all_headers[] = {
     &frame_hdr,

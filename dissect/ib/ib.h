@@ -10,6 +10,14 @@
 extern const struct vdesc opcode_desc, aeth_opcode_desc, aeth_credit_desc, aeth_timer_desc, aeth_nak_desc, lnh_desc,
     feth_plt_desc, feth_sel_desc;
 
+/* How the InfiniBand transport is carried. */
+enum encap {
+    ENCAP_NONE,   /* no InfiniBand packet */
+    ENCAP_ROCEV2, /* UDP over IPv4 or IPv6 */
+    ENCAP_ROCEV1, /* EtherType 0x8915 and GRH */
+    ENCAP_IB,     /* native InfiniBand: LRH */
+};
+
 /*
  * Local Route Header, 8 bytes: native InfiniBand only (7.7).
  *   0        4        8        12   14  16                               32

@@ -15,6 +15,7 @@
 #define ETHERTYPE_MPLS       0x8847
 #define ETHERTYPE_MPLS_MULTI 0x8848
 #define ETHERTYPE_QINQ       0x88a8
+#define ETHERTYPE_ROCEV1     0x8915
 #define ETHERTYPE_QINQ_OLD   0x9100
 
 extern const struct vdesc ethertype_desc;

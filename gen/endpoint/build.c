@@ -5,6 +5,7 @@
 
 #include "dissect/ip/ip.h"
 #include "dissect/link/eth.h"
+#include "dissect/pkt.h"
 
 #define UDP_LEN  8
 #define IP4_LEN  20

@@ -3,8 +3,11 @@
 #ifndef RDMATRACE_GEN_ENDPOINT_BUILD_H
 #define RDMATRACE_GEN_ENDPOINT_BUILD_H
 
-#include "dissect/pkt.h"
+#include "dissect/ib/ib.h"
 #include "gen/verbs/verbs.h"
+
+struct opinfo;
+struct pkt;
 
 /* The addresses of an endpoint. */
 struct link_addr {

@@ -2,6 +2,7 @@
 #ifndef RDMATRACE_GEN_ENDPOINT_ENDPOINT_IMPL_H
 #define RDMATRACE_GEN_ENDPOINT_ENDPOINT_IMPL_H
 
+#include "dissect/pkt.h"
 #include "gen/endpoint/endpoint.h"
 #include "gen/endpoint/timers.h"
 #include "src/transport/ud.h"

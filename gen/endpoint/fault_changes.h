@@ -2,6 +2,7 @@
 #ifndef RDMATRACE_GEN_ENDPOINT_FAULT_CHANGES_H
 #define RDMATRACE_GEN_ENDPOINT_FAULT_CHANGES_H
 
+#include "dissect/pkt.h"
 #include "gen/endpoint/faults.h"
 
 /* Each changes the packet or the tweak as its row of fault_table says; false: the packet does not fit and is

@@ -1,5 +1,6 @@
 /* layer 3 (endpoint): changing frames in transit. */
 #include "gen/endpoint/rewrite.h"
+#include "dissect/pkt.h"
 #include "gen/endpoint/build.h"
 
 #define ECN_CE 3

@@ -2,8 +2,11 @@
 #ifndef RDMATRACE_GEN_ENDPOINT_REWRITE_H
 #define RDMATRACE_GEN_ENDPOINT_REWRITE_H
 
-#include "dissect/pkt.h"
+#include "dissect/field.h"
 #include "gen/endpoint/policy.h"
+
+struct frame;
+struct pkt;
 
 /* A header field to change, resolved once. */
 struct frame_field {

@@ -2,15 +2,15 @@
 #include "gen/live/be_filter.h"
 
 #include "dissect/ib/ib.h"
+#include "dissect/link/eth.h"
 
 #include <linux/filter.h>
 #include <linux/if_ether.h>
 #include <linux/if_packet.h>
 #include <netinet/in.h>
 
-#define ETHERTYPE_ROCEV1 0x8915
-#define ND_SOLICIT       135
-#define ND_ADVERT        136
+#define ND_SOLICIT 135
+#define ND_ADVERT  136
 
 /* Jumps count from the instruction that follows; the targets are numbers of instructions. */
 #define JEQ(k, at, yes, no) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, k, (yes) - (at)-1, (no) - (at)-1)

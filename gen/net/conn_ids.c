@@ -1,6 +1,7 @@
 /* layer 3 (net): connections by number. */
 #include "gen/net/conn_ids.h"
 #include "dissect/mad/cm.h"
+#include "dissect/pkt.h"
 #include "psn.h"
 
 #include <stdlib.h>

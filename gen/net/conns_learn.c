@@ -1,5 +1,6 @@
 /* layer 3 (net): learning connections from the packets between two hosts. */
 #include "gen/net/conns_learn.h"
+#include "dissect/pkt.h"
 #include "psn.h"
 
 #define QPN_MULTICAST 0xffffffu

@@ -1,5 +1,6 @@
 /* layer 3 (net): exact events. */
 #include "gen/net/event.h"
+#include "dissect/pkt.h"
 #include "gen/net/conns_learn.h"
 
 #include <stdlib.h>

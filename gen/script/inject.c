@@ -2,6 +2,7 @@
 #include "gen/script/script_impl.h"
 
 #include "dissect/mad/cm.h"
+#include "dissect/pkt.h"
 
 #include <stdio.h>
 #include <stdlib.h>

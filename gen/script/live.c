@@ -6,6 +6,7 @@
  * it, so that QPNs, handles and keys are the same on both sides and need not be sent. */
 #include "gen/script/script_impl.h"
 
+#include "dissect/pkt.h"
 #include "gen/peers/pingpong.h"
 
 #include <errno.h>

@@ -1,6 +1,7 @@
 /* layer 3 (script): packets that a scenario expects: "a > b ...". */
 #include "gen/script/script_impl.h"
 
+#include "dissect/pkt.h"
 #include "psn.h"
 
 #include <stdio.h>

@@ -1,4 +1,5 @@
 /* layer 3 (sim): the truth of a simulation: what is recorded while it runs. */
+#include "dissect/pkt.h"
 #include "gen/sim/truth_impl.h"
 
 #include <stdlib.h>

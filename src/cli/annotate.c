@@ -1,6 +1,7 @@
 /* layer 4 (tool): --annotate: captures written again, with comments. */
 #include "src/cli/annotate.h"
 
+#include "dissect/frame_fields.h"
 #include "src/cap/merge.h"
 #include "src/cap/write.h"
 #include "src/cli/cli.h"

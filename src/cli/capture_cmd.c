@@ -1,6 +1,7 @@
 /* layer 4 (tool): common part of the commands that read whole captures. */
 #include "src/cli/capture_cmd.h"
 
+#include "dissect/pkt.h"
 #include "src/cap/merge.h"
 #include "src/cap/reorder.h"
 #include "src/cli/cli.h"

@@ -2,7 +2,7 @@
 #ifndef RDMATRACE_CLI_CAPTURE_CMD_H
 #define RDMATRACE_CLI_CAPTURE_CMD_H
 
-#include "dissect/pkt.h"
+#include "dissect/decode_opts.h"
 #include "opt.h"
 #include "src/conn/observer.h"
 

@@ -1,4 +1,5 @@
 /* layer 4 (tool): `rdmatrace check`: captures judged by the rules of the transport. */
+#include "dissect/frame_fields.h"
 #include "src/cli/annotate.h"
 #include "src/cli/capture_cmd.h"
 #include "src/cli/cli.h"

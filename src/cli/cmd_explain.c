@@ -1,4 +1,5 @@
 /* layer 4 (tool): `rdmatrace explain`: what went wrong, in plain words. */
+#include "dissect/pkt.h"
 #include "src/cli/annotate.h"
 #include "src/cli/capture_cmd.h"
 #include "src/cli/cli.h"

@@ -1,4 +1,5 @@
 /* layer 4 (tool): `rdmatrace ladder`: a connection as a sequence diagram. */
+#include "dissect/pkt.h"
 #include "src/cli/capture_cmd.h"
 #include "src/cli/cli.h"
 #include "src/cli/when.h"

@@ -1,4 +1,5 @@
 /* layer 4 (tool): `rdmatrace ops`: work requests, derived from the packets. */
+#include "dissect/pkt.h"
 #include "src/cli/capture_cmd.h"
 #include "src/cli/cli.h"
 #include "src/cli/request_parts.h"

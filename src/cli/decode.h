@@ -2,7 +2,7 @@
 #ifndef RDMATRACE_DECODE_H
 #define RDMATRACE_DECODE_H
 
-#include "dissect/pkt.h"
+#include "dissect/decode_opts.h"
 #include "src/cap/cap.h"
 #include "src/show/print.h"
 

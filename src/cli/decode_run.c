@@ -3,6 +3,7 @@
 
 #include "dissect/ip/ip.h"
 #include "dissect/link/eth.h"
+#include "dissect/pkt.h"
 #include "src/cap/live.h"
 #include "src/cap/merge.h"
 #include "src/cap/write.h"

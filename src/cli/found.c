@@ -1,6 +1,7 @@
 /* layer 4 (tool): findings and incidents as marks of frames, and a first pass over the files that finds them. */
 #include "src/cli/found.h"
 
+#include "dissect/frame_fields.h"
 #include "src/cli/capture_cmd.h"
 #include "src/cli/cli.h"
 

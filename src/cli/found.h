@@ -2,6 +2,7 @@
 #ifndef RDMATRACE_CLI_FOUND_H
 #define RDMATRACE_CLI_FOUND_H
 
+#include "dissect/decode_opts.h"
 #include "src/conn/marks.h"
 #include "src/explain/explain.h"
 #include "src/judge/judge.h"

@@ -2,6 +2,7 @@
 #include "src/cli/request_parts.h"
 
 #include "bits.h"
+#include "dissect/pkt.h"
 
 #include <stdlib.h>
 

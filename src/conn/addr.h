@@ -2,7 +2,9 @@
 #ifndef RDMATRACE_CONN_ADDR_H
 #define RDMATRACE_CONN_ADDR_H
 
-#include "dissect/pkt.h"
+#include "buf.h"
+
+struct pkt;
 
 /* An address of 16 bytes: IPv6 or GID as they are, IPv4 mapped (::ffff:a.b.c.d), a LID as ::lid. */
 struct conn_addr {

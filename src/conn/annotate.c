@@ -3,6 +3,7 @@
 #include "src/conn/annotate.h"
 
 #include "dissect/link/eth.h"
+#include "dissect/pkt.h"
 #include "src/conn/observer.h"
 
 #include <stdlib.h>

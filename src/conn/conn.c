@@ -1,6 +1,8 @@
 /* layer 2b (conn): flows and connections. */
 #include "src/conn/conn.h"
 
+#include "dissect/pkt.h"
+
 #include <stdlib.h>
 
 #define KNOWN_MAX  4096       /* connections learnt beforehand and kept */

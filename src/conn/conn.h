@@ -11,6 +11,7 @@
 #ifndef RDMATRACE_CONN_CONN_H
 #define RDMATRACE_CONN_CONN_H
 
+#include "frame.h"
 #include "src/conn/addr.h"
 
 /* How sure a pairing is: the higher, the surer. */

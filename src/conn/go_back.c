@@ -1,6 +1,7 @@
 /* layer 2b (conn): why a requester went back. */
 #include "src/conn/go_back.h"
 
+#include "dissect/pkt.h"
 #include "src/conn/requests_impl.h"
 #include "src/transport/verbs.h"
 

@@ -1,6 +1,9 @@
 /* layer 2b (conn): marks of frames, sorted. */
 #include "src/conn/marks.h"
 
+#include "dissect/frame_fields.h"
+#include "frame.h"
+
 #include <stdlib.h>
 
 void marks_add(struct marks *m, const struct pkt_mark *mark)

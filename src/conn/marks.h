@@ -4,7 +4,10 @@
 #ifndef RDMATRACE_CONN_MARKS_H
 #define RDMATRACE_CONN_MARKS_H
 
-#include "dissect/pkt.h"
+#include "types.h"
+
+struct frame;
+struct pkt_mark;
 
 #define MARKS_MAX (UINT32_C(1) << 20) /* marks kept, 32 bytes each; further ones are only counted */
 

@@ -1,6 +1,8 @@
 /* layer 2b (conn): the observer: what each packet is to its connection. */
 #include "src/conn/observer.h"
 
+#include "dissect/pkt.h"
+
 #include <stdlib.h>
 
 #define ENDS 16 /* pairs of addresses remembered */
@@ -316,8 +318,10 @@ static void note_other(struct observer *o, const struct pkt *p)
         o->others[o->others_at++ % ENDS] = e;
 }
 
-void observer_learn_setup(struct observer *o, const struct pkt *p)
+void observer_learn(struct observer *o, const struct pkt *p)
 {
+    if (LIKELY(p->have & H_BTH && !(p->have & H_MAD)))
+        return;
     if (!(p->have & H_BTH) && p->addr_len)
         note_other(o, p);
     learn_packet(&o->learner, o->conns, p);

@@ -83,12 +83,7 @@ void observer_teach(struct observer *o, const struct pkt *p);
 uint64_t observer_packets(const struct observer *o);
 
 /* The steps. Learn connection setup from `p`, a MAD or a packet without a BTH. */
-void observer_learn_setup(struct observer *o, const struct pkt *p);
-static inline void observer_learn(struct observer *o, const struct pkt *p)
-{
-    if (UNLIKELY(p->have & H_MAD || !(p->have & H_BTH)))
-        observer_learn_setup(o, p);
-}
+void observer_learn(struct observer *o, const struct pkt *p);
 /* Fill the event of a request, or of a response, in flow `flow`. e->h is NULL without memory (request), or if no
  * request of its connection was seen (response). */
 void observer_request(struct observer *o, const struct pkt *p, uint32_t flow, struct event *e);

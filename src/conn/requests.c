@@ -1,4 +1,5 @@
 /* layer 2b (conn): evidence about the requests of one direction: what the requests themselves prove. */
+#include "dissect/pkt.h"
 #include "src/conn/requests_impl.h"
 #include "src/transport/verbs.h"
 
@@ -139,6 +140,11 @@ uint32_t req_dir_span(const struct req_dir *h, const struct pkt *p)
     if (!(p->op->flags & OPF_READ_REQ) || !(p->have & H_RETH) || !h->pmtu)
         return 1;
     return psn_span(p->reth.dmalen, h->pmtu);
+}
+
+bool req_dir_is_unknown_read(const struct req_dir *h, const struct pkt *p)
+{
+    return p->op->flags & OPF_READ_REQ && !h->pmtu && p->reth.dmalen > 256;
 }
 
 void req_dir_set_pmtu(struct req_dir *h, uint32_t pmtu)

@@ -233,10 +233,7 @@ uint32_t reth_hash(const struct pkt *p);
 uint32_t req_dir_span(const struct req_dir *h, const struct pkt *p);
 /* Whether `p` is a READ request whose PSNs are not known because the path MTU is not: its responses may not be
  * recognised. */
-static inline bool req_dir_is_unknown_read(const struct req_dir *h, const struct pkt *p)
-{
-    return p->op->flags & OPF_READ_REQ && !h->pmtu && p->reth.dmalen > 256;
-}
+bool req_dir_is_unknown_read(const struct req_dir *h, const struct pkt *p);
 /* Update the evidence by request `p`, classified `as`. `why`: why the requester goes back, from go_back_why();
  * BACK_NONE for a request that does not. */
 void req_dir_request(struct req_dir *h, const struct pkt *p, enum seen_as as, enum why_back why);
@@ -258,16 +255,6 @@ uint32_t response_proves(const struct pkt *p);
 static inline uint32_t req_dir_read_span(const struct req_dir *h, uint64_t len)
 {
     return h->pmtu ? psn_span(len, h->pmtu) : 1;
-}
-/* The frame number in 32 bits, 0 if it is larger. */
-static inline uint32_t frame_u32(const struct pkt *p)
-{
-    return p->frame->number <= UINT32_MAX ? (uint32_t)p->frame->number : 0;
-}
-/* Class of a response's AETH (enum aeth_type), AETH_ACK if it has none. */
-static inline unsigned response_type(const struct pkt *p)
-{
-    return p->have & H_AETH ? aeth_type(p->aeth.syndrome) : AETH_ACK;
 }
 
 #endif

@@ -1,4 +1,5 @@
 /* layer 2b (conn): evidence about the requests of one direction: what responses prove. */
+#include "dissect/pkt.h"
 #include "src/conn/requests_impl.h"
 
 uint32_t response_proves(const struct pkt *p)

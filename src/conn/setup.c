@@ -2,6 +2,7 @@
 #include "src/conn/setup.h"
 
 #include "dissect/ip/tcp.h"
+#include "dissect/pkt.h"
 #include "dissect/ulp/service.h"
 
 /* --- One half --------------------------------------------------------------------------------- */

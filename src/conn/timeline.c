@@ -1,4 +1,5 @@
 /* layer 2b (conn): where the time of each direction of requests went: requests and responses as they pass. */
+#include "dissect/pkt.h"
 #include "src/conn/timeline_impl.h"
 
 #include <stdlib.h>

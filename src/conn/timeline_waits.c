@@ -2,6 +2,7 @@
  * depth of READs. */
 #include "bits.h"
 #include "dissect/link/macc.h"
+#include "dissect/pkt.h"
 #include "src/conn/timeline_impl.h"
 
 /* --- Pause frames ----------------------------------------------------------------------------- */

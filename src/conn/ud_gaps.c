@@ -1,6 +1,8 @@
 /* layer 2b (conn): datagrams from one queue pair to another. */
 #include "src/conn/ud_gaps.h"
 
+#include "dissect/pkt.h"
+
 #define FIRST_REORDERED (4 * NS_PER_MS) /* within this time the first datagrams may be reordered */
 
 /* Whether a PSN before all PSNs seen was reordered; if not, the queue pair was reset. */

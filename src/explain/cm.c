@@ -1,4 +1,5 @@
 /* layer 3 (explain): connection management: messages as they pass, retransmissions and rejects. */
+#include "dissect/pkt.h"
 #include "src/explain/explain_impl.h"
 
 /* --- Messages that expect a response ---------------------------------------------------------- */

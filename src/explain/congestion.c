@@ -1,4 +1,5 @@
 /* layer 3 (explain): what went wrong outside of connections: datagrams, congestion, pause frames. */
+#include "dissect/pkt.h"
 #include "src/explain/explain_impl.h"
 
 /* --- Datagrams -------------------------------------------------------------------------------- */

@@ -1,4 +1,5 @@
 /* layer 3 (explain): hosts that stopped responding to everyone, and links that carried nothing for a time. */
+#include "dissect/pkt.h"
 #include "src/explain/explain_impl.h"
 
 #define HOST_CONNS    2                 /* connections at least, of a silent host */

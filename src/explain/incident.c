@@ -1,4 +1,5 @@
 /* layer 3 (explain): incidents, as hypotheses fill them. */
+#include "dissect/pkt.h"
 #include "src/explain/explain_impl.h"
 
 #include <stdlib.h>

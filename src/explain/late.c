@@ -1,4 +1,5 @@
 /* layer 3 (explain): PSNs first seen after later ones: lost and retransmitted, or reordered. */
+#include "dissect/pkt.h"
 #include "src/explain/explain_impl.h"
 
 #define OVERTAKEN_WITHIN (4 * NS_PER_MS) /* a packet later than this after its successors was retransmitted */

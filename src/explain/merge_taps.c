@@ -1,4 +1,5 @@
 /* layer 3 (explain): incidents of several taps about one event become one. */
+#include "dissect/pkt.h"
 #include "src/explain/explain_impl.h"
 
 #define SAME_TIME NS_PER_S /* longest time between incidents of two interfaces of a file about one event */

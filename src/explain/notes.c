@@ -2,6 +2,8 @@
  * about. */
 #include "src/explain/notes.h"
 
+#include "dissect/pkt.h"
+
 #include <stdlib.h>
 
 #define OVERTAKING 8 /* requests that may come between a reordered one and the next in order */

@@ -1,6 +1,7 @@
 /* layer 3 (explain): what a path does to packets: it rejects them, as ICMP says; it drops large ones; or responses come
  * back from another address, or in another VLAN. */
 #include "dissect/ip/icmp.h"
+#include "dissect/pkt.h"
 #include "src/explain/explain_impl.h"
 
 /* --- ICMP errors

@@ -1,6 +1,7 @@
 /* layer 3 (explain): pause frames (IEEE 802.3x and 802.1Qbb): which port was paused, for how long, and what that
  * explains. */
 #include "dissect/link/macc.h"
+#include "dissect/pkt.h"
 #include "src/explain/explain_impl.h"
 
 #define PAUSE_LONG NS_PER_MS /* a pause whose length is printed */

@@ -1,4 +1,5 @@
 /* layer 3 (explain): retransmitted READs and atomics: which part of the response was lost, corrupted or reordered. */
+#include "dissect/pkt.h"
 #include "src/explain/explain_impl.h"
 #include "src/transport/verbs.h"
 

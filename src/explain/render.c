@@ -3,6 +3,8 @@
  * "PSN {psn}[ (frame {lost})] ..." is written from left to right; a part in brackets is removed if a value in it
  * is 0. A name may be followed by a colon and a unit, "{time:ms}", or by a noun, which gets its plural: "{n:packet}".
  */
+#include "dissect/ib/ib.h"
+#include "dissect/ib/opcode.h"
 #include "dissect/mad/cm.h"
 #include "src/explain/explain.h"
 

@@ -1,4 +1,5 @@
 /* layer 3 (explain): requests that are retransmitted, or seen after later ones: lost, corrupted or reordered. */
+#include "dissect/pkt.h"
 #include "src/explain/explain_impl.h"
 #include "src/transport/verbs.h"
 

@@ -1,4 +1,5 @@
 /* layer 3 (explain): which request a sequence NAK asks for: lost, corrupted or reordered. */
+#include "dissect/pkt.h"
 #include "src/explain/explain_impl.h"
 
 uint32_t came_instead(const struct req_dir *h, uint32_t psn)

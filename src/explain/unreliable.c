@@ -1,4 +1,5 @@
 /* layer 3 (explain): unreliable services: gaps of PSNs, and packets that fill them late. Nothing is acknowledged. */
+#include "dissect/pkt.h"
 #include "src/explain/explain_impl.h"
 
 #include <stdlib.h>

@@ -1,4 +1,5 @@
 /* layer 3 (explain): connections with too few packets in the capture to say that all went well. */
+#include "dissect/ib/opcode.h"
 #include "src/explain/explain_impl.h"
 
 /* Whether a packet of any tap goes from `src` to queue pair `qpn` of `dst`. */

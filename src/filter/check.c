@@ -1,4 +1,5 @@
 /* layer 3 (filter): display filters: types of operands, and what may be compared with what. */
+#include "dissect/field.h"
 #include "src/filter/filter_impl.h"
 
 #include <ctype.h>

@@ -1,4 +1,5 @@
 /* layer 3 (filter): display filters: whether a packet passes. */
+#include "dissect/pkt.h"
 #include "src/filter/filter_impl.h"
 
 static bool test(struct eval *e, const struct node *n);

@@ -2,7 +2,9 @@
 #ifndef RDMATRACE_FILTER_FILTER_H
 #define RDMATRACE_FILTER_FILTER_H
 
-#include "dissect/pkt.h"
+#include "buf.h"
+
+struct pkt;
 
 /* Limits of a filter: bytes of text, and levels of nesting. */
 #define FILTER_TEXT_MAX  65536

@@ -2,6 +2,7 @@
 #ifndef RDMATRACE_FILTER_FILTER_IMPL_H
 #define RDMATRACE_FILTER_FILTER_IMPL_H
 
+#include "dissect/field.h"
 #include "src/filter/filter.h"
 
 #define PCRE2_CODE_UNIT_WIDTH 8

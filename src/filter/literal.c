@@ -1,4 +1,5 @@
 /* layer 3 (filter): display filters: turning literals into constants, once their type is known. */
+#include "dissect/field.h"
 #include "src/filter/filter_impl.h"
 
 #include <arpa/inet.h>

@@ -1,4 +1,5 @@
 /* layer 3 (filter): display filters: from tokens to a tree, with all names resolved. */
+#include "dissect/frame_fields.h"
 #include "src/filter/filter_impl.h"
 
 #include <stdlib.h>

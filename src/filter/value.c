@@ -1,4 +1,5 @@
 /* layer 3 (filter): display filters: the values that operands have in a packet, and comparing two of them. */
+#include "dissect/pkt.h"
 #include "src/filter/filter_impl.h"
 
 #include <ctype.h>

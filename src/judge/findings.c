@@ -1,6 +1,8 @@
 /* layer 3 (judge): findings and totals, and their output. */
 #include "src/judge/findings.h"
 
+#include "bits.h"
+#include "dissect/ib/opcode.h"
 #include "src/conn/conn.h"
 
 #include <stdlib.h>

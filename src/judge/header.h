@@ -2,8 +2,9 @@
 #ifndef RDMATRACE_JUDGE_HEADER_H
 #define RDMATRACE_JUDGE_HEADER_H
 
-#include "dissect/pkt.h"
 #include "src/transport/rules.h"
+
+struct pkt;
 
 struct judge;
 

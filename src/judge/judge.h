@@ -6,10 +6,11 @@
 #ifndef RDMATRACE_JUDGE_JUDGE_H
 #define RDMATRACE_JUDGE_JUDGE_H
 
-#include "dissect/pkt.h"
 #include "src/cap/cap.h"
 #include "src/conn/conn.h"
 #include "src/judge/findings.h"
+
+struct pkt;
 
 enum profile {
     PROFILE_STRICT, /* the rules as specified */

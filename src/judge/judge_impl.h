@@ -3,6 +3,7 @@
 #ifndef RDMATRACE_JUDGE_JUDGE_IMPL_H
 #define RDMATRACE_JUDGE_JUDGE_IMPL_H
 
+#include "dissect/pkt.h"
 #include "src/conn/observer.h"
 #include "src/judge/findings.h"
 #include "src/judge/flow_state.h"

@@ -1,6 +1,8 @@
 /* layer 3 (judge): replicas of a requester and of a responder. */
 #include "src/judge/shadow.h"
 
+#include "dissect/pkt.h"
+
 #define PMTU_MAX 4096
 
 void shadow_begin(struct shadow *r, const struct shadow_params *k)

@@ -1,4 +1,6 @@
 /* layer 3 (ladder): labels of packets, shortened to fit. */
+#include "dissect/ib/ib.h"
+#include "dissect/ib/opcode.h"
 #include "dissect/mad/cm.h"
 #include "src/ladder/ladder_impl.h"
 

@@ -1,5 +1,7 @@
 /* layer 3 (ladder): the packets of the connection, the same packet at two taps, lines. */
 #include "bits.h"
+#include "dissect/ib/ib.h"
+#include "dissect/ib/opcode.h"
 #include "src/ladder/ladder_impl.h"
 
 #include <stdlib.h>

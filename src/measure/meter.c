@@ -1,5 +1,6 @@
 /* layer 3 (measure): measurements: what packets add to rows. */
 #include "dissect/mad/cm.h"
+#include "dissect/pkt.h"
 #include "src/measure/meter_impl.h"
 
 #include <stdlib.h>

@@ -1,6 +1,8 @@
 /* layer 3 (measure): work requests, written. */
 #include "src/measure/wqe_print.h"
 
+#include "dissect/ib/opcode.h"
+
 const char *wqe_status_str(const struct wqe *w)
 {
     return w->status == WQE_STATUS_UNKNOWN ? "unknown" : wc_status_str((enum wc_status)w->status);

@@ -1,4 +1,5 @@
 /* layer 3 (show): chosen fields as columns, as `tshark -T fields` prints them. */
+#include "dissect/pkt.h"
 #include "src/show/print.h"
 
 /* Layer of the fields rdma.*, which come from pkt.note; its index is PKT_LAYERS. */

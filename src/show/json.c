@@ -1,4 +1,5 @@
 /* layer 3 (show): a packet as a JSON object, shaped as tshark's: {"_source":{"layers":{"ip":{"ip.src":"..."}}}}. */
+#include "dissect/pkt.h"
 #include "src/show/print.h"
 
 static void key(struct buf *b, const char *name, size_t len, unsigned occurrence)

@@ -1,6 +1,8 @@
 /* layer 3 (show): common part of the printers: formats and times. */
 #include "src/show/print.h"
 
+#include "dissect/pkt.h"
+
 const char *const print_formats[] = {"text", "tree", "json", "ndjson", "fields", NULL};
 const char *const print_times[] = {"r", "d", "dd", "e", "a", "ad", "u", "ud", NULL};
 

@@ -3,7 +3,9 @@
 #define RDMATRACE_SHOW_PRINT_H
 
 #include "buf.h"
-#include "dissect/pkt.h"
+#include "dissect/field.h"
+
+struct pkt;
 
 /* Output format (-T). */
 enum print_format {

@@ -1,6 +1,8 @@
 /* layer 3 (show): counts over all packets of a run. */
 #include "src/show/summary.h"
 
+#include "dissect/pkt.h"
+
 #include <stdio.h>
 
 static void add_time(struct summary *s, ns_t ts)

@@ -2,7 +2,9 @@
 #ifndef RDMATRACE_SHOW_SUMMARY_H
 #define RDMATRACE_SHOW_SUMMARY_H
 
-#include "dissect/pkt.h"
+#include "buf.h"
+
+struct pkt;
 
 /* Counters. Zero-initialise. */
 struct summary {

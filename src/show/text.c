@@ -1,5 +1,6 @@
 /* layer 3 (show): a packet as one line, as a tree, and as bytes. */
 #include "dissect/columns.h"
+#include "dissect/pkt.h"
 #include "src/show/print.h"
 
 #include <time.h>

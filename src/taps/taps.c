@@ -2,6 +2,7 @@
 #include "src/taps/taps.h"
 
 #include "bits.h"
+#include "dissect/pkt.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 
+#include "dissect/ib/opcode.h"
 #include "src/transport/ud.h"
 
 size_t qp_size(uint32_t n_msg, uint32_t n_res)

@@ -2,10 +2,11 @@
 #ifndef RDMATRACE_REQUESTER_H
 #define RDMATRACE_REQUESTER_H
 
-#include "dissect/pkt.h"
 #include "psn.h"
 #include "src/transport/effects.h"
 #include "src/transport/rules.h"
+
+struct pkt;
 
 struct req_unknown;
 

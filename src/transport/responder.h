@@ -3,12 +3,14 @@
 #ifndef RDMATRACE_RESPONDER_H
 #define RDMATRACE_RESPONDER_H
 
-#include "dissect/pkt.h"
+#include "dissect/ib/ib.h"
 #include "psn.h"
 #include "src/transport/effects.h"
 #include "src/transport/mr.h"
 #include "src/transport/rules.h"
 #include "src/transport/unknown.h"
+
+struct pkt;
 
 /* What the responder does with a request. */
 enum rsp_answer {

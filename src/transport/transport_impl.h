@@ -3,6 +3,7 @@
 #ifndef RDMATRACE_TRANSPORT_IMPL_H
 #define RDMATRACE_TRANSPORT_IMPL_H
 
+#include "dissect/pkt.h"
 #include "src/transport/requester.h"
 #include "src/transport/responder.h"
 #include "src/transport/unknown.h"

@@ -6,6 +6,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "frame.h"
 #include "gen/endpoint/endpoint.h"
 
 #define MEM  4096

@@ -1,4 +1,5 @@
 /* layer 4 (test): fuzzes display filters: any text is compiled, and matched with two packets when it is a filter. */
+#include "dissect/pkt.h"
 #include "src/filter/filter.h"
 
 #include <assert.h>

@@ -2,6 +2,7 @@
 #include "tests/property/trace.h"
 
 #include "dissect/mad/cm.h"
+#include "dissect/pkt.h"
 #include "gen/endpoint/endpoint.h"
 #include "gen/endpoint/rewrite.h"
 #include "src/cap/reorder.h"

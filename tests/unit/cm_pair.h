@@ -2,7 +2,6 @@
 #ifndef RDMATRACE_TEST_CM_PAIR_H
 #define RDMATRACE_TEST_CM_PAIR_H
 
-#include "dissect/pkt.h"
 #include "src/transport/cm.h"
 #include "tests/unit/cm_frames.h"
 

@@ -1,5 +1,6 @@
 /* layer 3 (gen) tests: the bridge and its events: which frames pass, in which order, how they are changed, and which
  * are recorded. */
+#include "dissect/pkt.h"
 #include "tests/unit/bridge_rig.h"
 
 static struct rig rig;

@@ -1,4 +1,5 @@
 /* layer 3 (gen) tests: frames as built, read back by the decoder, and against published and captured bytes. */
+#include "dissect/pkt.h"
 #include "tests/unit/ep_pair.h"
 
 #include <criterion/criterion.h>

@@ -1,5 +1,6 @@
 /* layer 1 tests: messages of Communication Management: layout, names, private data, and lying input. */
 #include "dissect/columns.h"
+#include "dissect/pkt.h"
 #include "tests/unit/cm_frames.h"
 
 #include <criterion/criterion.h>

@@ -1,4 +1,5 @@
 /* layer 2 tests: verdicts on connection management. */
+#include "dissect/pkt.h"
 #include "tests/unit/cm_pair.h"
 
 static void expect_rule(struct verdict v, enum rule rule)

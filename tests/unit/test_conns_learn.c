@@ -1,5 +1,6 @@
 /* layer 3 (gen) tests: learning connections from passing frames: frames built here, and captures of real programs,
  * whose queue pairs and PSNs were read with tshark. */
+#include "dissect/pkt.h"
 #include "gen/net/conns_learn.h"
 #include "psn.h"
 #include "tests/unit/bridge_rig.h"

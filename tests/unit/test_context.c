@@ -2,6 +2,7 @@
 #include "src/conn/annotate.h"
 
 #include "dissect/ip/ip.h"
+#include "dissect/pkt.h"
 
 #include <criterion/criterion.h>
 

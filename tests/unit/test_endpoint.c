@@ -1,4 +1,5 @@
 /* layer 3 tests: whole conversations between two endpoints: transfers, work requests, policies, handles. */
+#include "dissect/pkt.h"
 #include "tests/unit/ep_pair.h"
 
 #include <criterion/criterion.h>

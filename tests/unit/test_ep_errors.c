@@ -1,4 +1,5 @@
 /* layer 3 tests: two endpoints: how work fails, and the states of queue pairs. */
+#include "dissect/pkt.h"
 #include "tests/unit/ep_pair.h"
 
 #include <criterion/criterion.h>

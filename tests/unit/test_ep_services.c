@@ -1,5 +1,6 @@
 /* layer 3 tests: two endpoints: shared receive queues, completion queues, windows, datagrams, multicast,
  * encapsulations. */
+#include "dissect/pkt.h"
 #include "tests/unit/ep_pair.h"
 
 #include <criterion/criterion.h>

@@ -1,4 +1,5 @@
 /* layer 3 (gen) tests: every deliberate mistake is made, and the checks name the rule that it breaks. */
+#include "dissect/pkt.h"
 #include "tests/unit/ep_pair.h"
 
 #include <criterion/criterion.h>

@@ -1,8 +1,8 @@
 /* layer 1 tests: properties that hold for every described header. */
+#include "dissect/ib/ib.h"
 #include "dissect/ip/ip.h"
 #include "dissect/ip/tcp.h"
 #include "dissect/link/eth.h"
-#include "dissect/pkt.h"
 
 #include <criterion/criterion.h>
 

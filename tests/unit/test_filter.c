@@ -1,5 +1,6 @@
 /* layer 3 tests: display filters on real frames (soft-RoCE); tests/filter.test compares with Wireshark on whole
  * captures. */
+#include "dissect/pkt.h"
 #include "src/filter/filter.h"
 
 #include <criterion/criterion.h>

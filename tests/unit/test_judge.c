@@ -1,6 +1,7 @@
 /* layer 3 (gen) tests: the checks of the transport applied to endpoints that keep the rules, over a bad network and at
  * three taps. A packet may be lost after a tap, and one that the tap did not see may have arrived: no check may report
  * a failure. */
+#include "dissect/pkt.h"
 #include "src/judge/shadow_req.h"
 #include "src/judge/shadow_rsp.h"
 #include "tests/unit/ep_pair.h"

@@ -5,6 +5,7 @@
 #include "dissect/ip/tcp.h"
 #include "dissect/link/link.h"
 #include "dissect/link/macc.h"
+#include "dissect/pkt.h"
 
 #include <criterion/criterion.h>
 #include <stdlib.h>

@@ -1,5 +1,6 @@
 /* layer 3 tests: endpoints in the live event loop, the protocol of rping, and a connection manager that receives
  * messages of strangers. */
+#include "dissect/pkt.h"
 #include "gen/live/live.h"
 #include "gen/peers/rping.h"
 

@@ -4,6 +4,7 @@
 #include "dissect/mad/rmpp.h"
 #include "dissect/mad/sa.h"
 #include "dissect/mad/tables.h"
+#include "dissect/pkt.h"
 
 #include <criterion/criterion.h>
 

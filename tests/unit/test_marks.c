@@ -1,4 +1,6 @@
 /* layer 5 (test): marks of frames. */
+#include "dissect/frame_fields.h"
+#include "frame.h"
 #include "src/conn/marks.h"
 
 #include <criterion/criterion.h>

@@ -1,4 +1,5 @@
 /* layer 3 (gen) tests: nodes of the simulated network, exact events, words and numbers of scenario lines. */
+#include "dissect/pkt.h"
 #include "gen/net/net.h"
 
 #include <criterion/criterion.h>

@@ -1,5 +1,6 @@
 /* layer 3 tests: packets as text. */
 #include "dissect/ip/ip.h"
+#include "dissect/pkt.h"
 #include "src/show/print.h"
 
 #include <criterion/criterion.h>

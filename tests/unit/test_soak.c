@@ -1,4 +1,5 @@
 /* layer 3 (gen) tests: random conversations over a pipe that loses, duplicates, delays and corrupts frames. */
+#include "dissect/pkt.h"
 #include "tests/unit/ep_pair.h"
 
 #include <criterion/criterion.h>

@@ -3,6 +3,7 @@
  *
  * Where they differ: soft-RoCE resends a whole WRITE with immediate after an RNR NAK of its last packet; ours resumes
  * at that packet, as the rules have it. */
+#include "dissect/pkt.h"
 #include "tests/unit/ep_pair.h"
 
 #include <criterion/criterion.h>
