@@ -151,6 +151,7 @@ void explain_cross(struct explainer *x)
     explain_paths(x);
     explain_pauses(x);
     explain_hosts(x);
+    explain_dead(x);
     explain_links(x);
     for (uint32_t i = 0; i < n; i++)
         explain_unheeded(x, i);

@@ -320,7 +320,8 @@ bool end_req_key(struct explainer *x, uint32_t flow, const struct flow_notes *t)
 /* Hypotheses about several connections, when all others are complete (cross.c): make an incident, return its number;
  * NO_INCIDENT without room. */
 uint32_t cross_new(struct explainer *x, enum cause cause, uint32_t tap, ns_t start);
-/* Incident `by` explains incident `i`: `by` gets the bill of `i`, and `i` is shown with --all only. */
+/* Incident `by` explains incident `i`: `by` gets the bill of `i`, and `i` is shown only if its connection
+ * is asked for. */
 void cross_supersede(struct explainer *x, uint32_t by, uint32_t i);
 /* Set the addresses of an incident from a flow. */
 void incident_of_flow(struct explainer *x, struct incident *st, uint32_t flow);
@@ -336,6 +337,8 @@ void explain_paths(struct explainer *x);
 void explain_host(struct explainer *x, const struct pkt *p);
 void explain_quiet(struct explainer *x, const struct pkt *p);
 void explain_hosts(struct explainer *x);
+/* One statement for each dead peer of one connection. */
+void explain_dead(struct explainer *x);
 void explain_links(struct explainer *x);
 /* Pause frames (pauses.c): one frame; the end of the capture. */
 void explain_pause(struct explainer *x, const struct pkt *p);

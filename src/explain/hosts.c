@@ -50,6 +50,7 @@ static ns_t last_of(struct explainer *x, const struct conn_addr *host, uint32_t 
 struct silence {
     uint32_t first;        /* the earliest incident */
     uint32_t conns, hosts; /* connections; hosts that sent the requests */
+    uint32_t failed;       /* connections that failed of it */
     ns_t since;            /* when the first of the requests was sent */
     ns_t until;            /* when each of them had been retransmitted at least once */
 };
@@ -60,17 +61,37 @@ static bool is_same_silence(const struct incident *a, const struct incident *b)
            conn_addr_eq(&a->dst, &b->dst);
 }
 
-/* True if an earlier incident than `i` of the same silence has the same connection, or the same host. */
-static bool is_counted(const struct explainer *x, uint32_t i, bool by_host)
+static bool has_failed(const struct incident *st)
 {
-    const struct incident *st = &x->incidents[i];
+    return cause_table[st->cause].weight >= WEIGHT_FAILED;
+}
 
-    for (uint32_t k = 0; k < i; k++) {
-        const struct incident *o = &x->incidents[k];
-        if (is_same_silence(o, st) && (by_host ? conn_addr_eq(&o->src, &st->src) : o->conn == st->conn))
-            return true;
-    }
-    return false;
+static bool same_host(const struct incident *a, const struct incident *b)
+{
+    return conn_addr_eq(&a->src, &b->src);
+}
+static bool same_conn(const struct incident *a, const struct incident *b)
+{
+    return a->conn == b->conn;
+}
+static bool same_failure(const struct incident *a, const struct incident *b)
+{
+    return same_conn(a, b) && has_failed(a) == has_failed(b);
+}
+
+static bool same_spent(const struct incident *a, const struct incident *b)
+{
+    return same_conn(a, b) && (a->cause == CAUSE_RETRY_EXCEEDED) == (b->cause == CAUSE_RETRY_EXCEEDED);
+}
+
+/* True if incident `i` is the first of its silence with its host, connection, or failed connection. */
+static bool is_first(const struct explainer *x, uint32_t i,
+                     bool (*same)(const struct incident *a, const struct incident *b))
+{
+    for (uint32_t k = 0; k < i; k++)
+        if (is_same_silence(&x->incidents[k], &x->incidents[i]) && same(&x->incidents[k], &x->incidents[i]))
+            return false;
+    return true;
 }
 
 static struct silence silence_of(const struct explainer *x, uint32_t first)
@@ -82,8 +103,9 @@ static struct silence silence_of(const struct explainer *x, uint32_t first)
         const struct incident *o = &x->incidents[i];
         if (!is_same_silence(st, o))
             continue;
-        s.conns += !is_counted(x, i, false);
-        s.hosts += !is_counted(x, i, true);
+        s.conns += is_first(x, i, same_conn);
+        s.hosts += is_first(x, i, same_host);
+        s.failed += has_failed(o) && is_first(x, i, same_failure);
         if (o->cause == CAUSE_SILENT_PEER)
             continue; /* its start is the last response */
         if (o->start < s.since || x->incidents[s.first].cause == CAUSE_SILENT_PEER) {
@@ -123,15 +145,33 @@ static bool is_first_of_silence(const struct explainer *x, uint32_t i)
     return true;
 }
 
+/* Connections whose retries were used up against the silent host. */
+static uint32_t spent_conns(const struct explainer *x, const struct incident *st)
+{
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < x->n; i++)
+        n += x->incidents[i].cause == CAUSE_RETRY_EXCEEDED && is_same_silence(st, &x->incidents[i]) &&
+             is_first(x, i, same_spent);
+    return n;
+}
+
+/* True if connection management had no answer of the host that incident `st` is about, after `since`. */
+static bool is_silent_cm(const struct incident *i, const struct incident *st, ns_t since)
+{
+    return i->cause == CAUSE_CM_TIMEOUT && i->flow == FLOW_NONE && i->tap == st->tap && i->start >= since &&
+           conn_addr_eq(&i->dst, &st->dst);
+}
+
 static void end_host(struct explainer *x, uint32_t i)
 {
     struct silence s = silence_of(x, i);
     struct incident st = x->incidents[s.first], *by;
     ns_t last = last_of(x, &st.dst, st.tap);
     const struct conn_addr *other = who_goes_on(x, &st.dst, st.tap, s.until);
-    uint32_t number, lost = st.frames[0];
+    uint32_t number, lost = st.frames[0], spent = spent_conns(x, &st);
 
-    if (s.conns < HOST_CONNS || !last || last >= s.until || (!other && s.hosts < HOST_CONNS))
+    if (s.conns < HOST_CONNS || !last || last >= s.until || (!other && s.hosts < HOST_CONNS && s.failed < s.conns))
         return;
     number = cross_new(x, CAUSE_HOST_SILENT, st.tap, s.since);
     by = incident_at(x, number);
@@ -141,8 +181,10 @@ static void end_host(struct explainer *x, uint32_t i)
     incident_frame(by, ROLE_LOST, lost);
     incident_is(by, other ? SAY(WENT_SILENT, .time2 = s.since, .lost = lost, .n = s.conns, .m = s.hosts, .end = *other)
                           : SAY(WENT_SILENT_ALONE, .time2 = s.since, .lost = lost, .n = s.conns, .m = s.hosts));
-    for (uint32_t k = i; k < number; k++)
-        if (is_same_silence(&st, &x->incidents[k]))
+    if (spent)
+        incident_add(by, SAY(SPENT_ON, .n = spent));
+    for (uint32_t k = 0; k < number; k++)
+        if ((k >= i && is_same_silence(&st, &x->incidents[k])) || is_silent_cm(&x->incidents[k], &st, s.since))
             cross_supersede(x, number, k);
 }
 
@@ -153,6 +195,49 @@ void explain_hosts(struct explainer *x)
     for (uint32_t i = 0; i < n; i++)
         if (is_first_of_silence(x, i))
             end_host(x, i);
+}
+
+/* --- Dead peers
+ * ------------------------------------------------------------------------------------------------------------ */
+
+/* What is told once: the retries were used up, the peer was heard last, and it does not answer the DREQ either. */
+static bool is_of_death(const struct incident *i, const struct incident *st, ns_t last)
+{
+    if (i->moot || i->merged || i->superseded_by || !conn_addr_eq(&i->src, &st->src) ||
+        !conn_addr_eq(&i->dst, &st->dst))
+        return false;
+    if (i->cause == CAUSE_SILENT_PEER && st->cause != CAUSE_SILENT_PEER)
+        return i->conn == st->conn;
+    return is_silent_cm(i, st, st->start) && i->start > last;
+}
+
+static void end_dead(struct explainer *x, uint32_t number)
+{
+    struct incident *st = &x->incidents[number];
+    ns_t last = last_of(x, &st->dst, st->tap), lost = st->lost;
+
+    for (uint32_t i = 0; i < x->n; i++) {
+        const struct incident *o = &x->incidents[i];
+        if (!is_of_death(o, st, last))
+            continue;
+        for (unsigned k = 0; k < o->n_facts && o->cause == CAUSE_SILENT_PEER && o->tap == st->tap; k++)
+            incident_add(st, &o->facts[k]);
+        lost = o->lost > lost ? o->lost : lost;
+        cross_supersede(x, number, i);
+    }
+    st->lost = lost;
+}
+
+void explain_dead(struct explainer *x)
+{
+    static const enum cause causes[] = {CAUSE_RETRY_EXCEEDED, CAUSE_HALF_OPEN, CAUSE_SILENT_PEER};
+
+    for (unsigned k = 0; k < ARRAY_LEN(causes); k++)
+        for (uint32_t i = 0; i < x->n; i++) {
+            const struct incident *st = &x->incidents[i];
+            if (st->cause == causes[k] && st->flow != FLOW_NONE && !st->moot && !st->merged && !st->superseded_by)
+                end_dead(x, i);
+        }
 }
 
 /* --- Links
