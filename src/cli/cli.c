@@ -7,17 +7,6 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-unsigned cli_text_width(void)
-{
-    const char *columns = getenv("COLUMNS");
-    struct winsize w;
-    uint64_t v;
-
-    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) == 0 && w.ws_col)
-        return w.ws_col;
-    return columns && opt_number(columns, 1, UINT16_MAX, &v) ? (unsigned)v : 0;
-}
-
 int cli_cap_error(const struct cap_error *e)
 {
     struct buf b = {0};
@@ -41,4 +30,15 @@ int cli_filter(struct filter **f, const char *text)
     cli_flush(&b, STDERR_FILENO);
     buf_free(&b);
     return EXIT_BAD;
+}
+
+struct terminal terminal_size(void)
+{
+    const char *columns = getenv("COLUMNS");
+    struct winsize w;
+    uint64_t v;
+
+    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) == 0 && w.ws_col)
+        return (struct terminal){w.ws_col, w.ws_row};
+    return (struct terminal){.columns = columns && opt_number(columns, 1, UINT32_MAX, &v) ? (unsigned)v : 0};
 }

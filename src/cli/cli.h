@@ -23,13 +23,16 @@ void cmd_ladder_help(struct buf *b);
 int cmd_rules(int argc, char **argv);
 void cmd_rules_help(struct buf *b);
 
-/* Characters of a line on standard output: those of the terminal, else as the variable COLUMNS says; 0: no limit. */
-unsigned cli_text_width(void);
-
 /* Print the error of a capture file's reader or writer in one line on stderr. Returns EXIT_BAD. */
 int cli_cap_error(const struct cap_error *e);
 /* Compile a display filter (-Y) into *f. EXIT_BAD after a message with a caret below the error; then *f is NULL. */
 struct filter;
 int cli_filter(struct filter **f, const char *text);
+
+/* Size of the terminal on standard output, else the columns of the environment variable COLUMNS. 0: not known. */
+struct terminal {
+    unsigned columns, rows;
+};
+struct terminal terminal_size(void);
 
 #endif

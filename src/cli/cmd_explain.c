@@ -13,8 +13,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 enum {
     KEY_CAUSES = 256,
@@ -26,6 +24,8 @@ enum {
     KEY_SORT,
     KEY_NCCL_LOG,
 };
+
+#define COLUMNS_MIN 40
 
 static const struct opt_def defs[] = {
     TRACE_OPTIONS,
@@ -260,7 +260,7 @@ static void packet(struct trace *t, struct pkt *p, bool match)
 static void set_print_options(struct job *job)
 {
     struct explain_opts *o = &job->o;
-    struct winsize w;
+    struct terminal w = terminal_size();
 
     o->conn = job->t.conn;
     o->files = job->t.files;
@@ -271,10 +271,8 @@ static void set_print_options(struct job *job)
     o->wanted = is_wanted;
     o->since = job->since.kind ? when_resolve(&job->since, job->first) : 0;
     o->until = job->until.kind ? when_resolve(&job->until, job->first) : 0;
-    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) == 0 && w.ws_col) {
-        o->columns = w.ws_col < 40 ? 40 : w.ws_col;
-        o->rows = w.ws_row;
-    }
+    o->columns = w.columns && w.columns < COLUMNS_MIN ? COLUMNS_MIN : w.columns;
+    o->rows = w.rows;
 }
 
 static int start(struct trace *t)

@@ -132,7 +132,7 @@ static int start(struct trace *t)
 {
     struct job *job = job_of(t);
 
-    job->rows.width = cli_text_width();
+    job->rows.width = terminal_size().columns;
     job->o.user = job;
     job->o.tick = on_tick;
     job->o.files = t->files;

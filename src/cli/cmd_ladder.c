@@ -6,8 +6,6 @@
 #include "src/ladder/ladder.h"
 
 #include <stdlib.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 #define WIDTH_DEFAULT 110
 #define WIDTH_MAX     400
@@ -122,17 +120,17 @@ static unsigned width_within(uint64_t columns)
 
 static unsigned terminal_width(void)
 {
-    unsigned width = cli_text_width();
+    struct terminal t = terminal_size();
 
-    return width ? width_within(width) : WIDTH_DEFAULT;
+    return t.columns ? width_within(t.columns) : WIDTH_DEFAULT;
 }
 
 /* Lines of the terminal, less head and prompt; without a terminal AROUND. */
 static uint64_t lines_around(void)
 {
-    struct winsize w;
+    struct terminal t = terminal_size();
 
-    return ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) == 0 && w.ws_row > 10 ? w.ws_row - 4u : AROUND;
+    return t.rows > 10 ? t.rows - 4u : AROUND;
 }
 
 /* The number, from 0, of the file whose path is or ends with `name`; below 0: none. */

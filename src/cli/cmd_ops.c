@@ -210,7 +210,7 @@ static int start(struct trace *t)
 
     if (!create_parts(job))
         return cli_error("out of memory");
-    wqe_table(&job->table, job->columns.n ? &job->columns : NULL, cli_text_width());
+    wqe_table(&job->table, job->columns.n ? &job->columns : NULL, terminal_size().columns);
     job->meter = meter_new(t->observer, &o);
     if (!job->meter)
         return cli_error("out of memory");

@@ -354,14 +354,45 @@ void explain_clocks_put(const struct explainer *x, const struct explain_opts *o,
 void explain_bill(struct explainer *x);
 /* Move the bill of `from` to `to`. */
 void bill_move(struct incident *to, struct incident *from);
-/* summary.c: true if an incident is shown. */
-bool explain_is_selected(const struct incident *i, const struct explain_opts *o);
-/* Append "67.1 ms: 67.1 ms ACK timeout, 5 us until the NAK". */
-void bill_put(struct buf *b, ns_t all, const ns_t states[TIME_STATES]);
 /* Columns of text. */
 static inline unsigned explain_columns(const struct explain_opts *o)
 {
     return o->columns ? o->columns : 100;
 }
+
+/* --- Summary ---------------------------------------------------------------------------------- */
+
+/* Incidents of one cause and place. */
+struct group {
+    uint8_t cause, place;
+    uint32_t n;          /* incidents */
+    uint64_t count;      /* how often it happened: an incident may gather several occurrences */
+    uint32_t *of;        /* indices of the incidents, worst first */
+    uint32_t conns;      /* connections; 0: none */
+    uint32_t srcs, dsts; /* hosts: requesters, responders */
+    ns_t bill;           /* lost time of all */
+    ns_t least, most;    /* of one incident */
+    ns_t first, last;    /* start of the first and of the last one */
+};
+
+struct summary {
+    struct group *groups; /* worst first */
+    uint32_t n;
+    uint32_t incidents;  /* in all groups */
+    ns_t lost, time;     /* lost time, and all time, of the connections shown */
+    uint32_t conns, hit; /* connections; those with lost time */
+};
+
+/* Group the incidents that `o` shows (summary.c). False: no memory. */
+bool summary_make(struct summary *s, struct explainer *x, const struct explain_opts *o);
+void summary_free(struct summary *s);
+/* Append about ten lines (summary_print.c): the verdict, the cost by cause, the most expensive incidents. */
+void summary_put(const struct summary *s, const struct explainer *x, const struct explain_opts *o, struct buf *b);
+/* Append the heading of a group of several incidents: what they have in common. */
+void group_put(const struct group *g, const struct explainer *x, const struct explain_opts *o, struct buf *b);
+/* True if an incident is shown. */
+bool explain_is_selected(const struct incident *i, const struct explain_opts *o);
+/* Append "67.1 ms: 67.1 ms ACK timeout, 5 us until the NAK". */
+void bill_put(struct buf *b, ns_t all, const ns_t states[TIME_STATES]);
 
 #endif

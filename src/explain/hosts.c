@@ -156,10 +156,10 @@ static uint32_t spent_conns(const struct explainer *x, const struct incident *st
     return n;
 }
 
-/* True if connection management had no answer of the host that incident `st` is about, after `since`. */
+/* True if connection management waited for an answer of the host that incident `st` is about, after `since`. */
 static bool is_silent_cm(const struct incident *i, const struct incident *st, ns_t since)
 {
-    return i->cause == CAUSE_CM_TIMEOUT && i->flow == FLOW_NONE && i->tap == st->tap && i->start >= since &&
+    return i->cause == CAUSE_CM_TIMEOUT && i->flow == FLOW_NONE && i->tap == st->tap && i->start + i->lost >= since &&
            conn_addr_eq(&i->dst, &st->dst);
 }
 
@@ -208,7 +208,7 @@ static bool is_of_death(const struct incident *i, const struct incident *st, ns_
         return false;
     if (i->cause == CAUSE_SILENT_PEER && st->cause != CAUSE_SILENT_PEER)
         return i->conn == st->conn;
-    return is_silent_cm(i, st, st->start) && i->start > last;
+    return is_silent_cm(i, st, st->start > last ? st->start : last + 1);
 }
 
 static void end_dead(struct explainer *x, uint32_t number)

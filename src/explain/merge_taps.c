@@ -295,11 +295,14 @@ void explain_clocks_put(const struct explainer *x, const struct explain_opts *o,
 {
     for (size_t file = 1; x->taps && file < o->n_files; file++) {
         struct tap_offset c = taps_offset(x->taps, FIRST_TAP, (uint32_t)file << 16, x->last);
-        buf_printf(b, "Clock of %s: ", o->files[file]);
+        struct buf line = {0};
+        buf_printf(&line, "Clock of %s: ", o->files[file]);
         if (c.known)
-            tap_offset_put(b, &c);
+            tap_offset_put(&line, &c);
         else
-            buf_puts(b, "not known");
-        buf_printf(b, " against %s.\n", o->files[0]);
+            buf_puts(&line, "not known");
+        buf_printf(&line, " against %s.", o->files[0]);
+        buf_paragraph(b, buf_str(&line), 0, explain_columns(o));
+        buf_free(&line);
     }
 }

@@ -2,9 +2,14 @@
 #include "src/explain/explain_impl.h"
 
 #include "src/counters/cause_counters.h"
-#include "src/explain/summary.h"
 
 #define ROWS 24 /* of a terminal of unknown height */
+
+/* A sentence, in lines that fit the terminal. */
+static void put_lines(const struct explain_opts *o, struct buf *text, unsigned indent, struct buf *b)
+{
+    buf_paragraph(b, buf_str(text), indent, explain_columns(o));
+}
 
 static void frames_print(struct buf *b, const struct incident *s, unsigned n)
 {
@@ -35,24 +40,23 @@ static bool also_frames(const struct incident *s, const struct incident *o, stru
     return *sep;
 }
 
-static void also_print(struct explainer *x, const struct incident *s, struct buf *b)
+static void also_print(struct explainer *x, const struct explain_opts *opts, const struct incident *s, struct buf *b)
 {
     const struct incident *o;
-    struct buf tap = {0};
 
     for (uint32_t i = UINT32_MAX; (o = explain_also(x, s, &i)) != NULL;) {
-        struct buf frames = {0};
+        struct buf frames = {0}, line = {0};
         if (also_frames(s, o, &frames)) {
-            tap.len = 0;
-            tap_put(&tap, s->tap, o->tap);
-            buf_printf(b, "    The same %s", buf_str(&tap));
+            buf_puts(&line, "The same ");
+            tap_put(&line, s->tap, o->tap);
             if (o->conn)
-                buf_printf(b, ", connection %u", o->conn);
-            buf_printf(b, ": frame%s %s.\n", strchr(buf_str(&frames), ',') ? "s" : "", buf_str(&frames));
+                buf_printf(&line, ", connection %u", o->conn);
+            buf_printf(&line, ": frame%s %s.", strchr(buf_str(&frames), ',') ? "s" : "", buf_str(&frames));
+            put_lines(opts, &line, 4, b);
         }
         buf_free(&frames);
+        buf_free(&line);
     }
-    buf_free(&tap);
 }
 
 static void cost_print(const struct explain_opts *o, const struct incident *s, struct buf *b)
@@ -67,16 +71,15 @@ static void cost_print(const struct explain_opts *o, const struct incident *s, s
     if (s->again)
         buf_printf(&text, "%s%s sent again", s->bill > 0 ? "; " : "", count_str(s->again, "packet"));
     buf_char(&text, '.');
-    buf_paragraph(b, buf_str(&text), 4, explain_columns(o));
+    put_lines(o, &text, 4, b);
     buf_free(&text);
 }
 
-/* A file name, quoted for a shell. */
-static void put_argument(struct buf *b, const char *s)
+/* A word, quoted for a shell. */
+static void put_quoted(struct buf *b, const char *s)
 {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./,+:@%=";
 
-    buf_char(b, ' ');
     if (*s && s[strspn(s, plain)] == '\0') {
         buf_puts(b, s);
         return;
@@ -90,64 +93,101 @@ static void put_argument(struct buf *b, const char *s)
     buf_char(b, '\'');
 }
 
-/* The command to type next. */
+/* A file name behind a command; a line that it does not fit goes on in the next one. `start`: of the line in `b`. */
+static void put_argument(struct buf *b, const struct explain_opts *o, const char *s, size_t *start)
+{
+    struct buf word = {0};
+
+    put_quoted(&word, s);
+    if (b->len - *start + 1 + word.len + strlen(" \\") > explain_columns(o)) {
+        buf_puts(b, " \\\n");
+        *start = b->len;
+        buf_puts(b, "       ");
+    }
+    buf_char(b, ' ');
+    buf_puts(b, buf_str(&word));
+    buf_free(&word);
+}
+
+/* The command that shows the place. */
+static void command_print(const struct explain_opts *o, const struct incident *s, struct buf *b)
+{
+    size_t start = b->len;
+
+    buf_printf(b, "    Next: rdmatrace ladder --conn %u --around %u", s->conn, s->frames[0]);
+    if (b->len - start > explain_columns(o)) {
+        b->len = start;
+        buf_printf(b, "    Next: rdmatrace ladder \\\n        --conn %u --around %u", s->conn, s->frames[0]);
+        start += strlen("    Next: rdmatrace ladder \\\n");
+    }
+    for (size_t i = 0; i < o->n_files; i++)
+        put_argument(b, o, o->files[i], &start);
+    buf_char(b, '\n');
+}
+
+/* What to do next. */
 static void next_print(const struct explain_opts *o, const struct incident *s, struct buf *b)
 {
     struct buf text = {0}, counters = {0};
 
     buf_printf(&text, "Look at: %s.", cause_table[s->cause].next);
-    buf_paragraph(b, buf_str(&text), 4, explain_columns(o));
+    put_lines(o, &text, 4, b);
     counters_for_cause_put(&counters, (enum cause)s->cause, true);
     if (!counters.len)
         counters_for_cause_put(&counters, (enum cause)s->cause, false);
     if (counters.len) {
         text.len = 0;
         buf_printf(&text, "Counters: %s.", buf_str(&counters));
-        buf_paragraph(b, buf_str(&text), 4, explain_columns(o));
+        put_lines(o, &text, 4, b);
     }
-    if (s->conn && s->n_frames && o->n_files && strcmp(o->files[0], "-") != 0) {
-        buf_printf(b, "    Next: rdmatrace ladder --conn %u --around %u", s->conn, s->frames[0]);
-        for (size_t i = 0; i < o->n_files; i++)
-            put_argument(b, o->files[i]);
-        buf_char(b, '\n');
-    }
+    if (s->conn && s->n_frames && o->n_files && strcmp(o->files[0], "-") != 0)
+        command_print(o, s, b);
     buf_free(&text);
     buf_free(&counters);
 }
 
-static void incident_print(struct explainer *x, const struct explain_opts *o, const struct incident *s, struct buf *b)
+/* "packet-loss after the tap, connection 1, likely, frames 14, 18". */
+static void heading_print(const struct explain_opts *o, const struct incident *s, bool example, struct buf *b)
 {
-    const struct cause_info *c = &cause_table[s->cause];
+    struct buf line = {0};
+
+    buf_printf(&line, "%s%s", example ? "for example " : "", cause_table[s->cause].name);
+    if (s->place)
+        buf_printf(&line, " %s", place_str((enum place)s->place));
+    if (s->conn)
+        buf_printf(&line, ", connection %u", s->conn);
+    if (s->certainty != CERTAIN)
+        buf_printf(&line, ", %s", certainty_str((enum certainty)s->certainty));
+    if (s->n_frames)
+        buf_printf(&line, ", frame%s ", s->n_frames == 1 ? "" : "s");
+    if (o->n_files > 1)
+        frames_by_file(&line, s);
+    else
+        frames_print(&line, s, s->n_frames);
+    if (s->times)
+        buf_printf(&line, " and %u more", s->times);
+    put_lines(o, &line, example ? 2 : 0, b);
+    buf_free(&line);
+}
+
+static void incident_print(struct explainer *x, const struct explain_opts *o, const struct incident *s, bool example,
+                           struct buf *b)
+{
     struct buf setting = {0}, text = {0};
     size_t at;
 
-    buf_printf(b, "%s", c->name);
-    if (s->place)
-        buf_printf(b, " %s", place_str((enum place)s->place));
-    if (s->conn)
-        buf_printf(b, ", connection %u", s->conn);
-    if (s->certainty != CERTAIN)
-        buf_printf(b, ", %s", certainty_str((enum certainty)s->certainty));
-    if (s->n_frames)
-        buf_printf(b, ", frame%s ", s->n_frames == 1 ? "" : "s");
-    if (o->n_files > 1)
-        frames_by_file(b, s);
-    else
-        frames_print(b, s, s->n_frames);
-    if (s->times)
-        buf_printf(b, " and %u more", s->times);
-    buf_char(b, '\n');
+    heading_print(o, s, example, b);
     explain_text_of(s, &text);
-    buf_paragraph(b, buf_str(&text), 4, explain_columns(o));
+    put_lines(o, &text, 4, b);
     buf_free(&text);
-    also_print(x, s, b);
+    also_print(x, o, s, b);
     cost_print(o, s, b);
     buf_puts(&setting, "Setting: ");
     at = setting.len;
     explain_setting(x, s, &setting);
     buf_char(&setting, '.');
     if (setting.len > at + 1)
-        buf_paragraph(b, buf_str(&setting), 4, explain_columns(o));
+        put_lines(o, &setting, 4, b);
     buf_free(&setting);
     next_print(o, s, b);
     buf_char(b, '\n');
@@ -164,7 +204,7 @@ static void remarks_print(struct explainer *x, const struct explain_opts *o, str
 
     explain_remarks(x, " ", &text);
     if (text.len)
-        buf_paragraph(b, buf_str(&text), 0, explain_columns(o));
+        put_lines(o, &text, 0, b);
     buf_free(&text);
 }
 
@@ -173,7 +213,7 @@ static void print_all(struct explainer *x, const struct explain_opts *o, struct 
 {
     for (uint32_t i = 0; i < x->n; i++)
         if (explain_is_selected(&x->incidents[i], o))
-            incident_print(x, o, &x->incidents[i], b);
+            incident_print(x, o, &x->incidents[i], false, b);
 }
 
 static unsigned lines_in(const struct buf *b, size_t from)
@@ -187,11 +227,9 @@ static unsigned lines_in(const struct buf *b, size_t from)
 
 static void print_group(struct explainer *x, const struct explain_opts *o, const struct group *g, struct buf *b)
 {
-    if (g->n > 1) {
+    if (g->n > 1)
         group_put(g, x, o, b);
-        buf_puts(b, "  for example ");
-    }
-    incident_print(x, o, &x->incidents[g->of[0]], b);
+    incident_print(x, o, &x->incidents[g->of[0]], g->n > 1, b);
 }
 
 /* One statement for similar incidents, as many as asked for, or as fit. */
@@ -199,6 +237,7 @@ static void print_groups(struct explainer *x, const struct explain_opts *o, cons
                          struct buf *b)
 {
     unsigned fit = 2 * (o->rows ? o->rows : ROWS), told = 0;
+    struct buf text = {0};
     uint32_t n = 0;
 
     for (; n < s->n && (o->top ? n < o->top : n == 0 || lines_in(b, begin) < fit); n++) {
@@ -211,9 +250,39 @@ static void print_groups(struct explainer *x, const struct explain_opts *o, cons
         told++;
     }
     if (told < s->n)
-        buf_printf(b, "%s: --top %u shows them, --all each incident.\n\n", count_str(s->n - told, "more kind"), s->n);
+        buf_printf(&text, "%s: --top %u shows them, --all each incident.", count_str(s->n - told, "more kind"), s->n);
     else if (s->incidents > s->n)
-        buf_puts(b, "--all shows each incident.\n\n");
+        buf_puts(&text, "--all shows each incident.");
+    if (text.len) {
+        put_lines(o, &text, 0, b);
+        buf_char(b, '\n');
+    }
+    buf_free(&text);
+}
+
+static void nothing_print(struct explainer *x, const struct explain_opts *o, struct buf *b)
+{
+    struct buf text = {0};
+
+    if (x->n && (o->since || o->until || o->wanted))
+        buf_puts(&text, "Nothing went wrong in what was asked for.");
+    else
+        buf_puts(&text, x->rdma_packets ? "Nothing went wrong that this capture shows."
+                                        : "There is no RDMA traffic in this capture.");
+    put_lines(o, &text, 0, b);
+    buf_free(&text);
+}
+
+/* The last line: what was read, and found. */
+static void end_print(struct explainer *x, const struct explain_opts *o, const struct summary *s, struct buf *b)
+{
+    struct buf text = {0};
+
+    buf_printf(&text, "%s, %llu of them RDMA, ", count_str(x->packets, "packet"), (unsigned long long)x->rdma_packets);
+    conn_number_put(&text, conn_number(observer_conns(x->observer)), conn_counts(observer_conns(x->observer)).conns);
+    buf_printf(&text, "; %s", count_str(s->incidents, "incident"));
+    put_lines(o, &text, 0, b);
+    buf_free(&text);
 }
 
 void explain_text(struct explainer *x, const struct explain_opts *o, struct buf *b)
@@ -233,17 +302,12 @@ void explain_text(struct explainer *x, const struct explain_opts *o, struct buf 
         print_groups(x, o, &s, begin, b);
     if (x->more)
         buf_printf(b, "%llu more were not kept.\n", (unsigned long long)x->more);
-    if (!s.incidents && x->n && (o->since || o->until || o->wanted))
-        buf_puts(b, "Nothing went wrong in what was asked for.\n");
-    else if (!s.incidents)
-        buf_puts(b, x->rdma_packets ? "Nothing went wrong that this capture shows.\n"
-                                    : "There is no RDMA traffic in this capture.\n");
+    if (!s.incidents)
+        nothing_print(x, o, b);
     if (!o->conn)
         remarks_print(x, o, b);
     explain_clocks_put(x, o, b);
-    buf_printf(b, "%s, %llu of them RDMA, ", count_str(x->packets, "packet"), (unsigned long long)x->rdma_packets);
-    conn_number_put(b, conn_number(observer_conns(x->observer)), conn_counts(observer_conns(x->observer)).conns);
-    buf_printf(b, "; %s\n", count_str(s.incidents, "incident"));
+    end_print(x, o, &s, b);
     summary_free(&s);
 }
 

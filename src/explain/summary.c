@@ -1,13 +1,7 @@
 /* layer 3 (explain): incidents that are alike as one statement, and what they cost together. */
-#include "src/explain/summary.h"
-
 #include "src/explain/explain_impl.h"
 
 #include <stdlib.h>
-
-#define TABLE_ROWS  6
-#define WORST_TOLD  3
-#define WORST_LEAST (10 * NS_PER_US) /* shorter incidents are not listed as worst */
 
 /* When it began to cost time; or when it was noticed. */
 static ns_t begin_of(const struct incident *i)
@@ -24,38 +18,38 @@ static struct group *group_of(struct summary *s, const struct incident *i, uint3
     struct group *g;
 
     for (g = s->groups; g < s->groups + s->n; g++)
-        if (g->cause == i->cause && g->place == i->place && g->sentence == i->facts[0].sentence)
+        if (g->cause == i->cause && g->place == i->place)
             return g;
     of = calloc(max, sizeof *of);
     if (!of)
         return NULL;
     s->n++;
-    *g = (struct group){.of = of,
-                        .cause = i->cause,
-                        .place = i->place,
-                        .sentence = i->facts[0].sentence,
-                        .least = i->bill,
-                        .first = begin_of(i),
-                        .one_src = true,
-                        .one_dst = true};
+    *g = (struct group){.of = of, .cause = i->cause, .place = i->place, .least = i->bill, .first = begin_of(i)};
     return g;
+}
+
+/* How often what an incident tells happened: each duplicate and pause frame, each loss of a class; and what had no room
+ * for an incident of its own. */
+static uint64_t occurrences(const struct incident *i)
+{
+    if (i->cause == CAUSE_DUPLICATE)
+        return (uint64_t)i->n_frames + i->times;
+    if (i->cause == CAUSE_PAUSE || i->of_time)
+        return 1u + (uint64_t)i->times;
+    return i->cause == CAUSE_PACKET_LOSS && i->supersedes ? i->supersedes : 1;
 }
 
 static void group_add(struct group *g, const struct explainer *x, uint32_t number)
 {
-    const struct incident *i = &x->incidents[number], *one = g->n ? &x->incidents[g->of[0]] : i;
+    const struct incident *i = &x->incidents[number];
 
     g->of[g->n++] = number;
-    g->more += i->times;
+    g->count += occurrences(i);
     g->bill += i->bill;
     g->least = i->bill < g->least ? i->bill : g->least;
     g->most = i->bill > g->most ? i->bill : g->most;
     g->first = begin_of(i) < g->first ? begin_of(i) : g->first;
     g->last = begin_of(i) > g->last ? begin_of(i) : g->last;
-    g->one_src &= conn_addr_eq(&i->src, &one->src);
-    g->one_dst &= conn_addr_eq(&i->dst, &one->dst);
-    for (unsigned k = 0; k < TIME_STATES; k++)
-        g->states[k] += i->states[k];
 }
 
 static int by_number(const void *a, const void *b)
@@ -93,8 +87,8 @@ static int by_count(const void *a, const void *b)
 {
     const struct group *g = a, *h = b;
 
-    if (g->n + g->more != h->n + h->more)
-        return g->n + g->more < h->n + h->more ? 1 : -1;
+    if (g->count != h->count)
+        return g->count < h->count ? 1 : -1;
     return by_cost(a, b);
 }
 
@@ -177,26 +171,50 @@ static bool make_groups(struct summary *s, const struct explainer *x, const stru
     return s->groups != NULL;
 }
 
-/* How many connections each group is about. False: no memory. */
-static bool count_conns(struct summary *s, const struct explainer *x)
+static int by_address(const void *a, const void *b)
+{
+    return memcmp(a, b, sizeof(struct conn_addr));
+}
+
+/* Number of different addresses, without the empty one; sorts `v`. */
+static uint32_t count_hosts(struct conn_addr *v, uint32_t n)
+{
+    static const struct conn_addr none;
+    uint32_t count = 0;
+
+    qsort(v, n, sizeof *v, by_address);
+    for (uint32_t i = 0; i < n; i++)
+        count += !conn_addr_eq(&v[i], &none) && (!i || !conn_addr_eq(&v[i], &v[i - 1]));
+    return count;
+}
+
+/* How many connections and hosts each group is about. False: no memory. */
+static bool count_spread(struct summary *s, const struct explainer *x)
 {
     uint32_t *conns = calloc(x->n + 1u, sizeof *conns);
+    struct conn_addr *hosts = calloc(x->n + 1u, sizeof *hosts);
+    bool room = conns && hosts;
 
-    if (!conns)
-        return false;
-    for (struct group *g = s->groups; g < s->groups + s->n; g++) {
+    for (struct group *g = s->groups; room && g < s->groups + s->n; g++) {
         for (uint32_t i = 0; i < g->n; i++)
             conns[i] = x->incidents[g->of[i]].conn;
         g->conns = count_different(conns, g->n);
+        for (uint32_t i = 0; i < g->n; i++)
+            hosts[i] = x->incidents[g->of[i]].src;
+        g->srcs = count_hosts(hosts, g->n);
+        for (uint32_t i = 0; i < g->n; i++)
+            hosts[i] = x->incidents[g->of[i]].dst;
+        g->dsts = count_hosts(hosts, g->n);
     }
     free(conns);
-    return true;
+    free(hosts);
+    return room;
 }
 
 bool summary_make(struct summary *s, struct explainer *x, const struct explain_opts *o)
 {
     *s = (struct summary){0};
-    if (!make_groups(s, x, o) || !count_conns(s, x))
+    if (!make_groups(s, x, o) || !count_spread(s, x))
         return false;
     qsort(s->groups, s->n, sizeof *s->groups, o->by_count ? by_count : by_cost);
     add_times(s, x, o);
@@ -212,201 +230,4 @@ void summary_free(struct summary *s)
     for (uint32_t i = 0; s->groups && i < s->n; i++)
         free(s->groups[i].of);
     free(s->groups);
-}
-
-/* --- Text ------------------------------------------------------------------------------------- */
-
-static double percent(ns_t part, ns_t all)
-{
-    return all > 0 ? 100.0 * (double)part / (double)all : 0;
-}
-
-/* " (12.3 %)"; nothing for a negligible part. */
-static void put_share(struct buf *b, ns_t part, ns_t all)
-{
-    double p = percent(part, all);
-
-    if (p >= 0.1)
-        buf_printf(b, " (%.*f %%)", p < 99.95 ? 1 : 0, p);
-}
-
-static void put_cause(struct buf *b, const struct group *g)
-{
-    buf_puts(b, cause_table[g->cause].name);
-    if (g->place)
-        buf_printf(b, " %s", place_str((enum place)g->place));
-}
-
-/* One sentence: how many failures, how much lost time, and its main causes. */
-static void put_verdict(const struct summary *s, const struct explain_opts *o, struct buf *b)
-{
-    const struct group *worst = &s->groups[0], *failed = &s->groups[0];
-    bool part = o->since || o->until;
-    struct buf text = {0};
-
-    for (uint32_t i = 1; i < s->n; i++) {
-        if (s->groups[i].bill > worst->bill)
-            worst = &s->groups[i];
-        if (cause_table[s->groups[i].cause].weight > cause_table[failed->cause].weight)
-            failed = &s->groups[i];
-    }
-    if (cause_table[failed->cause].weight >= WEIGHT_FAILED) {
-        put_cause(&text, failed);
-        if (failed->conns)
-            buf_printf(&text, " on %s", count_str(failed->conns, "connection"));
-        buf_puts(&text, s->lost ? "; " : ".");
-    }
-    if (s->lost) {
-        buf_rounded(&text, s->lost);
-        if (!part) {
-            buf_puts(&text, " of ");
-            buf_rounded(&text, s->time);
-            put_share(&text, s->lost, s->time);
-        }
-        buf_puts(&text, " were lost");
-        if (!part && s->conns > 1)
-            buf_printf(&text, " on %u of %u connections", s->hit, s->conns);
-        if (worst->bill) {
-            buf_printf(&text, ", %.0f %% of that to ", percent(worst->bill < s->lost ? worst->bill : s->lost, s->lost));
-            put_cause(&text, worst);
-        }
-        buf_char(&text, '.');
-    }
-    if (text.len)
-        buf_paragraph(b, buf_str(&text), 0, explain_columns(o));
-    buf_free(&text);
-}
-
-static void put_end(struct buf *b, const struct incident *i)
-{
-    if (!i->conn || i->flow == FLOW_NONE) {
-        buf_puts(b, "-");
-        return;
-    }
-    buf_printf(b, "%u: ", i->conn);
-    conn_addr_put(b, &i->src);
-    buf_puts(b, " > ");
-    conn_addr_put(b, &i->dst);
-}
-
-static void put_table(const struct summary *s, const struct explainer *x, const struct explain_opts *o, struct buf *b)
-{
-    buf_printf(b, "\n%10s %8s %7s  %-36s %s\n", "lost", "share", "count", "cause", "worst connection");
-    for (uint32_t i = 0; i < s->n && i < TABLE_ROWS; i++) {
-        const struct group *g = &s->groups[i];
-        struct buf cell = {0};
-        buf_rounded(&cell, g->bill);
-        buf_printf(b, "%10s %6.1f %% %7llu  ", g->bill ? buf_str(&cell) : "-",
-                   percent(g->bill, o->since || o->until ? s->lost : s->time), (unsigned long long)(g->n + g->more));
-        cell.len = 0;
-        put_cause(&cell, g);
-        buf_printf(b, "%-36s ", buf_str(&cell));
-        put_end(b, &x->incidents[g->of[0]]);
-        buf_char(b, '\n');
-        buf_free(&cell);
-    }
-    if (s->n > TABLE_ROWS)
-        buf_printf(b, "%28s%s\n", "", count_str(s->n - TABLE_ROWS, "more kind"));
-}
-
-/* The most expensive incidents. */
-static void put_worst(const struct summary *s, const struct explainer *x, const struct explain_opts *o, struct buf *b)
-{
-    const struct incident *told[WORST_TOLD] = {0};
-    unsigned n = 0;
-
-    for (uint32_t g = 0; g < s->n; g++)
-        for (uint32_t i = 0; i < s->groups[g].n && i < WORST_TOLD; i++) {
-            const struct incident *at = &x->incidents[s->groups[g].of[i]];
-            for (unsigned k = 0; k < WORST_TOLD; k++)
-                if (!told[k] || at->worst_bill > told[k]->worst_bill) {
-                    const struct incident *moved = told[k];
-                    told[k] = at;
-                    at = moved;
-                    if (!at)
-                        break;
-                }
-        }
-    while (n < WORST_TOLD && told[n] && told[n]->worst_bill >= WORST_LEAST)
-        n++;
-    if (!n || !o->put_time)
-        return;
-    buf_printf(b, "Worst moment%s:\n", n == 1 ? "" : "s");
-    for (unsigned k = 0; k < n; k++) {
-        buf_puts(b, "  ");
-        o->put_time(o->user, b, told[k]->worst);
-        buf_puts(b, "  ");
-        buf_rounded(b, told[k]->worst_bill);
-        buf_printf(b, ", %s", cause_table[told[k]->cause].name);
-        if (told[k]->n_frames)
-            buf_printf(b, ", frame %u", told[k]->frames[0]);
-        buf_char(b, '\n');
-    }
-}
-
-void summary_put(const struct summary *s, const struct explainer *x, const struct explain_opts *o, struct buf *b)
-{
-    if (!s->n)
-        return;
-    put_verdict(s, o, b);
-    put_table(s, x, o, b);
-    put_worst(s, x, o, b);
-    buf_char(b, '\n');
-}
-
-/* "10.0.0.1 > 10.0.0.2", "all to 10.0.0.2", "all from 10.0.0.1". */
-static void put_shared(struct buf *b, const struct group *g, const struct incident *one)
-{
-    if (g->one_src && g->one_dst) {
-        buf_puts(b, ", ");
-        conn_addr_put(b, &one->src);
-        buf_puts(b, " > ");
-        conn_addr_put(b, &one->dst);
-    } else if (g->one_dst || g->one_src) {
-        buf_puts(b, g->one_dst ? ", all to " : ", all from ");
-        conn_addr_put(b, g->one_dst ? &one->dst : &one->src);
-    }
-}
-
-void group_put(const struct group *g, const struct explainer *x, const struct explain_opts *o, struct buf *b)
-{
-    const struct incident *one = &x->incidents[g->of[0]];
-
-    put_cause(b, g);
-    buf_printf(b, ": %llu times", (unsigned long long)(g->n + g->more));
-    if (g->conns)
-        buf_printf(b, " on %s", count_str(g->conns, "connection"));
-    if (one->conn && one->flow != FLOW_NONE)
-        put_shared(b, g, one);
-    if (g->bill) {
-        buf_puts(b, ", ");
-        buf_rounded(b, g->bill);
-        buf_puts(b, " lost (");
-        buf_rounded(b, g->least);
-        buf_puts(b, " to ");
-        buf_rounded(b, g->most);
-        buf_puts(b, " each)");
-    }
-    buf_char(b, '\n');
-    if (o->put_time) {
-        buf_puts(b, "  from ");
-        o->put_time(o->user, b, g->first);
-        buf_puts(b, " to ");
-        o->put_time(o->user, b, g->last);
-        buf_char(b, '\n');
-    }
-}
-
-void bill_put(struct buf *b, ns_t all, const ns_t states[TIME_STATES])
-{
-    const char *sep = ": ";
-
-    buf_rounded(b, all);
-    for (unsigned i = 0; i < TIME_STATES; i++)
-        if (states[i] > 0) {
-            buf_puts(b, sep);
-            buf_rounded(b, states[i]);
-            buf_printf(b, " %s", time_state_words((enum time_state)i));
-            sep = ", ";
-        }
 }

@@ -1,0 +1,325 @@
+/* layer 3 (explain): the ten lines above the statements, and the heading of a statement about several incidents. */
+#include "src/explain/explain_impl.h"
+
+#define TABLE_ROWS  6
+#define WORST_TOLD  3
+#define WORST_LEAST (10 * NS_PER_US) /* shorter incidents are not listed as worst */
+/* Columns of the table. */
+#define LOST_WIDTH  10
+#define SHARE_WIDTH 9
+#define COUNT_WIDTH 8
+#define CAUSE_WIDTH 36 /* of a cause and its place, where there is room */
+#define WORST_HEAD  "worst connection"
+
+static double percent(ns_t part, ns_t all)
+{
+    return all > 0 ? 100.0 * (double)part / (double)all : 0;
+}
+
+/* " (12.3 %)"; nothing for a negligible part. */
+static void put_share(struct buf *b, ns_t part, ns_t all)
+{
+    double p = percent(part, all);
+
+    if (p >= 0.1)
+        buf_printf(b, " (%.*f %%)", p < 99.95 ? 1 : 0, p);
+}
+
+static void put_cause(struct buf *b, const struct group *g)
+{
+    buf_puts(b, cause_table[g->cause].name);
+    if (g->place)
+        buf_printf(b, " %s", place_str((enum place)g->place));
+}
+
+static bool is_address(const struct conn_addr *a)
+{
+    static const struct conn_addr none;
+
+    return !conn_addr_eq(a, &none);
+}
+
+/* " on 3 connections"; or the host, if a failure is about several at once. */
+static void put_where(struct buf *b, const struct group *g, const struct explainer *x)
+{
+    const struct incident *one = &x->incidents[g->of[0]];
+
+    if (g->conns) {
+        buf_printf(b, " on %s", count_str(g->conns, "connection"));
+    } else if (is_address(&one->dst)) {
+        buf_puts(b, " of ");
+        conn_addr_put(b, &one->dst);
+    }
+}
+
+/* One sentence: how many failures, how much lost time, and its main causes. */
+static void put_verdict(const struct summary *s, const struct explainer *x, const struct explain_opts *o, struct buf *b)
+{
+    const struct group *worst = &s->groups[0], *failed = &s->groups[0];
+    bool part = o->since || o->until;
+    struct buf text = {0};
+
+    for (uint32_t i = 1; i < s->n; i++) {
+        if (s->groups[i].bill > worst->bill)
+            worst = &s->groups[i];
+        if (cause_table[s->groups[i].cause].weight > cause_table[failed->cause].weight)
+            failed = &s->groups[i];
+    }
+    if (cause_table[failed->cause].weight >= WEIGHT_FAILED) {
+        put_cause(&text, failed);
+        put_where(&text, failed, x);
+        buf_puts(&text, s->lost ? "; " : ".");
+    }
+    if (s->lost) {
+        buf_rounded(&text, s->lost);
+        if (!part) {
+            buf_puts(&text, " of ");
+            buf_rounded(&text, s->time);
+            put_share(&text, s->lost, s->time);
+        }
+        buf_puts(&text, " were lost");
+        if (!part && s->conns > 1)
+            buf_printf(&text, " on %u of %u connections", s->hit, s->conns);
+        if (worst->bill) {
+            buf_printf(&text, ", %.0f %% of that to ", percent(worst->bill < s->lost ? worst->bill : s->lost, s->lost));
+            put_cause(&text, worst);
+        }
+        buf_char(&text, '.');
+    }
+    if (text.len)
+        buf_paragraph(b, buf_str(&text), 0, explain_columns(o));
+    buf_free(&text);
+}
+
+/* "1: 10.0.0.1 > 10.0.0.2"; the addresses alone if it is not about one connection. */
+static void put_end(struct buf *b, const struct incident *i)
+{
+    if (!is_address(&i->dst)) {
+        buf_char(b, '-');
+        return;
+    }
+    if (i->conn)
+        buf_printf(b, "%u: ", i->conn);
+    conn_addr_put(b, is_address(&i->src) ? &i->src : &i->dst);
+    if (!is_address(&i->src))
+        return;
+    buf_puts(b, " > ");
+    conn_addr_put(b, &i->dst);
+}
+
+/* --- The table -------------------------------------------------------------------------------- */
+
+/* Columns of the table: those that fit the terminal. */
+struct layout {
+    unsigned cause; /* width */
+    bool share, count, worst;
+};
+
+static unsigned cell_width(void (*put)(struct buf *b, const struct group *g, const struct explainer *x),
+                           const struct summary *s, const struct explainer *x, const char *head)
+{
+    unsigned width = (unsigned)strlen(head);
+    struct buf cell = {0};
+
+    for (uint32_t i = 0; i < s->n && i < TABLE_ROWS; i++) {
+        cell.len = 0;
+        put(&cell, &s->groups[i], x);
+        width = cell.len > width ? (unsigned)cell.len : width;
+    }
+    buf_free(&cell);
+    return width;
+}
+
+static void put_cause_cell(struct buf *b, const struct group *g, const struct explainer *x)
+{
+    (void)x;
+    put_cause(b, g);
+}
+
+static void put_worst_cell(struct buf *b, const struct group *g, const struct explainer *x)
+{
+    put_end(b, &x->incidents[g->of[0]]);
+}
+
+static unsigned table_width(const struct layout *l, unsigned worst)
+{
+    return LOST_WIDTH + (l->share ? SHARE_WIDTH : 0) + (l->count ? COUNT_WIDTH : 0) + 2 + l->cause +
+           (l->worst ? 1 + worst : 0);
+}
+
+/* A narrow terminal first narrows the causes, then drops the worst connections, the counts and the shares. */
+static struct layout layout_of(const struct summary *s, const struct explainer *x, unsigned columns)
+{
+    unsigned worst = cell_width(put_worst_cell, s, x, WORST_HEAD), cause = cell_width(put_cause_cell, s, x, "cause");
+    struct layout l = {.cause = CAUSE_WIDTH, .share = true, .count = true, .worst = true};
+
+    if (table_width(&l, worst) > columns)
+        l.cause = cause;
+    l.worst = table_width(&l, worst) <= columns;
+    l.count = table_width(&l, worst) <= columns;
+    l.share = table_width(&l, worst) <= columns;
+    return l;
+}
+
+/* The cause, with its place in a line of its own if both do not fit one line. */
+static void put_cause_wrapped(struct buf *b, const struct group *g, const struct layout *l, unsigned columns)
+{
+    struct buf cell = {0};
+
+    put_cause(&cell, g);
+    if (l->worst)
+        buf_printf(b, "%-*s ", (int)l->cause, buf_str(&cell));
+    else if (g->place && table_width(l, 0) - l->cause + cell.len > columns)
+        buf_printf(b, "%s\n%*s%s", cause_table[g->cause].name, LOST_WIDTH + 2, "", place_str((enum place)g->place));
+    else
+        buf_puts(b, buf_str(&cell));
+    buf_free(&cell);
+}
+
+static void put_row(const struct group *g, const struct explainer *x, const struct layout *l, ns_t all,
+                    unsigned columns, struct buf *b)
+{
+    struct buf cell = {0};
+
+    buf_rounded(&cell, g->bill);
+    buf_printf(b, "%*s", LOST_WIDTH, g->bill ? buf_str(&cell) : "-");
+    if (l->share)
+        buf_printf(b, " %*.1f %%", SHARE_WIDTH - 3, percent(g->bill, all));
+    if (l->count)
+        buf_printf(b, " %*llu", COUNT_WIDTH - 1, (unsigned long long)g->count);
+    buf_puts(b, "  ");
+    put_cause_wrapped(b, g, l, columns);
+    if (l->worst)
+        put_worst_cell(b, g, x);
+    buf_char(b, '\n');
+    buf_free(&cell);
+}
+
+static void put_table(const struct summary *s, const struct explainer *x, const struct explain_opts *o, struct buf *b)
+{
+    unsigned columns = explain_columns(o);
+    struct layout l = layout_of(s, x, columns);
+    ns_t all = o->since || o->until ? s->lost : s->time;
+
+    buf_printf(b, "\n%*s", LOST_WIDTH, "lost");
+    if (l.share)
+        buf_printf(b, " %*s", SHARE_WIDTH - 1, "share");
+    if (l.count)
+        buf_printf(b, " %*s", COUNT_WIDTH - 1, "count");
+    buf_printf(b, l.worst ? "  %-*s %s\n" : "  cause\n", (int)l.cause, "cause", WORST_HEAD);
+    for (uint32_t i = 0; i < s->n && i < TABLE_ROWS; i++)
+        put_row(&s->groups[i], x, &l, all, columns, b);
+    if (s->n > TABLE_ROWS)
+        buf_printf(b, "%*s%s\n", (int)(table_width(&l, 0) - l.cause - l.worst), "",
+                   count_str(s->n - TABLE_ROWS, "more kind"));
+}
+
+/* The most expensive incidents. */
+static void put_worst(const struct summary *s, const struct explainer *x, const struct explain_opts *o, struct buf *b)
+{
+    const struct incident *told[WORST_TOLD] = {0};
+    unsigned n = 0;
+
+    for (uint32_t g = 0; g < s->n; g++)
+        for (uint32_t i = 0; i < s->groups[g].n && i < WORST_TOLD; i++) {
+            const struct incident *at = &x->incidents[s->groups[g].of[i]];
+            for (unsigned k = 0; k < WORST_TOLD; k++)
+                if (!told[k] || at->worst_bill > told[k]->worst_bill) {
+                    const struct incident *moved = told[k];
+                    told[k] = at;
+                    at = moved;
+                    if (!at)
+                        break;
+                }
+        }
+    while (n < WORST_TOLD && told[n] && told[n]->worst_bill >= WORST_LEAST)
+        n++;
+    if (!n || !o->put_time)
+        return;
+    buf_printf(b, "Worst moment%s:\n", n == 1 ? "" : "s");
+    for (unsigned k = 0; k < n; k++) {
+        struct buf line = {0};
+        o->put_time(o->user, &line, told[k]->worst);
+        buf_puts(&line, "  ");
+        buf_rounded(&line, told[k]->worst_bill);
+        buf_printf(&line, ", %s", cause_table[told[k]->cause].name);
+        if (told[k]->n_frames)
+            buf_printf(&line, ", frame %u", told[k]->frames[0]);
+        buf_paragraph(b, buf_str(&line), 2, explain_columns(o));
+        buf_free(&line);
+    }
+}
+
+void summary_put(const struct summary *s, const struct explainer *x, const struct explain_opts *o, struct buf *b)
+{
+    if (!s->n)
+        return;
+    put_verdict(s, x, o, b);
+    put_table(s, x, o, b);
+    put_worst(s, x, o, b);
+    buf_char(b, '\n');
+}
+
+/* ", 10.0.0.1 > 10.0.0.2", ", all from 10.0.0.1 to 3 hosts", ", all to 10.0.0.2 from 12 hosts", ", from 12 hosts to 3".
+ */
+static void put_spread(struct buf *b, const struct group *g, const struct incident *one)
+{
+    if (!g->srcs || !g->dsts)
+        return;
+    buf_puts(b, g->srcs > 1 && g->dsts > 1 ? ", " : g->dsts > 1 ? ", all from " : g->srcs > 1 ? ", all to " : ", ");
+    if (g->srcs > 1 && g->dsts > 1) {
+        buf_printf(b, "from %u hosts to %u", g->srcs, g->dsts);
+        return;
+    }
+    conn_addr_put(b, g->srcs > 1 ? &one->dst : &one->src);
+    if (g->srcs == 1 && g->dsts == 1) {
+        buf_puts(b, " > ");
+        conn_addr_put(b, &one->dst);
+    } else {
+        buf_printf(b, g->srcs > 1 ? " from %u hosts" : " to %u hosts", g->srcs > 1 ? g->srcs : g->dsts);
+    }
+}
+
+void group_put(const struct group *g, const struct explainer *x, const struct explain_opts *o, struct buf *b)
+{
+    struct buf line = {0};
+
+    put_cause(&line, g);
+    buf_printf(&line, ": %s", count_str(g->count, "time"));
+    if (g->conns)
+        buf_printf(&line, " on %s", count_str(g->conns, "connection"));
+    put_spread(&line, g, &x->incidents[g->of[0]]);
+    if (g->bill) {
+        buf_puts(&line, ", ");
+        buf_rounded(&line, g->bill);
+        buf_puts(&line, " lost (");
+        buf_rounded(&line, g->least);
+        buf_puts(&line, " to ");
+        buf_rounded(&line, g->most);
+        buf_puts(&line, " each)");
+    }
+    buf_paragraph(b, buf_str(&line), 0, explain_columns(o));
+    if (o->put_time) {
+        line.len = 0;
+        buf_puts(&line, "from ");
+        o->put_time(o->user, &line, g->first);
+        buf_puts(&line, " to ");
+        o->put_time(o->user, &line, g->last);
+        buf_paragraph(b, buf_str(&line), 2, explain_columns(o));
+    }
+    buf_free(&line);
+}
+
+void bill_put(struct buf *b, ns_t all, const ns_t states[TIME_STATES])
+{
+    const char *sep = ": ";
+
+    buf_rounded(b, all);
+    for (unsigned i = 0; i < TIME_STATES; i++)
+        if (states[i] > 0) {
+            buf_puts(b, sep);
+            buf_rounded(b, states[i]);
+            buf_printf(b, " %s", time_state_words((enum time_state)i));
+            sep = ", ";
+        }
+}
