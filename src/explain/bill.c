@@ -383,6 +383,8 @@ static void charge(struct explainer *x, uint32_t number, const struct episode *e
     struct incident *s = &x->incidents[number];
 
     s->bill += e->bill;
+    if (s->conn != e->conn)
+        s->conn = 0; /* pause frames stop several connections */
     for (unsigned i = 0; i < TIME_STATES; i++)
         s->states[i] += e->states[i];
     if (!s->episodes++ || e->start < s->from)

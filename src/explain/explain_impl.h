@@ -212,6 +212,9 @@ void incident_add(struct incident *s, const struct fact *f);
 void incident_frame(struct incident *s, enum frame_role role, uint32_t frame);
 /* Likewise, a frame of another tap. */
 void incident_frame_at(struct incident *s, enum frame_role role, uint32_t tap, uint32_t frame);
+/* How bad a failure it is: the weight of its cause; 0: the connection did not fail. A message of connection management
+ * that was answered when it came again is no failure, nor is a DREQ without an answer. */
+int incident_failure(const struct incident *s);
 /* True if the incident names this frame of that tap. */
 bool incident_has(const struct incident *s, uint32_t tap, uint32_t frame);
 /* Remove a frame. */
@@ -365,6 +368,7 @@ static inline unsigned explain_columns(const struct explain_opts *o)
 /* Incidents of one cause and place. */
 struct group {
     uint8_t cause, place;
+    int failure;         /* incident_failure() of the worst one */
     uint32_t n;          /* incidents */
     uint64_t count;      /* how often it happened: an incident may gather several occurrences */
     uint32_t *of;        /* indices of the incidents, worst first */

@@ -68,8 +68,8 @@ static int by_weight(const void *a, const void *b)
     const struct incident *s = a, *t = b;
     int v = cause_table[s->cause].weight, w = cause_table[t->cause].weight;
 
-    if (v != w && (v >= WEIGHT_FAILED || w >= WEIGHT_FAILED))
-        return w - v;
+    if (incident_failure(s) != incident_failure(t))
+        return incident_failure(t) - incident_failure(s);
     if (s->bill != t->bill)
         return s->bill < t->bill ? 1 : -1;
     if (v != w)

@@ -63,7 +63,7 @@ static bool is_same_silence(const struct incident *a, const struct incident *b)
 
 static bool has_failed(const struct incident *st)
 {
-    return cause_table[st->cause].weight >= WEIGHT_FAILED;
+    return incident_failure(st) > 0;
 }
 
 static bool same_host(const struct incident *a, const struct incident *b)

@@ -85,6 +85,17 @@ void incident_add(struct incident *s, const struct fact *f)
         s->facts[s->n_facts++] = *f;
 }
 
+int incident_failure(const struct incident *s)
+{
+    int weight = cause_table[s->cause].weight;
+    bool failed = s->cause != CAUSE_CM_TIMEOUT;
+
+    for (unsigned i = 0; i < s->n_facts && s->facts[0].attr != CM_DREQ; i++)
+        failed |= s->facts[i].sentence == SENTENCE_CM_GAVE_UP || s->facts[i].sentence == SENTENCE_CM_NO_ANSWER ||
+                  s->facts[i].sentence == SENTENCE_CM_REJ_TIMEOUT;
+    return failed && weight >= WEIGHT_FAILED ? weight : 0;
+}
+
 bool incident_has(const struct incident *s, uint32_t tap, uint32_t frame)
 {
     for (unsigned i = 0; i < s->n_frames; i++)

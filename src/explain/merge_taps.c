@@ -32,17 +32,12 @@ static const uint8_t kinds[CAUSE_COUNT] = {
     [CAUSE_CANNOT_TELL] = REPEATS | VAGUE,
 };
 
-static bool is_failure(const struct incident *s)
-{
-    return cause_table[s->cause].weight >= WEIGHT_FAILED;
-}
-
 static bool causes_agree(const struct incident *a, const struct incident *b)
 {
     unsigned ka = kinds[a->cause], kb = kinds[b->cause];
 
-    return a->cause == b->cause || (ka & kb & REPEATS) || (is_failure(a) && kb & VAGUE) ||
-           (is_failure(b) && ka & VAGUE);
+    return a->cause == b->cause || (ka & kb & REPEATS) || (incident_failure(a) && kb & VAGUE) ||
+           (incident_failure(b) && ka & VAGUE);
 }
 
 /* The flow of the requests; an incident about a response has the flow of the other direction. */
@@ -121,7 +116,7 @@ static unsigned precision(const struct incident *s)
     bool proved = s->proved || s->cause == CAUSE_EARLY_TIMEOUT || s->cause == CAUSE_BAD_ICRC,
          vague = kinds[s->cause] & VAGUE;
 
-    return 16u * is_failure(s) + 8u * proved + 4u * !vague + 2u * (s->place != PLACE_UNKNOWN) +
+    return 16u * !!incident_failure(s) + 8u * proved + 4u * !vague + 2u * (s->place != PLACE_UNKNOWN) +
            (s->place == PLACE_AFTER);
 }
 

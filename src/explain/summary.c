@@ -45,6 +45,7 @@ static void group_add(struct group *g, const struct explainer *x, uint32_t numbe
 
     g->of[g->n++] = number;
     g->count += occurrences(i);
+    g->failure = incident_failure(i) > g->failure ? incident_failure(i) : g->failure;
     g->bill += i->bill;
     g->least = i->bill < g->least ? i->bill : g->least;
     g->most = i->bill > g->most ? i->bill : g->most;
@@ -76,8 +77,8 @@ static int by_cost(const void *a, const void *b)
     const struct group *g = a, *h = b;
     int v = cause_table[g->cause].weight, w = cause_table[h->cause].weight;
 
-    if (v != w && (v >= WEIGHT_FAILED || w >= WEIGHT_FAILED))
-        return w - v;
+    if (g->failure != h->failure)
+        return h->failure - g->failure;
     if (g->bill != h->bill)
         return g->bill < h->bill ? 1 : -1;
     return v != w ? w - v : g->of[0] < h->of[0] ? -1 : g->of[0] > h->of[0];

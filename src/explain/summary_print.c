@@ -47,7 +47,7 @@ static void put_where(struct buf *b, const struct group *g, const struct explain
     if (g->conns) {
         buf_printf(b, " on %s", count_str(g->conns, "connection"));
     } else if (is_address(&one->dst)) {
-        buf_puts(b, " of ");
+        buf_puts(b, ": ");
         conn_addr_put(b, &one->dst);
     }
 }
@@ -62,10 +62,10 @@ static void put_verdict(const struct summary *s, const struct explainer *x, cons
     for (uint32_t i = 1; i < s->n; i++) {
         if (s->groups[i].bill > worst->bill)
             worst = &s->groups[i];
-        if (cause_table[s->groups[i].cause].weight > cause_table[failed->cause].weight)
+        if (s->groups[i].failure > failed->failure)
             failed = &s->groups[i];
     }
-    if (cause_table[failed->cause].weight >= WEIGHT_FAILED) {
+    if (failed->failure) {
         put_cause(&text, failed);
         put_where(&text, failed, x);
         buf_puts(&text, s->lost ? "; " : ".");
