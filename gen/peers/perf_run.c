@@ -6,7 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define WR_RECV (UINT64_C(1) << 63) /* wr_id of receives, with the queue pair and the slot */
+#define WR_RECV (UINT64_C(1) << 63) /* wr_id of receives */
+#define WR_QP   48                  /* and from this bit on the queue pair; below, the message or the slot */
 #define RECVS   16                  /* receives posted for responses of the peer */
 
 enum stage { STAGE_IDLE, STAGE_LEARN, STAGE_RUN, STAGE_CHECK, STAGE_DONE };
@@ -79,7 +80,7 @@ static void lay_out_receives(struct load *l, unsigned i, uint32_t n)
                                  .bytes = l->slot + UD_GRH_BYTES,
                                  .grh = l->config.type == QPT_UD ? UD_GRH_BYTES : 0,
                                  .slots = n,
-                                 .id = WR_RECV | (uint64_t)i << 32};
+                                 .id = WR_RECV | (uint64_t)i << WR_QP};
     q->recvs.iova = (uintptr_t)q->recvs.mem;
 }
 
@@ -109,7 +110,8 @@ static int make_memory(struct load *l)
         q->qp = q->ah = -1;
         q->mem = l->mem + i * of_qp;
         lay_out_receives(l, i, recvs);
-        if (!make_meter(&q->m, l->config.depth))
+        q->s.message = calloc(l->config.depth, sizeof *q->s.message);
+        if (!q->s.message || !make_meter(&q->m, l->config.depth))
             return -ENOMEM;
         for (uint32_t s = 0; s < l->slots && !is_atomic(l); s++)
             load_pattern(q->mem + s * l->slot, c->size, (uint64_t)i << 32 | s);
@@ -182,6 +184,7 @@ void load_free(struct load *l)
             verbs_qp_destroy(l->verbs, l->qp[i].qp);
         if (l->qp[i].ah >= 0)
             verbs_ah_destroy(l->verbs, l->qp[i].ah);
+        free(l->qp[i].s.message);
         free(l->qp[i].m.when);
     }
     if (l->verbs)
@@ -244,38 +247,37 @@ struct send_wr load_wr(enum wr_opcode op, const struct sge *sge, const struct pe
                             .ah = (uint32_t)ah};
 }
 
-static bool post(struct load *l, unsigned i, enum wr_opcode op, bool signaled, uint64_t covers, void *mem, ns_t now)
+/* `op` was posted, with result `err`. False: it was not. */
+static bool posted_send(struct load *l, enum wr_opcode op, int err)
 {
-    struct load_qp *q = &l->qp[i];
-    struct sge sge = {(uintptr_t)mem, is_atomic(l) ? 8 : l->config.size, l->key};
-    struct send_wr wr = load_wr(op, &sge, &q->peer, q->ah);
-    int r;
-
-    wr.wr_id = (uint64_t)i << 32 | covers;
-    wr.flags = signaled ? SEND_SIGNALED : 0;
-    if (op == WR_ATOMIC_FETCH_AND_ADD)
-        wr.compare_add = l->stage == STAGE_RUN;
-    else if (op == WR_ATOMIC_CMP_AND_SWP && l->stage == STAGE_RUN)
-        wr.compare_add = q->expect + q->m.posted, wr.swap = q->expect + q->m.posted + 1;
-    r = verbs_post_send(l->verbs, q->qp, &wr, now);
-    if (r < 0)
-        load_fail(l, "%s could not be posted: %s", wr_opcode_str(op), strerror(-r));
-    return r == 0;
+    if (err < 0)
+        load_fail(l, "%s could not be posted: %s", wr_opcode_str(op), strerror(-err));
+    return err == 0;
 }
 
-/* Number of messages that a queue pair may post now. */
+/* Post a READ, or an atomic that changes nothing, before or after the messages. */
+static void post_extra(struct load *l, struct load_qp *q, enum wr_opcode op, void *mem, ns_t now)
+{
+    struct sge sge = {(uintptr_t)mem, l->config.size, l->key};
+    struct send_wr wr = load_wr(op, &sge, &q->peer, q->ah);
+
+    wr.wr_id = q->s.id;
+    wr.flags = SEND_SIGNALED;
+    posted_send(l, op, verbs_post_send(l->verbs, q->qp, &wr, now));
+}
+
+/* Number of messages that a queue pair may post now: a batch, or the rest. */
 static uint64_t may_post(const struct load *l, const struct load_qp *q, ns_t now)
 {
-    const struct load_config *c = &l->config;
-    uint64_t left = c->iters ? c->iters - q->m.posted : UINT64_MAX;
+    uint64_t n = sender_room(&q->s);
 
     if (now >= l->until)
         return 0;
-    if (is_pong(l) && q->answers + (c->op == TRAFFIC_SEND) <= q->m.posted)
+    if (is_pong(l) && q->answers + (l->config.op == TRAFFIC_SEND) <= q->s.posted)
         return 0; /* WRITE: the peer sends first; SEND: this side does */
-    if (left > c->batch)
-        left = c->batch;
-    return c->depth - (q->m.posted - q->m.completed) >= left ? left : 0;
+    if (n < l->config.batch)
+        return q->s.posted + n == q->s.iters ? n : 0;
+    return l->config.batch;
 }
 
 static void meter_posted(struct load_meter *m, ns_t now)
@@ -301,10 +303,12 @@ static uint8_t *prepare(const struct load *l, const struct load_qp *q, uint64_t 
 
 static void post_batch(struct load *l, unsigned i, uint64_t n, ns_t now)
 {
+    struct sender_message m = {.len = l->config.size, .op = l->config.op};
     struct load_qp *q = &l->qp[i];
 
-    for (uint64_t k = 1; k <= n; k++) {
-        if (!post(l, i, traffic_opcode(l->config.op, false), k == n, n, prepare(l, q, q->m.posted), now))
+    for (uint64_t k = 0; k < n; k++) {
+        uint8_t *mem = prepare(l, q, q->s.posted);
+        if (!posted_send(l, traffic_opcode(m.op, false), sender_post(&q->s, &m, (uintptr_t)mem, q->peer.vaddr, now)))
             return;
         meter_posted(&q->m, now);
         meter_posted(&l->all, now);
@@ -360,30 +364,25 @@ static void meter_completed(struct load_meter *m, ns_t now)
     }
 }
 
-/* Verify the data that message number `n` returned. */
-static void compare(struct load *l, struct load_qp *q, uint64_t n)
+/* Verify the data that the last message completed returned. */
+static void compare(const struct load *l, struct load_qp *q, const struct sender_message *m)
 {
-    const uint8_t *mem = slot_mem(l, q, n);
-    uint64_t got;
+    const uint8_t *mem = slot_mem(l, q, q->s.completed - 1);
 
     if (!l->config.validate)
         return;
-    q->compared += is_atomic(l) || l->config.op == TRAFFIC_READ;
-    if (is_atomic(l)) {
-        memcpy(&got, mem, sizeof got);
-        q->mismatches += got != q->expect + n;
-    } else if (l->config.op == TRAFFIC_READ) {
-        q->mismatches += memcmp(mem, l->config.known ? l->sample : answer_mem(q), l->config.size) != 0;
-    }
+    q->compared += is_atomic(l) || m->op == TRAFFIC_READ;
+    if (is_atomic(l))
+        q->mismatches += memcmp(mem, &m->expect, sizeof m->expect) != 0;
+    else if (m->op == TRAFFIC_READ)
+        q->mismatches += memcmp(mem, l->config.known ? l->sample : answer_mem(q), m->len) != 0;
 }
 
-static void message_done(struct load *l, struct load_qp *q, ns_t now)
+static void message_done(struct load *l, struct load_qp *q, const struct sender_message *m, ns_t now)
 {
-    uint64_t n = q->m.completed;
-
-    compare(l, q, n);
+    compare(l, q, m);
     if (!is_pong(l))
-        keep_sample(l, q, now - q->m.when[n % q->m.ring]);
+        keep_sample(l, q, now - m->posted);
     meter_completed(&q->m, now);
     meter_completed(&l->all, now);
 }
@@ -393,7 +392,7 @@ static void learned(struct load *l, struct load_qp *q)
 {
     q->learned = true;
     if (is_atomic(l))
-        memcpy(&q->expect, q->mem, sizeof q->expect);
+        memcpy(&q->s.next[l->config.op == TRAFFIC_CAS], q->mem, sizeof q->s.next[0]);
     else if (!l->config.known)
         memcpy(answer_mem(q), q->mem, l->config.size);
 }
@@ -402,8 +401,8 @@ static void answer(struct load *l, unsigned i, ns_t now)
 {
     struct load_qp *q = &l->qp[i];
 
-    if (q->m.posted)
-        keep_sample(l, q, (now - q->m.when[(q->m.posted - 1) % q->m.ring]) / 2);
+    if (q->s.posted)
+        keep_sample(l, q, (now - q->s.message[(q->s.posted - 1) % q->s.depth].posted) / 2);
     q->answers++;
 }
 
@@ -412,16 +411,15 @@ static void compare_answer(const struct load *l, struct load_qp *q, const uint8_
 {
     bool good = len == l->config.size;
 
-    if (good && l->config.known && q->m.posted) {
+    if (good && l->config.known && q->s.posted) {
         q->compared++;
-        good = memcmp(data, slot_mem(l, q, q->m.posted - 1), len) == 0;
+        good = memcmp(data, slot_mem(l, q, q->s.posted - 1), len) == 0;
     }
     q->mismatches += !good;
 }
 
-static void take_answer(struct load *l, const struct wc *wc, ns_t now)
+static void take_answer(struct load *l, unsigned i, const struct wc *wc, ns_t now)
 {
-    unsigned i = (unsigned)(wc->wr_id >> 32 & 0x7fffffff);
     uint32_t n = wc->wr_id & 0xffffffff, len;
     struct load_qp *q = &l->qp[i];
     const uint8_t *data = receives_data(&q->recvs, n, wc, &len);
@@ -438,26 +436,24 @@ static void take_answer(struct load *l, const struct wc *wc, ns_t now)
 
 static void take(struct load *l, const struct wc *wc, ns_t now)
 {
-    unsigned i = (unsigned)(wc->wr_id >> 32);
-    struct load_qp *q;
+    unsigned i = (unsigned)((wc->wr_id & ~WR_RECV) >> WR_QP);
+    struct load_qp *q = &l->qp[i];
+    const struct sender_message *m;
 
     if (wc->wr_id & WR_RECV) {
-        take_answer(l, wc, now);
-        return;
-    }
-    q = &l->qp[i];
-    if (wc->status != WC_SUCCESS) {
+        take_answer(l, i, wc, now);
+    } else if (wc->status != WC_SUCCESS) {
         load_fail(l, "%s %llu of queue pair 0x%06x completed with %s", traffic_op_str(l->config.op),
-                  (unsigned long long)q->m.completed + 1, q->own.qpn, wc_status_str(wc->status));
+                  (unsigned long long)q->s.completed + 1, q->own.qpn, wc_status_str(wc->status));
     } else if (l->stage == STAGE_LEARN) {
         learned(l, q);
     } else if (l->stage == STAGE_CHECK) {
         q->checked = true;
         q->compared++;
-        q->mismatches += memcmp(answer_mem(q), slot_mem(l, q, q->m.posted - 1), l->config.size) != 0;
+        q->mismatches += memcmp(answer_mem(q), slot_mem(l, q, q->s.posted - 1), l->config.size) != 0;
     } else {
-        for (uint64_t n = wc->wr_id & 0xffffffff; n && q->m.completed < q->m.posted; n--)
-            message_done(l, q, now);
+        while ((m = sender_completed(&q->s, wc)))
+            message_done(l, q, m, now);
     }
 }
 
@@ -469,12 +465,31 @@ static void look_for_writes(struct load *l, ns_t now)
     for (unsigned i = 0; i < l->config.qps; i++) {
         struct load_qp *q = &l->qp[i];
         const volatile uint8_t *last = answer_mem(q) + l->config.size - 1;
-        if (q->answers <= q->m.posted && *last == (uint8_t)(q->answers + 1))
+        if (q->answers <= q->s.posted && *last == (uint8_t)(q->answers + 1))
             answer(l, i, now);
     }
 }
 
 /* --- Stages ----------------------------------------------------------------------------------- */
+
+static void make_sender(struct load *l, unsigned i)
+{
+    const struct load_config *c = &l->config;
+    struct load_qp *q = &l->qp[i];
+
+    q->s = (struct sender){.verbs = l->verbs,
+                           .qp = q->qp,
+                           .ah = q->ah,
+                           .id = (uint64_t)i << WR_QP,
+                           .iters = c->iters ? c->iters : UINT64_MAX,
+                           .depth = c->depth,
+                           .signal_every = c->batch,
+                           .lkey = l->key,
+                           .rkey = q->peer.rkey,
+                           .remote_qpn = q->peer.qpn,
+                           .remote_qkey = PERFTEST_QKEY,
+                           .message = q->s.message};
+}
 
 void load_start(struct load *l, ns_t now)
 {
@@ -484,8 +499,11 @@ void load_start(struct load *l, ns_t now)
     l->stage = learn ? STAGE_LEARN : STAGE_RUN;
     if (l->config.known)
         load_pattern(l->sample, l->config.size, LOAD_SEED);
-    for (unsigned i = 0; learn && i < l->config.qps; i++)
-        post(l, i, traffic_opcode(l->config.op, false), true, 1, l->qp[i].mem, now);
+    for (unsigned i = 0; i < l->config.qps; i++) {
+        make_sender(l, i);
+        if (learn)
+            post_extra(l, &l->qp[i], traffic_opcode(l->config.op, false), l->qp[i].mem, now);
+    }
     l->until = l->config.iters ? NS_NEVER : now + l->config.duration;
 }
 
@@ -497,14 +515,14 @@ void load_stop(struct load *l)
 /* Whether a message of this queue pair, or the response to one, is outstanding. */
 static bool under_way(const struct load *l, const struct load_qp *q)
 {
-    return q->m.completed < q->m.posted || (is_pong(l) && q->answers < q->m.posted);
+    return q->s.completed < q->s.posted || (is_pong(l) && q->answers < q->s.posted);
 }
 
 static bool run_done(const struct load *l, ns_t now)
 {
     for (unsigned i = 0; i < l->config.qps; i++) {
         const struct load_qp *q = &l->qp[i];
-        if (under_way(l, q) || (now < l->until && (!l->config.iters || q->m.posted < l->config.iters)))
+        if (under_way(l, q) || (now < l->until && (!l->config.iters || q->s.posted < l->config.iters)))
             return false;
     }
     return true;
@@ -514,7 +532,7 @@ ns_t load_paced(const struct load *l)
 {
     for (unsigned i = 0; i < l->config.qps; i++)
         if (under_way(l, &l->qp[i]) ||
-            (is_pong(l) && l->config.op == TRAFFIC_WRITE && l->qp[i].answers == l->qp[i].m.posted))
+            (is_pong(l) && l->config.op == TRAFFIC_WRITE && l->qp[i].answers == l->qp[i].s.posted))
             return 0;
     return l->config.rate && l->stage == STAGE_RUN ? l->next : 0;
 }
@@ -527,15 +545,15 @@ static void advance(struct load *l, ns_t now)
     bool all = true;
 
     for (unsigned i = 0; i < l->config.qps; i++)
-        all = all && (l->stage == STAGE_LEARN ? l->qp[i].learned : l->qp[i].checked || !l->qp[i].m.posted);
+        all = all && (l->stage == STAGE_LEARN ? l->qp[i].learned : l->qp[i].checked || !l->qp[i].s.posted);
     if (l->stage == STAGE_LEARN && all) {
         l->stage = STAGE_RUN;
         l->until = l->config.iters ? NS_NEVER : now + l->config.duration;
     } else if (l->stage == STAGE_RUN && run_done(l, now)) {
         l->stage = check ? STAGE_CHECK : STAGE_DONE;
         for (unsigned i = 0; check && i < l->config.qps; i++)
-            if (l->qp[i].m.posted)
-                post(l, i, WR_RDMA_READ, true, 1, answer_mem(&l->qp[i]), now);
+            if (l->qp[i].s.posted)
+                post_extra(l, &l->qp[i], WR_RDMA_READ, answer_mem(&l->qp[i]), now);
     } else if (l->stage == STAGE_CHECK && all) {
         l->stage = STAGE_DONE;
     }

@@ -12,14 +12,15 @@
  * - CAS: every response holds the value that the previous one stored, as each comparison must succeed.
  * - FAA: every response is one more than the previous one.
  *
- * The traffic of a simulation (gen/sim/traffic.h) is another program over the same verbs: it has the memory and the
- * completions of both hosts, so each of its messages has content of its own and both ends are verified. */
+ * The traffic of a simulation (gen/sim/traffic.h) posts and completes its messages by the same struct sender; what it
+ * does with them differs: it has the memory and the completions of both hosts, so each of its messages has content of
+ * its own and both ends are verified. */
 #ifndef RDMATRACE_GEN_PEERS_PERF_RUN_H
 #define RDMATRACE_GEN_PEERS_PERF_RUN_H
 
 #include "gen/peers/perftest.h"
 #include "gen/verbs/receives.h"
-#include "gen/verbs/traffic_ops.h"
+#include "gen/verbs/sender.h"
 
 #define LOAD_MEMORY  (256u << 20)                 /* bytes for the messages of all queue pairs at most */
 #define LOAD_SAMPLES (1u << 22)                   /* latencies kept at most */
@@ -73,6 +74,7 @@ struct load_meter {
 /* A queue pair. */
 struct load_qp {
     int qp, ah;                     /* handles; ah: of UD */
+    struct sender s;                /* its messages; set by load_start() */
     struct perftest_keys own, peer; /* own.rkey and .vaddr: the memory to which the peer may WRITE */
     struct load_meter m;
     uint8_t *mem;          /* slots of messages, then of receives */
@@ -80,7 +82,6 @@ struct load_qp {
     uint64_t answers;      /* messages of the peer received, with latency */
     uint64_t compared;     /* messages, responses, or the memory written, that were verified */
     uint64_t mismatches;   /* of these with wrong data, or with a wrong length */
-    uint64_t expect;       /* atomics: the value before the first one */
     bool learned, checked; /* the first atomic or READ has completed; the memory written was READ */
 };
 

@@ -25,7 +25,7 @@ static void lay_out_receives(const struct traffic *t, struct traffic_dir *d, siz
                                  .srq = t->c.conn.srq[other],
                                  .mem = d->rx + at,
                                  .iova = RX_IOVA + at,
-                                 .lkey = d->rkey,
+                                 .lkey = d->s.rkey,
                                  .pitch = t->stride + UD_GRH_BYTES,
                                  .bytes = t->stride + grh,
                                  .grh = grh,
@@ -43,23 +43,33 @@ static int dir_init(struct traffic *t, struct traffic_dir *d, struct sim_conn *c
     d->c = c;
     d->host = host;
     prng_seed(&d->prng, t->c.seed * 977 + c->number * 2 + host);
-    d->slots = calloc(t->c.tx_depth, sizeof *d->slots);
+    d->s = (struct sender){.verbs = verbs,
+                           .qp = c->qp[host],
+                           .ah = c->ah[host],
+                           .iters = t->c.iters,
+                           .depth = t->c.tx_depth,
+                           .signal_every = t->c.signal_every,
+                           .imm = t->c.with_imm,
+                           .solicited = t->c.solicited,
+                           .message = calloc(t->c.tx_depth, sizeof *d->s.message)};
+    d->rows = calloc(t->c.tx_depth, sizeof *d->rows);
     d->await = calloc(t->ring, sizeof *d->await);
     d->tx = calloc(1, tx);
     d->rx = calloc(1, rx);
-    if (!d->slots || !d->await || !d->tx || !d->rx)
+    if (!d->s.message || !d->rows || !d->await || !d->tx || !d->rx)
         return -ENOMEM;
-    r = verbs_mr_reg_iova(verbs, t->c.conn.pd[host], d->tx, tx, TX_IOVA, ACCESS_LOCAL_WRITE, &d->lkey);
+    r = verbs_mr_reg_iova(verbs, t->c.conn.pd[host], d->tx, tx, TX_IOVA, ACCESS_LOCAL_WRITE, &d->s.lkey);
     if (r == 0)
         r = verbs_mr_reg_iova(other, t->c.conn.pd[host ^ 1], d->rx, rx, RX_IOVA, ACCESS_LOCAL_WRITE | ACCESS_REMOTE,
-                              &d->rkey);
+                              &d->s.rkey);
     lay_out_receives(t, d, ATOMIC_AREA + tx);
     return r;
 }
 
 static void dir_free(struct traffic_dir *d)
 {
-    free(d->slots);
+    free(d->s.message);
+    free(d->rows);
     free(d->await);
     free(d->tx);
     free(d->rx);
@@ -162,7 +172,7 @@ static bool dir_done(const struct traffic *t, const struct traffic_dir *d)
 {
     if (d->dead)
         return true;
-    return d->done == t->c.iters && (d->c->type != QPT_RC || d->await_head == d->await_tail);
+    return d->s.completed == t->c.iters && (d->c->type != QPT_RC || d->await_head == d->await_tail);
 }
 
 /* With recv_delay: true if receives may not be posted yet. */
@@ -187,7 +197,7 @@ static void dir_run(struct traffic *t, struct traffic_dir *d, ns_t now)
         traffic_post_recvs(t, d, now);
     if (d->c->state[d->host] != SIM_CONN_UP || (d->c->type == QPT_UD && d->c->state[d->host ^ 1] != SIM_CONN_UP))
         return;
-    while (!d->dead && d->posted < t->c.iters && d->posted - d->done < t->c.tx_depth)
+    while (!d->dead && sender_room(&d->s))
         if (!traffic_post(t, d, now))
             break;
 }
@@ -285,7 +295,7 @@ unsigned traffic_progress(const struct traffic *t)
     uint64_t total = t->c.iters * t->n_dirs, done = 0;
 
     for (unsigned i = 0; i < t->n_dirs; i++)
-        done += t->dirs[i].dead ? t->c.iters : t->dirs[i].done;
+        done += t->dirs[i].dead ? t->c.iters : t->dirs[i].s.completed;
     return total ? (unsigned)(done * 1000 / total) : 1000;
 }
 

@@ -4,20 +4,12 @@
 
 #include "gen/sim/traffic.h"
 #include "gen/verbs/receives.h"
+#include "gen/verbs/sender.h"
 
 #define RECV_ID     (UINT64_C(1) << 63)
 #define TX_IOVA     UINT64_C(0x10000000)
 #define RX_IOVA     UINT64_C(0x20000000)
 #define ATOMIC_AREA 64 /* bytes in front of the remote slots: counters of FETCH & ADD and COMPARE & SWAP */
-
-/* A message posted and not complete. */
-struct slot {
-    ns_t posted;           /* when */
-    uint64_t expect;       /* atomics: expected original value */
-    uint32_t len;          /* bytes */
-    uint8_t op;            /* enum traffic_op */
-    struct ledger_row row; /* with a ledger */
-};
 
 /* A message without a receive completion yet. */
 struct awaited {
@@ -29,13 +21,11 @@ struct awaited {
 struct traffic_dir {
     struct sim_conn *c;              /* connection */
     unsigned host;                   /* that posts */
-    uint64_t posted, done;           /* messages posted and completed */
-    uint64_t told;                   /* posted messages that are in the ledger */
-    uint64_t counter[2];             /* atomics posted: FETCH & ADD, COMPARE & SWAP */
+    struct sender s;                 /* the messages */
     struct prng prng;                /* operations and sizes */
-    struct slot *slots;              /* tx_depth of them: message k in k % tx_depth */
+    uint64_t told;                   /* posted messages that are in the ledger */
+    struct ledger_row *rows;         /* tx_depth of them: message k in k % tx_depth */
     uint8_t *tx, *rx;                /* memory at the posting host, and at the other one */
-    uint32_t lkey, rkey;             /* keys of tx, and of rx */
     struct awaited *await;           /* ring */
     uint64_t await_head, await_tail; /* numbers in it, modulo its size */
     struct receives recvs;           /* in rx, at the other host */

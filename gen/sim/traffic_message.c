@@ -58,125 +58,105 @@ static enum traffic_op pick_op(const struct traffic *t, struct traffic_dir *d)
     return reliable[prng_below(&d->prng, t->c.type == QPT_RC ? 5 : 2)];
 }
 
-/* Fill the memory of message k, and note the data expected at its completion. */
-static void fill_slot(struct traffic *t, struct traffic_dir *d, uint64_t k, struct slot *s, struct send_wr *wr)
-{
-    wr->remote_addr = RX_IOVA + (uint64_t)(remote_slot(t, d, k) - d->rx);
-    if (traffic_is_atomic(s->op)) {
-        bool cas = s->op == TRAFFIC_CAS;
-        s->len = 8;
-        s->expect = d->counter[cas]++;
-        wr->remote_addr = RX_IOVA + (cas ? 8 : 0);
-        wr->compare_add = cas ? s->expect : 1;
-        wr->swap = s->expect + 1;
-        memset(tx_slot(t, d, k), 0xee, 8);
-    } else if (s->op == TRAFFIC_READ) {
-        memset(tx_slot(t, d, k), 0xee, s->len);
-        pattern_put(d, k, remote_slot(t, d, k), s->len);
-    } else {
-        pattern_put(d, k, tx_slot(t, d, k), s->len);
-    }
-}
-
 static uint32_t qpn_of(const struct traffic *t, const struct traffic_dir *d, unsigned host)
 {
     return verbs_qp_num(ep_verbs(t->s->ep[host]), d->c->qp[host]);
 }
 
-/* A new row of the ledger. */
-static struct ledger_row row_of(const struct traffic *t, const struct traffic_dir *d, const struct slot *s,
-                                const struct send_wr *wr)
+/* Whether the other host gets a receive completion for a message. */
+static bool is_received(const struct traffic *t, const struct sender_message *m)
 {
-    return (struct ledger_row){.conn = d->c->number,
-                               .host = d->host,
-                               .qpn = qpn_of(t, d, d->host),
-                               .remote_qpn = qpn_of(t, d, d->host ^ 1),
-                               .number = wr->wr_id,
-                               .va = wr->remote_addr,
-                               .rkey = wr->rkey,
-                               .imm = wr->imm_data,
-                               .bytes = s->len,
-                               .opcode = wr->opcode,
-                               .status = LEDGER_OPEN,
-                               .posted = s->posted,
-                               .sent = NS_NEVER,
-                               .completed = NS_NEVER};
+    return m->op == TRAFFIC_SEND || (m->op == TRAFFIC_WRITE && t->c.with_imm);
+}
+
+/* The next message, whose data is at `remote` at the other host, was posted: it awaits its receive, and gets a row of
+ * the ledger. */
+static void posted(struct traffic *t, struct traffic_dir *d, const struct sender_message *m, uint64_t remote, ns_t now)
+{
+    uint64_t k = d->s.posted - 1;
+
+    d->rows[k % t->c.tx_depth] = (struct ledger_row){.conn = d->c->number,
+                                                     .host = d->host,
+                                                     .qpn = qpn_of(t, d, d->host),
+                                                     .remote_qpn = qpn_of(t, d, d->host ^ 1),
+                                                     .number = k,
+                                                     .va = remote,
+                                                     .rkey = d->s.rkey,
+                                                     .imm = (uint32_t)k,
+                                                     .bytes = m->len,
+                                                     .opcode = (uint8_t)traffic_opcode(m->op, t->c.with_imm),
+                                                     .status = LEDGER_OPEN,
+                                                     .posted = now,
+                                                     .sent = NS_NEVER,
+                                                     .completed = NS_NEVER};
+    if (is_received(t, m)) {
+        if (d->await_tail - d->await_head == t->ring)
+            d->await_head++; /* never received: unreliable services only */
+        d->await[d->await_tail++ % t->ring] = (struct awaited){k, m->len};
+    }
+    if (!t->r.posted++)
+        t->r.start = now;
 }
 
 bool traffic_post(struct traffic *t, struct traffic_dir *d, ns_t now)
 {
-    uint64_t k = d->posted;
-    struct slot *s = &d->slots[k % t->c.tx_depth];
-    struct sge sge = {TX_IOVA + (uint64_t)(tx_slot(t, d, k) - d->tx), 0, d->lkey};
-    struct send_wr wr = {.wr_id = k, .sg_list = &sge, .num_sge = 1, .imm_data = (uint32_t)k, .rkey = d->rkey};
+    uint64_t k = d->s.posted;
+    uint8_t *local = tx_slot(t, d, k), *remote = remote_slot(t, d, k);
+    struct sender_message m = {.op = (uint8_t)pick_op(t, d), .len = t->c.size};
+    bool atomic = traffic_is_atomic(m.op);
 
-    *s = (struct slot){.posted = now, .op = (uint8_t)pick_op(t, d), .len = t->c.size};
     if (t->c.vary)
-        s->len = prng_below(&d->prng, t->c.size + 1);
-    wr.opcode = (uint8_t)traffic_opcode(s->op, t->c.with_imm);
-    wr.flags = (uint8_t)((k + 1) % t->c.signal_every == 0 || k + 1 == t->c.iters ? SEND_SIGNALED : 0) |
-               (t->c.solicited ? SEND_SOLICITED : 0);
-    fill_slot(t, d, k, s, &wr);
-    sge.length = s->len;
-    if (d->c->type == QPT_UD) {
-        wr.ah = (uint32_t)d->c->ah[d->host];
-        wr.remote_qpn = d->c->remote_qpn[d->host];
-        wr.remote_qkey = d->c->remote_qkey[d->host];
+        m.len = prng_below(&d->prng, t->c.size + 1);
+    if (atomic) {
+        m.len = 8;
+        remote = d->rx + (m.op == TRAFFIC_CAS ? 8 : 0);
     }
-    if (s->op == TRAFFIC_SEND || wr.opcode == WR_RDMA_WRITE_WITH_IMM) {
-        if (d->await_tail - d->await_head == t->ring)
-            d->await_head++; /* never received: unreliable services only */
-        d->await[d->await_tail % t->ring] = (struct awaited){k, s->len};
-    }
-    if (verbs_post_send(ep_verbs(t->s->ep[d->host]), d->c->qp[d->host], &wr, now) < 0)
+    if (atomic || m.op == TRAFFIC_READ)
+        memset(local, 0xee, m.len);
+    if (!atomic)
+        pattern_put(d, k, m.op == TRAFFIC_READ ? remote : local, m.len);
+    d->s.remote_qpn = d->c->remote_qpn[d->host];
+    d->s.remote_qkey = d->c->remote_qkey[d->host];
+    if (sender_post(&d->s, &m, TX_IOVA + (uint64_t)(local - d->tx), RX_IOVA + (uint64_t)(remote - d->rx), now) < 0)
         return false;
-    s->row = row_of(t, d, s, &wr);
-    if (s->op == TRAFFIC_SEND || wr.opcode == WR_RDMA_WRITE_WITH_IMM)
-        d->await_tail++;
-    if (!t->r.posted++)
-        t->r.start = now;
-    d->posted++;
+    posted(t, d, &m, RX_IOVA + (uint64_t)(remote - d->rx), now);
     return true;
 }
 
 /* --- Completions ------------------------------------------------------------------------------ */
 
-static bool slot_good(const struct traffic *t, const struct traffic_dir *d, uint64_t k)
+static bool message_good(const struct traffic *t, const struct traffic_dir *d, const struct sender_message *m)
 {
-    const struct slot *s = &d->slots[k % t->c.tx_depth];
-    uint64_t v;
+    uint64_t k = d->s.completed - 1;
 
     if (d->c->type != QPT_RC)
         return true;
-    switch ((enum traffic_op)s->op) {
+    switch ((enum traffic_op)m->op) {
     case TRAFFIC_WRITE:
-        return pattern_is(d, k, remote_slot(t, d, k), s->len);
+        return pattern_is(d, k, remote_slot(t, d, k), m->len);
     case TRAFFIC_READ:
-        return pattern_is(d, k, tx_slot(t, d, k), s->len);
+        return pattern_is(d, k, tx_slot(t, d, k), m->len);
     case TRAFFIC_CAS:
     case TRAFFIC_FAA:
-        memcpy(&v, tx_slot(t, d, k), 8);
-        return v == s->expect;
+        return memcmp(tx_slot(t, d, k), &m->expect, 8) == 0;
     default:
         return true; /* the receiver has verified it */
     }
 }
 
-static void message_done(struct traffic *t, struct traffic_dir *d, uint64_t k, ns_t when)
+static void message_done(struct traffic *t, const struct traffic_dir *d, const struct sender_message *m, ns_t when)
 {
-    const struct slot *s = &d->slots[k % t->c.tx_depth];
-
-    t->r.mismatches += !slot_good(t, d, k);
+    t->r.mismatches += !message_good(t, d, m);
     t->r.completed++;
-    t->r.bytes += s->len;
+    t->r.bytes += m->len;
     t->r.end = when;
-    traffic_times_add(&t->r.took, when - s->posted);
+    traffic_times_add(&t->r.took, when - m->posted);
 }
 
 void traffic_tell(struct traffic *t, struct traffic_dir *d, uint64_t k, const struct wc *wc)
 {
-    for (; t->c.ledger && d->told <= k && d->told < d->posted; d->told++) {
-        struct ledger_row *r = &d->slots[d->told % t->c.tx_depth].row;
+    for (; t->c.ledger && d->told <= k && d->told < d->s.posted; d->told++) {
+        struct ledger_row *r = &d->rows[d->told % t->c.tx_depth];
         if (wc)
             r->status = d->told == k ? wc->status : WC_SUCCESS;
         if (wc && d->told == k)
@@ -187,6 +167,8 @@ void traffic_tell(struct traffic *t, struct traffic_dir *d, uint64_t k, const st
 
 void traffic_send_completed(struct traffic *t, struct traffic_dir *d, const struct wc *wc)
 {
+    const struct sender_message *m;
+
     traffic_tell(t, d, wc->wr_id, wc);
     if (wc->status != WC_SUCCESS) {
         if (!t->r.failed++)
@@ -194,9 +176,9 @@ void traffic_send_completed(struct traffic *t, struct traffic_dir *d, const stru
         d->dead = true;
         return;
     }
-    t->r.mismatches += wc->wr_id < d->done; /* a duplicate completion, or out of order */
-    for (; d->done <= wc->wr_id; d->done++)
-        message_done(t, d, d->done, wc->when);
+    t->r.mismatches += wc->wr_id < d->s.completed; /* a duplicate completion, or out of order */
+    while ((m = sender_completed(&d->s, wc)))
+        message_done(t, d, m, wc->when);
 }
 
 /* True if the receive has the message awaited as number `n`. */
@@ -258,7 +240,7 @@ void traffic_sent(void *user, unsigned host, const uint8_t *data, uint32_t len, 
     (void)data, (void)len;
     if (!d)
         return;
-    r = &d->slots[sent.wr_id % t->c.tx_depth].row;
+    r = &d->rows[sent.wr_id % t->c.tx_depth];
     r->packets++;
     r->again += sent.repeat;
     if (r->sent == NS_NEVER) {
