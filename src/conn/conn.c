@@ -343,6 +343,11 @@ static void apply_known(struct conn_table *t, uint32_t flow, const struct conn_k
     f->have_psn = !k->any_psn;
     f->psn = k->psn[!end];
     f->params = k->params[!end];
+    for (unsigned i = 0; i < k->n_setup; i++)
+        if (k->setup[i].tap == f->tap) {
+            f->params.req_ts = k->setup[i].req_ts;
+            f->params.rep_ts = k->setup[i].rep_ts;
+        }
     if (k->upper)
         f->upper = k->upper;
     peer = flow_find(t, &reverse);
@@ -523,26 +528,40 @@ static bool same_ends(const struct conn_known *a, const struct conn_known *b)
            addr_eq(&a->addr[1], &b->addr[1]);
 }
 
-/* Whether `k` is the latest connection learnt between these queue pairs: setup messages are retransmitted. A later
- * connection between them may begin with the same PSNs, but has other communication ids. */
-static bool known_already(const struct conn_table *t, const struct conn_known *k)
+/* The latest connection learnt between these queue pairs, if it is `k`: setup messages are retransmitted, and seen at
+ * several taps. A later connection between them may begin with the same PSNs, but has other communication ids. */
+static struct conn_known *known_already(struct conn_table *t, const struct conn_known *k)
 {
     for (uint32_t i = t->n_known; i-- > 0;) {
-        const struct conn_known *o = &t->known[(t->known_at + i) % KNOWN_MAX];
+        struct conn_known *o = &t->known[(t->known_at + i) % KNOWN_MAX];
+        bool same = o->psn[0] == k->psn[0] && o->psn[1] == k->psn[1] && o->id[0] == k->id[0] && o->id[1] == k->id[1] &&
+                    o->how == k->how;
         if (same_ends(o, k))
-            return o->psn[0] == k->psn[0] && o->psn[1] == k->psn[1] && o->id[0] == k->id[0] && o->id[1] == k->id[1] &&
-                   o->how == k->how;
+            return same ? o : NULL;
     }
-    return false;
+    return NULL;
+}
+
+/* Another tap saw the connection set up, too. */
+static void note_setup(struct conn_known *o, const struct conn_known *k)
+{
+    for (unsigned i = 0; i < o->n_setup; i++)
+        if (o->setup[i].tap == k->setup[0].tap)
+            return;
+    if (k->n_setup && o->n_setup < SETUP_TAPS)
+        o->setup[o->n_setup++] = k->setup[0];
 }
 
 void conn_learn(struct conn_table *t, const struct conn_known *k)
 {
+    struct conn_known *already = known_already(t, k);
     uint32_t at;
 
     t->newest = FLOW_NONE;
-    if (known_already(t, k))
+    if (already) {
+        note_setup(already, k);
         return;
+    }
     at = t->n_known < KNOWN_MAX ? t->n_known++ : t->known_at;
     if (t->n_known == KNOWN_MAX && at == t->known_at)
         t->known_at = (t->known_at + 1) % KNOWN_MAX;
@@ -572,6 +591,7 @@ void conn_unlearn(struct conn_table *t, uint32_t flow)
         k->pmtu = 0;
         k->upper = NULL;
         memset(k->params, 0, sizeof k->params);
+        k->n_setup = 0;
     }
     unlearn(&t->flows[flow]);
     if (peer != FLOW_NONE)

@@ -54,8 +54,15 @@ struct conn_params {
     uint8_t rnr_retry;             /* retries after an RNR NAK; 7: no limit */
     uint16_t pkey;                 /* of the REQ; 0: not known */
     uint64_t req_frame, rep_frame; /* frames of REQ and REP; 0: no CM */
-    ns_t req_ts, rep_ts;           /* their times, ns since 1970 */
+    ns_t req_ts, rep_ts;           /* of a flow: when they passed its tap; 0: they did not */
 };
+
+/* When REQ and REP of a connection passed a tap. */
+struct conn_setup {
+    uint32_t tap;
+    ns_t req_ts, rep_ts;
+};
+#define SETUP_TAPS 4
 
 /* Index of a flow in its table; FLOW_NONE for none. */
 #define FLOW_NONE UINT32_MAX
@@ -93,8 +100,10 @@ struct conn_known {
     const char *upper; /* NULL: not known */
     /* where it was learnt from */
     enum pairing how;
-    bool any_psn;                 /* psn[] are not known */
-    struct conn_params params[2]; /* of the requests that this end sends */
+    bool any_psn;                        /* psn[] are not known */
+    struct conn_params params[2];        /* of the requests that this end sends; without times */
+    struct conn_setup setup[SETUP_TAPS]; /* at the first taps that saw it */
+    unsigned n_setup;
 };
 
 struct conn_table;

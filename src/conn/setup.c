@@ -129,6 +129,7 @@ static void learn_req(struct learner *l, const struct pkt *p, const struct setup
     if (!r)
         return;
     *r = (struct setup_req){.half = msg->half,
+                            .ts = p->frame->ts,
                             .pmtu = cm_mtu_bytes(m->mtu),
                             .upper = ulp_of_service(m->service_id),
                             .depth = m->init_depth};
@@ -141,8 +142,7 @@ static void learn_req(struct learner *l, const struct pkt *p, const struct setup
                                    .retry_cnt = m->retry_count,
                                    .rnr_retry = m->rnr_retry,
                                    .pkey = m->pkey,
-                                   .req_frame = p->frame->number,
-                                   .req_ts = p->frame->ts};
+                                   .req_frame = p->frame->number};
 }
 
 /* The oldest REQ that `rep` answers; NULL: none. */
@@ -178,7 +178,6 @@ static void learn_rep(struct learner *l, struct conn_table *t, const struct pkt 
     k.params[1].have_depth = true;
     k.params[1].depth = m->init_depth;
     k.params[1].rep_frame = p->frame->number;
-    k.params[1].rep_ts = p->frame->ts;
     k.params[0] = (struct conn_params){.have_depth = true,
                                        .have_rnr = true,
                                        .have_asked = true,
@@ -189,9 +188,8 @@ static void learn_rep(struct learner *l, struct conn_table *t, const struct pkt 
                                        .rnr_retry = m->rnr_retry,
                                        .pkey = req->peer.pkey,
                                        .req_frame = req->peer.req_frame,
-                                       .rep_frame = p->frame->number,
-                                       .req_ts = req->peer.req_ts,
-                                       .rep_ts = p->frame->ts};
+                                       .rep_frame = p->frame->number};
+    k.setup[k.n_setup++] = (struct conn_setup){msg->half.tap, req->ts, p->frame->ts};
     conn_learn(t, &k);
     if (memcmp(k.addr, req->gid, sizeof k.addr) != 0 && p->encap == ENCAP_IB) {
         memcpy(k.addr, req->gid, sizeof k.addr);

@@ -60,6 +60,7 @@ bool setup_exchange_join(struct setup_exchanges *x, const struct setup_half *h, 
 /* A REQ that waits for its REP. */
 struct setup_req {
     struct setup_half half;
+    ns_t ts;                 /* of the REQ */
     uint32_t pmtu;           /* bytes */
     const char *upper;       /* upper protocol, by service id; NULL: not known */
     struct conn_params peer; /* parameters that the REQ states for the requests of the passive side */

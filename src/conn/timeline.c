@@ -88,7 +88,7 @@ void timeline_bill(struct timeline *t, struct direction *d, ns_t to, enum time_s
 static void begin(struct timeline *t, struct direction *d, uint32_t flow, ns_t now)
 {
     const struct conn_params *c = &conn_flow_at(observer_conns(t->observer), flow)->params;
-    bool setup = c->req_frame && c->req_ts <= c->rep_ts && c->rep_ts <= now;
+    bool setup = c->req_ts && c->req_ts <= c->rep_ts && c->rep_ts <= now;
 
     spans_init(&d->spans, setup ? c->req_ts : now, on_bill, t);
     if (!setup)

@@ -108,3 +108,24 @@ Test(conn_taps, a_tap_is_named_by_file_and_interface)
     cr_assert_str_eq(buf_str(&b), "a.pcap:0 b.pcap:3 file 1:3");
     buf_free(&b);
 }
+
+Test(conn_taps, each_tap_has_its_own_times_of_the_setup)
+{
+    struct conn_known k = {.addr = {{{[10] = 0xff, 0xff, 10, 0, 0, 1}}, {{[10] = 0xff, 0xff, 10, 0, 0, 2}}},
+                           .qpn = {0x12, 0x11},
+                           .how = PAIR_CM,
+                           .n_setup = 1};
+    uint32_t flow[3];
+
+    for (uint16_t tap = 0; tap < 2; tap++) {
+        k.setup[0] = (struct conn_setup){tap, 100 + 10 * tap, 105 + 10 * tap};
+        conn_learn(table, &k);
+    }
+    for (uint16_t tap = 0; tap < 3; tap++)
+        flow[tap] = seen(tap, 1, 2, 0x11);
+    cr_expect_eq(conn_flow_at(table, flow[0])->params.req_ts, 100);
+    cr_expect_eq(conn_flow_at(table, flow[0])->params.rep_ts, 105);
+    cr_expect_eq(conn_flow_at(table, flow[1])->params.req_ts, 110);
+    cr_expect_eq(conn_flow_at(table, flow[1])->params.rep_ts, 115);
+    cr_expect_eq(conn_flow_at(table, flow[2])->params.req_ts, 0);
+}
