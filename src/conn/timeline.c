@@ -95,6 +95,8 @@ static void begin(struct timeline *t, struct direction *d, uint32_t flow, ns_t n
         return;
     spans_add(&d->spans, c->rep_ts, TIME_CM, NO_EPISODE);
     spans_add(&d->spans, now, TIME_IDLE, NO_EPISODE);
+    if (c->have_asked)
+        d->usual = d->by_rep = c->rep_ts - c->req_ts;
 }
 
 static struct direction *direction_of(struct timeline *t, uint32_t flow, ns_t now)
@@ -106,8 +108,8 @@ static struct direction *direction_of(struct timeline *t, uint32_t flow, ns_t no
     d = t->dirs[flow] = malloc(sizeof *d);
     if (!d)
         return NULL;
-    begin(t, d, flow, now);
     direction_reset(d);
+    begin(t, d, flow, now);
     return d;
 }
 
@@ -194,10 +196,10 @@ void timeline_pass(struct timeline *t, struct direction *d, const struct req_dir
         spans_add(&d->spans, now, response && d->waits ? TIME_RESPONSE : TIME_TRANSFER, NO_EPISODE);
 }
 
-#define SLOW_TIMES  20                /* a response is slow that takes so many times the usual time, */
-#define SLOW_LEAST  (200 * NS_PER_US) /* and at least this */
-#define SLOW_AFTER  3                 /* and is not among the first ones */
-#define USUAL_EARLY 8                 /* so many responses bring the usual time near at once */
+#define SLOW_TIMES  4                 /* a response is slow that takes so many times the usual time, */
+#define SLOW_LEAST  (200 * NS_PER_US) /* and at least this, */
+#define SLOW_AFTER  8 /* after so many that made progress: without a REP nothing else tells the usual time */
+#define USUAL_EARLY 8 /* so many responses bring the usual time near at once */
 
 /* The usual time to a response follows the median: up for a longer one, down for a shorter one, by an eighth. `counts`:
  * the response tells how long one takes if nothing goes wrong. */
@@ -222,23 +224,45 @@ static bool in_trouble(const struct direction *d, const struct event *e)
     return nak || is_resending(d) || d->row != NO_EPISODE || d->nak.open || d->rnr.open;
 }
 
-/* A response came without a retransmission: what it took above the usual time. */
+/* When response `e` would have come from a responder as fast as usual; not before the latest packet of the direction.
+ */
+static ns_t due(const struct direction *d, const struct event *e)
+{
+    const struct sent *s = req_dir_sent(e->h, e->p->bth.psn);
+    ns_t usual = d->usual > d->least ? d->usual : d->least;
+    ns_t at = s ? s->ts + usual : 0;
+
+    return at > d->spans.at ? at : d->spans.at;
+}
+
+/* Whether a response that came `took` after the latest packet, without a retransmission, is slow. None can come within
+ * a round trip, however close those to several requests follow each other. */
+static bool is_slow(const struct direction *d, const struct event *e, ns_t took)
+{
+    return took > SLOW_LEAST && took > SLOW_TIMES * d->usual && took > 2 * d->least_first && d->usual &&
+           (d->progress >= SLOW_AFTER || d->by_rep) && !in_trouble(d, e) && timeline_outstanding(d, e->h);
+}
+
+static void slow_response(struct timeline *t, struct direction *d, const struct event *e, ns_t now)
+{
+    ns_t from = due(d, e);
+    uint32_t ep = episode_new(t, e->flow, TROUBLE_SLOW, e->p->bth.psn, from);
+    struct episode *x = episode_at(t, ep);
+
+    spans_add(&d->spans, from, TIME_RESPONSE, NO_EPISODE);
+    timeline_bill(t, d, now, TIME_PEER_SLOW, ep);
+    if (x) {
+        x->answer = frame_u32(e->p);
+        x->sent = e->h->last_frame;
+    }
+}
+
 static void pass_response(struct timeline *t, struct direction *d, const struct event *e, ns_t now)
 {
     ns_t took = now - d->spans.at;
-    bool waits = d->waits && !in_trouble(d, e) && timeline_outstanding(d, e->h) && d->waited >= SLOW_AFTER;
-    /* no response can come within a round trip, however close those to several requests follow each other */
-    bool slow = waits && took > SLOW_TIMES * d->usual && took > SLOW_LEAST && took > 2 * d->least_first;
-    uint32_t ep;
 
-    if (UNLIKELY(slow)) {
-        ep = episode_new(t, e->flow, TROUBLE_SLOW, e->p->bth.psn, d->spans.at + d->usual);
-        spans_add(&d->spans, d->spans.at + d->usual, TIME_RESPONSE, NO_EPISODE);
-        timeline_bill(t, d, now, TIME_PEER_SLOW, ep);
-        if (ep != NO_EPISODE) {
-            t->episodes[ep].answer = frame_u32(e->p);
-            t->episodes[ep].sent = e->h->last_frame;
-        }
+    if (UNLIKELY(is_slow(d, e, took))) {
+        slow_response(t, d, e, now);
         return;
     }
     timeline_pass(t, d, e->h, now, true);

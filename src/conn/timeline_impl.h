@@ -79,6 +79,7 @@ struct direction {
     ns_t usual;         /* usual time from a request to the response that follows it; 0: not known, else at least 1 */
     ns_t least_first;   /* shortest time from the first copy of a request to a response to it; 0: not known */
     ns_t least;         /* shortest time from a request sent once to its response; 0: not known */
+    ns_t by_rep;        /* time from the requester's REQ to the REP; 0: not known, or the other side sent the REQ */
     uint16_t waited;    /* how many responses without trouble went into `usual` */
     ns_t pace;          /* usual time between two new requests; 0: not known */
     ns_t host_pace;     /* the same from any request of the host to one of this queue pair */

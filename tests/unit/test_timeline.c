@@ -293,6 +293,92 @@ Test(timeline, taps_of_several_files_know_their_hosts_apart)
         cr_expect_neq(timeline_host(&a, 0), timeline_host(&a, file << 16));
 }
 
+/* `n` requests, one after the other, each acknowledged after 10 us. */
+static void quick(unsigned n)
+{
+    for (unsigned i = 0; i < n; i++) {
+        talk(&t, 0, US, mk(OP_SEND_ONLY, 100 + i, 10));
+        talk(&t, 1, 10 * US, mk_ack(100 + i, 0x1f, i + 1));
+    }
+}
+
+Test(timeline, a_response_late_by_several_times_the_usual_time_is_of_a_slow_peer_since_it_was_due)
+{
+    start();
+    quick(8);
+    talk(&t, 0, US, mk(OP_SEND_ONLY, 108, 10));
+    talk(&t, 1, 310 * US, mk_ack(108, 0x1f, 9));
+    const struct timeline_row *r = account();
+    cr_expect_eq(r->states[TIME_PEER_SLOW], 300 * US);
+    cr_expect_eq(r->states[TIME_RESPONSE], 90 * US);
+    cr_expect_eq(only_episode()->why, TROUBLE_SLOW);
+    cr_expect(only_episode()->sent == 17 && only_episode()->answer == 18);
+}
+
+Test(timeline, a_stall_inside_the_responses_to_a_read_is_a_slow_peer)
+{
+    start();
+    quick(8);
+    talk(&t, 0, US, mk_read(108, 0, 3000));
+    talk(&t, 1, 10 * US, mk_aeth(OP_READ_RESP_FIRST, 108, 1024, 0x1f, 9));
+    talk(&t, 1, 300 * US, mk(OP_READ_RESP_MIDDLE, 109, 1024));
+    talk(&t, 1, US, mk_aeth(OP_READ_RESP_LAST, 110, 952, 0x1f, 9));
+    const struct timeline_row *r = account();
+    cr_expect_eq(r->states[TIME_PEER_SLOW], 300 * US);
+    cr_expect_eq(r->states[TIME_RESPONSE], 90 * US);
+    cr_expect_eq(r->states[TIME_TRANSFER], US);
+}
+
+Test(timeline, of_several_outstanding_requests_the_response_is_due_after_its_own)
+{
+    start();
+    quick(8);
+    talk(&t, 0, US, mk(OP_SEND_ONLY, 108, 10));
+    talk(&t, 0, 4 * US, mk(OP_SEND_ONLY, 109, 10));
+    talk(&t, 1, 300 * US, mk_ack(108, 0x1f, 9)); /* due 6 us after the latest request */
+    talk(&t, 1, US, mk_ack(109, 0x1f, 10));
+    cr_expect_eq(account()->states[TIME_PEER_SLOW], 294 * US);
+}
+
+/* The first response of all comes after `took`; the REP came `rep` after the REQ. */
+static const struct timeline_row *first_response(bool active, ns_t rep, ns_t took)
+{
+    struct conn_known k = {.addr = {{{[15] = 1}}, {{[15] = 2}}},
+                           .qpn = {0x11, 0x11},
+                           .psn = {100, 900},
+                           .how = PAIR_CM,
+                           .params = {{.have_asked = active}},
+                           .setup = {{.req_ts = NS_PER_S - rep, .rep_ts = NS_PER_S}},
+                           .n_setup = 1};
+
+    talk_start(&t, false);
+    cr_assert_not_null(timeline_of(t.observer));
+    conn_learn(observer_conns(t.observer), &k);
+    talk(&t, 0, 0, mk(OP_SEND_ONLY, 100, 10));
+    talk(&t, 1, took, mk_ack(100, 0x1f, 1));
+    return account();
+}
+
+Test(timeline, the_rep_tells_how_long_the_first_response_takes)
+{
+    cr_expect_eq(first_response(true, 10 * US, 310 * US)->states[TIME_PEER_SLOW], 300 * US);
+    talk_stop(&t);
+    cr_expect_eq(first_response(true, 100 * US, 310 * US)->states[TIME_PEER_SLOW], 0);
+}
+
+Test(timeline, the_side_that_sent_the_rep_knows_nothing_from_it)
+{
+    cr_expect_eq(first_response(false, 10 * US, 310 * US)->states[TIME_PEER_SLOW], 0);
+}
+
+Test(timeline, the_first_response_without_a_rep_is_not_slow)
+{
+    start();
+    talk(&t, 0, 0, mk(OP_SEND_ONLY, 100, 10));
+    talk(&t, 1, 310 * US, mk_ack(100, 0x1f, 1));
+    cr_expect_eq(account()->states[TIME_PEER_SLOW], 0);
+}
+
 Test(timeline, a_late_response_after_an_rnr_wait_is_no_slow_peer)
 {
     start();
@@ -317,7 +403,7 @@ Test(timeline, one_time_stamp_for_the_first_packets_does_not_make_later_response
         talk(&t, 1, i ? 100 * US + i : 1, mk_ack(100 + i, 0x1f, i + 1));
     }
     talk(&t, 0, US, mk(OP_SEND_ONLY, 110, 10));
-    talk(&t, 1, 900 * US, mk_ack(110, 0x1f, 11));
+    talk(&t, 1, 350 * US, mk_ack(110, 0x1f, 11));
     cr_expect_eq(account()->states[TIME_PEER_SLOW], 0);
 }
 
