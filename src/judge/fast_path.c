@@ -312,7 +312,13 @@ static void check_dscp(struct judge *j, const struct pkt *p, uint32_t flow, stru
 {
     if (UNLIKELY(!p->addr_len))
         return;
+    if (UNLIKELY(!k->seen))
+        k->ttl = p->ttl;
     k->seen = true;
+    if (UNLIKELY(p->ttl != k->ttl)) {
+        k->hops_vary = true; /* routers may give it another DSCP */
+        return;
+    }
     if (UNLIKELY(steady_put(&k->dscp, p->tos >> 2, frame_u32(p), same)))
         report_deviation(j, p, flow, RULE_FMT_11, &k->dscp, "DSCP",
                          "The packet may have travelled in another queue than its neighbours, and out of order.");
@@ -381,7 +387,7 @@ static const struct {
 } values[] = {
     {READS(BTH_SERVICE), 0, check_service},
     {READS(BTH_OPERATION) | READS(PAYLOAD), READS(BTH_OPERATION) | READS(PAYLOAD), check_mtu},
-    {READS(IP_DSCP), 0, check_dscp},
+    {READS(IP_DSCP) | READS(IP_TTL), 0, check_dscp},
     {READS(IP_ECN), 0, check_ecn},
     {READS(UDP_SPORT), 0, check_sport},
     {READS(BTH_PKEY), 0, check_pkey},
@@ -463,7 +469,7 @@ static void compare_dscp(struct judge *j, const struct pkt *p, uint32_t flow, st
         return;
     f->dscp_compared = true;
     catch_up(&j->flows[peer]);
-    if (req->dscp.value != rsp->dscp.value)
+    if (req->dscp.value != rsp->dscp.value && !req->hops_vary && !rsp->hops_vary)
         judge_found(j, p,
                     (struct found){.rule = RULE_FMT_11,
                                    .severity = SEV_W,

@@ -27,6 +27,8 @@ struct kind_state {
     uint32_t tap;                /* tap of that packet */
     uint32_t frame;              /* latest packet on the fast path since catch_up() (fast_path.c); 0: none */
     bool seen;
+    uint8_t ttl;    /* with `seen`: of the first packet */
+    bool hops_vary; /* others had another: packets were captured on both sides of a router */
     struct steady sport, dscp, ect;
 };
 enum { KIND_REQ, KIND_RSP };
