@@ -121,8 +121,9 @@ static bool next_place(struct ep_qp *q, uint32_t *n, uint32_t *off)
     if (r->msg_tail != r->msg_head && m->kind != MSG_LOCAL && m->open) {
         *n = r->msg_tail - 1;
         *off = m->span;
-        q->waits = r->probing ? EP_WAIT_CREDIT : EP_WAIT_NONE;
-        if (r->probing || (r->p.service == SVC_RC && req_outstanding(r) >= window_of(q)))
+        bool held = r->probing && m->credit; /* its latest packet is the one that was sent without credit */
+        q->waits = held ? EP_WAIT_CREDIT : EP_WAIT_NONE;
+        if (held || (r->p.service == SVC_RC && req_outstanding(r) >= window_of(q)))
             return false;
         return true;
     }

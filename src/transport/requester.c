@@ -101,8 +101,10 @@ void req_count(struct requester *r, const struct req_msg *m, const struct pkt *p
 {
     if (p->op->flags & (OPF_READ_REQ | OPF_ATOMIC_REQ))
         r->rd_out++;
-    if (UNLIKELY(!r->unlimited) && m->credit && psn_diff(m->ssn, r->limit) > 0)
+    if (UNLIKELY(!r->unlimited) && m->credit && psn_diff(m->ssn, r->limit) > 0) {
         r->probing = true;
+        r->probe_end = psn_add(p->bth.psn, 1);
+    }
 }
 
 void req_resent(struct requester *r, const struct pkt *p, uint32_t n)

@@ -72,6 +72,7 @@ struct requester {
     bool unlimited;     /* no credits in use, or credit code 31 was received */
     bool learn_credits; /* validator: the first ACK tells whether credits are in use */
     bool probing;       /* the one packet permitted without credit is outstanding */
+    uint32_t probe_end; /* with probing: PSN behind it */
 
     /* Retransmission: go-back-N. */
     bool went_back; /* no progress since the last go-back-N after a NAK or an implied NAK */

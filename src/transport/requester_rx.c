@@ -55,10 +55,10 @@ static bool advance(struct requester *r, uint32_t to, bool missed, struct effect
     return reached;
 }
 
-/* True if the probe, the one message sent without credit, is acknowledged or no longer needed. */
+/* True if the probe, the one packet sent without credit, is acknowledged or no longer needed. */
 static bool probe_is_over(const struct requester *r)
 {
-    return r->unlimited || r->msg_head == r->msg_tail || r->una_hi != req_msg(r, r->msg_tail - 1)->psn;
+    return r->unlimited || r->msg_head == r->msg_tail || psn_diff(r->una_hi, r->probe_end) >= 0;
 }
 
 /* Progress: restart the ACK timer, reset the retry counters. */

@@ -389,6 +389,21 @@ Test(requester, credits_limit_sends_but_for_one_probe)
     cr_expect_eq(judged(&b, mk(OP_SEND_ONLY, 4, 4), 0), RULE_NONE, "31: no limit");
 }
 
+Test(requester, a_probe_is_over_once_it_is_acknowledged)
+{
+    struct block b;
+
+    start(&b, 0);
+    b.r.unlimited = false;
+    sends(&b, 0, 1);
+    rx(&b, mk_ack(0, 2, 1), 0);
+    sends(&b, 1, 3); /* the last one without credit */
+    rx(&b, mk_ack(1, 1, 2), 0);
+    cr_expect(b.r.probing, "an earlier packet is acknowledged, and there is no further credit");
+    rx(&b, mk_ack(3, 0, 3), 0);
+    cr_expect_not(b.r.probing, "it is acknowledged");
+}
+
 Test(requester, local_operation_completes_in_its_turn)
 {
     struct block b;
