@@ -4,6 +4,10 @@
 
 #include "src/conn/timeline.h"
 
+/* States over which the later ones of account.h win: a wait of the requester, a loss. */
+#define BEFORE_THROTTLED (SPANS_GOOD | 1u << TIME_PEER_SLOW | 1u << TIME_READ_DEPTH)
+#define BEFORE_LOSS      (BEFORE_THROTTLED | 1u << TIME_CREDIT | 1u << TIME_THROTTLED)
+
 /* A NAK that was not yet answered by a retransmission. */
 struct asked {
     bool open;
@@ -63,6 +67,12 @@ struct direction {
     bool dead;          /* no response came to many tries */
     uint32_t limit;     /* number of the last message that the credits permit, 24 bits */
     uint32_t msn_ahead; /* what the MSN counts more than the messages seen */
+    /* The one packet of a SEND that may be sent without a credit. */
+    struct {
+        bool on;      /* neither acknowledged nor permitted by credits yet */
+        uint32_t psn; /* behind it */
+        uint32_t msg; /* number of its message, as in limit */
+    } probe;
     uint32_t row;       /* episode of the latest trouble, until a response shows progress beyond its PSN */
     uint32_t refused;   /* episode of the NAK that put the queue pair into the error state */
     uint32_t pause_ep;  /* episode of the latest pause */

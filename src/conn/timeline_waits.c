@@ -201,7 +201,7 @@ static void claim_wait(struct timeline *t, struct direction *d, const struct eve
     }
     if (w->ep == NO_EPISODE)
         w->ep = episode_new(t, e->flow, why, e->p->bth.psn, w->from);
-    timeline_claim(t, d, w->from, w->to, SPANS_GOOD | 1u << TIME_PEER_SLOW, state, w->ep);
+    timeline_claim(t, d, w->from, w->to, BEFORE_THROTTLED, state, w->ep);
     x = episode_at(t, w->ep);
     if (x)
         x->count++;
@@ -213,15 +213,21 @@ static bool uses_depth(const struct pkt *p)
     return p->op->flags & (OPF_READ_REQ | OPF_ATOMIC_REQ);
 }
 
-/* Whether a message takes a receive, and with it a credit. */
-static bool uses_credit(const struct pkt *p)
-{
-    return p->op->flags & OPF_SEND && p->op->flags & OPF_START;
-}
-
 static const struct flow *flow_of(const struct timeline *t, const struct event *e)
 {
     return conn_flow_at(observer_conns(t->observer), e->flow);
+}
+
+/* A packet of a SEND: whether it is sent without a credit. */
+static void note_probe(struct direction *d, const struct event *e)
+{
+    uint32_t msg = psn_add(e->h->msgs + (e->p->op->flags & OPF_START ? 1 : 0), d->msn_ahead);
+
+    if (!d->have_msn || psn_diff(msg, d->limit) <= 0)
+        return;
+    d->probe.on = true;
+    d->probe.psn = psn_add(e->p->bth.psn, 1);
+    d->probe.msg = msg;
 }
 
 #define TIMER_SHORTEST 4096 /* half the time of ACK timeout code 1, ns: no shorter silence can be that of a timer */
@@ -235,12 +241,17 @@ void timeline_request(struct timeline *t, struct direction *d, const struct even
         spans_add(&d->spans, now, TIME_NOT_KNOWN, NO_EPISODE); /* or its first copy was lost before the tap */
     else
         timeline_pass(t, d, e->h, now, false);
+    if (UNLIKELY(e->as == SEEN_GAP))
+        d->have_msn = false; /* it may have had messages */
     if (e->as != SEEN_NEW)
         return;
     if (UNLIKELY(d->depth.over && uses_depth(e->p)))
         claim_wait(t, d, e, &d->depth, now, TROUBLE_DEPTH, TIME_READ_DEPTH);
-    if (UNLIKELY(d->credit.over && uses_credit(e->p)))
+    if (UNLIKELY(d->credit.over && e->p->op->flags & OPF_SEND))
         claim_wait(t, d, e, &d->credit, now, TROUBLE_CREDIT, TIME_CREDIT);
+    d->credit.over = 0; /* a SEND behind another request did not wait */
+    if (UNLIKELY(d->have_limit && e->p->op->flags & OPF_SEND))
+        note_probe(d, e);
     if (uses_depth(e->p))
         d->reads++;
     watch_pace(t, d, e, from, now);
@@ -265,36 +276,88 @@ static void watch_depth(const struct timeline *t, struct direction *d, const str
     d->reads--;
 }
 
-/* Whether message `next` may be sent only since the limit has risen. */
-static bool crosses(uint32_t next, uint32_t before, uint32_t limit)
+/* The message that request `psn` belongs to is a SEND, and goes on behind it. */
+static bool is_open_send(struct req_dir *h, uint32_t psn)
 {
-    return psn_diff(next, before) > 0 && psn_diff(next, limit) <= 0;
+    const struct sent *s = req_dir_sent(h, psn);
+
+    return s && (opcode_table[s->opcode].flags & (OPF_SEND | OPF_END)) == OPF_SEND;
 }
 
-/* Which message may be sent at most is told by the responses: their MSN, plus the credits. The MSN of a response that
- * ends a message counts this one, too. */
-static void watch_credits(struct direction *d, const struct event *e, ns_t now)
+/* Whether credits up to message `limit` permit the next packet of a SEND, without a credit while none is outstanding:
+ * of the message under way, or the first one of the next message. */
+static bool may_send(const struct direction *d, struct req_dir *h, uint32_t limit, bool probe)
 {
-    const struct req_dir *h = e->h;
-    const struct sent *s = req_dir_sent(e->h, e->p->bth.psn);
-    unsigned code = aeth_value(e->p->aeth.syndrome);
-    uint32_t limit = psn_add(e->p->aeth.msn, aeth_credits(code)), next;
-    bool may;
+    uint32_t latest = psn_add(h->msgs, d->msn_ahead);
 
+    if (is_open_send(h, psn_prev(h->next)))
+        return !probe || psn_diff(latest, limit) <= 0;
+    return psn_diff(psn_add(latest, 1), limit) <= (probe ? 0 : 1);
+}
+
+/* By how much the MSN counts more than the messages seen. It may count messages behind the one that the response is
+ * to, but never fewer: the least is right. */
+static void watch_msn(struct direction *d, const struct event *e)
+{
+    const struct sent *s = req_dir_sent(e->h, e->p->bth.psn);
+    bool before_gap = d->gap.frame && psn_diff(e->p->bth.psn, d->gap.psn) < 0;
+    uint32_t ahead;
+
+    if (!s || !s->msg || before_gap)
+        return;
+    ahead = psn_add(e->p->aeth.msn - s->msg, !(opcode_table[s->opcode].flags & OPF_END));
+    if (!d->have_msn || psn_diff(ahead, d->msn_ahead) < 0)
+        d->msn_ahead = ahead;
+    d->have_msn = true;
+}
+
+/* The first response tells that there are credits. A queue pair begins without any. */
+static void begin_credits(struct direction *d, const struct req_dir *h, uint32_t limit)
+{
+    bool whole = d->have_msn && d->msn_ahead == 0;
+
+    d->have_limit = true;
+    d->limit = whole ? 0 : limit;
+    d->probe.on = whole;
+    d->probe.psn = h->next;
+    d->probe.msg = h->msgs;
+}
+
+/* An RNR NAK comes for the packet that was sent without a credit: the rest of its message waited until now. */
+static void claim_held(struct timeline *t, struct direction *d, const struct event *e, ns_t now)
+{
+    d->credit.over = 0;
+    if (psn_add(e->p->bth.psn, 1) != d->probe.psn || !is_open_send(e->h, e->p->bth.psn))
+        return;
+    d->credit.from = d->last_new;
+    d->credit.to = d->credit.over = now;
+    claim_wait(t, d, e, &d->credit, now, TROUBLE_CREDIT, TIME_CREDIT);
+}
+
+/* Which message may be sent at most is told by the responses: their MSN, plus the credits. */
+static void watch_credits(struct timeline *t, struct direction *d, const struct event *e, ns_t now)
+{
+    unsigned code = aeth_value(e->p->aeth.syndrome);
+    uint32_t limit = psn_add(e->p->aeth.msn, aeth_credits(code));
+    bool held, probe;
+
+    if (UNLIKELY(response_type(e->p) == AETH_RNR && d->probe.on))
+        claim_held(t, d, e, now);
     if (code == AETH_CREDIT_INVALID || response_type(e->p) != AETH_ACK)
         return;
-    if (s && s->msg && opcode_table[s->opcode].flags & OPF_END) {
-        d->msn_ahead = e->p->aeth.msn - s->msg;
-        d->have_msn = true;
-    }
-    next = psn_add(h->msgs + d->msn_ahead, 1);
-    may = crosses(next, d->limit, limit) || crosses(next, psn_add(d->limit, 1), psn_add(limit, 1));
-    if (d->have_limit && d->have_msn && d->last_new && may) {
+    watch_msn(d, e);
+    if (!d->have_limit)
+        begin_credits(d, e->h, limit);
+    if (psn_diff(limit, d->limit) < 0)
+        limit = d->limit;
+    probe = d->probe.on && psn_diff(response_proves(e->p), d->probe.psn) < 0 && psn_diff(d->probe.msg, limit) > 0;
+    held = d->have_msn && !may_send(d, e->h, d->limit, d->probe.on);
+    if (held && d->last_new && may_send(d, e->h, limit, probe)) {
         d->credit.from = d->last_new;
         d->credit.to = d->credit.over = now;
     }
     d->limit = limit;
-    d->have_limit = true;
+    d->probe.on = probe;
 }
 
 void timeline_response(struct timeline *t, struct direction *d, const struct event *e, ns_t from, ns_t now)
@@ -304,5 +367,5 @@ void timeline_response(struct timeline *t, struct direction *d, const struct eve
     if (!timeline_outstanding(d, e->h))
         d->reads = 0;
     if (e->p->have & H_AETH)
-        watch_credits(d, e, now);
+        watch_credits(t, d, e, now);
 }

@@ -134,6 +134,55 @@ Test(timeline, reads_beyond_the_depth_wait)
     cr_expect_eq(only_episode()->count, 2);
 }
 
+Test(timeline, a_send_beyond_the_credits_waits_from_the_first_response_on)
+{
+    start();
+    talk(&t, 0, 0, mk(OP_SEND_ONLY, 100, 10)); /* no credit is known yet: one packet may be sent */
+    talk(&t, 1, 10 * US, mk_ack(100, 0x01, 1));
+    talk(&t, 0, 100, mk(OP_SEND_ONLY, 101, 10)); /* the credit */
+    talk(&t, 0, 100, mk(OP_SEND_ONLY, 102, 10)); /* without */
+    talk(&t, 1, 10 * US, mk_ack(101, 0x01, 2));
+    talk(&t, 0, 100, mk(OP_SEND_ONLY, 103, 10));
+    talk(&t, 1, 10 * US, mk_ack(103, 0x01, 4));
+    cr_expect_eq(account()->states[TIME_CREDIT], 20 * US);
+    cr_expect_eq(only_episode()->why, TROUBLE_CREDIT);
+    cr_expect_eq(only_episode()->count, 2);
+}
+
+Test(timeline, the_rest_of_a_send_waits_for_the_ack_of_the_packet_sent_without_a_credit)
+{
+    start();
+    talk(&t, 0, 0, mk(OP_SEND_FIRST, 100, 1024));
+    talk(&t, 1, 10 * US, mk_ack(100, 0x00, 0)); /* no credit, but the packet arrived */
+    talk(&t, 0, 100, mk(OP_SEND_LAST, 101, 10));
+    talk(&t, 1, 10 * US, mk_ack(101, 0x00, 1));
+    talk(&t, 0, 100, mk(OP_SEND_FIRST, 102, 1024));
+    talk(&t, 1, 10 * US, mk_ack(102, 0x2c, 1)); /* RNR NAK: it waited until now */
+    talk(&t, 0, 700 * US, mk(OP_SEND_FIRST, 102, 1024));
+    talk(&t, 1, 10 * US, mk_ack(102, 0x01, 1));
+    const struct timeline_row *r = account();
+    cr_expect_eq(r->states[TIME_CREDIT], 30 * US);
+    cr_expect_eq(r->states[TIME_RNR], 700 * US);
+}
+
+Test(timeline, an_msn_that_counts_later_messages_does_not_hide_a_wait_for_credits)
+{
+    start();
+    talk(&t, 0, 0, mk(OP_SEND_ONLY, 100, 10));
+    talk(&t, 1, 10 * US, mk_ack(100, 0x01, 1));
+    talk(&t, 0, 0, mk_atomic(OP_FETCH_ADD, 101, 0));
+    talk(&t, 0, 0, mk_reth(OP_WRITE_ONLY, 102, 10, 0, 1, 10));
+    talk(&t, 1, 10 * US, mk_aeth(OP_ATOMIC_ACKNOWLEDGE, 101, 0, 0x01, 3)); /* sent after the WRITE was executed */
+    talk(&t, 0, 100, mk(OP_SEND_ONLY, 103, 10));
+    talk(&t, 0, 100, mk(OP_SEND_ONLY, 104, 10));
+    talk(&t, 1, 10 * US, mk_ack(103, 0x00, 4));
+    talk(&t, 1, 10 * US, mk_ack(104, 0x01, 5));
+    talk(&t, 0, 100, mk(OP_SEND_ONLY, 105, 10));
+    talk(&t, 0, 100, mk(OP_SEND_ONLY, 106, 10));
+    talk(&t, 1, 10 * US, mk_ack(106, 0x01, 7));
+    cr_expect_eq(account()->states[TIME_CREDIT], 30 * US);
+}
+
 Test(timeline, one_direction_alone_cannot_tell_a_timeout)
 {
     start();
