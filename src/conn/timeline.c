@@ -348,7 +348,7 @@ static void take_seq_nak(struct timeline *t, struct direction *d, const struct e
     x->nak = frame_u32(e->p);
     x->sent = s ? s->last : 0;
     x->instead = gap ? d->gap.frame : 0;
-    timeline_claim(t, d, from, now, SPANS_GOOD, TIME_LOSS_NAK, ep);
+    timeline_claim(t, d, from, now, BEFORE_LOSS, TIME_LOSS_NAK, ep);
 }
 
 static void take_rnr(struct timeline *t, struct direction *d, const struct event *e, ns_t now)

@@ -80,7 +80,7 @@ static void back_by_nak(struct timeline *t, struct direction *d, const struct ev
     } else {
         timeline_pass(t, d, e->h, now, false);
         if (n->open)
-            timeline_claim(t, d, n->ts, now, SPANS_GOOD, state, ep);
+            timeline_claim(t, d, n->ts, now, BEFORE_LOSS, state, ep);
     }
     if (ep == NO_EPISODE)
         ep = episode_new(t, e->flow, state == TIME_RNR ? TROUBLE_RNR : TROUBLE_SEQ_NAK, e->p->bth.psn, now);
@@ -99,7 +99,7 @@ static void back_by_skip(struct timeline *t, struct direction *d, const struct e
     timeline_chain(t, d, ep);
     timeline_pass(t, d, e->h, now, false);
     if (d->stuck.open)
-        timeline_claim(t, d, d->stuck.ts, now, SPANS_GOOD, TIME_LOSS_RETRANSMISSION, ep);
+        timeline_claim(t, d, d->stuck.ts, now, BEFORE_LOSS, TIME_LOSS_RETRANSMISSION, ep);
     if (x) {
         x->sent = s ? s->last : 0;
         x->instead = d->stuck.open ? d->stuck.frame : 0;

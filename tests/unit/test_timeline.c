@@ -183,6 +183,25 @@ Test(timeline, an_msn_that_counts_later_messages_does_not_hide_a_wait_for_credit
     cr_expect_eq(account()->states[TIME_CREDIT], 30 * US);
 }
 
+Test(timeline, a_loss_wins_over_a_slow_response_at_the_same_time)
+{
+    start();
+    for (unsigned i = 0; i < 4; i++) {
+        talk(&t, 0, US, mk(OP_SEND_ONLY, 100 + i, 10));
+        talk(&t, 1, 7 * US, mk_ack(100 + i, 0x1f, i + 1));
+    }
+    talk(&t, 0, US, mk(OP_SEND_ONLY, 104, 10));
+    talk(&t, 0, 0, mk(OP_SEND_ONLY, 105, 10)); /* is lost behind the tap */
+    talk(&t, 0, 0, mk(OP_SEND_ONLY, 106, 10));
+    talk(&t, 1, NS_PER_MS, mk_ack(104, 0x1f, 5));
+    talk(&t, 1, US, mk_ack(105, 0x60, 5));
+    talk(&t, 0, US, mk(OP_SEND_ONLY, 105, 10));
+    const struct timeline_row *r = account();
+    cr_expect_eq(r->states[TIME_LOSS_NAK], NS_PER_MS + US);
+    cr_expect_eq(r->states[TIME_PEER_SLOW], 0);
+    cr_expect_eq(r->states[TIME_LOSS_RETRANSMISSION], US);
+}
+
 Test(timeline, one_direction_alone_cannot_tell_a_timeout)
 {
     start();
