@@ -335,8 +335,8 @@ static void take_seq_nak(struct timeline *t, struct direction *d, const struct e
     struct episode *x;
     uint32_t ep;
 
-    if (d->nak.open && d->nak.psn == psn)
-        return;
+    if ((d->nak.open && d->nak.psn == psn) || d->rnr.open)
+        return; /* in an RNR wait it changes nothing */
     if (timeline_is_silence(conn_flow_at(observer_conns(t->observer), e->flow), d, now - from))
         from = now; /* that copy is too old: another one was lost before the tap */
     ep = episode_new(t, e->flow, TROUBLE_SEQ_NAK, psn, from);
@@ -461,6 +461,8 @@ static void on_response(struct timeline *t, const struct event *e)
         timeline_paused(t, d, e->flow, from, now);
     timeline_response(t, d, e, from, now);
     timeline_note_response(t, d, e);
+    if (UNLIKELY(d->resend.responses && psn_diff(response_proves(e->p), d->resend.rsp) > 0))
+        d->resend.responses = false; /* a later request is answered */
     d->waits = d->dead = false;
     d->tail = 0;
     d->last_rsp = d->spans.at;
@@ -512,8 +514,8 @@ static void on_after(void *user, const struct event *e)
 
     if (UNLIKELY(d && d->resend.requests && e->h->have_una && psn_diff(e->h->una, d->resend.psn) >= 0))
         d->resend.requests = false;
-    if (UNLIKELY(d && is_resending(d) && !timeline_outstanding(d, e->h)))
-        d->resend.requests = d->resend.responses = false;
+    if (UNLIKELY(d && d->resend.requests && !timeline_outstanding(d, e->h)))
+        d->resend.requests = false;
 }
 
 /* --- From start to end ------------------------------------------------------------------------ */

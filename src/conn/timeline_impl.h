@@ -7,6 +7,9 @@
 /* States over which the later ones of account.h win: a wait of the requester, a loss. */
 #define BEFORE_THROTTLED (SPANS_GOOD | 1u << TIME_PEER_SLOW | 1u << TIME_READ_DEPTH)
 #define BEFORE_LOSS      (BEFORE_THROTTLED | 1u << TIME_CREDIT | 1u << TIME_THROTTLED)
+#define BEFORE_RNR                                                                                                     \
+    (BEFORE_LOSS | 1u << TIME_LOSS_NAK | 1u << TIME_LOSS_RETRANSMISSION | 1u << TIME_LOSS_RESEND |                     \
+     1u << TIME_ACK_TIMEOUT)
 
 /* A NAK that was not yet answered by a retransmission. */
 struct asked {

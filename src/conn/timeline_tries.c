@@ -80,7 +80,7 @@ static void back_by_nak(struct timeline *t, struct direction *d, const struct ev
     } else {
         timeline_pass(t, d, e->h, now, false);
         if (n->open)
-            timeline_claim(t, d, n->ts, now, BEFORE_LOSS, state, ep);
+            timeline_claim(t, d, n->ts, now, state == TIME_RNR ? BEFORE_RNR : BEFORE_LOSS, state, ep);
     }
     if (ep == NO_EPISODE)
         ep = episode_new(t, e->flow, state == TIME_RNR ? TROUBLE_RNR : TROUBLE_SEQ_NAK, e->p->bth.psn, now);

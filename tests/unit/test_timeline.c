@@ -202,6 +202,38 @@ Test(timeline, a_loss_wins_over_a_slow_response_at_the_same_time)
     cr_expect_eq(r->states[TIME_LOSS_RETRANSMISSION], US);
 }
 
+Test(timeline, responses_to_a_read_sent_again_come_again_though_later_ones_proved_that_it_arrived)
+{
+    start();
+    for (unsigned i = 0; i < 3; i++)
+        talk(&t, 0, 0, mk_read(100 + i, 0, 10));
+    talk(&t, 1, 10 * US, mk_aeth(OP_READ_RESP_ONLY, 100, 10, 0x1f, 1));
+    talk(&t, 1, 1 * US, mk_aeth(OP_READ_RESP_ONLY, 102, 10, 0x1f, 3)); /* 101 was lost */
+    talk(&t, 0, 1 * US, mk_read(101, 0, 10));
+    talk(&t, 0, 1 * US, mk_read(102, 0, 10));
+    talk(&t, 1, 8 * US, mk_aeth(OP_READ_RESP_ONLY, 101, 10, 0x1f, 3));
+    talk(&t, 1, 1 * US, mk_aeth(OP_READ_RESP_ONLY, 102, 10, 0x1f, 3));
+    const struct timeline_row *r = account();
+    cr_expect_eq(r->states[TIME_LOSS_RETRANSMISSION], 1 * US);
+    cr_expect_eq(r->states[TIME_LOSS_RESEND], 10 * US);
+    cr_expect_eq(r->states[TIME_IDLE], 0);
+}
+
+Test(timeline, a_sequence_nak_changes_nothing_in_an_rnr_wait)
+{
+    start();
+    talk(&t, 0, 0, mk(OP_SEND_ONLY, 100, 10));
+    talk(&t, 0, 0, mk(OP_SEND_ONLY, 101, 10));
+    talk(&t, 1, 5 * US, mk_ack(100, 0x2c, 0));
+    talk(&t, 1, US, mk_ack(101, 0x60, 0));
+    talk(&t, 0, 700 * US, mk(OP_SEND_ONLY, 100, 10));
+    talk(&t, 0, 0, mk(OP_SEND_ONLY, 101, 10));
+    talk(&t, 1, 5 * US, mk_ack(101, 0x1f, 2));
+    const struct timeline_row *r = account();
+    cr_expect_eq(r->states[TIME_RNR], 701 * US);
+    cr_expect_eq(r->states[TIME_LOSS_NAK], 0);
+}
+
 Test(timeline, one_direction_alone_cannot_tell_a_timeout)
 {
     start();
