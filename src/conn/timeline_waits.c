@@ -173,10 +173,13 @@ static void watch_pace(struct timeline *t, struct direction *d, const struct eve
 
 /* --- Credits and the depth of READs ----------------------------------------------------------- */
 
-/* Half a round trip; 0: not known. A tap at the responder sees no time between a request and its response. */
+/* Half a round trip; 0: not known. A tap at the responder sees no time between a request and its response. A REP has no
+ * other packets before it, as the responses to requests sent at once have. */
 static ns_t half_trip(const struct direction *d)
 {
-    return (d->least ? d->least : d->usual) / 2;
+    ns_t trip = d->least ? d->least : d->usual;
+
+    return (d->by_rep && d->by_rep < trip ? d->by_rep : trip) / 2;
 }
 
 /* A requester that may go on does so within this time. */
@@ -245,6 +248,8 @@ void timeline_request(struct timeline *t, struct direction *d, const struct even
         d->have_msn = false; /* it may have had messages */
     if (e->as != SEEN_NEW)
         return;
+    if (UNLIKELY(d->depth.to && !uses_depth(e->p)))
+        d->depth.to = d->depth.over = 0; /* work requests begin in order: none that the depth held back was the next */
     if (UNLIKELY(d->depth.over && uses_depth(e->p)))
         claim_wait(t, d, e, &d->depth, now, TROUBLE_DEPTH, TIME_READ_DEPTH);
     if (UNLIKELY(d->credit.over && e->p->op->flags & OPF_SEND))

@@ -538,6 +538,40 @@ Test(timeline, a_read_of_several_responses_waits_until_its_first_one)
     cr_expect_eq(account()->states[TIME_READ_DEPTH], 30 * US);
 }
 
+Test(timeline, a_message_of_another_kind_that_goes_on_tells_that_the_depth_held_back_nothing)
+{
+    start(); /* depth 2 */
+    talk(&t, 0, 0, mk_read(100, 0, 10));
+    talk(&t, 0, 0, mk_read(101, 0, 10));
+    talk(&t, 0, 0, mk_reth(OP_WRITE_FIRST, 102, 1024, 0, 1, 2000));
+    talk(&t, 1, 10 * US, mk_aeth(OP_READ_RESP_ONLY, 100, 10, 0x1f, 1)); /* the window was full */
+    talk(&t, 0, 100, mk(OP_WRITE_LAST, 103, 976));
+    talk(&t, 0, 100, mk_read(104, 0, 10));
+    cr_expect_eq(account()->states[TIME_READ_DEPTH], 0);
+}
+
+Test(timeline, the_rep_tells_half_a_round_trip_better_than_responses_behind_each_other)
+{
+    struct conn_known k = {.addr = {{{[15] = 1}}, {{[15] = 2}}},
+                           .qpn = {0x11, 0x11},
+                           .psn = {100, 900},
+                           .how = PAIR_CM,
+                           .params = {{.have_depth = true, .depth = 1, .have_asked = true}},
+                           .setup = {{.req_ts = NS_PER_S - 20 * US, .rep_ts = NS_PER_S}},
+                           .n_setup = 1};
+
+    talk_start(&t, false);
+    cr_assert_not_null(timeline_of(t.observer));
+    conn_learn(observer_conns(t.observer), &k);
+    talk(&t, 0, 0, mk_read(100, 0, 10));
+    talk(&t, 1, 60 * US, mk_aeth(OP_READ_RESP_ONLY, 100, 10, 0x1f, 1));
+    talk(&t, 0, 0, mk_read(101, 0, 2000));
+    talk(&t, 1, 60 * US, mk_aeth(OP_READ_RESP_FIRST, 101, 1024, 0x1f, 2));
+    talk(&t, 1, 15 * US, mk_aeth(OP_READ_RESP_LAST, 102, 976, 0x1f, 2)); /* longer than half of 20 us, not of 60 us */
+    talk(&t, 0, 0, mk_read(103, 0, 10));
+    cr_expect_eq(account()->states[TIME_READ_DEPTH], 135 * US);
+}
+
 Test(timeline, a_tap_at_the_responder_tells_no_wait_for_the_depth)
 {
     start(); /* depth 2 */
