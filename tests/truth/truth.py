@@ -55,6 +55,8 @@ class View:
             captures.set_clock(c, clock)
             self.clock = self.clock if self.captures else clock
             self.captures.append(c)
+        # Where the other side sends nothing at all, a capture of one direction alone looks the same.
+        self.heard = any(data[6:12] != captures.REQUESTER for _, _, data in self.captures[0].frames)
         self.paths = [os.path.join(os.path.dirname(files[tap]), "view-%s.pcap" % tap) for tap in taps]
         for c, path in zip(self.captures, self.paths):
             c.write(path)
@@ -84,7 +86,7 @@ class Results:
         self.no_incidents = False
 
     def take(self, network, view, truth, explained):
-        hidden = network.hidden.get(view.name.split()[0], ())
+        hidden = network.hidden.get(view.name.split()[0], ()) if view.heard else score.COSTS
         s = score.share(truth, explained, hidden, view.asked_at)
         self.shares.setdefault((view.name, network.trouble), []).append(s)
         if view.name == "requester":  # what the other side asks for is seen from its responder
