@@ -35,6 +35,7 @@ struct billing {
     struct place_in_time *at;
     uint32_t n_at;
     uint32_t *of;                 /* by number of the episode: its incident */
+    uint32_t *lost;               /* by number of an RNR episode: the incident of the ACK timeouts behind it */
     struct first_of_kind *firsts; /* KINDS places */
 };
 
@@ -321,7 +322,17 @@ static uint32_t rest_of(const struct billing *w, const struct episode *e)
     return i;
 }
 
-static uint32_t incident_of(const struct billing *w, uint32_t number, const struct episode *e)
+/* The incident of the row of episodes that `e` belongs to. What was sent again after an RNR NAK and was lost then is
+ * another trouble. */
+static uint32_t *of_the_row(const struct billing *w, const struct episode *e)
+{
+    bool other = e->why == TROUBLE_TIMEOUT && timeline_episode(w->x->timeline, e->root)->why == TROUBLE_RNR;
+
+    return other ? &w->lost[e->root] : &w->of[e->root];
+}
+
+/* The incident of an episode that begins a row. */
+static uint32_t incident_of(const struct billing *w, const struct episode *e)
 {
     uint32_t i = NOT_FOUND;
 
@@ -329,8 +340,6 @@ static uint32_t incident_of(const struct billing *w, uint32_t number, const stru
         i = failure_of(w, e);
         return i == NOT_FOUND ? new_incident(w, e) : i;
     }
-    if (e->root != number && w->of[e->root] != NOT_FOUND)
-        return w->of[e->root];
     if (kinds[e->why].gathers)
         i = gathered(w, e);
     else if ((i = best_fit(w, e)) == NOT_FOUND)
@@ -440,12 +449,16 @@ static void bill_all(struct billing *w)
 
     for (uint32_t i = 0; i < n; i++) {
         const struct episode *e = timeline_episode(w->x->timeline, i);
-        w->of[i] = NOT_FOUND;
+        uint32_t *row;
+        w->of[i] = w->lost[i] = NOT_FOUND;
         if (e->bill <= 0)
             continue;
-        w->of[i] = incident_of(w, i, e);
+        row = of_the_row(w, e);
+        w->of[i] = *row == NOT_FOUND || is_failure(e) ? incident_of(w, e) : *row;
         if (w->of[i] == NOT_FOUND)
             continue;
+        if (*row == NOT_FOUND)
+            *row = w->of[i];
         revise(w->x, &w->x->incidents[w->of[i]], e);
         charge(w->x, w->of[i], e, timeline_episode(w->x->timeline, e->root));
     }
@@ -537,9 +550,10 @@ void explain_bill(struct explainer *x)
 
     w.at = calloc(x->n + 1u, sizeof *w.at);
     w.of = calloc(timeline_episodes(x->timeline) + 1u, sizeof *w.of);
+    w.lost = calloc(timeline_episodes(x->timeline) + 1u, sizeof *w.lost);
     w.firsts = calloc(KINDS, sizeof *w.firsts);
     x->room = INCIDENTS_MAX;
-    if (w.at && w.of && w.firsts) {
+    if (w.at && w.of && w.lost && w.firsts) {
         note_incidents(&w);
         bill_all(&w);
         if (explain_several_taps(x)) {
@@ -550,5 +564,6 @@ void explain_bill(struct explainer *x)
     }
     free(w.at);
     free(w.of);
+    free(w.lost);
     free(w.firsts);
 }
