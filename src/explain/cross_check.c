@@ -45,12 +45,15 @@ static struct lone lost_between(struct req_dir *a, struct req_dir *b, uint32_t p
     return s->ts_first < o->ts_first ? (struct lone){s->first, false} : (struct lone){o->first, true};
 }
 
-/* The first response to one of `n` requests, if the other tap saw it before the latest copy of the request; 0: none. */
-static uint32_t answer_before(const struct flow_notes *t, const struct sent *o, unsigned n)
+/* The first response to one of `n` requests, if the other tap saw it before the latest copy of the request; 0: none. A
+ * sequence NAK that asks for the request does not answer it. */
+static uint32_t answer_before(struct flow_notes *t, const struct sent *o, unsigned n)
 {
     for (unsigned i = 0; t && o->copies > 1 && i < n; i++) {
         uint32_t psn = psn_add(o->psn, i), at = psn % NOTED_RESPONSES;
-        if (t->responses.by_psn[at].psn == psn && t->responses.by_psn[at].first < o->last)
+        const struct asked *a = rounds_asked(&t->rounds, psn);
+        if (t->responses.by_psn[at].psn == psn && t->responses.by_psn[at].first < o->last &&
+            !(a && a->nak == t->responses.by_psn[at].first))
             return t->responses.by_psn[at].first;
     }
     return 0;
