@@ -9,6 +9,8 @@
 #define PORT_MIN 32768 /* ports of the active side, as Linux chooses them */
 #define PORTS    28000
 
+_Static_assert(RDMACM_PRIVATE_MAX == sizeof((struct cm_params){0}.private_data), "room for what a message can carry");
+
 static struct cm_agent *agent_of(struct rdmacm *cm)
 {
     return (struct cm_agent *)(void *)((char *)cm - offsetof(struct cm_agent, rdmacm));
@@ -124,12 +126,18 @@ static bool get_event(struct rdmacm *cm, int channel, struct rdmacm_event *e)
 
 /* --- Ids -------------------------------------------------------------------------------------- */
 
-/* The id of a handle, in state `state`; NULL: there is none, or it is in another state. */
-static struct agent_id *id_in(struct cm_agent *a, int id, enum id_state state)
+/* The id of a handle; NULL: there is none. */
+static struct agent_id *id_of(struct cm_agent *a, int handle)
 {
-    struct agent_id *i = id >= 0 && (unsigned)id < a->n_ids ? a->id[id] : NULL;
+    return handle >= 0 && (unsigned)handle < a->n_ids ? a->id[handle] : NULL;
+}
 
-    return i && i->state == state ? i : NULL;
+/* Likewise, also NULL if it is not in state `state`. */
+static struct agent_id *id_in(struct cm_agent *a, int handle, enum id_state state)
+{
+    struct agent_id *id = id_of(a, handle);
+
+    return id && id->state == state ? id : NULL;
 }
 
 /* A free handle: its place in the table; NULL: out of memory. */
@@ -218,7 +226,7 @@ static void forget(struct cm_agent *a, struct agent_id *id)
 static int id_destroy(struct rdmacm *cm, int handle, ns_t now)
 {
     struct cm_agent *a = agent_of(cm);
-    struct agent_id *id = handle >= 0 && (unsigned)handle < a->n_ids ? a->id[handle] : NULL;
+    struct agent_id *id = id_of(a, handle);
 
     if (!id)
         return -EINVAL;
@@ -483,7 +491,7 @@ static int reject(struct rdmacm *cm, int handle, unsigned reason, const void *da
 static int disconnect(struct rdmacm *cm, int handle, ns_t now)
 {
     struct cm_agent *a = agent_of(cm);
-    const struct agent_id *id = handle >= 0 && (unsigned)handle < a->n_ids ? a->id[handle] : NULL;
+    const struct agent_id *id = id_of(a, handle);
 
     if (!id)
         return -EINVAL;

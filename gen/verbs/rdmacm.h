@@ -16,10 +16,10 @@
 
 #define RDMACM_PRIVATE_MAX 224 /* bytes of private data in any message */
 
-/* Events; each one occurs once for an id at most, CONNECT_REQUEST once for each request to a listener. */
+/* Events, in the order in which they can occur for an id. */
 enum rdmacm_event_type {
-    RDMACM_ROUTE_RESOLVED,  /* the path to the address of resolve() is known: connect() */
-    RDMACM_ADDR_ERROR,      /* it is not; status: -ETIMEDOUT, -EHOSTUNREACH */
+    RDMACM_ADDR_ERROR,      /* the path to the address of resolve() is not known; status: -ETIMEDOUT, -EHOSTUNREACH */
+    RDMACM_ROUTE_RESOLVED,  /* it is: connect() */
     RDMACM_CONNECT_REQUEST, /* a REQ or SIDR_REQ came to `listen_id`: accept(), reject() or id_destroy() `id`, new */
     /* Connected: the active side may send; the passive side has the RTU, or a request of the peer. Datagrams, active
      * side: `av`, `qpn` and `qkey` say where the service is. */
@@ -37,7 +37,7 @@ struct rdmacm_event {
     int id;                      /* handle */
     int listen_id;               /* CONNECT_REQUEST: the listener; else -1 */
     int status;                  /* as noted above; else 0 */
-    uint8_t gid[16];             /* the peer's address, IPv4 as IPv4-mapped */
+    uint8_t gid[16];             /* the peer's address; IPv4: IPv4-mapped */
     uint32_t qpn;                /* the peer's queue pair, once known */
     uint32_t qkey;               /* datagrams, ESTABLISHED: of that queue pair */
     struct av av;                /* datagrams, ESTABLISHED: path to the service */

@@ -119,7 +119,8 @@ struct verbs_ops {
     /* 0; -ENOTSUP: such things are not counted, *c is all zero. */
     int (*qp_counters)(struct verbs *v, int qp, struct verbs_counters *c);
 
-    /* ibv_get_async_event(): take the oldest asynchronous event into *e; false: there is none. */
+    /* ibv_get_async_event(): take the oldest asynchronous event into *e; false: there is none. Those of a simulated
+     * host go to the simulator. */
     bool (*async_event)(struct verbs *v, struct ep_event *e);
 
     /* 0; -EINVAL: state or operation not allowed; -ENOMEM: the queue is full; -E2BIG: too many pieces, or too long a
