@@ -1,5 +1,5 @@
 /* layer 2b (conn): notes for decode: messages, requests and their responses, packets and their acknowledgements. The
- * context subscribes to an observer of its own. */
+ * context takes the steps of an observer of its own. */
 #include "src/conn/annotate.h"
 
 #include "dissect/link/eth.h"
@@ -25,7 +25,6 @@ struct place {
 
 struct context {
     struct observer *observer;
-    struct pkt *p; /* the packet in observer_packet(), whose note is to be filled */
     struct place places[OBSERVER_FLOWS];
 };
 
@@ -146,11 +145,9 @@ static void note_late(const struct place *w, struct pkt *p, struct req_dir *h, s
     note_again(w, p, h, s);
 }
 
-static void note_request(struct context *c, const struct event *e)
+static void note_request(struct place *w, struct pkt *p, const struct event *e)
 {
-    struct place *w = &c->places[e->flow];
-    struct sent *s = req_dir_sent(e->h, e->p->bth.psn);
-    struct pkt *p = c->p;
+    struct sent *s = req_dir_sent(e->h, p->bth.psn);
 
     if (!s)
         return;
@@ -179,16 +176,15 @@ static void advance_acked(struct place *w, uint32_t psn)
 }
 
 /* A READ or atomic response: note its latest request, and its position among the responses to the original request. */
-static void note_answer(struct context *c, const struct event *e)
+static void note_answer(struct place *w, struct pkt *p, const struct event *e)
 {
-    const struct read_req *latest = req_dir_ask(e->h, e->p->bth.psn, 0), *a;
+    const struct read_req *latest = req_dir_ask(e->h, p->bth.psn, 0), *a;
     const struct sent *s;
-    struct pkt *p = c->p;
 
     if (!latest)
         return;
     if (p->op->flags & OPF_END)
-        advance_acked(&c->places[e->flow], p->bth.psn);
+        advance_acked(w, p->bth.psn);
     s = req_dir_sent(e->h, latest->psn);
     p->note.request_frame = s && s->last ? s->last : latest->frame; /* the latest copy, if it was captured twice */
     p->note.have |= p->note.request_frame ? NOTE_REQUEST : 0;
@@ -224,33 +220,19 @@ static void answered_frames(struct req_dir *h, uint32_t first, const struct sent
 }
 
 /* An ACK acknowledges all frames from the first one not acknowledged before; a NAK refers to one frame. */
-static void note_acked(struct context *c, const struct event *e)
+static void note_acked(struct place *w, struct pkt *p, const struct event *e)
 {
-    struct place *w = &c->places[e->flow];
-    uint32_t psn = e->p->bth.psn;
+    uint32_t psn = p->bth.psn;
     const struct sent *last = req_dir_sent(e->h, psn);
-    bool ack = response_type(e->p) == AETH_ACK;
+    bool ack = response_type(p) == AETH_ACK;
     uint32_t first = ack && w->have_acked ? psn_add(w->acked, 1) : psn;
 
     if (ack)
         advance_acked(w, psn);
     if (!last || !last->last)
         return;
-    c->p->note.have |= NOTE_ACKED;
-    answered_frames(e->h, first, last, &c->p->note);
-}
-
-/* After a request or response has changed the evidence. */
-static void note_event(void *user, const struct event *e)
-{
-    struct context *c = user;
-
-    if (e->kind == EVENT_REQUEST)
-        note_request(c, e);
-    else if (e->p->op->flags & OPF_ACK)
-        note_acked(c, e);
-    else
-        note_answer(c, e);
+    p->note.have |= NOTE_ACKED;
+    answered_frames(e->h, first, last, &p->note);
 }
 
 /* --- Packets ---------------------------------------------------------------------------------- */
@@ -296,19 +278,6 @@ static void note_datagram(struct pkt *p)
     }
 }
 
-/* Any packet, before it changes the evidence. One with a bad ICRC, which its receiver drops, is no request and no
- * response. */
-static void note_packet(void *user, const struct event *e)
-{
-    struct context *c = user;
-    struct pkt *p = c->p;
-
-    if (LIKELY(e->own != FLOW_NONE))
-        note_flow(p, conn_flow_at(context_conns(c), e->own), e->h);
-    else if (p->have & H_BTH && !(p->flags & PKT_MALFORMED))
-        note_datagram(p);
-}
-
 /* The place of a flow is given to another one. */
 static void forget(void *user, uint32_t flow, bool restart)
 {
@@ -321,7 +290,7 @@ static void forget(void *user, uint32_t flow, bool restart)
 struct context *context_new(void)
 {
     struct context *c = calloc(1, sizeof *c);
-    const struct observer_sub s = {.user = c, .over = forget, .before = note_packet, .after = note_event};
+    const struct observer_sub s = {.user = c, .over = forget};
 
     if (!c)
         return NULL;
@@ -348,6 +317,22 @@ struct conn_table *context_conns(struct context *c)
 
 void context_note(struct context *c, struct pkt *p)
 {
-    c->p = p;
-    observer_packet(c->observer, p);
+    struct event e;
+    struct place *w;
+
+    observer_see(c->observer, p, &e);
+    if (LIKELY(e.own != FLOW_NONE))
+        note_flow(p, conn_flow_at(context_conns(c), e.own), e.h);
+    else if (p->have & H_BTH && !(p->flags & PKT_MALFORMED))
+        note_datagram(p);
+    if (!e.h) /* no request, and no response to one; a bad ICRC: its receiver drops it */
+        return;
+    observer_take(c->observer, &e);
+    w = &c->places[e.flow];
+    if (e.kind == EVENT_REQUEST)
+        note_request(w, p, &e);
+    else if (p->op->flags & OPF_ACK)
+        note_acked(w, p, &e);
+    else
+        note_answer(w, p, &e);
 }

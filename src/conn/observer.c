@@ -262,7 +262,7 @@ static __attribute__((noinline)) void look_closer(struct observer *o, struct eve
         e->why = (uint8_t)why_back(o, e);
 }
 
-void observer_request(struct observer *o, const struct pkt *p, uint32_t flow, struct event *e)
+ALWAYS_INLINE void see_request(struct observer *o, const struct pkt *p, uint32_t flow, struct event *e)
 {
     *e = (struct event){.p = p, .kind = EVENT_REQUEST, .own = flow, .flow = flow, .h = dir_of(o, p, flow)};
     if (UNLIKELY(!e->h))
@@ -274,9 +274,14 @@ void observer_request(struct observer *o, const struct pkt *p, uint32_t flow, st
         look_closer(o, e);
 }
 
+void observer_request(struct observer *o, const struct pkt *p, uint32_t flow, struct event *e)
+{
+    see_request(o, p, flow, e);
+}
+
 /* --- Responses -------------------------------------------------------------------------------- */
 
-void observer_response(struct observer *o, const struct pkt *p, uint32_t flow, struct event *e)
+ALWAYS_INLINE void see_response(struct observer *o, const struct pkt *p, uint32_t flow, struct event *e)
 {
     struct flow *c = conn_flow_at(o->conns, flow);
 
@@ -292,6 +297,11 @@ void observer_response(struct observer *o, const struct pkt *p, uint32_t flow, s
         req_dir_set_pmtu(e->h, p->payload_len);
         e->h->heard_pmtu = e->h->pmtu != 0;
     }
+}
+
+void observer_response(struct observer *o, const struct pkt *p, uint32_t flow, struct event *e)
+{
+    see_response(o, p, flow, e);
 }
 
 /* --- Packets ---------------------------------------------------------------------------------- */
@@ -346,8 +356,7 @@ void observer_teach(struct observer *o, const struct pkt *p)
     observer_learn(o, p);
 }
 
-/* Classify `p` and fill its event. */
-static void see(struct observer *o, const struct pkt *p, struct event *e)
+void observer_see(struct observer *o, const struct pkt *p, struct event *e)
 {
     bool usable = p->have & H_BTH && !(p->flags & PKT_MALFORMED) && p->op->name;
     uint32_t flow;
@@ -356,11 +365,12 @@ static void see(struct observer *o, const struct pkt *p, struct event *e)
         flow = conn_flow(o->conns, p);
         o->seen[flow] = true;
         if (p->op->flags & OPF_REQUEST)
-            observer_request(o, p, flow, e);
+            see_request(o, p, flow, e);
         else
-            observer_response(o, p, flow, e);
+            see_response(o, p, flow, e);
         return;
     }
+    observer_learn(o, p);
     *e = (struct event){.p = p, .kind = EVENT_OTHER, .own = FLOW_NONE, .flow = FLOW_NONE};
     if (p->icrc == CRC_BAD)
         e->kind = EVENT_BAD_ICRC;
@@ -376,8 +386,7 @@ void observer_packet(struct observer *o, const struct pkt *p)
 
     o->packets++;
     hand_out_early(o, p);
-    observer_learn(o, p);
-    see(o, p, &e);
+    observer_see(o, p, &e);
     hand_out(&o->before, &e);
     if (!e.h)
         return;

@@ -6,8 +6,8 @@
  *
  *     observer_packet(o, p):   early(p)  learn  see -> event   before(event)   take -> evidence   after(event)
  *
- * A caller with an order of its own (the judge) uses the steps: observer_learn(), observer_request() or
- * observer_response(), observer_take(). */
+ * A caller with an order of its own uses the steps: observer_see(), or observer_learn() and observer_request() or
+ * observer_response() (the judge); observer_take(). */
 #ifndef RDMATRACE_CONN_OBSERVER_H
 #define RDMATRACE_CONN_OBSERVER_H
 
@@ -84,6 +84,8 @@ uint64_t observer_packets(const struct observer *o);
 
 /* The steps. Learn connection setup from `p`, a MAD or a packet without a BTH. */
 void observer_learn(struct observer *o, const struct pkt *p);
+/* Learn from any packet, and fill its event. */
+void observer_see(struct observer *o, const struct pkt *p, struct event *e);
 /* Fill the event of a request, or of a response, in flow `flow`. e->h is NULL without memory (request), or if no
  * request of its connection was seen (response). */
 void observer_request(struct observer *o, const struct pkt *p, uint32_t flow, struct event *e);
