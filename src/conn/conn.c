@@ -406,27 +406,26 @@ static uint32_t flow_new(struct conn_table *t, const struct key *k)
     return i;
 }
 
-static inline struct key key_of(const struct pkt *p)
+static inline void key_of(const struct pkt *p, struct key *k)
 {
-    struct key k;
-
-    k.tap = conn_tap_of(p->frame);
-    k.dqpn = p->bth.dqpn;
-    addr_of(p, &k.src, &k.dst);
-    return k;
+    k->tap = conn_tap_of(p->frame);
+    k->dqpn = p->bth.dqpn;
+    addr_of(p, &k->src, &k->dst);
 }
 
 uint32_t conn_flow_find(const struct conn_table *t, const struct pkt *p)
 {
-    const struct key k = key_of(p);
+    struct key k;
 
+    key_of(p, &k);
     return flow_find(t, &k);
 }
 
 bool conn_is_known(const struct conn_table *t, const struct pkt *p)
 {
-    const struct key k = key_of(p);
+    struct key k;
 
+    key_of(p, &k);
     for (uint32_t i = 0; i < t->n_known; i++)
         for (unsigned end = 0; end < 2; end++) {
             const struct conn_known *c = &t->known[i];
@@ -444,8 +443,8 @@ uint32_t conn_flow_named(const struct conn_table *t, uint32_t tap, const struct 
     return flow_find(t, &k);
 }
 
-/* A flow that is not in its recent_slot(). */
-static uint32_t flow_search(struct conn_table *t, const struct key *k)
+/* A flow that is not in its recent_slot(). Apart from flow_of(), so that this stays short. */
+static __attribute__((noinline)) uint32_t flow_search(struct conn_table *t, const struct key *k)
 {
     uint32_t i = flow_find(t, k);
 
@@ -459,9 +458,11 @@ static uint32_t flow_search(struct conn_table *t, const struct key *k)
 
 static inline uint32_t flow_of(struct conn_table *t, const struct pkt *p)
 {
-    const struct key k = key_of(p);
-    uint32_t i = t->recent[recent_slot(&k)];
+    struct key k;
+    uint32_t i;
 
+    key_of(p, &k);
+    i = t->recent[recent_slot(&k)];
     if (LIKELY(i < t->n && key_fits(&k, &t->flows[i])))
         t->newest = FLOW_NONE;
     else
@@ -488,7 +489,7 @@ static uint32_t number_elsewhere(struct conn_table *t, const struct flow *f)
 }
 
 /* Number a flow and its peer: as at another tap, else by the next number. */
-static void number_give(struct conn_table *t, uint32_t flow)
+static __attribute__((noinline)) void number_give(struct conn_table *t, uint32_t flow)
 {
     struct flow *f = &t->flows[flow];
     uint32_t elsewhere = number_elsewhere(t, f);

@@ -456,16 +456,13 @@ static inline void settle_naks(struct req_dir *h, uint32_t psn)
         h->rnr.resent = true;
 }
 
-void req_dir_request(struct req_dir *h, const struct pkt *p, enum seen_as as, enum why_back why)
+/* Any request. Apart from req_dir_request(), so that this stays short. */
+static __attribute__((noinline)) void take_any(struct req_dir *h, const struct pkt *p, enum seen_as as,
+                                               enum why_back why)
 {
     uint32_t span, psn = p->bth.psn;
     bool was_loose = h->loose;
 
-    if (LIKELY(as == SEEN_NEW && is_plain_next(h, p))) {
-        take_plain_next(h, p);
-        settle_naks(h, psn);
-        return;
-    }
     if (UNLIKELY(as == SEEN_RESTART)) {
         uint16_t pmtu = h->pmtu;
         h->restarts++;
@@ -503,4 +500,14 @@ void req_dir_request(struct req_dir *h, const struct pkt *p, enum seen_as as, en
         ask_put(h, p, span);
     settle_naks(h, psn);
     req_dir_settle(h);
+}
+
+void req_dir_request(struct req_dir *h, const struct pkt *p, enum seen_as as, enum why_back why)
+{
+    if (UNLIKELY(as != SEEN_NEW || !is_plain_next(h, p))) {
+        take_any(h, p, as, why);
+        return;
+    }
+    take_plain_next(h, p);
+    settle_naks(h, p->bth.psn);
 }
