@@ -175,7 +175,10 @@ char *fmt_dec_pad(char *q, uint64_t v, char pad, unsigned width)
             memcpy(q + i, &eight, 8);
         q += width - n;
     }
-    return fmt_dec(q, v);
+    if (v < 100)
+        return fmt_dec(q, v);
+    dec_back(q + n, v);
+    return q + n;
 }
 
 char *fmt_digits(char *q, uint32_t v, unsigned digits)

@@ -173,14 +173,14 @@ static void print_addresses(struct printer *pr, struct buf *b, const struct pkt 
 static void print_column_and_length(struct buf *b, const struct pkt *p)
 {
     const char *column = pkt_column(p);
-    char *q, *end;
+    size_t n = strnlen(column, COLUMN_MAX);
+    char *q;
 
     if (!buf_need(b, COLUMN_MAX + FMT_DEC_MAX + 3))
         return;
     q = b->p + b->len;
     *q++ = ' ';
-    for (end = q + COLUMN_MAX; *column && q < end; column++)
-        *q++ = *column;
+    q = (char *)memcpy(q, column, n) + n;
     *q++ = ' ';
     q = fmt_dec(q, pkt_wire_len(p));
     *q++ = ' ';
