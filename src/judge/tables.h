@@ -38,6 +38,8 @@ struct cm_exchange {
     struct cm_copies dreq[2]; /* [0] of the passive side, [1] of the active side */
     bool drep[2];             /* by side: it sent a DREP, or ignores the DREQ of its peer */
     bool ended;               /* a REJ, DREQ or DREP was seen */
+    bool closed;              /* a DREQ or DREP was seen */
+    ns_t ended_ts;            /* with `ended`: the latest of them */
     struct {
         struct cm_msg m;
         uint32_t frame; /* 0: none */
@@ -111,6 +113,46 @@ struct pauser {
 };
 #define PAUSERS 64
 
+/* --- Frames shorter than their packets (header.c) ----------------------------------------------- */
+
+/* Frames of one length that end before their packets do. A mirror cuts at one length, and none of its frames is longer;
+ * a frame that is alone in this has wrong lengths in its headers. */
+struct short_frames {
+    uint32_t owner; /* the interface, by ts_owner() */
+    uint32_t slot;  /* likewise, by ts_slot() */
+    uint32_t len;   /* bytes of the frame */
+    uint32_t flow;  /* of the first one, FLOW_NONE: none */
+    uint32_t first; /* the first one; 0: unused */
+    uint64_t n;
+};
+#define SHORT_LENS 64
+
+/* --- Wrong ICRCs (header.c) -------------------------------------------------------------------- */
+
+/* A packet with a wrong ICRC, until it is known whether its receiver took it. */
+struct bad_icrc {
+    uint32_t frame;
+    uint32_t tap;
+    uint32_t source; /* index of its sender in icrc_source */
+    uint32_t flow;   /* with a request of a connection: its flow, else FLOW_NONE */
+    uint32_t psn;
+    uint32_t got, want;
+    bool settled;
+};
+#define BAD_ICRCS 4096
+
+/* A sender, and whether any of its ICRCs is right. */
+struct icrc_source {
+    struct conn_addr addr;
+    uint32_t tap;
+    uint32_t first;  /* frame of the first wrong one */
+    bool used, good; /* good: one is right */
+    bool other;      /* one is wrong and not 0 */
+    bool answered;   /* responses came to it that have wrong ICRCs, too */
+    uint64_t bad;
+};
+#define ICRC_SOURCES 256
+
 /* --- Time stamps (clock.c) -------------------------------------------------------------------- */
 
 /* Largest error of software time stamps: each processor and queue of a host stamps its own packets, some tens of
@@ -119,9 +161,13 @@ struct pauser {
 
 /* Resolution of the time stamps of an interface: the largest power of ten ns that divides all of them so far. */
 struct ts_step {
-    uint32_t owner;  /* ts_owner() of the interface; 0: unused */
-    uint32_t ns;     /* resolution, ns: a power of ten */
-    uint32_t stamps; /* time stamps examined */
+    uint32_t owner;   /* ts_owner() of the interface; 0: unused */
+    uint32_t ns;      /* resolution, ns: `decimal`, or `tick` if that is coarser and certain */
+    uint32_t decimal; /* the largest power of ten ns that divides all time stamps */
+    uint32_t stamps;  /* time stamps examined */
+    uint32_t ticks;   /* of them differed from the one before */
+    uint64_t tick;    /* divides all their differences: a clock may count 15.625 ms, or 4 ms from any beginning */
+    ns_t last;        /* the latest time stamp */
 };
 
 /* Number of an interface, unique over all files; never 0. */
