@@ -93,3 +93,14 @@ const uint8_t *tcp_payload(const struct pkt *p, struct tcp *h, uint32_t *len)
     *len = end - start;
     return p->data + start;
 }
+
+bool tcp_opens(const struct pkt *p)
+{
+    const struct layer *l = &p->layers[p->n_layers - 1];
+    struct tcp h;
+
+    if (p->n_layers == 0 || l->hdr != &tcp_hdr || l->len < 20 || p->flags & PKT_FRAGMENT)
+        return false;
+    tcp_get(&h, p->data + l->off);
+    return h.syn && !h.ackf;
+}

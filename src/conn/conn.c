@@ -538,7 +538,7 @@ static struct conn_known *known_already(struct conn_table *t, const struct conn_
         bool same = o->psn[0] == k->psn[0] && o->psn[1] == k->psn[1] && o->id[0] == k->id[0] && o->id[1] == k->id[1] &&
                     o->how == k->how;
         if (same_ends(o, k))
-            return same ? o : NULL;
+            return same && !(o->over && o->tap == k->tap) ? o : NULL;
     }
     return NULL;
 }
@@ -569,6 +569,18 @@ void conn_learn(struct conn_table *t, const struct conn_known *k)
     t->known[at] = *k;
     learn_seen(t, k, 0);
     learn_seen(t, k, 1);
+}
+
+void conn_close(struct conn_table *t, uint32_t tap, const struct conn_addr *end, uint32_t qpn)
+{
+    for (uint32_t i = t->n_known; i-- > 0;) {
+        struct conn_known *k = &t->known[(t->known_at + i) % KNOWN_MAX];
+        for (unsigned e = 0; e < 2; e++)
+            if (k->tap == tap && k->qpn[e] == qpn && addr_eq(&k->addr[e], end)) {
+                k->over = true;
+                return;
+            }
+    }
 }
 
 static void unlearn(struct flow *f)

@@ -101,6 +101,8 @@ struct conn_known {
     /* where it was learnt from */
     enum pairing how;
     bool any_psn;                        /* psn[] are not known */
+    bool over;                           /* it was closed at `tap`: the same ids and PSNs are another connection */
+    uint32_t tap;                        /* where it was learnt */
     struct conn_params params[2];        /* of the requests that this end sends; without times */
     struct conn_setup setup[SETUP_TAPS]; /* at the first taps that saw it */
     unsigned n_setup;
@@ -141,6 +143,9 @@ struct flow *conn_flows(struct conn_table *t);
 
 /* Learn a connection. Its flows seen so far are paired at once. The latest 4096 are kept. */
 void conn_learn(struct conn_table *t, const struct conn_known *k);
+/* The connection of queue pair `qpn` at `end` was closed, or the TCP connection of its exchange was: the same setup
+ * messages at this tap are another connection. */
+void conn_close(struct conn_table *t, uint32_t tap, const struct conn_addr *end, uint32_t qpn);
 /* Discard what was learnt of `flow` and its peer: it may describe an earlier connection of the same queue pairs. Both
  * remain paired. */
 void conn_unlearn(struct conn_table *t, uint32_t flow);

@@ -222,12 +222,26 @@ static inline struct req_dir *dir_of(struct observer *o, const struct pkt *p, ui
     return LIKELY(h != NULL) ? h : dir_new(o, p, flow);
 }
 
+#define UC_COPY_WITHIN (100 * NS_PER_MS) /* the network does not delay a copy for longer */
+
+/* Whether a UC requester, which never retransmits, starts from its first PSN, or from an earlier one: its queue pair
+ * was reset. */
+static bool is_uc_reset(const struct event *e)
+{
+    const struct req_dir *h = e->h;
+
+    return psn_diff(e->p->bth.psn, h->start) <= 0 && e->p->op->flags & OPF_START &&
+           (e->as != SEEN_COPY || e->p->frame->ts - h->last_ts > UC_COPY_WITHIN);
+}
+
 /* Whether a PSN this far from those remembered may be the first one of another connection of the same queue pairs:
  * without CM, only the distance shows that. */
 static bool may_be_reset(const struct observer *o, const struct event *e)
 {
     unsigned how = o->opts.complete ? conn_flow_at(o->conns, e->flow)->paired_by : PAIR_NONE;
 
+    if (UNLIKELY(e->h->service == SVC_UC))
+        return how != PAIR_CM && is_uc_reset(e);
     return e->as == SEEN_OLD ? how <= PAIR_PSN
                              : e->as == SEEN_GAP && how != PAIR_CM && psn_diff(e->p->bth.psn, e->h->next) > TRACK_SENT;
 }

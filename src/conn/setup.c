@@ -116,7 +116,7 @@ static struct setup_req *req_place(struct learner *l, const struct setup_half *h
     for (uint32_t i = 0; i < LEARN_PENDING; i++) {
         struct setup_req *old = &l->req[(l->req_at + i) % LEARN_PENDING];
         if (same_id(&old->half, h))
-            return old->half.qpn == h->qpn && old->half.psn == h->psn ? NULL : old;
+            return !old->over && old->half.qpn == h->qpn && old->half.psn == h->psn ? NULL : old;
     }
     return &l->req[l->req_at++ % LEARN_PENDING];
 }
@@ -159,7 +159,7 @@ static const struct setup_req *req_of(const struct learner *l, const struct setu
 static void learn_rep(struct learner *l, struct conn_table *t, const struct pkt *p, const struct setup_msg *msg)
 {
     const struct setup_req *req = req_of(l, &msg->half);
-    struct conn_known k = {.how = PAIR_CM};
+    struct conn_known k = {.how = PAIR_CM, .tap = msg->half.tap};
     const struct cm_rep *m = &msg->cm.rep;
 
     if (!req)
@@ -203,15 +203,60 @@ static void learn_exchange(struct learner *l, struct conn_table *t, const struct
 
     if (setup_exchange_join(&l->exchanges, h, &first))
         conn_learn(t, &(struct conn_known){.how = PAIR_EXCHANGE,
+                                           .tap = h->tap,
                                            .addr = {first.end, h->end},
                                            .qpn = {first.qpn, h->qpn},
                                            .psn = {first.psn, h->psn}});
+}
+
+/* A DREQ or DREP: either side may send it, and the active side's id is in it. */
+static void learn_close(struct learner *l, struct conn_table *t, const struct pkt *p)
+{
+    uint32_t tap = conn_tap_of(p->frame);
+    struct conn_addr src, dst;
+    struct cm_msg m;
+
+    if (p->icrc == CRC_BAD || !cm_msg_of(&m, p) || (m.mad.attr_id != CM_DREQ && m.mad.attr_id != CM_DREP))
+        return;
+    conn_addr_of(p, &src, &dst);
+    for (uint32_t i = 0; i < LEARN_PENDING; i++) {
+        struct setup_req *r = &l->req[i];
+        const struct setup_half *h = &r->half;
+        bool active = h->id == m.rtu.local_id && conn_addr_eq(&h->src, &src) && conn_addr_eq(&h->dst, &dst),
+             passive = h->id == m.rtu.remote_id && conn_addr_eq(&h->src, &dst) && conn_addr_eq(&h->dst, &src);
+        if (h->kind != SETUP_REQ || h->tap != tap || r->over || (!active && !passive))
+            continue;
+        r->over = true;
+        conn_close(t, tap, &h->src, h->qpn);
+    }
+}
+
+/* A TCP connection begins: what came through an earlier one between the same ports is of the past. */
+static void learn_syn(struct learner *l, struct conn_table *t, const struct pkt *p)
+{
+    uint32_t tap = conn_tap_of(p->frame), id = (uint32_t)p->sport << 16 | p->dport;
+    struct conn_addr src, dst;
+
+    conn_addr_of(p, &src, &dst);
+    for (uint32_t i = 0; i < LEARN_PENDING; i++) {
+        struct setup_half *h = &l->exchanges.half[i];
+        bool mine = h->id == id && conn_addr_eq(&h->src, &src) && conn_addr_eq(&h->dst, &dst),
+             its = h->peer_id == id && conn_addr_eq(&h->src, &dst) && conn_addr_eq(&h->dst, &src);
+        if (h->kind != SETUP_EXCHANGE || h->tap != tap || (!mine && !its))
+            continue;
+        conn_close(t, tap, &h->end, h->qpn);
+        *h = (struct setup_half){0};
+    }
 }
 
 void learn_packet(struct learner *l, struct conn_table *t, const struct pkt *p)
 {
     struct setup_msg m;
 
+    if (UNLIKELY(p->have & H_MAD))
+        learn_close(l, t, p);
+    else if (UNLIKELY(tcp_opens(p)))
+        learn_syn(l, t, p);
     if (!setup_msg_of(&m, p))
         return;
     if (m.half.kind == SETUP_REQ)

@@ -65,6 +65,7 @@ struct setup_req {
     const char *upper;       /* upper protocol, by service id; NULL: not known */
     struct conn_params peer; /* parameters that the REQ states for the requests of the passive side */
     uint8_t depth;           /* initiator depth that the REQ states */
+    bool over;               /* the connection was closed: the same REQ begins another one */
     /* local and remote GID of the primary path: data packets with a GRH carry them, even if the REQ came without a
      * GRH */
     struct conn_addr gid[2];

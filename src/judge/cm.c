@@ -199,13 +199,23 @@ static void check_retransmission(struct judge *j, struct cm_copies *o, const str
 
 /* --- One function per message type ------------------------------------------------------------ */
 
+/* True if the REQ begins another connection, to which the active side gives the communication id of one that ended. A
+ * retransmitted REQ may cross a REJ; it is not sent any more once the connection is being closed. */
+static bool begins_anew(const struct judge *j, const struct cm_packet *c)
+{
+    const struct cm_exchange *s = c->s;
+
+    return s->ended && (s->req.m.mad.tid != c->m->mad.tid || s->closed ||
+                        c->p->frame->ts - s->ended_ts > COPY_WITHIN + judge_step(j, c->p));
+}
+
 static void take_req(struct judge *j, struct cm_packet *c)
 {
     uint64_t key = key_of(c->p, &c->src, &c->dst, c->m->req.local_id);
 
     c->from_active = true;
     c->s = exchange_find(j, key);
-    if (c->s && !(c->s->ended && c->s->req.m.mad.tid != c->m->mad.tid)) {
+    if (c->s && !begins_anew(j, c)) {
         check_retransmission(j, &c->s->req, c);
         c->s->req_retransmitted = true;
         return;
@@ -238,12 +248,19 @@ static uint32_t flow_from(struct judge *j, const struct cm_packet *c)
     return c->s->rep.copies ? conn_flow_named(j->conns, conn_tap_of(c->p->frame), &c->src, &c->dst, qpn) : FLOW_NONE;
 }
 
+static void take_end(struct cm_packet *c)
+{
+    c->s->ended = true;
+    c->s->ended_ts = c->p->frame->ts;
+}
+
 /* A DREQ or DREP: its sender sends no further requests. */
 static void take_close(struct judge *j, struct cm_packet *c)
 {
     uint32_t flow = flow_from(j, c);
 
-    c->s->ended = true;
+    take_end(c);
+    c->s->closed = true;
     if (c->m->mad.attr_id == CM_DREP)
         c->s->drep[c->from_active] = true;
     if (flow == FLOW_NONE || j->flows[flow].closed)
@@ -407,7 +424,7 @@ static void take(struct judge *j, struct cm_packet *c)
         take_rep(j, c);
         break;
     case CM_REJ:
-        c->s->ended = true;
+        take_end(c);
         break;
     case CM_DREQ:
         take_dreq(j, c);
