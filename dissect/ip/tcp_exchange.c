@@ -93,6 +93,8 @@ bool exchange_parse(struct exchange *e, const uint8_t *p, size_t len)
     if (w.n == ARRAY_LEN(pingpong) && has_lengths(&w, pingpong, ARRAY_LEN(pingpong))) {
         qpn = 1;
         take_gid(e, &w, 3, p);
+        if (!e->have_addr && !word_value(&w, 0, p))
+            return false; /* a slot that the program has not filled */
     } else if (w.n > ARRAY_LEN(perftest) && has_lengths(&w, perftest, ARRAY_LEN(perftest))) {
         qpn = 2;
         e->have_addr = false;
@@ -105,5 +107,5 @@ bool exchange_parse(struct exchange *e, const uint8_t *p, size_t len)
         take_lid(e, word_value(&w, 0, p));
     e->qpn = word_value(&w, qpn, p);
     e->psn = word_value(&w, qpn + 1, p);
-    return true;
+    return e->qpn != 0;
 }

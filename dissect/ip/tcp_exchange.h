@@ -17,7 +17,8 @@ struct exchange {
     bool have_addr;   /* `addr` is set; false: use the addresses of the TCP connection */
 };
 
-/* Parse the payload of a TCP segment, `len` bytes, as the line of one side; false if it is not such a line. */
+/* Parse the payload of a TCP segment, `len` bytes, as the line of one side; false if it is not such a line, or
+ * one of zeros: ibv_srq_pingpong sends 256 lines, of which only the first ones are of queue pairs. */
 bool exchange_parse(struct exchange *e, const uint8_t *p, size_t len);
 
 #endif

@@ -209,6 +209,76 @@ static void learn_exchange(struct learner *l, struct conn_table *t, const struct
                                            .psn = {first.psn, h->psn}});
 }
 
+/* --- TCP segments ----------------------------------------------------------------------------- */
+
+static struct setup_stream *stream_of(struct learner *l, const struct setup_half *h)
+{
+    struct setup_stream *s;
+
+    for (uint32_t i = 0; i < LEARN_STREAMS; i++) {
+        s = &l->stream[i];
+        if (s->id == h->id && s->tap == h->tap && conn_addr_eq(&s->src, &h->src) && conn_addr_eq(&s->dst, &h->dst))
+            return s;
+    }
+    s = &l->stream[l->stream_at++ % LEARN_STREAMS];
+    *s = (struct setup_stream){.tap = h->tap, .id = h->id, .src = h->src, .dst = h->dst};
+    return s;
+}
+
+/* A line, or what there is of it. False: it describes no queue pair. */
+static bool learn_line(struct learner *l, struct conn_table *t, const struct pkt *p, const uint8_t *line, size_t n)
+{
+    struct setup_half h = {.tap = conn_tap_of(p->frame), .peer_tap = conn_tap_of(p->frame)};
+    struct exchange e;
+
+    if (!exchange_parse(&e, line, n))
+        return false;
+    conn_addr_of(p, &h.src, &h.dst);
+    h.end = h.src;
+    half_exchange(&h, p, &e);
+    learn_exchange(l, t, &h);
+    return true;
+}
+
+/* The lines of a segment, each up to a NUL; the last one may go on in the next segment. */
+static void learn_lines(struct learner *l, struct conn_table *t, const struct pkt *p, struct setup_stream *s,
+                        const uint8_t *data, uint32_t len)
+{
+    for (uint32_t i = 0; i < len; i++) {
+        if (s->n < LEARN_PART)
+            s->part[s->n++] = data[i];
+        if (data[i])
+            continue;
+        learn_line(l, t, p, s->part, s->n);
+        s->n = 0;
+    }
+    if (s->n && learn_line(l, t, p, s->part, s->n))
+        s->n = 0; /* the program ends its lines in another way */
+}
+
+static void learn_segment(struct learner *l, struct conn_table *t, const struct pkt *p)
+{
+    struct setup_half h = {.tap = conn_tap_of(p->frame), .id = (uint32_t)p->sport << 16 | p->dport};
+    struct setup_stream *s;
+    struct tcp tcp;
+    uint32_t len;
+    const uint8_t *data = tcp_payload(p, &tcp, &len);
+
+    if (!data || data[0] > 'f')
+        return; /* no hexadecimal digits, nor colons, nor NUL */
+    conn_addr_of(p, &h.src, &h.dst);
+    s = stream_of(l, &h);
+    if (tcp.seq != s->next) {
+        if (s->next && (int32_t)(tcp.seq + len - s->next) <= 0)
+            return; /* retransmitted */
+        s->n = 0;
+    }
+    s->next = tcp.seq + len;
+    learn_lines(l, t, p, s, data, len);
+}
+
+/* --- Packets ---------------------------------------------------------------------------------- */
+
 /* A DREQ or DREP: either side may send it, and the active side's id is in it. */
 static void learn_close(struct learner *l, struct conn_table *t, const struct pkt *p)
 {
@@ -238,6 +308,11 @@ static void learn_syn(struct learner *l, struct conn_table *t, const struct pkt 
     struct conn_addr src, dst;
 
     conn_addr_of(p, &src, &dst);
+    for (uint32_t i = 0; i < LEARN_STREAMS; i++) {
+        struct setup_stream *s = &l->stream[i];
+        if (s->tap == tap && (s->id == id || s->id == (id << 16 | id >> 16)))
+            s->n = s->next = 0;
+    }
     for (uint32_t i = 0; i < LEARN_PENDING; i++) {
         struct setup_half *h = &l->exchanges.half[i];
         bool mine = h->id == id && conn_addr_eq(&h->src, &src) && conn_addr_eq(&h->dst, &dst),
@@ -251,18 +326,16 @@ static void learn_syn(struct learner *l, struct conn_table *t, const struct pkt 
 
 void learn_packet(struct learner *l, struct conn_table *t, const struct pkt *p)
 {
-    struct setup_msg m;
+    struct setup_msg m = {.half.kind = SETUP_NONE};
 
     if (UNLIKELY(p->have & H_MAD))
         learn_close(l, t, p);
     else if (UNLIKELY(tcp_opens(p)))
         learn_syn(l, t, p);
-    if (!setup_msg_of(&m, p))
-        return;
-    if (m.half.kind == SETUP_REQ)
+    if (!(p->have & (H_MAD | H_BTH)))
+        learn_segment(l, t, p);
+    else if (setup_msg_of(&m, p) && m.half.kind == SETUP_REQ)
         learn_req(l, p, &m);
     else if (m.half.kind == SETUP_REP)
         learn_rep(l, t, p, &m);
-    else if (m.half.kind == SETUP_EXCHANGE)
-        learn_exchange(l, t, &m.half);
 }

@@ -71,11 +71,25 @@ struct setup_req {
     struct conn_addr gid[2];
 };
 
+#define LEARN_STREAMS 16
+#define LEARN_PART    256 /* bytes of a line at most */
+
+/* One direction of a TCP connection: lines may be sent together, and begin in one segment and end in the next. */
+struct setup_stream {
+    uint32_t tap, id; /* as in struct setup_half; tap and id of an unused one fit nothing, as `n` and `next` are 0 */
+    struct conn_addr src, dst;
+    uint32_t next; /* sequence number of the next byte */
+    uint32_t n;    /* bytes of the line that has begun */
+    uint8_t part[LEARN_PART];
+};
+
 /* State of learn_packet(). Zero-initialise. */
 struct learner {
     struct setup_req req[LEARN_PENDING];
     uint32_t req_at; /* req[req_at % LEARN_PENDING] is the oldest */
     struct setup_exchanges exchanges;
+    struct setup_stream stream[LEARN_STREAMS];
+    uint32_t stream_at; /* stream[stream_at % LEARN_STREAMS] is the oldest */
 };
 
 /* Learn from any packet of a capture; a connection of which both halves are known is passed to conn_learn(). */
