@@ -109,7 +109,7 @@ static void mark_info(struct buf *b, const struct pkt *p)
     if (p->flags & PKT_FRAGMENT && p->have & H_BTH)
         buf_puts(b, " [IP fragment]");
     if (p->flags & PKT_CUT)
-        buf_puts(b, " [cut by the snap length]");
+        buf_puts(b, p->flags & PKT_SHORT ? " [cut before the capture]" : " [cut by the snap length]");
     if (p->icrc == CRC_BAD)
         buf_puts(b, " [bad ICRC]");
 }

@@ -14,6 +14,13 @@ void pkt_malformed(struct pkt *p, uint32_t off, const char *why)
     p->why_off = off;
 }
 
+void pkt_short(struct pkt *p, uint32_t end)
+{
+    p->flags |= PKT_SHORT;
+    p->caplen = min_u32(p->caplen, p->end);
+    p->end = end;
+}
+
 const uint8_t *pkt_need_slow(struct pkt *p, uint32_t off, uint32_t n, const char *what)
 {
     if (off <= p->end && n <= p->end - off) {

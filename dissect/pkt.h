@@ -21,11 +21,12 @@ struct layer {
 /* Flags of a packet; masks of these bits. */
 enum {
     PKT_MALFORMED = 1u << 0, /* lengths or values contradict each other; pkt.why says how */
-    PKT_CUT = 1u << 1,       /* cut by the snap length, which is no error: it does not set pkt.why */
+    PKT_CUT = 1u << 1,       /* cut by the snap length or a mirror, which is no error: it does not set pkt.why */
     PKT_GUESS = 1u << 2,     /* opcode 0x40-0x5f, with RD_OR_DC_GUESS: read as RD or DC by the encapsulation */
     PKT_FRAGMENT = 1u << 3,  /* an IP fragment, not a whole datagram */
     PKT_TUNNEL = 1u << 4,    /* the packet is in a tunnel; addresses in struct pkt are those of the inner packet */
     PKT_QUOTED = 1u << 5,    /* the layers after the ICMP header describe the packet that the ICMP error quotes */
+    PKT_SHORT = 1u << 6,     /* a header's length exceeds the frame: a switch that mirrors packets may have cut it */
 };
 
 /*

@@ -208,7 +208,7 @@ static void payload_decode(struct pkt *p)
     }
     p->payload_len = room - tail;
     p->payload_cap = p->caplen > p->payload_off ? min_u32(p->caplen - p->payload_off, p->payload_len) : 0;
-    if (p->payload_cap < p->payload_len)
+    if (p->end > p->caplen)
         p->flags |= PKT_CUT;
     if (p->op->flags & OPF_CNP) {
         cnp_decode(p);
@@ -283,7 +283,7 @@ static bool crc_possible(struct pkt *p, const struct decode_opts *o)
     else if (p->icrc_off + ICRC_LEN > p->end)
         p->unverified = "the packet has no room for it";
     else if (p->icrc_off + ICRC_LEN > p->caplen)
-        p->unverified = "cut by the snap length";
+        p->unverified = p->flags & PKT_SHORT ? "cut before the capture" : "cut by the snap length";
     else
         return true;
     return false;
@@ -329,7 +329,7 @@ static uint32_t grh_decode(struct pkt *p, uint32_t off)
     p->ttl = p->grh.hoplmt;
     end = off + 40 + p->grh.paylen;
     if (end > p->end)
-        pkt_malformed(p, off + 4, "GRH payload length exceeds the packet");
+        pkt_short(p, end);
     else
         p->end = end;
     if (p->grh.nxthdr != GRH_NXTHDR_BTH) {

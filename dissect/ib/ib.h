@@ -231,8 +231,15 @@ enum nak_code {
     NAK_INVALID_REQUEST = 1,
     NAK_REMOTE_ACCESS = 2,
     NAK_REMOTE_OPERATIONAL = 3,
-    NAK_INVALID_RD_REQUEST = 4,
+    NAK_INVALID_RD_REQUEST = 4, /* the last one that is defined */
 };
+/* Whether a syndrome is neither ACK nor RNR NAK, nor a NAK with a code that is defined. */
+static inline bool aeth_is_undefined(uint8_t syndrome)
+{
+    unsigned type = aeth_type(syndrome);
+
+    return type == AETH_RESERVED || (type == AETH_NAK && aeth_value(syndrome) > NAK_INVALID_RD_REQUEST);
+}
 /* Name of a NAK code, e.g. "PSN sequence error"; "reserved" for codes above 4. */
 const char *nak_code_str(unsigned code);
 /* RNR timer in ns from the timer code (0 to 31) of an RNR NAK (9.7.5.2.8): code 0 is 655.36 ms, 1 is 10 us. */

@@ -103,6 +103,9 @@ static int take_option(const struct trace_cmd *cmd, struct trace *t, int key, co
         return parse_udp_port(&t->decode, arg);
     case TRACE_KEY_CONN:
         return parse_conn(t, arg);
+    case TRACE_KEY_NO_ICRC:
+        t->decode.verify = false;
+        return EXIT_OK;
     default:
         return key < 0 ? EXIT_BAD : cmd->option(t, key, arg);
     }

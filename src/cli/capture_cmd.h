@@ -16,8 +16,9 @@
     {'r', "read-file", "FILE", "read FILE; the same as naming it as an operand; - is standard input"},                 \
         {TRACE_KEY_PAIR, "pair", "PAIR",                                                                               \
          "two queue pairs that are connected, ADDRESS:QPN,ADDRESS:QPN; may be repeated"},                              \
+        {TRACE_KEY_UDP_PORT, "udp-port", "PORT", "a further UDP destination port of RoCEv2; may be repeated"},         \
     {                                                                                                                  \
-        TRACE_KEY_UDP_PORT, "udp-port", "PORT", "a further UDP destination port of RoCEv2; may be repeated"            \
+        TRACE_KEY_NO_ICRC, "no-icrc", NULL, "take packets whatever their ICRC is: captured before it was inserted"     \
     }
 /* Rows of two options that a command may have. `what`: its verb for packets that match; `text`: help for --conn. */
 #define TRACE_FILTER(what)                                                                                             \
@@ -38,6 +39,7 @@ enum {
     TRACE_KEY_PAIR = 1000,
     TRACE_KEY_UDP_PORT,
     TRACE_KEY_CONN,
+    TRACE_KEY_NO_ICRC,
 };
 
 /* One run of a command; the first member of the command's own state. */

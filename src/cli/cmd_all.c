@@ -55,6 +55,7 @@ static int start_part(struct trace *t, unsigned i)
         return cli_error("%s: cannot keep its output: no memory, or no temporary file", parts[i]->name);
     p->files = t->files;
     p->n_files = t->n_files;
+    p->decode = t->decode;
     p->observer = t->observer;
     if (job->format == FORMAT_JSON && parts[i]->option(p, 'T', "json") != EXIT_OK)
         return EXIT_BAD;

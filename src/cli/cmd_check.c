@@ -263,6 +263,7 @@ static int start(struct trace *t)
 
     if (job->annotate && !annotate_possible(job->annotate, t->files, t->n_files))
         return EXIT_BAD;
+    job->o.off[RULE_FMT_01] |= !t->decode.verify;
     job->judge = judge_new(&job->o);
     if (!job->judge)
         return cli_error("out of memory");

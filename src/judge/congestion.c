@@ -142,6 +142,12 @@ static void mark_rate(struct judge *j, const struct pkt *p, uint32_t flow)
         f->cnp_first = f->cnp_last;
 }
 
+void judge_cnp_malformed(struct judge *j, const struct pkt *p)
+{
+    notified(j, p);
+    judge_bad(j, p, RULE_CC_01, "16 reserved bytes", p->why, "A CNP is a BTH and 16 bytes.");
+}
+
 void judge_cnp(struct judge *j, const struct pkt *p)
 {
     uint32_t flow = conn_flow_find(j->conns, p), sum = 0;

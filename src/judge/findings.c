@@ -294,7 +294,7 @@ static const char *lack_str(unsigned need, enum rule rule, bool complete)
     case N_COMPLETE:
         return complete ? "frames are missing, doubled or out of order" : "the capture may be incomplete (--complete)";
     case N_PAYLOAD:
-        return "packets were cut by the snap length";
+        return "packets were cut";
     case N_CM:
         return rule_table[rule].traits & T_TIMEOUT
                    ? "the ACK timeout and retry count are not known (--ack-timeout, --retry-count)"

@@ -113,6 +113,8 @@ static void note_capture(struct judge *j, const struct pkt *p)
 
     if (UNLIKELY(p->flags & PKT_CUT) && j->cut++ == 0)
         j->cut_frame = frame_u32(p);
+    if (UNLIKELY(f->len > j->longest[ts_slot(f)]))
+        j->longest[ts_slot(f)] = f->len;
     j->drops += f->drops;
     if (UNLIKELY(f->drops))
         observer_incomplete(j->observer);
@@ -220,6 +222,13 @@ static void judge_incomplete(struct judge *j, const struct pkt *p)
     treat_as_incomplete(j);
 }
 
+/* A packet that was cut before the end of its BTH: its flow is not known. */
+static void judge_headless(struct judge *j, const struct pkt *p)
+{
+    if (p->flags & PKT_CUT && !j->incomplete)
+        treat_as_incomplete(j);
+}
+
 /* Learn connections and their parameters from the packet. */
 static void learn(struct judge *j, const struct pkt *p)
 {
@@ -245,10 +254,13 @@ static const struct {
     {KIND(NO_INFINIBAND), judge_pause}, /* pause frames (pause.c) */
     {UNREADABLE | READABLE, note_unreadable},
     {WITH_BTH, header_applies},           /* the rules that count as judged (header.c) */
+    {WITH_BTH, judge_icrc},               /* wrong ICRCs, and whose ICRCs are right (header.c) */
     {WITH_BTH, judge_count},              /* counters of hosts (counters.c) */
     {UNREADABLE, judge_malformed},        /* ICRC, lengths (header.c) */
+    {ANY, judge_short},                   /* the frame ends before its packet (header.c) */
     {READABLE, judge_headers},            /* rules about the headers of one packet (header.c) */
     {KIND(INCOMPLETE), judge_incomplete}, /* headers cut by the snap length */
+    {KIND(NO_BTH), judge_headless},       /* cut before the end of the BTH */
     {KIND(CNP), judge_cnp},               /* CNPs (congestion.c) */
     {KIND(DATAGRAM), judge_datagram},     /* UD (header.c) */
     {KIND(DATAGRAM), judge_cm},           /* connection management (cm.c, cm_params.c) */
@@ -291,8 +303,8 @@ static void note_capture_end(struct judge *j)
 {
     if (j->cut)
         judge_note(j, RULE_CAP_01, FLOW_NONE, j->cut_frame, count_str(j->cut, "packet"),
-                   "The snap length cut packets, first this one: their ICRC and what lies in the missing bytes was not "
-                   "judged.");
+                   "The snap length, or a switch that mirrors frames, cut packets, first this one: their ICRC and what "
+                   "lies in the missing bytes was not judged.");
     if (j->drops)
         judge_note_as(j, RULE_CAP_02, FLOW_NONE, 0, "the capture lost frames: {seen}",
                       say(j, "%s dropped", count_str(j->drops, "frame")),
@@ -336,6 +348,8 @@ void judge_end(struct judge *j)
             judge_flow_end(j, i);
         }
     }
+    judge_icrc_end(j);
+    judge_short_end(j);
     judge_wrong_qpns(j);
     judge_unknown_cnps(j);
     judge_marks_end(j);

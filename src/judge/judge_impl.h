@@ -38,6 +38,13 @@ struct judge {
     uint64_t last_found_frame; /* number of the latest frame with a failure; 0: none */
     uint64_t last_unreadable;  /* latest frame damaged or not decodable, so of no flow; 0: none */
     ns_t first_ts[JUDGE_TAPS], last_ts[JUDGE_TAPS];
+    uint32_t longest[JUDGE_TAPS]; /* bytes of the longest frame, by ts_slot() */
+    struct short_frames short_frames[SHORT_LENS];
+    bool short_lost; /* there were more lengths */
+    struct bad_icrc bad_icrc[BAD_ICRCS];
+    struct icrc_source icrc_source[ICRC_SOURCES];
+    uint32_t n_bad_icrc;             /* wrong ICRCs kept */
+    uint32_t open_bad_icrcs;         /* of them requests that may still be acknowledged */
     struct ts_step step[JUDGE_TAPS]; /* by ts_slot(): interfaces of several files share the table */
     struct pauser pauser[PAUSERS];
     unsigned n_pauser;
@@ -100,6 +107,20 @@ void judge_flow(struct judge *j, const struct pkt *p, uint32_t flow);
 void judge_service(struct judge *j, const struct pkt *p, uint32_t flow);
 /* At the end: if the other direction of the flow was not seen, compare its P_Key with that of the REQ. */
 void judge_flow_silent(struct judge *j, uint32_t flow);
+
+/* --- header.c: frames shorter than their packets ---------------------------------------------- */
+
+void judge_short(struct judge *j, const struct pkt *p);
+/* At the end: those that no mirror has cut. */
+void judge_short_end(struct judge *j);
+
+/* --- header.c: wrong ICRCs -------------------------------------------------------------------- */
+
+/* A packet on the slow path with a BTH: whether its ICRC is right. */
+void judge_icrc(struct judge *j, const struct pkt *p);
+/* A response to the requests of `flow`: what it acknowledges had a right ICRC on the wire. */
+void judge_icrc_answered(struct judge *j, const struct pkt *p, uint32_t flow);
+void judge_icrc_end(struct judge *j);
 
 /* --- header.c: datagrams ---------------------------------------------------------------------- */
 
@@ -176,6 +197,8 @@ void judge_counters_end(struct judge *j);
 /* --- congestion.c ----------------------------------------------------------------------------- */
 
 void judge_cnp(struct judge *j, const struct pkt *p);
+/* A CNP that is too long or too short: it counts as one, so the mark that it answers has its CNP. */
+void judge_cnp_malformed(struct judge *j, const struct pkt *p);
 /* A request or READ response of `flow` that is marked CE; `of` is the flow of the requests, or FLOW_NONE. */
 void judge_mark(struct judge *j, const struct pkt *p, uint32_t flow, uint32_t of);
 /* At the end: CE marks without a CNP; CNPs for queue pairs without traffic; fairness between senders. */

@@ -206,6 +206,10 @@ static void add_finding(struct judge *j, const struct pkt *p, struct found f)
     g.unpaired = (uint16_t)(g.missing & doubtful);
     g.result = g.missing ? V_INCONCLUSIVE : V_FAIL;
     g.conn = f.flow == FLOW_NONE ? 0 : conn_flow_at(j->conns, f.flow)->conn;
+    if (f.at) {
+        g.file = (uint16_t)((f.at - 1) >> 16);
+        g.tap = (uint16_t)(f.at - 1);
+    }
     if (f.flow != FLOW_NONE) {
         g.file = (uint16_t)(conn_flow_at(j->conns, f.flow)->tap >> 16);
         g.tap = (uint16_t)conn_flow_at(j->conns, f.flow)->tap;

@@ -231,7 +231,7 @@ static void take_nak(struct shadow_rsp *s, const struct pkt *p)
     s->u.nak_seen = type == AETH_RNR || aeth_value(p->aeth.syndrome) == NAK_PSN_SEQ;
     s->u.nak_is_rnr = type == AETH_RNR;
     s->u.nak_psn = psn;
-    if (type == AETH_NAK && !s->u.nak_seen && !s->u.fatal_seen) {
+    if (type == AETH_NAK && !s->u.nak_seen && !s->u.fatal_seen && !aeth_is_undefined(p->aeth.syndrome)) {
         s->u.fatal_seen = true;
         s->u.fatal_psn = psn;
     }
@@ -244,6 +244,16 @@ static void take_nak(struct shadow_rsp *s, const struct pkt *p)
     rsp_find_next_due(r);
 }
 
+/* A plain ACK of what is due a READ response or an ATOMIC ACK: that was found wrong now, and once. The answer may come
+ * all the same. */
+static void pass_over(struct responder *r, uint32_t psn)
+{
+    while (r->res_next != r->res_tail && psn_diff(rsp_res(r, r->res_next)->psn, psn) <= 0) {
+        doubt_answer(rsp_res(r, r->res_next));
+        rsp_find_next_due(r);
+    }
+}
+
 static void take_ack(struct shadow_rsp *s, const struct pkt *p)
 {
     struct responder *r = &s->r;
@@ -254,6 +264,8 @@ static void take_ack(struct shadow_rsp *s, const struct pkt *p)
         s->u.ack_msn = p->aeth.msn;
     }
     r->acked = true;
+    if (UNLIKELY(r->res_next != r->res_tail))
+        pass_over(r, psn);
     prove(s, end);
     shadow_rsp_may_expect(s, end);
 }

@@ -69,7 +69,7 @@ void summary_print(struct buf *b, const struct summary *s)
     row(b, "RNR NAK", s->rnr_naks);
     row(b, "marked CE", s->ce);
     row(b, "malformed", s->malformed);
-    row(b, "cut by the snap length", s->cut);
+    row(b, "cut", s->cut);
     for (unsigned op = 0; op < 256; op++) {
         char name[64];
         snprintf(name, sizeof name, "%s %s", op == OPCODE_CNP ? "" : service_str((enum service)(op >> 5)),

@@ -265,7 +265,9 @@ static void tree_marks(struct buf *b, const struct pkt *p)
 {
     if (p->flags & PKT_MALFORMED)
         buf_printf(b, "[Malformed at byte %u: %s]\n", p->why_off, p->why);
-    if (p->flags & PKT_CUT)
+    if (p->flags & PKT_CUT && p->flags & PKT_SHORT)
+        buf_printf(b, "[Cut before the capture: %u of %u bytes are there]\n", p->caplen, p->end);
+    else if (p->flags & PKT_CUT)
         buf_printf(b, "[Cut by the snap length: %u of %u bytes captured]\n", p->caplen, p->frame->len);
     if (p->flags & PKT_GUESS)
         buf_puts(b, "[Service 0x40-0x5f taken for DC on RoCE, RD on InfiniBand: a guess; --rd or --dc decides]\n");

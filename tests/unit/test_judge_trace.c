@@ -405,7 +405,7 @@ Test(judge_trace, how_fine_time_stamps_are_is_known_of_each_file_though_two_are_
     struct frame fine = {.ts = 1234567891, .has_ts = true}, coarse = {.ts = 5 * NS_PER_US, .has_ts = true, .file = 1};
     struct pkt a = {.frame = &fine}, b = {.frame = &coarse};
 
-    cr_expect_eq(judge_step(j, &a), NS_PER_MS, "nothing was seen yet");
+    cr_expect_eq(judge_step(j, &a), 1000 * NS_PER_MS, "nothing was seen yet");
     for (int i = 0; i < 3; i++) {
         judge_step_learn(j, &fine);
         judge_step_learn(j, &coarse);
