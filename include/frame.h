@@ -35,6 +35,7 @@ struct frame {
     /* pcapng: interface of the file, counted through all sections; ERF: port, numbered in the order in which ports
      * first appear; other formats: 0 */
     uint32_t iface;
+    uint32_t counts_for;    /* the tap that it counts for, if not its own: file and interface (conn_tap_of()) + 1 */
     bool has_iface;         /* the format records interfaces: pcapng, ERF, live capture */
     uint32_t iface_id;      /* number of the interface within its section of the file, from 0 */
     bool has_ts;            /* false: the format carried no time for this frame (Simple Packet Block), ts is 0 */

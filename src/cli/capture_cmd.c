@@ -103,6 +103,8 @@ static int take_option(const struct trace_cmd *cmd, struct trace *t, int key, co
         return parse_udp_port(&t->decode, arg);
     case TRACE_KEY_CONN:
         return parse_conn(t, arg);
+    case TRACE_KEY_JOIN:
+        return joins_option(&t->joins, arg);
     case TRACE_KEY_NO_ICRC:
         t->decode.verify = false;
         return EXIT_OK;
@@ -157,6 +159,7 @@ static int read_frames(const struct trace_cmd *cmd, struct trace *t, struct cap_
     bool ok = true;
 
     while (ok && cap_merge_next(m, &f) > 0) {
+        joins_apply(&t->joins, &f);
         ok = window_put(w, &f);
         while (window_full(w) && (out = window_get(w)))
             deliver(cmd, t, out);
@@ -308,6 +311,7 @@ static int run_files(const struct trace_cmd *cmd, struct trace *t, struct window
         t->out.len = 0;
         return cli_cap_error(&err);
     }
+    joins_find(&t->joins, t->files, t->n_files);
     status = read_files(cmd, t, m, w);
     if (t->failed && !t->frames)
         t->out.len = 0;

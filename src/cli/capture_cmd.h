@@ -4,6 +4,7 @@
 
 #include "dissect/decode_opts.h"
 #include "opt.h"
+#include "src/cli/join.h"
 #include "src/conn/observer.h"
 
 #include <stdio.h>
@@ -17,6 +18,9 @@
         {TRACE_KEY_PAIR, "pair", "PAIR",                                                                               \
          "two queue pairs that are connected, ADDRESS:QPN,ADDRESS:QPN; may be repeated"},                              \
         {TRACE_KEY_UDP_PORT, "udp-port", "PORT", "a further UDP destination port of RoCEv2; may be repeated"},         \
+        {TRACE_KEY_JOIN, "join", "IFACES",                                                                             \
+         "IFACE,IFACE: they have one direction each, or are members of a LAG, and count as one; with\n"                \
+         "FILE:IFACE,FILE:IFACE those of files; may be repeated"},                                                     \
     {                                                                                                                  \
         TRACE_KEY_NO_ICRC, "no-icrc", NULL, "take packets whatever their ICRC is: captured before it was inserted"     \
     }
@@ -40,6 +44,7 @@ enum {
     TRACE_KEY_UDP_PORT,
     TRACE_KEY_CONN,
     TRACE_KEY_NO_ICRC,
+    TRACE_KEY_JOIN,
 };
 
 /* One run of a command; the first member of the command's own state. */
@@ -65,6 +70,7 @@ struct trace {
     struct conn_known pairs[TRACE_PAIRS]; /* --pair */
     const char *pair_args[TRACE_PAIRS];   /* as given */
     unsigned n_pairs;
+    struct joins joins;      /* --join, and those found */
     const char *filter_text; /* -Y */
     struct filter *filter;   /* compiled; NULL: all packets */
     struct context *context; /* with `notes`, or if the filter needs it */

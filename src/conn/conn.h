@@ -29,6 +29,8 @@ const char *pairing_str(enum pairing p);
  * an optical splitter gives it each direction of a link on a port of its own. */
 static inline uint32_t conn_tap_of(const struct frame *f)
 {
+    if (UNLIKELY(f->counts_for))
+        return f->counts_for - 1;
     return (uint32_t)f->file << 16 | (UNLIKELY(f->linktype == LINK_ERF) ? 0 : f->iface & 0xffff);
 }
 

@@ -1,0 +1,169 @@
+/* layer 4 (tool): interfaces that count as one tap: --join, and those that have one direction each. */
+#include "src/cli/join.h"
+
+#include "src/cap/merge.h"
+#include "src/cli/cli.h"
+#include "src/conn/conn.h"
+
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#define LOOK_FRAMES 4096 /* of the beginning of the files */
+#define LOOK_WAYS   256  /* ways between two addresses that are told apart there */
+
+static bool has_join(const struct joins *j, uint32_t of)
+{
+    for (unsigned i = 0; i < j->n; i++)
+        if (j->join[i].of == of)
+            return true;
+    return false;
+}
+
+static void add(struct joins *j, uint32_t to, uint32_t of)
+{
+    if (j->n < JOINS_MAX && to != of && !has_join(j, of))
+        j->join[j->n++] = (struct join){of, to};
+}
+
+/* "IFACE" or "FILE:IFACE", `n` characters. */
+static bool parse_tap(const char *s, size_t n, uint32_t *tap)
+{
+    uint64_t file = 1, iface;
+    char text[32], *colon;
+
+    if (n >= sizeof text)
+        return false;
+    memcpy(text, s, n);
+    text[n] = '\0';
+    colon = strchr(text, ':');
+    if (colon)
+        *colon = '\0';
+    if (colon && !opt_number(text, 1, UINT16_MAX, &file))
+        return false;
+    if (!opt_number(colon ? colon + 1 : text, 0, UINT16_MAX, &iface))
+        return false;
+    *tap = (uint32_t)(file - 1) << 16 | (uint32_t)iface;
+    return true;
+}
+
+int joins_option(struct joins *j, const char *arg)
+{
+    const char *comma = strchr(arg, ',');
+    uint32_t to, of;
+
+    if (!comma || !parse_tap(arg, (size_t)(comma - arg), &to) || !parse_tap(comma + 1, strlen(comma + 1), &of) ||
+        to == of)
+        return cli_error("--join %s: expected IFACE,IFACE, or FILE:IFACE,FILE:IFACE of several files", arg);
+    if (has_join(j, of) || has_join(j, to))
+        return cli_error("--join %s: name the interface first that is joined with several", arg);
+    if (j->n == JOINS_MAX)
+        return cli_error("--join %s: at most %d", arg, JOINS_MAX);
+    add(j, to, of);
+    return EXIT_OK;
+}
+
+void joins_apply(const struct joins *j, struct frame *f)
+{
+    uint32_t tap;
+
+    f->counts_for = 0;
+    if (LIKELY(!j->n))
+        return;
+    tap = conn_tap_of(f);
+    for (unsigned i = 0; i < j->n; i++)
+        if (j->join[i].of == tap)
+            f->counts_for = j->join[i].to + 1;
+}
+
+/* --- Interfaces with one direction each ------------------------------------------------------- */
+
+/* A tap has seen RDMA packets from `src` to `dst`. */
+struct way {
+    uint32_t tap;
+    struct conn_addr src, dst;
+};
+struct ways {
+    struct way way[LOOK_WAYS];
+    unsigned n;
+};
+
+static bool has_way(const struct ways *w, uint32_t tap, const struct conn_addr *src, const struct conn_addr *dst)
+{
+    for (unsigned i = 0; i < w->n; i++)
+        if (w->way[i].tap == tap && conn_addr_eq(&w->way[i].src, src) && conn_addr_eq(&w->way[i].dst, dst))
+            return true;
+    return false;
+}
+
+static void note_way(struct ways *w, const struct frame *f)
+{
+    struct way new = {.tap = conn_tap_of(f)};
+    struct pkt p;
+
+    pkt_decode(&p, f, &(struct decode_opts){0});
+    if (!(p.have & H_BTH) || w->n == LOOK_WAYS)
+        return;
+    conn_addr_of(&p, &new.src, &new.dst);
+    if (!has_way(w, new.tap, &new.src, &new.dst))
+        w->way[w->n++] = new;
+}
+
+/* Whether a tap other than `a` and `b` has seen packets between the ends of `v`. */
+static bool is_seen_elsewhere(const struct ways *w, const struct way *v, uint32_t a, uint32_t b)
+{
+    for (unsigned i = 0; i < w->n; i++) {
+        uint32_t tap = w->way[i].tap;
+        if (tap != a && tap != b && (has_way(w, tap, &v->src, &v->dst) || has_way(w, tap, &v->dst, &v->src)))
+            return true;
+    }
+    return false;
+}
+
+/* Whether nothing that `a` has seen goes the way of anything that `b` has seen, but the way back of all, and no other
+ * tap has seen it. */
+static bool is_other_direction(const struct ways *w, uint32_t a, uint32_t b)
+{
+    for (unsigned i = 0; i < w->n; i++) {
+        const struct way *v = &w->way[i];
+        if (v->tap != a)
+            continue;
+        if (has_way(w, a, &v->dst, &v->src) || has_way(w, b, &v->src, &v->dst) || !has_way(w, b, &v->dst, &v->src) ||
+            is_seen_elsewhere(w, v, a, b))
+            return false;
+    }
+    return true;
+}
+
+static bool are_regular(const char *const *files, size_t n)
+{
+    struct stat st;
+
+    for (size_t i = 0; i < n; i++)
+        if (stat(files[i], &st) != 0 || !S_ISREG(st.st_mode))
+            return false;
+    return true;
+}
+
+void joins_find(struct joins *j, const char *const *files, size_t n)
+{
+    struct ways *w = are_regular(files, n) ? calloc(1, sizeof *w) : NULL;
+    struct cap_merge *m = NULL;
+    struct cap_error err;
+    struct frame f;
+
+    if (!w || cap_merge_open(&m, files, n, NULL, &err) < 0) {
+        free(w);
+        return;
+    }
+    for (unsigned i = 0; i < LOOK_FRAMES && cap_merge_next(m, &f) > 0; i++)
+        note_way(w, &f);
+    cap_merge_close(m);
+    for (unsigned i = 0; i < w->n && w->n < LOOK_WAYS; i++)
+        for (unsigned k = i + 1; k < w->n; k++) {
+            uint32_t a = w->way[i].tap, b = w->way[k].tap;
+            if (a != b && a >> 16 == b >> 16 && !has_join(j, a) && is_other_direction(w, a, b) &&
+                is_other_direction(w, b, a))
+                add(j, min_u32(a, b), max_u32(a, b));
+        }
+    free(w);
+}
