@@ -478,58 +478,7 @@ static void settle_cnps(struct explainer *x)
                 cross_supersede(x, i, j);
 }
 
-/* True if `s`, made for lost time alone, and `o`, of another tap, are about the same lost time. */
-static bool is_twin(const struct incident *s, const struct incident *o)
-{
-    ns_t most = s->bill > o->bill ? s->bill : o->bill, least = s->bill < o->bill ? s->bill : o->bill;
-
-    if (o->tap == s->tap || o->conn != s->conn || o->merged || o->moot || !o->bill)
-        return false;
-    if (o->cause == s->cause && !s->has_psn)
-        return true;
-    return least >= most - most / 8 && (o->psn == s->psn || most >= NS_PER_MS);
-}
-
-/* Several taps saw the same wait: show one of the incidents. */
-static void merge_twins(struct explainer *x)
-{
-    uint32_t event = 0;
-
-    for (uint32_t i = 0; i < x->n; i++)
-        event = x->incidents[i].event > event ? x->incidents[i].event : event;
-    for (uint32_t i = 0; i < x->n; i++) {
-        struct incident *s = &x->incidents[i];
-        for (uint32_t j = 0; s->of_time && !s->merged && s->bill && j < x->n; j++) {
-            struct incident *o = &x->incidents[j];
-            if (!is_twin(s, o))
-                continue;
-            if (!o->event)
-                o->event = ++event;
-            s->event = o->event;
-            s->merged = true;
-        }
-    }
-}
-
-/* The incident shown of an event that several taps saw gets the largest of their bills. */
-static void share_bills(struct explainer *x)
-{
-    for (uint32_t i = 0; i < x->n; i++) {
-        struct incident *s = &x->incidents[i];
-        for (uint32_t j = 0; s->event && s->merged && s->bill && j < x->n; j++) {
-            struct incident *o = &x->incidents[j];
-            if (o->event != s->event || o->merged || o->moot || o->bill >= s->bill)
-                continue;
-            o->bill = s->bill;
-            memcpy(o->states, s->states, sizeof o->states);
-            o->from = s->from;
-            o->stop = s->stop;
-            o->worst = s->worst;
-            o->worst_bill = s->worst_bill;
-            o->episodes = s->episodes;
-        }
-    }
-}
+/* --- All of it -------------------------------------------------------------------------------- */
 
 static void note_incidents(struct billing *w)
 {
@@ -556,10 +505,7 @@ void explain_bill(struct explainer *x)
     if (w.at && w.of && w.lost && w.firsts) {
         note_incidents(&w);
         bill_all(&w);
-        if (explain_several_taps(x)) {
-            merge_twins(x);
-            share_bills(x);
-        }
+        explain_share_bills(x);
         settle_cnps(x);
     }
     free(w.at);

@@ -288,8 +288,6 @@ void cm_tell(struct explainer *x, struct cm_sent *c);
 void explain_taps(struct explainer *x);
 /* True if two flows are the same flow at different taps. */
 bool explain_same_flow(struct explainer *x, uint32_t a, uint32_t b);
-/* True if incidents are of different taps. */
-bool explain_several_taps(const struct explainer *x);
 /* Join the incidents of several taps about one event (merge_taps.c), when all are complete. */
 void explain_once(struct explainer *x);
 /* True if the other tap of the flow lacks the first copy of request `psn`: the packet was lost between the taps. */
@@ -355,6 +353,11 @@ void explain_set_clocks(struct explainer *x);
 void explain_clocks_put(const struct explainer *x, const struct explain_opts *o, struct buf *b);
 /* bill.c: put each episode of the accounts on the bill of one incident. */
 void explain_bill(struct explainer *x);
+/* merge_taps.c: of the time that several taps saw, bill each nanosecond once. */
+void explain_share_bills(struct explainer *x);
+/* True if the account of a direction counts: of those of several taps the one of which least is not known, and of these
+ * the one nearest to the requester, from whose side accounts are told. */
+bool account_counts(const struct explainer *x, const struct timeline_row *r);
 /* Move the bill of `from` to `to`. */
 void bill_move(struct incident *to, struct incident *from);
 /* Columns of text. */

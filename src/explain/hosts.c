@@ -163,6 +163,12 @@ static bool is_silent_cm(const struct incident *i, const struct incident *st, ns
            conn_addr_eq(&i->dst, &st->dst);
 }
 
+/* True if another tap tells of the same silence. */
+static bool is_silence_elsewhere(const struct incident *i, const struct incident *st)
+{
+    return i->cause == CAUSE_SILENT_PEER && i->tap != st->tap && is_unheard(i) && conn_addr_eq(&i->dst, &st->dst);
+}
+
 static void end_host(struct explainer *x, uint32_t i)
 {
     struct silence s = silence_of(x, i);
@@ -184,7 +190,8 @@ static void end_host(struct explainer *x, uint32_t i)
     if (spent)
         incident_add(by, SAY(SPENT_ON, .n = spent));
     for (uint32_t k = 0; k < number; k++)
-        if ((k >= i && is_same_silence(&st, &x->incidents[k])) || is_silent_cm(&x->incidents[k], &st, s.since))
+        if ((k >= i && is_same_silence(&st, &x->incidents[k])) || is_silent_cm(&x->incidents[k], &st, s.since) ||
+            is_silence_elsewhere(&x->incidents[k], &st))
             cross_supersede(x, number, k);
 }
 

@@ -148,7 +148,7 @@ const struct incident *explain_also(const struct explainer *x, const struct inci
     return NULL;
 }
 
-bool explain_several_taps(const struct explainer *x)
+static bool several_taps(const struct explainer *x)
 {
     for (uint32_t i = 1; i < x->n; i++)
         if (x->incidents[i].tap != x->incidents[0].tap)
@@ -158,11 +158,136 @@ bool explain_several_taps(const struct explainer *x)
 
 void explain_once(struct explainer *x)
 {
-    if (!explain_several_taps(x))
+    if (!several_taps(x))
         return;
     join(x, by_same_packet);
     join(x, about_same_packet);
     choose(x);
+}
+
+/* --- Which tap's account counts ---------------------------------------------------------------- */
+
+static bool is_same_direction(const struct timeline_row *a, const struct timeline_row *b)
+{
+    return a->conn == b->conn && a->dqpn == b->dqpn && conn_addr_eq(&a->src, &b->src) && conn_addr_eq(&a->dst, &b->dst);
+}
+
+/* Shortest time from a request to its response: the longer, the nearer is the tap to the requester. */
+static ns_t trip_of(const struct explainer *x, const struct timeline_row *r)
+{
+    return x->notes[r->flow] ? x->notes[r->flow]->responses.least_trip : -1;
+}
+
+static bool counts_before(const struct explainer *x, const struct timeline_row *a, const struct timeline_row *b)
+{
+    if (a->states[TIME_NOT_KNOWN] != b->states[TIME_NOT_KNOWN])
+        return a->states[TIME_NOT_KNOWN] < b->states[TIME_NOT_KNOWN];
+    return trip_of(x, a) != trip_of(x, b) ? trip_of(x, a) > trip_of(x, b) : a < b;
+}
+
+/* The first account of a connection; they stand together. */
+static size_t first_row(const struct timeline *t, uint32_t conn)
+{
+    size_t low = 0, high = timeline_n(t);
+
+    while (low < high) {
+        size_t mid = low + (high - low) / 2;
+        if (timeline_row(t, mid)->conn < conn)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return low;
+}
+
+bool account_counts(const struct explainer *x, const struct timeline_row *r)
+{
+    const struct timeline *t = x->timeline;
+
+    for (size_t i = first_row(t, r->conn); i < timeline_n(t) && timeline_row(t, i)->conn == r->conn; i++) {
+        const struct timeline_row *o = timeline_row(t, i);
+        if (o != r && is_same_direction(o, r) && counts_before(x, o, r))
+            return false;
+    }
+    return true;
+}
+
+/* True if the bill of an incident is of an account that does not count. */
+static bool is_billed_elsewhere(const struct explainer *x, const struct incident *s)
+{
+    const struct timeline *t = x->timeline;
+
+    for (size_t i = first_row(t, s->conn); s->flow != FLOW_NONE && i < timeline_n(t); i++) {
+        const struct timeline_row *r = timeline_row(t, i);
+        if (r->conn != s->conn)
+            break;
+        if (r->flow == s->flow && r->tap == s->tap)
+            return !account_counts(x, r);
+    }
+    return false;
+}
+
+/* True if `s`, made for lost time alone, and `o`, of another tap, are about the same lost time. */
+static bool is_twin(const struct incident *s, const struct incident *o)
+{
+    ns_t most = s->bill > o->bill ? s->bill : o->bill, least = s->bill < o->bill ? s->bill : o->bill;
+
+    if (o->tap == s->tap || o->conn != s->conn || o->merged || o->moot || !o->bill)
+        return false;
+    if (o->cause == s->cause && !s->has_psn)
+        return true;
+    return least >= most - most / 8 && (o->psn == s->psn || most >= NS_PER_MS);
+}
+
+/* Several taps saw the same wait: show one of the incidents. */
+static void merge_twins(struct explainer *x)
+{
+    uint32_t event = 0;
+
+    for (uint32_t i = 0; i < x->n; i++)
+        event = x->incidents[i].event > event ? x->incidents[i].event : event;
+    for (uint32_t i = 0; i < x->n; i++) {
+        struct incident *s = &x->incidents[i];
+        for (uint32_t j = 0; s->of_time && !s->merged && s->bill && j < x->n; j++) {
+            struct incident *o = &x->incidents[j];
+            if (!is_twin(s, o) || (o->of_time && is_billed_elsewhere(x, o)))
+                continue;
+            if (!o->event)
+                o->event = ++event;
+            s->event = o->event;
+            s->merged = true;
+        }
+    }
+}
+
+static void drop_bill(struct incident *s)
+{
+    memset(s->states, 0, sizeof s->states);
+    s->bill = s->worst_bill = 0;
+    s->episodes = 0;
+    s->merged |= s->of_time; /* it is about nothing but that time */
+}
+
+/* Each nanosecond is billed once: at the tap whose account counts, to the incident shown of the event. */
+static void share_bills(struct explainer *x)
+{
+    for (uint32_t i = 0; i < x->n; i++)
+        if (x->incidents[i].bill && is_billed_elsewhere(x, &x->incidents[i]))
+            drop_bill(&x->incidents[i]);
+    for (uint32_t i = 0; i < x->n; i++) {
+        struct incident *s = &x->incidents[i];
+        for (uint32_t j = 0; s->event && s->merged && s->bill && j < x->n; j++)
+            if (x->incidents[j].event == s->event && !x->incidents[j].merged && !x->incidents[j].moot)
+                bill_move(&x->incidents[j], s);
+    }
+}
+
+void explain_share_bills(struct explainer *x)
+{
+    if (!several_taps(x))
+        return;
+    merge_twins(x);
+    share_bills(x);
 }
 
 /* --- Taps on one path: requests that reached only one of them ---------------------------------- */

@@ -103,26 +103,6 @@ bool explain_is_selected(const struct incident *i, const struct explain_opts *o)
 
 /* --- Time ------------------------------------------------------------------------------------- */
 
-static bool is_same_direction(const struct timeline_row *a, const struct timeline_row *b)
-{
-    return a->conn == b->conn && a->dqpn == b->dqpn && conn_addr_eq(&a->src, &b->src) && conn_addr_eq(&a->dst, &b->dst);
-}
-
-/* True if a direction is counted by its account `at`: of those of several taps, the one that knows most. The accounts
- * of a connection stand together, from `first` on. */
-static bool knows_most(const struct timeline *t, size_t first, size_t at)
-{
-    const struct timeline_row *r = timeline_row(t, at);
-
-    for (size_t i = first; i < timeline_n(t) && timeline_row(t, i)->conn == r->conn; i++) {
-        const struct timeline_row *o = timeline_row(t, i);
-        ns_t more = r->states[TIME_NOT_KNOWN] - o->states[TIME_NOT_KNOWN];
-        if (i != at && is_same_direction(o, r) && (more > 0 || (more == 0 && i < at)))
-            return false;
-    }
-    return true;
-}
-
 static ns_t lost_time(const struct timeline_row *r)
 {
     ns_t lost = 0;
@@ -132,17 +112,14 @@ static ns_t lost_time(const struct timeline_row *r)
     return lost;
 }
 
-/* Add up the time of the connections: each direction at the tap where least of its time is not known. */
+/* Add up the time of the connections: each direction at the tap whose bills count. */
 static void add_times(struct summary *s, const struct explainer *x, const struct explain_opts *o)
 {
-    size_t first = 0;
     uint32_t conn = 0, hit = 0; /* the connections counted last */
 
     for (size_t i = 0; i < timeline_n(x->timeline); i++) {
         const struct timeline_row *r = timeline_row(x->timeline, i);
-        if (r->conn != timeline_row(x->timeline, first)->conn)
-            first = i;
-        if ((o->conn && r->conn != o->conn) || !knows_most(x->timeline, first, i))
+        if ((o->conn && r->conn != o->conn) || !account_counts(x, r))
             continue;
         s->time += r->last - r->first - r->states[TIME_CM];
         s->lost += lost_time(r);
