@@ -1,6 +1,7 @@
 /* layer 4 (tool): interfaces that count as one tap: --join, and those that have one direction each. */
 #include "src/cli/join.h"
 
+#include "dissect/pkt.h"
 #include "src/cap/merge.h"
 #include "src/cli/cli.h"
 #include "src/conn/conn.h"

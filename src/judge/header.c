@@ -138,7 +138,7 @@ void judge_icrc(struct judge *j, const struct pkt *p)
         s->good = true;
     if (p->icrc == CRC_GOOD)
         return;
-    j->objected = p->frame->number;
+    j->last_found_frame = p->frame->number;
     b.flow = request ? conn_flow_find(j->conns, p) : FLOW_NONE;
     if (!s) {
         icrc_found(j, &b, 0);

@@ -244,12 +244,12 @@ static void take_nak(struct shadow_rsp *s, const struct pkt *p)
     rsp_find_next_due(r);
 }
 
-/* A plain ACK of what is due a READ response or an ATOMIC ACK: that was found wrong now, and once. The answer may come
+/* A plain ACK acknowledges a READ or atomic whose response is due: reported once, with this ACK. The response may follow
  * all the same. */
-static void pass_over(struct responder *r, uint32_t psn)
+static void doubt_acknowledged(struct responder *r, uint32_t psn)
 {
     while (r->res_next != r->res_tail && psn_diff(rsp_res(r, r->res_next)->psn, psn) <= 0) {
-        doubt_answer(rsp_res(r, r->res_next));
+        doubt_response(rsp_res(r, r->res_next));
         rsp_find_next_due(r);
     }
 }
@@ -265,7 +265,7 @@ static void take_ack(struct shadow_rsp *s, const struct pkt *p)
     }
     r->acked = true;
     if (UNLIKELY(r->res_next != r->res_tail))
-        pass_over(r, psn);
+        doubt_acknowledged(r, psn);
     prove(s, end);
     shadow_rsp_may_expect(s, end);
 }

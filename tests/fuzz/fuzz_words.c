@@ -73,7 +73,7 @@ static void serve_it(unsigned options, const uint8_t *data, size_t size)
         shutdown(fds[1], SHUT_WR);
     server.config.type = options & 2 ? QPT_UD : QPT_RC;
     server.config.latency = options & 4;
-    *s = (struct serve_session){.used = true, .fd = fds[0], .heard = now};
+    *s = (struct serve_session){.used = true, .fd = fds[0], .last_rx = now};
     for (unsigned i = 0; s->used; i++) {
         serve_poll(&server, now);
         live_step(&near, 0);
