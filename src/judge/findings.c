@@ -22,7 +22,7 @@ struct findings {
     struct tally *tallies;
     uint32_t n_tallies;
     struct buf strings;
-    bool judged[RULE_COUNT];
+    bool judged[RULE_COUNT], lost[RULE_COUNT];
     uint64_t fails[RULE_COUNT], warns[RULE_COUNT], unsure[RULE_COUNT];
     uint64_t packets;
     uint32_t connections, highest;
@@ -58,6 +58,11 @@ void findings_free(struct findings *r)
 void findings_judged(struct findings *r, enum rule rule)
 {
     r->judged[rule] = true;
+}
+
+void findings_lost(struct findings *r, enum rule rule)
+{
+    r->lost[rule] = true;
 }
 
 /* The tally of findings like `f`; NULL: the table is full. */
@@ -165,7 +170,10 @@ static enum worst worst_of(const struct findings *r, unsigned rule)
 {
     if (rule_table[rule].severity == SEV_I || !r->judged[rule])
         return WORST_NONE;
-    return r->fails[rule] ? WORST_FAIL : r->warns[rule] ? WORST_WARN : r->unsure[rule] ? WORST_UNSURE : WORST_PASS;
+    return r->fails[rule]                     ? WORST_FAIL
+           : r->warns[rule]                   ? WORST_WARN
+           : r->unsure[rule] || r->lost[rule] ? WORST_UNSURE
+                                              : WORST_PASS;
 }
 
 struct findings_totals findings_totals(const struct findings *r)
@@ -384,11 +392,23 @@ static void finding_print(const struct findings *r, const struct findings_opts *
     buf_char(b, '\n');
 }
 
+/* Write how many rules would have passed if no flow had been evicted. */
+static void lost_print(const struct findings *r, struct buf *b)
+{
+    unsigned n = 0;
+
+    for (unsigned i = 1; i < RULE_COUNT; i++)
+        n += r->lost[i] && !r->unsure[i] && worst_of(r, i) == WORST_UNSURE;
+    if (n)
+        buf_printf(b, "%s undecided: flows that went on had been forgotten, as there were more than are kept\n",
+                   count_str(n, "rule"));
+}
+
 /* Write a line for each rule that is inconclusive. */
 static void unsure_print(const struct findings *r, const struct findings_opts *o, struct buf *b)
 {
     for (unsigned i = 1; i < RULE_COUNT; i++)
-        if (worst_of(r, i) == WORST_UNSURE) {
+        if (r->unsure[i] && worst_of(r, i) == WORST_UNSURE) {
             unsigned missing = 0, unpaired = 0;
             uint64_t ifaces = 0;
             for (size_t k = 0; k < r->n; k++) {
@@ -412,6 +432,7 @@ void findings_text(const struct findings *r, const struct findings_opts *o, stru
             finding_print(r, o, &r->findings[i], b);
     if (!o->quiet && !o->inconclusive)
         unsure_print(r, o, b);
+    lost_print(r, b);
     buf_printf(b, "%s, ", count_str(t.packets, "packet"));
     conn_number_put(b, t.connections, t.highest);
     buf_printf(b, "; %s judged: %u pass, %u inconclusive, %u fail, %s\n", count_str(t.rules, "rule"), t.pass,

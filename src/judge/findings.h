@@ -42,6 +42,8 @@ struct findings *findings_new(void);
 void findings_free(struct findings *r);
 /* A rule was judged: it counts as passed unless there is a finding. */
 void findings_judged(struct findings *r, enum rule rule);
+/* The state that a rule needs was evicted between two packets of a flow: the rule does not pass. */
+void findings_lost(struct findings *r, enum rule rule);
 /* Set a callback for each finding that is counted but not kept. Call it before the first findings_add(). */
 void findings_on_left_out(struct findings *r, void (*fn)(void *user, const struct finding *f), void *user);
 /* Count a finding, and keep it unless FINDINGS_EACH like it, or FINDINGS_MAX in total, are kept. The texts are

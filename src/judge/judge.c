@@ -45,10 +45,37 @@ static void flow_reset(struct jflow *f)
     memset(f, 0, sizeof *f);
 }
 
+/* Where a flow that is forgotten is noted, by the hash of its key. */
+static uint8_t *forgotten_place(struct judge *j, uint32_t flow, uint8_t *bit)
+{
+    uint32_t place = (uint32_t)(j->flow[flow].hash * HASH_MULTIPLIER >> 40);
+
+    *bit = (uint8_t)(1u << (place & 7));
+    return &j->forgotten[place >> 3];
+}
+
 static void flow_over(void *user, uint32_t flow, bool restart)
 {
-    (void)restart;
-    flow_reset(&((struct judge *)user)->flows[flow]);
+    struct judge *j = user;
+    uint8_t bit, *place;
+
+    if (UNLIKELY(!restart && j->flows[flow].packets)) {
+        if (!j->forgotten)
+            j->forgotten = calloc(1, FORGOTTEN_BYTES);
+        j->flows_lost |= !j->forgotten;
+        if (j->forgotten && (place = forgotten_place(j, flow, &bit)))
+            *place |= bit;
+    }
+    flow_reset(&j->flows[flow]);
+}
+
+/* The first packet of a flow: another one of it was seen before, and what it told was forgotten. */
+static void check_forgotten(struct judge *j, uint32_t flow)
+{
+    uint8_t bit, *place = j->forgotten ? forgotten_place(j, flow, &bit) : NULL;
+
+    if (UNLIKELY(place && *place & bit))
+        j->flows_lost = true;
 }
 
 struct judge *judge_new(const struct judge_opts *o)
@@ -81,6 +108,7 @@ void judge_free(struct judge *j)
     for (unsigned i = 0; j->flows && i < JUDGE_FLOWS; i++)
         flow_reset(&j->flows[i]);
     free(j->flows);
+    free(j->forgotten);
     observer_free(j->observer);
     findings_free(j->findings);
     free(j);
@@ -173,6 +201,7 @@ static void judge_connected(struct judge *j, const struct pkt *p)
     if (UNLIKELY(f->packets++ == 0)) {
         f->first_frame = frame_u32(p);
         f->first_ts = p->frame->ts;
+        check_forgotten(j, flow);
     }
     for (unsigned i = 0; i < ARRAY_LEN(connected_checks); i++)
         connected_checks[i](j, p, flow);
@@ -337,6 +366,14 @@ static void judge_flow_end(struct judge *j, uint32_t flow)
                       "They are there twice, to the last bit: captured, or duplicated on their way.");
 }
 
+/* Flows came back after they were forgotten: of what rules compare packets for, some was not compared. */
+static void lose_rules(struct judge *j)
+{
+    for (unsigned i = 1; i < RULE_COUNT; i++)
+        if (rule_table[i].applies & (ON_CONN | ON_RC | ON_UC | ON_XRC) && rule_table[i].severity != SEV_I)
+            findings_lost(j->findings, (enum rule)i);
+}
+
 void judge_end(struct judge *j)
 {
     struct conn_counts n = conn_counts(j->conns);
@@ -358,6 +395,8 @@ void judge_end(struct judge *j)
     judge_fairness(j);
     judge_cm_end(j);
     note_capture_end(j);
+    if (j->flows_lost)
+        lose_rules(j);
     if (n.evicted)
         judge_note_as(j, RULE_CAP_02, FLOW_NONE, 0, "{seen} evicted", count_str(n.evicted, "flow"),
                       "There were more flows at a time than are kept: those unused for longest were forgotten.");

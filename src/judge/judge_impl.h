@@ -13,6 +13,8 @@
 #include "src/judge/shadow.h"
 #include "src/judge/tables.h"
 
+#define FORGOTTEN_BYTES (1u << 21)
+
 struct judge {
     struct judge_opts o;
     struct observer *observer;
@@ -20,6 +22,8 @@ struct judge {
     struct flow *flow;        /* flows of `conns`, by index */
     struct findings *findings;
     struct jflow *flows; /* JUDGE_FLOWS */
+    uint8_t *forgotten;  /* FORGOTTEN_BYTES: flows that were forgotten, a bit each; NULL: none was */
+    bool flows_lost;     /* one of them came back */
     const struct header_rule *header_rules;
     unsigned n_header_rules;
     bool no_usual;                    /* the fast path is off: a header rule reads a field that is not compared */
