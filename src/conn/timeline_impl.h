@@ -76,28 +76,28 @@ struct direction {
         uint32_t psn; /* behind it */
         uint32_t msg; /* number of its message, as in limit */
     } probe;
-    uint32_t row;       /* episode of the latest trouble, until a response shows progress beyond its PSN */
-    uint32_t refused;   /* episode of the NAK that put the queue pair into the error state */
-    uint32_t pause_ep;  /* episode of the latest pause */
-    ns_t pause_since;   /* of that pause */
-    bool waits;         /* the latest packet is a request */
-    bool between;       /* UC: the latest packet ends a message */
-    bool have_rsp;      /* rsp_next, rsp_high */
-    uint32_t rsp_next;  /* PSN behind the latest response to a READ or atomic that came in order */
-    uint32_t rsp_high;  /* PSN behind the highest one */
-    uint32_t tail;      /* ACK timeouts since the latest response */
-    ns_t wait;          /* silence before the latest of them */
-    ns_t expired;       /* time of the retransmission that the first of them brought about */
-    ns_t last_rsp;      /* time of the latest response; 0: none */
-    ns_t usual;         /* usual time from a request to the response that follows it; 0: not known, else at least 1 */
-    ns_t least_first;   /* shortest time from the first copy of a request to a response to it; 0: not known */
-    ns_t least;         /* shortest time from a request sent once to its response; 0: not known */
-    ns_t by_rep;        /* time from the requester's REQ to the REP; 0: not known, or the other side sent the REQ */
-    uint16_t waited;    /* how many responses without trouble went into `usual` */
-    ns_t pace;          /* usual time between two new requests; 0: not known */
-    ns_t host_pace;     /* the same from any request of the host to one of this queue pair */
-    uint32_t host;      /* place in timeline.sent; HOSTS_SEEN: not known yet */
-    ns_t last_new;      /* time of the latest new request */
+    uint32_t row;      /* episode of the latest trouble, until a response shows progress beyond its PSN */
+    uint32_t refused;  /* episode of the NAK that put the queue pair into the error state */
+    uint32_t pause_ep; /* episode of the latest pause */
+    ns_t pause_since;  /* of that pause */
+    bool waits;        /* the latest packet is a request */
+    bool between;      /* UC: the latest packet ends a message */
+    bool have_rsp;     /* rsp_next, rsp_high */
+    uint32_t rsp_next; /* PSN behind the latest response to a READ or atomic that came in order */
+    uint32_t rsp_high; /* PSN behind the highest one */
+    uint32_t tail;     /* ACK timeouts since the latest response */
+    ns_t wait;         /* silence before the latest of them */
+    ns_t expired;      /* time of the retransmission that the first of them brought about */
+    ns_t last_rsp;     /* time of the latest response; 0: none */
+    ns_t usual;        /* usual time from a request to the response that follows it; 0: not known, else at least 1 */
+    ns_t least_first;  /* shortest time from the first copy of a request to a response to it; 0: not known */
+    ns_t least;        /* shortest time from a request sent once to its response; 0: not known */
+    ns_t by_rep;       /* time from the requester's REQ to the REP; 0: not known, or the other side sent the REQ */
+    uint16_t waited;   /* how many responses without trouble went into `usual` */
+    ns_t pace;         /* usual time between two new requests; 0: not known */
+    ns_t host_pace;    /* the same from any request of the host to one of this queue pair */
+    uint32_t host;     /* place in timeline.sent; HOSTS_SEEN: not known yet */
+    ns_t last_new;     /* time of the latest new request */
 };
 
 /* When a flow was seen last. */

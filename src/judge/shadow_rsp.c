@@ -244,8 +244,8 @@ static void take_nak(struct shadow_rsp *s, const struct pkt *p)
     rsp_find_next_due(r);
 }
 
-/* A plain ACK acknowledges a READ or atomic whose response is due: reported once, with this ACK. The response may follow
- * all the same. */
+/* A plain ACK acknowledges a READ or atomic whose response is due: reported once, with this ACK. The response may
+ * follow all the same. */
 static void doubt_acknowledged(struct responder *r, uint32_t psn)
 {
     while (r->res_next != r->res_tail && psn_diff(rsp_res(r, r->res_next)->psn, psn) <= 0) {
