@@ -22,9 +22,10 @@ static inline void pkt_layer(struct pkt *p, const struct hdr *hdr, uint32_t off,
  * packet, e.g. "UDP length does not fit the IP packet". */
 void pkt_malformed(struct pkt *p, uint32_t off, const char *why);
 
-/* A header says that the packet ends at `end`, behind the frame or the packet around it: whatever captured or mirrored
- * it kept its beginning only. What follows the packet in the frame is none of its bytes. */
-void pkt_short(struct pkt *p, uint32_t end);
+/* The header field at `off` says that the packet ends at `end`, behind the frame or the packet around it: a switch that
+ * mirrors packets kept its beginning only (PKT_SHORT). What follows the packet in the frame is none of its bytes. If
+ * the mirror sends longer frames (frame.longer), the packet is malformed for the reason `why`. */
+void pkt_short(struct pkt *p, uint32_t off, uint32_t end, const char *why);
 
 /* The `n` bytes at `off`; NULL if the packet or the capture ends before they do. With NULL the packet is marked:
  * PKT_CUT if the bytes were on the wire (they end within p->end), else PKT_MALFORMED. `what` names the bytes for

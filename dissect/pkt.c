@@ -14,9 +14,13 @@ void pkt_malformed(struct pkt *p, uint32_t off, const char *why)
     p->why_off = off;
 }
 
-void pkt_short(struct pkt *p, uint32_t end)
+void pkt_short(struct pkt *p, uint32_t off, uint32_t end, const char *why)
 {
     p->flags |= PKT_SHORT;
+    if (p->frame->longer && !(p->flags & PKT_TUNNEL)) {
+        pkt_malformed(p, off, why);
+        return;
+    }
     p->caplen = min_u32(p->caplen, p->end);
     p->end = end;
 }

@@ -26,7 +26,8 @@ enum {
     PKT_FRAGMENT = 1u << 3,  /* an IP fragment, not a whole datagram */
     PKT_TUNNEL = 1u << 4,    /* the packet is in a tunnel; addresses in struct pkt are those of the inner packet */
     PKT_QUOTED = 1u << 5,    /* the layers after the ICMP header describe the packet that the ICMP error quotes */
-    PKT_SHORT = 1u << 6,     /* a header's length exceeds the frame: a switch that mirrors packets may have cut it */
+    PKT_SHORT =
+        1u << 6, /* a header's length exceeds the frame: a mirror cut it, or with PKT_MALFORMED it was damaged */
 };
 
 /*

@@ -329,7 +329,7 @@ static uint32_t grh_decode(struct pkt *p, uint32_t off)
     p->ttl = p->grh.hoplmt;
     end = off + 40 + p->grh.paylen;
     if (end > p->end)
-        pkt_short(p, end);
+        pkt_short(p, off + 4, end, "GRH payload length exceeds the packet");
     else
         p->end = end;
     if (p->grh.nxthdr != GRH_NXTHDR_BTH) {

@@ -168,7 +168,7 @@ static void ip4_decode(struct pkt *p, uint32_t off, const struct decode_opts *o)
     else if (len && len < ihl)
         pkt_malformed(p, off + 2, "IPv4 total length does not hold the header");
     else if (len) /* 0: captured before the adapter segmented it (TSO) */
-        pkt_short(p, off + len);
+        pkt_short(p, off + 2, off + len, "IPv4 total length does not fit the frame");
     if (UNLIKELY(ihl > 20))
         ip4_options_decode(p, off + 20, off + ihl);
     if (load_be16(q + 6) & 0x3fff) {
@@ -194,7 +194,7 @@ static void ip6_decode(struct pkt *p, uint32_t off, const struct decode_opts *o)
     if (LIKELY(len <= p->end - off && len > 40))
         p->end = off + len;
     else if (len > 40)
-        pkt_short(p, off + len);
+        pkt_short(p, off + 4, off + len, "IPv6 payload length does not fit the frame");
     else if (q[6] != 0) /* payload length 0, but no jumbogram: that has hop-by-hop options (0) */
         p->end = off + 40;
     ipproto_decode(p, off + 40, q[6], o);

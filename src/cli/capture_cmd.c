@@ -142,6 +142,7 @@ static void deliver(const struct trace_cmd *cmd, struct trace *t, const struct f
 
     t->frames++;
     pkt_decode(&p, f, &t->decode);
+    longest_note(&t->longest, &p);
     if (t->context)
         context_note(t->context, &p);
     match = !t->filter || filter_match(t->filter, &p);
@@ -160,6 +161,7 @@ static int read_frames(const struct trace_cmd *cmd, struct trace *t, struct cap_
 
     while (ok && cap_merge_next(m, &f) > 0) {
         joins_apply(&t->joins, &f);
+        longest_apply(&t->longest, &f);
         ok = window_put(w, &f);
         while (window_full(w) && (out = window_get(w)))
             deliver(cmd, t, out);
@@ -311,7 +313,7 @@ static int run_files(const struct trace_cmd *cmd, struct trace *t, struct window
         t->out.len = 0;
         return cli_cap_error(&err);
     }
-    joins_find(&t->joins, t->files, t->n_files);
+    joins_find(&t->joins, &t->longest, t->files, t->n_files);
     status = read_files(cmd, t, m, w);
     if (t->failed && !t->frames)
         t->out.len = 0;

@@ -71,6 +71,7 @@ struct trace {
     const char *pair_args[TRACE_PAIRS];   /* as given */
     unsigned n_pairs;
     struct joins joins;      /* --join, and those found */
+    struct longest longest;  /* RoCE frames of each interface */
     const char *filter_text; /* -Y */
     struct filter *filter;   /* compiled; NULL: all packets */
     struct context *context; /* with `notes`, or if the filter needs it */

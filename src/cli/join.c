@@ -96,15 +96,13 @@ static bool has_way(const struct ways *w, uint32_t tap, const struct conn_addr *
     return false;
 }
 
-static void note_way(struct ways *w, const struct frame *f)
+static void note_way(struct ways *w, const struct pkt *p)
 {
-    struct way new = {.tap = conn_tap_of(f)};
-    struct pkt p;
+    struct way new = {.tap = conn_tap_of(p->frame)};
 
-    pkt_decode(&p, f, &(struct decode_opts){0});
-    if (!(p.have & H_BTH) || w->n == LOOK_WAYS)
+    if (!(p->have & H_BTH) || w->n == LOOK_WAYS)
         return;
-    conn_addr_of(&p, &new.src, &new.dst);
+    conn_addr_of(p, &new.src, &new.dst);
     if (!has_way(w, new.tap, &new.src, &new.dst))
         w->way[w->n++] = new;
 }
@@ -145,7 +143,29 @@ static bool are_regular(const char *const *files, size_t n)
     return true;
 }
 
-void joins_find(struct joins *j, const char *const *files, size_t n)
+/* --- The longest frames ----------------------------------------------------------------------- */
+
+static unsigned longest_place(const struct frame *f)
+{
+    return (f->file * 31u + f->iface) % LONGEST_TAPS;
+}
+
+void longest_note(struct longest *l, const struct pkt *p)
+{
+    uint32_t *len = &l->len[longest_place(p->frame)];
+
+    if (p->frame->len > *len && p->have & H_BTH && !(p->flags & (PKT_TUNNEL | PKT_SHORT | PKT_MALFORMED)))
+        *len = p->frame->len;
+}
+
+void longest_apply(const struct longest *l, struct frame *f)
+{
+    f->longer = f->len < l->len[longest_place(f)];
+}
+
+/* --- The beginning of the files --------------------------------------------------------------- */
+
+void joins_find(struct joins *j, struct longest *l, const char *const *files, size_t n)
 {
     struct ways *w = are_regular(files, n) ? calloc(1, sizeof *w) : NULL;
     struct cap_merge *m = NULL;
@@ -156,8 +176,12 @@ void joins_find(struct joins *j, const char *const *files, size_t n)
         free(w);
         return;
     }
-    for (unsigned i = 0; i < LOOK_FRAMES && cap_merge_next(m, &f) > 0; i++)
-        note_way(w, &f);
+    for (unsigned i = 0; i < LOOK_FRAMES && cap_merge_next(m, &f) > 0; i++) {
+        struct pkt p;
+        pkt_decode(&p, &f, &(struct decode_opts){0});
+        longest_note(l, &p);
+        note_way(w, &p);
+    }
     cap_merge_close(m);
     for (unsigned i = 0; i < w->n && w->n < LOOK_WAYS; i++)
         for (unsigned k = i + 1; k < w->n; k++) {

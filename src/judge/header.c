@@ -14,9 +14,15 @@ static bool xrceth_amiss(const struct pkt *p)
     return !(p->op->flags & OPF_PAYLOAD) && p->payload_off + 8 == p->end;
 }
 
+/* True if the end of the packet, and so its ICRC, is not in the frame. */
+static bool is_truncated(const struct pkt *p)
+{
+    return p->flags & PKT_SHORT && p->flags & PKT_MALFORMED;
+}
+
 void judge_malformed(struct judge *j, const struct pkt *p)
 {
-    if (p->icrc == CRC_BAD || !(p->flags & PKT_MALFORMED))
+    if ((p->icrc == CRC_BAD && !is_truncated(p)) || !(p->flags & PKT_MALFORMED))
         return; /* judge_icrc(); or cut before its BTH */
     j->malformed++;
     if (!(p->have & H_BTH) || p->why_off < p->bth_off)
@@ -130,7 +136,7 @@ void judge_icrc(struct judge *j, const struct pkt *p)
     struct icrc_source *s, *to;
     struct conn_addr src, dst;
 
-    if (p->icrc != CRC_GOOD && p->icrc != CRC_BAD)
+    if ((p->icrc != CRC_GOOD && p->icrc != CRC_BAD) || is_truncated(p))
         return;
     conn_addr_of(p, &src, &dst);
     s = icrc_source(j, b.tap, &src);
@@ -214,6 +220,7 @@ void judge_short(struct judge *j, const struct pkt *p)
 
     if (LIKELY(!(p->flags & PKT_SHORT && p->flags & PKT_CUT) || p->encap == ENCAP_NONE))
         return;
+    judge_treat_as_incomplete(j); /* whether its receiver got the whole packet is not known */
     while (i < SHORT_LENS && j->short_frames[i].first &&
            !(j->short_frames[i].owner == owner && j->short_frames[i].len == len))
         i++;

@@ -126,7 +126,7 @@ struct findings *judge_findings(struct judge *j)
 /* --- Packets ---------------------------------------------------------------------------------- */
 
 /* From now on treat the capture as incomplete. */
-static void treat_as_incomplete(struct judge *j)
+void judge_treat_as_incomplete(struct judge *j)
 {
     for (unsigned i = 0; i < JUDGE_FLOWS && !j->incomplete; i++)
         if (j->flows[i].shadow)
@@ -156,7 +156,7 @@ static void note_capture(struct judge *j, const struct pkt *p)
         if (UNLIKELY(f->ts < j->last_ts[f->iface])) {
             if (j->backwards++ == 0)
                 j->backwards_frame = frame_u32(p);
-            treat_as_incomplete(j); /* the order of frames is unknown */
+            judge_treat_as_incomplete(j); /* the order of frames is unknown */
         }
         j->last_ts[f->iface] = f->ts;
         judge_step_learn(j, f);
@@ -248,14 +248,14 @@ static void judge_incomplete(struct judge *j, const struct pkt *p)
 {
     if (!(p->op->ext & H_DETH) && !(p->op->flags & OPF_CNP))
         conn_flow(j->conns, p); /* the connection gets its number at its first packet, also at this one */
-    treat_as_incomplete(j);
+    judge_treat_as_incomplete(j);
 }
 
 /* A packet that was cut before the end of its BTH: its flow is not known. */
 static void judge_headless(struct judge *j, const struct pkt *p)
 {
     if (p->flags & PKT_CUT && !j->incomplete)
-        treat_as_incomplete(j);
+        judge_treat_as_incomplete(j);
 }
 
 /* Learn connections and their parameters from the packet. */

@@ -114,6 +114,8 @@ void judge_flow_silent(struct judge *j, uint32_t flow);
 
 /* --- header.c: frames shorter than their packets ---------------------------------------------- */
 
+/* From now on treat the capture as incomplete. */
+void judge_treat_as_incomplete(struct judge *j);
 void judge_short(struct judge *j, const struct pkt *p);
 /* At the end: those that no mirror has cut. */
 void judge_short_end(struct judge *j);
