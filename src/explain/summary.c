@@ -103,15 +103,6 @@ bool explain_is_selected(const struct incident *i, const struct explain_opts *o)
 
 /* --- Time ------------------------------------------------------------------------------------- */
 
-static ns_t lost_time(const struct timeline_row *r)
-{
-    ns_t lost = 0;
-
-    for (unsigned k = 0; k < TIME_STATES; k++)
-        lost += time_state_costs((enum time_state)k) ? r->states[k] : 0;
-    return lost;
-}
-
 /* Add up the time of the connections: each direction at the tap whose bills count. */
 static void add_times(struct summary *s, const struct explainer *x, const struct explain_opts *o)
 {
@@ -122,10 +113,10 @@ static void add_times(struct summary *s, const struct explainer *x, const struct
         if ((o->conn && r->conn != o->conn) || !account_counts(x, r))
             continue;
         s->time += r->last - r->first - r->states[TIME_CM];
-        s->lost += lost_time(r);
+        s->lost += states_lost(r->states);
         s->conns += r->conn != conn;
         conn = r->conn;
-        if (lost_time(r) && r->conn != hit) {
+        if (states_lost(r->states) && r->conn != hit) {
             s->hit++;
             hit = r->conn;
         }

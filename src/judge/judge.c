@@ -123,6 +123,48 @@ struct findings *judge_findings(struct judge *j)
     return j->findings;
 }
 
+/* --- The resolution of time stamps ------------------------------------------------------------ */
+
+#define STEP_MAX    (1000 * NS_PER_MS) /* ns; the coarsest resolution that is recognised */
+#define STEP_STAMPS 1024               /* time stamps examined per interface */
+#define STEP_TICKS  16                 /* so many differences show the unit of a clock */
+
+static uint64_t common_divisor(uint64_t a, uint64_t b)
+{
+    while (b) {
+        uint64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+void judge_step_learn_more(struct judge *j, const struct frame *f)
+{
+    struct ts_step *s = &j->step[ts_slot(f)];
+
+    if (s->owner != ts_owner(f))
+        *s = (struct ts_step){.owner = ts_owner(f), .decimal = STEP_MAX, .last = f->ts};
+    if (s->stamps == STEP_STAMPS)
+        return;
+    s->stamps++;
+    while (f->ts % s->decimal)
+        s->decimal /= 10;
+    s->ticks += f->ts != s->last;
+    s->tick = common_divisor(s->tick, (uint64_t)(f->ts > s->last ? f->ts - s->last : s->last - f->ts));
+    s->last = f->ts;
+    s->ns =
+        s->ticks < STEP_TICKS ? s->decimal : max_u32(s->decimal, (uint32_t)(s->tick < STEP_MAX ? s->tick : STEP_MAX));
+}
+
+ns_t judge_step(const struct judge *j, const struct pkt *p)
+{
+    const struct ts_step *s = &j->step[ts_slot(p->frame)];
+    ns_t ns = p->frame->iface < JUDGE_TAPS && s->owner == ts_owner(p->frame) ? s->ns : STEP_MAX;
+
+    return ns > 1 ? ns : 0;
+}
+
 /* --- Packets ---------------------------------------------------------------------------------- */
 
 /* From now on treat the capture as incomplete. */
@@ -283,10 +325,10 @@ static const struct {
     {KIND(NO_INFINIBAND), judge_pause}, /* pause frames (pause.c) */
     {UNREADABLE | READABLE, note_unreadable},
     {WITH_BTH, header_applies},           /* the rules that count as judged (header.c) */
-    {WITH_BTH, judge_icrc},               /* wrong ICRCs, and whose ICRCs are right (header.c) */
+    {WITH_BTH, judge_icrc},               /* wrong ICRCs, and whose ICRCs are right (damaged.c) */
     {WITH_BTH, judge_count},              /* counters of hosts (counters.c) */
-    {UNREADABLE, judge_malformed},        /* ICRC, lengths (header.c) */
-    {ANY, judge_short},                   /* the frame ends before its packet (header.c) */
+    {UNREADABLE, judge_malformed},        /* ICRC, lengths (damaged.c) */
+    {ANY, judge_short},                   /* the frame ends before its packet (damaged.c) */
     {READABLE, judge_headers},            /* rules about the headers of one packet (header.c) */
     {KIND(INCOMPLETE), judge_incomplete}, /* headers cut by the snap length */
     {KIND(NO_BTH), judge_headless},       /* cut before the end of the BTH */

@@ -79,7 +79,7 @@ struct judged {
     bool usual;  /* the request keeps every rule of the transport (shadow_is_usual()): its checks are skipped */
 };
 
-/* --- clock.c ---------------------------------------------------------------------------------- */
+/* --- judge.c: the resolution of time stamps --------------------------------------------------- */
 
 void judge_step_learn_more(struct judge *j, const struct frame *f);
 /* Learn the time stamp resolution of an interface from a frame of one of the first JUDGE_TAPS interfaces. */
@@ -112,7 +112,7 @@ void judge_service(struct judge *j, const struct pkt *p, uint32_t flow);
 /* At the end: if the other direction of the flow was not seen, compare its P_Key with that of the REQ. */
 void judge_flow_silent(struct judge *j, uint32_t flow);
 
-/* --- header.c: frames shorter than their packets ---------------------------------------------- */
+/* --- damaged.c: frames shorter than their packets ---------------------------------------------- */
 
 /* From now on treat the capture as incomplete. */
 void judge_treat_as_incomplete(struct judge *j);
@@ -120,7 +120,7 @@ void judge_short(struct judge *j, const struct pkt *p);
 /* At the end: those that no mirror has cut. */
 void judge_short_end(struct judge *j);
 
-/* --- header.c: wrong ICRCs -------------------------------------------------------------------- */
+/* --- damaged.c: wrong ICRCs -------------------------------------------------------------------- */
 
 /* A packet on the slow path with a BTH: whether its ICRC is right. */
 void judge_icrc(struct judge *j, const struct pkt *p);

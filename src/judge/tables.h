@@ -113,7 +113,7 @@ struct pauser {
 };
 #define PAUSERS 64
 
-/* --- Frames shorter than their packets (header.c) ----------------------------------------------- */
+/* --- Frames shorter than their packets (damaged.c) ---------------------------------------------- */
 
 /* Frames of one length that end before their packets do. A mirror cuts at one length, and none of its frames is longer;
  * a frame that is alone in this has wrong lengths in its headers. */
@@ -127,7 +127,7 @@ struct short_frames {
 };
 #define SHORT_LENS 64
 
-/* --- Wrong ICRCs (header.c) -------------------------------------------------------------------- */
+/* --- Wrong ICRCs (damaged.c) -------------------------------------------------------------------- */
 
 /* A packet with a wrong ICRC, until it is known whether its receiver took it. */
 struct bad_icrc {
@@ -153,7 +153,7 @@ struct icrc_source {
 };
 #define ICRC_SOURCES 256
 
-/* --- Time stamps (clock.c) -------------------------------------------------------------------- */
+/* --- Time stamps (judge.c) -------------------------------------------------------------------- */
 
 /* Largest error of software time stamps: each processor and queue of a host stamps its own packets, some tens of
  * microseconds before or after the packet is on the wire. */

@@ -1,0 +1,256 @@
+/* layer 3 (judge): damaged, malformed and truncated packets, and wrong ICRCs. */
+#include "src/judge/judge_impl.h"
+
+/* --- Damaged and malformed packets ------------------------------------------------------------ */
+
+/* True if a malformed XRC request lacks the XRCETH, or a malformed XRC response is longer by an XRCETH. */
+static bool xrceth_amiss(const struct pkt *p)
+{
+    if (p->bth.opcode >> 5 != SVC_XRC || !p->op->name)
+        return false;
+    if (p->op->flags & OPF_REQUEST)
+        return p->payload_off == p->end; /* the ICRC was decoded as the last header */
+    return !(p->op->flags & OPF_PAYLOAD) && p->payload_off + 8 == p->end;
+}
+
+/* True if the end of the packet, and so its ICRC, is not in the frame. */
+static bool is_truncated(const struct pkt *p)
+{
+    return p->flags & PKT_SHORT && p->flags & PKT_MALFORMED;
+}
+
+void judge_malformed(struct judge *j, const struct pkt *p)
+{
+    if ((p->icrc == CRC_BAD && !is_truncated(p)) || !(p->flags & PKT_MALFORMED))
+        return; /* judge_icrc(); or cut before its BTH */
+    j->malformed++;
+    if (!(p->have & H_BTH) || p->why_off < p->bth_off)
+        judge_bad_as(j, p,
+                     (struct found){p->have & H_LRH   ? RULE_FMT_19
+                                    : p->have & H_GRH ? RULE_FMT_18
+                                                      : RULE_FMT_07,
+                                    .wrong = "the lengths in the headers contradict the packet: {seen}",
+                                    .expected = "lengths that agree", .seen = p->why,
+                                    .text = "The lengths that the headers state contradict the packet."});
+    else if (p->op->flags & OPF_CNP)
+        judge_cnp_malformed(j, p);
+    else if (p->op->ext & (H_IMMDT | H_IETH) && p->payload_off + 4 > p->end)
+        judge_bad(j, p, RULE_SEQ_12, "the header that carries the immediate data or the key", p->why,
+                  "The opcode announces a header for which the packet has no room.");
+    else if (xrceth_amiss(p))
+        judge_bad(j, p, RULE_SVC_04, p->op->flags & OPF_REQUEST ? "an XRCETH" : "no XRCETH", p->why,
+                  "XRC requests, and they alone, have four bytes more behind the BTH.");
+    else
+        judge_bad(j, p, RULE_FMT_06, "the headers of the opcode", p->why,
+                  "Opcode and length of the packet do not fit together.");
+}
+
+/* --- Wrong ICRCs ------------------------------------------------------------------------------ */
+
+#define BEFORE_INSERTION 3 /* so many wrong ICRCs, and no right one, are no accident */
+
+/* The place of address `a` at `tap`; NULL: there is no room for another one. */
+static struct icrc_source *icrc_source(struct judge *j, uint32_t tap, const struct conn_addr *a)
+{
+    uint64_t upper, lower, h;
+
+    memcpy(&upper, a->b, 8);
+    memcpy(&lower, a->b + 8, 8);
+    h = ((upper * 31 ^ lower) * 31 ^ tap) * HASH_MULTIPLIER;
+    for (unsigned i = 0; i < ICRC_SOURCES; i++) {
+        struct icrc_source *s = &j->icrc_source[((h >> 56) + i) % ICRC_SOURCES];
+        if (!s->used)
+            *s = (struct icrc_source){.addr = *a, .tap = tap, .used = true};
+        if (s->tap == tap && conn_addr_eq(&s->addr, a))
+            return s;
+    }
+    return NULL;
+}
+
+static void icrc_found(struct judge *j, const struct bad_icrc *b, unsigned needs)
+{
+    struct found f = found_of(RULE_FMT_01, b->flow);
+
+    f.frame = b->frame;
+    f.at = b->tap + 1;
+    f.needs = needs;
+    f.expected = say(j, "ICRC 0x%08x", b->want);
+    f.seen = say(j, "0x%08x", b->got);
+    f.text = "The packet was damaged on its way, or its sender calculates the ICRC wrongly. Its receiver drops it "
+             "without a word; nothing else in it was judged.";
+    judge_found(j, NULL, f);
+}
+
+/* What the capture has of the packets that go to `s`. */
+enum { HEARS_NOTHING, HEARS_REQUESTS, HEARS_RESPONSES };
+static unsigned icrc_hears(const struct judge *j, const struct icrc_source *s)
+{
+    unsigned hears = s->answered ? HEARS_RESPONSES : HEARS_NOTHING;
+
+    for (uint32_t i = 0; i < conn_counts(j->conns).flows && hears != HEARS_RESPONSES; i++)
+        if (j->flow[i].tap == s->tap && conn_addr_eq(&j->flow[i].dst, &s->addr))
+            hears = j->flows[i].has_rsp ? HEARS_RESPONSES : HEARS_REQUESTS;
+    return hears;
+}
+
+/* Whether no ICRC of the capture is right, of packets of both ends, or of many. */
+static bool is_none_right(const struct judge *j)
+{
+    uint64_t senders = 0, packets = 0;
+
+    for (unsigned i = 0; i < ICRC_SOURCES; i++) {
+        const struct icrc_source *s = &j->icrc_source[i];
+        if (s->good)
+            return false;
+        senders += s->bad != 0;
+        packets += s->bad;
+    }
+    return senders > 1 || packets >= BEFORE_INSERTION;
+}
+
+/* Whether the capture is from before the adapter of `s` inserts the ICRC, or addresses were rewritten in it: no ICRC of
+ * its packets is right, and none of others either, or all are 0, or its peers answer them. */
+static bool is_before_insertion(const struct judge *j, const struct icrc_source *s)
+{
+    if (s->good || !s->bad)
+        return false;
+    return !s->other || is_none_right(j) || (s->bad >= BEFORE_INSERTION && icrc_hears(j, s) == HEARS_RESPONSES);
+}
+
+/* Keep what a wrong ICRC is until its fate is known. With the table full, and no right one of this sender, nobody will
+ * know it. */
+static void icrc_keep(struct judge *j, const struct icrc_source *s, struct bad_icrc b)
+{
+    b.source = (uint32_t)(s - j->icrc_source);
+    if (s->good && (b.flow == FLOW_NONE || j->n_bad_icrc == BAD_ICRCS))
+        icrc_found(j, &b, 0);
+    else if (j->n_bad_icrc < BAD_ICRCS)
+        j->bad_icrc[j->n_bad_icrc++] = b, j->open_bad_icrcs += b.flow != FLOW_NONE;
+}
+
+void judge_icrc(struct judge *j, const struct pkt *p)
+{
+    bool request = p->op->flags & OPF_REQUEST && !(p->op->ext & H_DETH) && p->bth.opcode >> 5 != SVC_UC;
+    struct bad_icrc b = {frame_u32(p), conn_tap_of(p->frame), 0, FLOW_NONE, p->bth.psn, p->icrc_got, p->icrc_want, 0};
+    struct icrc_source *s, *to;
+    struct conn_addr src, dst;
+
+    if ((p->icrc != CRC_GOOD && p->icrc != CRC_BAD) || is_truncated(p))
+        return;
+    conn_addr_of(p, &src, &dst);
+    s = icrc_source(j, b.tap, &src);
+    if (s && p->icrc == CRC_GOOD)
+        s->good = true;
+    if (p->icrc == CRC_GOOD)
+        return;
+    j->last_found_frame = p->frame->number;
+    b.flow = request ? conn_flow_find(j->conns, p) : FLOW_NONE;
+    if (!s) {
+        icrc_found(j, &b, 0);
+        return;
+    }
+    s->other |= p->icrc_got != 0;
+    if (s->bad++ == 0)
+        s->first = b.frame;
+    icrc_keep(j, s, b);
+    to = p->op->flags & OPF_RESPONSE ? icrc_source(j, b.tap, &dst) : NULL;
+    if (to)
+        to->answered = true;
+}
+
+void judge_icrc_answered(struct judge *j, const struct pkt *p, uint32_t flow)
+{
+    uint32_t proves = response_proves(p);
+
+    for (uint32_t i = 0; i < j->n_bad_icrc; i++) {
+        struct bad_icrc *b = &j->bad_icrc[i];
+        if (b->settled || b->flow != flow || psn_diff(proves, b->psn) <= 0)
+            continue;
+        b->settled = true;
+        j->open_bad_icrcs--;
+        if (j->flows[flow].dir && req_dir_sent(j->flows[flow].dir, b->psn))
+            icrc_found(j, b, 0); /* it was sent again */
+        else
+            judge_note_as(j, RULE_FMT_01, flow, b->frame, "wrong ICRC {seen} in the capture only",
+                          say(j, "0x%08x", b->got),
+                          "The packet was acknowledged, and was not sent again: its ICRC was right on the wire. What "
+                          "the capture has of it was not judged.");
+    }
+}
+
+/* Wrong ICRCs without an end, and nobody who hears of the answers: perhaps the packets were acknowledged. */
+static unsigned icrc_needs(const struct judge *j, const struct icrc_source *s)
+{
+    return !s->good && s->bad >= BEFORE_INSERTION && icrc_hears(j, s) == HEARS_NOTHING ? N_RSP : 0;
+}
+
+void judge_icrc_end(struct judge *j)
+{
+    uint64_t packets = 0, senders = 0;
+    uint32_t first = UINT32_MAX;
+
+    for (uint32_t i = 0; i < j->n_bad_icrc; i++) {
+        const struct bad_icrc *b = &j->bad_icrc[i];
+        if (!b->settled && !is_before_insertion(j, &j->icrc_source[b->source]))
+            icrc_found(j, b, icrc_needs(j, &j->icrc_source[b->source]));
+    }
+    for (unsigned i = 0; i < ICRC_SOURCES; i++) {
+        const struct icrc_source *s = &j->icrc_source[i];
+        if (!is_before_insertion(j, s))
+            continue;
+        packets += s->bad;
+        senders++;
+        first = min_u32(first, s->first);
+    }
+    if (senders)
+        judge_note_as(j, RULE_CAP_01, FLOW_NONE, first, "{seen} has a right ICRC",
+                      say(j, "none of %s from %llu address%s", count_str(packets, "packet"),
+                          (unsigned long long)senders, senders == 1 ? "" : "es"),
+                      "They were captured before the adapter inserted the ICRC, or their addresses were rewritten. "
+                      "Nothing in them was judged: --no-icrc judges the rest of them.");
+}
+
+/* --- Frames shorter than their packets -------------------------------------------------------- */
+
+void judge_short(struct judge *j, const struct pkt *p)
+{
+    uint32_t owner = ts_owner(p->frame), len = p->frame->len;
+    unsigned i = 0;
+
+    if (LIKELY(!(p->flags & PKT_SHORT && p->flags & PKT_CUT) || p->encap == ENCAP_NONE))
+        return;
+    judge_treat_as_incomplete(j); /* whether its receiver got the whole packet is not known */
+    while (i < SHORT_LENS && j->short_frames[i].first &&
+           !(j->short_frames[i].owner == owner && j->short_frames[i].len == len))
+        i++;
+    if (i == SHORT_LENS) {
+        j->short_lost = true;
+        return;
+    }
+    if (j->short_frames[i].n++ == 0)
+        j->short_frames[i] = (struct short_frames){.owner = owner,
+                                                   .slot = ts_slot(p->frame),
+                                                   .len = len,
+                                                   .flow = p->have & H_BTH ? conn_flow_find(j->conns, p) : FLOW_NONE,
+                                                   .first = frame_u32(p),
+                                                   .n = 1};
+}
+
+void judge_short_end(struct judge *j)
+{
+    for (unsigned i = 0; i < SHORT_LENS && j->short_frames[i].first && !j->short_lost; i++) {
+        const struct short_frames *s = &j->short_frames[i];
+        struct found f = found_of(RULE_FMT_07, s->flow);
+
+        if (s->n > 1 || s->len >= j->longest[s->slot])
+            continue;
+        f.frame = s->first;
+        f.wrong = "the lengths in the headers contradict the packet: {seen}";
+        f.expected = "lengths that agree";
+        f.seen = say(j, "they exceed its frame of %u bytes", s->len);
+        f.text =
+            "The lengths that the headers state exceed the frame. No switch that mirrors frames has cut it: longer "
+            "ones are in the capture, and no other one ends there.";
+        judge_found(j, NULL, f);
+    }
+}
