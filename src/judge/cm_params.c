@@ -105,7 +105,7 @@ static void check_wrong_qpn(struct judge *j, uint32_t flow, const struct jflow *
         g.cause = o->params.rep_frame;
         g.expected = say(j, "QP 0x%06x for PSN %u", o->dqpn, f->dir->start);
         g.seen = say(j, "QP 0x%06x", c->dqpn);
-        g.text = "The connection passes over this PSN, which a packet for another queue pair carries: it was meant for "
+        g.text = "The connection skips this PSN, which a packet for another queue pair carries: it was meant for "
                  "the one that CM has named.";
         judge_found(j, NULL, g);
         return;

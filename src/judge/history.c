@@ -346,9 +346,10 @@ void history_end(struct judge *j, uint32_t flow)
     if (t->reread)
         judge_note(j, RULE_RDA_10, flow, t->differ ? t->differ_frame : t->reread_frame,
                    say(j, "%llu of %s differ", (unsigned long long)t->differ, count_str(t->reread, "packet")),
-                   t->differ ? "READs asked for again are compared with their first answer: the memory has changed in "
-                               "between, or the responder reads something else."
-                             : "READs asked for again have the same data as their first answer.");
+                   t->differ
+                       ? "Responses to retransmitted READs are compared with the first ones: the memory has changed "
+                         "in between, or the responder reads something else."
+                       : "Retransmitted READs returned the same data as the first time.");
     if (t->unsolicited)
         judge_note(j, RULE_ACK_09, flow, t->unsolicited_frame,
                    say(j, "%s, %llu with other credits", count_str(t->unsolicited, "ACK"),
@@ -358,8 +359,8 @@ void history_end(struct judge *j, uint32_t flow)
         judge_note(
             j, RULE_RTX_13, flow, t->reordered_frame, count_str(t->reordered, "time"),
             t->at_responder
-                ? "A packet came behind later ones, and was taken without a NAK: the responder puts packets in order "
+                ? "A packet arrived out of order, and was accepted without a NAK: the responder puts packets in order "
                   "by itself (--profile nv), or they were recorded out of order."
-                : "A packet came behind later ones, and was taken without a NAK: the responder puts packets in order "
+                : "A packet arrived out of order, and was accepted without a NAK: the responder puts packets in order "
                   "by itself (--profile nv), the network did so behind this tap, or they were recorded out of order.");
 }

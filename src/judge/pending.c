@@ -74,7 +74,7 @@ void pending_nak(struct judge *j, const struct judged *a)
     f.cause = a->p->frame->number;
     f.expected = say(j, "PSN %u", a->p->bth.psn);
     f.seen = say(j, "PSN %u", a->f->gap.other);
-    f.text = "The requester passed over a PSN.";
+    f.text = "The requester skipped a PSN.";
     a->f->gap.have = false;
     judge_found(j, a->p, f);
 }
@@ -93,7 +93,7 @@ static void gap_report(struct judge *j, const struct pkt *p, uint32_t flow, stru
     f.frame = w->frame;
     f.expected = say(j, "PSN %u", w->psn);
     f.seen = say(j, "PSN %u", w->other);
-    f.text = "The requester passed over a PSN.";
+    f.text = "The requester skipped a PSN.";
     judge_found(j, p, f);
 }
 
