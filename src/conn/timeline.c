@@ -197,6 +197,7 @@ void timeline_pass(struct timeline *t, struct direction *d, const struct req_dir
 }
 
 #define SLOW_TIMES  4                 /* a response is slow that takes so many times the usual time, */
+#define SLOW_SPREAD 16                /* so many times the usual spread more than the usual time, */
 #define SLOW_LEAST  (200 * NS_PER_US) /* and at least this, */
 #define SLOW_AFTER  8 /* after so many that made progress: without a REP nothing else tells the usual time */
 #define USUAL_EARLY 8 /* so many responses bring the usual time near at once */
@@ -205,6 +206,10 @@ void timeline_pass(struct timeline *t, struct direction *d, const struct req_dir
  * the response tells how long one takes if nothing goes wrong. */
 static void note_usual(struct direction *d, ns_t took, bool counts)
 {
+    ns_t off = took > d->usual ? took - d->usual : d->usual - took;
+
+    if (d->usual)
+        d->spread += (off - d->spread) / 4;
     if (!d->usual)
         d->usual = took;
     else if (took > d->usual && d->waited < USUAL_EARLY && took < SLOW_LEAST)
@@ -239,8 +244,9 @@ static ns_t due(const struct direction *d, const struct event *e)
  * a round trip, however close those to several requests follow each other. */
 static bool is_slow(const struct direction *d, const struct event *e, ns_t took)
 {
-    return took > SLOW_LEAST && took > SLOW_TIMES * d->usual && took > 2 * d->least_first && d->usual &&
-           (d->progress >= SLOW_AFTER || d->by_rep) && !in_trouble(d, e) && timeline_outstanding(d, e->h);
+    return took > SLOW_LEAST && took > SLOW_TIMES * d->usual && took > d->usual + SLOW_SPREAD * d->spread &&
+           took > 2 * d->least_first && d->usual && (d->progress >= SLOW_AFTER || d->by_rep) && !in_trouble(d, e) &&
+           timeline_outstanding(d, e->h);
 }
 
 static void slow_response(struct timeline *t, struct direction *d, const struct event *e, ns_t now)
@@ -250,6 +256,7 @@ static void slow_response(struct timeline *t, struct direction *d, const struct 
     struct episode *x = episode_at(t, ep);
 
     spans_add(&d->spans, from, TIME_RESPONSE, NO_EPISODE);
+    d->spread += d->usual / 2; /* a responder that often takes so long is not slow */
     timeline_bill(t, d, now, TIME_PEER_SLOW, ep);
     if (x) {
         x->answer = frame_u32(e->p);

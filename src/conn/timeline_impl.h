@@ -90,6 +90,7 @@ struct direction {
     ns_t expired;      /* time of the retransmission that the first of them brought about */
     ns_t last_rsp;     /* time of the latest response; 0: none */
     ns_t usual;        /* usual time from a request to the response that follows it; 0: not known, else at least 1 */
+    ns_t spread;       /* usual difference of that time from `usual` */
     ns_t least_first;  /* shortest time from the first copy of a request to a response to it; 0: not known */
     ns_t least;        /* shortest time from a request sent once to its response; 0: not known */
     ns_t by_rep;       /* time from the requester's REQ to the REP; 0: not known, or the other side sent the REQ */
