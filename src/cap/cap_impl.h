@@ -68,6 +68,7 @@ ALWAYS_INLINE void cap_frame(struct cap *c, struct frame *f, uint32_t iface, uin
     f->fcs_len = i->fcs_len;
     f->flags = 0;
     f->counts_for = 0;
+    f->longer = false;
     f->drops = 0;
     f->comment = NULL;
     f->comment_len = 0;
