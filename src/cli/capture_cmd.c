@@ -313,7 +313,7 @@ static int run_files(const struct trace_cmd *cmd, struct trace *t, struct window
         t->out.len = 0;
         return cli_cap_error(&err);
     }
-    joins_find(&t->joins, &t->longest, t->files, t->n_files);
+    first_frames_read(t->files, t->n_files, &t->decode, &t->joins, &t->longest);
     status = read_files(cmd, t, m, w);
     if (t->failed && !t->frames)
         t->out.len = 0;

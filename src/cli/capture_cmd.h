@@ -4,7 +4,7 @@
 
 #include "dissect/decode_opts.h"
 #include "opt.h"
-#include "src/cli/join.h"
+#include "src/cli/first_frames.h"
 #include "src/conn/observer.h"
 
 #include <stdio.h>

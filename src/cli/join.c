@@ -2,15 +2,7 @@
 #include "src/cli/join.h"
 
 #include "dissect/pkt.h"
-#include "src/cap/merge.h"
 #include "src/cli/cli.h"
-#include "src/conn/conn.h"
-
-#include <stdlib.h>
-#include <sys/stat.h>
-
-#define LOOK_FRAMES 4096 /* of the beginning of the files */
-#define LOOK_WAYS   256  /* ways between two addresses that are told apart there */
 
 static bool has_join(const struct joins *j, uint32_t of)
 {
@@ -78,16 +70,6 @@ void joins_apply(const struct joins *j, struct frame *f)
 
 /* --- Interfaces with one direction each ------------------------------------------------------- */
 
-/* A tap has seen RDMA packets from `src` to `dst`. */
-struct way {
-    uint32_t tap;
-    struct conn_addr src, dst;
-};
-struct ways {
-    struct way way[LOOK_WAYS];
-    unsigned n;
-};
-
 static bool has_way(const struct ways *w, uint32_t tap, const struct conn_addr *src, const struct conn_addr *dst)
 {
     for (unsigned i = 0; i < w->n; i++)
@@ -96,18 +78,18 @@ static bool has_way(const struct ways *w, uint32_t tap, const struct conn_addr *
     return false;
 }
 
-static void note_way(struct ways *w, const struct pkt *p)
+void ways_note(struct ways *w, const struct pkt *p)
 {
     struct way new = {.tap = conn_tap_of(p->frame)};
 
-    if (!(p->have & H_BTH) || w->n == LOOK_WAYS)
+    if (!(p->have & H_BTH) || w->n == WAYS_MAX)
         return;
     conn_addr_of(p, &new.src, &new.dst);
     if (!has_way(w, new.tap, &new.src, &new.dst))
         w->way[w->n++] = new;
 }
 
-/* Whether a tap other than `a` and `b` has seen packets between the ends of `v`. */
+/* Whether a tap other than `a` and `b` has packets between the ends of `v`. */
 static bool is_seen_elsewhere(const struct ways *w, const struct way *v, uint32_t a, uint32_t b)
 {
     for (unsigned i = 0; i < w->n; i++) {
@@ -118,8 +100,7 @@ static bool is_seen_elsewhere(const struct ways *w, const struct way *v, uint32_
     return false;
 }
 
-/* Whether nothing that `a` has seen goes the way of anything that `b` has seen, but the way back of all, and no other
- * tap has seen it. */
+/* Whether tap `a` has one direction of traffic only and `b` only the other one, and no other tap has either. */
 static bool is_other_direction(const struct ways *w, uint32_t a, uint32_t b)
 {
     for (unsigned i = 0; i < w->n; i++) {
@@ -133,62 +114,13 @@ static bool is_other_direction(const struct ways *w, uint32_t a, uint32_t b)
     return true;
 }
 
-static bool are_regular(const char *const *files, size_t n)
+void joins_find(struct joins *j, const struct ways *w)
 {
-    struct stat st;
-
-    for (size_t i = 0; i < n; i++)
-        if (stat(files[i], &st) != 0 || !S_ISREG(st.st_mode))
-            return false;
-    return true;
-}
-
-/* --- The longest frames ----------------------------------------------------------------------- */
-
-static unsigned longest_place(const struct frame *f)
-{
-    return (f->file * 31u + f->iface) % LONGEST_TAPS;
-}
-
-void longest_note(struct longest *l, const struct pkt *p)
-{
-    uint32_t *len = &l->len[longest_place(p->frame)];
-
-    if (p->frame->len > *len && p->have & H_BTH && !(p->flags & (PKT_TUNNEL | PKT_SHORT | PKT_MALFORMED)))
-        *len = p->frame->len;
-}
-
-void longest_apply(const struct longest *l, struct frame *f)
-{
-    f->longer = f->len < l->len[longest_place(f)];
-}
-
-/* --- The beginning of the files --------------------------------------------------------------- */
-
-void joins_find(struct joins *j, struct longest *l, const char *const *files, size_t n)
-{
-    struct ways *w = are_regular(files, n) ? calloc(1, sizeof *w) : NULL;
-    struct cap_merge *m = NULL;
-    struct cap_error err;
-    struct frame f;
-
-    if (!w || cap_merge_open(&m, files, n, NULL, &err) < 0) {
-        free(w);
-        return;
-    }
-    for (unsigned i = 0; i < LOOK_FRAMES && cap_merge_next(m, &f) > 0; i++) {
-        struct pkt p;
-        pkt_decode(&p, &f, &(struct decode_opts){0});
-        longest_note(l, &p);
-        note_way(w, &p);
-    }
-    cap_merge_close(m);
-    for (unsigned i = 0; i < w->n && w->n < LOOK_WAYS; i++)
+    for (unsigned i = 0; i < w->n && w->n < WAYS_MAX; i++)
         for (unsigned k = i + 1; k < w->n; k++) {
             uint32_t a = w->way[i].tap, b = w->way[k].tap;
             if (a != b && a >> 16 == b >> 16 && !has_join(j, a) && is_other_direction(w, a, b) &&
                 is_other_direction(w, b, a))
                 add(j, min_u32(a, b), max_u32(a, b));
         }
-    free(w);
 }

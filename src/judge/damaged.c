@@ -47,7 +47,7 @@ void judge_malformed(struct judge *j, const struct pkt *p)
 
 /* --- Wrong ICRCs ------------------------------------------------------------------------------ */
 
-#define BEFORE_INSERTION 3 /* so many wrong ICRCs, and no right one, are no accident */
+#define BEFORE_INSERTION 3 /* so many wrong ICRCs of a sender without a right one are no damage on the way */
 
 /* The place of address `a` at `tap`; NULL: there is no room for another one. */
 static struct icrc_source *icrc_source(struct judge *j, uint32_t tap, const struct conn_addr *a)
@@ -81,16 +81,16 @@ static void icrc_found(struct judge *j, const struct bad_icrc *b, unsigned needs
     judge_found(j, NULL, f);
 }
 
-/* What the capture has of the packets that go to `s`. */
-enum { HEARS_NOTHING, HEARS_REQUESTS, HEARS_RESPONSES };
-static unsigned icrc_hears(const struct judge *j, const struct icrc_source *s)
+/* What the capture has of the packets that are sent to `s`. */
+enum { CAPTURED_NOTHING, CAPTURED_REQUESTS, CAPTURED_RESPONSES };
+static unsigned icrc_captured(const struct judge *j, const struct icrc_source *s)
 {
-    unsigned hears = s->answered ? HEARS_RESPONSES : HEARS_NOTHING;
+    unsigned captured = s->answered ? CAPTURED_RESPONSES : CAPTURED_NOTHING;
 
-    for (uint32_t i = 0; i < conn_counts(j->conns).flows && hears != HEARS_RESPONSES; i++)
+    for (uint32_t i = 0; i < conn_counts(j->conns).flows && captured != CAPTURED_RESPONSES; i++)
         if (j->flow[i].tap == s->tap && conn_addr_eq(&j->flow[i].dst, &s->addr))
-            hears = j->flows[i].has_rsp ? HEARS_RESPONSES : HEARS_REQUESTS;
-    return hears;
+            captured = j->flows[i].has_rsp ? CAPTURED_RESPONSES : CAPTURED_REQUESTS;
+    return captured;
 }
 
 /* Whether no ICRC of the capture is right, of packets of both ends, or of many. */
@@ -114,18 +114,20 @@ static bool is_before_insertion(const struct judge *j, const struct icrc_source 
 {
     if (s->good || !s->bad)
         return false;
-    return !s->other || is_none_right(j) || (s->bad >= BEFORE_INSERTION && icrc_hears(j, s) == HEARS_RESPONSES);
+    return !s->other || is_none_right(j) || (s->bad >= BEFORE_INSERTION && icrc_captured(j, s) == CAPTURED_RESPONSES);
 }
 
-/* Keep what a wrong ICRC is until its fate is known. With the table full, and no right one of this sender, nobody will
- * know it. */
+/* Keep a wrong ICRC until it is known whether the packet was acknowledged. It is reported at once if no
+ * acknowledgement can come, or the table is full. Not reported: the table is full, and the sender has no right ICRC. */
 static void icrc_keep(struct judge *j, const struct icrc_source *s, struct bad_icrc b)
 {
     b.source = (uint32_t)(s - j->icrc_source);
-    if (s->good && (b.flow == FLOW_NONE || j->n_bad_icrc == BAD_ICRCS))
+    if (s->good && (b.flow == FLOW_NONE || j->n_bad_icrc == BAD_ICRCS)) {
         icrc_found(j, &b, 0);
-    else if (j->n_bad_icrc < BAD_ICRCS)
-        j->bad_icrc[j->n_bad_icrc++] = b, j->open_bad_icrcs += b.flow != FLOW_NONE;
+    } else if (j->n_bad_icrc < BAD_ICRCS) {
+        j->bad_icrc[j->n_bad_icrc++] = b;
+        j->open_bad_icrcs += b.flow != FLOW_NONE;
+    }
 }
 
 void judge_icrc(struct judge *j, const struct pkt *p)
@@ -178,10 +180,10 @@ void judge_icrc_answered(struct judge *j, const struct pkt *p, uint32_t flow)
     }
 }
 
-/* Wrong ICRCs without an end, and nobody who hears of the answers: perhaps the packets were acknowledged. */
+/* What a finding about wrong ICRCs of `s` needs: without captured responses the packets may have been acknowledged. */
 static unsigned icrc_needs(const struct judge *j, const struct icrc_source *s)
 {
-    return !s->good && s->bad >= BEFORE_INSERTION && icrc_hears(j, s) == HEARS_NOTHING ? N_RSP : 0;
+    return !s->good && s->bad >= BEFORE_INSERTION && icrc_captured(j, s) == CAPTURED_NOTHING ? N_RSP : 0;
 }
 
 void judge_icrc_end(struct judge *j)

@@ -1,0 +1,24 @@
+/* layer 4 (tool): the beginning of the files, read once before the rest: what a single pass learns too late. */
+#ifndef RDMATRACE_CLI_FIRST_FRAMES_H
+#define RDMATRACE_CLI_FIRST_FRAMES_H
+
+#include "dissect/decode_opts.h"
+#include "src/cli/join.h"
+
+/* The longest RoCE frame of each interface, bytes; interfaces may share a place. A switch that mirrors packets cuts all
+ * at one length, and sends no longer frame. Zero-initialise. */
+#define LONGEST_TAPS 64
+struct longest {
+    uint32_t len[LONGEST_TAPS];
+};
+/* Note the length of the frame of `p`. */
+void longest_note(struct longest *l, const struct pkt *p);
+/* Set f->longer. */
+void longest_apply(const struct longest *l, struct frame *f);
+
+/* Read the first 4096 frames of the files: fill `l`, and join interfaces that have one direction each. `o`: how they
+ * are decoded. Does nothing if any of them is no regular file, cannot be read, or without memory. */
+void first_frames_read(const char *const *files, size_t n, const struct decode_opts *o, struct joins *j,
+                       struct longest *l);
+
+#endif
