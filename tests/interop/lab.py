@@ -232,7 +232,7 @@ class Guest:
 
     def tidy(self):
         """End what runs in the background, which would be in the way of the next case."""
-        self.run("for f in /tmp/job*.pid; do [ -e ${f%.pid}.rc ] || kill -KILL $(cat $f); done")
+        self.run("for f in /tmp/job*.pid; do [ -e ${f%.pid}.rc ] || kill -KILL $(cat $f); done", timeout=20)
 
     def counters(self):
         """What `rdma statistic` counts."""

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Run the interoperability cases against soft-RoCE guests: run.py [REGEX...] by name, all by default. The files case_*.py are run two
 at a time (INTEROP_JOBS), each in a process with guests and a folder of its own. Each result comes with its seconds; the last line counts.
-With INTEROP_AGAIN=N, up to N cases that failed are run once more, alone and with fresh guests, and the last run counts: for machines whose
+A case that takes too long fails; behind a guest that no longer answers its file goes on with new guests. With LIMIT=SECONDS (tests/run) all of
+it ends before that: what has not begun by then is skipped, and that is said. With INTEROP_AGAIN=N, up to N cases that failed are run once more, alone and with fresh guests, and the last run counts: for machines whose
 load is not ours. INTEROP_KEEP=DIR: the captures of cases that failed are kept there. Exit status 0: all passed, 1: not, 77: skipped, with the reason."""
 import glob
 import importlib
@@ -22,6 +23,9 @@ import counters  # noqa: E402
 
 # A file holds case_NAME(lab, ...) functions and `def guests(lab)`, which boots what they need and returns their other arguments. What a case
 # returns is the reason why it was skipped.
+CASE_SECONDS = 120  # the longest takes 20
+NEW_GUESTS = 2  # times that a file gets new guests in place of those that no longer answer
+END = float(os.environ.get("INTEROP_END", "inf"))  # seconds since 1970 after which no case begins
 COUNTS = re.compile(r"^([0-9]+) passed, ([0-9]+) failed, ([0-9]+) skipped$")
 FAILED = re.compile(r"^not ok (\w+) \(")
 
@@ -40,53 +44,88 @@ def say(text):
     print(text, flush=True)
 
 
+class TimeUp(Exception):
+    """A case has run for CASE_SECONDS."""
+
+
+def time_up(signum, frame):
+    raise TimeUp("not done after %d s" % (CASE_SECONDS * laboratory.SLOW))
+
+
 def tidy(lab, name):
-    """A case has failed."""
+    """A case has failed: keep its captures, end what it started. False if a guest no longer answers."""
     for n, t in enumerate(lab.tapes):
         if os.environ.get("INTEROP_KEEP") and os.path.exists(t.path):
             shutil.copy(t.path, os.path.join(os.environ["INTEROP_KEEP"], "%s.%d%s" % (name, n, os.path.splitext(t.path)[1])))
-    for g in lab.guests:
-        try:
+    try:
+        for g in lab.guests:
             g.tidy()
-        except laboratory.Failure as e:
-            say("# %s" % e)
+    except (laboratory.Failure, OSError) as e:
+        say("# %s" % e)
+        return False
+    return True
 
 
-def run(lab, module, todo):
-    passed = failed = skipped = 0
+def run_case(lab, f, args):
+    """The reason why it was skipped, if it was."""
+    signal.signal(signal.SIGALRM, time_up)
+    signal.alarm(CASE_SECONDS * laboratory.SLOW)
+    try:
+        ledger = counters.Ledger(lab, lab.guests)
+        why = f(lab, *args)
+        if not why:
+            ledger.close()
+        return why
+    finally:
+        signal.alarm(0)
+
+
+def run(lab, module, todo, total):
+    """Run the cases of `todo` and take them from it, and add to what passed, failed and was skipped, until it is empty or a guest no longer
+    answers."""
     start = time.time()
     try:
         args = module.guests(lab)
     except laboratory.Skip as why:
         for name, f in todo:
             say("ok %s # SKIP %s" % (name, why))
-        return 0, 0, len(todo)
+        total[2] += len(todo)
+        todo.clear()
+        return
+    except (laboratory.Failure, OSError) as e:
+        say("# guests of %s: %s" % (module.__name__, e))
+        return
     say("# guests of %s ready after %.1f s" % (module.__name__, time.time() - start))
-    for name, f in todo:
-        start = time.time()
+    while todo:
+        (name, f), start = todo.pop(0), time.time()
+        if start > END:
+            total[2] += 1
+            say("ok %s # SKIP the time is up" % name)
+            continue
         try:
-            ledger = counters.Ledger(lab, lab.guests)
-            why = f(lab, *args)
-            if not why:
-                ledger.close()
+            why = run_case(lab, f, args)
         except Exception as e:  # pylint: disable=broad-except
-            failed += 1
+            total[1] += 1
             say("not ok %s (%.1f s)" % (name, time.time() - start))
             say(re.sub("^", "    ", "".join(traceback.format_exception(e)), flags=re.M))
-            tidy(lab, name)
+            if not tidy(lab, name):
+                return
         else:
-            passed, skipped = passed + (not why), skipped + bool(why)
+            total[bool(why) * 2] += 1
             say("ok %s%s (%.1f s)" % (name, " # SKIP " + why if why else "", time.time() - start))
-    return passed, failed, skipped
 
 
 def run_module(name, wanted):
     """In a process of its own."""
-    module = importlib.import_module(name)
+    module, total = importlib.import_module(name), [0, 0, 0]
     todo = cases(module, wanted)
-    with laboratory.Lab() as lab:
-        counts = run(lab, module, todo)
-    say("%d passed, %d failed, %d skipped" % counts)
+    for _ in range(1 + NEW_GUESTS):
+        if todo:
+            with laboratory.Lab() as lab:
+                run(lab, module, todo, total)
+    for name, f in todo:
+        say("not ok %s (no guest that answers)" % name)
+    say("%d passed, %d failed, %d skipped" % (total[0], total[1] + len(todo), total[2]))
 
 
 class Runner:
@@ -156,6 +195,8 @@ def main(wanted):
     laboratory.check()  # skips everything where it cannot run
     laboratory.exit_on_signals()
     start = time.time()
+    if "LIMIT" in os.environ:
+        os.environ["INTEROP_END"] = "%d" % (start + 0.75 * int(os.environ["LIMIT"]))
     first = rounds(wanted, int(os.environ.get("INTEROP_JOBS", "2")))
     passed, failed, skipped = first.total
     if 0 < len(first.failed) <= int(os.environ.get("INTEROP_AGAIN", "0")):
