@@ -8,12 +8,13 @@ CFLAGS   = -O3 -g
 LTO     := $(if $(findstring Free Software Foundation,$(shell $(CC) --version)),-flto=auto)
 endif
 PREFIX  ?= /usr/local
+ZSH_COMPLETIONS ?= $(PREFIX)/share/zsh/site-functions
 BUILD   ?= build
 FUZZ_SECONDS ?= 60
 SOAK_PACKETS ?= 100000000
 SOAK_CONVERSATIONS ?= 1000000
 WARN     = -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wwrite-strings -Wvla -Wno-missing-field-initializers
-ALL_CFLAGS = -std=gnu11 $(WARN) $(if $(WERROR),-Werror) $(SANFLAGS) $(CFLAGS) -MMD -MP -D_GNU_SOURCE -Iinclude -I.
+ALL_CFLAGS = -std=gnu11 $(WARN) $(if $(WERROR),-Werror) $(SANFLAGS) $(CPPFLAGS) $(CFLAGS) -MMD -MP -D_GNU_SOURCE -Iinclude -I.
 LIBS     = -lpcap -lnet -ldeflate -lisal -lz -lzstd -lpcre2-8 -lm
 SANITIZE = -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 
@@ -125,13 +126,27 @@ install: all ## install into DESTDIR and PREFIX (/usr/local)
 	for f in $(MAN); do install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/man/man$${f##*.} $$f || exit 1; done
 	for f in $(COMPLETIONS); do \
 	 install -m 644 $$f $(DESTDIR)$(PREFIX)/share/bash-completion/completions/$$(basename $$f .bash) || exit 1; done
+	install -D -m 644 -t $(DESTDIR)$(ZSH_COMPLETIONS) src/packaging/_rdmatrace
 	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/rdmatrace $(SCHEMAS)
 
 uninstall: ## remove what `make install` installed
 	rm -f $(PROGRAMS:$(BUILD)/%=$(DESTDIR)$(PREFIX)/bin/%)
 	for f in $(MAN); do rm -f $(DESTDIR)$(PREFIX)/share/man/man$${f##*.}/$${f#man/}; done
 	for f in $(COMPLETIONS); do rm -f $(DESTDIR)$(PREFIX)/share/bash-completion/completions/$$(basename $$f .bash); done
+	rm -f $(DESTDIR)$(ZSH_COMPLETIONS)/_rdmatrace
 	rm -f $(SCHEMAS:share/%=$(DESTDIR)$(PREFIX)/share/rdmatrace/%)
+
+dist: ## pack the committed sources: build/packages/rdmatrace-VERSION.tar.gz
+	@src/packaging/build dist $(BUILD)/packages
+
+deb: ## build the Debian package, source and binary, in build/packages, and check it with lintian
+	@tests/deps deb
+	@src/packaging/build deb $(BUILD)/packages
+	@lintian --fail-on error $(BUILD)/packages/*.changes
+
+rpm: ## build the RPM package, source and binary, in build/packages
+	@tests/deps rpm
+	@src/packaging/build rpm $(BUILD)/packages
 
 format: ## lay out all C sources as .clang-format says
 	clang-format -i $(shell find src dissect gen include tests -name '*.[ch]')
@@ -142,6 +157,6 @@ clean: ## remove what was built
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
 
-.PHONY: all demo test check soak reproducible interop interop-image asan fuzz bench install uninstall format clean help
+.PHONY: all demo test check soak reproducible interop interop-image asan fuzz bench install uninstall dist deb rpm format clean help
 .SECONDARY:
 -include $(patsubst %.c,$(BUILD)/%.d,$(CORE) $(TRACE) $(GEN) $(CLI) $(GENCLI) $(UNIT) $(FUZZ) $(wildcard tests/*/*.c))
