@@ -121,7 +121,7 @@ int trace_main(const struct trace_cmd *cmd, int argc, char **argv);
 struct trace *trace_new(const struct trace_cmd *cmd);
 
 /* The commands that `rdmatrace all` combines. */
-extern const struct trace_cmd check_cmd, explain_cmd, flows_cmd, ops_cmd;
+extern const struct trace_cmd check_cmd, explain_cmd, flows_cmd, ops_cmd, ladder_cmd;
 
 /* Parse an IPv6 address, or an IPv4 address as a mapped one. False if it is neither. */
 bool trace_address(const char *text, struct conn_addr *a);

@@ -1,4 +1,4 @@
-/* layer 4 (tool): `rdmatrace all`: check, explain, flows and ops in one reading of the files. */
+/* layer 4 (tool): `rdmatrace all`: check, explain, flows, ops and ladder in one reading of the files. */
 #include "src/cli/capture_cmd.h"
 #include "src/cli/cli.h"
 
@@ -12,21 +12,25 @@ static const struct opt_def defs[] = {
 
 void cmd_all_help(struct buf *b)
 {
-    buf_puts(b,
-             "Usage: rdmatrace all [options] FILE...\n\n"
-             "Print what check, explain, flows and ops print, but read the files once: captures from a pipe and large\n"
-             "ones take the time of one command. With -T json: one object with a member for each.\n\n");
+    buf_puts(
+        b,
+        "Usage: rdmatrace all [options] FILE...\n\n"
+        "Print what check, explain, flows, ops and ladder print, but read the files once: captures from a pipe and\n"
+        "large ones take the time of one command. With -T json: one object with a member for each but ladder, which\n"
+        "only draws.\n\n");
     opt_help(b, defs);
     buf_puts(b, "\nExit status: 0, 1 if a rule of severity error failed, 2 for usage or input that cannot be read.\n");
 }
 
-static const struct trace_cmd *const parts[] = {&check_cmd, &explain_cmd, &flows_cmd, &ops_cmd};
+/* In the order of their output. */
+static const struct trace_cmd *const parts[] = {&check_cmd, &explain_cmd, &flows_cmd, &ops_cmd, &ladder_cmd};
 #define PARTS ARRAY_LEN(parts)
 
 struct job {
     struct trace t;
     struct trace *part[PARTS];
     bool started[PARTS];
+    unsigned n; /* parts that are run: those that have the format */
     enum { FORMAT_TEXT, FORMAT_JSON } format;
 };
 
@@ -69,23 +73,25 @@ static int start_part(struct trace *t, unsigned i)
 
 static int start(struct trace *t)
 {
+    struct job *job = job_of(t);
     int status = EXIT_OK;
 
-    for (unsigned i = 0; i < PARTS && status == EXIT_OK; i++)
+    job->n = job->format == FORMAT_JSON ? PARTS - 1 : PARTS; /* the last one, ladder, has no JSON */
+    for (unsigned i = 0; i < job->n && status == EXIT_OK; i++)
         status = start_part(t, i);
     return status;
 }
 
 static void packet(struct trace *t, struct pkt *p, bool match)
 {
-    for (unsigned i = 0; i < PARTS; i++)
+    for (unsigned i = 0; i < job_of(t)->n; i++)
         if (parts[i]->packet)
             parts[i]->packet(job_of(t)->part[i], p, match);
 }
 
 static void drops(struct trace *t, uint16_t file, uint64_t n)
 {
-    for (unsigned i = 0; i < PARTS; i++)
+    for (unsigned i = 0; i < job_of(t)->n; i++)
         if (parts[i]->drops)
             parts[i]->drops(job_of(t)->part[i], file, n);
 }
@@ -130,7 +136,7 @@ static int end(struct trace *t)
 {
     int worst = EXIT_OK;
 
-    for (unsigned i = 0; i < PARTS; i++) {
+    for (unsigned i = 0; i < job_of(t)->n; i++) {
         int status = end_part(t, i);
         worst = status > worst ? status : worst;
     }
@@ -143,7 +149,7 @@ static void stop(struct trace *t)
 {
     struct job *job = job_of(t);
 
-    for (unsigned i = 0; i < PARTS && job->part[i]; i++) {
+    for (unsigned i = 0; i < job->n && job->part[i]; i++) {
         if (job->started[i])
             parts[i]->stop(job->part[i]);
         if (job->part[i]->spool)

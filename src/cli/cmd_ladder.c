@@ -239,16 +239,16 @@ static void stop(struct trace *t)
     free(job_of(t)->offsets);
 }
 
-static const struct trace_cmd ladder_cmd = {.name = "ladder",
-                                            .size = sizeof(struct job),
-                                            .defs = defs,
-                                            .help = cmd_ladder_help,
-                                            .option = option,
-                                            .start = start,
-                                            .packet = packet,
-                                            .filter_shows = true,
-                                            .end = end,
-                                            .stop = stop};
+const struct trace_cmd ladder_cmd = {.name = "ladder",
+                                     .size = sizeof(struct job),
+                                     .defs = defs,
+                                     .help = cmd_ladder_help,
+                                     .option = option,
+                                     .start = start,
+                                     .packet = packet,
+                                     .filter_shows = true,
+                                     .end = end,
+                                     .stop = stop};
 
 int cmd_ladder(int argc, char **argv)
 {

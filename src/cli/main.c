@@ -8,7 +8,7 @@ static const struct command commands[] = {
     {"ops", "show the work requests behind the packets", cmd_ops, cmd_ops_help},
     {"explain", "say what went wrong, in plain words", cmd_explain, cmd_explain_help},
     {"ladder", "draw a connection as a sequence diagram", cmd_ladder, cmd_ladder_help},
-    {"all", "check, explain, flows and ops in one reading of the files", cmd_all, cmd_all_help},
+    {"all", "check, explain, flows, ops and ladder in one reading of the files", cmd_all, cmd_all_help},
     {"rules", "list the rules of check, or explain one", cmd_rules, cmd_rules_help},
     {NULL, NULL, NULL, NULL},
 };

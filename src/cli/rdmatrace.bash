@@ -4,6 +4,11 @@ _rdmatrace_words() {
     mapfile -t COMPREPLY < <(compgen -W "$1" -- "${COMP_WORDS[COMP_CWORD]}")
 }
 
+# The fields of flows: of a capture without packets, -T csv prints them alone.
+_rdmatrace_fields() {
+    printf '\xd4\xc3\xb2\xa1\2\0\4\0\0\0\0\0\0\0\0\0\0\0\4\0\1\0\0\0' | "$1" flows -T csv - 2>/dev/null | tr , ' '
+}
+
 _rdmatrace() {
     local program=${COMP_WORDS[0]} cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}
     local command=${COMP_WORDS[1]-}
@@ -28,7 +33,7 @@ _rdmatrace() {
         --sort)
             case $command in
                 explain) _rdmatrace_words "time count" ;;
-                *) _rdmatrace_words "$("$program" flows -T csv /dev/null 2>/dev/null | tr , ' ')" ;;
+                *) _rdmatrace_words "$(_rdmatrace_fields "$program")" ;;
             esac
             ;;
         -G | --glossary) _rdmatrace_words fields ;;

@@ -15,7 +15,7 @@
 #include "src/conn/setup.h"
 
 #define OBSERVER_FLOWS 4096 /* flows kept at a time; beyond, the one unused for longest is evicted */
-#define OBSERVER_SUBS  8    /* subscribers of one observer at most */
+#define OBSERVER_SUBS  16   /* subscribers of one observer at most */
 
 struct observer;
 struct timeline;
