@@ -23,14 +23,9 @@ static const struct text_column text_columns[] = {
     {"message_latency_max_ns", "lat max", 13, false, 0},
 };
 
-static bool is_ends(const char *name)
-{
-    return strcmp(name, "ends") == 0;
-}
-
 bool rows_text_has(const char *name)
 {
-    return is_ends(name) || column_find(name);
+    return strcmp(name, "ends") == 0 || column_find(name);
 }
 
 static void put_end(struct buf *b, const struct conn_addr *a, uint64_t qpn)
@@ -86,11 +81,10 @@ static bool put_value(struct buf *b, const struct meter_row *r, const struct col
     return true;
 }
 
-static void put_cell(struct buf *b, const struct meter_row *r, const char *name)
+/* The value of column `c`; NULL: the ends. */
+static void put_cell(struct buf *b, const struct meter_row *r, const struct column *c)
 {
-    const struct column *c = column_find(name);
-
-    if (is_ends(name))
+    if (!c)
         row_ends(b, r);
     else if ((c->off == offsetof(struct meter_row, conn) && !r->conn) || !put_value(b, r, c, false))
         buf_char(b, '-');
@@ -162,10 +156,11 @@ static void measure_columns(struct table *t, struct meter_row *const *rows, size
     struct buf cell = {0};
 
     for (unsigned i = 0; i < t->n; i++) {
+        const struct column *c = column_find(t->columns[i]->name);
         t->widths[i] = (unsigned)strlen(t->columns[i]->title);
         for (size_t k = 0; k < n; k++) {
             cell.len = 0;
-            put_cell(&cell, rows[k], t->columns[i]->name);
+            put_cell(&cell, rows[k], c);
             t->widths[i] = max_u32(t->widths[i], (uint32_t)cell.len);
         }
     }
@@ -176,16 +171,19 @@ void rows_text(struct buf *b, const struct rows_opts *o, struct meter_row *const
                const struct meter_totals *totals)
 {
     struct text_column named[TABLE_COLUMNS];
+    const struct column *columns[TABLE_COLUMNS];
     struct table t = {.n = 0};
 
     choose_columns(&t, named, o, rows, n);
     measure_columns(&t, rows, n);
     table_fit(&t, o->width);
     table_head(&t, b);
+    for (unsigned k = 0; k < t.n; k++)
+        columns[k] = column_find(t.columns[k]->name);
     for (size_t i = 0; i < n; i++) {
         for (unsigned k = 0; k < t.n; k++) {
             size_t at = b->len;
-            put_cell(b, rows[i], t.columns[k]->name);
+            put_cell(b, rows[i], columns[k]);
             table_cell(&t, k, b, at);
         }
         buf_char(b, '\n');
