@@ -47,7 +47,7 @@ static bool is_early(const struct incident *st, const struct flow_notes *t)
 /* True if each request that solicits a response has one: nothing was lost on either side of the tap. */
 static bool is_each_answered(const struct flow_notes *t, const struct req_dir *h)
 {
-    return t->requests.asks == t->requests.answers && (h->from_start || h->began == BEGAN_SEEN) && !h->seq_naks &&
+    return t->requests.soliciting == t->requests.answers && (h->from_start || h->began == BEGAN_SEEN) && !h->seq_naks &&
            !h->rnr_naks && !h->fatal_naks;
 }
 

@@ -58,7 +58,7 @@ static void note_flow(struct flow_notes *t, const struct pkt *p)
 static void forget(struct flow_notes *t)
 {
     t->headers.seen = t->requests.asked = false;
-    t->requests.asks = t->requests.answers = 0;
+    t->requests.soliciting = t->requests.answers = 0;
     t->requests.wanted.frame = t->headers.n_odd = 0;
     rounds_init(&t->rounds);
 }
@@ -73,7 +73,7 @@ static void note_wanted(const struct event *e, struct flow_notes *t)
     if (!t->requests.asked || psn_diff(e->p->bth.psn, t->requests.asked_psn) > 0)
         t->requests.asked_psn = e->p->bth.psn;
     t->requests.asked_ts = e->p->frame->ts;
-    t->requests.asks++;
+    t->requests.soliciting++;
     t->requests.asked = true;
     if (t->requests.wanted.frame && !is_answered(e->h, t->requests.wanted.psn))
         return;
@@ -571,6 +571,7 @@ void explain_free(struct explainer *x)
     for (unsigned i = 0; i < x->n_datagrams; i++)
         free(x->datagrams[i]);
     taps_free(x->taps);
+    incident_chains_free(&x->events);
     free(x->incidents);
     free(x);
 }

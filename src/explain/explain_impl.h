@@ -160,6 +160,13 @@ struct pauser {
 
 #define EXPLAIN_FILES 64 /* files whose first time is kept */
 
+/* Incidents by a key, in their order: lists of indices by the hash of the key, each ended by UINT32_MAX. */
+struct incident_chains {
+    uint32_t slots;        /* 0: there are none */
+    uint32_t *head, *tail; /* by slot */
+    uint32_t *next;        /* by incident */
+};
+
 struct explainer {
     struct observer *observer;
     struct timeline *timeline;
@@ -167,8 +174,9 @@ struct explainer {
     struct flow_notes *notes[OBSERVER_FLOWS];
     struct incident *incidents;
     uint32_t n, cap;
-    uint32_t room; /* incidents at most: INCIDENTS_EARLY, or INCIDENTS_MAX */
-    uint64_t more; /* incidents beyond it */
+    uint32_t room;                 /* incidents at most: INCIDENTS_EARLY, or INCIDENTS_MAX */
+    uint64_t more;                 /* incidents beyond it */
+    struct incident_chains events; /* for explain_also() */
     struct cm_sent cm[CM_SENT];
     uint32_t cm_at;
     struct early_rtu rtus[EARLY_RTUS];
@@ -290,6 +298,9 @@ void explain_taps(struct explainer *x);
 bool explain_same_flow(struct explainer *x, uint32_t a, uint32_t b);
 /* Join the incidents of several taps about one event (merge_taps.c), when all are complete. */
 void explain_once(struct explainer *x);
+/* Index the events for explain_also(), when the incidents are sorted. */
+void explain_events(struct explainer *x);
+void incident_chains_free(struct incident_chains *c);
 /* True if the other tap of the flow lacks the first copy of request `psn`: the packet was lost between the taps. */
 bool explain_lost_between(struct explainer *x, uint32_t flow, uint32_t psn);
 /* Append what is open about connections without any packet, or without any response (unused_conns.c): sentences

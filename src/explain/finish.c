@@ -125,5 +125,6 @@ void explain_end(struct explainer *x)
     explain_bill(x);
     explain_cross(x);
     sort(x);
+    explain_events(x);
     explain_set_clocks(x);
 }

@@ -2,6 +2,8 @@
 #include "dissect/pkt.h"
 #include "src/explain/explain_impl.h"
 
+#include <stdlib.h>
+
 #define SAME_TIME NS_PER_S /* longest time between incidents of two interfaces of a file about one event */
 
 enum {
@@ -31,6 +33,65 @@ static const uint8_t kinds[CAUSE_COUNT] = {
     [CAUSE_LOST_LAST_PACKET] = REPEATS | VAGUE,
     [CAUSE_CANNOT_TELL] = REPEATS | VAGUE,
 };
+
+/* --- Incidents by a key ------------------------------------------------------------------------ */
+
+#define CHAIN_END UINT32_MAX
+
+/* Chains of `n` incidents at most; false: no memory. */
+static bool chains_init(struct incident_chains *c, uint32_t n)
+{
+    *c = (struct incident_chains){.slots = n + 1};
+    c->head = malloc(c->slots * sizeof *c->head);
+    c->tail = malloc(c->slots * sizeof *c->tail);
+    c->next = malloc(c->slots * sizeof *c->next);
+    if (!c->head || !c->tail || !c->next) {
+        incident_chains_free(c);
+        return false;
+    }
+    memset(c->head, 0xff, c->slots * sizeof *c->head);
+    return true;
+}
+
+void incident_chains_free(struct incident_chains *c)
+{
+    free(c->head);
+    free(c->tail);
+    free(c->next);
+    *c = (struct incident_chains){0};
+}
+
+static uint32_t chain_slot(const struct incident_chains *c, uint64_t key)
+{
+    return (uint32_t)((key * HASH_MULTIPLIER >> 32) % c->slots);
+}
+
+/* The first incident with this key, and maybe with others; CHAIN_END: there is none. */
+static uint32_t chain_first(const struct incident_chains *c, uint64_t key)
+{
+    return c->slots ? c->head[chain_slot(c, key)] : CHAIN_END;
+}
+
+static void chain_append(struct incident_chains *c, uint64_t key, uint32_t i)
+{
+    uint32_t slot = chain_slot(c, key);
+
+    *(c->head[slot] == CHAIN_END ? &c->head[slot] : &c->next[c->tail[slot]]) = i;
+    c->tail[slot] = i;
+    c->next[i] = CHAIN_END;
+}
+
+static bool chains_of_events(struct incident_chains *c, const struct explainer *x)
+{
+    if (!chains_init(c, x->n))
+        return false;
+    for (uint32_t i = 0; i < x->n; i++)
+        if (x->incidents[i].event)
+            chain_append(c, x->incidents[i].event, i);
+    return true;
+}
+
+/* --- Events ------------------------------------------------------------------------------------ */
 
 static bool causes_agree(const struct incident *a, const struct incident *b)
 {
@@ -83,31 +144,73 @@ static bool about_same_packet(const struct incident *a, const struct incident *b
     return a->has_psn ? at_one_time(a, b) : a->cause == b->cause && kinds[a->cause] & GATHERS;
 }
 
-/* True if this tap has an incident of the event already. */
-static bool is_told_at(const struct explainer *x, uint32_t event, uint32_t tap)
+/* Incidents of which by_same_packet(), about_same_packet() may hold have the same key; 0: it holds of no other one. */
+static uint64_t key_of_packet(struct explainer *x, const struct incident *s)
 {
-    for (uint32_t i = 0; event && i < x->n; i++)
+    (void)x;
+    return s->by;
+}
+static uint64_t key_about_packet(struct explainer *x, const struct incident *s)
+{
+    const struct flow *f;
+    uint64_t ends[4], about = (uint64_t)s->psn << 16 | (s->has_psn ? 256u : s->cause) << 1 | s->is_request;
+
+    if (s->flow == FLOW_NONE)
+        return 0;
+    f = conn_flow_at(observer_conns(x->observer), requests_of(x, s));
+    memcpy(ends, f->src.b, 16);
+    memcpy(ends + 2, f->dst.b, 16);
+    for (unsigned i = 0; i < 4; i++)
+        about += ends[i] * HASH_MULTIPLIER; /* the same in both directions */
+    return kinds[s->cause] & BOTH_WAYS ? about : about + ((uint64_t)f->dqpn << 40);
+}
+
+/* True if this tap has an incident of the event already. */
+static bool is_told_at(const struct explainer *x, const struct incident_chains *events, uint32_t event, uint32_t tap)
+{
+    for (uint32_t i = event ? chain_first(events, event) : CHAIN_END; i != CHAIN_END; i = events->next[i])
         if (x->incidents[i].event == event && x->incidents[i].tap == tap)
             return true;
     return false;
 }
 
+/* Incidents `i` and `j`, of which at least one belongs to no event yet, are of one event. */
+static void join_two(struct explainer *x, struct incident_chains *events, uint32_t i, uint32_t j)
+{
+    struct incident *a = &x->incidents[i], *b = &x->incidents[j];
+    uint32_t event = a->event ? a->event : b->event ? b->event : i + 1;
+
+    if (!a->event)
+        chain_append(events, event, i);
+    if (!b->event)
+        chain_append(events, event, j);
+    a->event = b->event = event;
+}
+
 /* Incidents for which `same` holds become one event, in the order of time: the first of one tap with the first of
  * another. */
-static void join(struct explainer *x, bool (*same)(const struct incident *a, const struct incident *b))
+static void join(struct explainer *x, struct incident_chains *events,
+                 uint64_t (*key_of)(struct explainer *x, const struct incident *s),
+                 bool (*same)(const struct incident *a, const struct incident *b))
 {
-    for (uint32_t j = 1; j < x->n; j++) {
-        struct incident *b = &x->incidents[j];
-        for (uint32_t i = 0; i < j; i++) {
-            struct incident *a = &x->incidents[i];
-            if (!same(a, b) || (a->event && a->event == b->event) || (a->event && b->event))
+    struct incident_chains before;
+
+    if (!chains_init(&before, x->n))
+        return;
+    for (uint32_t j = 0; j < x->n; j++) {
+        const struct incident *b = &x->incidents[j];
+        uint64_t key = key_of(x, b);
+        for (uint32_t i = key ? chain_first(&before, key) : CHAIN_END; i != CHAIN_END; i = before.next[i]) {
+            const struct incident *a = &x->incidents[i];
+            if ((a->event && b->event) || !same(a, b) || !causes_agree(a, b) || !at_two_taps(x, a, b))
                 continue;
-            if (!causes_agree(a, b) || !at_two_taps(x, a, b) || is_told_at(x, a->event, b->tap) ||
-                is_told_at(x, b->event, a->tap))
-                continue;
-            a->event = b->event = a->event ? a->event : b->event ? b->event : i + 1;
+            if (!is_told_at(x, events, a->event, b->tap) && !is_told_at(x, events, b->event, a->tap))
+                join_two(x, events, i, j);
         }
+        if (key)
+            chain_append(&before, key, j);
     }
+    incident_chains_free(&before);
 }
 
 /* How much an incident says about its event: the higher, the more. */
@@ -130,22 +233,15 @@ static bool says_more(const struct incident *a, const struct incident *b)
 }
 
 /* Show the most precise incident of each event. */
-static void choose(struct explainer *x)
+static void choose(struct explainer *x, const struct incident_chains *events)
 {
     for (uint32_t i = 0; i < x->n; i++) {
         struct incident *s = &x->incidents[i];
-        for (uint32_t j = 0; s->event && !s->merged && j < x->n; j++)
+        uint32_t j = s->event ? chain_first(events, s->event) : CHAIN_END;
+        for (; j != CHAIN_END && !s->merged; j = events->next[j])
             s->merged = j != i && x->incidents[j].event == s->event && !x->incidents[j].merged &&
                         !says_more(s, &x->incidents[j]);
     }
-}
-
-const struct incident *explain_also(const struct explainer *x, const struct incident *s, uint32_t *i)
-{
-    while (s->event && ++*i < x->n)
-        if (&x->incidents[*i] != s && x->incidents[*i].event == s->event)
-            return &x->incidents[*i];
-    return NULL;
 }
 
 static bool several_taps(const struct explainer *x)
@@ -156,13 +252,33 @@ static bool several_taps(const struct explainer *x)
     return false;
 }
 
+const struct incident *explain_also(const struct explainer *x, const struct incident *s, uint32_t *i)
+{
+    if (!s->event || !x->events.slots)
+        return NULL;
+    do
+        *i = *i == CHAIN_END ? chain_first(&x->events, s->event) : x->events.next[*i];
+    while (*i != CHAIN_END && (&x->incidents[*i] == s || x->incidents[*i].event != s->event));
+    return *i == CHAIN_END ? NULL : &x->incidents[*i];
+}
+
+void explain_events(struct explainer *x)
+{
+    incident_chains_free(&x->events);
+    if (several_taps(x))
+        chains_of_events(&x->events, x);
+}
+
 void explain_once(struct explainer *x)
 {
-    if (!several_taps(x))
+    struct incident_chains events;
+
+    if (!several_taps(x) || !chains_init(&events, x->n))
         return;
-    join(x, by_same_packet);
-    join(x, about_same_packet);
-    choose(x);
+    join(x, &events, key_of_packet, by_same_packet);
+    join(x, &events, key_about_packet, about_same_packet);
+    choose(x, &events);
+    incident_chains_free(&events);
 }
 
 /* --- Which tap's account counts ---------------------------------------------------------------- */
@@ -242,13 +358,19 @@ static bool is_twin(const struct incident *s, const struct incident *o)
 /* Several taps saw the same wait: show one of the incidents. */
 static void merge_twins(struct explainer *x)
 {
+    struct incident_chains conns;
     uint32_t event = 0;
 
-    for (uint32_t i = 0; i < x->n; i++)
-        event = x->incidents[i].event > event ? x->incidents[i].event : event;
+    if (!chains_init(&conns, x->n))
+        return;
+    for (uint32_t i = 0; i < x->n; i++) {
+        event = max_u32(event, x->incidents[i].event);
+        chain_append(&conns, x->incidents[i].conn, i);
+    }
     for (uint32_t i = 0; i < x->n; i++) {
         struct incident *s = &x->incidents[i];
-        for (uint32_t j = 0; s->of_time && !s->merged && s->bill && j < x->n; j++) {
+        uint32_t j = s->of_time && s->bill ? chain_first(&conns, s->conn) : CHAIN_END;
+        for (; j != CHAIN_END && !s->merged; j = conns.next[j]) {
             struct incident *o = &x->incidents[j];
             if (!is_twin(s, o) || (o->of_time && is_billed_elsewhere(x, o)))
                 continue;
@@ -258,6 +380,7 @@ static void merge_twins(struct explainer *x)
             s->merged = true;
         }
     }
+    incident_chains_free(&conns);
 }
 
 static void drop_bill(struct incident *s)
@@ -271,15 +394,21 @@ static void drop_bill(struct incident *s)
 /* Each nanosecond is billed once: at the tap whose account counts, to the incident shown of the event. */
 static void share_bills(struct explainer *x)
 {
+    struct incident_chains events;
+
     for (uint32_t i = 0; i < x->n; i++)
         if (x->incidents[i].bill && is_billed_elsewhere(x, &x->incidents[i]))
             drop_bill(&x->incidents[i]);
+    if (!chains_of_events(&events, x))
+        return;
     for (uint32_t i = 0; i < x->n; i++) {
         struct incident *s = &x->incidents[i];
-        for (uint32_t j = 0; s->event && s->merged && s->bill && j < x->n; j++)
+        uint32_t j = s->event && s->merged ? chain_first(&events, s->event) : CHAIN_END;
+        for (; j != CHAIN_END && s->bill; j = events.next[j])
             if (x->incidents[j].event == s->event && !x->incidents[j].merged && !x->incidents[j].moot)
                 bill_move(&x->incidents[j], s);
     }
+    incident_chains_free(&events);
 }
 
 void explain_share_bills(struct explainer *x)

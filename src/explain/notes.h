@@ -59,9 +59,9 @@ struct noted_requests {
         uint32_t psn, frame; /* frame 0: none */
     } gaps[NOTED_GAPS];      /* the first PSN of each gap, and the frame that came in place of it */
     uint32_t gaps_at;
-    uint32_t asks, answers; /* packets that solicit a response, retransmissions included; and responses */
-    bool asked;             /* a request solicited a response; the last such PSN is asked_psn */
-    bool owed;              /* without a response at the latest retransmission */
+    uint32_t soliciting, answers; /* packets that solicit a response, retransmissions included; and responses */
+    bool asked;                   /* a request solicited a response; the last such PSN is asked_psn */
+    bool owed;                    /* without a response at the latest retransmission */
     uint32_t asked_psn;
     ns_t asked_ts; /* of the latest request that solicits a response */
     struct {
