@@ -15,47 +15,28 @@ static void report(struct judge *j, const struct pkt *p, struct found f)
 
 /* --- Texts of verdicts ------------------------------------------------------------------------ */
 
+/* What a failure means: by what the check compared, or else by the row of its rule. */
 static const char *text_of(struct verdict v)
 {
+    static const char version[] = "The passive side cannot read the header of the RDMA-CM service and rejects the REQ.";
     static const struct {
-        enum rule rule;
-        const char *about; /* NULL: any */
-        const char *text;
+        const char *about, *text;
     } texts[] = {
-        {RULE_CM_01, CM_WRONG_SIDE, "Of two ends only the other one sends this message."},
-        {RULE_CM_01, "message",
+        {CM_WRONG_SIDE, "Of two ends only the other one sends this message."},
+        {"message",
          "Its receiver can be in no state in which this message means anything: what it answers was never sent."},
-        {RULE_CM_01, NULL,
-         "Messages of an exchange carry the communication ids that its ends have given it; this one belongs to no "
-         "connection."},
-        {RULE_CM_02, "MAD bytes", "Every MAD is 256 bytes long."},
-        {RULE_CM_02, "transaction id",
-         "A message that is sent again, and an answer, keep the transaction id of the first."},
-        {RULE_CM_02, NULL, "The receiver does not understand the message."},
-        {RULE_CM_03, CM_COPY_DIFFERS, "A message that is sent again is the same message."},
-        {RULE_CM_03, CM_COPY_EARLY, "The receiver was not given the time to answer that the REQ grants it."},
-        {RULE_CM_03, NULL, "The REQ itself says how often a message may be sent again."},
-        {RULE_CM_05, NULL, "Its receiver cannot tell why the connection was refused. (There are no LIDs on RoCE.)"},
-        {RULE_CM_07, NULL,
-         "The DREQ names a queue pair other than the one that the REQ or REP of its receiver named, which ignores it."},
-        {RULE_CM_09, NULL,
-         "The passive side announces that it will have more READs and atomics outstanding than the active side "
-         "serves."},
-        {RULE_CM_14, NULL, "Its receiver cannot tell what became of the alternate path. (There are no LIDs on RoCE.)"},
-        {RULE_CM_15, NULL, "Its receiver cannot tell what became of its question."},
-        {RULE_CM_16, "version", "The passive side cannot read the header of the RDMA-CM service and rejects the REQ."},
-        {RULE_CM_16, "IP version",
-         "The passive side cannot read the header of the RDMA-CM service and rejects the REQ."},
-        {RULE_CM_16, NULL,
-         "The header of the RDMA-CM service names other addresses than those that the packet travels between."},
-        {RULE_CM_17, NULL,
-         "The passive side answers to the GID that the REQ names, which may lead elsewhere, or rejects it."},
+        {"MAD bytes", "Every MAD is 256 bytes long."},
+        {"transaction id", "A message that is sent again, and an answer, keep the transaction id of the first."},
+        {CM_COPY_DIFFERS, "A message that is sent again is the same message."},
+        {CM_COPY_EARLY, "The receiver was not given the time to answer that the REQ grants it."},
+        {"version", version},
+        {"IP version", version},
     };
 
     for (unsigned i = 0; i < ARRAY_LEN(texts); i++)
-        if (texts[i].rule == v.rule && (!texts[i].about || strcmp(texts[i].about, v.about) == 0))
+        if (strcmp(texts[i].about, v.about) == 0)
             return texts[i].text;
-    return "";
+    return rule_table[v.rule].reason.text;
 }
 
 static const char *number_str(struct judge *j, const char *about, uint64_t n)
@@ -67,6 +48,7 @@ static const char *number_str(struct judge *j, const char *about, uint64_t n)
 static struct found found_of_verdict(struct judge *j, const struct cm_msg *m, struct verdict v, uint32_t cause)
 {
     struct found f = {.rule = (enum rule)v.rule, .cause = cause, .text = text_of(v)};
+    const char *instead = rule_table[v.rule].reason.instead;
 
     if (v.rule == RULE_CM_01 && v.expected == 0) {
         f.expected = strcmp(v.about, CM_WRONG_SIDE) == 0 ? "a message of this side"
@@ -80,11 +62,8 @@ static struct found found_of_verdict(struct judge *j, const struct cm_msg *m, st
         f.wrong = "the CM message was retransmitted after {seen}, expected {expected}";
         f.expected = say(j, "a wait of %.0f ms", (double)v.expected / 1e6);
         f.seen = say(j, "%.0f ms", (double)v.seen / 1e6);
-    } else if (v.rule == RULE_CM_05 || v.rule == RULE_CM_14 || v.rule == RULE_CM_15) {
-        f.expected = say(j, "a %s that is defined and allowed here", v.about);
-        f.seen = number_str(j, v.about, v.seen);
     } else {
-        f.expected = number_str(j, v.about, v.expected);
+        f.expected = instead && !v.expected ? instead : number_str(j, v.about, v.expected);
         f.seen = number_str(j, v.about, v.seen);
     }
     return f;

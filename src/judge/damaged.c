@@ -117,6 +117,13 @@ static bool is_before_insertion(const struct judge *j, const struct icrc_source 
     return !s->other || is_none_right(j) || (s->bad >= BEFORE_INSERTION && icrc_captured(j, s) == CAPTURED_RESPONSES);
 }
 
+/* Wrong ICRC `number` is of a request of `f` that may be acknowledged. */
+static void icrc_await(struct judge *j, struct jflow *f, uint32_t number)
+{
+    *(f->bad_icrc_last ? &j->bad_icrc[f->bad_icrc_last - 1].next : &f->bad_icrc) = number;
+    f->bad_icrc_last = number;
+}
+
 /* Keep a wrong ICRC until it is known whether the packet was acknowledged. It is reported at once if no
  * acknowledgement can come, or the table is full. Not reported: the table is full, and the sender has no right ICRC. */
 static void icrc_keep(struct judge *j, const struct icrc_source *s, struct bad_icrc b)
@@ -126,8 +133,19 @@ static void icrc_keep(struct judge *j, const struct icrc_source *s, struct bad_i
         icrc_found(j, &b, 0);
     } else if (j->n_bad_icrc < BAD_ICRCS) {
         j->bad_icrc[j->n_bad_icrc++] = b;
-        j->open_bad_icrcs += b.flow != FLOW_NONE;
+        if (b.flow != FLOW_NONE)
+            icrc_await(j, &j->flows[b.flow], j->n_bad_icrc);
     }
+}
+
+/* A packet that was cut: it has no ICRC to verify. */
+static void check_cut(struct judge *j, const struct pkt *p)
+{
+    if (p->icrc == CRC_UNKNOWN && (p->flags & (PKT_CUT | PKT_MALFORMED)) == PKT_CUT)
+        judge_bad_as(j, p,
+                     (struct found){RULE_FMT_01, .wrong = "the ICRC cannot be verified: the packet was cut",
+                                    .expected = "the ICRC", .seen = "a packet that was cut",
+                                    .text = "The ICRC covers bytes that were not captured."});
 }
 
 void judge_icrc(struct judge *j, const struct pkt *p)
@@ -137,6 +155,7 @@ void judge_icrc(struct judge *j, const struct pkt *p)
     struct icrc_source *s, *to;
     struct conn_addr src, dst;
 
+    check_cut(j, p);
     if ((p->icrc != CRC_GOOD && p->icrc != CRC_BAD) || is_truncated(p))
         return;
     conn_addr_of(p, &src, &dst);
@@ -160,23 +179,34 @@ void judge_icrc(struct judge *j, const struct pkt *p)
         to->answered = true;
 }
 
-void judge_icrc_answered(struct judge *j, const struct pkt *p, uint32_t flow)
+/* A request with a wrong ICRC was acknowledged. */
+static void icrc_settle(struct judge *j, struct bad_icrc *b)
 {
-    uint32_t proves = response_proves(p);
+    b->settled = true;
+    if (j->flows[b->flow].dir && req_dir_sent(j->flows[b->flow].dir, b->psn))
+        icrc_found(j, b, 0); /* it was sent again */
+    else
+        judge_note_as(j, RULE_FMT_01, b->flow, b->frame, "wrong ICRC {seen} in the capture only",
+                      say(j, "0x%08x", b->got),
+                      "The packet was acknowledged, and was not sent again: its ICRC was right on the wire. What the "
+                      "capture has of it was not judged.");
+}
 
-    for (uint32_t i = 0; i < j->n_bad_icrc; i++) {
-        struct bad_icrc *b = &j->bad_icrc[i];
-        if (b->settled || b->flow != flow || psn_diff(proves, b->psn) <= 0)
+void judge_icrc_answered(struct judge *j, const struct pkt *p, struct jflow *f)
+{
+    uint32_t proves = response_proves(p), *link = &f->bad_icrc;
+
+    f->bad_icrc_last = 0;
+    while (*link) {
+        uint32_t number = *link;
+        struct bad_icrc *b = &j->bad_icrc[number - 1];
+        if (psn_diff(proves, b->psn) <= 0) {
+            f->bad_icrc_last = number;
+            link = &b->next;
             continue;
-        b->settled = true;
-        j->open_bad_icrcs--;
-        if (j->flows[flow].dir && req_dir_sent(j->flows[flow].dir, b->psn))
-            icrc_found(j, b, 0); /* it was sent again */
-        else
-            judge_note_as(j, RULE_FMT_01, flow, b->frame, "wrong ICRC {seen} in the capture only",
-                          say(j, "0x%08x", b->got),
-                          "The packet was acknowledged, and was not sent again: its ICRC was right on the wire. What "
-                          "the capture has of it was not judged.");
+        }
+        *link = b->next;
+        icrc_settle(j, b);
     }
 }
 

@@ -59,8 +59,7 @@ static inline uint16_t *usual_place(struct judge *j, const uint64_t w[USUAL_WORD
 }
 
 /* Check the fields that header rules declare `plain`, as they are not compared: operation, lengths of IP, UDP,
- * payload and pad, AETH syndrome. The others are ensured elsewhere: ICRC and captured length by usual_words(),
- * extension headers by learn_usual(), which requires RC. */
+ * payload and pad, AETH syndrome. Extension headers are ensured by learn_usual(), which requires RC. */
 static inline bool is_plain(const struct pkt *p, const struct jflow *f)
 {
     const uint8_t *ip = p->data + p->ip_off;
@@ -270,7 +269,7 @@ void judge_service(struct judge *j, const struct pkt *p, uint32_t flow)
         return; /* so many packets may belong to a new connection */
     judge_found(
         j, p,
-        (struct found){.rule = (s->other == SVC_UD) != (s->value == SVC_UD) ? RULE_SVC_02 : RULE_FMT_03,
+        (struct found){.rule = service_rule(s->value, s->other),
                        .severity = SEV_E,
                        .flow = flow,
                        .frame = s->other_frame,

@@ -117,6 +117,9 @@ struct jflow {
     bool closed;                         /* its sender sent a DREQ or DREP */
     bool psn_checked;                    /* the first PSN was compared with CM */
     bool acked;                          /* a request of the flow was acknowledged */
+    /* wrong ICRCs of requests that no response has acknowledged: the first and the latest one, as index plus 1 in
+     * judge.bad_icrc; 0: none */
+    uint32_t bad_icrc, bad_icrc_last;
     struct steady mtu;
     uint32_t long_frame; /* frame of a Last or Only packet longer than the path MTU; 0: none */
     uint32_t long_len;   /* its payload in bytes */

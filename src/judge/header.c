@@ -252,20 +252,10 @@ static void check_placement(struct judge *j, const struct pkt *p)
                                     .text = "What the FLUSH is to do is not defined."});
 }
 
-static void check_cut(struct judge *j, const struct pkt *p)
-{
-    if (p->icrc == CRC_UNKNOWN && UNLIKELY(p->flags & PKT_CUT))
-        judge_bad_as(j, p,
-                     (struct found){RULE_FMT_01, .wrong = "the ICRC cannot be verified: the packet was cut",
-                                    .expected = "the ICRC", .seen = "a packet that was cut",
-                                    .text = "The ICRC covers bytes that were not captured."});
-}
-
 /* --- The header rules ------------------------------------------------------------------------- */
 
 /* In the order of their findings. CONTRIBUTING.md says how to add one. */
 const struct header_rule header_rules[] = {
-    {RULE_FMT_01, READS(ICRC), READS(ICRC), check_cut},
     {RULE_FMT_08, READS(IP_IHL) | READS(IP_DF) | READS(IP_FRAGMENT), 0, check_ip4},
     {RULE_FMT_07, READS(IP_IHL) | READS(IP_LEN) | READS(UDP_LEN), READS(IP_LEN) | READS(UDP_LEN), check_lengths},
     /* FMT-09: the fast path takes only packets without a UDP checksum, so no other field is read */

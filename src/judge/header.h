@@ -54,7 +54,6 @@ enum header_field {
     FIELD_EXT,                  /* extension headers after the BTH, except the AETH */
     FIELD_AETH,                 /* AETH syndrome */
     FIELD_PAYLOAD,              /* payload length and pad bytes */
-    FIELD_ICRC,                 /* ICRC, and whether the packet was captured in full */
     HEADER_FIELD_COUNT
 };
 #define READS(name) (UINT64_C(1) << FIELD_##name)

@@ -48,7 +48,6 @@ struct judge {
     struct bad_icrc bad_icrc[BAD_ICRCS];
     struct icrc_source icrc_source[ICRC_SOURCES];
     uint32_t n_bad_icrc;             /* wrong ICRCs kept */
-    uint32_t open_bad_icrcs;         /* of them requests that may still be acknowledged */
     struct ts_step step[JUDGE_TAPS]; /* by ts_slot(): interfaces of several files share the table */
     struct pauser pauser[PAUSERS];
     unsigned n_pauser;
@@ -124,8 +123,8 @@ void judge_short_end(struct judge *j);
 
 /* A packet on the slow path with a BTH: whether its ICRC is right. */
 void judge_icrc(struct judge *j, const struct pkt *p);
-/* A response to the requests of `flow`: what it acknowledges had a right ICRC on the wire. */
-void judge_icrc_answered(struct judge *j, const struct pkt *p, uint32_t flow);
+/* A response to the requests of `f`: what it acknowledges had a right ICRC on the wire. */
+void judge_icrc_answered(struct judge *j, const struct pkt *p, struct jflow *f);
 void judge_icrc_end(struct judge *j);
 
 /* --- header.c: datagrams ---------------------------------------------------------------------- */

@@ -228,10 +228,10 @@ void judge_response(struct judge *j, const struct pkt *p, uint32_t flow)
     observer_response(j->observer, p, flow, &e);
     if (e.flow == FLOW_NONE)
         return;
-    if (UNLIKELY(j->open_bad_icrcs))
-        judge_icrc_answered(j, p, e.flow);
     a.flow = e.flow;
     a.f = &j->flows[a.flow];
+    if (UNLIKELY(a.f->bad_icrc))
+        judge_icrc_answered(j, p, a.f);
     a.h = a.f->dir;
     if (!a.h || !a.h->have_next) {
         run_checks(j, &a, a.f->acked ? 0 : FIRST);

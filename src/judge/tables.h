@@ -137,6 +137,7 @@ struct bad_icrc {
     uint32_t flow;   /* with a request of a connection: its flow, else FLOW_NONE */
     uint32_t psn;
     uint32_t got, want;
+    uint32_t next; /* number of the next one of its flow that is not settled; 0: none */
     bool settled;
 };
 #define BAD_ICRCS 4096

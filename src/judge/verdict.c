@@ -304,19 +304,13 @@ static bool at_responder(const struct judge *j, const struct judged *a)
     return !h->unsettled && h->copies * 4 < h->packets && judge_tap_at_responder(j, a->flow, a->p);
 }
 
-/* Whether the failure is a consequence of a syndrome that is not defined: nobody knows what its MSN counts. */
-static bool follows_from_syndrome(const struct pkt *p, const struct verdict *v)
-{
-    return v->rule == RULE_ACK_06 && p->have & H_AETH && aeth_is_undefined(p->aeth.syndrome);
-}
-
 void judge_response_verdicts(struct judge *j, const struct judged *a)
 {
     struct verdict v[SHADOW_FOUND];
     unsigned n = shadow_check_response(a->f->shadow, a->p, at_responder(j, a), v), has, lacks;
 
     for (unsigned i = 0; i < n; i++) {
-        if (!is_explained(&v[i]) || (i && v[i].rule == v[i - 1].rule) || follows_from_syndrome(a->p, &v[i]))
+        if (!is_explained(&v[i]) || (i && v[i].rule == v[i - 1].rule))
             continue;
         weigh_response(a, &v[i], &has, &lacks);
         report(j, a, &v[i], has, lacks);

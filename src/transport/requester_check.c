@@ -40,12 +40,18 @@ bool wrong_operation(const struct pkt *p, uint32_t expected, struct verdict *v)
     return fail(v, RULE_FMT_03, "opcode", expected, p->bth.opcode);
 }
 
+enum rule service_rule(unsigned service, unsigned got)
+{
+    return (service == SVC_UD) != (got == SVC_UD) ? RULE_SVC_02 : RULE_FMT_03;
+}
+
 bool wrong_opcode(unsigned service, const struct pkt *p, struct verdict *v)
 {
     unsigned got = p->bth.opcode >> 5;
+    enum rule rule = service_rule(service, got);
 
-    if (p->op->name && (service == SVC_UD) != (got == SVC_UD))
-        return fail(v, RULE_SVC_02, "service", service, got);
+    if (p->op->name && rule == RULE_SVC_02)
+        return fail(v, rule, "service", service, got);
     return wrong_operation(p, service << 5, v);
 }
 
