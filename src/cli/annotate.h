@@ -3,7 +3,7 @@
 #define RDMATRACE_CLI_ANNOTATE_H
 
 #include "buf.h"
-#include "src/conn/marks.h"
+#include "src/show/marks.h"
 
 /* The option's row in struct opt_def. `what`: what the comments contain, such as "findings". */
 #define ANNOTATE_OPTION(key, what)                                                                                     \

@@ -3,9 +3,9 @@
 #define RDMATRACE_CLI_FOUND_H
 
 #include "dissect/decode_opts.h"
-#include "src/conn/marks.h"
 #include "src/explain/explain.h"
 #include "src/judge/judge.h"
+#include "src/show/marks.h"
 
 /* Add marks to `m` for findings that `r` only counts because it keeps no more. Call it before the first packet. */
 void found_listen(struct marks *m, struct findings *r);

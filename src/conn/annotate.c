@@ -81,9 +81,9 @@ static void message_continue(struct place *w, const struct pkt *p, uint32_t skip
 /* The original READ or atomic whose responses take `psn`: a READ retry may request only the rest of them. */
 static const struct read_req *original(struct req_dir *h, uint32_t psn)
 {
-    const struct read_req *a = req_dir_ask(h, psn, 0), *before;
+    const struct read_req *a = req_dir_read(h, psn, 0), *before;
 
-    for (unsigned n = 1; a && a->again && n < RETRIES && (before = req_dir_ask(h, psn, n)); n++)
+    for (unsigned n = 1; a && a->again && n < RETRIES && (before = req_dir_read(h, psn, n)); n++)
         a = before;
     return a;
 }
@@ -178,7 +178,7 @@ static void advance_acked(struct place *w, uint32_t psn)
 /* A READ or atomic response: note its latest request, and its position among the responses to the original request. */
 static void note_answer(struct place *w, struct pkt *p, const struct event *e)
 {
-    const struct read_req *latest = req_dir_ask(e->h, p->bth.psn, 0), *a;
+    const struct read_req *latest = req_dir_read(e->h, p->bth.psn, 0), *a;
     const struct sent *s;
 
     if (!latest)

@@ -1,39 +1,15 @@
 /* layer 2b (conn): flows and connections. */
-#include "src/conn/conn.h"
-
 #include "dissect/pkt.h"
+#include "src/conn/conn_impl.h"
 
 #include <stdlib.h>
 
-#define KNOWN_MAX  4096       /* connections learnt beforehand and kept */
-#define RECENT     64         /* flows that are found without a search; a power of two */
 #define RENUMBERED (1u << 16) /* changes of numbers that are remembered */
 #define PAIR_LOOKS 32768      /* flows looked at for the peer of one, in all its searches, before it is left alone */
 
 /* A connection got another number. */
 struct renumbered {
     uint32_t from, to;
-};
-
-struct conn_table {
-    struct flow *flows;
-    uint32_t *chains;      /* by hash of the flow's key */
-    uint32_t *pair_chains; /* by hash of source and destination address */
-    uint32_t mask;         /* of both */
-    uint32_t n, max, hand;
-    uint32_t conns;          /* numbers given */
-    uint32_t unused;         /* numbers of connections that turned out to have another number already */
-    uint32_t newest;         /* flow of the latest packet, if this packet was its first; else FLOW_NONE */
-    uint32_t recent[RECENT]; /* flows of recent packets, by recent_slot() */
-    uint64_t evicted;
-    struct conn_known known[KNOWN_MAX];
-    uint32_t n_known, known_at;
-    struct renumbered *renumbered; /* by `from` if sorted */
-    uint32_t n_renumbered, renumbered_cap;
-    bool renumbered_sorted;
-    void *user;
-    conn_flow_over *over;
-    conn_has_psn *has_psn;
 };
 
 const char *pairing_str(enum pairing p)
@@ -115,15 +91,6 @@ void conn_tap_named(struct buf *b, const char *file, uint32_t iface)
         buf_printf(b, ":%u", iface);
 }
 
-/* Hash of two addresses (of their lower halves) and a number. */
-static uint32_t hash_of(const struct conn_addr *src, const struct conn_addr *dst, uint32_t n)
-{
-    uint64_t h = load_le64(src->b + 8) * HASH_MULTIPLIER ^ load_le64(dst->b + 8) * UINT64_C(0xc2b2ae3d27d4eb4f) ^
-                 n * UINT64_C(0x165667b19e3779f9);
-
-    return (uint32_t)(h >> 32 ^ h >> 12);
-}
-
 struct conn_table *conn_table_new(uint32_t max_flows)
 {
     struct conn_table *t = calloc(1, sizeof *t);
@@ -176,33 +143,17 @@ struct flow *conn_flows(struct conn_table *t)
     return t->flows;
 }
 
-static bool addr_eq(const struct conn_addr *a, const struct conn_addr *b)
-{
-    return load_le64(a->b + 8) == load_le64(b->b + 8) && load_le64(a->b) == load_le64(b->b);
-}
-
-static uint32_t *pair_chain(struct conn_table *t, const struct conn_addr *src, const struct conn_addr *dst)
-{
-    return &t->pair_chains[hash_of(src, dst, UINT32_MAX) & t->mask];
-}
-
-/* What identifies a flow. */
-struct key {
-    struct conn_addr src, dst;
-    uint32_t tap, dqpn;
-};
-
-static uint32_t key_hash(const struct key *k)
+static uint32_t key_hash(const struct conn_key *k)
 {
     return hash_of(&k->src, &k->dst, k->dqpn ^ k->tap << 24);
 }
 
-static inline bool key_fits(const struct key *k, const struct flow *f)
+static inline bool key_fits(const struct conn_key *k, const struct flow *f)
 {
     return f->dqpn == k->dqpn && f->tap == k->tap && addr_eq(&f->src, &k->src) && addr_eq(&f->dst, &k->dst);
 }
 
-static uint32_t flow_find(const struct conn_table *t, const struct key *k)
+uint32_t conn_find(const struct conn_table *t, const struct conn_key *k)
 {
     uint32_t hash = key_hash(k);
 
@@ -213,7 +164,7 @@ static uint32_t flow_find(const struct conn_table *t, const struct key *k)
 }
 
 /* Slot of a flow in conn_table.recent. The two directions of a connection differ in QPN or source address. */
-static inline uint32_t recent_slot(const struct key *k)
+static inline uint32_t recent_slot(const struct conn_key *k)
 {
     return (k->dqpn ^ k->src.b[15]) % RECENT;
 }
@@ -238,7 +189,7 @@ static uint32_t evict(struct conn_table *t)
     }
     f = &t->flows[t->hand];
     unlink_from(&t->chains[f->hash & t->mask], t->flows, t->hand, false);
-    unlink_from(pair_chain(t, &f->src, &f->dst), t->flows, t->hand, true);
+    unlink_from(conn_pair_chain(t, &f->src, &f->dst), t->flows, t->hand, true);
     if (f->peer != FLOW_NONE)
         t->flows[f->peer].peer = FLOW_NONE;
     t->evicted++;
@@ -249,7 +200,7 @@ static uint32_t evict(struct conn_table *t)
 static void renumber_end(struct conn_table *t, const struct conn_addr *src, const struct conn_addr *dst, uint32_t dqpn,
                          uint32_t from, uint32_t to)
 {
-    for (uint32_t i = *pair_chain(t, src, dst); i != FLOW_NONE; i = t->flows[i].pair_next) {
+    for (uint32_t i = *conn_pair_chain(t, src, dst); i != FLOW_NONE; i = t->flows[i].pair_next) {
         struct flow *f = &t->flows[i];
         if (f->conn == from && f->dqpn == dqpn && addr_eq(&f->src, src) && addr_eq(&f->dst, dst))
             f->conn = to;
@@ -303,8 +254,7 @@ uint32_t conn_number_now(struct conn_table *t, uint32_t number)
     return number;
 }
 
-/* Two flows are the two directions of a connection. */
-static void join(struct conn_table *t, uint32_t a, uint32_t b, enum pairing how)
+void conn_join(struct conn_table *t, uint32_t a, uint32_t b, enum pairing how)
 {
     struct flow *fa = &t->flows[a], *fb = &t->flows[b];
     uint32_t low = min_u32(fa->conn, fb->conn), high = max_u32(fa->conn, fb->conn), conn = low ? low : high;
@@ -330,65 +280,10 @@ static void join(struct conn_table *t, uint32_t a, uint32_t b, enum pairing how)
     fb->upper = fa->upper;
 }
 
-/* Apply a learnt connection to a flow whose destination is end `end` of `k`. */
-static void apply_known(struct conn_table *t, uint32_t flow, const struct conn_known *k, unsigned end)
-{
-    struct flow *f = &t->flows[flow];
-    const struct key reverse = {k->addr[end], k->addr[!end], f->tap, k->qpn[!end]};
-    uint32_t peer;
-
-    f->sqpn = k->qpn[!end];
-    f->have_sqpn = true;
-    f->paired_by = (uint8_t)k->how;
-    f->have_psn = !k->any_psn;
-    f->psn = k->psn[!end];
-    f->params = k->params[!end];
-    for (unsigned i = 0; i < k->n_setup; i++)
-        if (k->setup[i].tap == f->tap) {
-            f->params.req_ts = k->setup[i].req_ts;
-            f->params.rep_ts = k->setup[i].rep_ts;
-        }
-    if (k->upper)
-        f->upper = k->upper;
-    peer = flow_find(t, &reverse);
-    if (peer != FLOW_NONE)
-        join(t, flow, peer, k->how);
-    f->pmtu = k->pmtu; /* not that of an earlier connection of the same queue pairs */
-    if (peer != FLOW_NONE)
-        t->flows[peer].pmtu = k->pmtu;
-}
-
-/* Whether end `end` of `k` is the destination of `f`. */
-static bool known_fits(const struct conn_known *k, const struct flow *f, unsigned end)
-{
-    return k->qpn[end] == f->dqpn && addr_eq(&k->addr[end], &f->dst) && addr_eq(&k->addr[!end], &f->src);
-}
-
-/* The latest learnt connection of a flow, NULL: none. *end is the end that is the flow's destination. */
-static struct conn_known *known_of(struct conn_table *t, const struct flow *f, unsigned *end)
-{
-    for (uint32_t i = t->n_known; i-- > 0;) {
-        struct conn_known *k = &t->known[(t->known_at + i) % KNOWN_MAX];
-        for (*end = 0; *end < 2; ++*end)
-            if (known_fits(k, f, *end))
-                return k;
-    }
-    return NULL;
-}
-
-static void consult_known(struct conn_table *t, uint32_t flow)
-{
-    unsigned end;
-    const struct conn_known *k = known_of(t, &t->flows[flow], &end);
-
-    if (k)
-        apply_known(t, flow, k, end);
-}
-
-static uint32_t flow_new(struct conn_table *t, const struct key *k)
+static uint32_t flow_new(struct conn_table *t, const struct conn_key *k)
 {
     uint32_t i = t->n < t->max ? t->n++ : evict(t), hash = key_hash(k);
-    uint32_t *chain = &t->chains[hash & t->mask], *pairs = pair_chain(t, &k->src, &k->dst);
+    uint32_t *chain = &t->chains[hash & t->mask], *pairs = conn_pair_chain(t, &k->src, &k->dst);
 
     if (t->over)
         t->over(t->user, i, false);
@@ -402,11 +297,11 @@ static uint32_t flow_new(struct conn_table *t, const struct key *k)
                                 .peer = FLOW_NONE};
     *chain = *pairs = i;
     t->newest = i;
-    consult_known(t, i);
+    conn_recall(t, i);
     return i;
 }
 
-static inline void key_of(const struct pkt *p, struct key *k)
+static inline void key_of(const struct pkt *p, struct conn_key *k)
 {
     k->tap = conn_tap_of(p->frame);
     k->dqpn = p->bth.dqpn;
@@ -415,38 +310,24 @@ static inline void key_of(const struct pkt *p, struct key *k)
 
 uint32_t conn_flow_find(const struct conn_table *t, const struct pkt *p)
 {
-    struct key k;
+    struct conn_key k;
 
     key_of(p, &k);
-    return flow_find(t, &k);
-}
-
-bool conn_is_known(const struct conn_table *t, const struct pkt *p)
-{
-    struct key k;
-
-    key_of(p, &k);
-    for (uint32_t i = 0; i < t->n_known; i++)
-        for (unsigned end = 0; end < 2; end++) {
-            const struct conn_known *c = &t->known[i];
-            if (c->qpn[end] == k.dqpn && addr_eq(&c->addr[end], &k.dst) && addr_eq(&c->addr[!end], &k.src))
-                return true;
-        }
-    return false;
+    return conn_find(t, &k);
 }
 
 uint32_t conn_flow_named(const struct conn_table *t, uint32_t tap, const struct conn_addr *src,
                          const struct conn_addr *dst, uint32_t dqpn)
 {
-    const struct key k = {*src, *dst, tap, dqpn};
+    const struct conn_key k = {*src, *dst, tap, dqpn};
 
-    return flow_find(t, &k);
+    return conn_find(t, &k);
 }
 
 /* A flow that is not in its recent_slot(). Apart from flow_of(), so that this stays short. */
-static __attribute__((noinline)) uint32_t flow_search(struct conn_table *t, const struct key *k)
+static __attribute__((noinline)) uint32_t flow_search(struct conn_table *t, const struct conn_key *k)
 {
-    uint32_t i = flow_find(t, k);
+    uint32_t i = conn_find(t, k);
 
     if (i == FLOW_NONE)
         i = flow_new(t, k);
@@ -458,7 +339,7 @@ static __attribute__((noinline)) uint32_t flow_search(struct conn_table *t, cons
 
 static inline uint32_t flow_of(struct conn_table *t, const struct pkt *p)
 {
-    struct key k;
+    struct conn_key k;
     uint32_t i;
 
     key_of(p, &k);
@@ -479,7 +360,7 @@ uint32_t conn_flow_unnumbered(struct conn_table *t, const struct pkt *p)
 /* The connection number of the same traffic at another tap; 0: none. */
 static uint32_t number_elsewhere(struct conn_table *t, const struct flow *f)
 {
-    for (uint32_t i = *pair_chain(t, &f->src, &f->dst); i != FLOW_NONE; i = t->flows[i].pair_next) {
+    for (uint32_t i = *conn_pair_chain(t, &f->src, &f->dst); i != FLOW_NONE; i = t->flows[i].pair_next) {
         const struct flow *g = &t->flows[i];
         bool same = g->dqpn == f->dqpn && addr_eq(&g->src, &f->src) && addr_eq(&g->dst, &f->dst);
         if (same && g->conn && !(f->have_sqpn && g->have_sqpn && f->sqpn != g->sqpn))
@@ -511,106 +392,6 @@ uint32_t conn_flow(struct conn_table *t, const struct pkt *p)
     return i;
 }
 
-/* Apply `k` to flows seen before it. They may carry an earlier connection of the same queue pairs, so the user's state
- * of them is reset. */
-static void learn_seen(struct conn_table *t, const struct conn_known *k, unsigned end)
-{
-    for (uint32_t i = *pair_chain(t, &k->addr[!end], &k->addr[end]); i != FLOW_NONE; i = t->flows[i].pair_next)
-        if (known_fits(k, &t->flows[i], end)) {
-            if (t->over)
-                t->over(t->user, i, true);
-            apply_known(t, i, k, end);
-        }
-}
-
-static bool same_ends(const struct conn_known *a, const struct conn_known *b)
-{
-    return a->qpn[0] == b->qpn[0] && a->qpn[1] == b->qpn[1] && addr_eq(&a->addr[0], &b->addr[0]) &&
-           addr_eq(&a->addr[1], &b->addr[1]);
-}
-
-/* The latest connection learnt between these queue pairs, if it is `k`: setup messages are retransmitted, and seen at
- * several taps. A later connection between them may begin with the same PSNs, but has other communication ids. */
-static struct conn_known *known_already(struct conn_table *t, const struct conn_known *k)
-{
-    for (uint32_t i = t->n_known; i-- > 0;) {
-        struct conn_known *o = &t->known[(t->known_at + i) % KNOWN_MAX];
-        bool same = o->psn[0] == k->psn[0] && o->psn[1] == k->psn[1] && o->id[0] == k->id[0] && o->id[1] == k->id[1] &&
-                    o->how == k->how;
-        if (same_ends(o, k))
-            return same && !(o->over && o->tap == k->tap) ? o : NULL;
-    }
-    return NULL;
-}
-
-/* Another tap saw the connection set up, too. */
-static void note_setup(struct conn_known *o, const struct conn_known *k)
-{
-    for (unsigned i = 0; i < o->n_setup; i++)
-        if (o->setup[i].tap == k->setup[0].tap)
-            return;
-    if (k->n_setup && o->n_setup < SETUP_TAPS)
-        o->setup[o->n_setup++] = k->setup[0];
-}
-
-void conn_learn(struct conn_table *t, const struct conn_known *k)
-{
-    struct conn_known *already = known_already(t, k);
-    uint32_t at;
-
-    t->newest = FLOW_NONE;
-    if (already) {
-        note_setup(already, k);
-        return;
-    }
-    at = t->n_known < KNOWN_MAX ? t->n_known++ : t->known_at;
-    if (t->n_known == KNOWN_MAX && at == t->known_at)
-        t->known_at = (t->known_at + 1) % KNOWN_MAX;
-    t->known[at] = *k;
-    learn_seen(t, k, 0);
-    learn_seen(t, k, 1);
-}
-
-void conn_close(struct conn_table *t, uint32_t tap, const struct conn_addr *end, uint32_t qpn)
-{
-    for (uint32_t i = t->n_known; i-- > 0;) {
-        struct conn_known *k = &t->known[(t->known_at + i) % KNOWN_MAX];
-        for (unsigned e = 0; e < 2; e++)
-            if (k->tap == tap && k->qpn[e] == qpn && addr_eq(&k->addr[e], end)) {
-                k->over = true;
-                return;
-            }
-    }
-}
-
-static void unlearn(struct flow *f)
-{
-    f->paired_by = f->peer == FLOW_NONE ? PAIR_NONE : PAIR_PSN;
-    f->have_psn = f->have_sqpn = false;
-    f->pmtu = 0;
-    f->upper = NULL;
-    f->params = (struct conn_params){0};
-}
-
-void conn_unlearn(struct conn_table *t, uint32_t flow)
-{
-    uint32_t peer = t->flows[flow].peer;
-    unsigned end;
-    struct conn_known *k = known_of(t, &t->flows[flow], &end);
-
-    if (k) { /* new flows between these queue pairs do not get it either */
-        k->how = PAIR_PSN;
-        k->any_psn = true;
-        k->pmtu = 0;
-        k->upper = NULL;
-        memset(k->params, 0, sizeof k->params);
-        k->n_setup = 0;
-    }
-    unlearn(&t->flows[flow]);
-    if (peer != FLOW_NONE)
-        unlearn(&t->flows[peer]);
-}
-
 /* Whether `g` may be the other direction of `f`: unpaired, between the same addresses, and no known QPN contradicts. */
 static bool may_be_peer(const struct flow *f, const struct flow *g)
 {
@@ -627,7 +408,7 @@ void conn_pair_by_psn(struct conn_table *t, uint32_t flow, uint32_t psn)
 
     if (f->peer != FLOW_NONE || f->looks >= PAIR_LOOKS || !t->has_psn)
         return;
-    for (uint32_t i = *pair_chain(t, &f->dst, &f->src); i != FLOW_NONE; i = t->flows[i].pair_next) {
+    for (uint32_t i = *conn_pair_chain(t, &f->dst, &f->src); i != FLOW_NONE; i = t->flows[i].pair_next) {
         f->looks++;
         if (!may_be_peer(f, &t->flows[i]) || !t->has_psn(t->user, i, psn))
             continue;
@@ -636,7 +417,7 @@ void conn_pair_by_psn(struct conn_table *t, uint32_t flow, uint32_t psn)
         found = i;
     }
     if (found != FLOW_NONE)
-        join(t, flow, found, f->have_sqpn ? (enum pairing)f->paired_by : PAIR_PSN);
+        conn_join(t, flow, found, f->have_sqpn ? (enum pairing)f->paired_by : PAIR_PSN);
 }
 
 struct conn_counts conn_counts(const struct conn_table *t)

@@ -134,7 +134,7 @@ uint32_t conn_flow_unnumbered(struct conn_table *t, const struct pkt *p);
 /* The flow of a packet with a BTH; FLOW_NONE: there is none. */
 uint32_t conn_flow_find(const struct conn_table *t, const struct pkt *p);
 /* Whether a learnt connection has the packet's addresses and destination queue pair. Linear search. */
-bool conn_is_known(const struct conn_table *t, const struct pkt *p);
+bool conn_is_known(struct conn_table *t, const struct pkt *p);
 /* The flow with these addresses and destination queue pair at `tap`; FLOW_NONE: there is none. */
 uint32_t conn_flow_named(const struct conn_table *t, uint32_t tap, const struct conn_addr *src,
                          const struct conn_addr *dst, uint32_t dqpn);

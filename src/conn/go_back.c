@@ -46,7 +46,7 @@ static bool reordered_in_go_back(struct req_dir *h, uint32_t psn, ns_t now)
 /* The reason that the evidence about requests and responses gives. */
 static enum why_back why_by_evidence(struct req_dir *h, uint32_t psn, ns_t now)
 {
-    const struct read_req *a = req_dir_ask(h, psn, 0);
+    const struct read_req *a = req_dir_read(h, psn, 0);
 
     if (h->rnr.have && !h->rnr.resent &&
         (psn_in(h->rnr.psn, psn, TRACK_SENT) || (h->have_una && h->una == psn && psn_diff(psn, h->rnr.psn) > 0)))

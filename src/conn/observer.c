@@ -309,7 +309,7 @@ ALWAYS_INLINE void see_response(struct observer *o, const struct pkt *p, uint32_
     e->h = o->dirs[e->flow];
     if (UNLIKELY(e->h && !e->h->pmtu && p->op->flags & OPF_READ_RESP && p->op->flags & (OPF_FIRST | OPF_MIDDLE))) {
         req_dir_set_pmtu(e->h, p->payload_len);
-        e->h->heard_pmtu = e->h->pmtu != 0;
+        e->h->pmtu_from_response = e->h->pmtu != 0;
     }
 }
 

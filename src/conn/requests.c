@@ -70,10 +70,10 @@ static inline struct sent *slot_for(struct req_dir *h, uint32_t psn)
     return s;
 }
 
-struct read_req *req_dir_ask(struct req_dir *h, uint32_t psn, unsigned nth)
+struct read_req *req_dir_read(struct req_dir *h, uint32_t psn, unsigned nth)
 {
-    for (unsigned i = 1; i <= TRACK_ASKS; i++) {
-        struct read_req *a = &h->asks[(h->asks_at - i) % TRACK_ASKS];
+    for (unsigned i = 1; i <= TRACK_READS; i++) {
+        struct read_req *a = &h->reads[(h->reads_at - i) % TRACK_READS];
         if (!a->span)
             return NULL;
         if (psn_in(psn, a->psn, a->span) && nth-- == 0)
@@ -89,8 +89,8 @@ uint32_t req_dir_outstanding(struct req_dir *h, struct read_req **oldest)
     uint32_t n = 0;
 
     *oldest = NULL;
-    for (unsigned i = 1; i <= TRACK_ASKS; i++) {
-        struct read_req *a = &h->asks[(h->asks_at - i) % TRACK_ASKS];
+    for (unsigned i = 1; i <= TRACK_READS; i++) {
+        struct read_req *a = &h->reads[(h->reads_at - i) % TRACK_READS];
         if (!a->span)
             break;
         if (a->again || a->answered || (h->have_una && psn_diff(psn_add(a->psn, a->span), h->una) <= 0))
@@ -105,8 +105,8 @@ uint32_t req_dir_outstanding_at(const struct req_dir *h, const struct read_req *
 {
     uint32_t n = 0;
 
-    for (unsigned i = 0; i < TRACK_ASKS; i++) {
-        const struct read_req *o = &h->asks[i];
+    for (unsigned i = 0; i < TRACK_READS; i++) {
+        const struct read_req *o = &h->reads[i];
         n += o->span && psn_diff(o->psn, a->psn) <= 0 && !(o->answered && o->done <= a->rsps);
     }
     return n;
@@ -125,9 +125,9 @@ bool req_dir_was_hole(const struct req_dir *h, uint32_t psn, uint32_t *frame)
 
 bool req_dir_has_psn(struct req_dir *h, uint32_t psn)
 {
-    const struct read_req *latest = &h->asks[(h->asks_at - 1) % TRACK_ASKS];
+    const struct read_req *latest = &h->reads[(h->reads_at - 1) % TRACK_READS];
 
-    if (req_dir_sent(h, psn) || req_dir_ask(h, psn, 0))
+    if (req_dir_sent(h, psn) || req_dir_read(h, psn, 0))
         return true;
     if (h->loose && latest->span && psn_in(psn, latest->psn, psn_span(latest->len, 256)))
         return true; /* a READ has at most one response for each 256 bytes */
@@ -154,12 +154,12 @@ void req_dir_set_pmtu(struct req_dir *h, uint32_t pmtu)
 
     if (h->pmtu || pmtu < 256 || pmtu > UINT16_MAX || pmtu & (pmtu - 1))
         return;
-    last = &h->asks[(h->asks_at - 1) % TRACK_ASKS];
+    last = &h->reads[(h->reads_at - 1) % TRACK_READS];
     at_cursor = last->span && last->opcode == OP_READ_REQUEST && h->cursor == psn_add(last->psn, 1);
     h->pmtu = (uint16_t)pmtu;
     h->loose = false;
-    for (unsigned i = TRACK_ASKS; i > 0; i--) {
-        struct read_req *a = &h->asks[(h->asks_at - i) % TRACK_ASKS];
+    for (unsigned i = TRACK_READS; i > 0; i--) {
+        struct read_req *a = &h->reads[(h->reads_at - i) % TRACK_READS];
         uint32_t end;
         if (!a->span || a->opcode != OP_READ_REQUEST)
             continue;
@@ -207,7 +207,7 @@ static bool nak_covers(const struct nak *n, const struct sent *s)
 /* Whether a later response skipped READ or atomic `s` after its latest copy: an implied NAK. */
 static bool was_skipped(struct req_dir *h, const struct sent *s)
 {
-    const struct read_req *a = req_dir_ask(h, s->psn, 0);
+    const struct read_req *a = req_dir_read(h, s->psn, 0);
 
     return a && !a->answered && h->have_una && psn_diff(h->una, s->psn) > 0 && h->una_ts >= s->ts;
 }
@@ -237,24 +237,25 @@ enum seen_as req_dir_classify(struct req_dir *h, const struct pkt *p)
     if (d > 0)
         return h->loose && d < (1 << 16) ? SEEN_NEW : SEEN_GAP;
     s = req_dir_sent(h, p->bth.psn);
-    if (!s && p->op->flags & OPF_READ_REQ && req_dir_ask(h, p->bth.psn, 0))
+    if (!s && p->op->flags & OPF_READ_REQ && req_dir_read(h, p->bth.psn, 0))
         return SEEN_AGAIN; /* a READ retry for the rest of a READ */
     if (!s)
         return d < -TRACK_SENT ? SEEN_OLD : SEEN_LATE;
-    h->twin = s->opcode == p->bth.opcode && s->len == (uint16_t)p->payload_len && s->ip_id == frame_ip_id(p) &&
-              s->icrc == icrc_of(p);
-    if (h->twin && (s->ip_id || (p->frame->ts - s->ts < TWIN_WITHIN && !retransmission_is_due(h, s))))
+    h->identical = s->opcode == p->bth.opcode && s->len == (uint16_t)p->payload_len && s->ip_id == frame_ip_id(p) &&
+                   s->icrc == icrc_of(p);
+    if (h->identical && (s->ip_id || (p->frame->ts - s->ts < DUPLICATE_WITHIN && !retransmission_is_due(h, s))))
         return SEEN_COPY;
     if (req_dir_was_answered(h, p->bth.psn) && s->opcode != p->bth.opcode && !(p->op->flags & OPF_READ_REQ))
         return SEEN_RESTART;
     return SEEN_AGAIN;
 }
 
-static void ask_put(struct req_dir *h, const struct pkt *p, uint32_t span)
+static void read_put(struct req_dir *h, const struct pkt *p, uint32_t span)
 {
-    const struct read_req *before = req_dir_ask(h, p->bth.psn, 0), *latest = &h->asks[(h->asks_at - 1) % TRACK_ASKS];
+    const struct read_req *before = req_dir_read(h, p->bth.psn, 0),
+                          *latest = &h->reads[(h->reads_at - 1) % TRACK_READS];
     bool late = latest->span && psn_diff(psn_add(p->bth.psn, span), h->next) < 0;
-    struct read_req *a = &h->asks[h->asks_at++ % TRACK_ASKS];
+    struct read_req *a = &h->reads[h->reads_at++ % TRACK_READS];
 
     *a = (struct read_req){.psn = p->bth.psn,
                            .span = span,
@@ -318,7 +319,7 @@ void req_dir_advance_contig(struct req_dir *h)
         const struct read_req *a;
         if (!s)
             return;
-        a = req_dir_ask(h, h->contig, 0);
+        a = req_dir_read(h, h->contig, 0);
         h->contig = a && a->psn == h->contig ? psn_add(h->contig, a->span) : psn_add(h->contig, 1);
     }
 }
@@ -482,7 +483,7 @@ static __attribute__((noinline)) void take_any(struct req_dir *h, const struct p
         struct sent *s = req_dir_sent(h, psn);
         s->same += s->same < UINT8_MAX;
         s->last = frame_u32(p);
-        if (p->frame->ts - s->ts >= TWIN_WITHIN)
+        if (p->frame->ts - s->ts >= DUPLICATE_WITHIN)
             s->ts = p->frame->ts; /* else it is a duplicate that was sent together with the first copy */
     } else if (LIKELY(as == SEEN_NEW || as == SEEN_GAP)) {
         take_new(h, p, span, as);
@@ -497,7 +498,7 @@ static __attribute__((noinline)) void take_any(struct req_dir *h, const struct p
     }
     advance_gbn(h, p, span);
     if (p->op->flags & (OPF_READ_REQ | OPF_ATOMIC_REQ | OPF_ATOMIC_WRITE | OPF_FLUSH) && as != SEEN_COPY)
-        ask_put(h, p, span);
+        read_put(h, p, span);
     settle_naks(h, psn);
     req_dir_settle(h);
 }

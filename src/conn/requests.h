@@ -19,7 +19,7 @@
 #include "src/conn/conn.h"
 
 #define TRACK_SENT  1024 /* request packets remembered in a direction */
-#define TRACK_ASKS  128  /* READ and atomic requests remembered in a direction */
+#define TRACK_READS 128  /* READ and atomic requests remembered in a direction */
 #define TRACK_HOLES 16   /* gaps remembered in a direction */
 
 /* A request packet seen. */
@@ -131,12 +131,12 @@ struct req_dir {
     ns_t last_ts;        /* time of the latest request */
 
     /* Going back. */
-    bool heard_pmtu; /* the path MTU is known from a response only */
-    bool loose;      /* the latest request is a READ whose PSNs are not known because the path MTU is not */
+    bool pmtu_from_response; /* the path MTU is known from a response only */
+    bool loose;              /* the latest request is a READ whose PSNs are not known because the path MTU is not */
     /* there may be a gap that was not seen: the PSNs of a READ were derived from the next request, or the first packets
      * were reordered */
     bool vague;
-    bool twin;         /* req_dir_classify(): the packet is identical to the copy before, but SEEN_AGAIN */
+    bool identical;    /* req_dir_classify(): the packet is identical to the copy before, but SEEN_AGAIN */
     bool back;         /* go-back-N in progress: cursor is before next */
     uint8_t why;       /* enum why_back: why the requester went back last */
     uint8_t timeout;   /* the requester's local ACK timeout, 4.096 us x 2^n; 0: not known */
@@ -187,8 +187,8 @@ struct req_dir {
     uint32_t hole_frames[TRACK_HOLES]; /* frame that showed the gap */
     uint32_t holes_at;                 /* gaps so far */
 
-    uint32_t asks_at; /* READs and atomics so far; the latest is at (asks_at - 1) % TRACK_ASKS */
-    struct read_req asks[TRACK_ASKS];
+    uint32_t reads_at; /* READs and atomics so far; the latest is at (reads_at - 1) % TRACK_READS */
+    struct read_req reads[TRACK_READS];
     /* Request packets, each in slot `PSN modulo slots`. The number of slots, a power of two, doubles as long as PSNs
      * collide; from TRACK_SENT slots on a later PSN replaces an earlier one. */
     uint32_t slots;
@@ -210,7 +210,7 @@ static inline struct sent *req_dir_sent(struct req_dir *h, uint32_t psn)
 }
 /* The READ or atomic request with a response of PSN `psn`: the latest (`nth` 0), or the one before it (1, 2, ...);
  * NULL: none. */
-struct read_req *req_dir_ask(struct req_dir *h, uint32_t psn, unsigned nth);
+struct read_req *req_dir_read(struct req_dir *h, uint32_t psn, unsigned nth);
 /* Number of outstanding READs and atomics: neither the last response nor a later one was seen; retransmissions are not
  * counted. *oldest is set to the oldest of them, or NULL. */
 uint32_t req_dir_outstanding(struct req_dir *h, struct read_req **oldest);
@@ -242,7 +242,7 @@ void req_dir_response(struct req_dir *h, const struct pkt *p);
 
 /* A retransmission without an IP identification is identical to the original; one that follows within this time is
  * taken for a duplicate. */
-#define TWIN_WITHIN NS_PER_MS
+#define DUPLICATE_WITHIN NS_PER_MS
 /* IPv4 identification, 0 for other packets. */
 uint16_t frame_ip_id(const struct pkt *p);
 /* ICRC field of the packet, 0 if it was not captured. */

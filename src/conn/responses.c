@@ -11,7 +11,7 @@ static void nak_put(struct nak *n, const struct pkt *p)
 {
     bool again = n->have && n->psn == p->bth.psn;
 
-    if (again && !n->resent && n->icrc == icrc_of(p) && p->frame->ts - n->ts < TWIN_WITHIN)
+    if (again && !n->resent && n->icrc == icrc_of(p) && p->frame->ts - n->ts < DUPLICATE_WITHIN)
         return; /* a duplicate: its receiver acted on the first one */
     n->times = again ? n->times + 1 : 1;
     if (!again)
@@ -46,7 +46,7 @@ static void take_nak(struct req_dir *h, const struct pkt *p)
 
 static void take_ack(struct req_dir *h, const struct pkt *p)
 {
-    const struct read_req *a = req_dir_ask(h, p->bth.psn, 0);
+    const struct read_req *a = req_dir_read(h, p->bth.psn, 0);
 
     h->plain = a && !a->answered;
     h->acks++;
@@ -65,8 +65,8 @@ static void take_late(struct req_dir *h, struct read_req *a)
     h->late_end = psn_add(a->psn, a->span);
     h->late_rsps = h->rsp_packets;
     a->early = false;
-    for (unsigned i = 0; i < TRACK_ASKS; i++) {
-        struct read_req *b = &h->asks[i];
+    for (unsigned i = 0; i < TRACK_READS; i++) {
+        struct read_req *b = &h->reads[i];
         b->early |= b->span && b->answered && psn_diff(b->psn, a->psn) > 0;
     }
 }
@@ -77,7 +77,7 @@ static void take_answer(struct req_dir *h, const struct pkt *p)
     uint32_t psn = p->bth.psn;
 
     for (unsigned n = 0; n < 8; n++) {
-        struct read_req *a = req_dir_ask(h, psn, n);
+        struct read_req *a = req_dir_read(h, psn, n);
         if (!a)
             return;
         if (!a->rsp_first)
@@ -99,15 +99,15 @@ static void take_answer(struct req_dir *h, const struct pkt *p)
 }
 
 /* A READ is complete, too, if its READ retry for the rest is. */
-static void settle_asks(struct req_dir *h)
+static void settle_reads(struct req_dir *h)
 {
-    for (unsigned i = 1; i <= TRACK_ASKS; i++) {
-        struct read_req *a = &h->asks[(h->asks_at - i) % TRACK_ASKS], *rest;
+    for (unsigned i = 1; i <= TRACK_READS; i++) {
+        struct read_req *a = &h->reads[(h->reads_at - i) % TRACK_READS], *rest;
         if (!a->span)
             return;
         if (a->answered || !a->got)
             continue;
-        rest = req_dir_ask(h, psn_add(a->psn, a->got), 0);
+        rest = req_dir_read(h, psn_add(a->psn, a->got), 0);
         if (rest && rest != a && rest->again && rest->answered && rest->psn == psn_add(a->psn, a->got)) {
             a->answered = true;
             a->done = rest->done;
@@ -119,7 +119,7 @@ static void settle_asks(struct req_dir *h)
  * request. */
 static bool begins_here(struct req_dir *h, const struct pkt *p)
 {
-    const struct read_req *a = req_dir_ask(h, p->bth.psn, 0);
+    const struct read_req *a = req_dir_read(h, p->bth.psn, 0);
     const struct sent *s = req_dir_sent(h, a ? a->psn : p->bth.psn);
 
     return h->first_is_start && s && p->aeth.msn <= s->msg;
@@ -155,7 +155,7 @@ void req_dir_response(struct req_dir *h, const struct pkt *p)
     } else {
         take_answer(h, p);
         if (UNLIKELY(h->again) && p->op->flags & OPF_END)
-            settle_asks(h);
+            settle_reads(h);
     }
     if (h->have_next && (!h->have_una || psn_diff(proves, h->una) > 0) && psn_diff(proves, h->next) <= 0) {
         h->una = proves;

@@ -176,6 +176,8 @@ void timeline_late(struct timeline *t, struct direction *d, const struct event *
 void timeline_request(struct timeline *t, struct direction *d, const struct event *e, ns_t now);
 /* Response `e` after nothing since `from`: whether what it brings was waited for. */
 void timeline_response(struct timeline *t, struct direction *d, const struct event *e, ns_t from, ns_t now);
+/* The time up to response `e`: a response may be slow. */
+void timeline_pass_response(struct timeline *t, struct direction *d, const struct event *e, ns_t now);
 void timeline_cnp(struct timeline *t, const struct event *e);
 /* A packet that may be a pause frame. */
 void timeline_pause(struct timeline *t, const struct pkt *p);

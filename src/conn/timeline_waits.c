@@ -1,5 +1,5 @@
 /* layer 2b (conn): where the time of each direction of requests went: waits without a loss: pauses, CNPs, credits, the
- * depth of READs. */
+ * depth of READs, slow responses. */
 #include "bits.h"
 #include "dissect/link/macc.h"
 #include "dissect/pkt.h"
@@ -373,4 +373,87 @@ void timeline_response(struct timeline *t, struct direction *d, const struct eve
         d->reads = 0;
     if (e->p->have & H_AETH)
         watch_credits(t, d, e, now);
+}
+
+/* --- Slow responses --------------------------------------------------------------------------- */
+
+#define SLOW_TIMES  4                 /* a response is slow that takes so many times the usual time, */
+#define SLOW_SPREAD 16                /* so many times the usual spread more than the usual time, */
+#define SLOW_LEAST  (200 * NS_PER_US) /* and at least this, */
+#define SLOW_AFTER  8 /* after so many that made progress: without a REP nothing else tells the usual time */
+#define USUAL_EARLY 8 /* so many responses bring the usual time near at once */
+
+/* The usual time to a response follows the median: up for a longer one, down for a shorter one, by an eighth. `counts`:
+ * the response tells how long one takes if nothing goes wrong. */
+static void note_usual(struct direction *d, ns_t took, bool counts)
+{
+    ns_t off = took > d->usual ? took - d->usual : d->usual - took;
+
+    if (d->usual)
+        d->spread += (off - d->spread) / 4;
+    if (!d->usual)
+        d->usual = took;
+    else if (took > d->usual && d->waited < USUAL_EARLY && took < SLOW_LEAST)
+        d->usual += (took - d->usual) / 2; /* the first one may have been none: two packets with one time stamp */
+    else if (took > d->usual)
+        d->usual += d->usual / 8 + 1;
+    else if (took < d->usual)
+        d->usual -= d->usual / 8;
+    d->waited += counts && d->waited < UINT16_MAX;
+}
+
+/* Whether response `e` comes in the course of a recovery, or begins one. */
+static bool in_trouble(const struct direction *d, const struct event *e)
+{
+    bool nak = e->p->op->flags & OPF_ACK && response_type(e->p) != AETH_ACK;
+
+    return nak || is_resending(d) || d->row != NO_EPISODE || d->nak.open || d->rnr.open;
+}
+
+/* When response `e` would have come from a responder as fast as usual; not before the latest packet of the direction.
+ */
+static ns_t due(const struct direction *d, const struct event *e)
+{
+    const struct sent *s = req_dir_sent(e->h, e->p->bth.psn);
+    ns_t usual = d->usual > d->least ? d->usual : d->least;
+    ns_t at = s ? s->ts + usual : 0;
+
+    return at > d->spans.at ? at : d->spans.at;
+}
+
+/* Whether a response that came `took` after the latest packet, without a retransmission, is slow. None can come within
+ * a round trip, however close those to several requests follow each other. */
+static bool is_slow(const struct direction *d, const struct event *e, ns_t took)
+{
+    return took > SLOW_LEAST && took > SLOW_TIMES * d->usual && took > d->usual + SLOW_SPREAD * d->spread &&
+           took > 2 * d->least_first && d->usual && (d->progress >= SLOW_AFTER || d->by_rep) && !in_trouble(d, e) &&
+           timeline_outstanding(d, e->h);
+}
+
+static void slow_response(struct timeline *t, struct direction *d, const struct event *e, ns_t now)
+{
+    ns_t from = due(d, e);
+    uint32_t ep = episode_new(t, e->flow, TROUBLE_SLOW, e->p->bth.psn, from);
+    struct episode *x = episode_at(t, ep);
+
+    spans_add(&d->spans, from, TIME_RESPONSE, NO_EPISODE);
+    d->spread += d->usual / 2; /* a responder that often takes so long is not slow */
+    timeline_bill(t, d, now, TIME_PEER_SLOW, ep);
+    if (x) {
+        x->answer = frame_u32(e->p);
+        x->sent = e->h->last_frame;
+    }
+}
+
+void timeline_pass_response(struct timeline *t, struct direction *d, const struct event *e, ns_t now)
+{
+    ns_t took = now - d->spans.at;
+
+    if (UNLIKELY(is_slow(d, e, took))) {
+        slow_response(t, d, e, now);
+        return;
+    }
+    timeline_pass(t, d, e->h, now, true);
+    if (d->waits && took > 0)
+        note_usual(d, took, !in_trouble(d, e));
 }

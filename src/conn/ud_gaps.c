@@ -22,7 +22,8 @@ static enum seen_as seen_as(const struct datagrams *d, const struct pkt *p)
         return SEEN_GAP;
     if (d->seen[at].used && d->seen[at].psn == psn) {
         bool same = d->seen[at].icrc == icrc_of(p) && d->seen[at].ip_id == frame_ip_id(p);
-        return same && (d->seen[at].ip_id || p->frame->ts - d->seen[at].ts < TWIN_WITHIN) ? SEEN_COPY : SEEN_RESTART;
+        return same && (d->seen[at].ip_id || p->frame->ts - d->seen[at].ts < DUPLICATE_WITHIN) ? SEEN_COPY
+                                                                                               : SEEN_RESTART;
     }
     return ahead >= -DATAGRAMS_SEEN && (psn_diff(psn, d->start) > 0 || is_before_all(d, p)) ? SEEN_LATE : SEEN_RESTART;
 }

@@ -267,7 +267,7 @@ static void compare_silence(struct explainer *x, struct incident *st, uint32_t o
 /* The frame of the request that asks again for the response with this PSN; 0: none. */
 static uint32_t asked_again(struct req_dir *h, uint32_t psn)
 {
-    const struct read_req *a = h ? req_dir_ask(h, psn, 0) : NULL;
+    const struct read_req *a = h ? req_dir_read(h, psn, 0) : NULL;
     const struct sent *s = a ? req_dir_sent(h, a->psn) : NULL;
 
     return !s ? 0 : a->again ? s->first : s->copies > 1 ? s->last : 0;

@@ -47,7 +47,7 @@ static bool was_sent(const struct event *e, const struct flow_notes *t, const st
 static bool in_doubt(const struct event *e, const struct flow_notes *t, uint32_t psn, uint32_t seen)
 {
     uint32_t last = psn_prev(psn);
-    const struct read_req *before = req_dir_ask(e->h, last, 0);
+    const struct read_req *before = req_dir_read(e->h, last, 0);
     bool soon = e->p->frame->ts - t->responses.by_psn[psn % NOTED_RESPONSES].ts < t->responses.loop / 2;
 
     return soon || t->responses.by_psn[psn % NOTED_RESPONSES].acked ||
@@ -58,7 +58,7 @@ static bool in_doubt(const struct event *e, const struct flow_notes *t, uint32_t
 static struct fate fate_of(const struct event *e, const struct flow_notes *t, const struct read_req *oldest,
                            uint32_t psn)
 {
-    const struct read_req *latest = req_dir_ask(e->h, psn, 0), *a = latest ? latest : oldest;
+    const struct read_req *latest = req_dir_read(e->h, psn, 0), *a = latest ? latest : oldest;
     uint32_t frame = answer_frame(t, psn), before = answer_frame(t, psn_prev(psn));
     /* an earlier PSN was retransmitted after it */
     bool behind = before > frame || (t->responses.run_frame > frame && psn_diff(t->responses.run_psn, psn) < 0);
@@ -299,8 +299,8 @@ struct incident *explain_read(struct explainer *x, const struct event *e, struct
 /* The READ of which request `p` repeats the rest; NULL: none. */
 static const struct read_req *read_of_rest(const struct req_dir *h, const struct pkt *p)
 {
-    for (unsigned i = 0; i < TRACK_ASKS; i++) {
-        const struct read_req *a = &h->asks[i];
+    for (unsigned i = 0; i < TRACK_READS; i++) {
+        const struct read_req *a = &h->reads[i];
         if (a->span && a->opcode == OP_READ_REQUEST && a->rkey == p->reth.rkey && a->va < p->reth.va &&
             a->va + a->len == p->reth.va + p->reth.dmalen)
             return a;
@@ -371,7 +371,7 @@ void explain_read_response(struct explainer *x, const struct event *e, struct fl
         t->responses.next = psn_add(psn, 1);
         return;
     }
-    a = req_dir_ask(e->h, psn, 0);
+    a = req_dir_read(e->h, psn, 0);
     if (a && !a->again && a->opcode == OP_READ_REQUEST)
         tell_late_response(x, e, t, psn, frame_u32(e->p), NULL);
     else if (a && a->span > 1)
@@ -388,7 +388,7 @@ void explain_repeated_answer(struct explainer *x, const struct event *e, const s
 {
     struct incident *st = incident_at(x, t->hypotheses.open);
     const struct read_req *a =
-        st && st->unanswered && st->has_psn && st->cause == CAUSE_PACKET_LOSS ? req_dir_ask(e->h, st->psn, 0) : NULL;
+        st && st->unanswered && st->has_psn && st->cause == CAUSE_PACKET_LOSS ? req_dir_read(e->h, st->psn, 0) : NULL;
     const struct sent *s = a && e->p->bth.psn == st->psn ? req_dir_sent(e->h, st->psn) : NULL;
 
     if (!s || e->p->op->flags & OPF_ACK || !s->msg || !is_counted(e->h) ||

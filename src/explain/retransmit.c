@@ -285,7 +285,7 @@ static bool too_soon(const struct event *e, const struct flow_notes *t)
 {
     const struct sent *s = req_dir_sent(e->h, e->p->bth.psn);
 
-    return e->why == BACK_SILENCE && t->responses.last_frame && s && !e->h->asks_at &&
+    return e->why == BACK_SILENCE && t->responses.last_frame && s && !e->h->reads_at &&
            psn_diff(s->psn, e->h->start) >= 0 && e->p->frame->ts - s->ts < ack_timeout(SHORTEST_TIMER);
 }
 
@@ -309,10 +309,10 @@ static void tell_too_soon(struct explainer *x, const struct event *e, struct flo
 
 void explain_back(struct explainer *x, const struct event *e, struct flow_notes *t)
 {
-    struct read_req *a = req_dir_ask(e->h, e->p->bth.psn, 0), *older;
+    struct read_req *a = req_dir_read(e->h, e->p->bth.psn, 0), *older;
     struct incident *st;
 
-    for (unsigned n = 1; a && n < 8 && (older = req_dir_ask(e->h, e->p->bth.psn, n)) != NULL; n++)
+    for (unsigned n = 1; a && n < 8 && (older = req_dir_read(e->h, e->p->bth.psn, n)) != NULL; n++)
         a = older;
     if (e->why == BACK_RNR)
         tell_late_try(x, e, t);

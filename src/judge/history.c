@@ -41,14 +41,15 @@ static void compare_payload(const struct judged *a)
     const struct pkt *p = a->p;
     struct history *t = a->f->history;
     struct read_payload now = {p->bth.psn, frame_u32(p), 0}, *old = &t->payloads[p->bth.psn % HISTORY_PAYLOADS];
-    const struct read_req *k = req_dir_ask(a->h, p->bth.psn, 0), *first = k;
+    const struct read_req *k = req_dir_read(a->h, p->bth.psn, 0), *first = k;
 
     if (!(p->op->flags & OPF_READ_RESP) || !k || p->payload_cap < p->payload_len || p->flags & PKT_CUT || !now.frame)
         return;
-    for (unsigned n = 1; n < 8 && (k = req_dir_ask(a->h, p->bth.psn, n)) != NULL; n++)
+    for (unsigned n = 1; n < 8 && (k = req_dir_read(a->h, p->bth.psn, n)) != NULL; n++)
         first = k;
     now.hash = payload_hash(p);
-    if (UNLIKELY(old->frame && old->psn == now.psn && old->frame >= first->frame && req_dir_ask(a->h, p->bth.psn, 1))) {
+    if (UNLIKELY(old->frame && old->psn == now.psn && old->frame >= first->frame &&
+                 req_dir_read(a->h, p->bth.psn, 1))) {
         t->reread++;
         if (old->hash != now.hash && t->differ++ == 0)
             t->differ_frame = now.frame;
@@ -139,7 +140,7 @@ static bool is_sole_retransmission(struct req_dir *h, const struct read_req *k)
 {
     const struct sent *s = req_dir_sent(h, k->psn);
 
-    return k->replay && req_dir_ask(h, k->psn, 0) == k && !req_dir_ask(h, k->psn, 2) && s && !s->same;
+    return k->replay && req_dir_read(h, k->psn, 0) == k && !req_dir_read(h, k->psn, 2) && s && !s->same;
 }
 
 /* The first response to a retransmitted READ or atomic: a READ or atomic with a later PSN that was retransmitted
@@ -147,13 +148,13 @@ static bool is_sole_retransmission(struct req_dir *h, const struct read_req *k)
 static void check_duplicates(struct judge *j, const struct judged *a)
 {
     struct req_dir *h = a->h;
-    const struct read_req *k = req_dir_ask(h, a->p->bth.psn, 0), *b = NULL;
+    const struct read_req *k = req_dir_read(h, a->p->bth.psn, 0), *b = NULL;
     struct found f = found_of(RULE_RTX_10, a->flow);
 
     if (!k || k->rsp_first || !(a->p->op->flags & (OPF_READ_RESP | OPF_ATOMIC_ACK)) || !is_sole_retransmission(h, k))
         return;
-    for (unsigned i = 1; i <= TRACK_ASKS; i++) {
-        b = &h->asks[(h->asks_at - i) % TRACK_ASKS];
+    for (unsigned i = 1; i <= TRACK_READS; i++) {
+        b = &h->reads[(h->reads_at - i) % TRACK_READS];
         if (!b->span || b == k)
             return;
         if (b->rsp_first && psn_diff(b->psn, psn_add(k->psn, k->span)) >= 0 && is_sole_retransmission(h, b))

@@ -139,7 +139,7 @@ static void early_arrives(struct judge *j, const struct pkt *p, uint32_t flow, s
     f.needs |= N_CLOCK;
     f.lacks = later <= CLOCK_SLACK + judge_step(j, p) || j->backwards || h->copies || h->loose ? N_CLOCK : 0;
     /* `p` is a later request: the acknowledged one may have taken another path */
-    f.lacks |= req_dir_sent(h, w->psn) || req_dir_ask(h, w->psn, 0) ? 0 : N_COMPLETE;
+    f.lacks |= req_dir_sent(h, w->psn) || req_dir_read(h, w->psn, 0) ? 0 : N_COMPLETE;
     f.text = f.rule == RULE_ACK_02 ? "What it acknowledges had not arrived then."
                                    : "What it acknowledges was sent only later.";
     judge_found(j, p, f);

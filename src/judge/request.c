@@ -46,7 +46,7 @@ static void note_retransmission(struct judge *j, const struct judged *a)
     struct req_dir *h = a->h;
 
     (void)j;
-    if (h->have_una && psn_diff(p->bth.psn, h->una) < 0 && !req_dir_ask(h, p->bth.psn, 0) && f->spurious++ == 0)
+    if (h->have_una && psn_diff(p->bth.psn, h->una) < 0 && !req_dir_read(h, p->bth.psn, 0) && f->spurious++ == 0)
         f->spurious_frame = frame_u32(p);
     if (a->why == BACK_SEQ_NAK && p->frame->ts - h->seq.ts > f->nak_reaction)
         f->nak_reaction = p->frame->ts - h->seq.ts;

@@ -66,17 +66,17 @@ static void check_refused_read(struct judge *j, const struct judged *a)
 {
     const struct conn_params *c = &conn_flow_at(j->conns, a->flow)->params;
     const struct sent *before = req_dir_sent(a->h, psn_prev(a->p->bth.psn));
-    const struct read_req *k = req_dir_ask(a->h, a->p->bth.psn, 0);
+    const struct read_req *k = req_dir_read(a->h, a->p->bth.psn, 0);
     struct found f = found_of(RULE_RDA_07, a->flow);
-    bool depth_known = c->have_depth && c->depth < TRACK_ASKS, served = false;
+    bool depth_known = c->have_depth && c->depth < TRACK_READS, served = false;
 
     if (aeth_value(a->p->aeth.syndrome) != NAK_INVALID_REQUEST || !k || k->psn != a->p->bth.psn || !depth_known)
         return;
     if (req_dir_outstanding_at(a->h, k) > c->depth || !is_valid_read(k, before))
         return;
-    for (unsigned i = 0; i < TRACK_ASKS; i++)
-        served |= a->h->asks[i].span && a->h->asks[i].answered &&
-                  (a->h->asks[i].opcode == OP_READ_REQUEST) == (k->opcode == OP_READ_REQUEST);
+    for (unsigned i = 0; i < TRACK_READS; i++)
+        served |= a->h->reads[i].span && a->h->reads[i].answered &&
+                  (a->h->reads[i].opcode == OP_READ_REQUEST) == (k->opcode == OP_READ_REQUEST);
     f.severity = served ? SEV_E : SEV_W;
     f.cause = k->frame;
     f.expected = say(j, "an answer: at most %u outstanding", c->depth);
@@ -122,7 +122,7 @@ static bool is_identical_copy(const struct judged *a)
     const struct rsp_id now = {true, p->bth.opcode, frame_ip_id(p), p->bth.psn, icrc_of(p), p->frame->ts},
                         *t = &a->f->rsp;
     bool same = t->have && t->psn == now.psn && t->icrc == now.icrc && t->opcode == now.opcode &&
-                t->ip_id == now.ip_id && (now.ip_id || now.ts - t->ts < TWIN_WITHIN);
+                t->ip_id == now.ip_id && (now.ip_id || now.ts - t->ts < DUPLICATE_WITHIN);
 
     a->f->rsp = now;
     return same;

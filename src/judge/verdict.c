@@ -96,9 +96,9 @@ static uint32_t oldest_read(const struct judged *a)
 /* First frame of the READ or atomic that the response belongs to; 0: none. */
 static uint32_t original_read(const struct judged *a)
 {
-    struct read_req *k = req_dir_ask(a->h, a->p->bth.psn, 0), *older;
+    struct read_req *k = req_dir_read(a->h, a->p->bth.psn, 0), *older;
 
-    for (unsigned n = 1; k && n < 8 && (older = req_dir_ask(a->h, a->p->bth.psn, n)) != NULL; n++)
+    for (unsigned n = 1; k && n < 8 && (older = req_dir_read(a->h, a->p->bth.psn, n)) != NULL; n++)
         k = older;
     return k ? k->frame : 0;
 }
@@ -109,7 +109,7 @@ static uint32_t cause_of(const struct judged *a, enum rule_cause cause)
     struct req_dir *h = a->h;
     uint32_t psn = a->p->bth.psn;
     const struct sent *s = req_dir_sent(h, psn), *before = req_dir_sent(h, psn_prev(psn));
-    const struct read_req *k = req_dir_ask(h, psn, 0);
+    const struct read_req *k = req_dir_read(h, psn, 0);
 
     switch (cause) {
     case CAUSE_REQUEST_BEFORE:
@@ -189,7 +189,7 @@ static bool is_reported_elsewhere(const struct judge *j, const struct judged *a,
  * duplicate and a retransmission look the same. */
 static bool may_be_copy(const struct judged *a)
 {
-    return a->h->twin || (a->h->copies && !frame_ip_id(a->p));
+    return a->h->identical || (a->h->copies && !frame_ip_id(a->p));
 }
 
 /* Needs (N_*) of rule `v->rule` that are certainly met, or missing, for this request. */
@@ -223,7 +223,7 @@ void judge_request_verdicts(struct judge *j, const struct judged *a)
         if (!is_explained(&v[i]) || is_not_for_profile(j, (enum rule)v[i].rule) || is_reported_elsewhere(j, a, &v[i]))
             continue;
         weigh_request(j, a, &v[i], &has, &lacks);
-        v[i].needs |= a->h->heard_pmtu ? N_RSP : 0; /* that response must be of this connection */
+        v[i].needs |= a->h->pmtu_from_response ? N_RSP : 0; /* that response must be of this connection */
         report(j, a, &v[i], has, lacks);
     }
 }
@@ -233,7 +233,7 @@ void judge_request_verdicts(struct judge *j, const struct judged *a)
 /* True if the READ may be a partial retransmission of a READ from before the capture. */
 static bool may_be_rest_of_read(struct req_dir *h, const struct pkt *p)
 {
-    const struct read_req *first = req_dir_ask(h, p->bth.psn, 0);
+    const struct read_req *first = req_dir_read(h, p->bth.psn, 0);
 
     return first && psn_diff(first->psn, h->start) <= 0 && !h->from_start;
 }
@@ -280,7 +280,8 @@ static void weigh_response(const struct judged *a, struct verdict *v, unsigned *
         *lacks = h->vague ? N_COMPLETE : 0;
         break;
     case RULE_RDA_02: /* maybe a partial retransmission of a READ; its length or the path MTU is not certain */
-        *lacks = may_be_rest_of_read(h, a->p) || (h->heard_pmtu && req_dir_ask(h, a->p->bth.psn, 1)) ? N_REQ : 0;
+        *lacks =
+            may_be_rest_of_read(h, a->p) || (h->pmtu_from_response && req_dir_read(h, a->p->bth.psn, 1)) ? N_REQ : 0;
         break;
     case RULE_RDA_03:
         *lacks = may_be_rest_of_read(h, a->p) ? N_REQ : 0;

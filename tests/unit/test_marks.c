@@ -1,7 +1,7 @@
 /* layer 5 (test): marks of frames. */
 #include "dissect/frame_fields.h"
 #include "frame.h"
-#include "src/conn/marks.h"
+#include "src/show/marks.h"
 
 #include <criterion/criterion.h>
 

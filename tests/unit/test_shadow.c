@@ -106,7 +106,7 @@ Test(shadow, a_path_mtu_learnt_while_reads_are_sent_again_leaves_the_next_one_du
     for (uint32_t i = 0; i < 3; i++)
         cr_expect_eq(request(mk_read(100 + 2 * i, 0x1000, 2048)), RULE_NONE);
     cr_expect_eq(response(mk_ack(100, 0x60, 0), true), RULE_NONE);
-    frame.ts += 2 * TWIN_WITHIN; /* no copies */
+    frame.ts += 2 * DUPLICATE_WITHIN; /* no copies */
     cr_expect_eq(request(mk_read(100, 0x1000, 2048)), RULE_NONE);
     cr_expect_eq(request(mk_read(102, 0x1000, 2048)), RULE_NONE);
     shadow_learn_pmtu(&shadow, 1024);

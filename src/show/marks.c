@@ -1,5 +1,5 @@
-/* layer 2b (conn): marks of frames, sorted. */
-#include "src/conn/marks.h"
+/* layer 3 (show): marks of frames, sorted. */
+#include "src/show/marks.h"
 
 #include "dissect/frame_fields.h"
 #include "frame.h"

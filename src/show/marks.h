@@ -1,8 +1,8 @@
-/* layer 2b (conn): findings and incidents of a first pass over captures, by frame.
+/* layer 3 (show): findings and incidents of a first pass over captures, by frame.
  *
  * Filled in any order, sorted once, then searched frame by frame. */
-#ifndef RDMATRACE_CONN_MARKS_H
-#define RDMATRACE_CONN_MARKS_H
+#ifndef RDMATRACE_SHOW_MARKS_H
+#define RDMATRACE_SHOW_MARKS_H
 
 #include "types.h"
 
