@@ -1,0 +1,299 @@
+/* layer 2b (conn) tests: waits without a loss: the depth of READs, credits, slow responses, CNPs; added up by hand. */
+#include "tests/unit/timeline_talk.h"
+
+Test(timeline, reads_beyond_the_depth_wait)
+{
+    start(); /* depth 2 */
+    talk(&t, 0, 0, mk_read(100, 0, 10));
+    talk(&t, 0, 0, mk_read(101, 0, 10));
+    for (unsigned i = 0; i < 4; i++) {
+        talk(&t, 1, 10 * US, mk_aeth(OP_READ_RESP_ONLY, 100 + i, 10, 0x1f, i + 1));
+        if (i < 2)
+            talk(&t, 0, 100, mk_read(102 + i, 0, 10));
+    }
+    const struct timeline_row *r = account();
+    cr_expect_eq(r->states[TIME_READ_DEPTH], 20 * US);
+    cr_expect_eq(only_episode()->why, TROUBLE_DEPTH);
+    cr_expect_eq(only_episode()->count, 2);
+}
+
+Test(timeline, a_send_beyond_the_credits_waits_from_the_first_response_on)
+{
+    start();
+    talk(&t, 0, 0, mk(OP_SEND_ONLY, 100, 10)); /* no credit is known yet: one packet may be sent */
+    talk(&t, 1, 10 * US, mk_ack(100, 0x01, 1));
+    talk(&t, 0, 100, mk(OP_SEND_ONLY, 101, 10)); /* the credit */
+    talk(&t, 0, 100, mk(OP_SEND_ONLY, 102, 10)); /* without */
+    talk(&t, 1, 10 * US, mk_ack(101, 0x01, 2));
+    talk(&t, 0, 100, mk(OP_SEND_ONLY, 103, 10));
+    talk(&t, 1, 10 * US, mk_ack(103, 0x01, 4));
+    cr_expect_eq(account()->states[TIME_CREDIT], 20 * US);
+    cr_expect_eq(only_episode()->why, TROUBLE_CREDIT);
+    cr_expect_eq(only_episode()->count, 2);
+}
+
+Test(timeline, the_rest_of_a_send_waits_for_the_ack_of_the_packet_sent_without_a_credit)
+{
+    start();
+    talk(&t, 0, 0, mk(OP_SEND_FIRST, 100, 1024));
+    talk(&t, 1, 10 * US, mk_ack(100, 0x00, 0)); /* no credit, but the packet arrived */
+    talk(&t, 0, 100, mk(OP_SEND_LAST, 101, 10));
+    talk(&t, 1, 10 * US, mk_ack(101, 0x00, 1));
+    talk(&t, 0, 100, mk(OP_SEND_FIRST, 102, 1024));
+    talk(&t, 1, 10 * US, mk_ack(102, 0x2c, 1)); /* RNR NAK: it waited until now */
+    talk(&t, 0, 700 * US, mk(OP_SEND_FIRST, 102, 1024));
+    talk(&t, 1, 10 * US, mk_ack(102, 0x01, 1));
+    const struct timeline_row *r = account();
+    cr_expect_eq(r->states[TIME_CREDIT], 30 * US);
+    cr_expect_eq(r->states[TIME_RNR], 700 * US);
+}
+
+Test(timeline, an_msn_that_counts_later_messages_does_not_hide_a_wait_for_credits)
+{
+    start();
+    talk(&t, 0, 0, mk(OP_SEND_ONLY, 100, 10));
+    talk(&t, 1, 10 * US, mk_ack(100, 0x01, 1));
+    talk(&t, 0, 0, mk_atomic(OP_FETCH_ADD, 101, 0));
+    talk(&t, 0, 0, mk_reth(OP_WRITE_ONLY, 102, 10, 0, 1, 10));
+    talk(&t, 1, 10 * US, mk_aeth(OP_ATOMIC_ACKNOWLEDGE, 101, 0, 0x01, 3)); /* sent after the WRITE was executed */
+    talk(&t, 0, 100, mk(OP_SEND_ONLY, 103, 10));
+    talk(&t, 0, 100, mk(OP_SEND_ONLY, 104, 10));
+    talk(&t, 1, 10 * US, mk_ack(103, 0x00, 4));
+    talk(&t, 1, 10 * US, mk_ack(104, 0x01, 5));
+    talk(&t, 0, 100, mk(OP_SEND_ONLY, 105, 10));
+    talk(&t, 0, 100, mk(OP_SEND_ONLY, 106, 10));
+    talk(&t, 1, 10 * US, mk_ack(106, 0x01, 7));
+    cr_expect_eq(account()->states[TIME_CREDIT], 30 * US);
+}
+
+/* `n` requests, one after the other, each acknowledged after 10 us. */
+static void quick(unsigned n)
+{
+    for (unsigned i = 0; i < n; i++) {
+        talk(&t, 0, US, mk(OP_SEND_ONLY, 100 + i, 10));
+        talk(&t, 1, 10 * US, mk_ack(100 + i, 0x1f, i + 1));
+    }
+}
+
+Test(timeline, a_response_late_by_several_times_the_usual_time_is_of_a_slow_peer_since_it_was_due)
+{
+    start();
+    quick(8);
+    talk(&t, 0, US, mk(OP_SEND_ONLY, 108, 10));
+    talk(&t, 1, 310 * US, mk_ack(108, 0x1f, 9));
+    const struct timeline_row *r = account();
+    cr_expect_eq(r->states[TIME_PEER_SLOW], 300 * US);
+    cr_expect_eq(r->states[TIME_RESPONSE], 90 * US);
+    cr_expect_eq(only_episode()->why, TROUBLE_SLOW);
+    cr_expect(only_episode()->sent == 17 && only_episode()->answer == 18);
+}
+
+Test(timeline, a_stall_inside_the_responses_to_a_read_is_a_slow_peer)
+{
+    start();
+    quick(8);
+    talk(&t, 0, US, mk_read(108, 0, 3000));
+    talk(&t, 1, 10 * US, mk_aeth(OP_READ_RESP_FIRST, 108, 1024, 0x1f, 9));
+    talk(&t, 1, 300 * US, mk(OP_READ_RESP_MIDDLE, 109, 1024));
+    talk(&t, 1, US, mk_aeth(OP_READ_RESP_LAST, 110, 952, 0x1f, 9));
+    const struct timeline_row *r = account();
+    cr_expect_eq(r->states[TIME_PEER_SLOW], 300 * US);
+    cr_expect_eq(r->states[TIME_RESPONSE], 90 * US);
+    cr_expect_eq(r->states[TIME_TRANSFER], US);
+}
+
+Test(timeline, of_several_outstanding_requests_the_response_is_due_after_its_own)
+{
+    start();
+    quick(8);
+    talk(&t, 0, US, mk(OP_SEND_ONLY, 108, 10));
+    talk(&t, 0, 4 * US, mk(OP_SEND_ONLY, 109, 10));
+    talk(&t, 1, 300 * US, mk_ack(108, 0x1f, 9)); /* due 6 us after the latest request */
+    talk(&t, 1, US, mk_ack(109, 0x1f, 10));
+    cr_expect_eq(account()->states[TIME_PEER_SLOW], 294 * US);
+}
+
+/* The first response of all comes after `took`; the REP came `rep` after the REQ. */
+static const struct timeline_row *first_response(bool active, ns_t rep, ns_t took)
+{
+    struct conn_known k = {.addr = {{{[15] = 1}}, {{[15] = 2}}},
+                           .qpn = {0x11, 0x11},
+                           .psn = {100, 900},
+                           .how = PAIR_CM,
+                           .params = {{.have_asked = active}},
+                           .setup = {{.req_ts = NS_PER_S - rep, .rep_ts = NS_PER_S}},
+                           .n_setup = 1};
+
+    talk_start(&t, false);
+    cr_assert_not_null(timeline_of(t.observer));
+    conn_learn(observer_conns(t.observer), &k);
+    talk(&t, 0, 0, mk(OP_SEND_ONLY, 100, 10));
+    talk(&t, 1, took, mk_ack(100, 0x1f, 1));
+    return account();
+}
+
+Test(timeline, the_rep_tells_how_long_the_first_response_takes)
+{
+    cr_expect_eq(first_response(true, 10 * US, 310 * US)->states[TIME_PEER_SLOW], 300 * US);
+    talk_stop(&t);
+    cr_expect_eq(first_response(true, 100 * US, 310 * US)->states[TIME_PEER_SLOW], 0);
+}
+
+Test(timeline, the_side_that_sent_the_rep_knows_nothing_from_it)
+{
+    cr_expect_eq(first_response(false, 10 * US, 310 * US)->states[TIME_PEER_SLOW], 0);
+}
+
+Test(timeline, the_first_response_without_a_rep_is_not_slow)
+{
+    start();
+    talk(&t, 0, 0, mk(OP_SEND_ONLY, 100, 10));
+    talk(&t, 1, 310 * US, mk_ack(100, 0x1f, 1));
+    cr_expect_eq(account()->states[TIME_PEER_SLOW], 0);
+}
+
+Test(timeline, a_late_response_after_an_rnr_wait_is_no_slow_peer)
+{
+    start();
+    for (unsigned i = 0; i < 4; i++) {
+        talk(&t, 0, US, mk(OP_SEND_ONLY, 100 + i, 10));
+        talk(&t, 1, 5 * US, mk_ack(100 + i, 0x1f, i + 1));
+    }
+    talk(&t, 0, US, mk(OP_SEND_ONLY, 104, 10));
+    talk(&t, 1, 5 * US, mk_ack(104, 0x2c, 4));
+    talk(&t, 0, 700 * US, mk(OP_SEND_ONLY, 104, 10));
+    talk(&t, 1, 900 * US, mk_ack(104, 0x1f, 5));
+    const struct timeline_row *r = account();
+    cr_expect_eq(r->states[TIME_PEER_SLOW], 0);
+    cr_expect_eq(r->states[TIME_RNR], 700 * US);
+}
+
+Test(timeline, one_time_stamp_for_the_first_packets_does_not_make_later_responses_slow)
+{
+    start();
+    for (unsigned i = 0; i < 10; i++) {
+        talk(&t, 0, US, mk(OP_SEND_ONLY, 100 + i, 10));
+        talk(&t, 1, i ? 100 * US + i : 1, mk_ack(100 + i, 0x1f, i + 1));
+    }
+    talk(&t, 0, US, mk(OP_SEND_ONLY, 110, 10));
+    talk(&t, 1, 350 * US, mk_ack(110, 0x1f, 11));
+    cr_expect_eq(account()->states[TIME_PEER_SLOW], 0);
+}
+
+Test(timeline, without_an_agreed_depth_reads_do_not_wait_for_it)
+{
+    talk_start(&t, false);
+    cr_assert_not_null(timeline_of(t.observer));
+    talk(&t, 1, 0, mk(OP_SEND_ONLY, 900, 10));
+    talk(&t, 0, US, mk_read(100, 0, 10));
+    talk(&t, 0, 0, mk_read(101, 0, 10));
+    for (unsigned i = 0; i < 12; i++) {
+        talk(&t, 1, 10 * US, mk_aeth(OP_READ_RESP_ONLY, 100 + i, 10, 0x1f, i + 1));
+        talk(&t, 0, 100, mk_read(102 + i, 0, 10));
+    }
+    struct timeline *l = timeline_of(t.observer);
+    timeline_end(l);
+    for (size_t i = 0; i < timeline_n(l); i++)
+        cr_expect_eq(timeline_row(l, i)->states[TIME_READ_DEPTH], 0);
+    cr_expect_eq(timeline_episodes(l), 0);
+}
+
+Test(timeline, a_read_of_several_responses_waits_until_its_first_one)
+{
+    start(); /* depth 2 */
+    talk(&t, 0, 0, mk_read(100, 0, 10));
+    talk(&t, 0, 0, mk_read(101, 0, 2000));
+    talk(&t, 1, 10 * US, mk_aeth(OP_READ_RESP_ONLY, 100, 10, 0x1f, 1));
+    talk(&t, 0, 100, mk_read(103, 0, 2000));
+    talk(&t, 1, 20 * US, mk_aeth(OP_READ_RESP_FIRST, 101, 1024, 0x1f, 2));
+    talk(&t, 1, 100, mk_aeth(OP_READ_RESP_LAST, 102, 976, 0x1f, 2));
+    talk(&t, 0, 100, mk_read(105, 0, 10));
+    cr_expect_eq(account()->states[TIME_READ_DEPTH], 30 * US);
+}
+
+Test(timeline, a_message_of_another_kind_that_goes_on_tells_that_the_depth_held_back_nothing)
+{
+    start(); /* depth 2 */
+    talk(&t, 0, 0, mk_read(100, 0, 10));
+    talk(&t, 0, 0, mk_read(101, 0, 10));
+    talk(&t, 0, 0, mk_reth(OP_WRITE_FIRST, 102, 1024, 0, 1, 2000));
+    talk(&t, 1, 10 * US, mk_aeth(OP_READ_RESP_ONLY, 100, 10, 0x1f, 1)); /* the window was full */
+    talk(&t, 0, 100, mk(OP_WRITE_LAST, 103, 976));
+    talk(&t, 0, 100, mk_read(104, 0, 10));
+    cr_expect_eq(account()->states[TIME_READ_DEPTH], 0);
+}
+
+Test(timeline, the_rep_tells_half_a_round_trip_better_than_responses_behind_each_other)
+{
+    struct conn_known k = {.addr = {{{[15] = 1}}, {{[15] = 2}}},
+                           .qpn = {0x11, 0x11},
+                           .psn = {100, 900},
+                           .how = PAIR_CM,
+                           .params = {{.have_depth = true, .depth = 1, .have_asked = true}},
+                           .setup = {{.req_ts = NS_PER_S - 20 * US, .rep_ts = NS_PER_S}},
+                           .n_setup = 1};
+
+    talk_start(&t, false);
+    cr_assert_not_null(timeline_of(t.observer));
+    conn_learn(observer_conns(t.observer), &k);
+    talk(&t, 0, 0, mk_read(100, 0, 10));
+    talk(&t, 1, 60 * US, mk_aeth(OP_READ_RESP_ONLY, 100, 10, 0x1f, 1));
+    talk(&t, 0, 0, mk_read(101, 0, 2000));
+    talk(&t, 1, 60 * US, mk_aeth(OP_READ_RESP_FIRST, 101, 1024, 0x1f, 2));
+    talk(&t, 1, 15 * US, mk_aeth(OP_READ_RESP_LAST, 102, 976, 0x1f, 2)); /* longer than half of 20 us, not of 60 us */
+    talk(&t, 0, 0, mk_read(103, 0, 10));
+    cr_expect_eq(account()->states[TIME_READ_DEPTH], 135 * US);
+}
+
+Test(timeline, a_tap_at_the_responder_tells_no_wait_for_the_depth)
+{
+    start(); /* depth 2 */
+    talk(&t, 0, 0, mk_read(100, 0, 2000));
+    talk(&t, 0, 0, mk_read(102, 0, 2000));
+    talk(&t, 1, 0, mk_aeth(OP_READ_RESP_FIRST, 100, 1024, 0x1f, 1));
+    talk(&t, 1, US, mk_aeth(OP_READ_RESP_LAST, 101, 976, 0x1f, 1));
+    talk(&t, 0, US, mk_read(104, 0, 10));
+    cr_expect_eq(account()->states[TIME_READ_DEPTH], 0);
+}
+
+Test(timeline, a_wait_for_the_depth_is_no_slow_peer)
+{
+    start(); /* depth 2 */
+    talk(&t, 0, 0, mk_read(100, 0, 10));
+    talk(&t, 0, 0, mk_read(101, 0, 10));
+    for (unsigned i = 0; i < 6; i++) {
+        talk(&t, 1, i == 5 ? 900 * US : 10 * US, mk_aeth(OP_READ_RESP_ONLY, 100 + i, 10, 0x1f, i + 1));
+        talk(&t, 0, 100, mk_read(102 + i, 0, 10));
+    }
+    const struct timeline_row *r = account();
+    cr_expect_eq(r->states[TIME_PEER_SLOW], 0);
+    cr_expect_eq(r->states[TIME_READ_DEPTH], 950 * US);
+}
+
+Test(timeline, after_a_cnp_a_wider_gap_is_throttled_but_for_the_usual_gap)
+{
+    start();
+    talk(&t, 0, 0, mk_reth(OP_WRITE_FIRST, 100, 1024, 0, 1, 40 * 1024));
+    for (unsigned i = 1; i < 20; i++)
+        talk(&t, 0, US, mk(OP_WRITE_MIDDLE, 100 + i, 1024));
+    talk(&t, 1, 0, mk_ack(110, 0x1f, 0));
+    talk(&t, 1, 0, mk(OPCODE_CNP, 0, 16));
+    for (unsigned i = 20; i < 30; i++)
+        talk(&t, 0, 4 * US, mk(OP_WRITE_MIDDLE, 100 + i, 1024));
+    const struct timeline_row *r = account();
+    cr_expect_gt(r->states[TIME_THROTTLED], 27 * US); /* 3 us each, less an eighth of the usual gap */
+    cr_expect_leq(r->states[TIME_THROTTLED], 30 * US);
+    cr_expect_eq(only_episode()->why, TROUBLE_THROTTLED);
+}
+
+Test(timeline, a_message_that_waited_for_a_response_is_not_throttled)
+{
+    start();
+    for (unsigned i = 0; i < 20; i++)
+        talk(&t, 0, US, mk(OP_SEND_ONLY, 100 + i, 10));
+    talk(&t, 1, 0, mk_ack(105, 0x1f, 6));
+    talk(&t, 1, 0, mk(OPCODE_CNP, 0, 16));
+    talk(&t, 1, 50 * US, mk_ack(110, 0x1f, 11));
+    talk(&t, 0, 100, mk(OP_SEND_ONLY, 120, 10));
+    cr_expect_eq(account()->states[TIME_THROTTLED], 0);
+}
