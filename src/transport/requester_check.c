@@ -482,7 +482,7 @@ struct verdict req_rx_check_msn(const struct requester *r, const struct req_unkn
     struct verdict v;
     enum rule rule = rsp_msn_rule(p);
 
-    if (!u->counted || !(p->have & H_AETH) || r->msg_tail == r->msg_head)
+    if (!u->counted || !rsp_has_msn(p) || r->msg_tail == r->msg_head)
         return verdict_pass();
     n = req_find_remembered(r, p->bth.psn);
     if (n == r->msg_tail)

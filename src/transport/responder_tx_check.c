@@ -348,8 +348,8 @@ static bool breaks_msn(const struct re_view *t, struct verdict *v)
     const struct responder *r = t->r;
     uint32_t msn = t->p->aeth.msn;
 
-    if (!(t->p->have & H_AETH) || LIKELY(msn == r->msn_lo) || aeth_is_undefined(t->p->aeth.syndrome))
-        return false; /* what the MSN counts beside an undefined syndrome, nobody knows */
+    if (!rsp_has_msn(t->p) || LIKELY(msn == r->msn_lo))
+        return false;
     if (t->watched && (breaks_msn_order(t, v) || !t->u->counted))
         return v->rule != RULE_NONE;
     if (LIKELY((psn_diff(msn, r->msn_lo) >= 0 || !in_order(t)) && psn_diff(msn, r->msn_hi) <= 0))

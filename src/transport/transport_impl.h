@@ -192,6 +192,11 @@ static inline bool rsp_right_service(const struct responder *r, const struct pkt
     return r->p.service == p->bth.opcode >> 5 && p->op->name && p->op->flags & OPF_REQUEST &&
            (p->have & p->op->ext) == p->op->ext;
 }
+/* True if the MSN of response `p` counts messages: nobody knows what it counts beside an undefined syndrome. */
+static inline bool rsp_has_msn(const struct pkt *p)
+{
+    return p->have & H_AETH && LIKELY(!aeth_is_undefined(p->aeth.syndrome));
+}
 /* The rule about the MSN of response `p`. */
 enum rule rsp_msn_rule(const struct pkt *p);
 /* True if it is not; then *v says why, and its answer is ANS_DROP. */
