@@ -32,6 +32,18 @@ int cli_filter(struct filter **f, const char *text)
     return EXIT_BAD;
 }
 
+int cli_color(const char *when, bool *color)
+{
+    static const char *const whens[] = {"auto", "always", "never", NULL};
+    enum { WHEN_AUTO, WHEN_ALWAYS, WHEN_NEVER };
+    unsigned i;
+
+    if (opt_choice("--color", when, whens, &i) != EXIT_OK)
+        return EXIT_BAD;
+    *color = i == WHEN_ALWAYS || (i == WHEN_AUTO && isatty(STDOUT_FILENO) && !getenv("NO_COLOR"));
+    return EXIT_OK;
+}
+
 struct terminal terminal_size(void)
 {
     const char *columns = getenv("COLUMNS");

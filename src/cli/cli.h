@@ -29,6 +29,15 @@ int cli_cap_error(const struct cap_error *e);
 struct filter;
 int cli_filter(struct filter **f, const char *text);
 
+/* Row of the option --color, which commands with coloured text have, and its argument: into *color whether to colour.
+ * EXIT_OK, or EXIT_BAD after a message. */
+#define KEY_COLOR 2000
+#define COLOR_OPTION                                                                                                   \
+    {                                                                                                                  \
+        KEY_COLOR, "color", "WHEN", "auto (default: on a terminal unless NO_COLOR is set), always or never"            \
+    }
+int cli_color(const char *when, bool *color);
+
 /* Size of the terminal on standard output, else the columns of the environment variable COLUMNS. 0: not known. */
 struct terminal {
     unsigned columns, rows;

@@ -1,11 +1,16 @@
 /* layer 4 (tool): `rdmatrace check`: captures judged by the rules of the transport. */
+#include "bitset.h"
 #include "dissect/frame_fields.h"
+#include "dissect/pkt.h"
 #include "src/cli/annotate.h"
 #include "src/cli/capture_cmd.h"
 #include "src/cli/cli.h"
 #include "src/cli/counters.h"
 #include "src/cli/found.h"
+#include "src/cli/when.h"
 #include "src/judge/judge.h"
+
+#include <stdlib.h>
 
 enum {
     KEY_PROFILE = 256,
@@ -42,8 +47,13 @@ static const struct opt_def defs[] = {
      "compare what the adapter of the host with this address has counted, FILE or BEFORE,AFTER, with\n"
      "the trace; may be repeated"},
     ANNOTATE_OPTION(KEY_ANNOTATE, "findings"),
+    {'Y', "display-filter", "FILTER",
+     "show only findings of which a frame matches this display filter (rdmatrace-filter(7)); all\n"
+     "packets are judged, and the totals are those of all"},
     {'T', "format", "FORMAT", "text (default), json or junit"},
-    {'v', "verbose", NULL, "with -T text: list inconclusive verdicts, too"},
+    WHEN_FORMAT_OPTION,
+    COLOR_OPTION,
+    {'v', "verbose", NULL, "with -T text: list notes and inconclusive verdicts, too"},
     {'q', "quiet", NULL, "with -T text: print the totals only"},
     TRACE_OPTIONS_END,
 };
@@ -72,14 +82,20 @@ struct job {
     bool rule_given[RULE_COUNT];           /* named by --rule or --no-rule */
     bool only;                             /* --rule was given */
     bool verbose, quiet, strict, warnings;
+    bool color, begun; /* begun: a frame was read */
+    enum print_time time;
+    ns_t first;              /* time of the first frame */
+    struct bitset *matching; /* -Y: by file, the frames that match */
 };
 
-enum { NO_TEXT = 1 };
+enum { NO_TEXT = 1, JUNIT = 2 };
 
 static const struct opt_clash clashes[] = {
     {'v', 'q', 0, NULL},
     {'v', 0, NO_TEXT, "is for -T text"},
     {'q', 0, NO_TEXT, "is for -T text"},
+    {'t', 0, NO_TEXT, "is for -T text"},
+    {'Y', 0, JUNIT, "is for -T text and json"},
     {0, 0, 0, NULL},
 };
 
@@ -243,6 +259,10 @@ static int option(struct trace *t, int key, const char *arg)
         return EXIT_OK;
     case 'T':
         return parse_format(job, arg);
+    case 't':
+        return when_format(arg, &job->time);
+    case KEY_COLOR:
+        return cli_color(arg, &job->color);
     default:
         job->o.complete |= key == KEY_COMPLETE;
         job->strict |= key == KEY_STRICT;
@@ -254,7 +274,9 @@ static int option(struct trace *t, int key, const char *arg)
 
 static unsigned cases(struct trace *t)
 {
-    return job_of(t)->format != FORMAT_TEXT ? NO_TEXT : 0;
+    enum format f = job_of(t)->format;
+
+    return (f != FORMAT_TEXT ? NO_TEXT : 0) | (f == FORMAT_JUNIT ? JUNIT : 0);
 }
 
 static int start(struct trace *t)
@@ -265,7 +287,8 @@ static int start(struct trace *t)
         return EXIT_BAD;
     job->o.off[RULE_FMT_01] |= !t->decode.verify;
     job->judge = judge_new(&job->o);
-    if (!job->judge)
+    job->matching = calloc(t->n_files, sizeof *job->matching);
+    if (!job->judge || !job->matching)
         return cli_error("out of memory");
     if (job->annotate)
         found_listen(&job->marks, judge_findings(job->judge));
@@ -279,8 +302,14 @@ static struct conn_table *conns(struct trace *t)
 
 static void packet(struct trace *t, struct pkt *p, bool match)
 {
-    (void)match; /* no -Y */
-    judge_packet(job_of(t)->judge, p);
+    struct job *job = job_of(t);
+
+    if (!job->begun)
+        job->first = p->frame->ts;
+    job->begun = true;
+    if (t->filter && match)
+        bitset_add(&job->matching[p->frame->file], p->frame->number);
+    judge_packet(job->judge, p);
 }
 
 static void drops(struct trace *t, uint16_t file, uint64_t n)
@@ -340,6 +369,32 @@ static void comment(void *user, const struct pkt_mark *mark, struct buf *b)
     }
 }
 
+/* Whether one of the frames passes -Y. */
+static bool any_matches(const struct bitset *s, const uint64_t *frames, unsigned n)
+{
+    for (unsigned i = 0; i < n; i++)
+        if (bitset_has(s, frames[i]))
+            return true;
+    return false;
+}
+
+/* A finding about the whole capture names no frame: it is shown whatever -Y is. */
+static bool is_wanted(void *user, const struct finding *f)
+{
+    const struct job *job = user;
+    const struct bitset *s = &job->matching[f->file];
+
+    return !job->t.filter || !(f->n_frames + f->n_causes) || any_matches(s, f->frames, f->n_frames) ||
+           any_matches(s, f->causes, f->n_causes);
+}
+
+static void put_time(void *user, struct buf *b, ns_t t)
+{
+    const struct job *job = user;
+
+    when_put(b, t, job->first, job->time);
+}
+
 static int annotate(struct job *job)
 {
     found_findings(&job->marks, judge_findings(job->judge), job->verbose);
@@ -356,8 +411,12 @@ static int end(struct trace *t)
                               .n_files = t->n_files,
                               .ifaces = t->ifaces,
                               .complete = job->o.complete,
-                              .inconclusive = job->verbose,
-                              .quiet = job->quiet};
+                              .verbose = job->verbose,
+                              .quiet = job->quiet,
+                              .color = job->color,
+                              .user = job,
+                              .put_time = job->format == FORMAT_TEXT ? put_time : NULL,
+                              .wanted = is_wanted};
     struct findings_totals sums;
 
     if (!t->failed && !taps_exist(job))
@@ -382,11 +441,16 @@ static void stop(struct trace *t)
 {
     judge_free(job_of(t)->judge);
     marks_free(&job_of(t)->marks);
+    for (size_t i = 0; job_of(t)->matching && i < t->n_files; i++)
+        bitset_free(&job_of(t)->matching[i]);
+    free(job_of(t)->matching);
 }
 
 static void init(struct trace *t)
 {
     job_of(t)->o.ack_timeout = job_of(t)->o.retry_cnt = -1;
+    job_of(t)->time = TIME_ABSOLUTE_DATE;
+    cli_color("auto", &job_of(t)->color);
 }
 
 const struct trace_cmd check_cmd = {.name = "check",

@@ -14,7 +14,6 @@ enum {
     KEY_UDP_PORT = 256,
     KEY_RD,
     KEY_DC,
-    KEY_COLOR,
     KEY_NO_CONTEXT,
     KEY_NO_VERIFY,
     KEY_FAIL_ON,
@@ -52,7 +51,7 @@ static const struct opt_def defs[] = {
     {KEY_NO_CONTEXT, "no-context", NULL, "look at each packet alone"},
     {KEY_NO_VERIFY, "no-verify", NULL, "do not calculate ICRC and VCRC"},
     {KEY_FAIL_ON, "fail-on", "WHAT", "exit with status 1 if a packet is bad-icrc or malformed; may be repeated"},
-    {KEY_COLOR, "color", "WHEN", "auto (default: on a terminal unless NO_COLOR is set), always or never"},
+    COLOR_OPTION,
     {'h', "help", NULL, "show this help"},
     {0, NULL, NULL, NULL},
 };
@@ -110,19 +109,6 @@ static int parse_column(struct print_opts *o, const char *name)
         return cli_error("-e %s: no such field; the nearest name is %s (`-G fields` lists all)", name,
                          field_nearest(name, strlen(name)));
     o->n_columns++;
-    return 0;
-}
-
-static int parse_color(struct print_opts *o, const char *arg)
-{
-    if (strcmp(arg, "always") == 0)
-        o->color = true;
-    else if (strcmp(arg, "never") == 0)
-        o->color = false;
-    else if (strcmp(arg, "auto") == 0)
-        o->color = isatty(STDOUT_FILENO) && !getenv("NO_COLOR");
-    else
-        return cli_error("--color %s: expected auto, always or never", arg);
     return 0;
 }
 
@@ -264,7 +250,7 @@ static int parse_print(struct decode_job *job, int key, const char *arg)
         o->hex = true;
         return 0;
     case KEY_COLOR:
-        return parse_color(o, arg);
+        return cli_color(arg, &o->color);
     default:
         return parse_simple(job, key, arg);
     }
@@ -342,7 +328,7 @@ int cmd_decode(int argc, char **argv)
 
     if (!job.files || !job.print.columns)
         return cli_error("out of memory");
-    parse_color(&job.print, "auto");
+    cli_color("auto", &job.print.color);
     opt_start(&s, defs, argc, argv);
     while (status < 0 && (key = opt_next(&s, &arg, &operand)) != 0) {
         status = key < 0 ? EXIT_BAD : answer(key, arg);

@@ -1,4 +1,5 @@
 /* layer 4 (tool): `rdmatrace explain`: what went wrong, in plain words. */
+#include "bitset.h"
 #include "dissect/pkt.h"
 #include "src/cli/annotate.h"
 #include "src/cli/capture_cmd.h"
@@ -36,7 +37,8 @@ static const struct opt_def defs[] = {
     {KEY_TOP, "top", "N", "N statements (JSON: incidents); else as many as fit two screens (JSON: all)"},
     {KEY_ALL, "all", NULL, "each incident; else those that are alike are one statement"},
     {KEY_SORT, "sort", "BY", "time (default): what cost most first; count: what happened most often"},
-    {'t', "time", "FORMAT", "r since the first frame, e epoch, a or ad (default) local time, u or ud UTC"},
+    WHEN_FORMAT_OPTION,
+    COLOR_OPTION,
     {KEY_NCCL_LOG, "nccl-log", "FILE",
      "only connections that a message of NCCL, UCX or perftest in FILE complains of;\n- is standard input"},
     {KEY_CAUSES, "causes", NULL, "list the causes"},
@@ -71,10 +73,9 @@ struct job {
     enum print_time time;
     const char *log;               /* --nccl-log; NULL: not given */
     struct complaints *complaints; /* error messages of the log */
-    bool begun, match; /* begun: a frame was read; match: the packet that the observer gets next passes -Y */
-    ns_t first;        /* time of the first frame */
-    uint8_t *matches;  /* -Y: a bit for each connection, by its number */
-    size_t n_matches;  /* bytes */
+    bool begun, match;     /* begun: a frame was read; match: the packet that the observer gets next passes -Y */
+    ns_t first;            /* time of the first frame */
+    struct bitset matches; /* -Y: connections, by number */
 };
 
 static struct job *job_of(struct trace *t)
@@ -87,16 +88,7 @@ static const char *const formats[] = {"text", "json", NULL}, *const sorts[] = {"
 static void init(struct trace *t)
 {
     job_of(t)->time = TIME_ABSOLUTE_DATE;
-}
-
-/* -t: d and dd make no sense here, as frames are not shown one by one. */
-static int time_option(struct job *job, const char *arg)
-{
-    if (opt_choice("-t", arg, print_times, &job->time) != EXIT_OK)
-        return EXIT_BAD;
-    return job->time == TIME_DELTA || job->time == TIME_DELTA_DISPLAYED
-               ? cli_error("-t %s: expected r, e, a, ad, u or ud", arg)
-               : EXIT_OK;
+    cli_color("auto", &job_of(t)->o.color);
 }
 
 static int option(struct trace *t, int key, const char *arg)
@@ -126,7 +118,9 @@ static int option(struct trace *t, int key, const char *arg)
         job->log = arg;
         return EXIT_OK;
     case 't':
-        return time_option(job, arg);
+        return when_format(arg, &job->time);
+    case KEY_COLOR:
+        return cli_color(arg, &job->o.color);
     default: /* KEY_CAUSES */
         explain_causes(&t->out);
         t->answered = true;
@@ -188,20 +182,9 @@ static void on_event(void *user, const struct event *e)
 {
     struct job *job = user;
     uint32_t conn = e->own == FLOW_NONE ? 0 : conn_flow_at(observer_conns(job->t.observer), e->own)->conn;
-    size_t need = conn / 8 + 1u;
-    uint8_t *more;
 
-    if (!job->match || !conn)
-        return;
-    if (need > job->n_matches) {
-        more = realloc(job->matches, need * 2);
-        if (!more)
-            return;
-        memset(more + job->n_matches, 0, need * 2 - job->n_matches);
-        job->matches = more;
-        job->n_matches = need * 2;
-    }
-    job->matches[conn / 8] |= (uint8_t)(1u << conn % 8);
+    if (job->match && conn)
+        bitset_add(&job->matches, conn);
 }
 
 static bool is_in_log(const struct job *job, const struct incident *i)
@@ -215,8 +198,7 @@ static bool is_in_log(const struct job *job, const struct incident *i)
 static bool is_wanted(void *user, const struct incident *i)
 {
     const struct job *job = user;
-    bool matches =
-        !job->t.filter || !i->conn || (i->conn / 8 < job->n_matches && job->matches[i->conn / 8] >> i->conn % 8 & 1);
+    bool matches = !job->t.filter || !i->conn || bitset_has(&job->matches, i->conn);
 
     return matches && (!job->complaints || is_in_log(job, i));
 }
@@ -242,7 +224,7 @@ static void put_time(void *user, struct buf *b, ns_t t)
 {
     const struct job *job = user;
 
-    print_stamp(b, t, job->first, job->time, 6);
+    when_put(b, t, job->first, job->time);
 }
 
 static void packet(struct trace *t, struct pkt *p, bool match)
@@ -355,7 +337,7 @@ static void stop(struct trace *t)
     meter_free(job->meter);
     request_parts_free(job->parts);
     buf_free(&job->row);
-    free(job->matches);
+    bitset_free(&job->matches);
     free(job->complaints);
     if (job->requests)
         fclose(job->requests);

@@ -104,3 +104,20 @@ int when_option(const char *name, const char *text, struct when *w)
                                            "\"2026-11-21 12:03:07\"",
                                            name, text);
 }
+
+int when_format(const char *text, enum print_time *how)
+{
+    if (opt_choice("-t", text, print_times, how) != EXIT_OK)
+        return EXIT_BAD;
+    return *how == TIME_DELTA || *how == TIME_DELTA_DISPLAYED ? cli_error("-t %s: expected r, e, a, ad, u or ud", text)
+                                                              : EXIT_OK;
+}
+
+void when_put(struct buf *b, ns_t t, ns_t first, enum print_time how)
+{
+    struct buf text = {0};
+
+    print_stamp(&text, t, first, how, 6);
+    buf_puts(b, buf_str(&text) + strspn(buf_str(&text), " "));
+    buf_free(&text);
+}

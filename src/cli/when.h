@@ -2,6 +2,7 @@
 #ifndef RDMATRACE_CLI_WHEN_H
 #define RDMATRACE_CLI_WHEN_H
 
+#include "src/show/print.h"
 #include "types.h"
 
 /* A time, as given. */
@@ -24,5 +25,16 @@ int when_option(const char *name, const char *text, struct when *w);
 /* The time in ns since 1970, for a capture whose first frame came at `first`. A time of day before that of the first
  * frame belongs to the next day. */
 ns_t when_resolve(const struct when *w, ns_t first);
+
+/* Parse the argument of -t of a command that does not show frames one by one: r, e, a, ad, u or ud. EXIT_OK, or
+ * EXIT_BAD after a message. */
+int when_format(const char *text, enum print_time *how);
+/* Append the time `t` in that format, without spaces before it; `first`: time of the first frame. */
+void when_put(struct buf *b, ns_t t, ns_t first, enum print_time how);
+/* The row of this option. */
+#define WHEN_FORMAT_OPTION                                                                                             \
+    {                                                                                                                  \
+        't', "time", "FORMAT", "r since the first frame, e epoch, a or ad (default) local time, u or ud UTC"           \
+    }
 
 #endif

@@ -1,6 +1,8 @@
 /* layer 3 (explain): output as text and as JSON. */
 #include "src/explain/explain_impl.h"
 
+#include "color.h"
+
 #include "src/counters/cause_counters.h"
 
 #define ROWS 24 /* of a terminal of unknown height */
@@ -166,7 +168,13 @@ static void heading_print(const struct explain_opts *o, const struct incident *s
         frames_print(&line, s, s->n_frames);
     if (s->times)
         buf_printf(&line, " and %u more", s->times);
+    if (o->color)
+        buf_puts(b, s->certainty == CERTAIN ? COLOR_ALERT : COLOR_YELLOW);
     put_lines(o, &line, example ? 2 : 0, b);
+    if (o->color) {
+        b->len -= b->len && b->p[b->len - 1] == '\n';
+        buf_puts(b, COLOR_RESET "\n");
+    }
     buf_free(&line);
 }
 

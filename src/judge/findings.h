@@ -9,6 +9,8 @@
 #define FINDINGS_EACH   5 /* findings kept of the same rule, verdict and connection; further ones are only counted */
 #define FINDINGS_MAX    20000 /* findings kept in total */
 
+#define FINDING_NO_TIME INT64_MIN
+
 /* A finding. Texts are offsets for findings_string(); 0: none. */
 struct finding {
     uint8_t rule;     /* enum rule */
@@ -25,6 +27,7 @@ struct finding {
     uint16_t unpaired;                /* the part of `missing` that is due to a pairing of the directions by PSN */
     uint32_t wrong;                   /* headline; 0: that of the rule */
     uint32_t expected, seen, text;
+    ns_t ts;        /* when frames[0], or else causes[0], was captured; FINDING_NO_TIME: not known */
     uint64_t times; /* how often it was found, including findings that are not kept */
 };
 
@@ -63,6 +66,12 @@ struct findings_totals {
 };
 struct findings_totals findings_totals(const struct findings *r);
 void findings_set(struct findings *r, uint64_t packets, uint32_t connections, uint32_t highest);
+/* The worst verdict of a rule; WORST_NONE: it was not judged, or is a note. */
+enum worst { WORST_NONE, WORST_PASS, WORST_UNSURE, WORST_WARN, WORST_FAIL };
+enum worst findings_worst(const struct findings *r, enum rule rule);
+/* How often a rule was undecided; whether findings_lost() was called for it. */
+uint64_t findings_unsure(const struct findings *r, enum rule rule);
+bool findings_was_lost(const struct findings *r, enum rule rule);
 /* Findings that are kept: how many, and number `i`. */
 size_t findings_n(const struct findings *r);
 const struct finding *findings_at(const struct findings *r, size_t i);
@@ -70,6 +79,8 @@ const char *findings_string(const struct findings *r, uint32_t offset);
 /* Write the headline of a finding without line end: "wrong ICRC 0x59e9525c, expected 0xcfd9552b"; for a note its
  * value. */
 void findings_headline(const struct findings *r, const struct finding *f, struct buf *b);
+/* True if the headline names a value. */
+bool findings_names_value(const struct findings *r, const struct finding *f);
 
 struct findings_opts {
     const char *const *files; /* names of the files */
@@ -77,8 +88,14 @@ struct findings_opts {
     uint32_t ifaces;         /* largest number of interfaces in a file: above 1, findings name the interface */
     const char *assumptions; /* "profile strict; tap unknown; ..." */
     bool complete;           /* the user says that the capture lost no frame */
-    bool inconclusive;       /* list inconclusive findings in text output, too */
+    bool verbose;            /* text output: list notes and inconclusive findings, too */
     bool quiet;              /* text output: totals only */
+    bool color;              /* text output: with colour escape sequences */
+    void *user;              /* argument of the functions below */
+    /* write a time; NULL: the text has no times */
+    void (*put_time)(void *user, struct buf *b, ns_t ts);
+    /* whether text and JSON show a finding; NULL: they show all */
+    bool (*wanted)(void *user, const struct finding *f);
 };
 void findings_text(const struct findings *r, const struct findings_opts *o, struct buf *b);
 void findings_json(const struct findings *r, const struct findings_opts *o, struct buf *b);

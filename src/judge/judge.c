@@ -92,7 +92,8 @@ struct judge *judge_new(const struct judge_opts *o)
     j->observer = observer_new(&(struct observer_opts){.cautious = true, .complete = o->complete});
     j->flows = calloc(JUDGE_FLOWS, sizeof *j->flows);
     j->findings = findings_new();
-    if (!j->observer || !j->flows || !j->findings || !observer_subscribe(j->observer, &s)) {
+    j->recent = calloc(RECENT_FRAMES, sizeof *j->recent);
+    if (!j->observer || !j->flows || !j->findings || !j->recent || !observer_subscribe(j->observer, &s)) {
         judge_free(j);
         return NULL;
     }
@@ -112,6 +113,7 @@ void judge_free(struct judge *j)
         flow_reset(&j->flows[i]);
     free(j->flows);
     free(j->forgotten);
+    free(j->recent);
     observer_free(j->observer);
     findings_free(j->findings);
     free(j);
@@ -360,6 +362,8 @@ void judge_packet(struct judge *j, const struct pkt *p)
 
     j->packets++;
     j->file = p->frame->file;
+    if (LIKELY(p->frame->has_ts))
+        j->recent[recent_slot(j->file, p->frame->number)] = (struct recent){p->frame->number, p->frame->ts, j->file};
     note_capture(j, p);
     flow = LIKELY(!slow_path) ? judge_usual_flow(j, p) : FLOW_NONE;
     if (UNLIKELY(flow == FLOW_NONE)) {

@@ -13,6 +13,18 @@
 #include "src/judge/shadow.h"
 #include "src/judge/tables.h"
 
+/* A frame that was read lately: finds its time. */
+struct recent {
+    uint64_t number; /* 0: unused */
+    ns_t ts;
+    uint16_t file;
+};
+#define RECENT_FRAMES 32768 /* a power of two */
+static inline uint32_t recent_slot(uint16_t file, uint64_t number)
+{
+    return (uint32_t)(number + file * (RECENT_FRAMES / 4)) % RECENT_FRAMES;
+}
+
 #define FORGOTTEN_BYTES (1u << 21)
 
 struct judge {
@@ -54,6 +66,7 @@ struct judge {
     struct unknown_cnp unknown_cnp[UNKNOWN_CNPS];
     struct notifier notifier[NOTIFIERS];
     uint32_t n_unknown_cnp;
+    struct recent *recent; /* RECENT_FRAMES, by recent_slot() */
     uint16_t file;
     bool incomplete;  /* the capture is incomplete: headers were cut, or time stamps run backwards */
     bool have_cm;     /* CM messages were captured, or packets to QP 1 that may be CM messages */

@@ -179,6 +179,16 @@ static uint64_t iface_of_flow(const struct judge *j, uint32_t flow)
     return 0;
 }
 
+/* Set the time of a finding, and keep it. */
+static void keep(struct judge *j, struct finding *f, const struct finding_text *t)
+{
+    uint64_t frame = f->n_frames ? f->frames[0] : f->n_causes ? f->causes[0] : 0;
+    const struct recent *at = &j->recent[recent_slot(f->file, frame)];
+
+    f->ts = frame && at->number == frame && at->file == f->file ? at->ts : FINDING_NO_TIME;
+    findings_add(j->findings, f, t);
+}
+
 static void add_finding(struct judge *j, const struct pkt *p, struct found f)
 {
     struct verdict v = verdict_fail(f.rule, NULL, 0, 0);
@@ -219,7 +229,7 @@ static void add_finding(struct judge *j, const struct pkt *p, struct found f)
     g.n_frames = g.frames[0] != 0;
     g.causes[0] = f.cause;
     g.n_causes = f.cause != 0;
-    findings_add(j->findings, &g, &t);
+    keep(j, &g, &t);
 }
 
 /* True if a failure of `rule` breaks CM-10 as well: the limit is a parameter that CM states for the requests in
@@ -301,7 +311,7 @@ void judge_note_as(struct judge *j, enum rule rule, uint32_t flow, uint64_t fram
     t.text = buf_str(&b);
     g.frames[0] = frame;
     g.n_frames = frame != 0;
-    findings_add(j->findings, &g, &t);
+    keep(j, &g, &t);
     buf_free(&b);
 }
 

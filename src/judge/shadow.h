@@ -14,8 +14,7 @@
 #define RDMATRACE_JUDGE_SHADOW_H
 
 #include "src/conn/requests.h"
-#include "src/judge/shadow_req.h"
-#include "src/judge/shadow_rsp.h"
+#include "src/judge/shadow_ends.h"
 
 #define SHADOW_MSGS  256 /* messages of the requester */
 #define SHADOW_RES   128 /* READs and atomics of the responder */

@@ -1,26 +1,27 @@
 /* layer 3 (show): a packet as one line, as a tree, and as bytes. */
+#include "color.h"
 #include "dissect/columns.h"
 #include "dissect/pkt.h"
 #include "src/show/print.h"
 
 #include <time.h>
 
-#define RESET "\x1b[0m"
-
 /* Escape sequence of the colour of a line: the first condition that holds. */
 static const char *color_of(const struct pkt *p)
 {
     if (p->flags & PKT_MALFORMED || p->icrc == CRC_BAD)
-        return "\x1b[1;31m";
+        return COLOR_ALERT;
     if (p->have & H_AETH && aeth_type(p->aeth.syndrome))
-        return "\x1b[31m";
+        return COLOR_RED;
+    if (p->note.have & NOTE_RETRANS)
+        return COLOR_MAGENTA;
     if (p->have & H_BTH && p->op->flags & OPF_CNP)
-        return "\x1b[33m";
+        return COLOR_YELLOW;
     if (p->have & H_MAD)
-        return "\x1b[36m";
+        return COLOR_CYAN;
     if (p->have & H_BTH && p->op->flags & OPF_RESPONSE)
-        return "\x1b[32m";
-    return p->have & H_BTH ? "" : "\x1b[2m";
+        return COLOR_GREEN;
+    return p->have & H_BTH ? "" : COLOR_DIM;
 }
 
 /* Append a duration in seconds with `digits` (6 or 9) decimals, right-aligned as by tshark. */
@@ -201,7 +202,7 @@ void print_line(struct printer *pr, struct buf *b, const struct pkt *p)
     print_column_and_length(b, p);
     pkt_info(b, p);
     if (*color)
-        buf_puts(b, RESET);
+        buf_puts(b, COLOR_RESET);
     buf_char(b, '\n');
 }
 
